@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The contract between the core and the back ends.
+ *
+ * A back end makes queues (&struct chario_queue_ops) and disks that use them
+ * (&struct chario_backend).  To add one, copy loopback.c.
+ */
+#ifndef CHARIO_BACK_H
+#define CHARIO_BACK_H
+
+#include "core/device.h"
+#include "core/queue.h"
+
+/**
+ * struct chario_backend - what serves a disk
+ * @name: what info and sysfs show
+ * @release: the last reference to @cio has gone, no queue of it is in use;
+ *	free what backend_data points to.  May sleep.
+ * @count: add the counters that the back end keeps to @stats.  May be NULL.
+ * @recovery_bound_ns: longest time from a passed deadline until the disk is
+ *	live again or dead.  May be NULL: calls cannot hang.
+ * @state: "live", "recovering" or "dead"
+ */
+struct chario_backend {
+	const char *name;
+	void (*release)(struct chario_device *cio);
+	void (*count)(const struct chario_device *cio,
+		      struct chario_stats *stats);
+	u64 (*recovery_bound_ns)(const struct chario_device *cio);
+	const char *(*state)(const struct chario_device *cio);
+};
+
+/* back/loopback.c */
+int chario_loopback_init(void);
+void chario_loopback_exit(void);
+
+/* back/nvme/pci.c */
+int chario_nvme_init(void);
+void chario_nvme_exit(void);
+
+#endif /* CHARIO_BACK_H */

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The controller's registers: enable, disable, shut down (section 3.5, 3.6).
+ */
+#include <linux/delay.h>
+#include <linux/io-64-nonatomic-lo-hi.h>
+#include <linux/jiffies.h>
+
+#include "nvme.h"
+
+/* A register of a device that is no longer there reads all ones. */
+#define ALL_ONES	(~0U)
+
+static u32 read_status(struct chario_nvme *ctrl)
+{
+	return readl(ctrl->bar + NVME_REG_CSTS);
+}
+
+/**
+ * chario_nvme_ctrl_is_gone() - has the drive been pulled out?
+ * @ctrl: the controller
+ *
+ * Some bridges answer for a device that is not there with something else than
+ * all ones: the configuration space is asked too.
+ *
+ * Context: any.
+ */
+bool chario_nvme_ctrl_is_gone(struct chario_nvme *ctrl)
+{
+	return read_status(ctrl) == ALL_ONES ||
+	       !pci_device_is_present(ctrl->pdev);
+}
+
+/**
+ * chario_nvme_doorbell() - address of a doorbell
+ * @ctrl: the controller
+ * @n: 2y for the submission queue y, 2y + 1 for the completion queue y
+ */
+u32 __iomem *chario_nvme_doorbell(struct chario_nvme *ctrl, unsigned int n)
+{
+	return ctrl->bar + NVME_REG_DBS + n * ctrl->doorbell_bytes;
+}
+
+/* Wait for CSTS & mask == want.  ENODEV, EIO (fatal status) or ETIMEDOUT. */
+static int wait_status(struct chario_nvme *ctrl, u32 mask, u32 want,
+		       unsigned int ms, bool fatal_ends)
+{
+	unsigned long end = jiffies + msecs_to_jiffies(ms) + 1;
+
+	for (;;) {
+		bool last = time_after(jiffies, end);
+		u32 csts = read_status(ctrl);
+
+		if (csts == ALL_ONES)
+			return -ENODEV;
+		if ((csts & mask) == want)
+			return 0;
+		if (fatal_ends && (csts & NVME_CSTS_CFS))
+			return -EIO;
+		if (last)
+			return chario_nvme_ctrl_is_gone(ctrl) ? -ENODEV :
+								-ETIMEDOUT;
+		usleep_range(500, 1000);
+	}
+}
+
+/* CAP.TO, or the register that newer drives have for it (3.1.4.1, 3.1.4.21). */
+static unsigned int ready_ms(struct chario_nvme *ctrl)
+{
+	unsigned int units = NVME_CAP_TIMEOUT(ctrl->cap);
+
+	if (ctrl->cap & NVME_CAP_CRMS_CRWMS) {
+		u32 crto = readl(ctrl->bar + NVME_REG_CRTO);
+
+		units = max_t(unsigned int, units, NVME_CRTO_CRWMT(crto));
+	}
+	return (units + 1) * 500;
+}
+
+static int check_capabilities(struct chario_nvme *ctrl)
+{
+	struct device *dev = &ctrl->pdev->dev;
+	unsigned int mps_min = NVME_CAP_MPSMIN(ctrl->cap) + 12;
+
+	if (!(NVME_CAP_CSS(ctrl->cap) & NVME_CAP_CSS_NVM)) {
+		dev_err(dev, "refused: no NVM command set (CAP.CSS)\n");
+		return -ENODEV;
+	}
+	if (mps_min > PAGE_SHIFT) {
+		dev_err(dev, "refused: memory pages of at least %lu bytes, the kernel has %lu (CAP.MPSMIN)\n",
+			1UL << mps_min, PAGE_SIZE);
+		return -ENODEV;
+	}
+	/*
+	 * The smallest page: behind an IOMMU, addresses keep their offset only
+	 * in pages of its own size, which may be below that of the kernel.
+	 */
+	ctrl->page_shift = mps_min;
+	if ((int)ctrl->max_queues < 1) {
+		dev_err(dev, "refused: BAR 0 is too small for the doorbells (CAP.DSTRD)\n");
+		return -ENODEV;
+	}
+	if (NVME_CAP_MQES(ctrl->cap) < 1) {
+		dev_err(dev, "refused: queues of a single entry (CAP.MQES)\n");
+		return -ENODEV;
+	}
+	return 0;
+}
+
+/**
+ * chario_nvme_ctrl_init() - read what the controller can do
+ * @ctrl: its registers are mapped
+ *
+ * Return: 0; ENODEV when it is not there or cannot be driven, said in the log.
+ */
+int chario_nvme_ctrl_init(struct chario_nvme *ctrl)
+{
+	if (chario_nvme_ctrl_is_gone(ctrl)) {
+		dev_err(&ctrl->pdev->dev,
+			"refused: registers read all ones; is the drive powered and enabled?\n");
+		return -ENODEV;
+	}
+	ctrl->cap = lo_hi_readq(ctrl->bar + NVME_REG_CAP);
+	ctrl->doorbell_bytes = 4 << NVME_CAP_STRIDE(ctrl->cap);
+	/* The pair of the admin queue comes first. */
+	ctrl->max_queues = min_t(u64, U16_MAX,
+				 (pci_resource_len(ctrl->pdev, 0) -
+				  NVME_REG_DBS) /
+				 (2 * ctrl->doorbell_bytes)) - 1;
+	ctrl->ready_ms = ready_ms(ctrl);
+	ctrl->shutdown_ms = 5000;
+	return check_capabilities(ctrl);
+}
+
+/**
+ * chario_nvme_ctrl_disable() - CC.EN = 0: the controller forgets all commands
+ * @ctrl: the controller
+ *
+ * Afterwards the controller does no DMA.
+ *
+ * Return: 0; ETIMEDOUT when it does not stop, ENODEV when it has gone.
+ */
+int chario_nvme_ctrl_disable(struct chario_nvme *ctrl)
+{
+	u32 cc;
+
+	if (chario_nvme_ctrl_is_gone(ctrl))
+		return -ENODEV;
+	cc = readl(ctrl->bar + NVME_REG_CC);
+	cc &= ~(NVME_CC_ENABLE | NVME_CC_SHN_MASK);
+	writel(cc, ctrl->bar + NVME_REG_CC);
+	return wait_status(ctrl, NVME_CSTS_RDY, 0, ctrl->ready_ms, false);
+}
+
+/**
+ * chario_nvme_ctrl_enable() - set the admin queue and CC.EN = 1
+ * @ctrl: disabled; its admin queue has been reset
+ *
+ * Return: 0; ETIMEDOUT when it does not get ready, EIO when it says that it
+ * has failed (CSTS.CFS), ENODEV when it has gone.
+ */
+int chario_nvme_ctrl_enable(struct chario_nvme *ctrl)
+{
+	u32 aqa = CHARIO_NVME_ADMIN_DEPTH - 1;
+	u32 cc = NVME_CC_CSS_NVM | NVME_CC_AMS_RR | NVME_CC_SHN_NONE |
+		 NVME_CC_IOSQES | NVME_CC_IOCQES | NVME_CC_ENABLE;
+
+	cc |= (ctrl->page_shift - 12) << NVME_CC_MPS_SHIFT;
+	writel(aqa << 16 | aqa, ctrl->bar + NVME_REG_AQA);
+	lo_hi_writeq(ctrl->admin.sq_dma, ctrl->bar + NVME_REG_ASQ);
+	lo_hi_writeq(ctrl->admin.cq_dma, ctrl->bar + NVME_REG_ACQ);
+	writel(cc, ctrl->bar + NVME_REG_CC);
+	return wait_status(ctrl, NVME_CSTS_RDY, NVME_CSTS_RDY, ctrl->ready_ms,
+			   true);
+}
+
+/**
+ * chario_nvme_ctrl_shutdown() - tell the drive that power may go (3.6.1)
+ * @ctrl: enabled, its I/O queues deleted
+ *
+ * Return: 0; ETIMEDOUT, ENODEV.
+ */
+int chario_nvme_ctrl_shutdown(struct chario_nvme *ctrl)
+{
+	u32 cc;
+
+	if (chario_nvme_ctrl_is_gone(ctrl))
+		return -ENODEV;
+	cc = readl(ctrl->bar + NVME_REG_CC) & ~NVME_CC_SHN_MASK;
+	writel(cc | NVME_CC_SHN_NORMAL, ctrl->bar + NVME_REG_CC);
+	return wait_status(ctrl, NVME_CSTS_SHST_MASK, NVME_CSTS_SHST_CMPLT,
+			   ctrl->shutdown_ms, false);
+}

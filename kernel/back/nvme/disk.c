@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A namespace becomes a disk.
+ */
+#include <linux/sizes.h>
+#include <linux/slab.h>
+
+#include "back/back.h"
+#include "nvme.h"
+
+#define MAX_DISKS	256
+
+static void release(struct chario_device *cio)
+{
+	chario_nvme_put(cio->backend_data);
+}
+
+static void count(const struct chario_device *cio, struct chario_stats *stats)
+{
+	const struct chario_nvme *ctrl = cio->backend_data;
+
+	stats->aborts = ctrl->aborts;
+	stats->resets = ctrl->resets;
+}
+
+static u64 recovery_bound_ns(const struct chario_device *cio)
+{
+	return chario_nvme_recover_bound_ns(cio->backend_data);
+}
+
+static const char *state(const struct chario_device *cio)
+{
+	const struct chario_nvme *ctrl = cio->backend_data;
+
+	switch (READ_ONCE(ctrl->state)) {
+	case CHARIO_NVME_LIVE:
+		return "live";
+	case CHARIO_NVME_RECOVERING:
+		return "recovering";
+	default:
+		return "dead";
+	}
+}
+
+static const struct chario_backend nvme_backend = {
+	.name			= "nvme",
+	.release		= release,
+	.count			= count,
+	.recovery_bound_ns	= recovery_bound_ns,
+	.state			= state,
+};
+
+/* 0, or why a namespace cannot be driven. */
+static const char *refusal(const struct nvme_id_ns *id)
+{
+	const struct nvme_lbaf *format = &id->lbaf[nvme_lbaf_index(id->flbas)];
+
+	if (!id->nsze)
+		return "it is empty or not active";
+	if (le16_to_cpu(format->ms))
+		return "its format has metadata; format it without (nvme format --lbaf=N)";
+	if (format->ds < 9 || format->ds > 16)
+		return "its block size is not supported";
+	if (le64_to_cpu(id->nsze) > (u64)LLONG_MAX >> format->ds)
+		return "its size is not plausible";
+	return NULL;
+}
+
+static void fill_in(struct chario_device *cio, const struct chario_nvme *ctrl,
+		    u32 nsid, const struct nvme_id_ns *id)
+{
+	u32 shift = id->lbaf[nvme_lbaf_index(id->flbas)].ds;
+
+	cio->capacity_bytes = le64_to_cpu(id->nsze) << shift;
+	cio->namespace_id = nsid;
+	cio->features |= CHARIO_FEATURE_FUA;
+	if (ctrl->write_cache)
+		cio->features |= CHARIO_FEATURE_WRITE_CACHE;
+	if (id->nsattr & NVME_NS_ATTR_RO)
+		cio->features |= CHARIO_FEATURE_READ_ONLY;
+	if (id->nsfeat & NVME_NS_FEAT_IO_OPT)
+		cio->physical_block_bytes =
+			(le16_to_cpu(id->npwg) + 1U) << shift;
+	strscpy(cio->serial, ctrl->serial, sizeof(cio->serial));
+	strscpy(cio->model, ctrl->model, sizeof(cio->model));
+	strscpy(cio->firmware, ctrl->firmware, sizeof(cio->firmware));
+}
+
+static struct chario_device *create(struct chario_nvme *ctrl, u32 nsid,
+				    const struct nvme_id_ns *id)
+{
+	u32 shift = id->lbaf[nvme_lbaf_index(id->flbas)].ds;
+	/* A command has a 16-bit number of blocks (NVM Command Set 3.2.4). */
+	u32 max_bytes = min_t(u64, ctrl->max_command_bytes, (u64)SZ_64K << shift);
+	struct chario_device *cio;
+	int ret;
+
+	cio = chario_device_create(&nvme_backend, ctrl, &ctrl->pdev->dev);
+	if (IS_ERR(cio))
+		return cio;
+	chario_nvme_get(ctrl);
+	fill_in(cio, ctrl, nsid, id);
+	ret = chario_device_configure(cio, 1U << shift, max_bytes,
+				      le16_to_cpu(id->noiob) << shift);
+	if (!ret)
+		ret = chario_device_register(cio, ctrl->core_queues,
+					     ctrl->nr_queues);
+	if (ret) {
+		put_device(&cio->dev);
+		return ERR_PTR(ret);
+	}
+	dev_info(&ctrl->pdev->dev,
+		 "%s: namespace %u, %llu blocks of %u bytes, commands up to %u KiB, %u queues by interrupt, %u to poll\n",
+		 dev_name(&cio->dev), nsid, le64_to_cpu(id->nsze), 1U << shift,
+		 cio->max_command_bytes / 1024,
+		 chario_device_nr_queues(cio, false),
+		 chario_device_nr_queues(cio, true));
+	return cio;
+}
+
+static int add(struct chario_nvme *ctrl, u32 nsid, struct nvme_id_ns *id)
+{
+	struct chario_device *cio;
+	const char *why;
+	int ret;
+
+	ret = chario_nvme_identify_ns(ctrl, nsid, id);
+	if (ret)
+		return ret;
+	why = refusal(id);
+	if (why) {
+		dev_warn(&ctrl->pdev->dev, "namespace %u refused: %s\n", nsid,
+			 why);
+		return 0;
+	}
+	cio = create(ctrl, nsid, id);
+	if (IS_ERR(cio))
+		return PTR_ERR(cio);
+	ctrl->disks[ctrl->nr_disks++] = cio;
+	return 0;
+}
+
+static int add_all(struct chario_nvme *ctrl, u32 *nsids)
+{
+	struct nvme_id_ns *id = kmalloc(sizeof(*id), GFP_KERNEL);
+	int i, count, ret = 0;
+
+	if (!id)
+		return -ENOMEM;
+	count = chario_nvme_identify_list(ctrl, nsids, MAX_DISKS);
+	for (i = 0; i < count && !ret; i++)
+		ret = add(ctrl, nsids[i], id);
+	kfree(id);
+	if (count < 0)
+		return count;
+	if (!ret && !ctrl->nr_disks) {
+		dev_err(&ctrl->pdev->dev,
+			"refused: no namespace that can be driven\n");
+		return -ENODEV;
+	}
+	return ret;
+}
+
+/**
+ * chario_nvme_disks_create() - make a disk of each namespace
+ * @ctrl: its queues are live
+ *
+ * Return: 0; ENODEV when there is none that can be driven, said in the log;
+ * ENOMEM, ENOSPC, or as chario_nvme_admin_run().
+ */
+int chario_nvme_disks_create(struct chario_nvme *ctrl)
+{
+	u32 *nsids = kcalloc(MAX_DISKS, sizeof(*nsids), GFP_KERNEL);
+	int ret = -ENOMEM;
+
+	ctrl->disks = kcalloc(MAX_DISKS, sizeof(*ctrl->disks), GFP_KERNEL);
+	if (nsids && ctrl->disks)
+		ret = add_all(ctrl, nsids);
+	kfree(nsids);
+	return ret;
+}
+
+/**
+ * chario_nvme_disks_unregister() - no new calls from here on
+ * @ctrl: the controller
+ */
+void chario_nvme_disks_unregister(struct chario_nvme *ctrl)
+{
+	unsigned int i;
+
+	for (i = 0; i < ctrl->nr_disks; i++)
+		chario_device_unregister(ctrl->disks[i]);
+}
+
+/**
+ * chario_nvme_disks_put() - let go of the disks
+ * @ctrl: its queues have been failed and drained; may be gone afterwards,
+ *	unless the caller holds a reference
+ */
+void chario_nvme_disks_put(struct chario_nvme *ctrl)
+{
+	while (ctrl->nr_disks)
+		put_device(&ctrl->disks[--ctrl->nr_disks]->dev);
+	kfree(ctrl->disks);
+	ctrl->disks = NULL;
+}

@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The back end `nvme`: a lean driver of NVMe controllers on PCI Express.
+ *
+ *   pci.c       probe and remove, vectors, the PCI core's callbacks
+ *   disk.c      a namespace becomes a disk
+ *   ctrl.c      registers: enable, disable, shut down
+ *   identify.c  what the controller and its namespaces are
+ *   admin.c     the admin queue and its commands
+ *   queue.c     I/O queues: make, post, kick, reap
+ *   prp.c       segments become PRP entries
+ *   status.c    status codes become errnos
+ *   recover.c   what happens when a command does not come back
+ *
+ * Registers and command layouts come from <linux/nvme.h>; the sections named
+ * in comments are those of the NVM Express Base Specification 2.0.
+ */
+#ifndef CHARIO_NVME_H
+#define CHARIO_NVME_H
+
+#include <linux/completion.h>
+#include <linux/kref.h>
+#include <linux/mutex.h>
+#include <linux/nvme.h>
+#include <linux/pci.h>
+#include <linux/workqueue.h>
+
+#include "core/device.h"
+#include "core/queue.h"
+
+#define CHARIO_NVME_ADMIN_DEPTH	16
+
+/* How long an abort command may take to have its effect. */
+#define CHARIO_NVME_ABORT_MS	1000
+
+/**
+ * struct chario_nvme_admin_slot - an admin command in flight
+ * @done: completes with the command
+ * @result: dword 0 of the completion
+ * @status: of the completion, without phase bit
+ * @busy: the controller owns the command identifier; an abandoned command
+ *	keeps it until the controller has been disabled
+ */
+struct chario_nvme_admin_slot {
+	struct completion done;
+	u32 result;
+	u16 status;
+	bool busy;
+};
+
+/**
+ * struct chario_nvme_admin - the admin queue; one command at a time
+ * @mutex: whose command it is
+ * @lock: protects the ring and the slots
+ * @sqes: submission ring
+ * @cqes: completion ring
+ * @sq_dma: its address for the controller
+ * @cq_dma: its address for the controller
+ * @tail: of @sqes
+ * @head: of @cqes
+ * @phase: expected phase bit
+ * @page: a page for identify data; coherent
+ * @page_dma: its address for the controller
+ * @slots: by command identifier
+ * @irq_requested: the interrupt handler is there
+ * @deadline: jiffies, no command waits longer; recovery sets it
+ * @has_deadline: @deadline is valid
+ */
+struct chario_nvme_admin {
+	struct mutex mutex; /* whose command it is */
+	raw_spinlock_t lock;
+	struct nvme_command *sqes;
+	struct nvme_completion *cqes;
+	dma_addr_t sq_dma;
+	dma_addr_t cq_dma;
+	u16 tail;
+	u16 head;
+	u16 phase;
+	void *page;
+	dma_addr_t page_dma;
+	struct chario_nvme_admin_slot slots[CHARIO_NVME_ADMIN_DEPTH - 1];
+	bool irq_requested;
+	unsigned long deadline;
+	bool has_deadline;
+};
+
+enum chario_nvme_state {
+	CHARIO_NVME_LIVE,
+	CHARIO_NVME_RECOVERING,
+	CHARIO_NVME_DEAD,
+	CHARIO_NVME_REMOVING,
+};
+
+/**
+ * struct chario_nvme - a controller
+ * @ref: held by the PCI device and by each disk
+ * @pdev: the PCI device; valid until remove has returned
+ * @bar: registers; NULL after remove
+ * @cap: Controller Capabilities
+ * @page_shift: memory page of the controller (CC.MPS)
+ * @doorbell_bytes: distance of two doorbells
+ * @max_queues: pairs whose doorbells lie in the BAR
+ * @ready_ms: longest wait for CSTS.RDY
+ * @shutdown_ms: longest wait for a shutdown
+ * @nr_vectors: interrupt vectors
+ * @level: interrupts are those of a pin
+ * @admin: the admin queue
+ * @queues: I/O queues, those with interrupt first; identifier is index + 1
+ * @core_queues: the same, as the core knows them
+ * @nr_queues: length of both
+ * @nr_irq: how many of them have an interrupt
+ * @depth: entries of an I/O queue
+ * @max_command_bytes: what drive, DMA layer, and slots allow
+ * @write_cache: has a volatile write cache
+ * @abort_limit: abort commands that it takes at a time
+ * @nn: largest namespace identifier
+ * @serial: see &struct chario_info
+ * @model: see &struct chario_info
+ * @firmware: see &struct chario_info
+ * @disks: one for each namespace that can be driven
+ * @nr_disks: how many
+ * @state: &enum chario_nvme_state
+ * @recover_lock: recovery, suspend and removal keep out of each other's way
+ * @recover_work: chario_nvme_recover()
+ * @reset_wanted: do not try to abort, reset
+ * @aborts: counter
+ * @resets: counter
+ */
+struct chario_nvme {
+	struct kref ref;
+	struct pci_dev *pdev;
+	void __iomem *bar;
+	u64 cap;
+	unsigned int page_shift;
+	unsigned int doorbell_bytes;
+	unsigned int max_queues;
+	unsigned int ready_ms;
+	unsigned int shutdown_ms;
+	unsigned int nr_vectors;
+	bool level;
+	struct chario_nvme_admin admin;
+	struct chario_nvme_queue **queues;
+	struct chario_queue **core_queues;
+	unsigned int nr_queues;
+	unsigned int nr_irq;
+	unsigned int depth;
+	u32 max_command_bytes;
+	bool write_cache;
+	unsigned int abort_limit;
+	u32 nn;
+	char serial[24];
+	char model[48];
+	char firmware[16];
+	struct chario_device **disks;
+	unsigned int nr_disks;
+	int state;
+	struct mutex recover_lock; /* recovery, suspend, removal */
+	struct work_struct recover_work;
+	bool reset_wanted;
+	u64 aborts;
+	u64 resets;
+};
+
+/**
+ * struct chario_nvme_queue - an I/O queue pair
+ * @core: as the core knows it
+ * @ctrl: the controller
+ * @sqes: submission ring
+ * @cqes: completion ring
+ * @sq_doorbell: tail doorbell
+ * @cq_doorbell: head doorbell
+ * @entries: of either ring
+ * @page_mask: memory page of the controller - 1
+ * @level: its interrupt is that of a pin
+ * @created: the controller knows it: its doorbells may be rung
+ * @reaped_at_irq: core.reaped when an interrupt last came
+ * @tail: of @sqes
+ * @rung: tail that the controller has been told
+ * @head: of @cqes
+ * @phase: expected phase bit
+ * @unrung: completions taken that the controller has not been told of
+ * @qid: identifier
+ * @lists: PRP lists, one for each command
+ * @list_bytes: size of a list, a power of two, a controller page at most
+ * @list_dma: address of @lists for the controller
+ * @sq_dma: of @sqes
+ * @cq_dma: of @cqes
+ * @vector: interrupt vector, index
+ * @irq_requested: the interrupt handler is there
+ */
+struct chario_nvme_queue {
+	struct chario_queue core;
+	struct chario_nvme *ctrl;
+	struct nvme_command *sqes;
+	struct nvme_completion *cqes;
+	u32 __iomem *sq_doorbell;
+	u32 __iomem *cq_doorbell;
+	u16 entries;
+	u32 page_mask;
+	bool level;
+	bool created;
+	u64 reaped_at_irq;
+	u16 tail;
+	u16 rung;
+	u16 head;
+	u16 phase;
+	u16 unrung;
+	u16 qid;
+	void *lists;
+	u32 list_bytes;
+	dma_addr_t list_dma;
+	dma_addr_t sq_dma;
+	dma_addr_t cq_dma;
+	unsigned int vector;
+	bool irq_requested;
+};
+
+static inline struct chario_nvme_queue *to_nvme_queue(struct chario_queue *q)
+{
+	return container_of(q, struct chario_nvme_queue, core);
+}
+
+/* pci.c */
+void chario_nvme_get(struct chario_nvme *ctrl);
+void chario_nvme_put(struct chario_nvme *ctrl);
+
+/* disk.c */
+int chario_nvme_disks_create(struct chario_nvme *ctrl);
+void chario_nvme_disks_unregister(struct chario_nvme *ctrl);
+void chario_nvme_disks_put(struct chario_nvme *ctrl);
+
+/* ctrl.c */
+int chario_nvme_ctrl_init(struct chario_nvme *ctrl);
+int chario_nvme_ctrl_enable(struct chario_nvme *ctrl);
+int chario_nvme_ctrl_disable(struct chario_nvme *ctrl);
+int chario_nvme_ctrl_shutdown(struct chario_nvme *ctrl);
+bool chario_nvme_ctrl_is_gone(struct chario_nvme *ctrl);
+u32 __iomem *chario_nvme_doorbell(struct chario_nvme *ctrl, unsigned int n);
+
+/* identify.c */
+int chario_nvme_identify_ctrl(struct chario_nvme *ctrl);
+int chario_nvme_identify_list(struct chario_nvme *ctrl, u32 *nsids,
+			      unsigned int max);
+int chario_nvme_identify_ns(struct chario_nvme *ctrl, u32 nsid,
+			    struct nvme_id_ns *id);
+
+/* admin.c */
+int chario_nvme_admin_init(struct chario_nvme *ctrl);
+void chario_nvme_admin_deinit(struct chario_nvme *ctrl);
+void chario_nvme_admin_reset(struct chario_nvme *ctrl);
+int chario_nvme_admin_request_irq(struct chario_nvme *ctrl);
+void chario_nvme_admin_free_irq(struct chario_nvme *ctrl);
+int chario_nvme_admin_run(struct chario_nvme *ctrl, struct nvme_command *c,
+			  u32 *result);
+int chario_nvme_admin_identify(struct chario_nvme *ctrl, u8 cns, u32 nsid,
+			       void *to, size_t bytes);
+int chario_nvme_admin_set_queues(struct chario_nvme *ctrl,
+				 unsigned int *nr_queues);
+int chario_nvme_admin_create(struct chario_nvme *ctrl,
+			     struct chario_nvme_queue *nq);
+int chario_nvme_admin_delete(struct chario_nvme *ctrl,
+			     struct chario_nvme_queue *nq);
+int chario_nvme_admin_abort(struct chario_nvme *ctrl, u16 qid, u16 cid);
+unsigned int chario_nvme_admin_timeout_ms(void);
+
+/* queue.c */
+int chario_nvme_queues_init(struct chario_nvme *ctrl);
+int chario_nvme_queues_start(struct chario_nvme *ctrl);
+int chario_nvme_queues_create(struct chario_nvme *ctrl);
+void chario_nvme_queues_delete(struct chario_nvme *ctrl);
+void chario_nvme_queues_freeze(struct chario_nvme *ctrl);
+bool chario_nvme_queues_are_idle(const struct chario_nvme *ctrl);
+void chario_nvme_queues_forget(struct chario_nvme *ctrl);
+void chario_nvme_queues_stop(struct chario_nvme *ctrl);
+void chario_nvme_queues_deinit(struct chario_nvme *ctrl);
+u32 chario_nvme_queues_max_bytes(const struct chario_nvme *ctrl);
+
+/* prp.c */
+void chario_nvme_prp_build(const struct chario_nvme_queue *nq,
+			   const struct chario_command *cmd,
+			   union nvme_data_ptr *dptr);
+
+/* status.c */
+int chario_nvme_status_errno(u16 status);
+const char *chario_nvme_status_text(u16 status);
+
+/* recover.c */
+void chario_nvme_recover(struct work_struct *work);
+void chario_nvme_recover_wanted(struct chario_nvme *ctrl, bool reset);
+void chario_nvme_give_up(struct chario_nvme *ctrl, int error);
+int chario_nvme_reset(struct chario_nvme *ctrl);
+u64 chario_nvme_recover_bound_ns(const struct chario_nvme *ctrl);
+
+#endif /* CHARIO_NVME_H */

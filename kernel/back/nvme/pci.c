@@ -1,0 +1,398 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The PCI device: probe, remove, and the callbacks of the PCI core.
+ *
+ * The driver has no table of devices: it binds to what an administrator has
+ * named in driver_override, and to nothing else.
+ */
+#include <linux/delay.h>
+#include <linux/dma-mapping.h>
+#include <linux/module.h>
+#include <linux/slab.h>
+
+#include "back/back.h"
+#include "nvme.h"
+
+/* How long removal waits for what is in flight before it is cut off. */
+#define REMOVE_WAIT_MS	1000
+
+static void free_ctrl(struct kref *ref)
+{
+	struct chario_nvme *ctrl = container_of(ref, struct chario_nvme, ref);
+
+	chario_nvme_queues_deinit(ctrl);
+	kfree(ctrl);
+}
+
+/**
+ * chario_nvme_get() - one more user of a controller
+ * @ctrl: the controller
+ */
+void chario_nvme_get(struct chario_nvme *ctrl)
+{
+	kref_get(&ctrl->ref);
+}
+
+/**
+ * chario_nvme_put() - one user less
+ * @ctrl: freed with the last one
+ */
+void chario_nvme_put(struct chario_nvme *ctrl)
+{
+	kref_put(&ctrl->ref, free_ctrl);
+}
+
+static struct chario_nvme *create_ctrl(struct pci_dev *pdev)
+{
+	struct chario_nvme *ctrl;
+
+	ctrl = kzalloc_node(sizeof(*ctrl), GFP_KERNEL, dev_to_node(&pdev->dev));
+	if (!ctrl)
+		return NULL;
+	kref_init(&ctrl->ref);
+	ctrl->pdev = pdev;
+	ctrl->state = CHARIO_NVME_RECOVERING;
+	mutex_init(&ctrl->recover_lock);
+	INIT_WORK(&ctrl->recover_work, chario_nvme_recover);
+	pci_set_drvdata(pdev, ctrl);
+	return ctrl;
+}
+
+static int map_registers(struct chario_nvme *ctrl)
+{
+	struct pci_dev *pdev = ctrl->pdev;
+	int ret;
+
+	ret = pci_enable_device_mem(pdev);
+	if (ret)
+		return ret;
+	ret = pci_request_mem_regions(pdev, "chario");
+	if (ret)
+		goto err_disable;
+	if (pci_resource_len(pdev, 0) < NVME_REG_DBS + SZ_4K) {
+		dev_err(&pdev->dev, "refused: BAR 0 is too small\n");
+		ret = -ENODEV;
+		goto err_release;
+	}
+	ctrl->bar = pci_ioremap_bar(pdev, 0);
+	if (!ctrl->bar) {
+		ret = -ENOMEM;
+		goto err_release;
+	}
+	return 0;
+
+err_release:
+	pci_release_mem_regions(pdev);
+err_disable:
+	pci_disable_device(pdev);
+	return ret;
+}
+
+static void unmap_registers(struct chario_nvme *ctrl)
+{
+	iounmap(ctrl->bar);
+	ctrl->bar = NULL;
+	pci_release_mem_regions(ctrl->pdev);
+	pci_disable_device(ctrl->pdev);
+}
+
+static int set_up_dma(struct chario_nvme *ctrl)
+{
+	struct device *dev = &ctrl->pdev->dev;
+	int ret;
+
+	ret = dma_set_mask_and_coherent(dev, DMA_BIT_MASK(64));
+	if (ret)
+		ret = dma_set_mask_and_coherent(dev, DMA_BIT_MASK(32));
+	if (ret)
+		return ret;
+	/* Bounce buffers must keep the offset in a page: PRP needs it. */
+	dma_set_min_align_mask(dev, (1U << ctrl->page_shift) - 1);
+	dma_set_max_seg_size(dev, UINT_MAX);
+	pci_set_master(ctrl->pdev);
+	return 0;
+}
+
+/* One vector for the admin queue, one for each CPU; or what there is. */
+static int get_vectors(struct chario_nvme *ctrl)
+{
+	int ret = pci_alloc_irq_vectors(ctrl->pdev, 1, 1 + num_possible_cpus(),
+					PCI_IRQ_ALL_TYPES);
+
+	if (ret < 0)
+		return ret;
+	ctrl->nr_vectors = ret;
+	ctrl->level = !ctrl->pdev->msi_enabled && !ctrl->pdev->msix_enabled;
+	return chario_nvme_admin_request_irq(ctrl);
+}
+
+static void put_vectors(struct chario_nvme *ctrl)
+{
+	chario_nvme_admin_free_irq(ctrl);
+	pci_free_irq_vectors(ctrl->pdev);
+}
+
+/* From reset to live queues. */
+static int start(struct chario_nvme *ctrl)
+{
+	int ret;
+
+	ret = chario_nvme_ctrl_disable(ctrl);
+	if (ret) {
+		dev_err(&ctrl->pdev->dev, "the controller cannot be disabled\n");
+		return ret;
+	}
+	chario_nvme_admin_reset(ctrl);
+	ret = chario_nvme_ctrl_enable(ctrl);
+	if (ret) {
+		dev_err(&ctrl->pdev->dev, "%s\n", ret == -EIO ?
+			"the controller reports that it has failed (CSTS.CFS)" :
+			"the controller does not become ready (CSTS.RDY)");
+		return ret;
+	}
+	ret = chario_nvme_identify_ctrl(ctrl);
+	if (ret)
+		return ret;
+	ret = chario_nvme_queues_init(ctrl);
+	if (ret)
+		return ret;
+	ret = chario_nvme_queues_start(ctrl);
+	if (ret)
+		return ret;
+	return chario_nvme_queues_create(ctrl);
+}
+
+/*
+ * Tell the drive that power may go.  Queues with commands in flight are not
+ * deleted: the drive would answer each command with an error first.
+ */
+static int shut_down(struct chario_nvme *ctrl)
+{
+	chario_nvme_queues_freeze(ctrl);
+	if (chario_nvme_queues_are_idle(ctrl))
+		chario_nvme_queues_delete(ctrl);
+	return chario_nvme_ctrl_shutdown(ctrl);
+}
+
+/*
+ * The way down, from wherever the way up has ended.  Afterwards no memory is
+ * within reach of the drive and nobody is inside a queue.
+ *
+ * From the change of state on, recovery does nothing any more; the watchdogs,
+ * which could ask for it, end with the queues.
+ */
+static void stop(struct chario_nvme *ctrl, bool polite)
+{
+	bool dead;
+
+	mutex_lock(&ctrl->recover_lock);
+	dead = ctrl->state == CHARIO_NVME_DEAD;
+	WRITE_ONCE(ctrl->state, CHARIO_NVME_REMOVING);
+	mutex_unlock(&ctrl->recover_lock);
+
+	if (polite && !dead && !chario_nvme_ctrl_is_gone(ctrl)) {
+		if (shut_down(ctrl))
+			dev_warn(&ctrl->pdev->dev, "no clean shutdown\n");
+	}
+	if (chario_nvme_ctrl_disable(ctrl) == -ETIMEDOUT)
+		dev_err(&ctrl->pdev->dev,
+			"the controller cannot be disabled; bus mastering goes off\n");
+	pci_clear_master(ctrl->pdev);
+	chario_nvme_queues_stop(ctrl);
+	cancel_work_sync(&ctrl->recover_work);
+}
+
+static int probe(struct pci_dev *pdev, const struct pci_device_id *id)
+{
+	struct chario_nvme *ctrl;
+	int ret;
+
+	if (!chario_compat_has_override(pdev)) {
+		dev_err(&pdev->dev, "refused: not named in driver_override\n");
+		return -ENODEV;
+	}
+	ctrl = create_ctrl(pdev);
+	if (!ctrl)
+		return -ENOMEM;
+	ret = map_registers(ctrl);
+	if (ret)
+		goto err_put;
+	ret = chario_nvme_ctrl_init(ctrl);
+	if (ret)
+		goto err_unmap;
+	ret = set_up_dma(ctrl);
+	if (ret)
+		goto err_unmap;
+	ret = chario_nvme_admin_init(ctrl);
+	if (ret)
+		goto err_unmap;
+	ret = get_vectors(ctrl);
+	if (ret)
+		goto err_vectors;
+	ret = start(ctrl);
+	if (ret)
+		goto err_stop;
+	pci_save_state(pdev);
+	ret = chario_nvme_disks_create(ctrl);
+	if (ret)
+		goto err_disks;
+	/* Recovery has done nothing so far: what came up may be due. */
+	WRITE_ONCE(ctrl->state, CHARIO_NVME_LIVE);
+	chario_nvme_recover_wanted(ctrl, false);
+	return 0;
+
+err_disks:
+	chario_nvme_disks_unregister(ctrl);
+err_stop:
+	stop(ctrl, false);
+	chario_nvme_disks_put(ctrl);
+err_vectors:
+	put_vectors(ctrl);
+	chario_nvme_admin_deinit(ctrl);
+err_unmap:
+	unmap_registers(ctrl);
+err_put:
+	dev_err(&pdev->dev, "not bound: error %d\n", ret);
+	chario_nvme_put(ctrl);
+	return ret;
+}
+
+/* New calls are refused already; let those that are under way come to an end. */
+static void wait_idle(struct chario_nvme *ctrl)
+{
+	unsigned int ms;
+
+	for (ms = 0; ms < REMOVE_WAIT_MS; ms += 20) {
+		if (chario_nvme_queues_are_idle(ctrl) ||
+		    chario_nvme_ctrl_is_gone(ctrl))
+			return;
+		msleep(20);
+	}
+}
+
+static void remove(struct pci_dev *pdev)
+{
+	struct chario_nvme *ctrl = pci_get_drvdata(pdev);
+
+	chario_nvme_disks_unregister(ctrl);
+	wait_idle(ctrl);
+	stop(ctrl, true);
+	chario_nvme_disks_put(ctrl);
+	put_vectors(ctrl);
+	chario_nvme_admin_deinit(ctrl);
+	unmap_registers(ctrl);
+	chario_nvme_put(ctrl);
+}
+
+/* Reboot and kexec: the next kernel finds an idle, disabled drive. */
+static void shutdown(struct pci_dev *pdev)
+{
+	struct chario_nvme *ctrl = pci_get_drvdata(pdev);
+
+	mutex_lock(&ctrl->recover_lock);
+	if (ctrl->state == CHARIO_NVME_LIVE) {
+		shut_down(ctrl);
+		chario_nvme_ctrl_disable(ctrl);
+	}
+	chario_nvme_give_up(ctrl, -ENODEV);
+	mutex_unlock(&ctrl->recover_lock);
+}
+
+static int suspend(struct device *dev)
+{
+	struct chario_nvme *ctrl = dev_get_drvdata(dev);
+
+	mutex_lock(&ctrl->recover_lock);
+	if (ctrl->state == CHARIO_NVME_LIVE) {
+		WRITE_ONCE(ctrl->state, CHARIO_NVME_RECOVERING);
+		shut_down(ctrl);
+		chario_nvme_ctrl_disable(ctrl);
+		chario_nvme_queues_forget(ctrl);
+	}
+	mutex_unlock(&ctrl->recover_lock);
+	return 0;
+}
+
+/* What is in flight, or has been held since, is posted on the way up. */
+static int resume(struct device *dev)
+{
+	struct chario_nvme *ctrl = dev_get_drvdata(dev);
+	int ret = 0;
+
+	mutex_lock(&ctrl->recover_lock);
+	if (ctrl->state == CHARIO_NVME_RECOVERING) {
+		ret = chario_nvme_reset(ctrl);
+		if (ret)
+			chario_nvme_give_up(ctrl, ret == -ENODEV ? ret : -EIO);
+		else
+			WRITE_ONCE(ctrl->state, CHARIO_NVME_LIVE);
+	}
+	mutex_unlock(&ctrl->recover_lock);
+	return ret;
+}
+
+static DEFINE_SIMPLE_DEV_PM_OPS(pm_ops, suspend, resume);
+
+static pci_ers_result_t error_detected(struct pci_dev *pdev,
+				       pci_channel_state_t state)
+{
+	struct chario_nvme *ctrl = pci_get_drvdata(pdev);
+
+	if (state == pci_channel_io_normal)
+		return PCI_ERS_RESULT_CAN_RECOVER;
+	mutex_lock(&ctrl->recover_lock);
+	chario_nvme_queues_freeze(ctrl);
+	if (state == pci_channel_io_perm_failure)
+		chario_nvme_give_up(ctrl, -ENODEV);
+	else if (ctrl->state == CHARIO_NVME_LIVE)
+		WRITE_ONCE(ctrl->state, CHARIO_NVME_RECOVERING);
+	mutex_unlock(&ctrl->recover_lock);
+	return state == pci_channel_io_perm_failure ?
+	       PCI_ERS_RESULT_DISCONNECT : PCI_ERS_RESULT_NEED_RESET;
+}
+
+static pci_ers_result_t slot_reset(struct pci_dev *pdev)
+{
+	pci_restore_state(pdev);
+	/* Restoring uses the state up. */
+	pci_save_state(pdev);
+	pci_set_master(pdev);
+	return resume(&pdev->dev) ? PCI_ERS_RESULT_DISCONNECT :
+				    PCI_ERS_RESULT_RECOVERED;
+}
+
+static const struct pci_error_handlers error_handlers = {
+	.error_detected	= error_detected,
+	.slot_reset	= slot_reset,
+};
+
+/* Empty on purpose, see the top of this file. */
+static const struct pci_device_id no_ids[] = { { } };
+
+static struct pci_driver driver = {
+	.name		= "chario",
+	.id_table	= no_ids,
+	.probe		= probe,
+	.remove		= remove,
+	.shutdown	= shutdown,
+	.err_handler	= &error_handlers,
+	.driver.pm	= pm_sleep_ptr(&pm_ops),
+};
+
+/**
+ * chario_nvme_init() - be there for drives that are bound to us
+ *
+ * Return: 0 or -errno.
+ */
+int chario_nvme_init(void)
+{
+	return pci_register_driver(&driver);
+}
+
+/**
+ * chario_nvme_exit() - let go of all drives
+ */
+void chario_nvme_exit(void)
+{
+	pci_unregister_driver(&driver);
+}

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Segments become PRP entries (4.1.1).
+ *
+ * The first entry may point into a page, all others are whole pages of the
+ * controller.  Two entries fit into the command; more go into the list that
+ * each command owns, which never crosses a page.
+ */
+#include "nvme.h"
+
+/* All pages but the first, into the list that the command owns. */
+static unsigned int fill_list(const struct chario_nvme_queue *nq,
+			      const struct chario_command *cmd)
+{
+	const struct chario_segment *seg = cmd->segments;
+	const struct chario_segment *end = seg + cmd->nr_segments;
+	const dma_addr_t page = (dma_addr_t)nq->page_mask + 1;
+	__le64 *list = nq->lists + cmd->tag * nq->list_bytes;
+	dma_addr_t addr = (seg->addr | nq->page_mask) + 1;
+	__le64 *entry = list;
+
+	for (;;) {
+		const dma_addr_t stop = seg->addr + seg->bytes;
+
+		for (; addr < stop; addr += page)
+			*entry++ = cpu_to_le64(addr);
+		if (++seg == end)
+			return entry - list;
+		addr = seg->addr;
+	}
+}
+
+/**
+ * chario_nvme_prp_build() - describe the memory of a command
+ * @nq: its queue
+ * @cmd: has its segments, one at least
+ * @dptr: the data pointer of its NVMe command
+ */
+void chario_nvme_prp_build(const struct chario_nvme_queue *nq,
+			   const struct chario_command *cmd,
+			   union nvme_data_ptr *dptr)
+{
+	const struct chario_segment *seg = cmd->segments;
+	unsigned int count;
+
+	dptr->prp1 = cpu_to_le64(seg->addr);
+	dptr->prp2 = 0;
+	count = fill_list(nq, cmd);
+	if (!count)
+		return;
+	dptr->prp2 = count == 1 ?
+		     *(__le64 *)(nq->lists + cmd->tag * nq->list_bytes) :
+		     cpu_to_le64(nq->list_dma + cmd->tag * nq->list_bytes);
+}

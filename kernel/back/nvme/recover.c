@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Recovery: a command does not come back.
+ *
+ * The caller has been told already (ETIMEDOUT at its deadline); its memory is
+ * quarantined.  What is left to do is to make the controller let go of it:
+ *
+ *   1. abort each expired command, wait up to CHARIO_NVME_ABORT_MS;
+ *   2. reset: disable the controller, enable it, create the queues, post what
+ *      is in flight and not expired again;
+ *   3. give up: switch off bus mastering, so that the drive can touch no
+ *      memory; everything in flight ends with EIO, and so does every later
+ *      call.
+ *
+ * A drive that has gone, and one that says that it has failed (CSTS.CFS), skip
+ * the first step.
+ *
+ * The bound: CHARIO_NVME_ABORT_MS + the longest wait of an abort command + the
+ * longest wait for CSTS.RDY, twice + the longest wait of an admin command, which
+ * bounds all commands of the reset together.
+ */
+#include <linux/delay.h>
+#include <linux/jiffies.h>
+
+#include "nvme.h"
+
+static const struct chario_command *
+find_expired(const struct chario_queue *q, unsigned int *tag)
+{
+	for (; *tag < q->depth; (*tag)++) {
+		const struct chario_command *cmd;
+
+		cmd = chario_queue_command(q, *tag);
+		if (cmd->state == CHARIO_COMMAND_POSTED && cmd->req->overdue)
+			return cmd;
+	}
+	return NULL;
+}
+
+/* The next expired command of a queue, from @tag on; false when none is. */
+static bool next_expired(struct chario_queue *q, unsigned int *tag)
+{
+	unsigned long flags;
+	bool found;
+
+	raw_spin_lock_irqsave(&q->lock, flags);
+	found = find_expired(q, tag);
+	raw_spin_unlock_irqrestore(&q->lock, flags);
+	return found;
+}
+
+static bool any_expired(struct chario_nvme *ctrl)
+{
+	unsigned int i, tag;
+
+	for (i = 0; i < ctrl->nr_queues; i++) {
+		tag = 0;
+		if (next_expired(ctrl->core_queues[i], &tag))
+			return true;
+	}
+	return false;
+}
+
+static int abort_queue(struct chario_nvme *ctrl, struct chario_nvme_queue *nq,
+		       unsigned long end)
+{
+	unsigned int tag;
+	int ret;
+
+	for (tag = 0; next_expired(&nq->core, &tag); tag++) {
+		if (time_after(jiffies, end))
+			return -ETIMEDOUT;
+		ret = chario_nvme_admin_abort(ctrl, nq->qid, tag);
+		if (ret)
+			return ret;
+		ctrl->aborts++;
+	}
+	return 0;
+}
+
+/* 0 when every expired command has come back. */
+static int abort_expired(struct chario_nvme *ctrl)
+{
+	unsigned long end = jiffies + msecs_to_jiffies(CHARIO_NVME_ABORT_MS);
+	unsigned int i;
+	int ret;
+
+	for (i = 0; i < ctrl->nr_queues; i++) {
+		ret = abort_queue(ctrl, ctrl->queues[i], end);
+		if (ret)
+			return ret;
+	}
+	while (any_expired(ctrl)) {
+		if (time_after(jiffies, end))
+			return -ETIMEDOUT;
+		msleep(20);
+		for (i = 0; i < ctrl->nr_queues; i++)
+			chario_queue_reap(ctrl->core_queues[i]);
+	}
+	return 0;
+}
+
+static int bring_up(struct chario_nvme *ctrl)
+{
+	unsigned int granted = ctrl->nr_queues;
+	int ret;
+
+	chario_nvme_admin_reset(ctrl);
+	ret = chario_nvme_ctrl_enable(ctrl);
+	if (ret)
+		return ret;
+	ctrl->admin.deadline = jiffies +
+			       msecs_to_jiffies(chario_nvme_admin_timeout_ms());
+	ctrl->admin.has_deadline = true;
+	ret = chario_nvme_admin_set_queues(ctrl, &granted);
+	if (!ret && granted < ctrl->nr_queues)
+		ret = -ENOSPC;
+	if (!ret)
+		ret = chario_nvme_queues_create(ctrl);
+	ctrl->admin.has_deadline = false;
+	return ret;
+}
+
+/**
+ * chario_nvme_reset() - disable the controller and bring it up again
+ * @ctrl: under recover_lock
+ *
+ * Return: 0, or why it did not come up.
+ */
+int chario_nvme_reset(struct chario_nvme *ctrl)
+{
+	int ret;
+
+	chario_nvme_queues_freeze(ctrl);
+	ret = chario_nvme_ctrl_disable(ctrl);
+	if (ret)
+		return ret;
+	chario_nvme_queues_forget(ctrl);
+	ret = bring_up(ctrl);
+	if (ret)
+		return ret;
+	ctrl->resets++;
+	return 0;
+}
+
+/**
+ * chario_nvme_give_up() - the drive is lost: keep it off memory, free callers
+ * @ctrl: the controller
+ * @error: what callers get from here on
+ */
+void chario_nvme_give_up(struct chario_nvme *ctrl, int error)
+{
+	unsigned int i;
+
+	WRITE_ONCE(ctrl->state, CHARIO_NVME_DEAD);
+	pci_clear_master(ctrl->pdev);
+	for (i = 0; i < ctrl->nr_queues; i++)
+		chario_queue_fail(ctrl->core_queues[i], error);
+	dev_err(&ctrl->pdev->dev, "%s\n", error == -ENODEV ?
+		"the drive has gone; calls give ENODEV" :
+		"the drive does not come up again; bus mastering is off, calls give EIO; unbind it and power-cycle it");
+}
+
+static void recover(struct chario_nvme *ctrl)
+{
+	struct device *dev = &ctrl->pdev->dev;
+	int ret;
+
+	/* Behind a frozen link the PCI core goes first, see slot_reset(). */
+	if (ctrl->pdev->error_state == pci_channel_io_frozen)
+		return;
+	if (chario_nvme_ctrl_is_gone(ctrl)) {
+		chario_nvme_give_up(ctrl, -ENODEV);
+		return;
+	}
+	if (!READ_ONCE(ctrl->reset_wanted)) {
+		if (!any_expired(ctrl))
+			return;
+		ret = abort_expired(ctrl);
+		if (!ret) {
+			dev_warn(dev, "expired commands have been aborted\n");
+			return;
+		}
+	}
+	WRITE_ONCE(ctrl->state, CHARIO_NVME_RECOVERING);
+	dev_warn(dev, "resetting the controller\n");
+	ret = chario_nvme_reset(ctrl);
+	if (ret) {
+		chario_nvme_give_up(ctrl, ret == -ENODEV ? ret : -EIO);
+		return;
+	}
+	WRITE_ONCE(ctrl->reset_wanted, false);
+	WRITE_ONCE(ctrl->state, CHARIO_NVME_LIVE);
+	dev_warn(dev, "the controller is up again\n");
+}
+
+/**
+ * chario_nvme_recover() - see the top of this file
+ * @work: recover_work of a controller
+ */
+void chario_nvme_recover(struct work_struct *work)
+{
+	struct chario_nvme *ctrl = container_of(work, struct chario_nvme,
+						recover_work);
+
+	mutex_lock(&ctrl->recover_lock);
+	if (ctrl->state == CHARIO_NVME_LIVE)
+		recover(ctrl);
+	mutex_unlock(&ctrl->recover_lock);
+}
+
+/**
+ * chario_nvme_recover_wanted() - something is wrong, see to it
+ * @ctrl: the controller
+ * @reset: an abort will not help
+ *
+ * Context: any.
+ */
+void chario_nvme_recover_wanted(struct chario_nvme *ctrl, bool reset)
+{
+	if (reset)
+		WRITE_ONCE(ctrl->reset_wanted, true);
+	queue_work(system_unbound_wq, &ctrl->recover_work);
+}
+
+/**
+ * chario_nvme_recover_bound_ns() - see &struct chario_info
+ * @ctrl: the controller
+ */
+u64 chario_nvme_recover_bound_ns(const struct chario_nvme *ctrl)
+{
+	u64 ms = CHARIO_NVME_ABORT_MS + 2ULL * ctrl->ready_ms +
+		 2ULL * chario_nvme_admin_timeout_ms();
+
+	return ms * NSEC_PER_MSEC;
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The glossary of the module.
+ *
+ * Things, from the caller to the drive
+ *
+ *   device   struct chario_device, a disk: /dev/chardiskN.        Local: cio
+ *   file     struct chario_file, one open of it
+ *   call     struct chario_call, what a front end has been asked for; lives
+ *            on the caller's stack
+ *   request  struct chario_request, the part of a call that is in flight
+ *            together; lives in its first command.                 Local: req
+ *   command  struct chario_command, one device command with its memory; a
+ *            slot of a queue, made before the first call.          Local: cmd
+ *   queue    struct chario_queue, a submission and completion pair. Local: q
+ *
+ * Layers: front/ knows callers, back/ knows devices, core/ knows requests.
+ * front/ includes core/; back/ includes core/; core/ includes front/front.h
+ * and back/back.h and nothing else of them; front/ and back/ never meet.
+ *
+ * A request can be followed by opening files in the order of Kbuild.
+ */
+#ifndef CHARIO_H
+#define CHARIO_H
+
+#include <linux/types.h>
+
+struct chario_call;
+struct chario_command;
+struct chario_device;
+struct chario_file;
+struct chario_queue;
+struct chario_request;
+struct chario_waiter;
+
+/* What is asked of the device. */
+enum chario_op {
+	CHARIO_OP_READ,
+	CHARIO_OP_WRITE,
+	CHARIO_OP_FLUSH,
+	CHARIO_NR_OPS,
+};
+
+#endif /* CHARIO_H */

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * All that the module knows of kernel versions.  Forced into every file.
+ *
+ * The other files are written for the newest kernel; each shim here names the
+ * commit and the release that made it necessary.  Oldest kernel: 6.1.
+ */
+#ifndef CHARIO_COMPAT_H
+#define CHARIO_COMPAT_H
+
+#include <linux/version.h>
+#include <linux/device/class.h>
+#include <linux/timer.h>
+#include <linux/uio.h>
+
+/* "driver core: class: remove module * from class_create()", 6.4 */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 4, 0)
+#define chario_compat_class_create(name) class_create(THIS_MODULE, name)
+#else
+#define chario_compat_class_create(name) class_create(name)
+#endif
+
+/* "driver core: make struct class.devnode() take a const *", 6.2 */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 2, 0)
+#define chario_compat_set_devnode(class, fn) \
+	((class)->devnode = (char *(*)(struct device *, umode_t *))(fn))
+#else
+#define chario_compat_set_devnode(class, fn) ((class)->devnode = (fn))
+#endif
+
+/* "iov_iter: add iter_iov_addr() and iter_iov_len() helpers", 6.4 */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 4, 0)
+#define iter_iov(iter) ((iter)->iov)
+#endif
+
+/* "treewide, timers: Rename from_timer() to timer_container_of()", 6.16 */
+#ifndef timer_container_of
+#define timer_container_of(var, timer, field) from_timer(var, timer, field)
+#endif
+
+/* See Kbuild.  Sparse cannot follow the guard() in the newer function. */
+#ifdef __CHECKER__
+#define chario_compat_has_override(pdev) (!!(pdev))
+#elif defined(CHARIO_DEVICE_HAS_DRIVER_OVERRIDE)
+#define chario_compat_has_override(pdev) device_has_driver_override(&(pdev)->dev)
+#else
+#define chario_compat_has_override(pdev) (!!(pdev)->driver_override)
+#endif
+
+/*
+ * Kernels that clear every variable on the stack (CONFIG_INIT_STACK_ALL_ZERO)
+ * are told which ones are written in full anyway; gcc 12, clang.
+ */
+#if __has_attribute(uninitialized)
+#define chario_uninitialized __attribute__((uninitialized))
+#else
+#define chario_uninitialized
+#endif
+
+#endif /* CHARIO_COMPAT_H */

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The caller's memory: checked, held in place, and let go.
+ *
+ * Memory of user space is pinned for each command (FOLL_PIN: the kernel then
+ * knows that a device writes to it).  Memory that io_uring has registered is
+ * held by io_uring for as long as it waits for us.
+ */
+#include <linux/bvec.h>
+#include <linux/highmem.h>
+#include <linux/mm.h>
+
+#include "core/buffer.h"
+
+static int check_vector(const struct chario_device *cio,
+			const struct iov_iter *iter)
+{
+	const struct iovec *iov = iter_iov(iter);
+	size_t skip = iter->iov_offset;
+	size_t left = iter->count;
+
+	for (; left; iov++, skip = 0) {
+		size_t bytes = min(iov->iov_len - skip, left);
+		unsigned long addr = (unsigned long)iov->iov_base + skip;
+
+		if (bytes && ((addr & cio->dma_mask) ||
+			      (bytes & cio->block_mask)))
+			return -EINVAL;
+		left -= bytes;
+	}
+	return 0;
+}
+
+/* A device command describes whole pages, but for its first and last. */
+static int check_bvec(const struct chario_device *cio,
+		      const struct iov_iter *iter)
+{
+	const struct bio_vec *bv = iter->bvec;
+	size_t skip = iter->iov_offset;
+	size_t left = iter->count;
+	size_t start = bv->bv_offset + skip;
+
+	if ((start & cio->dma_mask) || (left & cio->block_mask))
+		return -EINVAL;
+	for (;; bv++, skip = 0) {
+		size_t bytes = min(bv->bv_len - skip, left);
+
+		left -= bytes;
+		if (!left)
+			return 0;
+		if (!PAGE_ALIGNED(bv->bv_offset + bv->bv_len) ||
+		    !PAGE_ALIGNED(bv[1].bv_offset))
+			return -EINVAL;
+	}
+}
+
+/**
+ * chario_buffer_check_slow() - chario_buffer_check() for vectors and the like
+ * @cio: the disk
+ * @iter: not empty; empty elements in front are skipped
+ *
+ * Return: as chario_buffer_check().
+ */
+int chario_buffer_check_slow(const struct chario_device *cio,
+			     struct iov_iter *iter)
+{
+	if (iter_is_iovec(iter)) {
+		iov_iter_advance(iter, 0);
+		return check_vector(cio, iter);
+	}
+	if (iov_iter_is_bvec(iter))
+		return check_bvec(cio, iter);
+	return -EINVAL;
+}
+
+/**
+ * chario_buffer_element() - length of the memory that is split as one
+ * @iter: not empty
+ *
+ * Return: bytes up to the end of the vector element; all bytes of memory that
+ * is one element.
+ */
+size_t chario_buffer_element(const struct iov_iter *iter)
+{
+	if (likely(!iter_is_iovec(iter)))
+		return iter->count;
+	return iov_iter_single_seg_count(iter);
+}
+
+static inline int pin_user(struct chario_command *cmd, unsigned long addr)
+{
+	unsigned int flags = cmd->req->op == CHARIO_OP_READ ? FOLL_WRITE : 0;
+	int got;
+
+	cmd->page_offset = offset_in_page(addr);
+	cmd->nr_pages = PFN_UP(cmd->page_offset + cmd->bytes);
+	got = pin_user_pages_fast(addr - cmd->page_offset, cmd->nr_pages,
+				  flags, cmd->pages);
+	if (likely(got == cmd->nr_pages))
+		return 0;
+	if (got > 0)
+		unpin_user_pages(cmd->pages, got);
+	return got < 0 ? got : -EFAULT;
+}
+
+static noinline void take_bvec(struct chario_command *cmd, const struct iov_iter *iter)
+{
+	const struct bio_vec *bv = iter->bvec;
+	size_t skip = iter->iov_offset;
+	size_t left = cmd->bytes;
+
+	while (skip >= bv->bv_len) {
+		skip -= bv->bv_len;
+		bv++;
+	}
+	cmd->page_offset = offset_in_page(bv->bv_offset + skip);
+	cmd->nr_pages = 0;
+	for (; left; bv++, skip = 0) {
+		size_t from = bv->bv_offset + skip;
+		size_t bytes = min(bv->bv_len - skip, left);
+		unsigned int nr = PFN_UP(offset_in_page(from) + bytes);
+		struct page *page = bv->bv_page + PFN_DOWN(from);
+
+		while (nr--)
+			cmd->pages[cmd->nr_pages++] = page++;
+		left -= bytes;
+	}
+}
+
+/**
+ * chario_buffer_pin() - hold the memory of a command in place
+ * @cmd: its @req, @bytes are set; gets its pages
+ * @iter: at the memory of the command; advanced past it
+ *
+ * Context: may sleep.
+ * Return: 0; EFAULT when it is not accessible, ENOMEM.
+ */
+int chario_buffer_pin(struct chario_command *cmd, struct iov_iter *iter)
+{
+	int ret;
+
+	if (unlikely(iov_iter_is_bvec(iter))) {
+		cmd->hold = CHARIO_HOLD_CALLER;
+		take_bvec(cmd, iter);
+		iov_iter_advance(iter, cmd->bytes);
+		return 0;
+	}
+	cmd->hold = CHARIO_HOLD_PIN;
+	ret = pin_user(cmd, chario_buffer_address(iter));
+	if (unlikely(ret))
+		return ret;
+	if (likely(iter_is_ubuf(iter))) {
+		iter->iov_offset += cmd->bytes;
+		iter->count -= cmd->bytes;
+	} else {
+		iov_iter_advance(iter, cmd->bytes);
+	}
+	return 0;
+}
+
+/**
+ * chario_buffer_is_dirty() - need the pages of a read no more marking?
+ * @cmd: the command
+ *
+ * Marking a page dirty can sleep; an interrupt handler asks this first.
+ */
+bool chario_buffer_is_dirty(const struct chario_command *cmd)
+{
+	unsigned int i;
+
+	for (i = 0; i < cmd->nr_pages; i++)
+		if (!folio_test_dirty(page_folio(cmd->pages[i])))
+			return false;
+	return true;
+}
+
+/**
+ * chario_buffer_keep() - the caller goes before its memory has been unmapped
+ * @cmd: a command that has been prepared
+ *
+ * Pages that the caller holds for us are held by ourselves from here on.
+ *
+ * Context: under the queue's lock, before the caller is told.
+ */
+void chario_buffer_keep(struct chario_command *cmd)
+{
+	unsigned int i;
+
+	if (cmd->hold != CHARIO_HOLD_CALLER)
+		return;
+	for (i = 0; i < cmd->nr_pages; i++)
+		get_page(cmd->pages[i]);
+	cmd->hold = CHARIO_HOLD_REFERENCE;
+}
+
+/* Neighbouring pages are unpinned a folio at a time. */
+static noinline void unpin_segments(struct chario_command *cmd, bool mark_dirty)
+{
+	struct page **pages = cmd->pages;
+	u32 offset = cmd->page_offset;
+	unsigned int i;
+
+	for (i = 0; i < cmd->nr_segments; i++) {
+		unsigned int nr = PFN_UP(offset + cmd->segments[i].bytes);
+
+		unpin_user_page_range_dirty_lock(*pages, nr, mark_dirty);
+		pages += nr;
+		offset = 0;
+	}
+}
+
+static void unpin(struct chario_command *cmd, bool mark_dirty)
+{
+	if (cmd->nr_segments && cmd->nr_segments < cmd->nr_pages)
+		unpin_segments(cmd, mark_dirty);
+	else
+		unpin_user_pages_dirty_lock(cmd->pages, cmd->nr_pages,
+					    mark_dirty);
+}
+
+/**
+ * chario_buffer_unpin_slow() - chario_buffer_unpin() for more than a clean page
+ * @cmd: the device can no longer touch its memory
+ * @mark_dirty: the device has written to it; may sleep
+ */
+void chario_buffer_unpin_slow(struct chario_command *cmd, bool mark_dirty)
+{
+	unsigned int i;
+
+	switch (cmd->hold) {
+	case CHARIO_HOLD_PIN:
+		unpin(cmd, mark_dirty);
+		break;
+	case CHARIO_HOLD_CALLER:
+		break;
+	case CHARIO_HOLD_REFERENCE:
+		for (i = 0; i < cmd->nr_pages; i++)
+			put_page(cmd->pages[i]);
+		break;
+	}
+}

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The caller's memory: checked, held in place, mapped, and let go.
+ *
+ * What a command of one page takes stands here, inline; the rest is in
+ * buffer.c (pages) and map.c (segments).
+ */
+#ifndef CHARIO_CORE_BUFFER_H
+#define CHARIO_CORE_BUFFER_H
+
+#include <linux/dma-mapping.h>
+#include <linux/mm.h>
+
+#include "core/device.h"
+#include "core/queue.h"
+
+/* core/buffer.c */
+int chario_buffer_check_slow(const struct chario_device *cio,
+			     struct iov_iter *iter);
+size_t chario_buffer_element(const struct iov_iter *iter);
+int chario_buffer_pin(struct chario_command *cmd, struct iov_iter *iter);
+bool chario_buffer_is_dirty(const struct chario_command *cmd);
+void chario_buffer_keep(struct chario_command *cmd);
+void chario_buffer_unpin_slow(struct chario_command *cmd, bool mark_dirty);
+
+/* core/map.c */
+int chario_map_runs(struct chario_queue *q, struct chario_command *cmd);
+void chario_unmap_runs(struct chario_queue *q, struct chario_command *cmd);
+
+/* Address of the memory that comes next; of user space only. */
+static inline unsigned long chario_buffer_address(const struct iov_iter *iter)
+{
+	if (likely(iter_is_ubuf(iter)))
+		return (unsigned long)iter->ubuf + iter->iov_offset;
+	return (unsigned long)iter_iov(iter)->iov_base + iter->iov_offset;
+}
+
+/**
+ * chario_buffer_check() - can a disk transfer to or from this memory?
+ * @cio: the disk
+ * @iter: not empty
+ *
+ * Return: 0; EINVAL when an address is not aligned for DMA or the length of a
+ * vector element is not a multiple of the logical block, or when it is memory
+ * of a kind that cannot be pinned.
+ */
+static inline int chario_buffer_check(const struct chario_device *cio,
+				      struct iov_iter *iter)
+{
+	if (unlikely(!iter_is_ubuf(iter)))
+		return chario_buffer_check_slow(cio, iter);
+	if ((chario_buffer_address(iter) & cio->dma_mask) ||
+	    (iter->count & cio->block_mask))
+		return -EINVAL;
+	return 0;
+}
+
+/**
+ * chario_buffer_unpin() - let go of the memory of a command
+ * @cmd: the device can no longer touch its memory
+ * @mark_dirty: the device has written to it; may sleep
+ */
+static inline void chario_buffer_unpin(struct chario_command *cmd,
+				       bool mark_dirty)
+{
+	if (likely(cmd->nr_pages == 1 && cmd->hold == CHARIO_HOLD_PIN &&
+		   (!mark_dirty ||
+		    folio_test_dirty(page_folio(cmd->pages[0])))))
+		unpin_user_page(cmd->pages[0]);
+	else
+		chario_buffer_unpin_slow(cmd, mark_dirty);
+}
+
+static inline enum dma_data_direction
+chario_map_direction(const struct chario_command *cmd)
+{
+	return cmd->req->op == CHARIO_OP_READ ? DMA_FROM_DEVICE : DMA_TO_DEVICE;
+}
+
+/* Map one run of neighbouring pages as the next segment. */
+static inline int chario_map_run(struct chario_queue *q,
+				 struct chario_command *cmd, struct page *page,
+				 u32 offset, u32 bytes)
+{
+	struct chario_segment *seg = &cmd->segments[cmd->nr_segments];
+
+	seg->bytes = bytes;
+	seg->addr = dma_map_page(q->dma_dev, page, offset, bytes,
+				 chario_map_direction(cmd));
+	if (unlikely(dma_mapping_error(q->dma_dev, seg->addr)))
+		return -EIO;
+	cmd->nr_segments++;
+	return 0;
+}
+
+/**
+ * chario_map() - map the pages of a command for the device
+ * @q: its queue
+ * @cmd: has its pages; gets its segments
+ *
+ * Return: 0; EIO when the DMA layer refuses the memory.
+ */
+static inline int chario_map(struct chario_queue *q, struct chario_command *cmd)
+{
+	cmd->nr_segments = 0;
+	if (unlikely(!q->dma_dev))
+		return 0;
+	if (likely(cmd->nr_pages == 1))
+		return chario_map_run(q, cmd, cmd->pages[0], cmd->page_offset,
+				      cmd->bytes);
+	return chario_map_runs(q, cmd);
+}
+
+/**
+ * chario_unmap() - take the memory of a command back from the device
+ * @q: its queue
+ * @cmd: the device can no longer touch its memory; its segments still say
+ *	which of its pages are neighbours
+ */
+static inline void chario_unmap(struct chario_queue *q,
+				struct chario_command *cmd)
+{
+	if (likely(cmd->nr_segments == 1))
+		dma_unmap_page(q->dma_dev, cmd->segments[0].addr,
+			       cmd->segments[0].bytes,
+			       chario_map_direction(cmd));
+	else
+		chario_unmap_runs(q, cmd);
+}
+
+#endif /* CHARIO_CORE_BUFFER_H */

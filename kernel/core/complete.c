@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The way back: a completed command ends its request, the request tells its
+ * caller, and the memory is let go.
+ */
+#include <linux/fs.h>
+#include <linux/sched.h>
+
+#include "core/buffer.h"
+#include "core/device.h"
+#include "core/queue.h"
+#include "trace.h"
+
+static void note_error(struct chario_request *req, size_t good, int error)
+{
+	if (req->error && good >= req->good)
+		return;
+	req->error = error;
+	req->good = good;
+}
+
+/*
+ * After the store the waiter may return and its task may exit.  The task
+ * structure stays: interrupts are off, which holds up RCU.
+ */
+static inline void tell(struct chario_waiter *waiter, enum chario_wait_state state)
+{
+	struct task_struct *task = waiter->task;
+
+	/* Pairs with the acquire in core/request.c. */
+	smp_store_release(&waiter->state, state);
+	if (task)
+		wake_up_process(task);
+}
+
+/**
+ * chario_complete_request() - the last command of a request is there
+ * @q: its queue
+ * @req: nobody but its new owner may touch it from here on
+ *
+ * Context: under q->lock.
+ */
+void chario_complete_request(struct chario_queue *q, struct chario_request *req)
+{
+	struct chario_waiter *waiter = req->waiter;
+
+	q->ended = true;
+	if (!waiter) {
+		req->done_next = q->done;
+		q->done = req;
+		return;
+	}
+	tell(waiter, CHARIO_DONE);
+}
+
+/**
+ * chario_complete_error() - a command has failed
+ * @cmd: the command
+ * @error: -errno
+ *
+ * Context: under q->lock.
+ */
+void chario_complete_error(struct chario_command *cmd, int error)
+{
+	struct chario_request *req = cmd->req;
+
+	this_cpu_inc(req->cio->counters->errors);
+	WRITE_ONCE(req->cio->last_error, error);
+	note_error(req, cmd->req_offset, error);
+}
+
+/**
+ * chario_complete_missing() - commands of a request will not be posted
+ * @q: its queue
+ * @req: some of its commands have been posted; @bytes are theirs
+ * @missing: number of commands that have not
+ * @error: why
+ */
+void chario_complete_missing(struct chario_queue *q,
+			     struct chario_request *req, unsigned int missing,
+			     int error)
+{
+	struct chario_request *done;
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&q->lock, flags);
+	note_error(req, req->bytes, error);
+	req->pending -= missing;
+	if (!req->pending)
+		chario_complete_request(q, req);
+	done = q->done;
+	q->done = NULL;
+	raw_spin_unlock_irqrestore(&q->lock, flags);
+	chario_complete_list(q, done);
+}
+
+/**
+ * chario_complete_orphan() - the caller will not wait any longer
+ * @req: in flight, not orphaned
+ * @error: what the caller is told
+ *
+ * The memory stays where it is until the device is done with it.
+ *
+ * Context: under the queue's lock.
+ * Return: an asynchronous caller, to be told after the lock has been released;
+ * NULL when the caller was a synchronous one and has been told.
+ */
+struct kiocb *chario_complete_orphan(struct chario_request *req, int error)
+{
+	struct chario_waiter *waiter = req->waiter;
+	struct kiocb *iocb = req->iocb;
+	struct chario_command *cmd;
+
+	/* One that is being prepared is seen to by chario_queue_post(). */
+	chario_for_each_command(cmd, req)
+		if (cmd->state != CHARIO_COMMAND_IDLE)
+			chario_buffer_keep(cmd);
+	req->orphaned = true;
+	req->waiter = NULL;
+	req->iocb = NULL;
+	if (!waiter)
+		return iocb;
+	waiter->error = error;
+	tell(waiter, CHARIO_ORPHANED);
+	return NULL;
+}
+
+/**
+ * chario_complete_abandon() - the caller has been killed while it waits
+ * @q: queue of the request
+ * @waiter: the caller itself
+ * @req: its request
+ * @error: what the caller returns
+ *
+ * Return: true when the request has been orphaned, false when it had ended.
+ */
+bool chario_complete_abandon(struct chario_queue *q,
+			     struct chario_waiter *waiter,
+			     struct chario_request *req, int error)
+{
+	unsigned long flags;
+	bool waiting;
+
+	raw_spin_lock_irqsave(&q->lock, flags);
+	waiting = waiter->state == CHARIO_WAITING;
+	if (waiting) {
+		this_cpu_inc(req->cio->counters->interrupted);
+		waiter->task = NULL;
+		chario_complete_orphan(req, error);
+	}
+	raw_spin_unlock_irqrestore(&q->lock, flags);
+	return waiting;
+}
+
+/**
+ * chario_complete_result() - what a request has come to
+ * @req: ended
+ *
+ * Return: bytes in front of the first failed command; the error when there are
+ * none.
+ */
+ssize_t chario_complete_result(const struct chario_request *req)
+{
+	if (likely(!req->error))
+		return req->bytes;
+	return req->good ? req->good : req->error;
+}
+
+/**
+ * chario_complete_release() - let go of the memory and commands of a request
+ * @q: its queue
+ * @req: ended; gone afterwards
+ * @mark_dirty: the device has written to the memory; may sleep
+ */
+void chario_complete_release(struct chario_queue *q,
+			     struct chario_request *req, bool mark_dirty)
+{
+	struct chario_command *first = req->first;
+	struct chario_command *cmd, *next;
+
+	chario_for_each_command(cmd, req) {
+		if (likely(cmd->nr_segments))
+			chario_unmap(q, cmd);
+		if (likely(cmd->nr_pages))
+			chario_buffer_unpin(cmd, mark_dirty);
+		trace_unmap(cmd, 0);
+	}
+	for (cmd = first->next; cmd; cmd = next) {
+		next = cmd->next;
+		chario_queue_put(q, cmd);
+	}
+	chario_queue_put(q, first);
+}
+
+/* An ended request that nobody waits for: tell the caller, if there is one. */
+static void finish(struct chario_queue *q, struct chario_request *req,
+		   bool mark_dirty)
+{
+	struct chario_device *cio = req->cio;
+	ssize_t result = chario_complete_result(req);
+	struct kiocb *iocb = req->iocb;
+	enum chario_op op = req->op;
+
+	trace_finish(cio, op, req->first->disk_offset, result);
+	if (iocb && result > 0) {
+		this_cpu_add(cio->counters->bytes[op], result);
+		iocb->ki_pos += result;
+	}
+	chario_complete_release(q, req, mark_dirty);
+	if (iocb)
+		iocb->ki_complete(iocb, result);
+}
+
+static bool must_mark_dirty(const struct chario_request *req)
+{
+	const struct chario_command *cmd;
+
+	if (req->op != CHARIO_OP_READ)
+		return false;
+	chario_for_each_command(cmd, req)
+		if (cmd->hold == CHARIO_HOLD_PIN && !chario_buffer_is_dirty(cmd))
+			return true;
+	return false;
+}
+
+/**
+ * chario_complete_list() - finish requests that nobody waits for
+ * @q: their queue
+ * @done: list of ended requests
+ *
+ * Context: any but under q->lock.  What would have to sleep goes on in
+ * chario_complete_dirty().
+ */
+void chario_complete_list(struct chario_queue *q, struct chario_request *done)
+{
+	while (done) {
+		struct chario_request *req = done;
+
+		done = req->done_next;
+		if (must_mark_dirty(req)) {
+			llist_add(&req->node, &q->dirty);
+			schedule_work(&q->dirty_work);
+		} else {
+			finish(q, req, false);
+		}
+	}
+}
+
+/**
+ * chario_complete_dirty() - finish requests whose pages must be marked dirty
+ * @work: dirty_work of a queue
+ */
+void chario_complete_dirty(struct work_struct *work)
+{
+	struct chario_queue *q = container_of(work, struct chario_queue,
+					      dirty_work);
+	struct chario_request *req, *next;
+
+	llist_for_each_entry_safe(req, next, llist_del_all(&q->dirty), node)
+		finish(q, req, true);
+}

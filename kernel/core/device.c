@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Disks: made by a back end, registered, unregistered, and freed when the last
+ * reference has gone.
+ */
+#include <linux/fs.h>
+#include <linux/idr.h>
+#include <linux/jiffies.h>
+#include <linux/log2.h>
+#include <linux/module.h>
+#include <linux/sizes.h>
+#include <linux/slab.h>
+
+#include "back/back.h"
+#include "core/device.h"
+#include "core/queue.h"
+#include "front/front.h"
+
+#define CHARIO_MINORS	256
+
+static unsigned int chunk_kib = 4096;
+module_param(chunk_kib, uint, 0444);
+MODULE_PARM_DESC(chunk_kib, "Size of the chunks that a call is run in, KiB (default 4096)");
+
+static unsigned int deadline_ms = 10000;
+module_param(deadline_ms, uint, 0444);
+MODULE_PARM_DESC(deadline_ms, "Default deadline of a call, ms (1 to 3600000, default 10000)");
+
+static dev_t first_devt;
+static struct class *device_class;
+static DEFINE_IDA(indices);
+
+static char *devnode(const struct device *dev, umode_t *mode)
+{
+	if (mode)
+		*mode = 0600;
+	return NULL;
+}
+
+/**
+ * chario_device_class_init() - make the class of disks
+ *
+ * Return: 0 or -errno.
+ */
+int chario_device_class_init(void)
+{
+	int ret;
+
+	deadline_ms = clamp_t(unsigned int, deadline_ms, 1, 3600 * 1000);
+	ret = alloc_chrdev_region(&first_devt, 0, CHARIO_MINORS, "chardisk");
+	if (ret)
+		return ret;
+	device_class = chario_compat_class_create("chario");
+	if (IS_ERR(device_class)) {
+		unregister_chrdev_region(first_devt, CHARIO_MINORS);
+		return PTR_ERR(device_class);
+	}
+	chario_compat_set_devnode(device_class, devnode);
+	return 0;
+}
+
+/**
+ * chario_device_class_exit() - undo chario_device_class_init()
+ */
+void chario_device_class_exit(void)
+{
+	class_destroy(device_class);
+	unregister_chrdev_region(first_devt, CHARIO_MINORS);
+	ida_destroy(&indices);
+}
+
+static void release(struct device *dev)
+{
+	struct chario_device *cio = to_chario_device(dev);
+
+	cio->backend->release(cio);
+	ida_free(&indices, cio->index);
+	free_percpu(cio->counters);
+	kfree(cio->irq_queue);
+	kfree(cio->poll_queue);
+	kfree(cio);
+}
+
+/**
+ * chario_device_set_deadline() - set the default deadline of a disk
+ * @cio: the disk
+ * @ms: 1 to CHARIO_DEADLINE_MAX_NS; rounded up to a tick
+ */
+void chario_device_set_deadline(struct chario_device *cio, u32 ms)
+{
+	WRITE_ONCE(cio->deadline_ms, ms);
+	WRITE_ONCE(cio->deadline, msecs_to_jiffies(ms));
+}
+
+/**
+ * chario_device_create() - make a disk
+ * @be: the back end
+ * @backend_data: its own; @be->release() gives it back, from now on
+ * @parent: device in the tree, or NULL
+ *
+ * The back end fills in identity, capacity and features, then calls
+ * chario_device_configure() and chario_device_register().  put_device() undoes
+ * this function.
+ *
+ * Return: the disk or an ERR_PTR: ENOMEM, ENOSPC when all numbers are taken;
+ * then @be->release() has not been called.
+ */
+struct chario_device *chario_device_create(const struct chario_backend *be,
+					   void *backend_data,
+					   struct device *parent)
+{
+	struct chario_device *cio;
+	int ret = -ENOMEM;
+
+	cio = kzalloc(sizeof(*cio), GFP_KERNEL);
+	if (!cio)
+		return ERR_PTR(-ENOMEM);
+	cio->irq_queue = kcalloc(nr_cpu_ids, sizeof(*cio->irq_queue),
+				 GFP_KERNEL);
+	cio->poll_queue = kcalloc(nr_cpu_ids, sizeof(*cio->poll_queue),
+				  GFP_KERNEL);
+	cio->counters = alloc_percpu(struct chario_counters);
+	if (!cio->irq_queue || !cio->poll_queue || !cio->counters)
+		goto err_free;
+	ret = ida_alloc_max(&indices, CHARIO_MINORS - 1, GFP_KERNEL);
+	if (ret < 0)
+		goto err_free;
+	cio->index = ret;
+	cio->backend = be;
+	cio->backend_data = backend_data;
+	chario_device_set_deadline(cio, deadline_ms);
+	cio->completion = CHARIO_COMPLETION_IRQ;
+	cio->spin_ns = 20 * NSEC_PER_USEC;
+
+	device_initialize(&cio->dev);
+	cio->dev.class = device_class;
+	cio->dev.parent = parent;
+	cio->dev.groups = chario_sysfs_groups;
+	cio->dev.release = release;
+	cio->dev.devt = MKDEV(MAJOR(first_devt), cio->index);
+	return cio;
+
+err_free:
+	free_percpu(cio->counters);
+	kfree(cio->poll_queue);
+	kfree(cio->irq_queue);
+	kfree(cio);
+	return ERR_PTR(ret);
+}
+
+/**
+ * chario_device_configure() - set the limits of a disk
+ * @cio: not registered
+ * @block_bytes: logical block, a power of two
+ * @max_command_bytes: largest command that drive and queues allow
+ * @boundary_bytes: see &struct chario_info, 0 for none
+ *
+ * Return: 0; EINVAL when no command can be as small as a block.
+ */
+int chario_device_configure(struct chario_device *cio, u32 block_bytes,
+			    u32 max_command_bytes, u32 boundary_bytes)
+{
+	u64 chunk = round_down((u64)chunk_kib * 1024, block_bytes);
+
+	if (max_command_bytes < block_bytes)
+		return -EINVAL;
+	cio->block_mask = block_bytes - 1;
+	cio->block_shift = ilog2(block_bytes);
+	cio->dma_mask = 3;
+	cio->max_command_bytes = round_down(max_command_bytes, block_bytes);
+	cio->limits.command_bytes = min_t(u32, cio->max_command_bytes,
+					  max_t(u32, SZ_128K, block_bytes));
+	cio->limits.chunk_bytes = clamp_t(u64, chunk, block_bytes, SZ_1G);
+	cio->limits.boundary_bytes = boundary_bytes;
+	if (!cio->physical_block_bytes)
+		cio->physical_block_bytes = block_bytes;
+	return 0;
+}
+
+/* Each CPU gets a queue of its kind, or shares one. */
+static void map_queues(struct chario_device *cio)
+{
+	unsigned int nr_irq = chario_device_nr_queues(cio, false);
+	unsigned int nr_poll = chario_device_nr_queues(cio, true);
+	int cpu;
+
+	for_each_possible_cpu(cpu) {
+		cio->irq_queue[cpu] = cio->queues[cpu % nr_irq];
+		cio->poll_queue[cpu] = nr_poll ?
+			cio->queues[nr_irq + cpu % nr_poll] :
+			cio->irq_queue[cpu];
+	}
+}
+
+/**
+ * chario_device_register() - show a disk to the world
+ * @cio: configured
+ * @queues: live queues, those that complete by interrupt (one at least) first,
+ *	those for polling behind; must stay until @cio is released
+ * @nr_queues: how many
+ *
+ * Return: 0 or -errno.
+ */
+int chario_device_register(struct chario_device *cio,
+			   struct chario_queue **queues,
+			   unsigned int nr_queues)
+{
+	int ret;
+
+	cio->queues = queues;
+	cio->nr_queues = nr_queues;
+	map_queues(cio);
+	if (chario_device_nr_queues(cio, true))
+		cio->features |= CHARIO_FEATURE_POLL;
+	ret = dev_set_name(&cio->dev, "chardisk%d", cio->index);
+	if (ret)
+		return ret;
+	cdev_init(&cio->cdev, &chario_char_fops);
+	cio->cdev.owner = THIS_MODULE;
+	return cdev_device_add(&cio->cdev, &cio->dev);
+}
+
+/**
+ * chario_device_unregister() - take a disk away
+ * @cio: registered
+ *
+ * New opens fail from here on and so do new calls; those that are under way
+ * end when the back end fails and drains its queues.  The back end calls
+ * put_device() after that.
+ */
+void chario_device_unregister(struct chario_device *cio)
+{
+	WRITE_ONCE(cio->removed, true);
+	cdev_device_del(&cio->cdev, &cio->dev);
+}
+
+/**
+ * chario_device_nr_queues() - how many queues of a kind a disk has
+ * @cio: registered
+ * @polled: those for polling, or those that complete by interrupt?
+ */
+unsigned int chario_device_nr_queues(const struct chario_device *cio,
+				     bool polled)
+{
+	unsigned int i, count = 0;
+
+	for (i = 0; i < cio->nr_queues; i++)
+		count += cio->queues[i]->polled == polled;
+	return count;
+}
+
+/**
+ * chario_device_state() - how a disk is
+ * @cio: the disk
+ */
+const char *chario_device_state(const struct chario_device *cio)
+{
+	if (READ_ONCE(cio->removed))
+		return "removed";
+	return cio->backend->state ? cio->backend->state(cio) : "live";
+}
+
+/**
+ * chario_device_recovery_bound_ns() - see &struct chario_info
+ * @cio: the disk
+ */
+u64 chario_device_recovery_bound_ns(const struct chario_device *cio)
+{
+	return cio->backend->recovery_bound_ns ?
+	       cio->backend->recovery_bound_ns(cio) : 0;
+}
+
+/**
+ * chario_device_describe() - what a disk is and can do
+ * @cio: registered
+ * @info: filled in
+ */
+void chario_device_describe(const struct chario_device *cio,
+			    struct chario_info *info)
+{
+	memset(info, 0, sizeof(*info));
+	info->size = sizeof(*info);
+	info->abi_version = CHARIO_ABI_VERSION;
+	info->features = cio->features;
+	info->capacity_bytes = cio->capacity_bytes;
+	info->logical_block_bytes = cio->block_mask + 1;
+	info->physical_block_bytes = cio->physical_block_bytes;
+	info->dma_alignment_bytes = cio->dma_mask + 1;
+	info->command_bytes = READ_ONCE(cio->limits.command_bytes);
+	info->max_command_bytes = cio->max_command_bytes;
+	info->chunk_bytes = READ_ONCE(cio->limits.chunk_bytes);
+	info->boundary_bytes = cio->limits.boundary_bytes;
+	info->nr_queues = chario_device_nr_queues(cio, false);
+	info->nr_poll_queues = chario_device_nr_queues(cio, true);
+	info->queue_depth = cio->queues[0]->depth;
+	info->completion = READ_ONCE(cio->completion);
+	info->spin_ns = READ_ONCE(cio->spin_ns);
+	info->deadline_ns = READ_ONCE(cio->deadline_ms) * (u64)NSEC_PER_MSEC;
+	info->recovery_bound_ns = chario_device_recovery_bound_ns(cio);
+	info->namespace_id = cio->namespace_id;
+	info->index = cio->index;
+	strscpy(info->backend, cio->backend->name, sizeof(info->backend));
+	strscpy(info->serial, cio->serial, sizeof(info->serial));
+	strscpy(info->model, cio->model, sizeof(info->model));
+	strscpy(info->firmware, cio->firmware, sizeof(info->firmware));
+}

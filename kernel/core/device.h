@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * A disk: what /dev/chardiskN stands for.
+ *
+ * A back end fills in a chario_device and registers it.  From then on it is
+ * counted: open files and sysfs hold references, and the last one to go calls
+ * @backend->release(), so that what a queue needs outlives the drive.  After
+ * chario_device_unregister() no call reaches the back end any more: open files
+ * are harmless and answer ENODEV.
+ */
+#ifndef CHARIO_CORE_DEVICE_H
+#define CHARIO_CORE_DEVICE_H
+
+#include <linux/cdev.h>
+#include <linux/device.h>
+#include <linux/percpu.h>
+
+#include <chario/uapi.h>
+
+#include "chario.h"
+#include "core/split.h"
+
+struct chario_backend;
+
+/**
+ * struct chario_counters - counted per CPU, so that no two CPUs share a line
+ * @commands: device commands that have been handed to the queue
+ * @bytes: bytes that calls have delivered
+ * @errors: device commands that ended with an error status
+ * @timeouts: requests that passed their deadline
+ * @interrupted: requests whose caller was killed
+ */
+struct chario_counters {
+	u64 commands[CHARIO_NR_OPS];
+	u64 bytes[CHARIO_NR_OPS];
+	u64 errors;
+	u64 timeouts;
+	u64 interrupted;
+};
+
+/**
+ * struct chario_device - a disk
+ * @irq_queue: queue for each possible CPU that completes by interrupt
+ * @poll_queue: the same for polling; the irq queues where there are none
+ * @limits: how calls are split; single words, written by sysfs
+ * @block_mask: logical block size - 1
+ * @block_shift: its logarithm
+ * @dma_mask: DMA alignment - 1
+ * @capacity_bytes: size of the disk
+ * @features: CHARIO_FEATURE_*
+ * @counters: per CPU
+ * @deadline: default deadline, jiffies
+ * @deadline_ms: the same, as it was set
+ * @completion: default &enum chario_completion
+ * @spin_ns: default for CHARIO_COMPLETION_SPIN
+ * @removed: the drive has gone
+ * @last_error: errno of the last failed command, 0 for none
+ * @dev: in class chario
+ * @cdev: the node
+ * @index: N
+ * @backend: who serves it
+ * @backend_data: the back end's own
+ * @queues: all queues of the disk's controller
+ * @nr_queues: length of @queues
+ * @max_command_bytes: upper limit of limits.command_bytes
+ * @physical_block_bytes: see &struct chario_info
+ * @namespace_id: see &struct chario_info
+ * @serial: see &struct chario_info
+ * @model: see &struct chario_info
+ * @firmware: see &struct chario_info
+ */
+struct chario_device {
+	struct chario_queue **irq_queue;
+	struct chario_queue **poll_queue;
+	struct chario_split_limits limits;
+	u32 block_mask;
+	u32 block_shift;
+	u32 dma_mask;
+	u64 capacity_bytes;
+	u64 features;
+	struct chario_counters __percpu *counters;
+	unsigned long deadline;
+	u32 deadline_ms;
+	u32 completion;
+	u32 spin_ns;
+	bool removed;
+	int last_error;
+
+	struct device dev;
+	struct cdev cdev;
+	int index;
+	const struct chario_backend *backend;
+	void *backend_data;
+	struct chario_queue **queues;
+	unsigned int nr_queues;
+	u32 max_command_bytes;
+	u32 physical_block_bytes;
+	u32 namespace_id;
+	char serial[24];
+	char model[48];
+	char firmware[16];
+};
+
+#define to_chario_device(d) container_of(d, struct chario_device, dev)
+
+/* Limits of what users may set. */
+#define CHARIO_DEADLINE_MIN_NS	NSEC_PER_MSEC
+#define CHARIO_DEADLINE_MAX_NS	(3600ULL * NSEC_PER_SEC)
+#define CHARIO_SPIN_MAX_NS	NSEC_PER_SEC
+
+extern const struct attribute_group *chario_sysfs_groups[];
+
+/* core/device.c */
+int chario_device_class_init(void);
+void chario_device_class_exit(void);
+struct chario_device *chario_device_create(const struct chario_backend *be,
+					   void *backend_data,
+					   struct device *parent);
+int chario_device_configure(struct chario_device *cio, u32 block_bytes,
+			    u32 max_command_bytes, u32 boundary_bytes);
+int chario_device_register(struct chario_device *cio,
+			   struct chario_queue **queues,
+			   unsigned int nr_queues);
+void chario_device_unregister(struct chario_device *cio);
+unsigned int chario_device_nr_queues(const struct chario_device *cio,
+				     bool polled);
+const char *chario_device_state(const struct chario_device *cio);
+u64 chario_device_recovery_bound_ns(const struct chario_device *cio);
+void chario_device_describe(const struct chario_device *cio,
+			    struct chario_info *info);
+
+void chario_device_set_deadline(struct chario_device *cio, u32 ms);
+
+/* core/counters.c */
+void chario_counters_read(const struct chario_device *cio,
+			  struct chario_stats *stats);
+
+#endif /* CHARIO_CORE_DEVICE_H */

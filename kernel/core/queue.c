@@ -1,0 +1,392 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Queues: slots, posting, reaping, and what recovery does with them.
+ */
+#include <linux/bitmap.h>
+#include <linux/jiffies.h>
+#include <linux/mm.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+
+#include "core/buffer.h"
+#include "core/device.h"
+#include "core/queue.h"
+#include "trace.h"
+
+/* When to say what chario_queue_drain() waits for. */
+#define DRAIN_WARN	(10 * HZ)
+
+/* A word that never tells of a completion. */
+static const __le16 no_sign;
+
+/**
+ * chario_queue_unsign() - there are no completions to be seen any more
+ * @q: the queue
+ *
+ * The memory of the former sign may be freed one RCU grace period later.
+ */
+void chario_queue_unsign(struct chario_queue *q)
+{
+	WRITE_ONCE(q->sign, &no_sign);
+	q->sign_value = cpu_to_le16(1);
+	q->sign_mask = cpu_to_le16(1);
+}
+
+static void lay_out_commands(struct chario_queue *q)
+{
+	size_t head = sizeof(struct chario_command) + q->ops->command_bytes;
+	unsigned int tag;
+
+	for (tag = 0; tag < q->depth; tag++) {
+		struct chario_command *cmd = chario_queue_command(q, tag);
+
+		cmd->tag = tag;
+		cmd->segments = (void *)cmd + ALIGN(head, 8);
+		cmd->pages = (void *)&cmd->segments[q->max_pages];
+	}
+}
+
+/**
+ * chario_queue_init() - make a queue with all the memory it will ever need
+ * @q: zeroed
+ * @ops: the back end's part
+ * @dma_dev: device that does the DMA, or NULL
+ * @depth: number of commands, 1 to 65535
+ * @max_pages: pages that one command can hold
+ * @polled: the device sends no interrupt for this queue
+ * @node: NUMA node, or NUMA_NO_NODE
+ *
+ * The queue is FROZEN until chario_queue_replay().
+ *
+ * Return: 0 or ENOMEM.
+ */
+int chario_queue_init(struct chario_queue *q,
+		      const struct chario_queue_ops *ops,
+		      struct device *dma_dev, unsigned int depth,
+		      unsigned int max_pages, bool polled, int node)
+{
+	size_t bytes = ALIGN(sizeof(struct chario_command) +
+			     ops->command_bytes, 8);
+
+	q->ops = ops;
+	q->dma_dev = dma_dev;
+	q->depth = depth;
+	q->max_pages = max_pages;
+	q->polled = polled;
+	q->state = CHARIO_QUEUE_FROZEN;
+	chario_queue_unsign(q);
+	q->stride = ALIGN(bytes + max_pages * (sizeof(struct chario_segment) +
+					       sizeof(struct page *)),
+			  SMP_CACHE_BYTES);
+	raw_spin_lock_init(&q->lock);
+	init_waitqueue_head(&q->slot_wait);
+	timer_setup(&q->timer, chario_watch, 0);
+	init_llist_head(&q->dirty);
+	INIT_WORK(&q->dirty_work, chario_complete_dirty);
+
+	q->busy = bitmap_zalloc(round_up(depth, BITS_PER_LONG), GFP_KERNEL);
+	if (!q->busy)
+		return -ENOMEM;
+	bitmap_set(q->busy, depth, round_up(depth, BITS_PER_LONG) - depth);
+	q->commands = kvzalloc_node(array_size(depth, q->stride), GFP_KERNEL,
+				    node);
+	if (!q->commands) {
+		bitmap_free(q->busy);
+		return -ENOMEM;
+	}
+	lay_out_commands(q);
+	return 0;
+}
+
+/**
+ * chario_queue_deinit() - free the memory of a queue
+ * @q: failed and drained, or never used
+ */
+void chario_queue_deinit(struct chario_queue *q)
+{
+	timer_delete_sync(&q->timer);
+	flush_work(&q->dirty_work);
+	kvfree(q->commands);
+	bitmap_free(q->busy);
+}
+
+/**
+ * chario_queue_get() - take a command, wait for a free one
+ * @q: the queue
+ * @expires: jiffies at which to give up
+ *
+ * Return: the command; ETIMEDOUT, EINTR on a fatal signal, or the queue's
+ * error when it is dead.
+ */
+struct chario_command *chario_queue_get(struct chario_queue *q,
+					unsigned long expires)
+{
+	struct chario_command *cmd = chario_queue_try_get(q);
+	long left;
+
+	if (likely(cmd))
+		return cmd;
+	left = max_t(long, expires - jiffies, 1);
+	left = wait_event_killable_timeout(q->slot_wait,
+					   (cmd = chario_queue_try_get(q)),
+					   left);
+	if (cmd)
+		return cmd;
+	return ERR_PTR(left < 0 ? -EINTR : -ETIMEDOUT);
+}
+
+static inline struct chario_request *take_done(struct chario_queue *q)
+{
+	struct chario_request *done = q->done;
+
+	if (unlikely(done))
+		q->done = NULL;
+	return done;
+}
+
+static inline void hand_over(struct chario_queue *q,
+			     struct chario_command *cmd, bool kick)
+{
+	if (unlikely(q->state == CHARIO_QUEUE_FROZEN)) {
+		cmd->state = CHARIO_COMMAND_HELD;
+		return;
+	}
+	cmd->state = CHARIO_COMMAND_POSTED;
+	trace_post(cmd, 0);
+	q->ops->post(q, cmd, kick);
+}
+
+/**
+ * chario_queue_post() - hand a command to the device
+ * @q: the queue
+ * @cmd: prepared
+ * @kick: tell the device now, of this and all that was posted before
+ *
+ * Afterwards @cmd belongs to the queue; when it is the last of its request,
+ * the request may have ended already.
+ *
+ * Context: process, interrupts on.
+ */
+void chario_queue_post(struct chario_queue *q, struct chario_command *cmd,
+		       bool kick)
+{
+	struct chario_request *done;
+
+	raw_spin_lock_irq(&q->lock);
+	if (unlikely(q->state == CHARIO_QUEUE_DEAD || cmd->req->orphaned)) {
+		chario_buffer_keep(cmd);
+		chario_complete_command(q, cmd, q->dead_error ?: -ECANCELED);
+		if (kick && q->state == CHARIO_QUEUE_LIVE)
+			q->ops->kick(q);
+	} else {
+		chario_watch_arm(q, cmd->req->expires);
+		hand_over(q, cmd, kick);
+	}
+	done = take_done(q);
+	raw_spin_unlock_irq(&q->lock);
+	if (unlikely(done))
+		chario_complete_list(q, done);
+}
+
+/**
+ * chario_queue_kick() - tell the device of all that has been posted
+ * @q: the queue
+ */
+void chario_queue_kick(struct chario_queue *q)
+{
+	struct chario_request *done;
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&q->lock, flags);
+	if (q->state == CHARIO_QUEUE_LIVE)
+		q->ops->kick(q);
+	done = take_done(q);
+	raw_spin_unlock_irqrestore(&q->lock, flags);
+	chario_complete_list(q, done);
+}
+
+/* Under q->lock. */
+static inline unsigned int reap_batch(struct chario_queue *q)
+{
+	unsigned int count;
+
+	/* A dead queue has no rings: its commands have been ended. */
+	if (unlikely(q->dead_error))
+		return 0;
+	count = q->ops->reap(q);
+	q->reaped += count;
+	return count;
+}
+
+/**
+ * chario_queue_reap() - take completions
+ * @q: the queue
+ *
+ * What comes in after more than the depth of the queue has been taken brings an
+ * interrupt of its own.
+ *
+ * Context: any but under q->lock.
+ * Return: number of commands that completed.
+ */
+unsigned int chario_queue_reap(struct chario_queue *q)
+{
+	struct chario_request *done;
+	unsigned int batch, count = 0;
+	unsigned long flags;
+
+	do {
+		raw_spin_lock_irqsave(&q->lock, flags);
+		batch = reap_batch(q);
+		done = take_done(q);
+		raw_spin_unlock_irqrestore(&q->lock, flags);
+		if (done)
+			chario_complete_list(q, done);
+		count += batch;
+	} while (unlikely(batch == CHARIO_REAP_BATCH && count <= q->depth));
+	return count;
+}
+
+/**
+ * chario_queue_poll() - take completions, if there are any
+ * @q: the queue
+ *
+ * Context: process, interrupts on.
+ * Return: number of commands that completed.
+ */
+unsigned int chario_queue_poll(struct chario_queue *q)
+{
+	struct chario_request *done;
+	unsigned int count;
+
+	if (!chario_queue_is_pending(q))
+		return 0;
+	raw_spin_lock_irq(&q->lock);
+	count = reap_batch(q);
+	done = take_done(q);
+	raw_spin_unlock_irq(&q->lock);
+	if (unlikely(done))
+		chario_complete_list(q, done);
+	return count;
+}
+
+/**
+ * chario_queue_irq() - the device's interrupt has arrived
+ * @q: the queue
+ *
+ * Return: number of commands that completed.
+ */
+unsigned int chario_queue_irq(struct chario_queue *q)
+{
+	unsigned int count;
+
+	trace_irq(q, 0);
+	count = chario_queue_reap(q);
+	if (likely(count))
+		q->interrupts++;
+	return count;
+}
+
+/**
+ * chario_queue_freeze() - hold commands back from now on
+ * @q: the queue
+ */
+void chario_queue_freeze(struct chario_queue *q)
+{
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&q->lock, flags);
+	if (q->state == CHARIO_QUEUE_LIVE)
+		q->state = CHARIO_QUEUE_FROZEN;
+	raw_spin_unlock_irqrestore(&q->lock, flags);
+}
+
+/**
+ * chario_queue_replay() - the device is new: post all that is in flight again
+ * @q: frozen; the device has forgotten every command
+ *
+ * Commands of orphaned requests are not repeated: they end here.  The others
+ * are: to read or write the same bytes once more changes nothing.
+ */
+void chario_queue_replay(struct chario_queue *q)
+{
+	struct chario_request *done;
+	unsigned long flags;
+	unsigned int tag;
+
+	raw_spin_lock_irqsave(&q->lock, flags);
+	if (q->state == CHARIO_QUEUE_DEAD) {
+		raw_spin_unlock_irqrestore(&q->lock, flags);
+		return;
+	}
+	q->state = CHARIO_QUEUE_LIVE;
+	for_each_set_bit(tag, q->busy, q->depth) {
+		struct chario_command *cmd = chario_queue_command(q, tag);
+
+		if (!chario_command_in_flight(cmd))
+			continue;
+		if (cmd->req->orphaned) {
+			chario_complete_command(q, cmd, -ECANCELED);
+			continue;
+		}
+		hand_over(q, cmd, false);
+	}
+	q->ops->kick(q);
+	done = take_done(q);
+	raw_spin_unlock_irqrestore(&q->lock, flags);
+	chario_complete_list(q, done);
+}
+
+/**
+ * chario_queue_fail() - the device is gone: end all that is in flight
+ * @q: the queue
+ * @error: what its callers and all later ones get
+ *
+ * The caller guarantees that the device does no more DMA.
+ */
+void chario_queue_fail(struct chario_queue *q, int error)
+{
+	struct chario_request *done;
+	unsigned long flags;
+	unsigned int tag;
+
+	raw_spin_lock_irqsave(&q->lock, flags);
+	WRITE_ONCE(q->dead_error, error);
+	q->state = CHARIO_QUEUE_DEAD;
+	for_each_set_bit(tag, q->busy, q->depth) {
+		struct chario_command *cmd = chario_queue_command(q, tag);
+
+		if (chario_command_in_flight(cmd))
+			chario_complete_command(q, cmd, error);
+	}
+	done = take_done(q);
+	raw_spin_unlock_irqrestore(&q->lock, flags);
+	chario_complete_list(q, done);
+	wake_up_all(&q->slot_wait);
+}
+
+/**
+ * chario_queue_is_idle() - is every command free?
+ * @q: the queue
+ */
+bool chario_queue_is_idle(const struct chario_queue *q)
+{
+	return bitmap_weight(q->busy, q->depth) == 0;
+}
+
+/**
+ * chario_queue_drain() - wait until nobody is inside a dead queue any more
+ * @q: has been failed
+ *
+ * Afterwards no caller touches the back end through this queue: each has
+ * either given its command back, or will find the queue dead.
+ */
+void chario_queue_drain(struct chario_queue *q)
+{
+	/* Pairs with test_and_set_bit() in chario_queue_try_get(). */
+	smp_mb();
+	while (!wait_event_timeout(q->slot_wait, chario_queue_is_idle(q),
+				   DRAIN_WARN))
+		pr_warn("chario: a caller is held up inside a call, most likely by a page fault that is not served; waiting for it\n");
+	flush_work(&q->dirty_work);
+	timer_delete_sync(&q->timer);
+}

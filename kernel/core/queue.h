@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * A queue: command slots, and the way to the device and back.
+ *
+ * There is one queue per CPU and way of completion where the drive grants
+ * them, so that no lock or counter here is shared between CPUs on the hot
+ * path.  All memory a command needs stands in its slot before the first call.
+ *
+ * Life of a queue
+ *
+ *   LIVE    commands go to the device
+ *   FROZEN  the device is being recovered: commands are held, and posted by
+ *           chario_queue_replay()
+ *   DEAD    commands end at once with the queue's error; final
+ */
+#ifndef CHARIO_CORE_QUEUE_H
+#define CHARIO_CORE_QUEUE_H
+
+#include <linux/bitops.h>
+#include <linux/err.h>
+#include <linux/jiffies.h>
+#include <linux/llist.h>
+#include <linux/spinlock.h>
+#include <linux/timer.h>
+#include <linux/wait.h>
+#include <linux/workqueue.h>
+
+#include "core/request.h"
+
+/* Completions that are taken under the lock at a time. */
+#define CHARIO_REAP_BATCH	32
+
+enum chario_queue_state {
+	CHARIO_QUEUE_LIVE,
+	CHARIO_QUEUE_FROZEN,
+	CHARIO_QUEUE_DEAD,
+};
+
+/**
+ * struct chario_queue_ops - what a back end does for its queues
+ * @command_bytes: memory of its own that the back end wants in each command
+ * @prep: get ready what the device command of @cmd needs, from its segments
+ *	(or pages, when the queue has no DMA device), in cmd->back.  Any
+ *	context that may sleep; must not wait for the device.  0 or -errno.
+ * @post: put the device command into the submission queue; when @kick is set,
+ *	do what @kick does.  Under q->lock.  Called again for a replay.
+ * @kick: tell the device of all that has been posted since the last kick.
+ *	Under q->lock.
+ * @reap: take up to CHARIO_REAP_BATCH completions, call
+ *	chario_complete_command() for each; returns how many.  Under q->lock.
+ * @check: is the device well?  Called from the watchdog (softirq) while
+ *	commands are in flight.  Starts recovery by itself.  May be NULL.
+ * @expired: commands have passed their deadline and are orphaned, recover
+ *	them.  From the watchdog.  May be NULL.
+ */
+struct chario_queue_ops {
+	size_t command_bytes;
+	int (*prep)(struct chario_queue *q, struct chario_command *cmd);
+	void (*post)(struct chario_queue *q, struct chario_command *cmd,
+		     bool kick);
+	void (*kick)(struct chario_queue *q);
+	unsigned int (*reap)(struct chario_queue *q);
+	void (*check)(struct chario_queue *q);
+	void (*expired)(struct chario_queue *q);
+};
+
+/**
+ * struct chario_queue - a submission and completion pair
+ * @ops: the back end's part
+ * @dma_dev: maps memory for the device; NULL when there is no DMA
+ * @commands: @depth slots, @stride bytes apart
+ * @stride: size of a slot with the back end's part
+ * @depth: number of slots
+ * @max_pages: pages that one command can hold
+ * @sign: a word that tells of a completion, see chario_queue_is_pending(); the
+ *	back end moves it on under q->lock
+ * @sign_mask: the bits of it that count
+ * @sign_value: what they are when there is a completion
+ * @no_prep_bytes: a command that ends at most so far behind the start of the
+ *	page it begins in needs no prep(); 0: all do
+ * @polled: the device sends no interrupt for this queue
+ * @busy: bit per slot; set and cleared without the lock
+ * @slot_wait: callers that wait for a slot, and chario_queue_drain()
+ * @lock: protects the rings of the back end and all below
+ * @state: &enum chario_queue_state
+ * @dead_error: what commands end with once DEAD, else 0
+ * @ended: a request has ended since the completion doorbell was last rung
+ * @done: requests that ended and that nobody waits for
+ * @timer: the watchdog; armed while commands are in flight
+ * @timer_armed: @timer_at is valid
+ * @timer_at: jiffies at which the watchdog looks next
+ * @reaped: completions so far
+ * @reaped_seen: the same, when the watchdog last looked
+ * @dirty: requests that chario_complete_dirty() finishes
+ * @dirty_work: runs it
+ * @sq_doorbells: counter
+ * @cq_doorbells: counter
+ * @interrupts: counter of interrupts that found a completion
+ * @late_reaps: counter of completions that the watchdog had to find
+ */
+struct chario_queue {
+	const struct chario_queue_ops *ops;
+	struct device *dma_dev;
+	void *commands;
+	size_t stride;
+	unsigned int depth;
+	unsigned int max_pages;
+	unsigned int no_prep_bytes;
+	const __le16 *sign;
+	__le16 sign_mask;
+	__le16 sign_value;
+	bool polled;
+	unsigned long *busy;
+	wait_queue_head_t slot_wait;
+
+	raw_spinlock_t lock ____cacheline_aligned_in_smp;
+	int state;
+	int dead_error;
+	bool ended;
+	struct chario_request *done;
+	bool timer_armed;
+	unsigned long timer_at;
+	struct timer_list timer;
+	u64 reaped;
+	u64 reaped_seen;
+	u64 sq_doorbells;
+	u64 cq_doorbells;
+	u64 interrupts;
+	u64 late_reaps;
+
+	struct llist_head dirty;
+	struct work_struct dirty_work;
+};
+
+static inline struct chario_command *
+chario_queue_command(const struct chario_queue *q, unsigned int tag)
+{
+	return q->commands + tag * q->stride;
+}
+
+/**
+ * chario_queue_put() - give a command back
+ * @q: the queue
+ * @cmd: the device can no longer touch it or its memory
+ *
+ * Context: any but under q->lock.
+ */
+static inline void chario_queue_put(struct chario_queue *q,
+				    struct chario_command *cmd)
+{
+	cmd->state = CHARIO_COMMAND_IDLE;
+	clear_bit_unlock(cmd->tag, q->busy);
+	/* Pairs with the barrier in prepare_to_wait(). */
+	smp_mb__after_atomic();
+	/* Ordered by the barrier above. */
+	if (unlikely(waitqueue_active(&q->slot_wait)))
+		wake_up(&q->slot_wait);
+}
+
+/**
+ * chario_queue_try_get() - take a free command
+ * @q: the queue
+ *
+ * Return: the command; NULL when none is free; the queue's error when it is
+ * dead.
+ */
+static inline struct chario_command *
+chario_queue_try_get(struct chario_queue *q)
+{
+	unsigned int word;
+
+	for (word = 0; word < BITS_TO_LONGS(q->depth); word++) {
+		unsigned long bits = READ_ONCE(q->busy[word]);
+
+		while (~bits) {
+			unsigned int bit = ffz(bits);
+			struct chario_command *cmd;
+
+			if (test_and_set_bit(bit, &q->busy[word])) {
+				bits |= BIT(bit);
+				continue;
+			}
+			cmd = chario_queue_command(q, word * BITS_PER_LONG +
+						   bit);
+			/* Pairs with the barrier of chario_queue_drain(). */
+			if (likely(!READ_ONCE(q->dead_error)))
+				return cmd;
+			chario_queue_put(q, cmd);
+			return ERR_PTR(READ_ONCE(q->dead_error));
+		}
+	}
+	return NULL;
+}
+
+/**
+ * chario_queue_is_pending() - is there a completion to reap?
+ * @q: the queue
+ *
+ * Without lock: a guess, but one that comes true.  Holds up the RCU grace
+ * period that chario_queue_unsign() speaks of, so that the word stays.
+ *
+ * Return: true when there most likely is one.
+ */
+static inline bool chario_queue_is_pending(const struct chario_queue *q)
+{
+	bool pending;
+
+	preempt_disable();
+	pending = !((READ_ONCE(*READ_ONCE(q->sign)) ^ q->sign_value) &
+		    q->sign_mask);
+	preempt_enable();
+	return pending;
+}
+
+/* Needs the back end to prepare its device command? */
+static inline bool chario_queue_must_prep(const struct chario_queue *q,
+					  const struct chario_command *cmd)
+{
+	return cmd->page_offset + cmd->bytes > q->no_prep_bytes;
+}
+
+/* core/queue.c */
+int chario_queue_init(struct chario_queue *q,
+		      const struct chario_queue_ops *ops,
+		      struct device *dma_dev, unsigned int depth,
+		      unsigned int max_pages, bool polled, int node);
+void chario_queue_deinit(struct chario_queue *q);
+struct chario_command *chario_queue_get(struct chario_queue *q,
+					unsigned long expires);
+void chario_queue_post(struct chario_queue *q, struct chario_command *cmd,
+		       bool kick);
+void chario_queue_kick(struct chario_queue *q);
+unsigned int chario_queue_reap(struct chario_queue *q);
+unsigned int chario_queue_poll(struct chario_queue *q);
+unsigned int chario_queue_irq(struct chario_queue *q);
+void chario_queue_freeze(struct chario_queue *q);
+void chario_queue_replay(struct chario_queue *q);
+void chario_queue_fail(struct chario_queue *q, int error);
+void chario_queue_drain(struct chario_queue *q);
+void chario_queue_unsign(struct chario_queue *q);
+bool chario_queue_is_idle(const struct chario_queue *q);
+
+/* core/watch.c */
+void chario_watch(struct timer_list *timer);
+void chario_watch_expire(struct chario_queue *q);
+void chario_watch_start(struct chario_queue *q, unsigned long expires);
+
+/**
+ * chario_watch_arm() - see to it that a deadline is noticed
+ * @q: the queue
+ * @expires: the deadline, jiffies
+ *
+ * Context: under q->lock.
+ */
+static inline void chario_watch_arm(struct chario_queue *q,
+				    unsigned long expires)
+{
+	if (unlikely(!q->timer_armed || time_before(expires, q->timer_at)))
+		chario_watch_start(q, expires);
+}
+
+#endif /* CHARIO_CORE_QUEUE_H */

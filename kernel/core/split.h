@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * How a call is cut into device commands: the command-count contract.
+ *
+ * The number and size of the device commands of a call depend on its offset,
+ * its length and the limits below, and on nothing else: not on load, memory
+ * layout, free slots or history.  The functions here are the whole rule.  They
+ * call nothing, so that user space computes the same answer without doing the
+ * transfer.
+ */
+#ifndef CHARIO_CORE_SPLIT_H
+#define CHARIO_CORE_SPLIT_H
+
+#include <linux/types.h>
+
+/**
+ * struct chario_split_limits - published limits of a disk
+ * @command_bytes: largest command, not 0, a multiple of the logical block
+ * @chunk_bytes: no command crosses a multiple of this, counted from the start
+ *	of the call (readv and writev: of the vector element); not 0, a multiple
+ *	of the logical block
+ * @boundary_bytes: no command crosses a multiple of this, counted from the
+ *	start of the disk; 0 for none, else a multiple of the logical block
+ *	(NVM Command Set specification, Identify Namespace, NOIOB)
+ */
+struct chario_split_limits {
+	__u32 command_bytes;
+	__u32 chunk_bytes;
+	__u32 boundary_bytes;
+};
+
+/**
+ * struct chario_split - a call on its way through the splitter
+ * @pos: byte offset on the disk of the next command
+ * @end: byte offset on the disk of the end of the call
+ * @chunk_end: byte offset on the disk of the end of the current chunk
+ */
+struct chario_split {
+	__u64 pos;
+	__u64 end;
+	__u64 chunk_end;
+};
+
+void chario_split_start(struct chario_split *split,
+			const struct chario_split_limits *limits,
+			__u64 offset, __u64 length);
+__u32 chario_split_next(struct chario_split *split,
+			const struct chario_split_limits *limits);
+__u64 chario_split_count(const struct chario_split_limits *limits,
+			 __u64 offset, __u64 length);
+
+#endif /* CHARIO_CORE_SPLIT_H */

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The front end `char`: /dev/chardiskN as a file.
+ *
+ * Everything a disk answers: read, write, their vector and positioned forms,
+ * lseek, fsync, O_DSYNC, O_DIRECT, io_uring and aio at depth, IOPOLL.
+ */
+#include <linux/fs.h>
+#include <linux/jiffies.h>
+#include <linux/module.h>
+#include <linux/slab.h>
+
+#include "core/buffer.h"
+#include "core/device.h"
+#include "core/queue.h"
+#include "front/front.h"
+#include "trace.h"
+
+static int chario_open(struct inode *inode, struct file *file)
+{
+	struct chario_device *cio = container_of(inode->i_cdev,
+						 struct chario_device, cdev);
+	struct chario_file *cf;
+
+	if (READ_ONCE(cio->removed))
+		return -ENODEV;
+	if ((file->f_mode & FMODE_WRITE) &&
+	    (cio->features & CHARIO_FEATURE_READ_ONLY))
+		return -EROFS;
+	cf = kzalloc(sizeof(*cf), GFP_KERNEL);
+	if (!cf)
+		return -ENOMEM;
+	get_device(&cio->dev);
+	cf->cio = cio;
+	file->private_data = cf;
+	file->f_mode |= FMODE_CAN_ODIRECT | FMODE_NOWAIT;
+	return 0;
+}
+
+static int chario_release(struct inode *inode, struct file *file)
+{
+	struct chario_file *cf = file->private_data;
+
+	put_device(&cf->cio->dev);
+	kfree(cf);
+	return 0;
+}
+
+static inline void start_call(struct chario_call *call,
+			      const struct chario_file *cf, enum chario_op op)
+{
+	struct chario_device *cio = cf->cio;
+
+	call->cio = cio;
+	call->op = op;
+	call->fua = false;
+	call->nowait = false;
+	call->iocb = NULL;
+	call->completion = READ_ONCE(cf->completion) ?:
+			   READ_ONCE(cio->completion);
+	if (unlikely(call->completion == CHARIO_COMPLETION_SPIN))
+		call->spin_ns = READ_ONCE(cf->spin_ns) ?:
+				READ_ONCE(cio->spin_ns);
+	/* The current tick has begun already. */
+	call->expires = jiffies + 1 +
+			(READ_ONCE(cf->deadline) ?: READ_ONCE(cio->deadline));
+}
+
+static void apply_flags(struct chario_call *call, int flags)
+{
+	call->nowait = flags & IOCB_NOWAIT;
+	call->fua = call->op == CHARIO_OP_WRITE && (flags & IOCB_DSYNC) &&
+		    (call->cio->features & CHARIO_FEATURE_WRITE_CACHE);
+	if (flags & IOCB_HIPRI)
+		call->completion = CHARIO_COMPLETION_POLL;
+}
+
+/* The part of a call that lies on the disk; what is left of it or an errno. */
+static inline ssize_t clip(const struct chario_device *cio, loff_t pos,
+			   struct iov_iter *iter, enum chario_op op)
+{
+	if (unlikely(READ_ONCE(cio->removed)))
+		return -ENODEV;
+	if (unlikely(!iov_iter_count(iter)))
+		return 0;
+	if (unlikely(pos & cio->block_mask))
+		return -EINVAL;
+	if (unlikely(pos >= cio->capacity_bytes))
+		return op == CHARIO_OP_WRITE ? -ENOSPC : 0;
+	if (unlikely(chario_buffer_check(cio, iter)))
+		return -EINVAL;
+	iov_iter_truncate(iter, cio->capacity_bytes - pos);
+	return iov_iter_count(iter);
+}
+
+static ssize_t transfer(struct kiocb *iocb, struct iov_iter *iter,
+			enum chario_op op)
+{
+	struct chario_file *cf = iocb->ki_filp->private_data;
+	struct chario_call call chario_uninitialized;
+	ssize_t ret;
+
+	trace_enter(cf->cio, op, iocb->ki_pos, iov_iter_count(iter));
+	ret = clip(cf->cio, iocb->ki_pos, iter, op);
+	if (unlikely(ret <= 0))
+		return ret;
+	start_call(&call, cf, op);
+	call.iter = iter;
+	call.pos = iocb->ki_pos;
+	if (!is_sync_kiocb(iocb)) {
+		/* Nobody polls for it unless it is said so. */
+		call.iocb = iocb;
+		call.completion = CHARIO_COMPLETION_IRQ;
+	}
+	if (unlikely(iocb->ki_flags & (IOCB_NOWAIT | IOCB_DSYNC | IOCB_HIPRI)))
+		apply_flags(&call, iocb->ki_flags);
+	ret = chario_request_run(&call);
+	if (ret > 0)
+		iocb->ki_pos += ret;
+	return ret;
+}
+
+static ssize_t chario_read_iter(struct kiocb *iocb, struct iov_iter *iter)
+{
+	return transfer(iocb, iter, CHARIO_OP_READ);
+}
+
+static ssize_t chario_write_iter(struct kiocb *iocb, struct iov_iter *iter)
+{
+	return transfer(iocb, iter, CHARIO_OP_WRITE);
+}
+
+static int chario_iopoll(struct kiocb *iocb, struct io_comp_batch *batch,
+			 unsigned int flags)
+{
+	struct chario_queue *q = READ_ONCE(iocb->private);
+
+	return q ? chario_queue_poll(q) : 0;
+}
+
+static loff_t chario_llseek(struct file *file, loff_t offset, int whence)
+{
+	struct chario_file *cf = file->private_data;
+
+	return fixed_size_llseek(file, offset, whence, cf->cio->capacity_bytes);
+}
+
+static int chario_fsync(struct file *file, loff_t start, loff_t end,
+			int datasync)
+{
+	struct chario_file *cf = file->private_data;
+	struct chario_call call;
+
+	if (READ_ONCE(cf->cio->removed))
+		return -ENODEV;
+	if (!(cf->cio->features & CHARIO_FEATURE_WRITE_CACHE))
+		return 0;
+	trace_enter(cf->cio, CHARIO_OP_FLUSH, 0, 0);
+	start_call(&call, cf, CHARIO_OP_FLUSH);
+	call.iter = NULL;
+	call.pos = 0;
+	return chario_request_run(&call);
+}
+
+const struct file_operations chario_char_fops = {
+	.owner		= THIS_MODULE,
+	.open		= chario_open,
+	.release	= chario_release,
+	.read_iter	= chario_read_iter,
+	.write_iter	= chario_write_iter,
+	.iopoll		= chario_iopoll,
+	.llseek		= chario_llseek,
+	.fsync		= chario_fsync,
+	.unlocked_ioctl	= chario_ioctl,
+	.compat_ioctl	= compat_ptr_ioctl,
+};

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The contract between the front ends and the core: what a front end fills in
+ * and what it gets back.
+ */
+#ifndef CHARIO_FRONT_H
+#define CHARIO_FRONT_H
+
+#include <linux/uio.h>
+
+#include "chario.h"
+
+/**
+ * struct chario_call - what a caller wants, checked by the front end
+ * @cio: the disk
+ * @iter: the caller's memory; NULL for a flush
+ * @pos: byte offset on the disk, a multiple of the logical block
+ * @op: &enum chario_op
+ * @fua: a write that must be durable at completion
+ * @nowait: EAGAIN rather than wait for a free command
+ * @completion: &enum chario_completion, not DEFAULT
+ * @spin_ns: how long SPIN looks; set for SPIN only
+ * @expires: jiffies at which the caller wants ETIMEDOUT
+ * @iocb: an asynchronous caller: the result comes by iocb->ki_complete();
+ *	NULL for a synchronous one
+ *
+ * The front end guarantees: the range is inside the disk, offset and every
+ * vector element are multiples of the logical block, every address is aligned
+ * for DMA.
+ */
+struct chario_call {
+	struct chario_device *cio;
+	struct iov_iter *iter;
+	u64 pos;
+	enum chario_op op;
+	bool fua;
+	bool nowait;
+	u32 completion;
+	u32 spin_ns;
+	unsigned long expires;
+	struct kiocb *iocb;
+};
+
+extern const struct file_operations chario_char_fops;
+
+/* core/request.c */
+ssize_t chario_request_run(struct chario_call *call);
+
+/* front/ioctl.c */
+long chario_ioctl(struct file *file, unsigned int cmd, unsigned long arg);
+
+/**
+ * struct chario_file - one open of a disk
+ * @cio: the disk; holds a reference
+ * @completion: &enum chario_completion, may be DEFAULT
+ * @spin_ns: 0 for the disk's own
+ * @deadline_ns: as set by the user, 0 for the disk's own
+ * @deadline: the same in jiffies
+ */
+struct chario_file {
+	struct chario_device *cio;
+	u32 completion;
+	u32 spin_ns;
+	u64 deadline_ns;
+	unsigned long deadline;
+};
+
+#endif /* CHARIO_FRONT_H */

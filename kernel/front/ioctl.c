@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The ioctls of a disk: CharIO's own, size first, decoded by one table; and
+ * those that every tool asks a block device.
+ */
+#include <linux/fs.h>
+#include <linux/jiffies.h>
+#include <linux/uaccess.h>
+
+#include "core/device.h"
+#include "front/front.h"
+
+union chario_argument {
+	struct chario_info info;
+	struct chario_stats stats;
+	struct chario_file_options file;
+};
+
+static int get_info(struct chario_file *cf, union chario_argument *arg)
+{
+	chario_device_describe(cf->cio, &arg->info);
+	return 0;
+}
+
+static int get_stats(struct chario_file *cf, union chario_argument *arg)
+{
+	chario_counters_read(cf->cio, &arg->stats);
+	return 0;
+}
+
+static int get_file_options(struct chario_file *cf, union chario_argument *arg)
+{
+	memset(&arg->file, 0, sizeof(arg->file));
+	arg->file.completion = cf->completion;
+	arg->file.deadline_ns = cf->deadline_ns;
+	arg->file.spin_ns = cf->spin_ns;
+	return 0;
+}
+
+static int set_file_options(struct chario_file *cf, union chario_argument *arg)
+{
+	const struct chario_file_options *options = &arg->file;
+
+	if (options->reserved)
+		return -EINVAL;
+	if (options->completion > CHARIO_COMPLETION_SPIN)
+		return -EINVAL;
+	if (options->completion == CHARIO_COMPLETION_POLL &&
+	    !(cf->cio->features & CHARIO_FEATURE_POLL))
+		return -EOPNOTSUPP;
+	if (options->deadline_ns &&
+	    (options->deadline_ns < CHARIO_DEADLINE_MIN_NS ||
+	     options->deadline_ns > CHARIO_DEADLINE_MAX_NS))
+		return -EINVAL;
+	if (options->spin_ns > CHARIO_SPIN_MAX_NS)
+		return -EINVAL;
+	WRITE_ONCE(cf->completion, options->completion);
+	WRITE_ONCE(cf->spin_ns, options->spin_ns);
+	cf->deadline_ns = options->deadline_ns;
+	WRITE_ONCE(cf->deadline,
+		   nsecs_to_jiffies(options->deadline_ns + TICK_NSEC - 1));
+	return 0;
+}
+
+/**
+ * struct decoder - one ioctl
+ * @cmd: its number
+ * @min_size: size of the struct in ABI version 1
+ * @size: size of the struct in this kernel
+ * @takes: the struct carries values in
+ * @gives: the struct carries values out
+ * @run: does it
+ */
+struct decoder {
+	unsigned int cmd;
+	u32 min_size;
+	u32 size;
+	bool takes;
+	bool gives;
+	int (*run)(struct chario_file *cf, union chario_argument *arg);
+};
+
+static const struct decoder decoders[] = {
+	{ CHARIO_IOC_INFO, 208, sizeof(struct chario_info),
+	  false, true, get_info },
+	{ CHARIO_IOC_STATS, 120, sizeof(struct chario_stats),
+	  false, true, get_stats },
+	{ CHARIO_IOC_GET_FILE, 24, sizeof(struct chario_file_options),
+	  false, true, get_file_options },
+	{ CHARIO_IOC_SET_FILE, 24, sizeof(struct chario_file_options),
+	  true, false, set_file_options },
+};
+
+static_assert(sizeof(struct chario_info) == 208);
+static_assert(sizeof(struct chario_stats) == 120);
+static_assert(sizeof(struct chario_file_options) == 24);
+
+/* Fill the caller's struct, which may be shorter or longer than ours. */
+static int give(const struct decoder *decoder, void __user *to, u32 size,
+		union chario_argument *arg)
+{
+	u32 known = min(size, decoder->size);
+
+	/* The size is the first member of every struct. */
+	*(u32 *)arg = decoder->size;
+	if (copy_to_user(to, arg, known))
+		return -EFAULT;
+	if (clear_user(to + known, size - known))
+		return -EFAULT;
+	return 0;
+}
+
+static long run(const struct decoder *decoder, struct chario_file *cf,
+		void __user *user)
+{
+	union chario_argument arg;
+	u32 size;
+	int ret;
+
+	if (get_user(size, (u32 __user *)user))
+		return -EFAULT;
+	if (size < decoder->min_size || size > PAGE_SIZE)
+		return -EINVAL;
+	memset(&arg, 0, sizeof(arg));
+	if (decoder->takes) {
+		ret = copy_struct_from_user(&arg, decoder->size, user, size);
+		if (ret)
+			return ret;
+	}
+	ret = decoder->run(cf, &arg);
+	if (!ret && decoder->gives)
+		ret = give(decoder, user, size, &arg);
+	return ret;
+}
+
+/* The number that a 32-bit program has for it: it encodes a size_t. */
+#define BLKGETSIZE64_32	_IOR(0x12, 114, s32)
+
+static long block_ioctl(const struct chario_device *cio, unsigned int cmd,
+			void __user *user)
+{
+	switch (cmd) {
+	case BLKGETSIZE64:
+	case BLKGETSIZE64_32:
+		return put_user(cio->capacity_bytes, (u64 __user *)user);
+	case BLKSSZGET:
+		return put_user(cio->block_mask + 1, (int __user *)user);
+	case BLKPBSZGET:
+	case BLKIOMIN:
+		return put_user(cio->physical_block_bytes, (u32 __user *)user);
+	case BLKIOOPT:
+		return put_user(cio->limits.chunk_bytes, (u32 __user *)user);
+	case BLKROGET:
+		return put_user(!!(cio->features & CHARIO_FEATURE_READ_ONLY),
+				(int __user *)user);
+	default:
+		return -ENOTTY;
+	}
+}
+
+/**
+ * chario_ioctl() - the ioctls of /dev/chardiskN
+ * @file: an open disk
+ * @cmd: see <chario/uapi.h>
+ * @arg: pointer to its struct
+ *
+ * Return: 0 or -errno as <chario/uapi.h> says.
+ */
+long chario_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
+{
+	struct chario_file *cf = file->private_data;
+	void __user *user = (void __user *)arg;
+	unsigned int i;
+
+	if (READ_ONCE(cf->cio->removed))
+		return -ENODEV;
+	for (i = 0; i < ARRAY_SIZE(decoders); i++)
+		if (decoders[i].cmd == cmd)
+			return run(&decoders[i], cf, user);
+	return block_ioctl(cf->cio, cmd, user);
+}

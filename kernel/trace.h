@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Tracepoints: one for each stage of a request, with the names of enum
+ * chario_stage.  Off they cost one nop each.
+ */
+#undef TRACE_SYSTEM
+#define TRACE_SYSTEM chario
+
+#if !defined(CHARIO_TRACE_H) || defined(TRACE_HEADER_MULTI_READ)
+#define CHARIO_TRACE_H
+
+#include <linux/tracepoint.h>
+
+#include "core/device.h"
+#include "core/queue.h"
+
+TRACE_DEFINE_ENUM(CHARIO_OP_READ);
+TRACE_DEFINE_ENUM(CHARIO_OP_WRITE);
+TRACE_DEFINE_ENUM(CHARIO_OP_FLUSH);
+
+#define chario_show_op(op)				\
+	__print_symbolic(op,				\
+			 { CHARIO_OP_READ, "read" },	\
+			 { CHARIO_OP_WRITE, "write" },	\
+			 { CHARIO_OP_FLUSH, "flush" })
+
+/* A call: before it has commands, and when it has its result. */
+DECLARE_EVENT_CLASS(chario_call,
+	TP_PROTO(const struct chario_device *cio, unsigned int op, u64 offset,
+		 ssize_t bytes),
+	TP_ARGS(cio, op, offset, bytes),
+	TP_STRUCT__entry(
+		__field(int, disk)
+		__field(unsigned int, op)
+		__field(u64, offset)
+		__field(ssize_t, bytes)
+	),
+	TP_fast_assign(
+		__entry->disk = cio->index;
+		__entry->op = op;
+		__entry->offset = offset;
+		__entry->bytes = bytes;
+	),
+	TP_printk("disk=%d op=%s offset=%llu bytes=%zd",
+		  __entry->disk, chario_show_op(__entry->op), __entry->offset,
+		  __entry->bytes)
+);
+
+DEFINE_EVENT(chario_call, enter,
+	TP_PROTO(const struct chario_device *cio, unsigned int op, u64 offset,
+		 ssize_t bytes),
+	TP_ARGS(cio, op, offset, bytes));
+
+DEFINE_EVENT(chario_call, finish,
+	TP_PROTO(const struct chario_device *cio, unsigned int op, u64 offset,
+		 ssize_t bytes),
+	TP_ARGS(cio, op, offset, bytes));
+
+/* A device command. */
+DECLARE_EVENT_CLASS(chario_command,
+	TP_PROTO(const struct chario_command *cmd, int error),
+	TP_ARGS(cmd, error),
+	TP_STRUCT__entry(
+		__field(int, disk)
+		__field(unsigned int, op)
+		__field(bool, fua)
+		__field(unsigned int, tag)
+		__field(u64, offset)
+		__field(u32, bytes)
+		__field(int, error)
+	),
+	TP_fast_assign(
+		__entry->disk = cmd->req->cio->index;
+		__entry->op = cmd->req->op;
+		__entry->fua = cmd->req->fua;
+		__entry->tag = cmd->tag;
+		__entry->offset = cmd->disk_offset;
+		__entry->bytes = cmd->bytes;
+		__entry->error = error;
+	),
+	TP_printk("disk=%d op=%s fua=%d tag=%u offset=%llu bytes=%u error=%d",
+		  __entry->disk, chario_show_op(__entry->op), __entry->fua,
+		  __entry->tag, __entry->offset, __entry->bytes,
+		  __entry->error)
+);
+
+#define CHARIO_COMMAND_EVENT(stage)					\
+	DEFINE_EVENT(chario_command, stage,				\
+		     TP_PROTO(const struct chario_command *cmd, int error), \
+		     TP_ARGS(cmd, error))
+
+CHARIO_COMMAND_EVENT(split);
+CHARIO_COMMAND_EVENT(map);
+CHARIO_COMMAND_EVENT(queue);
+CHARIO_COMMAND_EVENT(post);
+CHARIO_COMMAND_EVENT(reap);
+CHARIO_COMMAND_EVENT(unmap);
+
+/* A queue: one doorbell or interrupt may stand for several commands. */
+DECLARE_EVENT_CLASS(chario_queue,
+	TP_PROTO(const struct chario_queue *q, unsigned int count),
+	TP_ARGS(q, count),
+	TP_STRUCT__entry(
+		__field(const void *, queue)
+		__field(bool, polled)
+		__field(unsigned int, count)
+	),
+	TP_fast_assign(
+		__entry->queue = q;
+		__entry->polled = q->polled;
+		__entry->count = count;
+	),
+	TP_printk("queue=%p polled=%d count=%u",
+		  __entry->queue, __entry->polled, __entry->count)
+);
+
+DEFINE_EVENT(chario_queue, doorbell,
+	TP_PROTO(const struct chario_queue *q, unsigned int count),
+	TP_ARGS(q, count));
+
+DEFINE_EVENT(chario_queue, irq,
+	TP_PROTO(const struct chario_queue *q, unsigned int count),
+	TP_ARGS(q, count));
+
+#endif /* CHARIO_TRACE_H */
+
+#undef TRACE_INCLUDE_PATH
+#define TRACE_INCLUDE_PATH .
+#undef TRACE_INCLUDE_FILE
+#define TRACE_INCLUDE_FILE trace
+#include <trace/define_trace.h>

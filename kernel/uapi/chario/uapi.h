@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: (GPL-2.0-only WITH Linux-syscall-note) OR MIT */
+/*
+ * The application binary interface of CharIO, the only one.
+ *
+ * A CharIO disk is a character device, /dev/chardiskN.  It answers read(2),
+ * write(2), lseek(2), fsync(2) and io_uring like a disk, the block-device
+ * ioctls BLKGETSIZE64, BLKSSZGET, BLKPBSZGET, BLKIOMIN, BLKIOOPT and BLKROGET,
+ * and the ioctls below.  Programs use libchario, which hides them.
+ *
+ * Rules that hold for every ioctl here
+ *
+ * - The argument points to a struct whose first member, @size, the caller
+ *   sets to sizeof(struct) as it was compiled.  A kernel that knows a longer
+ *   struct fills (and reads) only that much; a kernel that knows a shorter one
+ *   accepts the call when the part it does not know is zero.
+ * - Times are nanoseconds of CLOCK_MONOTONIC, sizes are bytes, unless the
+ *   name of the member says otherwise.
+ * - Reserved members and unknown flag bits must be zero.
+ *
+ * Errors that every ioctl here can give
+ *
+ *   ENOTTY      the kernel does not know this command
+ *   E2BIG       a member that the kernel does not know is not zero
+ *   EINVAL      @size is below the first version of the struct, or a value
+ *               is out of its range
+ *   EOPNOTSUPP  a known member asks for what this disk or kernel cannot do
+ *   EFAULT      the argument does not point to accessible memory
+ *   ENODEV      the disk has been removed
+ *
+ * Change log
+ *
+ *   1  CHARIO_IOC_INFO, CHARIO_IOC_STATS, CHARIO_IOC_GET_FILE,
+ *      CHARIO_IOC_SET_FILE
+ */
+#ifndef _CHARIO_UAPI_H
+#define _CHARIO_UAPI_H
+
+#include <linux/ioctl.h>
+#include <linux/types.h>
+
+#define CHARIO_ABI_VERSION	1
+
+#define CHARIO_IOC_TYPE		0xC4
+
+#define CHARIO_IOC_INFO		_IO(CHARIO_IOC_TYPE, 0x00)
+#define CHARIO_IOC_STATS	_IO(CHARIO_IOC_TYPE, 0x01)
+#define CHARIO_IOC_GET_FILE	_IO(CHARIO_IOC_TYPE, 0x02)
+#define CHARIO_IOC_SET_FILE	_IO(CHARIO_IOC_TYPE, 0x03)
+
+/**
+ * enum chario_stage - the stages of a request, in order
+ * @CHARIO_STAGE_ENTER: the call has reached the front end
+ * @CHARIO_STAGE_SPLIT: the size of the next device command is known
+ * @CHARIO_STAGE_MAP: its memory is pinned and mapped for DMA
+ * @CHARIO_STAGE_QUEUE: the device command is built
+ * @CHARIO_STAGE_POST: it stands in the submission queue
+ * @CHARIO_STAGE_DOORBELL: the device has been told
+ * @CHARIO_STAGE_IRQ: the device's interrupt has arrived (absent when polled)
+ * @CHARIO_STAGE_REAP: the completion has been taken from the queue
+ * @CHARIO_STAGE_UNMAP: the memory is unmapped and unpinned
+ * @CHARIO_STAGE_FINISH: the result is on its way to the caller
+ *
+ * The same ten names, without prefix, are the names of the tracepoints.
+ */
+enum chario_stage {
+	CHARIO_STAGE_ENTER,
+	CHARIO_STAGE_SPLIT,
+	CHARIO_STAGE_MAP,
+	CHARIO_STAGE_QUEUE,
+	CHARIO_STAGE_POST,
+	CHARIO_STAGE_DOORBELL,
+	CHARIO_STAGE_IRQ,
+	CHARIO_STAGE_REAP,
+	CHARIO_STAGE_UNMAP,
+	CHARIO_STAGE_FINISH,
+};
+
+/**
+ * enum chario_completion - how a caller learns that its request is done
+ * @CHARIO_COMPLETION_DEFAULT: as the disk is set (sysfs ``completion``);
+ *	only in &struct chario_file_options
+ * @CHARIO_COMPLETION_IRQ: sleep until the interrupt
+ * @CHARIO_COMPLETION_POLL: look at the completion queue until it is there,
+ *	never sleep; a single call asks for it with RWF_HIPRI
+ * @CHARIO_COMPLETION_SPIN: look for a bounded time, then sleep
+ */
+enum chario_completion {
+	CHARIO_COMPLETION_DEFAULT = 0,
+	CHARIO_COMPLETION_IRQ = 1,
+	CHARIO_COMPLETION_POLL = 2,
+	CHARIO_COMPLETION_SPIN = 3,
+};
+
+/* Feature bits of &struct chario_info.features. */
+#define CHARIO_FEATURE_POLL		(1ULL << 0) /* has queues to poll */
+#define CHARIO_FEATURE_FUA		(1ULL << 1) /* durable single writes */
+#define CHARIO_FEATURE_WRITE_CACHE	(1ULL << 2) /* volatile cache present */
+#define CHARIO_FEATURE_READ_ONLY	(1ULL << 3) /* writes give EROFS */
+
+/**
+ * struct chario_info - what a disk is and what it can do (CHARIO_IOC_INFO)
+ * @size: in: size of this struct as the caller knows it; out: as the kernel
+ *	does
+ * @abi_version: CHARIO_ABI_VERSION of the kernel module
+ * @features: CHARIO_FEATURE_* bits
+ * @capacity_bytes: size of the disk
+ * @logical_block_bytes: offsets and lengths are multiples of this
+ * @physical_block_bytes: smallest write that costs the drive no
+ *	read-modify-write, as far as it tells
+ * @dma_alignment_bytes: alignment that a buffer address needs
+ * @command_bytes: largest device command that a call is split into
+ * @max_command_bytes: upper limit of @command_bytes for this drive and module
+ * @chunk_bytes: commands never cross a multiple of this, counted from the
+ *	start of the call; at most two chunks of a call are in flight
+ * @boundary_bytes: commands never cross a multiple of this, counted from the
+ *	start of the disk (NVMe NOIOB); 0 when there is no such boundary
+ * @nr_queues: queue pairs that complete by interrupt
+ * @nr_poll_queues: queue pairs that are polled
+ * @queue_depth: commands that one queue pair holds
+ * @completion: &enum chario_completion of the disk
+ * @spin_ns: how long CHARIO_COMPLETION_SPIN looks before it sleeps
+ * @deadline_ns: time after which a call gives ETIMEDOUT, unless its file has
+ *	a deadline of its own
+ * @recovery_bound_ns: longest time from a passed deadline until the disk
+ *	serves calls again or has been given up
+ * @namespace_id: NVMe namespace identifier; 0 where there is none
+ * @index: the N of /dev/chardiskN
+ * @backend: name of the back end, "nvme" or "loopback", ends with a NUL
+ * @serial: serial number, spaces trimmed, ends with a NUL
+ * @model: model number, spaces trimmed, ends with a NUL
+ * @firmware: firmware revision, spaces trimmed, ends with a NUL
+ * @reserved: zero
+ */
+struct chario_info {
+	__u32 size;
+	__u32 abi_version;
+	__aligned_u64 features;
+	__aligned_u64 capacity_bytes;
+	__u32 logical_block_bytes;
+	__u32 physical_block_bytes;
+	__u32 dma_alignment_bytes;
+	__u32 command_bytes;
+	__u32 max_command_bytes;
+	__u32 chunk_bytes;
+	__u32 boundary_bytes;
+	__u32 nr_queues;
+	__u32 nr_poll_queues;
+	__u32 queue_depth;
+	__u32 completion;
+	__u32 spin_ns;
+	__aligned_u64 deadline_ns;
+	__aligned_u64 recovery_bound_ns;
+	__u32 namespace_id;
+	__u32 index;
+	char backend[16];
+	char serial[24];
+	char model[48];
+	char firmware[16];
+	__u32 reserved[2];
+};
+
+/**
+ * struct chario_stats - what has happened so far (CHARIO_IOC_STATS)
+ * @size: as in &struct chario_info
+ * @reserved: zero
+ * @read_commands: device commands of kind read that have been posted
+ * @write_commands: of kind write
+ * @flush_commands: of kind flush
+ * @read_bytes: bytes that read calls have delivered
+ * @write_bytes: bytes that write calls have delivered
+ * @errors: device commands that ended with an error status
+ * @timeouts: requests that passed their deadline
+ * @interrupted: requests whose caller was killed while they were in flight
+ * @aborts: abort commands sent to the drive, all disks of the controller
+ * @resets: resets of the controller, all disks of the controller
+ * @sq_doorbells: writes to submission doorbells, all disks of the controller
+ * @cq_doorbells: writes to completion doorbells, all disks of the controller
+ * @interrupts: interrupts that found a completion, all disks of the controller
+ * @late_reaps: completions whose interrupt never came and that the watchdog
+ *	found, all disks of the controller
+ */
+struct chario_stats {
+	__u32 size;
+	__u32 reserved;
+	__aligned_u64 read_commands;
+	__aligned_u64 write_commands;
+	__aligned_u64 flush_commands;
+	__aligned_u64 read_bytes;
+	__aligned_u64 write_bytes;
+	__aligned_u64 errors;
+	__aligned_u64 timeouts;
+	__aligned_u64 interrupted;
+	__aligned_u64 aborts;
+	__aligned_u64 resets;
+	__aligned_u64 sq_doorbells;
+	__aligned_u64 cq_doorbells;
+	__aligned_u64 interrupts;
+	__aligned_u64 late_reaps;
+};
+
+/**
+ * struct chario_file_options - what holds for one open file
+ *	(CHARIO_IOC_GET_FILE, CHARIO_IOC_SET_FILE)
+ * @size: as in &struct chario_info
+ * @completion: &enum chario_completion; EOPNOTSUPP where the disk has no
+ *	queue to poll and polling is asked for
+ * @deadline_ns: 0 for the disk's own, else 1 ms to 1 hour
+ * @spin_ns: for CHARIO_COMPLETION_SPIN; 0 for the disk's own, else up to 1 s
+ * @reserved: zero
+ */
+struct chario_file_options {
+	__u32 size;
+	__u32 completion;
+	__aligned_u64 deadline_ns;
+	__u32 spin_ns;
+	__u32 reserved;
+};
+
+#endif /* _CHARIO_UAPI_H */
