@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: MIT
+/*
+ * chario list: the disks of CharIO, and all NVMe controllers.
+ */
+#include <stdio.h>
+
+#include <chario/drive.h>
+#include <chario/list.h>
+
+#include "cli.h"
+
+static int add_disk_row(const struct chario_list_disk *disk, void *data)
+{
+	struct cli_table *table = data;
+	char size[32];
+
+	cli_table_add(table, "%s", disk->path);
+	cli_table_add(table, "%s", cli_round_size(size, disk->capacity_bytes));
+	cli_table_add(table, "%u", disk->logical_block_bytes);
+	cli_table_add(table, "%s", disk->backend);
+	cli_table_add(table, "%s", disk->state);
+	cli_table_add(table, "%s", disk->address);
+	cli_table_add(table, "%s", disk->serial);
+	cli_table_add(table, "%s", disk->model);
+	return 0;
+}
+
+static int add_drive_row(const struct chario_drive *drive, void *data)
+{
+	struct cli_table *table = data;
+
+	cli_table_add(table, "%s", drive->address);
+	cli_table_add(table, "%s", drive->driver);
+	cli_table_add(table, "%s", drive->controller);
+	cli_table_add(table, "%s", drive->serial);
+	cli_table_add(table, "%s", drive->model);
+	return 0;
+}
+
+static void add_heading(struct cli_table *table, const char *const *names)
+{
+	for (; *names; names++) {
+		cli_table_add(table, "%s", *names);
+		table->nr_columns++;
+	}
+}
+
+static int print_tables(struct cli *cli, bool all)
+{
+	static const char *const disk_heading[] = { "DISK",    "SIZE",  "BLOCK",
+						    "BACKEND", "STATE", "ADDRESS",
+						    "SERIAL",  "MODEL", NULL };
+	static const char *const drive_heading[] = { "ADDRESS", "DRIVER", "NAME",
+						     "SERIAL",  "MODEL",  NULL };
+	struct cli_table table = { 0 };
+	int err;
+
+	add_heading(&table, disk_heading);
+	err = chario_list_disks(add_disk_row, &table);
+	if (table.nr_cells > table.nr_columns)
+		cli_table_print(&table);
+	else if (!err)
+		cli_say(cli,
+			"there is no disk of CharIO; chario list --all shows what could be bound");
+	cli_table_clear(&table);
+	if (err || !all)
+		return err;
+
+	printf("\n");
+	add_heading(&table, drive_heading);
+	err = chario_drive_each(add_drive_row, &table);
+	cli_table_print(&table);
+	cli_table_clear(&table);
+	return err;
+}
+
+static int add_disk_object(const struct chario_list_disk *disk, void *data)
+{
+	struct json_object *object = cli_must(json_object_new_object());
+
+	cli_json_number(object, "index", disk->index);
+	cli_json_text(object, "path", disk->path);
+	cli_json_number(object, "capacity_bytes", disk->capacity_bytes);
+	cli_json_number(object, "logical_block_bytes", disk->logical_block_bytes);
+	cli_json_text(object, "backend", disk->backend);
+	cli_json_text(object, "state", disk->state);
+	cli_json_text(object, "address", disk->address);
+	cli_json_number(object, "namespace_id", disk->namespace_id);
+	cli_json_number(object, "nr_queues", disk->nr_queues);
+	cli_json_text(object, "serial", disk->serial);
+	cli_json_text(object, "model", disk->model);
+	cli_json_text(object, "firmware", disk->firmware);
+	json_object_array_add(data, object);
+	return 0;
+}
+
+static int add_drive_object(const struct chario_drive *drive, void *data)
+{
+	struct json_object *object = cli_must(json_object_new_object());
+
+	cli_json_text(object, "address", drive->address);
+	cli_json_text(object, "driver", drive->driver);
+	cli_json_text(object, "controller", drive->controller);
+	cli_json_text(object, "serial", drive->serial);
+	cli_json_text(object, "model", drive->model);
+	json_object_array_add(data, object);
+	return 0;
+}
+
+static int print_json(bool all)
+{
+	struct json_object *object = cli_must(json_object_new_object());
+	struct json_object *disks = cli_must(json_object_new_array()), *drives;
+	int err = chario_list_disks(add_disk_object, disks);
+
+	json_object_object_add(object, "disks", disks);
+	if (all && !err) {
+		drives = cli_must(json_object_new_array());
+		err = chario_drive_each(add_drive_object, drives);
+		json_object_object_add(object, "drives", drives);
+	}
+	if (err)
+		json_object_put(object);
+	else
+		cli_json_print(object);
+	return err;
+}
+
+int cmd_list(struct cli *cli)
+{
+	bool all = false;
+	int err, option;
+
+	while ((option = cli_next_option(cli)) != CLI_NO_OPTION) {
+		if (option != 'a')
+			return CLI_USAGE;
+		all = true;
+	}
+	if (!cli_has_operands(cli, 0, 0))
+		return CLI_USAGE;
+	err = cli->json ? print_json(all) : print_tables(cli, all);
+	return err ? cli_fail(cli, err, "cannot read the list") : CLI_OK;
+}

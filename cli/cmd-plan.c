@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: MIT
+/*
+ * chario plan: the device commands that a call costs, without the call.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <chario/device.h>
+#include <chario/error.h>
+#include <chario/plan.h>
+
+#include "cli.h"
+
+/**
+ * struct run - neighbouring commands of one size
+ * @offset_bytes: where the first begins
+ * @length_bytes: size of each
+ * @count: how many
+ */
+struct run {
+	uint64_t offset_bytes;
+	uint64_t length_bytes;
+	uint64_t count;
+};
+
+static bool parse_limit(uint32_t *limit, const char *text)
+{
+	uint64_t bytes;
+
+	if (!text || !cli_parse_size(text, &bytes) || bytes > UINT32_MAX)
+		return false;
+	*limit = (uint32_t)bytes;
+	return true;
+}
+
+static int parse_limits(const struct cli *cli, struct chario_plan_limits *limits, char *list)
+{
+	enum { BLOCK, COMMAND, CHUNK, BOUNDARY, CAPACITY };
+	char *const names[] = { [BLOCK] = (char *)"block",       [COMMAND] = (char *)"command",
+				[CHUNK] = (char *)"chunk",       [BOUNDARY] = (char *)"boundary",
+				[CAPACITY] = (char *)"capacity", NULL };
+	char *value, *word;
+
+	while (*list) {
+		bool good = false;
+
+		word = list;
+		switch (getsubopt(&list, names, &value)) {
+		case BLOCK:
+			good = parse_limit(&limits->logical_block_bytes, value);
+			break;
+		case COMMAND:
+			good = parse_limit(&limits->command_bytes, value);
+			break;
+		case CHUNK:
+			good = parse_limit(&limits->chunk_bytes, value);
+			break;
+		case BOUNDARY:
+			good = parse_limit(&limits->boundary_bytes, value);
+			break;
+		case CAPACITY:
+			good = value && cli_parse_size(value, &limits->capacity_bytes);
+			break;
+		}
+		if (!good)
+			return cli_usage(cli, "--limits: \"%s\" is not a limit and its size", word);
+	}
+	return CLI_OK;
+}
+
+static int read_limits(const struct cli *cli, struct chario_plan_limits *limits, const char *disk)
+{
+	struct chario_device *device = cli_open_disk(cli, disk);
+	int err;
+
+	if (!device)
+		return CLI_FAILED;
+	err = chario_plan_get_limits(device, limits);
+	chario_device_close(device);
+	return err ? cli_fail(cli, err, "cannot read the limits of \"%s\"", disk) : CLI_OK;
+}
+
+/* The next commands of one size; false at the end of the plan. */
+static bool next_run(struct chario_plan *plan, struct run *run)
+{
+	struct chario_plan_command command;
+	struct chario_plan ahead;
+
+	if (!chario_plan_next(plan, &command))
+		return false;
+	*run = (struct run){ command.offset_bytes, command.length_bytes, 1 };
+	for (;;) {
+		ahead = *plan;
+		if (!chario_plan_next(&ahead, &command) ||
+		    command.length_bytes != run->length_bytes)
+			return true;
+		*plan = ahead;
+		run->count++;
+	}
+}
+
+static void print_text(struct chario_plan *plan, uint64_t length_bytes)
+{
+	char size[32];
+	struct run run;
+	uint64_t count = chario_plan_count(plan);
+
+	printf("%" PRIu64 " command%s, %" PRIu64 " bytes (%s)", count, count == 1 ? "" : "s",
+	       plan->transfer_bytes, cli_exact_size(size, plan->transfer_bytes));
+	if (plan->transfer_bytes < length_bytes)
+		printf(", cut from %" PRIu64, length_bytes);
+	printf("\n");
+	while (next_run(plan, &run))
+		printf("  at %12" PRIu64 "  %8" PRIu64 " x %s\n", run.offset_bytes, run.count,
+		       cli_exact_size(size, run.length_bytes));
+}
+
+static void print_json(struct chario_plan *plan, uint64_t offset_bytes, uint64_t length_bytes)
+{
+	struct json_object *object = cli_must(json_object_new_object());
+	struct json_object *runs = cli_must(json_object_new_array());
+	struct run run;
+
+	cli_json_number(object, "offset_bytes", offset_bytes);
+	cli_json_number(object, "length_bytes", length_bytes);
+	cli_json_number(object, "transfer_bytes", plan->transfer_bytes);
+	cli_json_number(object, "commands", chario_plan_count(plan));
+	while (next_run(plan, &run)) {
+		struct json_object *entry = cli_must(json_object_new_object());
+
+		cli_json_number(entry, "offset_bytes", run.offset_bytes);
+		cli_json_number(entry, "command_bytes", run.length_bytes);
+		cli_json_number(entry, "count", run.count);
+		json_object_array_add(runs, entry);
+	}
+	json_object_object_add(object, "runs", runs);
+	cli_json_print(object);
+}
+
+static int fail(const struct cli *cli, int err, const struct chario_plan_limits *limits)
+{
+	switch (err) {
+	case -EINVAL:
+		cli_say(cli,
+			"this call gives EINVAL: offset and length must be multiples of %u and reach no further than 2^63 - 1",
+			limits->logical_block_bytes);
+		break;
+	case -ENOSPC:
+		cli_say(cli,
+			"this write gives ENOSPC: it begins at or past the end of the disk, %" PRIu64,
+			limits->capacity_bytes);
+		break;
+	case -EDOM:
+		cli_say(cli,
+			"no disk has such limits: the block is a power of two, all others are multiples of it and not zero, except boundary and capacity");
+		break;
+	default:
+		cli_fail(cli, err, "cannot plan the call");
+	}
+	return CLI_FAILED;
+}
+
+static int plan_call(const struct cli *cli, const struct chario_plan_limits *limits,
+		     enum chario_plan_kind kind, char *const *operands)
+{
+	uint64_t offset_bytes, length_bytes;
+	struct chario_plan plan;
+	int err;
+
+	if (!cli_parse_size(operands[0], &offset_bytes))
+		return cli_usage(cli, "\"%s\" is not an offset", operands[0]);
+	if (!cli_parse_size(operands[1], &length_bytes))
+		return cli_usage(cli, "\"%s\" is not a length", operands[1]);
+	err = chario_plan_init(&plan, limits, kind, offset_bytes, length_bytes);
+	if (err)
+		return fail(cli, err, limits);
+	if (cli->json)
+		print_json(&plan, offset_bytes, length_bytes);
+	else
+		print_text(&plan, length_bytes);
+	return CLI_OK;
+}
+
+int cmd_plan(struct cli *cli)
+{
+	/* The defaults of the module. */
+	struct chario_plan_limits limits = {
+		.logical_block_bytes = 512,
+		.command_bytes = 128 << 10,
+		.chunk_bytes = 4 << 20,
+	};
+	enum chario_plan_kind kind = CHARIO_PLAN_READ;
+	bool has_limits = false;
+	int option, status;
+
+	while ((option = cli_next_option(cli)) != CLI_NO_OPTION) {
+		switch (option) {
+		case 'w':
+			kind = CHARIO_PLAN_WRITE;
+			break;
+		case 'l':
+			has_limits = true;
+			status = parse_limits(cli, &limits, optarg);
+			if (status)
+				return status;
+			break;
+		default:
+			return CLI_USAGE;
+		}
+	}
+	if (!cli_has_operands(cli, has_limits ? 2 : 3, has_limits ? 2 : 3))
+		return CLI_USAGE;
+	if (!has_limits) {
+		status = read_limits(cli, &limits, cli->argv[0]);
+		if (status)
+			return status;
+	}
+	return plan_call(cli, &limits, kind, cli->argv + !has_limits);
+}

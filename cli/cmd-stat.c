@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: MIT
+/*
+ * chario stat: the counters of a disk, once or as they change.
+ */
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include <chario/device.h>
+
+#include "cli.h"
+
+#define NS_PER_S 1000000000ULL
+
+static const struct {
+	const char *name;
+	size_t offset;
+} counters[] = {
+#define COUNTER(name) { #name, offsetof(struct chario_stats, name) }
+	COUNTER(read_commands), COUNTER(write_commands), COUNTER(flush_commands),
+	COUNTER(read_bytes),    COUNTER(write_bytes),    COUNTER(errors),
+	COUNTER(timeouts),      COUNTER(interrupted),    COUNTER(aborts),
+	COUNTER(resets),        COUNTER(sq_doorbells),   COUNTER(cq_doorbells),
+	COUNTER(interrupts),    COUNTER(late_reaps),
+#undef COUNTER
+};
+
+#define NR_COUNTERS (sizeof(counters) / sizeof(counters[0]))
+
+static uint64_t value_of(const struct chario_stats *stats, size_t i)
+{
+	return *(const uint64_t *)((const char *)stats + counters[i].offset);
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
+}
+
+static void print_totals(const struct chario_stats *stats, bool json)
+{
+	struct json_object *object;
+
+	if (!json) {
+		for (size_t i = 0; i < NR_COUNTERS; i++)
+			printf("%-16s %" PRIu64 "\n", counters[i].name, value_of(stats, i));
+		return;
+	}
+	object = cli_must(json_object_new_object());
+	for (size_t i = 0; i < NR_COUNTERS; i++)
+		cli_json_number(object, counters[i].name, value_of(stats, i));
+	cli_json_print(object);
+}
+
+/* One object a line; differences, not rates: the reader knows the time too. */
+static void print_change_json(const struct chario_stats *was, const struct chario_stats *is,
+			      uint64_t passed_ns)
+{
+	struct json_object *object = cli_must(json_object_new_object());
+
+	cli_json_number(object, "passed_ns", passed_ns);
+	for (size_t i = 0; i < NR_COUNTERS; i++)
+		cli_json_number(object, counters[i].name, value_of(is, i) - value_of(was, i));
+	cli_json_print_line(object);
+}
+
+static void print_change(const struct chario_stats *was, const struct chario_stats *is,
+			 uint64_t passed_ns)
+{
+	double seconds = (double)passed_ns / (double)NS_PER_S;
+	char read_size[32], write_size[32];
+
+#define RATE(name) ((double)(is->name - was->name) / seconds)
+	printf("%10.0f %10.0f %8.0f %12s %12s %10.0f %10.0f %6" PRIu64 " %8" PRIu64 "\n",
+	       RATE(read_commands), RATE(write_commands), RATE(flush_commands),
+	       cli_round_size(read_size, (uint64_t)RATE(read_bytes)),
+	       cli_round_size(write_size, (uint64_t)RATE(write_bytes)), RATE(sq_doorbells),
+	       RATE(interrupts), (uint64_t)(is->errors - was->errors),
+	       (uint64_t)(is->timeouts - was->timeouts));
+#undef RATE
+	fflush(stdout);
+}
+
+static void print_change_heading(void)
+{
+	printf("%10s %10s %8s %12s %12s %10s %10s %6s %8s\n", "reads/s", "writes/s", "flush/s",
+	       "read B/s", "written B/s", "doorbell/s", "irq/s", "errors", "timeouts");
+}
+
+/* Steps are counted from the start, so that they do not drift. */
+static int follow(const struct cli *cli, const struct chario_device *device, double interval,
+		  unsigned long count)
+{
+	uint64_t step_ns = (uint64_t)(interval * (double)NS_PER_S);
+	uint64_t next_ns = now_ns(), last_ns = next_ns;
+	struct chario_stats was, is;
+	int err = chario_device_get_stats(device, &was, sizeof(was));
+
+	if (!err && !cli->json)
+		print_change_heading();
+	for (unsigned long i = 0; !err && (!count || i < count) && !ferror(stdout); i++) {
+		struct timespec until;
+		uint64_t time_ns;
+
+		next_ns += step_ns;
+		until.tv_sec = (time_t)(next_ns / NS_PER_S);
+		until.tv_nsec = (long)(next_ns % NS_PER_S);
+		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
+		err = chario_device_get_stats(device, &is, sizeof(is));
+		if (err)
+			break;
+		time_ns = now_ns();
+		if (cli->json)
+			print_change_json(&was, &is, time_ns - last_ns);
+		else
+			print_change(&was, &is, time_ns - last_ns);
+		was = is;
+		last_ns = time_ns;
+	}
+	return err;
+}
+
+static bool parse_interval(const char *text, double *seconds)
+{
+	char *end;
+
+	*seconds = strtod(text, &end);
+	return end != text && !*end && *seconds >= 0.001 && *seconds <= 1e6;
+}
+
+static bool parse_count(const char *text, unsigned long *count)
+{
+	char *end;
+
+	*count = strtoul(text, &end, 10);
+	return end != text && !*end && *text != '-' && *count;
+}
+
+static int parse_options(struct cli *cli, double *interval, unsigned long *count)
+{
+	int option;
+
+	while ((option = cli_next_option(cli)) != CLI_NO_OPTION) {
+		if (option == 'i' && !parse_interval(optarg, interval))
+			return cli_usage(cli,
+					 "\"%s\" is not a number of seconds from 0.001 to 1000000",
+					 optarg);
+		if (option == 'c' && !parse_count(optarg, count))
+			return cli_usage(cli, "\"%s\" is not a count", optarg);
+		if (option == CLI_BAD_OPTION)
+			return CLI_USAGE;
+	}
+	if (*count && *interval <= 0)
+		return cli_usage(cli, "--count needs --interval");
+	return cli_has_operands(cli, 1, 1) ? CLI_OK : CLI_USAGE;
+}
+
+int cmd_stat(struct cli *cli)
+{
+	struct chario_device *device;
+	struct chario_stats stats;
+	unsigned long count = 0;
+	double interval = 0;
+	int err, status = parse_options(cli, &interval, &count);
+
+	if (status)
+		return status;
+	device = cli_open_disk(cli, cli->argv[0]);
+	if (!device)
+		return CLI_FAILED;
+	if (interval > 0) {
+		err = follow(cli, device, interval, count);
+	} else {
+		err = chario_device_get_stats(device, &stats, sizeof(stats));
+		if (!err)
+			print_totals(&stats, cli->json);
+	}
+	if (err)
+		status = cli_fail(cli, err, "cannot read the counters of \"%s\"", cli->argv[0]);
+	chario_device_close(device);
+	return status;
+}

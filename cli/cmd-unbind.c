@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT
+/*
+ * chario unbind: give drives back to the driver that they had.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+
+#include "move.h"
+
+static void print_success(const struct chario_drive *drive, const struct chario_bind_result *result)
+{
+	if (result->driver[0])
+		printf("%s: from chario to %s\n", drive->address, result->driver);
+	else
+		printf("%s: from chario to no driver; \"modprobe nvme\" loads the usual one\n",
+		       drive->address);
+}
+
+static int unbind_drive(const struct cli *cli, const struct chario_drive *drive, uint32_t flags,
+			struct chario_bind_result *result)
+{
+	int err = chario_unbind(drive, flags, result, sizeof(*result));
+
+	if (!err) {
+		if (!cli->json)
+			print_success(drive, result);
+	} else if (err == -ENXIO && !result->was_bound) {
+		cli_say(cli, "%s is not with chario but with %s", drive->address,
+			drive->driver[0] ? drive->driver : "no driver");
+	} else if (err == -EBUSY && result->step == CHARIO_BIND_CHECK) {
+		cli_say(cli, "%s is in use and stays with chario:", drive->address);
+		cli_say_uses(cli, drive);
+		fprintf(stderr,
+			"end the use first; --force unbinds it all the same, and its users get ENODEV\n");
+	} else {
+		cli_say_step(cli, drive, err, result);
+	}
+	return err;
+}
+
+int cmd_unbind(struct cli *cli)
+{
+	uint32_t flags = 0;
+	int option;
+
+	while ((option = cli_next_option(cli)) != CLI_NO_OPTION) {
+		if (option != 'f')
+			return CLI_USAGE;
+		flags = CHARIO_BIND_FORCE;
+	}
+	if (!cli_has_operands(cli, 1, INT_MAX))
+		return CLI_USAGE;
+	return cli_move_all(cli, unbind_drive, flags);
+}

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: MIT
+# Completion of chario(1) for bash.
+
+_chario_drives()
+{
+	local class address
+	for class in /sys/bus/pci/devices/*/class; do
+		[[ -r $class && $(<"$class") == 0x010802 ]] || continue
+		address=${class%/class}
+		echo "${address##*/}"
+	done
+}
+
+_chario_disks()
+{
+	local disk
+	for disk in /dev/chardisk[0-9]*; do
+		[[ -e $disk ]] && echo "$disk"
+	done
+}
+
+_chario()
+{
+	local word=$2 before=$3 verb=${COMP_WORDS[1]} words=
+	COMPREPLY=()
+	if [[ $COMP_CWORD -eq 1 ]]; then
+		words='list info bind unbind plan stat help --help --version'
+	else
+		case $before in
+		--limits | -l) words='block= command= chunk= boundary= capacity=' ;;
+		--interval | -i | --count | -c) return ;;
+		*)
+			case $verb in
+			list) words='--all' ;;
+			info) words=$(_chario_disks) ;;
+			bind) words="--force $(_chario_drives) $(compgen -G '/dev/nvme*n*')" ;;
+			unbind) words="--force $(_chario_drives) $(_chario_disks)" ;;
+			plan) words="--limits --write $(_chario_disks)" ;;
+			stat) words="--interval --count $(_chario_disks)" ;;
+			help) words='list info bind unbind plan stat help' ;;
+			esac
+			words+=' --json --help'
+			;;
+		esac
+	fi
+	mapfile -t COMPREPLY < <(compgen -W "$words" -- "$word")
+	# PCI addresses hold colons, at which readline breaks words.
+	if declare -F __ltrim_colon_completions >/dev/null; then
+		__ltrim_colon_completions "$word"
+	fi
+}
+
+complete -F _chario chario

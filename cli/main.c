@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT
+/*
+ * chario: look at character disks, bind drives, plan calls.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <chario/error.h>
+#include <chario/probe.h>
+
+#include "cli.h"
+
+static int print_version(void)
+{
+	struct chario_probe probe;
+	int err = chario_probe(&probe, sizeof(probe));
+
+	if (err) {
+		fprintf(stderr, "chario: cannot look for the module: %s\n",
+			chario_error_meaning(err));
+		return CLI_FAILED;
+	}
+	printf("chario %s, ABI %u\n", probe.library_version, probe.library_abi_version);
+	if (probe.module_loaded)
+		printf("module %s, %u disks\n", probe.module_version, probe.nr_disks);
+	else
+		printf("module not loaded\n");
+	return CLI_OK;
+}
+
+/* Output that did not reach its reader must not pass for success. */
+static int flush(int status)
+{
+	if (fflush(stdout) || ferror(stdout)) {
+		perror("chario: cannot write the output");
+		return status ? status : CLI_FAILED;
+	}
+	return status;
+}
+
+static bool wants_help(const struct cli *cli)
+{
+	for (int i = 1; i < cli->argc && strcmp(cli->argv[i], "--"); i++)
+		if (!strcmp(cli->argv[i], "--help") || !strcmp(cli->argv[i], "-h"))
+			return true;
+	return false;
+}
+
+int main(int argc, char **argv)
+{
+	struct cli cli = { .argc = argc - 1, .argv = argv + 1 };
+	const char *name = argc > 1 ? argv[1] : NULL;
+
+	if (name && !strcmp(name, "--version"))
+		return flush(print_version());
+	if (name && !strcmp(name, "--help"))
+		name = "help";
+	if (!name) {
+		cli_print_help(NULL);
+		flush(CLI_OK);
+		return CLI_USAGE;
+	}
+	cli.command = cli_find_command(name);
+	if (!cli.command)
+		return CLI_USAGE;
+	if (wants_help(&cli)) {
+		cli_print_help(cli.command);
+		return flush(CLI_OK);
+	}
+	return flush(cli.command->run(&cli));
+}

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Messages: what went wrong, what it means, what to do.
+ */
+#include <stdarg.h>
+#include <stdio.h>
+
+#include <chario/error.h>
+
+#include "cli.h"
+
+static void say(const struct cli *cli, const char *format, va_list args)
+{
+	/* What has been printed so far comes before what is said about it. */
+	fflush(stdout);
+	fprintf(stderr, "chario %s: ", cli->command->name);
+	vfprintf(stderr, format, args);
+}
+
+void cli_say(const struct cli *cli, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	say(cli, format, args);
+	va_end(args);
+	fprintf(stderr, "\n");
+}
+
+int cli_usage(const struct cli *cli, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	say(cli, format, args);
+	va_end(args);
+	fprintf(stderr, "\nsee chario help %s\n", cli->command->name);
+	return CLI_USAGE;
+}
+
+const char *cli_error_name(char text[32], int err)
+{
+	const char *name = chario_error_name(err);
+
+	if (name)
+		return name;
+	snprintf(text, 32, "errno %d", -err);
+	return text;
+}
+
+int cli_fail(const struct cli *cli, int err, const char *format, ...)
+{
+	const char *advice = chario_error_advice(err);
+	char name[32];
+	va_list args;
+
+	va_start(args, format);
+	say(cli, format, args);
+	va_end(args);
+	fprintf(stderr, ": %s (%s)\n", chario_error_meaning(err), cli_error_name(name, err));
+	if (advice)
+		fprintf(stderr, "%s\n", advice);
+	return CLI_FAILED;
+}

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What bind and unbind have in common.  See move.h.
+ */
+#include "move.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <chario/error.h>
+#include <chario/list.h>
+#include <chario/use.h>
+
+int cli_find_drive(const struct cli *cli, const char *name, struct chario_drive *drive)
+{
+	int err = chario_drive_find(name, drive, sizeof(*drive));
+
+	switch (err) {
+	case 0:
+		break;
+	case -ENODEV:
+		cli_say(cli, "there is no drive \"%s\"; chario list --all shows all NVMe drives",
+			name);
+		break;
+	case -ENOTTY:
+		cli_say(cli,
+			"\"%s\" is not an NVMe drive on the PCI bus; chario list --all shows them",
+			name);
+		break;
+	case -ENOTUNIQ:
+		cli_say(cli,
+			"\"%s\" means several drives; use the PCI address, see chario list --all",
+			name);
+		break;
+	default:
+		cli_fail(cli, err, "cannot find drive \"%s\"", name);
+	}
+	return err;
+}
+
+static int say_use(const struct chario_use *use, void *data)
+{
+	int *nr_uses = data;
+
+	(*nr_uses)++;
+	fprintf(stderr, "  %s%s%s%s%s\n", use->device, use->device[0] ? " " : "",
+		chario_use_text(use->kind), use->what[0] ? " " : "", use->what);
+	return 0;
+}
+
+int cli_say_uses(const struct cli *cli, const struct chario_drive *drive)
+{
+	int nr_uses = 0, err = chario_use_each(drive, say_use, &nr_uses);
+
+	if (err)
+		cli_fail(cli, err, "cannot see all uses of %s", drive->address);
+	return nr_uses;
+}
+
+static void say_failure(const struct cli *cli, const char *address, int err,
+			const struct chario_bind_result *result)
+{
+	if (err == -EPERM || err == -EACCES) {
+		cli_say(cli, "%s: only root may give a drive to another driver; use sudo", address);
+		return;
+	}
+	switch (result->step) {
+	case CHARIO_BIND_MODULE:
+		cli_say(cli,
+			"%s: the module chario cannot be loaded: install it for this kernel with \"make\" and \"sudo make install\", or load it with \"sudo insmod kernel/chario.ko\"; the kernel log may say more",
+			address);
+		break;
+	case CHARIO_BIND_REMEMBER:
+		cli_fail(cli, err, "%s: cannot keep note of the earlier driver in /run/chario",
+			 address);
+		break;
+	case CHARIO_BIND_RELEASE:
+		cli_fail(cli, err, "%s: its driver does not let it go", address);
+		break;
+	case CHARIO_BIND_ATTACH:
+		cli_fail(cli, err, "%s: the other driver refuses it; the kernel log says why",
+			 address);
+		break;
+	case CHARIO_BIND_APPEAR:
+		cli_say(cli, "%s: no /dev/chardiskN has appeared; the kernel log says why",
+			address);
+		break;
+	default:
+		cli_fail(cli, err, "%s: cannot move it to another driver", address);
+	}
+}
+
+void cli_say_step(const struct cli *cli, const struct chario_drive *drive, int err,
+		  const struct chario_bind_result *result)
+{
+	say_failure(cli, drive->address, err, result);
+	if (result->restored)
+		cli_say(cli, "%s: it is back with %s", drive->address,
+			result->driver[0] ? result->driver : "no driver, as before");
+	else if (strcmp(result->driver, drive->driver))
+		cli_say(cli, "%s: it is with %s now", drive->address,
+			result->driver[0] ? result->driver : "no driver");
+}
+
+static int add_use(const struct chario_use *use, void *data)
+{
+	static const char *const kinds[] = {
+		[CHARIO_USE_ROOT] = "root",           [CHARIO_USE_MOUNT] = "mount",
+		[CHARIO_USE_SWAP] = "swap",           [CHARIO_USE_HOLDER] = "holder",
+		[CHARIO_USE_LOOP] = "loop",           [CHARIO_USE_PROCESS] = "process",
+		[CHARIO_USE_EXCLUSIVE] = "exclusive", [CHARIO_USE_UNKNOWN] = "unknown",
+	};
+	struct json_object *object = cli_must(json_object_new_object());
+
+	cli_json_text(object, "kind", kinds[use->kind]);
+	cli_json_text(object, "device", use->device);
+	cli_json_text(object, "what", use->what);
+	json_object_array_add(data, object);
+	return 0;
+}
+
+struct disks {
+	const char *address;
+	struct json_object *array;
+};
+
+static int add_disk(const struct chario_list_disk *disk, void *data)
+{
+	struct disks *disks = data;
+
+	if (!strcmp(disk->address, disks->address))
+		json_object_array_add(disks->array, cli_must(json_object_new_string(disk->path)));
+	return 0;
+}
+
+struct json_object *cli_move_object(const struct chario_drive *drive, int err,
+				    const struct chario_bind_result *result)
+{
+	struct json_object *object = cli_must(json_object_new_object());
+	struct json_object *uses = cli_must(json_object_new_array());
+	struct disks disks = { drive->address, cli_must(json_object_new_array()) };
+	char name[32];
+
+	if (err == -EBUSY)
+		chario_use_each(drive, add_use, uses);
+	chario_list_disks(add_disk, &disks);
+	cli_json_text(object, "address", drive->address);
+	cli_json_text(object, "error", err ? cli_error_name(name, err) : "");
+	cli_json_text(object, "earlier_driver", result->earlier_driver);
+	cli_json_text(object, "driver", result->driver);
+	cli_json_flag(object, "restored", result->restored);
+	json_object_object_add(object, "disks", disks.array);
+	json_object_object_add(object, "uses", uses);
+	return object;
+}
+
+int cli_move_all(struct cli *cli,
+		 int (*move)(const struct cli *cli, const struct chario_drive *drive,
+			     uint32_t flags, struct chario_bind_result *result),
+		 uint32_t flags)
+{
+	struct json_object *array = cli_must(json_object_new_array());
+	int status = CLI_OK;
+
+	for (int i = 0; i < cli->argc; i++) {
+		struct chario_bind_result result = { 0 };
+		struct chario_drive drive;
+		int err = cli_find_drive(cli, cli->argv[i], &drive);
+
+		if (!err) {
+			err = move(cli, &drive, flags, &result);
+			json_object_array_add(array, cli_move_object(&drive, err, &result));
+		}
+		if (err)
+			status = CLI_FAILED;
+	}
+	if (cli->json)
+		cli_json_print(array);
+	else
+		json_object_put(array);
+	return status;
+}

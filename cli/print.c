@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Tables for people and JSON for programs.
+ */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+
+void *cli_must(void *memory)
+{
+	if (!memory) {
+		fprintf(stderr, "chario: no memory left\n");
+		exit(CLI_FAILED);
+	}
+	return memory;
+}
+
+void cli_table_add(struct cli_table *table, const char *format, ...)
+{
+	size_t size = (table->nr_cells + 1) * sizeof(*table->cells);
+	va_list args;
+	char *text;
+	int length;
+
+	va_start(args, format);
+	length = vasprintf(&text, format, args);
+	va_end(args);
+	if (length == 0) {
+		free(text);
+		text = strdup("-");
+	}
+	table->cells = cli_must(realloc(table->cells, size));
+	table->cells[table->nr_cells++] = cli_must(length < 0 ? NULL : text);
+}
+
+static int width(const struct cli_table *table, size_t column)
+{
+	size_t widest = 0;
+
+	for (size_t i = column; i < table->nr_cells; i += table->nr_columns)
+		if (strlen(table->cells[i]) > widest)
+			widest = strlen(table->cells[i]);
+	return (int)widest;
+}
+
+void cli_table_print(const struct cli_table *table)
+{
+	for (size_t i = 0; i < table->nr_cells; i++) {
+		size_t column = i % table->nr_columns;
+
+		if (column + 1 == table->nr_columns)
+			printf("%s\n", table->cells[i]);
+		else
+			printf("%-*s  ", width(table, column), table->cells[i]);
+	}
+}
+
+void cli_table_clear(struct cli_table *table)
+{
+	for (size_t i = 0; i < table->nr_cells; i++)
+		free(table->cells[i]);
+	free(table->cells);
+	*table = (struct cli_table){ 0 };
+}
+
+void cli_json_text(struct json_object *object, const char *name, const char *text)
+{
+	json_object_object_add(object, name, cli_must(json_object_new_string(text)));
+}
+
+void cli_json_number(struct json_object *object, const char *name, uint64_t number)
+{
+	json_object_object_add(object, name, cli_must(json_object_new_uint64(number)));
+}
+
+void cli_json_flag(struct json_object *object, const char *name, bool flag)
+{
+	json_object_object_add(object, name, cli_must(json_object_new_boolean(flag)));
+}
+
+static void print(struct json_object *object, int flags)
+{
+	printf("%s\n", (const char *)cli_must((void *)json_object_to_json_string_ext(
+			       object, flags | JSON_C_TO_STRING_NOSLASHESCAPE)));
+	json_object_put(object);
+}
+
+void cli_json_print(struct json_object *object)
+{
+	print(object, JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_SPACED);
+}
+
+void cli_json_print_line(struct json_object *object)
+{
+	print(object, JSON_C_TO_STRING_PLAIN);
+	fflush(stdout);
+}

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */
+/*
+ * A device: a character disk that is open.
+ *
+ * The structs of <chario/uapi.h> are the structs of this library too.  Their
+ * first member is their size, which the functions below fill in from their
+ * last argument, so a program that was compiled long ago keeps working with a
+ * newer library and kernel, and the other way round.
+ *
+ * Data does not pass through here: read(2), write(2) and io_uring take the
+ * file descriptor that chario_device_fd() returns.
+ */
+#ifndef CHARIO_DEVICE_H
+#define CHARIO_DEVICE_H
+
+#include <stddef.h>
+
+#include <chario/uapi.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** struct chario_device - an open character disk; its members are private */
+struct chario_device;
+
+/**
+ * chario_device_open() - open a character disk
+ * @name: which disk: a path (it has a slash in it), else "chardiskN" or just
+ *	"N", else the serial number of its drive
+ * @flags: how, as for open(2): O_RDONLY, O_WRONLY or O_RDWR, with O_DSYNC,
+ *	O_EXCL or O_NONBLOCK if wanted; O_CLOEXEC is always added
+ * @device: where the new device is put; the caller owns it and gives it to
+ *	chario_device_close()
+ *
+ * Context: may sleep.
+ * Return: 0; -ENODEV where no such disk is there, -ENOTUNIQ where several
+ * disks have this serial number, -ENOTTY where the file is not a disk of
+ * CharIO, -EPROTO where the module speaks an ABI this library is too old for,
+ * -EACCES or -EPERM without the right to open it, -EROFS when it is
+ * write-protected and to be written, -EBUSY when it is in exclusive use,
+ * -EINVAL where @name is empty, -ENOMEM, or what else open(2) gives.
+ */
+int chario_device_open(const char *name, int flags, struct chario_device **device);
+
+/**
+ * chario_device_close() - close a device
+ * @device: the device, or NULL, which is let pass
+ *
+ * Afterwards neither @device nor its file descriptor may be used.
+ *
+ * Context: may sleep; no other thread may be using @device.
+ */
+void chario_device_close(struct chario_device *device);
+
+/**
+ * chario_device_fd() - the file descriptor of a device
+ * @device: an open device, which goes on to own the descriptor
+ *
+ * Return: a descriptor for read(2), write(2), fsync(2) and io_uring.
+ */
+int chario_device_fd(const struct chario_device *device);
+
+/**
+ * chario_device_path() - the path that a device was opened by
+ * @device: an open device, which owns the string
+ *
+ * Return: a path that ends with a NUL, "/dev/chardisk0" or as the caller
+ * gave it.
+ */
+const char *chario_device_path(const struct chario_device *device);
+
+/**
+ * chario_device_get_info() - what a disk is and what it can do
+ * @device: an open device
+ * @info: is filled in; members that the kernel does not know read as zero
+ * @size: sizeof(*@info)
+ *
+ * Context: may sleep.
+ * Return: 0; -ENODEV when the disk has been removed, -EINVAL when @size is
+ * smaller than the first version of the struct.
+ */
+int chario_device_get_info(const struct chario_device *device, struct chario_info *info,
+			   size_t size);
+
+/**
+ * chario_device_get_stats() - what has happened on a disk so far
+ * @device: an open device
+ * @stats: is filled in; members that the kernel does not know read as zero
+ * @size: sizeof(*@stats)
+ *
+ * Each counter is exact, but they are not read at one instant.
+ *
+ * Context: may sleep.
+ * Return: 0; -ENODEV when the disk has been removed, -EINVAL when @size is
+ * smaller than the first version of the struct.
+ */
+int chario_device_get_stats(const struct chario_device *device, struct chario_stats *stats,
+			    size_t size);
+
+/**
+ * chario_device_get_options() - the options of this open file
+ * @device: an open device
+ * @options: is filled in; members that the kernel does not know read as zero
+ * @size: sizeof(*@options)
+ *
+ * Context: may sleep.
+ * Return: 0; -ENODEV when the disk has been removed, -EINVAL when @size is
+ * smaller than the first version of the struct.
+ */
+int chario_device_get_options(const struct chario_device *device,
+			      struct chario_file_options *options, size_t size);
+
+/**
+ * chario_device_set_options() - set the options of this open file
+ * @device: an open device; its file alone is changed, not the disk
+ * @options: all options; what is zero goes back to the setting of the disk
+ * @size: sizeof(*@options)
+ *
+ * Calls that are under way keep the options that they began with.
+ *
+ * Context: may sleep.
+ * Return: 0; -EOPNOTSUPP where polling is asked for and the disk has no queue
+ * to poll, -EINVAL where a value is out of its range, -E2BIG where a member
+ * that this kernel does not know is not zero, -ENODEV when the disk has been
+ * removed.
+ */
+int chario_device_set_options(const struct chario_device *device,
+			      const struct chario_file_options *options, size_t size);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* CHARIO_DEVICE_H */

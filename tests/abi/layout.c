@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The layout of the ABI, written down: a change of it does not compile.
+ *
+ * Structs and numbers are the same for 32-bit and 64-bit callers; meson builds
+ * this file for both.  A struct whose members, as they stand here, do not add
+ * up to its size has a hole or a member that was forgotten here.
+ */
+#include <stddef.h>
+#include <stdio.h>
+
+#include <chario/uapi.h>
+
+#define OFFSET(type, member, offset, bytes)                                           \
+	_Static_assert(offsetof(struct type, member) == (offset), #type "." #member); \
+	_Static_assert(sizeof(((struct type *)0)->member) == (bytes), #type "." #member);
+#define BYTES(type, member, offset, bytes) +(bytes)
+
+#define LAYOUT(type, bytes, members)                           \
+	_Static_assert(sizeof(struct type) == (bytes), #type); \
+	members(OFFSET) _Static_assert((members(BYTES)) == (bytes), #type)
+
+#define INFO(M)                                     \
+	M(chario_info, size, 0, 4)                  \
+	M(chario_info, abi_version, 4, 4)           \
+	M(chario_info, features, 8, 8)              \
+	M(chario_info, capacity_bytes, 16, 8)       \
+	M(chario_info, logical_block_bytes, 24, 4)  \
+	M(chario_info, physical_block_bytes, 28, 4) \
+	M(chario_info, dma_alignment_bytes, 32, 4)  \
+	M(chario_info, command_bytes, 36, 4)        \
+	M(chario_info, max_command_bytes, 40, 4)    \
+	M(chario_info, chunk_bytes, 44, 4)          \
+	M(chario_info, boundary_bytes, 48, 4)       \
+	M(chario_info, nr_queues, 52, 4)            \
+	M(chario_info, nr_poll_queues, 56, 4)       \
+	M(chario_info, queue_depth, 60, 4)          \
+	M(chario_info, completion, 64, 4)           \
+	M(chario_info, spin_ns, 68, 4)              \
+	M(chario_info, deadline_ns, 72, 8)          \
+	M(chario_info, recovery_bound_ns, 80, 8)    \
+	M(chario_info, namespace_id, 88, 4)         \
+	M(chario_info, index, 92, 4)                \
+	M(chario_info, backend, 96, 16)             \
+	M(chario_info, serial, 112, 24)             \
+	M(chario_info, model, 136, 48)              \
+	M(chario_info, firmware, 184, 16)           \
+	M(chario_info, reserved, 200, 8)
+
+#define STATS(M)                               \
+	M(chario_stats, size, 0, 4)            \
+	M(chario_stats, reserved, 4, 4)        \
+	M(chario_stats, read_commands, 8, 8)   \
+	M(chario_stats, write_commands, 16, 8) \
+	M(chario_stats, flush_commands, 24, 8) \
+	M(chario_stats, read_bytes, 32, 8)     \
+	M(chario_stats, write_bytes, 40, 8)    \
+	M(chario_stats, errors, 48, 8)         \
+	M(chario_stats, timeouts, 56, 8)       \
+	M(chario_stats, interrupted, 64, 8)    \
+	M(chario_stats, aborts, 72, 8)         \
+	M(chario_stats, resets, 80, 8)         \
+	M(chario_stats, sq_doorbells, 88, 8)   \
+	M(chario_stats, cq_doorbells, 96, 8)   \
+	M(chario_stats, interrupts, 104, 8)    \
+	M(chario_stats, late_reaps, 112, 8)
+
+#define FILE_OPTIONS(M)                           \
+	M(chario_file_options, size, 0, 4)        \
+	M(chario_file_options, completion, 4, 4)  \
+	M(chario_file_options, deadline_ns, 8, 8) \
+	M(chario_file_options, spin_ns, 16, 4)    \
+	M(chario_file_options, reserved, 20, 4)
+
+LAYOUT(chario_info, 208, INFO);
+LAYOUT(chario_stats, 120, STATS);
+LAYOUT(chario_file_options, 24, FILE_OPTIONS);
+
+#define NUMBER(name, value) _Static_assert((name) == (value), #name)
+
+NUMBER(CHARIO_ABI_VERSION, 1);
+NUMBER(CHARIO_IOC_INFO, 0xc400);
+NUMBER(CHARIO_IOC_STATS, 0xc401);
+NUMBER(CHARIO_IOC_GET_FILE, 0xc402);
+NUMBER(CHARIO_IOC_SET_FILE, 0xc403);
+NUMBER(CHARIO_STAGE_ENTER, 0);
+NUMBER(CHARIO_STAGE_SPLIT, 1);
+NUMBER(CHARIO_STAGE_MAP, 2);
+NUMBER(CHARIO_STAGE_QUEUE, 3);
+NUMBER(CHARIO_STAGE_POST, 4);
+NUMBER(CHARIO_STAGE_DOORBELL, 5);
+NUMBER(CHARIO_STAGE_IRQ, 6);
+NUMBER(CHARIO_STAGE_REAP, 7);
+NUMBER(CHARIO_STAGE_UNMAP, 8);
+NUMBER(CHARIO_STAGE_FINISH, 9);
+NUMBER(CHARIO_COMPLETION_DEFAULT, 0);
+NUMBER(CHARIO_COMPLETION_IRQ, 1);
+NUMBER(CHARIO_COMPLETION_POLL, 2);
+NUMBER(CHARIO_COMPLETION_SPIN, 3);
+NUMBER(CHARIO_FEATURE_POLL, 1);
+NUMBER(CHARIO_FEATURE_FUA, 2);
+NUMBER(CHARIO_FEATURE_WRITE_CACHE, 4);
+NUMBER(CHARIO_FEATURE_READ_ONLY, 8);
+
+/* That this has been compiled is the test; it says for what. */
+int main(void)
+{
+	printf("1..1\nok 1 - layout with pointers of %zu bits\n", 8 * sizeof(void *));
+	return 0;
+}

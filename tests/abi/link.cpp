@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A C++ program finds every function of the library, and a plan works.
+ */
+#include <chario.h>
+
+#include <cstdio>
+
+/* Programs allocate these; a longer one needs a new symbol or the size rule. */
+static_assert(sizeof(chario_bind_result) == 84, "chario_bind_result");
+static_assert(sizeof(chario_drive) == 140, "chario_drive");
+static_assert(sizeof(chario_plan) == 56, "chario_plan");
+static_assert(sizeof(chario_plan_command) == 16, "chario_plan_command");
+static_assert(sizeof(chario_plan_limits) == 24, "chario_plan_limits");
+static_assert(sizeof(struct chario_probe) == 80, "chario_probe");
+
+template <typename Function> static const void *address(Function *function)
+{
+	return reinterpret_cast<const void *>(function);
+}
+
+int main()
+{
+	const void *functions[] = {
+		address(chario_bind),
+		address(chario_unbind),
+		address(chario_device_open),
+		address(chario_device_close),
+		address(chario_device_fd),
+		address(chario_device_path),
+		address(chario_device_get_info),
+		address(chario_device_get_stats),
+		address(chario_device_get_options),
+		address(chario_device_set_options),
+		address(chario_drive_each),
+		address(chario_drive_find),
+		address(chario_error_advice),
+		address(chario_error_meaning),
+		address(chario_error_name),
+		address(chario_list_disks),
+		address(chario_plan_count),
+		address(chario_plan_get_limits),
+		address(chario_plan_init),
+		address(chario_plan_next),
+		address(chario_probe),
+		address(chario_use_each),
+		address(chario_use_text),
+	};
+	chario_plan_limits limits = {};
+	chario_plan plan;
+
+	limits.logical_block_bytes = 512;
+	limits.command_bytes = 128 << 10;
+	limits.chunk_bytes = 4 << 20;
+	bool good = !chario_plan_init(&plan, &limits, CHARIO_PLAN_READ, 0, 1 << 20) &&
+		    chario_plan_count(&plan) == 8;
+	for (const void *function : functions)
+		good = good && function;
+	std::printf("1..1\n%sok 1 - linked from C++\n", good ? "" : "not ");
+	return !good;
+}

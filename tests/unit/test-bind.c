@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A drive goes to CharIO and back, and stays where it was when anything fails.
+ */
+#include <errno.h>
+
+#include <chario/bind.h>
+#include <chario/list.h>
+
+#include "fake.h"
+#include "tap.h"
+
+#define DEVICE "/sys/bus/pci/devices/" FAKE_ADDRESS
+
+static struct chario_bind_result result;
+
+static int bind_drive(uint32_t flags)
+{
+	struct chario_drive drive;
+	int err = chario_drive_find(FAKE_ADDRESS, &drive, sizeof(drive));
+
+	return err ? err : chario_bind(&drive, flags, &result, sizeof(result));
+}
+
+static int unbind_drive(uint32_t flags)
+{
+	struct chario_drive drive;
+	int err = chario_drive_find(FAKE_ADDRESS, &drive, sizeof(drive));
+
+	return err ? err : chario_unbind(&drive, flags, &result, sizeof(result));
+}
+
+/* Claim that the drive is with nvme and nothing of a bind is left. */
+static void check_untouched(void)
+{
+	SAME_TEXT(fake_target(DEVICE "/driver"), "nvme");
+	SAME_TEXT(fake_read(DEVICE "/driver_override"), "(null)");
+	CHECK(fake_exists("/sys/class/block/nvme0n1p1"));
+	CHECK(!fake_exists("/run/chario/" FAKE_ADDRESS));
+	CHECK(!fake_exists("/dev/chardisk0"));
+}
+
+static void test_there_and_back(void)
+{
+	EQUAL(bind_drive(0), 0);
+	EQUAL(result.step, CHARIO_BIND_DONE);
+	EQUAL(result.was_bound, 0);
+	EQUAL(result.nr_disks, 1);
+	SAME_TEXT(result.earlier_driver, "nvme");
+	SAME_TEXT(result.driver, "chario");
+	SAME_TEXT(fake_target(DEVICE "/driver"), "chario");
+	SAME_TEXT(fake_read(DEVICE "/driver_override"), "chario");
+	SAME_TEXT(fake_read("/run/chario/" FAKE_ADDRESS), "nvme -");
+
+	EQUAL(unbind_drive(0), 0);
+	EQUAL(result.step, CHARIO_BIND_DONE);
+	EQUAL(result.was_bound, 1);
+	SAME_TEXT(result.earlier_driver, "nvme");
+	SAME_TEXT(result.driver, "nvme");
+	check_untouched();
+}
+
+static void test_bound_already(void)
+{
+	EQUAL(bind_drive(0), 0);
+	EQUAL(bind_drive(0), 0);
+	EQUAL(result.was_bound, 1);
+	EQUAL(result.nr_disks, 1);
+	SAME_TEXT(fake_read("/run/chario/" FAKE_ADDRESS), "nvme -");
+}
+
+static void test_module_is_loaded(void)
+{
+	fake_module_is_not_installed();
+	fake_remove("/fake/no-module");
+	EQUAL(bind_drive(0), 0);
+	CHECK(fake_exists("/sys/module/chario"));
+}
+
+static void test_module_missing(void)
+{
+	fake_module_is_not_installed();
+	EQUAL(bind_drive(0), -ENOENT);
+	EQUAL(result.step, CHARIO_BIND_MODULE);
+	check_untouched();
+}
+
+static void test_drive_without_driver(void)
+{
+	fake_pci("0000:02:00.0", "0x010802\n");
+	struct chario_drive drive;
+
+	EQUAL(chario_drive_find("02:00.0", &drive, sizeof(drive)), 0);
+	EQUAL(chario_bind(&drive, 0, &result, sizeof(result)), 0);
+	SAME_TEXT(result.earlier_driver, "");
+	SAME_TEXT(fake_read("/run/chario/0000:02:00.0"), "- -");
+}
+
+static void test_used_drive_stays(void)
+{
+	fake_mount("259:1", "/data", "ext4", "/dev/nvme0n1p1", "rw");
+	EQUAL(bind_drive(0), -EBUSY);
+	EQUAL(result.step, CHARIO_BIND_CHECK);
+	check_untouched();
+	fake_module_is_not_installed();
+	EQUAL(bind_drive(0), -EBUSY);
+	CHECK(!fake_exists("/sys/module/chario"));
+}
+
+static void test_used_drive_forced(void)
+{
+	fake_mount("259:1", "/data", "ext4", "/dev/nvme0n1p1", "rw");
+	fake_busy("nvme0n1");
+	EQUAL(bind_drive(CHARIO_BIND_FORCE), 0);
+	SAME_TEXT(fake_target(DEVICE "/driver"), "chario");
+}
+
+static void test_exclusive_open_stays(void)
+{
+	fake_busy("nvme0n1");
+	EQUAL(bind_drive(0), -EBUSY);
+	EQUAL(result.step, CHARIO_BIND_CHECK);
+	check_untouched();
+}
+
+static void test_taken_after_look(void)
+{
+	fake_busy_after_look("nvme0n1");
+	EQUAL(bind_drive(0), -EBUSY);
+	EQUAL(result.step, CHARIO_BIND_CHECK);
+	check_untouched();
+}
+
+/* Each write of a bind fails once; what was done before it is undone. */
+static void check_failure(const char *path, int error, enum chario_bind_step step)
+{
+	fake_fail_write(path, error);
+	EQUAL(bind_drive(0), -error);
+	EQUAL(result.step, step);
+	EQUAL(result.restored, 1);
+	SAME_TEXT(result.driver, "nvme");
+	check_untouched();
+}
+
+static void test_override_fails(void)
+{
+	check_failure("driver_override", EIO, CHARIO_BIND_OVERRIDE);
+}
+
+static void test_release_fails(void)
+{
+	check_failure("drivers/nvme/unbind", EPERM, CHARIO_BIND_RELEASE);
+}
+
+static void test_attach_fails(void)
+{
+	check_failure("drivers/chario/bind", EOPNOTSUPP, CHARIO_BIND_ATTACH);
+}
+
+static void test_disks_do_not_appear(void)
+{
+	fake_disks_do_not_appear();
+	EQUAL(bind_drive(0), -ETIMEDOUT);
+	EQUAL(result.step, CHARIO_BIND_APPEAR);
+	EQUAL(result.restored, 1);
+	check_untouched();
+}
+
+static void test_note_fails(void)
+{
+	fake_file("", "/run/chario");
+	EQUAL(bind_drive(0), -ENOTDIR);
+	EQUAL(result.step, CHARIO_BIND_REMEMBER);
+	check_untouched();
+}
+
+static void test_earlier_override_comes_back(void)
+{
+	fake_file("nvme\n", DEVICE "/driver_override");
+	EQUAL(bind_drive(0), 0);
+	SAME_TEXT(fake_read("/run/chario/" FAKE_ADDRESS), "nvme nvme");
+	EQUAL(unbind_drive(0), 0);
+	SAME_TEXT(fake_read(DEVICE "/driver_override"), "nvme");
+	SAME_TEXT(fake_target(DEVICE "/driver"), "nvme");
+}
+
+static void test_note_lost(void)
+{
+	EQUAL(bind_drive(0), 0);
+	fake_remove("/run/chario/" FAKE_ADDRESS);
+	EQUAL(unbind_drive(0), 0);
+	SAME_TEXT(result.earlier_driver, "");
+	SAME_TEXT(result.driver, "nvme");
+	check_untouched();
+}
+
+static void test_earlier_driver_gone(void)
+{
+	EQUAL(bind_drive(0), 0);
+	fake_remove("/sys/bus/pci/drivers/nvme/bind");
+	EQUAL(unbind_drive(0), 0);
+	check_untouched();
+}
+
+static void test_open_disk_stays(void)
+{
+	EQUAL(bind_drive(0), 0);
+	fake_process("77", "recorder", "/dev/chardisk0");
+	EQUAL(unbind_drive(0), -EBUSY);
+	EQUAL(result.step, CHARIO_BIND_CHECK);
+	SAME_TEXT(fake_target(DEVICE "/driver"), "chario");
+	EQUAL(unbind_drive(CHARIO_BIND_FORCE), 0);
+	check_untouched();
+}
+
+static void test_udev_is_no_use(void)
+{
+	fake_udev_opens("/dev/nvme0n1");
+	EQUAL(bind_drive(0), 0);
+}
+
+static void test_unbind_of_other(void)
+{
+	EQUAL(unbind_drive(0), -ENXIO);
+	EQUAL(result.was_bound, 0);
+	check_untouched();
+}
+
+static void test_unbind_release_fails(void)
+{
+	EQUAL(bind_drive(0), 0);
+	fake_fail_write("drivers/chario/unbind", EIO);
+	EQUAL(unbind_drive(0), -EIO);
+	EQUAL(result.step, CHARIO_BIND_RELEASE);
+	SAME_TEXT(fake_target(DEVICE "/driver"), "chario");
+	SAME_TEXT(fake_read(DEVICE "/driver_override"), "chario");
+	EQUAL(unbind_drive(0), 0);
+	check_untouched();
+}
+
+static void test_drive_has_gone(void)
+{
+	struct chario_drive drive;
+
+	EQUAL(chario_drive_find(FAKE_ADDRESS, &drive, sizeof(drive)), 0);
+	fake_remove("/sys/bus/pci/devices/" FAKE_ADDRESS);
+	EQUAL(chario_bind(&drive, 0, &result, sizeof(result)), -ENODEV);
+	EQUAL(chario_unbind(&drive, 0, &result, sizeof(result)), -ENODEV);
+}
+
+static void test_bad_arguments(void)
+{
+	struct chario_drive drive;
+
+	EQUAL(chario_drive_find(FAKE_ADDRESS, &drive, sizeof(drive)), 0);
+	EQUAL(chario_bind(&drive, 2, &result, sizeof(result)), -EINVAL);
+	EQUAL(chario_bind(&drive, 0, &result, sizeof(result) - 1), -EINVAL);
+	EQUAL(chario_unbind(&drive, 4, &result, sizeof(result)), -EINVAL);
+	check_untouched();
+}
+
+static const struct tap_test tests[] = {
+	{ "a drive goes to chario and comes back as it was", test_there_and_back },
+	{ "binding twice is success", test_bound_already },
+	{ "the module is loaded when it is not", test_module_is_loaded },
+	{ "without the module the drive is left alone", test_module_missing },
+	{ "a drive without a driver can be bound", test_drive_without_driver },
+	{ "a drive in use stays, and no module is loaded for it", test_used_drive_stays },
+	{ "a drive in use goes when forced", test_used_drive_forced },
+	{ "a drive in exclusive use stays", test_exclusive_open_stays },
+	{ "a drive that is mounted behind our back stays", test_taken_after_look },
+	{ "undone: the override cannot be written", test_override_fails },
+	{ "undone: the earlier driver keeps the drive", test_release_fails },
+	{ "undone: chario refuses the drive", test_attach_fails },
+	{ "undone: no disk appears", test_disks_do_not_appear },
+	{ "untouched: the note cannot be written", test_note_fails },
+	{ "an earlier override comes back", test_earlier_override_comes_back },
+	{ "without the note the kernel chooses", test_note_lost },
+	{ "without the earlier driver the kernel chooses", test_earlier_driver_gone },
+	{ "a drive whose disk is open stays unless forced", test_open_disk_stays },
+	{ "that udev looks at a new drive is no use of it", test_udev_is_no_use },
+	{ "a drive of another driver is not unbound", test_unbind_of_other },
+	{ "an unbind that fails can be repeated", test_unbind_release_fails },
+	{ "a drive that has gone", test_drive_has_gone },
+	{ "unknown flags and short structs", test_bad_arguments },
+};
+
+static void begin(void)
+{
+	fake_begin();
+	fake_usual_drive();
+}
+
+TAP_MAIN(tests, begin, fake_end)

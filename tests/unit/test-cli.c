@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What a user sees: words, JSON and exit codes of the program chario.
+ *
+ * CHARIO names a build of it that runs on the fake machine.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <json-c/json.h>
+
+#include "fake.h"
+#include "tap.h"
+
+static char output[16384];
+
+#define RUN(...) fake_run(output, sizeof(output), "$CHARIO " __VA_ARGS__)
+#define SAYS(text)                                                         \
+	do {                                                               \
+		if (!strstr(output, text)) {                               \
+			TAP_FAIL("not said: %s\n# but: %s", text, output); \
+			return;                                            \
+		}                                                          \
+	} while (0)
+
+static struct json_object *document;
+
+/* The document, or the member of its first element when it is an array. */
+static const char *member(const char *name)
+{
+	struct json_object *object = document, *value;
+
+	if (json_object_is_type(object, json_type_array))
+		object = json_object_array_get_idx(object, 0);
+	if (!json_object_object_get_ex(object, name, &value))
+		return "no such member";
+	return json_object_get_string(value);
+}
+
+#define PARSES()                                       \
+	do {                                           \
+		json_object_put(document);             \
+		document = json_tokener_parse(output); \
+		CHECK(document);                       \
+	} while (0)
+
+static void test_help(void)
+{
+	EQUAL(RUN("help 2>&1"), 0);
+	SAYS("usage: chario VERB");
+	EQUAL(RUN("--help 2>&1"), 0);
+	EQUAL(RUN("bind --help 2>&1"), 0);
+	SAYS("usage: chario bind");
+	SAYS("--force");
+	EQUAL(RUN("help plan 2>&1"), 0);
+	SAYS("--limits LIST");
+	EQUAL(RUN("help --json"), 0);
+	PARSES();
+	SAME_TEXT(member("name"), "list");
+}
+
+static void test_usage_is_2(void)
+{
+	EQUAL(RUN("2>&1"), 2);
+	EQUAL(RUN("frobnicate 2>&1"), 2);
+	SAYS("no verb \"frobnicate\"");
+	EQUAL(RUN("help frobnicate 2>&1"), 2);
+	EQUAL(RUN("list --frobnicate 2>&1"), 2);
+	SAYS("--frobnicate");
+	EQUAL(RUN("list --all=1 2>&1"), 2);
+	EQUAL(RUN("list extra 2>&1"), 2);
+	EQUAL(RUN("info 2>&1"), 2);
+	SAYS("chario info DISK");
+	EQUAL(RUN("info a b 2>&1"), 2);
+	EQUAL(RUN("bind 2>&1"), 2);
+	EQUAL(RUN("unbind 2>&1"), 2);
+	EQUAL(RUN("stat 2>&1"), 2);
+	EQUAL(RUN("stat 0 --interval 0 2>&1"), 2);
+	EQUAL(RUN("stat 0 --interval nan 2>&1"), 2);
+	EQUAL(RUN("stat 0 --count 3 2>&1"), 2);
+	EQUAL(RUN("stat 0 --interval 1 --count 0 2>&1"), 2);
+	EQUAL(RUN("plan 2>&1"), 2);
+	EQUAL(RUN("plan 0 1 2>&1"), 2);
+	EQUAL(RUN("plan --limits= 0 1 2 2>&1"), 2);
+	EQUAL(RUN("plan --limits block 0 1 2>&1"), 2);
+	EQUAL(RUN("plan --limits colour=3 0 1 2>&1"), 2);
+	SAYS("colour=3");
+	EQUAL(RUN("plan --limits chunk=5G 0 1 2>&1"), 2);
+	EQUAL(RUN("plan --limits= -- -1 4k 2>&1"), 2);
+	EQUAL(RUN("plan --limits= 1x 4k 2>&1"), 2);
+	EQUAL(RUN("plan --limits= 99999999P 4k 2>&1"), 2);
+}
+
+static void test_version(void)
+{
+	EQUAL(RUN("--version 2>&1"), 0);
+	SAYS("module 0.1.0, 0 disks");
+	fake_module_is_not_installed();
+	EQUAL(RUN("--version 2>&1"), 0);
+	SAYS("module not loaded");
+}
+
+static void test_list(void)
+{
+	EQUAL(RUN("list 2>&1"), 0);
+	SAYS("no disk of CharIO");
+	EQUAL(RUN("list --all --json"), 0);
+	PARSES();
+	SAME_TEXT(member("disks"), "[ ]");
+	SAYS("\"driver\": \"nvme\"");
+	EQUAL(RUN("bind 01:00.0 2>&1"), 0);
+	EQUAL(RUN("list 2>&1"), 0);
+	SAYS("/dev/chardisk0  1.0 GiB  512    nvme     live   " FAKE_ADDRESS "  SN-1");
+	EQUAL(RUN("list --all 2>&1"), 0);
+	SAYS(FAKE_ADDRESS "  chario  -     SN-1    Model of a drive\n");
+}
+
+static void test_bind_and_unbind(void)
+{
+	EQUAL(RUN("bind /dev/nvme0n1 2>&1"), 0);
+	SAYS(FAKE_ADDRESS ": from nvme to chario\n");
+	SAYS("/dev/chardisk0  1.0 GiB  Model of a drive  SN-1\n");
+	SAYS("undo: chario unbind " FAKE_ADDRESS "\n");
+	EQUAL(RUN("bind " FAKE_ADDRESS " 2>&1"), 0);
+	SAYS("is with chario already");
+	EQUAL(RUN("unbind 0 2>&1"), 0);
+	SAYS(FAKE_ADDRESS ": from chario to nvme\n");
+	EQUAL(RUN("unbind " FAKE_ADDRESS " 2>&1"), 1);
+	SAYS("is not with chario but with nvme");
+}
+
+static void test_bind_refused(void)
+{
+	fake_mount("259:1", "/boot", "vfat", "/dev/nvme0n1p1", "rw");
+	fake_mount("259:2", "/", "ext4", "/dev/root", "rw");
+	EQUAL(RUN("bind nvme0 2>&1"), 1);
+	SAYS(FAKE_ADDRESS " is in use and stays with nvme:");
+	SAYS("  nvme0n1p2 holds the root file system, /\n  nvme0n1p1 is mounted at /boot\n");
+	SAYS("--force --force");
+	EQUAL(RUN("bind --force nvme0 2>&1"), 1);
+	EQUAL(RUN("bind -f --json nvme0 2>/dev/null"), 1);
+	PARSES();
+	SAME_TEXT(member("error"), "EBUSY");
+	SAME_TEXT(member("driver"), "nvme");
+	SAYS("\"kind\": \"root\"");
+	SAYS("\"what\": \"/boot\"");
+	SAME_TEXT(fake_target("/sys/bus/pci/devices/" FAKE_ADDRESS "/driver"), "nvme");
+	EQUAL(RUN("bind -ff nvme0 2>&1"), 0);
+}
+
+static void test_bind_several(void)
+{
+	EQUAL(RUN("bind 0000:09:00.0 " FAKE_ADDRESS " 2>&1"), 1);
+	SAYS("there is no drive \"0000:09:00.0\"");
+	SAYS("from nvme to chario");
+}
+
+static void test_bind_without_module(void)
+{
+	fake_module_is_not_installed();
+	EQUAL(RUN("bind nvme0 2>&1"), 1);
+	SAYS("sudo make install");
+}
+
+static void test_bind_without_rights(void)
+{
+	fake_fail_write("driver_override", EACCES);
+	EQUAL(RUN("bind nvme0 2>&1"), 1);
+	SAYS("only root may");
+	SAYS("use sudo");
+}
+
+static void test_bind_fails_midway(void)
+{
+	fake_fail_write("drivers/chario/bind", EOPNOTSUPP);
+	EQUAL(RUN("bind nvme0 2>&1"), 1);
+	SAYS("the kernel log says why");
+	SAYS("it is back with nvme");
+}
+
+static void test_unbind_refused(void)
+{
+	EQUAL(RUN("bind nvme0 2>&1"), 0);
+	fake_process("12", "fio", "/dev/chardisk0");
+	EQUAL(RUN("unbind chardisk0 2>&1"), 1);
+	SAYS("chardisk0 is open in process 12 (fio)");
+	EQUAL(RUN("unbind --force chardisk0 2>&1"), 0);
+}
+
+static void test_info_and_stat(void)
+{
+	EQUAL(RUN("info 0 2>&1"), 1);
+	SAYS("(ENODEV)");
+	SAYS("see chario list");
+	EQUAL(RUN("bind nvme0 2>&1"), 0);
+	EQUAL(RUN("info 0 2>&1"), 0);
+	SAYS("capacity           1073741824 bytes (1.0 GiB)\n");
+	SAYS("boundary           none\n");
+	SAYS("state              live\naddress            " FAKE_ADDRESS "\n");
+	SAYS("features           fua\n");
+	EQUAL(RUN("info --json SN-1"), 0);
+	PARSES();
+	SAME_TEXT(member("chunk_bytes"), "4194304");
+	EQUAL(RUN("stat 0 2>&1"), 0);
+	SAYS("write_commands   12\n");
+	EQUAL(RUN("stat 0 --json"), 0);
+	PARSES();
+	SAME_TEXT(member("late_reaps"), "24");
+	EQUAL(RUN("stat 0 --interval 0.001 --count 2 --json"), 0);
+	SAYS("}\n{\"passed_ns\":");
+	EQUAL(RUN("stat 0 -i 0.001 -c 1 2>&1"), 0);
+	SAYS("reads/s");
+}
+
+static void test_plan(void)
+{
+	EQUAL(RUN("plan --limits block=4k 4k 9M 2>&1"), 0);
+	SAYS("72 commands, 9437184 bytes (9 MiB)\n");
+	EQUAL(RUN("plan --limits block=512,boundary=64k,command=64KiB --json 63k 66k"), 0);
+	PARSES();
+	SAME_TEXT(member("commands"), "3");
+	EQUAL(RUN("plan --limits= 0 1 2>&1"), 1);
+	SAYS("EINVAL");
+	EQUAL(RUN("plan --write --limits capacity=1M 1M 4k 2>&1"), 1);
+	SAYS("ENOSPC");
+	EQUAL(RUN("plan --limits capacity=1M 1M 4k 2>&1"), 0);
+	SAYS("0 commands, 0 bytes (0 B), cut from 4096\n");
+	EQUAL(RUN("plan --limits chunk=0 0 4k 2>&1"), 1);
+	SAYS("no disk has such limits");
+	EQUAL(RUN("bind nvme0 2>&1"), 0);
+	EQUAL(RUN("plan 0 0x1000 512 2>&1"), 0);
+	SAYS("1 command, 512 bytes");
+}
+
+static void test_full_output(void)
+{
+	EQUAL(RUN("help 2>&1 >/dev/full"), 1);
+	SAYS("cannot write the output");
+}
+
+static const struct tap_test tests[] = {
+	{ "help", test_help },
+	{ "wrong usage ends with 2", test_usage_is_2 },
+	{ "version", test_version },
+	{ "list", test_list },
+	{ "bind and unbind, and how to undo", test_bind_and_unbind },
+	{ "bind refuses and names the mount points", test_bind_refused },
+	{ "one bad drive does not keep the others", test_bind_several },
+	{ "bind without the module says how to get it", test_bind_without_module },
+	{ "bind without rights says so", test_bind_without_rights },
+	{ "bind that fails midway says where the drive is", test_bind_fails_midway },
+	{ "unbind names the process that has the disk open", test_unbind_refused },
+	{ "info and stat", test_info_and_stat },
+	{ "plan", test_plan },
+	{ "output that cannot be written is a failure", test_full_output },
+};
+
+static void begin(void)
+{
+	output[0] = '\0';
+	fake_begin();
+	fake_usual_drive();
+}
+
+static void end(void)
+{
+	json_object_put(document);
+	document = NULL;
+	fake_end();
+}
+
+TAP_MAIN(tests, begin, end)

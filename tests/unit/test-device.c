@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Opening disks by their names, and the ioctls behind the functions.
+ */
+#include <errno.h>
+#include <fcntl.h>
+
+#include <chario/bind.h>
+#include <chario/device.h>
+#include <chario/plan.h>
+
+#include "fake.h"
+#include "tap.h"
+
+static struct chario_device *device;
+
+static int open_disk(const char *name)
+{
+	return chario_device_open(name, O_RDONLY, &device);
+}
+
+static void check_opens(const char *name)
+{
+	EQUAL(open_disk(name), 0);
+	SAME_TEXT(chario_device_path(device), "/dev/chardisk0");
+	CHECK(chario_device_fd(device) >= 0);
+	chario_device_close(device);
+}
+
+static void test_names(void)
+{
+	check_opens("/dev/chardisk0");
+	check_opens("chardisk0");
+	check_opens("0");
+	check_opens("SN-1");
+}
+
+static void test_unknown_names(void)
+{
+	EQUAL(open_disk(""), -EINVAL);
+	EQUAL(open_disk("1"), -ENODEV);
+	EQUAL(open_disk("chardisk7"), -ENODEV);
+	EQUAL(open_disk("SN-2"), -ENODEV);
+	EQUAL(open_disk("/dev/chardisk7"), -ENODEV);
+}
+
+static void test_serial_of_digits(void)
+{
+	fake_file("4711\n", "/sys/class/chario/chardisk0/serial");
+	check_opens("4711");
+}
+
+static void test_serial_twice(void)
+{
+	fake_file("nvme\n", "/sys/class/chario/chardisk1/backend");
+	fake_file("SN-1\n", "/sys/class/chario/chardisk1/serial");
+	EQUAL(open_disk("SN-1"), -ENOTUNIQ);
+}
+
+static void test_other_device(void)
+{
+	EQUAL(open_disk("/dev/null"), -ENOTTY);
+}
+
+static void test_close_nothing(void)
+{
+	chario_device_close(NULL);
+}
+
+static void test_info(void)
+{
+	struct chario_info info;
+
+	EQUAL(open_disk("0"), 0);
+	EQUAL(chario_device_get_info(device, &info, sizeof(info)), 0);
+	EQUAL(info.size, sizeof(info));
+	EQUAL(info.capacity_bytes, 1 << 30);
+	SAME_TEXT(info.model, "Model of a drive");
+	EQUAL(chario_device_get_info(device, &info, sizeof(info) - 1), -EINVAL);
+	chario_device_close(device);
+}
+
+/* A program that was compiled with a later version of the library. */
+static void test_longer_struct(void)
+{
+	struct {
+		struct chario_info known;
+		uint64_t later;
+	} info;
+
+	memset(&info, 0xff, sizeof(info));
+	EQUAL(open_disk("0"), 0);
+	EQUAL(chario_device_get_info(device, &info.known, sizeof(info)), 0);
+	EQUAL(info.known.size, sizeof(info.known));
+	EQUAL(info.later, 0);
+	chario_device_close(device);
+}
+
+static void test_stats(void)
+{
+	struct chario_stats stats;
+
+	EQUAL(open_disk("0"), 0);
+	EQUAL(chario_device_get_stats(device, &stats, sizeof(stats)), 0);
+	EQUAL(stats.read_commands, 11);
+	EQUAL(stats.late_reaps, 24);
+	EQUAL(chario_device_get_stats(device, &stats, 8), -EINVAL);
+	chario_device_close(device);
+}
+
+static void test_options(void)
+{
+	/* The size is the library's business: what stands in the struct is not looked at. */
+	struct chario_file_options options = { .size = 3,
+					       .completion = CHARIO_COMPLETION_SPIN,
+					       .deadline_ns = 5000000 };
+	struct chario_file_options now;
+
+	EQUAL(open_disk("0"), 0);
+	EQUAL(chario_device_set_options(device, &options, sizeof(options)), 0);
+	EQUAL(chario_device_get_options(device, &now, sizeof(now)), 0);
+	EQUAL(now.size, sizeof(now));
+	EQUAL(now.completion, CHARIO_COMPLETION_SPIN);
+	EQUAL(now.deadline_ns, 5000000);
+	options.completion = CHARIO_COMPLETION_POLL;
+	EQUAL(chario_device_set_options(device, &options, sizeof(options)), -EOPNOTSUPP);
+	EQUAL(chario_device_set_options(device, &options, 4), -EINVAL);
+	chario_device_close(device);
+}
+
+static void test_removed(void)
+{
+	struct chario_info info;
+
+	EQUAL(open_disk("0"), 0);
+	fake_remove("/dev/chardisk0");
+	EQUAL(chario_device_get_info(device, &info, sizeof(info)), -ENODEV);
+	chario_device_close(device);
+	fake_file("", "/dev/chardisk0");
+}
+
+static void test_limits(void)
+{
+	struct chario_plan_limits limits;
+
+	EQUAL(open_disk("0"), 0);
+	EQUAL(chario_plan_get_limits(device, &limits), 0);
+	EQUAL(limits.capacity_bytes, 1 << 30);
+	EQUAL(limits.logical_block_bytes, 512);
+	EQUAL(limits.command_bytes, 128 << 10);
+	EQUAL(limits.chunk_bytes, 4 << 20);
+	EQUAL(limits.boundary_bytes, 0);
+	chario_device_close(device);
+}
+
+static const struct tap_test tests[] = {
+	{ "a disk opens by path, name, number and serial number", test_names },
+	{ "names of no disk", test_unknown_names },
+	{ "a serial number that is all digits", test_serial_of_digits },
+	{ "a serial number that two disks have", test_serial_twice },
+	{ "a device that is not ours", test_other_device },
+	{ "closing nothing", test_close_nothing },
+	{ "info", test_info },
+	{ "what the kernel does not know reads as zero", test_longer_struct },
+	{ "counters", test_stats },
+	{ "options of a file", test_options },
+	{ "a disk that has been removed", test_removed },
+	{ "limits for a plan", test_limits },
+};
+
+static void begin(void)
+{
+	struct chario_bind_result result;
+	struct chario_drive drive;
+
+	fake_begin();
+	fake_usual_drive();
+	if (chario_drive_find(FAKE_ADDRESS, &drive, sizeof(drive)) ||
+	    chario_bind(&drive, 0, &result, sizeof(result)))
+		printf("Bail out! the fake drive cannot be bound\n");
+}
+
+TAP_MAIN(tests, begin, fake_end)

@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Every way in which a drive can be in use is found and named.
+ */
+#include <errno.h>
+
+#include <chario/use.h>
+
+#include "fake.h"
+#include "tap.h"
+
+static char found[4096];
+
+/* One use a line: "kind device what". */
+static int note(const struct chario_use *use, void *data)
+{
+	size_t length = strlen(found);
+
+	(void)data;
+	snprintf(found + length, sizeof(found) - length, "%d %s %s\n", use->kind, use->device,
+		 use->what);
+	return 0;
+}
+
+static int find_uses(const char *address)
+{
+	struct chario_drive drive;
+	int err = chario_drive_find(address, &drive, sizeof(drive));
+
+	found[0] = '\0';
+	return err ? err : chario_use_each(&drive, note, NULL);
+}
+
+/* Claim that the uses of the usual drive are these and no others. */
+#define USES(text)                                 \
+	do {                                       \
+		EQUAL(find_uses(FAKE_ADDRESS), 0); \
+		SAME_TEXT(found, text);            \
+	} while (0)
+
+static void test_unused(void)
+{
+	fake_mount("8:1", "/", "ext4", "/dev/sda1", "rw");
+	USES("");
+}
+
+static void test_namespace_mounted(void)
+{
+	fake_mount("259:0", "/data", "xfs", "/dev/nvme0n1", "rw");
+	USES("1 nvme0n1 /data\n");
+}
+
+static void test_partition_mounted_twice(void)
+{
+	fake_mount("259:2", "/data", "ext4", "/dev/nvme0n1p2", "rw");
+	fake_mount("259:2", "/srv/with\\040blank", "ext4", "/dev/nvme0n1p2", "rw");
+	USES("1 nvme0n1p2 /data\n1 nvme0n1p2 /srv/with blank\n");
+}
+
+static void test_root_comes_first(void)
+{
+	fake_mount("259:1", "/boot", "vfat", "/dev/nvme0n1p1", "rw");
+	fake_mount("259:2", "/", "ext4", "/dev/root", "rw");
+	USES("0 nvme0n1p2 /\n1 nvme0n1p1 /boot\n");
+}
+
+static void test_btrfs_source(void)
+{
+	fake_mount("0:33", "/data", "btrfs", "/dev/nvme0n1p1", "rw,subvol=/");
+	USES("1 nvme0n1p1 /data\n");
+}
+
+static void test_btrfs_second_device(void)
+{
+	fake_file("", "/sys/fs/btrfs/1234/devices/sda1");
+	fake_file("", "/sys/fs/btrfs/1234/devices/nvme0n1p2");
+	fake_mount("0:33", "/data", "btrfs", "/dev/sda1", "rw");
+	USES("1 nvme0n1p2 /data\n");
+}
+
+static void test_btrfs_of_others(void)
+{
+	fake_file("", "/sys/fs/btrfs/1234/devices/sda1");
+	fake_file("", "/sys/fs/btrfs/1234/devices/sdb1");
+	fake_mount("0:33", "/data", "btrfs", "/dev/sda1", "rw");
+	USES("");
+}
+
+static void test_overlay_root(void)
+{
+	fake_mount("259:1", "/run/lower", "ext4", "/dev/nvme0n1p1", "ro");
+	fake_mount("0:40", "/", "overlay", "overlay",
+		   "rw,lowerdir=/lib/x:/run/lower/a,upperdir=/tmp/u,workdir=/tmp/w");
+	USES("0 nvme0n1p1 /\n1 nvme0n1p1 /run/lower\n");
+}
+
+static void test_overlay_elsewhere(void)
+{
+	fake_mount("259:1", "/run/lower", "ext4", "/dev/nvme0n1p1", "ro");
+	fake_mount("0:40", "/data", "overlay", "overlay",
+		   "rw,lowerdir=/run/lower2,upperdir=/tmp/u");
+	USES("1 nvme0n1p1 /run/lower\n");
+}
+
+static void test_overlay_on_root(void)
+{
+	fake_mount("259:1", "/", "ext4", "/dev/nvme0n1p1", "rw");
+	fake_mount("0:40", "/var/merged", "overlay", "overlay",
+		   "rw,lowerdir=/var/a,upperdir=/var/b");
+	USES("0 nvme0n1p1 /\n");
+}
+
+static void test_mounted_by_link(void)
+{
+	fake_link("/dev/nvme0n1p1", "/dev/disk/by-label/data");
+	fake_mount("0:50", "/data", "odd", "/dev/disk/by-label/data", "rw");
+	USES("1 nvme0n1p1 /data\n");
+}
+
+static void test_swap(void)
+{
+	fake_append("/dev/nvme0n1p2                   partition\t8384444\t0\t-2\n", "/proc/swaps");
+	USES("2 nvme0n1p2 /dev/nvme0n1p2\n");
+}
+
+static void test_lvm_with_root(void)
+{
+	fake_holder("nvme0n1p2", "dm-0", "253:0");
+	fake_file("LVM-abc\n", "/sys/class/block/dm-0/dm/uuid");
+	fake_file("vg-root\n", "/sys/class/block/dm-0/dm/name");
+	fake_mount("253:0", "/", "ext4", "/dev/mapper/vg-root", "rw");
+	USES("0 dm-0 /\n3 nvme0n1p2 dm-0 (LVM vg-root)\n");
+}
+
+static void test_md_and_crypt(void)
+{
+	fake_holder("nvme0n1p1", "md0", "9:0");
+	fake_holder("md0", "dm-1", "253:1");
+	fake_file("CRYPT-LUKS2-abc\n", "/sys/class/block/dm-1/dm/uuid");
+	fake_file("secret\n", "/sys/class/block/dm-1/dm/name");
+	fake_append("/dev/dm-1 partition 1 0 -2\n", "/proc/swaps");
+	USES("2 dm-1 /dev/dm-1\n3 nvme0n1p1 md0\n3 md0 dm-1 (CRYPT secret)\n");
+}
+
+static void test_loop(void)
+{
+	fake_file("7:0\n", "/sys/class/block/loop0/dev");
+	fake_file("/dev/nvme0n1p1\n", "/sys/class/block/loop0/loop/backing_file");
+	fake_mount("7:0", "/image", "squashfs", "/dev/loop0", "ro");
+	USES("1 loop0 /image\n4 nvme0n1p1 loop0\n");
+}
+
+static void test_process(void)
+{
+	fake_process("4711", "fio", "/dev/nvme0n1");
+	fake_process("4712", "cat", "/dev/null");
+	fake_process("4713", "dd", "/dev/nvme0n1p2 (deleted)");
+	USES("5 nvme0n1 4711 (fio)\n");
+}
+
+static void test_passthrough_process(void)
+{
+	fake_file("", "/sys/devices/pci0000:00/" FAKE_ADDRESS "/nvme/nvme0/ng0n1/dev");
+	fake_process("4711", "fio", "/dev/ng0n1");
+	USES("5 ng0n1 4711 (fio)\n");
+}
+
+static void test_exclusive(void)
+{
+	fake_busy("nvme0n1");
+	USES("6 nvme0n1 \n");
+}
+
+static void test_node_missing(void)
+{
+	fake_remove("/dev/nvme0n1");
+	USES("7 nvme0n1 cannot open it: No such file or directory\n");
+}
+
+static void test_no_mountinfo(void)
+{
+	fake_remove("/proc/self/mountinfo");
+	USES("7  cannot read /proc/self/mountinfo: No such file or directory\n");
+}
+
+static void test_broken_mountinfo(void)
+{
+	fake_file("36 35 259:0 /\n", "/proc/self/mountinfo");
+	USES("7  cannot read /proc/self/mountinfo: Protocol error\n");
+}
+
+/* With multipath the namespace hides behind a head that both paths share. */
+static void test_multipath_head(void)
+{
+	fake_drive("0000:02:00.0", "nvme3");
+	fake_namespace("0000:02:00.0", "nvme3", "nvme2c3n1", "259:8");
+	fake_remove("/sys/devices/pci0000:00/0000:02:00.0/nvme/nvme3/nvme2c3n1/dev");
+	fake_file("259:9\n", "/sys/class/block/nvme2n1/dev");
+	fake_file("", "/dev/nvme2n1");
+	fake_mount("259:9", "/data", "ext4", "/dev/nvme2n1", "rw");
+	EQUAL(find_uses("0000:02:00.0"), 0);
+	SAME_TEXT(found, "1 nvme2n1 /data\n");
+}
+
+static void test_vfio(void)
+{
+	fake_pci("0000:02:00.0", "0x010802\n");
+	fake_file("", "/sys/bus/pci/drivers/vfio-pci/bind");
+	fake_link("/sys/bus/pci/drivers/vfio-pci", "/sys/devices/pci0000:00/0000:02:00.0/driver");
+	fake_file("", "/sys/kernel/iommu_groups/14/type");
+	fake_link("/sys/kernel/iommu_groups/14",
+		  "/sys/devices/pci0000:00/0000:02:00.0/iommu_group");
+	fake_process("99", "spdk_tgt", "/dev/vfio/14");
+	EQUAL(find_uses("0000:02:00.0"), 0);
+	SAME_TEXT(found, "5 vfio/14 99 (spdk_tgt)\n");
+}
+
+static void test_other_drives(void)
+{
+	fake_drive("0000:02:00.0", "nvme1");
+	fake_namespace("0000:02:00.0", "nvme1", "nvme1n1", "259:5");
+	fake_mount("259:5", "/data", "ext4", "/dev/nvme1n1", "rw");
+	fake_process("1", "init", "/dev/nvme1n1");
+	fake_busy("nvme1n1");
+	USES("");
+}
+
+static int stop(const struct chario_use *use, void *data)
+{
+	(void)use;
+	++*(int *)data;
+	return -ECANCELED;
+}
+
+static void test_visit_ends_walk(void)
+{
+	struct chario_drive drive;
+	int nr_visits = 0;
+
+	fake_mount("259:1", "/a", "ext4", "/dev/nvme0n1p1", "rw");
+	fake_mount("259:2", "/b", "ext4", "/dev/nvme0n1p2", "rw");
+	EQUAL(chario_drive_find(FAKE_ADDRESS, &drive, sizeof(drive)), 0);
+	EQUAL(chario_use_each(&drive, stop, &nr_visits), -ECANCELED);
+	EQUAL(nr_visits, 1);
+}
+
+static const struct tap_test tests[] = {
+	{ "a drive that nothing uses", test_unused },
+	{ "a mounted namespace", test_namespace_mounted },
+	{ "a partition at two mount points, one with a blank", test_partition_mounted_twice },
+	{ "the root file system is told first", test_root_comes_first },
+	{ "a btrfs, by its source", test_btrfs_source },
+	{ "a btrfs whose other device is its source", test_btrfs_second_device },
+	{ "a btrfs on other drives is no use", test_btrfs_of_others },
+	{ "an overlay as root with a layer on the drive", test_overlay_root },
+	{ "an overlay on a folder of a similar name is no use", test_overlay_elsewhere },
+	{ "overlays on the root file system are not told one by one", test_overlay_on_root },
+	{ "a mount whose source is a link to the device", test_mounted_by_link },
+	{ "swap space", test_swap },
+	{ "LVM with the root file system on it", test_lvm_with_root },
+	{ "swap on dm-crypt on MD", test_md_and_crypt },
+	{ "a loop device on a partition", test_loop },
+	{ "a process that has it open", test_process },
+	{ "a process that has the passthrough device open", test_passthrough_process },
+	{ "an exclusive open that shows nowhere else", test_exclusive },
+	{ "a namespace that cannot be opened may be in use", test_node_missing },
+	{ "without mountinfo it may be in use", test_no_mountinfo },
+	{ "with a mountinfo that cannot be read it may be in use", test_broken_mountinfo },
+	{ "a mounted multipath head", test_multipath_head },
+	{ "a process that drives it through vfio", test_vfio },
+	{ "uses of another drive are not told", test_other_drives },
+	{ "a visit can end the walk", test_visit_ends_walk },
+};
+
+static void begin(void)
+{
+	fake_begin();
+	fake_usual_drive();
+}
+
+TAP_MAIN(tests, begin, fake_end)
