@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: MIT
+"""What is measured, and what is asked of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+KIB = 1 << 10
+MIB = 1 << 20
+
+NULL = "/dev/null"
+BLOCK = "/dev/nvme0n1"
+CHARDISK = "/dev/chardisk0"
+CHARDISK_COMPLETION = "/sys/class/chario/chardisk0/completion"
+
+FREE, LATE, STALL = "free", "late", "stall"
+IRQ, POLL = "irq", "poll"
+SCATTERED, JOINED, HUGE = "scattered", "joined", "huge"
+
+
+@dataclass(frozen=True)
+class Case:
+    """One call, repeated; the words are those of lab/bench/bench.c.
+
+    `completion` is what the disk's attribute of that name is set to before.
+    """
+
+    key: str
+    title: str
+    device: str
+    call: str
+    size_bytes: int = 4 * KIB
+    pages: str = SCATTERED
+    speed: str = FREE
+    operations: int = 300
+    completion: str = ""
+
+
+@dataclass(frozen=True)
+class Events:
+    """Device and scheduler events of one call."""
+
+    sq_doorbells: int
+    cq_doorbells: int
+    irqs: int
+    switches: int
+
+
+@dataclass(frozen=True)
+class Target:
+    """What is asked of a case: a count, and a share of another case of the same run."""
+
+    key: str
+    reference: str
+    ratio: float
+    instructions: int | None = None
+    events: Events | None = None
+
+
+LARGE_OPERATIONS = 60
+MANY_OPERATIONS = 10_000
+
+FLOORS = (
+    Case("getppid", "getppid()", NULL, "getppid"),
+    Case("pread-null", "pread() of /dev/null", NULL, "pread-null"),
+)
+
+STOCK = (
+    Case("stock-read-sleep", "O_DIRECT pread 4 KiB, sleeps", BLOCK, "pread", speed=LATE),
+    Case("stock-read", "O_DIRECT pread 4 KiB, answered before the sleep", BLOCK, "pread", speed=STALL),
+    Case("stock-write-sleep", "O_DIRECT pwrite 4 KiB, sleeps", BLOCK, "pwrite", speed=LATE),
+    Case("stock-write", "O_DIRECT pwrite 4 KiB, device answers at once", BLOCK, "pwrite", speed=STALL),
+    Case("stock-uring-read", "io_uring IOPOLL read 4 KiB, registered buffer", BLOCK, "uring-read-poll", speed=STALL),
+    Case("stock-uring-write", "io_uring IOPOLL write 4 KiB, registered buffer", BLOCK, "uring-write-poll", speed=STALL),
+    Case("stock-1m-scattered", "O_DIRECT pread 1 MiB, 4 KiB pages scattered", BLOCK, "pread",
+         MIB, SCATTERED, LATE, LARGE_OPERATIONS),
+    Case("stock-1m-joined", "O_DIRECT pread 1 MiB, 4 KiB pages in a row", BLOCK, "pread",
+         MIB, JOINED, LATE, LARGE_OPERATIONS),
+    Case("stock-1m-huge", "O_DIRECT pread 1 MiB, huge pages", BLOCK, "pread",
+         MIB, HUGE, LATE, LARGE_OPERATIONS),
+)  # fmt: skip
+
+CHARIO = (
+    Case("read-poll", "pread 4 KiB, polled", CHARDISK, "pread", speed=STALL, completion=POLL),
+    Case("read", "pread 4 KiB, answered before the sleep", CHARDISK, "pread", speed=STALL, completion=IRQ),
+    Case("read-sleep", "pread 4 KiB, sleeps, one interrupt", CHARDISK, "pread", speed=LATE, completion=IRQ),
+    Case("read-hipri", "preadv2 4 KiB, polled by RWF_HIPRI", CHARDISK, "pread-poll", speed=STALL, completion=IRQ),
+    Case("write-poll", "pwrite 4 KiB, polled", CHARDISK, "pwrite", speed=STALL, completion=POLL),
+    Case("write", "pwrite 4 KiB, answered before the sleep", CHARDISK, "pwrite", speed=STALL, completion=IRQ),
+    Case("write-sleep", "pwrite 4 KiB, sleeps, one interrupt", CHARDISK, "pwrite", speed=LATE, completion=IRQ),
+    Case("write-hipri", "pwritev2 4 KiB, polled by RWF_HIPRI", CHARDISK, "pwrite-poll", speed=STALL, completion=IRQ),
+    Case("1m-poll-scattered", "pread 1 MiB, polled, 4 KiB pages scattered", CHARDISK, "pread",
+         MIB, SCATTERED, STALL, LARGE_OPERATIONS, POLL),
+    Case("1m-poll-joined", "pread 1 MiB, polled, 4 KiB pages in a row", CHARDISK, "pread",
+         MIB, JOINED, STALL, LARGE_OPERATIONS, POLL),
+    Case("1m-poll-huge", "pread 1 MiB, polled, huge pages", CHARDISK, "pread",
+         MIB, HUGE, STALL, LARGE_OPERATIONS, POLL),
+    Case("1m-sleep-joined", "pread 1 MiB, sleeps, 4 KiB pages in a row", CHARDISK, "pread",
+         MIB, JOINED, LATE, LARGE_OPERATIONS, IRQ),
+    Case("1m-sleep-huge", "pread 1 MiB, sleeps, huge pages", CHARDISK, "pread",
+         MIB, HUGE, LATE, LARGE_OPERATIONS, IRQ),
+    Case("uring-read", "io_uring IOPOLL read 4 KiB, registered buffer", CHARDISK, "uring-read-poll", speed=STALL,
+         completion=IRQ),
+    Case("uring-write", "io_uring IOPOLL write 4 KiB, registered buffer", CHARDISK, "uring-write-poll", speed=STALL,
+         completion=IRQ),
+    Case("steady", "pread 4 KiB, polled, 10,000 calls", CHARDISK, "pread",
+         speed=STALL, operations=MANY_OPERATIONS, completion=POLL),
+)  # fmt: skip
+
+POLLED = Events(1, 1, 0, 0)
+ANSWERED = Events(1, 1, 1, 0)
+SLEPT = Events(1, 1, 1, 2)
+
+TARGETS = (
+    Target("read-poll", "stock-uring-read", 0.38, 1_900, POLLED),
+    Target("read", "stock-uring-read", 0.38, 1_900, ANSWERED),
+    Target("read-sleep", "stock-read-sleep", 0.70, 7_000, SLEPT),
+    Target("write-poll", "read-poll", 1.02, None, POLLED),
+    Target("write", "read", 1.02, None, ANSWERED),
+    Target("write-sleep", "read-sleep", 1.02, None, SLEPT),
+    Target("1m-poll-scattered", "stock-1m-scattered", 0.6, None, POLLED),
+    Target("1m-poll-joined", "stock-1m-joined", 0.6, None, POLLED),
+    Target("1m-poll-huge", "stock-1m-joined", 0.1, None, POLLED),
+)
+
+STEADY_KEY = "steady"
+STEADY_SHARE = 0.98
+
+# What an independent rig counted for the same calls, by the kernel's series: the check that
+# this one counts rightly. The margin leaves room for another C library and another build.
+KNOWN_MARGIN = 0.02
+KNOWN: dict[str, dict[str, int]] = {
+    "6.1": {
+        "getppid": 337,
+        "pread-null": 573,
+        "stock-read-sleep": 10_242,
+        "stock-read": 5_279,
+        "stock-write-sleep": 15_244,
+        "stock-uring-read": 4_926,
+    },
+    "6.12": {
+        "getppid": 336,
+        "pread-null": 554,
+        "stock-read-sleep": 11_283,
+        "stock-read": 5_838,
+        "stock-write-sleep": 11_308,
+        "stock-uring-read": 5_304,
+    },
+}
+
+CASES = {case.key: case for case in (*FLOORS, *STOCK, *CHARIO)}

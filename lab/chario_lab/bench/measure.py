@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: MIT
+"""Runs the matrix in one guest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from chario_lab.bench import machine
+from chario_lab.bench.build import Tools
+from chario_lab.bench.layers import Symbol
+from chario_lab.bench.matrix import CHARIO, FLOORS, STOCK, Case
+from chario_lab.bench.records import Operation
+from chario_lab.bench.stats import Difference, Summary, differences, summarise
+from chario_lab.guest.job import CommandFailed
+from chario_lab.kmsg import KernelComplaint
+
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one case: figures, or the reason why there are none."""
+
+    case: Case
+    summary: Summary | None = None
+    differences: Sequence[Difference] = ()
+    operations: Sequence[Operation] = ()
+    pages: str = ""
+    neighbours: int = 0
+    failure: str = ""
+
+
+@dataclass
+class Run:
+    """All outcomes of one guest, and what its kernel complained of."""
+
+    kernel: str
+    release: str
+    outcomes: dict[str, Outcome] = field(default_factory=dict)
+    complaint: str = ""
+
+    def instructions(self, key: str) -> int | None:
+        """Median of a case; None when it was not counted."""
+        outcome = self.outcomes.get(key)
+        return outcome.summary.instructions if outcome and outcome.summary else None
+
+    @property
+    def complete(self) -> bool:
+        """Whether everything was counted, on a kernel that had no complaint."""
+        return not self.complaint and all(outcome.summary for outcome in self.outcomes.values())
+
+
+def measure(kernel: str, module: Path | None, tools: Tools, progress: Progress) -> Run:
+    """Count Linux's paths, then, if there is a module, chario's, on the same drive."""
+    progress("booting the guest")
+    with machine.counted_guest(kernel, tools) as counted:
+        run = Run(kernel, counted.guest.release)
+        address = machine.prepare_stock(counted.guest)
+        progress("reading the kernel's symbols")
+        counted.load_map({})
+        _count_all(counted, (*FLOORS, *STOCK), run, progress)
+        if module:
+            _count_chario(counted, module, address, run, progress)
+        try:
+            counted.guest.check_log()
+        except KernelComplaint as complaint:
+            run.complaint = str(complaint)
+    return run
+
+
+def _count_chario(counted: machine.CountedGuest, module: Path, address: str, run: Run, progress: Progress) -> None:
+    """What was counted before stays, also when chario does not take the drive."""
+    progress("giving the drive to chario")
+    try:
+        machine.prepare_chario(counted.guest, module, address)
+        counted.load_map(machine.chario_layers(module))
+    except (machine.MachineError, CommandFailed) as error:
+        run.outcomes |= {case.key: Outcome(case, failure=str(error)) for case in CHARIO}
+        return
+    _count_all(counted, CHARIO, run, progress)
+
+
+def _count_all(counted: machine.CountedGuest, cases: Sequence[Case], run: Run, progress: Progress) -> None:
+    for case in cases:
+        progress(case.title)
+        try:
+            said, operations = counted.count(case)
+        except (machine.MachineError, CommandFailed) as error:
+            run.outcomes[case.key] = Outcome(case, failure=str(error))
+            continue
+        run.outcomes[case.key] = _outcome(case, said, operations, counted.symbols)
+
+
+def _outcome(
+    case: Case, said: Mapping[str, object], operations: Sequence[Operation], symbols: Sequence[Symbol]
+) -> Outcome:
+    return Outcome(
+        case=case,
+        summary=summarise(operations, symbols),
+        differences=differences(operations, symbols),
+        operations=operations,
+        pages=str(said["pages"]),
+        neighbours=int(str(said["neighbours"])),
+    )

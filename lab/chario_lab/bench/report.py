@@ -1,0 +1,236 @@
+# SPDX-License-Identifier: MIT
+"""Shows a run as tables, and writes it as JSON."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+from rich import box
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from chario_lab.bench.layers import LAYERS
+from chario_lab.bench.matrix import CASES, CHARIO, FLOORS, STEADY_KEY, STEADY_SHARE, STOCK, Case
+from chario_lab.bench.measure import Outcome, Run
+from chario_lab.bench.verdict import Known, Verdict, compare_known, judge, judge_steady
+
+EXCLUDED = """\
+What the figures are: guest instructions a call, user and kernel, counted exactly by the emulator; the median call.
+What they leave out: the idle loop; calls that a timer tick fell into (kept in --json); cache misses, memory and bus
+time, clock cycles; bytes moved by one string instruction (rep movs counts as one); the drive's own work. The device is
+held so that a call always sleeps (until the CPU has gone idle) or never does (it answers before the doorbell store
+ends). One CPU, mitigations=off, scheduler none, no multipath, no autogroups, no shadow doorbells, no IOMMU, no medium
+below the drive, nothing else running.
+* = too few calls without a tick, so all are in; ! = in some calls the drive was not awaited."""
+COST_COLUMNS = (
+    "instructions",
+    "least",
+    "most",
+    "same count",
+    "calls",
+    "with tick",
+    "joined\npages",
+    "doorbells\nsubmit+done",
+    "inter-\nrupts",
+    "context\nswitches",
+)
+FUNCTIONS_SHOWN = 16
+DIFFERENCES_SHOWN = 6
+CULPRITS_SHOWN = 4
+FIRST_COLUMN = 46
+
+
+def print_run(console: Console, run: Run) -> None:
+    """Every table of a run."""
+    verdicts = judge(run)
+    console.print(f"\n[bold]Instructions a call, kernel {run.release}[/bold]")
+    known = compare_known(run)
+    if known:
+        console.print(_known_table(known))
+    console.print(_cost_table("Linux's own paths, same guest, same drive", run, (*FLOORS, *STOCK)))
+    if any(case.key in run.outcomes for case in CHARIO):
+        console.print(_cost_table("CharIO", run, CHARIO))
+        _print_failures(console, run)
+        console.print(_verdict_table(run, verdicts))
+        console.print(_steady_line(run))
+        console.print(_difference_table(run))
+        for table in _breakdowns(run, verdicts):
+            console.print(table)
+    else:
+        console.print("[yellow]CharIO was not measured: no module was given.[/yellow]")
+    console.print(EXCLUDED, style="dim", highlight=False)
+    if run.complaint:
+        console.print(f"[red]The guest's kernel complained:[/red]\n{escape(run.complaint)}", highlight=False)
+
+
+def write_json(path: Path, run: Run) -> None:
+    """Everything, down to the single operation."""
+    document = {
+        "kernel": run.kernel,
+        "release": run.release,
+        "complaint": run.complaint,
+        "layers": LAYERS,
+        "cases": {key: _outcome_json(outcome) for key, outcome in run.outcomes.items()},
+        "verdicts": [asdict(verdict) | {"reached": verdict.reached} for verdict in judge(run)],
+        "known": [asdict(known) | {"agrees": known.agrees} for known in compare_known(run)],
+    }
+    path.write_text(json.dumps(document, indent=1) + "\n")
+
+
+def _outcome_json(outcome: Outcome) -> dict[str, object]:
+    operations = [{name: value for name, value in vars(op).items() if name != "symbols"} for op in outcome.operations]
+    return {
+        "case": asdict(outcome.case),
+        "pages": outcome.pages,
+        "neighbours": outcome.neighbours,
+        "failure": outcome.failure,
+        "differences": [asdict(difference) for difference in outcome.differences],
+        "summary": asdict(outcome.summary) if outcome.summary else None,
+        "operations": operations,
+    }
+
+
+def _table(title: str, *columns: str) -> Table:
+    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD)
+    table.add_column(columns[0], no_wrap=True, min_width=FIRST_COLUMN)
+    for column in columns[1:]:
+        table.add_column(column, justify="right", min_width=max(map(len, column.split("\n"))))
+    return table
+
+
+def _known_table(known: list[Known]) -> Table:
+    table = _table(
+        "Does this rig count rightly? Figures of an independent one", "call", "known", "here", "difference", ""
+    )
+    for one in known:
+        difference = "-" if one.difference is None else f"{one.difference:+.1%}"
+        counted = "-" if one.counted is None else f"{one.counted:,}"
+        table.add_row(CASES[one.key].title, f"{one.known:,}", counted, difference, _mark(one.agrees))
+    return table
+
+
+def _mark(good: bool) -> str:
+    return "[green]yes[/green]" if good else "[red]no[/red]"
+
+
+def _cost_table(title: str, run: Run, cases: tuple[Case, ...]) -> Table:
+    table = _table(title, "call", *COST_COLUMNS)
+    for case in cases:
+        outcome = run.outcomes.get(case.key)
+        if outcome is not None:
+            table.add_row(case.title, *_cost_cells(outcome))
+    return table
+
+
+def _cost_cells(outcome: Outcome) -> list[str]:
+    summary = outcome.summary
+    if summary is None:
+        return ["[red]failed[/red]"]
+    events = summary.events
+    flag = "*" * summary.ticks_included + "!" * bool(summary.stalls_missed)
+    return [
+        f"{summary.instructions:,}{flag}",
+        f"{summary.least:,}",
+        f"{summary.most:,}",
+        f"{summary.share:.1%}",
+        f"{summary.operations:,}",
+        f"{summary.operations - summary.clean:,}",
+        f"{outcome.neighbours}",
+        f"{events.sq_doorbells} + {events.cq_doorbells}",
+        str(events.irqs),
+        str(events.switches),
+    ]
+
+
+def _print_failures(console: Console, run: Run) -> None:
+    """Why cases have no figures; a reason that several share is said once."""
+    reasons: dict[str, list[str]] = {}
+    for outcome in run.outcomes.values():
+        if outcome.failure:
+            reasons.setdefault(outcome.failure, []).append(outcome.case.title)
+    for reason, titles in reasons.items():
+        console.print(f"[red]failed:[/red] {'; '.join(titles)}\n{escape(reason)}\n", highlight=False)
+
+
+def _verdict_table(run: Run, verdicts: list[Verdict]) -> Table:
+    table = _table("What is asked", "call", "instructions", "asked", "ratio", "asked", "to", "reached")
+    for verdict in verdicts:
+        target = verdict.target
+        table.add_row(
+            CASES[target.key].title,
+            "-" if verdict.instructions is None else f"{verdict.instructions:,}",
+            "-" if target.instructions is None else f"{target.instructions:,}",
+            "-" if verdict.ratio is None else f"{verdict.ratio:.3f}",
+            f"{target.ratio:.2f}",
+            CASES[target.reference].title,
+            "[green]yes[/green]" if verdict.reached else f"[red]no: {'; '.join(verdict.missed)}[/red]",
+        )
+    return table
+
+
+def _steady_line(run: Run) -> str:
+    share, good = judge_steady(run)
+    if share is None:
+        return "[red]The 10,000 polled calls were not counted.[/red]"
+    summary = run.outcomes[STEADY_KEY].summary
+    assert summary is not None
+    return (
+        f"Polled calls that cost exactly {summary.mode:,} instructions: {share:.2%} of {summary.clean:,} "
+        f"(asked {STEADY_SHARE:.0%}): {_mark(good)}; least {summary.least:,}, most {summary.most:,}\n"
+    )
+
+
+def _difference_table(run: Run) -> Table:
+    """Which functions make a polled call cost more or less than most do."""
+    outcome = run.outcomes.get(STEADY_KEY)
+    found = outcome.differences if outcome else ()
+    table = _table("Why the others differ (of the calls that were recorded by function)", "functions", "extra", "share")
+    for difference in found[:DIFFERENCES_SHOWN]:
+        largest = sorted(difference.functions.items(), key=lambda item: -abs(item[1]))[:CULPRITS_SHOWN]
+        names = ", ".join(f"{name} {extra:+}" for name, extra in largest)
+        table.add_row(names, f"{difference.extra:+}", f"{difference.share:.1%}")
+    return table
+
+
+def _breakdowns(run: Run, verdicts: list[Verdict]) -> list[Table]:
+    """Where the instructions of each call that misses its target go."""
+    tables = []
+    for verdict in verdicts:
+        outcome = run.outcomes.get(verdict.target.key)
+        if not verdict.reached and outcome is not None and outcome.summary:
+            tables.append(_layer_table(run, verdict))
+            tables.append(_function_table(outcome))
+    return tables
+
+
+def _layer_table(run: Run, verdict: Verdict) -> Table:
+    mine = run.outcomes[verdict.target.key].summary
+    peer_outcome = run.outcomes.get(verdict.target.reference)
+    peer = peer_outcome.summary if peer_outcome else None
+    table = _table(
+        f"By layer: {CASES[verdict.target.key].title}",
+        "layer",
+        "here",
+        f"peer: {CASES[verdict.target.reference].title}",
+    )
+    for layer in LAYERS:
+        here = mine.layers.get(layer, 0) if mine else 0
+        there = peer.layers.get(layer, 0) if peer else 0
+        if here or there:
+            note = " (left out)" if layer == "idle" else ""
+            table.add_row(layer + note, f"{here:,}", f"{there:,}")
+    return table
+
+
+def _function_table(outcome: Outcome) -> Table:
+    summary = outcome.summary
+    assert summary is not None
+    table = _table(
+        f"By function, the {FUNCTIONS_SHOWN} largest: {outcome.case.title}", "function", "layer", "instructions"
+    )
+    for name, count in list(summary.functions.items())[:FUNCTIONS_SHOWN]:
+        table.add_row(name, summary.function_layers[name], f"{count:,}")
+    return table

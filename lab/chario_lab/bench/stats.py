@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: MIT
+"""From the counts of single operations to the figures of a case."""
+
+from __future__ import annotations
+
+import statistics
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from chario_lab.bench.layers import IDLE, LAYERS, Symbol
+from chario_lab.bench.matrix import Events
+from chario_lab.bench.records import Operation
+
+IDLE_INDEX = LAYERS.index(IDLE)
+# Fewer clean operations than this, and those with a tick are taken in as well.
+MIN_CLEAN = 8
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What a case costs a call; instructions without those of the idle loop.
+
+    The layers and functions are those of one operation, the median one, so their sum is the
+    median itself. `share` is the part of the clean operations that cost exactly `mode`.
+    """
+
+    instructions: int
+    mode: int
+    share: float
+    least: int
+    most: int
+    idle: int
+    operations: int
+    clean: int
+    ticks_included: bool
+    stalls_missed: int
+    events: Events
+    layers: Mapping[str, int]
+    functions: Mapping[str, int]
+    function_layers: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Calls that cost `extra` more than most, how many they are, and in which functions."""
+
+    extra: int
+    share: float
+    functions: Mapping[str, int]
+
+
+def instructions(operation: Operation) -> int:
+    """User and kernel, without the idle loop."""
+    return sum(operation.layers) - operation.layers[IDLE_INDEX]
+
+
+def summarise(operations: Sequence[Operation], symbols: Sequence[Symbol]) -> Summary:
+    """The figures of one case; operations that a timer tick fell into are left out."""
+    clean = [op for op in operations if not op.ticks]
+    used = clean if len(clean) >= MIN_CLEAN else list(operations)
+    totals = [instructions(op) for op in used]
+    median = statistics.median_low(totals)
+    typical = used[totals.index(median)]
+    mode = statistics.mode(totals)
+    detailed = _nearest_detailed(used, median)
+    return Summary(
+        instructions=median,
+        mode=mode,
+        share=totals.count(mode) / len(totals),
+        least=min(totals),
+        most=max(totals),
+        idle=typical.layers[IDLE_INDEX],
+        operations=len(operations),
+        clean=len(clean),
+        ticks_included=used is not clean,
+        stalls_missed=sum(op.stalls_missed for op in operations),
+        events=_typical_events(used),
+        layers={name: count for name, count in zip(LAYERS, typical.layers, strict=False) if count},
+        functions={symbols[index].name: count for index, count in detailed},
+        function_layers={symbols[index].name: symbols[index].layer for index, _ in detailed},
+    )
+
+
+def differences(operations: Sequence[Operation], symbols: Sequence[Symbol]) -> list[Difference]:
+    """Why some calls cost more or less than most: the functions that ran longer or shorter.
+
+    Only the operations that were recorded by function can tell, and one speaks for all of its
+    total.
+    """
+    detailed = [op for op in operations if op.symbols and not op.ticks]
+    totals = Counter(instructions(op) for op in detailed)
+    if not totals:
+        return []
+    mode = totals.most_common(1)[0][0]
+    usual = dict(_example(detailed, mode).symbols)
+    found = []
+    for total, count in totals.most_common():
+        if total != mode:
+            here = dict(_example(detailed, total).symbols)
+            changed = {symbols[i].name: here.get(i, 0) - usual.get(i, 0) for i in usual | here}
+            found.append(Difference(total - mode, count / len(detailed), {n: c for n, c in changed.items() if c}))
+    return found
+
+
+def _example(operations: Sequence[Operation], total: int) -> Operation:
+    return next(op for op in operations if instructions(op) == total)
+
+
+def _typical_events(operations: Sequence[Operation]) -> Events:
+    return Events(
+        sq_doorbells=statistics.mode(op.sq_doorbells for op in operations),
+        cq_doorbells=statistics.mode(op.cq_doorbells for op in operations),
+        irqs=statistics.mode(op.irqs for op in operations),
+        switches=statistics.mode(op.switches for op in operations),
+    )
+
+
+def _nearest_detailed(operations: Sequence[Operation], median: int) -> list[tuple[int, int]]:
+    """Functions of the operation, of those recorded by function, that is nearest to the median."""
+    detailed = [op for op in operations if op.symbols]
+    if not detailed:
+        return []
+    nearest = min(detailed, key=lambda op: abs(instructions(op) - median))
+    return sorted(nearest.symbols, key=lambda item: -item[1])

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: MIT
+"""Programs of this checkout that the guest runs, built into the cache."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+from chario_lab.cache import cache_dir, locked
+from chario_lab.demo.screen import DemoError
+
+LAB = Path(__file__).resolve().parents[2]
+
+
+def build_chario(top: Path) -> Path:
+    """The program chario; ninja builds again what has changed in the checkout."""
+    digest = hashlib.sha256(str(top).encode()).hexdigest()[:16]
+    folder = cache_dir() / "programs" / f"user-{digest}"
+    with locked(folder, "the program chario"):
+        if not (folder / "build.ninja").exists():
+            shutil.rmtree(folder, ignore_errors=True)  # of a run that was killed
+            build("the program chario", ["meson", "setup", str(folder), str(top)])
+        build("the program chario", ["meson", "compile", "-C", str(folder), "cli/chario:executable"])
+    return folder / "cli" / "chario"
+
+
+def build_repeat() -> Path:
+    """lab/guest/repeat.c, compiled once for this content."""
+    sources = [LAB / "guest/repeat.c", LAB / "bench/marker.h"]
+    digest = hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()[:16]
+    target = cache_dir() / "programs" / digest / "repeat"
+    with locked(target, "the program repeat"):
+        if not target.exists():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            part = target.with_suffix(".part")
+            warnings = ["-Wall", "-Wextra", "-Werror"]
+            build("repeat.c", ["gcc", "-std=gnu11", "-O2", *warnings, str(sources[0]), "-o", str(part)])
+            part.replace(target)
+    return target
+
+
+def build(what: str, command: Sequence[str]) -> None:
+    """Run a tool that builds; its output is shown when it fails."""
+    try:
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    except FileNotFoundError:
+        raise DemoError(f"{command[0]} is missing, which builds {what}: run scripts/setup.sh") from None
+    if done.returncode:
+        raise DemoError(f"{what} does not build:\n{done.stdout.rstrip()}")

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: MIT
+"""Guests: plan (pure), image, launch, channel."""

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: MIT
+"""Drives as the guest sees them: PCI addresses, drivers, device nodes.
+
+All of it goes through sysfs, so that a test of the module does not depend on
+the programs that are tested elsewhere.
+"""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+from chario_lab.guest.job import CommandFailed
+from chario_lab.guest.plan import node_name, root_port_bdf
+from chario_lab.guest.session import Guest
+
+APPEAR_LIMIT_S = 20
+SETTLE_LIMIT_S = 120
+PCI = "/sys/bus/pci"
+
+
+def bdf(guest: Guest, drive: int) -> str:
+    """PCI address of a drive, by its place in the specification."""
+    port = f"{PCI}/devices/{root_port_bdf(drive)}"
+    return guest.must(
+        f"for i in $(seq {APPEAR_LIMIT_S * 5}); do cd {port} && for d in 0000:*:00.0; do "
+        f'[ -d "$d" ] && echo "$d" && exit; done; sleep 0.2; done; echo "no drive below {port}" >&2; exit 1',
+        timeout_s=APPEAR_LIMIT_S * 3,
+    )
+
+
+def load_module(guest: Guest, module: Path, parameters: str = "") -> None:
+    """Load a module file of the host."""
+    guest.must(f"insmod {guest.push(module)} {parameters}", timeout_s=SETTLE_LIMIT_S)
+
+
+def bind(guest: Guest, address: str, driver: str = "chario") -> None:
+    """Give a device to a driver, by name; raises when the driver refuses it.
+
+    The message then carries what the kernel said in the meantime.
+    """
+    mark = guest.log_mark()
+    result = guest.run(
+        f"cd {PCI}/devices/{shlex.quote(address)} || exit 1\n"
+        f"[ ! -e driver ] || echo {address} >driver/unbind || exit 1\n"
+        f"echo {driver} >driver_override && echo {address} >{PCI}/drivers_probe || exit 1\n"
+        f'[ "$(basename "$(readlink driver)")" = {driver} ]',
+        timeout_s=SETTLE_LIMIT_S,
+    )
+    if result.rc != 0:
+        said = "\n".join(guest.kernel_log(mark))
+        raise CommandFailed(f"{driver} did not take {address}\n{result.describe()}\nkernel log:\n{said}")
+
+
+def unbind(guest: Guest, address: str) -> None:
+    """Take a device from its driver and forget which one was to have it."""
+    guest.must(
+        f"cd {PCI}/devices/{shlex.quote(address)} || exit 1\n"
+        f"[ ! -e driver ] || echo {address} >driver/unbind || exit 1\n"
+        "echo >driver_override",
+        timeout_s=SETTLE_LIMIT_S,
+    )
+
+
+def driver_of(guest: Guest, address: str) -> str:
+    """Name of the driver that has a device; empty when none has."""
+    return guest.must(f'd=$(readlink {PCI}/devices/{shlex.quote(address)}/driver) && basename "$d" || true')
+
+
+def nodes(guest: Guest, address: str) -> list[str]:
+    """Device nodes chario made for a PCI device, lowest namespace first."""
+    listing = guest.must(
+        "for d in /sys/class/chario/*; do [ -e $d/device ] && "
+        'echo "$(basename $d) $(basename $(readlink -f $d/device))"; done; true'
+    )
+    names = [name for name, device in (line.split() for line in listing.splitlines()) if device == address]
+    return [f"/dev/{name}" for name in sorted(names, key=lambda name: (len(name), name))]
+
+
+def bar_address(guest: Guest, address: str) -> int:
+    """Physical address of a device's registers (BAR 0)."""
+    line = guest.must(f"head -1 {PCI}/devices/{shlex.quote(address)}/resource")
+    return int(line.split()[0], 16)
+
+
+def use_intx(guest: Guest, address: str) -> None:
+    """Forbid message-signalled interrupts to one device; before bind()."""
+    guest.must(f"echo 0 >{PCI}/devices/{shlex.quote(address)}/msi_bus")
+
+
+def command_counts(guest: Guest, drive: int, nsid: int = 1) -> tuple[int, int, int]:
+    """Reads, writes and flushes the drive has served, as QEMU counts them.
+
+    These are the numbers behind the SMART log's Host Read and Write Commands,
+    had from outside the guest and without a driver.
+    """
+    name = node_name(drive, nsid)
+    for entry in guest.qmp("query-blockstats"):
+        if entry.get("qdev", "").split("/")[-1] == name or entry.get("node-name") == name:
+            stats = entry["stats"]
+            return stats["rd_operations"], stats["wr_operations"], stats["flush_operations"]
+    raise KeyError(f"QEMU has no block device {name}")

@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: MIT
+"""Memory that nobody can reach any more, where the kernel has kmemleak.
+
+An object counts as leaked when two scans have not found a pointer to it and
+it is older than five seconds, so a search takes a while: do it once, at the
+end, after the module has been unloaded.
+"""
+
+from __future__ import annotations
+
+from chario_lab.guest.session import Guest
+from chario_lab.kmsg import KernelComplaint
+
+FILE = "/sys/kernel/debug/kmemleak"
+MINIMUM_AGE_S = 6
+SCAN_LIMIT_S = 600
+
+
+def forget(guest: Guest) -> None:
+    """Ignore all objects there are by now, such as what booting has lost.
+
+    The kernel's own regular scans end as well: each takes an emulated processor
+    half a minute, and we scan when we want to know.
+    """
+    guest.must(f"[ ! -e {FILE} ] || {{ echo scan=off >{FILE} && echo clear >{FILE}; }}", timeout_s=SCAN_LIMIT_S)
+
+
+def check(guest: Guest) -> None:
+    """Raise KernelComplaint when something has leaked since forget()."""
+    report = guest.must(
+        f"[ -e {FILE} ] || exit 0; sleep {MINIMUM_AGE_S}; echo scan >{FILE}; echo scan >{FILE}; cat {FILE}",
+        timeout_s=SCAN_LIMIT_S,
+    )
+    if report:
+        raise KernelComplaint(f"kmemleak reports\n{report}")

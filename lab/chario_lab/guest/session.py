@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: MIT
+"""A running guest, as tests and commands see it."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import shutil
+import socket
+import subprocess
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any
+
+from qemu.qmp.legacy import QEMUMonitorProtocol
+
+from chario_lab import kmsg
+from chario_lab.guest.channel import Channel, ChannelClosed, Record
+from chario_lab.guest.job import Job, Result
+from chario_lab.guest.plan import GuestSpec, Host
+from chario_lab.guest.qtest import QTest
+
+ANSWER_LIMIT_S = 60.0
+CONSOLE_LINES = 30
+
+
+class GuestDied(Exception):
+    """The guest ended by itself; the message shows the end of its console."""
+
+
+class GuestSilent(Exception):
+    """The guest runs but its agent does not answer in time."""
+
+
+class Guest:
+    """Commands, files, kernel log and QMP of one guest.  Made by launch()."""
+
+    def __init__(
+        self,
+        spec: GuestSpec,
+        host: Host,
+        process: subprocess.Popen[bytes],
+        agent: socket.socket,
+        qmp: socket.socket,
+        qtest: socket.socket | None,
+    ) -> None:
+        self.spec = spec
+        self.host = host
+        self.process = process
+        self.release = ""
+        self.boot_s = 0.0
+        self._channel = Channel(agent)
+        self._qmp_line = qmp
+        self._qmp: QEMUMonitorProtocol | None = None
+        self._qtest = QTest(qtest) if qtest else None
+
+    def wait_ready(self, limit_s: float) -> None:
+        """Return when the agent has said that it is there."""
+        record = self._answer(self._channel.ready, limit_s)
+        self.release = record["release"]
+        self.boot_s = record["uptime_s"]
+
+    # Commands
+
+    def start(
+        self,
+        command: str | Sequence[str],
+        timeout_s: float = 60,
+        cwd: str = "/",
+        env: Mapping[str, str] | None = None,
+        stdin: str = "",
+        tty: str | None = None,
+    ) -> Job:
+        """Start a command in the background; a string goes to /bin/sh."""
+        argv = ["/bin/sh", "-c", command] if isinstance(command, str) else list(command)
+        text = command if isinstance(command, str) else " ".join(argv)
+        number, reply = self._channel.request(
+            "run", argv=argv, timeout_s=timeout_s, cwd=cwd, env=dict(env or {}), stdin=stdin, tty=tty
+        )
+        return Job(text, number, reply, timeout_s + ANSWER_LIMIT_S, self._answer, self._kill)
+
+    def run(self, command: str | Sequence[str], timeout_s: float = 60, **options: Any) -> Result:
+        """Run a command to its end, whatever that is."""
+        return self.start(command, timeout_s, **options).wait()
+
+    def must(self, command: str | Sequence[str], timeout_s: float = 60, **options: Any) -> str:
+        """Run a command that has to succeed; its output without the last newline."""
+        return self.run(command, timeout_s, **options).check().stdout.rstrip("\n")
+
+    def _kill(self, number: int, signal_number: int) -> bool:
+        _, reply = self._channel.request("kill", job=number, signal=signal_number)
+        return bool(self._answer(reply, ANSWER_LIMIT_S)["killed"])
+
+    def _answer(self, reply: Future[Record], limit_s: float) -> Record:
+        try:
+            return reply.result(limit_s)
+        except ChannelClosed:
+            raise GuestDied(self.obituary()) from None
+        except concurrent.futures.TimeoutError:
+            raise GuestSilent(f"the guest has not answered for {limit_s:.0f} s\n{self.console_tail()}") from None
+
+    # Files
+
+    def push(self, source: Path) -> str:
+        """Copy a file of the host into the guest; its path there."""
+        shutil.copy2(source, self.host.share / source.name)
+        return f"/share/{source.name}"
+
+    def pull(self, path: str, target: Path) -> Path:
+        """Copy a file of the guest to the host."""
+        name = f"pulled-{Path(path).name}"
+        self.must(["cp", "--", path, f"/share/{name}"])
+        shutil.move(self.host.share / name, target)
+        return target
+
+    # Kernel log
+
+    def kernel_records(self, since: int = -1) -> list[kmsg.LogRecord]:
+        """Records of the kernel log that are newer than a mark."""
+        _, reply = self._channel.request("kmsg", after=since)
+        return [kmsg.parse_record(raw) for raw in self._answer(reply, ANSWER_LIMIT_S)["records"]]
+
+    def kernel_log(self, since: int = -1) -> list[str]:
+        """The same as lines of text."""
+        return [str(record) for record in self.kernel_records(since)]
+
+    def log_mark(self) -> int:
+        """A mark: all that the kernel says from now on is newer."""
+        records = self.kernel_records()
+        return records[-1].sequence if records else -1
+
+    def check_log(self, since: int = -1, allowed: Iterable[str] = ()) -> None:
+        """Raise KernelComplaint when the kernel has complained."""
+        kmsg.check(self.kernel_records(since), allowed)
+
+    # The machine
+
+    def qmp(self, command: str, **arguments: object) -> Any:
+        """One QMP command; raises qemu.qmp's ExecuteError when it is refused."""
+        if self._qmp is None:
+            self._qmp = QEMUMonitorProtocol(self._qmp_line)
+            self._qmp.settimeout(ANSWER_LIMIT_S)
+            self._qmp.connect()
+        return self._qmp.cmd(command, **arguments)
+
+    def hmp(self, line: str) -> str:
+        """One command of QEMU's human monitor; its output."""
+        return str(self.qmp("human-monitor-command", **{"command-line": line}))
+
+    def wait_event(self, name: str, limit_s: float = 60, match: Callable[[Any], bool] = lambda data: True) -> None:
+        """Return when QEMU has sent this event; QMP must be in use already."""
+        assert self._qmp is not None, "no QMP command has been sent yet"
+        while True:
+            event = self._qmp.pull_event(wait=limit_s)
+            if event and event["event"] == name and match(event.get("data", {})):
+                return
+
+    @property
+    def qtest(self) -> QTest:
+        """Register access; needs GuestSpec(qtest=True)."""
+        if self._qtest is None:
+            raise RuntimeError("this guest was launched without GuestSpec(qtest=True)")
+        return self._qtest
+
+    # The end
+
+    def obituary(self) -> str:
+        """How the guest died, for a human."""
+        try:
+            end = f"QEMU ended with {self.process.wait(timeout=5)}"
+        except subprocess.TimeoutExpired:
+            end = "QEMU still runs, but the agent's line is cut"
+        said = (self.host.run_dir / "qemu.log").read_text(errors="replace").strip()
+        return "\n".join(part for part in (f"the guest died: {end}", said, self.console_tail()) if part)
+
+    def console_tail(self) -> str:
+        """The last lines of the console."""
+        try:
+            lines = self.host.console.read_text(errors="replace").splitlines()
+        except FileNotFoundError:
+            lines = []
+        # A panic is told by its first lines, not by the end of its register dump.
+        panic = [place for place, line in enumerate(lines) if "Kernel panic" in line or "Oops" in line]
+        start = panic[0] if panic else max(0, len(lines) - CONSOLE_LINES)
+        shown = lines[start : start + CONSOLE_LINES]
+        return "\n".join([f"from the console, {self.host.console}:", *shown])
+
+    def close(self) -> None:
+        """End the machine: by its agent if it can, by its process if it must."""
+        try:
+            self._channel.request("exit", code=0)
+            self.process.wait(timeout=10)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        self._channel.close()
+        if self._qmp is not None:
+            self._qmp.close()
+        self._qmp_line.close()
+        if self._qtest is not None:
+            self._qtest.close()

@@ -1,0 +1,298 @@
+# SPDX-License-Identifier: MIT
+"""Kernels for guests, and chario.ko built for them.
+
+    get_kernel("6.1")  ->  Kernel: image, modules, and the folder to build against
+    build_module(kernel, Path("kernel"))  ->  chario.ko
+
+"6.1", "6.12" and "6.12-rt" are Debian's own, unpacked; "debug" is built here
+from Debian's source (see kernel_build.py).  A kernel that is in the cache stays
+the same until it is asked for afresh:
+
+    python -m chario_lab.kernel --all            fetch or build, print as JSON
+    python -m chario_lab.kernel --refresh 6.1    look for a newer one
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from chario_lab.cache import cache_dir, drop_unused, keep, locked, say, use
+from chario_lab.kernel_build import BuildError, build_debug_kernel
+from chario_lab.packages import AptRoot, PackageError, run, unpack
+
+
+class KernelError(Exception):
+    """No such kernel, or a build that failed; the message says what to do."""
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A kernel that a guest can boot and a module can be built for."""
+
+    name: str
+    release: str
+    vmlinuz: Path
+    modules: Path
+    build: Path
+    debug: bool
+
+
+@dataclass(frozen=True)
+class Series:
+    """Where the newest kernel of a series is looked for, best suite first."""
+
+    pattern: str
+    flavour: str
+    suites: tuple[str, ...]
+
+
+# Debian 12 has 6.12 in its security archive, and had it in its backports before.
+# Debian 13's own 6.12 needs the compiler of Debian 13, so it comes last.
+NEWER = ("bookworm", "bookworm-backports", "trixie")
+SERIES = {
+    "6.1": Series(r"6\.1\.0-\d+", "amd64", ("bookworm",)),
+    "6.12": Series(r"6\.12\.\d+\+deb\d+(?:\.\d+)?", "amd64", NEWER),
+    "6.12-rt": Series(r"6\.12\.\d+\+deb\d+(?:\.\d+)?", "rt-amd64", NEWER),
+}
+DEBUG = "debug"
+NAMES = (*SERIES, DEBUG)
+MODULES_KEPT_DAYS = 7
+
+
+def get_kernel(name: str) -> Kernel:
+    """A kernel by name, fetched or built unless the cache has it."""
+    if name not in NAMES:
+        raise KernelError(f"no kernel is called {name!r}: the lab has {', '.join(NAMES)}")
+    if name == DEBUG:
+        return get_debug_kernel()
+    record = cache_dir() / "kernels" / f"{name}.json"
+    with locked(record, f"kernel {name}"):
+        kernel = read_record(record)
+        if kernel is None:
+            kernel = fetch(name, SERIES[name])
+            write_record(record, kernel)
+    return kernel
+
+
+def get_debug_kernel() -> Kernel:
+    """The kernel with the checkers, built unless the cache has it."""
+    folder, release = build_debug_kernel()
+    return Kernel(
+        name=DEBUG,
+        release=release,
+        vmlinuz=folder / f"boot/vmlinuz-{release}",
+        modules=folder / "lib/modules" / release,
+        build=folder / "build",
+        debug=True,
+    )
+
+
+def read_record(record: Path) -> Kernel | None:
+    """The kernel that was chosen earlier, if it is still there."""
+    try:
+        fields = json.loads(record.read_text())
+        kernel = Kernel(**{**fields, **{key: Path(fields[key]) for key in ("vmlinuz", "modules", "build")}})
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return kernel if kernel.vmlinuz.exists() and kernel.build.is_dir() else None
+
+
+def write_record(record: Path, kernel: Kernel) -> None:
+    """Remember the choice; the file appears whole."""
+    partial = record.with_suffix(f".{os.getpid()}")
+    partial.write_text(to_json(kernel))
+    partial.replace(record)
+
+
+def to_json(kernel: Kernel) -> str:
+    """A kernel for other programs to read."""
+    return json.dumps(dataclasses.asdict(kernel), default=str, indent=2) + "\n"
+
+
+def fetch(name: str, series: Series) -> Kernel:
+    """The newest kernel of a series that has both an image and headers."""
+    complaints = []
+    for suite in series.suites:
+        try:
+            apt = AptRoot(suite)
+            apt.refresh()
+            release = newest(series, apt.names("linux-image-6"), apt.names("linux-headers-6"))
+        except PackageError as error:
+            complaints.append(str(error))
+            continue
+        if release is None:
+            complaints.append(f"Debian {suite} has no {series.flavour} image of {name} with headers")
+            continue
+        if suite != series.suites[0]:
+            say(f"kernel {name}: taking {release} of Debian {suite}, because " + "; ".join(complaints))
+        headers = f"linux-headers-{release}"
+        parts = [part for part in apt.depends(headers) if re.match(r"linux-(headers|kbuild)-", part)]
+        folder = unpack([f"linux-image-{release}", headers, *parts], suite)
+        return assemble(name, release, folder)
+    raise KernelError(f"kernel {name} cannot be had:\n" + "\n".join(complaints))
+
+
+def newest(series: Series, images: Sequence[str], headers: Sequence[str]) -> str | None:
+    """The highest release that is in both lists."""
+    form = re.compile(rf"(?:linux-(?:image|headers)-)({series.pattern}-{series.flavour})")
+    found = [{match[1] for package in packages if (match := form.fullmatch(package))} for packages in (images, headers)]
+    return max(found[0] & found[1], key=release_order, default=None)
+
+
+def release_order(release: str) -> tuple[int, ...]:
+    """Numbers of a release, for comparing: 6.1.0-9 is older than 6.1.0-50."""
+    return tuple(int(number) for number in re.findall(r"\d+", release))
+
+
+def assemble(name: str, release: str, packages: Path) -> Kernel:
+    """A folder that works as if the packages were installed.
+
+    The packages' own makefiles name /usr/src, so they are pointed to where
+    they are now; the files are linked, not copied.
+    """
+    target = cache_dir() / "kernels" / release
+
+    def make(folder: Path) -> None:
+        shutil.copytree(packages, folder, symlinks=True, copy_function=os.link, dirs_exist_ok=True)
+        relocate(folder / "usr/src", target / "usr/src")
+        modules = folder / "lib/modules" / release
+        for link in ("build", "source"):
+            (modules / link).unlink(missing_ok=True)
+        (modules / "build").symlink_to(Path("../../../usr/src") / f"linux-headers-{release}")
+        # Without root, /usr/sbin may not be searched.
+        depmod = shutil.which("depmod", path=f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin")
+        if depmod is None:
+            raise KernelError("depmod is missing: run scripts/setup.sh as root")
+        run([depmod, "-b", str(folder), release], f"cannot list the modules of {release}")
+
+    keep(target, f"kernel {release}", make)
+    return Kernel(
+        name=name,
+        release=release,
+        vmlinuz=target / f"boot/vmlinuz-{release}",
+        modules=target / "lib/modules" / release,
+        build=target / f"usr/src/linux-headers-{release}",
+        debug=False,
+    )
+
+
+def relocate(sources: Path, target: Path) -> None:
+    """Replace /usr/src in the header packages' makefiles by where they will be."""
+    for makefile in sources.glob("linux-headers-*/Makefile"):
+        text = makefile.read_text()
+        moved = re.sub(r"(include |KBUILD_OUTPUT=)/usr/src(?=/)", lambda match: f"{match[1]}{target}", text)
+        if moved != text:
+            makefile.unlink()
+            makefile.write_text(moved)
+
+
+def build_module(kernel: Kernel, source: Path, warnings: bool = False, name: str = "chario") -> Path:
+    """NAME.ko of a source folder for a kernel.
+
+    The folder is copied to the cache first, so neither the checkout nor another
+    kernel's build gets in the way; what was built from the same source for the
+    same kernel by the same compiler is used again.  `warnings` adds W=1.
+    """
+    if not (source / "Kbuild").is_file():
+        raise KernelError(f"{source} has no Kbuild file: it is not the folder of a module")
+    files = source_files(source)
+    digest = hashlib.sha256(f"{kernel.build}\n{compiler_of(kernel)}\n{warnings}\n".encode())
+    for path in files:
+        digest.update(f"{path.relative_to(source)}\n".encode() + hashlib.sha256(path.read_bytes()).digest())
+    target = cache_dir() / "modules" / f"{kernel.release}-{digest.hexdigest()[:16]}"
+    module = f"{name}.ko"
+
+    def make(folder: Path) -> None:
+        for path in files:
+            copy = folder / path.relative_to(source)
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(path, copy)
+        run_make(kernel, folder, source.name, module, ["W=1"] if warnings else [])
+
+    keep(target, f"{module} for {kernel.release}", make)
+    drop_unused(target.parent, MODULES_KEPT_DAYS)
+    return use(target) / module
+
+
+def source_files(source: Path) -> list[Path]:
+    """What the build reads: not the remains of a build in place."""
+    kinds = {".c", ".h", ".S"}
+    names = {"Kbuild", "Makefile", "Kconfig"}
+    found = (path for path in source.rglob("*") if path.suffix in kinds or path.name in names)
+    return sorted(path for path in found if path.is_file() and not path.name.endswith(".mod.c"))
+
+
+def run_make(kernel: Kernel, folder: Path, label: str, module: str, options: Sequence[str]) -> None:
+    """Build the module in its folder; the compiler's words become the error."""
+    command = ["make", "-C", str(kernel.build), f"M={folder}", f"-j{os.cpu_count() or 1}", *options, "modules"]
+    say(f"building {module} for {kernel.release}")
+    try:
+        done = subprocess.run(command, env=make_environment(), capture_output=True, text=True, check=False)
+    except FileNotFoundError:
+        raise KernelError("make is missing: run scripts/setup.sh as root") from None
+    if done.returncode or not (folder / module).exists():
+        words = done.stderr.strip().replace(f"{folder}/", f"{label}/") or done.stdout.strip()[-2000:]
+        raise KernelError(f"{module} does not build for {kernel.release}:\n{words}")
+    # Debian's kernels have BTF and their header packages have no vmlinux to make more from.
+    told = [line for line in done.stderr.splitlines() if not line.startswith("Skipping BTF generation")]
+    if told:
+        say("\n".join(told).replace(f"{folder}/", f"{label}/"))
+
+
+def make_environment() -> dict[str, str]:
+    """The environment without what a surrounding make would pass on."""
+    return {key: value for key, value in os.environ.items() if key not in {"MAKEFLAGS", "MFLAGS", "MAKELEVEL"}}
+
+
+def compiler_of(kernel: Kernel) -> str:
+    """First line of the version of the compiler that this kernel is built with."""
+    variables = kernel.build / ".kernelvariables"
+    match = re.search(r"gcc-\d+", variables.read_text()) if variables.exists() else None
+    program = match[0] if match else "gcc"
+    if shutil.which(program) is None:
+        raise KernelError(f"modules for {kernel.release} need {program}: apt-get install {program}")
+    return run([program, "--version"], f"{program} does not run").splitlines()[0]
+
+
+def main() -> int:
+    """Print kernels as JSON, one after the other."""
+    parser = argparse.ArgumentParser(prog="chario_lab.kernel", description="Fetch or build kernels for guests.")
+    parser.add_argument("name", nargs="*", help=f"one of {', '.join(NAMES)}")
+    parser.add_argument("--all", action="store_true", help="every kernel of the lab")
+    parser.add_argument("--refresh", action="store_true", help="look for a newer one first")
+    parser.add_argument("--build", metavar="FOLDER", type=Path, help="also build the module of this folder")
+    options = parser.parse_args()
+    if not options.all and not options.name:
+        parser.error("name a kernel, or say --all")
+    try:
+        for name in NAMES if options.all else options.name:
+            if options.refresh:
+                forget(name)
+            kernel = get_kernel(name)
+            sys.stdout.write(to_json(kernel))
+            if options.build:
+                print(build_module(kernel, options.build.resolve()))
+    except (KernelError, BuildError, PackageError) as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+def forget(name: str) -> None:
+    """Let the next look-up choose anew."""
+    (cache_dir() / "kernels" / f"{name}.json").unlink(missing_ok=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: MIT
+"""chario-lab: guests, the demonstration and the benchmark from the command line."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+
+from chario_lab.cache import say
+from chario_lab.guest.plan import GuestSpec, Namespace, Nvme, SpecError
+
+DEFAULT_TIMEOUT_S = 600.0
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command of the lab; the exit code."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    try:
+        return dispatch(words)
+    except KeyboardInterrupt:
+        return 130
+    except Exception as error:
+        # Users get the message; who works on the lab asks for more.
+        if os.environ.get("CHARIO_LAB_TRACEBACK"):
+            traceback.print_exc()
+        say(str(error).rstrip() or type(error).__name__)
+        return 1
+
+
+def dispatch(words: list[str]) -> int:
+    """Read the command line and do what it says."""
+    if words[:1] == ["bench"]:
+        from chario_lab import bench  # noqa: PLC0415 - not every command pays for it
+
+        return bench.main(words[1:])
+    options = parse(words)
+    if options.command == "demo":
+        from chario_lab import demo  # noqa: PLC0415
+
+        return demo.run(options.kernel)
+    from chario_lab import shell  # noqa: PLC0415
+
+    spec = GuestSpec(kernel=options.kernel, drives=drives(options.drive), cpus=options.cpus)
+    if options.command == "guest":
+        return shell.open_shell(spec, options.bind)
+    return shell.run_command(spec, options.words, options.bind, options.timeout)
+
+
+def parse(words: list[str]) -> argparse.Namespace:
+    """The options of a command."""
+    parser = argparse.ArgumentParser(
+        prog="chario-lab",
+        description="Guests with emulated NVMe drives, for trying, testing and measuring CharIO.",
+        epilog="Each command explains itself: chario-lab COMMAND --help. CHARIO_LAB_TRACEBACK=1 traces errors.",
+    )
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    guest = commands.add_parser("guest", help="a root shell in a guest")
+    run = commands.add_parser("run", help="one command in a guest")
+    demo = commands.add_parser("demo", help="record, read back, compare; and what it costs")
+    commands.add_parser("bench", help="count the instructions of a call", add_help=False)
+    for command in (guest, run, demo):
+        command.add_argument("--kernel", default="6.1", help="6.1, 6.12, 6.12-rt or debug (default: 6.1)")
+    for command in (guest, run):
+        command.add_argument(
+            "--drive",
+            action="append",
+            default=[],
+            metavar="LBA[:MIB[:NAMESPACES]]",
+            help="a drive with blocks of 512 or 4096 bytes; more than once for more (default: 512:1024)",
+        )
+        command.add_argument("--bind", action="store_true", help="load the module and give it the drives")
+        command.add_argument("--cpus", type=int, default=2, help="processors of the guest (default: 2)")
+    run.add_argument("--timeout", type=float, default=DEFAULT_TIMEOUT_S, metavar="S", help="kill the command then")
+    run.add_argument("words", nargs="+", metavar="COMMAND", help="after --, with its arguments")
+    return parser.parse_args(words)
+
+
+def drives(texts: Sequence[str]) -> tuple[Nvme, ...]:
+    """The drives that --drive describes."""
+    return tuple(read_drive(text, f"chario-lab-{place}") for place, text in enumerate(texts or ["512:1024"]))
+
+
+def read_drive(text: str, serial: str) -> Nvme:
+    """One drive: block size, size of a namespace in MiB, number of namespaces."""
+    try:
+        lba, mib, count = (int(word) for word in [*text.split(":"), *["1024", "1"][text.count(":") :]])
+    except ValueError:
+        raise SpecError(f"--drive {text}: expected LBA[:MIB[:NAMESPACES]], such as 4096:512") from None
+    return Nvme(serial, (Namespace(mib, lba),) * count)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

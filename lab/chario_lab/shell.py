@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: MIT
+"""A guest for a human: a root shell on the terminal, or one command.
+
+chario.ko is built for the guest's kernel and can be loaded by modprobe; the
+program chario is in the PATH when `make` has built it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import sys
+import termios
+from collections.abc import Iterator
+from pathlib import Path
+
+from chario_lab.cache import say
+from chario_lab.guest.devices import bdf, bind, nodes
+from chario_lab.guest.job import Result
+from chario_lab.guest.launch import launch
+from chario_lab.guest.plan import GuestSpec, Nvme
+from chario_lab.guest.session import Guest
+from chario_lab.kernel import build_module, get_kernel
+
+TOP = Path(__file__).resolve().parents[2]
+CONSOLE = "/dev/ttyS0"
+DAY_S = 24 * 3600
+PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+
+class ShellError(Exception):
+    """The shell cannot be given; the message says why."""
+
+
+def open_shell(spec: GuestSpec, bound: bool) -> int:
+    """A root shell in a guest, on this terminal; its exit code."""
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise ShellError("a shell needs a terminal; for one command use: chario-lab run -- COMMAND")
+    module = build_module(get_kernel(spec.kernel), TOP / "kernel")
+    say(f"booting Linux {spec.kernel}; this takes some seconds where there is no KVM")
+    with kept_terminal(), launch(spec, terminal=True) as guest:
+        environment = prepare(guest, module, bound)
+        greet(guest, bound)
+        columns, lines = shutil.get_terminal_size()
+        guest.must(f"stty -F {CONSOLE} rows {lines} cols {columns} sane")
+        shell = guest.start(["/bin/bash", "--norc", "-i"], DAY_S, cwd="/root", env=environment, tty=CONSOLE)
+        return exit_code(shell.wait())
+
+
+def run_command(spec: GuestSpec, command: list[str], bound: bool, limit_s: float) -> int:
+    """One command in a guest, its output here; its exit code."""
+    module = build_module(get_kernel(spec.kernel), TOP / "kernel")
+    with launch(spec) as guest:
+        environment = prepare(guest, module, bound)
+        result = guest.run(command, limit_s, cwd=os.getcwd(), env=environment)
+    sys.stdout.buffer.write(result.stdout_bytes)
+    sys.stdout.flush()
+    sys.stderr.buffer.write(result.stderr.encode(errors="surrogateescape"))
+    sys.stderr.flush()
+    if result.timed_out:
+        say(f"the command was killed after {limit_s:.0f} s (--timeout)")
+    return exit_code(result)
+
+
+def exit_code(result: Result) -> int:
+    """As a shell reports it: 128 and the number of the signal."""
+    if result.rc is None:
+        return 1
+    return result.rc if result.rc >= 0 else 128 - result.rc
+
+
+@contextlib.contextmanager
+def kept_terminal() -> Iterator[None]:
+    """QEMU changes the terminal's mode and does not always put it back."""
+    mode = termios.tcgetattr(sys.stdin)
+    try:
+        yield
+    finally:
+        termios.tcsetattr(sys.stdin, termios.TCSADRAIN, mode)
+
+
+def prepare(guest: Guest, module: Path, bound: bool) -> dict[str, str]:
+    """Make module and program known; give the drives to chario if asked to."""
+    path = guest.push(module)
+    guest.must(
+        f"mkdir -p /etc/modprobe.d && echo 'install chario insmod {path} $CMDLINE_OPTS' >/etc/modprobe.d/chario.conf"
+    )
+    if bound:
+        guest.must("modprobe chario")
+        for place, drive in enumerate(guest.spec.drives):
+            if isinstance(drive, Nvme):
+                bind(guest, bdf(guest, place))
+    return {"PATH": f"{TOP / 'build/cli'}:{PATH}", "TERM": os.environ.get("TERM", "linux"), "PS1": r"guest:\w\$ "}
+
+
+def greet(guest: Guest, bound: bool) -> None:
+    """Say what is there and how to leave; the terminal is raw by now."""
+    lines = [f"Linux {guest.release}. You are root; what you write to the file system goes when you leave."]
+    for place, drive in enumerate(guest.spec.drives):
+        address = bdf(guest, place)
+        found = ", ".join(nodes(guest, address)) if bound else "not bound to any driver"
+        lines.append(f"  {address}  emulated NVMe drive {drive.serial}: {found}")
+    if not bound:
+        lines.append("To use it:  modprobe chario && chario bind ADDRESS    or, for Linux's driver:  modprobe nvme")
+    if not (TOP / "build/cli/chario").exists():
+        lines.append("The program chario is not built: run `make` on the host first.")
+    lines.append("To leave:  exit      if nothing answers:  Ctrl-a x")
+    sys.stdout.write("\r\n" + "".join(f"{line}\r\n" for line in lines))
+    sys.stdout.flush()

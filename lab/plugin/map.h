@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The guest's symbols, sorted by address, as the lab wrote them down: one line
+ * a symbol with its address, its layer and what is to be watched there.
+ */
+#ifndef CHARIO_MAP_H
+#define CHARIO_MAP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Layers and symbols that the counters have room for. */
+#define MAP_MAX_LAYERS  32
+#define MAP_MAX_SYMBOLS 200000
+
+enum watch {
+	WATCH_NONE = 0,
+	WATCH_IRQ = 1, /* entry of a device interrupt's handler */
+	WATCH_TICK = 2, /* entry of the timer interrupt's handler */
+	WATCH_SWITCH = 3, /* entry of the context switch */
+	WATCH_STORES = 4, /* a driver: its stores may ring doorbells */
+};
+
+struct map_symbol {
+	uint64_t address;
+	uint32_t layer;
+	enum watch watch;
+};
+
+/*
+ * map_load() - read the map, replacing the one before
+ * @path: file of lines "ADDRESS LAYER WATCH" (hexadecimal, decimal, decimal)
+ *
+ * Return: false when the file cannot be used; the reason went to stderr.
+ */
+bool map_load(const char *path);
+
+/* map_size() - number of symbols, 0 before a map was loaded. */
+size_t map_size(void);
+
+/* map_find() - the symbol that covers @address, or NULL below the first. */
+const struct map_symbol *map_find(uint64_t address);
+
+/* map_index() - number of @symbol in the order of the file. */
+size_t map_index(const struct map_symbol *symbol);
+
+#endif

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: MIT
+"""The plugin and the guest's program compile without a warning."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from chario_lab.bench.build import BuildError, build_tools
+from chario_lab.bench.matrix import CASES
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty cache."""
+    monkeypatch.setenv("CHARIO_CACHE", str(tmp_path))
+    return tmp_path
+
+
+def test_both_are_built_once(cache: Path) -> None:
+    """The second time gives the same files."""
+    tools = build_tools()
+    assert tools.plugin.is_relative_to(cache)
+    before = tools.plugin.stat().st_mtime_ns
+    assert build_tools() == tools
+    assert tools.plugin.stat().st_mtime_ns == before
+
+
+def test_the_program_knows_every_call_of_the_matrix(cache: Path) -> None:
+    """Run without arguments it lists them."""
+    listing = subprocess.run([str(build_tools().program)], capture_output=True, text=True, check=False).stderr
+    known = set(listing.partition("calls:")[2].split())
+    assert known
+    assert {case.call for case in CASES.values()} <= known
+
+
+def test_without_a_compiler_the_message_says_what_to_do(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not a traceback."""
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    with pytest.raises(BuildError, match="apt-get install"):
+        build_tools()

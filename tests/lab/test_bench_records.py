@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: MIT
+"""The file of the counting plugin, written here as the plugin writes it."""
+
+from __future__ import annotations
+
+import re
+import struct
+from pathlib import Path
+
+import pytest
+
+from chario_lab.bench.layers import LAYERS
+from chario_lab.bench.records import MAGIC, OPERATION, SEGMENT, SYMBOLS, Operation, Reader, RecordError
+
+PLUGIN = Path(__file__).resolve().parents[2] / "lab" / "plugin"
+NR_LAYERS = 3
+EVENTS = (1, 0, 2, 1, 1, 0)
+
+
+def words(*values: int) -> bytes:
+    """Words as they are in the file."""
+    return struct.pack(f"<{len(values)}Q", *values)
+
+
+def record(kind: int, *payload: int) -> bytes:
+    """One record with its head."""
+    return words(kind | len(payload) << 32, *payload)
+
+
+def test_series_arrive_as_they_are_written(tmp_path: Path) -> None:
+    """The reader goes on where it had stopped, so a case gets its own operations."""
+    path = tmp_path / "counts"
+    path.write_bytes(words(MAGIC, NR_LAYERS) + record(SEGMENT) + record(OPERATION, 5, 6, 7, *EVENTS))
+    reader = Reader(path)
+    assert reader.new_segments() == [[Operation((5, 6, 7), 1, 0, 2, 1, 1, 0)]]
+    assert reader.new_segments() == []
+    with path.open("ab") as file:
+        file.write(record(SEGMENT) + record(OPERATION, 1, 1, 1, *EVENTS) * 2)
+    assert [len(segment) for segment in reader.new_segments()] == [2]
+
+
+def test_functions_belong_to_the_operation_before(tmp_path: Path) -> None:
+    """A record by function carries its numbers in the low halves, its counts in the high ones."""
+    path = tmp_path / "counts"
+    path.write_bytes(
+        words(MAGIC, NR_LAYERS)
+        + record(SEGMENT)
+        + record(OPERATION, 5, 6, 7, *EVENTS)
+        + record(SYMBOLS, 9 | 400 << 32, 12 | 3 << 32)
+    )
+    ((operation,),) = Reader(path).new_segments()
+    assert operation.symbols == ((9, 400), (12, 3))
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        words(1, 2),
+        words(MAGIC, NR_LAYERS) + record(OPERATION, 5, 6, 7, *EVENTS),
+        words(MAGIC, NR_LAYERS) + record(SEGMENT) + record(77),
+        words(MAGIC, NR_LAYERS) + record(SEGMENT) + record(OPERATION, 5, 6, 7, *EVENTS)[:-8],
+    ],
+)
+def test_another_file_is_refused(tmp_path: Path, data: bytes) -> None:
+    """A file that is foreign, out of order or cut off never becomes a figure."""
+    path = tmp_path / "counts"
+    path.write_bytes(data)
+    with pytest.raises(RecordError):
+        Reader(path).new_segments()
+
+
+def test_the_layers_fit_into_the_plugin() -> None:
+    """The plugin has room for this many layers, and refuses a map with more."""
+    found = re.search(r"#define MAP_MAX_LAYERS\s+(\d+)", (PLUGIN / "map.h").read_text())
+    assert found is not None
+    assert len(LAYERS) <= int(found[1])
+    assert len(set(LAYERS)) == len(LAYERS)

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: MIT
+"""The cache: whole or not at all, once, and not for ever."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from chario_lab.cache import cache_dir, drop_unused, keep, use
+
+TWO_RUNS = """\
+import sys, time
+from pathlib import Path
+from chario_lab.cache import keep
+
+def make(folder):
+    with open(sys.argv[1] + "/made", "a") as file:
+        file.write("made\\n")
+    time.sleep(0.5)
+    (folder / "content").touch()
+
+assert (keep(Path(sys.argv[1]) / "target", "a thing", make) / "content").exists()
+"""
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A cache for one test."""
+    monkeypatch.setenv("CHARIO_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+def test_folder_follows_the_environment(own_cache: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """CHARIO_CACHE decides; without it the cache is in the home folder."""
+    assert cache_dir() == own_cache
+    monkeypatch.delenv("CHARIO_CACHE")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert cache_dir() == tmp_path / ".cache/chario"
+
+
+def test_remains_of_a_killed_run_are_not_used(tmp_path: Path) -> None:
+    """What a run left half made is thrown away by the next."""
+    (tmp_path / ".target").mkdir()
+    (tmp_path / ".target/half").touch()
+    target = keep(tmp_path / "target", "a thing", lambda folder: (folder / "whole").touch())
+    assert [path.name for path in target.iterdir()] == ["whole"]
+    assert not (tmp_path / ".target").exists()
+
+
+def test_two_runs_make_it_once(tmp_path: Path) -> None:
+    """Of two runs at the same time one makes the thing, and the other waits for it."""
+    command = [sys.executable, "-c", TWO_RUNS, str(tmp_path)]
+    runs = [subprocess.Popen(command) for _ in range(2)]
+    assert [run.wait(timeout=60) for run in runs] == [0, 0]
+    assert (tmp_path / "made").read_text() == "made\n"
+
+
+def test_only_unused_things_are_dropped(tmp_path: Path) -> None:
+    """What was used lately stays, what was not goes."""
+    for name in ("used", "unused"):
+        (tmp_path / name).mkdir()
+        os.utime(tmp_path / name, (0, 0))
+    use(tmp_path / "used")
+    drop_unused(tmp_path, days=7)
+    assert [path.name for path in tmp_path.iterdir()] == ["used"]

@@ -1,0 +1,344 @@
+# SPDX-License-Identifier: MIT
+"""Every static check fails on a planted mistake and passes the same tree without it."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"
+
+MIT = "SPDX-License-Identifier: MIT"
+STAGES = ["enter", "split", "map", "queue", "post", "doorbell", "irq", "reap", "unmap", "finish"]
+
+UAPI = (
+    "/* SPDX-License-Identifier: (GPL-2.0-only WITH Linux-syscall-note) OR MIT */\n"
+    "enum chario_stage {\n" + "".join(f"\tCHARIO_STAGE_{stage.upper()},\n" for stage in STAGES) + "};\n"
+)
+TRACE = "/* SPDX-License-Identifier: GPL-2.0-only */\n" + "".join(
+    f"DEFINE_EVENT(chario_command, {stage}, TP_PROTO(int x), TP_ARGS(x));\n" for stage in STAGES
+)
+KBUILD = """\
+# SPDX-License-Identifier: GPL-2.0-only
+obj-m := chario.o
+chario-y := main.o
+"""
+MODULE = """\
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The smallest module.
+ */
+#include <linux/module.h>
+
+MODULE_LICENSE("GPL");
+"""
+HEADER = """\
+/* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */
+/**
+ * chario_nop() - do nothing
+ */
+void chario_nop(void);
+"""
+MAP = """\
+/* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */
+CHARIO_0.1 {
+global:
+	chario_nop;
+local:
+	*;
+};
+"""
+PROGRAM = f"""\
+// {MIT}
+#include <chario.h>
+
+int main(void)
+{{
+	return 0;
+}}
+"""
+PAGE = f"""\
+.\\" {MIT}
+.TH CHARIO 1 2026-01-01 chario
+.SH NAME
+chario \\- character disks
+"""
+SETUP = f"""\
+#!/bin/sh
+# {MIT}
+echo "$PYTHON_OF_THE_LAB"
+"""
+
+# A tree in which every check passes.
+HOUSE = {
+    "scripts/setup.sh": SETUP,
+    "kernel/Kbuild": KBUILD,
+    "kernel/main.c": MODULE,
+    "kernel/trace.h": TRACE,
+    "kernel/uapi/chario/uapi.h": UAPI,
+    "kernel/core/split.h": "/* SPDX-License-Identifier: GPL-2.0-only OR MIT */\n",
+    "kernel/core/device.h": "/* SPDX-License-Identifier: GPL-2.0-only */\n",
+    "kernel/front/front.h": "/* SPDX-License-Identifier: GPL-2.0-only */\n",
+    "kernel/back/back.h": "/* SPDX-License-Identifier: GPL-2.0-only */\n",
+    "kernel/back/loopback.h": "/* SPDX-License-Identifier: GPL-2.0-only */\n",
+    "lib/include/chario.h": HEADER,
+    "lib/libchario.map": MAP,
+    "cli/main.c": PROGRAM,
+    "lab/one.py": f'# {MIT}\n"""Nothing."""\n',
+    "docs/architecture.md": f"<!-- {MIT} -->\n\nA request goes {' → '.join(STAGES)}.\n",
+    "man/chario.1": PAGE,
+}
+
+
+@dataclass(frozen=True)
+class House:
+    """A checkout in miniature, with the real scripts."""
+
+    root: Path
+
+    def plant(self, path: str, text: str) -> None:
+        """Puts a tracked file into the tree, over what is there."""
+        target = self.root / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text)
+        if text.startswith("#!"):
+            target.chmod(0o755)
+        subprocess.run(["git", "-C", str(self.root), "add", path], check=True)
+
+    def check(self, *names: str) -> subprocess.CompletedProcess[str]:
+        """Runs scripts/check.sh of the tree."""
+        command = [str(self.root / "scripts/check.sh"), *names]
+        return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture
+def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> House:
+    """A tree without mistakes."""
+    monkeypatch.setenv("PYTHON_OF_THE_LAB", sys.prefix)
+    subprocess.run(["git", "init", "--quiet", str(tmp_path)], check=True)
+    tree = House(tmp_path)
+    for script in SCRIPTS.glob("check*"):
+        tree.plant(f"scripts/{script.name}", script.read_text())
+    for name in (".clang-format", ".checkpatch.conf", "lab/pyproject.toml"):
+        tree.plant(name, (SCRIPTS.parent / name).read_text())
+    for path, text in HOUSE.items():
+        tree.plant(path, text)
+    return tree
+
+
+GPL = "// SPDX-License-Identifier: GPL-2.0-only\n"
+LGPL = "// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT\n"
+WITHOUT_IRQ = [stage for stage in STAGES if stage != "irq"]
+
+MISTAKES = {
+    "a kernel version outside compat": (
+        "compat",
+        "kernel/core/map.c",
+        f"{GPL}#if LINUX_VERSION_CODE < 1\n#endif\n",
+    ),
+    "a front end that knows a back end": (
+        "layers",
+        "kernel/front/char.c",
+        f'{GPL}#include "back/back.h"\n',
+    ),
+    "a back end that knows a front end": (
+        "layers",
+        "kernel/back/loopback.c",
+        f'{GPL}#include "../front/front.h"\n',
+    ),
+    "a core that knows one back end": (
+        "layers",
+        "kernel/core/queue.c",
+        f'{GPL}#include "back/loopback.h"\n',
+    ),
+    "a module that is not self-contained": (
+        "layers",
+        "kernel/core/queue.c",
+        f'{GPL}#include "../../lib/include/chario.h"\n',
+    ),
+    "a library that looks into the module": (
+        "layers",
+        "lib/src/device.c",
+        f'{LGPL}#include "core/device.h"\n',
+    ),
+    "a test that looks into the module by a search path": (
+        "layers",
+        "tests/unit/device.c",
+        f'// {MIT}\n#include "device.h"\n',
+    ),
+    "a program that knows the ABI": (
+        "layers",
+        "cli/cmd-list.c",
+        f"// {MIT}\n#include <chario/uapi.h>\n",
+    ),
+    "a program that knows ioctls": (
+        "layers",
+        "cli/cmd-list.c",
+        f"// {MIT}\n#include <sys/ioctl.h>\n",
+    ),
+    "a program that looks into the library": (
+        "layers",
+        "cli/cmd-list.c",
+        f'// {MIT}\n#include "../lib/include/chario.h"\n',
+    ),
+    "a test that knows the ABI": (
+        "layers",
+        "tests/unit/test-info.c",
+        f"// {MIT}\n#include <chario/uapi.h>\n",
+    ),
+    "a stage that is missing in the ABI": (
+        "stages",
+        "kernel/uapi/chario/uapi.h",
+        UAPI.replace("\tCHARIO_STAGE_IRQ,\n", ""),
+    ),
+    "stages of the ABI in another order": (
+        "stages",
+        "kernel/uapi/chario/uapi.h",
+        UAPI.replace("_ENTER", "_X").replace("_SPLIT", "_ENTER").replace("_X", "_SPLIT"),
+    ),
+    "a stage without a tracepoint": (
+        "stages",
+        "kernel/trace.h",
+        TRACE.replace("doorbell", "kick"),
+    ),
+    "a stage that is missing in a page": (
+        "stages",
+        "README.md",
+        f"<!-- {MIT} -->\nThe stages are `{' '.join(WITHOUT_IRQ)}`.\n",
+    ),
+    "a page on a request without its stages": (
+        "stages",
+        "docs/architecture.md",
+        f"<!-- {MIT} -->\n",
+    ),
+    "an exported function without documentation": (
+        "exports",
+        "lib/include/chario.h",
+        HEADER.replace("/**", "/*"),
+    ),
+    "a public function that is not exported": (
+        "exports",
+        "lib/include/chario.h",
+        f"{HEADER}/**\n * chario_add() - add\n */\nint chario_add(int x);\n",
+    ),
+    "an export that no header declares": (
+        "exports",
+        "lib/libchario.map",
+        MAP.replace("\tchario_nop;", "\tchario_nop;\n\tchario_sub;"),
+    ),
+    "no licence": ("spdx", "docs/index.md", "# CharIO\n"),
+    "a licence of another folder": ("spdx", "lib/src/device.c", f"// {MIT}\n"),
+    "an endless file": ("house", "lib/src/device.c", LGPL + "\n" * 600),
+    "an endless function": (
+        "house",
+        "lib/src/device.c",
+        LGPL + "int f(void)\n{\n" + "\tg();\n" * 79 + "}\n",
+    ),
+    "an endless Python function": (
+        "house",
+        "lab/two.py",
+        f"# {MIT}\ndef f() -> None:\n" + "    print()\n" * 80,
+    ),
+    "work left for later": ("house", "lib/src/device.c", f"{LGPL}// TO" + "DO: write it\n"),
+    "a path of one machine": ("house", "Makefile", f"# {MIT}\ndir := /home" + "/me/chario\n"),
+    "C that is not formatted": (
+        "format",
+        "cli/cmd-list.c",
+        f"// {MIT}\nint f(void) {{ return  0; }}\n",
+    ),
+    "Python that is not formatted": ("python", "lab/two.py", f"# {MIT}\nx = ( 1 )\n"),
+    "Python that is not used": ("python", "lab/two.py", f"# {MIT}\nimport os\n"),
+    "Python without types": ("python", "lab/two.py", f"# {MIT}\n\n\ndef f(x):\n    return x\n"),
+    "a shell script with a trap": ("shell", "scripts/x.sh", f"#!/bin/sh\n# {MIT}\nrm $1\n"),
+    "a shell script without a suffix": ("shell", ".ci/run", f"#!/bin/sh\n# {MIT}\nrm $1\n"),
+    "a misspelling": ("spelling", "docs/index.md", f"<!-- {MIT} -->\nIt is suc" + "cesful.\n"),
+    "a broken manual page": ("man", "man/chario.1", PAGE + ".SH\n.nonsense\n"),
+    "a module not in the kernel's style": (
+        "checkpatch",
+        "kernel/main.c",
+        MODULE + "\nint  f( void );\n",
+    ),
+    "an argument without a description": (
+        "kernel-doc",
+        "kernel/core/device.h",
+        f"/* {GPL[3:-1]} */\n/**\n * f - does it\n */\nint f(int x);\n",
+    ),
+    "a warning of the compiler": (
+        "module",
+        "kernel/main.c",
+        MODULE + "\nstatic int unused(void)\n{\n\treturn 0;\n}\n",
+    ),
+    "a warning of sparse": (
+        "module",
+        "kernel/main.c",
+        MODULE + "\nint chario_leaks_into_the_kernel;\n",
+    ),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_planted_mistake_is_found(house: House, mistake: str) -> None:
+    """A check fails on the mistake it is there for, and says where it is."""
+    name, path, text = MISTAKES[mistake]
+    house.plant(path, text)
+    result = house.check(name)
+    assert result.returncode == 1, result.stdout
+    assert result.stdout.endswith("0 passed, 1 failed\n")
+    assert f"{path}:" in result.stdout or Path(path).name in result.stdout
+
+
+def test_a_tree_without_mistakes_passes(house: House) -> None:
+    """What the planted mistakes are told from: no check fails for another reason."""
+    result = house.check()
+    assert "FAILED" not in result.stdout
+    assert result.stdout.endswith(" passed, 0 failed\n")
+    assert result.returncode == 0
+
+
+def test_the_house_lets_through_what_it_allows(house: House) -> None:
+    """The exceptions of the layer rule hold."""
+    house.plant("kernel/core/queue.c", f'{GPL}#include "back/back.h"\n#include "split.h"\n')
+    house.plant("lib/src/plan.c", f'{LGPL}#include <chario/uapi.h>\n#include "core/split.h"\n')
+    house.plant("tests/unit/split.c", f'// {MIT}\n#include "split.h"\n')
+    house.plant("tests/abi/layout.c", f"// {MIT}\n#include <chario/uapi.h>\n")
+    result = house.check("layers")
+    assert result.returncode == 0, result.stdout
+
+
+def test_a_long_file_is_listed(house: House) -> None:
+    """A file over the aim, under the limit, passes and is named."""
+    house.plant("lib/src/device.c", LGPL + "\n" * 500)
+    result = house.check("house")
+    assert result.returncode == 0
+    assert "lib/src/device.c has 501 lines" in result.stdout
+
+
+def test_a_missing_tool_is_a_failure(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A check that cannot run fails and names the package."""
+    tools = house.root / "bin"
+    tools.mkdir()
+    for tool in ("sh", "git", "dirname", "sed", "awk", "tail", "env"):
+        (tools / tool).symlink_to(shutil.which(tool) or "/nonexistent")
+    monkeypatch.setenv("PATH", str(tools))
+    result = house.check("spelling")
+    assert result.returncode == 1
+    assert "codespell is missing: apt install codespell" in result.stdout
+
+
+def test_an_unknown_name_is_refused(house: House) -> None:
+    """A check that does not exist is not taken for one that passed."""
+    result = house.check("laeyrs")
+    assert result.returncode == 2
+    assert "no check is called 'laeyrs'" in result.stderr
+
+
+def test_every_script_is_in_the_list(house: House) -> None:
+    """A check that nobody runs is worthless."""
+    listed = {line.split()[0] for line in house.check("--list").stdout.splitlines()}
+    scripts = {script.stem.removeprefix("check-") for script in SCRIPTS.glob("check-*")}
+    assert listed == scripts - {"common"}

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: MIT
+"""The input of the demonstration and the comparison of what came back."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import io
+from pathlib import Path
+from unittest.mock import Mock
+
+import pytest
+from rich.console import Console
+
+from chario_lab.demo import recording
+from chario_lab.demo.job import show_job
+from chario_lab.demo.programs import build
+from chario_lab.demo.screen import DemoError
+
+
+def test_the_recording_fills_whole_blocks() -> None:
+    """Its last MiB is filled, never cut."""
+    assert [recording.whole_mib(size) for size in (1, recording.MIB, recording.MIB + 1)] == [
+        recording.MIB,
+        recording.MIB,
+        2 * recording.MIB,
+    ]
+
+
+def test_the_recording_is_as_long_as_promised() -> None:
+    """At least 256 MiB, as the README says, with all channels described."""
+    bytes_a_second = recording.RATE_HZ * recording.SAMPLE_BITS // 8 * recording.NR_CHANNELS
+    assert recording.LENGTH_S * bytes_a_second >= 256 * recording.MIB
+    waves = ("noise", "sine", "pluck", "sawtooth", "trapezium")
+    assert sum(word.endswith(waves) for word in recording.CHANNELS.split()) == recording.NR_CHANNELS
+
+
+def test_without_sox_the_message_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No traceback of a program that is not there, and no half-made file."""
+    monkeypatch.setenv("CHARIO_CACHE", str(tmp_path))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(DemoError, match=r"sox is missing.*scripts/setup\.sh"):
+        recording.make_recording()
+    assert not list((tmp_path / "recordings").iterdir())
+
+
+def test_a_missing_tool_is_named() -> None:
+    """The message names the tool, what it is for and how to get it."""
+    with pytest.raises(
+        DemoError,
+        match=r"no-such-tool is missing, which builds it: run scripts/setup\.sh",
+    ):
+        build("it", ["no-such-tool"])
+
+
+@pytest.mark.parametrize("arrives", [True, False])
+def test_both_sums_are_shown_and_compared(tmp_path: Path, arrives: bool) -> None:
+    """A recording that comes back otherwise ends the demonstration; no copy stays."""
+    source, back = tmp_path / "recording.wav", tmp_path / "back.wav"
+    source.write_bytes(b"samples" * 1000)
+    read = source.read_bytes() if arrives else b"other" * 1400
+    guest = Mock()
+    guest.host.share = tmp_path
+    guest.must.side_effect = lambda *_: back.write_bytes(read)
+    screen = io.StringIO()
+    expected = contextlib.nullcontext() if arrives else pytest.raises(DemoError, match="is not what was written")
+    with expected:
+        show_job(Console(file=screen), guest, "/dev/chardisk0", source)
+    assert f"written    {hashlib.sha256(source.read_bytes()).hexdigest()}" in screen.getvalue()
+    assert f"read back  {hashlib.sha256(read).hexdigest()}" in screen.getvalue()
+    assert not back.exists()

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: MIT
+"""The search of the kernel log."""
+
+from __future__ import annotations
+
+import pytest
+
+from chario_lab.kmsg import KernelComplaint, LogRecord, check, complaints, parse_record
+
+
+def record(text: str, sequence: int = 0) -> LogRecord:
+    """A record with this text."""
+    return LogRecord(sequence, 4, 0, text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "BUG: KASAN: slab-use-after-free in f+0x1/0x2 [chario]",
+        "BUG: scheduling while atomic: dd/1/0x2",
+        "WARNING: CPU: 0 PID: 1 at lib/x.c:1 f+0x1/0x2",
+        "WARNING: possible circular locking dependency detected",
+        "WARNING: possible recursive locking detected",
+        "UBSAN: shift-out-of-bounds in a.c:1:2",
+        "DMA-API: chario 0000:01:00.0: device driver frees DMA memory with different size",
+        "unreferenced object 0xffff888 (size 64):",
+        "kmemleak: 1 new suspected memory leaks (see /sys/kernel/debug/kmemleak)",
+        "Oops: 0000 [#1] PREEMPT SMP",
+        "general protection fault, probably for non-canonical address",
+        "INFO: task dd:1 blocked for more than 120 seconds.",
+        'irq 16: nobody cared (try booting with the "irqpoll" option)',
+        "refcount_t: underflow; use-after-free.",
+        "rcu: INFO: rcu_preempt detected stalls on CPUs/tasks:",
+        "INFO: inconsistent lock state",
+    ],
+)
+def test_a_complaint_is_found(text: str) -> None:
+    """Every checker of the kernel has a pattern."""
+    assert complaints([record("before"), record(text), record("after")]) == [record(text)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "AMD-Vi: AMD IOMMUv2 functionality not available on this system - This is not a bug.",
+        "kasan: KernelAddressSanitizer initialized",
+        "DMA-API: preallocated 65536 debug entries",
+        "DMA-API: debugging enabled by kernel config",
+        "nvme nvme0: I/O Error (sct 0x2 / sc 0x81)",
+        "chario: loading out-of-tree module taints kernel.",
+    ],
+)
+def test_ordinary_lines_are_not_complaints(text: str) -> None:
+    """What a healthy guest says must not fail a test."""
+    assert complaints([record(text)]) == []
+
+
+def test_an_allowed_complaint_is_left_out() -> None:
+    """A test that provokes a line can name it, and only it."""
+    lines = [record("WARNING: expected"), record("WARNING: other")]
+    assert complaints(lines, allowed=["WARNING: expected"]) == lines[1:]
+
+
+def test_check_shows_the_line_and_its_surroundings() -> None:
+    """A failed test has to tell what the kernel said around it."""
+    with pytest.raises(KernelComplaint, match=r"(?s)1 forbidden line,.*WARNING: x.*a line before"):
+        check([record("a line before"), record("WARNING: x"), record("a line after")])
+    check([record("a line before")])
+
+
+def test_records_are_read_as_the_kernel_writes_them() -> None:
+    """Priority, facility, continuation lines and escapes."""
+    raw = "30,42,1500000,-;tab\\x09here\n SUBSYSTEM=pci\n DEVICE=+pci:0000:01:00.0"
+    assert parse_record(raw) == LogRecord(42, 6, 1500000, "tab\there")

@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: MIT
+"""The QEMU command line of a guest, without QEMU."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from chario_lab.guest.plan import (
+    Blkdebug,
+    ErrorRule,
+    GuestSpec,
+    Host,
+    Namespace,
+    NullCo,
+    Nvme,
+    RawFile,
+    RegisterFile,
+    SpecError,
+    Throttle,
+    WriteLog,
+    argv,
+    files,
+    root_port_bdf,
+)
+
+HOST = Host(
+    qemu=Path("/q/qemu"),
+    data_dirs=(Path("/q/data"),),
+    kvm=False,
+    kernel=Path("/k/vmlinuz"),
+    modules=Path("/k/modules"),
+    initrd=Path("/c/initrd"),
+    run_dir=Path("/run/x"),
+    agent_fd=5,
+    qmp_fd=6,
+)
+
+
+def values(words: list[str], option: str) -> list[str]:
+    """Everything given to one option."""
+    return [words[place + 1] for place, word in enumerate(words) if word == option]
+
+
+def objects(words: list[str], option: str) -> list[dict[str, Any]]:
+    """The JSON values given to one option."""
+    return [json.loads(text) for text in values(words, option) if text.startswith("{")]
+
+
+def test_same_spec_same_command_line() -> None:
+    """Planning is a pure function."""
+    spec = GuestSpec(drives=(Nvme("a"), Nvme("b")))
+    assert argv(spec, HOST) == argv(replace(spec), HOST)
+
+
+def test_software_emulation_is_never_mixed_with_kvm() -> None:
+    """The accelerator follows the host and nothing else."""
+    assert values(argv(GuestSpec(), HOST), "-accel") == ["tcg,thread=multi"]
+    words = argv(GuestSpec(), replace(HOST, kvm=True))
+    assert (values(words, "-accel"), values(words, "-cpu")) == (["kvm"], ["host"])
+
+
+def test_kernel_command_line_names_the_modules() -> None:
+    """The guest finds its modules by a word that no module takes for its own."""
+    (line,) = values(argv(GuestSpec(append="extra=1"), HOST), "-append")
+    assert "lab_modules=/k/modules" in line.split()
+    assert line.split()[-1] == "extra=1"
+    assert "pci=nomsi" in values(argv(GuestSpec(interrupts="intx"), HOST), "-append")[0].split()
+
+
+def test_every_drive_has_a_root_port_of_its_own() -> None:
+    """Only then can one be removed without the others."""
+    words = argv(GuestSpec(drives=(Nvme("a"), RegisterFile(), Nvme("b"))), HOST)
+    ports = [text for text in values(words, "-device") if text.startswith("pcie-root-port")]
+    assert [port.split(",")[1] for port in ports] == ["id=rp0", "id=rp1", "id=rp2"]
+    controllers = [device for device in objects(words, "-device") if device["driver"] == "nvme"]
+    assert [(device["id"], device["bus"]) for device in controllers] == [("nv0", "rp0"), ("nv2", "rp2")]
+    assert root_port_bdf(2) == "0000:00:12.0"
+
+
+def test_controller_options_are_left_out_unless_given() -> None:
+    """QEMU's defaults stay QEMU's."""
+    plain, small = (
+        device
+        for device in objects(
+            argv(GuestSpec(drives=(Nvme("a"), Nvme("b", msix_vectors=2, mdts=0, mqes=15, cmb_mib=1))), HOST), "-device"
+        )
+        if device["driver"] == "nvme"
+    )
+    assert set(plain) == {"driver", "id", "bus", "subsys", "serial", "dbcs"}
+    assert (small["msix_qsize"], small["mdts"], small["mqes"], small["cmb_size_mb"]) == (2, 0, 15, 1)
+
+
+def test_namespaces_are_numbered_and_formatted() -> None:
+    """Ids count from 1 unless given; format and metadata are passed on."""
+    drive = Nvme("a", (Namespace(1), Namespace(1, 4096, 8, nsid=7)))
+    first, second = (d for d in objects(argv(GuestSpec(drives=(drive,)), HOST), "-device") if d["driver"] == "nvme-ns")
+    assert (first["nsid"], first["logical_block_size"], first["ms"], first["drive"]) == (1, 512, 0, "nv0n1")
+    assert (second["nsid"], second["logical_block_size"], second["ms"], second["drive"]) == (7, 4096, 8, "nv0n7")
+
+
+def test_each_backing_builds_its_node() -> None:
+    """One block node a namespace, with the file at the bottom."""
+    kinds = (
+        RawFile(),
+        NullCo(20),
+        Blkdebug((ErrorRule("read", 16, once=True),)),
+        Throttle(4096),
+        WriteLog(),
+    )
+    drive = Nvme("a", tuple(Namespace(1, backing=kind) for kind in kinds))
+    words = argv(GuestSpec(drives=(drive,)), HOST)
+    raw, null, debug, throttle, log = objects(words, "-blockdev")
+    assert (raw["driver"], raw["file"]["filename"]) == ("raw", "/run/x/nv0n1.img")
+    assert (null["size"], null["latency-ns"]) == (1 << 20, 20000)
+    (rule,) = debug["file"]["inject-error"]
+    assert (rule["iotype"], rule["sector"], rule["errno"], rule["once"]) == ("read", 16, 5, True)
+    assert throttle["throttle-group"] == "nv0n4-limits"
+    (group,) = objects(words, "-object")
+    assert (group["id"], group["limits"]) == ("nv0n4-limits", {"bps-total": 4096})
+    assert log["log"]["filename"] == "/run/x/nv0n5.writes"
+
+
+def test_files_are_those_qemu_opens() -> None:
+    """A file for each medium, none for null-co, an empty one for a log."""
+    drive = Nvme("a", (Namespace(2), Namespace(1, backing=NullCo()), Namespace(1, backing=WriteLog())))
+    made = dict(files(GuestSpec(drives=(drive, RegisterFile())), HOST.run_dir))
+    assert made == {
+        Path("/run/x/nv0n1.img"): 2 << 20,
+        Path("/run/x/nv0n3.img"): 1 << 20,
+        Path("/run/x/nv0n3.writes"): 0,
+    }
+
+
+@pytest.mark.parametrize(
+    ("spec", "words"),
+    [
+        (GuestSpec(interrupts="msi"), "interrupts must be"),
+        (GuestSpec(drives=(Nvme("a"), Nvme("a"))), "one serial"),
+        (GuestSpec(drives=(Nvme(""),)), "1 to 20 characters"),
+        (GuestSpec(drives=(Nvme("a", (Namespace(1, 520),)),)), "LBA of 520 bytes"),
+        (GuestSpec(drives=(Nvme("a", (Namespace(0),)),)), "at least 1 MiB"),
+        (GuestSpec(drives=(Nvme("a", (Namespace(1, nsid=2), Namespace(1))),)), "repeat"),
+        (GuestSpec(drives=tuple(Nvme(f"d{n}") for n in range(16))), "too many drives"),
+    ],
+)
+def test_an_impossible_spec_is_refused(spec: GuestSpec, words: str) -> None:
+    """The lab says what is wrong before QEMU does."""
+    with pytest.raises(SpecError, match=words):
+        argv(spec, HOST)
+
+
+def test_terminal_guest_keeps_a_console_log() -> None:
+    """A guest on a terminal writes its console to the file all the same."""
+    (console, *_) = values(argv(GuestSpec(), replace(HOST, terminal=True)), "-chardev")
+    assert console.startswith("stdio,") and "logfile=/run/x/console.log" in console
