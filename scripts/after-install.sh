@@ -1,0 +1,18 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# What a running system must be told after an installation.  Into a package's
+# root (DESTDIR) nothing of this applies.
+
+[ -n "$DESTDIR" ] && exit 0
+if command -v systemd-sysusers >/dev/null; then
+	systemd-sysusers /usr/lib/sysusers.d/chario.conf
+else
+	getent group chardisk >/dev/null || groupadd --system chardisk
+fi
+if command -v udevadm >/dev/null; then
+	udevadm control --reload 2>/dev/null || true
+fi
+cat <<TEXT
+Installed.  Next: chario list --all, then chario bind ADDRESS (it says what it does and how to undo it).
+Members of the group chardisk may use the disks: adduser USER chardisk
+TEXT

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=sh
+# What the shell checks share.  They run in the top folder of the checkout;
+# exit status 1 is a finding, 2 a tool that is missing.
+
+cd "$(git -C "$(dirname "$0")" rev-parse --show-toplevel)" || exit 2
+
+# missing WHAT HOW: ends the check with a line that says how to get a tool.
+missing()
+{
+	echo "$1 is missing: $2"
+	exit 2
+}
+
+# need TOOL PACKAGE: ends the check where the tool is not there.
+need()
+{
+	command -v "$1" >/dev/null || missing "$1" "apt install $2, or run scripts/setup.sh"
+}
+
+# tracked PATTERN...: the tracked files that still exist, one a line.
+tracked()
+{
+	git ls-files -- "$@" | while IFS= read -r file; do
+		if [ -f "$file" ] && [ ! -L "$file" ]; then
+			printf '%s\n' "$file"
+		fi
+	done
+}
+
+# find_python: sets $python to the lab's interpreter, which has the pinned tools.
+find_python()
+{
+	[ -x scripts/setup.sh ] || missing scripts/setup.sh "restore it from git"
+	venv=$(scripts/setup.sh --venv) || missing "the lab's Python" "run scripts/setup.sh as root"
+	python=$venv/bin/python
+}
+
+# find_kernel_scripts: sets $kernel_scripts to a folder with checkpatch.pl and kernel-doc.
+find_kernel_scripts()
+{
+	need perl perl
+	find_python
+	kernel_scripts=$("$python" scripts/check_kernel_scripts.py 2>&1) ||
+		missing checkpatch.pl "$(echo "$kernel_scripts" | tail -n 1)"
+}

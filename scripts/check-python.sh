@@ -1,0 +1,24 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Python passes ruff, and mypy with strict types.
+
+. "$(dirname "$0")/check-common.sh"
+
+find_python
+for tool in ruff mypy; do
+	"$python" -m "$tool" --version >/dev/null 2>&1 ||
+		missing "$tool" "scripts/setup.sh installs it from lab/pyproject.toml"
+done
+
+files=$(tracked '*.py')
+status=0
+
+# shellcheck disable=SC2086 # no blanks in these names
+{
+	"$python" -m ruff check --quiet --output-format concise --config lab/pyproject.toml $files || status=1
+	"$python" -m ruff format --quiet --check --output-format concise --config lab/pyproject.toml $files || status=1
+	MYPYPATH=lab:scripts:tests/guest "$python" -m mypy --config-file lab/pyproject.toml --strict \
+		--explicit-package-bases --scripts-are-modules --no-error-summary $files || status=1
+}
+
+exit $status

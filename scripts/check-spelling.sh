@@ -1,0 +1,12 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Text and comments are free of common misspellings.
+
+. "$(dirname "$0")/check-common.sh"
+
+need codespell codespell
+
+# Static functions are called so here; .Nd is a macro of manual pages.
+words='statics,nd'
+
+git ls-files | grep -v '^LICENSES/' | xargs -r codespell --ignore-words-list "$words"

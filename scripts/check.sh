@@ -1,0 +1,85 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Runs the static checks: all of them, or those that are named.  One line a
+# check; what a check found follows its line.  A tool that is missing is a
+# failure, because a check that did not run has not passed.
+
+cd "$(dirname "$0")/.." || exit 1
+
+# name, script, what it holds
+table='
+module      check-module.sh      chario.ko builds without a warning of compiler or sparse
+checkpatch  check-checkpatch.sh  the module is in the style of the kernel
+kernel-doc  check-kernel-doc.sh  documentation comments of headers are complete
+exports     check-exports.py     the library exports what its headers document
+compat      check-compat.py      versions of the kernel are tested for in kernel/compat only
+layers      check-layers.py      includes follow the layers
+stages      check-stages.py      the stages of a request are spelled alike everywhere
+spdx        check-spdx.py        every file names the licence of its folder
+house       check-house.py       files and functions are short and finished
+format      check-format.sh      C of user space is formatted
+python      check-python.sh      Python is formatted, linted and typed
+shell       check-shell.sh       shell scripts pass shellcheck
+spelling    check-spelling.sh    no common misspellings
+man         check-man.sh         manual pages are well-formed
+'
+
+usage()
+{
+	echo "usage: scripts/check.sh [--list | NAME...]"
+}
+
+# script_of NAME: the script of a check; nothing where there is no such check.
+script_of()
+{
+	echo "$table" | awk -v name="$1" '$1 == name { print $2 }'
+}
+
+# run NAME: one line, then the findings.
+run()
+{
+	output=$("scripts/$(script_of "$1")" 2>&1)
+	case $? in
+	0)
+		printf '%-11s ok\n' "$1"
+		printf '%s\n' "$output" | sed -n 's/^note: /            /p'
+		passed=$((passed + 1))
+		return
+		;;
+	2) printf '%-11s FAILED  %s\n' "$1" "$(printf '%s\n' "$output" | tail -n 1)" ;;
+	*)
+		printf '%-11s FAILED\n' "$1"
+		printf '%s\n' "$output" | sed 's/^/            /'
+		;;
+	esac
+	failed=$((failed + 1))
+}
+
+case $1 in
+-h | --help)
+	usage
+	exit 0
+	;;
+--list)
+	echo "$table" | sed -E '/^$/d; s/check-[^ ]+ +//'
+	exit 0
+	;;
+esac
+
+for name in "$@"; do
+	[ -n "$(script_of "$name")" ] && continue
+	usage >&2
+	echo "no check is called '$name'; --list shows them" >&2
+	exit 2
+done
+
+# shellcheck disable=SC2046 # names of checks have no blanks
+[ $# -gt 0 ] || set -- $(echo "$table" | awk '{ print $1 }')
+
+passed=0
+failed=0
+for name in "$@"; do
+	run "$name"
+done
+echo "$passed passed, $failed failed"
+[ "$failed" = 0 ]

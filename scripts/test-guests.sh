@@ -1,0 +1,48 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# The guest tests on each kernel that is named.  The first one gets all of
+# them; the others get those whose outcome depends on the kernel: data,
+# io_uring, the errors of calls, removal.  The debug kernel, which is several
+# times slower, gets those that its checkers look at: what is allocated, mapped,
+# freed and raced for.  Recovery, media errors and probe have not been run there
+# in full yet, and the sweep of failing allocations through probe has not been
+# seen to end under emulation.  What is left out runs by hand, with
+#     pytest tests/guest --kernel=debug
+# A kernel whose tests did not run has failed.
+
+cd "$(dirname "$0")/.." || exit 1
+venv=$(scripts/setup.sh) || exit 1
+first=$1
+failed=
+
+every_kernel="
+tests/guest/test_contract_errors.py
+tests/guest/test_contract_files.py
+tests/guest/test_data_exercise.py
+tests/guest/test_data_fio.py
+tests/guest/test_iouring.py
+tests/guest/test_removal.py
+"
+checked="
+tests/guest/test_debug_kernel.py
+tests/guest/test_data_exercise.py
+tests/guest/test_failnth.py
+tests/guest/test_fault_hang.py
+tests/guest/test_iouring.py
+tests/guest/test_removal.py
+--deselect tests/guest/test_failnth.py::test_probing_survives_every_failure
+"
+
+for kernel in "$@"; do
+	case $kernel in
+	debug) tests=$checked ;;
+	"$first") tests=tests/guest ;;
+	*) tests=$every_kernel ;;
+	esac
+	echo "== guest tests, kernel $kernel"
+	# shellcheck disable=SC2086 # a list
+	"$venv/bin/pytest" -q $tests --kernel="$kernel" || failed="$failed $kernel"
+done
+[ -z "$failed" ] && exit 0
+echo "guest tests failed on kernel$failed" >&2
+exit 1

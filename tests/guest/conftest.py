@@ -1,0 +1,251 @@
+# SPDX-License-Identifier: MIT
+"""Fixtures of the guest tests.
+
+    guest            the guest most tests share: chario.ko is loaded and has two drives
+    fresh_guest      a function that launches a guest of a test's own
+    disk, disk512, disk4096, disk_second
+                     device nodes in the shared guest; `disk` runs a test on both formats
+    guest_program    a function that compiles tests/guest/src/NAME.c on the host
+
+After every test the kernel log of each guest it used is searched; a complaint
+fails the test.  A test that provokes one names it:
+
+    @pytest.mark.allow_log(r"WARNING: .* deliberate")
+
+A guest that died, or whose kernel complained, is not used again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import subprocess
+from collections.abc import Callable, Generator, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from chario_lab import kmsg
+from chario_lab.cache import cache_dir
+from chario_lab.guest import leaks
+from chario_lab.guest.devices import bdf, bind, load_module, nodes
+from chario_lab.guest.launch import launch
+from chario_lab.guest.plan import GuestSpec, Namespace, Nvme
+from chario_lab.guest.session import Guest
+from chario_lab.kernel import Kernel, build_module, get_kernel
+
+TOP = Path(__file__).resolve().parents[2]
+SOURCES = Path(__file__).resolve().parent / "src"
+CFLAGS = ("-std=gnu11", "-O2", "-g", "-Wall", "-Wextra", "-Werror", "-pthread", f"-I{TOP / 'kernel/uapi'}")
+TEST_LIMIT_S = 1800
+# Emulation is slow, and slower still on the debug kernel: a call of many MiB may take longer than the default deadline.
+PATIENT = "deadline_ms=600000"
+LDLIBS = ("-luring",)
+
+DRIVES = (
+    Nvme("chario-512", (Namespace(256, 512),)),
+    Nvme("chario-4096", (Namespace(256, 4096), Namespace(64, 4096))),
+)
+
+Launcher = Callable[..., Guest]
+
+
+@dataclass
+class Watch:
+    """A guest that a test uses, and where its log was when the test began."""
+
+    guest: Guest
+    mark: int
+    ended_on_purpose: bool = False
+
+
+WATCHED = pytest.StashKey[list[Watch]]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """--kernel=NAME chooses what the guests boot."""
+    parser.addoption("--kernel", default="6.1", metavar="NAME", help="kernel of the guests: 6.1, 6.12, 6.12-rt, debug")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Declare our marks."""
+    config.addinivalue_line("markers", "allow_log(pattern, ...): kernel log lines that this test provokes")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """No test takes for ever, whatever it waits for."""
+    for item in items:
+        if item.get_closest_marker("timeout") is None:
+            item.add_marker(pytest.mark.timeout(TEST_LIMIT_S))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, object]:
+    """Run a test, then hold the kernel log against it."""
+    allowed = [str(text) for mark in pyfuncitem.iter_markers("allow_log") for text in mark.args]
+    watched = pyfuncitem.stash.get(WATCHED, [])
+    try:
+        outcome = yield
+    except Exception as error:
+        for watch in watched:
+            error.add_note(log_note(watch))
+        raise
+    for watch in watched:
+        if not watch.ended_on_purpose:
+            watch.guest.check_log(watch.mark, allowed)
+    return outcome
+
+
+def log_note(watch: Watch) -> str:
+    """What the kernel said during a failed test."""
+    try:
+        lines = watch.guest.kernel_log(watch.mark)
+    except Exception as error:  # the guest may be what failed
+        return f"no kernel log: {error}"
+    return "\n".join([f"kernel log since the test began ({len(lines)} lines):", *lines[-80:]])
+
+
+def watch(item: pytest.Item, guest: Guest, mark: int) -> Watch:
+    """Have a guest's log searched at the end of a test."""
+    watched = Watch(guest, mark)
+    item.stash.setdefault(WATCHED, []).append(watched)
+    return watched
+
+
+@pytest.fixture(scope="session")
+def kernel(request: pytest.FixtureRequest) -> Kernel:
+    """The kernel that --kernel names."""
+    return get_kernel(request.config.getoption("--kernel"))
+
+
+@pytest.fixture(scope="session")
+def module(kernel: Kernel) -> Path:
+    """chario.ko for that kernel."""
+    return build_module(kernel, TOP / "kernel")
+
+
+@dataclass
+class SharedGuest:
+    """The guest of the session, launched anew when it is spoilt."""
+
+    kernel: Kernel
+    module: Path
+    guest: Guest | None = None
+    stack: ExitStack = field(default_factory=ExitStack)
+
+    def get(self) -> Guest:
+        """A guest that runs, with the module and both drives."""
+        if self.guest and (self.guest.process.poll() is not None or kmsg.complaints(self.guest.kernel_records())):
+            self.stack.close()
+            self.guest = None
+        if self.guest is None:
+            self.guest = self.stack.enter_context(launch(GuestSpec(kernel=self.kernel.name, drives=DRIVES)))
+            leaks.forget(self.guest)
+            load_module(self.guest, self.module, PATIENT)
+            for drive in range(len(DRIVES)):
+                bind(self.guest, bdf(self.guest, drive))
+            # What probing said is searched too, once and not by any test.
+            self.guest.check_log()
+        return self.guest
+
+    def close(self) -> None:
+        """Unload the module, look for leaks where the kernel can, end the guest."""
+        try:
+            if self.guest and self.guest.process.poll() is None:
+                mark = self.guest.log_mark()
+                self.guest.must("rmmod chario", timeout_s=120)
+                self.guest.check_log(mark)
+                leaks.check(self.guest)
+        finally:
+            self.stack.close()
+
+
+@pytest.fixture(scope="session")
+def shared_guest(kernel: Kernel, module: Path) -> Iterator[SharedGuest]:
+    """What `guest` hands out."""
+    shared = SharedGuest(kernel, module)
+    yield shared
+    shared.close()
+
+
+@pytest.fixture
+def guest(shared_guest: SharedGuest, request: pytest.FixtureRequest) -> Guest:
+    """The shared guest; its log is searched from here on."""
+    running = shared_guest.get()
+    watch(request.node, running, running.log_mark())
+    return running
+
+
+@pytest.fixture
+def fresh_guest(kernel: Kernel, request: pytest.FixtureRequest) -> Iterator[Launcher]:
+    """launch(drives=..., qtest=True, module=True, ...): a guest of the test's own.
+
+    chario.ko is loaded unless module=False; nothing is bound.  With dies=True
+    the test kills the guest itself and the log is not searched.
+    """
+    with ExitStack() as stack:
+
+        def start(module: bool = True, parameters: str = "", dies: bool = False, **fields: Any) -> Guest:
+            running = stack.enter_context(launch(GuestSpec(kernel=kernel.name, **fields)))
+            watch(request.node, running, -1).ended_on_purpose = dies
+            leaks.forget(running)
+            if module:
+                load_module(running, request.getfixturevalue("module"), parameters)
+            return running
+
+        yield start
+
+
+def only_node(guest: Guest, drive: int, place: int = 0) -> str:
+    """A device node of a drive of the shared guest."""
+    found = nodes(guest, bdf(guest, drive))
+    assert len(found) > place, f"drive {drive} has the nodes {found}"
+    return found[place]
+
+
+@pytest.fixture
+def disk512(guest: Guest) -> str:
+    """256 MiB in blocks of 512 bytes."""
+    return only_node(guest, 0)
+
+
+@pytest.fixture
+def disk4096(guest: Guest) -> str:
+    """256 MiB in blocks of 4096 bytes."""
+    return only_node(guest, 1)
+
+
+@pytest.fixture
+def disk_second(guest: Guest) -> str:
+    """64 MiB in blocks of 4096 bytes: the second namespace of a drive."""
+    return only_node(guest, 1, 1)
+
+
+@pytest.fixture(params=[512, 4096])
+def disk(request: pytest.FixtureRequest) -> str:
+    """Either format: the test runs once for each."""
+    return str(request.getfixturevalue(f"disk{request.param}"))
+
+
+@pytest.fixture(scope="session")
+def guest_program() -> Callable[[str], Path]:
+    """compile(NAME): tests/guest/src/NAME.c as a program, for Guest.push()."""
+    return compile_program
+
+
+def compile_program(name: str) -> Path:
+    """The program, compiled once for this content."""
+    source = SOURCES / f"{name}.c"
+    headers = sorted([*SOURCES.glob("*.h"), *(TOP / "kernel/uapi").rglob("*.h")])
+    digest = hashlib.sha256(repr(CFLAGS).encode())
+    for path in [source, *headers]:
+        digest.update(path.read_bytes())
+    target = cache_dir() / "programs" / digest.hexdigest()[:16] / name
+    if not target.exists():
+        target.parent.mkdir(parents=True, exist_ok=True)
+        command = ["gcc", *CFLAGS, str(source), "-o", str(target), *LDLIBS]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, f"{source.name} does not compile:\n{done.stderr}"
+    return target

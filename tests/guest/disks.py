@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: MIT
+"""What tests ask of a disk in a guest: its sysfs files, its counters, a script of calls."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from chario_lab.guest.session import Guest
+
+Programs = Callable[[str], Path]
+
+MIB = 1 << 20
+
+
+def folder(node: str) -> str:
+    """The disk's folder in sysfs."""
+    return f"/sys/class/chario/{node.removeprefix('/dev/')}"
+
+
+def values(guest: Guest, directory: str) -> dict[str, str]:
+    """All files of a folder in sysfs."""
+    listing = guest.must(f"cd {directory} && grep -s . * || true")
+    return dict(line.split(":", 1) for line in listing.splitlines())
+
+
+def attributes(guest: Guest, node: str) -> dict[str, str]:
+    """All attributes of a disk."""
+    return values(guest, folder(node))
+
+
+@contextlib.contextmanager
+def setting(guest: Guest, node: str, name: str, value: object) -> Iterator[None]:
+    """A value in sysfs, put back at the end of the block."""
+    path = f"{folder(node)}/{name}"
+    before = guest.must(f"cat {path} && echo {value} >{path}")
+    try:
+        yield
+    finally:
+        guest.must(f"echo {before} >{path}")
+
+
+def counters(guest: Guest, node: str) -> dict[str, int]:
+    """All counters of a disk."""
+    return {name: int(value) for name, value in values(guest, f"{folder(node)}/counters").items()}
+
+
+def grown(guest: Guest, node: str, before: dict[str, int]) -> dict[str, int]:
+    """The counters that have changed since, and by how much."""
+    now = counters(guest, node)
+    return {name: now[name] - before[name] for name in now if now[name] != before[name]}
+
+
+def calls(guest: Guest, programs: Programs, node: str, script: Sequence[str], flags: Sequence[str] = ()) -> list[str]:
+    """Make the calls of src/calls.c; what each of them answered."""
+    command = [guest.push(programs("calls")), node, *flags]
+    return guest.must(command, stdin="\n".join(script) + "\n").splitlines()

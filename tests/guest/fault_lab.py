@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: MIT
+"""What the fault tests share: a guest a file, its drives, and calls made in it.
+
+A file's tests use one guest, launched anew when a test has spoilt it (its
+kernel complained, or it died).  Each test binds the drives it needs afresh, so
+counters begin at zero and no test depends on another.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import compile_program, watch
+
+from chario_lab import kmsg
+from chario_lab.guest import faults, leaks
+from chario_lab.guest.devices import bdf, bind, driver_of, load_module, nodes, unbind
+from chario_lab.guest.job import Job, Result
+from chario_lab.guest.launch import launch
+from chario_lab.guest.plan import GuestSpec
+from chario_lab.guest.session import Guest
+from chario_lab.kernel import Kernel
+
+# Guests are slow and hosts are busy: nothing here is about speed.
+PATIENCE = "deadline_ms=200000"
+SETTLE_LIMIT_S = 120
+CALL_LIMIT_S = 240
+POLL_S = 0.1
+
+Calls = list[tuple[str, int]]
+
+
+class Rig:
+    """A guest with the module, and the calls that tests make in it."""
+
+    def __init__(self, guest: Guest) -> None:
+        self.guest = guest
+        self.fault_io = guest.push(compile_program("fault_io"))
+        self.fault_uring = guest.push(compile_program("fault_uring"))
+
+    # Drives
+
+    def address(self, drive: int) -> str:
+        """PCI address of a drive."""
+        return bdf(self.guest, drive)
+
+    def disks(self, drive: int) -> list[str]:
+        """Bind a drive afresh; its device nodes."""
+        address = self.address(drive)
+        if driver_of(self.guest, address):
+            unbind(self.guest, address)
+        bind(self.guest, address)
+        return nodes(self.guest, address)
+
+    def disk(self, drive: int) -> str:
+        """Bind a drive afresh; the device node of its first namespace."""
+        return self.disks(drive)[0]
+
+    def unbind(self, drive: int) -> None:
+        """Take a drive from its driver."""
+        unbind(self.guest, self.address(drive))
+
+    def pull(self, drive: int) -> None:
+        """Surprise removal, with the processors stopped for that moment.
+
+        QEMU crashes when one of them is about to ring a doorbell of the drive.
+        """
+        self.guest.qmp("stop")
+        faults.pull(self.guest, drive)
+        self.guest.qmp("cont")
+
+    # Calls
+
+    def start(self, disk: str, *steps: str) -> Job:
+        """Begin a script of calls on a disk, see src/fault_io.c."""
+        return self.guest.start([self.fault_io, disk, *steps], timeout_s=CALL_LIMIT_S)
+
+    def calls(self, disk: str, *steps: str) -> Calls:
+        """Run a script to its end: the name and result of each step."""
+        return results(self.start(disk, *steps).wait())
+
+    def call(self, disk: str, step: str) -> int:
+        """One call; what it returned or -errno."""
+        return self.calls(disk, step)[0][1]
+
+    def start_uring(self, disk: str, depth: int, size_bytes: int, *options: str) -> Job:
+        """Begin reads through io_uring, see src/fault_uring.c."""
+        command = [self.fault_uring, disk, str(depth), str(size_bytes), *options]
+        return self.guest.start(command, timeout_s=CALL_LIMIT_S)
+
+    def uring(self, disk: str, depth: int, size_bytes: int, *options: str) -> dict[int, int]:
+        """Reads through io_uring to their end: how many came to which result."""
+        return uring_results(self.start_uring(disk, depth, size_bytes, *options).wait())
+
+    # What the kernel shows
+
+    def show(self, disk: str, attribute: str) -> str:
+        """An attribute of a disk."""
+        return self.guest.must(["cat", f"/sys/class/chario/{Path(disk).name}/{attribute}"])
+
+    def set(self, disk: str, attribute: str, value: object) -> None:
+        """Change an attribute of a disk."""
+        self.guest.must(f"echo {value} >/sys/class/chario/{Path(disk).name}/{attribute}")
+
+    def counters(self, disk: str) -> dict[str, int]:
+        """All counters of a disk."""
+        lines = self.guest.must(f"cd /sys/class/chario/{Path(disk).name}/counters && grep . *").splitlines()
+        return {name: int(value) for name, value in (line.split(":") for line in lines)}
+
+    def said(self, since: int) -> str:
+        """The kernel log since a mark."""
+        return "\n".join(self.guest.kernel_log(since))
+
+    def pinned_pages(self) -> int:
+        """Pages that somebody has pinned for a device."""
+        text = self.guest.must("echo 1 >/proc/sys/vm/stat_refresh; grep nr_foll_pin /proc/vmstat")
+        counts = {name: int(value) for name, value in (line.split() for line in text.splitlines())}
+        return counts["nr_foll_pin_acquired"] - counts["nr_foll_pin_released"]
+
+    # Meeting points
+
+    def wait_file(self, path: str) -> None:
+        """Return when a script has come to its `touch`."""
+        self.until(lambda: self.guest.run(["test", "-e", path]).rc == 0, f"{path} did not appear")
+
+    def wait_state(self, disk: str, state: str) -> None:
+        """Return when a disk is live, recovering or dead."""
+        self.until(lambda: self.show(disk, "state") == state, f"{disk} did not become {state}")
+
+    def wait_unpinned(self) -> None:
+        """Return when no page is pinned any more."""
+        self.until(lambda: self.pinned_pages() == 0, "pages stay pinned")
+
+    def until(self, condition: Callable[[], bool], complaint: str) -> None:
+        """Return when a condition holds; fail with the complaint when it never does."""
+        end = time.monotonic() + SETTLE_LIMIT_S
+        while not condition():
+            assert time.monotonic() < end, f"{complaint}\n{self.said(-1)[-4000:]}"
+            time.sleep(POLL_S)
+
+
+class Keeper:
+    """Launches the guest of a file, and again when it is spoilt."""
+
+    def __init__(self, spec: GuestSpec, module: Path, parameters: str, allowed: tuple[str, ...]) -> None:
+        self._spec = spec
+        self._module = module
+        self._parameters = parameters
+        self._allowed = allowed
+        self._stack = ExitStack()
+        self._rig: Rig | None = None
+        self._booted = -1
+
+    def get(self, request: pytest.FixtureRequest) -> Rig:
+        """The guest for one test; its log is searched after the test."""
+        if self._rig and self._is_spoilt(self._rig.guest):
+            self._stack.close()
+            self._rig = None
+        if self._rig is None:
+            guest = self._stack.enter_context(launch(self._spec))
+            leaks.forget(guest)
+            # What the kernel said while it booted is no business of these tests.
+            self._booted = guest.log_mark()
+            load_module(guest, self._module, self._parameters)
+            self._rig = Rig(guest)
+        watch(request.node, self._rig.guest, self._rig.guest.log_mark())
+        return self._rig
+
+    def _is_spoilt(self, guest: Guest) -> bool:
+        return guest.process.poll() is not None or bool(
+            kmsg.complaints(guest.kernel_records(self._booted), self._allowed)
+        )
+
+    def close(self) -> None:
+        """Unload the module and look for what it has left behind."""
+        with self._stack:
+            if self._rig and not self._is_spoilt(self._rig.guest):
+                guest = self._rig.guest
+                guest.must("! grep -q ^chario /proc/modules || rmmod chario", timeout_s=SETTLE_LIMIT_S)
+                guest.check_log(self._booted, self._allowed)
+                self._rig.wait_unpinned()
+                leaks.check(guest)
+
+
+@contextmanager
+def keep(
+    kernel: Kernel, module: Path, parameters: str = "", allowed: tuple[str, ...] = (), **fields: Any
+) -> Iterator[Keeper]:
+    """A guest for the tests of a file; fields are those of GuestSpec.
+
+    Log lines that match an `allowed` pattern do not spoil it.
+    """
+    keeper = Keeper(GuestSpec(kernel=kernel.name, **fields), module, f"{PATIENCE} {parameters}", allowed)
+    try:
+        yield keeper
+    finally:
+        keeper.close()
+
+
+def results(result: Result) -> Calls:
+    """What fault_io printed; raises when it did not come to its end."""
+    lines = [line.split() for line in result.check().stdout.splitlines()]
+    return [(name, int(value)) for name, value in lines]
+
+
+def uring_results(result: Result) -> dict[int, int]:
+    """What fault_uring printed."""
+    return {int(value): int(count) for value, count in (line.split() for line in result.check().stdout.splitlines())}

@@ -1,0 +1,356 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Random calls on a part of a disk, each held against a copy in memory.
+ *
+ *	exercise DEVICE SEED CALLS OFFSET BYTES THREADS
+ *
+ * The part is BYTES long from OFFSET on and is cut into one region a thread.
+ * A thread fills its region, then reads and writes in it: 1 block to 9 MiB,
+ * with every call there is, to buffers at any 4-byte offset of a page, in
+ * small pages and in huge ones.  What stands around a buffer must stay as it is.
+ */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdbool.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "common.h"
+
+#define LONGEST      (9ul << 20)
+#define MARGIN       64ul /* watched bytes in front of and behind a buffer */
+#define MAX_ELEMENTS 8
+#define PAGE         4096ul
+#define AREA         (LONGEST + (MAX_ELEMENTS + 1) * (PAGE + 2 * MARGIN))
+#define HUGE_PAGE    (2ul << 20)
+#define MAX_THREADS  64
+
+struct worker {
+	pthread_t thread;
+	const char *device;
+	unsigned int cpu;
+	uint64_t random;
+	uint64_t calls;
+	uint64_t offset;
+	uint64_t bytes;
+	uint64_t block;
+	int fd;
+	char *shadow;
+	char *areas[2]; /* small pages, huge pages */
+	uint64_t reads;
+	uint64_t writes;
+	uint64_t moved;
+	uint64_t again; /* RWF_NOWAIT calls that would have had to wait */
+};
+
+/* One call: where, and the memory it goes to. */
+struct call {
+	uint64_t at; /* in the region */
+	uint64_t bytes;
+	struct iovec elements[MAX_ELEMENTS];
+	int count;
+};
+
+typedef ssize_t run_fn(struct worker *w, const struct call *c);
+
+static off_t place(const struct worker *w, const struct call *c)
+{
+	return (off_t)(w->offset + c->at);
+}
+
+static ssize_t run_read(struct worker *w, const struct call *c)
+{
+	if (lseek(w->fd, place(w, c), SEEK_SET) != place(w, c))
+		die("lseek");
+	return readv(w->fd, c->elements, c->count);
+}
+
+static ssize_t run_write(struct worker *w, const struct call *c)
+{
+	if (lseek(w->fd, place(w, c), SEEK_SET) != place(w, c))
+		die("lseek");
+	return writev(w->fd, c->elements, c->count);
+}
+
+static ssize_t run_pread(struct worker *w, const struct call *c)
+{
+	return pread(w->fd, c->elements[0].iov_base, c->bytes, place(w, c));
+}
+
+static ssize_t run_pwrite(struct worker *w, const struct call *c)
+{
+	return pwrite(w->fd, c->elements[0].iov_base, c->bytes, place(w, c));
+}
+
+static ssize_t run_preadv_polled(struct worker *w, const struct call *c)
+{
+	return preadv2(w->fd, c->elements, c->count, place(w, c), RWF_HIPRI);
+}
+
+static ssize_t run_pwritev_polled(struct worker *w, const struct call *c)
+{
+	return pwritev2(w->fd, c->elements, c->count, place(w, c), RWF_HIPRI);
+}
+
+static ssize_t run_pwritev_durable(struct worker *w, const struct call *c)
+{
+	return pwritev2(w->fd, c->elements, c->count, place(w, c), RWF_DSYNC);
+}
+
+/* May refuse to begin, or stop early, rather than wait for a free slot. */
+static ssize_t run_preadv_nowait(struct worker *w, const struct call *c)
+{
+	ssize_t done = preadv2(w->fd, c->elements, c->count, place(w, c), RWF_NOWAIT);
+
+	if (done == (ssize_t)c->bytes || (done < 0 && errno != EAGAIN))
+		return done;
+	w->again++;
+	return preadv(w->fd, c->elements, c->count, place(w, c));
+}
+
+static ssize_t run_pwritev_nowait(struct worker *w, const struct call *c)
+{
+	ssize_t done = pwritev2(w->fd, c->elements, c->count, place(w, c), RWF_NOWAIT);
+
+	if (done == (ssize_t)c->bytes || (done < 0 && errno != EAGAIN))
+		return done;
+	w->again++;
+	return pwritev(w->fd, c->elements, c->count, place(w, c));
+}
+
+static const struct {
+	const char *name;
+	run_fn *run;
+	bool vector;
+	bool write;
+} kinds[] = {
+	{ "read", run_read, true, false },
+	{ "pread", run_pread, false, false },
+	{ "preadv2 RWF_HIPRI", run_preadv_polled, true, false },
+	{ "preadv2 RWF_NOWAIT", run_preadv_nowait, true, false },
+	{ "write", run_write, true, true },
+	{ "pwrite", run_pwrite, false, true },
+	{ "pwritev2 RWF_HIPRI", run_pwritev_polled, true, true },
+	{ "pwritev2 RWF_DSYNC", run_pwritev_durable, true, true },
+	{ "pwritev2 RWF_NOWAIT", run_pwritev_nowait, true, true },
+};
+
+#define NR_KINDS (sizeof(kinds) / sizeof(kinds[0]))
+
+static void fill(struct worker *w, char *to, uint64_t bytes)
+{
+	for (uint64_t i = 0; i < bytes; i += sizeof(uint64_t)) {
+		uint64_t value = random_next(&w->random);
+
+		memcpy(to + i, &value, sizeof(value));
+	}
+}
+
+/* Cut a call into elements and lay them out in an area, with gaps. */
+/* Alignment of the buffers. */
+static uint64_t step = 4;
+
+static void lay_out(struct worker *w, struct call *c, bool vector)
+{
+	uint64_t blocks = c->bytes / w->block, left = blocks;
+	char *to = w->areas[random_below(&w->random, 2)];
+
+	c->count = 0;
+	while (left) {
+		uint64_t take = left;
+
+		if (vector && c->count < MAX_ELEMENTS - 1)
+			take = 1 + random_below(&w->random, left);
+		to += MARGIN + random_below(&w->random, PAGE / step) * step;
+		c->elements[c->count++] = (struct iovec){ to, take * w->block };
+		to += take * w->block + MARGIN;
+		left -= take;
+	}
+}
+
+static char watched(const struct call *c, int element)
+{
+	return (char)(0x40 + element + (int)(c->at / 512 % 64));
+}
+
+static void set_margins(const struct call *c)
+{
+	for (int i = 0; i < c->count; i++) {
+		const struct iovec *e = &c->elements[i];
+
+		memset((char *)e->iov_base - MARGIN, watched(c, i), MARGIN);
+		memset((char *)e->iov_base + e->iov_len, watched(c, i), MARGIN);
+	}
+}
+
+static bool margins_hold(const struct call *c)
+{
+	for (int i = 0; i < c->count; i++) {
+		const char *front = (char *)c->elements[i].iov_base - MARGIN;
+		const char *back = (char *)c->elements[i].iov_base + c->elements[i].iov_len;
+
+		for (uint64_t b = 0; b < MARGIN; b++)
+			if (front[b] != watched(c, i) || back[b] != watched(c, i))
+				return false;
+	}
+	return true;
+}
+
+/* Old content in the way of a read must not be taken for its result. */
+static void prepare(struct worker *w, const struct call *c, bool write)
+{
+	char *shadow = w->shadow + c->at;
+
+	for (int i = 0; i < c->count; i++) {
+		const struct iovec *e = &c->elements[i];
+
+		if (write) {
+			fill(w, shadow, e->iov_len);
+			memcpy(e->iov_base, shadow, e->iov_len);
+		} else {
+			memset(e->iov_base, 0xee, e->iov_len);
+		}
+		shadow += e->iov_len;
+	}
+	set_margins(c);
+}
+
+static bool matches(const struct worker *w, const struct call *c)
+{
+	const char *shadow = w->shadow + c->at;
+
+	for (int i = 0; i < c->count; i++) {
+		if (memcmp(c->elements[i].iov_base, shadow, c->elements[i].iov_len))
+			return false;
+		shadow += c->elements[i].iov_len;
+	}
+	return true;
+}
+
+static void one_call(struct worker *w, uint64_t index)
+{
+	uint64_t kind = random_below(&w->random, NR_KINDS);
+	uint64_t most = w->bytes < LONGEST ? w->bytes : LONGEST;
+	struct call c;
+	ssize_t done;
+
+	c.bytes = random_length(&w->random, most / w->block) * w->block;
+	c.at = random_below(&w->random, (w->bytes - c.bytes) / w->block + 1) * w->block;
+	lay_out(w, &c, kinds[kind].vector);
+	prepare(w, &c, kinds[kind].write);
+	errno = 0;
+	done = kinds[kind].run(w, &c);
+	if (done != (ssize_t)c.bytes)
+		die("call %lu: %s of %lu bytes at %lu gave %zd", index, kinds[kind].name, c.bytes,
+		    w->offset + c.at, done);
+	if (!matches(w, &c))
+		die("call %lu: %s of %lu bytes at %lu: wrong content", index, kinds[kind].name,
+		    c.bytes, w->offset + c.at);
+	if (!margins_hold(&c))
+		die("call %lu: %s of %lu bytes at %lu wrote beside the buffer", index,
+		    kinds[kind].name, c.bytes, w->offset + c.at);
+	*(kinds[kind].write ? &w->writes : &w->reads) += 1;
+	w->moved += c.bytes;
+}
+
+static char *map_area(int flags)
+{
+	void *area = mmap(NULL, (AREA + HUGE_PAGE) & ~(HUGE_PAGE - 1), PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
+
+	if (area == MAP_FAILED)
+		die("no memory%s", flags & MAP_HUGETLB ? " in huge pages: raise nr_hugepages" : "");
+	return area;
+}
+
+static void set_up(struct worker *w)
+{
+	cpu_set_t cpus;
+
+	CPU_ZERO(&cpus);
+	CPU_SET(w->cpu, &cpus);
+	if (sched_setaffinity(0, sizeof(cpus), &cpus))
+		die("cannot run on CPU %u", w->cpu);
+	w->fd = open(w->device, O_RDWR);
+	if (w->fd < 0)
+		die("%s", w->device);
+	w->shadow = malloc(w->bytes);
+	if (!w->shadow)
+		die("no memory");
+	w->areas[0] = map_area(0);
+	w->areas[1] = map_area(MAP_HUGETLB);
+	fill(w, w->shadow, w->bytes);
+	if (pwrite(w->fd, w->shadow, w->bytes, (off_t)w->offset) != (ssize_t)w->bytes)
+		die("cannot fill %lu bytes at %lu", w->bytes, w->offset);
+}
+
+/* At the end the whole region is what it should be, not only what was read. */
+static void *work(void *arg)
+{
+	struct worker *w = arg;
+	char *all;
+
+	set_up(w);
+	for (uint64_t i = 0; i < w->calls; i++)
+		one_call(w, i);
+	all = aligned_alloc(PAGE, w->bytes);
+	if (!all || pread(w->fd, all, w->bytes, (off_t)w->offset) != (ssize_t)w->bytes)
+		die("cannot read the region at %lu", w->offset);
+	if (memcmp(all, w->shadow, w->bytes))
+		die("the region at %lu differs at the end", w->offset);
+	return NULL;
+}
+
+static uint64_t block_size(const char *device)
+{
+	int fd = open(device, O_RDONLY), bytes;
+
+	if (fd < 0 || ioctl(fd, BLKSSZGET, &bytes))
+		die("%s", device);
+	close(fd);
+	return (uint64_t)bytes;
+}
+
+int main(int argc, char **argv)
+{
+	const char *wanted_step = getenv("EXERCISE_STEP");
+	static struct worker workers[MAX_THREADS];
+	uint64_t reads = 0, writes = 0, moved = 0, again = 0;
+	unsigned int count;
+
+	if (argc != 7)
+		die("usage: exercise DEVICE SEED CALLS OFFSET BYTES THREADS");
+	if (wanted_step)
+		step = number(wanted_step);
+	count = (unsigned int)number(argv[6]);
+	if (!count || count > MAX_THREADS)
+		die("1 to %d threads", MAX_THREADS);
+	for (unsigned int i = 0; i < count; i++) {
+		struct worker *w = &workers[i];
+
+		w->device = argv[1];
+		w->random = number(argv[2]) + i;
+		w->calls = number(argv[3]);
+		w->block = block_size(w->device);
+		w->bytes = number(argv[5]) / count / w->block * w->block;
+		w->offset = number(argv[4]) + i * w->bytes;
+		w->cpu = i % (unsigned int)sysconf(_SC_NPROCESSORS_ONLN);
+		if (pthread_create(&w->thread, NULL, work, w))
+			die("no thread");
+	}
+	for (unsigned int i = 0; i < count; i++) {
+		pthread_join(workers[i].thread, NULL);
+		reads += workers[i].reads;
+		writes += workers[i].writes;
+		moved += workers[i].moved;
+		again += workers[i].again;
+	}
+	printf("{\"reads\": %lu, \"writes\": %lu, \"bytes\": %lu, \"again\": %lu}\n", reads, writes,
+	       moved, again);
+	return 0;
+}

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Plays a script of calls on one file and prints what each has come to.
+ *
+ *   fault_io PATH STEP,ARGUMENT,... ...
+ *
+ * Each step prints "NAME RESULT", the result being what the call returned or
+ * -errno.  Steps and their arguments:
+ *
+ *   read POS BYTES, write POS BYTES   one pread or pwrite of the buffer
+ *   hipri POS BYTES                   one preadv2 with RWF_HIPRI
+ *   until POS BYTES                   preads until one fails: prints its errno
+ *   fill SEED POS BYTES               give the buffer a content
+ *   match SEED POS BYTES              does it have this content?  1 or 0
+ *   unmap, map                        throw the buffer away, get a new one
+ *   deadline MS, completion MODE      options of the file
+ *   info, stats, size, seek, sync     ioctls, lseek and fsync
+ *   touch FILE, await FILE            meet the test
+ *   fork                              go on in two processes
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <chario/uapi.h>
+
+#define BUFFER_BYTES (64u << 20)
+
+static int fd;
+static unsigned char *buffer;
+static struct chario_file_options options = { .size = sizeof(options) };
+
+static void map_buffer(void)
+{
+	buffer = mmap(NULL, BUFFER_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+		      0);
+	if (buffer == MAP_FAILED) {
+		perror("mmap");
+		exit(2);
+	}
+}
+
+static uint64_t word(uint64_t seed, uint64_t pos)
+{
+	return (pos + seed) * 0x9E3779B97F4A7C15u;
+}
+
+static long fill(uint64_t seed, uint64_t pos, uint64_t bytes)
+{
+	for (uint64_t i = 0; i < bytes / 8; i++)
+		((uint64_t *)(void *)buffer)[i] = word(seed, pos + 8 * i);
+	return 0;
+}
+
+static long match(uint64_t seed, uint64_t pos, uint64_t bytes)
+{
+	for (uint64_t i = 0; i < bytes / 8; i++)
+		if (((uint64_t *)(void *)buffer)[i] != word(seed, pos + 8 * i))
+			return 0;
+	return 1;
+}
+
+static long hipri(uint64_t pos, uint64_t bytes)
+{
+	struct iovec iov = { buffer, bytes };
+
+	return preadv2(fd, &iov, 1, (off_t)pos, RWF_HIPRI);
+}
+
+static long read_until_failure(uint64_t pos, uint64_t bytes)
+{
+	long ret;
+
+	do
+		ret = pread(fd, buffer, bytes, (off_t)pos);
+	while (ret > 0);
+	return ret;
+}
+
+static long set_deadline(uint64_t ms)
+{
+	options.deadline_ns = ms * 1000000;
+	return ioctl(fd, CHARIO_IOC_SET_FILE, &options);
+}
+
+static long set_completion(uint64_t mode)
+{
+	options.completion = (uint32_t)mode;
+	return ioctl(fd, CHARIO_IOC_SET_FILE, &options);
+}
+
+static long info(void)
+{
+	struct chario_info arg = { .size = sizeof(arg) };
+
+	return ioctl(fd, CHARIO_IOC_INFO, &arg);
+}
+
+static long stats(void)
+{
+	struct chario_stats arg = { .size = sizeof(arg) };
+
+	return ioctl(fd, CHARIO_IOC_STATS, &arg);
+}
+
+static long size(void)
+{
+	uint64_t bytes;
+
+	return ioctl(fd, BLKGETSIZE64, &bytes);
+}
+
+static long touch(const char *path)
+{
+	return close(open(path, O_CREAT | O_WRONLY, 0600));
+}
+
+static long await(const char *path)
+{
+	while (access(path, F_OK))
+		usleep(10000);
+	return 0;
+}
+
+static long unmap(void)
+{
+	long ret = munmap(buffer, BUFFER_BYTES);
+
+	buffer = NULL;
+	return ret;
+}
+
+static long run(const char *name, char **arg)
+{
+	uint64_t n[3] = { 0, 0, 0 };
+
+	for (int i = 0; i < 3 && arg[i]; i++)
+		n[i] = strtoull(arg[i], NULL, 0);
+	if (!strcmp(name, "read"))
+		return pread(fd, buffer, n[1], (off_t)n[0]);
+	if (!strcmp(name, "write"))
+		return pwrite(fd, buffer, n[1], (off_t)n[0]);
+	if (!strcmp(name, "hipri"))
+		return hipri(n[0], n[1]);
+	if (!strcmp(name, "until"))
+		return read_until_failure(n[0], n[1]);
+	if (!strcmp(name, "fill"))
+		return fill(n[0], n[1], n[2]);
+	if (!strcmp(name, "match"))
+		return match(n[0], n[1], n[2]);
+	if (!strcmp(name, "deadline"))
+		return set_deadline(n[0]);
+	if (!strcmp(name, "completion"))
+		return set_completion(n[0]);
+	if (!strcmp(name, "touch"))
+		return touch(arg[0]);
+	if (!strcmp(name, "await"))
+		return await(arg[0]);
+	if (!strcmp(name, "unmap"))
+		return unmap();
+	if (!strcmp(name, "map"))
+		return map_buffer(), 0;
+	if (!strcmp(name, "info"))
+		return info();
+	if (!strcmp(name, "stats"))
+		return stats();
+	if (!strcmp(name, "size"))
+		return size();
+	if (!strcmp(name, "seek"))
+		return lseek(fd, 0, SEEK_END) > 0 ? 0 : -1;
+	if (!strcmp(name, "sync"))
+		return fsync(fd);
+	if (!strcmp(name, "fork"))
+		return fork();
+	fprintf(stderr, "fault_io: no step is called %s\n", name);
+	exit(2);
+}
+
+int main(int argc, char **argv)
+{
+	long ret;
+
+	if (argc < 3) {
+		fprintf(stderr, "usage: fault_io PATH STEP,ARGUMENT,... ...\n");
+		return 2;
+	}
+	map_buffer();
+	fd = open(argv[1], O_RDWR);
+	if (fd < 0) {
+		printf("open %d\n", -errno);
+		return 0;
+	}
+	for (int i = 2; i < argc; i++) {
+		char *arg[4] = { NULL }, *name = strtok(argv[i], ",");
+
+		for (int j = 0; j < 3; j++)
+			arg[j] = strtok(NULL, ",");
+		errno = 0;
+		ret = run(name, arg);
+		printf("%s %ld\n", name, ret < 0 ? -(long)errno : ret);
+		fflush(stdout);
+	}
+	printf("close %d\n", close(fd) ? -errno : 0);
+	return 0;
+}

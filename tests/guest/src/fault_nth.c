@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Makes the kernel's n-th allocation fail, n = 1, 2, 3, ..., around one step,
+ * until the step gets through without meeting a failure.
+ *
+ *   fault_nth write FILE TEXT UNDO_FILE [FIRST]   write TEXT to FILE; where that
+ *                                  succeeds, write it to UNDO_FILE, unharmed
+ *   fault_nth open DISK            open and close
+ *   fault_nth call DISK read|write|fsync|poll     one call on an open file,
+ *                                  whose memory is there
+ *
+ * Prints "N RESULT" for each failure met, RESULT being 0 or -errno, and at the
+ * end "END N".  Needs /proc/thread-self/fail-nth.
+ */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <stdbool.h>
+#include <sys/mman.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "common.h"
+
+#define BYTES  (1u << 20)
+#define POINTS 100000
+
+static int nth_fd;
+static char *buffer;
+
+static void arm(int n)
+{
+	char text[16];
+	int bytes = snprintf(text, sizeof(text), "%d", n);
+
+	if (write(nth_fd, text, (size_t)bytes) != bytes)
+		die("fail-nth");
+}
+
+/* How many allocations more it would have taken; 0 when one has failed. */
+static int disarm(void)
+{
+	char text[16] = "";
+	int left;
+
+	if (pread(nth_fd, text, sizeof(text) - 1, 0) < 0)
+		die("fail-nth");
+	left = atoi(text);
+	arm(0);
+	return left;
+}
+
+static int put(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY), ret = 0;
+
+	if (fd < 0)
+		die("%s", path);
+	if (write(fd, text, strlen(text)) < 0)
+		ret = -errno;
+	close(fd);
+	return ret;
+}
+
+static int step(char **arg, int disk, int n, int *left)
+{
+	int fd = -1, ret;
+
+	if (!strcmp(arg[1], "write"))
+		fd = open(arg[2], O_WRONLY);
+	arm(n);
+	errno = 0;
+	if (!strcmp(arg[1], "write"))
+		ret = (int)write(fd, arg[3], strlen(arg[3]));
+	else if (!strcmp(arg[1], "open"))
+		ret = fd = open(arg[2], O_RDWR);
+	else if (!strcmp(arg[3], "read"))
+		ret = (int)pread(disk, buffer, BYTES, 0);
+	else if (!strcmp(arg[3], "write"))
+		ret = (int)pwrite(disk, buffer, BYTES, 0);
+	else if (!strcmp(arg[3], "poll"))
+		ret = (int)preadv2(disk, &(struct iovec){ buffer, BYTES }, 1, 0, RWF_HIPRI);
+	else
+		ret = fsync(disk);
+	ret = ret < 0 ? -errno : 0;
+	*left = disarm();
+	if (fd >= 0)
+		close(fd);
+	if (!strcmp(arg[1], "write") && !ret && put(arg[4], arg[3]))
+		die("cannot undo the write to %s", arg[2]);
+	return ret;
+}
+
+int main(int argc, char **argv)
+{
+	bool call = argc > 3 && !strcmp(argv[1], "call");
+	int n = argc > 5 ? atoi(argv[5]) : 1, disk = -1;
+
+	if (argc < 3)
+		die("usage: fault_nth write|open|call ARGUMENT...");
+	nth_fd = open("/proc/thread-self/fail-nth", O_RDWR);
+	if (nth_fd < 0)
+		die("this kernel cannot make allocations fail: /proc/thread-self/fail-nth");
+	buffer = mmap(NULL, BYTES, PROT_READ | PROT_WRITE,
+		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE | MAP_LOCKED, -1, 0);
+	if (buffer == MAP_FAILED)
+		die("memory");
+	if (call && (disk = open(argv[2], O_RDWR)) < 0)
+		die("%s", argv[2]);
+	for (; n < POINTS; n++) {
+		int left, ret = step(argv, disk, n, &left);
+
+		if (left) {
+			printf("END %d %d\n", n, ret);
+			return 0;
+		}
+		printf("%d %d\n", n, ret);
+		fflush(stdout);
+	}
+	die("no end after %d failures", n);
+}

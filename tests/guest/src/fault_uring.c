@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Keeps reads in flight through io_uring and prints how they ended.
+ *
+ *   fault_uring PATH DEPTH BYTES [iopoll] [fixed] [deadline=MS] [touch=FILE] [until]
+ *
+ * DEPTH reads, side by side, each of its own range.  With "until" each is
+ * repeated until it fails.  FILE appears when all have been submitted (and,
+ * with "until", the first has come back).  One line a result: "RESULT COUNT",
+ * the lowest result first.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <liburing.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <chario/uapi.h>
+
+#define RESULTS_MAX 16
+
+struct job {
+	struct io_uring ring;
+	int fd;
+	unsigned int depth;
+	unsigned int bytes;
+	bool iopoll;
+	bool fixed;
+	bool until;
+	const char *touch;
+	unsigned char *memory;
+};
+
+static struct {
+	int result;
+	unsigned long count;
+} results[RESULTS_MAX];
+
+static void must(int ret, const char *what)
+{
+	if (ret >= 0)
+		return;
+	fprintf(stderr, "fault_uring: %s: %s\n", what, strerror(-ret));
+	exit(2);
+}
+
+static void note(int result)
+{
+	int i = 0;
+
+	while (i < RESULTS_MAX - 1 && results[i].count && results[i].result != result)
+		i++;
+	results[i].result = result;
+	results[i].count++;
+}
+
+static void print_results(void)
+{
+	for (int i = 0; i < RESULTS_MAX && results[i].count; i++)
+		printf("%d %lu\n", results[i].result, results[i].count);
+}
+
+static void set_deadline(int fd, unsigned long long ms)
+{
+	struct chario_file_options options = { .size = sizeof(options) };
+
+	options.deadline_ns = ms * 1000000;
+	if (ioctl(fd, CHARIO_IOC_SET_FILE, &options))
+		must(-errno, "deadline");
+}
+
+static void submit(struct job *job, unsigned int slot)
+{
+	struct io_uring_sqe *sqe = io_uring_get_sqe(&job->ring);
+	unsigned char *to = job->memory + (size_t)slot * job->bytes;
+	__u64 pos = (__u64)slot * job->bytes;
+
+	if (job->fixed)
+		io_uring_prep_read_fixed(sqe, job->fd, to, job->bytes, pos, 0);
+	else
+		io_uring_prep_read(sqe, job->fd, to, job->bytes, pos);
+	sqe->user_data = slot;
+	must(io_uring_submit(&job->ring), "submit");
+}
+
+static void announce(struct job *job)
+{
+	if (job->touch)
+		close(open(job->touch, O_CREAT | O_WRONLY, 0600));
+	job->touch = NULL;
+}
+
+static void run(struct job *job)
+{
+	struct io_uring_cqe *cqe;
+	unsigned int left = job->depth;
+
+	for (unsigned int slot = 0; slot < job->depth; slot++)
+		submit(job, slot);
+	if (!job->until)
+		announce(job);
+	while (left) {
+		unsigned int slot;
+		int result;
+
+		must(io_uring_wait_cqe(&job->ring, &cqe), "wait");
+		slot = (unsigned int)cqe->user_data;
+		result = cqe->res;
+		io_uring_cqe_seen(&job->ring, cqe);
+		announce(job);
+		note(result);
+		if (job->until && result > 0)
+			submit(job, slot);
+		else
+			left--;
+	}
+}
+
+static void set_up(struct job *job)
+{
+	size_t total = (size_t)job->depth * job->bytes;
+	struct iovec iov;
+
+	job->memory = aligned_alloc(4096, total);
+	if (!job->memory)
+		must(-ENOMEM, "memory");
+	memset(job->memory, 0xA5, total);
+	must(io_uring_queue_init(job->depth, &job->ring, job->iopoll ? IORING_SETUP_IOPOLL : 0),
+	     "ring");
+	iov.iov_base = job->memory;
+	iov.iov_len = total;
+	if (job->fixed)
+		must(io_uring_register_buffers(&job->ring, &iov, 1), "buffers");
+}
+
+int main(int argc, char **argv)
+{
+	struct job job = { .fd = -1 };
+
+	if (argc < 4) {
+		fprintf(stderr, "usage: fault_uring PATH DEPTH BYTES [OPTION...]\n");
+		return 2;
+	}
+	job.fd = open(argv[1], O_RDWR | O_DIRECT);
+	must(job.fd < 0 ? -errno : 0, argv[1]);
+	job.depth = (unsigned int)atoi(argv[2]);
+	job.bytes = (unsigned int)atoi(argv[3]);
+	for (int i = 4; i < argc; i++) {
+		job.iopoll |= !strcmp(argv[i], "iopoll");
+		job.fixed |= !strcmp(argv[i], "fixed");
+		job.until |= !strcmp(argv[i], "until");
+		if (!strncmp(argv[i], "touch=", 6))
+			job.touch = argv[i] + 6;
+		if (!strncmp(argv[i], "deadline=", 9))
+			set_deadline(job.fd, strtoull(argv[i] + 9, NULL, 0));
+	}
+	set_up(&job);
+	run(&job);
+	print_results();
+	return 0;
+}

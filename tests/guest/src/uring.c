@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Writes a part of a disk through io_uring, reads it back, compares it.
+ *
+ *	uring DEVICE DEPTH CALLS BYTES [FLAG]...
+ *
+ * CALLS calls of BYTES each, in random order, DEPTH of them at a time.  FLAG is
+ *	poll      IORING_SETUP_IOPOLL
+ *	fixed     registered buffers
+ *	async     have the kernel use its worker threads
+ *	skew      buffers 4 bytes past a page's start
+ *
+ * The last line says how many threads the process had at its end: one and the
+ * worker threads that the kernel has made for calls that could not be started
+ * at once.
+ */
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <fcntl.h>
+#include <liburing.h>
+#include <stdbool.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "common.h"
+
+#define PAGE 4096ul
+
+struct state {
+	struct io_uring ring;
+	int fd;
+	unsigned int depth;
+	uint64_t calls;
+	uint64_t bytes;
+	bool fixed;
+	bool async;
+	char **buffers;
+	uint64_t *places; /* of the call in flight with this buffer */
+	uint64_t *order;
+};
+
+static void shuffle(uint64_t *order, uint64_t count)
+{
+	uint64_t random = 1;
+
+	for (uint64_t i = 0; i < count; i++)
+		order[i] = i;
+	for (uint64_t i = count; i > 1; i--) {
+		uint64_t j = random_below(&random, i), kept = order[i - 1];
+
+		order[i - 1] = order[j];
+		order[j] = kept;
+	}
+}
+
+/* Each 8 bytes of the disk get a value of their own. */
+static uint64_t content(uint64_t place, uint64_t at)
+{
+	uint64_t state = place * 0x100000000 + at;
+
+	return random_next(&state);
+}
+
+static void fill(struct state *s, unsigned int slot)
+{
+	for (uint64_t at = 0; at < s->bytes; at += 8) {
+		uint64_t value = content(s->places[slot], at);
+
+		memcpy(s->buffers[slot] + at, &value, 8);
+	}
+}
+
+static void check(struct state *s, unsigned int slot)
+{
+	for (uint64_t at = 0; at < s->bytes; at += 8) {
+		uint64_t value = content(s->places[slot], at);
+
+		if (memcmp(s->buffers[slot] + at, &value, 8))
+			die("wrong content at byte %lu", s->places[slot] * s->bytes + at);
+	}
+}
+
+static void submit(struct state *s, unsigned int slot, uint64_t place, bool write)
+{
+	struct io_uring_sqe *sqe = io_uring_get_sqe(&s->ring);
+	unsigned int bytes = (unsigned int)s->bytes;
+	uint64_t offset = place * s->bytes;
+
+	s->places[slot] = place;
+	if (write)
+		fill(s, slot);
+	else
+		memset(s->buffers[slot], 0xee, s->bytes);
+	if (write && s->fixed)
+		io_uring_prep_write_fixed(sqe, s->fd, s->buffers[slot], bytes, offset, (int)slot);
+	else if (write)
+		io_uring_prep_write(sqe, s->fd, s->buffers[slot], bytes, offset);
+	else if (s->fixed)
+		io_uring_prep_read_fixed(sqe, s->fd, s->buffers[slot], bytes, offset, (int)slot);
+	else
+		io_uring_prep_read(sqe, s->fd, s->buffers[slot], bytes, offset);
+	if (s->async)
+		io_uring_sqe_set_flags(sqe, IOSQE_ASYNC);
+	io_uring_sqe_set_data64(sqe, slot);
+}
+
+/* Wait for one call; its buffer is free again. */
+static unsigned int reap(struct state *s, bool write)
+{
+	struct io_uring_cqe *cqe;
+	unsigned int slot;
+	int error = io_uring_submit_and_wait(&s->ring, 1);
+
+	if (error >= 0)
+		error = io_uring_wait_cqe(&s->ring, &cqe);
+	errno = -error;
+	if (error < 0)
+		die("io_uring_enter");
+	slot = (unsigned int)io_uring_cqe_get_data64(cqe);
+	if (cqe->res != (int)s->bytes)
+		die("%s of %lu bytes at %lu gave %d", write ? "write" : "read", s->bytes,
+		    s->places[slot] * s->bytes, cqe->res);
+	io_uring_cqe_seen(&s->ring, cqe);
+	if (!write)
+		check(s, slot);
+	return slot;
+}
+
+static void pass(struct state *s, bool write)
+{
+	uint64_t next = 0, done = 0;
+
+	while (next < s->calls && next < s->depth) {
+		submit(s, (unsigned int)next, s->order[next], write);
+		next++;
+	}
+	for (; done < s->calls; done++) {
+		unsigned int slot = reap(s, write);
+
+		if (next < s->calls)
+			submit(s, slot, s->order[next++], write);
+	}
+}
+
+static int count_threads(void)
+{
+	DIR *tasks = opendir("/proc/self/task");
+	int count = -2; /* . and .. */
+
+	if (!tasks)
+		die("/proc/self/task");
+	while (readdir(tasks))
+		count++;
+	closedir(tasks);
+	return count;
+}
+
+static unsigned int parse(struct state *s, int argc, char **argv, bool *skew)
+{
+	unsigned int flags = 0;
+
+	for (int i = 5; i < argc; i++) {
+		if (!strcmp(argv[i], "poll"))
+			flags |= IORING_SETUP_IOPOLL;
+		else if (!strcmp(argv[i], "fixed"))
+			s->fixed = true;
+		else if (!strcmp(argv[i], "async"))
+			s->async = true;
+		else if (!strcmp(argv[i], "skew"))
+			*skew = true;
+		else
+			die("no such flag: %s", argv[i]);
+	}
+	return flags;
+}
+
+static void make_buffers(struct state *s, bool skew)
+{
+	uint64_t stride = (s->bytes / PAGE + 2) * PAGE;
+	char *memory = mmap(NULL, stride * s->depth, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct iovec *all = calloc(s->depth, sizeof(*all));
+	int error;
+
+	s->buffers = calloc(s->depth, sizeof(*s->buffers));
+	s->places = calloc(s->depth, sizeof(*s->places));
+	s->order = calloc(s->calls, sizeof(*s->order));
+	if (memory == MAP_FAILED || !all || !s->buffers || !s->places || !s->order)
+		die("no memory");
+	for (unsigned int i = 0; i < s->depth; i++) {
+		s->buffers[i] = memory + i * stride + (skew ? 4 : 0);
+		all[i] = (struct iovec){ s->buffers[i], s->bytes };
+	}
+	shuffle(s->order, s->calls);
+	error = s->fixed ? io_uring_register_buffers(&s->ring, all, s->depth) : 0;
+	errno = -error;
+	if (error)
+		die("cannot register buffers");
+	free(all);
+}
+
+int main(int argc, char **argv)
+{
+	struct state s = { .fd = -1 };
+	unsigned int flags;
+	bool skew = false;
+
+	if (argc < 5)
+		die("usage: uring DEVICE DEPTH CALLS BYTES [FLAG]...");
+	s.fd = open(argv[1], O_RDWR | O_DIRECT);
+	if (s.fd < 0)
+		die("%s", argv[1]);
+	s.depth = (unsigned int)number(argv[2]);
+	s.calls = number(argv[3]);
+	s.bytes = number(argv[4]);
+	flags = parse(&s, argc, argv, &skew);
+	errno = -io_uring_queue_init(s.depth, &s.ring, flags);
+	if (errno)
+		die("io_uring_queue_init");
+	make_buffers(&s, skew);
+	pass(&s, true);
+	pass(&s, false);
+	printf("{\"calls\": %lu, \"threads\": %d}\n", 2 * s.calls, count_threads());
+	return 0;
+}

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: MIT
+"""What a call costs at the drive: commands, doorbells and interrupts, to the last one."""
+
+from __future__ import annotations
+
+import pytest
+from disks import MIB, Programs, calls, counters, grown, setting
+
+from chario_lab.guest.session import Guest
+
+KIB4 = 4096
+TIMES = 200
+HIPRI, DSYNC = 1, 2
+
+
+def cost(guest: Guest, programs: Programs, node: str, line: str, times: int = TIMES) -> dict[str, int]:
+    """The counters that a repeated call changes, and by how much."""
+    before = counters(guest, node)
+    answers = calls(guest, programs, node, [line] * times)
+    assert len(set(answers)) == 1 and answers[0].isdigit(), answers
+    return grown(guest, node, before)
+
+
+@pytest.mark.parametrize("kind", ["read", "write"])
+def test_a_sleeping_call_costs_one_of_each(guest: Guest, guest_program: Programs, disk: str, kind: str) -> None:
+    """4 KiB: one command, one doorbell down, one interrupt, one doorbell back."""
+    assert cost(guest, guest_program, disk, f"p{kind} 8192 {KIB4}") == {
+        f"{kind}_commands": TIMES,
+        f"{kind}_bytes": TIMES * KIB4,
+        "sq_doorbells": TIMES,
+        "cq_doorbells": TIMES,
+        "interrupts": TIMES,
+    }
+
+
+@pytest.mark.parametrize("kind", ["read", "write"])
+def test_a_polled_call_costs_no_interrupt(guest: Guest, guest_program: Programs, disk: str, kind: str) -> None:
+    """RWF_HIPRI: one command, two doorbells, nothing else."""
+    assert cost(guest, guest_program, disk, f"p{kind}v 8192 {HIPRI} {KIB4}:0") == {
+        f"{kind}_commands": TIMES,
+        f"{kind}_bytes": TIMES * KIB4,
+        "sq_doorbells": TIMES,
+        "cq_doorbells": TIMES,
+    }
+
+
+@pytest.mark.parametrize("kind", ["read", "write"])
+def test_a_large_call_rings_once(guest: Guest, guest_program: Programs, disk: str, kind: str) -> None:
+    """1 MiB is 8 commands and still one doorbell down and one back."""
+    assert cost(guest, guest_program, disk, f"p{kind}v 0 {HIPRI} {MIB}:0", 20) == {
+        f"{kind}_commands": 20 * 8,
+        f"{kind}_bytes": 20 * MIB,
+        "sq_doorbells": 20,
+        "cq_doorbells": 20,
+    }
+
+
+def test_each_chunk_rings_once(guest: Guest, guest_program: Programs, disk512: str) -> None:
+    """9 MiB are three chunks: 32 + 32 + 8 commands and three doorbells down.
+
+    Two chunks are in flight together, so one doorbell back may serve both.
+    """
+    result = cost(guest, guest_program, disk512, f"preadv 0 {HIPRI} {9 * MIB}:0", 5)
+    assert result["read_commands"] == 5 * 72
+    assert result["sq_doorbells"] == 5 * 3
+    assert 5 * 2 <= result["cq_doorbells"] <= 5 * 3
+
+
+def test_a_durable_write_is_one_command(guest: Guest, guest_program: Programs, disk: str) -> None:
+    """RWF_DSYNC is a write with FUA on this drive: no flush beside it."""
+    result = cost(guest, guest_program, disk, f"pwritev 0 {HIPRI | DSYNC} {KIB4}:0")
+    assert result == {
+        "write_commands": TIMES,
+        "write_bytes": TIMES * KIB4,
+        "sq_doorbells": TIMES,
+        "cq_doorbells": TIMES,
+    }
+
+
+@pytest.mark.parametrize("call", ["fsync", "fdatasync"])
+def test_fsync_is_one_flush(guest: Guest, guest_program: Programs, disk: str, call: str) -> None:
+    """One flush command a call, however little there is to flush."""
+    assert cost(guest, guest_program, disk, call, 10) == {
+        "flush_commands": 10,
+        "sq_doorbells": 10,
+        "cq_doorbells": 10,
+        "interrupts": 10,
+    }
+
+
+def test_a_refused_call_costs_nothing(guest: Guest, guest_program: Programs, disk512: str) -> None:
+    """What is wrong is found before the drive is asked."""
+    before = counters(guest, disk512)
+    size = 256 * MIB
+    script = ["pread 1 512", "pread 0 513", "pread 0 512 2", f"pwrite {size} 512", f"pread {size} 512", "pread 0 0"]
+    assert calls(guest, guest_program, disk512, script) == ["EINVAL", "EINVAL", "EINVAL", "ENOSPC", "0", "0"]
+    assert grown(guest, disk512, before) == {}
+
+
+@pytest.mark.parametrize(("mode", "interrupts"), [("irq", TIMES), ("poll", 0)])
+def test_the_disks_completion_mode_holds(
+    guest: Guest, guest_program: Programs, disk512: str, mode: str, interrupts: int
+) -> None:
+    """sysfs `completion` decides for calls that do not ask for anything."""
+    with setting(guest, disk512, "completion", mode):
+        result = cost(guest, guest_program, disk512, f"pread 0 {KIB4}")
+    assert result.get("interrupts", 0) == interrupts

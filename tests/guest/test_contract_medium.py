@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: MIT
+"""What reaches the medium, and how much of it at once: drives made for one question each."""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Callable
+from pathlib import Path
+
+from disks import calls
+from traces import trace
+
+from chario_lab.guest.devices import bdf, bind
+from chario_lab.guest.plan import Namespace, NullCo, Nvme, WriteLog, node_name, write_log_path
+from chario_lab.guest.session import Guest
+
+NODE = "/dev/chardisk0"
+DEPTH = 32
+WRITE, READ = 1, 2  # NVMe opcodes
+# The format of dm-log-writes: one sector of superblock, then entries of a sector and their data.
+SECTOR, HEADER, FLUSH, DISCARD = 512, struct.Struct("<QQQQ"), 1, 4
+
+
+def log_entries(path: Path) -> list[tuple[int, int, int]]:
+    """Sector, number of sectors and flags of all that reached the medium.
+
+    The count in the superblock is not used: it is as old as the last flush.
+    """
+    data = path.read_bytes()
+    entries, place = [], SECTOR
+    while place < len(data):
+        sector, length, flags, _ = HEADER.unpack_from(data, place)
+        entries.append((sector, length, flags))
+        place += SECTOR + (0 if flags & DISCARD else length * SECTOR)
+    return entries
+
+
+def test_what_fsync_promises_reaches_the_medium(
+    fresh_guest: Callable[..., Guest], guest_program: Callable[[str], Path]
+) -> None:
+    """Each write is one write of the same place and length, each fsync one flush behind it, in this order."""
+    guest = fresh_guest(drives=(Nvme("log", (Namespace(64, backing=WriteLog()),)),))
+    bind(guest, bdf(guest, 0))
+    script = ["pwrite 4096 8192", "fsync", "pwrite 1048576 262144", "fdatasync"]
+    calls(guest, guest_program, NODE, script)
+    entries = log_entries(write_log_path(node_name(0, 1), guest.host.run_dir))
+    # The two commands of the second write are in flight together: the drive may end either first.
+    entries[2:4] = sorted(entries[2:4])
+    assert [(sector, length, flags & FLUSH) for sector, length, flags in entries] == [
+        (8, 16, 0),
+        (0, 0, FLUSH),
+        (2048, 256, 0),
+        (2304, 256, 0),
+        (0, 0, FLUSH),
+    ]
+
+
+def submission_queue(guest: Guest, number: int) -> int:
+    """Where in the guest's memory the drive has a submission queue, as QEMU has written down."""
+    log = (guest.host.run_dir / "qemu.log").read_text()
+    places = re.findall(rf"pci_nvme_create_sq .*addr=(0x[0-9a-f]+), sqid={number},", log)
+    assert places, f"QEMU has not seen queue {number}:\n{log}"
+    return int(places[-1], 16)
+
+
+def entry(guest: Guest, queue: int, index: int) -> list[int]:
+    """A submission queue entry as 16 words, read from outside the guest."""
+    lines = guest.hmp(f"xp /16wx {queue + index * 64:#x}").splitlines()
+    return [int(word, 16) for line in lines for word in line.split(":")[1].split()]
+
+
+def test_a_durable_write_has_fua_where_the_drive_looks(
+    fresh_guest: Callable[..., Guest], guest_program: Callable[[str], Path]
+) -> None:
+    """RWF_DSYNC and O_DSYNC set FUA (dword 12, bit 30) in the entry that the drive reads; plain writes do not."""
+    guest = fresh_guest(drives=(Nvme("fua", (Namespace(64),)),), cpus=1)
+    guest.hmp("trace-event pci_nvme_create_sq on")
+    bind(guest, bdf(guest, 0))
+    calls(guest, guest_program, NODE, ["pwrite 4096 8192", "pwritev 4096 2 8192:0"])
+    calls(guest, guest_program, NODE, ["pwrite 512 512", "pread 512 512"], ["dsync"])
+    queue = submission_queue(guest, 1)
+    commands = [entry(guest, queue, index) for index in range(4)]
+    # Opcode, first block, number of blocks from 0, FUA.
+    assert [(c[0] & 0xFF, c[10], c[12] & 0xFFFF, c[12] >> 30 & 1) for c in commands] == [
+        (WRITE, 8, 15, 0),
+        (WRITE, 8, 15, 1),
+        (WRITE, 1, 0, 1),
+        (READ, 1, 0, 0),
+    ]
+
+
+def test_io_uring_fills_the_drive(fresh_guest: Callable[..., Guest]) -> None:
+    """On a drive that takes a second for each command, 32 are posted before the first is back."""
+    guest = fresh_guest(drives=(Nvme("slow", (Namespace(64, backing=NullCo(latency_us=1_000_000)),)),))
+    bind(guest, bdf(guest, 0))
+    command = (
+        f"fio --name=r --filename={NODE} --size=1m --bs=4k --rw=randread --direct=1 --number_ios={2 * DEPTH} "
+        f"--ioengine=io_uring --iodepth={DEPTH} --iodepth_batch={DEPTH}"
+    )
+    names = [event.name for event in trace(guest, command, ["chario/post", "chario/reap"], everybody=True)]
+    assert names[: DEPTH + 1] == ["post"] * DEPTH + ["reap"]
+    assert names.count("post") == names.count("reap") == 2 * DEPTH

@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: MIT
+"""A command does not come back: its caller does, and its memory stays put.
+
+Stalls are made with a throttled medium: it answers a controller reset, as a
+drive does, where a request that is held otherwise would stop the machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from errno import ETIMEDOUT
+from pathlib import Path
+
+import pytest
+from fault_lab import CALL_LIMIT_S, Keeper, Rig, keep, results, uring_results
+
+from chario_lab.guest import faults
+from chario_lab.guest.plan import Namespace, NullCo, Nvme, Throttle
+from chario_lab.kernel import Kernel
+
+KIB, MIB = 1 << 10, 1 << 20
+STALLS, SLOW = 0, 1
+DRIVES = (
+    Nvme("stalls", (Namespace(64, backing=Throttle()),)),
+    Nvme("slow", (Namespace(64, backing=NullCo(latency_us=800_000)),)),
+)
+
+
+@pytest.fixture(scope="module")
+def keeper(kernel: Kernel, module: Path) -> Iterator[Keeper]:
+    """One guest for this file."""
+    with keep(kernel, module, drives=DRIVES) as keeper:
+        yield keeper
+
+
+@pytest.fixture
+def rig(keeper: Keeper, request: pytest.FixtureRequest) -> Iterator[Rig]:
+    """The guest, for one test, with a drive at full speed."""
+    rig = keeper.get(request)
+    faults.let_go(rig.guest, STALLS)
+    yield rig
+    faults.let_go(rig.guest, STALLS)
+
+
+def stalled(rig: Rig) -> str:
+    """A disk that does not answer any more: what passed is the first request."""
+    disk = rig.disk(STALLS)
+    faults.stall(rig.guest, STALLS)
+    assert rig.call(disk, f"read,0,{64 * KIB}") == 64 * KIB
+    return disk
+
+
+def test_a_deadline_of_the_file_gives_etimedout(rig: Rig) -> None:
+    """The caller comes back with ETIMEDOUT, the drive is reset and serves the same file again."""
+    disk = stalled(rig)
+    mark = rig.guest.log_mark()
+    job = rig.start(disk, "deadline,300", "read,0,65536", "touch,/run/late", "await,/run/again", "deadline,0",
+                    "read,0,65536")  # fmt: skip
+    rig.wait_file("/run/late")
+    faults.let_go(rig.guest, STALLS)
+    rig.until(lambda: rig.counters(disk)["resets"] == 1, "the drive was not reset")
+    rig.wait_state(disk, "live")
+    rig.guest.must("touch /run/again")
+    assert [value for name, value in results(job.wait()) if name == "read"] == [-ETIMEDOUT, 65536]
+    assert rig.counters(disk)["timeouts"] == 1
+    for line in ("resetting the controller", "the controller is up again"):
+        assert line in rig.said(mark)
+    rig.guest.must("rm /run/late /run/again")
+
+
+def test_a_deadline_of_the_disk_holds_for_all_its_files(rig: Rig) -> None:
+    """deadline_ms counts where a file has none of its own."""
+    disk = stalled(rig)
+    rig.set(disk, "deadline_ms", 300)
+    assert rig.call(disk, "read,0,65536") == -ETIMEDOUT
+    faults.let_go(rig.guest, STALLS)
+    rig.until(lambda: rig.counters(disk)["resets"] == 1, "the drive was not reset")
+    rig.set(disk, "deadline_ms", 200000)
+    assert rig.call(disk, "read,0,65536") == 65536
+
+
+@pytest.mark.parametrize("step", ["hipri,0,65536", "write,0,65536", "read,0,16777216"])
+def test_every_kind_of_call_ends_at_its_deadline(rig: Rig, step: str) -> None:
+    """Polled, writing, and larger than what can be in flight at once."""
+    disk = stalled(rig)
+    assert rig.calls(disk, "deadline,300", step)[1][1] == -ETIMEDOUT
+    faults.let_go(rig.guest, STALLS)
+    rig.until(lambda: rig.counters(disk)["resets"] >= 1, "the drive was not reset")
+    rig.wait_unpinned()
+    assert rig.call(disk, "read,0,65536") == 65536
+
+
+@pytest.mark.parametrize("options", [(), ("fixed",), ("iopoll",), ("iopoll", "fixed")], ids="-".join)
+def test_asynchronous_requests_end_with_etimedout(rig: Rig, options: tuple[str, ...]) -> None:
+    """Each of io_uring's hanging requests completes with ETIMEDOUT, whoever holds its memory."""
+    disk = stalled(rig)
+    assert rig.uring(disk, 4, 64 * KIB, "deadline=300", *options) == {-ETIMEDOUT: 4}
+    faults.let_go(rig.guest, STALLS)
+    rig.until(lambda: rig.counters(disk)["resets"] >= 1, "the drive was not reset")
+    rig.wait_unpinned()
+    assert rig.counters(disk)["timeouts"] == 4
+    assert rig.uring(disk, 4, 64 * KIB, *options) == {64 * KIB: 4}
+
+
+def test_late_data_does_not_reach_memory_that_was_given_back(rig: Rig) -> None:
+    """The buffer is quarantined: what the drive writes to it late harms nobody.
+
+    The reset makes the drive finish its read.  By then the caller has unmapped
+    the buffer and filled as much new memory as it could get.
+    """
+    disk = rig.disk(STALLS)
+    rig.calls(disk, f"fill,1,0,{MIB}", f"write,0,{MIB}")
+    faults.stall(rig.guest, STALLS)
+    assert rig.call(disk, "read,0,65536") == 65536
+    job = rig.start(disk, "deadline,300", f"read,0,{MIB}", "unmap", "map", f"fill,9,0,{48 * MIB}", "touch,/run/late",
+                    "await,/run/again", f"match,9,0,{48 * MIB}")  # fmt: skip
+    rig.wait_file("/run/late")
+    rig.until(lambda: rig.counters(disk)["resets"] >= 1, "the drive was not reset")
+    rig.wait_unpinned()
+    rig.guest.must("touch /run/again")
+    calls = dict(results(job.wait()))
+    assert (calls["read"], calls["match"]) == (-ETIMEDOUT, 1)
+    rig.guest.must("rm /run/late /run/again")
+
+
+def test_a_command_that_comes_back_after_the_abort_spares_the_reset(rig: Rig) -> None:
+    """The first step of recovery is an abort; a drive that answers it in time is not reset."""
+    mark = rig.guest.log_mark()
+    for _ in range(8):  # on a busy host the command can come back too early or too late
+        disk = rig.disk(SLOW)
+        result = rig.calls(disk, "deadline,300", "read,0,4096")[1][1]
+        rig.wait_unpinned()
+        counters = rig.counters(disk)
+        if result == -ETIMEDOUT and counters["resets"] == 0:
+            break
+    assert (result, counters["resets"], counters["timeouts"], counters["aborts"]) == (-ETIMEDOUT, 0, 1, 1)
+    rig.until(lambda: "expired commands have been aborted" in rig.said(mark), "nothing was said")
+    assert rig.call(disk, "read,0,4096") == 4096
+
+
+def test_others_in_flight_during_a_reset_do_not_notice(rig: Rig) -> None:
+    """Their commands are repeated on the new queues, and their data is right."""
+    disk = stalled(rig)
+    writer = rig.start(disk, "deadline,200000", f"fill,5,{MIB},{MIB}", f"write,{MIB},{MIB}", "unmap", "map",
+                       f"read,{MIB},{MIB}", f"match,5,{MIB},{MIB}")  # fmt: skip
+    reader = rig.start_uring(disk, 4, 64 * KIB, "deadline=200000")
+    rig.until(lambda: rig.pinned_pages() >= 256, "nothing is in flight")
+    assert rig.calls(disk, "deadline,300", "read,0,4096")[1][1] == -ETIMEDOUT
+    faults.let_go(rig.guest, STALLS)
+    assert results(writer.wait())[2:] == [("write", MIB), ("unmap", 0), ("map", 0), ("read", MIB), ("match", 1),
+                                          ("close", 0)]  # fmt: skip
+    assert uring_results(reader.wait()) == {64 * KIB: 4}
+    counters = rig.counters(disk)
+    assert (counters["resets"], counters["timeouts"], counters["errors"]) == (1, 1, 1)
+
+
+def test_two_callers_time_out_at_once(rig: Rig) -> None:
+    """Each gets its own ETIMEDOUT; one reset is enough for both."""
+    disk = stalled(rig)
+    jobs = [rig.start(disk, "deadline,500", "read,0,65536") for _ in range(2)]
+    assert [results(job.wait())[1][1] for job in jobs] == [-ETIMEDOUT] * 2
+    faults.let_go(rig.guest, STALLS)
+    rig.wait_unpinned()
+    counters = rig.counters(disk)
+    assert counters["timeouts"] == 2 and counters["resets"] >= 1
+    assert rig.call(disk, "read,0,65536") == 65536
+
+
+def test_killed_processes_go_at_once_and_their_memory_follows(rig: Rig) -> None:
+    """SIGKILL ends calls that hang; at their deadline the drive is made to let go of their pages."""
+    disk = stalled(rig)
+    steps = ("read,0,1048576", "hipri,0,1048576", "write,0,16777216")
+    # Both times are the guest's: however slow it is, the signal comes first.
+    kill = ["timeout", "--signal=KILL", "5", rig.fault_io, disk, "deadline,15000"]
+    jobs = [rig.guest.start([*kill, step], timeout_s=CALL_LIMIT_S) for step in steps]
+    ends = [job.wait() for job in jobs]
+    assert [(end.rc in (-9, 137), end.stuck, end.timed_out) for end in ends] == [(True, None, False)] * len(ends)
+    assert rig.counters(disk)["interrupted"] >= 3
+    faults.let_go(rig.guest, STALLS)
+    rig.until(lambda: rig.counters(disk)["resets"] >= 1, "nobody makes the drive let go of the memory")
+    rig.wait_unpinned()
+    assert rig.call(disk, "read,0,65536") == 65536
+
+
+def test_killed_processes_leave_nothing_behind(rig: Rig) -> None:
+    """Killed in mid-transfer at full speed, synchronous, polled and asynchronous."""
+    disk = rig.disk(STALLS)
+    for options in (None, "poll", "iopoll"):
+        if options == "iopoll":
+            jobs = [rig.start_uring(disk, 8, 64 * KIB, "until", "touch=/run/busy", "iopoll")]
+        else:
+            modes = ["completion,2"] if options else []
+            jobs = [rig.start(disk, *modes, "touch,/run/busy", f"until,{n * MIB},{MIB}") for n in range(3)]
+        rig.wait_file("/run/busy")
+        assert all(job.kill() for job in jobs)
+        assert [job.wait().rc for job in jobs] == [-9] * len(jobs)
+        rig.guest.must("rm -f /run/busy")
+    rig.wait_unpinned()
+    rig.unbind(STALLS)

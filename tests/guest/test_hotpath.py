@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: MIT
+"""From call to result, nothing is allocated."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from disks import MIB, Programs
+from traces import trace
+
+from chario_lab.guest.session import Guest
+from chario_lab.kernel import Kernel
+
+CALLS = 1000
+ALLOCATIONS = re.compile(r"(kmalloc|kmem_cache_alloc)(_node)?|mm_page_alloc")
+KINDS = ["read", "write", "read-polled", "write-polled", "uring-read", "uring-write"]
+FAULTS = {
+    "probability": "100",
+    "interval": "1",
+    "times": "-1",
+    "space": "0",
+    "verbose": "0",
+    "task-filter": "Y",
+    "ignore-gfp-wait": "N",
+}
+
+
+@pytest.fixture
+def events(guest: Guest, kernel: Kernel) -> list[str]:
+    """The kernel's tracepoints of allocation; their number depends on its version."""
+    if kernel.debug:
+        pytest.skip("the checkers of the debug kernel allocate by themselves: the stock kernels show it")
+    names = guest.must("ls /sys/kernel/tracing/events/kmem").split()
+    return [f"kmem/{name}" for name in names if ALLOCATIONS.fullmatch(name)]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_thousand_calls_allocate_nothing(
+    guest: Guest, guest_program: Programs, disk512: str, events: list[str], kind: str
+) -> None:
+    """No object, no page: the kernel's allocators are not even asked."""
+    program = guest.push(guest_program("hotpath"))
+    assert trace(guest, f"{program} {disk512} {kind} 4096 {CALLS}", events, by_itself=True) == []
+
+
+@pytest.mark.parametrize("kind", ["read", "write-polled"])
+def test_large_calls_allocate_nothing(
+    guest: Guest, guest_program: Programs, disk4096: str, events: list[str], kind: str
+) -> None:
+    """Neither do calls of many commands."""
+    program = guest.push(guest_program("hotpath"))
+    assert trace(guest, f"{program} {disk4096} {kind} {5 * MIB} 20", events, by_itself=True) == []
+
+
+def test_allocations_are_seen_when_there_are_any(
+    guest: Guest, guest_program: Programs, disk512: str, events: list[str]
+) -> None:
+    """The check above is one that can fail: pipes allocate."""
+    program = guest.push(guest_program("hotpath"))
+    seen = trace(guest, f"{program} {disk512} control 4096 10", events, by_itself=True)
+    assert len(seen) >= 10
+    assert {event.name for event in seen} <= {event.removeprefix("kmem/") for event in events}
+
+
+def starve(guest: Guest) -> None:
+    """Make the allocators fail for processes that ask for it; a kernel without fault injection cannot."""
+    if guest.run("test -e /proc/self/make-it-fail && test -d /sys/kernel/debug/failslab").rc != 0:
+        pytest.skip("this kernel has no fault injection: make check-debug has")
+    for attr in ("failslab", "fail_page_alloc"):
+        writes = [f"echo {value} >{name}" for name, value in FAULTS.items()]
+        guest.must(f"cd /sys/kernel/debug/{attr} && " + " && ".join(writes))
+    guest.must("cd /sys/kernel/debug/fail_page_alloc && echo 0 >min-order && echo N >ignore-gfp-highmem")
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if "write" in kind])
+def test_calls_succeed_when_every_allocation_fails(
+    guest: Guest, guest_program: Programs, disk512: str, kind: str
+) -> None:
+    """With failslab and fail_page_alloc at 100 % for the caller, 1,000 calls do all they should.
+
+    Writes only: for reads the kernel's own DMA debugging allocates, and switches itself off when that fails.
+    """
+    starve(guest)
+    program = guest.push(guest_program("hotpath"))
+    assert guest.must(f"{program} {disk512} {kind} 4096 {CALLS} fail", timeout_s=300) == str(CALLS)
+    assert guest.must(f"{program} {disk512} control 4096 10 fail") == "0"

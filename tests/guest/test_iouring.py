@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: MIT
+"""io_uring: asynchronous at depth without worker threads, and polled."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from disks import MIB, Programs, counters, grown
+from traces import trace
+
+from chario_lab.guest.session import Guest
+from chario_lab.kernel import Kernel
+
+
+def threads_after(guest: Guest, programs: Programs, arguments: str, calls: int) -> int:
+    """Run src/uring.c, which compares what it reads; the threads it had in the end."""
+    result = json.loads(guest.must(f"{guest.push(programs('uring'))} {arguments}", timeout_s=300))
+    assert result["calls"] == 2 * calls
+    return int(result["threads"])
+
+
+@pytest.mark.parametrize("flags", ["", "skew", "fixed", "fixed skew", "poll", "poll fixed skew"])
+def test_depth_32_needs_no_worker(
+    guest: Guest, guest_program: Programs, disk512: str, disk4096: str, flags: str
+) -> None:
+    """32 calls of 4 KiB in flight, reads and writes: none is handed to a kernel thread."""
+    for disk in (disk512, disk4096):
+        before = counters(guest, disk)
+        assert threads_after(guest, guest_program, f"{disk} 32 400 4096 {flags}", 400) == 1
+        change = grown(guest, disk, before)
+        assert (change["read_commands"], change["write_commands"]) == (400, 400)
+        assert change["read_bytes"] == change["write_bytes"] == 400 * 4096
+        assert ("interrupts" in change) == ("poll" not in flags)
+
+
+@pytest.mark.parametrize("flags", ["", "skew", "fixed", "poll", "poll fixed"])
+def test_calls_of_many_commands_need_no_worker(
+    guest: Guest, guest_program: Programs, kernel: Kernel, disk512: str, disk4096: str, flags: str
+) -> None:
+    """8 calls of 1 MiB, 8 commands each, fit the slots of a queue."""
+    if kernel.debug and "skew" in flags:
+        pytest.skip("DMA-API debugging takes two commands that share a cache line for overlapping mappings")
+    for disk in (disk512, disk4096):
+        before = counters(guest, disk)
+        assert threads_after(guest, guest_program, f"{disk} 8 24 {MIB} {flags}", 24) == 1
+        change = grown(guest, disk, before)
+        assert (change["read_commands"], change["write_commands"]) == (24 * 8, 24 * 8)
+
+
+def test_a_call_that_does_not_fit_still_works(guest: Guest, guest_program: Programs, disk: str) -> None:
+    """40 MiB are more commands than a queue has slots: a worker takes the call, the content is right."""
+    assert threads_after(guest, guest_program, f"{disk} 2 3 {40 * MIB}", 3) > 1
+
+
+def test_workers_are_seen_when_there_are_any(guest: Guest, guest_program: Programs, disk512: str) -> None:
+    """The check above is one that can fail: IOSQE_ASYNC makes workers, and they are counted."""
+    assert threads_after(guest, guest_program, f"{disk512} 8 50 4096 async", 50) > 1
+
+
+def test_nothing_is_queued_for_workers(guest: Guest, guest_program: Programs, disk512: str) -> None:
+    """io_uring's own tracepoint says the same: no work is queued, unless it is asked for."""
+    program = guest.push(guest_program("uring"))
+    event = ["io_uring/io_uring_queue_async_work"]
+    assert trace(guest, f"{program} {disk512} 32 200 4096", event) == []
+    assert len(trace(guest, f"{program} {disk512} 8 20 4096 async", event)) == 2 * 20

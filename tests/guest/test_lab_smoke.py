@@ -1,0 +1,270 @@
+# SPDX-License-Identifier: MIT
+"""The lab itself, held against Linux's own nvme driver.
+
+What these tests show is what every other guest test relies on: results are
+true, nothing hangs, faults are the faults they claim to be.
+"""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from chario_lab import kmsg
+from chario_lab.guest import faults
+from chario_lab.guest.devices import bdf, bind, command_counts, driver_of, unbind, use_intx
+from chario_lab.guest.job import CommandFailed
+from chario_lab.guest.launch import launch
+from chario_lab.guest.plan import (
+    Blkdebug,
+    ErrorRule,
+    GuestSpec,
+    Namespace,
+    NullCo,
+    Nvme,
+    RegisterFile,
+    Throttle,
+    WriteLog,
+)
+from chario_lab.guest.session import Guest, GuestDied
+from chario_lab.kernel import Kernel
+
+DRIVES = (
+    Nvme("plain", (Namespace(64),)),
+    Nvme("bad", (Namespace(64, 512, backing=Blkdebug((ErrorRule("read", sector=16),))),)),
+    Nvme("slow", (Namespace(64, backing=Throttle()),)),
+    RegisterFile(),
+    Nvme("pulled", (Namespace(64),)),
+)
+PLAIN, BAD, SLOW, REGISTERS, PULLED = range(5)
+
+
+@pytest.fixture(scope="module")
+def stock(kernel: Kernel) -> Iterator[Guest]:
+    """One guest with the stock driver for all tests of this file."""
+    with launch(GuestSpec(kernel=kernel.name, drives=DRIVES, qtest=True)) as guest:
+        guest.must("modprobe nvme")
+        yield guest
+
+
+def block_device(guest: Guest, drive: int) -> str:
+    """Block device node of the first namespace of a drive, once it is there."""
+    return guest.must(
+        f"for i in $(seq 100); do cd /sys/bus/pci/devices/{bdf(guest, drive)}/nvme/nvme*/ 2>/dev/null && "
+        "for n in nvme*n1; do [ -b /dev/${n%%c*}${n##*c[0-9]} ] && echo /dev/${n%%c*}${n##*c[0-9]} && exit; done; "
+        "sleep 0.1; done; exit 1"
+    )
+
+
+def read_command(device: str, block: int = 0) -> str:
+    """A read of 4 KiB past the page cache."""
+    return f"dd if={device} of=/dev/null bs=4k count=1 skip={block} iflag=direct"
+
+
+def test_exit_code_and_both_outputs(stock: Guest) -> None:
+    """A command's end comes back as it was."""
+    result = stock.run("echo out; echo err >&2; exit 7")
+    assert (result.rc, result.stdout, result.stderr) == (7, "out\n", "err\n")
+    assert stock.run(["/no/such/program"]).rc == 127
+    assert stock.run("kill -TERM $$").rc == -signal.SIGTERM
+    with pytest.raises(CommandFailed, match="ended with 1"):
+        stock.must("false")
+
+
+def test_input_environment_and_folder(stock: Guest) -> None:
+    """A command gets what it is given."""
+    assert stock.must("pwd; echo $X; cat", cwd="/dev", env={"X": "y"}, stdin="text") == "/dev\ny\ntext"
+
+
+def test_output_is_not_limited_to_text(stock: Guest) -> None:
+    """Bytes arrive unchanged, a megabyte of them too."""
+    assert stock.run(r"printf '\000\377x'").stdout_bytes == b"\0\xffx"
+    assert len(stock.run("head -c 1000000 /dev/zero | tr '\\0' a").stdout) == 1000000
+
+
+def test_a_command_is_killed_at_its_limit_with_its_children(stock: Guest) -> None:
+    """Nothing of a command is left when its time is up."""
+    result = stock.run("sleep 4321 & sleep 4321", timeout_s=1)
+    assert result.timed_out and result.rc == -signal.SIGKILL
+    assert stock.must("ps -eo args | grep -c '^[s]leep 4321' || true") == "0"
+
+
+def test_commands_run_side_by_side(stock: Guest) -> None:
+    """A job in the background holds up nothing and can be signalled."""
+    job = stock.start("trap 'echo caught; exit 3' USR1; while :; do sleep 0.1; done")
+    assert stock.must("echo free") == "free"
+    assert job.poll() is None
+    time.sleep(1)  # the shell has to reach its trap
+    assert job.kill(signal.SIGUSR1)
+    assert (job.wait().rc, job.wait().stdout) == (3, "caught\n")
+    assert not job.kill()
+
+
+def test_a_daemon_does_not_hold_up_its_starter(stock: Guest) -> None:
+    """A process that keeps the output open is not waited for."""
+    assert stock.run("sleep 30 & echo started", timeout_s=20).stdout == "started\n"
+
+
+def test_files_go_in_and_come_out(stock: Guest, tmp_path: Path) -> None:
+    """The shared folder carries files both ways."""
+    (tmp_path / "in").write_bytes(bytes(range(256)))
+    path = stock.push(tmp_path / "in")
+    stock.must(f"cp {path} /root/copy")
+    assert stock.pull("/root/copy", tmp_path / "out").read_bytes() == bytes(range(256))
+
+
+def test_the_host_is_out_of_reach(stock: Guest, tmp_path: Path) -> None:
+    """Writes to the host's files stay in the guest."""
+    file = tmp_path / "file"
+    file.write_text("host")
+    stock.must(f"echo guest >{file}")
+    assert file.read_text() == "host"
+
+
+def test_a_program_compiled_on_the_host_runs(stock: Guest, guest_program: Callable[[str], Path]) -> None:
+    """Programs of tests/guest/src reach the guest."""
+    result = stock.run([stock.push(guest_program("echo")), "a", "b c"])
+    assert (result.rc, result.stdout) == (2, "a\nb c\n")
+
+
+def test_the_kernel_finds_its_modules(stock: Guest) -> None:
+    """modprobe works by hand and when the kernel calls it."""
+    stock.must("modprobe loop && lsmod | grep -q ^loop")
+    assert "unknown filesystem type" not in stock.run("mount -t ext4 /dev/null /mnt").stderr
+
+
+def test_the_log_search_sees_what_user_space_writes(stock: Guest) -> None:
+    """A forbidden line fails; one from before the mark or a permitted one does not."""
+    mark = stock.log_mark()
+    stock.must("echo '<4>WARNING: planted by a test' >/dev/kmsg")
+    with pytest.raises(kmsg.KernelComplaint, match="WARNING: planted"):
+        stock.check_log(mark)
+    stock.check_log(mark, allowed=["planted by a test"])
+    stock.check_log(stock.log_mark())
+
+
+@pytest.mark.allow_log("planted for the hook")
+def test_an_allowed_line_passes(fresh_guest: Callable[..., Guest]) -> None:
+    """The mark reaches the search after the test."""
+    fresh_guest(module=False).must("echo '<4>WARNING: planted for the hook' >/dev/kmsg")
+
+
+def test_commands_are_counted_outside_the_guest(stock: Guest) -> None:
+    """QEMU's count of a drive's commands grows by one for one read."""
+    device = block_device(stock, PLAIN)
+    before = command_counts(stock, PLAIN)[0]
+    stock.must(read_command(device))
+    assert command_counts(stock, PLAIN)[0] == before + 1
+
+
+def test_a_bad_sector_fails_and_its_neighbour_does_not(stock: Guest) -> None:
+    """blkdebug's rule hits what it names: byte 8192 on, block 2 of 4 KiB."""
+    device = block_device(stock, BAD)
+    assert [stock.run(read_command(device, block)).rc for block in (1, 2, 3)] == [0, 1, 0]
+
+
+def test_a_held_request_waits_until_it_is_let_go(stock: Guest) -> None:
+    """One request can be kept in the drive."""
+    device = block_device(stock, BAD)
+    faults.hold(stock, BAD)
+    job = stock.start(read_command(device, 5))
+    time.sleep(2)
+    assert job.poll() is None
+    faults.resume(stock, BAD)
+    assert job.wait().rc == 0
+
+
+def test_a_stalled_drive_keeps_its_request(stock: Guest) -> None:
+    """With the rate cut down, the second request does not come back."""
+    device = block_device(stock, SLOW)
+    faults.stall(stock, SLOW)
+    stock.must(read_command(device, 1))
+    job = stock.start(read_command(device, 2))
+    time.sleep(1)
+    assert job.poll() is None
+    faults.let_go(stock, SLOW)
+    assert job.wait().rc == 0
+
+
+def test_interrupts_can_be_pinned_to_a_wire(stock: Guest) -> None:
+    """One device can be kept from MSI-X."""
+    address = bdf(stock, PLAIN)
+    unbind(stock, address)
+    assert driver_of(stock, address) == ""
+    use_intx(stock, address)
+    bind(stock, address, "nvme")
+    block_device(stock, PLAIN)
+    assert "MSI" not in stock.must("grep nvme0q0 /proc/interrupts")
+
+
+def test_unplug_and_plug(stock: Guest) -> None:
+    """An orderly removal takes the device away; it comes back with its content."""
+    device = block_device(stock, PLAIN)
+    stock.must(f"echo kept | dd of={device} conv=sync bs=4k oflag=direct")
+    faults.unplug(stock, PLAIN)
+    stock.must(f"! test -e {device}")
+    faults.plug(stock, PLAIN)
+    assert stock.must(f"head -c 4 {block_device(stock, PLAIN)}") == "kept"
+
+
+def test_registers_can_be_anything(stock: Guest) -> None:
+    """A register file shows a driver what a test wants, and the stock one gives up."""
+    address = faults.load_registers(stock, REGISTERS, faults.ALL_ONES)
+    assert faults.read_register(stock, REGISTERS, faults.CSTS) == 0xFFFFFFFF
+    with pytest.raises(CommandFailed, match="did not take"):
+        bind(stock, address, "nvme")
+    unbind(stock, address)
+
+
+def test_a_controller_can_fail(stock: Guest) -> None:
+    """CSTS.CFS appears while the driver believes all is well."""
+    faults.fail_controller(stock, PULLED)
+    assert faults.read_register(stock, PULLED, faults.CSTS) & 2
+
+
+def test_a_pulled_drive_reads_all_ones(stock: Guest) -> None:
+    """Surprise removal: the device is still listed and answers nothing."""
+    address = bdf(stock, PULLED)
+    faults.pull(stock, PULLED)
+    assert stock.must(f"setpci -s {address} VENDOR_ID") == "ffff"
+
+
+def test_every_option_of_a_guest_boots(fresh_guest: Callable[..., Guest]) -> None:
+    """Rare options reach QEMU and do what they say."""
+    namespaces = (
+        Namespace(8, 512, backing=WriteLog()),
+        Namespace(8, 4096, nsid=9, backing=NullCo(latency_us=100)),
+        Namespace(8, 512, 8, write_cache=False),
+    )
+    drive = Nvme("odd", namespaces, msix_vectors=2, max_ioqpairs=1, mqes=31, mdts=3, cmb_mib=2, shadow_doorbells=True)
+    guest = fresh_guest(
+        module=False,
+        drives=(drive,),
+        cpus=1,
+        memory_mib=768,
+        append="maxcpus=1",
+        native_hotplug=True,
+        interrupts="intx",
+    )
+    guest.must("modprobe nvme")
+    device = block_device(guest, 0)
+    assert "MSI" not in guest.must("grep nvme0q0 /proc/interrupts")
+    guest.must(f"dd if=/dev/zero of={device} bs=4k count=1 oflag=direct conv=fsync")
+    log = (guest.host.run_dir / "nv0n1.writes").read_bytes()
+    entries = int.from_bytes(log[16:24], "little")
+    assert entries == 2, "the log holds the write and the flush"
+    assert guest.must("cat $(dirname $(grep -lx 9 /sys/block/nvme0n*/nsid))/queue/logical_block_size") == "4096"
+
+
+def test_a_dead_guest_is_reported_at_once(fresh_guest: Callable[..., Guest]) -> None:
+    """A panic ends what waits, and the message shows the console."""
+    guest = fresh_guest(module=False, dies=True)
+    waiting = guest.start("sleep 1000", timeout_s=1000)
+    with pytest.raises(GuestDied, match="Kernel panic"):
+        guest.run("echo c >/proc/sysrq-trigger")
+    with pytest.raises(GuestDied):
+        waiting.wait()

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: MIT
+"""The disk in memory: a back end without a device."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+
+import pytest
+from disks import MIB, Programs, attributes, calls, counters, grown
+
+from chario_lab.guest.session import Guest
+
+NODE = "/dev/chardisk0"
+SIZE_MIB = 48
+SET_FILE, COMPLETION_POLL = 0xC403, 2
+
+
+@pytest.fixture
+def loopback(fresh_guest: Callable[..., Guest]) -> Iterator[Guest]:
+    """A guest with such a disk and no drive; the module goes when the test has ended."""
+    guest = fresh_guest(parameters=f"loopback_mib={SIZE_MIB}")
+    yield guest
+    guest.must("rmmod chario")
+    guest.must(f"! test -e {NODE}")
+
+
+def test_a_disk_in_memory(loopback: Guest, guest_program: Programs) -> None:
+    """It describes itself, keeps what is written, and costs what its counters say.
+
+    One test, because each needs a guest: the shared one has the module loaded without it.
+    """
+    describes_itself(loopback, guest_program)
+    keeps_what_is_written(loopback, guest_program)
+    counts(loopback, guest_program)
+
+
+def describes_itself(guest: Guest, programs: Programs) -> None:
+    """No queue to poll, no write cache, no controller; polling a file is EOPNOTSUPP."""
+    shown = attributes(guest, NODE)
+    assert (shown["backend"], shown["serial"], shown["nsid"]) == ("loopback", "memory", "0")
+    assert (shown["size"], shown["logical_block_size"]) == (str(SIZE_MIB * MIB), "512")
+    assert (shown["poll_queue_count"], shown["recovery_bound_ms"], shown["state"]) == ("0", "0", "live")
+    answers = calls(guest, programs, NODE, [f"ioctl {SET_FILE} 24 24 4={COMPLETION_POLL}", "fsync"])
+    assert answers == ["EOPNOTSUPP", "0"]
+    refused = guest.run("echo poll | dd of=/sys/class/chario/chardisk0/completion")
+    assert "not supported" in refused.stderr
+
+
+def keeps_what_is_written(guest: Guest, programs: Programs) -> None:
+    """The random calls of the drives' tests, in threads, and io_uring with io_uring's own polling."""
+    guest.must("echo 12 >/proc/sys/vm/nr_hugepages")
+    result = json.loads(guest.must(f"{guest.push(programs('exercise'))} {NODE} 1 60 0 {SIZE_MIB * MIB} 2"))
+    assert result["reads"] + result["writes"] == 120
+    for flags in ("", "fixed skew", "poll"):
+        guest.must(f"{guest.push(programs('uring'))} {NODE} 32 200 4096 {flags}")
+
+
+def counts(guest: Guest, programs: Programs) -> None:
+    """Commands are counted as on a drive; there are no doorbells and no interrupts."""
+    before = counters(guest, NODE)
+    answers = calls(guest, programs, NODE, [f"pread 0 {MIB} 4", f"pwrite {MIB} 4096", f"pwrite {SIZE_MIB * MIB} 512"])
+    assert answers == [str(MIB), "4096", "ENOSPC"]
+    assert grown(guest, NODE, before) == {
+        "read_commands": 8, "write_commands": 1, "read_bytes": MIB, "write_bytes": 4096,
+    }  # fmt: skip

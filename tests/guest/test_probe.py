@@ -1,0 +1,246 @@
+# SPDX-License-Identifier: MIT
+"""Probing: what is driven, what is refused and why, and what is left behind then."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from fault_lab import PATIENCE, SETTLE_LIMIT_S, Keeper, Rig, keep
+
+from chario_lab.guest import faults
+from chario_lab.guest.devices import PCI, bar_address, bind, driver_of, nodes, unbind, use_intx
+from chario_lab.guest.job import CommandFailed
+from chario_lab.guest.plan import Namespace, Nvme, RegisterFile
+from chario_lab.kernel import Kernel
+
+KIB, MIB = 1 << 10, 1 << 20
+
+PLAIN, METADATA, MIXED, REGISTERS, ONE_PAIR, SHORT_QUEUE, SMALL_COMMANDS, ONE_VECTOR, BARE = range(9)
+DRIVES = (
+    Nvme("plain", (Namespace(64),)),
+    Nvme("metadata", (Namespace(64, metadata_bytes=8),)),
+    Nvme("mixed", (Namespace(64, metadata_bytes=16), Namespace(64, 4096, nsid=7))),
+    RegisterFile(),
+    Nvme("one-pair", (Namespace(64),), max_ioqpairs=1),
+    Nvme("short-queue", (Namespace(64),), mqes=2),
+    Nvme("small-commands", (Namespace(64, 4096),), mdts=1),
+    Nvme("one-vector", (Namespace(64),), msix_vectors=1),
+    Nvme("bare", ()),
+)
+
+
+@pytest.fixture(scope="module")
+def keeper(kernel: Kernel, module: Path) -> Iterator[Keeper]:
+    """One guest for this file."""
+    with keep(kernel, module, drives=DRIVES, qtest=True) as keeper:
+        yield keeper
+
+
+@pytest.fixture
+def rig(keeper: Keeper, request: pytest.FixtureRequest) -> Rig:
+    """The guest, for one test."""
+    return keeper.get(request)
+
+
+def check_nothing_left(rig: Rig, address: str) -> None:
+    """A refused device is as it was: no driver, node, interrupt or claimed registers."""
+    unbind(rig.guest, address)
+    assert driver_of(rig.guest, address) == ""
+    assert nodes(rig.guest, address) == []
+    assert rig.guest.must("grep -c chario /proc/interrupts || true") == "0"
+    assert rig.guest.must("grep -c chario /proc/iomem || true") == "0"
+
+
+def refuse(rig: Rig, address: str, reason: str) -> None:
+    """Binding fails with a reason in the log; twice, as the first try must not spoil the second."""
+    for _ in range(2):
+        with pytest.raises(CommandFailed, match=reason):
+            bind(rig.guest, address)
+        check_nothing_left(rig, address)
+
+
+@pytest.fixture
+def nothing_bound(rig: Rig) -> None:
+    """Every drive is free and belongs to nobody, so that leftovers show."""
+    rig.guest.must(
+        f"cd {PCI}/drivers/chario && for d in 0000:*; do [ ! -e $d ] || echo $d >unbind; done; "
+        f"grep -l '^chario' {PCI}/devices/*/driver_override | while read -r f; do echo >$f; done"
+    )
+
+
+@pytest.mark.usefixtures("nothing_bound")
+@pytest.mark.parametrize(
+    ("registers", "reason"),
+    [
+        (faults.ALL_ONES, "refused: registers read all ones"),
+        (faults.NEVER_READY, r"does not become ready \(CSTS.RDY\)"),
+        (faults.FATAL, r"has failed \(CSTS.CFS\)"),
+        ({**faults.PLAIN, faults.CAP + 4: 0}, r"refused: no NVM command set \(CAP.CSS\)"),
+        ({**faults.PLAIN, faults.CAP + 4: 0x0081_0020}, r"refused: memory pages of at least 8192 bytes"),
+        ({**faults.PLAIN, faults.CAP: 0x0101_0000}, r"refused: queues of a single entry \(CAP.MQES\)"),
+    ],
+    ids=["all-ones", "never-ready", "failed", "no-command-set", "large-pages", "single-entry"],
+)
+def test_a_controller_that_cannot_be_driven(rig: Rig, registers: dict[int, int], reason: str) -> None:
+    """Each is refused with its reason, and nothing of the try is left."""
+    refuse(rig, faults.load_registers(rig.guest, REGISTERS, registers), reason)
+
+
+@pytest.mark.usefixtures("nothing_bound")
+def test_a_controller_that_is_busy_for_ever(rig: Rig) -> None:
+    """One that stays ready when it is told to stop cannot be disabled: refused."""
+    registers = {**faults.PLAIN, faults.CC: 0x0046_0001, faults.CSTS: 1}
+    refuse(rig, faults.load_registers(rig.guest, REGISTERS, registers), "cannot be disabled")
+
+
+@pytest.mark.usefixtures("nothing_bound")
+def test_a_controller_that_answers_no_admin_command(rig: Rig) -> None:
+    """It becomes ready and is silent then: refused after admin_timeout_ms."""
+    parameter = "/sys/module/chario/parameters/admin_timeout_ms"
+    rig.guest.must(f"echo 500 >{parameter}")
+    patient = {**faults.PLAIN, faults.CAP: 0x4001_07FF}  # half a minute to become ready
+    address = faults.load_registers(rig.guest, REGISTERS, patient)
+    mark = rig.guest.log_mark()
+    job = rig.guest.start(f"echo chario >{PCI}/devices/{address}/driver_override; echo {address} >{PCI}/drivers_probe")
+    faults.wait_for_register(rig.guest, REGISTERS, faults.CC, 1, 1)
+    rig.guest.qtest.writel(bar_address(rig.guest, address) + faults.CSTS, 1)
+    rig.until(lambda: "admin command 0x06: no answer in time" in rig.said(mark), "nothing was said")
+    rig.guest.qtest.writel(bar_address(rig.guest, address) + faults.CSTS, 0)
+    job.wait()
+    assert "not bound: error -110" in rig.said(mark)
+    check_nothing_left(rig, address)
+    rig.guest.must(f"echo 5000 >{parameter}")
+
+
+@pytest.mark.usefixtures("nothing_bound")
+def test_metadata_is_refused(rig: Rig) -> None:
+    """A namespace with metadata is refused with the reason, and with it a drive that has no other."""
+    refuse(rig, rig.address(METADATA), "namespace 1 refused: its format has metadata")
+    refuse(rig, rig.address(METADATA), "refused: no namespace that can be driven")
+
+
+def test_a_refused_namespace_does_not_hold_up_the_others(rig: Rig) -> None:
+    """Of a drive with several, those that can be driven are."""
+    mark = rig.guest.log_mark()
+    disks = rig.disks(MIXED)
+    assert [rig.show(disk, "nsid") for disk in disks] == ["7"]
+    assert "namespace 1 refused: its format has metadata" in rig.said(mark)
+    assert rig.call(disks[0], f"read,0,{MIB}") == MIB
+
+
+@pytest.mark.usefixtures("nothing_bound")
+def test_a_drive_without_namespaces_is_refused(rig: Rig) -> None:
+    """There is nothing to make a disk of."""
+    refuse(rig, rig.address(BARE), "refused: no namespace that can be driven")
+
+
+def write_and_read_back(rig: Rig, disk: str) -> None:
+    """All ways of completion, in calls larger than a queue of the drive may be."""
+    script = (f"fill,3,0,{MIB}", f"write,0,{MIB}", "unmap", "map", f"read,0,{MIB}", f"match,3,0,{MIB}",
+              f"hipri,0,{MIB}", f"match,3,0,{MIB}", "sync")  # fmt: skip
+    assert rig.calls(disk, *script)[1:-1] == [
+        ("write", MIB), ("unmap", 0), ("map", 0), ("read", MIB), ("match", 1),
+        ("hipri", MIB), ("match", 1), ("sync", 0),
+    ]  # fmt: skip
+    for options in ((), ("iopoll",), ("fixed",)):
+        assert rig.uring(disk, 8, 64 * KIB, *options) == {64 * KIB: 8}
+    rig.wait_unpinned()
+
+
+def test_an_interrupt_pin_is_enough(rig: Rig) -> None:
+    """Without MSI and MSI-X the drive works, and the pin is not left raised."""
+    rig.unbind(PLAIN)
+    use_intx(rig.guest, rig.address(PLAIN))
+    write_and_read_back(rig, rig.disk(PLAIN))
+    assert "MSI" not in rig.guest.must("grep chario /proc/interrupts")
+    rig.unbind(PLAIN)
+    rig.guest.must(f"echo 1 >{PCI}/devices/{rig.address(PLAIN)}/msi_bus")
+
+
+def test_one_vector_for_everything(rig: Rig) -> None:
+    """Admin queue and I/O queues share the drive's only vector."""
+    disk = rig.disk(ONE_VECTOR)
+    write_and_read_back(rig, disk)
+    assert rig.counters(disk)["late_reaps"] == 0
+
+
+def test_one_queue_pair_for_all_processors(rig: Rig) -> None:
+    """A drive with a single pair: none is left to poll, RWF_HIPRI and IOPOLL work all the same."""
+    disk = rig.disk(ONE_PAIR)
+    assert (rig.show(disk, "queue_count"), rig.show(disk, "poll_queue_count")) == ("1", "0")
+    for cpu in range(2):
+        assert rig.guest.must(["taskset", "-c", str(cpu), rig.fault_io, disk, "read,0,65536"]).startswith("read 65536")
+    write_and_read_back(rig, disk)
+
+
+def test_a_queue_of_three_entries(rig: Rig) -> None:
+    """CAP.MQES of 2: calls of 8 commands pass through two slots."""
+    disk = rig.disk(SHORT_QUEUE)
+    assert rig.show(disk, "queue_depth") == "2"
+    write_and_read_back(rig, disk)
+
+
+def test_a_drive_that_takes_two_pages_a_command(rig: Rig) -> None:
+    """MDTS of 1 bounds commands, and the bound is shown."""
+    disk = rig.disk(SMALL_COMMANDS)
+    assert (rig.show(disk, "max_command_bytes"), rig.show(disk, "command_bytes")) == ("8192", "8192")
+    before = rig.counters(disk)["read_commands"]
+    assert rig.call(disk, f"read,0,{MIB}") == MIB
+    assert rig.counters(disk)["read_commands"] - before == 128
+    write_and_read_back(rig, disk)
+
+
+def test_only_a_named_device_is_bound(rig: Rig) -> None:
+    """Without driver_override the driver does not take a drive, even when told to."""
+    rig.unbind(PLAIN)
+    address = rig.address(PLAIN)
+    assert rig.guest.run(f"echo {address} >{PCI}/drivers/chario/bind").rc != 0
+    assert rig.guest.run(f"echo {address} >{PCI}/drivers_probe").rc in (0, 1)
+    assert driver_of(rig.guest, address) == ""
+
+
+def test_new_id_does_not_claim_drives(rig: Rig) -> None:
+    """An identifier given to the driver is no name of a device."""
+    rig.unbind(PLAIN)
+    address = rig.address(PLAIN)
+    rig.guest.must(f"cd {PCI}/devices/{address} && cat vendor device >/run/id")
+    rig.guest.run(f"cat /run/id | tr '\\n' ' ' >{PCI}/drivers/chario/new_id")
+    assert driver_of(rig.guest, address) == ""
+    rig.guest.run(f"cat /run/id | tr '\\n' ' ' >{PCI}/drivers/chario/remove_id")
+    bind(rig.guest, address)
+
+
+PARAMETERS = {
+    "too-small": "queue_depth=0 max_command_kib=0 chunk_kib=0 deadline_ms=0 poll_queues=-9 admin_timeout_ms=0",
+    "too-large": "queue_depth=4294967295 max_command_kib=4294967295 chunk_kib=4294967295 deadline_ms=4294967295 "
+    "poll_queues=2147483647 admin_timeout_ms=4294967295",
+}
+
+
+@pytest.mark.usefixtures("nothing_bound")
+@pytest.mark.parametrize("parameters", PARAMETERS.values(), ids=PARAMETERS.keys())
+def test_parameters_out_of_range_are_bounded(rig: Rig, module: Path, parameters: str) -> None:
+    """The module loads, shows the values it works with, and works."""
+    file = rig.guest.push(module)
+    rig.guest.must(f"rmmod chario; insmod {file} {parameters}", timeout_s=SETTLE_LIMIT_S)
+    disk = rig.disk(PLAIN)
+    assert 1 <= int(rig.show(disk, "queue_depth")) <= 4095
+    assert 4096 <= int(rig.show(disk, "command_bytes")) <= int(rig.show(disk, "max_command_bytes")) <= 1 << 20
+    assert 512 <= int(rig.show(disk, "chunk_bytes")) <= 1 << 30
+    assert 1 <= int(rig.show(disk, "deadline_ms")) <= 3600 * 1000
+    assert 1 <= int(rig.show(disk, "poll_queue_count")) <= 2
+    rig.set(disk, "deadline_ms", 200000)
+    write_and_read_back(rig, disk)
+    rig.guest.must(f"rmmod chario; insmod {file} {PATIENCE}", timeout_s=SETTLE_LIMIT_S)
+
+
+@pytest.mark.usefixtures("nothing_bound")
+def test_parameters_that_are_no_numbers_are_refused(rig: Rig, module: Path) -> None:
+    """The module does not load with them; without them it does."""
+    file = rig.guest.push(module)
+    rig.guest.must("rmmod chario", timeout_s=SETTLE_LIMIT_S)
+    for parameter in ("queue_depth=many", "poll_queues=2x", "deadline_ms=-1", "chunk_kib="):
+        assert rig.guest.run(f"insmod {file} {parameter}", timeout_s=SETTLE_LIMIT_S).rc != 0
+    rig.guest.must(f"insmod {file} {PATIENCE}", timeout_s=SETTLE_LIMIT_S)

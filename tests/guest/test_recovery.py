@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: MIT
+"""The controller fails: it is reset where that helps, and given up where it does not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from errno import EIO, ENODEV, ETIMEDOUT
+from pathlib import Path
+
+import pytest
+from fault_lab import Keeper, Rig, keep, results, uring_results
+
+from chario_lab.guest import faults
+from chario_lab.guest.plan import Namespace, Nvme, Throttle
+from chario_lab.kernel import Kernel
+
+KIB, MIB = 1 << 10, 1 << 20
+MEMORY_WITHOUT_BUS_MASTER, MEMORY_AND_BUS_MASTER = 2, 6
+ADMIN_TIMEOUT = "/sys/module/chario/parameters/admin_timeout_ms"
+DRIVES = (Nvme("fails", (Namespace(64, backing=Throttle()), Namespace(64))),)
+
+
+@pytest.fixture(scope="module")
+def keeper(kernel: Kernel, module: Path) -> Iterator[Keeper]:
+    """One guest for this file."""
+    with keep(kernel, module, drives=DRIVES, qtest=True) as keeper:
+        yield keeper
+
+
+@pytest.fixture
+def rig(keeper: Keeper, request: pytest.FixtureRequest) -> Iterator[Rig]:
+    """The guest, for one test, with a drive at full speed that can be reached."""
+    rig = keeper.get(request)
+    faults.let_go(rig.guest, 0)
+    yield rig
+    faults.let_go(rig.guest, 0)
+    faults.undeafen(rig.guest, rig.address(0))
+    rig.guest.must(f"echo 5000 >{ADMIN_TIMEOUT}")
+
+
+def stalled(rig: Rig) -> list[str]:
+    """The disks of a drive whose first namespace does not answer any more."""
+    disks = rig.disks(0)
+    faults.stall(rig.guest, 0)
+    assert rig.call(disks[0], f"read,0,{64 * KIB}") == 64 * KIB
+    return disks
+
+
+def test_a_controller_that_reports_failure_is_reset(rig: Rig) -> None:
+    """CSTS.CFS is noticed while calls wait; after the reset they succeed, with right data."""
+    disk = rig.disk(0)
+    rig.calls(disk, f"fill,3,0,{MIB}", f"write,0,{MIB}")
+    faults.fail_controller(rig.guest, 0)
+    mark = rig.guest.log_mark()
+    jobs = [
+        rig.start(disk, "deadline,200000", f"read,0,{MIB}", f"match,3,0,{MIB}"),
+        rig.start(disk, "deadline,200000", "completion,2", f"read,0,{MIB}", f"match,3,0,{MIB}"),
+    ]
+    reads = rig.start_uring(disk, 8, 4096, "deadline=200000")
+    assert [results(job.wait())[-3:-1] for job in jobs] == [[("read", MIB), ("match", 1)]] * 2
+    assert uring_results(reads.wait()) == {4096: 8}
+    counters = rig.counters(disk)
+    assert (counters["resets"], counters["aborts"], counters["timeouts"]) == (1, 0, 0)
+    assert "resetting the controller" in rig.said(mark)
+    assert rig.show(disk, "state") == "live"
+
+
+def test_a_controller_that_forgets_its_queues_is_reset(rig: Rig) -> None:
+    """It takes doorbells, answers nothing and is not ready: no abort is tried, and the call succeeds late."""
+    disk = rig.disk(0)
+    faults.disable_controller(rig.guest, 0)
+    assert rig.calls(disk, "deadline,200000", "read,0,4096")[1] == ("read", 4096)
+    counters = rig.counters(disk)
+    assert (counters["resets"], counters["aborts"], counters["timeouts"]) == (1, 0, 0)
+    rig.wait_state(disk, "live")
+    assert rig.call(disk, "read,0,4096") == 4096
+
+
+def test_all_disks_of_a_controller_survive_its_reset(rig: Rig) -> None:
+    """One namespace hangs, the calls on the other do not fail."""
+    first, second = stalled(rig)
+    busy = rig.start(second, "deadline,200000", f"fill,4,0,{8 * MIB}", f"write,0,{8 * MIB}", "await,/run/reset",
+                     f"read,0,{8 * MIB}", f"match,4,0,{8 * MIB}")  # fmt: skip
+    assert rig.calls(first, "deadline,300", "read,0,4096")[1][1] == -ETIMEDOUT
+    faults.let_go(rig.guest, 0)
+    rig.until(lambda: rig.counters(second)["resets"] == 1, "the drive was not reset")
+    rig.guest.must("touch /run/reset")
+    assert results(busy.wait())[2:] == [("write", 8 * MIB), ("await", 0), ("read", 8 * MIB), ("match", 1), ("close", 0)]
+    rig.guest.must("rm /run/reset")
+
+
+def lose_memory_access(rig: Rig) -> str:
+    """A disk whose drive answers registers but cannot reach memory: no reset helps."""
+    disk = rig.disk(0)
+    rig.guest.must(["setpci", "-s", rig.address(0), f"COMMAND={MEMORY_WITHOUT_BUS_MASTER}"])
+    return disk
+
+
+def test_a_drive_that_does_not_come_up_is_given_up(rig: Rig) -> None:
+    """Waiting calls end with EIO, later ones at once; nothing stays pinned; bus mastering is off."""
+    rig.guest.must(f"echo 1000 >{ADMIN_TIMEOUT}")
+    disk = lose_memory_access(rig)
+    mark = rig.guest.log_mark()
+    jobs = [rig.start(disk, "deadline,200000", *mode, f"read,0,{8 * MIB}") for mode in ([], ["completion,2"])]
+    reads = rig.start_uring(disk, 8, 4096, "deadline=200000")
+    assert [results(job.wait())[-2] for job in jobs] == [("read", -EIO)] * 2
+    assert uring_results(reads.wait()) == {-EIO: 8}
+    rig.wait_state(disk, "dead")
+    assert rig.calls(disk, "read,0,4096", "write,0,4096", "sync", "info", "seek") == [
+        ("read", -EIO), ("write", -EIO), ("sync", -EIO), ("info", 0), ("seek", 0), ("close", 0),
+    ]  # fmt: skip
+    assert "bus mastering is off, calls give EIO" in rig.said(mark)
+    assert int(rig.guest.must(["setpci", "-s", rig.address(0), "COMMAND"]), 16) & 4 == 0
+    rig.wait_unpinned()
+
+
+def test_a_drive_that_was_given_up_can_be_bound_again(rig: Rig) -> None:
+    """Unbinding cleans up, and the repaired drive works with its old content."""
+    rig.guest.must(f"echo 1000 >{ADMIN_TIMEOUT}")
+    rig.calls(rig.disk(0), "fill,6,0,65536", "write,0,65536")
+    disk = lose_memory_access(rig)
+    assert rig.call(disk, "read,0,4096") == -EIO
+    assert rig.calls(rig.disk(0), "read,0,65536", "match,6,0,65536") == [("read", 65536), ("match", 1), ("close", 0)]
+
+
+def test_a_deadline_passes_while_the_queues_are_frozen(rig: Rig) -> None:
+    """During recovery a call is held; its deadline ends it all the same, and others wait on."""
+    rig.guest.must(f"echo 20000 >{ADMIN_TIMEOUT}")
+    disk = lose_memory_access(rig)
+    waits = rig.start(disk, "deadline,200000", "read,0,4096")
+    rig.wait_state(disk, "recovering")
+    for step in ("read,0,4096", "hipri,0,4096", "write,0,65536", "sync"):
+        assert rig.calls(disk, "deadline,200", step)[1][1] == -ETIMEDOUT
+    assert rig.uring(disk, 4, 4096, "deadline=200") == {-ETIMEDOUT: 4}
+    assert results(waits.wait())[1] == ("read", -EIO)
+    rig.wait_unpinned()
+
+
+def test_a_killed_caller_leaves_a_frozen_queue(rig: Rig) -> None:
+    """SIGKILL ends a call that is held during recovery."""
+    rig.guest.must(f"echo 20000 >{ADMIN_TIMEOUT}")
+    disk = lose_memory_access(rig)
+    jobs = [rig.start(disk, "deadline,200000", *mode, f"read,0,{8 * MIB}") for mode in ([], ["completion,2"])]
+    rig.wait_state(disk, "recovering")
+    jobs += [rig.start(disk, "deadline,200000", "touch,/run/held", f"read,0,{8 * MIB}")]
+    rig.wait_file("/run/held")
+    assert all(job.kill() for job in jobs)
+    assert [(job.wait().rc, job.wait().stuck) for job in jobs] == [(-9, None)] * 3
+    rig.unbind(0)
+    rig.wait_unpinned()
+    rig.guest.must("rm /run/held")
+
+
+def test_registers_that_cannot_be_reached(rig: Rig) -> None:
+    """Memory decoding switched off: calls end, and the disk is dead.
+
+    Hardware answers with all ones then (ENODEV), QEMU with zeros (EIO).
+    """
+    disk = rig.disk(0)
+    faults.deafen(rig.guest, rig.address(0))
+    calls = rig.calls(disk, "deadline,200000", "read,0,4096", "read,0,4096", "hipri,0,4096", "write,0,4096")[1:5]
+    assert {value for _, value in calls} in ({-EIO}, {-ENODEV})
+    rig.wait_state(disk, "dead")
+
+
+def test_unbinding_in_the_middle_of_recovery(rig: Rig) -> None:
+    """Recovery and removal do not wait for each other for ever."""
+    rig.guest.must(f"echo 2000 >{ADMIN_TIMEOUT}")
+    disk = lose_memory_access(rig)
+    job = rig.start(disk, "deadline,200000", "read,0,4096", "read,0,4096")
+    rig.wait_state(disk, "recovering")
+    rig.unbind(0)
+    calls = results(job.wait())
+    assert calls[1][1] in (-EIO, -ENODEV) and calls[2][1] == -ENODEV
+    rig.wait_unpinned()
+    assert rig.call(rig.disk(0), "read,0,4096") == 4096
