@@ -11,7 +11,7 @@ import pytest
 from fault_lab import Keeper, Rig, keep, results, uring_results
 
 from chario_lab.guest import faults
-from chario_lab.guest.plan import Namespace, Nvme, Throttle
+from chario_lab.guest.plan import Namespace, Nvme, Throttle, root_port_bdf
 from chario_lab.kernel import Kernel
 
 KIB, MIB = 1 << 10, 1 << 20
@@ -149,6 +149,42 @@ def test_a_killed_caller_leaves_a_frozen_queue(rig: Rig) -> None:
     rig.unbind(0)
     rig.wait_unpinned()
     rig.guest.must("rm /run/held")
+
+
+def fail_link(rig: Rig) -> None:
+    """The root port reports a fatal error of its link, and the PCI core fails to reset it: so QEMU's do."""
+    assert rig.guest.hmp("pcie_aer_inject_error rp0 DLP").startswith("OK")
+
+
+def test_a_link_that_is_not_reset(rig: Rig) -> None:
+    """Calls wait for the PCI core; when it has not called back, the drive is revived without it."""
+    disk = rig.disk(0)
+    rig.calls(disk, f"fill,7,0,{MIB}", f"write,0,{MIB}")
+    mark = rig.guest.log_mark()
+    for resets in (1, 2):
+        fail_link(rig)
+        rig.wait_state(disk, "recovering")
+        calls = rig.calls(disk, "deadline,200000", f"read,0,{MIB}", f"match,7,0,{MIB}")
+        assert calls[1:3] == [("read", MIB), ("match", 1)]
+        assert (rig.counters(disk)["resets"], rig.show(disk, "state")) == (resets, "live")
+    assert "the link has failed; calls wait until it has been reset" in rig.said(mark)
+
+
+def test_a_drive_that_is_lost_behind_its_link_is_given_up(rig: Rig) -> None:
+    """Its registers do not answer after the link has failed: the disk is dead, and calls end with EIO."""
+    disk = rig.disk(0)
+    port = ["setpci", "-s", root_port_bdf(0)]
+    fail_link(rig)
+    rig.wait_state(disk, "recovering")
+    rig.guest.must([*port, f"COMMAND=0:{MEMORY_WITHOUT_BUS_MASTER}"])
+    try:
+        calls = rig.calls(disk, "deadline,200000", "read,0,4096", "read,0,4096")
+    finally:
+        rig.guest.must([*port, f"COMMAND={MEMORY_WITHOUT_BUS_MASTER}:{MEMORY_WITHOUT_BUS_MASTER}"])
+    assert calls[1:3] == [("read", -EIO)] * 2
+    assert rig.show(disk, "state") == "dead"
+    rig.wait_unpinned()
+    assert rig.call(rig.disk(0), "read,0,4096") == 4096
 
 
 def test_registers_that_cannot_be_reached(rig: Rig) -> None:

@@ -123,6 +123,8 @@ enum chario_nvme_state {
  * @recover_lock: recovery, suspend and removal keep out of each other's way
  * @recover_work: chario_nvme_recover()
  * @reset_wanted: do not try to abort, reset
+ * @link_work: chario_nvme_link_check()
+ * @link_deadline: jiffies at which a link that has failed is given up
  * @aborts: counter
  * @resets: counter
  */
@@ -157,6 +159,8 @@ struct chario_nvme {
 	struct mutex recover_lock; /* recovery, suspend, removal */
 	struct work_struct recover_work;
 	bool reset_wanted;
+	struct delayed_work link_work;
+	unsigned long link_deadline;
 	u64 aborts;
 	u64 resets;
 };
@@ -288,7 +292,10 @@ const char *chario_nvme_status_text(u16 status);
 void chario_nvme_recover(struct work_struct *work);
 void chario_nvme_recover_wanted(struct chario_nvme *ctrl, bool reset);
 void chario_nvme_give_up(struct chario_nvme *ctrl, int error);
-int chario_nvme_reset(struct chario_nvme *ctrl);
+int chario_nvme_revive(struct chario_nvme *ctrl);
+void chario_nvme_link_failed(struct chario_nvme *ctrl);
+int chario_nvme_link_is_up(struct chario_nvme *ctrl);
+void chario_nvme_link_check(struct work_struct *work);
 u64 chario_nvme_recover_bound_ns(const struct chario_nvme *ctrl);
 
 #endif /* CHARIO_NVME_H */

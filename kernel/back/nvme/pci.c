@@ -54,6 +54,7 @@ static struct chario_nvme *create_ctrl(struct pci_dev *pdev)
 	ctrl->state = CHARIO_NVME_RECOVERING;
 	mutex_init(&ctrl->recover_lock);
 	INIT_WORK(&ctrl->recover_work, chario_nvme_recover);
+	INIT_DELAYED_WORK(&ctrl->link_work, chario_nvme_link_check);
 	pci_set_drvdata(pdev, ctrl);
 	return ctrl;
 }
@@ -200,6 +201,7 @@ static void stop(struct chario_nvme *ctrl, bool polite)
 	pci_clear_master(ctrl->pdev);
 	chario_nvme_queues_stop(ctrl);
 	cancel_work_sync(&ctrl->recover_work);
+	cancel_delayed_work_sync(&ctrl->link_work);
 }
 
 static int probe(struct pci_dev *pdev, const struct pci_device_id *id)
@@ -320,13 +322,8 @@ static int resume(struct device *dev)
 	int ret = 0;
 
 	mutex_lock(&ctrl->recover_lock);
-	if (ctrl->state == CHARIO_NVME_RECOVERING) {
-		ret = chario_nvme_reset(ctrl);
-		if (ret)
-			chario_nvme_give_up(ctrl, ret == -ENODEV ? ret : -EIO);
-		else
-			WRITE_ONCE(ctrl->state, CHARIO_NVME_LIVE);
-	}
+	if (ctrl->state == CHARIO_NVME_RECOVERING)
+		ret = chario_nvme_revive(ctrl);
 	mutex_unlock(&ctrl->recover_lock);
 	return ret;
 }
@@ -337,28 +334,30 @@ static pci_ers_result_t error_detected(struct pci_dev *pdev,
 				       pci_channel_state_t state)
 {
 	struct chario_nvme *ctrl = pci_get_drvdata(pdev);
+	bool lost = state == pci_channel_io_perm_failure;
 
 	if (state == pci_channel_io_normal)
 		return PCI_ERS_RESULT_CAN_RECOVER;
 	mutex_lock(&ctrl->recover_lock);
-	chario_nvme_queues_freeze(ctrl);
-	if (state == pci_channel_io_perm_failure)
+	if (lost && ctrl->state != CHARIO_NVME_DEAD)
 		chario_nvme_give_up(ctrl, -ENODEV);
-	else if (ctrl->state == CHARIO_NVME_LIVE)
-		WRITE_ONCE(ctrl->state, CHARIO_NVME_RECOVERING);
+	else if (!lost && ctrl->state == CHARIO_NVME_LIVE)
+		chario_nvme_link_failed(ctrl);
 	mutex_unlock(&ctrl->recover_lock);
-	return state == pci_channel_io_perm_failure ?
-	       PCI_ERS_RESULT_DISCONNECT : PCI_ERS_RESULT_NEED_RESET;
+	return lost ? PCI_ERS_RESULT_DISCONNECT : PCI_ERS_RESULT_NEED_RESET;
 }
 
+/* What has been given up stays so, without bus mastering. */
 static pci_ers_result_t slot_reset(struct pci_dev *pdev)
 {
-	pci_restore_state(pdev);
-	/* Restoring uses the state up. */
-	pci_save_state(pdev);
-	pci_set_master(pdev);
-	return resume(&pdev->dev) ? PCI_ERS_RESULT_DISCONNECT :
-				    PCI_ERS_RESULT_RECOVERED;
+	struct chario_nvme *ctrl = pci_get_drvdata(pdev);
+	int ret = -ENODEV;
+
+	mutex_lock(&ctrl->recover_lock);
+	if (ctrl->state != CHARIO_NVME_DEAD)
+		ret = chario_nvme_link_is_up(ctrl);
+	mutex_unlock(&ctrl->recover_lock);
+	return ret ? PCI_ERS_RESULT_DISCONNECT : PCI_ERS_RESULT_RECOVERED;
 }
 
 static const struct pci_error_handlers error_handlers = {

@@ -15,6 +15,10 @@
  * A drive that has gone, and one that says that it has failed (CSTS.CFS), skip
  * the first step.
  *
+ * A link that has failed is the PCI core's: it resets the link and calls
+ * slot_reset().  Where it cannot, it says so to nobody: link_work finds the drive
+ * then, and revives it, or gives it up.
+ *
  * The bound: CHARIO_NVME_ABORT_MS + the longest wait of an abort command + the
  * longest wait for CSTS.RDY, twice + the longest wait of an admin command, which
  * bounds all commands of the reset together.
@@ -23,6 +27,12 @@
 #include <linux/jiffies.h>
 
 #include "nvme.h"
+
+/* By then the PCI core has begun to reset a link that has failed. */
+#define LINK_LOOK_MS	5000
+
+/* It waits a minute for a device behind a link that it has reset. */
+#define LINK_LIMIT_MS	70000
 
 static const struct chario_command *
 find_expired(const struct chario_queue *q, unsigned int *tag)
@@ -121,13 +131,7 @@ static int bring_up(struct chario_nvme *ctrl)
 	return ret;
 }
 
-/**
- * chario_nvme_reset() - disable the controller and bring it up again
- * @ctrl: under recover_lock
- *
- * Return: 0, or why it did not come up.
- */
-int chario_nvme_reset(struct chario_nvme *ctrl)
+static int reset(struct chario_nvme *ctrl)
 {
 	int ret;
 
@@ -161,14 +165,112 @@ void chario_nvme_give_up(struct chario_nvme *ctrl, int error)
 		"the drive does not come up again; bus mastering is off, calls give EIO; unbind it and power-cycle it");
 }
 
+/**
+ * chario_nvme_revive() - reset the controller, or give the drive up
+ * @ctrl: under recover_lock
+ *
+ * Return: 0, or why it did not come up.
+ */
+int chario_nvme_revive(struct chario_nvme *ctrl)
+{
+	struct device *dev = &ctrl->pdev->dev;
+	int ret;
+
+	dev_warn(dev, "resetting the controller\n");
+	ret = reset(ctrl);
+	if (ret) {
+		chario_nvme_give_up(ctrl, ret == -ENODEV ? ret : -EIO);
+		return ret;
+	}
+	WRITE_ONCE(ctrl->reset_wanted, false);
+	WRITE_ONCE(ctrl->state, CHARIO_NVME_LIVE);
+	dev_warn(dev, "the controller is up again\n");
+	return 0;
+}
+
+static void look_later(struct chario_nvme *ctrl)
+{
+	/* Not while the machine is suspended. */
+	mod_delayed_work(system_freezable_wq, &ctrl->link_work,
+			 msecs_to_jiffies(LINK_LOOK_MS));
+}
+
+/**
+ * chario_nvme_link_failed() - post nothing until the link has been reset
+ * @ctrl: live, under recover_lock
+ */
+void chario_nvme_link_failed(struct chario_nvme *ctrl)
+{
+	dev_warn(&ctrl->pdev->dev,
+		 "the link has failed; calls wait until it has been reset\n");
+	WRITE_ONCE(ctrl->state, CHARIO_NVME_RECOVERING);
+	chario_nvme_queues_freeze(ctrl);
+	ctrl->link_deadline = jiffies + msecs_to_jiffies(LINK_LIMIT_MS);
+	look_later(ctrl);
+}
+
+/**
+ * chario_nvme_link_is_up() - the link has been reset, and the device with it
+ * @ctrl: under recover_lock, not dead
+ *
+ * Return: as chario_nvme_revive().
+ */
+int chario_nvme_link_is_up(struct chario_nvme *ctrl)
+{
+	pci_restore_state(ctrl->pdev);
+	/* Restoring uses the state up. */
+	pci_save_state(ctrl->pdev);
+	pci_set_master(ctrl->pdev);
+	return chario_nvme_revive(ctrl);
+}
+
+static void look_at_link(struct chario_nvme *ctrl)
+{
+	if (ctrl->state != CHARIO_NVME_RECOVERING)
+		return;
+	if (!pci_device_is_present(ctrl->pdev) &&
+	    time_before(jiffies, ctrl->link_deadline)) {
+		look_later(ctrl);
+		return;
+	}
+	/* Or it would be taken for the next failure. */
+	if (!chario_nvme_link_is_up(ctrl))
+		ctrl->pdev->error_state = pci_channel_io_normal;
+}
+
+/**
+ * chario_nvme_link_check() - has the PCI core left a failed link at that?
+ * @work: link_work of a controller
+ *
+ * The PCI core holds the device's lock while it resets the link.  A slot_reset()
+ * that comes later still finds a controller that can be reset once more.
+ */
+void chario_nvme_link_check(struct work_struct *work)
+{
+	struct chario_nvme *ctrl = container_of(to_delayed_work(work),
+						struct chario_nvme, link_work);
+	bool ours = device_trylock(&ctrl->pdev->dev);
+
+	mutex_lock(&ctrl->recover_lock);
+	if (ours)
+		look_at_link(ctrl);
+	else if (ctrl->state == CHARIO_NVME_RECOVERING)
+		look_later(ctrl);
+	mutex_unlock(&ctrl->recover_lock);
+	if (ours)
+		device_unlock(&ctrl->pdev->dev);
+}
+
 static void recover(struct chario_nvme *ctrl)
 {
 	struct device *dev = &ctrl->pdev->dev;
 	int ret;
 
-	/* Behind a frozen link the PCI core goes first, see slot_reset(). */
-	if (ctrl->pdev->error_state == pci_channel_io_frozen)
+	/* We are earlier than error_detected(). */
+	if (ctrl->pdev->error_state == pci_channel_io_frozen) {
+		chario_nvme_link_failed(ctrl);
 		return;
+	}
 	if (chario_nvme_ctrl_is_gone(ctrl)) {
 		chario_nvme_give_up(ctrl, -ENODEV);
 		return;
@@ -183,15 +285,7 @@ static void recover(struct chario_nvme *ctrl)
 		}
 	}
 	WRITE_ONCE(ctrl->state, CHARIO_NVME_RECOVERING);
-	dev_warn(dev, "resetting the controller\n");
-	ret = chario_nvme_reset(ctrl);
-	if (ret) {
-		chario_nvme_give_up(ctrl, ret == -ENODEV ? ret : -EIO);
-		return;
-	}
-	WRITE_ONCE(ctrl->reset_wanted, false);
-	WRITE_ONCE(ctrl->state, CHARIO_NVME_LIVE);
-	dev_warn(dev, "the controller is up again\n");
+	chario_nvme_revive(ctrl);
 }
 
 /**
