@@ -87,20 +87,48 @@ size_t chario_buffer_element(const struct iov_iter *iter)
 	return iov_iter_single_seg_count(iter);
 }
 
-static inline int pin_user(struct chario_command *cmd, unsigned long addr)
+/* The window has nothing left that the next command could use. */
+static int fill_window(struct chario_window *window, unsigned long addr,
+		       size_t ahead, unsigned int flags)
 {
-	unsigned int flags = cmd->req->op == CHARIO_OP_READ ? FOLL_WRITE : 0;
+	unsigned int nr = min_t(size_t, PFN_DOWN(ahead), CHARIO_WINDOW_PAGES);
 	int got;
 
-	cmd->page_offset = offset_in_page(addr);
-	cmd->nr_pages = PFN_UP(cmd->page_offset + cmd->bytes);
-	got = pin_user_pages_fast(addr - cmd->page_offset, cmd->nr_pages,
-				  flags, cmd->pages);
-	if (likely(got == cmd->nr_pages))
-		return 0;
-	if (got > 0)
-		unpin_user_pages(cmd->pages, got);
-	return got < 0 ? got : -EFAULT;
+	chario_window_drop(window);
+	got = pin_user_pages_fast(addr, nr, flags, window->pages);
+	if (got < 0)
+		return got;
+	window->end = got;
+	return 0;
+}
+
+/*
+ * Whole pages: those of the next commands are pinned with the same look at the
+ * page tables.  Where commands share a page, each one pins its own.
+ */
+static int pin_ahead(struct chario_command *cmd, unsigned long addr,
+		     struct chario_window *window, size_t ahead)
+{
+	unsigned int flags = cmd->req->op == CHARIO_OP_READ ? FOLL_WRITE : 0;
+	unsigned int nr = PFN_DOWN(cmd->bytes);
+	int ret;
+
+	if (offset_in_page(addr | cmd->bytes) || nr > CHARIO_WINDOW_PAGES)
+		return chario_buffer_pin_user(cmd, addr);
+	if (window->end - window->next < nr) {
+		ret = fill_window(window, addr, ahead, flags);
+		if (unlikely(ret))
+			return ret;
+		if (unlikely(window->end < nr))
+			return -EFAULT;
+	}
+	cmd->hold = CHARIO_HOLD_PIN;
+	cmd->page_offset = 0;
+	cmd->nr_pages = nr;
+	memcpy(cmd->pages, window->pages + window->next,
+	       nr * sizeof(*cmd->pages));
+	window->next += nr;
+	return 0;
 }
 
 static noinline void take_bvec(struct chario_command *cmd, const struct iov_iter *iter)
@@ -131,31 +159,28 @@ static noinline void take_bvec(struct chario_command *cmd, const struct iov_iter
  * chario_buffer_pin() - hold the memory of a command in place
  * @cmd: its @req, @bytes are set; gets its pages
  * @iter: at the memory of the command; advanced past it
+ * @window: pages pinned before, for this command and the next ones
+ * @ahead: bytes of this memory that the request may want, from here on; those
+ *	of the command at least
  *
  * Context: may sleep.
  * Return: 0; EFAULT when it is not accessible, ENOMEM.
  */
-int chario_buffer_pin(struct chario_command *cmd, struct iov_iter *iter)
+int chario_buffer_pin(struct chario_command *cmd, struct iov_iter *iter,
+		      struct chario_window *window, size_t ahead)
 {
-	int ret;
+	int ret = 0;
 
 	if (unlikely(iov_iter_is_bvec(iter))) {
 		cmd->hold = CHARIO_HOLD_CALLER;
 		take_bvec(cmd, iter);
-		iov_iter_advance(iter, cmd->bytes);
-		return 0;
-	}
-	cmd->hold = CHARIO_HOLD_PIN;
-	ret = pin_user(cmd, chario_buffer_address(iter));
-	if (unlikely(ret))
-		return ret;
-	if (likely(iter_is_ubuf(iter))) {
-		iter->iov_offset += cmd->bytes;
-		iter->count -= cmd->bytes;
 	} else {
-		iov_iter_advance(iter, cmd->bytes);
+		ret = pin_ahead(cmd, chario_buffer_address(iter), window,
+				ahead);
 	}
-	return 0;
+	if (likely(!ret))
+		iov_iter_advance(iter, cmd->bytes);
+	return ret;
 }
 
 /**
@@ -193,8 +218,22 @@ void chario_buffer_keep(struct chario_command *cmd)
 	cmd->hold = CHARIO_HOLD_REFERENCE;
 }
 
-/* Neighbouring pages are unpinned a folio at a time. */
-static noinline void unpin_segments(struct chario_command *cmd, bool mark_dirty)
+/* Neighbouring pages, which are unpinned a folio at a time. */
+struct run {
+	struct page *first;
+	unsigned int nr;
+};
+
+static void end_run(struct run *run, bool mark_dirty)
+{
+	if (run->nr)
+		unpin_user_page_range_dirty_lock(run->first, run->nr,
+						 mark_dirty);
+	run->nr = 0;
+}
+
+static void run_on(struct run *run, const struct chario_command *cmd,
+		   bool mark_dirty)
 {
 	struct page **pages = cmd->pages;
 	u32 offset = cmd->page_offset;
@@ -203,19 +242,43 @@ static noinline void unpin_segments(struct chario_command *cmd, bool mark_dirty)
 	for (i = 0; i < cmd->nr_segments; i++) {
 		unsigned int nr = PFN_UP(offset + cmd->segments[i].bytes);
 
-		unpin_user_page_range_dirty_lock(*pages, nr, mark_dirty);
+		if (*pages != run->first + run->nr) {
+			end_run(run, mark_dirty);
+			run->first = *pages;
+		}
+		run->nr += nr;
 		pages += nr;
 		offset = 0;
 	}
 }
 
-static void unpin(struct chario_command *cmd, bool mark_dirty)
+static void unpin(struct run *run, const struct chario_command *cmd,
+		  bool mark_dirty)
 {
+	/* The segments say which pages are neighbours, where there are any. */
 	if (cmd->nr_segments && cmd->nr_segments < cmd->nr_pages)
-		unpin_segments(cmd, mark_dirty);
+		run_on(run, cmd, mark_dirty);
 	else
 		unpin_user_pages_dirty_lock(cmd->pages, cmd->nr_pages,
 					    mark_dirty);
+}
+
+static void let_go(struct run *run, const struct chario_command *cmd,
+		   bool mark_dirty)
+{
+	unsigned int i;
+
+	switch (cmd->hold) {
+	case CHARIO_HOLD_PIN:
+		unpin(run, cmd, mark_dirty);
+		break;
+	case CHARIO_HOLD_CALLER:
+		break;
+	case CHARIO_HOLD_REFERENCE:
+		for (i = 0; i < cmd->nr_pages; i++)
+			put_page(cmd->pages[i]);
+		break;
+	}
 }
 
 /**
@@ -225,17 +288,23 @@ static void unpin(struct chario_command *cmd, bool mark_dirty)
  */
 void chario_buffer_unpin_slow(struct chario_command *cmd, bool mark_dirty)
 {
-	unsigned int i;
+	struct run run = { };
 
-	switch (cmd->hold) {
-	case CHARIO_HOLD_PIN:
-		unpin(cmd, mark_dirty);
-		break;
-	case CHARIO_HOLD_CALLER:
-		break;
-	case CHARIO_HOLD_REFERENCE:
-		for (i = 0; i < cmd->nr_pages; i++)
-			put_page(cmd->pages[i]);
-		break;
-	}
+	let_go(&run, cmd, mark_dirty);
+	end_run(&run, mark_dirty);
+}
+
+/**
+ * chario_buffer_unpin_all() - let go of the memory of a request
+ * @req: ended; the device can no longer touch its memory
+ * @mark_dirty: the device has written to it; may sleep
+ */
+void chario_buffer_unpin_all(struct chario_request *req, bool mark_dirty)
+{
+	const struct chario_command *cmd;
+	struct run run = { };
+
+	chario_for_each_command(cmd, req)
+		let_go(&run, cmd, mark_dirty);
+	end_run(&run, mark_dirty);
 }

@@ -14,14 +14,46 @@
 #include "core/device.h"
 #include "core/queue.h"
 
+/* Pages that are pinned with one look at the page tables. */
+#define CHARIO_WINDOW_PAGES	128
+
+/**
+ * struct chario_window - pages pinned ahead, for the next commands of a call
+ * @next: the first that no command has got yet
+ * @end: behind the last
+ * @pages: lives on the caller's stack
+ */
+struct chario_window {
+	unsigned int next;
+	unsigned int end;
+	struct page *pages[CHARIO_WINDOW_PAGES];
+};
+
+static inline void chario_window_init(struct chario_window *window)
+{
+	window->next = 0;
+	window->end = 0;
+}
+
+/* Let go of pages that no command has got. */
+static inline void chario_window_drop(struct chario_window *window)
+{
+	if (unlikely(window->next < window->end))
+		unpin_user_pages(window->pages + window->next,
+				 window->end - window->next);
+	chario_window_init(window);
+}
+
 /* core/buffer.c */
 int chario_buffer_check_slow(const struct chario_device *cio,
 			     struct iov_iter *iter);
 size_t chario_buffer_element(const struct iov_iter *iter);
-int chario_buffer_pin(struct chario_command *cmd, struct iov_iter *iter);
+int chario_buffer_pin(struct chario_command *cmd, struct iov_iter *iter,
+		      struct chario_window *window, size_t ahead);
 bool chario_buffer_is_dirty(const struct chario_command *cmd);
 void chario_buffer_keep(struct chario_command *cmd);
 void chario_buffer_unpin_slow(struct chario_command *cmd, bool mark_dirty);
+void chario_buffer_unpin_all(struct chario_request *req, bool mark_dirty);
 
 /* core/map.c */
 int chario_map_runs(struct chario_queue *q, struct chario_command *cmd);
@@ -33,6 +65,13 @@ static inline unsigned long chario_buffer_address(const struct iov_iter *iter)
 	if (likely(iter_is_ubuf(iter)))
 		return (unsigned long)iter->ubuf + iter->iov_offset;
 	return (unsigned long)iter_iov(iter)->iov_base + iter->iov_offset;
+}
+
+/* Is an address, or a length, one that no command can have? */
+static inline bool chario_buffer_is_crooked(const struct chario_device *cio,
+					    unsigned long addr, size_t bytes)
+{
+	return (addr & cio->dma_mask) | (bytes & cio->block_mask);
 }
 
 /**
@@ -49,10 +88,34 @@ static inline int chario_buffer_check(const struct chario_device *cio,
 {
 	if (unlikely(!iter_is_ubuf(iter)))
 		return chario_buffer_check_slow(cio, iter);
-	if ((chario_buffer_address(iter) & cio->dma_mask) ||
-	    (iter->count & cio->block_mask))
-		return -EINVAL;
-	return 0;
+	return chario_buffer_is_crooked(cio, chario_buffer_address(iter),
+					iter->count) ? -EINVAL : 0;
+}
+
+/**
+ * chario_buffer_pin_user() - hold the memory of a command in place
+ * @cmd: its @req, @bytes are set; gets its pages
+ * @addr: address in user space
+ *
+ * Context: may sleep.
+ * Return: 0; EFAULT when it is not accessible, ENOMEM.
+ */
+static inline int chario_buffer_pin_user(struct chario_command *cmd,
+					 unsigned long addr)
+{
+	unsigned int flags = cmd->req->op == CHARIO_OP_READ ? FOLL_WRITE : 0;
+	int got;
+
+	cmd->hold = CHARIO_HOLD_PIN;
+	cmd->page_offset = offset_in_page(addr);
+	cmd->nr_pages = PFN_UP(cmd->page_offset + cmd->bytes);
+	got = pin_user_pages_fast(addr & PAGE_MASK, cmd->nr_pages, flags,
+				  cmd->pages);
+	if (likely(got == cmd->nr_pages))
+		return 0;
+	if (got > 0)
+		unpin_user_pages(cmd->pages, got);
+	return got < 0 ? got : -EFAULT;
 }
 
 /**
@@ -71,44 +134,36 @@ static inline void chario_buffer_unpin(struct chario_command *cmd,
 		chario_buffer_unpin_slow(cmd, mark_dirty);
 }
 
-static inline enum dma_data_direction
-chario_map_direction(const struct chario_command *cmd)
+static inline enum dma_data_direction chario_map_direction(enum chario_op op)
 {
-	return cmd->req->op == CHARIO_OP_READ ? DMA_FROM_DEVICE : DMA_TO_DEVICE;
-}
-
-/* Map one run of neighbouring pages as the next segment. */
-static inline int chario_map_run(struct chario_queue *q,
-				 struct chario_command *cmd, struct page *page,
-				 u32 offset, u32 bytes)
-{
-	struct chario_segment *seg = &cmd->segments[cmd->nr_segments];
-
-	seg->bytes = bytes;
-	seg->addr = dma_map_page(q->dma_dev, page, offset, bytes,
-				 chario_map_direction(cmd));
-	if (unlikely(dma_mapping_error(q->dma_dev, seg->addr)))
-		return -EIO;
-	cmd->nr_segments++;
-	return 0;
+	return op == CHARIO_OP_READ ? DMA_FROM_DEVICE : DMA_TO_DEVICE;
 }
 
 /**
  * chario_map() - map the pages of a command for the device
  * @q: its queue
  * @cmd: has its pages; gets its segments
+ * @op: of its request
  *
  * Return: 0; EIO when the DMA layer refuses the memory.
  */
-static inline int chario_map(struct chario_queue *q, struct chario_command *cmd)
+static inline int chario_map(struct chario_queue *q, struct chario_command *cmd,
+			     enum chario_op op)
 {
+	struct chario_segment *seg = cmd->segments;
+
 	cmd->nr_segments = 0;
 	if (unlikely(!q->dma_dev))
 		return 0;
-	if (likely(cmd->nr_pages == 1))
-		return chario_map_run(q, cmd, cmd->pages[0], cmd->page_offset,
-				      cmd->bytes);
-	return chario_map_runs(q, cmd);
+	if (unlikely(cmd->nr_pages != 1))
+		return chario_map_runs(q, cmd);
+	seg->bytes = cmd->bytes;
+	seg->addr = dma_map_page(q->dma_dev, cmd->pages[0], cmd->page_offset,
+				 cmd->bytes, chario_map_direction(op));
+	if (unlikely(dma_mapping_error(q->dma_dev, seg->addr)))
+		return -EIO;
+	cmd->nr_segments = 1;
+	return 0;
 }
 
 /**
@@ -116,14 +171,15 @@ static inline int chario_map(struct chario_queue *q, struct chario_command *cmd)
  * @q: its queue
  * @cmd: the device can no longer touch its memory; its segments still say
  *	which of its pages are neighbours
+ * @op: of its request
  */
 static inline void chario_unmap(struct chario_queue *q,
-				struct chario_command *cmd)
+				struct chario_command *cmd, enum chario_op op)
 {
 	if (likely(cmd->nr_segments == 1))
 		dma_unmap_page(q->dma_dev, cmd->segments[0].addr,
 			       cmd->segments[0].bytes,
-			       chario_map_direction(cmd));
+			       chario_map_direction(op));
 	else
 		chario_unmap_runs(q, cmd);
 }

@@ -180,11 +180,11 @@ void chario_complete_release(struct chario_queue *q,
 
 	chario_for_each_command(cmd, req) {
 		if (likely(cmd->nr_segments))
-			chario_unmap(q, cmd);
-		if (likely(cmd->nr_pages))
-			chario_buffer_unpin(cmd, mark_dirty);
+			chario_unmap(q, cmd, req->op);
 		trace_unmap(cmd, 0);
 	}
+	if (likely(first->nr_pages))
+		chario_buffer_unpin_all(req, mark_dirty);
 	for (cmd = first->next; cmd; cmd = next) {
 		next = cmd->next;
 		chario_queue_put(q, cmd);

@@ -149,6 +149,20 @@ err_free:
 }
 
 /**
+ * chario_device_set_single() - the limits of a disk have changed
+ * @cio: the disk
+ *
+ * Context: one at a time.
+ */
+void chario_device_set_single(struct chario_device *cio)
+{
+	const struct chario_split_limits *limits = &cio->limits;
+
+	WRITE_ONCE(cio->single_bytes, limits->boundary_bytes ? 0 :
+		   min(limits->command_bytes, limits->chunk_bytes));
+}
+
+/**
  * chario_device_configure() - set the limits of a disk
  * @cio: not registered
  * @block_bytes: logical block, a power of two
@@ -172,6 +186,7 @@ int chario_device_configure(struct chario_device *cio, u32 block_bytes,
 					  max_t(u32, SZ_128K, block_bytes));
 	cio->limits.chunk_bytes = clamp_t(u64, chunk, block_bytes, SZ_1G);
 	cio->limits.boundary_bytes = boundary_bytes;
+	chario_device_set_single(cio);
 	if (!cio->physical_block_bytes)
 		cio->physical_block_bytes = block_bytes;
 	return 0;

@@ -43,6 +43,8 @@ struct chario_counters {
  * @irq_queue: queue for each possible CPU that completes by interrupt
  * @poll_queue: the same for polling; the irq queues where there are none
  * @limits: how calls are split; single words, written by sysfs
+ * @single_bytes: a call up to this long is one command wherever it lies; 0 for
+ *	none.  Follows from @limits
  * @block_mask: logical block size - 1
  * @block_shift: its logarithm
  * @dma_mask: DMA alignment - 1
@@ -73,6 +75,7 @@ struct chario_device {
 	struct chario_queue **irq_queue;
 	struct chario_queue **poll_queue;
 	struct chario_split_limits limits;
+	u32 single_bytes;
 	u32 block_mask;
 	u32 block_shift;
 	u32 dma_mask;
@@ -118,6 +121,7 @@ struct chario_device *chario_device_create(const struct chario_backend *be,
 					   struct device *parent);
 int chario_device_configure(struct chario_device *cio, u32 block_bytes,
 			    u32 max_command_bytes, u32 boundary_bytes);
+void chario_device_set_single(struct chario_device *cio);
 int chario_device_register(struct chario_device *cio,
 			   struct chario_queue **queues,
 			   unsigned int nr_queues);

@@ -121,16 +121,14 @@ void chario_queue_deinit(struct chario_queue *q)
 struct chario_command *chario_queue_get(struct chario_queue *q,
 					unsigned long expires)
 {
-	struct chario_command *cmd = chario_queue_try_get(q);
-	long left;
+	const struct chario_command *none = ERR_PTR(-EAGAIN);
+	long left = max_t(long, expires - jiffies, 1);
+	struct chario_command *cmd;
 
-	if (likely(cmd))
-		return cmd;
-	left = max_t(long, expires - jiffies, 1);
 	left = wait_event_killable_timeout(q->slot_wait,
-					   (cmd = chario_queue_try_get(q)),
-					   left);
-	if (cmd)
+					   (cmd = chario_queue_try_get(q)) !=
+					   none, left);
+	if (cmd != none)
 		return cmd;
 	return ERR_PTR(left < 0 ? -EINTR : -ETIMEDOUT);
 }

@@ -157,39 +157,44 @@ static inline void chario_queue_put(struct chario_queue *q,
 		wake_up(&q->slot_wait);
 }
 
+/* The command of a slot that has just been taken. */
+static inline struct chario_command *
+chario_queue_taken(struct chario_queue *q, unsigned int tag)
+{
+	struct chario_command *cmd = chario_queue_command(q, tag);
+
+	/* Pairs with the barrier of chario_queue_drain(). */
+	if (likely(!READ_ONCE(q->dead_error)))
+		return cmd;
+	chario_queue_put(q, cmd);
+	return ERR_PTR(READ_ONCE(q->dead_error));
+}
+
 /**
  * chario_queue_try_get() - take a free command
  * @q: the queue
  *
- * Return: the command; NULL when none is free; the queue's error when it is
+ * Return: the command; EAGAIN when none is free; the queue's error when it is
  * dead.
  */
 static inline struct chario_command *
 chario_queue_try_get(struct chario_queue *q)
 {
-	unsigned int word;
+	unsigned int word = 0;
 
-	for (word = 0; word < BITS_TO_LONGS(q->depth); word++) {
+	do {
 		unsigned long bits = READ_ONCE(q->busy[word]);
 
-		while (~bits) {
+		while (likely(~bits)) {
 			unsigned int bit = ffz(bits);
-			struct chario_command *cmd;
 
-			if (test_and_set_bit(bit, &q->busy[word])) {
-				bits |= BIT(bit);
-				continue;
-			}
-			cmd = chario_queue_command(q, word * BITS_PER_LONG +
-						   bit);
-			/* Pairs with the barrier of chario_queue_drain(). */
-			if (likely(!READ_ONCE(q->dead_error)))
-				return cmd;
-			chario_queue_put(q, cmd);
-			return ERR_PTR(READ_ONCE(q->dead_error));
+			if (likely(!test_and_set_bit(bit, &q->busy[word])))
+				return chario_queue_taken(q, word *
+							  BITS_PER_LONG + bit);
+			bits |= BIT(bit);
 		}
-	}
-	return NULL;
+	} while (++word < BITS_TO_LONGS(q->depth));
+	return ERR_PTR(-EAGAIN);
 }
 
 /**

@@ -65,21 +65,32 @@ static DEVICE_ATTR_RO(last_error);
 
 SHOW(command_bytes, "%u", READ_ONCE(cio->limits.command_bytes))
 
-static ssize_t command_bytes_store(struct device *dev,
-				   struct device_attribute *attr,
-				   const char *buf, size_t count)
+static ssize_t set_limit(struct chario_device *cio, u32 *limit, u32 max,
+			 const char *buf, size_t count)
 {
-	struct chario_device *cio = to_chario_device(dev);
+	static DEFINE_MUTEX(lock);
 	u32 bytes;
 	int ret = kstrtou32(buf, 0, &bytes);
 
 	if (ret)
 		return ret;
-	if (!bytes || (bytes & cio->block_mask) ||
-	    bytes > cio->max_command_bytes)
+	if (!bytes || (bytes & cio->block_mask) || bytes > max)
 		return -EINVAL;
-	WRITE_ONCE(cio->limits.command_bytes, bytes);
+	mutex_lock(&lock);
+	WRITE_ONCE(*limit, bytes);
+	chario_device_set_single(cio);
+	mutex_unlock(&lock);
 	return count;
+}
+
+static ssize_t command_bytes_store(struct device *dev,
+				   struct device_attribute *attr,
+				   const char *buf, size_t count)
+{
+	struct chario_device *cio = to_chario_device(dev);
+
+	return set_limit(cio, &cio->limits.command_bytes,
+			 cio->max_command_bytes, buf, count);
 }
 static DEVICE_ATTR_RW(command_bytes);
 
@@ -90,15 +101,8 @@ static ssize_t chunk_bytes_store(struct device *dev,
 				 const char *buf, size_t count)
 {
 	struct chario_device *cio = to_chario_device(dev);
-	u32 bytes;
-	int ret = kstrtou32(buf, 0, &bytes);
 
-	if (ret)
-		return ret;
-	if (!bytes || (bytes & cio->block_mask) || bytes > SZ_1G)
-		return -EINVAL;
-	WRITE_ONCE(cio->limits.chunk_bytes, bytes);
-	return count;
+	return set_limit(cio, &cio->limits.chunk_bytes, SZ_1G, buf, count);
 }
 static DEVICE_ATTR_RW(chunk_bytes);
 

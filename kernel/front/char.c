@@ -12,6 +12,7 @@
 
 #include "core/buffer.h"
 #include "core/device.h"
+#include "core/flight.h"
 #include "core/queue.h"
 #include "front/front.h"
 #include "trace.h"
@@ -47,11 +48,14 @@ static int chario_release(struct inode *inode, struct file *file)
 }
 
 static inline void start_call(struct chario_call *call,
-			      const struct chario_file *cf, enum chario_op op)
+			      const struct chario_file *cf, enum chario_op op,
+			      loff_t pos)
 {
 	struct chario_device *cio = cf->cio;
 
 	call->cio = cio;
+	call->iter = NULL;
+	call->pos = pos;
 	call->op = op;
 	call->fua = false;
 	call->nowait = false;
@@ -66,7 +70,7 @@ static inline void start_call(struct chario_call *call,
 			(READ_ONCE(cf->deadline) ?: READ_ONCE(cio->deadline));
 }
 
-static void apply_flags(struct chario_call *call, int flags)
+static inline void apply_flags(struct chario_call *call, int flags)
 {
 	call->nowait = flags & IOCB_NOWAIT;
 	call->fua = call->op == CHARIO_OP_WRITE && (flags & IOCB_DSYNC) &&
@@ -77,20 +81,17 @@ static void apply_flags(struct chario_call *call, int flags)
 
 /* The part of a call that lies on the disk; what is left of it or an errno. */
 static inline ssize_t clip(const struct chario_device *cio, loff_t pos,
-			   struct iov_iter *iter, enum chario_op op)
+			   size_t bytes, enum chario_op op)
 {
 	if (unlikely(READ_ONCE(cio->removed)))
 		return -ENODEV;
-	if (unlikely(!iov_iter_count(iter)))
+	if (unlikely(!bytes))
 		return 0;
 	if (unlikely(pos & cio->block_mask))
 		return -EINVAL;
 	if (unlikely(pos >= cio->capacity_bytes))
 		return op == CHARIO_OP_WRITE ? -ENOSPC : 0;
-	if (unlikely(chario_buffer_check(cio, iter)))
-		return -EINVAL;
-	iov_iter_truncate(iter, cio->capacity_bytes - pos);
-	return iov_iter_count(iter);
+	return min_t(u64, bytes, cio->capacity_bytes - pos);
 }
 
 static ssize_t transfer(struct kiocb *iocb, struct iov_iter *iter,
@@ -101,12 +102,14 @@ static ssize_t transfer(struct kiocb *iocb, struct iov_iter *iter,
 	ssize_t ret;
 
 	trace_enter(cf->cio, op, iocb->ki_pos, iov_iter_count(iter));
-	ret = clip(cf->cio, iocb->ki_pos, iter, op);
+	ret = clip(cf->cio, iocb->ki_pos, iov_iter_count(iter), op);
 	if (unlikely(ret <= 0))
 		return ret;
-	start_call(&call, cf, op);
+	if (unlikely(chario_buffer_check(cf->cio, iter)))
+		return -EINVAL;
+	iov_iter_truncate(iter, ret);
+	start_call(&call, cf, op, iocb->ki_pos);
 	call.iter = iter;
-	call.pos = iocb->ki_pos;
 	if (!is_sync_kiocb(iocb)) {
 		/* Nobody polls for it unless it is said so. */
 		call.iocb = iocb;
@@ -128,6 +131,67 @@ static ssize_t chario_read_iter(struct kiocb *iocb, struct iov_iter *iter)
 static ssize_t chario_write_iter(struct kiocb *iocb, struct iov_iter *iter)
 {
 	return transfer(iocb, iter, CHARIO_OP_WRITE);
+}
+
+/* What read() and write() do with all but the common call. */
+static noinline ssize_t transfer_iter(struct file *file, char __user *buf,
+				      size_t bytes, loff_t *pos,
+				      enum chario_op op)
+{
+	struct iov_iter iter;
+	struct kiocb iocb;
+	ssize_t ret;
+
+	init_sync_kiocb(&iocb, file);
+	iocb.ki_pos = *pos;
+	iov_iter_ubuf(&iter, op == CHARIO_OP_READ ? ITER_DEST : ITER_SOURCE,
+		      buf, bytes);
+	ret = transfer(&iocb, &iter, op);
+	*pos = iocb.ki_pos;
+	return ret;
+}
+
+/*
+ * read() and write(), without the structures that only vectors and io_uring
+ * need: the common call is one command.  All that is special goes the long way,
+ * errors too.
+ */
+static __always_inline ssize_t transfer_user(struct file *file,
+					     char __user *buf, size_t bytes,
+					     loff_t *pos, enum chario_op op)
+{
+	const unsigned long addr = (unsigned long)buf;
+	struct chario_file *cf = file->private_data;
+	struct chario_device *cio = cf->cio;
+	struct chario_call call chario_uninitialized;
+	ssize_t ret;
+
+	if (unlikely(READ_ONCE(cio->removed) ||
+		     !chario_flight_is_single(cio, bytes) ||
+		     chario_buffer_is_crooked(cio, addr, bytes | *pos) ||
+		     *pos + bytes > cio->capacity_bytes))
+		return transfer_iter(file, buf, bytes, pos, op);
+	trace_enter(cio, op, *pos, bytes);
+	start_call(&call, cf, op, *pos);
+	if (op == CHARIO_OP_WRITE && unlikely(file->f_flags & O_DSYNC))
+		apply_flags(&call, IOCB_DSYNC);
+	ret = chario_flight_single(&call, addr, bytes);
+	if (likely(ret > 0))
+		*pos += ret;
+	return ret;
+}
+
+static ssize_t chario_read(struct file *file, char __user *buf, size_t bytes,
+			   loff_t *pos)
+{
+	return transfer_user(file, buf, bytes, pos, CHARIO_OP_READ);
+}
+
+static ssize_t chario_write(struct file *file, const char __user *buf,
+			    size_t bytes, loff_t *pos)
+{
+	return transfer_user(file, (char __user *)buf, bytes, pos,
+			     CHARIO_OP_WRITE);
 }
 
 static int chario_iopoll(struct kiocb *iocb, struct io_comp_batch *batch,
@@ -156,9 +220,7 @@ static int chario_fsync(struct file *file, loff_t start, loff_t end,
 	if (!(cf->cio->features & CHARIO_FEATURE_WRITE_CACHE))
 		return 0;
 	trace_enter(cf->cio, CHARIO_OP_FLUSH, 0, 0);
-	start_call(&call, cf, CHARIO_OP_FLUSH);
-	call.iter = NULL;
-	call.pos = 0;
+	start_call(&call, cf, CHARIO_OP_FLUSH, 0);
 	return chario_request_run(&call);
 }
 
@@ -166,6 +228,8 @@ const struct file_operations chario_char_fops = {
 	.owner		= THIS_MODULE,
 	.open		= chario_open,
 	.release	= chario_release,
+	.read		= chario_read,
+	.write		= chario_write,
 	.read_iter	= chario_read_iter,
 	.write_iter	= chario_write_iter,
 	.iopoll		= chario_iopoll,

@@ -119,26 +119,24 @@ static bool is_mistaken_abort(u16 status, const struct chario_command *cmd)
 	return (status & 0x7ff) == NVME_SC_ABORT_REQ && !cmd->req->orphaned;
 }
 
-static __always_inline void reap_one(struct chario_nvme_queue *nq,
-				     struct nvme_completion *cqe, u16 status)
+/* A completion that is not a plain success, or of no command in flight. */
+static noinline void reap_odd(struct chario_nvme_queue *nq, u16 tag, u16 status)
 {
 	struct chario_command *cmd;
-	int error = 0;
+	int error;
 
-	if (unlikely(cqe->command_id >= nq->core.depth))
+	if (tag >= nq->core.depth)
 		goto err_stray;
-	cmd = chario_queue_command(&nq->core, cqe->command_id);
-	if (unlikely(cmd->state != CHARIO_COMMAND_POSTED))
+	cmd = chario_queue_command(&nq->core, tag);
+	if (cmd->state != CHARIO_COMMAND_POSTED)
 		goto err_stray;
-	if (unlikely(status & 0x7ff)) {
-		if (is_mistaken_abort(status, cmd)) {
-			/* A replay posts it where the queue is not live. */
-			if (nq->core.state == CHARIO_QUEUE_LIVE)
-				nvme_post(&nq->core, cmd, true);
-			return;
-		}
-		error = report(nq, status, cmd);
+	if (is_mistaken_abort(status, cmd)) {
+		/* A replay posts it where the queue is not live. */
+		if (nq->core.state == CHARIO_QUEUE_LIVE)
+			nvme_post(&nq->core, cmd, true);
+		return;
 	}
+	error = report(nq, status, cmd);
 	trace_reap(cmd, error);
 	chario_complete_command(&nq->core, cmd, error);
 	return;
@@ -146,7 +144,21 @@ static __always_inline void reap_one(struct chario_nvme_queue *nq,
 err_stray:
 	dev_err_ratelimited(&nq->ctrl->pdev->dev,
 			    "queue %u: completion of command %u, which is not in flight\n",
-			    nq->qid, cqe->command_id);
+			    nq->qid, tag);
+}
+
+static __always_inline void reap_one(struct chario_nvme_queue *nq, u16 tag,
+				     u16 status)
+{
+	struct chario_command *cmd = chario_queue_command(&nq->core, tag);
+
+	if (unlikely(tag >= nq->core.depth || (status & 0x7ff) ||
+		     cmd->state != CHARIO_COMMAND_POSTED)) {
+		reap_odd(nq, tag, status);
+		return;
+	}
+	trace_reap(cmd, 0);
+	chario_complete_command(&nq->core, cmd, 0);
 }
 
 /*
@@ -182,13 +194,13 @@ static unsigned int nvme_reap(struct chario_queue *q)
 			break;
 		/* The rest of the entry is not read before its phase bit. */
 		dma_rmb();
-		reap_one(nq, cqe, status >> 1);
+		reap_one(nq, cqe->command_id, status >> 1);
 		if (++nq->head == nq->entries) {
 			nq->head = 0;
 			nq->phase ^= 1;
 		}
-		nq->unrung++;
 	}
+	nq->unrung += count;
 	show_sign(nq);
 	ring_completion(nq);
 	return count;

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * A request in the air: commands are filled in and posted, its caller waits
+ * for it, it lands.
+ *
+ * Inline, because the common call - one command, and a caller who waits - is
+ * nothing but this: see chario_flight_single().  Calls of more commands are
+ * put together from the same steps in request.c.
+ */
+#ifndef CHARIO_CORE_FLIGHT_H
+#define CHARIO_CORE_FLIGHT_H
+
+#include <linux/sched/clock.h>
+#include <linux/sched/signal.h>
+#include <linux/smp.h>
+
+#include "core/buffer.h"
+#include "core/device.h"
+#include "core/queue.h"
+#include "front/front.h"
+#include "trace.h"
+
+/**
+ * struct chario_flight - a request in the air, and the caller that waits
+ * @q: its queue
+ * @req: the request; not to be touched once the waiter says ORPHANED
+ * @waiter: the caller, on its stack; apart, for it is all that others look at
+ * @pos: byte offset on the disk of its start
+ */
+struct chario_flight {
+	struct chario_queue *q;
+	struct chario_request *req;
+	struct chario_waiter *waiter;
+	u64 pos;
+};
+
+/* core/flight.c */
+void chario_flight_sleep(struct chario_queue *q, struct chario_request *req,
+			 struct chario_waiter *waiter);
+
+/* The queue of this CPU for the way of completion that a call wants. */
+static inline struct chario_queue *
+chario_flight_queue(const struct chario_call *call)
+{
+	unsigned int cpu = raw_smp_processor_id();
+
+	if (call->completion == CHARIO_COMPLETION_POLL)
+		return call->cio->poll_queue[cpu];
+	return call->cio->irq_queue[cpu];
+}
+
+/* A free command, or an ERR_PTR; EAGAIN when there is none and no waiting. */
+static inline struct chario_command *
+chario_flight_command(struct chario_queue *q, const struct chario_call *call,
+		      bool may_wait)
+{
+	struct chario_command *cmd = chario_queue_try_get(q);
+
+	if (unlikely(cmd == ERR_PTR(-EAGAIN)) && may_wait)
+		return chario_queue_get(q, call->expires);
+	return cmd;
+}
+
+/* Set up a request of @count commands in its first one. */
+static inline void chario_flight_init(struct chario_request *req,
+				      const struct chario_call *call,
+				      struct chario_command *first,
+				      unsigned int count)
+{
+	req->pending = count;
+	req->op = call->op;
+	req->fua = call->fua;
+	req->orphaned = false;
+	req->overdue = false;
+	req->error = 0;
+	req->bytes = 0;
+	req->waiter = NULL;
+	req->iocb = NULL;
+	req->cio = call->cio;
+	req->first = first;
+	req->expires = call->expires;
+}
+
+/* The same for a request that the caller of @flight waits for. */
+static inline void chario_flight_board(struct chario_flight *flight,
+				       struct chario_waiter *waiter,
+				       struct chario_queue *q,
+				       const struct chario_call *call,
+				       struct chario_command *first,
+				       unsigned int count)
+{
+	struct chario_request *req = &first->own;
+
+	flight->q = q;
+	flight->req = req;
+	flight->waiter = waiter;
+	waiter->state = CHARIO_WAITING;
+	waiter->task = call->completion == CHARIO_COMPLETION_POLL ? NULL :
+		       current;
+	chario_flight_init(req, call, first, count);
+	req->waiter = waiter;
+}
+
+/* The place of a command in its call; its memory comes next. */
+static inline void chario_flight_split(struct chario_command *cmd, u64 pos,
+				       u32 bytes)
+{
+	cmd->req_offset = cmd->req->bytes;
+	cmd->disk_offset = pos;
+	cmd->bytes = bytes;
+	trace_split(cmd, 0);
+}
+
+/* map -> queue: get a command ready whose memory is held. */
+static __always_inline int chario_flight_map(struct chario_queue *q,
+					     struct chario_command *cmd,
+					     enum chario_op op)
+{
+	struct chario_request *req = cmd->req;
+	int ret;
+
+	ret = chario_map(q, cmd, op);
+	if (unlikely(ret))
+		goto err_unpin;
+	trace_map(cmd, 0);
+	if (unlikely(chario_queue_must_prep(q, cmd))) {
+		ret = q->ops->prep(q, cmd);
+		if (unlikely(ret))
+			goto err_unmap;
+	}
+	trace_queue(cmd, 0);
+	req->bytes += cmd->bytes;
+	this_cpu_inc(req->cio->counters->commands[op]);
+	return 0;
+
+err_unmap:
+	chario_unmap(q, cmd, op);
+err_unpin:
+	chario_buffer_unpin(cmd, false);
+	return ret;
+}
+
+static inline bool chario_flight_waits(const struct chario_waiter *waiter)
+{
+	/* Pairs with the release in core/complete.c: the result is there. */
+	return smp_load_acquire(&waiter->state) == CHARIO_WAITING;
+}
+
+/* Look at the queue until the request has ended; false when to sleep. */
+static inline bool chario_flight_spin(struct chario_flight *flight,
+				      const struct chario_call *call)
+{
+	struct chario_waiter *waiter = flight->waiter;
+	struct chario_queue *q = flight->q;
+	u64 until = 0;
+
+	if (call->completion == CHARIO_COMPLETION_SPIN)
+		until = local_clock() + call->spin_ns;
+	while (chario_flight_waits(waiter)) {
+		if (chario_queue_poll(q))
+			continue;
+		if (until && local_clock() > until)
+			return false;
+		if (unlikely(fatal_signal_pending(current)))
+			chario_complete_abandon(q, waiter, flight->req, -EINTR);
+		if (unlikely(time_after(jiffies, call->expires)))
+			chario_watch_expire(q);
+		cond_resched();
+		cpu_relax();
+	}
+	return true;
+}
+
+/* Wait for a request; false when it has been orphaned. */
+static __always_inline bool chario_flight_wait(struct chario_flight *flight,
+					       const struct chario_call *call)
+{
+	if (call->completion == CHARIO_COMPLETION_IRQ ||
+	    !chario_flight_spin(flight, call))
+		chario_flight_sleep(flight->q, flight->req, flight->waiter);
+	return likely(flight->waiter->state != CHARIO_ORPHANED);
+}
+
+/* The caller is told of a request: bytes, or an errno where there are none. */
+static inline ssize_t chario_flight_finish(const struct chario_flight *flight,
+					   const struct chario_call *call,
+					   ssize_t result)
+{
+	trace_finish(call->cio, call->op, flight->pos, result);
+	return result;
+}
+
+/**
+ * chario_flight_is_single() - is a call one command?
+ * @cio: the disk
+ * @bytes: length of the call, in one piece of memory; not 0
+ *
+ * Return: false when it may be more.
+ */
+static inline bool chario_flight_is_single(const struct chario_device *cio,
+					   size_t bytes)
+{
+	return bytes - 1 < READ_ONCE(cio->single_bytes);
+}
+
+/**
+ * chario_flight_single() - the common call: one command, from user memory
+ * @call: what is asked for; its @iter is not looked at
+ * @addr: address in user space
+ * @bytes: length, see chario_flight_is_single()
+ *
+ * Context: may sleep.
+ * Return: as chario_request_run().
+ */
+static __always_inline ssize_t
+chario_flight_single(const struct chario_call *call, unsigned long addr,
+		     u32 bytes)
+{
+	struct chario_queue *q = chario_flight_queue(call);
+	struct chario_flight flight chario_uninitialized;
+	struct chario_waiter waiter chario_uninitialized;
+	struct chario_command *cmd;
+	ssize_t result;
+	int ret;
+
+	cmd = chario_flight_command(q, call, !call->nowait);
+	if (IS_ERR(cmd))
+		return PTR_ERR(cmd);
+	cmd->next = NULL;
+	chario_flight_board(&flight, &waiter, q, call, cmd, 1);
+	flight.pos = call->pos;
+	cmd->req = flight.req;
+	chario_flight_split(cmd, call->pos, bytes);
+	ret = chario_buffer_pin_user(cmd, addr);
+	if (likely(!ret))
+		ret = chario_flight_map(q, cmd, call->op);
+	if (unlikely(ret)) {
+		chario_queue_put(q, cmd);
+		return ret;
+	}
+	chario_queue_post(q, cmd, true);
+	if (unlikely(!chario_flight_wait(&flight, call)))
+		return chario_flight_finish(&flight, call, waiter.error);
+	result = flight.req->error ?: bytes;
+	if (likely(cmd->nr_segments))
+		chario_unmap(q, cmd, call->op);
+	chario_buffer_unpin(cmd, call->op == CHARIO_OP_READ);
+	trace_unmap(cmd, 0);
+	chario_queue_put(q, cmd);
+	if (likely(result > 0))
+		this_cpu_add(call->cio->counters->bytes[call->op], result);
+	return chario_flight_finish(&flight, call, result);
+}
+
+#endif /* CHARIO_CORE_FLIGHT_H */
