@@ -7,7 +7,8 @@
  *   ctrl.c      registers: enable, disable, shut down
  *   identify.c  what the controller and its namespaces are
  *   admin.c     the admin queue and its commands
- *   queue.c     I/O queues: make, post, kick, reap
+ *   queues.c    the I/O queues: make, create, take down
+ *   queue.c     one of them at work: post, kick, reap
  *   prp.c       segments become PRP entries
  *   status.c    status codes become errnos
  *   recover.c   what happens when a command does not come back
@@ -19,6 +20,7 @@
 #define CHARIO_NVME_H
 
 #include <linux/completion.h>
+#include <linux/interrupt.h>
 #include <linux/kref.h>
 #include <linux/mutex.h>
 #include <linux/nvme.h>
@@ -267,7 +269,7 @@ int chario_nvme_admin_delete(struct chario_nvme *ctrl,
 int chario_nvme_admin_abort(struct chario_nvme *ctrl, u16 qid, u16 cid);
 unsigned int chario_nvme_admin_timeout_ms(void);
 
-/* queue.c */
+/* queues.c */
 int chario_nvme_queues_init(struct chario_nvme *ctrl);
 int chario_nvme_queues_start(struct chario_nvme *ctrl);
 int chario_nvme_queues_create(struct chario_nvme *ctrl);
@@ -278,6 +280,11 @@ void chario_nvme_queues_forget(struct chario_nvme *ctrl);
 void chario_nvme_queues_stop(struct chario_nvme *ctrl);
 void chario_nvme_queues_deinit(struct chario_nvme *ctrl);
 u32 chario_nvme_queues_max_bytes(const struct chario_nvme *ctrl);
+
+/* queue.c */
+extern const struct chario_queue_ops chario_nvme_queue_ops;
+irqreturn_t chario_nvme_queue_irq(int irq, void *data);
+void chario_nvme_queue_reset(struct chario_nvme_queue *nq);
 
 /* prp.c */
 void chario_nvme_prp_build(const struct chario_nvme_queue *nq,

@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The I/O queues of a controller: made once, created on it, again after each
+ * reset, and taken down.
+ */
+#include <linux/dma-mapping.h>
+#include <linux/interrupt.h>
+#include <linux/module.h>
+#include <linux/rcupdate.h>
+#include <linux/sizes.h>
+#include <linux/slab.h>
+
+#include "nvme.h"
+
+static unsigned int queue_depth = 256;
+module_param(queue_depth, uint, 0444);
+MODULE_PARM_DESC(queue_depth, "Entries of an I/O queue (2 to 1024, default 256), bounded by the drive");
+
+static unsigned int max_command_kib = 128;
+module_param(max_command_kib, uint, 0444);
+MODULE_PARM_DESC(max_command_kib, "Largest device command, KiB (default 128), bounded by the drive");
+
+static int poll_queues = -1;
+module_param(poll_queues, int, 0444);
+MODULE_PARM_DESC(poll_queues, "Queues for polling (default -1: one per CPU), as far as the drive grants them");
+
+/**
+ * chario_nvme_queues_max_bytes() - largest command that the slots can hold
+ * @ctrl: its page size is known
+ *
+ * A PRP list is one page of the controller at most.
+ */
+u32 chario_nvme_queues_max_bytes(const struct chario_nvme *ctrl)
+{
+	u64 list_limit = (1ULL << ctrl->page_shift) / sizeof(__le64)
+			 << ctrl->page_shift;
+	u64 wanted = clamp_t(u64, max_command_kib, 4, SZ_1M) * 1024;
+
+	return min(wanted, list_limit);
+}
+
+/* Queues that complete by interrupt, and how many in all. */
+static int plan_queues(struct chario_nvme *ctrl, unsigned int *nr_irq,
+		       unsigned int *nr_queues)
+{
+	unsigned int cpus = num_possible_cpus();
+	unsigned int poll = poll_queues < 0 ? cpus :
+			    min_t(unsigned int, poll_queues, cpus);
+	int ret;
+
+	*nr_queues = min(cpus + poll, ctrl->max_queues);
+	ret = chario_nvme_admin_set_queues(ctrl, nr_queues);
+	if (ret)
+		return ret;
+	/* Too few: interrupts first, but one for polling where two fit. */
+	if (*nr_queues > cpus)
+		*nr_irq = cpus;
+	else if (poll && *nr_queues > 1)
+		*nr_irq = *nr_queues - 1;
+	else
+		*nr_irq = *nr_queues;
+	return 0;
+}
+
+static int init_rings(struct chario_nvme *ctrl, struct chario_nvme_queue *nq)
+{
+	struct device *dev = &ctrl->pdev->dev;
+
+	nq->sqes = dma_alloc_coherent(dev, ctrl->depth * sizeof(*nq->sqes),
+				      &nq->sq_dma, GFP_KERNEL);
+	nq->cqes = dma_alloc_coherent(dev, ctrl->depth * sizeof(*nq->cqes),
+				      &nq->cq_dma, GFP_KERNEL);
+	nq->lists = dma_alloc_coherent(dev, nq->core.depth * nq->list_bytes,
+				       &nq->list_dma, GFP_KERNEL);
+	return nq->sqes && nq->cqes && nq->lists ? 0 : -ENOMEM;
+}
+
+static void deinit_rings(struct chario_nvme *ctrl, struct chario_nvme_queue *nq)
+{
+	struct device *dev = &ctrl->pdev->dev;
+
+	if (nq->lists)
+		dma_free_coherent(dev, nq->core.depth * nq->list_bytes,
+				  nq->lists, nq->list_dma);
+	if (nq->cqes)
+		dma_free_coherent(dev, ctrl->depth * sizeof(*nq->cqes),
+				  nq->cqes, nq->cq_dma);
+	if (nq->sqes)
+		dma_free_coherent(dev, ctrl->depth * sizeof(*nq->sqes),
+				  nq->sqes, nq->sq_dma);
+	nq->lists = NULL;
+	nq->cqes = NULL;
+	nq->sqes = NULL;
+}
+
+/* Its memory for the core stays until the last disk has been released. */
+static int init_queue(struct chario_nvme *ctrl, unsigned int index)
+{
+	bool polled = index >= ctrl->nr_irq;
+	unsigned int entries = DIV_ROUND_UP(ctrl->max_command_bytes,
+					    1U << ctrl->page_shift);
+	struct chario_nvme_queue *nq;
+	int ret;
+
+	nq = kzalloc_node(sizeof(*nq), GFP_KERNEL,
+			  dev_to_node(&ctrl->pdev->dev));
+	if (!nq)
+		return -ENOMEM;
+	nq->ctrl = ctrl;
+	nq->qid = index + 1;
+	nq->entries = ctrl->depth;
+	nq->level = ctrl->level;
+	nq->phase = 1;
+	nq->page_mask = (1U << ctrl->page_shift) - 1;
+	nq->list_bytes = roundup_pow_of_two(max(entries, 2U) * sizeof(__le64));
+	if (!polled && ctrl->nr_vectors > 1)
+		nq->vector = 1 + index % (ctrl->nr_vectors - 1);
+	nq->sq_doorbell = chario_nvme_doorbell(ctrl, 2 * nq->qid);
+	nq->cq_doorbell = chario_nvme_doorbell(ctrl, 2 * nq->qid + 1);
+	ret = chario_queue_init(&nq->core, &chario_nvme_queue_ops, &ctrl->pdev->dev,
+				ctrl->depth - 1,
+				PFN_UP(ctrl->max_command_bytes) + 1, polled,
+				dev_to_node(&ctrl->pdev->dev));
+	if (ret) {
+		kfree(nq);
+		return ret;
+	}
+	nq->core.no_prep_bytes = 1U << ctrl->page_shift;
+	ctrl->queues[index] = nq;
+	ctrl->core_queues[index] = &nq->core;
+	ctrl->nr_queues = index + 1;
+	return init_rings(ctrl, nq);
+}
+
+/**
+ * chario_nvme_queues_init() - make the I/O queues
+ * @ctrl: identified
+ *
+ * Return: 0, ENOMEM, or as chario_nvme_admin_run(); chario_nvme_queues_free()
+ * and chario_nvme_queues_deinit() undo it, also when it has failed.
+ */
+int chario_nvme_queues_init(struct chario_nvme *ctrl)
+{
+	unsigned int i, nr_queues;
+	int ret;
+
+	ctrl->depth = min_t(unsigned int, clamp_t(unsigned int, queue_depth, 2,
+						  1024),
+			    NVME_CAP_MQES(ctrl->cap) + 1);
+	ret = plan_queues(ctrl, &ctrl->nr_irq, &nr_queues);
+	if (ret)
+		return ret;
+	ctrl->queues = kcalloc(nr_queues, sizeof(*ctrl->queues), GFP_KERNEL);
+	ctrl->core_queues = kcalloc(nr_queues, sizeof(*ctrl->core_queues),
+				    GFP_KERNEL);
+	if (!ctrl->queues || !ctrl->core_queues)
+		return -ENOMEM;
+	for (i = 0; i < nr_queues && !ret; i++)
+		ret = init_queue(ctrl, i);
+	return ret;
+}
+
+static int request_vector(struct chario_nvme *ctrl,
+			  struct chario_nvme_queue *nq)
+{
+	int irq = pci_irq_vector(ctrl->pdev, nq->vector);
+	int ret;
+
+	if (nq->core.polled)
+		return 0;
+	ret = request_irq(irq, chario_nvme_queue_irq, IRQF_SHARED, "chario", nq);
+	if (ret)
+		return ret;
+	nq->irq_requested = true;
+	/* A hint that the administrator can override. */
+	if (ctrl->nr_vectors > ctrl->nr_irq)
+		irq_set_affinity_and_hint(irq, cpumask_of(nq->qid - 1));
+	return 0;
+}
+
+/**
+ * chario_nvme_queues_start() - listen to the I/O queues
+ * @ctrl: its queues have been made
+ *
+ * Return: 0 or -errno.
+ */
+int chario_nvme_queues_start(struct chario_nvme *ctrl)
+{
+	unsigned int i;
+	int ret = 0;
+
+	for (i = 0; i < ctrl->nr_queues && !ret; i++)
+		ret = request_vector(ctrl, ctrl->queues[i]);
+	return ret;
+}
+
+/**
+ * chario_nvme_queues_create() - create the I/O queues on the controller
+ * @ctrl: enabled; its queues are frozen
+ *
+ * What is in flight is posted again.
+ *
+ * Return: as chario_nvme_admin_run(); ENOSPC when the controller, after a
+ * reset, grants fewer queues than before.
+ */
+int chario_nvme_queues_create(struct chario_nvme *ctrl)
+{
+	unsigned int i;
+	int ret;
+
+	for (i = 0; i < ctrl->nr_queues; i++) {
+		chario_nvme_queue_reset(ctrl->queues[i]);
+		ret = chario_nvme_admin_create(ctrl, ctrl->queues[i]);
+		if (ret)
+			return ret;
+		WRITE_ONCE(ctrl->queues[i]->created, true);
+	}
+	for (i = 0; i < ctrl->nr_queues; i++)
+		chario_queue_replay(&ctrl->queues[i]->core);
+	return 0;
+}
+
+/**
+ * chario_nvme_queues_freeze() - post no command from now on
+ * @ctrl: the controller
+ */
+void chario_nvme_queues_freeze(struct chario_nvme *ctrl)
+{
+	unsigned int i;
+
+	for (i = 0; i < ctrl->nr_queues; i++)
+		chario_queue_freeze(ctrl->core_queues[i]);
+}
+
+/**
+ * chario_nvme_queues_are_idle() - is no command in use?
+ * @ctrl: the controller
+ */
+bool chario_nvme_queues_are_idle(const struct chario_nvme *ctrl)
+{
+	unsigned int i;
+
+	for (i = 0; i < ctrl->nr_queues; i++)
+		if (!chario_queue_is_idle(ctrl->core_queues[i]))
+			return false;
+	return true;
+}
+
+/**
+ * chario_nvme_queues_delete() - delete the I/O queues on the controller
+ * @ctrl: enabled, nothing in flight
+ *
+ * Ends with the first that cannot be deleted: a controller that is silent would
+ * cost a time limit each.
+ */
+void chario_nvme_queues_delete(struct chario_nvme *ctrl)
+{
+	unsigned int i;
+
+	for (i = 0; i < ctrl->nr_queues; i++) {
+		WRITE_ONCE(ctrl->queues[i]->created, false);
+		if (chario_nvme_admin_delete(ctrl, ctrl->queues[i]))
+			return;
+	}
+}
+
+/**
+ * chario_nvme_queues_forget() - the controller knows no queue any more
+ * @ctrl: disabled
+ *
+ * What it has completed before is taken; no doorbell is rung.
+ */
+void chario_nvme_queues_forget(struct chario_nvme *ctrl)
+{
+	unsigned int i;
+
+	for (i = 0; i < ctrl->nr_queues; i++) {
+		WRITE_ONCE(ctrl->queues[i]->created, false);
+		chario_queue_reap(ctrl->core_queues[i]);
+	}
+}
+
+static void free_vector(struct chario_nvme *ctrl, struct chario_nvme_queue *nq)
+{
+	int irq = pci_irq_vector(ctrl->pdev, nq->vector);
+
+	if (!nq->irq_requested)
+		return;
+	irq_update_affinity_hint(irq, NULL);
+	free_irq(irq, nq);
+	nq->irq_requested = false;
+}
+
+/**
+ * chario_nvme_queues_stop() - the controller does no more DMA: let go
+ * @ctrl: disabled, or given up
+ *
+ * Ends what is in flight, waits until nobody is inside, and frees what the
+ * PCI device has lent.
+ */
+void chario_nvme_queues_stop(struct chario_nvme *ctrl)
+{
+	unsigned int i;
+
+	for (i = 0; i < ctrl->nr_queues; i++) {
+		struct chario_nvme_queue *nq = ctrl->queues[i];
+
+		free_vector(ctrl, nq);
+		chario_queue_fail(&nq->core, -ENODEV);
+		chario_queue_drain(&nq->core);
+		chario_queue_unsign(&nq->core);
+	}
+	/* A caller that polls may still look at a ring. */
+	synchronize_rcu();
+	for (i = 0; i < ctrl->nr_queues; i++)
+		deinit_rings(ctrl, ctrl->queues[i]);
+}
+
+/**
+ * chario_nvme_queues_deinit() - free the queues
+ * @ctrl: its queues have been stopped; no disk refers to them
+ */
+void chario_nvme_queues_deinit(struct chario_nvme *ctrl)
+{
+	while (ctrl->nr_queues) {
+		struct chario_nvme_queue *nq = ctrl->queues[--ctrl->nr_queues];
+
+		chario_queue_deinit(&nq->core);
+		kfree(nq);
+	}
+	kfree(ctrl->core_queues);
+	kfree(ctrl->queues);
+}
