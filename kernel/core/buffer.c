@@ -87,7 +87,7 @@ size_t chario_buffer_element(const struct iov_iter *iter)
 	return iov_iter_single_seg_count(iter);
 }
 
-/* The window has nothing left that the next command could use. */
+/* The window does not hold the whole of the next command: begin another. */
 static int fill_window(struct chario_window *window, unsigned long addr,
 		       size_t ahead, unsigned int flags)
 {
@@ -98,6 +98,7 @@ static int fill_window(struct chario_window *window, unsigned long addr,
 	got = pin_user_pages_fast(addr, nr, flags, window->pages);
 	if (got < 0)
 		return got;
+	window->addr = addr;
 	window->end = got;
 	return 0;
 }
@@ -115,7 +116,7 @@ static int pin_ahead(struct chario_command *cmd, unsigned long addr,
 
 	if (offset_in_page(addr | cmd->bytes) || nr > CHARIO_WINDOW_PAGES)
 		return chario_buffer_pin_user(cmd, addr);
-	if (window->end - window->next < nr) {
+	if (window->addr != addr || window->end - window->next < nr) {
 		ret = fill_window(window, addr, ahead, flags);
 		if (unlikely(ret))
 			return ret;
@@ -128,6 +129,7 @@ static int pin_ahead(struct chario_command *cmd, unsigned long addr,
 	memcpy(cmd->pages, window->pages + window->next,
 	       nr * sizeof(*cmd->pages));
 	window->next += nr;
+	window->addr += cmd->bytes;
 	return 0;
 }
 

@@ -19,11 +19,13 @@
 
 /**
  * struct chario_window - pages pinned ahead, for the next commands of a call
- * @next: the first that no command has got yet
+ * @addr: user address of the first that no command has got yet
+ * @next: its index
  * @end: behind the last
  * @pages: lives on the caller's stack
  */
 struct chario_window {
+	unsigned long addr;
 	unsigned int next;
 	unsigned int end;
 	struct page *pages[CHARIO_WINDOW_PAGES];
@@ -31,6 +33,7 @@ struct chario_window {
 
 static inline void chario_window_init(struct chario_window *window)
 {
+	window->addr = 0;
 	window->next = 0;
 	window->end = 0;
 }

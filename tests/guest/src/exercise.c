@@ -151,10 +151,30 @@ static void fill(struct worker *w, char *to, uint64_t bytes)
 	}
 }
 
-/* Cut a call into elements and lay them out in an area, with gaps. */
 /* Alignment of the buffers. */
 static uint64_t step = 4;
 
+/* Blocks of the next element; now and then few, now and then whole pages. */
+static uint64_t element_blocks(struct worker *w, uint64_t left)
+{
+	uint64_t most = random_below(&w->random, 3) ? left : 8 * PAGE / w->block;
+	uint64_t take = 1 + random_below(&w->random, most);
+
+	if (random_below(&w->random, 2))
+		take = (take * w->block + PAGE - 1) / PAGE * PAGE / w->block;
+	return take < left ? take : left;
+}
+
+/* Where the next buffer begins: anywhere in a page, or with one. */
+static char *next_buffer(struct worker *w, char *to)
+{
+	to += MARGIN;
+	if (random_below(&w->random, 2))
+		return (char *)(((uintptr_t)to + PAGE - 1) / PAGE * PAGE);
+	return to + random_below(&w->random, PAGE / step) * step;
+}
+
+/* Cut a call into elements and lay them out in an area, with gaps. */
 static void lay_out(struct worker *w, struct call *c, bool vector)
 {
 	uint64_t blocks = c->bytes / w->block, left = blocks;
@@ -165,8 +185,8 @@ static void lay_out(struct worker *w, struct call *c, bool vector)
 		uint64_t take = left;
 
 		if (vector && c->count < MAX_ELEMENTS - 1)
-			take = 1 + random_below(&w->random, left);
-		to += MARGIN + random_below(&w->random, PAGE / step) * step;
+			take = element_blocks(w, left);
+		to = next_buffer(w, to);
 		c->elements[c->count++] = (struct iovec){ to, take * w->block };
 		to += take * w->block + MARGIN;
 		left -= take;
