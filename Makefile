@@ -8,8 +8,11 @@ KERNELS ?= 6.1 6.12 6.12-rt
 setup := scripts/setup.sh
 lab = "$$($(setup))"/bin/python -m chario_lab.main
 
-.PHONY: all help setup module user install demo guest check check-static \
-	check-unit check-guest check-debug bench clean
+# Who became root by su may lack these: depmod, ldconfig.
+export PATH := $(PATH):/usr/sbin:/sbin
+
+.PHONY: all help setup setup-build module user may-install install demo guest \
+	check check-static check-unit check-guest check-debug bench clean
 
 all: module user
 
@@ -28,20 +31,28 @@ help:
 setup:
 	@$(setup) >/dev/null
 
-module:
+setup-build:
+	@$(setup) --build
+
+module: setup-build
 	$(MAKE) -C kernel
 
-user: setup
-	@test -e $(BUILD)/build.ninja || meson setup --prefix=$(PREFIX) $(BUILD)
+# Meson knows Debian's folder of libraries only where dpkg-dev is installed.
+user: setup-build
+	@test -e $(BUILD)/build.ninja || \
+		meson setup --prefix=$(PREFIX) --libdir=lib/$$(gcc -print-multiarch) $(BUILD)
 	@meson compile -C $(BUILD)
 
-install: all
-	$(MAKE) -C kernel modules_install
-	depmod
+may-install:
+	@test -n "$(DESTDIR)" || test "$$(id -u)" = 0 || { \
+		echo 'make install needs root: run sudo make install, or give DESTDIR=...' >&2; \
+		exit 1; }
+
+install: may-install all
+	scripts/install-module.sh
 	meson install -C $(BUILD)
 	install -D -m 644 packaging/sysusers/chario.conf $(DESTDIR)/usr/lib/sysusers.d/chario.conf
 	install -D -m 644 packaging/udev/60-chario.rules $(DESTDIR)/usr/lib/udev/rules.d/60-chario.rules
-	ldconfig
 	@scripts/after-install.sh
 
 demo: setup
@@ -58,7 +69,7 @@ check: check-static check-unit check-guest
 check-static: setup
 	@scripts/check.sh
 
-check-unit: user
+check-unit: user setup
 	@meson test -C $(BUILD) --print-errorlogs
 	@"$$($(setup))"/bin/pytest -q tests/lab
 

@@ -4,6 +4,7 @@
 # root (DESTDIR) nothing of this applies.
 
 [ -n "$DESTDIR" ] && exit 0
+ldconfig
 if command -v systemd-sysusers >/dev/null; then
 	systemd-sysusers /usr/lib/sysusers.d/chario.conf
 else
@@ -11,6 +12,9 @@ else
 fi
 if command -v udevadm >/dev/null; then
 	udevadm control --reload 2>/dev/null || true
+fi
+if grep -qF -e '[integrity]' -e '[confidentiality]' /sys/kernel/security/lockdown 2>/dev/null; then
+	echo "This kernel is locked down (Secure Boot): sign chario.ko with a key that it trusts, or it is not loaded."
 fi
 cat <<TEXT
 Installed.  Next: chario list --all, then chario bind ADDRESS (it says what it does and how to undo it).
