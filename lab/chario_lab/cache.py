@@ -11,21 +11,49 @@ once.  Anything in the cache may be removed: it is made again when needed.
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import os
+import pwd
 import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+# With the kernels that are fetched, without the debug kernel's build.
+NEEDED = "2 GB"
+
+
+class CacheError(Exception):
+    """The cache cannot be used; the message says which folder, why, and what to do."""
+
 
 def cache_dir() -> Path:
-    """The folder of the cache, which exists after the call."""
-    chosen = os.environ.get("CHARIO_CACHE")
-    folder = Path(chosen) if chosen else Path.home() / ".cache" / "chario"
-    folder.mkdir(parents=True, exist_ok=True)
+    """The folder of the cache, which exists after the call and can be written to."""
+    folder = chosen_dir()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if not os.access(folder, os.W_OK):
+            raise PermissionError(errno.EACCES, "it cannot be written to")
+    except OSError as error:
+        reason = f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+        raise CacheError(
+            f"the cache {folder} cannot be used ({reason}): set CHARIO_CACHE to a folder with {NEEDED} to spare"
+        ) from None
     return folder.resolve()
+
+
+def chosen_dir() -> Path:
+    """$CHARIO_CACHE, or the folder for such things in the home folder."""
+    chosen = os.environ.get("CHARIO_CACHE")
+    if chosen:
+        return Path(chosen)
+    try:
+        home = os.environ.get("HOME") or pwd.getpwuid(os.getuid()).pw_dir
+    except KeyError:
+        raise CacheError(f"there is no home folder: set CHARIO_CACHE to a folder with {NEEDED} to spare") from None
+    return Path(home) / ".cache" / "chario"
 
 
 def keep(target: Path, what: str, make: Callable[[Path], None]) -> Path:
@@ -78,6 +106,19 @@ def use(target: Path) -> Path:
     with contextlib.suppress(OSError):
         os.utime(target)
     return target
+
+
+def explain(error: Exception) -> str:
+    """An error in words for a user: what happened, and what to do where the disk is full."""
+    text = str(error).rstrip() or type(error).__name__
+    if isinstance(error, OSError) and error.strerror:
+        text = f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+    # Said by our own calls or by the programs that we run; the last is apt's.
+    if any(words in text for words in (os.strerror(errno.ENOSPC), os.strerror(errno.EDQUOT), "enough free space")):
+        text += (
+            f"\nThe cache {chosen_dir()} has no room: make some, or set CHARIO_CACHE to a folder with {NEEDED} to spare"
+        )
+    return text
 
 
 def say(message: str) -> None:

@@ -27,7 +27,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from chario_lab.cache import cache_dir, drop_unused, keep, locked, say, use
+from chario_lab.cache import CacheError, cache_dir, drop_unused, explain, keep, locked, say, use
 from chario_lab.kernel_build import BuildError, build_debug_kernel
 from chario_lab.packages import AptRoot, PackageError, run, unpack
 
@@ -283,8 +283,8 @@ def main() -> int:
             sys.stdout.write(to_json(kernel))
             if options.build:
                 print(build_module(kernel, options.build.resolve()))
-    except (KernelError, BuildError, PackageError) as error:
-        print(error, file=sys.stderr)
+    except (KernelError, BuildError, PackageError, CacheError, OSError) as error:
+        print(explain(error), file=sys.stderr)
         return 1
     return 0
 

@@ -9,7 +9,7 @@ import sys
 import traceback
 from collections.abc import Sequence
 
-from chario_lab.cache import say
+from chario_lab.cache import explain, say
 from chario_lab.guest.plan import GuestSpec, Namespace, Nvme, SpecError
 
 DEFAULT_TIMEOUT_S = 600.0
@@ -26,7 +26,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         # Users get the message; who works on the lab asks for more.
         if os.environ.get("CHARIO_LAB_TRACEBACK"):
             traceback.print_exc()
-        say(str(error).rstrip() or type(error).__name__)
+        say(explain(error))
         return 1
 
 

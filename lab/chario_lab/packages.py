@@ -27,6 +27,8 @@ KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 CODENAMES = ("bullseye", "bookworm", "trixie", "forky")
 ALIASES = ("oldoldstable", "oldstable", "stable", "testing", "unstable", "sid")
 ATTEMPTS = 3
+# tar has a line for each of thousands of files that do not fit.
+COMPLAINT_LINES = 8
 
 
 class PackageError(Exception):
@@ -261,5 +263,5 @@ def run(command: Sequence[str], complaint: str, cwd: Path | None = None) -> str:
         raise PackageError(f"{complaint}: {command[0]} is missing, and the lab needs a Debian host") from None
     if done.returncode:
         detail = done.stderr.strip() or done.stdout.strip() or f"{command[0]} ended with {done.returncode}"
-        raise PackageError(f"{complaint}:\n{detail}")
+        raise PackageError(f"{complaint}:\n" + "\n".join(detail.splitlines()[-COMPLAINT_LINES:]))
     return done.stdout

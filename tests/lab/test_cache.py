@@ -3,14 +3,16 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import pwd
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from chario_lab.cache import cache_dir, drop_unused, keep, use
+from chario_lab.cache import CacheError, cache_dir, chosen_dir, drop_unused, explain, keep, use
 
 TWO_RUNS = """\
 import sys, time
@@ -40,6 +42,44 @@ def test_folder_follows_the_environment(own_cache: Path, monkeypatch: pytest.Mon
     monkeypatch.delenv("CHARIO_CACHE")
     monkeypatch.setenv("HOME", str(tmp_path))
     assert cache_dir() == tmp_path / ".cache/chario"
+
+
+def test_a_folder_that_cannot_be_made_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The message has the folder, the reason and the way out."""
+    monkeypatch.setenv("CHARIO_CACHE", "/proc/no-such-folder")
+    with pytest.raises(CacheError, match=r"^the cache /proc/no-such-folder cannot be used \(.*\): set CHARIO_CACHE to"):
+        cache_dir()
+
+
+def test_a_folder_that_cannot_be_written_to_is_named(own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the modes of a folder are, root can write to it: the answer of the system is what counts."""
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    with pytest.raises(CacheError, match=rf"^the cache {own_cache} cannot be used \(it cannot be written to\)"):
+        cache_dir()
+
+
+def test_without_a_home_folder_the_users_record_serves(monkeypatch: pytest.MonkeyPatch) -> None:
+    """HOME may be unset or empty; a user who is in no record is told what to set."""
+    monkeypatch.delenv("CHARIO_CACHE")
+    monkeypatch.setenv("HOME", "")
+    assert chosen_dir() == Path(pwd.getpwuid(os.getuid()).pw_dir) / ".cache/chario"
+    monkeypatch.delenv("HOME")
+    monkeypatch.setattr(os, "getuid", lambda: 4_000_000)
+    with pytest.raises(CacheError, match="no home folder: set CHARIO_CACHE"):
+        chosen_dir()
+
+
+def test_a_full_disk_is_explained(own_cache: Path) -> None:
+    """Ours or a program's own words, the way out follows; other errors have none."""
+    ours = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "/a/file")
+    for error, first in (
+        (ours, "/a/file: No space left on device"),
+        (ValueError("tar: No space left on device"), "tar: "),
+    ):
+        assert explain(error).startswith(first)
+        assert f"The cache {own_cache} has no room" in explain(error)
+    assert explain(OSError(errno.EIO, "Input/output error", "/a/file")) == "/a/file: Input/output error"
+    assert explain(KeyError()) == "KeyError"
 
 
 def test_remains_of_a_killed_run_are_not_used(tmp_path: Path) -> None:

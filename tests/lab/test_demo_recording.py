@@ -44,6 +44,19 @@ def test_without_sox_the_message_says_what_to_do(tmp_path: Path, monkeypatch: py
     assert not list((tmp_path / "recordings").iterdir())
 
 
+def test_a_recording_that_was_cut_short_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a full disk sox writes what fits and reports success."""
+    sox = tmp_path / "bin" / "sox"
+    sox.parent.mkdir()
+    sox.write_text('#!/bin/sh\nfor word; do case $word in *.wav) echo cut >"$word" ;; esac; done\necho full >&2\n')
+    sox.chmod(0o755)
+    monkeypatch.setenv("CHARIO_CACHE", str(tmp_path))
+    monkeypatch.setenv("PATH", f"{sox.parent}:/usr/bin:/bin")
+    with pytest.raises(DemoError, match=r"not written all of the recording: full"):
+        recording.make_recording()
+    assert not list((tmp_path / "recordings").iterdir())
+
+
 def test_a_missing_tool_is_named() -> None:
     """The message names the tool, what it is for and how to get it."""
     with pytest.raises(

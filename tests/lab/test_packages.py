@@ -154,6 +154,15 @@ def test_a_failed_command_is_one_message() -> None:
         packages.run(["ls", "/nonexistent"], "cannot list")
 
 
+def test_a_long_complaint_is_cut_to_its_end() -> None:
+    """tar has a line for each file that does not fit on a disk."""
+    with pytest.raises(PackageError) as raised:
+        packages.run(["sh", "-c", "seq 3000 >&2; exit 1"], "cannot unpack it")
+    assert str(raised.value).startswith("cannot unpack it:\n")
+    assert str(raised.value).endswith("\n3000")
+    assert len(str(raised.value).splitlines()) == 1 + packages.COMPLAINT_LINES
+
+
 def test_the_network_gets_another_chance(tmp_path: Path) -> None:
     """A download is tried again, and a failure for good says what to look at."""
     flaky = ["sh", "-c", "echo x >> tries; [ $(wc -l < tries) -ge 2 ]"]

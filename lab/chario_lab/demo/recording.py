@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -18,6 +20,7 @@ LENGTH_S = 175
 # One word or two a channel.
 CHANNELS = "pinknoise sine 440 sine 50:8000 pluck E2 sawtooth 220 brownnoise trapezium 110 sine 1000"
 NR_CHANNELS = 8
+SAMPLES_BYTES = LENGTH_S * RATE_HZ * NR_CHANNELS * SAMPLE_BITS // 8
 NAME = "recording.wav"
 
 
@@ -36,6 +39,9 @@ def synthesise(target: Path) -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise DemoError(f"sox cannot make the recording: {done.stderr.strip()}")
+    # On a full disk sox stops early and reports success.
+    if not target.exists() or target.stat().st_size < SAMPLES_BYTES:
+        raise DemoError(f"sox has not written all of the recording: {done.stderr.strip() or os.strerror(errno.ENOSPC)}")
     with target.open("ab") as file:
         file.truncate(whole_mib(file.tell()))
 
