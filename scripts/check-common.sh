@@ -3,6 +3,10 @@
 # What the shell checks share.  They run in the top folder of the checkout;
 # exit status 1 is a finding, 2 a tool that is missing.
 
+# What is fetched or built on the way is said on descriptor 3, which check.sh
+# connects to the terminal; a check that is run alone has its errors there.
+{ true >&3; } 2>/dev/null || exec 3>&2
+
 cd "$(git -C "$(dirname "$0")" rev-parse --show-toplevel)" || exit 2
 
 # missing WHAT HOW: ends the check with a line that says how to get a tool.
@@ -32,7 +36,7 @@ tracked()
 find_python()
 {
 	[ -x scripts/setup.sh ] || missing scripts/setup.sh "restore it from git"
-	venv=$(scripts/setup.sh --venv) || missing "the lab's Python" "run scripts/setup.sh as root"
+	venv=$(scripts/setup.sh --venv 2>&3) || missing "the lab's Python" "the reason is above"
 	python=$venv/bin/python
 }
 
@@ -42,6 +46,6 @@ find_kernel_scripts()
 	need perl perl
 	find_python
 	# shellcheck disable=SC2034 # used by the check that asked
-	kernel_scripts=$("$python" scripts/check_kernel_scripts.py) ||
+	kernel_scripts=$("$python" scripts/check_kernel_scripts.py 2>&3) ||
 		missing checkpatch.pl "the reason is above"
 }

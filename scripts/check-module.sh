@@ -16,8 +16,7 @@ status=0
 # build KERNEL: builds a copy of the tracked files, so that the checkout stays clean.
 build()
 {
-	described=$("$python" -m chario_lab.kernel "$1" 2>"$copy/stderr") ||
-		missing "the kernel $1" "$(tail -n 1 "$copy/stderr")"
+	described=$("$python" -m chario_lab.kernel "$1" 2>&3) || missing "the kernel $1" "the reason is above"
 	headers=$(printf '%s' "$described" |
 		"$python" -c 'import json, sys; print(json.load(sys.stdin)["build"])')
 	rm -rf "$copy/kernel"

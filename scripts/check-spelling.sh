@@ -6,7 +6,7 @@
 
 need codespell codespell
 
-# Static functions are called so here; .Nd is a macro of manual pages.
-words='statics,nd'
+# Static functions are called so here; .Nd is a macro of manual pages; O_WRONLY.
+words='statics,nd,wronly'
 
 git ls-files | grep -v '^LICENSES/' | xargs -r codespell --ignore-words-list "$words"

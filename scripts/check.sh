@@ -35,11 +35,15 @@ script_of()
 	echo "$table" | awk -v name="$1" '$1 == name { print $2 }'
 }
 
-# run NAME: one line, then the findings.
+# run NAME: one line, then the findings.  On a terminal the name stands alone
+# until the check has ended; what takes long is said on descriptor 3.
 run()
 {
-	output=$("scripts/$(script_of "$1")" 2>&1)
-	case $? in
+	[ ! -t 1 ] || printf '%-11s ...\r' "$1"
+	output=$("scripts/$(script_of "$1")" 3>&2 2>&1)
+	result=$?
+	[ ! -t 1 ] || printf '\r\033[K'
+	case $result in
 	0)
 		printf '%-11s ok\n' "$1"
 		printf '%s\n' "$output" | sed -n 's/^note: /            /p'
