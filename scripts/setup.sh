@@ -5,6 +5,7 @@
 # Prints the environment's folder; everything else goes to stderr.
 #
 #     scripts/setup.sh           packages and environment
+#     scripts/setup.sh --build   the packages that `make` needs, no environment
 #     scripts/setup.sh --venv    the environment only
 
 set -eu
@@ -12,6 +13,9 @@ set -eu
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd -P)
 lab=$(dirname -- "$here")/lab
 python=/usr/bin/python3
+# While another program has apt's lock: how often to try again, and how soon.
+lock_attempts=120
+lock_pause_s=5
 
 say()
 {
@@ -24,20 +28,22 @@ die()
 	exit 1
 }
 
-# wanted_packages: the names in packages.txt.
+# wanted_packages [SECTION]: the names in packages.txt, or those below one heading.
 wanted_packages()
 {
-	sed 's/#.*//; s/[[:space:]]//g; /^$/d' "$here/packages.txt"
+	awk -v only="${1-}" '
+		/^# / { section = substr($0, 3) }
+		/^[^#]/ && (only == "" || section == only) { print $1 }
+	' "$here/packages.txt"
 }
 
-# missing_packages: those of them that are not installed.
-missing_packages()
+# not_installed NAME...: those of the packages that are not installed.
+not_installed()
 {
 	# dpkg-query complains of packages it has never heard of: they are missing.
-	# shellcheck disable=SC2046 # names of packages have no blanks
-	installed=$(dpkg-query -W -f '${db:Status-Status} ${Package}\n' $(wanted_packages) 2>/dev/null |
+	installed=$(dpkg-query -W -f '${db:Status-Status} ${Package}\n' "$@" 2>/dev/null |
 		sed -n 's/^installed //p')
-	wanted_packages | while IFS= read -r name; do
+	for name in "$@"; do
 		echo "$installed" | grep -qxF -e "$name" || echo "$name"
 	done
 }
@@ -46,26 +52,100 @@ missing_packages()
 as_root()
 {
 	if [ "$(id -u)" = 0 ]; then
-		"$@" >&2
+		"$@"
 	else
-		sudo -- "$@" >&2
+		sudo -- "$@"
 	fi
 }
 
+# show_progress TITLE: apt's status lines become one line of a terminal, or a
+# few of a log; fails on the line that stands for a command that has failed.
+show_progress()
+{
+	shown=
+	while IFS=: read -r kind _ percent _; do
+		case $kind in
+		failed) break ;;
+		dlstatus) now="$1: downloading, ${percent%%.*} %" ;;
+		pmstatus) now="$1: unpacking, ${percent%%.*} %" ;;
+		*) continue ;;
+		esac
+		# Each step of a terminal's line, each tenth of a log's.
+		[ -t 2 ] || now="${now%[0-9] %}0 %"
+		[ "$now" != "$shown" ] || continue
+		shown=$now
+		if [ -t 2 ]; then printf '\r\033[Ksetup: %s' "$now" >&2; else say "$now"; fi
+	done
+	[ -z "$shown" ] || [ ! -t 2 ] || printf '\r\033[K' >&2
+	[ "$kind" != failed ]
+}
+
+# apt_get TITLE WORDS...: apt-get as root; its words become the error.
+apt_get()
+{
+	title=$1
+	shift
+	log=$(mktemp) || die "no temporary file: is /tmp full?"
+	trap 'rm -f "$log"' EXIT
+	trap 'exit 130' INT
+	attempt=0
+	# The inner shell: sudo passes on no descriptor but the first three.
+	# shellcheck disable=SC2016 # that shell's own words
+	until { as_root env LC_ALL=C DEBIAN_FRONTEND=noninteractive sh -c \
+		'exec apt-get -qq -o APT::Status-Fd=3 "$@" 3>&1 >&2' apt-get "$@" 2>"$log" || echo failed:; } |
+		show_progress "$title"; do
+		attempt=$((attempt + 1))
+		if [ $attempt = $lock_attempts ] || ! grep -q '^E: .*[Cc]ould not get lock' "$log"; then
+			tail -n 15 "$log" >&2
+			return 1
+		fi
+		[ $attempt -gt 1 ] || say "waiting for another program that installs packages"
+		sleep $lock_pause_s
+	done
+	rm -f "$log"
+}
+
+# install_packages [SECTION]: what is missing of packages.txt.
 install_packages()
 {
 	command -v dpkg-query >/dev/null ||
 		die "this machine is no Debian: the lab needs Debian 12 or 13 (scripts/packages.txt lists what it uses)"
-	missing=$(missing_packages | tr '\n' ' ')
+	# shellcheck disable=SC2046 # names of packages have no blanks
+	missing=$(not_installed $(wanted_packages "$@") | tr '\n' ' ')
 	[ -n "$missing" ] || return 0
-	if [ "$(id -u)" != 0 ] && ! command -v sudo >/dev/null; then
-		die "no root and no sudo. As root, run: apt-get install --no-install-recommends $missing"
+	by_hand="As root, run: apt-get install --no-install-recommends $missing"
+	if [ "$(id -u)" != 0 ]; then
+		command -v sudo >/dev/null || die "packages are missing, and there is no root and no sudo. $by_hand"
+		say "packages are missing; sudo is asked to install them"
+		sudo -- true || die "packages are missing, and sudo does not let you install them. $by_hand"
 	fi
-	say "installing $missing"
-	as_root apt-get -qq update || die "apt-get update failed: check the network and /etc/apt"
+	# A machine can have one source that is down and still get all it needs.
+	apt_get "package lists" update || say "apt-get update failed; going on with the lists that are there"
 	# shellcheck disable=SC2086 # names of packages have no blanks
-	as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq -y --no-install-recommends install $missing ||
-		die "apt-get install failed: its message is above"
+	set -- --no-install-recommends install $missing
+	size_mb=$(download_size "$@")
+	say "installing ${missing% }${size_mb:+ ($size_mb MB to download)}"
+	apt_get "packages" -y "$@" ||
+		die "apt-get install failed, its message is above. Check the network, and that apt-get update works here"
+}
+
+# download_size WORDS...: how many MB apt-get is going to download for them.
+download_size()
+{
+	apt-get -qq --print-uris "$@" 2>/dev/null |
+		awk '{ bytes += $3 } END { if (bytes) printf "%d", bytes / 1000000 + 1 }'
+}
+
+# find_cache: sets $cache to the folder for all that is expensive, which then exists.
+find_cache()
+{
+	home=${HOME:-$(getent passwd "$(id -u)" | cut -d: -f6)}
+	cache=${CHARIO_CACHE:-$home/.cache/chario}
+	if reason=$(mkdir -p "$cache" 2>&1); then
+		[ -w "$cache" ] && return
+		reason="it cannot be written to"
+	fi
+	die "the cache $cache cannot be used (${reason#mkdir: }): set CHARIO_CACHE to a folder with 2 GB to spare"
 }
 
 # venv_folder: named by all that decides its content, so it is never stale.
@@ -76,17 +156,25 @@ venv_folder()
 		echo "$lab"
 		cat "$lab/pyproject.toml"
 	} | sha256sum | cut -c1-12)
-	echo "${CHARIO_CACHE:-$HOME/.cache/chario}/venv-$hash"
+	echo "$cache/venv-$hash"
+}
+
+# use_venv: prints the environment's folder, made unless it is there.
+use_venv()
+{
+	[ -x "$python" ] || die "$python is missing: run scripts/setup.sh as root"
+	venv=$(venv_folder)
+	[ -e "$venv/ready" ] || make_venv "$venv"
+	touch -c "$venv/ready"
+	echo "$venv"
 }
 
 make_venv()
 {
-	[ -x "$python" ] || die "$python is missing: run scripts/setup.sh as root"
 	"$python" -c 'import ensurepip' 2>/dev/null || die "python3-venv is missing: run scripts/setup.sh as root"
-	mkdir -p "$(dirname "$1")"
 	(
 		# Two runs at a time make it once; the mark is written last.
-		flock 9
+		flock --nonblock 9 || { say "waiting for another run that prepares Python" && flock 9; }
 		[ -e "$1/ready" ] && exit 0
 		say "preparing Python for the lab in $1"
 		rm -rf "$1"
@@ -96,16 +184,23 @@ make_venv()
 		# Those of other checkouts and versions that nobody used for a month.
 		find "$(dirname "$1")" -maxdepth 2 -path '*/venv-*/ready' -mtime +30 \
 			-execdir sh -c 'rm -rf -- "$PWD"' ';'
-	) 9>"$1.lock" || die "cannot install the lab's Python libraries: pip's message is above; check the network"
+	) 9>"$1.lock" || die "cannot install the lab's Python libraries, pip's message is above." \
+		"Check the network, and that $cache is not full"
 }
 
 case ${1-} in
-'') install_packages ;;
---venv) ;;
-*) die "usage: scripts/setup.sh [--venv]" ;;
+'')
+	find_cache
+	install_packages
+	use_venv
+	;;
+--build)
+	# Elsewhere the compiler says what it lacks.
+	! command -v dpkg-query >/dev/null || install_packages building
+	;;
+--venv)
+	find_cache
+	use_venv
+	;;
+*) die "usage: scripts/setup.sh [--build | --venv]" ;;
 esac
-
-venv=$(venv_folder)
-[ -e "$venv/ready" ] || make_venv "$venv"
-touch -c "$venv/ready"
-echo "$venv"

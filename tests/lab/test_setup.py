@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: MIT
+"""scripts/setup.sh on machines that lack things, played by programs of the same names."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"
+# Enough for the script itself; apt, dpkg and sudo are played.
+TOOLS = "sh sed awk tr cut grep tail dirname cat mkdir mktemp rm env getent".split()
+INSTALLED = """\
+shift 2
+for name; do
+	case " $MISSING " in *" $name "*) ;; *) echo "installed $name" ;; esac
+done
+"""
+APT_GET = """\
+echo "$*" >>"$CALLS"
+case "$*" in *--print-uris*) echo "'http://a/b.deb' b.deb 41000000 SHA256:0"; exit ;; esac
+echo "dlstatus:1:50.0000:one" >&3
+[ -z "$FAILS" ] || { echo "E: $FAILS" >&2; exit 100; }
+echo "pmstatus:b:100.0000:two" >&3
+"""
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A machine with the programs that it is given."""
+
+    programs: Path
+    calls: Path
+
+    def give(self, name: str, body: str) -> None:
+        """A program, as a shell script."""
+        program = self.programs / name
+        program.write_text(f"#!/bin/sh\n{body}")
+        program.chmod(0o755)
+
+    def setup(self, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
+        """Run the script."""
+        settings = {"PATH": str(self.programs), "CALLS": str(self.calls), "MISSING": "", "FAILS": "", **environment}
+        return subprocess.run(
+            [str(SCRIPTS / "setup.sh"), *words], env=settings, capture_output=True, text=True, check=False, timeout=60
+        )
+
+    def called(self) -> list[str]:
+        """How apt-get was called."""
+        return self.calls.read_text().splitlines() if self.calls.exists() else []
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    """A Debian machine, used by root."""
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    for tool in TOOLS:
+        (programs / tool).symlink_to(
+            next(Path(folder) / tool for folder in ("/usr/bin", "/bin") if os.path.exists(f"{folder}/{tool}"))
+        )
+    made = Machine(programs, tmp_path / "calls")
+    made.give("id", "echo 0")
+    made.give("dpkg-query", INSTALLED)
+    made.give("apt-get", APT_GET)
+    return made
+
+
+def test_nothing_missing_asks_nobody(machine: Machine) -> None:
+    """Where all packages are installed, apt is left alone."""
+    done = machine.setup("--build")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert machine.called() == []
+
+
+def test_what_is_missing_is_installed_and_shown(machine: Machine) -> None:
+    """One line of what and how much, then progress; only what is missing is asked for."""
+    done = machine.setup("--build", MISSING="meson kmod")
+    assert done.returncode == 0, done.stderr
+    assert "setup: installing meson kmod (42 MB to download)\n" in done.stderr
+    assert "setup: packages: downloading, 50 %\n" in done.stderr
+    assert "setup: packages: unpacking, 100 %\n" in done.stderr
+    assert machine.called()[-1].endswith("-y --no-install-recommends install meson kmod")
+
+
+def test_building_needs_no_guest(machine: Machine) -> None:
+    """`make` and `make install` do not bring QEMU to a machine."""
+    done = machine.setup("--build", MISSING="qemu-system-x86 sox clang-format-19 python3-venv")
+    assert done.returncode == 0
+    assert machine.called() == []
+
+
+def test_an_error_of_apt_is_shown(machine: Machine) -> None:
+    """apt's own words, and what to look at."""
+    done = machine.setup("--build", MISSING="meson", FAILS="Unable to locate package meson")
+    assert done.returncode == 1
+    assert "E: Unable to locate package meson\n" in done.stderr
+    assert "Check the network" in done.stderr.splitlines()[-1]
+
+
+def test_without_root_and_sudo_the_command_is_told(machine: Machine) -> None:
+    """What root has to run, with exactly what is missing."""
+    machine.give("id", "echo 1000")
+    done = machine.setup("--build", MISSING="meson kmod")
+    assert done.returncode == 1
+    assert "no root and no sudo" in done.stderr
+    assert "run: apt-get install --no-install-recommends meson kmod" in done.stderr
+
+
+def test_a_refusal_of_sudo_is_not_taken_for_apts(machine: Machine) -> None:
+    """Who is in no list of sudo's reads nothing of networks."""
+    machine.give("id", "echo 1000")
+    machine.give("sudo", "echo 'you are not in the sudoers file' >&2; exit 1")
+    done = machine.setup("--build", MISSING="meson")
+    assert done.returncode == 1
+    assert "sudo does not let you" in done.stderr
+    assert "network" not in done.stderr
+    assert machine.called() == []
+
+
+def test_another_program_that_installs_is_waited_for(machine: Machine, tmp_path: Path) -> None:
+    """A fresh machine updates itself in the background: apt's lock is taken for some seconds."""
+    machine.give("sleep", f": >{tmp_path}/free")
+    locked = f"[ -e {tmp_path}/free ] || {{ echo 'E: Could not get lock /var/lib/apt/lists/lock.' >&2; exit 100; }}\n"
+    machine.give("apt-get", locked + APT_GET)
+    done = machine.setup("--build", MISSING="meson")
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("waiting for another program that installs packages") == 1
+
+
+@pytest.mark.parametrize("home", [{"CHARIO_CACHE": "/proc/nowhere"}, {"HOME": "/proc/nowhere"}])
+def test_a_cache_that_cannot_be_made_is_named_first(machine: Machine, home: dict[str, str]) -> None:
+    """Before anything is installed; with the folder, the reason and the way out."""
+    done = machine.setup(MISSING="meson", **home)
+    assert done.returncode == 1
+    assert done.stderr.startswith("setup: the cache /proc/nowhere")
+    assert "No such file or directory" in done.stderr
+    assert "set CHARIO_CACHE to a folder" in done.stderr
+    assert machine.called() == []
