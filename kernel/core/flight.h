@@ -241,7 +241,9 @@ chario_flight_single(const struct chario_call *call, unsigned long addr,
 	chario_queue_post(q, cmd, true);
 	if (unlikely(!chario_flight_wait(&flight, call)))
 		return chario_flight_finish(&flight, call, waiter.error);
-	result = flight.req->error ?: bytes;
+	result = flight.req->error;
+	if (likely(!result))
+		result = bytes;
 	if (likely(cmd->nr_segments))
 		chario_unmap(q, cmd, call->op);
 	chario_buffer_unpin(cmd, call->op == CHARIO_OP_READ);
