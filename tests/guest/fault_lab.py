@@ -116,6 +116,10 @@ class Rig:
         """The kernel log since a mark."""
         return "\n".join(self.guest.kernel_log(since))
 
+    def wait_said(self, since: int, words: str) -> None:
+        """Return when the kernel log has some words, since a mark."""
+        self.until(lambda: words in self.said(since), f"the log does not say: {words}")
+
     def pinned_pages(self) -> int:
         """Pages that somebody has pinned for a device."""
         text = self.guest.must("echo 1 >/proc/sys/vm/stat_refresh; grep nr_foll_pin /proc/vmstat")

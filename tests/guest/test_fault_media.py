@@ -52,7 +52,7 @@ def test_a_bad_sector_gives_eio(rig: Rig) -> None:
     assert rig.call(disk, f"read,{BAD_READ},4096") == -EIO
     assert rig.counters(disk)["errors"] == 1
     assert rig.show(disk, "last_error") == str(EIO)
-    assert f"read at byte {BAD_READ}, 4096 bytes: status 0x281, unrecovered read error" in rig.said(mark)
+    rig.wait_said(mark, f"read at byte {BAD_READ}, 4096 bytes: status 0x281, unrecovered read error")
 
 
 def test_a_write_fault_gives_eio(rig: Rig) -> None:
@@ -62,7 +62,7 @@ def test_a_write_fault_gives_eio(rig: Rig) -> None:
     assert rig.call(disk, f"write,{BAD_WRITE},4096") == -EIO
     assert rig.counters(disk)["errors"] == 1
     assert rig.show(disk, "last_error") == str(EIO)
-    assert f"write at byte {BAD_WRITE}, 4096 bytes: status 0x280, write fault" in rig.said(mark)
+    rig.wait_said(mark, f"write at byte {BAD_WRITE}, 4096 bytes: status 0x280, write fault")
 
 
 def test_a_flush_that_fails_reaches_fsync(rig: Rig) -> None:

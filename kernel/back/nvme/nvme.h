@@ -11,6 +11,7 @@
  *   queue.c     one of them at work: post, kick, reap
  *   prp.c       segments become PRP entries
  *   status.c    status codes become errnos
+ *   report.c    error statuses in the log
  *   recover.c   what happens when a command does not come back
  *
  * Registers and command layouts come from <linux/nvme.h>; the sections named
@@ -93,6 +94,43 @@ enum chario_nvme_state {
 	CHARIO_NVME_REMOVING,
 };
 
+/* Failed commands that are noted while the log is busy; a power of two. */
+#define CHARIO_NVME_REPORTS	16
+
+/**
+ * struct chario_nvme_failure - a command that has failed
+ * @offset: byte offset on the disk
+ * @bytes: length
+ * @disk: index of the disk
+ * @status: status code type and code
+ * @op: &enum chario_op
+ */
+struct chario_nvme_failure {
+	u64 offset;
+	u32 bytes;
+	int disk;
+	u16 status;
+	u8 op;
+};
+
+/**
+ * struct chario_nvme_reports - failures on their way to the log
+ * @lock: protects all but @work
+ * @head: next to write
+ * @tail: next to note
+ * @lost: there was no room for so many
+ * @ring: indices run on and are taken modulo its length
+ * @work: writes them
+ */
+struct chario_nvme_reports {
+	raw_spinlock_t lock;
+	unsigned int head;
+	unsigned int tail;
+	unsigned int lost;
+	struct chario_nvme_failure ring[CHARIO_NVME_REPORTS];
+	struct work_struct work;
+};
+
 /**
  * struct chario_nvme - a controller
  * @ref: held by the PCI device and by each disk
@@ -127,6 +165,7 @@ enum chario_nvme_state {
  * @reset_wanted: do not try to abort, reset
  * @link_work: chario_nvme_link_check()
  * @link_deadline: jiffies at which a link that has failed is given up
+ * @reports: failed commands
  * @aborts: counter
  * @resets: counter
  */
@@ -163,6 +202,7 @@ struct chario_nvme {
 	bool reset_wanted;
 	struct delayed_work link_work;
 	unsigned long link_deadline;
+	struct chario_nvme_reports reports;
 	u64 aborts;
 	u64 resets;
 };
@@ -304,5 +344,11 @@ void chario_nvme_link_failed(struct chario_nvme *ctrl);
 int chario_nvme_link_is_up(struct chario_nvme *ctrl);
 void chario_nvme_link_check(struct work_struct *work);
 u64 chario_nvme_recover_bound_ns(const struct chario_nvme *ctrl);
+
+/* report.c */
+void chario_nvme_report_init(struct chario_nvme *ctrl);
+void chario_nvme_report(struct chario_nvme *ctrl,
+			const struct chario_command *cmd, u16 status);
+void chario_nvme_report_stop(struct chario_nvme *ctrl);
 
 #endif /* CHARIO_NVME_H */

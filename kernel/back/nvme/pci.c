@@ -54,6 +54,7 @@ static struct chario_nvme *create_ctrl(struct pci_dev *pdev)
 	ctrl->state = CHARIO_NVME_RECOVERING;
 	mutex_init(&ctrl->recover_lock);
 	INIT_WORK(&ctrl->recover_work, chario_nvme_recover);
+	chario_nvme_report_init(ctrl);
 	INIT_DELAYED_WORK(&ctrl->link_work, chario_nvme_link_check);
 	pci_set_drvdata(pdev, ctrl);
 	return ctrl;
@@ -202,6 +203,7 @@ static void stop(struct chario_nvme *ctrl, bool polite)
 	chario_nvme_queues_stop(ctrl);
 	cancel_work_sync(&ctrl->recover_work);
 	cancel_delayed_work_sync(&ctrl->link_work);
+	chario_nvme_report_stop(ctrl);
 }
 
 static int probe(struct pci_dev *pdev, const struct pci_device_id *id)

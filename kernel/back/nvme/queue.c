@@ -76,20 +76,6 @@ static void show_sign(struct chario_nvme_queue *nq)
 	WRITE_ONCE(nq->core.sign, &nq->cqes[nq->head].status);
 }
 
-/* The drive has answered with an error status: say so. */
-static int report(struct chario_nvme_queue *nq, u16 status,
-		  const struct chario_command *cmd)
-{
-	dev_err_ratelimited(&nq->ctrl->pdev->dev,
-			    "%s: %s at byte %llu, %u bytes: status 0x%03x, %s\n",
-			    dev_name(&cmd->req->cio->dev),
-			    cmd->req->op == CHARIO_OP_READ ? "read" :
-			    cmd->req->op == CHARIO_OP_WRITE ? "write" : "flush",
-			    cmd->disk_offset, cmd->bytes, status & 0x7ff,
-			    chario_nvme_status_text(status));
-	return chario_nvme_status_errno(status);
-}
-
 /*
  * Aborts are ours alone.  One that has reached a command that nobody has given
  * up was meant for the last owner of its tag: the command is sent again.
@@ -116,7 +102,9 @@ static noinline void reap_odd(struct chario_nvme_queue *nq, u16 tag, u16 status)
 			nvme_post(&nq->core, cmd, true);
 		return;
 	}
-	error = report(nq, status, cmd);
+	error = chario_nvme_status_errno(status);
+	if (error)
+		chario_nvme_report(nq->ctrl, cmd, status);
 	trace_reap(cmd, error);
 	chario_complete_command(&nq->core, cmd, error);
 	return;
