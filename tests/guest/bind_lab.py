@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: MIT
+"""A guest as a user's machine: CharIO is installed there, Linux's driver has the drives.
+
+The program and its library are what `meson install` gives, below /usr/local;
+modprobe finds the module; udev, LVM and MD are there, see tools.py.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import pytest
+from conftest import TOP, watch
+
+from chario_lab import kmsg
+from chario_lab.demo.programs import build_chario
+from chario_lab.guest import leaks, tools
+from chario_lab.guest.devices import bdf, driver_of
+from chario_lab.guest.job import Job, Result
+from chario_lab.guest.launch import launch
+from chario_lab.guest.plan import Drive, GuestSpec
+from chario_lab.guest.session import Guest
+from chario_lab.kernel import Kernel
+
+PACKAGES = ("dmsetup", "lvm2", "mdadm", "udev")
+RULES = TOP / "packaging/udev/60-chario.rules"
+UDEVD = "/lib/systemd/systemd-udevd"
+MODPROBE = "/etc/modprobe.d/chario.conf"
+
+# Guests are slow and hosts are busy: nothing here is about speed.
+COMMAND_LIMIT_S = 300
+SETTLE_LIMIT_S = 120
+POLL_S = 0.1
+
+OK, FAILED, USAGE = 0, 1, 2
+
+
+class Machine:
+    """A user's machine with some drives."""
+
+    def __init__(self, guest: Guest) -> None:
+        self.guest = guest
+        self._addresses = [bdf(guest, drive) for drive in range(len(guest.spec.drives))]
+
+    def chario(self, *words: str) -> Result:
+        """The program, run by root, to its end."""
+        return self.guest.run(["chario", *words], COMMAND_LIMIT_S)
+
+    def start_chario(self, *words: str) -> Job:
+        """The same, not waited for."""
+        return self.guest.start(["chario", *words], COMMAND_LIMIT_S)
+
+    def must(self, command: str) -> str:
+        """A shell command that has to succeed."""
+        return self.guest.must(command, COMMAND_LIMIT_S)
+
+    def address(self, drive: int) -> str:
+        """PCI address of a drive."""
+        return self._addresses[drive]
+
+    def driver(self, drive: int) -> str:
+        """Who has a drive."""
+        return driver_of(self.guest, self.address(drive))
+
+    def override(self, drive: int) -> str:
+        """The driver that the drive is reserved for; empty for any."""
+        shown = self.must(f"cat /sys/bus/pci/devices/{self.address(drive)}/driver_override")
+        return "" if shown == "(null)" else shown
+
+    def disks(self, drive: int) -> list[str]:
+        """Character disks of a drive, as sysfs names them."""
+        found = self.must(f"cd /sys/bus/pci/devices/{self.address(drive)} && ls chario 2>/dev/null || true")
+        return [f"/dev/{name}" for name in sorted(found.split())]
+
+    def block(self, drive: int, nsid: int = 1) -> str:
+        """Block device of a namespace, which appears some time after the driver has the drive."""
+        self.until(lambda: bool(self._blocks(drive, nsid)), f"no block device of namespace {nsid} of drive {drive}")
+        return self._blocks(drive, nsid)[0]
+
+    def _blocks(self, drive: int, nsid: int) -> list[str]:
+        listing = self.guest.run(
+            f"cd /sys/bus/pci/devices/{self.address(drive)}/nvme/nvme* && "
+            'for n in nvme*n*; do echo "$n $(cat $n/nsid 2>/dev/null || cat $n/device/nsid 2>/dev/null)"; done'
+        ).stdout
+        pairs = (line.split() for line in listing.splitlines())
+        names = [pair[0] for pair in pairs if len(pair) == 2 and pair[1] == str(nsid)]
+        # With multipath nvme0c1n1 is the path, and nvme0n1 is what users see.
+        heads = [re.sub(r"^(nvme\d+)c\d+", r"\1", name) for name in names]
+        return [f"/dev/{name}" for name in heads if self.guest.run(["test", "-b", f"/dev/{name}"]).rc == 0]
+
+    @contextmanager
+    def held_open(self, path: str) -> Iterator[str]:
+        """A process named sleep has a device open; its number."""
+        job = self.guest.start(f"exec 3<{path} && echo $$ >/run/held && exec sleep {SETTLE_LIMIT_S}", COMMAND_LIMIT_S)
+        self.until(lambda: self.guest.run("test -s /run/held").rc == 0, f"{path} was not opened")
+        try:
+            yield self.must("cat /run/held && rm /run/held")
+        finally:
+            job.kill()
+            job.wait()
+
+    def until(self, condition: Callable[[], bool], complaint: str) -> None:
+        """Return when a condition holds; fail with the complaint when it never does."""
+        end = time.monotonic() + SETTLE_LIMIT_S
+        while not condition():
+            assert time.monotonic() < end, complaint
+            time.sleep(POLL_S)
+
+    def bring_home(self) -> None:
+        """Linux's driver has all drives, whatever a test has left."""
+        self.must(
+            f"cd /sys/bus/pci/devices && for d in {' '.join(self._addresses)}; do "
+            "case $(readlink $d/driver) in *chario) chario unbind --force $d || exit 1;; esac; "
+            "grep -q null $d/driver_override || echo >$d/driver_override; "
+            "[ -e $d/driver ] || echo $d >/sys/bus/pci/drivers_probe; "
+            "[ $(basename $(readlink $d/driver)) = nvme ] || exit 1; done"
+        )
+
+
+class Keeper:
+    """Sets up the machine of a file, and again when it is spoilt."""
+
+    def __init__(self, spec: GuestSpec, module: Path, prepare: str) -> None:
+        self._spec = spec
+        self._module = module
+        self._prepare = prepare
+        self._stack = ExitStack()
+        self._machine: Machine | None = None
+
+    def get(self, request: pytest.FixtureRequest) -> Machine:
+        """The machine for one test; its log is searched after the test."""
+        if self._machine and is_spoilt(self._machine.guest):
+            self._stack.close()
+            self._machine = None
+        if self._machine is None:
+            guest = self._stack.enter_context(launch(self._spec))
+            leaks.forget(guest)
+            set_up(guest, self._module)
+            guest.must(self._prepare, COMMAND_LIMIT_S)
+            self._machine = Machine(guest)
+        watch(request.node, self._machine.guest, self._machine.guest.log_mark())
+        self._machine.bring_home()
+        return self._machine
+
+    def close(self) -> None:
+        """Unload the module, look for what it has left behind, end the guest."""
+        with self._stack:
+            if self._machine and not is_spoilt(self._machine.guest):
+                guest = self._machine.guest
+                self._machine.bring_home()
+                guest.must("! grep -q ^chario /proc/modules || rmmod chario", SETTLE_LIMIT_S)
+                guest.check_log()
+                leaks.check(guest)
+
+
+@contextmanager
+def keep(kernel: Kernel, module: Path, drives: tuple[Drive, ...], prepare: str = "true") -> Iterator[Keeper]:
+    """A machine for the tests of a file; `prepare` is run once when it is up."""
+    keeper = Keeper(GuestSpec(kernel=kernel.name, drives=drives), module, prepare)
+    try:
+        yield keeper
+    finally:
+        keeper.close()
+
+
+def is_spoilt(guest: Guest) -> bool:
+    """Whether a guest has died, or its kernel has complained."""
+    return guest.process.poll() is not None or bool(kmsg.complaints(guest.kernel_records()))
+
+
+def set_up(guest: Guest, module: Path) -> None:
+    """Install what a user has, start udev, give the drives to Linux's driver."""
+    tools.install(guest, *PACKAGES)
+    stage = install_into_cache()
+    # Copied: who is not root cannot look into the cache.  ldconfig would read all libraries of the host.
+    guest.must(f"cp -r {stage}/. / && ln -s $(find /usr/local -name 'libchario.so.*') /usr/lib/", COMMAND_LIMIT_S)
+    guest.must(f"mkdir -p /lib/udev/rules.d && cp {guest.push(RULES)} /lib/udev/rules.d/")
+    guest.must("getent group chardisk || echo chardisk:x:987: >>/etc/group")
+    make_known(guest, module)
+    start_udev(guest)
+    guest.must("modprobe nvme && udevadm settle", SETTLE_LIMIT_S)
+
+
+def start_udev(guest: Guest) -> None:
+    """Start udev; it has read its rules when this returns."""
+    guest.must(f"{UDEVD} --daemon && udevadm control --ping")
+
+
+def make_known(guest: Guest, module: Path) -> None:
+    """Let modprobe find the module, as after `make install` and depmod."""
+    # $CMDLINE_OPTS is modprobe's own.
+    line = f"install chario insmod {guest.push(module)} $CMDLINE_OPTS"
+    guest.must(f"mkdir -p {Path(MODPROBE).parent} && echo '{line}' >{MODPROBE}")
+
+
+def install_into_cache() -> Path:
+    """A folder with the program, the library and all else that is installed with them."""
+    folder = build_chario(TOP).parents[1]
+    stage = folder.with_name(f"{folder.name}-installed")
+    command = ["meson", "install", "-C", str(folder), "--no-rebuild", "--quiet", "--destdir", str(stage)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"meson install does not work:\n{done.stdout}{done.stderr}"
+    return stage
