@@ -26,6 +26,7 @@ from chario_lab.demo.workload import (
     check_plan,
     check_smart,
     instructions,
+    middle,
     tick_cost,
 )
 from chario_lab.guest.session import Guest
@@ -60,6 +61,13 @@ def test_the_table_fits_a_terminal_with_large_numbers() -> None:
 def test_the_text_fits_a_terminal() -> None:
     """What stands below the table is not broken by the terminal."""
     assert all(len(line) <= TERMINAL_COLUMNS for line in (EXPLANATION + GOING_ON).splitlines())
+
+
+def test_background_work_in_one_series_does_not_count() -> None:
+    """The guest's own work costs instructions in one of them; a command too many is never lost."""
+    series = [Cost(1.0, 6500.0), Cost(1.0, 9900.0), Cost(1.03125, 6600.0)]
+    assert middle(series).instructions == 6600
+    assert middle(series).commands > 1
 
 
 def test_a_broken_promise_ends_the_demonstration() -> None:

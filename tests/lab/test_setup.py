@@ -12,7 +12,7 @@ import pytest
 
 SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"
 # Enough for the script itself; apt, dpkg and sudo are played.
-TOOLS = "sh sed awk tr cut grep tail dirname cat mkdir mktemp rm env getent".split()
+TOOLS = ("sh", "sed", "awk", "tr", "cut", "grep", "tail", "dirname", "cat", "mkdir", "mktemp", "rm", "env", "getent")
 INSTALLED = """\
 shift 2
 for name; do

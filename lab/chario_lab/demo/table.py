@@ -6,7 +6,7 @@ from __future__ import annotations
 from rich import box
 from rich.table import Table
 
-from chario_lab.demo.workload import DIRECTIONS, DISK, SIZES, WAYS, Costs, Size, Way
+from chario_lab.demo.workload import DIRECTIONS, DISK, REPEATS, SIZES, WAYS, Costs, Size, Way
 
 SERIES = ", ".join(f"{size.calls} of {size.title}" for size in SIZES)
 
@@ -18,7 +18,9 @@ instr.    instructions of the guest's CPU for one call: program and kernel, with
 ratio     those instructions, with chardisk at 1.00
 
 Calls go along the disk or a new file, with cold caches:
-{SERIES}.
+{SERIES}; each series {REPEATS} times, of which
+the middle one's instructions are shown.
+The block layer's commands for 1 MiB depend on how the buffer's pages lie.
 Buffered ways read ahead and gather writes: a call may cost no command, but its
 data is then in memory, not on the drive.  chardisk and O_DIRECT move each call.
 Left out: the drive's own time, waiting, the idle task, timer ticks, stalls of

@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import json
+import statistics
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -55,6 +57,10 @@ OTHERS = (
     Way("ext4 buffered", "buffered", ext4=True),
 )
 WAYS = (DISK, *OTHERS)
+# The guest's own background work falls into a series now and then: each is run
+# this often, and the middle one counts.
+REPEATS = 3
+SPINS = 5
 # A fresh ext4 goes on writing its tables in the background unless it is told not to.
 MAKE_EXT4 = f"mkfs.ext4 -q -F -E nodiscard,lazy_itable_init=0,lazy_journal_init=0 {BLOCK_NODE}"
 
@@ -77,7 +83,7 @@ class Counter:
         text = self.guest.must("cat /proc/kallsyms", STEP_LIMIT_S)
         self._map_path.write_text(layers.render_map(layers.parse_kallsyms(text)))
         self.guest.must([self._program, "reload"])
-        self._tick_cost = tick_cost(self._run("spin"))
+        self._tick_cost = statistics.median(tick_cost(self._run("spin")) for _ in range(SPINS))
 
     def count(self, path: str, direction: str, mode: str, size: Size) -> Cost:
         """Run a series; what one call of it costs."""
@@ -135,13 +141,22 @@ def measure(console: Console, guest: Guest, counter: Counter) -> Costs:
 
 def measure_way(counter: Counter, way: Way, path: str) -> Costs:
     """One way: series of calls of each size; what is read was written before."""
-    return {
-        (way.title, direction, size.title): counter.count(
-            f"/mnt/recording-{size.size_bytes}" if way.ext4 else path, direction, way.mode, size
-        )
-        for size in SIZES
-        for direction in DIRECTIONS
-    }
+    costs = {}
+    for size in SIZES:
+        # Each series of writes has a file of its own: a file that is there costs less.
+        paths = [f"/mnt/recording-{size.size_bytes}-{repeat}" if way.ext4 else path for repeat in range(REPEATS)]
+        for direction in DIRECTIONS:
+            series = [counter.count(target, direction, way.mode, size) for target in paths]
+            costs[way.title, direction, size.title] = middle(series)
+    return costs
+
+
+def middle(series: Sequence[Cost]) -> Cost:
+    """What one call costs: the commands of all series, the instructions of the middle one."""
+    return Cost(
+        statistics.mean(cost.commands for cost in series),
+        statistics.median(cost.instructions for cost in series),
+    )
 
 
 def check_plan(guest: Guest, chario: Path, disk: str, costs: Costs) -> None:
