@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: MIT
+"""The check of a real drive, tests/hw/check-drive.sh, on an emulated one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from bind_lab import Keeper, Machine, keep
+from conftest import TOP
+
+from chario_lab.guest.job import Result
+from chario_lab.guest.plan import Namespace, Nvme
+from chario_lab.kernel import Kernel
+
+CHECK = TOP / "tests/hw/check-drive.sh"
+LIMIT_S = 600
+BRIEF = "CHECK_SIZE_MIB=8 CHECK_FIO_SECONDS=1"
+MEMORY_WITHOUT_BUS_MASTER = 2
+
+
+@pytest.fixture(scope="module")
+def keeper(kernel: Kernel, module: Path) -> Iterator[Keeper]:
+    """One guest for this file."""
+    with keep(kernel, module, (Nvme("real", (Namespace(64, 4096),)),)) as keeper:
+        yield keeper
+
+
+@pytest.fixture
+def machine(keeper: Keeper, request: pytest.FixtureRequest) -> Machine:
+    """The guest, for one test; Linux's driver has the drive."""
+    return keeper.get(request)
+
+
+def check(machine: Machine, *words: str, settings: str = BRIEF) -> Result:
+    """Run the check as root."""
+    return machine.guest.run(f"env {settings} {machine.guest.push(CHECK)} {' '.join(words)}", LIMIT_S)
+
+
+def test_a_good_drive_passes(machine: Machine) -> None:
+    """Every line is ok, none is left out, and the drive is back with its driver."""
+    done = check(machine, "--destroy-data", machine.address(0))
+    lines = done.stdout.splitlines()
+    assert done.rc == 0, done.describe()
+    assert lines[0] == "1..10"
+    assert [re.sub(r" - .*", "", line) for line in lines[1:]] == [f"ok {i}" for i in range(1, 11)], done.stdout
+    assert "SKIP" not in done.stdout
+    assert machine.driver(0) == "nvme"
+
+
+@pytest.mark.allow_log(r"chario .*: .*")
+def test_a_drive_that_fails_does_not_pass(machine: Machine) -> None:
+    """A disk whose drive cannot reach memory: lines say not ok, and so does the exit code."""
+    job = machine.guest.start(f"env {BRIEF} {machine.guest.push(CHECK)} --destroy-data {machine.address(0)}", LIMIT_S)
+    machine.until(lambda: machine.driver(0) == "chario", "the drive was not bound")
+    machine.must(f"setpci -s {machine.address(0)} COMMAND={MEMORY_WITHOUT_BUS_MASTER}")
+    done = job.wait()
+    assert done.rc != 0
+    assert "not ok" in done.stdout or "Bail out!" in done.stdout, done.describe()
+
+
+@pytest.mark.parametrize(
+    ("words", "rc", "says"),
+    [
+        (("0000:01:00.0",), 2, "usage:"),
+        (("--destroy-data",), 2, "usage:"),
+        (("--destroy-data", "0000:7f:00.0"), 1, "there is no PCI device"),
+    ],
+)
+def test_nothing_is_touched_without_the_words(machine: Machine, words: tuple[str, ...], rc: int, says: str) -> None:
+    """Both the option and an address that exists are needed."""
+    done = check(machine, *words)
+    assert done.rc == rc and says in done.stdout + done.stderr
+    assert machine.driver(0) == "nvme"
+
+
+def test_a_drive_in_use_is_not_touched(machine: Machine) -> None:
+    """bind refuses it, and the check ends there."""
+    disk = machine.block(0)
+    machine.must(f"mkfs.ext4 -q {disk} && mkdir -p /run/mnt && mount {disk} /run/mnt && cp /etc/passwd /run/mnt")
+    try:
+        done = check(machine, "--destroy-data", machine.address(0))
+        assert done.rc != 0 and "Bail out!" in done.stdout, done.describe()
+        assert machine.must("cmp /etc/passwd /run/mnt/passwd") == ""
+    finally:
+        machine.must("umount /run/mnt")
