@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: MIT
-"""From call to result, nothing is allocated."""
+"""From call to result, nothing is allocated, and no CPU touches the queue, and so the lock, of another."""
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 
 import pytest
-from disks import MIB, Programs
+from disks import MIB, Programs, setting
 from traces import trace
 
 from chario_lab.guest.session import Guest
@@ -85,3 +86,19 @@ def test_calls_succeed_when_every_allocation_fails(
     program = guest.push(guest_program("hotpath"))
     assert guest.must(f"{program} {disk512} {kind} 4096 {CALLS} fail", timeout_s=300) == str(CALLS)
     assert guest.must(f"{program} {disk512} control 4096 10 fail") == "0"
+
+
+@pytest.mark.parametrize("mode", ["irq", "poll"])
+def test_each_cpu_has_a_queue_of_its_own(guest: Guest, disk512: str, mode: str) -> None:
+    """Callers on all CPUs at once: a queue rings its doorbell and takes its interrupts on one CPU only."""
+    cpus = range(guest.spec.cpus)
+    copy = f"dd if={disk512} of=/dev/null bs=4096 count={CALLS} iflag=direct"
+    callers = " ".join(f"taskset -c {cpu} {copy} &" for cpu in cpus)
+    guest.must(f"echo '{callers} wait' >/run/callers")
+    with setting(guest, disk512, "completion", mode):
+        events = trace(guest, "sh /run/callers", ["chario/doorbell", "chario/irq"], everybody=True)
+    users = {(event.fields["queue"], event.cpu) for event in events}
+    assert len(users) == len({queue for queue, _ in users}) == len(cpus)
+    doorbells = Counter(event.cpu for event in events if event.name == "doorbell")
+    assert doorbells == dict.fromkeys(cpus, CALLS)
+    assert ("irq" in {event.name for event in events}) == (mode == "irq")

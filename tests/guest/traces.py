@@ -12,7 +12,7 @@ from chario_lab.guest.session import Guest
 TRACING = "/sys/kernel/tracing"
 BUFFER_KIB = 4096  # of each CPU
 LINE = re.compile(
-    r"^\s*(?P<task>.+)-(?P<pid>\d+)\s+\[\d+\]\s+(?P<flags>\S+)\s+[\d.]+:\s+(?P<name>\w+):\s*(?P<text>.*)$"
+    r"^\s*(?P<task>.+)-(?P<pid>\d+)\s+\[(?P<cpu>\d+)\]\s+(?P<flags>\S+)\s+[\d.]+:\s+(?P<name>\w+):\s*(?P<text>.*)$"
 )
 
 
@@ -21,6 +21,7 @@ class Event:
     """One line of a trace."""
 
     pid: int
+    cpu: int
     name: str
     fields: dict[str, str]
 
@@ -30,7 +31,7 @@ def parse(line: str) -> Event:
     match = LINE.match(line)
     assert match, f"not a line of a trace: {line!r}"
     fields = dict(word.split("=", 1) for word in match["text"].split() if "=" in word)
-    return Event(int(match["pid"]), match["name"], fields)
+    return Event(int(match["pid"]), int(match["cpu"]), match["name"], fields)
 
 
 def trace(

@@ -168,13 +168,19 @@ static int request_vector(struct chario_nvme *ctrl,
 
 	if (nq->core.polled)
 		return 0;
-	ret = request_irq(irq, chario_nvme_queue_irq, IRQF_SHARED, "chario", nq);
-	if (ret)
-		return ret;
-	nq->irq_requested = true;
-	/* A hint that the administrator can override. */
+	/*
+	 * A hint that the administrator can override.  Given before the
+	 * interrupt is started: it would move after the first one only.
+	 */
 	if (ctrl->nr_vectors > ctrl->nr_irq)
 		irq_set_affinity_and_hint(irq, cpumask_of(nq->qid - 1));
+	ret = request_irq(irq, chario_nvme_queue_irq, IRQF_SHARED, "chario",
+			  nq);
+	if (ret) {
+		irq_update_affinity_hint(irq, NULL);
+		return ret;
+	}
+	nq->irq_requested = true;
 	return 0;
 }
 
