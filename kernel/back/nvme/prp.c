@@ -35,7 +35,12 @@ static unsigned int fill_list(const struct chario_nvme_queue *nq,
 	__le64 *entry = list;
 
 	for (;;) {
-		entry = fill_run(entry, addr, seg->addr + seg->bytes, page);
+		const dma_addr_t stop = seg->addr + seg->bytes;
+
+		if (seg->bytes > page)
+			entry = fill_run(entry, addr, stop, page);
+		else if (addr < stop)
+			*entry++ = cpu_to_le64(addr);
 		if (++seg == end)
 			return entry - list;
 		addr = seg->addr;
