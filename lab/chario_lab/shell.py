@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""A guest for a human: a root shell on the terminal, or one command.
+"""A guest for a human: a root shell on the terminal, commands from a pipe, or one command.
 
 chario.ko is built for the guest's kernel and can be loaded by modprobe; the
-program chario is in the PATH when `make` has built it.
+program chario, of the same checkout, is in the PATH.
 """
 
 from __future__ import annotations
@@ -20,11 +20,12 @@ from chario_lab.guest.devices import bdf, bind, nodes
 from chario_lab.guest.job import Result
 from chario_lab.guest.launch import launch
 from chario_lab.guest.plan import GuestSpec, Nvme
-from chario_lab.guest.session import Guest
+from chario_lab.guest.session import Guest, GuestDied
 from chario_lab.kernel import build_module, get_kernel
 
 TOP = Path(__file__).resolve().parents[2]
 CONSOLE = "/dev/ttyS0"
+EXAMPLE = "echo lspci | make guest"
 DAY_S = 24 * 3600
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
@@ -34,25 +35,55 @@ class ShellError(Exception):
 
 
 def open_shell(spec: GuestSpec, bound: bool) -> int:
-    """A root shell in a guest, on this terminal; its exit code."""
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        raise ShellError("a shell needs a terminal; for one command use: chario-lab run -- COMMAND")
-    module = build_module(get_kernel(spec.kernel), TOP / "kernel")
-    say(f"booting Linux {spec.kernel}; this takes some seconds where there is no KVM")
+    """A root shell in a guest, on this terminal or for the commands that are piped in.
+
+    The exit code is that of the commands; that of what a human typed last is no failure of ours.
+    """
+    if not sys.stdin.isatty():
+        return run_script(spec, sys.stdin.read(), bound)
+    if not sys.stdout.isatty():
+        raise ShellError(f"a shell needs a terminal, or commands on its input: {EXAMPLE}")
+    module, chario = build(spec)
+    say_booting(spec)
     with kept_terminal(), launch(spec, terminal=True) as guest:
-        environment = prepare(guest, module, bound)
+        environment = prepare(guest, module, chario, bound)
         greet(guest, bound)
         columns, lines = shutil.get_terminal_size()
         guest.must(f"stty -F {CONSOLE} rows {lines} cols {columns} sane")
-        shell = guest.start(["/bin/bash", "--norc", "-i"], DAY_S, cwd="/root", env=environment, tty=CONSOLE)
-        return exit_code(shell.wait())
+        shell = guest.start(["/bin/bash", "--norc", "-i"], DAY_S, cwd=os.getcwd(), env=environment, tty=CONSOLE)
+        try:
+            shell.wait()
+        except GuestDied:
+            # Ctrl-a x, poweroff, or a crash, which the console has shown.
+            say("the guest has ended")
+    return 0
+
+
+def run_script(spec: GuestSpec, text: str, bound: bool) -> int:
+    """Commands for the guest's shell, their output here when they have ended; the last one's exit code."""
+    if not text.strip():
+        raise ShellError(f"a shell needs a terminal, or commands on its input: {EXAMPLE}")
+    return run_command(spec, ["/bin/bash", "-c", text], bound, DAY_S)
+
+
+def build(spec: GuestSpec) -> tuple[Path, Path]:
+    """The module for the guest's kernel, and the program chario."""
+    from chario_lab.demo.programs import build_chario  # noqa: PLC0415 - the demonstration is built on this file
+
+    return build_module(get_kernel(spec.kernel), TOP / "kernel"), build_chario(TOP)
+
+
+def say_booting(spec: GuestSpec) -> None:
+    """Nothing else is seen for some time."""
+    say(f"booting Linux {spec.kernel}; this takes some seconds where there is no KVM")
 
 
 def run_command(spec: GuestSpec, command: list[str], bound: bool, limit_s: float) -> int:
     """One command in a guest, its output here; its exit code."""
-    module = build_module(get_kernel(spec.kernel), TOP / "kernel")
+    module, chario = build(spec)
+    say_booting(spec)
     with launch(spec) as guest:
-        environment = prepare(guest, module, bound)
+        environment = prepare(guest, module, chario, bound)
         result = guest.run(command, limit_s, cwd=os.getcwd(), env=environment)
     sys.stdout.buffer.write(result.stdout_bytes)
     sys.stdout.flush()
@@ -80,7 +111,7 @@ def kept_terminal() -> Iterator[None]:
         termios.tcsetattr(sys.stdin, termios.TCSADRAIN, mode)
 
 
-def prepare(guest: Guest, module: Path, bound: bool) -> dict[str, str]:
+def prepare(guest: Guest, module: Path, chario: Path, bound: bool) -> dict[str, str]:
     """Make module and program known; give the drives to chario if asked to."""
     path = guest.push(module)
     guest.must(
@@ -91,7 +122,7 @@ def prepare(guest: Guest, module: Path, bound: bool) -> dict[str, str]:
         for place, drive in enumerate(guest.spec.drives):
             if isinstance(drive, Nvme):
                 bind(guest, bdf(guest, place))
-    return {"PATH": f"{TOP / 'build/cli'}:{PATH}", "TERM": os.environ.get("TERM", "linux"), "PS1": r"guest:\w\$ "}
+    return {"PATH": f"{chario.parent}:{PATH}", "TERM": os.environ.get("TERM", "linux"), "PS1": r"guest:\w\$ "}
 
 
 def greet(guest: Guest, bound: bool) -> None:
@@ -103,8 +134,6 @@ def greet(guest: Guest, bound: bool) -> None:
         lines.append(f"  {address}  emulated NVMe drive {drive.serial}: {found}")
     if not bound:
         lines.append("To use it:  modprobe chario && chario bind ADDRESS    or, for Linux's driver:  modprobe nvme")
-    if not (TOP / "build/cli/chario").exists():
-        lines.append("The program chario is not built: run `make` on the host first.")
     lines.append("To leave:  exit      if nothing answers:  Ctrl-a x")
     sys.stdout.write("\r\n" + "".join(f"{line}\r\n" for line in lines))
     sys.stdout.flush()

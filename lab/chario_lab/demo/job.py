@@ -19,7 +19,7 @@ STEP_LIMIT_S = 600
 
 def take(console: Console, guest: Guest, module: Path, chario: Path) -> str:
     """Bind the drive, which Linux's driver has, as a user does; the disk's path."""
-    prepare(guest, module, bound=False)
+    prepare(guest, module, chario, bound=False)
     wait_for_block_device(guest)
     address = bdf(guest, 0)
     with step(console, f"giving the drive to CharIO: chario bind {address}"):
