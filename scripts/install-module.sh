@@ -7,7 +7,8 @@ set -eu
 
 cd "$(dirname "$0")/.."
 headers=${KDIR:-${KERNEL_SRC:-/lib/modules/$(uname -r)/build}}
-release=$(cat "$headers/include/config/kernel.release")
+# kernel.release in Debian 12's headers is another name than that of the kernel.
+release=$(sed -n 's/^#define UTS_RELEASE "\(.*\)"$/\1/p' "$headers/include/generated/utsrelease.h")
 
 # Debian's headers ask for signatures and have no key to sign with.
 key=$(sed -n 's/^CONFIG_MODULE_SIG_KEY="\(.*\)"$/\1/p' "$headers/.config")
