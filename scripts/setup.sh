@@ -96,7 +96,7 @@ apt_get()
 		show_progress "$title"; do
 		attempt=$((attempt + 1))
 		if [ $attempt = $lock_attempts ] || ! grep -q '^E: .*[Cc]ould not get lock' "$log"; then
-			tail -n 15 "$log" >&2
+			tail -n 6 "$log" >&2
 			return 1
 		fi
 		[ $attempt -gt 1 ] || say "waiting for another program that installs packages"
@@ -119,10 +119,15 @@ install_packages()
 		say "packages are missing; sudo is asked to install them"
 		sudo -- true || die "packages are missing, and sudo does not let you install them. $by_hand"
 	fi
-	# A machine can have one source that is down and still get all it needs.
-	apt_get "package lists" update || say "apt-get update failed; going on with the lists that are there"
+	retries=
+	# A machine can have one source that is down and still get all it needs;
+	# but where there is no network, apt would try each package for seconds.
+	apt_get "package lists" --error-on=any update || {
+		say "apt-get update failed, its message is above; going on with the lists that are there"
+		retries='-o Acquire::Retries=0'
+	}
 	# shellcheck disable=SC2086 # names of packages have no blanks
-	set -- --no-install-recommends install $missing
+	set -- $retries --no-install-recommends install $missing
 	size_mb=$(download_size "$@")
 	say "installing ${missing% }${size_mb:+ ($size_mb MB to download)}"
 	apt_get "packages" -y "$@" ||

@@ -141,7 +141,7 @@ class AptRoot:
     def download(self, names: Sequence[str], folder: Path) -> None:
         """Fetch the .deb files into a folder, checked by apt."""
         size = sum(int(number) for number in re.findall(r"^Size: (\d+)$", self.show(names), re.MULTILINE))
-        say(f"downloading {', '.join(names)} of Debian {self.suite}, {size / 1e6:.0f} MB")
+        say(f"downloading {', '.join(names)} of Debian {self.suite}, {size / 1e6:.1f} MB")
         complaint = f"cannot download {', '.join(names)} of Debian {self.suite}"
         retry(self.command("apt-get", "-qq", "download", *names), complaint, cwd=folder)
 

@@ -8,6 +8,8 @@ begins every command line.
 
 from __future__ import annotations
 
+import getpass
+import os
 import re
 import shutil
 import subprocess
@@ -16,6 +18,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from chario_lab.cache import say
 from chario_lab.packages import unpack
 
 # The plugin API with per-processor inline counters is complete since 9.1.
@@ -25,6 +28,8 @@ BACKPORTS = "bookworm-backports"
 # seabios is older than QEMU's package wants, and does for a guest without a screen.
 PACKAGES = ("qemu-system-x86", "qemu-system-common", "qemu-system-data")
 FIRMWARE = ("seabios",)
+HINT = "run scripts/setup.sh, or as root: apt-get install --reinstall qemu-system-x86"
+KVM = Path("/dev/kvm")
 PROBE_LIMIT_S = 3.0
 # isa-debug-exit ends QEMU with (value << 1) | 1.
 PROBE_VALUE = 0x10
@@ -103,9 +108,10 @@ def ask(binary: Path, *words: str) -> str:
     try:
         done = subprocess.run([str(binary), *words], capture_output=True, text=True, check=False, timeout=60)
     except OSError as error:
-        raise QemuError(f"cannot run {binary} ({error.strerror}): run scripts/setup.sh as root") from error
+        raise QemuError(f"cannot run {binary} ({error.strerror}): {HINT}") from error
     if done.returncode:
-        raise QemuError(f"{binary} does not run: {done.stderr.strip()}\nRun scripts/setup.sh as root.")
+        # What the loader misses are the libraries that the package of the machine's own QEMU brings.
+        raise QemuError(f"{binary} does not run: {done.stderr.strip()}\nTo mend it, {HINT}")
     return done.stdout
 
 
@@ -116,9 +122,20 @@ def kvm_works() -> bool:
     /dev/kvm may be there and fail, or hang, inside another virtual machine.
     The guest is a loop of a few bytes, which then ends QEMU with a code.
     """
-    if not Path("/dev/kvm").exists():
+    if not KVM.exists():
+        return False
+    if not os.access(KVM, os.R_OK | os.W_OK):
+        say(f"you may not use {KVM}, so guests are emulated, which is slower; as root: adduser {username()} kvm")
         return False
     return runs_probe(find_qemu(), "kvm")
+
+
+def username() -> str:
+    """Who runs this, for a line to copy."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return "USER"
 
 
 def runs_probe(qemu: Qemu, accelerator: str) -> bool:

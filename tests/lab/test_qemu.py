@@ -87,6 +87,18 @@ def test_probe_tells_a_guest_that_runs(
     assert runs_probe(make_qemu(body), "kvm") is works
 
 
+def test_who_may_not_use_kvm_is_told(
+    make_qemu: MakeQemu, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A user outside the group is told the line that changes it; nothing is run."""
+    (tmp_path / "kvm").touch()
+    monkeypatch.setattr(qemu, "KVM", tmp_path / "kvm")
+    monkeypatch.setattr("os.access", lambda *_: False)
+    monkeypatch.setattr(qemu, "runs_probe", lambda *_: pytest.fail("nothing should run"))
+    assert not qemu.kvm_works.__wrapped__()
+    assert "as root: adduser" in capsys.readouterr().err
+
+
 def test_probe_jumps_to_its_code() -> None:
     """The reset vector's jump goes round the end of the segment to where the code begins."""
     opcode, offset = PROBE_RESET[0], int.from_bytes(PROBE_RESET[1:3], "little")
