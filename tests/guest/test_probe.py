@@ -159,6 +159,29 @@ def test_an_interrupt_pin_is_enough(rig: Rig) -> None:
     rig.guest.must(f"echo 1 >{PCI}/devices/{rig.address(PLAIN)}/msi_bus")
 
 
+def interrupts(rig: Rig) -> int:
+    """All that the drive's vectors, or its pin, have raised."""
+    lines = rig.guest.must("grep chario /proc/interrupts").splitlines()
+    return sum(int(word) for line in lines for word in line.split() if word.isdigit())
+
+
+def test_an_interrupt_pin_falls_silent(rig: Rig) -> None:
+    """However often the drive is bound, none of its interrupts is left pending, to be raised for ever."""
+    rig.unbind(PLAIN)
+    address = rig.address(PLAIN)
+    use_intx(rig.guest, address)
+    bind(rig.guest, address)
+    before, binds = interrupts(rig), 30
+    rig.guest.must(
+        f"cd {PCI}/drivers/chario\n"
+        f"for i in $(seq {binds}); do echo {address} >unbind && echo {address} >bind || exit 1; done",
+        timeout_s=5 * SETTLE_LIMIT_S,
+    )
+    assert 0 < interrupts(rig) - before < 50 * binds
+    rig.unbind(PLAIN)
+    rig.guest.must(f"echo 1 >{PCI}/devices/{address}/msi_bus")
+
+
 def test_one_vector_for_everything(rig: Rig) -> None:
     """Admin queue and I/O queues share the drive's only vector."""
     disk = rig.disk(ONE_VECTOR)

@@ -101,9 +101,9 @@ void chario_nvme_admin_reset(struct chario_nvme *ctrl)
 	raw_spin_unlock_irqrestore(&admin->lock, flags);
 }
 
-static bool reap_one(struct chario_nvme *ctrl)
+/* One completion; a command that it ends is noted in @ended. */
+static bool reap_one(struct chario_nvme_admin *admin, unsigned long *ended)
 {
-	struct chario_nvme_admin *admin = &ctrl->admin;
 	struct nvme_completion *cqe = &admin->cqes[admin->head];
 	u16 status = le16_to_cpu(READ_ONCE(cqe->status));
 	struct chario_nvme_admin_slot *slot;
@@ -117,7 +117,7 @@ static bool reap_one(struct chario_nvme *ctrl)
 		slot->status = status >> 1;
 		slot->result = le32_to_cpu(cqe->result.u32);
 		slot->busy = false;
-		complete(&slot->done);
+		*ended |= BIT(cqe->command_id);
 	}
 	if (++admin->head == CHARIO_NVME_ADMIN_DEPTH) {
 		admin->head = 0;
@@ -126,17 +126,21 @@ static bool reap_one(struct chario_nvme *ctrl)
 	return true;
 }
 
+/* Whoever is woken may disable the controller: the doorbell is rung before. */
 static bool reap(struct chario_nvme *ctrl)
 {
 	struct chario_nvme_admin *admin = &ctrl->admin;
-	unsigned long flags;
+	unsigned long flags, ended = 0;
+	unsigned int tag;
 	bool any = false;
 
 	raw_spin_lock_irqsave(&admin->lock, flags);
-	while (reap_one(ctrl))
+	while (reap_one(admin, &ended))
 		any = true;
 	if (any)
 		writel(admin->head, chario_nvme_doorbell(ctrl, 1));
+	for_each_set_bit(tag, &ended, ARRAY_SIZE(admin->slots))
+		complete(&admin->slots[tag].done);
 	raw_spin_unlock_irqrestore(&admin->lock, flags);
 	return any;
 }
