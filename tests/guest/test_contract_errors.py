@@ -96,6 +96,16 @@ def test_memory_that_is_not_there(guest: Guest, guest_program: Programs, disk: s
     judge(guest, guest_program, disk, table)
 
 
+@pytest.mark.parametrize("kind", ["read", "write"])
+def test_nothing_is_sent_behind_a_hole(guest: Guest, guest_program: Programs, disk: str, kind: str) -> None:
+    """The command that cannot have its memory is the last: a shorter one behind it does not take its memory instead."""
+    chunk = 128 * 1024
+    before = counters(guest, disk)
+    table = {f"hole {2 * chunk - KIB4} {KIB4}": "0", f"p{kind} 0 {2 * chunk + KIB4}": str(chunk)}
+    judge(guest, guest_program, disk, table)
+    assert grown(guest, disk, before)[f"{kind}_commands"] == 1
+
+
 def test_the_file_position(guest: Guest, guest_program: Programs, disk: str) -> None:
     """SEEK_SET, SEEK_CUR and SEEK_END; read and write move on by what they did, up to the end."""
     table = {

@@ -12,6 +12,7 @@
  *	read|write BYTES [SKEW]
  *	preadv|pwritev OFFSET FLAGS BYTES:SKEW...
  *	bad-pread|bad-pwrite OFFSET BYTES     memory that is not there
+ *	hole OFFSET BYTES                     this part of the buffer is out of reach
  *	seek set|cur|end OFFSET
  *	fsync, fdatasync
  *	block NAME                            BLKGETSIZE64 and its like
@@ -153,6 +154,8 @@ static void make(const struct line *l)
 		answer(pread(fd, NOWHERE, word(l, 2), (off_t)word(l, 1)));
 	else if (is(l, "bad-pwrite"))
 		answer(pwrite(fd, NOWHERE, word(l, 2), (off_t)word(l, 1)));
+	else if (is(l, "hole"))
+		answer(mprotect(buffer + word(l, 1), word(l, 2), PROT_NONE));
 	else if (is(l, "preadv") || is(l, "pwritev"))
 		answer(vector_call(l));
 	else if (is(l, "seek"))
