@@ -18,9 +18,13 @@
 #include "front/front.h"
 #include "trace.h"
 
-/* Where a call is: the next command starts here. */
+/*
+ * Where a call is: the next command starts here.  A call that has been cut by
+ * an error goes no further: its memory and its place on the disk have parted.
+ */
 struct cursor {
 	struct iov_iter *iter;
+	bool cut;
 	u64 pos;
 	struct chario_split split;
 	struct chario_split_limits limits;
@@ -31,6 +35,7 @@ static void start_cursor(struct cursor *cur, const struct chario_call *call)
 	const struct chario_split_limits *limits = &call->cio->limits;
 
 	cur->iter = call->iter;
+	cur->cut = false;
 	cur->pos = call->pos;
 	cur->split.pos = 0;
 	cur->split.end = 0;
@@ -157,10 +162,13 @@ static int post_commands(struct chario_queue *q, struct chario_request *req,
 	chario_window_drop(&window);
 	if (likely(!ret))
 		return 0;
+	/* Whoever orphans the request follows the chain. */
+	if (last)
+		WRITE_ONCE(last->next, NULL);
 	put_commands(q, cmd);
 	if (!last)
 		return ret;
-	last->next = NULL;
+	cur->cut = true;
 	chario_queue_kick(q);
 	chario_complete_missing(q, req, count, ret);
 	return 0;
@@ -248,7 +256,7 @@ static int launch_all(struct run *run, const struct chario_call *call)
 		/* Nothing free, or two chunks in the air. */
 		if (ret || run->launched - run->landed == 2)
 			land_oldest(run, call);
-	} while (!run->error && iov_iter_count(call->iter));
+	} while (!run->error && !cur.cut && iov_iter_count(call->iter));
 	return 0;
 }
 

@@ -125,8 +125,11 @@ void chario_watch_expire(struct chario_queue *q)
 	bool expired = false;
 
 	/* A request that is there, but has not been reaped, is not late. */
-	if (has_expired(q))
+	if (has_expired(q)) {
+		/* Its caller may be held up before it could tell the device. */
+		chario_queue_kick(q);
 		chario_queue_reap(q);
+	}
 	while (expire_one(q))
 		expired = true;
 	if (expired && q->ops->expired)
