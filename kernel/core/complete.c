@@ -64,7 +64,6 @@ void chario_complete_error(struct chario_command *cmd, int error)
 {
 	struct chario_request *req = cmd->req;
 
-	this_cpu_inc(req->cio->counters->errors);
 	WRITE_ONCE(req->cio->last_error, error);
 	note_error(req, cmd->req_offset, error);
 }

@@ -133,14 +133,18 @@ static long run(const struct decoder *decoder, struct chario_file *cf,
 	return ret;
 }
 
-/* The number that a 32-bit program has for it: it encodes a size_t. */
+/*
+ * The numbers that 64-bit and 32-bit programs have for BLKGETSIZE64: it encodes
+ * a size_t.
+ */
+#define BLKGETSIZE64_64	_IOR(0x12, 114, s64)
 #define BLKGETSIZE64_32	_IOR(0x12, 114, s32)
 
 static long block_ioctl(const struct chario_device *cio, unsigned int cmd,
 			void __user *user)
 {
 	switch (cmd) {
-	case BLKGETSIZE64:
+	case BLKGETSIZE64_64:
 	case BLKGETSIZE64_32:
 		return put_user(cio->capacity_bytes, (u64 __user *)user);
 	case BLKSSZGET:

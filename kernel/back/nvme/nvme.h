@@ -338,6 +338,7 @@ const char *chario_nvme_status_text(u16 status);
 /* recover.c */
 void chario_nvme_recover(struct work_struct *work);
 void chario_nvme_recover_wanted(struct chario_nvme *ctrl, bool reset);
+void chario_nvme_cut_off(struct chario_nvme *ctrl, int error);
 void chario_nvme_give_up(struct chario_nvme *ctrl, int error);
 int chario_nvme_revive(struct chario_nvme *ctrl);
 void chario_nvme_link_failed(struct chario_nvme *ctrl);

@@ -20,6 +20,8 @@ static void free_ctrl(struct kref *ref)
 {
 	struct chario_nvme *ctrl = container_of(ref, struct chario_nvme, ref);
 
+	/* A caller that polls may have asked for it until it closed the disk. */
+	cancel_work_sync(&ctrl->recover_work);
 	chario_nvme_queues_deinit(ctrl);
 	kfree(ctrl);
 }
@@ -298,7 +300,7 @@ static void shutdown(struct pci_dev *pdev)
 		shut_down(ctrl);
 		chario_nvme_ctrl_disable(ctrl);
 	}
-	chario_nvme_give_up(ctrl, -ENODEV);
+	chario_nvme_cut_off(ctrl, -ENODEV);
 	mutex_unlock(&ctrl->recover_lock);
 }
 

@@ -103,8 +103,10 @@ static noinline void reap_odd(struct chario_nvme_queue *nq, u16 tag, u16 status)
 		return;
 	}
 	error = chario_nvme_status_errno(status);
-	if (error)
+	if (error) {
+		this_cpu_inc(cmd->req->cio->counters->errors);
 		chario_nvme_report(nq->ctrl, cmd, status);
+	}
 	trace_reap(cmd, error);
 	chario_complete_command(&nq->core, cmd, error);
 	return;

@@ -148,11 +148,11 @@ static int reset(struct chario_nvme *ctrl)
 }
 
 /**
- * chario_nvme_give_up() - the drive is lost: keep it off memory, free callers
+ * chario_nvme_cut_off() - keep the drive off memory for good, free callers
  * @ctrl: the controller
  * @error: what callers get from here on
  */
-void chario_nvme_give_up(struct chario_nvme *ctrl, int error)
+void chario_nvme_cut_off(struct chario_nvme *ctrl, int error)
 {
 	unsigned int i;
 
@@ -160,6 +160,16 @@ void chario_nvme_give_up(struct chario_nvme *ctrl, int error)
 	pci_clear_master(ctrl->pdev);
 	for (i = 0; i < ctrl->nr_queues; i++)
 		chario_queue_fail(ctrl->core_queues[i], error);
+}
+
+/**
+ * chario_nvme_give_up() - the drive is lost: cut it off, and say so
+ * @ctrl: the controller
+ * @error: what callers get from here on
+ */
+void chario_nvme_give_up(struct chario_nvme *ctrl, int error)
+{
+	chario_nvme_cut_off(ctrl, error);
 	dev_err(&ctrl->pdev->dev, "%s\n", error == -ENODEV ?
 		"the drive has gone; calls give ENODEV" :
 		"the drive does not come up again; bus mastering is off, calls give EIO; unbind it and power-cycle it");

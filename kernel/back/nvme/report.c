@@ -48,7 +48,8 @@ static void write_out(struct work_struct *work)
 				    f.status,
 				    chario_nvme_status_text(f.status));
 		if (lost)
-			dev_err(dev, "%u more failed commands\n", lost);
+			dev_err_ratelimited(dev, "%u more failed commands\n",
+					    lost);
 	}
 }
 
