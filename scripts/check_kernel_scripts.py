@@ -13,7 +13,7 @@ import tarfile
 import tempfile
 from pathlib import Path
 
-from chario_lab.cache import cache_dir, keep
+from chario_lab.cache import CacheError, cache_dir, explain, keep
 from chario_lab.packages import AptRoot, PackageError
 
 SUITE = "bookworm"
@@ -61,8 +61,10 @@ def main() -> None:
     """Prints the folder."""
     try:
         print(keep(cache_dir() / "kernel-scripts" / SOURCE, "checkpatch", make))
-    except PackageError as error:
-        sys.exit(str(error))
+    except (PackageError, CacheError, OSError) as error:
+        sys.exit(explain(error))
+    except KeyboardInterrupt:
+        sys.exit(130)
 
 
 if __name__ == "__main__":

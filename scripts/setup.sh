@@ -80,14 +80,21 @@ show_progress()
 	[ "$kind" != failed ]
 }
 
+# new_log: sets $log to a file for the words of a program, which are shown when
+# it fails.  After ctrl-c they are not: Python's are a traceback.
+new_log()
+{
+	log=$(mktemp) || die "no temporary file: is /tmp full?"
+	trap 'rm -f "$log"' EXIT
+	trap 'exit 130' INT
+}
+
 # apt_get TITLE WORDS...: apt-get as root; its words become the error.
 apt_get()
 {
 	title=$1
 	shift
-	log=$(mktemp) || die "no temporary file: is /tmp full?"
-	trap 'rm -f "$log"' EXIT
-	trap 'exit 130' INT
+	new_log
 	attempt=0
 	# The inner shell: sudo passes on no descriptor but the first three.
 	# shellcheck disable=SC2016 # that shell's own words
@@ -183,9 +190,15 @@ make_venv()
 		[ -e "$1/ready" ] && exit 0
 		say "preparing Python for the lab in $1"
 		rm -rf "$1"
-		"$python" -m venv "$1" >&2 &&
-			"$1/bin/python" -m pip install --quiet --disable-pip-version-check --editable "$lab" >&2 &&
-			touch "$1/ready" || exit 1
+		new_log
+		{
+			"$python" -m venv "$1" &&
+				"$1/bin/python" -m pip install --quiet --disable-pip-version-check --editable "$lab" &&
+				touch "$1/ready"
+		} >"$log" 2>&1 || {
+			cat "$log" >&2
+			exit 1
+		}
 		# Those of other checkouts and versions that nobody used for a month.
 		find "$(dirname "$1")" -maxdepth 2 -path '*/venv-*/ready' -mtime +30 \
 			-execdir sh -c 'rm -rf -- "$PWD"' ';'

@@ -286,6 +286,8 @@ def main() -> int:
     except (KernelError, BuildError, PackageError, CacheError, OSError) as error:
         print(explain(error), file=sys.stderr)
         return 1
+    except KeyboardInterrupt:
+        return 130
     return 0
 
 
