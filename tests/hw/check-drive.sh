@@ -117,7 +117,9 @@ given_back()
 	[ "$(basename "$(readlink "/sys/bus/pci/devices/$drive/driver")")" = "$driver" ]
 }
 
-[ $# = 2 ] && [ "$1" = --destroy-data ] || usage
+if [ $# != 2 ] || [ "$1" != --destroy-data ]; then
+	usage
+fi
 drive=$2
 [ "$(id -u)" = 0 ] || bail "run it as root"
 [ -e "/sys/bus/pci/devices/$drive" ] || bail "there is no PCI device $drive; chario list --all shows the NVMe drives"
