@@ -39,6 +39,7 @@ module: setup-build
 
 # Meson knows Debian's folder of libraries only where dpkg-dev is installed.
 user: setup-build
+	@mkdir -p $(BUILD) || { echo 'give BUILD=..., a folder that can be written to' >&2; exit 1; }
 	@test -e $(BUILD)/build.ninja || \
 		meson setup --prefix=$(PREFIX) --libdir=lib/$$(gcc -print-multiarch) $(BUILD)
 	@meson compile -C $(BUILD)

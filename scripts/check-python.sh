@@ -10,6 +10,8 @@ for tool in ruff mypy; do
 		missing "$tool" "scripts/setup.sh installs it from lab/pyproject.toml"
 done
 
+# What they remember goes where the tools are: a checkout may be read-only.
+export RUFF_CACHE_DIR="$venv/cache/ruff" MYPY_CACHE_DIR="$venv/cache/mypy"
 files=$(tracked '*.py')
 status=0
 
