@@ -20,7 +20,7 @@ help:
 	@echo 'On this machine'
 	@echo '  make              build the module for the running kernel, the library, the program'
 	@echo '  make install      install them, with manual pages and the udev rule (root)'
-	@echo 'In a guest, with an emulated NVMe SSD; nothing of this machine is touched'
+	@echo 'In a guest, with an emulated NVMe SSD; no drive of this machine is touched'
 	@echo '  make demo         the main job, and what it costs beside the block device and ext4'
 	@echo '  make guest        a shell in a guest, with a drive to try things on'
 	@echo '  make check        static checks and all tests (KERNELS="$(KERNELS)")'

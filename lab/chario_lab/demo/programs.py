@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import shutil
 import subprocess
 from collections.abc import Sequence
@@ -44,8 +45,12 @@ def build_repeat() -> Path:
 
 def build(what: str, command: Sequence[str]) -> None:
     """Run a tool that builds; its output is shown when it fails."""
+    # meson takes ccache where it is there, which would begin a folder of its own.
+    environment = {**os.environ, "CCACHE_DIR": str(cache_dir() / "ccache")}
     try:
-        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+        done = subprocess.run(
+            command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
+        )
     except FileNotFoundError:
         raise DemoError(f"{command[0]} is missing, which builds {what}: run scripts/setup.sh") from None
     if done.returncode:
