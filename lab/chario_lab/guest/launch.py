@@ -97,7 +97,7 @@ def start(stack: ExitStack, spec: GuestSpec, kernel: Kernel, terminal: bool, plu
     qmp, qmp_far = socket_pair(stack)
     qtest, qtest_far = socket_pair(stack) if spec.qtest else (None, None)
     far = [end for end in (agent_far, qmp_far, qtest_far) if end]
-    host = describe_host(kernel, run_dir, terminal, far)
+    host = describe_host(kernel, run_dir, terminal, far, spec.can_sleep)
     if plugin:
         host = replace(host, kvm=False)
     for path, size in files(spec, run_dir):
@@ -152,10 +152,17 @@ def socket_pair(stack: ExitStack) -> tuple[socket.socket, socket.socket]:
     return near, far
 
 
-def describe_host(kernel: Kernel, run_dir: Path, terminal: bool, far: list[socket.socket]) -> Host:
-    """Find QEMU, probe KVM, build the initramfs."""
+def describe_host(
+    kernel: Kernel, run_dir: Path, terminal: bool, far: list[socket.socket], can_sleep: bool = False
+) -> Host:
+    """Find QEMU, probe KVM, build the initramfs.
+
+    An unpacked kernel is put into memory anew whenever QEMU resets the machine, and waking up
+    from sleep is a reset of all but the memory: a machine that can sleep unpacks its own.
+    """
     qemu = find_qemu()
-    image, initrd = bootable(kernel.vmlinuz), build_image(kernel.modules)
+    image = kernel.vmlinuz if can_sleep else bootable(kernel.vmlinuz)
+    initrd = build_image(kernel.modules)
     return Host(
         qemu=qemu.binary,
         data_dirs=qemu.data_dirs,

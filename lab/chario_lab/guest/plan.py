@@ -23,6 +23,7 @@ from pathlib import Path
 MIB = 1 << 20
 FIRST_ROOT_PORT_SLOT = 0x10
 EXIT_PORT = 0xF4
+AGENT_PORT = "agent-port"
 
 JsonDict = dict[str, object]
 
@@ -134,7 +135,8 @@ class GuestSpec:
 
     `native_hotplug` hands hotplug to pciehp instead of ACPI.  `qtest` opens
     the socket for register pokes.  `interrupts` is "msix", or "intx" to boot
-    the guest without message-signalled interrupts.
+    the guest without message-signalled interrupts.  `can_sleep` boots the
+    kernel as it is packed, see launch.py.
     """
 
     kernel: str = "6.1"
@@ -145,6 +147,7 @@ class GuestSpec:
     native_hotplug: bool = False
     qtest: bool = False
     interrupts: str = "msix"
+    can_sleep: bool = False
 
 
 @dataclass(frozen=True)
@@ -313,7 +316,7 @@ def channel_args(host: Host) -> list[str]:
         "-chardev", console, "-serial", "chardev:console",
         "-chardev", f"socket,id=agent,fd={host.agent_fd}",
         "-device", "virtio-serial-pci,disable-legacy=on",
-        "-device", "virtserialport,chardev=agent,name=chario.agent",
+        "-device", f"virtserialport,id={AGENT_PORT},chardev=agent,name=chario.agent",
         "-chardev", f"socket,id=qmp,fd={host.qmp_fd}", "-mon", "chardev=qmp,mode=control",
     ]  # fmt: skip
     if host.qtest_fd is not None:
