@@ -95,9 +95,21 @@ static void announce(struct job *job)
 	job->touch = NULL;
 }
 
-static void run(struct job *job)
+/* When the machine falls asleep, whoever waits is woken up. */
+static struct io_uring_cqe *wait_result(struct job *job)
 {
 	struct io_uring_cqe *cqe;
+	int ret;
+
+	do
+		ret = io_uring_wait_cqe(&job->ring, &cqe);
+	while (ret == -EINTR);
+	must(ret, "wait");
+	return cqe;
+}
+
+static void run(struct job *job)
+{
 	unsigned int left = job->depth;
 
 	for (unsigned int slot = 0; slot < job->depth; slot++)
@@ -105,10 +117,10 @@ static void run(struct job *job)
 	if (!job->until)
 		announce(job);
 	while (left) {
+		struct io_uring_cqe *cqe = wait_result(job);
 		unsigned int slot;
 		int result;
 
-		must(io_uring_wait_cqe(&job->ring, &cqe), "wait");
 		slot = (unsigned int)cqe->user_data;
 		result = cqe->res;
 		io_uring_cqe_seen(&job->ring, cqe);

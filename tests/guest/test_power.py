@@ -1,0 +1,288 @@
+# SPDX-License-Identifier: MIT
+"""Sleep, restart, power off, and the hand-over to another kernel.
+
+What a driver told the controller is taken from QEMU's own trace of its
+registers: QEMU has no counter of unsafe shutdowns that ever moves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from errno import ENODEV, ETIMEDOUT
+from pathlib import Path
+
+import pytest
+from conftest import compile_program
+from fault_lab import PATIENCE, results, uring_results
+
+from chario_lab.guest import faults, power
+from chario_lab.guest.devices import PCI, bdf, bind, load_module, nodes
+from chario_lab.guest.job import Job
+from chario_lab.guest.plan import Namespace, Nvme, Throttle
+from chario_lab.guest.power import BUSYBOX, busybox
+from chario_lab.guest.session import Guest
+from chario_lab.kernel import Kernel
+
+KIB, MIB = 1 << 10, 1 << 20
+CALL_LIMIT_S = 240
+DEPTH = 8
+ONE = (Nvme("one", (Namespace(64),)),)
+STALLS = (Nvme("stalls", (Namespace(64, backing=Throttle()),)),)
+
+Launcher = Callable[..., Guest]
+
+
+@pytest.fixture
+def sleeper(fresh_guest: Launcher) -> Launcher:
+    """A function that launches a guest which can sleep; skips where the kernel cannot."""
+
+    def start(drives: tuple[Nvme, ...]) -> Guest:
+        guest = fresh_guest(drives=drives, can_sleep=True, parameters=PATIENCE)
+        if not power.can_sleep(guest):
+            pytest.skip("this kernel is built without suspend to memory")
+        return guest
+
+    return start
+
+
+def disk_of(guest: Guest, drive: int) -> str:
+    """Bind a drive; its device node."""
+    bind(guest, bdf(guest, drive))
+    return nodes(guest, bdf(guest, drive))[0]
+
+
+def wait_file(guest: Guest, path: str) -> None:
+    """Return when a program has come to its `touch`."""
+    busybox(guest, f"until [ -e {path} ]; do $b usleep 50000; done")
+
+
+def alone(guest: Guest, name: str) -> list[str]:
+    """How to start a program that needs no file system but the one in memory, from here to its end."""
+    program = guest.push(compile_program(name))
+    folder = f"/run/alone/{name}"
+    libraries = f"$(ldd {program} | grep -o '/[^ ]*')"
+    guest.must(f"[ -d {folder} ] || {{ mkdir -p {folder} && cp -L {program} {libraries} {folder}; }}")
+    return [f"{folder}/ld-linux-x86-64.so.2", "--library-path", folder, f"{folder}/{name}"]
+
+
+def calls(guest: Guest, disk: str, *steps: str) -> Job:
+    """Begin a script of calls, see src/fault_io.c."""
+    return guest.start([*alone(guest, "fault_io"), disk, *steps], CALL_LIMIT_S)
+
+
+def stalled_reads(guest: Guest, drive: int, disk: str, deadline_ms: int) -> Job:
+    """Reads through io_uring that the drive has, and does not answer."""
+    faults.stall(guest, drive)
+    # The first of all still passes.
+    guest.must(f"dd if={disk} of=/dev/null bs=64k count=1")
+    options = [f"deadline={deadline_ms}", "touch=/run/flying"]
+    job = guest.start([*alone(guest, "fault_uring"), disk, str(DEPTH), "4096", *options], CALL_LIMIT_S)
+    wait_file(guest, "/run/flying")
+    return job
+
+
+def attribute(guest: Guest, disk: str, name: str) -> str:
+    """An attribute of a disk, also when there are no file systems any more."""
+    return busybox(guest, f"$b cat /sys/class/chario/{Path(disk).name}/{name}")
+
+
+def pinned_pages(guest: Guest) -> int:
+    """Pages that somebody has pinned for a device."""
+    text = busybox(guest, "echo 1 >/proc/sys/vm/stat_refresh; $b grep nr_foll_pin /proc/vmstat")
+    acquired, released = (int(line.split()[1]) for line in text.splitlines())
+    return acquired - released
+
+
+def pull(guest: Guest, drive: int) -> None:
+    """Surprise removal; QEMU does not survive one while a processor runs."""
+    guest.qmp("stop")
+    faults.pull(guest, drive)
+    guest.qmp("cont")
+
+
+# Sleep
+
+FAST, STALLED, PULLED = range(3)
+AFTER = ("unmap", "map", f"read,0,{MIB}", f"match,5,0,{MIB}", f"hipri,0,{MIB}", f"match,5,0,{MIB}",
+         f"fill,6,{MIB},{MIB}", f"write,{MIB},{MIB}", "sync", f"read,{MIB},{MIB}", f"match,6,{MIB},{MIB}")  # fmt: skip
+AFTER_RESULTS = [("unmap", 0), ("map", 0), ("read", MIB), ("match", 1), ("hipri", MIB), ("match", 1),
+                 ("fill", 0), ("write", MIB), ("sync", 0), ("read", MIB), ("match", 1)]  # fmt: skip
+
+
+def test_sleep(sleeper: Launcher) -> None:
+    """Through a sleep in which the drives lose power: open files, data, and reads that were in flight.
+
+    The reads are with the drive when the machine falls asleep, and are sent again when it wakes up.  Afterwards every
+    way to call works on both processors, and so it is after a second sleep.
+    """
+    guest = sleeper((ONE[0], STALLS[0]))
+    disk, slow = disk_of(guest, FAST), disk_of(guest, STALLED)
+    script = [f"fill,5,0,{MIB}", f"write,0,{MIB}", "touch,/run/ready", "await,/run/awake", *AFTER]
+    caller = calls(guest, disk, *script)
+    second = calls(guest, disk, "touch,/run/second", "await,/run/again", *AFTER)
+    flying = stalled_reads(guest, STALLED, slow, 600000)
+    for path in ("/run/ready", "/run/second"):
+        wait_file(guest, path)
+    mark = power.watch_controller(guest)
+
+    job = power.sleep(guest)
+    faults.let_go(guest, STALLED)
+    power.wake(guest, job)
+    busybox(guest, "$b touch /run/awake")
+    assert results(caller.wait())[4:-1] == AFTER_RESULTS
+    assert uring_results(flying.wait()) == {4096: DEPTH}
+    assert sum(event.is_shutdown for event in power.controller_events(guest, mark)) == 2
+
+    power.rehearse_sleep(guest).wait().check()
+    busybox(guest, "$b touch /run/again")
+    assert results(second.wait())[2:-1] == AFTER_RESULTS
+    for name in (disk, slow):
+        assert (attribute(guest, name, "state"), attribute(guest, name, "counters/resets")) == ("live", "2")
+        for mask in ("1", "2"):
+            before = int(attribute(guest, name, "counters/interrupts"))
+            busybox(guest, f"$b taskset {mask} $b dd if={name} of=/dev/null bs=1M count=4")
+            assert int(attribute(guest, name, "counters/interrupts")) > before
+    assert pinned_pages(guest) == 0
+
+
+def test_a_drive_goes_while_the_machine_sleeps(sleeper: Launcher) -> None:
+    """Calls end with ENODEV when it wakes up, another drive works on, and the driver can let go.
+
+    In a rehearsal: QEMU does not survive the reset of a drive that has been pulled, which a real waking up is to it.
+    """
+    guest = sleeper((ONE[0], Nvme("pulled", (Namespace(64),))))
+    disk, pulled = disk_of(guest, 0), disk_of(guest, 1)
+    address = bdf(guest, 1)
+    script = [
+        "read,0,4096",
+        "touch,/run/ready",
+        "await,/run/awake",
+        "read,0,4096",
+        "hipri,0,4096",
+        "write,0,4096",
+        "sync",
+    ]
+    caller = calls(guest, pulled, *script)
+    wait_file(guest, "/run/ready")
+    mark = power.watch_controller(guest)
+    job = power.rehearse_sleep(guest)
+    power.wait_shutdowns(guest, mark, 2)
+    pull(guest, 1)
+    job.wait().check()
+    busybox(guest, "$b touch /run/awake")
+    gone = [(name, -ENODEV) for name in ("read", "hipri", "write", "sync")]
+    assert results(caller.wait())[3:-1] == gone
+    assert attribute(guest, pulled, "state") == "dead" and attribute(guest, disk, "state") == "live"
+    busybox(
+        guest, f"$b dd if={disk} of=/dev/null bs=1M count=4 && echo {address} >{PCI}/devices/{address}/driver/unbind"
+    )
+    busybox(guest, f"[ ! -e {PCI}/devices/{address}/driver ] && [ ! -e {pulled} ]")
+    assert pinned_pages(guest) == 0
+
+
+def test_deadlines_pass_during_sleep(sleeper: Launcher) -> None:
+    """Reads whose deadline passes while their drive sleeps end with ETIMEDOUT, and are not sent again.
+
+    QEMU finishes some of them while it is being reset; those have come back in time.
+    """
+    guest = sleeper(STALLS)
+    disk = disk_of(guest, 0)
+    flying = stalled_reads(guest, 0, disk, 3000)
+    mark = power.watch_controller(guest)
+    job = power.rehearse_sleep(guest)
+    power.wait_shutdowns(guest, mark, 1)
+    faults.let_go(guest, 0)
+    job.wait().check()
+    counts = uring_results(flying.wait())
+    expired = counts[-ETIMEDOUT]
+    assert expired + counts.get(4096, 0) == DEPTH
+    assert attribute(guest, disk, "state") == "live" and attribute(guest, disk, "counters/timeouts") == str(expired)
+    busybox(guest, f"$b dd if={disk} of=/dev/null bs=1M count=4")
+    assert pinned_pages(guest) == 0
+
+
+# The end
+
+
+def check_orderly(events: list[power.Event], queues: int) -> None:
+    """The I/O queues are deleted, then the controller is notified, and nothing is sent to it any more."""
+    notified = next(place for place, event in enumerate(events) if event.is_shutdown)
+    deleted = {event.value for event in events[:notified] if event.what == "delete"}
+    assert deleted == set(range(1, queues + 1))
+    assert not [event for event in events[notified:] if event.what == "doorbell"]
+
+
+@pytest.mark.parametrize("command", ["reboot", "poweroff"])
+def test_the_end_of_the_machine(fresh_guest: Launcher, command: str) -> None:
+    """A drive that is bound, and open, is told that power may go before it does."""
+    guest = fresh_guest(drives=ONE, parameters=PATIENCE, dies=True)
+    disk = disk_of(guest, 0)
+    queues = int(attribute(guest, disk, "queue_count")) + int(attribute(guest, disk, "poll_queue_count"))
+    calls(guest, disk, f"write,0,{MIB}", "touch,/run/open", "await,/run/never")
+    wait_file(guest, "/run/open")
+    mark = power.watch_controller(guest)
+    power.stop_at_end(guest)
+    guest.start([BUSYBOX, command, "-f"])
+    power.wait_end(guest)
+    check_orderly(power.controller_events(guest, mark), queues)
+
+
+def test_the_end_under_load(fresh_guest: Launcher) -> None:
+    """Calls that the drive does not answer do not keep it from being told, and nothing is sent behind that."""
+    guest = fresh_guest(drives=STALLS, parameters=PATIENCE, dies=True)
+    disk = disk_of(guest, 0)
+    stalled_reads(guest, 0, disk, 600000)
+    mark = power.watch_controller(guest)
+    power.stop_at_end(guest)
+    guest.start([BUSYBOX, "reboot", "-f"])
+    power.wait_end(guest)
+    check_orderly(power.controller_events(guest, mark), 0)
+
+
+# Another kernel
+
+
+def hand_over(guest: Guest, kernel: Kernel) -> None:
+    """Go on with the same kernel, started by the one that runs."""
+    program = guest.push(compile_program("kexec"))
+    line = guest.must("cat /proc/cmdline")
+    loaded = guest.run([program, str(kernel.vmlinuz), str(guest.host.initrd), line], CALL_LIMIT_S)
+    if "Function not implemented" in loaded.stderr:
+        pytest.skip("this kernel is built without kexec_file_load")
+    loaded.check()
+    guest.qmp("query-status")
+    guest.start([program])
+    power.wait_restart(guest)
+
+
+def block_device(guest: Guest) -> str:
+    """The drive as Linux's driver has it."""
+    guest.must("modprobe nvme")
+    bind(guest, bdf(guest, 0), "nvme")
+    return guest.must("until [ -b /dev/nvme0n1 ]; do sleep 0.1; done; echo /dev/nvme0n1")
+
+
+def test_another_kernel_takes_over(fresh_guest: Launcher, kernel: Kernel, module: Path) -> None:
+    """The drive works with chario and with Linux's driver in the kernel that kexec has started.
+
+    It is handed over idle by chario, then in the middle of reads that it has not answered, then by Linux's driver.
+    """
+    guest = fresh_guest(drives=STALLS, parameters=PATIENCE)
+    disk = disk_of(guest, 0)
+    steps = (f"fill,9,0,{MIB}", f"write,0,{MIB}", "sync")
+    assert results(calls(guest, disk, *steps).wait())[1:3] == [("write", MIB), ("sync", 0)]
+    hash_of_it = guest.must(f"dd if={disk} bs=1M count=1 | sha256sum")
+    for way in ("idle", "busy", "nvme"):
+        if way == "busy":
+            stalled_reads(guest, 0, disk, 600000)
+        elif way == "nvme":
+            assert guest.must(f"dd if={block_device(guest)} bs=1M count=1 iflag=direct | sha256sum") == hash_of_it
+        mark = power.watch_controller(guest)
+        hand_over(guest, kernel)
+        faults.let_go(guest, 0)
+        assert any(event.is_shutdown for event in power.controller_events(guest, mark))
+        load_module(guest, module, PATIENCE)
+        disk = disk_of(guest, 0)
+        assert guest.must(f"dd if={disk} bs=1M count=1 | sha256sum") == hash_of_it
+        assert attribute(guest, disk, "counters/errors") == "0"
+        guest.check_log()
