@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: MIT
+"""Errors of the link that the PCI core handles: AER, with a slot that it can reset.
+
+QEMU's drive cannot report errors itself, its root port can: a fatal error of the
+port's link and one that is not fatal take the same way through the kernel as one
+of the drive.  That the PCI core gives a drive up for good (a permanent failure)
+is not for x86 to show: only other architectures' recovery says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from errno import ENODEV
+from pathlib import Path
+
+import pytest
+from fault_lab import Keeper, Rig, keep, results, uring_results
+
+from chario_lab.guest import faults
+from chario_lab.guest.devices import PCI
+from chario_lab.guest.plan import Namespace, Nvme, Throttle
+from chario_lab.kernel import Kernel
+
+KIB, MIB = 1 << 10, 1 << 20
+DRIVES = (Nvme("fails", (Namespace(64, backing=Throttle()),)), Nvme("other", (Namespace(64),)))
+FATAL, NOT_FATAL, CORRECTED = "DLP", "COMP_TIME", "BAD_TLP"
+FAILING, OTHER = range(2)
+
+
+@pytest.fixture(scope="module")
+def keeper(kernel: Kernel, module: Path) -> Iterator[Keeper]:
+    """One guest for this file, whose slots the kernel itself resets."""
+    with keep(kernel, module, drives=DRIVES, native_hotplug=True) as keeper:
+        yield keeper
+
+
+@pytest.fixture
+def rig(keeper: Keeper, request: pytest.FixtureRequest) -> Iterator[Rig]:
+    """The guest, for one test, with a drive at full speed."""
+    rig = keeper.get(request)
+    faults.let_go(rig.guest, FAILING)
+    yield rig
+    faults.let_go(rig.guest, FAILING)
+
+
+def fail(rig: Rig, error: str) -> None:
+    """The root port above the drive reports an error."""
+    assert rig.guest.hmp(f"pcie_aer_inject_error rp{FAILING} {error}").startswith("OK")
+
+
+def wait_said(rig: Rig, since: int, text: str) -> None:
+    """Return when the kernel has said something."""
+    rig.until(lambda: text in rig.said(since), f"the kernel did not say: {text}")
+
+
+def test_a_link_is_reset(rig: Rig) -> None:
+    """The drive is quiet until its slot has been reset, then it works as before, time and again."""
+    disk, other = rig.disk(FAILING), rig.disk(OTHER)
+    rig.calls(disk, f"fill,8,0,{MIB}", f"write,0,{MIB}", "sync")
+    for resets in (1, 2, 3):
+        mark = rig.guest.log_mark()
+        fail(rig, FATAL)
+        wait_said(rig, mark, "device recovery successful")
+        said = rig.said(mark)
+        assert said.index("the link has failed") < said.index("has been reset (0)") < said.index("is up again")
+        assert (rig.counters(disk)["resets"], rig.show(disk, "state")) == (resets, "live")
+        for way in ("read", "hipri"):
+            assert rig.calls(disk, f"{way},0,{MIB}", f"match,8,0,{MIB}")[:2] == [(way, MIB), ("match", 1)]
+        assert rig.uring(disk, 8, 64 * KIB, "iopoll") == {64 * KIB: 8}
+    assert rig.counters(other)["resets"] == 0 and rig.call(other, "read,0,4096") == 4096
+
+
+def test_calls_wait_for_the_link(rig: Rig) -> None:
+    """Calls that the drive has when its link fails are sent again: none fails, all data is right."""
+    disk = rig.disk(FAILING)
+    rig.calls(disk, f"fill,9,0,{MIB}", f"write,0,{MIB}", "sync")
+    faults.stall(rig.guest, FAILING)
+    rig.call(disk, f"read,0,{64 * KIB}")
+    deadline = "deadline,200000"
+    jobs = [
+        rig.start(disk, deadline, *mode, "touch,/run/waits", f"read,0,{MIB}", f"match,9,0,{MIB}")
+        for mode in ([], ["completion,2"])
+    ]
+    flying = rig.start_uring(disk, 8, 4096, "deadline=200000", "touch=/run/flies")
+    for name in ("waits", "flies"):
+        rig.wait_file(f"/run/{name}")
+    mark = rig.guest.log_mark()
+    fail(rig, FATAL)
+    wait_said(rig, mark, "the link has failed")
+    faults.let_go(rig.guest, FAILING)
+    assert [results(job.wait())[-3:-1] for job in jobs] == [[("read", MIB), ("match", 1)]] * 2
+    assert uring_results(flying.wait()) == {4096: 8}
+    assert rig.counters(disk)["errors"] == rig.counters(disk)["timeouts"] == 0
+    rig.wait_unpinned()
+    rig.guest.must("rm /run/waits /run/flies")
+
+
+def test_a_link_fails_under_load(rig: Rig) -> None:
+    """Readers that never pause see nothing of five failures."""
+    disk = rig.disk(FAILING)
+    jobs = [rig.start_uring(disk, 8, 64 * KIB, "until", "deadline=200000", "touch=/run/busy", *way)
+            for way in ([], ["iopoll"])]  # fmt: skip
+    rig.wait_file("/run/busy")
+    for _ in range(5):
+        mark = rig.guest.log_mark()
+        fail(rig, FATAL)
+        wait_said(rig, mark, "device recovery successful")
+    assert rig.counters(disk)["resets"] == 5 and [job.poll() for job in jobs] == [None, None]
+    rig.unbind(FAILING)
+    for job in jobs:
+        counts = uring_results(job.wait())
+        assert set(counts) == {64 * KIB, -ENODEV} and counts[-ENODEV] == 8
+    rig.wait_unpinned()
+    rig.guest.must("rm /run/busy")
+
+
+@pytest.mark.parametrize("error", [NOT_FATAL, CORRECTED])
+def test_an_error_that_does_not_break_the_link(rig: Rig, error: str) -> None:
+    """It is none of the driver's business: calls go on, nothing is reset."""
+    disk = rig.disk(FAILING)
+    job = rig.start_uring(disk, 8, 64 * KIB, "until", "deadline=200000", "touch=/run/busy")
+    rig.wait_file("/run/busy")
+    mark = rig.guest.log_mark()
+    fail(rig, error)
+    wait_said(rig, mark, "device recovery successful" if error == NOT_FATAL else "severity=Corrected")
+    assert (rig.counters(disk)["resets"], rig.counters(disk)["errors"], job.poll()) == (0, 0, None)
+    assert rig.call(disk, f"read,0,{MIB}") == MIB
+    job.kill()
+    job.wait()
+    rig.wait_unpinned()
+    rig.guest.must("rm /run/busy")
+
+
+def test_a_link_fails_while_a_disk_is_let_go(rig: Rig) -> None:
+    """Whoever comes first, the drive ends unbound or bound, and can be bound again."""
+    for _ in range(5):
+        disk = rig.disk(FAILING)
+        fail(rig, FATAL)
+        rig.unbind(FAILING)
+        assert rig.call(rig.disk(FAILING), "read,0,4096") == 4096, disk
+    rig.wait_unpinned()
+
+
+def test_a_dead_disk_stays_dead(rig: Rig) -> None:
+    """A reset of the link does not bring back a drive that has been given up; finding it anew does."""
+    address = rig.address(FAILING)
+    disk = rig.disk(FAILING)
+    rig.guest.must("echo 300 >/sys/module/chario/parameters/admin_timeout_ms")
+    try:
+        faults.deafen(rig.guest, address)
+        assert rig.calls(disk, "deadline,2000", "read,0,4096")[1][1] < 0
+        rig.wait_state(disk, "dead")
+        mark = rig.guest.log_mark()
+        fail(rig, FATAL)
+        wait_said(rig, mark, "device recovery")
+        assert rig.show(disk, "state") == "dead" and rig.call(disk, "read,0,4096") < 0
+    finally:
+        rig.guest.must("echo 5000 >/sys/module/chario/parameters/admin_timeout_ms")
+        rig.guest.must(f"echo 1 >{PCI}/devices/{address}/remove && echo 1 >{PCI}/rescan")
+    assert rig.call(rig.disk(FAILING), "read,0,4096") == 4096
