@@ -4,10 +4,10 @@
 # them; the others get those whose outcome depends on the kernel: data,
 # io_uring, the errors of calls, removal.  The debug kernel, which is several
 # times slower, gets those that its checkers look at: what is allocated, mapped,
-# freed and raced for.  Recovery, media errors and probe have not been run there
-# in full yet, and the sweep of failing allocations through probe has not been
-# seen to end under emulation.  What is left out runs by hand, with
+# freed and raced for, and what happens when any of that fails.  What is left
+# out runs by hand, with
 #     pytest tests/guest --kernel=debug
+# Two files run side by side: a guest keeps one processor busy at most.
 # A kernel whose tests did not run has failed.
 
 cd "$(dirname "$0")/.." || exit 1
@@ -25,12 +25,15 @@ tests/guest/test_removal.py
 "
 checked="
 tests/guest/test_debug_kernel.py
-tests/guest/test_data_exercise.py
 tests/guest/test_failnth.py
+tests/guest/test_recovery.py
+tests/guest/test_data_exercise.py
 tests/guest/test_fault_hang.py
-tests/guest/test_iouring.py
 tests/guest/test_removal.py
---deselect tests/guest/test_failnth.py::test_probing_survives_every_failure
+tests/guest/test_probe.py
+tests/guest/test_iouring.py
+tests/guest/test_hotpath.py
+tests/guest/test_fault_media.py
 "
 
 for kernel in "$@"; do
@@ -41,7 +44,7 @@ for kernel in "$@"; do
 	esac
 	echo "== guest tests, kernel $kernel"
 	# shellcheck disable=SC2086 # a list
-	"$venv/bin/pytest" -q $tests --kernel="$kernel" || failed="$failed $kernel"
+	"$venv/bin/pytest" -q -n 2 --dist loadfile $tests --kernel="$kernel" || failed="$failed $kernel"
 done
 [ -z "$failed" ] && exit 0
 echo "guest tests failed on kernel$failed" >&2

@@ -18,6 +18,7 @@ import pytest
 from conftest import TOP, watch
 
 from chario_lab import kmsg
+from chario_lab.cache import locked
 from chario_lab.demo.programs import build_chario
 from chario_lab.guest import leaks, tools
 from chario_lab.guest.devices import bdf, driver_of
@@ -202,7 +203,10 @@ def install_into_cache() -> Path:
     """A folder with the program, the library and all else that is installed with them."""
     folder = build_chario(TOP).parents[1]
     stage = folder.with_name(f"{folder.name}-installed")
-    command = ["meson", "install", "-C", str(folder), "--no-rebuild", "--quiet", "--destdir", str(stage)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    command = ["meson", "install", "-C", str(folder), "--no-rebuild", "--only-changed", "--quiet",
+               "--destdir", str(stage)]  # fmt: skip
+    # Guests of tests that run side by side copy from it: what is there stays as it is.
+    with locked(stage, "the installed program"):
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"meson install does not work:\n{done.stdout}{done.stderr}"
     return stage

@@ -18,6 +18,7 @@ A guest that died, or whose kernel complained, is not used again.
 from __future__ import annotations
 
 import hashlib
+import os
 import subprocess
 from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack
@@ -238,14 +239,18 @@ def guest_program() -> Callable[[str], Path]:
 def compile_program(name: str) -> Path:
     """The program, compiled once for this content."""
     source = SOURCES / f"{name}.c"
-    headers = sorted([*SOURCES.glob("*.h"), *(TOP / "kernel/uapi").rglob("*.h")])
+    kernel_files = [*(TOP / "kernel/uapi").rglob("*.h"), *(TOP / "kernel/core").glob("split.*")]
+    headers = sorted([*SOURCES.glob("*.h"), *kernel_files])
     digest = hashlib.sha256(repr(CFLAGS).encode())
     for path in [source, *headers]:
         digest.update(path.read_bytes())
     target = cache_dir() / "programs" / digest.hexdigest()[:16] / name
     if not target.exists():
         target.parent.mkdir(parents=True, exist_ok=True)
-        command = ["gcc", *CFLAGS, str(source), "-o", str(target), *LDLIBS]
+        # Tests that run side by side may both be here: the name appears when the file is whole.
+        part = target.with_suffix(f".{os.getpid()}")
+        command = ["gcc", *CFLAGS, str(source), "-o", str(part), *LDLIBS]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         assert done.returncode == 0, f"{source.name} does not compile:\n{done.stderr}"
+        part.replace(target)
     return target
