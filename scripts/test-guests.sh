@@ -44,7 +44,8 @@ for kernel in "$@"; do
 	esac
 	echo "== guest tests, kernel $kernel"
 	# shellcheck disable=SC2086 # a list
-	"$venv/bin/pytest" -q -n 2 --dist loadfile $tests --kernel="$kernel" || failed="$failed $kernel"
+	"$venv/bin/pytest" -q -n 2 --dist loadfile --no-loadscope-reorder $tests \
+		--kernel="$kernel" || failed="$failed $kernel"
 done
 [ -z "$failed" ] && exit 0
 echo "guest tests failed on kernel$failed" >&2
