@@ -4,6 +4,9 @@
 A file's tests use one guest, launched anew when a test has spoilt it (its
 kernel complained, or it died).  Each test binds the drives it needs afresh, so
 counters begin at zero and no test depends on another.
+
+On the debug kernel a process takes longer to start than most calls take to
+run, so that the scripts here leave to the shell what it can do itself.
 """
 
 from __future__ import annotations
@@ -18,9 +21,10 @@ import pytest
 from conftest import compile_program, watch
 
 from chario_lab import kmsg
+from chario_lab.cache import cache_dir, locked
 from chario_lab.guest import faults, leaks
-from chario_lab.guest.devices import bdf, bind, driver_of, load_module, nodes, unbind
-from chario_lab.guest.job import Job, Result
+from chario_lab.guest.devices import PCI, bdf, load_module, unbind
+from chario_lab.guest.job import CommandFailed, Job, Result
 from chario_lab.guest.launch import launch
 from chario_lab.guest.plan import GuestSpec
 from chario_lab.guest.session import Guest
@@ -40,26 +44,52 @@ class Rig:
 
     def __init__(self, guest: Guest) -> None:
         self.guest = guest
-        self.fault_io = guest.push(compile_program("fault_io"))
-        self.fault_uring = guest.push(compile_program("fault_uring"))
+        self.fault_io = guest.push(program("fault_io"))
+        self.fault_uring = guest.push(program("fault_uring"))
+        self._addresses: dict[int, str] = {}
 
     # Drives
 
     def address(self, drive: int) -> str:
-        """PCI address of a drive."""
-        return bdf(self.guest, drive)
+        """PCI address of a drive; it stays the same when the drive is plugged in again."""
+        if drive not in self._addresses:
+            self._addresses[drive] = bdf(self.guest, drive)
+        return self._addresses[drive]
 
     def disks(self, drive: int) -> list[str]:
         """Bind a drive afresh; its device nodes."""
-        address = self.address(drive)
-        if driver_of(self.guest, address):
-            unbind(self.guest, address)
-        bind(self.guest, address)
-        return nodes(self.guest, address)
+        return self.take(self.address(drive))
 
     def disk(self, drive: int) -> str:
         """Bind a drive afresh; the device node of its first namespace."""
         return self.disks(drive)[0]
+
+    def take(self, address: str) -> list[str]:
+        """Bind the device at an address afresh; its device nodes, lowest namespace first.
+
+        Raises with what the kernel said when it is refused.
+        """
+        mark = self.guest.log_mark()
+        result = self.guest.run(
+            f"cd {PCI}/devices/{address} || exit 1\n"
+            f"[ ! -e driver ] || echo {address} >driver/unbind || exit 1\n"
+            f"echo chario >driver_override && echo {address} >{PCI}/drivers_probe && cd chario && echo *",
+            timeout_s=SETTLE_LIMIT_S,
+        )
+        if result.rc != 0:
+            raise CommandFailed(f"{address} was not bound\n{result.describe()}\nkernel log:\n{self.said(mark)}")
+        return [f"/dev/{name}" for name in sorted(result.stdout.split(), key=lambda name: (len(name), name))]
+
+    def release(self, address: str) -> str:
+        """Take the device at an address from its driver; what is left of its binding: nothing, it should be."""
+        return self.guest.must(
+            f"cd {PCI}/devices/{address} || exit 1\n"
+            f"[ ! -e driver ] || echo {address} >driver/unbind || exit 1\n"
+            "echo >driver_override\n"
+            "for left in driver chario; do [ ! -e $left ] || echo $left; done\n"
+            "grep chario /proc/interrupts /proc/iomem; :",
+            timeout_s=SETTLE_LIMIT_S,
+        )
 
     def unbind(self, drive: int) -> None:
         """Take a drive from its driver."""
@@ -109,8 +139,9 @@ class Rig:
 
     def counters(self, disk: str) -> dict[str, int]:
         """All counters of a disk."""
-        lines = self.guest.must(f"cd /sys/class/chario/{Path(disk).name}/counters && grep . *").splitlines()
-        return {name: int(value) for name, value in (line.split(":") for line in lines)}
+        script = "for name in *; do read -r value <$name && echo $name $value; done"
+        lines = self.guest.must(f"cd /sys/class/chario/{Path(disk).name}/counters && {script}").splitlines()
+        return {name: int(value) for name, value in (line.split() for line in lines)}
 
     def said(self, since: int) -> str:
         """The kernel log since a mark."""
@@ -122,7 +153,8 @@ class Rig:
 
     def pinned_pages(self) -> int:
         """Pages that somebody has pinned for a device."""
-        text = self.guest.must("echo 1 >/proc/sys/vm/stat_refresh; grep nr_foll_pin /proc/vmstat")
+        script = "while read -r line; do case $line in nr_foll_pin*) echo $line ;; esac; done </proc/vmstat"
+        text = self.guest.must(f"echo 1 >/proc/sys/vm/stat_refresh; {script}")
         counts = {name: int(value) for name, value in (line.split() for line in text.splitlines())}
         return counts["nr_foll_pin_acquired"] - counts["nr_foll_pin_released"]
 
@@ -204,6 +236,12 @@ def keep(
         yield keeper
     finally:
         keeper.close()
+
+
+def program(name: str) -> Path:
+    """A compiled program of src/; two runs at a time compile it once."""
+    with locked(cache_dir() / "programs" / name, name):
+        return compile_program(name)
 
 
 def results(result: Result) -> Calls:

@@ -5,6 +5,8 @@
  *
  *   fault_nth write FILE TEXT UNDO_FILE [FIRST]   write TEXT to FILE; where that
  *                                  succeeds, write it to UNDO_FILE, unharmed
+ *   fault_nth load MODULE NAME PARAMETERS [FIRST]   load a module, and unload it
+ *                                  where that succeeds
  *   fault_nth open DISK            open and close
  *   fault_nth call DISK read|write|fsync|poll     one call on an open file,
  *                                  whose memory is there
@@ -16,6 +18,7 @@
 #include <fcntl.h>
 #include <stdbool.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -61,32 +64,48 @@ static int put(const char *path, const char *text)
 	return ret;
 }
 
+/* One step, with an allocation failing; opens @fd where the step needs it. */
+static int harmed(char **arg, int disk, int *fd)
+{
+	if (!strcmp(arg[1], "write"))
+		return (int)write(*fd, arg[3], strlen(arg[3]));
+	if (!strcmp(arg[1], "load"))
+		return (int)syscall(SYS_finit_module, *fd, arg[4], 0);
+	if (!strcmp(arg[1], "open"))
+		return *fd = open(arg[2], O_RDWR);
+	if (!strcmp(arg[3], "read"))
+		return (int)pread(disk, buffer, BYTES, 0);
+	if (!strcmp(arg[3], "write"))
+		return (int)pwrite(disk, buffer, BYTES, 0);
+	if (!strcmp(arg[3], "poll"))
+		return (int)preadv2(disk, &(struct iovec){ buffer, BYTES }, 1, 0, RWF_HIPRI);
+	return fsync(disk);
+}
+
+static void undo(char **arg)
+{
+	if (!strcmp(arg[1], "write") && put(arg[4], arg[3]))
+		die("cannot undo the write to %s", arg[2]);
+	if (!strcmp(arg[1], "load") && syscall(SYS_delete_module, arg[3], 0))
+		die("cannot unload %s", arg[3]);
+}
+
 static int step(char **arg, int disk, int n, int *left)
 {
 	int fd = -1, ret;
 
 	if (!strcmp(arg[1], "write"))
 		fd = open(arg[2], O_WRONLY);
+	if (!strcmp(arg[1], "load"))
+		fd = open(arg[2], O_RDONLY);
 	arm(n);
 	errno = 0;
-	if (!strcmp(arg[1], "write"))
-		ret = (int)write(fd, arg[3], strlen(arg[3]));
-	else if (!strcmp(arg[1], "open"))
-		ret = fd = open(arg[2], O_RDWR);
-	else if (!strcmp(arg[3], "read"))
-		ret = (int)pread(disk, buffer, BYTES, 0);
-	else if (!strcmp(arg[3], "write"))
-		ret = (int)pwrite(disk, buffer, BYTES, 0);
-	else if (!strcmp(arg[3], "poll"))
-		ret = (int)preadv2(disk, &(struct iovec){ buffer, BYTES }, 1, 0, RWF_HIPRI);
-	else
-		ret = fsync(disk);
-	ret = ret < 0 ? -errno : 0;
+	ret = harmed(arg, disk, &fd) < 0 ? -errno : 0;
 	*left = disarm();
 	if (fd >= 0)
 		close(fd);
-	if (!strcmp(arg[1], "write") && !ret && put(arg[4], arg[3]))
-		die("cannot undo the write to %s", arg[2]);
+	if (!ret)
+		undo(arg);
 	return ret;
 }
 
@@ -96,7 +115,7 @@ int main(int argc, char **argv)
 	int n = argc > 5 ? atoi(argv[5]) : 1, disk = -1;
 
 	if (argc < 3)
-		die("usage: fault_nth write|open|call ARGUMENT...");
+		die("usage: fault_nth write|load|open|call ARGUMENT...");
 	nth_fd = open("/proc/thread-self/fail-nth", O_RDWR);
 	if (nth_fd < 0)
 		die("this kernel cannot make allocations fail: /proc/thread-self/fail-nth");
