@@ -122,6 +122,17 @@ static void name_head(char *head, size_t size, const char *path_device)
 		chario_sys_copy(head, size, path_device);
 }
 
+/* A head has its generic device, ng0n1, beside it and not below the controller. */
+static int add_generic(struct chario_stack *stack, const char *head)
+{
+	char generic[sizeof(stack->devices->name)];
+
+	snprintf(generic, sizeof(generic), "ng%s", head + strlen("nvme"));
+	return chario_sys_exists("/sys/class/nvme-generic/%s", generic) ?
+		       add(stack, generic, "", false) :
+		       0;
+}
+
 static int add_namespaces(struct chario_stack *stack, const struct chario_drive *drive)
 {
 	char head[sizeof(stack->devices->name)];
@@ -138,6 +149,8 @@ static int add_namespaces(struct chario_stack *stack, const struct chario_drive 
 			err = add(stack, head, "", true);
 		else if (!strncmp(name, "ng", 2))
 			err = add(stack, name, "", false);
+		if (!err && strcmp(head, name))
+			err = add_generic(stack, head);
 	}
 	chario_sys_free_names(names, nr_names);
 	return err ? err : nr_names == -ENOMEM ? -ENOMEM : 0;

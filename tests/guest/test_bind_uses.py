@@ -213,10 +213,13 @@ def test_a_loop_device(machine: Machine) -> None:
 
 
 def test_an_open_file(machine: Machine) -> None:
-    """A process that has it open, also when it only reads, is named."""
+    """A process that has it open, also a partition or the namespace's generic device, is named."""
     block = machine.block(USED)
-    with machine.held_open(block) as pid:
-        check_refused(machine, f"{name(block)} is open in process {pid} (sleep)")
+    generic = block.replace("nvme", "ng")
+    paths = [block, *([generic] if machine.guest.run(["test", "-e", generic]).rc == 0 else [])]
+    for path in paths:
+        with machine.held_open(path) as pid:
+            check_refused(machine, f"{name(path)} is open in process {pid} (sleep)")
 
 
 def test_told_twice(machine: Machine) -> None:

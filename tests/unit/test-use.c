@@ -200,6 +200,11 @@ static void test_multipath_head(void)
 	fake_mount("259:9", "/data", "ext4", "/dev/nvme2n1", "rw");
 	EQUAL(find_uses("0000:02:00.0"), 0);
 	SAME_TEXT(found, "1 nvme2n1 /data\n");
+	/* So does its generic device, which has nothing but a character device. */
+	fake_file("", "/sys/class/nvme-generic/ng2n1/dev");
+	fake_process("4711", "fio", "/dev/ng2n1");
+	EQUAL(find_uses("0000:02:00.0"), 0);
+	SAME_TEXT(found, "1 nvme2n1 /data\n5 ng2n1 4711 (fio)\n");
 }
 
 static void test_vfio(void)
