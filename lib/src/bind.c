@@ -8,6 +8,9 @@
  * is taken away.  Then the override, before the release: a drive that is free
  * must find no driver but ours.  Whatever fails after that is undone in the
  * opposite order.
+ *
+ * Only one move of a drive goes on at a time: a second would take what the
+ * first has half done for the state to go back to.
  */
 #include <chario/bind.h>
 #include <chario/list.h>
@@ -49,6 +52,7 @@
  * @result: what is told to the caller
  * @claims: descriptors that keep others from its namespaces
  * @nr_claims: how many
+ * @lock: descriptor that keeps other moves of the drive waiting, or -1
  */
 struct move {
 	struct chario_drive drive;
@@ -56,6 +60,7 @@ struct move {
 	struct chario_bind_result result;
 	int *claims;
 	int nr_claims;
+	int lock;
 };
 
 static int write_override(const struct move *move, const char *driver)
@@ -79,7 +84,7 @@ static void read_driver(struct move *move)
 	chario_pci_driver_of(move->result.driver, sizeof(move->result.driver), move->drive.address);
 }
 
-static int start(struct move *move, const struct chario_drive *drive)
+static int look(struct move *move, const struct chario_drive *drive)
 {
 	int err = chario_drive_find(drive->address, &move->drive, sizeof(move->drive));
 
@@ -93,6 +98,21 @@ static int start(struct move *move, const struct chario_drive *drive)
 	if (!move->override[0] || !strcmp(move->override, NO_OVERRIDE_SHOWN))
 		chario_sys_copy(move->override, sizeof(move->override), NO_OVERRIDE);
 	return chario_sys_may_write(CHARIO_PCI_DEVICES "/%s/driver_override", drive->address);
+}
+
+/* Who may move the drive waits for other moves of it, and looks again then. */
+static int start(struct move *move, const struct chario_drive *drive)
+{
+	int err = look(move, drive);
+
+	if (err)
+		return err;
+	move->lock = chario_sys_lock(MEMORY "/.%s.lock", move->drive.address);
+	if (move->lock < 0) {
+		move->result.step = CHARIO_BIND_REMEMBER;
+		return move->lock;
+	}
+	return look(move, drive);
 }
 
 /*
@@ -369,7 +389,7 @@ static int run(int (*steps)(struct move *, const struct chario_drive *, uint32_t
 	       const struct chario_drive *drive, uint32_t flags, struct chario_bind_result *result,
 	       size_t size)
 {
-	struct move move = { .result.size = sizeof(*result) };
+	struct move move = { .result.size = sizeof(*result), .lock = -1 };
 	int err;
 
 	if (size < RESULT_MIN || flags & ~CHARIO_BIND_FORCE)
@@ -380,6 +400,8 @@ static int run(int (*steps)(struct move *, const struct chario_drive *, uint32_t
 		move.result.step = CHARIO_BIND_DONE;
 	if (move.drive.address[0])
 		read_driver(&move);
+	if (move.lock >= 0)
+		close(move.lock);
 	chario_sys_give(result, size, &move.result, sizeof(move.result), RESULT_MIN);
 	return err;
 }

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -171,20 +172,48 @@ int chario_sys_write(const char *text, const char *format, ...)
 	return err ? err : chario_sys.write(path, text);
 }
 
+static int make_folder_of(char path[PATH_MAX])
+{
+	char *slash = strrchr(path, '/');
+	int err;
+
+	*slash = '\0';
+	err = mkdir(path, 0755) && errno != EEXIST ? -errno : 0;
+	*slash = '/';
+	return err;
+}
+
 int chario_sys_create(const char *text, const char *format, ...)
 {
 	char path[PATH_MAX];
-	char *slash;
 	int err = BUILD_PATH(path, format);
 
+	if (!err)
+		err = make_folder_of(path);
+	return err ? err : write_all(path, O_WRONLY | O_CREAT | O_TRUNC, text);
+}
+
+int chario_sys_lock(const char *format, ...)
+{
+	char path[PATH_MAX];
+	int fd, err = BUILD_PATH(path, format);
+
+	if (!err)
+		err = make_folder_of(path);
 	if (err)
 		return err;
-	slash = strrchr(path, '/');
-	*slash = '\0';
-	if (mkdir(path, 0755) && errno != EEXIST)
+	/* For root alone: whoever can open it could hold it for ever. */
+	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	if (fd < 0)
 		return -errno;
-	*slash = '/';
-	return write_all(path, O_WRONLY | O_CREAT | O_TRUNC, text);
+	while (flock(fd, LOCK_EX)) {
+		err = -errno;
+		if (err == -EINTR)
+			continue;
+		close(fd);
+		return err;
+	}
+	return fd;
 }
 
 int chario_sys_remove(const char *format, ...)

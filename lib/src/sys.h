@@ -60,6 +60,12 @@ int chario_sys_create(const char *text, const char *format, ...) CHARIO_PRINTF(2
 /* Remove a file; one that is not there counts as removed. */
 int chario_sys_remove(const char *format, ...) CHARIO_PRINTF(1, 2);
 
+/*
+ * Create a file, its folder too, and wait until nobody else holds it.  Returns
+ * a descriptor; closing it lets go.
+ */
+int chario_sys_lock(const char *format, ...) CHARIO_PRINTF(1, 2);
+
 /* Open a file to read, for what has many lines; NULL and errno when it fails. */
 FILE *chario_sys_fopen(const char *format, ...) CHARIO_PRINTF(1, 2);
 

@@ -213,6 +213,21 @@ def test_a_drive_that_the_module_refuses(machine: Machine) -> None:
 # Two users
 
 
+def test_two_users_bind_one_drive(machine: Machine) -> None:
+    """Both come to an end, the drive is with chario for both, and the way back still leads to nvme."""
+    address = machine.address(PLAIN)
+    for _ in range(5):
+        jobs = [machine.start_chario("bind", address) for _ in range(2)]
+        ends = [job.wait() for job in jobs]
+        assert [end.rc for end in ends] == [OK, OK], [end.describe() for end in ends]
+        assert sorted(end.stdout.splitlines()[0] for end in ends) == [
+            f"{address}: from nvme to chario", f"{address}: is with chario already",
+        ]  # fmt: skip
+        assert machine.driver(PLAIN) == "chario" and len(machine.disks(PLAIN)) == 1
+        done = machine.chario("unbind", address)
+        assert done.stdout == f"{address}: from chario to nvme\n", done.describe()
+
+
 def test_two_users_bind_two_drives(machine: Machine) -> None:
     """Neither disturbs the other."""
     jobs = [machine.start_chario("bind", machine.address(drive)) for drive in (PLAIN, PAIR)]
@@ -221,3 +236,16 @@ def test_two_users_bind_two_drives(machine: Machine) -> None:
     jobs = [machine.start_chario("unbind", machine.address(drive)) for drive in (PLAIN, PAIR)]
     assert [job.wait().rc for job in jobs] == [OK, OK]
     assert machine.driver(PLAIN) == machine.driver(PAIR) == "nvme"
+
+
+def test_one_binds_while_another_unbinds(machine: Machine) -> None:
+    """One after the other, in either order; the drive ends with one of the drivers and can be moved as before."""
+    address = machine.address(PLAIN)
+    for _ in range(5):
+        assert machine.chario("bind", address).rc == OK
+        jobs = [machine.start_chario(verb, address) for verb in ("unbind", "bind")]
+        ends = [job.wait() for job in jobs]
+        assert [end.rc for end in ends] == [OK, OK], [end.describe() for end in ends]
+        assert machine.driver(PLAIN) in ("chario", "nvme")
+        assert machine.chario("bind", address).rc == OK
+        assert machine.chario("unbind", address).stdout == f"{address}: from chario to nvme\n"

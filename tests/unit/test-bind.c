@@ -3,11 +3,14 @@
  * A drive goes to CharIO and back, and stays where it was when anything fails.
  */
 #include <errno.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <chario/bind.h>
 #include <chario/list.h>
 
 #include "fake.h"
+#include "sys.h"
 #include "tap.h"
 
 #define DEVICE "/sys/bus/pci/devices/" FAKE_ADDRESS
@@ -238,6 +241,36 @@ static void test_unbind_release_fails(void)
 	check_untouched();
 }
 
+/* Somebody else in the middle of a move; a file tells when it has ended. */
+static void move_elsewhere(int ready)
+{
+	int fd = chario_sys_lock("/run/chario/.%s.lock", FAKE_ADDRESS);
+
+	if (write(ready, &fd, sizeof(fd)) != (ssize_t)sizeof(fd))
+		_exit(1);
+	usleep(200000);
+	fake_file("", "/fake/moved");
+	_exit(0);
+}
+
+static void test_one_move_at_a_time(void)
+{
+	int ready[2], fd;
+	pid_t pid;
+
+	EQUAL(pipe(ready), 0);
+	pid = fork();
+	if (!pid)
+		move_elsewhere(ready[1]);
+	EQUAL(read(ready[0], &fd, sizeof(fd)), sizeof(fd));
+	CHECK(fd >= 0);
+	EQUAL(bind_drive(0), 0);
+	CHECK(fake_exists("/fake/moved"));
+	EQUAL(waitpid(pid, NULL, 0), pid);
+	close(ready[0]);
+	close(ready[1]);
+}
+
 static void test_drive_has_gone(void)
 {
 	struct chario_drive drive;
@@ -281,6 +314,7 @@ static const struct tap_test tests[] = {
 	{ "that udev looks at a new drive is no use of it", test_udev_is_no_use },
 	{ "a drive of another driver is not unbound", test_unbind_of_other },
 	{ "an unbind that fails can be repeated", test_unbind_release_fails },
+	{ "another move of the drive is waited for", test_one_move_at_a_time },
 	{ "a drive that has gone", test_drive_has_gone },
 	{ "unknown flags and short structs", test_bad_arguments },
 };

@@ -75,7 +75,8 @@ struct chario_bind_result {
  * A drive that is in use is left alone unless forced; from the check until the
  * earlier driver has let go, nothing else can begin to use it.  When a step
  * fails, the earlier driver gets the drive back.  A drive that is with CharIO
- * already stays there: that is success.
+ * already stays there: that is success.  Another bind or unbind of the drive
+ * that is under way is waited for.
  *
  * Context: may sleep, beyond what the drivers take up to 10 s for the disks and
  * twice up to 10 s for udev.
