@@ -56,6 +56,17 @@ def chosen_dir() -> Path:
     return Path(home) / ".cache" / "chario"
 
 
+def check_room(needed_bytes: int, what: str) -> None:
+    """Raise where the cache has no room for what is going to be written to it."""
+    folder = cache_dir()
+    free_bytes = shutil.disk_usage(folder).free
+    if free_bytes < needed_bytes:
+        raise CacheError(
+            f"{what} needs {needed_bytes >> 20} MiB and the cache {folder} has {free_bytes >> 20} MiB left: "
+            f"make some room, or set CHARIO_CACHE to a folder with {NEEDED} to spare"
+        )
+
+
 def keep(target: Path, what: str, make: Callable[[Path], None]) -> Path:
     """The folder `target`; `make` fills a scratch folder that becomes it."""
     if target.is_dir():

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from chario_lab.cache import CacheError, cache_dir, chosen_dir, drop_unused, explain, keep, use
+from chario_lab.cache import CacheError, cache_dir, check_room, chosen_dir, drop_unused, explain, keep, use
 
 TWO_RUNS = """\
 import sys, time
@@ -80,6 +80,13 @@ def test_a_full_disk_is_explained(own_cache: Path) -> None:
         assert f"The cache {own_cache} has no room" in explain(error)
     assert explain(OSError(errno.EIO, "Input/output error", "/a/file")) == "/a/file: Input/output error"
     assert explain(KeyError()) == "KeyError"
+
+
+def test_room_is_asked_for_beforehand(own_cache: Path) -> None:
+    """Enough is silent; too little is said with both figures."""
+    check_room(1, "the drive")
+    with pytest.raises(CacheError, match=rf"^the drive needs 1099511627776 MiB and the cache {own_cache} has \d+ MiB"):
+        check_room(1 << 60, "the drive")
 
 
 def test_remains_of_a_killed_run_are_not_used(tmp_path: Path) -> None:

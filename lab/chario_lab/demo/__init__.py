@@ -19,6 +19,7 @@ from pathlib import Path
 from rich.console import Console
 
 from chario_lab.bench.build import build_tools
+from chario_lab.cache import check_room
 from chario_lab.demo.job import give_back, show_job, take
 from chario_lab.demo.programs import build_chario, build_repeat
 from chario_lab.demo.recording import make_recording
@@ -31,6 +32,8 @@ from chario_lab.kernel import build_module, get_kernel
 
 TOP = Path(__file__).resolve().parents[3]
 DRIVE = Nvme("demo", (Namespace(size_mib=1024, lba_bytes=4096),))
+# What is written to the drive's sparse image, and the recording that comes back.
+ROOM_BYTES = 600 << 20
 
 
 def run(kernel_name: str) -> int:
@@ -44,6 +47,8 @@ def run(kernel_name: str) -> int:
         with step(console, f"building the module for Linux {kernel_name}, and the program chario"):
             module = build_module(get_kernel(kernel_name), TOP / "kernel")
             tools, chario, repeat = build_tools(), build_chario(TOP), build_repeat()
+        # A drive whose image has no room reports errors of its medium.
+        check_room(ROOM_BYTES, "the emulated drive")
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="chario-demo-")))
         plugin = Plugin(tools.plugin, f"map={folder / 'map'},out={folder / 'counts'}")
         spec = GuestSpec(kernel=kernel_name, drives=(DRIVE,), cpus=1, append="nvme_core.multipath=N")
