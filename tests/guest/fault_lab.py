@@ -21,7 +21,6 @@ import pytest
 from conftest import compile_program, watch
 
 from chario_lab import kmsg
-from chario_lab.cache import cache_dir, locked
 from chario_lab.guest import faults, leaks
 from chario_lab.guest.devices import PCI, bdf, load_module, unbind
 from chario_lab.guest.job import CommandFailed, Job, Result
@@ -44,8 +43,8 @@ class Rig:
 
     def __init__(self, guest: Guest) -> None:
         self.guest = guest
-        self.fault_io = guest.push(program("fault_io"))
-        self.fault_uring = guest.push(program("fault_uring"))
+        self.fault_io = guest.push(compile_program("fault_io"))
+        self.fault_uring = guest.push(compile_program("fault_uring"))
         self._addresses: dict[int, str] = {}
 
     # Drives
@@ -236,12 +235,6 @@ def keep(
         yield keeper
     finally:
         keeper.close()
-
-
-def program(name: str) -> Path:
-    """A compiled program of src/; two runs at a time compile it once."""
-    with locked(cache_dir() / "programs" / name, name):
-        return compile_program(name)
 
 
 def results(result: Result) -> Calls:

@@ -16,7 +16,8 @@ from errno import EBUSY, EINVAL, ENOMEM
 from pathlib import Path
 
 import pytest
-from fault_lab import PATIENCE, SETTLE_LIMIT_S, Keeper, Rig, keep, program
+from conftest import compile_program
+from fault_lab import PATIENCE, SETTLE_LIMIT_S, Keeper, Rig, keep
 
 from chario_lab.guest.devices import PCI, load_module
 from chario_lab.guest.plan import Namespace, Nvme
@@ -84,8 +85,8 @@ def set_filters(rig: Rig, values: dict[str, int]) -> None:
 
 def sweep(rig: Rig, *words: str) -> list[int]:
     """Results of a step with its first, second, ... allocation failing; the last one had none."""
-    fault_nth = rig.guest.push(program("fault_nth"))
-    lines = rig.guest.must([fault_nth, *words], timeout_s=SWEEP_LIMIT_S).splitlines()
+    program = rig.guest.push(compile_program("fault_nth"))
+    lines = rig.guest.must([program, *words], timeout_s=SWEEP_LIMIT_S).splitlines()
     assert lines[-1].split()[0] == "END", lines[-1]
     found = [int(line.split()[-1]) for line in lines]
     print(f"{len(found)} points, results {dict(Counter(found))}")
