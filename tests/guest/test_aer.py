@@ -17,7 +17,6 @@ import pytest
 from fault_lab import Keeper, Rig, keep, results, uring_results
 
 from chario_lab.guest import faults
-from chario_lab.guest.devices import PCI
 from chario_lab.guest.plan import Namespace, Nvme, Throttle
 from chario_lab.kernel import Kernel
 
@@ -132,8 +131,18 @@ def test_an_error_that_does_not_break_the_link(rig: Rig, error: str) -> None:
     rig.guest.must("rm /run/busy")
 
 
+def test_a_link_fails_while_a_disk_is_let_go(rig: Rig) -> None:
+    """Whoever comes first, the drive ends unbound or bound, and can be bound again."""
+    for _ in range(5):
+        disk = rig.disk(FAILING)
+        fail(rig, FATAL)
+        rig.unbind(FAILING)
+        assert rig.call(rig.disk(FAILING), "read,0,4096") == 4096, disk
+    rig.wait_unpinned()
+
+
 def test_a_dead_disk_stays_dead(rig: Rig) -> None:
-    """A reset of the link does not bring back a drive that has been given up; finding it anew does."""
+    """A reset of the link does not bring back a drive that has been given up; binding it anew does."""
     address = rig.address(FAILING)
     disk = rig.disk(FAILING)
     rig.guest.must("echo 300 >/sys/module/chario/parameters/admin_timeout_ms")
@@ -147,5 +156,5 @@ def test_a_dead_disk_stays_dead(rig: Rig) -> None:
         assert rig.show(disk, "state") == "dead" and rig.call(disk, "read,0,4096") < 0
     finally:
         rig.guest.must("echo 5000 >/sys/module/chario/parameters/admin_timeout_ms")
-        rig.guest.must(f"echo 1 >{PCI}/devices/{address}/remove && echo 1 >{PCI}/rescan")
+        faults.undeafen(rig.guest, address)
     assert rig.call(rig.disk(FAILING), "read,0,4096") == 4096

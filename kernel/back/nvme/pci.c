@@ -178,6 +178,14 @@ static int shut_down(struct chario_nvme *ctrl)
 	return chario_nvme_ctrl_shutdown(ctrl);
 }
 
+/* A reset of the link has left the device without them. */
+static void restore_addresses(struct pci_dev *pdev)
+{
+	pci_restore_state(pdev);
+	/* Restoring uses the state up. */
+	pci_save_state(pdev);
+}
+
 /*
  * The way down, from wherever the way up has ended.  Afterwards no memory is
  * within reach of the drive and nobody is inside a queue.
@@ -187,6 +195,7 @@ static int shut_down(struct chario_nvme *ctrl)
  */
 static void stop(struct chario_nvme *ctrl, bool polite)
 {
+	struct pci_dev *pdev = ctrl->pdev;
 	bool dead;
 
 	mutex_lock(&ctrl->recover_lock);
@@ -194,6 +203,11 @@ static void stop(struct chario_nvme *ctrl, bool polite)
 	WRITE_ONCE(ctrl->state, CHARIO_NVME_REMOVING);
 	mutex_unlock(&ctrl->recover_lock);
 
+	/* Its link is being reset, and slot_reset() will find no driver. */
+	if (polite && pdev->error_state == pci_channel_io_frozen) {
+		restore_addresses(pdev);
+		polite = false;
+	}
 	if (polite && !dead && !chario_nvme_ctrl_is_gone(ctrl)) {
 		if (shut_down(ctrl))
 			dev_warn(&ctrl->pdev->dev, "no clean shutdown\n");
@@ -351,15 +365,22 @@ static pci_ers_result_t error_detected(struct pci_dev *pdev,
 	return lost ? PCI_ERS_RESULT_DISCONNECT : PCI_ERS_RESULT_NEED_RESET;
 }
 
-/* What has been given up stays so, without bus mastering. */
+/*
+ * What has been given up stays so, without bus mastering.  It gets its
+ * addresses back all the same: the next driver finds none otherwise.
+ */
 static pci_ers_result_t slot_reset(struct pci_dev *pdev)
 {
 	struct chario_nvme *ctrl = pci_get_drvdata(pdev);
 	int ret = -ENODEV;
 
 	mutex_lock(&ctrl->recover_lock);
-	if (ctrl->state != CHARIO_NVME_DEAD)
+	if (ctrl->state != CHARIO_NVME_DEAD) {
 		ret = chario_nvme_link_is_up(ctrl);
+	} else {
+		restore_addresses(pdev);
+		pci_clear_master(pdev);
+	}
 	mutex_unlock(&ctrl->recover_lock);
 	return ret ? PCI_ERS_RESULT_DISCONNECT : PCI_ERS_RESULT_RECOVERED;
 }
