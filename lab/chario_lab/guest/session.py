@@ -151,7 +151,8 @@ class Guest:
         """Return when QEMU has sent this event; QMP must be in use already."""
         assert self._qmp is not None, "no QMP command has been sent yet"
         while True:
-            event = self._qmp.pull_event(wait=limit_s)
+            # A number without a fraction would be taken for "for ever".
+            event = self._qmp.pull_event(wait=float(limit_s))
             if event and event["event"] == name and match(event.get("data", {})):
                 return
 
