@@ -30,7 +30,7 @@ def test_fio_verifies_what_it_wrote(guest: Guest, disk512: str, disk4096: str, e
     output = guest.must(
         f"fio --direct=1 --size={SIZE} --rw=randwrite --bsrange=4k-256k --verify=crc32c --verify_fatal=1 "
         f"--output-format=json {ENGINES[engine]} --name=a --filename={disk512} --name=b --filename={disk4096}",
-        timeout_s=300,
+        timeout_s=900,
     )
     for job in json.loads(output)["jobs"]:
         assert (job["error"], job["write"]["io_bytes"], job["read"]["io_bytes"]) == (0, SIZE, SIZE)

@@ -84,7 +84,7 @@ def test_calls_succeed_when_every_allocation_fails(
     """
     starve(guest)
     program = guest.push(guest_program("hotpath"))
-    assert guest.must(f"{program} {disk512} {kind} 4096 {CALLS} fail", timeout_s=300) == str(CALLS)
+    assert guest.must(f"{program} {disk512} {kind} 4096 {CALLS} fail", timeout_s=900) == str(CALLS)
     assert guest.must(f"{program} {disk512} control 4096 10 fail") == "0"
 
 

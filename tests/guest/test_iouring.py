@@ -15,7 +15,7 @@ from chario_lab.kernel import Kernel
 
 def threads_after(guest: Guest, programs: Programs, arguments: str, calls: int) -> int:
     """Run src/uring.c, which compares what it reads; the threads it had in the end."""
-    result = json.loads(guest.must(f"{guest.push(programs('uring'))} {arguments}", timeout_s=300))
+    result = json.loads(guest.must(f"{guest.push(programs('uring'))} {arguments}", timeout_s=900))
     assert result["calls"] == 2 * calls
     return int(result["threads"])
 

@@ -52,7 +52,7 @@ def trace(
         f"sh -c '{process}{start}exec {command}' >/dev/null\n"
         "rc=$?; echo 0 >tracing_on; switch 0; echo >set_event_pid; grep -h overrun per_cpu/cpu*/stats; cat trace\n"
         "echo >trace; echo 1 >tracing_on; exit $rc",
-        timeout_s=300,
+        timeout_s=900,
     )
     lines = output.splitlines()
     lost = [line for line in lines if "overrun: " in line and not line.endswith(": 0")]
