@@ -22,6 +22,11 @@ static unsigned int loopback_mib;
 module_param(loopback_mib, uint, 0444);
 MODULE_PARM_DESC(loopback_mib, "Size of a disk in memory, MiB (default 0: none)");
 
+/* Few drives have such a boundary, and QEMU's have none: here it can be tried. */
+static unsigned int loopback_boundary_kib;
+module_param(loopback_boundary_kib, uint, 0444);
+MODULE_PARM_DESC(loopback_boundary_kib, "Boundary that commands of the disk in memory do not cross, KiB (up to 1048576, default 0: none)");
+
 /**
  * struct loopback_queue - commands that have been posted, not yet reaped
  * @core: the queue
@@ -196,6 +201,12 @@ err_free:
 	return ERR_PTR(ret);
 }
 
+static u32 boundary_bytes(void)
+{
+	return min_t(unsigned int, loopback_boundary_kib, SZ_1G / SZ_1K) *
+	       SZ_1K;
+}
+
 /**
  * chario_loopback_init() - make the disk in memory, if one is asked for
  *
@@ -215,7 +226,7 @@ int chario_loopback_init(void)
 	cio->capacity_bytes = (u64)loopback_mib * SZ_1M;
 	strscpy(cio->model, "CharIO loopback", sizeof(cio->model));
 	strscpy(cio->serial, "memory", sizeof(cio->serial));
-	ret = chario_device_configure(cio, 512, SZ_128K, 0);
+	ret = chario_device_configure(cio, 512, SZ_128K, boundary_bytes());
 	if (!ret)
 		ret = chario_device_register(cio, loopback->queues,
 					     loopback->nr_queues);

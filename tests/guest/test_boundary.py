@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: MIT
+"""Commands do not cross the boundary of a disk, as `chario plan` says.
+
+QEMU's drives report no boundary (NOIOB), so this is the disk in memory with one.
+The rule is the module's own for every back end.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from conftest import TOP
+from disks import Programs, attributes, setting
+from traces import trace
+
+from chario_lab.demo.programs import build_chario
+from chario_lab.guest.devices import load_module
+from chario_lab.guest.session import Guest
+
+NODE = "/dev/chardisk0"
+SIZE_MIB = 48
+KIB, MIB, BLOCK = 1 << 10, 1 << 20, 512
+COMMAND, CHUNK = 128 * KIB, 4 * MIB
+CALL_LIMIT_S = 600
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call on the disk."""
+
+    kind: str
+    offset: int
+    length: int
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.offset} {self.length}"
+
+
+@pytest.fixture(scope="module")
+def chario() -> Path:
+    """The program, run on the host: it plans without a disk."""
+    return build_chario(TOP)
+
+
+@pytest.fixture
+def loopback(fresh_guest: Callable[..., Guest]) -> Guest:
+    """A guest without the module."""
+    return fresh_guest(module=False)
+
+
+def load(guest: Guest, module: Path, boundary_kib: int) -> None:
+    """The disk in memory, with this boundary."""
+    guest.must("! grep -q ^chario /proc/modules || rmmod chario")
+    load_module(guest, module, f"loopback_mib={SIZE_MIB} loopback_boundary_kib={boundary_kib} deadline_ms=600000")
+
+
+def random_calls(seed: int, count: int, longest: int, boundary: int) -> list[Call]:
+    """Calls anywhere and of any length; one in three begins or ends at a boundary, or beside it."""
+    source = random.Random(seed)
+    blocks = SIZE_MIB * MIB // BLOCK
+    calls = []
+    for _ in range(count):
+        length = 1 + source.randrange(max(1, longest // BLOCK >> source.randrange(12)))
+        offset = source.randrange(blocks - length + 1)
+        if boundary and not source.randrange(3):
+            multiple = source.randrange(SIZE_MIB * MIB // boundary) * boundary // BLOCK
+            offset = multiple - source.choice((0, 0, 1, -1, length))
+            offset = min(max(offset, 0), blocks - length)
+        calls.append(Call(source.choice(("read", "write")), offset * BLOCK, length * BLOCK))
+    return calls
+
+
+def plan(chario: Path, call: Call, boundary: int, command: int = COMMAND, chunk: int = CHUNK) -> list[tuple[int, int]]:
+    """Offset and size of each command, as the program says."""
+    limits = f"block={BLOCK},command={command},chunk={chunk},boundary={boundary},capacity={SIZE_MIB * MIB}"
+    words = [str(chario), "plan", "--json", "--limits", limits, *(["--write"] if call.kind == "write" else [])]
+    done = subprocess.run([*words, str(call.offset), str(call.length)], capture_output=True, text=True, check=True)
+    document = json.loads(done.stdout)
+    commands = [
+        (run["offset_bytes"] + place * run["command_bytes"], run["command_bytes"])
+        for run in document["runs"]
+        for place in range(run["count"])
+    ]
+    assert len(commands) == document["commands"] and sum(size for _, size in commands) == call.length
+    return commands
+
+
+def script(guest: Guest, calls: list[Call]) -> str:
+    """A file with these calls, in the guest."""
+    (guest.host.share / "calls").write_text("".join(f"{call}\n" for call in calls))
+    return "/share/calls"
+
+
+def crosses(commands: list[tuple[int, int]], boundary: int) -> bool:
+    """Whether a command lies on both sides of a boundary."""
+    return any(offset // boundary != (offset + size - 1) // boundary for offset, size in commands)
+
+
+def check_counts(guest: Guest, programs: Programs, chario: Path, boundary: int, seed: int) -> None:
+    """Each call costs what the plan says, and all data is right."""
+    calls = random_calls(seed, 200, 9 * MIB, boundary)
+    program = guest.push(programs("boundary"))
+    counted = [int(line) for line in guest.must([program, NODE, script(guest, calls)], CALL_LIMIT_S).splitlines()]
+    plans = [plan(chario, call, boundary) for call in calls]
+    assert counted == [len(commands) for commands in plans]
+    without = [plan(chario, call, 0) for call in calls]
+    assert not any(crosses(commands, boundary) for commands in plans)
+    assert any(crosses(commands, boundary) for commands in without), "no call came across: this shows nothing"
+
+
+def check_commands(guest: Guest, programs: Programs, chario: Path, boundary: int, seed: int) -> None:
+    """The module's own trace: every command begins and ends where the plan says."""
+    calls = random_calls(seed, 40, MIB, boundary)
+    program = guest.push(programs("boundary"))
+    events = trace(guest, f"{program} {NODE} {script(guest, calls)}", ["chario/split"], everybody=True)
+    found = [(int(event.fields["offset"]), int(event.fields["bytes"])) for event in events]
+    whole = [
+        command for at in range(0, SIZE_MIB * MIB, MIB) for command in plan(chario, Call("read", at, MIB), boundary)
+    ]
+    assert found == whole + [command for call in calls for command in plan(chario, call, boundary)] + whole
+
+
+# Within a command, a command's size, of no power of two, and beyond a chunk.
+BOUNDARIES_KIB = (12, 128, 1000, 6144)
+
+
+def test_commands_do_not_cross_a_boundary(loopback: Guest, guest_program: Programs, module: Path, chario: Path) -> None:
+    """Random offsets and lengths cost what the plan says, command by command, and the data is right."""
+    for seed, boundary_kib in enumerate(BOUNDARIES_KIB):
+        load(loopback, module, boundary_kib)
+        boundary = boundary_kib * KIB
+        assert attributes(loopback, NODE)["boundary_bytes"] == str(boundary)
+        check_counts(loopback, guest_program, chario, boundary, seed)
+        check_commands(loopback, guest_program, chario, boundary, seed)
+    loopback.must("rmmod chario")
+
+
+def test_a_boundary_among_other_limits(loopback: Guest, guest_program: Programs, module: Path, chario: Path) -> None:
+    """Commands and chunks of odd sizes, threads and io_uring; the program asks the disk for its limits."""
+    boundary, command, chunk = 20 * KIB, 29 * BLOCK, 1001 * BLOCK
+    load(loopback, module, boundary // KIB)
+    with setting(loopback, NODE, "command_bytes", command), setting(loopback, NODE, "chunk_bytes", chunk):
+        calls = random_calls(7, 100, 4 * MIB, boundary)
+        program = loopback.push(guest_program("boundary"))
+        output = loopback.must([program, NODE, script(loopback, calls)], CALL_LIMIT_S)
+        plans = [plan(chario, call, boundary, command, chunk) for call in calls]
+        assert [int(line) for line in output.splitlines()] == [len(commands) for commands in plans]
+        for call, commands in list(zip(calls, plans, strict=True))[:5]:
+            shown = loopback.must([str(chario), "plan", "--json", NODE, str(call.offset), str(call.length)])
+            assert json.loads(shown)["commands"] == len(commands)
+        loopback.must("echo 12 >/proc/sys/vm/nr_hugepages")
+        loopback.must(f"{loopback.push(guest_program('exercise'))} {NODE} 1 40 0 {SIZE_MIB * MIB} 2", CALL_LIMIT_S)
+        for flags in ("", "fixed skew", "poll"):
+            loopback.must(f"{loopback.push(guest_program('uring'))} {NODE} 32 100 65536 {flags}", CALL_LIMIT_S)
+    loopback.must("rmmod chario")
+
+
+def test_the_parameter_is_bounded(loopback: Guest, module: Path) -> None:
+    """None by default, 1 GiB at most; what is no number is refused."""
+    for given, shown in ((0, 0), (1, KIB), (1 << 20, 1 << 30), (4294967295, 1 << 30)):
+        load(loopback, module, given)
+        assert attributes(loopback, NODE)["boundary_bytes"] == str(shown)
+        loopback.must(f"dd if=/dev/urandom of={NODE} bs=1M count=3 && rmmod chario")
+    refused = loopback.run(f"insmod {loopback.push(module)} loopback_mib=8 loopback_boundary_kib=many")
+    assert refused.rc != 0
