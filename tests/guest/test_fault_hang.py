@@ -150,8 +150,8 @@ def test_others_in_flight_during_a_reset_do_not_notice(rig: Rig) -> None:
     assert results(writer.wait())[2:] == [("write", MIB), ("unmap", 0), ("map", 0), ("read", MIB), ("match", 1),
                                           ("close", 0)]  # fmt: skip
     assert uring_results(reader.wait()) == {64 * KIB: 4}
-    counters = rig.counters(disk)
-    assert (counters["resets"], counters["timeouts"], counters["errors"]) == (1, 1, 1)
+    counters = rig.counters(disk)  # the expired command may come back during the reset, with an error, or never
+    assert (counters["resets"], counters["timeouts"], counters["errors"] <= 1) == (1, 1, True)
 
 
 def test_two_callers_time_out_at_once(rig: Rig) -> None:
