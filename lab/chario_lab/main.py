@@ -10,7 +10,7 @@ import traceback
 from collections.abc import Sequence
 
 from chario_lab.cache import explain, say
-from chario_lab.guest.plan import GuestSpec, Namespace, Nvme, SpecError
+from chario_lab.guest.spec import GuestSpec, Namespace, Nvme, SpecError
 
 DEFAULT_TIMEOUT_S = 600.0
 

@@ -19,8 +19,8 @@ from chario_lab.cache import say
 from chario_lab.guest.devices import bdf, bind, nodes
 from chario_lab.guest.job import Result
 from chario_lab.guest.launch import launch
-from chario_lab.guest.plan import GuestSpec, Nvme
 from chario_lab.guest.session import Guest, GuestDied
+from chario_lab.guest.spec import GuestSpec, Nvme
 from chario_lab.kernel import build_module, get_kernel
 
 TOP = Path(__file__).resolve().parents[2]

@@ -24,8 +24,8 @@ from chario_lab.guest import leaks, tools
 from chario_lab.guest.devices import bdf, driver_of
 from chario_lab.guest.job import Job, Result
 from chario_lab.guest.launch import launch
-from chario_lab.guest.plan import Drive, GuestSpec
 from chario_lab.guest.session import Guest
+from chario_lab.guest.spec import Drive, GuestSpec
 from chario_lab.kernel import Kernel
 
 PACKAGES = ("dmsetup", "lvm2", "mdadm", "udev")

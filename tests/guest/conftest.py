@@ -33,8 +33,8 @@ from chario_lab.cache import cache_dir
 from chario_lab.guest import leaks
 from chario_lab.guest.devices import bdf, bind, load_module, nodes
 from chario_lab.guest.launch import launch
-from chario_lab.guest.plan import GuestSpec, Namespace, Nvme
 from chario_lab.guest.session import Guest
+from chario_lab.guest.spec import GuestSpec, Namespace, Nvme
 from chario_lab.kernel import Kernel, build_module, get_kernel
 
 TOP = Path(__file__).resolve().parents[2]

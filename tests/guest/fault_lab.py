@@ -25,8 +25,8 @@ from chario_lab.guest import faults, leaks
 from chario_lab.guest.devices import PCI, bdf, load_module, unbind
 from chario_lab.guest.job import CommandFailed, Job, Result
 from chario_lab.guest.launch import launch
-from chario_lab.guest.plan import GuestSpec
 from chario_lab.guest.session import Guest
+from chario_lab.guest.spec import GuestSpec
 from chario_lab.kernel import Kernel
 
 # Guests are slow and hosts are busy: nothing here is about speed.

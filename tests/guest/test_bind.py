@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from bind_lab import FAILED, MODPROBE, OK, USAGE, Keeper, Machine, keep, make_known
 
-from chario_lab.guest.plan import Namespace, Nvme, root_port_bdf
+from chario_lab.guest.spec import Namespace, Nvme, root_port_bdf
 from chario_lab.kernel import Kernel
 
 PLAIN, PAIR, METADATA = range(3)

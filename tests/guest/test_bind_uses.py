@@ -16,7 +16,7 @@ import pytest
 from bind_lab import FAILED, OK, Keeper, Machine, keep
 from conftest import compile_program
 
-from chario_lab.guest.plan import Namespace, Nvme
+from chario_lab.guest.spec import Namespace, Nvme
 from chario_lab.kernel import Kernel
 
 USED, OTHER = range(2)

@@ -12,8 +12,8 @@ from disks import calls
 from traces import trace
 
 from chario_lab.guest.devices import bdf, bind
-from chario_lab.guest.plan import Namespace, NullCo, Nvme, WriteLog, node_name, write_log_path
 from chario_lab.guest.session import Guest
+from chario_lab.guest.spec import Namespace, NullCo, Nvme, WriteLog, node_name, write_log_path
 
 NODE = "/dev/chardisk0"
 DEPTH = 32

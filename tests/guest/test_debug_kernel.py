@@ -15,8 +15,8 @@ import pytest
 
 from chario_lab import kmsg
 from chario_lab.guest.launch import launch
-from chario_lab.guest.plan import GuestSpec, Nvme
 from chario_lab.guest.session import Guest
+from chario_lab.guest.spec import GuestSpec, Nvme
 from chario_lab.kernel import Kernel, build_module
 
 PLANTED = Path(__file__).resolve().parent / "src/planted"

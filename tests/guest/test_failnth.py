@@ -20,7 +20,7 @@ from conftest import compile_program
 from fault_lab import PATIENCE, SETTLE_LIMIT_S, Keeper, Rig, keep
 
 from chario_lab.guest.devices import PCI, load_module
-from chario_lab.guest.plan import Namespace, Nvme
+from chario_lab.guest.spec import Namespace, Nvme
 from chario_lab.kernel import Kernel
 
 SWEEP_LIMIT_S = 1500

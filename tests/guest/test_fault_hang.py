@@ -15,7 +15,7 @@ import pytest
 from fault_lab import CALL_LIMIT_S, Keeper, Rig, keep, results, uring_results
 
 from chario_lab.guest import faults
-from chario_lab.guest.plan import Namespace, NullCo, Nvme, Throttle
+from chario_lab.guest.spec import Namespace, NullCo, Nvme, Throttle
 from chario_lab.kernel import Kernel
 
 KIB, MIB = 1 << 10, 1 << 20

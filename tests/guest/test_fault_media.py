@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from fault_lab import Keeper, Rig, keep
 
-from chario_lab.guest.plan import Blkdebug, ErrorRule, Namespace, Nvme
+from chario_lab.guest.spec import Blkdebug, ErrorRule, Namespace, Nvme
 from chario_lab.kernel import Kernel
 
 KIB, MIB = 1 << 10, 1 << 20

@@ -12,7 +12,7 @@ from bind_lab import Keeper, Machine, keep
 from conftest import TOP
 
 from chario_lab.guest.job import Result
-from chario_lab.guest.plan import Namespace, Nvme
+from chario_lab.guest.spec import Namespace, Nvme
 from chario_lab.kernel import Kernel
 
 CHECK = TOP / "tests/hw/check-drive.sh"

@@ -19,7 +19,8 @@ from chario_lab.guest import faults
 from chario_lab.guest.devices import bdf, bind, command_counts, driver_of, unbind, use_intx
 from chario_lab.guest.job import CommandFailed
 from chario_lab.guest.launch import launch
-from chario_lab.guest.plan import (
+from chario_lab.guest.session import Guest, GuestDied
+from chario_lab.guest.spec import (
     Blkdebug,
     ErrorRule,
     GuestSpec,
@@ -30,7 +31,6 @@ from chario_lab.guest.plan import (
     Throttle,
     WriteLog,
 )
-from chario_lab.guest.session import Guest, GuestDied
 from chario_lab.kernel import Kernel
 
 DRIVES = (

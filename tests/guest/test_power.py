@@ -18,9 +18,9 @@ from fault_lab import PATIENCE, results, uring_results
 from chario_lab.guest import faults, power
 from chario_lab.guest.devices import PCI, bdf, bind, load_module, nodes
 from chario_lab.guest.job import Job
-from chario_lab.guest.plan import Namespace, Nvme, Throttle
 from chario_lab.guest.power import BUSYBOX, busybox
 from chario_lab.guest.session import Guest
+from chario_lab.guest.spec import Namespace, Nvme, Throttle
 from chario_lab.kernel import Kernel
 
 KIB, MIB = 1 << 10, 1 << 20

@@ -12,7 +12,7 @@ from fault_lab import PATIENCE, SETTLE_LIMIT_S, Keeper, Rig, keep
 from chario_lab.guest import faults
 from chario_lab.guest.devices import PCI, bar_address, bind, driver_of, use_intx
 from chario_lab.guest.job import CommandFailed
-from chario_lab.guest.plan import Namespace, Nvme, RegisterFile
+from chario_lab.guest.spec import Namespace, Nvme, RegisterFile
 from chario_lab.kernel import Kernel
 
 KIB, MIB = 1 << 10, 1 << 20

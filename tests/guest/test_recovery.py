@@ -11,7 +11,7 @@ import pytest
 from fault_lab import Keeper, Rig, keep, results, uring_results
 
 from chario_lab.guest import faults
-from chario_lab.guest.plan import Namespace, Nvme, Throttle, root_port_bdf
+from chario_lab.guest.spec import Namespace, Nvme, Throttle, root_port_bdf
 from chario_lab.kernel import Kernel
 
 KIB, MIB = 1 << 10, 1 << 20

@@ -16,7 +16,7 @@ from fault_lab import PATIENCE, SETTLE_LIMIT_S, Keeper, Rig, keep, results, urin
 
 from chario_lab.guest import faults
 from chario_lab.guest.devices import bdf, bind, driver_of, load_module, unbind
-from chario_lab.guest.plan import Namespace, Nvme
+from chario_lab.guest.spec import Namespace, Nvme
 from chario_lab.kernel import Kernel
 
 KIB, MIB = 1 << 10, 1 << 20

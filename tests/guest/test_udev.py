@@ -10,7 +10,7 @@ import pytest
 from bind_lab import OK, Keeper, Machine, keep, start_udev
 from disks import attributes
 
-from chario_lab.guest.plan import Namespace, Nvme
+from chario_lab.guest.spec import Namespace, Nvme
 from chario_lab.kernel import Kernel
 
 PLAIN, PAIR, ODD = range(3)

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from chario_lab.guest.plan import (
+from chario_lab.guest.plan import Host, argv
+from chario_lab.guest.spec import (
     Blkdebug,
     ErrorRule,
     GuestSpec,
-    Host,
     Namespace,
     NullCo,
     Nvme,
@@ -23,7 +23,6 @@ from chario_lab.guest.plan import (
     SpecError,
     Throttle,
     WriteLog,
-    argv,
     files,
     root_port_bdf,
 )

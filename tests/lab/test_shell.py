@@ -9,7 +9,7 @@ from unittest.mock import Mock
 import pytest
 
 from chario_lab import shell
-from chario_lab.guest.plan import GuestSpec
+from chario_lab.guest.spec import GuestSpec
 
 
 def test_what_is_piped_in_is_run(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,8 +21,9 @@ from chario_lab.bench.build import Tools
 from chario_lab.bench.matrix import CHARDISK_COMPLETION, Case
 from chario_lab.bench.records import Operation, Reader
 from chario_lab.guest.launch import describe_host, make_run_dir, socket_pair
-from chario_lab.guest.plan import GuestSpec, Host, Namespace, NullCo, Nvme, argv
+from chario_lab.guest.plan import Host, argv
 from chario_lab.guest.session import Guest
+from chario_lab.guest.spec import GuestSpec, Namespace, NullCo, Nvme
 from chario_lab.kernel import get_kernel
 
 BOOT_LIMIT_S = 240.0

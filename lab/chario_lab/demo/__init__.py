@@ -27,7 +27,7 @@ from chario_lab.demo.screen import show, step
 from chario_lab.demo.table import EXPLANATION, GOING_ON, cost_table
 from chario_lab.demo.workload import Costs, Counter, check_plan, check_smart, measure, measure_disk
 from chario_lab.guest.launch import Plugin, launch
-from chario_lab.guest.plan import GuestSpec, Namespace, Nvme
+from chario_lab.guest.spec import GuestSpec, Namespace, Nvme
 from chario_lab.kernel import build_module, get_kernel
 
 TOP = Path(__file__).resolve().parents[3]

@@ -16,7 +16,8 @@ import subprocess
 from pathlib import Path
 
 from chario_lab.cache import cache_dir, locked, say
-from chario_lab.guest.plan import GuestSpec, Host, boot_args, machine_args
+from chario_lab.guest.plan import Host, boot_args, machine_args
+from chario_lab.guest.spec import GuestSpec
 from chario_lab.qemu import Qemu, kvm_works
 
 PROBE_LIMIT_S = 20

@@ -11,8 +11,8 @@ import shlex
 from pathlib import Path
 
 from chario_lab.guest.job import CommandFailed
-from chario_lab.guest.plan import node_name, root_port_bdf
 from chario_lab.guest.session import Guest
+from chario_lab.guest.spec import node_name, root_port_bdf
 
 APPEAR_LIMIT_S = 20
 SETTLE_LIMIT_S = 120

@@ -24,8 +24,9 @@ import time
 from collections.abc import Mapping
 
 from chario_lab.guest.devices import bar_address, bdf
-from chario_lab.guest.plan import Nvme, drive_id, node_name, nvme_device
+from chario_lab.guest.plan import nvme_device
 from chario_lab.guest.session import Guest
+from chario_lab.guest.spec import Nvme, drive_id, node_name
 
 # Controller registers (NVM Express Base Specification 2.0, section 3.1.3).
 CAP, VS, CC, CSTS = 0x00, 0x08, 0x14, 0x1C

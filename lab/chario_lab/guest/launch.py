@@ -29,8 +29,9 @@ from pathlib import Path
 from chario_lab.cache import cache_dir, say
 from chario_lab.guest.accel import boots_with_kvm
 from chario_lab.guest.image import build_image
-from chario_lab.guest.plan import GuestSpec, Host, argv, check, files
+from chario_lab.guest.plan import Host, argv
 from chario_lab.guest.session import Guest, GuestSilent
+from chario_lab.guest.spec import GuestSpec, check, files
 from chario_lab.guest.vmlinux import bootable
 from chario_lab.kernel import Kernel, get_kernel
 from chario_lab.qemu import find_qemu

@@ -17,8 +17,9 @@ from qemu.qmp.legacy import QEMUMonitorProtocol
 from chario_lab import kmsg
 from chario_lab.guest.channel import Channel, ChannelClosed, Record
 from chario_lab.guest.job import Job, Result
-from chario_lab.guest.plan import GuestSpec, Host
+from chario_lab.guest.plan import Host
 from chario_lab.guest.qtest import QTest
+from chario_lab.guest.spec import GuestSpec
 
 ANSWER_LIMIT_S = 60.0
 CONSOLE_LINES = 30
