@@ -6,7 +6,7 @@
 #include <linux/fs.h>
 #include <linux/sched.h>
 
-#include "core/buffer.h"
+#include "core/pages.h"
 #include "core/device.h"
 #include "core/queue.h"
 #include "trace.h"
@@ -113,7 +113,7 @@ struct kiocb *chario_complete_orphan(struct chario_request *req, int error)
 	/* One that is being prepared is seen to by chario_queue_post(). */
 	chario_for_each_command(cmd, req)
 		if (cmd->state != CHARIO_COMMAND_IDLE)
-			chario_buffer_keep(cmd);
+			chario_pages_keep(cmd);
 	req->orphaned = true;
 	req->waiter = NULL;
 	req->iocb = NULL;
@@ -183,7 +183,7 @@ void chario_complete_release(struct chario_queue *q,
 		trace_unmap(cmd, 0);
 	}
 	if (likely(first->nr_pages))
-		chario_buffer_unpin_all(req, mark_dirty);
+		chario_pages_unpin_all(req, mark_dirty);
 	for (cmd = first->next; cmd; cmd = next) {
 		next = cmd->next;
 		chario_queue_put(q, cmd);
@@ -217,7 +217,7 @@ static bool must_mark_dirty(const struct chario_request *req)
 	if (req->op != CHARIO_OP_READ)
 		return false;
 	chario_for_each_command(cmd, req)
-		if (cmd->hold == CHARIO_HOLD_PIN && !chario_buffer_is_dirty(cmd))
+		if (cmd->hold == CHARIO_HOLD_PIN && !chario_pages_is_dirty(cmd))
 			return true;
 	return false;
 }

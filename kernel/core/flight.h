@@ -14,7 +14,7 @@
 #include <linux/sched/signal.h>
 #include <linux/smp.h>
 
-#include "core/buffer.h"
+#include "core/pages.h"
 #include "core/device.h"
 #include "core/queue.h"
 #include "front/front.h"
@@ -136,7 +136,7 @@ static __always_inline int chario_flight_map(struct chario_queue *q,
 err_unmap:
 	chario_unmap(q, cmd, op);
 err_unpin:
-	chario_buffer_unpin(cmd, false);
+	chario_pages_unpin(cmd, false);
 	return ret;
 }
 
@@ -231,7 +231,7 @@ chario_flight_single(const struct chario_call *call, unsigned long addr,
 	flight.pos = call->pos;
 	cmd->req = flight.req;
 	chario_flight_split(cmd, call->pos, bytes);
-	ret = chario_buffer_pin_user(cmd, addr);
+	ret = chario_pages_pin_user(cmd, addr);
 	if (likely(!ret))
 		ret = chario_flight_map(q, cmd, call->op);
 	if (unlikely(ret)) {
@@ -246,7 +246,7 @@ chario_flight_single(const struct chario_call *call, unsigned long addr,
 		result = bytes;
 	if (likely(cmd->nr_segments))
 		chario_unmap(q, cmd, call->op);
-	chario_buffer_unpin(cmd, call->op == CHARIO_OP_READ);
+	chario_pages_unpin(cmd, call->op == CHARIO_OP_READ);
 	trace_unmap(cmd, 0);
 	chario_queue_put(q, cmd);
 	if (likely(result > 0))

@@ -5,7 +5,7 @@
  * Neighbouring pages are mapped together, so that a command into a huge page
  * costs one mapping.
  */
-#include "core/buffer.h"
+#include "core/pages.h"
 
 /* Behind the neighbours of the first page; four at a time, they may be many. */
 static inline struct page *const *end_of_run(struct page *const *pages,

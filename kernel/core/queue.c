@@ -8,7 +8,7 @@
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 
-#include "core/buffer.h"
+#include "core/pages.h"
 #include "core/device.h"
 #include "core/queue.h"
 #include "trace.h"
@@ -172,7 +172,7 @@ void chario_queue_post(struct chario_queue *q, struct chario_command *cmd,
 
 	raw_spin_lock_irq(&q->lock);
 	if (unlikely(q->state == CHARIO_QUEUE_DEAD || cmd->req->orphaned)) {
-		chario_buffer_keep(cmd);
+		chario_pages_keep(cmd);
 		chario_complete_command(q, cmd, q->dead_error ?: -ECANCELED);
 		if (kick && q->state == CHARIO_QUEUE_LIVE)
 			q->ops->kick(q);

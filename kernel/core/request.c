@@ -11,7 +11,7 @@
  *       land                    wait, account, let go
  *     run_async                 all at once; the result comes by itself
  */
-#include "core/buffer.h"
+#include "core/pages.h"
 #include "core/device.h"
 #include "core/flight.h"
 #include "core/queue.h"
@@ -53,7 +53,7 @@ static u32 next_bytes(struct cursor *cur)
 		if (!iov_iter_count(cur->iter))
 			return 0;
 		chario_split_start(&cur->split, &cur->limits, cur->pos,
-				   chario_buffer_element(cur->iter));
+				   chario_pages_element(cur->iter));
 	}
 	bytes = chario_split_next(&cur->split, &cur->limits);
 	cur->pos += bytes;
@@ -102,8 +102,8 @@ static int prepare(struct chario_queue *q, struct chario_command *cmd,
 	int ret;
 
 	chario_flight_split(cmd, pos, bytes);
-	ret = chario_buffer_pin(cmd, cur->iter, window,
-				bytes + look_ahead(cur, count - 1));
+	ret = chario_pages_pin(cmd, cur->iter, window,
+			       bytes + look_ahead(cur, count - 1));
 	return ret ?: chario_flight_map(q, cmd, cmd->req->op);
 }
 
@@ -312,7 +312,7 @@ static bool is_single(const struct chario_call *call)
 	const struct iov_iter *iter = call->iter;
 
 	if (iov_iter_is_bvec(iter) ||
-	    chario_buffer_element(iter) < iter->count)
+	    chario_pages_element(iter) < iter->count)
 		return false;
 	return chario_flight_is_single(call->cio, iter->count);
 }
@@ -320,7 +320,7 @@ static bool is_single(const struct chario_call *call)
 static ssize_t run_single(const struct chario_call *call)
 {
 	ssize_t ret = chario_flight_single(call,
-					   chario_buffer_address(call->iter),
+					   chario_pages_address(call->iter),
 					   call->iter->count);
 
 	if (likely(ret > 0))

@@ -10,7 +10,7 @@
 #include <linux/module.h>
 #include <linux/slab.h>
 
-#include "core/buffer.h"
+#include "core/pages.h"
 #include "core/device.h"
 #include "core/flight.h"
 #include "core/queue.h"
@@ -105,7 +105,7 @@ static ssize_t transfer(struct kiocb *iocb, struct iov_iter *iter,
 	ret = clip(cf->cio, iocb->ki_pos, iov_iter_count(iter), op);
 	if (unlikely(ret <= 0))
 		return ret;
-	if (unlikely(chario_buffer_check(cf->cio, iter)))
+	if (unlikely(chario_pages_check(cf->cio, iter)))
 		return -EINVAL;
 	iov_iter_truncate(iter, ret);
 	start_call(&call, cf, op, iocb->ki_pos);
@@ -168,7 +168,7 @@ static __always_inline ssize_t transfer_user(struct file *file,
 
 	if (unlikely(READ_ONCE(cio->removed) ||
 		     !chario_flight_is_single(cio, bytes) ||
-		     chario_buffer_is_crooked(cio, addr, bytes | *pos) ||
+		     chario_pages_is_crooked(cio, addr, bytes | *pos) ||
 		     *pos + bytes > cio->capacity_bytes))
 		return transfer_iter(file, buf, bytes, pos, op);
 	trace_enter(cio, op, *pos, bytes);

@@ -10,7 +10,7 @@
 #include <linux/highmem.h>
 #include <linux/mm.h>
 
-#include "core/buffer.h"
+#include "core/pages.h"
 
 static int check_vector(const struct chario_device *cio,
 			const struct iov_iter *iter)
@@ -55,14 +55,14 @@ static int check_bvec(const struct chario_device *cio,
 }
 
 /**
- * chario_buffer_check_slow() - chario_buffer_check() for vectors and the like
+ * chario_pages_check_slow() - chario_pages_check() for vectors and the like
  * @cio: the disk
  * @iter: not empty; empty elements in front are skipped
  *
- * Return: as chario_buffer_check().
+ * Return: as chario_pages_check().
  */
-int chario_buffer_check_slow(const struct chario_device *cio,
-			     struct iov_iter *iter)
+int chario_pages_check_slow(const struct chario_device *cio,
+			    struct iov_iter *iter)
 {
 	if (iter_is_iovec(iter)) {
 		iov_iter_advance(iter, 0);
@@ -74,13 +74,13 @@ int chario_buffer_check_slow(const struct chario_device *cio,
 }
 
 /**
- * chario_buffer_element() - length of the memory that is split as one
+ * chario_pages_element() - length of the memory that is split as one
  * @iter: not empty
  *
  * Return: bytes up to the end of the vector element; all bytes of memory that
  * is one element.
  */
-size_t chario_buffer_element(const struct iov_iter *iter)
+size_t chario_pages_element(const struct iov_iter *iter)
 {
 	if (likely(!iter_is_iovec(iter)))
 		return iter->count;
@@ -115,7 +115,7 @@ static int pin_ahead(struct chario_command *cmd, unsigned long addr,
 	int ret;
 
 	if (offset_in_page(addr | cmd->bytes) || nr > CHARIO_WINDOW_PAGES)
-		return chario_buffer_pin_user(cmd, addr);
+		return chario_pages_pin_user(cmd, addr);
 	if (window->addr != addr || window->end - window->next < nr) {
 		ret = fill_window(window, addr, ahead, flags);
 		if (unlikely(ret))
@@ -158,7 +158,7 @@ static noinline void take_bvec(struct chario_command *cmd, const struct iov_iter
 }
 
 /**
- * chario_buffer_pin() - hold the memory of a command in place
+ * chario_pages_pin() - hold the memory of a command in place
  * @cmd: its @req, @bytes are set; gets its pages
  * @iter: at the memory of the command; advanced past it
  * @window: pages pinned before, for this command and the next ones
@@ -168,8 +168,8 @@ static noinline void take_bvec(struct chario_command *cmd, const struct iov_iter
  * Context: may sleep.
  * Return: 0; EFAULT when it is not accessible, ENOMEM.
  */
-int chario_buffer_pin(struct chario_command *cmd, struct iov_iter *iter,
-		      struct chario_window *window, size_t ahead)
+int chario_pages_pin(struct chario_command *cmd, struct iov_iter *iter,
+		     struct chario_window *window, size_t ahead)
 {
 	int ret = 0;
 
@@ -177,7 +177,7 @@ int chario_buffer_pin(struct chario_command *cmd, struct iov_iter *iter,
 		cmd->hold = CHARIO_HOLD_CALLER;
 		take_bvec(cmd, iter);
 	} else {
-		ret = pin_ahead(cmd, chario_buffer_address(iter), window,
+		ret = pin_ahead(cmd, chario_pages_address(iter), window,
 				ahead);
 	}
 	if (likely(!ret))
@@ -186,12 +186,12 @@ int chario_buffer_pin(struct chario_command *cmd, struct iov_iter *iter,
 }
 
 /**
- * chario_buffer_is_dirty() - need the pages of a read no more marking?
+ * chario_pages_is_dirty() - need the pages of a read no more marking?
  * @cmd: the command
  *
  * Marking a page dirty can sleep; an interrupt handler asks this first.
  */
-bool chario_buffer_is_dirty(const struct chario_command *cmd)
+bool chario_pages_is_dirty(const struct chario_command *cmd)
 {
 	unsigned int i;
 
@@ -202,14 +202,14 @@ bool chario_buffer_is_dirty(const struct chario_command *cmd)
 }
 
 /**
- * chario_buffer_keep() - the caller goes before its memory has been unmapped
+ * chario_pages_keep() - the caller goes before its memory has been unmapped
  * @cmd: a command that has been prepared
  *
  * Pages that the caller holds for us are held by ourselves from here on.
  *
  * Context: under the queue's lock, before the caller is told.
  */
-void chario_buffer_keep(struct chario_command *cmd)
+void chario_pages_keep(struct chario_command *cmd)
 {
 	unsigned int i;
 
@@ -284,11 +284,11 @@ static void let_go(struct run *run, const struct chario_command *cmd,
 }
 
 /**
- * chario_buffer_unpin_slow() - chario_buffer_unpin() for more than a clean page
+ * chario_pages_unpin_slow() - chario_pages_unpin() for more than a clean page
  * @cmd: the device can no longer touch its memory
  * @mark_dirty: the device has written to it; may sleep
  */
-void chario_buffer_unpin_slow(struct chario_command *cmd, bool mark_dirty)
+void chario_pages_unpin_slow(struct chario_command *cmd, bool mark_dirty)
 {
 	struct run run = { };
 
@@ -297,11 +297,11 @@ void chario_buffer_unpin_slow(struct chario_command *cmd, bool mark_dirty)
 }
 
 /**
- * chario_buffer_unpin_all() - let go of the memory of a request
+ * chario_pages_unpin_all() - let go of the memory of a request
  * @req: ended; the device can no longer touch its memory
  * @mark_dirty: the device has written to it; may sleep
  */
-void chario_buffer_unpin_all(struct chario_request *req, bool mark_dirty)
+void chario_pages_unpin_all(struct chario_request *req, bool mark_dirty)
 {
 	const struct chario_command *cmd;
 	struct run run = { };

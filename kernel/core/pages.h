@@ -3,10 +3,10 @@
  * The caller's memory: checked, held in place, mapped, and let go.
  *
  * What a command of one page takes stands here, inline; the rest is in
- * buffer.c (pages) and map.c (segments).
+ * pages.c and map.c (segments).
  */
-#ifndef CHARIO_CORE_BUFFER_H
-#define CHARIO_CORE_BUFFER_H
+#ifndef CHARIO_CORE_PAGES_H
+#define CHARIO_CORE_PAGES_H
 
 #include <linux/dma-mapping.h>
 #include <linux/mm.h>
@@ -47,23 +47,23 @@ static inline void chario_window_drop(struct chario_window *window)
 	chario_window_init(window);
 }
 
-/* core/buffer.c */
-int chario_buffer_check_slow(const struct chario_device *cio,
-			     struct iov_iter *iter);
-size_t chario_buffer_element(const struct iov_iter *iter);
-int chario_buffer_pin(struct chario_command *cmd, struct iov_iter *iter,
-		      struct chario_window *window, size_t ahead);
-bool chario_buffer_is_dirty(const struct chario_command *cmd);
-void chario_buffer_keep(struct chario_command *cmd);
-void chario_buffer_unpin_slow(struct chario_command *cmd, bool mark_dirty);
-void chario_buffer_unpin_all(struct chario_request *req, bool mark_dirty);
+/* core/pages.c */
+int chario_pages_check_slow(const struct chario_device *cio,
+			    struct iov_iter *iter);
+size_t chario_pages_element(const struct iov_iter *iter);
+int chario_pages_pin(struct chario_command *cmd, struct iov_iter *iter,
+		     struct chario_window *window, size_t ahead);
+bool chario_pages_is_dirty(const struct chario_command *cmd);
+void chario_pages_keep(struct chario_command *cmd);
+void chario_pages_unpin_slow(struct chario_command *cmd, bool mark_dirty);
+void chario_pages_unpin_all(struct chario_request *req, bool mark_dirty);
 
 /* core/map.c */
 int chario_map_runs(struct chario_queue *q, struct chario_command *cmd);
 void chario_unmap_runs(struct chario_queue *q, struct chario_command *cmd);
 
 /* Address of the memory that comes next; of user space only. */
-static inline unsigned long chario_buffer_address(const struct iov_iter *iter)
+static inline unsigned long chario_pages_address(const struct iov_iter *iter)
 {
 	if (likely(iter_is_ubuf(iter)))
 		return (unsigned long)iter->ubuf + iter->iov_offset;
@@ -71,14 +71,14 @@ static inline unsigned long chario_buffer_address(const struct iov_iter *iter)
 }
 
 /* Is an address, or a length, one that no command can have? */
-static inline bool chario_buffer_is_crooked(const struct chario_device *cio,
-					    unsigned long addr, size_t bytes)
+static inline bool chario_pages_is_crooked(const struct chario_device *cio,
+					   unsigned long addr, size_t bytes)
 {
 	return (addr & cio->dma_mask) | (bytes & cio->block_mask);
 }
 
 /**
- * chario_buffer_check() - can a disk transfer to or from this memory?
+ * chario_pages_check() - can a disk transfer to or from this memory?
  * @cio: the disk
  * @iter: not empty
  *
@@ -86,25 +86,25 @@ static inline bool chario_buffer_is_crooked(const struct chario_device *cio,
  * vector element is not a multiple of the logical block, or when it is memory
  * of a kind that cannot be pinned.
  */
-static inline int chario_buffer_check(const struct chario_device *cio,
-				      struct iov_iter *iter)
+static inline int chario_pages_check(const struct chario_device *cio,
+				     struct iov_iter *iter)
 {
 	if (unlikely(!iter_is_ubuf(iter)))
-		return chario_buffer_check_slow(cio, iter);
-	return chario_buffer_is_crooked(cio, chario_buffer_address(iter),
-					iter->count) ? -EINVAL : 0;
+		return chario_pages_check_slow(cio, iter);
+	return chario_pages_is_crooked(cio, chario_pages_address(iter),
+				       iter->count) ? -EINVAL : 0;
 }
 
 /**
- * chario_buffer_pin_user() - hold the memory of a command in place
+ * chario_pages_pin_user() - hold the memory of a command in place
  * @cmd: its @req, @bytes are set; gets its pages
  * @addr: address in user space
  *
  * Context: may sleep.
  * Return: 0; EFAULT when it is not accessible, ENOMEM.
  */
-static inline int chario_buffer_pin_user(struct chario_command *cmd,
-					 unsigned long addr)
+static inline int chario_pages_pin_user(struct chario_command *cmd,
+					unsigned long addr)
 {
 	unsigned int flags = cmd->req->op == CHARIO_OP_READ ? FOLL_WRITE : 0;
 	int got;
@@ -122,19 +122,19 @@ static inline int chario_buffer_pin_user(struct chario_command *cmd,
 }
 
 /**
- * chario_buffer_unpin() - let go of the memory of a command
+ * chario_pages_unpin() - let go of the memory of a command
  * @cmd: the device can no longer touch its memory
  * @mark_dirty: the device has written to it; may sleep
  */
-static inline void chario_buffer_unpin(struct chario_command *cmd,
-				       bool mark_dirty)
+static inline void chario_pages_unpin(struct chario_command *cmd,
+				      bool mark_dirty)
 {
 	if (likely(cmd->nr_pages == 1 && cmd->hold == CHARIO_HOLD_PIN &&
 		   (!mark_dirty ||
 		    folio_test_dirty(page_folio(cmd->pages[0])))))
 		unpin_user_page(cmd->pages[0]);
 	else
-		chario_buffer_unpin_slow(cmd, mark_dirty);
+		chario_pages_unpin_slow(cmd, mark_dirty);
 }
 
 static inline enum dma_data_direction chario_map_direction(enum chario_op op)
@@ -187,4 +187,4 @@ static inline void chario_unmap(struct chario_queue *q,
 		chario_unmap_runs(q, cmd);
 }
 
-#endif /* CHARIO_CORE_BUFFER_H */
+#endif /* CHARIO_CORE_PAGES_H */
