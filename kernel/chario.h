@@ -8,6 +8,8 @@
  *   file     struct chario_file, one open of it
  *   call     struct chario_call, what a front end has been asked for; lives
  *            on the caller's stack
+ *   buffer   struct chario_buffer, memory that is mapped once, for many calls;
+ *            belongs to a file.                                    Local: buf
  *   request  struct chario_request, the part of a call that is in flight
  *            together; lives in its first command.                 Local: req
  *   command  struct chario_command, one device command with its memory; a
@@ -25,6 +27,7 @@
 
 #include <linux/types.h>
 
+struct chario_buffer;
 struct chario_call;
 struct chario_command;
 struct chario_device;

@@ -20,6 +20,9 @@
  * @recovery_bound_ns: longest time from a passed deadline until the disk is
  *	live again or dead.  May be NULL: calls cannot hang.
  * @state: "live", "recovering" or "dead"
+ * @map_buffer: prepare a buffer that has been mapped for the device, in
+ *	buf->back; 0 or -errno.  May sleep.  NULL where there is no DMA
+ * @unmap_buffer: undo it
  */
 struct chario_backend {
 	const char *name;
@@ -28,6 +31,8 @@ struct chario_backend {
 		      struct chario_stats *stats);
 	u64 (*recovery_bound_ns)(const struct chario_device *cio);
 	const char *(*state)(const struct chario_device *cio);
+	int (*map_buffer)(struct chario_buffer *buf);
+	void (*unmap_buffer)(struct chario_buffer *buf);
 };
 
 /* back/loopback.c */

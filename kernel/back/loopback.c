@@ -14,6 +14,7 @@
 #include <linux/vmalloc.h>
 
 #include "back/back.h"
+#include "core/buffer.h"
 #include "trace.h"
 
 #define LOOPBACK_DEPTH	256
@@ -65,14 +66,20 @@ static struct loopback_queue *to_loopback(struct chario_queue *q)
 static int loopback_prep(struct chario_queue *q, struct chario_command *cmd)
 {
 	void *disk = loopback->memory + cmd->disk_offset;
+	bool to_memory = cmd->req->op == CHARIO_OP_READ;
 	u32 offset = cmd->page_offset;
 	unsigned int i;
 
+	if (cmd->req->buffer) {
+		chario_buffer_copy(cmd->req->buffer, cmd->buffer_offset, disk,
+				   cmd->bytes, to_memory);
+		return 0;
+	}
 	for (i = 0; i < cmd->nr_pages; i++) {
 		u32 bytes = min_t(u32, PAGE_SIZE - offset, cmd->bytes -
 				  (disk - loopback->memory - cmd->disk_offset));
 
-		if (cmd->req->op == CHARIO_OP_READ)
+		if (to_memory)
 			memcpy_to_page(cmd->pages[i], offset, disk, bytes);
 		else
 			memcpy_from_page(disk, cmd->pages[i], offset, bytes);

@@ -132,6 +132,8 @@ struct chario_device *chario_device_create(const struct chario_backend *be,
 	cio->completion = CHARIO_COMPLETION_IRQ;
 	cio->spin_ns = 20 * NSEC_PER_USEC;
 
+	mutex_init(&cio->buffer_lock);
+	INIT_LIST_HEAD(&cio->buffers);
 	device_initialize(&cio->dev);
 	cio->dev.class = device_class;
 	cio->dev.parent = parent;

@@ -13,6 +13,8 @@
 
 #include <linux/cdev.h>
 #include <linux/device.h>
+#include <linux/list.h>
+#include <linux/mutex.h>
 #include <linux/percpu.h>
 
 #include <chario/uapi.h>
@@ -57,6 +59,8 @@ struct chario_counters {
  * @spin_ns: default for CHARIO_COMPLETION_SPIN
  * @removed: the drive has gone
  * @last_error: errno of the last failed command, 0 for none
+ * @buffer_lock: protects @buffers, and what it is to be mapped
+ * @buffers: all buffers of all open files
  * @dev: in class chario
  * @cdev: the node
  * @index: N
@@ -88,6 +92,8 @@ struct chario_device {
 	u32 spin_ns;
 	bool removed;
 	int last_error;
+	struct mutex buffer_lock; /* buffers, and what it is to be mapped */
+	struct list_head buffers;
 
 	struct device dev;
 	struct cdev cdev;

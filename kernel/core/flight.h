@@ -14,8 +14,9 @@
 #include <linux/sched/signal.h>
 #include <linux/smp.h>
 
-#include "core/pages.h"
+#include "core/buffer.h"
 #include "core/device.h"
+#include "core/pages.h"
 #include "core/queue.h"
 #include "front/front.h"
 #include "trace.h"
@@ -77,6 +78,9 @@ static inline void chario_flight_init(struct chario_request *req,
 	req->waiter = NULL;
 	req->iocb = NULL;
 	req->cio = call->cio;
+	req->buffer = call->buffer;
+	if (call->buffer)
+		percpu_ref_get(&call->buffer->ref);
 	req->first = first;
 	req->expires = call->expires;
 }
@@ -109,6 +113,25 @@ static inline void chario_flight_split(struct chario_command *cmd, u64 pos,
 	cmd->disk_offset = pos;
 	cmd->bytes = bytes;
 	trace_split(cmd, 0);
+}
+
+/* map -> queue: get a command ready whose memory is a slice of a buffer. */
+static __always_inline void chario_flight_slice(struct chario_queue *q,
+						struct chario_command *cmd,
+						u64 buffer_offset,
+						enum chario_op op)
+{
+	struct chario_request *req = cmd->req;
+
+	cmd->buffer_offset = buffer_offset;
+	cmd->page_offset = PAGE_SIZE;
+	cmd->nr_pages = 0;
+	cmd->nr_segments = 0;
+	trace_map(cmd, 0);
+	q->ops->prep(q, cmd);
+	trace_queue(cmd, 0);
+	req->bytes += cmd->bytes;
+	this_cpu_inc(req->cio->counters->commands[op]);
 }
 
 /* map -> queue: get a command ready whose memory is held. */
@@ -204,9 +227,9 @@ static inline bool chario_flight_is_single(const struct chario_device *cio,
 }
 
 /**
- * chario_flight_single() - the common call: one command, from user memory
+ * chario_flight_single() - the common call: one command
  * @call: what is asked for; its @iter is not looked at
- * @addr: address in user space
+ * @addr: address in user space, where the memory is not a buffer
  * @bytes: length, see chario_flight_is_single()
  *
  * Context: may sleep.
@@ -221,7 +244,7 @@ chario_flight_single(const struct chario_call *call, unsigned long addr,
 	struct chario_waiter waiter chario_uninitialized;
 	struct chario_command *cmd;
 	ssize_t result;
-	int ret;
+	int ret = 0;
 
 	cmd = chario_flight_command(q, call, !call->nowait);
 	if (IS_ERR(cmd))
@@ -231,9 +254,13 @@ chario_flight_single(const struct chario_call *call, unsigned long addr,
 	flight.pos = call->pos;
 	cmd->req = flight.req;
 	chario_flight_split(cmd, call->pos, bytes);
-	ret = chario_pages_pin_user(cmd, addr);
-	if (likely(!ret))
-		ret = chario_flight_map(q, cmd, call->op);
+	if (call->buffer) {
+		chario_flight_slice(q, cmd, call->buffer_offset, call->op);
+	} else {
+		ret = chario_pages_pin_user(cmd, addr);
+		if (likely(!ret))
+			ret = chario_flight_map(q, cmd, call->op);
+	}
 	if (unlikely(ret)) {
 		chario_queue_put(q, cmd);
 		return ret;
@@ -244,9 +271,13 @@ chario_flight_single(const struct chario_call *call, unsigned long addr,
 	result = flight.req->error;
 	if (likely(!result))
 		result = bytes;
-	if (likely(cmd->nr_segments))
-		chario_unmap(q, cmd, call->op);
-	chario_pages_unpin(cmd, call->op == CHARIO_OP_READ);
+	if (call->buffer) {
+		chario_buffer_put(call->buffer);
+	} else {
+		if (likely(cmd->nr_segments))
+			chario_unmap(q, cmd, call->op);
+		chario_pages_unpin(cmd, call->op == CHARIO_OP_READ);
+	}
 	trace_unmap(cmd, 0);
 	chario_queue_put(q, cmd);
 	if (likely(result > 0))

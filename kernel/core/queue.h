@@ -41,7 +41,8 @@ enum chario_queue_state {
  * @command_bytes: memory of its own that the back end wants in each command
  * @prep: get ready what the device command of @cmd needs, from its segments
  *	(or pages, when the queue has no DMA device), in cmd->back.  Any
- *	context that may sleep; must not wait for the device.  0 or -errno.
+ *	context that may sleep; must not wait for the device.  0 or -errno; a
+ *	slice of a buffer cannot fail.
  * @post: put the device command into the submission queue; when @kick is set,
  *	do what @kick does.  Under q->lock.  Called again for a replay.
  * @kick: tell the device of all that has been posted since the last kick.

@@ -8,22 +8,27 @@
  *     run_sync                  a chunk at a time, two chunks in flight
  *       launch                  take commands, fill them in, post them
  *         prepare               split -> map -> queue, for one command
+ *         post_slices           the same for a buffer, where nothing can fail
  *       land                    wait, account, let go
  *     run_async                 all at once; the result comes by itself
  */
-#include "core/pages.h"
+#include "core/buffer.h"
 #include "core/device.h"
 #include "core/flight.h"
+#include "core/pages.h"
 #include "core/queue.h"
 #include "front/front.h"
 #include "trace.h"
 
 /*
- * Where a call is: the next command starts here.  A call that has been cut by
- * an error goes no further: its memory and its place on the disk have parted.
+ * Where a call is: the next command starts here.  Its memory is an @iter, or,
+ * where that is NULL, @left bytes of a buffer.  A call that has been cut by an
+ * error goes no further: its memory and its place on the disk have parted.
  */
 struct cursor {
 	struct iov_iter *iter;
+	u64 buffer_offset;
+	size_t left;
 	bool cut;
 	u64 pos;
 	struct chario_split split;
@@ -35,6 +40,8 @@ static void start_cursor(struct cursor *cur, const struct chario_call *call)
 	const struct chario_split_limits *limits = &call->cio->limits;
 
 	cur->iter = call->iter;
+	cur->buffer_offset = call->buffer_offset;
+	cur->left = call->bytes;
 	cur->cut = false;
 	cur->pos = call->pos;
 	cur->split.pos = 0;
@@ -44,16 +51,33 @@ static void start_cursor(struct cursor *cur, const struct chario_call *call)
 	cur->limits.boundary_bytes = limits->boundary_bytes;
 }
 
+static size_t bytes_left(const struct cursor *cur)
+{
+	return cur->iter ? iov_iter_count(cur->iter) : cur->left;
+}
+
+/* The memory of a command has been seen to. */
+static void skip(struct cursor *cur, size_t bytes)
+{
+	if (cur->iter) {
+		iov_iter_advance(cur->iter, bytes);
+		return;
+	}
+	cur->buffer_offset += bytes;
+	cur->left -= bytes;
+}
+
 /* Bytes of the next command; 0 at the end of the call. */
 static u32 next_bytes(struct cursor *cur)
 {
 	u32 bytes;
 
 	if (cur->split.pos == cur->split.end) {
-		if (!iov_iter_count(cur->iter))
+		if (!bytes_left(cur))
 			return 0;
 		chario_split_start(&cur->split, &cur->limits, cur->pos,
-				   chario_pages_element(cur->iter));
+				   cur->iter ? chario_pages_element(cur->iter) :
+				   cur->left);
 	}
 	bytes = chario_split_next(&cur->split, &cur->limits);
 	cur->pos += bytes;
@@ -64,19 +88,22 @@ static u32 next_bytes(struct cursor *cur)
 static unsigned int count_commands(const struct cursor *cur, size_t bytes_max,
 				   unsigned int max)
 {
-	struct iov_iter iter = *cur->iter;
 	struct cursor ahead = *cur;
 	unsigned int count = 0;
+	struct iov_iter iter;
 	size_t total = 0;
 
-	ahead.iter = &iter;
+	if (cur->iter) {
+		iter = *cur->iter;
+		ahead.iter = &iter;
+	}
 	while (count < max) {
 		u32 bytes = next_bytes(&ahead);
 
 		total += bytes;
 		if (!bytes || total > bytes_max)
 			break;
-		iov_iter_advance(&iter, bytes);
+		skip(&ahead, bytes);
 		count++;
 	}
 	return count;
@@ -174,6 +201,34 @@ static int post_commands(struct chario_queue *q, struct chario_request *req,
 	return 0;
 }
 
+/* The same for slices of a buffer. */
+static void post_slices(struct chario_queue *q, struct chario_request *req,
+			struct cursor *cur)
+{
+	struct chario_command *cmd, *next;
+
+	for (cmd = req->first; cmd; cmd = next) {
+		u64 pos = cur->pos;
+		u32 bytes = next_bytes(cur);
+
+		next = cmd->next;
+		cmd->req = req;
+		chario_flight_split(cmd, pos, bytes);
+		chario_flight_slice(q, cmd, cur->buffer_offset, req->op);
+		skip(cur, bytes);
+		chario_queue_post(q, cmd, !next);
+	}
+}
+
+static int post(struct chario_queue *q, struct chario_request *req,
+		struct cursor *cur, unsigned int count)
+{
+	if (cur->iter)
+		return post_commands(q, req, cur, count);
+	post_slices(q, req, cur);
+	return 0;
+}
+
 static int launch(struct chario_flight *flight, struct chario_waiter *waiter,
 		  const struct chario_call *call, struct cursor *cur,
 		  bool may_wait)
@@ -188,7 +243,7 @@ static int launch(struct chario_flight *flight, struct chario_waiter *waiter,
 		return PTR_ERR(first);
 	flight->pos = cur->pos;
 	chario_flight_board(flight, waiter, q, call, first, got);
-	return post_commands(q, flight->req, cur, got);
+	return post(q, flight->req, cur, got);
 }
 
 /* A synchronous call: what is in the air, and what has come of it so far. */
@@ -256,7 +311,7 @@ static int launch_all(struct run *run, const struct chario_call *call)
 		/* Nothing free, or two chunks in the air. */
 		if (ret || run->launched - run->landed == 2)
 			land_oldest(run, call);
-	} while (!run->error && !cur.cut && iov_iter_count(call->iter));
+	} while (!run->error && !cur.cut && bytes_left(&cur));
 	return 0;
 }
 
@@ -306,11 +361,13 @@ static noinline ssize_t run_flush(const struct chario_call *call)
 	return error;
 }
 
-/* Is the call one command, from one piece of user memory? */
+/* Is the call one command, from one piece of memory? */
 static bool is_single(const struct chario_call *call)
 {
 	const struct iov_iter *iter = call->iter;
 
+	if (!iter)
+		return chario_flight_is_single(call->cio, call->bytes);
 	if (iov_iter_is_bvec(iter) ||
 	    chario_pages_element(iter) < iter->count)
 		return false;
@@ -319,10 +376,12 @@ static bool is_single(const struct chario_call *call)
 
 static ssize_t run_single(const struct chario_call *call)
 {
-	ssize_t ret = chario_flight_single(call,
-					   chario_pages_address(call->iter),
-					   call->iter->count);
+	ssize_t ret;
 
+	if (!call->iter)
+		return chario_flight_single(call, 0, call->bytes);
+	ret = chario_flight_single(call, chario_pages_address(call->iter),
+				   call->iter->count);
 	if (likely(ret > 0))
 		iov_iter_advance(call->iter, ret);
 	return ret;
@@ -354,7 +413,7 @@ static noinline ssize_t run_async(const struct chario_call *call)
 	req->iocb = call->iocb;
 	/* chario_iopoll() looks for it, from the moment it can be polled. */
 	call->iocb->private = q;
-	ret = post_commands(q, req, &cur, got);
+	ret = post(q, req, &cur, got);
 	return ret ?: -EIOCBQUEUED;
 }
 
@@ -378,7 +437,7 @@ ssize_t chario_request_run(struct chario_call *call)
 		if (ret != -EAGAIN || call->nowait)
 			return ret;
 	}
-	if (unlikely(!call->iter))
+	if (unlikely(call->op == CHARIO_OP_FLUSH))
 		return run_flush(call);
 	return is_single(call) ? run_single(call) : run_sync(call);
 }

@@ -67,6 +67,7 @@ struct chario_waiter {
  * @waiter: synchronous caller or NULL; under the queue's lock
  * @iocb: asynchronous caller or NULL; under the queue's lock
  * @cio: the disk
+ * @buffer: whose memory it is, with a reference; NULL for pages of the caller
  * @first: head of the chain of commands, in order of their place in the call
  * @expires: jiffies at which the caller wants ETIMEDOUT
  * @done_next: on a list of finished requests
@@ -85,6 +86,7 @@ struct chario_request {
 	struct chario_waiter *waiter;
 	struct kiocb *iocb;
 	struct chario_device *cio;
+	struct chario_buffer *buffer;
 	struct chario_command *first;
 	unsigned long expires;
 	union {
@@ -124,7 +126,9 @@ enum chario_command_state {
  * @disk_offset: byte offset on the disk
  * @req_offset: byte offset in the request
  * @bytes: length
- * @page_offset: offset of the first byte in the first page
+ * @buffer_offset: offset of the first byte in the buffer, where there is one
+ * @page_offset: offset of the first byte in the first page; PAGE_SIZE for a
+ *	buffer, so that chario_queue_must_prep() says yes
  * @tag: index in the queue, the NVMe command identifier
  * @state: &enum chario_command_state; under the queue's lock
  * @hold: &enum chario_hold; under the queue's lock once posted
@@ -139,6 +143,7 @@ struct chario_command {
 	struct chario_request *req;
 	struct chario_command *next;
 	u64 disk_offset;
+	u64 buffer_offset;
 	size_t req_offset;
 	u32 bytes;
 	u32 page_offset;

@@ -6,14 +6,15 @@
  * lseek, fsync, O_DSYNC, O_DIRECT, io_uring and aio at depth, IOPOLL.
  */
 #include <linux/fs.h>
-#include <linux/jiffies.h>
 #include <linux/module.h>
 #include <linux/slab.h>
 
-#include "core/pages.h"
+#include "core/buffer.h"
 #include "core/device.h"
 #include "core/flight.h"
+#include "core/pages.h"
 #include "core/queue.h"
+#include "front/call.h"
 #include "front/front.h"
 #include "trace.h"
 
@@ -33,6 +34,7 @@ static int chario_open(struct inode *inode, struct file *file)
 		return -ENOMEM;
 	get_device(&cio->dev);
 	cf->cio = cio;
+	xa_init_flags(&cf->buffers, XA_FLAGS_ALLOC);
 	file->private_data = cf;
 	file->f_mode |= FMODE_CAN_ODIRECT | FMODE_NOWAIT;
 	return 0;
@@ -42,56 +44,19 @@ static int chario_release(struct inode *inode, struct file *file)
 {
 	struct chario_file *cf = file->private_data;
 
+	chario_buffer_destroy_all(cf);
 	put_device(&cf->cio->dev);
 	kfree(cf);
 	return 0;
 }
 
-static inline void start_call(struct chario_call *call,
-			      const struct chario_file *cf, enum chario_op op,
-			      loff_t pos)
-{
-	struct chario_device *cio = cf->cio;
-
-	call->cio = cio;
-	call->iter = NULL;
-	call->pos = pos;
-	call->op = op;
-	call->fua = false;
-	call->nowait = false;
-	call->iocb = NULL;
-	call->completion = READ_ONCE(cf->completion) ?:
-			   READ_ONCE(cio->completion);
-	if (unlikely(call->completion == CHARIO_COMPLETION_SPIN))
-		call->spin_ns = READ_ONCE(cf->spin_ns) ?:
-				READ_ONCE(cio->spin_ns);
-	/* The current tick has begun already. */
-	call->expires = jiffies + 1 +
-			(READ_ONCE(cf->deadline) ?: READ_ONCE(cio->deadline));
-}
-
 static inline void apply_flags(struct chario_call *call, int flags)
 {
 	call->nowait = flags & IOCB_NOWAIT;
-	call->fua = call->op == CHARIO_OP_WRITE && (flags & IOCB_DSYNC) &&
-		    (call->cio->features & CHARIO_FEATURE_WRITE_CACHE);
+	if (flags & IOCB_DSYNC)
+		chario_call_set_durable(call);
 	if (flags & IOCB_HIPRI)
 		call->completion = CHARIO_COMPLETION_POLL;
-}
-
-/* The part of a call that lies on the disk; what is left of it or an errno. */
-static inline ssize_t clip(const struct chario_device *cio, loff_t pos,
-			   size_t bytes, enum chario_op op)
-{
-	if (unlikely(READ_ONCE(cio->removed)))
-		return -ENODEV;
-	if (unlikely(!bytes))
-		return 0;
-	if (unlikely(pos & cio->block_mask))
-		return -EINVAL;
-	if (unlikely(pos >= cio->capacity_bytes))
-		return op == CHARIO_OP_WRITE ? -ENOSPC : 0;
-	return min_t(u64, bytes, cio->capacity_bytes - pos);
 }
 
 static ssize_t transfer(struct kiocb *iocb, struct iov_iter *iter,
@@ -102,13 +67,13 @@ static ssize_t transfer(struct kiocb *iocb, struct iov_iter *iter,
 	ssize_t ret;
 
 	trace_enter(cf->cio, op, iocb->ki_pos, iov_iter_count(iter));
-	ret = clip(cf->cio, iocb->ki_pos, iov_iter_count(iter), op);
+	ret = chario_call_clip(cf->cio, iocb->ki_pos, iov_iter_count(iter), op);
 	if (unlikely(ret <= 0))
 		return ret;
 	if (unlikely(chario_pages_check(cf->cio, iter)))
 		return -EINVAL;
 	iov_iter_truncate(iter, ret);
-	start_call(&call, cf, op, iocb->ki_pos);
+	chario_call_start(&call, cf, op, iocb->ki_pos);
 	call.iter = iter;
 	if (!is_sync_kiocb(iocb)) {
 		/* Nobody polls for it unless it is said so. */
@@ -172,9 +137,9 @@ static __always_inline ssize_t transfer_user(struct file *file,
 		     *pos + bytes > cio->capacity_bytes))
 		return transfer_iter(file, buf, bytes, pos, op);
 	trace_enter(cio, op, *pos, bytes);
-	start_call(&call, cf, op, *pos);
+	chario_call_start(&call, cf, op, *pos);
 	if (op == CHARIO_OP_WRITE && unlikely(file->f_flags & O_DSYNC))
-		apply_flags(&call, IOCB_DSYNC);
+		chario_call_set_durable(&call);
 	ret = chario_flight_single(&call, addr, bytes);
 	if (likely(ret > 0))
 		*pos += ret;
@@ -220,7 +185,7 @@ static int chario_fsync(struct file *file, loff_t start, loff_t end,
 	if (!(cf->cio->features & CHARIO_FEATURE_WRITE_CACHE))
 		return 0;
 	trace_enter(cf->cio, CHARIO_OP_FLUSH, 0, 0);
-	start_call(&call, cf, CHARIO_OP_FLUSH, 0);
+	chario_call_start(&call, cf, CHARIO_OP_FLUSH, 0);
 	return chario_request_run(&call);
 }
 

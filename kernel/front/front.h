@@ -7,13 +7,17 @@
 #define CHARIO_FRONT_H
 
 #include <linux/uio.h>
+#include <linux/xarray.h>
 
 #include "chario.h"
 
 /**
  * struct chario_call - what a caller wants, checked by the front end
  * @cio: the disk
- * @iter: the caller's memory; NULL for a flush
+ * @iter: the caller's memory; NULL for a buffer, and for a flush
+ * @buffer: the memory, when it is a buffer; the caller has a reference
+ * @buffer_offset: of the first byte in it
+ * @bytes: length, for a buffer
  * @pos: byte offset on the disk, a multiple of the logical block
  * @op: &enum chario_op
  * @fua: a write that must be durable at completion
@@ -31,6 +35,9 @@
 struct chario_call {
 	struct chario_device *cio;
 	struct iov_iter *iter;
+	struct chario_buffer *buffer;
+	u64 buffer_offset;
+	size_t bytes;
 	u64 pos;
 	enum chario_op op;
 	bool fua;
@@ -46,6 +53,9 @@ extern const struct file_operations chario_char_fops;
 /* core/request.c */
 ssize_t chario_request_run(struct chario_call *call);
 
+/* front/transfer.c */
+long chario_transfer(struct file *file, const void __user *user);
+
 /* front/ioctl.c */
 long chario_ioctl(struct file *file, unsigned int cmd, unsigned long arg);
 
@@ -56,6 +66,7 @@ long chario_ioctl(struct file *file, unsigned int cmd, unsigned long arg);
  * @spin_ns: 0 for the disk's own
  * @deadline_ns: as set by the user, 0 for the disk's own
  * @deadline: the same in jiffies
+ * @buffers: its buffers, by their names
  */
 struct chario_file {
 	struct chario_device *cio;
@@ -63,6 +74,7 @@ struct chario_file {
 	u32 spin_ns;
 	u64 deadline_ns;
 	unsigned long deadline;
+	struct xarray buffers;
 };
 
 #endif /* CHARIO_FRONT_H */

@@ -7,6 +7,7 @@
 #include <linux/jiffies.h>
 #include <linux/uaccess.h>
 
+#include "core/buffer.h"
 #include "core/device.h"
 #include "front/front.h"
 
@@ -14,6 +15,8 @@ union chario_argument {
 	struct chario_info info;
 	struct chario_stats stats;
 	struct chario_file_options file;
+	struct chario_buffer_create create;
+	struct chario_buffer_destroy destroy;
 };
 
 static int get_info(struct chario_file *cf, union chario_argument *arg)
@@ -62,10 +65,20 @@ static int set_file_options(struct chario_file *cf, union chario_argument *arg)
 	return 0;
 }
 
+static int create_buffer(struct chario_file *cf, union chario_argument *arg)
+{
+	return chario_buffer_create(cf, &arg->create);
+}
+
+static int destroy_buffer(struct chario_file *cf, union chario_argument *arg)
+{
+	return chario_buffer_destroy(cf, arg->destroy.id);
+}
+
 /**
  * struct decoder - one ioctl
  * @cmd: its number
- * @min_size: size of the struct in ABI version 1
+ * @min_size: size of the struct in the first ABI version that had it
  * @size: size of the struct in this kernel
  * @takes: the struct carries values in
  * @gives: the struct carries values out
@@ -89,11 +102,17 @@ static const struct decoder decoders[] = {
 	  false, true, get_file_options },
 	{ CHARIO_IOC_SET_FILE, 24, sizeof(struct chario_file_options),
 	  true, false, set_file_options },
+	{ CHARIO_IOC_BUFFER_CREATE, 48, sizeof(struct chario_buffer_create),
+	  true, true, create_buffer },
+	{ CHARIO_IOC_BUFFER_DESTROY, 8, sizeof(struct chario_buffer_destroy),
+	  true, false, destroy_buffer },
 };
 
 static_assert(sizeof(struct chario_info) == 208);
 static_assert(sizeof(struct chario_stats) == 120);
 static_assert(sizeof(struct chario_file_options) == 24);
+static_assert(sizeof(struct chario_buffer_create) == 48);
+static_assert(sizeof(struct chario_buffer_destroy) == 8);
 
 /* Fill the caller's struct, which may be shorter or longer than ours. */
 static int give(const struct decoder *decoder, void __user *to, u32 size,
@@ -176,6 +195,8 @@ long chario_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 	void __user *user = (void __user *)arg;
 	unsigned int i;
 
+	if (likely(cmd == CHARIO_IOC_TRANSFER))
+		return chario_transfer(file, user);
 	if (READ_ONCE(cf->cio->removed))
 		return -ENODEV;
 	for (i = 0; i < ARRAY_SIZE(decoders); i++)

@@ -19,6 +19,7 @@
 #define CHARIO_H
 
 #include <chario/bind.h>
+#include <chario/buffer.h>
 #include <chario/device.h>
 #include <chario/drive.h>
 #include <chario/error.h>

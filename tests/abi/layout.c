@@ -72,17 +72,57 @@
 	M(chario_file_options, spin_ns, 16, 4)    \
 	M(chario_file_options, reserved, 20, 4)
 
+#define BUFFER_CREATE(M)                        \
+	M(chario_buffer_create, size, 0, 4)     \
+	M(chario_buffer_create, kind, 4, 4)     \
+	M(chario_buffer_create, flags, 8, 4)    \
+	M(chario_buffer_create, id, 12, 4)      \
+	M(chario_buffer_create, address, 16, 8) \
+	M(chario_buffer_create, bytes, 24, 8)   \
+	M(chario_buffer_create, extents, 32, 4) \
+	M(chario_buffer_create, reserved, 36, 12)
+
+#define BUFFER_DESTROY(M)                    \
+	M(chario_buffer_destroy, size, 0, 4) \
+	M(chario_buffer_destroy, id, 4, 4)
+
+#define TRANSFER(M)                              \
+	M(chario_transfer, size, 0, 4)           \
+	M(chario_transfer, op, 4, 4)             \
+	M(chario_transfer, flags, 8, 4)          \
+	M(chario_transfer, buffer, 12, 4)        \
+	M(chario_transfer, buffer_offset, 16, 8) \
+	M(chario_transfer, disk_offset, 24, 8)   \
+	M(chario_transfer, bytes, 32, 8)         \
+	M(chario_transfer, deadline_ns, 40, 8)   \
+	M(chario_transfer, reserved, 48, 16)
+
 LAYOUT(chario_info, 208, INFO);
 LAYOUT(chario_stats, 120, STATS);
 LAYOUT(chario_file_options, 24, FILE_OPTIONS);
+LAYOUT(chario_buffer_create, 48, BUFFER_CREATE);
+LAYOUT(chario_buffer_destroy, 8, BUFFER_DESTROY);
+LAYOUT(chario_transfer, 64, TRANSFER);
 
 #define NUMBER(name, value) _Static_assert((name) == (value), #name)
 
-NUMBER(CHARIO_ABI_VERSION, 1);
+NUMBER(CHARIO_ABI_VERSION, 2);
 NUMBER(CHARIO_IOC_INFO, 0xc400);
 NUMBER(CHARIO_IOC_STATS, 0xc401);
 NUMBER(CHARIO_IOC_GET_FILE, 0xc402);
 NUMBER(CHARIO_IOC_SET_FILE, 0xc403);
+NUMBER(CHARIO_IOC_BUFFER_CREATE, 0xc410);
+NUMBER(CHARIO_IOC_BUFFER_DESTROY, 0xc411);
+NUMBER(CHARIO_IOC_TRANSFER, 0xc420);
+NUMBER(CHARIO_BUFFER_REGISTERED, 1);
+NUMBER(CHARIO_BUFFER_SOURCE, 1);
+NUMBER(CHARIO_TRANSFER_READ, 0);
+NUMBER(CHARIO_TRANSFER_WRITE, 1);
+NUMBER(CHARIO_TRANSFER_FLUSH, 2);
+NUMBER(CHARIO_TRANSFER_POLL, 1);
+NUMBER(CHARIO_TRANSFER_FUA, 2);
+NUMBER(CHARIO_TRANSFER_NOWAIT, 4);
+NUMBER(CHARIO_TRANSFER_MAX, 0x7ff00000);
 NUMBER(CHARIO_STAGE_ENTER, 0);
 NUMBER(CHARIO_STAGE_SPLIT, 1);
 NUMBER(CHARIO_STAGE_MAP, 2);

@@ -241,15 +241,21 @@ def compile_program(name: str) -> Path:
     source = SOURCES / f"{name}.c"
     kernel_files = [*(TOP / "kernel/uapi").rglob("*.h"), *(TOP / "kernel/core").glob("split.*")]
     headers = sorted([*SOURCES.glob("*.h"), *kernel_files])
-    digest = hashlib.sha256(repr(CFLAGS).encode())
-    for path in [source, *headers]:
+    flags, library = [*CFLAGS], []
+    if "#include <chario.h>" in source.read_text():
+        flags += ["-D_GNU_SOURCE=", '-DCHARIO_VERSION="tests"']
+        flags += [f"-I{TOP / folder}" for folder in ("lib/include", "lib/src", "kernel/core")]
+        library = sorted([*(TOP / "lib/src").glob("*.c"), TOP / "kernel/core/split.c"])
+        headers += sorted((TOP / "lib").rglob("*.h"))
+    digest = hashlib.sha256(repr(flags).encode())
+    for path in [source, *headers, *library]:
         digest.update(path.read_bytes())
     target = cache_dir() / "programs" / digest.hexdigest()[:16] / name
     if not target.exists():
         target.parent.mkdir(parents=True, exist_ok=True)
         # Tests that run side by side may both be here: the name appears when the file is whole.
         part = target.with_suffix(f".{os.getpid()}")
-        command = ["gcc", *CFLAGS, str(source), "-o", str(part), *LDLIBS]
+        command = ["gcc", *flags, str(source), *map(str, library), "-o", str(part), *LDLIBS]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         assert done.returncode == 0, f"{source.name} does not compile:\n{done.stderr}"
         part.replace(target)

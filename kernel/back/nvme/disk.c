@@ -6,6 +6,7 @@
 #include <linux/slab.h>
 
 #include "back/back.h"
+#include "core/buffer.h"
 #include "nvme.h"
 
 #define MAX_DISKS	256
@@ -48,6 +49,8 @@ static const struct chario_backend nvme_backend = {
 	.count			= count,
 	.recovery_bound_ns	= recovery_bound_ns,
 	.state			= state,
+	.map_buffer		= chario_nvme_table_create,
+	.unmap_buffer		= chario_nvme_table_destroy,
 };
 
 /* 0, or why a namespace cannot be driven. */
@@ -199,8 +202,12 @@ void chario_nvme_disks_unregister(struct chario_nvme *ctrl)
  */
 void chario_nvme_disks_put(struct chario_nvme *ctrl)
 {
-	while (ctrl->nr_disks)
-		put_device(&ctrl->disks[--ctrl->nr_disks]->dev);
+	while (ctrl->nr_disks) {
+		struct chario_device *cio = ctrl->disks[--ctrl->nr_disks];
+
+		chario_buffer_detach_all(cio);
+		put_device(&cio->dev);
+	}
 	kfree(ctrl->disks);
 	ctrl->disks = NULL;
 }

@@ -10,6 +10,7 @@
  *   queues.c    the I/O queues: make, create, take down
  *   queue.c     one of them at work: post, kick, reap
  *   prp.c       segments become PRP entries
+ *   table.c     the PRP entries of a buffer, made once
  *   status.c    status codes become errnos
  *   report.c    error statuses in the log
  *   recover.c   what happens when a command does not come back
@@ -330,6 +331,15 @@ void chario_nvme_queue_reset(struct chario_nvme_queue *nq);
 void chario_nvme_prp_build(const struct chario_nvme_queue *nq,
 			   const struct chario_command *cmd,
 			   union nvme_data_ptr *dptr);
+
+/* table.c */
+struct chario_nvme_table;
+int chario_nvme_table_create(struct chario_buffer *buf);
+void chario_nvme_table_destroy(struct chario_buffer *buf);
+void chario_nvme_table_look_up(const struct chario_nvme_table *table,
+			       const struct chario_nvme_queue *nq,
+			       const struct chario_command *cmd,
+			       union nvme_data_ptr *dptr);
 
 /* status.c */
 int chario_nvme_status_errno(u16 status);

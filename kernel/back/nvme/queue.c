@@ -2,6 +2,7 @@
 /*
  * An I/O queue at work, the hot path: prep, post, kick, reap.
  */
+#include "core/buffer.h"
 #include "nvme.h"
 #include "trace.h"
 
@@ -12,7 +13,13 @@ static union nvme_data_ptr *dptr_of(struct chario_command *cmd)
 
 static int nvme_prep(struct chario_queue *q, struct chario_command *cmd)
 {
-	chario_nvme_prp_build(to_nvme_queue(q), cmd, dptr_of(cmd));
+	const struct chario_buffer *buf = cmd->req->buffer;
+
+	if (buf)
+		chario_nvme_table_look_up(buf->back, to_nvme_queue(q), cmd,
+					  dptr_of(cmd));
+	else
+		chario_nvme_prp_build(to_nvme_queue(q), cmd, dptr_of(cmd));
 	return 0;
 }
 

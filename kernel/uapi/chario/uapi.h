@@ -31,6 +31,8 @@
  *
  *   1  CHARIO_IOC_INFO, CHARIO_IOC_STATS, CHARIO_IOC_GET_FILE,
  *      CHARIO_IOC_SET_FILE
+ *   2  CHARIO_IOC_BUFFER_CREATE, CHARIO_IOC_BUFFER_DESTROY,
+ *      CHARIO_IOC_TRANSFER
  */
 #ifndef _CHARIO_UAPI_H
 #define _CHARIO_UAPI_H
@@ -38,7 +40,7 @@
 #include <linux/ioctl.h>
 #include <linux/types.h>
 
-#define CHARIO_ABI_VERSION	1
+#define CHARIO_ABI_VERSION	2
 
 #define CHARIO_IOC_TYPE		0xC4
 
@@ -46,6 +48,9 @@
 #define CHARIO_IOC_STATS	_IO(CHARIO_IOC_TYPE, 0x01)
 #define CHARIO_IOC_GET_FILE	_IO(CHARIO_IOC_TYPE, 0x02)
 #define CHARIO_IOC_SET_FILE	_IO(CHARIO_IOC_TYPE, 0x03)
+#define CHARIO_IOC_BUFFER_CREATE	_IO(CHARIO_IOC_TYPE, 0x10)
+#define CHARIO_IOC_BUFFER_DESTROY	_IO(CHARIO_IOC_TYPE, 0x11)
+#define CHARIO_IOC_TRANSFER	_IO(CHARIO_IOC_TYPE, 0x20)
 
 /**
  * enum chario_stage - the stages of a request, in order
@@ -214,6 +219,119 @@ struct chario_file_options {
 	__aligned_u64 deadline_ns;
 	__u32 spin_ns;
 	__u32 reserved;
+};
+
+/**
+ * enum chario_buffer_kind - whose memory a buffer is
+ * @CHARIO_BUFFER_REGISTERED: the caller's: heap, huge pages, shared memory;
+ *	pinned once, and counted against RLIMIT_MEMLOCK
+ */
+enum chario_buffer_kind {
+	CHARIO_BUFFER_REGISTERED = 1,
+};
+
+/* Flags of &struct chario_buffer_create. */
+#define CHARIO_BUFFER_SOURCE	(1U << 0) /* is never read into */
+
+/**
+ * struct chario_buffer_create - memory that is mapped once
+ *	(CHARIO_IOC_BUFFER_CREATE)
+ * @size: as in &struct chario_info
+ * @kind: &enum chario_buffer_kind
+ * @flags: CHARIO_BUFFER_* bits
+ * @id: out: what calls name the buffer by, through this open file only
+ * @address: of the first byte, in user space (REGISTERED); a multiple of
+ *	dma_alignment_bytes
+ * @bytes: length; a multiple of dma_alignment_bytes, not 0, up to 2^40
+ * @extents: out: pieces that the memory has for the device
+ * @reserved: zero
+ *
+ * A buffer belongs to the open file, and goes with its last close.
+ *
+ * Errors: EFAULT when the memory is not accessible, or cannot be written to
+ * and CHARIO_BUFFER_SOURCE is not set, or is of a kind that cannot be pinned
+ * for long; ENOMEM when RLIMIT_MEMLOCK does not allow it, or no memory is
+ * left; ENOSPC when the file has 65,535 buffers; EIO when the DMA layer
+ * refuses the memory; EINTR when the caller was killed.
+ */
+struct chario_buffer_create {
+	__u32 size;
+	__u32 kind;
+	__u32 flags;
+	__u32 id;
+	__aligned_u64 address;
+	__aligned_u64 bytes;
+	__u32 extents;
+	__u32 reserved[3];
+};
+
+/**
+ * struct chario_buffer_destroy - give a buffer back (CHARIO_IOC_BUFFER_DESTROY)
+ * @size: as in &struct chario_info
+ * @id: the buffer
+ *
+ * Ends when the device can no longer touch the memory: transfers that are in
+ * flight are waited for.  The name is gone at once.
+ *
+ * Errors: ENOENT when there is no such buffer; EINTR when the caller was killed
+ * while it waited: the memory is let go when the transfers have ended.
+ */
+struct chario_buffer_destroy {
+	__u32 size;
+	__u32 id;
+};
+
+/** enum chario_transfer_op - what a transfer does */
+enum chario_transfer_op {
+	CHARIO_TRANSFER_READ = 0,
+	CHARIO_TRANSFER_WRITE = 1,
+	CHARIO_TRANSFER_FLUSH = 2,
+};
+
+/* Flags of &struct chario_transfer. */
+#define CHARIO_TRANSFER_POLL	(1U << 0) /* as RWF_HIPRI */
+#define CHARIO_TRANSFER_FUA	(1U << 1) /* as RWF_DSYNC */
+#define CHARIO_TRANSFER_NOWAIT	(1U << 2) /* as RWF_NOWAIT */
+
+/* Bytes that one transfer moves at most. */
+#define CHARIO_TRANSFER_MAX	0x7ff00000U
+
+/**
+ * struct chario_transfer - one read or write between disk and a buffer
+ *	(CHARIO_IOC_TRANSFER)
+ * @size: as in &struct chario_info
+ * @op: &enum chario_transfer_op; a flush has no buffer and no range
+ * @flags: CHARIO_TRANSFER_* bits
+ * @buffer: id of the buffer
+ * @buffer_offset: of the first byte in it, a multiple of dma_alignment_bytes
+ * @disk_offset: of the first byte on the disk, a multiple of
+ *	logical_block_bytes
+ * @bytes: length, a multiple of logical_block_bytes; one call transfers up to
+ *	CHARIO_TRANSFER_MAX of it
+ * @deadline_ns: time after which the call gives ETIMEDOUT: 0 for that of the
+ *	file, else 1 ms to 1 hour
+ * @reserved: zero
+ *
+ * Costs the same device commands as a read or write of the same range.  The
+ * result is that of pread(2) and pwrite(2): bytes that have been transferred,
+ * fewer at the end of the disk, 0 behind it for a read.
+ *
+ * Errors: ENOENT when there is no such buffer; EINVAL when the slice is not
+ * inside the buffer or something is not aligned; EPERM for a read into a buffer
+ * that is CHARIO_BUFFER_SOURCE; EBADF when the file is not open for it; ENOSPC
+ * for a write behind the end of the disk; and those of pread(2) and pwrite(2) on
+ * a disk.
+ */
+struct chario_transfer {
+	__u32 size;
+	__u32 op;
+	__u32 flags;
+	__u32 buffer;
+	__aligned_u64 buffer_offset;
+	__aligned_u64 disk_offset;
+	__aligned_u64 bytes;
+	__aligned_u64 deadline_ns;
+	__aligned_u64 reserved[2];
 };
 
 #endif /* _CHARIO_UAPI_H */

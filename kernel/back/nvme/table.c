@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The PRP table of a buffer: its PRP lists, made once.
+ *
+ * A PRP list pointer may point into the middle of a list (4.1.1), so a list
+ * that is there serves every slice that begins in its first half: list n holds
+ * the entries of the pages from n * half on, a full page of them.  Each entry
+ * stands in two lists, and no list needs a chain pointer, whose slot would have
+ * to hold an entry where a slice ends just there.
+ *
+ * The first entry of a command may point into a page; all others are whole
+ * pages of the controller, whatever the offset of the slice.
+ */
+#include <linux/slab.h>
+
+#include "core/buffer.h"
+#include "nvme.h"
+
+/**
+ * struct list - one page of PRP entries
+ * @entries: for the CPU
+ * @dma: for the controller
+ */
+struct list {
+	__le64 *entries;
+	dma_addr_t dma;
+};
+
+/**
+ * struct chario_nvme_table - the PRP entries of a buffer
+ * @page_shift: memory page of the controller
+ * @half_shift: pages that a list is ahead of the one before it
+ * @offset: of the first byte of the buffer in its first page
+ * @nr_lists: length of @lists
+ * @lists: see above
+ */
+struct chario_nvme_table {
+	unsigned int page_shift;
+	unsigned int half_shift;
+	u32 offset;
+	unsigned int nr_lists;
+	struct list lists[];
+};
+
+static inline const __le64 *entry(const struct chario_nvme_table *table,
+				  u64 page)
+{
+	const struct list *list = &table->lists[page >> table->half_shift];
+
+	return &list->entries[page & ((1U << table->half_shift) - 1)];
+}
+
+static void set_entry(struct chario_nvme_table *table, u64 page,
+		      dma_addr_t addr)
+{
+	const u32 half = 1U << table->half_shift;
+	u64 list = page >> table->half_shift;
+	u32 slot = page & (half - 1);
+
+	table->lists[list].entries[slot] = cpu_to_le64(addr);
+	if (list)
+		table->lists[list - 1].entries[half + slot] = cpu_to_le64(addr);
+}
+
+/* 0; EINVAL when there is a gap in a page: no PRP list can say so. */
+static int fill(struct chario_nvme_table *table, const struct sg_table *sgt)
+{
+	const u32 page_bytes = 1U << table->page_shift;
+	struct scatterlist *sg;
+	dma_addr_t addr, end;
+	u64 page = 0;
+	int i;
+
+	for_each_sgtable_dma_sg(sgt, sg, i) {
+		addr = sg_dma_address(sg);
+		end = addr + sg_dma_len(sg);
+		if (i == 0)
+			table->offset = addr & (page_bytes - 1);
+		else if (addr & (page_bytes - 1))
+			return -EINVAL;
+		if (i < sgt->nents - 1 && (end & (page_bytes - 1)))
+			return -EINVAL;
+		for (addr &= ~(dma_addr_t)(page_bytes - 1); addr < end;
+		     addr += page_bytes)
+			set_entry(table, page++, addr);
+	}
+	return 0;
+}
+
+static void free_table(struct chario_nvme *ctrl,
+		       struct chario_nvme_table *table)
+{
+	while (table->nr_lists) {
+		struct list *list = &table->lists[--table->nr_lists];
+
+		dma_free_coherent(&ctrl->pdev->dev, 1U << table->page_shift,
+				  list->entries, list->dma);
+	}
+	kvfree(table);
+}
+
+static struct chario_nvme_table *alloc_table(struct chario_nvme *ctrl,
+					     u64 bytes)
+{
+	const unsigned int half_shift = ctrl->page_shift - 4;
+	/* The first byte may stand anywhere in its page. */
+	u64 nr_pages = (bytes >> ctrl->page_shift) + 2;
+	u64 nr_lists = (nr_pages >> half_shift) + 1;
+	struct chario_nvme_table *table;
+
+	if (nr_lists > UINT_MAX)
+		return NULL;
+	table = kvzalloc(struct_size(table, lists, nr_lists),
+			 GFP_KERNEL_ACCOUNT);
+	if (!table)
+		return NULL;
+	table->page_shift = ctrl->page_shift;
+	table->half_shift = half_shift;
+	while (table->nr_lists < nr_lists) {
+		struct list *list = &table->lists[table->nr_lists];
+
+		list->entries = dma_alloc_coherent(&ctrl->pdev->dev,
+						   1U << table->page_shift,
+						   &list->dma, GFP_KERNEL);
+		if (!list->entries) {
+			free_table(ctrl, table);
+			return NULL;
+		}
+		table->nr_lists++;
+	}
+	return table;
+}
+
+/**
+ * chario_nvme_table_create() - make the PRP lists of a buffer
+ * @buf: its memory is mapped for the controller
+ *
+ * Return: 0; ENOMEM; EINVAL when its pieces do not fit together in pages.
+ */
+int chario_nvme_table_create(struct chario_buffer *buf)
+{
+	struct chario_nvme *ctrl = buf->cio->backend_data;
+	struct chario_nvme_table *table = alloc_table(ctrl, buf->bytes);
+	int ret;
+
+	if (!table)
+		return -ENOMEM;
+	ret = fill(table, &buf->sgt);
+	if (ret) {
+		free_table(ctrl, table);
+		return ret;
+	}
+	buf->back = table;
+	return 0;
+}
+
+/**
+ * chario_nvme_table_destroy() - undo chario_nvme_table_create()
+ * @buf: no command of it is in flight
+ */
+void chario_nvme_table_destroy(struct chario_buffer *buf)
+{
+	free_table(buf->cio->backend_data, buf->back);
+	buf->back = NULL;
+}
+
+/* Too long for one list: into the list that the command owns. */
+static noinline u64 copy_entries(const struct chario_nvme_table *table,
+				 const struct chario_nvme_queue *nq,
+				 unsigned int tag, u64 page, unsigned int count)
+{
+	__le64 *list = nq->lists + tag * nq->list_bytes;
+	unsigned int i;
+
+	for (i = 0; i < count; i++)
+		list[i] = *entry(table, page + i);
+	return nq->list_dma + tag * nq->list_bytes;
+}
+
+/**
+ * chario_nvme_table_look_up() - describe a slice of a buffer
+ * @table: of the buffer
+ * @nq: queue of the command
+ * @cmd: the command; its slice is inside the buffer
+ * @dptr: the data pointer of its NVMe command
+ */
+void chario_nvme_table_look_up(const struct chario_nvme_table *table,
+			       const struct chario_nvme_queue *nq,
+			       const struct chario_command *cmd,
+			       union nvme_data_ptr *dptr)
+{
+	const u32 mask = (1U << table->half_shift) - 1;
+	u64 from = table->offset + cmd->buffer_offset;
+	u64 page = from >> table->page_shift;
+	/* Entries behind the first. */
+	u32 count = ((from + cmd->bytes - 1) >> table->page_shift) - page;
+	u32 slot = (page + 1) & mask;
+
+	dptr->prp1 = *entry(table, page);
+	le64_add_cpu(&dptr->prp1, from & ((1U << table->page_shift) - 1));
+	if (!count)
+		dptr->prp2 = 0;
+	else if (count == 1)
+		dptr->prp2 = *entry(table, page + 1);
+	else if (likely(slot + count <= 2 * (mask + 1)))
+		dptr->prp2 = cpu_to_le64(table->lists[(page + 1) >> table->half_shift].dma +
+					 slot * sizeof(__le64));
+	else
+		dptr->prp2 = cpu_to_le64(copy_entries(table, nq, cmd->tag,
+						      page + 1, count));
+}

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Registered memory: the caller's own, pinned once.
+ *
+ * Pinned for long (FOLL_LONGTERM): the kernel moves it out of movable zones
+ * first, and refuses memory that a file system must be able to write back.
+ */
+#include <linux/mm.h>
+#include <linux/sched/mm.h>
+#include <linux/slab.h>
+
+#include "core/buffer.h"
+
+/* Pages that are pinned at a time: a caller that is killed goes soon. */
+#define PIN_BATCH	(SZ_2M / PAGE_SIZE)
+
+static void unpin(struct chario_buffer *buf, unsigned long nr)
+{
+	unpin_user_pages_dirty_lock(buf->pages, nr, !buf->source);
+}
+
+static int pin(struct chario_buffer *buf, unsigned long addr)
+{
+	unsigned int flags = FOLL_LONGTERM | (buf->source ? 0 : FOLL_WRITE);
+	unsigned long done = 0;
+
+	while (done < buf->nr_pages) {
+		unsigned long nr = min(buf->nr_pages - done, PIN_BATCH);
+		int got = -EINTR;
+
+		if (!fatal_signal_pending(current))
+			got = pin_user_pages_fast(addr + done * PAGE_SIZE, nr,
+						  flags, buf->pages + done);
+		if (got <= 0) {
+			unpin(buf, done);
+			/* Of files that are written back: EOPNOTSUPP, since 6.5. */
+			return got == -ENOMEM || got == -EINTR ? got : -EFAULT;
+		}
+		done += got;
+		cond_resched();
+	}
+	return 0;
+}
+
+static int hold(struct chario_buffer *buf,
+		const struct chario_buffer_create *args)
+{
+	unsigned long addr = args->address;
+	int ret;
+
+	if (args->address > ULONG_MAX || addr + args->bytes - 1 < addr)
+		return -EFAULT;
+	buf->page_offset = offset_in_page(addr);
+	buf->nr_pages = PFN_UP(buf->page_offset + args->bytes);
+	ret = account_locked_vm(current->mm, buf->nr_pages, true);
+	if (ret)
+		return ret;
+	buf->pages = kvmalloc_array(buf->nr_pages, sizeof(*buf->pages),
+				    GFP_KERNEL_ACCOUNT);
+	if (!buf->pages) {
+		ret = -ENOMEM;
+		goto err_account;
+	}
+	ret = pin(buf, addr & PAGE_MASK);
+	if (ret)
+		goto err_free;
+	ret = sg_alloc_table_from_pages(&buf->sgt, buf->pages, buf->nr_pages,
+					buf->page_offset, args->bytes,
+					GFP_KERNEL_ACCOUNT);
+	if (ret)
+		goto err_unpin;
+	buf->mm = current->mm;
+	mmgrab(buf->mm);
+	return 0;
+
+err_unpin:
+	unpin(buf, buf->nr_pages);
+err_free:
+	kvfree(buf->pages);
+err_account:
+	account_locked_vm(current->mm, buf->nr_pages, false);
+	return ret;
+}
+
+static void release(struct chario_buffer *buf)
+{
+	unpin(buf, buf->nr_pages);
+	account_locked_vm(buf->mm, buf->nr_pages, false);
+	mmdrop(buf->mm);
+	sg_free_table(&buf->sgt);
+	kvfree(buf->pages);
+}
+
+const struct chario_buffer_ops chario_registered_ops = {
+	.hold		= hold,
+	.release	= release,
+};

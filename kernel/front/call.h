@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * A call begins: what the disk and the file say of it.  The same for every
+ * front end.
+ */
+#ifndef CHARIO_FRONT_CALL_H
+#define CHARIO_FRONT_CALL_H
+
+#include <linux/jiffies.h>
+
+#include "core/device.h"
+#include "front/front.h"
+
+/* A synchronous call without memory, as disk and file are set. */
+static inline void chario_call_start(struct chario_call *call,
+				     const struct chario_file *cf,
+				     enum chario_op op, u64 pos)
+{
+	struct chario_device *cio = cf->cio;
+
+	call->cio = cio;
+	call->iter = NULL;
+	call->buffer = NULL;
+	call->pos = pos;
+	call->op = op;
+	call->fua = false;
+	call->nowait = false;
+	call->iocb = NULL;
+	call->completion = READ_ONCE(cf->completion) ?:
+			   READ_ONCE(cio->completion);
+	if (unlikely(call->completion == CHARIO_COMPLETION_SPIN))
+		call->spin_ns = READ_ONCE(cf->spin_ns) ?:
+				READ_ONCE(cio->spin_ns);
+	/* The current tick has begun already. */
+	call->expires = jiffies + 1 +
+			(READ_ONCE(cf->deadline) ?: READ_ONCE(cio->deadline));
+}
+
+/* A write is to be durable; where nothing is cached, each one is. */
+static inline void chario_call_set_durable(struct chario_call *call)
+{
+	call->fua = call->op == CHARIO_OP_WRITE &&
+		    (call->cio->features & CHARIO_FEATURE_WRITE_CACHE);
+}
+
+/* The part of a call that lies on the disk; what is left of it or an errno. */
+static inline ssize_t chario_call_clip(const struct chario_device *cio, u64 pos,
+				       size_t bytes, enum chario_op op)
+{
+	if (unlikely(READ_ONCE(cio->removed)))
+		return -ENODEV;
+	if (unlikely(!bytes))
+		return 0;
+	if (unlikely(pos & cio->block_mask))
+		return -EINVAL;
+	if (unlikely(pos >= cio->capacity_bytes))
+		return op == CHARIO_OP_WRITE ? -ENOSPC : 0;
+	return min_t(u64, bytes, cio->capacity_bytes - pos);
+}
+
+#endif /* CHARIO_FRONT_CALL_H */

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The front end `transfer`: reads and writes between disk and buffer, as
+ * CHARIO_IOC_TRANSFER says.
+ */
+#include <linux/fs.h>
+#include <linux/uaccess.h>
+
+#include "core/buffer.h"
+#include "core/device.h"
+#include "front/call.h"
+#include "front/front.h"
+#include "trace.h"
+
+#define FLAGS	(CHARIO_TRANSFER_POLL | CHARIO_TRANSFER_FUA | \
+		 CHARIO_TRANSFER_NOWAIT)
+
+static_assert((int)CHARIO_TRANSFER_READ == (int)CHARIO_OP_READ);
+static_assert((int)CHARIO_TRANSFER_WRITE == (int)CHARIO_OP_WRITE);
+static_assert((int)CHARIO_TRANSFER_FLUSH == (int)CHARIO_OP_FLUSH);
+static_assert(sizeof(struct chario_transfer) == 64);
+
+/* The struct of a program that knows more members than we do. */
+static noinline int fetch_longer(struct chario_transfer *t,
+				 const void __user *user)
+{
+	u32 size = t->size;
+
+	if (size < sizeof(*t) || size > PAGE_SIZE)
+		return -EINVAL;
+	return copy_struct_from_user(t, sizeof(*t), user, size);
+}
+
+static inline int fetch(struct chario_transfer *t, const void __user *user)
+{
+	if (unlikely(copy_from_user(t, user, sizeof(*t))))
+		return -EFAULT;
+	if (unlikely(t->size != sizeof(*t)))
+		return fetch_longer(t, user);
+	return 0;
+}
+
+/* 0, or what is wrong with it whatever the disk. */
+static inline int check(const struct chario_transfer *t, fmode_t mode)
+{
+	if (unlikely(t->op > CHARIO_TRANSFER_FLUSH || (t->flags & ~FLAGS) ||
+		     t->reserved[0] | t->reserved[1]))
+		return -EINVAL;
+	if (unlikely(t->deadline_ns) &&
+	    (t->deadline_ns < CHARIO_DEADLINE_MIN_NS ||
+	     t->deadline_ns > CHARIO_DEADLINE_MAX_NS))
+		return -EINVAL;
+	if (unlikely(!(mode & (t->op == CHARIO_TRANSFER_READ ? FMODE_READ :
+			       FMODE_WRITE))))
+		return -EBADF;
+	return 0;
+}
+
+static inline void start(struct chario_call *call, const struct chario_file *cf,
+			 const struct chario_transfer *t)
+{
+	chario_call_start(call, cf, t->op, t->disk_offset);
+	if (t->flags & CHARIO_TRANSFER_POLL)
+		call->completion = CHARIO_COMPLETION_POLL;
+	if (unlikely(t->flags & CHARIO_TRANSFER_FUA))
+		chario_call_set_durable(call);
+	call->nowait = t->flags & CHARIO_TRANSFER_NOWAIT;
+	if (unlikely(t->deadline_ns))
+		call->expires = jiffies + 1 +
+				nsecs_to_jiffies(t->deadline_ns + TICK_NSEC - 1);
+}
+
+static ssize_t flush(struct chario_file *cf, const struct chario_transfer *t)
+{
+	struct chario_call call chario_uninitialized;
+
+	if (t->buffer || t->buffer_offset || t->disk_offset || t->bytes)
+		return -EINVAL;
+	if (!(cf->cio->features & CHARIO_FEATURE_WRITE_CACHE))
+		return 0;
+	trace_enter(cf->cio, CHARIO_OP_FLUSH, 0, 0);
+	start(&call, cf, t);
+	return chario_request_run(&call);
+}
+
+/* Is the slice inside the buffer, and one that commands can have? */
+static inline int check_slice(const struct chario_device *cio,
+			      const struct chario_buffer *buf,
+			      const struct chario_transfer *t)
+{
+	if (unlikely((t->buffer_offset & cio->dma_mask) ||
+		     (t->bytes & cio->block_mask)))
+		return -EINVAL;
+	if (unlikely(t->bytes > buf->bytes ||
+		     t->buffer_offset > buf->bytes - t->bytes))
+		return -EINVAL;
+	return buf->source && t->op == CHARIO_TRANSFER_READ ? -EPERM : 0;
+}
+
+static ssize_t transfer(struct chario_file *cf, struct chario_buffer *buf,
+			const struct chario_transfer *t)
+{
+	struct chario_call call chario_uninitialized;
+	ssize_t ret;
+
+	ret = check_slice(cf->cio, buf, t);
+	if (unlikely(ret))
+		return ret;
+	ret = chario_call_clip(cf->cio, t->disk_offset,
+			       min_t(u64, t->bytes, CHARIO_TRANSFER_MAX),
+			       t->op);
+	if (unlikely(ret <= 0))
+		return ret;
+	start(&call, cf, t);
+	call.buffer = buf;
+	call.buffer_offset = t->buffer_offset;
+	call.bytes = ret;
+	return chario_request_run(&call);
+}
+
+/**
+ * chario_transfer() - CHARIO_IOC_TRANSFER
+ * @file: the open disk
+ * @user: &struct chario_transfer
+ *
+ * Return: bytes, or -errno, see &struct chario_transfer.
+ */
+long chario_transfer(struct file *file, const void __user *user)
+{
+	struct chario_file *cf = file->private_data;
+	struct chario_transfer t chario_uninitialized;
+	struct chario_buffer *buf;
+	ssize_t ret;
+
+	ret = fetch(&t, user);
+	if (unlikely(ret))
+		return ret;
+	ret = check(&t, file->f_mode);
+	if (unlikely(ret))
+		return ret;
+	if (unlikely(t.op == CHARIO_TRANSFER_FLUSH))
+		return flush(cf, &t);
+	trace_enter(cf->cio, t.op, t.disk_offset, t.bytes);
+	buf = chario_buffer_get(cf, t.buffer);
+	if (unlikely(!buf))
+		return -ENOENT;
+	ret = transfer(cf, buf, &t);
+	chario_buffer_put(buf);
+	return ret;
+}

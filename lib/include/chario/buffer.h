@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */
+/*
+ * A buffer: memory that is pinned and mapped for the drive once and used by
+ * many transfers.  Each then costs a device command, one barrier and one
+ * doorbell: nothing is pinned, mapped or allocated.
+ */
+#ifndef CHARIO_BUFFER_H
+#define CHARIO_BUFFER_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include <chario/device.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** struct chario_buffer - memory of a device; its members are private */
+struct chario_buffer;
+
+/**
+ * chario_buffer_register() - make a buffer of memory that the caller has
+ * @device: an open device, which must stay open as long as the buffer
+ * @memory: heap, huge pages, shared memory; aligned as @dma_alignment_bytes of
+ *	&struct chario_info says; stays the caller's
+ * @bytes: its length, a multiple of the same alignment
+ * @flags: CHARIO_BUFFER_SOURCE for memory that is only written from, else 0
+ * @buffer: where the new buffer is put; the caller gives it to
+ *	chario_buffer_free()
+ *
+ * The memory counts against RLIMIT_MEMLOCK.  A child of fork(2) shares the
+ * pages with its parent only until one of them writes: madvise(2) with
+ * MADV_DONTFORK keeps that from happening.
+ *
+ * Context: may sleep.
+ * Return: 0; -EFAULT where the memory is not accessible as asked for, or
+ * cannot be pinned for long; -ENOMEM where RLIMIT_MEMLOCK does not allow it or
+ * no memory is left; -EINVAL where an argument is not aligned; -ENOSPC where
+ * the device has 65,535 buffers; -EIO where the memory cannot be mapped for the
+ * drive; -ENODEV when the disk has been removed; -EINTR when the caller was
+ * killed; -ENOTTY where the module is too old.
+ */
+int chario_buffer_register(struct chario_device *device, void *memory, size_t bytes,
+			   unsigned int flags, struct chario_buffer **buffer);
+
+/**
+ * chario_buffer_free() - give a buffer back
+ * @buffer: the buffer, or NULL, which is let pass
+ *
+ * Waits for transfers that are in flight; afterwards the drive no longer
+ * touches the memory, and @buffer may not be used.
+ *
+ * Context: may sleep.
+ * Return: 0; -EINTR when the caller was killed while it waited; the module lets
+ * go of the memory when the transfers have ended.
+ */
+int chario_buffer_free(struct chario_buffer *buffer);
+
+/**
+ * chario_buffer_memory() - where a buffer is for the CPU
+ * @buffer: the buffer
+ *
+ * Return: its first byte.
+ */
+void *chario_buffer_memory(const struct chario_buffer *buffer);
+
+/**
+ * chario_buffer_bytes() - length of a buffer
+ * @buffer: the buffer
+ */
+size_t chario_buffer_bytes(const struct chario_buffer *buffer);
+
+/**
+ * chario_buffer_id() - what the kernel calls a buffer
+ * @buffer: the buffer
+ *
+ * Return: what stands in &struct chario_transfer.buffer.
+ */
+uint32_t chario_buffer_id(const struct chario_buffer *buffer);
+
+/**
+ * chario_buffer_read() - read from the disk into a buffer
+ * @buffer: the buffer
+ * @buffer_offset: of the first byte in it, aligned like its memory
+ * @bytes: length, a multiple of the logical block
+ * @disk_offset: of the first byte on the disk, a multiple of the logical block
+ * @flags: CHARIO_TRANSFER_* bits, or 0
+ *
+ * Costs the same device commands as pread(2) of the same range.
+ *
+ * Context: may sleep.
+ * Return: bytes that were read: fewer at the end of the disk or before the
+ * first failed command, CHARIO_TRANSFER_MAX at most; -EINVAL where something is
+ * not aligned or not inside the buffer; -EPERM where the buffer is
+ * CHARIO_BUFFER_SOURCE; and the errors of pread(2), see chario(4).
+ */
+ssize_t chario_buffer_read(const struct chario_buffer *buffer, uint64_t buffer_offset, size_t bytes,
+			   uint64_t disk_offset, unsigned int flags);
+
+/**
+ * chario_buffer_write() - write from a buffer to the disk
+ * @buffer: the buffer
+ * @buffer_offset: as for chario_buffer_read()
+ * @bytes: as for chario_buffer_read()
+ * @disk_offset: as for chario_buffer_read()
+ * @flags: CHARIO_TRANSFER_* bits, or 0
+ *
+ * Context: may sleep.
+ * Return: bytes that were written, as chario_buffer_read(); -ENOSPC behind the
+ * end of the disk; and the errors of pwrite(2), see chario(4).
+ */
+ssize_t chario_buffer_write(const struct chario_buffer *buffer, uint64_t buffer_offset,
+			    size_t bytes, uint64_t disk_offset, unsigned int flags);
+
+/**
+ * chario_transfer() - a transfer with all that can be said of it
+ * @device: the device of the buffer
+ * @transfer: what to do; @size is filled in from @size
+ * @size: sizeof(*@transfer)
+ *
+ * Context: may sleep.
+ * Return: as chario_buffer_read(); -ENOENT where there is no such buffer;
+ * -E2BIG where a member that this kernel does not know is not zero.
+ */
+ssize_t chario_transfer(const struct chario_device *device, struct chario_transfer *transfer,
+			size_t size);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* CHARIO_BUFFER_H */

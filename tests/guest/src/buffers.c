@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Makes buffers and the transfers that its input names, one a line, and says
+ * how each ended.
+ *
+ *	buffers DEVICE [FLAG]... <SCRIPT
+ *
+ * FLAG is one of rdonly, wronly (default: read and write).  A line is one of
+ *
+ *	heap|huge|shared SLOT BYTES [SKEW]    memory: SLOT is 0 to 15
+ *	unmap SLOT                            the memory goes, its buffer stays
+ *	register SLOT [FLAGS]                 a buffer of it
+ *	free SLOT                             give the buffer back
+ *	fill SLOT SEED, clear SLOT            by the CPU
+ *	match SLOT SEED OFFSET BYTES SEED_OFFSET
+ *	                                      1 when the bytes are those of SEED
+ *	read|write SLOT BUFFER_OFFSET BYTES DISK_OFFSET [FLAGS [DEADLINE_NS]]
+ *	flush
+ *	pread|pwrite SLOT BUFFER_OFFSET BYTES DISK_OFFSET
+ *	                                      the same bytes, the ordinary way
+ *	raw OP FLAGS ID BUFFER_OFFSET DISK_OFFSET BYTES
+ *	locked                                kB that count against RLIMIT_MEMLOCK
+ *	fork                                  a child writes to all memory, and ends
+ *
+ * The answer is a number or the name of an error.
+ */
+#define _GNU_SOURCE
+#include <chario.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common.h"
+
+#define MAX_WORDS 16
+#define SLOTS     16
+
+struct memory {
+	unsigned char *at;
+	size_t bytes;
+	struct chario_buffer *buffer;
+};
+
+struct line {
+	char *words[MAX_WORDS];
+	int count;
+};
+
+static struct chario_device *device;
+static struct memory slots[SLOTS];
+
+static uint64_t word(const struct line *l, int index)
+{
+	return index < l->count ? number(l->words[index]) : 0;
+}
+
+static bool is(const struct line *l, const char *name)
+{
+	return !strcmp(l->words[0], name);
+}
+
+static struct memory *slot(const struct line *l)
+{
+	uint64_t index = word(l, 1);
+
+	if (index >= SLOTS)
+		die("no such slot: %lu", index);
+	return &slots[index];
+}
+
+/* The byte of a seed at a place: the same wherever it is looked for. */
+static unsigned char pattern(uint64_t seed, uint64_t offset)
+{
+	uint64_t state = seed * 0x100000001b3 + offset / 8;
+
+	return (unsigned char)(random_next(&state) >> (offset % 8 * 8));
+}
+
+static long map_memory(const struct line *l)
+{
+	struct memory *m = slot(l);
+	size_t skew = word(l, 3), bytes = word(l, 2);
+	int flags = MAP_ANONYMOUS | (is(l, "shared") ? MAP_SHARED : MAP_PRIVATE);
+
+	if (is(l, "huge"))
+		flags |= MAP_HUGETLB;
+	m->at = mmap(NULL, bytes + skew, PROT_READ | PROT_WRITE, flags, -1, 0);
+	if (m->at == MAP_FAILED)
+		return -errno;
+	m->at += skew;
+	m->bytes = bytes;
+	return 0;
+}
+
+static long match(const struct line *l)
+{
+	const struct memory *m = slot(l);
+	uint64_t seed = word(l, 2), offset = word(l, 3), bytes = word(l, 4), from = word(l, 5);
+
+	for (uint64_t i = 0; i < bytes; i++)
+		if (m->at[offset + i] != pattern(seed, from + i))
+			return 0;
+	return 1;
+}
+
+static long fill(struct memory *m, uint64_t seed)
+{
+	for (size_t i = 0; i < m->bytes; i++)
+		m->at[i] = pattern(seed, i);
+	return 0;
+}
+
+static long transfer(const struct line *l, enum chario_transfer_op op)
+{
+	struct chario_transfer t = {
+		.op = op,
+		.flags = (uint32_t)word(l, 5),
+		.buffer = chario_buffer_id(slot(l)->buffer),
+		.buffer_offset = word(l, 2),
+		.bytes = word(l, 3),
+		.disk_offset = word(l, 4),
+		.deadline_ns = word(l, 6),
+	};
+
+	return chario_transfer(device, &t, sizeof(t));
+}
+
+static long flush(void)
+{
+	struct chario_transfer t = { .op = CHARIO_TRANSFER_FLUSH };
+
+	return chario_transfer(device, &t, sizeof(t));
+}
+
+static long raw(const struct line *l)
+{
+	struct chario_transfer t = {
+		.op = (uint32_t)word(l, 1),
+		.flags = (uint32_t)word(l, 2),
+		.buffer = (uint32_t)word(l, 3),
+		.buffer_offset = word(l, 4),
+		.disk_offset = word(l, 5),
+		.bytes = word(l, 6),
+	};
+
+	return chario_transfer(device, &t, sizeof(t));
+}
+
+static long ordinary(const struct line *l)
+{
+	unsigned char *at = slot(l)->at + word(l, 2);
+	int fd = chario_device_fd(device);
+	long done = is(l, "pread") ? pread(fd, at, word(l, 3), (off_t)word(l, 4)) :
+				     pwrite(fd, at, word(l, 3), (off_t)word(l, 4));
+
+	return done < 0 ? -errno : done;
+}
+
+static long locked_kb(void)
+{
+	FILE *status = fopen("/proc/self/status", "r");
+	char text[256];
+	long kb = -1;
+
+	while (status && fgets(text, sizeof(text), status))
+		if (sscanf(text, "VmLck: %ld", &kb) == 1)
+			break;
+	fclose(status);
+	return kb;
+}
+
+static long fork_child(void)
+{
+	int status;
+	pid_t child = fork();
+
+	if (child == 0) {
+		for (int i = 0; i < SLOTS; i++)
+			if (slots[i].at)
+				memset(slots[i].at, 0xee, slots[i].bytes);
+		_exit(0);
+	}
+	waitpid(child, &status, 0);
+	return status;
+}
+
+static long register_memory(struct memory *m, unsigned int flags)
+{
+	return chario_buffer_register(device, m->at, m->bytes, flags, &m->buffer);
+}
+
+static long free_buffer(struct memory *m)
+{
+	int err = chario_buffer_free(m->buffer);
+
+	m->buffer = NULL;
+	return err;
+}
+
+static long make(const struct line *l)
+{
+	if (is(l, "heap") || is(l, "huge") || is(l, "shared"))
+		return map_memory(l);
+	if (is(l, "unmap"))
+		return munmap(slot(l)->at, slot(l)->bytes);
+	if (is(l, "register"))
+		return register_memory(slot(l), (unsigned int)word(l, 2));
+	if (is(l, "free"))
+		return free_buffer(slot(l));
+	if (is(l, "fill"))
+		return fill(slot(l), word(l, 2));
+	if (is(l, "clear"))
+		return !memset(slot(l)->at, 0, slot(l)->bytes);
+	if (is(l, "match"))
+		return match(l);
+	if (is(l, "read"))
+		return transfer(l, CHARIO_TRANSFER_READ);
+	if (is(l, "write"))
+		return transfer(l, CHARIO_TRANSFER_WRITE);
+	if (is(l, "flush"))
+		return flush();
+	if (is(l, "pread") || is(l, "pwrite"))
+		return ordinary(l);
+	if (is(l, "raw"))
+		return raw(l);
+	if (is(l, "locked"))
+		return locked_kb();
+	if (is(l, "fork"))
+		return fork_child();
+	die("no such line: %s", l->words[0]);
+}
+
+int main(int argc, char **argv)
+{
+	int flags = O_RDWR;
+	char text[1024];
+	int err;
+
+	if (argc < 2)
+		die("usage: buffers DEVICE [FLAG]... <SCRIPT");
+	for (int i = 2; i < argc; i++)
+		flags = !strcmp(argv[i], "rdonly") ? O_RDONLY : O_WRONLY;
+	err = chario_device_open(argv[1], flags, &device);
+	if (err)
+		die("%s: %s", argv[1], strerrorname_np(-err));
+	while (fgets(text, sizeof(text), stdin)) {
+		struct line l = { .count = 0 };
+		long result;
+
+		for (char *w = strtok(text, " \n"); w && l.count < MAX_WORDS;
+		     w = strtok(NULL, " \n"))
+			l.words[l.count++] = w;
+		if (!l.count)
+			continue;
+		result = make(&l);
+		if (result < 0)
+			printf("%s\n", strerrorname_np((int)-result));
+		else
+			printf("%ld\n", result);
+	}
+	return 0;
+}
