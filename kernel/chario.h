@@ -28,6 +28,7 @@
 #include <linux/types.h>
 
 struct chario_buffer;
+struct chario_buffers;
 struct chario_call;
 struct chario_command;
 struct chario_device;

@@ -3,6 +3,7 @@
  * Buffers: made, found by name, given back; and what a drive that goes does to
  * them.
  */
+#include <linux/delay.h>
 #include <linux/dma-mapping.h>
 #include <linux/highmem.h>
 #include <linux/slab.h>
@@ -14,7 +15,7 @@
 #define MAX_BYTES	BIT_ULL(40)
 
 /* Names of buffers of one open file. */
-#define MAX_ID		65535
+#define MAX_ID		(CHARIO_BUFFER_LEAVES * CHARIO_BUFFER_LEAF - 1)
 
 static struct workqueue_struct *workqueue;
 
@@ -27,7 +28,6 @@ static void free_buffer(struct kref *alive)
 	struct chario_buffer *buf = container_of(alive, struct chario_buffer,
 						 alive);
 
-	percpu_ref_exit(&buf->ref);
 	put_device(&buf->cio->dev);
 	kfree(buf);
 }
@@ -75,12 +75,44 @@ static void unmap(struct chario_buffer *buf)
 	dma_unmap_sgtable(dev, &buf->sgt, chario_buffer_direction(buf), 0);
 }
 
-/* The last reference has gone. */
+/* Is it entered in a command that is taken?  Some are left over: look again. */
+static bool is_in_use_on(const struct chario_buffer *buf,
+			 const struct chario_queue *q)
+{
+	unsigned int tag;
+
+	for_each_set_bit(tag, q->busy, q->depth)
+		if (READ_ONCE(chario_queue_command(q, tag)->own.buffer) == buf)
+			return true;
+	return false;
+}
+
+static bool is_in_use(const struct chario_buffer *buf)
+{
+	const struct chario_device *cio = buf->cio;
+	unsigned int i;
+
+	if (atomic_read(&buf->users))
+		return true;
+	for (i = 0; i < cio->nr_queues; i++)
+		if (is_in_use_on(buf, cio->queues[i]))
+			return true;
+	return false;
+}
+
+/* Its name has gone. */
 static void let_go(struct work_struct *work)
 {
 	struct chario_buffer *buf = container_of(work, struct chario_buffer,
 						 work);
 
+	/* Whoever has found it has entered it. */
+	synchronize_rcu();
+	/* Rarely: a drive that answers takes no time, one that hangs is reset. */
+	while (is_in_use(buf))
+		usleep_range(100, 1000);
+	/* Pairs with clear_bit_unlock() in chario_queue_put(). */
+	smp_mb();
 	mutex_lock(&buf->cio->buffer_lock);
 	unmap(buf);
 	list_del(&buf->node);
@@ -90,25 +122,12 @@ static void let_go(struct work_struct *work)
 	kref_put(&buf->alive, free_buffer);
 }
 
-static void ref_released(struct percpu_ref *ref)
-{
-	struct chario_buffer *buf = container_of(ref, struct chario_buffer,
-						 ref);
-
-	/* May be in an interrupt; letting go sleeps. */
-	queue_work(workqueue, &buf->work);
-}
-
 static struct chario_buffer *alloc_buffer(struct chario_device *cio)
 {
 	struct chario_buffer *buf = kzalloc(sizeof(*buf), GFP_KERNEL_ACCOUNT);
 
 	if (!buf)
 		return NULL;
-	if (percpu_ref_init(&buf->ref, ref_released, 0, GFP_KERNEL)) {
-		kfree(buf);
-		return NULL;
-	}
 	get_device(&cio->dev);
 	buf->cio = cio;
 	kref_init(&buf->alive);
@@ -149,23 +168,82 @@ static int check_args(const struct chario_device *cio,
 	return 0;
 }
 
+static struct chario_buffer **find_slot(struct chario_buffers *buffers,
+					unsigned int id)
+{
+	struct chario_buffer ***leaf = &buffers->leaves[id / CHARIO_BUFFER_LEAF];
+	struct chario_buffer **slots = *leaf;
+
+	if (!slots) {
+		slots = kcalloc(CHARIO_BUFFER_LEAF, sizeof(*slots),
+				GFP_KERNEL_ACCOUNT);
+		if (!slots)
+			return ERR_PTR(-ENOMEM);
+		/* Pairs with chario_buffer_find(): it is empty. */
+		smp_store_release(leaf, slots);
+	}
+	return &slots[id % CHARIO_BUFFER_LEAF];
+}
+
+/* Give it a name; from then on calls find it.  Under the lock of the names. */
+static int enter(struct chario_buffers *buffers, struct chario_buffer *buf,
+		 u32 *id)
+{
+	unsigned int tries;
+
+	for (tries = 0; tries < MAX_ID; tries++) {
+		unsigned int candidate = 1 + buffers->next;
+		struct chario_buffer **slot = find_slot(buffers, candidate);
+
+		if (IS_ERR(slot))
+			return PTR_ERR(slot);
+		buffers->next = candidate % MAX_ID;
+		if (*slot)
+			continue;
+		*id = candidate;
+		/* Pairs with chario_buffer_find(): it is whole. */
+		smp_store_release(slot, buf);
+		return 0;
+	}
+	return -ENOSPC;
+}
+
+/* Take its name away. */
+static struct chario_buffer *take_out(struct chario_buffers *buffers, u32 id)
+{
+	struct chario_buffer **slots, *buf = NULL;
+
+	if (id > MAX_ID)
+		return NULL;
+	mutex_lock(&buffers->lock);
+	slots = buffers->leaves[id / CHARIO_BUFFER_LEAF];
+	if (slots) {
+		buf = slots[id % CHARIO_BUFFER_LEAF];
+		WRITE_ONCE(slots[id % CHARIO_BUFFER_LEAF], NULL);
+	}
+	mutex_unlock(&buffers->lock);
+	return buf;
+}
+
 /**
  * chario_buffer_create() - make a buffer
- * @cf: the open file that gets it
+ * @cio: the disk
+ * @buffers: of the open file that gets it
  * @args: what is wanted; gets what was made
  *
  * Return: 0 or -errno, see &struct chario_buffer_create.
  */
-int chario_buffer_create(struct chario_file *cf,
+int chario_buffer_create(struct chario_device *cio,
+			 struct chario_buffers *buffers,
 			 struct chario_buffer_create *args)
 {
 	struct chario_buffer *buf;
 	int ret;
 
-	ret = check_args(cf->cio, args);
+	ret = check_args(cio, args);
 	if (ret)
 		return ret;
-	buf = alloc_buffer(cf->cio);
+	buf = alloc_buffer(cio);
 	if (!buf)
 		return -ENOMEM;
 	buf->ops = kinds[args->kind];
@@ -178,12 +256,12 @@ int chario_buffer_create(struct chario_file *cf,
 	if (ret)
 		goto err_release;
 	args->extents = buf->sgt.nents;
-	ret = xa_alloc(&cf->buffers, &args->id, buf, XA_LIMIT(1, MAX_ID),
-		       GFP_KERNEL_ACCOUNT);
-	if (!ret)
-		return 0;
-	percpu_ref_kill(&buf->ref);
-	return ret == -EBUSY ? -ENOSPC : ret;
+	mutex_lock(&buffers->lock);
+	ret = enter(buffers, buf, &args->id);
+	mutex_unlock(&buffers->lock);
+	if (ret)
+		queue_work(workqueue, &buf->work);
+	return ret;
 
 err_release:
 	buf->ops->release(buf);
@@ -194,39 +272,62 @@ err_put:
 
 /**
  * chario_buffer_destroy() - give a buffer back
- * @cf: its file
+ * @buffers: of its file
  * @id: its name
  *
  * Return: 0 when the memory has been let go; ENOENT, EINTR.
  */
-int chario_buffer_destroy(struct chario_file *cf, u32 id)
+int chario_buffer_destroy(struct chario_buffers *buffers, u32 id)
 {
-	struct chario_buffer *buf = xa_erase(&cf->buffers, id);
+	struct chario_buffer *buf = take_out(buffers, id);
 	int ret;
 
 	if (!buf)
 		return -ENOENT;
 	kref_get(&buf->alive);
-	percpu_ref_kill(&buf->ref);
+	queue_work(workqueue, &buf->work);
 	ret = wait_for_completion_killable(&buf->gone);
 	kref_put(&buf->alive, free_buffer);
 	return ret ? -EINTR : 0;
 }
 
 /**
- * chario_buffer_destroy_all() - the last close of a file
- * @cf: nobody uses it any more
+ * chario_buffers_alloc() - an open file without buffers
+ *
+ * Return: the buffers, or NULL.
+ */
+struct chario_buffers *chario_buffers_alloc(void)
+{
+	struct chario_buffers *buffers = kzalloc(sizeof(*buffers), GFP_KERNEL);
+
+	if (buffers)
+		mutex_init(&buffers->lock);
+	return buffers;
+}
+
+static void free_leaf(struct chario_buffer **slots)
+{
+	unsigned int i;
+
+	for (i = 0; slots && i < CHARIO_BUFFER_LEAF; i++)
+		if (slots[i])
+			queue_work(workqueue, &slots[i]->work);
+	kfree(slots);
+}
+
+/**
+ * chario_buffers_free() - the last close of a file
+ * @buffers: nobody uses them any more
  *
  * Waits for nothing: a drive that hangs does not hold up a close.
  */
-void chario_buffer_destroy_all(struct chario_file *cf)
+void chario_buffers_free(struct chario_buffers *buffers)
 {
-	struct chario_buffer *buf;
-	unsigned long id;
+	unsigned int i;
 
-	xa_for_each(&cf->buffers, id, buf)
-		percpu_ref_kill(&buf->ref);
-	xa_destroy(&cf->buffers);
+	for (i = 0; i < CHARIO_BUFFER_LEAVES; i++)
+		free_leaf(buffers->leaves[i]);
+	kfree(buffers);
 }
 
 /**
@@ -288,7 +389,5 @@ int chario_buffer_init(void)
  */
 void chario_buffer_exit(void)
 {
-	/* A reference that has been killed ends in an RCU callback. */
-	rcu_barrier();
 	destroy_workqueue(workqueue);
 }

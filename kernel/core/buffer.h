@@ -8,14 +8,20 @@
  *
  * Life of a buffer
  *
- *   chario_buffer_create()   held, mapped, prepared; the open file has a
- *                            reference and a name for it
- *   chario_buffer_get()      a call finds it by its name
- *   each request             has a reference until the device can no longer
- *                            touch its memory
+ *   chario_buffer_create()   held, mapped, prepared; the open file has a name
+ *                            for it
+ *   chario_buffer_find()     a call that has taken a command finds the buffer
+ *                            by its name, and enters it in the command
  *   chario_buffer_destroy(), the last close of the file
  *                            take the name away
- *   the last reference       lets go of the memory, from a worker
+ *   a worker                 lets go of the memory when no command that is
+ *                            taken has it entered any more
+ *
+ * So a call pays for no reference: the slot that it needs anyway is one.  What
+ * has been found stays found from chario_buffer_find() until the command has
+ * been entered because preemption is off, which holds up the worker's
+ * synchronize_rcu(); and from there on because the worker looks through the
+ * slots.  A call of several requests counts itself in @users.
  *
  * A drive that goes takes its mappings with it, chario_buffer_detach_all(); the
  * memory stays with its file.
@@ -26,10 +32,8 @@
 #include <linux/completion.h>
 #include <linux/dma-mapping.h>
 #include <linux/kref.h>
-#include <linux/percpu-refcount.h>
 #include <linux/scatterlist.h>
 #include <linux/workqueue.h>
-#include <linux/xarray.h>
 
 #include "core/device.h"
 #include "front/front.h"
@@ -50,7 +54,6 @@ struct chario_buffer_ops {
 
 /**
  * struct chario_buffer - memory that is mapped once
- * @ref: held by the file that has a name for it, and by requests
  * @back: the back end's own, made by &struct chario_backend.map_buffer; valid
  *	for whoever holds a command of a queue that is not dead
  * @bytes: length
@@ -61,6 +64,7 @@ struct chario_buffer_ops {
  * @pages: its pages; NULL where it has none
  * @nr_pages: how many
  * @mm: whose locked memory it counts as
+ * @users: calls of several requests
  * @ops: its kind
  * @cio: the disk; a reference
  * @node: on the disk's list of buffers, under its buffer_lock
@@ -69,7 +73,6 @@ struct chario_buffer_ops {
  * @work: lets go of it
  */
 struct chario_buffer {
-	struct percpu_ref ref;
 	void *back;
 	u64 bytes;
 	u32 page_offset;
@@ -79,6 +82,7 @@ struct chario_buffer {
 	struct page **pages;
 	unsigned long nr_pages;
 	struct mm_struct *mm;
+	atomic_t users;
 	const struct chario_buffer_ops *ops;
 	struct chario_device *cio;
 	struct list_head node;
@@ -93,39 +97,63 @@ chario_buffer_direction(const struct chario_buffer *buf)
 	return buf->source ? DMA_TO_DEVICE : DMA_BIDIRECTIONAL;
 }
 
+/* Names are 1 to CHARIO_BUFFER_LEAVES * CHARIO_BUFFER_LEAF - 1. */
+#define CHARIO_BUFFER_LEAVES	64
+#define CHARIO_BUFFER_LEAF	1024
+
 /**
- * chario_buffer_get() - find a buffer
- * @cf: the open file
- * @id: its name
- *
- * Return: the buffer with a reference for chario_buffer_put(); NULL when there
- * is none.
+ * struct chario_buffers - the buffers of an open file
+ * @lock: protects names that come and go
+ * @next: where the search for a free name begins, so that one is not used again
+ *	soon
+ * @leaves: buffers by name; leaves are made when they are needed
  */
-static inline struct chario_buffer *chario_buffer_get(struct chario_file *cf,
-						      u32 id)
-{
-	struct chario_buffer *buf;
+struct chario_buffers {
+	struct mutex lock; /* names that come and go */
+	unsigned int next;
+	struct chario_buffer **leaves[CHARIO_BUFFER_LEAVES];
+};
 
-	rcu_read_lock();
-	buf = xa_load(&cf->buffers, id);
-	if (unlikely(buf && !percpu_ref_tryget_live_rcu(&buf->ref)))
-		buf = NULL;
-	rcu_read_unlock();
+/**
+ * chario_buffer_find() - find a buffer that a call can use
+ * @call: names it, and the slice
+ *
+ * Context: preemption off, until the buffer has been entered in a command that
+ * has been taken, or counted in @users.
+ * Return: the buffer; ENOENT when there is none; EINVAL when the slice is not
+ * inside it; EPERM when the device must not write to it.
+ */
+static inline struct chario_buffer *
+chario_buffer_find(const struct chario_call *call)
+{
+	unsigned int leaf = call->buffer_id / CHARIO_BUFFER_LEAF;
+	struct chario_buffer **buffers, *buf;
+
+	if (unlikely(leaf >= CHARIO_BUFFER_LEAVES))
+		return ERR_PTR(-ENOENT);
+	buffers = READ_ONCE(call->buffers->leaves[leaf]);
+	if (unlikely(!buffers))
+		return ERR_PTR(-ENOENT);
+	buf = READ_ONCE(buffers[call->buffer_id % CHARIO_BUFFER_LEAF]);
+	if (unlikely(!buf))
+		return ERR_PTR(-ENOENT);
+	if (unlikely(call->slice_bytes > buf->bytes ||
+		     call->buffer_offset > buf->bytes - call->slice_bytes))
+		return ERR_PTR(-EINVAL);
+	if (unlikely(buf->source) && call->op == CHARIO_OP_READ)
+		return ERR_PTR(-EPERM);
 	return buf;
-}
-
-static inline void chario_buffer_put(struct chario_buffer *buf)
-{
-	percpu_ref_put(&buf->ref);
 }
 
 /* core/buffer.c */
 int chario_buffer_init(void);
 void chario_buffer_exit(void);
-int chario_buffer_create(struct chario_file *cf,
+struct chario_buffers *chario_buffers_alloc(void);
+int chario_buffer_create(struct chario_device *cio,
+			 struct chario_buffers *buffers,
 			 struct chario_buffer_create *args);
-int chario_buffer_destroy(struct chario_file *cf, u32 id);
-void chario_buffer_destroy_all(struct chario_file *cf);
+int chario_buffer_destroy(struct chario_buffers *buffers, u32 id);
+void chario_buffers_free(struct chario_buffers *buffers);
 void chario_buffer_detach_all(struct chario_device *cio);
 void chario_buffer_copy(const struct chario_buffer *buf, u64 offset, void *mem,
 			size_t bytes, bool to_buffer);

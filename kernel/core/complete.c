@@ -6,7 +6,6 @@
 #include <linux/fs.h>
 #include <linux/sched.h>
 
-#include "core/buffer.h"
 #include "core/device.h"
 #include "core/pages.h"
 #include "core/queue.h"
@@ -185,8 +184,6 @@ void chario_complete_release(struct chario_queue *q,
 	}
 	if (likely(first->nr_pages))
 		chario_pages_unpin_all(req, mark_dirty);
-	if (req->buffer)
-		chario_buffer_put(req->buffer);
 	for (cmd = first->next; cmd; cmd = next) {
 		next = cmd->next;
 		chario_queue_put(q, cmd);

@@ -78,9 +78,7 @@ static inline void chario_flight_init(struct chario_request *req,
 	req->waiter = NULL;
 	req->iocb = NULL;
 	req->cio = call->cio;
-	req->buffer = call->buffer;
-	if (call->buffer)
-		percpu_ref_get(&call->buffer->ref);
+	req->buffer = NULL;
 	req->first = first;
 	req->expires = call->expires;
 }
@@ -113,6 +111,20 @@ static inline void chario_flight_split(struct chario_command *cmd, u64 pos,
 	cmd->disk_offset = pos;
 	cmd->bytes = bytes;
 	trace_split(cmd, 0);
+}
+
+/* From here on the buffer stays, until the first command is given back. */
+static inline int chario_flight_enter(struct chario_request *req,
+				      const struct chario_call *call)
+{
+	struct chario_buffer *buf;
+
+	preempt_disable();
+	buf = chario_buffer_find(call);
+	if (!IS_ERR(buf))
+		WRITE_ONCE(req->buffer, buf);
+	preempt_enable();
+	return PTR_ERR_OR_ZERO(buf);
 }
 
 /* map -> queue: get a command ready whose memory is a slice of a buffer. */
@@ -254,8 +266,11 @@ chario_flight_single(const struct chario_call *call, unsigned long addr,
 	flight.pos = call->pos;
 	cmd->req = flight.req;
 	chario_flight_split(cmd, call->pos, bytes);
-	if (call->buffer) {
-		chario_flight_slice(q, cmd, call->buffer_offset, call->op);
+	if (call->buffers) {
+		ret = chario_flight_enter(flight.req, call);
+		if (likely(!ret))
+			chario_flight_slice(q, cmd, call->buffer_offset,
+					    call->op);
 	} else {
 		ret = chario_pages_pin_user(cmd, addr);
 		if (likely(!ret))
@@ -271,9 +286,7 @@ chario_flight_single(const struct chario_call *call, unsigned long addr,
 	result = flight.req->error;
 	if (likely(!result))
 		result = bytes;
-	if (call->buffer) {
-		chario_buffer_put(call->buffer);
-	} else {
+	if (!call->buffers) {
 		if (likely(cmd->nr_segments))
 			chario_unmap(q, cmd, call->op);
 		chario_pages_unpin(cmd, call->op == CHARIO_OP_READ);

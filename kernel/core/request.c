@@ -3,7 +3,7 @@
  * Calls become requests, requests become commands.
  *
  *   chario_request_run
- *     chario_flight_single      one command
+ *     chario_flight_single      one command; front ends know it themselves
  *     run_flush                 one command without memory
  *     run_sync                  a chunk at a time, two chunks in flight
  *       launch                  take commands, fill them in, post them
@@ -220,13 +220,20 @@ static void post_slices(struct chario_queue *q, struct chario_request *req,
 	}
 }
 
-static int post(struct chario_queue *q, struct chario_request *req,
-		struct cursor *cur, unsigned int count)
+static int post(struct chario_queue *q, const struct chario_call *call,
+		struct chario_request *req, struct cursor *cur,
+		unsigned int count)
 {
+	int ret;
+
 	if (cur->iter)
 		return post_commands(q, req, cur, count);
-	post_slices(q, req, cur);
-	return 0;
+	ret = chario_flight_enter(req, call);
+	if (ret)
+		put_commands(q, req->first);
+	else
+		post_slices(q, req, cur);
+	return ret;
 }
 
 static int launch(struct chario_flight *flight, struct chario_waiter *waiter,
@@ -243,7 +250,7 @@ static int launch(struct chario_flight *flight, struct chario_waiter *waiter,
 		return PTR_ERR(first);
 	flight->pos = cur->pos;
 	chario_flight_board(flight, waiter, q, call, first, got);
-	return post(q, flight->req, cur, got);
+	return post(q, call, flight->req, cur, got);
 }
 
 /* A synchronous call: what is in the air, and what has come of it so far. */
@@ -315,18 +322,39 @@ static int launch_all(struct run *run, const struct chario_call *call)
 	return 0;
 }
 
+/* Between two requests of a call no command is there to keep its buffer. */
+static struct chario_buffer *hold_buffer(const struct chario_call *call)
+{
+	struct chario_buffer *buf = NULL;
+
+	if (!call->buffers)
+		return NULL;
+	preempt_disable();
+	buf = chario_buffer_find(call);
+	if (!IS_ERR(buf))
+		atomic_inc(&buf->users);
+	preempt_enable();
+	return buf;
+}
+
 static noinline ssize_t run_sync(const struct chario_call *call)
 {
 	struct run run chario_uninitialized;
+	struct chario_buffer *buf;
 	int error;
 
 	run.launched = 0;
 	run.landed = 0;
 	run.total = 0;
 	run.error = 0;
+	buf = hold_buffer(call);
+	if (IS_ERR(buf))
+		return PTR_ERR(buf);
 	error = launch_all(&run, call);
 	while (run.landed != run.launched)
 		land_oldest(&run, call);
+	if (buf)
+		atomic_fetch_dec_release(&buf->users);
 	if (!run.total)
 		return run.error ?: error;
 	this_cpu_add(call->cio->counters->bytes[call->op], run.total);
@@ -366,9 +394,7 @@ static bool is_single(const struct chario_call *call)
 {
 	const struct iov_iter *iter = call->iter;
 
-	if (!iter)
-		return chario_flight_is_single(call->cio, call->bytes);
-	if (iov_iter_is_bvec(iter) ||
+	if (!iter || iov_iter_is_bvec(iter) ||
 	    chario_pages_element(iter) < iter->count)
 		return false;
 	return chario_flight_is_single(call->cio, iter->count);
@@ -378,8 +404,6 @@ static ssize_t run_single(const struct chario_call *call)
 {
 	ssize_t ret;
 
-	if (!call->iter)
-		return chario_flight_single(call, 0, call->bytes);
 	ret = chario_flight_single(call, chario_pages_address(call->iter),
 				   call->iter->count);
 	if (likely(ret > 0))
@@ -413,7 +437,7 @@ static noinline ssize_t run_async(const struct chario_call *call)
 	req->iocb = call->iocb;
 	/* chario_iopoll() looks for it, from the moment it can be polled. */
 	call->iocb->private = q;
-	ret = post(q, req, &cur, got);
+	ret = post(q, call, req, &cur, got);
 	return ret ?: -EIOCBQUEUED;
 }
 

@@ -67,7 +67,8 @@ struct chario_waiter {
  * @waiter: synchronous caller or NULL; under the queue's lock
  * @iocb: asynchronous caller or NULL; under the queue's lock
  * @cio: the disk
- * @buffer: whose memory it is, with a reference; NULL for pages of the caller
+ * @buffer: whose memory it is; NULL for pages of the caller.  That it stands here
+ *	keeps the buffer, see core/buffer.h
  * @first: head of the chain of commands, in order of their place in the call
  * @expires: jiffies at which the caller wants ETIMEDOUT
  * @done_next: on a list of finished requests

@@ -20,7 +20,7 @@ static inline void chario_call_start(struct chario_call *call,
 
 	call->cio = cio;
 	call->iter = NULL;
-	call->buffer = NULL;
+	call->buffers = NULL;
 	call->pos = pos;
 	call->op = op;
 	call->fua = false;

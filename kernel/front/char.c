@@ -32,9 +32,13 @@ static int chario_open(struct inode *inode, struct file *file)
 	cf = kzalloc(sizeof(*cf), GFP_KERNEL);
 	if (!cf)
 		return -ENOMEM;
+	cf->buffers = chario_buffers_alloc();
+	if (!cf->buffers) {
+		kfree(cf);
+		return -ENOMEM;
+	}
 	get_device(&cio->dev);
 	cf->cio = cio;
-	xa_init_flags(&cf->buffers, XA_FLAGS_ALLOC);
 	file->private_data = cf;
 	file->f_mode |= FMODE_CAN_ODIRECT | FMODE_NOWAIT;
 	return 0;
@@ -44,7 +48,7 @@ static int chario_release(struct inode *inode, struct file *file)
 {
 	struct chario_file *cf = file->private_data;
 
-	chario_buffer_destroy_all(cf);
+	chario_buffers_free(cf->buffers);
 	put_device(&cf->cio->dev);
 	kfree(cf);
 	return 0;

@@ -7,7 +7,6 @@
 #define CHARIO_FRONT_H
 
 #include <linux/uio.h>
-#include <linux/xarray.h>
 
 #include "chario.h"
 
@@ -15,9 +14,11 @@
  * struct chario_call - what a caller wants, checked by the front end
  * @cio: the disk
  * @iter: the caller's memory; NULL for a buffer, and for a flush
- * @buffer: the memory, when it is a buffer; the caller has a reference
+ * @buffers: of the open file, when the memory is a buffer; else NULL
+ * @buffer_id: its name
  * @buffer_offset: of the first byte in it
- * @bytes: length, for a buffer
+ * @slice_bytes: length that must lie in the buffer
+ * @bytes: the part of it that lies on the disk
  * @pos: byte offset on the disk, a multiple of the logical block
  * @op: &enum chario_op
  * @fua: a write that must be durable at completion
@@ -35,8 +36,10 @@
 struct chario_call {
 	struct chario_device *cio;
 	struct iov_iter *iter;
-	struct chario_buffer *buffer;
+	struct chario_buffers *buffers;
+	u32 buffer_id;
 	u64 buffer_offset;
+	u64 slice_bytes;
 	size_t bytes;
 	u64 pos;
 	enum chario_op op;
@@ -66,7 +69,7 @@ long chario_ioctl(struct file *file, unsigned int cmd, unsigned long arg);
  * @spin_ns: 0 for the disk's own
  * @deadline_ns: as set by the user, 0 for the disk's own
  * @deadline: the same in jiffies
- * @buffers: its buffers, by their names
+ * @buffers: its buffers
  */
 struct chario_file {
 	struct chario_device *cio;
@@ -74,7 +77,7 @@ struct chario_file {
 	u32 spin_ns;
 	u64 deadline_ns;
 	unsigned long deadline;
-	struct xarray buffers;
+	struct chario_buffers *buffers;
 };
 
 #endif /* CHARIO_FRONT_H */

@@ -67,12 +67,12 @@ static int set_file_options(struct chario_file *cf, union chario_argument *arg)
 
 static int create_buffer(struct chario_file *cf, union chario_argument *arg)
 {
-	return chario_buffer_create(cf, &arg->create);
+	return chario_buffer_create(cf->cio, cf->buffers, &arg->create);
 }
 
 static int destroy_buffer(struct chario_file *cf, union chario_argument *arg)
 {
-	return chario_buffer_destroy(cf, arg->destroy.id);
+	return chario_buffer_destroy(cf->buffers, arg->destroy.id);
 }
 
 /**

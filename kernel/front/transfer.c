@@ -6,8 +6,8 @@
 #include <linux/fs.h>
 #include <linux/uaccess.h>
 
-#include "core/buffer.h"
 #include "core/device.h"
+#include "core/flight.h"
 #include "front/call.h"
 #include "front/front.h"
 #include "trace.h"
@@ -83,38 +83,28 @@ static ssize_t flush(struct chario_file *cf, const struct chario_transfer *t)
 	return chario_request_run(&call);
 }
 
-/* Is the slice inside the buffer, and one that commands can have? */
-static inline int check_slice(const struct chario_device *cio,
-			      const struct chario_buffer *buf,
-			      const struct chario_transfer *t)
-{
-	if (unlikely((t->buffer_offset & cio->dma_mask) ||
-		     (t->bytes & cio->block_mask)))
-		return -EINVAL;
-	if (unlikely(t->bytes > buf->bytes ||
-		     t->buffer_offset > buf->bytes - t->bytes))
-		return -EINVAL;
-	return buf->source && t->op == CHARIO_TRANSFER_READ ? -EPERM : 0;
-}
-
-static ssize_t transfer(struct chario_file *cf, struct chario_buffer *buf,
-			const struct chario_transfer *t)
+static inline ssize_t transfer(struct chario_file *cf,
+			       const struct chario_transfer *t)
 {
 	struct chario_call call chario_uninitialized;
 	ssize_t ret;
 
-	ret = check_slice(cf->cio, buf, t);
-	if (unlikely(ret))
-		return ret;
+	if (unlikely((t->buffer_offset & cf->cio->dma_mask) ||
+		     (t->bytes & cf->cio->block_mask)))
+		return -EINVAL;
 	ret = chario_call_clip(cf->cio, t->disk_offset,
 			       min_t(u64, t->bytes, CHARIO_TRANSFER_MAX),
 			       t->op);
 	if (unlikely(ret <= 0))
 		return ret;
 	start(&call, cf, t);
-	call.buffer = buf;
+	call.buffers = cf->buffers;
+	call.buffer_id = t->buffer;
 	call.buffer_offset = t->buffer_offset;
+	call.slice_bytes = t->bytes;
 	call.bytes = ret;
+	if (likely(chario_flight_is_single(cf->cio, ret)))
+		return chario_flight_single(&call, 0, ret);
 	return chario_request_run(&call);
 }
 
@@ -129,7 +119,6 @@ long chario_transfer(struct file *file, const void __user *user)
 {
 	struct chario_file *cf = file->private_data;
 	struct chario_transfer t chario_uninitialized;
-	struct chario_buffer *buf;
 	ssize_t ret;
 
 	ret = fetch(&t, user);
@@ -141,10 +130,5 @@ long chario_transfer(struct file *file, const void __user *user)
 	if (unlikely(t.op == CHARIO_TRANSFER_FLUSH))
 		return flush(cf, &t);
 	trace_enter(cf->cio, t.op, t.disk_offset, t.bytes);
-	buf = chario_buffer_get(cf, t.buffer);
-	if (unlikely(!buf))
-		return -ENOENT;
-	ret = transfer(cf, buf, &t);
-	chario_buffer_put(buf);
-	return ret;
+	return transfer(cf, &t);
 }

@@ -14,14 +14,19 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <liburing.h>
+#include <linux/fs.h>
+#include <linux/nvme_ioctl.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/uio.h>
 #include <unistd.h>
+
+#include <chario/uapi.h>
 
 #include "marker.h"
 
@@ -32,6 +37,7 @@
 #define PAGE_BYTES      4096ul
 #define STOCK_FACTOR    4 /* pages to choose from, for each that is needed */
 #define FILL            0xa5
+#define NVME_CMD_READ   0x02
 #define PAGEMAP_FRAME   ((1ull << 55) - 1)
 
 struct bench {
@@ -41,6 +47,9 @@ struct bench {
 	const char *pages; /* what the buffer is made of */
 	uint64_t random;
 	struct io_uring ring;
+	struct chario_transfer transfer; /* on the registered buffer */
+	unsigned int nsid;               /* of an NVMe generic device */
+	unsigned int block_shift;
 };
 
 /* One synchronous call at @offset. Return: bytes moved, or -1 / -errno. */
@@ -50,7 +59,7 @@ struct call {
 	const char *name;
 	call_fn *run;
 	int flags; /* of open() */
-	bool ring;
+	void (*set_up)(struct bench *b);
 };
 
 static _Noreturn void fail(const char *what)
@@ -127,15 +136,102 @@ static ssize_t call_uring_write(struct bench *b, off_t offset)
 	return submit_and_reap(b);
 }
 
+/* Passthrough of an NVMe command, IORING_SETUP_IOPOLL, registered buffer. */
+static ssize_t call_uring_pass(struct bench *b, off_t offset)
+{
+	struct io_uring_sqe *sqe = io_uring_get_sqe(&b->ring);
+	struct nvme_uring_cmd *cmd;
+	uint64_t block = (uint64_t)offset >> b->block_shift;
+
+	if (!sqe)
+		return -1;
+	memset(sqe, 0, 2 * sizeof(*sqe));
+	sqe->opcode = IORING_OP_URING_CMD;
+	sqe->flags = IOSQE_FIXED_FILE;
+	sqe->cmd_op = NVME_URING_CMD_IO;
+	sqe->uring_cmd_flags = IORING_URING_CMD_FIXED;
+	cmd = (struct nvme_uring_cmd *)sqe->cmd;
+	cmd->opcode = NVME_CMD_READ;
+	cmd->nsid = b->nsid;
+	cmd->addr = (uintptr_t)b->buffer;
+	cmd->data_len = (uint32_t)b->bytes;
+	cmd->cdw10 = (uint32_t)block;
+	cmd->cdw11 = (uint32_t)(block >> 32);
+	cmd->cdw12 = (uint32_t)(b->bytes >> b->block_shift) - 1;
+	return submit_and_reap(b) ? -1 : (ssize_t)b->bytes;
+}
+
+static ssize_t call_transfer(struct bench *b, off_t offset)
+{
+	b->transfer.disk_offset = (uint64_t)offset;
+	return ioctl(b->fd, CHARIO_IOC_TRANSFER, &b->transfer);
+}
+
+static void open_ring(struct bench *b, unsigned int flags)
+{
+	struct iovec iov = { .iov_base = b->buffer, .iov_len = b->bytes };
+
+	errno = -io_uring_queue_init(RING_ENTRIES, &b->ring, flags);
+	if (errno)
+		fail("io_uring_queue_init");
+	errno = -io_uring_register_buffers(&b->ring, &iov, 1);
+	if (errno)
+		fail("io_uring_register_buffers");
+	errno = -io_uring_register_files(&b->ring, &b->fd, 1);
+	if (errno)
+		fail("io_uring_register_files");
+}
+
+static void set_up_ring(struct bench *b)
+{
+	open_ring(b, IORING_SETUP_IOPOLL);
+}
+
+/* The block device of the same name says how large a block is. */
+static void set_up_pass(struct bench *b)
+{
+	int fd = open("/dev/nvme0n1", O_RDONLY);
+	int nsid = ioctl(b->fd, NVME_IOCTL_ID);
+	unsigned int block_bytes = 0;
+
+	if (fd < 0 || nsid < 0 || ioctl(fd, BLKSSZGET, &block_bytes))
+		fail("NVMe generic device");
+	close(fd);
+	b->nsid = (unsigned int)nsid;
+	b->block_shift = (unsigned int)__builtin_ctz(block_bytes);
+	open_ring(b, IORING_SETUP_IOPOLL | IORING_SETUP_SQE128 | IORING_SETUP_CQE32);
+}
+
+static void set_up_transfer(struct bench *b)
+{
+	struct chario_buffer_create create = {
+		.size = sizeof(create),
+		.kind = CHARIO_BUFFER_REGISTERED,
+		.address = (uintptr_t)b->buffer,
+		.bytes = b->bytes,
+	};
+
+	if (ioctl(b->fd, CHARIO_IOC_BUFFER_CREATE, &create))
+		fail("CHARIO_IOC_BUFFER_CREATE");
+	b->transfer = (struct chario_transfer){
+		.size = sizeof(b->transfer),
+		.op = CHARIO_TRANSFER_READ,
+		.buffer = create.id,
+		.bytes = b->bytes,
+	};
+}
+
 static const struct call calls[] = {
-	{ "getppid", call_getppid, O_RDONLY, false },
-	{ "pread-null", call_pread_null, O_RDONLY, false },
-	{ "pread", call_pread, O_RDONLY | O_DIRECT, false },
-	{ "pwrite", call_pwrite, O_RDWR | O_DIRECT, false },
-	{ "pread-poll", call_pread_poll, O_RDONLY | O_DIRECT, false },
-	{ "pwrite-poll", call_pwrite_poll, O_RDWR | O_DIRECT, false },
-	{ "uring-read-poll", call_uring_read, O_RDONLY | O_DIRECT, true },
-	{ "uring-write-poll", call_uring_write, O_RDWR | O_DIRECT, true },
+	{ "getppid", call_getppid, O_RDONLY, NULL },
+	{ "pread-null", call_pread_null, O_RDONLY, NULL },
+	{ "pread", call_pread, O_RDONLY | O_DIRECT, NULL },
+	{ "pwrite", call_pwrite, O_RDWR | O_DIRECT, NULL },
+	{ "pread-poll", call_pread_poll, O_RDONLY | O_DIRECT, NULL },
+	{ "pwrite-poll", call_pwrite_poll, O_RDWR | O_DIRECT, NULL },
+	{ "uring-read-poll", call_uring_read, O_RDONLY | O_DIRECT, set_up_ring },
+	{ "uring-write-poll", call_uring_write, O_RDWR | O_DIRECT, set_up_ring },
+	{ "uring-pass-poll", call_uring_pass, O_RDONLY, set_up_pass },
+	{ "transfer", call_transfer, O_RDONLY, set_up_transfer },
 };
 
 static void usage(void)
@@ -309,21 +405,6 @@ static size_t buffer_neighbours(const struct bench *b)
 	return neighbours;
 }
 
-static void open_ring(struct bench *b)
-{
-	struct iovec iov = { .iov_base = b->buffer, .iov_len = b->bytes };
-
-	errno = -io_uring_queue_init(RING_ENTRIES, &b->ring, IORING_SETUP_IOPOLL);
-	if (errno)
-		fail("io_uring_queue_init");
-	errno = -io_uring_register_buffers(&b->ring, &iov, 1);
-	if (errno)
-		fail("io_uring_register_buffers");
-	errno = -io_uring_register_files(&b->ring, &b->fd, 1);
-	if (errno)
-		fail("io_uring_register_files");
-}
-
 static off_t next_offset(struct bench *b)
 {
 	b->random = b->random * 6364136223846793005u + 1442695040888963407u;
@@ -390,8 +471,8 @@ int main(int argc, char **argv)
 	if (b.fd < 0)
 		fail(argv[2]);
 	map_buffer(&b, argv[4]);
-	if (call->ring)
-		open_ring(&b);
+	if (call->set_up)
+		call->set_up(&b);
 	set_speed(argv[5]);
 	repeat(&b, call, operations);
 	MARKER(MARKER_DEVICE_FREE);

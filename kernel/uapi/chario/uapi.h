@@ -314,7 +314,8 @@ enum chario_transfer_op {
  *
  * Costs the same device commands as a read or write of the same range.  The
  * result is that of pread(2) and pwrite(2): bytes that have been transferred,
- * fewer at the end of the disk, 0 behind it for a read.
+ * fewer at the end of the disk, 0 behind it for a read.  A transfer of no bytes
+ * is 0, whatever the buffer.
  *
  * Errors: ENOENT when there is no such buffer; EINVAL when the slice is not
  * inside the buffer or something is not aligned; EPERM for a read into a buffer

@@ -32,7 +32,7 @@ class Tools:
 def build_tools() -> Tools:
     """Both parts, compiled anew only when a source has changed."""
     plugin = ("-std=gnu11", "-O2", "-fPIC", "-shared", "-pthread", "-fvisibility=hidden")
-    program = ("-std=c11", "-O2", "-static")
+    program = ("-std=c11", "-O2", "-static", f"-I{LAB.parent / 'kernel/uapi'}")
     return Tools(
         plugin=_compile("counter.so", sorted(LAB.glob("plugin/*.c")), plugin, ()),
         program=_compile("chario-bench", [LAB / "bench" / "bench.c"], program, ("-luring",)),

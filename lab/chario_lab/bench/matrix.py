@@ -10,6 +10,7 @@ MIB = 1 << 20
 
 NULL = "/dev/null"
 BLOCK = "/dev/nvme0n1"
+GENERIC = "/dev/ng0n1"
 CHARDISK = "/dev/chardisk0"
 CHARDISK_COMPLETION = "/sys/class/chario/chardisk0/completion"
 
@@ -72,6 +73,8 @@ STOCK = (
     Case("stock-write", "O_DIRECT pwrite 4 KiB, device answers at once", BLOCK, "pwrite", speed=STALL),
     Case("stock-uring-read", "io_uring IOPOLL read 4 KiB, registered buffer", BLOCK, "uring-read-poll", speed=STALL),
     Case("stock-uring-write", "io_uring IOPOLL write 4 KiB, registered buffer", BLOCK, "uring-write-poll", speed=STALL),
+    Case("stock-pass-read", "io_uring passthrough read 4 KiB, IOPOLL, registered buffer", GENERIC, "uring-pass-poll",
+         speed=STALL),
     Case("stock-1m-scattered", "O_DIRECT pread 1 MiB, 4 KiB pages scattered", BLOCK, "pread",
          MIB, SCATTERED, LATE, LARGE_OPERATIONS),
     Case("stock-1m-joined", "O_DIRECT pread 1 MiB, 4 KiB pages in a row", BLOCK, "pread",
@@ -103,6 +106,10 @@ CHARIO = (
          completion=IRQ),
     Case("uring-write", "io_uring IOPOLL write 4 KiB, registered buffer", CHARDISK, "uring-write-poll", speed=STALL,
          completion=IRQ),
+    Case("transfer-poll", "transfer 4 KiB, registered buffer, polled", CHARDISK, "transfer", speed=STALL,
+         completion=POLL),
+    Case("transfer-1m-poll", "transfer 1 MiB, registered buffer, polled", CHARDISK, "transfer",
+         MIB, SCATTERED, STALL, LARGE_OPERATIONS, POLL),
     Case("steady", "pread 4 KiB, polled, 10,000 calls", CHARDISK, "pread",
          speed=STALL, operations=MANY_OPERATIONS, completion=POLL),
 )  # fmt: skip
@@ -118,6 +125,7 @@ TARGETS = (
     Target("write-poll", "read-poll", 1.02, None, POLLED),
     Target("write", "read", 1.02, None, ANSWERED),
     Target("write-sleep", "read-sleep", 1.02, None, SLEPT),
+    Target("transfer-poll", "stock-pass-read", 0.17, 800, POLLED),
     Target("1m-poll-scattered", "stock-1m-scattered", 0.6, None, POLLED),
     Target("1m-poll-joined", "stock-1m-joined", 0.6, None, POLLED),
     Target("1m-poll-huge", "stock-1m-joined", 0.1, None, POLLED),

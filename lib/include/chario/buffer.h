@@ -69,6 +69,8 @@ void *chario_buffer_memory(const struct chario_buffer *buffer);
 /**
  * chario_buffer_bytes() - length of a buffer
  * @buffer: the buffer
+ *
+ * Return: its bytes.
  */
 size_t chario_buffer_bytes(const struct chario_buffer *buffer);
 
