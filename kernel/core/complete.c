@@ -3,7 +3,6 @@
  * The way back: a completed command ends its request, the request tells its
  * caller, and the memory is let go.
  */
-#include <linux/fs.h>
 #include <linux/sched.h>
 
 #include "core/device.h"
@@ -102,12 +101,12 @@ void chario_complete_missing(struct chario_queue *q,
  *
  * Context: under the queue's lock.
  * Return: an asynchronous caller, to be told after the lock has been released;
- * NULL when the caller was a synchronous one and has been told.
+ * nobody when the caller was a synchronous one and has been told.
  */
-struct kiocb *chario_complete_orphan(struct chario_request *req, int error)
+struct chario_async chario_complete_orphan(struct chario_request *req, int error)
 {
 	struct chario_waiter *waiter = req->waiter;
-	struct kiocb *iocb = req->iocb;
+	struct chario_async async = req->async;
 	struct chario_command *cmd;
 
 	/* One that is being prepared is seen to by chario_queue_post(). */
@@ -116,12 +115,12 @@ struct kiocb *chario_complete_orphan(struct chario_request *req, int error)
 			chario_pages_keep(cmd);
 	req->orphaned = true;
 	req->waiter = NULL;
-	req->iocb = NULL;
+	req->async.who = NULL;
 	if (!waiter)
-		return iocb;
+		return async;
 	waiter->error = error;
 	tell(waiter, CHARIO_ORPHANED);
-	return NULL;
+	return async;
 }
 
 /**
@@ -197,17 +196,15 @@ static void finish(struct chario_queue *q, struct chario_request *req,
 {
 	struct chario_device *cio = req->cio;
 	ssize_t result = chario_complete_result(req);
-	struct kiocb *iocb = req->iocb;
+	struct chario_async async = req->async;
 	enum chario_op op = req->op;
 
 	trace_finish(cio, op, req->first->disk_offset, result);
-	if (iocb && result > 0) {
+	if (async.who && result > 0)
 		this_cpu_add(cio->counters->bytes[op], result);
-		iocb->ki_pos += result;
-	}
 	chario_complete_release(q, req, mark_dirty);
-	if (iocb)
-		iocb->ki_complete(iocb, result);
+	if (async.who)
+		async.tell(async.who, result);
 }
 
 static bool must_mark_dirty(const struct chario_request *req)

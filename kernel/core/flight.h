@@ -76,7 +76,7 @@ static inline void chario_flight_init(struct chario_request *req,
 	req->error = 0;
 	req->bytes = 0;
 	req->waiter = NULL;
-	req->iocb = NULL;
+	req->async.who = NULL;
 	req->cio = call->cio;
 	req->buffer = NULL;
 	req->first = first;

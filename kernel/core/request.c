@@ -434,9 +434,9 @@ static noinline ssize_t run_async(const struct chario_call *call)
 	}
 	req = &first->own;
 	chario_flight_init(req, call, first, got);
-	req->iocb = call->iocb;
-	/* chario_iopoll() looks for it, from the moment it can be polled. */
-	call->iocb->private = q;
+	req->async = call->async;
+	/* Who polls looks for it, from the moment it can be polled. */
+	WRITE_ONCE(*call->async.queue, q);
 	ret = post(q, call, req, &cur, got);
 	return ret ?: -EIOCBQUEUED;
 }
@@ -450,13 +450,13 @@ static noinline ssize_t run_async(const struct chario_call *call)
  *
  * Context: may sleep.
  * Return: bytes that have been transferred, up to the first failed command;
- * -errno when there are none; -EIOCBQUEUED when @call->iocb will be told.
+ * -errno when there are none; -EIOCBQUEUED when @call->async will be told.
  */
 ssize_t chario_request_run(struct chario_call *call)
 {
 	ssize_t ret;
 
-	if (call->iocb) {
+	if (call->async.who) {
 		ret = run_async(call);
 		if (ret != -EAGAIN || call->nowait)
 			return ret;

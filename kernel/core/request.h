@@ -30,6 +30,7 @@
 
 #include "chario.h"
 #include "core/split.h"
+#include "front/front.h"
 
 enum chario_wait_state {
 	CHARIO_WAITING,
@@ -65,7 +66,7 @@ struct chario_waiter {
  * @good: bytes in front of the first failed command; under the queue's lock
  * @bytes: bytes of all commands
  * @waiter: synchronous caller or NULL; under the queue's lock
- * @iocb: asynchronous caller or NULL; under the queue's lock
+ * @async: the caller, if it does not wait; under the queue's lock
  * @cio: the disk
  * @buffer: whose memory it is; NULL for pages of the caller.  That it stands here
  *	keeps the buffer, see core/buffer.h
@@ -85,7 +86,7 @@ struct chario_request {
 	size_t good;
 	size_t bytes;
 	struct chario_waiter *waiter;
-	struct kiocb *iocb;
+	struct chario_async async;
 	struct chario_device *cio;
 	struct chario_buffer *buffer;
 	struct chario_command *first;
@@ -175,7 +176,7 @@ void chario_complete_request(struct chario_queue *q,
 void chario_complete_missing(struct chario_queue *q,
 			     struct chario_request *req, unsigned int missing,
 			     int error);
-struct kiocb *chario_complete_orphan(struct chario_request *req, int error);
+struct chario_async chario_complete_orphan(struct chario_request *req, int error);
 bool chario_complete_abandon(struct chario_queue *q,
 			     struct chario_waiter *waiter,
 			     struct chario_request *req, int error);

@@ -75,7 +75,7 @@ static struct chario_request *find_expired(struct chario_queue *q, bool *busy,
 static bool expire_one(struct chario_queue *q)
 {
 	struct chario_request *req;
-	struct kiocb *iocb = NULL;
+	struct chario_async async = { };
 	unsigned long flags, next;
 	bool busy;
 
@@ -86,7 +86,7 @@ static bool expire_one(struct chario_queue *q)
 		/* A caller that was killed has gone before. */
 		if (!req->orphaned) {
 			this_cpu_inc(req->cio->counters->timeouts);
-			iocb = chario_complete_orphan(req, -ETIMEDOUT);
+			async = chario_complete_orphan(req, -ETIMEDOUT);
 		}
 	} else {
 		q->timer_armed = busy;
@@ -95,8 +95,8 @@ static bool expire_one(struct chario_queue *q)
 			mod_timer(&q->timer, next);
 	}
 	raw_spin_unlock_irqrestore(&q->lock, flags);
-	if (iocb)
-		iocb->ki_complete(iocb, -ETIMEDOUT);
+	if (async.who)
+		async.tell(async.who, -ETIMEDOUT);
 	return req;
 }
 

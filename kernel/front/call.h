@@ -25,7 +25,7 @@ static inline void chario_call_start(struct chario_call *call,
 	call->op = op;
 	call->fua = false;
 	call->nowait = false;
-	call->iocb = NULL;
+	call->async.who = NULL;
 	call->completion = READ_ONCE(cf->completion) ?:
 			   READ_ONCE(cio->completion);
 	if (unlikely(call->completion == CHARIO_COMPLETION_SPIN))

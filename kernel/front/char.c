@@ -63,6 +63,16 @@ static inline void apply_flags(struct chario_call *call, int flags)
 		call->completion = CHARIO_COMPLETION_POLL;
 }
 
+/* An asynchronous call has ended. */
+static void tell(void *who, ssize_t result)
+{
+	struct kiocb *iocb = who;
+
+	if (result > 0)
+		iocb->ki_pos += result;
+	iocb->ki_complete(iocb, result);
+}
+
 static ssize_t transfer(struct kiocb *iocb, struct iov_iter *iter,
 			enum chario_op op)
 {
@@ -81,7 +91,9 @@ static ssize_t transfer(struct kiocb *iocb, struct iov_iter *iter,
 	call.iter = iter;
 	if (!is_sync_kiocb(iocb)) {
 		/* Nobody polls for it unless it is said so. */
-		call.iocb = iocb;
+		call.async.tell = tell;
+		call.async.who = iocb;
+		call.async.queue = (struct chario_queue **)&iocb->private;
 		call.completion = CHARIO_COMPLETION_IRQ;
 	}
 	if (unlikely(iocb->ki_flags & (IOCB_NOWAIT | IOCB_DSYNC | IOCB_HIPRI)))

@@ -11,6 +11,20 @@
 #include "chario.h"
 
 /**
+ * struct chario_async - a caller who does not wait
+ * @tell: called once with bytes or -errno; any context but under the queue's
+ *	lock
+ * @who: for @tell; NULL for a caller who waits
+ * @queue: where the queue of the request is noted before it can end, for who
+ *	polls
+ */
+struct chario_async {
+	void (*tell)(void *who, ssize_t result);
+	void *who;
+	struct chario_queue **queue;
+};
+
+/**
  * struct chario_call - what a caller wants, checked by the front end
  * @cio: the disk
  * @iter: the caller's memory; NULL for a buffer, and for a flush
@@ -26,8 +40,7 @@
  * @completion: &enum chario_completion, not DEFAULT
  * @spin_ns: how long SPIN looks; set for SPIN only
  * @expires: jiffies at which the caller wants ETIMEDOUT
- * @iocb: an asynchronous caller: the result comes by iocb->ki_complete();
- *	NULL for a synchronous one
+ * @async: the caller, if it does not wait
  *
  * The front end guarantees: the range is inside the disk, offset and every
  * vector element are multiples of the logical block, every address is aligned
@@ -48,7 +61,7 @@ struct chario_call {
 	u32 completion;
 	u32 spin_ns;
 	unsigned long expires;
-	struct kiocb *iocb;
+	struct chario_async async;
 };
 
 extern const struct file_operations chario_char_fops;
