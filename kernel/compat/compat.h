@@ -38,6 +38,20 @@
 #define timer_container_of(var, timer, field) from_timer(var, timer, field)
 #endif
 
+/* "io_uring: split out cmd api into a separate header", 6.8 */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 8, 0)
+#include <linux/io_uring.h>
+#else
+#include <linux/io_uring/cmd.h>
+#endif
+
+/* "io_uring: Pass whole sqe to commands", 6.5 */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 5, 0)
+#define chario_compat_uring_payload(ioucmd) ((ioucmd)->cmd)
+#else
+#define chario_compat_uring_payload(ioucmd) io_uring_sqe_cmd((ioucmd)->sqe)
+#endif
+
 /* See Kbuild.  Sparse cannot follow the guard() in the newer function. */
 #ifdef __CHECKER__
 #define chario_compat_has_override(pdev) (!!(pdev))

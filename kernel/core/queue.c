@@ -83,6 +83,7 @@ int chario_queue_init(struct chario_queue *q,
 	timer_setup(&q->timer, chario_watch, 0);
 	init_llist_head(&q->dirty);
 	INIT_WORK(&q->dirty_work, chario_complete_dirty);
+	chario_plug_init(q);
 
 	q->busy = bitmap_zalloc(round_up(depth, BITS_PER_LONG), GFP_KERNEL);
 	if (!q->busy)
@@ -371,6 +372,12 @@ bool chario_queue_is_idle(const struct chario_queue *q)
 	return bitmap_weight(q->busy, q->depth) == 0;
 }
 
+/* Nobody is inside, nor will come back to unplug. */
+static bool is_left(const struct chario_queue *q)
+{
+	return chario_queue_is_idle(q) && !READ_ONCE(q->plugged_by);
+}
+
 /**
  * chario_queue_drain() - wait until nobody is inside a dead queue any more
  * @q: has been failed
@@ -382,8 +389,7 @@ void chario_queue_drain(struct chario_queue *q)
 {
 	/* Pairs with test_and_set_bit() in chario_queue_try_get(). */
 	smp_mb();
-	while (!wait_event_timeout(q->slot_wait, chario_queue_is_idle(q),
-				   DRAIN_WARN))
+	while (!wait_event_timeout(q->slot_wait, is_left(q), DRAIN_WARN))
 		pr_warn("chario: a caller is held up inside a call, most likely by a page fault that is not served; waiting for it\n");
 	flush_work(&q->dirty_work);
 	timer_delete_sync(&q->timer);

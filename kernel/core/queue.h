@@ -17,6 +17,7 @@
 #define CHARIO_CORE_QUEUE_H
 
 #include <linux/bitops.h>
+#include <linux/blkdev.h>
 #include <linux/err.h>
 #include <linux/jiffies.h>
 #include <linux/llist.h>
@@ -92,6 +93,8 @@ struct chario_queue_ops {
  * @timer_at: jiffies at which the watchdog looks next
  * @reaped: completions so far
  * @reaped_seen: the same, when the watchdog last looked
+ * @plug: in the plug of @plugged_by
+ * @plugged_by: who rings the doorbell when it unplugs, or NULL
  * @dirty: requests that chario_complete_dirty() finishes
  * @dirty_work: runs it
  * @sq_doorbells: counter
@@ -128,6 +131,9 @@ struct chario_queue {
 	u64 cq_doorbells;
 	u64 interrupts;
 	u64 late_reaps;
+
+	struct blk_plug_cb plug;
+	struct blk_plug *plugged_by;
 
 	struct llist_head dirty;
 	struct work_struct dirty_work;
@@ -245,6 +251,10 @@ void chario_queue_fail(struct chario_queue *q, int error);
 void chario_queue_drain(struct chario_queue *q);
 void chario_queue_unsign(struct chario_queue *q);
 bool chario_queue_is_idle(const struct chario_queue *q);
+
+/* core/plug.c */
+void chario_plug_init(struct chario_queue *q);
+bool chario_plug(struct chario_queue *q);
 
 /* core/watch.c */
 void chario_watch(struct timer_list *timer);

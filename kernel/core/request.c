@@ -171,7 +171,7 @@ static void put_commands(struct chario_queue *q, struct chario_command *cmd)
  * posted: the request ends by itself.  After the last post it may have.
  */
 static int post_commands(struct chario_queue *q, struct chario_request *req,
-			 struct cursor *cur, unsigned int count)
+			 struct cursor *cur, unsigned int count, bool kick)
 {
 	struct chario_command *cmd = req->first, *last = NULL, *next;
 	struct chario_window window chario_uninitialized;
@@ -184,7 +184,7 @@ static int post_commands(struct chario_queue *q, struct chario_request *req,
 		ret = prepare(q, cmd, cur, &window, count);
 		if (unlikely(ret))
 			break;
-		chario_queue_post(q, cmd, !next);
+		chario_queue_post(q, cmd, kick && !next);
 	}
 	chario_window_drop(&window);
 	if (likely(!ret))
@@ -203,7 +203,7 @@ static int post_commands(struct chario_queue *q, struct chario_request *req,
 
 /* The same for slices of a buffer. */
 static void post_slices(struct chario_queue *q, struct chario_request *req,
-			struct cursor *cur)
+			struct cursor *cur, bool kick)
 {
 	struct chario_command *cmd, *next;
 
@@ -216,23 +216,23 @@ static void post_slices(struct chario_queue *q, struct chario_request *req,
 		chario_flight_split(cmd, pos, bytes);
 		chario_flight_slice(q, cmd, cur->buffer_offset, req->op);
 		skip(cur, bytes);
-		chario_queue_post(q, cmd, !next);
+		chario_queue_post(q, cmd, kick && !next);
 	}
 }
 
 static int post(struct chario_queue *q, const struct chario_call *call,
 		struct chario_request *req, struct cursor *cur,
-		unsigned int count)
+		unsigned int count, bool kick)
 {
 	int ret;
 
 	if (cur->iter)
-		return post_commands(q, req, cur, count);
+		return post_commands(q, req, cur, count, kick);
 	ret = chario_flight_enter(req, call);
 	if (ret)
 		put_commands(q, req->first);
 	else
-		post_slices(q, req, cur);
+		post_slices(q, req, cur, kick);
 	return ret;
 }
 
@@ -250,7 +250,7 @@ static int launch(struct chario_flight *flight, struct chario_waiter *waiter,
 		return PTR_ERR(first);
 	flight->pos = cur->pos;
 	chario_flight_board(flight, waiter, q, call, first, got);
-	return post(q, call, flight->req, cur, got);
+	return post(q, call, flight->req, cur, got, true);
 }
 
 /* A synchronous call: what is in the air, and what has come of it so far. */
@@ -437,7 +437,7 @@ static noinline ssize_t run_async(const struct chario_call *call)
 	req->async = call->async;
 	/* Who polls looks for it, from the moment it can be polled. */
 	WRITE_ONCE(*call->async.queue, q);
-	ret = post(q, call, req, &cur, got);
+	ret = post(q, call, req, &cur, got, !chario_plug(q));
 	return ret ?: -EIOCBQUEUED;
 }
 

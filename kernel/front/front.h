@@ -8,6 +8,8 @@
 
 #include <linux/uio.h>
 
+#include <chario/uapi.h>
+
 #include "chario.h"
 
 /**
@@ -70,7 +72,15 @@ extern const struct file_operations chario_char_fops;
 ssize_t chario_request_run(struct chario_call *call);
 
 /* front/transfer.c */
+int chario_transfer_fetch(struct chario_transfer *t, const void __user *user);
+ssize_t chario_transfer_run(struct file *file, const struct chario_transfer *t,
+			    const struct chario_async *async, bool nowait);
 long chario_transfer(struct file *file, const void __user *user);
+
+/* front/uring.c */
+int chario_uring_cmd(struct io_uring_cmd *ioucmd, unsigned int issue_flags);
+int chario_uring_cmd_iopoll(struct io_uring_cmd *ioucmd,
+			    struct io_comp_batch *batch, unsigned int flags);
 
 /* front/ioctl.c */
 long chario_ioctl(struct file *file, unsigned int cmd, unsigned long arg);

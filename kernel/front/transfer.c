@@ -31,7 +31,15 @@ static noinline int fetch_longer(struct chario_transfer *t,
 	return copy_struct_from_user(t, sizeof(*t), user, size);
 }
 
-static inline int fetch(struct chario_transfer *t, const void __user *user)
+/**
+ * chario_transfer_fetch() - get the struct of a caller
+ * @t: gets it
+ * @user: where it is
+ *
+ * Return: 0; EFAULT; EINVAL, E2BIG when its size is not right.
+ */
+__always_inline int chario_transfer_fetch(struct chario_transfer *t,
+					  const void __user *user)
 {
 	if (unlikely(copy_from_user(t, user, sizeof(*t))))
 		return -EFAULT;
@@ -70,7 +78,8 @@ static inline void start(struct chario_call *call, const struct chario_file *cf,
 				nsecs_to_jiffies(t->deadline_ns + TICK_NSEC - 1);
 }
 
-static ssize_t flush(struct chario_file *cf, const struct chario_transfer *t)
+static ssize_t flush(struct chario_file *cf, const struct chario_transfer *t,
+		     bool nowait)
 {
 	struct chario_call call chario_uninitialized;
 
@@ -78,17 +87,23 @@ static ssize_t flush(struct chario_file *cf, const struct chario_transfer *t)
 		return -EINVAL;
 	if (!(cf->cio->features & CHARIO_FEATURE_WRITE_CACHE))
 		return 0;
+	/* Its caller waits, on a thread that may. */
+	if (nowait)
+		return -EAGAIN;
 	trace_enter(cf->cio, CHARIO_OP_FLUSH, 0, 0);
 	start(&call, cf, t);
 	return chario_request_run(&call);
 }
 
-static inline ssize_t transfer(struct chario_file *cf,
-			       const struct chario_transfer *t)
+static __always_inline ssize_t transfer(struct chario_file *cf,
+					const struct chario_transfer *t,
+					const struct chario_async *async,
+					bool nowait)
 {
 	struct chario_call call chario_uninitialized;
 	ssize_t ret;
 
+	trace_enter(cf->cio, t->op, t->disk_offset, t->bytes);
 	if (unlikely((t->buffer_offset & cf->cio->dma_mask) ||
 		     (t->bytes & cf->cio->block_mask)))
 		return -EINVAL;
@@ -103,9 +118,38 @@ static inline ssize_t transfer(struct chario_file *cf,
 	call.buffer_offset = t->buffer_offset;
 	call.slice_bytes = t->bytes;
 	call.bytes = ret;
-	if (likely(chario_flight_is_single(cf->cio, ret)))
+	if (async) {
+		call.async = *async;
+		call.nowait |= nowait;
+		/* Nobody polls for it unless it is said so. */
+		if (!(t->flags & CHARIO_TRANSFER_POLL))
+			call.completion = CHARIO_COMPLETION_IRQ;
+	} else if (likely(chario_flight_is_single(cf->cio, ret))) {
 		return chario_flight_single(&call, 0, ret);
+	}
 	return chario_request_run(&call);
+}
+
+/**
+ * chario_transfer_run() - do what an asynchronous caller wants
+ * @file: the open disk
+ * @t: what that is
+ * @async: who is told
+ * @nowait: EAGAIN rather than sleep
+ *
+ * Return: -EIOCBQUEUED when @async will be told; else as chario_transfer().
+ */
+ssize_t chario_transfer_run(struct file *file, const struct chario_transfer *t,
+			    const struct chario_async *async, bool nowait)
+{
+	struct chario_file *cf = file->private_data;
+	int ret = check(t, file->f_mode);
+
+	if (unlikely(ret))
+		return ret;
+	if (unlikely(t->op == CHARIO_TRANSFER_FLUSH))
+		return flush(cf, t, nowait);
+	return transfer(cf, t, async, nowait);
 }
 
 /**
@@ -121,14 +165,13 @@ long chario_transfer(struct file *file, const void __user *user)
 	struct chario_transfer t chario_uninitialized;
 	ssize_t ret;
 
-	ret = fetch(&t, user);
+	ret = chario_transfer_fetch(&t, user);
 	if (unlikely(ret))
 		return ret;
 	ret = check(&t, file->f_mode);
 	if (unlikely(ret))
 		return ret;
 	if (unlikely(t.op == CHARIO_TRANSFER_FLUSH))
-		return flush(cf, &t);
-	trace_enter(cf->cio, t.op, t.disk_offset, t.bytes);
-	return transfer(cf, &t);
+		return flush(cf, &t, false);
+	return transfer(cf, &t, NULL, false);
 }

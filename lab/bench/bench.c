@@ -33,7 +33,8 @@
 #define WARM_UP         16
 #define HUGE_PAGE_BYTES (2ul << 20)
 #define SPAN_BYTES      (64ul << 20) /* the part of the device that is used */
-#define RING_ENTRIES    8
+#define RING_ENTRIES    32
+#define BATCH           32
 #define PAGE_BYTES      4096ul
 #define STOCK_FACTOR    4 /* pages to choose from, for each that is needed */
 #define FILL            0xa5
@@ -137,14 +138,14 @@ static ssize_t call_uring_write(struct bench *b, off_t offset)
 }
 
 /* Passthrough of an NVMe command, IORING_SETUP_IOPOLL, registered buffer. */
-static ssize_t call_uring_pass(struct bench *b, off_t offset)
+static void prepare_pass(struct bench *b, off_t offset)
 {
 	struct io_uring_sqe *sqe = io_uring_get_sqe(&b->ring);
-	struct nvme_uring_cmd *cmd;
 	uint64_t block = (uint64_t)offset >> b->block_shift;
+	struct nvme_uring_cmd *cmd;
 
 	if (!sqe)
-		return -1;
+		fail("io_uring_get_sqe");
 	memset(sqe, 0, 2 * sizeof(*sqe));
 	sqe->opcode = IORING_OP_URING_CMD;
 	sqe->flags = IOSQE_FIXED_FILE;
@@ -158,7 +159,64 @@ static ssize_t call_uring_pass(struct bench *b, off_t offset)
 	cmd->cdw10 = (uint32_t)block;
 	cmd->cdw11 = (uint32_t)(block >> 32);
 	cmd->cdw12 = (uint32_t)(b->bytes >> b->block_shift) - 1;
+}
+
+static ssize_t call_uring_pass(struct bench *b, off_t offset)
+{
+	prepare_pass(b, offset);
 	return submit_and_reap(b) ? -1 : (ssize_t)b->bytes;
+}
+
+/* The same struct as for the ioctl, in the submission entry. */
+static void prepare_transfer(struct bench *b, off_t offset)
+{
+	struct io_uring_sqe *sqe = io_uring_get_sqe(&b->ring);
+
+	if (!sqe)
+		fail("io_uring_get_sqe");
+	memset(sqe, 0, sizeof(*sqe));
+	sqe->opcode = IORING_OP_URING_CMD;
+	sqe->flags = IOSQE_FIXED_FILE;
+	sqe->cmd_op = CHARIO_IOC_TRANSFER;
+	b->transfer.disk_offset = (uint64_t)offset;
+	memcpy(sqe->cmd, &b->transfer, sizeof(b->transfer));
+}
+
+static ssize_t call_uring_transfer(struct bench *b, off_t offset)
+{
+	prepare_transfer(b, offset);
+	return submit_and_reap(b);
+}
+
+/* BATCH reads of neighbouring places, submitted and awaited together. */
+static ssize_t run_batch(struct bench *b, off_t offset, void (*prepare)(struct bench *, off_t),
+			 int expected)
+{
+	struct io_uring_cqe *cqe;
+	unsigned int head, count = 0;
+
+	for (int i = 0; i < BATCH; i++)
+		prepare(b, (offset + i * (off_t)b->bytes) % (off_t)SPAN_BYTES);
+	if (io_uring_submit_and_wait(&b->ring, BATCH) != BATCH)
+		return -1;
+	io_uring_for_each_cqe(&b->ring, head, cqe)
+	{
+		if (cqe->res != expected)
+			return cqe->res;
+		count++;
+	}
+	io_uring_cq_advance(&b->ring, count);
+	return count == BATCH ? (ssize_t)b->bytes : -1;
+}
+
+static ssize_t call_uring_pass_batch(struct bench *b, off_t offset)
+{
+	return run_batch(b, offset, prepare_pass, 0);
+}
+
+static ssize_t call_uring_transfer_batch(struct bench *b, off_t offset)
+{
+	return run_batch(b, offset, prepare_transfer, (int)b->bytes);
 }
 
 static ssize_t call_transfer(struct bench *b, off_t offset)
@@ -221,6 +279,12 @@ static void set_up_transfer(struct bench *b)
 	};
 }
 
+static void set_up_uring_transfer(struct bench *b)
+{
+	set_up_transfer(b);
+	open_ring(b, IORING_SETUP_IOPOLL | IORING_SETUP_SQE128);
+}
+
 static const struct call calls[] = {
 	{ "getppid", call_getppid, O_RDONLY, NULL },
 	{ "pread-null", call_pread_null, O_RDONLY, NULL },
@@ -231,6 +295,9 @@ static const struct call calls[] = {
 	{ "uring-read-poll", call_uring_read, O_RDONLY | O_DIRECT, set_up_ring },
 	{ "uring-write-poll", call_uring_write, O_RDWR | O_DIRECT, set_up_ring },
 	{ "uring-pass-poll", call_uring_pass, O_RDONLY, set_up_pass },
+	{ "uring-pass-batch", call_uring_pass_batch, O_RDONLY, set_up_pass },
+	{ "uring-transfer-poll", call_uring_transfer, O_RDONLY, set_up_uring_transfer },
+	{ "uring-transfer-batch", call_uring_transfer_batch, O_RDONLY, set_up_uring_transfer },
 	{ "transfer", call_transfer, O_RDONLY, set_up_transfer },
 };
 

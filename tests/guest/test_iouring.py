@@ -20,7 +20,11 @@ def threads_after(guest: Guest, programs: Programs, arguments: str, calls: int) 
     return int(result["threads"])
 
 
-@pytest.mark.parametrize("flags", ["", "skew", "fixed", "fixed skew", "poll", "poll fixed skew"])
+@pytest.mark.parametrize(
+    "flags",
+    ["", "skew", "fixed", "fixed skew", "poll", "poll fixed skew", "transfer", "pointer skew", "poll transfer skew",
+     "poll pointer"],
+)  # fmt: skip
 def test_depth_32_needs_no_worker(
     guest: Guest, guest_program: Programs, disk512: str, disk4096: str, flags: str
 ) -> None:
@@ -34,12 +38,21 @@ def test_depth_32_needs_no_worker(
         assert ("interrupts" in change) == ("poll" not in flags)
 
 
-@pytest.mark.parametrize("flags", ["", "skew", "fixed", "poll", "poll fixed"])
+@pytest.mark.parametrize("flags", ["", "poll fixed", "transfer", "poll pointer"])
+def test_a_batch_rings_one_doorbell(guest: Guest, guest_program: Programs, disk: str, flags: str) -> None:
+    """32 calls that are submitted together are 32 commands, and the drive is told once."""
+    before = counters(guest, disk)
+    threads_after(guest, guest_program, f"{disk} 32 32 4096 {flags}", 32)
+    change = grown(guest, disk, before)
+    assert (change["read_commands"], change["write_commands"], change["sq_doorbells"]) == (32, 32, 2)
+
+
+@pytest.mark.parametrize("flags", ["", "skew", "fixed", "poll", "poll fixed", "transfer skew", "poll transfer"])
 def test_calls_of_many_commands_need_no_worker(
     guest: Guest, guest_program: Programs, kernel: Kernel, disk512: str, disk4096: str, flags: str
 ) -> None:
     """8 calls of 1 MiB, 8 commands each, fit the slots of a queue."""
-    if kernel.debug and "skew" in flags:
+    if kernel.debug and flags == "skew":
         pytest.skip("DMA-API debugging takes two commands that share a cache line for overlapping mappings")
     for disk in (disk512, disk4096):
         before = counters(guest, disk)

@@ -9,6 +9,8 @@
  *	fixed     registered buffers
  *	async     have the kernel use its worker threads
  *	skew      buffers 4 bytes past a page's start
+ *	transfer  buffers of CharIO, commands of io_uring
+ *	pointer   the same, in entries of 64 bytes that say where the struct is
  *
  * The last line says how many threads the process had at its end: one and the
  * worker threads that the kernel has made for calls that could not be started
@@ -24,6 +26,9 @@
 
 #include "common.h"
 
+#include <chario/uapi.h>
+#include <sys/ioctl.h>
+
 #define PAGE 4096ul
 
 struct state {
@@ -34,6 +39,9 @@ struct state {
 	uint64_t bytes;
 	bool fixed;
 	bool async;
+	bool transfer;
+	bool pointer;
+	struct chario_transfer *transfers; /* one for each buffer */
 	char **buffers;
 	uint64_t *places; /* of the call in flight with this buffer */
 	uint64_t *order;
@@ -80,6 +88,23 @@ static void check(struct state *s, unsigned int slot)
 	}
 }
 
+static void prepare_command(struct state *s, struct io_uring_sqe *sqe, unsigned int slot,
+			    uint64_t offset, bool write)
+{
+	struct chario_transfer *t = &s->transfers[slot];
+	uint64_t address = (uintptr_t)t;
+
+	t->op = write ? CHARIO_TRANSFER_WRITE : CHARIO_TRANSFER_READ;
+	t->disk_offset = offset;
+	t->bytes = s->bytes;
+	io_uring_prep_rw(IORING_OP_URING_CMD, sqe, s->fd, NULL, 0, 0);
+	sqe->cmd_op = CHARIO_IOC_TRANSFER;
+	if (s->pointer)
+		memcpy(sqe->cmd, &address, sizeof(address));
+	else
+		memcpy(sqe->cmd, t, sizeof(*t));
+}
+
 static void submit(struct state *s, unsigned int slot, uint64_t place, bool write)
 {
 	struct io_uring_sqe *sqe = io_uring_get_sqe(&s->ring);
@@ -91,7 +116,9 @@ static void submit(struct state *s, unsigned int slot, uint64_t place, bool writ
 		fill(s, slot);
 	else
 		memset(s->buffers[slot], 0xee, s->bytes);
-	if (write && s->fixed)
+	if (s->transfer)
+		prepare_command(s, sqe, slot, offset, write);
+	else if (write && s->fixed)
 		io_uring_prep_write_fixed(sqe, s->fd, s->buffers[slot], bytes, offset, (int)slot);
 	else if (write)
 		io_uring_prep_write(sqe, s->fd, s->buffers[slot], bytes, offset);
@@ -168,10 +195,34 @@ static unsigned int parse(struct state *s, int argc, char **argv, bool *skew)
 			s->async = true;
 		else if (!strcmp(argv[i], "skew"))
 			*skew = true;
+		else if (!strcmp(argv[i], "transfer"))
+			s->transfer = true;
+		else if (!strcmp(argv[i], "pointer"))
+			s->transfer = s->pointer = true;
 		else
 			die("no such flag: %s", argv[i]);
 	}
+	if (s->transfer && !s->pointer)
+		flags |= IORING_SETUP_SQE128;
 	return flags;
+}
+
+static void register_with_disk(struct state *s)
+{
+	s->transfers = calloc(s->depth, sizeof(*s->transfers));
+	for (unsigned int i = 0; i < s->depth; i++) {
+		struct chario_buffer_create create = {
+			.size = sizeof(create),
+			.kind = CHARIO_BUFFER_REGISTERED,
+			.address = (uintptr_t)s->buffers[i],
+			.bytes = s->bytes,
+		};
+
+		if (ioctl(s->fd, CHARIO_IOC_BUFFER_CREATE, &create))
+			die("CHARIO_IOC_BUFFER_CREATE");
+		s->transfers[i].size = sizeof(s->transfers[i]);
+		s->transfers[i].buffer = create.id;
+	}
 }
 
 static void make_buffers(struct state *s, bool skew)
@@ -192,6 +243,8 @@ static void make_buffers(struct state *s, bool skew)
 		all[i] = (struct iovec){ s->buffers[i], s->bytes };
 	}
 	shuffle(s->order, s->calls);
+	if (s->transfer)
+		register_with_disk(s);
 	error = s->fixed ? io_uring_register_buffers(&s->ring, all, s->depth) : 0;
 	errno = -error;
 	if (error)

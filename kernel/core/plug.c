@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A plug: whoever submits many calls at once says so, and the device is told
+ * once.
+ *
+ * io_uring plugs the block layer for a batch, and unplugs it at the end and
+ * whenever the task goes to sleep.  We take part with one callback for each
+ * queue, made with the queue; a second task that plugs the same queue rings its
+ * doorbell at once.
+ */
+#include <linux/blkdev.h>
+#include <linux/rcupdate.h>
+#include <linux/sched.h>
+
+#include "core/queue.h"
+
+static void unplug(struct blk_plug_cb *cb, bool from_schedule)
+{
+	struct chario_queue *q = cb->data;
+
+	chario_queue_kick(q);
+	/* chario_queue_drain() may wait for it; RCU keeps the queue so long. */
+	rcu_read_lock();
+	WRITE_ONCE(q->plugged_by, NULL);
+	wake_up(&q->slot_wait);
+	rcu_read_unlock();
+}
+
+/**
+ * chario_plug_init() - get a queue ready to be plugged
+ * @q: the queue
+ */
+void chario_plug_init(struct chario_queue *q)
+{
+	q->plug.callback = unplug;
+	q->plug.data = q;
+}
+
+/**
+ * chario_plug() - may the doorbell wait until the caller unplugs?
+ * @q: the queue
+ *
+ * Context: process, on behalf of the caller.
+ * Return: true when chario_queue_kick() will be called by itself.
+ */
+bool chario_plug(struct chario_queue *q)
+{
+	struct blk_plug *plug = current->plug;
+	const struct blk_plug *by;
+
+	if (!plug)
+		return false;
+	by = cmpxchg(&q->plugged_by, NULL, plug);
+	if (by)
+		return by == plug;
+	list_add(&q->plug.list, &plug->cb_list);
+	return true;
+}
