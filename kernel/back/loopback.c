@@ -63,23 +63,24 @@ static struct loopback_queue *to_loopback(struct chario_queue *q)
 	return container_of(q, struct loopback_queue, core);
 }
 
+static void loopback_move(struct chario_queue *q, struct chario_command *cmd)
+{
+	chario_buffer_copy(cmd->req->buffer, cmd->buffer_offset,
+			   loopback->memory + cmd->disk_offset, cmd->bytes,
+			   cmd->req->op == CHARIO_OP_READ);
+}
+
 static int loopback_prep(struct chario_queue *q, struct chario_command *cmd)
 {
 	void *disk = loopback->memory + cmd->disk_offset;
-	bool to_memory = cmd->req->op == CHARIO_OP_READ;
 	u32 offset = cmd->page_offset;
 	unsigned int i;
 
-	if (cmd->req->buffer) {
-		chario_buffer_copy(cmd->req->buffer, cmd->buffer_offset, disk,
-				   cmd->bytes, to_memory);
-		return 0;
-	}
 	for (i = 0; i < cmd->nr_pages; i++) {
 		u32 bytes = min_t(u32, PAGE_SIZE - offset, cmd->bytes -
 				  (disk - loopback->memory - cmd->disk_offset));
 
-		if (to_memory)
+		if (cmd->req->op == CHARIO_OP_READ)
 			memcpy_to_page(cmd->pages[i], offset, disk, bytes);
 		else
 			memcpy_from_page(disk, cmd->pages[i], offset, bytes);
@@ -125,6 +126,7 @@ static void loopback_post(struct chario_queue *q, struct chario_command *cmd,
 
 static const struct chario_queue_ops loopback_queue_ops = {
 	.prep		= loopback_prep,
+	.move		= loopback_move,
 	.post		= loopback_post,
 	.kick		= loopback_kick,
 	.reap		= loopback_reap,

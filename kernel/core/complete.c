@@ -211,7 +211,7 @@ static bool must_mark_dirty(const struct chario_request *req)
 {
 	const struct chario_command *cmd;
 
-	if (req->op != CHARIO_OP_READ)
+	if (req->op != CHARIO_OP_READ || req->buffer)
 		return false;
 	chario_for_each_command(cmd, req)
 		if (cmd->hold == CHARIO_HOLD_PIN && !chario_pages_is_dirty(cmd))

@@ -110,6 +110,15 @@ struct chario_device {
 	char firmware[16];
 };
 
+/* The limits of a disk, as they are now. */
+static inline void chario_device_get_limits(const struct chario_device *cio,
+					    struct chario_split_limits *limits)
+{
+	limits->command_bytes = READ_ONCE(cio->limits.command_bytes);
+	limits->chunk_bytes = READ_ONCE(cio->limits.chunk_bytes);
+	limits->boundary_bytes = cio->limits.boundary_bytes;
+}
+
 #define to_chario_device(d) container_of(d, struct chario_device, dev)
 
 /* Limits of what users may set. */

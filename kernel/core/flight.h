@@ -136,11 +136,11 @@ static __always_inline void chario_flight_slice(struct chario_queue *q,
 	struct chario_request *req = cmd->req;
 
 	cmd->buffer_offset = buffer_offset;
-	cmd->page_offset = PAGE_SIZE;
 	cmd->nr_pages = 0;
 	cmd->nr_segments = 0;
 	trace_map(cmd, 0);
-	q->ops->prep(q, cmd);
+	if (unlikely(!q->dma_dev))
+		q->ops->move(q, cmd);
 	trace_queue(cmd, 0);
 	req->bytes += cmd->bytes;
 	this_cpu_inc(req->cio->counters->commands[op]);

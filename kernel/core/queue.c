@@ -155,6 +155,21 @@ static inline void hand_over(struct chario_queue *q,
 	q->ops->post(q, cmd, kick);
 }
 
+/* Under q->lock. */
+static inline void post_one(struct chario_queue *q, struct chario_command *cmd,
+			    bool kick)
+{
+	if (unlikely(q->state == CHARIO_QUEUE_DEAD || cmd->req->orphaned)) {
+		chario_pages_keep(cmd);
+		chario_complete_command(q, cmd, q->dead_error ?: -ECANCELED);
+		if (kick && q->state == CHARIO_QUEUE_LIVE)
+			q->ops->kick(q);
+		return;
+	}
+	chario_watch_arm(q, cmd->req->expires);
+	hand_over(q, cmd, kick);
+}
+
 /**
  * chario_queue_post() - hand a command to the device
  * @q: the queue
@@ -172,19 +187,43 @@ void chario_queue_post(struct chario_queue *q, struct chario_command *cmd,
 	struct chario_request *done;
 
 	raw_spin_lock_irq(&q->lock);
-	if (unlikely(q->state == CHARIO_QUEUE_DEAD || cmd->req->orphaned)) {
-		chario_pages_keep(cmd);
-		chario_complete_command(q, cmd, q->dead_error ?: -ECANCELED);
-		if (kick && q->state == CHARIO_QUEUE_LIVE)
-			q->ops->kick(q);
-	} else {
-		chario_watch_arm(q, cmd->req->expires);
-		hand_over(q, cmd, kick);
-	}
+	post_one(q, cmd, kick);
 	done = take_done(q);
 	raw_spin_unlock_irq(&q->lock);
 	if (unlikely(done))
 		chario_complete_list(q, done);
+}
+
+/**
+ * chario_queue_post_all() - hand all commands of a request to the device
+ * @q: the queue
+ * @req: its commands are prepared, none has been posted
+ * @kick: tell the device after the last
+ *
+ * Interrupts are off for CHARIO_POST_BATCH commands at most.
+ *
+ * Context: process, interrupts on.
+ */
+void chario_queue_post_all(struct chario_queue *q, struct chario_request *req,
+			   bool kick)
+{
+	struct chario_command *next = req->first;
+	struct chario_request *done;
+	unsigned int room;
+
+	while (next) {
+		raw_spin_lock_irq(&q->lock);
+		for (room = CHARIO_POST_BATCH; next && room; room--) {
+			struct chario_command *cmd = next;
+
+			next = cmd->next;
+			post_one(q, cmd, kick && !next);
+		}
+		done = take_done(q);
+		raw_spin_unlock_irq(&q->lock);
+		if (unlikely(done))
+			chario_complete_list(q, done);
+	}
 }
 
 /**

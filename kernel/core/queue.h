@@ -31,6 +31,9 @@
 /* Completions that are taken under the lock at a time. */
 #define CHARIO_REAP_BATCH	32
 
+/* Commands that are posted under the lock at a time. */
+#define CHARIO_POST_BATCH	32
+
 enum chario_queue_state {
 	CHARIO_QUEUE_LIVE,
 	CHARIO_QUEUE_FROZEN,
@@ -42,8 +45,9 @@ enum chario_queue_state {
  * @command_bytes: memory of its own that the back end wants in each command
  * @prep: get ready what the device command of @cmd needs, from its segments
  *	(or pages, when the queue has no DMA device), in cmd->back.  Any
- *	context that may sleep; must not wait for the device.  0 or -errno; a
- *	slice of a buffer cannot fail.
+ *	context that may sleep; must not wait for the device.  0 or -errno.
+ * @move: for a queue without DMA device: @prep for a slice of a buffer, which
+ *	cannot fail.  NULL where @post looks its addresses up.
  * @post: put the device command into the submission queue; when @kick is set,
  *	do what @kick does.  Under q->lock.  Called again for a replay.
  * @kick: tell the device of all that has been posted since the last kick.
@@ -58,6 +62,7 @@ enum chario_queue_state {
 struct chario_queue_ops {
 	size_t command_bytes;
 	int (*prep)(struct chario_queue *q, struct chario_command *cmd);
+	void (*move)(struct chario_queue *q, struct chario_command *cmd);
 	void (*post)(struct chario_queue *q, struct chario_command *cmd,
 		     bool kick);
 	void (*kick)(struct chario_queue *q);
@@ -241,6 +246,8 @@ struct chario_command *chario_queue_get(struct chario_queue *q,
 					unsigned long expires);
 void chario_queue_post(struct chario_queue *q, struct chario_command *cmd,
 		       bool kick);
+void chario_queue_post_all(struct chario_queue *q, struct chario_request *req,
+			   bool kick);
 void chario_queue_kick(struct chario_queue *q);
 unsigned int chario_queue_reap(struct chario_queue *q);
 unsigned int chario_queue_poll(struct chario_queue *q);

@@ -8,27 +8,28 @@
  *     run_sync                  a chunk at a time, two chunks in flight
  *       launch                  take commands, fill them in, post them
  *         prepare               split -> map -> queue, for one command
- *         post_slices           the same for a buffer, where nothing can fail
  *       land                    wait, account, let go
  *     run_async                 all at once; the result comes by itself
+ *
+ * slices.c takes the part of launch() and run_async() where the memory is a
+ * buffer.
  */
 #include "core/buffer.h"
 #include "core/device.h"
 #include "core/flight.h"
 #include "core/pages.h"
 #include "core/queue.h"
+#include "core/slices.h"
 #include "front/front.h"
 #include "trace.h"
 
 /*
- * Where a call is: the next command starts here.  Its memory is an @iter, or,
- * where that is NULL, @left bytes of a buffer.  A call that has been cut by an
- * error goes no further: its memory and its place on the disk have parted.
+ * Where a call is: the next command starts here.  A call that has been cut by
+ * an error goes no further: its memory and its place on the disk have parted.
+ * Without an @iter its memory is a buffer, and @split all that is needed.
  */
 struct cursor {
 	struct iov_iter *iter;
-	u64 buffer_offset;
-	size_t left;
 	bool cut;
 	u64 pos;
 	struct chario_split split;
@@ -37,34 +38,21 @@ struct cursor {
 
 static void start_cursor(struct cursor *cur, const struct chario_call *call)
 {
-	const struct chario_split_limits *limits = &call->cio->limits;
-
 	cur->iter = call->iter;
-	cur->buffer_offset = call->buffer_offset;
-	cur->left = call->bytes;
 	cur->cut = false;
 	cur->pos = call->pos;
 	cur->split.pos = 0;
 	cur->split.end = 0;
-	cur->limits.command_bytes = READ_ONCE(limits->command_bytes);
-	cur->limits.chunk_bytes = READ_ONCE(limits->chunk_bytes);
-	cur->limits.boundary_bytes = limits->boundary_bytes;
+	chario_device_get_limits(call->cio, &cur->limits);
+	if (!call->iter)
+		chario_split_start(&cur->split, &cur->limits, call->pos,
+				   call->bytes);
 }
 
 static size_t bytes_left(const struct cursor *cur)
 {
-	return cur->iter ? iov_iter_count(cur->iter) : cur->left;
-}
-
-/* The memory of a command has been seen to. */
-static void skip(struct cursor *cur, size_t bytes)
-{
-	if (cur->iter) {
-		iov_iter_advance(cur->iter, bytes);
-		return;
-	}
-	cur->buffer_offset += bytes;
-	cur->left -= bytes;
+	return cur->iter ? iov_iter_count(cur->iter) :
+	       cur->split.end - cur->split.pos;
 }
 
 /* Bytes of the next command; 0 at the end of the call. */
@@ -73,11 +61,10 @@ static u32 next_bytes(struct cursor *cur)
 	u32 bytes;
 
 	if (cur->split.pos == cur->split.end) {
-		if (!bytes_left(cur))
+		if (!iov_iter_count(cur->iter))
 			return 0;
 		chario_split_start(&cur->split, &cur->limits, cur->pos,
-				   cur->iter ? chario_pages_element(cur->iter) :
-				   cur->left);
+				   chario_pages_element(cur->iter));
 	}
 	bytes = chario_split_next(&cur->split, &cur->limits);
 	cur->pos += bytes;
@@ -88,22 +75,19 @@ static u32 next_bytes(struct cursor *cur)
 static unsigned int count_commands(const struct cursor *cur, size_t bytes_max,
 				   unsigned int max)
 {
+	struct iov_iter iter = *cur->iter;
 	struct cursor ahead = *cur;
 	unsigned int count = 0;
-	struct iov_iter iter;
 	size_t total = 0;
 
-	if (cur->iter) {
-		iter = *cur->iter;
-		ahead.iter = &iter;
-	}
+	ahead.iter = &iter;
 	while (count < max) {
 		u32 bytes = next_bytes(&ahead);
 
 		total += bytes;
 		if (!bytes || total > bytes_max)
 			break;
-		skip(&ahead, bytes);
+		iov_iter_advance(&iter, bytes);
 		count++;
 	}
 	return count;
@@ -201,41 +185,6 @@ static int post_commands(struct chario_queue *q, struct chario_request *req,
 	return 0;
 }
 
-/* The same for slices of a buffer. */
-static void post_slices(struct chario_queue *q, struct chario_request *req,
-			struct cursor *cur, bool kick)
-{
-	struct chario_command *cmd, *next;
-
-	for (cmd = req->first; cmd; cmd = next) {
-		u64 pos = cur->pos;
-		u32 bytes = next_bytes(cur);
-
-		next = cmd->next;
-		cmd->req = req;
-		chario_flight_split(cmd, pos, bytes);
-		chario_flight_slice(q, cmd, cur->buffer_offset, req->op);
-		skip(cur, bytes);
-		chario_queue_post(q, cmd, kick && !next);
-	}
-}
-
-static int post(struct chario_queue *q, const struct chario_call *call,
-		struct chario_request *req, struct cursor *cur,
-		unsigned int count, bool kick)
-{
-	int ret;
-
-	if (cur->iter)
-		return post_commands(q, req, cur, count, kick);
-	ret = chario_flight_enter(req, call);
-	if (ret)
-		put_commands(q, req->first);
-	else
-		post_slices(q, req, cur, kick);
-	return ret;
-}
-
 static int launch(struct chario_flight *flight, struct chario_waiter *waiter,
 		  const struct chario_call *call, struct cursor *cur,
 		  bool may_wait)
@@ -244,13 +193,16 @@ static int launch(struct chario_flight *flight, struct chario_waiter *waiter,
 	struct chario_command *first;
 	unsigned int want, got;
 
+	if (!cur->iter)
+		return chario_slices_launch(flight, waiter, call, &cur->split,
+					    &cur->limits, may_wait);
 	want = count_commands(cur, cur->limits.chunk_bytes, q->depth);
 	first = take_commands(q, call, want, may_wait, &got);
 	if (IS_ERR(first))
 		return PTR_ERR(first);
 	flight->pos = cur->pos;
 	chario_flight_board(flight, waiter, q, call, first, got);
-	return post(q, call, flight->req, cur, got, true);
+	return post_commands(q, flight->req, cur, got, true);
 }
 
 /* A synchronous call: what is in the air, and what has come of it so far. */
@@ -437,7 +389,7 @@ static noinline ssize_t run_async(const struct chario_call *call)
 	req->async = call->async;
 	/* Who polls looks for it, from the moment it can be polled. */
 	WRITE_ONCE(*call->async.queue, q);
-	ret = post(q, call, req, &cur, got, !chario_plug(q));
+	ret = post_commands(q, req, &cur, got, !chario_plug(q));
 	return ret ?: -EIOCBQUEUED;
 }
 
@@ -457,7 +409,8 @@ ssize_t chario_request_run(struct chario_call *call)
 	ssize_t ret;
 
 	if (call->async.who) {
-		ret = run_async(call);
+		ret = call->iter ? run_async(call) :
+				   chario_slices_run_async(call);
 		if (ret != -EAGAIN || call->nowait)
 			return ret;
 	}

@@ -129,8 +129,7 @@ enum chario_command_state {
  * @req_offset: byte offset in the request
  * @bytes: length
  * @buffer_offset: offset of the first byte in the buffer, where there is one
- * @page_offset: offset of the first byte in the first page; PAGE_SIZE for a
- *	buffer, so that chario_queue_must_prep() says yes
+ * @page_offset: offset of the first byte in the first page
  * @tag: index in the queue, the NVMe command identifier
  * @state: &enum chario_command_state; under the queue's lock
  * @hold: &enum chario_hold; under the queue's lock once posted

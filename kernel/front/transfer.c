@@ -95,12 +95,54 @@ static ssize_t flush(struct chario_file *cf, const struct chario_transfer *t,
 	return chario_request_run(&call);
 }
 
+static inline void set_slice(struct chario_call *call,
+			     struct chario_file *cf,
+			     const struct chario_transfer *t, size_t bytes)
+{
+	call->buffers = cf->buffers;
+	call->buffer_id = t->buffer;
+	call->buffer_offset = t->buffer_offset;
+	call->slice_bytes = t->bytes;
+	call->bytes = bytes;
+}
+
+/* One command, and its caller waits: the call needs no place in memory. */
+static __always_inline ssize_t transfer_single(struct chario_file *cf,
+					       const struct chario_transfer *t,
+					       u32 bytes)
+{
+	struct chario_call call chario_uninitialized;
+
+	start(&call, cf, t);
+	set_slice(&call, cf, t, bytes);
+	return chario_flight_single(&call, 0, bytes);
+}
+
+static noinline ssize_t transfer_any(struct chario_file *cf,
+				     const struct chario_transfer *t,
+				     size_t bytes,
+				     const struct chario_async *async,
+				     bool nowait)
+{
+	struct chario_call call chario_uninitialized;
+
+	start(&call, cf, t);
+	set_slice(&call, cf, t, bytes);
+	if (async) {
+		call.async = *async;
+		call.nowait |= nowait;
+		/* Nobody polls for it unless it is said so. */
+		if (!(t->flags & CHARIO_TRANSFER_POLL))
+			call.completion = CHARIO_COMPLETION_IRQ;
+	}
+	return chario_request_run(&call);
+}
+
 static __always_inline ssize_t transfer(struct chario_file *cf,
 					const struct chario_transfer *t,
 					const struct chario_async *async,
 					bool nowait)
 {
-	struct chario_call call chario_uninitialized;
 	ssize_t ret;
 
 	trace_enter(cf->cio, t->op, t->disk_offset, t->bytes);
@@ -112,22 +154,9 @@ static __always_inline ssize_t transfer(struct chario_file *cf,
 			       t->op);
 	if (unlikely(ret <= 0))
 		return ret;
-	start(&call, cf, t);
-	call.buffers = cf->buffers;
-	call.buffer_id = t->buffer;
-	call.buffer_offset = t->buffer_offset;
-	call.slice_bytes = t->bytes;
-	call.bytes = ret;
-	if (async) {
-		call.async = *async;
-		call.nowait |= nowait;
-		/* Nobody polls for it unless it is said so. */
-		if (!(t->flags & CHARIO_TRANSFER_POLL))
-			call.completion = CHARIO_COMPLETION_IRQ;
-	} else if (likely(chario_flight_is_single(cf->cio, ret))) {
-		return chario_flight_single(&call, 0, ret);
-	}
-	return chario_request_run(&call);
+	if (!async && likely(chario_flight_is_single(cf->cio, ret)))
+		return transfer_single(cf, t, ret);
+	return transfer_any(cf, t, ret, async, nowait);
 }
 
 /**

@@ -13,13 +13,7 @@ static union nvme_data_ptr *dptr_of(struct chario_command *cmd)
 
 static int nvme_prep(struct chario_queue *q, struct chario_command *cmd)
 {
-	const struct chario_buffer *buf = cmd->req->buffer;
-
-	if (buf)
-		chario_nvme_table_look_up(buf->back, to_nvme_queue(q), cmd,
-					  dptr_of(cmd));
-	else
-		chario_nvme_prp_build(to_nvme_queue(q), cmd, dptr_of(cmd));
+	chario_nvme_prp_build(to_nvme_queue(q), cmd, dptr_of(cmd));
 	return 0;
 }
 
@@ -49,31 +43,61 @@ static void nvme_kick(struct chario_queue *q)
  * Built in place.  What is not written here is zero in every command of ours:
  * the ring has been cleared once.  A flush has no blocks and no memory.
  */
-static void nvme_post(struct chario_queue *q, struct chario_command *cmd,
-		      bool kick)
+static __always_inline struct nvme_rw_command *
+fill_entry(struct chario_nvme_queue *nq, const struct chario_command *cmd,
+	   u32 blocks)
 {
-	struct chario_nvme_queue *nq = to_nvme_queue(q);
 	struct nvme_rw_command *sqe = &nq->sqes[nq->tail].rw;
 	const struct chario_request *req = cmd->req;
 	const struct chario_device *cio = req->cio;
-	u32 blocks = cmd->bytes >> cio->block_shift;
 
 	sqe->opcode = opcodes[req->op];
 	sqe->command_id = cmd->tag;
 	sqe->nsid = cpu_to_le32(cio->namespace_id);
+	sqe->slba = cpu_to_le64(cmd->disk_offset >> cio->block_shift);
+	sqe->length = cpu_to_le16(blocks ? blocks - 1 : 0);
+	sqe->control = cpu_to_le16(req->fua ? NVME_RW_FUA : 0);
+	return sqe;
+}
+
+static __always_inline void advance(struct chario_nvme_queue *nq, bool kick)
+{
+	if (++nq->tail == nq->entries)
+		nq->tail = 0;
+	if (kick)
+		kick_nvme_queue(nq);
+}
+
+static noinline void post_slice(struct chario_nvme_queue *nq,
+				struct chario_command *cmd, bool kick)
+{
+	struct nvme_rw_command *sqe;
+
+	sqe = fill_entry(nq, cmd, cmd->bytes >> cmd->req->cio->block_shift);
+	chario_nvme_table_look_up(cmd->req->buffer->back, nq, cmd, &sqe->dptr);
+	advance(nq, kick);
+}
+
+static void nvme_post(struct chario_queue *q, struct chario_command *cmd,
+		      bool kick)
+{
+	struct chario_nvme_queue *nq = to_nvme_queue(q);
+	struct nvme_rw_command *sqe;
+	u32 blocks;
+
+	if (cmd->req->buffer) {
+		post_slice(nq, cmd, kick);
+		return;
+	}
+	blocks = cmd->bytes >> cmd->req->cio->block_shift;
+	sqe = fill_entry(nq, cmd, blocks);
 	if (likely(!chario_queue_must_prep(q, cmd))) {
 		sqe->dptr.prp1 = blocks ? cpu_to_le64(cmd->segments->addr) : 0;
 		sqe->dptr.prp2 = 0;
 	} else {
 		sqe->dptr = *dptr_of(cmd);
 	}
-	sqe->slba = cpu_to_le64(cmd->disk_offset >> cio->block_shift);
-	sqe->length = cpu_to_le16(blocks ? blocks - 1 : 0);
-	sqe->control = cpu_to_le16(req->fua ? NVME_RW_FUA : 0);
-	if (++nq->tail == nq->entries)
-		nq->tail = 0;
-	if (kick)
-		kick_nvme_queue(nq);
+	advance(nq, kick);
 }
 
 /* Where the next completion comes, and what tells that it is there. */
