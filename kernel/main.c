@@ -5,7 +5,6 @@
 #include <linux/module.h>
 
 #include "back/back.h"
-#include "core/buffer.h"
 #include "core/device.h"
 
 static int __init chario_init(void)
@@ -15,12 +14,9 @@ static int __init chario_init(void)
 	ret = chario_device_class_init();
 	if (ret)
 		return ret;
-	ret = chario_buffer_init();
-	if (ret)
-		goto err_class;
 	ret = chario_loopback_init();
 	if (ret)
-		goto err_buffer;
+		goto err_class;
 	ret = chario_nvme_init();
 	if (ret)
 		goto err_loopback;
@@ -28,8 +24,6 @@ static int __init chario_init(void)
 
 err_loopback:
 	chario_loopback_exit();
-err_buffer:
-	chario_buffer_exit();
 err_class:
 	chario_device_class_exit();
 	return ret;
@@ -39,7 +33,6 @@ static void __exit chario_exit(void)
 {
 	chario_nvme_exit();
 	chario_loopback_exit();
-	chario_buffer_exit();
 	chario_device_class_exit();
 }
 

@@ -23,6 +23,9 @@
  * @map_buffer: prepare a buffer that has been mapped for the device, in
  *	buf->back; 0 or -errno.  May sleep.  NULL where there is no DMA
  * @unmap_buffer: undo it
+ * @take_queue: a live queue for one open file, as its args say; NULL where
+ *	there are none.  May sleep
+ * @give_queue: the file has been closed; commands may still be in flight
  */
 struct chario_backend {
 	const char *name;
@@ -33,6 +36,9 @@ struct chario_backend {
 	const char *(*state)(const struct chario_device *cio);
 	int (*map_buffer)(struct chario_buffer *buf);
 	void (*unmap_buffer)(struct chario_buffer *buf);
+	struct chario_queue *(*take_queue)(struct chario_device *cio,
+					   struct chario_queue_create *args);
+	void (*give_queue)(struct chario_device *cio, struct chario_queue *q);
 };
 
 /* back/loopback.c */

@@ -17,8 +17,6 @@
 /* Names of buffers of one open file. */
 #define MAX_ID		(CHARIO_BUFFER_LEAVES * CHARIO_BUFFER_LEAF - 1)
 
-static struct workqueue_struct *workqueue;
-
 static const struct chario_buffer_ops *const kinds[] = {
 	[CHARIO_BUFFER_REGISTERED] = &chario_registered_ops,
 };
@@ -260,7 +258,7 @@ int chario_buffer_create(struct chario_device *cio,
 	ret = enter(buffers, buf, &args->id);
 	mutex_unlock(&buffers->lock);
 	if (ret)
-		queue_work(workqueue, &buf->work);
+		queue_work(chario_workqueue, &buf->work);
 	return ret;
 
 err_release:
@@ -285,7 +283,7 @@ int chario_buffer_destroy(struct chario_buffers *buffers, u32 id)
 	if (!buf)
 		return -ENOENT;
 	kref_get(&buf->alive);
-	queue_work(workqueue, &buf->work);
+	queue_work(chario_workqueue, &buf->work);
 	ret = wait_for_completion_killable(&buf->gone);
 	kref_put(&buf->alive, free_buffer);
 	return ret ? -EINTR : 0;
@@ -311,7 +309,7 @@ static void free_leaf(struct chario_buffer **slots)
 
 	for (i = 0; slots && i < CHARIO_BUFFER_LEAF; i++)
 		if (slots[i])
-			queue_work(workqueue, &slots[i]->work);
+			queue_work(chario_workqueue, &slots[i]->work);
 	kfree(slots);
 }
 
@@ -369,25 +367,4 @@ void chario_buffer_copy(const struct chario_buffer *buf, u64 offset, void *mem,
 		offset += part;
 		bytes -= part;
 	}
-}
-
-/**
- * chario_buffer_init() - get ready for buffers
- *
- * Return: 0 or ENOMEM.
- */
-int chario_buffer_init(void)
-{
-	workqueue = alloc_workqueue("chario_buffer", WQ_UNBOUND, 0);
-	return workqueue ? 0 : -ENOMEM;
-}
-
-/**
- * chario_buffer_exit() - undo chario_buffer_init()
- *
- * No file is open: what is left are buffers that were given back just now.
- */
-void chario_buffer_exit(void)
-{
-	destroy_workqueue(workqueue);
 }

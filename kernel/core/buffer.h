@@ -146,8 +146,6 @@ chario_buffer_find(const struct chario_call *call)
 }
 
 /* core/buffer.c */
-int chario_buffer_init(void);
-void chario_buffer_exit(void);
 struct chario_buffers *chario_buffers_alloc(void);
 int chario_buffer_create(struct chario_device *cio,
 			 struct chario_buffers *buffers,

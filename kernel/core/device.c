@@ -10,6 +10,7 @@
 #include <linux/module.h>
 #include <linux/sizes.h>
 #include <linux/slab.h>
+#include <linux/workqueue.h>
 
 #include "back/back.h"
 #include "core/device.h"
@@ -25,6 +26,8 @@ MODULE_PARM_DESC(chunk_kib, "Size of the chunks that a call is run in, KiB (defa
 static unsigned int deadline_ms = 10000;
 module_param(deadline_ms, uint, 0444);
 MODULE_PARM_DESC(deadline_ms, "Default deadline of a call, ms (1 to 3600000, default 10000)");
+
+struct workqueue_struct *chario_workqueue;
 
 static dev_t first_devt;
 static struct class *device_class;
@@ -47,16 +50,25 @@ int chario_device_class_init(void)
 	int ret;
 
 	deadline_ms = clamp_t(unsigned int, deadline_ms, 1, 3600 * 1000);
+	chario_workqueue = alloc_workqueue("chario", WQ_UNBOUND, 0);
+	if (!chario_workqueue)
+		return -ENOMEM;
 	ret = alloc_chrdev_region(&first_devt, 0, CHARIO_MINORS, "chardisk");
 	if (ret)
-		return ret;
+		goto err_workqueue;
 	device_class = chario_compat_class_create("chario");
 	if (IS_ERR(device_class)) {
-		unregister_chrdev_region(first_devt, CHARIO_MINORS);
-		return PTR_ERR(device_class);
+		ret = PTR_ERR(device_class);
+		goto err_region;
 	}
 	chario_compat_set_devnode(device_class, devnode);
 	return 0;
+
+err_region:
+	unregister_chrdev_region(first_devt, CHARIO_MINORS);
+err_workqueue:
+	destroy_workqueue(chario_workqueue);
+	return ret;
 }
 
 /**
@@ -64,6 +76,8 @@ int chario_device_class_init(void)
  */
 void chario_device_class_exit(void)
 {
+	/* Disks that were closed just now are released from there. */
+	destroy_workqueue(chario_workqueue);
 	class_destroy(device_class);
 	unregister_chrdev_region(first_devt, CHARIO_MINORS);
 	ida_destroy(&indices);
@@ -213,7 +227,8 @@ static void map_queues(struct chario_device *cio)
  * chario_device_register() - show a disk to the world
  * @cio: configured
  * @queues: live queues, those that complete by interrupt (one at least) first,
- *	those for polling behind; must stay until @cio is released
+ *	those for polling behind, then those reserved for files; must stay
+ *	until @cio is released
  * @nr_queues: how many
  *
  * Return: 0 or -errno.
@@ -262,7 +277,8 @@ unsigned int chario_device_nr_queues(const struct chario_device *cio,
 	unsigned int i, count = 0;
 
 	for (i = 0; i < cio->nr_queues; i++)
-		count += cio->queues[i]->polled == polled;
+		count += !cio->queues[i]->reserved &&
+			 cio->queues[i]->polled == polled;
 	return count;
 }
 
@@ -320,4 +336,30 @@ void chario_device_describe(const struct chario_device *cio,
 	strscpy(info->serial, cio->serial, sizeof(info->serial));
 	strscpy(info->model, cio->model, sizeof(info->model));
 	strscpy(info->firmware, cio->firmware, sizeof(info->firmware));
+}
+
+/**
+ * chario_device_take_queue() - a queue for one open file
+ * @cio: the disk
+ * @args: what is wanted; gets what was granted
+ *
+ * Return: the queue, or an ERR_PTR, see &struct chario_queue_create.
+ */
+struct chario_queue *chario_device_take_queue(struct chario_device *cio,
+					      struct chario_queue_create *args)
+{
+	if (!cio->backend->take_queue)
+		return ERR_PTR(-EOPNOTSUPP);
+	return cio->backend->take_queue(cio, args);
+}
+
+/**
+ * chario_device_give_queue() - a file that had a queue has been closed
+ * @cio: the disk
+ * @q: its queue
+ */
+void chario_device_give_queue(struct chario_device *cio,
+			      struct chario_queue *q)
+{
+	cio->backend->give_queue(cio, q);
 }

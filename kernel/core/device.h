@@ -23,6 +23,7 @@
 #include "core/split.h"
 
 struct chario_backend;
+struct workqueue_struct;
 
 /**
  * struct chario_counters - counted per CPU, so that no two CPUs share a line
@@ -128,6 +129,9 @@ static inline void chario_device_get_limits(const struct chario_device *cio,
 
 extern const struct attribute_group *chario_sysfs_groups[];
 
+/* For what outlives its caller; ends before the module does. */
+extern struct workqueue_struct *chario_workqueue;
+
 /* core/device.c */
 int chario_device_class_init(void);
 void chario_device_class_exit(void);
@@ -148,6 +152,10 @@ u64 chario_device_recovery_bound_ns(const struct chario_device *cio);
 void chario_device_describe(const struct chario_device *cio,
 			    struct chario_info *info);
 
+struct chario_queue *chario_device_take_queue(struct chario_device *cio,
+					      struct chario_queue_create *args);
+void chario_device_give_queue(struct chario_device *cio,
+			      struct chario_queue *q);
 void chario_device_set_deadline(struct chario_device *cio, u32 ms);
 
 /* core/counters.c */

@@ -39,15 +39,19 @@ struct chario_flight {
 void chario_flight_sleep(struct chario_queue *q, struct chario_request *req,
 			 struct chario_waiter *waiter);
 
-/* The queue of this CPU for the way of completion that a call wants. */
+/*
+ * The queue of this CPU for the way of completion that a call wants, or the
+ * file's own.  Who sleeps needs one that raises interrupts.
+ */
 static inline struct chario_queue *
 chario_flight_queue(const struct chario_call *call)
 {
+	bool polls = call->completion == CHARIO_COMPLETION_POLL;
 	unsigned int cpu = raw_smp_processor_id();
 
-	if (call->completion == CHARIO_COMPLETION_POLL)
-		return call->cio->poll_queue[cpu];
-	return call->cio->irq_queue[cpu];
+	if (unlikely(call->queue) && (polls || !call->queue->polled))
+		return call->queue;
+	return polls ? call->cio->poll_queue[cpu] : call->cio->irq_queue[cpu];
 }
 
 /* A free command, or an ERR_PTR; EAGAIN when there is none and no waiting. */

@@ -88,7 +88,8 @@ int chario_queue_init(struct chario_queue *q,
 	q->busy = bitmap_zalloc(round_up(depth, BITS_PER_LONG), GFP_KERNEL);
 	if (!q->busy)
 		return -ENOMEM;
-	bitmap_set(q->busy, depth, round_up(depth, BITS_PER_LONG) - depth);
+	q->max_depth = depth;
+	chario_queue_set_depth(q, depth);
 	q->commands = kvzalloc_node(array_size(depth, q->stride), GFP_KERNEL,
 				    node);
 	if (!q->commands) {
@@ -97,6 +98,20 @@ int chario_queue_init(struct chario_queue *q,
 	}
 	lay_out_commands(q);
 	return 0;
+}
+
+/**
+ * chario_queue_set_depth() - how many commands a queue takes from now on
+ * @q: idle, nobody else uses it
+ * @depth: 1 to that of chario_queue_init()
+ */
+void chario_queue_set_depth(struct chario_queue *q, unsigned int depth)
+{
+	unsigned int bits = round_up(q->max_depth, BITS_PER_LONG);
+
+	q->depth = depth;
+	bitmap_zero(q->busy, bits);
+	bitmap_set(q->busy, depth, bits - depth);
 }
 
 /**

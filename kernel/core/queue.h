@@ -77,7 +77,8 @@ struct chario_queue_ops {
  * @dma_dev: maps memory for the device; NULL when there is no DMA
  * @commands: @depth slots, @stride bytes apart
  * @stride: size of a slot with the back end's part
- * @depth: number of slots
+ * @depth: number of slots that are used
+ * @max_depth: number of slots
  * @max_pages: pages that one command can hold
  * @sign: a word that tells of a completion, see chario_queue_is_pending(); the
  *	back end moves it on under q->lock
@@ -86,6 +87,7 @@ struct chario_queue_ops {
  * @no_prep_bytes: a command that ends at most so far behind the start of the
  *	page it begins in needs no prep(); 0: all do
  * @polled: the device sends no interrupt for this queue
+ * @reserved: for one open file at a time
  * @busy: bit per slot; set and cleared without the lock
  * @slot_wait: callers that wait for a slot, and chario_queue_drain()
  * @lock: protects the rings of the back end and all below
@@ -113,12 +115,14 @@ struct chario_queue {
 	void *commands;
 	size_t stride;
 	unsigned int depth;
+	unsigned int max_depth;
 	unsigned int max_pages;
 	unsigned int no_prep_bytes;
 	const __le16 *sign;
 	__le16 sign_mask;
 	__le16 sign_value;
 	bool polled;
+	bool reserved;
 	unsigned long *busy;
 	wait_queue_head_t slot_wait;
 
@@ -242,6 +246,7 @@ int chario_queue_init(struct chario_queue *q,
 		      struct device *dma_dev, unsigned int depth,
 		      unsigned int max_pages, bool polled, int node);
 void chario_queue_deinit(struct chario_queue *q);
+void chario_queue_set_depth(struct chario_queue *q, unsigned int depth);
 struct chario_command *chario_queue_get(struct chario_queue *q,
 					unsigned long expires);
 void chario_queue_post(struct chario_queue *q, struct chario_command *cmd,

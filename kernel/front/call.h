@@ -19,6 +19,7 @@ static inline void chario_call_start(struct chario_call *call,
 	struct chario_device *cio = cf->cio;
 
 	call->cio = cio;
+	call->queue = READ_ONCE(cf->queue);
 	call->iter = NULL;
 	call->buffers = NULL;
 	call->pos = pos;

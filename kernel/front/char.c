@@ -49,6 +49,8 @@ static int chario_release(struct inode *inode, struct file *file)
 	struct chario_file *cf = file->private_data;
 
 	chario_buffers_free(cf->buffers);
+	if (cf->queue)
+		chario_device_give_queue(cf->cio, cf->queue);
 	put_device(&cf->cio->dev);
 	kfree(cf);
 	return 0;

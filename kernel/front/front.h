@@ -29,6 +29,7 @@ struct chario_async {
 /**
  * struct chario_call - what a caller wants, checked by the front end
  * @cio: the disk
+ * @queue: of the open file's own; NULL for that of the CPU
  * @iter: the caller's memory; NULL for a buffer, and for a flush
  * @buffers: of the open file, when the memory is a buffer; else NULL
  * @buffer_id: its name
@@ -50,6 +51,7 @@ struct chario_async {
  */
 struct chario_call {
 	struct chario_device *cio;
+	struct chario_queue *queue;
 	struct iov_iter *iter;
 	struct chario_buffers *buffers;
 	u32 buffer_id;
@@ -93,6 +95,7 @@ long chario_ioctl(struct file *file, unsigned int cmd, unsigned long arg);
  * @deadline_ns: as set by the user, 0 for the disk's own
  * @deadline: the same in jiffies
  * @buffers: its buffers
+ * @queue: its own queue, or NULL; stays until the last close
  */
 struct chario_file {
 	struct chario_device *cio;
@@ -101,6 +104,7 @@ struct chario_file {
 	u64 deadline_ns;
 	unsigned long deadline;
 	struct chario_buffers *buffers;
+	struct chario_queue *queue;
 };
 
 #endif /* CHARIO_FRONT_H */

@@ -9,6 +9,7 @@
 
 #include "core/buffer.h"
 #include "core/device.h"
+#include "core/queue.h"
 #include "front/front.h"
 
 union chario_argument {
@@ -17,6 +18,7 @@ union chario_argument {
 	struct chario_file_options file;
 	struct chario_buffer_create create;
 	struct chario_buffer_destroy destroy;
+	struct chario_queue_create queue;
 };
 
 static int get_info(struct chario_file *cf, union chario_argument *arg)
@@ -75,6 +77,32 @@ static int destroy_buffer(struct chario_file *cf, union chario_argument *arg)
 	return chario_buffer_destroy(cf->buffers, arg->destroy.id);
 }
 
+static int create_queue(struct chario_file *cf, union chario_argument *arg)
+{
+	const struct chario_queue_create *args = &arg->queue;
+	struct chario_queue *q;
+
+	if (args->flags & ~(CHARIO_QUEUE_POLL | CHARIO_QUEUE_URGENT) ||
+	    args->granted || args->id || args->reserved[0] || args->reserved[1])
+		return -EINVAL;
+	if (args->cpu < -1 || args->cpu >= (int)nr_cpu_ids ||
+	    (args->cpu >= 0 && !cpu_online(args->cpu)))
+		return -EINVAL;
+	if (READ_ONCE(cf->queue))
+		return -EBUSY;
+	q = chario_device_take_queue(cf->cio, &arg->queue);
+	if (IS_ERR(q))
+		return PTR_ERR(q);
+	if (q->polled)
+		cmpxchg(&cf->completion, CHARIO_COMPLETION_DEFAULT,
+			CHARIO_COMPLETION_POLL);
+	/* Another thread may have been as far. */
+	if (!cmpxchg_release(&cf->queue, NULL, q))
+		return 0;
+	chario_device_give_queue(cf->cio, q);
+	return -EBUSY;
+}
+
 /**
  * struct decoder - one ioctl
  * @cmd: its number
@@ -106,6 +134,8 @@ static const struct decoder decoders[] = {
 	  true, true, create_buffer },
 	{ CHARIO_IOC_BUFFER_DESTROY, 8, sizeof(struct chario_buffer_destroy),
 	  true, false, destroy_buffer },
+	{ CHARIO_IOC_QUEUE_CREATE, 32, sizeof(struct chario_queue_create),
+	  true, true, create_queue },
 };
 
 static_assert(sizeof(struct chario_info) == 208);
@@ -113,6 +143,7 @@ static_assert(sizeof(struct chario_stats) == 120);
 static_assert(sizeof(struct chario_file_options) == 24);
 static_assert(sizeof(struct chario_buffer_create) == 48);
 static_assert(sizeof(struct chario_buffer_destroy) == 8);
+static_assert(sizeof(struct chario_queue_create) == 32);
 
 /* Fill the caller's struct, which may be shorter or longer than ours. */
 static int give(const struct decoder *decoder, void __user *to, u32 size,

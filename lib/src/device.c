@@ -18,6 +18,7 @@
 #define INFO_MIN    208
 #define STATS_MIN   120
 #define OPTIONS_MIN 24
+#define QUEUE_MIN   32
 
 struct chario_device {
 	int fd;
@@ -135,5 +136,17 @@ int chario_device_set_options(const struct chario_device *device,
 	copy->size = (uint32_t)size;
 	ret = chario_sys.ioctl(device->fd, CHARIO_IOC_SET_FILE, copy);
 	free(copy);
+	return ret < 0 ? ret : 0;
+}
+
+int chario_device_take_queue(const struct chario_device *device, struct chario_queue_create *queue,
+			     size_t size)
+{
+	int ret;
+
+	if (size < QUEUE_MIN || size > UINT32_MAX)
+		return -EINVAL;
+	queue->size = (uint32_t)size;
+	ret = chario_sys.ioctl(device->fd, CHARIO_IOC_QUEUE_CREATE, queue);
 	return ret < 0 ? ret : 0;
 }

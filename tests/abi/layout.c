@@ -97,12 +97,22 @@
 	M(chario_transfer, deadline_ns, 40, 8)   \
 	M(chario_transfer, reserved, 48, 16)
 
+#define QUEUE_CREATE(M)                        \
+	M(chario_queue_create, size, 0, 4)     \
+	M(chario_queue_create, flags, 4, 4)    \
+	M(chario_queue_create, depth, 8, 4)    \
+	M(chario_queue_create, cpu, 12, 4)     \
+	M(chario_queue_create, granted, 16, 4) \
+	M(chario_queue_create, id, 20, 4)      \
+	M(chario_queue_create, reserved, 24, 8)
+
 LAYOUT(chario_info, 208, INFO);
 LAYOUT(chario_stats, 120, STATS);
 LAYOUT(chario_file_options, 24, FILE_OPTIONS);
 LAYOUT(chario_buffer_create, 48, BUFFER_CREATE);
 LAYOUT(chario_buffer_destroy, 8, BUFFER_DESTROY);
 LAYOUT(chario_transfer, 64, TRANSFER);
+LAYOUT(chario_queue_create, 32, QUEUE_CREATE);
 
 #define NUMBER(name, value) _Static_assert((name) == (value), #name)
 
@@ -114,6 +124,9 @@ NUMBER(CHARIO_IOC_SET_FILE, 0xc403);
 NUMBER(CHARIO_IOC_BUFFER_CREATE, 0xc410);
 NUMBER(CHARIO_IOC_BUFFER_DESTROY, 0xc411);
 NUMBER(CHARIO_IOC_TRANSFER, 0xc420);
+NUMBER(CHARIO_IOC_QUEUE_CREATE, 0xc430);
+NUMBER(CHARIO_QUEUE_POLL, 1);
+NUMBER(CHARIO_QUEUE_URGENT, 2);
 NUMBER(CHARIO_BUFFER_REGISTERED, 1);
 NUMBER(CHARIO_BUFFER_SOURCE, 1);
 NUMBER(CHARIO_TRANSFER_READ, 0);

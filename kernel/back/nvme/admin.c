@@ -334,7 +334,7 @@ static int create_cq(struct chario_nvme *ctrl, struct chario_nvme_queue *nq)
 	c.create_cq.opcode = nvme_admin_create_cq;
 	c.create_cq.prp1 = cpu_to_le64(nq->cq_dma);
 	c.create_cq.cqid = cpu_to_le16(nq->qid);
-	c.create_cq.qsize = cpu_to_le16(ctrl->depth - 1);
+	c.create_cq.qsize = cpu_to_le16(nq->entries - 1);
 	c.create_cq.cq_flags = cpu_to_le16(flags);
 	c.create_cq.irq_vector = cpu_to_le16(nq->vector);
 	return run(ctrl, &c, NULL);
@@ -342,13 +342,16 @@ static int create_cq(struct chario_nvme *ctrl, struct chario_nvme_queue *nq)
 
 static int create_sq(struct chario_nvme *ctrl, struct chario_nvme_queue *nq)
 {
+	/* The controller looks at the priority where it has such (5.5). */
+	u16 flags = NVME_QUEUE_PHYS_CONTIG |
+		    (nq->urgent ? NVME_SQ_PRIO_URGENT : NVME_SQ_PRIO_MEDIUM);
 	struct nvme_command c = { };
 
 	c.create_sq.opcode = nvme_admin_create_sq;
 	c.create_sq.prp1 = cpu_to_le64(nq->sq_dma);
 	c.create_sq.sqid = cpu_to_le16(nq->qid);
-	c.create_sq.qsize = cpu_to_le16(ctrl->depth - 1);
-	c.create_sq.sq_flags = cpu_to_le16(NVME_QUEUE_PHYS_CONTIG);
+	c.create_sq.qsize = cpu_to_le16(nq->entries - 1);
+	c.create_sq.sq_flags = cpu_to_le16(flags);
 	c.create_sq.cqid = cpu_to_le16(nq->qid);
 	return run(ctrl, &c, NULL);
 }

@@ -8,6 +8,9 @@
 
 #include "nvme.h"
 
+/* CAP.AMS: weighted round robin with urgent priority class (3.1.4.1). */
+#define CAP_AMS_WRRU	BIT_ULL(17)
+
 /* A register of a device that is no longer there reads all ones. */
 #define ALL_ONES	(~0U)
 
@@ -153,6 +156,17 @@ int chario_nvme_ctrl_disable(struct chario_nvme *ctrl)
 }
 
 /**
+ * chario_nvme_ctrl_has_priorities() - is there an urgent class? (3.4.4)
+ * @ctrl: its capabilities have been read
+ *
+ * Return: true when the controller has the weighted round robin arbitration.
+ */
+bool chario_nvme_ctrl_has_priorities(const struct chario_nvme *ctrl)
+{
+	return ctrl->cap & CAP_AMS_WRRU;
+}
+
+/**
  * chario_nvme_ctrl_enable() - set the admin queue and CC.EN = 1
  * @ctrl: disabled; its admin queue has been reset
  *
@@ -162,9 +176,11 @@ int chario_nvme_ctrl_disable(struct chario_nvme *ctrl)
 int chario_nvme_ctrl_enable(struct chario_nvme *ctrl)
 {
 	u32 aqa = CHARIO_NVME_ADMIN_DEPTH - 1;
-	u32 cc = NVME_CC_CSS_NVM | NVME_CC_AMS_RR | NVME_CC_SHN_NONE |
-		 NVME_CC_IOSQES | NVME_CC_IOCQES | NVME_CC_ENABLE;
+	u32 cc = NVME_CC_CSS_NVM | NVME_CC_SHN_NONE | NVME_CC_IOSQES |
+		 NVME_CC_IOCQES | NVME_CC_ENABLE;
 
+	cc |= chario_nvme_ctrl_has_priorities(ctrl) ? NVME_CC_AMS_WRRU :
+						      NVME_CC_AMS_RR;
 	cc |= (ctrl->page_shift - 12) << NVME_CC_MPS_SHIFT;
 	writel(aqa << 16 | aqa, ctrl->bar + NVME_REG_AQA);
 	lo_hi_writeq(ctrl->admin.sq_dma, ctrl->bar + NVME_REG_ASQ);

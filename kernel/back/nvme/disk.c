@@ -51,6 +51,8 @@ static const struct chario_backend nvme_backend = {
 	.state			= state,
 	.map_buffer		= chario_nvme_table_create,
 	.unmap_buffer		= chario_nvme_table_destroy,
+	.take_queue		= chario_nvme_private_take,
+	.give_queue		= chario_nvme_private_give,
 };
 
 /* 0, or why a namespace cannot be driven. */

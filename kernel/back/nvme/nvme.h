@@ -9,6 +9,7 @@
  *   admin.c     the admin queue and its commands
  *   queues.c    the I/O queues: make, create, take down
  *   queue.c     one of them at work: post, kick, reap
+ *   private.c   those that open files ask for
  *   prp.c       segments become PRP entries
  *   table.c     the PRP entries of a buffer, made once
  *   status.c    status codes become errnos
@@ -233,7 +234,11 @@ struct chario_nvme {
  * @sq_dma: of @sqes
  * @cq_dma: of @cqes
  * @vector: interrupt vector, index
+ * @own_vector: its interrupt can have a CPU of its own
  * @irq_requested: the interrupt handler is there
+ * @taken: by an open file; for a queue that is reserved
+ * @urgent: the controller is to serve it before others
+ * @give_work: gives it back
  */
 struct chario_nvme_queue {
 	struct chario_queue core;
@@ -259,7 +264,11 @@ struct chario_nvme_queue {
 	dma_addr_t sq_dma;
 	dma_addr_t cq_dma;
 	unsigned int vector;
+	bool own_vector;
 	bool irq_requested;
+	bool taken;
+	bool urgent;
+	struct work_struct give_work;
 };
 
 static inline struct chario_nvme_queue *to_nvme_queue(struct chario_queue *q)
@@ -282,6 +291,7 @@ int chario_nvme_ctrl_enable(struct chario_nvme *ctrl);
 int chario_nvme_ctrl_disable(struct chario_nvme *ctrl);
 int chario_nvme_ctrl_shutdown(struct chario_nvme *ctrl);
 bool chario_nvme_ctrl_is_gone(struct chario_nvme *ctrl);
+bool chario_nvme_ctrl_has_priorities(const struct chario_nvme *ctrl);
 u32 __iomem *chario_nvme_doorbell(struct chario_nvme *ctrl, unsigned int n);
 
 /* identify.c */
@@ -321,6 +331,16 @@ void chario_nvme_queues_forget(struct chario_nvme *ctrl);
 void chario_nvme_queues_stop(struct chario_nvme *ctrl);
 void chario_nvme_queues_deinit(struct chario_nvme *ctrl);
 u32 chario_nvme_queues_max_bytes(const struct chario_nvme *ctrl);
+unsigned int chario_nvme_queues_nr_reserved(void);
+int chario_nvme_queue_request_irq(struct chario_nvme_queue *nq, int cpu);
+void chario_nvme_queue_free_irq(struct chario_nvme_queue *nq);
+
+/* private.c */
+struct chario_queue *
+chario_nvme_private_take(struct chario_device *cio,
+			 struct chario_queue_create *args);
+void chario_nvme_private_give(struct chario_device *cio,
+			      struct chario_queue *q);
 
 /* queue.c */
 extern const struct chario_queue_ops chario_nvme_queue_ops;

@@ -117,10 +117,11 @@ static int set_up_dma(struct chario_nvme *ctrl)
 	return 0;
 }
 
-/* One vector for the admin queue, one for each CPU; or what there is. */
+/* One for the admin queue, each CPU, each private queue; or what there is. */
 static int get_vectors(struct chario_nvme *ctrl)
 {
-	int ret = pci_alloc_irq_vectors(ctrl->pdev, 1, 1 + num_possible_cpus(),
+	int ret = pci_alloc_irq_vectors(ctrl->pdev, 1, 1 + num_possible_cpus() +
+					chario_nvme_queues_nr_reserved(),
 					PCI_IRQ_ALL_TYPES);
 
 	if (ret < 0)

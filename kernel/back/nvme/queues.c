@@ -24,6 +24,10 @@ static int poll_queues = -1;
 module_param(poll_queues, int, 0444);
 MODULE_PARM_DESC(poll_queues, "Queues for polling (default -1: one per CPU), as far as the drive grants them");
 
+static unsigned int private_queues = 4;
+module_param(private_queues, uint, 0444);
+MODULE_PARM_DESC(private_queues, "Queues that open files can have for themselves (default 4, up to 64), as far as the drive grants them");
+
 /**
  * chario_nvme_queues_max_bytes() - largest command that the slots can hold
  * @ctrl: its page size is known
@@ -39,26 +43,38 @@ u32 chario_nvme_queues_max_bytes(const struct chario_nvme *ctrl)
 	return min(wanted, list_limit);
 }
 
-/* Queues that complete by interrupt, and how many in all. */
+/**
+ * chario_nvme_queues_nr_reserved() - queues that are set aside for open files
+ *
+ * Return: how many, where the drive grants them.
+ */
+unsigned int chario_nvme_queues_nr_reserved(void)
+{
+	return min(private_queues, 64U);
+}
+
+/* Queues by interrupt, those that all calls share, and how many in all. */
 static int plan_queues(struct chario_nvme *ctrl, unsigned int *nr_irq,
-		       unsigned int *nr_queues)
+		       unsigned int *nr_shared, unsigned int *nr_queues)
 {
 	unsigned int cpus = num_possible_cpus();
 	unsigned int poll = poll_queues < 0 ? cpus :
 			    min_t(unsigned int, poll_queues, cpus);
 	int ret;
 
-	*nr_queues = min(cpus + poll, ctrl->max_queues);
+	*nr_queues = min(cpus + poll + chario_nvme_queues_nr_reserved(),
+			 ctrl->max_queues);
 	ret = chario_nvme_admin_set_queues(ctrl, nr_queues);
 	if (ret)
 		return ret;
+	*nr_shared = min(*nr_queues, cpus + poll);
 	/* Too few: interrupts first, but one for polling where two fit. */
-	if (*nr_queues > cpus)
+	if (*nr_shared > cpus)
 		*nr_irq = cpus;
-	else if (poll && *nr_queues > 1)
-		*nr_irq = *nr_queues - 1;
+	else if (poll && *nr_shared > 1)
+		*nr_irq = *nr_shared - 1;
 	else
-		*nr_irq = *nr_queues;
+		*nr_irq = *nr_shared;
 	return 0;
 }
 
@@ -94,11 +110,16 @@ static void deinit_rings(struct chario_nvme *ctrl, struct chario_nvme_queue *nq)
 }
 
 /* Its memory for the core stays until the last disk has been released. */
-static int init_queue(struct chario_nvme *ctrl, unsigned int index)
+static int init_queue(struct chario_nvme *ctrl, unsigned int index,
+		      unsigned int nr_shared)
 {
-	bool polled = index >= ctrl->nr_irq;
+	bool reserved = index >= nr_shared;
+	bool polled = !reserved && index >= ctrl->nr_irq;
 	unsigned int entries = DIV_ROUND_UP(ctrl->max_command_bytes,
 					    1U << ctrl->page_shift);
+	/* Those to poll stand between and have none. */
+	unsigned int nth_irq = reserved ? index - nr_shared + ctrl->nr_irq :
+			       index;
 	struct chario_nvme_queue *nq;
 	int ret;
 
@@ -114,7 +135,9 @@ static int init_queue(struct chario_nvme *ctrl, unsigned int index)
 	nq->page_mask = (1U << ctrl->page_shift) - 1;
 	nq->list_bytes = roundup_pow_of_two(max(entries, 2U) * sizeof(__le64));
 	if (!polled && ctrl->nr_vectors > 1)
-		nq->vector = 1 + index % (ctrl->nr_vectors - 1);
+		nq->vector = 1 + nth_irq % (ctrl->nr_vectors - 1);
+	nq->own_vector = ctrl->nr_vectors > ctrl->nr_irq &&
+			 nth_irq + 1 < ctrl->nr_vectors;
 	nq->sq_doorbell = chario_nvme_doorbell(ctrl, 2 * nq->qid);
 	nq->cq_doorbell = chario_nvme_doorbell(ctrl, 2 * nq->qid + 1);
 	ret = chario_queue_init(&nq->core, &chario_nvme_queue_ops, &ctrl->pdev->dev,
@@ -126,6 +149,7 @@ static int init_queue(struct chario_nvme *ctrl, unsigned int index)
 		return ret;
 	}
 	nq->core.no_prep_bytes = 1U << ctrl->page_shift;
+	nq->core.reserved = reserved;
 	ctrl->queues[index] = nq;
 	ctrl->core_queues[index] = &nq->core;
 	ctrl->nr_queues = index + 1;
@@ -141,13 +165,13 @@ static int init_queue(struct chario_nvme *ctrl, unsigned int index)
  */
 int chario_nvme_queues_init(struct chario_nvme *ctrl)
 {
-	unsigned int i, nr_queues;
+	unsigned int i, nr_shared, nr_queues;
 	int ret;
 
 	ctrl->depth = min_t(unsigned int, clamp_t(unsigned int, queue_depth, 2,
 						  1024),
 			    NVME_CAP_MQES(ctrl->cap) + 1);
-	ret = plan_queues(ctrl, &ctrl->nr_irq, &nr_queues);
+	ret = plan_queues(ctrl, &ctrl->nr_irq, &nr_shared, &nr_queues);
 	if (ret)
 		return ret;
 	ctrl->queues = kcalloc(nr_queues, sizeof(*ctrl->queues), GFP_KERNEL);
@@ -156,13 +180,20 @@ int chario_nvme_queues_init(struct chario_nvme *ctrl)
 	if (!ctrl->queues || !ctrl->core_queues)
 		return -ENOMEM;
 	for (i = 0; i < nr_queues && !ret; i++)
-		ret = init_queue(ctrl, i);
+		ret = init_queue(ctrl, i, nr_shared);
 	return ret;
 }
 
-static int request_vector(struct chario_nvme *ctrl,
-			  struct chario_nvme_queue *nq)
+/**
+ * chario_nvme_queue_request_irq() - listen to a queue
+ * @nq: the queue; one for polling raises no interrupt
+ * @cpu: that is to take it
+ *
+ * Return: 0 or -errno.
+ */
+int chario_nvme_queue_request_irq(struct chario_nvme_queue *nq, int cpu)
 {
+	struct chario_nvme *ctrl = nq->ctrl;
 	int irq = pci_irq_vector(ctrl->pdev, nq->vector);
 	int ret;
 
@@ -172,16 +203,30 @@ static int request_vector(struct chario_nvme *ctrl,
 	 * A hint that the administrator can override.  Given before the
 	 * interrupt is started: it would move after the first one only.
 	 */
-	if (ctrl->nr_vectors > ctrl->nr_irq)
-		irq_set_affinity_and_hint(irq, cpumask_of(nq->qid - 1));
+	if (nq->own_vector)
+		irq_set_affinity_and_hint(irq, cpumask_of(cpu));
 	ret = request_irq(irq, chario_nvme_queue_irq, IRQF_SHARED, "chario",
 			  nq);
-	if (ret) {
+	if (ret && nq->own_vector)
 		irq_update_affinity_hint(irq, NULL);
-		return ret;
-	}
-	nq->irq_requested = true;
-	return 0;
+	nq->irq_requested = !ret;
+	return ret;
+}
+
+/**
+ * chario_nvme_queue_free_irq() - listen no longer
+ * @nq: raises no interrupts any more
+ */
+void chario_nvme_queue_free_irq(struct chario_nvme_queue *nq)
+{
+	int irq = pci_irq_vector(nq->ctrl->pdev, nq->vector);
+
+	if (!nq->irq_requested)
+		return;
+	if (nq->own_vector)
+		irq_update_affinity_hint(irq, NULL);
+	free_irq(irq, nq);
+	nq->irq_requested = false;
 }
 
 /**
@@ -195,8 +240,8 @@ int chario_nvme_queues_start(struct chario_nvme *ctrl)
 	unsigned int i;
 	int ret = 0;
 
-	for (i = 0; i < ctrl->nr_queues && !ret; i++)
-		ret = request_vector(ctrl, ctrl->queues[i]);
+	for (i = 0; i < ctrl->nr_irq && !ret; i++)
+		ret = chario_nvme_queue_request_irq(ctrl->queues[i], i);
 	return ret;
 }
 
@@ -215,14 +260,19 @@ int chario_nvme_queues_create(struct chario_nvme *ctrl)
 	int ret;
 
 	for (i = 0; i < ctrl->nr_queues; i++) {
-		chario_nvme_queue_reset(ctrl->queues[i]);
-		ret = chario_nvme_admin_create(ctrl, ctrl->queues[i]);
+		struct chario_nvme_queue *nq = ctrl->queues[i];
+
+		chario_nvme_queue_reset(nq);
+		if (nq->core.reserved && !nq->taken)
+			continue;
+		ret = chario_nvme_admin_create(ctrl, nq);
 		if (ret)
 			return ret;
-		WRITE_ONCE(ctrl->queues[i]->created, true);
+		WRITE_ONCE(nq->created, true);
 	}
 	for (i = 0; i < ctrl->nr_queues; i++)
-		chario_queue_replay(&ctrl->queues[i]->core);
+		if (ctrl->queues[i]->created)
+			chario_queue_replay(&ctrl->queues[i]->core);
 	return 0;
 }
 
@@ -264,6 +314,8 @@ void chario_nvme_queues_delete(struct chario_nvme *ctrl)
 	unsigned int i;
 
 	for (i = 0; i < ctrl->nr_queues; i++) {
+		if (!ctrl->queues[i]->created)
+			continue;
 		WRITE_ONCE(ctrl->queues[i]->created, false);
 		if (chario_nvme_admin_delete(ctrl, ctrl->queues[i]))
 			return;
@@ -286,17 +338,6 @@ void chario_nvme_queues_forget(struct chario_nvme *ctrl)
 	}
 }
 
-static void free_vector(struct chario_nvme *ctrl, struct chario_nvme_queue *nq)
-{
-	int irq = pci_irq_vector(ctrl->pdev, nq->vector);
-
-	if (!nq->irq_requested)
-		return;
-	irq_update_affinity_hint(irq, NULL);
-	free_irq(irq, nq);
-	nq->irq_requested = false;
-}
-
 /**
  * chario_nvme_queues_stop() - the controller does no more DMA: let go
  * @ctrl: disabled, or given up
@@ -311,7 +352,7 @@ void chario_nvme_queues_stop(struct chario_nvme *ctrl)
 	for (i = 0; i < ctrl->nr_queues; i++) {
 		struct chario_nvme_queue *nq = ctrl->queues[i];
 
-		free_vector(ctrl, nq);
+		chario_nvme_queue_free_irq(nq);
 		chario_queue_fail(&nq->core, -ENODEV);
 		chario_queue_drain(&nq->core);
 		chario_queue_unsign(&nq->core);

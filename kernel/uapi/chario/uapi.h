@@ -32,7 +32,7 @@
  *   1  CHARIO_IOC_INFO, CHARIO_IOC_STATS, CHARIO_IOC_GET_FILE,
  *      CHARIO_IOC_SET_FILE
  *   2  CHARIO_IOC_BUFFER_CREATE, CHARIO_IOC_BUFFER_DESTROY,
- *      CHARIO_IOC_TRANSFER
+ *      CHARIO_IOC_TRANSFER, CHARIO_IOC_QUEUE_CREATE
  */
 #ifndef _CHARIO_UAPI_H
 #define _CHARIO_UAPI_H
@@ -51,6 +51,7 @@
 #define CHARIO_IOC_BUFFER_CREATE	_IO(CHARIO_IOC_TYPE, 0x10)
 #define CHARIO_IOC_BUFFER_DESTROY	_IO(CHARIO_IOC_TYPE, 0x11)
 #define CHARIO_IOC_TRANSFER	_IO(CHARIO_IOC_TYPE, 0x20)
+#define CHARIO_IOC_QUEUE_CREATE	_IO(CHARIO_IOC_TYPE, 0x30)
 
 /**
  * enum chario_stage - the stages of a request, in order
@@ -333,6 +334,43 @@ struct chario_transfer {
 	__aligned_u64 bytes;
 	__aligned_u64 deadline_ns;
 	__aligned_u64 reserved[2];
+};
+
+/* Flags of &struct chario_queue_create. */
+#define CHARIO_QUEUE_POLL	(1U << 0) /* raises no interrupt */
+#define CHARIO_QUEUE_URGENT	(1U << 1) /* the drive serves it first */
+
+/**
+ * struct chario_queue_create - a queue of one's own (CHARIO_IOC_QUEUE_CREATE)
+ * @size: as in &struct chario_info
+ * @flags: CHARIO_QUEUE_* bits
+ * @depth: commands that it is to hold, 0 for as many as possible; out: those
+ *	that it holds
+ * @cpu: CPU that is to take its interrupt, -1 for that of the caller; out: the
+ *	CPU, or -1 when there is no interrupt or it is one that others share
+ * @granted: out: the CHARIO_QUEUE_* bits that are in force
+ * @id: out: identifier of the queue pair on the drive
+ * @reserved: zero
+ *
+ * All calls of the open file use it from then on, whatever CPU they run on, but
+ * for calls that sleep where it raises no interrupt: those use the CPU's own.
+ * It goes with the last close of the file.  URGENT is granted where the drive
+ * has the weighted round robin arbitration with an urgent class (CAP.AMS), and
+ * else left out.
+ *
+ * Errors: EBUSY when the file has one; ENOSPC when all that were set aside are
+ * taken (module parameter ``private_queues``); EAGAIN while the drive is being
+ * recovered; EINVAL when there is no such CPU, or it is not online; EOPNOTSUPP
+ * where the disk has none.
+ */
+struct chario_queue_create {
+	__u32 size;
+	__u32 flags;
+	__u32 depth;
+	__s32 cpu;
+	__u32 granted;
+	__u32 id;
+	__u32 reserved[2];
 };
 
 #endif /* _CHARIO_UAPI_H */

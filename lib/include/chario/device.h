@@ -128,6 +128,24 @@ int chario_device_get_options(const struct chario_device *device,
 int chario_device_set_options(const struct chario_device *device,
 			      const struct chario_file_options *options, size_t size);
 
+/**
+ * chario_device_take_queue() - have a queue of one's own
+ * @device: an open device; all calls of its file use the queue from then on
+ * @queue: what is wanted; what was granted is put there
+ * @size: sizeof(*@queue)
+ *
+ * The queue goes with the last close of the file.
+ *
+ * Context: may sleep.
+ * Return: 0; -EBUSY where the file has one; -ENOSPC where all that the module
+ * has set aside are taken; -EAGAIN while the drive is being recovered; -EINVAL
+ * where there is no such CPU or a flag is not known; -EOPNOTSUPP where the disk
+ * has none; -ENODEV when the disk has been removed; -ENOTTY where the module is
+ * too old.
+ */
+int chario_device_take_queue(const struct chario_device *device, struct chario_queue_create *queue,
+			     size_t size);
+
 #ifdef __cplusplus
 }
 #endif

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Queues of one's own: a pair that one open file asks for, and nobody else
+ * posts to.
+ *
+ * Their memory, their identifiers and their vectors are set aside when the
+ * drive is bound.  The controller learns of one when it is taken: then its
+ * depth, its interrupt and its priority are known.
+ */
+#include <linux/delay.h>
+#include <linux/slab.h>
+
+#include "back/back.h"
+#include "nvme.h"
+
+static struct chario_nvme_queue *find_free(struct chario_nvme *ctrl)
+{
+	unsigned int i;
+
+	for (i = 0; i < ctrl->nr_queues; i++)
+		if (ctrl->queues[i]->core.reserved && !ctrl->queues[i]->taken)
+			return ctrl->queues[i];
+	return NULL;
+}
+
+static void set_up(struct chario_nvme_queue *nq,
+		   const struct chario_queue_create *args)
+{
+	unsigned int most = nq->ctrl->depth - 1;
+
+	nq->core.polled = args->flags & CHARIO_QUEUE_POLL;
+	chario_queue_set_depth(&nq->core, args->depth ?
+			       clamp(args->depth, 1U, most) : most);
+	nq->entries = nq->core.depth + 1;
+	nq->urgent = (args->flags & CHARIO_QUEUE_URGENT) &&
+		     chario_nvme_ctrl_has_priorities(nq->ctrl);
+	chario_nvme_queue_reset(nq);
+}
+
+/* What has been granted. */
+static void tell(const struct chario_nvme_queue *nq, int cpu,
+		 struct chario_queue_create *args)
+{
+	args->id = nq->qid;
+	args->depth = nq->core.depth;
+	/* A vector that others share stays where it is. */
+	args->cpu = !nq->core.polled && nq->own_vector ? cpu : -1;
+	args->granted = (nq->core.polled ? CHARIO_QUEUE_POLL : 0) |
+			(nq->urgent ? CHARIO_QUEUE_URGENT : 0);
+}
+
+static int bring_up(struct chario_nvme *ctrl, struct chario_nvme_queue *nq,
+		    int cpu)
+{
+	int ret = chario_nvme_queue_request_irq(nq, cpu);
+
+	if (ret)
+		return ret;
+	ret = chario_nvme_admin_create(ctrl, nq);
+	if (ret) {
+		chario_nvme_queue_free_irq(nq);
+		return ret;
+	}
+	WRITE_ONCE(nq->created, true);
+	chario_queue_replay(&nq->core);
+	nq->taken = true;
+	return 0;
+}
+
+/* Under recover_lock. */
+static struct chario_queue *take(struct chario_nvme *ctrl,
+				 struct chario_queue_create *args)
+{
+	struct chario_nvme_queue *nq = find_free(ctrl);
+	int cpu = args->cpu < 0 ? (int)raw_smp_processor_id() : args->cpu;
+	int ret;
+
+	if (ctrl->state == CHARIO_NVME_RECOVERING)
+		return ERR_PTR(-EAGAIN);
+	if (ctrl->state != CHARIO_NVME_LIVE)
+		return ERR_PTR(-ENODEV);
+	if (!nq)
+		return ERR_PTR(-ENOSPC);
+	set_up(nq, args);
+	ret = bring_up(ctrl, nq, cpu);
+	if (ret)
+		return ERR_PTR(ret);
+	tell(nq, cpu, args);
+	return &nq->core;
+}
+
+/**
+ * chario_nvme_private_take() - a queue for one open file
+ * @cio: the disk
+ * @args: what is wanted; gets what was granted
+ *
+ * Return: the queue, live, until chario_nvme_private_give(); EAGAIN while the
+ * drive is being recovered, ENOSPC when all have been taken, ENODEV, or as
+ * chario_nvme_admin_run().
+ */
+struct chario_queue *
+chario_nvme_private_take(struct chario_device *cio,
+			 struct chario_queue_create *args)
+{
+	struct chario_nvme *ctrl = cio->backend_data;
+	struct chario_queue *q;
+
+	mutex_lock(&ctrl->recover_lock);
+	q = take(ctrl, args);
+	mutex_unlock(&ctrl->recover_lock);
+	return q;
+}
+
+/* Under recover_lock; nothing is in flight. */
+static void take_down(struct chario_nvme *ctrl, struct chario_nvme_queue *nq)
+{
+	if (ctrl->state != CHARIO_NVME_LIVE)
+		return;
+	chario_queue_freeze(&nq->core);
+	WRITE_ONCE(nq->created, false);
+	/* One that the controller does not let go is not used again. */
+	if (chario_nvme_admin_delete(ctrl, nq))
+		return;
+	chario_nvme_queue_free_irq(nq);
+	nq->taken = false;
+}
+
+/* False while the drive is being recovered. */
+static bool try_take_down(struct chario_nvme *ctrl,
+			  struct chario_nvme_queue *nq)
+{
+	bool ready;
+
+	mutex_lock(&ctrl->recover_lock);
+	ready = ctrl->state != CHARIO_NVME_RECOVERING;
+	if (ready)
+		take_down(ctrl, nq);
+	mutex_unlock(&ctrl->recover_lock);
+	return ready;
+}
+
+static void give_back(struct work_struct *work)
+{
+	struct chario_nvme_queue *nq = container_of(work,
+						    struct chario_nvme_queue,
+						    give_work);
+	struct chario_nvme *ctrl = nq->ctrl;
+
+	/* A command that the drive holds is ended by recovery. */
+	while (!chario_queue_is_idle(&nq->core) || !try_take_down(ctrl, nq))
+		msleep(20);
+	chario_nvme_put(ctrl);
+}
+
+/**
+ * chario_nvme_private_give() - its file has been closed
+ * @cio: the disk
+ * @q: the queue; the file has no call under way
+ */
+void chario_nvme_private_give(struct chario_device *cio,
+			      struct chario_queue *q)
+{
+	struct chario_nvme_queue *nq = to_nvme_queue(q);
+
+	chario_nvme_get(nq->ctrl);
+	INIT_WORK(&nq->give_work, give_back);
+	queue_work(chario_workqueue, &nq->give_work);
+}

@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: MIT
+"""Queues of one's own: what is granted, who uses them, and that they come back."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from disks import counters, grown
+
+from chario_lab.guest.session import Guest
+
+# Runs in the guest.  take() gives the struct's answer or the name of the error.
+PRELUDE = r"""
+import errno, fcntl, json, mmap, os, struct, sys
+NODE = sys.argv[1]
+FORMAT = "=IIIiIIII"
+def take(fd, flags=0, depth=0, cpu=-1, granted=0, ident=0, reserved=0, size=32):
+    argument = bytearray(struct.pack(FORMAT, size, flags, depth, cpu, granted, ident, reserved, 0))
+    try:
+        fcntl.ioctl(fd, 0xC430, argument)
+    except OSError as error:
+        return errno.errorcode[error.errno]
+    names = ("size", "flags", "depth", "cpu", "granted", "id")
+    return dict(zip(names, struct.unpack(FORMAT, argument)))
+def disk(flags=os.O_RDWR):
+    return os.open(NODE, flags)
+def check(fd, offset, size):
+    memory = mmap.mmap(-1, size)
+    memory.write(os.urandom(size))
+    assert os.pwritev(fd, [memory], offset) == size
+    again = mmap.mmap(-1, size)
+    assert os.preadv(fd, [again], offset) == size
+    assert memory[:] == again[:]
+"""
+
+
+def run(guest: Guest, node: str, script: str) -> object:
+    """What a script that runs in the guest prints, as JSON."""
+    return json.loads(guest.must(["python3", "-c", PRELUDE + script, node], timeout_s=300))
+
+
+def interrupts(guest: Guest) -> list[list[int]]:
+    """How often each vector of the module has come, on each CPU."""
+    lines = guest.must("grep chario /proc/interrupts").splitlines()
+    return [[int(word) for word in line.split()[1:3]] for line in lines]
+
+
+def test_calls_use_it(guest: Guest, disk: str) -> None:
+    """Its interrupt comes on the CPU that was asked for; its depth is that which was asked for."""
+    before = interrupts(guest)
+    answers = run(
+        guest,
+        disk,
+        """
+fds = [disk() for _ in range(2)]
+answers = [take(fds[0], depth=2, cpu=1), take(fds[1], depth=100000, cpu=0)]
+for i in range(20):
+    check(fds[0], i << 20, 1 << 20)
+os.sched_setaffinity(0, {1})
+check(fds[1], 0, 4096)
+print(json.dumps(answers))
+os.system("grep chario /proc/interrupts >/run/during")
+""",
+    )
+    assert isinstance(answers, list)
+    assert (answers[0]["depth"], answers[0]["cpu"], answers[0]["granted"]) == (2, 1, 0)
+    assert (answers[1]["depth"], answers[1]["cpu"]) == (255, 0)
+    assert answers[0]["id"] != answers[1]["id"]
+    lines = guest.must("cat /run/during").splitlines()
+    during = [[int(word) for word in line.split()[1:3]] for line in lines]
+    # Two vectors more than before: those of the two files, in the order in which they were taken.
+    fresh = [counts for counts in during if counts not in before]
+    assert [0, 2] in fresh or [2, 0] in fresh
+    assert any(counts[1] >= 40 and not counts[0] for counts in fresh)
+
+
+@pytest.mark.parametrize("depth", [1, 3, 33])
+def test_any_depth_moves_all_data(guest: Guest, disk: str, depth: int) -> None:
+    """Calls of more commands than the queue holds."""
+    assert (
+        run(
+            guest,
+            disk,
+            f"""
+fd = disk()
+answer = take(fd, depth={depth})
+for size in (4096, 1 << 17, 1 << 20, 5 << 20):
+    check(fd, 3 << 20, size)
+print(json.dumps(answer["depth"]))
+""",
+        )
+        == depth
+    )
+
+
+def test_without_interrupts(guest: Guest, disk: str) -> None:
+    """A queue to poll makes the file poll; a file that wants to sleep does so on the CPU's queue."""
+    before = counters(guest, disk)
+    answer = run(
+        guest,
+        disk,
+        """
+fd = disk()
+answer = take(fd, flags=1)
+check(fd, 0, 1 << 20)
+print(json.dumps(answer))
+""",
+    )
+    assert isinstance(answer, dict)
+    assert (answer["cpu"], answer["granted"]) == (-1, 1)
+    assert "interrupts" not in grown(guest, disk, before)
+    run(
+        guest,
+        disk,
+        """
+fd = disk()
+take(fd, flags=1)
+fcntl.ioctl(fd, 0xC403, struct.pack("=IIQII", 24, 1, 0, 0, 0))
+check(fd, 0, 4096)
+print(1)
+""",
+    )
+    assert grown(guest, disk, before)["interrupts"] == 2
+
+
+def test_urgent_is_told_when_it_is_not_granted(guest: Guest, disk: str) -> None:
+    """QEMU's drives have no urgent class (CAP.AMS): the queue is an ordinary one, and says so."""
+    answer = run(guest, disk, "print(json.dumps(take(disk(), flags=2)))")
+    assert isinstance(answer, dict)
+    assert (answer["flags"], answer["granted"]) == (2, 0)
+
+
+def test_there_are_four_and_they_come_back(guest: Guest, disk: str) -> None:
+    """A fifth file gets none; who closes gives back, who is killed too."""
+    answers = run(
+        guest,
+        disk,
+        """
+import time
+def until(fd):
+    for _ in range(200):
+        answer = take(fd)
+        if answer != "ENOSPC":
+            return answer
+        time.sleep(0.05)
+fds = [disk() for _ in range(5)]
+answers = [type(until(fd)).__name__ for fd in fds[:4]] + [take(fds[4]), take(fds[0])]
+for _ in range(3):
+    os.close(fds.pop(0))
+    fds.append(disk())
+    answers.append(type(until(fds[3])).__name__)
+    check(fds[3], 0, 1 << 20)
+print(json.dumps(answers))
+""",
+    )
+    assert answers == ["dict"] * 4 + ["ENOSPC", "EBUSY"] + ["dict"] * 3
+    assert (
+        run(
+            guest,
+            disk,
+            """
+import signal, time
+for _ in range(6):
+    ready, told = os.pipe()
+    child = os.fork()
+    if child == 0:
+        fd = disk()
+        while take(fd) == "ENOSPC":
+            time.sleep(0.05)
+        os.write(told, b"1")
+        while True:
+            check(fd, 0, 4 << 20)
+    os.read(ready, 1)
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+print(json.dumps("done"))
+""",
+        )
+        == "done"
+    )
+
+
+def test_what_is_refused(guest: Guest, disk: str) -> None:
+    """CPUs that are not there, flags and members that are not known."""
+    assert (
+        run(
+            guest,
+            disk,
+            """
+fd = disk()
+bad = [{"cpu": 2}, {"cpu": -2}, {"cpu": 2**31 - 1}, {"flags": 4}, {"granted": 1}, {"ident": 1}, {"reserved": 1},
+       {"size": 31}, {"size": 0}, {"size": 5000}]
+print(json.dumps([take(fd, **one) for one in bad]))
+""",
+        )
+        == ["EINVAL"] * 10
+    )
