@@ -29,9 +29,11 @@
 
 struct chario_buffer;
 struct chario_buffers;
+struct chario_bytes;
 struct chario_call;
 struct chario_command;
 struct chario_device;
+struct chario_edge;
 struct chario_file;
 struct chario_queue;
 struct chario_request;

@@ -58,6 +58,7 @@ struct chario_counters {
  * @deadline_ms: the same, as it was set
  * @completion: default &enum chario_completion
  * @spin_ns: default for CHARIO_COMPLETION_SPIN
+ * @any_size: files that are opened from now on take calls of any size
  * @removed: the drive has gone
  * @last_error: errno of the last failed command, 0 for none
  * @buffer_lock: protects @buffers, and what it is to be mapped
@@ -91,6 +92,7 @@ struct chario_device {
 	u32 deadline_ms;
 	u32 completion;
 	u32 spin_ns;
+	bool any_size;
 	bool removed;
 	int last_error;
 	struct mutex buffer_lock; /* buffers, and what it is to be mapped */

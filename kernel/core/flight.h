@@ -59,8 +59,11 @@ static inline struct chario_command *
 chario_flight_command(struct chario_queue *q, const struct chario_call *call,
 		      bool may_wait)
 {
-	struct chario_command *cmd = chario_queue_try_get(q);
+	struct chario_command *cmd;
 
+	if (unlikely(call->taken))
+		return call->taken;
+	cmd = chario_queue_try_get(q);
 	if (unlikely(cmd == ERR_PTR(-EAGAIN)) && may_wait)
 		return chario_queue_get(q, call->expires);
 	return cmd;
@@ -83,6 +86,7 @@ static inline void chario_flight_init(struct chario_request *req,
 	req->async.who = NULL;
 	req->cio = call->cio;
 	req->buffer = NULL;
+	req->edge = call->edge;
 	req->first = first;
 	req->expires = call->expires;
 }

@@ -10,6 +10,7 @@
 
 #include "core/pages.h"
 #include "core/device.h"
+#include "core/edge.h"
 #include "core/queue.h"
 #include "trace.h"
 
@@ -158,11 +159,18 @@ static inline struct chario_request *take_done(struct chario_queue *q)
 	return done;
 }
 
+/*
+ * To the device, unless the queue is frozen or somebody is changing a part of a
+ * block that the command writes.
+ */
 static inline void hand_over(struct chario_queue *q,
 			     struct chario_command *cmd, bool kick)
 {
-	if (unlikely(q->state == CHARIO_QUEUE_FROZEN)) {
+	if (unlikely(q->state == CHARIO_QUEUE_FROZEN) ||
+	    chario_edge_holds(cmd)) {
 		cmd->state = CHARIO_COMMAND_HELD;
+		if (kick && q->state == CHARIO_QUEUE_LIVE)
+			q->ops->kick(q);
 		return;
 	}
 	cmd->state = CHARIO_COMMAND_POSTED;
@@ -353,6 +361,43 @@ void chario_queue_freeze(struct chario_queue *q)
 	raw_spin_unlock_irqrestore(&q->lock, flags);
 }
 
+/* Hand over what is in flight and in one of two states.  Under q->lock. */
+static void hand_over_again(struct chario_queue *q,
+			    enum chario_command_state state,
+			    enum chario_command_state other)
+{
+	unsigned int tag;
+
+	for_each_set_bit(tag, q->busy, q->depth) {
+		struct chario_command *cmd = chario_queue_command(q, tag);
+
+		if (cmd->state != state && cmd->state != other)
+			continue;
+		if (cmd->req->orphaned)
+			chario_complete_command(q, cmd, -ECANCELED);
+		else
+			hand_over(q, cmd, false);
+	}
+	q->ops->kick(q);
+}
+
+/**
+ * chario_queue_release_held() - an edge has gone
+ * @q: the queue
+ */
+void chario_queue_release_held(struct chario_queue *q)
+{
+	struct chario_request *done;
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&q->lock, flags);
+	if (q->state == CHARIO_QUEUE_LIVE)
+		hand_over_again(q, CHARIO_COMMAND_HELD, CHARIO_COMMAND_HELD);
+	done = take_done(q);
+	raw_spin_unlock_irqrestore(&q->lock, flags);
+	chario_complete_list(q, done);
+}
+
 /**
  * chario_queue_replay() - the device is new: post all that is in flight again
  * @q: frozen; the device has forgotten every command
@@ -364,7 +409,6 @@ void chario_queue_replay(struct chario_queue *q)
 {
 	struct chario_request *done;
 	unsigned long flags;
-	unsigned int tag;
 
 	raw_spin_lock_irqsave(&q->lock, flags);
 	if (q->state == CHARIO_QUEUE_DEAD) {
@@ -372,18 +416,7 @@ void chario_queue_replay(struct chario_queue *q)
 		return;
 	}
 	q->state = CHARIO_QUEUE_LIVE;
-	for_each_set_bit(tag, q->busy, q->depth) {
-		struct chario_command *cmd = chario_queue_command(q, tag);
-
-		if (!chario_command_in_flight(cmd))
-			continue;
-		if (cmd->req->orphaned) {
-			chario_complete_command(q, cmd, -ECANCELED);
-			continue;
-		}
-		hand_over(q, cmd, false);
-	}
-	q->ops->kick(q);
+	hand_over_again(q, CHARIO_COMMAND_POSTED, CHARIO_COMMAND_HELD);
 	done = take_done(q);
 	raw_spin_unlock_irqrestore(&q->lock, flags);
 	chario_complete_list(q, done);

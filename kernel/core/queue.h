@@ -259,6 +259,7 @@ unsigned int chario_queue_poll(struct chario_queue *q);
 unsigned int chario_queue_irq(struct chario_queue *q);
 void chario_queue_freeze(struct chario_queue *q);
 void chario_queue_replay(struct chario_queue *q);
+void chario_queue_release_held(struct chario_queue *q);
 void chario_queue_fail(struct chario_queue *q, int error);
 void chario_queue_drain(struct chario_queue *q);
 void chario_queue_unsign(struct chario_queue *q);

@@ -70,6 +70,7 @@ struct chario_waiter {
  * @cio: the disk
  * @buffer: whose memory it is; NULL for pages of the caller.  That it stands here
  *	keeps the buffer, see core/buffer.h
+ * @edge: the block that it changes in part, or NULL
  * @first: head of the chain of commands, in order of their place in the call
  * @expires: jiffies at which the caller wants ETIMEDOUT
  * @done_next: on a list of finished requests
@@ -89,6 +90,7 @@ struct chario_request {
 	struct chario_async async;
 	struct chario_device *cio;
 	struct chario_buffer *buffer;
+	const struct chario_edge *edge;
 	struct chario_command *first;
 	unsigned long expires;
 	union {
@@ -116,7 +118,7 @@ enum chario_hold {
 
 enum chario_command_state {
 	CHARIO_COMMAND_IDLE,	/* free, or being prepared */
-	CHARIO_COMMAND_HELD,	/* wants to be posted; the queue is frozen */
+	CHARIO_COMMAND_HELD,	/* wants to be posted, must wait: see hand_over() */
 	CHARIO_COMMAND_POSTED,	/* the device may touch its memory */
 	CHARIO_COMMAND_DONE,	/* completed; its memory is still mapped */
 };

@@ -128,6 +128,22 @@ static ssize_t completion_store(struct device *dev,
 }
 static DEVICE_ATTR_RW(completion);
 
+SHOW(any_size, "%d", READ_ONCE(cio->any_size))
+
+static ssize_t any_size_store(struct device *dev, struct device_attribute *attr,
+			      const char *buf, size_t count)
+{
+	struct chario_device *cio = to_chario_device(dev);
+	bool value;
+	int ret = kstrtobool(buf, &value);
+
+	if (ret)
+		return ret;
+	WRITE_ONCE(cio->any_size, value);
+	return count;
+}
+static DEVICE_ATTR_RW(any_size);
+
 SHOW(spin_us, "%u", READ_ONCE(cio->spin_ns) / (u32)NSEC_PER_USEC)
 
 static ssize_t spin_us_store(struct device *dev, struct device_attribute *attr,
@@ -182,6 +198,7 @@ static struct attribute *disk_attributes[] = {
 	&dev_attr_queue_count.attr,
 	&dev_attr_poll_queue_count.attr,
 	&dev_attr_queue_depth.attr,
+	&dev_attr_any_size.attr,
 	&dev_attr_completion.attr,
 	&dev_attr_spin_us.attr,
 	&dev_attr_deadline_ms.attr,

@@ -20,12 +20,14 @@ static inline void chario_call_start(struct chario_call *call,
 
 	call->cio = cio;
 	call->queue = READ_ONCE(cf->queue);
+	call->taken = NULL;
 	call->iter = NULL;
 	call->buffers = NULL;
 	call->pos = pos;
 	call->op = op;
 	call->fua = false;
 	call->nowait = false;
+	call->edge = NULL;
 	call->async.who = NULL;
 	call->completion = READ_ONCE(cf->completion) ?:
 			   READ_ONCE(cio->completion);

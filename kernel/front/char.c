@@ -14,9 +14,22 @@
 #include "core/flight.h"
 #include "core/pages.h"
 #include "core/queue.h"
+#include "front/bytes.h"
 #include "front/call.h"
 #include "front/front.h"
 #include "trace.h"
+
+static void close_file(struct chario_file *cf)
+{
+	if (cf->bytes && chario_bytes_disable(cf))
+		dev_err(&cf->cio->dev,
+			"a file was closed before its last bytes could be written; they are lost\n");
+	chario_buffers_free(cf->buffers);
+	if (cf->queue)
+		chario_device_give_queue(cf->cio, cf->queue);
+	put_device(&cf->cio->dev);
+	kfree(cf);
+}
 
 static int chario_open(struct inode *inode, struct file *file)
 {
@@ -39,6 +52,15 @@ static int chario_open(struct inode *inode, struct file *file)
 	}
 	get_device(&cio->dev);
 	cf->cio = cio;
+	cf->single_bytes = &cio->single_bytes;
+	if (READ_ONCE(cio->any_size)) {
+		int ret = chario_bytes_enable(cf);
+
+		if (ret) {
+			close_file(cf);
+			return ret;
+		}
+	}
 	file->private_data = cf;
 	file->f_mode |= FMODE_CAN_ODIRECT | FMODE_NOWAIT;
 	return 0;
@@ -46,14 +68,16 @@ static int chario_open(struct inode *inode, struct file *file)
 
 static int chario_release(struct inode *inode, struct file *file)
 {
+	close_file(file->private_data);
+	return 0;
+}
+
+/* Each close(2), so that its caller learns of an error. */
+static int chario_flush(struct file *file, fl_owner_t id)
+{
 	struct chario_file *cf = file->private_data;
 
-	chario_buffers_free(cf->buffers);
-	if (cf->queue)
-		chario_device_give_queue(cf->cio, cf->queue);
-	put_device(&cf->cio->dev);
-	kfree(cf);
-	return 0;
+	return READ_ONCE(cf->bytes) ? chario_bytes_flush(cf) : 0;
 }
 
 static inline void apply_flags(struct chario_call *call, int flags)
@@ -83,6 +107,8 @@ static ssize_t transfer(struct kiocb *iocb, struct iov_iter *iter,
 	ssize_t ret;
 
 	trace_enter(cf->cio, op, iocb->ki_pos, iov_iter_count(iter));
+	if (unlikely(READ_ONCE(cf->bytes)))
+		return chario_bytes_transfer(iocb, iter, op);
 	ret = chario_call_clip(cf->cio, iocb->ki_pos, iov_iter_count(iter), op);
 	if (unlikely(ret <= 0))
 		return ret;
@@ -150,7 +176,7 @@ static __always_inline ssize_t transfer_user(struct file *file,
 	ssize_t ret;
 
 	if (unlikely(READ_ONCE(cio->removed) ||
-		     !chario_flight_is_single(cio, bytes) ||
+		     bytes - 1 >= READ_ONCE(*READ_ONCE(cf->single_bytes)) ||
 		     chario_pages_is_crooked(cio, addr, bytes | *pos) ||
 		     *pos + bytes > cio->capacity_bytes))
 		return transfer_iter(file, buf, bytes, pos, op);
@@ -197,9 +223,13 @@ static int chario_fsync(struct file *file, loff_t start, loff_t end,
 {
 	struct chario_file *cf = file->private_data;
 	struct chario_call call;
+	int ret;
 
 	if (READ_ONCE(cf->cio->removed))
 		return -ENODEV;
+	ret = chario_flush(file, NULL);
+	if (ret)
+		return ret;
 	if (!(cf->cio->features & CHARIO_FEATURE_WRITE_CACHE))
 		return 0;
 	trace_enter(cf->cio, CHARIO_OP_FLUSH, 0, 0);
@@ -210,6 +240,7 @@ static int chario_fsync(struct file *file, loff_t start, loff_t end,
 const struct file_operations chario_char_fops = {
 	.owner		= THIS_MODULE,
 	.open		= chario_open,
+	.flush		= chario_flush,
 	.release	= chario_release,
 	.read		= chario_read,
 	.write		= chario_write,

@@ -30,6 +30,7 @@ struct chario_async {
  * struct chario_call - what a caller wants, checked by the front end
  * @cio: the disk
  * @queue: of the open file's own; NULL for that of the CPU
+ * @taken: a command of @queue that has been taken for it, or NULL
  * @iter: the caller's memory; NULL for a buffer, and for a flush
  * @buffers: of the open file, when the memory is a buffer; else NULL
  * @buffer_id: its name
@@ -43,6 +44,7 @@ struct chario_async {
  * @completion: &enum chario_completion, not DEFAULT
  * @spin_ns: how long SPIN looks; set for SPIN only
  * @expires: jiffies at which the caller wants ETIMEDOUT
+ * @edge: of a write: the block that it changes in part, or NULL
  * @async: the caller, if it does not wait
  *
  * The front end guarantees: the range is inside the disk, offset and every
@@ -52,6 +54,7 @@ struct chario_async {
 struct chario_call {
 	struct chario_device *cio;
 	struct chario_queue *queue;
+	struct chario_command *taken;
 	struct iov_iter *iter;
 	struct chario_buffers *buffers;
 	u32 buffer_id;
@@ -65,6 +68,7 @@ struct chario_call {
 	u32 completion;
 	u32 spin_ns;
 	unsigned long expires;
+	const struct chario_edge *edge;
 	struct chario_async async;
 };
 
@@ -96,6 +100,9 @@ long chario_ioctl(struct file *file, unsigned int cmd, unsigned long arg);
  * @deadline: the same in jiffies
  * @buffers: its buffers
  * @queue: its own queue, or NULL; stays until the last close
+ * @bytes: for a file of any size; stays until the last close
+ * @single_bytes: where @single_bytes of the disk stands, or a 0: which calls
+ *	are one command
  */
 struct chario_file {
 	struct chario_device *cio;
@@ -105,6 +112,8 @@ struct chario_file {
 	unsigned long deadline;
 	struct chario_buffers *buffers;
 	struct chario_queue *queue;
+	struct chario_bytes *bytes;
+	const u32 *single_bytes;
 };
 
 #endif /* CHARIO_FRONT_H */

@@ -10,6 +10,7 @@
 #include "core/buffer.h"
 #include "core/device.h"
 #include "core/queue.h"
+#include "front/bytes.h"
 #include "front/front.h"
 
 union chario_argument {
@@ -39,6 +40,7 @@ static int get_file_options(struct chario_file *cf, union chario_argument *arg)
 	arg->file.completion = cf->completion;
 	arg->file.deadline_ns = cf->deadline_ns;
 	arg->file.spin_ns = cf->spin_ns;
+	arg->file.flags = READ_ONCE(cf->bytes) ? CHARIO_FILE_ANY_SIZE : 0;
 	return 0;
 }
 
@@ -46,8 +48,12 @@ static int set_file_options(struct chario_file *cf, union chario_argument *arg)
 {
 	const struct chario_file_options *options = &arg->file;
 
-	if (options->reserved)
+	int ret = 0;
+
+	if (options->flags & ~CHARIO_FILE_ANY_SIZE)
 		return -EINVAL;
+	if (READ_ONCE(cf->bytes) && !(options->flags & CHARIO_FILE_ANY_SIZE))
+		return -EBUSY;
 	if (options->completion > CHARIO_COMPLETION_SPIN)
 		return -EINVAL;
 	if (options->completion == CHARIO_COMPLETION_POLL &&
@@ -59,6 +65,10 @@ static int set_file_options(struct chario_file *cf, union chario_argument *arg)
 		return -EINVAL;
 	if (options->spin_ns > CHARIO_SPIN_MAX_NS)
 		return -EINVAL;
+	if (options->flags & CHARIO_FILE_ANY_SIZE)
+		ret = chario_bytes_enable(cf);
+	if (ret)
+		return ret;
 	WRITE_ONCE(cf->completion, options->completion);
 	WRITE_ONCE(cf->spin_ns, options->spin_ns);
 	cf->deadline_ns = options->deadline_ns;
@@ -69,6 +79,9 @@ static int set_file_options(struct chario_file *cf, union chario_argument *arg)
 
 static int create_buffer(struct chario_file *cf, union chario_argument *arg)
 {
+	/* What has been gathered would not be seen. */
+	if (READ_ONCE(cf->bytes))
+		return -EBUSY;
 	return chario_buffer_create(cf->cio, cf->buffers, &arg->create);
 }
 

@@ -70,7 +70,7 @@
 	M(chario_file_options, completion, 4, 4)  \
 	M(chario_file_options, deadline_ns, 8, 8) \
 	M(chario_file_options, spin_ns, 16, 4)    \
-	M(chario_file_options, reserved, 20, 4)
+	M(chario_file_options, flags, 20, 4)
 
 #define BUFFER_CREATE(M)                        \
 	M(chario_buffer_create, size, 0, 4)     \
@@ -150,6 +150,7 @@ NUMBER(CHARIO_COMPLETION_DEFAULT, 0);
 NUMBER(CHARIO_COMPLETION_IRQ, 1);
 NUMBER(CHARIO_COMPLETION_POLL, 2);
 NUMBER(CHARIO_COMPLETION_SPIN, 3);
+NUMBER(CHARIO_FILE_ANY_SIZE, 1);
 NUMBER(CHARIO_FEATURE_POLL, 1);
 NUMBER(CHARIO_FEATURE_FUA, 2);
 NUMBER(CHARIO_FEATURE_WRITE_CACHE, 4);

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import subprocess
 from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack
@@ -242,7 +243,7 @@ def compile_program(name: str) -> Path:
     kernel_files = [*(TOP / "kernel/uapi").rglob("*.h"), *(TOP / "kernel/core").glob("split.*")]
     headers = sorted([*SOURCES.glob("*.h"), *kernel_files])
     flags, library = [*CFLAGS], []
-    if "#include <chario.h>" in source.read_text():
+    if re.search("#include <chario/(?!uapi)", source.read_text()):
         flags += ["-D_GNU_SOURCE=", '-DCHARIO_VERSION="tests"']
         flags += [f"-I{TOP / folder}" for folder in ("lib/include", "lib/src", "kernel/core")]
         library = sorted([*(TOP / "lib/src").glob("*.c"), TOP / "kernel/core/split.c"])

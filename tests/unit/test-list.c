@@ -44,7 +44,7 @@ static void test_no_module(void)
 	EQUAL(chario_probe(&probe, sizeof(probe)), 0);
 	EQUAL(probe.module_loaded, 0);
 	EQUAL(probe.nr_disks, 0);
-	EQUAL(probe.library_abi_version, 1);
+	EQUAL(probe.library_abi_version, 2);
 	SAME_TEXT(probe.module_version, "");
 	EQUAL(chario_list_disks(note_disk, NULL), 0);
 	SAME_TEXT(found, "");

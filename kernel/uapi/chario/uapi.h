@@ -32,7 +32,7 @@
  *   1  CHARIO_IOC_INFO, CHARIO_IOC_STATS, CHARIO_IOC_GET_FILE,
  *      CHARIO_IOC_SET_FILE
  *   2  CHARIO_IOC_BUFFER_CREATE, CHARIO_IOC_BUFFER_DESTROY,
- *      CHARIO_IOC_TRANSFER, CHARIO_IOC_QUEUE_CREATE
+ *      CHARIO_IOC_TRANSFER, CHARIO_IOC_QUEUE_CREATE; CHARIO_FILE_ANY_SIZE
  */
 #ifndef _CHARIO_UAPI_H
 #define _CHARIO_UAPI_H
@@ -204,6 +204,9 @@ struct chario_stats {
 	__aligned_u64 late_reaps;
 };
 
+/* Flags of &struct chario_file_options. */
+#define CHARIO_FILE_ANY_SIZE	(1U << 0) /* calls need not be whole blocks */
+
 /**
  * struct chario_file_options - what holds for one open file
  *	(CHARIO_IOC_GET_FILE, CHARIO_IOC_SET_FILE)
@@ -212,14 +215,18 @@ struct chario_stats {
  *	queue to poll and polling is asked for
  * @deadline_ns: 0 for the disk's own, else 1 ms to 1 hour
  * @spin_ns: for CHARIO_COMPLETION_SPIN; 0 for the disk's own, else up to 1 s
- * @reserved: zero
+ * @flags: CHARIO_FILE_* bits
+ *
+ * ANY_SIZE stays until the file is closed: EBUSY without it from then on, and
+ * EBUSY for a buffer, since transfers of buffers are not gathered.  ENOMEM when
+ * there is no memory for it.
  */
 struct chario_file_options {
 	__u32 size;
 	__u32 completion;
 	__aligned_u64 deadline_ns;
 	__u32 spin_ns;
-	__u32 reserved;
+	__u32 flags;
 };
 
 /**

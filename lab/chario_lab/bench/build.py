@@ -32,10 +32,12 @@ class Tools:
 def build_tools() -> Tools:
     """Both parts, compiled anew only when a source has changed."""
     plugin = ("-std=gnu11", "-O2", "-fPIC", "-shared", "-pthread", "-fvisibility=hidden")
-    program = ("-std=c11", "-O2", "-static", f"-I{LAB.parent / 'kernel/uapi'}")
+    includes = [f"-I{LAB.parent / folder}" for folder in ("lib/include", "kernel/uapi", "kernel/core")]
+    program = ("-std=gnu11", "-O2", "-static", "-D_GNU_SOURCE=", '-DCHARIO_VERSION="bench"', *includes)
+    library = [*sorted(LAB.parent.glob("lib/src/*.c")), LAB.parent / "kernel/core/split.c"]
     return Tools(
         plugin=_compile("counter.so", sorted(LAB.glob("plugin/*.c")), plugin, ()),
-        program=_compile("chario-bench", [LAB / "bench" / "bench.c"], program, ("-luring",)),
+        program=_compile("chario-bench", [*sorted(LAB.glob("bench/*.c")), *library], program, ("-luring",)),
     )
 
 
@@ -60,7 +62,8 @@ def _compile(name: str, sources: Sequence[Path], flags: Sequence[str], libraries
 
 def _digest(sources: Sequence[Path], words: Sequence[str]) -> str:
     """Hash of the sources, of every header beside them, and of the flags."""
-    headers = sorted(LAB.glob("plugin/*.h")) + sorted(LAB.glob("bench/*.h"))
+    folders = (LAB / "plugin", LAB / "bench", LAB.parent / "lib", LAB.parent / "kernel/uapi")
+    headers = [header for folder in folders for header in sorted(folder.rglob("*.h"))]
     state = hashlib.sha256(" ".join(words).encode())
     for path in (*sources, *headers):
         state.update(path.read_bytes())

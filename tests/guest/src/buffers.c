@@ -25,7 +25,7 @@
  * The answer is a number or the name of an error.
  */
 #define _GNU_SOURCE
-#include <chario.h>
+#include <chario/buffer.h>
 #include <fcntl.h>
 #include <stdbool.h>
 #include <sys/mman.h>

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Edges: blocks that are being changed in part, see edge.h.
+ *
+ * A writer and an edge meet under the lock of the writer's queue: either the
+ * writer sees the edge when it hands its command over, or the edge sees the
+ * command on the queue, and waits until it has ended.
+ */
+#include <linux/jiffies.h>
+#include <linux/wait.h>
+
+#include "core/device.h"
+#include "core/edge.h"
+#include "core/queue.h"
+
+DEFINE_STATIC_KEY_FALSE(chario_edge_key);
+
+static LIST_HEAD(edges);
+static DEFINE_RAW_SPINLOCK(edges_lock);
+static DECLARE_WAIT_QUEUE_HEAD(edges_wait);
+
+/**
+ * chario_edge_enable() - there may be edges from now on
+ *
+ * Context: may sleep.
+ */
+void chario_edge_enable(void)
+{
+	static_branch_inc(&chario_edge_key);
+}
+
+/**
+ * chario_edge_disable() - undo chario_edge_enable()
+ *
+ * Context: may sleep.
+ */
+void chario_edge_disable(void)
+{
+	static_branch_dec(&chario_edge_key);
+}
+
+static bool overlaps(const struct chario_edge *edge,
+		     const struct chario_command *cmd)
+{
+	const struct chario_request *req = cmd->req;
+
+	return req->op == CHARIO_OP_WRITE && req->cio == edge->cio &&
+	       cmd->disk_offset <= edge->pos &&
+	       cmd->disk_offset + cmd->bytes > edge->pos;
+}
+
+/**
+ * chario_edge_meets() - chario_edge_holds(), while there may be edges
+ * @cmd: wants to be handed to the device
+ *
+ * Context: under the lock of its queue.
+ * Return: true when it is a write of a block that somebody else is changing.
+ */
+bool chario_edge_meets(const struct chario_command *cmd)
+{
+	const struct chario_edge *edge;
+	bool meets = false;
+
+	raw_spin_lock(&edges_lock);
+	list_for_each_entry(edge, &edges, node)
+		if (cmd->req->edge != edge && overlaps(edge, cmd))
+			meets = true;
+	raw_spin_unlock(&edges_lock);
+	return meets;
+}
+
+static bool try_enter(struct chario_edge *edge)
+{
+	const struct chario_edge *other;
+	unsigned long flags;
+	bool free = true;
+
+	raw_spin_lock_irqsave(&edges_lock, flags);
+	list_for_each_entry(other, &edges, node)
+		if (other->cio == edge->cio && other->pos == edge->pos)
+			free = false;
+	if (free)
+		list_add(&edge->node, &edges);
+	raw_spin_unlock_irqrestore(&edges_lock, flags);
+	return free;
+}
+
+static bool is_clear(struct chario_queue *q, const struct chario_edge *edge)
+{
+	unsigned long flags;
+	unsigned int tag;
+	bool clear = true;
+
+	raw_spin_lock_irqsave(&q->lock, flags);
+	for_each_set_bit(tag, q->busy, q->depth) {
+		struct chario_command *cmd = chario_queue_command(q, tag);
+
+		if (cmd->state == CHARIO_COMMAND_POSTED && overlaps(edge, cmd))
+			clear = false;
+	}
+	raw_spin_unlock_irqrestore(&q->lock, flags);
+	return clear;
+}
+
+/* Until writes that were handed over before the edge was there have ended. */
+static int wait_clear(const struct chario_edge *edge, unsigned long expires)
+{
+	const struct chario_device *cio = edge->cio;
+	unsigned int i;
+
+	for (i = 0; i < cio->nr_queues; i++) {
+		struct chario_queue *q = cio->queues[i];
+		long left = max_t(long, expires - jiffies, 1);
+
+		left = wait_event_killable_timeout(q->slot_wait,
+						   is_clear(q, edge), left);
+		if (left <= 0)
+			return left < 0 ? -EINTR : -ETIMEDOUT;
+	}
+	return 0;
+}
+
+/**
+ * chario_edge_lock() - keep other writes of a block from the device
+ * @edge: the caller's
+ * @cio: the disk
+ * @pos: byte offset of the block
+ * @expires: jiffies at which to give up
+ *
+ * Context: may sleep; between chario_edge_enable() and chario_edge_disable().
+ * Return: 0; ETIMEDOUT; EINTR on a fatal signal.
+ */
+int chario_edge_lock(struct chario_edge *edge, struct chario_device *cio,
+		     u64 pos, unsigned long expires)
+{
+	long left = max_t(long, expires - jiffies, 1);
+	int ret;
+
+	edge->cio = cio;
+	edge->pos = pos;
+	left = wait_event_killable_timeout(edges_wait, try_enter(edge), left);
+	if (left <= 0)
+		return left < 0 ? -EINTR : -ETIMEDOUT;
+	ret = wait_clear(edge, expires);
+	if (ret)
+		chario_edge_unlock(edge);
+	return ret;
+}
+
+/**
+ * chario_edge_unlock() - undo chario_edge_lock()
+ * @edge: locked
+ */
+void chario_edge_unlock(struct chario_edge *edge)
+{
+	const struct chario_device *cio = edge->cio;
+	unsigned long flags;
+	unsigned int i;
+
+	raw_spin_lock_irqsave(&edges_lock, flags);
+	list_del(&edge->node);
+	raw_spin_unlock_irqrestore(&edges_lock, flags);
+	wake_up_all(&edges_wait);
+	for (i = 0; i < cio->nr_queues; i++)
+		chario_queue_release_held(cio->queues[i]);
+}

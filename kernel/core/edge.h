@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * An edge: a logical block that is being changed in part.
+ *
+ * Whoever changes a part of a block reads it, changes it and writes it back.
+ * From before the read until after the write no other write of the block may
+ * reach the device.  Ordinary writers pay nothing for that: the check is behind
+ * a static key that is on while a file of any size is open, and stands where a
+ * command is handed to the device.  A write that meets an edge is held, as
+ * during a recovery, and handed over when the edge has gone.
+ */
+#ifndef CHARIO_CORE_EDGE_H
+#define CHARIO_CORE_EDGE_H
+
+#include <linux/jump_label.h>
+#include <linux/list.h>
+
+#include "core/request.h"
+
+DECLARE_STATIC_KEY_FALSE(chario_edge_key);
+
+/**
+ * struct chario_edge - a block that is being changed in part; lives on the
+ *	stack of who does it
+ * @node: on the list of all edges
+ * @cio: the disk
+ * @pos: byte offset of the block on the disk
+ */
+struct chario_edge {
+	struct list_head node;
+	struct chario_device *cio;
+	u64 pos;
+};
+
+/* core/edge.c */
+void chario_edge_enable(void);
+void chario_edge_disable(void);
+int chario_edge_lock(struct chario_edge *edge, struct chario_device *cio,
+		     u64 pos, unsigned long expires);
+void chario_edge_unlock(struct chario_edge *edge);
+bool chario_edge_meets(const struct chario_command *cmd);
+
+/**
+ * chario_edge_holds() - must a command wait for an edge?
+ * @cmd: wants to be handed to the device
+ *
+ * Context: under the lock of its queue.
+ * Return: as chario_edge_meets().
+ */
+static inline bool chario_edge_holds(const struct chario_command *cmd)
+{
+	return static_branch_unlikely(&chario_edge_key) &&
+	       chario_edge_meets(cmd);
+}
+
+#endif /* CHARIO_CORE_EDGE_H */

@@ -1,0 +1,502 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The front end `bytes`: a file whose reads and writes have any size, place and
+ * alignment.
+ *
+ * Parts that are large and aligned go straight between the caller's memory and
+ * the drive.  Small writes that follow one another are gathered until they are
+ * a whole command.  What is left at both ends of a part is a block that changes
+ * in part: it is read, changed and written back behind an edge (core/edge.h),
+ * so that no other writer of the disk gets lost in between.
+ *
+ * What has been gathered is written by fsync and close, by a read or write
+ * elsewhere, and a second after the last write.
+ */
+#include <linux/bvec.h>
+#include <linux/gfp.h>
+#include <linux/sizes.h>
+#include <linux/slab.h>
+#include <linux/workqueue.h>
+
+#include "core/device.h"
+#include "core/edge.h"
+#include "core/flight.h"
+#include "core/pages.h"
+#include "core/queue.h"
+#include "front/bytes.h"
+#include "front/call.h"
+#include "front/front.h"
+#include "trace.h"
+
+#define GATHER_BYTES	SZ_128K
+
+/**
+ * struct chario_bytes - what a file of any size has in hand
+ * @lock: protects all of it
+ * @cf: the file
+ * @size: of @gathered and of @bounce, a power of two
+ * @gathered: bytes @start to @end of the disk, where they lie in a piece of the
+ *	disk of @size
+ * @bounce: for parts of blocks, and for memory that is not aligned
+ * @start: of what has been gathered
+ * @end: of it; nothing when it is @start
+ * @error: of a write that nobody waited for; told once
+ * @work: writes what has been left lying
+ */
+struct chario_bytes {
+	struct mutex lock; /* all of it */
+	struct chario_file *cf;
+	u32 size;
+	void *gathered;
+	void *bounce;
+	u64 start;
+	u64 end;
+	int error;
+	struct delayed_work work;
+};
+
+static unsigned long deadline_of(const struct chario_file *cf)
+{
+	return jiffies + 1 + (READ_ONCE(cf->deadline) ?:
+			      READ_ONCE(cf->cio->deadline));
+}
+
+/**
+ * struct move - memory of the kernel to or from the disk
+ * @op: read or write
+ * @memory: of the kernel
+ * @pos: byte offset on the disk
+ * @bytes: length
+ * @fua: durable at completion
+ * @edge: the block that it changes in part, or NULL
+ * @q: queue of @taken
+ * @taken: a command for it, or NULL
+ */
+struct move {
+	enum chario_op op;
+	void *memory;
+	u64 pos;
+	u32 bytes;
+	bool fua;
+	const struct chario_edge *edge;
+	struct chario_queue *q;
+	struct chario_command *taken;
+};
+
+static int move(struct chario_file *cf, const struct move *m)
+{
+	struct bio_vec bv = {
+		.bv_page = virt_to_page(m->memory),
+		.bv_offset = offset_in_page(m->memory),
+		.bv_len = m->bytes,
+	};
+	struct chario_call call chario_uninitialized;
+	struct iov_iter iter;
+	ssize_t ret;
+
+	iov_iter_bvec(&iter, m->op == CHARIO_OP_READ ? ITER_DEST : ITER_SOURCE,
+		      &bv, 1, m->bytes);
+	chario_call_start(&call, cf, m->op, m->pos);
+	call.iter = &iter;
+	call.edge = m->edge;
+	if (m->fua)
+		chario_call_set_durable(&call);
+	if (m->taken) {
+		call.queue = m->q;
+		call.taken = m->taken;
+		call.completion = CHARIO_COMPLETION_IRQ;
+	}
+	ret = chario_request_run(&call);
+	if (ret < 0)
+		return ret;
+	return ret == m->bytes ? 0 : -EIO;
+}
+
+/*
+ * Two commands of one queue, for the read and the write, before other writers
+ * are held up: these keep theirs while they wait for us.
+ */
+static int take_two(struct chario_queue *q, struct chario_command **taken,
+		    unsigned long expires)
+{
+	for (;;) {
+		taken[0] = chario_queue_get(q, expires);
+		if (IS_ERR(taken[0]))
+			return PTR_ERR(taken[0]);
+		taken[1] = chario_queue_try_get(q);
+		if (!IS_ERR(taken[1]))
+			return 0;
+		chario_queue_put(q, taken[0]);
+		if (taken[1] != ERR_PTR(-EAGAIN))
+			return PTR_ERR(taken[1]);
+		if (time_after(jiffies, expires))
+			return -ETIMEDOUT;
+		if (fatal_signal_pending(current))
+			return -EINTR;
+		schedule_timeout_uninterruptible(1);
+	}
+}
+
+/* Read a block, put @bytes of @from at @offset in it, write it back. */
+static int change_locked(struct chario_bytes *b, const struct chario_edge *edge,
+			 struct chario_queue *q, struct chario_command **taken,
+			 u32 offset, const void *from, u32 bytes, bool fua)
+{
+	struct move m = {
+		.op = CHARIO_OP_READ,
+		.memory = b->bounce,
+		.pos = edge->pos,
+		.bytes = edge->cio->block_mask + 1,
+		.q = q,
+		.taken = taken[0],
+	};
+	int ret = move(b->cf, &m);
+
+	if (ret) {
+		chario_queue_put(q, taken[1]);
+		return ret;
+	}
+	memcpy(b->bounce + offset, from, bytes);
+	m.op = CHARIO_OP_WRITE;
+	m.fua = fua;
+	m.edge = edge;
+	m.taken = taken[1];
+	return move(b->cf, &m);
+}
+
+/* Change a part of a block; @from is not in the bounce memory. */
+static int change_block(struct chario_bytes *b, u64 pos, const void *from,
+			u32 bytes, bool fua)
+{
+	struct chario_device *cio = b->cf->cio;
+	struct chario_queue *q = cio->irq_queue[raw_smp_processor_id()];
+	unsigned long expires = deadline_of(b->cf);
+	u32 offset = pos & cio->block_mask;
+	struct chario_command *taken[2];
+	struct chario_edge edge;
+	int ret;
+
+	ret = take_two(q, taken, expires);
+	if (ret)
+		return ret;
+	ret = chario_edge_lock(&edge, cio, pos - offset, expires);
+	if (ret) {
+		chario_queue_put(q, taken[0]);
+		chario_queue_put(q, taken[1]);
+		return ret;
+	}
+	ret = change_locked(b, &edge, q, taken, offset, from, bytes, fua);
+	chario_edge_unlock(&edge);
+	return ret;
+}
+
+static int write_whole(struct chario_bytes *b, u64 pos, void *from, u32 bytes,
+		       bool fua)
+{
+	const struct move m = {
+		.op = CHARIO_OP_WRITE,
+		.memory = from,
+		.pos = pos,
+		.bytes = bytes,
+		.fua = fua,
+	};
+
+	return move(b->cf, &m);
+}
+
+/* Write what has been gathered.  Whatever comes of it, it is gone then. */
+static int write_gathered(struct chario_bytes *b, bool fua)
+{
+	const u32 mask = b->cf->cio->block_mask;
+	u64 pos = b->start, end = b->end;
+	int ret = 0;
+
+	b->start = 0;
+	b->end = 0;
+	while (pos < end && !ret) {
+		void *from = b->gathered + (pos & (b->size - 1));
+		u64 stop = min(end, (pos | mask) + 1);
+
+		if (!(pos & mask) && end - pos > mask)
+			stop = end & ~(u64)mask;
+		if ((pos | stop) & mask)
+			ret = change_block(b, pos, from, stop - pos, fua);
+		else
+			ret = write_whole(b, pos, from, stop - pos, fua);
+		pos = stop;
+	}
+	return ret;
+}
+
+/* The error of a write that nobody waited for, once. */
+static int take_error(struct chario_bytes *b)
+{
+	int error = b->error;
+
+	b->error = 0;
+	return error;
+}
+
+static void write_left_lying(struct work_struct *work)
+{
+	struct chario_bytes *b = container_of(to_delayed_work(work),
+					      struct chario_bytes, work);
+	int ret;
+
+	mutex_lock(&b->lock);
+	ret = write_gathered(b, false);
+	if (ret && !b->error)
+		b->error = ret;
+	mutex_unlock(&b->lock);
+}
+
+/* Can this part of a call go straight to the drive?  Its length, or 0. */
+static size_t direct_bytes(const struct chario_bytes *b,
+			   const struct iov_iter *iter, u64 pos, size_t least)
+{
+	const struct chario_device *cio = b->cf->cio;
+
+	if (!iter_is_ubuf(iter) || (pos & cio->block_mask) ||
+	    (chario_pages_address(iter) & cio->dma_mask))
+		return 0;
+	if (iov_iter_count(iter) < least)
+		return 0;
+	return iov_iter_count(iter) & ~(size_t)cio->block_mask;
+}
+
+static ssize_t move_direct(struct chario_bytes *b, struct iov_iter *iter,
+			   enum chario_op op, u64 pos, size_t bytes, bool fua)
+{
+	size_t rest = iov_iter_count(iter) - bytes;
+	struct chario_call call chario_uninitialized;
+	ssize_t ret;
+
+	iov_iter_truncate(iter, bytes);
+	chario_call_start(&call, b->cf, op, pos);
+	call.iter = iter;
+	if (fua)
+		chario_call_set_durable(&call);
+	ret = chario_request_run(&call);
+	iov_iter_reexpand(iter, iov_iter_count(iter) + rest);
+	return ret;
+}
+
+/* Bytes that have been gathered, or -errno. */
+static ssize_t gather(struct chario_bytes *b, struct iov_iter *iter, u64 pos)
+{
+	u32 offset = pos & (b->size - 1);
+	size_t bytes = min_t(size_t, iov_iter_count(iter), b->size - offset);
+
+	if (copy_from_iter(b->gathered + offset, bytes, iter) != bytes)
+		return -EFAULT;
+	if (b->start == b->end)
+		b->start = pos;
+	b->end = pos + bytes;
+	return bytes;
+}
+
+static ssize_t write_part(struct chario_bytes *b, struct iov_iter *iter,
+			  u64 pos, bool fua)
+{
+	size_t direct = direct_bytes(b, iter, pos, b->size);
+	ssize_t ret = 0;
+
+	if (b->start != b->end &&
+	    (direct || pos != b->end || !(b->end & (b->size - 1))))
+		ret = write_gathered(b, fua);
+	if (ret)
+		return ret;
+	if (direct)
+		return move_direct(b, iter, CHARIO_OP_WRITE, pos, direct, fua);
+	return gather(b, iter, pos);
+}
+
+static ssize_t write_bytes(struct chario_bytes *b, struct iov_iter *iter,
+			   u64 pos, bool durable)
+{
+	ssize_t ret = take_error(b), total = 0;
+
+	while (ret >= 0 && iov_iter_count(iter)) {
+		ret = write_part(b, iter, pos + total, durable);
+		total += max_t(ssize_t, ret, 0);
+	}
+	if (ret >= 0 && (durable || !(b->end & (b->size - 1))))
+		ret = write_gathered(b, durable);
+	if (b->start != b->end)
+		mod_delayed_work(chario_workqueue, &b->work, HZ);
+	return ret < 0 ? ret : total;
+}
+
+/* Through the bounce memory, whole blocks around what is wanted. */
+static ssize_t read_bounced(struct chario_bytes *b, struct iov_iter *iter,
+			    u64 pos)
+{
+	const u32 mask = b->cf->cio->block_mask;
+	u32 skip = pos & mask;
+	size_t bytes = min_t(size_t, iov_iter_count(iter), b->size - skip);
+	const struct move m = {
+		.op = CHARIO_OP_READ,
+		.memory = b->bounce,
+		.pos = pos - skip,
+		.bytes = (skip + bytes + mask) & ~mask,
+	};
+	ssize_t ret = move(b->cf, &m);
+
+	if (ret)
+		return ret;
+	ret = copy_to_iter(b->bounce + skip, bytes, iter);
+	return ret ?: -EFAULT;
+}
+
+static ssize_t read_bytes(struct chario_bytes *b, struct iov_iter *iter,
+			  u64 pos)
+{
+	ssize_t ret = take_error(b), total = 0;
+
+	if (!ret && pos < b->end && pos + iov_iter_count(iter) > b->start)
+		ret = write_gathered(b, false);
+	while (ret >= 0 && iov_iter_count(iter)) {
+		size_t direct = direct_bytes(b, iter, pos + total,
+					     b->cf->cio->block_mask + 1);
+
+		if (direct)
+			ret = move_direct(b, iter, CHARIO_OP_READ, pos + total,
+					  direct, false);
+		else
+			ret = read_bounced(b, iter, pos + total);
+		total += max_t(ssize_t, ret, 0);
+	}
+	return total ?: ret;
+}
+
+/**
+ * chario_bytes_transfer() - read or write any bytes
+ * @iocb: of a file of any size
+ * @iter: the caller's memory
+ * @op: read or write
+ *
+ * Return: bytes, or -errno; of a write that fails after it has begun only the
+ * errno.
+ */
+ssize_t chario_bytes_transfer(struct kiocb *iocb, struct iov_iter *iter,
+			      enum chario_op op)
+{
+	struct chario_file *cf = iocb->ki_filp->private_data;
+	const struct chario_device *cio = cf->cio;
+	struct chario_bytes *b = cf->bytes;
+	u64 pos = iocb->ki_pos;
+	ssize_t ret;
+
+	if (READ_ONCE(cio->removed))
+		return -ENODEV;
+	if (!iov_iter_count(iter))
+		return 0;
+	if (pos >= cio->capacity_bytes)
+		return op == CHARIO_OP_WRITE ? -ENOSPC : 0;
+	if (iocb->ki_flags & IOCB_NOWAIT)
+		return -EAGAIN;
+	iov_iter_truncate(iter, cio->capacity_bytes - pos);
+	if (mutex_lock_killable(&b->lock))
+		return -EINTR;
+	if (op == CHARIO_OP_READ)
+		ret = read_bytes(b, iter, pos);
+	else
+		ret = write_bytes(b, iter, pos, iocb->ki_flags & IOCB_DSYNC);
+	mutex_unlock(&b->lock);
+	if (ret > 0)
+		iocb->ki_pos += ret;
+	return ret;
+}
+
+/**
+ * chario_bytes_flush() - write what has been gathered
+ * @cf: a file of any size
+ *
+ * Return: 0 or -errno, also that of a write that nobody waited for.
+ */
+int chario_bytes_flush(struct chario_file *cf)
+{
+	struct chario_bytes *b = cf->bytes;
+	int ret, error;
+
+	mutex_lock(&b->lock);
+	error = take_error(b);
+	ret = write_gathered(b, false);
+	mutex_unlock(&b->lock);
+	return error ?: ret;
+}
+
+static struct chario_bytes *alloc_bytes(struct chario_file *cf)
+{
+	u32 size = min_t(u32, READ_ONCE(cf->cio->limits.command_bytes),
+			 GATHER_BYTES);
+	struct chario_bytes *b = kzalloc(sizeof(*b), GFP_KERNEL_ACCOUNT);
+
+	if (!b)
+		return NULL;
+	b->size = max_t(u32, rounddown_pow_of_two(size),
+			cf->cio->block_mask + 1);
+	b->gathered = alloc_pages_exact(b->size, GFP_KERNEL_ACCOUNT);
+	b->bounce = alloc_pages_exact(b->size, GFP_KERNEL_ACCOUNT);
+	mutex_init(&b->lock);
+	b->cf = cf;
+	INIT_DELAYED_WORK(&b->work, write_left_lying);
+	return b;
+}
+
+static void free_bytes(struct chario_bytes *b)
+{
+	if (b->gathered)
+		free_pages_exact(b->gathered, b->size);
+	if (b->bounce)
+		free_pages_exact(b->bounce, b->size);
+	kfree(b);
+}
+
+/**
+ * chario_bytes_enable() - let calls of a file have any size
+ * @cf: the file
+ *
+ * Return: 0, also when they could before; ENOMEM.
+ */
+int chario_bytes_enable(struct chario_file *cf)
+{
+	/* Where the common call looks whether it is one command: never. */
+	static const u32 none;
+	struct chario_bytes *b;
+
+	if (READ_ONCE(cf->bytes))
+		return 0;
+	b = alloc_bytes(cf);
+	if (!b)
+		return -ENOMEM;
+	if (!b->gathered || !b->bounce) {
+		free_bytes(b);
+		return -ENOMEM;
+	}
+	chario_edge_enable();
+	if (cmpxchg_release(&cf->bytes, NULL, b)) {
+		chario_edge_disable();
+		free_bytes(b);
+		return 0;
+	}
+	WRITE_ONCE(cf->single_bytes, &none);
+	return 0;
+}
+
+/**
+ * chario_bytes_disable() - the last close of a file of any size
+ * @cf: the file
+ *
+ * Return: 0, or what became of bytes that nobody has been told of.
+ */
+int chario_bytes_disable(struct chario_file *cf)
+{
+	int ret;
+
+	cancel_delayed_work_sync(&cf->bytes->work);
+	ret = chario_bytes_flush(cf);
+	free_bytes(cf->bytes);
+	chario_edge_disable();
+	return ret;
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Files of any size: reads and writes that need not be whole blocks.
+ */
+#ifndef CHARIO_FRONT_BYTES_H
+#define CHARIO_FRONT_BYTES_H
+
+#include <linux/fs.h>
+
+#include "front/front.h"
+
+/* front/bytes.c */
+int chario_bytes_enable(struct chario_file *cf);
+int chario_bytes_disable(struct chario_file *cf);
+int chario_bytes_flush(struct chario_file *cf);
+ssize_t chario_bytes_transfer(struct kiocb *iocb, struct iov_iter *iter,
+			      enum chario_op op);
+
+#endif /* CHARIO_FRONT_BYTES_H */

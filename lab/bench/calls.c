@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The calls that are counted, and what each of them needs beforehand.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <linux/nvme_ioctl.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "bench.h"
+
+#define RING_ENTRIES  32
+#define BATCH         32
+#define NVME_CMD_READ 0x02
+
+static ssize_t call_getppid(struct bench *b, off_t offset)
+{
+	(void)offset;
+	return getppid() < 0 ? -1 : (ssize_t)b->bytes;
+}
+
+static ssize_t call_pread(struct bench *b, off_t offset)
+{
+	return pread(b->fd, b->buffer, b->bytes, offset);
+}
+
+/* /dev/null gives 0 bytes; that is what is expected of it. */
+static ssize_t call_pread_null(struct bench *b, off_t offset)
+{
+	return pread(b->fd, b->buffer, b->bytes, offset) ? -1 : (ssize_t)b->bytes;
+}
+
+static ssize_t call_pwrite(struct bench *b, off_t offset)
+{
+	return pwrite(b->fd, b->buffer, b->bytes, offset);
+}
+
+static ssize_t call_pread_poll(struct bench *b, off_t offset)
+{
+	struct iovec iov = { .iov_base = b->buffer, .iov_len = b->bytes };
+
+	return preadv2(b->fd, &iov, 1, offset, RWF_HIPRI);
+}
+
+static ssize_t call_pwrite_poll(struct bench *b, off_t offset)
+{
+	struct iovec iov = { .iov_base = b->buffer, .iov_len = b->bytes };
+
+	return pwritev2(b->fd, &iov, 1, offset, RWF_HIPRI);
+}
+
+static ssize_t submit_and_reap(struct bench *b)
+{
+	struct io_uring_cqe *cqe;
+	ssize_t moved;
+
+	if (io_uring_submit_and_wait(&b->ring, 1) != 1)
+		return -1;
+	if (io_uring_peek_cqe(&b->ring, &cqe))
+		return -1;
+	moved = cqe->res;
+	io_uring_cqe_seen(&b->ring, cqe);
+	return moved;
+}
+
+static ssize_t call_uring_read(struct bench *b, off_t offset)
+{
+	struct io_uring_sqe *sqe = io_uring_get_sqe(&b->ring);
+
+	io_uring_prep_read_fixed(sqe, 0, b->buffer, (unsigned int)b->bytes, (uint64_t)offset, 0);
+	sqe->flags |= IOSQE_FIXED_FILE;
+	return submit_and_reap(b);
+}
+
+static ssize_t call_uring_write(struct bench *b, off_t offset)
+{
+	struct io_uring_sqe *sqe = io_uring_get_sqe(&b->ring);
+
+	io_uring_prep_write_fixed(sqe, 0, b->buffer, (unsigned int)b->bytes, (uint64_t)offset, 0);
+	sqe->flags |= IOSQE_FIXED_FILE;
+	return submit_and_reap(b);
+}
+
+/* Passthrough of an NVMe command, IORING_SETUP_IOPOLL, registered buffer. */
+static void prepare_pass(struct bench *b, off_t offset)
+{
+	struct io_uring_sqe *sqe = io_uring_get_sqe(&b->ring);
+	uint64_t block = (uint64_t)offset >> b->block_shift;
+	struct nvme_uring_cmd *cmd;
+
+	if (!sqe)
+		fail("io_uring_get_sqe");
+	memset(sqe, 0, 2 * sizeof(*sqe));
+	sqe->opcode = IORING_OP_URING_CMD;
+	sqe->flags = IOSQE_FIXED_FILE;
+	sqe->cmd_op = NVME_URING_CMD_IO;
+	sqe->uring_cmd_flags = IORING_URING_CMD_FIXED;
+	cmd = (struct nvme_uring_cmd *)sqe->cmd;
+	cmd->opcode = NVME_CMD_READ;
+	cmd->nsid = b->nsid;
+	cmd->addr = (uintptr_t)b->buffer;
+	cmd->data_len = (uint32_t)b->bytes;
+	cmd->cdw10 = (uint32_t)block;
+	cmd->cdw11 = (uint32_t)(block >> 32);
+	cmd->cdw12 = (uint32_t)(b->bytes >> b->block_shift) - 1;
+}
+
+static ssize_t call_uring_pass(struct bench *b, off_t offset)
+{
+	prepare_pass(b, offset);
+	return submit_and_reap(b) ? -1 : (ssize_t)b->bytes;
+}
+
+/* The same struct as for the ioctl, in the submission entry. */
+static void prepare_transfer(struct bench *b, off_t offset)
+{
+	struct io_uring_sqe *sqe = io_uring_get_sqe(&b->ring);
+
+	if (!sqe)
+		fail("io_uring_get_sqe");
+	memset(sqe, 0, sizeof(*sqe));
+	sqe->opcode = IORING_OP_URING_CMD;
+	sqe->flags = IOSQE_FIXED_FILE;
+	sqe->cmd_op = CHARIO_IOC_TRANSFER;
+	b->transfer.disk_offset = (uint64_t)offset;
+	memcpy(sqe->cmd, &b->transfer, sizeof(b->transfer));
+}
+
+static ssize_t call_uring_transfer(struct bench *b, off_t offset)
+{
+	prepare_transfer(b, offset);
+	return submit_and_reap(b);
+}
+
+/* BATCH reads of neighbouring places, submitted and awaited together. */
+static ssize_t run_batch(struct bench *b, off_t offset, void (*prepare)(struct bench *, off_t),
+			 int expected)
+{
+	struct io_uring_cqe *cqe;
+	unsigned int head, count = 0;
+
+	for (int i = 0; i < BATCH; i++)
+		prepare(b, (offset + i * (off_t)b->bytes) % (off_t)SPAN_BYTES);
+	if (io_uring_submit_and_wait(&b->ring, BATCH) != BATCH)
+		return -1;
+	io_uring_for_each_cqe(&b->ring, head, cqe)
+	{
+		if (cqe->res != expected)
+			return cqe->res;
+		count++;
+	}
+	io_uring_cq_advance(&b->ring, count);
+	return count == BATCH ? (ssize_t)b->bytes : -1;
+}
+
+static ssize_t call_uring_pass_batch(struct bench *b, off_t offset)
+{
+	return run_batch(b, offset, prepare_pass, 0);
+}
+
+static ssize_t call_uring_transfer_batch(struct bench *b, off_t offset)
+{
+	return run_batch(b, offset, prepare_transfer, (int)b->bytes);
+}
+
+static ssize_t call_transfer(struct bench *b, off_t offset)
+{
+	b->transfer.disk_offset = (uint64_t)offset;
+	return chario_transfer(b->device, &b->transfer, sizeof(b->transfer));
+}
+
+static void open_ring(struct bench *b, unsigned int flags)
+{
+	struct iovec iov = { .iov_base = b->buffer, .iov_len = b->bytes };
+
+	errno = -io_uring_queue_init(RING_ENTRIES, &b->ring, flags);
+	if (errno)
+		fail("io_uring_queue_init");
+	errno = -io_uring_register_buffers(&b->ring, &iov, 1);
+	if (errno)
+		fail("io_uring_register_buffers");
+	errno = -io_uring_register_files(&b->ring, &b->fd, 1);
+	if (errno)
+		fail("io_uring_register_files");
+}
+
+static void set_up_ring(struct bench *b)
+{
+	open_ring(b, IORING_SETUP_IOPOLL);
+}
+
+/* The block device of the same name says how large a block is. */
+static void set_up_pass(struct bench *b)
+{
+	int fd = open("/dev/nvme0n1", O_RDONLY);
+	int nsid = ioctl(b->fd, NVME_IOCTL_ID);
+	unsigned int block_bytes = 0;
+
+	if (fd < 0 || nsid < 0 || ioctl(fd, BLKSSZGET, &block_bytes))
+		fail("NVMe generic device");
+	close(fd);
+	b->nsid = (unsigned int)nsid;
+	b->block_shift = (unsigned int)__builtin_ctz(block_bytes);
+	open_ring(b, IORING_SETUP_IOPOLL | IORING_SETUP_SQE128 | IORING_SETUP_CQE32);
+}
+
+/* Through the library, as a program does it. */
+static void set_up_transfer(struct bench *b)
+{
+	struct chario_buffer *buffer;
+
+	errno = -chario_device_open("/dev/chardisk0", O_RDONLY, &b->device);
+	if (errno)
+		fail("/dev/chardisk0");
+	b->fd = chario_device_fd(b->device);
+	errno = -chario_buffer_register(b->device, b->buffer, b->bytes, 0, &buffer);
+	if (errno)
+		fail("chario_buffer_register");
+	b->transfer = (struct chario_transfer){
+		.size = sizeof(b->transfer),
+		.op = CHARIO_TRANSFER_READ,
+		.buffer = chario_buffer_id(buffer),
+		.bytes = b->bytes,
+	};
+}
+
+static void set_up_uring_transfer(struct bench *b)
+{
+	set_up_transfer(b);
+	open_ring(b, IORING_SETUP_IOPOLL | IORING_SETUP_SQE128);
+}
+
+const struct call calls[] = {
+	{ "getppid", call_getppid, O_RDONLY, NULL },
+	{ "pread-null", call_pread_null, O_RDONLY, NULL },
+	{ "pread", call_pread, O_RDONLY | O_DIRECT, NULL },
+	{ "pwrite", call_pwrite, O_RDWR | O_DIRECT, NULL },
+	{ "pread-poll", call_pread_poll, O_RDONLY | O_DIRECT, NULL },
+	{ "pwrite-poll", call_pwrite_poll, O_RDWR | O_DIRECT, NULL },
+	{ "uring-read-poll", call_uring_read, O_RDONLY | O_DIRECT, set_up_ring },
+	{ "uring-write-poll", call_uring_write, O_RDWR | O_DIRECT, set_up_ring },
+	{ "uring-pass-poll", call_uring_pass, O_RDONLY, set_up_pass },
+	{ "uring-pass-batch", call_uring_pass_batch, O_RDONLY, set_up_pass },
+	{ "uring-transfer-poll", call_uring_transfer, O_RDONLY, set_up_uring_transfer },
+	{ "uring-transfer-batch", call_uring_transfer_batch, O_RDONLY, set_up_uring_transfer },
+	{ "transfer", call_transfer, O_RDONLY, set_up_transfer },
+	{ NULL, NULL, 0, NULL },
+};

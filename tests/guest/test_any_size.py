@@ -1,0 +1,271 @@
+# SPDX-License-Identifier: MIT
+"""Files of any size: every byte is where it belongs, whoever writes beside it, and none is lost at the end."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import pytest
+from disks import MIB, counters, grown, setting
+
+from chario_lab.guest.session import Guest
+
+# Runs in the guest.
+PRELUDE = r"""
+import errno, fcntl, json, os, random, struct, sys
+NODE = sys.argv[1]
+def disk(any_size=True, flags=os.O_RDWR):
+    fd = os.open(NODE, flags)
+    if any_size:
+        fcntl.ioctl(fd, 0xC403, struct.pack("=IIQII", 24, 0, 0, 0, 1))
+    return fd
+"""
+
+
+def run(guest: Guest, node: str, script: str) -> object:
+    """What a script that runs in the guest prints, as JSON."""
+    return json.loads(guest.must(["python3", "-c", PRELUDE + script, node], timeout_s=900))
+
+
+def test_random_calls_against_a_model(guest: Guest, disk: str) -> None:
+    """Writes and reads of 1 byte to 300 KiB anywhere in 2 MiB; two files see the same."""
+    assert (
+        run(
+            guest,
+            disk,
+            """
+rng = random.Random(7)
+size = 2 << 20
+fds = [disk(), disk()]
+model = bytearray(rng.randbytes(size))
+os.pwrite(fds[0], model, 0)
+os.fsync(fds[0])
+at = 0
+for step in range(400):
+    fd = fds[step % 2]
+    length = min(1 + int(rng.expovariate(1) * rng.choice((10, 3000, 60000))), 300000)
+    at = at if rng.random() < 0.4 else rng.randrange(size)
+    length = min(length, size - at)
+    if rng.random() < 0.6:
+        data = rng.randbytes(length)
+        assert os.pwrite(fd, data, at) == length
+        model[at : at + length] = data
+        os.fsync(fd)
+    else:
+        assert os.pread(fd, length, at) == model[at : at + length], (step, at, length)
+    at = (at + length) % size
+assert os.pread(disk(False), size, 0) == model
+print(json.dumps("done"))
+""",
+        )
+        == "done"
+    )
+
+
+def test_small_writes_are_gathered(guest: Guest, disk: str) -> None:
+    """1,000 writes of 1,000 bytes are eight commands, and as much of one as is left."""
+    before = counters(guest, disk)
+    run(
+        guest,
+        disk,
+        """
+fd = disk()
+for i in range(1000):
+    assert os.write(fd, bytes([i % 251]) * 1000) == 1000
+os.fsync(fd)
+assert os.pread(fd, 3000, 998500) == b"\\xf5" * 500 + b"\\xf6" * 1000 + os.pread(fd, 1500, 1000000)
+print(1)
+""",
+    )
+    writes = grown(guest, disk, before)["write_commands"]
+    # 7 whole commands of 128 KiB, the whole blocks behind them, and the last block, read and written back.
+    assert writes == 7 + 1 + 1
+
+
+def test_neighbours_in_one_block(guest: Guest, disk: str) -> None:
+    """Eight processes write a part each of the same blocks, others whole blocks beside them: nothing is lost."""
+    assert (
+        run(
+            guest,
+            disk,
+            """
+block = 4096
+children = []
+os.pwrite(disk(False), bytes(64 * block), 0)
+for n in range(8):
+    pid = os.fork()
+    if pid == 0:
+        fd = disk()
+        for turn in range(1, 21):
+            for index in range(4):
+                part = block // 8
+                place = index * block + n * part
+                os.pwrite(fd, bytes([n * 20 + turn]) * (part - 3), place + 1)
+                os.fsync(fd)
+                assert os.pread(fd, part - 3, place + 1) == bytes([n * 20 + turn]) * (part - 3)
+        os._exit(0)
+    children.append(pid)
+strict = disk(False)
+for turn in range(100):
+    os.pwrite(strict, bytes([turn]) * block * 8, 4 * block)
+for pid in children:
+    assert os.waitpid(pid, 0)[1] == 0
+data = os.pread(strict, 4 * block, 0)
+for index in range(4):
+    for n in range(8):
+        place = index * block + n * (block // 8)
+        assert data[place + 1 : place + block // 8 - 2] == bytes([n * 20 + 20]) * (block // 8 - 3)
+        assert data[place] == 0 and data[place + block // 8 - 2 : place + block // 8] == bytes(2)
+print(json.dumps("done"))
+""",
+        )
+        == "done"
+    )
+
+
+def test_whole_writers_of_the_same_block(guest: Guest, disk: str) -> None:
+    """A strict writer of whole blocks and one of 100 bytes inside: the 100 bytes are never older than their write."""
+    assert (
+        run(
+            guest,
+            disk,
+            """
+block = 4096
+pid = os.fork()
+if pid == 0:
+    strict = disk(False)
+    turn = 0
+    while True:
+        turn += 1
+        os.pwrite(strict, bytes([turn & 0x7f]) * block, 0)
+fd = disk()
+other = disk(False)
+for turn in range(200):
+    value = bytes([0x80 | turn & 0x7f])
+    os.pwrite(fd, value * 100, 50)
+    os.fsync(fd)
+    data = os.pread(other, block, 0)
+    rest = set(data[:50] + data[150:])
+    # All but the 100 bytes is one whole write; these are ours, or of a whole write that came after.
+    assert len(rest) == 1, rest
+    assert set(data[50:150]) in ({value[0]}, rest), (turn, set(data[50:150]), rest)
+os.kill(pid, 9)
+os.waitpid(pid, 0)
+print(json.dumps("done"))
+""",
+        )
+        == "done"
+    )
+
+
+@pytest.fixture(name="any_disk")
+def make_any_disk(guest: Guest, disk: str) -> Iterator[str]:
+    """A disk whose files are all of any size, for programs that know nothing of it."""
+    with setting(guest, disk, "any_size", 1):
+        yield disk
+
+
+def test_ordinary_tools(guest: Guest, any_disk: str) -> None:
+    """dd with odd blocks, a shell's redirection, tail: the tail is there after the last close."""
+    guest.must(f"head -c 1234567 /dev/urandom >/run/odd && dd if=/run/odd of={any_disk} bs=777 2>&1")
+    guest.must(f"head -c 1234567 {any_disk} | cmp - /run/odd")
+    guest.must(f"printf hello >{any_disk} && test $(head -c 5 {any_disk}) = hello")
+    guest.must(f"head -c 1234567 {any_disk} | cmp -i 5 - /run/odd")
+    guest.must(f"dd if=/run/odd of={any_disk} bs=13 seek=1 count=1000 oflag=direct 2>&1 && "
+               f"dd if={any_disk} bs=13 skip=1 count=1000 status=none | cmp -n 13000 - /run/odd")  # fmt: skip
+    guest.must("rm /run/odd")
+
+
+def test_a_killed_writer_loses_nothing_it_wrote(guest: Guest, disk: str) -> None:
+    """What write() has taken is on the disk when the process has gone; and a second later without a close."""
+    assert (
+        run(
+            guest,
+            disk,
+            """
+import signal, time
+ready, told = os.pipe()
+pid = os.fork()
+if pid == 0:
+    fd = disk()
+    os.pwrite(fd, b"x" * 5001, 7)
+    os.write(told, b"1")
+    signal.pause()
+os.read(ready, 1)
+os.kill(pid, signal.SIGKILL)
+os.waitpid(pid, 0)
+assert os.pread(disk(), 5001, 7) == b"x" * 5001
+fd, other = disk(), disk()
+os.pwrite(fd, b"y" * 5001, 7)
+for _ in range(600):
+    if os.pread(other, 5001, 7) == b"y" * 5001:
+        break
+    time.sleep(0.1)
+else:
+    raise AssertionError("never written")
+print(json.dumps("done"))
+""",
+        )
+        == "done"
+    )
+
+
+def test_end_of_the_disk(guest: Guest, disk: str) -> None:
+    """Bytes up to the last one, none behind it."""
+    assert run(
+        guest,
+        disk,
+        """
+fd = disk()
+end = os.lseek(fd, 0, os.SEEK_END)
+answers = [os.pwrite(fd, b"z" * 100, end - 10), os.pread(fd, 100, end - 10).decode()]
+for call in (lambda: os.pwrite(fd, b"z", end), lambda: fcntl.ioctl(fd, 0xC403, struct.pack("=IIQII", 24, 0, 0, 0, 2)),
+             lambda: fcntl.ioctl(fd, 0xC403, struct.pack("=IIQII", 24, 0, 0, 0, 0))):
+    try:
+        answers.append(call())
+    except OSError as error:
+        answers.append(errno.errorcode[error.errno])
+answers.append(len(os.pread(fd, 5, end)))
+print(json.dumps(answers))
+""",
+    ) == [10, "z" * 10, "ENOSPC", "EINVAL", "EBUSY", 0]
+
+
+def test_the_strict_mode_stays_strict(guest: Guest, disk: str) -> None:
+    """A file that has not asked gets EINVAL, also while another one has."""
+    assert run(
+        guest,
+        disk,
+        """
+other, fd = disk(), disk(False)
+answers = []
+for call in (lambda: os.pwrite(fd, b"z" * 100, 0), lambda: os.pread(fd, 4096, 100)):
+    try:
+        answers.append(call())
+    except OSError as error:
+        answers.append(errno.errorcode[error.errno])
+print(json.dumps(answers))
+""",
+    ) == ["EINVAL", "EINVAL"]
+
+
+def test_durable_writes(guest: Guest, disk: str) -> None:
+    """O_DSYNC: nothing is gathered, each write is on the disk when it returns."""
+    assert (
+        run(
+            guest,
+            disk,
+            f"""
+fd, strict = disk(flags=os.O_RDWR | os.O_DSYNC), disk(False)
+for i in range(20):
+    os.pwrite(fd, bytes([i]) * 777, i * 777)
+    at = i * 777 & ~4095
+    assert os.pread(strict, 8192, at)[i * 777 - at :][:777] == bytes([i]) * 777
+os.pwrite(fd, bytes({MIB}), 3)
+assert os.pread(strict, {2 * MIB}, 0)[3 : {MIB} + 3] == bytes({MIB})
+print(json.dumps("done"))
+""",
+        )
+        == "done"
+    )
