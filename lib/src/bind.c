@@ -10,7 +10,9 @@
  * opposite order.
  *
  * Only one move of a drive goes on at a time: a second would take what the
- * first has half done for the state to go back to.
+ * first has half done for the state to go back to.  What a move that was killed
+ * has left, a drive without a driver and a note of its earlier one, is taken up
+ * by the next.
  */
 #include <chario/bind.h>
 #include <chario/list.h>
@@ -95,7 +97,9 @@ static int look(struct move *move, const struct chario_drive *drive)
 			      CHARIO_PCI_DEVICES "/%s/driver_override", drive->address);
 	if (err)
 		return err;
-	if (!move->override[0] || !strcmp(move->override, NO_OVERRIDE_SHOWN))
+	/* Our own is nothing to go back to: it would keep the drive with us. */
+	if (!move->override[0] || !strcmp(move->override, NO_OVERRIDE_SHOWN) ||
+	    !strcmp(move->override, CHARIO_PCI_DRIVER))
 		chario_sys_copy(move->override, sizeof(move->override), NO_OVERRIDE);
 	return chario_sys_may_write(CHARIO_PCI_DEVICES "/%s/driver_override", drive->address);
 }
@@ -183,10 +187,10 @@ static int load_module(void)
 static int remember(const struct move *move)
 {
 	const char *override = strcmp(move->override, NO_OVERRIDE) ? move->override : NOTHING;
-	const char *driver = move->drive.driver[0] ? move->drive.driver : NOTHING;
+	const char *driver = move->result.earlier_driver;
 	char line[128];
 
-	snprintf(line, sizeof(line), "%s %s\n", driver, override);
+	snprintf(line, sizeof(line), "%s %s\n", *driver ? driver : NOTHING, override);
 	return chario_sys_create(line, MEMORY "/%s", move->drive.address);
 }
 
@@ -211,6 +215,12 @@ static int recall(struct move *move)
 static int forget(const struct move *move)
 {
 	return chario_sys_remove(MEMORY "/%s", move->drive.address);
+}
+
+/* Has a move been killed between the driver that had the drive and the next? */
+static bool is_left_over(const struct move *move)
+{
+	return !move->drive.driver[0] && chario_sys_exists(MEMORY "/%s", move->drive.address);
 }
 
 struct appearance {
@@ -260,11 +270,11 @@ static void restore(struct move *move)
 		release(move, CHARIO_PCI_DRIVER);
 	write_override(move, move->override);
 	read_driver(move);
-	if (!move->result.driver[0] && move->drive.driver[0])
-		attach(move, move->drive.driver);
+	if (!move->result.driver[0] && move->result.earlier_driver[0])
+		attach(move, move->result.earlier_driver);
 	forget(move);
 	read_driver(move);
-	move->result.restored = !strcmp(move->result.driver, move->drive.driver);
+	move->result.restored = !strcmp(move->result.driver, move->result.earlier_driver);
 }
 
 /* The steps that leave a trace, each undone by restore(). */
@@ -292,6 +302,16 @@ static int take(struct move *move)
 	return wait_for_disks(move);
 }
 
+/* What to go back to. */
+static int find_earlier(struct move *move)
+{
+	if (is_left_over(move))
+		return recall(move);
+	chario_sys_copy(move->result.earlier_driver, sizeof(move->result.earlier_driver),
+			move->drive.driver);
+	return 0;
+}
+
 static int bind_drive(struct move *move, const struct chario_drive *drive, uint32_t flags)
 {
 	int err;
@@ -305,8 +325,10 @@ static int bind_drive(struct move *move, const struct chario_drive *drive, uint3
 		move->result.step = CHARIO_BIND_APPEAR;
 		return wait_for_disks(move);
 	}
-	chario_sys_copy(move->result.earlier_driver, sizeof(move->result.earlier_driver),
-			move->drive.driver);
+	move->result.step = CHARIO_BIND_REMEMBER;
+	err = find_earlier(move);
+	if (err)
+		return err;
 
 	move->result.step = CHARIO_BIND_CHECK;
 	if (!(flags & CHARIO_BIND_FORCE)) {
@@ -342,7 +364,7 @@ static int give_back(struct move *move)
 	if (err)
 		return err;
 	move->result.step = CHARIO_BIND_RELEASE;
-	err = release(move, CHARIO_PCI_DRIVER);
+	err = move->result.was_bound ? release(move, CHARIO_PCI_DRIVER) : 0;
 	if (err) {
 		write_override(move, CHARIO_PCI_DRIVER);
 		return err;
@@ -367,7 +389,7 @@ static int unbind_drive(struct move *move, const struct chario_drive *drive, uin
 	if (err && err != -EACCES)
 		return err;
 	move->result.was_bound = !strcmp(move->drive.driver, CHARIO_PCI_DRIVER);
-	if (!move->result.was_bound)
+	if (!move->result.was_bound && !is_left_over(move))
 		return -ENXIO;
 	if (err)
 		return err;

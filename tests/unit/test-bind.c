@@ -3,6 +3,7 @@
  * A drive goes to CharIO and back, and stays where it was when anything fails.
  */
 #include <errno.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -271,6 +272,74 @@ static void test_one_move_at_a_time(void)
 	close(ready[1]);
 }
 
+static const char *last_write;
+static int (*write_on)(const char *path, const char *text);
+
+static int write_and_die(const char *path, const char *text)
+{
+	if (strstr(path, last_write))
+		_exit(0);
+	return write_on(path, text);
+}
+
+/* A move is killed before it writes to @path. */
+static void kill_move(int (*move)(uint32_t), const char *path)
+{
+	pid_t pid = fork();
+
+	if (!pid) {
+		last_write = path;
+		write_on = chario_sys.write;
+		chario_sys.write = write_and_die;
+		move(0);
+		_exit(1);
+	}
+	EQUAL(waitpid(pid, NULL, 0), pid);
+	SAME_TEXT(fake_target(DEVICE "/driver"), "");
+}
+
+static void test_bind_after_killed_bind(void)
+{
+	kill_move(bind_drive, "drivers/chario/bind");
+	EQUAL(bind_drive(0), 0);
+	SAME_TEXT(result.earlier_driver, "nvme");
+	SAME_TEXT(fake_read("/run/chario/" FAKE_ADDRESS), "nvme -");
+	EQUAL(unbind_drive(0), 0);
+	check_untouched();
+}
+
+static void test_failed_bind_after_killed_bind(void)
+{
+	kill_move(bind_drive, "drivers/chario/bind");
+	check_failure("drivers/chario/bind", EIO, CHARIO_BIND_ATTACH);
+}
+
+static void test_unbind_after_killed_bind(void)
+{
+	kill_move(bind_drive, "drivers/chario/bind");
+	EQUAL(unbind_drive(0), 0);
+	SAME_TEXT(result.driver, "nvme");
+	check_untouched();
+}
+
+static void test_unbind_after_killed_unbind(void)
+{
+	EQUAL(bind_drive(0), 0);
+	kill_move(unbind_drive, "drivers/nvme/bind");
+	EQUAL(unbind_drive(0), 0);
+	SAME_TEXT(result.driver, "nvme");
+	check_untouched();
+}
+
+static void test_override_by_hand(void)
+{
+	fake_file("chario\n", DEVICE "/driver_override");
+	EQUAL(bind_drive(0), 0);
+	EQUAL(unbind_drive(0), 0);
+	SAME_TEXT(result.driver, "nvme");
+	check_untouched();
+}
+
 static void test_drive_has_gone(void)
 {
 	struct chario_drive drive;
@@ -315,6 +384,11 @@ static const struct tap_test tests[] = {
 	{ "a drive of another driver is not unbound", test_unbind_of_other },
 	{ "an unbind that fails can be repeated", test_unbind_release_fails },
 	{ "another move of the drive is waited for", test_one_move_at_a_time },
+	{ "a bind takes up a bind that was killed", test_bind_after_killed_bind },
+	{ "undone: the bind after a bind that was killed", test_failed_bind_after_killed_bind },
+	{ "an unbind takes up a bind that was killed", test_unbind_after_killed_bind },
+	{ "an unbind takes up an unbind that was killed", test_unbind_after_killed_unbind },
+	{ "an override that names chario does not keep the drive", test_override_by_hand },
 	{ "a drive that has gone", test_drive_has_gone },
 	{ "unknown flags and short structs", test_bad_arguments },
 };

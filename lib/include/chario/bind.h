@@ -99,7 +99,8 @@ int chario_bind(const struct chario_drive *drive, uint32_t flags, struct chario_
  * @size: sizeof(*@result)
  *
  * Where no earlier driver is known, the kernel chooses as it does for a new
- * device.
+ * device.  A drive that a bind or an unbind left without a driver when it was
+ * killed goes back as well.
  *
  * Context: may sleep.
  * Return: 0, @result->driver says who has the drive now, which may be nobody;
