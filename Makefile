@@ -1,9 +1,14 @@
 # SPDX-License-Identifier: MIT
 # The front door.  `make help` says what there is.
 
-PREFIX ?= /usr/local
 BUILD ?= build
 KERNELS ?= 6.1 6.12 6.12-rt
+
+# Make, Meson and Kbuild would each take a relative one from another folder.
+ifneq ($(DESTDIR),)
+override DESTDIR := $(abspath $(DESTDIR))
+export DESTDIR
+endif
 
 setup := scripts/setup.sh
 lab = "$$($(setup))"/bin/python -m chario_lab.main
@@ -19,7 +24,8 @@ all: module user
 help:
 	@echo 'On this machine'
 	@echo '  make              build the module for the running kernel, the library, the program'
-	@echo '  make install      install them, with manual pages and the udev rule (root)'
+	@echo '  make install      install them, with manual pages and the udev rule (root);'
+	@echo '                    PREFIX=/usr/local and DESTDIR= say where'
 	@echo 'In a guest, with an emulated NVMe SSD; no drive of this machine is touched'
 	@echo '  make demo         the main job, and what it costs beside the block device and ext4'
 	@echo '  make guest        a shell in a guest, with a drive to try things on'
@@ -38,10 +44,14 @@ module: setup-build
 	$(MAKE) -C kernel
 
 # Meson knows Debian's folder of libraries only where dpkg-dev is installed.
+# A folder that has been set up keeps its prefix until another one is given.
 user: setup-build
 	@mkdir -p $(BUILD) || { echo 'give BUILD=..., a folder that can be written to' >&2; exit 1; }
 	@test -e $(BUILD)/build.ninja || \
-		meson setup --prefix=$(PREFIX) --libdir=lib/$$(gcc -print-multiarch) $(BUILD)
+		meson setup --prefix=$(or $(PREFIX),/usr/local) --libdir=lib/$$(gcc -print-multiarch) $(BUILD)
+	@test -z "$(PREFIX)" || \
+		grep -qF '"name": "prefix", "value": "$(PREFIX)"' $(BUILD)/meson-info/intro-buildoptions.json || \
+		meson configure -Dprefix=$(PREFIX) $(BUILD)
 	@meson compile -C $(BUILD)
 
 may-install:
