@@ -21,7 +21,11 @@ _chario_disks()
 
 _chario()
 {
-	local word=$2 before=$3 verb=${COMP_WORDS[1]} words=
+	local line=${COMP_LINE:0:COMP_POINT} before=$3 verb=${COMP_WORDS[1]} words= word kept=
+	# PCI addresses hold colons, at which readline breaks words: it replaces
+	# what stands behind the last one.
+	word=${line##*[[:space:]]}
+	[[ $COMP_WORDBREAKS == *:* ]] && kept=${word%"${word##*:}"}
 	COMPREPLY=()
 	if [[ $COMP_CWORD -eq 1 ]]; then
 		words='list info bind unbind plan stat help --help --version'
@@ -44,10 +48,7 @@ _chario()
 		esac
 	fi
 	mapfile -t COMPREPLY < <(compgen -W "$words" -- "$word")
-	# PCI addresses hold colons, at which readline breaks words.
-	if declare -F __ltrim_colon_completions >/dev/null; then
-		__ltrim_colon_completions "$word"
-	fi
+	COMPREPLY=("${COMPREPLY[@]#"$kept"}")
 }
 
 complete -F _chario chario
