@@ -189,6 +189,20 @@ static int find_by_disk(char *address, size_t size, const char *name)
 	return *address ? 0 : -ENOTTY;
 }
 
+/* A file is known by its name: only where the kernel gives the names. */
+static int resolve_device(char *name, size_t size, const char *asked)
+{
+	char path[PATH_MAX];
+	int err = chario_sys_resolve(path, "%s", asked);
+
+	if (err)
+		return err == -ENOENT ? -ENODEV : err;
+	if (strncmp(path, "/dev/", 5) && strncmp(path, "/sys/", 5))
+		return -ENODEV;
+	chario_sys_copy(name, size, strrchr(path, '/') + 1);
+	return 0;
+}
+
 static int find_address(char *address, size_t size, const char *name)
 {
 	char last[NAME_MAX + 1];
@@ -207,9 +221,9 @@ static int find_address(char *address, size_t size, const char *name)
 		return -ENODEV;
 	chario_sys_copy(last, sizeof(last), name);
 	if (strchr(name, '/')) {
-		err = chario_sys_resolve_name(last, sizeof(last), "%s", name);
+		err = resolve_device(last, sizeof(last), name);
 		if (err)
-			return err == -ENOENT ? -ENODEV : err;
+			return err;
 	}
 	err = find_by_device(address, size, last);
 	if (err == -ENODEV)

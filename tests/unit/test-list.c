@@ -142,6 +142,9 @@ static void test_names_of_no_drive(void)
 	check_not_found("nvme7", -ENODEV);
 	check_not_found("chardisk3", -ENOTTY);
 	check_not_found("../../etc/passwd", -ENODEV);
+	fake_usual_drive();
+	fake_file("", "/home/me/nvme0n1");
+	check_not_found("/home/me/nvme0n1", -ENODEV);
 }
 
 /* A head that two controllers serve belongs to none of them alone. */
