@@ -10,6 +10,10 @@
 # Two files run side by side: a guest keeps one processor busy at most.
 # A kernel whose tests did not run has failed.
 
+if [ $# = 0 ]; then
+	echo 'no kernel to test: make check-guest KERNELS="6.1 6.12 6.12-rt" names some' >&2
+	exit 1
+fi
 cd "$(dirname "$0")/.." || exit 1
 venv=$(scripts/setup.sh) || exit 1
 first=$1

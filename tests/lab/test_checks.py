@@ -342,3 +342,10 @@ def test_every_script_is_in_the_list(house: House) -> None:
     listed = {line.split()[0] for line in house.check("--list").stdout.splitlines()}
     scripts = {script.stem.removeprefix("check-") for script in SCRIPTS.glob("check-*")}
     assert listed == scripts - {"common"}
+
+
+def test_a_run_without_kernels_fails() -> None:
+    """`make check KERNELS=` has tested nothing, and says so."""
+    done = subprocess.run([SCRIPTS / "test-guests.sh"], capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode != 0
+    assert "no kernel to test" in done.stderr
