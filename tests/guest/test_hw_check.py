@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -59,6 +60,28 @@ def test_a_drive_that_fails_does_not_pass(machine: Machine) -> None:
     done = job.wait()
     assert done.rc != 0
     assert "not ok" in done.stdout or "Bail out!" in done.stdout, done.describe()
+
+
+def test_a_drive_that_is_too_small_goes_back(machine: Machine) -> None:
+    """The check gives up when it has the drive."""
+    done = check(machine, "--destroy-data", machine.address(0), settings="CHECK_SIZE_MIB=64")
+    assert done.rc == 1 and "Bail out! /dev/chardisk0 has 64 MiB" in done.stdout, done.describe()
+    assert machine.driver(0) == "nvme"
+
+
+@pytest.mark.parametrize(("number", "rc"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_a_check_that_is_stopped_gives_the_drive_back(machine: Machine, number: signal.Signals, rc: int) -> None:
+    """Ctrl-c or a kill, in the middle: it and what it runs get the signal."""
+    settings = f"{BRIEF} TMPDIR={machine.must('mktemp -d -p /run')}"
+    job = machine.guest.start(
+        f"exec env {settings} {machine.guest.push(CHECK)} --destroy-data {machine.address(0)}", LIMIT_S
+    )
+    machine.until(lambda: bool(machine.disks(0)), "the drive was not bound")
+    assert job.kill(number)
+    done = job.wait()
+    assert done.rc == rc, done.describe()
+    assert machine.driver(0) == "nvme"
+    assert machine.must("ls -d /run/tmp.*/* 2>/dev/null || true") == ""
 
 
 @pytest.mark.parametrize(

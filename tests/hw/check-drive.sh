@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Checks a real drive with what is installed: binds it to CharIO, writes, reads
 # and compares with everyday tools, holds commands against the plan, and gives
-# it back.  What is on the drive is lost.
+# it back, also when it is stopped.  What is on the drive is lost.
 #
 #     tests/hw/check-drive.sh --destroy-data 0000:01:00.0
 #
@@ -43,6 +43,19 @@ bail()
 {
 	echo "Bail out! $*"
 	exit 1
+}
+
+driver_of()
+{
+	basename "$(readlink "/sys/bus/pci/devices/$1/driver")"
+}
+
+# However this ends, the drive goes back.
+leave()
+{
+	trap '' HUP INT TERM
+	rm -rf "$work"
+	[ "$(driver_of "$drive")" = "$driver" ] || chario unbind "$drive" 2>&1 | sed 's/^/# /'
 }
 
 usage()
@@ -114,7 +127,7 @@ no_errors()
 given_back()
 {
 	chario unbind "$drive" || return 1
-	[ "$(basename "$(readlink "/sys/bus/pci/devices/$drive/driver")")" = "$driver" ]
+	[ "$(driver_of "$drive")" = "$driver" ]
 }
 
 if [ $# != 2 ] || [ "$1" != --destroy-data ]; then
@@ -124,11 +137,14 @@ drive=$2
 [ "$(id -u)" = 0 ] || bail "run it as root"
 [ -e "/sys/bus/pci/devices/$drive" ] || bail "there is no PCI device $drive; chario list --all shows the NVMe drives"
 command -v chario >/dev/null || bail "chario is not installed: make && make install"
-driver=$(basename "$(readlink "/sys/bus/pci/devices/$drive/driver")")
+driver=$(driver_of "$drive")
 [ "$driver" = nvme ] || bail "$drive is driven by ${driver:-nobody}, not by nvme: chario unbind $drive"
 
 work=$(mktemp -d) || bail "no room for temporary files in ${TMPDIR:-/tmp}"
-trap 'rm -rf "$work"' EXIT
+trap leave EXIT
+trap 'exit 129' HUP
+trap 'exit 130' INT
+trap 'exit 143' TERM
 
 echo "1..$TESTS"
 check "bind $drive" chario bind "$drive"
