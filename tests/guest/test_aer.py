@@ -114,6 +114,38 @@ def test_a_link_fails_under_load(rig: Rig) -> None:
     rig.guest.must("rm /run/busy")
 
 
+def reset_by_hand(rig: Rig) -> None:
+    """What an administrator can ask the PCI core for."""
+    rig.guest.must(f"echo 1 >/sys/bus/pci/devices/{rig.address(FAILING)}/reset")
+
+
+def test_a_reset_by_hand_under_load(rig: Rig) -> None:
+    """Readers that never pause see nothing of resets that others have asked for."""
+    disk = rig.disk(FAILING)
+    jobs = [rig.start_uring(disk, 8, 64 * KIB, "until", "deadline=200000", "touch=/run/busy", *way)
+            for way in ([], ["iopoll"])]  # fmt: skip
+    rig.wait_file("/run/busy")
+    for _ in range(5):
+        reset_by_hand(rig)
+        assert rig.show(disk, "state") == "live"
+    assert rig.counters(disk)["resets"] == 5 and [job.poll() for job in jobs] == [None, None]
+    rig.unbind(FAILING)
+    for job in jobs:
+        assert set(uring_results(job.wait())) <= {64 * KIB, -ENODEV}
+    rig.guest.must("rm /run/busy")
+
+
+def test_a_link_is_reset_after_a_reset_by_hand(rig: Rig) -> None:
+    """The drive gets its addresses back once more."""
+    disk = rig.disk(FAILING)
+    reset_by_hand(rig)
+    mark = rig.guest.log_mark()
+    fail(rig, FATAL)
+    wait_said(rig, mark, "device recovery successful")
+    assert (rig.counters(disk)["resets"], rig.show(disk, "state")) == (2, "live")
+    assert rig.call(disk, "read,0,4096") == 4096
+
+
 @pytest.mark.parametrize("error", [NOT_FATAL, CORRECTED])
 def test_an_error_that_does_not_break_the_link(rig: Rig, error: str) -> None:
     """It is none of the driver's business: calls go on, nothing is reset."""

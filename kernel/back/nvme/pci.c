@@ -319,10 +319,9 @@ static void shutdown(struct pci_dev *pdev)
 	mutex_unlock(&ctrl->recover_lock);
 }
 
-static int suspend(struct device *dev)
+/* Before the device loses what it knows: it is disabled, and calls wait. */
+static void rest(struct chario_nvme *ctrl)
 {
-	struct chario_nvme *ctrl = dev_get_drvdata(dev);
-
 	mutex_lock(&ctrl->recover_lock);
 	if (ctrl->state == CHARIO_NVME_LIVE) {
 		WRITE_ONCE(ctrl->state, CHARIO_NVME_RECOVERING);
@@ -331,20 +330,34 @@ static int suspend(struct device *dev)
 		chario_nvme_queues_forget(ctrl);
 	}
 	mutex_unlock(&ctrl->recover_lock);
-	return 0;
 }
 
-/* What is in flight, or has been held since, is posted on the way up. */
-static int resume(struct device *dev)
+/*
+ * What is in flight, or has been held since, is posted on the way up.  The PCI
+ * core has used up the saved state, which a reset of the link wants again.
+ */
+static int wake(struct chario_nvme *ctrl)
 {
-	struct chario_nvme *ctrl = dev_get_drvdata(dev);
 	int ret = 0;
 
 	mutex_lock(&ctrl->recover_lock);
 	if (ctrl->state == CHARIO_NVME_RECOVERING)
 		ret = chario_nvme_revive(ctrl);
+	if (!ret)
+		pci_save_state(ctrl->pdev);
 	mutex_unlock(&ctrl->recover_lock);
 	return ret;
+}
+
+static int suspend(struct device *dev)
+{
+	rest(dev_get_drvdata(dev));
+	return 0;
+}
+
+static int resume(struct device *dev)
+{
+	return wake(dev_get_drvdata(dev));
 }
 
 static DEFINE_SIMPLE_DEV_PM_OPS(pm_ops, suspend, resume);
@@ -386,9 +399,22 @@ static pci_ers_result_t slot_reset(struct pci_dev *pdev)
 	return ret ? PCI_ERS_RESULT_DISCONNECT : PCI_ERS_RESULT_RECOVERED;
 }
 
+/* Somebody wants the function reset, by its file in sysfs. */
+static void reset_prepare(struct pci_dev *pdev)
+{
+	rest(pci_get_drvdata(pdev));
+}
+
+static void reset_done(struct pci_dev *pdev)
+{
+	wake(pci_get_drvdata(pdev));
+}
+
 static const struct pci_error_handlers error_handlers = {
 	.error_detected	= error_detected,
 	.slot_reset	= slot_reset,
+	.reset_prepare	= reset_prepare,
+	.reset_done	= reset_done,
 };
 
 /* Empty on purpose, see the top of this file. */
