@@ -21,7 +21,7 @@ _chario_disks()
 
 _chario()
 {
-	local line=${COMP_LINE:0:COMP_POINT} before=$3 verb=${COMP_WORDS[1]} words= word kept=
+	local line=${COMP_LINE:0:COMP_POINT} before=$3 verb=${COMP_WORDS[1]} words='' word kept=''
 	# PCI addresses hold colons, at which readline breaks words: it replaces
 	# what stands behind the last one.
 	word=${line##*[[:space:]]}
