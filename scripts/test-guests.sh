@@ -20,11 +20,14 @@ first=$1
 failed=
 
 every_kernel="
+tests/guest/test_any_size.py
+tests/guest/test_buffers.py
 tests/guest/test_contract_errors.py
 tests/guest/test_contract_files.py
 tests/guest/test_data_exercise.py
 tests/guest/test_data_fio.py
 tests/guest/test_iouring.py
+tests/guest/test_private_queue.py
 tests/guest/test_removal.py
 "
 checked="
@@ -38,6 +41,9 @@ tests/guest/test_probe.py
 tests/guest/test_iouring.py
 tests/guest/test_hotpath.py
 tests/guest/test_fault_media.py
+tests/guest/test_any_size.py
+tests/guest/test_buffers.py
+tests/guest/test_private_queue.py
 "
 
 for kernel in "$@"; do

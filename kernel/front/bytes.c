@@ -12,7 +12,6 @@
  * What has been gathered is written by fsync and close, by a read or write
  * elsewhere, and a second after the last write.
  */
-#include <linux/bvec.h>
 #include <linux/gfp.h>
 #include <linux/sizes.h>
 #include <linux/slab.h>
@@ -20,13 +19,11 @@
 
 #include "core/device.h"
 #include "core/edge.h"
-#include "core/flight.h"
 #include "core/pages.h"
-#include "core/queue.h"
 #include "front/bytes.h"
 #include "front/call.h"
 #include "front/front.h"
-#include "trace.h"
+#include "front/patch.h"
 
 #define GATHER_BYTES	SZ_128K
 
@@ -55,145 +52,10 @@ struct chario_bytes {
 	struct delayed_work work;
 };
 
-static unsigned long deadline_of(const struct chario_file *cf)
-{
-	return jiffies + 1 + (READ_ONCE(cf->deadline) ?:
-			      READ_ONCE(cf->cio->deadline));
-}
-
-/**
- * struct move - memory of the kernel to or from the disk
- * @op: read or write
- * @memory: of the kernel
- * @pos: byte offset on the disk
- * @bytes: length
- * @fua: durable at completion
- * @edge: the block that it changes in part, or NULL
- * @q: queue of @taken
- * @taken: a command for it, or NULL
- */
-struct move {
-	enum chario_op op;
-	void *memory;
-	u64 pos;
-	u32 bytes;
-	bool fua;
-	const struct chario_edge *edge;
-	struct chario_queue *q;
-	struct chario_command *taken;
-};
-
-static int move(struct chario_file *cf, const struct move *m)
-{
-	struct bio_vec bv = {
-		.bv_page = virt_to_page(m->memory),
-		.bv_offset = offset_in_page(m->memory),
-		.bv_len = m->bytes,
-	};
-	struct chario_call call chario_uninitialized;
-	struct iov_iter iter;
-	ssize_t ret;
-
-	iov_iter_bvec(&iter, m->op == CHARIO_OP_READ ? ITER_DEST : ITER_SOURCE,
-		      &bv, 1, m->bytes);
-	chario_call_start(&call, cf, m->op, m->pos);
-	call.iter = &iter;
-	call.edge = m->edge;
-	if (m->fua)
-		chario_call_set_durable(&call);
-	if (m->taken) {
-		call.queue = m->q;
-		call.taken = m->taken;
-		call.completion = CHARIO_COMPLETION_IRQ;
-	}
-	ret = chario_request_run(&call);
-	if (ret < 0)
-		return ret;
-	return ret == m->bytes ? 0 : -EIO;
-}
-
-/*
- * Two commands of one queue, for the read and the write, before other writers
- * are held up: these keep theirs while they wait for us.
- */
-static int take_two(struct chario_queue *q, struct chario_command **taken,
-		    unsigned long expires)
-{
-	for (;;) {
-		taken[0] = chario_queue_get(q, expires);
-		if (IS_ERR(taken[0]))
-			return PTR_ERR(taken[0]);
-		taken[1] = chario_queue_try_get(q);
-		if (!IS_ERR(taken[1]))
-			return 0;
-		chario_queue_put(q, taken[0]);
-		if (taken[1] != ERR_PTR(-EAGAIN))
-			return PTR_ERR(taken[1]);
-		if (time_after(jiffies, expires))
-			return -ETIMEDOUT;
-		if (fatal_signal_pending(current))
-			return -EINTR;
-		schedule_timeout_uninterruptible(1);
-	}
-}
-
-/* Read a block, put @bytes of @from at @offset in it, write it back. */
-static int change_locked(struct chario_bytes *b, const struct chario_edge *edge,
-			 struct chario_queue *q, struct chario_command **taken,
-			 u32 offset, const void *from, u32 bytes, bool fua)
-{
-	struct move m = {
-		.op = CHARIO_OP_READ,
-		.memory = b->bounce,
-		.pos = edge->pos,
-		.bytes = edge->cio->block_mask + 1,
-		.q = q,
-		.taken = taken[0],
-	};
-	int ret = move(b->cf, &m);
-
-	if (ret) {
-		chario_queue_put(q, taken[1]);
-		return ret;
-	}
-	memcpy(b->bounce + offset, from, bytes);
-	m.op = CHARIO_OP_WRITE;
-	m.fua = fua;
-	m.edge = edge;
-	m.taken = taken[1];
-	return move(b->cf, &m);
-}
-
-/* Change a part of a block; @from is not in the bounce memory. */
-static int change_block(struct chario_bytes *b, u64 pos, const void *from,
-			u32 bytes, bool fua)
-{
-	struct chario_device *cio = b->cf->cio;
-	struct chario_queue *q = cio->irq_queue[raw_smp_processor_id()];
-	unsigned long expires = deadline_of(b->cf);
-	u32 offset = pos & cio->block_mask;
-	struct chario_command *taken[2];
-	struct chario_edge edge;
-	int ret;
-
-	ret = take_two(q, taken, expires);
-	if (ret)
-		return ret;
-	ret = chario_edge_lock(&edge, cio, pos - offset, expires);
-	if (ret) {
-		chario_queue_put(q, taken[0]);
-		chario_queue_put(q, taken[1]);
-		return ret;
-	}
-	ret = change_locked(b, &edge, q, taken, offset, from, bytes, fua);
-	chario_edge_unlock(&edge);
-	return ret;
-}
-
 static int write_whole(struct chario_bytes *b, u64 pos, void *from, u32 bytes,
 		       bool fua)
 {
-	const struct move m = {
+	const struct chario_move m = {
 		.op = CHARIO_OP_WRITE,
 		.memory = from,
 		.pos = pos,
@@ -201,7 +63,7 @@ static int write_whole(struct chario_bytes *b, u64 pos, void *from, u32 bytes,
 		.fua = fua,
 	};
 
-	return move(b->cf, &m);
+	return chario_move(b->cf, &m);
 }
 
 /* Write what has been gathered.  Whatever comes of it, it is gone then. */
@@ -220,7 +82,8 @@ static int write_gathered(struct chario_bytes *b, bool fua)
 		if (!(pos & mask) && end - pos > mask)
 			stop = end & ~(u64)mask;
 		if ((pos | stop) & mask)
-			ret = change_block(b, pos, from, stop - pos, fua);
+			ret = chario_patch_block(b->cf, b->bounce, pos, from,
+						 stop - pos, fua);
 		else
 			ret = write_whole(b, pos, from, stop - pos, fua);
 		pos = stop;
@@ -277,7 +140,11 @@ static ssize_t move_direct(struct chario_bytes *b, struct iov_iter *iter,
 	if (fua)
 		chario_call_set_durable(&call);
 	ret = chario_request_run(&call);
-	iov_iter_reexpand(iter, iov_iter_count(iter) + rest);
+	/* One that was cut short ends here: its memory has gone on. */
+	if (ret == bytes)
+		iov_iter_reexpand(iter, rest);
+	else
+		iov_iter_truncate(iter, 0);
 	return ret;
 }
 
@@ -320,6 +187,9 @@ static ssize_t write_bytes(struct chario_bytes *b, struct iov_iter *iter,
 		ret = write_part(b, iter, pos + total, durable);
 		total += max_t(ssize_t, ret, 0);
 	}
+	/* Memory that cannot be read ends a call that has begun. */
+	if (ret == -EFAULT && total)
+		ret = 0;
 	if (ret >= 0 && (durable || !(b->end & (b->size - 1))))
 		ret = write_gathered(b, durable);
 	if (b->start != b->end)
@@ -334,13 +204,13 @@ static ssize_t read_bounced(struct chario_bytes *b, struct iov_iter *iter,
 	const u32 mask = b->cf->cio->block_mask;
 	u32 skip = pos & mask;
 	size_t bytes = min_t(size_t, iov_iter_count(iter), b->size - skip);
-	const struct move m = {
+	const struct chario_move m = {
 		.op = CHARIO_OP_READ,
 		.memory = b->bounce,
 		.pos = pos - skip,
 		.bytes = (skip + bytes + mask) & ~mask,
 	};
-	ssize_t ret = move(b->cf, &m);
+	ssize_t ret = chario_move(b->cf, &m);
 
 	if (ret)
 		return ret;
@@ -351,9 +221,9 @@ static ssize_t read_bounced(struct chario_bytes *b, struct iov_iter *iter,
 static ssize_t read_bytes(struct chario_bytes *b, struct iov_iter *iter,
 			  u64 pos)
 {
-	ssize_t ret = take_error(b), total = 0;
+	ssize_t ret = 0, total = 0;
 
-	if (!ret && pos < b->end && pos + iov_iter_count(iter) > b->start)
+	if (pos < b->end && pos + iov_iter_count(iter) > b->start)
 		ret = write_gathered(b, false);
 	while (ret >= 0 && iov_iter_count(iter)) {
 		size_t direct = direct_bytes(b, iter, pos + total,
@@ -375,8 +245,8 @@ static ssize_t read_bytes(struct chario_bytes *b, struct iov_iter *iter,
  * @iter: the caller's memory
  * @op: read or write
  *
- * Return: bytes, or -errno; of a write that fails after it has begun only the
- * errno.
+ * Return: bytes, or -errno.  A write that the drive fails gives the errno, also
+ * where a part of it, or what was gathered before, has reached the disk.
  */
 ssize_t chario_bytes_transfer(struct kiocb *iocb, struct iov_iter *iter,
 			      enum chario_op op)

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A block is changed in part: read, changed and written back behind an edge
+ * (core/edge.h), so that no other writer of the disk gets lost in between.
+ */
+#include <linux/bvec.h>
+#include <linux/jiffies.h>
+#include <linux/sched/signal.h>
+
+#include "core/device.h"
+#include "core/edge.h"
+#include "core/queue.h"
+#include "front/call.h"
+#include "front/front.h"
+#include "front/patch.h"
+
+static unsigned long deadline_of(const struct chario_file *cf)
+{
+	return jiffies + 1 + (READ_ONCE(cf->deadline) ?:
+			      READ_ONCE(cf->cio->deadline));
+}
+
+/**
+ * chario_move() - move memory of the kernel to or from the disk
+ * @cf: the open file, for what is set for its calls
+ * @m: what to move
+ *
+ * Return: 0; -errno when not all of it has been moved.
+ */
+int chario_move(struct chario_file *cf, const struct chario_move *m)
+{
+	struct bio_vec bv = {
+		.bv_page = virt_to_page(m->memory),
+		.bv_offset = offset_in_page(m->memory),
+		.bv_len = m->bytes,
+	};
+	struct chario_call call chario_uninitialized;
+	struct iov_iter iter;
+	ssize_t ret;
+
+	iov_iter_bvec(&iter, m->op == CHARIO_OP_READ ? ITER_DEST : ITER_SOURCE,
+		      &bv, 1, m->bytes);
+	chario_call_start(&call, cf, m->op, m->pos);
+	call.iter = &iter;
+	call.edge = m->edge;
+	if (m->fua)
+		chario_call_set_durable(&call);
+	if (m->taken) {
+		call.queue = m->q;
+		call.taken = m->taken;
+		call.completion = CHARIO_COMPLETION_IRQ;
+	}
+	ret = chario_request_run(&call);
+	if (ret < 0)
+		return ret;
+	return ret == m->bytes ? 0 : -EIO;
+}
+
+/*
+ * Two commands of one queue, for the read and the write, before other writers
+ * are held up: these keep theirs while they wait for us.
+ */
+static int take_two(struct chario_queue *q, struct chario_command **taken,
+		    unsigned long expires)
+{
+	for (;;) {
+		taken[0] = chario_queue_get(q, expires);
+		if (IS_ERR(taken[0]))
+			return PTR_ERR(taken[0]);
+		taken[1] = chario_queue_try_get(q);
+		if (!IS_ERR(taken[1]))
+			return 0;
+		chario_queue_put(q, taken[0]);
+		if (taken[1] != ERR_PTR(-EAGAIN))
+			return PTR_ERR(taken[1]);
+		if (time_after(jiffies, expires))
+			return -ETIMEDOUT;
+		if (fatal_signal_pending(current))
+			return -EINTR;
+		schedule_timeout_uninterruptible(1);
+	}
+}
+
+/* Read a block, put @bytes of @from at @offset in it, write it back. */
+static int change_locked(struct chario_file *cf, void *bounce,
+			 const struct chario_edge *edge,
+			 struct chario_queue *q, struct chario_command **taken,
+			 u32 offset, const void *from, u32 bytes, bool fua)
+{
+	struct chario_move m = {
+		.op = CHARIO_OP_READ,
+		.memory = bounce,
+		.pos = edge->pos,
+		.bytes = edge->cio->block_mask + 1,
+		.q = q,
+		.taken = taken[0],
+	};
+	int ret = chario_move(cf, &m);
+
+	if (ret) {
+		chario_queue_put(q, taken[1]);
+		return ret;
+	}
+	memcpy(bounce + offset, from, bytes);
+	m.op = CHARIO_OP_WRITE;
+	m.fua = fua;
+	m.edge = edge;
+	m.taken = taken[1];
+	return chario_move(cf, &m);
+}
+
+/**
+ * chario_patch_block() - change a part of a block
+ * @cf: the open file
+ * @bounce: memory for a block, not that of @from
+ * @pos: byte offset on the disk
+ * @from: what stands there afterwards
+ * @bytes: length; up to the end of the block at most
+ * @fua: durable at completion
+ *
+ * No other write of the block reaches the drive between its read and its write.
+ *
+ * Return: 0 or -errno.
+ */
+int chario_patch_block(struct chario_file *cf, void *bounce, u64 pos,
+		       const void *from, u32 bytes, bool fua)
+{
+	struct chario_device *cio = cf->cio;
+	struct chario_queue *q = cio->irq_queue[raw_smp_processor_id()];
+	unsigned long expires = deadline_of(cf);
+	u32 offset = pos & cio->block_mask;
+	struct chario_command *taken[2];
+	struct chario_edge edge;
+	int ret;
+
+	ret = take_two(q, taken, expires);
+	if (ret)
+		return ret;
+	ret = chario_edge_lock(&edge, cio, pos - offset, expires);
+	if (ret) {
+		chario_queue_put(q, taken[0]);
+		chario_queue_put(q, taken[1]);
+		return ret;
+	}
+	ret = change_locked(cf, bounce, &edge, q, taken, offset, from, bytes,
+			    fua);
+	chario_edge_unlock(&edge);
+	return ret;
+}
