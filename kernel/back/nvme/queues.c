@@ -86,7 +86,7 @@ static int init_rings(struct chario_nvme *ctrl, struct chario_nvme_queue *nq)
 				      &nq->sq_dma, GFP_KERNEL);
 	nq->cqes = dma_alloc_coherent(dev, ctrl->depth * sizeof(*nq->cqes),
 				      &nq->cq_dma, GFP_KERNEL);
-	nq->lists = dma_alloc_coherent(dev, nq->core.depth * nq->list_bytes,
+	nq->lists = dma_alloc_coherent(dev, nq->core.max_depth * nq->list_bytes,
 				       &nq->list_dma, GFP_KERNEL);
 	return nq->sqes && nq->cqes && nq->lists ? 0 : -ENOMEM;
 }
@@ -96,7 +96,7 @@ static void deinit_rings(struct chario_nvme *ctrl, struct chario_nvme_queue *nq)
 	struct device *dev = &ctrl->pdev->dev;
 
 	if (nq->lists)
-		dma_free_coherent(dev, nq->core.depth * nq->list_bytes,
+		dma_free_coherent(dev, nq->core.max_depth * nq->list_bytes,
 				  nq->lists, nq->list_dma);
 	if (nq->cqes)
 		dma_free_coherent(dev, ctrl->depth * sizeof(*nq->cqes),
