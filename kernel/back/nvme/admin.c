@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The admin queue: one command at a time, by interrupt, with a time limit.
+ * The admin queue: commands by interrupt, with a time limit.
  *
  * A command that does not come back keeps its identifier, and the page that it
- * may write to, until the controller has been disabled.
+ * may write to, until the controller has been disabled.  Then it ends: whoever
+ * waits for it gets ECANCELED.  While the controller is disabled the queue is
+ * closed and takes nothing.
  */
 #include <linux/dma-mapping.h>
 #include <linux/interrupt.h>
@@ -89,16 +91,81 @@ void chario_nvme_admin_reset(struct chario_nvme *ctrl)
 {
 	struct chario_nvme_admin *admin = &ctrl->admin;
 	unsigned long flags;
-	unsigned int i;
 
 	raw_spin_lock_irqsave(&admin->lock, flags);
 	memset(admin->cqes, 0, CHARIO_NVME_ADMIN_DEPTH * sizeof(*admin->cqes));
 	admin->tail = 0;
 	admin->head = 0;
 	admin->phase = 1;
-	for (i = 0; i < ARRAY_SIZE(admin->slots); i++)
-		admin->slots[i].busy = false;
 	raw_spin_unlock_irqrestore(&admin->lock, flags);
+}
+
+/**
+ * chario_nvme_admin_open() - take commands
+ * @ctrl: enabled
+ */
+void chario_nvme_admin_open(struct chario_nvme *ctrl)
+{
+	struct chario_nvme_admin *admin = &ctrl->admin;
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&admin->lock, flags);
+	admin->open = true;
+	raw_spin_unlock_irqrestore(&admin->lock, flags);
+}
+
+/**
+ * chario_nvme_admin_close() - take no commands: the controller will be disabled
+ * @ctrl: the controller
+ */
+void chario_nvme_admin_close(struct chario_nvme *ctrl)
+{
+	struct chario_nvme_admin *admin = &ctrl->admin;
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&admin->lock, flags);
+	admin->open = false;
+	raw_spin_unlock_irqrestore(&admin->lock, flags);
+}
+
+/* Ends an admin command that the controller has forgotten. */
+static void forget(struct chario_nvme_admin_slot *slot)
+{
+	if (slot->state == CHARIO_NVME_ADMIN_LOST)
+		slot->state = CHARIO_NVME_ADMIN_FREE;
+	if (slot->state != CHARIO_NVME_ADMIN_BUSY)
+		return;
+	slot->state = CHARIO_NVME_ADMIN_ENDED;
+	slot->cancelled = true;
+	complete(&slot->done);
+}
+
+/**
+ * chario_nvme_admin_forget() - no command is with the controller any more
+ * @ctrl: disabled, its admin queue closed
+ */
+void chario_nvme_admin_forget(struct chario_nvme *ctrl)
+{
+	struct chario_nvme_admin *admin = &ctrl->admin;
+	unsigned long flags;
+	unsigned int i;
+
+	raw_spin_lock_irqsave(&admin->lock, flags);
+	for (i = 0; i < ARRAY_SIZE(admin->slots); i++)
+		forget(&admin->slots[i]);
+	admin->page_lost = false;
+	raw_spin_unlock_irqrestore(&admin->lock, flags);
+}
+
+static void end_command(struct chario_nvme_admin_slot *slot,
+			const struct chario_nvme_admin_answer *answer)
+{
+	if (slot->state == CHARIO_NVME_ADMIN_LOST) {
+		slot->state = CHARIO_NVME_ADMIN_FREE;
+	} else if (slot->state == CHARIO_NVME_ADMIN_BUSY) {
+		slot->answer = *answer;
+		slot->state = CHARIO_NVME_ADMIN_ENDED;
+	}
 }
 
 /* One completion; a command that it ends is noted in @ended. */
@@ -106,17 +173,16 @@ static bool reap_one(struct chario_nvme_admin *admin, unsigned long *ended)
 {
 	struct nvme_completion *cqe = &admin->cqes[admin->head];
 	u16 status = le16_to_cpu(READ_ONCE(cqe->status));
-	struct chario_nvme_admin_slot *slot;
+	struct chario_nvme_admin_answer answer;
 
 	if ((status & 1) != admin->phase)
 		return false;
 	/* The rest of the entry is not read before its phase bit. */
 	dma_rmb();
+	answer.result = le32_to_cpu(cqe->result.u32);
+	answer.status = status >> 1;
 	if (cqe->command_id < ARRAY_SIZE(admin->slots)) {
-		slot = &admin->slots[cqe->command_id];
-		slot->status = status >> 1;
-		slot->result = le32_to_cpu(cqe->result.u32);
-		slot->busy = false;
+		end_command(&admin->slots[cqe->command_id], &answer);
 		*ended |= BIT(cqe->command_id);
 	}
 	if (++admin->head == CHARIO_NVME_ADMIN_DEPTH) {
@@ -177,26 +243,43 @@ void chario_nvme_admin_free_irq(struct chario_nvme *ctrl)
 	ctrl->admin.irq_requested = false;
 }
 
+/* Under the lock; there are as many entries as identifiers, and one more. */
+static void post(struct chario_nvme *ctrl, struct nvme_command *c, u16 id)
+{
+	struct chario_nvme_admin *admin = &ctrl->admin;
+
+	c->common.command_id = id;
+	admin->sqes[admin->tail] = *c;
+	if (++admin->tail == CHARIO_NVME_ADMIN_DEPTH)
+		admin->tail = 0;
+	writel(admin->tail, chario_nvme_doorbell(ctrl, 0));
+}
+
+static struct chario_nvme_admin_slot *
+take_slot(struct chario_nvme_admin *admin)
+{
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(admin->slots) && admin->open; i++)
+		if (admin->slots[i].state == CHARIO_NVME_ADMIN_FREE)
+			return &admin->slots[i];
+	return NULL;
+}
+
 static struct chario_nvme_admin_slot *submit(struct chario_nvme *ctrl,
 					     struct nvme_command *c)
 {
 	struct chario_nvme_admin *admin = &ctrl->admin;
-	struct chario_nvme_admin_slot *slot = NULL;
+	struct chario_nvme_admin_slot *slot;
 	unsigned long flags;
-	unsigned int i;
 
 	raw_spin_lock_irqsave(&admin->lock, flags);
-	for (i = 0; i < ARRAY_SIZE(admin->slots) && !slot; i++) {
-		if (admin->slots[i].busy)
-			continue;
-		slot = &admin->slots[i];
-		slot->busy = true;
+	slot = take_slot(admin);
+	if (slot) {
+		slot->state = CHARIO_NVME_ADMIN_BUSY;
+		slot->cancelled = false;
 		reinit_completion(&slot->done);
-		c->common.command_id = i;
-		admin->sqes[admin->tail] = *c;
-		if (++admin->tail == CHARIO_NVME_ADMIN_DEPTH)
-			admin->tail = 0;
-		writel(admin->tail, chario_nvme_doorbell(ctrl, 0));
+		post(ctrl, c, slot - admin->slots);
 	}
 	raw_spin_unlock_irqrestore(&admin->lock, flags);
 	return slot;
@@ -230,72 +313,109 @@ static int wait_for(struct chario_nvme *ctrl,
 	return 0;
 }
 
+/* Take the answer; where there is none, the controller keeps the command. */
+static int collect(struct chario_nvme_admin *admin,
+		   struct chario_nvme_admin_slot *slot, int ret,
+		   struct chario_nvme_admin_answer *answer)
+{
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&admin->lock, flags);
+	if (slot->state == CHARIO_NVME_ADMIN_ENDED) {
+		ret = slot->cancelled ? -ECANCELED : 0;
+		*answer = slot->answer;
+		slot->state = CHARIO_NVME_ADMIN_FREE;
+	} else {
+		slot->state = CHARIO_NVME_ADMIN_LOST;
+	}
+	raw_spin_unlock_irqrestore(&admin->lock, flags);
+	return ret;
+}
+
 /**
- * chario_nvme_admin_run() - run an admin command
- * @ctrl: enabled
+ * chario_nvme_admin_ask() - run an admin command, whatever the answer is
+ * @ctrl: the controller
  * @c: the command
- * @result: dword 0 of its completion, or NULL
+ * @answer: filled in when there is one
  *
  * Context: may sleep, up to admin_timeout_ms.
- * Return: 0; ETIMEDOUT, ENODEV; the errno of the status that the controller
- * has answered with.
+ * Return: 0 when the controller has answered; ETIMEDOUT, ENODEV; EAGAIN when
+ * it takes no command now, ECANCELED when it has been disabled meanwhile.
  */
-int chario_nvme_admin_run(struct chario_nvme *ctrl, struct nvme_command *c,
-			  u32 *result)
+int chario_nvme_admin_ask(struct chario_nvme *ctrl, struct nvme_command *c,
+			  struct chario_nvme_admin_answer *answer)
 {
 	struct chario_nvme_admin_slot *slot;
 	int ret;
 
 	slot = submit(ctrl, c);
 	if (!slot)
-		return -EBUSY;
-	ret = wait_for(ctrl, slot);
-	if (ret) {
+		return -EAGAIN;
+	ret = collect(&ctrl->admin, slot, wait_for(ctrl, slot), answer);
+	if (ret)
 		dev_err(&ctrl->pdev->dev, "admin command 0x%02x: %s\n",
-			c->common.opcode, ret == -ENODEV ? "drive has gone" :
+			c->common.opcode,
+			ret == -ENODEV ? "drive has gone" :
+			ret == -ECANCELED ? "cut off by a reset" :
 			"no answer in time");
-		return ret;
-	}
-	if (result)
-		*result = slot->result;
-	return chario_nvme_status_errno(slot->status);
-}
-
-/**
- * chario_nvme_admin_identify() - Identify (5.17)
- * @ctrl: enabled
- * @cns: what is asked for
- * @nsid: namespace, or 0
- * @to: gets the answer
- * @bytes: of the answer, up to 4096
- *
- * Return: as chario_nvme_admin_run().
- */
-int chario_nvme_admin_identify(struct chario_nvme *ctrl, u8 cns, u32 nsid,
-			       void *to, size_t bytes)
-{
-	struct nvme_command c = { };
-	int ret;
-
-	c.identify.opcode = nvme_admin_identify;
-	c.identify.nsid = cpu_to_le32(nsid);
-	c.identify.cns = cns;
-	c.identify.dptr.prp1 = cpu_to_le64(ctrl->admin.page_dma);
-	mutex_lock(&ctrl->admin.mutex);
-	ret = chario_nvme_admin_run(ctrl, &c, NULL);
-	if (!ret)
-		memcpy(to, ctrl->admin.page, bytes);
-	mutex_unlock(&ctrl->admin.mutex);
 	return ret;
 }
 
-static int run(struct chario_nvme *ctrl, struct nvme_command *c, u32 *result)
+/**
+ * chario_nvme_admin_run() - run an admin command
+ * @ctrl: the controller
+ * @c: the command
+ * @result: dword 0 of its completion, or NULL
+ *
+ * Context: may sleep, up to admin_timeout_ms.
+ * Return: 0; as chario_nvme_admin_ask(); the errno of the status that the
+ * controller has answered with.
+ */
+int chario_nvme_admin_run(struct chario_nvme *ctrl, struct nvme_command *c,
+			  u32 *result)
 {
-	int ret;
+	struct chario_nvme_admin_answer answer;
+	int ret = chario_nvme_admin_ask(ctrl, c, &answer);
 
-	mutex_lock(&ctrl->admin.mutex);
-	ret = chario_nvme_admin_run(ctrl, c, result);
-	mutex_unlock(&ctrl->admin.mutex);
+	if (ret)
+		return ret;
+	if (result)
+		*result = answer.result;
+	return chario_nvme_status_errno(answer.status);
+}
+
+/**
+ * chario_nvme_admin_exchange() - run an admin command with data
+ * @ctrl: the controller
+ * @c: the command; its data pointer is filled in
+ * @data: given to the controller, and what it has written is given back
+ * @bytes: of @data, up to 4096
+ * @answer: filled in when there is one
+ *
+ * The page of a command that has not come back is left alone until the
+ * controller has been disabled.
+ *
+ * Context: may sleep, up to admin_timeout_ms for each caller.
+ * Return: as chario_nvme_admin_ask(); EBUSY when the page is not to be had.
+ */
+int chario_nvme_admin_exchange(struct chario_nvme *ctrl, struct nvme_command *c,
+			       void *data, size_t bytes,
+			       struct chario_nvme_admin_answer *answer)
+{
+	struct chario_nvme_admin *admin = &ctrl->admin;
+	int ret = -EBUSY;
+
+	c->common.dptr.prp1 = cpu_to_le64(admin->page_dma);
+	mutex_lock(&admin->mutex);
+	if (!READ_ONCE(admin->page_lost)) {
+		memcpy(admin->page, data, bytes);
+		ret = chario_nvme_admin_ask(ctrl, c, answer);
+		if (ret == -ETIMEDOUT || ret == -ENODEV)
+			WRITE_ONCE(admin->page_lost, true);
+		else if (!ret)
+			memcpy(data, admin->page, bytes);
+	}
+	mutex_unlock(&admin->mutex);
 	return ret;
 }
 
@@ -316,7 +436,7 @@ int chario_nvme_admin_set_queues(struct chario_nvme *ctrl,
 	c.features.opcode = nvme_admin_set_features;
 	c.features.fid = cpu_to_le32(NVME_FEAT_NUM_QUEUES);
 	c.features.dword11 = cpu_to_le32(wanted | wanted << 16);
-	ret = run(ctrl, &c, &granted);
+	ret = chario_nvme_admin_run(ctrl, &c, &granted);
 	if (ret)
 		return ret;
 	*nr_queues = min3(*nr_queues, (granted & 0xffff) + 1,
@@ -337,7 +457,7 @@ static int create_cq(struct chario_nvme *ctrl, struct chario_nvme_queue *nq)
 	c.create_cq.qsize = cpu_to_le16(nq->entries - 1);
 	c.create_cq.cq_flags = cpu_to_le16(flags);
 	c.create_cq.irq_vector = cpu_to_le16(nq->vector);
-	return run(ctrl, &c, NULL);
+	return chario_nvme_admin_run(ctrl, &c, NULL);
 }
 
 static int create_sq(struct chario_nvme *ctrl, struct chario_nvme_queue *nq)
@@ -353,7 +473,7 @@ static int create_sq(struct chario_nvme *ctrl, struct chario_nvme_queue *nq)
 	c.create_sq.qsize = cpu_to_le16(nq->entries - 1);
 	c.create_sq.sq_flags = cpu_to_le16(flags);
 	c.create_sq.cqid = cpu_to_le16(nq->qid);
-	return run(ctrl, &c, NULL);
+	return chario_nvme_admin_run(ctrl, &c, NULL);
 }
 
 static int delete_queue(struct chario_nvme *ctrl, u8 opcode, u16 qid)
@@ -362,7 +482,7 @@ static int delete_queue(struct chario_nvme *ctrl, u8 opcode, u16 qid)
 
 	c.delete_queue.opcode = opcode;
 	c.delete_queue.qid = cpu_to_le16(qid);
-	return run(ctrl, &c, NULL);
+	return chario_nvme_admin_run(ctrl, &c, NULL);
 }
 
 /**
@@ -422,5 +542,5 @@ int chario_nvme_admin_abort(struct chario_nvme *ctrl, u16 qid, u16 cid)
 	c.abort.opcode = nvme_admin_abort_cmd;
 	c.abort.sqid = cpu_to_le16(qid);
 	c.abort.cid = cid;
-	return run(ctrl, &c, NULL);
+	return chario_nvme_admin_run(ctrl, &c, NULL);
 }

@@ -147,7 +147,7 @@ static int add(struct chario_nvme *ctrl, u32 nsid, struct nvme_id_ns *id)
 
 static int add_all(struct chario_nvme *ctrl, u32 *nsids)
 {
-	struct nvme_id_ns *id = kmalloc(sizeof(*id), GFP_KERNEL);
+	struct nvme_id_ns *id = kzalloc(sizeof(*id), GFP_KERNEL);
 	int i, count, ret = 0;
 
 	if (!id)

@@ -10,6 +10,21 @@
 
 #include "nvme.h"
 
+/* 0 or as chario_nvme_admin_exchange(), or the errno of the status. */
+static int identify(struct chario_nvme *ctrl, u8 cns, u32 nsid, void *to,
+		    size_t bytes)
+{
+	struct chario_nvme_admin_answer answer;
+	struct nvme_command c = { };
+	int ret;
+
+	c.identify.opcode = nvme_admin_identify;
+	c.identify.nsid = cpu_to_le32(nsid);
+	c.identify.cns = cns;
+	ret = chario_nvme_admin_exchange(ctrl, &c, to, bytes, &answer);
+	return ret ?: chario_nvme_status_errno(answer.status);
+}
+
 /* Fixed-width ASCII, padded with spaces, becomes a clean string. */
 static void copy_text(char *to, size_t size, const char *from, size_t bytes)
 {
@@ -67,13 +82,12 @@ static int take_ctrl(struct chario_nvme *ctrl, const struct nvme_id_ctrl *id)
  */
 int chario_nvme_identify_ctrl(struct chario_nvme *ctrl)
 {
-	struct nvme_id_ctrl *id = kmalloc(sizeof(*id), GFP_KERNEL);
+	struct nvme_id_ctrl *id = kzalloc(sizeof(*id), GFP_KERNEL);
 	int ret;
 
 	if (!id)
 		return -ENOMEM;
-	ret = chario_nvme_admin_identify(ctrl, NVME_ID_CNS_CTRL, 0, id,
-					 sizeof(*id));
+	ret = identify(ctrl, NVME_ID_CNS_CTRL, 0, id, sizeof(*id));
 	if (!ret)
 		ret = take_ctrl(ctrl, id);
 	kfree(id);
@@ -93,14 +107,14 @@ int chario_nvme_identify_ctrl(struct chario_nvme *ctrl)
 int chario_nvme_identify_list(struct chario_nvme *ctrl, u32 *nsids,
 			      unsigned int max)
 {
-	__le32 *list = kmalloc(NVME_IDENTIFY_DATA_SIZE, GFP_KERNEL);
+	__le32 *list = kzalloc(NVME_IDENTIFY_DATA_SIZE, GFP_KERNEL);
 	unsigned int i;
 	int ret;
 
 	if (!list)
 		return -ENOMEM;
-	ret = chario_nvme_admin_identify(ctrl, NVME_ID_CNS_NS_ACTIVE_LIST, 0,
-					 list, NVME_IDENTIFY_DATA_SIZE);
+	ret = identify(ctrl, NVME_ID_CNS_NS_ACTIVE_LIST, 0, list,
+		       NVME_IDENTIFY_DATA_SIZE);
 	if (ret == -EOPNOTSUPP) {
 		for (i = 0; i < min(max, ctrl->nn); i++)
 			nsids[i] = i + 1;
@@ -125,6 +139,5 @@ int chario_nvme_identify_list(struct chario_nvme *ctrl, u32 *nsids,
 int chario_nvme_identify_ns(struct chario_nvme *ctrl, u32 nsid,
 			    struct nvme_id_ns *id)
 {
-	return chario_nvme_admin_identify(ctrl, NVME_ID_CNS_NS, nsid, id,
-					  sizeof(*id));
+	return identify(ctrl, NVME_ID_CNS_NS, nsid, id, sizeof(*id));
 }

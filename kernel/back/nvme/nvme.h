@@ -39,23 +39,46 @@
 #define CHARIO_NVME_ABORT_MS	1000
 
 /**
- * struct chario_nvme_admin_slot - an admin command in flight
- * @done: completes with the command
+ * struct chario_nvme_admin_answer - how an admin command has ended
  * @result: dword 0 of the completion
  * @status: of the completion, without phase bit
- * @busy: the controller owns the command identifier; an abandoned command
- *	keeps it until the controller has been disabled
  */
-struct chario_nvme_admin_slot {
-	struct completion done;
+struct chario_nvme_admin_answer {
 	u32 result;
 	u16 status;
-	bool busy;
 };
 
 /**
- * struct chario_nvme_admin - the admin queue; one command at a time
- * @mutex: whose command it is
+ * enum chario_nvme_admin_state - who has an admin command's identifier
+ * @CHARIO_NVME_ADMIN_FREE: nobody
+ * @CHARIO_NVME_ADMIN_BUSY: the controller, and somebody waits for it
+ * @CHARIO_NVME_ADMIN_ENDED: who waits, and has not looked yet
+ * @CHARIO_NVME_ADMIN_LOST: the controller, and nobody waits any more
+ */
+enum chario_nvme_admin_state {
+	CHARIO_NVME_ADMIN_FREE,
+	CHARIO_NVME_ADMIN_BUSY,
+	CHARIO_NVME_ADMIN_ENDED,
+	CHARIO_NVME_ADMIN_LOST,
+};
+
+/**
+ * struct chario_nvme_admin_slot - an admin command in flight
+ * @done: completes with the command
+ * @answer: valid in state ENDED
+ * @state: &enum chario_nvme_admin_state
+ * @cancelled: ended without an answer: the controller has been disabled
+ */
+struct chario_nvme_admin_slot {
+	struct completion done;
+	struct chario_nvme_admin_answer answer;
+	u8 state;
+	bool cancelled;
+};
+
+/**
+ * struct chario_nvme_admin - the admin queue
+ * @mutex: whose @page it is
  * @lock: protects the ring and the slots
  * @sqes: submission ring
  * @cqes: completion ring
@@ -64,15 +87,17 @@ struct chario_nvme_admin_slot {
  * @tail: of @sqes
  * @head: of @cqes
  * @phase: expected phase bit
- * @page: a page for identify data; coherent
+ * @page: a page for data; coherent
  * @page_dma: its address for the controller
+ * @page_lost: a command that did not come back may still write to @page
  * @slots: by command identifier
+ * @open: commands are taken
  * @irq_requested: the interrupt handler is there
  * @deadline: jiffies, no command waits longer; recovery sets it
  * @has_deadline: @deadline is valid
  */
 struct chario_nvme_admin {
-	struct mutex mutex; /* whose command it is */
+	struct mutex mutex; /* whose page it is */
 	raw_spinlock_t lock;
 	struct nvme_command *sqes;
 	struct nvme_completion *cqes;
@@ -83,7 +108,9 @@ struct chario_nvme_admin {
 	u16 phase;
 	void *page;
 	dma_addr_t page_dma;
+	bool page_lost;
 	struct chario_nvme_admin_slot slots[CHARIO_NVME_ADMIN_DEPTH - 1];
+	bool open;
 	bool irq_requested;
 	unsigned long deadline;
 	bool has_deadline;
@@ -305,12 +332,18 @@ int chario_nvme_identify_ns(struct chario_nvme *ctrl, u32 nsid,
 int chario_nvme_admin_init(struct chario_nvme *ctrl);
 void chario_nvme_admin_deinit(struct chario_nvme *ctrl);
 void chario_nvme_admin_reset(struct chario_nvme *ctrl);
+void chario_nvme_admin_open(struct chario_nvme *ctrl);
+void chario_nvme_admin_close(struct chario_nvme *ctrl);
+void chario_nvme_admin_forget(struct chario_nvme *ctrl);
 int chario_nvme_admin_request_irq(struct chario_nvme *ctrl);
 void chario_nvme_admin_free_irq(struct chario_nvme *ctrl);
 int chario_nvme_admin_run(struct chario_nvme *ctrl, struct nvme_command *c,
 			  u32 *result);
-int chario_nvme_admin_identify(struct chario_nvme *ctrl, u8 cns, u32 nsid,
-			       void *to, size_t bytes);
+int chario_nvme_admin_ask(struct chario_nvme *ctrl, struct nvme_command *c,
+			  struct chario_nvme_admin_answer *answer);
+int chario_nvme_admin_exchange(struct chario_nvme *ctrl, struct nvme_command *c,
+			       void *data, size_t bytes,
+			       struct chario_nvme_admin_answer *answer);
 int chario_nvme_admin_set_queues(struct chario_nvme *ctrl,
 				 unsigned int *nr_queues);
 int chario_nvme_admin_create(struct chario_nvme *ctrl,
