@@ -20,6 +20,14 @@
  * @recovery_bound_ns: longest time from a passed deadline until the disk is
  *	live again or dead.  May be NULL: calls cannot hang.
  * @state: "live", "recovering" or "dead"
+ * @pin: an open file asks for the CHARIO_PIN_* bits @wanted, all of which are
+ *	known, in place of those in @held, which is brought up to date; also
+ *	called after the drive has gone.  0 or -errno.  May sleep.  NULL where
+ *	there is nothing to pin
+ * @get_pin: fill in what has come of it, for a file that asks for @held; there
+ *	where @pin is.  May sleep
+ * @health: fill in all members of @health but size, status and reasons.  May
+ *	sleep.  0 or -errno.  NULL where nothing can fail
  * @map_buffer: prepare a buffer that has been mapped for the device, in
  *	buf->back; 0 or -errno.  May sleep.  NULL where there is no DMA
  * @unmap_buffer: undo it
@@ -34,6 +42,10 @@ struct chario_backend {
 		      struct chario_stats *stats);
 	u64 (*recovery_bound_ns)(const struct chario_device *cio);
 	const char *(*state)(const struct chario_device *cio);
+	int (*pin)(struct chario_device *cio, u32 *held, u32 wanted);
+	void (*get_pin)(struct chario_device *cio, u32 held,
+			struct chario_pin *pin);
+	int (*health)(struct chario_device *cio, struct chario_health *health);
 	int (*map_buffer)(struct chario_buffer *buf);
 	void (*unmap_buffer)(struct chario_buffer *buf);
 	struct chario_queue *(*take_queue)(struct chario_device *cio,

@@ -151,7 +151,8 @@ struct chario_device *chario_device_create(const struct chario_backend *be,
 	device_initialize(&cio->dev);
 	cio->dev.class = device_class;
 	cio->dev.parent = parent;
-	cio->dev.groups = chario_sysfs_groups;
+	cio->dev.groups = be->health ? chario_sysfs_groups_with_health :
+				       chario_sysfs_groups;
 	cio->dev.release = release;
 	cio->dev.devt = MKDEV(MAJOR(first_devt), cio->index);
 	return cio;

@@ -129,7 +129,11 @@ static inline void chario_device_get_limits(const struct chario_device *cio,
 #define CHARIO_DEADLINE_MAX_NS	(3600ULL * NSEC_PER_SEC)
 #define CHARIO_SPIN_MAX_NS	NSEC_PER_SEC
 
+/* CHARIO_PIN_* bits that there are. */
+#define CHARIO_NR_PINS		7
+
 extern const struct attribute_group *chario_sysfs_groups[];
+extern const struct attribute_group *chario_sysfs_groups_with_health[];
 
 /* For what outlives its caller; ends before the module does. */
 extern struct workqueue_struct *chario_workqueue;
@@ -159,6 +163,12 @@ struct chario_queue *chario_device_take_queue(struct chario_device *cio,
 void chario_device_give_queue(struct chario_device *cio,
 			      struct chario_queue *q);
 void chario_device_set_deadline(struct chario_device *cio, u32 ms);
+
+/* core/pin.c */
+int chario_pin_set(struct chario_device *cio, u32 *held,
+		   struct chario_pin *pin);
+int chario_pin_get(struct chario_device *cio, u32 held, struct chario_pin *pin);
+void chario_pin_release(struct chario_device *cio, u32 *held);
 
 /* core/counters.c */
 void chario_counters_read(const struct chario_device *cio,

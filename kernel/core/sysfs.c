@@ -7,6 +7,7 @@
 #include <linux/sysfs.h>
 
 #include "back/back.h"
+#include "core/health.h"
 
 static const char * const completion_names[] = {
 	[CHARIO_COMPLETION_IRQ] = "irq",
@@ -261,8 +262,96 @@ static const struct attribute_group counter_group = {
 	.attrs = counter_attributes,
 };
 
+#define HEALTH(name, format, expression)				\
+static ssize_t name##_show(struct device *dev,				\
+			   struct device_attribute *attr, char *buf)	\
+{									\
+	struct chario_health health;					\
+	int ret = chario_health_read(to_chario_device(dev), &health);	\
+									\
+	return ret ?: sysfs_emit(buf, format "\n", expression);		\
+}									\
+static DEVICE_ATTR_RO(name)
+
+HEALTH(status, "%s", chario_health_status_name(health.status));
+HEALTH(critical_warning, "0x%02x", health.critical_warning);
+HEALTH(events, "%u", health.events);
+HEALTH(temperature_k, "%u", health.temperature_k);
+HEALTH(warning_temperature_k, "%u", health.warning_temperature_k);
+HEALTH(critical_temperature_k, "%u", health.critical_temperature_k);
+HEALTH(warning_minutes, "%u", health.warning_minutes);
+HEALTH(critical_minutes, "%u", health.critical_minutes);
+HEALTH(spare_percent, "%u", health.spare_percent);
+HEALTH(spare_threshold_percent, "%u", health.spare_threshold_percent);
+HEALTH(used_percent, "%u", health.used_percent);
+HEALTH(throttle_light_count, "%u", health.throttle_light_count);
+HEALTH(throttle_heavy_count, "%u", health.throttle_heavy_count);
+HEALTH(throttle_light_s, "%u", health.throttle_light_s);
+HEALTH(throttle_heavy_s, "%u", health.throttle_heavy_s);
+HEALTH(data_units_read, "%llu", health.data_units_read);
+HEALTH(data_units_written, "%llu", health.data_units_written);
+HEALTH(busy_minutes, "%llu", health.busy_minutes);
+HEALTH(power_cycles, "%llu", health.power_cycles);
+HEALTH(power_on_hours, "%llu", health.power_on_hours);
+HEALTH(unsafe_shutdowns, "%llu", health.unsafe_shutdowns);
+HEALTH(media_errors, "%llu", health.media_errors);
+HEALTH(error_log_entries, "%llu", health.error_log_entries);
+
+static ssize_t reasons_show(struct device *dev, struct device_attribute *attr,
+			    char *buf)
+{
+	struct chario_health health;
+	int ret = chario_health_read(to_chario_device(dev), &health);
+
+	if (ret)
+		return ret;
+	ret = chario_health_print_reasons(buf, PAGE_SIZE - 1, health.reasons);
+	return ret + sysfs_emit_at(buf, ret, "\n");
+}
+static DEVICE_ATTR_RO(reasons);
+
+static struct attribute *health_attributes[] = {
+	&dev_attr_status.attr,
+	&dev_attr_reasons.attr,
+	&dev_attr_events.attr,
+	&dev_attr_critical_warning.attr,
+	&dev_attr_temperature_k.attr,
+	&dev_attr_warning_temperature_k.attr,
+	&dev_attr_critical_temperature_k.attr,
+	&dev_attr_warning_minutes.attr,
+	&dev_attr_critical_minutes.attr,
+	&dev_attr_spare_percent.attr,
+	&dev_attr_spare_threshold_percent.attr,
+	&dev_attr_used_percent.attr,
+	&dev_attr_throttle_light_count.attr,
+	&dev_attr_throttle_heavy_count.attr,
+	&dev_attr_throttle_light_s.attr,
+	&dev_attr_throttle_heavy_s.attr,
+	&dev_attr_data_units_read.attr,
+	&dev_attr_data_units_written.attr,
+	&dev_attr_busy_minutes.attr,
+	&dev_attr_power_cycles.attr,
+	&dev_attr_power_on_hours.attr,
+	&dev_attr_unsafe_shutdowns.attr,
+	&dev_attr_media_errors.attr,
+	&dev_attr_error_log_entries.attr,
+	NULL,
+};
+
+static const struct attribute_group health_group = {
+	.name = "health",
+	.attrs = health_attributes,
+};
+
 const struct attribute_group *chario_sysfs_groups[] = {
 	&disk_group,
 	&counter_group,
+	NULL,
+};
+
+const struct attribute_group *chario_sysfs_groups_with_health[] = {
+	&disk_group,
+	&counter_group,
+	&health_group,
 	NULL,
 };

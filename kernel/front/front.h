@@ -103,6 +103,7 @@ long chario_ioctl(struct file *file, unsigned int cmd, unsigned long arg);
  * @bytes: for a file of any size; stays until the last close
  * @single_bytes: where @single_bytes of the disk stands, or a 0: which calls
  *	are one command
+ * @pinned: CHARIO_PIN_* bits that it asks for; changed by the back end
  */
 struct chario_file {
 	struct chario_device *cio;
@@ -114,6 +115,7 @@ struct chario_file {
 	struct chario_queue *queue;
 	struct chario_bytes *bytes;
 	const u32 *single_bytes;
+	u32 pinned;
 };
 
 #endif /* CHARIO_FRONT_H */

@@ -9,6 +9,7 @@
 
 #include "core/buffer.h"
 #include "core/device.h"
+#include "core/health.h"
 #include "core/queue.h"
 #include "front/bytes.h"
 #include "front/front.h"
@@ -20,6 +21,8 @@ union chario_argument {
 	struct chario_buffer_create create;
 	struct chario_buffer_destroy destroy;
 	struct chario_queue_create queue;
+	struct chario_pin pin;
+	struct chario_health health;
 };
 
 static int get_info(struct chario_file *cf, union chario_argument *arg)
@@ -116,6 +119,21 @@ static int create_queue(struct chario_file *cf, union chario_argument *arg)
 	return -EBUSY;
 }
 
+static int get_pin(struct chario_file *cf, union chario_argument *arg)
+{
+	return chario_pin_get(cf->cio, READ_ONCE(cf->pinned), &arg->pin);
+}
+
+static int set_pin(struct chario_file *cf, union chario_argument *arg)
+{
+	return chario_pin_set(cf->cio, &cf->pinned, &arg->pin);
+}
+
+static int get_health(struct chario_file *cf, union chario_argument *arg)
+{
+	return chario_health_read(cf->cio, &arg->health);
+}
+
 /**
  * struct decoder - one ioctl
  * @cmd: its number
@@ -149,6 +167,12 @@ static const struct decoder decoders[] = {
 	  true, false, destroy_buffer },
 	{ CHARIO_IOC_QUEUE_CREATE, 32, sizeof(struct chario_queue_create),
 	  true, true, create_queue },
+	{ CHARIO_IOC_GET_PIN, 88, sizeof(struct chario_pin),
+	  false, true, get_pin },
+	{ CHARIO_IOC_SET_PIN, 88, sizeof(struct chario_pin),
+	  true, true, set_pin },
+	{ CHARIO_IOC_HEALTH, 192, sizeof(struct chario_health),
+	  false, true, get_health },
 };
 
 static_assert(sizeof(struct chario_info) == 208);
@@ -157,6 +181,8 @@ static_assert(sizeof(struct chario_file_options) == 24);
 static_assert(sizeof(struct chario_buffer_create) == 48);
 static_assert(sizeof(struct chario_buffer_destroy) == 8);
 static_assert(sizeof(struct chario_queue_create) == 32);
+static_assert(sizeof(struct chario_pin) == 88);
+static_assert(sizeof(struct chario_health) == 192);
 
 /* Fill the caller's struct, which may be shorter or longer than ours. */
 static int give(const struct decoder *decoder, void __user *to, u32 size,

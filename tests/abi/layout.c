@@ -105,6 +105,46 @@
 	M(chario_queue_create, granted, 16, 4) \
 	M(chario_queue_create, id, 20, 4)      \
 	M(chario_queue_create, reserved, 24, 8)
+#define PIN(M)                         \
+	M(chario_pin, size, 0, 4)      \
+	M(chario_pin, wanted, 4, 4)    \
+	M(chario_pin, in_force, 8, 4)  \
+	M(chario_pin, absent, 12, 4)   \
+	M(chario_pin, refused, 16, 4)  \
+	M(chario_pin, reserved, 20, 4) \
+	M(chario_pin, status, 24, 64)
+
+#define HEALTH(M)                                        \
+	M(chario_health, size, 0, 4)                     \
+	M(chario_health, status, 4, 4)                   \
+	M(chario_health, reasons, 8, 4)                  \
+	M(chario_health, events, 12, 4)                  \
+	M(chario_health, read_ns, 16, 8)                 \
+	M(chario_health, critical_warning, 24, 4)        \
+	M(chario_health, temperature_k, 28, 4)           \
+	M(chario_health, warning_temperature_k, 32, 4)   \
+	M(chario_health, critical_temperature_k, 36, 4)  \
+	M(chario_health, warning_minutes, 40, 4)         \
+	M(chario_health, critical_minutes, 44, 4)        \
+	M(chario_health, spare_percent, 48, 4)           \
+	M(chario_health, spare_threshold_percent, 52, 4) \
+	M(chario_health, used_percent, 56, 4)            \
+	M(chario_health, throttled, 60, 4)               \
+	M(chario_health, throttle_light_count, 64, 4)    \
+	M(chario_health, throttle_heavy_count, 68, 4)    \
+	M(chario_health, throttle_light_s, 72, 4)        \
+	M(chario_health, throttle_heavy_s, 76, 4)        \
+	M(chario_health, sensors_k, 80, 32)              \
+	M(chario_health, data_units_read, 112, 8)        \
+	M(chario_health, data_units_written, 120, 8)     \
+	M(chario_health, read_commands, 128, 8)          \
+	M(chario_health, write_commands, 136, 8)         \
+	M(chario_health, busy_minutes, 144, 8)           \
+	M(chario_health, power_cycles, 152, 8)           \
+	M(chario_health, power_on_hours, 160, 8)         \
+	M(chario_health, unsafe_shutdowns, 168, 8)       \
+	M(chario_health, media_errors, 176, 8)           \
+	M(chario_health, error_log_entries, 184, 8)
 
 LAYOUT(chario_info, 208, INFO);
 LAYOUT(chario_stats, 120, STATS);
@@ -113,6 +153,8 @@ LAYOUT(chario_buffer_create, 48, BUFFER_CREATE);
 LAYOUT(chario_buffer_destroy, 8, BUFFER_DESTROY);
 LAYOUT(chario_transfer, 64, TRANSFER);
 LAYOUT(chario_queue_create, 32, QUEUE_CREATE);
+LAYOUT(chario_pin, 88, PIN);
+LAYOUT(chario_health, 192, HEALTH);
 
 #define NUMBER(name, value) _Static_assert((name) == (value), #name)
 
@@ -127,6 +169,9 @@ NUMBER(CHARIO_IOC_TRANSFER, 0xc420);
 NUMBER(CHARIO_IOC_QUEUE_CREATE, 0xc430);
 NUMBER(CHARIO_QUEUE_POLL, 1);
 NUMBER(CHARIO_QUEUE_URGENT, 2);
+NUMBER(CHARIO_IOC_GET_PIN, 0xc440);
+NUMBER(CHARIO_IOC_SET_PIN, 0xc441);
+NUMBER(CHARIO_IOC_HEALTH, 0xc442);
 NUMBER(CHARIO_BUFFER_REGISTERED, 1);
 NUMBER(CHARIO_BUFFER_SOURCE, 1);
 NUMBER(CHARIO_TRANSFER_READ, 0);
@@ -155,6 +200,27 @@ NUMBER(CHARIO_FEATURE_POLL, 1);
 NUMBER(CHARIO_FEATURE_FUA, 2);
 NUMBER(CHARIO_FEATURE_WRITE_CACHE, 4);
 NUMBER(CHARIO_FEATURE_READ_ONLY, 8);
+NUMBER(CHARIO_FEATURE_PIN, 0x10000);
+NUMBER(CHARIO_FEATURE_HEALTH, 0x20000);
+NUMBER(CHARIO_PIN_APST, 1);
+NUMBER(CHARIO_PIN_POWER_STATE, 2);
+NUMBER(CHARIO_PIN_COALESCING, 4);
+NUMBER(CHARIO_PIN_VECTORS, 8);
+NUMBER(CHARIO_PIN_RETRY, 16);
+NUMBER(CHARIO_PIN_CPU, 32);
+NUMBER(CHARIO_PIN_LINK, 64);
+NUMBER(CHARIO_PIN_ALL, 127);
+NUMBER(CHARIO_HEALTH_OK, 1);
+NUMBER(CHARIO_HEALTH_WARNING, 2);
+NUMBER(CHARIO_HEALTH_CRITICAL, 3);
+NUMBER(CHARIO_HEALTH_SPARE, 1);
+NUMBER(CHARIO_HEALTH_TEMPERATURE, 2);
+NUMBER(CHARIO_HEALTH_RELIABILITY, 4);
+NUMBER(CHARIO_HEALTH_READ_ONLY, 8);
+NUMBER(CHARIO_HEALTH_BACKUP, 16);
+NUMBER(CHARIO_HEALTH_WEAR, 256);
+NUMBER(CHARIO_HEALTH_MEDIA_ERRORS, 512);
+NUMBER(CHARIO_HEALTH_THROTTLED, 1024);
 
 /* That this has been compiled is the test; it says for what. */
 int main(void)

@@ -6,6 +6,10 @@
  * may write to, until the controller has been disabled.  Then it ends: whoever
  * waits for it gets ECANCELED.  While the controller is disabled the queue is
  * closed and takes nothing.
+ *
+ * An asynchronous event request is a command that ends when something has
+ * happened.  It has an identifier of its own and nobody waits for it; event.c
+ * takes it from there.
  */
 #include <linux/dma-mapping.h>
 #include <linux/interrupt.h>
@@ -153,6 +157,7 @@ void chario_nvme_admin_forget(struct chario_nvme *ctrl)
 	raw_spin_lock_irqsave(&admin->lock, flags);
 	for (i = 0; i < ARRAY_SIZE(admin->slots); i++)
 		forget(&admin->slots[i]);
+	admin->event_posted = false;
 	admin->page_lost = false;
 	raw_spin_unlock_irqrestore(&admin->lock, flags);
 }
@@ -184,6 +189,10 @@ static bool reap_one(struct chario_nvme_admin *admin, unsigned long *ended)
 	if (cqe->command_id < ARRAY_SIZE(admin->slots)) {
 		end_command(&admin->slots[cqe->command_id], &answer);
 		*ended |= BIT(cqe->command_id);
+	} else if (cqe->command_id == CHARIO_NVME_EVENT_ID) {
+		admin->event = answer;
+		admin->event_posted = false;
+		*ended |= BIT(CHARIO_NVME_EVENT_ID);
 	}
 	if (++admin->head == CHARIO_NVME_ADMIN_DEPTH) {
 		admin->head = 0;
@@ -208,6 +217,8 @@ static bool reap(struct chario_nvme *ctrl)
 	for_each_set_bit(tag, &ended, ARRAY_SIZE(admin->slots))
 		complete(&admin->slots[tag].done);
 	raw_spin_unlock_irqrestore(&admin->lock, flags);
+	if (ended & BIT(CHARIO_NVME_EVENT_ID))
+		chario_nvme_event_arrived(ctrl);
 	return any;
 }
 
@@ -283,6 +294,28 @@ static struct chario_nvme_admin_slot *submit(struct chario_nvme *ctrl,
 	}
 	raw_spin_unlock_irqrestore(&admin->lock, flags);
 	return slot;
+}
+
+/**
+ * chario_nvme_admin_post_event() - ask to be told what happens (5.2)
+ * @ctrl: the controller
+ *
+ * Nothing is done while a request is with the controller, or the queue is
+ * closed.  chario_nvme_event_arrived() is called when it ends.
+ */
+void chario_nvme_admin_post_event(struct chario_nvme *ctrl)
+{
+	struct chario_nvme_admin *admin = &ctrl->admin;
+	struct nvme_command c = { };
+	unsigned long flags;
+
+	c.common.opcode = nvme_admin_async_event;
+	raw_spin_lock_irqsave(&admin->lock, flags);
+	if (admin->open && !admin->event_posted) {
+		admin->event_posted = true;
+		post(ctrl, &c, CHARIO_NVME_EVENT_ID);
+	}
+	raw_spin_unlock_irqrestore(&admin->lock, flags);
 }
 
 static unsigned long wait_until(const struct chario_nvme_admin *admin)

@@ -49,6 +49,9 @@ static const struct chario_backend nvme_backend = {
 	.count			= count,
 	.recovery_bound_ns	= recovery_bound_ns,
 	.state			= state,
+	.pin			= chario_nvme_power_pin,
+	.get_pin		= chario_nvme_power_get,
+	.health			= chario_nvme_health_read,
 	.map_buffer		= chario_nvme_table_create,
 	.unmap_buffer		= chario_nvme_table_destroy,
 	.take_queue		= chario_nvme_private_take,
@@ -78,7 +81,8 @@ static void fill_in(struct chario_device *cio, const struct chario_nvme *ctrl,
 
 	cio->capacity_bytes = le64_to_cpu(id->nsze) << shift;
 	cio->namespace_id = nsid;
-	cio->features |= CHARIO_FEATURE_FUA;
+	cio->features |= CHARIO_FEATURE_FUA | CHARIO_FEATURE_PIN |
+			 CHARIO_FEATURE_HEALTH;
 	if (ctrl->write_cache)
 		cio->features |= CHARIO_FEATURE_WRITE_CACHE;
 	if (id->nsattr & NVME_NS_ATTR_RO)

@@ -63,6 +63,10 @@ static int take_ctrl(struct chario_nvme *ctrl, const struct nvme_id_ctrl *id)
 	ctrl->nn = le32_to_cpu(id->nn);
 	ctrl->write_cache = id->vwc & NVME_CTRL_VWC_PRESENT;
 	ctrl->abort_limit = id->acl + 1;
+	ctrl->power_states = id->npss + 1;
+	ctrl->autonomous = id->apsta & 1;
+	ctrl->health.warning_k = le16_to_cpu(id->wctemp);
+	ctrl->health.critical_k = le16_to_cpu(id->cctemp);
 	/* RTD3 entry latency, microseconds: what a clean shutdown needs. */
 	ctrl->shutdown_ms = clamp_t(u32, le32_to_cpu(id->rtd3e) / 1000,
 				    5000, 60000);

@@ -12,6 +12,9 @@
  *   private.c   those that open files ask for
  *   prp.c       segments become PRP entries
  *   table.c     the PRP entries of a buffer, made once
+ *   power.c     power states, coalescing and retries while files ask for it
+ *   health.c    the SMART / Health log page
+ *   event.c     asynchronous events
  *   status.c    status codes become errnos
  *   report.c    error statuses in the log
  *   recover.c   what happens when a command does not come back
@@ -28,6 +31,7 @@
 #include <linux/mutex.h>
 #include <linux/nvme.h>
 #include <linux/pci.h>
+#include <linux/pm_qos.h>
 #include <linux/workqueue.h>
 
 #include "core/device.h"
@@ -37,6 +41,9 @@
 
 /* How long an abort command may take to have its effect. */
 #define CHARIO_NVME_ABORT_MS	1000
+
+/* The identifier of the asynchronous event request: behind those of the slots. */
+#define CHARIO_NVME_EVENT_ID	(CHARIO_NVME_ADMIN_DEPTH - 2)
 
 /**
  * struct chario_nvme_admin_answer - how an admin command has ended
@@ -79,7 +86,7 @@ struct chario_nvme_admin_slot {
 /**
  * struct chario_nvme_admin - the admin queue
  * @mutex: whose @page it is
- * @lock: protects the ring and the slots
+ * @lock: protects the ring, the slots, and what is said of the event request
  * @sqes: submission ring
  * @cqes: completion ring
  * @sq_dma: its address for the controller
@@ -92,6 +99,8 @@ struct chario_nvme_admin_slot {
  * @page_lost: a command that did not come back may still write to @page
  * @slots: by command identifier
  * @open: commands are taken
+ * @event_posted: the controller has the asynchronous event request
+ * @event: how the last one has ended
  * @irq_requested: the interrupt handler is there
  * @deadline: jiffies, no command waits longer; recovery sets it
  * @has_deadline: @deadline is valid
@@ -109,8 +118,10 @@ struct chario_nvme_admin {
 	void *page;
 	dma_addr_t page_dma;
 	bool page_lost;
-	struct chario_nvme_admin_slot slots[CHARIO_NVME_ADMIN_DEPTH - 1];
+	struct chario_nvme_admin_slot slots[CHARIO_NVME_EVENT_ID];
 	bool open;
+	bool event_posted;
+	struct chario_nvme_admin_answer event;
 	bool irq_requested;
 	unsigned long deadline;
 	bool has_deadline;
@@ -161,6 +172,82 @@ struct chario_nvme_reports {
 };
 
 /**
+ * struct chario_nvme_power - what is pinned, see power.c
+ * @lock: protects all but @work
+ * @users: for each CHARIO_PIN_* bit, how many open files ask for it
+ * @settings: of the drive; NULL until somebody asks
+ * @nr_settings: how many
+ * @transitions: the table of autonomous power state transitions, as it was
+ * @link_before: link control of the drive and of the port above it, as it was
+ * @link_status: errno of what could not be done about it
+ * @link_off: its power management has been switched off
+ * @qos: keeps CPUs out of their idle states
+ * @detached: the drive is being let go: nothing is done any more
+ * @work: sets again what a reset has undone
+ */
+struct chario_nvme_power {
+	struct mutex lock; /* all but the work */
+	unsigned int users[CHARIO_NR_PINS];
+	struct chario_nvme_setting *settings;
+	unsigned int nr_settings;
+	u8 transitions[256];
+	u16 link_before[2];
+	int link_status;
+	bool link_off;
+	struct pm_qos_request qos;
+	bool detached;
+	struct work_struct work;
+};
+
+/**
+ * struct chario_nvme_health - the health of a drive, see health.c
+ * @lock: protects all but @warning_k, @critical_k and @events
+ * @log: the log page as it was last read
+ * @result: how reading it went; a number, or -errno
+ * @read_at: jiffies of that
+ * @read_ns: the same on CLOCK_MONOTONIC
+ * @is_read: @result is worth to be remembered for a second
+ * @has_log: @log has been read
+ * @has_throttled: the drive has throttled in the last minute
+ * @throttled_at: jiffies at which that was noticed
+ * @detached: the drive is being let go
+ * @warning_k: temperature from which it is too hot, kelvin; 0: not told
+ * @critical_k: temperature from which it may stop, kelvin; 0: not told
+ * @events: that the drive has told us of
+ */
+struct chario_nvme_health {
+	struct mutex lock; /* the log page */
+	struct nvme_smart_log log;
+	int result;
+	unsigned long read_at;
+	u64 read_ns;
+	bool is_read;
+	bool has_log;
+	bool has_throttled;
+	unsigned long throttled_at;
+	bool detached;
+	u16 warning_k;
+	u16 critical_k;
+	u32 events;
+};
+
+/**
+ * struct chario_nvme_events - asynchronous events, see event.c
+ * @on: they are waited for; changes under admin.lock
+ * @arrived: a request has ended; under admin.lock
+ * @refused: the drive does not take such requests, until the next reset
+ * @configured: the drive knows which events we want
+ * @work: attends to them
+ */
+struct chario_nvme_events {
+	bool on;
+	bool arrived;
+	bool refused;
+	bool configured;
+	struct delayed_work work;
+};
+
+/**
  * struct chario_nvme - a controller
  * @ref: held by the PCI device and by each disk
  * @pdev: the PCI device; valid until remove has returned
@@ -182,6 +269,8 @@ struct chario_nvme_reports {
  * @max_command_bytes: what drive, DMA layer, and slots allow
  * @write_cache: has a volatile write cache
  * @abort_limit: abort commands that it takes at a time
+ * @power_states: that it has
+ * @autonomous: it can change between them by itself (APSTA)
  * @nn: largest namespace identifier
  * @serial: see &struct chario_info
  * @model: see &struct chario_info
@@ -195,6 +284,9 @@ struct chario_nvme_reports {
  * @link_work: chario_nvme_link_check()
  * @link_deadline: jiffies at which a link that has failed is given up
  * @reports: failed commands
+ * @power: what is pinned
+ * @health: its health
+ * @events: its asynchronous events
  * @aborts: counter
  * @resets: counter
  */
@@ -219,6 +311,8 @@ struct chario_nvme {
 	u32 max_command_bytes;
 	bool write_cache;
 	unsigned int abort_limit;
+	unsigned int power_states;
+	bool autonomous;
 	u32 nn;
 	char serial[24];
 	char model[48];
@@ -232,6 +326,9 @@ struct chario_nvme {
 	struct delayed_work link_work;
 	unsigned long link_deadline;
 	struct chario_nvme_reports reports;
+	struct chario_nvme_power power;
+	struct chario_nvme_health health;
+	struct chario_nvme_events events;
 	u64 aborts;
 	u64 resets;
 };
@@ -344,6 +441,7 @@ int chario_nvme_admin_ask(struct chario_nvme *ctrl, struct nvme_command *c,
 int chario_nvme_admin_exchange(struct chario_nvme *ctrl, struct nvme_command *c,
 			       void *data, size_t bytes,
 			       struct chario_nvme_admin_answer *answer);
+void chario_nvme_admin_post_event(struct chario_nvme *ctrl);
 int chario_nvme_admin_set_queues(struct chario_nvme *ctrl,
 				 unsigned int *nr_queues);
 int chario_nvme_admin_create(struct chario_nvme *ctrl,
@@ -393,6 +491,29 @@ void chario_nvme_table_look_up(const struct chario_nvme_table *table,
 			       const struct chario_nvme_queue *nq,
 			       const struct chario_command *cmd,
 			       union nvme_data_ptr *dptr);
+
+/* power.c */
+void chario_nvme_power_init(struct chario_nvme *ctrl);
+void chario_nvme_power_deinit(struct chario_nvme *ctrl);
+int chario_nvme_power_pin(struct chario_device *cio, u32 *held, u32 wanted);
+void chario_nvme_power_get(struct chario_device *cio, u32 held,
+			   struct chario_pin *pin);
+void chario_nvme_power_restore(struct chario_nvme *ctrl);
+void chario_nvme_power_detach(struct chario_nvme *ctrl);
+
+/* health.c */
+void chario_nvme_health_init(struct chario_nvme *ctrl);
+int chario_nvme_health_read(struct chario_device *cio,
+			    struct chario_health *health);
+void chario_nvme_health_expire(struct chario_nvme *ctrl);
+void chario_nvme_health_detach(struct chario_nvme *ctrl);
+
+/* event.c */
+void chario_nvme_event_init(struct chario_nvme *ctrl);
+void chario_nvme_event_start(struct chario_nvme *ctrl);
+void chario_nvme_event_restart(struct chario_nvme *ctrl);
+void chario_nvme_event_arrived(struct chario_nvme *ctrl);
+void chario_nvme_event_stop(struct chario_nvme *ctrl);
 
 /* status.c */
 int chario_nvme_status_errno(u16 status);

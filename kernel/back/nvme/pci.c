@@ -23,6 +23,7 @@ static void free_ctrl(struct kref *ref)
 	/* A caller that polls may have asked for it until it closed the disk. */
 	cancel_work_sync(&ctrl->recover_work);
 	chario_nvme_queues_deinit(ctrl);
+	chario_nvme_power_deinit(ctrl);
 	kfree(ctrl);
 }
 
@@ -57,6 +58,9 @@ static struct chario_nvme *create_ctrl(struct pci_dev *pdev)
 	mutex_init(&ctrl->recover_lock);
 	INIT_WORK(&ctrl->recover_work, chario_nvme_recover);
 	chario_nvme_report_init(ctrl);
+	chario_nvme_power_init(ctrl);
+	chario_nvme_health_init(ctrl);
+	chario_nvme_event_init(ctrl);
 	INIT_DELAYED_WORK(&ctrl->link_work, chario_nvme_link_check);
 	pci_set_drvdata(pdev, ctrl);
 	return ctrl;
@@ -173,6 +177,7 @@ static int start(struct chario_nvme *ctrl)
  */
 static int shut_down(struct chario_nvme *ctrl)
 {
+	chario_nvme_power_restore(ctrl);
 	chario_nvme_queues_freeze(ctrl);
 	if (chario_nvme_queues_are_idle(ctrl))
 		chario_nvme_queues_delete(ctrl);
@@ -213,6 +218,8 @@ static void stop(struct chario_nvme *ctrl, bool polite)
 		if (shut_down(ctrl))
 			dev_warn(&ctrl->pdev->dev, "no clean shutdown\n");
 	}
+	chario_nvme_power_detach(ctrl);
+	chario_nvme_health_detach(ctrl);
 	if (chario_nvme_ctrl_disable(ctrl) == -ETIMEDOUT)
 		dev_err(&ctrl->pdev->dev,
 			"the controller cannot be disabled; bus mastering goes off\n");
@@ -260,6 +267,9 @@ static int probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	/* Recovery has done nothing so far: what came up may be due. */
 	WRITE_ONCE(ctrl->state, CHARIO_NVME_LIVE);
 	chario_nvme_recover_wanted(ctrl, false);
+	chario_nvme_event_start(ctrl);
+	/* Who has opened a disk already may have asked for something. */
+	queue_work(system_unbound_wq, &ctrl->power.work);
 	return 0;
 
 err_disks:
@@ -295,6 +305,8 @@ static void remove(struct pci_dev *pdev)
 {
 	struct chario_nvme *ctrl = pci_get_drvdata(pdev);
 
+	/* Events are told by the disks. */
+	chario_nvme_event_stop(ctrl);
 	chario_nvme_disks_unregister(ctrl);
 	wait_idle(ctrl);
 	stop(ctrl, true);

@@ -86,6 +86,7 @@ static struct chario_queue *take(struct chario_nvme *ctrl,
 	if (ret)
 		return ERR_PTR(ret);
 	tell(nq, cpu, args);
+	queue_work(system_unbound_wq, &ctrl->power.work);
 	return &nq->core;
 }
 

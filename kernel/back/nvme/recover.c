@@ -195,6 +195,8 @@ int chario_nvme_revive(struct chario_nvme *ctrl)
 	WRITE_ONCE(ctrl->reset_wanted, false);
 	WRITE_ONCE(ctrl->state, CHARIO_NVME_LIVE);
 	dev_warn(dev, "the controller is up again\n");
+	chario_nvme_event_restart(ctrl);
+	queue_work(system_unbound_wq, &ctrl->power.work);
 	return 0;
 }
 

@@ -1,0 +1,515 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Power and retries, pinned while open files ask for it.
+ *
+ * What a file asks for holds for the whole controller.  A setting of the drive
+ * is read before it is changed for the first time, and goes back to that when
+ * the last file that asks for it is closed, and before the drive is let go.  A
+ * reset of the controller may undo it: it is read and set again then, by work
+ * that is queued when the controller is up, so that recovery takes no longer.
+ *
+ * An interrupt vector has a setting too, as long as it has a queue: when an
+ * open file has got a queue of its own, all is looked at again.
+ *
+ * The link's power management is switched off in the link control registers of
+ * both its ends.  pci_disable_link_state() does not do: nothing takes it back.
+ *
+ * Limited retry (LR) of single commands is not used: the hot path would have to
+ * ask for it with each of them.
+ */
+#include <linux/bits.h>
+#include <linux/slab.h>
+
+#include "nvme.h"
+
+/* The shortest limit of the drive's own retries: 100 ms (5.27.1.4). */
+#define RETRY_LIMIT	1
+
+#define LINK_BITS	(PCI_EXP_LNKCTL_ASPMC | PCI_EXP_LNKCTL_CLKREQ_EN)
+
+/**
+ * struct chario_nvme_setting - a feature of the drive, or a part of one
+ * @pin: place of the CHARIO_PIN_* bit that asks for it
+ * @fid: feature identifier
+ * @nsid: namespace, or 0
+ * @select: the part of dword 11 that says which part it is
+ * @mask: the bits that are asked for
+ * @value: what they are to be
+ * @queue: that the vector is for; NULL when it is no vector
+ * @before: all its bits, as they were
+ * @status: of the last try: 0, an NVMe status, or -errno
+ * @known: @before has been read
+ * @changed: it is not as it was
+ */
+struct chario_nvme_setting {
+	u8 pin;
+	u8 fid;
+	u32 nsid;
+	u32 select;
+	u32 mask;
+	u32 value;
+	const struct chario_nvme_queue *queue;
+	u32 before;
+	int status;
+	bool known;
+	bool changed;
+};
+
+static u32 absent(const struct chario_nvme *ctrl)
+{
+	u32 pins = 0, link = 0;
+
+	pcie_capability_read_dword(ctrl->pdev, PCI_EXP_LNKCAP, &link);
+	if (!(link & PCI_EXP_LNKCAP_ASPMS))
+		pins |= CHARIO_PIN_LINK;
+	if (!ctrl->autonomous)
+		pins |= CHARIO_PIN_APST;
+	if (ctrl->power_states < 2)
+		pins |= CHARIO_PIN_POWER_STATE;
+	if (!IS_ENABLED(CONFIG_CPU_IDLE))
+		pins |= CHARIO_PIN_CPU;
+	return pins;
+}
+
+/* 0, an NVMe status, or -errno. */
+static int run_feature(struct chario_nvme *ctrl, u8 opcode,
+		       const struct chario_nvme_setting *s, u32 dword11,
+		       u32 *result)
+{
+	struct chario_nvme_power *power = &ctrl->power;
+	struct chario_nvme_admin_answer answer;
+	u8 data[sizeof(power->transitions)];
+	struct nvme_command c = { };
+	int ret;
+
+	c.features.opcode = opcode;
+	c.features.nsid = cpu_to_le32(s->nsid);
+	c.features.fid = cpu_to_le32(s->fid);
+	c.features.dword11 = cpu_to_le32(dword11);
+	if (s->fid == NVME_FEAT_AUTO_PST) {
+		memcpy(data, power->transitions, sizeof(data));
+		ret = chario_nvme_admin_exchange(ctrl, &c, data, sizeof(data),
+						 &answer);
+		if (!ret && !s->known)
+			memcpy(power->transitions, data, sizeof(data));
+	} else {
+		ret = chario_nvme_admin_ask(ctrl, &c, &answer);
+	}
+	if (ret)
+		return ret;
+	*result = answer.result;
+	return answer.status & 0x7ff;
+}
+
+static int get_feature(struct chario_nvme *ctrl,
+		       const struct chario_nvme_setting *s, u32 *value)
+{
+	return run_feature(ctrl, nvme_admin_get_features, s, s->select, value);
+}
+
+static int set_feature(struct chario_nvme *ctrl,
+		       const struct chario_nvme_setting *s, u32 value)
+{
+	u32 ignored;
+
+	return run_feature(ctrl, nvme_admin_set_features, s, s->select | value,
+			   &ignored);
+}
+
+/* Change it where it is not as it is asked for, and see that it has changed. */
+static int pin_setting(struct chario_nvme *ctrl, struct chario_nvme_setting *s)
+{
+	u32 now;
+	int ret;
+
+	ret = get_feature(ctrl, s, &now);
+	if (ret)
+		return ret;
+	if (!s->known)
+		s->before = now;
+	s->known = true;
+	if ((now & s->mask) == s->value)
+		return 0;
+	ret = set_feature(ctrl, s, (now & ~s->mask) | s->value);
+	if (ret)
+		return ret;
+	s->changed = true;
+	ret = get_feature(ctrl, s, &now);
+	if (ret)
+		return ret;
+	return (now & s->mask) == s->value ? 0 : -EIO;
+}
+
+/* Its controller is being reset: it is tried again then. */
+static bool is_for_later(int status)
+{
+	return status == -EAGAIN || status == -ECANCELED;
+}
+
+/* A drive that has not answered is asked again at the next occasion. */
+static int restore_setting(struct chario_nvme *ctrl,
+			   struct chario_nvme_setting *s)
+{
+	int status = s->changed ? set_feature(ctrl, s, s->before) : 0;
+
+	if (status < 0)
+		return status;
+	if (status)
+		dev_warn(&ctrl->pdev->dev,
+			 "feature 0x%02x stays changed: status 0x%03x\n",
+			 s->fid, status);
+	s->changed = false;
+	s->known = false;
+	return 0;
+}
+
+/* Only a vector that has a queue can be set (5.27.1.7). */
+static bool has_no_queue(const struct chario_nvme_setting *s)
+{
+	return s->queue && (!READ_ONCE(s->queue->created) ||
+			    s->queue->core.polled);
+}
+
+/*
+ * Each setting as it is asked for; with @keep false, as it was.  Once the drive
+ * has not answered, it is not waited for again and again.
+ */
+static void update_settings(struct chario_nvme *ctrl, bool keep)
+{
+	struct chario_nvme_power *power = &ctrl->power;
+	int broken = 0;
+	unsigned int i;
+
+	for (i = 0; i < power->nr_settings; i++) {
+		struct chario_nvme_setting *s = &power->settings[i];
+		bool wanted = keep && power->users[s->pin];
+		int ret = broken;
+
+		if (has_no_queue(s)) {
+			s->status = 0;
+			continue;
+		}
+		if (!ret && wanted)
+			ret = pin_setting(ctrl, s);
+		else if (!ret)
+			ret = restore_setting(ctrl, s);
+		s->status = wanted || ret ? ret : -EAGAIN;
+		if (ret < 0 && ret != -EIO)
+			broken = ret;
+	}
+}
+
+static struct pci_dev *link_end(struct chario_nvme *ctrl, int end)
+{
+	return end ? pci_upstream_bridge(ctrl->pdev) : ctrl->pdev;
+}
+
+/* The drive's end goes first (PCI Express Base 5.4.1.4). */
+static void pin_link(struct chario_nvme *ctrl)
+{
+	struct chario_nvme_power *power = &ctrl->power;
+	int end;
+
+	power->link_status = 0;
+	for (end = 0; end < 2; end++) {
+		struct pci_dev *pdev = link_end(ctrl, end);
+		u16 now = 0;
+
+		if (!pdev)
+			continue;
+		pcie_capability_read_word(pdev, PCI_EXP_LNKCTL, &now);
+		if (!power->link_off)
+			power->link_before[end] = now & LINK_BITS;
+		pcie_capability_clear_word(pdev, PCI_EXP_LNKCTL, LINK_BITS);
+		pcie_capability_read_word(pdev, PCI_EXP_LNKCTL, &now);
+		if (now & LINK_BITS)
+			power->link_status = -EIO;
+	}
+	power->link_off = true;
+}
+
+/* The drive's end goes last. */
+static void restore_link(struct chario_nvme *ctrl)
+{
+	struct chario_nvme_power *power = &ctrl->power;
+	int end;
+
+	for (end = 1; end >= 0 && power->link_off; end--) {
+		struct pci_dev *pdev = link_end(ctrl, end);
+
+		if (pdev)
+			pcie_capability_set_word(pdev, PCI_EXP_LNKCTL,
+						 power->link_before[end]);
+	}
+	power->link_off = false;
+}
+
+static void hold_cpus(struct chario_nvme_power *power, bool hold)
+{
+	if (hold == cpu_latency_qos_request_active(&power->qos))
+		return;
+	if (hold)
+		cpu_latency_qos_add_request(&power->qos, 0);
+	else
+		cpu_latency_qos_remove_request(&power->qos);
+}
+
+static struct chario_nvme_setting *add(struct chario_nvme_power *power, u32 pin,
+				       u8 fid, u32 mask, u32 value)
+{
+	struct chario_nvme_setting *s;
+
+	s = &power->settings[power->nr_settings++];
+	s->pin = __ffs(pin);
+	s->fid = fid;
+	s->mask = mask;
+	s->value = value;
+	s->status = -EAGAIN;
+	return s;
+}
+
+static void add_vector(struct chario_nvme_power *power,
+		       const struct chario_nvme_queue *nq)
+{
+	struct chario_nvme_setting *s;
+
+	s = add(power, CHARIO_PIN_VECTORS, NVME_FEAT_IRQ_CONFIG, BIT(16),
+		BIT(16));
+	s->select = nq->vector;
+	s->queue = nq;
+}
+
+/* What this drive has (5.27.1); the retry limit is that of a namespace. */
+static void list_settings(struct chario_nvme *ctrl)
+{
+	struct chario_nvme_power *power = &ctrl->power;
+	u32 not_there = absent(ctrl);
+	unsigned int i;
+
+	if (!(not_there & CHARIO_PIN_APST))
+		add(power, CHARIO_PIN_APST, NVME_FEAT_AUTO_PST, BIT(0), 0);
+	if (!(not_there & CHARIO_PIN_POWER_STATE))
+		add(power, CHARIO_PIN_POWER_STATE, NVME_FEAT_POWER_MGMT,
+		    GENMASK(4, 0), 0);
+	add(power, CHARIO_PIN_COALESCING, NVME_FEAT_IRQ_COALESCE,
+	    GENMASK(15, 0), 0);
+	for (i = 0; i < ctrl->nr_queues; i++)
+		add_vector(power, ctrl->queues[i]);
+	for (i = 0; i < ctrl->nr_disks; i++)
+		add(power, CHARIO_PIN_RETRY, NVME_FEAT_ERR_RECOVERY,
+		    GENMASK(15, 0), RETRY_LIMIT)->nsid =
+			ctrl->disks[i]->namespace_id;
+}
+
+static int make_settings(struct chario_nvme *ctrl)
+{
+	struct chario_nvme_power *power = &ctrl->power;
+	unsigned int most = 3 + ctrl->nr_queues + ctrl->nr_disks;
+
+	if (power->settings)
+		return 0;
+	power->settings = kcalloc(most, sizeof(*power->settings), GFP_KERNEL);
+	if (!power->settings)
+		return -ENOMEM;
+	list_settings(ctrl);
+	return 0;
+}
+
+static bool is_live(const struct chario_nvme *ctrl)
+{
+	return READ_ONCE(ctrl->state) == CHARIO_NVME_LIVE;
+}
+
+static bool is_wanted(const struct chario_nvme_power *power, u32 pin)
+{
+	return power->users[__ffs(pin)];
+}
+
+/* Make everything as it is asked for now. */
+static void update(struct chario_nvme *ctrl)
+{
+	struct chario_nvme_power *power = &ctrl->power;
+
+	hold_cpus(power, is_wanted(power, CHARIO_PIN_CPU));
+	if (!is_live(ctrl))
+		return;
+	if (is_wanted(power, CHARIO_PIN_LINK))
+		pin_link(ctrl);
+	else
+		restore_link(ctrl);
+	update_settings(ctrl, true);
+}
+
+static bool is_asked_for(const struct chario_nvme_power *power)
+{
+	return memchr_inv(power->users, 0, sizeof(power->users));
+}
+
+static void update_later(struct work_struct *work)
+{
+	struct chario_nvme_power *power =
+		container_of(work, struct chario_nvme_power, work);
+	struct chario_nvme *ctrl = container_of(power, struct chario_nvme,
+						power);
+
+	mutex_lock(&power->lock);
+	/* Files may have asked before there was a drive to ask. */
+	if (!power->detached &&
+	    (power->settings || is_asked_for(power)) && !make_settings(ctrl))
+		update(ctrl);
+	mutex_unlock(&power->lock);
+}
+
+static void count(struct chario_nvme_power *power, u32 *held, u32 wanted)
+{
+	unsigned int i;
+
+	for (i = 0; i < CHARIO_NR_PINS; i++) {
+		power->users[i] += !!(wanted & BIT(i));
+		power->users[i] -= !!(*held & BIT(i));
+	}
+	*held = wanted;
+}
+
+static int change(struct chario_nvme *ctrl, u32 *held, u32 wanted)
+{
+	struct chario_nvme_power *power = &ctrl->power;
+	int ret = 0;
+
+	if (power->detached && wanted)
+		return -ENODEV;
+	if (wanted && is_live(ctrl))
+		ret = make_settings(ctrl);
+	if (ret)
+		return ret;
+	count(power, held, wanted);
+	if (!power->detached)
+		update(ctrl);
+	return 0;
+}
+
+/**
+ * chario_nvme_power_pin() - see &struct chario_backend
+ * @cio: the disk
+ * @held: what the file asks for so far
+ * @wanted: what it asks for from now on
+ *
+ * Context: sleeps for as long as the drive takes for some admin commands.
+ * Return: 0, whatever the drive says to it; ENODEV, ENOMEM.
+ */
+int chario_nvme_power_pin(struct chario_device *cio, u32 *held, u32 wanted)
+{
+	struct chario_nvme *ctrl = cio->backend_data;
+	int ret;
+
+	mutex_lock(&ctrl->power.lock);
+	ret = change(ctrl, held, wanted);
+	mutex_unlock(&ctrl->power.lock);
+	return ret;
+}
+
+/* The first thing that is in the way of a pin: 0, an NVMe status, or -errno. */
+static int status_of(const struct chario_nvme_power *power, unsigned int pin)
+{
+	unsigned int i;
+
+	if (BIT(pin) == CHARIO_PIN_LINK)
+		return power->link_off ? power->link_status : -EAGAIN;
+	if (BIT(pin) == CHARIO_PIN_CPU)
+		return 0;
+	if (!power->settings)
+		return -EAGAIN;
+	for (i = 0; i < power->nr_settings; i++)
+		if (power->settings[i].pin == pin && power->settings[i].status)
+			return power->settings[i].status;
+	return 0;
+}
+
+static void describe(const struct chario_nvme_power *power, unsigned int i,
+		     struct chario_pin *pin)
+{
+	int status = status_of(power, i);
+
+	if (pin->absent & BIT(i))
+		status = 0;
+	pin->status[i] = status;
+	if (!status)
+		pin->in_force |= BIT(i);
+	else if (!is_for_later(status))
+		pin->refused |= BIT(i);
+}
+
+/**
+ * chario_nvme_power_get() - see &struct chario_backend
+ * @cio: the disk
+ * @held: what the file asks for
+ * @pin: filled in
+ */
+void chario_nvme_power_get(struct chario_device *cio, u32 held,
+			   struct chario_pin *pin)
+{
+	struct chario_nvme *ctrl = cio->backend_data;
+	struct chario_nvme_power *power = &ctrl->power;
+	unsigned int i;
+
+	mutex_lock(&power->lock);
+	pin->wanted = held;
+	if (!power->detached) {
+		pin->absent = absent(ctrl) & held;
+		for (i = 0; i < CHARIO_NR_PINS; i++)
+			if (held & BIT(i))
+				describe(power, i, pin);
+	}
+	mutex_unlock(&power->lock);
+}
+
+/**
+ * chario_nvme_power_restore() - leave the drive as it was found
+ * @ctrl: takes admin commands, and nothing updates it meanwhile
+ *
+ * What files ask for is set again when the controller has been reset.
+ */
+void chario_nvme_power_restore(struct chario_nvme *ctrl)
+{
+	struct chario_nvme_power *power = &ctrl->power;
+
+	mutex_lock(&power->lock);
+	update_settings(ctrl, false);
+	restore_link(ctrl);
+	mutex_unlock(&power->lock);
+}
+
+/**
+ * chario_nvme_power_init() - nothing is pinned
+ * @ctrl: the controller
+ */
+void chario_nvme_power_init(struct chario_nvme *ctrl)
+{
+	mutex_init(&ctrl->power.lock);
+	INIT_WORK(&ctrl->power.work, update_later);
+}
+
+/**
+ * chario_nvme_power_detach() - the drive is let go, files may stay open
+ * @ctrl: no recovery brings it up any more
+ */
+void chario_nvme_power_detach(struct chario_nvme *ctrl)
+{
+	struct chario_nvme_power *power = &ctrl->power;
+
+	mutex_lock(&power->lock);
+	restore_link(ctrl);
+	hold_cpus(power, false);
+	power->detached = true;
+	mutex_unlock(&power->lock);
+	cancel_work_sync(&power->work);
+}
+
+/**
+ * chario_nvme_power_deinit() - undo chario_nvme_power_init()
+ * @ctrl: detached, no file is open
+ */
+void chario_nvme_power_deinit(struct chario_nvme *ctrl)
+{
+	kfree(ctrl->power.settings);
+}
