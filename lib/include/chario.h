@@ -23,7 +23,9 @@
 #include <chario/device.h>
 #include <chario/drive.h>
 #include <chario/error.h>
+#include <chario/health.h>
 #include <chario/list.h>
+#include <chario/pin.h>
 #include <chario/plan.h>
 #include <chario/probe.h>
 #include <chario/use.h>

@@ -6,6 +6,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
 #include <spawn.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -86,6 +88,14 @@ static void real_sleep_ms(unsigned int milliseconds)
 	nanosleep(&time, NULL);
 }
 
+static int real_poll(int fd, unsigned int timeout_ms)
+{
+	struct pollfd file = { .fd = fd, .events = POLLPRI };
+	int timeout = timeout_ms > INT_MAX ? INT_MAX : (int)timeout_ms;
+
+	return poll(&file, 1, timeout) < 0 && errno != EINTR ? -errno : 0;
+}
+
 struct chario_sys chario_sys = {
 	.root = "",
 	.open = real_open,
@@ -93,6 +103,7 @@ struct chario_sys chario_sys = {
 	.write = real_write,
 	.load_module = real_load_module,
 	.sleep_ms = real_sleep_ms,
+	.poll = real_poll,
 };
 
 static int build_path(char path[PATH_MAX], const char *format, va_list args)

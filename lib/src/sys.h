@@ -28,6 +28,8 @@
  * @write: write a text to a file that exists; 0 or a negative errno
  * @load_module: load a kernel module by name; 0 or a negative errno
  * @sleep_ms: let milliseconds pass
+ * @poll: wait until a file of sysfs, which has been read, tells of a change;
+ *	0, also when the time is over or a signal came, or a negative errno
  */
 struct chario_sys {
 	const char *root;
@@ -36,6 +38,7 @@ struct chario_sys {
 	int (*write)(const char *path, const char *text);
 	int (*load_module)(const char *name);
 	void (*sleep_ms)(unsigned int milliseconds);
+	int (*poll)(int fd, unsigned int timeout_ms);
 };
 
 extern struct chario_sys chario_sys;

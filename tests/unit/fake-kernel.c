@@ -10,6 +10,8 @@
  *	fail-write   "ERRNO PART": a write to a path that holds PART fails, once
  *	no-module    the module chario is not installed
  *	no-disks     the driver chario binds and makes no disk
+ *	health       "STATUS REASONS KELVIN EVENTS": how the drive is
+ *	event        the drive tells of an event as soon as someone waits for it
  */
 #include "fake.h"
 
@@ -61,6 +63,7 @@ static void make_disk(const char *address)
 	fake_file("1073741824\n", "%s/size", folder);
 	fake_file("512\n", "%s/logical_block_size", folder);
 	fake_file("2\n", "%s/queue_count", folder);
+	fake_file("ok\n", "%s/health/status", folder);
 	snprintf(folder, sizeof(folder), "/sys/devices/pci0000:00/%s", address);
 	fake_link(folder, "%s/chario/chardisk0/device", folder);
 	snprintf(folder, sizeof(folder), "/sys/devices/pci0000:00/%s/chario/chardisk0", address);
@@ -204,6 +207,42 @@ static const struct chario_stats stats = {
 /* Options live as long as the file; one open file is enough here. */
 static struct chario_file_options options = { .size = sizeof(options) };
 
+/* What this drive has to be asked, refuses, and does not have. */
+static struct chario_pin pin = { .size = sizeof(pin) };
+
+static void set_pin(__u32 wanted)
+{
+	pin.wanted = wanted;
+	pin.absent = wanted & CHARIO_PIN_APST;
+	pin.refused = wanted & CHARIO_PIN_VECTORS;
+	pin.in_force = wanted & ~pin.refused;
+	pin.status[3] = pin.refused ? 0x10e : 0;
+}
+
+static struct chario_health health = {
+	.size = sizeof(health),
+	.warning_temperature_k = 343,
+	.critical_temperature_k = 373,
+	.spare_percent = 100,
+	.spare_threshold_percent = 10,
+	.used_percent = 3,
+	.unsafe_shutdowns = 2,
+	.power_cycles = 7,
+	.data_units_written = 2000,
+	.error_log_entries = 4,
+};
+
+static void read_health(void)
+{
+	if (sscanf(fake_read("/fake/health"), "%u %x %u %u", &health.status, &health.reasons,
+		   &health.temperature_k, &health.events) == 4)
+		return;
+	health.status = CHARIO_HEALTH_OK;
+	health.reasons = 0;
+	health.temperature_k = 323;
+	health.events = 0;
+}
+
 /* The size rule of <chario/uapi.h>: fill in what both sides know. */
 static int answer(void *argument, const void *known, size_t known_size, bool set)
 {
@@ -240,6 +279,16 @@ static int fake_ioctl(int fd, unsigned long request, void *argument)
 		return answer(argument, &info, sizeof(info), false);
 	case CHARIO_IOC_STATS:
 		return answer(argument, &stats, sizeof(stats), false);
+	case CHARIO_IOC_SET_PIN:
+		if (((struct chario_pin *)argument)->wanted & ~CHARIO_PIN_ALL)
+			return -EINVAL;
+		set_pin(((struct chario_pin *)argument)->wanted);
+		return answer(argument, &pin, sizeof(pin), false);
+	case CHARIO_IOC_GET_PIN:
+		return answer(argument, &pin, sizeof(pin), false);
+	case CHARIO_IOC_HEALTH:
+		read_health();
+		return answer(argument, &health, sizeof(health), false);
 	case CHARIO_IOC_GET_FILE:
 		return answer(argument, &options, sizeof(options), false);
 	case CHARIO_IOC_SET_FILE:
@@ -248,6 +297,17 @@ static int fake_ioctl(int fd, unsigned long request, void *argument)
 		return answer(argument, &options, sizeof(options), true);
 	}
 	return -ENOTTY;
+}
+
+static int fake_poll(int fd, unsigned int timeout_ms)
+{
+	(void)fd;
+	(void)timeout_ms;
+	if (!fake_exists("/fake/event"))
+		return 0;
+	fake_remove("/fake/event");
+	fake_health(CHARIO_HEALTH_CRITICAL, CHARIO_HEALTH_READ_ONLY, 323, 1);
+	return 0;
 }
 
 void fake_install(const char *root)
@@ -259,5 +319,6 @@ void fake_install(const char *root)
 		.write = fake_write,
 		.load_module = fake_load_module,
 		.sleep_ms = fake_sleep_ms,
+		.poll = fake_poll,
 	};
 }

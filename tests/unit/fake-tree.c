@@ -316,6 +316,20 @@ void fake_udev_opens(const char *device)
 	fake_file("", "/run/udev/queue");
 }
 
+void fake_health(unsigned int status, unsigned int reasons, unsigned int kelvin,
+		 unsigned int events)
+{
+	char text[64];
+
+	snprintf(text, sizeof(text), "%u %x %u %u\n", status, reasons, kelvin, events);
+	fake_file(text, "/fake/health");
+}
+
+void fake_event_comes(void)
+{
+	fake_file("", "/fake/event");
+}
+
 int fake_run(char *output, size_t size, const char *format, ...)
 {
 	char command[PATH_MAX];

@@ -69,6 +69,12 @@ void fake_disks_do_not_appear(void);
 /* udev has a device open until someone waits for it. */
 void fake_udev_opens(const char *device);
 
+/* How the drive is: CHARIO_HEALTH_*, reasons, temperature, events so far. */
+void fake_health(unsigned int status, unsigned int reasons, unsigned int kelvin,
+		 unsigned int events);
+/* It tells of an event, it has become read-only, when someone waits for one. */
+void fake_event_comes(void);
+
 /* Run a shell command on the machine; output is stdout and stderr together. */
 int fake_run(char *output, size_t size, const char *format, ...) FAKE_PRINTF(3, 4);
 

@@ -7,6 +7,8 @@
 
 #include <chario/bind.h>
 #include <chario/device.h>
+#include <chario/health.h>
+#include <chario/pin.h>
 #include <chario/plan.h>
 
 #include "fake.h"
@@ -128,6 +130,65 @@ static void test_options(void)
 	chario_device_close(device);
 }
 
+static void test_pins(void)
+{
+	struct chario_pin pin;
+
+	EQUAL(open_disk("0"), 0);
+	EQUAL(chario_pin_set(device, CHARIO_PIN_APST | CHARIO_PIN_VECTORS, &pin, sizeof(pin)), 0);
+	EQUAL(pin.wanted, 9);
+	EQUAL(pin.in_force, 1);
+	EQUAL(pin.absent, 1);
+	EQUAL(pin.refused, 8);
+	EQUAL(pin.status[3], 0x10e);
+	memset(&pin, 0xff, sizeof(pin));
+	EQUAL(chario_pin_get(device, &pin, sizeof(pin)), 0);
+	EQUAL(pin.wanted, 9);
+	EQUAL(chario_pin_set(device, 0, &pin, sizeof(pin)), 0);
+	EQUAL(pin.in_force, 0);
+	EQUAL(chario_pin_set(device, 1U << 20, &pin, sizeof(pin)), -EINVAL);
+	EQUAL(chario_pin_set(device, 0, &pin, 80), -EINVAL);
+	chario_device_close(device);
+	SAME_TEXT(chario_pin_name(4), "retry");
+	CHECK(!chario_pin_name(7));
+}
+
+static void test_health(void)
+{
+	struct chario_health health;
+
+	EQUAL(open_disk("0"), 0);
+	EQUAL(chario_health_get(device, &health, sizeof(health)), 0);
+	EQUAL(health.size, sizeof(health));
+	EQUAL(health.status, CHARIO_HEALTH_OK);
+	EQUAL(health.temperature_k, 323);
+	EQUAL(chario_health_get(device, &health, sizeof(health) - 1), -EINVAL);
+	chario_device_close(device);
+}
+
+static void test_health_wait(void)
+{
+	EQUAL(open_disk("0"), 0);
+	EQUAL(chario_health_wait(device, 0, 1), 0);
+	EQUAL(chario_health_wait(device, 7, 1), 1);
+	fake_event_comes();
+	EQUAL(chario_health_wait(device, 0, 1), 1);
+	EQUAL(chario_health_wait(device, 1, 1), 0);
+	fake_remove("/sys/class/chario/chardisk0/health/status");
+	EQUAL(chario_health_wait(device, 1, 1), -EOPNOTSUPP);
+	chario_device_close(device);
+}
+
+static void test_health_words(void)
+{
+	SAME_TEXT(chario_health_status_name(CHARIO_HEALTH_WARNING), "warning");
+	CHECK(!chario_health_status_name(0));
+	SAME_TEXT(chario_health_reason_name(CHARIO_HEALTH_THROTTLED), "throttled");
+	CHECK(strstr(chario_health_reason_advice(CHARIO_HEALTH_SPARE), "replace"));
+	CHECK(!chario_health_reason_name(1U << 30));
+	CHECK(!chario_health_reason_advice(3));
+}
+
 static void test_removed(void)
 {
 	struct chario_info info;
@@ -164,6 +225,10 @@ static const struct tap_test tests[] = {
 	{ "what the kernel does not know reads as zero", test_longer_struct },
 	{ "counters", test_stats },
 	{ "options of a file", test_options },
+	{ "pins", test_pins },
+	{ "health", test_health },
+	{ "waiting for an event of health", test_health_wait },
+	{ "words for health", test_health_words },
 	{ "a disk that has been removed", test_removed },
 	{ "limits for a plan", test_limits },
 };
