@@ -18,6 +18,8 @@ enum {
 	CLI_OK = 0,
 	CLI_FAILED = 1,
 	CLI_USAGE = 2,
+	CLI_WARNING = 3,
+	CLI_CRITICAL = 4,
 };
 
 /**
@@ -77,6 +79,8 @@ int cmd_bind(struct cli *cli);
 int cmd_unbind(struct cli *cli);
 int cmd_plan(struct cli *cli);
 int cmd_stat(struct cli *cli);
+int cmd_health(struct cli *cli);
+int cmd_pin(struct cli *cli);
 int cmd_help(struct cli *cli);
 
 /* option.c */

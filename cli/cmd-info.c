@@ -19,6 +19,8 @@ static const struct {
 	{ CHARIO_FEATURE_FUA, "fua" },
 	{ CHARIO_FEATURE_WRITE_CACHE, "write-cache" },
 	{ CHARIO_FEATURE_READ_ONLY, "read-only" },
+	{ CHARIO_FEATURE_PIN, "pin" },
+	{ CHARIO_FEATURE_HEALTH, "health" },
 };
 
 #define NR_FEATURES (sizeof(features) / sizeof(features[0]))

@@ -34,6 +34,18 @@ static const struct cli_option stat_options[] = {
 	{ 0 },
 };
 
+static const struct cli_option health_options[] = {
+	{ 'w', "watch", NULL, "a line at each event, and now and then" },
+	{ 'i', "interval", "SECONDS", "with --watch: longest time between lines, 10" },
+	{ 'c', "count", "N", "with --watch: stop after N lines" },
+	{ 0 },
+};
+
+static const struct cli_option pin_options[] = {
+	{ 'o', "only", "LIST", "of apst,power-state,coalescing,vectors,retry,cpu,link" },
+	{ 0 },
+};
+
 const struct cli_command cli_commands[] = {
 	{ "list", "", "show the disks", "No right to a device is needed.", list_options, cmd_list },
 	{ "info", "DISK", "show what a disk is and can do",
@@ -54,6 +66,15 @@ const struct cli_command cli_commands[] = {
 	  "boundary and no end.",
 	  plan_options, cmd_plan },
 	{ "stat", "DISK", "show the counters of a disk", "", stat_options, cmd_stat },
+	{ "health", "DISK", "show how the drive of a disk is",
+	  "Ends with 0 when it is well, 3 when there is a warning, 4 when data are in\n"
+	  "danger.  Says what to do.",
+	  health_options, cmd_health },
+	{ "pin", "DISK [-- COMMAND [ARGUMENT...]]",
+	  "run a program while the drive's power states and retries are pinned",
+	  "Says which pins are in force and what the drive refuses.  Without COMMAND\n"
+	  "nothing stays pinned.",
+	  pin_options, cmd_pin },
 	{ "help", "[VERB]", "show this help, or that of a verb", "", cli_no_own_options, cmd_help },
 	{ 0 },
 };

@@ -28,10 +28,11 @@ _chario()
 	[[ $COMP_WORDBREAKS == *:* ]] && kept=${word%"${word##*:}"}
 	COMPREPLY=()
 	if [[ $COMP_CWORD -eq 1 ]]; then
-		words='list info bind unbind plan stat help --help --version'
+		words='list info bind unbind plan stat health pin help --help --version'
 	else
 		case $before in
 		--limits | -l) words='block= command= chunk= boundary= capacity=' ;;
+		--only | -o) words='apst power-state coalescing vectors retry cpu link' ;;
 		--interval | -i | --count | -c) return ;;
 		*)
 			case $verb in
@@ -41,7 +42,9 @@ _chario()
 			unbind) words="--force $(_chario_drives) $(_chario_disks)" ;;
 			plan) words="--limits --write $(_chario_disks)" ;;
 			stat) words="--interval --count $(_chario_disks)" ;;
-			help) words='list info bind unbind plan stat help' ;;
+			health) words="--watch --interval --count $(_chario_disks)" ;;
+			pin) words="--only $(_chario_disks)" ;;
+			help) words='list info bind unbind plan stat health pin help' ;;
 			esac
 			words+=' --json --help'
 			;;

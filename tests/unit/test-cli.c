@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <json-c/json.h>
 
+#include <chario/health.h>
+
 #include "fake.h"
 #include "tap.h"
 
@@ -78,6 +80,13 @@ static void test_usage_is_2(void)
 	EQUAL(RUN("stat 0 --interval nan 2>&1"), 2);
 	EQUAL(RUN("stat 0 --count 3 2>&1"), 2);
 	EQUAL(RUN("stat 0 --interval 1 --count 0 2>&1"), 2);
+	EQUAL(RUN("health 2>&1"), 2);
+	EQUAL(RUN("health 0 --count 3 2>&1"), 2);
+	EQUAL(RUN("health 0 --watch --interval 0 2>&1"), 2);
+	EQUAL(RUN("pin 2>&1"), 2);
+	EQUAL(RUN("pin --only retry,sleep 0 2>&1"), 2);
+	SAYS("\"retry,sleep\" is not a list of pins");
+	EQUAL(RUN("pin --only '' 0 2>&1"), 2);
 	EQUAL(RUN("plan 2>&1"), 2);
 	EQUAL(RUN("plan 0 1 2>&1"), 2);
 	EQUAL(RUN("plan --limits= 0 1 2 2>&1"), 2);
@@ -211,6 +220,68 @@ static void test_info_and_stat(void)
 	SAYS("reads/s");
 }
 
+static void test_health(void)
+{
+	EQUAL(RUN("bind nvme0 2>&1"), 0);
+	EQUAL(RUN("health 0 2>&1"), 0);
+	SAYS("health             ok\n");
+	SAYS("temperature        50 C (too hot from 70 C, may stop from 100 C)\n");
+	SAYS("spare              100 % (the drive warns below 10 %)\n");
+	SAYS("unsafe shutdowns   2 of 7\n");
+	EQUAL(RUN("health --json 0"), 0);
+	PARSES();
+	SAME_TEXT(member("status"), "ok");
+	SAME_TEXT(member("temperature_c"), "50");
+	SAME_TEXT(member("data_units_written"), "2000");
+	SAME_TEXT(member("reasons"), "{ }");
+}
+
+static void test_health_gets_worse(void)
+{
+	EQUAL(RUN("bind nvme0 2>&1"), 0);
+	fake_health(CHARIO_HEALTH_WARNING, CHARIO_HEALTH_TEMPERATURE | CHARIO_HEALTH_WEAR, 341, 2);
+	EQUAL(RUN("health 0 2>&1"), 3);
+	SAYS("health             warning\n");
+	SAYS("temperature: the drive is hot: give it more air");
+	SAYS("wear: most of the drive's life is used");
+	fake_health(CHARIO_HEALTH_CRITICAL, CHARIO_HEALTH_SPARE, 0, 2);
+	EQUAL(RUN("health 0 --json"), 4);
+	PARSES();
+	SAME_TEXT(member("status"), "critical");
+	SAYS("\"temperature_c\": null");
+	SAYS("\"spare\": \"spare blocks run out: copy the data now");
+}
+
+static void test_health_watch(void)
+{
+	EQUAL(RUN("bind nvme0 2>&1"), 0);
+	fake_event_comes();
+	EQUAL(RUN("health 0 --watch --count 3 --interval 0.001 2>&1"), 4);
+	SAYS("ok          50 C  spare 100 %  used 3 %    media errors 0  events 0  \n"
+	     "critical    50 C  spare 100 %  used 3 %    media errors 0  events 1  read-only\n"
+	     "critical  ");
+	EQUAL(RUN("health 0 --watch -c 2 -i 0.001 --json"), 4);
+	SAYS("}\n{\"path\":\"/dev/chardisk0\",\"status\":\"critical\"");
+}
+
+static void test_pin(void)
+{
+	EQUAL(RUN("bind nvme0 2>&1"), 0);
+	EQUAL(RUN("pin 0 2>&1"), 0);
+	SAYS("apst         absent\n");
+	SAYS("power-state  in force\n");
+	SAYS("vectors      refused: NVMe status 0x10e\n");
+	EQUAL(RUN("pin --json --only retry,apst 0"), 0);
+	PARSES();
+	SAME_TEXT(member("retry"), "{ \"outcome\": \"in force\", \"status\": 0 }");
+	SAME_TEXT(member("cpu"), "no such member");
+	EQUAL(RUN("pin 0 -- sh -c 'echo said; exit 5' 2>/dev/null"), 5);
+	SAME_TEXT(output, "said\n");
+	EQUAL(RUN("pin 0 -- sh -c 'kill -9 $$' 2>&1"), 128 + 9);
+	EQUAL(RUN("pin 0 -- /no/such/program 2>&1"), 127);
+	SAYS("cannot start \"/no/such/program\"");
+}
+
 static void test_plan(void)
 {
 	EQUAL(RUN("plan --limits block=4k 4k 9M 2>&1"), 0);
@@ -250,6 +321,10 @@ static const struct tap_test tests[] = {
 	{ "bind that fails midway says where the drive is", test_bind_fails_midway },
 	{ "unbind names the process that has the disk open", test_unbind_refused },
 	{ "info and stat", test_info_and_stat },
+	{ "health", test_health },
+	{ "health that gets worse ends with 3 and 4", test_health_gets_worse },
+	{ "health, watched", test_health_watch },
+	{ "pin, and a program that runs meanwhile", test_pin },
 	{ "plan", test_plan },
 	{ "output that cannot be written is a failure", test_full_output },
 };

@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: MIT
+/*
+ * chario health: how the drive of a disk is, once or as it changes.
+ */
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <chario/device.h>
+#include <chario/health.h>
+
+#include "cli.h"
+
+#define ZERO_C     273
+#define UNIT_BYTES 512000
+#define MAX_WAIT_S 1000000
+
+/**
+ * struct watch - what to do
+ * @on: again and again
+ * @interval_ms: longest time from one look to the next
+ * @count: looks, 0 for no end
+ */
+struct watch {
+	bool on;
+	unsigned int interval_ms;
+	unsigned long count;
+};
+
+#define NUMBER(name) { #name, offsetof(struct chario_health, name) }
+
+static const struct {
+	const char *name;
+	size_t offset;
+} words[] = {
+	NUMBER(events),
+	NUMBER(critical_warning),
+	NUMBER(warning_minutes),
+	NUMBER(critical_minutes),
+	NUMBER(spare_percent),
+	NUMBER(spare_threshold_percent),
+	NUMBER(used_percent),
+	NUMBER(throttle_light_count),
+	NUMBER(throttle_heavy_count),
+	NUMBER(throttle_light_s),
+	NUMBER(throttle_heavy_s),
+}, longs[] = {
+	NUMBER(read_ns),
+	NUMBER(data_units_read),
+	NUMBER(data_units_written),
+	NUMBER(read_commands),
+	NUMBER(write_commands),
+	NUMBER(busy_minutes),
+	NUMBER(power_cycles),
+	NUMBER(power_on_hours),
+	NUMBER(unsafe_shutdowns),
+	NUMBER(media_errors),
+	NUMBER(error_log_entries),
+};
+
+static const char *at(const struct chario_health *health, size_t offset)
+{
+	return (const char *)health + offset;
+}
+
+static const char *status_name(const struct chario_health *health)
+{
+	const char *name = chario_health_status_name(health->status);
+
+	return name ? name : "unknown";
+}
+
+static int exit_code(const struct chario_health *health)
+{
+	switch (health->status) {
+	case CHARIO_HEALTH_OK:
+		return CLI_OK;
+	case CHARIO_HEALTH_WARNING:
+		return CLI_WARNING;
+	default:
+		return CLI_CRITICAL;
+	}
+}
+
+/* "50 C", or "-" where the drive does not tell. */
+static const char *celsius(char text[16], uint32_t kelvin)
+{
+	if (kelvin)
+		snprintf(text, 16, "%d C", (int)kelvin - ZERO_C);
+	else
+		strcpy(text, "-");
+	return text;
+}
+
+static void print_temperature(const struct chario_health *health)
+{
+	char now[16], warning[16], critical[16];
+
+	printf("%-18s %s (too hot from %s, may stop from %s)\n", "temperature",
+	       celsius(now, health->temperature_k), celsius(warning, health->warning_temperature_k),
+	       celsius(critical, health->critical_temperature_k));
+	for (size_t i = 0; i < sizeof(health->sensors_k) / sizeof(health->sensors_k[0]); i++)
+		if (health->sensors_k[i])
+			printf("  sensor %zu         %s\n", i + 1,
+			       celsius(now, health->sensors_k[i]));
+	printf("%-18s %u min, %u min\n", "  time above both", health->warning_minutes,
+	       health->critical_minutes);
+	printf("%-18s light %u times, %u s; heavy %u times, %u s\n", "throttled",
+	       health->throttle_light_count, health->throttle_light_s, health->throttle_heavy_count,
+	       health->throttle_heavy_s);
+}
+
+static void print_amount(const char *name, uint64_t units)
+{
+	char text[32];
+
+	printf("%-18s %s (%" PRIu64 " units of %d bytes)\n", name,
+	       cli_round_size(text,
+			      units > UINT64_MAX / UNIT_BYTES ? UINT64_MAX : units * UNIT_BYTES),
+	       units, UNIT_BYTES);
+}
+
+static void print_counters(const struct chario_health *health)
+{
+	printf("%-18s %u %% (the drive warns below %u %%)\n", "spare", health->spare_percent,
+	       health->spare_threshold_percent);
+	printf("%-18s %u %%\n", "life used", health->used_percent);
+	printf("%-18s %" PRIu64 "\n", "media errors", (uint64_t)health->media_errors);
+	printf("%-18s %" PRIu64 "\n", "logged errors", (uint64_t)health->error_log_entries);
+	printf("%-18s %" PRIu64 " of %" PRIu64 "\n", "unsafe shutdowns",
+	       (uint64_t)health->unsafe_shutdowns, (uint64_t)health->power_cycles);
+	printf("%-18s %" PRIu64 " h, busy %" PRIu64 " min\n", "powered on",
+	       (uint64_t)health->power_on_hours, (uint64_t)health->busy_minutes);
+	print_amount("read", health->data_units_read);
+	print_amount("written", health->data_units_written);
+	printf("%-18s 0x%02x\n", "critical warning", health->critical_warning);
+	printf("%-18s %u\n", "events", health->events);
+}
+
+static void print_advice(const struct chario_health *health)
+{
+	for (unsigned int i = 0; i < 32; i++) {
+		uint32_t reason = health->reasons & 1U << i;
+		const char *name = reason ? chario_health_reason_name(reason) : NULL;
+
+		if (name)
+			printf("%s: %s\n", name, chario_health_reason_advice(reason));
+	}
+}
+
+static void print_text(const struct chario_device *device, const struct chario_health *health)
+{
+	printf("%-18s %s\n", "disk", chario_device_path(device));
+	printf("%-18s %s\n", "health", status_name(health));
+	print_temperature(health);
+	print_counters(health);
+	print_advice(health);
+}
+
+static void print_line(const struct chario_health *health)
+{
+	char temperature[16], left[16], used[16];
+	const char *separator = "";
+
+	snprintf(left, sizeof(left), "%u %%", health->spare_percent);
+	snprintf(used, sizeof(used), "%u %%", health->used_percent);
+	printf("%-8s  %6s  spare %-5s  used %-5s  media errors %" PRIu64 "  events %u  ",
+	       status_name(health), celsius(temperature, health->temperature_k), left, used,
+	       (uint64_t)health->media_errors, health->events);
+	for (unsigned int i = 0; i < 32; i++) {
+		uint32_t reason = health->reasons & 1U << i;
+		const char *name = reason ? chario_health_reason_name(reason) : NULL;
+
+		if (!name)
+			continue;
+		printf("%s%s", separator, name);
+		separator = ",";
+	}
+	printf("\n");
+	fflush(stdout);
+}
+
+static struct json_object *make_reasons(const struct chario_health *health)
+{
+	struct json_object *object = cli_must(json_object_new_object());
+
+	for (unsigned int i = 0; i < 32; i++) {
+		uint32_t reason = health->reasons & 1U << i;
+		const char *name = reason ? chario_health_reason_name(reason) : NULL;
+
+		if (name)
+			cli_json_text(object, name, chario_health_reason_advice(reason));
+	}
+	return object;
+}
+
+static void add_celsius(struct json_object *object, const char *name, uint32_t kelvin)
+{
+	struct json_object *value = NULL;
+
+	if (kelvin)
+		value = cli_must(json_object_new_int((int)kelvin - ZERO_C));
+	json_object_object_add(object, name, value);
+}
+
+static struct json_object *make_json(const struct chario_device *device,
+				     const struct chario_health *health)
+{
+	struct json_object *object = cli_must(json_object_new_object());
+	struct json_object *sensors = cli_must(json_object_new_array());
+
+	cli_json_text(object, "path", chario_device_path(device));
+	cli_json_text(object, "status", status_name(health));
+	json_object_object_add(object, "reasons", make_reasons(health));
+	add_celsius(object, "temperature_c", health->temperature_k);
+	add_celsius(object, "warning_temperature_c", health->warning_temperature_k);
+	add_celsius(object, "critical_temperature_c", health->critical_temperature_k);
+	for (size_t i = 0; i < sizeof(health->sensors_k) / sizeof(health->sensors_k[0]); i++)
+		if (health->sensors_k[i])
+			json_object_array_add(
+				sensors,
+				cli_must(json_object_new_int((int)health->sensors_k[i] - ZERO_C)));
+	json_object_object_add(object, "sensors_c", sensors);
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		cli_json_number(object, words[i].name,
+				*(const uint32_t *)(const void *)at(health, words[i].offset));
+	for (size_t i = 0; i < sizeof(longs) / sizeof(longs[0]); i++)
+		cli_json_number(object, longs[i].name,
+				*(const uint64_t *)(const void *)at(health, longs[i].offset));
+	return object;
+}
+
+/* A controller that is being reset has no answer for a moment. */
+static int look(const struct cli *cli, const struct chario_device *device,
+		struct chario_health *health, bool line)
+{
+	int err = chario_health_get(device, health, sizeof(*health));
+
+	if (err)
+		return err;
+	if (cli->json && line)
+		cli_json_print_line(make_json(device, health));
+	else if (cli->json)
+		cli_json_print(make_json(device, health));
+	else if (line)
+		print_line(health);
+	else
+		print_text(device, health);
+	return 0;
+}
+
+static int follow(const struct cli *cli, const struct chario_device *device,
+		  const struct watch *watch, struct chario_health *health)
+{
+	int err = look(cli, device, health, true);
+
+	for (unsigned long i = 1; !err && (!watch->count || i < watch->count) && !ferror(stdout);
+	     i++) {
+		err = chario_health_wait(device, health->events, watch->interval_ms);
+		if (err >= 0)
+			err = look(cli, device, health, true);
+	}
+	return err;
+}
+
+static bool parse_interval(const char *text, unsigned int *milliseconds)
+{
+	double seconds;
+	char *end;
+
+	seconds = strtod(text, &end);
+	if (end == text || *end || !(seconds >= 0.001 && seconds <= MAX_WAIT_S))
+		return false;
+	*milliseconds = (unsigned int)(seconds * 1000);
+	return true;
+}
+
+static bool parse_count(const char *text, unsigned long *count)
+{
+	char *end;
+
+	*count = strtoul(text, &end, 10);
+	return end != text && !*end && *text != '-' && *count;
+}
+
+static int parse_options(struct cli *cli, struct watch *watch)
+{
+	int option;
+
+	while ((option = cli_next_option(cli)) != CLI_NO_OPTION) {
+		if (option == 'w')
+			watch->on = true;
+		if (option == 'i' && !parse_interval(optarg, &watch->interval_ms))
+			return cli_usage(cli,
+					 "\"%s\" is not a number of seconds from 0.001 to 1000000",
+					 optarg);
+		if (option == 'c' && !parse_count(optarg, &watch->count))
+			return cli_usage(cli, "\"%s\" is not a count", optarg);
+		if (option == CLI_BAD_OPTION)
+			return CLI_USAGE;
+	}
+	if (!watch->on && watch->count)
+		return cli_usage(cli, "--count needs --watch");
+	return cli_has_operands(cli, 1, 1) ? CLI_OK : CLI_USAGE;
+}
+
+int cmd_health(struct cli *cli)
+{
+	struct watch watch = { .interval_ms = 10000 };
+	struct chario_device *device;
+	struct chario_health health;
+	int err, status = parse_options(cli, &watch);
+
+	if (status)
+		return status;
+	device = cli_open_disk(cli, cli->argv[0]);
+	if (!device)
+		return CLI_FAILED;
+	if (watch.on)
+		err = follow(cli, device, &watch, &health);
+	else
+		err = look(cli, device, &health, false);
+	if (err)
+		status = cli_fail(cli, err, "cannot read the health of \"%s\"", cli->argv[0]);
+	else
+		status = exit_code(&health);
+	chario_device_close(device);
+	return status;
+}

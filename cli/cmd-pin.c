@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: MIT
+/*
+ * chario pin: run a program while a disk's power states and retries are pinned.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chario/device.h>
+#include <chario/error.h>
+#include <chario/pin.h>
+
+#include "cli.h"
+
+/* As a shell says that a program was not found, and that a signal ended it. */
+#define NOT_FOUND   127
+#define SIGNAL_BASE 128
+
+static uint32_t bit_of(const char *name, size_t length)
+{
+	const char *known;
+
+	for (unsigned int i = 0; (known = chario_pin_name(i)); i++)
+		if (strlen(known) == length && !strncmp(name, known, length))
+			return 1U << i;
+	return 0;
+}
+
+/* Names with commas between; false when one is not known. */
+static bool parse_list(const char *list, uint32_t *wanted)
+{
+	*wanted = 0;
+	for (;;) {
+		size_t length = strcspn(list, ",");
+		uint32_t bit = bit_of(list, length);
+
+		if (!bit)
+			return false;
+		*wanted |= bit;
+		if (!list[length])
+			return true;
+		list += length + 1;
+	}
+}
+
+static const char *outcome(const struct chario_pin *pin, unsigned int place)
+{
+	uint32_t bit = 1U << place;
+
+	if (pin->absent & bit)
+		return "absent";
+	if (pin->in_force & bit)
+		return "in force";
+	return pin->refused & bit ? "refused" : "pending";
+}
+
+static void print_reason(FILE *to, int status)
+{
+	if (status > 0)
+		fprintf(to, ": NVMe status 0x%03x", (unsigned int)status);
+	else if (status < 0)
+		fprintf(to, ": %s", chario_error_meaning(status));
+}
+
+static void print_text(FILE *to, const struct chario_pin *pin)
+{
+	const char *name;
+
+	for (unsigned int i = 0; (name = chario_pin_name(i)); i++) {
+		if (!(pin->wanted & 1U << i))
+			continue;
+		fprintf(to, "%-12s %s", name, outcome(pin, i));
+		print_reason(to, pin->status[i]);
+		fputc('\n', to);
+	}
+}
+
+static void print_json(const struct chario_pin *pin)
+{
+	struct json_object *object = cli_must(json_object_new_object());
+	const char *name;
+
+	for (unsigned int i = 0; (name = chario_pin_name(i)); i++) {
+		struct json_object *one;
+
+		if (!(pin->wanted & 1U << i))
+			continue;
+		one = cli_must(json_object_new_object());
+		cli_json_text(one, "outcome", outcome(pin, i));
+		json_object_object_add(one, "status",
+				       cli_must(json_object_new_int(pin->status[i])));
+		json_object_object_add(object, name, one);
+	}
+	cli_json_print(object);
+}
+
+static int end_of(pid_t child)
+{
+	int status;
+
+	while (waitpid(child, &status, 0) < 0)
+		if (errno != EINTR)
+			return CLI_FAILED;
+	return WIFEXITED(status) ? WEXITSTATUS(status) : SIGNAL_BASE + WTERMSIG(status);
+}
+
+/* Interrupts of the terminal are for the program: we stay until it has ended. */
+static int run_program(const struct cli *cli, char **argv)
+{
+	pid_t child = fork();
+
+	if (child < 0)
+		return cli_fail(cli, -errno, "cannot start \"%s\"", argv[0]);
+	if (!child) {
+		execvp(argv[0], argv);
+		cli_say(cli, "cannot start \"%s\": %s", argv[0], strerror(errno));
+		_exit(NOT_FOUND);
+	}
+	signal(SIGINT, SIG_IGN);
+	signal(SIGQUIT, SIG_IGN);
+	return end_of(child);
+}
+
+static int parse_options(struct cli *cli, uint32_t *wanted)
+{
+	int option;
+
+	while ((option = cli_next_option(cli)) != CLI_NO_OPTION) {
+		if (option == 'o' && !parse_list(optarg, wanted))
+			return cli_usage(cli, "\"%s\" is not a list of pins", optarg);
+		if (option == CLI_BAD_OPTION)
+			return CLI_USAGE;
+	}
+	return cli_has_operands(cli, 1, INT_MAX) ? CLI_OK : CLI_USAGE;
+}
+
+int cmd_pin(struct cli *cli)
+{
+	uint32_t wanted = CHARIO_PIN_ALL;
+	struct chario_device *device;
+	struct chario_pin pin;
+	int err, status = parse_options(cli, &wanted);
+
+	if (status)
+		return status;
+	device = cli_open_disk(cli, cli->argv[0]);
+	if (!device)
+		return CLI_FAILED;
+	err = chario_pin_set(device, wanted, &pin, sizeof(pin));
+	if (err) {
+		status = cli_fail(cli, err, "cannot pin \"%s\"", cli->argv[0]);
+	} else if (cli->argc > 1) {
+		/* Standard output is the program's. */
+		print_text(stderr, &pin);
+		status = run_program(cli, cli->argv + 1);
+	} else if (cli->json) {
+		print_json(&pin);
+	} else {
+		print_text(stdout, &pin);
+	}
+	chario_device_close(device);
+	return status;
+}
