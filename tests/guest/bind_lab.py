@@ -160,9 +160,11 @@ class Keeper:
 
 
 @contextmanager
-def keep(kernel: Kernel, module: Path, drives: tuple[Drive, ...], prepare: str = "true") -> Iterator[Keeper]:
+def keep(
+    kernel: Kernel, module: Path, drives: tuple[Drive, ...], prepare: str = "true", qtest: bool = False
+) -> Iterator[Keeper]:
     """A machine for the tests of a file; `prepare` is run once when it is up."""
-    keeper = Keeper(GuestSpec(kernel=kernel.name, drives=drives), module, prepare)
+    keeper = Keeper(GuestSpec(kernel=kernel.name, drives=drives, qtest=qtest), module, prepare)
     try:
         yield keeper
     finally:

@@ -15,6 +15,10 @@
  *   unmap, map                        throw the buffer away, get a new one
  *   deadline MS, completion MODE      options of the file
  *   info, stats, size, seek, sync     ioctls, lseek and fsync
+ *   pin BITS                          ask for pins, CHARIO_PIN_*
+ *   in-force, absent, refused         what has come of it, bits
+ *   own-queue                         have a queue of one's own
+ *   pin-status PLACE                  why one of them is refused
  *   touch FILE, await FILE            meet the test
  *   fork                              go on in two processes
  */
@@ -112,6 +116,38 @@ static long stats(void)
 	return ioctl(fd, CHARIO_IOC_STATS, &arg);
 }
 
+static long own_queue(void)
+{
+	struct chario_queue_create arg = { .size = sizeof(arg), .cpu = -1 };
+
+	return ioctl(fd, CHARIO_IOC_QUEUE_CREATE, &arg);
+}
+
+static long pin(uint64_t wanted)
+{
+	struct chario_pin arg = { .size = sizeof(arg), .wanted = (uint32_t)wanted };
+
+	return ioctl(fd, CHARIO_IOC_SET_PIN, &arg);
+}
+
+static struct chario_pin pinned(void)
+{
+	struct chario_pin arg = { .size = sizeof(arg) };
+
+	if (ioctl(fd, CHARIO_IOC_GET_PIN, &arg))
+		perror("GET_PIN");
+	return arg;
+}
+
+/* A negative errno becomes that of the step. */
+static long pin_status(uint64_t place)
+{
+	long status = pinned().status[place];
+
+	errno = status < 0 ? (int)-status : 0;
+	return status;
+}
+
 static long size(void)
 {
 	uint64_t bytes;
@@ -161,6 +197,18 @@ static long run(const char *name, char **arg)
 		return set_deadline(n[0]);
 	if (!strcmp(name, "completion"))
 		return set_completion(n[0]);
+	if (!strcmp(name, "own-queue"))
+		return own_queue();
+	if (!strcmp(name, "pin"))
+		return pin(n[0]);
+	if (!strcmp(name, "in-force"))
+		return pinned().in_force;
+	if (!strcmp(name, "absent"))
+		return pinned().absent;
+	if (!strcmp(name, "refused"))
+		return pinned().refused;
+	if (!strcmp(name, "pin-status"))
+		return pin_status(n[0] % 16);
 	if (!strcmp(name, "touch"))
 		return touch(arg[0]);
 	if (!strcmp(name, "await"))
