@@ -11,7 +11,7 @@ from chario_lab.guest.session import Guest
 INFO, STATS, GET_FILE, SET_FILE = (0xC400 + place for place in range(4))
 SIZES = {INFO: 208, STATS: 120, GET_FILE: 24, SET_FILE: 24}
 # Places of 32-bit words in struct chario_file_options.
-COMPLETION, DEADLINE, DEADLINE_HIGH, SPIN, RESERVED = 4, 8, 12, 16, 20
+COMPLETION, DEADLINE, DEADLINE_HIGH, SPIN, FLAGS = 4, 8, 12, 16, 20
 MS = 1_000_000
 HOUR = 3600 * 1000 * MS
 
@@ -46,7 +46,7 @@ def test_block_ioctls(guest: Guest, guest_program: Programs, disk512: str, disk4
 def test_info_says_what_sysfs_says(guest: Guest, guest_program: Programs, disk: str) -> None:
     """CHARIO_IOC_INFO and sysfs agree on every number they share."""
     info = words(calls(guest, guest_program, disk, [f"ioctl {INFO} 208 208"])[0])
-    assert info[:2] == [208, 1]
+    assert info[:2] == [208, 2]
     shown = attributes(guest, disk)
     assert info[4] + (info[5] << 32) == int(shown["size"])
     names = [
@@ -100,7 +100,7 @@ def test_values_out_of_range(guest: Guest, guest_program: Programs, disk512: str
         set_file(COMPLETION=3): "0",
         set_file(COMPLETION=4): "EINVAL",
         set_file(COMPLETION=0xFFFFFFFF): "EINVAL",
-        set_file(RESERVED=1): "EINVAL",
+        set_file(FLAGS=2): "EINVAL",
         set_file(DEADLINE=MS): "0",
         set_file(DEADLINE=MS - 1): "EINVAL",
         set_file(DEADLINE=1): "EINVAL",
@@ -124,7 +124,7 @@ def test_unknown_and_unreachable(guest: Guest, guest_program: Programs, disk512:
 def test_file_options_belong_to_the_file(guest: Guest, guest_program: Programs, disk512: str) -> None:
     """What is set is got; a refused call changes nothing; another open file has the defaults."""
     get = f"ioctl {GET_FILE} 24 24"
-    script = [get, set_file(COMPLETION=2, DEADLINE=5 * MS, SPIN=77), get, set_file(COMPLETION=1, RESERVED=1), get]
+    script = [get, set_file(COMPLETION=2, DEADLINE=5 * MS, SPIN=77), get, set_file(COMPLETION=1, FLAGS=2), get]
     answers = calls(guest, guest_program, disk512, script)
     assert words(answers[0]) == [24, 0, 0, 0, 0, 0]
     assert words(answers[2]) == words(answers[4]) == [24, 2, 5 * MS, 0, 77, 0]

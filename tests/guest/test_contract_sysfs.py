@@ -19,7 +19,7 @@ FIXED = {
     "state": "live",
     "nsid": "1",
 }
-SETTABLE = {"command_bytes", "chunk_bytes", "completion", "spin_us", "deadline_ms"}
+SETTABLE = {"any_size", "command_bytes", "chunk_bytes", "completion", "spin_us", "deadline_ms"}
 OTHERS = {
     "firmware", "last_error", "logical_block_size", "max_command_bytes", "physical_block_size", "queue_depth",
     "recovery_bound_ms", "serial",
@@ -61,6 +61,7 @@ def test_namespaces_have_disks_of_their_own(guest: Guest, disk4096: str, disk_se
     [
         ("command_bytes", "4096 131072 0x2000", "0 512 4097 135168 -4096 x 4294971392"),
         ("chunk_bytes", "4096 1073741824", "0 512 4097 1073745920 -1 x"),
+        ("any_size", "1 0", "2 x -1"),
         ("completion", "poll spin irq", "default interrupt 1 polling"),
         ("spin_us", "1 1000000", "0 1000001 -1 x"),
         ("deadline_ms", "20 3600000", "0 3600001 -1 x"),
