@@ -65,9 +65,11 @@ static struct loopback_queue *to_loopback(struct chario_queue *q)
 
 static void loopback_move(struct chario_queue *q, struct chario_command *cmd)
 {
-	chario_buffer_copy(cmd->req->buffer, cmd->buffer_offset,
-			   loopback->memory + cmd->disk_offset, cmd->bytes,
-			   cmd->req->op == CHARIO_OP_READ);
+	const struct chario_buffer *buf = cmd->req->buffer;
+
+	buf->ops->copy(buf, cmd->buffer_offset,
+		       loopback->memory + cmd->disk_offset, cmd->bytes,
+		       cmd->req->op == CHARIO_OP_READ);
 }
 
 static int loopback_prep(struct chario_queue *q, struct chario_command *cmd)

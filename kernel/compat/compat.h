@@ -52,6 +52,21 @@
 #define chario_compat_uring_payload(ioucmd) io_uring_sqe_cmd((ioucmd)->sqe)
 #endif
 
+/* "mm: introduce vma->vm_flags wrapper functions", 6.3 */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 3, 0)
+#define vm_flags_set(vma, flags) ((vma)->vm_flags |= (flags))
+#endif
+
+/*
+ * "mm, treewide: redefine MAX_ORDER sanely", 6.4; "mm, treewide: rename
+ * MAX_ORDER to MAX_PAGE_ORDER", 6.8
+ */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 4, 0)
+#define MAX_PAGE_ORDER (MAX_ORDER - 1)
+#elif LINUX_VERSION_CODE < KERNEL_VERSION(6, 8, 0)
+#define MAX_PAGE_ORDER MAX_ORDER
+#endif
+
 /* See Kbuild.  Sparse cannot follow the guard() in the newer function. */
 #ifdef __CHECKER__
 #define chario_compat_has_override(pdev) (!!(pdev))

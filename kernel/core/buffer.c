@@ -5,7 +5,7 @@
  */
 #include <linux/delay.h>
 #include <linux/dma-mapping.h>
-#include <linux/highmem.h>
+#include <linux/mm.h>
 #include <linux/slab.h>
 
 #include "back/back.h"
@@ -14,11 +14,9 @@
 
 #define MAX_BYTES	BIT_ULL(40)
 
-/* Names of buffers of one open file. */
-#define MAX_ID		(CHARIO_BUFFER_LEAVES * CHARIO_BUFFER_LEAF - 1)
-
 static const struct chario_buffer_ops *const kinds[] = {
 	[CHARIO_BUFFER_REGISTERED] = &chario_registered_ops,
+	[CHARIO_BUFFER_POOL] = &chario_pool_ops,
 };
 
 static void free_buffer(struct kref *alive)
@@ -43,18 +41,19 @@ static int map(struct chario_buffer *buf)
 	int ret;
 
 	if (!dev) {
+		buf->extents = buf->sgt.nents;
 		buf->mapped = true;
 		return 0;
 	}
-	ret = dma_map_sgtable(dev, &buf->sgt, chario_buffer_direction(buf), 0);
+	ret = buf->ops->map(buf, dev);
 	if (ret)
-		return ret == -ENOMEM ? ret : -EIO;
+		return ret;
 	ret = be->map_buffer(buf);
 	if (ret) {
-		dma_unmap_sgtable(dev, &buf->sgt, chario_buffer_direction(buf),
-				  0);
+		buf->ops->unmap(buf, dev);
 		return ret;
 	}
+	buf->extents = buf->dma->nents;
 	buf->mapped = true;
 	return 0;
 }
@@ -64,13 +63,13 @@ static void unmap(struct chario_buffer *buf)
 {
 	struct device *dev = dma_dev(buf->cio);
 
-	if (!buf->mapped)
-		return;
+	mutex_lock(&buf->sync_lock);
+	if (buf->mapped && dev) {
+		buf->cio->backend->unmap_buffer(buf);
+		buf->ops->unmap(buf, dev);
+	}
 	buf->mapped = false;
-	if (!dev)
-		return;
-	buf->cio->backend->unmap_buffer(buf);
-	dma_unmap_sgtable(dev, &buf->sgt, chario_buffer_direction(buf), 0);
+	mutex_unlock(&buf->sync_lock);
 }
 
 /* Is it entered in a command that is taken?  Some are left over: look again. */
@@ -130,6 +129,7 @@ static struct chario_buffer *alloc_buffer(struct chario_device *cio)
 	buf->cio = cio;
 	kref_init(&buf->alive);
 	init_completion(&buf->gone);
+	mutex_init(&buf->sync_lock);
 	INIT_LIST_HEAD(&buf->node);
 	INIT_WORK(&buf->work, let_go);
 	return buf;
@@ -153,74 +153,19 @@ static int attach(struct chario_buffer *buf)
 static int check_args(const struct chario_device *cio,
 		      const struct chario_buffer_create *args)
 {
-	if (!args->kind || args->kind >= ARRAY_SIZE(kinds))
+	if (args->kind >= ARRAY_SIZE(kinds) || !kinds[args->kind])
 		return -EINVAL;
-	if (args->flags & ~CHARIO_BUFFER_SOURCE)
+	if (args->flags & ~kinds[args->kind]->flags)
 		return -EINVAL;
-	if (args->id || args->extents ||
+	if (args->id || args->extents || args->mmap_offset ||
 	    memchr_inv(args->reserved, 0, sizeof(args->reserved)))
 		return -EINVAL;
 	if (!args->bytes || args->bytes > MAX_BYTES ||
 	    ((args->address | args->bytes) & cio->dma_mask))
 		return -EINVAL;
+	if (!dma_dev(cio) && !kinds[args->kind]->copy)
+		return -EOPNOTSUPP;
 	return 0;
-}
-
-static struct chario_buffer **find_slot(struct chario_buffers *buffers,
-					unsigned int id)
-{
-	struct chario_buffer ***leaf = &buffers->leaves[id / CHARIO_BUFFER_LEAF];
-	struct chario_buffer **slots = *leaf;
-
-	if (!slots) {
-		slots = kcalloc(CHARIO_BUFFER_LEAF, sizeof(*slots),
-				GFP_KERNEL_ACCOUNT);
-		if (!slots)
-			return ERR_PTR(-ENOMEM);
-		/* Pairs with chario_buffer_find(): it is empty. */
-		smp_store_release(leaf, slots);
-	}
-	return &slots[id % CHARIO_BUFFER_LEAF];
-}
-
-/* Give it a name; from then on calls find it.  Under the lock of the names. */
-static int enter(struct chario_buffers *buffers, struct chario_buffer *buf,
-		 u32 *id)
-{
-	unsigned int tries;
-
-	for (tries = 0; tries < MAX_ID; tries++) {
-		unsigned int candidate = 1 + buffers->next;
-		struct chario_buffer **slot = find_slot(buffers, candidate);
-
-		if (IS_ERR(slot))
-			return PTR_ERR(slot);
-		buffers->next = candidate % MAX_ID;
-		if (*slot)
-			continue;
-		*id = candidate;
-		/* Pairs with chario_buffer_find(): it is whole. */
-		smp_store_release(slot, buf);
-		return 0;
-	}
-	return -ENOSPC;
-}
-
-/* Take its name away. */
-static struct chario_buffer *take_out(struct chario_buffers *buffers, u32 id)
-{
-	struct chario_buffer **slots, *buf = NULL;
-
-	if (id > MAX_ID)
-		return NULL;
-	mutex_lock(&buffers->lock);
-	slots = buffers->leaves[id / CHARIO_BUFFER_LEAF];
-	if (slots) {
-		buf = slots[id % CHARIO_BUFFER_LEAF];
-		WRITE_ONCE(slots[id % CHARIO_BUFFER_LEAF], NULL);
-	}
-	mutex_unlock(&buffers->lock);
-	return buf;
 }
 
 /**
@@ -236,6 +181,7 @@ int chario_buffer_create(struct chario_device *cio,
 			 struct chario_buffer_create *args)
 {
 	struct chario_buffer *buf;
+	bool mappable;
 	int ret;
 
 	ret = check_args(cio, args);
@@ -247,18 +193,20 @@ int chario_buffer_create(struct chario_device *cio,
 	buf->ops = kinds[args->kind];
 	buf->bytes = args->bytes;
 	buf->source = args->flags & CHARIO_BUFFER_SOURCE;
+	buf->streaming = args->flags & CHARIO_BUFFER_STREAMING;
 	ret = buf->ops->hold(buf, args);
 	if (ret)
 		goto err_put;
 	ret = attach(buf);
 	if (ret)
 		goto err_release;
-	args->extents = buf->sgt.nents;
-	mutex_lock(&buffers->lock);
-	ret = enter(buffers, buf, &args->id);
-	mutex_unlock(&buffers->lock);
+	args->extents = buf->extents;
+	mappable = buf->ops->mmap;
+	ret = chario_names_enter(buffers, buf, &args->id);
 	if (ret)
 		queue_work(chario_workqueue, &buf->work);
+	else if (mappable)
+		args->mmap_offset = (u64)args->id << PAGE_SHIFT;
 	return ret;
 
 err_release:
@@ -277,7 +225,7 @@ err_put:
  */
 int chario_buffer_destroy(struct chario_buffers *buffers, u32 id)
 {
-	struct chario_buffer *buf = take_out(buffers, id);
+	struct chario_buffer *buf = chario_names_take_out(buffers, id);
 	int ret;
 
 	if (!buf)
@@ -289,43 +237,79 @@ int chario_buffer_destroy(struct chario_buffers *buffers, u32 id)
 	return ret ? -EINTR : 0;
 }
 
-/**
- * chario_buffers_alloc() - an open file without buffers
- *
- * Return: the buffers, or NULL.
- */
-struct chario_buffers *chario_buffers_alloc(void)
+static int sync(struct chario_buffer *buf,
+		const struct chario_buffer_sync *args)
 {
-	struct chario_buffers *buffers = kzalloc(sizeof(*buffers), GFP_KERNEL);
-
-	if (buffers)
-		mutex_init(&buffers->lock);
-	return buffers;
-}
-
-static void free_leaf(struct chario_buffer **slots)
-{
-	unsigned int i;
-
-	for (i = 0; slots && i < CHARIO_BUFFER_LEAF; i++)
-		if (slots[i])
-			queue_work(chario_workqueue, &slots[i]->work);
-	kfree(slots);
+	if (args->bytes > buf->bytes || args->offset > buf->bytes - args->bytes)
+		return -EINVAL;
+	if (!READ_ONCE(buf->apart))
+		return 0;
+	mutex_lock(&buf->sync_lock);
+	if (buf->mapped && buf->apart)
+		buf->ops->sync(buf, dma_dev(buf->cio), args->offset,
+			       args->bytes,
+			       args->direction == CHARIO_SYNC_FOR_DEVICE);
+	mutex_unlock(&buf->sync_lock);
+	return 0;
 }
 
 /**
- * chario_buffers_free() - the last close of a file
- * @buffers: nobody uses them any more
+ * chario_buffer_sync() - hand bytes over between CPU and device
+ * @buffers: of its file
+ * @args: which
  *
- * Waits for nothing: a drive that hangs does not hold up a close.
+ * Return: 0 or -errno, see &struct chario_buffer_sync.
  */
-void chario_buffers_free(struct chario_buffers *buffers)
+int chario_buffer_sync(struct chario_buffers *buffers,
+		       const struct chario_buffer_sync *args)
 {
-	unsigned int i;
+	struct chario_buffer *buf;
+	int ret;
 
-	for (i = 0; i < CHARIO_BUFFER_LEAVES; i++)
-		free_leaf(buffers->leaves[i]);
-	kfree(buffers);
+	if (args->reserved || (args->direction != CHARIO_SYNC_FOR_DEVICE &&
+			       args->direction != CHARIO_SYNC_FOR_CPU))
+		return -EINVAL;
+	buf = chario_names_borrow(buffers, args->id);
+	if (!buf)
+		return -ENOENT;
+	ret = sync(buf, args);
+	/* Pairs with is_in_use(). */
+	atomic_fetch_dec_release(&buf->users);
+	return ret;
+}
+
+static int check_vma(const struct chario_buffer *buf,
+		     struct vm_area_struct *vma)
+{
+	if (!buf->ops->mmap || !(vma->vm_flags & VM_MAYSHARE))
+		return -EINVAL;
+	return vma_pages(vma) > PFN_UP(buf->bytes) ? -EINVAL : 0;
+}
+
+/**
+ * chario_buffer_mmap() - map a buffer into user space
+ * @buffers: of its file
+ * @vma: where; the place in the file says which
+ *
+ * Return: 0; EINVAL when there is no such buffer, it cannot be mapped, is
+ * shorter, or would not be shared; ENOMEM.
+ */
+int chario_buffer_mmap(struct chario_buffers *buffers,
+		       struct vm_area_struct *vma)
+{
+	struct chario_buffer **slot;
+	int ret = -EINVAL;
+
+	/* The name stays as long, and so does the buffer. */
+	mutex_lock(&buffers->lock);
+	slot = chario_names_look_up(buffers, vma->vm_pgoff);
+	if (slot && *slot) {
+		ret = check_vma(*slot, vma);
+		if (!ret)
+			ret = (*slot)->ops->mmap(*slot, vma);
+	}
+	mutex_unlock(&buffers->lock);
+	return ret;
 }
 
 /**
@@ -340,31 +324,4 @@ void chario_buffer_detach_all(struct chario_device *cio)
 	list_for_each_entry(buf, &cio->buffers, node)
 		unmap(buf);
 	mutex_unlock(&cio->buffer_lock);
-}
-
-/**
- * chario_buffer_copy() - move bytes by the CPU, for back ends without DMA
- * @buf: the buffer
- * @offset: in it
- * @mem: the other side
- * @bytes: how many; inside the buffer
- * @to_buffer: or from it
- */
-void chario_buffer_copy(const struct chario_buffer *buf, u64 offset, void *mem,
-			size_t bytes, bool to_buffer)
-{
-	offset += buf->page_offset;
-	while (bytes) {
-		struct page *page = buf->pages[offset >> PAGE_SHIFT];
-		size_t from = offset_in_page(offset);
-		size_t part = min(bytes, PAGE_SIZE - from);
-
-		if (to_buffer)
-			memcpy_to_page(page, from, mem, part);
-		else
-			memcpy_from_page(mem, page, from, part);
-		mem += part;
-		offset += part;
-		bytes -= part;
-	}
 }

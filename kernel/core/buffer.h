@@ -32,6 +32,7 @@
 #include <linux/completion.h>
 #include <linux/dma-mapping.h>
 #include <linux/kref.h>
+#include <linux/mutex.h>
 #include <linux/scatterlist.h>
 #include <linux/workqueue.h>
 
@@ -42,14 +43,30 @@ struct chario_buffer;
 
 /**
  * struct chario_buffer_ops - a kind of memory
- * @hold: get the memory and keep it in place; fill in @bytes, @sgt, and @pages
- *	where it has pages.  May sleep.  0 or -errno
+ * @flags: CHARIO_BUFFER_* bits that it knows
+ * @hold: get the memory and keep it in place.  May sleep.  0 or -errno
  * @release: undo it; the device can no longer touch the memory.  May sleep
+ * @map: map it for the device; set @dma, and @apart.  0 or -errno
+ * @unmap: undo it; moves no bytes
+ * @sync: hand bytes over between CPU and device, of a buffer that is @apart.
+ *	NULL where none ever is
+ * @mmap: map it into user space; length, place and kind of the mapping have
+ *	been checked.  NULL where it cannot be
+ * @copy: move bytes by the CPU, for back ends without DMA, inside the buffer.
+ *	NULL where there must be a device
  */
 struct chario_buffer_ops {
+	u32 flags;
 	int (*hold)(struct chario_buffer *buf,
 		    const struct chario_buffer_create *args);
 	void (*release)(struct chario_buffer *buf);
+	int (*map)(struct chario_buffer *buf, struct device *dev);
+	void (*unmap)(struct chario_buffer *buf, struct device *dev);
+	void (*sync)(struct chario_buffer *buf, struct device *dev, u64 offset,
+		     u64 bytes, bool for_device);
+	int (*mmap)(struct chario_buffer *buf, struct vm_area_struct *vma);
+	void (*copy)(const struct chario_buffer *buf, u64 offset, void *mem,
+		     size_t bytes, bool to_buffer);
 };
 
 /**
@@ -59,14 +76,21 @@ struct chario_buffer_ops {
  * @bytes: length
  * @page_offset: of its first byte in its first page
  * @source: the device does not write to it
- * @sgt: its memory; mapped when @mapped is set
- * @mapped: @sgt and @back are valid; under the disk's buffer_lock
- * @pages: its pages; NULL where it has none
+ * @streaming: its user syncs
+ * @apart: CPU and device see its memory apart until it is synced; valid when
+ *	@mapped is set
+ * @mapped: @dma and @back are valid; under the disk's buffer_lock and @sync_lock
+ * @dma: its memory as the device sees it
+ * @extents: pieces of @dma when it was mapped
+ * @sgt: its memory, where it has pages
+ * @pages: its pages, where it has some
  * @nr_pages: how many
+ * @own: of its kind
  * @mm: whose locked memory it counts as
  * @users: calls of several requests
  * @ops: its kind
  * @cio: the disk; a reference
+ * @sync_lock: a sync keeps it mapped
  * @node: on the disk's list of buffers, under its buffer_lock
  * @alive: keeps the struct itself: the worker, and whoever waits for it
  * @gone: completes when the memory has been let go
@@ -77,14 +101,20 @@ struct chario_buffer {
 	u64 bytes;
 	u32 page_offset;
 	bool source;
+	bool streaming;
+	bool apart;
 	bool mapped;
+	struct sg_table *dma;
+	u32 extents;
 	struct sg_table sgt;
 	struct page **pages;
 	unsigned long nr_pages;
+	void *own;
 	struct mm_struct *mm;
 	atomic_t users;
 	const struct chario_buffer_ops *ops;
 	struct chario_device *cio;
+	struct mutex sync_lock; /* a sync keeps it mapped */
 	struct list_head node;
 	struct kref alive;
 	struct completion gone;
@@ -146,17 +176,41 @@ chario_buffer_find(const struct chario_call *call)
 }
 
 /* core/buffer.c */
-struct chario_buffers *chario_buffers_alloc(void);
 int chario_buffer_create(struct chario_device *cio,
 			 struct chario_buffers *buffers,
 			 struct chario_buffer_create *args);
 int chario_buffer_destroy(struct chario_buffers *buffers, u32 id);
-void chario_buffers_free(struct chario_buffers *buffers);
 void chario_buffer_detach_all(struct chario_device *cio);
-void chario_buffer_copy(const struct chario_buffer *buf, u64 offset, void *mem,
-			size_t bytes, bool to_buffer);
+int chario_buffer_sync(struct chario_buffers *buffers,
+		       const struct chario_buffer_sync *args);
+int chario_buffer_mmap(struct chario_buffers *buffers,
+		       struct vm_area_struct *vma);
+
+/* core/names.c */
+struct chario_buffers *chario_buffers_alloc(void);
+void chario_buffers_free(struct chario_buffers *buffers);
+int chario_names_enter(struct chario_buffers *buffers,
+		       struct chario_buffer *buf, u32 *id);
+struct chario_buffer **chario_names_look_up(struct chario_buffers *buffers,
+					    u64 id);
+struct chario_buffer *chario_names_take_out(struct chario_buffers *buffers,
+					    u32 id);
+struct chario_buffer *chario_names_borrow(struct chario_buffers *buffers,
+					  u32 id);
+
+/* core/paged.c */
+int chario_paged_init(struct chario_buffer *buf, u64 bytes);
+int chario_paged_map(struct chario_buffer *buf, struct device *dev);
+void chario_paged_unmap(struct chario_buffer *buf, struct device *dev);
+void chario_paged_sync(struct chario_buffer *buf, struct device *dev,
+		       u64 offset, u64 bytes, bool for_device);
+void chario_paged_copy(const struct chario_buffer *buf, u64 offset, void *mem,
+		       size_t bytes, bool to_buffer);
 
 /* core/registered.c */
 extern const struct chario_buffer_ops chario_registered_ops;
+
+/* core/pool.c */
+extern const struct chario_buffer_ops chario_pool_ops;
 
 #endif /* CHARIO_CORE_BUFFER_H */

@@ -3,6 +3,7 @@
  * Disks: made by a back end, registered, unregistered, and freed when the last
  * reference has gone.
  */
+#include <linux/dma-mapping.h>
 #include <linux/fs.h>
 #include <linux/idr.h>
 #include <linux/jiffies.h>
@@ -224,6 +225,12 @@ static void map_queues(struct chario_device *cio)
 	}
 }
 
+static u32 max_mapping_bytes(struct device *dev)
+{
+	return dev ? min_t(size_t, UINT_MAX, dma_max_mapping_size(dev)) :
+		     UINT_MAX;
+}
+
 /**
  * chario_device_register() - show a disk to the world
  * @cio: configured
@@ -242,6 +249,7 @@ int chario_device_register(struct chario_device *cio,
 
 	cio->queues = queues;
 	cio->nr_queues = nr_queues;
+	cio->max_mapping_bytes = max_mapping_bytes(queues[0]->dma_dev);
 	map_queues(cio);
 	if (chario_device_nr_queues(cio, true))
 		cio->features |= CHARIO_FEATURE_POLL;

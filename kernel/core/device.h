@@ -71,6 +71,7 @@ struct chario_counters {
  * @queues: all queues of the disk's controller
  * @nr_queues: length of @queues
  * @max_command_bytes: upper limit of limits.command_bytes
+ * @max_mapping_bytes: what the DMA layer maps in one piece
  * @physical_block_bytes: see &struct chario_info
  * @namespace_id: see &struct chario_info
  * @serial: see &struct chario_info
@@ -106,6 +107,7 @@ struct chario_device {
 	struct chario_queue **queues;
 	unsigned int nr_queues;
 	u32 max_command_bytes;
+	u32 max_mapping_bytes;
 	u32 physical_block_bytes;
 	u32 namespace_id;
 	char serial[24];

@@ -64,9 +64,7 @@ static int hold(struct chario_buffer *buf,
 	ret = pin(buf, addr & PAGE_MASK);
 	if (ret)
 		goto err_free;
-	ret = sg_alloc_table_from_pages(&buf->sgt, buf->pages, buf->nr_pages,
-					buf->page_offset, args->bytes,
-					GFP_KERNEL_ACCOUNT);
+	ret = chario_paged_init(buf, args->bytes);
 	if (ret)
 		goto err_unpin;
 	buf->mm = current->mm;
@@ -92,6 +90,11 @@ static void release(struct chario_buffer *buf)
 }
 
 const struct chario_buffer_ops chario_registered_ops = {
+	.flags		= CHARIO_BUFFER_SOURCE | CHARIO_BUFFER_STREAMING,
 	.hold		= hold,
 	.release	= release,
+	.map		= chario_paged_map,
+	.unmap		= chario_paged_unmap,
+	.sync		= chario_paged_sync,
+	.copy		= chario_paged_copy,
 };

@@ -238,6 +238,15 @@ static int chario_fsync(struct file *file, loff_t start, loff_t end,
 	return chario_request_run(&call);
 }
 
+static int chario_mmap(struct file *file, struct vm_area_struct *vma)
+{
+	struct chario_file *cf = file->private_data;
+
+	if (READ_ONCE(cf->cio->removed))
+		return -ENODEV;
+	return chario_buffer_mmap(cf->buffers, vma);
+}
+
 const struct file_operations chario_char_fops = {
 	.owner		= THIS_MODULE,
 	.open		= chario_open,
@@ -252,6 +261,7 @@ const struct file_operations chario_char_fops = {
 	.uring_cmd_iopoll = chario_uring_cmd_iopoll,
 	.llseek		= chario_llseek,
 	.fsync		= chario_fsync,
+	.mmap		= chario_mmap,
 	.unlocked_ioctl	= chario_ioctl,
 	.compat_ioctl	= compat_ptr_ioctl,
 };

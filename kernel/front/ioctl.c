@@ -20,6 +20,7 @@ union chario_argument {
 	struct chario_file_options file;
 	struct chario_buffer_create create;
 	struct chario_buffer_destroy destroy;
+	struct chario_buffer_sync sync;
 	struct chario_queue_create queue;
 	struct chario_pin pin;
 	struct chario_health health;
@@ -134,6 +135,11 @@ static int get_health(struct chario_file *cf, union chario_argument *arg)
 	return chario_health_read(cf->cio, &arg->health);
 }
 
+static int sync_buffer(struct chario_file *cf, union chario_argument *arg)
+{
+	return chario_buffer_sync(cf->buffers, &arg->sync);
+}
+
 /**
  * struct decoder - one ioctl
  * @cmd: its number
@@ -161,10 +167,12 @@ static const struct decoder decoders[] = {
 	  false, true, get_file_options },
 	{ CHARIO_IOC_SET_FILE, 24, sizeof(struct chario_file_options),
 	  true, false, set_file_options },
-	{ CHARIO_IOC_BUFFER_CREATE, 48, sizeof(struct chario_buffer_create),
+	{ CHARIO_IOC_BUFFER_CREATE, 56, sizeof(struct chario_buffer_create),
 	  true, true, create_buffer },
 	{ CHARIO_IOC_BUFFER_DESTROY, 8, sizeof(struct chario_buffer_destroy),
 	  true, false, destroy_buffer },
+	{ CHARIO_IOC_BUFFER_SYNC, 32, sizeof(struct chario_buffer_sync),
+	  true, false, sync_buffer },
 	{ CHARIO_IOC_QUEUE_CREATE, 32, sizeof(struct chario_queue_create),
 	  true, true, create_queue },
 	{ CHARIO_IOC_GET_PIN, 88, sizeof(struct chario_pin),
@@ -178,8 +186,9 @@ static const struct decoder decoders[] = {
 static_assert(sizeof(struct chario_info) == 208);
 static_assert(sizeof(struct chario_stats) == 120);
 static_assert(sizeof(struct chario_file_options) == 24);
-static_assert(sizeof(struct chario_buffer_create) == 48);
+static_assert(sizeof(struct chario_buffer_create) == 56);
 static_assert(sizeof(struct chario_buffer_destroy) == 8);
+static_assert(sizeof(struct chario_buffer_sync) == 32);
 static_assert(sizeof(struct chario_queue_create) == 32);
 static_assert(sizeof(struct chario_pin) == 88);
 static_assert(sizeof(struct chario_health) == 192);

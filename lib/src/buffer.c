@@ -5,7 +5,9 @@
 #include <chario/buffer.h>
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 
 #include "sys.h"
 
@@ -17,34 +19,100 @@ struct chario_buffer {
 	unsigned char *memory;
 	size_t bytes;
 	uint32_t id;
+	bool mapped;
 };
 
-int chario_buffer_register(struct chario_device *device, void *memory, size_t bytes,
-			   unsigned int flags, struct chario_buffer **buffer)
+static int create(struct chario_device *device, struct chario_buffer_create *create,
+		  struct chario_buffer **buffer)
 {
-	struct chario_buffer_create create = {
-		.size = sizeof(create),
-		.kind = CHARIO_BUFFER_REGISTERED,
-		.flags = flags,
-		.address = (uintptr_t)memory,
-		.bytes = bytes,
-	};
-	struct chario_buffer *made = malloc(sizeof(*made));
+	struct chario_buffer *made = calloc(1, sizeof(*made));
 	int ret;
 
 	if (!made)
 		return -ENOMEM;
-	ret = chario_sys.ioctl(chario_device_fd(device), CHARIO_IOC_BUFFER_CREATE, &create);
+	create->size = sizeof(*create);
+	ret = chario_sys.ioctl(chario_device_fd(device), CHARIO_IOC_BUFFER_CREATE, create);
 	if (ret < 0) {
 		free(made);
 		return ret;
 	}
 	made->device = device;
-	made->memory = memory;
-	made->bytes = bytes;
-	made->id = create.id;
+	made->bytes = (size_t)create->bytes;
+	made->id = create->id;
 	*buffer = made;
 	return 0;
+}
+
+int chario_buffer_register(struct chario_device *device, void *memory, size_t bytes,
+			   unsigned int flags, struct chario_buffer **buffer)
+{
+	struct chario_buffer_create wanted = {
+		.kind = CHARIO_BUFFER_REGISTERED,
+		.flags = flags,
+		.address = (uintptr_t)memory,
+		.bytes = bytes,
+	};
+	int err = create(device, &wanted, buffer);
+
+	if (!err)
+		(*buffer)->memory = memory;
+	return err;
+}
+
+/* A device that is open for reading only gives memory that can only be read. */
+static int map(struct chario_buffer *buffer, uint64_t offset)
+{
+	int fd = chario_device_fd(buffer->device);
+	void *at = mmap(NULL, buffer->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)offset);
+
+	if (at == MAP_FAILED && errno == EACCES)
+		at = mmap(NULL, buffer->bytes, PROT_READ, MAP_SHARED, fd, (off_t)offset);
+	if (at == MAP_FAILED)
+		return -errno;
+	buffer->memory = at;
+	buffer->mapped = true;
+	return 0;
+}
+
+/* A buffer that the module makes or finds, and its mapping. */
+static int create_mapped(struct chario_device *device, struct chario_buffer_create *wanted,
+			 struct chario_buffer **buffer)
+{
+	int err = create(device, wanted, buffer);
+
+	if (err)
+		return err;
+	err = map(*buffer, wanted->mmap_offset);
+	if (err)
+		chario_buffer_free(*buffer);
+	return err;
+}
+
+int chario_buffer_pool(struct chario_device *device, size_t bytes, unsigned int flags,
+		       struct chario_buffer **buffer)
+{
+	struct chario_buffer_create wanted = {
+		.kind = CHARIO_BUFFER_POOL,
+		.flags = flags,
+		.bytes = bytes,
+	};
+
+	return create_mapped(device, &wanted, buffer);
+}
+
+int chario_buffer_sync(const struct chario_buffer *buffer, uint64_t offset, size_t bytes,
+		       enum chario_sync direction)
+{
+	struct chario_buffer_sync sync = {
+		.size = sizeof(sync),
+		.id = buffer->id,
+		.offset = offset,
+		.bytes = bytes,
+		.direction = direction,
+	};
+	int ret = chario_sys.ioctl(chario_device_fd(buffer->device), CHARIO_IOC_BUFFER_SYNC, &sync);
+
+	return ret < 0 ? ret : 0;
 }
 
 int chario_buffer_free(struct chario_buffer *buffer)
@@ -54,6 +122,8 @@ int chario_buffer_free(struct chario_buffer *buffer)
 
 	if (!buffer)
 		return 0;
+	if (buffer->mapped)
+		munmap(buffer->memory, buffer->bytes);
 	destroy.id = buffer->id;
 	ret = chario_sys.ioctl(chario_device_fd(buffer->device), CHARIO_IOC_BUFFER_DESTROY,
 			       &destroy);

@@ -72,19 +72,28 @@
 	M(chario_file_options, spin_ns, 16, 4)    \
 	M(chario_file_options, flags, 20, 4)
 
-#define BUFFER_CREATE(M)                        \
-	M(chario_buffer_create, size, 0, 4)     \
-	M(chario_buffer_create, kind, 4, 4)     \
-	M(chario_buffer_create, flags, 8, 4)    \
-	M(chario_buffer_create, id, 12, 4)      \
-	M(chario_buffer_create, address, 16, 8) \
-	M(chario_buffer_create, bytes, 24, 8)   \
-	M(chario_buffer_create, extents, 32, 4) \
-	M(chario_buffer_create, reserved, 36, 12)
+#define BUFFER_CREATE(M)                            \
+	M(chario_buffer_create, size, 0, 4)         \
+	M(chario_buffer_create, kind, 4, 4)         \
+	M(chario_buffer_create, flags, 8, 4)        \
+	M(chario_buffer_create, id, 12, 4)          \
+	M(chario_buffer_create, address, 16, 8)     \
+	M(chario_buffer_create, bytes, 24, 8)       \
+	M(chario_buffer_create, mmap_offset, 32, 8) \
+	M(chario_buffer_create, extents, 40, 4)     \
+	M(chario_buffer_create, reserved, 44, 12)
 
 #define BUFFER_DESTROY(M)                    \
 	M(chario_buffer_destroy, size, 0, 4) \
 	M(chario_buffer_destroy, id, 4, 4)
+
+#define BUFFER_SYNC(M)                          \
+	M(chario_buffer_sync, size, 0, 4)       \
+	M(chario_buffer_sync, id, 4, 4)         \
+	M(chario_buffer_sync, offset, 8, 8)     \
+	M(chario_buffer_sync, bytes, 16, 8)     \
+	M(chario_buffer_sync, direction, 24, 4) \
+	M(chario_buffer_sync, reserved, 28, 4)
 
 #define TRANSFER(M)                              \
 	M(chario_transfer, size, 0, 4)           \
@@ -149,8 +158,9 @@
 LAYOUT(chario_info, 208, INFO);
 LAYOUT(chario_stats, 120, STATS);
 LAYOUT(chario_file_options, 24, FILE_OPTIONS);
-LAYOUT(chario_buffer_create, 48, BUFFER_CREATE);
+LAYOUT(chario_buffer_create, 56, BUFFER_CREATE);
 LAYOUT(chario_buffer_destroy, 8, BUFFER_DESTROY);
+LAYOUT(chario_buffer_sync, 32, BUFFER_SYNC);
 LAYOUT(chario_transfer, 64, TRANSFER);
 LAYOUT(chario_queue_create, 32, QUEUE_CREATE);
 LAYOUT(chario_pin, 88, PIN);
@@ -165,6 +175,7 @@ NUMBER(CHARIO_IOC_GET_FILE, 0xc402);
 NUMBER(CHARIO_IOC_SET_FILE, 0xc403);
 NUMBER(CHARIO_IOC_BUFFER_CREATE, 0xc410);
 NUMBER(CHARIO_IOC_BUFFER_DESTROY, 0xc411);
+NUMBER(CHARIO_IOC_BUFFER_SYNC, 0xc412);
 NUMBER(CHARIO_IOC_TRANSFER, 0xc420);
 NUMBER(CHARIO_IOC_QUEUE_CREATE, 0xc430);
 NUMBER(CHARIO_QUEUE_POLL, 1);
@@ -173,7 +184,11 @@ NUMBER(CHARIO_IOC_GET_PIN, 0xc440);
 NUMBER(CHARIO_IOC_SET_PIN, 0xc441);
 NUMBER(CHARIO_IOC_HEALTH, 0xc442);
 NUMBER(CHARIO_BUFFER_REGISTERED, 1);
+NUMBER(CHARIO_BUFFER_POOL, 2);
 NUMBER(CHARIO_BUFFER_SOURCE, 1);
+NUMBER(CHARIO_BUFFER_STREAMING, 2);
+NUMBER(CHARIO_SYNC_FOR_DEVICE, 1);
+NUMBER(CHARIO_SYNC_FOR_CPU, 2);
 NUMBER(CHARIO_TRANSFER_READ, 0);
 NUMBER(CHARIO_TRANSFER_WRITE, 1);
 NUMBER(CHARIO_TRANSFER_FLUSH, 2);

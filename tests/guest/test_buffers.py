@@ -113,7 +113,7 @@ def test_what_is_refused(guest: Guest, guest_program: Programs, disk: str) -> No
         f"raw 3 0 1 0 0 {BLOCK}",
         "raw 2 0 1 0 0 0",
         f"raw 2 0 0 0 0 {BLOCK}",
-        "register 0 2",
+        "register 0 4",
     ]
     answers = run(guest, guest_program, disk, script + refused)
     assert answers == ["0", "0", *["EINVAL"] * len(refused)]

@@ -62,8 +62,12 @@ static void set_entry(struct chario_nvme_table *table, u64 page,
 		table->lists[list - 1].entries[half + slot] = cpu_to_le64(addr);
 }
 
-/* 0; EINVAL when there is a gap in a page: no PRP list can say so. */
-static int fill(struct chario_nvme_table *table, const struct sg_table *sgt)
+/*
+ * 0; EINVAL when there is a gap in a page, which no PRP list can say, or when
+ * there is not as much memory as there should be.
+ */
+static int fill(struct chario_nvme_table *table, const struct sg_table *sgt,
+		u64 left)
 {
 	const u32 page_bytes = 1U << table->page_shift;
 	struct scatterlist *sg;
@@ -73,18 +77,21 @@ static int fill(struct chario_nvme_table *table, const struct sg_table *sgt)
 
 	for_each_sgtable_dma_sg(sgt, sg, i) {
 		addr = sg_dma_address(sg);
-		end = addr + sg_dma_len(sg);
+		end = addr + min_t(u64, left, sg_dma_len(sg));
+		left -= end - addr;
 		if (i == 0)
 			table->offset = addr & (page_bytes - 1);
 		else if (addr & (page_bytes - 1))
 			return -EINVAL;
-		if (i < sgt->nents - 1 && (end & (page_bytes - 1)))
+		if (left && (end & (page_bytes - 1)))
 			return -EINVAL;
 		for (addr &= ~(dma_addr_t)(page_bytes - 1); addr < end;
 		     addr += page_bytes)
 			set_entry(table, page++, addr);
+		if (!left)
+			return 0;
 	}
-	return 0;
+	return -EINVAL;
 }
 
 static void free_table(struct chario_nvme *ctrl,
@@ -145,7 +152,7 @@ int chario_nvme_table_create(struct chario_buffer *buf)
 
 	if (!table)
 		return -ENOMEM;
-	ret = fill(table, &buf->sgt);
+	ret = fill(table, buf->dma, buf->bytes);
 	if (ret) {
 		free_table(ctrl, table);
 		return ret;

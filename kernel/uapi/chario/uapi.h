@@ -32,7 +32,8 @@
  *   1  CHARIO_IOC_INFO, CHARIO_IOC_STATS, CHARIO_IOC_GET_FILE,
  *      CHARIO_IOC_SET_FILE
  *   2  CHARIO_IOC_BUFFER_CREATE, CHARIO_IOC_BUFFER_DESTROY,
- *      CHARIO_IOC_TRANSFER, CHARIO_IOC_QUEUE_CREATE; CHARIO_FILE_ANY_SIZE;
+ *      CHARIO_IOC_BUFFER_SYNC, CHARIO_IOC_TRANSFER, mmap(2) of buffers,
+ *      CHARIO_IOC_QUEUE_CREATE; CHARIO_FILE_ANY_SIZE;
  *      CHARIO_IOC_GET_PIN, CHARIO_IOC_SET_PIN, CHARIO_IOC_HEALTH,
  *      CHARIO_FEATURE_PIN, CHARIO_FEATURE_HEALTH
  */
@@ -52,6 +53,7 @@
 #define CHARIO_IOC_SET_FILE	_IO(CHARIO_IOC_TYPE, 0x03)
 #define CHARIO_IOC_BUFFER_CREATE	_IO(CHARIO_IOC_TYPE, 0x10)
 #define CHARIO_IOC_BUFFER_DESTROY	_IO(CHARIO_IOC_TYPE, 0x11)
+#define CHARIO_IOC_BUFFER_SYNC	_IO(CHARIO_IOC_TYPE, 0x12)
 #define CHARIO_IOC_TRANSFER	_IO(CHARIO_IOC_TYPE, 0x20)
 #define CHARIO_IOC_QUEUE_CREATE	_IO(CHARIO_IOC_TYPE, 0x30)
 #define CHARIO_IOC_GET_PIN	_IO(CHARIO_IOC_TYPE, 0x40)
@@ -240,13 +242,18 @@ struct chario_file_options {
  * enum chario_buffer_kind - whose memory a buffer is
  * @CHARIO_BUFFER_REGISTERED: the caller's: heap, huge pages, shared memory;
  *	pinned once, and counted against RLIMIT_MEMLOCK
+ * @CHARIO_BUFFER_POOL: the module's: zeroed, near the drive (NUMA), in as few
+ *	pieces as there are; counted against RLIMIT_MEMLOCK until neither buffer
+ *	nor mapping is left
  */
 enum chario_buffer_kind {
 	CHARIO_BUFFER_REGISTERED = 1,
+	CHARIO_BUFFER_POOL = 2,
 };
 
 /* Flags of &struct chario_buffer_create. */
 #define CHARIO_BUFFER_SOURCE	(1U << 0) /* is never read into */
+#define CHARIO_BUFFER_STREAMING	(1U << 1) /* its user syncs it */
 
 /**
  * struct chario_buffer_create - memory that is mapped once
@@ -258,16 +265,28 @@ enum chario_buffer_kind {
  * @address: of the first byte, in user space (REGISTERED); a multiple of
  *	dma_alignment_bytes
  * @bytes: length; a multiple of dma_alignment_bytes, not 0, up to 2^40
+ * @mmap_offset: out: where mmap(2) of the open file maps the buffer; 0 where it
+ *	cannot be mapped (REGISTERED)
  * @extents: out: pieces that the memory has for the device
  * @reserved: zero
  *
- * A buffer belongs to the open file, and goes with its last close.
+ * A buffer belongs to the open file, and goes with its last close.  mmap(2)
+ * takes MAP_SHARED, @mmap_offset, and any length up to that of the buffer, or
+ * gives EINVAL; the mapping is cached, and keeps the memory when buffer and drive
+ * have gone.
+ *
+ * Memory is coherent: what the CPU writes is what the drive reads, and the other
+ * way round, with nothing to be done.  Where it cannot be, because DMA is not
+ * cache-coherent or goes through bounce buffers, only CHARIO_BUFFER_STREAMING
+ * is allowed: the memory is the drive's from creation on, and
+ * CHARIO_IOC_BUFFER_SYNC hands it over.  Elsewhere it changes nothing.
  *
  * Errors: EFAULT when the memory is not accessible, or cannot be written to
  * and CHARIO_BUFFER_SOURCE is not set, or is of a kind that cannot be pinned
  * for long; ENOMEM when RLIMIT_MEMLOCK does not allow it, or no memory is
- * left; ENOSPC when the file has 65,535 buffers; EIO when the DMA layer
- * refuses the memory; EINTR when the caller was killed.
+ * left; ENOSPC when the file has 65,535 buffers; EOPNOTSUPP where the memory
+ * would have to be synced and CHARIO_BUFFER_STREAMING is not set; EIO when the
+ * DMA layer refuses the memory; EINTR when the caller was killed.
  */
 struct chario_buffer_create {
 	__u32 size;
@@ -276,6 +295,7 @@ struct chario_buffer_create {
 	__u32 id;
 	__aligned_u64 address;
 	__aligned_u64 bytes;
+	__aligned_u64 mmap_offset;
 	__u32 extents;
 	__u32 reserved[3];
 };
@@ -294,6 +314,43 @@ struct chario_buffer_create {
 struct chario_buffer_destroy {
 	__u32 size;
 	__u32 id;
+};
+
+/**
+ * enum chario_sync - whose bytes are to be
+ * @CHARIO_SYNC_FOR_DEVICE: the CPU has written, a transfer comes
+ * @CHARIO_SYNC_FOR_CPU: a read has ended, the CPU comes
+ */
+enum chario_sync {
+	CHARIO_SYNC_FOR_DEVICE = 1,
+	CHARIO_SYNC_FOR_CPU = 2,
+};
+
+/**
+ * struct chario_buffer_sync - hand bytes over between CPU and drive
+ *	(CHARIO_IOC_BUFFER_SYNC)
+ * @size: as in &struct chario_info
+ * @id: the buffer
+ * @offset: of the first byte in it
+ * @bytes: length
+ * @direction: &enum chario_sync
+ * @reserved: zero
+ *
+ * Before a write from a buffer that is CHARIO_BUFFER_STREAMING, and before a
+ * read into it where the CPU has written: FOR_DEVICE.  After a read: FOR_CPU.
+ * No transfer of the same bytes may be in flight.  Where nothing has to be done
+ * it costs a system call and nothing else.
+ *
+ * Errors: ENOENT when there is no such buffer; EINVAL when the bytes are not
+ * inside it.
+ */
+struct chario_buffer_sync {
+	__u32 size;
+	__u32 id;
+	__aligned_u64 offset;
+	__aligned_u64 bytes;
+	__u32 direction;
+	__u32 reserved;
 };
 
 /** enum chario_transfer_op - what a transfer does */

@@ -26,7 +26,8 @@ struct chario_buffer;
  * @memory: heap, huge pages, shared memory; aligned as @dma_alignment_bytes of
  *	&struct chario_info says; stays the caller's
  * @bytes: its length, a multiple of the same alignment
- * @flags: CHARIO_BUFFER_SOURCE for memory that is only written from, else 0
+ * @flags: CHARIO_BUFFER_SOURCE for memory that is only written from,
+ *	CHARIO_BUFFER_STREAMING for memory that is synced, or 0
  * @buffer: where the new buffer is put; the caller gives it to
  *	chario_buffer_free()
  *
@@ -38,12 +39,52 @@ struct chario_buffer;
  * Return: 0; -EFAULT where the memory is not accessible as asked for, or
  * cannot be pinned for long; -ENOMEM where RLIMIT_MEMLOCK does not allow it or
  * no memory is left; -EINVAL where an argument is not aligned; -ENOSPC where
- * the device has 65,535 buffers; -EIO where the memory cannot be mapped for the
+ * the device has 65,535 buffers; -EOPNOTSUPP where the memory needs
+ * chario_buffer_sync() and CHARIO_BUFFER_STREAMING is not set; -EIO where the memory cannot be mapped for the
  * drive; -ENODEV when the disk has been removed; -EINTR when the caller was
  * killed; -ENOTTY where the module is too old.
  */
 int chario_buffer_register(struct chario_device *device, void *memory, size_t bytes,
 			   unsigned int flags, struct chario_buffer **buffer);
+
+/**
+ * chario_buffer_pool() - make a buffer of memory that the module allocates
+ * @device: an open device, which must stay open as long as the buffer; open for
+ *	reading at least, and for reading and writing where the CPU is to write
+ * @bytes: its length, a multiple of the DMA alignment
+ * @flags: CHARIO_BUFFER_SOURCE, CHARIO_BUFFER_STREAMING, or 0
+ * @buffer: where the new buffer is put; the caller gives it to
+ *	chario_buffer_free()
+ *
+ * The memory is zeroed, lies near the drive, in as few pieces as there are, and
+ * counts against RLIMIT_MEMLOCK.  It is mapped, cached, at
+ * chario_buffer_memory(); a child of fork(2) shares it.
+ *
+ * Context: may sleep.
+ * Return: 0; -EACCES where the device is open for writing only; -EOPNOTSUPP where
+ * the memory needs chario_buffer_sync() and CHARIO_BUFFER_STREAMING is not set;
+ * else as chario_buffer_register().
+ */
+int chario_buffer_pool(struct chario_device *device, size_t bytes, unsigned int flags,
+		       struct chario_buffer **buffer);
+
+/**
+ * chario_buffer_sync() - hand bytes over between CPU and drive
+ * @buffer: the buffer
+ * @offset: of the first byte in it
+ * @bytes: how many
+ * @direction: CHARIO_SYNC_FOR_DEVICE before a transfer, of what the CPU has
+ *	written; CHARIO_SYNC_FOR_CPU after a read
+ *
+ * Needed for buffers that are CHARIO_BUFFER_STREAMING, so that a program works
+ * where DMA is not cache-coherent.  Elsewhere it does nothing.
+ *
+ * Context: may sleep.
+ * Return: 0; -EINVAL where the bytes are not inside the buffer; -ENODEV when the
+ * disk has been removed.
+ */
+int chario_buffer_sync(const struct chario_buffer *buffer, uint64_t offset, size_t bytes,
+		       enum chario_sync direction);
 
 /**
  * chario_buffer_free() - give a buffer back
@@ -62,7 +103,8 @@ int chario_buffer_free(struct chario_buffer *buffer);
  * chario_buffer_memory() - where a buffer is for the CPU
  * @buffer: the buffer
  *
- * Return: its first byte.
+ * Return: its first byte; memory that the library has mapped is gone after
+ * chario_buffer_free().
  */
 void *chario_buffer_memory(const struct chario_buffer *buffer);
 

@@ -10,7 +10,17 @@
  *	heap|huge|shared SLOT BYTES [SKEW]    memory: SLOT is 0 to 15
  *	unmap SLOT                            the memory goes, its buffer stays
  *	register SLOT [FLAGS]                 a buffer of it
+ *	pool SLOT BYTES [FLAGS]               a buffer of the module's memory
  *	free SLOT                             give the buffer back
+ *	id SLOT                               what the kernel calls it
+ *	create KIND FLAGS ADDRESS BYTES       a buffer by the bare ioctl: its id
+ *	destroy ID                            the same; a mapping stays
+ *	map SLOT OFFSET BYTES [private|readonly]
+ *	                                      the open file, at this offset
+ *	cut SLOT OFFSET BYTES                 unmap a part
+ *	move SLOT BYTES                       the mapping moves, and gets this long
+ *	sync SLOT OFFSET BYTES DIRECTION
+ *	all SLOT OFFSET BYTES VALUE           1 when each byte is VALUE
  *	fill SLOT SEED, clear SLOT            by the CPU
  *	match SLOT SEED OFFSET BYTES SEED_OFFSET
  *	                                      1 when the bytes are those of SEED
@@ -28,6 +38,7 @@
 #include <chario/buffer.h>
 #include <fcntl.h>
 #include <stdbool.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -191,6 +202,94 @@ static long register_memory(struct memory *m, unsigned int flags)
 	return chario_buffer_register(device, m->at, m->bytes, flags, &m->buffer);
 }
 
+static long adopt(struct memory *m, int err)
+{
+	if (err)
+		return err;
+	m->at = chario_buffer_memory(m->buffer);
+	m->bytes = chario_buffer_bytes(m->buffer);
+	return 0;
+}
+
+static long pool(const struct line *l)
+{
+	struct memory *m = slot(l);
+
+	return adopt(m,
+		     chario_buffer_pool(device, word(l, 2), (unsigned int)word(l, 3), &m->buffer));
+}
+
+static long bare(unsigned long request, void *argument)
+{
+	return ioctl(chario_device_fd(device), request, argument) ? -errno : 0;
+}
+
+static long create(const struct line *l)
+{
+	struct chario_buffer_create create = {
+		.size = sizeof(create),
+		.kind = (uint32_t)word(l, 1),
+		.flags = (uint32_t)word(l, 2),
+		.address = word(l, 3),
+		.bytes = word(l, 4),
+	};
+	long err = bare(CHARIO_IOC_BUFFER_CREATE, &create);
+
+	return err ? err : (long)create.id;
+}
+
+static long destroy(uint64_t id)
+{
+	struct chario_buffer_destroy destroy = { .size = sizeof(destroy), .id = (uint32_t)id };
+
+	return bare(CHARIO_IOC_BUFFER_DESTROY, &destroy);
+}
+
+static long sync_bytes(const struct line *l)
+{
+	return chario_buffer_sync(slot(l)->buffer, word(l, 2), word(l, 3),
+				  (enum chario_sync)word(l, 4));
+}
+
+static long map_file(const struct line *l)
+{
+	const char *how = l->count > 4 ? l->words[4] : "";
+	int flags = strcmp(how, "private") ? MAP_SHARED : MAP_PRIVATE;
+	int protection = strcmp(how, "readonly") ? PROT_READ | PROT_WRITE : PROT_READ;
+	void *at = mmap(NULL, word(l, 3), protection, flags, chario_device_fd(device),
+			(off_t)word(l, 2));
+
+	if (at == MAP_FAILED)
+		return -errno;
+	slot(l)->at = at;
+	slot(l)->bytes = word(l, 3);
+	return 0;
+}
+
+/* Somewhere else, so that all of it has to be taken along. */
+static long move(struct memory *m, size_t bytes)
+{
+	size_t most = bytes > m->bytes ? bytes : m->bytes;
+	void *room = mmap(NULL, most, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *at = mremap(m->at, m->bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, room);
+
+	if (at == MAP_FAILED)
+		return -errno;
+	m->at = at;
+	m->bytes = bytes;
+	return 0;
+}
+
+static long are_all(const struct line *l)
+{
+	const unsigned char *at = slot(l)->at + word(l, 2);
+
+	for (uint64_t i = 0; i < word(l, 3); i++)
+		if (at[i] != word(l, 4))
+			return 0;
+	return 1;
+}
+
 static long free_buffer(struct memory *m)
 {
 	int err = chario_buffer_free(m->buffer);
@@ -199,16 +298,14 @@ static long free_buffer(struct memory *m)
 	return err;
 }
 
-static long make(const struct line *l)
+static long use(const struct line *l)
 {
-	if (is(l, "heap") || is(l, "huge") || is(l, "shared"))
-		return map_memory(l);
-	if (is(l, "unmap"))
-		return munmap(slot(l)->at, slot(l)->bytes);
-	if (is(l, "register"))
-		return register_memory(slot(l), (unsigned int)word(l, 2));
-	if (is(l, "free"))
-		return free_buffer(slot(l));
+	if (is(l, "id"))
+		return (long)chario_buffer_id(slot(l)->buffer);
+	if (is(l, "sync"))
+		return sync_bytes(l);
+	if (is(l, "all"))
+		return are_all(l);
 	if (is(l, "fill"))
 		return fill(slot(l), word(l, 2));
 	if (is(l, "clear"))
@@ -230,6 +327,31 @@ static long make(const struct line *l)
 	if (is(l, "fork"))
 		return fork_child();
 	die("no such line: %s", l->words[0]);
+}
+
+static long make(const struct line *l)
+{
+	if (is(l, "heap") || is(l, "huge") || is(l, "shared"))
+		return map_memory(l);
+	if (is(l, "unmap"))
+		return munmap(slot(l)->at, slot(l)->bytes);
+	if (is(l, "register"))
+		return register_memory(slot(l), (unsigned int)word(l, 2));
+	if (is(l, "pool"))
+		return pool(l);
+	if (is(l, "create"))
+		return create(l);
+	if (is(l, "destroy"))
+		return destroy(word(l, 1));
+	if (is(l, "map"))
+		return map_file(l);
+	if (is(l, "move"))
+		return move(slot(l), word(l, 2));
+	if (is(l, "cut"))
+		return munmap(slot(l)->at + word(l, 2), word(l, 3)) ? -errno : 0;
+	if (is(l, "free"))
+		return free_buffer(slot(l));
+	return use(l);
 }
 
 int main(int argc, char **argv)

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The names that buffers have in an open file: given, looked up, taken away.
+ *
+ * Calls look a name up without a lock, chario_buffer_find().
+ */
+#include <linux/slab.h>
+
+#include "core/buffer.h"
+
+#define MAX_ID		(CHARIO_BUFFER_LEAVES * CHARIO_BUFFER_LEAF - 1)
+
+static struct chario_buffer **find_slot(struct chario_buffers *buffers,
+					unsigned int id)
+{
+	struct chario_buffer ***leaf = &buffers->leaves[id / CHARIO_BUFFER_LEAF];
+	struct chario_buffer **slots = *leaf;
+
+	if (!slots) {
+		slots = kcalloc(CHARIO_BUFFER_LEAF, sizeof(*slots),
+				GFP_KERNEL_ACCOUNT);
+		if (!slots)
+			return ERR_PTR(-ENOMEM);
+		/* Pairs with chario_buffer_find(): it is empty. */
+		smp_store_release(leaf, slots);
+	}
+	return &slots[id % CHARIO_BUFFER_LEAF];
+}
+
+/* Under the lock of the names. */
+static int enter(struct chario_buffers *buffers, struct chario_buffer *buf,
+		 u32 *id)
+{
+	unsigned int tries;
+
+	for (tries = 0; tries < MAX_ID; tries++) {
+		unsigned int candidate = 1 + buffers->next;
+		struct chario_buffer **slot = find_slot(buffers, candidate);
+
+		if (IS_ERR(slot))
+			return PTR_ERR(slot);
+		buffers->next = candidate % MAX_ID;
+		if (*slot)
+			continue;
+		*id = candidate;
+		/* Pairs with chario_buffer_find(): it is whole. */
+		smp_store_release(slot, buf);
+		return 0;
+	}
+	return -ENOSPC;
+}
+
+/**
+ * chario_names_enter() - give a buffer a name; from then on calls find it
+ * @buffers: of its file
+ * @buf: the buffer
+ * @id: gets the name
+ *
+ * Return: 0, ENOSPC, ENOMEM.
+ */
+int chario_names_enter(struct chario_buffers *buffers,
+		       struct chario_buffer *buf, u32 *id)
+{
+	int ret;
+
+	mutex_lock(&buffers->lock);
+	ret = enter(buffers, buf, id);
+	mutex_unlock(&buffers->lock);
+	return ret;
+}
+
+/**
+ * chario_names_look_up() - where a name stands
+ * @buffers: of the file
+ * @id: the name, or anything else
+ *
+ * Context: under @buffers->lock.
+ * Return: the place, which may be empty, or NULL.
+ */
+struct chario_buffer **chario_names_look_up(struct chario_buffers *buffers,
+					    u64 id)
+{
+	struct chario_buffer **slots;
+
+	if (id > MAX_ID)
+		return NULL;
+	slots = buffers->leaves[id / CHARIO_BUFFER_LEAF];
+	return slots ? &slots[id % CHARIO_BUFFER_LEAF] : NULL;
+}
+
+/**
+ * chario_names_take_out() - take the name of a buffer away
+ * @buffers: of the file
+ * @id: the name
+ *
+ * Return: the buffer, which calls may still use, or NULL.
+ */
+struct chario_buffer *chario_names_take_out(struct chario_buffers *buffers,
+					    u32 id)
+{
+	struct chario_buffer **slot, *buf = NULL;
+
+	mutex_lock(&buffers->lock);
+	slot = chario_names_look_up(buffers, id);
+	if (slot) {
+		buf = *slot;
+		WRITE_ONCE(*slot, NULL);
+	}
+	mutex_unlock(&buffers->lock);
+	return buf;
+}
+
+/**
+ * chario_names_borrow() - find a buffer, for something else than a call
+ * @buffers: of the file
+ * @id: the name
+ *
+ * Return: the buffer, counted in its @users; or NULL.
+ */
+struct chario_buffer *chario_names_borrow(struct chario_buffers *buffers,
+					  u32 id)
+{
+	struct chario_buffer **slot, *buf = NULL;
+
+	mutex_lock(&buffers->lock);
+	slot = chario_names_look_up(buffers, id);
+	if (slot)
+		buf = *slot;
+	if (buf)
+		atomic_inc(&buf->users);
+	mutex_unlock(&buffers->lock);
+	return buf;
+}
+
+/**
+ * chario_buffers_alloc() - an open file without buffers
+ *
+ * Return: the buffers, or NULL.
+ */
+struct chario_buffers *chario_buffers_alloc(void)
+{
+	struct chario_buffers *buffers = kzalloc(sizeof(*buffers), GFP_KERNEL);
+
+	if (buffers)
+		mutex_init(&buffers->lock);
+	return buffers;
+}
+
+static void free_leaf(struct chario_buffer **slots)
+{
+	unsigned int i;
+
+	for (i = 0; slots && i < CHARIO_BUFFER_LEAF; i++)
+		if (slots[i])
+			queue_work(chario_workqueue, &slots[i]->work);
+	kfree(slots);
+}
+
+/**
+ * chario_buffers_free() - the last close of a file
+ * @buffers: nobody uses them any more
+ *
+ * Waits for nothing: a drive that hangs does not hold up a close.
+ */
+void chario_buffers_free(struct chario_buffers *buffers)
+{
+	unsigned int i;
+
+	for (i = 0; i < CHARIO_BUFFER_LEAVES; i++)
+		free_leaf(buffers->leaves[i]);
+	kfree(buffers);
+}

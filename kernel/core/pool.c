@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The pool: memory that the module allocates.
+ *
+ * Pages come in blocks as large as there are, but each is counted by itself,
+ * so that it can be mapped like any page of a file.  The memory belongs to its
+ * buffer and to each mapping of it; the last of them gives it back, and only
+ * then does it count no longer as locked.
+ */
+#include <linux/kref.h>
+#include <linux/log2.h>
+#include <linux/mm.h>
+#include <linux/sched/mm.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+
+#include "core/buffer.h"
+
+/**
+ * struct pool - memory
+ * @ref: of the buffer and of each mapping
+ * @work: frees it
+ * @mm: whose locked memory it counts as
+ * @nr_pages: that have been allocated
+ * @pages: in order
+ */
+struct pool {
+	struct kref ref;
+	struct work_struct work;
+	struct mm_struct *mm;
+	unsigned long nr_pages;
+	struct page *pages[];
+};
+
+static void free_pages_of(struct pool *pool)
+{
+	while (pool->nr_pages)
+		__free_page(pool->pages[--pool->nr_pages]);
+}
+
+static void free_pool(struct work_struct *work)
+{
+	struct pool *pool = container_of(work, struct pool, work);
+
+	account_locked_vm(pool->mm, pool->nr_pages, false);
+	mmdrop(pool->mm);
+	free_pages_of(pool);
+	kvfree(pool);
+}
+
+static void put_now(struct kref *ref)
+{
+	free_pool(&container_of(ref, struct pool, ref)->work);
+}
+
+/* The lock of the address space, which accounting wants, is held. */
+static void put_later(struct kref *ref)
+{
+	queue_work(chario_workqueue,
+		   &container_of(ref, struct pool, ref)->work);
+}
+
+/* Large blocks for nothing, single pages with an effort; nobody is killed. */
+static gfp_t gfp_of(unsigned int order)
+{
+	return GFP_KERNEL_ACCOUNT | __GFP_ZERO | __GFP_NOWARN |
+	       (order ? __GFP_NORETRY : __GFP_RETRY_MAYFAIL);
+}
+
+static int fill(struct pool *pool, unsigned long nr_pages, int node)
+{
+	unsigned int most = MAX_PAGE_ORDER;
+
+	while (pool->nr_pages < nr_pages) {
+		unsigned int order = min_t(unsigned int, most,
+					   ilog2(nr_pages - pool->nr_pages));
+		struct page *page;
+		unsigned int i;
+
+		if (fatal_signal_pending(current))
+			return -EINTR;
+		page = alloc_pages_node(node, gfp_of(order), order);
+		if (!page && !order)
+			return -ENOMEM;
+		if (!page) {
+			most = order - 1;
+			continue;
+		}
+		split_page(page, order);
+		for (i = 0; i < 1U << order; i++)
+			pool->pages[pool->nr_pages++] = page + i;
+		cond_resched();
+	}
+	return 0;
+}
+
+static struct pool *create_pool(unsigned long nr_pages, int node)
+{
+	struct pool *pool = kvzalloc(struct_size(pool, pages, nr_pages),
+				     GFP_KERNEL_ACCOUNT);
+	int ret;
+
+	if (!pool)
+		return ERR_PTR(-ENOMEM);
+	kref_init(&pool->ref);
+	INIT_WORK(&pool->work, free_pool);
+	pool->mm = current->mm;
+	ret = fill(pool, nr_pages, node);
+	if (ret) {
+		free_pages_of(pool);
+		kvfree(pool);
+		return ERR_PTR(ret);
+	}
+	return pool;
+}
+
+static int hold(struct chario_buffer *buf,
+		const struct chario_buffer_create *args)
+{
+	struct pool *pool;
+	int ret;
+
+	if (args->address)
+		return -EINVAL;
+	buf->nr_pages = PFN_UP(args->bytes);
+	ret = account_locked_vm(current->mm, buf->nr_pages, true);
+	if (ret)
+		return ret;
+	pool = create_pool(buf->nr_pages, dev_to_node(&buf->cio->dev));
+	if (IS_ERR(pool)) {
+		account_locked_vm(current->mm, buf->nr_pages, false);
+		return PTR_ERR(pool);
+	}
+	mmgrab(pool->mm);
+	buf->own = pool;
+	buf->pages = pool->pages;
+	ret = chario_paged_init(buf, args->bytes);
+	if (ret)
+		kref_put(&pool->ref, put_now);
+	return ret;
+}
+
+static void release(struct chario_buffer *buf)
+{
+	struct pool *pool = buf->own;
+
+	sg_free_table(&buf->sgt);
+	kref_put(&pool->ref, put_now);
+}
+
+static void open(struct vm_area_struct *vma)
+{
+	struct pool *pool = vma->vm_private_data;
+
+	kref_get(&pool->ref);
+}
+
+static void close(struct vm_area_struct *vma)
+{
+	struct pool *pool = vma->vm_private_data;
+
+	kref_put(&pool->ref, put_later);
+}
+
+static const struct vm_operations_struct vm_ops = {
+	.open	= open,
+	.close	= close,
+};
+
+/* Whole at once: who records must not fault. */
+static int map_pages(struct chario_buffer *buf, struct vm_area_struct *vma)
+{
+	struct pool *pool = buf->own;
+	unsigned long left = vma_pages(vma);
+	int ret;
+
+	vm_flags_set(vma, VM_DONTEXPAND);
+	ret = vm_insert_pages(vma, vma->vm_start, pool->pages, &left);
+	if (ret)
+		return ret;
+	kref_get(&pool->ref);
+	vma->vm_private_data = pool;
+	vma->vm_ops = &vm_ops;
+	return 0;
+}
+
+const struct chario_buffer_ops chario_pool_ops = {
+	.flags		= CHARIO_BUFFER_SOURCE | CHARIO_BUFFER_STREAMING,
+	.hold		= hold,
+	.release	= release,
+	.map		= chario_paged_map,
+	.unmap		= chario_paged_unmap,
+	.sync		= chario_paged_sync,
+	.mmap		= map_pages,
+	.copy		= chario_paged_copy,
+};

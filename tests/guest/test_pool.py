@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: MIT
+"""Memory that the module allocates: transfers, mappings, what it counts as, and memory that has to be synced."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from disks import MIB, Programs
+from test_buffers import BLOCK, run
+
+from chario_lab.guest import leaks
+from chario_lab.guest.devices import bdf, bind, nodes, unbind
+from chario_lab.guest.session import Guest
+from chario_lab.guest.spec import Namespace, Nvme
+
+PAGE = 4096
+POOL, SOURCE, STREAMING = 2, 1, 2
+FOR_DEVICE, FOR_CPU = 1, 2
+SIZES = [BLOCK, 2 * BLOCK, 3 * BLOCK, 32 * BLOCK, 33 * BLOCK, MIB, 5 * MIB]
+
+
+def round_trip(sizes: list[int], slot: int = 0) -> tuple[list[str], list[str]]:
+    """Each size written and read from places of a filled buffer, seen by ordinary calls too."""
+    script, expect = [f"heap 15 {8 * MIB}", f"fill {slot} 5"], ["0", "0"]
+    for place, size in enumerate(sizes):
+        start = place * 3 * BLOCK
+        script += [f"write {slot} {start} {size} {place * 8 * MIB}", f"pread 15 0 {size} {place * 8 * MIB}",
+                   f"match 15 5 0 {size} {start}"]  # fmt: skip
+        expect += [str(size), str(size), "1"]
+    script.append(f"clear {slot}")
+    expect.append("0")
+    for place, size in enumerate(sizes):
+        script += [f"read {slot} {BLOCK} {size} {place * 8 * MIB}",
+                   f"match {slot} 5 {BLOCK} {size} {place * 3 * BLOCK}"]  # fmt: skip
+        expect += [str(size), "1"]
+    return script, expect
+
+
+def test_what_the_pool_writes_is_what_it_reads(guest: Guest, guest_program: Programs, disk: str) -> None:
+    """Fresh memory is zero; slices of many sizes, both ways."""
+    script, expect = round_trip(SIZES)
+    begin = [f"pool 0 {8 * MIB}", f"all 0 0 {8 * MIB} 0", "locked"]
+    end = ["sync 0 0 4096 1", "free 0", "locked"]
+    assert run(guest, guest_program, disk, begin + script + end) == ["0", "1", str(8 * 1024), *expect, "0", "0", "0"]
+
+
+def test_a_mapping_outlives_its_buffer(guest: Guest, guest_program: Programs, disk: str) -> None:
+    """The name goes, the memory stays mapped, and counts until the last of it has been unmapped."""
+    half = MIB // 2
+    script = [f"pool 0 {MIB}", "fill 0 7", "id 0", "destroy 1", f"raw 0 0 1 0 0 {BLOCK}", f"match 0 7 0 {MIB} 0",
+              "locked", f"cut 0 0 {half}", "locked", f"match 0 7 {half} {half} {half}",
+              f"cut 0 {half} {half}"]  # fmt: skip
+    assert run(guest, guest_program, disk, script) == ["0", "0", "1", "0", "ENOENT", "1", "1024", "0", "1024", "1", "0"]
+
+
+def test_mappings_in_parts_that_move(guest: Guest, guest_program: Programs, disk: str) -> None:
+    """mremap may move and shorten but not lengthen; holes are holes; two mappings are the same memory."""
+    script = [f"create {POOL} 0 0 {MIB}", f"map 0 {PAGE} {MIB}", f"map 1 {PAGE} {MIB // 2}", "fill 0 3",
+              f"match 1 3 0 {MIB // 2} 0", f"move 0 {MIB}", f"match 0 3 0 {MIB} 0", f"move 0 {2 * MIB}",
+              f"cut 0 {PAGE} {PAGE}", f"match 0 3 {2 * PAGE} {PAGE} {2 * PAGE}", f"move 1 {PAGE}",
+              f"match 1 3 0 {PAGE} 0", "destroy 1", f"match 1 3 0 {PAGE} 0"]  # fmt: skip
+    assert run(guest, guest_program, disk, script) == ["1", "0", "0", "0", "1", "0", "1", "EFAULT", "0", "1", "0", "1",
+                                                       "0", "1"]  # fmt: skip
+
+
+def test_a_child_shares_the_memory(guest: Guest, guest_program: Programs, disk: str) -> None:
+    """What a child writes is what the parent's transfer writes: nothing is copied."""
+    script = [f"pool 0 {MIB}", "fill 0 1", "fork", f"all 0 0 {MIB} {0xEE}", f"write 0 0 {MIB} 0", f"heap 1 {MIB}",
+              f"pread 1 0 {MIB} 0", f"all 1 0 {MIB} {0xEE}"]  # fmt: skip
+    assert run(guest, guest_program, disk, script) == ["0", "0", "0", "1", str(MIB), "0", str(MIB), "1"]
+
+
+def test_mappings_that_are_refused(guest: Guest, guest_program: Programs, disk: str) -> None:
+    """Too long, elsewhere, private, of a buffer that cannot be mapped; and rights as the file has them."""
+    script = [f"create {POOL} 0 0 {MIB}", f"heap 1 {MIB}", "register 1"]
+    refused = [f"map 2 {PAGE} {MIB + PAGE}", f"map 2 0 {MIB}", f"map 2 {2 * PAGE} {PAGE}", f"map 2 {3 * PAGE} {PAGE}",
+               f"map 2 {PAGE} {MIB} private", f"map 2 {65536 * PAGE} {PAGE}", f"map 2 {2**62} {PAGE}"]  # fmt: skip
+    assert run(guest, guest_program, disk, script + refused) == ["1", "0", "0"] + ["EINVAL"] * len(refused)
+    some = [script[0], f"map 0 {PAGE} {MIB}", f"map 0 {PAGE} {MIB} readonly", f"all 0 0 {MIB} 0"]
+    assert run(guest, guest_program, disk, some, ["rdonly"]) == ["1", "EACCES", "0", "1"]
+    assert run(guest, guest_program, disk, some[:3], ["wronly"]) == ["1", "EACCES", "EACCES"]
+
+
+def test_pools_that_are_refused(guest: Guest, guest_program: Programs, disk: str) -> None:
+    """Wrong arguments; more than may be locked; more than there is, without anybody being killed."""
+    refused = [f"create {POOL} 4 0 {MIB}", f"create {POOL} 0 4096 {MIB}", f"create {POOL} 0 0 0",
+               f"create {POOL} 0 0 2", f"create {POOL} 0 0 {2**41}", f"create 0 0 0 {MIB}",
+               f"create 99 0 0 {MIB}"]  # fmt: skip
+    assert run(guest, guest_program, disk, refused) == ["EINVAL"] * len(refused)
+    assert run(guest, guest_program, disk, [f"create {POOL} 0 0 {2**32}", "locked"]) == ["ENOMEM", "0"]
+    program = guest.push(guest_program("buffers"))
+    limited = f"ulimit -l 1024; setpriv --reuid=65534 --clear-groups {program} {disk}"
+    guest.must(f"chmod 666 {disk}")
+    script = f"pool 0 {2 * MIB}\npool 0 {MIB // 2}\ndestroy 1\npool 1 {MIB}\nlocked\n"
+    answers = guest.must(limited, stdin=script).split()
+    guest.must(f"chmod 600 {disk}")
+    assert answers == ["ENOMEM", "0", "0", "ENOMEM", "512"]
+
+
+def test_syncs_that_are_refused(guest: Guest, guest_program: Programs, disk: str) -> None:
+    """Outside the buffer, in no direction, of no buffer; anything else does nothing here."""
+    script = [f"pool 0 {MIB} {STREAMING}", f"heap 1 {MIB}", f"register 1 {STREAMING}"]
+    fine = [f"sync 0 0 {MIB} 1", f"sync 1 0 {MIB} 2", f"sync 0 {MIB} 0 1"]
+    refused = [f"sync 0 0 {MIB + 1} 1", f"sync 0 {MIB} 1 2", f"sync 0 {2**64 - 1} 2 1", "sync 0 0 1 0", "sync 0 0 1 3"]
+    expect = ["0"] * 6 + ["EINVAL"] * len(refused)
+    assert run(guest, guest_program, disk, script + fine + refused) == expect
+    assert run(guest, guest_program, disk, [*script, "destroy 1", "sync 0 0 1 1"])[-2:] == ["0", "ENOENT"]
+
+
+def test_a_source_is_not_read_into(guest: Guest, guest_program: Programs, disk: str) -> None:
+    """The flag means the same for all kinds."""
+    script = [f"pool 0 {MIB} {SOURCE}", f"write 0 0 {BLOCK} 0", f"read 0 0 {BLOCK} 0"]
+    assert run(guest, guest_program, disk, script) == ["0", str(BLOCK), "EPERM"]
+
+
+def test_memory_that_has_to_be_synced(fresh_guest: Callable[..., Guest], guest_program: Programs) -> None:
+    """With bounce buffers, memory that nobody would sync is refused; synced, it works; else nothing moves."""
+    guest = fresh_guest(drives=(Nvme("disk", (Namespace(64),)),), append="swiotlb=65536,force")
+    bind(guest, bdf(guest, 0))
+    disk = nodes(guest, bdf(guest, 0))[0]
+    refused = [f"heap 0 {MIB}", "register 0", f"pool 1 {MIB}", "locked"]
+    assert run(guest, guest_program, disk, refused) == ["0", "EOPNOTSUPP", "EOPNOTSUPP", "0"]
+    for make in ([f"pool 0 {MIB} {STREAMING}"], [f"heap 0 {MIB} 512", f"register 0 {STREAMING}"]):
+        seen = [f"write 0 0 {MIB} 0", f"pread 1 0 {MIB} 0", f"match 1 5 0 {MIB} 0"]
+        script = [*make, f"heap 1 {MIB}", "fill 0 5", *seen, f"sync 0 0 {MIB} {FOR_DEVICE}", *seen,
+                  "clear 0", f"read 0 0 {MIB} 0", f"all 0 0 {MIB} 0", f"sync 0 5000 100000 {FOR_CPU}",
+                  "match 0 5 5000 100000 5000", "all 0 0 5000 0", f"sync 0 0 {MIB} {FOR_CPU}", f"match 0 5 0 {MIB} 0",
+                  "free 0", "locked"]  # fmt: skip
+        expect = [*["0"] * len(make), "0", "0", str(MIB), str(MIB), "0", "0", str(MIB), str(MIB), "1", "0", str(MIB),
+                  "1", "0", "1", "1", "0", "1", "0", "0"]  # fmt: skip
+        assert run(guest, guest_program, disk, script) == expect
+    unbind(guest, bdf(guest, 0))
+    guest.must("rmmod chario")
+    leaks.check(guest)
+
+
+def test_the_pool_on_a_disk_in_memory(fresh_guest: Callable[..., Guest], guest_program: Programs) -> None:
+    """Without DMA the bytes are copied: the same calls, the same results."""
+    guest = fresh_guest(parameters="loopback_mib=64")
+    script, expect = round_trip(SIZES)
+    begin = [f"pool 0 {8 * MIB}", f"heap 1 {8 * MIB}", "register 1"]
+    other, _ = round_trip(SIZES, 1)
+    answers = run(guest, guest_program, "/dev/chardisk0", [*begin, *script, *other])
+    assert answers == ["0", "0", "0", *expect, *expect]
+    guest.must("rmmod chario")
