@@ -5,15 +5,19 @@
 #include <linux/module.h>
 
 #include "back/back.h"
+#include "core/buffer.h"
 #include "core/device.h"
 
 static int __init chario_init(void)
 {
 	int ret;
 
-	ret = chario_device_class_init();
+	ret = chario_window_open_all();
 	if (ret)
 		return ret;
+	ret = chario_device_class_init();
+	if (ret)
+		goto err_window;
 	ret = chario_loopback_init();
 	if (ret)
 		goto err_class;
@@ -26,6 +30,8 @@ err_loopback:
 	chario_loopback_exit();
 err_class:
 	chario_device_class_exit();
+err_window:
+	chario_window_close_all();
 	return ret;
 }
 
@@ -34,6 +40,8 @@ static void __exit chario_exit(void)
 	chario_nvme_exit();
 	chario_loopback_exit();
 	chario_device_class_exit();
+	/* Workers have let go of the last buffers. */
+	chario_window_close_all();
 }
 
 module_init(chario_init);

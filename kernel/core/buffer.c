@@ -17,6 +17,7 @@
 static const struct chario_buffer_ops *const kinds[] = {
 	[CHARIO_BUFFER_REGISTERED] = &chario_registered_ops,
 	[CHARIO_BUFFER_POOL] = &chario_pool_ops,
+	[CHARIO_BUFFER_WINDOW] = &chario_window_ops,
 };
 
 static void free_buffer(struct kref *alive)

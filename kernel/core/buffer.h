@@ -33,6 +33,7 @@
 #include <linux/dma-mapping.h>
 #include <linux/kref.h>
 #include <linux/mutex.h>
+#include <linux/rculist.h>
 #include <linux/scatterlist.h>
 #include <linux/workqueue.h>
 
@@ -86,6 +87,10 @@ struct chario_buffer_ops {
  * @pages: its pages, where it has some
  * @nr_pages: how many
  * @own: of its kind
+ * @id: its name
+ * @is_physical: a transfer may name it by physical address
+ * @address: then: of its first byte
+ * @physical: then: on the list of its file
  * @mm: whose locked memory it counts as
  * @users: calls of several requests
  * @ops: its kind
@@ -110,6 +115,10 @@ struct chario_buffer {
 	struct page **pages;
 	unsigned long nr_pages;
 	void *own;
+	u32 id;
+	bool is_physical;
+	u64 address;
+	struct hlist_node physical;
 	struct mm_struct *mm;
 	atomic_t users;
 	const struct chario_buffer_ops *ops;
@@ -136,11 +145,14 @@ chario_buffer_direction(const struct chario_buffer *buf)
  * @lock: protects names that come and go
  * @next: where the search for a free name begins, so that one is not used again
  *	soon
+ * @physical: buffers that a transfer may name by physical address; for readers
+ *	under RCU
  * @leaves: buffers by name; leaves are made when they are needed
  */
 struct chario_buffers {
 	struct mutex lock; /* names that come and go */
 	unsigned int next;
+	struct hlist_head physical;
 	struct chario_buffer **leaves[CHARIO_BUFFER_LEAVES];
 };
 
@@ -197,6 +209,8 @@ struct chario_buffer *chario_names_take_out(struct chario_buffers *buffers,
 					    u32 id);
 struct chario_buffer *chario_names_borrow(struct chario_buffers *buffers,
 					  u32 id);
+int chario_names_resolve(struct chario_buffers *buffers, u64 address, u32 *id,
+			 u64 *offset);
 
 /* core/paged.c */
 int chario_paged_init(struct chario_buffer *buf, u64 bytes);
@@ -212,5 +226,10 @@ extern const struct chario_buffer_ops chario_registered_ops;
 
 /* core/pool.c */
 extern const struct chario_buffer_ops chario_pool_ops;
+
+/* core/window.c */
+extern const struct chario_buffer_ops chario_window_ops;
+int chario_window_open_all(void);
+void chario_window_close_all(void);
 
 #endif /* CHARIO_CORE_BUFFER_H */

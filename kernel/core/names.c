@@ -43,6 +43,9 @@ static int enter(struct chario_buffers *buffers, struct chario_buffer *buf,
 		if (*slot)
 			continue;
 		*id = candidate;
+		buf->id = candidate;
+		if (buf->is_physical)
+			hlist_add_head_rcu(&buf->physical, &buffers->physical);
 		/* Pairs with chario_buffer_find(): it is whole. */
 		smp_store_release(slot, buf);
 		return 0;
@@ -106,6 +109,8 @@ struct chario_buffer *chario_names_take_out(struct chario_buffers *buffers,
 		buf = *slot;
 		WRITE_ONCE(*slot, NULL);
 	}
+	if (buf && buf->is_physical)
+		hlist_del_rcu(&buf->physical);
 	mutex_unlock(&buffers->lock);
 	return buf;
 }
@@ -130,6 +135,35 @@ struct chario_buffer *chario_names_borrow(struct chario_buffers *buffers,
 		atomic_inc(&buf->users);
 	mutex_unlock(&buffers->lock);
 	return buf;
+}
+
+/**
+ * chario_names_resolve() - find memory by its physical address
+ * @buffers: of the file
+ * @address: the address
+ * @id: gets the name of a buffer that it is inside
+ * @offset: gets the place in it
+ *
+ * Return: 0 or ENOENT.  Nothing keeps the buffer: who uses the name will see.
+ */
+int chario_names_resolve(struct chario_buffers *buffers, u64 address, u32 *id,
+			 u64 *offset)
+{
+	const struct chario_buffer *buf;
+	int ret = -ENOENT;
+
+	rcu_read_lock();
+	hlist_for_each_entry_rcu(buf, &buffers->physical, physical) {
+		if (address < buf->address ||
+		    address - buf->address >= buf->bytes)
+			continue;
+		*id = buf->id;
+		*offset = address - buf->address;
+		ret = 0;
+		break;
+	}
+	rcu_read_unlock();
+	return ret;
 }
 
 /**

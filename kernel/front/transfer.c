@@ -13,7 +13,7 @@
 #include "trace.h"
 
 #define FLAGS	(CHARIO_TRANSFER_POLL | CHARIO_TRANSFER_FUA | \
-		 CHARIO_TRANSFER_NOWAIT)
+		 CHARIO_TRANSFER_NOWAIT | CHARIO_TRANSFER_PHYSICAL)
 
 static_assert((int)CHARIO_TRANSFER_READ == (int)CHARIO_OP_READ);
 static_assert((int)CHARIO_TRANSFER_WRITE == (int)CHARIO_OP_WRITE);
@@ -70,9 +70,11 @@ static inline void start(struct chario_call *call, const struct chario_file *cf,
 	chario_call_start(call, cf, t->op, t->disk_offset);
 	if (t->flags & CHARIO_TRANSFER_POLL)
 		call->completion = CHARIO_COMPLETION_POLL;
-	if (unlikely(t->flags & CHARIO_TRANSFER_FUA))
-		chario_call_set_durable(call);
-	call->nowait = t->flags & CHARIO_TRANSFER_NOWAIT;
+	if (unlikely(t->flags & (CHARIO_TRANSFER_FUA | CHARIO_TRANSFER_NOWAIT))) {
+		call->nowait = t->flags & CHARIO_TRANSFER_NOWAIT;
+		if (t->flags & CHARIO_TRANSFER_FUA)
+			chario_call_set_durable(call);
+	}
 	if (unlikely(t->deadline_ns))
 		call->expires = jiffies + 1 +
 				nsecs_to_jiffies(t->deadline_ns + TICK_NSEC - 1);
@@ -83,7 +85,8 @@ static ssize_t flush(struct chario_file *cf, const struct chario_transfer *t,
 {
 	struct chario_call call chario_uninitialized;
 
-	if (t->buffer || t->buffer_offset || t->disk_offset || t->bytes)
+	if (t->buffer || t->buffer_offset || t->disk_offset || t->bytes ||
+	    (t->flags & CHARIO_TRANSFER_PHYSICAL))
 		return -EINVAL;
 	if (!(cf->cio->features & CHARIO_FEATURE_WRITE_CACHE))
 		return 0;
@@ -138,6 +141,22 @@ static noinline ssize_t transfer_any(struct chario_file *cf,
 	return chario_request_run(&call);
 }
 
+static noinline ssize_t transfer_physical(struct chario_file *cf,
+					  const struct chario_transfer *t,
+					  size_t bytes,
+					  const struct chario_async *async,
+					  bool nowait)
+{
+	struct chario_transfer resolved = *t;
+	int ret;
+
+	if (t->buffer)
+		return -EINVAL;
+	ret = chario_names_resolve(cf->buffers, t->buffer_offset,
+				   &resolved.buffer, &resolved.buffer_offset);
+	return ret ?: transfer_any(cf, &resolved, bytes, async, nowait);
+}
+
 static __always_inline ssize_t transfer(struct chario_file *cf,
 					const struct chario_transfer *t,
 					const struct chario_async *async,
@@ -154,6 +173,8 @@ static __always_inline ssize_t transfer(struct chario_file *cf,
 			       t->op);
 	if (unlikely(ret <= 0))
 		return ret;
+	if (unlikely(t->flags & CHARIO_TRANSFER_PHYSICAL))
+		return transfer_physical(cf, t, ret, async, nowait);
 	if (!async && likely(chario_flight_is_single(cf->cio, ret)))
 		return transfer_single(cf, t, ret);
 	return transfer_any(cf, t, ret, async, nowait);

@@ -100,6 +100,19 @@ int chario_buffer_pool(struct chario_device *device, size_t bytes, unsigned int 
 	return create_mapped(device, &wanted, buffer);
 }
 
+int chario_buffer_window(struct chario_device *device, uint64_t address, size_t bytes,
+			 unsigned int flags, struct chario_buffer **buffer)
+{
+	struct chario_buffer_create wanted = {
+		.kind = CHARIO_BUFFER_WINDOW,
+		.flags = flags,
+		.address = address,
+		.bytes = bytes,
+	};
+
+	return create_mapped(device, &wanted, buffer);
+}
+
 int chario_buffer_sync(const struct chario_buffer *buffer, uint64_t offset, size_t bytes,
 		       enum chario_sync direction)
 {

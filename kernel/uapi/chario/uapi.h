@@ -245,10 +245,14 @@ struct chario_file_options {
  * @CHARIO_BUFFER_POOL: the module's: zeroed, near the drive (NUMA), in as few
  *	pieces as there are; counted against RLIMIT_MEMLOCK until neither buffer
  *	nor mapping is left
+ * @CHARIO_BUFFER_WINDOW: physical memory outside System RAM, inside a range that
+ *	the administrator has opened (module parameter ``windows``); needs
+ *	CAP_SYS_RAWIO
  */
 enum chario_buffer_kind {
 	CHARIO_BUFFER_REGISTERED = 1,
 	CHARIO_BUFFER_POOL = 2,
+	CHARIO_BUFFER_WINDOW = 3,
 };
 
 /* Flags of &struct chario_buffer_create. */
@@ -262,9 +266,11 @@ enum chario_buffer_kind {
  * @kind: &enum chario_buffer_kind
  * @flags: CHARIO_BUFFER_* bits
  * @id: out: what calls name the buffer by, through this open file only
- * @address: of the first byte, in user space (REGISTERED); a multiple of
- *	dma_alignment_bytes
- * @bytes: length; a multiple of dma_alignment_bytes, not 0, up to 2^40
+ * @address: of the first byte, in user space and a multiple of
+ *	dma_alignment_bytes (REGISTERED), or physical and a multiple of the page
+ *	(WINDOW); else 0
+ * @bytes: length; a multiple of dma_alignment_bytes, or of the page (WINDOW), not
+ *	0, up to 2^40
  * @mmap_offset: out: where mmap(2) of the open file maps the buffer; 0 where it
  *	cannot be mapped (REGISTERED)
  * @extents: out: pieces that the memory has for the device
@@ -272,8 +278,8 @@ enum chario_buffer_kind {
  *
  * A buffer belongs to the open file, and goes with its last close.  mmap(2)
  * takes MAP_SHARED, @mmap_offset, and any length up to that of the buffer, or
- * gives EINVAL; the mapping is cached, and keeps the memory when buffer and drive
- * have gone.
+ * gives EINVAL; the mapping is cached, of a WINDOW uncached, and keeps the memory
+ * when buffer and drive have gone.
  *
  * Memory is coherent: what the CPU writes is what the drive reads, and the other
  * way round, with nothing to be done.  Where it cannot be, because DMA is not
@@ -285,8 +291,10 @@ enum chario_buffer_kind {
  * and CHARIO_BUFFER_SOURCE is not set, or is of a kind that cannot be pinned
  * for long; ENOMEM when RLIMIT_MEMLOCK does not allow it, or no memory is
  * left; ENOSPC when the file has 65,535 buffers; EOPNOTSUPP where the memory
- * would have to be synced and CHARIO_BUFFER_STREAMING is not set; EIO when the
- * DMA layer refuses the memory; EINTR when the caller was killed.
+ * would have to be synced and CHARIO_BUFFER_STREAMING is not set, or where the
+ * disk has no DMA (WINDOW); EPERM without CAP_SYS_RAWIO (WINDOW); ENXIO where
+ * no open range has all of the memory (WINDOW); EIO when the DMA layer refuses
+ * the memory; EINTR when the caller was killed.
  */
 struct chario_buffer_create {
 	__u32 size;
@@ -364,6 +372,7 @@ enum chario_transfer_op {
 #define CHARIO_TRANSFER_POLL	(1U << 0) /* as RWF_HIPRI */
 #define CHARIO_TRANSFER_FUA	(1U << 1) /* as RWF_DSYNC */
 #define CHARIO_TRANSFER_NOWAIT	(1U << 2) /* as RWF_NOWAIT */
+#define CHARIO_TRANSFER_PHYSICAL	(1U << 3) /* buffer_offset is an address */
 
 /* Bytes that one transfer moves at most. */
 #define CHARIO_TRANSFER_MAX	0x7ff00000U
@@ -374,8 +383,10 @@ enum chario_transfer_op {
  * @size: as in &struct chario_info
  * @op: &enum chario_transfer_op; a flush has no buffer and no range
  * @flags: CHARIO_TRANSFER_* bits
- * @buffer: id of the buffer
- * @buffer_offset: of the first byte in it, a multiple of dma_alignment_bytes
+ * @buffer: id of the buffer; 0 with CHARIO_TRANSFER_PHYSICAL
+ * @buffer_offset: of the first byte in it, a multiple of dma_alignment_bytes;
+ *	with CHARIO_TRANSFER_PHYSICAL the physical address, inside a buffer of kind
+ *	WINDOW that this open file has
  * @disk_offset: of the first byte on the disk, a multiple of
  *	logical_block_bytes
  * @bytes: length, a multiple of logical_block_bytes; one call transfers up to

@@ -69,6 +69,27 @@ int chario_buffer_pool(struct chario_device *device, size_t bytes, unsigned int 
 		       struct chario_buffer **buffer);
 
 /**
+ * chario_buffer_window() - make a buffer of physical memory that is not Linux's
+ * @device: an open device, as for chario_buffer_pool()
+ * @address: physical address of its first byte, a multiple of the page size
+ * @bytes: its length, a multiple of the page size
+ * @flags: CHARIO_BUFFER_SOURCE, or 0
+ * @buffer: where the new buffer is put; the caller gives it to
+ *	chario_buffer_free()
+ *
+ * The memory lies inside a range that an administrator has opened, see the module
+ * parameter ``windows`` in chario(4).  It is mapped, uncached, at
+ * chario_buffer_memory().  A transfer with CHARIO_TRANSFER_PHYSICAL names it by
+ * its physical address.
+ *
+ * Context: may sleep.
+ * Return: 0; -EPERM without CAP_SYS_RAWIO; -ENXIO where no open range has all of
+ * it; -EOPNOTSUPP where the disk has no DMA; else as chario_buffer_pool().
+ */
+int chario_buffer_window(struct chario_device *device, uint64_t address, size_t bytes,
+			 unsigned int flags, struct chario_buffer **buffer);
+
+/**
  * chario_buffer_sync() - hand bytes over between CPU and drive
  * @buffer: the buffer
  * @offset: of the first byte in it

@@ -11,6 +11,7 @@
  *	unmap SLOT                            the memory goes, its buffer stays
  *	register SLOT [FLAGS]                 a buffer of it
  *	pool SLOT BYTES [FLAGS]               a buffer of the module's memory
+ *	window SLOT ADDRESS BYTES [FLAGS]     a buffer of physical memory
  *	free SLOT                             give the buffer back
  *	id SLOT                               what the kernel calls it
  *	create KIND FLAGS ADDRESS BYTES       a buffer by the bare ioctl: its id
@@ -219,6 +220,14 @@ static long pool(const struct line *l)
 		     chario_buffer_pool(device, word(l, 2), (unsigned int)word(l, 3), &m->buffer));
 }
 
+static long window(const struct line *l)
+{
+	struct memory *m = slot(l);
+
+	return adopt(m, chario_buffer_window(device, word(l, 2), word(l, 3),
+					     (unsigned int)word(l, 4), &m->buffer));
+}
+
 static long bare(unsigned long request, void *argument)
 {
 	return ioctl(chario_device_fd(device), request, argument) ? -errno : 0;
@@ -339,6 +348,8 @@ static long make(const struct line *l)
 		return register_memory(slot(l), (unsigned int)word(l, 2));
 	if (is(l, "pool"))
 		return pool(l);
+	if (is(l, "window"))
+		return window(l);
 	if (is(l, "create"))
 		return create(l);
 	if (is(l, "destroy"))
