@@ -11,6 +11,7 @@
 
 #include <linux/tracepoint.h>
 
+#include "core/buffer.h"
 #include "core/device.h"
 #include "core/queue.h"
 
@@ -121,6 +122,29 @@ DEFINE_EVENT(chario_queue, doorbell,
 DEFINE_EVENT(chario_queue, irq,
 	TP_PROTO(const struct chario_queue *q, unsigned int count),
 	TP_ARGS(q, count));
+
+/* A buffer has been made; its first address for the device. */
+TRACE_EVENT(buffer,
+	TP_PROTO(const struct chario_buffer *buf),
+	TP_ARGS(buf),
+	TP_STRUCT__entry(
+		__field(int, disk)
+		__field(u32, id)
+		__field(u64, bytes)
+		__field(u32, extents)
+		__field(u64, address)
+	),
+	TP_fast_assign(
+		__entry->disk = buf->cio->index;
+		__entry->id = buf->id;
+		__entry->bytes = buf->bytes;
+		__entry->extents = buf->extents;
+		__entry->address = buf->first;
+	),
+	TP_printk("disk=%d id=%u bytes=%llu extents=%u address=0x%llx",
+		  __entry->disk, __entry->id, __entry->bytes,
+		  __entry->extents, __entry->address)
+);
 
 #endif /* CHARIO_TRACE_H */
 

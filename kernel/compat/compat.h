@@ -67,6 +67,13 @@
 #define MAX_PAGE_ORDER MAX_ORDER
 #endif
 
+/* "module: Convert symbol namespace to string literal", 6.13 */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)
+#define chario_compat_import_ns(ns) MODULE_IMPORT_NS(ns)
+#else
+#define chario_compat_import_ns(ns) MODULE_IMPORT_NS(#ns)
+#endif
+
 /* See Kbuild.  Sparse cannot follow the guard() in the newer function. */
 #ifdef __CHECKER__
 #define chario_compat_has_override(pdev) (!!(pdev))

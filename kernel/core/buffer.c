@@ -18,6 +18,8 @@ static const struct chario_buffer_ops *const kinds[] = {
 	[CHARIO_BUFFER_REGISTERED] = &chario_registered_ops,
 	[CHARIO_BUFFER_POOL] = &chario_pool_ops,
 	[CHARIO_BUFFER_WINDOW] = &chario_window_ops,
+	[CHARIO_BUFFER_DMABUF] = &chario_dmabuf_ops,
+	[CHARIO_BUFFER_CMB] = &chario_cmb_ops,
 };
 
 static void free_buffer(struct kref *alive)
@@ -55,6 +57,7 @@ static int map(struct chario_buffer *buf)
 		return ret;
 	}
 	buf->extents = buf->dma->nents;
+	buf->first = sg_dma_address(buf->dma->sgl);
 	buf->mapped = true;
 	return 0;
 }
@@ -98,12 +101,9 @@ static bool is_in_use(const struct chario_buffer *buf)
 	return false;
 }
 
-/* Its name has gone. */
-static void let_go(struct work_struct *work)
+/* Calls do not find it any more. */
+static void wait_unused(const struct chario_buffer *buf)
 {
-	struct chario_buffer *buf = container_of(work, struct chario_buffer,
-						 work);
-
 	/* Whoever has found it has entered it. */
 	synchronize_rcu();
 	/* Rarely: a drive that answers takes no time, one that hangs is reset. */
@@ -111,6 +111,15 @@ static void let_go(struct work_struct *work)
 		usleep_range(100, 1000);
 	/* Pairs with clear_bit_unlock() in chario_queue_put(). */
 	smp_mb();
+}
+
+/* Its name has gone. */
+static void let_go(struct work_struct *work)
+{
+	struct chario_buffer *buf = container_of(work, struct chario_buffer,
+						 work);
+
+	wait_unused(buf);
 	mutex_lock(&buf->cio->buffer_lock);
 	unmap(buf);
 	list_del(&buf->node);
@@ -118,6 +127,33 @@ static void let_go(struct work_struct *work)
 	buf->ops->release(buf);
 	complete_all(&buf->gone);
 	kref_put(&buf->alive, free_buffer);
+}
+
+/* Its name stays, but there is no slice inside it any more. */
+static void revoke(struct work_struct *work)
+{
+	struct chario_buffer *buf = container_of(work, struct chario_buffer,
+						 revoke_work);
+
+	WRITE_ONCE(buf->bytes, 0);
+	wait_unused(buf);
+	mutex_lock(&buf->cio->buffer_lock);
+	unmap(buf);
+	mutex_unlock(&buf->cio->buffer_lock);
+	kref_put(&buf->alive, free_buffer);
+}
+
+/**
+ * chario_buffer_revoke() - take its memory away from a buffer, soon
+ * @buf: has been held and not been released
+ *
+ * It stays, with no bytes.
+ */
+void chario_buffer_revoke(struct chario_buffer *buf)
+{
+	kref_get(&buf->alive);
+	if (!queue_work(chario_workqueue, &buf->revoke_work))
+		kref_put(&buf->alive, free_buffer);
 }
 
 static struct chario_buffer *alloc_buffer(struct chario_device *cio)
@@ -133,6 +169,7 @@ static struct chario_buffer *alloc_buffer(struct chario_device *cio)
 	mutex_init(&buf->sync_lock);
 	INIT_LIST_HEAD(&buf->node);
 	INIT_WORK(&buf->work, let_go);
+	INIT_WORK(&buf->revoke_work, revoke);
 	return buf;
 }
 
@@ -157,6 +194,8 @@ static int check_args(const struct chario_device *cio,
 	if (args->kind >= ARRAY_SIZE(kinds) || !kinds[args->kind])
 		return -EINVAL;
 	if (args->flags & ~kinds[args->kind]->flags)
+		return -EINVAL;
+	if (args->fd && args->kind != CHARIO_BUFFER_DMABUF)
 		return -EINVAL;
 	if (args->id || args->extents || args->mmap_offset ||
 	    memchr_inv(args->reserved, 0, sizeof(args->reserved)))
@@ -204,10 +243,10 @@ int chario_buffer_create(struct chario_device *cio,
 	args->extents = buf->extents;
 	mappable = buf->ops->mmap;
 	ret = chario_names_enter(buffers, buf, &args->id);
+	if (!ret && mappable)
+		args->mmap_offset = (u64)args->id << PAGE_SHIFT;
 	if (ret)
 		queue_work(chario_workqueue, &buf->work);
-	else if (mappable)
-		args->mmap_offset = (u64)args->id << PAGE_SHIFT;
 	return ret;
 
 err_release:

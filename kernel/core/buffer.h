@@ -41,6 +41,7 @@
 #include "front/front.h"
 
 struct chario_buffer;
+struct dma_buf;
 
 /**
  * struct chario_buffer_ops - a kind of memory
@@ -55,6 +56,7 @@ struct chario_buffer;
  *	been checked.  NULL where it cannot be
  * @copy: move bytes by the CPU, for back ends without DMA, inside the buffer.
  *	NULL where there must be a device
+ * @export: as a dma-buf, or an ERR_PTR.  NULL where it cannot be
  */
 struct chario_buffer_ops {
 	u32 flags;
@@ -68,6 +70,7 @@ struct chario_buffer_ops {
 	int (*mmap)(struct chario_buffer *buf, struct vm_area_struct *vma);
 	void (*copy)(const struct chario_buffer *buf, u64 offset, void *mem,
 		     size_t bytes, bool to_buffer);
+	struct dma_buf *(*export)(struct chario_buffer *buf);
 };
 
 /**
@@ -83,6 +86,7 @@ struct chario_buffer_ops {
  * @mapped: @dma and @back are valid; under the disk's buffer_lock and @sync_lock
  * @dma: its memory as the device sees it
  * @extents: pieces of @dma when it was mapped
+ * @first: address of the first of them
  * @sgt: its memory, where it has pages
  * @pages: its pages, where it has some
  * @nr_pages: how many
@@ -100,6 +104,7 @@ struct chario_buffer_ops {
  * @alive: keeps the struct itself: the worker, and whoever waits for it
  * @gone: completes when the memory has been let go
  * @work: lets go of it
+ * @revoke_work: takes its memory away
  */
 struct chario_buffer {
 	void *back;
@@ -111,6 +116,7 @@ struct chario_buffer {
 	bool mapped;
 	struct sg_table *dma;
 	u32 extents;
+	dma_addr_t first;
 	struct sg_table sgt;
 	struct page **pages;
 	unsigned long nr_pages;
@@ -128,6 +134,7 @@ struct chario_buffer {
 	struct kref alive;
 	struct completion gone;
 	struct work_struct work;
+	struct work_struct revoke_work;
 };
 
 static inline enum dma_data_direction
@@ -197,6 +204,7 @@ int chario_buffer_sync(struct chario_buffers *buffers,
 		       const struct chario_buffer_sync *args);
 int chario_buffer_mmap(struct chario_buffers *buffers,
 		       struct vm_area_struct *vma);
+void chario_buffer_revoke(struct chario_buffer *buf);
 
 /* core/names.c */
 struct chario_buffers *chario_buffers_alloc(void);
@@ -231,5 +239,13 @@ extern const struct chario_buffer_ops chario_pool_ops;
 extern const struct chario_buffer_ops chario_window_ops;
 int chario_window_open_all(void);
 void chario_window_close_all(void);
+
+/* core/dmabuf.c */
+extern const struct chario_buffer_ops chario_dmabuf_ops;
+int chario_dmabuf_export(struct chario_buffers *buffers,
+			 struct chario_buffer_export *args);
+
+/* core/cmb.c */
+extern const struct chario_buffer_ops chario_cmb_ops;
 
 #endif /* CHARIO_CORE_BUFFER_H */

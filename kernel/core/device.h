@@ -23,6 +23,7 @@
 #include "core/split.h"
 
 struct chario_backend;
+struct chario_cmb;
 struct workqueue_struct;
 
 /**
@@ -63,6 +64,7 @@ struct chario_counters {
  * @last_error: errno of the last failed command, 0 for none
  * @buffer_lock: protects @buffers, and what it is to be mapped
  * @buffers: all buffers of all open files
+ * @cmb: the drive's controller memory, or NULL
  * @dev: in class chario
  * @cdev: the node
  * @index: N
@@ -98,6 +100,7 @@ struct chario_device {
 	int last_error;
 	struct mutex buffer_lock; /* buffers, and what it is to be mapped */
 	struct list_head buffers;
+	struct chario_cmb *cmb;
 
 	struct device dev;
 	struct cdev cdev;

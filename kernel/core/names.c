@@ -7,6 +7,7 @@
 #include <linux/slab.h>
 
 #include "core/buffer.h"
+#include "trace.h"
 
 #define MAX_ID		(CHARIO_BUFFER_LEAVES * CHARIO_BUFFER_LEAF - 1)
 
@@ -46,6 +47,7 @@ static int enter(struct chario_buffers *buffers, struct chario_buffer *buf,
 		buf->id = candidate;
 		if (buf->is_physical)
 			hlist_add_head_rcu(&buf->physical, &buffers->physical);
+		trace_buffer(buf);
 		/* Pairs with chario_buffer_find(): it is whole. */
 		smp_store_release(slot, buf);
 		return 0;

@@ -21,6 +21,7 @@ union chario_argument {
 	struct chario_buffer_create create;
 	struct chario_buffer_destroy destroy;
 	struct chario_buffer_sync sync;
+	struct chario_buffer_export export;
 	struct chario_queue_create queue;
 	struct chario_pin pin;
 	struct chario_health health;
@@ -140,6 +141,11 @@ static int sync_buffer(struct chario_file *cf, union chario_argument *arg)
 	return chario_buffer_sync(cf->buffers, &arg->sync);
 }
 
+static int export_buffer(struct chario_file *cf, union chario_argument *arg)
+{
+	return chario_dmabuf_export(cf->buffers, &arg->export);
+}
+
 /**
  * struct decoder - one ioctl
  * @cmd: its number
@@ -173,6 +179,8 @@ static const struct decoder decoders[] = {
 	  true, false, destroy_buffer },
 	{ CHARIO_IOC_BUFFER_SYNC, 32, sizeof(struct chario_buffer_sync),
 	  true, false, sync_buffer },
+	{ CHARIO_IOC_BUFFER_EXPORT, 16, sizeof(struct chario_buffer_export),
+	  true, true, export_buffer },
 	{ CHARIO_IOC_QUEUE_CREATE, 32, sizeof(struct chario_queue_create),
 	  true, true, create_queue },
 	{ CHARIO_IOC_GET_PIN, 88, sizeof(struct chario_pin),
@@ -189,6 +197,7 @@ static_assert(sizeof(struct chario_file_options) == 24);
 static_assert(sizeof(struct chario_buffer_create) == 56);
 static_assert(sizeof(struct chario_buffer_destroy) == 8);
 static_assert(sizeof(struct chario_buffer_sync) == 32);
+static_assert(sizeof(struct chario_buffer_export) == 16);
 static_assert(sizeof(struct chario_queue_create) == 32);
 static_assert(sizeof(struct chario_pin) == 88);
 static_assert(sizeof(struct chario_health) == 192);

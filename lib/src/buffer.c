@@ -113,6 +113,46 @@ int chario_buffer_window(struct chario_device *device, uint64_t address, size_t 
 	return create_mapped(device, &wanted, buffer);
 }
 
+int chario_buffer_import(struct chario_device *device, int fd, size_t bytes, unsigned int flags,
+			 struct chario_buffer **buffer)
+{
+	struct chario_buffer_create wanted = {
+		.kind = CHARIO_BUFFER_DMABUF,
+		.flags = flags,
+		.bytes = bytes,
+		.fd = fd,
+	};
+
+	return create(device, &wanted, buffer);
+}
+
+int chario_buffer_inside(struct chario_device *device, size_t bytes, unsigned int flags,
+			 struct chario_buffer **buffer)
+{
+	struct chario_buffer_create wanted = {
+		.kind = CHARIO_BUFFER_CMB,
+		.flags = flags,
+		.bytes = bytes,
+	};
+
+	return create(device, &wanted, buffer);
+}
+
+int chario_buffer_export(const struct chario_buffer *buffer, int *fd)
+{
+	struct chario_buffer_export export = {
+		.size = sizeof(export),
+		.id = buffer->id,
+	};
+	int ret = chario_sys.ioctl(chario_device_fd(buffer->device), CHARIO_IOC_BUFFER_EXPORT,
+				   &export);
+
+	if (ret < 0)
+		return ret;
+	*fd = export.fd;
+	return 0;
+}
+
 int chario_buffer_sync(const struct chario_buffer *buffer, uint64_t offset, size_t bytes,
 		       enum chario_sync direction)
 {

@@ -81,11 +81,18 @@
 	M(chario_buffer_create, bytes, 24, 8)       \
 	M(chario_buffer_create, mmap_offset, 32, 8) \
 	M(chario_buffer_create, extents, 40, 4)     \
-	M(chario_buffer_create, reserved, 44, 12)
+	M(chario_buffer_create, fd, 44, 4)          \
+	M(chario_buffer_create, reserved, 48, 8)
 
 #define BUFFER_DESTROY(M)                    \
 	M(chario_buffer_destroy, size, 0, 4) \
 	M(chario_buffer_destroy, id, 4, 4)
+
+#define BUFFER_EXPORT(M)                     \
+	M(chario_buffer_export, size, 0, 4)  \
+	M(chario_buffer_export, id, 4, 4)    \
+	M(chario_buffer_export, flags, 8, 4) \
+	M(chario_buffer_export, fd, 12, 4)
 
 #define BUFFER_SYNC(M)                          \
 	M(chario_buffer_sync, size, 0, 4)       \
@@ -161,6 +168,7 @@ LAYOUT(chario_file_options, 24, FILE_OPTIONS);
 LAYOUT(chario_buffer_create, 56, BUFFER_CREATE);
 LAYOUT(chario_buffer_destroy, 8, BUFFER_DESTROY);
 LAYOUT(chario_buffer_sync, 32, BUFFER_SYNC);
+LAYOUT(chario_buffer_export, 16, BUFFER_EXPORT);
 LAYOUT(chario_transfer, 64, TRANSFER);
 LAYOUT(chario_queue_create, 32, QUEUE_CREATE);
 LAYOUT(chario_pin, 88, PIN);
@@ -176,6 +184,7 @@ NUMBER(CHARIO_IOC_SET_FILE, 0xc403);
 NUMBER(CHARIO_IOC_BUFFER_CREATE, 0xc410);
 NUMBER(CHARIO_IOC_BUFFER_DESTROY, 0xc411);
 NUMBER(CHARIO_IOC_BUFFER_SYNC, 0xc412);
+NUMBER(CHARIO_IOC_BUFFER_EXPORT, 0xc413);
 NUMBER(CHARIO_IOC_TRANSFER, 0xc420);
 NUMBER(CHARIO_IOC_QUEUE_CREATE, 0xc430);
 NUMBER(CHARIO_QUEUE_POLL, 1);
@@ -186,6 +195,8 @@ NUMBER(CHARIO_IOC_HEALTH, 0xc442);
 NUMBER(CHARIO_BUFFER_REGISTERED, 1);
 NUMBER(CHARIO_BUFFER_POOL, 2);
 NUMBER(CHARIO_BUFFER_WINDOW, 3);
+NUMBER(CHARIO_BUFFER_DMABUF, 4);
+NUMBER(CHARIO_BUFFER_CMB, 5);
 NUMBER(CHARIO_BUFFER_SOURCE, 1);
 NUMBER(CHARIO_BUFFER_STREAMING, 2);
 NUMBER(CHARIO_SYNC_FOR_DEVICE, 1);

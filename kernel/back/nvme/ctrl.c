@@ -191,6 +191,7 @@ int chario_nvme_ctrl_enable(struct chario_nvme *ctrl)
 	writel(aqa << 16 | aqa, ctrl->bar + NVME_REG_AQA);
 	lo_hi_writeq(ctrl->admin.sq_dma, ctrl->bar + NVME_REG_ASQ);
 	lo_hi_writeq(ctrl->admin.cq_dma, ctrl->bar + NVME_REG_ACQ);
+	chario_nvme_cmb_enable(ctrl);
 	writel(cc, ctrl->bar + NVME_REG_CC);
 	ret = wait_status(ctrl, NVME_CSTS_RDY, NVME_CSTS_RDY, ctrl->ready_ms,
 			  true);

@@ -7,6 +7,7 @@
 
 #include "back/back.h"
 #include "core/buffer.h"
+#include "core/cmb.h"
 #include "nvme.h"
 
 #define MAX_DISKS	256
@@ -90,6 +91,7 @@ static void fill_in(struct chario_device *cio, const struct chario_nvme *ctrl,
 	if (id->nsfeat & NVME_NS_FEAT_IO_OPT)
 		cio->physical_block_bytes =
 			(le16_to_cpu(id->npwg) + 1U) << shift;
+	cio->cmb = ctrl->cmb;
 	strscpy(cio->serial, ctrl->serial, sizeof(cio->serial));
 	strscpy(cio->model, ctrl->model, sizeof(cio->model));
 	strscpy(cio->firmware, ctrl->firmware, sizeof(cio->firmware));
@@ -199,6 +201,7 @@ void chario_nvme_disks_unregister(struct chario_nvme *ctrl)
 
 	for (i = 0; i < ctrl->nr_disks; i++)
 		chario_device_unregister(ctrl->disks[i]);
+	chario_cmb_revoke(ctrl->cmb);
 }
 
 /**

@@ -5,6 +5,7 @@
  *   pci.c       probe and remove, vectors, the PCI core's callbacks
  *   disk.c      a namespace becomes a disk
  *   ctrl.c      registers: enable, disable, shut down
+ *   cmb.c       controller memory
  *   identify.c  what the controller and its namespaces are
  *   admin.c     the admin queue and its commands
  *   queues.c    the I/O queues: make, create, take down
@@ -253,6 +254,8 @@ struct chario_nvme_events {
  * @pdev: the PCI device; valid until remove has returned
  * @bar: registers; NULL after remove
  * @cap: Controller Capabilities
+ * @cmb: controller memory, or NULL
+ * @cmb_bus: its bus address
  * @page_shift: memory page of the controller (CC.MPS)
  * @doorbell_bytes: distance of two doorbells
  * @max_queues: pairs whose doorbells lie in the BAR
@@ -295,6 +298,8 @@ struct chario_nvme {
 	struct pci_dev *pdev;
 	void __iomem *bar;
 	u64 cap;
+	struct chario_cmb *cmb;
+	u64 cmb_bus;
 	unsigned int page_shift;
 	unsigned int doorbell_bytes;
 	unsigned int max_queues;
@@ -417,6 +422,10 @@ int chario_nvme_ctrl_shutdown(struct chario_nvme *ctrl);
 bool chario_nvme_ctrl_is_gone(struct chario_nvme *ctrl);
 bool chario_nvme_ctrl_has_priorities(const struct chario_nvme *ctrl);
 u32 __iomem *chario_nvme_doorbell(struct chario_nvme *ctrl, unsigned int n);
+
+/* cmb.c */
+void chario_nvme_cmb_init(struct chario_nvme *ctrl);
+void chario_nvme_cmb_enable(struct chario_nvme *ctrl);
 
 /* identify.c */
 int chario_nvme_identify_ctrl(struct chario_nvme *ctrl);

@@ -11,6 +11,7 @@
 #include <linux/slab.h>
 
 #include "back/back.h"
+#include "core/cmb.h"
 #include "nvme.h"
 
 /* How long removal waits for what is in flight before it is cut off. */
@@ -24,6 +25,7 @@ static void free_ctrl(struct kref *ref)
 	cancel_work_sync(&ctrl->recover_work);
 	chario_nvme_queues_deinit(ctrl);
 	chario_nvme_power_deinit(ctrl);
+	chario_cmb_put(ctrl->cmb);
 	kfree(ctrl);
 }
 
@@ -248,6 +250,7 @@ static int probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	ret = chario_nvme_ctrl_init(ctrl);
 	if (ret)
 		goto err_unmap;
+	chario_nvme_cmb_init(ctrl);
 	ret = set_up_dma(ctrl);
 	if (ret)
 		goto err_unmap;
@@ -281,6 +284,7 @@ err_vectors:
 	put_vectors(ctrl);
 	chario_nvme_admin_deinit(ctrl);
 err_unmap:
+	chario_cmb_revoke(ctrl->cmb);
 	unmap_registers(ctrl);
 err_put:
 	dev_err(&pdev->dev, "not bound: error %d\n", ret);

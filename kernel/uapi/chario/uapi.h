@@ -32,8 +32,9 @@
  *   1  CHARIO_IOC_INFO, CHARIO_IOC_STATS, CHARIO_IOC_GET_FILE,
  *      CHARIO_IOC_SET_FILE
  *   2  CHARIO_IOC_BUFFER_CREATE, CHARIO_IOC_BUFFER_DESTROY,
- *      CHARIO_IOC_BUFFER_SYNC, CHARIO_IOC_TRANSFER, mmap(2) of buffers,
- *      CHARIO_IOC_QUEUE_CREATE; CHARIO_FILE_ANY_SIZE;
+ *      CHARIO_IOC_BUFFER_SYNC, CHARIO_IOC_BUFFER_EXPORT,
+ *      CHARIO_IOC_TRANSFER, mmap(2) of buffers, CHARIO_IOC_QUEUE_CREATE;
+ *      CHARIO_FILE_ANY_SIZE;
  *      CHARIO_IOC_GET_PIN, CHARIO_IOC_SET_PIN, CHARIO_IOC_HEALTH,
  *      CHARIO_FEATURE_PIN, CHARIO_FEATURE_HEALTH
  */
@@ -54,6 +55,7 @@
 #define CHARIO_IOC_BUFFER_CREATE	_IO(CHARIO_IOC_TYPE, 0x10)
 #define CHARIO_IOC_BUFFER_DESTROY	_IO(CHARIO_IOC_TYPE, 0x11)
 #define CHARIO_IOC_BUFFER_SYNC	_IO(CHARIO_IOC_TYPE, 0x12)
+#define CHARIO_IOC_BUFFER_EXPORT	_IO(CHARIO_IOC_TYPE, 0x13)
 #define CHARIO_IOC_TRANSFER	_IO(CHARIO_IOC_TYPE, 0x20)
 #define CHARIO_IOC_QUEUE_CREATE	_IO(CHARIO_IOC_TYPE, 0x30)
 #define CHARIO_IOC_GET_PIN	_IO(CHARIO_IOC_TYPE, 0x40)
@@ -248,11 +250,17 @@ struct chario_file_options {
  * @CHARIO_BUFFER_WINDOW: physical memory outside System RAM, inside a range that
  *	the administrator has opened (module parameter ``windows``); needs
  *	CAP_SYS_RAWIO
+ * @CHARIO_BUFFER_DMABUF: another driver's, by the file descriptor of a dma-buf,
+ *	which may be closed afterwards
+ * @CHARIO_BUFFER_CMB: inside the drive, its controller memory; zeroed.  A reset of
+ *	the drive, which a call that has timed out may need, leaves it undefined
  */
 enum chario_buffer_kind {
 	CHARIO_BUFFER_REGISTERED = 1,
 	CHARIO_BUFFER_POOL = 2,
 	CHARIO_BUFFER_WINDOW = 3,
+	CHARIO_BUFFER_DMABUF = 4,
+	CHARIO_BUFFER_CMB = 5,
 };
 
 /* Flags of &struct chario_buffer_create. */
@@ -272,8 +280,9 @@ enum chario_buffer_kind {
  * @bytes: length; a multiple of dma_alignment_bytes, or of the page (WINDOW), not
  *	0, up to 2^40
  * @mmap_offset: out: where mmap(2) of the open file maps the buffer; 0 where it
- *	cannot be mapped (REGISTERED)
+ *	cannot be mapped (REGISTERED, DMABUF, CMB)
  * @extents: out: pieces that the memory has for the device
+ * @fd: of the dma-buf (DMABUF); else 0
  * @reserved: zero
  *
  * A buffer belongs to the open file, and goes with its last close.  mmap(2)
@@ -293,8 +302,14 @@ enum chario_buffer_kind {
  * left; ENOSPC when the file has 65,535 buffers; EOPNOTSUPP where the memory
  * would have to be synced and CHARIO_BUFFER_STREAMING is not set, or where the
  * disk has no DMA (WINDOW); EPERM without CAP_SYS_RAWIO (WINDOW); ENXIO where
- * no open range has all of the memory (WINDOW); EIO when the DMA layer refuses
+ * no open range has all of the memory (WINDOW); EBADF when @fd is not open, EINVAL
+ * when it is not a dma-buf, is shorter, or has pieces that do not fit together
+ * in pages, EOPNOTSUPP when its exporter refuses the drive (DMABUF); EOPNOTSUPP
+ * when the drive has no controller memory (CMB); EIO when the DMA layer refuses
  * the memory; EINTR when the caller was killed.
+ *
+ * A buffer of kind DMABUF whose exporter goes has no bytes from then on:
+ * transfers give EINVAL.
  */
 struct chario_buffer_create {
 	__u32 size;
@@ -305,7 +320,8 @@ struct chario_buffer_create {
 	__aligned_u64 bytes;
 	__aligned_u64 mmap_offset;
 	__u32 extents;
-	__u32 reserved[3];
+	__s32 fd;
+	__u32 reserved[2];
 };
 
 /**
@@ -359,6 +375,29 @@ struct chario_buffer_sync {
 	__aligned_u64 bytes;
 	__u32 direction;
 	__u32 reserved;
+};
+
+/**
+ * struct chario_buffer_export - hand a buffer to other drivers
+ *	(CHARIO_IOC_BUFFER_EXPORT)
+ * @size: as in &struct chario_info
+ * @id: the buffer; of kind CMB
+ * @flags: zero
+ * @fd: out: file descriptor of a dma-buf, closed by exec
+ *
+ * Another drive imports it (CHARIO_BUFFER_DMABUF), and data go from one to the
+ * other without main memory; the module parameter ``peer_to_peer`` says that the
+ * chipset carries that.  The memory stays until buffer and dma-buf have gone; the
+ * drive, when it goes, takes it away.
+ *
+ * Errors: ENOENT when there is no such buffer; EOPNOTSUPP when it is of another
+ * kind; EMFILE; ENOMEM.
+ */
+struct chario_buffer_export {
+	__u32 size;
+	__u32 id;
+	__u32 flags;
+	__s32 fd;
 };
 
 /** enum chario_transfer_op - what a transfer does */

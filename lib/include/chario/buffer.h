@@ -90,6 +90,60 @@ int chario_buffer_window(struct chario_device *device, uint64_t address, size_t 
 			 unsigned int flags, struct chario_buffer **buffer);
 
 /**
+ * chario_buffer_import() - make a buffer of another driver's memory
+ * @device: an open device, which must stay open as long as the buffer
+ * @fd: file descriptor of a dma-buf; stays the caller's, who may close it
+ * @bytes: length, from its start; a multiple of the DMA alignment
+ * @flags: CHARIO_BUFFER_SOURCE, or 0
+ * @buffer: where the new buffer is put; the caller gives it to
+ *	chario_buffer_free()
+ *
+ * The CPU reaches the memory by mmap(2) of @fd and as DMA_BUF_IOCTL_SYNC says;
+ * chario_buffer_memory() is NULL.  When the exporter takes its memory back,
+ * transfers give -EINVAL.
+ *
+ * Context: may sleep.
+ * Return: 0; -EBADF where @fd is not open; -EINVAL where it is not a dma-buf or is
+ * shorter, or its pieces do not fit together in pages; -EOPNOTSUPP where the
+ * exporter refuses the drive, or the disk has no DMA; else as
+ * chario_buffer_register().
+ */
+int chario_buffer_import(struct chario_device *device, int fd, size_t bytes, unsigned int flags,
+			 struct chario_buffer **buffer);
+
+/**
+ * chario_buffer_inside() - make a buffer inside the drive
+ * @device: an open device, which must stay open as long as the buffer
+ * @bytes: its length, a multiple of the DMA alignment
+ * @flags: CHARIO_BUFFER_SOURCE, or 0
+ * @buffer: where the new buffer is put; the caller gives it to
+ *	chario_buffer_free()
+ *
+ * The memory is the drive's controller memory, zeroed.  The CPU does not reach it:
+ * chario_buffer_memory() is NULL; other drives do, by chario_buffer_export().
+ *
+ * Context: may sleep.
+ * Return: 0; -EOPNOTSUPP where the drive has none; -ENOMEM where no piece of it is
+ * as long; else as chario_buffer_register().
+ */
+int chario_buffer_inside(struct chario_device *device, size_t bytes, unsigned int flags,
+			 struct chario_buffer **buffer);
+
+/**
+ * chario_buffer_export() - hand a buffer inside a drive to another
+ * @buffer: made by chario_buffer_inside()
+ * @fd: where the file descriptor of a dma-buf is put, for chario_buffer_import()
+ *	of the other; the caller closes it
+ *
+ * The memory stays until @buffer, @fd and what has been imported are gone.
+ *
+ * Context: may sleep.
+ * Return: 0; -EOPNOTSUPP where the buffer is of another kind; -EMFILE, -ENOMEM;
+ * -ENODEV when the disk has been removed.
+ */
+int chario_buffer_export(const struct chario_buffer *buffer, int *fd);
+
+/**
  * chario_buffer_sync() - hand bytes over between CPU and drive
  * @buffer: the buffer
  * @offset: of the first byte in it
@@ -124,7 +178,7 @@ int chario_buffer_free(struct chario_buffer *buffer);
  * chario_buffer_memory() - where a buffer is for the CPU
  * @buffer: the buffer
  *
- * Return: its first byte; memory that the library has mapped is gone after
+ * Return: its first byte, NULL where the library has none; memory that the library has mapped is gone after
  * chario_buffer_free().
  */
 void *chario_buffer_memory(const struct chario_buffer *buffer);

@@ -12,6 +12,14 @@
  *	register SLOT [FLAGS]                 a buffer of it
  *	pool SLOT BYTES [FLAGS]               a buffer of the module's memory
  *	window SLOT ADDRESS BYTES [FLAGS]     a buffer of physical memory
+ *	inside SLOT BYTES                     a buffer inside the drive
+ *	heapbuf SLOT BYTES, udmabuf SLOT BYTES
+ *	                                      memory that is a dma-buf
+ *	export SLOT                           a dma-buf of the slot's buffer
+ *	other DEVICE                          new buffers are made on this one
+ *	import SLOT FROM BYTES [FLAGS]        a buffer of FROM's dma-buf
+ *	close SLOT                            the descriptor of its dma-buf
+ *	wait FILE                             until there is one
  *	free SLOT                             give the buffer back
  *	id SLOT                               what the kernel calls it
  *	create KIND FLAGS ADDRESS BYTES       a buffer by the bare ioctl: its id
@@ -38,6 +46,8 @@
 #define _GNU_SOURCE
 #include <chario/buffer.h>
 #include <fcntl.h>
+#include <linux/dma-heap.h>
+#include <linux/udmabuf.h>
 #include <stdbool.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -53,6 +63,8 @@ struct memory {
 	unsigned char *at;
 	size_t bytes;
 	struct chario_buffer *buffer;
+	struct chario_device *owner;
+	int fd;
 };
 
 struct line {
@@ -126,6 +138,7 @@ static long fill(struct memory *m, uint64_t seed)
 
 static long transfer(const struct line *l, enum chario_transfer_op op)
 {
+	const struct memory *m = slot(l);
 	struct chario_transfer t = {
 		.op = op,
 		.flags = (uint32_t)word(l, 5),
@@ -136,7 +149,7 @@ static long transfer(const struct line *l, enum chario_transfer_op op)
 		.deadline_ns = word(l, 6),
 	};
 
-	return chario_transfer(device, &t, sizeof(t));
+	return chario_transfer(m->owner ? m->owner : device, &t, sizeof(t));
 }
 
 static long flush(void)
@@ -228,6 +241,63 @@ static long window(const struct line *l)
 					     (unsigned int)word(l, 4), &m->buffer));
 }
 
+static long inside(const struct line *l)
+{
+	slot(l)->owner = device;
+	return chario_buffer_inside(device, word(l, 2), 0, &slot(l)->buffer);
+}
+
+static long import(const struct line *l)
+{
+	int fd = slots[word(l, 2) % SLOTS].fd;
+
+	slot(l)->owner = device;
+	return chario_buffer_import(device, fd, word(l, 3), (unsigned int)word(l, 4),
+				    &slot(l)->buffer);
+}
+
+static long heap_buffer(struct memory *m, size_t bytes)
+{
+	struct dma_heap_allocation_data wanted = { .len = bytes, .fd_flags = O_RDWR | O_CLOEXEC };
+	int heap = open("/dev/dma_heap/system", O_RDWR | O_CLOEXEC);
+
+	if (heap < 0 || ioctl(heap, DMA_HEAP_IOCTL_ALLOC, &wanted))
+		return -errno;
+	m->fd = (int)wanted.fd;
+	m->bytes = bytes;
+	m->at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, m->fd, 0);
+	return m->at == MAP_FAILED ? -errno : 0;
+}
+
+static long user_buffer(struct memory *m, size_t bytes)
+{
+	int memory = memfd_create("udmabuf", MFD_ALLOW_SEALING | MFD_CLOEXEC);
+	struct udmabuf_create wanted = { .memfd = (uint32_t)memory, .size = bytes };
+	int maker = open("/dev/udmabuf", O_RDWR | O_CLOEXEC);
+
+	if (ftruncate(memory, (off_t)bytes) || fcntl(memory, F_ADD_SEALS, F_SEAL_SHRINK))
+		return -errno;
+	m->fd = ioctl(maker, UDMABUF_CREATE, &wanted);
+	if (m->fd < 0)
+		return -errno;
+	m->bytes = bytes;
+	m->at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
+	return m->at == MAP_FAILED ? -errno : 0;
+}
+
+static long open_other(const struct line *l)
+{
+	return chario_device_open(l->words[1], O_RDWR, &device);
+}
+
+static long wait_file(const char *path)
+{
+	fflush(stdout);
+	while (access(path, F_OK))
+		usleep(50000);
+	return 0;
+}
+
 static long bare(unsigned long request, void *argument)
 {
 	return ioctl(chario_device_fd(device), request, argument) ? -errno : 0;
@@ -309,6 +379,8 @@ static long free_buffer(struct memory *m)
 
 static long use(const struct line *l)
 {
+	if (is(l, "wait"))
+		return wait_file(l->words[1]);
 	if (is(l, "id"))
 		return (long)chario_buffer_id(slot(l)->buffer);
 	if (is(l, "sync"))
@@ -338,6 +410,25 @@ static long use(const struct line *l)
 	die("no such line: %s", l->words[0]);
 }
 
+static long make_shared(const struct line *l)
+{
+	if (is(l, "inside"))
+		return inside(l);
+	if (is(l, "import"))
+		return import(l);
+	if (is(l, "export"))
+		return chario_buffer_export(slot(l)->buffer, &slot(l)->fd);
+	if (is(l, "heapbuf"))
+		return heap_buffer(slot(l), word(l, 2));
+	if (is(l, "udmabuf"))
+		return user_buffer(slot(l), word(l, 2));
+	if (is(l, "other"))
+		return open_other(l);
+	if (is(l, "close"))
+		return close(slot(l)->fd) ? -errno : 0;
+	return use(l);
+}
+
 static long make(const struct line *l)
 {
 	if (is(l, "heap") || is(l, "huge") || is(l, "shared"))
@@ -362,7 +453,7 @@ static long make(const struct line *l)
 		return munmap(slot(l)->at + word(l, 2), word(l, 3)) ? -errno : 0;
 	if (is(l, "free"))
 		return free_buffer(slot(l));
-	return use(l);
+	return make_shared(l);
 }
 
 int main(int argc, char **argv)

@@ -1,0 +1,375 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Controller memory: buffers inside a drive, and other drives that reach them.
+ *
+ * The drive itself knows its memory by the bus address that it has been told;
+ * no IOMMU lies in between.  Others import it as a dma-buf, and are given it as
+ * a resource, so through their own IOMMU.  Whether traffic between two slots
+ * arrives is a matter of the chipset, which answers nothing when it does not:
+ * the administrator says so, by the module parameter `peer_to_peer`.
+ *
+ * A drive that goes takes its memory away from all that have it mapped, and
+ * waits for them.
+ */
+#include <linux/bitmap.h>
+#include <linux/dma-buf.h>
+#include <linux/dma-resv.h>
+#include <linux/io.h>
+#include <linux/kref.h>
+#include <linux/module.h>
+#include <linux/mutex.h>
+#include <linux/slab.h>
+#include <linux/wait.h>
+
+#include "core/buffer.h"
+#include "core/cmb.h"
+
+static bool peer_to_peer;
+module_param(peer_to_peer, bool, 0444);
+MODULE_PARM_DESC(peer_to_peer, "The chipset carries traffic between slots, so that drives may reach each other's controller memory (default N)");
+
+/**
+ * struct chario_cmb - the controller memory of a drive
+ * @ref: of the drive and of each slice
+ * @start: where the CPU and other devices have it
+ * @bus: where the drive has it
+ * @memory: mapped for the CPU, to clear it; NULL when the drive has gone
+ * @nr_pages: length
+ * @exports_lock: protects @exports; outside of every dma-buf's own lock
+ * @exports: slices that are dma-bufs
+ * @lock: protects all below; inside of a dma-buf's own lock
+ * @nr_mapped: how often other devices have a slice mapped
+ * @idle: nobody has
+ * @used: pages
+ */
+struct chario_cmb {
+	struct kref ref;
+	phys_addr_t start;
+	u64 bus;
+	void __iomem *memory;
+	unsigned long nr_pages;
+	struct mutex exports_lock; /* exports; outside of a dma-buf's lock */
+	struct list_head exports;
+	struct mutex lock; /* all below; inside of a dma-buf's lock */
+	unsigned int nr_mapped;
+	wait_queue_head_t idle;
+	unsigned long *used;
+};
+
+/**
+ * struct slice - pages of it
+ * @ref: of the buffer and of each dma-buf
+ * @cmb: where
+ * @first: page
+ * @nr_pages: how many
+ */
+struct slice {
+	struct kref ref;
+	struct chario_cmb *cmb;
+	unsigned long first;
+	unsigned long nr_pages;
+};
+
+/**
+ * struct export - a slice as a dma-buf
+ * @node: on the list of the memory
+ * @slice: the slice; a reference
+ * @dmabuf: valid until release()
+ */
+struct export {
+	struct list_head node;
+	struct slice *slice;
+	struct dma_buf *dmabuf;
+};
+
+/**
+ * chario_cmb_create() - the memory of a drive
+ * @start: where the CPU has it, page-aligned
+ * @bus: where the drive has it
+ * @bytes: length, whole pages
+ *
+ * Return: the memory, or NULL.  chario_cmb_put() gives it back.
+ */
+struct chario_cmb *chario_cmb_create(phys_addr_t start, u64 bus, u64 bytes)
+{
+	struct chario_cmb *cmb = kzalloc(sizeof(*cmb), GFP_KERNEL);
+
+	if (!cmb)
+		return NULL;
+	kref_init(&cmb->ref);
+	mutex_init(&cmb->exports_lock);
+	mutex_init(&cmb->lock);
+	init_waitqueue_head(&cmb->idle);
+	INIT_LIST_HEAD(&cmb->exports);
+	cmb->start = start;
+	cmb->bus = bus;
+	cmb->nr_pages = bytes >> PAGE_SHIFT;
+	cmb->used = bitmap_zalloc(cmb->nr_pages, GFP_KERNEL);
+	cmb->memory = ioremap_wc(start, bytes);
+	if (cmb->used && cmb->memory)
+		return cmb;
+	if (cmb->memory)
+		iounmap(cmb->memory);
+	bitmap_free(cmb->used);
+	kfree(cmb);
+	return NULL;
+}
+
+static void free_cmb(struct kref *ref)
+{
+	struct chario_cmb *cmb = container_of(ref, struct chario_cmb, ref);
+
+	bitmap_free(cmb->used);
+	kfree(cmb);
+}
+
+/**
+ * chario_cmb_put() - the drive is done with its memory
+ * @cmb: revoked; may be NULL
+ */
+void chario_cmb_put(struct chario_cmb *cmb)
+{
+	if (cmb)
+		kref_put(&cmb->ref, free_cmb);
+}
+
+/**
+ * chario_cmb_revoke() - the drive goes: nobody gets, or has, its memory
+ * @cmb: may be NULL
+ *
+ * Importers of ours let go when their transfers have ended; those that cannot be
+ * told are waited for.
+ */
+void chario_cmb_revoke(struct chario_cmb *cmb)
+{
+	struct export *export;
+	void __iomem *memory;
+
+	if (!cmb)
+		return;
+	mutex_lock(&cmb->lock);
+	memory = cmb->memory;
+	cmb->memory = NULL;
+	mutex_unlock(&cmb->lock);
+	if (!memory)
+		return;
+	mutex_lock(&cmb->exports_lock);
+	list_for_each_entry(export, &cmb->exports, node) {
+		dma_resv_lock(export->dmabuf->resv, NULL);
+		dma_buf_move_notify(export->dmabuf);
+		dma_resv_unlock(export->dmabuf->resv);
+	}
+	mutex_unlock(&cmb->exports_lock);
+	/* It only falls from here on: nobody maps what has no memory. */
+	wait_event(cmb->idle, !READ_ONCE(cmb->nr_mapped));
+	iounmap(memory);
+}
+
+static void free_slice(struct kref *ref)
+{
+	struct slice *slice = container_of(ref, struct slice, ref);
+	struct chario_cmb *cmb = slice->cmb;
+
+	mutex_lock(&cmb->lock);
+	bitmap_clear(cmb->used, slice->first, slice->nr_pages);
+	mutex_unlock(&cmb->lock);
+	chario_cmb_put(cmb);
+	kfree(slice);
+}
+
+/* Cleared: it may be somebody else's who had it before. */
+static int take_pages(struct slice *slice)
+{
+	struct chario_cmb *cmb = slice->cmb;
+
+	slice->first = bitmap_find_next_zero_area(cmb->used, cmb->nr_pages, 0,
+						  slice->nr_pages, 0);
+	if (slice->first >= cmb->nr_pages)
+		return -ENOMEM;
+	bitmap_set(cmb->used, slice->first, slice->nr_pages);
+	memset_io(cmb->memory + slice->first * PAGE_SIZE, 0,
+		  slice->nr_pages * PAGE_SIZE);
+	return 0;
+}
+
+static int hold(struct chario_buffer *buf,
+		const struct chario_buffer_create *args)
+{
+	struct chario_cmb *cmb = buf->cio->cmb;
+	struct slice *slice;
+	int ret = -ENODEV;
+
+	if (!cmb)
+		return -EOPNOTSUPP;
+	if (args->address)
+		return -EINVAL;
+	slice = kzalloc(sizeof(*slice), GFP_KERNEL_ACCOUNT);
+	if (!slice)
+		return -ENOMEM;
+	kref_init(&slice->ref);
+	slice->cmb = cmb;
+	slice->nr_pages = PFN_UP(args->bytes);
+	mutex_lock(&cmb->lock);
+	if (cmb->memory)
+		ret = take_pages(slice);
+	mutex_unlock(&cmb->lock);
+	if (ret) {
+		kfree(slice);
+		return ret;
+	}
+	kref_get(&cmb->ref);
+	buf->own = slice;
+	return 0;
+}
+
+static void release(struct chario_buffer *buf)
+{
+	struct slice *slice = buf->own;
+
+	kref_put(&slice->ref, free_slice);
+}
+
+static int map(struct chario_buffer *buf, struct device *dev)
+{
+	struct slice *slice = buf->own;
+	int ret = sg_alloc_table(&buf->sgt, 1, GFP_KERNEL);
+
+	if (ret)
+		return ret;
+	sg_dma_address(buf->sgt.sgl) = slice->cmb->bus +
+				       slice->first * PAGE_SIZE;
+	sg_dma_len(buf->sgt.sgl) = slice->nr_pages * PAGE_SIZE;
+	buf->dma = &buf->sgt;
+	return 0;
+}
+
+static void unmap(struct chario_buffer *buf, struct device *dev)
+{
+	sg_free_table(&buf->sgt);
+}
+
+static int attach(struct dma_buf *dmabuf, struct dma_buf_attachment *attach)
+{
+	if (peer_to_peer && attach->peer2peer)
+		return 0;
+	dev_warn_ratelimited(attach->dev,
+			     "controller memory of another drive refused: %s\n",
+			     peer_to_peer ? "the importer does not reach peers" :
+			     "load chario with peer_to_peer=1 where the chipset carries traffic between slots");
+	return -EOPNOTSUPP;
+}
+
+static int map_resource(const struct slice *slice, struct device *dev,
+			struct scatterlist *sg,
+			enum dma_data_direction direction)
+{
+	size_t bytes = slice->nr_pages * PAGE_SIZE;
+	dma_addr_t addr = dma_map_resource(dev, slice->cmb->start +
+					   slice->first * PAGE_SIZE, bytes,
+					   direction, 0);
+
+	if (dma_mapping_error(dev, addr))
+		return -EIO;
+	sg_dma_address(sg) = addr;
+	sg_dma_len(sg) = bytes;
+	return 0;
+}
+
+static struct sg_table *map_dma_buf(struct dma_buf_attachment *attach,
+				    enum dma_data_direction direction)
+{
+	const struct export *export = attach->dmabuf->priv;
+	struct chario_cmb *cmb = export->slice->cmb;
+	struct sg_table *sgt = kzalloc(sizeof(*sgt), GFP_KERNEL);
+	int ret;
+
+	if (!sgt)
+		return ERR_PTR(-ENOMEM);
+	ret = sg_alloc_table(sgt, 1, GFP_KERNEL);
+	if (ret)
+		goto err_free;
+	mutex_lock(&cmb->lock);
+	ret = cmb->memory ? map_resource(export->slice, attach->dev, sgt->sgl,
+					 direction) : -ENODEV;
+	cmb->nr_mapped += !ret;
+	mutex_unlock(&cmb->lock);
+	if (!ret)
+		return sgt;
+	sg_free_table(sgt);
+
+err_free:
+	kfree(sgt);
+	return ERR_PTR(ret);
+}
+
+static void unmap_dma_buf(struct dma_buf_attachment *attach,
+			  struct sg_table *sgt,
+			  enum dma_data_direction direction)
+{
+	const struct export *export = attach->dmabuf->priv;
+	struct chario_cmb *cmb = export->slice->cmb;
+
+	dma_unmap_resource(attach->dev, sg_dma_address(sgt->sgl),
+			   sg_dma_len(sgt->sgl), direction, 0);
+	mutex_lock(&cmb->lock);
+	WRITE_ONCE(cmb->nr_mapped, cmb->nr_mapped - 1);
+	mutex_unlock(&cmb->lock);
+	wake_up(&cmb->idle);
+	sg_free_table(sgt);
+	kfree(sgt);
+}
+
+static void release_export(struct dma_buf *dmabuf)
+{
+	struct export *export = dmabuf->priv;
+	struct chario_cmb *cmb = export->slice->cmb;
+
+	mutex_lock(&cmb->exports_lock);
+	list_del(&export->node);
+	mutex_unlock(&cmb->exports_lock);
+	kref_put(&export->slice->ref, free_slice);
+	kfree(export);
+}
+
+static const struct dma_buf_ops export_ops = {
+	.attach		= attach,
+	.map_dma_buf	= map_dma_buf,
+	.unmap_dma_buf	= unmap_dma_buf,
+	.release	= release_export,
+};
+
+static struct dma_buf *export_slice(struct chario_buffer *buf)
+{
+	DEFINE_DMA_BUF_EXPORT_INFO(info);
+	struct slice *slice = buf->own;
+	struct export *export = kzalloc(sizeof(*export), GFP_KERNEL_ACCOUNT);
+
+	if (!export)
+		return ERR_PTR(-ENOMEM);
+	info.ops = &export_ops;
+	info.size = slice->nr_pages * PAGE_SIZE;
+	info.flags = O_RDWR;
+	info.priv = export;
+	export->slice = slice;
+	mutex_lock(&slice->cmb->exports_lock);
+	export->dmabuf = dma_buf_export(&info);
+	if (!IS_ERR(export->dmabuf)) {
+		kref_get(&slice->ref);
+		list_add(&export->node, &slice->cmb->exports);
+	}
+	mutex_unlock(&slice->cmb->exports_lock);
+	if (!IS_ERR(export->dmabuf))
+		return export->dmabuf;
+	info.priv = export->dmabuf;
+	kfree(export);
+	return info.priv;
+}
+
+const struct chario_buffer_ops chario_cmb_ops = {
+	.flags		= CHARIO_BUFFER_SOURCE,
+	.hold		= hold,
+	.release	= release,
+	.map		= map,
+	.unmap		= unmap,
+	.export		= export_slice,
+};

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Controller memory: memory inside a drive that takes data.
+ */
+#ifndef CHARIO_CORE_CMB_H
+#define CHARIO_CORE_CMB_H
+
+#include <linux/types.h>
+
+struct chario_cmb;
+
+struct chario_cmb *chario_cmb_create(phys_addr_t start, u64 bus, u64 bytes);
+void chario_cmb_revoke(struct chario_cmb *cmb);
+void chario_cmb_put(struct chario_cmb *cmb);
+
+#endif /* CHARIO_CORE_CMB_H */

@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: MIT
+"""Memory of other drivers: imported, taken back; and a drive's own, which another drive reaches without main memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from disks import MIB, Programs, counters, grown
+from fault_lab import Keeper, Rig, keep
+from test_buffers import BLOCK, run
+from test_pool import SIZES, round_trip
+from traces import trace
+
+from chario_lab.guest.devices import PCI
+from chario_lab.guest.session import Guest
+from chario_lab.guest.spec import Namespace, Nvme
+from chario_lab.kernel import Kernel
+
+CMB, CMB_MIB = 5, 16
+# The drive with controller memory, one without, and what tests that pull a drive spoil.
+INSIDE, PLAIN, PULLED_EXPORTER, PULLED_IMPORTER = range(4)
+DRIVES = (
+    Nvme("inside", (Namespace(64),), cmb_mib=CMB_MIB),
+    Nvme("plain", (Namespace(64),)),
+    Nvme("pulled-exporter", (Namespace(64),), cmb_mib=CMB_MIB),
+    Nvme("pulled-importer", (Namespace(64),)),
+)
+EXPORTERS = {"heapbuf": "/dev/dma_heap/system", "udmabuf": "/dev/udmabuf"}
+
+
+def need(guest: Guest, exporter: str) -> None:
+    """Debian's 6.1 has no driver that makes dma-bufs of memory."""
+    if guest.run(f"test -e {EXPORTERS[exporter]}").rc != 0:
+        pytest.skip(f"this kernel has no {EXPORTERS[exporter]}: 6.12 and the debug kernel have")
+
+
+@pytest.mark.parametrize("exporter", EXPORTERS)
+def test_memory_of_another_driver(guest: Guest, guest_program: Programs, disk: str, exporter: str) -> None:
+    """Slices of many sizes, both ways; its descriptor may be closed, and the buffer keeps the memory."""
+    need(guest, exporter)
+    script, expect = round_trip(SIZES)
+    begin = [f"{exporter} 0 {8 * MIB}", f"import 0 0 {8 * MIB}", "close 0"]
+    assert run(guest, guest_program, disk, [*begin, *script, "free 0", "locked"]) == ["0"] * 3 + [*expect, "0", "0"]
+
+
+@pytest.mark.parametrize("exporter", EXPORTERS)
+def test_imports_that_are_refused(guest: Guest, guest_program: Programs, disk: str, exporter: str) -> None:
+    """Longer than it is, crooked, no dma-buf, no descriptor; a mapping of it is the exporter's business."""
+    need(guest, exporter)
+    script = [f"{exporter} 0 {MIB}", f"import 1 0 {MIB + BLOCK}", "import 1 0 0", "import 1 0 2", f"import 1 0 {MIB} 2",
+              f"import 1 5 {MIB}", f"import 1 0 {MIB}", f"map 2 4096 {MIB}", "export 1", "close 0",
+              f"import 3 0 {MIB}", f"write 1 0 {MIB} 0"]  # fmt: skip
+    expect = ["0", *["EINVAL"] * 5, "0", "EINVAL", "EOPNOTSUPP", "0", "EBADF", str(MIB)]
+    assert run(guest, guest_program, disk, script) == expect
+
+
+def test_controller_memory_that_is_refused(guest: Guest, guest_program: Programs, disk: str) -> None:
+    """A drive without; buffers of other kinds do not go out; and no name, no export."""
+    script = [f"inside 0 {MIB}", f"pool 1 {MIB}", "export 1", "destroy 1", "export 1"]
+    assert run(guest, guest_program, disk, script) == ["EOPNOTSUPP", "0", "EOPNOTSUPP", "0", "ENOENT"]
+
+
+@pytest.fixture(scope="module")
+def keeper(kernel: Kernel, module: Path) -> Iterator[Keeper]:
+    """One guest for the drives that reach each other."""
+    with keep(kernel, module, parameters="peer_to_peer=1", drives=DRIVES) as keeper:
+        yield keeper
+
+
+@pytest.fixture
+def rig(keeper: Keeper, request: pytest.FixtureRequest) -> Rig:
+    """The guest, for one test."""
+    return keeper.get(request)
+
+
+def cmb_address(rig: Rig, drive: int) -> int:
+    """Where the controller memory of a drive is: BAR 2."""
+    line = rig.guest.must(f"sed -n 3p {PCI}/devices/{rig.address(drive)}/resource")
+    return int(line.split()[0], 16)
+
+
+def test_inside_a_drive(rig: Rig, guest_program: Programs) -> None:
+    """The drive reads into its own memory, zeroed before, and writes from it; it is finite, and given back."""
+    disk = rig.disk(INSIDE)
+    script = [f"heap 0 {4 * MIB}", "fill 0 5", f"pwrite 0 0 {4 * MIB} 0", f"inside 1 {4 * MIB}",
+              f"write 1 0 {MIB} {16 * MIB}", f"heap 2 {4 * MIB}", "fill 2 1", f"pread 2 0 {MIB} {16 * MIB}",
+              f"all 2 0 {MIB} 0", f"read 1 0 {4 * MIB} 0", f"write 1 0 {4 * MIB} {8 * MIB}",
+              f"pread 2 0 {4 * MIB} {8 * MIB}", f"match 2 5 0 {4 * MIB} 0", f"inside 3 {13 * MIB}",
+              f"inside 3 {12 * MIB}", f"inside 4 {BLOCK}", "free 1", f"inside 4 {4 * MIB}",
+              f"create {CMB} 0 4096 {BLOCK}", f"create {CMB} 2 0 {BLOCK}"]  # fmt: skip
+    expect = ["0", "0", str(4 * MIB), "0", str(MIB), "0", "0", str(MIB), "1", str(4 * MIB), str(4 * MIB), str(4 * MIB),
+              "1", "ENOMEM", "0", "ENOMEM", "0", "0", "EINVAL", "EINVAL"]  # fmt: skip
+    assert run(rig.guest, guest_program, disk, script) == expect
+
+
+def test_from_drive_to_drive(rig: Rig, guest_program: Programs) -> None:
+    """A reads into its own memory, B writes from there, and back: all that the drives were told are addresses of A.
+
+    Nothing is pinned meanwhile, and the bytes stand in the BAR of A.
+    """
+    inside, plain = rig.disk(INSIDE), rig.disk(PLAIN)
+    size, program = 2 * MIB, rig.guest.push(guest_program("buffers"))
+    fill = [f"heap 0 {size}", "fill 0 9", f"pwrite 0 0 {size} 0"]
+    assert run(rig.guest, guest_program, inside, fill)[-1] == str(size)
+    script = [f"inside 1 {size}", f"read 1 0 {size} 0", "export 1", f"other {plain}", f"import 2 1 {size}", "close 1",
+              f"write 2 0 {size} 0", f"read 2 0 {size} {8 * MIB}", f"write 2 0 {size} {16 * MIB}"]  # fmt: skip
+    rig.guest.must("cat >/run/script", stdin="\n".join(script) + "\n")
+    rig.guest.must(f"echo '{program} {inside} </run/script >/run/answers' >/run/copy")
+    # What a processor has counted is added up now and then, or now.
+    pinned = "echo 1 >/proc/sys/vm/stat_refresh && grep nr_foll_pin_acquired /proc/vmstat"
+    pins, before = rig.guest.must(pinned), counters(rig.guest, plain)
+    events = trace(rig.guest, "sh /run/copy", ["chario/buffer"], everybody=True)
+    assert rig.guest.must(pinned) == pins
+    assert rig.guest.must("cat /run/answers").split() == ["0", str(size), "0", "0", "0", "0", *[str(size)] * 3]
+    change = grown(rig.guest, plain, before)
+    assert (change["write_bytes"], change["read_bytes"]) == (2 * size, size)
+    bar = cmb_address(rig, INSIDE)
+    assert len(events) == 2
+    for event in events:
+        assert event.fields["extents"] == "1"
+        assert bar <= int(event.fields["address"], 16) <= bar + CMB_MIB * MIB - size
+    check = [f"heap 0 {size}", f"pread 0 0 {size} 0", f"match 0 9 0 {size} 0"]
+    assert run(rig.guest, guest_program, plain, check)[1:] == [str(size), "1"]
+
+
+def script_of_two(plain: str, *after: str) -> list[str]:
+    """Memory of a drive in use by another, until a drive goes; and what happens afterwards."""
+    return [f"inside 1 {MIB}", f"pool 3 {MIB}", "fill 3 7", "export 1", f"other {plain}", f"import 2 1 {MIB}",
+            f"pool 4 {MIB}", "fill 4 8", f"write 2 0 {MIB} 0", "wait /run/gone", *after]  # fmt: skip
+
+
+def start(rig: Rig, programs: Programs, disk: str, script: list[str]) -> object:
+    """Begin a script; it has come to its wait when this returns."""
+    rig.guest.must("rm -f /run/gone; cat >/run/script", stdin="\n".join(script) + "\n")
+    job = rig.guest.start(f"{rig.guest.push(programs('buffers'))} {disk} </run/script >/run/answers", timeout_s=600)
+    rig.guest.must("for i in $(seq 600); do [ $(wc -l </run/answers) -ge 9 ] && exit; sleep 0.1; done; exit 1",
+                   timeout_s=200)  # fmt: skip
+    return job
+
+
+def ended(rig: Rig, job: object) -> list[str]:
+    """Let a script go on, to its end."""
+    rig.guest.must("touch /run/gone")
+    job.wait()  # type: ignore[attr-defined]
+    return rig.guest.must("cat /run/answers").split()
+
+
+def let_go(rig: Rig, drive: int) -> None:
+    """Take a drive from its driver: nothing of its binding is left."""
+    left = rig.release(rig.address(drive))
+    assert rig.address(drive) not in left
+    assert not {"driver", "chario"} & set(left.splitlines())
+
+
+EXPECT = ["0", "0", "0", "0", "0", "0", "0", "0", str(MIB), "0"]
+
+
+@pytest.mark.parametrize("pull", [False, True], ids=["unbound", "pulled"])
+def test_the_exporter_goes(rig: Rig, guest_program: Programs, pull: bool) -> None:
+    """It is let go although its memory is in use: the import has no bytes then, mappings stay what they were."""
+    drive = PULLED_EXPORTER if pull else INSIDE
+    exporter, plain = rig.disk(drive), rig.disk(PLAIN)
+    after = [f"write 2 0 {BLOCK} 0", "free 2", f"match 3 7 0 {MIB} 0", f"read 3 0 {BLOCK} 0", f"write 4 0 {MIB} 0",
+             "free 4", "free 1", "close 1", "free 3"]  # fmt: skip
+    job = start(rig, guest_program, exporter, script_of_two(plain, *after))
+    if pull:
+        rig.pull(drive)
+    let_go(rig, drive)
+    answers = ended(rig, job)
+    assert answers[:10] == EXPECT
+    assert answers[10:12] == ["EINVAL", "0"] and answers[12] == "1"
+    assert answers[14:] == [str(MIB), "0", "0", "0", "0"]
+    rig.wait_unpinned()
+
+
+@pytest.mark.parametrize("pull", [False, True], ids=["unbound", "pulled"])
+def test_the_importer_goes(rig: Rig, guest_program: Programs, pull: bool) -> None:
+    """It lets go of the other's memory, which stays the other's."""
+    drive = PULLED_IMPORTER if pull else PLAIN
+    exporter, plain = rig.disk(INSIDE), rig.disk(drive)
+    after = [f"write 2 0 {BLOCK} 0", f"match 4 8 0 {MIB} 0", f"read 1 0 {MIB} 0", "free 2", "free 1", "free 4"]
+    job = start(rig, guest_program, exporter, script_of_two(plain, *after))
+    if pull:
+        rig.pull(drive)
+    let_go(rig, drive)
+    answers = ended(rig, job)
+    assert answers == [*EXPECT, "ENODEV", "1", str(MIB), "0", "0", "0"]
+    rig.wait_unpinned()
+
+
+def test_a_drive_that_is_reset_keeps_its_memory_in_place(rig: Rig, guest_program: Programs) -> None:
+    """After a function reset and a new binding it is told its address again."""
+    disk = rig.disk(INSIDE)
+    script = [f"inside 1 {MIB}", f"write 1 0 {MIB} 0", f"read 1 0 {MIB} 0"]
+    for _ in range(2):
+        assert run(rig.guest, guest_program, disk, script) == ["0", str(MIB), str(MIB)]
+        disk = rig.disk(INSIDE)
+
+
+def test_traffic_between_slots_must_be_allowed(fresh_guest: object, guest_program: Programs) -> None:
+    """Without the administrator's word the import is refused, and the log says what to do."""
+    guest = fresh_guest(drives=DRIVES[:2])  # type: ignore[operator]
+    rig = Rig(guest)
+    inside, plain = rig.disk(INSIDE), rig.disk(PLAIN)
+    script = [f"inside 1 {MIB}", "export 1", f"other {plain}", f"import 2 1 {MIB}", f"read 1 0 {MIB} 0"]
+    assert run(guest, guest_program, inside, script) == ["0", "0", "0", "EOPNOTSUPP", str(MIB)]
+    assert "load chario with peer_to_peer=1" in "\n".join(guest.kernel_log(-1))
