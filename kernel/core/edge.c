@@ -63,7 +63,7 @@ bool chario_edge_meets(const struct chario_command *cmd)
 
 	raw_spin_lock(&edges_lock);
 	list_for_each_entry(edge, &edges, node)
-		if (cmd->req->edge != edge && overlaps(edge, cmd))
+		if (!cmd->req->owns_edge && overlaps(edge, cmd))
 			meets = true;
 	raw_spin_unlock(&edges_lock);
 	return meets;

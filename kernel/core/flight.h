@@ -39,19 +39,17 @@ struct chario_flight {
 void chario_flight_sleep(struct chario_queue *q, struct chario_request *req,
 			 struct chario_waiter *waiter);
 
-/*
- * The queue of this CPU for the way of completion that a call wants, or the
- * file's own.  Who sleeps needs one that raises interrupts.
- */
+/* The queue of this CPU for the way of completion that a call wants. */
 static inline struct chario_queue *
 chario_flight_queue(const struct chario_call *call)
 {
-	bool polls = call->completion == CHARIO_COMPLETION_POLL;
 	unsigned int cpu = raw_smp_processor_id();
 
-	if (unlikely(call->queue) && (polls || !call->queue->polled))
-		return call->queue;
-	return polls ? call->cio->poll_queue[cpu] : call->cio->irq_queue[cpu];
+	if (unlikely(call->taken))
+		return call->taken_from;
+	if (call->completion == CHARIO_COMPLETION_POLL)
+		return call->poll_queue[cpu];
+	return call->irq_queue[cpu];
 }
 
 /* A free command, or an ERR_PTR; EAGAIN when there is none and no waiting. */
@@ -80,13 +78,13 @@ static inline void chario_flight_init(struct chario_request *req,
 	req->fua = call->fua;
 	req->orphaned = false;
 	req->overdue = false;
+	req->owns_edge = call->owns_edge;
 	req->error = 0;
 	req->bytes = 0;
 	req->waiter = NULL;
 	req->async.who = NULL;
 	req->cio = call->cio;
 	req->buffer = NULL;
-	req->edge = call->edge;
 	req->first = first;
 	req->expires = call->expires;
 }

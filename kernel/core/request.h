@@ -62,6 +62,7 @@ struct chario_waiter {
  * @orphaned: the caller has gone; under the queue's lock
  * @overdue: its deadline has passed and recovery has been asked for; under the
  *	queue's lock
+ * @owns_edge: it writes the block that its caller changes in part
  * @error: of the first failed command; under the queue's lock
  * @good: bytes in front of the first failed command; under the queue's lock
  * @bytes: bytes of all commands
@@ -70,7 +71,6 @@ struct chario_waiter {
  * @cio: the disk
  * @buffer: whose memory it is; NULL for pages of the caller.  That it stands here
  *	keeps the buffer, see core/buffer.h
- * @edge: the block that it changes in part, or NULL
  * @first: head of the chain of commands, in order of their place in the call
  * @expires: jiffies at which the caller wants ETIMEDOUT
  * @done_next: on a list of finished requests
@@ -83,6 +83,7 @@ struct chario_request {
 	bool fua;
 	bool orphaned;
 	bool overdue;
+	bool owns_edge;
 	int error;
 	size_t good;
 	size_t bytes;
@@ -90,7 +91,6 @@ struct chario_request {
 	struct chario_async async;
 	struct chario_device *cio;
 	struct chario_buffer *buffer;
-	const struct chario_edge *edge;
 	struct chario_command *first;
 	unsigned long expires;
 	union {

@@ -19,7 +19,8 @@ static inline void chario_call_start(struct chario_call *call,
 	struct chario_device *cio = cf->cio;
 
 	call->cio = cio;
-	call->queue = READ_ONCE(cf->queue);
+	call->irq_queue = READ_ONCE(cf->irq_queue);
+	call->poll_queue = READ_ONCE(cf->poll_queue);
 	call->taken = NULL;
 	call->iter = NULL;
 	call->buffers = NULL;
@@ -27,7 +28,7 @@ static inline void chario_call_start(struct chario_call *call,
 	call->op = op;
 	call->fua = false;
 	call->nowait = false;
-	call->edge = NULL;
+	call->owns_edge = false;
 	call->async.who = NULL;
 	call->completion = READ_ONCE(cf->completion) ?:
 			   READ_ONCE(cio->completion);

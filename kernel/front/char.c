@@ -26,8 +26,9 @@ static void close_file(struct chario_file *cf)
 			"a file was closed before its last bytes could be written; they are lost\n");
 	chario_pin_release(cf->cio, &cf->pinned);
 	chario_buffers_free(cf->buffers);
-	if (cf->queue)
-		chario_device_give_queue(cf->cio, cf->queue);
+	if (cf->own_queue)
+		chario_device_give_queue(cf->cio, cf->own_queue);
+	kfree(cf->own_queues);
 	put_device(&cf->cio->dev);
 	kfree(cf);
 }
@@ -53,6 +54,8 @@ static int chario_open(struct inode *inode, struct file *file)
 	}
 	get_device(&cio->dev);
 	cf->cio = cio;
+	cf->irq_queue = cio->irq_queue;
+	cf->poll_queue = cio->poll_queue;
 	cf->single_bytes = &cio->single_bytes;
 	if (READ_ONCE(cio->any_size)) {
 		int ret = chario_bytes_enable(cf);

@@ -29,8 +29,10 @@ struct chario_async {
 /**
  * struct chario_call - what a caller wants, checked by the front end
  * @cio: the disk
- * @queue: of the open file's own; NULL for that of the CPU
- * @taken: a command of @queue that has been taken for it, or NULL
+ * @irq_queue: queue for each CPU that completes by interrupt
+ * @poll_queue: the same for polling
+ * @taken: a command that has been taken for it, or NULL
+ * @taken_from: its queue
  * @iter: the caller's memory; NULL for a buffer, and for a flush
  * @buffers: of the open file, when the memory is a buffer; else NULL
  * @buffer_id: its name
@@ -44,7 +46,7 @@ struct chario_async {
  * @completion: &enum chario_completion, not DEFAULT
  * @spin_ns: how long SPIN looks; set for SPIN only
  * @expires: jiffies at which the caller wants ETIMEDOUT
- * @edge: of a write: the block that it changes in part, or NULL
+ * @owns_edge: a write of the block that the caller changes in part
  * @async: the caller, if it does not wait
  *
  * The front end guarantees: the range is inside the disk, offset and every
@@ -53,8 +55,10 @@ struct chario_async {
  */
 struct chario_call {
 	struct chario_device *cio;
-	struct chario_queue *queue;
+	struct chario_queue *const *irq_queue;
+	struct chario_queue *const *poll_queue;
 	struct chario_command *taken;
+	struct chario_queue *taken_from;
 	struct iov_iter *iter;
 	struct chario_buffers *buffers;
 	u32 buffer_id;
@@ -68,7 +72,7 @@ struct chario_call {
 	u32 completion;
 	u32 spin_ns;
 	unsigned long expires;
-	const struct chario_edge *edge;
+	bool owns_edge;
 	struct chario_async async;
 };
 
@@ -99,7 +103,10 @@ long chario_ioctl(struct file *file, unsigned int cmd, unsigned long arg);
  * @deadline_ns: as set by the user, 0 for the disk's own
  * @deadline: the same in jiffies
  * @buffers: its buffers
- * @queue: its own queue, or NULL; stays until the last close
+ * @irq_queue: queue for each CPU that completes by interrupt
+ * @poll_queue: the same for polling
+ * @own_queue: its own queue, or NULL; stays until the last close
+ * @own_queues: the same, for each CPU
  * @bytes: for a file of any size; stays until the last close
  * @single_bytes: where @single_bytes of the disk stands, or a 0: which calls
  *	are one command
@@ -112,7 +119,10 @@ struct chario_file {
 	u64 deadline_ns;
 	unsigned long deadline;
 	struct chario_buffers *buffers;
-	struct chario_queue *queue;
+	struct chario_queue *const *irq_queue;
+	struct chario_queue *const *poll_queue;
+	struct chario_queue *own_queue;
+	struct chario_queue **own_queues;
 	struct chario_bytes *bytes;
 	const u32 *single_bytes;
 	u32 pinned;

@@ -5,6 +5,7 @@
  */
 #include <linux/fs.h>
 #include <linux/jiffies.h>
+#include <linux/slab.h>
 #include <linux/uaccess.h>
 
 #include "core/buffer.h"
@@ -95,10 +96,42 @@ static int destroy_buffer(struct chario_file *cf, union chario_argument *arg)
 	return chario_buffer_destroy(cf->buffers, arg->destroy.id);
 }
 
+/* All calls of a file go to its queue; those that sleep need an interrupt. */
+static void use_queue(struct chario_file *cf, struct chario_queue *q)
+{
+	unsigned int cpu;
+
+	for (cpu = 0; cpu < nr_cpu_ids; cpu++)
+		cf->own_queues[cpu] = q;
+	/* Whoever finds the array finds it full. */
+	smp_store_release(&cf->poll_queue, cf->own_queues);
+	if (!q->polled)
+		/* As above. */
+		smp_store_release(&cf->irq_queue, cf->own_queues);
+	else
+		cmpxchg(&cf->completion, CHARIO_COMPLETION_DEFAULT,
+			CHARIO_COMPLETION_POLL);
+}
+
+/* Once for each file: whoever sets the array goes on. */
+static int claim_queue(struct chario_file *cf)
+{
+	struct chario_queue **queues = kcalloc(nr_cpu_ids, sizeof(*queues),
+					       GFP_KERNEL_ACCOUNT);
+
+	if (!queues)
+		return -ENOMEM;
+	if (!cmpxchg(&cf->own_queues, NULL, queues))
+		return 0;
+	kfree(queues);
+	return -EBUSY;
+}
+
 static int create_queue(struct chario_file *cf, union chario_argument *arg)
 {
 	const struct chario_queue_create *args = &arg->queue;
 	struct chario_queue *q;
+	int ret;
 
 	if (args->flags & ~(CHARIO_QUEUE_POLL | CHARIO_QUEUE_URGENT) ||
 	    args->granted || args->id || args->reserved[0] || args->reserved[1])
@@ -106,19 +139,17 @@ static int create_queue(struct chario_file *cf, union chario_argument *arg)
 	if (args->cpu < -1 || args->cpu >= (int)nr_cpu_ids ||
 	    (args->cpu >= 0 && !cpu_online(args->cpu)))
 		return -EINVAL;
-	if (READ_ONCE(cf->queue))
-		return -EBUSY;
+	ret = claim_queue(cf);
+	if (ret)
+		return ret;
 	q = chario_device_take_queue(cf->cio, &arg->queue);
-	if (IS_ERR(q))
+	if (IS_ERR(q)) {
+		kfree(xchg(&cf->own_queues, NULL));
 		return PTR_ERR(q);
-	if (q->polled)
-		cmpxchg(&cf->completion, CHARIO_COMPLETION_DEFAULT,
-			CHARIO_COMPLETION_POLL);
-	/* Another thread may have been as far. */
-	if (!cmpxchg_release(&cf->queue, NULL, q))
-		return 0;
-	chario_device_give_queue(cf->cio, q);
-	return -EBUSY;
+	}
+	cf->own_queue = q;
+	use_queue(cf, q);
+	return 0;
 }
 
 static int get_pin(struct chario_file *cf, union chario_argument *arg)

@@ -42,11 +42,11 @@ int chario_move(struct chario_file *cf, const struct chario_move *m)
 		      &bv, 1, m->bytes);
 	chario_call_start(&call, cf, m->op, m->pos);
 	call.iter = &iter;
-	call.edge = m->edge;
+	call.owns_edge = m->edge;
 	if (m->fua)
 		chario_call_set_durable(&call);
 	if (m->taken) {
-		call.queue = m->q;
+		call.taken_from = m->q;
 		call.taken = m->taken;
 		call.completion = CHARIO_COMPLETION_IRQ;
 	}

@@ -482,7 +482,7 @@ struct chario_transfer {
  * Errors: EBUSY when the file has one; ENOSPC when all that were set aside are
  * taken (module parameter ``private_queues``); EAGAIN while the drive is being
  * recovered; EINVAL when there is no such CPU, or it is not online; EOPNOTSUPP
- * where the disk has none.
+ * where the disk has none; ENOMEM.
  */
 struct chario_queue_create {
 	__u32 size;
