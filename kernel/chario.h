@@ -15,6 +15,8 @@
  *   command  struct chario_command, one device command with its memory; a
  *            slot of a queue, made before the first call.          Local: cmd
  *   queue    struct chario_queue, a submission and completion pair. Local: q
+ *   timeline struct chario_timeline, the recorder of stages; one track, a ring
+ *            that user space maps, for each queue.                 Local: tl
  *
  * Layers: front/ knows callers, back/ knows devices, core/ knows requests.
  * front/ includes core/; back/ includes core/; core/ includes front/front.h
@@ -37,6 +39,8 @@ struct chario_edge;
 struct chario_file;
 struct chario_queue;
 struct chario_request;
+struct chario_timeline;
+struct chario_track;
 struct chario_waiter;
 
 /* What is asked of the device. */

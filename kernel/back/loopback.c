@@ -102,7 +102,7 @@ static unsigned int loopback_reap(struct chario_queue *q)
 
 		struct chario_command *cmd = chario_queue_command(q, tag);
 
-		trace_reap(cmd, 0);
+		trace_reap(q, cmd, 0);
 		chario_complete_command(q, cmd, 0);
 	}
 	return count;

@@ -33,6 +33,15 @@
 #define iter_iov(iter) ((iter)->iov)
 #endif
 
+/* "mm: introduce vma->vm_flags wrapper functions", 6.3 */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 3, 0)
+#include <linux/mm.h>
+static inline void vm_flags_clear(struct vm_area_struct *vma, vm_flags_t flags)
+{
+	vma->vm_flags &= ~flags;
+}
+#endif
+
 /* "treewide, timers: Rename from_timer() to timer_container_of()", 6.16 */
 #ifndef timer_container_of
 #define timer_container_of(var, timer, field) from_timer(var, timer, field)

@@ -169,9 +169,11 @@ ssize_t chario_complete_result(const struct chario_request *req)
  * @q: its queue
  * @req: ended; gone afterwards
  * @mark_dirty: the device has written to the memory; may sleep
+ * @result: what the request has come to, bytes or -errno
  */
 void chario_complete_release(struct chario_queue *q,
-			     struct chario_request *req, bool mark_dirty)
+			     struct chario_request *req, bool mark_dirty,
+			     ssize_t result)
 {
 	struct chario_command *first = req->first;
 	struct chario_command *cmd, *next;
@@ -179,10 +181,11 @@ void chario_complete_release(struct chario_queue *q,
 	chario_for_each_command(cmd, req) {
 		if (likely(cmd->nr_segments))
 			chario_unmap(q, cmd, req->op);
-		trace_unmap(cmd, 0);
+		trace_unmap(q, cmd, 0);
 	}
 	if (likely(first->nr_pages))
 		chario_pages_unpin_all(req, mark_dirty);
+	trace_finish(q, first, req->cio, req->op, first->disk_offset, result);
 	for (cmd = first->next; cmd; cmd = next) {
 		next = cmd->next;
 		chario_queue_put(q, cmd);
@@ -199,10 +202,9 @@ static void finish(struct chario_queue *q, struct chario_request *req,
 	struct chario_async async = req->async;
 	enum chario_op op = req->op;
 
-	trace_finish(cio, op, req->first->disk_offset, result);
 	if (async.who && result > 0)
 		this_cpu_add(cio->counters->bytes[op], result);
-	chario_complete_release(q, req, mark_dirty);
+	chario_complete_release(q, req, mark_dirty, result);
 	if (async.who)
 		async.tell(async.who, result);
 }

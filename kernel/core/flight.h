@@ -110,13 +110,14 @@ static inline void chario_flight_board(struct chario_flight *flight,
 }
 
 /* The place of a command in its call; its memory comes next. */
-static inline void chario_flight_split(struct chario_command *cmd, u64 pos,
+static inline void chario_flight_split(struct chario_queue *q,
+				       struct chario_command *cmd, u64 pos,
 				       u32 bytes)
 {
 	cmd->req_offset = cmd->req->bytes;
 	cmd->disk_offset = pos;
 	cmd->bytes = bytes;
-	trace_split(cmd, 0);
+	trace_split(q, cmd, 0);
 }
 
 /* From here on the buffer stays, until the first command is given back. */
@@ -144,10 +145,10 @@ static __always_inline void chario_flight_slice(struct chario_queue *q,
 	cmd->buffer_offset = buffer_offset;
 	cmd->nr_pages = 0;
 	cmd->nr_segments = 0;
-	trace_map(cmd, 0);
+	trace_map(q, cmd, 0);
 	if (unlikely(!q->dma_dev))
 		q->ops->move(q, cmd);
-	trace_queue(cmd, 0);
+	trace_queue(q, cmd, 0);
 	req->bytes += cmd->bytes;
 	this_cpu_inc(req->cio->counters->commands[op]);
 }
@@ -163,13 +164,13 @@ static __always_inline int chario_flight_map(struct chario_queue *q,
 	ret = chario_map(q, cmd, op);
 	if (unlikely(ret))
 		goto err_unpin;
-	trace_map(cmd, 0);
+	trace_map(q, cmd, 0);
 	if (unlikely(chario_queue_must_prep(q, cmd))) {
 		ret = q->ops->prep(q, cmd);
 		if (unlikely(ret))
 			goto err_unmap;
 	}
-	trace_queue(cmd, 0);
+	trace_queue(q, cmd, 0);
 	req->bytes += cmd->bytes;
 	this_cpu_inc(req->cio->counters->commands[op]);
 	return 0;
@@ -222,13 +223,14 @@ static __always_inline bool chario_flight_wait(struct chario_flight *flight,
 	return likely(flight->waiter->state != CHARIO_ORPHANED);
 }
 
-/* The caller is told of a request: bytes, or an errno where there are none. */
-static inline ssize_t chario_flight_finish(const struct chario_flight *flight,
-					   const struct chario_call *call,
-					   ssize_t result)
+/* The caller gives up: its request goes on without it. */
+static inline ssize_t chario_flight_leave(const struct chario_flight *flight,
+					  const struct chario_call *call)
 {
-	trace_finish(call->cio, call->op, flight->pos, result);
-	return result;
+	int error = flight->waiter->error;
+
+	trace_finish(flight->q, NULL, call->cio, call->op, flight->pos, error);
+	return error;
 }
 
 /**
@@ -271,7 +273,7 @@ chario_flight_single(const struct chario_call *call, unsigned long addr,
 	chario_flight_board(&flight, &waiter, q, call, cmd, 1);
 	flight.pos = call->pos;
 	cmd->req = flight.req;
-	chario_flight_split(cmd, call->pos, bytes);
+	chario_flight_split(q, cmd, call->pos, bytes);
 	if (call->buffers) {
 		ret = chario_flight_enter(flight.req, call);
 		if (likely(!ret))
@@ -288,7 +290,7 @@ chario_flight_single(const struct chario_call *call, unsigned long addr,
 	}
 	chario_queue_post(q, cmd, true);
 	if (unlikely(!chario_flight_wait(&flight, call)))
-		return chario_flight_finish(&flight, call, waiter.error);
+		return chario_flight_leave(&flight, call);
 	result = flight.req->error;
 	if (likely(!result))
 		result = bytes;
@@ -297,11 +299,12 @@ chario_flight_single(const struct chario_call *call, unsigned long addr,
 			chario_unmap(q, cmd, call->op);
 		chario_pages_unpin(cmd, call->op == CHARIO_OP_READ);
 	}
-	trace_unmap(cmd, 0);
+	trace_unmap(q, cmd, 0);
+	trace_finish(q, cmd, call->cio, call->op, call->pos, result);
 	chario_queue_put(q, cmd);
 	if (likely(result > 0))
 		this_cpu_add(call->cio->counters->bytes[call->op], result);
-	return chario_flight_finish(&flight, call, result);
+	return result;
 }
 
 #endif /* CHARIO_CORE_FLIGHT_H */

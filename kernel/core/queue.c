@@ -174,7 +174,7 @@ static inline void hand_over(struct chario_queue *q,
 		return;
 	}
 	cmd->state = CHARIO_COMMAND_POSTED;
-	trace_post(cmd, 0);
+	trace_post(q, cmd, 0);
 	q->ops->post(q, cmd, kick);
 }
 

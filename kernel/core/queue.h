@@ -104,6 +104,7 @@ struct chario_queue_ops {
  * @plugged_by: who rings the doorbell when it unplugs, or NULL
  * @dirty: requests that chario_complete_dirty() finishes
  * @dirty_work: runs it
+ * @track: where the stages of its requests are recorded, or NULL; RCU
  * @sq_doorbells: counter
  * @cq_doorbells: counter
  * @interrupts: counter of interrupts that found a completion
@@ -146,6 +147,8 @@ struct chario_queue {
 
 	struct llist_head dirty;
 	struct work_struct dirty_work;
+
+	struct chario_track __rcu *track;
 };
 
 static inline struct chario_command *

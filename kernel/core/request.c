@@ -21,7 +21,6 @@
 #include "core/queue.h"
 #include "core/slices.h"
 #include "front/front.h"
-#include "trace.h"
 
 /*
  * Where a call is: the next command starts here.  A call that has been cut by
@@ -112,7 +111,7 @@ static int prepare(struct chario_queue *q, struct chario_command *cmd,
 	u32 bytes = next_bytes(cur);
 	int ret;
 
-	chario_flight_split(cmd, pos, bytes);
+	chario_flight_split(q, cmd, pos, bytes);
 	ret = chario_pages_pin(cmd, cur->iter, window,
 			       bytes + look_ahead(cur, count - 1));
 	return ret ?: chario_flight_map(q, cmd, cmd->req->op);
@@ -226,14 +225,13 @@ static size_t land(struct chario_flight *flight, const struct chario_call *call,
 	size_t bytes;
 
 	if (!chario_flight_wait(flight, call)) {
-		*error = flight->waiter->error;
-		chario_flight_finish(flight, call, *error);
+		*error = chario_flight_leave(flight, call);
 		return 0;
 	}
 	bytes = req->error ? req->good : req->bytes;
 	*error = req->error;
-	chario_complete_release(flight->q, req, req->op == CHARIO_OP_READ);
-	chario_flight_finish(flight, call, bytes ?: *error);
+	chario_complete_release(flight->q, req, req->op == CHARIO_OP_READ,
+				bytes ?: *error);
 	return bytes;
 }
 

@@ -184,7 +184,8 @@ bool chario_complete_abandon(struct chario_queue *q,
 void chario_complete_list(struct chario_queue *q, struct chario_request *done);
 void chario_complete_dirty(struct work_struct *work);
 void chario_complete_release(struct chario_queue *q,
-			     struct chario_request *req, bool mark_dirty);
+			     struct chario_request *req, bool mark_dirty,
+			     ssize_t result);
 ssize_t chario_complete_result(const struct chario_request *req);
 
 /**

@@ -23,7 +23,8 @@ static unsigned int fill(struct chario_queue *q, struct chario_request *req,
 		u64 pos = split->pos;
 
 		cmd->req = req;
-		chario_flight_split(cmd, pos, chario_split_next(split, limits));
+		chario_flight_split(q, cmd, pos,
+				    chario_split_next(split, limits));
 		chario_flight_slice(q, cmd, call->buffer_offset + pos -
 				    call->pos, call->op);
 		count++;

@@ -24,6 +24,7 @@
 #include "front/call.h"
 #include "front/front.h"
 #include "front/patch.h"
+#include "trace.h"
 
 #define GATHER_BYTES	SZ_128K
 
@@ -100,6 +101,15 @@ static int take_error(struct chario_bytes *b)
 	return error;
 }
 
+/* The same, not for a call that goes on: it is one of its own. */
+static int write_late(struct chario_bytes *b)
+{
+	if (b->start != b->end)
+		trace_enter(b->cf->cio, CHARIO_OP_WRITE, b->start,
+			    b->end - b->start);
+	return write_gathered(b, false);
+}
+
 static void write_left_lying(struct work_struct *work)
 {
 	struct chario_bytes *b = container_of(to_delayed_work(work),
@@ -107,7 +117,7 @@ static void write_left_lying(struct work_struct *work)
 	int ret;
 
 	mutex_lock(&b->lock);
-	ret = write_gathered(b, false);
+	ret = write_late(b);
 	if (ret && !b->error)
 		b->error = ret;
 	mutex_unlock(&b->lock);
@@ -291,7 +301,7 @@ int chario_bytes_flush(struct chario_file *cf)
 
 	mutex_lock(&b->lock);
 	error = take_error(b);
-	ret = write_gathered(b, false);
+	ret = write_late(b);
 	mutex_unlock(&b->lock);
 	return error ?: ret;
 }

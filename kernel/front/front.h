@@ -92,6 +92,10 @@ int chario_uring_cmd(struct io_uring_cmd *ioucmd, unsigned int issue_flags);
 int chario_uring_cmd_iopoll(struct io_uring_cmd *ioucmd,
 			    struct io_comp_batch *batch, unsigned int flags);
 
+/* front/timeline.c */
+int chario_timeline_get_fd(struct chario_device *cio,
+			   const struct chario_timeline_open *args);
+
 /* front/ioctl.c */
 long chario_ioctl(struct file *file, unsigned int cmd, unsigned long arg);
 

@@ -26,6 +26,7 @@ union chario_argument {
 	struct chario_queue_create queue;
 	struct chario_pin pin;
 	struct chario_health health;
+	struct chario_timeline_open timeline;
 };
 
 static int get_info(struct chario_file *cf, union chario_argument *arg)
@@ -177,6 +178,11 @@ static int export_buffer(struct chario_file *cf, union chario_argument *arg)
 	return chario_dmabuf_export(cf->buffers, &arg->export);
 }
 
+static int open_timeline(struct chario_file *cf, union chario_argument *arg)
+{
+	return chario_timeline_get_fd(cf->cio, &arg->timeline);
+}
+
 /**
  * struct decoder - one ioctl
  * @cmd: its number
@@ -184,7 +190,7 @@ static int export_buffer(struct chario_file *cf, union chario_argument *arg)
  * @size: size of the struct in this kernel
  * @takes: the struct carries values in
  * @gives: the struct carries values out
- * @run: does it
+ * @run: does it; 0, a file descriptor where the struct gives nothing, or -errno
  */
 struct decoder {
 	unsigned int cmd;
@@ -220,6 +226,8 @@ static const struct decoder decoders[] = {
 	  true, true, set_pin },
 	{ CHARIO_IOC_HEALTH, 192, sizeof(struct chario_health),
 	  false, true, get_health },
+	{ CHARIO_IOC_TIMELINE_OPEN, 32, sizeof(struct chario_timeline_open),
+	  true, false, open_timeline },
 };
 
 static_assert(sizeof(struct chario_info) == 208);
@@ -232,6 +240,7 @@ static_assert(sizeof(struct chario_buffer_export) == 16);
 static_assert(sizeof(struct chario_queue_create) == 32);
 static_assert(sizeof(struct chario_pin) == 88);
 static_assert(sizeof(struct chario_health) == 192);
+static_assert(sizeof(struct chario_timeline_open) == 32);
 
 /* Fill the caller's struct, which may be shorter or longer than ours. */
 static int give(const struct decoder *decoder, void __user *to, u32 size,
@@ -306,7 +315,7 @@ static long block_ioctl(const struct chario_device *cio, unsigned int cmd,
  * @cmd: see <chario/uapi.h>
  * @arg: pointer to its struct
  *
- * Return: 0 or -errno as <chario/uapi.h> says.
+ * Return: 0, what else <chario/uapi.h> says, or -errno.
  */
 long chario_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 {

@@ -162,6 +162,74 @@
 	M(chario_health, media_errors, 176, 8)           \
 	M(chario_health, error_log_entries, 184, 8)
 
+#define TIMELINE_OPEN(M)                              \
+	M(chario_timeline_open, size, 0, 4)           \
+	M(chario_timeline_open, flags, 4, 4)          \
+	M(chario_timeline_open, records, 8, 4)        \
+	M(chario_timeline_open, tags, 12, 4)          \
+	M(chario_timeline_open, stop_above_ns, 16, 8) \
+	M(chario_timeline_open, reserved, 24, 8)
+
+#define TIMELINE_CONTROL(M)                             \
+	M(chario_timeline_control, size, 0, 4)          \
+	M(chario_timeline_control, command, 4, 4)       \
+	M(chario_timeline_control, stop_above_ns, 8, 8) \
+	M(chario_timeline_control, reserved, 16, 8)
+
+#define TIMELINE_HEADER(M)                               \
+	M(chario_timeline_header, size, 0, 4)            \
+	M(chario_timeline_header, record_bytes, 4, 4)    \
+	M(chario_timeline_header, nr_rings, 8, 4)        \
+	M(chario_timeline_header, records, 12, 4)        \
+	M(chario_timeline_header, rings_offset, 16, 8)   \
+	M(chario_timeline_header, ring_bytes, 24, 8)     \
+	M(chario_timeline_header, rings_bytes, 32, 8)    \
+	M(chario_timeline_header, tags_offset, 40, 8)    \
+	M(chario_timeline_header, tags_bytes, 48, 8)     \
+	M(chario_timeline_header, tags, 56, 4)           \
+	M(chario_timeline_header, clock_id, 60, 4)       \
+	M(chario_timeline_header, disk, 64, 4)           \
+	M(chario_timeline_header, frozen, 68, 4)         \
+	M(chario_timeline_header, record_cost_ns, 72, 4) \
+	M(chario_timeline_header, stop_queue, 76, 4)     \
+	M(chario_timeline_header, stop_request, 80, 4)   \
+	M(chario_timeline_header, reserved, 84, 4)       \
+	M(chario_timeline_header, begin_ns, 88, 8)       \
+	M(chario_timeline_header, stop_above_ns, 96, 8)  \
+	M(chario_timeline_header, stop_ns, 104, 8)       \
+	M(chario_timeline_header, stop_duration_ns, 112, 8)
+
+#define TIMELINE_RECORD(M)                        \
+	M(chario_timeline_record, time_ns, 0, 8)  \
+	M(chario_timeline_record, stage, 8, 1)    \
+	M(chario_timeline_record, op, 9, 1)       \
+	M(chario_timeline_record, cpu, 10, 2)     \
+	M(chario_timeline_record, disk, 12, 4)    \
+	M(chario_timeline_record, task, 16, 4)    \
+	M(chario_timeline_record, queue, 20, 4)   \
+	M(chario_timeline_record, request, 24, 4) \
+	M(chario_timeline_record, command, 28, 4) \
+	M(chario_timeline_record, offset, 32, 8)  \
+	M(chario_timeline_record, bytes, 40, 8)   \
+	M(chario_timeline_record, result, 48, 8)  \
+	M(chario_timeline_record, reserved, 56, 8)
+
+#define TIMELINE_RING(M)                      \
+	M(chario_timeline_ring, head, 0, 8)   \
+	M(chario_timeline_ring, polled, 8, 4) \
+	M(chario_timeline_ring, reserved, 12, 52)
+
+#define TIMELINE_TAG(M)                        \
+	M(chario_timeline_tag, sequence, 0, 8) \
+	M(chario_timeline_tag, time_ns, 8, 8)  \
+	M(chario_timeline_tag, value, 16, 8)   \
+	M(chario_timeline_tag, reserved, 24, 8)
+
+#define TIMELINE_TAGS(M)                    \
+	M(chario_timeline_tags, head, 0, 8) \
+	M(chario_timeline_tags, tags, 8, 4) \
+	M(chario_timeline_tags, reserved, 12, 20)
+
 LAYOUT(chario_info, 208, INFO);
 LAYOUT(chario_stats, 120, STATS);
 LAYOUT(chario_file_options, 24, FILE_OPTIONS);
@@ -170,6 +238,13 @@ LAYOUT(chario_buffer_destroy, 8, BUFFER_DESTROY);
 LAYOUT(chario_buffer_sync, 32, BUFFER_SYNC);
 LAYOUT(chario_buffer_export, 16, BUFFER_EXPORT);
 LAYOUT(chario_transfer, 64, TRANSFER);
+LAYOUT(chario_timeline_open, 32, TIMELINE_OPEN);
+LAYOUT(chario_timeline_control, 24, TIMELINE_CONTROL);
+LAYOUT(chario_timeline_header, 120, TIMELINE_HEADER);
+LAYOUT(chario_timeline_record, 64, TIMELINE_RECORD);
+LAYOUT(chario_timeline_ring, 64, TIMELINE_RING);
+LAYOUT(chario_timeline_tag, 32, TIMELINE_TAG);
+LAYOUT(chario_timeline_tags, 32, TIMELINE_TAGS);
 LAYOUT(chario_queue_create, 32, QUEUE_CREATE);
 LAYOUT(chario_pin, 88, PIN);
 LAYOUT(chario_health, 192, HEALTH);
@@ -186,6 +261,18 @@ NUMBER(CHARIO_IOC_BUFFER_DESTROY, 0xc411);
 NUMBER(CHARIO_IOC_BUFFER_SYNC, 0xc412);
 NUMBER(CHARIO_IOC_BUFFER_EXPORT, 0xc413);
 NUMBER(CHARIO_IOC_TRANSFER, 0xc420);
+NUMBER(CHARIO_IOC_TIMELINE_OPEN, 0xc450);
+NUMBER(CHARIO_IOC_TIMELINE_CONTROL, 0xc451);
+NUMBER(CHARIO_TIMELINE_RECORDS_MIN, 64);
+NUMBER(CHARIO_TIMELINE_RECORDS_MAX, 1 << 20);
+NUMBER(CHARIO_TIMELINE_BYTES_MAX, 1 << 30);
+NUMBER(CHARIO_TIMELINE_BEGIN_FROZEN, 1);
+NUMBER(CHARIO_TIMELINE_RUN, 0);
+NUMBER(CHARIO_TIMELINE_FREEZE, 1);
+NUMBER(CHARIO_TIMELINE_RUNNING, 0);
+NUMBER(CHARIO_TIMELINE_TOLD, 1);
+NUMBER(CHARIO_TIMELINE_STOPPED, 2);
+NUMBER(CHARIO_TIMELINE_NO_REQUEST, 0xffffffff);
 NUMBER(CHARIO_IOC_QUEUE_CREATE, 0xc430);
 NUMBER(CHARIO_QUEUE_POLL, 1);
 NUMBER(CHARIO_QUEUE_URGENT, 2);

@@ -27,11 +27,12 @@ static __always_inline void kick_nvme_queue(struct chario_nvme_queue *nq)
 {
 	if (nq->tail == nq->rung)
 		return;
+	/* Before it: the interrupt may be handled at once, on another CPU. */
+	trace_doorbell(&nq->core, 0);
 	/* writel() orders the entries before the doorbell. */
 	writel(nq->tail, nq->sq_doorbell);
 	nq->rung = nq->tail;
 	nq->core.sq_doorbells++;
-	trace_doorbell(&nq->core, 0);
 }
 
 static void nvme_kick(struct chario_queue *q)
@@ -138,7 +139,7 @@ static noinline void reap_odd(struct chario_nvme_queue *nq, u16 tag, u16 status)
 		this_cpu_inc(cmd->req->cio->counters->errors);
 		chario_nvme_report(nq->ctrl, cmd, status);
 	}
-	trace_reap(cmd, error);
+	trace_reap(&nq->core, cmd, error);
 	chario_complete_command(&nq->core, cmd, error);
 	return;
 
@@ -158,7 +159,7 @@ static __always_inline void reap_one(struct chario_nvme_queue *nq, u16 tag,
 		reap_odd(nq, tag, status);
 		return;
 	}
-	trace_reap(cmd, 0);
+	trace_reap(&nq->core, cmd, 0);
 	chario_complete_command(&nq->core, cmd, 0);
 }
 

@@ -36,7 +36,8 @@
  *      CHARIO_IOC_TRANSFER, mmap(2) of buffers, CHARIO_IOC_QUEUE_CREATE;
  *      CHARIO_FILE_ANY_SIZE;
  *      CHARIO_IOC_GET_PIN, CHARIO_IOC_SET_PIN, CHARIO_IOC_HEALTH,
- *      CHARIO_FEATURE_PIN, CHARIO_FEATURE_HEALTH
+ *      CHARIO_FEATURE_PIN, CHARIO_FEATURE_HEALTH;
+ *      CHARIO_IOC_TIMELINE_OPEN, CHARIO_IOC_TIMELINE_CONTROL
  */
 #ifndef _CHARIO_UAPI_H
 #define _CHARIO_UAPI_H
@@ -61,6 +62,8 @@
 #define CHARIO_IOC_GET_PIN	_IO(CHARIO_IOC_TYPE, 0x40)
 #define CHARIO_IOC_SET_PIN	_IO(CHARIO_IOC_TYPE, 0x41)
 #define CHARIO_IOC_HEALTH	_IO(CHARIO_IOC_TYPE, 0x42)
+#define CHARIO_IOC_TIMELINE_OPEN	_IO(CHARIO_IOC_TYPE, 0x50)
+#define CHARIO_IOC_TIMELINE_CONTROL	_IO(CHARIO_IOC_TYPE, 0x51)
 
 /**
  * enum chario_stage - the stages of a request, in order
@@ -69,7 +72,7 @@
  * @CHARIO_STAGE_MAP: its memory is pinned and mapped for DMA
  * @CHARIO_STAGE_QUEUE: the device command is built
  * @CHARIO_STAGE_POST: it stands in the submission queue
- * @CHARIO_STAGE_DOORBELL: the device has been told
+ * @CHARIO_STAGE_DOORBELL: the device is about to be told
  * @CHARIO_STAGE_IRQ: the device's interrupt has arrived (absent when polled)
  * @CHARIO_STAGE_REAP: the completion has been taken from the queue
  * @CHARIO_STAGE_UNMAP: the memory is unmapped and unpinned
@@ -495,5 +498,7 @@ struct chario_queue_create {
 };
 
 #include <chario/uapi-drive.h>
+
+#include <chario/uapi-timeline.h>
 
 #endif /* _CHARIO_UAPI_H */
