@@ -13,6 +13,9 @@ static_assert(sizeof(chario_plan) == 56, "chario_plan");
 static_assert(sizeof(chario_plan_command) == 16, "chario_plan_command");
 static_assert(sizeof(chario_plan_limits) == 24, "chario_plan_limits");
 static_assert(sizeof(struct chario_probe) == 80, "chario_probe");
+static_assert(sizeof(chario_timeline_quantiles) == 56, "chario_timeline_quantiles");
+static_assert(sizeof(chario_timeline_request) == 200, "chario_timeline_request");
+static_assert(sizeof(chario_timeline_totals) == 32, "chario_timeline_totals");
 
 template <typename Function> static const void *address(Function *function)
 {
@@ -51,6 +54,18 @@ int main()
 		address(chario_plan_init),
 		address(chario_plan_next),
 		address(chario_probe),
+		address(chario_timeline_close),
+		address(chario_timeline_control),
+		address(chario_timeline_each),
+		address(chario_timeline_each_request),
+		address(chario_timeline_fd),
+		address(chario_timeline_get_totals),
+		address(chario_timeline_header),
+		address(chario_timeline_join),
+		address(chario_timeline_measure),
+		address(chario_timeline_open),
+		address(chario_timeline_stage_name),
+		address(chario_timeline_tag),
 		address(chario_use_each),
 		address(chario_use_text),
 	};

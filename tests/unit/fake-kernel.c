@@ -12,6 +12,8 @@
  *	no-disks     the driver chario binds and makes no disk
  *	health       "STATUS REASONS KELVIN EVENTS": how the drive is
  *	event        the drive tells of an event as soon as someone waits for it
+ *	timeline     the memory of a timeline, made by a test
+ *	recorded     somebody has the timeline
  */
 #include "fake.h"
 
@@ -260,6 +262,19 @@ static int answer(void *argument, const void *known, size_t known_size, bool set
 	return 0;
 }
 
+/* The descriptor of a timeline is that of the file that holds its memory. */
+static int open_timeline(void)
+{
+	char whole[PATH_MAX];
+	int fd;
+
+	if (fake_exists("/fake/recorded"))
+		return -EBUSY;
+	snprintf(whole, sizeof(whole), "%s/fake/timeline", chario_sys.root);
+	fd = open(whole, O_RDWR | O_CLOEXEC);
+	return fd < 0 ? -EOPNOTSUPP : fd;
+}
+
 static int fake_ioctl(int fd, unsigned long request, void *argument)
 {
 	char link[64], path[PATH_MAX];
@@ -270,6 +285,8 @@ static int fake_ioctl(int fd, unsigned long request, void *argument)
 	if (length < 0)
 		return -errno;
 	path[length] = '\0';
+	if (request == CHARIO_IOC_TIMELINE_CONTROL && strstr(path, "/fake/timeline"))
+		return 0;
 	if (!strstr(path, "/dev/chardisk"))
 		return -ENOTTY;
 	if (strstr(path, "(deleted)"))
@@ -291,6 +308,8 @@ static int fake_ioctl(int fd, unsigned long request, void *argument)
 		return answer(argument, &health, sizeof(health), false);
 	case CHARIO_IOC_GET_FILE:
 		return answer(argument, &options, sizeof(options), false);
+	case CHARIO_IOC_TIMELINE_OPEN:
+		return open_timeline();
 	case CHARIO_IOC_SET_FILE:
 		if (((struct chario_file_options *)argument)->completion == CHARIO_COMPLETION_POLL)
 			return -EOPNOTSUPP;
