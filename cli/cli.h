@@ -81,6 +81,7 @@ int cmd_plan(struct cli *cli);
 int cmd_stat(struct cli *cli);
 int cmd_health(struct cli *cli);
 int cmd_pin(struct cli *cli);
+int cmd_timeline(struct cli *cli);
 int cmd_help(struct cli *cli);
 
 /* option.c */

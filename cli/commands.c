@@ -46,6 +46,15 @@ static const struct cli_option pin_options[] = {
 	{ 0 },
 };
 
+static const struct cli_option timeline_options[] = {
+	{ 's', "seconds", "SECONDS", "record for this long; without it, until an interrupt" },
+	{ 'u', "stop-above-us", "MICROSECONDS", "freeze at the first request that takes longer" },
+	{ 'r', "records", "N", "records that each ring holds, a power of two" },
+	{ 'a', "all", NULL, "print every record" },
+	{ 't', "tag", "VALUE", "in PROGRAM: put a tag beside its records" },
+	{ 0 },
+};
+
 const struct cli_command cli_commands[] = {
 	{ "list", "", "show the disks", "No right to a device is needed.", list_options, cmd_list },
 	{ "info", "DISK", "show what a disk is and can do",
@@ -75,6 +84,10 @@ const struct cli_command cli_commands[] = {
 	  "Says which pins are in force and what the drive refuses.  Without COMMAND\n"
 	  "nothing stays pinned.",
 	  pin_options, cmd_pin },
+	{ "timeline", "DISK [-- PROGRAM...]", "record when requests reach their stages",
+	  "Records all who use the disk, while PROGRAM runs where one is given.\n"
+	  "The newest records are kept; how many were lost is said.",
+	  timeline_options, cmd_timeline },
 	{ "help", "[VERB]", "show this help, or that of a verb", "", cli_no_own_options, cmd_help },
 	{ 0 },
 };

@@ -28,12 +28,13 @@ _chario()
 	[[ $COMP_WORDBREAKS == *:* ]] && kept=${word%"${word##*:}"}
 	COMPREPLY=()
 	if [[ $COMP_CWORD -eq 1 ]]; then
-		words='list info bind unbind plan stat health pin help --help --version'
+		words='list info bind unbind plan stat health pin timeline help --help --version'
 	else
 		case $before in
 		--limits | -l) words='block= command= chunk= boundary= capacity=' ;;
 		--only | -o) words='apst power-state coalescing vectors retry cpu link' ;;
 		--interval | -i | --count | -c) return ;;
+		--seconds | -s | --stop-above-us | -u | --records | -r | --tag | -t) return ;;
 		*)
 			case $verb in
 			list) words='--all' ;;
@@ -44,7 +45,8 @@ _chario()
 			stat) words="--interval --count $(_chario_disks)" ;;
 			health) words="--watch --interval --count $(_chario_disks)" ;;
 			pin) words="--only $(_chario_disks)" ;;
-			help) words='list info bind unbind plan stat health pin help' ;;
+			timeline) words="--seconds --stop-above-us --records --all --tag $(_chario_disks)" ;;
+			help) words='list info bind unbind plan stat health pin timeline help' ;;
 			esac
 			words+=' --json --help'
 			;;

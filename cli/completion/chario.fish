@@ -32,13 +32,14 @@ complete -c chario -n __fish_use_subcommand -a plan -d 'Show the commands that a
 complete -c chario -n __fish_use_subcommand -a stat -d 'Show the counters of a disk'
 complete -c chario -n __fish_use_subcommand -a health -d 'Show how a drive is'
 complete -c chario -n __fish_use_subcommand -a pin -d 'Run a program while the drive is pinned'
+complete -c chario -n __fish_use_subcommand -a timeline -d 'Record when requests reach their stages'
 complete -c chario -n __fish_use_subcommand -a help -d 'Show help'
 
 complete -c chario -n '__chario_verb list' -s a -l all -d 'Also all NVMe controllers'
 complete -c chario -n '__chario_verb bind unbind' -s f -l force -d 'Although it is in use'
 complete -c chario -n '__chario_verb bind' -a '(__chario_drives) /dev/nvme*n*'
 complete -c chario -n '__chario_verb unbind' -a '(__chario_drives) (__chario_disks)'
-complete -c chario -n '__chario_verb info plan stat health pin' -a '(__chario_disks)'
+complete -c chario -n '__chario_verb info plan stat health pin timeline' -a '(__chario_disks)'
 complete -c chario -n '__chario_verb plan' -s w -l write -d 'Plan a write'
 complete -c chario -n '__chario_verb plan' -s l -l limits -x -d 'No disk, but these limits' \
     -a 'block= command= chunk= boundary= capacity='
@@ -47,4 +48,9 @@ complete -c chario -n '__chario_verb stat health' -s c -l count -x -d 'Stop afte
 complete -c chario -n '__chario_verb health' -s w -l watch -d 'A line at each event'
 complete -c chario -n '__chario_verb pin' -s o -l only -x -d 'These pins' \
     -a 'apst power-state coalescing vectors retry cpu link'
-complete -c chario -n '__chario_verb help' -a 'list info bind unbind plan stat health pin help'
+complete -c chario -n '__chario_verb timeline' -s s -l seconds -x -d 'Record for this long'
+complete -c chario -n '__chario_verb timeline' -s u -l stop-above-us -x -d 'Freeze at a longer request'
+complete -c chario -n '__chario_verb timeline' -s r -l records -x -d 'Records that each ring holds'
+complete -c chario -n '__chario_verb timeline' -s a -l all -d 'Print every record'
+complete -c chario -n '__chario_verb timeline' -s t -l tag -x -d 'Put a tag beside the records'
+complete -c chario -n '__chario_verb help' -a 'list info bind unbind plan stat health pin timeline help'

@@ -11,6 +11,7 @@
 #include <chario/health.h>
 
 #include "fake.h"
+#include "fake-timeline.h"
 #include "tap.h"
 
 static char output[16384];
@@ -87,6 +88,14 @@ static void test_usage_is_2(void)
 	EQUAL(RUN("pin --only retry,sleep 0 2>&1"), 2);
 	SAYS("\"retry,sleep\" is not a list of pins");
 	EQUAL(RUN("pin --only '' 0 2>&1"), 2);
+	EQUAL(RUN("timeline 2>&1"), 2);
+	EQUAL(RUN("timeline 0 --seconds 0 2>&1"), 2);
+	EQUAL(RUN("timeline 0 --records 100 2>&1"), 2);
+	SAYS("power of two");
+	EQUAL(RUN("timeline 0 --stop-above-us 0 2>&1"), 2);
+	EQUAL(RUN("timeline 0 --tag 1 2>&1"), 2);
+	EQUAL(RUN("timeline --tag x 2>&1"), 2);
+	EQUAL(RUN("timeline --seconds 1 0 -- true 2>&1"), 2);
 	EQUAL(RUN("plan 2>&1"), 2);
 	EQUAL(RUN("plan 0 1 2>&1"), 2);
 	EQUAL(RUN("plan --limits= 0 1 2 2>&1"), 2);
@@ -302,6 +311,75 @@ static void test_plan(void)
 	SAYS("1 command, 512 bytes");
 }
 
+static void record_two(void)
+{
+	fake_timeline_begin();
+	fake_request(0, 3, 1000, 8192);
+	fake_request(1, 4, 2000, 4096);
+	fake_timeline_end();
+}
+
+static void test_timeline(void)
+{
+	EQUAL(RUN("bind nvme0 2>&1"), 0);
+	EQUAL(RUN("timeline 0 --seconds 0.001 2>&1"), 1);
+	SAYS("cannot record \"0\"");
+	record_two();
+	EQUAL(RUN("timeline --seconds 0.001 0 2>&1"), 0);
+	SAYS("reap      2         10      10      20   20     20\n");
+	SAYS("whole     2         90      90      90   90     90\n");
+	SAYS("irq       1         10");
+	SAYS("          50 ns  command submitted to the drive (doorbell)\n");
+	SAYS("          90 ns  application is resumed (finish)\n");
+	SAYS("19 records, 0 lost; 0 tags, 0 lost\n");
+	SAYS("A record costs 42 ns");
+	EQUAL(RUN("timeline --json --seconds 0.001 0"), 0);
+	PARSES();
+	SAME_TEXT(member("lost_records"), "0");
+	SAYS("\"stage\": \"whole\"");
+	SAYS("\"point\": \"submitted\"");
+	fake_file("", "/fake/recorded");
+	EQUAL(RUN("timeline --seconds 0.001 0 2>&1"), 1);
+	SAYS("somebody records");
+}
+
+static void test_timeline_of_a_program(void)
+{
+	EQUAL(RUN("bind nvme0 2>&1"), 0);
+	record_two();
+	EQUAL(RUN("timeline 0 -- true 2>&1"), 0);
+	SAYS("19 records, 0 lost");
+	EQUAL(RUN("timeline 0 -- sh -c 'exit 3' 2>&1"), 1);
+	SAYS("ended with exit status 3");
+	SAYS("19 records, 0 lost");
+	EQUAL(RUN("timeline 0 -- no-such-program 2>&1"), 1);
+	SAYS("cannot run \"no-such-program\"");
+	EQUAL(RUN("timeline --all 0 -- $CHARIO timeline --tag 0x77 2>&1"), 0);
+	SAYS(" tag 119\n");
+	SAYS("19 records, 0 lost; 1 tags, 0 lost\n");
+	EQUAL(RUN("timeline --json --all 0 -- true"), 0);
+	SAYS("\"stage\": \"tag\"");
+	EQUAL(RUN("timeline --tag 1 2>&1"), 1);
+	SAYS("nobody records");
+}
+
+static void test_timeline_that_stopped(void)
+{
+	EQUAL(RUN("bind nvme0 2>&1"), 0);
+	record_two();
+	fake_timeline_begin();
+	fake_request(0, 3, 1000, 8192);
+	fake_timeline_header()->frozen = CHARIO_TIMELINE_STOPPED;
+	fake_timeline_header()->stop_ns = 1090;
+	fake_timeline_header()->stop_duration_ns = 90;
+	fake_timeline_end();
+	EQUAL(RUN("timeline --seconds 0.001 --stop-above-us 1 0 2>&1"), 0);
+	SAYS("Stopped by a request of 90 ns: offset 8192, result 4096, task 100\n");
+	SAYS("          60 ns  irq\n");
+	EQUAL(RUN("timeline --seconds 0.001 --stop-above-us 1 --json 0"), 0);
+	SAYS("\"duration_ns\": 90");
+}
+
 static void test_full_output(void)
 {
 	EQUAL(RUN("help 2>&1 >/dev/full"), 1);
@@ -326,6 +404,9 @@ static const struct tap_test tests[] = {
 	{ "health, watched", test_health_watch },
 	{ "pin, and a program that runs meanwhile", test_pin },
 	{ "plan", test_plan },
+	{ "timeline", test_timeline },
+	{ "timeline of a program, and its tags", test_timeline_of_a_program },
+	{ "timeline that stopped by itself", test_timeline_that_stopped },
 	{ "output that cannot be written is a failure", test_full_output },
 };
 

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: MIT
+/*
+ * chario timeline: record the stages of requests, of a program or for a time.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chario/device.h>
+
+#include "timeline.h"
+
+#define TAGS            4096
+#define DEFAULT_RECORDS 16384
+#define SECONDS_MAX     1e6
+
+/* What a shell says of a program that it cannot run. */
+#define CANNOT_RUN 127
+
+static void interrupted(int signal)
+{
+	(void)signal;
+}
+
+/* An interrupt ends the recording, not the program. */
+static void catch_interrupts(void)
+{
+	struct sigaction action = { .sa_handler = interrupted };
+
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGTERM, &action, NULL);
+}
+
+static void wait_for(const struct chario_timeline *timeline, double seconds)
+{
+	struct pollfd frozen = { .fd = chario_timeline_fd(timeline), .events = POLLIN };
+	struct timespec time = {
+		.tv_sec = (time_t)seconds,
+		.tv_nsec = (long)((seconds - (double)(time_t)seconds) * 1e9),
+	};
+
+	ppoll(&frozen, 1, seconds > 0 ? &time : NULL, NULL);
+}
+
+/* In the child: the program can join by the descriptor that it inherits. */
+static _Noreturn void become(const struct cli *cli, const struct chario_timeline *timeline)
+{
+	int fd = dup(chario_timeline_fd(timeline));
+	char text[16];
+
+	snprintf(text, sizeof(text), "%d", fd);
+	setenv(CHARIO_TIMELINE_FD, text, 1);
+	signal(SIGINT, SIG_DFL);
+	signal(SIGTERM, SIG_DFL);
+	execvp(cli->argv[1], &cli->argv[1]);
+	cli_say(cli, "cannot run \"%s\": %s", cli->argv[1], strerror(errno));
+	_exit(CANNOT_RUN);
+}
+
+/* Run a program; CLI_OK when it says that all went well. */
+static int run_program(const struct cli *cli, const struct chario_timeline *timeline)
+{
+	pid_t pid;
+	int status;
+
+	fflush(stdout);
+	pid = fork();
+	if (!pid)
+		become(cli, timeline);
+	if (pid < 0)
+		return cli_fail(cli, -errno, "cannot make a process");
+	while (waitpid(pid, &status, 0) < 0)
+		if (errno != EINTR)
+			return cli_fail(cli, -errno, "cannot wait for \"%s\"", cli->argv[1]);
+	if (WIFEXITED(status) && !WEXITSTATUS(status))
+		return CLI_OK;
+	if (WIFEXITED(status))
+		cli_say(cli, "\"%s\" ended with exit status %d", cli->argv[1], WEXITSTATUS(status));
+	else
+		cli_say(cli, "\"%s\" was ended by signal %d", cli->argv[1], WTERMSIG(status));
+	return CLI_FAILED;
+}
+
+static int record(const struct cli *cli, const struct timeline_job *job,
+		  const struct chario_timeline *timeline)
+{
+	int err, status = CLI_OK;
+
+	catch_interrupts();
+	if (cli->argc > 1)
+		status = run_program(cli, timeline);
+	else
+		wait_for(timeline, job->seconds);
+	err = chario_timeline_control(timeline, CHARIO_TIMELINE_FREEZE, job->stop_above_ns);
+	if (err)
+		return cli_fail(cli, err, "cannot end the recording");
+	err = timeline_report(cli, job, timeline);
+	return status ? status : err;
+}
+
+static int open_timeline(const struct cli *cli, const struct timeline_job *job,
+			 struct chario_timeline **timeline)
+{
+	const struct chario_timeline_open options = {
+		.records = job->records,
+		.tags = TAGS,
+		.stop_above_ns = job->stop_above_ns,
+	};
+	struct chario_device *device = cli_open_disk(cli, cli->argv[0]);
+	int err;
+
+	if (!device)
+		return CLI_FAILED;
+	err = chario_timeline_open(device, &options, sizeof(options), timeline);
+	chario_device_close(device);
+	if (!err)
+		return CLI_OK;
+	if (err == -EBUSY) {
+		cli_say(cli, "somebody records the drive of \"%s\" already: wait until they end",
+			cli->argv[0]);
+		return CLI_FAILED;
+	}
+	return cli_fail(cli, err, "cannot record \"%s\"", cli->argv[0]);
+}
+
+/* In a program that a chario timeline runs. */
+static int put_tag(const struct cli *cli, uint64_t value)
+{
+	struct chario_timeline *timeline;
+	int err = chario_timeline_join(&timeline);
+
+	if (err == -ENOENT) {
+		cli_say(cli,
+			"nobody records: run this in a program of \"chario timeline DISK --\"");
+		return CLI_FAILED;
+	}
+	if (err)
+		return cli_fail(cli, err, "cannot join the timeline of " CHARIO_TIMELINE_FD);
+	chario_timeline_tag(timeline, value);
+	chario_timeline_close(timeline);
+	return CLI_OK;
+}
+
+static bool parse_number(const char *text, uint64_t *number)
+{
+	char *end;
+
+	errno = 0;
+	*number = strtoull(text, &end, 0);
+	return end != text && !*end && *text != '-' && !errno;
+}
+
+static bool parse_seconds(const char *text, double *seconds)
+{
+	char *end;
+
+	*seconds = strtod(text, &end);
+	return end != text && !*end && *seconds >= 0.001 && *seconds <= SECONDS_MAX;
+}
+
+static bool parse_records(const char *text, uint32_t *records)
+{
+	uint64_t number;
+
+	if (!parse_number(text, &number) || number < CHARIO_TIMELINE_RECORDS_MIN ||
+	    number > CHARIO_TIMELINE_RECORDS_MAX || (number & (number - 1)))
+		return false;
+	*records = (uint32_t)number;
+	return true;
+}
+
+static bool parse_limit(const char *text, uint64_t *limit_ns)
+{
+	if (!parse_number(text, limit_ns) || !*limit_ns || *limit_ns > UINT64_MAX / 1000)
+		return false;
+	*limit_ns *= 1000;
+	return true;
+}
+
+static int parse_option(struct cli *cli, int option, struct timeline_job *job)
+{
+	switch (option) {
+	case 's':
+		if (parse_seconds(optarg, &job->seconds))
+			return CLI_OK;
+		return cli_usage(cli, "\"%s\" is not a number of seconds from 0.001 to 1000000",
+				 optarg);
+	case 'u':
+		if (parse_limit(optarg, &job->stop_above_ns))
+			return CLI_OK;
+		return cli_usage(cli, "\"%s\" is not a number of microseconds", optarg);
+	case 'r':
+		if (parse_records(optarg, &job->records))
+			return CLI_OK;
+		return cli_usage(cli, "\"%s\" is not a power of two from %u to %u", optarg,
+				 CHARIO_TIMELINE_RECORDS_MIN, CHARIO_TIMELINE_RECORDS_MAX);
+	case 't':
+		job->tag = parse_number(optarg, &job->value);
+		if (job->tag)
+			return CLI_OK;
+		return cli_usage(cli, "\"%s\" is not a number below 2^64", optarg);
+	case 'a':
+		job->all = true;
+		return CLI_OK;
+	}
+	return CLI_USAGE;
+}
+
+static int parse_options(struct cli *cli, struct timeline_job *job)
+{
+	int option, status = CLI_OK;
+
+	while (!status && (option = cli_next_option(cli)) != CLI_NO_OPTION)
+		status = parse_option(cli, option, job);
+	if (status)
+		return status;
+	if (job->tag)
+		return cli_has_operands(cli, 0, 0) ? CLI_OK : CLI_USAGE;
+	if (job->seconds > 0 && cli->argc > 1)
+		return cli_usage(cli,
+				 "record for --seconds or as long as a program runs, not both");
+	return cli_has_operands(cli, 1, INT32_MAX) ? CLI_OK : CLI_USAGE;
+}
+
+int cmd_timeline(struct cli *cli)
+{
+	struct timeline_job job = { .records = DEFAULT_RECORDS };
+	struct chario_timeline *timeline;
+	int status = parse_options(cli, &job);
+
+	if (status)
+		return status;
+	if (job.tag)
+		return put_tag(cli, job.value);
+	status = open_timeline(cli, &job, &timeline);
+	if (status)
+		return status;
+	status = record(cli, &job, timeline);
+	chario_timeline_close(timeline);
+	return status;
+}
