@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Records a timeline and makes calls, as its input says, one a line.
+ *
+ *	timeline DEVICE <SCRIPT
+ *
+ *	open RECORDS TAGS [STOP_NS [FLAGS]]    begin to record
+ *	join                                   by the descriptor of the environment
+ *	close
+ *	control COMMAND [STOP_NS]
+ *	pread|pwrite|hipri BYTES OFFSET [COUNT]
+ *	register                               a buffer, for
+ *	transfer|polled BYTES OFFSET [COUNT]
+ *	uring|iopoll BYTES OFFSET [COUNT]      an asynchronous read
+ *	flush
+ *	tag VALUE [COUNT [THREADS]]
+ *	totals                                 records lost tags lost_tags
+ *	header                                 frozen, stop_duration_ns, polled POLLIN
+ *	map OFFSET_PAGES PAGES PROTECTION FLAGS
+ *	                                       mmap of the descriptor, undone at once
+ *	write                                  to the rings, where it must not work
+ *	raw COMMAND SIZE [WORD]...             an ioctl of the timeline's descriptor
+ *	records, requests                      all there are, then a line "end"
+ *	touch|await FILE
+ *	die                                    by SIGKILL
+ *
+ * The answer is a number or the name of an error; a call answers with the bytes
+ * of the last of COUNT.
+ */
+#define _GNU_SOURCE
+#include <chario/buffer.h>
+#include <chario/timeline.h>
+#include <fcntl.h>
+#include <liburing.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "common.h"
+
+#define MAX_WORDS    16
+#define BUFFER_BYTES (16ul << 20)
+
+struct line {
+	char *words[MAX_WORDS];
+	int count;
+};
+
+static struct chario_device *device;
+static struct chario_timeline *timeline;
+static struct chario_buffer *registered;
+static unsigned char *memory;
+
+static uint64_t word(const struct line *l, int index)
+{
+	return index < l->count ? number(l->words[index]) : 0;
+}
+
+static bool is(const struct line *l, const char *name)
+{
+	return !strcmp(l->words[0], name);
+}
+
+static long open_timeline(const struct line *l)
+{
+	struct chario_timeline_open options = {
+		.records = (uint32_t)word(l, 1),
+		.tags = (uint32_t)word(l, 2),
+		.stop_above_ns = word(l, 3),
+		.flags = (uint32_t)word(l, 4),
+	};
+
+	return chario_timeline_open(device, &options, sizeof(options), &timeline);
+}
+
+static long register_once(void)
+{
+	if (registered)
+		return 0;
+	return chario_buffer_register(device, memory, BUFFER_BYTES, 0, &registered);
+}
+
+static long transfer(const struct line *l)
+{
+	unsigned int flags = is(l, "polled") ? CHARIO_TRANSFER_POLL : 0;
+
+	return chario_buffer_read(registered, 0, word(l, 1), word(l, 2), flags);
+}
+
+static long by_ring(const struct line *l)
+{
+	unsigned int flags = is(l, "iopoll") ? IORING_SETUP_IOPOLL : 0;
+	struct io_uring ring;
+	struct io_uring_cqe *cqe;
+	long done;
+
+	if (io_uring_queue_init(8, &ring, flags))
+		die("io_uring_queue_init");
+	io_uring_prep_read(io_uring_get_sqe(&ring), chario_device_fd(device), memory,
+			   (unsigned int)word(l, 1), word(l, 2));
+	if (io_uring_submit_and_wait(&ring, 1) != 1 || io_uring_wait_cqe(&ring, &cqe))
+		die("io_uring_submit_and_wait");
+	done = cqe->res;
+	io_uring_cqe_seen(&ring, cqe);
+	io_uring_queue_exit(&ring);
+	return done;
+}
+
+static long call(const struct line *l)
+{
+	struct iovec v = { memory, word(l, 1) };
+	int fd = chario_device_fd(device);
+	long done;
+
+	if (is(l, "transfer") || is(l, "polled"))
+		return transfer(l);
+	if (is(l, "uring") || is(l, "iopoll"))
+		return by_ring(l);
+	if (is(l, "hipri"))
+		done = preadv2(fd, &v, 1, (off_t)word(l, 2), RWF_HIPRI);
+	else if (is(l, "pread"))
+		done = pread(fd, memory, v.iov_len, (off_t)word(l, 2));
+	else
+		done = pwrite(fd, memory, v.iov_len, (off_t)word(l, 2));
+	return done < 0 ? -errno : done;
+}
+
+static long calls(const struct line *l)
+{
+	uint64_t count = l->count > 3 ? word(l, 3) : 1;
+	long done = 0;
+
+	while (count-- && done >= 0)
+		done = call(l);
+	return done;
+}
+
+static void *put_tags(void *data)
+{
+	const struct line *l = data;
+
+	for (uint64_t i = 0; i < word(l, 2); i++)
+		chario_timeline_tag(timeline, word(l, 1) + i);
+	return NULL;
+}
+
+static long tag(struct line *l)
+{
+	pthread_t threads[16];
+	uint64_t count = word(l, 3);
+
+	if (l->count < 4) {
+		if (l->count < 3)
+			chario_timeline_tag(timeline, word(l, 1));
+		else
+			put_tags(l);
+		return 0;
+	}
+	for (uint64_t i = 0; i < count; i++)
+		if (pthread_create(&threads[i], NULL, put_tags, l))
+			die("pthread_create");
+	for (uint64_t i = 0; i < count; i++)
+		pthread_join(threads[i], NULL);
+	return 0;
+}
+
+static long print_totals(void)
+{
+	struct chario_timeline_totals totals;
+	int err = chario_timeline_get_totals(timeline, &totals, sizeof(totals));
+
+	printf("%lu %lu %lu ", totals.records, totals.lost, totals.tags);
+	return err ? err : (long)totals.lost_tags;
+}
+
+static long print_header(void)
+{
+	const struct chario_timeline_header *header = chario_timeline_header(timeline);
+	struct pollfd fd = { .fd = chario_timeline_fd(timeline), .events = POLLIN };
+
+	poll(&fd, 1, 0);
+	printf("%u %llu ", header->frozen, header->stop_duration_ns);
+	return !!(fd.revents & POLLIN);
+}
+
+static long map(const struct line *l)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE), bytes = word(l, 2) * page;
+	void *at = mmap(NULL, bytes, (int)word(l, 3), (int)word(l, 4), chario_timeline_fd(timeline),
+			(off_t)(word(l, 1) * page));
+
+	if (at == MAP_FAILED)
+		return -errno;
+	munmap(at, bytes);
+	return 0;
+}
+
+/* 0 where it could not be made writable, which is as it should be. */
+static long make_writable(void)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	void *at = mmap(NULL, page, PROT_READ, MAP_SHARED, chario_timeline_fd(timeline), 0);
+	long err = mprotect(at, page, PROT_READ | PROT_WRITE) ? -errno : 0;
+
+	munmap(at, page);
+	return err;
+}
+
+static long raw(const struct line *l)
+{
+	uint32_t words[MAX_WORDS] = { 0 };
+
+	words[0] = (uint32_t)word(l, 2);
+	for (int i = 3; i < l->count; i++)
+		words[i - 2] = (uint32_t)word(l, i);
+	return ioctl(chario_timeline_fd(timeline), word(l, 1), words) < 0 ? -errno : 0;
+}
+
+static int print_record(const struct chario_timeline_record *r, void *data)
+{
+	(void)data;
+	printf("%s op=%u cpu=%u disk=%u task=%u queue=%u request=%u command=%u offset=%llu "
+	       "bytes=%llu result=%lld time=%llu\n",
+	       chario_timeline_stage_name(r->stage), r->op, r->cpu, r->disk, r->task, r->queue,
+	       r->request, r->command, r->offset, r->bytes, (long long)r->result, r->time_ns);
+	return 0;
+}
+
+static int print_request(const struct chario_timeline_request *r, void *data)
+{
+	(void)data;
+	printf("request op=%u task=%u queue=%u commands=%u polled=%u offset=%lu result=%ld", r->op,
+	       r->task, r->queue, r->commands, r->polled, r->offset, r->result);
+	for (unsigned int stage = 0; stage < CHARIO_TIMELINE_STAGES; stage++)
+		printf(" %s=%lu", chario_timeline_stage_name(stage), r->last_ns[stage]);
+	printf("\n");
+	return 0;
+}
+
+static long print_all(const struct line *l)
+{
+	long ret = is(l, "records") ? chario_timeline_each(timeline, print_record, NULL) :
+				      chario_timeline_each_request(timeline, print_request, NULL);
+
+	printf("end ");
+	return ret;
+}
+
+static long await(const char *path)
+{
+	while (access(path, F_OK))
+		usleep(10000);
+	return 0;
+}
+
+static long make(struct line *l)
+{
+	if (is(l, "open"))
+		return open_timeline(l);
+	if (is(l, "join"))
+		return chario_timeline_join(&timeline);
+	if (is(l, "close")) {
+		chario_timeline_close(timeline);
+		timeline = NULL;
+		return 0;
+	}
+	if (is(l, "control"))
+		return chario_timeline_control(timeline, (enum chario_timeline_command)word(l, 1),
+					       word(l, 2));
+	if (is(l, "register"))
+		return register_once();
+	if (is(l, "flush"))
+		return fsync(chario_device_fd(device)) ? -errno : 0;
+	if (is(l, "tag"))
+		return tag(l);
+	if (is(l, "totals"))
+		return print_totals();
+	if (is(l, "header"))
+		return print_header();
+	if (is(l, "map"))
+		return map(l);
+	if (is(l, "write"))
+		return make_writable();
+	if (is(l, "raw"))
+		return raw(l);
+	if (is(l, "records") || is(l, "requests"))
+		return print_all(l);
+	if (is(l, "touch"))
+		return close(open(l->words[1], O_CREAT | O_WRONLY, 0644));
+	if (is(l, "await"))
+		return await(l->words[1]);
+	if (is(l, "die"))
+		return raise(SIGKILL);
+	return calls(l);
+}
+
+int main(int argc, char **argv)
+{
+	char text[1024];
+	int err;
+
+	if (argc < 2)
+		die("usage: timeline DEVICE <SCRIPT");
+	err = chario_device_open(argv[1], O_RDWR | O_DIRECT, &device);
+	if (err)
+		die("%s: %s", argv[1], strerrorname_np(-err));
+	memory = mmap(NULL, BUFFER_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+		      0);
+	if (memory == MAP_FAILED)
+		die("no memory");
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	while (fgets(text, sizeof(text), stdin)) {
+		struct line l = { .count = 0 };
+		long result;
+
+		for (char *w = strtok(text, " \n"); w && l.count < MAX_WORDS;
+		     w = strtok(NULL, " \n"))
+			l.words[l.count++] = w;
+		if (!l.count)
+			continue;
+		result = make(&l);
+		if (result < 0)
+			printf("%s\n", strerrorname_np((int)-result));
+		else
+			printf("%ld\n", result);
+	}
+	return 0;
+}
