@@ -12,11 +12,14 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include <chario/timeline.h>
+
 #include "bench.h"
 
 #define RING_ENTRIES  32
 #define BATCH         32
 #define NVME_CMD_READ 0x02
+#define RECORDS       1024 /* of a ring of the timeline */
 
 static ssize_t call_getppid(struct bench *b, off_t offset)
 {
@@ -229,6 +232,26 @@ static void set_up_transfer(struct bench *b)
 	};
 }
 
+/* Every stage is recorded as long as the program runs. */
+static void set_up_timeline(struct bench *b)
+{
+	const struct chario_timeline_open options = { .records = RECORDS };
+	struct chario_timeline *timeline;
+
+	errno = b->device ? 0 : -chario_device_open("/dev/chardisk0", O_RDONLY, &b->device);
+	if (errno)
+		fail("/dev/chardisk0");
+	errno = -chario_timeline_open(b->device, &options, sizeof(options), &timeline);
+	if (errno)
+		fail("chario_timeline_open");
+}
+
+static void set_up_transfer_timeline(struct bench *b)
+{
+	set_up_transfer(b);
+	set_up_timeline(b);
+}
+
 static void set_up_uring_transfer(struct bench *b)
 {
 	set_up_transfer(b);
@@ -249,5 +272,7 @@ const struct call calls[] = {
 	{ "uring-transfer-poll", call_uring_transfer, O_RDONLY, set_up_uring_transfer },
 	{ "uring-transfer-batch", call_uring_transfer_batch, O_RDONLY, set_up_uring_transfer },
 	{ "transfer", call_transfer, O_RDONLY, set_up_transfer },
+	{ "pread-timeline", call_pread, O_RDONLY | O_DIRECT, set_up_timeline },
+	{ "transfer-timeline", call_transfer, O_RDONLY, set_up_transfer_timeline },
 	{ NULL, NULL, 0, NULL },
 };

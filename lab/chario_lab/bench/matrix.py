@@ -116,6 +116,10 @@ CHARIO = (
          speed=STALL, operations=LARGE_OPERATIONS, completion=IRQ),
     Case("transfer-1m-poll", "transfer 1 MiB, registered buffer, polled", CHARDISK, "transfer",
          MIB, SCATTERED, STALL, LARGE_OPERATIONS, POLL),
+    Case("read-timeline", "pread 4 KiB, polled, with a timeline", CHARDISK, "pread-timeline", speed=STALL,
+         completion=POLL),
+    Case("transfer-timeline", "transfer 4 KiB, registered buffer, polled, with a timeline", CHARDISK,
+         "transfer-timeline", speed=STALL, completion=POLL),
     Case("steady", "pread 4 KiB, polled, 10,000 calls", CHARDISK, "pread",
          speed=STALL, operations=MANY_OPERATIONS, completion=POLL),
 )  # fmt: skip
@@ -138,6 +142,9 @@ TARGETS = (
     Target("1m-poll-joined", "stock-1m-joined", 0.6, None, POLLED),
     Target("1m-poll-huge", "stock-1m-joined", 0.1, None, POLLED),
 )
+
+# What a timeline costs: with it, and without.
+TIMELINE_PAIRS = (("read-timeline", "read-poll"), ("transfer-timeline", "transfer-poll"))
 
 STEADY_KEY = "steady"
 STEADY_SHARE = 0.98

@@ -13,7 +13,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from chario_lab.bench.layers import LAYERS
-from chario_lab.bench.matrix import CASES, CHARIO, FLOORS, STEADY_KEY, STEADY_SHARE, STOCK, Case
+from chario_lab.bench.matrix import CASES, CHARIO, FLOORS, STEADY_KEY, STEADY_SHARE, STOCK, TIMELINE_PAIRS, Case
 from chario_lab.bench.measure import Outcome, Run
 from chario_lab.bench.verdict import Known, Verdict, compare_known, judge, judge_steady
 
@@ -56,6 +56,7 @@ def print_run(console: Console, run: Run) -> None:
         _print_failures(console, run)
         console.print(_verdict_table(run, verdicts))
         console.print(_steady_line(run))
+        console.print(_timeline_table(run))
         console.print(_difference_table(run))
         for table in _breakdowns(run, verdicts):
             console.print(table)
@@ -181,6 +182,17 @@ def _steady_line(run: Run) -> str:
         f"Polled calls that cost exactly {summary.mode:,} instructions: {share:.2%} of {summary.clean:,} "
         f"(asked {STEADY_SHARE:.0%}): {_mark(good)}; least {summary.least:,}, most {summary.most:,}\n"
     )
+
+
+def _timeline_table(run: Run) -> Table:
+    """What it costs to record the stages of a call."""
+    table = _table("What a timeline costs", "call", "without", "with", "more")
+    for key, base in TIMELINE_PAIRS:
+        counted, without = run.instructions(key), run.instructions(base)
+        more = "-" if counted is None or without is None else f"{counted - without:,}"
+        cells = ("-" if count is None else f"{count:,}" for count in (without, counted))
+        table.add_row(CASES[base].title, *cells, more)
+    return table
 
 
 def _difference_table(run: Run) -> Table:
