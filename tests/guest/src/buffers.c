@@ -97,9 +97,17 @@ static struct memory *slot(const struct line *l)
 /* The byte of a seed at a place: the same wherever it is looked for. */
 static unsigned char pattern(uint64_t seed, uint64_t offset)
 {
-	uint64_t state = seed * 0x100000001b3 + offset / 8;
+	static uint64_t last_seed, last_place = UINT64_MAX, word;
 
-	return (unsigned char)(random_next(&state) >> (offset % 8 * 8));
+	/* Mostly they are asked for one after the other. */
+	if (seed != last_seed || offset / 8 != last_place) {
+		uint64_t state = seed * 0x100000001b3 + offset / 8;
+
+		last_seed = seed;
+		last_place = offset / 8;
+		word = random_next(&state);
+	}
+	return (unsigned char)(word >> (offset % 8 * 8));
 }
 
 static long map_memory(const struct line *l)
