@@ -280,7 +280,9 @@ int chario_buffer_destroy(struct chario_buffers *buffers, u32 id)
 static int sync(struct chario_buffer *buf,
 		const struct chario_buffer_sync *args)
 {
-	if (args->bytes > buf->bytes || args->offset > buf->bytes - args->bytes)
+	u64 bytes = READ_ONCE(buf->bytes);
+
+	if (args->bytes > bytes || args->offset > bytes - args->bytes)
 		return -EINVAL;
 	if (!READ_ONCE(buf->apart))
 		return 0;

@@ -77,7 +77,7 @@ struct chario_buffer_ops {
  * struct chario_buffer - memory that is mapped once
  * @back: the back end's own, made by &struct chario_backend.map_buffer; valid
  *	for whoever holds a command of a queue that is not dead
- * @bytes: length
+ * @bytes: length; 0 once its memory has been taken away, so it is read once
  * @page_offset: of its first byte in its first page
  * @source: the device does not write to it
  * @streaming: its user syncs
@@ -177,6 +177,7 @@ chario_buffer_find(const struct chario_call *call)
 {
 	unsigned int leaf = call->buffer_id / CHARIO_BUFFER_LEAF;
 	struct chario_buffer **buffers, *buf;
+	u64 bytes;
 
 	if (unlikely(leaf >= CHARIO_BUFFER_LEAVES))
 		return ERR_PTR(-ENOENT);
@@ -186,8 +187,10 @@ chario_buffer_find(const struct chario_call *call)
 	buf = READ_ONCE(buffers[call->buffer_id % CHARIO_BUFFER_LEAF]);
 	if (unlikely(!buf))
 		return ERR_PTR(-ENOENT);
-	if (unlikely(call->slice_bytes > buf->bytes ||
-		     call->buffer_offset > buf->bytes - call->slice_bytes))
+	/* Once: chario_buffer_revoke() may be at it. */
+	bytes = READ_ONCE(buf->bytes);
+	if (unlikely(call->slice_bytes > bytes ||
+		     call->buffer_offset > bytes - call->slice_bytes))
 		return ERR_PTR(-EINVAL);
 	if (unlikely(buf->source) && call->op == CHARIO_OP_READ)
 		return ERR_PTR(-EPERM);
