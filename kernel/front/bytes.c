@@ -35,7 +35,8 @@
  * @size: of @gathered and of @bounce, a power of two
  * @gathered: bytes @start to @end of the disk, where they lie in a piece of the
  *	disk of @size
- * @bounce: for parts of blocks, and for memory that is not aligned
+ * @bounce: for parts of blocks, and for memory that is not aligned; both are
+ *	NULL after a failure, until the next call
  * @start: of what has been gathered
  * @end: of it; nothing when it is @start
  * @error: of a write that nobody waited for; told once
@@ -52,6 +53,33 @@ struct chario_bytes {
 	int error;
 	struct delayed_work work;
 };
+
+/*
+ * A call that has been given up leaves its command with the drive, which may
+ * still reach this memory: it is not used again.  The core holds its pages as
+ * long as that.
+ */
+static void drop_memory(struct chario_bytes *b)
+{
+	if (b->gathered)
+		free_pages_exact(b->gathered, b->size);
+	if (b->bounce)
+		free_pages_exact(b->bounce, b->size);
+	b->gathered = NULL;
+	b->bounce = NULL;
+}
+
+static int get_memory(struct chario_bytes *b)
+{
+	if (b->gathered)
+		return 0;
+	b->gathered = alloc_pages_exact(b->size, GFP_KERNEL_ACCOUNT);
+	b->bounce = alloc_pages_exact(b->size, GFP_KERNEL_ACCOUNT);
+	if (b->gathered && b->bounce)
+		return 0;
+	drop_memory(b);
+	return -ENOMEM;
+}
 
 static int write_whole(struct chario_bytes *b, u64 pos, void *from, u32 bytes,
 		       bool fua)
@@ -89,6 +117,8 @@ static int write_gathered(struct chario_bytes *b, bool fua)
 			ret = write_whole(b, pos, from, stop - pos, fua);
 		pos = stop;
 	}
+	if (ret)
+		drop_memory(b);
 	return ret;
 }
 
@@ -222,8 +252,10 @@ static ssize_t read_bounced(struct chario_bytes *b, struct iov_iter *iter,
 	};
 	ssize_t ret = chario_move(b->cf, &m);
 
-	if (ret)
+	if (ret) {
+		drop_memory(b);
 		return ret;
+	}
 	ret = copy_to_iter(b->bounce + skip, bytes, iter);
 	return ret ?: -EFAULT;
 }
@@ -278,10 +310,14 @@ ssize_t chario_bytes_transfer(struct kiocb *iocb, struct iov_iter *iter,
 	iov_iter_truncate(iter, cio->capacity_bytes - pos);
 	if (mutex_lock_killable(&b->lock))
 		return -EINTR;
+	ret = get_memory(b);
+	if (ret)
+		goto out;
 	if (op == CHARIO_OP_READ)
 		ret = read_bytes(b, iter, pos);
 	else
 		ret = write_bytes(b, iter, pos, iocb->ki_flags & IOCB_DSYNC);
+out:
 	mutex_unlock(&b->lock);
 	if (ret > 0)
 		iocb->ki_pos += ret;
@@ -316,8 +352,6 @@ static struct chario_bytes *alloc_bytes(struct chario_file *cf)
 		return NULL;
 	b->size = max_t(u32, rounddown_pow_of_two(size),
 			cf->cio->block_mask + 1);
-	b->gathered = alloc_pages_exact(b->size, GFP_KERNEL_ACCOUNT);
-	b->bounce = alloc_pages_exact(b->size, GFP_KERNEL_ACCOUNT);
 	mutex_init(&b->lock);
 	b->cf = cf;
 	INIT_DELAYED_WORK(&b->work, write_left_lying);
@@ -326,10 +360,7 @@ static struct chario_bytes *alloc_bytes(struct chario_file *cf)
 
 static void free_bytes(struct chario_bytes *b)
 {
-	if (b->gathered)
-		free_pages_exact(b->gathered, b->size);
-	if (b->bounce)
-		free_pages_exact(b->bounce, b->size);
+	drop_memory(b);
 	kfree(b);
 }
 
@@ -350,7 +381,7 @@ int chario_bytes_enable(struct chario_file *cf)
 	b = alloc_bytes(cf);
 	if (!b)
 		return -ENOMEM;
-	if (!b->gathered || !b->bounce) {
+	if (get_memory(b)) {
 		free_bytes(b);
 		return -ENOMEM;
 	}
