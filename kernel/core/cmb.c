@@ -343,6 +343,7 @@ static struct dma_buf *export_slice(struct chario_buffer *buf)
 	DEFINE_DMA_BUF_EXPORT_INFO(info);
 	struct slice *slice = buf->own;
 	struct export *export = kzalloc(sizeof(*export), GFP_KERNEL_ACCOUNT);
+	struct dma_buf *dmabuf;
 
 	if (!export)
 		return ERR_PTR(-ENOMEM);
@@ -352,17 +353,16 @@ static struct dma_buf *export_slice(struct chario_buffer *buf)
 	info.priv = export;
 	export->slice = slice;
 	mutex_lock(&slice->cmb->exports_lock);
-	export->dmabuf = dma_buf_export(&info);
-	if (!IS_ERR(export->dmabuf)) {
+	dmabuf = dma_buf_export(&info);
+	if (IS_ERR(dmabuf)) {
+		kfree(export);
+	} else {
+		export->dmabuf = dmabuf;
 		kref_get(&slice->ref);
 		list_add(&export->node, &slice->cmb->exports);
 	}
 	mutex_unlock(&slice->cmb->exports_lock);
-	if (!IS_ERR(export->dmabuf))
-		return export->dmabuf;
-	info.priv = export->dmabuf;
-	kfree(export);
-	return info.priv;
+	return dmabuf;
 }
 
 const struct chario_buffer_ops chario_cmb_ops = {
