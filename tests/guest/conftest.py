@@ -12,7 +12,8 @@ fails the test.  A test that provokes one names it:
 
     @pytest.mark.allow_log(r"WARNING: .* deliberate")
 
-A guest that died, or whose kernel complained, is not used again.
+A guest that died, whose kernel complained, or in which a test failed and may
+have left its programs running, is not used again.
 """
 
 from __future__ import annotations
@@ -61,6 +62,7 @@ class Watch:
     guest: Guest
     mark: int
     ended_on_purpose: bool = False
+    failed: bool = False
 
 
 WATCHED = pytest.StashKey[list[Watch]]()
@@ -93,6 +95,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, o
     except Exception as error:
         for watch in watched:
             error.add_note(log_note(watch))
+            watch.failed = True
         raise
     for watch in watched:
         if not watch.ended_on_purpose:
@@ -135,13 +138,25 @@ class SharedGuest:
     kernel: Kernel
     module: Path
     guest: Guest | None = None
+    watched: Watch | None = None
     stack: ExitStack = field(default_factory=ExitStack)
+
+    def watch(self, item: pytest.Item) -> Guest:
+        """The guest, for a test that tells us how it ended."""
+        running = self.get()
+        self.watched = watch(item, running, running.log_mark())
+        return running
+
+    def spoilt(self, guest: Guest) -> bool:
+        """Whether the guest is not what it was when it was new."""
+        failed = self.watched is not None and self.watched.failed
+        return failed or guest.process.poll() is not None or bool(kmsg.complaints(guest.kernel_records()))
 
     def get(self) -> Guest:
         """A guest that runs, with the module and both drives."""
-        if self.guest and (self.guest.process.poll() is not None or kmsg.complaints(self.guest.kernel_records())):
+        if self.guest and self.spoilt(self.guest):
             self.stack.close()
-            self.guest = None
+            self.guest = self.watched = None
         if self.guest is None:
             self.guest = self.stack.enter_context(launch(GuestSpec(kernel=self.kernel.name, drives=DRIVES)))
             leaks.forget(self.guest)
@@ -155,7 +170,7 @@ class SharedGuest:
     def close(self) -> None:
         """Unload the module, look for leaks where the kernel can, end the guest."""
         try:
-            if self.guest and self.guest.process.poll() is None:
+            if self.guest and not self.spoilt(self.guest):
                 mark = self.guest.log_mark()
                 self.guest.must("rmmod chario", timeout_s=120)
                 self.guest.check_log(mark)
@@ -175,9 +190,7 @@ def shared_guest(kernel: Kernel, module: Path) -> Iterator[SharedGuest]:
 @pytest.fixture
 def guest(shared_guest: SharedGuest, request: pytest.FixtureRequest) -> Guest:
     """The shared guest; its log is searched from here on."""
-    running = shared_guest.get()
-    watch(request.node, running, running.log_mark())
-    return running
+    return shared_guest.watch(request.node)
 
 
 @pytest.fixture

@@ -13,13 +13,19 @@ from chario_lab.guest.session import Guest
 
 # Runs in the guest.
 PRELUDE = r"""
-import errno, fcntl, json, os, random, struct, sys
+import ctypes, errno, fcntl, json, os, random, struct, sys
+PR_SET_PDEATHSIG = 1
 NODE = sys.argv[1]
 def disk(any_size=True, flags=os.O_RDWR):
     fd = os.open(NODE, flags)
     if any_size:
         fcntl.ioctl(fd, 0xC403, struct.pack("=IIQII", 24, 0, 0, 0, 1))
     return fd
+def fork():
+    pid = os.fork()
+    if pid == 0:
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, 9)
+    return pid
 """
 
 
@@ -99,7 +105,7 @@ block = 4096
 children = []
 os.pwrite(disk(False), bytes(64 * block), 0)
 for n in range(8):
-    pid = os.fork()
+    pid = fork()
     if pid == 0:
         fd = disk()
         for turn in range(1, 21):
@@ -130,14 +136,19 @@ print(json.dumps("done"))
 
 
 def test_whole_writers_of_the_same_block(guest: Guest, disk: str) -> None:
-    """A strict writer of whole blocks and one of 100 bytes inside: the 100 bytes are never older than their write."""
+    """A strict writer of whole blocks and one of 100 bytes inside: the 100 bytes are never older than their write.
+
+    The strict writer stands still while the block is looked at: the emulated drive may tear a read beside a write.
+    """
     assert (
         run(
             guest,
             disk,
             """
+import signal
 block = 4096
-pid = os.fork()
+os.pwrite(disk(False), bytes(block), 0)
+pid = fork()
 if pid == 0:
     strict = disk(False)
     turn = 0
@@ -150,7 +161,10 @@ for turn in range(200):
     value = bytes([0x80 | turn & 0x7f])
     os.pwrite(fd, value * 100, 50)
     os.fsync(fd)
+    os.kill(pid, signal.SIGSTOP)
+    os.waitpid(pid, os.WUNTRACED)
     data = os.pread(other, block, 0)
+    os.kill(pid, signal.SIGCONT)
     rest = set(data[:50] + data[150:])
     # All but the 100 bytes is one whole write; these are ours, or of a whole write that came after.
     assert len(rest) == 1, rest
@@ -191,7 +205,7 @@ def test_a_killed_writer_loses_nothing_it_wrote(guest: Guest, disk: str) -> None
             """
 import signal, time
 ready, told = os.pipe()
-pid = os.fork()
+pid = fork()
 if pid == 0:
     fd = disk()
     os.pwrite(fd, b"x" * 5001, 7)
