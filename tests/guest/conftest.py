@@ -42,6 +42,7 @@ from chario_lab.kernel import Kernel, build_module, get_kernel
 TOP = Path(__file__).resolve().parents[2]
 SOURCES = Path(__file__).resolve().parent / "src"
 CFLAGS = ("-std=gnu11", "-O2", "-g", "-Wall", "-Wextra", "-Werror", "-pthread", f"-I{TOP / 'kernel/uapi'}")
+CFLAGS_32 = ("-m32", "-static", "-D_FILE_OFFSET_BITS=64")
 TEST_LIMIT_S = 1800
 # Emulation is slow, and slower still on the debug kernel: a call of many MiB may take longer than the default deadline.
 PATIENT = "deadline_ms=600000"
@@ -250,17 +251,19 @@ def guest_program() -> Callable[[str], Path]:
     return compile_program
 
 
-def compile_program(name: str) -> Path:
-    """The program, compiled once for this content."""
+def compile_program(name: str, bits: int = 64) -> Path:
+    """The program, compiled once for this content; of 32 bits, it brings its libraries along."""
     source = SOURCES / f"{name}.c"
     kernel_files = [*(TOP / "kernel/uapi").rglob("*.h"), *(TOP / "kernel/core").glob("split.*")]
     headers = sorted([*SOURCES.glob("*.h"), *kernel_files])
-    flags, library = [*CFLAGS], []
+    flags, library = [*CFLAGS, *CFLAGS_32] if bits == 32 else [*CFLAGS], []
     if re.search("#include <chario/(?!uapi)", source.read_text()):
         flags += ["-D_GNU_SOURCE=", '-DCHARIO_VERSION="tests"']
         flags += [f"-I{TOP / folder}" for folder in ("lib/include", "lib/src", "kernel/core")]
         library = sorted([*(TOP / "lib/src").glob("*.c"), TOP / "kernel/core/split.c"])
         headers += sorted((TOP / "lib").rglob("*.h"))
+    if bits == 32 and "#include <liburing.h>" in source.read_text():
+        library.append(SOURCES / "liburing32.c")
     digest = hashlib.sha256(repr(flags).encode())
     for path in [source, *headers, *library]:
         digest.update(path.read_bytes())
@@ -269,7 +272,8 @@ def compile_program(name: str) -> Path:
         target.parent.mkdir(parents=True, exist_ok=True)
         # Tests that run side by side may both be here: the name appears when the file is whole.
         part = target.with_suffix(f".{os.getpid()}")
-        command = ["gcc", *flags, str(source), *map(str, library), "-o", str(part), *LDLIBS]
+        command = ["gcc", *flags, str(source), *map(str, library), "-o", str(part)]
+        command += LDLIBS if bits == 64 else []
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         assert done.returncode == 0, f"{source.name} does not compile:\n{done.stderr}"
         part.replace(target)

@@ -90,7 +90,7 @@ static struct memory *slot(const struct line *l)
 	uint64_t index = word(l, 1);
 
 	if (index >= SLOTS)
-		die("no such slot: %lu", index);
+		die("no such slot: %" PRIu64, index);
 	return &slots[index];
 }
 

@@ -72,9 +72,9 @@ static long vector_call(const struct line *l)
 	char *to = buffer;
 
 	for (int i = 3; i < l->count; i++) {
-		unsigned long bytes, skew;
+		size_t bytes, skew;
 
-		if (sscanf(l->words[i], "%lu:%lu", &bytes, &skew) != 2)
+		if (sscanf(l->words[i], "%zu:%zu", &bytes, &skew) != 2)
 			die("not BYTES:SKEW: %s", l->words[i]);
 		elements[count++] = (struct iovec){ to + skew, bytes };
 		to += (bytes + skew + 4095) & ~4095ul;
@@ -90,7 +90,7 @@ static long seek_call(const struct line *l)
 		     !strcmp(l->words[1], "cur") ? SEEK_CUR :
 						   SEEK_END;
 
-	return lseek(fd, strtol(l->words[2], NULL, 0), whence);
+	return lseek(fd, strtoll(l->words[2], NULL, 0), whence);
 }
 
 static void block_call(const struct line *l)
@@ -110,7 +110,7 @@ static void block_call(const struct line *l)
 		if (strcmp(l->words[1], names[i].name))
 			continue;
 		answer(ioctl(fd, names[i].number, &value));
-		printf(" %lu", value);
+		printf(" %" PRIu64, value);
 		return;
 	}
 	die("no such ioctl: %s", l->words[1]);
@@ -123,14 +123,14 @@ static void ioctl_call(const struct line *l)
 	long result;
 
 	if (bytes > sizeof(argument))
-		die("too large: %lu", bytes);
+		die("too large: %" PRIu64, bytes);
 	memset(argument, 0, sizeof(argument));
 	argument[0] = (uint32_t)word(l, 2);
 	for (int i = 4; i < l->count; i++) {
-		unsigned long offset;
+		size_t offset;
 		uint32_t value;
 
-		if (sscanf(l->words[i], "%lu=%u", &offset, &value) != 2)
+		if (sscanf(l->words[i], "%zu=%u", &offset, &value) != 2)
 			die("not OFFSET=VALUE: %s", l->words[i]);
 		argument[offset / 4] = value;
 	}

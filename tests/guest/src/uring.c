@@ -84,7 +84,7 @@ static void check(struct state *s, unsigned int slot)
 		uint64_t value = content(s->places[slot], at);
 
 		if (memcmp(s->buffers[slot] + at, &value, 8))
-			die("wrong content at byte %lu", s->places[slot] * s->bytes + at);
+			die("wrong content at byte %" PRIu64, s->places[slot] * s->bytes + at);
 	}
 }
 
@@ -145,8 +145,8 @@ static unsigned int reap(struct state *s, bool write)
 		die("io_uring_enter");
 	slot = (unsigned int)io_uring_cqe_get_data64(cqe);
 	if (cqe->res != (int)s->bytes)
-		die("%s of %lu bytes at %lu gave %d", write ? "write" : "read", s->bytes,
-		    s->places[slot] * s->bytes, cqe->res);
+		die("%s of %" PRIu64 " bytes at %" PRIu64 " gave %d", write ? "write" : "read",
+		    s->bytes, s->places[slot] * s->bytes, cqe->res);
 	io_uring_cqe_seen(&s->ring, cqe);
 	if (!write)
 		check(s, slot);
@@ -273,6 +273,6 @@ int main(int argc, char **argv)
 	make_buffers(&s, skew);
 	pass(&s, true);
 	pass(&s, false);
-	printf("{\"calls\": %lu, \"threads\": %d}\n", 2 * s.calls, count_threads());
+	printf("{\"calls\": %" PRIu64 ", \"threads\": %d}\n", 2 * s.calls, count_threads());
 	return 0;
 }
