@@ -164,16 +164,9 @@ ssize_t chario_complete_result(const struct chario_request *req)
 	return req->good ? req->good : req->error;
 }
 
-/**
- * chario_complete_release() - let go of the memory and commands of a request
- * @q: its queue
- * @req: ended; gone afterwards
- * @mark_dirty: the device has written to the memory; may sleep
- * @result: what the request has come to, bytes or -errno
- */
-void chario_complete_release(struct chario_queue *q,
-			     struct chario_request *req, bool mark_dirty,
-			     ssize_t result)
+static __always_inline void release(struct chario_queue *q,
+				    struct chario_request *req, bool mark_dirty,
+				    ssize_t result)
 {
 	struct chario_command *first = req->first;
 	struct chario_command *cmd, *next;
@@ -193,6 +186,20 @@ void chario_complete_release(struct chario_queue *q,
 	chario_queue_put(q, first);
 }
 
+/**
+ * chario_complete_release() - let go of the memory and commands of a request
+ * @q: its queue
+ * @req: ended; gone afterwards
+ * @mark_dirty: the device has written to the memory; may sleep
+ * @result: what the request has come to, bytes or -errno
+ */
+void chario_complete_release(struct chario_queue *q,
+			     struct chario_request *req, bool mark_dirty,
+			     ssize_t result)
+{
+	release(q, req, mark_dirty, result);
+}
+
 /* An ended request that nobody waits for: tell the caller, if there is one. */
 static void finish(struct chario_queue *q, struct chario_request *req,
 		   bool mark_dirty)
@@ -204,7 +211,7 @@ static void finish(struct chario_queue *q, struct chario_request *req,
 
 	if (async.who && result > 0)
 		this_cpu_add(cio->counters->bytes[op], result);
-	chario_complete_release(q, req, mark_dirty, result);
+	release(q, req, mark_dirty, result);
 	if (async.who)
 		async.tell(async.who, result);
 }

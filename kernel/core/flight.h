@@ -307,4 +307,43 @@ chario_flight_single(const struct chario_call *call, unsigned long addr,
 	return result;
 }
 
+/**
+ * chario_flight_send() - the same on a buffer, for a caller who is told
+ * @call: what is asked for; its @async is not looked at
+ * @bytes: length, see chario_flight_is_single()
+ * @async: who is told
+ *
+ * Return: -EIOCBQUEUED; EAGAIN when no command is free; or as
+ * chario_buffer_find().
+ */
+static __always_inline ssize_t
+chario_flight_send(const struct chario_call *call, u32 bytes,
+		   const struct chario_async *async)
+{
+	struct chario_queue *q = chario_flight_queue(call);
+	struct chario_command *cmd;
+	struct chario_request *req;
+	int ret;
+
+	cmd = chario_queue_try_get(q);
+	if (IS_ERR(cmd))
+		return PTR_ERR(cmd);
+	cmd->next = NULL;
+	req = &cmd->own;
+	chario_flight_init(req, call, cmd, 1);
+	cmd->req = req;
+	chario_flight_split(q, cmd, call->pos, bytes);
+	ret = chario_flight_enter(req, call);
+	if (unlikely(ret)) {
+		chario_queue_put(q, cmd);
+		return ret;
+	}
+	chario_flight_slice(q, cmd, call->buffer_offset, call->op);
+	req->async = *async;
+	/* Who polls looks for it, from the moment it can be polled. */
+	WRITE_ONCE(*async->queue, q);
+	chario_queue_post(q, cmd, !chario_plug(q));
+	return -EIOCBQUEUED;
+}
+
 #endif /* CHARIO_CORE_FLIGHT_H */

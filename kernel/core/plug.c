@@ -50,9 +50,11 @@ bool chario_plug(struct chario_queue *q)
 
 	if (!plug)
 		return false;
+	if (READ_ONCE(q->plugged_by) == plug)
+		return true;
 	by = cmpxchg(&q->plugged_by, NULL, plug);
 	if (by)
-		return by == plug;
+		return false;
 	list_add(&q->plug.list, &plug->cb_list);
 	return true;
 }

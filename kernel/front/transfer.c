@@ -121,6 +121,28 @@ static __always_inline ssize_t transfer_single(struct chario_file *cf,
 	return chario_flight_single(&call, 0, bytes);
 }
 
+/* Nobody polls for an asynchronous call unless it is said so. */
+static inline void set_async(struct chario_call *call,
+			     const struct chario_transfer *t, bool nowait)
+{
+	call->nowait |= nowait;
+	if (!(t->flags & CHARIO_TRANSFER_POLL))
+		call->completion = CHARIO_COMPLETION_IRQ;
+}
+
+/* One command, and its caller is told; EAGAIN when none is free. */
+static __always_inline ssize_t
+transfer_single_async(struct chario_file *cf, const struct chario_transfer *t,
+		      u32 bytes, const struct chario_async *async)
+{
+	struct chario_call call chario_uninitialized;
+
+	start(&call, cf, t);
+	set_slice(&call, cf, t, bytes);
+	set_async(&call, t, true);
+	return chario_flight_send(&call, bytes, async);
+}
+
 static noinline ssize_t transfer_any(struct chario_file *cf,
 				     const struct chario_transfer *t,
 				     size_t bytes,
@@ -133,10 +155,7 @@ static noinline ssize_t transfer_any(struct chario_file *cf,
 	set_slice(&call, cf, t, bytes);
 	if (async) {
 		call.async = *async;
-		call.nowait |= nowait;
-		/* Nobody polls for it unless it is said so. */
-		if (!(t->flags & CHARIO_TRANSFER_POLL))
-			call.completion = CHARIO_COMPLETION_IRQ;
+		set_async(&call, t, nowait);
 	}
 	return chario_request_run(&call);
 }
@@ -162,6 +181,7 @@ static __always_inline ssize_t transfer(struct chario_file *cf,
 					const struct chario_async *async,
 					bool nowait)
 {
+	size_t bytes;
 	ssize_t ret;
 
 	trace_enter(cf->cio, t->op, t->disk_offset, t->bytes);
@@ -175,9 +195,15 @@ static __always_inline ssize_t transfer(struct chario_file *cf,
 		return ret;
 	if (unlikely(t->flags & CHARIO_TRANSFER_PHYSICAL))
 		return transfer_physical(cf, t, ret, async, nowait);
-	if (!async && likely(chario_flight_is_single(cf->cio, ret)))
+	if (unlikely(!chario_flight_is_single(cf->cio, ret)))
+		return transfer_any(cf, t, ret, async, nowait);
+	if (!async)
 		return transfer_single(cf, t, ret);
-	return transfer_any(cf, t, ret, async, nowait);
+	bytes = ret;
+	ret = transfer_single_async(cf, t, bytes, async);
+	if (unlikely(ret == -EAGAIN))
+		return transfer_any(cf, t, bytes, async, nowait);
+	return ret;
 }
 
 /**
