@@ -29,6 +29,7 @@ tests/guest/test_data_fio.py
 tests/guest/test_iouring.py
 tests/guest/test_private_queue.py
 tests/guest/test_removal.py
+tests/guest/test_ways.py
 "
 checked="
 tests/guest/test_debug_kernel.py
@@ -44,6 +45,7 @@ tests/guest/test_fault_media.py
 tests/guest/test_any_size.py
 tests/guest/test_buffers.py
 tests/guest/test_private_queue.py
+tests/guest/test_ways.py
 "
 
 for kernel in "$@"; do

@@ -33,6 +33,8 @@
  *	fill SLOT SEED, clear SLOT            by the CPU
  *	match SLOT SEED OFFSET BYTES SEED_OFFSET
  *	                                      1 when the bytes are those of SEED
+ *	way ioctl|ring|ring-poll|pointer|pointer-poll [FLAGS]
+ *	                                      how reads and writes go from now on
  *	read|write SLOT BUFFER_OFFSET BYTES DISK_OFFSET [FLAGS [DEADLINE_NS]]
  *	flush
  *	pread|pwrite SLOT BUFFER_OFFSET BYTES DISK_OFFSET
@@ -55,6 +57,7 @@
 #include <unistd.h>
 
 #include "common.h"
+#include "ring.h"
 
 #define MAX_WORDS 16
 #define SLOTS     16
@@ -74,6 +77,8 @@ struct line {
 
 static struct chario_device *device;
 static struct memory slots[SLOTS];
+static int ring_form = -1; /* none: by ioctl */
+static uint32_t way_flags;
 
 static uint64_t word(const struct line *l, int index)
 {
@@ -149,7 +154,7 @@ static long transfer(const struct line *l, enum chario_transfer_op op)
 	const struct memory *m = slot(l);
 	struct chario_transfer t = {
 		.op = op,
-		.flags = (uint32_t)word(l, 5),
+		.flags = (uint32_t)word(l, 5) | way_flags,
 		.buffer = chario_buffer_id(slot(l)->buffer),
 		.buffer_offset = word(l, 2),
 		.bytes = word(l, 3),
@@ -157,7 +162,24 @@ static long transfer(const struct line *l, enum chario_transfer_op op)
 		.deadline_ns = word(l, 6),
 	};
 
-	return chario_transfer(m->owner ? m->owner : device, &t, sizeof(t));
+	struct chario_device *on = m->owner ? m->owner : device;
+
+	if (ring_form >= 0)
+		return ring_transfer(chario_device_fd(on), (unsigned int)ring_form, &t);
+	return chario_transfer(on, &t, sizeof(t));
+}
+
+static long choose_way(const struct line *l)
+{
+	const char *name = l->words[1];
+
+	if (!strcmp(name, "ioctl"))
+		ring_form = -1;
+	else
+		ring_form = (!strncmp(name, "pointer", 7) ? RING_POINTER : 0) |
+			    (strstr(name, "poll") ? RING_POLL : 0);
+	way_flags = (uint32_t)word(l, 2);
+	return 0;
 }
 
 static long flush(void)
@@ -401,6 +423,8 @@ static long use(const struct line *l)
 		return !memset(slot(l)->at, 0, slot(l)->bytes);
 	if (is(l, "match"))
 		return match(l);
+	if (is(l, "way"))
+		return choose_way(l);
 	if (is(l, "read"))
 		return transfer(l, CHARIO_TRANSFER_READ);
 	if (is(l, "write"))

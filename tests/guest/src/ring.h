@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Transfers as commands of io_uring, in each form that there is: the struct in
+ * an entry of 128 bytes, or its address in one of 64; completed by interrupt or
+ * polled.  There is one ring for each form.
+ */
+#ifndef GUEST_RING_H
+#define GUEST_RING_H
+
+#include <chario/uapi.h>
+#include <liburing.h>
+#include <stdbool.h>
+
+#include "common.h"
+
+#define RING_ENTRIES 8u
+#define RING_PIECE   4096u
+
+enum ring_form { RING_POLL = 1, RING_POINTER = 2, RING_FORMS = 4 };
+
+static inline struct io_uring *ring_get(unsigned int form)
+{
+	static struct io_uring rings[RING_FORMS];
+	static bool made[RING_FORMS];
+	unsigned int flags = form & RING_POLL ? IORING_SETUP_IOPOLL : 0;
+
+	if (!(form & RING_POINTER))
+		flags |= IORING_SETUP_SQE128;
+	errno = made[form] ? 0 : -io_uring_queue_init(RING_ENTRIES, &rings[form], flags);
+	if (errno)
+		die("io_uring_queue_init");
+	made[form] = true;
+	return &rings[form];
+}
+
+static inline void ring_prepare(struct io_uring *ring, unsigned int form, int fd,
+				const struct chario_transfer *t)
+{
+	struct io_uring_sqe *sqe = io_uring_get_sqe(ring);
+	uint64_t address = (uintptr_t)t;
+
+	io_uring_prep_rw(IORING_OP_URING_CMD, sqe, fd, NULL, 0, 0);
+	sqe->cmd_op = CHARIO_IOC_TRANSFER;
+	if (form & RING_POINTER)
+		memcpy(sqe->cmd, &address, sizeof(address));
+	else
+		memcpy(sqe->cmd, t, sizeof(*t));
+}
+
+/* Bytes of all, or the error of one. */
+static inline long ring_collect(struct io_uring *ring, unsigned int count)
+{
+	long total = 0, failed = 0;
+
+	errno = io_uring_submit_and_wait(ring, count) < 0 ? errno : 0;
+	if (errno)
+		die("io_uring_enter");
+	while (count--) {
+		struct io_uring_cqe *cqe;
+
+		if (io_uring_wait_cqe(ring, &cqe))
+			die("io_uring_wait_cqe");
+		if (cqe->res < 0)
+			failed = cqe->res;
+		else
+			total += cqe->res;
+		io_uring_cqe_seen(ring, cqe);
+	}
+	return failed ? failed : total;
+}
+
+/*
+ * A transfer in three pieces of whole pages, or fewer where it is short, that
+ * are submitted together.
+ */
+static inline long ring_transfer(int fd, unsigned int form, const struct chario_transfer *whole)
+{
+	uint64_t step = (whole->bytes / 3 + RING_PIECE - 1) / RING_PIECE * RING_PIECE;
+	struct chario_transfer pieces[RING_ENTRIES];
+	struct io_uring *ring = ring_get(form);
+	unsigned int count = 0;
+	uint64_t done = 0;
+
+	do {
+		uint64_t left = whole->bytes - done;
+		struct chario_transfer *t = &pieces[count++];
+
+		*t = *whole;
+		t->size = sizeof(*t);
+		t->bytes = left < step ? left : step;
+		t->buffer_offset += done;
+		t->disk_offset += done;
+		done += t->bytes;
+		ring_prepare(ring, form, fd, t);
+	} while (done < whole->bytes);
+	return ring_collect(ring, count);
+}
+
+#endif /* GUEST_RING_H */
