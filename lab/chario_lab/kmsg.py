@@ -21,6 +21,7 @@ FORBIDDEN = (
     r"\bKCSAN\b",
     r"\bKFENCE\b",
     r"DMA-API:",
+    r"DMAR: .*\bfault\b",
     r"\bODEBUG\b",
     r"possible circular locking",
     r"possible recursive locking",

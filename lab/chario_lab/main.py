@@ -43,7 +43,7 @@ def dispatch(words: list[str]) -> int:
         return demo.run(options.kernel)
     from chario_lab import shell  # noqa: PLC0415
 
-    spec = GuestSpec(kernel=options.kernel, drives=drives(options.drive), cpus=options.cpus)
+    spec = GuestSpec(kernel=options.kernel, drives=drives(options.drive), cpus=options.cpus, iommu=options.iommu)
     if options.command == "guest":
         return shell.open_shell(spec, options.bind)
     return shell.run_command(spec, options.words, options.bind, options.timeout)
@@ -73,6 +73,7 @@ def parse(words: list[str]) -> argparse.Namespace:
         )
         command.add_argument("--bind", action="store_true", help="load the module and give it the drives")
         command.add_argument("--cpus", type=int, default=2, help="processors of the guest (default: 2)")
+        command.add_argument("--iommu", action="store_true", help="an Intel IOMMU before the drives, used strictly")
     run.add_argument("--timeout", type=float, default=DEFAULT_TIMEOUT_S, metavar="S", help="kill the command then")
     run.add_argument("words", nargs="+", metavar="COMMAND", help="after --, with its arguments")
     return parser.parse_args(words)

@@ -71,6 +71,17 @@ def test_kernel_command_line_names_the_modules() -> None:
     assert "pci=nomsi" in values(argv(GuestSpec(interrupts="intx"), HOST), "-append")[0].split()
 
 
+def test_the_iommu_comes_before_what_it_translates() -> None:
+    """QEMU gives a device the address space that its bus has when it is made."""
+    plain, behind = GuestSpec(drives=(Nvme("a"),)), GuestSpec(drives=(Nvme("a"),), iommu=True)
+    assert not any("iommu" in word for word in argv(plain, HOST))
+    words = argv(behind, HOST)
+    names = [text.split(",")[0] for text in values(words, "-device")]
+    assert names.index("intel-iommu") < min(names.index("virtio-9p-pci"), names.index("pcie-root-port"))
+    (line,) = values(words, "-append")
+    assert {"intel_iommu=on", "iommu.strict=1"} < set(line.split())
+
+
 def test_every_drive_has_a_root_port_of_its_own() -> None:
     """Only then can one be removed without the others."""
     words = argv(GuestSpec(drives=(Nvme("a"), RegisterFile(), Nvme("b"))), HOST)

@@ -127,7 +127,9 @@ class GuestSpec:
 
     `native_hotplug` hands hotplug to pciehp instead of ACPI.  `qtest` opens
     the socket for register pokes.  `interrupts` is "msix", or "intx" to boot
-    the guest without message-signalled interrupts.  `can_sleep` boots the
+    the guest without message-signalled interrupts.  `iommu` puts an Intel
+    IOMMU between the drives and memory, and has the kernel use it strictly:
+    what is unmapped is out of a drive's reach at once.  `can_sleep` boots the
     kernel as it is packed, see launch.py.
     """
 
@@ -139,6 +141,7 @@ class GuestSpec:
     native_hotplug: bool = False
     qtest: bool = False
     interrupts: str = "msix"
+    iommu: bool = False
     can_sleep: bool = False
 
 
