@@ -16,6 +16,8 @@ from chario_lab.kernel import Kernel
 CALLS = 1000
 ALLOCATIONS = re.compile(r"(kmalloc|kmem_cache_alloc)(_node)?|mm_page_alloc")
 KINDS = ["read", "write", "read-polled", "write-polled", "uring-read", "uring-write"]
+REGISTERED = ["transfer-read", "transfer-write", "transfer-read-polled", "transfer-write-polled", "command-read",
+              "command-write"]  # fmt: skip
 FAULTS = {
     "probability": "100",
     "interval": "1",
@@ -32,11 +34,16 @@ def events(guest: Guest, kernel: Kernel) -> list[str]:
     """The kernel's tracepoints of allocation; their number depends on its version."""
     if kernel.debug:
         pytest.skip("the checkers of the debug kernel allocate by themselves: the stock kernels show it")
+    return allocations(guest)
+
+
+def allocations(guest: Guest) -> list[str]:
+    """Every way to ask for memory that the kernel can trace."""
     names = guest.must("ls /sys/kernel/tracing/events/kmem").split()
     return [f"kmem/{name}" for name in names if ALLOCATIONS.fullmatch(name)]
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", [*KINDS, *REGISTERED])
 def test_a_thousand_calls_allocate_nothing(
     guest: Guest, guest_program: Programs, disk512: str, events: list[str], kind: str
 ) -> None:
@@ -74,7 +81,7 @@ def starve(guest: Guest) -> None:
     guest.must("cd /sys/kernel/debug/fail_page_alloc && echo 0 >min-order && echo N >ignore-gfp-highmem")
 
 
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if "write" in kind])
+@pytest.mark.parametrize("kind", [kind for kind in [*KINDS, *REGISTERED] if "write" in kind])
 def test_calls_succeed_when_every_allocation_fails(
     guest: Guest, guest_program: Programs, disk512: str, kind: str
 ) -> None:

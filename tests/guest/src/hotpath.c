@@ -2,34 +2,52 @@
 /*
  * Calls on a disk with nothing around them, for the kernel's tracing.
  *
- *	hotpath DEVICE KIND BYTES CALLS
+ *	hotpath DEVICE KIND BYTES CALLS [FLAG]...
  *
- * KIND is read, write, read-polled, write-polled, uring-read, uring-write, or
- * control: a pipe made and closed, which allocates.  After a warm-up the
- * process switches tracing on for itself, makes the calls, and switches it off:
- * whoever runs it has chosen the events.
+ * KIND is read or write, alone or behind how it is asked for:
+ *	uring-      by io_uring
+ *	transfer-   registered memory, by the ioctl
+ *	command-    registered memory, by a command of io_uring
+ *	batch-      32 such commands that are submitted together
+ * The calls of read, write and transfer- can be polled: read-polled.  Or KIND is
+ * control: a pipe made and closed, which allocates.
  *
- *	hotpath DEVICE KIND BYTES CALLS fail
- *
- * Instead of tracing, every allocation of the process is made to fail during
- * the calls: the slab's and the page allocator's fault injection must have been set
- * up with task-filter.
+ * After a warm-up the process switches tracing on for itself, makes the calls,
+ * and switches it off: whoever runs it has chosen the events.  FLAG is
+ *	huge        the memory is of huge pages
+ *	fail        instead of tracing, every allocation of the process is made to
+ *	            fail during the calls: the slab's and the page allocator's
+ *	            fault injection must have been set up with task-filter
  */
 #define _GNU_SOURCE
+#include <chario/uapi.h>
 #include <fcntl.h>
 #include <liburing.h>
 #include <stdbool.h>
+#include <stddef.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
 #include "common.h"
 
-#define WARM_UP 64
-#define TRACING "/sys/kernel/tracing/"
-#define FAIL    "/proc/self/make-it-fail"
+#define WARM_UP   64
+#define BATCH     32
+#define HUGE_PAGE (2ul << 20)
+#define TRACING   "/sys/kernel/tracing/"
+#define FAIL      "/proc/self/make-it-fail"
+
+struct kind {
+	ssize_t (*call)(const struct kind *kind, uint64_t bytes);
+	bool registered;
+	bool write;
+	bool polled;
+	unsigned int batch;
+};
 
 static struct io_uring ring;
+static struct chario_transfer transfer = { .size = sizeof(transfer) };
 static char *buffer;
 static int fd;
 
@@ -39,27 +57,69 @@ static void put(int file, const char *text)
 		die("cannot write %s", text);
 }
 
-static ssize_t by_ring(bool write, uint64_t bytes)
+static ssize_t by_call(const struct kind *kind, uint64_t bytes)
+{
+	struct iovec v = { buffer, bytes };
+
+	if (kind->polled)
+		return kind->write ? pwritev2(fd, &v, 1, 0, RWF_HIPRI) :
+				     preadv2(fd, &v, 1, 0, RWF_HIPRI);
+	return kind->write ? pwrite(fd, buffer, bytes, 0) : pread(fd, buffer, bytes, 0);
+}
+
+static ssize_t by_ioctl(const struct kind *kind, uint64_t bytes)
+{
+	transfer.op = kind->write ? CHARIO_TRANSFER_WRITE : CHARIO_TRANSFER_READ;
+	transfer.flags = kind->polled ? CHARIO_TRANSFER_POLL : 0;
+	transfer.bytes = bytes;
+	return ioctl(fd, CHARIO_IOC_TRANSFER, &transfer);
+}
+
+static void prepare(const struct kind *kind, uint64_t bytes, uint64_t offset)
 {
 	struct io_uring_sqe *sqe = io_uring_get_sqe(&ring);
-	struct io_uring_cqe *cqe;
-	ssize_t done;
 
-	if (write)
-		io_uring_prep_write(sqe, fd, buffer, (unsigned int)bytes, 0);
-	else
-		io_uring_prep_read(sqe, fd, buffer, (unsigned int)bytes, 0);
-	if (io_uring_submit_and_wait(&ring, 1) != 1 || io_uring_wait_cqe(&ring, &cqe))
+	if (kind->registered) {
+		transfer.op = kind->write ? CHARIO_TRANSFER_WRITE : CHARIO_TRANSFER_READ;
+		transfer.bytes = bytes;
+		transfer.disk_offset = offset;
+		io_uring_prep_rw(IORING_OP_URING_CMD, sqe, fd, NULL, 0, 0);
+		sqe->cmd_op = CHARIO_IOC_TRANSFER;
+		/* From here on, the entry has 80 bytes. */
+		memcpy((char *)sqe + offsetof(struct io_uring_sqe, cmd), &transfer,
+		       sizeof(transfer));
+	} else if (kind->write) {
+		io_uring_prep_write(sqe, fd, buffer, (unsigned int)bytes, offset);
+	} else {
+		io_uring_prep_read(sqe, fd, buffer, (unsigned int)bytes, offset);
+	}
+}
+
+/* All of a batch must come to the same. */
+static ssize_t by_ring(const struct kind *kind, uint64_t bytes)
+{
+	struct io_uring_cqe *cqe;
+	ssize_t done = (ssize_t)bytes;
+
+	for (unsigned int i = 0; i < kind->batch; i++)
+		prepare(kind, bytes, i * bytes);
+	if (io_uring_submit_and_wait(&ring, kind->batch) != (int)kind->batch)
 		die("io_uring_enter");
-	done = cqe->res;
-	io_uring_cqe_seen(&ring, cqe);
+	for (unsigned int i = 0; i < kind->batch; i++) {
+		if (io_uring_wait_cqe(&ring, &cqe))
+			die("io_uring_enter");
+		if (cqe->res != (int)bytes)
+			done = cqe->res;
+		io_uring_cqe_seen(&ring, cqe);
+	}
 	return done;
 }
 
-static ssize_t control(uint64_t bytes)
+static ssize_t control(const struct kind *kind, uint64_t bytes)
 {
 	int ends[2];
 
+	(void)kind;
 	if (pipe(ends))
 		return -1;
 	close(ends[0]);
@@ -67,62 +127,95 @@ static ssize_t control(uint64_t bytes)
 	return (ssize_t)bytes;
 }
 
-static ssize_t call(const char *kind, uint64_t bytes)
-{
-	struct iovec v = { buffer, bytes };
+static const struct way {
+	const char *name;
+	struct kind kind;
+} ways[] = {
+	{ "uring-", { .call = by_ring, .batch = 1 } },
+	{ "transfer-", { .call = by_ioctl, .registered = true } },
+	{ "command-", { .call = by_ring, .registered = true, .batch = 1 } },
+	{ "batch-", { .call = by_ring, .registered = true, .batch = BATCH } },
+	{ "control", { .call = control } },
+	{ "", { .call = by_call } },
+};
 
-	if (!strcmp(kind, "read"))
-		return pread(fd, buffer, bytes, 0);
-	if (!strcmp(kind, "write"))
-		return pwrite(fd, buffer, bytes, 0);
-	if (!strcmp(kind, "read-polled"))
-		return preadv2(fd, &v, 1, 0, RWF_HIPRI);
-	if (!strcmp(kind, "write-polled"))
-		return pwritev2(fd, &v, 1, 0, RWF_HIPRI);
-	if (!strcmp(kind, "uring-read"))
-		return by_ring(false, bytes);
-	if (!strcmp(kind, "uring-write"))
-		return by_ring(true, bytes);
-	if (!strcmp(kind, "control"))
-		return control(bytes);
-	die("no such kind: %s", kind);
+static struct kind parse(const char *name)
+{
+	const struct way *way = ways;
+	struct kind kind;
+
+	while (strncmp(name, way->name, strlen(way->name)))
+		way++;
+	kind = way->kind;
+	name += strlen(way->name);
+	kind.write = !strncmp(name, "write", 5);
+	kind.polled = !strcmp(name, "read-polled") || !strcmp(name, "write-polled");
+	if (kind.call != control && !kind.polled && strcmp(name, "read") && strcmp(name, "write"))
+		die("no such kind");
+	if (kind.polled && kind.call == by_ring)
+		die("calls of io_uring are not polled here");
+	return kind;
+}
+
+static void set_up_memory(const struct kind *kind, uint64_t bytes, bool huge)
+{
+	uint64_t length = huge ? (bytes + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE : bytes;
+	struct chario_buffer_create create = {
+		.size = sizeof(create),
+		.kind = CHARIO_BUFFER_REGISTERED,
+		.bytes = bytes,
+	};
+
+	buffer = mmap(NULL, length, PROT_READ | PROT_WRITE,
+		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE | (huge ? MAP_HUGETLB : 0), -1, 0);
+	if (buffer == MAP_FAILED)
+		die("no memory");
+	create.address = (uintptr_t)buffer;
+	if (kind->registered && ioctl(fd, CHARIO_IOC_BUFFER_CREATE, &create))
+		die("CHARIO_IOC_BUFFER_CREATE");
+	transfer.buffer = create.id;
 }
 
 /* Calls that came to all they should. */
-static uint64_t run(const char *kind, uint64_t bytes, uint64_t calls)
+static uint64_t run(const struct kind *kind, uint64_t bytes, uint64_t calls)
 {
 	uint64_t good = 0;
 
 	for (uint64_t i = 0; i < calls; i++)
-		good += call(kind, bytes) == (ssize_t)bytes;
+		good += kind->call(kind, bytes) == (ssize_t)bytes;
 	return good;
 }
 
 int main(int argc, char **argv)
 {
+	bool fail = false, huge = false;
 	uint64_t bytes, calls, good;
+	struct kind kind;
 	int file;
-	bool fail;
 
 	if (argc < 5)
-		die("usage: hotpath DEVICE KIND BYTES CALLS [fail]");
+		die("usage: hotpath DEVICE KIND BYTES CALLS [FLAG]...");
+	kind = parse(argv[2]);
 	bytes = number(argv[3]);
 	calls = number(argv[4]);
-	fail = argc > 5;
+	for (int i = 5; i < argc; i++) {
+		fail |= !strcmp(argv[i], "fail");
+		huge |= !strcmp(argv[i], "huge");
+	}
 	fd = open(argv[1], O_RDWR);
 	if (fd < 0)
 		die("%s", argv[1]);
-	buffer = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-	if (buffer == MAP_FAILED || io_uring_queue_init(8, &ring, 0))
-		die("set up");
+	set_up_memory(&kind, bytes, huge);
+	errno = -io_uring_queue_init(BATCH, &ring, IORING_SETUP_SQE128);
+	if (errno)
+		die("io_uring_queue_init");
 	file = open(fail ? FAIL : TRACING "tracing_on", O_WRONLY);
 	if (file < 0)
 		die("%s", fail ? FAIL : TRACING);
-	if (run(argv[2], bytes, WARM_UP) != WARM_UP)
+	if (run(&kind, bytes, WARM_UP) != WARM_UP)
 		die("%s does not work", argv[2]);
 	put(file, "1");
-	good = run(argv[2], bytes, calls);
+	good = run(&kind, bytes, calls);
 	put(file, "0");
 	printf("%lu\n", good);
 	return 0;
