@@ -26,6 +26,7 @@ tests/guest/test_contract_errors.py
 tests/guest/test_contract_files.py
 tests/guest/test_data_exercise.py
 tests/guest/test_data_fio.py
+tests/guest/test_iommu.py
 tests/guest/test_iouring.py
 tests/guest/test_private_queue.py
 tests/guest/test_removal.py
@@ -44,6 +45,7 @@ tests/guest/test_hotpath.py
 tests/guest/test_fault_media.py
 tests/guest/test_any_size.py
 tests/guest/test_buffers.py
+tests/guest/test_iommu.py
 tests/guest/test_private_queue.py
 tests/guest/test_ways.py
 "

@@ -13,7 +13,7 @@ from test_buffers import BLOCK, run
 from test_pool import SIZES, round_trip
 from traces import trace
 
-from chario_lab.guest.devices import PCI
+from chario_lab.guest.devices import bar_address
 from chario_lab.guest.session import Guest
 from chario_lab.guest.spec import Namespace, Nvme
 from chario_lab.kernel import Kernel
@@ -75,12 +75,6 @@ def rig(keeper: Keeper, request: pytest.FixtureRequest) -> Rig:
     return keeper.get(request)
 
 
-def cmb_address(rig: Rig, drive: int) -> int:
-    """Where the controller memory of a drive is: BAR 2."""
-    line = rig.guest.must(f"sed -n 3p {PCI}/devices/{rig.address(drive)}/resource")
-    return int(line.split()[0], 16)
-
-
 def test_inside_a_drive(rig: Rig, guest_program: Programs) -> None:
     """The drive reads into its own memory, zeroed before, and writes from it; it is finite, and given back."""
     disk = rig.disk(INSIDE)
@@ -116,7 +110,7 @@ def test_from_drive_to_drive(rig: Rig, guest_program: Programs) -> None:
     assert rig.guest.must("cat /run/answers").split() == ["0", str(size), "0", "0", "0", "0", *[str(size)] * 3]
     change = grown(rig.guest, plain, before)
     assert (change["write_bytes"], change["read_bytes"]) == (2 * size, size)
-    bar = cmb_address(rig, INSIDE)
+    bar = bar_address(rig.guest, rig.address(INSIDE), 2)
     assert len(events) == 2
     for event in events:
         assert event.fields["extents"] == "1"

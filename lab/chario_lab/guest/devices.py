@@ -77,9 +77,9 @@ def nodes(guest: Guest, address: str) -> list[str]:
     return [f"/dev/{name}" for name in sorted(names, key=lambda name: (len(name), name))]
 
 
-def bar_address(guest: Guest, address: str) -> int:
-    """Physical address of a device's registers (BAR 0)."""
-    line = guest.must(f"head -1 {PCI}/devices/{shlex.quote(address)}/resource")
+def bar_address(guest: Guest, address: str, bar: int = 0) -> int:
+    """Physical address of a BAR of a device; 0 has an NVMe drive's registers, 2 its controller memory."""
+    line = guest.must(f"sed -n {bar + 1}p {PCI}/devices/{shlex.quote(address)}/resource")
     return int(line.split()[0], 16)
 
 
