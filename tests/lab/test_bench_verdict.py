@@ -12,7 +12,7 @@ from pathlib import Path
 from rich.console import Console
 
 from chario_lab.bench.layers import LAYERS, Symbol
-from chario_lab.bench.matrix import CASES, KNOWN, TARGETS
+from chario_lab.bench.matrix import CASES, IOMMU_CALLS, KNOWN, TARGETS
 from chario_lab.bench.measure import Outcome, Run
 from chario_lab.bench.records import Operation
 from chario_lab.bench.report import print_run, write_json
@@ -111,7 +111,7 @@ def test_known_figures_within_two_percent_agree() -> None:
 
 def test_every_target_and_known_figure_names_a_case() -> None:
     """A mistyped key would be a figure that is never reached."""
-    keys = {target.key for target in TARGETS} | {target.reference for target in TARGETS}
+    keys = set(IOMMU_CALLS) | {target.key for target in TARGETS} | {target.reference for target in TARGETS}
     for figures in KNOWN.values():
         keys |= set(figures)
     assert keys <= set(CASES)
@@ -128,6 +128,24 @@ def test_the_report_says_what_failed_and_why(tmp_path: Path) -> None:
     path = tmp_path / "run.json"
     write_json(path, run)
     assert len(json.loads(path.read_text())["cases"]["read-poll"]["operations"]) == 10
+
+
+def test_what_an_iommu_costs_is_said(tmp_path: Path) -> None:
+    """Registered memory must cost nothing more; other memory is only shown, beside the passthrough's."""
+    run = run_with(stock_pass_read=5_000, read_poll=1_000, transfer_poll=700, uring_transfer=1_200)
+    behind = run_with(stock_pass_read=7_000, read_poll=3_010, transfer_poll=700, uring_transfer=1_201)
+    output = io.StringIO()
+    print_run(Console(file=output, width=200), run, behind)
+    table = output.getvalue().partition("What an IOMMU costs")[2]
+    titles = [CASES[key].title for key in IOMMU_CALLS]
+    cells = [table.partition(title)[2].splitlines()[0].split() for title in titles]
+    assert cells[1] == ["1,000", "3,010", "2,010", "0.43"]
+    assert cells[2] == ["700", "700", "0", "0.10", "yes"]
+    assert cells[3] == ["-", "-", "-", "-", "no"]
+    assert cells[4] == ["1,200", "1,201", "1", "0.17", "no"]
+    path = tmp_path / "run.json"
+    write_json(path, run, behind)
+    assert "transfer-poll" in json.loads(path.read_text())["iommu"]["cases"]
 
 
 def test_a_complaint_of_the_kernel_is_a_failure_that_keeps_the_figures() -> None:

@@ -96,7 +96,11 @@ PATTERNS: tuple[tuple[str, str], ...] = (
         r"|folio_|__folio|want_pages|sanity_check_pinned|undo_dev_pagemap|page_|pud_|pmd_|pte_"
         r"|gup|unpin|is_valid_gup|bio_add_hw|unlock_page|set_page_dirty|bio_set_pages_dirty|huge",
     ),
-    ("dma", r"dma_|iommu_|swiotlb|nvme_dma|sg_|arch_dma|phys_to|is_swiotlb"),
+    (
+        "dma",
+        r"dma_|iommu_|swiotlb|nvme_dma|sg_|arch_dma|phys_to|is_swiotlb|__iommu_|intel_iommu_|__domain_|domain_"
+        r"|qi_|iova_|alloc_iova|free_iova|__iova|pfn_to_dma|dmar_|cache_tag_",
+    ),
     ("io_uring", r"io_|__io_|__ia32_sys_io_uring|import_ubuf|tctx_"),
     (
         "block",

@@ -76,9 +76,9 @@ class CountedGuest:
 
 
 @contextlib.contextmanager
-def counted_guest(kernel_name: str, tools: Tools) -> Iterator[CountedGuest]:
+def counted_guest(kernel_name: str, tools: Tools, iommu: bool = False) -> Iterator[CountedGuest]:
     """A booted guest with the drive under Linux's own driver."""
-    spec = GuestSpec(kernel=kernel_name, drives=(DRIVE,), cpus=1, append=APPEND)
+    spec = GuestSpec(kernel=kernel_name, drives=(DRIVE,), cpus=1, append=APPEND, iommu=iommu)
     kernel = get_kernel(kernel_name)
     with ExitStack() as stack:
         run_dir = make_run_dir(stack)

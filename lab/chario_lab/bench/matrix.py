@@ -146,6 +146,15 @@ TARGETS = (
 # What a timeline costs: with it, and without.
 TIMELINE_PAIRS = (("read-timeline", "read-poll"), ("transfer-timeline", "transfer-poll"))
 
+# What an IOMMU costs, which is counted in a guest of its own: one call a row, and whether it maps memory.
+IOMMU_CALLS = {
+    "stock-pass-read": True,
+    "read-poll": True,
+    "transfer-poll": False,
+    "transfer-1m-poll": False,
+    "uring-transfer": False,
+}
+
 STEADY_KEY = "steady"
 STEADY_SHARE = 0.98
 

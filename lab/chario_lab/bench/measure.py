@@ -10,7 +10,7 @@ from pathlib import Path
 from chario_lab.bench import machine
 from chario_lab.bench.build import Tools
 from chario_lab.bench.layers import Symbol
-from chario_lab.bench.matrix import CHARIO, FLOORS, STOCK, Case
+from chario_lab.bench.matrix import CHARIO, FLOORS, IOMMU_CALLS, STOCK, Case
 from chario_lab.bench.records import Operation
 from chario_lab.bench.stats import Difference, Summary, differences, summarise
 from chario_lab.guest.job import CommandFailed
@@ -52,17 +52,20 @@ class Run:
         return not self.complaint and all(outcome.summary for outcome in self.outcomes.values())
 
 
-def measure(kernel: str, module: Path | None, tools: Tools, progress: Progress) -> Run:
-    """Count Linux's paths, then, if there is a module, chario's, on the same drive."""
+def measure(kernel: str, module: Path | None, tools: Tools, progress: Progress, iommu: bool = False) -> Run:
+    """Count Linux's paths, then, if there is a module, chario's, on the same drive.
+
+    With an IOMMU in front of the drive, only the calls are counted that tell what it costs.
+    """
     progress("booting the guest")
-    with machine.counted_guest(kernel, tools) as counted:
+    with machine.counted_guest(kernel, tools, iommu) as counted:
         run = Run(kernel, counted.guest.release)
         address = machine.prepare_stock(counted.guest)
         progress("reading the kernel's symbols")
         counted.load_map({})
-        _count_all(counted, (*FLOORS, *STOCK), run, progress)
+        _count_all(counted, _chosen((*FLOORS, *STOCK), iommu), run, progress)
         if module:
-            _count_chario(counted, module, address, run, progress)
+            _count_chario(counted, module, address, _chosen(CHARIO, iommu), run, progress)
         try:
             counted.guest.check_log()
         except KernelComplaint as complaint:
@@ -70,16 +73,22 @@ def measure(kernel: str, module: Path | None, tools: Tools, progress: Progress) 
     return run
 
 
-def _count_chario(counted: machine.CountedGuest, module: Path, address: str, run: Run, progress: Progress) -> None:
+def _chosen(cases: Sequence[Case], iommu: bool) -> list[Case]:
+    return [case for case in cases if not iommu or case.key in IOMMU_CALLS]
+
+
+def _count_chario(
+    counted: machine.CountedGuest, module: Path, address: str, cases: Sequence[Case], run: Run, progress: Progress
+) -> None:
     """What was counted before stays, also when chario does not take the drive."""
     progress("giving the drive to chario")
     try:
         machine.prepare_chario(counted.guest, module, address)
         counted.load_map(machine.chario_layers(module))
     except (machine.MachineError, CommandFailed) as error:
-        run.outcomes |= {case.key: Outcome(case, failure=str(error)) for case in CHARIO}
+        run.outcomes |= {case.key: Outcome(case, failure=str(error)) for case in cases}
         return
-    _count_all(counted, CHARIO, run, progress)
+    _count_all(counted, cases, run, progress)
 
 
 def _count_all(counted: machine.CountedGuest, cases: Sequence[Case], run: Run, progress: Progress) -> None:

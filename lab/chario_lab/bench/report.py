@@ -13,7 +13,17 @@ from rich.markup import escape
 from rich.table import Table
 
 from chario_lab.bench.layers import LAYERS
-from chario_lab.bench.matrix import CASES, CHARIO, FLOORS, STEADY_KEY, STEADY_SHARE, STOCK, TIMELINE_PAIRS, Case
+from chario_lab.bench.matrix import (
+    CASES,
+    CHARIO,
+    FLOORS,
+    IOMMU_CALLS,
+    STEADY_KEY,
+    STEADY_SHARE,
+    STOCK,
+    TIMELINE_PAIRS,
+    Case,
+)
 from chario_lab.bench.measure import Outcome, Run
 from chario_lab.bench.verdict import Known, Verdict, compare_known, judge, judge_steady
 
@@ -22,8 +32,8 @@ What the figures are: guest instructions a call, user and kernel, counted exactl
 What they leave out: the idle loop; calls that a timer tick fell into (kept in --json); cache misses, memory and bus
 time, clock cycles; bytes moved by one string instruction (rep movs counts as one); the drive's own work. The device is
 held so that a call always sleeps (until the CPU has gone idle) or never does (it answers before the doorbell store
-ends). One CPU, mitigations=off, scheduler none, no multipath, no autogroups, no shadow doorbells, no IOMMU, no medium
-below the drive, nothing else running.
+ends). One CPU, mitigations=off, scheduler none, no multipath, no autogroups, no shadow doorbells, no medium below the
+drive, no IOMMU where none is named, nothing else running.
 * = too few calls without a tick, so all are in; ! = in some calls the drive was not awaited."""
 COST_COLUMNS = (
     "instructions",
@@ -43,8 +53,8 @@ CULPRITS_SHOWN = 4
 FIRST_COLUMN = 46
 
 
-def print_run(console: Console, run: Run) -> None:
-    """Every table of a run."""
+def print_run(console: Console, run: Run, behind: Run | None = None) -> None:
+    """Every table of a run, and of what was counted behind an IOMMU."""
     verdicts = judge(run)
     console.print(f"\n[bold]Instructions a call, kernel {run.release}[/bold]")
     known = compare_known(run)
@@ -62,14 +72,18 @@ def print_run(console: Console, run: Run) -> None:
             console.print(table)
     else:
         console.print("[yellow]CharIO was not measured: no module was given.[/yellow]")
+    if behind:
+        console.print(_iommu_table(run, behind))
+        _print_failures(console, behind)
     console.print(EXCLUDED, style="dim", highlight=False)
-    if run.complaint:
-        console.print(f"[red]The guest's kernel complained:[/red]\n{escape(run.complaint)}", highlight=False)
+    for one in filter(None, (run, behind)):
+        if one.complaint:
+            console.print(f"[red]The guest's kernel complained:[/red]\n{escape(one.complaint)}", highlight=False)
 
 
-def write_json(path: Path, run: Run) -> None:
+def write_json(path: Path, run: Run, behind: Run | None = None) -> None:
     """Everything, down to the single operation."""
-    document = {
+    document: dict[str, object] = {
         "kernel": run.kernel,
         "release": run.release,
         "complaint": run.complaint,
@@ -78,6 +92,11 @@ def write_json(path: Path, run: Run) -> None:
         "verdicts": [asdict(verdict) | {"reached": verdict.reached} for verdict in judge(run)],
         "known": [asdict(known) | {"agrees": known.agrees} for known in compare_known(run)],
     }
+    if behind:
+        document["iommu"] = {
+            "complaint": behind.complaint,
+            "cases": {key: _outcome_json(outcome) for key, outcome in behind.outcomes.items()},
+        }
     path.write_text(json.dumps(document, indent=1) + "\n")
 
 
@@ -192,6 +211,22 @@ def _timeline_table(run: Run) -> Table:
         more = "-" if counted is None or without is None else f"{counted - without:,}"
         cells = ("-" if count is None else f"{count:,}" for count in (without, counted))
         table.add_row(CASES[base].title, *cells, more)
+    return table
+
+
+def _iommu_table(run: Run, behind: Run) -> Table:
+    """What an IOMMU costs: two guests, one kernel, one module."""
+    columns = ("call", "without", "behind it", "more", "of the\npassthrough", "as asked")
+    table = _table("What an IOMMU costs (Intel's, emulated, strict)", *columns)
+    peer = behind.instructions("stock-pass-read")
+    for key, maps in IOMMU_CALLS.items():
+        without, counted = run.instructions(key), behind.instructions(key)
+        more = None if counted is None or without is None else counted - without
+        share = f"{counted / peer:.2f}" if counted is not None and peer else "-"
+        good = "" if maps else _mark(more is not None and more <= 0)
+        table.add_row(
+            CASES[key].title, *("-" if n is None else f"{n:,}" for n in (without, counted, more)), share, good
+        )
     return table
 
 
