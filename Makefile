@@ -31,7 +31,8 @@ help:
 	@echo '  make guest        a shell in a guest, with a drive to try things on'
 	@echo '  make check        static checks and all tests (KERNELS="$(KERNELS)")'
 	@echo '  make check-debug  the guest tests on a kernel with KASAN, lockdep and more'
-	@echo '  make bench        instructions per call, counted, beside the paths of Linux'
+	@echo '  make bench        instructions per call, counted, beside the paths of Linux;'
+	@echo '                    IOMMU=1 counts some once more behind an IOMMU'
 	@echo 'Downloads and built kernels are kept in $${CHARIO_CACHE:-~/.cache/chario}.'
 
 setup:
@@ -73,7 +74,7 @@ guest: setup
 	@$(lab) guest
 
 bench: setup
-	@$(lab) bench
+	@$(lab) bench $(if $(IOMMU),--iommu)
 
 check: check-static check-unit check-guest
 
