@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <linux/fs.h>
 #include <linux/nvme_ioctl.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/uio.h>
@@ -140,25 +141,44 @@ static ssize_t call_uring_transfer(struct bench *b, off_t offset)
 	return submit_and_reap(b);
 }
 
-/* BATCH reads of neighbouring places, submitted and awaited together. */
-static ssize_t run_batch(struct bench *b, off_t offset, void (*prepare)(struct bench *, off_t),
-			 int expected)
+/* How many have come; -1 when one of them has failed. */
+static int reap_batch(struct bench *b, int expected)
 {
 	struct io_uring_cqe *cqe;
 	unsigned int head, count = 0;
+	bool good = true;
 
-	for (int i = 0; i < BATCH; i++)
-		prepare(b, (offset + i * (off_t)b->bytes) % (off_t)SPAN_BYTES);
-	if (io_uring_submit_and_wait(&b->ring, BATCH) != BATCH)
-		return -1;
 	io_uring_for_each_cqe(&b->ring, head, cqe)
 	{
-		if (cqe->res != expected)
-			return cqe->res;
+		good &= cqe->res == expected;
 		count++;
 	}
 	io_uring_cq_advance(&b->ring, count);
-	return count == BATCH ? (ssize_t)b->bytes : -1;
+	return good ? (int)count : -1;
+}
+
+/*
+ * BATCH reads of neighbouring places, submitted and awaited together.  The kernel
+ * may return before all of them have come.
+ */
+static ssize_t run_batch(struct bench *b, off_t offset, void (*prepare)(struct bench *, off_t),
+			 int expected)
+{
+	unsigned int left = BATCH;
+
+	for (int i = 0; i < BATCH; i++)
+		prepare(b, (offset + i * (off_t)b->bytes) % (off_t)SPAN_BYTES);
+	while (left) {
+		int come;
+
+		if (io_uring_submit_and_wait(&b->ring, left) < 0)
+			return -1;
+		come = reap_batch(b, expected);
+		if (come < 0)
+			return -1;
+		left -= (unsigned int)come;
+	}
+	return (ssize_t)b->bytes;
 }
 
 static ssize_t call_uring_pass_batch(struct bench *b, off_t offset)
