@@ -92,7 +92,7 @@ DECLARE_EVENT_CLASS(chario_command,
 	TP_fast_assign(
 		__entry->disk = cmd->req->cio->index;
 		__entry->op = cmd->req->op;
-		__entry->fua = cmd->req->fua;
+		__entry->fua = cmd->req->control & CHARIO_CONTROL_FUA;
 		__entry->tag = cmd->tag;
 		__entry->offset = cmd->disk_offset;
 		__entry->bytes = cmd->bytes;

@@ -61,6 +61,7 @@ struct chario_counters {
  * @spin_ns: default for CHARIO_COMPLETION_SPIN
  * @any_size: files that are opened from now on take calls of any size
  * @removed: the drive has gone
+ * @control: CHARIO_CONTROL_* bits of all reads and writes; set by the back end
  * @last_error: errno of the last failed command, 0 for none
  * @buffer_lock: protects @buffers, and what it is to be mapped
  * @buffers: all buffers of all open files
@@ -97,6 +98,7 @@ struct chario_device {
 	u32 spin_ns;
 	bool any_size;
 	bool removed;
+	u16 control;
 	int last_error;
 	struct mutex buffer_lock; /* buffers, and what it is to be mapped */
 	struct list_head buffers;

@@ -75,7 +75,7 @@ static inline void chario_flight_init(struct chario_request *req,
 {
 	req->pending = count;
 	req->op = call->op;
-	req->fua = call->fua;
+	req->control = call->control;
 	req->orphaned = false;
 	req->overdue = false;
 	req->owns_edge = call->owns_edge;

@@ -325,6 +325,7 @@ static noinline ssize_t run_flush(const struct chario_call *call)
 		return PTR_ERR(cmd);
 	cmd->next = NULL;
 	chario_flight_board(&flight, &waiter, q, call, cmd, 1);
+	flight.req->control = 0;
 	flight.pos = 0;
 	cmd->req = flight.req;
 	cmd->req_offset = 0;

@@ -58,11 +58,11 @@ struct chario_waiter {
  * @pending: commands that have not completed, counting those not yet posted;
  *	under the queue's lock once the first has been posted
  * @op: &enum chario_op
- * @fua: durable at completion
  * @orphaned: the caller has gone; under the queue's lock
  * @overdue: its deadline has passed and recovery has been asked for; under the
  *	queue's lock
  * @owns_edge: it writes the block that its caller changes in part
+ * @control: CHARIO_CONTROL_* bits
  * @error: of the first failed command; under the queue's lock
  * @good: bytes in front of the first failed command; under the queue's lock
  * @bytes: bytes of all commands
@@ -80,10 +80,10 @@ struct chario_waiter {
 struct chario_request {
 	unsigned int pending;
 	u8 op;
-	bool fua;
 	bool orphaned;
 	bool overdue;
 	bool owns_edge;
+	u16 control;
 	int error;
 	size_t good;
 	size_t bytes;

@@ -26,7 +26,7 @@ static inline void chario_call_start(struct chario_call *call,
 	call->buffers = NULL;
 	call->pos = pos;
 	call->op = op;
-	call->fua = false;
+	call->control = READ_ONCE(cio->control);
 	call->nowait = false;
 	call->owns_edge = false;
 	call->async.who = NULL;
@@ -43,8 +43,9 @@ static inline void chario_call_start(struct chario_call *call,
 /* A write is to be durable; where nothing is cached, each one is. */
 static inline void chario_call_set_durable(struct chario_call *call)
 {
-	call->fua = call->op == CHARIO_OP_WRITE &&
-		    (call->cio->features & CHARIO_FEATURE_WRITE_CACHE);
+	if (call->op == CHARIO_OP_WRITE &&
+	    (call->cio->features & CHARIO_FEATURE_WRITE_CACHE))
+		call->control |= CHARIO_CONTROL_FUA;
 }
 
 /* The part of a call that lies on the disk; what is left of it or an errno. */

@@ -26,6 +26,10 @@ struct chario_async {
 	struct chario_queue **queue;
 };
 
+/* What a command asks of the drive, as dword 12 of NVMe's reads and writes. */
+#define CHARIO_CONTROL_FUA		BIT(14)	/* durable at completion */
+#define CHARIO_CONTROL_LIMITED_RETRY	BIT(15)	/* an error rather than retries */
+
 /**
  * struct chario_call - what a caller wants, checked by the front end
  * @cio: the disk
@@ -41,7 +45,7 @@ struct chario_async {
  * @bytes: the part of it that lies on the disk
  * @pos: byte offset on the disk, a multiple of the logical block
  * @op: &enum chario_op
- * @fua: a write that must be durable at completion
+ * @control: CHARIO_CONTROL_* bits
  * @nowait: EAGAIN rather than wait for a free command
  * @completion: &enum chario_completion, not DEFAULT
  * @spin_ns: how long SPIN looks; set for SPIN only
@@ -67,7 +71,7 @@ struct chario_call {
 	size_t bytes;
 	u64 pos;
 	enum chario_op op;
-	bool fua;
+	u16 control;
 	bool nowait;
 	u32 completion;
 	u32 spin_ns;

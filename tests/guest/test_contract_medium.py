@@ -90,6 +90,20 @@ def test_a_durable_write_has_fua_where_the_drive_looks(
     ]
 
 
+def test_pinned_retries_are_asked_for_in_each_command(
+    fresh_guest: Callable[..., Guest], guest_program: Callable[[str], Path]
+) -> None:
+    """While a file pins the retries, reads and writes of all say so (dword 12, bit 31); a flush has no such bit."""
+    guest = fresh_guest(drives=(Nvme("retries", (Namespace(64),)),), cpus=1)
+    guest.hmp("trace-event pci_nvme_create_sq on")
+    bind(guest, bdf(guest, 0))
+    program = guest.push(guest_program("fault_io"))
+    guest.must([program, NODE, "pin,16", "write,0,4096", "read,0,4096", "sync", "pin,0", "read,0,4096"])
+    queue = submission_queue(guest, 1)
+    commands = [entry(guest, queue, index) for index in range(4)]
+    assert [(c[0] & 0xFF, c[12] >> 31) for c in commands] == [(WRITE, 1), (READ, 1), (0, 0), (READ, 0)]
+
+
 def test_io_uring_fills_the_drive(fresh_guest: Callable[..., Guest]) -> None:
     """On a drive that takes a second for each command, 32 are posted before the first is back."""
     guest = fresh_guest(drives=(Nvme("slow", (Namespace(64, backing=NullCo(latency_us=1_000_000)),)),))

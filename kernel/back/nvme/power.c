@@ -325,12 +325,23 @@ static bool is_wanted(const struct chario_nvme_power *power, u32 pin)
 	return power->users[__ffs(pin)];
 }
 
+/* The limit is one for commands that ask for few retries. */
+static void limit_retries(struct chario_nvme *ctrl, bool limited)
+{
+	unsigned int i;
+
+	for (i = 0; i < ctrl->nr_disks; i++)
+		WRITE_ONCE(ctrl->disks[i]->control,
+			   limited ? CHARIO_CONTROL_LIMITED_RETRY : 0);
+}
+
 /* Make everything as it is asked for now. */
 static void update(struct chario_nvme *ctrl)
 {
 	struct chario_nvme_power *power = &ctrl->power;
 
 	hold_cpus(power, is_wanted(power, CHARIO_PIN_CPU));
+	limit_retries(ctrl, is_wanted(power, CHARIO_PIN_RETRY));
 	if (!is_live(ctrl))
 		return;
 	if (is_wanted(power, CHARIO_PIN_LINK))

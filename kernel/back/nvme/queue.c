@@ -17,6 +17,9 @@ static int nvme_prep(struct chario_queue *q, struct chario_command *cmd)
 	return 0;
 }
 
+static_assert((u16)CHARIO_CONTROL_FUA == NVME_RW_FUA);
+static_assert((u16)CHARIO_CONTROL_LIMITED_RETRY == NVME_RW_LR);
+
 static const u8 opcodes[CHARIO_NR_OPS] = {
 	[CHARIO_OP_READ] = nvme_cmd_read,
 	[CHARIO_OP_WRITE] = nvme_cmd_write,
@@ -57,7 +60,7 @@ fill_entry(struct chario_nvme_queue *nq, const struct chario_command *cmd,
 	sqe->nsid = cpu_to_le32(cio->namespace_id);
 	sqe->slba = cpu_to_le64(cmd->disk_offset >> cio->block_shift);
 	sqe->length = cpu_to_le16(blocks ? blocks - 1 : 0);
-	sqe->control = cpu_to_le16(req->fua ? NVME_RW_FUA : 0);
+	sqe->control = cpu_to_le16(req->control);
 	return sqe;
 }
 

@@ -16,7 +16,7 @@
 #define CHARIO_PIN_POWER_STATE	(1U << 1) /* power state 0, the fastest */
 #define CHARIO_PIN_COALESCING	(1U << 2) /* interrupts at once */
 #define CHARIO_PIN_VECTORS	(1U << 3) /* the same for each vector */
-#define CHARIO_PIN_RETRY	(1U << 4) /* drive's retries end after 100 ms */
+#define CHARIO_PIN_RETRY	(1U << 4) /* few retries (LR), for 100 ms at most */
 #define CHARIO_PIN_CPU		(1U << 5) /* no idle states of the CPUs */
 #define CHARIO_PIN_LINK		(1U << 6) /* no sleep of the PCIe link (ASPM) */
 #define CHARIO_PIN_ALL		0x7fU
