@@ -66,6 +66,17 @@ static void set_speed(const char *speed)
 		MARKER(MARKER_DEVICE_FREE);
 }
 
+/* The arguments are where @run wants them: nothing but the call is counted. */
+static __attribute__((noinline)) ssize_t counted(struct bench *b, off_t offset, call_fn *run)
+{
+	ssize_t moved;
+
+	MARKER(MARKER_BEGIN);
+	moved = run(b, offset);
+	MARKER(MARKER_END);
+	return moved;
+}
+
 static void repeat(struct bench *b, const struct call *call, long operations)
 {
 	call_fn *run = call->run;
@@ -77,13 +88,11 @@ static void repeat(struct bench *b, const struct call *call, long operations)
 			MARKER(MARKER_SEGMENT);
 		offset = next_offset(b);
 		errno = 0;
-		if (i < 0) {
-			moved = run(b, offset);
-		} else {
-			MARKER(MARKER_BEGIN);
-			moved = run(b, offset);
-			MARKER(MARKER_END);
-		}
+		if (call->before)
+			call->before(b);
+		moved = i < 0 ? run(b, offset) : counted(b, offset, run);
+		if (call->after)
+			call->after(b);
 		if (moved == (ssize_t)b->bytes)
 			continue;
 		if (moved < -1)

@@ -35,6 +35,9 @@ struct call {
 	call_fn *run;
 	int flags; /* of open() */
 	void (*set_up)(struct bench *b);
+	/* Around each operation; not counted. */
+	void (*before)(struct bench *b);
+	void (*after)(struct bench *b);
 };
 
 /* bench.c: says what has failed, and errno, and ends. */
@@ -42,6 +45,15 @@ _Noreturn void fail(const char *what);
 
 /* calls.c: all calls; the last has no name. */
 extern const struct call calls[];
+
+void set_up_transfer(struct bench *b);
+
+/* rival.c */
+void set_up_own_queue(struct bench *b);
+void set_up_shared_rival(struct bench *b);
+void set_up_own_rival(struct bench *b);
+void start_rival(struct bench *b);
+void end_rival(struct bench *b);
 
 /* memory.c */
 int map_buffer(struct bench *b, const char *pages);

@@ -116,6 +116,11 @@ CHARIO = (
          speed=STALL, operations=LARGE_OPERATIONS, completion=IRQ),
     Case("transfer-1m-poll", "transfer 1 MiB, registered buffer, polled", CHARDISK, "transfer",
          MIB, SCATTERED, STALL, LARGE_OPERATIONS, POLL),
+    Case("transfer-own", "transfer 4 KiB, registered buffer, a queue of its own, polled", CHARDISK, "transfer-own",
+         speed=STALL, completion=POLL),
+    Case("transfer-own-rival", "the same beside 16 reads of another file, each file on its own queue", CHARDISK,
+         "transfer-own-rival", speed=STALL, completion=POLL),
+    Case("transfer-rival", "the same, both on one queue", CHARDISK, "transfer-rival", speed=STALL, completion=POLL),
     Case("read-timeline", "pread 4 KiB, polled, with a timeline", CHARDISK, "pread-timeline", speed=STALL,
          completion=POLL),
     Case("transfer-timeline", "transfer 4 KiB, registered buffer, polled, with a timeline", CHARDISK,
@@ -145,6 +150,9 @@ TARGETS = (
 
 # What a timeline costs: with it, and without.
 TIMELINE_PAIRS = (("read-timeline", "read-poll"), ("transfer-timeline", "transfer-poll"))
+
+# What 16 reads of another file cost a call: with them, and without.
+RIVAL_PAIRS = (("transfer-own-rival", "transfer-own"), ("transfer-rival", "transfer-poll"))
 
 # What an IOMMU costs, which is counted in a guest of its own: one call a row, and whether it maps memory.
 IOMMU_CALLS = {

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from chario_lab.bench.matrix import (
     CHARIO,
     FLOORS,
     IOMMU_CALLS,
+    RIVAL_PAIRS,
     STEADY_KEY,
     STEADY_SHARE,
     STOCK,
@@ -66,7 +68,8 @@ def print_run(console: Console, run: Run, behind: Run | None = None) -> None:
         _print_failures(console, run)
         console.print(_verdict_table(run, verdicts))
         console.print(_steady_line(run))
-        console.print(_timeline_table(run))
+        console.print(_pairs_table(run, "What a timeline costs", TIMELINE_PAIRS))
+        console.print(_pairs_table(run, "What 16 reads in flight of another file cost", RIVAL_PAIRS))
         console.print(_difference_table(run))
         for table in _breakdowns(run, verdicts):
             console.print(table)
@@ -203,10 +206,10 @@ def _steady_line(run: Run) -> str:
     )
 
 
-def _timeline_table(run: Run) -> Table:
-    """What it costs to record the stages of a call."""
-    table = _table("What a timeline costs", "call", "without", "with", "more")
-    for key, base in TIMELINE_PAIRS:
+def _pairs_table(run: Run, title: str, pairs: Sequence[tuple[str, str]]) -> Table:
+    """What something costs: calls with it, and without."""
+    table = _table(title, "call", "without", "with", "more")
+    for key, base in pairs:
         counted, without = run.instructions(key), run.instructions(base)
         more = "-" if counted is None or without is None else f"{counted - without:,}"
         cells = ("-" if count is None else f"{count:,}" for count in (without, counted))
