@@ -1,0 +1,357 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Races for the memory of buffers, as anybody may try who may open the disk.
+ *
+ *	attack DISK RACE ROUNDS
+ *
+ * RACE is one of
+ *	reuse    transfers by a name that another thread gives back and takes again
+ *	unmap    the memory of a buffer is unmapped under its transfers
+ *	dmabuf   a dma-buf is closed, and its exporter freed, under its importer's
+ *	rings    files and rings are closed with commands in flight
+ *	kill     a process is killed that has buffers, a ring and calls
+ *
+ * Memory that is no buffer any more holds what is written there, and so does
+ * that of a neighbour: a process with buffers of its own on the same disk.
+ *
+ * The last line is JSON: how many transfers came to which result.
+ */
+#define _GNU_SOURCE
+#include <chario/uapi.h>
+#include <fcntl.h>
+#include <liburing.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common.h"
+
+#define BYTES   (64ul << 10)
+#define ON_DISK 0xaa
+#define OURS    0x55
+#define DEPTH   8
+
+static const char *disk;
+static int file;
+static volatile uint32_t current;
+static volatile bool is_over;
+/* By errno; 0: the bytes were moved. */
+static unsigned long results[134];
+
+static int open_disk(void)
+{
+	int fd = open(disk, O_RDWR | O_CLOEXEC);
+
+	if (fd < 0)
+		die("%s", disk);
+	return fd;
+}
+
+static unsigned char *new_memory(void *at)
+{
+	int how = MAP_PRIVATE | MAP_ANONYMOUS | (at ? MAP_FIXED : 0);
+	void *memory = mmap(at, BYTES, PROT_READ | PROT_WRITE, how, -1, 0);
+
+	if (memory == MAP_FAILED)
+		die("no memory");
+	return memset(memory, OURS, BYTES);
+}
+
+static void check_ours(const unsigned char *memory, const char *whose)
+{
+	errno = 0;
+	for (size_t i = 0; i < BYTES; i++)
+		if (memory[i] != OURS)
+			die("byte %zu of %s has become 0x%x", i, whose, memory[i]);
+}
+
+static struct chario_buffer_create create(int fd, uint32_t kind, void *memory, int dmabuf)
+{
+	struct chario_buffer_create c = {
+		.size = sizeof(c),
+		.kind = kind,
+		.address = (uintptr_t)memory,
+		.bytes = BYTES,
+		.fd = dmabuf,
+	};
+
+	if (ioctl(fd, CHARIO_IOC_BUFFER_CREATE, &c))
+		die("a buffer of kind %u", kind);
+	return c;
+}
+
+static void destroy(int fd, uint32_t id)
+{
+	struct chario_buffer_destroy d = { .size = sizeof(d), .id = id };
+
+	if (ioctl(fd, CHARIO_IOC_BUFFER_DESTROY, &d))
+		die("buffer %u is not given back", id);
+}
+
+static struct chario_transfer transfer_of(uint32_t id, uint32_t op)
+{
+	return (struct chario_transfer){
+		.size = sizeof(struct chario_transfer), .op = op, .buffer = id, .bytes = BYTES
+	};
+}
+
+static int move(int fd, uint32_t id, uint32_t op)
+{
+	struct chario_transfer t = transfer_of(id, op);
+	int moved = ioctl(fd, CHARIO_IOC_TRANSFER, &t);
+
+	if (moved >= 0 && moved != (int)BYTES)
+		die("a transfer of %lu bytes gave %d", BYTES, moved);
+	return moved < 0 ? -errno : 0;
+}
+
+static void prepare_disk(void)
+{
+	void *memory = memset(new_memory(NULL), ON_DISK, BYTES);
+
+	if (pwrite(file, memory, BYTES, 0) != (ssize_t)BYTES)
+		die("pwrite");
+	munmap(memory, BYTES);
+}
+
+/* By the name that there is, and at times by one that was. */
+static void *transfer_on(void *unused)
+{
+	uint32_t before = 0;
+
+	while (!is_over) {
+		uint32_t id = current;
+
+		results[-move(file, id, CHARIO_TRANSFER_READ)]++;
+		if (before && before != id)
+			results[-move(file, before, CHARIO_TRANSFER_READ)]++;
+		before = id;
+	}
+	return unused;
+}
+
+/* Until there has been a transfer of what has been made. */
+static void wait_moved(void)
+{
+	unsigned long moved = results[0];
+
+	while (*(volatile unsigned long *)&results[0] < moved + 2)
+		usleep(100);
+}
+
+static void race_reuse(unsigned char *memory)
+{
+	uint32_t id = create(file, CHARIO_BUFFER_REGISTERED, memory, 0).id;
+
+	current = id;
+	wait_moved();
+	destroy(file, id);
+	memset(memory, OURS, BYTES);
+	usleep(1000);
+	check_ours(memory, "what was a buffer");
+}
+
+static void race_unmap(unsigned char *memory)
+{
+	uint32_t id = create(file, CHARIO_BUFFER_REGISTERED, memory, 0).id;
+
+	current = id;
+	wait_moved();
+	new_memory(memory);
+	wait_moved();
+	check_ours(memory, "what has been mapped since");
+	destroy(file, id);
+}
+
+static void race_dmabuf(unsigned char *memory)
+{
+	struct chario_buffer_export e = { .size = sizeof(e) };
+	uint32_t id;
+
+	e.id = create(file, CHARIO_BUFFER_CMB, NULL, 0).id;
+	if (ioctl(file, CHARIO_IOC_BUFFER_EXPORT, &e))
+		die("export");
+	id = create(file, CHARIO_BUFFER_DMABUF, NULL, e.fd).id;
+	current = id;
+	wait_moved();
+	close(e.fd);
+	destroy(file, e.id);
+	wait_moved();
+	destroy(file, id);
+	check_ours(memory, "memory that was no buffer");
+}
+
+static void race_threads(void (*round)(unsigned char *memory), uint64_t rounds)
+{
+	unsigned char *memory = new_memory(NULL);
+	pthread_t thread;
+
+	if (pthread_create(&thread, NULL, transfer_on, NULL))
+		die("no thread");
+	while (rounds--)
+		round(memory);
+	is_over = true;
+	pthread_join(thread, NULL);
+}
+
+static void submit(struct io_uring *ring, int fd, uint32_t id)
+{
+	struct chario_transfer t = transfer_of(id, CHARIO_TRANSFER_READ);
+
+	for (int i = 0; i < DEPTH; i++) {
+		struct io_uring_sqe *sqe = io_uring_get_sqe(ring);
+
+		io_uring_prep_rw(IORING_OP_URING_CMD, sqe, fd, NULL, 0, 0);
+		sqe->cmd_op = CHARIO_IOC_TRANSFER;
+		memcpy(sqe->cmd, &t, sizeof(t));
+	}
+	if (io_uring_submit(ring) != DEPTH)
+		die("io_uring_submit");
+}
+
+static void reap(struct io_uring *ring)
+{
+	struct io_uring_cqe *cqe;
+
+	for (int i = 0; i < DEPTH; i++) {
+		if (io_uring_wait_cqe(ring, &cqe))
+			die("io_uring_wait_cqe");
+		results[cqe->res < 0 ? -cqe->res : 0]++;
+		io_uring_cqe_seen(ring, cqe);
+	}
+}
+
+/* The file goes first, or the ring, or the memory; one round in two looks. */
+static void race_rings(uint64_t rounds)
+{
+	while (rounds--) {
+		unsigned char *memory = new_memory(NULL);
+		struct io_uring ring;
+		int fd = open_disk();
+
+		if (io_uring_queue_init(2 * DEPTH, &ring, IORING_SETUP_SQE128))
+			die("io_uring_queue_init");
+		submit(&ring, fd, create(fd, CHARIO_BUFFER_REGISTERED, memory, 0).id);
+		close(fd);
+		if (rounds % 2)
+			reap(&ring);
+		if (rounds % 3)
+			munmap(memory, BYTES);
+		io_uring_queue_exit(&ring);
+	}
+}
+
+static _Noreturn void be_killed(int ready)
+{
+	uint32_t id = create(file, CHARIO_BUFFER_REGISTERED, new_memory(NULL), 0).id;
+	struct chario_buffer_create pool = create(file, CHARIO_BUFFER_POOL, NULL, 0);
+	struct io_uring ring;
+
+	if (mmap(NULL, BYTES, PROT_READ, MAP_SHARED, file, (off_t)pool.mmap_offset) == MAP_FAILED ||
+	    io_uring_queue_init(2 * DEPTH, &ring, IORING_SETUP_SQE128))
+		die("mmap, io_uring_queue_init");
+	if (write(ready, "", 1) != 1)
+		die("write");
+	while (true) {
+		submit(&ring, file, pool.id);
+		move(file, id, CHARIO_TRANSFER_READ);
+		reap(&ring);
+	}
+}
+
+static void race_kill(uint64_t rounds)
+{
+	int ready[2], status;
+	char byte;
+
+	if (pipe(ready))
+		die("pipe");
+	while (rounds--) {
+		pid_t child = fork();
+
+		if (child == 0) {
+			file = open_disk();
+			be_killed(ready[1]);
+		}
+		if (child < 0 || read(ready[0], &byte, 1) != 1)
+			die("fork");
+		usleep((unsigned int)rounds % 20 * 1000);
+		kill(child, SIGKILL);
+		if (waitpid(child, &status, 0) != child || !WIFSIGNALED(status))
+			die("a child was not killed but ended with 0x%x", status);
+		results[0]++;
+	}
+}
+
+/* Somebody else: two buffers whose contents nobody has reason to touch. */
+static _Noreturn void be_neighbour(int told)
+{
+	int fd = open_disk();
+	unsigned char *own = new_memory(NULL), *pool;
+	struct chario_buffer_create c = create(fd, CHARIO_BUFFER_POOL, NULL, 0);
+	char byte;
+
+	create(fd, CHARIO_BUFFER_REGISTERED, own, 0);
+	pool = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)c.mmap_offset);
+	if (pool == MAP_FAILED)
+		die("mmap");
+	memset(pool, OURS, BYTES);
+	if (read(told, &byte, 1))
+		die("nobody should have written");
+	check_ours(own, "the neighbour's memory");
+	check_ours(pool, "the neighbour's pool");
+	exit(EXIT_SUCCESS);
+}
+
+static void run(const char *race, uint64_t rounds)
+{
+	if (!strcmp(race, "reuse"))
+		race_threads(race_reuse, rounds);
+	else if (!strcmp(race, "unmap"))
+		race_threads(race_unmap, rounds);
+	else if (!strcmp(race, "dmabuf"))
+		race_threads(race_dmabuf, rounds);
+	else if (!strcmp(race, "rings"))
+		race_rings(rounds);
+	else if (!strcmp(race, "kill"))
+		race_kill(rounds);
+	else
+		die("no such race: %s", race);
+}
+
+int main(int argc, char **argv)
+{
+	const char *comma = "";
+	int told[2], status;
+	pid_t neighbour;
+
+	if (argc != 4)
+		die("usage: attack DISK RACE ROUNDS");
+	disk = argv[1];
+	file = open_disk();
+	prepare_disk();
+	if (pipe2(told, O_CLOEXEC))
+		die("pipe");
+	neighbour = fork();
+	if (neighbour == 0) {
+		close(told[1]);
+		be_neighbour(told[0]);
+	}
+	run(argv[2], number(argv[3]));
+	close(told[1]);
+	if (waitpid(neighbour, &status, 0) != neighbour || status)
+		die("the neighbour ended with 0x%x", status);
+	printf("{");
+	for (int error = 0; error < 134; error++)
+		if (results[error]) {
+			printf("%s\"%s\": %lu", comma, error ? strerrorname_np(error) : "ok",
+			       results[error]);
+			comma = ", ";
+		}
+	printf("}\n");
+	return 0;
+}

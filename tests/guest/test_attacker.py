@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: MIT
+"""What somebody tries who may open a disk and nothing else: refused, with the errno that <chario/uapi.h> names.
+
+Names that are not theirs, memory that is not theirs, sizes that overflow, and
+races for memory that has been given back.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+from conftest import compile_program
+from disks import MIB
+from fault_lab import SETTLE_LIMIT_S, Keeper, Rig, keep
+
+from chario_lab.guest.spec import Namespace, Nvme
+from chario_lab.kernel import Kernel
+
+HIDDEN = 0x3000_0000
+SYSTEM_RAM = 0x100_0000
+DIRECT_MAP = 0xFFFF_8880_0000_0000
+PAGE = BLOCK = 4096
+MOST = 2**64
+REGISTERED, POOL, WINDOW, DMABUF, CMB = range(1, 6)
+PHYSICAL, READ, WRITE = 8, 0, 1
+NOBODY = "setpriv --reuid=65534 --regid=65534 --clear-groups --bounding-set=-all"
+RACE_LIMIT_S = 900
+
+INSIDE = 0
+DRIVES = (Nvme("inside", (Namespace(64, 4096),), cmb_mib=16),)
+
+
+@pytest.fixture(scope="module")
+def keeper(kernel: Kernel, module: Path) -> Iterator[Keeper]:
+    """One guest for this file, with an open window."""
+    parameters = f"peer_to_peer=1 windows={HIDDEN:#x}+1M"
+    with keep(kernel, module, parameters=parameters, drives=DRIVES, append=f"memmap=16M${HIDDEN:#x}") as keeper:
+        yield keeper
+
+
+@pytest.fixture
+def rig(keeper: Keeper, request: pytest.FixtureRequest) -> Rig:
+    """The guest, for one test."""
+    return keeper.get(request)
+
+
+@pytest.fixture
+def disk(rig: Rig) -> str:
+    """A drive that anybody may open; it has controller memory."""
+    node = rig.disk(INSIDE)
+    rig.guest.must(f"chmod 666 {node}")
+    return node
+
+
+def try_all(rig: Rig, disk: str, script: Sequence[str], become: str = NOBODY) -> list[str]:
+    """What each line of a script for src/buffers.c answered a user; no page stays pinned."""
+    program = rig.guest.push(compile_program("buffers"))
+    answers = rig.guest.must(f"{become} {program} {disk}", stdin="\n".join(script) + "\n", timeout_s=SETTLE_LIMIT_S)
+    rig.wait_unpinned()
+    return answers.splitlines()
+
+
+def test_names_of_nobody(rig: Rig, disk: str) -> None:
+    """No buffer, one that was, and those of another open file: ENOENT."""
+    names = (0, 2, 1024, 65535, 65536, 2**31, 2**32 - 1)
+    script = [f"heap 0 {MIB}", "register 0"]
+    for name in names:
+        script += [f"raw {READ} 0 {name} 0 0 {BLOCK}", f"raw {WRITE} 0 {name} 0 0 {BLOCK}", f"destroy {name}"]
+    refused = ["ENOENT"] * (3 * len(names))
+    gone = ["free 0", f"raw {READ} 0 1 0 0 {BLOCK}", "destroy 1"]
+    assert try_all(rig, disk, [*script, *gone]) == ["0", "0", *refused, "0", "ENOENT", "ENOENT"]
+    other = [f"pool 0 {MIB}", f"other {disk}", f"raw {READ} 0 1 0 0 {BLOCK}", "destroy 1", f"map 1 {PAGE} {PAGE}"]
+    assert try_all(rig, disk, other) == ["0", "0", "ENOENT", "ENOENT", "EINVAL"]
+
+
+def test_slices_that_overflow(rig: Rig, disk: str) -> None:
+    """Offsets and lengths whose sum wraps around, or that are negative: EINVAL, and no byte moves."""
+    script = [f"heap 0 {MIB}", "fill 0 1", "register 0"]
+    slices = [(MOST - BLOCK, 2 * BLOCK), (BLOCK, MOST - BLOCK), (MOST - BLOCK, MOST - BLOCK), (2**63, BLOCK),
+              (MIB, BLOCK), (MIB - BLOCK, 2 * BLOCK), (0, 2**63), (0, 2**32), (2**32, BLOCK),
+              (BLOCK, 2**32 - BLOCK)]  # fmt: skip
+    script += [f"raw {READ} 0 1 {offset} 0 {size}" for offset, size in slices]
+    script += [f"sync 0 {offset} {size} 1" for offset, size in slices]
+    expect = ["0"] * 3 + ["EINVAL"] * (2 * len(slices))
+    behind = [f"raw {READ} 0 1 0 {MOST - BLOCK} {BLOCK}", f"raw {WRITE} 0 1 0 {MOST - BLOCK} {BLOCK}",
+              f"raw {WRITE} 0 1 0 {2**63} {BLOCK}", f"match 0 1 0 {MIB} 0"]  # fmt: skip
+    assert try_all(rig, disk, [*script, *behind]) == [*expect, "0", "ENOSPC", "ENOSPC", "1"]
+
+
+def test_memory_that_is_not_theirs(rig: Rig, disk: str) -> None:
+    """The kernel's, the other end of the address space, none at all: EFAULT; wrong sizes: EINVAL."""
+    places = (DIRECT_MAP, DIRECT_MAP + SYSTEM_RAM, MOST - PAGE, 2**47 - PAGE, 0, PAGE)
+    script = [f"create {REGISTERED} 0 {address} {2 * PAGE}" for address in places]
+    script += [f"create {REGISTERED} 1 {address} {2 * PAGE}" for address in places]
+    sizes = (0, MOST - BLOCK, 2**63, 2**40 + PAGE, 2**64 - 4, 1, 2)
+    script += [f"create {kind} 0 0 {size}" for kind in (REGISTERED, POOL, CMB) for size in sizes]
+    assert try_all(rig, disk, script) == ["EFAULT"] * 2 * len(places) + ["EINVAL"] * 3 * len(sizes)
+
+
+def test_physical_addresses(rig: Rig, disk: str) -> None:
+    """A window needs CAP_SYS_RAWIO, open or not; without one, no transfer reaches an address."""
+    bar = int(rig.guest.must(f"sed -n 1p /sys/bus/pci/devices/{rig.address(INSIDE)}/resource").split()[0], 16)
+    places = (HIDDEN, SYSTEM_RAM, bar, 0, MOST - PAGE)
+    script = [f"create {WINDOW} 0 {address} {PAGE}" for address in places]
+    script += [f"raw {op} {PHYSICAL} 0 {address} 0 {BLOCK}" for op in (READ, WRITE) for address in places]
+    assert try_all(rig, disk, script) == ["EPERM"] * len(places) + ["ENOENT"] * 2 * len(places)
+    opening = rig.guest.run(f"{NOBODY} sh -c 'echo {SYSTEM_RAM:#x}+4K >/sys/module/chario/parameters/windows'")
+    assert "Permission denied" in opening.stderr
+    # Root, who may: not in System RAM, and not across the end of what is open.
+    root = [f"create {WINDOW} 0 {address} {2 * PAGE}" for address in (SYSTEM_RAM, HIDDEN - PAGE, HIDDEN + MIB - PAGE)]
+    assert try_all(rig, disk, root, become="exec") == ["ENXIO"] * 3
+
+
+def test_windows_that_overlap(rig: Rig, disk: str) -> None:
+    """The same addresses in many buffers of one file: found by address, each given back by itself."""
+    script = [f"create {WINDOW} 0 {HIDDEN + place * PAGE} {4 * PAGE}" for place in range(4)]
+    use = f"raw {READ} {PHYSICAL} 0 {HIDDEN + 3 * PAGE} 0 {BLOCK}"
+    script += [use, "destroy 4", use, "destroy 2", use, "destroy 1", use, "destroy 3", use]
+    answers = try_all(rig, disk, script, become="exec")
+    moved = str(BLOCK)
+    assert answers[:4] == ["1", "2", "3", "4"]
+    assert answers[4:] == [moved, "0", moved, "0", moved, "0", moved, "0", "ENOENT"]
+
+
+def test_dmabufs_that_are_none(rig: Rig, disk: str) -> None:
+    """Any other descriptor: EINVAL; a closed one: EBADF; what has been imported stays when it is closed."""
+    script = [f"import 1 0 {PAGE}", f"inside 0 {MIB}", "export 0", f"import 1 0 {2 * MIB}", f"import 1 0 {MIB}",
+              "close 0", f"import 2 0 {MIB}", f"write 1 0 {MIB} 0", "free 0", f"write 1 0 {MIB} 0"]  # fmt: skip
+    assert try_all(rig, disk, script) == ["EINVAL", "0", "0", "EINVAL", "0", "0", "EBADF", str(MIB), "0", str(MIB)]
+
+
+# Where the only answers are those that the race may have.
+RACES = {
+    "reuse": ({"ok", "ENOENT"}, 60),
+    "unmap": ({"ok", "ENOENT"}, 60),
+    "dmabuf": ({"ok", "ENOENT"}, 30),
+    "rings": ({"ok", "ECANCELED"}, 60),
+    "kill": ({"ok"}, 20),
+}
+
+
+@pytest.mark.parametrize("race", RACES)
+def test_races(rig: Rig, disk: str, race: str) -> None:
+    """See src/attack.c: neither what has been given back nor a neighbour's memory changes; nothing stays pinned."""
+    possible, rounds = RACES[race]
+    program = rig.guest.push(compile_program("attack"))
+    results = json.loads(rig.guest.must(f"{NOBODY} {program} {disk} {race} {rounds}", timeout_s=RACE_LIMIT_S))
+    assert set(results) <= possible and results["ok"] >= rounds, results
+    rig.wait_unpinned()
