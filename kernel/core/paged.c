@@ -17,8 +17,11 @@
 
 #include "core/buffer.h"
 
-/* Only syncs move bytes: what the CPU has written meanwhile must stay. */
-#define UNMAP_ATTRS	DMA_ATTR_SKIP_CPU_SYNC
+/*
+ * Only syncs move bytes: what the CPU has written meanwhile must stay.  And the
+ * same memory may be in several buffers, each with a mapping of its own.
+ */
+#define ATTRS	DMA_ATTR_SKIP_CPU_SYNC
 
 /**
  * chario_paged_init() - describe the pages of a buffer
@@ -70,16 +73,21 @@ static bool is_bounced(struct device *dev, const struct sg_table *sgt)
 int chario_paged_map(struct chario_buffer *buf, struct device *dev)
 {
 	int ret = dma_map_sgtable(dev, &buf->sgt, chario_buffer_direction(buf),
-				  0);
+				  ATTRS);
 
 	if (ret)
 		return ret == -ENOMEM ? ret : -EIO;
 	buf->dma = &buf->sgt;
 	buf->apart = !dev_is_dma_coherent(dev) || is_bounced(dev, &buf->sgt);
-	if (!buf->apart || buf->streaming)
+	if (!buf->apart)
 		return 0;
-	chario_paged_unmap(buf, dev);
-	return -EOPNOTSUPP;
+	if (!buf->streaming) {
+		chario_paged_unmap(buf, dev);
+		return -EOPNOTSUPP;
+	}
+	/* From here on it is the drive's. */
+	chario_paged_sync(buf, dev, 0, buf->bytes, true);
+	return 0;
 }
 
 /**
@@ -90,7 +98,7 @@ int chario_paged_map(struct chario_buffer *buf, struct device *dev)
 void chario_paged_unmap(struct chario_buffer *buf, struct device *dev)
 {
 	dma_unmap_sgtable(dev, &buf->sgt, chario_buffer_direction(buf),
-			  UNMAP_ATTRS);
+			  ATTRS);
 }
 
 /**

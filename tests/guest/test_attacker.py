@@ -125,6 +125,13 @@ def test_windows_that_overlap(rig: Rig, disk: str) -> None:
     assert answers[4:] == [moved, "0", moved, "0", moved, "0", moved, "0", "ENOENT"]
 
 
+def test_memory_in_two_buffers(rig: Rig, disk: str) -> None:
+    """The same pages registered twice, in part and whole: each is a buffer by itself."""
+    script = [f"heap 0 {MIB}", "fill 0 1", "register 0", "register 0", f"raw {WRITE} 0 1 0 0 {MIB}", "destroy 1",
+              f"raw {READ} 0 2 0 0 {MIB}", f"match 0 1 0 {MIB} 0", "destroy 2", "locked"]  # fmt: skip
+    assert try_all(rig, disk, script) == ["0", "0", "0", "0", str(MIB), "0", str(MIB), "1", "0", "0"]
+
+
 def test_dmabufs_that_are_none(rig: Rig, disk: str) -> None:
     """Any other descriptor: EINVAL; a closed one: EBADF; what has been imported stays when it is closed."""
     script = [f"import 1 0 {PAGE}", f"inside 0 {MIB}", "export 0", f"import 1 0 {2 * MIB}", f"import 1 0 {MIB}",
