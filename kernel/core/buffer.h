@@ -143,6 +143,13 @@ chario_buffer_direction(const struct chario_buffer *buf)
 	return buf->source ? DMA_TO_DEVICE : DMA_BIDIRECTIONAL;
 }
 
+/*
+ * For arrays that are as long as the caller says: one who may lock any amount of
+ * memory gets ENOMEM for too much of it; nobody is killed, nothing complains.
+ */
+#define CHARIO_BUFFER_GFP	(GFP_KERNEL_ACCOUNT | __GFP_NOWARN | \
+				 __GFP_RETRY_MAYFAIL)
+
 /* Names are 1 to CHARIO_BUFFER_LEAVES * CHARIO_BUFFER_LEAF - 1. */
 #define CHARIO_BUFFER_LEAVES	64
 #define CHARIO_BUFFER_LEAF	1024

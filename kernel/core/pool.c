@@ -97,7 +97,7 @@ static int fill(struct pool *pool, unsigned long nr_pages, int node)
 static struct pool *create_pool(unsigned long nr_pages, int node)
 {
 	struct pool *pool = kvzalloc(struct_size(pool, pages, nr_pages),
-				     GFP_KERNEL_ACCOUNT);
+				     CHARIO_BUFFER_GFP);
 	int ret;
 
 	if (!pool)

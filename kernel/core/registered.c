@@ -56,7 +56,7 @@ static int hold(struct chario_buffer *buf,
 	if (ret)
 		return ret;
 	buf->pages = kvmalloc_array(buf->nr_pages, sizeof(*buf->pages),
-				    GFP_KERNEL_ACCOUNT);
+				    CHARIO_BUFFER_GFP);
 	if (!buf->pages) {
 		ret = -ENOMEM;
 		goto err_account;

@@ -100,6 +100,15 @@ def test_memory_that_is_not_theirs(rig: Rig, disk: str) -> None:
     assert try_all(rig, disk, script) == ["EFAULT"] * 2 * len(places) + ["EINVAL"] * 3 * len(sizes)
 
 
+def test_more_memory_than_there_is(rig: Rig, disk: str) -> None:
+    """As much as a buffer may have, by a user and by one who may lock it all: ENOMEM, and nothing complains."""
+    script = [f"create {kind} 0 {PAGE if kind == REGISTERED else 0} {size}" for kind in (REGISTERED, POOL)
+              for size in (2**40, 2**39, 2**36)]  # fmt: skip
+    assert try_all(rig, disk, script) == ["ENOMEM"] * len(script)
+    answers = try_all(rig, disk, script, become="exec")
+    assert answers[:2] == ["ENOMEM"] * 2 and set(answers) <= {"ENOMEM", "EFAULT"}
+
+
 def test_physical_addresses(rig: Rig, disk: str) -> None:
     """A window needs CAP_SYS_RAWIO, open or not; without one, no transfer reaches an address."""
     bar = int(rig.guest.must(f"sed -n 1p /sys/bus/pci/devices/{rig.address(INSIDE)}/resource").split()[0], 16)
