@@ -325,7 +325,8 @@ long chario_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 
 	if (likely(cmd == CHARIO_IOC_TRANSFER))
 		return chario_transfer(file, user);
-	if (READ_ONCE(cf->cio->removed))
+	/* Memory is given back whatever has become of the disk. */
+	if (READ_ONCE(cf->cio->removed) && cmd != CHARIO_IOC_BUFFER_DESTROY)
 		return -ENODEV;
 	for (i = 0; i < ARRAY_SIZE(decoders); i++)
 		if (decoders[i].cmd == cmd)

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
 """What somebody tries who may open a disk and nothing else: refused, with the errno that <chario/uapi.h> names.
 
-Names that are not theirs, memory that is not theirs, sizes that overflow, and
-races for memory that has been given back.
+Names that are not theirs, memory that is not theirs, sizes that overflow, races
+for memory that has been given back; and a drive that is pulled from under
+buffers of every kind.
 """
 
 from __future__ import annotations
@@ -29,8 +30,11 @@ PHYSICAL, READ, WRITE = 8, 0, 1
 NOBODY = "setpriv --reuid=65534 --regid=65534 --clear-groups --bounding-set=-all"
 RACE_LIMIT_S = 900
 
-INSIDE = 0
-DRIVES = (Nvme("inside", (Namespace(64, 4096),), cmb_mib=16),)
+INSIDE, PULLED = range(2)
+DRIVES = (
+    Nvme("inside", (Namespace(64, 4096),), cmb_mib=16),
+    Nvme("pulled", (Namespace(64, 512),), cmb_mib=16),
+)
 
 
 @pytest.fixture(scope="module")
@@ -166,3 +170,47 @@ def test_races(rig: Rig, disk: str, race: str) -> None:
     results = json.loads(rig.guest.must(f"{NOBODY} {program} {disk} {race} {rounds}", timeout_s=RACE_LIMIT_S))
     assert set(results) <= possible and results["ok"] >= rounds, results
     rig.wait_unpinned()
+
+
+# What each call gives once the drive has been pulled, and after it has been unbound.
+PULLED_CALLS = {
+    "transfer-heap": ("ENODEV", "ENODEV"),
+    "transfer-pool": ("ENODEV", "ENODEV"),
+    "transfer-window": ("ENODEV", "ENODEV"),
+    "read": ("ENODEV", "ENODEV"),
+    "write": ("ENODEV", "ENODEV"),
+    "fsync": ("ENODEV", "ENODEV"),
+    "seek": ("ok", "ok"),
+    "info": ("ok", "ENODEV"),
+    "set-file": ("ok", "ENODEV"),
+    "queue-create": ("EBUSY", "ENODEV"),
+    "timeline-open": ("ok", "ENODEV"),
+    "set-pin": ("ok", "ENODEV"),
+    "register": ("ok", "ENODEV"),
+    "pool": ("ok", "ENODEV"),
+    "sync": ("ok", "ENODEV"),
+    "mmap": ("ok", "ENODEV"),
+    "destroy-heap": ("ok", "ok"),
+    "destroy-pool": ("ok", "ok"),
+    "destroy-window": ("ok", "ok"),
+    "memory": ("ok", "ok"),
+}
+
+
+def test_a_drive_is_pulled_under_its_buffers(rig: Rig) -> None:
+    """Every call answers, memory is given back, mappings stay, the process ends and so does the module."""
+    disk = rig.disk(PULLED)
+    program = rig.guest.push(compile_program("outlive"))
+    files = ["/run/busy", "/run/gone", "/run/unbound"]
+    job = rig.guest.start([program, disk, str(HIDDEN), *files], timeout_s=RACE_LIMIT_S)
+    rig.wait_file("/run/busy")
+    rig.pull(PULLED)
+    rig.wait_file("/run/gone")
+    rig.unbind(PULLED)
+    rig.guest.must("touch /run/unbound")
+    calls = [tuple(line.split()) for line in job.wait().check().stdout.splitlines()]
+    pulled, unbound = ([(name, ends[when]) for name, ends in PULLED_CALLS.items()] for when in (0, 1))
+    assert calls == [("under-way", "ENODEV"), *pulled, *unbound]
+    rig.wait_unpinned()
+    rig.unbind(INSIDE)
+    rig.guest.must("rmmod chario && rm /run/busy /run/gone /run/unbound", timeout_s=SETTLE_LIMIT_S)

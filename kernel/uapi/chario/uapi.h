@@ -333,7 +333,8 @@ struct chario_buffer_create {
  * @id: the buffer
  *
  * Ends when the device can no longer touch the memory: transfers that are in
- * flight are waited for.  The name is gone at once.
+ * flight are waited for.  The name is gone at once.  It does so on a disk that
+ * has been removed, too.
  *
  * Errors: ENOENT when there is no such buffer; EINTR when the caller was killed
  * while it waited: the memory is let go when the transfers have ended.
