@@ -3,6 +3,7 @@
 
 BUILD ?= build
 KERNELS ?= 6.1 6.12 6.12-rt
+FUZZ_COMMANDS ?= 1000000
 
 # Make, Meson and Kbuild would each take a relative one from another folder.
 ifneq ($(DESTDIR),)
@@ -17,7 +18,7 @@ lab = "$$($(setup))"/bin/python -m chario_lab.main
 export PATH := $(PATH):/usr/sbin:/sbin
 
 .PHONY: all help setup setup-build module user may-install install demo guest \
-	check check-static check-unit check-guest check-debug bench clean
+	check check-static check-unit check-guest check-debug fuzz bench clean
 
 all: module user
 
@@ -31,6 +32,8 @@ help:
 	@echo '  make guest        a shell in a guest, with a drive to try things on'
 	@echo '  make check        static checks and all tests (KERNELS="$(KERNELS)")'
 	@echo '  make check-debug  the guest tests on a kernel with KASAN, lockdep and more'
+	@echo '  make fuzz         a million random commands on that kernel; FUZZ_COMMANDS=N says'
+	@echo '                    how many, FUZZ_SEED=N repeats a run'
 	@echo '  make bench        instructions per call, counted, beside the paths of Linux;'
 	@echo '                    IOMMU=1 counts some once more behind an IOMMU'
 	@echo 'Downloads and built kernels are kept in $${CHARIO_CACHE:-~/.cache/chario}.'
@@ -93,6 +96,10 @@ check-guest: setup
 
 check-debug: setup
 	@scripts/test-guests.sh debug
+
+# Half an hour on two idle processors.
+fuzz: setup
+	@FUZZ_COMMANDS=$(FUZZ_COMMANDS) "$$($(setup))"/bin/pytest -q -s tests/guest/test_fuzz.py --kernel=debug
 
 clean:
 	rm -rf $(BUILD)

@@ -48,6 +48,8 @@ tests/guest/test_buffers.py
 tests/guest/test_iommu.py
 tests/guest/test_private_queue.py
 tests/guest/test_ways.py
+tests/guest/test_attacker.py
+tests/guest/test_fuzz.py
 "
 
 for kernel in "$@"; do

@@ -5,7 +5,7 @@
     fresh_guest      a function that launches a guest of a test's own
     disk, disk512, disk4096, disk_second
                      device nodes in the shared guest; `disk` runs a test on both formats
-    guest_program    a function that compiles tests/guest/src/NAME.c on the host
+    guest_program    a function that compiles tests/guest/src/NAME.c on the host, with NAME/*.c where there are
 
 After every test the kernel log of each guest it used is searched; a complaint
 fails the test.  A test that provokes one names it:
@@ -255,12 +255,12 @@ def compile_program(name: str, bits: int = 64) -> Path:
     """The program, compiled once for this content; of 32 bits, it brings its libraries along."""
     source = SOURCES / f"{name}.c"
     kernel_files = [*(TOP / "kernel/uapi").rglob("*.h"), *(TOP / "kernel/core").glob("split.*")]
-    headers = sorted([*SOURCES.glob("*.h"), *kernel_files])
-    flags, library = [*CFLAGS, *CFLAGS_32] if bits == 32 else [*CFLAGS], []
+    headers = sorted([*SOURCES.rglob("*.h"), *kernel_files])
+    flags, library = [*CFLAGS, *CFLAGS_32] if bits == 32 else [*CFLAGS], sorted((SOURCES / name).glob("*.c"))
     if re.search("#include <chario/(?!uapi)", source.read_text()):
         flags += ["-D_GNU_SOURCE=", '-DCHARIO_VERSION="tests"']
         flags += [f"-I{TOP / folder}" for folder in ("lib/include", "lib/src", "kernel/core")]
-        library = sorted([*(TOP / "lib/src").glob("*.c"), TOP / "kernel/core/split.c"])
+        library += sorted([*(TOP / "lib/src").glob("*.c"), TOP / "kernel/core/split.c"])
         headers += sorted((TOP / "lib").rglob("*.h"))
     if bits == 32 and re.search("#include .*ring.h", source.read_text()):
         library.append(SOURCES / "liburing32.c")
