@@ -152,9 +152,12 @@ static void put_commands(struct chario_queue *q, struct chario_command *cmd)
 /*
  * Fill in and post a chain of commands.  0 when at least the first has been
  * posted: the request ends by itself.  After the last post it may have.
+ *
+ * Who pins may sleep, and sleeping unplugs: so it is the last post, with no
+ * sleep before it, that is left to the plug.
  */
 static int post_commands(struct chario_queue *q, struct chario_request *req,
-			 struct cursor *cur, unsigned int count, bool kick)
+			 struct cursor *cur, unsigned int count, bool may_plug)
 {
 	struct chario_command *cmd = req->first, *last = NULL, *next;
 	struct chario_window window chario_uninitialized;
@@ -167,7 +170,8 @@ static int post_commands(struct chario_queue *q, struct chario_request *req,
 		ret = prepare(q, cmd, cur, &window, count);
 		if (unlikely(ret))
 			break;
-		chario_queue_post(q, cmd, kick && !next);
+		chario_queue_post(q, cmd,
+				  !next && !(may_plug && chario_plug(q)));
 	}
 	chario_window_drop(&window);
 	if (likely(!ret))
@@ -201,7 +205,7 @@ static int launch(struct chario_flight *flight, struct chario_waiter *waiter,
 		return PTR_ERR(first);
 	flight->pos = cur->pos;
 	chario_flight_board(flight, waiter, q, call, first, got);
-	return post_commands(q, flight->req, cur, got, true);
+	return post_commands(q, flight->req, cur, got, false);
 }
 
 /* A synchronous call: what is in the air, and what has come of it so far. */
@@ -388,7 +392,7 @@ static noinline ssize_t run_async(const struct chario_call *call)
 	req->async = call->async;
 	/* Who polls looks for it, from the moment it can be polled. */
 	WRITE_ONCE(*call->async.queue, q);
-	ret = post_commands(q, req, &cur, got, !chario_plug(q));
+	ret = post_commands(q, req, &cur, got, true);
 	return ret ?: -EIOCBQUEUED;
 }
 
