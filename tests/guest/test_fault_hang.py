@@ -123,6 +123,30 @@ def test_late_data_does_not_reach_memory_that_was_given_back(rig: Rig) -> None:
     rig.guest.must("rm /run/late /run/again")
 
 
+def test_a_file_of_any_size_goes_on_with_other_memory(rig: Rig) -> None:
+    """A part of a block that was read or written too late: the next calls are right, to the last byte around it."""
+    disk = rig.disk(STALLS)
+    rig.set(disk, "any_size", 1)
+    rig.calls(disk, f"fill,5,0,{64 * KIB}", f"write,0,{64 * KIB}")
+    faults.stall(rig.guest, STALLS)
+    assert rig.call(disk, f"read,0,{64 * KIB}") == 64 * KIB
+    part = "104,304"
+    job = rig.start(disk, "deadline,300", f"read,{part}", f"fill,5,{part}", f"write,{part}", "sync", "touch,/run/late",
+                    "await,/run/again", "deadline,0", f"fill,5,{part}", f"write,{part}", "sync", f"read,0,{64 * KIB}",
+                    f"match,5,0,{64 * KIB}", f"read,{part}", f"match,5,{part}")  # fmt: skip
+    rig.wait_file("/run/late")
+    faults.let_go(rig.guest, STALLS)
+    rig.until(lambda: rig.counters(disk)["resets"] >= 1, "the drive was not reset")
+    rig.wait_state(disk, "live")
+    rig.guest.must("touch /run/again")
+    calls = results(job.wait())
+    assert [value for name, value in calls if name == "read"] == [-ETIMEDOUT, 64 * KIB, 304]
+    assert [value for name, value in calls if name == "sync"] == [-ETIMEDOUT, 0]
+    assert [value for name, value in calls if name == "match"] == [1, 1]
+    rig.wait_unpinned()
+    rig.guest.must("rm /run/late /run/again")
+
+
 def test_a_command_that_comes_back_after_the_abort_spares_the_reset(rig: Rig) -> None:
     """The first step of recovery is an abort; a drive that answers it in time is not reset."""
     mark = rig.guest.log_mark()

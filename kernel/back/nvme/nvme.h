@@ -467,6 +467,7 @@ int chario_nvme_queues_create(struct chario_nvme *ctrl);
 void chario_nvme_queues_delete(struct chario_nvme *ctrl);
 void chario_nvme_queues_freeze(struct chario_nvme *ctrl);
 bool chario_nvme_queues_are_idle(const struct chario_nvme *ctrl);
+bool chario_nvme_queues_settle(struct chario_nvme *ctrl);
 void chario_nvme_queues_forget(struct chario_nvme *ctrl);
 void chario_nvme_queues_stop(struct chario_nvme *ctrl);
 void chario_nvme_queues_deinit(struct chario_nvme *ctrl);

@@ -174,14 +174,15 @@ static int start(struct chario_nvme *ctrl)
 }
 
 /*
- * Tell the drive that power may go.  Queues with commands in flight are not
- * deleted: the drive would answer each command with an error first.
+ * Tell the drive that power may go, when it has finished what it has (3.6.1).
+ * Queues with commands that it does not finish are not deleted: it would answer
+ * each with an error first.
  */
 static int shut_down(struct chario_nvme *ctrl)
 {
 	chario_nvme_power_restore(ctrl);
 	chario_nvme_queues_freeze(ctrl);
-	if (chario_nvme_queues_are_idle(ctrl))
+	if (chario_nvme_queues_settle(ctrl))
 		chario_nvme_queues_delete(ctrl);
 	return chario_nvme_ctrl_shutdown(ctrl);
 }

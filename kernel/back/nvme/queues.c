@@ -3,6 +3,7 @@
  * The I/O queues of a controller: made once, created on it, again after each
  * reset, and taken down.
  */
+#include <linux/delay.h>
 #include <linux/dma-mapping.h>
 #include <linux/interrupt.h>
 #include <linux/module.h>
@@ -11,6 +12,9 @@
 #include <linux/slab.h>
 
 #include "nvme.h"
+
+/* How long a drive may take for what it has, before it is reset or shut down. */
+#define SETTLE_MS	1000
 
 static unsigned int queue_depth = 256;
 module_param(queue_depth, uint, 0444);
@@ -299,6 +303,49 @@ bool chario_nvme_queues_are_idle(const struct chario_nvme *ctrl)
 	for (i = 0; i < ctrl->nr_queues; i++)
 		if (!chario_queue_is_idle(ctrl->core_queues[i]))
 			return false;
+	return true;
+}
+
+static bool is_posted(struct chario_queue *q)
+{
+	bool found = false;
+	unsigned int tag;
+
+	raw_spin_lock_irq(&q->lock);
+	for_each_set_bit(tag, q->busy, q->depth)
+		found |= chario_queue_command(q, tag)->state ==
+			 CHARIO_COMMAND_POSTED;
+	raw_spin_unlock_irq(&q->lock);
+	return found;
+}
+
+static bool any_posted(struct chario_nvme *ctrl)
+{
+	bool found = false;
+	unsigned int i;
+
+	for (i = 0; i < ctrl->nr_queues; i++) {
+		chario_queue_reap(ctrl->core_queues[i]);
+		found |= is_posted(ctrl->core_queues[i]);
+	}
+	return found;
+}
+
+/**
+ * chario_nvme_queues_settle() - let the drive finish what it has
+ * @ctrl: its queues are frozen
+ *
+ * Return: true when it has, false after SETTLE_MS.
+ */
+bool chario_nvme_queues_settle(struct chario_nvme *ctrl)
+{
+	unsigned long end = jiffies + msecs_to_jiffies(SETTLE_MS);
+
+	while (any_posted(ctrl)) {
+		if (time_after(jiffies, end))
+			return false;
+		usleep_range(1000, 2000);
+	}
 	return true;
 }
 

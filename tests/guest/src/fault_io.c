@@ -247,6 +247,8 @@ int main(int argc, char **argv)
 		printf("open %d\n", -errno);
 		return 0;
 	}
+	/* Where it is no disk, or one that has gone, the steps say so. */
+	ioctl(fd, CHARIO_IOC_GET_FILE, &options);
 	for (int i = 2; i < argc; i++) {
 		char *arg[4] = { NULL }, *name = strtok(argv[i], ",");
 
