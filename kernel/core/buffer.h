@@ -43,6 +43,12 @@
 struct chario_buffer;
 struct dma_buf;
 
+/*
+ * Physical memory that several buffers may have mapped at once: no mapping owns
+ * what the CPU has of it in its caches.
+ */
+#define CHARIO_RESOURCE_ATTRS	DMA_ATTR_SKIP_CPU_SYNC
+
 /**
  * struct chario_buffer_ops - a kind of memory
  * @flags: CHARIO_BUFFER_* bits that it knows

@@ -266,7 +266,7 @@ static int map_resource(const struct slice *slice, struct device *dev,
 	size_t bytes = slice->nr_pages * PAGE_SIZE;
 	dma_addr_t addr = dma_map_resource(dev, slice->cmb->start +
 					   slice->first * PAGE_SIZE, bytes,
-					   direction, 0);
+					   direction, CHARIO_RESOURCE_ATTRS);
 
 	if (dma_mapping_error(dev, addr))
 		return -EIO;
@@ -310,7 +310,8 @@ static void unmap_dma_buf(struct dma_buf_attachment *attach,
 	struct chario_cmb *cmb = export->slice->cmb;
 
 	dma_unmap_resource(attach->dev, sg_dma_address(sgt->sgl),
-			   sg_dma_len(sgt->sgl), direction, 0);
+			   sg_dma_len(sgt->sgl), direction,
+			   CHARIO_RESOURCE_ATTRS);
 	mutex_lock(&cmb->lock);
 	WRITE_ONCE(cmb->nr_mapped, cmb->nr_mapped - 1);
 	mutex_unlock(&cmb->lock);

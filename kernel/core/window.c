@@ -282,14 +282,16 @@ static void unmap(struct chario_buffer *buf, struct device *dev)
 		if (sg_dma_len(sg))
 			dma_unmap_resource(dev, sg_dma_address(sg),
 					   sg_dma_len(sg),
-					   chario_buffer_direction(buf), 0);
+					   chario_buffer_direction(buf),
+					   CHARIO_RESOURCE_ATTRS);
 	sg_free_table(&buf->sgt);
 }
 
 static int map_piece(struct device *dev, struct scatterlist *sg, u64 start,
 		     u32 bytes, enum dma_data_direction direction)
 {
-	dma_addr_t addr = dma_map_resource(dev, start, bytes, direction, 0);
+	dma_addr_t addr = dma_map_resource(dev, start, bytes, direction,
+					   CHARIO_RESOURCE_ATTRS);
 
 	if (dma_mapping_error(dev, addr))
 		return -EIO;

@@ -46,7 +46,7 @@ HIDDEN = 0x3000_0000
 def keeper(kernel: Kernel, module: Path) -> Iterator[Keeper]:
     """A guest with hidden memory that is open as a window, and a drive with memory of its own."""
     drives = (Nvme("ways", (Namespace(64, 4096),), cmb_mib=4),)
-    parameters = f"windows={HIDDEN:#x}+16M"
+    parameters = f"windows={HIDDEN:#x}+16M peer_to_peer=1"
     with keep(kernel, module, parameters, append=f"memmap=16M${HIDDEN:#x}", drives=drives) as keeper:
         yield keeper
 
@@ -90,3 +90,16 @@ def test_inside_the_drive(rig: Rig, guest_program: Programs) -> None:
                        f"pread 2 0 {size} {8 * MIB}", f"match 2 5 0 {size} 0"]  # fmt: skip
             expect += ["0", str(size), str(size), "0", str(size), "1"]
     assert run(rig.guest, guest_program, disk, [*script, "free 0"]) == [*expect, "0"]
+
+
+def test_the_same_memory_twice(rig: Rig, guest_program: Programs) -> None:
+    """Two buffers of one window, two imports of one piece of the drive's memory: each is mapped, and let go."""
+    disk = rig.disk(0)
+    script = [f"window 0 {HIDDEN} {MIB}", f"window 1 {HIDDEN} {MIB}", "fill 0 5", f"write 1 0 {MIB} 0", "free 0",
+              "clear 1", f"read 1 0 {MIB} 0", f"match 1 5 0 {MIB} 0", "free 1",
+              f"inside 2 {MIB}", "export 2", f"import 3 2 {MIB}", f"import 4 2 {MIB}", f"read 3 0 {MIB} 0", "free 3",
+              f"write 4 0 {MIB} {8 * MIB}", f"heap 5 {MIB}", f"pread 5 0 {MIB} {8 * MIB}",
+              f"match 5 5 0 {MIB} 0"]  # fmt: skip
+    whole = str(MIB)
+    assert run(rig.guest, guest_program, disk, script) == ["0", "0", "0", whole, "0", "0", whole, "1", "0", "0", "0",
+                                                           "0", "0", whole, "0", whole, "0", whole, "1"]  # fmt: skip
