@@ -26,7 +26,6 @@ tests/guest/test_contract_errors.py
 tests/guest/test_contract_files.py
 tests/guest/test_data_exercise.py
 tests/guest/test_data_fio.py
-tests/guest/test_iommu.py
 tests/guest/test_iouring.py
 tests/guest/test_private_queue.py
 tests/guest/test_removal.py
