@@ -99,7 +99,7 @@ check-debug: setup
 
 # Half an hour on two idle processors.
 fuzz: setup
-	@FUZZ_COMMANDS=$(FUZZ_COMMANDS) "$$($(setup))"/bin/pytest -q -s tests/guest/test_fuzz.py --kernel=debug
+	@FUZZ_COMMANDS=$(FUZZ_COMMANDS) FUZZ_SEED=$${FUZZ_SEED:-$$(od -An -N4 -tu4 /dev/urandom | tr -d ' ')} "$$($(setup))"/bin/pytest -q -s tests/guest/test_fuzz.py --kernel=debug
 
 clean:
 	rm -rf $(BUILD)

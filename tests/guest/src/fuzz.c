@@ -75,14 +75,20 @@ static const char *const names[KINDS] = {
 static struct disk disks[DISKS];
 static struct world world;
 
-/* Nothing is behind it: what is too long for it reaches nothing else of ours. */
+/*
+ * Nothing is behind it: what is too long for it reaches nothing else of ours.
+ * Nor is anything else, such as a stack, where an address leads of which half
+ * has become another value: the disk would write to it, as it was told.
+ */
 static void *map_memory(size_t bytes)
 {
-	int how = MAP_SHARED | MAP_ANONYMOUS;
-	char *at = mmap(NULL, bytes + PAGE, PROT_READ | PROT_WRITE, how, -1, 0);
+	static uintptr_t next = 0x200090000000;
+	int how = MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE;
+	char *at = mmap((void *)next, bytes + PAGE, PROT_READ | PROT_WRITE, how, -1, 0);
 
 	if (at == MAP_FAILED || mprotect(at + bytes, PAGE, PROT_NONE))
 		die("no memory");
+	next += bytes + PAGE;
 	return at;
 }
 
