@@ -77,3 +77,13 @@ def test_nothing_is_queued_for_workers(guest: Guest, guest_program: Programs, di
     event = ["io_uring/io_uring_queue_async_work"]
     assert trace(guest, f"{program} {disk512} 32 200 4096", event) == []
     assert len(trace(guest, f"{program} {disk512} 8 20 4096 async", event)) == 2 * 20
+
+
+@pytest.mark.parametrize("size", [4096, 64 * 1024])
+def test_memory_that_comes_late(guest: Guest, guest_program: Programs, disk: str, size: int) -> None:
+    """Four calls together, and each sleeps for its memory before its command is posted: the drive is told of all."""
+    guest.must(f"dd if=/dev/urandom of={disk} bs=64k count=4")
+    before = counters(guest, disk)
+    assert guest.must([guest.push(guest_program("late_pages")), disk, "4", str(size)], timeout_s=300) == str(4 * size)
+    change = grown(guest, disk, before)
+    assert "timeouts" not in change
