@@ -46,7 +46,14 @@ _Noreturn void fail(const char *what);
 /* calls.c: all calls; the last has no name. */
 extern const struct call calls[];
 
+void open_for_transfer(struct bench *b);
+void use_buffer(struct bench *b, const struct chario_buffer *buffer);
 void set_up_transfer(struct bench *b);
+
+/* kinds.c */
+void set_up_pool(struct bench *b);
+void set_up_window(struct bench *b);
+void set_up_dmabuf(struct bench *b);
 
 /* rival.c */
 void set_up_own_queue(struct bench *b);

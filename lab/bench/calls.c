@@ -233,23 +233,33 @@ static void set_up_pass(struct bench *b)
 }
 
 /* Through the library, as a program does it. */
-void set_up_transfer(struct bench *b)
+void open_for_transfer(struct bench *b)
 {
-	struct chario_buffer *buffer;
-
 	errno = -chario_device_open("/dev/chardisk0", O_RDONLY, &b->device);
 	if (errno)
 		fail("/dev/chardisk0");
 	b->fd = chario_device_fd(b->device);
-	errno = -chario_buffer_register(b->device, b->buffer, b->bytes, 0, &buffer);
-	if (errno)
-		fail("chario_buffer_register");
+}
+
+void use_buffer(struct bench *b, const struct chario_buffer *buffer)
+{
 	b->transfer = (struct chario_transfer){
 		.size = sizeof(b->transfer),
 		.op = CHARIO_TRANSFER_READ,
 		.buffer = chario_buffer_id(buffer),
 		.bytes = b->bytes,
 	};
+}
+
+void set_up_transfer(struct bench *b)
+{
+	struct chario_buffer *buffer;
+
+	open_for_transfer(b);
+	errno = -chario_buffer_register(b->device, b->buffer, b->bytes, 0, &buffer);
+	if (errno)
+		fail("chario_buffer_register");
+	use_buffer(b, buffer);
 }
 
 /* Every stage is recorded as long as the program runs. */
@@ -310,6 +320,15 @@ const struct call calls[] = {
 	  .flags = O_RDONLY,
 	  .set_up = set_up_uring_transfer },
 	{ .name = "transfer", .run = call_transfer, .flags = O_RDONLY, .set_up = set_up_transfer },
+	{ .name = "transfer-pool", .run = call_transfer, .flags = O_RDONLY, .set_up = set_up_pool },
+	{ .name = "transfer-window",
+	  .run = call_transfer,
+	  .flags = O_RDONLY,
+	  .set_up = set_up_window },
+	{ .name = "transfer-dmabuf",
+	  .run = call_transfer,
+	  .flags = O_RDONLY,
+	  .set_up = set_up_dmabuf },
 	{ .name = "transfer-own",
 	  .run = call_transfer,
 	  .flags = O_RDONLY,

@@ -35,7 +35,9 @@ DRIVE = Nvme("bench", namespaces=(Namespace(size_mib=1024, backing=NullCo()),))
 # Poll queues for io_uring; without multipath, as on a drive with one controller: with it each
 # request would pass the block layer twice, to Linux's disadvantage. Without autogroups, so that
 # the scheduler's work does not depend on the session in which the guest's agent was started.
-APPEND = "nvme.poll_queues=1 nvme_core.multipath=N noautogroup"
+# Memory that Linux leaves alone, for the row of physical windows.
+HIDDEN = "0x30000000"
+APPEND = f"memmap=1M${HIDDEN} nvme.poll_queues=1 nvme_core.multipath=N noautogroup"
 
 
 class MachineError(Exception):
@@ -122,7 +124,7 @@ def prepare_stock(guest: Guest) -> str:
 def prepare_chario(guest: Guest, module: Path, address: str) -> None:
     """Take the drive from nvme and give it to chario."""
     device = f"/sys/bus/pci/devices/{address}"
-    guest.must(f"insmod {shlex.quote(str(module))}")
+    guest.must(f"insmod {shlex.quote(str(module))} windows={HIDDEN}+1M")
     guest.must(f"echo chario >{device}/driver_override")
     guest.must(f"echo {address} >{device}/driver/unbind")
     guest.must(f"echo {address} >/sys/bus/pci/drivers_probe")

@@ -23,7 +23,8 @@ SCATTERED, JOINED, HUGE = "scattered", "joined", "huge"
 class Case:
     """One call, repeated; the words are those of lab/bench/bench.c.
 
-    `completion` is what the disk's attribute of that name is set to before.
+    `completion` is what the disk's attribute of that name is set to before;
+    where the kernel has no file that is called as `needs` says, it is left out.
     """
 
     key: str
@@ -35,6 +36,7 @@ class Case:
     speed: str = FREE
     operations: int = 300
     completion: str = ""
+    needs: str = ""
 
 
 @dataclass(frozen=True)
@@ -116,11 +118,18 @@ CHARIO = (
          speed=STALL, operations=LARGE_OPERATIONS, completion=IRQ),
     Case("transfer-1m-poll", "transfer 1 MiB, registered buffer, polled", CHARDISK, "transfer",
          MIB, SCATTERED, STALL, LARGE_OPERATIONS, POLL),
+    Case("transfer-pool", "transfer 4 KiB, pool buffer, polled", CHARDISK, "transfer-pool", speed=STALL,
+         completion=POLL),
+    Case("transfer-window", "transfer 4 KiB, physical window, polled", CHARDISK, "transfer-window", speed=STALL,
+         completion=POLL),
+    Case("transfer-dmabuf", "transfer 4 KiB, imported dma-buf, polled", CHARDISK, "transfer-dmabuf", speed=STALL,
+         completion=POLL, needs="/dev/udmabuf"),
     Case("transfer-own", "transfer 4 KiB, registered buffer, a queue of its own, polled", CHARDISK, "transfer-own",
          speed=STALL, completion=POLL),
-    Case("transfer-own-rival", "the same beside 16 reads of another file, each file on its own queue", CHARDISK,
+    Case("transfer-own-rival", "transfer 4 KiB beside 16 reads of another file, each file on its own queue", CHARDISK,
          "transfer-own-rival", speed=STALL, completion=POLL),
-    Case("transfer-rival", "the same, both on one queue", CHARDISK, "transfer-rival", speed=STALL, completion=POLL),
+    Case("transfer-rival", "transfer 4 KiB beside 16 reads of another file, both on one queue", CHARDISK,
+         "transfer-rival", speed=STALL, completion=POLL),
     Case("read-timeline", "pread 4 KiB, polled, with a timeline", CHARDISK, "pread-timeline", speed=STALL,
          completion=POLL),
     Case("transfer-timeline", "transfer 4 KiB, registered buffer, polled, with a timeline", CHARDISK,
@@ -150,6 +159,9 @@ TARGETS = (
 
 # What a timeline costs: with it, and without.
 TIMELINE_PAIRS = (("read-timeline", "read-poll"), ("transfer-timeline", "transfer-poll"))
+
+# What memory of the other kinds costs more than registered memory.
+KIND_PAIRS = tuple((f"transfer-{kind}", "transfer-poll") for kind in ("pool", "window", "dmabuf"))
 
 # What 16 reads of another file cost a call: with them, and without.
 RIVAL_PAIRS = (("transfer-own-rival", "transfer-own"), ("transfer-rival", "transfer-poll"))

@@ -39,6 +39,7 @@ class Run:
     kernel: str
     release: str
     outcomes: dict[str, Outcome] = field(default_factory=dict)
+    left_out: list[Case] = field(default_factory=list)
     complaint: str = ""
 
     def instructions(self, key: str) -> int | None:
@@ -94,6 +95,9 @@ def _count_chario(
 def _count_all(counted: machine.CountedGuest, cases: Sequence[Case], run: Run, progress: Progress) -> None:
     for case in cases:
         progress(case.title)
+        if case.needs and counted.guest.run(["test", "-e", case.needs]).rc != 0:
+            run.left_out.append(case)
+            continue
         try:
             said, operations = counted.count(case)
         except (machine.MachineError, CommandFailed) as error:

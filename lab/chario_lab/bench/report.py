@@ -19,6 +19,7 @@ from chario_lab.bench.matrix import (
     CHARIO,
     FLOORS,
     IOMMU_CALLS,
+    KIND_PAIRS,
     RIVAL_PAIRS,
     STEADY_KEY,
     STEADY_SHARE,
@@ -69,6 +70,9 @@ def print_run(console: Console, run: Run, behind: Run | None = None) -> None:
         console.print(_verdict_table(run, verdicts))
         console.print(_steady_line(run))
         console.print(_pairs_table(run, "What a timeline costs", TIMELINE_PAIRS))
+        console.print(_pairs_table(run, "What memory of other kinds costs, beside registered memory", KIND_PAIRS))
+        for case in run.left_out:
+            console.print(f"left out, for this kernel has no {case.needs}: {case.title}", highlight=False)
         console.print(_pairs_table(run, "What 16 reads in flight of another file cost", RIVAL_PAIRS))
         console.print(_difference_table(run))
         for table in _breakdowns(run, verdicts):
@@ -213,7 +217,7 @@ def _pairs_table(run: Run, title: str, pairs: Sequence[tuple[str, str]]) -> Tabl
         counted, without = run.instructions(key), run.instructions(base)
         more = "-" if counted is None or without is None else f"{counted - without:,}"
         cells = ("-" if count is None else f"{count:,}" for count in (without, counted))
-        table.add_row(CASES[base].title, *cells, more)
+        table.add_row(CASES[key].title, *cells, more)
     return table
 
 
