@@ -30,7 +30,7 @@ from chario_lab.cache import cache_dir, say
 from chario_lab.guest.accel import boots_with_kvm
 from chario_lab.guest.image import build_image
 from chario_lab.guest.plan import Host, argv
-from chario_lab.guest.session import Guest, GuestSilent
+from chario_lab.guest.session import Guest, GuestDied, GuestSilent
 from chario_lab.guest.spec import GuestSpec, check, files
 from chario_lab.guest.vmlinux import bootable
 from chario_lab.kernel import Kernel, get_kernel
@@ -68,8 +68,9 @@ def launch(spec: GuestSpec, terminal: bool = False, plugin: Plugin | None = None
 def boot(stack: ExitStack, spec: GuestSpec, kernel: Kernel, terminal: bool, plugin: Plugin | None) -> Guest:
     """A booted guest, which ends with the stack.
 
-    On a busy host an emulated CPU can lose its timer for good while it boots.  Nothing of a
-    test has run by then, so such a guest is started once more, and it is said.
+    On a busy host an emulated CPU can lose its timer for good while it boots, and QEMU can end
+    itself by an assertion when CPUs find devices that move.  Nothing of a test has run by then,
+    so such a guest is started once more, and it is said.
     """
     limit_s = DEBUG_BOOT_LIMIT_S if kernel.debug else BOOT_LIMIT_S
     for last in (False, True):
@@ -77,11 +78,12 @@ def boot(stack: ExitStack, spec: GuestSpec, kernel: Kernel, terminal: bool, plug
         try:
             guest = start(attempt, spec, kernel, terminal, plugin)
             guest.wait_ready(limit_s)
-        except GuestSilent as silent:
+        except (GuestSilent, GuestDied) as failure:
+            crashed = (guest.process.poll() or 0) < 0
             attempt.close()
-            if last:
+            if last or (isinstance(failure, GuestDied) and not crashed):
                 raise
-            say(f"{str(silent).splitlines()[0]} while it boots: once more")
+            say(f"{str(failure).splitlines()[0]} while it boots: once more")
         except BaseException:
             attempt.close()
             raise
