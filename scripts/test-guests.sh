@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 # The guest tests on each kernel that is named.  The first one gets all of
 # them; the others get those whose outcome depends on the kernel: data,
-# io_uring, the errors of calls, removal.  The debug kernel, which is several
+# io_uring, mappings, the errors of calls, removal; one for real time those that
+# depend on who preempts whom.  The debug kernel, which is several
 # times slower, gets those that its checkers look at: what is allocated, mapped,
 # freed and raced for, and what happens when any of that fails.  What is left
 # out runs by hand, with
@@ -26,6 +27,15 @@ tests/guest/test_contract_errors.py
 tests/guest/test_contract_files.py
 tests/guest/test_data_exercise.py
 tests/guest/test_data_fio.py
+tests/guest/test_iommu.py
+tests/guest/test_iouring.py
+tests/guest/test_private_queue.py
+tests/guest/test_removal.py
+tests/guest/test_ways.py
+"
+real_time="
+tests/guest/test_any_size.py
+tests/guest/test_data_exercise.py
 tests/guest/test_iouring.py
 tests/guest/test_private_queue.py
 tests/guest/test_removal.py
@@ -34,6 +44,7 @@ tests/guest/test_ways.py
 checked="
 tests/guest/test_debug_kernel.py
 tests/guest/test_failnth.py
+tests/guest/test_attacker.py
 tests/guest/test_recovery.py
 tests/guest/test_data_exercise.py
 tests/guest/test_fault_hang.py
@@ -44,10 +55,8 @@ tests/guest/test_hotpath.py
 tests/guest/test_fault_media.py
 tests/guest/test_any_size.py
 tests/guest/test_buffers.py
-tests/guest/test_iommu.py
 tests/guest/test_private_queue.py
 tests/guest/test_ways.py
-tests/guest/test_attacker.py
 tests/guest/test_fuzz.py
 "
 
@@ -55,6 +64,7 @@ for kernel in "$@"; do
 	case $kernel in
 	debug) tests=$checked ;;
 	"$first") tests=tests/guest ;;
+	*-rt) tests=$real_time ;;
 	*) tests=$every_kernel ;;
 	esac
 	echo "== guest tests, kernel $kernel"
