@@ -69,7 +69,7 @@ for kernel in "$@"; do
 	esac
 	echo "== guest tests, kernel $kernel"
 	# shellcheck disable=SC2086 # a list
-	"$venv/bin/pytest" -q -n 2 --dist loadfile --no-loadscope-reorder $tests \
+	"$venv/bin/pytest" -q -n 2 --dist loadfile --no-loadscope-reorder --rerun-show-tracebacks $tests \
 		--kernel="$kernel" || failed="$failed $kernel"
 done
 [ -z "$failed" ] && exit 0

@@ -19,7 +19,7 @@ from chario_lab.guest import faults
 from chario_lab.guest.devices import bdf, bind, command_counts, driver_of, unbind, use_intx
 from chario_lab.guest.job import CommandFailed
 from chario_lab.guest.launch import launch
-from chario_lab.guest.session import Guest, GuestDied
+from chario_lab.guest.session import Guest, GuestDied, QemuCrashed
 from chario_lab.guest.spec import (
     Blkdebug,
     ErrorRule,
@@ -268,3 +268,15 @@ def test_a_dead_guest_is_reported_at_once(fresh_guest: Callable[..., Guest]) -> 
         guest.run("echo c >/proc/sysrq-trigger")
     with pytest.raises(GuestDied):
         waiting.wait()
+
+
+def test_a_crash_of_qemu_is_told_from_a_panic(fresh_guest: Callable[..., Guest]) -> None:
+    """Whoever waits learns that it was QEMU, on both lines, and the guest can still be closed."""
+    guest = fresh_guest(module=False, dies=True)
+    waiting = guest.start("sleep 1000", timeout_s=1000)
+    guest.qmp("query-status")
+    guest.process.send_signal(signal.SIGSEGV)
+    with pytest.raises(QemuCrashed, match=f"QEMU ended with -{signal.SIGSEGV.value}"):
+        waiting.wait()
+    with pytest.raises(QemuCrashed):
+        guest.qmp("query-status")

@@ -30,7 +30,7 @@ from chario_lab.cache import cache_dir, say
 from chario_lab.guest.accel import boots_with_kvm
 from chario_lab.guest.image import build_image
 from chario_lab.guest.plan import Host, argv
-from chario_lab.guest.session import Guest, GuestDied, GuestSilent
+from chario_lab.guest.session import Guest, GuestSilent, QemuCrashed
 from chario_lab.guest.spec import GuestSpec, check, files
 from chario_lab.guest.vmlinux import bootable
 from chario_lab.kernel import Kernel, get_kernel
@@ -78,10 +78,9 @@ def boot(stack: ExitStack, spec: GuestSpec, kernel: Kernel, terminal: bool, plug
         try:
             guest = start(attempt, spec, kernel, terminal, plugin)
             guest.wait_ready(limit_s)
-        except (GuestSilent, GuestDied) as failure:
-            crashed = (guest.process.poll() or 0) < 0
+        except (GuestSilent, QemuCrashed) as failure:
             attempt.close()
-            if last or (isinstance(failure, GuestDied) and not crashed):
+            if last:
                 raise
             say(f"{str(failure).splitlines()[0]} while it boots: once more")
         except BaseException:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import concurrent.futures
+import contextlib
 import shutil
 import socket
 import subprocess
@@ -12,6 +13,7 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
+from qemu.qmp import ExecuteError, QMPError
 from qemu.qmp.legacy import QEMUMonitorProtocol
 
 from chario_lab import kmsg
@@ -27,6 +29,10 @@ CONSOLE_LINES = 30
 
 class GuestDied(Exception):
     """The guest ended by itself; the message shows the end of its console."""
+
+
+class QemuCrashed(GuestDied):
+    """The guest died because a signal ended QEMU: a defect of QEMU, or somebody who killed it."""
 
 
 class GuestSilent(Exception):
@@ -96,7 +102,7 @@ class Guest:
         try:
             return reply.result(limit_s)
         except ChannelClosed:
-            raise GuestDied(self.obituary()) from None
+            raise self._death() from None
         except concurrent.futures.TimeoutError:
             raise GuestSilent(f"the guest has not answered for {limit_s:.0f} s\n{self.console_tail()}") from None
 
@@ -138,11 +144,18 @@ class Guest:
 
     def qmp(self, command: str, **arguments: object) -> Any:
         """One QMP command; raises qemu.qmp's ExecuteError when it is refused."""
-        if self._qmp is None:
-            self._qmp = QEMUMonitorProtocol(self._qmp_line)
-            self._qmp.settimeout(ANSWER_LIMIT_S)
-            self._qmp.connect()
-        return self._qmp.cmd(command, **arguments)
+        try:
+            if self._qmp is None:
+                self._qmp = QEMUMonitorProtocol(self._qmp_line)
+                self._qmp.settimeout(ANSWER_LIMIT_S)
+                self._qmp.connect()
+            return self._qmp.cmd(command, **arguments)
+        except ExecuteError:
+            raise
+        except TimeoutError:
+            raise GuestSilent(f"QEMU has not answered {command} for {ANSWER_LIMIT_S:.0f} s") from None
+        except (QMPError, OSError, EOFError):
+            raise self._death() from None
 
     def hmp(self, line: str) -> str:
         """One command of QEMU's human monitor; its output."""
@@ -165,6 +178,10 @@ class Guest:
         return self._qtest
 
     # The end
+
+    def _death(self) -> GuestDied:
+        text = self.obituary()
+        return QemuCrashed(text) if (self.process.poll() or 0) < 0 else GuestDied(text)
 
     def obituary(self) -> str:
         """How the guest died, for a human."""
@@ -197,7 +214,8 @@ class Guest:
             self.process.wait()
         self._channel.close()
         if self._qmp is not None:
-            self._qmp.close()
+            with contextlib.suppress(QMPError, OSError, EOFError):  # QEMU was first
+                self._qmp.close()
         self._qmp_line.close()
         if self._qtest is not None:
             self._qtest.close()
