@@ -497,10 +497,6 @@ void chario_nvme_prp_build(const struct chario_nvme_queue *nq,
 struct chario_nvme_table;
 int chario_nvme_table_create(struct chario_buffer *buf);
 void chario_nvme_table_destroy(struct chario_buffer *buf);
-void chario_nvme_table_look_up(const struct chario_nvme_table *table,
-			       const struct chario_nvme_queue *nq,
-			       const struct chario_command *cmd,
-			       union nvme_data_ptr *dptr);
 
 /* power.c */
 void chario_nvme_power_init(struct chario_nvme *ctrl);

@@ -4,6 +4,7 @@
  */
 #include "core/buffer.h"
 #include "nvme.h"
+#include "table.h"
 #include "trace.h"
 
 static union nvme_data_ptr *dptr_of(struct chario_command *cmd)

@@ -15,40 +15,7 @@
 
 #include "core/buffer.h"
 #include "nvme.h"
-
-/**
- * struct list - one page of PRP entries
- * @entries: for the CPU
- * @dma: for the controller
- */
-struct list {
-	__le64 *entries;
-	dma_addr_t dma;
-};
-
-/**
- * struct chario_nvme_table - the PRP entries of a buffer
- * @page_shift: memory page of the controller
- * @half_shift: pages that a list is ahead of the one before it
- * @offset: of the first byte of the buffer in its first page
- * @nr_lists: length of @lists
- * @lists: see above
- */
-struct chario_nvme_table {
-	unsigned int page_shift;
-	unsigned int half_shift;
-	u32 offset;
-	unsigned int nr_lists;
-	struct list lists[];
-};
-
-static inline const __le64 *entry(const struct chario_nvme_table *table,
-				  u64 page)
-{
-	const struct list *list = &table->lists[page >> table->half_shift];
-
-	return &list->entries[page & ((1U << table->half_shift) - 1)];
-}
+#include "table.h"
 
 static void set_entry(struct chario_nvme_table *table, u64 page,
 		      dma_addr_t addr)
@@ -98,7 +65,7 @@ static void free_table(struct chario_nvme *ctrl,
 		       struct chario_nvme_table *table)
 {
 	while (table->nr_lists) {
-		struct list *list = &table->lists[--table->nr_lists];
+		struct chario_nvme_list *list = &table->lists[--table->nr_lists];
 
 		dma_free_coherent(&ctrl->pdev->dev, 1U << table->page_shift,
 				  list->entries, list->dma);
@@ -124,7 +91,7 @@ static struct chario_nvme_table *alloc_table(struct chario_nvme *ctrl,
 	table->page_shift = ctrl->page_shift;
 	table->half_shift = half_shift;
 	while (table->nr_lists < nr_lists) {
-		struct list *list = &table->lists[table->nr_lists];
+		struct chario_nvme_list *list = &table->lists[table->nr_lists];
 
 		list->entries = dma_alloc_coherent(&ctrl->pdev->dev,
 						   1U << table->page_shift,
@@ -171,48 +138,24 @@ void chario_nvme_table_destroy(struct chario_buffer *buf)
 	buf->back = NULL;
 }
 
-/* Too long for one list: into the list that the command owns. */
-static noinline u64 copy_entries(const struct chario_nvme_table *table,
-				 const struct chario_nvme_queue *nq,
-				 unsigned int tag, u64 page, unsigned int count)
+/**
+ * chario_nvme_table_copy() - entries that are too long for one list
+ * @table: of the buffer
+ * @nq: queue of the command
+ * @tag: of the command, whose own list they are copied to
+ * @page: of the first of them
+ * @count: so many
+ *
+ * Return: where the controller finds them.
+ */
+u64 chario_nvme_table_copy(const struct chario_nvme_table *table,
+			   const struct chario_nvme_queue *nq, unsigned int tag,
+			   u64 page, unsigned int count)
 {
 	__le64 *list = nq->lists + tag * nq->list_bytes;
 	unsigned int i;
 
 	for (i = 0; i < count; i++)
-		list[i] = *entry(table, page + i);
+		list[i] = *chario_nvme_table_entry(table, page + i);
 	return nq->list_dma + tag * nq->list_bytes;
-}
-
-/**
- * chario_nvme_table_look_up() - describe a slice of a buffer
- * @table: of the buffer
- * @nq: queue of the command
- * @cmd: the command; its slice is inside the buffer
- * @dptr: the data pointer of its NVMe command
- */
-void chario_nvme_table_look_up(const struct chario_nvme_table *table,
-			       const struct chario_nvme_queue *nq,
-			       const struct chario_command *cmd,
-			       union nvme_data_ptr *dptr)
-{
-	const u32 mask = (1U << table->half_shift) - 1;
-	u64 from = table->offset + cmd->buffer_offset;
-	u64 page = from >> table->page_shift;
-	/* Entries behind the first. */
-	u32 count = ((from + cmd->bytes - 1) >> table->page_shift) - page;
-	u32 slot = (page + 1) & mask;
-
-	dptr->prp1 = *entry(table, page);
-	le64_add_cpu(&dptr->prp1, from & ((1U << table->page_shift) - 1));
-	if (!count)
-		dptr->prp2 = 0;
-	else if (count == 1)
-		dptr->prp2 = *entry(table, page + 1);
-	else if (likely(slot + count <= 2 * (mask + 1)))
-		dptr->prp2 = cpu_to_le64(table->lists[(page + 1) >> table->half_shift].dma +
-					 slot * sizeof(__le64));
-	else
-		dptr->prp2 = cpu_to_le64(copy_entries(table, nq, cmd->tag,
-						      page + 1, count));
 }
