@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Queues: slots, posting, reaping, and what recovery does with them.
+ * Queues: slots, reaping, and what recovery does with them.
  */
 #include <linux/bitmap.h>
 #include <linux/jiffies.h>
@@ -10,7 +10,6 @@
 
 #include "core/pages.h"
 #include "core/device.h"
-#include "core/edge.h"
 #include "core/queue.h"
 #include "trace.h"
 
@@ -150,122 +149,6 @@ struct chario_command *chario_queue_get(struct chario_queue *q,
 	return ERR_PTR(left < 0 ? -EINTR : -ETIMEDOUT);
 }
 
-static inline struct chario_request *take_done(struct chario_queue *q)
-{
-	struct chario_request *done = q->done;
-
-	if (unlikely(done))
-		q->done = NULL;
-	return done;
-}
-
-/*
- * To the device, unless the queue is frozen or somebody is changing a part of a
- * block that the command writes.
- */
-static inline void hand_over(struct chario_queue *q,
-			     struct chario_command *cmd, bool kick)
-{
-	if (unlikely(q->state == CHARIO_QUEUE_FROZEN) ||
-	    chario_edge_holds(cmd)) {
-		cmd->state = CHARIO_COMMAND_HELD;
-		if (kick && q->state == CHARIO_QUEUE_LIVE)
-			q->ops->kick(q);
-		return;
-	}
-	cmd->state = CHARIO_COMMAND_POSTED;
-	trace_post(q, cmd, 0);
-	q->ops->post(q, cmd, kick);
-}
-
-/* Under q->lock. */
-static inline void post_one(struct chario_queue *q, struct chario_command *cmd,
-			    bool kick)
-{
-	if (unlikely(q->state == CHARIO_QUEUE_DEAD || cmd->req->orphaned)) {
-		chario_pages_keep(cmd);
-		chario_complete_command(q, cmd, q->dead_error ?: -ECANCELED);
-		if (kick && q->state == CHARIO_QUEUE_LIVE)
-			q->ops->kick(q);
-		return;
-	}
-	chario_watch_arm(q, cmd->req->expires);
-	hand_over(q, cmd, kick);
-}
-
-/**
- * chario_queue_post() - hand a command to the device
- * @q: the queue
- * @cmd: prepared
- * @kick: tell the device now, of this and all that was posted before
- *
- * Afterwards @cmd belongs to the queue; when it is the last of its request,
- * the request may have ended already.
- *
- * Context: process, interrupts on.
- */
-void chario_queue_post(struct chario_queue *q, struct chario_command *cmd,
-		       bool kick)
-{
-	struct chario_request *done;
-
-	raw_spin_lock_irq(&q->lock);
-	post_one(q, cmd, kick);
-	done = take_done(q);
-	raw_spin_unlock_irq(&q->lock);
-	if (unlikely(done))
-		chario_complete_list(q, done);
-}
-
-/**
- * chario_queue_post_all() - hand all commands of a request to the device
- * @q: the queue
- * @req: its commands are prepared, none has been posted
- * @kick: tell the device after the last
- *
- * Interrupts are off for CHARIO_POST_BATCH commands at most.
- *
- * Context: process, interrupts on.
- */
-void chario_queue_post_all(struct chario_queue *q, struct chario_request *req,
-			   bool kick)
-{
-	struct chario_command *next = req->first;
-	struct chario_request *done;
-	unsigned int room;
-
-	while (next) {
-		raw_spin_lock_irq(&q->lock);
-		for (room = CHARIO_POST_BATCH; next && room; room--) {
-			struct chario_command *cmd = next;
-
-			next = cmd->next;
-			post_one(q, cmd, kick && !next);
-		}
-		done = take_done(q);
-		raw_spin_unlock_irq(&q->lock);
-		if (unlikely(done))
-			chario_complete_list(q, done);
-	}
-}
-
-/**
- * chario_queue_kick() - tell the device of all that has been posted
- * @q: the queue
- */
-void chario_queue_kick(struct chario_queue *q)
-{
-	struct chario_request *done;
-	unsigned long flags;
-
-	raw_spin_lock_irqsave(&q->lock, flags);
-	if (q->state == CHARIO_QUEUE_LIVE)
-		q->ops->kick(q);
-	done = take_done(q);
-	raw_spin_unlock_irqrestore(&q->lock, flags);
-	chario_complete_list(q, done);
-}
-
 /* Under q->lock. */
 static inline unsigned int reap_batch(struct chario_queue *q)
 {
@@ -298,7 +181,7 @@ unsigned int chario_queue_reap(struct chario_queue *q)
 	do {
 		raw_spin_lock_irqsave(&q->lock, flags);
 		batch = reap_batch(q);
-		done = take_done(q);
+		done = chario_queue_take_done(q);
 		raw_spin_unlock_irqrestore(&q->lock, flags);
 		if (done)
 			chario_complete_list(q, done);
@@ -323,7 +206,7 @@ unsigned int chario_queue_poll(struct chario_queue *q)
 		return 0;
 	raw_spin_lock_irq(&q->lock);
 	count = reap_batch(q);
-	done = take_done(q);
+	done = chario_queue_take_done(q);
 	raw_spin_unlock_irq(&q->lock);
 	if (unlikely(done))
 		chario_complete_list(q, done);
@@ -376,7 +259,7 @@ static void hand_over_again(struct chario_queue *q,
 		if (cmd->req->orphaned)
 			chario_complete_command(q, cmd, -ECANCELED);
 		else
-			hand_over(q, cmd, false);
+			chario_queue_hand_over(q, cmd, false);
 	}
 	q->ops->kick(q);
 }
@@ -393,7 +276,7 @@ void chario_queue_release_held(struct chario_queue *q)
 	raw_spin_lock_irqsave(&q->lock, flags);
 	if (q->state == CHARIO_QUEUE_LIVE)
 		hand_over_again(q, CHARIO_COMMAND_HELD, CHARIO_COMMAND_HELD);
-	done = take_done(q);
+	done = chario_queue_take_done(q);
 	raw_spin_unlock_irqrestore(&q->lock, flags);
 	chario_complete_list(q, done);
 }
@@ -417,7 +300,7 @@ void chario_queue_replay(struct chario_queue *q)
 	}
 	q->state = CHARIO_QUEUE_LIVE;
 	hand_over_again(q, CHARIO_COMMAND_POSTED, CHARIO_COMMAND_HELD);
-	done = take_done(q);
+	done = chario_queue_take_done(q);
 	raw_spin_unlock_irqrestore(&q->lock, flags);
 	chario_complete_list(q, done);
 }
@@ -444,7 +327,7 @@ void chario_queue_fail(struct chario_queue *q, int error)
 		if (chario_command_in_flight(cmd))
 			chario_complete_command(q, cmd, error);
 	}
-	done = take_done(q);
+	done = chario_queue_take_done(q);
 	raw_spin_unlock_irqrestore(&q->lock, flags);
 	chario_complete_list(q, done);
 	wake_up_all(&q->slot_wait);

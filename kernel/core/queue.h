@@ -243,6 +243,17 @@ static inline bool chario_queue_must_prep(const struct chario_queue *q,
 	return cmd->page_offset + cmd->bytes > q->no_prep_bytes;
 }
 
+/* What its ended requests have left for chario_complete_list().  Under q->lock. */
+static inline struct chario_request *
+chario_queue_take_done(struct chario_queue *q)
+{
+	struct chario_request *done = q->done;
+
+	if (unlikely(done))
+		q->done = NULL;
+	return done;
+}
+
 /* core/queue.c */
 int chario_queue_init(struct chario_queue *q,
 		      const struct chario_queue_ops *ops,
@@ -252,11 +263,6 @@ void chario_queue_deinit(struct chario_queue *q);
 void chario_queue_set_depth(struct chario_queue *q, unsigned int depth);
 struct chario_command *chario_queue_get(struct chario_queue *q,
 					unsigned long expires);
-void chario_queue_post(struct chario_queue *q, struct chario_command *cmd,
-		       bool kick);
-void chario_queue_post_all(struct chario_queue *q, struct chario_request *req,
-			   bool kick);
-void chario_queue_kick(struct chario_queue *q);
 unsigned int chario_queue_reap(struct chario_queue *q);
 unsigned int chario_queue_poll(struct chario_queue *q);
 unsigned int chario_queue_irq(struct chario_queue *q);
@@ -267,6 +273,15 @@ void chario_queue_fail(struct chario_queue *q, int error);
 void chario_queue_drain(struct chario_queue *q);
 void chario_queue_unsign(struct chario_queue *q);
 bool chario_queue_is_idle(const struct chario_queue *q);
+
+/* core/post.c */
+void chario_queue_hand_over(struct chario_queue *q, struct chario_command *cmd,
+			    bool kick);
+void chario_queue_post(struct chario_queue *q, struct chario_command *cmd,
+		       bool kick);
+void chario_queue_post_all(struct chario_queue *q, struct chario_request *req,
+			   bool kick);
+void chario_queue_kick(struct chario_queue *q);
 
 /* core/plug.c */
 void chario_plug_init(struct chario_queue *q);

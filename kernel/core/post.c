@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The way out: commands are handed to the device.
+ */
+#include "core/edge.h"
+#include "core/pages.h"
+#include "core/queue.h"
+#include "trace.h"
+
+/*
+ * To the device, unless the queue is frozen or somebody is changing a part of a
+ * block that the command writes.
+ */
+static inline void hand_over(struct chario_queue *q,
+			     struct chario_command *cmd, bool kick)
+{
+	if (unlikely(q->state == CHARIO_QUEUE_FROZEN) ||
+	    chario_edge_holds(cmd)) {
+		cmd->state = CHARIO_COMMAND_HELD;
+		if (kick && q->state == CHARIO_QUEUE_LIVE)
+			q->ops->kick(q);
+		return;
+	}
+	cmd->state = CHARIO_COMMAND_POSTED;
+	trace_post(q, cmd, 0);
+	q->ops->post(q, cmd, kick);
+}
+
+/**
+ * chario_queue_hand_over() - the same for one that has been handed over before
+ * @q: the queue
+ * @cmd: in flight
+ * @kick: tell the device now
+ *
+ * Context: under q->lock.
+ */
+void chario_queue_hand_over(struct chario_queue *q, struct chario_command *cmd,
+			    bool kick)
+{
+	hand_over(q, cmd, kick);
+}
+
+/* Under q->lock. */
+static inline void post_one(struct chario_queue *q, struct chario_command *cmd,
+			    bool kick)
+{
+	if (unlikely(q->state == CHARIO_QUEUE_DEAD || cmd->req->orphaned)) {
+		chario_pages_keep(cmd);
+		chario_complete_command(q, cmd, q->dead_error ?: -ECANCELED);
+		if (kick && q->state == CHARIO_QUEUE_LIVE)
+			q->ops->kick(q);
+		return;
+	}
+	chario_watch_arm(q, cmd->req->expires);
+	hand_over(q, cmd, kick);
+}
+
+/**
+ * chario_queue_post() - hand a command to the device
+ * @q: the queue
+ * @cmd: prepared
+ * @kick: tell the device now, of this and all that was posted before
+ *
+ * Afterwards @cmd belongs to the queue; when it is the last of its request,
+ * the request may have ended already.
+ *
+ * Context: process, interrupts on.
+ */
+void chario_queue_post(struct chario_queue *q, struct chario_command *cmd,
+		       bool kick)
+{
+	struct chario_request *done;
+
+	raw_spin_lock_irq(&q->lock);
+	post_one(q, cmd, kick);
+	done = chario_queue_take_done(q);
+	raw_spin_unlock_irq(&q->lock);
+	if (unlikely(done))
+		chario_complete_list(q, done);
+}
+
+/**
+ * chario_queue_post_all() - hand all commands of a request to the device
+ * @q: the queue
+ * @req: its commands are prepared, none has been posted
+ * @kick: tell the device after the last
+ *
+ * Interrupts are off for CHARIO_POST_BATCH commands at most.
+ *
+ * Context: process, interrupts on.
+ */
+void chario_queue_post_all(struct chario_queue *q, struct chario_request *req,
+			   bool kick)
+{
+	struct chario_command *next = req->first;
+	struct chario_request *done;
+	unsigned int room;
+
+	while (next) {
+		raw_spin_lock_irq(&q->lock);
+		for (room = CHARIO_POST_BATCH; next && room; room--) {
+			struct chario_command *cmd = next;
+
+			next = cmd->next;
+			post_one(q, cmd, kick && !next);
+		}
+		done = chario_queue_take_done(q);
+		raw_spin_unlock_irq(&q->lock);
+		if (unlikely(done))
+			chario_complete_list(q, done);
+	}
+}
+
+/**
+ * chario_queue_kick() - tell the device of all that has been posted
+ * @q: the queue
+ */
+void chario_queue_kick(struct chario_queue *q)
+{
+	struct chario_request *done;
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&q->lock, flags);
+	if (q->state == CHARIO_QUEUE_LIVE)
+		q->ops->kick(q);
+	done = chario_queue_take_done(q);
+	raw_spin_unlock_irqrestore(&q->lock, flags);
+	chario_complete_list(q, done);
+}
