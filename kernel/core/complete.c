@@ -164,26 +164,32 @@ ssize_t chario_complete_result(const struct chario_request *req)
 	return req->good ? req->good : req->error;
 }
 
+/* Slices of a buffer stay mapped, and nothing of them is held. */
+static inline void let_go(struct chario_queue *q, struct chario_request *req,
+			  bool mark_dirty)
+{
+	struct chario_command *cmd;
+
+	chario_for_each_command(cmd, req)
+		if (likely(cmd->nr_segments))
+			chario_unmap(q, cmd, req->op);
+	if (likely(req->first->nr_pages))
+		chario_pages_unpin_all(req, mark_dirty);
+}
+
 static __always_inline void release(struct chario_queue *q,
 				    struct chario_request *req, bool mark_dirty,
 				    ssize_t result)
 {
 	struct chario_command *first = req->first;
-	struct chario_command *cmd, *next;
+	struct chario_command *cmd;
 
-	chario_for_each_command(cmd, req) {
-		if (likely(cmd->nr_segments))
-			chario_unmap(q, cmd, req->op);
+	if (!req->buffer)
+		let_go(q, req, mark_dirty);
+	chario_for_each_command(cmd, req)
 		trace_unmap(q, cmd, 0);
-	}
-	if (likely(first->nr_pages))
-		chario_pages_unpin_all(req, mark_dirty);
 	trace_finish(q, first, req->cio, req->op, first->disk_offset, result);
-	for (cmd = first->next; cmd; cmd = next) {
-		next = cmd->next;
-		chario_queue_put(q, cmd);
-	}
-	chario_queue_put(q, first);
+	chario_queue_put_chain(q, first);
 }
 
 /**

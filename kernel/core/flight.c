@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The rare half of a request in the air: its caller sleeps.
+ * A request in the air: the ends of it that a call of one command has no use
+ * for, or reaches seldom.
  */
 #include "core/flight.h"
 
@@ -26,4 +27,29 @@ void chario_flight_sleep(struct chario_queue *q, struct chario_request *req,
 		schedule();
 	}
 	__set_current_state(TASK_RUNNING);
+}
+
+/**
+ * chario_flight_land() - wait for a request and let go of it
+ * @flight: in the air
+ * @call: whose it is
+ * @error: set when it did not come to all that was asked of it, else 0
+ *
+ * Return: bytes in front of its first failure.
+ */
+size_t chario_flight_land(struct chario_flight *flight,
+			  const struct chario_call *call, int *error)
+{
+	struct chario_request *req = flight->req;
+	size_t bytes;
+
+	if (!chario_flight_wait(flight, call)) {
+		*error = chario_flight_leave(flight, call);
+		return 0;
+	}
+	bytes = req->error ? req->good : req->bytes;
+	*error = req->error;
+	chario_complete_release(flight->q, req, req->op == CHARIO_OP_READ,
+				bytes ?: *error);
+	return bytes;
 }

@@ -38,6 +38,8 @@ struct chario_flight {
 /* core/flight.c */
 void chario_flight_sleep(struct chario_queue *q, struct chario_request *req,
 			 struct chario_waiter *waiter);
+size_t chario_flight_land(struct chario_flight *flight,
+			  const struct chario_call *call, int *error);
 
 /* The queue of this CPU for the way of completion that a call wants. */
 static inline struct chario_queue *
@@ -89,7 +91,23 @@ static inline void chario_flight_init(struct chario_request *req,
 	req->expires = call->expires;
 }
 
-/* The same for a request that the caller of @flight waits for. */
+/* The caller of @flight will wait for a request. */
+static inline void chario_flight_await(struct chario_flight *flight,
+				       struct chario_waiter *waiter,
+				       struct chario_queue *q,
+				       const struct chario_call *call,
+				       struct chario_request *req)
+{
+	flight->q = q;
+	flight->req = req;
+	flight->waiter = waiter;
+	waiter->state = CHARIO_WAITING;
+	waiter->task = call->completion == CHARIO_COMPLETION_POLL ? NULL :
+		       current;
+	req->waiter = waiter;
+}
+
+/* Set up a request that the caller of @flight will wait for. */
 static inline void chario_flight_board(struct chario_flight *flight,
 				       struct chario_waiter *waiter,
 				       struct chario_queue *q,
@@ -97,24 +115,16 @@ static inline void chario_flight_board(struct chario_flight *flight,
 				       struct chario_command *first,
 				       unsigned int count)
 {
-	struct chario_request *req = &first->own;
-
-	flight->q = q;
-	flight->req = req;
-	flight->waiter = waiter;
-	waiter->state = CHARIO_WAITING;
-	waiter->task = call->completion == CHARIO_COMPLETION_POLL ? NULL :
-		       current;
-	chario_flight_init(req, call, first, count);
-	req->waiter = waiter;
+	chario_flight_init(&first->own, call, first, count);
+	chario_flight_await(flight, waiter, q, call, &first->own);
 }
 
 /* The place of a command in its call; its memory comes next. */
 static inline void chario_flight_split(struct chario_queue *q,
-				       struct chario_command *cmd, u64 pos,
-				       u32 bytes)
+				       struct chario_command *cmd,
+				       size_t req_offset, u64 pos, u32 bytes)
 {
-	cmd->req_offset = cmd->req->bytes;
+	cmd->req_offset = req_offset;
 	cmd->disk_offset = pos;
 	cmd->bytes = bytes;
 	trace_split(q, cmd, 0);
@@ -137,11 +147,8 @@ static inline int chario_flight_enter(struct chario_request *req,
 /* map -> queue: get a command ready whose memory is a slice of a buffer. */
 static __always_inline void chario_flight_slice(struct chario_queue *q,
 						struct chario_command *cmd,
-						u64 buffer_offset,
-						enum chario_op op)
+						u64 buffer_offset)
 {
-	struct chario_request *req = cmd->req;
-
 	cmd->buffer_offset = buffer_offset;
 	cmd->nr_pages = 0;
 	cmd->nr_segments = 0;
@@ -149,8 +156,17 @@ static __always_inline void chario_flight_slice(struct chario_queue *q,
 	if (unlikely(!q->dma_dev))
 		q->ops->move(q, cmd);
 	trace_queue(q, cmd, 0);
-	req->bytes += cmd->bytes;
-	this_cpu_inc(req->cio->counters->commands[op]);
+}
+
+/* So much of a request on a buffer will be posted. */
+static __always_inline void chario_flight_count(struct chario_request *req,
+						enum chario_op op,
+						unsigned int commands,
+						size_t bytes)
+{
+	req->pending = commands;
+	req->bytes = bytes;
+	this_cpu_add(req->cio->counters->commands[op], commands);
 }
 
 /* map -> queue: get a command ready whose memory is held. */
@@ -273,12 +289,13 @@ chario_flight_single(const struct chario_call *call, unsigned long addr,
 	chario_flight_board(&flight, &waiter, q, call, cmd, 1);
 	flight.pos = call->pos;
 	cmd->req = flight.req;
-	chario_flight_split(q, cmd, call->pos, bytes);
+	chario_flight_split(q, cmd, 0, call->pos, bytes);
 	if (call->buffers) {
 		ret = chario_flight_enter(flight.req, call);
-		if (likely(!ret))
-			chario_flight_slice(q, cmd, call->buffer_offset,
-					    call->op);
+		if (likely(!ret)) {
+			chario_flight_slice(q, cmd, call->buffer_offset);
+			chario_flight_count(flight.req, call->op, 1, bytes);
+		}
 	} else {
 		ret = chario_pages_pin_user(cmd, addr);
 		if (likely(!ret))
@@ -332,13 +349,14 @@ chario_flight_send(const struct chario_call *call, u32 bytes,
 	req = &cmd->own;
 	chario_flight_init(req, call, cmd, 1);
 	cmd->req = req;
-	chario_flight_split(q, cmd, call->pos, bytes);
+	chario_flight_split(q, cmd, 0, call->pos, bytes);
 	ret = chario_flight_enter(req, call);
 	if (unlikely(ret)) {
 		chario_queue_put(q, cmd);
 		return ret;
 	}
-	chario_flight_slice(q, cmd, call->buffer_offset, call->op);
+	chario_flight_slice(q, cmd, call->buffer_offset);
+	chario_flight_count(req, call->op, 1, bytes);
 	req->async = *async;
 	/* Who polls looks for it, from the moment it can be polled. */
 	WRITE_ONCE(*async->queue, q);

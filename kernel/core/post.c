@@ -79,36 +79,73 @@ void chario_queue_post(struct chario_queue *q, struct chario_command *cmd,
 		chario_complete_list(q, done);
 }
 
+/*
+ * Nothing stands between the slices of a request and the device: they need not
+ * be looked at one by one.
+ */
+static inline bool is_clear(const struct chario_queue *q,
+			    const struct chario_request *req)
+{
+	return likely(q->state == CHARIO_QUEUE_LIVE && !req->orphaned &&
+		      q->ops->post_slices) &&
+	       !static_branch_unlikely(&chario_edge_key);
+}
+
+/* CHARIO_POST_BATCH of them at most; the rest.  Under q->lock. */
+static inline struct chario_command *post_slices(struct chario_queue *q,
+						 struct chario_command *first,
+						 bool kick)
+{
+	struct chario_command *left;
+
+	chario_watch_arm(q, first->req->expires);
+	left = q->ops->post_slices(q, first);
+	if (kick && !left)
+		q->ops->kick(q);
+	return left;
+}
+
+/* The same where something may.  Under q->lock. */
+static noinline struct chario_command *
+post_one_by_one(struct chario_queue *q, struct chario_command *next, bool kick)
+{
+	unsigned int room;
+
+	for (room = CHARIO_POST_BATCH; next && room; room--) {
+		struct chario_command *cmd = next;
+
+		next = cmd->next;
+		post_one(q, cmd, kick && !next);
+	}
+	return next;
+}
+
 /**
- * chario_queue_post_all() - hand all commands of a request to the device
+ * chario_queue_post_slices() - hand all commands of a request to the device
  * @q: the queue
- * @req: its commands are prepared, none has been posted
+ * @req: its memory is a buffer; its commands are prepared, none has been posted
  * @kick: tell the device after the last
  *
  * Interrupts are off for CHARIO_POST_BATCH commands at most.
  *
  * Context: process, interrupts on.
  */
-void chario_queue_post_all(struct chario_queue *q, struct chario_request *req,
-			   bool kick)
+void chario_queue_post_slices(struct chario_queue *q,
+			      struct chario_request *req, bool kick)
 {
 	struct chario_command *next = req->first;
 	struct chario_request *done;
-	unsigned int room;
 
-	while (next) {
+	do {
 		raw_spin_lock_irq(&q->lock);
-		for (room = CHARIO_POST_BATCH; next && room; room--) {
-			struct chario_command *cmd = next;
-
-			next = cmd->next;
-			post_one(q, cmd, kick && !next);
-		}
+		/* All that is left of a chain belongs to a request that lives. */
+		next = is_clear(q, next->req) ? post_slices(q, next, kick) :
+						post_one_by_one(q, next, kick);
 		done = chario_queue_take_done(q);
 		raw_spin_unlock_irq(&q->lock);
 		if (unlikely(done))
 			chario_complete_list(q, done);
-	}
+	} while (next);
 }
 
 /**

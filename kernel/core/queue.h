@@ -50,6 +50,10 @@ enum chario_queue_state {
  *	cannot fail.  NULL where @post looks its addresses up.
  * @post: put the device command into the submission queue; when @kick is set,
  *	do what @kick does.  Under q->lock.  Called again for a replay.
+ * @post_slices: @post for CHARIO_POST_BATCH commands at most of a request whose
+ *	memory is a buffer, from @cmd on; marks and traces each as POSTED, does
+ *	not kick, returns the first that is left or NULL.  Under q->lock.  NULL
+ *	where they are posted one by one.
  * @kick: tell the device of all that has been posted since the last kick.
  *	Under q->lock.
  * @reap: take up to CHARIO_REAP_BATCH completions, call
@@ -65,6 +69,8 @@ struct chario_queue_ops {
 	void (*move)(struct chario_queue *q, struct chario_command *cmd);
 	void (*post)(struct chario_queue *q, struct chario_command *cmd,
 		     bool kick);
+	struct chario_command *(*post_slices)(struct chario_queue *q,
+					      struct chario_command *cmd);
 	void (*kick)(struct chario_queue *q);
 	unsigned int (*reap)(struct chario_queue *q);
 	void (*check)(struct chario_queue *q);
@@ -157,6 +163,23 @@ chario_queue_command(const struct chario_queue *q, unsigned int tag)
 	return q->commands + tag * q->stride;
 }
 
+static inline void chario_queue_free(struct chario_queue *q,
+				     struct chario_command *cmd)
+{
+	cmd->state = CHARIO_COMMAND_IDLE;
+	clear_bit_unlock(cmd->tag, q->busy);
+}
+
+/* Tell who waits for a slot, or for an idle queue, of those that were freed. */
+static inline void chario_queue_wake(struct chario_queue *q)
+{
+	/* Pairs with the barrier in prepare_to_wait(). */
+	smp_mb__after_atomic();
+	/* Ordered by the barrier above. */
+	if (unlikely(waitqueue_active(&q->slot_wait)))
+		wake_up(&q->slot_wait);
+}
+
 /**
  * chario_queue_put() - give a command back
  * @q: the queue
@@ -167,26 +190,53 @@ chario_queue_command(const struct chario_queue *q, unsigned int tag)
 static inline void chario_queue_put(struct chario_queue *q,
 				    struct chario_command *cmd)
 {
-	cmd->state = CHARIO_COMMAND_IDLE;
-	clear_bit_unlock(cmd->tag, q->busy);
-	/* Pairs with the barrier in prepare_to_wait(). */
-	smp_mb__after_atomic();
-	/* Ordered by the barrier above. */
-	if (unlikely(waitqueue_active(&q->slot_wait)))
-		wake_up(&q->slot_wait);
+	chario_queue_free(q, cmd);
+	chario_queue_wake(q);
 }
 
-/* The command of a slot that has just been taken. */
-static inline struct chario_command *
-chario_queue_taken(struct chario_queue *q, unsigned int tag)
+/**
+ * chario_queue_put_chain() - give the commands of a request back
+ * @q: the queue
+ * @first: of the chain; the request that lives in it is gone afterwards
+ *
+ * Context: as chario_queue_put().
+ */
+static inline void chario_queue_put_chain(struct chario_queue *q,
+					  struct chario_command *first)
 {
-	struct chario_command *cmd = chario_queue_command(q, tag);
+	struct chario_command *cmd, *next;
 
-	/* Pairs with the barrier of chario_queue_drain(). */
-	if (likely(!READ_ONCE(q->dead_error)))
-		return cmd;
-	chario_queue_put(q, cmd);
-	return ERR_PTR(READ_ONCE(q->dead_error));
+	for (cmd = first->next; cmd; cmd = next) {
+		next = cmd->next;
+		chario_queue_free(q, cmd);
+	}
+	chario_queue_put(q, first);
+}
+
+/**
+ * chario_queue_take_slot() - take one more free command
+ * @q: the queue; the caller has a command of it, so that it is not drained
+ *
+ * Return: the command; NULL when none is free.
+ */
+static inline struct chario_command *
+chario_queue_take_slot(struct chario_queue *q)
+{
+	unsigned int word = 0;
+
+	do {
+		unsigned long bits = READ_ONCE(q->busy[word]);
+
+		while (likely(~bits)) {
+			unsigned int bit = ffz(bits);
+
+			if (likely(!test_and_set_bit(bit, &q->busy[word])))
+				return chario_queue_command(q, word *
+							    BITS_PER_LONG + bit);
+			bits |= BIT(bit);
+		}
+	} while (++word < BITS_TO_LONGS(q->depth));
+	return NULL;
 }
 
 /**
@@ -199,21 +249,15 @@ chario_queue_taken(struct chario_queue *q, unsigned int tag)
 static inline struct chario_command *
 chario_queue_try_get(struct chario_queue *q)
 {
-	unsigned int word = 0;
+	struct chario_command *cmd = chario_queue_take_slot(q);
 
-	do {
-		unsigned long bits = READ_ONCE(q->busy[word]);
-
-		while (likely(~bits)) {
-			unsigned int bit = ffz(bits);
-
-			if (likely(!test_and_set_bit(bit, &q->busy[word])))
-				return chario_queue_taken(q, word *
-							  BITS_PER_LONG + bit);
-			bits |= BIT(bit);
-		}
-	} while (++word < BITS_TO_LONGS(q->depth));
-	return ERR_PTR(-EAGAIN);
+	if (unlikely(!cmd))
+		return ERR_PTR(-EAGAIN);
+	/* Pairs with the barrier of chario_queue_drain(). */
+	if (likely(!READ_ONCE(q->dead_error)))
+		return cmd;
+	chario_queue_put(q, cmd);
+	return ERR_PTR(READ_ONCE(q->dead_error));
 }
 
 /**
@@ -279,8 +323,8 @@ void chario_queue_hand_over(struct chario_queue *q, struct chario_command *cmd,
 			    bool kick);
 void chario_queue_post(struct chario_queue *q, struct chario_command *cmd,
 		       bool kick);
-void chario_queue_post_all(struct chario_queue *q, struct chario_request *req,
-			   bool kick);
+void chario_queue_post_slices(struct chario_queue *q,
+			      struct chario_request *req, bool kick);
 void chario_queue_kick(struct chario_queue *q);
 
 /* core/plug.c */

@@ -8,11 +8,11 @@
  *     run_sync                  a chunk at a time, two chunks in flight
  *       launch                  take commands, fill them in, post them
  *         prepare               split -> map -> queue, for one command
- *       land                    wait, account, let go
+ *       chario_flight_land        wait, account, let go
  *     run_async                 all at once; the result comes by itself
  *
  * slices.c takes the part of launch() and run_async() where the memory is a
- * buffer.
+ * buffer, and all of it where such a call is one chunk.
  */
 #include "core/buffer.h"
 #include "core/device.h"
@@ -111,7 +111,7 @@ static int prepare(struct chario_queue *q, struct chario_command *cmd,
 	u32 bytes = next_bytes(cur);
 	int ret;
 
-	chario_flight_split(q, cmd, pos, bytes);
+	chario_flight_split(q, cmd, cmd->req->bytes, pos, bytes);
 	ret = chario_pages_pin(cmd, cur->iter, window,
 			       bytes + look_ahead(cur, count - 1));
 	return ret ?: chario_flight_map(q, cmd, cmd->req->op);
@@ -137,16 +137,6 @@ static struct chario_command *take_commands(struct chario_queue *q,
 	}
 	last->next = NULL;
 	return first;
-}
-
-static void put_commands(struct chario_queue *q, struct chario_command *cmd)
-{
-	struct chario_command *next;
-
-	for (; cmd; cmd = next) {
-		next = cmd->next;
-		chario_queue_put(q, cmd);
-	}
 }
 
 /*
@@ -179,7 +169,7 @@ static int post_commands(struct chario_queue *q, struct chario_request *req,
 	/* Whoever orphans the request follows the chain. */
 	if (last)
 		WRITE_ONCE(last->next, NULL);
-	put_commands(q, cmd);
+	chario_queue_put_chain(q, cmd);
 	if (!last)
 		return ret;
 	cur->cut = true;
@@ -218,34 +208,13 @@ struct run {
 	int error;
 };
 
-/*
- * Wait for a request and let go of it.  Bytes in front of its first failure;
- * @error is set when it did not come to all that was asked of it.
- */
-static size_t land(struct chario_flight *flight, const struct chario_call *call,
-		   int *error)
-{
-	struct chario_request *req = flight->req;
-	size_t bytes;
-
-	if (!chario_flight_wait(flight, call)) {
-		*error = chario_flight_leave(flight, call);
-		return 0;
-	}
-	bytes = req->error ? req->good : req->bytes;
-	*error = req->error;
-	chario_complete_release(flight->q, req, req->op == CHARIO_OP_READ,
-				bytes ?: *error);
-	return bytes;
-}
-
 /* Bytes behind the first failure do not count. */
 static void land_oldest(struct run *run, const struct chario_call *call)
 {
 	size_t bytes;
 	int error;
 
-	bytes = land(&run->flights[run->landed++ & 1], call, &error);
+	bytes = chario_flight_land(&run->flights[run->landed++ & 1], call, &error);
 	if (run->error)
 		return;
 	run->total += bytes;
@@ -340,7 +309,7 @@ static noinline ssize_t run_flush(const struct chario_call *call)
 	cmd->nr_segments = 0;
 	this_cpu_inc(call->cio->counters->commands[CHARIO_OP_FLUSH]);
 	chario_queue_post(q, cmd, true);
-	land(&flight, call, &error);
+	chario_flight_land(&flight, call, &error);
 	return error;
 }
 
@@ -384,7 +353,7 @@ static noinline ssize_t run_async(const struct chario_call *call)
 	if (IS_ERR(first))
 		return PTR_ERR(first);
 	if (got < want) {
-		put_commands(q, first);
+		chario_queue_put_chain(q, first);
 		return -EAGAIN;
 	}
 	req = &first->own;
@@ -419,5 +388,10 @@ ssize_t chario_request_run(struct chario_call *call)
 	}
 	if (unlikely(call->op == CHARIO_OP_FLUSH))
 		return run_flush(call);
+	if (call->buffers) {
+		ret = chario_slices_run(call);
+		if (ret != -EAGAIN)
+			return ret;
+	}
 	return is_single(call) ? run_single(call) : run_sync(call);
 }

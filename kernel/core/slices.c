@@ -10,33 +10,41 @@
 #include "core/queue.h"
 #include "core/slices.h"
 
-/* Fill in commands up to byte @stop of the disk, or until no slot is free. */
+/*
+ * Fill in commands up to byte @stop of the disk, or until no slot is free; how
+ * many.
+ */
 static unsigned int fill(struct chario_queue *q, struct chario_request *req,
 			 const struct chario_call *call,
 			 struct chario_split *split,
 			 const struct chario_split_limits *limits, u64 stop)
 {
+	/* Copies, which stay in registers. */
+	const struct chario_split_limits within = *limits;
+	struct chario_split at = *split;
+	const u64 to_buffer = call->buffer_offset - call->pos;
+	const u64 start = at.pos;
 	struct chario_command *cmd = req->first, *next;
 	unsigned int count = 0;
 
 	for (;;) {
-		u64 pos = split->pos;
+		u64 pos = at.pos;
 
 		cmd->req = req;
-		chario_flight_split(q, cmd, pos,
-				    chario_split_next(split, limits));
-		chario_flight_slice(q, cmd, call->buffer_offset + pos -
-				    call->pos, call->op);
+		chario_flight_split(q, cmd, pos - start, pos,
+				    chario_split_next(&at, &within));
+		chario_flight_slice(q, cmd, pos + to_buffer);
 		count++;
-		if (split->pos == stop)
+		if (at.pos == stop)
 			break;
-		next = chario_queue_try_get(q);
-		if (IS_ERR(next))
+		next = chario_queue_take_slot(q);
+		if (unlikely(!next))
 			break;
 		cmd->next = next;
 		cmd = next;
 	}
 	cmd->next = NULL;
+	*split = at;
 	return count;
 }
 
@@ -60,6 +68,7 @@ int chario_slices_launch(struct chario_flight *flight,
 {
 	struct chario_queue *q = chario_flight_queue(call);
 	struct chario_command *first;
+	unsigned int count;
 	int ret;
 
 	first = chario_flight_command(q, call, may_wait);
@@ -72,21 +81,79 @@ int chario_slices_launch(struct chario_flight *flight,
 		chario_queue_put(q, first);
 		return ret;
 	}
-	flight->req->pending = fill(q, flight->req, call, split, limits,
-				    split->chunk_end);
-	chario_queue_post_all(q, flight->req, true);
+	count = fill(q, flight->req, call, split, limits, split->chunk_end);
+	chario_flight_count(flight->req, call->op, count,
+			    split->pos - flight->pos);
+	chario_queue_post_slices(q, flight->req, true);
 	return 0;
 }
 
-static void put_commands(struct chario_queue *q, struct chario_command *cmd)
+/*
+ * All commands of a call, ready to be posted; EAGAIN when not so many are free,
+ * or as chario_buffer_find().
+ */
+static __always_inline struct chario_request *
+prepare(struct chario_queue *q, const struct chario_call *call,
+	const struct chario_split_limits *limits)
 {
-	struct chario_command *next;
+	struct chario_command *first = chario_queue_try_get(q);
+	struct chario_split split chario_uninitialized;
+	struct chario_request *req;
+	unsigned int count;
+	int ret;
 
-	for (; cmd; cmd = next) {
-		next = cmd->next;
-		this_cpu_dec(cmd->req->cio->counters->commands[cmd->req->op]);
-		chario_queue_put(q, cmd);
-	}
+	if (IS_ERR(first))
+		return ERR_CAST(first);
+	req = &first->own;
+	chario_flight_init(req, call, first, 0);
+	first->next = NULL;
+	ret = chario_flight_enter(req, call);
+	if (unlikely(ret))
+		goto err_put;
+	chario_split_start(&split, limits, call->pos, call->bytes);
+	count = fill(q, req, call, &split, limits, split.end);
+	ret = -EAGAIN;
+	if (unlikely(split.pos != split.end))
+		goto err_put;
+	chario_flight_count(req, call->op, count, call->bytes);
+	return req;
+
+err_put:
+	chario_queue_put_chain(q, first);
+	return ERR_PTR(ret);
+}
+
+/**
+ * chario_slices_run() - a synchronous call of one chunk
+ * @call: on a buffer
+ *
+ * Return: as chario_request_run(); EAGAIN when it is more than that, or not
+ * enough commands are free for the whole call.
+ */
+ssize_t chario_slices_run(const struct chario_call *call)
+{
+	struct chario_queue *q = chario_flight_queue(call);
+	struct chario_flight flight chario_uninitialized;
+	struct chario_waiter waiter chario_uninitialized;
+	struct chario_split_limits limits chario_uninitialized;
+	struct chario_request *req;
+	size_t bytes;
+	int error;
+
+	chario_device_get_limits(call->cio, &limits);
+	if (call->bytes > limits.chunk_bytes)
+		return -EAGAIN;
+	req = prepare(q, call, &limits);
+	if (IS_ERR(req))
+		return PTR_ERR(req);
+	flight.pos = call->pos;
+	chario_flight_await(&flight, &waiter, q, call, req);
+	chario_queue_post_slices(q, req, true);
+	bytes = chario_flight_land(&flight, call, &error);
+	if (unlikely(!bytes))
+		return error;
+	this_cpu_add(call->cio->counters->bytes[call->op], bytes);
+	return bytes;
 }
 
 /**
@@ -99,32 +166,16 @@ static void put_commands(struct chario_queue *q, struct chario_command *cmd)
 ssize_t chario_slices_run_async(const struct chario_call *call)
 {
 	struct chario_queue *q = chario_flight_queue(call);
-	struct chario_split_limits limits;
-	struct chario_command *first;
+	struct chario_split_limits limits chario_uninitialized;
 	struct chario_request *req;
-	struct chario_split split;
-	int ret;
 
-	first = chario_flight_command(q, call, false);
-	if (IS_ERR(first))
-		return PTR_ERR(first);
-	req = &first->own;
-	chario_flight_init(req, call, first, 0);
-	ret = chario_flight_enter(req, call);
-	if (ret) {
-		chario_queue_put(q, first);
-		return ret;
-	}
 	chario_device_get_limits(call->cio, &limits);
-	chario_split_start(&split, &limits, call->pos, call->bytes);
-	req->pending = fill(q, req, call, &split, &limits, split.end);
-	if (unlikely(split.pos != split.end)) {
-		put_commands(q, first);
-		return -EAGAIN;
-	}
+	req = prepare(q, call, &limits);
+	if (IS_ERR(req))
+		return PTR_ERR(req);
 	req->async = call->async;
 	/* Who polls looks for it, from the moment it can be polled. */
 	WRITE_ONCE(*call->async.queue, q);
-	chario_queue_post_all(q, req, !chario_plug(q));
+	chario_queue_post_slices(q, req, !chario_plug(q));
 	return -EIOCBQUEUED;
 }

@@ -13,6 +13,7 @@ int chario_slices_launch(struct chario_flight *flight,
 			 struct chario_split *split,
 			 const struct chario_split_limits *limits,
 			 bool may_wait);
+ssize_t chario_slices_run(const struct chario_call *call);
 ssize_t chario_slices_run_async(const struct chario_call *call);
 
 #endif /* CHARIO_CORE_SLICES_H */

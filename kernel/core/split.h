@@ -12,6 +12,9 @@
 #define CHARIO_CORE_SPLIT_H
 
 #include <linux/types.h>
+#ifdef __KERNEL__
+#include <linux/math64.h>
+#endif
 
 /**
  * struct chario_split_limits - published limits of a disk
@@ -41,11 +44,67 @@ struct chario_split {
 	__u64 chunk_end;
 };
 
-void chario_split_start(struct chario_split *split,
-			const struct chario_split_limits *limits,
-			__u64 offset, __u64 length);
-__u32 chario_split_next(struct chario_split *split,
-			const struct chario_split_limits *limits);
+static inline __u32 chario_split_rest(__u64 dividend, __u32 divisor)
+{
+#ifdef __KERNEL__
+	u32 rest;
+
+	div_u64_rem(dividend, divisor, &rest);
+	return rest;
+#else
+	return (__u32)(dividend % divisor);
+#endif
+}
+
+static inline __u64 chario_split_smaller(__u64 a, __u64 b)
+{
+	return a < b ? a : b;
+}
+
+/**
+ * chario_split_start() - begin to split a call
+ * @split: the state to set up
+ * @limits: limits of the disk
+ * @offset: byte offset of the call on the disk, a multiple of the logical block
+ * @length: length of the call in bytes, a multiple of the logical block
+ */
+static inline void chario_split_start(struct chario_split *split,
+				      const struct chario_split_limits *limits,
+				      __u64 offset, __u64 length)
+{
+	split->pos = offset;
+	split->end = offset + length;
+	split->chunk_end = chario_split_smaller(split->end, offset +
+						limits->chunk_bytes);
+}
+
+/**
+ * chario_split_next() - size of the next command
+ * @split: a call that has been started
+ * @limits: the limits that it was started with
+ *
+ * Return: bytes of the next command; 0 when the call has been split.
+ */
+static inline __u32 chario_split_next(struct chario_split *split,
+				      const struct chario_split_limits *limits)
+{
+	__u64 bytes = chario_split_smaller(split->chunk_end - split->pos,
+					   limits->command_bytes);
+	__u32 boundary = limits->boundary_bytes;
+
+	if (boundary)
+		bytes = chario_split_smaller(bytes, boundary -
+					     chario_split_rest(split->pos,
+							       boundary));
+	split->pos += bytes;
+	if (split->pos == split->chunk_end)
+		split->chunk_end = chario_split_smaller(split->end,
+							split->chunk_end +
+							limits->chunk_bytes);
+	return (__u32)bytes;
+}
+
+/* core/split.c */
 __u64 chario_split_count(const struct chario_split_limits *limits,
 			 __u64 offset, __u64 length);
 

@@ -344,6 +344,7 @@ struct chario_nvme {
  * @ctrl: the controller
  * @sqes: submission ring
  * @cqes: completion ring
+ * @cqes_end: behind its last entry
  * @sq_doorbell: tail doorbell
  * @cq_doorbell: head doorbell
  * @entries: of either ring
@@ -353,7 +354,7 @@ struct chario_nvme {
  * @reaped_at_irq: core.reaped when an interrupt last came
  * @tail: of @sqes
  * @rung: tail that the controller has been told
- * @head: of @cqes
+ * @head: where in @cqes the next completion comes
  * @phase: expected phase bit
  * @unrung: completions taken that the controller has not been told of
  * @qid: identifier
@@ -374,6 +375,8 @@ struct chario_nvme_queue {
 	struct chario_nvme *ctrl;
 	struct nvme_command *sqes;
 	struct nvme_completion *cqes;
+	const struct nvme_completion *cqes_end;
+	struct nvme_completion *head;
 	u32 __iomem *sq_doorbell;
 	u32 __iomem *cq_doorbell;
 	u16 entries;
@@ -383,7 +386,6 @@ struct chario_nvme_queue {
 	u64 reaped_at_irq;
 	u16 tail;
 	u16 rung;
-	u16 head;
 	u16 phase;
 	u16 unrung;
 	u16 qid;
@@ -403,6 +405,17 @@ struct chario_nvme_queue {
 static inline struct chario_nvme_queue *to_nvme_queue(struct chario_queue *q)
 {
 	return container_of(q, struct chario_nvme_queue, core);
+}
+
+/* To the start of both rings. */
+static inline void chario_nvme_queue_rewind(struct chario_nvme_queue *nq)
+{
+	nq->tail = 0;
+	nq->rung = 0;
+	nq->head = nq->cqes;
+	nq->cqes_end = nq->cqes + nq->entries;
+	nq->phase = 1;
+	nq->unrung = 0;
 }
 
 /* pci.c */

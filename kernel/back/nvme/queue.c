@@ -44,25 +44,40 @@ static void nvme_kick(struct chario_queue *q)
 	kick_nvme_queue(to_nvme_queue(q));
 }
 
-/*
- * Built in place.  What is not written here is zero in every command of ours:
- * the ring has been cleared once.  A flush has no blocks and no memory.
- */
-static __always_inline struct nvme_rw_command *
-fill_entry(struct chario_nvme_queue *nq, const struct chario_command *cmd,
-	   u32 blocks)
+/* What is the same in all commands of a request. */
+struct common {
+	u64 block_shift;
+	u32 nsid;
+	u16 control;
+	u8 opcode;
+};
+
+static __always_inline struct common get_common(const struct chario_request *req)
 {
-	struct nvme_rw_command *sqe = &nq->sqes[nq->tail].rw;
-	const struct chario_request *req = cmd->req;
 	const struct chario_device *cio = req->cio;
 
-	sqe->opcode = opcodes[req->op];
+	return (struct common) {
+		.block_shift = cio->block_shift,
+		.nsid = cio->namespace_id,
+		.control = req->control,
+		.opcode = opcodes[req->op],
+	};
+}
+
+/*
+ * Built in place.  What is not written here is zero in every command of ours:
+ * the ring has been cleared once.
+ */
+static __always_inline void fill_entry(struct nvme_rw_command *sqe,
+				       const struct common *common,
+				       const struct chario_command *cmd)
+{
+	sqe->opcode = common->opcode;
 	sqe->command_id = cmd->tag;
-	sqe->nsid = cpu_to_le32(cio->namespace_id);
-	sqe->slba = cpu_to_le64(cmd->disk_offset >> cio->block_shift);
-	sqe->length = cpu_to_le16(blocks ? blocks - 1 : 0);
-	sqe->control = cpu_to_le16(req->control);
-	return sqe;
+	sqe->nsid = cpu_to_le32(common->nsid);
+	sqe->slba = cpu_to_le64(cmd->disk_offset >> common->block_shift);
+	sqe->length = cpu_to_le16((cmd->bytes >> common->block_shift) - 1);
+	sqe->control = cpu_to_le16(common->control);
 }
 
 static __always_inline void advance(struct chario_nvme_queue *nq, bool kick)
@@ -73,31 +88,53 @@ static __always_inline void advance(struct chario_nvme_queue *nq, bool kick)
 		kick_nvme_queue(nq);
 }
 
+static struct chario_command *nvme_post_slices(struct chario_queue *q,
+					       struct chario_command *cmd)
+{
+	struct chario_nvme_queue *nq = to_nvme_queue(q);
+	const struct chario_nvme_table *table = cmd->req->buffer->back;
+	const struct nvme_command *end = &nq->sqes[nq->entries];
+	const struct common common = get_common(cmd->req);
+	struct nvme_command *sqe = &nq->sqes[nq->tail];
+	unsigned int room = CHARIO_POST_BATCH;
+
+	do {
+		cmd->state = CHARIO_COMMAND_POSTED;
+		trace_post(q, cmd, 0);
+		fill_entry(&sqe->rw, &common, cmd);
+		chario_nvme_table_look_up(table, nq, cmd, &sqe->rw.dptr);
+		if (++sqe == end)
+			sqe = nq->sqes;
+		cmd = cmd->next;
+	} while (cmd && --room);
+	nq->tail = sqe - nq->sqes;
+	return cmd;
+}
+
 static noinline void post_slice(struct chario_nvme_queue *nq,
 				struct chario_command *cmd, bool kick)
 {
-	struct nvme_rw_command *sqe;
+	const struct common common = get_common(cmd->req);
+	struct nvme_rw_command *sqe = &nq->sqes[nq->tail].rw;
 
-	sqe = fill_entry(nq, cmd, cmd->bytes >> cmd->req->cio->block_shift);
+	fill_entry(sqe, &common, cmd);
 	chario_nvme_table_look_up(cmd->req->buffer->back, nq, cmd, &sqe->dptr);
 	advance(nq, kick);
 }
 
-static void nvme_post(struct chario_queue *q, struct chario_command *cmd,
-		      bool kick)
+static __always_inline void post_pages(struct chario_nvme_queue *nq,
+				       struct chario_command *cmd, bool kick)
 {
-	struct chario_nvme_queue *nq = to_nvme_queue(q);
-	struct nvme_rw_command *sqe;
-	u32 blocks;
+	const struct common common = get_common(cmd->req);
+	struct nvme_rw_command *sqe = &nq->sqes[nq->tail].rw;
 
-	if (cmd->req->buffer) {
-		post_slice(nq, cmd, kick);
-		return;
-	}
-	blocks = cmd->bytes >> cmd->req->cio->block_shift;
-	sqe = fill_entry(nq, cmd, blocks);
-	if (likely(!chario_queue_must_prep(q, cmd))) {
-		sqe->dptr.prp1 = blocks ? cpu_to_le64(cmd->segments->addr) : 0;
+	fill_entry(sqe, &common, cmd);
+	if (unlikely(!cmd->bytes)) {
+		/* A flush has no blocks and no memory. */
+		sqe->length = 0;
+		memset(&sqe->dptr, 0, sizeof(sqe->dptr));
+	} else if (likely(!chario_queue_must_prep(&nq->core, cmd))) {
+		sqe->dptr.prp1 = cpu_to_le64(cmd->segments->addr);
 		sqe->dptr.prp2 = 0;
 	} else {
 		sqe->dptr = *dptr_of(cmd);
@@ -105,11 +142,20 @@ static void nvme_post(struct chario_queue *q, struct chario_command *cmd,
 	advance(nq, kick);
 }
 
+static void nvme_post(struct chario_queue *q, struct chario_command *cmd,
+		      bool kick)
+{
+	if (cmd->req->buffer)
+		post_slice(to_nvme_queue(q), cmd, kick);
+	else
+		post_pages(to_nvme_queue(q), cmd, kick);
+}
+
 /* Where the next completion comes, and what tells that it is there. */
 static void show_sign(struct chario_nvme_queue *nq)
 {
 	nq->core.sign_value = cpu_to_le16(nq->phase);
-	WRITE_ONCE(nq->core.sign, &nq->cqes[nq->head].status);
+	WRITE_ONCE(nq->core.sign, &nq->head->status);
 }
 
 /*
@@ -153,14 +199,15 @@ err_stray:
 			    nq->qid, tag);
 }
 
+/* @status: with its phase bit. */
 static __always_inline void reap_one(struct chario_nvme_queue *nq, u16 tag,
 				     u16 status)
 {
 	struct chario_command *cmd = chario_queue_command(&nq->core, tag);
 
-	if (unlikely(tag >= nq->core.depth || (status & 0x7ff) ||
+	if (unlikely(tag >= nq->core.depth || (status & (0x7ff << 1)) ||
 		     cmd->state != CHARIO_COMMAND_POSTED)) {
-		reap_odd(nq, tag, status);
+		reap_odd(nq, tag, status >> 1);
 		return;
 	}
 	trace_reap(&nq->core, cmd, 0);
@@ -181,7 +228,7 @@ static __always_inline void ring_completion(struct chario_nvme_queue *nq)
 		return;
 	if (!q->ended && !nq->level && nq->unrung < nq->entries / 2)
 		return;
-	writel(nq->head, nq->cq_doorbell);
+	writel(nq->head - nq->cqes, nq->cq_doorbell);
 	nq->unrung = 0;
 	q->ended = false;
 	q->cq_doorbells++;
@@ -190,22 +237,23 @@ static __always_inline void ring_completion(struct chario_nvme_queue *nq)
 static unsigned int nvme_reap(struct chario_queue *q)
 {
 	struct chario_nvme_queue *nq = to_nvme_queue(q);
+	struct nvme_completion *cqe = nq->head;
 	unsigned int count;
 
 	for (count = 0; count < CHARIO_REAP_BATCH; count++) {
-		struct nvme_completion *cqe = &nq->cqes[nq->head];
 		u16 status = le16_to_cpu(READ_ONCE(cqe->status));
 
-		if ((status & 1) != nq->phase)
+		if ((status ^ nq->phase) & 1)
 			break;
 		/* The rest of the entry is not read before its phase bit. */
 		dma_rmb();
-		reap_one(nq, cqe->command_id, status >> 1);
-		if (++nq->head == nq->entries) {
-			nq->head = 0;
+		reap_one(nq, cqe->command_id, status);
+		if (++cqe == nq->cqes_end) {
+			cqe = nq->cqes;
 			nq->phase ^= 1;
 		}
 	}
+	nq->head = cqe;
 	nq->unrung += count;
 	show_sign(nq);
 	ring_completion(nq);
@@ -235,6 +283,7 @@ const struct chario_queue_ops chario_nvme_queue_ops = {
 	.command_bytes	= sizeof(union nvme_data_ptr),
 	.prep		= nvme_prep,
 	.post		= nvme_post,
+	.post_slices	= nvme_post_slices,
 	.kick		= nvme_kick,
 	.reap		= nvme_reap,
 	.check		= nvme_check,
@@ -272,11 +321,7 @@ void chario_nvme_queue_reset(struct chario_nvme_queue *nq)
 	raw_spin_lock_irqsave(&nq->core.lock, flags);
 	memset(nq->sqes, 0, nq->entries * sizeof(*nq->sqes));
 	memset(nq->cqes, 0, nq->entries * sizeof(*nq->cqes));
-	nq->tail = 0;
-	nq->rung = 0;
-	nq->head = 0;
-	nq->phase = 1;
-	nq->unrung = 0;
+	chario_nvme_queue_rewind(nq);
 	nq->core.sign_mask = cpu_to_le16(1);
 	show_sign(nq);
 	raw_spin_unlock_irqrestore(&nq->core.lock, flags);

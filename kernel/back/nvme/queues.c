@@ -92,7 +92,10 @@ static int init_rings(struct chario_nvme *ctrl, struct chario_nvme_queue *nq)
 				      &nq->cq_dma, GFP_KERNEL);
 	nq->lists = dma_alloc_coherent(dev, nq->core.max_depth * nq->list_bytes,
 				       &nq->list_dma, GFP_KERNEL);
-	return nq->sqes && nq->cqes && nq->lists ? 0 : -ENOMEM;
+	if (!nq->sqes || !nq->cqes || !nq->lists)
+		return -ENOMEM;
+	chario_nvme_queue_rewind(nq);
+	return 0;
 }
 
 static void deinit_rings(struct chario_nvme *ctrl, struct chario_nvme_queue *nq)
@@ -135,7 +138,6 @@ static int init_queue(struct chario_nvme *ctrl, unsigned int index,
 	nq->qid = index + 1;
 	nq->entries = ctrl->depth;
 	nq->level = ctrl->level;
-	nq->phase = 1;
 	nq->page_mask = (1U << ctrl->page_shift) - 1;
 	nq->list_bytes = roundup_pow_of_two(max(entries, 2U) * sizeof(__le64));
 	if (!polled && ctrl->nr_vectors > 1)
