@@ -57,6 +57,7 @@ tests/guest/test_any_size.py
 tests/guest/test_buffers.py
 tests/guest/test_private_queue.py
 tests/guest/test_ways.py
+tests/guest/test_window_tree.py
 tests/guest/test_fuzz.py
 "
 

@@ -3,9 +3,10 @@
  * Windows: physical memory that is not Linux's - of a sensor, an FPGA, a
  * scratchpad, or RAM that the kernel was told to leave alone.
  *
- * Two must agree.  An administrator opens a range, by the module parameter or
- * later by its file in sysfs; System RAM and what a driver has claimed are
- * refused, and the range is claimed, so that no driver gets it while it is open.
+ * Two must agree.  The board's device tree or an administrator opens a range,
+ * by the module parameter or later by its file in sysfs; System RAM and what a
+ * driver has claimed are refused, and the range is claimed, so that no driver
+ * gets it while it is open.
  * Then a caller with CAP_SYS_RAWIO makes a buffer inside.  Buffers and mappings
  * count as users: a range in use cannot be closed.
  *
@@ -18,6 +19,8 @@
 #include <linux/list.h>
 #include <linux/mm.h>
 #include <linux/module.h>
+#include <linux/of.h>
+#include <linux/of_address.h>
 #include <linux/security.h>
 #include <linux/sizes.h>
 #include <linux/slab.h>
@@ -194,16 +197,40 @@ static const struct kernel_param_ops windows_ops = {
 module_param_cb(windows, &windows_ops, NULL, 0600);
 MODULE_PARM_DESC(windows, "Physical memory outside System RAM that buffers may be made of: ADDR+BYTES[,...]; later, -ADDR+BYTES closes one");
 
+/* One that is refused has been told of: it is no reason to do without the drives. */
+static void open_reserved(struct device_node *node)
+{
+	struct resource res;
+	int i;
+
+	for (i = 0; !of_address_to_resource(node, i, &res); i++)
+		open_range(res.start, resource_size(&res));
+}
+
+/* Reserved memory of the device tree that is compatible with "chario,window". */
+static void open_tree(void)
+{
+	struct device_node *parent = of_find_node_by_path("/reserved-memory");
+	struct device_node *node;
+
+	for_each_available_child_of_node(parent, node)
+		if (of_device_is_compatible(node, "chario,window"))
+			open_reserved(node);
+	of_node_put(parent);
+}
+
 /**
- * chario_window_open_all() - open the windows that the module parameter names
+ * chario_window_open_all() - open the windows of the device tree, and those that
+ *	the module parameter names
  *
- * Return: 0, or why one was refused; then none is open.
+ * Return: 0, or why one of the parameter was refused; then none is open.
  */
 int chario_window_open_all(void)
 {
 	int ret = 0;
 
 	mutex_lock(&lock);
+	open_tree();
 	if (*text_at_load)
 		ret = change_all(text_at_load);
 	if (ret)

@@ -28,6 +28,7 @@ from chario_lab.guest.spec import (
     drive_id,
     node_name,
     numbered,
+    tree_path,
     write_log_path,
 )
 
@@ -127,6 +128,7 @@ def boot_args(spec: GuestSpec, host: Host) -> list[str]:
     return [
         "-kernel", str(host.kernel), "-initrd", str(host.initrd),
         "-append", " ".join(words),
+        *(["-dtb", str(tree_path(host.run_dir))] if spec.device_tree else []),
     ]  # fmt: skip
 
 

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: MIT
+"""Windows that the device tree of a board opens: what it reserves for us, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from conftest import Launcher
+from disks import MIB, Programs
+from test_buffers import BLOCK, run
+from test_pool import round_trip
+from test_window import WINDOWS
+
+from chario_lab.guest import leaks
+from chario_lab.guest.devices import bdf, bind, nodes
+from chario_lab.guest.session import Guest
+from chario_lab.guest.spec import Namespace, Nvme
+from chario_lab.kernel import Kernel
+
+HIDDEN = 0x3000_0000
+FIRST, SECOND = (HIDDEN, 8 * MIB), (HIDDEN + 9 * MIB, MIB)
+RAM = (0x1000_0000, MIB)
+
+
+def cells(*ranges: tuple[int, int]) -> str:
+    """A reg property."""
+    return ", ".join(f"<0 {start:#x} 0 {size:#x}>" for start, size in ranges)
+
+
+TREE = f"""
+/dts-v1/;
+/ {{
+    #address-cells = <2>;
+    #size-cells = <2>;
+    reserved-memory {{
+        #address-cells = <2>;
+        #size-cells = <2>;
+        ranges;
+        sensor@{FIRST[0]:x} {{ compatible = "chario,window"; no-map; reg = {cells(FIRST, SECOND)}; }};
+        ram@{RAM[0]:x} {{ compatible = "chario,window"; no-map; reg = {cells(RAM)}; }};
+        other@{HIDDEN + 10 * MIB:x} {{ compatible = "somebody,else"; no-map; reg = {cells((HIDDEN + 10 * MIB, MIB))}; }};
+        off@{HIDDEN + 11 * MIB:x} {{
+            compatible = "chario,window"; no-map; status = "disabled"; reg = {cells((HIDDEN + 11 * MIB, MIB))};
+        }};
+    }};
+}};
+"""
+
+
+@pytest.fixture
+def board(fresh_guest: Launcher, kernel: Kernel) -> Iterator[Guest]:
+    """A guest with such a tree, and the module; at the end nothing is left."""
+    if not kernel.debug:
+        pytest.skip("Debian's kernels for this machine read no device tree; the debug kernel does")
+    append = f"memmap=16M${HIDDEN:#x}"
+    guest = fresh_guest(
+        drives=(Nvme("disk", (Namespace(64),)),), append=append, device_tree=TREE, parameters="deadline_ms=200000"
+    )
+    yield guest
+    guest.must("rmmod chario", timeout_s=120)
+    assert guest.must("grep -c 'chario window' /proc/iomem || true") == "0"
+    leaks.check(guest)
+
+
+def test_what_the_tree_reserves_is_open(board: Guest, guest_program: Programs) -> None:
+    """Each range of each node that is ours and available; System RAM is refused, told of, and no reason to fail."""
+    assert board.must(f"cat {WINDOWS}").split() == [f"{start:#x}+{size:#x}" for start, size in (FIRST, SECOND)]
+    refused = f"chario: window {RAM[0]:#x}+{RAM[1]:#x} refused: part of it is System RAM"
+    assert any(refused in line for line in board.kernel_log())
+    bind(board, bdf(board, 0))
+    script, expect = round_trip([BLOCK, 3 * BLOCK, MIB])
+    begin = [f"window 0 {FIRST[0]} {FIRST[1]}"]
+    disk = nodes(board, bdf(board, 0))[0]
+    assert run(board, guest_program, disk, [*begin, *script]) == ["0", *expect]
+
+
+def test_a_window_of_the_tree_can_be_closed(board: Guest) -> None:
+    """By its file, as any other."""
+    board.must(f"echo -{SECOND[0]:#x}+{SECOND[1]:#x} >{WINDOWS}")
+    assert board.must(f"cat {WINDOWS}") == f"{FIRST[0]:#x}+{FIRST[1]:#x}"
