@@ -20,6 +20,7 @@ from chario_lab.kernel import Kernel
 
 HIDDEN = 0x3000_0000
 FIRST, SECOND = (HIDDEN, 8 * MIB), (HIDDEN + 9 * MIB, MIB)
+OTHER, OFF = (HIDDEN + 10 * MIB, MIB), (HIDDEN + 11 * MIB, MIB)
 RAM = (0x1000_0000, MIB)
 
 
@@ -39,10 +40,8 @@ TREE = f"""
         ranges;
         sensor@{FIRST[0]:x} {{ compatible = "chario,window"; no-map; reg = {cells(FIRST, SECOND)}; }};
         ram@{RAM[0]:x} {{ compatible = "chario,window"; no-map; reg = {cells(RAM)}; }};
-        other@{HIDDEN + 10 * MIB:x} {{ compatible = "somebody,else"; no-map; reg = {cells((HIDDEN + 10 * MIB, MIB))}; }};
-        off@{HIDDEN + 11 * MIB:x} {{
-            compatible = "chario,window"; no-map; status = "disabled"; reg = {cells((HIDDEN + 11 * MIB, MIB))};
-        }};
+        other@{OTHER[0]:x} {{ compatible = "somebody,else"; no-map; reg = {cells(OTHER)}; }};
+        off@{OFF[0]:x} {{ compatible = "chario,window"; no-map; status = "disabled"; reg = {cells(OFF)}; }};
     }};
 }};
 """

@@ -7,7 +7,8 @@
  *   ctrl.c      registers: enable, disable, shut down
  *   cmb.c       controller memory
  *   identify.c  what the controller and its namespaces are
- *   admin.c     the admin queue and its commands
+ *   admin.c     the admin queue
+ *   pairs.c     its commands about I/O queues
  *   queues.c    the I/O queues: make, create, take down
  *   queue.c     one of them at work: post, kick, reap
  *   private.c   those that open files ask for
@@ -38,95 +39,10 @@
 #include "core/device.h"
 #include "core/queue.h"
 
-#define CHARIO_NVME_ADMIN_DEPTH	16
+#include "admin.h"
 
 /* How long an abort command may take to have its effect. */
 #define CHARIO_NVME_ABORT_MS	1000
-
-/* The identifier of the asynchronous event request: behind those of the slots. */
-#define CHARIO_NVME_EVENT_ID	(CHARIO_NVME_ADMIN_DEPTH - 2)
-
-/**
- * struct chario_nvme_admin_answer - how an admin command has ended
- * @result: dword 0 of the completion
- * @status: of the completion, without phase bit
- */
-struct chario_nvme_admin_answer {
-	u32 result;
-	u16 status;
-};
-
-/**
- * enum chario_nvme_admin_state - who has an admin command's identifier
- * @CHARIO_NVME_ADMIN_FREE: nobody
- * @CHARIO_NVME_ADMIN_BUSY: the controller, and somebody waits for it
- * @CHARIO_NVME_ADMIN_ENDED: who waits, and has not looked yet
- * @CHARIO_NVME_ADMIN_LOST: the controller, and nobody waits any more
- */
-enum chario_nvme_admin_state {
-	CHARIO_NVME_ADMIN_FREE,
-	CHARIO_NVME_ADMIN_BUSY,
-	CHARIO_NVME_ADMIN_ENDED,
-	CHARIO_NVME_ADMIN_LOST,
-};
-
-/**
- * struct chario_nvme_admin_slot - an admin command in flight
- * @done: completes with the command
- * @answer: valid in state ENDED
- * @state: &enum chario_nvme_admin_state
- * @cancelled: ended without an answer: the controller has been disabled
- */
-struct chario_nvme_admin_slot {
-	struct completion done;
-	struct chario_nvme_admin_answer answer;
-	u8 state;
-	bool cancelled;
-};
-
-/**
- * struct chario_nvme_admin - the admin queue
- * @mutex: whose @page it is
- * @lock: protects the ring, the slots, and what is said of the event request
- * @sqes: submission ring
- * @cqes: completion ring
- * @sq_dma: its address for the controller
- * @cq_dma: its address for the controller
- * @tail: of @sqes
- * @head: of @cqes
- * @phase: expected phase bit
- * @page: a page for data; coherent
- * @page_dma: its address for the controller
- * @page_lost: a command that did not come back may still write to @page
- * @slots: by command identifier
- * @open: commands are taken
- * @event_posted: the controller has the asynchronous event request
- * @event: how the last one has ended
- * @irq_requested: the interrupt handler is there
- * @deadline: jiffies, no command waits longer; recovery sets it
- * @has_deadline: @deadline is valid
- */
-struct chario_nvme_admin {
-	struct mutex mutex; /* whose page it is */
-	raw_spinlock_t lock;
-	struct nvme_command *sqes;
-	struct nvme_completion *cqes;
-	dma_addr_t sq_dma;
-	dma_addr_t cq_dma;
-	u16 tail;
-	u16 head;
-	u16 phase;
-	void *page;
-	dma_addr_t page_dma;
-	bool page_lost;
-	struct chario_nvme_admin_slot slots[CHARIO_NVME_EVENT_ID];
-	bool open;
-	bool event_posted;
-	struct chario_nvme_admin_answer event;
-	bool irq_requested;
-	unsigned long deadline;
-	bool has_deadline;
-};
 
 enum chario_nvme_state {
 	CHARIO_NVME_LIVE,
@@ -446,32 +362,6 @@ int chario_nvme_identify_list(struct chario_nvme *ctrl, u32 *nsids,
 			      unsigned int max);
 int chario_nvme_identify_ns(struct chario_nvme *ctrl, u32 nsid,
 			    struct nvme_id_ns *id);
-
-/* admin.c */
-int chario_nvme_admin_init(struct chario_nvme *ctrl);
-void chario_nvme_admin_deinit(struct chario_nvme *ctrl);
-void chario_nvme_admin_reset(struct chario_nvme *ctrl);
-void chario_nvme_admin_open(struct chario_nvme *ctrl);
-void chario_nvme_admin_close(struct chario_nvme *ctrl);
-void chario_nvme_admin_forget(struct chario_nvme *ctrl);
-int chario_nvme_admin_request_irq(struct chario_nvme *ctrl);
-void chario_nvme_admin_free_irq(struct chario_nvme *ctrl);
-int chario_nvme_admin_run(struct chario_nvme *ctrl, struct nvme_command *c,
-			  u32 *result);
-int chario_nvme_admin_ask(struct chario_nvme *ctrl, struct nvme_command *c,
-			  struct chario_nvme_admin_answer *answer);
-int chario_nvme_admin_exchange(struct chario_nvme *ctrl, struct nvme_command *c,
-			       void *data, size_t bytes,
-			       struct chario_nvme_admin_answer *answer);
-void chario_nvme_admin_post_event(struct chario_nvme *ctrl);
-int chario_nvme_admin_set_queues(struct chario_nvme *ctrl,
-				 unsigned int *nr_queues);
-int chario_nvme_admin_create(struct chario_nvme *ctrl,
-			     struct chario_nvme_queue *nq);
-int chario_nvme_admin_delete(struct chario_nvme *ctrl,
-			     struct chario_nvme_queue *nq);
-int chario_nvme_admin_abort(struct chario_nvme *ctrl, u16 qid, u16 cid);
-unsigned int chario_nvme_admin_timeout_ms(void);
 
 /* queues.c */
 int chario_nvme_queues_init(struct chario_nvme *ctrl);

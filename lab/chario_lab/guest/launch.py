@@ -141,7 +141,8 @@ def drop_images(run_dir: Path) -> None:
 
 def compile_tree(source: str, target: Path) -> None:
     """A device tree from its source."""
-    done = subprocess.run(["dtc", "-O", "dtb", "-o", str(target)], input=source.encode(), capture_output=True, check=False)
+    command = ["dtc", "-O", "dtb", "-o", str(target)]
+    done = subprocess.run(command, input=source.encode(), capture_output=True, check=False)
     if done.returncode:
         raise SpecError(f"the device tree does not compile:\n{done.stderr.decode(errors='replace')}")
 

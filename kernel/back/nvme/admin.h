@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The admin queue: see admin.c.
+ */
+#ifndef CHARIO_NVME_ADMIN_H
+#define CHARIO_NVME_ADMIN_H
+
+#include <linux/completion.h>
+#include <linux/mutex.h>
+#include <linux/nvme.h>
+#include <linux/spinlock.h>
+
+struct chario_nvme;
+struct chario_nvme_queue;
+
+#define CHARIO_NVME_ADMIN_DEPTH	16
+
+/* The identifier of the asynchronous event request: behind those of the slots. */
+#define CHARIO_NVME_EVENT_ID	(CHARIO_NVME_ADMIN_DEPTH - 2)
+
+/**
+ * struct chario_nvme_admin_answer - how an admin command has ended
+ * @result: dword 0 of the completion
+ * @status: of the completion, without phase bit
+ */
+struct chario_nvme_admin_answer {
+	u32 result;
+	u16 status;
+};
+
+/**
+ * enum chario_nvme_admin_state - who has an admin command's identifier
+ * @CHARIO_NVME_ADMIN_FREE: nobody
+ * @CHARIO_NVME_ADMIN_BUSY: the controller, and somebody waits for it
+ * @CHARIO_NVME_ADMIN_ENDED: who waits, and has not looked yet
+ * @CHARIO_NVME_ADMIN_LOST: the controller, and nobody waits any more
+ */
+enum chario_nvme_admin_state {
+	CHARIO_NVME_ADMIN_FREE,
+	CHARIO_NVME_ADMIN_BUSY,
+	CHARIO_NVME_ADMIN_ENDED,
+	CHARIO_NVME_ADMIN_LOST,
+};
+
+/**
+ * struct chario_nvme_admin_slot - an admin command in flight
+ * @done: completes with the command
+ * @answer: valid in state ENDED
+ * @state: &enum chario_nvme_admin_state
+ * @cancelled: ended without an answer: the controller has been disabled
+ */
+struct chario_nvme_admin_slot {
+	struct completion done;
+	struct chario_nvme_admin_answer answer;
+	u8 state;
+	bool cancelled;
+};
+
+/**
+ * struct chario_nvme_admin - the admin queue
+ * @mutex: whose @page it is
+ * @lock: protects the ring, the slots, and what is said of the event request
+ * @sqes: submission ring
+ * @cqes: completion ring
+ * @sq_dma: its address for the controller
+ * @cq_dma: its address for the controller
+ * @tail: of @sqes
+ * @head: of @cqes
+ * @phase: expected phase bit
+ * @page: a page for data; coherent
+ * @page_dma: its address for the controller
+ * @page_lost: a command that did not come back may still write to @page
+ * @slots: by command identifier
+ * @open: commands are taken
+ * @event_posted: the controller has the asynchronous event request
+ * @event: how the last one has ended
+ * @irq_requested: the interrupt handler is there
+ * @deadline: jiffies, no command waits longer; recovery sets it
+ * @has_deadline: @deadline is valid
+ */
+struct chario_nvme_admin {
+	struct mutex mutex; /* whose page it is */
+	raw_spinlock_t lock;
+	struct nvme_command *sqes;
+	struct nvme_completion *cqes;
+	dma_addr_t sq_dma;
+	dma_addr_t cq_dma;
+	u16 tail;
+	u16 head;
+	u16 phase;
+	void *page;
+	dma_addr_t page_dma;
+	bool page_lost;
+	struct chario_nvme_admin_slot slots[CHARIO_NVME_EVENT_ID];
+	bool open;
+	bool event_posted;
+	struct chario_nvme_admin_answer event;
+	bool irq_requested;
+	unsigned long deadline;
+	bool has_deadline;
+};
+
+/* admin.c */
+unsigned int chario_nvme_admin_timeout_ms(void);
+int chario_nvme_admin_init(struct chario_nvme *ctrl);
+void chario_nvme_admin_deinit(struct chario_nvme *ctrl);
+void chario_nvme_admin_reset(struct chario_nvme *ctrl);
+void chario_nvme_admin_open(struct chario_nvme *ctrl);
+void chario_nvme_admin_close(struct chario_nvme *ctrl);
+void chario_nvme_admin_forget(struct chario_nvme *ctrl);
+int chario_nvme_admin_request_irq(struct chario_nvme *ctrl);
+void chario_nvme_admin_free_irq(struct chario_nvme *ctrl);
+int chario_nvme_admin_run(struct chario_nvme *ctrl, struct nvme_command *c,
+			  u32 *result);
+int chario_nvme_admin_ask(struct chario_nvme *ctrl, struct nvme_command *c,
+			  struct chario_nvme_admin_answer *answer);
+int chario_nvme_admin_exchange(struct chario_nvme *ctrl, struct nvme_command *c,
+			       void *data, size_t bytes,
+			       struct chario_nvme_admin_answer *answer);
+void chario_nvme_admin_post_event(struct chario_nvme *ctrl);
+
+/* pairs.c */
+int chario_nvme_admin_set_queues(struct chario_nvme *ctrl,
+				 unsigned int *nr_queues);
+int chario_nvme_admin_create(struct chario_nvme *ctrl,
+			     struct chario_nvme_queue *nq);
+int chario_nvme_admin_delete(struct chario_nvme *ctrl,
+			     struct chario_nvme_queue *nq);
+int chario_nvme_admin_abort(struct chario_nvme *ctrl, u16 qid, u16 cid);
+
+#endif /* CHARIO_NVME_ADMIN_H */
