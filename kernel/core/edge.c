@@ -12,6 +12,7 @@
 #include "core/device.h"
 #include "core/edge.h"
 #include "core/queue.h"
+#include "front/front.h"
 
 DEFINE_STATIC_KEY_FALSE(chario_edge_key);
 
@@ -63,7 +64,8 @@ bool chario_edge_meets(const struct chario_command *cmd)
 
 	raw_spin_lock(&edges_lock);
 	list_for_each_entry(edge, &edges, node)
-		if (!cmd->req->owns_edge && overlaps(edge, cmd))
+		if (!(cmd->req->duty & CHARIO_DUTY_EDGE) &&
+		    overlaps(edge, cmd))
 			meets = true;
 	raw_spin_unlock(&edges_lock);
 	return meets;
@@ -112,10 +114,10 @@ static int wait_clear(const struct chario_edge *edge, unsigned long expires)
 		struct chario_queue *q = cio->queues[i];
 		long left = max_t(long, expires - jiffies, 1);
 
-		left = wait_event_killable_timeout(q->slot_wait,
-						   is_clear(q, edge), left);
-		if (left <= 0)
-			return left < 0 ? -EINTR : -ETIMEDOUT;
+		left = wait_event_timeout(q->slot_wait, is_clear(q, edge),
+					  left);
+		if (!left)
+			return -ETIMEDOUT;
 	}
 	return 0;
 }
@@ -127,8 +129,9 @@ static int wait_clear(const struct chario_edge *edge, unsigned long expires)
  * @pos: byte offset of the block
  * @expires: jiffies at which to give up
  *
- * Context: may sleep; between chario_edge_enable() and chario_edge_disable().
- * Return: 0; ETIMEDOUT; EINTR on a fatal signal.
+ * Context: may sleep, a fatal signal does not end that; between
+ * chario_edge_enable() and chario_edge_disable().
+ * Return: 0; ETIMEDOUT.
  */
 int chario_edge_lock(struct chario_edge *edge, struct chario_device *cio,
 		     u64 pos, unsigned long expires)
@@ -138,9 +141,9 @@ int chario_edge_lock(struct chario_edge *edge, struct chario_device *cio,
 
 	edge->cio = cio;
 	edge->pos = pos;
-	left = wait_event_killable_timeout(edges_wait, try_enter(edge), left);
-	if (left <= 0)
-		return left < 0 ? -EINTR : -ETIMEDOUT;
+	left = wait_event_timeout(edges_wait, try_enter(edge), left);
+	if (!left)
+		return -ETIMEDOUT;
 	ret = wait_clear(edge, expires);
 	if (ret)
 		chario_edge_unlock(edge);

@@ -5,13 +5,30 @@
  */
 #include "core/flight.h"
 
+/* The caller has been killed; there are requests that it sees through. */
+static noinline void leave_or_stay(struct chario_queue *q,
+				   struct chario_request *req,
+				   struct chario_waiter *waiter)
+{
+	if (!(READ_ONCE(req->duty) & CHARIO_DUTY_STAY) &&
+	    chario_complete_abandon(q, waiter, req, -EINTR))
+		return;
+	for (;;) {
+		set_current_state(TASK_UNINTERRUPTIBLE);
+		if (!chario_flight_waits(waiter))
+			break;
+		schedule();
+	}
+}
+
 /**
  * chario_flight_sleep() - wait until a request has ended
  * @q: its queue
  * @req: in the air
  * @waiter: the caller
  *
- * A fatal signal ends the wait: the request is orphaned then.
+ * A fatal signal ends the wait: the request is orphaned then, unless the caller
+ * has to stay.
  */
 void chario_flight_sleep(struct chario_queue *q, struct chario_request *req,
 			 struct chario_waiter *waiter)
@@ -21,7 +38,7 @@ void chario_flight_sleep(struct chario_queue *q, struct chario_request *req,
 		if (!chario_flight_waits(waiter))
 			break;
 		if (unlikely(fatal_signal_pending(current))) {
-			chario_complete_abandon(q, waiter, req, -EINTR);
+			leave_or_stay(q, req, waiter);
 			break;
 		}
 		schedule();

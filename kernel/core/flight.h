@@ -65,7 +65,8 @@ chario_flight_command(struct chario_queue *q, const struct chario_call *call,
 		return call->taken;
 	cmd = chario_queue_try_get(q);
 	if (unlikely(cmd == ERR_PTR(-EAGAIN)) && may_wait)
-		return chario_queue_get(q, call->expires);
+		return chario_queue_get(q, call->expires,
+					!(call->duty & CHARIO_DUTY_STAY));
 	return cmd;
 }
 
@@ -80,7 +81,7 @@ static inline void chario_flight_init(struct chario_request *req,
 	req->control = call->control;
 	req->orphaned = false;
 	req->overdue = false;
-	req->owns_edge = call->owns_edge;
+	req->duty = call->duty;
 	req->error = 0;
 	req->bytes = 0;
 	req->waiter = NULL;
@@ -219,7 +220,8 @@ static inline bool chario_flight_spin(struct chario_flight *flight,
 			continue;
 		if (until && local_clock() > until)
 			return false;
-		if (unlikely(fatal_signal_pending(current)))
+		if (unlikely(fatal_signal_pending(current)) &&
+		    !(call->duty & CHARIO_DUTY_STAY))
 			chario_complete_abandon(q, waiter, flight->req, -EINTR);
 		if (unlikely(time_after(jiffies, call->expires)))
 			chario_watch_expire(q);

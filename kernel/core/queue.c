@@ -126,25 +126,34 @@ void chario_queue_deinit(struct chario_queue *q)
 	bitmap_free(q->busy);
 }
 
+/* Has one been free, or is there no use in waiting? */
+static bool is_got(struct chario_queue *q, struct chario_command **cmd)
+{
+	*cmd = chario_queue_try_get(q);
+	return *cmd != ERR_PTR(-EAGAIN);
+}
+
 /**
  * chario_queue_get() - take a command, wait for a free one
  * @q: the queue
  * @expires: jiffies at which to give up
+ * @killable: a fatal signal ends the wait
  *
  * Return: the command; ETIMEDOUT, EINTR on a fatal signal, or the queue's
  * error when it is dead.
  */
 struct chario_command *chario_queue_get(struct chario_queue *q,
-					unsigned long expires)
+					unsigned long expires, bool killable)
 {
-	const struct chario_command *none = ERR_PTR(-EAGAIN);
 	long left = max_t(long, expires - jiffies, 1);
 	struct chario_command *cmd;
 
-	left = wait_event_killable_timeout(q->slot_wait,
-					   (cmd = chario_queue_try_get(q)) !=
-					   none, left);
-	if (cmd != none)
+	if (killable)
+		left = wait_event_killable_timeout(q->slot_wait,
+						   is_got(q, &cmd), left);
+	else
+		left = wait_event_timeout(q->slot_wait, is_got(q, &cmd), left);
+	if (cmd != ERR_PTR(-EAGAIN))
 		return cmd;
 	return ERR_PTR(left < 0 ? -EINTR : -ETIMEDOUT);
 }

@@ -306,7 +306,7 @@ int chario_queue_init(struct chario_queue *q,
 void chario_queue_deinit(struct chario_queue *q);
 void chario_queue_set_depth(struct chario_queue *q, unsigned int depth);
 struct chario_command *chario_queue_get(struct chario_queue *q,
-					unsigned long expires);
+					unsigned long expires, bool killable);
 unsigned int chario_queue_reap(struct chario_queue *q);
 unsigned int chario_queue_poll(struct chario_queue *q);
 unsigned int chario_queue_irq(struct chario_queue *q);

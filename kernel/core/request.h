@@ -61,7 +61,7 @@ struct chario_waiter {
  * @orphaned: the caller has gone; under the queue's lock
  * @overdue: its deadline has passed and recovery has been asked for; under the
  *	queue's lock
- * @owns_edge: it writes the block that its caller changes in part
+ * @duty: CHARIO_DUTY_* bits
  * @control: CHARIO_CONTROL_* bits
  * @error: of the first failed command; under the queue's lock
  * @good: bytes in front of the first failed command; under the queue's lock
@@ -82,7 +82,7 @@ struct chario_request {
 	u8 op;
 	bool orphaned;
 	bool overdue;
-	bool owns_edge;
+	u8 duty;
 	u16 control;
 	int error;
 	size_t good;

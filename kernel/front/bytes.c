@@ -90,12 +90,16 @@ static int write_whole(struct chario_bytes *b, u64 pos, void *from, u32 bytes,
 		.pos = pos,
 		.bytes = bytes,
 		.fua = fua,
+		.duty = CHARIO_DUTY_STAY,
 	};
 
 	return chario_move(b->cf, &m);
 }
 
-/* Write what has been gathered.  Whatever comes of it, it is gone then. */
+/*
+ * Write what has been gathered.  Whatever comes of it, it is gone then.  Its
+ * callers have been told that it is written: that one is killed ends nothing.
+ */
 static int write_gathered(struct chario_bytes *b, bool fua)
 {
 	const u32 mask = b->cf->cio->block_mask;

@@ -28,7 +28,7 @@ static inline void chario_call_start(struct chario_call *call,
 	call->op = op;
 	call->control = READ_ONCE(cio->control);
 	call->nowait = false;
-	call->owns_edge = false;
+	call->duty = 0;
 	call->async.who = NULL;
 	call->completion = READ_ONCE(cf->completion) ?:
 			   READ_ONCE(cio->completion);

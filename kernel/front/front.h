@@ -30,6 +30,10 @@ struct chario_async {
 #define CHARIO_CONTROL_FUA		BIT(14)	/* durable at completion */
 #define CHARIO_CONTROL_LIMITED_RETRY	BIT(15)	/* an error rather than retries */
 
+/* What a call owes to others than its caller. */
+#define CHARIO_DUTY_EDGE	BIT(0)	/* writes the block that is changed in part */
+#define CHARIO_DUTY_STAY	BIT(1)	/* ends as it should, caller killed or not */
+
 /**
  * struct chario_call - what a caller wants, checked by the front end
  * @cio: the disk
@@ -50,7 +54,7 @@ struct chario_async {
  * @completion: &enum chario_completion, not DEFAULT
  * @spin_ns: how long SPIN looks; set for SPIN only
  * @expires: jiffies at which the caller wants ETIMEDOUT
- * @owns_edge: a write of the block that the caller changes in part
+ * @duty: CHARIO_DUTY_* bits
  * @async: the caller, if it does not wait
  *
  * The front end guarantees: the range is inside the disk, offset and every
@@ -76,7 +80,7 @@ struct chario_call {
 	u32 completion;
 	u32 spin_ns;
 	unsigned long expires;
-	bool owns_edge;
+	u8 duty;
 	struct chario_async async;
 };
 

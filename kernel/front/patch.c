@@ -5,7 +5,6 @@
  */
 #include <linux/bvec.h>
 #include <linux/jiffies.h>
-#include <linux/sched/signal.h>
 
 #include "core/device.h"
 #include "core/edge.h"
@@ -42,7 +41,7 @@ int chario_move(struct chario_file *cf, const struct chario_move *m)
 		      &bv, 1, m->bytes);
 	chario_call_start(&call, cf, m->op, m->pos);
 	call.iter = &iter;
-	call.owns_edge = m->edge;
+	call.duty = m->duty;
 	if (m->fua)
 		chario_call_set_durable(&call);
 	if (m->taken) {
@@ -64,7 +63,7 @@ static int take_two(struct chario_queue *q, struct chario_command **taken,
 		    unsigned long expires)
 {
 	for (;;) {
-		taken[0] = chario_queue_get(q, expires);
+		taken[0] = chario_queue_get(q, expires, false);
 		if (IS_ERR(taken[0]))
 			return PTR_ERR(taken[0]);
 		taken[1] = chario_queue_try_get(q);
@@ -75,8 +74,6 @@ static int take_two(struct chario_queue *q, struct chario_command **taken,
 			return PTR_ERR(taken[1]);
 		if (time_after(jiffies, expires))
 			return -ETIMEDOUT;
-		if (fatal_signal_pending(current))
-			return -EINTR;
 		schedule_timeout_uninterruptible(1);
 	}
 }
@@ -92,6 +89,7 @@ static int change_locked(struct chario_file *cf, void *bounce,
 		.memory = bounce,
 		.pos = edge->pos,
 		.bytes = edge->cio->block_mask + 1,
+		.duty = CHARIO_DUTY_STAY,
 		.q = q,
 		.taken = taken[0],
 	};
@@ -104,7 +102,7 @@ static int change_locked(struct chario_file *cf, void *bounce,
 	memcpy(bounce + offset, from, bytes);
 	m.op = CHARIO_OP_WRITE;
 	m.fua = fua;
-	m.edge = edge;
+	m.duty |= CHARIO_DUTY_EDGE;
 	m.taken = taken[1];
 	return chario_move(cf, &m);
 }
@@ -118,7 +116,8 @@ static int change_locked(struct chario_file *cf, void *bounce,
  * @bytes: length; up to the end of the block at most
  * @fua: durable at completion
  *
- * No other write of the block reaches the drive between its read and its write.
+ * No other write of the block reaches the drive between its read and its write,
+ * nor after a write that is under way: a caller who is killed sees it through.
  *
  * Return: 0 or -errno.
  */

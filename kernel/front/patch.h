@@ -14,7 +14,7 @@
  * @pos: byte offset on the disk
  * @bytes: length
  * @fua: durable at completion
- * @edge: the block that it changes in part, or NULL
+ * @duty: CHARIO_DUTY_* bits
  * @q: queue of @taken
  * @taken: a command for it, or NULL
  */
@@ -24,7 +24,7 @@ struct chario_move {
 	u64 pos;
 	u32 bytes;
 	bool fua;
-	const struct chario_edge *edge;
+	u8 duty;
 	struct chario_queue *q;
 	struct chario_command *taken;
 };
