@@ -39,7 +39,9 @@
  *	NULL after a failure, until the next call
  * @start: of what has been gathered
  * @end: of it; nothing when it is @start
- * @error: of a write that nobody waited for; told once
+ * @error: of bytes that are lost; until an fsync has told of it, whoever else
+ *	has been told: other holders of the file have not
+ * @untold: the next write is to tell of it, too
  * @work: writes what has been left lying
  */
 struct chario_bytes {
@@ -51,6 +53,7 @@ struct chario_bytes {
 	u64 start;
 	u64 end;
 	int error;
+	bool untold;
 	struct delayed_work work;
 };
 
@@ -126,13 +129,14 @@ static int write_gathered(struct chario_bytes *b, bool fua)
 	return ret;
 }
 
-/* The error of a write that nobody waited for, once. */
-static int take_error(struct chario_bytes *b)
+/* The same, and nobody may be there who wants to know. */
+static int write_for_others(struct chario_bytes *b, bool fua)
 {
-	int error = b->error;
+	int ret = write_gathered(b, fua);
 
-	b->error = 0;
-	return error;
+	if (ret)
+		b->error = ret;
+	return ret;
 }
 
 /* The same, not for a call that goes on: it is one of its own. */
@@ -141,19 +145,17 @@ static int write_late(struct chario_bytes *b)
 	if (b->start != b->end)
 		trace_enter(b->cf->cio, CHARIO_OP_WRITE, b->start,
 			    b->end - b->start);
-	return write_gathered(b, false);
+	return write_for_others(b, false);
 }
 
 static void write_left_lying(struct work_struct *work)
 {
 	struct chario_bytes *b = container_of(to_delayed_work(work),
 					      struct chario_bytes, work);
-	int ret;
 
 	mutex_lock(&b->lock);
-	ret = write_late(b);
-	if (ret && !b->error)
-		b->error = ret;
+	if (write_late(b))
+		b->untold = true;
 	mutex_unlock(&b->lock);
 }
 
@@ -214,7 +216,7 @@ static ssize_t write_part(struct chario_bytes *b, struct iov_iter *iter,
 
 	if (b->start != b->end &&
 	    (direct || pos != b->end || !(b->end & (b->size - 1))))
-		ret = write_gathered(b, fua);
+		ret = write_for_others(b, fua);
 	if (ret)
 		return ret;
 	if (direct)
@@ -225,8 +227,9 @@ static ssize_t write_part(struct chario_bytes *b, struct iov_iter *iter,
 static ssize_t write_bytes(struct chario_bytes *b, struct iov_iter *iter,
 			   u64 pos, bool durable)
 {
-	ssize_t ret = take_error(b), total = 0;
+	ssize_t ret = b->untold ? b->error : 0, total = 0;
 
+	b->untold = false;
 	while (ret >= 0 && iov_iter_count(iter)) {
 		ret = write_part(b, iter, pos + total, durable);
 		total += max_t(ssize_t, ret, 0);
@@ -235,7 +238,7 @@ static ssize_t write_bytes(struct chario_bytes *b, struct iov_iter *iter,
 	if (ret == -EFAULT && total)
 		ret = 0;
 	if (ret >= 0 && (durable || !(b->end & (b->size - 1))))
-		ret = write_gathered(b, durable);
+		ret = write_for_others(b, durable);
 	if (b->start != b->end)
 		mod_delayed_work(chario_workqueue, &b->work, HZ);
 	return ret < 0 ? ret : total;
@@ -270,7 +273,7 @@ static ssize_t read_bytes(struct chario_bytes *b, struct iov_iter *iter,
 	ssize_t ret = 0, total = 0;
 
 	if (pos < b->end && pos + iov_iter_count(iter) > b->start)
-		ret = write_gathered(b, false);
+		ret = write_for_others(b, false);
 	while (ret >= 0 && iov_iter_count(iter)) {
 		size_t direct = direct_bytes(b, iter, pos + total,
 					     b->cf->cio->block_mask + 1);
@@ -331,19 +334,25 @@ out:
 /**
  * chario_bytes_flush() - write what has been gathered
  * @cf: a file of any size
+ * @sync: for an fsync: afterwards an error has been told; a close may be that of
+ *	a process that is not interested
  *
- * Return: 0 or -errno, also that of a write that nobody waited for.
+ * Return: 0 or -errno, also that of bytes that were lost before.
  */
-int chario_bytes_flush(struct chario_file *cf)
+int chario_bytes_flush(struct chario_file *cf, bool sync)
 {
 	struct chario_bytes *b = cf->bytes;
-	int ret, error;
+	int ret;
 
 	mutex_lock(&b->lock);
-	error = take_error(b);
-	ret = write_late(b);
+	write_late(b);
+	ret = b->error;
+	if (sync) {
+		b->error = 0;
+		b->untold = false;
+	}
 	mutex_unlock(&b->lock);
-	return error ?: ret;
+	return ret;
 }
 
 static struct chario_bytes *alloc_bytes(struct chario_file *cf)
@@ -403,14 +412,14 @@ int chario_bytes_enable(struct chario_file *cf)
  * chario_bytes_disable() - the last close of a file of any size
  * @cf: the file
  *
- * Return: 0, or what became of bytes that nobody has been told of.
+ * Return: 0, or what became of bytes that no fsync has told of.
  */
 int chario_bytes_disable(struct chario_file *cf)
 {
 	int ret;
 
 	cancel_delayed_work_sync(&cf->bytes->work);
-	ret = chario_bytes_flush(cf);
+	ret = chario_bytes_flush(cf, false);
 	free_bytes(cf->bytes);
 	chario_edge_disable();
 	return ret;

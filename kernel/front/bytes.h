@@ -12,7 +12,7 @@
 /* front/bytes.c */
 int chario_bytes_enable(struct chario_file *cf);
 int chario_bytes_disable(struct chario_file *cf);
-int chario_bytes_flush(struct chario_file *cf);
+int chario_bytes_flush(struct chario_file *cf, bool sync);
 ssize_t chario_bytes_transfer(struct kiocb *iocb, struct iov_iter *iter,
 			      enum chario_op op);
 

@@ -81,7 +81,7 @@ static int chario_flush(struct file *file, fl_owner_t id)
 {
 	struct chario_file *cf = file->private_data;
 
-	return READ_ONCE(cf->bytes) ? chario_bytes_flush(cf) : 0;
+	return READ_ONCE(cf->bytes) ? chario_bytes_flush(cf, false) : 0;
 }
 
 static inline void apply_flags(struct chario_call *call, int flags)
@@ -231,9 +231,11 @@ static int chario_fsync(struct file *file, loff_t start, loff_t end,
 
 	if (READ_ONCE(cf->cio->removed))
 		return -ENODEV;
-	ret = chario_flush(file, NULL);
-	if (ret)
-		return ret;
+	if (READ_ONCE(cf->bytes)) {
+		ret = chario_bytes_flush(cf, true);
+		if (ret)
+			return ret;
+	}
 	if (!(cf->cio->features & CHARIO_FEATURE_WRITE_CACHE))
 		return 0;
 	trace_enter(cf->cio, CHARIO_OP_FLUSH, 0, 0);

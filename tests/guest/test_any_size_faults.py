@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Files of any size when writers are killed: what write() has taken is written."""
+"""Files of any size when writers are killed and media fail: what write() has taken is written, or fsync() says no."""
 
 from __future__ import annotations
 
@@ -12,11 +12,16 @@ from fault_lab import CALL_LIMIT_S, Keeper, Rig, keep
 from test_any_size import PRELUDE
 
 from chario_lab.guest import faults
-from chario_lab.guest.spec import Blkdebug, Namespace, Nvme
+from chario_lab.guest.spec import Blkdebug, ErrorRule, Namespace, Nvme
 from chario_lab.kernel import Kernel
 
-HOLDS = 0
-DRIVES = (Nvme("holds", (Namespace(64, 4096, backing=Blkdebug()),)),)
+HOLDS, BAD = 0, 1
+BAD_WRITE = 1 << 20
+SECTOR = 512
+DRIVES = (
+    Nvme("holds", (Namespace(64, 4096, backing=Blkdebug()),)),
+    Nvme("bad", (Namespace(64, 4096, backing=Blkdebug((ErrorRule("write", sector=BAD_WRITE // SECTOR),))),)),
+)
 
 
 @pytest.fixture(scope="module")
@@ -30,6 +35,11 @@ def keeper(kernel: Kernel, module: Path) -> Iterator[Keeper]:
 def rig(keeper: Keeper, request: pytest.FixtureRequest) -> Rig:
     """The guest, for one test."""
     return keeper.get(request)
+
+
+def run(rig: Rig, disk: str, script: str) -> object:
+    """What a script that runs in the guest prints, as JSON."""
+    return json.loads(rig.guest.must(["python3", "-c", PRELUDE + script, disk], timeout_s=CALL_LIMIT_S))
 
 
 KILLED = """
@@ -74,3 +84,44 @@ def test_a_kill_loses_nothing(rig: Rig, call: str, size: int) -> None:
     rig.guest.must("sleep 0.3")
     faults.resume(rig.guest, HOLDS)
     assert json.loads(job.wait().check().stdout) == size
+
+
+LOST = f"""
+def outcome(call, *values):
+    try:
+        return call(*values)
+    except OSError as error:
+        return errno.errorcode[error.errno]
+fd = disk()
+os.pwrite(fd, b"x" * 4096, {BAD_WRITE})
+"""
+
+
+def test_another_close_does_not_take_the_error(rig: Rig) -> None:
+    """A child that inherits the file and exits: fsync still fails, once, and then the file is good again."""
+    assert run(
+        rig,
+        rig.disk(BAD),
+        LOST
+        + """
+pid = fork()
+if pid == 0:
+    os._exit(0)
+os.waitpid(pid, 0)
+answers = [outcome(os.fsync, fd), outcome(os.fsync, fd), outcome(os.pwrite, fd, b"y", 0)]
+print(json.dumps(answers + [outcome(os.close, fd)]))
+""",
+    ) == ["EIO", None, 1, None]
+
+
+@pytest.mark.parametrize("call", ["outcome(os.pread, fd, 9, 0x100000)", "outcome(os.pwrite, fd, b'z', 0)"])
+def test_another_call_does_not_take_the_error(rig: Rig, call: str) -> None:
+    """A read or write that is the first to fail: fsync still fails, once; a later write does not."""
+    assert run(
+        rig,
+        rig.disk(BAD),
+        LOST
+        + f"""
+print(json.dumps([{call}, outcome(os.pwrite, fd, b"y", 0), outcome(os.fsync, fd), outcome(os.fsync, fd)]))
+""",
+    ) == ["EIO", 1, "EIO", None]
