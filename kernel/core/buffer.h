@@ -233,6 +233,7 @@ struct chario_buffer *chario_names_take_out(struct chario_buffers *buffers,
 					    u32 id);
 struct chario_buffer *chario_names_borrow(struct chario_buffers *buffers,
 					  u32 id);
+bool chario_names_is_empty(struct chario_buffers *buffers);
 int chario_names_resolve(struct chario_buffers *buffers, u64 address, u32 *id,
 			 u64 *offset);
 

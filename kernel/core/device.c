@@ -292,6 +292,17 @@ unsigned int chario_device_nr_queues(const struct chario_device *cio,
 }
 
 /**
+ * chario_device_may_patch() - can blocks of a disk be changed in part?
+ * @cio: registered
+ *
+ * That takes two commands of a queue at a time.
+ */
+bool chario_device_may_patch(const struct chario_device *cio)
+{
+	return cio->queues[0]->depth > 1;
+}
+
+/**
  * chario_device_state() - how a disk is
  * @cio: the disk
  */

@@ -177,6 +177,8 @@ int chario_pin_set(struct chario_device *cio, u32 *held,
 int chario_pin_get(struct chario_device *cio, u32 held, struct chario_pin *pin);
 void chario_pin_release(struct chario_device *cio, u32 *held);
 
+bool chario_device_may_patch(const struct chario_device *cio);
+
 /* core/counters.c */
 void chario_counters_read(const struct chario_device *cio,
 			  struct chario_stats *stats);

@@ -140,6 +140,28 @@ struct chario_buffer *chario_names_borrow(struct chario_buffers *buffers,
 }
 
 /**
+ * chario_names_is_empty() - has a file no buffer?
+ * @buffers: of the file
+ */
+bool chario_names_is_empty(struct chario_buffers *buffers)
+{
+	bool empty = true;
+	u64 id;
+
+	mutex_lock(&buffers->lock);
+	for (id = 0; empty && id <= MAX_ID; id++) {
+		struct chario_buffer **slot = chario_names_look_up(buffers, id);
+
+		if (!slot)
+			id |= CHARIO_BUFFER_LEAF - 1;
+		else if (*slot)
+			empty = false;
+	}
+	mutex_unlock(&buffers->lock);
+	return empty;
+}
+
+/**
  * chario_names_resolve() - find memory by its physical address
  * @buffers: of the file
  * @address: the address

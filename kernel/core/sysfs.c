@@ -140,6 +140,8 @@ static ssize_t any_size_store(struct device *dev, struct device_attribute *attr,
 
 	if (ret)
 		return ret;
+	if (value && !chario_device_may_patch(cio))
+		return -EOPNOTSUPP;
 	WRITE_ONCE(cio->any_size, value);
 	return count;
 }

@@ -381,7 +381,8 @@ static void free_bytes(struct chario_bytes *b)
  * chario_bytes_enable() - let calls of a file have any size
  * @cf: the file
  *
- * Return: 0, also when they could before; ENOMEM.
+ * Return: 0, also when they could before; ENOMEM; EOPNOTSUPP where a queue holds
+ * one command only.
  */
 int chario_bytes_enable(struct chario_file *cf)
 {
@@ -391,6 +392,8 @@ int chario_bytes_enable(struct chario_file *cf)
 
 	if (READ_ONCE(cf->bytes))
 		return 0;
+	if (!chario_device_may_patch(cf->cio))
+		return -EOPNOTSUPP;
 	b = alloc_bytes(cf);
 	if (!b)
 		return -ENOMEM;

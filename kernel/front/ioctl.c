@@ -72,6 +72,9 @@ static int set_file_options(struct chario_file *cf, union chario_argument *arg)
 		return -EINVAL;
 	if (options->spin_ns > CHARIO_SPIN_MAX_NS)
 		return -EINVAL;
+	if ((options->flags & CHARIO_FILE_ANY_SIZE) &&
+	    !chario_names_is_empty(cf->buffers))
+		return -EBUSY;
 	if (options->flags & CHARIO_FILE_ANY_SIZE)
 		ret = chario_bytes_enable(cf);
 	if (ret)

@@ -8,6 +8,7 @@
 
 #include "core/device.h"
 #include "core/flight.h"
+#include "front/bytes.h"
 #include "front/call.h"
 #include "front/front.h"
 #include "trace.h"
@@ -80,14 +81,26 @@ static inline void start(struct chario_call *call, const struct chario_file *cf,
 				nsecs_to_jiffies(t->deadline_ns + TICK_NSEC - 1);
 }
 
+/* What a file of any size has gathered. */
+static int flush_bytes(struct chario_file *cf, bool nowait)
+{
+	if (!READ_ONCE(cf->bytes))
+		return 0;
+	return nowait ? -EAGAIN : chario_bytes_flush(cf, true);
+}
+
 static ssize_t flush(struct chario_file *cf, const struct chario_transfer *t,
 		     bool nowait)
 {
 	struct chario_call call chario_uninitialized;
+	int ret;
 
 	if (t->buffer || t->buffer_offset || t->disk_offset || t->bytes ||
 	    (t->flags & CHARIO_TRANSFER_PHYSICAL))
 		return -EINVAL;
+	ret = flush_bytes(cf, nowait);
+	if (ret)
+		return ret;
 	if (!(cf->cio->features & CHARIO_FEATURE_WRITE_CACHE))
 		return 0;
 	/* Its caller waits, on a thread that may. */

@@ -7,9 +7,12 @@ import json
 from collections.abc import Iterator
 
 import pytest
+from conftest import Launcher
 from disks import MIB, counters, grown, setting
 
+from chario_lab.guest.devices import bdf, bind
 from chario_lab.guest.session import Guest
+from chario_lab.guest.spec import Namespace, Nvme
 
 # Runs in the guest.
 PRELUDE = r"""
@@ -287,4 +290,73 @@ print(json.dumps("done"))
 """,
         )
         == "done"
+    )
+
+
+def test_a_flush_transfer_flushes(guest: Guest, disk: str) -> None:
+    """CHARIO_TRANSFER_FLUSH on a file of any size: what has been gathered is on the disk, as after fsync."""
+    assert (
+        run(
+            guest,
+            disk,
+            """
+fd, strict = disk(), disk(False)
+os.pwrite(strict, bytes(4096), 0)
+os.pwrite(fd, b"f" * 100, 5)
+fcntl.ioctl(fd, 0xC420, struct.pack("=IIII6Q", 64, 2, 0, 0, *[0] * 6))
+print(json.dumps(os.pread(strict, 4096, 0).count(b"f")))
+""",
+        )
+        == 100
+    )
+
+
+def test_any_size_or_buffers(guest: Guest, disk: str) -> None:
+    """A transfer would not see what has been gathered: a file has one or the other."""
+    assert run(
+        guest,
+        disk,
+        """
+def outcome(call, *values):
+    try:
+        return call(*values)
+    except OSError as error:
+        return errno.errorcode[error.errno]
+def create(fd):
+    argument = bytearray(struct.pack("=4I3QIi2I", 56, 2, 0, 0, 0, 4096, 0, 0, 0, 0, 0))
+    fcntl.ioctl(fd, 0xC410, argument)
+    return struct.unpack_from("=4I", argument)[3]
+def any_size(fd):
+    fcntl.ioctl(fd, 0xC403, struct.pack("=IIQII", 24, 0, 0, 0, 1))
+fd = disk(False)
+ident = create(fd)
+answers = [outcome(any_size, fd)]
+fcntl.ioctl(fd, 0xC411, struct.pack("=II", 8, ident))
+print(json.dumps(answers + [outcome(any_size, fd), outcome(create, fd)]))
+""",
+    ) == ["EBUSY", None, "EBUSY"]
+
+
+def test_queues_of_one_command(fresh_guest: Launcher) -> None:
+    """A part of a block cannot be changed with them: it is refused at once, not when bytes are to be written."""
+    guest = fresh_guest(parameters="queue_depth=2", drives=(Nvme("shallow", (Namespace(64),)),))
+    bind(guest, bdf(guest, 0))
+    assert (
+        run(
+            guest,
+            "/dev/chardisk0",
+            """
+answers = []
+try:
+    disk()
+except OSError as error:
+    answers.append(errno.errorcode[error.errno])
+try:
+    os.write(os.open("/sys/class/chario/chardisk0/any_size", os.O_WRONLY), b"1")
+except OSError as error:
+    answers.append(errno.errorcode[error.errno])
+print(json.dumps(answers))
+""",
+        )
+        == ["ENOTSUP"] * 2
     )

@@ -232,8 +232,9 @@ struct chario_stats {
  * @flags: CHARIO_FILE_* bits
  *
  * ANY_SIZE stays until the file is closed: EBUSY without it from then on, and
- * EBUSY for a buffer, since transfers of buffers are not gathered.  ENOMEM when
- * there is no memory for it.
+ * EBUSY for a buffer, since transfers of buffers are not gathered; EBUSY with it
+ * for a file that has one.  ENOMEM when there is no memory for it; EOPNOTSUPP
+ * where a queue holds one command only (module parameter ``queue_depth``).
  */
 struct chario_file_options {
 	__u32 size;
