@@ -153,7 +153,11 @@ static void write_left_lying(struct work_struct *work)
 	struct chario_bytes *b = container_of(to_delayed_work(work),
 					      struct chario_bytes, work);
 
-	mutex_lock(&b->lock);
+	/* A call may be waiting for memory that never comes; others need us. */
+	if (!mutex_trylock(&b->lock)) {
+		queue_delayed_work(chario_workqueue, &b->work, HZ);
+		return;
+	}
 	if (write_late(b))
 		b->untold = true;
 	mutex_unlock(&b->lock);

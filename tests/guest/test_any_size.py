@@ -360,3 +360,50 @@ print(json.dumps(answers))
         )
         == ["ENOTSUP"] * 2
     )
+
+
+def test_memory_that_never_comes_holds_up_its_own_file_only(guest: Guest, disk: str) -> None:
+    """300 writers wait for a page with bytes in hand: others' buffers are given back all the same."""
+    if guest.run("test -e /proc/sys/vm/unprivileged_userfaultfd").rc != 0:
+        pytest.skip("this kernel has no userfaultfd: Debian's have")
+    assert (
+        run(
+            guest,
+            disk,
+            """
+import mmap, threading, time
+libc = ctypes.CDLL(None)
+libc.pwrite.argtypes = [ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int64]
+late = mmap.mmap(-1, 4096)
+address = ctypes.addressof(ctypes.c_char.from_buffer(late))
+faults = libc.syscall(323, os.O_CLOEXEC)
+fcntl.ioctl(faults, 0xC018AA3F, struct.pack("=3Q", 0xAA, 0, 0))
+fcntl.ioctl(faults, 0xC020AA00, struct.pack("=4Q", address, 4096, 1, 0))
+pid = fork()
+if pid == 0:
+    os.close(faults)
+    argument = bytearray(struct.pack("=4I3QIi2I", 56, 2, 0, 0, 0, 4096, 0, 0, 0, 0, 0))
+    fd = disk(False)
+    fcntl.ioctl(fd, 0xC410, argument)
+    # The bytes in hand have been left lying long enough.
+    time.sleep(5)
+    fcntl.ioctl(fd, 0xC411, struct.pack("=II", 8, struct.unpack_from("=4I", argument)[3]))
+    os._exit(0)
+def write(fd):
+    libc.pwrite(fd, address, 100, 100)
+for _ in range(300):
+    fd = disk()
+    os.pwrite(fd, b"x" * 100, 0)
+    threading.Thread(target=write, args=(fd,), daemon=True).start()
+for _ in range(600):
+    if os.waitpid(pid, os.WNOHANG)[0]:
+        break
+    time.sleep(0.1)
+else:
+    raise AssertionError("never given back")
+print(json.dumps("done"), flush=True)
+os._exit(0)
+""",
+        )
+        == "done"
+    )
