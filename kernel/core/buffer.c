@@ -98,6 +98,8 @@ static bool is_in_use(const struct chario_buffer *buf)
 	for (i = 0; i < cio->nr_queues; i++)
 		if (is_in_use_on(buf, cio->queues[i]))
 			return true;
+	/* Pairs with clear_bit_unlock() in chario_queue_free(). */
+	smp_mb();
 	return false;
 }
 
@@ -109,17 +111,11 @@ static void wait_unused(const struct chario_buffer *buf)
 	/* Rarely: a drive that answers takes no time, one that hangs is reset. */
 	while (is_in_use(buf))
 		usleep_range(100, 1000);
-	/* Pairs with clear_bit_unlock() in chario_queue_put(). */
-	smp_mb();
 }
 
-/* Its name has gone. */
-static void let_go(struct work_struct *work)
+/* Nobody finds it any more, and no command uses it. */
+static void let_go(struct chario_buffer *buf)
 {
-	struct chario_buffer *buf = container_of(work, struct chario_buffer,
-						 work);
-
-	wait_unused(buf);
 	mutex_lock(&buf->cio->buffer_lock);
 	unmap(buf);
 	list_del(&buf->node);
@@ -127,6 +123,16 @@ static void let_go(struct work_struct *work)
 	buf->ops->release(buf);
 	complete_all(&buf->gone);
 	kref_put(&buf->alive, free_buffer);
+}
+
+/* Its name has gone. */
+static void let_go_later(struct work_struct *work)
+{
+	struct chario_buffer *buf = container_of(work, struct chario_buffer,
+						 work);
+
+	wait_unused(buf);
+	let_go(buf);
 }
 
 /* Its name stays, but there is no slice inside it any more. */
@@ -168,7 +174,7 @@ static struct chario_buffer *alloc_buffer(struct chario_device *cio)
 	init_completion(&buf->gone);
 	mutex_init(&buf->sync_lock);
 	INIT_LIST_HEAD(&buf->node);
-	INIT_WORK(&buf->work, let_go);
+	INIT_WORK(&buf->work, let_go_later);
 	INIT_WORK(&buf->revoke_work, revoke);
 	return buf;
 }
@@ -275,6 +281,20 @@ int chario_buffer_destroy(struct chario_buffers *buffers, u32 id)
 	ret = wait_for_completion_killable(&buf->gone);
 	kref_put(&buf->alive, free_buffer);
 	return ret ? -EINTR : 0;
+}
+
+/**
+ * chario_buffer_close() - the file of a buffer has been closed
+ * @buf: the buffer; no call is left that could find it
+ *
+ * Waits for nothing: one that commands in flight use goes when they have ended.
+ */
+void chario_buffer_close(struct chario_buffer *buf)
+{
+	if (is_in_use(buf))
+		queue_work(chario_workqueue, &buf->work);
+	else
+		let_go(buf);
 }
 
 static int sync(struct chario_buffer *buf,

@@ -12,10 +12,11 @@
  *                            for it
  *   chario_buffer_find()     a call that has taken a command finds the buffer
  *                            by its name, and enters it in the command
- *   chario_buffer_destroy(), the last close of the file
- *                            take the name away
+ *   chario_buffer_destroy()  takes the name away
  *   a worker                 lets go of the memory when no command that is
  *                            taken has it entered any more
+ *   chario_buffer_close()    the last close of the file: at once where no
+ *                            command has it entered, else by the worker
  *
  * So a call pays for no reference: the slot that it needs anyway is one.  What
  * has been found stays found from chario_buffer_find() until the command has
@@ -38,6 +39,7 @@
 #include <linux/workqueue.h>
 
 #include "core/device.h"
+#include "core/locked.h"
 #include "front/front.h"
 
 struct chario_buffer;
@@ -101,7 +103,7 @@ struct chario_buffer_ops {
  * @is_physical: a transfer may name it by physical address
  * @address: then: of its first byte
  * @physical: then: on the list of its file
- * @mm: whose locked memory it counts as
+ * @locked: what it counts as, for a kind that does
  * @users: calls of several requests
  * @ops: its kind
  * @cio: the disk; a reference
@@ -131,7 +133,7 @@ struct chario_buffer {
 	bool is_physical;
 	u64 address;
 	struct hlist_node physical;
-	struct mm_struct *mm;
+	struct chario_locked locked;
 	atomic_t users;
 	const struct chario_buffer_ops *ops;
 	struct chario_device *cio;
@@ -215,6 +217,7 @@ int chario_buffer_create(struct chario_device *cio,
 			 struct chario_buffers *buffers,
 			 struct chario_buffer_create *args);
 int chario_buffer_destroy(struct chario_buffers *buffers, u32 id);
+void chario_buffer_close(struct chario_buffer *buf);
 void chario_buffer_detach_all(struct chario_device *cio);
 int chario_buffer_sync(struct chario_buffers *buffers,
 		       const struct chario_buffer_sync *args);

@@ -208,9 +208,12 @@ static void free_leaf(struct chario_buffer **slots)
 {
 	unsigned int i;
 
-	for (i = 0; slots && i < CHARIO_BUFFER_LEAF; i++)
-		if (slots[i])
-			queue_work(chario_workqueue, &slots[i]->work);
+	for (i = 0; slots && i < CHARIO_BUFFER_LEAF; i++) {
+		if (!slots[i])
+			continue;
+		chario_buffer_close(slots[i]);
+		cond_resched();
+	}
 	kfree(slots);
 }
 

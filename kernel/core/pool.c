@@ -10,24 +10,22 @@
 #include <linux/kref.h>
 #include <linux/log2.h>
 #include <linux/mm.h>
-#include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 
 #include "core/buffer.h"
+#include "core/locked.h"
 
 /**
  * struct pool - memory
  * @ref: of the buffer and of each mapping
- * @work: frees it
- * @mm: whose locked memory it counts as
+ * @locked: what it counts as
  * @nr_pages: that have been allocated
  * @pages: in order
  */
 struct pool {
 	struct kref ref;
-	struct work_struct work;
-	struct mm_struct *mm;
+	struct chario_locked locked;
 	unsigned long nr_pages;
 	struct page *pages[];
 };
@@ -38,26 +36,13 @@ static void free_pages_of(struct pool *pool)
 		__free_page(pool->pages[--pool->nr_pages]);
 }
 
-static void free_pool(struct work_struct *work)
+static void free_pool(struct kref *ref)
 {
-	struct pool *pool = container_of(work, struct pool, work);
+	struct pool *pool = container_of(ref, struct pool, ref);
 
-	account_locked_vm(pool->mm, pool->nr_pages, false);
-	mmdrop(pool->mm);
 	free_pages_of(pool);
+	chario_locked_uncharge(&pool->locked);
 	kvfree(pool);
-}
-
-static void put_now(struct kref *ref)
-{
-	free_pool(&container_of(ref, struct pool, ref)->work);
-}
-
-/* The lock of the address space, which accounting wants, is held. */
-static void put_later(struct kref *ref)
-{
-	queue_work(chario_workqueue,
-		   &container_of(ref, struct pool, ref)->work);
 }
 
 /* Large blocks for nothing, single pages with an effort; nobody is killed. */
@@ -94,21 +79,26 @@ static int fill(struct pool *pool, unsigned long nr_pages, int node)
 	return 0;
 }
 
+/* The limit comes first: there may be much to list. */
 static struct pool *create_pool(unsigned long nr_pages, int node)
 {
-	struct pool *pool = kvzalloc(struct_size(pool, pages, nr_pages),
-				     CHARIO_BUFFER_GFP);
+	struct chario_locked locked;
+	struct pool *pool;
 	int ret;
 
-	if (!pool)
+	ret = chario_locked_charge(&locked, nr_pages);
+	if (ret)
+		return ERR_PTR(ret);
+	pool = kvzalloc(struct_size(pool, pages, nr_pages), CHARIO_BUFFER_GFP);
+	if (!pool) {
+		chario_locked_uncharge(&locked);
 		return ERR_PTR(-ENOMEM);
+	}
 	kref_init(&pool->ref);
-	INIT_WORK(&pool->work, free_pool);
-	pool->mm = current->mm;
+	pool->locked = locked;
 	ret = fill(pool, nr_pages, node);
 	if (ret) {
-		free_pages_of(pool);
-		kvfree(pool);
+		kref_put(&pool->ref, free_pool);
 		return ERR_PTR(ret);
 	}
 	return pool;
@@ -123,20 +113,14 @@ static int hold(struct chario_buffer *buf,
 	if (args->address)
 		return -EINVAL;
 	buf->nr_pages = PFN_UP(args->bytes);
-	ret = account_locked_vm(current->mm, buf->nr_pages, true);
-	if (ret)
-		return ret;
 	pool = create_pool(buf->nr_pages, dev_to_node(&buf->cio->dev));
-	if (IS_ERR(pool)) {
-		account_locked_vm(current->mm, buf->nr_pages, false);
+	if (IS_ERR(pool))
 		return PTR_ERR(pool);
-	}
-	mmgrab(pool->mm);
 	buf->own = pool;
 	buf->pages = pool->pages;
 	ret = chario_paged_init(buf, args->bytes);
 	if (ret)
-		kref_put(&pool->ref, put_now);
+		kref_put(&pool->ref, free_pool);
 	return ret;
 }
 
@@ -145,7 +129,7 @@ static void release(struct chario_buffer *buf)
 	struct pool *pool = buf->own;
 
 	sg_free_table(&buf->sgt);
-	kref_put(&pool->ref, put_now);
+	kref_put(&pool->ref, free_pool);
 }
 
 static void open(struct vm_area_struct *vma)
@@ -159,7 +143,7 @@ static void close(struct vm_area_struct *vma)
 {
 	struct pool *pool = vma->vm_private_data;
 
-	kref_put(&pool->ref, put_later);
+	kref_put(&pool->ref, free_pool);
 }
 
 static const struct vm_operations_struct vm_ops = {

@@ -6,7 +6,7 @@
  * first, and refuses memory that a file system must be able to write back.
  */
 #include <linux/mm.h>
-#include <linux/sched/mm.h>
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
 
 #include "core/buffer.h"
@@ -52,7 +52,7 @@ static int hold(struct chario_buffer *buf,
 		return -EFAULT;
 	buf->page_offset = offset_in_page(addr);
 	buf->nr_pages = PFN_UP(buf->page_offset + args->bytes);
-	ret = account_locked_vm(current->mm, buf->nr_pages, true);
+	ret = chario_locked_charge(&buf->locked, buf->nr_pages);
 	if (ret)
 		return ret;
 	buf->pages = kvmalloc_array(buf->nr_pages, sizeof(*buf->pages),
@@ -67,8 +67,6 @@ static int hold(struct chario_buffer *buf,
 	ret = chario_paged_init(buf, args->bytes);
 	if (ret)
 		goto err_unpin;
-	buf->mm = current->mm;
-	mmgrab(buf->mm);
 	return 0;
 
 err_unpin:
@@ -76,15 +74,14 @@ err_unpin:
 err_free:
 	kvfree(buf->pages);
 err_account:
-	account_locked_vm(current->mm, buf->nr_pages, false);
+	chario_locked_uncharge(&buf->locked);
 	return ret;
 }
 
 static void release(struct chario_buffer *buf)
 {
 	unpin(buf, buf->nr_pages);
-	account_locked_vm(buf->mm, buf->nr_pages, false);
-	mmdrop(buf->mm);
+	chario_locked_uncharge(&buf->locked);
 	sg_free_table(&buf->sgt);
 	kvfree(buf->pages);
 }

@@ -5,7 +5,6 @@
 #include <linux/log2.h>
 #include <linux/mm.h>
 #include <linux/mutex.h>
-#include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <linux/tracepoint.h>
 #include <linux/vmalloc.h>
@@ -125,8 +124,7 @@ static void free_timeline(struct chario_timeline *tl)
 	free_tracks(tl);
 	vfree(tl->tags);
 	vfree(tl->header);
-	account_locked_vm(tl->mm, tl->nr_pages, false);
-	mmdrop(tl->mm);
+	chario_locked_uncharge(&tl->locked);
 	put_device(&tl->cio->dev);
 	kfree(tl);
 }
@@ -142,14 +140,12 @@ alloc_timeline(struct chario_device *cio,
 	tl = kzalloc(struct_size(tl, tracks, cio->nr_queues), GFP_KERNEL);
 	if (!tl)
 		return ERR_PTR(-ENOMEM);
-	tl->nr_pages = (header->rings_bytes + header->tags_bytes) >> PAGE_SHIFT;
-	ret = account_locked_vm(current->mm, tl->nr_pages, true);
+	ret = chario_locked_charge(&tl->locked, (header->rings_bytes +
+						 header->tags_bytes) >> PAGE_SHIFT);
 	if (ret) {
 		kfree(tl);
 		return ERR_PTR(ret);
 	}
-	tl->mm = current->mm;
-	mmgrab(tl->mm);
 	tl->cio = cio;
 	get_device(&cio->dev);
 	tl->nr_tracks = cio->nr_queues;

@@ -24,6 +24,7 @@
 #include <linux/wait.h>
 
 #include "core/device.h"
+#include "core/locked.h"
 #include "core/queue.h"
 
 /* Callers between enter and their request, by thread; a power of two. */
@@ -61,8 +62,7 @@ struct chario_track {
  * @wait: who polls
  * @wake: wakes them, from every context
  * @tags: the memory that is mapped to be written to, or NULL
- * @mm: whose locked memory it is
- * @nr_pages: how much
+ * @locked: what it counts as
  * @nr_tracks: queues of the drive
  * @tracks: one each
  */
@@ -76,8 +76,7 @@ struct chario_timeline {
 	wait_queue_head_t wait;
 	struct irq_work wake;
 	struct chario_timeline_tags *tags;
-	struct mm_struct *mm;
-	unsigned long nr_pages;
+	struct chario_locked locked;
 	unsigned int nr_tracks;
 	struct chario_track tracks[];
 };

@@ -172,6 +172,13 @@ def test_races(rig: Rig, disk: str, race: str) -> None:
     rig.wait_unpinned()
 
 
+def test_a_limit_is_that_of_the_user(rig: Rig, disk: str) -> None:
+    """Memory that children leave behind in a file of their parent counts: of 1 MiB, a neighbour has 128 KiB."""
+    program = rig.guest.push(compile_program("attack"))
+    results = json.loads(rig.guest.must(f"{NOBODY} {program} {disk} heirs 30", timeout_s=RACE_LIMIT_S))
+    assert results == {"ok": 14, "ENOMEM": 16}
+
+
 # What each call gives once the drive has been pulled, and after it has been unbound.
 PULLED_CALLS = {
     "transfer-heap": ("ENODEV", "ENODEV"),

@@ -247,10 +247,11 @@ struct chario_file_options {
 /**
  * enum chario_buffer_kind - whose memory a buffer is
  * @CHARIO_BUFFER_REGISTERED: the caller's: heap, huge pages, shared memory;
- *	pinned once, and counted against RLIMIT_MEMLOCK
+ *	pinned once, and counted against RLIMIT_MEMLOCK: of the user, over all of
+ *	its processes
  * @CHARIO_BUFFER_POOL: the module's: zeroed, near the drive (NUMA), in as few
- *	pieces as there are; counted against RLIMIT_MEMLOCK until neither buffer
- *	nor mapping is left
+ *	pieces as there are; counted the same until neither buffer nor mapping is
+ *	left
  * @CHARIO_BUFFER_WINDOW: physical memory outside System RAM, inside a range that
  *	the administrator has opened (module parameter ``windows``); needs
  *	CAP_SYS_RAWIO

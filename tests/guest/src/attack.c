@@ -10,6 +10,8 @@
  *	dmabuf   a dma-buf is closed, and its exporter freed, under its importer's
  *	rings    files and rings are closed with commands in flight
  *	kill     a process is killed that has buffers, a ring and calls
+ *	heirs    children make pools in a file of their parent, of 1 MiB that may be
+ *	         locked, and are gone
  *
  * Memory that is no buffer any more holds what is written there, and so does
  * that of a neighbour: a process with buffers of its own on the same disk.
@@ -25,6 +27,7 @@
 #include <stdbool.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -287,6 +290,27 @@ static void race_kill(uint64_t rounds)
 	}
 }
 
+static void race_heirs(uint64_t rounds)
+{
+	const struct rlimit limit = { 1 << 20, 1 << 20 };
+	struct chario_buffer_create c = { .size = sizeof(c),
+					  .kind = CHARIO_BUFFER_POOL,
+					  .bytes = BYTES };
+	int status;
+
+	if (setrlimit(RLIMIT_MEMLOCK, &limit))
+		die("setrlimit");
+	while (rounds--) {
+		pid_t child = fork();
+
+		if (child == 0)
+			_exit(ioctl(file, CHARIO_IOC_BUFFER_CREATE, &c) ? errno : 0);
+		if (waitpid(child, &status, 0) != child || !WIFEXITED(status))
+			die("fork");
+		results[WEXITSTATUS(status)]++;
+	}
+}
+
 /* Somebody else: two buffers whose contents nobody has reason to touch. */
 static _Noreturn void be_neighbour(int told)
 {
@@ -319,6 +343,8 @@ static void run(const char *race, uint64_t rounds)
 		race_rings(rounds);
 	else if (!strcmp(race, "kill"))
 		race_kill(rounds);
+	else if (!strcmp(race, "heirs"))
+		race_heirs(rounds);
 	else
 		die("no such race: %s", race);
 }

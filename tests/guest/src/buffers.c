@@ -40,7 +40,7 @@
  *	pread|pwrite SLOT BUFFER_OFFSET BYTES DISK_OFFSET
  *	                                      the same bytes, the ordinary way
  *	raw OP FLAGS ID BUFFER_OFFSET DISK_OFFSET BYTES
- *	locked                                kB that count against RLIMIT_MEMLOCK
+ *	locked                                kB that count as pinned
  *	fork                                  a child writes to all memory, and ends
  *
  * The answer is a number or the name of an error.
@@ -220,7 +220,7 @@ static long locked_kb(void)
 	long kb = -1;
 
 	while (status && fgets(text, sizeof(text), status))
-		if (sscanf(text, "VmLck: %ld", &kb) == 1)
+		if (sscanf(text, "VmPin: %ld", &kb) == 1)
 			break;
 	fclose(status);
 	return kb;
