@@ -314,6 +314,8 @@ ssize_t chario_bytes_transfer(struct kiocb *iocb, struct iov_iter *iter,
 		return -ENODEV;
 	if (!iov_iter_count(iter))
 		return 0;
+	if (op == CHARIO_OP_WRITE && (iocb->ki_flags & IOCB_APPEND))
+		return -ENOSPC;
 	if (pos >= cio->capacity_bytes)
 		return op == CHARIO_OP_WRITE ? -ENOSPC : 0;
 	if (iocb->ki_flags & IOCB_NOWAIT)

@@ -84,13 +84,17 @@ static int chario_flush(struct file *file, fl_owner_t id)
 	return READ_ONCE(cf->bytes) ? chario_bytes_flush(cf, false) : 0;
 }
 
-static inline void apply_flags(struct chario_call *call, int flags)
+/* Who appends writes at the end, where there is no room: as with block devices. */
+static inline int apply_flags(struct chario_call *call, int flags)
 {
+	if (call->op == CHARIO_OP_WRITE && (flags & IOCB_APPEND))
+		return -ENOSPC;
 	call->nowait = flags & IOCB_NOWAIT;
 	if (flags & IOCB_DSYNC)
 		chario_call_set_durable(call);
 	if (flags & IOCB_HIPRI)
 		call->completion = CHARIO_COMPLETION_POLL;
+	return 0;
 }
 
 /* An asynchronous call has ended. */
@@ -128,8 +132,12 @@ static ssize_t transfer(struct kiocb *iocb, struct iov_iter *iter,
 		call.async.queue = (struct chario_queue **)&iocb->private;
 		call.completion = CHARIO_COMPLETION_IRQ;
 	}
-	if (unlikely(iocb->ki_flags & (IOCB_NOWAIT | IOCB_DSYNC | IOCB_HIPRI)))
-		apply_flags(&call, iocb->ki_flags);
+	if (unlikely(iocb->ki_flags & (IOCB_NOWAIT | IOCB_DSYNC | IOCB_HIPRI |
+				       IOCB_APPEND))) {
+		ret = apply_flags(&call, iocb->ki_flags);
+		if (ret)
+			return ret;
+	}
 	ret = chario_request_run(&call);
 	if (ret > 0)
 		iocb->ki_pos += ret;
@@ -186,8 +194,12 @@ static __always_inline ssize_t transfer_user(struct file *file,
 		return transfer_iter(file, buf, bytes, pos, op);
 	trace_enter(cio, op, *pos, bytes);
 	chario_call_start(&call, cf, op, *pos);
-	if (op == CHARIO_OP_WRITE && unlikely(file->f_flags & O_DSYNC))
+	if (op == CHARIO_OP_WRITE &&
+	    unlikely(file->f_flags & (O_DSYNC | O_APPEND))) {
+		if (file->f_flags & O_APPEND)
+			return -ENOSPC;
 		chario_call_set_durable(&call);
+	}
 	ret = chario_flight_single(&call, addr, bytes);
 	if (likely(ret > 0))
 		*pos += ret;

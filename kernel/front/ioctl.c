@@ -51,10 +51,18 @@ static int get_file_options(struct chario_file *cf, union chario_argument *arg)
 	return 0;
 }
 
+/* A file whose own queue raises no interrupt polls, unless it says otherwise. */
+static u32 default_completion(const struct chario_file *cf)
+{
+	const struct chario_queue *own = READ_ONCE(cf->own_queue);
+
+	return own && own->polled ? CHARIO_COMPLETION_POLL :
+				    CHARIO_COMPLETION_DEFAULT;
+}
+
 static int set_file_options(struct chario_file *cf, union chario_argument *arg)
 {
 	const struct chario_file_options *options = &arg->file;
-
 	int ret = 0;
 
 	if (options->flags & ~CHARIO_FILE_ANY_SIZE)
@@ -79,7 +87,7 @@ static int set_file_options(struct chario_file *cf, union chario_argument *arg)
 		ret = chario_bytes_enable(cf);
 	if (ret)
 		return ret;
-	WRITE_ONCE(cf->completion, options->completion);
+	WRITE_ONCE(cf->completion, options->completion ?: default_completion(cf));
 	WRITE_ONCE(cf->spin_ns, options->spin_ns);
 	cf->deadline_ns = options->deadline_ns;
 	WRITE_ONCE(cf->deadline,

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -30,6 +31,15 @@ static bool is_known(const struct chario_timeline_header *header)
 	       header->rings_bytes >= header->rings_offset + header->nr_rings * header->ring_bytes;
 }
 
+/* Of a descriptor that is something else: behind the end of a file is no memory. */
+static bool reaches(int fd, uint64_t bytes)
+{
+	struct stat status;
+
+	return !fstat(fd, &status) &&
+	       (!S_ISREG(status.st_mode) || (uint64_t)status.st_size >= bytes);
+}
+
 static void *map(int fd, uint64_t offset, uint64_t bytes, int protection)
 {
 	void *memory = mmap(NULL, (size_t)bytes, protection, MAP_SHARED, fd, (off_t)offset);
@@ -41,16 +51,19 @@ static void *map(int fd, uint64_t offset, uint64_t bytes, int protection)
 static int map_rings(struct chario_timeline *timeline)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	const struct chario_timeline_header *header = map(timeline->fd, 0, page, PROT_READ);
+	const struct chario_timeline_header *header;
 	uint64_t bytes;
 	bool known;
 
+	if (!reaches(timeline->fd, page))
+		return -EPROTO;
+	header = map(timeline->fd, 0, page, PROT_READ);
 	if (!header)
 		return -errno;
 	known = is_known(header);
 	bytes = header->rings_bytes;
 	munmap((void *)header, page);
-	if (!known)
+	if (!known || !reaches(timeline->fd, bytes))
 		return -EPROTO;
 	timeline->header = map(timeline->fd, 0, bytes, PROT_READ);
 	return timeline->header ? 0 : -errno;
@@ -66,6 +79,8 @@ static int map_all(struct chario_timeline *timeline)
 	header = timeline->header;
 	if (!header->tags)
 		return 0;
+	if (!reaches(timeline->fd, header->tags_offset + header->tags_bytes))
+		return -EPROTO;
 	timeline->tags =
 		map(timeline->fd, header->tags_offset, header->tags_bytes, PROT_READ | PROT_WRITE);
 	return timeline->tags ? 0 : -errno;

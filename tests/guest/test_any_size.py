@@ -254,6 +254,36 @@ print(json.dumps(answers))
     ) == [10, "z" * 10, "ENOSPC", "EINVAL", "EBUSY", 0]
 
 
+def test_nothing_is_appended(guest: Guest, disk: str) -> None:
+    """Behind the end there is no room: ENOSPC by each way in, and the start of the disk stays what it was."""
+    assert run(
+        guest,
+        disk,
+        """
+import mmap
+page = mmap.mmap(-1, 4096)
+os.pwrite(disk(False), page, 0)
+page.write(b"z" * 4096)
+answers = []
+def attempt(call):
+    try:
+        answers.append(call())
+    except OSError as error:
+        answers.append(errno.errorcode[error.errno])
+for any_size in (False, True):
+    fd, plain = disk(any_size, os.O_RDWR | os.O_APPEND), disk(any_size)
+    attempt(lambda: os.write(fd, page))
+    attempt(lambda: os.writev(fd, [page]))
+    attempt(lambda: os.pwritev(plain, [page], 0, os.RWF_APPEND))
+    answers.append(len(os.read(fd, 4096)))
+    os.close(fd)
+    os.close(plain)
+os.preadv(disk(False), [page], 0)
+print(json.dumps([answers, page[:] == bytes(4096)]))
+""",
+    ) == [["ENOSPC", "ENOSPC", "ENOSPC", 4096] * 2, True]
+
+
 def test_the_strict_mode_stays_strict(guest: Guest, disk: str) -> None:
     """A file that has not asked gets EINVAL, also while another one has."""
     assert run(

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <chario/timeline.h>
@@ -306,7 +307,7 @@ static void test_names(void)
 
 static void test_join_the_parent(void)
 {
-	int null = open("/dev/null", O_RDWR);
+	int null = open("/dev/null", O_RDWR), empty = memfd_create("empty", 0);
 	struct chario_timeline *joined;
 	char text[16];
 
@@ -320,6 +321,10 @@ static void test_join_the_parent(void)
 	setenv(CHARIO_TIMELINE_FD, text, 1);
 	EQUAL(chario_timeline_join(&joined), -EPROTO);
 	close(null);
+	snprintf(text, sizeof(text), "%d", empty);
+	setenv(CHARIO_TIMELINE_FD, text, 1);
+	EQUAL(chario_timeline_join(&joined), -EPROTO);
+	close(empty);
 	snprintf(text, sizeof(text), "%d", chario_timeline_fd(timeline));
 	setenv(CHARIO_TIMELINE_FD, text, 1);
 	EQUAL(chario_timeline_join(&joined), 0);
