@@ -4,60 +4,37 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
-from conftest import Launcher
+from conftest import SOURCES, Launcher
 from disks import MIB, Programs
 from test_buffers import BLOCK, run
 from test_pool import round_trip
 from test_window import WINDOWS
 
 from chario_lab.guest import leaks
-from chario_lab.guest.devices import bdf, bind, nodes
+from chario_lab.guest.devices import bdf, bind, load_module, nodes
 from chario_lab.guest.session import Guest
 from chario_lab.guest.spec import Namespace, Nvme
-from chario_lab.kernel import Kernel
+from chario_lab.kernel import Kernel, build_module
 
+# As in src/board/board.c.
 HIDDEN = 0x3000_0000
 FIRST, SECOND = (HIDDEN, 8 * MIB), (HIDDEN + 9 * MIB, MIB)
-OTHER, OFF = (HIDDEN + 10 * MIB, MIB), (HIDDEN + 11 * MIB, MIB)
 RAM = (0x1000_0000, MIB)
 
 
-def cells(*ranges: tuple[int, int]) -> str:
-    """A reg property."""
-    return ", ".join(f"<0 {start:#x} 0 {size:#x}>" for start, size in ranges)
-
-
-TREE = f"""
-/dts-v1/;
-/ {{
-    #address-cells = <2>;
-    #size-cells = <2>;
-    reserved-memory {{
-        #address-cells = <2>;
-        #size-cells = <2>;
-        ranges;
-        sensor@{FIRST[0]:x} {{ compatible = "chario,window"; no-map; reg = {cells(FIRST, SECOND)}; }};
-        ram@{RAM[0]:x} {{ compatible = "chario,window"; no-map; reg = {cells(RAM)}; }};
-        other@{OTHER[0]:x} {{ compatible = "somebody,else"; no-map; reg = {cells(OTHER)}; }};
-        off@{OFF[0]:x} {{ compatible = "chario,window"; no-map; status = "disabled"; reg = {cells(OFF)}; }};
-    }};
-}};
-"""
-
-
 @pytest.fixture
-def board(fresh_guest: Launcher, kernel: Kernel) -> Iterator[Guest]:
+def board(fresh_guest: Launcher, kernel: Kernel, module: Path) -> Iterator[Guest]:
     """A guest with such a tree, and the module; at the end nothing is left."""
     if not kernel.debug:
-        pytest.skip("Debian's kernels for this machine read no device tree; the debug kernel does")
-    append = f"memmap=16M${HIDDEN:#x}"
-    guest = fresh_guest(
-        drives=(Nvme("disk", (Namespace(64),)),), append=append, device_tree=TREE, parameters="deadline_ms=200000"
-    )
+        pytest.skip("Debian's kernels for this machine know no device tree; the debug kernel does")
+    guest = fresh_guest(module=False, drives=(Nvme("disk", (Namespace(64),)),), append=f"memmap=16M${HIDDEN:#x}")
+    load_module(guest, build_module(kernel, SOURCES / "board", name="board"))
+    load_module(guest, module, "deadline_ms=200000")
     yield guest
-    guest.must("rmmod chario", timeout_s=120)
+    guest.must("rmmod chario board", timeout_s=120)
     assert guest.must("grep -c 'chario window' /proc/iomem || true") == "0"
     leaks.check(guest)
 

@@ -31,7 +31,7 @@ from chario_lab.guest.accel import boots_with_kvm
 from chario_lab.guest.image import build_image
 from chario_lab.guest.plan import Host, argv
 from chario_lab.guest.session import Guest, GuestSilent, QemuCrashed
-from chario_lab.guest.spec import GuestSpec, SpecError, check, files, tree_path
+from chario_lab.guest.spec import GuestSpec, check, files
 from chario_lab.guest.vmlinux import bootable
 from chario_lab.kernel import Kernel, get_kernel
 from chario_lab.qemu import find_qemu
@@ -99,13 +99,11 @@ def start(stack: ExitStack, spec: GuestSpec, kernel: Kernel, terminal: bool, plu
     qmp, qmp_far = socket_pair(stack)
     qtest, qtest_far = socket_pair(stack) if spec.qtest else (None, None)
     far = [end for end in (agent_far, qmp_far, qtest_far) if end]
-    host = describe_host(kernel, run_dir, terminal, far, packed=spec.can_sleep or bool(spec.device_tree))
+    host = describe_host(kernel, run_dir, terminal, far, spec.can_sleep)
     if plugin:
         host = replace(host, kvm=False)
     for path, size in files(spec, run_dir):
         make_sparse(path, size)
-    if spec.device_tree:
-        compile_tree(spec.device_tree, tree_path(run_dir))
     process = start_qemu(stack, argv(spec, host), host, far, plugin)
     for end in far:
         end.close()
@@ -139,14 +137,6 @@ def drop_images(run_dir: Path) -> None:
         path.unlink()
 
 
-def compile_tree(source: str, target: Path) -> None:
-    """A device tree from its source."""
-    command = ["dtc", "-O", "dtb", "-o", str(target)]
-    done = subprocess.run(command, input=source.encode(), capture_output=True, check=False)
-    if done.returncode:
-        raise SpecError(f"the device tree does not compile:\n{done.stderr.decode(errors='replace')}")
-
-
 def make_sparse(path: Path, size_bytes: int) -> None:
     """A file of this size that takes no room; an existing one is kept."""
     if path.exists():
@@ -165,16 +155,15 @@ def socket_pair(stack: ExitStack) -> tuple[socket.socket, socket.socket]:
 
 
 def describe_host(
-    kernel: Kernel, run_dir: Path, terminal: bool, far: list[socket.socket], packed: bool = False
+    kernel: Kernel, run_dir: Path, terminal: bool, far: list[socket.socket], can_sleep: bool = False
 ) -> Host:
     """Find QEMU, probe KVM, build the initramfs.
 
     An unpacked kernel is put into memory anew whenever QEMU resets the machine, and waking up
-    from sleep is a reset of all but the memory: a machine that can sleep unpacks its own.  So does
-    one with a device tree, for which an unpacked kernel has no place.
+    from sleep is a reset of all but the memory: a machine that can sleep unpacks its own.
     """
     qemu = find_qemu()
-    image = kernel.vmlinuz if packed else bootable(kernel.vmlinuz)
+    image = kernel.vmlinuz if can_sleep else bootable(kernel.vmlinuz)
     initrd = build_image(kernel.modules)
     return Host(
         qemu=qemu.binary,

@@ -28,7 +28,6 @@ from chario_lab.guest.spec import (
     drive_id,
     node_name,
     numbered,
-    tree_path,
     write_log_path,
 )
 
@@ -128,7 +127,6 @@ def boot_args(spec: GuestSpec, host: Host) -> list[str]:
     return [
         "-kernel", str(host.kernel), "-initrd", str(host.initrd),
         "-append", " ".join(words),
-        *(["-dtb", str(tree_path(host.run_dir))] if spec.device_tree else []),
     ]  # fmt: skip
 
 

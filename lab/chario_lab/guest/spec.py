@@ -130,8 +130,7 @@ class GuestSpec:
     the guest without message-signalled interrupts.  `iommu` puts an Intel
     IOMMU between the drives and memory, and has the kernel use it strictly:
     what is unmapped is out of a drive's reach at once.  `can_sleep` boots the
-    kernel as it is packed, see launch.py.  `device_tree` is the source of one,
-    for a kernel that reads it besides ACPI's tables: the debug kernel.
+    kernel as it is packed, see launch.py.
     """
 
     kernel: str = "6.1"
@@ -144,7 +143,6 @@ class GuestSpec:
     interrupts: str = "msix"
     iommu: bool = False
     can_sleep: bool = False
-    device_tree: str = ""
 
 
 def drive_id(index: int) -> str:
@@ -178,11 +176,6 @@ def backing_path(namespace: Namespace, node: str, run_dir: Path) -> Path | None:
 def write_log_path(node: str, run_dir: Path) -> Path:
     """Log written by a WriteLog backing."""
     return run_dir / f"{node}.writes"
-
-
-def tree_path(run_dir: Path) -> Path:
-    """The device tree, compiled."""
-    return run_dir / "tree.dtb"
 
 
 def files(spec: GuestSpec, run_dir: Path) -> Iterator[tuple[Path, int]]:
