@@ -104,7 +104,7 @@ static bool is_clear(struct chario_queue *q, const struct chario_edge *edge)
 	return clear;
 }
 
-/* Until writes that were handed over before the edge was there have ended. */
+/* Until writes of the block that have been handed over have ended. */
 static int wait_clear(const struct chario_edge *edge, unsigned long expires)
 {
 	const struct chario_device *cio = edge->cio;
@@ -148,6 +148,18 @@ int chario_edge_lock(struct chario_edge *edge, struct chario_device *cio,
 	if (ret)
 		chario_edge_unlock(edge);
 	return ret;
+}
+
+/**
+ * chario_edge_settle() - the write of who changes the block may be under way
+ * @edge: locked
+ *
+ * Its caller has been told that it is late; until it has ended it could still
+ * come after that of another.  Recovery sees to it that it ends.
+ */
+void chario_edge_settle(const struct chario_edge *edge)
+{
+	wait_clear(edge, jiffies + MAX_JIFFY_OFFSET);
 }
 
 /**

@@ -37,6 +37,7 @@ void chario_edge_enable(void);
 void chario_edge_disable(void);
 int chario_edge_lock(struct chario_edge *edge, struct chario_device *cio,
 		     u64 pos, unsigned long expires);
+void chario_edge_settle(const struct chario_edge *edge);
 void chario_edge_unlock(struct chario_edge *edge);
 bool chario_edge_meets(const struct chario_command *cmd);
 

@@ -117,7 +117,8 @@ static int change_locked(struct chario_file *cf, void *bounce,
  * @fua: durable at completion
  *
  * No other write of the block reaches the drive between its read and its write,
- * nor after a write that is under way: a caller who is killed sees it through.
+ * nor after a write that is under way: a caller who is killed sees it through,
+ * and one whose deadline passes is told when recovery has ended its write.
  *
  * Return: 0 or -errno.
  */
@@ -143,6 +144,8 @@ int chario_patch_block(struct chario_file *cf, void *bounce, u64 pos,
 	}
 	ret = change_locked(cf, bounce, &edge, q, taken, offset, from, bytes,
 			    fua);
+	if (ret)
+		chario_edge_settle(&edge);
 	chario_edge_unlock(&edge);
 	return ret;
 }
