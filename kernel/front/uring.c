@@ -44,9 +44,12 @@ static void tell(void *who, ssize_t result)
 	struct note *note = note_of(ioucmd);
 
 	note->result = result;
-	/* A ring that is polled only takes a note, from any context. */
+	/*
+	 * A ring that is polled only takes a note, from any context: that of
+	 * another ring, which has not locked this one, as well.
+	 */
 	if (note->polled)
-		io_uring_cmd_done(ioucmd, result, 0, 0);
+		io_uring_cmd_done(ioucmd, result, 0, IO_URING_F_UNLOCKED);
 	else
 		io_uring_cmd_complete_in_task(ioucmd, end);
 }

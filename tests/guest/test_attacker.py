@@ -159,6 +159,7 @@ RACES = {
     "dmabuf": ({"ok", "ENOENT"}, 30),
     "rings": ({"ok", "ECANCELED"}, 60),
     "kill": ({"ok"}, 20),
+    "polls": ({"ok"}, 300),
 }
 
 

@@ -10,6 +10,7 @@
  *	dmabuf   a dma-buf is closed, and its exporter freed, under its importer's
  *	rings    files and rings are closed with commands in flight
  *	kill     a process is killed that has buffers, a ring and calls
+ *	polls    two polled rings share a queue: each finds what the other waits for
  *	heirs    children make pools in a file of their parent, of 1 MiB that may be
  *	         locked, and are gone
  *
@@ -223,7 +224,7 @@ static void reap(struct io_uring *ring)
 	for (int i = 0; i < DEPTH; i++) {
 		if (io_uring_wait_cqe(ring, &cqe))
 			die("io_uring_wait_cqe");
-		results[cqe->res < 0 ? -cqe->res : 0]++;
+		__atomic_fetch_add(&results[cqe->res < 0 ? -cqe->res : 0], 1, __ATOMIC_RELAXED);
 		io_uring_cqe_seen(ring, cqe);
 	}
 }
@@ -246,6 +247,34 @@ static void race_rings(uint64_t rounds)
 			munmap(memory, BYTES);
 		io_uring_queue_exit(&ring);
 	}
+}
+
+static void *poll_ring(void *rounds)
+{
+	struct io_uring ring;
+
+	if (io_uring_queue_init(2 * DEPTH, &ring, IORING_SETUP_SQE128 | IORING_SETUP_IOPOLL))
+		die("io_uring_queue_init");
+	for (uint64_t left = *(uint64_t *)rounds; left; left--) {
+		submit(&ring, file, current);
+		reap(&ring);
+	}
+	io_uring_queue_exit(&ring);
+	return rounds;
+}
+
+static void race_polls(uint64_t rounds)
+{
+	struct chario_queue_create q = { .size = sizeof(q), .flags = CHARIO_QUEUE_POLL, .cpu = -1 };
+	pthread_t other;
+
+	if (ioctl(file, CHARIO_IOC_QUEUE_CREATE, &q))
+		die("no queue");
+	current = create(file, CHARIO_BUFFER_REGISTERED, new_memory(NULL), 0).id;
+	if (pthread_create(&other, NULL, poll_ring, &rounds))
+		die("no thread");
+	poll_ring(&rounds);
+	pthread_join(other, NULL);
 }
 
 static _Noreturn void be_killed(int ready)
@@ -343,6 +372,8 @@ static void run(const char *race, uint64_t rounds)
 		race_rings(rounds);
 	else if (!strcmp(race, "kill"))
 		race_kill(rounds);
+	else if (!strcmp(race, "polls"))
+		race_polls(rounds);
 	else if (!strcmp(race, "heirs"))
 		race_heirs(rounds);
 	else
