@@ -26,7 +26,7 @@ static inline void tell(struct chario_waiter *waiter, enum chario_wait_state sta
 {
 	struct task_struct *task = waiter->task;
 
-	/* Pairs with the acquire in core/request.c. */
+	/* Pairs with the acquire in core/flight.h. */
 	smp_store_release(&waiter->state, state);
 	if (task)
 		wake_up_process(task);

@@ -13,8 +13,8 @@
  *   from   its first chario_queue_post()  the queue: the submitter may only
  *          go on to post its further commands
  *   from   the completion of its last command
- *            - the waiter, when there is one: chario_request_land()
- *            - else whoever reaped it: chario_request_finish()
+ *            - the waiter, when there is one: chario_flight_land()
+ *            - else whoever reaped it: chario_complete_list()
  *
  * A caller that gives up (deadline, fatal signal) takes its waiter away from
  * the request: the request is orphaned.  Its memory stays pinned and mapped
