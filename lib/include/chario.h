@@ -28,6 +28,7 @@
 #include <chario/pin.h>
 #include <chario/plan.h>
 #include <chario/probe.h>
+#include <chario/queue.h>
 #include <chario/timeline.h>
 #include <chario/use.h>
 

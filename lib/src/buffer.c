@@ -5,40 +5,29 @@
 #include <chario/buffer.h>
 
 #include <errno.h>
-#include <stdbool.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 
-#include "sys.h"
+#include "device-ops.h"
 
 /* The first version of the struct; smaller ones have never been. */
 #define TRANSFER_MIN 64
 
-struct chario_buffer {
-	struct chario_device *device;
-	unsigned char *memory;
-	size_t bytes;
-	uint32_t id;
-	bool mapped;
-};
-
-static int create(struct chario_device *device, struct chario_buffer_create *create,
+static int create(struct chario_device *device, struct chario_buffer_create *wanted,
 		  struct chario_buffer **buffer)
 {
 	struct chario_buffer *made = calloc(1, sizeof(*made));
-	int ret;
+	int err;
 
 	if (!made)
 		return -ENOMEM;
-	create->size = sizeof(*create);
-	ret = chario_sys.ioctl(chario_device_fd(device), CHARIO_IOC_BUFFER_CREATE, create);
-	if (ret < 0) {
-		free(made);
-		return ret;
-	}
 	made->device = device;
-	made->bytes = (size_t)create->bytes;
-	made->id = create->id;
+	made->kind = wanted->kind;
+	made->flags = wanted->flags;
+	err = device->ops->create_buffer(made, wanted);
+	if (err) {
+		free(made);
+		return err;
+	}
 	*buffer = made;
 	return 0;
 }
@@ -52,40 +41,8 @@ int chario_buffer_register(struct chario_device *device, void *memory, size_t by
 		.address = (uintptr_t)memory,
 		.bytes = bytes,
 	};
-	int err = create(device, &wanted, buffer);
 
-	if (!err)
-		(*buffer)->memory = memory;
-	return err;
-}
-
-/* A device that is open for reading only gives memory that can only be read. */
-static int map(struct chario_buffer *buffer, uint64_t offset)
-{
-	int fd = chario_device_fd(buffer->device);
-	void *at = mmap(NULL, buffer->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)offset);
-
-	if (at == MAP_FAILED && errno == EACCES)
-		at = mmap(NULL, buffer->bytes, PROT_READ, MAP_SHARED, fd, (off_t)offset);
-	if (at == MAP_FAILED)
-		return -errno;
-	buffer->memory = at;
-	buffer->mapped = true;
-	return 0;
-}
-
-/* A buffer that the module makes or finds, and its mapping. */
-static int create_mapped(struct chario_device *device, struct chario_buffer_create *wanted,
-			 struct chario_buffer **buffer)
-{
-	int err = create(device, wanted, buffer);
-
-	if (err)
-		return err;
-	err = map(*buffer, wanted->mmap_offset);
-	if (err)
-		chario_buffer_free(*buffer);
-	return err;
+	return create(device, &wanted, buffer);
 }
 
 int chario_buffer_pool(struct chario_device *device, size_t bytes, unsigned int flags,
@@ -97,7 +54,7 @@ int chario_buffer_pool(struct chario_device *device, size_t bytes, unsigned int 
 		.bytes = bytes,
 	};
 
-	return create_mapped(device, &wanted, buffer);
+	return create(device, &wanted, buffer);
 }
 
 int chario_buffer_window(struct chario_device *device, uint64_t address, size_t bytes,
@@ -110,7 +67,7 @@ int chario_buffer_window(struct chario_device *device, uint64_t address, size_t 
 		.bytes = bytes,
 	};
 
-	return create_mapped(device, &wanted, buffer);
+	return create(device, &wanted, buffer);
 }
 
 int chario_buffer_import(struct chario_device *device, int fd, size_t bytes, unsigned int flags,
@@ -144,18 +101,28 @@ int chario_buffer_export(const struct chario_buffer *buffer, int *fd)
 		.size = sizeof(export),
 		.id = buffer->id,
 	};
-	int ret = chario_sys.ioctl(chario_device_fd(buffer->device), CHARIO_IOC_BUFFER_EXPORT,
-				   &export);
+	int ret;
 
+	if (buffer->kind != CHARIO_BUFFER_CMB)
+		return -EOPNOTSUPP;
+	ret = chario_device_ioctl(buffer->device, CHARIO_IOC_BUFFER_EXPORT, &export);
 	if (ret < 0)
 		return ret;
 	*fd = export.fd;
 	return 0;
 }
 
+static int check_sync(const struct chario_buffer_sync *sync, size_t bytes)
+{
+	if (sync->direction != CHARIO_SYNC_FOR_DEVICE && sync->direction != CHARIO_SYNC_FOR_CPU)
+		return -EINVAL;
+	return sync->offset > bytes || sync->bytes > bytes - sync->offset ? -EINVAL : 0;
+}
+
 int chario_buffer_sync(const struct chario_buffer *buffer, uint64_t offset, size_t bytes,
 		       enum chario_sync direction)
 {
+	const struct chario_device_ops *ops = buffer->device->ops;
 	struct chario_buffer_sync sync = {
 		.size = sizeof(sync),
 		.id = buffer->id,
@@ -163,26 +130,21 @@ int chario_buffer_sync(const struct chario_buffer *buffer, uint64_t offset, size
 		.bytes = bytes,
 		.direction = direction,
 	};
-	int ret = chario_sys.ioctl(chario_device_fd(buffer->device), CHARIO_IOC_BUFFER_SYNC, &sync);
 
-	return ret < 0 ? ret : 0;
+	return ops->sync_buffer ? ops->sync_buffer(buffer, &sync) :
+				  check_sync(&sync, buffer->bytes);
 }
 
 int chario_buffer_free(struct chario_buffer *buffer)
 {
-	struct chario_buffer_destroy destroy = { .size = sizeof(destroy) };
-	int ret;
+	int err;
 
 	if (!buffer)
 		return 0;
-	if (buffer->mapped)
-		munmap(buffer->memory, buffer->bytes);
-	destroy.id = buffer->id;
-	ret = chario_sys.ioctl(chario_device_fd(buffer->device), CHARIO_IOC_BUFFER_DESTROY,
-			       &destroy);
-	free(buffer);
-	/* A disk that has been removed touches no memory. */
-	return ret == -EINTR ? ret : 0;
+	err = buffer->device->ops->free_buffer(buffer);
+	if (err != -EBUSY)
+		free(buffer);
+	return err;
 }
 
 void *chario_buffer_memory(const struct chario_buffer *buffer)
@@ -206,7 +168,7 @@ ssize_t chario_transfer(const struct chario_device *device, struct chario_transf
 	if (size < TRANSFER_MIN || size > UINT32_MAX)
 		return -EINVAL;
 	transfer->size = (uint32_t)size;
-	return chario_sys.ioctl(chario_device_fd(device), CHARIO_IOC_TRANSFER, transfer);
+	return device->ops->transfer(device, transfer);
 }
 
 static ssize_t run(const struct chario_buffer *buffer, enum chario_transfer_op op,

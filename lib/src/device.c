@@ -1,94 +1,123 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
- * A character disk that is open: the ioctls of <chario/uapi.h>.
+ * A device that is open, of whatever kind: see device-ops.h.
  */
 #include <chario/device.h>
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "device-ops.h"
 #include "disk.h"
 #include "sys.h"
 
 /* The first version of each struct; smaller ones have never been. */
-#define INFO_MIN    208
 #define STATS_MIN   120
 #define OPTIONS_MIN 24
 #define QUEUE_MIN   32
 
-struct chario_device {
-	int fd;
-	char path[];
-};
+/* What would make a file, or write somewhere else than was said. */
+#define FLAGS_THAT_CHANGE (O_CREAT | O_TRUNC | O_APPEND | O_PATH)
 
-/* Every struct of the ABI begins with its size. */
-static int get(int fd, unsigned long request, void *argument, size_t size, size_t smallest)
+struct chario_device *chario_device_make(const struct chario_device_ops *ops, void *data,
+					 const char *path)
 {
-	uint32_t size_word = (uint32_t)size;
-	int ret;
+	struct chario_device *device = malloc(sizeof(*device) + strlen(path) + 1);
 
-	if (size < smallest || size > UINT32_MAX)
-		return -EINVAL;
-	memset(argument, 0, size);
-	memcpy(argument, &size_word, sizeof(size_word));
-	ret = chario_sys.ioctl(fd, request, argument);
-	return ret < 0 ? ret : 0;
-}
-
-/* Another device may know the number of our ioctl and mean something else. */
-static int check_is_ours(int fd)
-{
-	struct chario_info info;
-	int err = get(fd, CHARIO_IOC_INFO, &info, sizeof(info), INFO_MIN);
-
-	if (err == -EINVAL)
-		return -ENOTTY;
-	if (err)
-		return err;
-	return info.abi_version < 1 || info.size < INFO_MIN ? -EPROTO : 0;
+	if (!device)
+		return NULL;
+	device->memory = chario_memory_alloc();
+	if (!device->memory) {
+		free(device);
+		return NULL;
+	}
+	device->ops = ops;
+	device->data = data;
+	device->fd = -1;
+	strcpy(device->path, path);
+	return device;
 }
 
 int chario_device_open(const char *name, int flags, struct chario_device **device)
 {
-	struct chario_device *opened;
 	char path[PATH_MAX];
-	int err = chario_disk_path(path, name);
+	int fd, err = chario_disk_path(path, name);
 
 	if (err)
 		return err;
-	opened = malloc(sizeof(*opened) + strlen(path) + 1);
-	if (!opened)
-		return -ENOMEM;
-	strcpy(opened->path, path);
-
-	opened->fd = chario_sys.open(path, flags);
-	if (opened->fd < 0) {
-		err = opened->fd;
-		goto err_free;
-	}
-	err = check_is_ours(opened->fd);
-	if (err)
-		goto err_close;
-	*device = opened;
-	return 0;
-
-err_close:
-	close(opened->fd);
-err_free:
-	free(opened);
+	fd = chario_sys.open(path, flags);
+	err = fd < 0 ? fd : chario_device_make_char(fd, path, device);
+	if (err && fd >= 0)
+		close(fd);
 	/* A disk that was never there and one that has gone are the same to callers. */
 	return err == -ENOENT || err == -ENXIO ? -ENODEV : err;
+}
+
+/* To open one of the others may wait for ever, or set something going. */
+static int check_type(const char *path)
+{
+	struct stat status;
+	int err = chario_sys_stat(&status, path);
+
+	if (err)
+		return err;
+	return S_ISREG(status.st_mode) || S_ISBLK(status.st_mode) || S_ISCHR(status.st_mode) ?
+		       0 :
+		       -ENOTTY;
+}
+
+static int make_any(int fd, const char *path, struct chario_device **device)
+{
+	int err = chario_device_make_char(fd, path, device);
+
+	return err == -ENOTTY ? chario_device_make_file(fd, path, device) : err;
+}
+
+static int open_any(const char *path, int flags, struct chario_device **device)
+{
+	int fd, err = check_type(path);
+
+	if (err)
+		return err;
+	fd = chario_sys.open(path, flags);
+	if (fd < 0)
+		return fd;
+	err = make_any(fd, path, device);
+	if (err)
+		close(fd);
+	return err;
+}
+
+int chario_device_open_any(const char *name, int flags, struct chario_device **device)
+{
+	char path[PATH_MAX];
+	int err = chario_disk_path(path, name);
+
+	if (flags & FLAGS_THAT_CHANGE)
+		return -EINVAL;
+	if (err == -ENODEV)
+		strcpy(path, name);
+	else if (err)
+		return err;
+	err = open_any(path, flags, device);
+	return err == -ENXIO ? -ENODEV : err;
 }
 
 void chario_device_close(struct chario_device *device)
 {
 	if (!device)
 		return;
-	close(device->fd);
+	if (device->ops->close)
+		device->ops->close(device);
+	if (device->fd >= 0)
+		close(device->fd);
+	chario_memory_destroy(device->memory);
 	free(device);
 }
 
@@ -102,22 +131,44 @@ const char *chario_device_path(const struct chario_device *device)
 	return device->path;
 }
 
+int chario_device_ioctl(const struct chario_device *device, unsigned long request, void *argument)
+{
+	return device->fd < 0 ? -ENOTTY : chario_sys.ioctl(device->fd, request, argument);
+}
+
 int chario_device_get_info(const struct chario_device *device, struct chario_info *info,
 			   size_t size)
 {
-	return get(device->fd, CHARIO_IOC_INFO, info, size, INFO_MIN);
+	if (size < CHARIO_INFO_MIN || size > UINT32_MAX)
+		return -EINVAL;
+	return device->ops->get_info(device, info, size);
+}
+
+/* Every struct of the ABI begins with its size. */
+static int get(const struct chario_device *device, unsigned long request, void *argument,
+	       size_t size, size_t smallest)
+{
+	uint32_t size_word = (uint32_t)size;
+	int ret;
+
+	if (size < smallest || size > UINT32_MAX)
+		return -EINVAL;
+	memset(argument, 0, size);
+	memcpy(argument, &size_word, sizeof(size_word));
+	ret = chario_device_ioctl(device, request, argument);
+	return ret < 0 ? ret : 0;
 }
 
 int chario_device_get_stats(const struct chario_device *device, struct chario_stats *stats,
 			    size_t size)
 {
-	return get(device->fd, CHARIO_IOC_STATS, stats, size, STATS_MIN);
+	return get(device, CHARIO_IOC_STATS, stats, size, STATS_MIN);
 }
 
 int chario_device_get_options(const struct chario_device *device,
 			      struct chario_file_options *options, size_t size)
 {
-	return get(device->fd, CHARIO_IOC_GET_FILE, options, size, OPTIONS_MIN);
+	return get(device, CHARIO_IOC_GET_FILE, options, size, OPTIONS_MIN);
 }
 
 int chario_device_set_options(const struct chario_device *device,
@@ -134,7 +185,7 @@ int chario_device_set_options(const struct chario_device *device,
 		return -ENOMEM;
 	memcpy(copy, options, size);
 	copy->size = (uint32_t)size;
-	ret = chario_sys.ioctl(device->fd, CHARIO_IOC_SET_FILE, copy);
+	ret = chario_device_ioctl(device, CHARIO_IOC_SET_FILE, copy);
 	free(copy);
 	return ret < 0 ? ret : 0;
 }
@@ -147,6 +198,6 @@ int chario_device_take_queue(const struct chario_device *device, struct chario_q
 	if (size < QUEUE_MIN || size > UINT32_MAX)
 		return -EINVAL;
 	queue->size = (uint32_t)size;
-	ret = chario_sys.ioctl(device->fd, CHARIO_IOC_QUEUE_CREATE, queue);
+	ret = chario_device_ioctl(device, CHARIO_IOC_QUEUE_CREATE, queue);
 	return ret < 0 ? ret : 0;
 }

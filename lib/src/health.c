@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "device-ops.h"
 #include "disk.h"
 #include "sys.h"
 
@@ -45,7 +46,7 @@ int chario_health_get(const struct chario_device *device, struct chario_health *
 		return -EINVAL;
 	memset(health, 0, size);
 	health->size = (uint32_t)size;
-	ret = chario_sys.ioctl(chario_device_fd(device), CHARIO_IOC_HEALTH, health);
+	ret = chario_device_ioctl(device, CHARIO_IOC_HEALTH, health);
 	return ret < 0 ? ret : 0;
 }
 
@@ -64,6 +65,9 @@ static FILE *open_status(const struct chario_device *device, int *err)
 	FILE *file;
 
 	*err = chario_device_get_info(device, &info, sizeof(info));
+	/* Without a module behind it, it is no disk of CharIO, and has no number. */
+	if (!*err && !info.abi_version)
+		*err = -ENOTTY;
 	if (*err)
 		return NULL;
 	file = chario_sys_fopen(CHARIO_DISK_CLASS "/chardisk%u/health/status", info.index);

@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "sys.h"
+#include "device-ops.h"
 
 /* The first version of the struct; smaller ones have never been. */
 #define PIN_MIN 88
@@ -26,7 +26,7 @@ static int run(const struct chario_device *device, unsigned long request, uint32
 	memset(pin, 0, size);
 	pin->size = (uint32_t)size;
 	pin->wanted = wanted;
-	ret = chario_sys.ioctl(chario_device_fd(device), request, pin);
+	ret = chario_device_ioctl(device, request, pin);
 	return ret < 0 ? ret : 0;
 }
 

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <liburing.h>
 #include <limits.h>
 #include <poll.h>
 #include <spawn.h>
@@ -104,6 +105,7 @@ struct chario_sys chario_sys = {
 	.load_module = real_load_module,
 	.sleep_ms = real_sleep_ms,
 	.poll = real_poll,
+	.ring = io_uring_queue_init_params,
 };
 
 static int build_path(char path[PATH_MAX], const char *format, va_list args)
@@ -264,6 +266,17 @@ bool chario_sys_exists(const char *format, ...)
 	char path[PATH_MAX];
 
 	return !BUILD_PATH(path, format) && !access(path, F_OK);
+}
+
+int chario_sys_stat(struct stat *status, const char *path)
+{
+	char whole[PATH_MAX];
+	const char *root = *path == '/' ? chario_sys.root : "";
+	int length = snprintf(whole, sizeof(whole), "%s%s", root, path);
+
+	if (length < 0 || length >= (int)sizeof(whole))
+		return -ENAMETOOLONG;
+	return stat(whole, status) ? -errno : 0;
 }
 
 static int resolve(char resolved[PATH_MAX], const char *path)

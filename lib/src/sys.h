@@ -14,6 +14,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <sys/stat.h>
+
+struct io_uring;
+struct io_uring_params;
 
 #define CHARIO_PRINTF(text, first) __attribute__((__format__(__printf__, text, first)))
 
@@ -30,6 +34,8 @@
  * @sleep_ms: let milliseconds pass
  * @poll: wait until a file of sysfs, which has been read, tells of a change;
  *	0, also when the time is over or a signal came, or a negative errno
+ * @ring: make a ring of io_uring, as io_uring_queue_init_params(3); 0 or a
+ *	negative errno
  */
 struct chario_sys {
 	const char *root;
@@ -39,6 +45,7 @@ struct chario_sys {
 	int (*load_module)(const char *name);
 	void (*sleep_ms)(unsigned int milliseconds);
 	int (*poll)(int fd, unsigned int timeout_ms);
+	int (*ring)(unsigned int entries, struct io_uring *ring, struct io_uring_params *params);
 };
 
 extern struct chario_sys chario_sys;
@@ -77,6 +84,9 @@ int chario_sys_may_write(const char *format, ...) CHARIO_PRINTF(1, 2);
 
 /* Whether a path is there. */
 bool chario_sys_exists(const char *format, ...) CHARIO_PRINTF(1, 2);
+
+/* What a file is; a relative path is that of the caller, without the root. */
+int chario_sys_stat(struct stat *status, const char *path);
 
 /* The absolute path, without the root, that a path leads to in the end. */
 int chario_sys_resolve(char path[PATH_MAX], const char *format, ...) CHARIO_PRINTF(2, 3);

@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "device-ops.h"
 #include "rings.h"
 #include "sys.h"
 
@@ -127,7 +128,7 @@ int chario_timeline_open(const struct chario_device *device,
 		return -ENOMEM;
 	memcpy(copy, options, size);
 	copy->size = (uint32_t)size;
-	fd = chario_sys.ioctl(chario_device_fd(device), CHARIO_IOC_TIMELINE_OPEN, copy);
+	fd = chario_device_ioctl(device, CHARIO_IOC_TIMELINE_OPEN, copy);
 	free(copy);
 	if (fd < 0)
 		return fd;

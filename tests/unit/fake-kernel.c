@@ -40,7 +40,8 @@ static int fake_open(const char *path, int flags)
 	char whole[PATH_MAX];
 	int fd;
 
-	snprintf(whole, sizeof(whole), "%s%s", chario_sys.root, path);
+	/* A file in the folder of the caller is not the machine's. */
+	snprintf(whole, sizeof(whole), "%s%s", *path == '/' ? chario_sys.root : "", path);
 	if (flags & O_EXCL) {
 		if (fake_exists("/fake/busy/%s", name))
 			return -EBUSY;
@@ -329,6 +330,15 @@ static int fake_poll(int fd, unsigned int timeout_ms)
 	return 0;
 }
 
+/* A machine that forbids io_uring. */
+static int fake_ring(unsigned int entries, struct io_uring *ring, struct io_uring_params *params)
+{
+	(void)entries;
+	(void)ring;
+	(void)params;
+	return -EPERM;
+}
+
 void fake_install(const char *root)
 {
 	chario_sys = (struct chario_sys){
@@ -339,5 +349,6 @@ void fake_install(const char *root)
 		.load_module = fake_load_module,
 		.sleep_ms = fake_sleep_ms,
 		.poll = fake_poll,
+		.ring = fake_ring,
 	};
 }

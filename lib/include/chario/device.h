@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */
 /*
- * A device: a character disk that is open.
+ * A device: a character disk that is open, or a block device or a plain file
+ * that takes its place.
  *
  * The structs of <chario/uapi.h> are the structs of this library too.  Their
  * first member is their size, which the functions below fill in from their
@@ -21,7 +22,7 @@
 extern "C" {
 #endif
 
-/** struct chario_device - an open character disk; its members are private */
+/** struct chario_device - an open disk or file; its members are private */
 struct chario_device;
 
 /**
@@ -42,6 +43,41 @@ struct chario_device;
  * -EINVAL where @name is empty, -ENOMEM, or what else open(2) gives.
  */
 int chario_device_open(const char *name, int flags, struct chario_device **device);
+
+/**
+ * chario_device_open_any() - open a character disk, a block device or a file
+ * @name: which: as for chario_device_open(); without a slash in it, and where
+ *	there is no such disk, a file in the current directory
+ * @flags: as for chario_device_open(); O_DIRECT says that a file or block device
+ *	without direct I/O is an error
+ * @device: as for chario_device_open()
+ *
+ * The device is used in the same way, whatever it is.  For a block device or a
+ * plain file, the library does what the kernel module does for a character disk:
+ *
+ * - O_DIRECT is set where the file takes it, F_GETFL of fcntl(2) tells; else
+ *   data go through the page cache.
+ * - chario_device_get_info() says "block" or "file" as its backend, and 0 as
+ *   its abi_version: there is no module.  The capacity is the size at that
+ *   moment, in whole logical blocks; a file does not grow by being written.
+ *   Alignment is what direct I/O needs (4096 bytes on the disk and 512 in memory
+ *   where the kernel does not tell); through the page cache, whole sectors of
+ *   512 bytes on the disk and 4 bytes in memory.
+ * - A buffer is memory of the process: chario_buffer_pool() and
+ *   chario_buffer_register() make one.  It does not count against
+ *   RLIMIT_MEMLOCK.
+ * - CHARIO_TRANSFER_FUA is RWF_DSYNC, a flush is fdatasync(2).  There are no
+ *   deadlines: @deadline_ns is checked and has no effect.
+ * - Counters, options, queues of one's own, pins, health and timelines are the
+ *   module's: -ENOTTY.
+ *
+ * Context: may sleep.
+ * Return: as chario_device_open(); -ENOENT where there is no such file, -ENOTTY
+ * where it is something else: a directory, a FIFO, another character device;
+ * -EINVAL where @flags has O_CREAT, O_TRUNC, O_APPEND or O_PATH, or has O_DIRECT
+ * and the file does not know it.
+ */
+int chario_device_open_any(const char *name, int flags, struct chario_device **device);
 
 /**
  * chario_device_close() - close a device
