@@ -18,8 +18,10 @@
 #ifndef CHARIO_H
 #define CHARIO_H
 
+#include <chario/area.h>
 #include <chario/bind.h>
 #include <chario/buffer.h>
+#include <chario/check.h>
 #include <chario/device.h>
 #include <chario/drive.h>
 #include <chario/error.h>
@@ -29,6 +31,7 @@
 #include <chario/plan.h>
 #include <chario/probe.h>
 #include <chario/queue.h>
+#include <chario/store.h>
 #include <chario/timeline.h>
 #include <chario/use.h>
 

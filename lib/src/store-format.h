@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */
+/*
+ * The store on the disk, byte by byte; docs/store-format.md says it in prose.
+ *
+ *	block 0				header, first copy
+ *	block 1				note of the last changes
+ *	block 2 ...			table, first copy
+ *	data_offset ...			areas
+ *	second_offset ...		table, second copy
+ *	last block			header, second copy
+ *
+ * All blocks have 4096 bytes and begin alike.  Numbers are little-endian.
+ */
+#ifndef CHARIO_STORE_FORMAT_H
+#define CHARIO_STORE_FORMAT_H
+
+#include <assert.h>
+#include <stdint.h>
+
+#include <chario/store.h>
+
+#if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "the numbers of a store are little-endian, and so must the CPU be"
+#endif
+
+#define STORE_VERSION 1
+
+#define STORE_MAGIC_HEADER  0x3154536f69726843ULL /* "ChrioST1" */
+#define STORE_MAGIC_CHANGES 0x3148436f69726843ULL /* "ChrioCH1" */
+#define STORE_MAGIC_TABLE   0x3142546f69726843ULL /* "ChrioTB1" */
+
+#define STORE_HEADER_BLOCK  0
+#define STORE_CHANGES_BLOCK 1
+#define STORE_TABLE_BLOCK   2
+
+/**
+ * struct store_head - how every block begins
+ * @magic: STORE_MAGIC_*
+ * @uuid: of the store
+ * @sequence: how often the block has been changed
+ * @number: of the block in the table; else 0
+ * @checksum: CRC-32C of the block with zero here
+ */
+struct store_head {
+	uint64_t magic;
+	uint8_t uuid[16];
+	uint64_t sequence;
+	uint32_t number;
+	uint32_t checksum;
+};
+
+/**
+ * struct store_header - what a store is; never changes once it is formatted
+ * @head: as every block
+ * @version: STORE_VERSION
+ * @block_bytes: CHARIO_STORE_BLOCK
+ * @nr_blocks: of one copy of the table
+ * @alignment_bytes: areas begin at multiples of this
+ * @capacity_bytes: where the store ends
+ * @data_offset: where areas begin
+ * @second_offset: where they end and the second copy of the table begins
+ * @created_ns: since 1970
+ * @zero: nothing
+ */
+struct store_header {
+	struct store_head head;
+	uint32_t version;
+	uint32_t block_bytes;
+	uint64_t nr_blocks;
+	uint64_t alignment_bytes;
+	uint64_t capacity_bytes;
+	uint64_t data_offset;
+	uint64_t second_offset;
+	uint64_t created_ns;
+	uint8_t zero[4000];
+};
+
+#define STORE_CHANGES_KEPT 1010
+
+/**
+ * struct store_changes - which blocks of the table have changed last
+ * @head: as every block; its sequence number is odd while a change is under way
+ * @numbers: that of the block that change i was made in, at i % STORE_CHANGES_KEPT;
+ *	changes are counted by half of the sequence number
+ * @zero: nothing
+ *
+ * For processes that have the table in memory: who finds another sequence number
+ * than before reads these blocks again.  Says nothing that a power cut could
+ * make wrong, and is never needed to open a store.
+ */
+struct store_changes {
+	struct store_head head;
+	uint32_t numbers[STORE_CHANGES_KEPT];
+	uint8_t zero[16];
+};
+
+#define STORE_ENTRY_AREA    (1U << 0) /* there is an area */
+#define STORE_ENTRY_FILLING (1U << 1)
+#define STORE_ENTRY_MOVING  (1U << 2)
+#define STORE_ENTRY_STREAM  (1U << 3)
+#define STORE_ENTRY_RING    (1U << 4) /* of a stream */
+#define STORE_ENTRY_FLAGS   0x1fU
+
+/**
+ * struct store_fields - what is known of an area, but for its name
+ * @flags: STORE_ENTRY_* bits
+ * @segment_bytes: of a stream
+ * @id: not 0
+ * @offset: of its first byte on the disk
+ * @bytes: its length
+ * @allocated_bytes: that it has on the disk
+ * @created_ns: since 1970
+ * @changed_ns: since 1970
+ * @filled_bytes: while it is being filled
+ * @fill_tag: while it is being filled
+ * @move_offset: while it is being moved: where it was
+ * @moved_bytes: while it is being moved: from its start, that lie at @offset; the
+ *	rest lies at @move_offset
+ * @session: of a stream
+ * @nr_buffers: of a stream
+ * @zero: nothing
+ */
+struct store_fields {
+	uint32_t flags;
+	uint32_t segment_bytes;
+	uint64_t id;
+	uint64_t offset;
+	uint64_t bytes;
+	uint64_t allocated_bytes;
+	uint64_t created_ns;
+	uint64_t changed_ns;
+	uint64_t filled_bytes;
+	uint64_t fill_tag;
+	uint64_t move_offset;
+	uint64_t moved_bytes;
+	uint64_t session;
+	uint32_t nr_buffers;
+	uint8_t zero[44];
+};
+
+/**
+ * struct store_entry - an area, or all zero
+ * @fields: what is known of it
+ * @name: ends with a NUL; the rest is zero
+ */
+struct store_entry {
+	struct store_fields fields;
+	char name[CHARIO_STORE_NAME_MAX + 1];
+};
+
+#define STORE_ENTRIES 10
+
+/**
+ * struct store_table - a block of the table
+ * @head: as every block
+ * @zero: nothing
+ * @entries: areas in no order
+ */
+struct store_table {
+	struct store_head head;
+	uint8_t zero[56];
+	struct store_entry entries[STORE_ENTRIES];
+};
+
+static_assert(sizeof(struct store_head) == 40, "as in docs/store-format.md");
+static_assert(sizeof(struct store_header) == CHARIO_STORE_BLOCK, "a block");
+static_assert(sizeof(struct store_changes) == CHARIO_STORE_BLOCK, "a block");
+static_assert(sizeof(struct store_entry) == 400, "as in docs/store-format.md");
+static_assert(sizeof(struct store_table) == CHARIO_STORE_BLOCK, "a block");
+
+#endif /* CHARIO_STORE_FORMAT_H */
