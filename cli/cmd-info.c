@@ -77,6 +77,9 @@ static void print_text(const struct chario_device *device, const struct chario_i
 	print_size("largest command", info->max_command_bytes);
 	print_size("chunk", info->chunk_bytes);
 	print_size("boundary", info->boundary_bytes);
+	print_size("write alignment", info->write_alignment_bytes);
+	print_size("optimal write", info->optimal_write_bytes);
+	print_size("atomic write", info->atomic_write_bytes);
 	printf("%-18s %u by interrupt, %u polled, depth %u\n", "queues", info->nr_queues,
 	       info->nr_poll_queues, info->queue_depth);
 	printf("%-18s %s\n", "completion", cli_completion_name(info->completion));
@@ -127,6 +130,10 @@ static void print_json(const struct chario_device *device, const struct chario_i
 	cli_json_number(object, "max_command_bytes", info->max_command_bytes);
 	cli_json_number(object, "chunk_bytes", info->chunk_bytes);
 	cli_json_number(object, "boundary_bytes", info->boundary_bytes);
+	cli_json_number(object, "write_alignment_bytes", info->write_alignment_bytes);
+	cli_json_number(object, "deallocate_alignment_bytes", info->deallocate_alignment_bytes);
+	cli_json_number(object, "optimal_write_bytes", info->optimal_write_bytes);
+	cli_json_number(object, "atomic_write_bytes", info->atomic_write_bytes);
 	cli_json_number(object, "nr_queues", info->nr_queues);
 	cli_json_number(object, "nr_poll_queues", info->nr_poll_queues);
 	cli_json_number(object, "queue_depth", info->queue_depth);

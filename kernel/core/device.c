@@ -352,6 +352,10 @@ void chario_device_describe(const struct chario_device *cio,
 	info->recovery_bound_ns = chario_device_recovery_bound_ns(cio);
 	info->namespace_id = cio->namespace_id;
 	info->index = cio->index;
+	info->write_alignment_bytes = cio->write_alignment_bytes;
+	info->deallocate_alignment_bytes = cio->deallocate_alignment_bytes;
+	info->optimal_write_bytes = cio->optimal_write_bytes;
+	info->atomic_write_bytes = cio->atomic_write_bytes;
 	strscpy(info->backend, cio->backend->name, sizeof(info->backend));
 	strscpy(info->serial, cio->serial, sizeof(info->serial));
 	strscpy(info->model, cio->model, sizeof(info->model));

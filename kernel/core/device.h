@@ -76,6 +76,10 @@ struct chario_counters {
  * @max_command_bytes: upper limit of limits.command_bytes
  * @max_mapping_bytes: what the DMA layer maps in one piece
  * @physical_block_bytes: see &struct chario_info
+ * @write_alignment_bytes: see &struct chario_info
+ * @deallocate_alignment_bytes: see &struct chario_info
+ * @optimal_write_bytes: see &struct chario_info
+ * @atomic_write_bytes: see &struct chario_info
  * @namespace_id: see &struct chario_info
  * @serial: see &struct chario_info
  * @model: see &struct chario_info
@@ -114,6 +118,10 @@ struct chario_device {
 	u32 max_command_bytes;
 	u32 max_mapping_bytes;
 	u32 physical_block_bytes;
+	u32 write_alignment_bytes;
+	u32 deallocate_alignment_bytes;
+	u32 optimal_write_bytes;
+	u32 atomic_write_bytes;
 	u32 namespace_id;
 	char serial[24];
 	char model[48];

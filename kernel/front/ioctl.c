@@ -241,7 +241,7 @@ static const struct decoder decoders[] = {
 	  true, false, open_timeline },
 };
 
-static_assert(sizeof(struct chario_info) == 208);
+static_assert(sizeof(struct chario_info) == 224);
 static_assert(sizeof(struct chario_stats) == 120);
 static_assert(sizeof(struct chario_file_options) == 24);
 static_assert(sizeof(struct chario_buffer_create) == 56);

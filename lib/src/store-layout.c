@@ -50,7 +50,11 @@ static uint64_t usual_areas(uint64_t capacity_bytes)
 static uint64_t preferred_alignment(const struct chario_info *info)
 {
 	uint64_t alignment = MIN_ALIGNMENT;
-	const uint64_t wishes[] = { info->physical_block_bytes, info->boundary_bytes };
+	const uint64_t wishes[] = {
+		info->physical_block_bytes,  info->boundary_bytes,
+		info->write_alignment_bytes, info->deallocate_alignment_bytes,
+		info->optimal_write_bytes,
+	};
 
 	for (size_t i = 0; i < sizeof(wishes) / sizeof(wishes[0]); i++)
 		if (is_power_of_two(wishes[i]) && wishes[i] > alignment &&

@@ -20,32 +20,36 @@
 	_Static_assert(sizeof(struct type) == (bytes), #type); \
 	members(OFFSET) _Static_assert((members(BYTES)) == (bytes), #type)
 
-#define INFO(M)                                     \
-	M(chario_info, size, 0, 4)                  \
-	M(chario_info, abi_version, 4, 4)           \
-	M(chario_info, features, 8, 8)              \
-	M(chario_info, capacity_bytes, 16, 8)       \
-	M(chario_info, logical_block_bytes, 24, 4)  \
-	M(chario_info, physical_block_bytes, 28, 4) \
-	M(chario_info, dma_alignment_bytes, 32, 4)  \
-	M(chario_info, command_bytes, 36, 4)        \
-	M(chario_info, max_command_bytes, 40, 4)    \
-	M(chario_info, chunk_bytes, 44, 4)          \
-	M(chario_info, boundary_bytes, 48, 4)       \
-	M(chario_info, nr_queues, 52, 4)            \
-	M(chario_info, nr_poll_queues, 56, 4)       \
-	M(chario_info, queue_depth, 60, 4)          \
-	M(chario_info, completion, 64, 4)           \
-	M(chario_info, spin_ns, 68, 4)              \
-	M(chario_info, deadline_ns, 72, 8)          \
-	M(chario_info, recovery_bound_ns, 80, 8)    \
-	M(chario_info, namespace_id, 88, 4)         \
-	M(chario_info, index, 92, 4)                \
-	M(chario_info, backend, 96, 16)             \
-	M(chario_info, serial, 112, 24)             \
-	M(chario_info, model, 136, 48)              \
-	M(chario_info, firmware, 184, 16)           \
-	M(chario_info, reserved, 200, 8)
+#define INFO(M)                                            \
+	M(chario_info, size, 0, 4)                         \
+	M(chario_info, abi_version, 4, 4)                  \
+	M(chario_info, features, 8, 8)                     \
+	M(chario_info, capacity_bytes, 16, 8)              \
+	M(chario_info, logical_block_bytes, 24, 4)         \
+	M(chario_info, physical_block_bytes, 28, 4)        \
+	M(chario_info, dma_alignment_bytes, 32, 4)         \
+	M(chario_info, command_bytes, 36, 4)               \
+	M(chario_info, max_command_bytes, 40, 4)           \
+	M(chario_info, chunk_bytes, 44, 4)                 \
+	M(chario_info, boundary_bytes, 48, 4)              \
+	M(chario_info, nr_queues, 52, 4)                   \
+	M(chario_info, nr_poll_queues, 56, 4)              \
+	M(chario_info, queue_depth, 60, 4)                 \
+	M(chario_info, completion, 64, 4)                  \
+	M(chario_info, spin_ns, 68, 4)                     \
+	M(chario_info, deadline_ns, 72, 8)                 \
+	M(chario_info, recovery_bound_ns, 80, 8)           \
+	M(chario_info, namespace_id, 88, 4)                \
+	M(chario_info, index, 92, 4)                       \
+	M(chario_info, backend, 96, 16)                    \
+	M(chario_info, serial, 112, 24)                    \
+	M(chario_info, model, 136, 48)                     \
+	M(chario_info, firmware, 184, 16)                  \
+	M(chario_info, reserved, 200, 8)                   \
+	M(chario_info, write_alignment_bytes, 208, 4)      \
+	M(chario_info, deallocate_alignment_bytes, 212, 4) \
+	M(chario_info, optimal_write_bytes, 216, 4)        \
+	M(chario_info, atomic_write_bytes, 220, 4)
 
 #define STATS(M)                               \
 	M(chario_stats, size, 0, 4)            \
@@ -230,7 +234,7 @@
 	M(chario_timeline_tags, tags, 8, 4) \
 	M(chario_timeline_tags, reserved, 12, 20)
 
-LAYOUT(chario_info, 208, INFO);
+LAYOUT(chario_info, 224, INFO);
 LAYOUT(chario_stats, 120, STATS);
 LAYOUT(chario_file_options, 24, FILE_OPTIONS);
 LAYOUT(chario_buffer_create, 56, BUFFER_CREATE);

@@ -59,6 +59,28 @@ def test_there_and_back(machine: Machine) -> None:
         machine.must(f"cmp -n {4 << 20} /run/data {machine.block(PLAIN)}")
 
 
+def test_what_the_drive_prefers(machine: Machine) -> None:
+    """`chario info` says what nvme-cli reads of the drive: wishes for writes, and what a power cut does not tear."""
+    block = machine.block(PLAIN)
+    space = json.loads(machine.must(f"nvme id-ns -o json {block}"))
+    controller = json.loads(machine.must(f"nvme id-ctrl -o json {block}"))
+    lba_bytes = 1 << space["lbafs"][space["flbas"] & 15]["ds"]
+    assert space["nsfeat"] >> 4 & 1, "QEMU's namespaces have wishes"
+    assert machine.chario("bind", machine.address(PLAIN)).rc == OK
+    info = json.loads(machine.chario("info", "--json", machine.disks(PLAIN)[0]).stdout)
+    wishes = {
+        "physical_block_bytes": "npwg",
+        "write_alignment_bytes": "npwa",
+        "deallocate_alignment_bytes": "npda",
+        "optimal_write_bytes": "nows",
+    }
+    assert {name: info[name] for name in wishes} == {
+        name: (space[field] + 1) * lba_bytes for name, field in wishes.items()
+    }
+    assert not space["nsfeat"] >> 1 & 1, "the namespace has a number of its own, and this test does not know it"
+    assert info["atomic_write_bytes"] == (controller["awupf"] + 1) * lba_bytes
+
+
 def test_a_drive_that_is_there_already(machine: Machine) -> None:
     """Binding twice is success and changes nothing; unbinding twice is told from doing it."""
     address = machine.address(PLAIN)

@@ -75,6 +75,43 @@ static const char *refusal(const struct nvme_id_ns *id)
 	return NULL;
 }
 
+/* A number of blocks that counts from 0 (NVM Command Set 1.0 4.1.5.1). */
+static u32 blocks_to_bytes(__le16 blocks, u32 shift)
+{
+	return (le16_to_cpu(blocks) + 1U) << shift;
+}
+
+/* How the drive likes to be written to, where it tells. */
+static void fill_in_wishes(struct chario_device *cio,
+			   const struct nvme_id_ns *id, u32 shift)
+{
+	if (!(id->nsfeat & NVME_NS_FEAT_IO_OPT))
+		return;
+	cio->physical_block_bytes = blocks_to_bytes(id->npwg, shift);
+	cio->write_alignment_bytes = blocks_to_bytes(id->npwa, shift);
+	cio->deallocate_alignment_bytes = blocks_to_bytes(id->npda, shift);
+	cio->optimal_write_bytes = blocks_to_bytes(id->nows, shift);
+}
+
+/*
+ * What a power cut does not tear: at least a block (NVM Command Set 1.0 2.1.4).
+ * A namespace may have a number of its own, and a boundary that must not be
+ * crossed.
+ */
+static u32 atomic_write_bytes(const struct chario_nvme *ctrl,
+			      const struct nvme_id_ns *id, u32 shift)
+{
+	u32 bytes = blocks_to_bytes(ctrl->awupf, shift);
+
+	if (!(id->nsfeat & NVME_NS_FEAT_ATOMICS))
+		return bytes;
+	if (id->nawupf)
+		bytes = blocks_to_bytes(id->nawupf, shift);
+	if (id->nabspf)
+		bytes = min(bytes, blocks_to_bytes(id->nabspf, shift));
+	return bytes;
+}
+
 static void fill_in(struct chario_device *cio, const struct chario_nvme *ctrl,
 		    u32 nsid, const struct nvme_id_ns *id)
 {
@@ -88,9 +125,8 @@ static void fill_in(struct chario_device *cio, const struct chario_nvme *ctrl,
 		cio->features |= CHARIO_FEATURE_WRITE_CACHE;
 	if (id->nsattr & NVME_NS_ATTR_RO)
 		cio->features |= CHARIO_FEATURE_READ_ONLY;
-	if (id->nsfeat & NVME_NS_FEAT_IO_OPT)
-		cio->physical_block_bytes =
-			(le16_to_cpu(id->npwg) + 1U) << shift;
+	fill_in_wishes(cio, id, shift);
+	cio->atomic_write_bytes = atomic_write_bytes(ctrl, id, shift);
 	cio->cmb = ctrl->cmb;
 	strscpy(cio->serial, ctrl->serial, sizeof(cio->serial));
 	strscpy(cio->model, ctrl->model, sizeof(cio->model));

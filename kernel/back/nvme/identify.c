@@ -61,6 +61,7 @@ static int take_ctrl(struct chario_nvme *ctrl, const struct nvme_id_ctrl *id)
 	copy_text(ctrl->firmware, sizeof(ctrl->firmware), id->fr,
 		  sizeof(id->fr));
 	ctrl->nn = le32_to_cpu(id->nn);
+	ctrl->awupf = id->awupf;
 	ctrl->write_cache = id->vwc & NVME_CTRL_VWC_PRESENT;
 	ctrl->abort_limit = id->acl + 1;
 	ctrl->power_states = id->npss + 1;

@@ -187,6 +187,7 @@ struct chario_nvme_events {
  * @depth: entries of an I/O queue
  * @max_command_bytes: what drive, DMA layer, and slots allow
  * @write_cache: has a volatile write cache
+ * @awupf: blocks that a power cut does not tear, less one
  * @abort_limit: abort commands that it takes at a time
  * @power_states: that it has
  * @autonomous: it can change between them by itself (APSTA)
@@ -231,6 +232,7 @@ struct chario_nvme {
 	unsigned int depth;
 	u32 max_command_bytes;
 	bool write_cache;
+	__le16 awupf;
 	unsigned int abort_limit;
 	unsigned int power_states;
 	bool autonomous;

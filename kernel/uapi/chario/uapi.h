@@ -37,7 +37,8 @@
  *      CHARIO_FILE_ANY_SIZE;
  *      CHARIO_IOC_GET_PIN, CHARIO_IOC_SET_PIN, CHARIO_IOC_HEALTH,
  *      CHARIO_FEATURE_PIN, CHARIO_FEATURE_HEALTH;
- *      CHARIO_IOC_TIMELINE_OPEN, CHARIO_IOC_TIMELINE_CONTROL
+ *      CHARIO_IOC_TIMELINE_OPEN, CHARIO_IOC_TIMELINE_CONTROL;
+ *      the last four members of struct chario_info
  */
 #ifndef _CHARIO_UAPI_H
 #define _CHARIO_UAPI_H
@@ -150,6 +151,14 @@ enum chario_completion {
  * @model: model number, spaces trimmed, ends with a NUL
  * @firmware: firmware revision, spaces trimmed, ends with a NUL
  * @reserved: zero
+ * @write_alignment_bytes: where a write should begin and end (NVMe NPWA); 0 when
+ *	the drive does not tell
+ * @deallocate_alignment_bytes: the same for ranges that are given up (NPDA)
+ * @optimal_write_bytes: length of writes that suits the drive best (NOWS); 0 when
+ *	it does not tell
+ * @atomic_write_bytes: a write of so many bytes, that begins at a multiple of
+ *	them, is not torn by a power cut (NAWUPF, AWUPF, NABSPF); 0 where nothing
+ *	is promised
  */
 struct chario_info {
 	__u32 size;
@@ -177,6 +186,10 @@ struct chario_info {
 	char model[48];
 	char firmware[16];
 	__u32 reserved[2];
+	__u32 write_alignment_bytes;
+	__u32 deallocate_alignment_bytes;
+	__u32 optimal_write_bytes;
+	__u32 atomic_write_bytes;
 };
 
 /**
