@@ -1,0 +1,532 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Queues of both kinds, on a plain file and on devices of the test's own.
+ *
+ * Each test runs with io_uring and with threads.  Where the machine has no
+ * io_uring, it runs with threads twice, and says so.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include <liburing.h>
+
+#include <chario/queue.h>
+
+#include "device-ops.h"
+#include "scratch.h"
+#include "sys.h"
+#include "tap.h"
+
+#define BLOCK ((size_t)4096)
+#define DEPTH 32U
+#define SIZE  (DEPTH * BLOCK)
+
+static struct chario_device *device;
+static struct chario_buffer *buffer;
+static unsigned char *memory;
+static struct chario_queue *queue;
+static struct chario_queue_result results[DEPTH];
+
+static int forbid(unsigned int entries, struct io_uring *ring, struct io_uring_params *params)
+{
+	(void)entries;
+	(void)ring;
+	(void)params;
+	return -EPERM;
+}
+
+static int add(uint32_t op, uint64_t place, uint64_t bytes, uint32_t flags, uint64_t user)
+{
+	struct chario_transfer transfer = {
+		.op = op,
+		.flags = flags,
+		.buffer = op == CHARIO_TRANSFER_FLUSH ? 0 : chario_buffer_id(buffer),
+		.buffer_offset = op == CHARIO_TRANSFER_FLUSH ? 0 : place,
+		.disk_offset = op == CHARIO_TRANSFER_FLUSH ? 0 : place,
+		.bytes = bytes,
+	};
+
+	return chario_queue_add(queue, &transfer, user);
+}
+
+/* All results there are, by what their transfers were added with. */
+static int reap_all(unsigned int count)
+{
+	struct chario_queue_result some[3];
+	unsigned int done = 0;
+
+	while (done < count) {
+		int ret = chario_queue_reap(queue, some, 3, -1);
+
+		if (ret <= 0)
+			return ret ? ret : -ENODATA;
+		for (int i = 0; i < ret; i++)
+			results[some[i].user] = some[i];
+		done += (unsigned int)ret;
+	}
+	return (int)done;
+}
+
+static void test_arguments(void)
+{
+	struct chario_queue *other;
+
+	EQUAL(chario_queue_open(device, 0, 0, &other), -EINVAL);
+	EQUAL(chario_queue_open(device, CHARIO_QUEUE_DEPTH_MAX + 1, 0, &other), -EINVAL);
+	EQUAL(chario_queue_open(device, 1, CHARIO_QUEUE_URGENT, &other), -EINVAL);
+	EQUAL(chario_queue_open(device, 1, CHARIO_QUEUE_POLL, &other), -EOPNOTSUPP);
+	EQUAL(chario_queue_open(device, CHARIO_QUEUE_DEPTH_MAX, 0, &other), 0);
+	EQUAL(chario_queue_close(other), 0);
+	EQUAL(chario_queue_close(NULL), 0);
+}
+
+static void test_contents(void)
+{
+	for (size_t i = 0; i < SIZE; i++)
+		memory[i] = (unsigned char)(i / 61);
+	for (unsigned int i = 0; i < DEPTH; i++)
+		EQUAL(add(CHARIO_TRANSFER_WRITE, i * BLOCK, BLOCK, 0, i), 0);
+	EQUAL(chario_queue_in_flight(queue), 0);
+	EQUAL(chario_queue_submit(queue), 0);
+	EQUAL(chario_queue_in_flight(queue), DEPTH);
+	EQUAL(reap_all(DEPTH), DEPTH);
+	EQUAL(chario_queue_in_flight(queue), 0);
+	memset(memory, 0, SIZE);
+	for (unsigned int i = 0; i < DEPTH; i++) {
+		EQUAL(results[i].result, BLOCK);
+		EQUAL(add(CHARIO_TRANSFER_READ, i * BLOCK, BLOCK, 0, i), 0);
+	}
+	EQUAL(chario_queue_submit(queue), 0);
+	EQUAL(reap_all(DEPTH), DEPTH);
+	for (size_t i = 0; i < SIZE; i++)
+		EQUAL(memory[i], (unsigned char)(i / 61));
+}
+
+static void test_many_rounds(void)
+{
+	unsigned int done = 0;
+	uint64_t sum = 0;
+
+	for (unsigned int i = 0; i < 2000; i++) {
+		if (add(CHARIO_TRANSFER_READ, i % DEPTH * BLOCK, BLOCK, 0, i)) {
+			int ret = chario_queue_reap(queue, results, DEPTH, -1);
+
+			CHECK(ret > 0);
+			for (int k = 0; k < ret; k++)
+				sum += results[k].user;
+			done += (unsigned int)ret;
+			EQUAL(add(CHARIO_TRANSFER_READ, i % DEPTH * BLOCK, BLOCK, 0, i), 0);
+		}
+		if (i % 3 == 0)
+			EQUAL(chario_queue_submit(queue), 0);
+	}
+	EQUAL(chario_queue_submit(queue), 0);
+	while (done < 2000) {
+		EQUAL(chario_queue_reap(queue, results, 1, -1), 1);
+		EQUAL(results[0].result, BLOCK);
+		sum += results[0].user;
+		done++;
+	}
+	EQUAL(sum, 1999 * 1000);
+}
+
+static void test_full(void)
+{
+	EQUAL(chario_queue_reap(queue, results, DEPTH, -1), 0);
+	EQUAL(chario_queue_submit(queue), 0);
+	for (unsigned int i = 0; i < DEPTH; i++)
+		EQUAL(add(CHARIO_TRANSFER_READ, 0, BLOCK, 0, i), 0);
+	EQUAL(add(CHARIO_TRANSFER_READ, 0, BLOCK, 0, 0), -EAGAIN);
+	EQUAL(chario_queue_reap(queue, results, DEPTH, -1), 0);
+	EQUAL(chario_queue_submit(queue), 0);
+	EQUAL(add(CHARIO_TRANSFER_READ, 0, BLOCK, 0, 0), -EAGAIN);
+	EQUAL(chario_queue_reap(queue, results, 0, -1), 0);
+	EQUAL(chario_queue_reap(queue, results, 1, -1), 1);
+	EQUAL(add(CHARIO_TRANSFER_READ, 0, BLOCK, 0, results[0].user), 0);
+	EQUAL(chario_queue_submit(queue), 0);
+	EQUAL(reap_all(DEPTH), DEPTH);
+}
+
+/* One bad transfer does not hold up those beside it. */
+static void test_errors(void)
+{
+	struct chario_transfer unknown = { .op = CHARIO_TRANSFER_READ,
+					   .buffer = 77,
+					   .bytes = BLOCK };
+
+	EQUAL(chario_queue_add(queue, &unknown, 0), 0);
+	EQUAL(add(CHARIO_TRANSFER_WRITE, 0, BLOCK, 0, 1), 0);
+	EQUAL(add(CHARIO_TRANSFER_WRITE, 0, BLOCK - 1, 0, 2), 0);
+	EQUAL(add(CHARIO_TRANSFER_WRITE, SIZE, BLOCK, 0, 3), 0);
+	EQUAL(add(CHARIO_TRANSFER_READ, SIZE, BLOCK, 0, 4), 0);
+	EQUAL(add(CHARIO_TRANSFER_READ, SIZE - BLOCK, 2 * BLOCK, 0, 5), 0);
+	EQUAL(add(CHARIO_TRANSFER_READ, 0, BLOCK, CHARIO_TRANSFER_POLL, 6), 0);
+	EQUAL(add(9, 0, BLOCK, 0, 7), 0);
+	EQUAL(add(CHARIO_TRANSFER_READ, 0, 0, 0, 8), 0);
+	EQUAL(add(CHARIO_TRANSFER_READ, 0, BLOCK, 0, 9), 0);
+	EQUAL(chario_queue_submit(queue), 0);
+	EQUAL(reap_all(10), 10);
+	EQUAL(results[0].result, -ENOENT);
+	EQUAL(results[1].result, BLOCK);
+	EQUAL(results[2].result, -EINVAL);
+	EQUAL(results[3].result, -ENOSPC);
+	EQUAL(results[4].result, 0);
+	EQUAL(results[5].result, -EINVAL);
+	EQUAL(results[6].result, -EINVAL);
+	EQUAL(results[7].result, -EINVAL);
+	EQUAL(results[8].result, 0);
+	EQUAL(results[9].result, BLOCK);
+}
+
+static void test_durable(void)
+{
+	EQUAL(add(CHARIO_TRANSFER_WRITE, 0, BLOCK, CHARIO_TRANSFER_FUA, 0), 0);
+	EQUAL(add(CHARIO_TRANSFER_FLUSH, 0, 0, 0, 1), 0);
+	EQUAL(chario_queue_submit(queue), 0);
+	EQUAL(reap_all(2), 2);
+	EQUAL(results[0].result, BLOCK);
+	EQUAL(results[1].result, 0);
+}
+
+static int is_readable(int timeout_ms)
+{
+	struct pollfd file = { .fd = chario_queue_fd(queue), .events = POLLIN };
+
+	return poll(&file, 1, timeout_ms);
+}
+
+static void test_event_loop(void)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+	int ret, loop = epoll_create1(0);
+
+	CHECK(chario_queue_fd(queue) >= 0);
+	EQUAL(epoll_ctl(loop, EPOLL_CTL_ADD, chario_queue_fd(queue), &event), 0);
+	EQUAL(epoll_wait(loop, &event, 1, 0), 0);
+	for (unsigned int i = 0; i < 3; i++)
+		EQUAL(add(CHARIO_TRANSFER_READ, 0, BLOCK, 0, i), 0);
+	EQUAL(is_readable(0), 0);
+	EQUAL(chario_queue_submit(queue), 0);
+	do
+		ret = epoll_wait(loop, &event, 1, -1);
+	while (ret < 0 && errno == EINTR);
+	EQUAL(ret, 1);
+	EQUAL(chario_queue_reap(queue, results, 1, 0), 1);
+	EQUAL(is_readable(-1), 1);
+	EQUAL(reap_all(2), 2);
+	EQUAL(is_readable(0), 0);
+	EQUAL(chario_queue_reap(queue, results, 1, 0), 0);
+	close(loop);
+}
+
+static void test_close_drops(void)
+{
+	for (unsigned int round = 0; round < 2; round++)
+		for (unsigned int i = 0; i < DEPTH / 2; i++) {
+			EQUAL(add(CHARIO_TRANSFER_WRITE, i * BLOCK, BLOCK, 0, i), 0);
+			if (!round)
+				EQUAL(chario_queue_submit(queue), 0);
+		}
+	EQUAL(chario_queue_close(queue), 0);
+	EQUAL(chario_buffer_free(buffer), 0);
+	buffer = NULL;
+	queue = NULL;
+}
+
+static void *use_elsewhere(void *data)
+{
+	(void)data;
+	for (unsigned int i = 0; i < DEPTH; i++)
+		if (add(CHARIO_TRANSFER_READ, i * BLOCK, BLOCK, 0, i))
+			return NULL;
+	if (chario_queue_submit(queue) || reap_all(DEPTH) != DEPTH)
+		return NULL;
+	return queue;
+}
+
+static void test_another_thread(void)
+{
+	pthread_t thread;
+	void *used;
+
+	EQUAL(add(CHARIO_TRANSFER_READ, 0, BLOCK, 0, 0), 0);
+	EQUAL(chario_queue_submit(queue), 0);
+	EQUAL(reap_all(1), 1);
+	EQUAL(pthread_create(&thread, NULL, use_elsewhere, NULL), 0);
+	EQUAL(pthread_join(thread, &used), 0);
+	CHECK(used == queue);
+	EQUAL(add(CHARIO_TRANSFER_READ, 0, BLOCK, 0, 0), 0);
+	EQUAL(chario_queue_submit(queue), 0);
+	EQUAL(reap_all(1), 1);
+}
+
+/* Nothing can be written past the limit: what lies before it is, and is told. */
+static void test_a_write_that_is_cut(void)
+{
+	struct rlimit before, limit;
+
+	signal(SIGXFSZ, SIG_IGN);
+	EQUAL(getrlimit(RLIMIT_FSIZE, &before), 0);
+	limit = before;
+	limit.rlim_cur = 2 * BLOCK;
+	EQUAL(setrlimit(RLIMIT_FSIZE, &limit), 0);
+	EQUAL(add(CHARIO_TRANSFER_WRITE, BLOCK, 4 * BLOCK, 0, 0), 0);
+	EQUAL(add(CHARIO_TRANSFER_WRITE, 8 * BLOCK, BLOCK, 0, 1), 0);
+	EQUAL(chario_queue_submit(queue), 0);
+	EQUAL(reap_all(2), 2);
+	EQUAL(setrlimit(RLIMIT_FSIZE, &before), 0);
+	EQUAL(results[0].result, BLOCK);
+	EQUAL(results[1].result, -EFBIG);
+}
+
+/* A device that waits until it may go on, or does half of what it is asked. */
+struct slow {
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	bool open;
+	unsigned int nr_transfers;
+	uint64_t rest_offset;
+	uint64_t rest_bytes;
+};
+
+static struct slow slow = { .lock = PTHREAD_MUTEX_INITIALIZER,
+			    .changed = PTHREAD_COND_INITIALIZER };
+
+static int slow_info(const struct chario_device *own, struct chario_info *info, size_t size)
+{
+	(void)own;
+	memset(info, 0, size);
+	info->features = CHARIO_FEATURE_POLL;
+	info->dma_alignment_bytes = 4;
+	return 0;
+}
+
+static ssize_t slow_transfer(const struct chario_device *own, struct chario_transfer *transfer)
+{
+	(void)own;
+	pthread_mutex_lock(&slow.lock);
+	while (!slow.open)
+		pthread_cond_wait(&slow.changed, &slow.lock);
+	slow.nr_transfers++;
+	slow.rest_offset = transfer->disk_offset;
+	slow.rest_bytes = transfer->bytes;
+	pthread_mutex_unlock(&slow.lock);
+	return transfer->flags & CHARIO_TRANSFER_POLL ? 4711 : (ssize_t)transfer->bytes;
+}
+
+static void open_slow(bool open)
+{
+	pthread_mutex_lock(&slow.lock);
+	slow.open = open;
+	pthread_cond_broadcast(&slow.changed);
+	pthread_mutex_unlock(&slow.lock);
+}
+
+/* Half of what is to be read comes. */
+static int half_prepare(const struct chario_device *own, const struct chario_transfer *transfer,
+			struct io_uring_sqe *sqe, uint32_t *expected)
+{
+	(void)own;
+	*expected = (uint32_t)transfer->bytes;
+	io_uring_prep_read(sqe, 0, memory, *expected / 2, transfer->disk_offset);
+	return 1;
+}
+
+static const struct chario_device_ops slow_ops = { .get_info = slow_info,
+						   .transfer = slow_transfer };
+static const struct chario_device_ops half_ops = { .get_info = slow_info,
+						   .transfer = slow_transfer,
+						   .prepare = half_prepare };
+
+static void nothing(int signal)
+{
+	(void)signal;
+}
+
+/* Neither time nor signals make a result of what has not ended. */
+static void test_waiting(void)
+{
+	struct itimerval often = { .it_interval = { 0, 1000 }, .it_value = { 0, 1000 } };
+	struct chario_device *own = chario_device_make(&slow_ops, NULL, "slow");
+	struct chario_transfer transfer = { .bytes = 512 };
+	struct sigaction action = { .sa_handler = nothing };
+	struct chario_queue *other;
+
+	CHECK(own);
+	open_slow(false);
+	EQUAL(sigaction(SIGALRM, &action, NULL), 0);
+	EQUAL(chario_queue_open(own, 2, 0, &other), 0);
+	EQUAL(chario_queue_add(other, &transfer, 5), 0);
+	EQUAL(chario_queue_submit(other), 0);
+	EQUAL(setitimer(ITIMER_REAL, &often, NULL), 0);
+	EQUAL(chario_queue_reap(other, results, 1, 0), 0);
+	EQUAL(chario_queue_reap(other, results, 1, 10000000), 0);
+	EQUAL(chario_queue_in_flight(other), 1);
+	open_slow(true);
+	EQUAL(chario_queue_reap(other, results, 1, INT64_MAX), 1);
+	often.it_value.tv_usec = 0;
+	EQUAL(setitimer(ITIMER_REAL, &often, NULL), 0);
+	EQUAL(results[0].user, 5);
+	EQUAL(results[0].result, 512);
+	EQUAL(chario_queue_close(other), 0);
+	chario_device_close(own);
+}
+
+/* The same for a ring: nobody writes to the pipe before the first waits are over. */
+static void test_waiting_in_the_kernel(void)
+{
+	struct itimerval often = { .it_interval = { 0, 1000 }, .it_value = { 0, 1000 } };
+	struct chario_device *own = chario_device_make(&half_ops, NULL, "pipe");
+	struct chario_transfer transfer = { .bytes = 8, .disk_offset = (uint64_t)-1 };
+	struct sigaction action = { .sa_handler = nothing };
+	struct chario_queue *other;
+	int ends[2];
+
+	CHECK(own);
+	EQUAL(pipe(ends), 0);
+	own->fd = ends[0];
+	open_slow(chario_sys.ring != forbid);
+	EQUAL(sigaction(SIGALRM, &action, NULL), 0);
+	EQUAL(chario_queue_open(own, 1, 0, &other), 0);
+	EQUAL(chario_queue_add(other, &transfer, 6), 0);
+	EQUAL(chario_queue_submit(other), 0);
+	EQUAL(setitimer(ITIMER_REAL, &often, NULL), 0);
+	EQUAL(chario_queue_reap(other, results, 1, 0), 0);
+	EQUAL(chario_queue_reap(other, results, 1, 10000000), 0);
+	open_slow(true);
+	EQUAL(write(ends[1], "abcd", 4), 4);
+	EQUAL(chario_queue_reap(other, results, 1, -1), 1);
+	often.it_value.tv_usec = 0;
+	EQUAL(setitimer(ITIMER_REAL, &often, NULL), 0);
+	EQUAL(results[0].result, 8);
+	EQUAL(chario_queue_close(other), 0);
+	chario_device_close(own);
+	close(ends[1]);
+}
+
+/* Of 8 blocks, the ring moves 4: the rest is moved, and counted. */
+static void test_short(void)
+{
+	struct chario_device *own = chario_device_make(&half_ops, NULL, "half");
+	struct chario_transfer transfer = { .bytes = 8 * BLOCK, .disk_offset = BLOCK };
+	struct chario_queue *other;
+
+	CHECK(own);
+	own->fd = open("disk", O_RDONLY);
+	open_slow(true);
+	EQUAL(chario_queue_open(own, 1, 0, &other), 0);
+	EQUAL(chario_queue_add(other, &transfer, 1), 0);
+	EQUAL(chario_queue_submit(other), 0);
+	EQUAL(chario_queue_reap(other, results, 1, -1), 1);
+	EQUAL(results[0].result, 8 * BLOCK);
+	if (chario_sys.ring != forbid) {
+		EQUAL(slow.rest_offset, 5 * BLOCK);
+		EQUAL(slow.rest_bytes, 4 * BLOCK);
+	}
+	EQUAL(chario_queue_close(other), 0);
+	chario_device_close(own);
+}
+
+static void test_polled(void)
+{
+	struct chario_device *own = chario_device_make(&slow_ops, NULL, "polled");
+	struct chario_transfer transfer = { .bytes = 512 };
+	struct chario_queue *other;
+
+	CHECK(own);
+	open_slow(true);
+	EQUAL(chario_queue_open(own, 2, CHARIO_QUEUE_POLL, &other), 0);
+	EQUAL(chario_queue_fd(other), -EOPNOTSUPP);
+	EQUAL(chario_queue_add(other, &transfer, 1), 0);
+	EQUAL(chario_queue_submit(other), 0);
+	EQUAL(chario_queue_reap(other, results, 1, -1), 1);
+	EQUAL(results[0].result, 4711);
+	EQUAL(chario_queue_close(other), 0);
+	chario_device_close(own);
+}
+
+/* A buffer does not go while the kernel may write to it. */
+static void test_buffer_in_use(void)
+{
+	bool ring = chario_sys.ring != forbid;
+
+	EQUAL(add(CHARIO_TRANSFER_READ, 0, BLOCK, 0, 0), 0);
+	EQUAL(chario_queue_submit(queue), 0);
+	if (ring)
+		EQUAL(chario_buffer_free(buffer), -EBUSY);
+	EQUAL(reap_all(1), 1);
+	EQUAL(chario_buffer_free(buffer), 0);
+	buffer = NULL;
+}
+
+/* clang-format off */
+#define BOTH(claim, run) \
+	{ claim ", io_uring", run }, \
+	{ claim ", threads", run }
+/* clang-format on */
+
+static const struct tap_test tests[] = {
+	BOTH("arguments", test_arguments),
+	BOTH("what is written is what is read", test_contents),
+	BOTH("many rounds", test_many_rounds),
+	BOTH("a queue that is full", test_full),
+	BOTH("errors", test_errors),
+	BOTH("flush and FUA", test_durable),
+	BOTH("an event loop", test_event_loop),
+	BOTH("close drops what is left", test_close_drops),
+	BOTH("another thread takes over", test_another_thread),
+	BOTH("a write that is cut", test_a_write_that_is_cut),
+	BOTH("waiting for a device", test_waiting),
+	BOTH("waiting for a file", test_waiting_in_the_kernel),
+	BOTH("a short transfer goes on", test_short),
+	BOTH("a queue that is polled", test_polled),
+	BOTH("a buffer that is in use", test_buffer_in_use),
+};
+
+static int (*ring_of_kernel)(unsigned int entries, struct io_uring *ring,
+			     struct io_uring_params *params);
+static unsigned int nr_begun;
+
+static void see_whether_there_are_rings(void)
+{
+	struct io_uring_params params = { .flags = IORING_SETUP_SQE128 };
+	struct io_uring ring;
+	int err = chario_sys.ring(1, &ring, &params);
+
+	ring_of_kernel = chario_sys.ring;
+	if (!err)
+		io_uring_queue_exit(&ring);
+	else
+		printf("# no io_uring here (%s): threads in its place\n", strerror(-err));
+	if (err)
+		ring_of_kernel = forbid;
+}
+
+static void begin(void)
+{
+	if (!nr_begun)
+		see_whether_there_are_rings();
+	chario_sys.ring = nr_begun++ % 2 ? forbid : ring_of_kernel;
+	scratch_file("disk", SIZE);
+	if (chario_device_open_any("disk", O_RDWR, &device) ||
+	    chario_buffer_pool(device, SIZE, 0, &buffer) ||
+	    chario_queue_open(device, DEPTH, 0, &queue))
+		printf("Bail out! the file cannot be opened\n");
+	memory = chario_buffer_memory(buffer);
+}
+
+static void end(void)
+{
+	chario_queue_close(queue);
+	chario_buffer_free(buffer);
+	chario_device_close(device);
+}
+
+TAP_MAIN(tests, begin, end)
