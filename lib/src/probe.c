@@ -8,6 +8,7 @@
 
 #include <errno.h>
 
+#include "kernel.h"
 #include "pci.h"
 #include "sys.h"
 
@@ -29,6 +30,7 @@ int chario_probe(struct chario_probe *probe, size_t size)
 		.size = sizeof(found),
 		.library_abi_version = CHARIO_ABI_VERSION,
 		.library_version = CHARIO_VERSION,
+		.features = chario_kernel_features(),
 	};
 	int err;
 

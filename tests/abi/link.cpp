@@ -12,7 +12,7 @@ static_assert(sizeof(chario_drive) == 140, "chario_drive");
 static_assert(sizeof(chario_plan) == 56, "chario_plan");
 static_assert(sizeof(chario_plan_command) == 16, "chario_plan_command");
 static_assert(sizeof(chario_plan_limits) == 24, "chario_plan_limits");
-static_assert(sizeof(struct chario_probe) == 80, "chario_probe");
+static_assert(sizeof(struct chario_probe) == 88, "chario_probe");
 static_assert(sizeof(chario_timeline_quantiles) == 56, "chario_timeline_quantiles");
 static_assert(sizeof(chario_timeline_request) == 200, "chario_timeline_request");
 static_assert(sizeof(chario_timeline_totals) == 32, "chario_timeline_totals");

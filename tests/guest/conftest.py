@@ -275,6 +275,7 @@ def compile_program(name: str, bits: int = 64) -> Path:
         flags += [f"-I{TOP / folder}" for folder in ("lib/include", "lib/src", "kernel/core")]
         library += sorted([*(TOP / "lib/src").glob("*.c"), TOP / "kernel/core/split.c"])
         headers += sorted((TOP / "lib").rglob("*.h"))
+        library += [SOURCES / "library32.c"] if bits == 32 else []
     if bits == 32 and re.search("#include .*ring.h", source.read_text()):
         library.append(SOURCES / "liburing32.c")
     digest = hashlib.sha256(repr(flags).encode())

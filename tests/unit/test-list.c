@@ -45,6 +45,8 @@ static void test_no_module(void)
 	EQUAL(probe.module_loaded, 0);
 	EQUAL(probe.nr_disks, 0);
 	EQUAL(probe.library_abi_version, 2);
+	/* The fake machine forbids io_uring; the rest is that of the real one. */
+	EQUAL(probe.features & (CHARIO_PROBE_URING | CHARIO_PROBE_URING_COMMAND), 0);
 	SAME_TEXT(probe.module_version, "");
 	EQUAL(chario_list_disks(note_disk, NULL), 0);
 	SAME_TEXT(found, "");
@@ -70,7 +72,11 @@ static void test_disks_in_order(void)
 	EQUAL(probe.module_loaded, 1);
 	EQUAL(probe.nr_disks, 2);
 	SAME_TEXT(probe.module_version, "0.1.0");
-	EQUAL(chario_probe(&probe, sizeof(probe) - 1), -EINVAL);
+	EQUAL(chario_probe(&probe, 79), -EINVAL);
+	/* A program that was compiled before there were feature bits. */
+	probe.features = 7;
+	EQUAL(chario_probe(&probe, 80), 0);
+	EQUAL(probe.features, 7);
 }
 
 static void test_drives(void)

@@ -3,6 +3,11 @@
  * A buffer: memory that is pinned and mapped for the drive once and used by
  * many transfers.  Each then costs a device command, one barrier and one
  * doorbell: nothing is pinned, mapped or allocated.
+ *
+ * Of a file or block device (chario_device_open_any()), a buffer is memory of the
+ * process, with all pages in place, that does not count against RLIMIT_MEMLOCK:
+ * chario_buffer_register() and chario_buffer_pool() make one, the others give
+ * -EOPNOTSUPP.
  */
 #ifndef CHARIO_BUFFER_H
 #define CHARIO_BUFFER_H
@@ -170,7 +175,9 @@ int chario_buffer_sync(const struct chario_buffer *buffer, uint64_t offset, size
  *
  * Context: may sleep.
  * Return: 0; -EINTR when the caller was killed while it waited; the module lets
- * go of the memory when the transfers have ended.
+ * go of the memory when the transfers have ended; -EBUSY, and @buffer stays,
+ * where the device is a file or block device and a transfer of the buffer is in
+ * flight, or its result waits in a queue.
  */
 int chario_buffer_free(struct chario_buffer *buffer);
 

@@ -15,6 +15,12 @@
 extern "C" {
 #endif
 
+/* Feature bits: what this library can do on this kernel. */
+#define CHARIO_PROBE_URING         (1ULL << 0) /* queues are rings of io_uring */
+#define CHARIO_PROBE_URING_COMMAND (1ULL << 1) /* disks take its commands */
+#define CHARIO_PROBE_SOFT_DIRTY    (1ULL << 2) /* pages tell of writes */
+#define CHARIO_PROBE_WRITE_TRACE   (1ULL << 3) /* PAGEMAP_SCAN, userfaultfd */
+
 /**
  * struct chario_probe - what is there
  * @size: size of this struct as the library knows it
@@ -24,6 +30,14 @@ extern "C" {
  * @library_version: version of the library, ends with a NUL
  * @module_version: version of the module, ends with a NUL; empty when it is
  *	not loaded
+ * @features: CHARIO_PROBE_* bits; all but the first two say how writes to
+ *	memory can be found: SOFT_DIRTY is bit 55 of /proc/self/pagemap,
+ *	WRITE_TRACE the ioctl PAGEMAP_SCAN together with UFFD_FEATURE_WP_ASYNC of
+ *	userfaultfd(2), open to this process.  Where URING is not set, queues are
+ *	threads
+ *
+ * Whether direct I/O is possible is a matter of the single file, see
+ * chario_device_open_any().
  */
 struct chario_probe {
 	uint32_t size;
@@ -32,6 +46,7 @@ struct chario_probe {
 	uint32_t nr_disks;
 	char library_version[32];
 	char module_version[32];
+	uint64_t features;
 };
 
 /**

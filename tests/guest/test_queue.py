@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: MIT
+"""Queues of the library: on disks, a file and a block device; by io_uring and by threads; when their process is killed."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from disks import MIB, Programs, counters, grown
+
+from chario_lab.guest.session import Guest
+
+DEPTH = 32
+LIMIT_S = 900
+
+
+def run(guest: Guest, programs: Programs, arguments: str) -> dict[str, str | int]:
+    """Run src/queue.c, which compares what it reads; what it says in the end."""
+    answer: dict[str, str | int] = json.loads(guest.must(f"{guest.push(programs('queue'))} {arguments}", LIMIT_S))
+    return answer
+
+
+@pytest.mark.parametrize("flags", ["", "fua", "poll", "poll fua"])
+@pytest.mark.parametrize("size", [4096, MIB])
+def test_disks_by_io_uring(guest: Guest, guest_program: Programs, disk: str, size: int, flags: str) -> None:
+    """Transfers of one and of several commands, 32 at a time; a flush at the end."""
+    answer = run(guest, guest_program, f"{disk} {DEPTH if size == 4096 else 8} 64 {size} {flags}")
+    assert answer["backend"] == "nvme"
+
+
+@pytest.mark.parametrize("flags", ["threads", "threads poll fua"])
+def test_disks_by_threads(guest: Guest, guest_program: Programs, disk: str, flags: str) -> None:
+    """Where io_uring is forbidden, a queue is up to 32 threads, which are gone when it is closed."""
+    assert run(guest, guest_program, f"{disk} 64 128 4096 {flags}") == {"backend": "nvme", "threads": 33}
+
+
+@pytest.mark.parametrize("flags", ["", "poll"])
+def test_a_batch_rings_one_doorbell(guest: Guest, guest_program: Programs, disk: str, flags: str) -> None:
+    """32 writes are submitted together, then 32 reads: each batch tells the drive once; the flush is one more."""
+    before = counters(guest, disk)
+    run(guest, guest_program, f"{disk} {DEPTH} {DEPTH} 4096 {flags}")
+    change = grown(guest, disk, before)
+    assert change["write_commands"] == DEPTH
+    assert change["read_commands"] == 2 * DEPTH  # half of them by pread(2), one by one
+    assert change["sq_doorbells"] == 1 + change.get("flush_commands", 0) + 1 + DEPTH
+
+
+@pytest.mark.parametrize("flags", ["", "fua", "threads"])
+def test_a_plain_file(guest: Guest, guest_program: Programs, flags: str) -> None:
+    """The same by system calls."""
+    guest.must(f"truncate -s {8 * MIB} /tmp/queue.img")
+    assert run(guest, guest_program, f"/tmp/queue.img {DEPTH} 128 65536 {flags}")["backend"] == "file"
+    guest.must("rm /tmp/queue.img")
+
+
+@pytest.mark.parametrize("flags", ["", "threads poll", "poll"])
+def test_a_killed_process(guest: Guest, guest_program: Programs, disk: str, flags: str) -> None:
+    """32 transfers are in flight at any time when it is killed; the disk is free at once, and works."""
+    program = guest.push(guest_program("queue"))
+    for _ in range(3):
+        before = counters(guest, disk)["write_commands"]
+        guest.must(
+            f"{program} {disk} {DEPTH} 64 65536 forever {flags} & "
+            f"until [ $(cat /sys/class/chario/{disk.removeprefix('/dev/')}/counters/write_commands) -gt {before + 64} ]; "
+            "do sleep 0.05; done; kill -9 $!; wait $!; [ $? = 137 ]",
+            LIMIT_S,
+        )
+        run(guest, guest_program, f"{disk} {DEPTH} 64 4096 {flags}")
