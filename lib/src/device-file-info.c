@@ -152,7 +152,7 @@ static void describe_block(int fd, dev_t number, struct chario_info *info)
 static void describe(struct chario_info *info, const struct chario_file *file)
 {
 	info->features = CHARIO_FEATURE_FUA | CHARIO_FEATURE_WRITE_CACHE;
-	info->capacity_bytes = file->capacity_bytes;
+	info->capacity_bytes = __atomic_load_n(&file->capacity_bytes, __ATOMIC_RELAXED);
 	info->logical_block_bytes = file->rules.block_bytes;
 	info->physical_block_bytes = file->rules.block_bytes;
 	info->dma_alignment_bytes = file->rules.alignment_bytes;

@@ -170,10 +170,6 @@ static const struct chario_device_ops ops = {
 	.close = close_file,
 };
 
-/*
- * Past the page cache where the file can: what is written goes to the device at
- * once, and memory is not filled with what is read once.
- */
 static int examine(int fd, struct chario_file *file)
 {
 	int flags = fcntl(fd, F_GETFL);
@@ -181,7 +177,6 @@ static int examine(int fd, struct chario_file *file)
 	if (flags < 0)
 		return -errno;
 	file->rules.access = flags & O_ACCMODE;
-	fcntl(fd, F_SETFL, flags | O_DIRECT);
 	chario_file_align(fd, file);
 	return chario_file_measure(fd, file);
 }

@@ -60,16 +60,21 @@ int chario_device_open(const char *name, int flags, struct chario_device **devic
 }
 
 /* To open one of the others may wait for ever, or set something going. */
-static int check_type(const char *path)
+static bool is_possible(mode_t mode)
 {
-	struct stat status;
-	int err = chario_sys_stat(&status, path);
+	return S_ISREG(mode) || S_ISBLK(mode) || S_ISCHR(mode);
+}
 
-	if (err)
-		return err;
-	return S_ISREG(status.st_mode) || S_ISBLK(status.st_mode) || S_ISCHR(status.st_mode) ?
-		       0 :
-		       -ENOTTY;
+/*
+ * Past the page cache where the file can: what is written goes to the device at
+ * once, and memory is not filled with what is read once.  Whether it can is for
+ * open(2) to say: fcntl(2) asks the upper one of stacked file systems only.
+ */
+static int open_directly(const char *path, int flags)
+{
+	int fd = chario_sys.open(path, flags | O_DIRECT);
+
+	return fd == -EINVAL && !(flags & O_DIRECT) ? chario_sys.open(path, flags) : fd;
 }
 
 static int make_any(int fd, const char *path, struct chario_device **device)
@@ -81,11 +86,14 @@ static int make_any(int fd, const char *path, struct chario_device **device)
 
 static int open_any(const char *path, int flags, struct chario_device **device)
 {
-	int fd, err = check_type(path);
+	struct stat status;
+	int fd, err = chario_sys_stat(&status, path);
 
 	if (err)
 		return err;
-	fd = chario_sys.open(path, flags);
+	if (!is_possible(status.st_mode))
+		return -ENOTTY;
+	fd = S_ISCHR(status.st_mode) ? chario_sys.open(path, flags) : open_directly(path, flags);
 	if (fd < 0)
 		return fd;
 	err = make_any(fd, path, device);

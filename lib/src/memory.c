@@ -53,22 +53,41 @@ static int grow(struct chario_memory *memory)
 	return 0;
 }
 
-static int add(struct chario_memory *memory, struct chario_buffer *buffer)
+/* The lock is held. */
+static int put(struct chario_memory *memory, struct chario_buffer *buffer)
 {
-	uint32_t i = 0;
+	uint32_t i = memory->lowest;
 	int err = 0;
 
-	pthread_mutex_lock(&memory->lock);
 	while (i < memory->room && memory->buffers[i])
 		i++;
+	memory->lowest = i;
 	if (i == memory->room)
 		err = grow(memory);
-	if (!err) {
-		memory->buffers[i] = buffer;
-		buffer->id = i + 1;
-	}
+	if (err)
+		return err;
+	memory->buffers[i] = buffer;
+	buffer->id = i + 1;
+	return 0;
+}
+
+static int add(struct chario_memory *memory, struct chario_buffer *buffer)
+{
+	int err;
+
+	pthread_mutex_lock(&memory->lock);
+	err = put(memory, buffer);
 	pthread_mutex_unlock(&memory->lock);
 	return err;
+}
+
+static void drop(struct chario_memory *memory, const struct chario_buffer *buffer)
+{
+	uint32_t i = buffer->id - 1;
+
+	memory->buffers[i] = NULL;
+	if (i < memory->lowest)
+		memory->lowest = i;
 }
 
 /* Have all pages there, as pinning would, and see that they may be used. */
@@ -153,7 +172,7 @@ int chario_memory_free(struct chario_buffer *buffer)
 	pthread_mutex_lock(&memory->lock);
 	busy = buffer->users;
 	if (!busy)
-		memory->buffers[buffer->id - 1] = NULL;
+		drop(memory, buffer);
 	pthread_mutex_unlock(&memory->lock);
 	if (busy)
 		return -EBUSY;

@@ -20,11 +20,13 @@ struct chario_transfer;
  * @lock: held around all access
  * @buffers: by number, the first is 1; NULL where there is none
  * @room: entries that there are
+ * @lowest: all entries below it are taken
  */
 struct chario_memory {
 	pthread_mutex_t lock;
 	struct chario_buffer **buffers;
 	uint32_t room;
+	uint32_t lowest;
 };
 
 /* A table without buffers, NULL when there is no memory; and its end. */

@@ -9,6 +9,9 @@
 
 #include "device-ops.h"
 
+/* 31 years are for ever, and fit any time_t. */
+#define LONGEST_NS 1000000000000000000
+
 static int64_t now_ns(void)
 {
 	struct timespec time;
@@ -19,9 +22,7 @@ static int64_t now_ns(void)
 
 int64_t chario_queue_deadline(int64_t timeout_ns)
 {
-	int64_t now = now_ns();
-
-	return timeout_ns > INT64_MAX - now ? INT64_MAX : now + timeout_ns;
+	return now_ns() + (timeout_ns < LONGEST_NS ? timeout_ns : LONGEST_NS);
 }
 
 int64_t chario_queue_left(int64_t deadline_ns)

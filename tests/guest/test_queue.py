@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Queues of the library: on disks, a file and a block device; by io_uring and by threads; when their process is killed."""
+"""Queues of the library: disks, a file, a block device; by io_uring and by threads; when their process is killed."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_disks_by_io_uring(guest: Guest, guest_program: Programs, disk: str, siz
 
 @pytest.mark.parametrize("flags", ["threads", "threads poll fua"])
 def test_disks_by_threads(guest: Guest, guest_program: Programs, disk: str, flags: str) -> None:
-    """Where io_uring is forbidden, a queue is up to 32 threads, which are gone when it is closed."""
+    """Where io_uring is forbidden, a queue is up to 32 threads beside the first."""
     assert run(guest, guest_program, f"{disk} 64 128 4096 {flags}") == {"backend": "nvme", "threads": 33}
 
 
@@ -46,22 +46,33 @@ def test_a_batch_rings_one_doorbell(guest: Guest, guest_program: Programs, disk:
 
 
 @pytest.mark.parametrize("flags", ["", "fua", "threads"])
-def test_a_plain_file(guest: Guest, guest_program: Programs, flags: str) -> None:
-    """The same by system calls."""
-    guest.must(f"truncate -s {8 * MIB} /tmp/queue.img")
-    assert run(guest, guest_program, f"/tmp/queue.img {DEPTH} 128 65536 {flags}")["backend"] == "file"
-    guest.must("rm /tmp/queue.img")
+@pytest.mark.parametrize("folder", ["/tmp", "/dev/shm"])
+def test_a_plain_file(guest: Guest, guest_program: Programs, folder: str, flags: str) -> None:
+    """The same by system calls, on a stacked file system and on one in memory."""
+    guest.must(f"truncate -s {8 * MIB} {folder}/queue.img")
+    assert run(guest, guest_program, f"{folder}/queue.img {DEPTH} 128 65536 {flags}")["backend"] == "file"
+    guest.must(f"rm {folder}/queue.img")
+
+
+@pytest.mark.parametrize("flags", ["", "fua", "threads"])
+def test_a_block_device(guest: Guest, guest_program: Programs, flags: str) -> None:
+    """A loop device on a file in memory."""
+    guest.must(f"truncate -s {8 * MIB} /dev/shm/disk.img && modprobe loop && losetup /dev/loop5 /dev/shm/disk.img")
+    try:
+        assert run(guest, guest_program, f"/dev/loop5 {DEPTH} 128 65536 {flags}")["backend"] == "block"
+    finally:
+        guest.must("losetup -d /dev/loop5; rm /dev/shm/disk.img")
 
 
 @pytest.mark.parametrize("flags", ["", "threads poll", "poll"])
 def test_a_killed_process(guest: Guest, guest_program: Programs, disk: str, flags: str) -> None:
     """32 transfers are in flight at any time when it is killed; the disk is free at once, and works."""
     program = guest.push(guest_program("queue"))
+    written = f"/sys/class/chario/{disk.removeprefix('/dev/')}/counters/write_commands"
     for _ in range(3):
-        before = counters(guest, disk)["write_commands"]
+        enough = counters(guest, disk)["write_commands"] + 64
         guest.must(
-            f"{program} {disk} {DEPTH} 64 65536 forever {flags} & "
-            f"until [ $(cat /sys/class/chario/{disk.removeprefix('/dev/')}/counters/write_commands) -gt {before + 64} ]; "
+            f"{program} {disk} {DEPTH} 64 65536 forever {flags} & until [ $(cat {written}) -gt {enough} ]; "
             "do sleep 0.05; done; kill -9 $!; wait $!; [ $? = 137 ]",
             LIMIT_S,
         )

@@ -17,6 +17,7 @@
 
 #include "device-ops.h"
 #include "scratch.h"
+#include "sys.h"
 #include "tap.h"
 
 #define BLOCK ((size_t)4096)
@@ -198,6 +199,23 @@ static void test_many_buffers(void)
 		EQUAL(chario_buffer_free(others[i]), 0);
 }
 
+static void test_too_many_buffers(void)
+{
+	static struct chario_buffer *others[65536];
+	uint32_t count = 0;
+	int err;
+
+	do
+		err = chario_buffer_register(device, memory, BLOCK, CHARIO_BUFFER_SOURCE,
+					     &others[count]);
+	while (!err && ++count < 65536);
+	EQUAL(err, -ENOSPC);
+	EQUAL(count, 65534); /* and the one of all tests */
+	EQUAL(chario_buffer_write(others[65533], 0, BLOCK, 0, 0), BLOCK);
+	while (count--)
+		EQUAL(chario_buffer_free(others[count]), 0);
+}
+
 static void test_a_child_has_the_pages(void)
 {
 	int status;
@@ -294,30 +312,40 @@ static void test_rights(void)
 	close_file();
 }
 
+static int open_without_direct(const char *path, int flags)
+{
+	int fd = flags & O_DIRECT ? -1 : open(path, flags | O_CLOEXEC);
+
+	return fd < 0 ? -EINVAL : fd;
+}
+
 /* A file system without direct I/O: all of it goes through the page cache. */
 static void test_through_the_cache(void)
 {
+	int (*open_of_kernel)(const char *path, int flags) = chario_sys.open;
 	struct chario_buffer *other;
 	struct chario_info info;
-	char name[32];
-	int fd = memfd_create("disk", 0);
 
-	CHECK(fd >= 0);
-	EQUAL(ftruncate(fd, 10000), 0);
-	snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
-	EQUAL(open_file(name, O_RDWR), 0);
-	fcntl(chario_device_fd(device), F_SETFL, 0);
+	scratch_file("odd", 10000);
+	chario_sys.open = open_without_direct;
+	EQUAL(open_file("odd", O_RDWR | O_DIRECT), -EINVAL);
+	EQUAL(open_file("odd", O_RDWR), 0);
+	chario_sys.open = open_of_kernel;
+	EQUAL(fcntl(chario_device_fd(device), F_GETFL) & O_DIRECT, 0);
 	EQUAL(chario_device_get_info(device, &info, sizeof(info)), 0);
-	EQUAL(info.capacity_bytes, 10000 - 10000 % info.logical_block_bytes);
+	EQUAL(info.logical_block_bytes, 512);
+	EQUAL(info.dma_alignment_bytes, 4);
+	EQUAL(info.capacity_bytes, 9728);
 	EQUAL(chario_buffer_pool(device, BLOCK, 0, &other), 0);
 	memset(chario_buffer_memory(other), 0x11, BLOCK);
-	EQUAL(chario_buffer_write(other, 0, BLOCK, BLOCK, CHARIO_TRANSFER_FUA), BLOCK);
+	EQUAL(chario_buffer_write(other, 4, 1024, 9216, CHARIO_TRANSFER_FUA), 512);
+	EQUAL(size_of_file(), 10000);
 	memset(chario_buffer_memory(other), 0, BLOCK);
-	EQUAL(chario_buffer_read(other, 0, BLOCK, BLOCK, 0), BLOCK);
-	EQUAL(*(unsigned char *)chario_buffer_memory(other), 0x11);
+	EQUAL(chario_buffer_read(other, 8, 512, 9216, 0), 512);
+	EQUAL(((unsigned char *)chario_buffer_memory(other))[8], 0x11);
+	EQUAL(((unsigned char *)chario_buffer_memory(other))[7], 0);
 	EQUAL(chario_buffer_free(other), 0);
 	close_file();
-	close(fd);
 }
 
 /* A device of a test's own: memory, and how often it was written to. */
@@ -393,13 +421,14 @@ static const struct tap_test tests[] = {
 	{ "kinds of buffers", test_buffer_kinds },
 	{ "arguments of buffers", test_buffer_arguments },
 	{ "many buffers", test_many_buffers },
+	{ "too many buffers", test_too_many_buffers },
 	{ "a child has the pages", test_a_child_has_the_pages },
 	{ "what is written is what is read", test_contents },
 	{ "the end of a file: it does not grow", test_ends },
 	{ "a file that has grown by other means", test_a_file_that_has_grown },
 	{ "what is refused", test_what_is_refused },
 	{ "rights", test_rights },
-	{ "a file of memory", test_through_the_cache },
+	{ "a file without direct I/O", test_through_the_cache },
 	{ "a device of one's own", test_own_device },
 };
 

@@ -20,8 +20,9 @@
 #include <chario/queue.h>
 
 #include "device-ops.h"
+#include "kinds.h"
 #include "scratch.h"
-#include "sys.h"
+#include "slow.h"
 #include "tap.h"
 
 #define BLOCK ((size_t)4096)
@@ -33,14 +34,6 @@ static struct chario_buffer *buffer;
 static unsigned char *memory;
 static struct chario_queue *queue;
 static struct chario_queue_result results[DEPTH];
-
-static int forbid(unsigned int entries, struct io_uring *ring, struct io_uring_params *params)
-{
-	(void)entries;
-	(void)ring;
-	(void)params;
-	return -EPERM;
-}
 
 static int add(uint32_t op, uint64_t place, uint64_t bytes, uint32_t flags, uint64_t user)
 {
@@ -286,65 +279,6 @@ static void test_a_write_that_is_cut(void)
 	EQUAL(results[1].result, -EFBIG);
 }
 
-/* A device that waits until it may go on, or does half of what it is asked. */
-struct slow {
-	pthread_mutex_t lock;
-	pthread_cond_t changed;
-	bool open;
-	unsigned int nr_transfers;
-	uint64_t rest_offset;
-	uint64_t rest_bytes;
-};
-
-static struct slow slow = { .lock = PTHREAD_MUTEX_INITIALIZER,
-			    .changed = PTHREAD_COND_INITIALIZER };
-
-static int slow_info(const struct chario_device *own, struct chario_info *info, size_t size)
-{
-	(void)own;
-	memset(info, 0, size);
-	info->features = CHARIO_FEATURE_POLL;
-	info->dma_alignment_bytes = 4;
-	return 0;
-}
-
-static ssize_t slow_transfer(const struct chario_device *own, struct chario_transfer *transfer)
-{
-	(void)own;
-	pthread_mutex_lock(&slow.lock);
-	while (!slow.open)
-		pthread_cond_wait(&slow.changed, &slow.lock);
-	slow.nr_transfers++;
-	slow.rest_offset = transfer->disk_offset;
-	slow.rest_bytes = transfer->bytes;
-	pthread_mutex_unlock(&slow.lock);
-	return transfer->flags & CHARIO_TRANSFER_POLL ? 4711 : (ssize_t)transfer->bytes;
-}
-
-static void open_slow(bool open)
-{
-	pthread_mutex_lock(&slow.lock);
-	slow.open = open;
-	pthread_cond_broadcast(&slow.changed);
-	pthread_mutex_unlock(&slow.lock);
-}
-
-/* Half of what is to be read comes. */
-static int half_prepare(const struct chario_device *own, const struct chario_transfer *transfer,
-			struct io_uring_sqe *sqe, uint32_t *expected)
-{
-	(void)own;
-	*expected = (uint32_t)transfer->bytes;
-	io_uring_prep_read(sqe, 0, memory, *expected / 2, transfer->disk_offset);
-	return 1;
-}
-
-static const struct chario_device_ops slow_ops = { .get_info = slow_info,
-						   .transfer = slow_transfer };
-static const struct chario_device_ops half_ops = { .get_info = slow_info,
-						   .transfer = slow_transfer,
-						   .prepare = half_prepare };
-
 static void nothing(int signal)
 {
 	(void)signal;
@@ -383,7 +317,7 @@ static void test_waiting(void)
 static void test_waiting_in_the_kernel(void)
 {
 	struct itimerval often = { .it_interval = { 0, 1000 }, .it_value = { 0, 1000 } };
-	struct chario_device *own = chario_device_make(&half_ops, NULL, "pipe");
+	struct chario_device *own = chario_device_make(&half_ops, memory, "pipe");
 	struct chario_transfer transfer = { .bytes = 8, .disk_offset = (uint64_t)-1 };
 	struct sigaction action = { .sa_handler = nothing };
 	struct chario_queue *other;
@@ -392,7 +326,7 @@ static void test_waiting_in_the_kernel(void)
 	CHECK(own);
 	EQUAL(pipe(ends), 0);
 	own->fd = ends[0];
-	open_slow(chario_sys.ring != forbid);
+	open_slow(kinds_is_ring());
 	EQUAL(sigaction(SIGALRM, &action, NULL), 0);
 	EQUAL(chario_queue_open(own, 1, 0, &other), 0);
 	EQUAL(chario_queue_add(other, &transfer, 6), 0);
@@ -414,7 +348,7 @@ static void test_waiting_in_the_kernel(void)
 /* Of 8 blocks, the ring moves 4: the rest is moved, and counted. */
 static void test_short(void)
 {
-	struct chario_device *own = chario_device_make(&half_ops, NULL, "half");
+	struct chario_device *own = chario_device_make(&half_ops, memory, "half");
 	struct chario_transfer transfer = { .bytes = 8 * BLOCK, .disk_offset = BLOCK };
 	struct chario_queue *other;
 
@@ -426,7 +360,7 @@ static void test_short(void)
 	EQUAL(chario_queue_submit(other), 0);
 	EQUAL(chario_queue_reap(other, results, 1, -1), 1);
 	EQUAL(results[0].result, 8 * BLOCK);
-	if (chario_sys.ring != forbid) {
+	if (kinds_is_ring()) {
 		EQUAL(slow.rest_offset, 5 * BLOCK);
 		EQUAL(slow.rest_bytes, 4 * BLOCK);
 	}
@@ -455,7 +389,7 @@ static void test_polled(void)
 /* A buffer does not go while the kernel may write to it. */
 static void test_buffer_in_use(void)
 {
-	bool ring = chario_sys.ring != forbid;
+	bool ring = kinds_is_ring();
 
 	EQUAL(add(CHARIO_TRANSFER_READ, 0, BLOCK, 0, 0), 0);
 	EQUAL(chario_queue_submit(queue), 0);
@@ -465,12 +399,6 @@ static void test_buffer_in_use(void)
 	EQUAL(chario_buffer_free(buffer), 0);
 	buffer = NULL;
 }
-
-/* clang-format off */
-#define BOTH(claim, run) \
-	{ claim ", io_uring", run }, \
-	{ claim ", threads", run }
-/* clang-format on */
 
 static const struct tap_test tests[] = {
 	BOTH("arguments", test_arguments),
@@ -490,30 +418,9 @@ static const struct tap_test tests[] = {
 	BOTH("a buffer that is in use", test_buffer_in_use),
 };
 
-static int (*ring_of_kernel)(unsigned int entries, struct io_uring *ring,
-			     struct io_uring_params *params);
-static unsigned int nr_begun;
-
-static void see_whether_there_are_rings(void)
-{
-	struct io_uring_params params = { .flags = IORING_SETUP_SQE128 };
-	struct io_uring ring;
-	int err = chario_sys.ring(1, &ring, &params);
-
-	ring_of_kernel = chario_sys.ring;
-	if (!err)
-		io_uring_queue_exit(&ring);
-	else
-		printf("# no io_uring here (%s): threads in its place\n", strerror(-err));
-	if (err)
-		ring_of_kernel = forbid;
-}
-
 static void begin(void)
 {
-	if (!nr_begun)
-		see_whether_there_are_rings();
-	chario_sys.ring = nr_begun++ % 2 ? forbid : ring_of_kernel;
+	kinds_next();
 	scratch_file("disk", SIZE);
 	if (chario_device_open_any("disk", O_RDWR, &device) ||
 	    chario_buffer_pool(device, SIZE, 0, &buffer) ||

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The two kinds of queues: each test of a table runs with io_uring, then with
+ * threads.
+ */
+#ifndef CHARIO_KINDS_H
+#define CHARIO_KINDS_H
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <liburing.h>
+
+#include "sys.h"
+
+/* Two lines of the table. */
+/* clang-format off */
+#define BOTH(claim, run) \
+	{ claim ", io_uring", run }, \
+	{ claim ", threads", run }
+/* clang-format on */
+
+static int forbid(unsigned int entries, struct io_uring *ring, struct io_uring_params *params)
+{
+	(void)entries;
+	(void)ring;
+	(void)params;
+	return -EPERM;
+}
+
+/* Whether queues are rings now. */
+static inline bool kinds_is_ring(void)
+{
+	return chario_sys.ring != forbid;
+}
+
+static int (*ring_of_kernel)(unsigned int entries, struct io_uring *ring,
+			     struct io_uring_params *params);
+
+static void see_whether_there_are_rings(void)
+{
+	struct io_uring_params params = { .flags = IORING_SETUP_SQE128 };
+	struct io_uring ring;
+	int err = chario_sys.ring(1, &ring, &params);
+
+	ring_of_kernel = chario_sys.ring;
+	if (!err)
+		io_uring_queue_exit(&ring);
+	else
+		printf("# no io_uring here (%s): threads in its place\n", strerror(-err));
+	if (err)
+		ring_of_kernel = forbid;
+}
+
+/* To be called before each test. */
+static inline void kinds_next(void)
+{
+	static unsigned int nr_begun;
+
+	if (!nr_begun)
+		see_whether_there_are_rings();
+	chario_sys.ring = nr_begun++ % 2 ? forbid : ring_of_kernel;
+}
+
+#endif /* CHARIO_KINDS_H */
