@@ -51,7 +51,7 @@ TEST_LIMIT_S = 1800
 RERUNS = 2
 # Emulation is slow, and slower still on the debug kernel: a call of many MiB may take longer than the default deadline.
 PATIENT = "deadline_ms=600000"
-LDLIBS = ("-luring",)
+LDLIBS = ("-luring", "-lisal")
 
 DRIVES = (
     Nvme("chario-512", (Namespace(256, 512),)),

@@ -9,7 +9,8 @@ from disks import MIB, Programs, attributes, calls
 from chario_lab.guest.session import Guest
 
 INFO, STATS, GET_FILE, SET_FILE = (0xC400 + place for place in range(4))
-SIZES = {INFO: 208, STATS: 120, GET_FILE: 24, SET_FILE: 24}
+SIZES = {INFO: 224, STATS: 120, GET_FILE: 24, SET_FILE: 24}
+FIRST_SIZES = SIZES | {INFO: 208}
 # Places of 32-bit words in struct chario_file_options.
 COMPLETION, DEADLINE, DEADLINE_HIGH, SPIN, FLAGS = 4, 8, 12, 16, 20
 MS = 1_000_000
@@ -45,8 +46,8 @@ def test_block_ioctls(guest: Guest, guest_program: Programs, disk512: str, disk4
 
 def test_info_says_what_sysfs_says(guest: Guest, guest_program: Programs, disk: str) -> None:
     """CHARIO_IOC_INFO and sysfs agree on every number they share."""
-    info = words(calls(guest, guest_program, disk, [f"ioctl {INFO} 208 208"])[0])
-    assert info[:2] == [208, 2]
+    info = words(calls(guest, guest_program, disk, [f"ioctl {INFO} 224 224"])[0])
+    assert info[:2] == [224, 2]
     shown = attributes(guest, disk)
     assert info[4] + (info[5] << 32) == int(shown["size"])
     names = [
@@ -62,14 +63,23 @@ def test_info_says_what_sysfs_says(guest: Guest, guest_program: Programs, disk: 
     fields = [text[:16], text[16:40], text[40:88], text[88:104]]
     names = ["backend", "serial", "model", "firmware"]
     assert [field.rstrip(b"\0").decode() for field in fields] == [shown[name] for name in names]
-    assert info[50:] == [0, 0]
+    assert info[50:52] == [0, 0]
+    block = int(shown["logical_block_size"])
+    # QEMU's drives write any block, give up 4096 bytes at a time, and promise not to tear a block.
+    assert info[52:54] == [block, 4096] and info[55] == block
+
+
+def test_a_shorter_info(guest: Guest, guest_program: Programs, disk: str) -> None:
+    """Who knows the struct of the first version gets that much, and no byte more."""
+    answer = words(calls(guest, guest_program, disk, [f"ioctl {INFO} 208 224 208=7 220=7"])[0])
+    assert answer[0] == SIZES[INFO] and answer[52:] == [7, 0, 0, 7]
 
 
 @pytest.mark.parametrize("command", [INFO, STATS, GET_FILE])
 def test_sizes_of_what_is_given(guest: Guest, guest_program: Programs, disk512: str, command: int) -> None:
     """Below version 1: EINVAL.  A longer struct is filled up with zeros, and told the size."""
-    size = SIZES[command]
-    refused = [f"ioctl {command} {wrong} 4096" for wrong in (0, 1, 4, size - 4, size - 1, 4097, 0xFFFFFFFF)]
+    size, first = SIZES[command], FIRST_SIZES[command]
+    refused = [f"ioctl {command} {wrong} 4096" for wrong in (0, 1, 4, first - 4, first - 1, 4097, 0xFFFFFFFF)]
     assert errors(guest, guest_program, disk512, refused) == ["EINVAL"] * len(refused)
     longer = words(calls(guest, guest_program, disk512, [f"ioctl {command} {size + 64} {size + 72} {size}=7"])[0])
     assert longer[0] == size

@@ -1,12 +1,23 @@
 // SPDX-License-Identifier: MIT
 /*
- * What the library wants of liburing, for programs of 32 bits: Debian has
- * liburing for those of 64 only, so that for these there are no rings, and
- * queues are threads.
+ * What the library wants of others, for programs of 32 bits: Debian has those
+ * libraries for 64 bits only here.  Of liburing there is nothing, so that
+ * queues are threads; ISA-L's checksum is computed bit by bit.
  */
 #include <errno.h>
+#include <isa-l/crc.h>
 #include <liburing.h>
 #include <stdlib.h>
+
+unsigned int crc32_iscsi(unsigned char *buffer, int len, unsigned int init_crc)
+{
+	for (int i = 0; i < len; i++) {
+		init_crc ^= buffer[i];
+		for (int bit = 0; bit < 8; bit++)
+			init_crc = init_crc >> 1 ^ (init_crc & 1 ? 0x82f63b78U : 0);
+	}
+	return init_crc;
+}
 
 int io_uring_queue_init_params(unsigned int entries, struct io_uring *ring,
 			       struct io_uring_params *params)
