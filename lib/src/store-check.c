@@ -512,20 +512,33 @@ static int check_device(struct check *check)
 	return ret;
 }
 
-int chario_store_check(const char *name, unsigned int flags, chario_finding_visit *visit,
-		       void *data)
+int chario_store_check_device(struct chario_device *device, unsigned int flags,
+			      chario_finding_visit *visit, void *data)
 {
-	struct check check = { .flags = flags, .visit = visit, .data = data };
+	struct check check = {
+		.store = { .device = device, .writable = flags & CHARIO_CHECK_REPAIR },
+		.flags = flags,
+		.visit = visit,
+		.data = data,
+	};
 	int ret;
 
 	if (flags & ~(CHARIO_CHECK_REPAIR | CHARIO_CHECK_FORGET))
 		return -EINVAL;
-	check.store.writable = flags & CHARIO_CHECK_REPAIR;
-	ret = chario_device_open_any(name, check.store.writable ? O_RDWR : O_RDONLY,
-				     &check.store.device);
+	ret = check_device(&check);
+	return ret ? ret : check.left;
+}
+
+int chario_store_check(const char *name, unsigned int flags, chario_finding_visit *visit,
+		       void *data)
+{
+	struct chario_device *device;
+	int ret = chario_device_open_any(name, flags & CHARIO_CHECK_REPAIR ? O_RDWR : O_RDONLY,
+					 &device);
+
 	if (ret)
 		return ret;
-	ret = check_device(&check);
-	chario_device_close(check.store.device);
-	return ret ? ret : check.left;
+	ret = chario_store_check_device(device, flags, visit, data);
+	chario_device_close(device);
+	return ret;
 }

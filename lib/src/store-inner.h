@@ -156,6 +156,10 @@ int chario_layout_read(struct chario_store *store);
 /* Whether what a header says can be. */
 bool chario_layout_is_sane(const struct store_header *header);
 
+/* chario_store_format() on a device that is open, and stays the caller's. */
+int chario_store_format_device(struct chario_device *device,
+			       const struct chario_store_layout *layout);
+
 /* store-index.c */
 
 int chario_index_init(struct store_index *index, uint64_t nr_slots);
@@ -266,6 +270,12 @@ uint64_t chario_store_now(void);
 
 /* Lock an area that nobody has open: a descriptor that holds the lock, or -errno. */
 int chario_area_seize(struct chario_store *store, uint64_t slot);
+
+/* store-check.c */
+
+/* chario_store_check() of a device that is open, and stays the caller's. */
+int chario_store_check_device(struct chario_device *device, unsigned int flags,
+			      chario_finding_visit *visit, void *data);
 
 /* store-move.c */
 

@@ -281,11 +281,14 @@ static int format(struct chario_store *store, const struct chario_store_layout *
 	return err ? err : write_store(store);
 }
 
-static int format_device(struct chario_device *device, const struct chario_store_layout *layout)
+int chario_store_format_device(struct chario_device *device,
+			       const struct chario_store_layout *layout)
 {
 	struct chario_store store = { .device = device, .writable = true };
 	int err;
 
+	if (layout && (layout->size < LAYOUT_MIN || layout->flags & ~CHARIO_LAYOUT_REPLACE))
+		return -EINVAL;
 	store.lock_fd = chario_lock_open(device, true);
 	if (store.lock_fd < 0)
 		return store.lock_fd;
@@ -304,14 +307,11 @@ static int format_device(struct chario_device *device, const struct chario_store
 int chario_store_format(const char *name, const struct chario_store_layout *layout)
 {
 	struct chario_device *device;
-	int err;
+	int err = chario_device_open_any(name, O_RDWR, &device);
 
-	if (layout && (layout->size < LAYOUT_MIN || layout->flags & ~CHARIO_LAYOUT_REPLACE))
-		return -EINVAL;
-	err = chario_device_open_any(name, O_RDWR, &device);
 	if (err)
 		return err;
-	err = format_device(device, layout);
+	err = chario_store_format_device(device, layout);
 	chario_device_close(device);
 	return err;
 }
