@@ -129,22 +129,30 @@ static int write_copy(struct chario_store *store, uint64_t number, unsigned int 
 				 sizeof(*table), CHARIO_TRANSFER_FUA);
 }
 
-int chario_table_write(struct chario_store *store, uint64_t number, const struct store_table *table,
-		       const struct store_table *old)
+int chario_table_mend(struct chario_store *store, uint64_t number, const struct store_table *table)
 {
 	for (unsigned int copy = 0; copy < 2; copy++) {
 		const void *found = store->memory + copy * CHARIO_STORE_BLOCK;
 		int err;
 
-		if (!memcmp(found, old, sizeof(*old)))
+		if (!memcmp(found, table, sizeof(*table)))
 			continue;
-		err = write_copy(store, number, copy, old);
+		err = write_copy(store, number, copy, table);
 		if (err)
 			return err;
 	}
-	for (unsigned int copy = 0; copy < 2; copy++) {
-		int err = write_copy(store, number, copy, table);
+	return 0;
+}
 
+int chario_table_write(struct chario_store *store, uint64_t number, const struct store_table *table,
+		       const struct store_table *old)
+{
+	int err = chario_table_mend(store, number, old);
+
+	if (err)
+		return err;
+	for (unsigned int copy = 0; copy < 2; copy++) {
+		err = write_copy(store, number, copy, table);
 		if (err)
 			return err;
 	}

@@ -9,8 +9,9 @@
  * last.  While the number is odd, a change is under way, or died: the blocks that it
  * may concern are then read at each look-up, and no reader waits.
  *
- * The note need not survive a power cut, for nobody's memory does: it is written
- * without waiting for the medium.
+ * That a change begins is durable before it does: what a power cut or a kill tore is
+ * then known to be of this change, and the next change makes both copies of that
+ * block good before it touches another.  That it has ended need not be durable.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -249,10 +250,34 @@ static void make_note(struct chario_store *store)
 	changes->head.sequence = chario_store_now() & ~1ULL;
 }
 
-static int write_note(struct chario_store *store)
+static int write_note(struct chario_store *store, unsigned int flags)
 {
 	chario_block_seal(note(store));
-	return chario_store_push(store, CHANGES_AT, CHANGES_OFFSET, CHARIO_STORE_BLOCK, 0);
+	return chario_store_push(store, CHANGES_AT, CHANGES_OFFSET, CHARIO_STORE_BLOCK, flags);
+}
+
+bool chario_changes_interrupted(const struct store_changes *changes, uint64_t *number)
+{
+	const uint64_t sequence = changes->head.sequence;
+
+	*number = changes->numbers[sequence / 2 % STORE_CHANGES_KEPT];
+	return sequence % 2;
+}
+
+/*
+ * Who was changing the table has died: the block has one good copy at least.  It gets
+ * a second before the note says that it is another's turn.
+ */
+static int mend_interrupted(struct chario_store *store)
+{
+	const struct store_table *table;
+	uint64_t number;
+	int err;
+
+	if (!chario_changes_interrupted(note(store), &number) || number >= store->header.nr_blocks)
+		return 0;
+	err = chario_table_read(store, number, &table);
+	return err ? err : chario_table_mend(store, number, table);
 }
 
 static int announce(struct chario_store *store, uint64_t number)
@@ -260,14 +285,18 @@ static int announce(struct chario_store *store, uint64_t number)
 	struct store_head *head = &note(store)->head;
 	int err = read_note(store);
 
-	if (err == -EUCLEAN)
+	if (err == -EUCLEAN) {
 		make_note(store);
-	else if (err)
+		err = 0;
+	} else if (!err) {
+		err = mend_interrupted(store);
+	}
+	if (err)
 		return err;
-	/* Odd already: who was changing the table has died, which counts as a change. */
+	/* Odd already: the change that was interrupted counts as one. */
 	head->sequence += head->sequence % 2 ? 2 : 1;
 	note(store)->numbers[head->sequence / 2 % STORE_CHANGES_KEPT] = (uint32_t)number;
-	return write_note(store);
+	return write_note(store, CHARIO_TRANSFER_FUA);
 }
 
 static int settle(struct chario_store *store)
@@ -275,7 +304,7 @@ static int settle(struct chario_store *store)
 	int err;
 
 	note(store)->head.sequence++;
-	err = write_note(store);
+	err = write_note(store, 0);
 	store->seen = note(store)->head.sequence;
 	return err;
 }

@@ -23,6 +23,7 @@
  * @data: is handed to it
  * @left: damages that are left, but for notes
  * @unused: a block that has never been used has been seen
+ * @interrupted: number of a block that was being changed; UINT64_MAX for none
  */
 struct check {
 	struct chario_store store;
@@ -32,6 +33,7 @@ struct check {
 	void *data;
 	int left;
 	bool unused;
+	uint64_t interrupted;
 };
 
 static const char *const names[] = {
@@ -184,11 +186,17 @@ static int check_note(struct check *check)
 		.severity = CHARIO_SEVERITY_NOTE,
 		.offset = offset,
 	};
+	const struct store_changes *changes = (const struct store_changes *)check->store.memory;
 	int err = pull_block(check, 0, offset);
 
-	if (err || chario_block_is_good(check->store.memory, STORE_MAGIC_CHANGES,
-					check->store.header.head.uuid, 0))
+	check->interrupted = UINT64_MAX;
+	if (err)
 		return err;
+	if (chario_block_is_good(changes, STORE_MAGIC_CHANGES, check->store.header.head.uuid, 0)) {
+		if (!chario_changes_interrupted(changes, &check->interrupted))
+			check->interrupted = UINT64_MAX;
+		return 0;
+	}
 	describe(&finding, "the note of the last changes is damaged; the next change renews it");
 	return report(check, &finding);
 }
@@ -251,11 +259,12 @@ static int report_copy(struct check *check, const struct pair *pair, unsigned in
 	const char *which = copy ? "second" : "first";
 	int err;
 
-	/* A cut between the two writes of a change; the other way round it is none. */
-	if (pair->good[copy] && copy)
+	/* The next change mends what a cut in the middle of the last one left. */
+	if (pair->number == check->interrupted)
 		finding.severity = CHARIO_SEVERITY_NOTE;
-	describe(&finding, "the %s copy of block %" PRIu64 " of the table is %s", which,
-		 pair->number, pair->good[copy] ? "older than the other" : "damaged");
+	describe(&finding, "the %s copy of block %" PRIu64 " of the table is %s%s", which,
+		 pair->number, pair->good[copy] ? "older than the other" : "damaged",
+		 pair->number == check->interrupted ? ": a change was interrupted" : "");
 	err = repair_copy(check, pair, copy, &finding);
 	return err ? err : report(check, &finding);
 }

@@ -140,6 +140,12 @@ int chario_table_read(struct chario_store *store, uint64_t number,
 		      const struct store_table **table);
 
 /*
+ * Have both copies of a block be the better of them, which chario_table_read() has
+ * found.
+ */
+int chario_table_mend(struct chario_store *store, uint64_t number, const struct store_table *table);
+
+/*
  * Write a block of the table: the first copy, then the second, each durably.  A copy
  * that is damaged or behind is made good before the other one is touched: at no
  * moment is there less than one good copy.  @table is the new content, with a
@@ -229,6 +235,9 @@ void chario_change_end(struct chario_store *store);
 
 /* Have an entry be this from now on; NULL for none.  Between begin and end. */
 int chario_change_entry(struct chario_store *store, uint64_t slot, const struct store_entry *entry);
+
+/* Whether a change of the table was begun and not ended, and of which block. */
+bool chario_changes_interrupted(const struct store_changes *changes, uint64_t *number);
 
 /* The entry of an item, to be edited. */
 void chario_change_copy(const struct store_item *item, struct store_entry *entry);
