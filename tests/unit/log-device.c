@@ -51,6 +51,40 @@ struct log_disk *log_disk_create(uint64_t bytes, uint32_t block_bytes)
 	return disk;
 }
 
+static void *must(void *memory)
+{
+	if (!memory)
+		abort();
+	return memory;
+}
+
+/**
+ * struct log_spare - memory of a buffer
+ * @next: another that is not in use
+ * @bytes: of @memory
+ * @memory: the buffer
+ */
+struct log_spare {
+	struct log_spare *next;
+	size_t bytes;
+	unsigned char memory[] __attribute__((__aligned__(64)));
+};
+
+static struct log_spare *spare_of(void *memory)
+{
+	return (void *)((unsigned char *)memory - offsetof(struct log_spare, memory));
+}
+
+static void free_spare(struct log_disk *disk)
+{
+	while (disk->spare) {
+		struct log_spare *next = disk->spare->next;
+
+		free(disk->spare);
+		disk->spare = next;
+	}
+}
+
 static void forget(struct log_disk *disk)
 {
 	for (size_t i = 0; i < disk->nr_entries; i++)
@@ -67,17 +101,11 @@ void log_disk_destroy(struct log_disk *disk)
 	if (!disk)
 		return;
 	forget(disk);
+	free_spare(disk);
 	unlink(disk->path);
 	pthread_mutex_destroy(&disk->mutex);
 	free(disk->image);
 	free(disk);
-}
-
-static void *must(void *memory)
-{
-	if (!memory)
-		abort();
-	return memory;
 }
 
 void log_disk_record(struct log_disk *disk)
@@ -240,10 +268,72 @@ static void close_file(struct chario_device *device)
 	free(device->data);
 }
 
+/* Ten thousand stores are opened: fresh pages for each would take most of the time. */
+static struct log_spare *take_spare(struct log_disk *disk, size_t bytes)
+{
+	struct log_spare **link = &disk->spare, *spare;
+
+	pthread_mutex_lock(&disk->mutex);
+	while (*link && (*link)->bytes != bytes)
+		link = &(*link)->next;
+	spare = *link;
+	if (spare)
+		*link = spare->next;
+	pthread_mutex_unlock(&disk->mutex);
+	if (!spare)
+		spare = must(aligned_alloc(64, sizeof(*spare) + (bytes + 63) / 64 * 64));
+	spare->bytes = bytes;
+	memset(spare->memory, 0, bytes);
+	return spare;
+}
+
+static void give_spare(struct log_disk *disk, struct log_spare *spare)
+{
+	pthread_mutex_lock(&disk->mutex);
+	spare->next = disk->spare;
+	disk->spare = spare;
+	pthread_mutex_unlock(&disk->mutex);
+}
+
+static int create_buffer(struct chario_buffer *buffer, struct chario_buffer_create *wanted)
+{
+	const struct log_file *file = buffer->device->data;
+	struct log_spare *spare;
+	int err;
+
+	if (buffer->kind != CHARIO_BUFFER_POOL)
+		return chario_memory_create(buffer, wanted);
+	spare = take_spare(file->disk, (size_t)wanted->bytes);
+	wanted->address = (uintptr_t)spare->memory;
+	buffer->kind = CHARIO_BUFFER_REGISTERED;
+	err = chario_memory_create(buffer, wanted);
+	buffer->kind = CHARIO_BUFFER_POOL;
+	if (err)
+		give_spare(file->disk, spare);
+	return err;
+}
+
+static int free_buffer(struct chario_buffer *buffer)
+{
+	const struct log_file *file = buffer->device->data;
+	bool spare = buffer->kind == CHARIO_BUFFER_POOL;
+	int err;
+
+	/* What memory.c would unmap is not its own. */
+	if (spare)
+		buffer->kind = CHARIO_BUFFER_REGISTERED;
+	err = chario_memory_free(buffer);
+	if (spare)
+		buffer->kind = CHARIO_BUFFER_POOL;
+	if (spare && !err)
+		give_spare(file->disk, spare_of(buffer->memory));
+	return err;
+}
+
 static const struct chario_device_ops ops = {
 	.get_info = get_info,
-	.create_buffer = chario_memory_create,
-	.free_buffer = chario_memory_free,
+	.create_buffer = create_buffer,
+	.free_buffer = free_buffer,
 	.transfer = transfer,
 	.close = close_file,
 };

@@ -31,6 +31,8 @@ struct log_entry {
 	unsigned char *data;
 };
 
+struct log_spare;
+
 /**
  * struct log_disk - a disk in memory
  * @mutex: protects all below
@@ -50,6 +52,7 @@ struct log_entry {
  * @fail_read: reads until one fails; -1 for never
  * @fail_for_ever: all behind that one fail too
  * @fail_torn: a write that fails has reached the disk in part
+ * @spare: memory of buffers that were freed, for the next
  */
 struct log_disk {
 	pthread_mutex_t mutex;
@@ -69,6 +72,7 @@ struct log_disk {
 	int64_t fail_read;
 	bool fail_for_ever;
 	bool fail_torn;
+	struct log_spare *spare;
 };
 
 /* A disk of zeroes; NULL, and errno, where there is none to be had. */

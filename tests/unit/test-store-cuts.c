@@ -1,0 +1,350 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Power cuts: a store is changed at random on a disk that remembers every
+ * write, and is then opened as a cut at each moment could have left it.
+ *
+ * SEED=N repeats a run, CUTS=N says how many cuts there are to be.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include <chario/area.h>
+#include <chario/check.h>
+
+#include "log-device.h"
+#include "store-inner.h"
+#include "store-model.h"
+#include "tap.h"
+
+#define DISK_BYTES (512U << 10)
+#define CHANGES    40
+#define CUTS       10000
+
+static uint64_t seed, nr_wanted = CUTS;
+
+/**
+ * struct script - random changes of a store, and what they wrote
+ * @disk: that it is on
+ * @models: the store before the first change and after each
+ * @ends: entries of the log after each
+ */
+struct script {
+	struct log_disk *disk;
+	struct model models[CHANGES + 1];
+	size_t ends[CHANGES + 1];
+};
+
+/* Areas of 20 fill two blocks of the table; one that is seldom full. */
+static const struct chario_store_layout layout = {
+	.size = sizeof(layout),
+	.flags = CHARIO_LAYOUT_REPLACE,
+	.max_areas = 20,
+};
+
+static int format(struct log_disk *disk)
+{
+	struct chario_device *device = log_disk_open(disk, O_RDWR);
+	int err = chario_store_format_device(device, &layout);
+
+	chario_device_close(device);
+	return err;
+}
+
+static int open_store(struct log_disk *disk, int flags, struct chario_store **store)
+{
+	struct chario_device *device = log_disk_open(disk, flags);
+	int err = chario_store_open_device(device, flags, store);
+
+	if (err)
+		chario_device_close(device);
+	return err;
+}
+
+static int run_script(struct script *script, uint64_t *random)
+{
+	struct chario_store *store;
+	int err = open_store(script->disk, O_RDWR, &store);
+
+	if (err)
+		return err;
+	memset(&script->models[0], 0, sizeof(script->models[0]));
+	script->ends[0] = 0;
+	log_disk_record(script->disk);
+	for (size_t i = 1; i <= CHANGES && !err; i++) {
+		script->models[i] = script->models[i - 1];
+		err = model_change(&script->models[i], store, random);
+		script->ends[i] = script->disk->nr_entries;
+	}
+	chario_store_close(store);
+	return err;
+}
+
+/* what a cut has left */
+
+/**
+ * struct findings - what a check has found
+ * @bad: findings that are more than a note
+ * @notes: that are not
+ */
+struct findings {
+	unsigned int bad;
+	unsigned int notes;
+};
+
+static int count_finding(const struct chario_finding *finding, void *data)
+{
+	struct findings *findings = data;
+
+	if (finding->severity == CHARIO_SEVERITY_NOTE) {
+		findings->notes++;
+		return 0;
+	}
+	findings->bad++;
+	printf("# %s, %s\n", chario_damage_name(finding->damage), finding->text);
+	return 0;
+}
+
+static bool is_clean(struct log_disk *disk, unsigned int flags, struct findings *findings)
+{
+	struct chario_device *device = log_disk_open(disk, flags ? O_RDWR : O_RDONLY);
+	int ret;
+
+	*findings = (struct findings){ 0 };
+	ret = chario_store_check_device(device, flags, count_finding, findings);
+	chario_device_close(device);
+	if (ret)
+		printf("# the check gives %d\n", ret);
+	return !ret && !findings->bad;
+}
+
+static bool reads_well(struct log_disk *disk, const struct model_step *step, int flags)
+{
+	struct chario_store *store;
+	int err = open_store(disk, flags, &store);
+	bool holds;
+
+	if (err) {
+		printf("# opening the store gives %d\n", err);
+		return false;
+	}
+	holds = model_holds(step, store);
+	chario_store_close(store);
+	return holds;
+}
+
+static int visit_none(const struct chario_area_info *info, void *data)
+{
+	strcpy(data, info->name);
+	return 1;
+}
+
+/* One change more, of what there is. */
+static int change_more(struct chario_store *store)
+{
+	char name[CHARIO_STORE_NAME_MAX + 1];
+	int err = chario_store_create(store, "one more", 4096, 0);
+
+	if (!err)
+		return chario_store_remove(store, "one more");
+	if (err != -ENOSPC)
+		return err;
+	err = chario_store_each(store, visit_none, name);
+	if (err != 1)
+		return err ? err : -ENOENT;
+	err = chario_store_rename(store, name, "another name");
+	return err ? err : chario_store_rename(store, "another name", name);
+}
+
+/* The change puts right what the cut left; then all that was under way is ended. */
+static bool goes_on(struct log_disk *disk, const struct model_step *step, bool defrag)
+{
+	struct chario_store *store;
+	struct findings findings;
+	int err = open_store(disk, O_RDWR, &store);
+	bool holds;
+
+	if (err) {
+		printf("# opening the store for writing gives %d\n", err);
+		return false;
+	}
+	holds = model_holds(step, store);
+	err = change_more(store);
+	if (!err && defrag)
+		err = chario_store_defrag(store, NULL, NULL);
+	if (err)
+		printf("# a change afterwards gives %d\n", err);
+	holds = holds && !err && model_holds(step, store);
+	chario_store_close(store);
+	if (!holds || !is_clean(disk, 0, &findings))
+		return false;
+	if (!defrag || !findings.notes)
+		return true;
+	printf("# %u notes are left after all has been ended\n", findings.notes);
+	return false;
+}
+
+static bool survives(struct log_disk *disk, const struct model_step *step, bool defrag)
+{
+	struct findings findings;
+
+	return reads_well(disk, step, O_RDONLY) && is_clean(disk, 0, &findings) &&
+	       goes_on(disk, step, defrag);
+}
+
+/* The change that was under way when @at entries had been done. */
+static struct model_step step_at(const struct script *script, size_t at)
+{
+	size_t i = 1;
+
+	while (i < CHANGES && script->ends[i] <= at)
+		i++;
+	return (struct model_step){ &script->models[i - 1], &script->models[i] };
+}
+
+static bool cut_at(const struct script *script, const struct log_replay *replay,
+		   struct log_disk *victim, uint64_t *random)
+{
+	struct model_step step = step_at(script, replay->at);
+
+	for (int cut = 0; cut < LOG_CUTS; cut++) {
+		uint64_t state = *random;
+
+		log_replay_cut(replay, (enum log_cut)cut, random, victim->image);
+		if (!survives(victim, &step, log_below(random, 4) == 0)) {
+			printf("# cut %d at entry %zu of %zu, random %#" PRIx64 "\n", cut,
+			       replay->at, script->disk->nr_entries, state);
+			return false;
+		}
+	}
+	return true;
+}
+
+/* Every moment of one script: how many cuts there were, 0 where one was not survived. */
+static size_t cut_script(struct script *script, struct log_disk *victim, uint64_t *random)
+{
+	struct log_replay replay;
+	bool fine = true;
+	size_t count = 0;
+
+	log_replay_init(&replay, script->disk);
+	for (;;) {
+		fine = cut_at(script, &replay, victim, random);
+		count += LOG_CUTS;
+		if (!fine || replay.at == script->disk->nr_entries)
+			break;
+		log_replay_advance(&replay);
+	}
+	log_replay_deinit(&replay);
+	return fine ? count : 0;
+}
+
+static size_t cut_one(uint64_t number, uint32_t block_bytes)
+{
+	static struct script script;
+	struct log_disk *victim = log_disk_create(DISK_BYTES, block_bytes);
+	uint64_t random = number;
+	size_t count = 0;
+
+	script.disk = log_disk_create(DISK_BYTES, block_bytes);
+	if (format(script.disk) || run_script(&script, &random))
+		printf("# the script itself failed\n");
+	else
+		count = cut_script(&script, victim, &random);
+	if (!count)
+		printf("# seed %" PRIu64 ", blocks of %u bytes\n", number, block_bytes);
+	log_disk_destroy(script.disk);
+	log_disk_destroy(victim);
+	return count;
+}
+
+static void survives_power_cuts(void)
+{
+	static const uint32_t blocks[] = { 512, 4096, 2048 };
+	size_t total = 0;
+
+	for (uint64_t i = 0; total < nr_wanted; i++) {
+		size_t count = cut_one(seed + i, blocks[i % 3]);
+
+		CHECK(count);
+		total += count;
+	}
+	printf("# %zu power cuts, SEED=%" PRIu64 "\n", total, seed);
+}
+
+/* formatting */
+
+static bool opens_or_is_none(struct log_disk *disk, const struct model_step *step)
+{
+	struct chario_store *store;
+	int err = open_store(disk, O_RDONLY, &store);
+
+	if (err == -ENOMEDIUM)
+		return true;
+	if (err) {
+		printf("# opening the store gives %d\n", err);
+		return false;
+	}
+	err = !model_holds(step, store);
+	chario_store_close(store);
+	return !err;
+}
+
+static void cut_formatting(struct script *script, struct log_disk *victim, uint64_t *random)
+{
+	static const struct model empty;
+	struct model_step step = { &script->models[CHANGES], &empty };
+	struct log_replay replay;
+	bool fine = true;
+
+	log_disk_record(script->disk);
+	EQUAL(format(script->disk), 0);
+	log_replay_init(&replay, script->disk);
+	while (fine) {
+		for (int cut = 0; cut < LOG_CUTS && fine; cut++) {
+			log_replay_cut(&replay, (enum log_cut)cut, random, victim->image);
+			fine = opens_or_is_none(victim, &step);
+			if (replay.at == script->disk->nr_entries)
+				fine = fine && reads_well(victim, &step, O_RDWR);
+			/* And it can be tried again. */
+			fine = fine && !format(victim);
+		}
+		if (replay.at == script->disk->nr_entries)
+			break;
+		log_replay_advance(&replay);
+	}
+	log_replay_deinit(&replay);
+	CHECK(fine);
+}
+
+static void formatting_is_all_or_nothing(void)
+{
+	static struct script script;
+	struct log_disk *victim = log_disk_create(DISK_BYTES, 512);
+	uint64_t random = seed;
+
+	script.disk = log_disk_create(DISK_BYTES, 512);
+	if (format(script.disk) || run_script(&script, &random))
+		TAP_FAIL("the script itself failed");
+	else
+		cut_formatting(&script, victim, &random);
+	log_disk_destroy(script.disk);
+	log_disk_destroy(victim);
+}
+
+static const struct tap_test tests[] = {
+	{ "a store survives power cuts at any moment", survives_power_cuts },
+	{ "formatting over a store leaves the old, the new or none", formatting_is_all_or_nothing },
+};
+
+static void read_numbers(void)
+{
+	const char *text = getenv("SEED"), *cuts = getenv("CUTS");
+
+	seed = text ? strtoull(text, NULL, 0) : 1;
+	if (cuts)
+		nr_wanted = strtoull(cuts, NULL, 0);
+}
+
+TAP_MAIN(tests, read_numbers, tap_nothing)
