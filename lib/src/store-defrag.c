@@ -25,6 +25,13 @@ static uint64_t end_of(const struct store_place *place)
 	return place->offset + place->bytes;
 }
 
+/* Nothing is moved to what lies before the end of a place. */
+static void pass(const struct store_place *place, uint64_t *end)
+{
+	if (end_of(place) > *end)
+		*end = end_of(place);
+}
+
 /* What is left to do, as if no area were open. */
 static uint64_t count_bytes(const struct chario_store *store)
 {
@@ -96,14 +103,13 @@ static int begin_next(struct store_move *move, uint64_t *end)
 		uint64_t target = round_up(*end, header->alignment_bytes);
 		int err;
 
-		if (place->offset < *end)
-			continue;
-		if (moving || place->offset > target) {
+		/* The second place of an area that slides over itself, and is open, is behind. */
+		if (place->offset >= *end && (moving || place->offset > target)) {
 			err = begin(move, place, target);
 			if (err != -EBUSY)
 				return err;
 		}
-		*end = end_of(place);
+		pass(place, end);
 	}
 	return 0;
 }
