@@ -10,12 +10,9 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include <chario/area.h>
-#include <chario/check.h>
-
 #include "log-device.h"
-#include "store-inner.h"
 #include "store-model.h"
+#include "store-rig.h"
 #include "tap.h"
 
 #define DISK_BYTES (512U << 10)
@@ -45,27 +42,13 @@ static const struct chario_store_layout layout = {
 
 static int format(struct log_disk *disk)
 {
-	struct chario_device *device = log_disk_open(disk, O_RDWR);
-	int err = chario_store_format_device(device, &layout);
-
-	chario_device_close(device);
-	return err;
-}
-
-static int open_store(struct log_disk *disk, int flags, struct chario_store **store)
-{
-	struct chario_device *device = log_disk_open(disk, flags);
-	int err = chario_store_open_device(device, flags, store);
-
-	if (err)
-		chario_device_close(device);
-	return err;
+	return rig_format(disk, &layout);
 }
 
 static int run_script(struct script *script, uint64_t *random)
 {
 	struct chario_store *store;
-	int err = open_store(script->disk, O_RDWR, &store);
+	int err = rig_open(script->disk, O_RDWR, &store);
 
 	if (err)
 		return err;
@@ -83,46 +66,10 @@ static int run_script(struct script *script, uint64_t *random)
 
 /* what a cut has left */
 
-/**
- * struct findings - what a check has found
- * @bad: findings that are more than a note
- * @notes: that are not
- */
-struct findings {
-	unsigned int bad;
-	unsigned int notes;
-};
-
-static int count_finding(const struct chario_finding *finding, void *data)
-{
-	struct findings *findings = data;
-
-	if (finding->severity == CHARIO_SEVERITY_NOTE) {
-		findings->notes++;
-		return 0;
-	}
-	findings->bad++;
-	printf("# %s, %s\n", chario_damage_name(finding->damage), finding->text);
-	return 0;
-}
-
-static bool is_clean(struct log_disk *disk, unsigned int flags, struct findings *findings)
-{
-	struct chario_device *device = log_disk_open(disk, flags ? O_RDWR : O_RDONLY);
-	int ret;
-
-	*findings = (struct findings){ 0 };
-	ret = chario_store_check_device(device, flags, count_finding, findings);
-	chario_device_close(device);
-	if (ret)
-		printf("# the check gives %d\n", ret);
-	return !ret && !findings->bad;
-}
-
 static bool reads_well(struct log_disk *disk, const struct model_step *step, int flags)
 {
 	struct chario_store *store;
-	int err = open_store(disk, flags, &store);
+	int err = rig_open(disk, flags, &store);
 	bool holds;
 
 	if (err) {
@@ -134,35 +81,12 @@ static bool reads_well(struct log_disk *disk, const struct model_step *step, int
 	return holds;
 }
 
-static int visit_none(const struct chario_area_info *info, void *data)
-{
-	strcpy(data, info->name);
-	return 1;
-}
-
-/* One change more, of what there is. */
-static int change_more(struct chario_store *store)
-{
-	char name[CHARIO_STORE_NAME_MAX + 1];
-	int err = chario_store_create(store, "one more", 4096, 0);
-
-	if (!err)
-		return chario_store_remove(store, "one more");
-	if (err != -ENOSPC)
-		return err;
-	err = chario_store_each(store, visit_none, name);
-	if (err != 1)
-		return err ? err : -ENOENT;
-	err = chario_store_rename(store, name, "another name");
-	return err ? err : chario_store_rename(store, "another name", name);
-}
-
 /* The change puts right what the cut left; then all that was under way is ended. */
 static bool goes_on(struct log_disk *disk, const struct model_step *step, bool defrag)
 {
 	struct chario_store *store;
-	struct findings findings;
-	int err = open_store(disk, O_RDWR, &store);
+	struct rig_findings findings;
+	int err = rig_open(disk, O_RDWR, &store);
 	bool holds;
 
 	if (err) {
@@ -170,14 +94,14 @@ static bool goes_on(struct log_disk *disk, const struct model_step *step, bool d
 		return false;
 	}
 	holds = model_holds(step, store);
-	err = change_more(store);
+	err = rig_change(store);
 	if (!err && defrag)
 		err = chario_store_defrag(store, NULL, NULL);
 	if (err)
 		printf("# a change afterwards gives %d\n", err);
 	holds = holds && !err && model_holds(step, store);
 	chario_store_close(store);
-	if (!holds || !is_clean(disk, 0, &findings))
+	if (!holds || !rig_is_clean(disk, &findings))
 		return false;
 	if (!defrag || !findings.notes)
 		return true;
@@ -187,9 +111,9 @@ static bool goes_on(struct log_disk *disk, const struct model_step *step, bool d
 
 static bool survives(struct log_disk *disk, const struct model_step *step, bool defrag)
 {
-	struct findings findings;
+	struct rig_findings findings;
 
-	return reads_well(disk, step, O_RDONLY) && is_clean(disk, 0, &findings) &&
+	return reads_well(disk, step, O_RDONLY) && rig_is_clean(disk, &findings) &&
 	       goes_on(disk, step, defrag);
 }
 
@@ -278,7 +202,7 @@ static void survives_power_cuts(void)
 static bool opens_or_is_none(struct log_disk *disk, const struct model_step *step)
 {
 	struct chario_store *store;
-	int err = open_store(disk, O_RDONLY, &store);
+	int err = rig_open(disk, O_RDONLY, &store);
 
 	if (err == -ENOMEDIUM)
 		return true;

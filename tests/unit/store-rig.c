@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT
+#include "store-rig.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "store-inner.h"
+
+int rig_format(struct log_disk *disk, const struct chario_store_layout *layout)
+{
+	struct chario_device *device = log_disk_open(disk, O_RDWR);
+	int err = chario_store_format_device(device, layout);
+
+	chario_device_close(device);
+	return err;
+}
+
+int rig_open(struct log_disk *disk, int flags, struct chario_store **store)
+{
+	struct chario_device *device = log_disk_open(disk, flags);
+	int err = chario_store_open_device(device, flags, store);
+
+	if (err)
+		chario_device_close(device);
+	return err;
+}
+
+static int count_finding(const struct chario_finding *finding, void *data)
+{
+	struct rig_findings *findings = data;
+	bool note = finding->severity == CHARIO_SEVERITY_NOTE;
+
+	findings->last = *finding;
+	if (finding->repaired)
+		findings->repaired++;
+	else if (note)
+		findings->notes++;
+	else
+		findings->bad++;
+	if (!note && !findings->quiet)
+		printf("# %s: %s\n", chario_damage_name(finding->damage), finding->text);
+	return 0;
+}
+
+int rig_check(struct log_disk *disk, unsigned int flags, struct rig_findings *findings)
+{
+	struct chario_device *device = log_disk_open(disk, flags ? O_RDWR : O_RDONLY);
+	int ret;
+
+	*findings = (struct rig_findings){ .quiet = findings->quiet };
+	ret = chario_store_check_device(device, flags, count_finding, findings);
+	chario_device_close(device);
+	return ret;
+}
+
+bool rig_is_clean(struct log_disk *disk, struct rig_findings *findings)
+{
+	int ret;
+
+	findings->quiet = false;
+	ret = rig_check(disk, 0, findings);
+	if (ret)
+		printf("# the check gives %d\n", ret);
+	return !ret && !findings->bad;
+}
+
+static int take_name(const struct chario_area_info *info, void *data)
+{
+	strcpy(data, info->name);
+	return 1;
+}
+
+int rig_change(struct chario_store *store)
+{
+	char name[CHARIO_STORE_NAME_MAX + 1];
+	int err = chario_store_create(store, "one more", 4096, 0);
+
+	if (!err)
+		return chario_store_remove(store, "one more");
+	if (err != -ENOSPC && err != -EMFILE)
+		return err;
+	err = chario_store_each(store, take_name, name);
+	if (err != 1)
+		return err ? err : -ENOENT;
+	err = chario_store_rename(store, name, "another name");
+	return err ? err : chario_store_rename(store, "another name", name);
+}

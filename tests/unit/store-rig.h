@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Stores on disks in memory: making, opening and checking them in a test.
+ */
+#ifndef CHARIO_STORE_RIG_H
+#define CHARIO_STORE_RIG_H
+
+#include <stdbool.h>
+
+#include <chario/check.h>
+#include <chario/store.h>
+
+#include "log-device.h"
+
+int rig_format(struct log_disk *disk, const struct chario_store_layout *layout);
+int rig_open(struct log_disk *disk, int flags, struct chario_store **store);
+
+/**
+ * struct rig_findings - what a check has found
+ * @bad: that is more than a note and was not put right
+ * @repaired: that was put right
+ * @notes: that are not
+ * @last: the last of them
+ * @quiet: do not print them
+ */
+struct rig_findings {
+	unsigned int bad;
+	unsigned int repaired;
+	unsigned int notes;
+	struct chario_finding last;
+	bool quiet;
+};
+
+/* What chario_store_check() gives; @findings says all but @quiet anew. */
+int rig_check(struct log_disk *disk, unsigned int flags, struct rig_findings *findings);
+
+/* Whether a check finds nothing but notes; prints what it does. */
+bool rig_is_clean(struct log_disk *disk, struct rig_findings *findings);
+
+/* A change that leaves all as it was: of a new area, or of what there is. */
+int rig_change(struct chario_store *store);
+
+#endif /* CHARIO_STORE_RIG_H */

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A disk that fails: each read and each write of a script once, and from then on.
+ *
+ * Whatever fails, the error comes back, the store that is open goes on with what
+ * is on the disk, and who opens it later finds the old or the new state.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "log-device.h"
+#include "store-model.h"
+#include "store-rig.h"
+#include "tap.h"
+
+#define DISK_BYTES (512U << 10)
+#define CHANGES    60
+
+static uint64_t seed;
+
+static const struct chario_store_layout layout = { .size = sizeof(layout), .max_areas = 20 };
+
+/**
+ * struct trial - a script on a disk of which one transfer fails
+ * @disk: the disk
+ * @store: on it
+ * @before: the model before the change that failed
+ * @model: and after it
+ */
+struct trial {
+	struct log_disk *disk;
+	struct chario_store *store;
+	struct model before;
+	struct model model;
+};
+
+/* How a disk fails. */
+enum failure {
+	WRITE_ONCE,
+	WRITE_TORN,
+	WRITE_FOR_EVER,
+	READ_ONCE,
+	READ_FOR_EVER,
+};
+
+static void arm(struct log_disk *disk, enum failure failure, int64_t number)
+{
+	bool reads = failure == READ_ONCE || failure == READ_FOR_EVER;
+
+	disk->fail_read = reads ? number : -1;
+	disk->fail_write = reads ? -1 : number;
+	disk->fail_for_ever = failure == WRITE_FOR_EVER || failure == READ_FOR_EVER;
+	disk->fail_torn = failure == WRITE_TORN;
+}
+
+/* Run the script until a change fails or it ends: 0, -EIO, or what is wrong. */
+static int run(struct trial *trial, uint64_t *random)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < CHANGES && !err; i++) {
+		trial->before = trial->model;
+		err = model_change(&trial->model, trial->store, random);
+	}
+	return err;
+}
+
+/* The disk works again: who had the store open, and who opens it, see the same. */
+static bool recovers(struct trial *trial)
+{
+	struct model_step step = { &trial->before, &trial->model };
+	struct rig_findings findings;
+	struct chario_store *other;
+	bool fine;
+
+	log_disk_heal(trial->disk);
+	if (!rig_is_clean(trial->disk, &findings) || rig_open(trial->disk, O_RDWR, &other))
+		return false;
+	fine = model_holds(&step, trial->store) && model_holds(&step, other);
+	fine = fine && !rig_change(trial->store) && !rig_change(other);
+	fine = fine && !chario_store_defrag(trial->store, NULL, NULL);
+	fine = fine && model_holds(&step, trial->store) && model_holds(&step, other);
+	chario_store_close(other);
+	fine = fine && rig_is_clean(trial->disk, &findings) && !findings.notes;
+	return fine;
+}
+
+/* Returns 1 where the failure came too late to be met, else 0 or -EPROTO. */
+static int try_failure(enum failure failure, int64_t number)
+{
+	static struct trial trial;
+	uint64_t random = seed;
+	int err;
+
+	memset(&trial.model, 0, sizeof(trial.model));
+	trial.disk = log_disk_create(DISK_BYTES, 512);
+	err = rig_format(trial.disk, &layout) ?: rig_open(trial.disk, O_RDWR, &trial.store);
+	if (!err) {
+		arm(trial.disk, failure, number);
+		err = run(&trial, &random);
+		if (!err)
+			err = trial.disk->fail_read >= 0 || trial.disk->fail_write >= 0;
+		if (err != -EPROTO && !recovers(&trial))
+			err = -EPROTO;
+		chario_store_close(trial.store);
+	}
+	log_disk_destroy(trial.disk);
+	return err == -EIO ? 0 : err;
+}
+
+static void sweep(enum failure failure)
+{
+	int64_t number = 0;
+	int ret = 0;
+
+	while (!ret)
+		ret = try_failure(failure, number++);
+	printf("# %" PRId64 " failures, SEED=%" PRIu64 "\n", number, seed);
+	EQUAL(ret, 1);
+	CHECK(number > CHANGES);
+}
+
+static void one_write_fails(void)
+{
+	sweep(WRITE_ONCE);
+}
+
+static void one_write_is_torn(void)
+{
+	sweep(WRITE_TORN);
+}
+
+static void writes_fail_for_ever(void)
+{
+	sweep(WRITE_FOR_EVER);
+}
+
+static void one_read_fails(void)
+{
+	sweep(READ_ONCE);
+}
+
+static void reads_fail_for_ever(void)
+{
+	sweep(READ_FOR_EVER);
+}
+
+static const struct tap_test tests[] = {
+	{ "one write fails", one_write_fails },
+	{ "one write fails half-way", one_write_is_torn },
+	{ "all writes fail from one on", writes_fail_for_ever },
+	{ "one read fails", one_read_fails },
+	{ "all reads fail from one on", reads_fail_for_ever },
+};
+
+static void read_seed(void)
+{
+	const char *text = getenv("SEED");
+
+	seed = text ? strtoull(text, NULL, 0) : 1;
+}
+
+TAP_MAIN(tests, read_seed, tap_nothing)
