@@ -113,8 +113,10 @@ bool chario_layout_is_sane(const struct store_header *header)
 	       is_power_of_two(header->alignment_bytes) &&
 	       header->alignment_bytes >= MIN_ALIGNMENT &&
 	       header->alignment_bytes <= MAX_ALIGNMENT && header->data_offset >= first_end &&
+	       header->data_offset % CHARIO_STORE_BLOCK == 0 &&
 	       header->capacity_bytes <= INT64_MAX &&
 	       header->second_offset >= header->data_offset &&
+	       header->second_offset <= header->capacity_bytes &&
 	       header->second_offset % CHARIO_STORE_BLOCK == 0 &&
 	       header->capacity_bytes % CHARIO_STORE_BLOCK == 0 &&
 	       header->second_offset + table + CHARIO_STORE_BLOCK == header->capacity_bytes;
