@@ -8,6 +8,7 @@
 #ifndef CHARIO_CLI_H
 #define CHARIO_CLI_H
 
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -82,6 +83,14 @@ int cmd_stat(struct cli *cli);
 int cmd_health(struct cli *cli);
 int cmd_pin(struct cli *cli);
 int cmd_timeline(struct cli *cli);
+int cmd_format(struct cli *cli);
+int cmd_check(struct cli *cli);
+int cmd_df(struct cli *cli);
+int cmd_ls(struct cli *cli);
+int cmd_create(struct cli *cli);
+int cmd_rename(struct cli *cli);
+int cmd_resize(struct cli *cli);
+int cmd_rm(struct cli *cli);
 int cmd_help(struct cli *cli);
 
 /* option.c */
@@ -122,6 +131,22 @@ int cli_usage(const struct cli *cli, const char *format, ...)
 /* The same, and what the errno means and what to do.  Returns CLI_FAILED. */
 int cli_fail(const struct cli *cli, int err, const char *format, ...)
 	__attribute__((__format__(__printf__, 3, 4)));
+
+/**
+ * struct cli_meaning - what an errno means where it comes from
+ * @error: the errno, not negative; 0 ends a list
+ * @meaning: one sentence, as chario_error_meaning() says it
+ * @advice: what to do, or NULL
+ */
+struct cli_meaning {
+	int error;
+	const char *meaning;
+	const char *advice;
+};
+
+/* As cli_fail(); @meanings, or NULL, go before what the library says. */
+void cli_fail_as(const struct cli *cli, const struct cli_meaning *meanings, int err,
+		 const char *format, va_list args) __attribute__((__format__(__printf__, 4, 0)));
 
 /* "EBUSY", or "errno 122" for one that CharIO does not give. */
 const char *cli_error_name(char text[32], int err);

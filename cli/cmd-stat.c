@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: MIT
 /*
- * chario stat: the counters of a disk, once or as they change.
+ * chario stat: the counters of a disk, once or as they change; an area of a store.
  */
+#include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include <chario/device.h>
 
-#include "cli.h"
+#include "store.h"
 
 #define NS_PER_S 1000000000ULL
 
@@ -141,11 +144,14 @@ static bool parse_count(const char *text, unsigned long *count)
 	return end != text && !*end && *text != '-' && *count;
 }
 
-static int parse_options(struct cli *cli, double *interval, unsigned long *count)
+static int parse_options(struct cli *cli, const char **store, double *interval,
+			 unsigned long *count)
 {
 	int option;
 
 	while ((option = cli_next_option(cli)) != CLI_NO_OPTION) {
+		if (option == 's')
+			*store = optarg;
 		if (option == 'i' && !parse_interval(optarg, interval))
 			return cli_usage(cli,
 					 "\"%s\" is not a number of seconds from 0.001 to 1000000",
@@ -157,22 +163,79 @@ static int parse_options(struct cli *cli, double *interval, unsigned long *count
 	}
 	if (*count && *interval <= 0)
 		return cli_usage(cli, "--count needs --interval");
+	if (*store && *interval > 0)
+		return cli_usage(cli, "an area has no counters: --interval is for disks");
 	return cli_has_operands(cli, 1, 1) ? CLI_OK : CLI_USAGE;
 }
 
-int cmd_stat(struct cli *cli)
+static void print_bytes(const char *name, uint64_t bytes)
 {
-	struct chario_device *device;
-	struct chario_stats stats;
-	unsigned long count = 0;
-	double interval = 0;
-	int err, status = parse_options(cli, &interval, &count);
+	char size[32];
 
-	if (status)
-		return status;
-	device = cli_open_disk(cli, cli->argv[0]);
-	if (!device)
+	printf("%-16s %" PRIu64 " bytes (%s)\n", name, bytes, cli_round_size(size, bytes));
+}
+
+static void print_area(const struct chario_area_info *area)
+{
+	char name[CLI_NAME_MAX], text[64], time[32];
+
+	printf("%-16s %s\n", "name", cli_show_name(name, area->name));
+	printf("%-16s %" PRIu64 "\n", "id", area->id);
+	cli_area_state(text, area);
+	printf("%-16s %s\n", "state", text[0] ? text : "whole");
+	print_bytes("size", area->bytes);
+	print_bytes("allocated", area->allocated_bytes);
+	print_bytes("place", area->offset);
+	if (area->flags & CHARIO_AREA_FILLING) {
+		print_bytes("filled", area->filled_bytes);
+		printf("%-16s 0x%016" PRIx64 "\n", "source", area->fill_tag);
+	}
+	printf("%-16s %s\n", "created", cli_show_time(time, area->created_ns));
+	printf("%-16s %s\n", "changed", cli_show_time(time, area->changed_ns));
+}
+
+static int show_area(const struct cli *cli, const char *given)
+{
+	struct chario_store *store = cli_open_store(cli, given, O_RDONLY);
+	struct chario_area_info area;
+	int status = CLI_FAILED;
+
+	if (!store)
 		return CLI_FAILED;
+	if (cli_find_area(cli, store, cli->argv[0], &area)) {
+		status = CLI_OK;
+		if (cli->json)
+			cli_json_print(cli_area_object(&area));
+		else
+			print_area(&area);
+	}
+	chario_store_close(store);
+	return status;
+}
+
+/* A disk wins over an area; whoever has named a store is told how to ask for the other. */
+static void tell_of_area(const struct cli *cli)
+{
+	const char *name = getenv("CHARIO_STORE");
+	struct chario_area_info area;
+	struct chario_store *store;
+
+	if (!name || chario_store_open(name, O_RDONLY, &store))
+		return;
+	if (!chario_store_find(store, cli->argv[0], &area, sizeof(area)))
+		cli_say(cli,
+			"\"%s\" is a disk, and an area of \"%s\" too; chario stat --store %s %s "
+			"shows the area",
+			cli->argv[0], name, name, cli->argv[0]);
+	chario_store_close(store);
+}
+
+static int show_disk(const struct cli *cli, const struct chario_device *device, double interval,
+		     unsigned long count)
+{
+	struct chario_stats stats;
+	int err;
+
 	if (interval > 0) {
 		err = follow(cli, device, interval, count);
 	} else {
@@ -180,8 +243,29 @@ int cmd_stat(struct cli *cli)
 		if (!err)
 			print_totals(&stats, cli->json);
 	}
+	return err ? cli_fail(cli, err, "cannot read the counters of \"%s\"", cli->argv[0]) :
+		     CLI_OK;
+}
+
+int cmd_stat(struct cli *cli)
+{
+	struct chario_device *device;
+	unsigned long count = 0;
+	const char *store = NULL;
+	double interval = 0;
+	int err, status = parse_options(cli, &store, &interval, &count);
+
+	if (status)
+		return status;
+	if (store)
+		return show_area(cli, store);
+	err = chario_device_open(cli->argv[0], O_RDONLY, &device);
+	if (err == -ENODEV && interval <= 0 && !strchr(cli->argv[0], '/') && cli_has_store())
+		return show_area(cli, NULL);
 	if (err)
-		status = cli_fail(cli, err, "cannot read the counters of \"%s\"", cli->argv[0]);
+		return cli_fail(cli, err, "cannot open disk \"%s\"", cli->argv[0]);
+	tell_of_area(cli);
+	status = show_disk(cli, device, interval, count);
 	chario_device_close(device);
 	return status;
 }

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli.h"
+#include "store.h"
 
 static const struct cli_option list_options[] = {
 	{ 'a', "all", NULL, "also the NVMe controllers of this machine and their drivers" },
@@ -29,6 +29,7 @@ static const struct cli_option plan_options[] = {
 };
 
 static const struct cli_option stat_options[] = {
+	CLI_STORE_OPTION,
 	{ 'i', "interval", "SECONDS", "print what changes, again and again" },
 	{ 'c', "count", "N", "with --interval: stop after N lines" },
 	{ 0 },
@@ -55,6 +56,33 @@ static const struct cli_option timeline_options[] = {
 	{ 0 },
 };
 
+static const struct cli_option store_options[] = {
+	CLI_STORE_OPTION,
+	{ 0 },
+};
+
+static const struct cli_option format_options[] = {
+	CLI_STORE_OPTION,
+	{ 'f', "force", NULL, "although a store or a file system is there: it is lost" },
+	{ 'n', "areas", "N", "areas that there can be; without it, what suits the disk" },
+	{ 'a', "align", "SIZE", "areas begin at multiples of this, a power of two from 4k" },
+	{ 'S', "size", "SIZE", "create a file of this size first" },
+	{ 0 },
+};
+
+static const struct cli_option check_options[] = {
+	CLI_STORE_OPTION,
+	{ 'r', "repair", NULL, "put right what is safe to put right" },
+	{ 'F', "forget", NULL, "with --repair: give up the areas of blocks that are lost" },
+	{ 0 },
+};
+
+static const struct cli_option rm_options[] = {
+	CLI_STORE_OPTION,
+	{ 'f', "force", NULL, "an area that is not there is no failure" },
+	{ 0 },
+};
+
 const struct cli_command cli_commands[] = {
 	{ "list", "", "show the disks", "No right to a device is needed.", list_options, cmd_list },
 	{ "info", "DISK", "show what a disk is and can do",
@@ -74,7 +102,9 @@ const struct cli_command cli_commands[] = {
 	  "plan for; what it leaves out is block=512,command=128k,chunk=4M, no\n"
 	  "boundary and no end.",
 	  plan_options, cmd_plan },
-	{ "stat", "DISK", "show the counters of a disk", "", stat_options, cmd_stat },
+	{ "stat", "DISK|NAME", "show the counters of a disk, or an area of a store",
+	  "What is a disk is shown as a disk; with --store NAME is always an area.", stat_options,
+	  cmd_stat },
 	{ "health", "DISK", "show how the drive of a disk is",
 	  "Ends with 0 when it is well, 3 when there is a warning, 4 when data are in\n"
 	  "danger.  Says what to do.",
@@ -88,6 +118,29 @@ const struct cli_command cli_commands[] = {
 	  "Records all who use the disk, while PROGRAM runs where one is given.\n"
 	  "The newest records are kept; how many were lost is said.",
 	  timeline_options, cmd_timeline },
+	{ "format", "[STORE]", "make an empty store of named, contiguous areas",
+	  "STORE is a disk, a block device or a plain file.  Refused where a store, a\n"
+	  "file system, a RAID or a partition table is there, unless --force is given.\n"
+	  "All other verbs find the store by --store, by the environment variable\n"
+	  "CHARIO_STORE, or as the only character disk of the machine.",
+	  format_options, cmd_format },
+	{ "check", "[STORE]", "find, name and repair damage of the table of a store",
+	  "Ends with 0 when all is well, 3 when what was found loses nothing, 4 when\n"
+	  "something is lost.  Says what to do.  Writes nothing without --repair.",
+	  check_options, cmd_check },
+	{ "df", "[STORE]", "show how full a store is, and its largest hole", "", store_options,
+	  cmd_df },
+	{ "ls", "[PATTERN...]", "list the areas of a store",
+	  "In the order of their places.  PATTERN is as in a shell: 'camera*'.", store_options,
+	  cmd_ls },
+	{ "create", "NAME SIZE", "create an area",
+	  "It holds what its place on the disk held.  SIZE takes the suffixes k, M, G, T\n"
+	  "and P, powers of 1024.",
+	  store_options, cmd_create },
+	{ "rename", "NAME NEW-NAME", "give an area another name", "", store_options, cmd_rename },
+	{ "resize", "NAME SIZE", "make an area longer or shorter",
+	  "It is moved where the space behind it is not free.", store_options, cmd_resize },
+	{ "rm", "NAME...", "remove areas", "Their bytes are not overwritten.", rm_options, cmd_rm },
 	{ "help", "[VERB]", "show this help, or that of a verb", "", cli_no_own_options, cmd_help },
 	{ 0 },
 };

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * chario: look at character disks, bind drives, plan calls.
+ * chario: look at character disks, bind drives, plan calls, keep areas in a store.
  */
+#include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,6 +53,8 @@ int main(int argc, char **argv)
 	struct cli cli = { .argc = argc - 1, .argv = argv + 1 };
 	const char *name = argc > 1 ? argv[1] : NULL;
 
+	setlocale(LC_ALL, "");
+	setlocale(LC_NUMERIC, "C");
 	if (name && !strcmp(name, "--version"))
 		return flush(print_version());
 	if (name && !strcmp(name, "--help"))

@@ -2,7 +2,7 @@
 /*
  * Messages: what went wrong, what it means, what to do.
  */
-#include <stdarg.h>
+#include <stddef.h>
 #include <stdio.h>
 
 #include <chario/error.h>
@@ -48,17 +48,34 @@ const char *cli_error_name(char text[32], int err)
 	return text;
 }
 
+static const struct cli_meaning *find_meaning(const struct cli_meaning *meanings, int err)
+{
+	for (; meanings && meanings->error; meanings++)
+		if (meanings->error == -err)
+			return meanings;
+	return NULL;
+}
+
+void cli_fail_as(const struct cli *cli, const struct cli_meaning *meanings, int err,
+		 const char *format, va_list args)
+{
+	const struct cli_meaning *meaning = find_meaning(meanings, err);
+	const char *advice = meaning ? meaning->advice : chario_error_advice(err);
+	char name[32];
+
+	say(cli, format, args);
+	fprintf(stderr, ": %s (%s)\n", meaning ? meaning->meaning : chario_error_meaning(err),
+		cli_error_name(name, err));
+	if (advice)
+		fprintf(stderr, "%s\n", advice);
+}
+
 int cli_fail(const struct cli *cli, int err, const char *format, ...)
 {
-	const char *advice = chario_error_advice(err);
-	char name[32];
 	va_list args;
 
 	va_start(args, format);
-	say(cli, format, args);
+	cli_fail_as(cli, NULL, err, format, args);
 	va_end(args);
-	fprintf(stderr, ": %s (%s)\n", chario_error_meaning(err), cli_error_name(name, err));
-	if (advice)
-		fprintf(stderr, "%s\n", advice);
 	return CLI_FAILED;
 }

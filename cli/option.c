@@ -8,7 +8,7 @@
 
 #include "cli.h"
 
-#define MAX_OPTIONS 8
+#define MAX_OPTIONS 24
 
 const struct cli_option cli_common_options[] = {
 	{ 'j', "json", NULL, "print JSON" },
@@ -90,7 +90,8 @@ static void print_options(const struct cli_option *options)
 static void print_verbs(void)
 {
 	printf("usage: chario VERB [OPTION...] ...\n\n"
-	       "Look at the character disks of this machine, bind drives, plan calls.\n\n");
+	       "Look at the character disks of this machine, bind drives, plan calls, and keep\n"
+	       "named areas in a store.\n\n");
 	for (const struct cli_command *command = cli_commands; command->name; command++)
 		printf("  %-8s %s\n", command->name, command->summary);
 	printf("\nchario help VERB says more.  All verbs take --json.\n");

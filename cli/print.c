@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <wchar.h>
 
 #include "cli.h"
 
@@ -36,26 +37,51 @@ void cli_table_add(struct cli_table *table, const char *format, ...)
 	table->cells[table->nr_cells++] = cli_must(length < 0 ? NULL : text);
 }
 
-static int width(const struct cli_table *table, size_t column)
+/* Places of the screen that a text takes; bytes, where it is none of this locale. */
+static int width(const char *text)
 {
-	size_t widest = 0;
+	mbstate_t state = { 0 };
+	const char *at = text;
+	int places = 0;
+
+	while (*at) {
+		wchar_t wide;
+		size_t bytes = mbrtowc(&wide, at, strlen(at), &state);
+
+		if (bytes == (size_t)-1 || bytes == (size_t)-2 || wcwidth(wide) < 0)
+			return (int)strlen(text);
+		places += wcwidth(wide);
+		at += bytes;
+	}
+	return places;
+}
+
+static int widest(const struct cli_table *table, size_t column)
+{
+	int most = 0;
 
 	for (size_t i = column; i < table->nr_cells; i += table->nr_columns)
-		if (strlen(table->cells[i]) > widest)
-			widest = strlen(table->cells[i]);
-	return (int)widest;
+		if (width(table->cells[i]) > most)
+			most = width(table->cells[i]);
+	return most;
 }
 
 void cli_table_print(const struct cli_table *table)
 {
+	int *widths = cli_must(calloc(table->nr_columns, sizeof(*widths)));
+
+	for (size_t i = 0; i + 1 < table->nr_columns; i++)
+		widths[i] = widest(table, i);
 	for (size_t i = 0; i < table->nr_cells; i++) {
 		size_t column = i % table->nr_columns;
 
 		if (column + 1 == table->nr_columns)
 			printf("%s\n", table->cells[i]);
 		else
-			printf("%-*s  ", width(table, column), table->cells[i]);
+			printf("%s%*s", table->cells[i],
+			       widths[column] - width(table->cells[i]) + 2, "");
 	}
+	free(widths);
 }
 
 void cli_table_clear(struct cli_table *table)

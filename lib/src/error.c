@@ -62,6 +62,18 @@ static const struct entry table[] = {
 	      "install a newer kernel module"),
 	ERROR(EPERM, "this needs the rights of root", "use sudo"),
 	ERROR(ENOENT, "what is needed is not installed or not there", NULL),
+	ERROR(EEXIST, "it is there already", "use another name, or remove what is there"),
+	ERROR(EMFILE, "the table of the store is full, or too many files are open",
+	      "see in chario df how many areas there can be; see the limit of open files"),
+	ERROR(ENOMEDIUM, "there is no store on the disk", "make one with chario format"),
+	ERROR(EUCLEAN, "the table of the store is damaged",
+	      "chario check says what is damaged and what to do"),
+	ERROR(ESTALE, "the disk is smaller than the store on it",
+	      "restore the size of the file, or copy the store from where it was made"),
+	ERROR(ENAMETOOLONG, "the name is longer than 255 bytes", "use a shorter name"),
+	ERROR(ENODATA, "there is no recording, or it ends here", NULL),
+	ERROR(EMSGSIZE, "the record is longer than a buffer of the stream",
+	      "record it in pieces, or use longer segments"),
 };
 
 static const struct entry *find(int error)

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Areas and stores, for people and for programs.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include <wchar.h>
+#include <wctype.h>
+
+#include "store.h"
+
+#define NS_PER_S 1000000000ULL
+
+/* Bytes of the character that begins here; 0 where it does not print. */
+static size_t printing(const char *at)
+{
+	mbstate_t state = { 0 };
+	wchar_t wide;
+	size_t bytes = mbrtowc(&wide, at, strlen(at), &state);
+
+	if (bytes == (size_t)-1 || bytes == (size_t)-2 || !iswprint((wint_t)wide))
+		return 0;
+	return bytes;
+}
+
+const char *cli_show_name(char text[CLI_NAME_MAX], const char *name)
+{
+	char *end = text;
+
+	if (!isatty(STDOUT_FILENO))
+		return name;
+	while (*name) {
+		size_t bytes = *name == '\\' ? 0 : printing(name);
+
+		if (bytes) {
+			memcpy(end, name, bytes);
+			end += bytes;
+			name += bytes;
+		} else {
+			end += snprintf(end, 5, "\\x%02x", (unsigned char)*name++);
+		}
+	}
+	*end = '\0';
+	return text;
+}
+
+/* Bytes of the UTF-8 sequence that begins here; 0 where there is none. */
+static size_t utf8_sequence(const unsigned char *at)
+{
+	static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
+	size_t bytes = at[0] < 0x80 ? 1 :
+		       at[0] < 0xc0 ? 0 :
+		       at[0] < 0xe0 ? 2 :
+		       at[0] < 0xf0 ? 3 :
+				      4;
+	uint32_t code;
+
+	if (bytes < 2)
+		return bytes;
+	code = at[0] & (0x7fU >> bytes);
+	for (size_t i = 1; i < bytes; i++) {
+		if ((at[i] & 0xc0) != 0x80)
+			return 0;
+		code = code << 6 | (at[i] & 0x3fU);
+	}
+	if (code < least[bytes] || code > 0x10ffff || (code >= 0xd800 && code < 0xe000))
+		return 0;
+	return bytes;
+}
+
+static bool is_utf8(const char *text)
+{
+	const unsigned char *at = (const unsigned char *)text;
+	size_t bytes;
+
+	while (*at) {
+		bytes = utf8_sequence(at);
+		if (!bytes)
+			return false;
+		at += bytes;
+	}
+	return true;
+}
+
+/* JSON is UTF-8: where a name is not, its bytes stand beside as hexadecimal digits. */
+static void add_name(struct json_object *object, const char *name)
+{
+	char text[CLI_NAME_MAX], digits[2 * CHARIO_STORE_NAME_MAX + 1], *end = text;
+
+	if (is_utf8(name)) {
+		cli_json_text(object, "name", name);
+		return;
+	}
+	for (size_t i = 0; name[i]; i++) {
+		unsigned char byte = (unsigned char)name[i];
+
+		snprintf(digits + 2 * i, 3, "%02x", byte);
+		end += byte < 0x80 ? sprintf(end, "%c", byte) : sprintf(end, "\\x%02x", byte);
+	}
+	cli_json_text(object, "name", text);
+	cli_json_text(object, "name_hex", digits);
+}
+
+static unsigned int percent(uint64_t part, uint64_t whole)
+{
+	return whole ? (unsigned int)((double)part / (double)whole * 100) : 0;
+}
+
+const char *cli_area_state(char text[64], const struct chario_area_info *area)
+{
+	int length = 0;
+
+	text[0] = '\0';
+	if (area->flags & CHARIO_AREA_STREAM)
+		length += snprintf(text, 64, "stream");
+	if (area->flags & CHARIO_AREA_FILLING)
+		length += snprintf(text + length, 64 - (size_t)length, "%sfilling %u %%",
+				   length ? ", " : "", percent(area->filled_bytes, area->bytes));
+	if (area->flags & CHARIO_AREA_MOVING)
+		snprintf(text + length, 64 - (size_t)length, "%smoving", length ? ", " : "");
+	return text;
+}
+
+const char *cli_show_time(char text[32], uint64_t realtime_ns)
+{
+	time_t seconds = (time_t)(realtime_ns / NS_PER_S);
+	struct tm local;
+
+	if (!localtime_r(&seconds, &local) || !strftime(text, 32, "%Y-%m-%d %H:%M:%S", &local))
+		snprintf(text, 32, "%" PRIu64 " ns", realtime_ns);
+	return text;
+}
+
+struct json_object *cli_area_object(const struct chario_area_info *area)
+{
+	struct json_object *object = cli_must(json_object_new_object());
+
+	add_name(object, area->name);
+	cli_json_number(object, "id", area->id);
+	cli_json_number(object, "bytes", area->bytes);
+	cli_json_number(object, "allocated_bytes", area->allocated_bytes);
+	cli_json_number(object, "disk_offset", area->offset);
+	cli_json_flag(object, "stream", area->flags & CHARIO_AREA_STREAM);
+	cli_json_flag(object, "filling", area->flags & CHARIO_AREA_FILLING);
+	cli_json_flag(object, "moving", area->flags & CHARIO_AREA_MOVING);
+	cli_json_number(object, "filled_bytes",
+			area->flags & CHARIO_AREA_FILLING ? area->filled_bytes : area->bytes);
+	cli_json_number(object, "fill_tag", area->fill_tag);
+	cli_json_number(object, "created_ns", area->created_ns);
+	cli_json_number(object, "changed_ns", area->changed_ns);
+	return object;
+}
+
+int cli_print_area_json(const struct cli *cli, struct chario_store *store, const char *name)
+{
+	struct chario_area_info info;
+
+	if (!cli->json)
+		return CLI_OK;
+	if (!cli_find_area(cli, store, name, &info))
+		return CLI_FAILED;
+	cli_json_print(cli_area_object(&info));
+	return CLI_OK;
+}
+
+static void uuid_text(char text[40], const uint8_t uuid[16])
+{
+	char *end = text;
+
+	for (int i = 0; i < 16; i++)
+		end += sprintf(end, "%s%02x", i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "",
+			       uuid[i]);
+}
+
+static void print_size(const char *name, uint64_t bytes)
+{
+	char size[32];
+
+	printf("%-14s %" PRIu64 " bytes (%s)\n", name, bytes, cli_round_size(size, bytes));
+}
+
+static void print_text(const char *path, const struct chario_store_info *info)
+{
+	char text[40], size[32];
+
+	printf("%-14s %s\n", "store", path);
+	print_size("capacity", info->capacity_bytes);
+	print_size("table", info->table_bytes);
+	print_size("used", info->used_bytes);
+	print_size("free", info->free_bytes);
+	print_size("largest hole", info->largest_hole_bytes);
+	printf("%-14s %" PRIu64 "\n", "holes", info->nr_holes);
+	printf("%-14s %" PRIu64 " of %" PRIu64 "\n", "areas", info->nr_areas, info->max_areas);
+	printf("%-14s %s\n", "alignment", cli_exact_size(size, info->alignment_bytes));
+	printf("%-14s %s\n", "created", cli_show_time(text, info->created_ns));
+	uuid_text(text, info->uuid);
+	printf("%-14s %s\n", "uuid", text);
+}
+
+static void print_json(const char *path, const struct chario_store_info *info)
+{
+	struct json_object *object = cli_must(json_object_new_object());
+	char uuid[40];
+
+	uuid_text(uuid, info->uuid);
+	cli_json_text(object, "store", path);
+	cli_json_text(object, "uuid", uuid);
+	cli_json_number(object, "version", info->version);
+	cli_json_number(object, "created_ns", info->created_ns);
+	cli_json_number(object, "capacity_bytes", info->capacity_bytes);
+	cli_json_number(object, "data_offset", info->data_offset);
+	cli_json_number(object, "data_bytes", info->data_bytes);
+	cli_json_number(object, "table_bytes", info->table_bytes);
+	cli_json_number(object, "used_bytes", info->used_bytes);
+	cli_json_number(object, "free_bytes", info->free_bytes);
+	cli_json_number(object, "largest_hole_bytes", info->largest_hole_bytes);
+	cli_json_number(object, "nr_holes", info->nr_holes);
+	cli_json_number(object, "alignment_bytes", info->alignment_bytes);
+	cli_json_number(object, "nr_areas", info->nr_areas);
+	cli_json_number(object, "max_areas", info->max_areas);
+	cli_json_print(object);
+}
+
+int cli_print_store(const struct cli *cli, struct chario_store *store)
+{
+	const char *path = chario_device_path(chario_store_device(store));
+	struct chario_store_info info;
+	int err = chario_store_get_info(store, &info, sizeof(info));
+
+	if (err)
+		return cli_fail_store(cli, err, "cannot read the table of \"%s\"", path);
+	if (cli->json)
+		print_json(path, &info);
+	else
+		print_text(path, &info);
+	return CLI_OK;
+}

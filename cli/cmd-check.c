@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: MIT
+/*
+ * chario check: every damage of the table of a store, and what to do about it.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdio.h>
+
+#include <chario/check.h>
+
+#include "store.h"
+
+/**
+ * struct report - what has been found
+ * @cli: the call
+ * @findings: for programs
+ * @nr_findings: how many
+ * @nr_repaired: of them, that have been put right
+ * @nr_lost: of those that are left, that are a loss
+ */
+struct report {
+	const struct cli *cli;
+	struct json_object *findings;
+	unsigned int nr_findings;
+	unsigned int nr_repaired;
+	unsigned int nr_lost;
+};
+
+static const char repair[] = "chario check --repair writes it anew from the good one";
+static const char forget[] =
+	"copy the other areas away with chario get; chario check --repair --forget then gives "
+	"up the areas of this block";
+
+static const char *advice(const struct chario_finding *finding)
+{
+	switch (finding->damage) {
+	case CHARIO_DAMAGE_HEADER:
+	case CHARIO_DAMAGE_BLOCK:
+	case CHARIO_DAMAGE_BEHIND:
+		return repair;
+	case CHARIO_DAMAGE_HEADERS:
+		return "if it was a store, restore the first or the last block of the disk from a "
+		       "backup";
+	case CHARIO_DAMAGE_BLOCKS:
+		return forget;
+	case CHARIO_DAMAGE_CHANGES:
+		return "nothing is to be done";
+	case CHARIO_DAMAGE_ENTRY:
+	case CHARIO_DAMAGE_RANGE:
+		return "copy the other areas away with chario get, then chario format --force";
+	case CHARIO_DAMAGE_OVERLAP:
+		return "chario get both, see which one is right, then chario format --force and put "
+		       "them back";
+	case CHARIO_DAMAGE_NAME:
+		return "chario get all areas, then chario format --force and put them back";
+	case CHARIO_DAMAGE_MOVE:
+		return "chario defrag goes on with it; nothing is lost meanwhile";
+	}
+	return "a newer release of CharIO may know what to do";
+}
+
+static const char *severity_name(uint32_t severity)
+{
+	switch (severity) {
+	case CHARIO_SEVERITY_NOTE:
+		return "note";
+	case CHARIO_SEVERITY_REPAIRABLE:
+		return "repairable";
+	case CHARIO_SEVERITY_LOSS:
+		return "loss";
+	}
+	return "unknown";
+}
+
+static void print_text(const struct chario_finding *finding)
+{
+	char name[CLI_NAME_MAX], other[CLI_NAME_MAX], size[32];
+
+	printf("%s: %s", finding->repaired ? "repaired" : severity_name(finding->severity),
+	       finding->text);
+	if (finding->name[0])
+		printf(": \"%s\"", cli_show_name(name, finding->name));
+	if (finding->other[0])
+		printf(" and \"%s\"", cli_show_name(other, finding->other));
+	if (finding->offset)
+		printf(" (at %s)", cli_exact_size(size, finding->offset));
+	printf("\n");
+	if (!finding->repaired)
+		printf("  %s\n", advice(finding));
+}
+
+static void add_object(struct json_object *findings, const struct chario_finding *finding)
+{
+	struct json_object *object = cli_must(json_object_new_object());
+	const char *damage = chario_damage_name(finding->damage);
+
+	cli_json_text(object, "damage", damage ? damage : "unknown");
+	cli_json_text(object, "severity", severity_name(finding->severity));
+	cli_json_flag(object, "repaired", finding->repaired);
+	cli_json_number(object, "copy", finding->copy);
+	cli_json_number(object, "block", finding->block);
+	cli_json_number(object, "disk_offset", finding->offset);
+	cli_json_text(object, "name", finding->name);
+	cli_json_text(object, "other", finding->other);
+	cli_json_text(object, "text", finding->text);
+	cli_json_text(object, "advice", finding->repaired ? "" : advice(finding));
+	json_object_array_add(findings, object);
+}
+
+static int show(const struct chario_finding *finding, void *data)
+{
+	struct report *report = data;
+
+	report->nr_findings++;
+	if (finding->repaired)
+		report->nr_repaired++;
+	else if (finding->severity == CHARIO_SEVERITY_LOSS)
+		report->nr_lost++;
+	if (report->cli->json)
+		add_object(report->findings, finding);
+	else
+		print_text(finding);
+	return 0;
+}
+
+static int status_of(const struct report *report)
+{
+	if (report->nr_lost)
+		return CLI_CRITICAL;
+	return report->nr_findings > report->nr_repaired ? CLI_WARNING : CLI_OK;
+}
+
+static int print_end(const struct report *report, const char *store)
+{
+	if (report->cli->json) {
+		struct json_object *object = cli_must(json_object_new_object());
+
+		cli_json_text(object, "store", store);
+		json_object_object_add(object, "findings", json_object_get(report->findings));
+		cli_json_print(object);
+	} else if (!report->nr_findings) {
+		printf("%s: no damage\n", store);
+	} else {
+		printf("%s: %u found, %u repaired, %u lost\n", store, report->nr_findings,
+		       report->nr_repaired, report->nr_lost);
+	}
+	return status_of(report);
+}
+
+static int parse_options(struct cli *cli, const char **store, unsigned int *flags)
+{
+	int option;
+
+	while ((option = cli_next_option(cli)) != CLI_NO_OPTION) {
+		if (option == CLI_BAD_OPTION)
+			return CLI_USAGE;
+		if (option == 's')
+			*store = optarg;
+		else
+			*flags |= option == 'r' ? CHARIO_CHECK_REPAIR : CHARIO_CHECK_FORGET;
+	}
+	if (*flags == CHARIO_CHECK_FORGET)
+		return cli_usage(cli, "--forget needs --repair: it gives up areas");
+	return cli_has_operands(cli, 0, *store ? 0 : 1) ? CLI_OK : CLI_USAGE;
+}
+
+int cmd_check(struct cli *cli)
+{
+	struct report report = { .cli = cli };
+	unsigned int flags = 0;
+	const char *given = NULL;
+	int ret, status = parse_options(cli, &given, &flags);
+
+	if (status)
+		return status;
+	given = cli_choose_store(cli, cli->argc ? cli->argv[0] : given);
+	if (!given)
+		return CLI_FAILED;
+	if (flags & CHARIO_CHECK_FORGET)
+		cli_say(cli, "areas of blocks that are lost are given up for good");
+	report.findings = cli_must(json_object_new_array());
+	ret = chario_store_check(given, flags, show, &report);
+	status = ret < 0 ? cli_fail_store(cli, ret, "cannot check \"%s\"", given) :
+			   print_end(&report, given);
+	json_object_put(report.findings);
+	return status;
+}

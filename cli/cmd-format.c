@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: MIT
+/*
+ * chario format: an empty store, on a disk that holds nothing that anybody misses.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "content.h"
+#include "store.h"
+
+/**
+ * struct format - what is asked for
+ * @cli: the call
+ * @name: of the disk
+ * @layout: of the store
+ * @file_bytes: of a file that is to be created; 0 for none
+ * @force: whatever is there
+ */
+struct format {
+	const struct cli *cli;
+	const char *name;
+	struct chario_store_layout layout;
+	uint64_t file_bytes;
+	bool force;
+};
+
+static int parse_option(const struct cli *cli, int option, struct format *format)
+{
+	struct chario_store_layout *layout = &format->layout;
+
+	switch (option) {
+	case 's':
+		format->name = optarg;
+		return CLI_OK;
+	case 'f':
+		format->force = true;
+		return CLI_OK;
+	case 'n':
+		if (cli_parse_size(optarg, &layout->max_areas) && layout->max_areas &&
+		    layout->max_areas <= 1U << 20)
+			return CLI_OK;
+		return cli_usage(cli, "\"%s\" is not a number of areas from 1 to 1048576", optarg);
+	case 'a':
+		if (cli_parse_size(optarg, &layout->alignment_bytes) &&
+		    layout->alignment_bytes >= CHARIO_STORE_BLOCK &&
+		    layout->alignment_bytes <= 1U << 30 &&
+		    !(layout->alignment_bytes & (layout->alignment_bytes - 1)))
+			return CLI_OK;
+		return cli_usage(cli, "\"%s\" is not a power of two from 4k to 1G", optarg);
+	case 'S':
+		return cli_need_size(cli, optarg, &format->file_bytes) ? CLI_OK : CLI_USAGE;
+	}
+	return CLI_USAGE;
+}
+
+static int parse_options(struct cli *cli, struct format *format)
+{
+	int option, status = CLI_OK;
+
+	while (!status && (option = cli_next_option(cli)) != CLI_NO_OPTION)
+		status = parse_option(cli, option, format);
+	if (status || !cli_has_operands(cli, 0, format->name ? 0 : 1))
+		return CLI_USAGE;
+	if (cli->argc)
+		format->name = cli->argv[0];
+	return CLI_OK;
+}
+
+/* A file of this size whose blocks are there, where the file system can do that. */
+static int create_file(const struct format *format)
+{
+	const struct cli *cli = format->cli;
+	int err = 0, fd = open(format->name, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0666);
+
+	if (fd < 0 && errno == EEXIST) {
+		cli_say(cli, "\"%s\" is there already: leave --size away", format->name);
+		return CLI_FAILED;
+	}
+	if (fd < 0)
+		return cli_fail_store(cli, -errno, "cannot create \"%s\"", format->name);
+	if (fallocate(fd, 0, 0, (off_t)format->file_bytes))
+		err = errno == EOPNOTSUPP ? 0 : -errno;
+	if (!err && ftruncate(fd, (off_t)format->file_bytes))
+		err = -errno;
+	close(fd);
+	if (!err)
+		return CLI_OK;
+	unlink(format->name);
+	if (err == -ENOSPC || err == -EFBIG) {
+		cli_say(cli, "the file system has no room for \"%s\"; df shows how much there is",
+			format->name);
+		return CLI_FAILED;
+	}
+	return cli_fail_store(cli, err, "cannot create \"%s\"", format->name);
+}
+
+/* What the store that is there holds, so that nobody loses it unknowingly. */
+static int refuse_store(const struct format *format)
+{
+	struct chario_store_info info = { 0 };
+	struct chario_store *store;
+	int err = chario_store_open(format->name, O_RDONLY, &store);
+
+	if (!err) {
+		err = chario_store_get_info(store, &info, sizeof(info));
+		chario_store_close(store);
+	}
+	if (err)
+		cli_say(format->cli,
+			"there is a store on \"%s\", and it is damaged; chario check says how\n"
+			"--force makes a new one, and what the old one held is lost",
+			format->name);
+	else
+		cli_say(format->cli,
+			"there is a store on \"%s\", with %" PRIu64
+			" areas\n--force makes a new one, and these areas are lost",
+			format->name, info.nr_areas);
+	return CLI_FAILED;
+}
+
+static int refuse_content(const struct format *format, const char *content)
+{
+	cli_say(format->cli,
+		"\"%s\" holds %s\n--force makes a store all the same, and that is lost",
+		format->name, content);
+	return CLI_FAILED;
+}
+
+/* A disk that is mounted stays as it is, whatever is said. */
+static int refuse_use(const struct format *format)
+{
+	struct stat status;
+	int fd;
+
+	if (stat(format->name, &status) || !S_ISBLK(status.st_mode))
+		return CLI_OK;
+	fd = open(format->name, O_RDONLY | O_EXCL | O_CLOEXEC);
+	if (fd >= 0 || errno != EBUSY) {
+		if (fd >= 0)
+			close(fd);
+		return CLI_OK;
+	}
+	cli_say(format->cli,
+		"\"%s\" is mounted or otherwise in use; lsblk shows by whom: end that first",
+		format->name);
+	return CLI_FAILED;
+}
+
+static int fail(const struct format *format, int err)
+{
+	const struct cli *cli = format->cli;
+
+	switch (err) {
+	case -ENOENT:
+		cli_say(cli,
+			"there is no disk and no file \"%s\"\n"
+			"chario format --size SIZE FILE creates the file; so does truncate -s SIZE FILE",
+			format->name);
+		return CLI_FAILED;
+	case -ENOSPC:
+		cli_say(cli,
+			"\"%s\" is too small for such a store; give a larger disk or file, or smaller "
+			"--areas or --align",
+			format->name);
+		return CLI_FAILED;
+	case -EBUSY:
+		cli_say(cli, "a store on \"%s\" is open in another process: end that first",
+			format->name);
+		return CLI_FAILED;
+	case -EEXIST:
+		return refuse_store(format);
+	}
+	return cli_fail_store(cli, err, "cannot make a store on \"%s\"", format->name);
+}
+
+static int examine(const struct format *format)
+{
+	char content[256];
+	int ret = refuse_use(format);
+
+	if (ret || format->force)
+		return ret;
+	ret = cli_find_content(format->name, content, sizeof(content));
+	if (ret < 0)
+		return fail(format, ret);
+	return ret ? refuse_content(format, content) : CLI_OK;
+}
+
+static int run(struct format *format)
+{
+	struct chario_store *store;
+	int err, status = examine(format);
+
+	if (status)
+		return status;
+	if (format->force)
+		format->layout.flags = CHARIO_LAYOUT_REPLACE;
+	err = chario_store_format(format->name, &format->layout);
+	if (err)
+		return fail(format, err);
+	store = cli_open_store(format->cli, format->name, O_RDONLY);
+	if (!store)
+		return CLI_FAILED;
+	status = cli_print_store(format->cli, store);
+	chario_store_close(store);
+	return status;
+}
+
+int cmd_format(struct cli *cli)
+{
+	struct format format = {
+		.cli = cli,
+		.layout.size = sizeof(struct chario_store_layout),
+	};
+	int status = parse_options(cli, &format);
+
+	if (status)
+		return status;
+	if (format.file_bytes && !format.name)
+		return cli_usage(cli, "--size needs the name of the file");
+	format.name = cli_choose_store(cli, format.name);
+	if (!format.name)
+		return CLI_FAILED;
+	if (format.file_bytes) {
+		status = create_file(&format);
+		if (status)
+			return status;
+	}
+	status = run(&format);
+	if (status && format.file_bytes)
+		unlink(format.name);
+	return status;
+}

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+/*
+ * chario resize: an area becomes longer or shorter.
+ */
+#include <errno.h>
+#include <fcntl.h>
+
+#include "store.h"
+
+static int fail(const struct cli *cli, int err, const char *name)
+{
+	if (err != -EINVAL)
+		return cli_fail_area(cli, err, "cannot resize \"%s\"", name);
+	cli_say(cli,
+		"\"%s\" holds a recording, whose length stays: chario rm it and create another",
+		name);
+	return CLI_FAILED;
+}
+
+int cmd_resize(struct cli *cli)
+{
+	struct chario_store *store;
+	const char *given = NULL;
+	uint64_t bytes;
+	int err, status = cli_store_option(cli, &given);
+
+	if (status || !cli_has_operands(cli, 2, 2) || !cli_need_size(cli, cli->argv[1], &bytes))
+		return CLI_USAGE;
+	store = cli_open_store(cli, given, O_RDWR);
+	if (!store)
+		return CLI_FAILED;
+	err = chario_store_resize(store, cli->argv[0], bytes);
+	status = err ? fail(cli, err, cli->argv[0]) : cli_print_area_json(cli, store, cli->argv[0]);
+	chario_store_close(store);
+	return status;
+}

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Which store is meant, and opening it.
+ */
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <chario/list.h>
+
+#include "store.h"
+
+/**
+ * struct only - the disk, if there is only one
+ * @nr_disks: how many there are
+ * @path: of the last
+ */
+struct only {
+	unsigned int nr_disks;
+	char path[32];
+};
+
+static int count_disk(const struct chario_list_disk *disk, void *data)
+{
+	struct only *only = data;
+
+	only->nr_disks++;
+	snprintf(only->path, sizeof(only->path), "%s", disk->path);
+	return 0;
+}
+
+static const char *only_disk(const struct cli *cli)
+{
+	static struct only only;
+	int err;
+
+	only.nr_disks = 0;
+	err = chario_list_disks(count_disk, &only);
+	if (err) {
+		cli_fail(cli, err, "cannot look for disks; give --store STORE");
+		return NULL;
+	}
+	if (only.nr_disks == 1)
+		return only.path;
+	cli_say(cli,
+		"which store? there %s %s of CharIO here\n"
+		"give --store STORE (a disk, a block device or a file), or set CHARIO_STORE; "
+		"the only disk of a machine needs neither",
+		only.nr_disks ? "are several" : "is no", only.nr_disks ? "disks" : "disk");
+	return NULL;
+}
+
+const char *cli_choose_store(const struct cli *cli, const char *given)
+{
+	const char *set = getenv("CHARIO_STORE");
+
+	if (given && !*given) {
+		cli_say(cli, "the name of the store is empty");
+		return NULL;
+	}
+	if (given)
+		return given;
+	return set && *set ? set : only_disk(cli);
+}
+
+bool cli_has_store(void)
+{
+	const char *set = getenv("CHARIO_STORE");
+	struct only only = { 0 };
+
+	return (set && *set) || (!chario_list_disks(count_disk, &only) && only.nr_disks == 1);
+}
+
+struct chario_store *cli_open_store(const struct cli *cli, const char *given, int flags)
+{
+	const char *name = cli_choose_store(cli, given);
+	struct chario_store *store;
+	int err;
+
+	if (!name)
+		return NULL;
+	err = chario_store_open(name, flags, &store);
+	if (!err)
+		return store;
+	cli_fail_store(cli, err, "cannot open the store \"%s\"", name);
+	return NULL;
+}
+
+int cli_store_option(struct cli *cli, const char **store)
+{
+	int option;
+
+	while ((option = cli_next_option(cli)) != CLI_NO_OPTION) {
+		if (option != 's')
+			return CLI_USAGE;
+		*store = optarg;
+	}
+	return CLI_OK;
+}
+
+bool cli_find_area(const struct cli *cli, struct chario_store *store, const char *name,
+		   struct chario_area_info *info)
+{
+	int err = chario_store_find(store, name, info, sizeof(*info));
+
+	if (err)
+		cli_fail_area(cli, err, "cannot find \"%s\"", name);
+	return !err;
+}
+
+bool cli_need_size(const struct cli *cli, const char *text, uint64_t *bytes)
+{
+	if (cli_parse_size(text, bytes) && *bytes)
+		return true;
+	cli_usage(cli, "\"%s\" is not a size: 4096, 64k, 100M, 2G", text);
+	return false;
+}

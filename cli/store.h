@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the verbs of a store share: which store, its areas for people and for
+ * programs, and what an errno means when it comes from one.
+ */
+#ifndef CHARIO_CLI_STORE_H
+#define CHARIO_CLI_STORE_H
+
+#include <chario/area.h>
+#include <chario/store.h>
+
+#include "cli.h"
+
+#define CLI_STORE_OPTION { 's', "store", "STORE", "a disk, a block device or a file" }
+
+/* Bytes that a name has at most when each byte is written as \xHH, and a NUL. */
+#define CLI_NAME_MAX (4 * CHARIO_STORE_NAME_MAX + 1)
+
+/*
+ * The store that is meant: @given, else $CHARIO_STORE, else the only character disk of
+ * the machine; NULL and a message when it is none of them.
+ */
+const char *cli_choose_store(const struct cli *cli, const char *given);
+
+/* Whether cli_choose_store() finds one without being given any. */
+bool cli_has_store(void);
+
+/* Open it with O_RDONLY or O_RDWR; NULL and a message when that fails. */
+struct chario_store *cli_open_store(const struct cli *cli, const char *given, int flags);
+
+/* For verbs that have no option but --store: CLI_OK or CLI_USAGE. */
+int cli_store_option(struct cli *cli, const char **store);
+
+/* As cli_fail(), in the words of a store that is opened, and of an area. */
+int cli_fail_store(const struct cli *cli, int err, const char *format, ...)
+	__attribute__((__format__(__printf__, 3, 4)));
+int cli_fail_area(const struct cli *cli, int err, const char *format, ...)
+	__attribute__((__format__(__printf__, 3, 4)));
+
+/* Look for an area; false and a message when it is not there. */
+bool cli_find_area(const struct cli *cli, struct chario_store *store, const char *name,
+		   struct chario_area_info *info);
+
+/* For terminals: bytes that do not print become \xHH.  Elsewhere as it is. */
+const char *cli_show_name(char text[CLI_NAME_MAX], const char *name);
+
+/* "filling 12 %, moving"; empty for an area that is as it should be. */
+const char *cli_area_state(char text[64], const struct chario_area_info *area);
+
+/* "2026-11-22 03:40:12", in the time zone of the user. */
+const char *cli_show_time(char text[32], uint64_t realtime_ns);
+
+struct json_object *cli_area_object(const struct chario_area_info *area);
+
+/* How full a store is, as text or as JSON. */
+int cli_print_store(const struct cli *cli, struct chario_store *store);
+
+/* With --json: an area as it is now. */
+int cli_print_area_json(const struct cli *cli, struct chario_store *store, const char *name);
+
+/* A size that is not 0; a message when it is none. */
+bool cli_need_size(const struct cli *cli, const char *text, uint64_t *bytes);
+
+#endif /* CHARIO_CLI_STORE_H */
