@@ -91,6 +91,10 @@ int cmd_create(struct cli *cli);
 int cmd_rename(struct cli *cli);
 int cmd_resize(struct cli *cli);
 int cmd_rm(struct cli *cli);
+int cmd_put(struct cli *cli);
+int cmd_get(struct cli *cli);
+int cmd_cat(struct cli *cli);
+int cmd_defrag(struct cli *cli);
 int cmd_help(struct cli *cli);
 
 /* option.c */

@@ -83,6 +83,35 @@ static const struct cli_option rm_options[] = {
 	{ 0 },
 };
 
+#define QUIET_OPTION { 'q', "quiet", NULL, "show no progress" }
+
+static const struct cli_option put_options[] = {
+	CLI_STORE_OPTION,
+	{ 'b', "bytes", "SIZE", "so many bytes; a pipe needs it" },
+	{ 'f', "force", NULL, "replace an area that is there" },
+	QUIET_OPTION,
+	{ 0 },
+};
+
+static const struct cli_option get_options[] = {
+	CLI_STORE_OPTION,
+	{ 'f', "force", NULL, "replace FILE; take an area that is not all there" },
+	QUIET_OPTION,
+	{ 0 },
+};
+
+static const struct cli_option cat_options[] = {
+	CLI_STORE_OPTION,
+	{ 'f', "force", NULL, "also an area that is not all there" },
+	{ 0 },
+};
+
+static const struct cli_option defrag_options[] = {
+	CLI_STORE_OPTION,
+	QUIET_OPTION,
+	{ 0 },
+};
+
 const struct cli_command cli_commands[] = {
 	{ "list", "", "show the disks", "No right to a device is needed.", list_options, cmd_list },
 	{ "info", "DISK", "show what a disk is and can do",
@@ -141,6 +170,19 @@ const struct cli_command cli_commands[] = {
 	{ "resize", "NAME SIZE", "make an area longer or shorter",
 	  "It is moved where the space behind it is not free.", store_options, cmd_resize },
 	{ "rm", "NAME...", "remove areas", "Their bytes are not overwritten.", rm_options, cmd_rm },
+	{ "put", "FILE NAME", "make an area of a file",
+	  "FILE is a file, a disk, or - for standard input, with --bytes.  Ended by an\n"
+	  "interrupt, a power cut or an error, the same command goes on where it was.\n"
+	  "When it ends with 0 all is durable.",
+	  put_options, cmd_put },
+	{ "get", "NAME FILE", "make a file of an area",
+	  "FILE is - for standard output; it is called FILE.part until all of it is there.",
+	  get_options, cmd_get },
+	{ "cat", "NAME...", "print what areas hold", "", cat_options, cmd_cat },
+	{ "defrag", "[STORE]", "put all free space of a store into one hole",
+	  "May be ended at any moment, by a power cut too; run again, it goes on.  Areas\n"
+	  "that are open stay where they are.",
+	  defrag_options, cmd_defrag },
 	{ "help", "[VERB]", "show this help, or that of a verb", "", cli_no_own_options, cmd_help },
 	{ 0 },
 };

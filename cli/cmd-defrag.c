@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: MIT
+/*
+ * chario defrag: all free space becomes one hole.
+ */
+#include <fcntl.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "interrupt.h"
+#include "progress.h"
+#include "store.h"
+
+/* Not an errno: an interrupt has ended the work, at a place where it can go on. */
+#define STOPPED 1
+
+/**
+ * struct work - how far it is
+ * @progress: for the user
+ * @begun: whether @progress has been
+ * @quiet: no progress
+ * @moved_bytes: so far
+ */
+struct work {
+	struct cli_progress progress;
+	bool begun;
+	bool quiet;
+	uint64_t moved_bytes;
+};
+
+static int note(uint64_t done_bytes, uint64_t total_bytes, void *data)
+{
+	struct work *work = data;
+
+	if (!work->begun)
+		cli_progress_begin(&work->progress, "defrag", done_bytes, total_bytes, work->quiet);
+	work->begun = true;
+	work->moved_bytes = done_bytes;
+	work->progress.total_bytes = total_bytes;
+	cli_progress_update(&work->progress, done_bytes);
+	return cli_interrupted() ? STOPPED : 0;
+}
+
+static int print_result(const struct cli *cli, struct chario_store *store, const struct work *work)
+{
+	struct chario_store_info info;
+	struct json_object *object;
+	char moved[32], hole[32];
+	int err = chario_store_get_info(store, &info, sizeof(info));
+
+	if (err)
+		return cli_fail_store(cli, err, "cannot read the table");
+	if (cli->json) {
+		object = cli_must(json_object_new_object());
+		cli_json_number(object, "moved_bytes", work->moved_bytes);
+		cli_json_number(object, "free_bytes", info.free_bytes);
+		cli_json_number(object, "largest_hole_bytes", info.largest_hole_bytes);
+		cli_json_number(object, "nr_holes", info.nr_holes);
+		cli_json_print(object);
+		return CLI_OK;
+	}
+	printf("moved %s; the largest hole is %s now\n", cli_round_size(moved, work->moved_bytes),
+	       cli_round_size(hole, info.largest_hole_bytes));
+	if (info.nr_holes > 1)
+		printf("%" PRIu64
+		       " holes are left: areas that are open, and gaps of the alignment\n",
+		       info.nr_holes);
+	return CLI_OK;
+}
+
+static int run(const struct cli *cli, struct chario_store *store, bool quiet)
+{
+	struct work work = { .quiet = quiet };
+	int ret;
+
+	cli_interrupt_catch();
+	ret = chario_store_defrag(store, note, &work);
+	cli_progress_end(&work.progress);
+	if (!ret)
+		return print_result(cli, store, &work);
+	if (ret < 0)
+		return cli_fail_area(cli, ret, "cannot go on; chario defrag takes it up again");
+	cli_say(cli, "stopped; all areas are whole, and chario defrag goes on from here");
+	return CLI_FAILED;
+}
+
+int cmd_defrag(struct cli *cli)
+{
+	struct chario_store *store;
+	const char *given = NULL;
+	bool quiet = false;
+	int option, status;
+
+	while ((option = cli_next_option(cli)) != CLI_NO_OPTION) {
+		if (option == CLI_BAD_OPTION)
+			return CLI_USAGE;
+		if (option == 's')
+			given = optarg;
+		quiet |= option == 'q';
+	}
+	if (!cli_has_operands(cli, 0, given ? 0 : 1))
+		return CLI_USAGE;
+	store = cli_open_store(cli, cli->argc ? cli->argv[0] : given, O_RDWR);
+	if (!store)
+		return CLI_FAILED;
+	status = run(cli, store, quiet);
+	chario_store_close(store);
+	return status;
+}

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: MIT
+/*
+ * chario get: an area becomes a file.
+ *
+ * It is written as FILE.part, which gets its name when all of it is there and durable:
+ * FILE is never half a file.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "fetch.h"
+#include "interrupt.h"
+#include "store.h"
+
+#define SUFFIX ".part"
+
+/**
+ * struct get - a get
+ * @cli: the call
+ * @store_name: that was given, or NULL
+ * @file: where to
+ * @part: what is written; the same as @file where that is no plain file
+ * @fetch: the area
+ */
+struct get {
+	const struct cli *cli;
+	const char *store_name;
+	const char *file;
+	char part[PATH_MAX];
+	struct cli_fetch fetch;
+};
+
+static int fail(const struct get *get, const char *what, const char *file, int error)
+{
+	cli_say(get->cli, "cannot %s \"%s\": %s", what, file, strerror(error));
+	return CLI_FAILED;
+}
+
+static int choose_part(struct get *get)
+{
+	struct stat status;
+	bool there = !stat(get->file, &status);
+	int length;
+
+	if (there && S_ISDIR(status.st_mode)) {
+		cli_say(get->cli, "\"%s\" is a directory: name a file in it", get->file);
+		return CLI_FAILED;
+	}
+	if (there && S_ISREG(status.st_mode) && !get->fetch.force) {
+		cli_say(get->cli, "\"%s\" is there already; --force replaces it", get->file);
+		return CLI_FAILED;
+	}
+	if (there && S_ISBLK(status.st_mode)) {
+		cli_say(get->cli,
+			"\"%s\" is a block device: chario cat NAME | dd of=... writes to one",
+			get->file);
+		return CLI_FAILED;
+	}
+	length = snprintf(get->part, sizeof(get->part), "%s%s", get->file,
+			  there && !S_ISREG(status.st_mode) ? "" : SUFFIX);
+	return (size_t)length < sizeof(get->part) ? CLI_OK :
+						    fail(get, "open", get->file, ENAMETOOLONG);
+}
+
+/* Two of them do not write to one file: the second one sees the lock of the first. */
+static int open_part(struct get *get)
+{
+	int fd = open(get->part, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+
+	if (fd < 0)
+		return fail(get, "create", get->part, errno);
+	if (strcmp(get->part, get->file)) {
+		if (flock(fd, LOCK_EX | LOCK_NB)) {
+			close(fd);
+			cli_say(get->cli, "another chario get is writing \"%s\"", get->part);
+			return CLI_FAILED;
+		}
+		if (ftruncate(fd, 0)) {
+			close(fd);
+			return fail(get, "empty", get->part, errno);
+		}
+	}
+	get->fetch.fd = fd;
+	return CLI_OK;
+}
+
+/* Better now than when half of it is written; not every file system can say. */
+static int reserve(const struct get *get, uint64_t bytes)
+{
+	char size[32];
+
+	if (!fallocate(get->fetch.fd, FALLOC_FL_KEEP_SIZE, 0, (off_t)bytes) ||
+	    (errno != ENOSPC && errno != EFBIG && errno != EDQUOT))
+		return CLI_OK;
+	cli_say(get->cli, "\"%s\" needs %s, and its file system does not have that; see df",
+		get->file, cli_round_size(size, bytes));
+	return CLI_FAILED;
+}
+
+static int finish(const struct get *get)
+{
+	if (fdatasync(get->fetch.fd) && errno != EINVAL && errno != EROFS)
+		return fail(get, "write", get->part, errno);
+	if (strcmp(get->part, get->file) && rename(get->part, get->file))
+		return fail(get, "rename", get->part, errno);
+	return CLI_OK;
+}
+
+static int get_file(struct get *get, uint64_t bytes)
+{
+	bool plain;
+	int status = choose_part(get);
+
+	if (!status)
+		status = open_part(get);
+	if (status)
+		return status;
+	plain = strcmp(get->part, get->file);
+	status = plain ? reserve(get, bytes) : CLI_OK;
+	if (!status)
+		status = cli_fetch_run(get->cli, &get->fetch);
+	if (!status)
+		status = finish(get);
+	if (status && plain)
+		unlink(get->part);
+	close(get->fetch.fd);
+	return status;
+}
+
+static void print(const struct get *get)
+{
+	struct json_object *object;
+
+	if (!get->cli->json)
+		return;
+	object = cli_must(json_object_new_object());
+	cli_json_text(object, "name", get->fetch.name);
+	cli_json_text(object, "file", get->file);
+	cli_json_number(object, "bytes", get->fetch.bytes);
+	cli_json_print(object);
+}
+
+static int run(struct get *get)
+{
+	struct chario_area_info info;
+	int status;
+
+	if (!cli_fetch_allowed(get->cli, &get->fetch, &info))
+		return CLI_FAILED;
+	if (info.flags & CHARIO_AREA_STREAM)
+		cli_say(get->cli,
+			"\"%s\" is a recording: these are its segments; chario replay "
+			"gives its records",
+			get->fetch.name);
+	cli_interrupt_catch();
+	if (!strcmp(get->file, "-")) {
+		get->fetch.fd = STDOUT_FILENO;
+		return cli_fetch_run(get->cli, &get->fetch);
+	}
+	status = get_file(get, info.bytes);
+	if (!status)
+		print(get);
+	return status;
+}
+
+static int parse_options(struct cli *cli, struct get *get)
+{
+	int option;
+
+	while ((option = cli_next_option(cli)) != CLI_NO_OPTION) {
+		if (option == CLI_BAD_OPTION)
+			return CLI_USAGE;
+		if (option == 's')
+			get->store_name = optarg;
+		get->fetch.force |= option == 'f';
+		get->fetch.quiet |= option == 'q';
+	}
+	return cli_has_operands(cli, 2, 2) ? CLI_OK : CLI_USAGE;
+}
+
+int cmd_get(struct cli *cli)
+{
+	struct get get = { .cli = cli };
+	int status = parse_options(cli, &get);
+
+	if (status)
+		return status;
+	get.fetch.name = cli->argv[0];
+	get.fetch.to = get.file = cli->argv[1];
+	get.fetch.store = cli_open_store(cli, get.store_name, O_RDONLY);
+	if (!get.fetch.store)
+		return CLI_FAILED;
+	status = run(&get);
+	chario_store_close(get.fetch.store);
+	return status;
+}

@@ -1,0 +1,365 @@
+// SPDX-License-Identifier: MIT
+/*
+ * chario put: a file becomes an area.
+ *
+ * How much of it is there, durably, is written down now and then; the area keeps a
+ * tag of its source.  The same command goes on from there, however it was ended.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "copy.h"
+#include "interrupt.h"
+#include "progress.h"
+#include "source.h"
+#include "store.h"
+
+#define NS_PER_S      1000000000ULL
+#define RECORD_BYTES  ((uint64_t)64 << 20)
+#define RECORD_MIN_NS NS_PER_S
+#define RECORD_MAX_NS (5 * NS_PER_S)
+
+/**
+ * struct put - a put
+ * @cli: the call
+ * @store_name: that was given, or NULL
+ * @name: of the area
+ * @asked_bytes: that --bytes says
+ * @force: replace an area that is there
+ * @quiet: no progress
+ * @source: what is put
+ * @store: where to
+ * @copy: the area and its buffers
+ * @progress: for the user
+ * @start: of this run in the area
+ * @read: up to where the source has been read
+ * @written: up to where the area has been written
+ * @recorded: up to where that is durable and written down
+ * @recorded_ns: when it was
+ */
+struct put {
+	const struct cli *cli;
+	const char *store_name;
+	const char *name;
+	uint64_t asked_bytes;
+	bool force;
+	bool quiet;
+	struct cli_source source;
+	struct chario_store *store;
+	struct cli_copy copy;
+	struct cli_progress progress;
+	uint64_t start;
+	uint64_t read;
+	uint64_t written;
+	uint64_t recorded;
+	uint64_t recorded_ns;
+};
+
+/* the area */
+
+/**
+ * struct room - the longest hole that there would be without an area
+ * @name: of the area
+ * @alignment: of areas
+ * @end: of what stands before
+ * @longest: hole so far
+ */
+struct room {
+	const char *name;
+	uint64_t alignment;
+	uint64_t end;
+	uint64_t longest;
+};
+
+static void count_hole(struct room *room, uint64_t end)
+{
+	uint64_t begin = (room->end + room->alignment - 1) / room->alignment * room->alignment;
+
+	if (begin < end && end - begin > room->longest)
+		room->longest = end - begin;
+}
+
+static int count_area(const struct chario_area_info *area, void *data)
+{
+	struct room *room = data;
+
+	if (!strcmp(area->name, room->name))
+		return 0;
+	count_hole(room, area->offset);
+	if (area->offset + area->allocated_bytes > room->end)
+		room->end = area->offset + area->allocated_bytes;
+	return 0;
+}
+
+/* What is to be replaced is not removed for something that does not fit. */
+static int check_room(const struct put *put)
+{
+	struct room room = { .name = put->name };
+	struct chario_store_info info;
+	int err = chario_store_get_info(put->store, &info, sizeof(info));
+
+	if (err)
+		return err;
+	room.alignment = info.alignment_bytes;
+	room.end = info.data_offset;
+	err = chario_store_each(put->store, count_area, &room);
+	count_hole(&room, info.data_offset + info.data_bytes);
+	if (err)
+		return err;
+	return room.longest >= put->source.bytes ? 0 : -ENOSPC;
+}
+
+static int create(const struct put *put)
+{
+	int err = chario_store_create(put->store, put->name, put->source.bytes,
+				      CHARIO_CREATE_FILLING);
+
+	return err ? cli_fail_area(put->cli, err, "cannot create \"%s\"", put->name) : CLI_OK;
+}
+
+static int replace(const struct put *put)
+{
+	int err = check_room(put);
+
+	if (!err)
+		err = chario_store_remove(put->store, put->name);
+	if (err)
+		return cli_fail_area(put->cli, err, "cannot replace \"%s\"", put->name);
+	return create(put);
+}
+
+/* Begun with the same source, or with nothing yet. */
+static bool can_go_on(const struct put *put, const struct chario_area_info *area)
+{
+	if (!(area->flags & CHARIO_AREA_FILLING) || area->bytes != put->source.bytes)
+		return false;
+	return !area->filled_bytes || (put->source.tag && area->fill_tag == put->source.tag);
+}
+
+static int refuse(const struct put *put, const struct chario_area_info *area)
+{
+	cli_say(put->cli, "\"%s\" is %s\n--force replaces it", put->name,
+		area->flags & CHARIO_AREA_FILLING ?
+			"an unfinished copy of something else, or its source has changed since" :
+			"there already");
+	return CLI_FAILED;
+}
+
+static int have_area(struct put *put)
+{
+	struct chario_area_info area;
+	int err = chario_store_find(put->store, put->name, &area, sizeof(area));
+
+	if (err == -ENOENT)
+		return create(put);
+	if (err)
+		return cli_fail_area(put->cli, err, "cannot look for \"%s\"", put->name);
+	if (can_go_on(put, &area)) {
+		put->start = area.filled_bytes / CHARIO_STORE_BLOCK * CHARIO_STORE_BLOCK;
+		return CLI_OK;
+	}
+	return put->force ? replace(put) : refuse(put, &area);
+}
+
+/* the copy */
+
+static int record(struct put *put)
+{
+	int err = chario_area_sync(put->copy.area);
+
+	if (!err)
+		err = chario_area_set_filled(put->copy.area, put->written, put->source.tag);
+	if (err)
+		return cli_fail_area(put->cli, err, "cannot write down how much of \"%s\" is there",
+				     put->name);
+	put->recorded = put->written;
+	put->recorded_ns = cli_now_ns();
+	return CLI_OK;
+}
+
+/* The whole is written down at the end, when all is known to be well. */
+static bool is_due(const struct put *put)
+{
+	uint64_t passed_ns = cli_now_ns() - put->recorded_ns;
+	uint64_t bytes = put->written - put->recorded;
+
+	if (!bytes || put->written == put->source.bytes)
+		return false;
+	return passed_ns >= RECORD_MAX_NS || (passed_ns >= RECORD_MIN_NS && bytes >= RECORD_BYTES);
+}
+
+static int finish_oldest(struct put *put)
+{
+	struct cli_slot *slot;
+	int err = cli_copy_wait(&put->copy, &slot);
+
+	if (err)
+		return cli_fail_area(put->cli, err, "cannot write \"%s\"", put->name);
+	put->written = slot->offset + slot->bytes;
+	if (put->written > put->source.bytes)
+		put->written = put->source.bytes;
+	cli_copy_drop(&put->copy);
+	cli_progress_update(&put->progress, put->written);
+	return is_due(put) ? record(put) : CLI_OK;
+}
+
+static int say_short(const struct put *put, uint64_t bytes)
+{
+	cli_say(put->cli, "\"%s\" ended after %" PRIu64 " of %" PRIu64 " bytes%s", put->source.name,
+		bytes, put->source.bytes,
+		put->source.tag ? ": it became shorter while it was read" : "");
+	return CLI_FAILED;
+}
+
+static int start_next(struct put *put, void *memory)
+{
+	uint64_t left = put->source.bytes - put->read;
+	size_t bytes = left < put->copy.slot_bytes ? (size_t)left : put->copy.slot_bytes;
+	ssize_t got = cli_source_read(&put->source, memory, bytes, put->read);
+	int err;
+
+	if (got < 0) {
+		cli_say(put->cli, "cannot read \"%s\": %s", put->source.name, strerror((int)-got));
+		return CLI_FAILED;
+	}
+	if ((size_t)got < bytes)
+		return cli_interrupted() ? CLI_OK : say_short(put, put->read + (size_t)got);
+	err = cli_copy_start(&put->copy, put->read, bytes);
+	if (err)
+		return cli_fail_area(put->cli, err, "cannot write \"%s\"", put->name);
+	put->read += bytes;
+	return CLI_OK;
+}
+
+static int copy_all(struct put *put)
+{
+	int status = CLI_OK;
+
+	while (!status && put->read < put->source.bytes && !cli_interrupted()) {
+		void *memory = cli_copy_next(&put->copy);
+
+		status = memory ? start_next(put, memory) : finish_oldest(put);
+	}
+	return status;
+}
+
+/* What has been begun is finished in any case: it counts when the put goes on. */
+static int drain(struct put *put)
+{
+	int status = CLI_OK;
+
+	while (!status && put->copy.used)
+		status = finish_oldest(put);
+	return status;
+}
+
+static int say_stopped(const struct put *put)
+{
+	if (put->source.tag)
+		cli_say(put->cli,
+			"stopped: %" PRIu64 " of %" PRIu64
+			" bytes of \"%s\" are there; the same command goes on from there",
+			put->recorded, put->source.bytes, put->name);
+	else
+		cli_say(put->cli,
+			"stopped: \"%s\" has the first %" PRIu64 " of %" PRIu64
+			" bytes; a pipe cannot be taken up again: put it again with --force",
+			put->name, put->recorded, put->source.bytes);
+	return CLI_FAILED;
+}
+
+static int finish(struct put *put, int status)
+{
+	int drained = drain(put);
+
+	cli_progress_end(&put->progress);
+	if (!status)
+		status = drained;
+	if (!status && put->written == put->source.bytes && !cli_source_changed(&put->source))
+		return record(put);
+	if (put->written > put->recorded && put->written < put->source.bytes)
+		record(put);
+	if (!status && put->written < put->source.bytes)
+		return say_stopped(put);
+	if (status)
+		return status;
+	cli_say(put->cli,
+		"\"%s\" was changed while it was read: \"%s\" is a mixture and stays unfinished\n"
+		"put it again with --force when it rests",
+		put->source.name, put->name);
+	return CLI_FAILED;
+}
+
+static void print(const struct put *put)
+{
+	struct json_object *object;
+
+	if (!put->cli->json)
+		return;
+	object = cli_must(json_object_new_object());
+	cli_json_text(object, "name", put->name);
+	cli_json_number(object, "bytes", put->source.bytes);
+	cli_json_number(object, "resumed_at_bytes", put->start);
+	cli_json_print(object);
+}
+
+static int run(struct put *put)
+{
+	int err, status = have_area(put);
+
+	if (status)
+		return status;
+	err = cli_copy_open(&put->copy, put->store, put->name, CHARIO_TRANSFER_WRITE);
+	if (err)
+		return cli_fail_area(put->cli, err, "cannot write \"%s\"", put->name);
+	put->read = put->written = put->start;
+	if (put->start)
+		cli_say(put->cli, "goes on after %" PRIu64 " bytes", put->start);
+	cli_interrupt_catch();
+	status = record(put);
+	cli_progress_begin(&put->progress, put->name, put->start, put->source.bytes, put->quiet);
+	if (!status)
+		status = finish(put, copy_all(put));
+	cli_copy_close(&put->copy);
+	if (!status)
+		print(put);
+	return status;
+}
+
+static int parse_options(struct cli *cli, struct put *put)
+{
+	int option;
+
+	while ((option = cli_next_option(cli)) != CLI_NO_OPTION) {
+		if (option == CLI_BAD_OPTION)
+			return CLI_USAGE;
+		if (option == 'b' && !cli_need_size(cli, optarg, &put->asked_bytes))
+			return CLI_USAGE;
+		if (option == 's')
+			put->store_name = optarg;
+		put->force |= option == 'f';
+		put->quiet |= option == 'q';
+	}
+	return cli_has_operands(cli, 2, 2) ? CLI_OK : CLI_USAGE;
+}
+
+int cmd_put(struct cli *cli)
+{
+	struct put put = { .cli = cli };
+	int status = parse_options(cli, &put);
+
+	if (status)
+		return status;
+	put.name = cli->argv[1];
+	status = cli_source_open(cli, &put.source, cli->argv[0], put.asked_bytes);
+	if (status)
+		return status;
+	put.store = cli_open_store(cli, put.store_name, O_RDWR);
+	status = put.store ? run(&put) : CLI_FAILED;
+	chario_store_close(put.store);
+	cli_source_close(&put.source);
+	return status;
+}

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What is put into an area.
+ */
+#include "source.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "interrupt.h"
+
+/* FNV-1a, 64 bits: http://www.isthe.com/chongo/tech/comp/fnv/ */
+#define HASH_BASIS 0xcbf29ce484222325ULL
+#define HASH_PRIME 0x100000001b3ULL
+
+static uint64_t hash(uint64_t state, uint64_t number)
+{
+	for (int i = 0; i < 8; i++) {
+		state ^= number >> 8 * i & 0xff;
+		state *= HASH_PRIME;
+	}
+	return state;
+}
+
+/* Not the device: its number may be another one after a restart. */
+static uint64_t tag_of(const struct stat *status, uint64_t bytes)
+{
+	uint64_t tag = hash(HASH_BASIS, bytes);
+
+	tag = hash(tag, status->st_ino);
+	tag = hash(tag, (uint64_t)status->st_mtim.tv_sec);
+	tag = hash(tag, (uint64_t)status->st_mtim.tv_nsec);
+	return tag ? tag : 1;
+}
+
+static int measure_file(const struct cli *cli, struct cli_source *source, uint64_t size,
+			uint64_t bytes)
+{
+	if (bytes > size) {
+		cli_say(cli, "\"%s\" has %llu bytes, fewer than --bytes says", source->name,
+			(unsigned long long)size);
+		return CLI_FAILED;
+	}
+	source->bytes = bytes ? bytes : size;
+	source->tag = tag_of(&source->begin, source->bytes);
+	return CLI_OK;
+}
+
+static int measure(const struct cli *cli, struct cli_source *source, uint64_t bytes)
+{
+	off_t size = lseek(source->fd, 0, SEEK_END);
+
+	if (fstat(source->fd, &source->begin))
+		return cli_fail(cli, -errno, "cannot look at \"%s\"", source->name);
+	if (S_ISDIR(source->begin.st_mode)) {
+		cli_say(cli, "\"%s\" is a directory; tar -c makes one file of it", source->name);
+		return CLI_FAILED;
+	}
+	/* Devices such as /dev/zero have no end. */
+	if (size > 0)
+		return measure_file(cli, source, (uint64_t)size, bytes);
+	if (S_ISREG(source->begin.st_mode)) {
+		cli_say(cli, "\"%s\" is empty; an area has one byte at least", source->name);
+		return CLI_FAILED;
+	}
+	if (!bytes)
+		return cli_usage(cli, "the length of \"%s\" is not known: give --bytes SIZE",
+				 source->name);
+	source->bytes = bytes;
+	return CLI_OK;
+}
+
+int cli_source_open(const struct cli *cli, struct cli_source *source, const char *file,
+		    uint64_t bytes)
+{
+	bool standard = !strcmp(file, "-");
+	int status;
+
+	*source = (struct cli_source){
+		.name = standard ? "standard input" : file,
+		.fd = standard ? STDIN_FILENO : open(file, O_RDONLY | O_CLOEXEC),
+	};
+	if (source->fd < 0) {
+		cli_say(cli, "cannot open \"%s\": %s", file, strerror(errno));
+		return CLI_FAILED;
+	}
+	status = measure(cli, source, bytes);
+	if (status)
+		cli_source_close(source);
+	else
+		posix_fadvise(source->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
+	return status;
+}
+
+void cli_source_close(struct cli_source *source)
+{
+	if (source->fd > STDIN_FILENO)
+		close(source->fd);
+	source->fd = -1;
+}
+
+static ssize_t read_once(const struct cli_source *source, char *memory, size_t bytes,
+			 uint64_t offset)
+{
+	ssize_t got = source->tag ? pread(source->fd, memory, bytes, (off_t)offset) :
+				    read(source->fd, memory, bytes);
+
+	return got < 0 ? -errno : got;
+}
+
+ssize_t cli_source_read(const struct cli_source *source, void *memory, size_t bytes,
+			uint64_t offset)
+{
+	size_t done = 0;
+
+	while (done < bytes && !cli_interrupted()) {
+		ssize_t got = read_once(source, (char *)memory + done, bytes - done, offset + done);
+
+		if (got == -EINTR)
+			continue;
+		if (got < 0)
+			return got;
+		if (!got)
+			break;
+		done += (size_t)got;
+	}
+	return (ssize_t)done;
+}
+
+bool cli_source_changed(const struct cli_source *source)
+{
+	const struct stat *was = &source->begin;
+	struct stat is;
+
+	if (!source->tag || !S_ISREG(was->st_mode))
+		return false;
+	return fstat(source->fd, &is) || is.st_size != was->st_size ||
+	       is.st_mtim.tv_sec != was->st_mtim.tv_sec ||
+	       is.st_mtim.tv_nsec != was->st_mtim.tv_nsec;
+}
