@@ -46,7 +46,8 @@ from chario_lab.kernel import Kernel, build_module, get_kernel
 TOP = Path(__file__).resolve().parents[2]
 SOURCES = Path(__file__).resolve().parent / "src"
 CFLAGS = ("-std=gnu11", "-O2", "-g", "-Wall", "-Wextra", "-Werror", "-pthread", f"-I{TOP / 'kernel/uapi'}")
-CFLAGS_32 = ("-m32", "-static", "-D_FILE_OFFSET_BITS=64")
+# What is not used goes, and with it the wish for libraries that Debian has for 64 bits only.
+CFLAGS_32 = ("-m32", "-static", "-D_FILE_OFFSET_BITS=64", "-ffunction-sections", "-Wl,--gc-sections")
 TEST_LIMIT_S = 1800
 RERUNS = 2
 # Emulation is slow, and slower still on the debug kernel: a call of many MiB may take longer than the default deadline.
