@@ -120,6 +120,7 @@ void log_disk_heal(struct log_disk *disk)
 {
 	disk->fail_read = disk->fail_write = -1;
 	disk->fail_for_ever = disk->fail_torn = false;
+	disk->fail_one_in = 0;
 }
 
 static void remember(struct log_disk *disk, uint64_t offset, const void *data, size_t bytes,
@@ -181,6 +182,8 @@ static int get_info(const struct chario_device *device, struct chario_info *info
 /* Whether a count of transfers has come to the one that fails. */
 static bool fails(struct log_disk *disk, int64_t *countdown)
 {
+	if (disk->fail_one_in && !log_below(&disk->random, disk->fail_one_in))
+		return true;
 	if (*countdown < 0)
 		return false;
 	if (*countdown > 0) {

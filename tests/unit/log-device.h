@@ -51,6 +51,8 @@ struct log_spare;
  * @fail_write: writes until one fails; -1 for never
  * @fail_read: reads until one fails; -1 for never
  * @fail_for_ever: all behind that one fail too
+ * @fail_one_in: transfers of which one fails, whichever; 0 for none
+ * @random: says whichever
  * @fail_torn: a write that fails has reached the disk in part
  * @spare: memory of buffers that were freed, for the next
  */
@@ -71,6 +73,8 @@ struct log_disk {
 	int64_t fail_write;
 	int64_t fail_read;
 	bool fail_for_ever;
+	uint64_t fail_one_in;
+	uint64_t random;
 	bool fail_torn;
 	struct log_spare *spare;
 };

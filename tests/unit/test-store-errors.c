@@ -17,6 +17,7 @@
 
 #define DISK_BYTES (512U << 10)
 #define CHANGES    60
+#define FLAKY      400
 
 static uint64_t seed;
 
@@ -43,12 +44,18 @@ enum failure {
 	WRITE_FOR_EVER,
 	READ_ONCE,
 	READ_FOR_EVER,
+	ANY_AT_TIMES,
 };
 
 static void arm(struct log_disk *disk, enum failure failure, int64_t number)
 {
 	bool reads = failure == READ_ONCE || failure == READ_FOR_EVER;
 
+	if (failure == ANY_AT_TIMES) {
+		disk->fail_one_in = 10 + (uint64_t)number % 40;
+		disk->random = seed + (uint64_t)number;
+		return;
+	}
 	disk->fail_read = reads ? number : -1;
 	disk->fail_write = reads ? -1 : number;
 	disk->fail_for_ever = failure == WRITE_FOR_EVER || failure == READ_FOR_EVER;
@@ -147,12 +154,88 @@ static void reads_fail_for_ever(void)
 	sweep(READ_FOR_EVER);
 }
 
+/* What one failure leaves may be what the next one needs to do harm. */
+static void any_fail_at_times(void)
+{
+	int ret = 0;
+
+	for (int64_t number = 0; number < FLAKY && ret != -EPROTO; number++)
+		ret = try_failure(ANY_AT_TIMES, number);
+	printf("# %d scripts, SEED=%" PRIu64 "\n", FLAKY, seed);
+	CHECK(ret != -EPROTO);
+}
+
+/**
+ * struct spoiler - what happens after the first step of a move
+ * @disk: to which it happens
+ * @number: reads from there until one fails
+ */
+struct spoiler {
+	struct log_disk *disk;
+	int64_t number;
+};
+
+/* Damage the note of changes, so that the table is read anew, and let that fail. */
+static int spoil(uint64_t done_bytes, uint64_t total_bytes, void *data)
+{
+	struct spoiler *spoiler = data;
+
+	(void)total_bytes;
+	if (done_bytes > 4096)
+		return 0;
+	spoiler->disk->image[4096 + 100] ^= 0xff;
+	spoiler->disk->fail_read = spoiler->number;
+	return 0;
+}
+
+/* An area of 32 KiB that has to slide by 4 KiB. */
+static int make_slide(struct chario_store *store)
+{
+	int err = chario_store_create(store, "gap", 4096, 0);
+
+	if (!err)
+		err = chario_store_create(store, "slides", 32768, 0);
+	return err ? err : chario_store_remove(store, "gap");
+}
+
+static int slide_without_table(int64_t number)
+{
+	struct log_disk *disk = log_disk_create(DISK_BYTES, 512);
+	struct spoiler spoiler = { disk, number };
+	struct rig_findings findings;
+	struct chario_store *store;
+	int err = rig_format(disk, &layout) ?: rig_open(disk, O_RDWR, &store);
+
+	if (err)
+		return err;
+	err = make_slide(store);
+	if (!err)
+		err = chario_store_defrag(store, spoil, &spoiler);
+	log_disk_heal(disk);
+	if (chario_store_defrag(store, NULL, NULL) || !rig_is_clean(disk, &findings))
+		err = -EPROTO;
+	chario_store_close(store);
+	log_disk_destroy(disk);
+	return err;
+}
+
+static void table_is_lost_in_a_move(void)
+{
+	for (int64_t number = 0; number < 10; number++) {
+		int err = slide_without_table(number);
+
+		CHECK(err == -EIO || !err);
+	}
+}
+
 static const struct tap_test tests[] = {
 	{ "one write fails", one_write_fails },
 	{ "one write fails half-way", one_write_is_torn },
 	{ "all writes fail from one on", writes_fail_for_ever },
 	{ "one read fails", one_read_fails },
 	{ "all reads fail from one on", reads_fail_for_ever },
+	{ "one transfer in some fails", any_fail_at_times },
+	{ "the table cannot be read again in the middle of a move", table_is_lost_in_a_move },
 };
 
 static void read_seed(void)
