@@ -27,12 +27,10 @@ static size_t printing(const char *at)
 	return bytes;
 }
 
-const char *cli_show_name(char text[CLI_NAME_MAX], const char *name)
+const char *cli_escape_name(char text[CLI_NAME_MAX], const char *name)
 {
 	char *end = text;
 
-	if (!isatty(STDOUT_FILENO))
-		return name;
 	while (*name) {
 		size_t bytes = *name == '\\' ? 0 : printing(name);
 
@@ -46,6 +44,11 @@ const char *cli_show_name(char text[CLI_NAME_MAX], const char *name)
 	}
 	*end = '\0';
 	return text;
+}
+
+const char *cli_show_name(char text[CLI_NAME_MAX], const char *name)
+{
+	return isatty(STDOUT_FILENO) ? cli_escape_name(text, name) : name;
 }
 
 /* Bytes of the UTF-8 sequence that begins here; 0 where there is none. */

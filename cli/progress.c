@@ -5,19 +5,14 @@
 #include "progress.h"
 
 #include <stdio.h>
-#include <string.h>
-#include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "cli.h"
+#include "store.h"
 
 #define NS_PER_S  1000000000ULL
 #define WAIT_NS   NS_PER_S
 #define REDRAW_NS (NS_PER_S / 10)
-
-#define USUAL_COLUMNS 80
-#define WIDEST_BAR    50
 
 uint64_t cli_now_ns(void)
 {
@@ -39,15 +34,6 @@ void cli_progress_begin(struct cli_progress *progress, const char *what, uint64_
 	};
 }
 
-static int columns(void)
-{
-	struct winsize size;
-
-	if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) || !size.ws_col)
-		return USUAL_COLUMNS;
-	return size.ws_col;
-}
-
 static void describe_time(char text[32], uint64_t seconds)
 {
 	unsigned int hours = (unsigned int)(seconds / 3600);
@@ -57,6 +43,13 @@ static void describe_time(char text[32], uint64_t seconds)
 		snprintf(text, 32, "%u:%02u:%02u", hours, minutes, (unsigned int)(seconds % 60));
 	else
 		snprintf(text, 32, "%u:%02u", minutes, (unsigned int)(seconds % 60));
+}
+
+static unsigned int percent_of(uint64_t done_bytes, uint64_t total_bytes)
+{
+	if (done_bytes >= total_bytes)
+		return 100;
+	return (unsigned int)((double)done_bytes / (double)total_bytes * 100);
 }
 
 /* "1.2 GiB of 3.0 GiB, 800.0 MiB/s, 0:03 left" */
@@ -78,31 +71,17 @@ static void describe(const struct cli_progress *progress, uint64_t done_bytes, c
 	snprintf(text, size, "%s of %s, %s/s, %s left", done, total, speed, left);
 }
 
-static void draw_bar(int width, unsigned int percent)
-{
-	if (width < 5)
-		return;
-	if (width > WIDEST_BAR)
-		width = WIDEST_BAR;
-	fputc('[', stderr);
-	for (int i = 0; i < width; i++)
-		fputc((unsigned int)(100 * i) < percent * (unsigned int)width ? '#' : ' ', stderr);
-	fputs("] ", stderr);
-}
-
+/* A terminal that is too narrow cuts the line off, instead of going on with a new one. */
 static void draw(const struct cli_progress *progress, uint64_t done_bytes)
 {
-	double share = progress->total_bytes ? (double)done_bytes / (double)progress->total_bytes :
-					       1;
-	unsigned int percent = share < 1 ? (unsigned int)(share * 100) : 100;
-	char text[160];
-	int room;
+	static const char bar[] = "##############################";
+	unsigned int percent = percent_of(done_bytes, progress->total_bytes);
+	char text[160], name[CLI_NAME_MAX];
 
 	describe(progress, done_bytes, text, sizeof(text));
-	room = columns() - (int)(strlen(progress->what) + strlen(text)) - 12;
-	fprintf(stderr, "\r%s ", progress->what);
-	draw_bar(room, percent);
-	fprintf(stderr, "%3u %%  %s\033[K", percent, text);
+	fprintf(stderr, "\r\033[?7l[%-30.*s] %3u %%  %s  %s\033[K\033[?7h",
+		(int)(percent * (sizeof(bar) - 1) / 100), bar, percent, text,
+		cli_escape_name(name, progress->what));
 	fflush(stderr);
 }
 

@@ -41,7 +41,10 @@ int cli_fail_area(const struct cli *cli, int err, const char *format, ...)
 bool cli_find_area(const struct cli *cli, struct chario_store *store, const char *name,
 		   struct chario_area_info *info);
 
-/* For terminals: bytes that do not print become \xHH.  Elsewhere as it is. */
+/* Bytes that do not print become \xHH, so that a terminal does not obey them. */
+const char *cli_escape_name(char text[CLI_NAME_MAX], const char *name);
+
+/* The same where stdout is a terminal; elsewhere the name as it is. */
 const char *cli_show_name(char text[CLI_NAME_MAX], const char *name);
 
 /* "filling 12 %, moving"; empty for an area that is as it should be. */

@@ -19,6 +19,27 @@ _chario_disks()
 	done
 }
 
+# Names of the areas of the store that the words before say.
+_chario_areas()
+{
+	local i store=()
+	for ((i = 2; i < COMP_CWORD; i++)); do
+		case ${COMP_WORDS[i]} in
+		--store | -s) store=(--store "${COMP_WORDS[i + 1]}") ;;
+		esac
+	done
+	chario ls --json "${store[@]}" 2>/dev/null | sed -n 's/^ *"name": *"\(.*\)",$/\1/p'
+}
+
+# A name may have blanks in it: each line is one.
+_chario_complete_areas()
+{
+	local name
+	while IFS= read -r name; do
+		[[ $name == "$1"* ]] && COMPREPLY+=("$(printf %q "$name")")
+	done < <(_chario_areas)
+}
+
 _chario()
 {
 	local line=${COMP_LINE:0:COMP_POINT} before=$3 verb=${COMP_WORDS[1]} words='' word kept=''
@@ -28,11 +49,14 @@ _chario()
 	[[ $COMP_WORDBREAKS == *:* ]] && kept=${word%"${word##*:}"}
 	COMPREPLY=()
 	if [[ $COMP_CWORD -eq 1 ]]; then
-		words='list info bind unbind plan stat health pin timeline help --help --version'
+		words='list info bind unbind plan stat health pin timeline'
+		words+=' format check df ls create rename resize rm put get cat defrag help --help --version'
 	else
 		case $before in
 		--limits | -l) words='block= command= chunk= boundary= capacity=' ;;
 		--only | -o) words='apst power-state coalescing vectors retry cpu link' ;;
+		--store) compopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- "$word"); return ;;
+		--areas | --align | --size | --bytes) return ;;
 		--interval | -i | --count | -c) return ;;
 		--seconds | -s | --stop-above-us | -u | --records | -r | --tag | -t) return ;;
 		*)
@@ -42,17 +66,44 @@ _chario()
 			bind) words="--force $(_chario_drives) $(compgen -G '/dev/nvme*n*')" ;;
 			unbind) words="--force $(_chario_drives) $(_chario_disks)" ;;
 			plan) words="--limits --write $(_chario_disks)" ;;
-			stat) words="--interval --count $(_chario_disks)" ;;
+			stat)
+				words="--interval --count --store $(_chario_disks)"
+				_chario_complete_areas "$word"
+				;;
+			format) words="--force --areas --align --size --store $(_chario_disks)" ;;
+			check) words="--repair --forget --store $(_chario_disks)" ;;
+			df) words="--store $(_chario_disks)" ;;
+			defrag) words="--quiet --store $(_chario_disks)" ;;
+			ls | create | rename | resize)
+				words='--store'
+				_chario_complete_areas "$word"
+				;;
+			rm | cat)
+				words='--force --store'
+				_chario_complete_areas "$word"
+				;;
+			put)
+				words='--bytes --force --quiet --store'
+				compopt -o filenames
+				mapfile -t COMPREPLY < <(compgen -f -- "$word")
+				;;
+			get)
+				words='--force --quiet --store'
+				_chario_complete_areas "$word"
+				;;
 			health) words="--watch --interval --count $(_chario_disks)" ;;
 			pin) words="--only $(_chario_disks)" ;;
 			timeline) words="--seconds --stop-above-us --records --all --tag $(_chario_disks)" ;;
-			help) words='list info bind unbind plan stat health pin timeline help' ;;
+			help)
+				words='list info bind unbind plan stat health pin timeline'
+				words+=' format check df ls create rename resize rm put get cat defrag help'
+				;;
 			esac
 			words+=' --json --help'
 			;;
 		esac
 	fi
-	mapfile -t COMPREPLY < <(compgen -W "$words" -- "$word")
+	mapfile -t -O "${#COMPREPLY[@]}" COMPREPLY < <(compgen -W "$words" -- "$word")
 	COMPREPLY=("${COMPREPLY[@]#"$kept"}")
 }
 

@@ -15,6 +15,18 @@ function __chario_disks
     end
 end
 
+# Names of the areas of the store that the words before say.
+function __chario_areas
+    set -l words (commandline -opc)
+    set -l store
+    for i in (seq 2 (count $words))
+        if contains -- $words[$i] -s --store
+            set store --store $words[(math $i + 1)]
+        end
+    end
+    chario ls --json $store 2>/dev/null | string replace -rf '^ *"name": *"(.*)",$' '$1'
+end
+
 function __chario_verb
     __fish_seen_subcommand_from $argv
 end
@@ -33,6 +45,18 @@ complete -c chario -n __fish_use_subcommand -a stat -d 'Show the counters of a d
 complete -c chario -n __fish_use_subcommand -a health -d 'Show how a drive is'
 complete -c chario -n __fish_use_subcommand -a pin -d 'Run a program while the drive is pinned'
 complete -c chario -n __fish_use_subcommand -a timeline -d 'Record when requests reach their stages'
+complete -c chario -n __fish_use_subcommand -a format -d 'Make an empty store'
+complete -c chario -n __fish_use_subcommand -a check -d 'Find and repair damage of a store'
+complete -c chario -n __fish_use_subcommand -a df -d 'Show how full a store is'
+complete -c chario -n __fish_use_subcommand -a ls -d 'List the areas of a store'
+complete -c chario -n __fish_use_subcommand -a create -d 'Create an area'
+complete -c chario -n __fish_use_subcommand -a rename -d 'Give an area another name'
+complete -c chario -n __fish_use_subcommand -a resize -d 'Make an area longer or shorter'
+complete -c chario -n __fish_use_subcommand -a rm -d 'Remove areas'
+complete -c chario -n __fish_use_subcommand -a put -d 'Make an area of a file'
+complete -c chario -n __fish_use_subcommand -a get -d 'Make a file of an area'
+complete -c chario -n __fish_use_subcommand -a cat -d 'Print what areas hold'
+complete -c chario -n __fish_use_subcommand -a defrag -d 'Put all free space into one hole'
 complete -c chario -n __fish_use_subcommand -a help -d 'Show help'
 
 complete -c chario -n '__chario_verb list' -s a -l all -d 'Also all NVMe controllers'
@@ -53,4 +77,19 @@ complete -c chario -n '__chario_verb timeline' -s u -l stop-above-us -x -d 'Free
 complete -c chario -n '__chario_verb timeline' -s r -l records -x -d 'Records that each ring holds'
 complete -c chario -n '__chario_verb timeline' -s a -l all -d 'Print every record'
 complete -c chario -n '__chario_verb timeline' -s t -l tag -x -d 'Put a tag beside the records'
-complete -c chario -n '__chario_verb help' -a 'list info bind unbind plan stat health pin timeline help'
+set -l stores format check df defrag
+set -l areas ls create rename resize rm get cat stat
+complete -c chario -n "__chario_verb $stores $areas put" -s s -l store -r -F -d 'Which store'
+complete -c chario -n "__chario_verb $stores" -F -a '(__chario_disks)'
+complete -c chario -n "__chario_verb $areas" -a '(__chario_areas)'
+complete -c chario -n '__chario_verb put get' -F
+complete -c chario -n '__chario_verb format rm put get cat' -s f -l force -d 'Although it is there'
+complete -c chario -n '__chario_verb put get defrag' -s q -l quiet -d 'Show no progress'
+complete -c chario -n '__chario_verb format' -s n -l areas -x -d 'Areas that there can be'
+complete -c chario -n '__chario_verb format' -s a -l align -x -d 'Areas begin at multiples of this'
+complete -c chario -n '__chario_verb format' -s S -l size -x -d 'Create a file of this size'
+complete -c chario -n '__chario_verb check' -s r -l repair -d 'Put right what is safe'
+complete -c chario -n '__chario_verb check' -s F -l forget -d 'Give up what is lost'
+complete -c chario -n '__chario_verb put' -s b -l bytes -x -d 'So many bytes'
+complete -c chario -n '__chario_verb help' -a 'list info bind unbind plan stat health pin timeline'
+complete -c chario -n '__chario_verb help' -a 'format check df ls create rename resize rm put get cat defrag help'
