@@ -18,7 +18,7 @@ lab = "$$($(setup))"/bin/python -m chario_lab.main
 export PATH := $(PATH):/usr/sbin:/sbin
 
 .PHONY: all help setup setup-build module user may-install install demo guest \
-	check check-static check-unit check-guest check-debug fuzz bench clean
+	check check-static check-unit check-guest check-debug fuzz bench recorders clean
 
 all: module user
 
@@ -36,6 +36,7 @@ help:
 	@echo '                    how many, FUZZ_SEED=N repeats a run'
 	@echo '  make bench        instructions per call, counted, beside the paths of Linux;'
 	@echo '                    IOMMU=1 counts some once more behind an IOMMU'
+	@echo '  make recorders    what a recording costs: the store, dd, GStreamer; whole programs'
 	@echo 'Downloads and built kernels are kept in $${CHARIO_CACHE:-~/.cache/chario}.'
 
 setup:
@@ -78,6 +79,9 @@ guest: setup
 
 bench: setup
 	@$(lab) bench $(if $(IOMMU),--iommu)
+
+recorders: setup
+	@$(lab) recorders
 
 check: check-static check-unit check-guest
 

@@ -41,6 +41,10 @@ def dispatch(words: list[str]) -> int:
         from chario_lab import demo  # noqa: PLC0415
 
         return demo.run(options.kernel)
+    if options.command == "recorders":
+        from chario_lab import recorders  # noqa: PLC0415
+
+        return recorders.run(options.kernel)
     from chario_lab import shell  # noqa: PLC0415
 
     spec = GuestSpec(kernel=options.kernel, drives=drives(options.drive), cpus=options.cpus, iommu=options.iommu)
@@ -61,7 +65,8 @@ def parse(words: list[str]) -> argparse.Namespace:
     run = commands.add_parser("run", help="one command in a guest")
     demo = commands.add_parser("demo", help="record, read back, compare; and what it costs")
     commands.add_parser("bench", help="count the instructions of a call", add_help=False)
-    for command in (guest, run, demo):
+    recorders = commands.add_parser("recorders", help="what a recording costs, by several programs")
+    for command in (guest, run, demo, recorders):
         command.add_argument("--kernel", default="6.1", help="6.1, 6.12, 6.12-rt or debug (default: 6.1)")
     for command in (guest, run):
         command.add_argument(

@@ -7,6 +7,7 @@
  *	repeat spin			compute for a while: what the kernel does
  *					meanwhile, it does for timer ticks
  *	repeat PATH read|write direct|buffered BYTES CALLS
+ *	repeat run PROGRAM ARGUMENT...	a whole program, from its start to its end
  *
  * A series of writes ends with fsync, which belongs to its cost: before, the
  * data of a buffered write has not left memory.
@@ -18,6 +19,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "../bench/marker.h"
@@ -80,6 +82,25 @@ static int run(char **argv)
 	return EXIT_SUCCESS;
 }
 
+static int run_program(char **argv)
+{
+	pid_t child;
+	int status;
+
+	MARKER(MARKER_SEGMENT);
+	MARKER(MARKER_BEGIN);
+	child = fork();
+	if (!child) {
+		execvp(argv[0], argv);
+		fail(argv[0]);
+	}
+	if (child < 0 || waitpid(child, &status, 0) < 0)
+		fail(argv[0]);
+	MARKER(MARKER_END);
+	MARKER(MARKER_SEGMENT_END);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_FAILURE;
+}
+
 int main(int argc, char **argv)
 {
 	if (argc == 2 && !strcmp(argv[1], "reload")) {
@@ -88,8 +109,11 @@ int main(int argc, char **argv)
 	}
 	if (argc == 2 && !strcmp(argv[1], "spin"))
 		return spin();
+	if (argc > 2 && !strcmp(argv[1], "run"))
+		return run_program(argv + 2);
 	if (argc == 6)
 		return run(argv);
-	fputs("usage: repeat PATH read|write direct|buffered BYTES CALLS\n", stderr);
+	fputs("usage: repeat PATH read|write direct|buffered BYTES CALLS | run PROGRAM...\n",
+	      stderr);
 	return EXIT_FAILURE;
 }

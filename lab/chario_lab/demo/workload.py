@@ -97,6 +97,14 @@ class Counter:
             (instructions(series) - series.ticks * self._tick_cost) / size.calls,
         )
 
+    def count_program(self, words: Sequence[str]) -> Cost:
+        """Run a whole program; what it costs, from its start to its end."""
+        self.guest.must("sync; echo 3 >/proc/sys/vm/drop_caches", STEP_LIMIT_S)
+        before = command_counts(self.guest, 0)
+        series = self._run("run", *words)
+        after = command_counts(self.guest, 0)
+        return Cost(sum(after[:2]) - sum(before[:2]), instructions(series) - series.ticks * self._tick_cost)
+
     def _run(self, *words: str) -> Operation:
         self.guest.must([self._program, *words], STEP_LIMIT_S)
         (segment,) = self._reader.new_segments()
