@@ -98,7 +98,6 @@ static void add_place(struct store_index *index, struct store_item *item, uint64
 	place->bytes = item->fields.allocated_bytes;
 	place->item = item;
 	index->nr_places++;
-	index->used_bytes += place->bytes;
 }
 
 static void remove_place(struct store_index *index, const struct store_item *item, uint64_t offset)
@@ -109,7 +108,6 @@ static void remove_place(struct store_index *index, const struct store_item *ite
 	while (index->places[at].item != item)
 		at++;
 	place = &index->places[at];
-	index->used_bytes -= place->bytes;
 	index->nr_places--;
 	memmove(place, place + 1, (index->nr_places - at) * sizeof(*place));
 }

@@ -65,7 +65,6 @@ struct store_place {
  * @nr_places: of @places
  * @max_places: that there is memory for
  * @nr_items: areas
- * @used_bytes: of all places
  */
 struct store_index {
 	struct store_item **slots;
@@ -76,7 +75,6 @@ struct store_index {
 	size_t nr_places;
 	size_t max_places;
 	uint64_t nr_items;
-	uint64_t used_bytes;
 };
 
 /**

@@ -122,6 +122,23 @@ struct chario_device *chario_store_device(const struct chario_store *store)
 	return store->device;
 }
 
+/* The two places of an area that slides over itself have bytes in common. */
+static uint64_t count_used(const struct store_index *index)
+{
+	uint64_t end = 0, bytes = 0;
+
+	for (size_t i = 0; i < index->nr_places; i++) {
+		const struct store_place *place = &index->places[i];
+		uint64_t place_end = place->offset + place->bytes;
+
+		if (place_end <= end)
+			continue;
+		bytes += place_end - (place->offset > end ? place->offset : end);
+		end = place_end;
+	}
+	return bytes;
+}
+
 static void measure_holes(const struct chario_store *store, struct chario_store_info *info)
 {
 	struct store_cursor cursor = { 0 };
@@ -156,8 +173,8 @@ int chario_store_get_info(struct chario_store *store, struct chario_store_info *
 	pthread_mutex_lock(&store->mutex);
 	err = chario_store_refresh(store);
 	all.nr_areas = store->index.nr_items;
-	all.used_bytes = store->index.used_bytes;
-	all.free_bytes = all.data_bytes > all.used_bytes ? all.data_bytes - all.used_bytes : 0;
+	all.used_bytes = count_used(&store->index);
+	all.free_bytes = all.data_bytes - all.used_bytes;
 	measure_holes(store, &all);
 	pthread_mutex_unlock(&store->mutex);
 	return err ? err : chario_sys_give(info, size, &all, sizeof(all), STORE_INFO_MIN);
