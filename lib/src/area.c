@@ -190,12 +190,14 @@ int chario_area_set_stream(struct chario_area *area, const struct chario_area_st
 int chario_area_get_stream(struct chario_area *area, struct chario_area_stream *stream)
 {
 	struct chario_store *store = area->store;
-	struct store_fields fields;
+	struct store_fields fields = { 0 };
 	int err;
 
 	pthread_mutex_lock(&store->mutex);
 	err = chario_store_refresh(store);
-	/* While it is open nobody removes it. */
+	/* While it is open nobody removes it, but its block may be damaged. */
+	if (!err && !store->index.slots[area->slot])
+		err = -EUCLEAN;
 	if (!err)
 		fields = store->index.slots[area->slot]->fields;
 	pthread_mutex_unlock(&store->mutex);

@@ -107,11 +107,17 @@ static int step(struct store_move *move, struct chario_buffer *buffer,
 	return move->progress ? move->progress(move->done_bytes, move->total_bytes, move->data) : 0;
 }
 
-static void look(struct chario_store *store, uint64_t slot, struct store_fields *fields)
+/* 0; -EUCLEAN where the area has been lost meanwhile. */
+static int look(struct chario_store *store, uint64_t slot, struct store_fields *fields)
 {
+	const struct store_item *item;
+
 	pthread_mutex_lock(&store->mutex);
-	*fields = store->index.slots[slot]->fields;
+	item = store->index.slots[slot];
+	if (item)
+		*fields = item->fields;
 	pthread_mutex_unlock(&store->mutex);
+	return item ? 0 : -EUCLEAN;
 }
 
 int chario_move_run(struct store_move *move)
@@ -122,10 +128,11 @@ int chario_move_run(struct store_move *move)
 
 	if (ret)
 		return ret;
-	look(move->store, move->slot, &fields);
+	ret = look(move->store, move->slot, &fields);
 	while (!ret && fields.flags & STORE_ENTRY_MOVING) {
 		ret = step(move, buffer, &fields);
-		look(move->store, move->slot, &fields);
+		if (!ret)
+			ret = look(move->store, move->slot, &fields);
 	}
 	chario_buffer_free(buffer);
 	return ret;
