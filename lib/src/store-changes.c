@@ -24,6 +24,9 @@
 /* Where the note is in the buffer: behind what blocks of the table need. */
 #define CHANGES_AT (3 * CHARIO_STORE_BLOCK)
 
+/* How often the table is read while others change it, before what is found counts. */
+#define LOAD_ATTEMPTS 20
+
 /* Blocks of one copy that are read at a time. */
 #define BATCH (STORE_BUFFER / CHARIO_STORE_BLOCK / 2)
 
@@ -44,12 +47,30 @@ static int read_note(struct chario_store *store)
 	return 0;
 }
 
+static bool is_taken(const struct store_item *item, const struct store_entry *entry)
+{
+	return !memcmp(&item->fields, &entry->fields, sizeof(item->fields)) &&
+	       !strncmp(item->name, entry->name, sizeof(entry->name));
+}
+
+/* Forget what a block says otherwise now. */
+static void drop_block(struct chario_store *store, uint64_t number, const struct store_table *table)
+{
+	for (unsigned int i = 0; i < STORE_ENTRIES; i++) {
+		uint64_t slot = number * STORE_ENTRIES + i;
+		const struct store_item *item = store->index.slots[slot];
+
+		if (item && !is_taken(item, &table->entries[i]))
+			chario_index_remove(&store->index, slot);
+	}
+}
+
 /* What an entry of a good block says is taken up if it can be. */
 static int take_entry(struct chario_store *store, uint64_t slot, const struct store_entry *entry)
 {
 	int err;
 
-	if (!(entry->fields.flags & STORE_ENTRY_AREA))
+	if (store->index.slots[slot] || !(entry->fields.flags & STORE_ENTRY_AREA))
 		return 0;
 	if (chario_entry_fault(&store->header, entry)) {
 		store->nr_damaged++;
@@ -64,12 +85,10 @@ static int take_entry(struct chario_store *store, uint64_t slot, const struct st
 
 static int take_block(struct chario_store *store, uint64_t number, const struct store_table *table)
 {
+	drop_block(store, number, table);
 	for (unsigned int i = 0; i < STORE_ENTRIES; i++) {
-		uint64_t slot = number * STORE_ENTRIES + i;
-		int err;
+		int err = take_entry(store, number * STORE_ENTRIES + i, &table->entries[i]);
 
-		chario_index_remove(&store->index, slot);
-		err = take_entry(store, slot, &table->entries[i]);
 		if (err)
 			return err;
 	}
@@ -124,62 +143,106 @@ static int load_batches(struct chario_store *store)
 	return err;
 }
 
-/*
- * A block that another process was writing when it was read in a batch looks
- * damaged: those are looked at once more.
- */
+/* The index of a table that cannot be read stays what it was. */
 static int load_all(struct chario_store *store)
 {
-	uint64_t nr_slots = store->index.nr_slots;
+	struct store_index old = store->index;
+	uint64_t nr_damaged = store->nr_damaged;
+	int err = chario_index_init(&store->index, old.nr_slots);
+
+	store->nr_damaged = 0;
+	if (!err)
+		err = load_batches(store);
+	if (err) {
+		chario_index_deinit(&store->index);
+		store->index = old;
+		store->nr_damaged = nr_damaged;
+		return err;
+	}
+	chario_index_deinit(&old);
+	store->nr_damaged += chario_index_count_overlaps(&store->index);
+	return 0;
+}
+
+/* 0 where there is none that can be read. */
+static int read_sequence(struct chario_store *store, uint64_t *sequence)
+{
+	int err = read_note(store);
+
+	*sequence = err ? 0 : note(store)->head.sequence;
+	return err == -EUCLEAN ? 0 : err;
+}
+
+/*
+ * Blocks that others write while they are read look damaged, and an area that they
+ * remove and make again elsewhere is found twice.  What is found twice in the same
+ * way, with no change in between, is damage.
+ */
+int chario_store_load(struct chario_store *store)
+{
+	uint64_t sequence, before = UINT64_MAX;
+	unsigned int same = 0;
 	int err = 0;
 
-	for (int attempt = 0; attempt < 3; attempt++) {
-		chario_index_deinit(&store->index);
-		err = chario_index_init(&store->index, nr_slots);
-		store->nr_damaged = 0;
-		if (!err)
-			err = load_batches(store);
-		if (!err)
-			store->nr_damaged += chario_index_count_overlaps(&store->index);
+	store->seen = 0;
+	for (int attempt = 0; attempt < LOAD_ATTEMPTS; attempt++) {
+		err = read_sequence(store, &sequence);
+		same = sequence == before ? same + 1 : 0;
+		if (err || same == 2)
+			break;
+		before = sequence;
+		err = load_all(store);
 		if (err || !store->nr_damaged)
 			break;
 	}
-	return err;
-}
-
-int chario_store_load(struct chario_store *store)
-{
-	uint64_t sequence;
-	int err = read_note(store);
-
-	if (err && err != -EUCLEAN)
-		return err;
-	sequence = err ? 0 : note(store)->head.sequence;
-	err = load_all(store);
 	/* What was under way then may have been read in its old state. */
-	store->seen = err ? 0 : sequence & ~1ULL;
+	if (!err)
+		store->seen = before & ~1ULL;
 	return err;
 }
 
-/* Read again what changes number @from to @to - 1 have changed. */
-static int load_changed(struct chario_store *store, uint64_t from, uint64_t to)
+typedef int block_visit(struct chario_store *store, uint64_t number,
+			const struct store_table *table);
+
+static int visit_drop(struct chario_store *store, uint64_t number, const struct store_table *table)
 {
-	const uint64_t nr_blocks = store->header.nr_blocks;
+	drop_block(store, number, table);
+	return 0;
+}
+
+/* Visit the blocks that changes number @from to @to - 1 have changed. */
+static int each_changed(struct chario_store *store, uint64_t from, uint64_t to, block_visit *visit)
+{
+	uint64_t last = UINT64_MAX;
 
 	for (uint64_t i = from; i < to; i++) {
 		uint32_t number = note(store)->numbers[i % STORE_CHANGES_KEPT];
 		const struct store_table *table;
 		int err;
 
-		if (number >= nr_blocks)
+		if (number >= store->header.nr_blocks)
 			return -EUCLEAN;
+		if (number == last)
+			continue;
+		last = number;
 		err = chario_table_read(store, number, &table);
 		if (!err)
-			err = take_block(store, number, table);
+			err = visit(store, number, table);
 		if (err)
 			return err;
 	}
 	return 0;
+}
+
+/*
+ * Blocks are read as they are now, not as a change left them: a name that one block
+ * has lost may be in one that comes before.  So all is forgotten first.
+ */
+static int load_changed(struct chario_store *store, uint64_t from, uint64_t to)
+{
+	int err = to - from > 1 ? each_changed(store, from, to, visit_drop) : 0;
+
+	return err ? err : each_changed(store, from, to, take_block);
 }
 
 int chario_store_refresh(struct chario_store *store)
@@ -198,8 +261,9 @@ int chario_store_refresh(struct chario_store *store)
 	to = (sequence + 1) / 2;
 	if (store->nr_damaged || !store->seen || to < from || to - from > STORE_CHANGES_KEPT)
 		return chario_store_load(store);
+	store->seen = 0;
 	err = load_changed(store, from, to);
-	if (err == -EUCLEAN)
+	if (err == -EUCLEAN || (!err && store->nr_damaged))
 		return chario_store_load(store);
 	if (!err)
 		store->seen = sequence & ~1ULL;
