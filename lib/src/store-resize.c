@@ -102,7 +102,7 @@ int chario_store_resize(struct chario_store *store, const char *name, uint64_t b
 	if (!bytes)
 		return -EINVAL;
 	if (bytes > store->header.capacity_bytes)
-		return -ENOSPC;
+		return store->writable ? -ENOSPC : -EROFS;
 	move.lock_fd = seize(store, name, &move.slot);
 	if (move.lock_fd < 0)
 		return move.lock_fd;
