@@ -32,6 +32,14 @@ static void pass(const struct store_place *place, uint64_t *end)
 		*end = end_of(place);
 }
 
+/* What of an area is not yet where a move takes it. */
+static uint64_t rest_of(const struct store_place *place)
+{
+	const struct store_fields *fields = &place->item->fields;
+
+	return place->offset == fields->offset ? place->bytes - fields->moved_bytes : 0;
+}
+
 /* What is left to do, as if no area were open. */
 static uint64_t count_bytes(const struct chario_store *store)
 {
@@ -41,11 +49,14 @@ static uint64_t count_bytes(const struct chario_store *store)
 		const struct store_place *place = &store->index.places[i];
 		uint64_t target = round_up(end, store->header.alignment_bytes);
 
-		if (target < place->offset) {
+		if (place->item->fields.flags & STORE_ENTRY_MOVING) {
+			bytes += rest_of(place);
+			pass(place, &end);
+		} else if (target < place->offset) {
 			bytes += place->bytes;
 			end = target + place->bytes;
 		} else {
-			end = end_of(place);
+			pass(place, &end);
 		}
 	}
 	return bytes;

@@ -104,6 +104,9 @@ static int step(struct store_move *move, struct chario_buffer *buffer,
 	if (err)
 		return err;
 	move->done_bytes += bytes;
+	/* Areas may have been closed, or take a way round. */
+	if (move->total_bytes < move->done_bytes)
+		move->total_bytes = move->done_bytes;
 	return move->progress ? move->progress(move->done_bytes, move->total_bytes, move->data) : 0;
 }
 
