@@ -1,0 +1,415 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A store that changes while areas are in it: resize, defragment, fill; by two who
+ * have it open; on a disk that has another length than before.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+
+#include <chario/area.h>
+
+#include "area-inner.h"
+#include "log-device.h"
+#include "store-rig.h"
+#include "tap.h"
+
+#define MIB     (1024ULL * 1024)
+#define BLOCK   4096ULL
+#define STOPPED 77
+
+static struct log_disk *disk;
+static struct chario_store *store;
+
+static const struct chario_store_layout layout = { .size = sizeof(layout), .max_areas = 40 };
+
+static void make_store(void)
+{
+	disk = log_disk_create(4 * MIB, 4096);
+	if (rig_format(disk, &layout) || rig_open(disk, O_RDWR, &store))
+		abort();
+}
+
+static void drop_store(void)
+{
+	chario_store_close(store);
+	store = NULL;
+	log_disk_destroy(disk);
+}
+
+static struct chario_area_info info_of(const char *name)
+{
+	struct chario_area_info info;
+
+	if (chario_store_find(store, name, &info, sizeof(info)))
+		memset(&info, 0, sizeof(info));
+	return info;
+}
+
+static unsigned char byte_at(char name, size_t at)
+{
+	return (unsigned char)(name + (char)(at / 7) + (char)(at >> 12));
+}
+
+static int move_bytes(const char *name, unsigned char *memory, size_t bytes, int flags)
+{
+	struct chario_area *area;
+	int err = chario_area_open(store, name, flags, &area);
+	ssize_t moved;
+
+	if (err)
+		return err;
+	moved = flags == O_RDWR ? chario_area_write(area, memory, bytes, 0) :
+				  chario_area_read(area, memory, bytes, 0);
+	chario_area_close(area);
+	return moved == (ssize_t)bytes ? 0 : -EIO;
+}
+
+/* An area that is filled, so that it is known again. */
+static int make_filled(const char *name, size_t bytes)
+{
+	unsigned char *memory = malloc(bytes);
+	int err = chario_store_create(store, name, bytes, 0);
+
+	for (size_t i = 0; i < bytes; i++)
+		memory[i] = byte_at(*name, i);
+	if (!err)
+		err = move_bytes(name, memory, bytes, O_RDWR);
+	free(memory);
+	return err;
+}
+
+/* Whether so many of its first bytes are as they were made. */
+static bool is_whole(const char *name, char made_as, size_t bytes)
+{
+	unsigned char *memory = malloc(bytes);
+	bool same = !move_bytes(name, memory, bytes, O_RDONLY);
+
+	for (size_t i = 0; i < bytes && same; i++)
+		same = memory[i] == byte_at(made_as, i);
+	free(memory);
+	return same;
+}
+
+static void grows_where_it_is(void)
+{
+	struct chario_area_info before, after;
+
+	EQUAL(make_filled("a", 10000), 0);
+	before = info_of("a");
+	EQUAL(chario_store_resize(store, "a", 50000), 0);
+	after = info_of("a");
+	EQUAL(after.offset, before.offset);
+	EQUAL(after.bytes, 50000);
+	EQUAL(after.allocated_bytes, 13 * BLOCK);
+	EQUAL(after.id, before.id);
+	CHECK(is_whole("a", 'a', 10000));
+	EQUAL(chario_store_resize(store, "a", 1), 0);
+	EQUAL(info_of("a").allocated_bytes, BLOCK);
+	EQUAL(chario_store_resize(store, "a", 1), 0);
+	CHECK(is_whole("a", 'a', 1));
+}
+
+static void grows_elsewhere(void)
+{
+	struct chario_area_info before, after;
+
+	EQUAL(make_filled("a", 10000), 0);
+	EQUAL(make_filled("b", 10000), 0);
+	before = info_of("a");
+	EQUAL(chario_store_resize(store, "a", 3 * BLOCK), 0);
+	EQUAL(info_of("a").offset, before.offset);
+	EQUAL(chario_store_resize(store, "a", 3 * BLOCK + 1), 0);
+	after = info_of("a");
+	CHECK(after.offset > info_of("b").offset);
+	EQUAL(after.flags, 0);
+	EQUAL(after.id, before.id);
+	CHECK(is_whole("a", 'a', 10000));
+	CHECK(is_whole("b", 'b', 10000));
+	/* The place that it left is free. */
+	EQUAL(chario_store_create(store, "c", 3 * BLOCK, 0), 0);
+	EQUAL(info_of("c").offset, before.offset);
+}
+
+static void recordings_keep_their_length(void)
+{
+	const struct chario_area_stream stream = { 1, BLOCK, 2, false };
+	struct chario_area_stream is;
+	struct chario_area *area;
+
+	EQUAL(chario_store_create(store, "a", MIB, 0), 0);
+	EQUAL(chario_area_open(store, "a", O_RDWR, &area), 0);
+	EQUAL(chario_area_get_stream(area, &is), -ENODATA);
+	EQUAL(chario_area_set_stream(area, &stream), 0);
+	EQUAL(chario_area_get_stream(area, &is), 0);
+	EQUAL(is.segment_bytes, BLOCK);
+	chario_area_close(area);
+	EQUAL(info_of("a").flags, CHARIO_AREA_STREAM);
+	EQUAL(chario_store_resize(store, "a", 2 * MIB), -EINVAL);
+}
+
+static void filling_is_remembered(void)
+{
+	struct chario_area *area;
+
+	EQUAL(chario_store_create(store, "a", 10000, CHARIO_CREATE_FILLING), 0);
+	EQUAL(info_of("a").flags, CHARIO_AREA_FILLING);
+	EQUAL(chario_area_open(store, "a", O_RDWR, &area), 0);
+	EQUAL(chario_area_set_filled(area, 10001, 5), -EINVAL);
+	EQUAL(chario_area_set_filled(area, 9999, 5), 0);
+	EQUAL(info_of("a").filled_bytes, 9999);
+	EQUAL(info_of("a").fill_tag, 5);
+	EQUAL(chario_store_rename(store, "a", "b"), 0);
+	EQUAL(chario_area_set_filled(area, 10000, 5), 0);
+	EQUAL(info_of("b").flags, 0);
+	EQUAL(info_of("b").filled_bytes, 0);
+	EQUAL(chario_area_set_filled(area, 1, 5), -EINVAL);
+	chario_area_close(area);
+}
+
+static int count_hole(uint64_t *holes)
+{
+	struct chario_store_info info = { 0 };
+	int err = chario_store_get_info(store, &info, sizeof(info));
+
+	*holes = info.nr_holes;
+	return err ? err : info.used_bytes + info.free_bytes != info.data_bytes;
+}
+
+static void space_becomes_one_hole(void)
+{
+	uint64_t holes;
+
+	EQUAL(make_filled("a", 20000), 0);
+	EQUAL(make_filled("b", 300000), 0);
+	EQUAL(make_filled("c", 4096), 0);
+	EQUAL(make_filled("d", 700000), 0);
+	EQUAL(make_filled("e", 1), 0);
+	EQUAL(chario_store_remove(store, "a"), 0);
+	EQUAL(chario_store_remove(store, "c"), 0);
+	EQUAL(chario_store_defrag(store, NULL, NULL), 0);
+	EQUAL(count_hole(&holes), 0);
+	EQUAL(holes, 1);
+	CHECK(is_whole("b", 'b', 300000));
+	CHECK(is_whole("d", 'd', 700000));
+	CHECK(is_whole("e", 'e', 1));
+	EQUAL(chario_store_defrag(store, NULL, NULL), 0);
+}
+
+/* Ends each call after one step. */
+static int stop_soon(uint64_t done_bytes, uint64_t total_bytes, void *data)
+{
+	bool *sane = data;
+
+	*sane = *sane && done_bytes && done_bytes <= total_bytes;
+	return STOPPED;
+}
+
+static void defrag_goes_on_where_it_stopped(void)
+{
+	bool sane = true, moved = false;
+	uint64_t holes;
+	int ret, calls = 0;
+
+	EQUAL(make_filled("a", 4096), 0);
+	EQUAL(make_filled("b", 60000), 0);
+	EQUAL(make_filled("c", 50000), 0);
+	EQUAL(chario_store_remove(store, "a"), 0);
+	do {
+		ret = chario_store_defrag(store, stop_soon, &sane);
+		moved = moved || info_of("b").flags & CHARIO_AREA_MOVING;
+		CHECK(is_whole("b", 'b', 60000));
+		CHECK(is_whole("c", 'c', 50000));
+		EQUAL(count_hole(&holes), 0);
+		calls++;
+	} while (ret == STOPPED && calls < 1000);
+	EQUAL(ret, 0);
+	CHECK(moved);
+	CHECK(sane);
+	CHECK(calls > 10);
+	EQUAL(holes, 1);
+}
+
+/* What lies in two pieces and is open is in the way with both of them. */
+static void open_areas_stay(void)
+{
+	struct chario_area *area;
+	bool sane = true;
+
+	EQUAL(make_filled("a", 8192), 0);
+	EQUAL(make_filled("b", 60000), 0);
+	EQUAL(make_filled("c", 4096), 0);
+	EQUAL(make_filled("d", 50000), 0);
+	EQUAL(chario_store_remove(store, "a"), 0);
+	EQUAL(chario_store_remove(store, "c"), 0);
+	EQUAL(chario_store_defrag(store, stop_soon, &sane), STOPPED);
+	EQUAL(info_of("b").flags, CHARIO_AREA_MOVING);
+	EQUAL(chario_area_open(store, "b", O_RDONLY, &area), 0);
+	EQUAL(chario_store_defrag(store, NULL, NULL), 0);
+	EQUAL(info_of("b").flags, CHARIO_AREA_MOVING);
+	CHECK(is_whole("b", 'b', 60000));
+	CHECK(is_whole("d", 'd', 50000));
+	chario_area_close(area);
+	EQUAL(chario_store_defrag(store, NULL, NULL), 0);
+	EQUAL(info_of("b").flags, 0);
+	CHECK(is_whole("b", 'b', 60000));
+	CHECK(is_whole("d", 'd', 50000));
+}
+
+/* An area in two pieces is written as before, across the seam too. */
+static void halves_are_one_area(void)
+{
+	unsigned char memory[20000];
+	struct chario_area *area;
+	bool sane = true;
+
+	EQUAL(make_filled("a", 8192), 0);
+	EQUAL(make_filled("b", 60000), 0);
+	EQUAL(chario_store_remove(store, "a"), 0);
+	EQUAL(chario_store_defrag(store, stop_soon, &sane), STOPPED);
+	EQUAL(info_of("b").flags, CHARIO_AREA_MOVING);
+	for (size_t i = 0; i < sizeof(memory); i++)
+		memory[i] = byte_at('x', i);
+	EQUAL(chario_area_open(store, "b", O_RDWR, &area), 0);
+	EQUAL(chario_area_write(area, memory, sizeof(memory), 0), (ssize_t)sizeof(memory));
+	chario_area_close(area);
+	CHECK(is_whole("b", 'x', sizeof(memory)));
+	EQUAL(chario_store_resize(store, "b", 70000), 0);
+	EQUAL(info_of("b").flags, 0);
+	CHECK(is_whole("b", 'x', sizeof(memory)));
+}
+
+/* two who have it open */
+
+/* The last area of the second block goes, and comes again in the first. */
+static void names_move_between_blocks(void)
+{
+	struct chario_store *other;
+	struct chario_area_info info;
+	char name[8];
+
+	for (int i = 0; i < 11; i++) {
+		snprintf(name, sizeof(name), "%d", i);
+		EQUAL(chario_store_create(store, name, 1, 0), 0);
+	}
+	EQUAL(rig_open(disk, O_RDWR, &other), 0);
+	EQUAL(chario_store_remove(store, "3"), 0);
+	EQUAL(chario_store_remove(store, "10"), 0);
+	EQUAL(chario_store_create(store, "10", 2, 0), 0);
+	EQUAL(chario_store_find(other, "10", &info, sizeof(info)), 0);
+	EQUAL(info.bytes, 2);
+	EQUAL(chario_store_create(other, "3", 1, 0), 0);
+	chario_store_close(other);
+	EQUAL(info_of("3").bytes, 1);
+}
+
+/* More changes than the note remembers. */
+static void many_changes_are_seen(void)
+{
+	struct chario_store *other;
+	struct chario_area_info info;
+
+	EQUAL(chario_store_create(store, "a", 1, 0), 0);
+	EQUAL(rig_open(disk, O_RDONLY, &other), 0);
+	for (int i = 0; i < 600; i++) {
+		EQUAL(chario_store_rename(store, "a", "b"), 0);
+		EQUAL(chario_store_rename(store, "b", "a"), 0);
+	}
+	EQUAL(chario_store_rename(store, "a", "c"), 0);
+	EQUAL(chario_store_find(other, "a", &info, sizeof(info)), -ENOENT);
+	EQUAL(chario_store_find(other, "c", &info, sizeof(info)), 0);
+	chario_store_close(other);
+}
+
+static int change_while_visited(const struct chario_area_info *area, void *data)
+{
+	int *visits = data;
+	int err = chario_store_remove(store, area->name);
+
+	(*visits)++;
+	return err ? err : chario_store_create(store, area->name, area->bytes, 0);
+}
+
+static void visits_may_change_the_store(void)
+{
+	int visits = 0;
+
+	EQUAL(make_filled("a", 1), 0);
+	EQUAL(make_filled("b", 10000), 0);
+	EQUAL(make_filled("c", 1), 0);
+	EQUAL(chario_store_each(store, change_while_visited, &visits), 0);
+	EQUAL(visits, 3);
+	EQUAL(info_of("b").bytes, 10000);
+}
+
+/* other disks */
+
+/* Copy the store to a disk of another length. */
+static struct log_disk *copy_to(uint64_t bytes)
+{
+	struct log_disk *copy = log_disk_create(bytes, 512);
+
+	memcpy(copy->image, disk->image, bytes < disk->bytes ? bytes : disk->bytes);
+	return copy;
+}
+
+static void longer_disk_is_fine(void)
+{
+	struct rig_findings findings;
+	struct log_disk *first = disk;
+
+	EQUAL(make_filled("a", 10000), 0);
+	chario_store_close(store);
+	disk = copy_to(5 * MIB);
+	log_disk_destroy(first);
+	store = NULL;
+	EQUAL(rig_open(disk, O_RDWR, &store), 0);
+	CHECK(is_whole("a", 'a', 10000));
+	EQUAL(rig_change(store), 0);
+	CHECK(rig_is_clean(disk, &findings));
+}
+
+static void shorter_disk_is_stale(void)
+{
+	struct rig_findings findings = { .quiet = true };
+	struct log_disk *copy = copy_to(3 * MIB);
+	struct chario_store *other;
+	int opened = rig_open(copy, O_RDONLY, &other);
+	int checked = rig_check(copy, 0, &findings);
+
+	log_disk_destroy(copy);
+	EQUAL(opened, -ESTALE);
+	EQUAL(checked, -ESTALE);
+}
+
+static void empty_disk_has_no_store(void)
+{
+	struct rig_findings findings = { .quiet = true };
+	struct log_disk *empty = log_disk_create(MIB, 512);
+	struct chario_store *other;
+	int opened = rig_open(empty, O_RDONLY, &other);
+	int checked = rig_check(empty, 0, &findings);
+
+	log_disk_destroy(empty);
+	EQUAL(opened, -ENOMEDIUM);
+	EQUAL(checked, -ENOMEDIUM);
+}
+
+static const struct tap_test tests[] = {
+	{ "an area grows and shrinks where it is", grows_where_it_is },
+	{ "an area grows elsewhere", grows_elsewhere },
+	{ "recordings keep their length", recordings_keep_their_length },
+	{ "filling is remembered", filling_is_remembered },
+	{ "free space becomes one hole", space_becomes_one_hole },
+	{ "defrag goes on where it was stopped", defrag_goes_on_where_it_stopped },
+	{ "open areas stay where they are", open_areas_stay },
+	{ "two pieces are one area", halves_are_one_area },
+	{ "a name that moves between blocks is found", names_move_between_blocks },
+	{ "more changes than the note remembers are seen", many_changes_are_seen },
+	{ "who is shown areas may change them", visits_may_change_the_store },
+	{ "a store on a longer disk is fine", longer_disk_is_fine },
+	{ "a store on a shorter disk is stale", shorter_disk_is_stale },
+	{ "an empty disk has no store", empty_disk_has_no_store },
+};
+
+TAP_MAIN(tests, make_store, drop_store)
