@@ -31,7 +31,9 @@
 #include <chario/plan.h>
 #include <chario/probe.h>
 #include <chario/queue.h>
+#include <chario/reader.h>
 #include <chario/store.h>
+#include <chario/stream.h>
 #include <chario/timeline.h>
 #include <chario/use.h>
 

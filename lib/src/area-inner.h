@@ -58,6 +58,9 @@ int chario_area_get_stream(struct chario_area *area, struct chario_area_stream *
 uint64_t chario_area_place(const struct chario_area *area, uint64_t offset, uint64_t bytes,
 			   uint64_t *disk_offset);
 
+/* Whether somebody else has the area open for writing. */
+bool chario_area_has_writer(const struct chario_area *area);
+
 struct chario_device *chario_area_device(const struct chario_area *area);
 
 #endif /* CHARIO_AREA_INNER_H */

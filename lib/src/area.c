@@ -133,6 +133,11 @@ struct chario_device *chario_area_device(const struct chario_area *area)
 	return area->store->device;
 }
 
+bool chario_area_has_writer(const struct chario_area *area)
+{
+	return chario_lock_is_held(area->lock_fd, chario_lock_writer(area->slot));
+}
+
 /* Change the entry of an area to what @fields says, but for what others change. */
 static int change(struct chario_area *area, const struct store_fields *fields)
 {

@@ -267,6 +267,9 @@ int chario_lock_try(int fd, uint64_t byte, bool exclusive);
 int chario_lock_wait(int fd, uint64_t byte, bool exclusive);
 void chario_lock_drop(int fd, uint64_t byte);
 
+/* Whether somebody else has a lock exclusively. */
+bool chario_lock_is_held(int fd, uint64_t byte);
+
 /* store.c */
 
 void chario_store_fill_info(const struct store_fields *fields, const char *name,

@@ -52,6 +52,18 @@ void chario_lock_drop(int fd, uint64_t byte)
 	apply(fd, byte, F_UNLCK);
 }
 
+bool chario_lock_is_held(int fd, uint64_t byte)
+{
+	struct flock lock = {
+		.l_type = F_RDLCK,
+		.l_whence = SEEK_SET,
+		.l_start = FIRST_BYTE + (off_t)byte,
+		.l_len = 1,
+	};
+
+	return !fcntl(fd, F_OFD_GETLK, &lock) && lock.l_type == F_WRLCK;
+}
+
 static int64_t now_ns(void)
 {
 	struct timespec now;

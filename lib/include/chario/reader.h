@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */
+/*
+ * A reader of a recording, see chario/stream.h; also while it is being made, in
+ * the same process or another.
+ */
+#ifndef CHARIO_READER_H
+#define CHARIO_READER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <chario/stream.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** struct chario_reader - a place in a recording; its members are private */
+struct chario_reader;
+
+/**
+ * struct chario_record - a record of a recording
+ * @memory: its data, the reader's until the next call
+ * @bytes: how many
+ * @sequence: its number, from 0
+ * @time_ns: when it was taken, nanoseconds since 1970
+ * @flags: CHARIO_RECORD_* bits
+ * @reserved: zero
+ * @missing: numbers between the record before and this one: records that the
+ *	producer lost, or that are damaged, or that the ring has overwritten
+ *	since
+ */
+struct chario_record {
+	const void *memory;
+	size_t bytes;
+	uint64_t sequence;
+	uint64_t time_ns;
+	uint32_t flags;
+	uint32_t reserved;
+	uint64_t missing;
+};
+
+/**
+ * struct chario_recording - what there is of a recording
+ * @size: sizeof(struct chario_recording)
+ * @ended: 1 where it was closed, 0 where it is being made or was cut off
+ * @ring: 1 where it is a ring
+ * @segment_bytes: of a segment
+ * @session: a number of this recording
+ * @first_record: the oldest that is there
+ * @next_record: the number after the newest that is there
+ * @first_time_ns: when the oldest segment was begun
+ * @last_time_ns: when the newest was
+ * @bytes: of the data of all records until now, those that a ring has
+ *	overwritten included
+ * @durable_records: records, from the first on, that the producer knew to be
+ *	durable when it wrote last
+ * @lost_records: that the producer lost
+ * @lost_bytes: of their data
+ * @torn_segments: near the head that a power cut left incomplete
+ * @reads: of the disk, that the search for the head took
+ * @reserved: zero
+ */
+struct chario_recording {
+	uint32_t size;
+	uint32_t ended;
+	uint32_t ring;
+	uint32_t segment_bytes;
+	uint64_t session;
+	uint64_t first_record;
+	uint64_t next_record;
+	uint64_t first_time_ns;
+	uint64_t last_time_ns;
+	uint64_t bytes;
+	uint64_t durable_records;
+	uint64_t lost_records;
+	uint64_t lost_bytes;
+	uint32_t torn_segments;
+	uint32_t reads;
+	uint64_t reserved;
+};
+
+/**
+ * chario_reader_open() - begin to read a recording
+ * @store: an open store, which must stay open as long as the reader
+ * @name: of an area that holds a recording; opened for reading
+ * @reader: where the reader is put; the caller gives it to chario_reader_close()
+ *
+ * Stands before the oldest record.
+ *
+ * Context: may sleep.  A reader is for one thread.
+ * Return: 0; -ENODATA where the area holds no recording; -ENOMEM; and the errors of
+ * chario_area_open().
+ */
+int chario_reader_open(struct chario_store *store, const char *name, struct chario_reader **reader);
+
+/**
+ * chario_reader_close() - end reading
+ * @reader: the reader, or NULL, which is let pass
+ *
+ * Context: may sleep.
+ */
+void chario_reader_close(struct chario_reader *reader);
+
+/**
+ * chario_reader_get_recording() - what there is now
+ * @reader: the reader; stays where it is
+ * @recording: is filled in; members that the library does not know read as zero
+ * @size: sizeof(*@recording)
+ *
+ * Searches for the head: reads as many headers as the logarithm of the number of
+ * segments, and those of the segments that may have been in flight.
+ *
+ * Context: may sleep.
+ * Return: 0; -EINVAL when @size is smaller than the first version of the struct;
+ * or an error of pread(2).
+ */
+int chario_reader_get_recording(struct chario_reader *reader, struct chario_recording *recording,
+				size_t size);
+
+/**
+ * chario_reader_next() - the next record
+ * @reader: the reader
+ * @timeout_ns: how long to wait for it where the recording is being made: 0 not at
+ *	all, negative for ever
+ * @record: is filled in
+ *
+ * Context: may sleep.
+ * Return: 0; -ENODATA at the end of a recording that was ended; -EAGAIN where there
+ * is none yet, which is also the end of one that was cut off; -ENOMEM; or an error
+ * of pread(2), after which the next call goes on with the next segment.
+ */
+int chario_reader_next(struct chario_reader *reader, int64_t timeout_ns,
+		       struct chario_record *record);
+
+/**
+ * chario_reader_seek() - go to a record
+ * @reader: the reader
+ * @sequence: its number; where that record is gone, the next one that is there;
+ *	UINT64_MAX for behind the newest
+ *
+ * A binary search over segments.
+ *
+ * Context: may sleep.
+ * Return: 0, or an error of pread(2).
+ */
+int chario_reader_seek(struct chario_reader *reader, uint64_t sequence);
+
+/**
+ * chario_reader_seek_time() - go to a time
+ * @reader: the reader
+ * @time_ns: nanoseconds since 1970; the next record is the first that was taken
+ *	then or later, where times do not go back
+ *
+ * Context: may sleep.
+ * Return: 0, or an error of pread(2).
+ */
+int chario_reader_seek_time(struct chario_reader *reader, uint64_t time_ns);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* CHARIO_READER_H */

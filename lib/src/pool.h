@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */
+/*
+ * A pool: memory that the drive reads and writes directly, also where somebody has
+ * to say when it is whose.
+ */
+#ifndef CHARIO_POOL_H
+#define CHARIO_POOL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <chario/buffer.h>
+
+/**
+ * struct chario_pool - memory for transfers
+ * @buffer: as transfers name it
+ * @memory: where it is for the CPU
+ * @sync: DMA is not coherent here
+ */
+struct chario_pool {
+	struct chario_buffer *buffer;
+	unsigned char *memory;
+	bool sync;
+};
+
+/* Make a pool; @flags as for chario_buffer_pool().  0 or a negative errno. */
+int chario_pool_create(struct chario_pool *pool, struct chario_device *device, size_t bytes,
+		       unsigned int flags);
+
+/* Also of a pool that is all zero. */
+void chario_pool_destroy(struct chario_pool *pool);
+
+/* Before a transfer reads it or writes to it; after one has written to it. */
+int chario_pool_give(const struct chario_pool *pool, uint64_t offset, size_t bytes);
+int chario_pool_take(const struct chario_pool *pool, uint64_t offset, size_t bytes);
+
+#endif /* CHARIO_POOL_H */
