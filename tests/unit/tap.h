@@ -4,7 +4,7 @@
  *
  * A test is a function without arguments in the table that is given to
  * TAP_MAIN(), run between two other functions.  It makes its claims with CHECK() and EQUAL(); the first one that
- * fails ends it.
+ * fails ends it.  A test that cannot be run here ends with SKIP() and says why.
  */
 #ifndef CHARIO_TAP_H
 #define CHARIO_TAP_H
@@ -20,6 +20,7 @@ struct tap_test {
 };
 
 extern bool tap_failed;
+extern const char *tap_skipped;
 
 static inline void tap_nothing(void)
 {
@@ -59,24 +60,33 @@ static inline void tap_nothing(void)
 		}                                                                \
 	} while (0)
 
-#define TAP_MAIN(tests, before, after)                                             \
-	bool tap_failed;                                                           \
-	int main(void)                                                             \
-	{                                                                          \
-		int status = 0;                                                    \
-		size_t nr_tests = sizeof(tests) / sizeof((tests)[0]);              \
-		setvbuf(stdout, NULL, _IOLBF, 0);                                  \
-		printf("1..%zu\n", nr_tests);                                      \
-		for (size_t i = 0; i < nr_tests; i++) {                            \
-			tap_failed = false;                                        \
-			before();                                                  \
-			(tests)[i].run();                                          \
-			after();                                                   \
-			printf("%sok %zu - %s\n", tap_failed ? "not " : "", i + 1, \
-			       (tests)[i].claim);                                  \
-			status |= tap_failed;                                      \
-		}                                                                  \
-		return status;                                                     \
+#define SKIP(why)                    \
+	do {                         \
+		tap_skipped = (why); \
+		return;              \
+	} while (0)
+
+#define TAP_MAIN(tests, before, after)                                                 \
+	bool tap_failed;                                                               \
+	const char *tap_skipped;                                                       \
+	int main(void)                                                                 \
+	{                                                                              \
+		int status = 0;                                                        \
+		size_t nr_tests = sizeof(tests) / sizeof((tests)[0]);                  \
+		setvbuf(stdout, NULL, _IOLBF, 0);                                      \
+		printf("1..%zu\n", nr_tests);                                          \
+		for (size_t i = 0; i < nr_tests; i++) {                                \
+			tap_failed = false;                                            \
+			tap_skipped = NULL;                                            \
+			before();                                                      \
+			(tests)[i].run();                                              \
+			after();                                                       \
+			printf("%sok %zu - %s%s%s\n", tap_failed ? "not " : "", i + 1, \
+			       (tests)[i].claim, tap_skipped ? " # SKIP " : "",        \
+			       tap_skipped ? tap_skipped : "");                        \
+			status |= tap_failed;                                          \
+		}                                                                      \
+		return status;                                                         \
 	}
 
 #endif /* CHARIO_TAP_H */
