@@ -36,5 +36,6 @@
 #include <chario/stream.h>
 #include <chario/timeline.h>
 #include <chario/use.h>
+#include <chario/view.h>
 
 #endif /* CHARIO_H */

@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Views that cannot be, and how the library chooses the way to know changes.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/mman.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "scratch.h"
+#include "sys.h"
+#include "tap.h"
+#include "view-disk.h"
+
+static struct chario_sys real;
+
+static void begin(void)
+{
+	real = chario_sys;
+	disk.tracking = CHARIO_TRACKING_MARKS;
+	disk_begin();
+}
+
+static void end(void)
+{
+	chario_sys = real;
+	disk_end();
+}
+
+static int load(uint64_t offset, size_t bytes, uint64_t buffer_offset)
+{
+	return chario_view_load(disk.area, offset, bytes, disk.buffer, buffer_offset, disk.tracking,
+				&disk.view);
+}
+
+static void test_places(void)
+{
+	EQUAL(load(0, 0, 0), -EINVAL);
+	EQUAL(load(512, BLOCK, 0), -EINVAL);
+	EQUAL(load(0, BYTES + 1, 0), -EINVAL);
+	EQUAL(load(BYTES, 1, 0), -EINVAL);
+	EQUAL(load(BLOCK, BYTES, 0), -EINVAL);
+	EQUAL(load(UINT64_MAX - BLOCK + 1, BLOCK, 0), -EINVAL);
+	EQUAL(load(0, SIZE_MAX, 0), -EINVAL);
+	EQUAL(load(0, BYTES, BLOCK), -EINVAL);
+	EQUAL(load(0, BLOCK, BYTES), -EINVAL);
+	EQUAL(load(0, BLOCK, UINT64_MAX), -EINVAL);
+	EQUAL(load(0, BLOCK, 1), -EINVAL);
+	disk.tracking = CHARIO_TRACKING_COMPARE + 1;
+	EQUAL(load(0, BLOCK, 0), -EINVAL);
+	disk.tracking = (enum chario_tracking) - 1;
+	EQUAL(load(0, BLOCK, 0), -EINVAL);
+}
+
+/* The last block of an area is whole on the disk, whatever its length. */
+static void test_last_block(void)
+{
+	struct chario_area *area;
+
+	EQUAL(chario_store_create(disk.store, "odd", BLOCK + 1, 0), 0);
+	EQUAL(chario_area_open(disk.store, "odd", O_RDWR, &area), 0);
+	EQUAL(chario_view_load(area, BLOCK, 1, disk.buffer, 0, disk.tracking, &disk.view), 0);
+	EQUAL(chario_view_mark(disk.view, BLOCK - 1, 1), 0);
+	EQUAL(disk_count_dirty(disk.view), 1);
+	EQUAL(chario_view_unload(disk.view, 1), 0);
+	EQUAL(chario_view_load(area, 2 * BLOCK, 1, disk.buffer, 0, disk.tracking, &disk.view),
+	      -EINVAL);
+	disk.view = NULL;
+	chario_area_close(area);
+}
+
+static void test_source(void)
+{
+	struct chario_buffer *buffer;
+	struct chario_view *view;
+
+	EQUAL(chario_buffer_pool(chario_store_device(disk.store), BLOCK, CHARIO_BUFFER_SOURCE,
+				 &buffer),
+	      0);
+	for (unsigned int i = CHARIO_TRACKING_AUTO; i <= CHARIO_TRACKING_COMPARE; i++)
+		EQUAL(chario_view_load(disk.area, 0, BLOCK, buffer, 0, i, &view), -EPERM);
+	EQUAL(chario_buffer_free(buffer), 0);
+}
+
+static void test_other_device(void)
+{
+	struct chario_device *device;
+	struct chario_buffer *buffer;
+	struct chario_view *view;
+
+	EQUAL(chario_device_open_any("disk", O_RDWR, &device), 0);
+	EQUAL(chario_buffer_pool(device, BLOCK, 0, &buffer), 0);
+	EQUAL(chario_view_load(disk.area, 0, BLOCK, buffer, 0, disk.tracking, &view), -EINVAL);
+	EQUAL(chario_buffer_free(buffer), 0);
+	chario_device_close(device);
+}
+
+static void test_taken(void)
+{
+	struct chario_view *view;
+
+	EQUAL(load(0, 4 * BLOCK, 0), 0);
+	EQUAL(chario_view_load(disk.other, 0, BLOCK, disk.buffer, 3 * BLOCK, 1, &view), -EBUSY);
+	EQUAL(chario_view_load(disk.area, 3 * BLOCK, BLOCK, disk.buffer, 4 * BLOCK, 1, &view),
+	      -EBUSY);
+	EQUAL(chario_view_load(disk.area, 4 * BLOCK, BLOCK, disk.buffer, 4 * BLOCK, 1, &view), 0);
+	EQUAL(chario_view_unload(view, 0), 0);
+	EQUAL(chario_view_unload(disk.view, 0), 0);
+	EQUAL(load(3 * BLOCK, BLOCK, 0), 0);
+}
+
+/* The same memory may be two buffers. */
+static void test_taken_memory(void)
+{
+	struct chario_buffer *buffer;
+	struct chario_view *view;
+
+	EQUAL(load(0, 4 * BLOCK, 0), 0);
+	EQUAL(chario_buffer_register(chario_store_device(disk.store), disk.memory + 3 * BLOCK,
+				     4 * BLOCK, 0, &buffer),
+	      0);
+	EQUAL(chario_view_load(disk.other, 0, BLOCK, buffer, 0, 1, &view), -EBUSY);
+	EQUAL(chario_view_load(disk.other, 0, BLOCK, buffer, BLOCK, 1, &view), 0);
+	EQUAL(chario_view_unload(view, 0), 0);
+	EQUAL(chario_buffer_free(buffer), 0);
+}
+
+static void test_reader(void)
+{
+	struct chario_area *area;
+	struct chario_view *view;
+
+	EQUAL(chario_area_open(disk.store, "one", O_RDONLY, &area), 0);
+	EQUAL(chario_view_load(area, 0, BLOCK, disk.buffer, 0, CHARIO_TRACKING_AUTO, &disk.view),
+	      0);
+	EQUAL(chario_view_tracking(disk.view), CHARIO_TRACKING_MARKS);
+	EQUAL(chario_view_load(area, 0, BLOCK, disk.buffer, BLOCK, CHARIO_TRACKING_COMPARE, &view),
+	      0);
+	EQUAL(memcmp(disk.memory, disk.memory + BLOCK, BLOCK), 0);
+	disk.memory[BLOCK] ^= 1;
+	EQUAL(disk_count_dirty(view), 1);
+	EQUAL(chario_view_flush(view, 0, NULL), -EROFS);
+	EQUAL(chario_view_unload(view, 1), -EROFS);
+	EQUAL(chario_view_unload(view, 0), 0);
+	EQUAL(chario_view_unload(disk.view, 0), 0);
+	disk.view = NULL;
+	chario_area_close(area);
+}
+
+static void test_unreadable(void)
+{
+	disk.deaf = 1;
+	for (unsigned int i = CHARIO_TRACKING_MARKS; i <= CHARIO_TRACKING_COMPARE; i++) {
+		disk.tracking = i;
+		int err = load(0, BYTES, 0);
+
+		CHECK(err == -EIO || err == -EOPNOTSUPP);
+	}
+	disk.deaf = 0;
+	disk.tracking = CHARIO_TRACKING_AUTO;
+	EQUAL(load(0, BYTES, 0), 0);
+}
+
+/* A kernel that has less and less. */
+static int refuse_ioctl(int fd, unsigned long request, void *argument)
+{
+	(void)fd;
+	(void)request;
+	(void)argument;
+	return -EINVAL;
+}
+
+static int refuse_write(const char *path, const char *text)
+{
+	(void)path;
+	(void)text;
+	return -EACCES;
+}
+
+static int refuse_open(const char *path, int flags)
+{
+	(void)path;
+	(void)flags;
+	return -EACCES;
+}
+
+static int choice(void)
+{
+	int tracking;
+
+	disk.tracking = CHARIO_TRACKING_AUTO;
+	if (load(0, BYTES, 0))
+		return -1;
+	tracking = chario_view_tracking(disk.view);
+	chario_view_unload(disk.view, 0);
+	disk.view = NULL;
+	return tracking;
+}
+
+static int best_of_kernel(void)
+{
+	for (unsigned int i = CHARIO_TRACKING_WRITE_PROTECT; i < CHARIO_TRACKING_COMPARE; i++) {
+		disk.tracking = i;
+		if (load(0, BYTES, 0))
+			continue;
+		chario_view_unload(disk.view, 0);
+		disk.view = NULL;
+		return (int)i;
+	}
+	return CHARIO_TRACKING_COMPARE;
+}
+
+static void test_choice(void)
+{
+	EQUAL(choice(), best_of_kernel());
+	chario_sys.ioctl = refuse_ioctl;
+	EQUAL(choice(), best_of_kernel());
+	disk.tracking = CHARIO_TRACKING_WRITE_PROTECT;
+	EQUAL(load(0, BYTES, 0), -EOPNOTSUPP);
+	chario_sys.write = refuse_write;
+	EQUAL(choice(), CHARIO_TRACKING_COMPARE);
+	disk.tracking = CHARIO_TRACKING_SOFT_DIRTY;
+	EQUAL(load(0, BYTES, 0), -EOPNOTSUPP);
+}
+
+static void test_choice_without_pagemap(void)
+{
+	chario_sys.open = refuse_open;
+	EQUAL(choice(), CHARIO_TRACKING_COMPARE);
+}
+
+static void test_choice_without_pages(void)
+{
+	disk.tracking = CHARIO_TRACKING_AUTO;
+	EQUAL(load(0, BLOCK, 512), 0);
+	EQUAL(chario_view_tracking(disk.view), CHARIO_TRACKING_COMPARE);
+}
+
+/* Without a descriptor the choice is not made for a worse way. */
+static void test_no_descriptors(void)
+{
+	struct rlimit was, none;
+
+	disk.tracking = CHARIO_TRACKING_WRITE_PROTECT;
+	if (load(0, BYTES, 0) == -EOPNOTSUPP)
+		SKIP("this kernel has no asynchronous userfaultfd");
+	EQUAL(chario_view_unload(disk.view, 0), 0);
+	disk.view = NULL;
+	EQUAL(getrlimit(RLIMIT_NOFILE, &was), 0);
+	none = was;
+	none.rlim_cur = 0;
+	EQUAL(setrlimit(RLIMIT_NOFILE, &none), 0);
+	EQUAL(load(0, BYTES, 0), -EMFILE);
+	EQUAL(setrlimit(RLIMIT_NOFILE, &was), 0);
+}
+
+#define HUGE_BYTES ((size_t)2 << 20)
+
+static struct chario_buffer *huge;
+static unsigned char *huge_memory;
+
+static bool get_huge(void)
+{
+	huge_memory = mmap(NULL, HUGE_BYTES, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB | MAP_HUGE_2MB, -1, 0);
+	if (huge_memory == MAP_FAILED)
+		return false;
+	return !chario_buffer_register(chario_store_device(disk.store), huge_memory, HUGE_BYTES, 0,
+				       &huge);
+}
+
+static void put_huge(void)
+{
+	chario_view_unload(disk.view, 0);
+	disk.view = NULL;
+	chario_buffer_free(huge);
+	munmap(huge_memory, HUGE_BYTES);
+}
+
+static int load_huge(struct chario_area *area, size_t bytes, enum chario_tracking tracking)
+{
+	return chario_view_load(area, 0, bytes, huge, 0, tracking, &disk.view);
+}
+
+static void test_part_of_huge_page(void)
+{
+	if (!get_huge())
+		SKIP("no huge pages are set aside, see vm.nr_hugepages");
+	EQUAL(load_huge(disk.area, BYTES, CHARIO_TRACKING_SOFT_DIRTY), -EOPNOTSUPP);
+	EQUAL(load_huge(disk.area, BYTES, CHARIO_TRACKING_WRITE_PROTECT), -EOPNOTSUPP);
+	EQUAL(load_huge(disk.area, BYTES, CHARIO_TRACKING_AUTO), 0);
+	EQUAL(chario_view_tracking(disk.view), CHARIO_TRACKING_COMPARE);
+	disk_change(disk.view, huge_memory, 5);
+	EQUAL(disk_flush(), 1);
+	EQUAL(disk_is_same(disk.area, huge_memory, NR_BLOCKS), 1);
+	put_huge();
+}
+
+static void test_huge_page(void)
+{
+	struct chario_area *area;
+	uint64_t bytes;
+	int err;
+
+	if (!get_huge())
+		SKIP("no huge pages are set aside, see vm.nr_hugepages");
+	EQUAL(chario_store_create(disk.store, "huge", HUGE_BYTES, 0), 0);
+	EQUAL(chario_area_open(disk.store, "huge", O_RDWR, &area), 0);
+	err = load_huge(area, HUGE_BYTES, CHARIO_TRACKING_WRITE_PROTECT);
+	if (!err) {
+		huge_memory[5 * BLOCK] ^= 1;
+		EQUAL(chario_view_flush(disk.view, 0, &bytes), 0);
+		EQUAL(bytes, HUGE_BYTES);
+		EQUAL(disk_count_dirty(disk.view), 0);
+	}
+	put_huge();
+	EQUAL(err, best_of_kernel() == CHARIO_TRACKING_WRITE_PROTECT ? 0 : -EOPNOTSUPP);
+	chario_area_close(area);
+}
+
+static const struct tap_test tests[] = {
+	{ "what is not aligned or not inside is refused", test_places },
+	{ "the last block of an area is loaded whole", test_last_block },
+	{ "memory that is only written from cannot be loaded into", test_source },
+	{ "a buffer of another device is refused", test_other_device },
+	{ "what one view has, no other one gets", test_taken },
+	{ "memory is known by its address, whatever buffer it is", test_taken_memory },
+	{ "views of an area that is open for reading", test_reader },
+	{ "an area that cannot be read leaves nothing behind", test_unreadable },
+	{ "the best way is taken, and the next where a kernel lacks it", test_choice },
+	{ "no way needs the files of /proc", test_choice_without_pagemap },
+	{ "memory that does not begin at a page is compared", test_choice_without_pages },
+	{ "descriptors that run out are an error", test_no_descriptors },
+	{ "huge pages of which a part is viewed are compared", test_part_of_huge_page },
+	{ "a huge page is protected as a whole", test_huge_page },
+};
+
+TAP_MAIN(tests, begin, end)
