@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The unit tests of views that cannot be, on other kernels.
+ */
+#include <chario/view.h>
+
+#include "../../unit/view-disk.c"
+
+#include "../../unit/test-view-errors.c"

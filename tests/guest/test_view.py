@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: MIT
+"""Views: the unit tests on the guest's kernel, and the buffers of the module."""
+
+from __future__ import annotations
+
+import pytest
+from conftest import Launcher
+from disks import MIB, Programs, counters, grown
+from test_dmabuf import EXPORTERS, need
+
+from chario_lab.guest.devices import bdf, bind, nodes
+from chario_lab.guest.session import Guest
+from chario_lab.guest.spec import Namespace, Nvme
+from chario_lab.kernel import Kernel
+
+LIMIT_S = 900
+AUTO, MARKS, WRITE_PROTECT, SOFT_DIRTY, COMPARE, NONE = range(6)
+HIDDEN, HIDDEN_BYTES = 0x3000_0000, 16 * MIB
+TRACKING = {"marks": MARKS, "write-protect": WRITE_PROTECT, "soft-dirty": SOFT_DIRTY, "compare": COMPARE}
+# What of the kernel's each kernel has: Debian's 6.1 no asynchronous userfaultfd, the debug kernel nothing.
+KNOWN = {
+    "6.1": {SOFT_DIRTY},
+    "6.12": {WRITE_PROTECT, SOFT_DIRTY},
+    "6.12-rt": {WRITE_PROTECT, SOFT_DIRTY},
+    "debug": set(),
+}
+BLOCKS = 64
+# What src/view.c changes: every third block and one beside the first, then one more.
+WRITES = len(range(0, BLOCKS, 3)) + 1
+
+
+def units(guest: Guest, programs: Programs, name: str, tracking: str = "") -> str:
+    """Run a unit test; what it says in its first line."""
+    told = guest.must(f"cd /tmp && TRACKING={tracking} {guest.push(programs(name))}", LIMIT_S)
+    plan = told.splitlines()[0]
+    assert "not ok" not in told, told
+    assert f"\n{told}".count("\nok ") == int(plan.split()[0].removeprefix("1..")), told
+    return plan
+
+
+def view(guest: Guest, programs: Programs, disk: str, kind: str, tracking: int) -> list[str]:
+    """What src/view.c says."""
+    command = [guest.push(programs("view")), disk, kind, str(tracking), str(HIDDEN)]
+    return guest.must(command, LIMIT_S).splitlines()
+
+
+@pytest.mark.parametrize("tracking", TRACKING)
+def test_units(guest: Guest, guest_program: Programs, kernel: Kernel, tracking: str) -> None:
+    """What tests/unit/test-view.c says, with each kind that this kernel has; it knows which those are."""
+    missing = TRACKING[tracking] not in {MARKS, COMPARE, *KNOWN[kernel.name]}
+    plan = units(guest, guest_program, "view_unit", tracking)
+    assert ("# SKIP" in plan) == missing, plan
+    if missing:
+        pytest.skip(plan)
+
+
+def test_units_of_errors(guest: Guest, guest_program: Programs) -> None:
+    """What tests/unit/test-view-errors.c says, huge pages included."""
+    guest.must("echo 4 >/proc/sys/vm/nr_hugepages")
+    units(guest, guest_program, "view_errors")
+    guest.must("echo 0 >/proc/sys/vm/nr_hugepages")
+
+
+@pytest.mark.parametrize("kind", ["private", "shared", "pool", "streaming"])
+@pytest.mark.parametrize("tracking", [MARKS, COMPARE])
+def test_always(guest: Guest, guest_program: Programs, disk: str, kind: str, tracking: int) -> None:
+    """Marks and checksums do with any buffer that the CPU reaches."""
+    assert view(guest, guest_program, disk, kind, tracking) == [str(tracking), "done"]
+
+
+# What the kernel can know of the pages of each kind of memory, if it has the means: it refuses to protect those of
+# a driver, and what is private to a process and pinned keeps its soft-dirty bits for ever.
+POSSIBLE = {
+    "private": {WRITE_PROTECT},
+    "shared": {WRITE_PROTECT, SOFT_DIRTY},
+    "pool": {SOFT_DIRTY},
+    "streaming": {SOFT_DIRTY},
+}
+
+
+@pytest.mark.parametrize("kind", POSSIBLE)
+def test_choice(guest: Guest, guest_program: Programs, kernel: Kernel, disk4096: str, kind: str) -> None:
+    """The best that there is for this memory and kernel is taken; what is better is refused."""
+    choice = min({COMPARE, *(POSSIBLE[kind] & KNOWN[kernel.name])})
+    assert view(guest, guest_program, disk4096, kind, AUTO) == [str(choice), "done"]
+    assert view(guest, guest_program, disk4096, kind, choice) == [str(choice), "done"]
+    for other in range(WRITE_PROTECT, choice):
+        assert view(guest, guest_program, disk4096, kind, other) == ["EOPNOTSUPP"]
+
+
+@pytest.mark.parametrize("exporter", EXPORTERS)
+def test_a_dma_buf(guest: Guest, guest_program: Programs, disk: str, exporter: str) -> None:
+    """The library has no address of it: marks, and nothing else."""
+    need(guest, exporter)
+    assert view(guest, guest_program, disk, exporter, AUTO) == [str(MARKS), "done"]
+    assert view(guest, guest_program, disk, exporter, COMPARE) == ["EOPNOTSUPP"]
+
+
+def test_a_window(fresh_guest: Launcher, guest_program: Programs) -> None:
+    """Physical memory has no pages that could be tracked: the kernel would say that nothing has changed."""
+    parameters = f"windows={HIDDEN:#x}+{HIDDEN_BYTES} deadline_ms=200000"
+    drives = (Nvme("disk", (Namespace(64),)),)
+    guest = fresh_guest(parameters=parameters, drives=drives, append=f"memmap=16M${HIDDEN:#x}")
+    bind(guest, bdf(guest, 0))
+    disk = nodes(guest, bdf(guest, 0))[0]
+    for tracking, taken in ((AUTO, COMPARE), (MARKS, MARKS), (COMPARE, COMPARE)):
+        assert view(guest, guest_program, disk, "window", tracking) == [str(taken), "done"]
+    for tracking in (WRITE_PROTECT, SOFT_DIRTY):
+        assert view(guest, guest_program, disk, "window", tracking) == ["EOPNOTSUPP"]
+
+
+def test_one_command_for_each_run(guest: Guest, guest_program: Programs, disk4096: str) -> None:
+    """A run of changed blocks is one command; clean blocks between two runs are not written."""
+    start = counters(guest, disk4096)
+    view(guest, guest_program, disk4096, "pool", MARKS)
+    with_flush = grown(guest, disk4096, start)["write_commands"]
+    start = counters(guest, disk4096)
+    view(guest, guest_program, disk4096, "pool", NONE)
+    without = grown(guest, disk4096, start)["write_commands"]
+    assert with_flush - without == WRITES
