@@ -62,6 +62,10 @@ void set_up_own_rival(struct bench *b);
 void start_rival(struct bench *b);
 void end_rival(struct bench *b);
 
+/* record.c */
+void set_up_record(struct bench *b);
+ssize_t call_record(struct bench *b, off_t offset);
+
 /* memory.c */
 int map_buffer(struct bench *b, const char *pages);
 size_t buffer_neighbours(const struct bench *b);

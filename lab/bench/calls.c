@@ -262,6 +262,22 @@ void set_up_transfer(struct bench *b)
 	use_buffer(b, buffer);
 }
 
+/* Of the disk that was named, for writing. */
+static void set_up_transfer_write(struct bench *b)
+{
+	struct chario_buffer *buffer;
+
+	errno = -chario_device_open("/dev/chardisk1", O_RDWR, &b->device);
+	if (errno)
+		fail("/dev/chardisk1");
+	b->fd = chario_device_fd(b->device);
+	errno = -chario_buffer_register(b->device, b->buffer, b->bytes, 0, &buffer);
+	if (errno)
+		fail("chario_buffer_register");
+	use_buffer(b, buffer);
+	b->transfer.op = CHARIO_TRANSFER_WRITE;
+}
+
 /* Every stage is recorded as long as the program runs. */
 static void set_up_timeline(struct bench *b)
 {
@@ -353,5 +369,10 @@ const struct call calls[] = {
 	  .run = call_transfer,
 	  .flags = O_RDONLY,
 	  .set_up = set_up_transfer_timeline },
+	{ .name = "transfer-write",
+	  .run = call_transfer,
+	  .flags = O_RDWR,
+	  .set_up = set_up_transfer_write },
+	{ .name = "record", .run = call_record, .flags = O_RDWR, .set_up = set_up_record },
 	{ .name = NULL },
 };

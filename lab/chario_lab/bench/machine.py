@@ -18,12 +18,12 @@ from pathlib import Path
 
 from chario_lab.bench import layers
 from chario_lab.bench.build import Tools
-from chario_lab.bench.matrix import CHARDISK_COMPLETION, Case
+from chario_lab.bench.matrix import COMPLETION, Case
 from chario_lab.bench.records import Operation, Reader
-from chario_lab.guest.launch import describe_host, make_run_dir, socket_pair
+from chario_lab.guest.launch import describe_host, make_run_dir, make_sparse, socket_pair
 from chario_lab.guest.plan import Host, argv
 from chario_lab.guest.session import Guest
-from chario_lab.guest.spec import GuestSpec, Namespace, NullCo, Nvme
+from chario_lab.guest.spec import GuestSpec, Namespace, NullCo, Nvme, files
 from chario_lab.kernel import get_kernel
 
 BOOT_LIMIT_S = 240.0
@@ -31,7 +31,7 @@ CASE_LIMIT_S = 120.0
 MAP_LIMIT_S = 120.0
 HUGE_PAGES = 4
 # No medium below the drive: what a call costs the guest's CPU does not depend on one.
-DRIVE = Nvme("bench", namespaces=(Namespace(size_mib=1024, backing=NullCo()),))
+DRIVE = Nvme("bench", namespaces=(Namespace(size_mib=1024, backing=NullCo()), Namespace(size_mib=256)))
 # Poll queues for io_uring; without multipath, as on a drive with one controller: with it each
 # request would pass the block layer twice, to Linux's disadvantage. Without autogroups, so that
 # the scheduler's work does not depend on the session in which the guest's agent was started.
@@ -66,7 +66,7 @@ class CountedGuest:
     def count(self, case: Case) -> tuple[dict[str, object], list[Operation]]:
         """Run a case; what its program said, and what was counted of each operation."""
         if case.completion:
-            self.guest.must(f"echo {case.completion} >{CHARDISK_COMPLETION}")
+            self.guest.must(f"echo {case.completion} >{COMPLETION.format(Path(case.device).name)}")
         words = [case.call, case.device, str(case.size_bytes), case.pages, case.speed, str(case.operations)]
         result = self.guest.run([self._program, *words], CASE_LIMIT_S)
         segments = self._reader.new_segments()
@@ -88,6 +88,8 @@ def counted_guest(kernel_name: str, tools: Tools, iommu: bool = False) -> Iterat
         qmp, qmp_far = socket_pair(stack)
         far = [agent_far, qmp_far]
         host = replace(describe_host(kernel, run_dir, False, far), kvm=False)
+        for path, size in files(spec, run_dir):
+            make_sparse(path, size)
         map_path, out_path = run_dir / "map", run_dir / "counts"
         plugin = f"{tools.plugin},map={map_path},out={out_path}"
         process = _start_qemu(stack, [*argv(spec, host), "-plugin", plugin], host, tools.plugin)

@@ -12,7 +12,9 @@ NULL = "/dev/null"
 BLOCK = "/dev/nvme0n1"
 GENERIC = "/dev/ng0n1"
 CHARDISK = "/dev/chardisk0"
-CHARDISK_COMPLETION = "/sys/class/chario/chardisk0/completion"
+# Has a medium, for what is read back.
+RECORDED = "/dev/chardisk1"
+COMPLETION = "/sys/class/chario/{}/completion"
 
 FREE, LATE, STALL = "free", "late", "stall"
 IRQ, POLL = "irq", "poll"
@@ -134,6 +136,16 @@ CHARIO = (
          completion=POLL),
     Case("transfer-timeline", "transfer 4 KiB, registered buffer, polled, with a timeline", CHARDISK,
          "transfer-timeline", speed=STALL, completion=POLL),
+    Case("write-1m-poll", "transfer 1 MiB to the drive, registered buffer, polled", RECORDED, "transfer-write",
+         MIB, SCATTERED, STALL, LARGE_OPERATIONS, POLL),
+    Case("write-1m", "transfer 1 MiB to the drive, registered buffer, answered before the sleep", RECORDED,
+         "transfer-write", MIB, SCATTERED, STALL, LARGE_OPERATIONS, IRQ),
+    Case("record-1m", "record a segment of 1 MiB, but for the checksum of its data", RECORDED, "record",
+         MIB, SCATTERED, STALL, LARGE_OPERATIONS, IRQ),
+    Case("write-4m", "transfer 4 MiB to the drive, registered buffer, answered before the sleep", RECORDED,
+         "transfer-write", 4 * MIB, SCATTERED, STALL, LARGE_OPERATIONS, IRQ),
+    Case("record-4m", "record a segment of 4 MiB, but for the checksum of its data", RECORDED, "record",
+         4 * MIB, SCATTERED, STALL, LARGE_OPERATIONS, IRQ),
     Case("steady", "pread 4 KiB, polled, 10,000 calls", CHARDISK, "pread",
          speed=STALL, operations=MANY_OPERATIONS, completion=POLL),
 )  # fmt: skip
@@ -165,6 +177,14 @@ KIND_PAIRS = tuple((f"transfer-{kind}", "transfer-poll") for kind in ("pool", "w
 
 # What 16 reads of another file cost a call: with them, and without.
 RIVAL_PAIRS = (("transfer-own-rival", "transfer-own"), ("transfer-rival", "transfer-poll"))
+
+# What a MiB of a recording costs beside a MiB of the raw path: the cases, and what is asked of the ratio.
+RECORD_PAIRS = (
+    ("record-4m", "write-1m-poll", 1.1),
+    ("record-4m", "write-1m", 1.1),
+    ("record-4m", "write-4m", None),
+    ("record-1m", "write-1m", None),
+)
 
 # What an IOMMU costs, which is counted in a guest of its own: one call a row, and whether it maps memory.
 IOMMU_CALLS = {

@@ -20,6 +20,8 @@ from chario_lab.bench.matrix import (
     FLOORS,
     IOMMU_CALLS,
     KIND_PAIRS,
+    MIB,
+    RECORD_PAIRS,
     RIVAL_PAIRS,
     STEADY_KEY,
     STEADY_SHARE,
@@ -74,6 +76,7 @@ def print_run(console: Console, run: Run, behind: Run | None = None) -> None:
         for case in run.left_out:
             console.print(f"left out, for this kernel has no {case.needs}: {case.title}", highlight=False)
         console.print(_pairs_table(run, "What 16 reads in flight of another file cost", RIVAL_PAIRS))
+        console.print(_record_table(run))
         console.print(_difference_table(run))
         for table in _breakdowns(run, verdicts):
             console.print(table)
@@ -219,6 +222,25 @@ def _pairs_table(run: Run, title: str, pairs: Sequence[tuple[str, str]]) -> Tabl
         cells = ("-" if count is None else f"{count:,}" for count in (without, counted))
         table.add_row(CASES[key].title, *cells, more)
     return table
+
+
+def _record_table(run: Run) -> Table:
+    """What recording costs: its segments beside transfers, a MiB of each."""
+    table = _table(
+        "What a MiB of a recording costs", "segments", "beside", "recording", "transfer", "ratio", "as asked"
+    )
+    for key, base, asked in RECORD_PAIRS:
+        counted, beside = _per_mib(run, key), _per_mib(run, base)
+        cells = ("-" if count is None else f"{count:,.0f}" for count in (counted, beside))
+        ratio = None if counted is None or beside is None else counted / beside
+        verdict = "" if asked is None or ratio is None else f"{asked}: {'yes' if ratio <= asked else 'NO'}"
+        table.add_row(CASES[key].title, CASES[base].title, *cells, "-" if ratio is None else f"{ratio:.2f}", verdict)
+    return table
+
+
+def _per_mib(run: Run, key: str) -> float | None:
+    counted = run.instructions(key)
+    return None if counted is None else counted * MIB / CASES[key].size_bytes
 
 
 def _iommu_table(run: Run, behind: Run) -> Table:
