@@ -269,7 +269,10 @@ static int report_copy(struct check *check, const struct pair *pair, unsigned in
 	return err ? err : report(check, &finding);
 }
 
-/* An empty block that counts as used, so that those behind it are looked at. */
+/*
+ * An empty block that counts as used, so that those behind it are looked at; or one
+ * that has never been used, where it is behind such a one.
+ */
 static int forget(struct check *check, struct pair *pair)
 {
 	static struct store_table table;
@@ -278,7 +281,7 @@ static int forget(struct check *check, struct pair *pair)
 	table.head.magic = STORE_MAGIC_TABLE;
 	memcpy(table.head.uuid, check->store.header.head.uuid, sizeof(table.head.uuid));
 	table.head.number = (uint32_t)pair->number;
-	table.head.sequence = chario_store_now();
+	table.head.sequence = check->unused ? 0 : chario_store_now();
 	chario_block_seal(&table);
 	for (unsigned int copy = 0; copy < 2; copy++) {
 		uint64_t offset = chario_table_offset(&check->store.header, pair->number, copy);
