@@ -68,7 +68,7 @@ static const struct entry table[] = {
 	ERROR(ENOMEDIUM, "there is no store on the disk", "make one with chario format"),
 	ERROR(EUCLEAN, "the table of the store is damaged",
 	      "chario check says what is damaged and what to do"),
-	ERROR(ESTALE, "the disk is smaller than the store on it",
+	ERROR(ESTALE, "the disk is smaller than the store on it, or a view could not be read again",
 	      "restore the size of the file, or copy the store from where it was made"),
 	ERROR(ENAMETOOLONG, "the name is longer than 255 bytes", "use a shorter name"),
 	ERROR(ENODATA, "there is no recording, or it ends here", NULL),

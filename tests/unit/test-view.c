@@ -19,13 +19,6 @@
 #define NR_ROUNDS  3000
 #define NR_FLUSHES 400
 
-static const char *const names[] = {
-	[CHARIO_TRACKING_MARKS] = "marks",
-	[CHARIO_TRACKING_WRITE_PROTECT] = "write-protect",
-	[CHARIO_TRACKING_SOFT_DIRTY] = "soft-dirty",
-	[CHARIO_TRACKING_COMPARE] = "compare",
-};
-
 static bool is_marks(void)
 {
 	return disk.tracking == CHARIO_TRACKING_MARKS;
@@ -431,35 +424,21 @@ static const struct tap_test tests[] = {
 	{ "where a view begins", test_alignment },
 };
 
-static void choose(void)
-{
-	const char *name = getenv("TRACKING");
-
-	for (unsigned int i = CHARIO_TRACKING_MARKS; i <= CHARIO_TRACKING_COMPARE; i++) {
-		if (name && !strcmp(name, names[i]))
-			disk.tracking = i;
-	}
-	if (disk.tracking)
-		return;
-	printf("Bail out! TRACKING is to be marks, write-protect, soft-dirty or compare\n");
-	exit(1);
-}
-
 /*
  * Runs before main(), and in the folder of scratch.h: a way that this kernel does not
  * have is skipped as a whole.
  */
 __attribute__((constructor)) static void choose_or_skip(void)
 {
+	const char *name = disk_choose();
 	int err;
 
-	choose();
 	disk_begin();
 	err = disk_load();
 	disk_end();
 	if (err != -EOPNOTSUPP)
 		return;
-	printf("1..0 # SKIP this kernel has no %s tracking\n", names[disk.tracking]);
+	printf("1..0 # SKIP this kernel has no %s tracking\n", name);
 	exit(0);
 }
 

@@ -103,6 +103,24 @@ static void make_area(const char *name, struct chario_area **area)
 	     "an area cannot be filled");
 }
 
+const char *disk_choose(void)
+{
+	static const char *const names[] = {
+		[CHARIO_TRACKING_MARKS] = "marks",
+		[CHARIO_TRACKING_WRITE_PROTECT] = "write-protect",
+		[CHARIO_TRACKING_SOFT_DIRTY] = "soft-dirty",
+		[CHARIO_TRACKING_COMPARE] = "compare",
+	};
+	const char *name = getenv("TRACKING");
+
+	for (unsigned int i = CHARIO_TRACKING_MARKS; i <= CHARIO_TRACKING_COMPARE; i++) {
+		if (name && !strcmp(name, names[i]))
+			disk.tracking = i;
+	}
+	need(disk.tracking ? 0 : -EINVAL, "TRACKING is to be a kind of tracking");
+	return name;
+}
+
 void disk_begin(void)
 {
 	enum chario_tracking tracking = disk.tracking;

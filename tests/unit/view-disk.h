@@ -51,6 +51,9 @@ struct disk {
 
 extern struct disk disk;
 
+/* Take the kind of tracking that TRACKING names; its name. */
+const char *disk_choose(void);
+
 /* Make a new disk, the areas with random content; and take all away again. */
 void disk_begin(void);
 void disk_end(void);
