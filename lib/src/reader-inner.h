@@ -83,10 +83,10 @@ int chario_reader_reload(struct chario_reader *reader);
 int chario_reader_is_final(struct chario_reader *reader, uint64_t segment);
 
 /*
- * Whether nobody can have overwritten a segment while it was read; for what has no
- * checksum to tell.  1, 0, or a negative errno.
+ * Whether nobody can have overwritten the segment of a batch while it was read; for
+ * what has no checksum to tell.  1, 0, or a negative errno.
  */
-int chario_reader_is_safe(struct chario_reader *reader, uint64_t segment);
+int chario_reader_is_safe(struct chario_reader *reader, const struct chario_disk_batch *batch);
 
 /* Stand before a segment whose first header this is; 1, or as chario_tape_load(). */
 int chario_reader_enter(struct chario_reader *reader, const struct chario_disk_batch *batch);

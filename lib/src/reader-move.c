@@ -11,7 +11,7 @@ int chario_reader_enter(struct chario_reader *reader, const struct chario_disk_b
 	int ret = chario_tape_load(&reader->tape, batch, &reader->pile);
 
 	if (ret == 1 && reader->pile.sealed) {
-		ret = chario_reader_is_safe(reader, batch->segment);
+		ret = chario_reader_is_safe(reader, batch);
 		reader->pile.sealed = ret == 1;
 		ret = ret < 0 ? ret : 1;
 	}
@@ -85,8 +85,12 @@ int chario_reader_find_head(struct chario_reader *reader, struct chario_head *he
 	return err;
 }
 
-/* The recording was ended, and its last segment is this one or newer. */
-static int is_ended_before(struct chario_reader *reader, uint64_t segment)
+/*
+ * Whether the recording was ended before the ring came round to a segment.  It has
+ * to be of the last part: what was on its way when an earlier one was cut off can
+ * have torn what is older.
+ */
+static int is_last_lap(struct chario_reader *reader, const struct chario_disk_batch *batch)
 {
 	struct chario_head head;
 	int err;
@@ -94,24 +98,33 @@ static int is_ended_before(struct chario_reader *reader, uint64_t segment)
 	if (chario_area_has_writer(reader->area))
 		return 0;
 	err = chario_reader_find_head(reader, &head);
-	return err ? err : head.ended && head.last.segment < segment;
+	if (err)
+		return err;
+	return head.ended && head.last.part == batch->part &&
+	       head.last.segment < batch->segment + reader->tape.slots;
 }
 
-int chario_reader_is_safe(struct chario_reader *reader, uint64_t segment)
+/*
+ * The newest segment is at most a window behind one that is being written.  A single
+ * one may be missing since an earlier power cut, so all of the window is looked at.
+ */
+int chario_reader_is_safe(struct chario_reader *reader, const struct chario_disk_batch *batch)
 {
 	struct chario_tape *tape = &reader->tape;
-	uint64_t next = segment + tape->slots;
-	struct chario_disk_batch batch;
-	int ret;
+	uint64_t next = batch->segment + tape->slots;
+	struct chario_disk_batch newer;
 
 	if (!tape->ring)
 		return 1;
-	ret = chario_tape_peek(tape, next - tape->window, 0, &batch);
-	if (ret < 0)
-		return ret;
-	if (!ret || batch.segment < next - tape->window)
-		return 1;
-	return is_ended_before(reader, next);
+	for (uint64_t ahead = next - tape->window; ahead <= next; ahead++) {
+		int ret = chario_tape_peek(tape, ahead, 0, &newer);
+
+		if (ret < 0)
+			return ret;
+		if (ret && newer.segment >= ahead)
+			return is_last_lap(reader, batch);
+	}
+	return 1;
 }
 
 /* What is in the place of the next batch, in this segment or the next. */
@@ -179,8 +192,11 @@ static int search(struct chario_reader *reader, bool live, struct chario_disk_ba
 		return chario_tape_oldest(tape, newest, batch);
 	if (newest < next)
 		return 0;
-	if (reader->fresh)
-		return chario_tape_oldest(tape, newest, batch);
+	if (reader->fresh) {
+		ret = chario_tape_oldest(tape, newest, batch);
+		/* The first of all may be on its way still. */
+		return ret == 1 && live && newest < tape->window ? !batch->segment : ret;
+	}
 	if (live && newest < reader->last.segment + tape->window)
 		return 0;
 	return chario_tape_first(tape, next, newest, batch);
@@ -189,16 +205,15 @@ static int search(struct chario_reader *reader, bool live, struct chario_disk_ba
 /* What follows, as far as it is to be found out now. */
 static int find_next(struct chario_reader *reader, bool live, struct chario_disk_batch *batch)
 {
-	int ret;
+	bool thorough = reader->looks++ % CHARIO_READER_LOOKS == 0;
+	int ret = 0;
 
-	if (reader->fresh)
-		ret = chario_tape_look(&reader->tape, 0, 0, batch);
-	else
+	if (!reader->fresh)
 		ret = look_behind(reader, batch);
-	if (ret)
+	else if (!thorough)
+		ret = chario_tape_look(&reader->tape, 0, 0, batch);
+	if (ret || !thorough)
 		return ret;
-	if (reader->looks++ % CHARIO_READER_LOOKS)
-		return 0;
 	ret = check_session(reader);
 	return ret ? ret : search(reader, live, batch);
 }

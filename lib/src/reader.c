@@ -53,7 +53,6 @@ void chario_reader_close(struct chario_reader *reader)
 static int fetch(struct chario_reader *reader, struct chario_piece *piece)
 {
 	struct chario_tape *tape = &reader->tape;
-	uint64_t segment = reader->last.segment;
 	uint32_t bytes = chario_disk_round(piece->bytes, CHARIO_DISK_BLOCK);
 	int ret = 0;
 
@@ -61,9 +60,10 @@ static int fetch(struct chario_reader *reader, struct chario_piece *piece)
 		ret = chario_pool_create(&reader->external, chario_area_device(reader->area),
 					 tape->segment_bytes, 0);
 	if (!ret)
-		ret = chario_tape_read(tape, segment, piece->offset, bytes, &reader->external);
+		ret = chario_tape_read(tape, reader->last.segment, piece->offset, bytes,
+				       &reader->external);
 	if (ret == 1)
-		ret = chario_reader_is_safe(reader, segment);
+		ret = chario_reader_is_safe(reader, &reader->last);
 	piece->memory = reader->external.memory;
 	return ret;
 }

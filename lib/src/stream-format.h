@@ -32,6 +32,7 @@
 #define CHARIO_DISK_RECORD_FIRST (1U << 8)  /* begins here */
 #define CHARIO_DISK_RECORD_LAST  (1U << 9)  /* ends here */
 #define CHARIO_DISK_RECORD_VOID  (1U << 10) /* was taken back, and has no data */
+#define CHARIO_DISK_RECORD_APART (1U << 11) /* its data are behind all of the batch */
 
 /**
  * struct chario_disk_batch - what a batch begins with

@@ -200,8 +200,8 @@ int chario_stream_write_buffer(struct chario_stream *stream, const struct chario
 	struct chario_commit commit = {
 		.bytes = bytes,
 		.time_ns = time_ns,
-		.flags = flags | CHARIO_RECORD_NO_CRC | CHARIO_DISK_RECORD_FIRST |
-			 CHARIO_DISK_RECORD_LAST,
+		.flags = flags | CHARIO_RECORD_NO_CRC | CHARIO_DISK_RECORD_APART |
+			 CHARIO_DISK_RECORD_FIRST | CHARIO_DISK_RECORD_LAST,
 	};
 	int err = check_buffer(stream, buffer, buffer_offset, bytes, flags);
 

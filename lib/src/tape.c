@@ -12,7 +12,7 @@
 /* All that a record of a sane batch says of itself lies in these. */
 #define RECORD_FLAGS                                                            \
 	(CHARIO_RECORD_META | CHARIO_RECORD_NO_CRC | CHARIO_DISK_RECORD_FIRST | \
-	 CHARIO_DISK_RECORD_LAST | CHARIO_DISK_RECORD_VOID)
+	 CHARIO_DISK_RECORD_LAST | CHARIO_DISK_RECORD_VOID | CHARIO_DISK_RECORD_APART)
 
 int chario_tape_init(struct chario_tape *tape, struct chario_area *area,
 		     const struct chario_area_stream *stream)
@@ -126,10 +126,10 @@ static bool has_data(const struct chario_pile *pile, uint32_t segment_bytes,
 {
 	const struct chario_disk_batch *batch = &pile->batch;
 	uint32_t end = chario_disk_round(batch->offset + batch->bytes, CHARIO_DISK_BLOCK);
+	uint32_t data = le32toh(record_at(pile)->data), next = le32toh(record_at(pile)->next);
 
 	if (piece->memory)
-		return piece->bytes <=
-		       le32toh(record_at(pile)->next) - le32toh(record_at(pile)->data);
+		return data <= next && piece->bytes <= next - data;
 	return piece->flags & CHARIO_RECORD_NO_CRC && piece->offset >= end &&
 	       piece->offset <= segment_bytes && piece->bytes <= segment_bytes - piece->offset;
 }
@@ -139,7 +139,7 @@ static bool read_piece(const struct chario_pile *pile, uint32_t segment_bytes,
 {
 	const struct chario_disk_record *record = record_at(pile);
 	uint32_t data = le32toh(record->data);
-	bool inside = data <= le32toh(record->next);
+	bool apart = le32toh(record->flags) & CHARIO_DISK_RECORD_APART;
 
 	if (data < sizeof(*record) || data > segment_bytes)
 		return false;
@@ -147,7 +147,7 @@ static bool read_piece(const struct chario_pile *pile, uint32_t segment_bytes,
 		.sequence = le64toh(record->sequence),
 		.time_ns = le64toh(record->time_ns),
 		.done_bytes = le64toh(record->done_bytes),
-		.memory = inside ? pile->pool.memory + pile->at + data : NULL,
+		.memory = apart ? NULL : pile->pool.memory + pile->at + data,
 		.bytes = le32toh(record->bytes),
 		.offset = pile->batch.offset + pile->at + data,
 		.flags = le32toh(record->flags),

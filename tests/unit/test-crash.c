@@ -1,0 +1,472 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What a power cut leaves of a recording.
+ *
+ * A producer records on a disk in memory that notes all writes and flushes.  Then
+ * the power is cut at many moments: the disk has what had been flushed, and of all
+ * that had not been, or was being written, some sectors and others not.  Every
+ * record that was reported durable has to be there, and no record may be wrong.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "stream-format.h"
+#include "tap.h"
+#include "tape-lab.h"
+
+#define SEGMENT    8192U
+#define SLOTS      48U
+#define AREA       (SLOTS * SEGMENT)
+#define MAX_RECORD 600U
+#define RUNS       12U
+#define CUTS       24U
+
+/* Records that are appended after a cut. */
+#define APPENDED       5U
+#define APPENDED_BYTES 3000U
+
+/* struct recipe - how a recording is made */
+struct recipe {
+	const char *name;
+	bool cached;
+	bool buffers;  /* some records come from buffers of others */
+	uint32_t unsure; /* segments before the one that is overwritten next that may be gone */
+	struct chario_stream_options options;
+};
+
+/* struct promise - records that were durable when so many events had ended */
+struct promise {
+	size_t events;
+	uint64_t records;
+};
+
+/* struct made - a record that was made */
+struct made {
+	uint64_t sequence;
+	size_t bytes;
+};
+
+static struct ram_disk disk;
+static struct ram_disk cut;
+static struct chario_store *store;
+static struct chario_store *cut_store;
+static struct promise promises[4 * MAX_RECORD];
+static size_t nr_promises;
+static struct made made[MAX_RECORD];
+static uint64_t nr_made;
+static uint64_t chance;
+static uint64_t area_offset;
+static uint64_t next_record;
+static uint64_t appended_from;
+static unsigned long nr_cuts;
+
+static uint64_t roll(uint64_t sides)
+{
+	return lab_mix(chance++) % sides;
+}
+
+static void begin(const struct recipe *recipe)
+{
+	const char *path = lab_make_file(AREA);
+
+	ram_init(&disk, path, recipe->cached);
+	ram_init(&cut, path, recipe->cached);
+	store = lab_open_store(&disk);
+	area_offset = lab_area_offset(store);
+	nr_promises = 0;
+	nr_made = 0;
+}
+
+static void end(void)
+{
+	chario_store_close(store);
+	chario_store_close(cut_store);
+	cut_store = NULL;
+	ram_deinit(&disk);
+	ram_deinit(&cut);
+	lab_remove_file();
+}
+
+/* What has been reported by now may be counted on from now on. */
+static int promise(struct chario_stream *stream)
+{
+	struct chario_stream_status is;
+	int err = chario_stream_get_status(stream, &is, sizeof(is));
+
+	promises[nr_promises++] = (struct promise){
+		.records = is.durable_records,
+		.events = ram_nr_events(&disk),
+	};
+	return err;
+}
+
+static size_t choose_length(void)
+{
+	switch (roll(8)) {
+	case 0:
+		return 1 + roll(20000);
+	case 1:
+		return 8000;
+	default:
+		return 1 + roll(1500);
+	}
+}
+
+static int record_buffer(struct chario_stream *stream, const struct chario_buffer *buffer)
+{
+	size_t bytes = 512 * (1 + roll(7));
+	uint32_t released = 0;
+	int err;
+
+	lab_fill(chario_buffer_memory(buffer), bytes, made[nr_made].sequence);
+	made[nr_made].bytes = bytes;
+	err = chario_stream_write_buffer(stream, buffer, 0, bytes, made[nr_made].sequence + 1, 0,
+					 -1, &released);
+	while (!err && !__atomic_load_n(&released, __ATOMIC_ACQUIRE))
+		err = chario_stream_service(stream);
+	return err;
+}
+
+static int record_one(struct chario_stream *stream, const struct chario_buffer *buffer,
+		      uint64_t sequence)
+{
+	int err;
+
+	made[nr_made].sequence = sequence;
+	if (buffer && !roll(3)) {
+		err = record_buffer(stream, buffer);
+	} else {
+		made[nr_made].bytes = choose_length();
+		err = lab_write(stream, sequence, made[nr_made].bytes);
+	}
+	nr_made += !err;
+	return err;
+}
+
+static int record_all(struct chario_stream *stream, const struct chario_buffer *buffer)
+{
+	uint64_t sequence = 0;
+	int err = 0;
+
+	while (!err && nr_made < MAX_RECORD) {
+		err = record_one(stream, buffer, sequence++);
+		if (!err && !roll(12))
+			err = chario_stream_wait(stream, UINT64_MAX, roll(2) ? -1 : 0);
+		if (err == -EAGAIN)
+			err = 0;
+		if (!err && !roll(30)) {
+			sequence += 2;
+			err = chario_stream_lose(stream, 2, 100);
+		}
+		if (!err)
+			err = promise(stream);
+	}
+	return err == -ENOSPC ? 0 : err;
+}
+
+/* Everything up to the close, which is cut off too. */
+static int record(const struct recipe *recipe)
+{
+	struct chario_buffer *buffer = NULL;
+	struct chario_stream *stream;
+	int err;
+
+	if (recipe->buffers)
+		chario_buffer_pool(chario_store_device(store), 65536, 0, &buffer);
+	err = chario_stream_open(store, LAB_AREA, &recipe->options, &stream);
+	if (err)
+		return err;
+	memcpy(cut.image, disk.image, disk.bytes);
+	disk.noting = true;
+	err = record_all(stream, buffer);
+	if (!err)
+		err = chario_stream_close(stream);
+	promises[nr_promises++] = (struct promise){
+		.records = nr_made,
+		.events = ram_nr_events(&disk),
+	};
+	chario_buffer_free(buffer);
+	return err;
+}
+
+static void apply(const struct ram_event *event)
+{
+	if (!event->flush)
+		memcpy(cut.image + event->offset, event->data, event->bytes);
+}
+
+/* Nothing, all, or any sectors. */
+static void tear(const struct ram_event *event)
+{
+	uint64_t how = roll(4);
+
+	if (event->flush || !how)
+		return;
+	for (uint32_t at = 0; at < event->bytes; at += RAM_SECTOR)
+		if (how == 1 || roll(2))
+			memcpy(cut.image + event->offset + at, event->data + at, RAM_SECTOR);
+}
+
+/* Events up to here are on the disk whatever happens. */
+static size_t find_safe(size_t at, bool cached)
+{
+	if (!cached)
+		return at;
+	while (at && !disk.events[at - 1].flush)
+		at--;
+	return at;
+}
+
+/* The power is cut when so many events have ended. */
+static void cut_power(size_t at, bool cached)
+{
+	size_t safe = find_safe(at, cached);
+
+	for (size_t i = 0; i < safe; i++)
+		apply(&disk.events[i]);
+	for (size_t i = safe; i < at; i++) {
+		if (disk.events[i].fua)
+			apply(&disk.events[i]);
+		else
+			tear(&disk.events[i]);
+	}
+	for (size_t i = at; i < disk.nr_events && i < at + 40; i++)
+		if (disk.events[i].begun <= at)
+			tear(&disk.events[i]);
+}
+
+static uint64_t promised(size_t at)
+{
+	uint64_t records = 0;
+
+	for (size_t i = 0; i < nr_promises && promises[i].events <= at; i++)
+		records = promises[i].records;
+	return records;
+}
+
+static const struct made *find_made(uint64_t sequence)
+{
+	static const struct made appended = { .bytes = APPENDED_BYTES };
+
+	if (sequence >= appended_from)
+		return &appended;
+	for (uint64_t i = 0; i < nr_made; i++)
+		if (made[i].sequence == sequence)
+			return &made[i];
+	return NULL;
+}
+
+/* struct seen - what a reader has found */
+struct seen {
+	bool there[2 * MAX_RECORD];
+	uint64_t first;
+	uint64_t count;
+};
+
+static bool see(const struct chario_record *record, struct seen *seen)
+{
+	const struct made *should = find_made(record->sequence);
+
+	if (!should || record->bytes != should->bytes || record->time_ns != record->sequence + 1 ||
+	    seen->there[record->sequence] ||
+	    !lab_is(record->memory, record->bytes, record->sequence)) {
+		TAP_FAIL("record %llu is wrong", (unsigned long long)record->sequence);
+		return false;
+	}
+	if (!seen->count++)
+		seen->first = record->sequence;
+	seen->there[record->sequence] = true;
+	return true;
+}
+
+static void read_all(struct seen *seen)
+{
+	struct chario_recording recording;
+	struct chario_record record;
+	struct chario_reader *reader;
+	int err;
+
+	*seen = (struct seen){ 0 };
+	EQUAL(chario_reader_open(cut_store, LAB_AREA, &reader), 0);
+	while (!(err = chario_reader_next(reader, 0, &record)))
+		if (!see(&record, seen))
+			break;
+	if (!tap_failed && err != -EAGAIN && err != -ENODATA)
+		TAP_FAIL("reading ended with %d", err);
+	err = chario_reader_get_recording(reader, &recording, sizeof(recording));
+	next_record = recording.next_record;
+	for (uint64_t i = next_record; !err && i < 2 * MAX_RECORD; i++)
+		if (seen->there[i])
+			TAP_FAIL("record %llu is behind the head", (unsigned long long)i);
+	chario_reader_close(reader);
+	EQUAL(err, 0);
+}
+
+/* The header of the batch that an event wrote the first block of, or NULL. */
+static const struct chario_disk_batch *batch_of(const struct ram_event *event)
+{
+	const struct chario_disk_batch *batch = (const void *)event->data;
+
+	return !event->flush && batch->magic == CHARIO_DISK_BATCH_MAGIC ? batch : NULL;
+}
+
+static uint64_t slot_of(const struct ram_event *event)
+{
+	return (event->offset - area_offset) / SEGMENT;
+}
+
+/* The segment that an event wrote to: its header comes last. */
+static uint64_t segment_of(size_t at)
+{
+	for (size_t i = at; i < disk.nr_events; i++)
+		if (!disk.events[i].flush &&
+		    slot_of(&disk.events[i]) == slot_of(&disk.events[at]) &&
+		    batch_of(&disk.events[i]))
+			return batch_of(&disk.events[i])->segment;
+	return UINT64_MAX;
+}
+
+/* Whether the ring had come round to a segment when the power was cut, or was about to. */
+static bool is_reused(const struct recipe *recipe, uint64_t segment, size_t at)
+{
+	uint64_t from = segment + SLOTS - recipe->unsure;
+
+	for (size_t i = 0; i < disk.nr_events; i++)
+		if ((i < at || disk.events[i].begun <= at) && !disk.events[i].flush &&
+		    segment_of(i) != UINT64_MAX && segment_of(i) >= from)
+			return true;
+	return false;
+}
+
+static bool is_overwritten(const struct recipe *recipe, uint64_t sequence, size_t at)
+{
+	for (size_t i = 0; i < at; i++) {
+		const struct chario_disk_batch *batch = batch_of(&disk.events[i]);
+
+		if (batch && batch->sequence <= sequence && sequence <= batch->next_sequence &&
+		    is_reused(recipe, batch->segment, at))
+			return true;
+	}
+	return false;
+}
+
+static void check_cut(const struct recipe *recipe, size_t at, struct seen *seen)
+{
+	uint64_t durable = promised(at);
+
+	appended_from = UINT64_MAX;
+	read_all(seen);
+	if (tap_failed)
+		return;
+	for (uint64_t i = 0; i < durable; i++) {
+		uint64_t sequence = made[i].sequence;
+
+		if (seen->there[sequence] || is_overwritten(recipe, sequence, at))
+			continue;
+		TAP_FAIL("%s: record %llu of %llu that are durable is gone", recipe->name,
+			 (unsigned long long)sequence, (unsigned long long)durable);
+		return;
+	}
+}
+
+static int append(const struct recipe *recipe)
+{
+	struct chario_stream_options options = recipe->options;
+	struct chario_stream *stream;
+	int err;
+
+	options.flags = CHARIO_STREAM_APPEND;
+	err = chario_stream_open(cut_store, LAB_AREA, &options, &stream);
+	if (err)
+		return err;
+	for (uint64_t i = 0; i < APPENDED && !err; i++)
+		err = lab_write(stream, next_record + i, APPENDED_BYTES);
+	/* An area that was full stays so. */
+	if (err == -ENOSPC)
+		err = 0;
+	return err ? err : chario_stream_close(stream);
+}
+
+/* The recording goes on behind its head, and what was found before is still found. */
+static void check_append(const struct recipe *recipe, const struct seen *before)
+{
+	static struct seen after;
+
+	appended_from = next_record;
+	EQUAL(append(recipe), 0);
+	read_all(&after);
+	for (uint64_t i = after.first; !tap_failed && i < appended_from; i++)
+		CHECK(after.there[i] == before->there[i] || recipe->unsure);
+	if (recipe->options.flags & CHARIO_STREAM_RING)
+		for (uint64_t i = 0; !tap_failed && i < APPENDED; i++)
+			CHECK(after.there[appended_from + i]);
+}
+
+static void run(const struct recipe *recipe)
+{
+	static struct seen seen;
+	size_t last;
+
+	EQUAL(record(recipe), 0);
+	last = disk.nr_events;
+	/* Each cut begins with the disk as it was before the recording. */
+	unsigned char *start = malloc(cut.bytes);
+
+	memcpy(start, cut.image, cut.bytes);
+	cut_store = lab_open_store(&cut);
+	for (unsigned int i = 0; i <= CUTS && !tap_failed; i++) {
+		size_t at = i == CUTS ? last : roll(last);
+
+		memcpy(cut.image, start, cut.bytes);
+		cut_power(at, recipe->cached);
+		check_cut(recipe, at, &seen);
+		if (!tap_failed && !roll(4))
+			check_append(recipe, &seen);
+		if (tap_failed)
+			printf("# %s, cut at event %zu of %zu\n", recipe->name, at, last);
+		nr_cuts++;
+	}
+	free(start);
+}
+
+#define OPTIONS(how, policy, buffers_, bytes)           \
+	{ .size = sizeof(struct chario_stream_options), \
+	  .flags = how,                                 \
+	  .segment_bytes = SEGMENT,                     \
+	  .nr_buffers = buffers_,                       \
+	  .durability = CHARIO_DURABILITY_##policy,     \
+	  .flush_bytes = bytes,                         \
+	  .flush_ns = 3000000 }
+
+static const struct recipe recipes[] = {
+	{ "flush", true, false, 0, OPTIONS(0, FLUSH, 4, 32768) },
+	{ "flush, ring", true, false, 0, OPTIONS(CHARIO_STREAM_RING, FLUSH, 4, 32768) },
+	{ "FUA, ring", true, false, 0, OPTIONS(CHARIO_STREAM_RING, FUA, 3, 0) },
+	{ "no policy, ring", true, false, 0, OPTIONS(CHARIO_STREAM_RING, NONE, 8, 0) },
+	{ "no cache, ring", false, false, 0, OPTIONS(CHARIO_STREAM_RING, AUTO, 8, 0) },
+	{ "no checksums, ring", true, false, 14,
+	  OPTIONS(CHARIO_STREAM_RING | CHARIO_STREAM_NO_CRC, FLUSH, 4, 32768) },
+	{ "no checksums, no cache", false, false, 0, OPTIONS(CHARIO_STREAM_NO_CRC, AUTO, 4, 0) },
+	{ "others' buffers, ring", true, true, 10, OPTIONS(CHARIO_STREAM_RING, FLUSH, 4, 16384) },
+	{ "others' buffers, no cache", false, true, 4, OPTIONS(CHARIO_STREAM_RING, AUTO, 4, 0) },
+};
+
+static void test_cuts(void)
+{
+	for (size_t i = 0; i < sizeof(recipes) / sizeof(recipes[0]); i++) {
+		for (unsigned int j = 0; j < RUNS && !tap_failed; j++) {
+			chance = (i << 32) + ((uint64_t)j << 16);
+			begin(&recipes[i]);
+			run(&recipes[i]);
+			end();
+		}
+	}
+	printf("# %lu cuts\n", nr_cuts);
+	CHECK(nr_cuts >= 2000);
+}
+
+static const struct tap_test tests[] = {
+	{ "after a power cut what was durable is there, and nothing is wrong", test_cuts },
+};
+
+TAP_MAIN(tests, tap_nothing, tap_nothing)
