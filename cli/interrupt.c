@@ -15,13 +15,21 @@ static void note(int number)
 	interrupted = 1;
 }
 
-void cli_interrupt_catch(void)
+/* What a shell or nohup(1) has made ignored stays ignored. */
+static void catch (int number)
 {
 	struct sigaction action = { .sa_handler = note, .sa_flags = (int)SA_RESETHAND };
+	struct sigaction was;
 
 	sigemptyset(&action.sa_mask);
-	sigaction(SIGINT, &action, NULL);
-	sigaction(SIGTERM, &action, NULL);
+	if (!sigaction(number, NULL, &was) && was.sa_handler != SIG_IGN)
+		sigaction(number, &action, NULL);
+}
+
+void cli_interrupt_catch(void)
+{
+	catch (SIGINT);
+	catch (SIGTERM);
 }
 
 bool cli_interrupted(void)

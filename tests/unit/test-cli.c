@@ -380,6 +380,23 @@ static void test_timeline_that_stopped(void)
 	SAYS("\"duration_ns\": 90");
 }
 
+static void test_which_store(void)
+{
+	EQUAL(RUN("ls 2>&1"), 1);
+	SAYS("which store? there is no disk of CharIO here\n");
+	SAYS("give --store STORE (a disk, a block device or a file), or set CHARIO_STORE");
+	EQUAL(RUN("stat area 2>&1"), 1);
+	SAYS("cannot open disk \"area\"");
+	EQUAL(RUN("bind nvme0 2>&1"), 0);
+	EQUAL(RUN("ls 2>&1"), 1);
+	SAYS("cannot open the store \"/dev/chardisk0\"");
+	EQUAL(RUN("stat area 2>&1"), 1);
+	SAYS("cannot open the store \"/dev/chardisk0\"");
+	EQUAL(RUN("stat --store nosuch 0 2>&1"), 1);
+	SAYS("cannot open the store \"nosuch\"");
+	EQUAL(RUN("stat --store nosuch -i 1 0 2>&1"), 2);
+}
+
 static void test_full_output(void)
 {
 	EQUAL(RUN("help 2>&1 >/dev/full"), 1);
@@ -407,6 +424,7 @@ static const struct tap_test tests[] = {
 	{ "timeline", test_timeline },
 	{ "timeline of a program, and its tags", test_timeline_of_a_program },
 	{ "timeline that stopped by itself", test_timeline_that_stopped },
+	{ "the only disk is the store, unless another is said", test_which_store },
 	{ "output that cannot be written is a failure", test_full_output },
 };
 
