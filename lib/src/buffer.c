@@ -157,6 +157,14 @@ size_t chario_buffer_bytes(const struct chario_buffer *buffer)
 	return buffer->bytes;
 }
 
+int chario_buffer_mapping(const struct chario_buffer *buffer, uint64_t *offset)
+{
+	if (!buffer->has_mapping)
+		return -EOPNOTSUPP;
+	*offset = buffer->map_offset;
+	return buffer->device->fd;
+}
+
 uint32_t chario_buffer_id(const struct chario_buffer *buffer)
 {
 	return buffer->id;

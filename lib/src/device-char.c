@@ -66,6 +66,8 @@ static int create_buffer(struct chario_buffer *buffer, struct chario_buffer_crea
 		buffer->memory = (void *)(uintptr_t)wanted->address;
 	if (!is_mapped(buffer))
 		return 0;
+	buffer->has_mapping = true;
+	buffer->map_offset = wanted->mmap_offset;
 	ret = map(buffer, wanted->mmap_offset);
 	if (ret)
 		destroy(buffer);

@@ -34,6 +34,8 @@ struct io_uring_sqe;
  * @kind: &enum chario_buffer_kind
  * @flags: CHARIO_BUFFER_* bits
  * @users: transfers in flight that memory.c knows of
+ * @has_mapping: the file of the device can be mapped at @map_offset to reach it
+ * @map_offset: see @has_mapping
  */
 struct chario_buffer {
 	struct chario_device *device;
@@ -43,6 +45,8 @@ struct chario_buffer {
 	uint32_t kind;
 	uint32_t flags;
 	unsigned int users;
+	bool has_mapping;
+	uint64_t map_offset;
 };
 
 /**

@@ -176,6 +176,14 @@ static void test_buffer_arguments(void)
 	EQUAL(chario_buffer_free(NULL), 0);
 }
 
+static void test_no_mapping(void)
+{
+	uint64_t offset = 7;
+
+	EQUAL(chario_buffer_mapping(buffer, &offset), -EOPNOTSUPP);
+	EQUAL(offset, 7);
+}
+
 static void test_many_buffers(void)
 {
 	struct chario_buffer *others[40];
@@ -420,6 +428,7 @@ static const struct tap_test tests[] = {
 	{ "what only the module has", test_what_only_the_module_has },
 	{ "kinds of buffers", test_buffer_kinds },
 	{ "arguments of buffers", test_buffer_arguments },
+	{ "no mapping", test_no_mapping },
 	{ "many buffers", test_many_buffers },
 	{ "too many buffers", test_too_many_buffers },
 	{ "a child has the pages", test_a_child_has_the_pages },

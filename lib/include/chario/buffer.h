@@ -207,6 +207,20 @@ size_t chario_buffer_bytes(const struct chario_buffer *buffer);
 uint32_t chario_buffer_id(const struct chario_buffer *buffer);
 
 /**
+ * chario_buffer_mapping() - where the memory of a buffer can be mapped once more
+ * @buffer: made by chario_buffer_pool() or chario_buffer_window()
+ * @offset: is filled in: what mmap(2) is given
+ *
+ * For whoever needs a mapping of its own, in a language that ties memory to objects
+ * or at an address of its choice: shared, as long as the buffer, from its first byte.
+ *
+ * Context: any.
+ * Return: the file descriptor to map, which stays the device's; -EOPNOTSUPP where the
+ * memory is of another kind, or nothing but memory of the process, as on a file.
+ */
+int chario_buffer_mapping(const struct chario_buffer *buffer, uint64_t *offset);
+
+/**
  * chario_buffer_read() - read from the disk into a buffer
  * @buffer: the buffer
  * @buffer_offset: of the first byte in it, aligned like its memory
