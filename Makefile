@@ -93,7 +93,7 @@ check-unit: setup user
 	@test -e $(BUILD)/tests/abi/test-layout-32 || \
 		{ meson setup --wipe $(BUILD) && meson compile -C $(BUILD); }
 	@meson test -C $(BUILD) --print-errorlogs
-	@"$$($(setup))"/bin/pytest -q tests/lab
+	@CHARIO_BUILD=$(abspath $(BUILD)) "$$($(setup))"/bin/pytest -q tests/lab tests/python
 
 check-guest: setup
 	@scripts/test-guests.sh $(KERNELS)

@@ -1,0 +1,276 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+"""Structs, numbers and functions of libchario.
+
+What stands here is compared with the C compiler by tests/python/test_abi.py.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from ctypes import POINTER, c_char, c_char_p, c_int, c_int64, c_size_t, c_ssize_t, c_uint8, c_uint32, c_uint64, c_void_p
+from typing import Any
+
+CREATE_FILLING = 1
+LAYOUT_REPLACE = 1
+AREA_STREAM, AREA_FILLING, AREA_MOVING = 1, 2, 4
+CHECK_REPAIR, CHECK_FORGET = 1, 2
+TRANSFER_READ, TRANSFER_WRITE, TRANSFER_FLUSH = 0, 1, 2
+TRANSFER_POLL, TRANSFER_FUA = 1, 2
+TRANSFER_MAX = 0x7FF00000
+BUFFER_SOURCE, BUFFER_STREAMING = 1, 2
+SYNC_FOR_DEVICE, SYNC_FOR_CPU = 1, 2
+QUEUE_POLL = 1
+STREAM_RING, STREAM_APPEND, STREAM_NO_CRC = 1, 2, 4
+RECORD_META = 1
+
+
+class Struct(ctypes.Structure):
+    """A struct whose first member is its own size."""
+
+    @classmethod
+    def new(cls, **members: Any) -> Any:
+        """One with its size filled in."""
+        return cls(size=ctypes.sizeof(cls), **members)
+
+
+def _u32(*names: str) -> list[tuple[str, Any]]:
+    return [(name, c_uint32) for name in names]
+
+
+def _u64(*names: str) -> list[tuple[str, Any]]:
+    return [(name, c_uint64) for name in names]
+
+
+class DeviceInfo(Struct):
+    """struct chario_info."""
+
+    _fields_ = (
+        *_u32("size", "abi_version"),
+        *_u64("features", "capacity_bytes"),
+        *_u32("logical_block_bytes", "physical_block_bytes", "dma_alignment_bytes", "command_bytes"),
+        *_u32("max_command_bytes", "chunk_bytes", "boundary_bytes", "nr_queues", "nr_poll_queues", "queue_depth"),
+        *_u32("completion", "spin_ns"),
+        *_u64("deadline_ns", "recovery_bound_ns"),
+        *_u32("namespace_id", "index"),
+        ("backend", c_char * 16),
+        ("serial", c_char * 24),
+        ("model", c_char * 48),
+        ("firmware", c_char * 16),
+        ("reserved", c_uint32 * 2),
+        *_u32("write_alignment_bytes", "deallocate_alignment_bytes", "optimal_write_bytes", "atomic_write_bytes"),
+    )
+
+
+class DeviceStats(Struct):
+    """struct chario_stats."""
+
+    _fields_ = (
+        *_u32("size", "reserved"),
+        *_u64("read_commands", "write_commands", "flush_commands", "read_bytes", "write_bytes", "errors", "timeouts"),
+        *_u64("interrupted", "aborts", "resets", "sq_doorbells", "cq_doorbells", "interrupts", "late_reaps"),
+    )
+
+
+class Transfer(Struct):
+    """struct chario_transfer."""
+
+    _fields_ = (
+        *_u32("size", "op", "flags", "buffer"),
+        *_u64("buffer_offset", "disk_offset", "bytes", "deadline_ns"),
+        ("reserved", c_uint64 * 2),
+    )
+
+
+class QueueResult(ctypes.Structure):
+    """struct chario_queue_result."""
+
+    _fields_ = (("user", c_uint64), ("result", c_int64))
+
+
+class StoreLayout(Struct):
+    """struct chario_store_layout."""
+
+    _fields_ = (*_u32("size", "flags"), *_u64("max_areas", "alignment_bytes"))
+
+
+class StoreInfo(Struct):
+    """struct chario_store_info."""
+
+    _fields_ = (
+        *_u32("size", "version"),
+        ("uuid", c_uint8 * 16),
+        *_u64("created_ns", "capacity_bytes", "data_offset", "data_bytes", "table_bytes", "used_bytes", "free_bytes"),
+        *_u64("largest_hole_bytes", "nr_holes", "alignment_bytes", "nr_areas", "max_areas"),
+    )
+
+
+class AreaInfo(Struct):
+    """struct chario_area_info."""
+
+    _fields_ = (
+        *_u32("size", "flags"),
+        *_u64("id", "offset", "bytes", "allocated_bytes", "created_ns", "changed_ns", "filled_bytes", "fill_tag"),
+        ("name", c_char * 256),
+    )
+
+
+class Finding(Struct):
+    """struct chario_finding."""
+
+    _fields_ = (
+        *_u32("size", "damage", "severity", "copy"),
+        *_u64("block", "offset"),
+        *_u32("repaired", "reserved"),
+        ("name", c_char * 256),
+        ("other", c_char * 256),
+        ("text", c_char * 256),
+    )
+
+
+class StreamOptions(Struct):
+    """struct chario_stream_options."""
+
+    _fields_ = (
+        *_u32("size", "flags", "segment_bytes", "nr_buffers", "durability", "reserved"),
+        *_u64("flush_bytes", "flush_ns", "late_ns"),
+    )
+
+
+class StreamStatus(Struct):
+    """struct chario_stream_status."""
+
+    _fields_ = (
+        *_u32("size", "durability"),
+        *_u64("records", "bytes", "durable_records", "durable_bytes", "capacity_bytes", "segments"),
+        *_u32("segment_bytes", "nr_buffers", "free_buffers", "least_free_buffers", "in_flight", "reserved"),
+        *_u64("late", "late_ns", "longest_ns", "waits", "wait_ns", "lost_records", "lost_bytes", "retries", "flushes"),
+        ("segment_ns", c_uint64 * 3),
+    )
+
+
+class StreamRoom(ctypes.Structure):
+    """struct chario_stream_room."""
+
+    _fields_ = (
+        ("memory", c_void_p),
+        ("bytes", c_size_t),
+        ("buffer", c_void_p),
+        *_u64("buffer_offset", "token"),
+    )
+
+
+class Record(ctypes.Structure):
+    """struct chario_record."""
+
+    _fields_ = (
+        ("memory", c_void_p),
+        ("bytes", c_size_t),
+        *_u64("sequence", "time_ns"),
+        *_u32("flags", "reserved"),
+        ("missing", c_uint64),
+    )
+
+
+class Recording(Struct):
+    """struct chario_recording."""
+
+    _fields_ = (
+        *_u32("size", "ended", "ring", "segment_bytes"),
+        *_u64("session", "first_record", "next_record", "first_time_ns", "last_time_ns", "bytes"),
+        *_u64("durable_records", "lost_records", "lost_bytes"),
+        *_u32("torn_segments", "reads"),
+        ("reserved", c_uint64),
+    )
+
+
+# C's names of the structs above.
+STRUCTS: dict[str, type[ctypes.Structure]] = {
+    "chario_info": DeviceInfo,
+    "chario_stats": DeviceStats,
+    "chario_transfer": Transfer,
+    "chario_queue_result": QueueResult,
+    "chario_store_layout": StoreLayout,
+    "chario_store_info": StoreInfo,
+    "chario_area_info": AreaInfo,
+    "chario_finding": Finding,
+    "chario_stream_options": StreamOptions,
+    "chario_stream_status": StreamStatus,
+    "chario_stream_room": StreamRoom,
+    "chario_record": Record,
+    "chario_recording": Recording,
+}
+
+AREA_VISIT = ctypes.CFUNCTYPE(c_int, POINTER(AreaInfo), c_void_p)
+FINDING_VISIT = ctypes.CFUNCTYPE(c_int, POINTER(Finding), c_void_p)
+PROGRESS = ctypes.CFUNCTYPE(c_int, c_uint64, c_uint64, c_void_p)
+
+_OUT = POINTER(c_void_p)
+
+# What a function returns, then its arguments.
+FUNCTIONS: dict[str, tuple[Any, ...]] = {
+    "chario_error_name": (c_char_p, c_int),
+    "chario_error_meaning": (c_char_p, c_int),
+    "chario_error_advice": (c_char_p, c_int),
+    "chario_device_open_any": (c_int, c_char_p, c_int, _OUT),
+    "chario_device_close": (None, c_void_p),
+    "chario_device_fd": (c_int, c_void_p),
+    "chario_device_path": (c_char_p, c_void_p),
+    "chario_device_get_info": (c_int, c_void_p, POINTER(DeviceInfo), c_size_t),
+    "chario_device_get_stats": (c_int, c_void_p, POINTER(DeviceStats), c_size_t),
+    "chario_transfer": (c_ssize_t, c_void_p, POINTER(Transfer), c_size_t),
+    "chario_buffer_register": (c_int, c_void_p, c_void_p, c_size_t, ctypes.c_uint, _OUT),
+    "chario_buffer_pool": (c_int, c_void_p, c_size_t, ctypes.c_uint, _OUT),
+    "chario_buffer_mapping": (c_int, c_void_p, POINTER(c_uint64)),
+    "chario_buffer_free": (c_int, c_void_p),
+    "chario_buffer_id": (c_uint32, c_void_p),
+    "chario_buffer_sync": (c_int, c_void_p, c_uint64, c_size_t, c_int),
+    "chario_buffer_read": (c_ssize_t, c_void_p, c_uint64, c_size_t, c_uint64, ctypes.c_uint),
+    "chario_buffer_write": (c_ssize_t, c_void_p, c_uint64, c_size_t, c_uint64, ctypes.c_uint),
+    "chario_queue_open": (c_int, c_void_p, ctypes.c_uint, ctypes.c_uint, _OUT),
+    "chario_queue_close": (c_int, c_void_p),
+    "chario_queue_add": (c_int, c_void_p, POINTER(Transfer), c_uint64),
+    "chario_queue_submit": (c_int, c_void_p),
+    "chario_queue_reap": (c_int, c_void_p, POINTER(QueueResult), ctypes.c_uint, c_int64),
+    "chario_queue_fd": (c_int, c_void_p),
+    "chario_queue_in_flight": (ctypes.c_uint, c_void_p),
+    "chario_store_format": (c_int, c_char_p, POINTER(StoreLayout)),
+    "chario_store_open": (c_int, c_char_p, c_int, _OUT),
+    "chario_store_close": (None, c_void_p),
+    "chario_store_device": (c_void_p, c_void_p),
+    "chario_store_get_info": (c_int, c_void_p, POINTER(StoreInfo), c_size_t),
+    "chario_store_each": (c_int, c_void_p, AREA_VISIT, c_void_p),
+    "chario_store_find": (c_int, c_void_p, c_char_p, POINTER(AreaInfo), c_size_t),
+    "chario_store_create": (c_int, c_void_p, c_char_p, c_uint64, ctypes.c_uint),
+    "chario_store_rename": (c_int, c_void_p, c_char_p, c_char_p),
+    "chario_store_resize": (c_int, c_void_p, c_char_p, c_uint64),
+    "chario_store_remove": (c_int, c_void_p, c_char_p),
+    "chario_store_defrag": (c_int, c_void_p, PROGRESS, c_void_p),
+    "chario_store_check": (c_int, c_char_p, ctypes.c_uint, FINDING_VISIT, c_void_p),
+    "chario_damage_name": (c_char_p, c_uint32),
+    "chario_area_open": (c_int, c_void_p, c_char_p, c_int, _OUT),
+    "chario_area_close": (None, c_void_p),
+    "chario_area_get_info": (c_int, c_void_p, POINTER(AreaInfo), c_size_t),
+    "chario_area_read": (c_ssize_t, c_void_p, c_void_p, c_size_t, c_uint64),
+    "chario_area_write": (c_ssize_t, c_void_p, c_void_p, c_size_t, c_uint64),
+    "chario_area_read_buffer": (c_ssize_t, c_void_p, c_void_p, c_uint64, c_size_t, c_uint64, ctypes.c_uint),
+    "chario_area_write_buffer": (c_ssize_t, c_void_p, c_void_p, c_uint64, c_size_t, c_uint64, ctypes.c_uint),
+    "chario_area_sync": (c_int, c_void_p),
+    "chario_area_set_filled": (c_int, c_void_p, c_uint64, c_uint64),
+    "chario_stream_open": (c_int, c_void_p, c_char_p, POINTER(StreamOptions), _OUT),
+    "chario_stream_close": (c_int, c_void_p),
+    "chario_stream_get": (c_int, c_void_p, c_size_t, c_int64, POINTER(StreamRoom)),
+    "chario_stream_commit": (c_int, c_void_p, POINTER(StreamRoom), c_size_t, c_uint64, ctypes.c_uint),
+    "chario_stream_write": (c_int, c_void_p, c_void_p, c_size_t, c_uint64, ctypes.c_uint, c_int64),
+    "chario_stream_lose": (c_int, c_void_p, c_uint64, c_uint64),
+    "chario_stream_service": (c_int, c_void_p),
+    "chario_stream_fd": (c_int, c_void_p),
+    "chario_stream_wait": (c_int, c_void_p, c_uint64, c_int64),
+    "chario_stream_get_status": (c_int, c_void_p, POINTER(StreamStatus), c_size_t),
+    "chario_stream_room_bytes": (c_size_t, c_void_p),
+    "chario_reader_open": (c_int, c_void_p, c_char_p, _OUT),
+    "chario_reader_close": (None, c_void_p),
+    "chario_reader_get_recording": (c_int, c_void_p, POINTER(Recording), c_size_t),
+    "chario_reader_next": (c_int, c_void_p, c_int64, POINTER(Record)),
+    "chario_reader_seek": (c_int, c_void_p, c_uint64),
+    "chario_reader_seek_time": (c_int, c_void_p, c_uint64),
+}

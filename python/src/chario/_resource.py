@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+"""A resource: an object of the library, who uses it now, and what lives in it."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import TracebackType
+from typing import Self
+
+Free = Callable[[int], object]
+
+
+class Resource:
+    """Closed once: by close(), by the end of a ``with``, or when nobody has it any more.
+
+    Closing closes first what lives in it, and waits for calls of other threads.
+    """
+
+    _pointer: int = 0
+    # Of what lives in one resource, the least is closed first.
+    _rank: int = 2
+
+    def _own(self, pointer: int, free: Free, parent: Resource | None) -> None:
+        """Take over a pointer.  The finalizer keeps the parent as long as the pointer."""
+        self._pointer = pointer
+        self._parent = parent
+        self._free = free
+        self._children: weakref.WeakSet[Resource] = weakref.WeakSet()
+        self._users = 0
+        self._changed = threading.Condition()
+        self._finalize = weakref.finalize(self, _give_back, free, pointer, parent)
+        if parent is not None:
+            parent._children.add(self)
+
+    @property
+    def closed(self) -> bool:
+        """Whether it has been closed."""
+        return not self._pointer
+
+    @contextmanager
+    def _use(self) -> Iterator[int]:
+        """The pointer, which nobody takes away meanwhile."""
+        with self._changed:
+            if not self._pointer:
+                raise ValueError(f"I/O operation on closed {type(self).__name__.lower()}")
+            self._users += 1
+        try:
+            yield self._pointer
+        finally:
+            with self._changed:
+                self._users -= 1
+                self._changed.notify_all()
+
+    def _may_close(self) -> None:
+        """Raise where it cannot be closed now; nothing has happened then."""
+
+    def close(self) -> None:
+        """Close it, and what lives in it; a second time does nothing."""
+        if not self._pointer:
+            return
+        for child in sorted(self._children, key=lambda child: child._rank):
+            child.close()
+        with self._changed:
+            self._changed.wait_for(lambda: not self._users)
+            if not self._pointer:
+                return
+            self._may_close()
+            self._finalize.detach()
+            pointer, self._pointer = self._pointer, 0
+        self._end(pointer)
+
+    def _end(self, pointer: int) -> None:
+        """Give the pointer back to the library."""
+        self._free(pointer)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _give_back(free: Free, pointer: int, parent: Resource | None) -> None:
+    """The end of a resource that was not closed: its parent is still there."""
+    if parent is None or parent._pointer:
+        free(pointer)

@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+"""An area: a named, contiguous piece of a disk."""
+
+from __future__ import annotations
+
+import os
+from ctypes import byref, sizeof
+
+from chario import _abi
+from chario._library import call, checked, opened
+from chario._memory import BufferLike, borrowed
+from chario._resource import Resource
+from chario.buffer import Buffer
+from chario.device import not_negative, piece
+from chario.store import AreaInfo, Store, encoded
+
+
+class Area(Resource):
+    """An open area, as Store.open() gives it.
+
+    read(), readinto() and write() take any memory and any number, and copy; load() and
+    store() move whole blocks between the disk and a Buffer, without a copy.
+    """
+
+    def __init__(self, store: Store, name: str, *, writable: bool = False) -> None:
+        """Open an area of an open store."""
+        self._what = f"area {name}"
+        flags = os.O_RDWR if writable else os.O_RDONLY
+        with store._use() as pointer:
+            mine = opened(self._what, "chario_area_open", pointer, encoded(name), flags)
+        self._own(mine, lambda at: call("chario_area_close", at), store)
+
+    @property
+    def info(self) -> AreaInfo:
+        """What is known of it."""
+        raw = _abi.AreaInfo.new()
+        with self._use() as pointer:
+            checked(self._what, "chario_area_get_info", pointer, byref(raw), sizeof(raw))
+        return AreaInfo._of(raw)
+
+    @property
+    def name(self) -> str:
+        """What it was called when it was opened."""
+        return self.info.name
+
+    @property
+    def nbytes(self) -> int:
+        """Its length."""
+        return self.info.bytes
+
+    def read(self, size: int | None = None, offset: int = 0) -> bytes:
+        """Bytes from an offset on, fewer at the end; None: all that follow."""
+        left = max(self.nbytes - not_negative(offset), 0)
+        memory = bytearray(left if size is None else min(not_negative(size), left))
+        count = self.readinto(memory, offset)
+        with memoryview(memory) as view:
+            return bytes(view[:count])
+
+    def readinto(self, memory: BufferLike, offset: int = 0) -> int:
+        """Read into an object's memory; how many bytes, fewer at the end of the area."""
+        not_negative(offset)
+        with borrowed(memory, writable=True) as (address, size), self._use() as pointer:
+            done = 0
+            while done < size:
+                moved = checked(
+                    f"{self._what}: read of {size} bytes at {offset}",
+                    "chario_area_read",
+                    *(pointer, address + done, size - done, offset + done),
+                )
+                if not moved:
+                    break
+                done += moved
+            return done
+
+    def write(self, data: BufferLike, offset: int = 0) -> int:
+        """Write all of an object's memory; how many bytes that is.
+
+        What does not fit is ENOSPC, and what fits has been written then.  Durable after
+        sync().
+        """
+        not_negative(offset)
+        with borrowed(data) as (address, size), self._use() as pointer:
+            done = 0
+            while done < size:
+                done += checked(
+                    f"{self._what}: write of {size} bytes at {offset}",
+                    "chario_area_write",
+                    *(pointer, address + done, size - done, offset + done),
+                )
+            return done
+
+    def load(self, buffer: Buffer, offset: int = 0, size: int | None = None, *, buffer_offset: int = 0) -> int:
+        """Read into a buffer by one transfer; how many bytes, fewer at the end of the area."""
+        return self._transfer("read", buffer, offset, size, buffer_offset, 0)
+
+    def store(
+        self,
+        buffer: Buffer,
+        offset: int = 0,
+        size: int | None = None,
+        *,
+        buffer_offset: int = 0,
+        durable: bool = False,
+    ) -> int:
+        """Write from a buffer by one transfer; how many bytes, fewer at the end of the area.
+
+        ``durable``: by Force Unit Access; else durable after sync().
+        """
+        return self._transfer("write", buffer, offset, size, buffer_offset, _abi.TRANSFER_FUA if durable else 0)
+
+    def _transfer(
+        self, verb: str, buffer: Buffer, offset: int, size: int | None, buffer_offset: int, flags: int
+    ) -> int:
+        size = piece(buffer, size, buffer_offset)
+        what = f"{self._what}: {verb} of {size} bytes at {offset}"
+        with self._use() as pointer, buffer._use() as memory:
+            return checked(
+                what,
+                f"chario_area_{verb}_buffer",
+                *(pointer, memory, buffer_offset, size, not_negative(offset), flags),
+            )
+
+    def sync(self) -> None:
+        """Have all that has been written durable."""
+        with self._use() as pointer:
+            checked(self._what, "chario_area_sync", pointer)
+
+    def set_filled(self, size: int, tag: int = 0) -> None:
+        """Say how much of a ``filling`` area is there and durable; all of it ends that."""
+        with self._use() as pointer:
+            checked(self._what, "chario_area_set_filled", pointer, not_negative(size), tag)

@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+"""A device: a character disk, or a block device or a file in its place."""
+
+from __future__ import annotations
+
+import os
+from ctypes import byref, sizeof
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from chario import _abi
+from chario._library import call, checked, opened, text
+from chario._resource import Resource
+
+if TYPE_CHECKING:
+    from chario.buffer import Buffer
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceInfo:
+    """What a disk is and what it can do; chario(4) says what each member means."""
+
+    abi_version: int
+    features: int
+    capacity_bytes: int
+    logical_block_bytes: int
+    physical_block_bytes: int
+    dma_alignment_bytes: int
+    command_bytes: int
+    max_command_bytes: int
+    chunk_bytes: int
+    boundary_bytes: int
+    nr_queues: int
+    nr_poll_queues: int
+    queue_depth: int
+    deadline_ns: int
+    recovery_bound_ns: int
+    namespace_id: int
+    index: int
+    backend: str
+    serial: str
+    model: str
+    firmware: str
+    write_alignment_bytes: int
+    deallocate_alignment_bytes: int
+    optimal_write_bytes: int
+    atomic_write_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceStats:
+    """What has happened on a disk so far."""
+
+    read_commands: int
+    write_commands: int
+    flush_commands: int
+    read_bytes: int
+    write_bytes: int
+    errors: int
+    timeouts: int
+    interrupted: int
+    aborts: int
+    resets: int
+    sq_doorbells: int
+    cq_doorbells: int
+    interrupts: int
+    late_reaps: int
+
+
+class Device(Resource):
+    """An open disk.  ``Device("0")``, ``Device("/dev/chardisk0")``, ``Device("./image")``."""
+
+    def __init__(self, name: str | os.PathLike[str], *, writable: bool = False, direct: bool = False) -> None:
+        """Open a disk; with ``direct``, a file that knows no direct I/O is an error."""
+        flags = (os.O_RDWR if writable else os.O_RDONLY) | (os.O_DIRECT if direct else 0)
+        pointer = opened(f"{os.fspath(name)}", "chario_device_open_any", os.fsencode(name), flags)
+        self._own(pointer, lambda at: call("chario_device_close", at), None)
+
+    @classmethod
+    def _of_store(cls, store: Resource, pointer: int) -> Device:
+        """The device that a store owns, and closes."""
+        device = cls.__new__(cls)
+        device._own(pointer, lambda _at: None, store)
+        device._rank = 0
+        return device
+
+    @property
+    def path(self) -> str:
+        """What it was opened by."""
+        with self._use() as pointer:
+            return text("chario_device_path", pointer) or ""
+
+    @property
+    def info(self) -> DeviceInfo:
+        """What it is and what it can do."""
+        raw = _abi.DeviceInfo.new()
+        with self._use() as pointer:
+            checked(self.path, "chario_device_get_info", pointer, byref(raw), sizeof(raw))
+        members: dict[str, Any] = {name: plain(getattr(raw, name)) for name in DeviceInfo.__slots__}
+        return DeviceInfo(**members)
+
+    @property
+    def stats(self) -> DeviceStats:
+        """Its counters; a file has none: ENOTTY."""
+        raw = _abi.DeviceStats.new()
+        with self._use() as pointer:
+            checked(self.path, "chario_device_get_stats", pointer, byref(raw), sizeof(raw))
+        return DeviceStats(*(getattr(raw, name) for name in DeviceStats.__slots__))
+
+    def fileno(self) -> int:
+        """Its descriptor, for read(2), write(2) and fsync(2); it stays the device's."""
+        with self._use() as pointer:
+            return call("chario_device_fd", pointer)
+
+    def read(
+        self, buffer: Buffer, disk_offset: int, size: int | None = None, *, offset: int = 0, poll: bool = False
+    ) -> int:
+        """Read from the disk into a buffer; how many bytes, fewer at the end of the disk."""
+        return self._transfer("read", buffer, disk_offset, size, offset, _abi.TRANSFER_POLL if poll else 0)
+
+    def write(
+        self,
+        buffer: Buffer,
+        disk_offset: int,
+        size: int | None = None,
+        *,
+        offset: int = 0,
+        durable: bool = False,
+        poll: bool = False,
+    ) -> int:
+        """Write from a buffer to the disk; how many bytes; ``durable``: by Force Unit Access."""
+        flags = (_abi.TRANSFER_FUA if durable else 0) | (_abi.TRANSFER_POLL if poll else 0)
+        return self._transfer("write", buffer, disk_offset, size, offset, flags)
+
+    def _transfer(self, verb: str, buffer: Buffer, disk_offset: int, size: int | None, offset: int, flags: int) -> int:
+        if buffer._device is not self:
+            raise ValueError("the buffer is another device's")
+        size = piece(buffer, size, offset)
+        what = f"{self.path}: {verb} of {size} bytes at {disk_offset}"
+        with buffer._use() as pointer:
+            return checked(what, f"chario_buffer_{verb}", pointer, offset, size, not_negative(disk_offset), flags)
+
+    def flush(self) -> None:
+        """Have all that has been written durable."""
+        raw = _abi.Transfer.new(op=_abi.TRANSFER_FLUSH)
+        with self._use() as pointer:
+            checked(f"{self.path}: flush", "chario_transfer", pointer, byref(raw), sizeof(raw))
+
+
+def plain(value: int | bytes) -> int | str:
+    """A member of a struct as Python has it."""
+    return os.fsdecode(value).strip() if isinstance(value, bytes) else value
+
+
+def not_negative(number: int) -> int:
+    """A number that C takes as unsigned."""
+    if number < 0:
+        raise ValueError(f"{number} is negative")
+    return number
+
+
+def piece(buffer: Buffer, size: int | None, offset: int) -> int:
+    """How many bytes of a buffer are meant; None: all that follow the offset."""
+    if not 0 <= offset <= buffer.nbytes:
+        raise ValueError(f"offset {offset} is not inside the buffer of {buffer.nbytes} bytes")
+    wanted = buffer.nbytes - offset if size is None else not_negative(size)
+    if wanted > buffer.nbytes - offset:
+        raise ValueError(f"{wanted} bytes at {offset} are not inside the buffer of {buffer.nbytes} bytes")
+    return min(wanted, _abi.TRANSFER_MAX)

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+"""What can go wrong, in words that say what to do."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Callable
+from typing import Any
+
+# What an errno means for a store and its areas, and what to do; the library's own
+# words are about disks.
+_STORES: dict[int, tuple[str, str]] = {
+    errno.ENOENT: ("there is no such area", "chario ls shows those that there are"),
+    errno.EEXIST: ("there is one already", "choose another name, or remove it first"),
+    errno.ENOSPC: ("no free piece is long enough", "remove areas, or defrag() to join the free pieces"),
+    errno.EBUSY: ("somebody has it open, or is changing it", "close it there, or try again later"),
+    errno.EROFS: ("it was opened for reading", "open the store, and the area, with writable=True"),
+    errno.ENOMEDIUM: ("there is no store", "Store.format() makes one; what the disk holds is lost then"),
+    errno.EUCLEAN: ("its table is damaged", "check() says where; opened for reading, the store gives what is left"),
+    errno.ESTALE: ("the disk is smaller than the store on it", "look whether it is the right disk"),
+    errno.ENODATA: ("the area holds no recording", "Stream makes one"),
+    errno.EMSGSIZE: ("the record is longer than a segment", "write() divides it, or take larger segments"),
+    errno.EINVAL: ("a name, a length or an option is out of its range", "see what the function allows"),
+}
+
+_words: Callable[..., str | None] | None = None
+
+
+def set_words(text: Callable[..., str | None]) -> None:
+    """Where the words of the library come from, once it is loaded."""
+    global _words  # noqa: PLW0603  # the library raises what is defined here
+    _words = text
+
+
+def _library_words(number: int) -> tuple[str, str | None]:
+    if _words is None:
+        return os.strerror(number), None
+    meaning = _words("chario_error_meaning", -number)
+    return meaning or os.strerror(number), _words("chario_error_advice", -number)
+
+
+class ChariOError(OSError):
+    """An error of a disk, a store, an area or a recording.
+
+    ``errno`` is the number, ``strerror`` what it means, ``advice`` what to do, or
+    None, ``what`` what was being done.
+    """
+
+    what: str = ""
+    advice: str | None = None
+
+    @classmethod
+    def of(cls, result: int, what: str) -> ChariOError:
+        """The error that a function of the library has returned."""
+        number = -result
+        about_store = what.startswith(("store", "area", "recording"))
+        meaning, advice = (about_store and _STORES.get(number)) or _library_words(number)
+        kind = NoSuchArea if number == errno.ENOENT and what.startswith(("area", "recording")) else ChariOError
+        error = kind(number, meaning)
+        error.what, error.advice = what, advice
+        return error
+
+    def __str__(self) -> str:
+        name = errno.errorcode.get(self.errno or 0, str(self.errno))
+        parts = f"{self.what}: {self.strerror} ({name})" if self.what else f"{self.strerror} ({name})"
+        return f"{parts}; {self.advice}" if self.advice else parts
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.errno, self.strerror), {"what": self.what, "advice": self.advice}
+
+
+class NoSuchArea(ChariOError, FileNotFoundError, KeyError):
+    """The store has no area of this name."""

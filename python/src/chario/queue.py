@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+"""A queue: many transfers in flight at once, without a thread for each.
+
+    queue = Queue(store, depth=32)
+    for number in range(32):
+        queue.read(buffer, disk_offset=number * step, size=step, offset=number * step, user=number)
+    queue.submit()
+    while queue.pending:
+        for result in queue.reap():
+            use(result.user, result.value)
+
+With asyncio, ``loop.add_reader(queue, take)`` calls ``take`` when results are there,
+which ``queue.reap(timeout=0)`` gives.
+"""
+
+from __future__ import annotations
+
+import errno
+import time
+from ctypes import byref
+from dataclasses import dataclass
+
+from chario import _abi
+from chario._library import call, checked, opened
+from chario._resource import Resource
+from chario.buffer import Buffer
+from chario.device import Device, not_negative, piece
+from chario.errors import ChariOError
+from chario.store import Store
+
+# A wait in C hears no signal: it is cut into pieces, for ctrl-c.
+PATIENCE_S = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """How a transfer has ended: bytes, or a negative errno."""
+
+    user: object
+    value: int
+
+    @property
+    def bytes(self) -> int:
+        """The bytes that were moved; raises what went wrong."""
+        if self.value < 0:
+            raise ChariOError.of(self.value, "transfer")
+        return self.value
+
+
+class Queue(Resource):
+    """Transfers of a device that are under way; one thread at a time uses it."""
+
+    _rank = 0
+
+    def __init__(self, owner: Device | Store, depth: int = 32, *, polled: bool = False) -> None:
+        """Make a queue of up to 4096 transfers; ``polled``: no interrupts."""
+        device = owner.device if isinstance(owner, Store) else owner
+        with device._use() as pointer:
+            flags = _abi.QUEUE_POLL if polled else 0
+            mine = opened(f"{device.path}: a queue", "chario_queue_open", pointer, not_negative(depth), flags)
+        self._tokens: dict[int, tuple[object, Buffer | None]] = {}
+        self._next = 0
+        self._results = (_abi.QueueResult * min(depth, 256))()
+        self._own(mine, lambda at: call("chario_queue_close", at), device)
+
+    def read(
+        self, buffer: Buffer, disk_offset: int, size: int | None = None, *, offset: int = 0, user: object = None
+    ) -> None:
+        """Add a read of the disk into a buffer."""
+        self._add(_abi.TRANSFER_READ, buffer, disk_offset, size, offset, user, 0)
+
+    def write(
+        self,
+        buffer: Buffer,
+        disk_offset: int,
+        size: int | None = None,
+        *,
+        offset: int = 0,
+        user: object = None,
+        durable: bool = False,
+    ) -> None:
+        """Add a write from a buffer to the disk."""
+        flags = _abi.TRANSFER_FUA if durable else 0
+        self._add(_abi.TRANSFER_WRITE, buffer, disk_offset, size, offset, user, flags)
+
+    def flush(self, *, user: object = None) -> None:
+        """Add a flush: of the writes whose results have been taken when it is submitted."""
+        self._add(_abi.TRANSFER_FLUSH, None, 0, 0, 0, user, 0)
+
+    def _add(
+        self, op: int, buffer: Buffer | None, disk_offset: int, size: int | None, offset: int, user: object, flags: int
+    ) -> None:
+        raw = _abi.Transfer.new(op=op, flags=flags, disk_offset=not_negative(disk_offset), buffer_offset=offset)
+        with self._use() as pointer:
+            if buffer is None:
+                return self._enter(pointer, raw, user, None)
+            with buffer._use() as memory:
+                raw.bytes = piece(buffer, size, offset)
+                raw.buffer = call("chario_buffer_id", memory)
+                return self._enter(pointer, raw, user, buffer)
+
+    def _enter(self, pointer: int, raw: _abi.Transfer, user: object, buffer: Buffer | None) -> None:
+        result = call("chario_queue_add", pointer, byref(raw), self._next)
+        if result == -errno.EAGAIN:
+            raise BlockingIOError(errno.EAGAIN, "the queue is full: submit() and reap() before adding more")
+        if result:
+            raise ChariOError.of(result, "transfer")
+        self._tokens[self._next] = user, buffer
+        self._next += 1
+        if buffer is not None:
+            buffer._in_flight += 1
+
+    def submit(self) -> None:
+        """Begin all that has been added."""
+        with self._use() as pointer:
+            checked("queue", "chario_queue_submit", pointer)
+
+    def reap(self, timeout: float | None = None) -> list[Result]:
+        """Take results: waits for one at least; 0 only looks, None waits for ever.
+
+        Empty where the time is over, or nothing is in flight.
+        """
+        end = None if timeout is None else time.monotonic() + timeout
+        with self._use() as pointer:
+            while True:
+                left = PATIENCE_S if end is None else min(max(end - time.monotonic(), 0), PATIENCE_S)
+                results = self._results
+                count = checked("queue", "chario_queue_reap", pointer, results, len(results), int(left * 1e9))
+                over = end is not None and time.monotonic() >= end
+                if count or over or not call("chario_queue_in_flight", pointer):
+                    return [self._leave(results[number]) for number in range(count)]
+
+    def _leave(self, raw: _abi.QueueResult) -> Result:
+        user, buffer = self._tokens.pop(raw.user)
+        if buffer is not None:
+            buffer._in_flight -= 1
+        return Result(user, raw.result)
+
+    @property
+    def pending(self) -> int:
+        """Transfers that have been added and whose results have not been taken."""
+        return len(self._tokens)
+
+    def fileno(self) -> int:
+        """What an event loop waits for: readable as long as results wait to be taken."""
+        with self._use() as pointer:
+            return checked("queue", "chario_queue_fd", pointer)
+
+    def _end(self, pointer: int) -> None:
+        super()._end(pointer)
+        for _user, buffer in self._tokens.values():
+            if buffer is not None:
+                buffer._in_flight -= 1
+        self._tokens.clear()

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+"""A reader of a recording, also while it is being made.
+
+for record in chario.Reader(store, "camera0"):
+    print(record.sequence, record.time_ns, len(record.data))
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from ctypes import byref, sizeof
+from dataclasses import dataclass
+
+from chario import _abi
+from chario._library import call, checked, opened
+from chario._memory import Loans
+from chario._resource import Resource
+from chario.device import not_negative
+from chario.errors import ChariOError
+from chario.store import Store, encoded
+from chario.stream import PATIENCE_NS, not_negative_s
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A record; ``missing`` are the numbers between the record before and this one."""
+
+    data: bytes | memoryview
+    sequence: int
+    time_ns: int
+    missing: int
+    meta: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """What there is of a recording, see chario_reader(3)."""
+
+    ended: bool
+    ring: bool
+    segment_bytes: int
+    session: int
+    first_record: int
+    next_record: int
+    first_time_ns: int
+    last_time_ns: int
+    bytes: int
+    durable_records: int
+    lost_records: int
+    lost_bytes: int
+    torn_segments: int
+    reads: int
+
+
+class Reader(Resource):
+    """A place in a recording, for one thread; iterating gives the records from there on.
+
+    With ``follow``, iterating waits for records of a recording that is being made, until
+    it is ended; else it stops at the newest.
+    """
+
+    def __init__(self, store: Store, name: str, *, follow: bool = False) -> None:
+        """Stand before the oldest record of the area."""
+        self._what = f"recording {name}"
+        self._loans = Loans()
+        self._lent: memoryview | None = None
+        self.follow = follow
+        with store._use() as pointer:
+            mine = opened(self._what, "chario_reader_open", pointer, encoded(name))
+        self._own(mine, lambda at: call("chario_reader_close", at), store)
+
+    def next(self, timeout: float | None = None, *, copy: bool = True) -> Record | None:
+        """The next record, or None at the end of a recording that was ended.
+
+        TimeoutError where there is none in time yet, which is also how a recording ends
+        that was cut off.  Without ``copy`` its data are a view of the reader's memory, of
+        which nothing may be left at the next call.
+        """
+        end = None if timeout is None else time.monotonic_ns() + int(not_negative_s(timeout) * 1e9)
+        self._take_back()
+        while True:
+            left = PATIENCE_NS if end is None else min(max(end - time.monotonic_ns(), 0), PATIENCE_NS)
+            raw = self._try(left)
+            if raw is None:
+                return None
+            if raw:
+                return self._record(raw[0], copy)
+            if end is not None and time.monotonic_ns() >= end:
+                raise TimeoutError(errno.ETIMEDOUT, f"{self._what}: no record in {timeout} s")
+
+    def _try(self, wait_ns: int) -> list[_abi.Record] | None:
+        """One record; an empty list where there is none yet; None at the end."""
+        raw = _abi.Record()
+        with self._use() as pointer:
+            result = call("chario_reader_next", pointer, wait_ns, byref(raw))
+        if result == -errno.ENODATA:
+            return None
+        if result == -errno.EAGAIN:
+            return []
+        if result < 0:
+            raise ChariOError.of(result, self._what)
+        return [raw]
+
+    def _record(self, raw: _abi.Record, copy: bool) -> Record:
+        data: bytes | memoryview
+        if copy:
+            data = ctypes.string_at(raw.memory, raw.bytes)
+        else:
+            data = self._lent = self._loans.lend(raw.memory, raw.bytes).toreadonly()
+        return Record(data, raw.sequence, raw.time_ns, raw.missing, bool(raw.flags & _abi.RECORD_META))
+
+    def _take_back(self) -> None:
+        """The data of the record before go; whoever still has some of them is told."""
+        if self._lent is not None:
+            with suppress(BufferError):
+                self._lent.release()
+            self._lent = None
+        if self._loans.alive:
+            raise BufferError("views of the record before are still there: delete or release() them")
+
+    def __iter__(self) -> Iterator[Record]:
+        while True:
+            try:
+                record = self.next(None if self.follow else 0)
+            except TimeoutError:
+                return
+            if record is None:
+                return
+            yield record
+
+    def seek(self, sequence: int | None) -> None:
+        """Go to a record; where it is gone, the next that is there; None: behind the newest."""
+        wanted = (1 << 64) - 1 if sequence is None else not_negative(sequence)
+        self._take_back()
+        with self._use() as pointer:
+            checked(self._what, "chario_reader_seek", pointer, wanted)
+
+    def seek_time(self, time_ns: int) -> None:
+        """Go to the first record that was taken then (nanoseconds since 1970) or later."""
+        self._take_back()
+        with self._use() as pointer:
+            checked(self._what, "chario_reader_seek_time", pointer, not_negative(time_ns))
+
+    @property
+    def recording(self) -> Recording:
+        """What there is now."""
+        raw = _abi.Recording.new()
+        with self._use() as pointer:
+            checked(self._what, "chario_reader_get_recording", pointer, byref(raw), sizeof(raw))
+        plain = {name: getattr(raw, name) for name in Recording.__slots__[2:]}
+        return Recording(bool(raw.ended), bool(raw.ring), **plain)
+
+    def _may_close(self) -> None:
+        self._take_back()

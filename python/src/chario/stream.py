@@ -1,0 +1,236 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+"""A stream: a recording that is being made.
+
+with chario.Stream(store, "camera0", ring=True) as stream:
+    while running:
+        with stream.room(frame_bytes) as view:      # memory that the drive reads
+            camera.readinto(view)                   # or numpy.frombuffer(view, ...)
+    stream.wait()                                   # all of it is durable
+"""
+
+from __future__ import annotations
+
+import errno
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from ctypes import byref, sizeof
+from dataclasses import dataclass
+from enum import IntEnum
+from types import TracebackType
+
+from chario import _abi
+from chario._library import call, checked, opened
+from chario._memory import BufferLike, Loans, borrowed
+from chario._resource import Resource
+from chario.device import not_negative
+from chario.errors import ChariOError
+from chario.store import Store, encoded
+
+# A wait in C hears no signal: it is cut into pieces, for ctrl-c.
+PATIENCE_NS = 100_000_000
+
+
+class Durability(IntEnum):
+    """When records become durable, see chario_stream(3)."""
+
+    AUTO = 0
+    NONE = 1
+    FLUSH = 2
+    FUA = 3
+
+
+@dataclass(frozen=True, slots=True)
+class StreamStatus:
+    """How a recording is going; ``segment_ns`` is p50, p99 and p999 of what segments take."""
+
+    durability: Durability
+    records: int
+    bytes: int
+    durable_records: int
+    durable_bytes: int
+    capacity_bytes: int
+    segments: int
+    segment_bytes: int
+    nr_buffers: int
+    free_buffers: int
+    least_free_buffers: int
+    in_flight: int
+    late: int
+    late_ns: int
+    longest_ns: int
+    waits: int
+    wait_ns: int
+    lost_records: int
+    lost_bytes: int
+    retries: int
+    flushes: int
+    segment_ns: tuple[int, int, int]
+
+
+class Stream(Resource):
+    """A recording, for one producer thread; status, wait() and lose() are for all."""
+
+    def __init__(
+        self,
+        store: Store,
+        name: str,
+        *,
+        ring: bool = False,
+        append: bool = False,
+        checksums: bool = True,
+        segment_bytes: int = 0,
+        buffers: int = 0,
+        durability: Durability = Durability.AUTO,
+        flush_bytes: int = 0,
+        flush_s: float = 0,
+        late_s: float = 0,
+    ) -> None:
+        """Begin a recording in an area, or go on with ``append``; 0 is the usual."""
+        flags = (_abi.STREAM_RING if ring else 0) | (_abi.STREAM_APPEND if append else 0)
+        options = _abi.StreamOptions.new(
+            flags=flags | (0 if checksums else _abi.STREAM_NO_CRC),
+            segment_bytes=not_negative(segment_bytes),
+            nr_buffers=not_negative(buffers),
+            durability=durability,
+            flush_bytes=not_negative(flush_bytes),
+            flush_ns=int(not_negative_s(flush_s) * 1e9),
+            late_ns=int(not_negative_s(late_s) * 1e9),
+        )
+        self._what = f"recording {name}"
+        self._loans = Loans()
+        with store._use() as pointer:
+            mine = opened(self._what, "chario_stream_open", pointer, encoded(name), byref(options))
+        self._own(mine, lambda at: call("chario_stream_close", at), store)
+
+    def room(self, size: int, timeout: float | None = None, *, time_ns: int = 0, meta: bool = False) -> Room:
+        """Room for a record of ``size`` bytes: ``with`` gives its memory, and records it.
+
+        Where no buffer becomes free in time, ``with`` raises TimeoutError: lose() notes that
+        the record is lost.  An exception inside takes the record back.
+        """
+        return Room(self, size, timeout, time_ns, meta)
+
+    def write(self, record: BufferLike, timeout: float | None = None, *, time_ns: int = 0, meta: bool = False) -> None:
+        """Record a copy of an object's memory, of any length; all of it or nothing.
+
+        TimeoutError where no buffer has become free.
+        """
+        flags = _abi.RECORD_META if meta else 0
+        with borrowed(record) as (address, size), self._use() as pointer:
+
+            def attempt(wait_ns: int) -> int:
+                return call("chario_stream_write", pointer, address, size, not_negative(time_ns), flags, wait_ns)
+
+            self._patiently(attempt, timeout)
+
+    def lose(self, records: int = 1, size: int = 0) -> None:
+        """Say that records, of ``size`` bytes together, were not recorded."""
+        with self._use() as pointer:
+            checked(self._what, "chario_stream_lose", pointer, not_negative(records), not_negative(size))
+
+    def wait(self, size: int | None = None, timeout: float | None = None) -> None:
+        """Wait until the first ``size`` bytes of the recording are durable; None: all.
+
+        TimeoutError where the time is over.
+        """
+        wanted = (1 << 64) - 1 if size is None else not_negative(size)
+        with self._use() as pointer:
+            self._patiently(lambda wait_ns: call("chario_stream_wait", pointer, wanted, wait_ns), timeout)
+
+    def _patiently(self, attempt: Callable[[int], int], timeout: float | None) -> None:
+        """Try again until it is done or the time is over."""
+        end = None if timeout is None else time.monotonic_ns() + int(not_negative_s(timeout) * 1e9)
+        while True:
+            left = PATIENCE_NS if end is None else min(max(end - time.monotonic_ns(), 0), PATIENCE_NS)
+            result = attempt(left)
+            if result != -errno.EAGAIN:
+                break
+            if end is not None and time.monotonic_ns() >= end:
+                raise TimeoutError(errno.ETIMEDOUT, f"{self._what}: the disk has not taken it in {timeout} s")
+        if result < 0:
+            raise ChariOError.of(result, self._what)
+
+    def service(self) -> None:
+        """Let the recording go on, when fileno() is readable and nothing else is called."""
+        with self._use() as pointer:
+            checked(self._what, "chario_stream_service", pointer)
+
+    def fileno(self) -> int:
+        """What an event loop waits for, to call service()."""
+        with self._use() as pointer:
+            return checked(self._what, "chario_stream_fd", pointer)
+
+    @property
+    def room_bytes(self) -> int:
+        """The longest record that room() has."""
+        with self._use() as pointer:
+            return call("chario_stream_room_bytes", pointer)
+
+    @property
+    def status(self) -> StreamStatus:
+        """How it is going."""
+        raw = _abi.StreamStatus.new()
+        with self._use() as pointer:
+            checked(self._what, "chario_stream_get_status", pointer, byref(raw), sizeof(raw))
+        plain = {name: getattr(raw, name) for name in StreamStatus.__slots__[1:-1]}
+        first, middle, last = raw.segment_ns
+        return StreamStatus(Durability(raw.durability), **plain, segment_ns=(first, middle, last))
+
+    def _may_close(self) -> None:
+        if self._loans.alive:
+            # Nothing may be lost by that.
+            call("chario_stream_wait", self._pointer, (1 << 64) - 1, -1)
+            raise BufferError("memoryviews or arrays of the stream's rooms are still there: delete or release() them")
+
+    def _end(self, pointer: int) -> None:
+        result = call("chario_stream_close", pointer)
+        if result < 0:
+            raise ChariOError.of(result, self._what)
+
+
+class Room:
+    """Room for a record, as Stream.room() gives it: a context manager of its memory."""
+
+    def __init__(self, stream: Stream, size: int, timeout: float | None, time_ns: int, meta: bool) -> None:
+        self._stream = stream
+        self._timeout = timeout
+        self._room = _abi.StreamRoom()
+        self._view: memoryview | None = None
+        #: Of the record, at most those that were asked for; 0 takes it back.
+        self.size = not_negative(size)
+        self.time_ns = not_negative(time_ns)
+        self.meta = meta
+
+    def __enter__(self) -> memoryview:
+        if self._view is not None:
+            raise RuntimeError("a room is for one record")
+        with self._stream._use() as pointer:
+            room = byref(self._room)
+            self._stream._patiently(
+                lambda wait_ns: call("chario_stream_get", pointer, self.size, wait_ns, room), self._timeout
+            )
+        self._view = self._stream._loans.lend(self._room.memory, self.size)
+        return self._view
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        assert self._view is not None
+        # Who still has an array of it may look; closing the stream minds.
+        with suppress(BufferError):
+            self._view.release()
+        if self._stream.closed:
+            return
+        size = self.size if error is None else 0
+        flags = _abi.RECORD_META if self.meta else 0
+        with self._stream._use() as pointer:
+            what = self._stream._what
+            checked(what, "chario_stream_commit", pointer, byref(self._room), size, self.time_ns, flags)
+
+
+def not_negative_s(seconds: float) -> float:
+    """A time that C takes as unsigned."""
+    if not 0 <= seconds < 1 << 32:
+        raise ValueError(f"{seconds} s is not a time to wait")
+    return seconds
