@@ -110,7 +110,7 @@ static void flush_if_due(struct chario_stream *stream)
 	stream->nr_ready++;
 }
 
-void chario_stream_pump(struct chario_stream *stream)
+bool chario_stream_pump(struct chario_stream *stream)
 {
 	bool moved = chario_stream_reap(stream);
 
@@ -123,4 +123,5 @@ void chario_stream_pump(struct chario_stream *stream)
 	}
 	if (moved)
 		chario_stream_wake(stream);
+	return moved;
 }

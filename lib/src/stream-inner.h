@@ -367,8 +367,11 @@ int chario_stream_mark_end(struct chario_stream *stream);
 
 /* stream-flight.c: all with the lock held. */
 
-/* Take completions, and submit what is due. */
-void chario_stream_pump(struct chario_stream *stream);
+/*
+ * Take completions, and submit what is due.  Whether there were any: who waits looks
+ * once more then, since no descriptor tells of them.
+ */
+bool chario_stream_pump(struct chario_stream *stream);
 
 /* What has been completed may be durable by itself. */
 void chario_stream_settle(struct chario_stream *stream);

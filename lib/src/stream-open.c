@@ -342,7 +342,8 @@ static int mark_end(struct chario_stream *stream)
 	int err;
 
 	while ((err = chario_stream_mark_end(stream)) == -EAGAIN) {
-		chario_stream_pump(stream);
+		if (chario_stream_pump(stream))
+			continue;
 		err = chario_stream_sleep(stream, &patience);
 		if (err)
 			break;

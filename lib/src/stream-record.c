@@ -78,7 +78,10 @@ static int reserve(struct chario_stream *stream, struct copy *copy,
 		copy->sequence = stream->sequence;
 	if (!err && copy->done + *bytes == copy->bytes)
 		stream->sequence++;
-	stream->partial = err ? 0 : copy->done + *bytes;
+	if (err || copy->done + *bytes == copy->bytes)
+		stream->partial = 0;
+	else
+		stream->partial = copy->done + *bytes;
 	pthread_mutex_unlock(&stream->lock);
 	return err;
 }

@@ -65,7 +65,8 @@ static int wait_for_room(struct chario_stream *stream, uint32_t bytes, bool abov
 		if (err != -EAGAIN)
 			break;
 		/* What is full by now is on its way before anybody sleeps. */
-		chario_stream_pump(stream);
+		if (chario_stream_pump(stream))
+			continue;
 		wait_began(stream, patience, &begun_ns);
 		err = chario_stream_sleep(stream, patience);
 		if (err)

@@ -420,7 +420,7 @@ static void run(const struct recipe *recipe)
 		memcpy(cut.image, start, cut.bytes);
 		cut_power(at, recipe->cached);
 		check_cut(recipe, at, &seen);
-		if (!tap_failed && !roll(4))
+		if (!tap_failed && !roll(8))
 			check_append(recipe, &seen);
 		if (tap_failed)
 			printf("# %s, cut at event %zu of %zu\n", recipe->name, at, last);

@@ -1,0 +1,373 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A reader finds what was recorded, also while it is being recorded, in a ring that
+ * comes round, behind damage, and after the end of the program that recorded.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tap.h"
+#include "tape-lab.h"
+
+#define SEGMENT 8192U
+#define SLOTS   64U
+#define SECOND  1000000000LL
+
+static const char *path;
+static struct chario_store *store;
+static struct chario_stream *stream;
+static struct chario_reader *reader;
+static struct chario_recording recording;
+
+static struct chario_stream_options options;
+
+static void before(void)
+{
+	path = lab_make_file(SLOTS * SEGMENT);
+	options = (struct chario_stream_options){
+		.size = sizeof(options),
+		.flags = CHARIO_STREAM_RING,
+		.segment_bytes = SEGMENT,
+		.nr_buffers = 4,
+		.durability = CHARIO_DURABILITY_FUA,
+		.flush_ns = 5000000,
+	};
+	chario_store_open(path, O_RDWR, &store);
+}
+
+static void after(void)
+{
+	chario_reader_close(reader);
+	chario_stream_close(stream);
+	reader = NULL;
+	stream = NULL;
+	chario_store_close(store);
+	lab_remove_file();
+}
+
+static int open_stream(uint32_t flags)
+{
+	options.flags = flags;
+	return chario_stream_open(store, LAB_AREA, &options, &stream);
+}
+
+static int close_stream(void)
+{
+	int err = chario_stream_close(stream);
+
+	stream = NULL;
+	return err;
+}
+
+static int record(uint64_t from, uint64_t to, size_t bytes)
+{
+	int err = 0;
+
+	for (uint64_t i = from; i < to && !err; i++)
+		err = lab_write(stream, i, bytes);
+	return err;
+}
+
+static int open_reader(void)
+{
+	return chario_reader_open(store, LAB_AREA, &reader);
+}
+
+static int get_recording(void)
+{
+	return chario_reader_get_recording(reader, &recording, sizeof(recording));
+}
+
+/* The next record is this one. */
+static bool is_next(uint64_t sequence, uint64_t missing, int64_t timeout_ns)
+{
+	struct chario_record is;
+	int err = chario_reader_next(reader, timeout_ns, &is);
+
+	if (!err && is.sequence == sequence && is.missing == missing &&
+	    is.time_ns == sequence + 1 && lab_is(is.memory, is.bytes, sequence))
+		return true;
+	printf("# error %d, record %lld, %lld missing\n", err, (long long)is.sequence,
+	       (long long)is.missing);
+	return false;
+}
+
+static int next_error(void)
+{
+	struct chario_record is;
+
+	return chario_reader_next(reader, 0, &is);
+}
+
+static void test_empty(void)
+{
+	EQUAL(open_reader(), -ENODATA);
+	EQUAL(open_stream(0), 0);
+	EQUAL(open_reader(), 0);
+	EQUAL(next_error(), -EAGAIN);
+	EQUAL(get_recording(), 0);
+	EQUAL(recording.next_record, 0);
+	EQUAL(recording.ended, 0);
+	EQUAL(chario_reader_seek(reader, UINT64_MAX), 0);
+	EQUAL(chario_reader_seek_time(reader, 5), 0);
+	EQUAL(chario_reader_seek(reader, 0), 0);
+	EQUAL(next_error(), -EAGAIN);
+	EQUAL(close_stream(), 0);
+	EQUAL(next_error(), -ENODATA);
+	EQUAL(get_recording(), 0);
+	EQUAL(recording.ended, 1);
+	EQUAL(chario_reader_get_recording(reader, &recording, 8), -EINVAL);
+	EQUAL(chario_reader_open(store, "nobody", &(struct chario_reader *){ NULL }), -ENOENT);
+}
+
+/* At every length of a recording, from nothing to three laps. */
+static void test_laps(void)
+{
+	for (uint64_t count = 1; count < 3 * SLOTS; count += count < 5 ? 1 : 7) {
+		uint64_t first = count < SLOTS ? 0 : count - SLOTS;
+
+		EQUAL(open_stream(CHARIO_STREAM_RING), 0);
+		EQUAL(record(0, count, 8000), 0);
+		EQUAL(close_stream(), 0);
+		EQUAL(open_reader(), 0);
+		EQUAL(get_recording(), 0);
+		EQUAL(recording.ring, 1);
+		EQUAL(recording.ended, 1);
+		EQUAL(recording.next_record, count);
+		EQUAL(recording.bytes, count * 8000);
+		EQUAL(recording.torn_segments, 0);
+		/* The end takes a segment of its own. */
+		if (count >= SLOTS)
+			first++;
+		EQUAL(recording.first_record, first);
+		for (uint64_t i = first; i < count; i++)
+			CHECK(is_next(i, 0, 0));
+		EQUAL(next_error(), -ENODATA);
+		chario_reader_close(reader);
+		reader = NULL;
+	}
+}
+
+static void test_seek(void)
+{
+	EQUAL(open_stream(CHARIO_STREAM_RING), 0);
+	EQUAL(record(0, 1000, 1000), 0);
+	EQUAL(chario_stream_lose(stream, 10, 0), 0);
+	EQUAL(record(1010, 1100, 12000), 0);
+	EQUAL(close_stream(), 0);
+	EQUAL(open_reader(), 0);
+	EQUAL(get_recording(), 0);
+	CHECK(recording.first_record > 1010);
+	EQUAL(open_stream(CHARIO_STREAM_RING), 0);
+	EQUAL(next_error(), -ESTALE);
+	chario_reader_close(reader);
+	EQUAL(record(0, 300, 1000), 0);
+	EQUAL(chario_stream_lose(stream, 10, 0), 0);
+	EQUAL(record(310, 320, 12000), 0);
+	EQUAL(close_stream(), 0);
+	EQUAL(open_reader(), 0);
+	for (uint64_t i = 0; i < 320; i += 3) {
+		uint64_t to = i >= 300 && i < 310 ? 310 : i;
+
+		EQUAL(chario_reader_seek(reader, i), 0);
+		CHECK(is_next(to, 0, 0));
+		EQUAL(chario_reader_seek_time(reader, i + 1), 0);
+		CHECK(is_next(to, 0, 0));
+		if (to != 299 && to < 319)
+			CHECK(is_next(to + 1, 0, 0));
+	}
+	EQUAL(chario_reader_seek(reader, UINT64_MAX), 0);
+	EQUAL(next_error(), -ENODATA);
+	EQUAL(chario_reader_seek(reader, 5000), 0);
+	EQUAL(next_error(), -ENODATA);
+	EQUAL(chario_reader_seek_time(reader, 5000), 0);
+	EQUAL(next_error(), -ENODATA);
+}
+
+static void test_append(void)
+{
+	EQUAL(open_stream(0), 0);
+	EQUAL(record(0, 10, 3000), 0);
+	EQUAL(close_stream(), 0);
+	EQUAL(open_reader(), 0);
+	for (uint64_t i = 0; i < 10; i++)
+		CHECK(is_next(i, 0, 0));
+	EQUAL(next_error(), -ENODATA);
+	EQUAL(open_stream(CHARIO_STREAM_APPEND), 0);
+	EQUAL(next_error(), -EAGAIN);
+	EQUAL(record(10, 20, 3000), 0);
+	EQUAL(close_stream(), 0);
+	for (uint64_t i = 10; i < 20; i++)
+		CHECK(is_next(i, 0, 0));
+	EQUAL(next_error(), -ENODATA);
+	options.segment_bytes = 16384;
+	EQUAL(open_stream(CHARIO_STREAM_APPEND), -EINVAL);
+}
+
+/* In a process of its own: what it leaves is what a power cut would. */
+static pid_t start_writer(uint32_t flags, uint64_t from, uint64_t to, useconds_t pause_us,
+			  bool ends)
+{
+	pid_t child = fork();
+
+	if (child)
+		return child;
+	/* The store of the parent is the parent's. */
+	if (chario_store_open(path, O_RDWR, &store) || open_stream(flags))
+		_exit(1);
+	for (uint64_t i = from; i < to; i++) {
+		if (lab_write(stream, i, 1 + lab_mix(i) % 9000))
+			_exit(2);
+		if (pause_us)
+			usleep(pause_us);
+	}
+	if (ends)
+		_exit(chario_stream_close(stream) ? 3 : 0);
+	if (chario_stream_wait(stream, UINT64_MAX, -1))
+		_exit(4);
+	kill(getpid(), SIGKILL);
+	_exit(5);
+}
+
+static void test_kill(void)
+{
+	int how;
+
+	EQUAL(waitpid(start_writer(0, 0, 30, 0, false), &how, 0) > 0, 1);
+	CHECK(WIFSIGNALED(how));
+	EQUAL(open_reader(), 0);
+	for (uint64_t i = 0; i < 30; i++)
+		CHECK(is_next(i, 0, 0));
+	EQUAL(next_error(), -EAGAIN);
+	EQUAL(get_recording(), 0);
+	EQUAL(recording.ended, 0);
+	EQUAL(waitpid(start_writer(CHARIO_STREAM_APPEND, 30, 50, 0, true), &how, 0) > 0, 1);
+	EQUAL(how, 0);
+	for (uint64_t i = 30; i < 50; i++)
+		CHECK(is_next(i, 0, 0));
+	EQUAL(next_error(), -ENODATA);
+}
+
+static void test_follow(void)
+{
+	pid_t writer;
+	int how;
+
+	EQUAL(open_stream(0), 0);
+	EQUAL(close_stream(), 0);
+	writer = start_writer(CHARIO_STREAM_APPEND, 0, 90, 1000, true);
+	EQUAL(open_reader(), 0);
+	do
+		EQUAL(get_recording(), 0);
+	while (!recording.next_record && !waitpid(writer, &how, WNOHANG));
+	for (uint64_t i = 0; i < 90; i++)
+		CHECK(is_next(i, 0, 20 * SECOND));
+	EQUAL(waitpid(writer, &how, 0), writer);
+	EQUAL(how, 0);
+	EQUAL(next_error(), -ENODATA);
+}
+
+/* A reader that is too slow for a ring is told how much it has missed. */
+static void test_lapped(void)
+{
+	struct chario_record is;
+	uint64_t expected = 1;
+
+	EQUAL(open_stream(CHARIO_STREAM_RING), 0);
+	EQUAL(record(0, 10, 8000), 0);
+	EQUAL(chario_stream_wait(stream, UINT64_MAX, -1), 0);
+	EQUAL(open_reader(), 0);
+	CHECK(is_next(0, 0, 0));
+	EQUAL(record(10, 200, 8000), 0);
+	EQUAL(chario_stream_wait(stream, UINT64_MAX, -1), 0);
+	while (!chario_reader_next(reader, 0, &is)) {
+		EQUAL(is.sequence, expected + is.missing);
+		CHECK(lab_is(is.memory, is.bytes, is.sequence));
+		expected = is.sequence + 1;
+	}
+	EQUAL(expected, 200);
+}
+
+/* What is damaged is passed over and counted, all else is found. */
+static void test_damage(void)
+{
+	static const unsigned char junk[SEGMENT];
+	uint64_t from = lab_area_offset(store);
+	int fd = open(path, O_RDWR | O_CLOEXEC);
+
+	EQUAL(open_stream(0), 0);
+	EQUAL(record(0, 50, 3500), 0);
+	EQUAL(close_stream(), 0);
+	/* Two records a segment: data of one, the header of the next but one, all. */
+	EQUAL(pwrite(fd, junk, 100, (off_t)from + 3 * SEGMENT + 1000), 100);
+	EQUAL(pwrite(fd, junk, 4, (off_t)from + 5 * SEGMENT + 128), 4);
+	EQUAL(pwrite(fd, junk, 4096, (off_t)from + 7 * SEGMENT), 4096);
+	EQUAL(pwrite(fd, junk, SEGMENT, (off_t)from + 16 * SEGMENT), SEGMENT);
+	EQUAL(pwrite(fd, junk, SEGMENT, (off_t)from), SEGMENT);
+	close(fd);
+	EQUAL(open_reader(), 0);
+	EQUAL(get_recording(), 0);
+	EQUAL(recording.next_record, 50);
+	CHECK(is_next(2, 0, 0));
+	for (uint64_t i = 3; i < 6; i++)
+		CHECK(is_next(i, 0, 0));
+	CHECK(is_next(7, 1, 0));
+	CHECK(is_next(8, 0, 0));
+	CHECK(is_next(9, 0, 0));
+	CHECK(is_next(12, 2, 0));
+	CHECK(is_next(13, 0, 0));
+	for (uint64_t i = 16; i < 32; i++)
+		CHECK(is_next(i, i == 16 ? 2 : 0, 0));
+	for (uint64_t i = 34; i < 50; i++)
+		CHECK(is_next(i, i == 34 ? 2 : 0, 0));
+	EQUAL(next_error(), -ENODATA);
+	EQUAL(chario_reader_seek(reader, 15), 0);
+	CHECK(is_next(16, 0, 0));
+}
+
+/* The search reads as many headers as the logarithm says, not as many as there are. */
+static void test_search(void)
+{
+	static const uint64_t counts[] = { 1, 100, 2047, 2048, 3000, 4095, 4096, 4097, 6000, 9000 };
+
+	static struct ram_disk disk;
+
+	chario_store_close(store);
+	lab_remove_file();
+	ram_init(&disk, lab_make_file(4096ULL * SEGMENT), false);
+	store = lab_open_store(&disk);
+	options.durability = CHARIO_DURABILITY_AUTO;
+	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
+		EQUAL(open_stream(CHARIO_STREAM_RING), 0);
+		EQUAL(record(0, counts[i], 8000), 0);
+		EQUAL(close_stream(), 0);
+		EQUAL(open_reader(), 0);
+		EQUAL(get_recording(), 0);
+		EQUAL(recording.next_record, counts[i]);
+		/* Twice the logarithm of 4096, thrice the window of 4, and some. */
+		CHECK(recording.reads <= 2 * 12 + 3 * 4 + 6);
+		chario_reader_close(reader);
+		reader = NULL;
+	}
+	chario_store_close(store);
+	store = NULL;
+	ram_deinit(&disk);
+}
+
+static const struct tap_test tests[] = {
+	{ "an empty recording has no record", test_empty },
+	{ "a ring is found at any place", test_laps },
+	{ "records and times are found", test_seek },
+	{ "what is appended follows", test_append },
+	{ "a program that was killed leaves its recording", test_kill },
+	{ "a reader follows another process", test_follow },
+	{ "a reader that is too slow is told", test_lapped },
+	{ "damage is passed over", test_damage },
+	{ "the search is a logarithm", test_search },
+};
+
+TAP_MAIN(tests, before, after)
