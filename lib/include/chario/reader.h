@@ -49,15 +49,16 @@ struct chario_record {
  * @session: a number of this recording
  * @first_record: the oldest that is there
  * @next_record: the number after the newest that is there
- * @first_time_ns: when the oldest segment was begun
- * @last_time_ns: when the newest was
+ * @first_time_ns: of the first record in the oldest segment
+ * @last_time_ns: of the first record that was written last
  * @bytes: of the data of all records until now, those that a ring has
  *	overwritten included
  * @durable_records: records, from the first on, that the producer knew to be
  *	durable when it wrote last
  * @lost_records: that the producer lost
  * @lost_bytes: of their data
- * @torn_segments: near the head that a power cut left incomplete
+ * @torn_segments: near the head that a power cut left incomplete, or that are being
+ *	written: those that are missing, and the newest where it is not whole
  * @reads: of the disk, that the search for the head took
  * @reserved: zero
  */
@@ -89,7 +90,8 @@ struct chario_recording {
  * Stands before the oldest record.
  *
  * Context: may sleep.  A reader is for one thread.
- * Return: 0; -ENODATA where the area holds no recording; -ENOMEM; and the errors of
+ * Return: 0; -ENODATA where the area holds no recording; -EUCLEAN where the table says
+ * what cannot be; -ENOMEM; and the errors of
  * chario_area_open().
  */
 int chario_reader_open(struct chario_store *store, const char *name, struct chario_reader **reader);
@@ -125,10 +127,16 @@ int chario_reader_get_recording(struct chario_reader *reader, struct chario_reco
  *	all, negative for ever
  * @record: is filled in
  *
+ * What is damaged, cannot be read or was torn is passed over and counts as missing; while
+ * somebody records, what is not whole yet is waited for.  A ring gives records without
+ * checksum only where nobody can be overwriting them: some of the oldest segments are
+ * left out when it is being recorded to, or was cut off.
+ *
  * Context: may sleep.
  * Return: 0; -ENODATA at the end of a recording that was ended; -EAGAIN where there
- * is none yet, which is also the end of one that was cut off; -ENOMEM; or an error
- * of pread(2), after which the next call goes on with the next segment.
+ * is none yet, which is also the end of one that was cut off; -ESTALE where another
+ * recording has been begun in the area: close the reader; -ENOMEM; or an error of
+ * pread(2).
  */
 int chario_reader_next(struct chario_reader *reader, int64_t timeout_ns,
 		       struct chario_record *record);

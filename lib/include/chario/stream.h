@@ -18,7 +18,7 @@
  *	}
  *	err = chario_stream_close(stream);
  *
- * The format is in docs/store-format.md.
+ * The format is in docs/recording-format.md.
  */
 #ifndef CHARIO_STREAM_H
 #define CHARIO_STREAM_H
@@ -40,6 +40,12 @@ struct chario_stream;
 #define CHARIO_STREAM_APPEND (1U << 1) /* go on where the recording ends */
 #define CHARIO_STREAM_NO_CRC (1U << 2) /* leave the checksum of records out */
 
+/*
+ * A segment with a record that has no checksum is written in two steps: all but its
+ * first block, with Force Unit Access where the disk has a volatile write cache, then
+ * that block.  So what a reader finds is whole all the same.
+ */
+
 /**
  * enum chario_durability - when records become durable
  * @CHARIO_DURABILITY_AUTO: what suits the disk: nothing to do where it has no
@@ -59,16 +65,17 @@ enum chario_durability {
 /**
  * struct chario_stream_options - how to record
  * @size: sizeof(struct chario_stream_options)
- * @flags: CHARIO_STREAM_* bits
+ * @flags: CHARIO_STREAM_* bits; with APPEND the recording stays a ring, or none
  * @segment_bytes: of a buffer and of a segment on the disk, a multiple of 4096 from
  *	8 KiB to 64 MiB; 0 for 4 MiB, or less where the area is small; with APPEND
  *	0, or what the recording has
  * @nr_buffers: segments that are held in memory, 2 to 64; 0 for 8
  * @durability: &enum chario_durability
  * @reserved: zero
- * @flush_bytes: for FLUSH: bytes between flushes; 0 for 64 MiB
+ * @flush_bytes: for FLUSH: bytes between flushes; 0 for 64 MiB; not more than 128
+ *	segments, or a quarter of a ring
  * @flush_ns: time after which what has been committed is written, and flushed with
- *	FLUSH, full or not; 0 for 1 s
+ *	FLUSH, full or not; 0 for 1 s, up to INT64_MAX / 2
  * @late_ns: a segment that takes longer from its submission to its completion
  *	counts as late; 0 for 100 ms
  */
@@ -99,7 +106,7 @@ struct chario_stream_options {
  * @free_buffers: of them, that wait to be filled: 0 means that the next record
  *	that does not fit has to wait
  * @least_free_buffers: the fewest that there have been
- * @in_flight: segments that the disk is writing
+ * @in_flight: batches, which are segments as a rule, that the disk is writing
  * @late: segments that took longer than @late_ns of the options
  * @late_ns: how much longer, together
  * @longest_ns: that a segment took
@@ -168,13 +175,15 @@ struct chario_stream_room {
  *
  * What the area held is gone, unless CHARIO_STREAM_APPEND is set: then the head is
  * found, and the recording goes on after its last record that is whole.  Changes
- * the table once; has all memory that recording needs.
+ * the table once, not with APPEND; has all memory that recording needs.
  *
  * Context: may sleep.  A stream is for one producer thread; status, wait and lose may
  * be called by others at the same time.
  * Return: 0; -ENOENT where there is no such area; -ENOSPC where it is shorter than
  * two segments; -ENODATA with APPEND where it has no recording; -EINVAL where
- * an option is out of its range; -ENOMEM, also where RLIMIT_MEMLOCK does not allow
+ * an option is out of its range; -EBUSY where a move of the area was interrupted, which
+ * chario_store_defrag() ends; -EOPNOTSUPP where the logical block of the disk is longer
+ * than 4096; -EUCLEAN where the table says what cannot be; -ENOMEM, also where RLIMIT_MEMLOCK does not allow
  * the buffers; and the errors of chario_area_open().
  */
 int chario_stream_open(struct chario_store *store, const char *name,
@@ -260,12 +269,14 @@ int chario_stream_write(struct chario_stream *stream, const void *memory, size_t
  *	memory; or NULL.  Stays valid until then
  *
  * The drive fetches the bytes from where they are; the CPU reads none of them, so
- * there is no checksum: after a power cut such a record counts as whole up to
- * where the recording says that it was durable.
+ * there is no checksum.  Instead, what names the record is written only when its data
+ * are durable: they are written with Force Unit Access where the disk has a volatile
+ * write cache.
  *
  * Context: may sleep where @timeout_ns is not 0.
- * Return: as chario_stream_get(); -EINVAL where something is not aligned or not
- * inside the buffer.
+ * Return: as chario_stream_get(); -EMSGSIZE where @bytes are more than that; -EINVAL
+ * where something is not aligned or not inside the buffer, or the buffer is of another
+ * device.
  */
 int chario_stream_write_buffer(struct chario_stream *stream, const struct chario_buffer *buffer,
 			       uint64_t buffer_offset, size_t bytes, uint64_t time_ns,
@@ -314,7 +325,8 @@ int chario_stream_fd(const struct chario_stream *stream);
  *	for all that has been committed
  * @timeout_ns: how long: 0 not at all, negative for ever
  *
- * Has what is needed written and flushed at once, whatever the durability.
+ * Has what is needed written and flushed at once, whatever the durability.  Records
+ * in the same segment as a room that is out, or behind it, wait for its commit.
  *
  * Context: may sleep.
  * Return: 0; -EAGAIN where the time is over; -EINVAL where @bytes have not been
