@@ -95,6 +95,9 @@ int cmd_put(struct cli *cli);
 int cmd_get(struct cli *cli);
 int cmd_cat(struct cli *cli);
 int cmd_defrag(struct cli *cli);
+int cmd_record(struct cli *cli);
+int cmd_replay(struct cli *cli);
+int cmd_tail(struct cli *cli);
 int cmd_help(struct cli *cli);
 
 /* option.c */

@@ -112,6 +112,44 @@ static const struct cli_option defrag_options[] = {
 	{ 0 },
 };
 
+static const struct cli_option record_options[] = {
+	CLI_STORE_OPTION,
+	{ 'f', "from", "SOURCE", "-, FILE, unix:PATH, udp:HOST:PORT or tcp:HOST:PORT" },
+	{ 'S', "size", "SIZE", "create the area where it is missing" },
+	{ 'r', "ring", NULL, "when the area is full the oldest goes" },
+	{ 'a', "append", NULL, "go on where the recording ends" },
+	{ 'F', "force", NULL, "begin anew although there is a recording" },
+	{ 't', "seconds", "SECONDS", "record for so long" },
+	{ 'b', "bytes", "SIZE", "record so many bytes" },
+	{ 'R', "record", "SIZE", "of a record of a stream of bytes, of a datagram at most; 64k" },
+	{ 'd', "durability", "KIND", "auto, none, flush or fua" },
+	{ 'm', "flush-ms", "MS", "time after which what came is durable, 1000" },
+	{ 'l', "late-ms", "MS", "a segment that takes longer is late, 100" },
+	{ 'g', "segment", "SIZE", "bytes of a write, 4M" },
+	{ 'n', "buffers", "N", "segments that are held in memory, 8" },
+	{ 'D', "drop", NULL,
+	  "where the disk is too slow, drop and count; never let the source wait" },
+	QUIET_OPTION,
+	{ 0 },
+};
+
+static const struct cli_option replay_options[] = {
+	CLI_STORE_OPTION,
+	{ 'p', "paced", NULL, "at the pace of the recording" },
+	{ 'F', "from-time", "TIME", "begin with the first record that was taken then or later" },
+	{ 'T', "to-time", "TIME", "end with the last one that was taken until then" },
+	{ 'n', "first", "N", "the first N records only" },
+	{ 'o', "output", "FILE", "a new file instead of standard output" },
+	{ 0 },
+};
+
+static const struct cli_option tail_options[] = {
+	CLI_STORE_OPTION,
+	{ 'n', "records", "N", "so many to begin with, 10" },
+	{ 'f', "follow", NULL, "and those that come, until the recording ends" },
+	{ 0 },
+};
+
 const struct cli_command cli_commands[] = {
 	{ "list", "", "show the disks", "No right to a device is needed.", list_options, cmd_list },
 	{ "info", "DISK", "show what a disk is and can do",
@@ -183,6 +221,19 @@ const struct cli_command cli_commands[] = {
 	  "May be ended at any moment, by a power cut too; run again, it goes on.  Areas\n"
 	  "that are open stay where they are.",
 	  defrag_options, cmd_defrag },
+	{ "record", "NAME", "record what comes in to an area",
+	  "Ends with its source, at a limit or at an interrupt, and reports what was late\n"
+	  "and what was lost; then it ends with 3.  A socket that udp: or unix: makes takes\n"
+	  "datagrams; tcp: with an empty HOST waits for one connection.",
+	  record_options, cmd_record },
+	{ "replay", "NAME", "print the records of a recording",
+	  "TIME is \"2026-11-22 03:40:12.5\", @SECONDS since 1970, or +SECONDS after the\n"
+	  "first record.  With --json a line about each record, without its data.  Ends\n"
+	  "with 3 when records are missing.",
+	  replay_options, cmd_replay },
+	{ "tail", "NAME", "print the newest records of a recording",
+	  "Also while it is being made.  With --json a line about each record.", tail_options,
+	  cmd_tail },
 	{ "help", "[VERB]", "show this help, or that of a verb", "", cli_no_own_options, cmd_help },
 	{ 0 },
 };

@@ -4,6 +4,7 @@
  */
 #include "progress.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <time.h>
 #include <unistd.h>
@@ -20,6 +21,29 @@ uint64_t cli_now_ns(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
+}
+
+static bool drawn;
+
+/* A terminal that is too narrow cuts the line off, instead of going on with a new one. */
+void cli_progress_line(const char *format, ...)
+{
+	va_list args;
+
+	fputs("\r\033[?7l", stderr);
+	va_start(args, format);
+	vfprintf(stderr, format, args);
+	va_end(args);
+	fputs("\033[K\033[?7h", stderr);
+	fflush(stderr);
+	drawn = true;
+}
+
+void cli_progress_clear(void)
+{
+	if (drawn)
+		fputs("\r\033[K", stderr);
+	drawn = false;
 }
 
 void cli_progress_begin(struct cli_progress *progress, const char *what, uint64_t done_bytes,
@@ -71,7 +95,6 @@ static void describe(const struct cli_progress *progress, uint64_t done_bytes, c
 	snprintf(text, size, "%s of %s, %s/s, %s left", done, total, speed, left);
 }
 
-/* A terminal that is too narrow cuts the line off, instead of going on with a new one. */
 static void draw(const struct cli_progress *progress, uint64_t done_bytes)
 {
 	static const char bar[] = "##############################";
@@ -79,10 +102,8 @@ static void draw(const struct cli_progress *progress, uint64_t done_bytes)
 	char text[160], name[CLI_NAME_MAX];
 
 	describe(progress, done_bytes, text, sizeof(text));
-	fprintf(stderr, "\r\033[?7l[%-30.*s] %3u %%  %s  %s\033[K\033[?7h",
-		(int)(percent * (sizeof(bar) - 1) / 100), bar, percent, text,
-		cli_escape_name(name, progress->what));
-	fflush(stderr);
+	cli_progress_line("[%-30.*s] %3u %%  %s  %s", (int)(percent * (sizeof(bar) - 1) / 100), bar,
+			  percent, text, cli_escape_name(name, progress->what));
 }
 
 void cli_progress_update(struct cli_progress *progress, uint64_t done_bytes)
@@ -100,8 +121,7 @@ void cli_progress_update(struct cli_progress *progress, uint64_t done_bytes)
 
 void cli_progress_end(struct cli_progress *progress)
 {
-	if (progress->shown_ns)
-		fputs("\r\033[K", stderr);
+	cli_progress_clear();
 	progress->shown_ns = 0;
 	progress->silent = true;
 }

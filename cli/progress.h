@@ -38,4 +38,10 @@ void cli_progress_update(struct cli_progress *progress, uint64_t done_bytes);
 /* Takes the line away, before anything else is said. */
 void cli_progress_end(struct cli_progress *progress);
 
+/* A line on stderr, which is a terminal, that the next one replaces. */
+void cli_progress_line(const char *format, ...) __attribute__((__format__(__printf__, 1, 2)));
+
+/* Takes the line away, where there is one. */
+void cli_progress_clear(void);
+
 #endif /* CHARIO_CLI_PROGRESS_H */

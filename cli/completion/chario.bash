@@ -50,13 +50,20 @@ _chario()
 	COMPREPLY=()
 	if [[ $COMP_CWORD -eq 1 ]]; then
 		words='list info bind unbind plan stat health pin timeline'
-		words+=' format check df ls create rename resize rm put get cat defrag help --help --version'
+		words+=' format check df ls create rename resize rm put get cat defrag record replay tail help --help --version'
 	else
 		case $before in
 		--limits | -l) words='block= command= chunk= boundary= capacity=' ;;
 		--only | -o) words='apst power-state coalescing vectors retry cpu link' ;;
 		--store) compopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- "$word"); return ;;
-		--areas | --align | --size | --bytes) return ;;
+		--areas | --align | --size | --bytes | --record | --flush-ms | --late-ms) return ;;
+		--segment | --buffers | --from-time | --to-time | --first) return ;;
+		--durability) words='auto none flush fua' ;;
+		--from | --output)
+			compopt -o filenames
+			mapfile -t COMPREPLY < <(compgen -W '- unix: udp: tcp:' -- "$word"; compgen -f -- "$word")
+			return
+			;;
 		--interval | -i | --count | -c) return ;;
 		--seconds | -s | --stop-above-us | -u | --records | -r | --tag | -t) return ;;
 		*)
@@ -87,6 +94,19 @@ _chario()
 				compopt -o filenames
 				mapfile -t COMPREPLY < <(compgen -f -- "$word")
 				;;
+			record)
+				words='--from --size --ring --append --force --seconds --bytes --record'
+				words+=' --durability --flush-ms --late-ms --segment --buffers --drop --quiet --store'
+				_chario_complete_areas "$word"
+				;;
+			replay)
+				words='--paced --from-time --to-time --first --output --store'
+				_chario_complete_areas "$word"
+				;;
+			tail)
+				words='--records --follow --store'
+				_chario_complete_areas "$word"
+				;;
 			get)
 				words='--force --quiet --store'
 				_chario_complete_areas "$word"
@@ -96,7 +116,7 @@ _chario()
 			timeline) words="--seconds --stop-above-us --records --all --tag $(_chario_disks)" ;;
 			help)
 				words='list info bind unbind plan stat health pin timeline'
-				words+=' format check df ls create rename resize rm put get cat defrag help'
+				words+=' format check df ls create rename resize rm put get cat defrag record replay tail help'
 				;;
 			esac
 			words+=' --json --help'

@@ -4,74 +4,7 @@
 #
 #     test-store-cli.sh CHARIO
 
-set -u
-
-chario=$(realpath "$1") || exit 1
-folder=$(mktemp -d) || exit 1
-trap 'rm -rf "$folder"' EXIT
-cd "$folder" || exit 1
-export CHARIO_STORE=store LC_ALL=C.UTF-8
-nr=0
-failed=0
-wrong=''
-
-# claim TEXT: ends a test; it has passed when nothing was wrong.
-claim()
-{
-	nr=$((nr + 1))
-	if [ -z "$wrong" ]; then
-		echo "ok $nr - $1"
-	else
-		echo "not ok $nr - $1"
-		echo "$wrong" | sed 's/^/# /'
-		failed=1
-	fi
-	wrong=''
-	rm -rf ./*
-}
-
-# note WORD...: something is wrong.
-note()
-{
-	wrong="$wrong$*
-"
-}
-
-# gives STATUS ARGUMENT...: chario ends with that; what it says is in "said".
-gives()
-{
-	expected=$1
-	shift
-	"$chario" "$@" >said 2>&1 </dev/null
-	status=$?
-	[ $status = "$expected" ] || note "chario $*: $status, not $expected: $(cat said)"
-}
-
-# says TEXT...: each was said.
-says()
-{
-	for text; do
-		grep -qF -e "$text" said || note "not said: $text; but: $(cat said)"
-	done
-}
-
-# A store of so many bytes.
-format()
-{
-	gives 0 format --size "$1" store
-}
-
-# same FILE NAME: the area holds what the file holds.
-same()
-{
-	"$chario" cat "$2" | cmp -s - "$1" || note "\"$2\" does not hold what $1 holds"
-}
-
-# member NAME: its number in the JSON that was said.
-member()
-{
-	sed -n "s/^ *\"$1\": *\\([0-9]*\\),*\$/\\1/p" said
-}
+. "$(dirname "$0")/store-cli.sh"
 
 # damage BLOCK...: overwrite blocks of 4096 bytes of the store.
 damage()
@@ -87,19 +20,6 @@ second_copy()
 {
 	gives 0 df --json
 	echo $(($(member capacity_bytes) / 4096 - 1 - $(member table_bytes) / 8192))
-}
-
-# wait_for NAME: until an area of this name is there, or put has ended.
-wait_for()
-{
-	until "$chario" stat --store store "$1" >/dev/null 2>&1; do
-		kill -0 "$put" 2>/dev/null || return
-	done
-}
-
-bytes()
-{
-	head -c "$1" /dev/urandom
 }
 
 echo 1..25
@@ -170,15 +90,15 @@ grep -q first said && note "a pattern does not choose"
 gives 1 ls 'x*'
 says 'no area is called like this'
 gives 0 ls --json 's*'
-[ "$(member bytes)" = 100 ] && [ "$(member allocated_bytes)" = 4096 ] || note "JSON: $(cat said)"
+has bytes 100 allocated_bytes 4096
 gives 0 stat second
 says 'state            whole' 'size             100 bytes'
 gives 0 stat --store store second --json
-[ "$(member filled_bytes)" = 100 ] || note "JSON: $(cat said)"
+has filled_bytes 100
 gives 1 stat third
 says 'there is no area of this name'
 gives 0 df --json
-[ "$(member nr_areas)" = 2 ] && [ "$(member used_bytes)" = 1052672 ] || note "JSON: $(cat said)"
+has nr_areas 2 used_bytes 1052672
 claim "ls, stat and df show what there is"
 
 format 8M
@@ -192,7 +112,7 @@ gives 1 rename x y
 says 'no area of this name'
 gives 0 rename a c
 gives 0 resize c 2M --json
-[ "$(member bytes)" = 2097152 ] || note "JSON: $(cat said)"
+has bytes 2097152
 gives 1 resize c 100M
 says 'no hole of the store is long enough (ENOSPC)' 'chario df' 'chario defrag'
 gives 1 rm nosuch c
@@ -200,7 +120,7 @@ says 'there is no area of this name'
 gives 0 rm -f nosuch b --json
 says '"b"'
 gives 0 df --json
-[ "$(member nr_areas)" = 0 ] || note "areas are left: $(cat said)"
+has nr_areas 0
 claim "areas are renamed, resized, removed"
 
 format 8M
@@ -241,7 +161,7 @@ format 32M
 for size in 1 4095 4096 4097 4194304 4194305 17000003; do
 	bytes $size >source
 	gives 0 put source area --json
-	[ "$(member bytes)" = $size ] || note "JSON: $(cat said)"
+	has bytes $size
 	same source area
 	gives 0 get area copy
 	cmp -s source copy || note "get of $size bytes differs"
@@ -306,7 +226,7 @@ bytes 1000000 | dd of=source bs=1M seek=200 conv=notrunc status=none
 for signal in TERM KILL; do
 	"$chario" put source $signal >said 2>&1 &
 	put=$!
-	wait_for $signal
+	wait_for $signal $put
 	kill -s $signal $put
 	wait $put
 	status=$?
@@ -326,7 +246,7 @@ filled=0
 for attempt in 0 1 2 3 4 5 6 7 8 9; do
 	"$chario" put source area >said 2>&1 &
 	put=$!
-	wait_for area
+	wait_for area $put
 	sleep "0.0$attempt"
 	kill -s TERM $put
 	if ! wait $put; then
@@ -340,7 +260,7 @@ if [ "$filled" = 0 ]; then
 else
 	gives 0 put source area --json
 	says 'goes on after'
-	[ "$(member resumed_at_bytes)" = "$filled" ] || note "filled $filled, but: $(cat said)"
+	has resumed_at_bytes "$filled"
 	same source area
 fi
 claim "a put goes on where it was"
@@ -352,7 +272,7 @@ for change in 'truncate -s 300M' 'truncate -s 1M' touch; do
 	truncate -s 256M source
 	"$chario" put source area >said 2>&1 &
 	put=$!
-	wait_for area
+	wait_for area $put
 	$change source
 	if wait $put; then
 		continue
@@ -399,7 +319,7 @@ mkfifo pipe
 "$chario" put pipe area --bytes 2000000 >put-said 2>&1 &
 put=$!
 exec 3>pipe
-wait_for area
+wait_for area $put
 gives 1 rm area
 says 'another process has the area open'
 gives 1 resize area 1M
@@ -426,7 +346,7 @@ done
 wait
 [ -e refused ] && note "refused: $(cat refused)"
 gives 0 df --json
-[ "$(member nr_areas)" = 60 ] || note "$(member nr_areas) areas"
+has nr_areas 60
 gives 0 check
 claim "several processes change the table at once"
 
@@ -437,10 +357,9 @@ for i in 1 2 3 4 5 6; do
 done
 gives 0 rm area1 area3 area5
 gives 0 df --json
-[ "$(member nr_holes)" = 4 ] || note "holes: $(member nr_holes)"
+has nr_holes 4
 gives 0 defrag --quiet --json
-[ "$(member nr_holes)" = 1 ] && [ "$(member free_bytes)" = "$(member largest_hole_bytes)" ] ||
-	note "defrag: $(cat said)"
+has nr_holes 1 largest_hole_bytes "$(member free_bytes)"
 for i in 2 4 6; do
 	same source$i area$i
 done
@@ -536,4 +455,4 @@ for verb in ls df 'ls --json'; do
 done
 claim "output that cannot be written is a failure"
 
-exit $failed
+end

@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: MIT
+/*
+ * chario replay: the records of a recording, at full pace or at that of the recording.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "interrupt.h"
+#include "player.h"
+#include "progress.h"
+#include "store.h"
+
+#define NS_PER_S     1000000000ULL
+#define BUFFER_BYTES ((size_t)1 << 20)
+
+/**
+ * struct replay - a replay
+ * @player: the records
+ * @store: that was given, or NULL
+ * @from: time of the first record, as it was given, or NULL
+ * @until: of the last
+ * @until_ns: the same, nanoseconds since 1970; 0 for the end
+ * @most: records; 0 for all
+ * @paced: as they were recorded
+ * @first_ns: when the first was taken
+ * @begin_ns: when it was replayed, CLOCK_MONOTONIC
+ */
+struct replay {
+	struct cli_player player;
+	const char *store;
+	const char *from;
+	const char *until;
+	uint64_t until_ns;
+	uint64_t most;
+	bool paced;
+	uint64_t first_ns;
+	uint64_t begin_ns;
+};
+
+/* A fraction of a second, or nothing. */
+static bool parse_fraction(const char *text, uint64_t *ns)
+{
+	uint64_t unit = NS_PER_S;
+
+	if (!*text)
+		return true;
+	if (*text++ != '.' || !*text)
+		return false;
+	for (; *text >= '0' && *text <= '9'; text++) {
+		unit /= 10;
+		*ns += unit * (uint64_t)(*text - '0');
+	}
+	return !*text;
+}
+
+static bool parse_whole(const char *text, const char **rest, uint64_t *seconds)
+{
+	char *end;
+
+	if (*text < '0' || *text > '9')
+		return false;
+	errno = 0;
+	*seconds = strtoull(text, &end, 10);
+	*rest = end;
+	return !errno && *seconds < UINT64_MAX / NS_PER_S - 1;
+}
+
+static bool parse_date(const char *text, const char **rest, uint64_t *seconds)
+{
+	static const char *const forms[] = { "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S" };
+
+	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
+		struct tm local = { .tm_isdst = -1 };
+		time_t time;
+
+		*rest = strptime(text, forms[i], &local);
+		if (!*rest)
+			continue;
+		time = mktime(&local);
+		*seconds = (uint64_t)time;
+		return time >= 0;
+	}
+	return false;
+}
+
+/* "2026-11-22 03:40:12.5", "@SECONDS" since 1970, "+SECONDS" after the first record. */
+static bool parse_time(const struct replay *replay, const char *text, uint64_t *ns)
+{
+	struct chario_recording recording;
+	uint64_t seconds, base = 0;
+	const char *rest;
+
+	if (*text == '@' || *text == '+') {
+		if (!parse_whole(text + 1, &rest, &seconds))
+			return false;
+	} else if (!parse_date(text, &rest, &seconds)) {
+		return false;
+	}
+	if (*text == '+') {
+		if (chario_reader_get_recording(replay->player.reader, &recording,
+						sizeof(recording)))
+			return false;
+		base = recording.first_time_ns;
+	}
+	*ns = base + seconds * NS_PER_S;
+	return parse_fraction(rest, ns);
+}
+
+static int fail_time(const struct replay *replay, const char *text)
+{
+	return cli_usage(replay->player.cli,
+			 "\"%s\" is not a time: \"2026-11-22 03:40:12.5\", @SECONDS since 1970, or "
+			 "+SECONDS after the first record",
+			 text);
+}
+
+static int find_begin(struct replay *replay)
+{
+	uint64_t from_ns;
+	int err = 0;
+
+	if (replay->until && !parse_time(replay, replay->until, &replay->until_ns))
+		return fail_time(replay, replay->until);
+	if (replay->from) {
+		if (!parse_time(replay, replay->from, &from_ns))
+			return fail_time(replay, replay->from);
+		err = chario_reader_seek_time(replay->player.reader, from_ns);
+	}
+	return err ? cli_fail_area(replay->player.cli, err, "cannot find the time in \"%s\"",
+				   replay->player.name) :
+		     CLI_OK;
+}
+
+/* Sleep until as much time has passed as then; what is late goes out at once. */
+static void keep_pace(struct replay *replay, const struct chario_record *record)
+{
+	struct timespec until;
+	uint64_t due_ns;
+
+	if (!replay->begin_ns) {
+		replay->begin_ns = cli_now_ns();
+		replay->first_ns = record->time_ns;
+	}
+	if (record->time_ns <= replay->first_ns)
+		return;
+	fflush(replay->player.out);
+	due_ns = replay->begin_ns + (record->time_ns - replay->first_ns);
+	until.tv_sec = (time_t)(due_ns / NS_PER_S);
+	until.tv_nsec = (long)(due_ns % NS_PER_S);
+	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) == EINTR &&
+	       !cli_interrupted())
+		;
+}
+
+static bool is_last(const struct replay *replay)
+{
+	return replay->most && replay->player.records >= replay->most;
+}
+
+static int play(struct replay *replay)
+{
+	struct cli_player *player = &replay->player;
+	struct chario_record record;
+	int ret = 0, status = CLI_OK;
+
+	while (!status && !is_last(replay) && !cli_interrupted()) {
+		ret = cli_player_next(player, 0, &record);
+		if (ret <= 0 || (replay->until_ns && record.time_ns > replay->until_ns))
+			break;
+		if (replay->paced)
+			keep_pace(replay, &record);
+		if (!cli_interrupted())
+			status = cli_player_put(player, &record);
+	}
+	if (ret < 0)
+		return cli_fail_area(player->cli, ret, "cannot read \"%s\"", player->name);
+	return status;
+}
+
+static int run(struct replay *replay)
+{
+	struct cli_player *player = &replay->player;
+	int status = find_begin(replay);
+
+	if (status)
+		return status;
+	setvbuf(player->out, NULL, _IOFBF, BUFFER_BYTES);
+	cli_interrupt_catch();
+	status = play(replay);
+	if (fflush(player->out) && !status) {
+		cli_say(player->cli, "cannot write \"%s\": %s", player->to, strerror(errno));
+		status = CLI_FAILED;
+	}
+	return cli_player_report(player, status);
+}
+
+/* Not over what is there: it may be the only copy of something. */
+static int open_output(struct cli_player *player)
+{
+	if (!player->to) {
+		player->to = "standard output";
+		player->out = stdout;
+		return CLI_OK;
+	}
+	player->out = fopen(player->to, "wxe");
+	if (player->out)
+		return CLI_OK;
+	if (errno == EEXIST)
+		cli_say(player->cli, "\"%s\" is there already", player->to);
+	else
+		cli_say(player->cli, "cannot create \"%s\": %s", player->to, strerror(errno));
+	return CLI_FAILED;
+}
+
+static int parse_option(struct cli *cli, int option, struct replay *replay)
+{
+	switch (option) {
+	case 's':
+		replay->store = optarg;
+		return CLI_OK;
+	case 'p':
+		replay->paced = true;
+		return CLI_OK;
+	case 'F':
+		replay->from = optarg;
+		return CLI_OK;
+	case 'T':
+		replay->until = optarg;
+		return CLI_OK;
+	case 'n':
+		return cli_need_size(cli, optarg, &replay->most) ? CLI_OK : CLI_USAGE;
+	case 'o':
+		replay->player.to = optarg;
+		return CLI_OK;
+	}
+	return CLI_USAGE;
+}
+
+static int parse_options(struct cli *cli, struct replay *replay)
+{
+	int option, status = CLI_OK;
+
+	while (!status && (option = cli_next_option(cli)) != CLI_NO_OPTION)
+		status = parse_option(cli, option, replay);
+	if (status || !cli_has_operands(cli, 1, 1))
+		return CLI_USAGE;
+	if (cli->json && replay->player.to)
+		return cli_usage(cli, "--json prints no data: leave --output away");
+	replay->player.name = cli->argv[0];
+	return CLI_OK;
+}
+
+int cmd_replay(struct cli *cli)
+{
+	struct replay replay = { .player.cli = cli };
+	struct cli_player *player = &replay.player;
+	int status = parse_options(cli, &replay);
+
+	if (status)
+		return status;
+	status = cli_player_open(player, replay.store);
+	if (status)
+		return status;
+	status = open_output(player);
+	if (!status) {
+		status = run(&replay);
+		if (player->out != stdout && fclose(player->out) && !status) {
+			cli_say(cli, "cannot write \"%s\": %s", player->to, strerror(errno));
+			status = CLI_FAILED;
+		}
+	}
+	cli_player_close(player);
+	return status;
+}

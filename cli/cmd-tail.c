@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: MIT
+/*
+ * chario tail: the newest records of a recording, and those that come.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <stdlib.h>
+
+#include "interrupt.h"
+#include "player.h"
+#include "store.h"
+
+#define USUAL_RECORDS 10
+#define WAIT_NS       200000000LL
+
+/**
+ * struct tail - a tail
+ * @player: the records
+ * @store: that was given, or NULL
+ * @records: to begin with
+ * @follow: until the recording ends
+ */
+struct tail {
+	struct cli_player player;
+	const char *store;
+	uint64_t records;
+	bool follow;
+};
+
+static int seek(const struct tail *tail)
+{
+	struct chario_reader *reader = tail->player.reader;
+	struct chario_recording recording;
+	int err = chario_reader_get_recording(reader, &recording, sizeof(recording));
+	uint64_t there;
+
+	if (!err) {
+		there = recording.next_record - recording.first_record;
+		err = chario_reader_seek(reader,
+					 recording.next_record -
+						 (tail->records < there ? tail->records : there));
+	}
+	return err ? cli_fail_area(tail->player.cli, err, "cannot find the end of \"%s\"",
+				   tail->player.name) :
+		     CLI_OK;
+}
+
+/* Nothing now: the end, unless more may come and is wanted. */
+static bool is_over(struct tail *tail)
+{
+	return !tail->follow || cli_player_ended(&tail->player);
+}
+
+static int play(struct tail *tail)
+{
+	struct cli_player *player = &tail->player;
+	struct chario_record record;
+	bool last = false;
+	int status = CLI_OK;
+
+	while (!status && !cli_interrupted()) {
+		int ret = cli_player_next(player, tail->follow && !last ? WAIT_NS : 0, &record);
+
+		if (ret < 0)
+			return cli_fail_area(player->cli, ret, "cannot read \"%s\"", player->name);
+		if (ret) {
+			status = cli_player_put(player, &record);
+			continue;
+		}
+		if (fflush(player->out) || last)
+			break;
+		/* What came before the end was known is read once more. */
+		last = is_over(tail);
+	}
+	return status;
+}
+
+static int parse_options(struct cli *cli, struct tail *tail)
+{
+	char *end;
+	int option;
+
+	while ((option = cli_next_option(cli)) != CLI_NO_OPTION) {
+		if (option == CLI_BAD_OPTION)
+			return CLI_USAGE;
+		if (option == 's')
+			tail->store = optarg;
+		if (option == 'n') {
+			tail->records = strtoull(optarg, &end, 10);
+			if (end == optarg || *end || *optarg == '-')
+				return cli_usage(cli, "\"%s\" is not a number of records", optarg);
+		}
+		tail->follow |= option == 'f';
+	}
+	return cli_has_operands(cli, 1, 1) ? CLI_OK : CLI_USAGE;
+}
+
+int cmd_tail(struct cli *cli)
+{
+	struct tail tail = {
+		.player = { .cli = cli, .out = stdout, .to = "standard output" },
+		.records = USUAL_RECORDS,
+	};
+	int status = parse_options(cli, &tail);
+
+	if (status)
+		return status;
+	tail.player.name = cli->argv[0];
+	status = cli_player_open(&tail.player, tail.store);
+	if (status)
+		return status;
+	cli_interrupt_catch();
+	status = seek(&tail);
+	if (!status)
+		status = cli_player_report(&tail.player, play(&tail));
+	cli_player_close(&tail.player);
+	return status;
+}

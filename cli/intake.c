@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Where a recording comes from.
+ *
+ * The kernel counts the datagrams that it has dropped because the program was too slow:
+ * SO_RXQ_OVFL of socket(7).  They are lost records like all others.
+ */
+#include "intake.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#define NS_PER_S      1000000000ULL
+#define RECEIVE_BYTES (8 << 20)
+#define PIPE_BYTES    (1 << 20)
+
+static int fail(const struct cli *cli, const struct cli_intake *intake, const char *what)
+{
+	cli_say(cli, "cannot %s \"%s\": %s", what, intake->name, strerror(errno));
+	return CLI_FAILED;
+}
+
+/* files */
+
+static int open_file(const struct cli *cli, struct cli_intake *intake)
+{
+	intake->fd = open(intake->name, O_RDONLY | O_CLOEXEC);
+	if (intake->fd < 0)
+		return fail(cli, intake, "open");
+	/* No pipe, or no right to a larger one: it works as it is. */
+	fcntl(intake->fd, F_SETPIPE_SZ, PIPE_BYTES);
+	return CLI_OK;
+}
+
+/* sockets of this machine */
+
+static int connect_unix(struct cli_intake *intake, const struct sockaddr_un *address)
+{
+	static const int types[] = { SOCK_STREAM, SOCK_SEQPACKET };
+
+	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
+		intake->fd = socket(AF_UNIX, types[i] | SOCK_CLOEXEC, 0);
+		if (intake->fd < 0)
+			return -errno;
+		intake->datagrams = types[i] == SOCK_SEQPACKET;
+		if (!connect(intake->fd, (const struct sockaddr *)address, sizeof(*address)))
+			return 0;
+		close(intake->fd);
+		intake->fd = -1;
+		if (errno != EPROTOTYPE)
+			break;
+	}
+	return -errno;
+}
+
+static int bind_unix(struct cli_intake *intake, const struct sockaddr_un *address)
+{
+	intake->datagrams = true;
+	intake->fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (intake->fd < 0 || bind(intake->fd, (const struct sockaddr *)address, sizeof(*address)))
+		return -errno;
+	intake->path = intake->name + strlen("unix:");
+	return 0;
+}
+
+static int open_unix(const struct cli *cli, struct cli_intake *intake, const char *path)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	int err;
+
+	if (!*path || strlen(path) >= sizeof(address.sun_path))
+		return cli_usage(cli, "\"%s\" is not the path of a socket", path);
+	strcpy(address.sun_path, path);
+	err = access(path, F_OK) ? bind_unix(intake, &address) : connect_unix(intake, &address);
+	if (!err)
+		return CLI_OK;
+	errno = -err;
+	return fail(cli, intake, intake->datagrams ? "make the socket" : "connect to");
+}
+
+/* sockets of the network */
+
+static bool is_multicast(const struct sockaddr *address)
+{
+	const struct sockaddr_in *four = (const void *)address;
+	const struct sockaddr_in6 *six = (const void *)address;
+
+	if (address->sa_family == AF_INET)
+		return IN_MULTICAST(ntohl(four->sin_addr.s_addr));
+	return address->sa_family == AF_INET6 && IN6_IS_ADDR_MULTICAST(&six->sin6_addr);
+}
+
+static int join_group(int fd, const struct addrinfo *address)
+{
+	struct group_req group = { 0 };
+	int level = address->ai_family == AF_INET ? IPPROTO_IP : IPPROTO_IPV6;
+
+	if (!is_multicast(address->ai_addr))
+		return 0;
+	memcpy(&group.gr_group, address->ai_addr, address->ai_addrlen);
+	return setsockopt(fd, level, MCAST_JOIN_GROUP, &group, sizeof(group));
+}
+
+static int bind_udp(int fd, const struct addrinfo *address)
+{
+	const int yes = 1;
+
+	if (is_multicast(address->ai_addr) &&
+	    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes)))
+		return -1;
+	return bind(fd, address->ai_addr, address->ai_addrlen) ? -1 : join_group(fd, address);
+}
+
+/* Nobody is named: the first who connects is the source. */
+static int accept_tcp(int *fd, const struct addrinfo *address)
+{
+	const int yes = 1;
+	int accepted;
+
+	setsockopt(*fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
+	if (bind(*fd, address->ai_addr, address->ai_addrlen) || listen(*fd, 1))
+		return -1;
+	accepted = accept4(*fd, NULL, NULL, SOCK_CLOEXEC);
+	if (accepted < 0)
+		return -1;
+	close(*fd);
+	*fd = accepted;
+	return 0;
+}
+
+static int use_address(struct cli_intake *intake, const struct addrinfo *address, bool named)
+{
+	int ret;
+
+	intake->fd = socket(address->ai_family, address->ai_socktype | SOCK_CLOEXEC, 0);
+	if (intake->fd < 0)
+		return -1;
+	if (intake->datagrams)
+		ret = bind_udp(intake->fd, address);
+	else if (named)
+		ret = connect(intake->fd, address->ai_addr, address->ai_addrlen);
+	else
+		ret = accept_tcp(&intake->fd, address);
+	if (!ret)
+		return 0;
+	ret = errno;
+	close(intake->fd);
+	intake->fd = -1;
+	errno = ret;
+	return -1;
+}
+
+/* "HOST:PORT", "[HOST]:PORT" or ":PORT", cut in two. */
+static bool split(char *text, char **host, char **port)
+{
+	char *colon = strrchr(text, ':');
+
+	if (!colon || !colon[1])
+		return false;
+	*colon = '\0';
+	*port = colon + 1;
+	*host = text;
+	if (text[0] == '[' && colon > text && colon[-1] == ']') {
+		colon[-1] = '\0';
+		*host = text + 1;
+	}
+	return true;
+}
+
+static int open_network(const struct cli *cli, struct cli_intake *intake, const char *place)
+{
+	struct addrinfo hints = { .ai_socktype = intake->datagrams ? SOCK_DGRAM : SOCK_STREAM };
+	char text[300], *host, *port;
+	struct addrinfo *addresses;
+	int ret;
+
+	if ((size_t)snprintf(text, sizeof(text), "%s", place) >= sizeof(text) ||
+	    !split(text, &host, &port))
+		return cli_usage(cli, "\"%s\" is not HOST:PORT", place);
+	if (!*host || intake->datagrams)
+		hints.ai_flags = AI_PASSIVE;
+	ret = getaddrinfo(*host ? host : NULL, port, &hints, &addresses);
+	if (ret) {
+		cli_say(cli, "cannot find \"%s\": %s", place, gai_strerror(ret));
+		return CLI_FAILED;
+	}
+	for (const struct addrinfo *address = addresses; address; address = address->ai_next)
+		if (!use_address(intake, address, *host))
+			break;
+	freeaddrinfo(addresses);
+	return intake->fd < 0 ? fail(cli, intake, "use") : CLI_OK;
+}
+
+/* What the kernel does not grant is not needed. */
+static void prepare_socket(struct cli_intake *intake)
+{
+	const int yes = 1, bytes = RECEIVE_BYTES;
+
+	intake->socket = true;
+	setsockopt(intake->fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes));
+	if (!intake->datagrams)
+		return;
+	setsockopt(intake->fd, SOL_SOCKET, SO_RXQ_OVFL, &yes, sizeof(yes));
+	setsockopt(intake->fd, SOL_SOCKET, SO_TIMESTAMPNS, &yes, sizeof(yes));
+}
+
+int cli_intake_open(const struct cli *cli, struct cli_intake *intake, const char *from)
+{
+	int status;
+
+	*intake = (struct cli_intake){ .name = from, .fd = -1 };
+	if (!strcmp(from, "-")) {
+		intake->name = "standard input";
+		intake->fd = STDIN_FILENO;
+		fcntl(intake->fd, F_SETPIPE_SZ, PIPE_BYTES);
+		return CLI_OK;
+	}
+	if (!strncmp(from, "unix:", 5)) {
+		status = open_unix(cli, intake, from + 5);
+	} else if (!strncmp(from, "udp:", 4) || !strncmp(from, "tcp:", 4)) {
+		intake->datagrams = from[0] == 'u';
+		status = open_network(cli, intake, from + 4);
+	} else {
+		return open_file(cli, intake);
+	}
+	if (!status)
+		prepare_socket(intake);
+	return status;
+}
+
+void cli_intake_close(struct cli_intake *intake)
+{
+	if (intake->fd > STDIN_FILENO)
+		close(intake->fd);
+	if (intake->path)
+		unlink(intake->path);
+	intake->fd = -1;
+	intake->path = NULL;
+}
+
+static void look_at(struct cli_intake *intake, struct cmsghdr *message, struct cli_taken *taken)
+{
+	struct timespec time;
+	uint32_t overflow;
+
+	if (message->cmsg_level != SOL_SOCKET)
+		return;
+	if (message->cmsg_type == SO_RXQ_OVFL) {
+		memcpy(&overflow, CMSG_DATA(message), sizeof(overflow));
+		taken->lost = overflow - intake->overflow;
+		intake->overflow = overflow;
+	} else if (message->cmsg_type == SO_TIMESTAMPNS) {
+		memcpy(&time, CMSG_DATA(message), sizeof(time));
+		taken->time_ns = (uint64_t)time.tv_sec * NS_PER_S + (uint64_t)time.tv_nsec;
+	}
+}
+
+static ssize_t receive(struct cli_intake *intake, void *memory, size_t bytes,
+		       struct cli_taken *taken)
+{
+	union {
+		char bytes[256];
+		struct cmsghdr align;
+	} control;
+	struct iovec piece = { memory, bytes };
+	struct msghdr message = {
+		.msg_iov = &piece,
+		.msg_iovlen = 1,
+		.msg_control = control.bytes,
+		.msg_controllen = sizeof(control.bytes),
+	};
+	int flags = MSG_DONTWAIT | (intake->datagrams ? MSG_TRUNC : 0);
+	ssize_t got = recvmsg(intake->fd, &message, flags);
+	struct cmsghdr *header;
+
+	for (header = got < 0 ? NULL : CMSG_FIRSTHDR(&message); header;
+	     header = CMSG_NXTHDR(&message, header))
+		look_at(intake, header, taken);
+	return got;
+}
+
+/* Of connected sockets an empty read is the end; an empty datagram is none. */
+static bool is_end(const struct cli_intake *intake)
+{
+	int type = 0;
+	socklen_t length = sizeof(type);
+
+	return !intake->socket || getsockopt(intake->fd, SOL_SOCKET, SO_TYPE, &type, &length) ||
+	       type != SOCK_DGRAM;
+}
+
+int cli_intake_read(struct cli_intake *intake, void *memory, size_t bytes, struct cli_taken *taken)
+{
+	ssize_t got;
+
+	*taken = (struct cli_taken){ 0 };
+	got = intake->socket ? receive(intake, memory, bytes, taken) :
+			       read(intake->fd, memory, bytes);
+	if (got < 0)
+		return errno == EINTR ? -EAGAIN : -errno;
+	taken->bytes = (size_t)got;
+	if (got)
+		return 1;
+	return is_end(intake) ? 0 : -EAGAIN;
+}

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Records of a recording, to a file or a pipe.
+ */
+#include "player.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "store.h"
+
+/* A disk that reads nothing any more is not asked for each segment that it had. */
+#define MOST_ERRORS 100
+
+int cli_player_open(struct cli_player *player, const char *store)
+{
+	int err;
+
+	player->store = cli_open_store(player->cli, store, O_RDONLY);
+	if (!player->store)
+		return CLI_FAILED;
+	err = chario_reader_open(player->store, player->name, &player->reader);
+	if (!err)
+		return CLI_OK;
+	cli_fail_area(player->cli, err, "cannot read \"%s\"", player->name);
+	cli_player_close(player);
+	return CLI_FAILED;
+}
+
+void cli_player_close(struct cli_player *player)
+{
+	chario_reader_close(player->reader);
+	chario_store_close(player->store);
+	player->reader = NULL;
+	player->store = NULL;
+}
+
+int cli_player_next(struct cli_player *player, int64_t timeout_ns, struct chario_record *record)
+{
+	for (;;) {
+		int err = chario_reader_next(player->reader, timeout_ns, record);
+
+		if (!err) {
+			player->missing += record->missing;
+			if (!(record->flags & CHARIO_RECORD_META))
+				return 1;
+		} else if (err == -ENODATA || err == -EAGAIN) {
+			return 0;
+		} else if (err == -ENOMEM || ++player->errors > MOST_ERRORS) {
+			return err;
+		} else {
+			cli_fail_area(player->cli, err, "a part of \"%s\" cannot be read",
+				      player->name);
+		}
+	}
+}
+
+bool cli_player_ended(struct cli_player *player)
+{
+	struct chario_recording recording;
+
+	return !chario_reader_get_recording(player->reader, &recording, sizeof(recording)) &&
+	       recording.ended;
+}
+
+static void print_facts(const struct chario_record *record)
+{
+	struct json_object *object = cli_must(json_object_new_object());
+
+	cli_json_number(object, "sequence", record->sequence);
+	cli_json_number(object, "time_ns", record->time_ns);
+	cli_json_number(object, "bytes", record->bytes);
+	cli_json_number(object, "missing", record->missing);
+	cli_json_flag(object, "checksum", !(record->flags & CHARIO_RECORD_NO_CRC));
+	cli_json_print_line(object);
+}
+
+int cli_player_put(struct cli_player *player, const struct chario_record *record)
+{
+	player->records++;
+	player->bytes += record->bytes;
+	if (player->cli->json) {
+		print_facts(record);
+		return ferror(stdout) ? CLI_FAILED : CLI_OK;
+	}
+	if (fwrite(record->memory, 1, record->bytes, player->out) == record->bytes)
+		return CLI_OK;
+	if (errno == ENOSPC)
+		cli_say(player->cli, "no room is left for \"%s\"; df shows where there is some",
+			player->to);
+	else if (errno != EPIPE && errno != EINTR)
+		cli_say(player->cli, "cannot write \"%s\": %s", player->to, strerror(errno));
+	return CLI_FAILED;
+}
+
+int cli_player_report(struct cli_player *player, int status)
+{
+	if (player->missing)
+		cli_say(player->cli,
+			"%" PRIu64 " records are missing between the %" PRIu64
+			" that were read: lost when they were recorded, overwritten, or damaged",
+			player->missing, player->records);
+	if (status)
+		return status;
+	if (player->errors)
+		return CLI_FAILED;
+	return player->missing ? CLI_WARNING : CLI_OK;
+}

@@ -1,0 +1,101 @@
+# shellcheck shell=sh
+# SPDX-License-Identifier: MIT
+# What the tests of the verbs of a store share; read with ".", with the program as $1.
+# Each test works in an empty folder, on a store in the file "store".
+
+set -u
+
+chario=$(realpath "$1") || exit 1
+folder=$(mktemp -d) || exit 1
+trap 'rm -rf "$folder"' EXIT
+cd "$folder" || exit 1
+export CHARIO_STORE=store LC_ALL=C.UTF-8
+nr=0
+failed=0
+wrong=''
+
+# claim TEXT: ends a test; it has passed when nothing was wrong.
+claim()
+{
+	nr=$((nr + 1))
+	if [ -z "$wrong" ]; then
+		echo "ok $nr - $1"
+	else
+		echo "not ok $nr - $1"
+		echo "$wrong" | sed 's/^/# /'
+		failed=1
+	fi
+	wrong=''
+	rm -rf ./*
+}
+
+# Ends the file: with 0 when all tests have passed.
+end()
+{
+	exit $failed
+}
+
+# note WORD...: something is wrong.
+note()
+{
+	wrong="$wrong$*
+"
+}
+
+# gives STATUS ARGUMENT...: chario ends with that; what it says is in "said".
+gives()
+{
+	expected=$1
+	shift
+	"$chario" "$@" >said 2>&1 </dev/null
+	status=$?
+	[ $status = "$expected" ] || note "chario $*: $status, not $expected: $(cat said)"
+}
+
+# says TEXT...: each was said.
+says()
+{
+	for text; do
+		grep -qF -e "$text" said || note "not said: $text; but: $(cat said)"
+	done
+}
+
+# A store of so many bytes.
+format()
+{
+	gives 0 format --size "$1" store
+}
+
+# same FILE NAME: the area holds what the file holds.
+same()
+{
+	"$chario" cat "$2" | cmp -s - "$1" || note "\"$2\" does not hold what $1 holds"
+}
+
+# member NAME: its number in the JSON that was said.
+member()
+{
+	sed -n "s/^ *\"$1\": *\\([0-9]*\\),*\$/\\1/p" said
+}
+
+# has NAME NUMBER...: the JSON that was said has these.
+has()
+{
+	while [ $# -gt 1 ]; do
+		[ "$(member "$1")" = "$2" ] || note "$1 is $(member "$1"), not $2: $(cat said)"
+		shift 2
+	done
+}
+
+# wait_for NAME PROCESS: until an area of this name is there, or the process has ended.
+wait_for()
+{
+	until "$chario" stat --store store "$1" >/dev/null 2>&1; do
+		kill -0 "$2" 2>/dev/null || return
+	done
+}
+
+bytes()
+{
+	head -c "$1" /dev/urandom
+}

@@ -1,0 +1,333 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# What a user sees of recordings: record, replay and tail, on plain files.
+#
+#     test-record-cli.sh CHARIO
+
+. "$(dirname "$0")/store-cli.sh"
+
+# records STATUS ARGUMENT...: as "gives", of record, from the file "source".
+records()
+{
+	expected=$1
+	shift
+	"$chario" record "$@" <source >said 2>&1
+	status=$?
+	[ $status = "$expected" ] || note "record $*: $status, not $expected: $(cat said)"
+}
+
+# replays FILE ARGUMENT...: what is replayed is what the file holds.
+replays()
+{
+	file=$1
+	shift
+	"$chario" replay "$@" 2>said | cmp -s - "$file" || note "replay $* differs: $(cat said)"
+}
+
+# send WHAT TO TEXT...: by a socket of Python, which knows all kinds.
+send()
+{
+	python3 - "$@" <<'PYTHON'
+import socket
+import sys
+import time
+
+what, to, *texts = sys.argv[1:]
+kinds = {
+    "udp": (socket.AF_INET, socket.SOCK_DGRAM),
+    "tcp": (socket.AF_INET, socket.SOCK_STREAM),
+    "unix": (socket.AF_UNIX, socket.SOCK_DGRAM),
+}
+with socket.socket(*kinds[what]) as sender:
+    for attempt in range(1000):
+        try:
+            sender.connect(("127.0.0.1", int(to)) if what != "unix" else to)
+            break
+        except OSError:
+            time.sleep(0.01)
+    for text in texts:
+        sender.sendall(text.encode())
+PYTHON
+}
+
+# A port of UDP and TCP that nobody has.
+free_port()
+{
+	python3 -c '
+import socket
+with socket.socket() as one, socket.socket(type=socket.SOCK_DGRAM) as two:
+    one.bind(("127.0.0.1", 0))
+    two.bind(("127.0.0.1", one.getsockname()[1]))
+    print(one.getsockname()[1])'
+}
+
+# wait_for_socket PORT: until a socket of UDP has it.
+wait_for_socket()
+{
+	until grep -qi ":$(printf '%04X' "$1") " /proc/net/udp; do sleep 0.01; done
+}
+
+echo 1..15
+
+format 8M
+gives 0 create area 4M
+for arguments in '' 'a b' '--seconds 0 a' '--seconds x a' '--bytes 0 a' '--record 0 a' \
+	'--record 100M a' '--durability often a' '--flush-ms 0 a' '--late-ms x a' \
+	'--segment 5000 a' '--segment 128M a' '--buffers 1 a' '--buffers 65 a' '--from udp:x area' \
+	'--from unix: area'; do
+	# shellcheck disable=SC2086
+	gives 2 record $arguments
+done
+for arguments in '' 'a b' '--first 0 a' '--json -o x a' '--frobnicate'; do
+	# shellcheck disable=SC2086
+	gives 2 replay $arguments
+done
+gives 2 tail
+gives 2 tail -n -1 area
+claim "wrong usage ends with 2"
+
+format 64M
+bytes 10000001 >source
+records 1 cam
+says 'there is no area "cam"' '--size SIZE creates it'
+records 0 cam --size 32M
+says 'ended          the source has ended' 'records        153' '10000001 bytes' \
+	'lost           0 records, 0 bytes, in 0 gaps'
+replays source cam
+gives 0 ls
+says 'stream'
+gives 0 replay cam -o copy
+cmp -s source copy || note "replay -o differs"
+gives 1 replay cam -o copy
+says 'is there already'
+claim "what comes from a pipe is recorded and replayed"
+
+format 64M
+bytes 1000000 >source
+records 0 cam --size 32M --from source --json
+has bytes 1000000 durable_bytes 1000000 lost_records 0 late 0
+records 1 cam
+says 'holds a recording already' '--append' '--force'
+records 0 cam --append
+cat source source >both
+replays both cam
+records 0 cam --force --record 1000 --json
+has records 1000
+replays source cam
+records 1 cam --size 8M --append
+says 'has 32 MiB, not 8 MiB'
+records 0 new --append --size 4M
+replays source new
+records 2 new --force --record 1M --segment 64k
+says 'does not fit into a segment'
+claim "a recording goes on, or goes, when that is said"
+
+format 64M
+bytes 10000000 >source
+records 1 cam --size 4M
+says 'the area is full' 'a larger area (--size), or --ring'
+"$chario" replay cam >there || note "replay of a full area failed"
+head -c "$(stat -c %s there)" source | cmp -s - there || note "a full area differs"
+records 0 cam --ring --force --json
+has bytes 10000000 lost_records 0
+"$chario" replay cam >there 2>said || note "replay of a ring failed"
+size=$(stat -c %s there)
+[ "$size" -ge 2000000 ] || note "a ring of 4 MiB has $size bytes"
+tail -c "$size" source | cmp -s - there || note "a ring differs"
+claim "a full area ends the recording, and a ring does not"
+
+format 64M
+bytes 1000000 >source
+records 0 cam --size 8M --bytes 12345
+says 'ended          as asked'
+head -c 12345 source >part
+replays part cam
+mkfifo pipe
+sleep 60 >pipe &
+sleeper=$!
+"$chario" record cam --force --seconds 0.05 --from pipe >said 2>&1 || note "--seconds: $(cat said)"
+says 'as asked' 'records        0'
+"$chario" record cam2 --size 4M --from pipe >said 2>&1 &
+recorder=$!
+wait_for cam2 $recorder
+sleep 0.1
+kill -s TERM $recorder
+wait $recorder || note "an interrupted recording fails: $(cat said)"
+says 'ended          interrupted'
+kill $sleeper
+claim "a recording ends at its limits and at an interrupt"
+
+format 64M
+port=$(free_port)
+"$chario" record cam --size 4M --from "udp:127.0.0.1:$port" --bytes 12 >said 2>&1 &
+recorder=$!
+wait_for_socket "$port"
+send udp "$port" one three five
+wait $recorder || note "udp: $(cat said)"
+printf onethreefive >expected
+replays expected cam
+gives 0 replay cam --json
+[ "$(grep -c '"sequence":' said)" = 3 ] || note "not 3 records: $(cat said)"
+"$chario" record cam --force --record 4 --from "udp:127.0.0.1:$port" --bytes 12 --json >said 2>&1 &
+recorder=$!
+wait_for_socket "$port"
+send udp "$port" one three five
+wait $recorder
+[ $? = 3 ] || note "a datagram that is too long is no loss"
+has records 2 lost_records 1 lost_bytes 5
+"$chario" replay cam >there 2>said
+[ $? = 3 ] || note "replay does not end with 3"
+says '1 records are missing between the 2 that were read'
+claim "datagrams are records, and what is lost is counted"
+
+format 64M
+"$chario" record cam --size 4M --from unix:socket --bytes 6 >said 2>&1 &
+send unix socket abc def
+wait $! || note "unix: $(cat said)"
+printf abcdef >expected
+replays expected cam
+[ -e socket ] && note "the socket is left"
+gives 1 record cam --force --from unix:no/folder
+says 'cannot make the socket'
+port=$(free_port)
+"$chario" record cam --force --from "tcp::$port" >said 2>&1 &
+recorder=$!
+send tcp "$port" abcdef
+wait $recorder || note "tcp: $(cat said)"
+replays expected cam
+gives 1 record cam --force --from "tcp:127.0.0.1:$port"
+says 'cannot use' 'Connection refused'
+gives 1 record cam --force --from nosuch
+says 'No such file or directory'
+claim "sockets of all kinds are sources"
+
+format 64M
+bytes 1000 >source
+for kind in none flush fua auto; do
+	records 0 "cam$kind" --size 4M --durability $kind --segment 64k --buffers 2 --flush-ms 10 --json
+	has durable_bytes 1000 nr_buffers 2 segment_bytes 65536
+	replays source "cam$kind"
+done
+claim "every durability ends durable"
+
+# A disk that stands still while the recorder cannot write: the pool is 2 segments.
+format 300M
+truncate -s 200M source
+records 3 cam --size 256M --segment 8k --buffers 2 --record 4k --drop --json
+lost=$(member lost_records)
+there=$(member records)
+[ "$lost" -gt 0 ] || note "nothing was lost"
+[ $((lost + there)) = 51200 ] || note "$lost lost and $there recorded are not 51200"
+[ "$(member gaps)" -gt 0 ] || note "no gaps: $(cat said)"
+[ "$(member gap_ns)" -gt 0 ] || note "gaps without time: $(cat said)"
+"$chario" replay cam >there 2>said
+[ $? = 3 ] || note "replay of a recording with gaps does not end with 3"
+says 'records are missing'
+claim "what is dropped is counted, and seen in the recording"
+
+format 64M
+bytes 5000000 >source
+records 0 cam --size 32M --segment 8k --buffers 2 --record 4k --json
+has lost_records 0 bytes 5000000
+replays source cam
+claim "without --drop the source waits, and nothing is lost"
+
+format 64M
+for i in 1 2 3 4 5; do echo "line $i"; sleep 0.05; done |
+	"$chario" record cam --size 4M --flush-ms 10 >said 2>&1 || note "record: $(cat said)"
+"$chario" replay cam >whole
+"$chario" replay --paced cam >paced || note "replay --paced failed"
+cmp -s whole paced || note "replay --paced differs"
+gives 0 replay cam --first 1
+gives 0 replay cam --json --first 2
+time=$(sed -n 's/.*"sequence":1,"time_ns":\([0-9]*\),.*/\1/p' said)
+seconds=@$((time / 1000000000)).$(printf '%09d' $((time % 1000000000)))
+"$chario" replay cam --from-time "$seconds" >later
+"$chario" replay cam --to-time "$seconds" >earlier
+"$chario" replay cam --first 1 >first
+"$chario" replay cam --first 2 | cmp -s - earlier || note "--to-time differs: $(cat earlier)"
+cat first later | cmp -s - whole || note "--from-time differs: $(cat later)"
+gives 0 replay cam --from-time '2000-01-01 00:00:00' --to-time '2000-01-01T00:00:01.5'
+[ -s said ] && note "a time before the recording: $(cat said)"
+for time in yesterday @ + 12 2026-11-22 @5x @5. '+1.x'; do
+	gives 2 replay cam --from-time "$time"
+	says 'is not a time'
+done
+claim "replay chooses by time and number"
+
+format 64M
+for i in 1 2 3; do echo "line $i"; done >source
+records 0 cam --size 4M --record 7
+"$chario" tail cam -n 2 >last
+printf 'line 2\nline 3\n' | cmp -s - last || note "tail -n 2: $(cat last)"
+"$chario" tail cam | cmp -s - source || note "tail differs"
+gives 0 tail cam -n 0
+[ -s said ] && note "tail -n 0: $(cat said)"
+gives 0 tail cam --json -n 1
+says '"sequence":2'
+claim "tail prints the newest records"
+
+format 64M
+mkfifo pipe
+"$chario" record cam --size 4M --from pipe --flush-ms 10 >record-said 2>&1 &
+recorder=$!
+exec 3>pipe
+wait_for cam $recorder
+echo 'line 1' >&3
+until "$chario" tail cam 2>/dev/null | grep -q 'line 1'; do kill -0 $recorder || break; done
+"$chario" tail --follow cam >followed 2>said 3>&- &
+follower=$!
+gives 1 rm cam
+says 'another process has the area open'
+gives 1 record cam --append </dev/null
+says EBUSY
+echo 'line 2' >&3
+until grep -q 'line 2' followed; do kill -0 $follower || break; done
+exec 3>&-
+wait $recorder || note "record: $(cat record-said)"
+wait $follower || note "tail --follow: $(cat said)"
+printf 'line 1\nline 2\n' | cmp -s - followed || note "followed: $(cat followed)"
+claim "tail follows a recording until it ends"
+
+# Killed, it is there up to where it was durable, and goes on.
+format 64M
+mkfifo pipe
+"$chario" record cam --size 16M --from pipe --flush-ms 10 >said 2>&1 &
+recorder=$!
+exec 3>pipe
+wait_for cam $recorder
+bytes 100000 >source
+cat source >&3
+until [ "$("$chario" replay cam 2>/dev/null | wc -c)" = 100000 ]; do
+	kill -0 $recorder || break
+done
+kill -s KILL $recorder
+wait $recorder
+exec 3>&-
+replays source cam
+bytes 5000 >rest
+"$chario" record cam --append <rest >said 2>&1 || note "append: $(cat said)"
+cat source rest >both
+replays both cam
+gives 0 check
+claim "a recording that was killed is there, and goes on"
+
+format 64M
+gives 0 create plain 1M
+gives 1 replay plain
+says 'holds no recording'
+gives 1 tail nosuch
+says 'no area of this name'
+bytes 3000000 >source
+records 0 cam --size 16M
+gives 0 get cam file
+says 'is a recording' 'chario replay'
+gives 1 resize cam 32M
+says 'holds a recording'
+"$chario" replay cam >/dev/full 2>said && note "replay to a full disk passes"
+says 'no room is left for "standard output"'
+"$chario" replay cam 2>said | head -c 1 >one
+[ -s said ] && note "a reader that leaves: $(cat said)"
+claim "errors of recordings say what to do"
+
+end
