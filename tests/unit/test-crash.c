@@ -18,7 +18,7 @@
 #define SLOTS      48U
 #define AREA       (SLOTS * SEGMENT)
 #define MAX_RECORD 600U
-#define RUNS       12U
+#define RUNS       10U
 #define CUTS       24U
 
 /* Records that are appended after a cut. */
