@@ -14,7 +14,7 @@
 #include "fake-timeline.h"
 #include "tap.h"
 
-static char output[16384];
+static char output[65536];
 
 #define RUN(...) fake_run(output, sizeof(output), "$CHARIO " __VA_ARGS__)
 #define SAYS(text)                                                         \
