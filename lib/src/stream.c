@@ -195,10 +195,10 @@ static void go_on(struct chario_stream *stream, const struct chario_batch *batch
 		return;
 	if (batch->state == CHARIO_BATCH_OPEN && is_full(stream))
 		chario_stream_finish_segment(stream);
-	if (batch->state == CHARIO_BATCH_CLOSED || stream->close_soon)
+	/* The timer may have passed while the room was out: then nobody else will look. */
+	if (batch->state == CHARIO_BATCH_CLOSED || stream->close_soon ||
+	    stream->timer_ns == UINT64_MAX)
 		chario_stream_pump(stream);
-	else if (stream->timer_ns == UINT64_MAX)
-		chario_stream_do_timely(stream);
 }
 
 int chario_stream_commit_record(struct chario_stream *stream, const struct chario_commit *commit)
