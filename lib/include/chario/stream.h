@@ -107,6 +107,7 @@ struct chario_stream_options {
  *	that does not fit has to wait
  * @least_free_buffers: the fewest that there have been
  * @in_flight: batches, which are segments as a rule, that the disk is writing
+ * @reserved: zero
  * @late: segments that took longer than @late_ns of the options
  * @late_ns: how much longer, together
  * @longest_ns: that a segment took
