@@ -112,6 +112,14 @@ static bool is_good_header(const void *block)
 	       chario_layout_is_sane(header);
 }
 
+/* The second copy stands at the end of the store, or is not of this place. */
+static bool is_good_second(const void *block, uint64_t offset)
+{
+	const struct store_header *header = block;
+
+	return is_good_header(block) && header->capacity_bytes == offset + CHARIO_STORE_BLOCK;
+}
+
 static int report_header(struct check *check, unsigned int copy, uint64_t offset)
 {
 	struct chario_finding finding = {
@@ -162,7 +170,7 @@ static int check_headers(struct check *check)
 		ret = pull_block(check, CHARIO_STORE_BLOCK, last);
 	if (ret)
 		return ret;
-	if (!is_good_header(first) && !is_good_header(second)) {
+	if (!is_good_header(first) && !is_good_second(second, last)) {
 		if (!is_header(first) && !is_header(second))
 			return -ENOMEDIUM;
 		ret = report_headers(check);

@@ -161,8 +161,12 @@ int chario_layout_read(struct chario_store *store)
 	if (capacity < 2 * CHARIO_STORE_BLOCK)
 		return -ENOMEDIUM;
 	err = read_header(store, 0, header);
-	if (err == -ENOMEDIUM || err == -EIO)
+	if (err == -ENOMEDIUM || err == -EIO) {
 		err = read_header(store, capacity - CHARIO_STORE_BLOCK, header);
+		/* One of a store that ends elsewhere is not of this place. */
+		if (!err && header->capacity_bytes != capacity)
+			err = -ENOMEDIUM;
+	}
 	if (err)
 		return err;
 	return header->capacity_bytes > capacity ? -ESTALE : 0;
