@@ -4,6 +4,7 @@
 BUILD ?= build
 KERNELS ?= 6.1 6.12 6.12-rt
 FUZZ_COMMANDS ?= 1000000
+FUZZ_SECONDS ?= 600
 
 # Make, Meson and Kbuild would each take a relative one from another folder.
 ifneq ($(DESTDIR),)
@@ -18,7 +19,8 @@ lab = "$$($(setup))"/bin/python -m chario_lab.main
 export PATH := $(PATH):/usr/sbin:/sbin
 
 .PHONY: all help setup setup-build module user may-install install demo guest \
-	check check-static check-unit check-guest check-debug fuzz bench recorders clean
+	check check-static check-unit check-sanitize check-guest check-debug fuzz fuzz-store bench \
+	bench-store recorders clean
 
 all: module user
 
@@ -37,6 +39,10 @@ help:
 	@echo '  make bench        instructions per call, counted, beside the paths of Linux;'
 	@echo '                    IOMMU=1 counts some once more behind an IOMMU'
 	@echo '  make recorders    what a recording costs: the store, dd, GStreamer; whole programs'
+	@echo 'On this machine, for who changes the library'
+	@echo '  make check-unit   unit tests, also with sanitizers and 20 s of fuzzing'
+	@echo '  make bench-store  what a store costs at 10 to 100,000 areas'
+	@echo '  make fuzz-store   disks with anything on them; FUZZ_SECONDS=N says for how long'
 	@echo 'Downloads and built kernels are kept in $${CHARIO_CACHE:-~/.cache/chario}.'
 
 setup:
@@ -83,6 +89,9 @@ bench: setup
 recorders: setup
 	@$(lab) recorders
 
+bench-store: user
+	@$(BUILD)/tests/unit/store-costs
+
 check: check-static check-unit check-guest
 
 check-static: setup
@@ -93,7 +102,15 @@ check-unit: setup user
 	@test -e $(BUILD)/tests/abi/test-layout-32 || \
 		{ meson setup --wipe $(BUILD) && meson compile -C $(BUILD); }
 	@meson test -C $(BUILD) --print-errorlogs
+	@$(MAKE) --no-print-directory check-sanitize
+	@$(MAKE) --no-print-directory fuzz-store FUZZ_SECONDS=20
 	@CHARIO_BUILD=$(abspath $(BUILD)) "$$($(setup))"/bin/pytest -q tests/lab tests/python
+
+check-sanitize: setup
+	@scripts/test-sanitized.sh $(BUILD)
+
+fuzz-store: setup
+	@scripts/fuzz-store.sh $(FUZZ_SECONDS) $(BUILD)-fuzz
 
 check-guest: setup
 	@scripts/test-guests.sh $(KERNELS)
@@ -106,6 +123,6 @@ fuzz: setup
 	@FUZZ_COMMANDS=$(FUZZ_COMMANDS) FUZZ_SEED=$${FUZZ_SEED:-$$(od -An -N4 -tu4 /dev/urandom | tr -d ' ')} "$$($(setup))"/bin/pytest -q -s tests/guest/test_fuzz.py --kernel=debug
 
 clean:
-	rm -rf $(BUILD)
+	rm -rf $(BUILD) $(BUILD)-address $(BUILD)-thread $(BUILD)-fuzz
 	find kernel \( -name '*.o' -o -name '*.ko' -o -name '*.mod' -o -name '*.mod.c' \
 		-o -name '.*.cmd' -o -name modules.order -o -name Module.symvers \) -delete
