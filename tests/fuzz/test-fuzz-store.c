@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * The fuzzer's beginning without the fuzzer: its images, and as many mutations of
- * each as take a second.  With a folder it writes the images there instead.
+ * The fuzzer's beginning without the fuzzer: its images, and some mutations of
+ * each, always the same.  With a folder it writes the images there instead.
  */
 #include <stdio.h>
 #include <unistd.h>
 
 #include "store-input.h"
 
-#define MUTATIONS 100
+#define MUTATIONS 30
 #define DEPTH     6
 #define ALARM_S   300
 

@@ -24,8 +24,8 @@
 #define BLOCK      CHARIO_STORE_BLOCK
 #define NR_AREAS   25
 #define NR_BLOCKS  5
-#define DAMAGES    2000
-#define CRAFTED    1000
+#define DAMAGES    1300
+#define CRAFTED    500
 
 /* Longer than all of it takes under any sanitizer; against hanging for ever. */
 #define ALARM_S 600
