@@ -104,7 +104,7 @@ check-unit: setup user
 	@meson test -C $(BUILD) --print-errorlogs
 	@$(MAKE) --no-print-directory check-sanitize
 	@$(MAKE) --no-print-directory fuzz-store FUZZ_SECONDS=20
-	@CHARIO_BUILD=$(abspath $(BUILD)) "$$($(setup))"/bin/pytest -q tests/lab tests/python
+	@CHARIO_BUILD=$(abspath $(BUILD)) "$$($(setup))"/bin/pytest -q tests/lab tests/python tests/gst
 
 check-sanitize: setup
 	@scripts/test-sanitized.sh $(BUILD)

@@ -19,6 +19,8 @@ LICENCES = (
     ("kernel", "GPL-2.0-only"),
     ("lib/meson.build", "MIT"),
     ("lib", "LGPL-2.1-or-later OR MIT"),
+    ("gst/meson.build", "MIT"),
+    ("gst", "LGPL-2.1-or-later OR MIT"),
     ("python/src", "LGPL-2.1-or-later OR MIT"),
     (".", "MIT"),
 )

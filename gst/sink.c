@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+/**
+ * SECTION:element-chariosink
+ * @title: chariosink
+ * @short_description: records into an area of a store of CharIO
+ *
+ * Every buffer becomes one record of a recording, with its times and flags; caps and
+ * stream headers are recorded too. #chariosrc gives all of it back. The recording is
+ * written in large segments, with no file system in between, and survives a power cut up
+ * to what was durable.
+ *
+ * ## Example launch line
+ * |[
+ * gst-launch-1.0 videotestsrc num-buffers=300 ! x264enc ! \
+ *     video/x-h264,stream-format=avc,alignment=au ! \
+ *     chariosink store=/dev/chardisk0 area=camera size=1073741824
+ * ]|
+ * Creates the area where there is none, and records into it.
+ * |[
+ * gst-launch-1.0 v4l2src ! chariosink store=/dev/chardisk0 area=camera ring=true drop=true
+ * ]|
+ * The newest pictures of a camera, which is never held up: when the disk is too slow, buffers
+ * are lost, counted, and told of by an element message `chario-trouble`.
+ */
+#include "sink.h"
+
+#include <errno.h>
+#include <fcntl.h>
+
+#include "fail.h"
+
+GST_DEBUG_CATEGORY_STATIC(debug);
+#define GST_CAT_DEFAULT debug
+
+static GstStaticPadTemplate pad_template =
+	GST_STATIC_PAD_TEMPLATE("sink", GST_PAD_SINK, GST_PAD_ALWAYS, GST_STATIC_CAPS_ANY);
+
+G_DEFINE_TYPE(ChariOSink, chario_sink, GST_TYPE_BASE_SINK)
+
+static int open_stream(ChariOSink *sink)
+{
+	const struct chario_stream_options options = {
+		.size = sizeof(options),
+		.flags = (sink->ring ? CHARIO_STREAM_RING : 0) |
+			 (sink->append ? CHARIO_STREAM_APPEND : 0),
+		.segment_bytes = sink->segment_bytes,
+		.nr_buffers = sink->buffers,
+		.durability = (uint32_t)sink->durability,
+		.flush_ns = sink->flush_ms * GST_MSECOND,
+		.late_ns = sink->late_ms * GST_MSECOND,
+	};
+
+	return chario_stream_open(sink->store, sink->area, &options, &sink->stream);
+}
+
+/* Whoever else has just made the area has made it for us as well. */
+static int create_area(ChariOSink *sink)
+{
+	struct chario_area_info info;
+	int err;
+
+	if (!sink->size)
+		return 0;
+	err = chario_store_find(sink->store, sink->area, &info, sizeof(info));
+	if (err != -ENOENT)
+		return err;
+	err = chario_store_create(sink->store, sink->area, sink->size, 0);
+	return err == -EEXIST ? 0 : err;
+}
+
+/* As far as it goes; what has been opened is closed by close_all(). */
+static int open_all(ChariOSink *sink, enum chario_gst_act *act)
+{
+	int err;
+
+	*act = CHARIO_GST_OPEN_STORE;
+	err = chario_store_open(sink->store_name, O_RDWR, &sink->store);
+	if (err)
+		return err;
+	*act = CHARIO_GST_CREATE;
+	err = create_area(sink);
+	if (err)
+		return err;
+	*act = CHARIO_GST_OPEN;
+	err = open_stream(sink);
+	if (err)
+		return err;
+	return chario_sink_begin_service(sink) ? 0 : -EMFILE;
+}
+
+static int close_all(ChariOSink *sink)
+{
+	struct chario_stream *stream = sink->stream;
+	int err;
+
+	chario_sink_end_service(sink);
+	g_mutex_lock(&sink->lock);
+	if (stream) {
+		/* The last segments are durable once it is closed, which leaves nothing to ask. */
+		chario_stream_wait(stream, UINT64_MAX, -1);
+		chario_stream_get_status(stream, &sink->last, sizeof(sink->last));
+	}
+	sink->stream = NULL;
+	err = chario_stream_close(stream);
+	chario_store_close(sink->store);
+	sink->store = NULL;
+	g_mutex_unlock(&sink->lock);
+	return err;
+}
+
+static gboolean start(GstBaseSink *base)
+{
+	ChariOSink *sink = CHARIO_SINK(base);
+	struct chario_stream_status status;
+	enum chario_gst_act act;
+	int err;
+
+	if (!chario_gst_check_names(GST_ELEMENT(sink), sink->store_name, sink->area))
+		return FALSE;
+	err = open_all(sink, &act);
+	if (err) {
+		close_all(sink);
+		chario_gst_fail(GST_ELEMENT(sink), act, err, sink->store_name, sink->area);
+		return FALSE;
+	}
+	/* Numbers that an earlier part of the recording, of append, does not have. */
+	sink->epoch = g_random_int();
+	sink->is_described = FALSE;
+	sink->start_ns = 0;
+	sink->told_us = 0;
+	gst_segment_init(&sink->segment, GST_FORMAT_TIME);
+	chario_sink_get_status(sink, &status);
+	sink->told_late = status.late;
+	sink->told_lost = status.lost_records;
+	return TRUE;
+}
+
+static gboolean stop(GstBaseSink *base)
+{
+	ChariOSink *sink = CHARIO_SINK(base);
+	int err = close_all(sink);
+
+	gst_caps_replace(&sink->caps, NULL);
+	if (err)
+		chario_gst_fail(GST_ELEMENT(sink), CHARIO_GST_WRITE, err, sink->store_name,
+				sink->area);
+	return !err;
+}
+
+static gboolean set_caps(GstBaseSink *base, GstCaps *caps)
+{
+	ChariOSink *sink = CHARIO_SINK(base);
+
+	if (sink->caps && gst_caps_is_strictly_equal(sink->caps, caps))
+		return TRUE;
+	gst_caps_replace(&sink->caps, caps);
+	sink->epoch++;
+	sink->is_described = FALSE;
+	return TRUE;
+}
+
+static void take_segment(ChariOSink *sink, GstEvent *event)
+{
+	const GstSegment *segment;
+
+	gst_event_parse_segment(event, &segment);
+	if (gst_segment_is_equal(&sink->segment, segment))
+		return;
+	gst_segment_copy_into(segment, &sink->segment);
+	sink->epoch++;
+	sink->is_described = FALSE;
+}
+
+/* The end is told when all that came before it is durable. */
+static gboolean take_end(ChariOSink *sink)
+{
+	int err = chario_sink_drain(sink);
+
+	chario_sink_tell(sink, TRUE);
+	if (err && err != -EAGAIN)
+		chario_gst_fail(GST_ELEMENT(sink), CHARIO_GST_WRITE, err, sink->store_name,
+				sink->area);
+	return !err;
+}
+
+static gboolean event(GstBaseSink *base, GstEvent *event)
+{
+	ChariOSink *sink = CHARIO_SINK(base);
+
+	if (GST_EVENT_TYPE(event) == GST_EVENT_SEGMENT)
+		take_segment(sink, event);
+	if (GST_EVENT_TYPE(event) == GST_EVENT_EOS && !take_end(sink)) {
+		gst_event_unref(event);
+		return FALSE;
+	}
+	return GST_BASE_SINK_CLASS(chario_sink_parent_class)->event(base, event);
+}
+
+/* A wait that a change of state has ended goes on when the pipeline plays again. */
+static GstFlowReturn render(GstBaseSink *base, GstBuffer *buffer)
+{
+	GstFlowReturn result = chario_sink_write(CHARIO_SINK(base), buffer);
+
+	while (result == GST_FLOW_FLUSHING) {
+		result = gst_base_sink_wait_preroll(base);
+		if (result != GST_FLOW_OK)
+			return result;
+		result = chario_sink_write(CHARIO_SINK(base), buffer);
+	}
+	return result;
+}
+
+static gboolean unlock(GstBaseSink *base)
+{
+	g_atomic_int_set(&CHARIO_SINK(base)->flushing, TRUE);
+	return TRUE;
+}
+
+static gboolean unlock_stop(GstBaseSink *base)
+{
+	g_atomic_int_set(&CHARIO_SINK(base)->flushing, FALSE);
+	return TRUE;
+}
+
+static void finalize(GObject *object)
+{
+	ChariOSink *sink = CHARIO_SINK(object);
+
+	g_free(sink->store_name);
+	g_free(sink->area);
+	gst_caps_replace(&sink->caps, NULL);
+	g_mutex_clear(&sink->lock);
+	G_OBJECT_CLASS(chario_sink_parent_class)->finalize(object);
+}
+
+static void chario_sink_class_init(ChariOSinkClass *class)
+{
+	GObjectClass *object = G_OBJECT_CLASS(class);
+	GstElementClass *element = GST_ELEMENT_CLASS(class);
+	GstBaseSinkClass *base = GST_BASE_SINK_CLASS(class);
+
+	GST_DEBUG_CATEGORY_INIT(debug, "chariosink", 0, "recordings of CharIO");
+	object->finalize = finalize;
+	chario_sink_add_properties(object);
+	gst_element_class_set_static_metadata(element, "CharIO sink", "Sink",
+					      "Records into an area of a store of CharIO",
+					      "the CharIO project");
+	gst_element_class_add_static_pad_template(element, &pad_template);
+	base->start = start;
+	base->stop = stop;
+	base->set_caps = set_caps;
+	base->event = event;
+	base->render = render;
+	base->unlock = unlock;
+	base->unlock_stop = unlock_stop;
+}
+
+static void chario_sink_init(ChariOSink *sink)
+{
+	g_mutex_init(&sink->lock);
+	/* What has arrived is recorded at once, whatever its time. */
+	gst_base_sink_set_sync(GST_BASE_SINK(sink), FALSE);
+	/* A buffer that is recorded does not stay behind as the last sample. */
+	gst_base_sink_set_last_sample_enabled(GST_BASE_SINK(sink), FALSE);
+}

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+/*
+ * Places in a recording.
+ *
+ * Buffers that depend on others, and buffers whose caps have not been read, are no
+ * place to begin: the records before are looked at, backwards, for one that is.
+ * chariosink repeats what it says of its buffers once a segment, so that is not far.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "source.h"
+
+/* Records are given up after so many: the recording is not one of ours. */
+#define STEPS_MAX 100000
+
+/**
+ * struct place - a record that has been looked at
+ * @sequence: its number
+ * @time_ns: when it was taken
+ * @header: its header
+ */
+struct place {
+	guint64 sequence;
+	guint64 time_ns;
+	struct chario_gst_header header;
+};
+
+/* Behind the newest record there is a place without a header: of those that were lost. */
+static int look(ChariOSrc *source, guint64 sequence, struct place *place)
+{
+	struct chario_record record;
+	int err = chario_reader_seek(source->reader, sequence);
+
+	memset(place, 0, sizeof(*place));
+	place->sequence = sequence;
+	if (!err)
+		err = chario_reader_next(source->reader, 0, &record);
+	if (err)
+		return err == -ENODATA || err == -EAGAIN ? 0 : err;
+	place->sequence = record.sequence;
+	place->time_ns = record.time_ns;
+	if (!chario_gst_header_read(&place->header, record.memory, record.bytes))
+		return -EBADMSG;
+	chario_src_describe(source, &place->header, &record);
+	return 0;
+}
+
+static gboolean is_key(const struct place *place)
+{
+	return place->header.kind == CHARIO_GST_BUFFER &&
+	       !(place->header.flags & GST_BUFFER_FLAG_DELTA_UNIT);
+}
+
+static gboolean has_time(const struct place *place)
+{
+	return place->header.kind == CHARIO_GST_BUFFER &&
+	       GST_CLOCK_TIME_IS_VALID(place->header.running);
+}
+
+static gboolean is_known(ChariOSrc *source, guint32 epoch)
+{
+	return source->epoch == epoch && source->has_caps && source->has_segment;
+}
+
+/* Back from a record to the caps and the segment of an epoch. */
+static int find_description(ChariOSrc *source, guint64 from, guint64 first, guint32 epoch)
+{
+	struct place place;
+
+	for (guint steps = 0; from > first && steps < STEPS_MAX; steps++) {
+		int err = look(source, --from, &place);
+
+		if (err)
+			return err;
+		if (place.header.epoch != epoch || is_known(source, epoch))
+			return 0;
+	}
+	return 0;
+}
+
+/* Back from a record to one that can be decoded alone. */
+static int find_key(ChariOSrc *source, guint64 from, guint64 first, struct place *place)
+{
+	for (guint steps = 0; steps < STEPS_MAX; steps++) {
+		int err = look(source, from, place);
+
+		if (err || is_key(place) || from <= first)
+			return err;
+		from = MIN(from, place->sequence) - 1;
+	}
+	return 0;
+}
+
+static int sequence_of_time(ChariOSrc *source, guint64 time_ns,
+			    const struct chario_recording *recording, guint64 *sequence)
+{
+	struct chario_record record;
+	int err = chario_reader_seek_time(source->reader, time_ns);
+
+	if (!err)
+		err = chario_reader_next(source->reader, 0, &record);
+	if (err == -EAGAIN || err == -ENODATA) {
+		*sequence = recording->next_record - 1;
+		return 0;
+	}
+	if (err)
+		return err;
+	/* It is the first that was taken then or later: later is too late. */
+	*sequence = record.sequence;
+	if (record.time_ns > time_ns && record.sequence > recording->first_record)
+		*sequence = record.sequence - 1;
+	return 0;
+}
+
+/* What says something of a buffer has its time: it is the buffer that is meant. */
+static int skip_descriptions(ChariOSrc *source, guint64 *sequence)
+{
+	struct place place;
+
+	for (guint steps = 0; steps < STEPS_MAX; steps++) {
+		int err = look(source, *sequence, &place);
+
+		if (err || !place.header.kind || place.header.kind == CHARIO_GST_BUFFER)
+			return err;
+		*sequence = place.sequence + 1;
+	}
+	return 0;
+}
+
+int chario_src_go(ChariOSrc *source, guint64 time_ns)
+{
+	struct chario_recording recording;
+	struct place place;
+	guint64 sequence;
+	int err = chario_reader_get_recording(source->reader, &recording, sizeof(recording));
+
+	if (err || recording.next_record <= recording.first_record)
+		return err;
+	err = sequence_of_time(source, time_ns, &recording, &sequence);
+	if (!err)
+		err = skip_descriptions(source, &sequence);
+	if (!err)
+		err = find_key(source, sequence, recording.first_record, &place);
+	if (err)
+		return err;
+	source->has_caps = source->has_segment = FALSE;
+	err = find_description(source, place.sequence, recording.first_record, place.header.epoch);
+	source->skip = time_ns > source->first_ns ? time_ns - source->first_ns : 0;
+	source->is_begun = FALSE;
+	source->is_new = TRUE;
+	return err ? err : chario_reader_seek(source->reader, place.sequence);
+}
+
+/* Forward to the first buffer with a time: when running time was 0. */
+static int find_first(ChariOSrc *source, const struct chario_recording *recording)
+{
+	struct place place = { .sequence = recording->first_record };
+
+	source->first_ns = recording->first_time_ns;
+	for (guint steps = 0; steps < STEPS_MAX; steps++) {
+		int err = look(source, place.sequence, &place);
+
+		if (err || place.header.kind == 0)
+			return err;
+		if (has_time(&place)) {
+			source->first_ns = place.time_ns - place.header.running;
+			return 0;
+		}
+		place.sequence++;
+	}
+	return 0;
+}
+
+/* Back from the newest to the last buffer with a time: where it ends. */
+static int find_length(ChariOSrc *source, const struct chario_recording *recording)
+{
+	guint64 sequence = recording->next_record;
+	struct place place;
+
+	source->length = GST_CLOCK_TIME_NONE;
+	for (guint steps = 0; sequence > recording->first_record && steps < STEPS_MAX; steps++) {
+		int err = look(source, --sequence, &place);
+
+		if (err)
+			return err;
+		if (!has_time(&place))
+			continue;
+		source->length = place.time_ns - source->first_ns;
+		if (GST_CLOCK_TIME_IS_VALID(place.header.duration))
+			source->length += place.header.duration;
+		return 0;
+	}
+	return 0;
+}
+
+int chario_src_survey(ChariOSrc *source)
+{
+	struct chario_recording recording;
+	int err = chario_reader_get_recording(source->reader, &recording, sizeof(recording));
+
+	if (!err)
+		err = find_first(source, &recording);
+	if (!err && recording.ended)
+		err = find_length(source, &recording);
+	source->has_caps = source->has_segment = FALSE;
+	return err ? err : chario_reader_seek(source->reader, recording.first_record);
+}

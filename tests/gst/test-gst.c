@@ -1,0 +1,379 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The elements of GStreamer as a program uses them: counters, messages, seeks.
+ */
+#include <chario/reader.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <gst/gst.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "tap.h"
+
+#define MIB   (1ULL << 20)
+#define AREA  (32 * MIB)
+#define RAW   "video/x-raw,format=I420,width=160,height=120,framerate=30/1"
+#define FRAME (160 * 120 * 3 / 2)
+
+/* So that the times of decoding are never negative. */
+#define X264_ZERO (1000 * 3600 * GST_SECOND)
+
+static char image[] = "/tmp/chario-gst-XXXXXX";
+
+/**
+ * struct seen - what has come out of a pipeline
+ * @count: buffers
+ * @first_pts: of the first
+ * @first_running: running time of the first
+ * @first_flags: of the first
+ * @discont: buffers with DISCONT, the first left out
+ */
+struct seen {
+	guint count;
+	GstClockTime first_pts;
+	GstClockTime first_running;
+	guint first_flags;
+	guint discont;
+};
+
+static GstClockTime running_time(GstPad *pad, GstBuffer *buffer)
+{
+	GstEvent *event = gst_pad_get_sticky_event(pad, GST_EVENT_SEGMENT, 0);
+	const GstSegment *segment;
+	GstClockTime time;
+
+	if (!event)
+		return GST_CLOCK_TIME_NONE;
+	gst_event_parse_segment(event, &segment);
+	time = gst_segment_to_running_time(segment, GST_FORMAT_TIME, GST_BUFFER_PTS(buffer));
+	gst_event_unref(event);
+	return time;
+}
+
+/* A flush, of a seek, makes what came before forgotten. */
+static GstPadProbeReturn take(GstPad *pad, GstPadProbeInfo *info, gpointer data)
+{
+	struct seen *seen = data;
+	GstBuffer *buffer = GST_PAD_PROBE_INFO_BUFFER(info);
+
+	if (!(info->type & GST_PAD_PROBE_TYPE_BUFFER)) {
+		if (GST_EVENT_TYPE(GST_PAD_PROBE_INFO_EVENT(info)) == GST_EVENT_FLUSH_STOP)
+			memset(seen, 0, sizeof(*seen));
+		return GST_PAD_PROBE_OK;
+	}
+	if (!seen->count++) {
+		seen->first_pts = GST_BUFFER_PTS(buffer);
+		seen->first_running = running_time(pad, buffer);
+		seen->first_flags = GST_BUFFER_FLAGS(buffer);
+	} else if (GST_BUFFER_FLAG_IS_SET(buffer, GST_BUFFER_FLAG_DISCONT)) {
+		seen->discont++;
+	}
+	return GST_PAD_PROBE_OK;
+}
+
+static GstElement *make(const char *format, ...) G_GNUC_PRINTF(1, 2);
+
+static GstElement *make(const char *format, ...)
+{
+	gchar *text;
+	GstElement *pipeline;
+	va_list arguments;
+
+	va_start(arguments, format);
+	text = g_strdup_vprintf(format, arguments);
+	va_end(arguments);
+	pipeline = gst_parse_launch(text, NULL);
+	g_free(text);
+	return pipeline;
+}
+
+static void watch(GstElement *pipeline, struct seen *seen)
+{
+	GstElement *sink = gst_bin_get_by_name(GST_BIN(pipeline), "out");
+	GstPad *pad = gst_element_get_static_pad(sink, "sink");
+
+	gst_pad_add_probe(pad,
+			  GST_PAD_PROBE_TYPE_BUFFER | GST_PAD_PROBE_TYPE_EVENT_DOWNSTREAM |
+				  GST_PAD_PROBE_TYPE_EVENT_FLUSH,
+			  take, seen, NULL);
+	gst_object_unref(pad);
+	gst_object_unref(sink);
+}
+
+/* The type of the message that ended it; counts messages of elements and warnings. */
+static GstMessageType finish(GstElement *pipeline, guint *told, guint *warned)
+{
+	const GstMessageType end = GST_MESSAGE_EOS | GST_MESSAGE_ERROR;
+	GstBus *bus = gst_element_get_bus(pipeline);
+	GstMessageType type = GST_MESSAGE_UNKNOWN;
+
+	while (!(type & end)) {
+		GstMessage *message = gst_bus_timed_pop_filtered(
+			bus, 60 * GST_SECOND, end | GST_MESSAGE_ELEMENT | GST_MESSAGE_WARNING);
+
+		if (!message)
+			break;
+		type = GST_MESSAGE_TYPE(message);
+		if (told && gst_message_has_name(message, "chario-trouble"))
+			(*told)++;
+		if (warned && type == GST_MESSAGE_WARNING)
+			(*warned)++;
+		gst_message_unref(message);
+	}
+	gst_object_unref(bus);
+	return type;
+}
+
+static void drop(GstElement *pipeline)
+{
+	gst_element_set_state(pipeline, GST_STATE_NULL);
+	gst_object_unref(pipeline);
+}
+
+/* A recording of so many pictures; its end is that of the pipeline. */
+static GstMessageType record(guint frames, const char *encoder, const char *settings)
+{
+	GstElement *pipeline = make("videotestsrc num-buffers=%u ! " RAW
+				    " ! %s ! chariosink store=%s area=a %s",
+				    frames, encoder, image, settings);
+	GstMessageType end;
+
+	gst_element_set_state(pipeline, GST_STATE_PLAYING);
+	end = finish(pipeline, NULL, NULL);
+	drop(pipeline);
+	return end;
+}
+
+static GstElement *play(struct seen *seen, const char *settings)
+{
+	GstElement *pipeline =
+		make("chariosrc name=in store=%s area=a %s ! fakesink name=out", image, settings);
+
+	memset(seen, 0, sizeof(*seen));
+	watch(pipeline, seen);
+	return pipeline;
+}
+
+static guint64 counter(GstElement *pipeline, const char *name)
+{
+	GstElement *sink = gst_bin_get_by_name(GST_BIN(pipeline), "sink");
+	guint64 value = 0;
+
+	g_object_get(sink, name, &value, NULL);
+	gst_object_unref(sink);
+	return value;
+}
+
+static void test_counters(void)
+{
+	GstElement *pipeline = make("videotestsrc num-buffers=30 ! " RAW
+				    " ! chariosink name=sink store=%s area=a size=%llu",
+				    image, AREA);
+
+	gst_element_set_state(pipeline, GST_STATE_PLAYING);
+	EQUAL(finish(pipeline, NULL, NULL), GST_MESSAGE_EOS);
+	/* Caps, segment, pictures; the end is told when all is durable. */
+	EQUAL(counter(pipeline, "records"), 32);
+	EQUAL(counter(pipeline, "durable-bytes"), counter(pipeline, "bytes"));
+	CHECK(counter(pipeline, "bytes") > 30 * FRAME);
+	EQUAL(counter(pipeline, "lost"), 0);
+	gst_element_set_state(pipeline, GST_STATE_NULL);
+	EQUAL(counter(pipeline, "records"), 32);
+	gst_object_unref(pipeline);
+}
+
+/* A picture needs more segments than there are buffers: without waiting, none fits. */
+static void test_what_is_dropped_is_told(void)
+{
+	GstElement *pipeline = make("videotestsrc num-buffers=30 ! " RAW
+				    " ! chariosink name=sink store=%s area=a size=%llu"
+				    " segment-bytes=8192 buffers=2 drop=true",
+				    image, AREA);
+	struct seen seen;
+	guint told = 0;
+
+	gst_element_set_state(pipeline, GST_STATE_PLAYING);
+	EQUAL(finish(pipeline, &told, NULL), GST_MESSAGE_EOS);
+	EQUAL(counter(pipeline, "lost"), 30);
+	CHECK(told >= 1);
+	drop(pipeline);
+	pipeline = play(&seen, "");
+	gst_element_set_state(pipeline, GST_STATE_PLAYING);
+	EQUAL(finish(pipeline, NULL, NULL), GST_MESSAGE_EOS);
+	EQUAL(seen.count, 0);
+	drop(pipeline);
+}
+
+static int lose(guint64 records)
+{
+	const struct chario_stream_options options = {
+		.size = sizeof(options),
+		.flags = CHARIO_STREAM_APPEND,
+	};
+	struct chario_stream *stream;
+	struct chario_store *store;
+	int err = chario_store_open(image, O_RDWR, &store);
+
+	if (err)
+		return err;
+	err = chario_stream_open(store, "a", &options, &stream);
+	if (!err) {
+		chario_stream_lose(stream, records, 1000);
+		err = chario_stream_close(stream);
+	}
+	chario_store_close(store);
+	return err;
+}
+
+static void test_a_gap_is_told(void)
+{
+	struct seen seen;
+	guint warned = 0;
+	GstElement *pipeline;
+
+	EQUAL(record(10, "identity", "size=33554432"), GST_MESSAGE_EOS);
+	EQUAL(lose(5), 0);
+	EQUAL(record(10, "identity", "append=true"), GST_MESSAGE_EOS);
+	pipeline = play(&seen, "");
+	gst_element_set_state(pipeline, GST_STATE_PLAYING);
+	EQUAL(finish(pipeline, NULL, &warned), GST_MESSAGE_EOS);
+	EQUAL(seen.count, 20);
+	EQUAL(warned, 1);
+	CHECK(seen.discont >= 1);
+	drop(pipeline);
+}
+
+static gboolean seek(GstElement *pipeline, GstClockTime to)
+{
+	gst_element_set_state(pipeline, GST_STATE_PAUSED);
+	gst_element_get_state(pipeline, NULL, NULL, 60 * GST_SECOND);
+	return gst_element_seek_simple(pipeline, GST_FORMAT_TIME,
+				       GST_SEEK_FLAG_FLUSH | GST_SEEK_FLAG_ACCURATE, (gint64)to);
+}
+
+static void test_a_seek(void)
+{
+	struct seen seen;
+	GstElement *pipeline;
+	gint64 length = 0;
+
+	EQUAL(record(90, "identity", "size=33554432 segment-bytes=131072"), GST_MESSAGE_EOS);
+	pipeline = play(&seen, "");
+	CHECK(seek(pipeline, GST_SECOND));
+	gst_element_get_state(pipeline, NULL, NULL, 60 * GST_SECOND);
+	CHECK(gst_element_query_duration(pipeline, GST_FORMAT_TIME, &length));
+	EQUAL(length, 3 * GST_SECOND);
+	gst_element_set_state(pipeline, GST_STATE_PLAYING);
+	EQUAL(finish(pipeline, NULL, NULL), GST_MESSAGE_EOS);
+	EQUAL(seen.count, 60);
+	EQUAL(seen.first_pts, GST_SECOND);
+	EQUAL(seen.first_running, 0);
+	drop(pipeline);
+}
+
+/* x264enc's times begin at 1000 hours, and pictures depend on earlier ones. */
+static void test_a_seek_among_dependent_pictures(void)
+{
+	struct seen seen;
+	GstElement *pipeline;
+
+	EQUAL(record(90, "x264enc key-int-max=10", "size=33554432 segment-bytes=8192"),
+	      GST_MESSAGE_EOS);
+	pipeline = play(&seen, "");
+	CHECK(seek(pipeline, 1050 * GST_MSECOND));
+	gst_element_get_state(pipeline, NULL, NULL, 60 * GST_SECOND);
+	gst_element_set_state(pipeline, GST_STATE_PLAYING);
+	EQUAL(finish(pipeline, NULL, NULL), GST_MESSAGE_EOS);
+	/* Picture 30 is the key picture before the one of 1.05 s. */
+	EQUAL(seen.count, 60);
+	EQUAL(seen.first_flags & GST_BUFFER_FLAG_DELTA_UNIT, 0);
+	EQUAL(seen.first_pts, X264_ZERO + GST_SECOND);
+	drop(pipeline);
+}
+
+static guint64 first_time(void)
+{
+	struct chario_record record = { 0 };
+	struct chario_reader *reader;
+	struct chario_store *store;
+
+	if (chario_store_open(image, O_RDONLY, &store))
+		return 0;
+	if (!chario_reader_open(store, "a", &reader)) {
+		chario_reader_next(reader, 0, &record);
+		chario_reader_close(reader);
+	}
+	chario_store_close(store);
+	return record.time_ns;
+}
+
+static void test_from_a_time(void)
+{
+	struct seen seen;
+	GstElement *pipeline, *source;
+
+	EQUAL(record(90, "identity", "size=33554432 segment-bytes=131072"), GST_MESSAGE_EOS);
+	pipeline = play(&seen, "");
+	source = gst_bin_get_by_name(GST_BIN(pipeline), "in");
+	g_object_set(source, "from-time", first_time() + 2 * GST_SECOND, NULL);
+	gst_object_unref(source);
+	gst_element_set_state(pipeline, GST_STATE_PLAYING);
+	EQUAL(finish(pipeline, NULL, NULL), GST_MESSAGE_EOS);
+	EQUAL(seen.count, 30);
+	EQUAL(seen.first_pts, 2 * GST_SECOND);
+	EQUAL(seen.first_running, 0);
+	drop(pipeline);
+}
+
+/* Who waits for more can be ended; and a recording goes on when its pipeline was paused. */
+static void test_waits_can_be_ended(void)
+{
+	GstElement *recorder = make("videotestsrc is-live=true ! " RAW
+				    " ! chariosink store=%s area=a size=%llu ring=true flush-ms=10",
+				    image, AREA);
+	struct seen seen;
+	GstElement *player;
+
+	gst_element_set_state(recorder, GST_STATE_PLAYING);
+	EQUAL(gst_element_get_state(recorder, NULL, NULL, 60 * GST_SECOND),
+	      GST_STATE_CHANGE_SUCCESS);
+	gst_element_set_state(recorder, GST_STATE_PAUSED);
+	player = play(&seen, "follow=true");
+	gst_element_set_state(player, GST_STATE_PLAYING);
+	gst_element_get_state(player, NULL, NULL, GST_SECOND / 10);
+	drop(player);
+	gst_element_set_state(recorder, GST_STATE_PLAYING);
+	gst_element_send_event(recorder, gst_event_new_eos());
+	EQUAL(finish(recorder, NULL, NULL), GST_MESSAGE_EOS);
+	drop(recorder);
+}
+
+static void begin(void)
+{
+	int fd;
+
+	strcpy(image + strlen(image) - 6, "XXXXXX");
+	fd = mkstemp(image);
+	if (fd < 0 || ftruncate(fd, 64 * MIB) || close(fd) || chario_store_format(image, NULL))
+		printf("Bail out! no store can be made in /tmp\n");
+	if (!gst_is_initialized())
+		gst_init(NULL, NULL);
+}
+
+static void end(void)
+{
+	unlink(image);
+}
+
+static const struct tap_test tests[] = {
+	{ "a sink counts, and its end is durable", test_counters },
+	{ "what is dropped is counted and told", test_what_is_dropped_is_told },
+	{ "a gap is a warning and a flag", test_a_gap_is_told },
+	{ "a seek to a time", test_a_seek },
+	{ "a seek begins with a key picture", test_a_seek_among_dependent_pictures },
+	{ "from a time on", test_from_a_time },
+	{ "waits can be ended", test_waits_can_be_ended },
+};
+
+TAP_MAIN(tests, begin, end)

@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: MIT
+"""What a pipeline records comes back; what goes wrong says what to do."""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+
+import pytest
+from gst_lab import BUILD, FRAME_BYTES, MIB, RAW, Lab
+
+pytest_plugins = ("gst_store",)
+SIZE = f"size={32 * MIB}"
+
+
+def test_the_elements_say_what_they_are(lab: Lab) -> None:
+    """gst-inspect-1.0 prints both without a complaint."""
+    for name, word in (("chariosink", "durable-bytes"), ("chariosrc", "from-time"), ("chario", "chariosrc")):
+        command = ["gst-inspect-1.0", name]
+        done = subprocess.run(command, env=lab.environment, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        assert not re.search("WARNING|CRITICAL", done.stdout + done.stderr)
+        assert word in done.stdout
+
+
+def test_raw_pictures_come_back_frame_by_frame(lab: Lab) -> None:
+    """The same bytes, caps, times and number."""
+    identity = "identity silent=false"
+    lab.must(f"{lab.frames(90)} ! {lab.sink('a', SIZE)}")
+    assert lab.into_file(lab.source("a"), "back.raw") == lab.reference(90)
+    facts = r"\((\d+) bytes, dts: (\S+), pts: (\S+), duration: (\S+), offset: (\d+)"
+    there = lab.must(f"{lab.frames(90)} ! {identity} ! fakesink", "-v")
+    back = lab.must(f"{lab.source('a')} ! {identity} ! fakesink", "-v")
+    assert len(re.findall(facts, back)) == 90
+    assert re.findall(facts, back) == re.findall(facts, there)
+    assert "format=(string)I420" in back
+
+
+def test_h264_comes_back_to_a_playable_file(lab: Lab) -> None:
+    """Caps with codec data, key frames, times before the first: the file has the same pictures."""
+    encoded = f"{lab.frames(60)} ! x264enc key-int-max=10 ! video/x-h264,stream-format=avc,alignment=au"
+    lab.must(f"{encoded} ! {lab.sink('a', SIZE)}")
+    lab.must(f"{lab.source('a')} ! matroskamux ! filesink location={lab.folder}/back.mkv")
+    lab.must(f"{encoded} ! matroskamux ! filesink location={lab.folder}/there.mkv")
+    pictures = [
+        lab.into_file(f"filesrc location={lab.folder}/{name}.mkv ! matroskademux ! video/x-h264", f"{name}.h264")
+        for name in ("there", "back")
+    ]
+    assert pictures[0] and pictures[0] == pictures[1]
+
+
+def test_a_file_comes_back_byte_by_byte(lab: Lab) -> None:
+    """A muxed stream is bytes with headers; buffers longer than a segment are divided."""
+    settings = f"{SIZE} segment-bytes=16384"
+    muxed = f"{lab.frames(60)} ! x264enc ! matroskamux streamable=true ! tee name=m"
+    lab.must(f"{muxed} ! queue ! filesink location={lab.folder}/there.mkv m. ! queue ! {lab.sink('a', settings)}")
+    assert lab.into_file(lab.source("a"), "back.mkv") == (lab.folder / "there.mkv").read_bytes()
+
+
+def test_a_full_area_is_an_error_that_says_so(lab: Lab) -> None:
+    """What was recorded before is there."""
+    result = lab.run(f"{lab.frames(200)} ! {lab.sink('a', f'size={2 * MIB} segment-bytes=131072')}")
+    assert result.returncode != 0
+    assert "The area is full. Make it longer with chario resize, or set ring=true" in result.stdout
+    back = lab.into_file(lab.source("a"), "back.raw")
+    assert 40 * FRAME_BYTES < len(back) <= 2 * MIB
+    assert lab.reference(200).startswith(back)
+
+
+def test_a_ring_keeps_the_newest(lab: Lab) -> None:
+    """The end is complete, and begins where something says what it is."""
+    lab.must(f"{lab.frames(300)} ! {lab.sink('a', f'size={2 * MIB} segment-bytes=131072 ring=true')}")
+    back = lab.into_file(lab.source("a"), "back.raw")
+    assert len(back) % FRAME_BYTES == 0
+    assert 40 * FRAME_BYTES < len(back) < 2 * MIB
+    assert lab.reference(300).endswith(back)
+
+
+def test_a_recording_goes_on(lab: Lab) -> None:
+    """The second part comes after the first, in time too."""
+    lab.must(f"{lab.frames(30)} ! {lab.sink('a', SIZE)}")
+    lab.must(f"{lab.frames(30)} ! {lab.sink('a', 'append=true')}")
+    part = lab.reference(30)
+    assert lab.into_file(lab.source("a"), "back.raw") == part + part
+    times = lab.must(f"{lab.source('a')} ! identity silent=false ! fakesink sync=true", "-v")
+    assert len(re.findall(r"chain .*\(\d+ bytes", times)) == 60
+
+
+def start_recording(lab: Lab, settings: str) -> subprocess.Popen[str]:
+    """A live pipeline that records for ever, and has made 20 durable records; one who follows has seen them."""
+    endless = f"videotestsrc is-live=true pattern=ball ! {RAW}"
+    recorder = lab.start(f"{endless} ! {lab.sink('a', f'{SIZE} flush-ms=50 {settings}')}", "-q")
+    source = lab.source("a", "num-buffers=20 follow=true")
+    seen = ""
+    while "chain" not in seen:
+        assert recorder.poll() is None, recorder.communicate()
+        seen = lab.run(f"{source} ! identity silent=false ! fakesink", "-v").stdout
+    assert len(re.findall(r"chain .*\(\d+ bytes", seen)) == 20
+    return recorder
+
+
+def test_a_killed_pipeline_leaves_its_recording(lab: Lab) -> None:
+    """What had become durable is there, whole, and another pipeline goes on with it."""
+    recorder = start_recording(lab, "ring=true")
+    recorder.send_signal(signal.SIGKILL)
+    recorder.communicate()
+    back = lab.into_file(lab.source("a"), "back.raw")
+    assert len(back) >= 20 * FRAME_BYTES
+    assert len(back) % FRAME_BYTES == 0
+    lab.must(f"{lab.frames(3)} ! {lab.sink('a', 'append=true ring=true')}")
+    assert len(lab.into_file(lab.source("a"), "more.raw")) == len(back) + 3 * FRAME_BYTES
+
+
+@pytest.mark.parametrize(
+    ("pipeline", "words"),
+    [
+        ("videotestsrc ! chariosink", "Set the properties store"),
+        ("chariosrc ! fakesink", "Set the properties store"),
+        ("videotestsrc ! chariosink store=/nowhere/file area=a", "There is no such disk. chario list"),
+        ("videotestsrc ! {sink}", "There is no such area. chario ls"),
+        ("videotestsrc ! {sink} size=1099511627776", "No free piece of the store.*chario df"),
+        ("videotestsrc ! {sink} size=1048576 segment-bytes=5000", "segment-bytes is a multiple of 4096"),
+        ("videotestsrc ! {sink} size=8192 segment-bytes=8192", "shorter than two segments"),
+        ("videotestsrc ! {sink} size=1048576 append=true", "holds no recording"),
+        ("{source} ! fakesink", "There is no such area"),
+    ],
+)
+def test_errors_say_what_to_do(lab: Lab, pipeline: str, words: str) -> None:
+    """One message, and the pipeline ends."""
+    result = lab.run(pipeline.format(sink=lab.sink("a"), source=lab.source("a")))
+    assert result.returncode != 0
+    assert re.search(words, result.stdout), result.stdout
+
+
+def test_what_is_no_store_and_no_recording_of_ours(lab: Lab) -> None:
+    """The one has no store, the other no caps."""
+    other = lab.folder / "other"
+    other.write_bytes(bytes(MIB))
+    result = lab.run(f"videotestsrc ! chariosink store={other} area=a")
+    assert "There is no store on the disk. chario format" in result.stdout
+    subprocess.run([BUILD / "tests/gst/make-store", lab.image, "a", str(MIB)], check=True)
+    result = lab.run(f"{lab.source('a')} ! fakesink")
+    assert "The area holds no recording. chariosink makes one" in result.stdout
+
+
+def test_an_area_has_one_writer(lab: Lab) -> None:
+    """The second is told who is there; ctrl-c ends the first as it should end."""
+    recorder = start_recording(lab, "")
+    assert "Somebody else writes to the area" in lab.run(f"{lab.frames(1)} ! {lab.sink('a')}").stdout
+    recorder.send_signal(signal.SIGINT)
+    output, _ = recorder.communicate(timeout=60)
+    assert "ERROR" not in output
+    assert len(lab.into_file(lab.source("a", "follow=true"), "back.raw")) >= 20 * FRAME_BYTES
