@@ -197,7 +197,7 @@ static int finish_oldest(struct put *put)
 	int err = cli_copy_wait(&put->copy, &slot);
 
 	if (err)
-		return cli_fail_area(put->cli, err, "cannot write \"%s\"", put->name);
+		return cli_fail_write(put->cli, err, "cannot write \"%s\"", put->name);
 	put->written = slot->offset + slot->bytes;
 	if (put->written > put->source.bytes)
 		put->written = put->source.bytes;
@@ -229,7 +229,7 @@ static int start_next(struct put *put, void *memory)
 		return cli_interrupted() ? CLI_OK : say_short(put, put->read + (size_t)got);
 	err = cli_copy_start(&put->copy, put->read, bytes);
 	if (err)
-		return cli_fail_area(put->cli, err, "cannot write \"%s\"", put->name);
+		return cli_fail_write(put->cli, err, "cannot write \"%s\"", put->name);
 	put->read += bytes;
 	return CLI_OK;
 }

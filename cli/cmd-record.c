@@ -422,8 +422,8 @@ static int say_end(const struct record *record)
 			strerror(-recorder->err));
 		return CLI_FAILED;
 	case CLI_RECORDER_WRITE_FAILED:
-		return cli_fail_area(record->cli, recorder->err,
-				     "cannot write \"%s\"; what is durable stays", record->name);
+		return cli_fail_write(record->cli, recorder->err,
+				      "cannot write \"%s\"; what is durable stays", record->name);
 	default:
 		return CLI_OK;
 	}
@@ -447,9 +447,9 @@ static int finish(struct record *record)
 	else
 		print_text(record, &status, passed_ns);
 	ret = say_end(record);
-	if (!ret && err)
-		ret = cli_fail_area(record->cli, err, "cannot end the recording \"%s\"",
-				    record->name);
+	if (err && recorder->end != CLI_RECORDER_WRITE_FAILED)
+		ret = cli_fail_write(record->cli, err, "cannot end the recording \"%s\"",
+				     record->name);
 	if (!ret && (status.late || status.lost_records))
 		ret = CLI_WARNING;
 	return ret;

@@ -28,12 +28,20 @@ static void stop(struct cli_recorder *recorder, enum cli_recorder_end end, int e
 	recorder->err = err;
 }
 
-/* What the stream says; that the area is full is an end like others. */
 static bool is_well(struct cli_recorder *recorder, int err)
 {
 	if (err)
-		stop(recorder, err == -ENOSPC ? CLI_RECORDER_FULL : CLI_RECORDER_WRITE_FAILED, err);
+		stop(recorder, CLI_RECORDER_WRITE_FAILED, err);
 	return !err;
+}
+
+/* No room is left in the area, or below it, where a write has failed. */
+static bool is_full(struct cli_recorder *recorder, int err)
+{
+	if (err != -ENOSPC || chario_stream_service(recorder->stream))
+		return false;
+	stop(recorder, CLI_RECORDER_FULL, err);
+	return true;
 }
 
 /* waits and gaps */
@@ -107,7 +115,7 @@ static bool have_place(struct cli_recorder *recorder)
 	if (err == -EAGAIN) {
 		begin_gap(recorder);
 		recorder->place = recorder->scratch;
-	} else if (is_well(recorder, err)) {
+	} else if (!is_full(recorder, err) && is_well(recorder, err)) {
 		end_gap(recorder);
 		recorder->place = recorder->room.memory;
 	}

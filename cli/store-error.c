@@ -48,12 +48,30 @@ static const struct cli_meaning of_areas[] = {
 	{ 0 },
 };
 
+static const struct cli_meaning of_writing[] = {
+	{ ENOSPC, "the file system that the file of the store lies on is full",
+	  "make room there (df shows how much there is); chario format --size takes it beforehand" },
+	{ EFBIG, "the file of the store may not be written so far",
+	  "raise the limit of the length of files (ulimit -f)" },
+	{ 0 },
+};
+
 int cli_fail_store(const struct cli *cli, int err, const char *format, ...)
 {
 	va_list args;
 
 	va_start(args, format);
 	cli_fail_as(cli, of_opening, err, format, args);
+	va_end(args);
+	return CLI_FAILED;
+}
+
+int cli_fail_write(const struct cli *cli, int err, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	cli_fail_as(cli, of_writing, err, format, args);
 	va_end(args);
 	return CLI_FAILED;
 }
