@@ -126,6 +126,7 @@ static gboolean start(GstBaseSink *base)
 	/* Numbers that an earlier part of the recording, of append, does not have. */
 	sink->epoch = g_random_int();
 	sink->is_described = FALSE;
+	g_atomic_int_set(&sink->flushing, FALSE);
 	sink->start_ns = 0;
 	sink->told_us = 0;
 	gst_segment_init(&sink->segment, GST_FORMAT_TIME);

@@ -94,6 +94,7 @@ static gboolean start(GstBaseSrc *base)
 		return FALSE;
 	source->skip = source->shift = source->end = 0;
 	source->is_begun = source->is_discont = source->is_sought = FALSE;
+	g_atomic_int_set(&source->flushing, FALSE);
 	source->damages = 0;
 	source->length = GST_CLOCK_TIME_NONE;
 	err = open_all(source, &act);

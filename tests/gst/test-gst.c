@@ -344,6 +344,8 @@ static void test_waits_can_be_ended(void)
 	gst_element_get_state(player, NULL, NULL, GST_SECOND / 10);
 	drop(player);
 	gst_element_set_state(recorder, GST_STATE_PLAYING);
+	EQUAL(gst_element_get_state(recorder, NULL, NULL, 60 * GST_SECOND),
+	      GST_STATE_CHANGE_SUCCESS);
 	gst_element_send_event(recorder, gst_event_new_eos());
 	EQUAL(finish(recorder, NULL, NULL), GST_MESSAGE_EOS);
 	drop(recorder);
@@ -359,6 +361,8 @@ static void begin(void)
 		printf("Bail out! no store can be made in /tmp\n");
 	if (!gst_is_initialized())
 		gst_init(NULL, NULL);
+	if (!gst_registry_check_feature_version(gst_registry_get(), "chariosink", 0, 0, 0))
+		printf("Bail out! GStreamer does not find chariosink, see GST_PLUGIN_PATH\n");
 }
 
 static void end(void)
