@@ -19,7 +19,7 @@ lab = "$$($(setup))"/bin/python -m chario_lab.main
 export PATH := $(PATH):/usr/sbin:/sbin
 
 .PHONY: all help setup setup-build module user may-install install demo guest \
-	check check-static check-unit check-sanitize check-guest check-debug fuzz fuzz-store bench \
+	check check-static check-unit check-sanitize check-guest check-all check-debug fuzz fuzz-store bench \
 	bench-store recorders clean
 
 all: module user
@@ -34,6 +34,7 @@ help:
 	@echo '  make guest        a shell in a guest, with a drive to try things on'
 	@echo '  make check        static checks and all tests (KERNELS="$(KERNELS)")'
 	@echo '  make check-debug  the guest tests on a kernel with KASAN, lockdep and more'
+	@echo '  make check-all    every guest test on every kernel; takes hours'
 	@echo '  make fuzz         a million random commands on that kernel; FUZZ_COMMANDS=N says'
 	@echo '                    how many, FUZZ_SEED=N repeats a run'
 	@echo '  make bench        instructions per call, counted, beside the paths of Linux;'
@@ -112,8 +113,11 @@ check-sanitize: setup
 fuzz-store: setup
 	@scripts/fuzz-store.sh $(FUZZ_SECONDS) $(BUILD)-fuzz
 
-check-guest: setup
-	@scripts/test-guests.sh $(KERNELS)
+check-guest: setup user
+	@CHARIO_BUILD=$(abspath $(BUILD)) scripts/test-guests.sh $(KERNELS)
+
+check-all: setup user
+	@CHARIO_BUILD=$(abspath $(BUILD)) scripts/test-guests.sh --all $(KERNELS) debug
 
 check-debug: setup
 	@scripts/test-guests.sh debug

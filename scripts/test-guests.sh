@@ -5,12 +5,17 @@
 # io_uring, mappings, the errors of calls, removal; one for real time those that
 # depend on who preempts whom.  The debug kernel, which is several
 # times slower, gets those that its checkers look at: what is allocated, mapped,
-# freed and raced for, and what happens when any of that fails.  What is left
-# out runs by hand, with
-#     pytest tests/guest --kernel=debug
+# freed and raced for, and what happens when any of that fails.  With --all
+# each kernel gets all of them, which takes hours.
+#     scripts/test-guests.sh [--all] KERNEL...
 # Two files run side by side: a guest keeps one processor busy at most.
 # A kernel whose tests did not run has failed.
 
+all=
+if [ "$1" = --all ]; then
+	all=yes
+	shift
+fi
 if [ $# = 0 ]; then
 	echo 'no kernel to test: make check-guest KERNELS="6.1 6.12 6.12-rt" names some' >&2
 	exit 1
@@ -23,10 +28,7 @@ failed=
 every_kernel="
 tests/guest/test_any_size.py
 tests/guest/test_buffers.py
-tests/guest/test_contract_errors.py
-tests/guest/test_contract_files.py
 tests/guest/test_data_exercise.py
-tests/guest/test_data_fio.py
 tests/guest/test_iommu.py
 tests/guest/test_iouring.py
 tests/guest/test_private_queue.py
@@ -35,34 +37,30 @@ tests/guest/test_ways.py
 "
 real_time="
 tests/guest/test_any_size.py
-tests/guest/test_data_exercise.py
 tests/guest/test_iouring.py
 tests/guest/test_private_queue.py
 tests/guest/test_removal.py
-tests/guest/test_ways.py
 "
 checked="
 tests/guest/test_debug_kernel.py
 tests/guest/test_failnth.py
 tests/guest/test_attacker.py
 tests/guest/test_recovery.py
-tests/guest/test_data_exercise.py
 tests/guest/test_fault_hang.py
 tests/guest/test_removal.py
 tests/guest/test_probe.py
 tests/guest/test_iouring.py
 tests/guest/test_hotpath.py
-tests/guest/test_fault_media.py
 tests/guest/test_any_size.py
 tests/guest/test_buffers.py
 tests/guest/test_private_queue.py
-tests/guest/test_ways.py
 tests/guest/test_window_tree.py
 tests/guest/test_fuzz.py
 "
 
 for kernel in "$@"; do
-	case $kernel in
+	case ${all:-$kernel} in
+	yes) tests=tests/guest ;;
 	debug) tests=$checked ;;
 	"$first") tests=tests/guest ;;
 	*-rt) tests=$real_time ;;
