@@ -11,7 +11,8 @@
  * store-areas.c	create, rename, remove
  * store-move.c		move an area
  * store-resize.c, store-defrag.c
- * store-check.c	damage
+ * store-check.c, store-check-table.c
+ *			damage
  * area.c, area-io.c	an open area
  */
 #ifndef CHARIO_STORE_INNER_H

@@ -53,6 +53,8 @@ def on_disk(chario: Path, disk: str) -> tuple[Program, ...]:
         Program("dd, direct", READ, back, f"rm -f {BACK}", back=True),
         Program("chario put / get", WRITE, f"{tool} put --quiet --force {SOURCE} {AREA}"),
         Program("chario put / get", READ, f"{tool} get --quiet {AREA} {BACK}", f"rm -f {BACK}", back=True),
+        Program("chario record / replay", WRITE, f"{tool} record {STREAM} --force --late-ms 600000 --from {SOURCE}"),
+        Program("chario record / replay", READ, f"{tool} replay {STREAM} -o {BACK}", f"rm -f {BACK}", back=True),
     )
 
 
