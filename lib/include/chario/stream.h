@@ -49,7 +49,8 @@ struct chario_stream;
 /**
  * enum chario_durability - when records become durable
  * @CHARIO_DURABILITY_AUTO: what suits the disk: nothing to do where it has no
- *	volatile write cache, FLUSH elsewhere
+ *	volatile write cache (NVMe VWC), FLUSH elsewhere.  How much of a write a power
+ *	cut leaves whole (AWUPF) makes no difference: what is torn has a wrong checksum
  * @CHARIO_DURABILITY_NONE: when the stream is closed, or waited for
  * @CHARIO_DURABILITY_FLUSH: by a flush of the disk, each so many bytes or after so
  *	much time, whichever is first
