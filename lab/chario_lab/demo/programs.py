@@ -13,17 +13,19 @@ from pathlib import Path
 from chario_lab.cache import cache_dir, locked
 from chario_lab.demo.screen import DemoError
 
+# What guests are given is the program and its library.
+OPTIONS = ("-Dgstreamer=disabled",)
 LAB = Path(__file__).resolve().parents[2]
 
 
 def build_chario(top: Path) -> Path:
     """The program chario; ninja builds again what has changed in the checkout."""
-    digest = hashlib.sha256(str(top).encode()).hexdigest()[:16]
+    digest = hashlib.sha256(" ".join((str(top), *OPTIONS)).encode()).hexdigest()[:16]
     folder = cache_dir() / "programs" / f"user-{digest}"
     with locked(folder, "the program chario"):
         if not (folder / "build.ninja").exists():
             shutil.rmtree(folder, ignore_errors=True)  # of a run that was killed
-            build("the program chario", ["meson", "setup", str(folder), str(top)])
+            build("the program chario", ["meson", "setup", *OPTIONS, str(folder), str(top)])
         build("the program chario", ["meson", "compile", "-C", str(folder), "cli/chario:executable"])
     return folder / "cli" / "chario"
 
