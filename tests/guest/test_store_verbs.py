@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: MIT
+"""A store as a user has it: made on a character disk, used there, opened on the block device and as a file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from bind_lab import FAILED, OK, Keeper, Machine, keep
+
+from chario_lab.guest.spec import Namespace, Nvme
+from chario_lab.kernel import Kernel
+
+DRIVES = (Nvme("store-512", (Namespace(64),)), Nvme("store-4096", (Namespace(64, 4096),)))
+SOURCE = "/run/source"
+
+
+@pytest.fixture(scope="module")
+def keeper(kernel: Kernel, module: Path) -> Iterator[Keeper]:
+    """One guest for this file."""
+    with keep(kernel, module, DRIVES, f"dd if=/dev/urandom of={SOURCE} bs=1000 count=5000") as keeper:
+        yield keeper
+
+
+@pytest.fixture
+def machine(keeper: Keeper, request: pytest.FixtureRequest) -> Machine:
+    """The guest, for one test; Linux's driver has all drives."""
+    return keeper.get(request)
+
+
+@pytest.mark.parametrize("drive", [0, 1], ids=["512", "4096"])
+def test_every_medium(machine: Machine, drive: int) -> None:
+    """What is put on the disk comes back from the disk, from the block device, and from a copy of it in a file."""
+    assert machine.chario("bind", machine.address(drive)).rc == OK
+    disk = machine.disks(drive)[0]
+    machine.must(f"chario format {disk} && chario put --store {disk} {SOURCE} flight")
+    machine.must(f"chario record --store {disk} camera --size 8M --late-ms 600000 <{SOURCE}")
+    check(machine, disk)
+    # While a process writes to an area, another one cannot; it reads.
+    machine.must(
+        f"mkfifo /run/pipe && {{ chario record --store {disk} busy --size 8M </run/pipe & }} && exec 3>/run/pipe && "
+        f"until chario ls --store {disk} | grep -q busy; do sleep 0.1; done && chario cat --store {disk} flight | "
+        f"cmp - {SOURCE} && ! chario rm --store {disk} busy && exec 3>&- && wait; rm /run/pipe"
+    )
+    machine.must(f"chario rm --store {disk} busy && chario defrag --store {disk} && chario check {disk}")
+    assert machine.chario("unbind", machine.address(drive)).rc == OK
+    block = machine.block(drive)
+    check(machine, block)
+    refused = machine.chario("format", block)
+    assert refused.rc == FAILED and "store" in refused.stderr
+    machine.must(f"cp {block} /run/copy")
+    check(machine, "/run/copy")
+    machine.must("rm /run/copy")
+
+
+def check(machine: Machine, store: str) -> None:
+    """All that was put into a store is there."""
+    listed = json.loads(machine.must(f"chario ls --json --store {store}"))
+    assert {"flight", "camera"} <= {area["name"] for area in listed["areas"]}
+    machine.must(f"chario check {store} && chario cat --store {store} flight | cmp - {SOURCE}")
+    machine.must(f"chario get --force --store {store} flight /run/back && cmp {SOURCE} /run/back && rm /run/back")
+    machine.must(f"chario replay --store {store} camera | cmp - {SOURCE}")
