@@ -2,10 +2,12 @@
 /*
  * chario: look at character disks, bind drives, plan calls, keep areas in a store.
  */
+#include <fcntl.h>
 #include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <chario/error.h>
 #include <chario/probe.h>
@@ -28,6 +30,19 @@ static int print_version(void)
 	else
 		printf("module not loaded\n");
 	return CLI_OK;
+}
+
+/*
+ * A file that is opened gets the lowest number that is free.  Where a standard one is
+ * closed that would be the store, and the next message would be written over its header.
+ * So the place is taken, by what gives the same error as a closed one.
+ */
+static void keep_standard_files(void)
+{
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		if (fcntl(fd, F_GETFD) < 0 &&
+		    open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) != fd)
+			exit(CLI_FAILED);
 }
 
 /* Output that did not reach its reader must not pass for success. */
@@ -53,6 +68,7 @@ int main(int argc, char **argv)
 	struct cli cli = { .argc = argc - 1, .argv = argv + 1 };
 	const char *name = argc > 1 ? argv[1] : NULL;
 
+	keep_standard_files();
 	setlocale(LC_ALL, "");
 	setlocale(LC_NUMERIC, "C");
 	if (name && !strcmp(name, "--version"))

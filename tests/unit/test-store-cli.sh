@@ -22,7 +22,7 @@ second_copy()
 	echo $(($(member capacity_bytes) / 4096 - 1 - $(member table_bytes) / 8192))
 }
 
-echo 1..25
+echo 1..26
 
 gives 1 format nosuch
 says 'there is no disk and no file "nosuch"' '--size SIZE' 'truncate -s'
@@ -454,5 +454,18 @@ for verb in ls df 'ls --json'; do
 	says 'cannot write the output'
 done
 claim "output that cannot be written is a failure"
+
+# A file of tmpfs takes a write of any length, of a message too.
+mkdir "/dev/shm/chario-$$" && trap 'rm -rf "$folder" "/dev/shm/chario-$$"' EXIT
+CHARIO_STORE=/dev/shm/chario-$$/store
+gives 0 format --size 8M "$CHARIO_STORE"
+gives 0 create a 4k
+"$chario" rm nosuch 2>&- && note "rm of what is not there passes"
+"$chario" rm nosuch >&- 2>&- && note "rm of what is not there passes"
+"$chario" create b 4k <&- >&- 2>&- || note "create without files fails"
+"$chario" ls >&- 2>said && note "ls to a closed output passes"
+says 'cannot write the output'
+gives 0 check
+claim "what is said where nobody hears does not go into the store"
 
 end
