@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
@@ -31,14 +32,29 @@ static int fail(const struct cli *cli, const struct cli_intake *intake, const ch
 
 /* files */
 
+/* Before a recording that is to be replaced is gone: can the source be read at all? */
+static int look_at_file(const struct cli *cli, struct cli_intake *intake)
+{
+	int flags = fcntl(intake->fd, F_GETFL);
+	struct stat file;
+
+	if (flags < 0 || fstat(intake->fd, &file))
+		return fail(cli, intake, "read");
+	if ((flags & O_ACCMODE) == O_WRONLY || S_ISDIR(file.st_mode)) {
+		errno = S_ISDIR(file.st_mode) ? EISDIR : EBADF;
+		return fail(cli, intake, "read");
+	}
+	/* No pipe, or no right to a larger one: it works as it is. */
+	fcntl(intake->fd, F_SETPIPE_SZ, PIPE_BYTES);
+	return CLI_OK;
+}
+
 static int open_file(const struct cli *cli, struct cli_intake *intake)
 {
 	intake->fd = open(intake->name, O_RDONLY | O_CLOEXEC);
 	if (intake->fd < 0)
 		return fail(cli, intake, "open");
-	/* No pipe, or no right to a larger one: it works as it is. */
-	fcntl(intake->fd, F_SETPIPE_SZ, PIPE_BYTES);
-	return CLI_OK;
+	return look_at_file(cli, intake);
 }
 
 /* sockets of this machine */
@@ -159,12 +175,18 @@ static int use_address(struct cli_intake *intake, const struct addrinfo *address
 	return -1;
 }
 
+/* getaddrinfo() takes the lower 16 bits of a larger number, which is another port. */
+static bool is_port(const char *text)
+{
+	return text[strspn(text, "0123456789")] || (strlen(text) <= 5 && atoi(text) <= 65535);
+}
+
 /* "HOST:PORT", "[HOST]:PORT" or ":PORT", cut in two. */
 static bool split(char *text, char **host, char **port)
 {
 	char *colon = strrchr(text, ':');
 
-	if (!colon || !colon[1])
+	if (!colon || !colon[1] || !is_port(colon + 1))
 		return false;
 	*colon = '\0';
 	*port = colon + 1;
@@ -221,8 +243,7 @@ int cli_intake_open(const struct cli *cli, struct cli_intake *intake, const char
 	if (!strcmp(from, "-")) {
 		intake->name = "standard input";
 		intake->fd = STDIN_FILENO;
-		fcntl(intake->fd, F_SETPIPE_SZ, PIPE_BYTES);
-		return CLI_OK;
+		return look_at_file(cli, intake);
 	}
 	if (!strncmp(from, "unix:", 5)) {
 		status = open_unix(cli, intake, from + 5);

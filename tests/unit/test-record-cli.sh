@@ -75,7 +75,7 @@ gives 0 create area 4M
 for arguments in '' 'a b' '--seconds 0 a' '--seconds x a' '--bytes 0 a' '--record 0 a' \
 	'--record 100M a' '--durability often a' '--flush-ms 0 a' '--late-ms x a' \
 	'--segment 5000 a' '--segment 128M a' '--buffers 1 a' '--buffers 65 a' '--from udp:x area' \
-	'--from unix: area'; do
+	'--from tcp:127.0.0.1:65536 area' '--from unix: area'; do
 	# shellcheck disable=SC2086
 	gives 2 record $arguments
 done
@@ -329,6 +329,12 @@ says 'holds a recording'
 says 'no room is left for "standard output"'
 "$chario" replay cam 2>said | head -c 1 >one
 [ -s said ] && note "a reader that leaves: $(cat said)"
+"$chario" record cam --force --from . >said 2>&1 && note "a directory is recorded"
+says 'Is a directory'
+"$chario" record cam --force <&- >said 2>&1 && note "a closed input is recorded"
+says 'cannot read "standard input"'
+"$chario" record cam --force 0>other >said 2>&1 && note "an output is recorded"
+replays source cam
 claim "errors of recordings say what to do"
 
 end
