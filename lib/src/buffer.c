@@ -101,13 +101,11 @@ int chario_buffer_export(const struct chario_buffer *buffer, int *fd)
 		.size = sizeof(export),
 		.id = buffer->id,
 	};
-	int ret;
+	int ret = chario_device_ioctl(buffer->device, CHARIO_IOC_BUFFER_EXPORT, &export);
 
-	if (buffer->kind != CHARIO_BUFFER_CMB)
-		return -EOPNOTSUPP;
-	ret = chario_device_ioctl(buffer->device, CHARIO_IOC_BUFFER_EXPORT, &export);
+	/* Only the module has such buffers. */
 	if (ret < 0)
-		return ret;
+		return ret == -ENOTTY ? -EOPNOTSUPP : ret;
 	*fd = export.fd;
 	return 0;
 }
