@@ -186,6 +186,19 @@ def test_memory_of_the_library_does_not_go_under_a_view(store: chario.Store, are
         assert reader.next() is None
 
 
+def test_a_room_that_is_out_does_not_hang_a_close(store: chario.Store, area: str) -> None:
+    """The record before it shares its segment, and is durable when the room has gone."""
+    stream = chario.Stream(store, area)
+    stream.write(b"before")
+    with stream.room(8):
+        with pytest.raises(BufferError, match="rooms"):
+            stream.close()
+        assert not stream.closed
+    stream.close()
+    with chario.Reader(store, area) as reader:
+        assert [len(record.data) for record in reader] == [6, 8]
+
+
 def test_a_stream_that_is_forgotten_is_ended(store: chario.Store, area: str) -> None:
     """Nothing that was written is lost."""
     chario.Stream(store, area).write(b"one")

@@ -29,6 +29,8 @@ from chario.store import Store, encoded
 
 # A wait in C hears no signal: it is cut into pieces, for ctrl-c.
 PATIENCE_NS = 100_000_000
+# What is behind a room that is out is never durable: no wait for ever.
+ROOM_PATIENCE_NS = 1_000_000_000
 
 
 class Durability(IntEnum):
@@ -180,7 +182,7 @@ class Stream(Resource):
     def _may_close(self) -> None:
         if self._loans.alive:
             # Nothing may be lost by that.
-            call("chario_stream_wait", self._pointer, (1 << 64) - 1, -1)
+            call("chario_stream_wait", self._pointer, (1 << 64) - 1, ROOM_PATIENCE_NS)
             raise BufferError("memoryviews or arrays of the stream's rooms are still there: delete or release() them")
 
     def _end(self, pointer: int) -> None:
