@@ -174,6 +174,13 @@ static int check_session(struct chario_reader *reader)
 	return entry.session == reader->tape.session ? 0 : -ESTALE;
 }
 
+/* Where the ring has not come round yet, the first record of all is the next one. */
+static void expect_first(struct chario_reader *reader)
+{
+	reader->has_expected = !reader->from_sequence && !reader->from_time_ns;
+	reader->expected = 0;
+}
+
 /*
  * Search all of the recording for what follows.  @live: somebody was writing before
  * anything was looked at, so what is missing may still come.
@@ -193,6 +200,7 @@ static int search(struct chario_reader *reader, bool live, struct chario_disk_ba
 	if (newest < next)
 		return 0;
 	if (reader->fresh) {
+		expect_first(reader);
 		ret = chario_tape_oldest(tape, newest, batch);
 		/* The first of all may be on its way still. */
 		return ret == 1 && live && newest < tape->window ? !batch->segment : ret;
@@ -212,6 +220,8 @@ static int find_next(struct chario_reader *reader, bool live, struct chario_disk
 		ret = look_behind(reader, batch);
 	else if (!thorough)
 		ret = chario_tape_look(&reader->tape, 0, 0, batch);
+	if (ret == 1 && reader->fresh)
+		expect_first(reader);
 	if (ret || !thorough)
 		return ret;
 	ret = check_session(reader);

@@ -312,7 +312,7 @@ static void test_damage(void)
 	EQUAL(open_reader(), 0);
 	EQUAL(get_recording(), 0);
 	EQUAL(recording.next_record, 50);
-	CHECK(is_next(2, 0, 0));
+	CHECK(is_next(2, 2, 0));
 	for (uint64_t i = 3; i < 6; i++)
 		CHECK(is_next(i, 0, 0));
 	CHECK(is_next(7, 1, 0));

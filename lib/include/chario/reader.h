@@ -28,7 +28,8 @@ struct chario_reader;
  * @reserved: zero
  * @missing: numbers between the record before and this one: records that the
  *	producer lost, or that are damaged, or that the ring has overwritten
- *	since
+ *	since; of the first one, from 0 on, unless the ring had come round or
+ *	there was a seek
  */
 struct chario_record {
 	const void *memory;

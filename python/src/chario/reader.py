@@ -27,7 +27,7 @@ from chario.stream import PATIENCE_NS, not_negative_s
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A record; ``missing`` are the numbers between the record before and this one."""
+    """A record; ``missing`` are the numbers between the record before, or the start, and this one."""
 
     data: bytes | memoryview
     sequence: int
