@@ -42,7 +42,7 @@ static const struct words table[] = {
 	  "segment-bytes is a multiple of 4096 from 8192 to 67108864, buffers 2 to 64; with append, "
 	  "segment-bytes is 0 or what the recording has" },
 	{ CHARIO_GST_WRITE, ENOSPC, GST_RESOURCE_ERROR_NO_SPACE_LEFT, "The area is full",
-	  "Make it longer with chario resize, or set ring=true to overwrite what is oldest" },
+	  "Take a new area, with a larger size, or set ring=true to overwrite what is oldest" },
 };
 
 static const struct words *find(enum chario_gst_act act, int err)

@@ -62,7 +62,7 @@ def test_a_full_area_is_an_error_that_says_so(lab: Lab) -> None:
     """What was recorded before is there."""
     result = lab.run(f"{lab.frames(200)} ! {lab.sink('a', f'size={2 * MIB} segment-bytes=131072')}")
     assert result.returncode != 0
-    assert "The area is full. Make it longer with chario resize, or set ring=true" in result.stdout
+    assert "The area is full. Take a new area, with a larger size, or set ring=true" in result.stdout
     back = lab.into_file(lab.source("a"), "back.raw")
     assert 40 * FRAME_BYTES < len(back) <= 2 * MIB
     assert lab.reference(200).startswith(back)
