@@ -108,6 +108,17 @@ static int write_fragment(struct chario_stream *stream, struct copy *copy,
 	return chario_stream_commit_record(stream, &commit);
 }
 
+/*
+ * One that is longer than a ring would overwrite itself, and all before it.  It may
+ * begin in the middle of a segment, and the end of a recording takes one.
+ */
+static bool fits_ring(const struct chario_stream *stream, size_t bytes)
+{
+	size_t room = chario_stream_room_bytes(stream);
+
+	return !stream->tape.ring || bytes <= room || bytes <= (stream->tape.slots - 2) * room;
+}
+
 int chario_stream_write(struct chario_stream *stream, const void *memory, size_t bytes,
 			uint64_t time_ns, unsigned int flags, int64_t timeout_ns)
 {
@@ -122,6 +133,8 @@ int chario_stream_write(struct chario_stream *stream, const void *memory, size_t
 
 	if (!bytes || flags & ~(CHARIO_RECORD_META | CHARIO_RECORD_NO_CRC))
 		return -EINVAL;
+	if (!fits_ring(stream, bytes))
+		return -EMSGSIZE;
 	/* All fragments have the time of the record. */
 	if (!time_ns && bytes > chario_stream_room_bytes(stream))
 		copy.time_ns = chario_stream_clock(CLOCK_REALTIME);

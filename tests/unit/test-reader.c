@@ -124,6 +124,25 @@ static void test_empty(void)
 	EQUAL(chario_reader_open(store, "nobody", &(struct chario_reader *){ NULL }), -ENOENT);
 }
 
+/* A record that a ring cannot hold would take all others with it. */
+static void test_too_long(void)
+{
+	static const unsigned char memory[SLOTS * SEGMENT];
+	size_t most;
+
+	EQUAL(open_stream(CHARIO_STREAM_RING), 0);
+	EQUAL(record(0, 1, 100), 0);
+	most = (SLOTS - 2) * chario_stream_room_bytes(stream);
+	EQUAL(chario_stream_write(stream, memory, most + 1, 0, 0, -1), -EMSGSIZE);
+	EQUAL(chario_stream_write(stream, memory, sizeof(memory), 0, 0, -1), -EMSGSIZE);
+	EQUAL(chario_stream_write(stream, memory, most, 0, 0, -1), 0);
+	EQUAL(close_stream(), 0);
+	EQUAL(open_reader(), 0);
+	EQUAL(get_recording(), 0);
+	EQUAL(recording.first_record, 0);
+	EQUAL(recording.next_record, 2);
+}
+
 /* At every length of a recording, from nothing to three laps. */
 static void test_laps(void)
 {
@@ -366,6 +385,7 @@ static const struct tap_test tests[] = {
 	{ "a program that was killed leaves its recording", test_kill },
 	{ "a reader follows another process", test_follow },
 	{ "a reader that is too slow is told", test_lapped },
+	{ "a record that is longer than a ring is refused", test_too_long },
 	{ "damage is passed over", test_damage },
 	{ "the search is a logarithm", test_search },
 };
