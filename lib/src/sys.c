@@ -23,11 +23,26 @@
 
 extern char **environ;
 
+/*
+ * A program whose standard input, output or error is closed must not have a disk in
+ * its place: the next message would be written to it.
+ */
+static int above_standard(int low)
+{
+	int fd = fcntl(low, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	int err = fd < 0 ? -errno : fd;
+
+	close(low);
+	return err;
+}
+
 static int real_open(const char *path, int flags)
 {
 	int fd = open(path, flags | O_CLOEXEC);
 
-	return fd < 0 ? -errno : fd;
+	if (fd < 0)
+		return -errno;
+	return fd > STDERR_FILENO ? fd : above_standard(fd);
 }
 
 static int real_ioctl(int fd, unsigned long request, void *argument)

@@ -421,7 +421,30 @@ static void test_own_device(void)
 	EQUAL(own.nr_closes, 1);
 }
 
+/* In a child, for it has no standard error any more. */
+static int open_without_standard_files(void)
+{
+	close(STDIN_FILENO);
+	close(STDOUT_FILENO);
+	close(STDERR_FILENO);
+	if (open_file(chario_device_path(first), O_RDWR))
+		return 1;
+	return chario_device_fd(device) > STDERR_FILENO ? 0 : 2;
+}
+
+static void test_closed_standard_files(void)
+{
+	pid_t child = fork();
+	int status;
+
+	if (!child)
+		_exit(open_without_standard_files());
+	CHECK(child > 0 && waitpid(child, &status, 0) == child);
+	EQUAL(status, 0);
+}
+
 static const struct tap_test tests[] = {
+	{ "a disk never stands in the place of standard error", test_closed_standard_files },
 	{ "a file opens by its path and by its name", test_names },
 	{ "what is no device, and what would change a file", test_what_is_no_device },
 	{ "what a file says of itself", test_info },
