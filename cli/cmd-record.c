@@ -278,10 +278,14 @@ static int fail_stream(const struct record *record, int err)
 static int open_stream(struct record *record)
 {
 	struct cli_recorder *recorder = &record->recorder;
+	unsigned int attempts = 0;
 	size_t room;
-	int err = chario_stream_open(record->store, record->name, &record->options,
-				     &recorder->stream);
+	int err;
 
+	do
+		err = chario_stream_open(record->store, record->name, &record->options,
+					 &recorder->stream);
+	while (cli_once_more(err, &attempts));
 	/* The first of a series of recordings has nothing to go on with. */
 	if (err == -ENODATA && (record->options.flags & CHARIO_STREAM_APPEND)) {
 		record->options.flags &= ~CHARIO_STREAM_APPEND;

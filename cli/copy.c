@@ -8,6 +8,7 @@
  * functions know where the pieces are.
  */
 #include "copy.h"
+#include "store.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -53,11 +54,13 @@ static int have_buffers(struct cli_copy *copy)
 int cli_copy_open(struct cli_copy *copy, struct chario_store *store, const char *name,
 		  enum chario_transfer_op op)
 {
-	int err;
+	int err, flags = op == CHARIO_TRANSFER_READ ? O_RDONLY : O_RDWR;
+	unsigned int attempts = 0;
 
 	*copy = (struct cli_copy){ .device = chario_store_device(store), .op = op };
-	err = chario_area_open(store, name, op == CHARIO_TRANSFER_READ ? O_RDONLY : O_RDWR,
-			       &copy->area);
+	do
+		err = chario_area_open(store, name, flags, &copy->area);
+	while (cli_once_more(err, &attempts));
 	if (!err)
 		err = chario_area_get_info(copy->area, &copy->info, sizeof(copy->info));
 	if (!err)

@@ -2,9 +2,11 @@
 /*
  * Which store is meant, and opening it.
  */
+#include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include <chario/list.h>
 
@@ -19,6 +21,19 @@ struct only {
 	unsigned int nr_disks;
 	char path[32];
 };
+
+#define ATTEMPTS 40
+#define PAUSE_NS 50000000L
+
+bool cli_once_more(int err, unsigned int *attempts)
+{
+	const struct timespec pause = { .tv_nsec = PAUSE_NS };
+
+	if (err != -EBUSY || ++*attempts > ATTEMPTS)
+		return false;
+	nanosleep(&pause, NULL);
+	return true;
+}
 
 static int count_disk(const struct chario_list_disk *disk, void *data)
 {

@@ -39,6 +39,12 @@ int cli_fail_write(const struct cli *cli, int err, const char *format, ...)
 int cli_fail_area(const struct cli *cli, int err, const char *format, ...)
 	__attribute__((__format__(__printf__, 3, 4)));
 
+/*
+ * Whether to open an area once more, after a pause: it is busy, and not for long yet.
+ * A program that was killed holds it until the disk has done what it had begun.
+ */
+bool cli_once_more(int err, unsigned int *attempts);
+
 /* Look for an area; false and a message when it is not there. */
 bool cli_find_area(const struct cli *cli, struct chario_store *store, const char *name,
 		   struct chario_area_info *info);

@@ -431,6 +431,7 @@ static const struct tap_test tests[] = {
 static void begin(void)
 {
 	output[0] = '\0';
+	unsetenv("CHARIO_STORE");
 	fake_begin();
 	fake_usual_drive();
 }
