@@ -18,7 +18,7 @@
  * @fields: as in the table
  * @name: when it was opened
  * @mutex: protects @bounce
- * @bounce: for bytes that are not whole blocks; NULL until it is needed
+ * @bounce: for bytes that are not whole blocks; zero until it is needed
  */
 struct chario_area {
 	struct chario_store *store;
@@ -27,7 +27,7 @@ struct chario_area {
 	uint64_t slot;
 	struct store_fields fields;
 	pthread_mutex_t mutex;
-	struct chario_buffer *bounce;
+	struct chario_pool bounce;
 	char name[CHARIO_STORE_NAME_MAX + 1];
 };
 

@@ -107,20 +107,22 @@ static struct window window_at(uint64_t offset, size_t bytes)
 	return window;
 }
 
-/* Read so many blocks of the window, from one on. */
+/* Read so many bytes of the window, from one on. */
 static int fetch(struct chario_area *area, const struct window *window, size_t at, size_t bytes)
 {
-	ssize_t got =
-		chario_area_read_buffer(area, area->bounce, at, bytes, window->offset + at, 0);
+	const struct chario_pool *bounce = &area->bounce;
+	int err = chario_pool_give(bounce, at, bytes);
 
-	if (got < 0)
-		return (int)got;
-	return (size_t)got == bytes ? 0 : -EIO;
+	if (!err)
+		err = chario_pool_judge(chario_area_read_buffer(area, bounce->buffer, at, bytes,
+								window->offset + at, 0),
+					bytes);
+	return err ? err : chario_pool_take(bounce, at, bytes);
 }
 
 static int read_window(struct chario_area *area, const struct window *window, void *memory)
 {
-	const unsigned char *bounce = chario_buffer_memory(area->bounce);
+	const unsigned char *bounce = area->bounce.memory;
 	int err = fetch(area, window, 0, window->bytes);
 
 	if (!err)
@@ -145,24 +147,25 @@ static int fetch_edges(struct chario_area *area, const struct window *window)
 
 static int write_window(struct chario_area *area, const struct window *window, const void *memory)
 {
-	unsigned char *bounce = chario_buffer_memory(area->bounce);
+	const struct chario_pool *bounce = &area->bounce;
 	int err = fetch_edges(area, window);
-	ssize_t put;
 
 	if (err)
 		return err;
-	memcpy(bounce + window->skip, memory, window->wanted);
-	put = chario_area_write_buffer(area, area->bounce, 0, window->bytes, window->offset, 0);
-	if (put < 0)
-		return (int)put;
-	return (size_t)put == window->bytes ? 0 : -EIO;
+	memcpy(bounce->memory + window->skip, memory, window->wanted);
+	err = chario_pool_give(bounce, 0, window->bytes);
+	if (err)
+		return err;
+	return chario_pool_judge(chario_area_write_buffer(area, bounce->buffer, 0, window->bytes,
+							  window->offset, 0),
+				 window->bytes);
 }
 
 static int have_bounce(struct chario_area *area)
 {
-	if (area->bounce)
+	if (area->bounce.buffer)
 		return 0;
-	return chario_buffer_pool(area->store->device, BOUNCE_BYTES, 0, &area->bounce);
+	return chario_pool_create(&area->bounce, area->store->device, BOUNCE_BYTES, 0);
 }
 
 ssize_t chario_area_read(struct chario_area *area, void *memory, size_t bytes, uint64_t offset)
@@ -220,7 +223,5 @@ ssize_t chario_area_write(struct chario_area *area, const void *memory, size_t b
 
 int chario_area_sync(struct chario_area *area)
 {
-	struct chario_transfer flush = { .op = CHARIO_TRANSFER_FLUSH };
-
-	return (int)chario_transfer(area->store->device, &flush, sizeof(flush));
+	return chario_store_sync(area->store);
 }

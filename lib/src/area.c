@@ -114,7 +114,7 @@ void chario_area_close(struct chario_area *area)
 {
 	if (!area)
 		return;
-	chario_buffer_free(area->bounce);
+	chario_pool_destroy(&area->bounce);
 	close(area->lock_fd);
 	pthread_mutex_destroy(&area->mutex);
 	free(area);

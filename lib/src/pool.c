@@ -43,3 +43,32 @@ int chario_pool_take(const struct chario_pool *pool, uint64_t offset, size_t byt
 {
 	return sync(pool, offset, bytes, CHARIO_SYNC_FOR_CPU);
 }
+
+int chario_pool_judge(ssize_t moved, size_t bytes)
+{
+	if (moved < 0)
+		return (int)moved;
+	return (size_t)moved == bytes ? 0 : -EIO;
+}
+
+int chario_pool_read(const struct chario_pool *pool, uint64_t offset, size_t bytes,
+		     uint64_t disk_offset)
+{
+	int err = chario_pool_give(pool, offset, bytes);
+
+	if (!err)
+		err = chario_pool_judge(
+			chario_buffer_read(pool->buffer, offset, bytes, disk_offset, 0), bytes);
+	return err ? err : chario_pool_take(pool, offset, bytes);
+}
+
+int chario_pool_write(const struct chario_pool *pool, uint64_t offset, size_t bytes,
+		      uint64_t disk_offset, unsigned int flags)
+{
+	int err = chario_pool_give(pool, offset, bytes);
+
+	if (err)
+		return err;
+	return chario_pool_judge(
+		chario_buffer_write(pool->buffer, offset, bytes, disk_offset, flags), bytes);
+}

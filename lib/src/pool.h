@@ -31,6 +31,18 @@ int chario_pool_create(struct chario_pool *pool, struct chario_device *device, s
 /* Also of a pool that is all zero. */
 void chario_pool_destroy(struct chario_pool *pool);
 
+/* 0 where a transfer has moved all of its bytes, its error, or -EIO. */
+int chario_pool_judge(ssize_t moved, size_t bytes);
+
+/*
+ * One transfer of all of these bytes, handed over before and taken back after it.
+ * 0 or a negative errno; -EIO for fewer bytes than asked.
+ */
+int chario_pool_read(const struct chario_pool *pool, uint64_t offset, size_t bytes,
+		     uint64_t disk_offset);
+int chario_pool_write(const struct chario_pool *pool, uint64_t offset, size_t bytes,
+		      uint64_t disk_offset, unsigned int flags);
+
 /* Before a transfer reads it or writes to it; after one has written to it. */
 int chario_pool_give(const struct chario_pool *pool, uint64_t offset, size_t bytes);
 int chario_pool_take(const struct chario_pool *pool, uint64_t offset, size_t bytes);

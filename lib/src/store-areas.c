@@ -70,8 +70,7 @@ int chario_store_create(struct chario_store *store, const char *name, uint64_t b
 		return store->writable ? -ENOSPC : -EROFS;
 	strcpy(entry.name, name);
 	entry.fields.bytes = bytes;
-	entry.fields.allocated_bytes =
-		(bytes + CHARIO_STORE_BLOCK - 1) / CHARIO_STORE_BLOCK * CHARIO_STORE_BLOCK;
+	entry.fields.allocated_bytes = chario_store_round_up(bytes, CHARIO_STORE_BLOCK);
 	entry.fields.created_ns = entry.fields.changed_ns = chario_store_now();
 	if (flags & CHARIO_CREATE_FILLING)
 		entry.fields.flags |= STORE_ENTRY_FILLING;

@@ -48,21 +48,20 @@ bool chario_block_is_good(const void *block, uint64_t magic, const uint8_t uuid[
 int chario_store_pull(struct chario_store *store, uint64_t buffer_offset, uint64_t disk_offset,
 		      size_t bytes)
 {
-	ssize_t got = chario_buffer_read(store->buffer, buffer_offset, bytes, disk_offset, 0);
-
-	if (got < 0)
-		return (int)got;
-	return (size_t)got == bytes ? 0 : -EIO;
+	return chario_pool_read(&store->pool, buffer_offset, bytes, disk_offset);
 }
 
 int chario_store_push(struct chario_store *store, uint64_t buffer_offset, uint64_t disk_offset,
 		      size_t bytes, unsigned int flags)
 {
-	ssize_t put = chario_buffer_write(store->buffer, buffer_offset, bytes, disk_offset, flags);
+	return chario_pool_write(&store->pool, buffer_offset, bytes, disk_offset, flags);
+}
 
-	if (put < 0)
-		return (int)put;
-	return (size_t)put == bytes ? 0 : -EIO;
+int chario_store_sync(const struct chario_store *store)
+{
+	struct chario_transfer flush = { .op = CHARIO_TRANSFER_FLUSH };
+
+	return (int)chario_transfer(store->device, &flush, sizeof(flush));
 }
 
 uint64_t chario_table_offset(const struct store_header *header, uint64_t number, unsigned int copy)
@@ -110,8 +109,8 @@ int chario_table_read(struct chario_store *store, uint64_t number, const struct 
 
 		if (err)
 			return err;
-		*table = chario_table_choose(&store->header, number, store->memory,
-					     store->memory + CHARIO_STORE_BLOCK);
+		*table = chario_table_choose(&store->header, number, store->pool.memory,
+					     store->pool.memory + CHARIO_STORE_BLOCK);
 		if (*table)
 			return 0;
 	}
@@ -124,7 +123,7 @@ static int write_copy(struct chario_store *store, uint64_t number, unsigned int 
 	/* Behind what chario_table_read() has left. */
 	const uint64_t at = 2 * CHARIO_STORE_BLOCK;
 
-	memcpy(store->memory + at, table, sizeof(*table));
+	memcpy(store->pool.memory + at, table, sizeof(*table));
 	return chario_store_push(store, at, chario_table_offset(&store->header, number, copy),
 				 sizeof(*table), CHARIO_TRANSFER_FUA);
 }
@@ -132,7 +131,7 @@ static int write_copy(struct chario_store *store, uint64_t number, unsigned int 
 int chario_table_mend(struct chario_store *store, uint64_t number, const struct store_table *table)
 {
 	for (unsigned int copy = 0; copy < 2; copy++) {
-		const void *found = store->memory + copy * CHARIO_STORE_BLOCK;
+		const void *found = store->pool.memory + copy * CHARIO_STORE_BLOCK;
 		int err;
 
 		if (!memcmp(found, table, sizeof(*table)))

@@ -32,7 +32,7 @@
 
 static struct store_changes *note(struct chario_store *store)
 {
-	return (struct store_changes *)(store->memory + CHANGES_AT);
+	return (struct store_changes *)(store->pool.memory + CHANGES_AT);
 }
 
 /* 0; -EUCLEAN where the note is damaged, which only costs time. */
@@ -115,7 +115,7 @@ static int pull_batch(struct chario_store *store, uint64_t number, uint64_t nr_b
  */
 static int load_block(struct chario_store *store, uint64_t number, uint64_t at, bool *end)
 {
-	const unsigned char *first = store->memory + at * CHARIO_STORE_BLOCK;
+	const unsigned char *first = store->pool.memory + at * CHARIO_STORE_BLOCK;
 	const struct store_table *table =
 		chario_table_choose(&store->header, number, first, first + STORE_BUFFER / 2);
 

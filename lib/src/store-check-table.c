@@ -27,7 +27,7 @@ static int pull_pair(struct chario_check *check, uint64_t number, struct pair *p
 	pair->number = number;
 	for (unsigned int copy = 0; copy < 2; copy++) {
 		uint64_t at = copy * CHARIO_STORE_BLOCK;
-		void *memory = check->store.memory + at;
+		void *memory = check->store.pool.memory + at;
 		int err = chario_check_pull(check, at, chario_table_offset(header, number, copy));
 
 		if (err)

@@ -51,7 +51,7 @@ int chario_check_put(struct chario_check *check, uint64_t offset, const void *bl
 {
 	const uint64_t at = STORE_BUFFER - CHARIO_STORE_BLOCK;
 
-	memmove(check->store.memory + at, block, CHARIO_STORE_BLOCK);
+	memmove(check->store.pool.memory + at, block, CHARIO_STORE_BLOCK);
 	return chario_store_push(&check->store, at, offset, CHARIO_STORE_BLOCK,
 				 CHARIO_TRANSFER_FUA);
 }
@@ -62,7 +62,7 @@ int chario_check_pull(struct chario_check *check, uint64_t at, uint64_t offset)
 	int err = chario_store_pull(&check->store, at, offset, CHARIO_STORE_BLOCK);
 
 	if (err == -EIO || err == -EILSEQ || err == -ENODATA) {
-		memset(check->store.memory + at, 0, CHARIO_STORE_BLOCK);
+		memset(check->store.pool.memory + at, 0, CHARIO_STORE_BLOCK);
 		return 0;
 	}
 	return err;
@@ -128,7 +128,7 @@ static int report_headers(struct chario_check *check)
  */
 static int check_headers(struct chario_check *check)
 {
-	unsigned char *first = check->store.memory, *second = first + CHARIO_STORE_BLOCK;
+	unsigned char *first = check->store.pool.memory, *second = first + CHARIO_STORE_BLOCK;
 	struct store_header *header = &check->store.header;
 	uint64_t last = check->capacity - CHARIO_STORE_BLOCK;
 	int ret = chario_check_pull(check, 0, 0);
@@ -165,7 +165,8 @@ static int check_note(struct chario_check *check)
 		.severity = CHARIO_SEVERITY_NOTE,
 		.offset = offset,
 	};
-	const struct store_changes *changes = (const struct store_changes *)check->store.memory;
+	const struct store_changes *changes =
+		(const struct store_changes *)check->store.pool.memory;
 	int err = chario_check_pull(check, 0, offset);
 
 	check->interrupted = UINT64_MAX;
@@ -229,12 +230,10 @@ static int check_device(struct chario_check *check)
 	check->store.lock_fd = -1;
 	ret = lock(check);
 	if (!ret)
-		ret = chario_buffer_pool(check->store.device, STORE_BUFFER, 0,
-					 &check->store.buffer);
+		ret = chario_pool_create(&check->store.pool, check->store.device, STORE_BUFFER, 0);
 	if (!ret) {
-		check->store.memory = chario_buffer_memory(check->store.buffer);
 		ret = run(check);
-		chario_buffer_free(check->store.buffer);
+		chario_pool_destroy(&check->store.pool);
 	}
 	if (check->store.lock_fd >= 0)
 		close(check->store.lock_fd);

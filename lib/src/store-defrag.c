@@ -15,11 +15,6 @@
 #define SHORT_DISTANCE (1ULL << 20)
 #define MANY_STEPS     16
 
-static uint64_t round_up(uint64_t offset, uint64_t alignment)
-{
-	return (offset + alignment - 1) / alignment * alignment;
-}
-
 static uint64_t end_of(const struct store_place *place)
 {
 	return place->offset + place->bytes;
@@ -47,7 +42,7 @@ static uint64_t count_bytes(const struct chario_store *store)
 
 	for (size_t i = 0; i < store->index.nr_places; i++) {
 		const struct store_place *place = &store->index.places[i];
-		uint64_t target = round_up(end, store->header.alignment_bytes);
+		uint64_t target = chario_store_round_up(end, store->header.alignment_bytes);
 
 		if (place->item->fields.flags & STORE_ENTRY_MOVING) {
 			bytes += rest_of(place);
@@ -111,7 +106,7 @@ static int begin_next(struct store_move *move, uint64_t *end)
 	for (size_t i = 0; i < index->nr_places; i++) {
 		const struct store_place *place = &index->places[i];
 		bool moving = place->item->fields.flags & STORE_ENTRY_MOVING;
-		uint64_t target = round_up(*end, header->alignment_bytes);
+		uint64_t target = chario_store_round_up(*end, header->alignment_bytes);
 		int err;
 
 		/* The second place of an area that slides over itself, and is open, is behind. */

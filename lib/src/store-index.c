@@ -193,19 +193,13 @@ uint64_t chario_index_count_overlaps(const struct store_index *index)
 	return overlaps;
 }
 
-/* A power of two: a division for each area would be most of a search. */
-static uint64_t round_up(uint64_t offset, uint64_t alignment)
-{
-	return (offset + alignment - 1) & -alignment;
-}
-
 bool chario_index_next_hole(const struct store_index *index, const struct store_header *header,
 			    struct store_cursor *cursor, struct store_hole *hole)
 {
 	if (cursor->end < header->data_offset)
 		cursor->end = header->data_offset;
 	while (cursor->place <= index->nr_places) {
-		uint64_t begin = round_up(cursor->end, header->alignment_bytes);
+		uint64_t begin = chario_store_round_up(cursor->end, header->alignment_bytes);
 		uint64_t next = header->second_offset;
 
 		if (cursor->place < index->nr_places) {

@@ -27,6 +27,7 @@
 #include <chario/check.h>
 #include <chario/store.h>
 
+#include "pool.h"
 #include "store-format.h"
 
 /* Bytes of the buffer of a store: how much of the table is read at a time. */
@@ -85,8 +86,7 @@ struct store_index {
  * @lock_fd: holds the locks of the store
  * @changing: held by the thread that changes the table, around @mutex
  * @mutex: protects all below, and the buffer
- * @buffer: for blocks
- * @memory: of @buffer
+ * @pool: memory for blocks
  * @header: as on the disk
  * @index: of the table as it was at @seen
  * @seen: sequence number of the note of changes; 0 for never
@@ -98,13 +98,18 @@ struct chario_store {
 	int lock_fd;
 	pthread_mutex_t changing;
 	pthread_mutex_t mutex;
-	struct chario_buffer *buffer;
-	unsigned char *memory;
+	struct chario_pool pool;
 	struct store_header header;
 	struct store_index index;
 	uint64_t seen;
 	uint64_t nr_damaged;
 };
+
+/* To a power of two: a division for each area would be most of a search for a hole. */
+static inline uint64_t chario_store_round_up(uint64_t number, uint64_t unit)
+{
+	return (number + unit - 1) & ~(unit - 1);
+}
 
 /* store-block.c */
 
@@ -123,6 +128,9 @@ int chario_store_pull(struct chario_store *store, uint64_t buffer_offset, uint64
 		      size_t bytes);
 int chario_store_push(struct chario_store *store, uint64_t buffer_offset, uint64_t disk_offset,
 		      size_t bytes, unsigned int flags);
+
+/* Have all that has been written to the disk durable. */
+int chario_store_sync(const struct chario_store *store);
 
 /* Where a block of the table is: in the first copy, or in the second. */
 uint64_t chario_table_offset(const struct store_header *header, uint64_t number, unsigned int copy);

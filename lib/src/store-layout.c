@@ -29,11 +29,6 @@ static bool is_power_of_two(uint64_t number)
 	return number && !(number & (number - 1));
 }
 
-static uint64_t round_up(uint64_t number, uint64_t unit)
-{
-	return (number + unit - 1) / unit * unit;
-}
-
 /* How many areas suit a disk: the table takes a hundredth of a small one at most. */
 static uint64_t usual_areas(uint64_t capacity_bytes)
 {
@@ -95,8 +90,8 @@ static int plan(struct store_header *header, const struct chario_store_layout *l
 	header->capacity_bytes = capacity;
 	header->created_ns = chario_store_now();
 	table = header->nr_blocks * CHARIO_STORE_BLOCK;
-	header->data_offset =
-		round_up((uint64_t)STORE_TABLE_BLOCK * CHARIO_STORE_BLOCK + table, alignment);
+	header->data_offset = chario_store_round_up(
+		(uint64_t)STORE_TABLE_BLOCK * CHARIO_STORE_BLOCK + table, alignment);
 	if (capacity < header->data_offset + alignment + table + CHARIO_STORE_BLOCK)
 		return -ENOSPC;
 	header->second_offset = capacity - CHARIO_STORE_BLOCK - table;
@@ -129,7 +124,7 @@ static int read_header(struct chario_store *store, uint64_t offset, struct store
 
 	if (err)
 		return err;
-	memcpy(header, store->memory, sizeof(*header));
+	memcpy(header, store->pool.memory, sizeof(*header));
 	if (!chario_block_is_good(header, STORE_MAGIC_HEADER, header->head.uuid, 0))
 		return -ENOMEDIUM;
 	if (header->version != STORE_VERSION)
@@ -174,13 +169,13 @@ int chario_layout_read(struct chario_store *store)
 
 static int push_header(struct chario_store *store, uint64_t offset)
 {
-	memcpy(store->memory, &store->header, sizeof(store->header));
+	memcpy(store->pool.memory, &store->header, sizeof(store->header));
 	return chario_store_push(store, 0, offset, CHARIO_STORE_BLOCK, CHARIO_TRANSFER_FUA);
 }
 
 static int wipe_header(struct chario_store *store, uint64_t offset)
 {
-	memset(store->memory, 0, CHARIO_STORE_BLOCK);
+	memset(store->pool.memory, 0, CHARIO_STORE_BLOCK);
 	return chario_store_push(store, 0, offset, CHARIO_STORE_BLOCK, CHARIO_TRANSFER_FUA);
 }
 
@@ -198,7 +193,7 @@ static void make_empty(const struct store_header *header, uint64_t number, void 
 static int push_tables(struct chario_store *store, uint64_t number, uint64_t nr_blocks)
 {
 	for (uint64_t i = 0; i < nr_blocks; i++)
-		make_empty(&store->header, number + i, store->memory + i * CHARIO_STORE_BLOCK);
+		make_empty(&store->header, number + i, store->pool.memory + i * CHARIO_STORE_BLOCK);
 	for (unsigned int copy = 0; copy < 2; copy++) {
 		int err = chario_store_push(store, 0,
 					    chario_table_offset(&store->header, number, copy),
@@ -212,7 +207,7 @@ static int push_tables(struct chario_store *store, uint64_t number, uint64_t nr_
 
 static int push_note(struct chario_store *store)
 {
-	struct store_changes *changes = (struct store_changes *)store->memory;
+	struct store_changes *changes = (struct store_changes *)store->pool.memory;
 
 	memset(changes, 0, sizeof(*changes));
 	changes->head.magic = STORE_MAGIC_CHANGES;
@@ -223,13 +218,6 @@ static int push_note(struct chario_store *store)
 	/* The flush of the disk, before the header says that there is a store. */
 	return chario_store_push(store, 0, (uint64_t)STORE_CHANGES_BLOCK * CHARIO_STORE_BLOCK,
 				 CHARIO_STORE_BLOCK, CHARIO_TRANSFER_FUA);
-}
-
-static int sync_device(struct chario_store *store)
-{
-	struct chario_transfer flush = { .op = CHARIO_TRANSFER_FLUSH };
-
-	return (int)chario_transfer(store->device, &flush, sizeof(flush));
 }
 
 static int write_store(struct chario_store *store)
@@ -247,7 +235,7 @@ static int write_store(struct chario_store *store)
 	if (!err)
 		err = push_note(store);
 	if (!err)
-		err = sync_device(store);
+		err = chario_store_sync(store);
 	chario_block_seal(&store->header);
 	if (!err)
 		err = push_header(store, last);
@@ -261,7 +249,7 @@ static int refuse_store(struct chario_store *store)
 	const uint64_t offsets[] = { 0, last };
 
 	for (size_t i = 0; i < 2; i++) {
-		const struct store_head *head = (const struct store_head *)store->memory;
+		const struct store_head *head = (const struct store_head *)store->pool.memory;
 		int err = chario_store_pull(store, 0, offsets[i], CHARIO_STORE_BLOCK);
 
 		if (err)
@@ -300,11 +288,10 @@ int chario_store_format_device(struct chario_device *device,
 		return store.lock_fd;
 	err = chario_lock_try(store.lock_fd, STORE_LOCK_OPEN, true);
 	if (!err)
-		err = chario_buffer_pool(device, STORE_BUFFER, 0, &store.buffer);
+		err = chario_pool_create(&store.pool, device, STORE_BUFFER, 0);
 	if (!err) {
-		store.memory = chario_buffer_memory(store.buffer);
 		err = format(&store, layout);
-		chario_buffer_free(store.buffer);
+		chario_pool_destroy(&store.pool);
 	}
 	close(store.lock_fd);
 	return err;

@@ -49,13 +49,6 @@ static int copy(struct chario_buffer *buffer, uint64_t from, uint64_t to, uint64
 	return 0;
 }
 
-static int flush(const struct chario_store *store)
-{
-	struct chario_transfer flush = { .op = CHARIO_TRANSFER_FLUSH };
-
-	return (int)chario_transfer(store->device, &flush, sizeof(flush));
-}
-
 static uint64_t step_bytes(const struct store_fields *fields)
 {
 	uint64_t rest = fields->allocated_bytes - fields->moved_bytes;
@@ -98,7 +91,7 @@ static int step(struct store_move *move, struct chario_buffer *buffer,
 		       fields->offset + fields->moved_bytes, bytes);
 
 	if (!err)
-		err = flush(move->store);
+		err = chario_store_sync(move->store);
 	if (!err)
 		err = count(move->store, move->slot, bytes);
 	if (err)
@@ -127,7 +120,9 @@ int chario_move_run(struct store_move *move)
 {
 	struct chario_buffer *buffer;
 	struct store_fields fields;
-	int ret = chario_buffer_pool(move->store->device, COPY_BYTES, 0, &buffer);
+	/* The CPU touches none of the bytes: there is nothing to sync. */
+	int ret = chario_buffer_pool(move->store->device, COPY_BYTES, CHARIO_BUFFER_STREAMING,
+				     &buffer);
 
 	if (ret)
 		return ret;

@@ -21,7 +21,7 @@ static uint64_t room_of(const struct chario_store *store, const struct store_ite
 
 static uint64_t blocks_of(uint64_t bytes)
 {
-	return (bytes + CHARIO_STORE_BLOCK - 1) / CHARIO_STORE_BLOCK * CHARIO_STORE_BLOCK;
+	return chario_store_round_up(bytes, CHARIO_STORE_BLOCK);
 }
 
 static int resize_in_place(struct chario_store *store, const struct store_item *item,

@@ -47,18 +47,15 @@ static int open_parts(struct chario_store *store)
 		return store->lock_fd;
 	err = chario_lock_try(store->lock_fd, STORE_LOCK_OPEN, false);
 	if (!err)
-		err = chario_buffer_pool(store->device, STORE_BUFFER, 0, &store->buffer);
-	if (err)
-		return err;
-	store->memory = chario_buffer_memory(store->buffer);
-	return read_store(store);
+		err = chario_pool_create(&store->pool, store->device, STORE_BUFFER, 0);
+	return err ? err : read_store(store);
 }
 
 /* All but the device. */
 static void close_parts(struct chario_store *store)
 {
 	chario_index_deinit(&store->index);
-	chario_buffer_free(store->buffer);
+	chario_pool_destroy(&store->pool);
 	if (store->lock_fd >= 0)
 		close(store->lock_fd);
 	pthread_mutex_destroy(&store->mutex);
