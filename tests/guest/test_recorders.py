@@ -110,3 +110,16 @@ def test_a_minute(stalling: tuple[Guest, str], guest_program: Programs) -> None:
         numbers, gaps = parse(job.wait().check().stdout)
         again, found = parse(guest.must(f"{program} read {disk} {kind} {RECORD_BYTES}", LIMIT_S))
         check(kind, numbers, gaps, again, found)
+
+
+def test_memory_apart(fresh_guest: Launcher, guest_program: Programs) -> None:
+    """Where CPU and drive see memory apart, as with bounce buffers, a store and a recording are handed over."""
+    guest = fresh_guest(drives=(DRIVE,), parameters=DEADLINE, append="swiotlb=force")
+    bind(guest, bdf(guest, 0))
+    disk = nodes(guest, bdf(guest, 0))[0]
+    program = guest.push(guest_program("producer"))
+    guest.must(f"{program} make {disk} sensor {RING_MIB}", LIMIT_S)
+    words = f"3 {PERIOD_US} {RECORD_BYTES} {SEGMENT_BYTES} {BUFFERS} flush"
+    numbers, gaps = parse(guest.must(f"{program} record {disk} sensor {words}", LIMIT_S))
+    again, found = parse(guest.must(f"{program} read {disk} sensor {RECORD_BYTES}", LIMIT_S))
+    assert numbers["records"] == again["records"] > 0 and found == gaps
