@@ -14,9 +14,10 @@ from chario_lab.guest.devices import bdf, bind
 from chario_lab.guest.session import Guest
 from chario_lab.guest.spec import Namespace, Nvme
 
-# Runs in the guest.
+# Runs in the guest.  read() has its memory begin in the middle of a page: DMA-API debugging takes two commands
+# of one call for overlapping mappings when they meet in the first cache line of a page.
 PRELUDE = r"""
-import ctypes, errno, fcntl, json, os, random, struct, sys
+import ctypes, errno, fcntl, json, mmap, os, random, struct, sys
 PR_SET_PDEATHSIG = 1
 NODE = sys.argv[1]
 def disk(any_size=True, flags=os.O_RDWR):
@@ -24,6 +25,9 @@ def disk(any_size=True, flags=os.O_RDWR):
     if any_size:
         fcntl.ioctl(fd, 0xC403, struct.pack("=IIQII", 24, 0, 0, 0, 1))
     return fd
+def read(fd, length, at):
+    with mmap.mmap(-1, length + 1024) as pages, memoryview(pages)[1024:] as memory:
+        return bytes(memory[: os.preadv(fd, [memory], at)])
 def fork():
     pid = os.fork()
     if pid == 0:
@@ -62,9 +66,9 @@ for step in range(400):
         model[at : at + length] = data
         os.fsync(fd)
     else:
-        assert os.pread(fd, length, at) == model[at : at + length], (step, at, length)
+        assert read(fd, length, at) == model[at : at + length], (step, at, length)
     at = (at + length) % size
-assert os.pread(disk(False), size, 0) == model
+assert read(disk(False), size, 0) == model
 print(json.dumps("done"))
 """,
         )
@@ -315,7 +319,7 @@ for i in range(20):
     at = i * 777 & ~4095
     assert os.pread(strict, 8192, at)[i * 777 - at :][:777] == bytes([i]) * 777
 os.pwrite(fd, bytes({MIB}), 3)
-assert os.pread(strict, {2 * MIB}, 0)[3 : {MIB} + 3] == bytes({MIB})
+assert read(strict, {2 * MIB}, 0)[3 : {MIB} + 3] == bytes({MIB})
 print(json.dumps("done"))
 """,
         )
