@@ -5,7 +5,7 @@
 Inside the module: front/ and back/ include core/ and never each other, core/
 includes of them only the two contracts.  Outside it: nothing but the ABI is
 seen of the module, only the library sees the ABI, and the program sees only
-the library.
+the library.  Inside the library: a folder includes those below it.
 """
 
 from __future__ import annotations
@@ -37,6 +37,10 @@ MODULE_LAYERS = {
 }
 # Sources at the top tie the layers together; headers there are seen by all.
 TOP_LAYERS = {".c": MODULE_LAYERS["selftest"], ".h": MODULE_LAYERS["core"]}
+
+# The folders of the library, from the lowest up.
+LIBRARY = PurePosixPath("lib/src")
+LIBRARY_LAYERS = ("system", "machine", "device", "timeline", "queue", "store", "stream", "view")
 
 
 def resolve(tree: Tree, path: PurePosixPath, name: str, quoted: bool) -> PurePosixPath | None:
@@ -80,6 +84,17 @@ def judge_program(target: PurePosixPath | None, name: str) -> str | None:
     return f"the program includes <chario.h> and <chario/*.h> of the library only, not {target}"
 
 
+def judge_library(path: PurePosixPath, target: PurePosixPath) -> str | None:
+    """What is wrong with an include line between folders of the library."""
+    layer, wanted = path.parts[2], target.parts[2]
+    for name in (layer, wanted):
+        if name not in LIBRARY_LAYERS:
+            return f"{LIBRARY / name} is none of the layers {', '.join(LIBRARY_LAYERS)}"
+    if LIBRARY_LAYERS.index(layer) < LIBRARY_LAYERS.index(wanted):
+        return f"{layer}/ is below {wanted}/ and must not include {target}"
+    return None
+
+
 def judge_user_space(path: PurePosixPath, target: PurePosixPath) -> str | None:
     """What is wrong with an include line outside the module.
 
@@ -91,6 +106,8 @@ def judge_user_space(path: PurePosixPath, target: PurePosixPath) -> str | None:
         return "only lib/ and the tests of the ABI include it: use libchario"
     if target in SPLIT and any(path.is_relative_to(folder) for folder in ("lib", "tests/unit", "tests/guest")):
         return None
+    if path.is_relative_to(LIBRARY) and target.is_relative_to(LIBRARY):
+        return judge_library(path, target)
     if target.is_relative_to("kernel"):
         return f"nothing outside kernel/ includes {target}"
     return None

@@ -8,10 +8,10 @@
 
 #include <chario/area.h>
 
-#include "area-inner.h"
+#include "store/area-inner.h"
 #include "log-device.h"
 #include "store-exercise.h"
-#include "store-inner.h"
+#include "store/inner.h"
 #include "store-rig.h"
 
 #define BLOCK      CHARIO_STORE_BLOCK

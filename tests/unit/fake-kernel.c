@@ -27,7 +27,7 @@
 
 #include <chario/device.h>
 
-#include "sys.h"
+#include "system/sys.h"
 
 static const char *rootless(const char *path)
 {

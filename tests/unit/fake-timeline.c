@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "fake.h"
-#include "sys.h"
+#include "system/sys.h"
 
 #define PAGE       4096
 #define NR_RINGS   2

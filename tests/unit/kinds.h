@@ -13,7 +13,7 @@
 
 #include <liburing.h>
 
-#include "sys.h"
+#include "system/sys.h"
 
 /* Two lines of the table. */
 /* clang-format off */

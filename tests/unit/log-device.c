@@ -8,8 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "device-ops.h"
-#include "transfer.h"
+#include "device/ops.h"
+#include "device/transfer.h"
 
 /* splitmix64, by Sebastiano Vigna, in the public domain. */
 uint64_t log_random(uint64_t *state)

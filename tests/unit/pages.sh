@@ -36,7 +36,7 @@ lacks()
 words=$("$chario" help --json | sed -n 's/^ *"name": *"\(.*\)",$/\1/p' | sort -u)
 functions=$(sed -n 's/^\t\(chario_[a-z_]*\);$/\1/p' lib/libchario.map)
 errnos=$(sed -n 's/^\.It Bq Er \([A-Z0-9]*\).*/\1/p' man/chario.4 | sort -u)
-known=$(sed -n 's/^\tERROR(\(E[A-Z0-9]*\),.*/\1/p' lib/src/error.c)
+known=$(sed -n 's/^\tERROR(\(E[A-Z0-9]*\),.*/\1/p' lib/src/system/error.c)
 attributes=$(sed -n 's/^\t&dev_attr_\([a-z_]*\)\.attr,$/\1/p' kernel/core/sysfs.c)
 parameters=$(grep -rhoE '^module_param\([a-z_]+' kernel | sed 's/.*(//')
 
@@ -53,7 +53,7 @@ claim "every function has a manual page" "$(echo "$functions" | while read -r na
 	grep -qE "^\.Nm $name( ,)?$" man/chario_*.3 || echo "$name in man/"
 done)"
 claim "every function's page is found by its name" "$(echo "$functions" | lacks man/meson.build)"
-claim "chario_error_meaning(3) knows every errno of chario(4)" "$(echo "$errnos" | lacks lib/src/error.c)"
+claim "chario_error_meaning(3) knows every errno of chario(4)" "$(echo "$errnos" | lacks lib/src/system/error.c)"
 claim "chario(4) describes every attribute" "$(echo "$attributes" | lacks man/chario.4)"
 claim "chario(4) describes every module parameter" "$(echo "$parameters" | lacks man/chario.4)"
 exit $failed

@@ -9,9 +9,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "device-ops.h"
-#include "sys.h"
-#include "transfer.h"
+#include "device/ops.h"
+#include "system/sys.h"
+#include "device/transfer.h"
 
 static struct ram_disk *disk_of(const struct chario_device *device)
 {

@@ -12,7 +12,7 @@
 
 #include <liburing.h>
 
-#include "device-ops.h"
+#include "device/ops.h"
 
 struct slow {
 	pthread_mutex_t lock;

@@ -8,8 +8,8 @@
 
 #include <chario/area.h>
 
-#include "area-inner.h"
-#include "store-inner.h"
+#include "store/area-inner.h"
+#include "store/inner.h"
 #include "store-rig.h"
 
 /* More steps than any move on such a small disk takes; who needs them hangs. */

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "store-inner.h"
+#include "store/inner.h"
 
 int rig_format(struct log_disk *disk, const struct chario_store_layout *layout)
 {

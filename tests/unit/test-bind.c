@@ -11,7 +11,7 @@
 #include <chario/list.h>
 
 #include "fake.h"
-#include "sys.h"
+#include "system/sys.h"
 #include "tap.h"
 
 #define DEVICE "/sys/bus/pci/devices/" FAKE_ADDRESS

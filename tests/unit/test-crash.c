@@ -10,7 +10,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "stream-format.h"
+#include "stream/format.h"
 #include "tap.h"
 #include "tape-lab.h"
 

@@ -4,7 +4,7 @@
  */
 #include <stdlib.h>
 
-#include "crc32c.h"
+#include "store/crc32c.h"
 #include "tap.h"
 
 /* Known answers: the catalogue of CRCs, and those of RFC 3720. */

@@ -15,9 +15,9 @@
 #include <chario/pin.h>
 #include <chario/plan.h>
 
-#include "device-ops.h"
+#include "device/ops.h"
 #include "scratch.h"
-#include "sys.h"
+#include "system/sys.h"
 #include "tap.h"
 
 #define BLOCK ((size_t)4096)

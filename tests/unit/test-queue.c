@@ -19,7 +19,7 @@
 
 #include <chario/queue.h>
 
-#include "device-ops.h"
+#include "device/ops.h"
 #include "kinds.h"
 #include "scratch.h"
 #include "slow.h"

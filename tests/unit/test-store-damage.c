@@ -16,7 +16,7 @@
 
 #include "log-device.h"
 #include "store-exercise.h"
-#include "store-inner.h"
+#include "store/inner.h"
 #include "store-rig.h"
 #include "tap.h"
 

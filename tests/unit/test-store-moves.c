@@ -9,7 +9,7 @@
 
 #include <chario/area.h>
 
-#include "area-inner.h"
+#include "store/area-inner.h"
 #include "log-device.h"
 #include "store-rig.h"
 #include "tap.h"

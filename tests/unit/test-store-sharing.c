@@ -18,7 +18,7 @@
 #include <chario/check.h>
 
 #include "log-device.h"
-#include "store-inner.h"
+#include "store/inner.h"
 #include "tap.h"
 
 #define FILE_BYTES (8 << 20)

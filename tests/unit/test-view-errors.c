@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "scratch.h"
-#include "sys.h"
+#include "system/sys.h"
 #include "tap.h"
 #include "view-disk.h"
 

@@ -13,8 +13,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "area-inner.h"
-#include "device-ops.h"
+#include "store/area-inner.h"
+#include "device/ops.h"
 
 #define DISK_BYTES ((size_t)32 << 20)
 

@@ -32,11 +32,11 @@ class Tools:
 def build_tools() -> Tools:
     """Both parts, compiled anew only when a source has changed."""
     plugin = ("-std=gnu11", "-O2", "-fPIC", "-shared", "-pthread", "-fvisibility=hidden")
-    includes = [f"-I{LAB.parent / folder}" for folder in ("lib/include", "kernel/uapi", "kernel/core")]
+    includes = [f"-I{LAB.parent / folder}" for folder in ("lib/include", "lib/src", "kernel/uapi", "kernel/core")]
     # The library brings a file format along, which wants ISA-L: Debian has no static one, and nobody here uses it.
     unused = ("-ffunction-sections", "-Wl,--gc-sections")
     program = ("-std=gnu11", "-O2", "-static", *unused, "-D_GNU_SOURCE=", '-DCHARIO_VERSION="bench"', *includes)
-    library = [*sorted(LAB.parent.glob("lib/src/*.c")), LAB.parent / "kernel/core/split.c"]
+    library = [*sorted(LAB.parent.glob("lib/src/**/*.c")), LAB.parent / "kernel/core/split.c"]
     return Tools(
         plugin=_compile("counter.so", sorted(LAB.glob("plugin/*.c")), plugin, ()),
         program=_compile("chario-bench", [*sorted(LAB.glob("bench/*.c")), *library], program, ("-luring",)),

@@ -24,7 +24,7 @@
 #include <unistd.h>
 
 #include "common.h"
-#include "sys.h"
+#include "system/sys.h"
 
 struct state {
 	struct chario_device *device;

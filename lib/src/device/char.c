@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+/*
+ * A character disk that is open: the ioctls of <chario/uapi.h>, and the same
+ * as commands of io_uring.
+ */
+#include <errno.h>
+#include <liburing.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "device/ops.h"
+#include "system/sys.h"
+
+static int get_info_of(int fd, struct chario_info *info, size_t size)
+{
+	int ret;
+
+	memset(info, 0, size);
+	info->size = (uint32_t)size;
+	ret = chario_sys.ioctl(fd, CHARIO_IOC_INFO, info);
+	return ret < 0 ? ret : 0;
+}
+
+static int get_info(const struct chario_device *device, struct chario_info *info, size_t size)
+{
+	return get_info_of(device->fd, info, size);
+}
+
+/* A device that is open for reading only gives memory that can only be read. */
+static int map(struct chario_buffer *buffer, uint64_t offset)
+{
+	int fd = buffer->device->fd;
+	void *at = mmap(NULL, buffer->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)offset);
+
+	if (at == MAP_FAILED && errno == EACCES)
+		at = mmap(NULL, buffer->bytes, PROT_READ, MAP_SHARED, fd, (off_t)offset);
+	if (at == MAP_FAILED)
+		return -errno;
+	buffer->memory = at;
+	return 0;
+}
+
+static bool is_mapped(const struct chario_buffer *buffer)
+{
+	return buffer->kind == CHARIO_BUFFER_POOL || buffer->kind == CHARIO_BUFFER_WINDOW;
+}
+
+static int destroy(const struct chario_buffer *buffer)
+{
+	struct chario_buffer_destroy destroy = { .size = sizeof(destroy), .id = buffer->id };
+
+	return chario_sys.ioctl(buffer->device->fd, CHARIO_IOC_BUFFER_DESTROY, &destroy);
+}
+
+static int create_buffer(struct chario_buffer *buffer, struct chario_buffer_create *wanted)
+{
+	int ret;
+
+	wanted->size = sizeof(*wanted);
+	ret = chario_sys.ioctl(buffer->device->fd, CHARIO_IOC_BUFFER_CREATE, wanted);
+	if (ret < 0)
+		return ret;
+	buffer->bytes = (size_t)wanted->bytes;
+	buffer->id = wanted->id;
+	if (buffer->kind == CHARIO_BUFFER_REGISTERED)
+		buffer->memory = (void *)(uintptr_t)wanted->address;
+	if (!is_mapped(buffer))
+		return 0;
+	buffer->has_mapping = true;
+	buffer->map_offset = wanted->mmap_offset;
+	ret = map(buffer, wanted->mmap_offset);
+	if (ret)
+		destroy(buffer);
+	return ret;
+}
+
+static int free_buffer(struct chario_buffer *buffer)
+{
+	if (is_mapped(buffer))
+		munmap(buffer->memory, buffer->bytes);
+	/* A disk that has been removed touches no memory. */
+	return destroy(buffer) == -EINTR ? -EINTR : 0;
+}
+
+static int sync_buffer(const struct chario_buffer *buffer, struct chario_buffer_sync *sync)
+{
+	int ret = chario_sys.ioctl(buffer->device->fd, CHARIO_IOC_BUFFER_SYNC, sync);
+
+	return ret < 0 ? ret : 0;
+}
+
+static ssize_t transfer(const struct chario_device *device, struct chario_transfer *transfer)
+{
+	return chario_sys.ioctl(device->fd, CHARIO_IOC_TRANSFER, transfer);
+}
+
+/* The module checks it, and its result is the last: it restarts what it has to. */
+static int prepare(const struct chario_device *device, const struct chario_transfer *transfer,
+		   struct io_uring_sqe *sqe, uint32_t *expected)
+{
+	(void)device;
+	io_uring_prep_rw(IORING_OP_URING_CMD, sqe, 0, NULL, 0, 0);
+	sqe->cmd_op = CHARIO_IOC_TRANSFER;
+	memcpy(sqe->cmd, transfer, sizeof(*transfer));
+	*expected = 0;
+	return 1;
+}
+
+static const struct chario_device_ops ops = {
+	.get_info = get_info,
+	.create_buffer = create_buffer,
+	.free_buffer = free_buffer,
+	.sync_buffer = sync_buffer,
+	.transfer = transfer,
+	.prepare = prepare,
+};
+
+/* Another device may know the number of our ioctl and mean something else. */
+static int check_is_ours(int fd)
+{
+	struct chario_info info;
+	int err = get_info_of(fd, &info, sizeof(info));
+
+	if (err == -EINVAL)
+		return -ENOTTY;
+	if (err)
+		return err;
+	return info.abi_version < 1 || info.size < CHARIO_INFO_MIN ? -EPROTO : 0;
+}
+
+int chario_device_make_char(int fd, const char *path, struct chario_device **device)
+{
+	int err = check_is_ours(fd);
+
+	if (err)
+		return err;
+	*device = chario_device_make(&ops, NULL, path);
+	if (!*device)
+		return -ENOMEM;
+	(*device)->fd = fd;
+	return 0;
+}

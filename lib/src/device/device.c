@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+/*
+ * A device that is open, of whatever kind: see device/ops.h.
+ */
+#include <chario/device.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "device/ops.h"
+#include "machine/disk.h"
+#include "system/sys.h"
+
+/* The first version of each struct; smaller ones have never been. */
+#define STATS_MIN   120
+#define OPTIONS_MIN 24
+#define QUEUE_MIN   32
+
+/* What would make a file, or write somewhere else than was said. */
+#define FLAGS_THAT_CHANGE (O_CREAT | O_TRUNC | O_APPEND | O_PATH)
+
+struct chario_device *chario_device_make(const struct chario_device_ops *ops, void *data,
+					 const char *path)
+{
+	struct chario_device *device = malloc(sizeof(*device) + strlen(path) + 1);
+
+	if (!device)
+		return NULL;
+	device->memory = chario_memory_alloc();
+	if (!device->memory) {
+		free(device);
+		return NULL;
+	}
+	device->ops = ops;
+	device->data = data;
+	device->fd = -1;
+	strcpy(device->path, path);
+	return device;
+}
+
+int chario_device_open(const char *name, int flags, struct chario_device **device)
+{
+	char path[PATH_MAX];
+	int fd, err = chario_disk_path(path, name);
+
+	if (err)
+		return err;
+	fd = chario_sys.open(path, flags);
+	err = fd < 0 ? fd : chario_device_make_char(fd, path, device);
+	if (err && fd >= 0)
+		close(fd);
+	/* A disk that was never there and one that has gone are the same to callers. */
+	return err == -ENOENT || err == -ENXIO ? -ENODEV : err;
+}
+
+/* To open one of the others may wait for ever, or set something going. */
+static bool is_possible(mode_t mode)
+{
+	return S_ISREG(mode) || S_ISBLK(mode) || S_ISCHR(mode);
+}
+
+/*
+ * Past the page cache where the file can: what is written goes to the device at
+ * once, and memory is not filled with what is read once.  Whether it can is for
+ * open(2) to say: fcntl(2) asks the upper one of stacked file systems only.
+ */
+static int open_directly(const char *path, int flags)
+{
+	int fd = chario_sys.open(path, flags | O_DIRECT);
+
+	return fd == -EINVAL && !(flags & O_DIRECT) ? chario_sys.open(path, flags) : fd;
+}
+
+static int make_any(int fd, const char *path, struct chario_device **device)
+{
+	int err = chario_device_make_char(fd, path, device);
+
+	return err == -ENOTTY ? chario_device_make_file(fd, path, device) : err;
+}
+
+static int open_any(const char *path, int flags, struct chario_device **device)
+{
+	struct stat status;
+	int fd, err = chario_sys_stat(&status, path);
+
+	if (err)
+		return err;
+	if (!is_possible(status.st_mode))
+		return -ENOTTY;
+	fd = S_ISCHR(status.st_mode) ? chario_sys.open(path, flags) : open_directly(path, flags);
+	if (fd < 0)
+		return fd;
+	err = make_any(fd, path, device);
+	if (err)
+		close(fd);
+	return err;
+}
+
+int chario_device_open_any(const char *name, int flags, struct chario_device **device)
+{
+	char path[PATH_MAX];
+	int err = chario_disk_path(path, name);
+
+	if (flags & FLAGS_THAT_CHANGE)
+		return -EINVAL;
+	if (err == -ENODEV)
+		strcpy(path, name);
+	else if (err)
+		return err;
+	err = open_any(path, flags, device);
+	return err == -ENXIO ? -ENODEV : err;
+}
+
+void chario_device_close(struct chario_device *device)
+{
+	if (!device)
+		return;
+	if (device->ops->close)
+		device->ops->close(device);
+	if (device->fd >= 0)
+		close(device->fd);
+	chario_memory_destroy(device->memory);
+	free(device);
+}
+
+int chario_device_fd(const struct chario_device *device)
+{
+	return device->fd;
+}
+
+const char *chario_device_path(const struct chario_device *device)
+{
+	return device->path;
+}
+
+int chario_device_ioctl(const struct chario_device *device, unsigned long request, void *argument)
+{
+	return device->fd < 0 ? -ENOTTY : chario_sys.ioctl(device->fd, request, argument);
+}
+
+int chario_device_get_info(const struct chario_device *device, struct chario_info *info,
+			   size_t size)
+{
+	if (size < CHARIO_INFO_MIN || size > UINT32_MAX)
+		return -EINVAL;
+	return device->ops->get_info(device, info, size);
+}
+
+/* Every struct of the ABI begins with its size. */
+static int get(const struct chario_device *device, unsigned long request, void *argument,
+	       size_t size, size_t smallest)
+{
+	uint32_t size_word = (uint32_t)size;
+	int ret;
+
+	if (size < smallest || size > UINT32_MAX)
+		return -EINVAL;
+	memset(argument, 0, size);
+	memcpy(argument, &size_word, sizeof(size_word));
+	ret = chario_device_ioctl(device, request, argument);
+	return ret < 0 ? ret : 0;
+}
+
+int chario_device_get_stats(const struct chario_device *device, struct chario_stats *stats,
+			    size_t size)
+{
+	return get(device, CHARIO_IOC_STATS, stats, size, STATS_MIN);
+}
+
+int chario_device_get_options(const struct chario_device *device,
+			      struct chario_file_options *options, size_t size)
+{
+	return get(device, CHARIO_IOC_GET_FILE, options, size, OPTIONS_MIN);
+}
+
+int chario_device_set_options(const struct chario_device *device,
+			      const struct chario_file_options *options, size_t size)
+{
+	struct chario_file_options *copy;
+	int ret;
+
+	if (size < OPTIONS_MIN || size > UINT32_MAX)
+		return -EINVAL;
+	/* The caller may come from a later version and know a longer struct. */
+	copy = malloc(size);
+	if (!copy)
+		return -ENOMEM;
+	memcpy(copy, options, size);
+	copy->size = (uint32_t)size;
+	ret = chario_device_ioctl(device, CHARIO_IOC_SET_FILE, copy);
+	free(copy);
+	return ret < 0 ? ret : 0;
+}
+
+int chario_device_take_queue(const struct chario_device *device, struct chario_queue_create *queue,
+			     size_t size)
+{
+	int ret;
+
+	if (size < QUEUE_MIN || size > UINT32_MAX)
+		return -EINVAL;
+	queue->size = (uint32_t)size;
+	ret = chario_device_ioctl(device, CHARIO_IOC_QUEUE_CREATE, queue);
+	return ret < 0 ? ret : 0;
+}

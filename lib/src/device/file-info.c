@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+/*
+ * What a plain file or a block device is and what it can do.
+ */
+#include "device/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/sysmacros.h>
+
+#include "system/sys.h"
+
+/*
+ * Where nothing says what direct I/O wants, it is what the most demanding drives
+ * have: blocks of 4 KiB, memory in steps of 512 bytes.  What goes through the
+ * page cache has no demands; it is kept to sectors, so that a file means the same
+ * on all file systems.
+ */
+#define BLOCK_UNKNOWN     4096
+#define ALIGNMENT_UNKNOWN 512
+#define SECTOR            512
+
+/* Commands that are in flight at once without waiting in Linux, as a rule. */
+#define DEPTH_USUAL 128
+
+int chario_file_measure(int fd, struct chario_file *file)
+{
+	struct stat status;
+	uint64_t bytes;
+
+	if (file->block) {
+		if (ioctl(fd, BLKGETSIZE64, &bytes))
+			return -errno;
+	} else {
+		if (fstat(fd, &status))
+			return -errno;
+		bytes = (uint64_t)status.st_size;
+	}
+	bytes -= bytes % file->rules.block_bytes;
+	__atomic_store_n(&file->capacity_bytes, bytes, __ATOMIC_RELAXED);
+	return 0;
+}
+
+static void align_as_block(int fd, struct chario_file *file)
+{
+	int bytes;
+
+	if (file->block && !ioctl(fd, BLKSSZGET, &bytes) && bytes > 0)
+		file->rules.block_bytes = (uint32_t)bytes;
+}
+
+static void align_through_cache(int fd, struct chario_file *file)
+{
+	file->rules.block_bytes = SECTOR;
+	file->rules.alignment_bytes = 4;
+	align_as_block(fd, file);
+}
+
+static void align_direct(int fd, struct chario_file *file, const struct statx *status)
+{
+	file->rules.block_bytes = BLOCK_UNKNOWN;
+	file->rules.alignment_bytes = ALIGNMENT_UNKNOWN;
+	align_as_block(fd, file);
+	/* Linux before 6.1, and some file systems, do not say what they want. */
+	if (!(status->stx_mask & STATX_DIOALIGN))
+		return;
+	file->rules.alignment_bytes = status->stx_dio_mem_align;
+	if (!file->block)
+		file->rules.block_bytes = status->stx_dio_offset_align;
+}
+
+/* Some files take O_DIRECT and mean nothing by it: they say so here. */
+static bool is_direct(int fd, struct statx *status)
+{
+	int flags = fcntl(fd, F_GETFL);
+
+	if (flags < 0 || !(flags & O_DIRECT))
+		return false;
+	if (statx(fd, "", AT_EMPTY_PATH, STATX_DIOALIGN, status))
+		status->stx_mask = 0;
+	if (!(status->stx_mask & STATX_DIOALIGN) || status->stx_dio_offset_align)
+		return true;
+	fcntl(fd, F_SETFL, flags & ~O_DIRECT);
+	return false;
+}
+
+void chario_file_align(int fd, struct chario_file *file)
+{
+	struct statx status;
+
+	if (is_direct(fd, &status))
+		align_direct(fd, file, &status);
+	else
+		align_through_cache(fd, file);
+}
+
+static bool is_read_only(int fd, bool block)
+{
+	struct statvfs system;
+	int read_only = 0;
+
+	if (block)
+		return !ioctl(fd, BLKROGET, &read_only) && read_only;
+	return !fstatvfs(fd, &system) && (system.f_flag & ST_RDONLY);
+}
+
+/* The folder in sysfs of a whole block device; that of a partition is inside it. */
+static void find_folder(char *folder, size_t size, dev_t number)
+{
+	const char *format = "/sys/dev/block/%u:%u";
+
+	snprintf(folder, size, format, major(number), minor(number));
+	if (chario_sys_exists("%s/partition", folder))
+		chario_sys_copy(folder + strlen(folder), size - strlen(folder), "/..");
+}
+
+/* What is not there stays an empty string. */
+static void read_text(char *text, size_t size, const char *folder, const char *name)
+{
+	char line[CHARIO_SYS_TEXT];
+
+	if (!chario_sys_read(line, sizeof(line), "%s/%s", folder, name))
+		chario_sys_copy(text, size, line);
+}
+
+static void describe_block(int fd, dev_t number, struct chario_info *info)
+{
+	char folder[64], cache[CHARIO_SYS_TEXT];
+	unsigned long long depth;
+	unsigned int bytes;
+
+	if (!ioctl(fd, BLKPBSZGET, &bytes))
+		info->physical_block_bytes = bytes;
+	find_folder(folder, sizeof(folder), number);
+	read_text(info->model, sizeof(info->model), folder, "device/model");
+	read_text(info->serial, sizeof(info->serial), folder, "device/serial");
+	read_text(info->firmware, sizeof(info->firmware), folder, "device/firmware_rev");
+	if (!chario_sys_read(cache, sizeof(cache), "%s/queue/write_cache", folder) &&
+	    !strcmp(cache, "write through"))
+		info->features &= ~CHARIO_FEATURE_WRITE_CACHE;
+	if (!chario_sys_read_number(&depth, "%s/queue/nr_requests", folder) && depth <= UINT32_MAX)
+		info->queue_depth = (uint32_t)depth;
+}
+
+/* Nothing here cuts a transfer: it is one command for all that the library knows. */
+static void describe(struct chario_info *info, const struct chario_file *file)
+{
+	info->features = CHARIO_FEATURE_FUA | CHARIO_FEATURE_WRITE_CACHE;
+	info->capacity_bytes = __atomic_load_n(&file->capacity_bytes, __ATOMIC_RELAXED);
+	info->logical_block_bytes = file->rules.block_bytes;
+	info->physical_block_bytes = file->rules.block_bytes;
+	info->dma_alignment_bytes = file->rules.alignment_bytes;
+	info->command_bytes = CHARIO_TRANSFER_MAX;
+	info->max_command_bytes = CHARIO_TRANSFER_MAX;
+	info->chunk_bytes = CHARIO_TRANSFER_MAX;
+	info->nr_queues = 1;
+	info->queue_depth = DEPTH_USUAL;
+	info->completion = CHARIO_COMPLETION_IRQ;
+	chario_sys_copy(info->backend, sizeof(info->backend), file->block ? "block" : "file");
+}
+
+int chario_file_get_info(const struct chario_device *device, struct chario_info *info, size_t size)
+{
+	struct chario_file *file = device->data;
+	struct chario_info found = { .size = sizeof(found) };
+	int err = chario_file_measure(device->fd, file);
+
+	if (err)
+		return err;
+	describe(&found, file);
+	if (is_read_only(device->fd, file->block))
+		found.features |= CHARIO_FEATURE_READ_ONLY;
+	if (file->block)
+		describe_block(device->fd, file->number, &found);
+	return chario_sys_give(info, size, &found, sizeof(found), CHARIO_INFO_MIN);
+}

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+/*
+ * A plain file or a block device that is open: system calls, and the same as
+ * commands of io_uring.  What it is goes to device/file-info.c.
+ */
+#include "device/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <liburing.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "device/transfer.h"
+
+static struct chario_file *file_of(const struct chario_device *device)
+{
+	return device->data;
+}
+
+/*
+ * The end of a file is looked up again where a transfer would pass the one that
+ * is known: nothing is asked of the kernel as long as it does not.
+ */
+static ssize_t clip(const struct chario_device *device, const struct chario_transfer *transfer)
+{
+	struct chario_file *file = file_of(device);
+	uint64_t capacity = __atomic_load_n(&file->capacity_bytes, __ATOMIC_RELAXED);
+	int err;
+
+	if (transfer->disk_offset > capacity ||
+	    transfer->bytes > capacity - transfer->disk_offset) {
+		err = chario_file_measure(device->fd, file);
+		if (err)
+			return err;
+		capacity = __atomic_load_n(&file->capacity_bytes, __ATOMIC_RELAXED);
+	}
+	return chario_transfer_clip(transfer, capacity);
+}
+
+/*
+ * The rules of a read or write, and its memory.  Returns its bytes; or 0 or a
+ * negative errno, and then no memory is kept.
+ */
+static ssize_t begin(const struct chario_device *device, const struct chario_transfer *transfer,
+		     void **at)
+{
+	ssize_t bytes = clip(device, transfer);
+	int err;
+
+	if (bytes <= 0)
+		return bytes;
+	err = chario_memory_get(device, transfer, at);
+	return err ? err : bytes;
+}
+
+static int rwf_of(const struct chario_transfer *transfer)
+{
+	int flags = 0;
+
+	if (transfer->flags & CHARIO_TRANSFER_POLL)
+		flags |= RWF_HIPRI;
+	if ((transfer->flags & CHARIO_TRANSFER_FUA) && transfer->op == CHARIO_TRANSFER_WRITE)
+		flags |= RWF_DSYNC;
+	if (transfer->flags & CHARIO_TRANSFER_NOWAIT)
+		flags |= RWF_NOWAIT;
+	return flags;
+}
+
+static ssize_t move_once(int fd, const struct chario_transfer *transfer, struct iovec *piece,
+			 uint64_t offset)
+{
+	int flags = rwf_of(transfer);
+	ssize_t ret;
+
+	do
+		ret = transfer->op == CHARIO_TRANSFER_READ ?
+			      preadv2(fd, piece, 1, (off_t)offset, flags) :
+			      pwritev2(fd, piece, 1, (off_t)offset, flags);
+	while (ret < 0 && errno == EINTR);
+	return ret < 0 ? -errno : ret;
+}
+
+/* All of it, or up to where an error or no progress ends it. */
+static ssize_t move(int fd, const struct chario_transfer *transfer, void *at, size_t bytes)
+{
+	size_t done = 0;
+	ssize_t ret = 0;
+
+	while (done < bytes) {
+		struct iovec piece = { (char *)at + done, bytes - done };
+
+		ret = move_once(fd, transfer, &piece, transfer->disk_offset + done);
+		if (ret <= 0)
+			break;
+		done += (size_t)ret;
+	}
+	return done ? (ssize_t)done : ret;
+}
+
+static int flush(int fd)
+{
+	while (fdatasync(fd))
+		if (errno != EINTR)
+			return -errno;
+	return 0;
+}
+
+static ssize_t transfer(const struct chario_device *device, struct chario_transfer *transfer)
+{
+	ssize_t ret = chario_transfer_check(transfer, &file_of(device)->rules);
+	void *at;
+
+	if (ret)
+		return ret;
+	if (transfer->op == CHARIO_TRANSFER_FLUSH)
+		return flush(device->fd);
+	ret = begin(device, transfer, &at);
+	if (ret <= 0)
+		return ret;
+	ret = move(device->fd, transfer, at, (size_t)ret);
+	chario_memory_put(device, transfer);
+	return ret;
+}
+
+static int prepare(const struct chario_device *device, const struct chario_transfer *transfer,
+		   struct io_uring_sqe *sqe, uint32_t *expected)
+{
+	ssize_t ret = chario_transfer_check(transfer, &file_of(device)->rules);
+	bool reads = transfer->op == CHARIO_TRANSFER_READ;
+	void *at;
+
+	*expected = 0;
+	if (ret)
+		return (int)ret;
+	if (transfer->op == CHARIO_TRANSFER_FLUSH) {
+		io_uring_prep_fsync(sqe, 0, IORING_FSYNC_DATASYNC);
+		return 1;
+	}
+	ret = begin(device, transfer, &at);
+	if (ret <= 0)
+		return (int)ret;
+	*expected = (uint32_t)ret;
+	io_uring_prep_rw(reads ? IORING_OP_READ : IORING_OP_WRITE, sqe, 0, at, *expected,
+			 transfer->disk_offset);
+	sqe->rw_flags = rwf_of(transfer);
+	return 1;
+}
+
+static void settle(const struct chario_device *device, const struct chario_transfer *transfer)
+{
+	if (transfer->op != CHARIO_TRANSFER_FLUSH)
+		chario_memory_put(device, transfer);
+}
+
+static void close_file(struct chario_device *device)
+{
+	free(device->data);
+}
+
+static const struct chario_device_ops ops = {
+	.get_info = chario_file_get_info,
+	.create_buffer = chario_memory_create,
+	.free_buffer = chario_memory_free,
+	.transfer = transfer,
+	.prepare = prepare,
+	.settle = settle,
+	.close = close_file,
+};
+
+static int examine(int fd, struct chario_file *file)
+{
+	int flags = fcntl(fd, F_GETFL);
+
+	if (flags < 0)
+		return -errno;
+	file->rules.access = flags & O_ACCMODE;
+	chario_file_align(fd, file);
+	return chario_file_measure(fd, file);
+}
+
+int chario_device_make_file(int fd, const char *path, struct chario_device **device)
+{
+	struct chario_file *file;
+	struct stat status;
+	int err;
+
+	if (fstat(fd, &status))
+		return -errno;
+	if (!S_ISREG(status.st_mode) && !S_ISBLK(status.st_mode))
+		return -ENOTTY;
+	file = calloc(1, sizeof(*file));
+	if (!file)
+		return -ENOMEM;
+	file->block = S_ISBLK(status.st_mode);
+	file->number = status.st_rdev;
+	err = examine(fd, file);
+	*device = err ? NULL : chario_device_make(&ops, file, path);
+	if (!*device) {
+		free(file);
+		return err ? err : -ENOMEM;
+	}
+	(*device)->fd = fd;
+	return 0;
+}

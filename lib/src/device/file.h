@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */
+/*
+ * What the library knows of an open file or block device.
+ */
+#ifndef CHARIO_DEVICE_FILE_H
+#define CHARIO_DEVICE_FILE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "device/ops.h"
+#include "device/transfer.h"
+
+/**
+ * struct chario_file - a file or block device
+ * @rules: what it wants of a transfer
+ * @capacity_bytes: where it ended when it was last looked at; atomic
+ * @number: of a block device
+ * @block: it is a block device
+ */
+struct chario_file {
+	struct chario_transfer_rules rules;
+	uint64_t capacity_bytes;
+	dev_t number;
+	bool block;
+};
+
+/* Find out what it wants of a transfer, which depends on how it is open. */
+void chario_file_align(int fd, struct chario_file *file);
+
+/* Find out where it ends, in whole blocks; 0 or a negative errno. */
+int chario_file_measure(int fd, struct chario_file *file);
+
+/* &struct chario_device_ops.get_info of a file. */
+int chario_file_get_info(const struct chario_device *device, struct chario_info *info, size_t size);
+
+#endif /* CHARIO_DEVICE_FILE_H */

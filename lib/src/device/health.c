@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+/*
+ * How a drive is, and what to do about it.
+ */
+#include <chario/health.h>
+
+#include <errno.h>
+#include <string.h>
+
+#include "device/ops.h"
+#include "machine/disk.h"
+#include "system/sys.h"
+
+/* The first version of the struct; smaller ones have never been. */
+#define HEALTH_MIN 192
+
+static const struct {
+	uint32_t bit;
+	const char *name;
+	const char *advice;
+} reasons[] = {
+	{ CHARIO_HEALTH_SPARE, "spare",
+	  "spare blocks run out: copy the data now and replace the drive" },
+	{ CHARIO_HEALTH_TEMPERATURE, "temperature",
+	  "the drive is hot: give it more air or less work, or it will throttle and then stop" },
+	{ CHARIO_HEALTH_RELIABILITY, "reliability",
+	  "the drive says that it is not reliable any more: copy the data now and replace it" },
+	{ CHARIO_HEALTH_READ_ONLY, "read-only",
+	  "the drive takes no writes any more: record elsewhere, copy the data and replace it" },
+	{ CHARIO_HEALTH_BACKUP, "backup",
+	  "power loss can cost data that was acknowledged: call fsync, and replace the drive" },
+	{ CHARIO_HEALTH_WEAR, "wear", "most of the drive's life is used: plan its replacement" },
+	{ CHARIO_HEALTH_MEDIA_ERRORS, "media-errors",
+	  "the drive has lost data: check what is on it, and replace it when the number grows" },
+	{ CHARIO_HEALTH_THROTTLED, "throttled",
+	  "the drive slows down because it is hot: give it more air or less work" },
+};
+
+#define NR_REASONS (sizeof(reasons) / sizeof(reasons[0]))
+
+int chario_health_get(const struct chario_device *device, struct chario_health *health, size_t size)
+{
+	int ret;
+
+	if (size < HEALTH_MIN || size > UINT32_MAX)
+		return -EINVAL;
+	memset(health, 0, size);
+	health->size = (uint32_t)size;
+	ret = chario_device_ioctl(device, CHARIO_IOC_HEALTH, health);
+	return ret < 0 ? ret : 0;
+}
+
+/* 1 when there was an event since @events, else 0, or a negative errno. */
+static int has_event(const struct chario_device *device, uint32_t events)
+{
+	struct chario_health health;
+	int err = chario_health_get(device, &health, sizeof(health));
+
+	return err ? err : health.events != events;
+}
+
+static FILE *open_status(const struct chario_device *device, int *err)
+{
+	struct chario_info info;
+	FILE *file;
+
+	*err = chario_device_get_info(device, &info, sizeof(info));
+	/* Without a module behind it, it is no disk of CharIO, and has no number. */
+	if (!*err && !info.abi_version)
+		*err = -ENOTTY;
+	if (*err)
+		return NULL;
+	file = chario_sys_fopen(CHARIO_DISK_CLASS "/chardisk%u/health/status", info.index);
+	if (!file)
+		*err = errno == ENOENT ? -EOPNOTSUPP : -errno;
+	return file;
+}
+
+/* Only a change that comes after the file has been read ends the poll. */
+static int wait_for_change(const struct chario_device *device, FILE *status, uint32_t events,
+			   unsigned int timeout_ms)
+{
+	char text[CHARIO_SYS_TEXT];
+	int ret;
+
+	if (!fgets(text, sizeof(text), status))
+		return errno ? -errno : -EIO;
+	ret = has_event(device, events);
+	if (ret)
+		return ret;
+	ret = chario_sys.poll(fileno(status), timeout_ms);
+	return ret < 0 ? ret : has_event(device, events);
+}
+
+int chario_health_wait(const struct chario_device *device, uint32_t events, unsigned int timeout_ms)
+{
+	FILE *status;
+	int ret;
+
+	status = open_status(device, &ret);
+	if (!status)
+		return ret;
+	errno = 0;
+	ret = wait_for_change(device, status, events, timeout_ms);
+	fclose(status);
+	return ret;
+}
+
+const char *chario_health_status_name(uint32_t status)
+{
+	switch (status) {
+	case CHARIO_HEALTH_OK:
+		return "ok";
+	case CHARIO_HEALTH_WARNING:
+		return "warning";
+	case CHARIO_HEALTH_CRITICAL:
+		return "critical";
+	}
+	return NULL;
+}
+
+const char *chario_health_reason_name(uint32_t reason)
+{
+	for (size_t i = 0; i < NR_REASONS; i++)
+		if (reasons[i].bit == reason)
+			return reasons[i].name;
+	return NULL;
+}
+
+const char *chario_health_reason_advice(uint32_t reason)
+{
+	for (size_t i = 0; i < NR_REASONS; i++)
+		if (reasons[i].bit == reason)
+			return reasons[i].advice;
+	return NULL;
+}

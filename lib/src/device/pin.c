@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+/*
+ * What an open device pins.
+ */
+#include <chario/pin.h>
+
+#include <errno.h>
+#include <string.h>
+
+#include "device/ops.h"
+
+/* The first version of the struct; smaller ones have never been. */
+#define PIN_MIN 88
+
+static const char *const names[] = {
+	"apst", "power-state", "coalescing", "vectors", "retry", "cpu", "link",
+};
+
+static int run(const struct chario_device *device, unsigned long request, uint32_t wanted,
+	       struct chario_pin *pin, size_t size)
+{
+	int ret;
+
+	if (size < PIN_MIN || size > UINT32_MAX)
+		return -EINVAL;
+	memset(pin, 0, size);
+	pin->size = (uint32_t)size;
+	pin->wanted = wanted;
+	ret = chario_device_ioctl(device, request, pin);
+	return ret < 0 ? ret : 0;
+}
+
+int chario_pin_set(const struct chario_device *device, uint32_t wanted, struct chario_pin *pin,
+		   size_t size)
+{
+	return run(device, CHARIO_IOC_SET_PIN, wanted, pin, size);
+}
+
+int chario_pin_get(const struct chario_device *device, struct chario_pin *pin, size_t size)
+{
+	return run(device, CHARIO_IOC_GET_PIN, 0, pin, size);
+}
+
+const char *chario_pin_name(unsigned int place)
+{
+	return place < sizeof(names) / sizeof(names[0]) ? names[place] : NULL;
+}

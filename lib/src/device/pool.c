@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+/*
+ * Memory of the module, synced only where it has to be.
+ */
+#include "device/pool.h"
+
+#include <errno.h>
+
+int chario_pool_create(struct chario_pool *pool, struct chario_device *device, size_t bytes,
+		       unsigned int flags)
+{
+	int err = chario_buffer_pool(device, bytes, flags, &pool->buffer);
+
+	pool->sync = err == -EOPNOTSUPP;
+	if (pool->sync)
+		err = chario_buffer_pool(device, bytes, flags | CHARIO_BUFFER_STREAMING,
+					 &pool->buffer);
+	if (err)
+		pool->buffer = NULL;
+	else
+		pool->memory = chario_buffer_memory(pool->buffer);
+	return err;
+}
+
+void chario_pool_destroy(struct chario_pool *pool)
+{
+	chario_buffer_free(pool->buffer);
+	*pool = (struct chario_pool){ 0 };
+}
+
+static int sync(const struct chario_pool *pool, uint64_t offset, size_t bytes,
+		enum chario_sync direction)
+{
+	return pool->sync ? chario_buffer_sync(pool->buffer, offset, bytes, direction) : 0;
+}
+
+int chario_pool_give(const struct chario_pool *pool, uint64_t offset, size_t bytes)
+{
+	return sync(pool, offset, bytes, CHARIO_SYNC_FOR_DEVICE);
+}
+
+int chario_pool_take(const struct chario_pool *pool, uint64_t offset, size_t bytes)
+{
+	return sync(pool, offset, bytes, CHARIO_SYNC_FOR_CPU);
+}
+
+int chario_pool_judge(ssize_t moved, size_t bytes)
+{
+	if (moved < 0)
+		return (int)moved;
+	return (size_t)moved == bytes ? 0 : -EIO;
+}
+
+int chario_pool_read(const struct chario_pool *pool, uint64_t offset, size_t bytes,
+		     uint64_t disk_offset)
+{
+	int err = chario_pool_give(pool, offset, bytes);
+
+	if (!err)
+		err = chario_pool_judge(
+			chario_buffer_read(pool->buffer, offset, bytes, disk_offset, 0), bytes);
+	return err ? err : chario_pool_take(pool, offset, bytes);
+}
+
+int chario_pool_write(const struct chario_pool *pool, uint64_t offset, size_t bytes,
+		      uint64_t disk_offset, unsigned int flags)
+{
+	int err = chario_pool_give(pool, offset, bytes);
+
+	if (err)
+		return err;
+	return chario_pool_judge(
+		chario_buffer_write(pool->buffer, offset, bytes, disk_offset, flags), bytes);
+}

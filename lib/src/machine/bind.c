@@ -1,0 +1,441 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+/*
+ * A drive goes from one driver to another.
+ *
+ * The order of the steps is what makes a bind safe.  First everything that can
+ * fail without a trace: rights, uses, the module.  From the check on, the
+ * namespaces are held open exclusively, so that nobody can mount one while it
+ * is taken away.  Then the override, before the release: a drive that is free
+ * must find no driver but ours.  Whatever fails after that is undone in the
+ * opposite order.
+ *
+ * Only one move of a drive goes on at a time: a second would take what the
+ * first has half done for the state to go back to.  What a move that was killed
+ * has left, a drive without a driver and a note of its earlier one, is taken up
+ * by the next.
+ */
+#include <chario/bind.h>
+#include <chario/list.h>
+#include <chario/use.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "machine/pci.h"
+#include "machine/stack.h"
+#include "system/sys.h"
+
+#define MEMORY "/run/chario"
+
+/* The first version of struct chario_bind_result. */
+#define RESULT_MIN 84
+
+#define WAIT_STEP_MS 50
+#define WAIT_STEPS   200
+
+/* It is there while udev works on events. */
+#define UDEV_BUSY "/run/udev/queue"
+
+/* sysfs shows an empty override as "(null)" and empties it for a lone newline. */
+#define NO_OVERRIDE_SHOWN "(null)"
+#define NO_OVERRIDE       "\n"
+
+/* Stands for an empty word in the memory. */
+#define NOTHING "-"
+
+/**
+ * struct move - a drive on its way
+ * @drive: the drive as it was at the beginning
+ * @override: its driver_override at the beginning, fit to be written
+ * @result: what is told to the caller
+ * @claims: descriptors that keep others from its namespaces
+ * @nr_claims: how many
+ * @lock: descriptor that keeps other moves of the drive waiting, or -1
+ */
+struct move {
+	struct chario_drive drive;
+	char override[64];
+	struct chario_bind_result result;
+	int *claims;
+	int nr_claims;
+	int lock;
+};
+
+static int write_override(const struct move *move, const char *driver)
+{
+	return chario_sys_write(driver, CHARIO_PCI_DEVICES "/%s/driver_override",
+				move->drive.address);
+}
+
+static int attach(const struct move *move, const char *driver)
+{
+	return chario_sys_write(move->drive.address, CHARIO_PCI_DRIVERS "/%s/bind", driver);
+}
+
+static int release(const struct move *move, const char *driver)
+{
+	return chario_sys_write(move->drive.address, CHARIO_PCI_DRIVERS "/%s/unbind", driver);
+}
+
+static void read_driver(struct move *move)
+{
+	chario_pci_driver_of(move->result.driver, sizeof(move->result.driver), move->drive.address);
+}
+
+static int look(struct move *move, const struct chario_drive *drive)
+{
+	int err = chario_drive_find(drive->address, &move->drive, sizeof(move->drive));
+
+	if (err)
+		return err;
+	chario_sys_copy(move->result.driver, sizeof(move->result.driver), move->drive.driver);
+	err = chario_sys_read(move->override, sizeof(move->override),
+			      CHARIO_PCI_DEVICES "/%s/driver_override", drive->address);
+	if (err)
+		return err;
+	/* Our own is nothing to go back to: it would keep the drive with us. */
+	if (!move->override[0] || !strcmp(move->override, NO_OVERRIDE_SHOWN) ||
+	    !strcmp(move->override, CHARIO_PCI_DRIVER))
+		chario_sys_copy(move->override, sizeof(move->override), NO_OVERRIDE);
+	return chario_sys_may_write(CHARIO_PCI_DEVICES "/%s/driver_override", drive->address);
+}
+
+/* Who may move the drive waits for other moves of it, and looks again then. */
+static int start(struct move *move, const struct chario_drive *drive)
+{
+	int err = look(move, drive);
+
+	if (err)
+		return err;
+	move->lock = chario_sys_lock(MEMORY "/.%s.lock", move->drive.address);
+	if (move->lock < 0) {
+		move->result.step = CHARIO_BIND_REMEMBER;
+		return move->lock;
+	}
+	return look(move, drive);
+}
+
+/*
+ * Wait until udev has looked at what is new.  It opens block devices to see
+ * what is on them, which is no use of them, and it makes the links and rights
+ * of disks.  When it takes too long, that is not our failure.
+ */
+static void wait_for_udev(void)
+{
+	for (int i = 0; i < WAIT_STEPS && chario_sys_exists(UDEV_BUSY); i++)
+		chario_sys.sleep_ms(WAIT_STEP_MS);
+}
+
+static void let_go(struct move *move)
+{
+	for (int i = 0; i < move->nr_claims; i++)
+		close(move->claims[i]);
+	free(move->claims);
+	move->claims = NULL;
+	move->nr_claims = 0;
+}
+
+static int claim(struct move *move)
+{
+	struct chario_stack stack;
+	char path[PATH_MAX];
+	int fd, err = chario_stack_init(&stack, &move->drive);
+
+	if (err)
+		return err;
+	move->claims = calloc((size_t)stack.nr_devices + 1, sizeof(*move->claims));
+	if (!move->claims)
+		err = -ENOMEM;
+	for (int i = 0; i < stack.nr_devices && !err; i++) {
+		if (!stack.devices[i].whole)
+			continue;
+		snprintf(path, sizeof(path), "/dev/%s", stack.devices[i].name);
+		fd = chario_sys.open(path, O_RDONLY | O_EXCL | O_NONBLOCK);
+		if (fd < 0)
+			err = fd;
+		else
+			move->claims[move->nr_claims++] = fd;
+	}
+	chario_stack_deinit(&stack);
+	return err;
+}
+
+static int refuse(const struct chario_use *use, void *data)
+{
+	(void)use;
+	(void)data;
+	return -EBUSY;
+}
+
+static int load_module(void)
+{
+	int err;
+
+	if (chario_sys_exists(CHARIO_MODULE))
+		return 0;
+	err = chario_sys.load_module(CHARIO_PCI_DRIVER);
+	if (err)
+		return err;
+	return chario_sys_exists(CHARIO_PCI_DRIVERS "/" CHARIO_PCI_DRIVER) ? 0 : -ENOENT;
+}
+
+/* One line: the earlier driver and its override, as "nvme -". */
+static int remember(const struct move *move)
+{
+	const char *override = strcmp(move->override, NO_OVERRIDE) ? move->override : NOTHING;
+	const char *driver = move->result.earlier_driver;
+	char line[128];
+
+	snprintf(line, sizeof(line), "%s %s\n", *driver ? driver : NOTHING, override);
+	return chario_sys_create(line, MEMORY "/%s", move->drive.address);
+}
+
+static int recall(struct move *move)
+{
+	char line[128], *driver, *override, *rest;
+	int err = chario_sys_read(line, sizeof(line), MEMORY "/%s", move->drive.address);
+
+	chario_sys_copy(move->override, sizeof(move->override), NO_OVERRIDE);
+	if (err)
+		return err == -ENOENT ? 0 : err;
+	driver = strtok_r(line, " ", &rest);
+	override = strtok_r(NULL, " ", &rest);
+	if (driver && strcmp(driver, NOTHING))
+		chario_sys_copy(move->result.earlier_driver, sizeof(move->result.earlier_driver),
+				driver);
+	if (override && strcmp(override, NOTHING))
+		chario_sys_copy(move->override, sizeof(move->override), override);
+	return 0;
+}
+
+static int forget(const struct move *move)
+{
+	return chario_sys_remove(MEMORY "/%s", move->drive.address);
+}
+
+/* Has a move been killed between the driver that had the drive and the next? */
+static bool is_left_over(const struct move *move)
+{
+	return !move->drive.driver[0] && chario_sys_exists(MEMORY "/%s", move->drive.address);
+}
+
+struct appearance {
+	const char *address;
+	uint32_t nr_disks;
+	uint32_t nr_missing;
+};
+
+static int look_at(const struct chario_list_disk *disk, void *data)
+{
+	struct appearance *seen = data;
+
+	if (!strcmp(disk->address, seen->address)) {
+		seen->nr_disks++;
+		seen->nr_missing += !chario_sys_exists("%s", disk->path);
+	}
+	return 0;
+}
+
+/* The probe makes the disks, udev or devtmpfs makes their files. */
+static int wait_for_disks(struct move *move)
+{
+	struct appearance seen = { .address = move->drive.address };
+	int err;
+
+	for (int i = 0; i < WAIT_STEPS; i++) {
+		seen.nr_disks = 0;
+		seen.nr_missing = 0;
+		err = chario_list_disks(look_at, &seen);
+		if (err)
+			return err;
+		move->result.nr_disks = seen.nr_disks;
+		if (seen.nr_disks && !seen.nr_missing) {
+			wait_for_udev();
+			return 0;
+		}
+		chario_sys.sleep_ms(WAIT_STEP_MS);
+	}
+	return -ETIMEDOUT;
+}
+
+/* Put back what a bind has changed, as far as it came. */
+static void restore(struct move *move)
+{
+	read_driver(move);
+	if (!strcmp(move->result.driver, CHARIO_PCI_DRIVER))
+		release(move, CHARIO_PCI_DRIVER);
+	write_override(move, move->override);
+	read_driver(move);
+	if (!move->result.driver[0] && move->result.earlier_driver[0])
+		attach(move, move->result.earlier_driver);
+	forget(move);
+	read_driver(move);
+	move->result.restored = !strcmp(move->result.driver, move->result.earlier_driver);
+}
+
+/* The steps that leave a trace, each undone by restore(). */
+static int take(struct move *move)
+{
+	int err;
+
+	move->result.step = CHARIO_BIND_OVERRIDE;
+	err = write_override(move, CHARIO_PCI_DRIVER);
+	if (err)
+		return err;
+	move->result.step = CHARIO_BIND_RELEASE;
+	if (move->drive.driver[0]) {
+		err = release(move, move->drive.driver);
+		if (err)
+			return err;
+	}
+	/* Held any longer, they would keep the name of the controller taken. */
+	let_go(move);
+	move->result.step = CHARIO_BIND_ATTACH;
+	err = attach(move, CHARIO_PCI_DRIVER);
+	if (err)
+		return err;
+	move->result.step = CHARIO_BIND_APPEAR;
+	return wait_for_disks(move);
+}
+
+/* What to go back to. */
+static int find_earlier(struct move *move)
+{
+	if (is_left_over(move))
+		return recall(move);
+	chario_sys_copy(move->result.earlier_driver, sizeof(move->result.earlier_driver),
+			move->drive.driver);
+	return 0;
+}
+
+static int bind_drive(struct move *move, const struct chario_drive *drive, uint32_t flags)
+{
+	int err;
+
+	move->result.step = CHARIO_BIND_OVERRIDE;
+	err = start(move, drive);
+	if (err)
+		return err;
+	if (!strcmp(move->drive.driver, CHARIO_PCI_DRIVER)) {
+		move->result.was_bound = 1;
+		move->result.step = CHARIO_BIND_APPEAR;
+		return wait_for_disks(move);
+	}
+	move->result.step = CHARIO_BIND_REMEMBER;
+	err = find_earlier(move);
+	if (err)
+		return err;
+
+	move->result.step = CHARIO_BIND_CHECK;
+	if (!(flags & CHARIO_BIND_FORCE)) {
+		wait_for_udev();
+		err = chario_use_each(&move->drive, refuse, NULL);
+		if (!err)
+			err = claim(move);
+		if (err)
+			return err;
+	}
+	move->result.step = CHARIO_BIND_MODULE;
+	err = load_module();
+	if (err)
+		return err;
+	move->result.step = CHARIO_BIND_REMEMBER;
+	err = remember(move);
+	if (err)
+		return err;
+
+	err = take(move);
+	if (err)
+		restore(move);
+	return err;
+}
+
+static int give_back(struct move *move)
+{
+	const char *driver = move->result.earlier_driver;
+	int err;
+
+	move->result.step = CHARIO_BIND_OVERRIDE;
+	err = write_override(move, move->override);
+	if (err)
+		return err;
+	move->result.step = CHARIO_BIND_RELEASE;
+	err = move->result.was_bound ? release(move, CHARIO_PCI_DRIVER) : 0;
+	if (err) {
+		write_override(move, CHARIO_PCI_DRIVER);
+		return err;
+	}
+	move->result.step = CHARIO_BIND_ATTACH;
+	/* The earlier driver may have been unloaded: then the kernel chooses. */
+	err = *driver ? attach(move, driver) : -ENOENT;
+	if (err)
+		err = chario_sys_write(move->drive.address, "/sys/bus/pci/drivers_probe");
+	if (err)
+		return err;
+	move->result.step = CHARIO_BIND_REMEMBER;
+	return forget(move);
+}
+
+static int unbind_drive(struct move *move, const struct chario_drive *drive, uint32_t flags)
+{
+	int err;
+
+	move->result.step = CHARIO_BIND_OVERRIDE;
+	err = start(move, drive);
+	if (err && err != -EACCES)
+		return err;
+	move->result.was_bound = !strcmp(move->drive.driver, CHARIO_PCI_DRIVER);
+	if (!move->result.was_bound && !is_left_over(move))
+		return -ENXIO;
+	if (err)
+		return err;
+
+	move->result.step = CHARIO_BIND_CHECK;
+	if (!(flags & CHARIO_BIND_FORCE)) {
+		wait_for_udev();
+		err = chario_use_each(&move->drive, refuse, NULL);
+		if (err)
+			return err;
+	}
+	move->result.step = CHARIO_BIND_REMEMBER;
+	err = recall(move);
+	return err ? err : give_back(move);
+}
+
+/* What a bind and an unbind have in common around their steps. */
+static int run(int (*steps)(struct move *, const struct chario_drive *, uint32_t),
+	       const struct chario_drive *drive, uint32_t flags, struct chario_bind_result *result,
+	       size_t size)
+{
+	struct move move = { .result.size = sizeof(*result), .lock = -1 };
+	int err;
+
+	if (size < RESULT_MIN || flags & ~CHARIO_BIND_FORCE)
+		return -EINVAL;
+	err = steps(&move, drive, flags);
+	let_go(&move);
+	if (!err)
+		move.result.step = CHARIO_BIND_DONE;
+	if (move.drive.address[0])
+		read_driver(&move);
+	if (move.lock >= 0)
+		close(move.lock);
+	chario_sys_give(result, size, &move.result, sizeof(move.result), RESULT_MIN);
+	return err;
+}
+
+int chario_bind(const struct chario_drive *drive, uint32_t flags, struct chario_bind_result *result,
+		size_t size)
+{
+	return run(bind_drive, drive, flags, result, size);
+}
+
+int chario_unbind(const struct chario_drive *drive, uint32_t flags,
+		  struct chario_bind_result *result, size_t size)
+{
+	return run(unbind_drive, drive, flags, result, size);
+}

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+/*
+ * NVMe controllers on the PCI bus, whoever drives them.
+ */
+#include <chario/drive.h>
+#include <chario/list.h>
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "machine/disk.h"
+#include "machine/pci.h"
+#include "system/sys.h"
+
+/* PCI Code and ID Assignment Specification: mass storage, NVM, NVMe. */
+#define CLASS_NVME "0x010802"
+
+/* The first version of the struct. */
+#define DRIVE_MIN 140
+
+bool chario_pci_is_address(const char *text)
+{
+	unsigned int domain, bus, slot, function;
+	int used = 0;
+
+	return sscanf(text, "%x:%x:%x.%x%n", &domain, &bus, &slot, &function, &used) == 4 &&
+	       !text[used] && strspn(text, "0123456789abcdefABCDEF:.") == strlen(text) &&
+	       bus <= 0xff && slot <= 0x1f && function <= 7;
+}
+
+/* In /sys/devices/pci0000:00/0000:00:01.0/0000:01:00.0/nvme the last one. */
+void chario_pci_address_of(char *address, size_t size, const char *folder)
+{
+	char path[PATH_MAX], *part, *rest;
+
+	chario_sys_copy(address, size, "");
+	if (chario_sys_resolve(path, "%s", folder))
+		return;
+	for (part = strtok_r(path, "/", &rest); part; part = strtok_r(NULL, "/", &rest))
+		if (chario_pci_is_address(part))
+			chario_sys_copy(address, size, part);
+}
+
+void chario_pci_driver_of(char *driver, size_t size, const char *address)
+{
+	if (chario_sys_resolve_name(driver, size, CHARIO_PCI_DEVICES "/%s/driver", address))
+		chario_sys_copy(driver, size, "");
+}
+
+static bool is_nvme(const char *address)
+{
+	char class[CHARIO_SYS_TEXT];
+
+	return !chario_sys_read(class, sizeof(class), CHARIO_PCI_DEVICES "/%s/class", address) &&
+	       !strcmp(class, CLASS_NVME);
+}
+
+static void read_controller(struct chario_drive *drive)
+{
+	char line[CHARIO_SYS_TEXT];
+	struct dirent **names;
+	int nr_names = chario_sys_names(&names, CHARIO_PCI_DEVICES "/%s/nvme", drive->address);
+
+	if (nr_names > 0) {
+		const char *controller = names[0]->d_name;
+
+		chario_sys_copy(drive->controller, sizeof(drive->controller), controller);
+		if (!chario_sys_read(line, sizeof(line), "/sys/class/nvme/%s/serial", controller))
+			chario_sys_copy(drive->serial, sizeof(drive->serial), line);
+		if (!chario_sys_read(line, sizeof(line), "/sys/class/nvme/%s/model", controller))
+			chario_sys_copy(drive->model, sizeof(drive->model), line);
+	}
+	chario_sys_free_names(names, nr_names);
+}
+
+static int copy_identity(const struct chario_list_disk *disk, void *data)
+{
+	struct chario_drive *drive = data;
+
+	if (strcmp(disk->address, drive->address))
+		return 0;
+	chario_sys_copy(drive->serial, sizeof(drive->serial), disk->serial);
+	chario_sys_copy(drive->model, sizeof(drive->model), disk->model);
+	return 1;
+}
+
+static int read_drive(struct chario_drive *drive, const char *address)
+{
+	*drive = (struct chario_drive){ .size = sizeof(*drive) };
+	if (!chario_sys_exists(CHARIO_PCI_DEVICES "/%s", address))
+		return -ENODEV;
+	if (!is_nvme(address))
+		return -ENOTTY;
+	chario_sys_copy(drive->address, sizeof(drive->address), address);
+	chario_pci_driver_of(drive->driver, sizeof(drive->driver), address);
+	if (strcmp(drive->driver, CHARIO_PCI_DRIVER))
+		read_controller(drive);
+	else
+		chario_list_disks(copy_identity, drive);
+	return 0;
+}
+
+int chario_drive_each(chario_drive_visit *visit, void *data)
+{
+	struct chario_drive drive;
+	struct dirent **names;
+	int ret = 0, nr_names = chario_sys_names(&names, CHARIO_PCI_DEVICES);
+
+	if (nr_names < 0)
+		return nr_names == -ENOENT ? 0 : nr_names;
+	for (int i = 0; i < nr_names && !ret; i++)
+		if (!read_drive(&drive, names[i]->d_name))
+			ret = visit(&drive, data);
+	chario_sys_free_names(names, nr_names);
+	return ret;
+}
+
+/*
+ * The head of a multipath namespace stands in
+ * /sys/devices/virtual/nvme-subsystem/nvme-subsysN, beside links to its
+ * controllers, and belongs to no PCI device.
+ */
+static int find_behind_head(char *address, size_t size, const char *block)
+{
+	char path[PATH_MAX], folder[PATH_MAX + 64], *subsystem;
+	int nr_found = 0, nr_names, err;
+	struct dirent **names;
+
+	err = chario_sys_resolve(path, "/sys/class/block/%s", block);
+	if (err)
+		return err;
+	subsystem = strstr(path, "/nvme-subsys");
+	while (subsystem && strncmp(subsystem, "/nvme-subsystem/", 16) == 0)
+		subsystem = strstr(subsystem + 1, "/nvme-subsys");
+	if (!subsystem)
+		return -ENOTTY;
+	subsystem[1 + strcspn(subsystem + 1, "/")] = '\0';
+
+	nr_names = chario_sys_names(&names, "%s", path);
+	for (int i = 0; i < nr_names; i++) {
+		/* "nvme0" is a controller, "nvme0n1" a namespace. */
+		const char *number = names[i]->d_name + 4;
+
+		if (strncmp(names[i]->d_name, "nvme", 4) || !isdigit((unsigned char)*number) ||
+		    number[strspn(number, "0123456789")])
+			continue;
+		snprintf(folder, sizeof(folder), "/sys/class/nvme/%s", names[i]->d_name);
+		chario_pci_address_of(address, size, folder);
+		nr_found += *address != '\0';
+	}
+	chario_sys_free_names(names, nr_names);
+	if (nr_found != 1)
+		return nr_found ? -ENOTUNIQ : -ENOTTY;
+	return 0;
+}
+
+/* A device file, or a link to one, by its last name: "nvme0n1". */
+static int find_by_device(char *address, size_t size, const char *name)
+{
+	char folder[NAME_MAX + 32];
+
+	if (chario_sys_exists("/sys/class/block/%s", name)) {
+		snprintf(folder, sizeof(folder), "/sys/class/block/%s", name);
+		chario_pci_address_of(address, size, folder);
+		return *address ? 0 : find_behind_head(address, size, name);
+	}
+	if (chario_sys_exists("/sys/class/nvme/%s", name)) {
+		snprintf(folder, sizeof(folder), "/sys/class/nvme/%s", name);
+		chario_pci_address_of(address, size, folder);
+		return *address ? 0 : -ENOTTY;
+	}
+	return -ENODEV;
+}
+
+static int find_by_disk(char *address, size_t size, const char *name)
+{
+	char path[PATH_MAX], folder[NAME_MAX + 32];
+	int err = chario_disk_path(path, name);
+
+	if (err)
+		return err;
+	name = strrchr(path, '/') + 1;
+	if (!chario_sys_exists(CHARIO_DISK_CLASS "/%s", name))
+		return -ENODEV;
+	snprintf(folder, sizeof(folder), CHARIO_DISK_CLASS "/%s/device", name);
+	chario_pci_address_of(address, size, folder);
+	return *address ? 0 : -ENOTTY;
+}
+
+/* A file is known by its name: only where the kernel gives the names. */
+static int resolve_device(char *name, size_t size, const char *asked)
+{
+	char path[PATH_MAX];
+	int err = chario_sys_resolve(path, "%s", asked);
+
+	if (err)
+		return err == -ENOENT ? -ENODEV : err;
+	if (strncmp(path, "/dev/", 5) && strncmp(path, "/sys/", 5))
+		return -ENODEV;
+	chario_sys_copy(name, size, strrchr(path, '/') + 1);
+	return 0;
+}
+
+static int find_address(char *address, size_t size, const char *name)
+{
+	char last[NAME_MAX + 1];
+	int err;
+
+	snprintf(address, size, "0000:%.15s", name);
+	if (!chario_pci_is_address(address))
+		chario_sys_copy(address, size, name);
+	if (chario_pci_is_address(address)) {
+		for (char *c = address; *c; c++)
+			*c = (char)tolower((unsigned char)*c);
+		return 0;
+	}
+
+	if (strlen(name) > NAME_MAX)
+		return -ENODEV;
+	chario_sys_copy(last, sizeof(last), name);
+	if (strchr(name, '/')) {
+		err = resolve_device(last, sizeof(last), name);
+		if (err)
+			return err;
+	}
+	err = find_by_device(address, size, last);
+	if (err == -ENODEV)
+		err = find_by_disk(address, size, last);
+	return err;
+}
+
+int chario_drive_find(const char *name, struct chario_drive *drive, size_t size)
+{
+	char address[32];
+	struct chario_drive found;
+	int err;
+
+	if (!*name)
+		return -EINVAL;
+	err = find_address(address, sizeof(address), name);
+	if (!err)
+		err = read_drive(&found, address);
+	if (err)
+		return err;
+	return chario_sys_give(drive, size, &found, sizeof(found), DRIVE_MIN);
+}

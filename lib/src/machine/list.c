@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+/*
+ * The disks of this machine, from sysfs, and what their names mean.
+ */
+#include <chario/list.h>
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "machine/disk.h"
+#include "machine/pci.h"
+#include "system/sys.h"
+
+#define NAME_PREFIX "chardisk"
+
+/* An attribute that a back end does not have leaves its member empty. */
+static void read_text(char *text, size_t size, const char *disk, const char *attribute)
+{
+	char line[CHARIO_SYS_TEXT];
+
+	if (chario_sys_read(line, sizeof(line), CHARIO_DISK_CLASS "/%s/%s", disk, attribute))
+		line[0] = '\0';
+	chario_sys_copy(text, size, line);
+}
+
+static unsigned long long read_number(const char *disk, const char *attribute)
+{
+	unsigned long long number;
+
+	if (chario_sys_read_number(&number, CHARIO_DISK_CLASS "/%s/%s", disk, attribute))
+		return 0;
+	return number;
+}
+
+static bool parse_index(const char *digits, uint32_t *index)
+{
+	unsigned long value;
+
+	if (!*digits || strspn(digits, "0123456789") != strlen(digits) || strlen(digits) > 9)
+		return false;
+	value = strtoul(digits, NULL, 10);
+	*index = (uint32_t)value;
+	return true;
+}
+
+static bool is_disk(const char *name, uint32_t *index)
+{
+	size_t prefix = strlen(NAME_PREFIX);
+
+	return !strncmp(name, NAME_PREFIX, prefix) && parse_index(name + prefix, index);
+}
+
+static void read_disk(struct chario_list_disk *disk, uint32_t index)
+{
+	char folder[64];
+
+	*disk = (struct chario_list_disk){ .index = index };
+	snprintf(disk->name, sizeof(disk->name), NAME_PREFIX "%u", index);
+	snprintf(disk->path, sizeof(disk->path), "/dev/%s", disk->name);
+	snprintf(folder, sizeof(folder), CHARIO_DISK_CLASS "/%s/device", disk->name);
+	chario_pci_address_of(disk->address, sizeof(disk->address), folder);
+	disk->namespace_id = (uint32_t)read_number(disk->name, "nsid");
+	disk->capacity_bytes = read_number(disk->name, "size");
+	disk->logical_block_bytes = (uint32_t)read_number(disk->name, "logical_block_size");
+	disk->nr_queues = (uint32_t)read_number(disk->name, "queue_count");
+	read_text(disk->backend, sizeof(disk->backend), disk->name, "backend");
+	read_text(disk->state, sizeof(disk->state), disk->name, "state");
+	read_text(disk->serial, sizeof(disk->serial), disk->name, "serial");
+	read_text(disk->model, sizeof(disk->model), disk->name, "model");
+	read_text(disk->firmware, sizeof(disk->firmware), disk->name, "firmware");
+}
+
+int chario_list_disks(chario_list_visit *visit, void *data)
+{
+	struct chario_list_disk disk;
+	struct dirent **names;
+	int ret = 0, nr_names = chario_sys_names(&names, CHARIO_DISK_CLASS);
+
+	if (nr_names < 0)
+		return nr_names == -ENOENT ? 0 : nr_names;
+	for (int i = 0; i < nr_names && !ret; i++) {
+		uint32_t index;
+
+		if (!is_disk(names[i]->d_name, &index))
+			continue;
+		read_disk(&disk, index);
+		if (disk.backend[0])
+			ret = visit(&disk, data);
+	}
+	chario_sys_free_names(names, nr_names);
+	return ret;
+}
+
+struct search {
+	const char *serial;
+	char *path;
+	unsigned int nr_found;
+};
+
+static int match_serial(const struct chario_list_disk *disk, void *data)
+{
+	struct search *search = data;
+
+	if (disk->serial[0] && !strcmp(disk->serial, search->serial)) {
+		search->nr_found++;
+		chario_sys_copy(search->path, PATH_MAX, disk->path);
+	}
+	return 0;
+}
+
+int chario_disk_path(char path[PATH_MAX], const char *name)
+{
+	struct search search = { .serial = name, .path = path };
+	uint32_t index;
+	int err;
+
+	if (!*name)
+		return -EINVAL;
+	if (strlen(name) >= PATH_MAX)
+		return -ENAMETOOLONG;
+	if (strchr(name, '/')) {
+		strcpy(path, name);
+		return 0;
+	}
+	/* A serial number may be all digits: the index of a disk comes first. */
+	if (is_disk(name, &index) || parse_index(name, &index)) {
+		snprintf(path, PATH_MAX, "/dev/" NAME_PREFIX "%u", index);
+		if (chario_sys_exists(CHARIO_DISK_CLASS "/" NAME_PREFIX "%u", index))
+			return 0;
+	}
+	err = chario_list_disks(match_serial, &search);
+	if (err)
+		return err;
+	if (search.nr_found != 1)
+		return search.nr_found ? -ENOTUNIQ : -ENODEV;
+	return 0;
+}

@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+/*
+ * Reasons not to take a drive away from its driver.
+ *
+ * Each check looks at one thing by which a device shows that it is used.  A
+ * check that cannot be made is a use too, of kind CHARIO_USE_UNKNOWN: who is
+ * unsure must not take a drive away.
+ */
+#include <chario/use.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "system/mount.h"
+#include "machine/stack.h"
+#include "system/sys.h"
+
+/**
+ * struct walk - one walk through the uses of a drive
+ * @stack: its devices
+ * @mounts: all mounts of the system
+ * @nr_mounts: how many
+ * @visit: is told each use
+ * @data: for @visit
+ * @nr_uses: how many it has been told
+ */
+struct walk {
+	struct chario_stack stack;
+	struct chario_mount *mounts;
+	int nr_mounts;
+	chario_use_visit *visit;
+	void *data;
+	int nr_uses;
+};
+
+static int tell(struct walk *walk, enum chario_use_kind kind, const char *device, const char *what)
+{
+	struct chario_use use = { .kind = kind, .device = device, .what = what };
+
+	walk->nr_uses++;
+	return walk->visit(&use, walk->data);
+}
+
+static int tell_unknown(struct walk *walk, const char *device, const char *doing, int err)
+{
+	char reason[512];
+
+	snprintf(reason, sizeof(reason), "cannot %s: %s", doing, strerror(-err));
+	return tell(walk, CHARIO_USE_UNKNOWN, device, reason);
+}
+
+/*
+ * A btrfs has a device number of its own and names one of its devices as its
+ * source.  sysfs has the others: /sys/fs/btrfs/UUID/devices/NAME.
+ */
+static const struct chario_stack_device *find_btrfs(const struct walk *walk, const char *source)
+{
+	const struct chario_stack_device *found = NULL;
+	const char *name = strrchr(source, '/');
+	struct dirent **names;
+	int nr_names = name ? chario_sys_names(&names, "/sys/fs/btrfs") : 0;
+
+	for (int i = 0; i < nr_names && !found; i++) {
+		if (!chario_sys_exists("/sys/fs/btrfs/%s/devices%s", names[i]->d_name, name))
+			continue;
+		for (int k = 0; k < walk->stack.nr_devices && !found; k++)
+			if (chario_sys_exists("/sys/fs/btrfs/%s/devices/%s", names[i]->d_name,
+					      walk->stack.devices[k].name))
+				found = &walk->stack.devices[k];
+	}
+	if (nr_names > 0)
+		chario_sys_free_names(names, nr_names);
+	return found;
+}
+
+static const struct chario_stack_device *device_of(const struct walk *walk,
+						   const struct chario_mount *mount)
+{
+	const struct chario_stack_device *found = chario_stack_find(&walk->stack, mount->number);
+
+	if (!found)
+		found = chario_stack_find_path(&walk->stack, mount->source);
+	if (!found && !strcmp(mount->type, "btrfs"))
+		found = find_btrfs(walk, mount->source);
+	return found;
+}
+
+static bool is_below(const char *path, size_t length, const char *point)
+{
+	size_t depth = strlen(point);
+
+	return length >= depth && !strncmp(path, point, depth) &&
+	       (length == depth || path[depth] == '/');
+}
+
+/* Whether one of the layers of an overlay lies on a mount of the drive. */
+static const struct chario_stack_device *find_overlay(const struct walk *walk,
+						      const struct chario_mount *overlay)
+{
+	const struct chario_stack_device *found = NULL;
+
+	if (strcmp(overlay->type, "overlay"))
+		return NULL;
+	for (const char *path = overlay->options; *path && !found; path++) {
+		/* Layers are separated by ':' and stand behind '='. */
+		size_t length = strcspn(path, ",:=");
+
+		for (int i = 0; i < walk->nr_mounts && !found; i++)
+			if (is_below(path, length, walk->mounts[i].point))
+				found = device_of(walk, &walk->mounts[i]);
+		path += length;
+		if (!*path)
+			break;
+	}
+	return found;
+}
+
+static int check_mounts(struct walk *walk, bool root)
+{
+	const struct chario_stack_device *device;
+	int ret = 0;
+
+	for (int i = 0; i < walk->nr_mounts && !ret; i++) {
+		const struct chario_mount *mount = &walk->mounts[i];
+
+		if (root != !strcmp(mount->point, "/"))
+			continue;
+		device = device_of(walk, mount);
+		if (!device)
+			device = find_overlay(walk, mount);
+		if (device)
+			ret = tell(walk, root ? CHARIO_USE_ROOT : CHARIO_USE_MOUNT, device->name,
+				   mount->point);
+	}
+	return ret;
+}
+
+static int check_swaps(struct walk *walk)
+{
+	FILE *file = chario_sys_fopen("/proc/swaps");
+	const struct chario_stack_device *device;
+	char *line = NULL;
+	size_t room = 0;
+	int ret = 0;
+
+	/* A kernel without swap has no such file. */
+	if (!file)
+		return errno == ENOENT ? 0 : tell_unknown(walk, "", "read /proc/swaps", -errno);
+	while (!ret && getline(&line, &room, file) > 0) {
+		line[strcspn(line, " \t\n")] = '\0';
+		chario_mount_unescape(line);
+		device = chario_stack_find_path(&walk->stack, line);
+		if (device)
+			ret = tell(walk, CHARIO_USE_SWAP, device->name, line);
+	}
+	free(line);
+	fclose(file);
+	return ret;
+}
+
+static void describe_holder(char *text, size_t size, const char *name)
+{
+	char uuid[CHARIO_SYS_TEXT], label[CHARIO_SYS_TEXT];
+
+	chario_sys_copy(text, size, name);
+	if (chario_sys_read(uuid, sizeof(uuid), "/sys/class/block/%s/dm/uuid", name) ||
+	    chario_sys_read(label, sizeof(label), "/sys/class/block/%s/dm/name", name))
+		return;
+	/* The device mapper's users sign with "LVM-", "CRYPT-", "mpath-". */
+	uuid[strcspn(uuid, "-")] = '\0';
+	snprintf(text, size, "%s (%s %s)", name, *uuid ? uuid : "dm", label);
+}
+
+static int check_holders(struct walk *walk)
+{
+	char text[CHARIO_SYS_TEXT * 3];
+	int ret = 0;
+
+	for (int i = 0; i < walk->stack.nr_devices && !ret; i++) {
+		const struct chario_stack_device *device = &walk->stack.devices[i];
+		bool loop = !strncmp(device->name, "loop", 4);
+
+		if (!device->below[0])
+			continue;
+		describe_holder(text, sizeof(text), device->name);
+		ret = tell(walk, loop ? CHARIO_USE_LOOP : CHARIO_USE_HOLDER, device->below, text);
+	}
+	return ret;
+}
+
+/* What a process' file descriptor has open, when that is in the stack. */
+static const struct chario_stack_device *opened(const struct walk *walk, const char *pid,
+						const char *fd)
+{
+	const struct chario_stack_device *found;
+	char path[PATH_MAX];
+
+	if (chario_sys_read_link(path, sizeof(path), "/proc/%s/fd/%s", pid, fd) ||
+	    strncmp(path, "/dev/", 5))
+		return NULL;
+	found = chario_stack_find(&walk->stack, path + 5);
+	/* What stands on the drive is told as a holder, whoever has it open. */
+	return found && !found->below[0] ? found : NULL;
+}
+
+static int check_process(struct walk *walk, const char *pid)
+{
+	const struct chario_stack_device *device = NULL;
+	char command[32], text[64];
+	struct dirent **fds;
+	int nr_fds = chario_sys_names(&fds, "/proc/%s/fd", pid);
+
+	/* A process that has ended is no use; one of another user may be. */
+	if (nr_fds == -EACCES || nr_fds == -EPERM)
+		return -EACCES;
+	for (int i = 0; i < nr_fds && !device; i++)
+		device = opened(walk, pid, fds[i]->d_name);
+	chario_sys_free_names(fds, nr_fds);
+	if (!device)
+		return 0;
+	if (chario_sys_read(command, sizeof(command), "/proc/%s/comm", pid))
+		command[0] = '\0';
+	snprintf(text, sizeof(text), "%.20s (%s)", pid, command);
+	return tell(walk, CHARIO_USE_PROCESS, device->name, text);
+}
+
+static int check_processes(struct walk *walk)
+{
+	int ret = 0, nr_hidden = 0, nr_pids;
+	struct dirent **pids;
+
+	nr_pids = chario_sys_names(&pids, "/proc");
+	for (int i = 0; i < nr_pids && !ret; i++) {
+		const char *pid = pids[i]->d_name;
+
+		if (strspn(pid, "0123456789") != strlen(pid) || atol(pid) == (long)getpid())
+			continue;
+		ret = check_process(walk, pid);
+		if (ret == -EACCES) {
+			nr_hidden++;
+			ret = 0;
+		}
+	}
+	chario_sys_free_names(pids, nr_pids);
+	if (!ret && nr_hidden)
+		ret = tell_unknown(walk, "", "see the open files of other users", -EACCES);
+	return ret;
+}
+
+/* The last check: it says that there is a use, but not which. */
+static int check_exclusive(struct walk *walk)
+{
+	char path[PATH_MAX];
+	int ret = 0;
+
+	for (int i = 0; i < walk->stack.nr_devices && !ret; i++) {
+		const struct chario_stack_device *device = &walk->stack.devices[i];
+		int fd;
+
+		if (!device->whole)
+			continue;
+		snprintf(path, sizeof(path), "/dev/%s", device->name);
+		fd = chario_sys.open(path, O_RDONLY | O_EXCL | O_NONBLOCK);
+		if (fd >= 0)
+			close(fd);
+		else if (fd == -EBUSY)
+			ret = tell(walk, CHARIO_USE_EXCLUSIVE, device->name, "");
+		else
+			ret = tell_unknown(walk, device->name, "open it", fd);
+	}
+	return ret;
+}
+
+static int check_all(struct walk *walk)
+{
+	int ret = check_mounts(walk, true);
+
+	if (!ret)
+		ret = check_mounts(walk, false);
+	if (!ret)
+		ret = check_swaps(walk);
+	if (!ret)
+		ret = check_holders(walk);
+	if (!ret)
+		ret = check_processes(walk);
+	if (!ret && !walk->nr_uses)
+		ret = check_exclusive(walk);
+	return ret;
+}
+
+int chario_use_each(const struct chario_drive *drive, chario_use_visit *visit, void *data)
+{
+	struct walk walk = { .visit = visit, .data = data };
+	int ret = chario_stack_init(&walk.stack, drive);
+
+	if (ret)
+		return ret;
+	walk.nr_mounts = chario_mount_read(&walk.mounts);
+	if (walk.nr_mounts < 0) {
+		ret = tell_unknown(&walk, "", "read /proc/self/mountinfo", walk.nr_mounts);
+		walk.nr_mounts = 0;
+	}
+	if (!ret)
+		ret = check_all(&walk);
+	chario_mount_free(walk.mounts, walk.nr_mounts);
+	chario_stack_deinit(&walk.stack);
+	return ret;
+}
+
+const char *chario_use_text(enum chario_use_kind kind)
+{
+	switch (kind) {
+	case CHARIO_USE_ROOT:
+		return "holds the root file system,";
+	case CHARIO_USE_MOUNT:
+		return "is mounted at";
+	case CHARIO_USE_SWAP:
+		return "is swap space,";
+	case CHARIO_USE_HOLDER:
+		return "is below";
+	case CHARIO_USE_LOOP:
+		return "is below loop device";
+	case CHARIO_USE_PROCESS:
+		return "is open in process";
+	case CHARIO_USE_EXCLUSIVE:
+		return "is in exclusive use, perhaps mounted in another mount namespace";
+	case CHARIO_USE_UNKNOWN:
+		return "may be in use:";
+	}
+	return "is in use:";
+}

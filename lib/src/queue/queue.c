@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+/*
+ * A queue, of whichever kind this machine allows.
+ */
+#include "queue/queue.h"
+
+#include <errno.h>
+#include <time.h>
+
+#include "device/ops.h"
+
+/* 31 years are for ever, and fit any time_t. */
+#define LONGEST_NS 1000000000000000000
+
+static int64_t now_ns(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
+}
+
+int64_t chario_queue_deadline(int64_t timeout_ns)
+{
+	return now_ns() + (timeout_ns < LONGEST_NS ? timeout_ns : LONGEST_NS);
+}
+
+int64_t chario_queue_left(int64_t deadline_ns)
+{
+	int64_t left = deadline_ns - now_ns();
+
+	return left > 0 ? left : 0;
+}
+
+static int check_polling(struct chario_device *device)
+{
+	struct chario_info info;
+	int err = chario_device_get_info(device, &info, sizeof(info));
+
+	if (err)
+		return err;
+	return info.features & CHARIO_FEATURE_POLL ? 0 : -EOPNOTSUPP;
+}
+
+/*
+ * Not there, forbidden by seccomp or sysctl, too old for what we want of it, or
+ * counted against a limit on locked memory, as it was before Linux 5.12.
+ */
+static bool is_unavailable(int err)
+{
+	return err == -ENOSYS || err == -EPERM || err == -EACCES || err == -EINVAL ||
+	       err == -ENOMEM || err == -EOPNOTSUPP;
+}
+
+int chario_queue_open(struct chario_device *device, unsigned int depth, unsigned int flags,
+		      struct chario_queue **queue)
+{
+	struct chario_queue base = {
+		.device = device,
+		.depth = depth,
+		.polled = flags & CHARIO_QUEUE_POLL,
+	};
+	int err;
+
+	if (!depth || depth > CHARIO_QUEUE_DEPTH_MAX || (flags & ~CHARIO_QUEUE_POLL))
+		return -EINVAL;
+	err = base.polled ? check_polling(device) : 0;
+	if (err)
+		return err;
+	err = device->ops->prepare ? chario_queue_open_uring(&base, queue) : -ENOSYS;
+	return is_unavailable(err) ? chario_queue_open_threads(&base, queue) : err;
+}
+
+int chario_queue_close(struct chario_queue *queue)
+{
+	if (queue)
+		queue->kind->close(queue);
+	return 0;
+}
+
+int chario_queue_add(struct chario_queue *queue, const struct chario_transfer *transfer,
+		     uint64_t user)
+{
+	if (queue->added + queue->flying >= queue->depth)
+		return -EAGAIN;
+	queue->kind->add(queue, transfer, user);
+	queue->added++;
+	return 0;
+}
+
+int chario_queue_submit(struct chario_queue *queue)
+{
+	return queue->added ? queue->kind->submit(queue) : 0;
+}
+
+int chario_queue_reap(struct chario_queue *queue, struct chario_queue_result *results,
+		      unsigned int max, int64_t timeout_ns)
+{
+	return queue->flying && max ? queue->kind->reap(queue, results, max, timeout_ns) : 0;
+}
+
+int chario_queue_fd(const struct chario_queue *queue)
+{
+	return queue->polled ? -EOPNOTSUPP : queue->kind->fd(queue);
+}
+
+unsigned int chario_queue_in_flight(const struct chario_queue *queue)
+{
+	return queue->flying;
+}

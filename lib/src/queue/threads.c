@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+/*
+ * A queue that is a handful of threads, where there is no io_uring.
+ *
+ * A job is in one of four places: free, added, waiting for a thread, or ended;
+ * while a thread works on it, it is in none.  Each place has room for all.
+ */
+#include "queue/queue.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "device/ops.h"
+
+#define THREADS_MAX 32
+
+struct job {
+	struct chario_transfer transfer;
+	uint64_t user;
+	int64_t result;
+};
+
+/* Jobs in the order in which they came. */
+struct line {
+	struct job **jobs;
+	unsigned int room;
+	unsigned int first;
+	unsigned int count;
+};
+
+/**
+ * struct threads - a queue of threads
+ * @base: what all queues have
+ * @lock: for @waiting, @ended, @stop and what can be read from @event
+ * @begin: a job waits, or all is over
+ * @end: a job has ended
+ * @free: jobs that are not used
+ * @added: jobs that have been added
+ * @waiting: jobs that have been submitted
+ * @ended: jobs whose results wait; @event can be read as long as there are any
+ * @event: eventfd(2)
+ * @stop: the threads are to end
+ * @nr_threads: how many there are
+ * @threads: who they are
+ * @jobs: all jobs
+ */
+struct threads {
+	struct chario_queue base;
+	pthread_mutex_t lock;
+	pthread_cond_t begin;
+	pthread_cond_t end;
+	struct line free;
+	struct line added;
+	struct line waiting;
+	struct line ended;
+	int event;
+	bool stop;
+	unsigned int nr_threads;
+	pthread_t threads[THREADS_MAX];
+	struct job jobs[];
+};
+
+static struct threads *threads_of(struct chario_queue *queue)
+{
+	return (struct threads *)queue;
+}
+
+static void push(struct line *line, struct job *job)
+{
+	line->jobs[(line->first + line->count++) % line->room] = job;
+}
+
+static struct job *pop(struct line *line)
+{
+	struct job *job = line->jobs[line->first];
+
+	line->first = (line->first + 1) % line->room;
+	line->count--;
+	return job;
+}
+
+static int64_t run(const struct chario_queue *queue, struct chario_transfer *transfer)
+{
+	const struct chario_device *device = queue->device;
+
+	if (queue->polled)
+		transfer->flags |= CHARIO_TRANSFER_POLL;
+	else if (transfer->flags & CHARIO_TRANSFER_POLL)
+		return -EINVAL;
+	return device->ops->transfer(device, transfer);
+}
+
+static void put_result(struct threads *threads, struct job *job)
+{
+	/* It cannot fail: the counter is 0, since nothing had ended. */
+	if (!threads->ended.count)
+		eventfd_write(threads->event, 1);
+	push(&threads->ended, job);
+	pthread_cond_signal(&threads->end);
+}
+
+static void *work(void *data)
+{
+	struct threads *threads = data;
+
+	pthread_mutex_lock(&threads->lock);
+	while (!threads->stop) {
+		struct job *job;
+
+		if (!threads->waiting.count) {
+			pthread_cond_wait(&threads->begin, &threads->lock);
+			continue;
+		}
+		job = pop(&threads->waiting);
+		pthread_mutex_unlock(&threads->lock);
+		job->result = run(&threads->base, &job->transfer);
+		pthread_mutex_lock(&threads->lock);
+		put_result(threads, job);
+	}
+	pthread_mutex_unlock(&threads->lock);
+	return NULL;
+}
+
+static void add(struct chario_queue *queue, const struct chario_transfer *transfer, uint64_t user)
+{
+	struct threads *threads = threads_of(queue);
+	struct job *job = pop(&threads->free);
+
+	job->transfer = *transfer;
+	job->transfer.size = sizeof(job->transfer);
+	job->user = user;
+	push(&threads->added, job);
+}
+
+static int submit(struct chario_queue *queue)
+{
+	struct threads *threads = threads_of(queue);
+
+	queue->flying += queue->added;
+	queue->added = 0;
+	pthread_mutex_lock(&threads->lock);
+	while (threads->added.count)
+		push(&threads->waiting, pop(&threads->added));
+	pthread_cond_broadcast(&threads->begin);
+	pthread_mutex_unlock(&threads->lock);
+	return 0;
+}
+
+static unsigned int take(struct threads *threads, struct chario_queue_result *results,
+			 unsigned int max)
+{
+	unsigned int count = 0;
+	eventfd_t value;
+
+	while (count < max && threads->ended.count) {
+		struct job *job = pop(&threads->ended);
+
+		results[count++] = (struct chario_queue_result){ job->user, job->result };
+		push(&threads->free, job);
+	}
+	if (count && !threads->ended.count)
+		eventfd_read(threads->event, &value);
+	threads->base.flying -= count;
+	return count;
+}
+
+static void wait_for_one(struct threads *threads, int64_t timeout_ns)
+{
+	int64_t deadline_ns;
+	struct timespec until;
+	int over = 0;
+
+	if (timeout_ns > 0) {
+		deadline_ns = chario_queue_deadline(timeout_ns);
+		until.tv_sec = deadline_ns / 1000000000;
+		until.tv_nsec = deadline_ns % 1000000000;
+	}
+	while (!threads->ended.count && !over) {
+		if (timeout_ns < 0)
+			pthread_cond_wait(&threads->end, &threads->lock);
+		else
+			over = pthread_cond_timedwait(&threads->end, &threads->lock, &until);
+	}
+}
+
+static int reap(struct chario_queue *queue, struct chario_queue_result *results, unsigned int max,
+		int64_t timeout_ns)
+{
+	struct threads *threads = threads_of(queue);
+	unsigned int count;
+
+	pthread_mutex_lock(&threads->lock);
+	if (timeout_ns)
+		wait_for_one(threads, timeout_ns);
+	count = take(threads, results, max);
+	pthread_mutex_unlock(&threads->lock);
+	return (int)count;
+}
+
+static int fd(const struct chario_queue *queue)
+{
+	return ((const struct threads *)queue)->event;
+}
+
+static void stop(struct threads *threads)
+{
+	pthread_mutex_lock(&threads->lock);
+	threads->stop = true;
+	pthread_cond_broadcast(&threads->begin);
+	pthread_mutex_unlock(&threads->lock);
+	for (unsigned int i = 0; i < threads->nr_threads; i++)
+		pthread_join(threads->threads[i], NULL);
+}
+
+static void free_all(struct threads *threads)
+{
+	pthread_cond_destroy(&threads->begin);
+	pthread_cond_destroy(&threads->end);
+	pthread_mutex_destroy(&threads->lock);
+	if (threads->event >= 0)
+		close(threads->event);
+	free(threads->free.jobs);
+	free(threads);
+}
+
+static void close_queue(struct chario_queue *queue)
+{
+	struct chario_queue_result result;
+
+	while (queue->flying)
+		reap(queue, &result, 1, -1);
+	stop(threads_of(queue));
+	free_all(threads_of(queue));
+}
+
+static const struct chario_queue_kind kind = {
+	.add = add,
+	.submit = submit,
+	.reap = reap,
+	.fd = fd,
+	.close = close_queue,
+};
+
+static void init_sync(struct threads *threads)
+{
+	pthread_condattr_t clock;
+
+	pthread_mutex_init(&threads->lock, NULL);
+	pthread_cond_init(&threads->begin, NULL);
+	pthread_condattr_init(&clock);
+	pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
+	pthread_cond_init(&threads->end, &clock);
+	pthread_condattr_destroy(&clock);
+}
+
+/* The four places are one piece of memory. */
+static int init_lines(struct threads *threads)
+{
+	struct line *lines[] = { &threads->free, &threads->added, &threads->waiting,
+				 &threads->ended };
+	unsigned int depth = threads->base.depth;
+	struct job **jobs = calloc((size_t)depth * 4, sizeof(*jobs));
+
+	if (!jobs)
+		return -ENOMEM;
+	for (unsigned int i = 0; i < 4; i++) {
+		lines[i]->jobs = &jobs[i * depth];
+		lines[i]->room = depth;
+	}
+	for (unsigned int i = 0; i < depth; i++)
+		push(&threads->free, &threads->jobs[i]);
+	return 0;
+}
+
+/* Signals are the program's: none of them comes to these threads. */
+static int start(struct threads *threads)
+{
+	unsigned int wanted = threads->base.depth < THREADS_MAX ? threads->base.depth : THREADS_MAX;
+	sigset_t all, before;
+	int err = 0;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	while (!err && threads->nr_threads < wanted) {
+		err = pthread_create(&threads->threads[threads->nr_threads], NULL, work, threads);
+		threads->nr_threads += !err;
+	}
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	/* Fewer do as well. */
+	return threads->nr_threads ? 0 : -err;
+}
+
+static int prepare(struct threads *threads)
+{
+	int err = init_lines(threads);
+
+	if (err)
+		return err;
+	threads->event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	return threads->event < 0 ? -errno : start(threads);
+}
+
+int chario_queue_open_threads(const struct chario_queue *base, struct chario_queue **queue)
+{
+	struct threads *threads = calloc(1, sizeof(*threads) + base->depth * sizeof(struct job));
+	int err;
+
+	if (!threads)
+		return -ENOMEM;
+	threads->base = *base;
+	threads->base.kind = &kind;
+	threads->event = -1;
+	init_sync(threads);
+	err = prepare(threads);
+	if (err) {
+		free_all(threads);
+		return err;
+	}
+	*queue = &threads->base;
+	return 0;
+}

@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+/*
+ * A queue that is a ring of io_uring.
+ *
+ * How completions reach us.  CharIO's commands, like most requests, complete as
+ * task work of the thread that submitted them.  By default the kernel interrupts
+ * that thread for each; with IORING_SETUP_COOP_TASKRUN it leaves it alone until
+ * the thread enters the kernel anyway, which a program does that submits its
+ * next transfers: results are there then, and to reap them costs no call.
+ * IORING_SETUP_TASKRUN_FLAG tells when work waits, so that looking at an empty
+ * ring enters the kernel only where that brings something.
+ * IORING_SETUP_DEFER_TASKRUN would save a little more in the kernel, but each
+ * reap would be a call, and the queue could never change its thread; for the
+ * latter reason the ring's descriptor is not registered with the thread either.
+ *
+ * The ring's own descriptor is readable while results wait.  Nobody has to write
+ * to an eventfd for each result, and to read it again.
+ */
+#include "queue/queue.h"
+
+#include <errno.h>
+#include <liburing.h>
+#include <stdlib.h>
+
+#include "device/ops.h"
+#include "system/sys.h"
+
+/**
+ * struct slot - a transfer under way
+ * @transfer: what it is
+ * @user: the caller's
+ * @expected: bytes below which a result is short; 0 where any is the last
+ * @early: its result, where it needs no I/O and @prepared is not set
+ * @prepared: the entry does the transfer
+ * @used: it has been added, and not been reaped
+ * @next: of the list of free slots
+ */
+struct slot {
+	struct chario_transfer transfer;
+	uint64_t user;
+	uint32_t expected;
+	int early;
+	bool prepared;
+	bool used;
+	struct slot *next;
+};
+
+struct uring {
+	struct chario_queue base;
+	struct io_uring ring;
+	struct slot *free;
+	struct slot slots[];
+};
+
+static struct uring *uring_of(struct chario_queue *queue)
+{
+	return (struct uring *)queue;
+}
+
+/*
+ * There is an entry: the ring has as many as there are slots.  What is refused
+ * goes through the ring as well, so that its result comes like all others.
+ */
+static void prepare(struct uring *uring, struct slot *slot)
+{
+	const struct chario_device *device = uring->base.device;
+	struct io_uring_sqe *sqe = io_uring_get_sqe(&uring->ring);
+
+	slot->early = device->ops->prepare(device, &slot->transfer, sqe, &slot->expected);
+	slot->prepared = slot->early == 1;
+	if (slot->prepared)
+		sqe->flags |= IOSQE_FIXED_FILE;
+	else
+		io_uring_prep_nop(sqe);
+	io_uring_sqe_set_data(sqe, slot);
+}
+
+static void add(struct chario_queue *queue, const struct chario_transfer *transfer, uint64_t user)
+{
+	struct uring *uring = uring_of(queue);
+	struct slot *slot = uring->free;
+
+	uring->free = slot->next;
+	slot->transfer = *transfer;
+	slot->transfer.size = sizeof(slot->transfer);
+	slot->user = user;
+	slot->used = true;
+	prepare(uring, slot);
+}
+
+/* More than one call only where the kernel was short of memory on the way. */
+static int submit(struct chario_queue *queue)
+{
+	struct io_uring *ring = &uring_of(queue)->ring;
+	int ret;
+
+	do {
+		ret = io_uring_submit(ring);
+		queue->flying += queue->added - io_uring_sq_ready(ring);
+		queue->added = io_uring_sq_ready(ring);
+	} while (queue->added && (ret > 0 || ret == -EINTR));
+	if (!queue->added)
+		return 0;
+	return ret < 0 ? ret : -EAGAIN;
+}
+
+/*
+ * A signal or a full disk can leave a transfer of a file half done.  The rest is
+ * done here, where its caller waits for it: that is rare, and nothing is lost.
+ */
+static int64_t do_rest(const struct chario_device *device, struct slot *slot, int result)
+{
+	uint32_t moved = result > 0 ? (uint32_t)result : 0;
+	ssize_t ret;
+
+	slot->transfer.bytes = slot->expected - moved;
+	slot->transfer.buffer_offset += moved;
+	slot->transfer.disk_offset += moved;
+	ret = device->ops->transfer(device, &slot->transfer);
+	if (!moved)
+		return ret;
+	return ret > 0 ? moved + ret : moved;
+}
+
+static bool is_short(const struct slot *slot, int result)
+{
+	if (!slot->expected)
+		return false;
+	return result == -EINTR || (result > 0 && (uint32_t)result < slot->expected);
+}
+
+static void settle(const struct chario_device *device, struct slot *slot)
+{
+	if (slot->prepared && device->ops->settle)
+		device->ops->settle(device, &slot->transfer);
+	slot->used = false;
+}
+
+static void finish(struct uring *uring, const struct io_uring_cqe *cqe,
+		   struct chario_queue_result *result)
+{
+	const struct chario_device *device = uring->base.device;
+	struct slot *slot = io_uring_cqe_get_data(cqe);
+
+	result->user = slot->user;
+	if (!slot->prepared)
+		result->result = slot->early;
+	else if (is_short(slot, cqe->res))
+		result->result = do_rest(device, slot, cqe->res);
+	else
+		result->result = cqe->res;
+	settle(device, slot);
+	slot->next = uring->free;
+	uring->free = slot;
+}
+
+/* Results that are there: no call. */
+static unsigned int take(struct uring *uring, struct chario_queue_result *results, unsigned int max)
+{
+	unsigned int head, count = 0;
+	struct io_uring_cqe *cqe;
+
+	io_uring_for_each_cqe(&uring->ring, head, cqe)
+	{
+		if (count == max)
+			break;
+		finish(uring, cqe, &results[count++]);
+	}
+	io_uring_cq_advance(&uring->ring, count);
+	uring->base.flying -= count;
+	return count;
+}
+
+/* The kernel is asked only when there is nothing and it has, or polls, something. */
+static unsigned int look(struct uring *uring, struct chario_queue_result *results, unsigned int max)
+{
+	unsigned int count = take(uring, results, max);
+	struct io_uring_cqe *cqe;
+
+	if (count || io_uring_peek_cqe(&uring->ring, &cqe))
+		return count;
+	return take(uring, results, max);
+}
+
+/* 0 also when nothing may be there: the caller looks.  -ETIME when time is over. */
+static int wait_for_one(struct uring *uring, int64_t deadline_ns)
+{
+	struct __kernel_timespec time;
+	struct io_uring_cqe *cqe;
+	int64_t left = chario_queue_left(deadline_ns);
+	int err;
+
+	if (!left)
+		return -ETIME;
+	/* The kernel does not look at the clock while it polls. */
+	if (uring->base.polled)
+		return 0;
+	time.tv_sec = left / 1000000000;
+	time.tv_nsec = left % 1000000000;
+	err = io_uring_wait_cqes(&uring->ring, &cqe, 1, &time, NULL);
+	return err == -EINTR || err == -EAGAIN || err == -ETIME ? 0 : err;
+}
+
+static int wait_for_ever(struct uring *uring)
+{
+	struct io_uring_cqe *cqe;
+	int err = io_uring_wait_cqe(&uring->ring, &cqe);
+
+	return err == -EINTR || err == -EAGAIN ? 0 : err;
+}
+
+static int reap(struct chario_queue *queue, struct chario_queue_result *results, unsigned int max,
+		int64_t timeout_ns)
+{
+	struct uring *uring = uring_of(queue);
+	unsigned int count = look(uring, results, max);
+	int64_t deadline_ns;
+	int err = 0;
+
+	if (count || !timeout_ns)
+		return (int)count;
+	deadline_ns = timeout_ns > 0 ? chario_queue_deadline(timeout_ns) : 0;
+	while (!count && !err) {
+		err = timeout_ns < 0 ? wait_for_ever(uring) : wait_for_one(uring, deadline_ns);
+		count = look(uring, results, max);
+	}
+	return count || err == -ETIME ? (int)count : err;
+}
+
+static int fd(const struct chario_queue *queue)
+{
+	return ((const struct uring *)queue)->ring.ring_fd;
+}
+
+static void close_queue(struct chario_queue *queue)
+{
+	struct uring *uring = uring_of(queue);
+	struct chario_queue_result result;
+
+	while (queue->flying && reap(queue, &result, 1, -1) > 0)
+		;
+	/* What was added and not submitted. */
+	for (unsigned int i = 0; i < queue->depth; i++)
+		if (uring->slots[i].used)
+			settle(queue->device, &uring->slots[i]);
+	/* The ring ends some time after we do: it must not keep the device open. */
+	io_uring_unregister_files(&uring->ring);
+	io_uring_queue_exit(&uring->ring);
+	free(uring);
+}
+
+static const struct chario_queue_kind kind = {
+	.add = add,
+	.submit = submit,
+	.reap = reap,
+	.fd = fd,
+	.close = close_queue,
+};
+
+/*
+ * Entries of 128 bytes have room for a transfer.  One that is wrong does not
+ * hold up those that were submitted with it.
+ */
+static int make_ring(struct uring *uring)
+{
+	const struct chario_queue *base = &uring->base;
+	struct io_uring_params params = {
+		.flags = IORING_SETUP_SQE128 | IORING_SETUP_SUBMIT_ALL,
+	};
+	int err;
+
+	if (base->polled)
+		params.flags |= IORING_SETUP_IOPOLL;
+	else
+		params.flags |= IORING_SETUP_COOP_TASKRUN | IORING_SETUP_TASKRUN_FLAG;
+	err = chario_sys.ring(base->depth, &uring->ring, &params);
+	if (err)
+		return err;
+	err = io_uring_register_files(&uring->ring, &base->device->fd, 1);
+	if (err)
+		io_uring_queue_exit(&uring->ring);
+	return err;
+}
+
+int chario_queue_open_uring(const struct chario_queue *base, struct chario_queue **queue)
+{
+	struct uring *uring = calloc(1, sizeof(*uring) + base->depth * sizeof(uring->slots[0]));
+	int err;
+
+	if (!uring)
+		return -ENOMEM;
+	uring->base = *base;
+	uring->base.kind = &kind;
+	err = make_ring(uring);
+	if (err) {
+		free(uring);
+		return err;
+	}
+	for (unsigned int i = base->depth; i--;) {
+		uring->slots[i].next = uring->free;
+		uring->free = &uring->slots[i];
+	}
+	*queue = &uring->base;
+	return 0;
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */
+/*
+ * An open area from the inside.
+ */
+#ifndef CHARIO_AREA_INNER_H
+#define CHARIO_AREA_INNER_H
+
+#include <chario/area.h>
+
+#include "store/inner.h"
+
+/**
+ * struct chario_area - an open area
+ * @store: whose
+ * @writable: opened with O_RDWR
+ * @lock_fd: holds its locks
+ * @slot: of its entry
+ * @fields: as in the table
+ * @name: when it was opened
+ * @mutex: protects @bounce
+ * @bounce: for bytes that are not whole blocks; zero until it is needed
+ */
+struct chario_area {
+	struct chario_store *store;
+	bool writable;
+	int lock_fd;
+	uint64_t slot;
+	struct store_fields fields;
+	pthread_mutex_t mutex;
+	struct chario_pool bounce;
+	char name[CHARIO_STORE_NAME_MAX + 1];
+};
+
+/**
+ * struct chario_area_stream - the recording of an area
+ * @session: a number of its own
+ * @segment_bytes: of a segment
+ * @nr_buffers: segments that may have been in flight at a time
+ * @ring: when the area is full the oldest goes
+ */
+struct chario_area_stream {
+	uint64_t session;
+	uint32_t segment_bytes;
+	uint32_t nr_buffers;
+	bool ring;
+};
+
+/* Say in the table what recording an area holds: one change. */
+int chario_area_set_stream(struct chario_area *area, const struct chario_area_stream *stream);
+
+/* What the table says now: 0, -ENODATA, or an error of reading. */
+int chario_area_get_stream(struct chario_area *area, struct chario_area_stream *stream);
+
+/*
+ * Where bytes of an area are on the disk.  Returns how many of them lie there in
+ * one piece, 0 behind the end of its space.
+ */
+uint64_t chario_area_place(const struct chario_area *area, uint64_t offset, uint64_t bytes,
+			   uint64_t *disk_offset);
+
+/* Whether somebody else has the area open for writing. */
+bool chario_area_has_writer(const struct chario_area *area);
+
+struct chario_device *chario_area_device(const struct chario_area *area);
+
+#endif /* CHARIO_AREA_INNER_H */

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+/*
+ * Bytes of an area: straight between disk and a buffer, or by way of one.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <string.h>
+
+#include "store/area-inner.h"
+
+#define BOUNCE_BYTES (1U << 20)
+
+uint64_t chario_area_place(const struct chario_area *area, uint64_t offset, uint64_t bytes,
+			   uint64_t *disk_offset)
+{
+	const struct store_fields *fields = &area->fields;
+	uint64_t begin = fields->offset, end = fields->allocated_bytes;
+
+	if (fields->flags & STORE_ENTRY_MOVING) {
+		if (offset < fields->moved_bytes)
+			end = fields->moved_bytes;
+		else
+			begin = fields->move_offset;
+	}
+	if (offset >= end)
+		return 0;
+	*disk_offset = begin + offset;
+	return bytes < end - offset ? bytes : end - offset;
+}
+
+/* One piece of a transfer: bytes, 0 at the end, or a negative errno. */
+static ssize_t move_piece(const struct chario_area *area, enum chario_transfer_op op,
+			  const struct chario_buffer *buffer, uint64_t buffer_offset, size_t bytes,
+			  uint64_t offset, unsigned int flags)
+{
+	uint64_t disk_offset;
+	size_t piece = (size_t)chario_area_place(area, offset, bytes, &disk_offset);
+
+	if (!piece)
+		return 0;
+	if (op == CHARIO_TRANSFER_WRITE)
+		return chario_buffer_write(buffer, buffer_offset, piece, disk_offset, flags);
+	return chario_buffer_read(buffer, buffer_offset, piece, disk_offset, flags);
+}
+
+/* The two pieces of an area that is being moved make one transfer. */
+static ssize_t move(const struct chario_area *area, enum chario_transfer_op op,
+		    const struct chario_buffer *buffer, uint64_t buffer_offset, size_t bytes,
+		    uint64_t offset, unsigned int flags)
+{
+	ssize_t first = move_piece(area, op, buffer, buffer_offset, bytes, offset, flags);
+	ssize_t second;
+
+	if (first <= 0 || (size_t)first == bytes || !(area->fields.flags & STORE_ENTRY_MOVING))
+		return first;
+	second = move_piece(area, op, buffer, buffer_offset + (size_t)first, bytes - (size_t)first,
+			    offset + (size_t)first, flags);
+	return second < 0 ? first : first + second;
+}
+
+ssize_t chario_area_read_buffer(struct chario_area *area, const struct chario_buffer *buffer,
+				uint64_t buffer_offset, size_t bytes, uint64_t offset,
+				unsigned int flags)
+{
+	return move(area, CHARIO_TRANSFER_READ, buffer, buffer_offset, bytes, offset, flags);
+}
+
+ssize_t chario_area_write_buffer(struct chario_area *area, const struct chario_buffer *buffer,
+				 uint64_t buffer_offset, size_t bytes, uint64_t offset,
+				 unsigned int flags)
+{
+	ssize_t moved;
+
+	if (!area->writable)
+		return -EROFS;
+	moved = move(area, CHARIO_TRANSFER_WRITE, buffer, buffer_offset, bytes, offset, flags);
+	return moved || !bytes ? moved : -ENOSPC;
+}
+
+/**
+ * struct window - the blocks of an area that the bounce buffer holds
+ * @offset: of the first in the area
+ * @bytes: of all
+ * @skip: bytes of the first that are not asked for
+ * @wanted: bytes that are
+ */
+struct window {
+	uint64_t offset;
+	size_t bytes;
+	size_t skip;
+	size_t wanted;
+};
+
+static struct window window_at(uint64_t offset, size_t bytes)
+{
+	struct window window = {
+		.skip = offset % CHARIO_STORE_BLOCK,
+	};
+	size_t whole;
+
+	window.offset = offset - window.skip;
+	window.wanted = BOUNCE_BYTES - window.skip;
+	if (bytes < window.wanted)
+		window.wanted = bytes;
+	whole = window.skip + window.wanted + CHARIO_STORE_BLOCK - 1;
+	window.bytes = whole / CHARIO_STORE_BLOCK * CHARIO_STORE_BLOCK;
+	return window;
+}
+
+/* Read so many bytes of the window, from one on. */
+static int fetch(struct chario_area *area, const struct window *window, size_t at, size_t bytes)
+{
+	const struct chario_pool *bounce = &area->bounce;
+	int err = chario_pool_give(bounce, at, bytes);
+
+	if (!err)
+		err = chario_pool_judge(chario_area_read_buffer(area, bounce->buffer, at, bytes,
+								window->offset + at, 0),
+					bytes);
+	return err ? err : chario_pool_take(bounce, at, bytes);
+}
+
+static int read_window(struct chario_area *area, const struct window *window, void *memory)
+{
+	const unsigned char *bounce = area->bounce.memory;
+	int err = fetch(area, window, 0, window->bytes);
+
+	if (!err)
+		memcpy(memory, bounce + window->skip, window->wanted);
+	return err;
+}
+
+/* The first and the last block, as far as they are not written whole. */
+static int fetch_edges(struct chario_area *area, const struct window *window)
+{
+	size_t last = window->bytes - CHARIO_STORE_BLOCK;
+	bool head = window->skip || window->wanted < CHARIO_STORE_BLOCK;
+	bool tail = window->skip + window->wanted < window->bytes;
+	int err = 0;
+
+	if (head)
+		err = fetch(area, window, 0, CHARIO_STORE_BLOCK);
+	if (!err && tail && (last || !head))
+		err = fetch(area, window, last, CHARIO_STORE_BLOCK);
+	return err;
+}
+
+static int write_window(struct chario_area *area, const struct window *window, const void *memory)
+{
+	const struct chario_pool *bounce = &area->bounce;
+	int err = fetch_edges(area, window);
+
+	if (err)
+		return err;
+	memcpy(bounce->memory + window->skip, memory, window->wanted);
+	err = chario_pool_give(bounce, 0, window->bytes);
+	if (err)
+		return err;
+	return chario_pool_judge(chario_area_write_buffer(area, bounce->buffer, 0, window->bytes,
+							  window->offset, 0),
+				 window->bytes);
+}
+
+static int have_bounce(struct chario_area *area)
+{
+	if (area->bounce.buffer)
+		return 0;
+	return chario_pool_create(&area->bounce, area->store->device, BOUNCE_BYTES, 0);
+}
+
+ssize_t chario_area_read(struct chario_area *area, void *memory, size_t bytes, uint64_t offset)
+{
+	size_t done = 0;
+	int err;
+
+	if (offset >= area->fields.bytes)
+		return 0;
+	if (bytes > area->fields.bytes - offset)
+		bytes = (size_t)(area->fields.bytes - offset);
+	if (bytes > SSIZE_MAX)
+		bytes = SSIZE_MAX;
+	pthread_mutex_lock(&area->mutex);
+	err = have_bounce(area);
+	while (done < bytes && !err) {
+		struct window window = window_at(offset + done, bytes - done);
+
+		err = read_window(area, &window, (unsigned char *)memory + done);
+		if (!err)
+			done += window.wanted;
+	}
+	pthread_mutex_unlock(&area->mutex);
+	return done ? (ssize_t)done : err;
+}
+
+ssize_t chario_area_write(struct chario_area *area, const void *memory, size_t bytes,
+			  uint64_t offset)
+{
+	size_t done = 0;
+	int err;
+
+	if (!area->writable)
+		return -EROFS;
+	if (!bytes)
+		return 0;
+	if (offset >= area->fields.bytes)
+		return -ENOSPC;
+	if (bytes > area->fields.bytes - offset)
+		bytes = (size_t)(area->fields.bytes - offset);
+	if (bytes > SSIZE_MAX)
+		bytes = SSIZE_MAX;
+	pthread_mutex_lock(&area->mutex);
+	err = have_bounce(area);
+	while (done < bytes && !err) {
+		struct window window = window_at(offset + done, bytes - done);
+
+		err = write_window(area, &window, (const unsigned char *)memory + done);
+		if (!err)
+			done += window.wanted;
+	}
+	pthread_mutex_unlock(&area->mutex);
+	return done ? (ssize_t)done : err;
+}
+
+int chario_area_sync(struct chario_area *area)
+{
+	return chario_store_sync(area->store);
+}

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+/*
+ * Blocks of a store: checksums, two copies of each, reading and writing.
+ *
+ * A block of the table is changed in its first copy, durably, and then in its
+ * second.  A power cut leaves one of: nothing done; the first copy torn, the second
+ * old; the first new, the second old; the first new, the second torn; all done.
+ * In each of them the newer good copy is the old or the new state, and at least
+ * one is good, provided that both were good before.  So a copy that is damaged or
+ * behind is made good first.
+ */
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "store/crc32c.h"
+#include "store/inner.h"
+
+#define CHECKSUM_AT offsetof(struct store_head, checksum)
+
+static uint32_t checksum(const void *block)
+{
+	static const uint32_t zero;
+	const unsigned char *bytes = block;
+	const size_t behind = CHECKSUM_AT + sizeof(zero);
+	uint32_t crc = chario_crc32c(0, bytes, CHECKSUM_AT);
+
+	crc = chario_crc32c(crc, &zero, sizeof(zero));
+	return chario_crc32c(crc, bytes + behind, CHARIO_STORE_BLOCK - behind);
+}
+
+void chario_block_seal(void *block)
+{
+	struct store_head *head = block;
+
+	head->checksum = checksum(block);
+}
+
+bool chario_block_is_good(const void *block, uint64_t magic, const uint8_t uuid[16],
+			  uint64_t number)
+{
+	const struct store_head *head = block;
+
+	return head->magic == magic && head->number == number &&
+	       !memcmp(head->uuid, uuid, sizeof(head->uuid)) && head->checksum == checksum(block);
+}
+
+int chario_store_pull(struct chario_store *store, uint64_t buffer_offset, uint64_t disk_offset,
+		      size_t bytes)
+{
+	return chario_pool_read(&store->pool, buffer_offset, bytes, disk_offset);
+}
+
+int chario_store_push(struct chario_store *store, uint64_t buffer_offset, uint64_t disk_offset,
+		      size_t bytes, unsigned int flags)
+{
+	return chario_pool_write(&store->pool, buffer_offset, bytes, disk_offset, flags);
+}
+
+int chario_store_sync(const struct chario_store *store)
+{
+	struct chario_transfer flush = { .op = CHARIO_TRANSFER_FLUSH };
+
+	return (int)chario_transfer(store->device, &flush, sizeof(flush));
+}
+
+uint64_t chario_table_offset(const struct store_header *header, uint64_t number, unsigned int copy)
+{
+	uint64_t first = (uint64_t)STORE_TABLE_BLOCK * CHARIO_STORE_BLOCK;
+
+	return (copy ? header->second_offset : first) + number * CHARIO_STORE_BLOCK;
+}
+
+const struct store_table *chario_table_choose(const struct store_header *header, uint64_t number,
+					      const void *first, const void *second)
+{
+	const uint8_t *uuid = header->head.uuid;
+	const struct store_table *one = first, *two = second;
+
+	if (!chario_block_is_good(one, STORE_MAGIC_TABLE, uuid, number))
+		one = NULL;
+	if (!chario_block_is_good(two, STORE_MAGIC_TABLE, uuid, number))
+		two = NULL;
+	if (one && two)
+		return two->head.sequence > one->head.sequence ? two : one;
+	return one ? one : two;
+}
+
+static int pull_copies(struct chario_store *store, uint64_t number)
+{
+	for (unsigned int copy = 0; copy < 2; copy++) {
+		int err = chario_store_pull(store, copy * CHARIO_STORE_BLOCK,
+					    chario_table_offset(&store->header, number, copy),
+					    CHARIO_STORE_BLOCK);
+
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+/* Another process may be writing: what it leaves behind each write is good. */
+#define READ_ATTEMPTS 3
+
+int chario_table_read(struct chario_store *store, uint64_t number, const struct store_table **table)
+{
+	for (int i = 0; i < READ_ATTEMPTS; i++) {
+		int err = pull_copies(store, number);
+
+		if (err)
+			return err;
+		*table = chario_table_choose(&store->header, number, store->pool.memory,
+					     store->pool.memory + CHARIO_STORE_BLOCK);
+		if (*table)
+			return 0;
+	}
+	return -EUCLEAN;
+}
+
+static int write_copy(struct chario_store *store, uint64_t number, unsigned int copy,
+		      const struct store_table *table)
+{
+	/* Behind what chario_table_read() has left. */
+	const uint64_t at = 2 * CHARIO_STORE_BLOCK;
+
+	memcpy(store->pool.memory + at, table, sizeof(*table));
+	return chario_store_push(store, at, chario_table_offset(&store->header, number, copy),
+				 sizeof(*table), CHARIO_TRANSFER_FUA);
+}
+
+int chario_table_mend(struct chario_store *store, uint64_t number, const struct store_table *table)
+{
+	for (unsigned int copy = 0; copy < 2; copy++) {
+		const void *found = store->pool.memory + copy * CHARIO_STORE_BLOCK;
+		int err;
+
+		if (!memcmp(found, table, sizeof(*table)))
+			continue;
+		err = write_copy(store, number, copy, table);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+int chario_table_write(struct chario_store *store, uint64_t number, const struct store_table *table,
+		       const struct store_table *old)
+{
+	int err = chario_table_mend(store, number, old);
+
+	if (err)
+		return err;
+	for (unsigned int copy = 0; copy < 2; copy++) {
+		err = write_copy(store, number, copy, table);
+		if (err)
+			return err;
+	}
+	return 0;
+}

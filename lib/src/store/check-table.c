@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+/*
+ * A check of the table: both copies of each block, and the entries in them.
+ */
+#include "store/check.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+/**
+ * struct pair - both copies of a block
+ * @number: of the block
+ * @copies: in memory
+ * @good: which of them are
+ */
+struct pair {
+	uint64_t number;
+	const struct store_table *copies[2];
+	bool good[2];
+};
+
+static int pull_pair(struct chario_check *check, uint64_t number, struct pair *pair)
+{
+	const struct store_header *header = &check->store.header;
+
+	pair->number = number;
+	for (unsigned int copy = 0; copy < 2; copy++) {
+		uint64_t at = copy * CHARIO_STORE_BLOCK;
+		void *memory = check->store.pool.memory + at;
+		int err = chario_check_pull(check, at, chario_table_offset(header, number, copy));
+
+		if (err)
+			return err;
+		pair->copies[copy] = memory;
+		pair->good[copy] =
+			chario_block_is_good(memory, STORE_MAGIC_TABLE, header->head.uuid, number);
+	}
+	return 0;
+}
+
+/* Have one copy be like the other, where that has been asked for. */
+static int repair_copy(struct chario_check *check, const struct pair *pair, unsigned int copy,
+		       struct chario_finding *finding)
+{
+	int err;
+
+	if (!chario_check_repairs(check))
+		return 0;
+	err = chario_check_put(check, finding->offset, pair->copies[!copy]);
+	finding->repaired = !err;
+	return err;
+}
+
+static int report_copy(struct chario_check *check, const struct pair *pair, unsigned int copy)
+{
+	struct chario_finding finding = {
+		.damage = pair->good[copy] ? CHARIO_DAMAGE_BEHIND : CHARIO_DAMAGE_BLOCK,
+		.severity = CHARIO_SEVERITY_REPAIRABLE,
+		.copy = copy + 1,
+		.block = pair->number,
+		.offset = chario_table_offset(&check->store.header, pair->number, copy),
+	};
+	const char *which = copy ? "second" : "first";
+	int err;
+
+	/* The next change mends what a cut in the middle of the last one left. */
+	if (pair->number == check->interrupted)
+		finding.severity = CHARIO_SEVERITY_NOTE;
+	chario_check_describe(
+		&finding, "the %s copy of block %" PRIu64 " of the table is %s%s", which,
+		pair->number, pair->good[copy] ? "older than the other" : "damaged",
+		pair->number == check->interrupted ? ": a change was interrupted" : "");
+	err = repair_copy(check, pair, copy, &finding);
+	return err ? err : chario_check_report(check, &finding);
+}
+
+/*
+ * An empty block that counts as used, so that those behind it are looked at; or one
+ * that has never been used, where it is behind such a one.
+ */
+static int forget(struct chario_check *check, struct pair *pair)
+{
+	static struct store_table table;
+
+	memset(&table, 0, sizeof(table));
+	table.head.magic = STORE_MAGIC_TABLE;
+	memcpy(table.head.uuid, check->store.header.head.uuid, sizeof(table.head.uuid));
+	table.head.number = (uint32_t)pair->number;
+	table.head.sequence = check->unused ? 0 : chario_store_now();
+	chario_block_seal(&table);
+	for (unsigned int copy = 0; copy < 2; copy++) {
+		uint64_t offset = chario_table_offset(&check->store.header, pair->number, copy);
+		int err = chario_check_put(check, offset, &table);
+
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+static int report_lost(struct chario_check *check, struct pair *pair, const char *what)
+{
+	const unsigned int both = CHARIO_CHECK_REPAIR | CHARIO_CHECK_FORGET;
+	struct chario_finding finding = {
+		.damage = CHARIO_DAMAGE_BLOCKS,
+		.severity = CHARIO_SEVERITY_LOSS,
+		.block = pair->number,
+		.offset = chario_table_offset(&check->store.header, pair->number, 0),
+	};
+	int err = 0;
+
+	chario_check_describe(&finding, "block %" PRIu64 " of the table: %s", pair->number, what);
+	if ((check->flags & both) == both) {
+		err = forget(check, pair);
+		finding.repaired = !err;
+	}
+	return err ? err : chario_check_report(check, &finding);
+}
+
+static int report_entry(struct chario_check *check, uint64_t number,
+			const struct store_entry *entry, const char *fault)
+{
+	struct chario_finding finding = {
+		.damage = CHARIO_DAMAGE_ENTRY,
+		.severity = CHARIO_SEVERITY_LOSS,
+		.block = number,
+		.offset = entry->fields.offset,
+	};
+
+	if (strstr(fault, "outside"))
+		finding.damage = CHARIO_DAMAGE_RANGE;
+	memcpy(finding.name, entry->name, sizeof(finding.name) - 1);
+	chario_check_describe(&finding, "an area of block %" PRIu64 " cannot be: %s", number,
+			      fault);
+	return chario_check_report(check, &finding);
+}
+
+static int report_name(struct chario_check *check, uint64_t number, const struct store_entry *entry)
+{
+	struct chario_finding finding = {
+		.damage = CHARIO_DAMAGE_NAME,
+		.severity = CHARIO_SEVERITY_LOSS,
+		.block = number,
+		.offset = entry->fields.offset,
+	};
+
+	strcpy(finding.name, entry->name);
+	strcpy(finding.other, entry->name);
+	chario_check_describe(&finding,
+			      "two areas have the same name; the second is not found by it");
+	return chario_check_report(check, &finding);
+}
+
+static int report_move(struct chario_check *check, uint64_t number, const struct store_entry *entry)
+{
+	struct chario_finding finding = {
+		.damage = CHARIO_DAMAGE_MOVE,
+		.severity = CHARIO_SEVERITY_NOTE,
+		.block = number,
+		.offset = entry->fields.offset,
+	};
+
+	strcpy(finding.name, entry->name);
+	chario_check_describe(&finding, "a move was interrupted; defrag goes on with it");
+	return chario_check_report(check, &finding);
+}
+
+static int check_entry(struct chario_check *check, uint64_t slot, const struct store_entry *entry)
+{
+	uint64_t number = slot / STORE_ENTRIES;
+	const char *fault;
+	int ret;
+
+	if (!(entry->fields.flags & STORE_ENTRY_AREA))
+		return 0;
+	fault = chario_entry_fault(&check->store.header, entry);
+	if (fault)
+		return report_entry(check, number, entry, fault);
+	ret = chario_index_add(&check->store.index, slot, entry);
+	if (ret == -EEXIST)
+		ret = report_name(check, number, entry);
+	if (!ret && entry->fields.flags & STORE_ENTRY_MOVING)
+		ret = report_move(check, number, entry);
+	return ret;
+}
+
+static int check_entries(struct chario_check *check, uint64_t number,
+			 const struct store_table *table)
+{
+	struct store_table copy = *table;
+	int ret = 0;
+
+	for (unsigned int i = 0; i < STORE_ENTRIES && !ret; i++)
+		ret = check_entry(check, number * STORE_ENTRIES + i, &copy.entries[i]);
+	return ret;
+}
+
+static int compare_copies(struct chario_check *check, struct pair *pair, unsigned int newer)
+{
+	if (!memcmp(pair->copies[0], pair->copies[1], sizeof(*pair->copies[0])))
+		return 0;
+	if (pair->copies[0]->head.sequence == pair->copies[1]->head.sequence)
+		return report_lost(check, pair, "both copies are good, and differ");
+	return report_copy(check, pair, !newer);
+}
+
+static int check_pair(struct chario_check *check, struct pair *pair)
+{
+	const bool *good = pair->good;
+	unsigned int newer = !good[0];
+	int ret;
+
+	if (good[0] && good[1] && pair->copies[1]->head.sequence > pair->copies[0]->head.sequence)
+		newer = 1;
+	if (!good[0] && !good[1])
+		return report_lost(check, pair, "both copies are damaged, its areas are lost");
+	if (check->unused && pair->copies[newer]->head.sequence)
+		return report_lost(check, pair, "it is used, and one before it never was");
+	if (!pair->copies[newer]->head.sequence)
+		check->unused = true;
+	if (good[0] && good[1])
+		ret = compare_copies(check, pair, newer);
+	else
+		ret = report_copy(check, pair, !newer);
+	return ret ? ret : check_entries(check, pair->number, pair->copies[newer]);
+}
+
+int chario_check_table(struct chario_check *check)
+{
+	int ret = 0;
+
+	for (uint64_t number = 0; number < check->store.header.nr_blocks && !ret; number++) {
+		struct pair pair;
+
+		ret = pull_pair(check, number, &pair);
+		if (!ret)
+			ret = check_pair(check, &pair);
+	}
+	return ret;
+}
+
+static int report_overlap(struct chario_check *check, const struct store_place *one,
+			  const struct store_place *two)
+{
+	struct chario_finding finding = {
+		.damage = CHARIO_DAMAGE_OVERLAP,
+		.severity = CHARIO_SEVERITY_LOSS,
+		.block = two->item->slot / STORE_ENTRIES,
+		.offset = two->offset,
+	};
+
+	strcpy(finding.name, one->item->name);
+	strcpy(finding.other, two->item->name);
+	chario_check_describe(&finding, "two areas have the same bytes of the disk");
+	return chario_check_report(check, &finding);
+}
+
+int chario_check_overlaps(struct chario_check *check)
+{
+	const struct store_index *index = &check->store.index;
+	const struct store_place *last = NULL;
+	int ret = 0;
+
+	for (size_t i = 0; i < index->nr_places && !ret; i++) {
+		const struct store_place *place = &index->places[i];
+
+		if (last && place->offset < last->offset + last->bytes && place->item != last->item)
+			ret = report_overlap(check, last, place);
+		if (!last || place->offset + place->bytes > last->offset + last->bytes)
+			last = place;
+	}
+	return ret;
+}

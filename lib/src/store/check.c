@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+/*
+ * Look for damage of a store, and put right what is safe.
+ */
+#include "store/check.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char *const names[] = {
+	[CHARIO_DAMAGE_HEADER] = "header",   [CHARIO_DAMAGE_HEADERS] = "headers",
+	[CHARIO_DAMAGE_BLOCK] = "block",     [CHARIO_DAMAGE_BLOCKS] = "blocks",
+	[CHARIO_DAMAGE_BEHIND] = "behind",   [CHARIO_DAMAGE_CHANGES] = "changes",
+	[CHARIO_DAMAGE_ENTRY] = "entry",     [CHARIO_DAMAGE_RANGE] = "range",
+	[CHARIO_DAMAGE_OVERLAP] = "overlap", [CHARIO_DAMAGE_NAME] = "name",
+	[CHARIO_DAMAGE_MOVE] = "move",
+};
+
+const char *chario_damage_name(uint32_t damage)
+{
+	return damage < sizeof(names) / sizeof(names[0]) ? names[damage] : NULL;
+}
+
+void chario_check_describe(struct chario_finding *finding, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(finding->text, sizeof(finding->text), format, args);
+	va_end(args);
+}
+
+int chario_check_report(struct chario_check *check, struct chario_finding *finding)
+{
+	finding->size = sizeof(*finding);
+	if (finding->severity > CHARIO_SEVERITY_NOTE && !finding->repaired)
+		check->left++;
+	return check->visit(finding, check->data);
+}
+
+bool chario_check_repairs(const struct chario_check *check)
+{
+	return check->flags & CHARIO_CHECK_REPAIR;
+}
+
+int chario_check_put(struct chario_check *check, uint64_t offset, const void *block)
+{
+	const uint64_t at = STORE_BUFFER - CHARIO_STORE_BLOCK;
+
+	memmove(check->store.pool.memory + at, block, CHARIO_STORE_BLOCK);
+	return chario_store_push(&check->store, at, offset, CHARIO_STORE_BLOCK,
+				 CHARIO_TRANSFER_FUA);
+}
+
+/* A block of the medium that cannot be read is damaged like any other. */
+int chario_check_pull(struct chario_check *check, uint64_t at, uint64_t offset)
+{
+	int err = chario_store_pull(&check->store, at, offset, CHARIO_STORE_BLOCK);
+
+	if (err == -EIO || err == -EILSEQ || err == -ENODATA) {
+		memset(check->store.pool.memory + at, 0, CHARIO_STORE_BLOCK);
+		return 0;
+	}
+	return err;
+}
+
+static bool is_header(const void *block)
+{
+	return ((const struct store_head *)block)->magic == STORE_MAGIC_HEADER;
+}
+
+static bool is_good_header(const void *block)
+{
+	const struct store_header *header = block;
+
+	return chario_block_is_good(block, STORE_MAGIC_HEADER, header->head.uuid, 0) &&
+	       chario_layout_is_sane(header);
+}
+
+/* The second copy stands at the end of the store, or is not of this place. */
+static bool is_good_second(const void *block, uint64_t offset)
+{
+	const struct store_header *header = block;
+
+	return is_good_header(block) && header->capacity_bytes == offset + CHARIO_STORE_BLOCK;
+}
+
+static int report_header(struct chario_check *check, unsigned int copy, uint64_t offset)
+{
+	struct chario_finding finding = {
+		.damage = CHARIO_DAMAGE_HEADER,
+		.severity = CHARIO_SEVERITY_REPAIRABLE,
+		.copy = copy + 1,
+		.offset = offset,
+	};
+	int err;
+
+	chario_check_describe(&finding, "the %s copy of the header is damaged",
+			      copy ? "second" : "first");
+	if (chario_check_repairs(check)) {
+		err = chario_check_put(check, offset, &check->store.header);
+		if (err)
+			return err;
+		finding.repaired = 1;
+	}
+	return chario_check_report(check, &finding);
+}
+
+static int report_headers(struct chario_check *check)
+{
+	struct chario_finding finding = {
+		.damage = CHARIO_DAMAGE_HEADERS,
+		.severity = CHARIO_SEVERITY_LOSS,
+	};
+
+	chario_check_describe(&finding,
+			      "both copies of the header are damaged: the store cannot be opened");
+	return chario_check_report(check, &finding);
+}
+
+/*
+ * Sets the header of the store.  Returns 0; -ENOMEDIUM where there is no trace of a
+ * store; -EUCLEAN, which has been reported, where both copies are damaged.
+ */
+static int check_headers(struct chario_check *check)
+{
+	unsigned char *first = check->store.pool.memory, *second = first + CHARIO_STORE_BLOCK;
+	struct store_header *header = &check->store.header;
+	uint64_t last = check->capacity - CHARIO_STORE_BLOCK;
+	int ret = chario_check_pull(check, 0, 0);
+
+	if (!ret && is_good_header(first))
+		last = ((struct store_header *)first)->capacity_bytes - CHARIO_STORE_BLOCK;
+	if (!ret && last + CHARIO_STORE_BLOCK > check->capacity)
+		return -ESTALE;
+	if (!ret)
+		ret = chario_check_pull(check, CHARIO_STORE_BLOCK, last);
+	if (ret)
+		return ret;
+	if (!is_good_header(first) && !is_good_second(second, last)) {
+		if (!is_header(first) && !is_header(second))
+			return -ENOMEDIUM;
+		ret = report_headers(check);
+		return ret ? ret : -EUCLEAN;
+	}
+	memcpy(header, is_good_header(first) ? first : second, sizeof(*header));
+	if (header->version != STORE_VERSION)
+		return -EPROTO;
+	if (memcmp(first, header, sizeof(*header)))
+		return report_header(check, 0, 0);
+	if (memcmp(second, header, sizeof(*header)))
+		return report_header(check, 1, last);
+	return 0;
+}
+
+static int check_note(struct chario_check *check)
+{
+	const uint64_t offset = (uint64_t)STORE_CHANGES_BLOCK * CHARIO_STORE_BLOCK;
+	struct chario_finding finding = {
+		.damage = CHARIO_DAMAGE_CHANGES,
+		.severity = CHARIO_SEVERITY_NOTE,
+		.offset = offset,
+	};
+	const struct store_changes *changes =
+		(const struct store_changes *)check->store.pool.memory;
+	int err = chario_check_pull(check, 0, offset);
+
+	check->interrupted = UINT64_MAX;
+	if (err)
+		return err;
+	if (chario_block_is_good(changes, STORE_MAGIC_CHANGES, check->store.header.head.uuid, 0)) {
+		if (!chario_changes_interrupted(changes, &check->interrupted))
+			check->interrupted = UINT64_MAX;
+		return 0;
+	}
+	chario_check_describe(&finding,
+			      "the note of the last changes is damaged; the next change renews it");
+	return chario_check_report(check, &finding);
+}
+
+static int run(struct chario_check *check)
+{
+	int ret = check_headers(check);
+
+	if (!ret)
+		ret = chario_index_init(&check->store.index,
+					check->store.header.nr_blocks * STORE_ENTRIES);
+	if (!ret)
+		ret = check_note(check);
+	if (!ret)
+		ret = chario_check_table(check);
+	if (!ret)
+		ret = chario_check_overlaps(check);
+	chario_index_deinit(&check->store.index);
+	/* That both headers are damaged has been reported like all else. */
+	return ret == -EUCLEAN ? 0 : ret;
+}
+
+/* Nobody changes the table meanwhile, and who repairs is alone with it. */
+static int lock(struct chario_check *check)
+{
+	int fd = chario_lock_open(check->store.device, check->store.writable);
+	int err;
+
+	if (fd < 0)
+		return fd;
+	check->store.lock_fd = fd;
+	err = chario_lock_wait(fd, STORE_LOCK_TABLE, check->store.writable);
+	if (!err && check->store.writable)
+		err = chario_lock_try(fd, STORE_LOCK_OPEN, true);
+	return err;
+}
+
+static int check_device(struct chario_check *check)
+{
+	struct chario_info info;
+	int ret = chario_device_get_info(check->store.device, &info, sizeof(info));
+
+	if (ret)
+		return ret;
+	check->capacity = info.capacity_bytes / CHARIO_STORE_BLOCK * CHARIO_STORE_BLOCK;
+	if (check->capacity < 2 * CHARIO_STORE_BLOCK)
+		return -ENOMEDIUM;
+	if (info.logical_block_bytes > CHARIO_STORE_BLOCK)
+		return -EOPNOTSUPP;
+	check->store.lock_fd = -1;
+	ret = lock(check);
+	if (!ret)
+		ret = chario_pool_create(&check->store.pool, check->store.device, STORE_BUFFER, 0);
+	if (!ret) {
+		ret = run(check);
+		chario_pool_destroy(&check->store.pool);
+	}
+	if (check->store.lock_fd >= 0)
+		close(check->store.lock_fd);
+	return ret;
+}
+
+int chario_store_check_device(struct chario_device *device, unsigned int flags,
+			      chario_finding_visit *visit, void *data)
+{
+	struct chario_check check = {
+		.store = { .device = device, .writable = flags & CHARIO_CHECK_REPAIR },
+		.flags = flags,
+		.visit = visit,
+		.data = data,
+	};
+	int ret;
+
+	if (flags & ~(CHARIO_CHECK_REPAIR | CHARIO_CHECK_FORGET))
+		return -EINVAL;
+	ret = check_device(&check);
+	return ret ? ret : check.left;
+}
+
+int chario_store_check(const char *name, unsigned int flags, chario_finding_visit *visit,
+		       void *data)
+{
+	struct chario_device *device;
+	int ret = chario_device_open_any(name, flags & CHARIO_CHECK_REPAIR ? O_RDWR : O_RDONLY,
+					 &device);
+
+	if (ret)
+		return ret;
+	ret = chario_store_check_device(device, flags, visit, data);
+	chario_device_close(device);
+	return ret;
+}

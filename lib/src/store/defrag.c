@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+/*
+ * Put all free space into one hole: areas move towards the start of the disk, in
+ * the order of their places.
+ *
+ * A long area with a small hole before it would slide in small steps, each with
+ * two changes of the table and a flush.  Where there is a hole behind it that is long
+ * enough it is moved there, and comes back when its turn comes again.
+ */
+#include <errno.h>
+#include <unistd.h>
+
+#include "store/inner.h"
+
+#define SHORT_DISTANCE (1ULL << 20)
+#define MANY_STEPS     16
+
+static uint64_t end_of(const struct store_place *place)
+{
+	return place->offset + place->bytes;
+}
+
+/* Nothing is moved to what lies before the end of a place. */
+static void pass(const struct store_place *place, uint64_t *end)
+{
+	if (end_of(place) > *end)
+		*end = end_of(place);
+}
+
+/* What of an area is not yet where a move takes it. */
+static uint64_t rest_of(const struct store_place *place)
+{
+	const struct store_fields *fields = &place->item->fields;
+
+	return place->offset == fields->offset ? place->bytes - fields->moved_bytes : 0;
+}
+
+/* What is left to do, as if no area were open. */
+static uint64_t count_bytes(const struct chario_store *store)
+{
+	uint64_t end = store->header.data_offset, bytes = 0;
+
+	for (size_t i = 0; i < store->index.nr_places; i++) {
+		const struct store_place *place = &store->index.places[i];
+		uint64_t target = chario_store_round_up(end, store->header.alignment_bytes);
+
+		if (place->item->fields.flags & STORE_ENTRY_MOVING) {
+			bytes += rest_of(place);
+			pass(place, &end);
+		} else if (target < place->offset) {
+			bytes += place->bytes;
+			end = target + place->bytes;
+		} else {
+			pass(place, &end);
+		}
+	}
+	return bytes;
+}
+
+static bool find_hole_behind(const struct chario_store *store, const struct store_place *place,
+			     uint64_t *offset)
+{
+	struct store_cursor cursor = { 0 };
+	struct store_hole hole;
+
+	while (chario_index_next_hole(&store->index, &store->header, &cursor, &hole)) {
+		*offset = hole.offset;
+		if (hole.offset > place->offset && hole.bytes >= place->bytes)
+			return true;
+	}
+	return false;
+}
+
+static uint64_t choose_target(const struct chario_store *store, const struct store_place *place,
+			      uint64_t target)
+{
+	uint64_t distance = place->offset - target, elsewhere;
+
+	if (distance >= SHORT_DISTANCE || place->bytes < MANY_STEPS * distance)
+		return target;
+	return find_hole_behind(store, place, &elsewhere) ? elsewhere : target;
+}
+
+/* Lock an area and begin to move it, unless somebody has it open: -EBUSY. */
+static int begin(struct store_move *move, const struct store_place *place, uint64_t target)
+{
+	move->slot = place->item->slot;
+	move->lock_fd = chario_area_seize(move->store, move->slot);
+	if (move->lock_fd < 0)
+		return move->lock_fd;
+	if (place->item->fields.flags & STORE_ENTRY_MOVING)
+		return 0;
+	target = choose_target(move->store, place, target);
+	return chario_move_begin(move->store, move->slot, target);
+}
+
+/*
+ * Begin to move the next area; what lies before @end is where it is to be.  Where
+ * none is left, no lock is held.
+ */
+static int begin_next(struct store_move *move, uint64_t *end)
+{
+	const struct store_header *header = &move->store->header;
+	const struct store_index *index = &move->store->index;
+
+	for (size_t i = 0; i < index->nr_places; i++) {
+		const struct store_place *place = &index->places[i];
+		bool moving = place->item->fields.flags & STORE_ENTRY_MOVING;
+		uint64_t target = chario_store_round_up(*end, header->alignment_bytes);
+		int err;
+
+		/* The second place of an area that slides over itself, and is open, is behind. */
+		if (place->offset >= *end && (moving || place->offset > target)) {
+			err = begin(move, place, target);
+			if (err != -EBUSY)
+				return err;
+		}
+		pass(place, end);
+	}
+	return 0;
+}
+
+static int move_next(struct store_move *move, uint64_t *end, bool *moved)
+{
+	int ret = chario_change_begin(move->store);
+
+	*moved = false;
+	if (ret)
+		return ret;
+	move->lock_fd = -1;
+	if (!move->total_bytes)
+		move->total_bytes = count_bytes(move->store);
+	ret = begin_next(move, end);
+	chario_change_end(move->store);
+	if (move->lock_fd < 0)
+		return ret;
+	*moved = true;
+	if (!ret)
+		ret = chario_move_run(move);
+	close(move->lock_fd);
+	return ret;
+}
+
+int chario_store_defrag(struct chario_store *store, chario_store_progress *progress, void *data)
+{
+	struct store_move move = { .store = store, .progress = progress, .data = data };
+	uint64_t end = store->header.data_offset;
+	bool moved;
+	int ret;
+
+	do
+		ret = move_next(&move, &end, &moved);
+	while (moved && !ret);
+	return ret;
+}

@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */
+/*
+ * A store from the inside.
+ *
+ * store/layout.c	the header: making a store, finding one
+ * store/block.c	blocks: checksums, both copies, reading and writing
+ * store/changes.c	what other processes have changed; changing an entry
+ * store/index.c	the areas in memory: by name, by place, by slot
+ * store/lock.c		who may do what at one time
+ * store/store.c		open, close, look up
+ * store/areas.c	create, rename, remove
+ * store/move.c		move an area
+ * store/resize.c, store/defrag.c
+ * store/check.c, store/check-table.c
+ *			damage
+ * store/area.c, store/area-io.c	an open area
+ */
+#ifndef CHARIO_STORE_INNER_H
+#define CHARIO_STORE_INNER_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <chario/buffer.h>
+#include <chario/check.h>
+#include <chario/store.h>
+
+#include "device/pool.h"
+#include "store/format.h"
+
+/* Bytes of the buffer of a store: how much of the table is read at a time. */
+#define STORE_BUFFER (512U << 10)
+
+/**
+ * struct store_item - an area in memory
+ * @slot: number of its entry in the table
+ * @fields: as in the table
+ * @name: as in the table
+ */
+struct store_item {
+	uint64_t slot;
+	struct store_fields fields;
+	char name[];
+};
+
+/**
+ * struct store_place - a piece of the disk that is taken
+ * @offset: of its first byte
+ * @bytes: length
+ * @item: whose it is
+ */
+struct store_place {
+	uint64_t offset;
+	uint64_t bytes;
+	struct store_item *item;
+};
+
+/**
+ * struct store_index - the areas of a store in memory
+ * @slots: items by slot, NULL where there is none
+ * @nr_slots: of @slots
+ * @first_free: no slot below is free
+ * @names: a tree of tsearch(3), by name
+ * @places: in the order of their offsets
+ * @nr_places: of @places
+ * @max_places: that there is memory for
+ * @nr_items: areas
+ */
+struct store_index {
+	struct store_item **slots;
+	uint64_t nr_slots;
+	uint64_t first_free;
+	void *names;
+	struct store_place *places;
+	size_t nr_places;
+	size_t max_places;
+	uint64_t nr_items;
+};
+
+/**
+ * struct chario_store - an open store
+ * @device: that it is on; its own
+ * @writable: opened with O_RDWR
+ * @lock_fd: holds the locks of the store
+ * @changing: held by the thread that changes the table, around @mutex
+ * @mutex: protects all below, and the buffer
+ * @pool: memory for blocks
+ * @header: as on the disk
+ * @index: of the table as it was at @seen
+ * @seen: sequence number of the note of changes; 0 for never
+ * @nr_damaged: blocks that are lost, entries that contradict others
+ */
+struct chario_store {
+	struct chario_device *device;
+	bool writable;
+	int lock_fd;
+	pthread_mutex_t changing;
+	pthread_mutex_t mutex;
+	struct chario_pool pool;
+	struct store_header header;
+	struct store_index index;
+	uint64_t seen;
+	uint64_t nr_damaged;
+};
+
+/* To a power of two: a division for each area would be most of a search for a hole. */
+static inline uint64_t chario_store_round_up(uint64_t number, uint64_t unit)
+{
+	return (number + unit - 1) & ~(unit - 1);
+}
+
+/* store/block.c */
+
+/* Compute the checksum of a block and put it there. */
+void chario_block_seal(void *block);
+
+/* Whether a block has this magic, number and checksum, and is of this store. */
+bool chario_block_is_good(const void *block, uint64_t magic, const uint8_t uuid[16],
+			  uint64_t number);
+
+/*
+ * Move blocks between the disk and the buffer of the store.  Offsets and lengths are
+ * multiples of a block.  Return 0 or a negative errno; -EIO for less than asked.
+ */
+int chario_store_pull(struct chario_store *store, uint64_t buffer_offset, uint64_t disk_offset,
+		      size_t bytes);
+int chario_store_push(struct chario_store *store, uint64_t buffer_offset, uint64_t disk_offset,
+		      size_t bytes, unsigned int flags);
+
+/* Have all that has been written to the disk durable. */
+int chario_store_sync(const struct chario_store *store);
+
+/* Where a block of the table is: in the first copy, or in the second. */
+uint64_t chario_table_offset(const struct store_header *header, uint64_t number, unsigned int copy);
+
+/* The good copy of two, the newer one where both are; NULL where none is. */
+const struct store_table *chario_table_choose(const struct store_header *header, uint64_t number,
+					      const void *first, const void *second);
+
+/*
+ * Read a block of the table.  Afterwards its copies are in the buffer at 0 and
+ * CHARIO_STORE_BLOCK.  Returns 0, -EUCLEAN, or an error of reading.
+ */
+int chario_table_read(struct chario_store *store, uint64_t number,
+		      const struct store_table **table);
+
+/*
+ * Have both copies of a block be the better of them, which chario_table_read() has
+ * found.
+ */
+int chario_table_mend(struct chario_store *store, uint64_t number, const struct store_table *table);
+
+/*
+ * Write a block of the table: the first copy, then the second, each durably.  A copy
+ * that is damaged or behind is made good before the other one is touched: at no
+ * moment is there less than one good copy.  @table is the new content, with a
+ * higher sequence number, sealed; @old is what chario_table_read() found.
+ */
+int chario_table_write(struct chario_store *store, uint64_t number, const struct store_table *table,
+		       const struct store_table *old);
+
+/* store/layout.c */
+
+/* Read the header of the store of a device: 0, or as chario_store_open(). */
+int chario_layout_read(struct chario_store *store);
+
+/* Whether what a header says can be. */
+bool chario_layout_is_sane(const struct store_header *header);
+
+/* chario_store_format() on a device that is open, and stays the caller's. */
+int chario_store_format_device(struct chario_device *device,
+			       const struct chario_store_layout *layout);
+
+/* store/index.c */
+
+int chario_index_init(struct store_index *index, uint64_t nr_slots);
+void chario_index_deinit(struct store_index *index);
+
+/*
+ * Take up an entry of the table.  Returns 0; -EEXIST for a second area of one name,
+ * which is taken up all the same but is not found by name; -ENOMEM.
+ */
+int chario_index_add(struct store_index *index, uint64_t slot, const struct store_entry *entry);
+
+/* Forget the entry of a slot, if there is one. */
+void chario_index_remove(struct store_index *index, uint64_t slot);
+
+/* The area of a name; NULL where there is none. */
+struct store_item *chario_index_find(const struct store_index *index, const char *name);
+
+/* The lowest free slot; @nr_slots where there is none. */
+uint64_t chario_index_free_slot(struct store_index *index);
+
+/* Areas that have bytes in common: how many pairs of neighbours do. */
+uint64_t chario_index_count_overlaps(const struct store_index *index);
+
+/**
+ * struct store_hole - a piece of the disk that is free
+ * @offset: of its first byte that an area can begin at
+ * @bytes: from there
+ */
+struct store_hole {
+	uint64_t offset;
+	uint64_t bytes;
+};
+
+/*
+ * The next hole at or behind a place.  @cursor is the place to begin with, first 0,
+ * and is moved on.  Returns false behind the last.
+ */
+struct store_cursor {
+	size_t place;
+	uint64_t end;
+};
+bool chario_index_next_hole(const struct store_index *index, const struct store_header *header,
+			    struct store_cursor *cursor, struct store_hole *hole);
+
+/* The smallest hole of so many bytes: 0 or -ENOSPC. */
+int chario_index_find_hole(const struct store_index *index, const struct store_header *header,
+			   uint64_t bytes, uint64_t *offset);
+
+/* Whether an entry of the table can be: NULL, or what is wrong. */
+const char *chario_entry_fault(const struct store_header *header, const struct store_entry *entry);
+
+/* store/changes.c */
+
+/* Have the index be what the table is.  @mutex is held. */
+int chario_store_refresh(struct chario_store *store);
+
+/* The same, for the first time. */
+int chario_store_load(struct chario_store *store);
+
+/*
+ * Begin to change the table: locks out other threads and processes, refreshes the
+ * index.  Returns 0, with @changing, @mutex and the lock of the table held, or a
+ * negative errno and none of them.
+ */
+int chario_change_begin(struct chario_store *store);
+void chario_change_end(struct chario_store *store);
+
+/* Have an entry be this from now on; NULL for none.  Between begin and end. */
+int chario_change_entry(struct chario_store *store, uint64_t slot, const struct store_entry *entry);
+
+/* Whether a change of the table was begun and not ended, and of which block. */
+bool chario_changes_interrupted(const struct store_changes *changes, uint64_t *number);
+
+/* The entry of an item, to be edited. */
+void chario_change_copy(const struct store_item *item, struct store_entry *entry);
+
+/* store/lock.c */
+
+enum store_lock {
+	STORE_LOCK_TABLE, /* exclusive: changes the table; shared: checks it */
+	STORE_LOCK_OPEN,  /* shared: has the store open; exclusive: makes a new one */
+	STORE_LOCK_AREAS, /* two bytes for each slot */
+};
+
+/* Bytes of an area: its writer has the first, all who have it open the second. */
+static inline uint64_t chario_lock_writer(uint64_t slot)
+{
+	return STORE_LOCK_AREAS + 2 * slot;
+}
+
+static inline uint64_t chario_lock_users(uint64_t slot)
+{
+	return STORE_LOCK_AREAS + 2 * slot + 1;
+}
+
+/* Open the file of a device once more, for locks: a descriptor or -errno. */
+int chario_lock_open(const struct chario_device *device, bool writable);
+
+/* Take a lock or -EBUSY; at once, or within 10 s. */
+int chario_lock_try(int fd, uint64_t byte, bool exclusive);
+int chario_lock_wait(int fd, uint64_t byte, bool exclusive);
+void chario_lock_drop(int fd, uint64_t byte);
+
+/* Whether somebody else has a lock exclusively. */
+bool chario_lock_is_held(int fd, uint64_t byte);
+
+/* store/store.c */
+
+void chario_store_fill_info(const struct store_fields *fields, const char *name,
+			    struct chario_area_info *info);
+uint64_t chario_store_now(void);
+
+/* store/areas.c */
+
+/* Lock an area that nobody has open: a descriptor that holds the lock, or -errno. */
+int chario_area_seize(struct chario_store *store, uint64_t slot);
+
+/* store/check.c */
+
+/* chario_store_check() of a device that is open, and stays the caller's. */
+int chario_store_check_device(struct chario_device *device, unsigned int flags,
+			      chario_finding_visit *visit, void *data);
+
+/* store/move.c */
+
+/**
+ * struct store_move - an area that is being moved
+ * @store: whose
+ * @slot: of the area
+ * @lock_fd: holds the lock of the area, which nobody has open
+ * @progress: is told, or NULL
+ * @data: is handed to it
+ * @done_bytes: that have been copied
+ * @total_bytes: that are to be
+ */
+struct store_move {
+	struct chario_store *store;
+	uint64_t slot;
+	int lock_fd;
+	chario_store_progress *progress;
+	void *data;
+	uint64_t done_bytes;
+	uint64_t total_bytes;
+};
+
+/* Say in the table that an area lies at @offset, nothing of it yet.  Between begin and end. */
+int chario_move_begin(struct chario_store *store, uint64_t slot, uint64_t offset);
+
+/* Copy until all of it does; also goes on with a move that was interrupted. */
+int chario_move_run(struct store_move *move);
+
+#endif /* CHARIO_STORE_INNER_H */

@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+/*
+ * The header of a store: making one, finding one.
+ *
+ * It stands in the first block and in the last, so that what overwrites the start
+ * of a disk does not take all.  It is written last, so that a store that is half
+ * made is none.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "store/inner.h"
+
+#define MAX_AREAS         (1ULL << 20)
+#define MIN_ALIGNMENT     ((uint64_t)CHARIO_STORE_BLOCK)
+#define MAX_ALIGNMENT     (1ULL << 30)
+#define LAYOUT_MIN        24
+#define USUAL_AREAS       1000
+#define USUAL_AREAS_MOST  100000
+#define USUAL_AREA_BYTES  (16ULL << 20)
+#define LARGEST_PREFERRED (16ULL << 20)
+
+static bool is_power_of_two(uint64_t number)
+{
+	return number && !(number & (number - 1));
+}
+
+/* How many areas suit a disk: the table takes a hundredth of a small one at most. */
+static uint64_t usual_areas(uint64_t capacity_bytes)
+{
+	uint64_t by_table = capacity_bytes / 100 / 2 / CHARIO_STORE_BLOCK * STORE_ENTRIES;
+	uint64_t by_size = capacity_bytes / USUAL_AREA_BYTES;
+	uint64_t areas = by_table < USUAL_AREAS ? by_table : USUAL_AREAS;
+
+	if (by_size > areas)
+		areas = by_size < USUAL_AREAS_MOST ? by_size : USUAL_AREAS_MOST;
+	return areas ? areas : STORE_ENTRIES;
+}
+
+/* Areas do not share what the drive writes as one, and no command is cut in two. */
+static uint64_t preferred_alignment(const struct chario_info *info)
+{
+	uint64_t alignment = MIN_ALIGNMENT;
+	const uint64_t wishes[] = {
+		info->physical_block_bytes,  info->boundary_bytes,
+		info->write_alignment_bytes, info->deallocate_alignment_bytes,
+		info->optimal_write_bytes,
+	};
+
+	for (size_t i = 0; i < sizeof(wishes) / sizeof(wishes[0]); i++)
+		if (is_power_of_two(wishes[i]) && wishes[i] > alignment &&
+		    wishes[i] <= LARGEST_PREFERRED)
+			alignment = wishes[i];
+	return alignment;
+}
+
+static int make_uuid(uint8_t uuid[16])
+{
+	if (getrandom(uuid, 16, 0) != 16)
+		return -EIO;
+	/* RFC 9562: version 4, random. */
+	uuid[6] = (uint8_t)((uuid[6] & 0x0f) | 0x40);
+	uuid[8] = (uint8_t)((uuid[8] & 0x3f) | 0x80);
+	return 0;
+}
+
+static int plan(struct store_header *header, const struct chario_store_layout *layout,
+		const struct chario_info *info)
+{
+	uint64_t capacity = info->capacity_bytes / CHARIO_STORE_BLOCK * CHARIO_STORE_BLOCK;
+	uint64_t areas = layout && layout->max_areas ? layout->max_areas : usual_areas(capacity);
+	uint64_t table, alignment = preferred_alignment(info);
+
+	if (layout && layout->alignment_bytes)
+		alignment = layout->alignment_bytes;
+	if (areas > MAX_AREAS || !is_power_of_two(alignment) || alignment < MIN_ALIGNMENT ||
+	    alignment > MAX_ALIGNMENT)
+		return -EINVAL;
+	memset(header, 0, sizeof(*header));
+	header->head.magic = STORE_MAGIC_HEADER;
+	header->head.sequence = 1;
+	header->version = STORE_VERSION;
+	header->block_bytes = CHARIO_STORE_BLOCK;
+	header->nr_blocks = (areas + STORE_ENTRIES - 1) / STORE_ENTRIES;
+	header->alignment_bytes = alignment;
+	header->capacity_bytes = capacity;
+	header->created_ns = chario_store_now();
+	table = header->nr_blocks * CHARIO_STORE_BLOCK;
+	header->data_offset = chario_store_round_up(
+		(uint64_t)STORE_TABLE_BLOCK * CHARIO_STORE_BLOCK + table, alignment);
+	if (capacity < header->data_offset + alignment + table + CHARIO_STORE_BLOCK)
+		return -ENOSPC;
+	header->second_offset = capacity - CHARIO_STORE_BLOCK - table;
+	return make_uuid(header->head.uuid);
+}
+
+bool chario_layout_is_sane(const struct store_header *header)
+{
+	uint64_t table = header->nr_blocks * CHARIO_STORE_BLOCK;
+	uint64_t first_end = (uint64_t)STORE_TABLE_BLOCK * CHARIO_STORE_BLOCK + table;
+
+	return header->block_bytes == CHARIO_STORE_BLOCK && header->nr_blocks &&
+	       header->nr_blocks <= MAX_AREAS / STORE_ENTRIES + 1 &&
+	       is_power_of_two(header->alignment_bytes) &&
+	       header->alignment_bytes >= MIN_ALIGNMENT &&
+	       header->alignment_bytes <= MAX_ALIGNMENT && header->data_offset >= first_end &&
+	       header->data_offset % CHARIO_STORE_BLOCK == 0 &&
+	       header->capacity_bytes <= INT64_MAX &&
+	       header->second_offset >= header->data_offset &&
+	       header->second_offset <= header->capacity_bytes &&
+	       header->second_offset % CHARIO_STORE_BLOCK == 0 &&
+	       header->capacity_bytes % CHARIO_STORE_BLOCK == 0 &&
+	       header->second_offset + table + CHARIO_STORE_BLOCK == header->capacity_bytes;
+}
+
+/* The header that stands in a block: 0, -ENOMEDIUM, -EPROTO, or an error of reading. */
+static int read_header(struct chario_store *store, uint64_t offset, struct store_header *header)
+{
+	int err = chario_store_pull(store, 0, offset, CHARIO_STORE_BLOCK);
+
+	if (err)
+		return err;
+	memcpy(header, store->pool.memory, sizeof(*header));
+	if (!chario_block_is_good(header, STORE_MAGIC_HEADER, header->head.uuid, 0))
+		return -ENOMEDIUM;
+	if (header->version != STORE_VERSION)
+		return -EPROTO;
+	return chario_layout_is_sane(header) ? 0 : -ENOMEDIUM;
+}
+
+static int get_capacity(const struct chario_store *store, uint64_t *capacity)
+{
+	struct chario_info info;
+	int err = chario_device_get_info(store->device, &info, sizeof(info));
+
+	if (err)
+		return err;
+	if (info.logical_block_bytes > CHARIO_STORE_BLOCK)
+		return -EOPNOTSUPP;
+	*capacity = info.capacity_bytes / CHARIO_STORE_BLOCK * CHARIO_STORE_BLOCK;
+	return 0;
+}
+
+int chario_layout_read(struct chario_store *store)
+{
+	struct store_header *header = &store->header;
+	uint64_t capacity;
+	int err = get_capacity(store, &capacity);
+
+	if (err)
+		return err;
+	if (capacity < 2 * CHARIO_STORE_BLOCK)
+		return -ENOMEDIUM;
+	err = read_header(store, 0, header);
+	if (err == -ENOMEDIUM || err == -EIO) {
+		err = read_header(store, capacity - CHARIO_STORE_BLOCK, header);
+		/* One of a store that ends elsewhere is not of this place. */
+		if (!err && header->capacity_bytes != capacity)
+			err = -ENOMEDIUM;
+	}
+	if (err)
+		return err;
+	return header->capacity_bytes > capacity ? -ESTALE : 0;
+}
+
+static int push_header(struct chario_store *store, uint64_t offset)
+{
+	memcpy(store->pool.memory, &store->header, sizeof(store->header));
+	return chario_store_push(store, 0, offset, CHARIO_STORE_BLOCK, CHARIO_TRANSFER_FUA);
+}
+
+static int wipe_header(struct chario_store *store, uint64_t offset)
+{
+	memset(store->pool.memory, 0, CHARIO_STORE_BLOCK);
+	return chario_store_push(store, 0, offset, CHARIO_STORE_BLOCK, CHARIO_TRANSFER_FUA);
+}
+
+static void make_empty(const struct store_header *header, uint64_t number, void *block)
+{
+	struct store_table *table = block;
+
+	memset(table, 0, sizeof(*table));
+	table->head.magic = STORE_MAGIC_TABLE;
+	memcpy(table->head.uuid, header->head.uuid, sizeof(table->head.uuid));
+	table->head.number = (uint32_t)number;
+	chario_block_seal(table);
+}
+
+static int push_tables(struct chario_store *store, uint64_t number, uint64_t nr_blocks)
+{
+	for (uint64_t i = 0; i < nr_blocks; i++)
+		make_empty(&store->header, number + i, store->pool.memory + i * CHARIO_STORE_BLOCK);
+	for (unsigned int copy = 0; copy < 2; copy++) {
+		int err = chario_store_push(store, 0,
+					    chario_table_offset(&store->header, number, copy),
+					    nr_blocks * CHARIO_STORE_BLOCK, 0);
+
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+static int push_note(struct chario_store *store)
+{
+	struct store_changes *changes = (struct store_changes *)store->pool.memory;
+
+	memset(changes, 0, sizeof(*changes));
+	changes->head.magic = STORE_MAGIC_CHANGES;
+	memcpy(changes->head.uuid, store->header.head.uuid, sizeof(changes->head.uuid));
+	/* Zero stands for a note that has never been read. */
+	changes->head.sequence = 2;
+	chario_block_seal(changes);
+	/* The flush of the disk, before the header says that there is a store. */
+	return chario_store_push(store, 0, (uint64_t)STORE_CHANGES_BLOCK * CHARIO_STORE_BLOCK,
+				 CHARIO_STORE_BLOCK, CHARIO_TRANSFER_FUA);
+}
+
+static int write_store(struct chario_store *store)
+{
+	const uint64_t batch = STORE_BUFFER / CHARIO_STORE_BLOCK;
+	const uint64_t nr_blocks = store->header.nr_blocks;
+	const uint64_t last = store->header.capacity_bytes - CHARIO_STORE_BLOCK;
+	int err = wipe_header(store, 0);
+
+	if (!err)
+		err = wipe_header(store, last);
+	for (uint64_t number = 0; number < nr_blocks && !err; number += batch)
+		err = push_tables(store, number,
+				  nr_blocks - number < batch ? nr_blocks - number : batch);
+	if (!err)
+		err = push_note(store);
+	if (!err)
+		err = chario_store_sync(store);
+	chario_block_seal(&store->header);
+	if (!err)
+		err = push_header(store, last);
+	return err ? err : push_header(store, 0);
+}
+
+/* A block that begins like a header is one, however damaged. */
+static int refuse_store(struct chario_store *store)
+{
+	const uint64_t last = store->header.capacity_bytes - CHARIO_STORE_BLOCK;
+	const uint64_t offsets[] = { 0, last };
+
+	for (size_t i = 0; i < 2; i++) {
+		const struct store_head *head = (const struct store_head *)store->pool.memory;
+		int err = chario_store_pull(store, 0, offsets[i], CHARIO_STORE_BLOCK);
+
+		if (err)
+			return err;
+		if (head->magic == STORE_MAGIC_HEADER)
+			return -EEXIST;
+	}
+	return 0;
+}
+
+static int format(struct chario_store *store, const struct chario_store_layout *layout)
+{
+	struct chario_info info;
+	int err = chario_device_get_info(store->device, &info, sizeof(info));
+
+	if (err)
+		return err;
+	if (info.logical_block_bytes > CHARIO_STORE_BLOCK)
+		return -EOPNOTSUPP;
+	err = plan(&store->header, layout, &info);
+	if (!err && !(layout && layout->flags & CHARIO_LAYOUT_REPLACE))
+		err = refuse_store(store);
+	return err ? err : write_store(store);
+}
+
+int chario_store_format_device(struct chario_device *device,
+			       const struct chario_store_layout *layout)
+{
+	struct chario_store store = { .device = device, .writable = true };
+	int err;
+
+	if (layout && (layout->size < LAYOUT_MIN || layout->flags & ~CHARIO_LAYOUT_REPLACE))
+		return -EINVAL;
+	store.lock_fd = chario_lock_open(device, true);
+	if (store.lock_fd < 0)
+		return store.lock_fd;
+	err = chario_lock_try(store.lock_fd, STORE_LOCK_OPEN, true);
+	if (!err)
+		err = chario_pool_create(&store.pool, device, STORE_BUFFER, 0);
+	if (!err) {
+		err = format(&store, layout);
+		chario_pool_destroy(&store.pool);
+	}
+	close(store.lock_fd);
+	return err;
+}
+
+int chario_store_format(const char *name, const struct chario_store_layout *layout)
+{
+	struct chario_device *device;
+	int err = chario_device_open_any(name, O_RDWR, &device);
+
+	if (err)
+		return err;
+	err = chario_store_format_device(device, layout);
+	chario_device_close(device);
+	return err;
+}

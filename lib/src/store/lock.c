@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+/*
+ * Who may do what with a store at one time.
+ *
+ * The locks are those of open files (F_OFD_SETLK), on bytes that no disk has.  The
+ * kernel drops them when the last descriptor of the open file is gone, so a process
+ * that has died holds nothing.  Each area that is open and each store has an open
+ * file of its own, so threads of one process exclude each other as processes do.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <time.h>
+
+#include "store/inner.h"
+#include "system/sys.h"
+
+/* No disk has a byte there, and the last lock is below the largest offset. */
+#define FIRST_BYTE (1LL << 62)
+
+#define WAIT_NS   10000000000LL
+#define SHORT_NS  50000L
+#define LONG_NS   5000000L
+#define SECOND_NS 1000000000LL
+
+int chario_lock_open(const struct chario_device *device, bool writable)
+{
+	return chario_sys.open(chario_device_path(device), writable ? O_RDWR : O_RDONLY);
+}
+
+static int apply(int fd, uint64_t byte, short type)
+{
+	struct flock lock = {
+		.l_type = type,
+		.l_whence = SEEK_SET,
+		.l_start = FIRST_BYTE + (off_t)byte,
+		.l_len = 1,
+	};
+
+	if (!fcntl(fd, F_OFD_SETLK, &lock))
+		return 0;
+	return errno == EAGAIN || errno == EACCES ? -EBUSY : -errno;
+}
+
+int chario_lock_try(int fd, uint64_t byte, bool exclusive)
+{
+	return apply(fd, byte, exclusive ? F_WRLCK : F_RDLCK);
+}
+
+void chario_lock_drop(int fd, uint64_t byte)
+{
+	apply(fd, byte, F_UNLCK);
+}
+
+bool chario_lock_is_held(int fd, uint64_t byte)
+{
+	struct flock lock = {
+		.l_type = F_RDLCK,
+		.l_whence = SEEK_SET,
+		.l_start = FIRST_BYTE + (off_t)byte,
+		.l_len = 1,
+	};
+
+	return !fcntl(fd, F_OFD_GETLK, &lock) && lock.l_type == F_WRLCK;
+}
+
+static int64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * SECOND_NS + now.tv_nsec;
+}
+
+/* A process that was stopped in the middle of a change must not stop all others for ever. */
+int chario_lock_wait(int fd, uint64_t byte, bool exclusive)
+{
+	struct timespec pause = { .tv_nsec = SHORT_NS };
+	int64_t end_ns = now_ns() + WAIT_NS;
+	int err;
+
+	while ((err = chario_lock_try(fd, byte, exclusive)) == -EBUSY && now_ns() < end_ns) {
+		nanosleep(&pause, NULL);
+		if (pause.tv_nsec < LONG_NS)
+			pause.tv_nsec *= 2;
+	}
+	return err;
+}

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+/*
+ * Move an area, so that a power cut at any moment loses nothing.
+ *
+ * The table says where the area is to be, where it was, and how much of it, from its
+ * start, is there already.  That number grows after what it counts is durable.  An
+ * area may slide over itself towards the start of the disk: then it overwrites
+ * where it was, and what the table does not count yet must not be overwritten, so no
+ * more than the distance is copied before the table is changed.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "store/inner.h"
+
+#define COPY_BYTES (4U << 20)
+
+/* Bytes after which the table is told, where the distance does not ask for less. */
+#define STEP_BYTES (64ULL << 20)
+
+int chario_move_begin(struct chario_store *store, uint64_t slot, uint64_t offset)
+{
+	struct store_entry entry;
+
+	chario_change_copy(store->index.slots[slot], &entry);
+	entry.fields.flags |= STORE_ENTRY_MOVING;
+	entry.fields.move_offset = entry.fields.offset;
+	entry.fields.moved_bytes = 0;
+	entry.fields.offset = offset;
+	return chario_change_entry(store, slot, &entry);
+}
+
+static int copy(struct chario_buffer *buffer, uint64_t from, uint64_t to, uint64_t bytes)
+{
+	while (bytes) {
+		size_t part = bytes < COPY_BYTES ? (size_t)bytes : COPY_BYTES;
+		ssize_t moved = chario_buffer_read(buffer, 0, part, from, 0);
+
+		if (moved > 0)
+			moved = chario_buffer_write(buffer, 0, (size_t)moved, to, 0);
+		if (moved < 0)
+			return (int)moved;
+		if (!moved || moved % CHARIO_STORE_BLOCK)
+			return -EIO;
+		from += (uint64_t)moved;
+		to += (uint64_t)moved;
+		bytes -= (uint64_t)moved;
+	}
+	return 0;
+}
+
+static uint64_t step_bytes(const struct store_fields *fields)
+{
+	uint64_t rest = fields->allocated_bytes - fields->moved_bytes;
+	uint64_t distance = fields->move_offset > fields->offset ?
+				    fields->move_offset - fields->offset :
+				    fields->offset - fields->move_offset;
+	uint64_t step = STEP_BYTES;
+
+	if (distance < fields->allocated_bytes && distance < step)
+		step = distance;
+	return rest < step ? rest : step;
+}
+
+/* The table counts @bytes more; at the end the area lies in one piece. */
+static int count(struct chario_store *store, uint64_t slot, uint64_t bytes)
+{
+	struct store_entry entry;
+	int err = chario_change_begin(store);
+
+	if (err)
+		return err;
+	chario_change_copy(store->index.slots[slot], &entry);
+	entry.fields.moved_bytes += bytes;
+	if (entry.fields.moved_bytes == entry.fields.allocated_bytes) {
+		entry.fields.flags &= ~STORE_ENTRY_MOVING;
+		entry.fields.move_offset = 0;
+		entry.fields.moved_bytes = 0;
+		entry.fields.changed_ns = chario_store_now();
+	}
+	err = chario_change_entry(store, slot, &entry);
+	chario_change_end(store);
+	return err;
+}
+
+static int step(struct store_move *move, struct chario_buffer *buffer,
+		const struct store_fields *fields)
+{
+	uint64_t bytes = step_bytes(fields);
+	int err = copy(buffer, fields->move_offset + fields->moved_bytes,
+		       fields->offset + fields->moved_bytes, bytes);
+
+	if (!err)
+		err = chario_store_sync(move->store);
+	if (!err)
+		err = count(move->store, move->slot, bytes);
+	if (err)
+		return err;
+	move->done_bytes += bytes;
+	/* Areas may have been closed, or take a way round. */
+	if (move->total_bytes < move->done_bytes)
+		move->total_bytes = move->done_bytes;
+	return move->progress ? move->progress(move->done_bytes, move->total_bytes, move->data) : 0;
+}
+
+/* 0; -EUCLEAN where the area has been lost meanwhile. */
+static int look(struct chario_store *store, uint64_t slot, struct store_fields *fields)
+{
+	const struct store_item *item;
+
+	pthread_mutex_lock(&store->mutex);
+	item = store->index.slots[slot];
+	if (item)
+		*fields = item->fields;
+	pthread_mutex_unlock(&store->mutex);
+	return item ? 0 : -EUCLEAN;
+}
+
+int chario_move_run(struct store_move *move)
+{
+	struct chario_buffer *buffer;
+	struct store_fields fields;
+	/* The CPU touches none of the bytes: there is nothing to sync. */
+	int ret = chario_buffer_pool(move->store->device, COPY_BYTES, CHARIO_BUFFER_STREAMING,
+				     &buffer);
+
+	if (ret)
+		return ret;
+	ret = look(move->store, move->slot, &fields);
+	while (!ret && fields.flags & STORE_ENTRY_MOVING) {
+		ret = step(move, buffer, &fields);
+		if (!ret)
+			ret = look(move->store, move->slot, &fields);
+	}
+	chario_buffer_free(buffer);
+	return ret;
+}

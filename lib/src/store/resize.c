@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+/*
+ * Resize an area: where it is, or where there is room.
+ */
+#include <errno.h>
+#include <unistd.h>
+
+#include "store/inner.h"
+
+/* How long an area could be where it is. */
+static uint64_t room_of(const struct chario_store *store, const struct store_item *item)
+{
+	const struct store_index *index = &store->index;
+	uint64_t end = store->header.second_offset;
+
+	for (size_t i = 0; i < index->nr_places; i++)
+		if (index->places[i].offset > item->fields.offset && index->places[i].offset < end)
+			end = index->places[i].offset;
+	return end - item->fields.offset;
+}
+
+static uint64_t blocks_of(uint64_t bytes)
+{
+	return chario_store_round_up(bytes, CHARIO_STORE_BLOCK);
+}
+
+static int resize_in_place(struct chario_store *store, const struct store_item *item,
+			   uint64_t bytes)
+{
+	struct store_entry entry;
+
+	chario_change_copy(item, &entry);
+	entry.fields.bytes = bytes;
+	entry.fields.allocated_bytes = blocks_of(bytes);
+	entry.fields.changed_ns = chario_store_now();
+	if (entry.fields.filled_bytes > bytes)
+		entry.fields.filled_bytes = bytes;
+	return chario_change_entry(store, item->slot, &entry);
+}
+
+/*
+ * Resize where it is, or begin to move to where there is room.  Returns 1 when the
+ * area is being moved, 0 when it has its new length, or a negative errno.
+ */
+static int try(struct chario_store *store, uint64_t slot, uint64_t bytes)
+{
+	const struct store_item *item = store->index.slots[slot];
+	uint64_t offset;
+	int err;
+
+	if (item->fields.flags & STORE_ENTRY_MOVING)
+		return 1;
+	if (blocks_of(bytes) <= room_of(store, item))
+		return resize_in_place(store, item, bytes);
+	err = chario_index_find_hole(&store->index, &store->header, blocks_of(bytes), &offset);
+	if (!err)
+		err = chario_move_begin(store, slot, offset);
+	return err ? err : 1;
+}
+
+static int resize(struct store_move *move, uint64_t bytes)
+{
+	int ret;
+
+	/* Until the room found by one try is still there for the next. */
+	do {
+		ret = chario_change_begin(move->store);
+		if (ret)
+			return ret;
+		ret = try(move->store, move->slot, bytes);
+		chario_change_end(move->store);
+		if (ret != 1)
+			return ret;
+		ret = chario_move_run(move);
+	} while (!ret);
+	return ret;
+}
+
+/* The slot of an area that is then locked: a descriptor or -errno. */
+static int seize(struct chario_store *store, const char *name, uint64_t *slot)
+{
+	const struct store_item *item;
+	int fd = chario_change_begin(store);
+
+	if (fd)
+		return fd;
+	item = chario_index_find(&store->index, name);
+	fd = -ENOENT;
+	if (item && item->fields.flags & STORE_ENTRY_STREAM)
+		fd = -EINVAL;
+	else if (item)
+		fd = chario_area_seize(store, *slot = item->slot);
+	chario_change_end(store);
+	return fd;
+}
+
+int chario_store_resize(struct chario_store *store, const char *name, uint64_t bytes)
+{
+	struct store_move move = { .store = store };
+	int err;
+
+	if (!bytes)
+		return -EINVAL;
+	if (bytes > store->header.capacity_bytes)
+		return store->writable ? -ENOSPC : -EROFS;
+	move.lock_fd = seize(store, name, &move.slot);
+	if (move.lock_fd < 0)
+		return move.lock_fd;
+	err = resize(&move, bytes);
+	close(move.lock_fd);
+	return err;
+}

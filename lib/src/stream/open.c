@@ -1,0 +1,392 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+/*
+ * The beginning and the end of a recording.
+ */
+#include "stream/inner.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/random.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#define MS 1000000ULL
+
+#define SEGMENT_MIN     (2 * CHARIO_DISK_BLOCK)
+#define SEGMENT_MAX     (64U << 20)
+#define SEGMENT_DEFAULT (4U << 20)
+#define BUFFERS_MAX     64U
+#define BUFFERS_DEFAULT 8U
+#define FLUSH_DEFAULT   (64ULL << 20)
+
+/* Segments that an area is cut into at least, where nobody says how. */
+#define SEGMENTS_WANTED 16U
+
+/* Segments that may be written and not durable: the search for the head reads them. */
+#define WINDOW_MAX 256U
+
+static int check_options(const struct chario_stream_options *options)
+{
+	uint32_t known = CHARIO_STREAM_RING | CHARIO_STREAM_APPEND | CHARIO_STREAM_NO_CRC;
+	uint32_t bytes = options->segment_bytes;
+
+	if (options->size < sizeof(*options) || options->flags & ~known || options->reserved ||
+	    options->durability > CHARIO_DURABILITY_FUA)
+		return -EINVAL;
+	if (bytes && (bytes % CHARIO_DISK_BLOCK || bytes < SEGMENT_MIN || bytes > SEGMENT_MAX))
+		return -EINVAL;
+	if (options->nr_buffers && (options->nr_buffers < 2 || options->nr_buffers > BUFFERS_MAX))
+		return -EINVAL;
+	/* A larger one ends beyond what the timer can say. */
+	return options->flush_ns > INT64_MAX / 2 ? -EINVAL : 0;
+}
+
+static void fill_in(struct chario_stream_options *options)
+{
+	if (!options->nr_buffers)
+		options->nr_buffers = BUFFERS_DEFAULT;
+	if (!options->flush_bytes)
+		options->flush_bytes = FLUSH_DEFAULT;
+	if (!options->flush_ns)
+		options->flush_ns = 1000 * MS;
+	if (!options->late_ns)
+		options->late_ns = 100 * MS;
+}
+
+static uint32_t choose_segment(uint64_t area_bytes)
+{
+	uint32_t bytes = SEGMENT_DEFAULT;
+
+	while (bytes > SEGMENT_MIN && area_bytes / bytes < SEGMENTS_WANTED)
+		bytes /= 2;
+	return bytes;
+}
+
+static int learn_device(struct chario_stream *stream)
+{
+	struct chario_info info;
+	int err = chario_device_get_info(stream->device, &info, sizeof(info));
+
+	if (err)
+		return err;
+	if (info.logical_block_bytes > CHARIO_DISK_BLOCK)
+		return -EOPNOTSUPP;
+	stream->cached = info.features & CHARIO_FEATURE_WRITE_CACHE;
+	stream->block_bytes = info.logical_block_bytes;
+	stream->alignment = info.dma_alignment_bytes ? info.dma_alignment_bytes : 1;
+	stream->durability = stream->options.durability;
+	if (stream->durability == CHARIO_DURABILITY_AUTO)
+		stream->durability = stream->cached ? CHARIO_DURABILITY_FLUSH :
+						      CHARIO_DURABILITY_NONE;
+	return 0;
+}
+
+/*
+ * Without flushes a segment is durable when it is complete, and the buffers are the
+ * window.  A ring keeps half of its segments from being written to.
+ */
+static uint32_t choose_window(const struct chario_stream *stream, uint64_t slots, bool ring)
+{
+	const struct chario_stream_options *options = &stream->options;
+	uint64_t window = options->nr_buffers;
+
+	if (stream->cached && stream->durability == CHARIO_DURABILITY_FLUSH)
+		window += 2 * (options->flush_bytes / options->segment_bytes + 1);
+	else if (stream->cached && stream->durability == CHARIO_DURABILITY_NONE)
+		window = WINDOW_MAX;
+	if (window > WINDOW_MAX)
+		window = WINDOW_MAX;
+	if (ring && window > slots / 2)
+		window = slots / 2;
+	return (uint32_t)(window > slots ? slots : window);
+}
+
+static int get_random(uint64_t *number)
+{
+	ssize_t ret = getrandom(number, sizeof(*number), 0);
+
+	return ret == sizeof(*number) ? 0 : ret < 0 ? -errno : -EIO;
+}
+
+/* A recording of its own: what the table is to say. */
+static int plan_new(struct chario_stream *stream, struct chario_area_stream *entry)
+{
+	struct chario_area_info info;
+	uint64_t slots;
+	int err = chario_area_get_info(stream->area, &info, sizeof(info));
+
+	if (err)
+		return err;
+	if (!stream->options.segment_bytes)
+		stream->options.segment_bytes = choose_segment(info.allocated_bytes);
+	slots = info.allocated_bytes / stream->options.segment_bytes;
+	if (slots < 2)
+		return -ENOSPC;
+	entry->segment_bytes = stream->options.segment_bytes;
+	entry->ring = stream->options.flags & CHARIO_STREAM_RING;
+	entry->nr_buffers = choose_window(stream, slots, entry->ring);
+	stream->window = entry->nr_buffers;
+	return get_random(&entry->session);
+}
+
+/* Where the recording ends that is gone on with. */
+static int find_end(struct chario_stream *stream)
+{
+	struct chario_pile pile = { 0 };
+	struct chario_head head;
+	int err;
+
+	err = chario_pool_create(&pile.pool, stream->device, stream->tape.segment_bytes, 0);
+	if (err)
+		return err;
+	err = chario_tape_head(&stream->tape, &pile, &head);
+	chario_pool_destroy(&pile.pool);
+	if (err || !head.found)
+		return err;
+	stream->next_segment = head.last.segment + 1;
+	stream->sequence = head.next_sequence;
+	stream->records = head.records;
+	stream->bytes = head.position;
+	stream->lost_records = head.last.lost_records;
+	stream->lost_bytes = head.last.lost_bytes;
+	stream->final = (struct chario_mark){
+		.segment = stream->next_segment,
+		.batches = head.last.serial + 1,
+		.records = head.records,
+		.position = head.position,
+	};
+	stream->completed = stream->final;
+	stream->durable = stream->final;
+	/* What a program has left that was killed may be in the cache. */
+	return chario_area_sync(stream->area);
+}
+
+static int plan_append(struct chario_stream *stream, struct chario_area_stream *entry)
+{
+	struct chario_stream_options *options = &stream->options;
+	int err = chario_area_get_stream(stream->area, entry);
+
+	if (err)
+		return err;
+	if (options->segment_bytes && options->segment_bytes != entry->segment_bytes)
+		return -EINVAL;
+	options->segment_bytes = entry->segment_bytes;
+	return 0;
+}
+
+static int begin_append(struct chario_stream *stream)
+{
+	stream->window = choose_window(stream, stream->tape.slots, stream->tape.ring);
+	if (stream->window > stream->tape.window)
+		stream->window = stream->tape.window;
+	return find_end(stream);
+}
+
+static int find_place(struct chario_stream *stream)
+{
+	uint64_t bytes = stream->tape.slots * stream->tape.segment_bytes;
+	uint64_t there = chario_area_place(stream->area, 0, bytes, &stream->disk_offset);
+
+	return there < bytes ? -EBUSY : 0;
+}
+
+static int make_pool(struct chario_stream *stream)
+{
+	const struct chario_stream_options *options = &stream->options;
+	size_t bytes = (size_t)options->segment_bytes * options->nr_buffers;
+
+	return chario_pool_create(&stream->pool, stream->device, bytes, CHARIO_BUFFER_SOURCE);
+}
+
+/* For each segment a batch that is being written, one that is closed, and the end. */
+static int make_batches(struct chario_stream *stream)
+{
+	uint32_t buffers = stream->options.nr_buffers;
+
+	stream->nr_batches = 2 * buffers + 2;
+	stream->batches = calloc(stream->nr_batches, sizeof(*stream->batches));
+	stream->seeds = calloc(buffers, sizeof(*stream->seeds));
+	if (!stream->batches || !stream->seeds)
+		return -ENOMEM;
+	return chario_queue_open(stream->device, stream->nr_batches + CHARIO_STREAM_EXTERNALS + 1,
+				 0, &stream->queue);
+}
+
+static int watch(const struct chario_stream *stream, int fd)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+
+	return epoll_ctl(stream->epoll, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
+}
+
+static int make_descriptors(struct chario_stream *stream)
+{
+	int err;
+
+	stream->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (stream->timer < 0)
+		return -errno;
+	stream->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK | EFD_SEMAPHORE);
+	if (stream->wake < 0)
+		return -errno;
+	stream->epoll = epoll_create1(EPOLL_CLOEXEC);
+	if (stream->epoll < 0)
+		return -errno;
+	err = watch(stream, stream->timer);
+	return err ? err : watch(stream, chario_queue_fd(stream->queue));
+}
+
+static void destroy(struct chario_stream *stream)
+{
+	chario_queue_close(stream->queue);
+	if (stream->epoll >= 0)
+		close(stream->epoll);
+	if (stream->wake >= 0)
+		close(stream->wake);
+	if (stream->timer >= 0)
+		close(stream->timer);
+	chario_pool_destroy(&stream->pool);
+	free(stream->seeds);
+	free(stream->batches);
+	chario_tape_deinit(&stream->tape);
+	chario_area_close(stream->area);
+	pthread_mutex_destroy(&stream->lock);
+	free(stream);
+}
+
+/* The table changes last: where something is wanting, the old recording stays. */
+static int set_up(struct chario_stream *stream, struct chario_store *store, const char *name)
+{
+	bool append = stream->options.flags & CHARIO_STREAM_APPEND;
+	struct chario_area_stream entry;
+	int err = chario_area_open(store, name, O_RDWR, &stream->area);
+
+	if (err)
+		return err;
+	stream->device = chario_area_device(stream->area);
+	err = learn_device(stream);
+	if (!err)
+		err = append ? plan_append(stream, &entry) : plan_new(stream, &entry);
+	if (!err)
+		err = chario_tape_init(&stream->tape, stream->area, &entry);
+	if (!err)
+		err = find_place(stream);
+	if (!err)
+		err = get_random(&stream->part);
+	if (!err)
+		err = make_pool(stream);
+	if (!err)
+		err = make_batches(stream);
+	if (!err)
+		err = make_descriptors(stream);
+	if (err)
+		return err;
+	return append ? begin_append(stream) : chario_area_set_stream(stream->area, &entry);
+}
+
+int chario_stream_open(struct chario_store *store, const char *name,
+		       const struct chario_stream_options *options, struct chario_stream **stream)
+{
+	static const struct chario_stream_options usual = { .size = sizeof(usual) };
+	struct chario_stream *made;
+	int err = check_options(options ? options : &usual);
+
+	if (err)
+		return err;
+	made = calloc(1, sizeof(*made));
+	if (!made)
+		return -ENOMEM;
+	pthread_mutex_init(&made->lock, NULL);
+	made->options = options ? *options : usual;
+	fill_in(&made->options);
+	made->no_crc = made->options.flags & CHARIO_STREAM_NO_CRC;
+	made->least_free = made->options.nr_buffers;
+	made->timer_ns = UINT64_MAX;
+	made->timer = made->wake = made->epoll = -1;
+	err = set_up(made, store, name);
+	if (err) {
+		destroy(made);
+		return err;
+	}
+	chario_stream_look_at_clock(made, CLOCK_MONOTONIC_COARSE);
+	*stream = made;
+	return 0;
+}
+
+/* Rooms that are out at the end have no record. */
+static void take_rooms_back(struct chario_stream *stream)
+{
+	for (uint64_t i = stream->next; i < stream->tail; i++) {
+		struct chario_batch *batch = chario_stream_batch(stream, i);
+		uint64_t at = chario_stream_pool_offset(stream, batch->segment) + batch->offset +
+			      sizeof(struct chario_disk_batch);
+
+		while (batch->rooms) {
+			struct chario_disk_record *record = (void *)(stream->pool.memory + at);
+
+			at += le32toh(record->next);
+			if (record->magic)
+				continue;
+			chario_stream_void(stream, record);
+		}
+	}
+}
+
+static int mark_end(struct chario_stream *stream)
+{
+	struct chario_patience patience = { .timeout_ns = -1 };
+	int err;
+
+	while ((err = chario_stream_mark_end(stream)) == -EAGAIN) {
+		if (chario_stream_pump(stream))
+			continue;
+		err = chario_stream_sleep(stream, &patience);
+		if (err)
+			break;
+	}
+	/* An area that is full to its last block says so by itself. */
+	return err == -ENOSPC ? 0 : err;
+}
+
+static bool is_at_rest(const struct chario_stream *stream)
+{
+	return stream->head == stream->tail && !stream->flush_flying &&
+	       stream->durable.batches == stream->completed.batches;
+}
+
+static int end(struct chario_stream *stream)
+{
+	struct chario_patience patience = { .timeout_ns = -1 };
+	int err = stream->error;
+
+	take_rooms_back(stream);
+	if (!err)
+		err = mark_end(stream);
+	stream->ending = true;
+	chario_stream_pump(stream);
+	if (!err)
+		err = stream->error;
+	while (!err && !is_at_rest(stream))
+		err = chario_stream_sleep(stream, &patience);
+	/* What is in flight after an error lets go of the memory of others, too. */
+	chario_stream_drain(stream);
+	return err;
+}
+
+int chario_stream_close(struct chario_stream *stream)
+{
+	int err;
+
+	if (!stream)
+		return 0;
+	pthread_mutex_lock(&stream->lock);
+	chario_stream_look_at_clock(stream, CLOCK_MONOTONIC);
+	err = end(stream);
+	pthread_mutex_unlock(&stream->lock);
+	destroy(stream);
+	return err;
+}

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+/*
+ * From one batch of a recording to the next.
+ */
+#include "stream/reader-inner.h"
+
+#include <errno.h>
+
+int chario_reader_enter(struct chario_reader *reader, const struct chario_disk_batch *batch)
+{
+	int ret = chario_tape_load(&reader->tape, batch, &reader->pile);
+
+	if (ret == 1 && reader->pile.sealed) {
+		ret = chario_reader_is_safe(reader, batch);
+		reader->pile.sealed = ret == 1;
+		ret = ret < 0 ? ret : 1;
+	}
+	if (ret != 1)
+		return ret;
+	reader->last = *batch;
+	reader->loaded = true;
+	reader->fresh = false;
+	reader->looks = 0;
+	return 1;
+}
+
+void chario_reader_reset(struct chario_reader *reader)
+{
+	reader->loaded = false;
+	reader->fresh = true;
+	reader->done_bytes = 0;
+	reader->has_expected = false;
+	reader->from_sequence = 0;
+	reader->from_time_ns = 0;
+	reader->looks = 0;
+}
+
+int chario_reader_reload(struct chario_reader *reader)
+{
+	uint32_t at = reader->pile.at;
+	int ret = chario_reader_enter(reader, &reader->last);
+
+	if (ret == 1)
+		reader->pile.at = at;
+	else
+		reader->loaded = false;
+	return ret;
+}
+
+/*
+ * A segment is written when all up to a window before it are durable: a segment
+ * that far ahead says that this one is as it stays.
+ */
+int chario_reader_is_final(struct chario_reader *reader, uint64_t segment)
+{
+	struct chario_tape *tape = &reader->tape;
+	struct chario_disk_batch batch;
+
+	if (!chario_area_has_writer(reader->area))
+		return 1;
+	for (uint64_t i = 0; i < 3; i++) {
+		int ret;
+
+		if (!tape->ring && segment + tape->window + i >= tape->slots)
+			break;
+		ret = chario_tape_peek(tape, segment + tape->window + i, 0, &batch);
+		if (ret < 0)
+			return ret;
+		if (ret && batch.segment >= segment + tape->window)
+			return 1;
+	}
+	return 0;
+}
+
+int chario_reader_find_head(struct chario_reader *reader, struct chario_head *head)
+{
+	struct chario_pile pile = { 0 };
+	int err = chario_pool_create(&pile.pool, chario_area_device(reader->area),
+				     reader->tape.segment_bytes, 0);
+
+	if (err)
+		return err;
+	err = chario_tape_head(&reader->tape, &pile, head);
+	chario_pool_destroy(&pile.pool);
+	return err;
+}
+
+/*
+ * Whether the recording was ended before the ring came round to a segment.  It has
+ * to be of the last part: what was on its way when an earlier one was cut off can
+ * have torn what is older.
+ */
+static int is_last_lap(struct chario_reader *reader, const struct chario_disk_batch *batch)
+{
+	struct chario_head head;
+	int err;
+
+	if (chario_area_has_writer(reader->area))
+		return 0;
+	err = chario_reader_find_head(reader, &head);
+	if (err)
+		return err;
+	return head.ended && head.last.part == batch->part &&
+	       head.last.segment < batch->segment + reader->tape.slots;
+}
+
+/*
+ * The newest segment is at most a window behind one that is being written.  A single
+ * one may be missing since an earlier power cut, so all of the window is looked at.
+ */
+int chario_reader_is_safe(struct chario_reader *reader, const struct chario_disk_batch *batch)
+{
+	struct chario_tape *tape = &reader->tape;
+	uint64_t next = batch->segment + tape->slots;
+	struct chario_disk_batch newer;
+
+	if (!tape->ring)
+		return 1;
+	for (uint64_t ahead = next - tape->window; ahead <= next; ahead++) {
+		int ret = chario_tape_peek(tape, ahead, 0, &newer);
+
+		if (ret < 0)
+			return ret;
+		if (ret && newer.segment >= ahead)
+			return is_last_lap(reader, batch);
+	}
+	return 1;
+}
+
+/* What is in the place of the next batch, in this segment or the next. */
+static int look_behind(struct chario_reader *reader, struct chario_disk_batch *batch)
+{
+	const struct chario_disk_batch *last = &reader->last;
+	struct chario_tape *tape = &reader->tape;
+	uint32_t offset = chario_disk_round(last->offset + last->bytes, CHARIO_DISK_BLOCK);
+	int ret;
+
+	if (offset < tape->segment_bytes) {
+		ret = chario_tape_look(tape, last->segment, offset, batch);
+		if (ret && (ret < 0 || batch->part == last->part))
+			return ret;
+	}
+	if (!tape->ring && last->segment + 1 >= tape->slots)
+		return 0;
+	ret = chario_tape_look(tape, last->segment + 1, 0, batch);
+	if (ret != 1 || batch->serial == last->serial + 1)
+		return ret;
+	/* A batch between them is missing, or not there yet. */
+	return chario_reader_is_final(reader, last->segment);
+}
+
+/* Nothing follows: it was ended and nobody goes on with it, or the area is full. */
+static bool is_at_end(const struct chario_reader *reader, bool live)
+{
+	const struct chario_tape *tape = &reader->tape;
+	const struct chario_disk_batch *last = &reader->last;
+	uint32_t offset = chario_disk_round(last->offset + last->bytes, CHARIO_DISK_BLOCK);
+
+	if (reader->fresh)
+		return false;
+	if (last->flags & CHARIO_DISK_BATCH_END && !live)
+		return true;
+	return !tape->ring && last->segment + 1 >= tape->slots && offset >= tape->segment_bytes;
+}
+
+/* The table may say by now that the area holds another recording. */
+static int check_session(struct chario_reader *reader)
+{
+	struct chario_area_stream entry;
+	int err = chario_area_get_stream(reader->area, &entry);
+
+	if (err)
+		return err == -ENODATA ? -ESTALE : err;
+	return entry.session == reader->tape.session ? 0 : -ESTALE;
+}
+
+/* Where the ring has not come round yet, the first record of all is the next one. */
+static void expect_first(struct chario_reader *reader)
+{
+	reader->has_expected = !reader->from_sequence && !reader->from_time_ns;
+	reader->expected = 0;
+}
+
+/*
+ * Search all of the recording for what follows.  @live: somebody was writing before
+ * anything was looked at, so what is missing may still come.
+ */
+static int search(struct chario_reader *reader, bool live, struct chario_disk_batch *batch)
+{
+	struct chario_tape *tape = &reader->tape;
+	uint64_t next = reader->fresh ? 0 : reader->last.segment + 1;
+	uint64_t newest;
+	int ret = chario_tape_newest(tape, batch);
+
+	if (ret <= 0)
+		return ret;
+	newest = batch->segment;
+	if (newest >= tape->slots && next <= newest - tape->slots)
+		return chario_tape_oldest(tape, newest, batch);
+	if (newest < next)
+		return 0;
+	if (reader->fresh) {
+		expect_first(reader);
+		ret = chario_tape_oldest(tape, newest, batch);
+		/* The first of all may be on its way still. */
+		return ret == 1 && live && newest < tape->window ? !batch->segment : ret;
+	}
+	if (live && newest < reader->last.segment + tape->window)
+		return 0;
+	return chario_tape_first(tape, next, newest, batch);
+}
+
+/* What follows, as far as it is to be found out now. */
+static int find_next(struct chario_reader *reader, bool live, struct chario_disk_batch *batch)
+{
+	bool thorough = reader->looks++ % CHARIO_READER_LOOKS == 0;
+	int ret = 0;
+
+	if (!reader->fresh)
+		ret = look_behind(reader, batch);
+	else if (!thorough)
+		ret = chario_tape_look(&reader->tape, 0, 0, batch);
+	if (ret == 1 && reader->fresh)
+		expect_first(reader);
+	if (ret || !thorough)
+		return ret;
+	ret = check_session(reader);
+	return ret ? ret : search(reader, live, batch);
+}
+
+int chario_reader_go_on(struct chario_reader *reader)
+{
+	bool live = chario_area_has_writer(reader->area);
+	struct chario_disk_batch batch;
+	int ret;
+
+	reader->loaded = false;
+	ret = find_next(reader, live, &batch);
+	if (ret == 1)
+		return chario_reader_enter(reader, &batch);
+	return !ret && is_at_end(reader, live) ? -ENODATA : ret;
+}

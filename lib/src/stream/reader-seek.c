@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+/*
+ * What there is of a recording, and going to a place in it.
+ */
+#include "stream/reader-inner.h"
+
+#include "system/sys.h"
+
+/* The first version of the struct. */
+#define RECORDING_MIN sizeof(struct chario_recording)
+
+/* A record that began in a segment that has been overwritten is none. */
+static uint64_t first_record(const struct chario_disk_batch *oldest)
+{
+	return oldest->sequence + (oldest->flags & CHARIO_DISK_BATCH_MIDDLE ? 1 : 0);
+}
+
+static void fill(const struct chario_head *head, const struct chario_disk_batch *oldest,
+		 struct chario_recording *recording)
+{
+	const struct chario_disk_batch *last = &head->last;
+
+	recording->ended = head->ended;
+	recording->first_record = first_record(oldest);
+	recording->next_record = head->next_sequence;
+	recording->first_time_ns = oldest->time_ns;
+	recording->last_time_ns = last->time_ns;
+	recording->bytes = head->position;
+	recording->durable_records = head->ended ? head->records : last->durable_records;
+	recording->lost_records = last->lost_records;
+	recording->lost_bytes = last->lost_bytes;
+	recording->torn_segments = head->missing + !head->whole;
+}
+
+int chario_reader_get_recording(struct chario_reader *reader, struct chario_recording *recording,
+				size_t size)
+{
+	struct chario_tape *tape = &reader->tape;
+	struct chario_recording all = {
+		.size = sizeof(all),
+		.ring = tape->ring,
+		.segment_bytes = tape->segment_bytes,
+		.session = tape->session,
+	};
+	uint32_t reads = tape->reads;
+	struct chario_disk_batch oldest;
+	struct chario_head head;
+	int ret = chario_reader_find_head(reader, &head);
+
+	if (ret)
+		return ret;
+	all.reads = tape->reads - reads;
+	if (head.found) {
+		ret = chario_tape_oldest(tape, head.last.segment, &oldest);
+		if (ret < 0)
+			return ret;
+		fill(&head, ret ? &oldest : &head.last, &all);
+	}
+	return chario_sys_give(recording, size, &all, sizeof(all), RECORDING_MIN);
+}
+
+/* struct goal - what is looked for: a record, or a time where @by_time is set */
+struct goal {
+	bool by_time;
+	uint64_t value;
+};
+
+/* Whether all records that begin before a batch are before the goal. */
+static bool is_behind(const struct goal *goal, const struct chario_disk_batch *batch)
+{
+	return goal->by_time ? batch->time_ns < goal->value : first_record(batch) <= goal->value;
+}
+
+/*
+ * The last segment that begins before the goal, or the oldest.  1, 0 where there is
+ * none, or a negative errno.
+ */
+static int search(struct chario_tape *tape, const struct goal *goal,
+		  struct chario_disk_batch *batch)
+{
+	struct chario_disk_batch found;
+	uint64_t newest;
+	int ret = chario_tape_newest(tape, batch);
+
+	if (ret <= 0)
+		return ret;
+	newest = batch->segment;
+	ret = chario_tape_oldest(tape, newest, batch);
+	while (ret > 0 && batch->segment < newest) {
+		uint64_t middle = batch->segment + (newest - batch->segment + 1) / 2;
+
+		ret = chario_tape_first(tape, middle, newest, &found);
+		if (ret < 0)
+			return ret;
+		if (ret && is_behind(goal, &found))
+			*batch = found;
+		else
+			newest = middle - 1;
+		ret = 1;
+	}
+	return ret;
+}
+
+static int seek(struct chario_reader *reader, const struct goal *goal)
+{
+	struct chario_disk_batch batch;
+	int ret = search(&reader->tape, goal, &batch);
+
+	if (ret < 0)
+		return ret;
+	chario_reader_reset(reader);
+	/* What has gone meanwhile is looked for by the next call, from the oldest on. */
+	if (ret)
+		ret = chario_reader_enter(reader, &batch);
+	if (goal->by_time)
+		reader->from_time_ns = goal->value;
+	else
+		reader->from_sequence = goal->value;
+	return ret < 0 ? ret : 0;
+}
+
+int chario_reader_seek(struct chario_reader *reader, uint64_t sequence)
+{
+	const struct goal goal = { .value = sequence };
+	struct chario_head head;
+	int err;
+
+	if (sequence < UINT64_MAX)
+		return seek(reader, &goal);
+	err = chario_reader_find_head(reader, &head);
+	if (err)
+		return err;
+	return seek(reader, &(struct goal){ .value = head.next_sequence });
+}
+
+int chario_reader_seek_time(struct chario_reader *reader, uint64_t time_ns)
+{
+	return seek(reader, &(struct goal){ .by_time = true, .value = time_ns });
+}

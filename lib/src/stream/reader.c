@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+/*
+ * Records of a recording, one after the other.
+ */
+#include "stream/reader-inner.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define NS 1000000000
+
+int chario_reader_open(struct chario_store *store, const char *name, struct chario_reader **reader)
+{
+	struct chario_reader *made = calloc(1, sizeof(*made));
+	struct chario_area_stream entry;
+	int err;
+
+	if (!made)
+		return -ENOMEM;
+	err = chario_area_open(store, name, O_RDONLY, &made->area);
+	if (!err)
+		err = chario_area_get_stream(made->area, &entry);
+	if (!err)
+		err = chario_tape_init(&made->tape, made->area, &entry);
+	if (!err)
+		err = chario_pool_create(&made->pile.pool, chario_area_device(made->area),
+					 made->tape.segment_bytes, 0);
+	if (err) {
+		chario_reader_close(made);
+		return err;
+	}
+	chario_reader_reset(made);
+	*reader = made;
+	return 0;
+}
+
+void chario_reader_close(struct chario_reader *reader)
+{
+	if (!reader)
+		return;
+	free(reader->joined);
+	chario_pool_destroy(&reader->external);
+	chario_pool_destroy(&reader->pile.pool);
+	chario_tape_deinit(&reader->tape);
+	chario_area_close(reader->area);
+	free(reader);
+}
+
+/* Data that lie apart: nothing but the seal says that they are right. */
+static int fetch(struct chario_reader *reader, struct chario_piece *piece)
+{
+	struct chario_tape *tape = &reader->tape;
+	uint32_t bytes = chario_disk_round(piece->bytes, CHARIO_DISK_BLOCK);
+	int ret = 0;
+
+	if (!reader->external.buffer)
+		ret = chario_pool_create(&reader->external, chario_area_device(reader->area),
+					 tape->segment_bytes, 0);
+	if (!ret)
+		ret = chario_tape_read(tape, reader->last.segment, piece->offset, bytes,
+				       &reader->external);
+	if (ret == 1)
+		ret = chario_reader_is_safe(reader, &reader->last);
+	piece->memory = reader->external.memory;
+	return ret;
+}
+
+/* What was not whole when it was read may be now: 1, 0, or a negative errno. */
+static int try_again(struct chario_reader *reader, struct chario_piece *piece)
+{
+	int ret = chario_reader_reload(reader);
+
+	if (ret == 1)
+		ret = chario_pile_next(&reader->pile, reader->tape.segment_bytes, piece);
+	return ret == -EBADMSG ? 0 : ret;
+}
+
+/* The next piece that is whole.  1; 0 where there is none yet; or a negative errno. */
+static int next_piece(struct chario_reader *reader, struct chario_piece *piece)
+{
+	int ret = 1;
+
+	while (ret == 1) {
+		if (!reader->loaded) {
+			ret = chario_reader_go_on(reader);
+			continue;
+		}
+		ret = chario_pile_next(&reader->pile, reader->tape.segment_bytes, piece);
+		if (ret == 1)
+			return 1;
+		if (!ret) {
+			ret = chario_reader_go_on(reader);
+			continue;
+		}
+		ret = chario_reader_is_final(reader, reader->last.segment);
+		if (!ret)
+			return try_again(reader, piece);
+		chario_pile_skip(&reader->pile);
+	}
+	return ret;
+}
+
+static int join(struct chario_reader *reader, const struct chario_piece *piece)
+{
+	size_t bytes = (size_t)(reader->done_bytes + piece->bytes);
+	size_t room = reader->joined_room ? reader->joined_room : 4096;
+
+	while (room < bytes)
+		room *= 2;
+	if (room > reader->joined_room) {
+		unsigned char *more = realloc(reader->joined, room);
+
+		if (!more)
+			return -ENOMEM;
+		reader->joined = more;
+		reader->joined_room = room;
+	}
+	memcpy(reader->joined + reader->done_bytes, piece->memory, piece->bytes);
+	reader->joining = piece->sequence;
+	reader->done_bytes = bytes;
+	return 0;
+}
+
+/* Whether a piece continues what has been put together. */
+static bool continues(const struct chario_reader *reader, const struct chario_piece *piece)
+{
+	return reader->done_bytes && piece->sequence == reader->joining &&
+	       piece->done_bytes == reader->done_bytes;
+}
+
+static bool is_wanted(const struct chario_reader *reader, const struct chario_piece *piece)
+{
+	return piece->sequence >= reader->from_sequence && piece->time_ns >= reader->from_time_ns;
+}
+
+static void give(struct chario_reader *reader, const struct chario_piece *piece,
+		 struct chario_record *record)
+{
+	*record = (struct chario_record){
+		.memory = piece->memory,
+		.bytes = piece->bytes,
+		.sequence = piece->sequence,
+		.time_ns = piece->time_ns,
+		.flags = piece->flags & (CHARIO_RECORD_META | CHARIO_RECORD_NO_CRC),
+	};
+	if (reader->has_expected && piece->sequence > reader->expected)
+		record->missing = piece->sequence - reader->expected;
+}
+
+static void pass(struct chario_reader *reader, const struct chario_piece *piece)
+{
+	reader->expected = piece->sequence + 1;
+	reader->has_expected = true;
+	/* Times may go back later on, and then nothing more is to be passed over. */
+	reader->from_time_ns = 0;
+}
+
+/* One that was taken back has a number, which is not missing. */
+static void pass_void(struct chario_reader *reader, const struct chario_piece *piece)
+{
+	if (reader->has_expected && piece->sequence == reader->expected)
+		reader->expected++;
+}
+
+/* 1: @record is there; 0: more fragments are needed, or it was not one; or an errno. */
+static int take_piece(struct chario_reader *reader, struct chario_piece *piece,
+		      struct chario_record *record)
+{
+	bool first = piece->flags & CHARIO_DISK_RECORD_FIRST;
+	bool last = piece->flags & CHARIO_DISK_RECORD_LAST;
+	int err;
+
+	if (piece->flags & CHARIO_DISK_RECORD_VOID) {
+		pass_void(reader, piece);
+		return 0;
+	}
+	if (first)
+		reader->done_bytes = 0;
+	else if (!continues(reader, piece))
+		return 0;
+	if (!is_wanted(reader, piece))
+		return 0;
+	if (!piece->memory) {
+		int ret = fetch(reader, piece);
+
+		if (ret != 1)
+			return ret;
+	}
+	if (!first || !last) {
+		err = join(reader, piece);
+		if (err || !last)
+			return err;
+		piece->memory = reader->joined;
+		piece->bytes = (uint32_t)reader->done_bytes;
+	}
+	give(reader, piece, record);
+	if (!first)
+		record->bytes = (size_t)reader->done_bytes;
+	reader->done_bytes = 0;
+	pass(reader, piece);
+	return 1;
+}
+
+/* 1: a record; 0: none yet; or a negative errno. */
+static int try_next(struct chario_reader *reader, struct chario_record *record)
+{
+	struct chario_piece piece;
+	int ret;
+
+	do {
+		ret = next_piece(reader, &piece);
+		if (ret != 1)
+			return ret;
+		ret = take_piece(reader, &piece, record);
+	} while (!ret);
+	return ret;
+}
+
+static int64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * NS + now.tv_nsec;
+}
+
+/* Sleep, but not for longer than there is time; false when it is over. */
+static bool sleep_until(int64_t timeout_ns, int64_t begun_ns)
+{
+	struct timespec pause = { .tv_nsec = CHARIO_READER_SLEEP_NS };
+	int64_t left = timeout_ns < 0 ? CHARIO_READER_SLEEP_NS : timeout_ns - (now_ns() - begun_ns);
+
+	if (left <= 0)
+		return false;
+	if (left < pause.tv_nsec)
+		pause.tv_nsec = left;
+	nanosleep(&pause, NULL);
+	return true;
+}
+
+int chario_reader_next(struct chario_reader *reader, int64_t timeout_ns,
+		       struct chario_record *record)
+{
+	int64_t begun_ns = timeout_ns > 0 ? now_ns() : 0;
+	int ret;
+
+	/* The first look of each call is a thorough one. */
+	reader->looks = 0;
+	do {
+		ret = try_next(reader, record);
+		if (ret)
+			return ret == 1 ? 0 : ret;
+	} while (timeout_ns && sleep_until(timeout_ns, begun_ns));
+	return -EAGAIN;
+}

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+/*
+ * Records that somebody else has in memory, and those that were lost.
+ */
+#include "stream/inner.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "device/ops.h"
+
+/* A fragment of less is not worth its header: it waits for the next segment. */
+#define FRAGMENT_MIN CHARIO_DISK_BLOCK
+
+/* What is being written of a record, and how far it is. */
+struct copy {
+	const unsigned char *memory;
+	size_t bytes;
+	uint64_t done;
+	uint64_t sequence;
+	uint64_t time_ns;
+	uint32_t flags;
+};
+
+/* Segments that a record needs beyond what is left of the one being filled. */
+static uint64_t count_segments(const struct chario_stream *stream, size_t bytes)
+{
+	uint32_t space = chario_stream_space(stream);
+	size_t room = chario_stream_room_bytes(stream);
+
+	if (bytes <= space)
+		return 0;
+	if (bytes > room && space >= FRAGMENT_MIN)
+		bytes -= space;
+	return (bytes + room - 1) / room;
+}
+
+/* A record is not begun where it is known that it cannot be ended. */
+static int check_length(struct chario_stream *stream, size_t bytes, int64_t timeout_ns)
+{
+	uint64_t segments = count_segments(stream, bytes);
+
+	if (!stream->tape.ring && segments > stream->tape.slots - stream->next_segment)
+		return -ENOSPC;
+	chario_stream_pump(stream);
+	if (stream->error)
+		return stream->error;
+	return !timeout_ns && segments > chario_stream_free_buffers(stream) ? -EAGAIN : 0;
+}
+
+/* The next fragment: all that is left, or what the segment has room for. */
+static uint32_t choose_bytes(const struct chario_stream *stream, const struct copy *copy)
+{
+	size_t left = copy->bytes - copy->done;
+	size_t room = chario_stream_room_bytes(stream);
+	uint32_t space = chario_stream_space(stream);
+
+	if (left <= space)
+		return (uint32_t)left;
+	if (copy->bytes > room && space >= FRAGMENT_MIN)
+		return space;
+	return (uint32_t)(left < room ? left : room);
+}
+
+static int reserve(struct chario_stream *stream, struct copy *copy,
+		   struct chario_patience *patience, struct chario_disk_record **record,
+		   uint32_t *bytes)
+{
+	int err;
+
+	pthread_mutex_lock(&stream->lock);
+	err = copy->done ? 0 : check_length(stream, copy->bytes, patience->timeout_ns);
+	if (!err) {
+		*bytes = choose_bytes(stream, copy);
+		err = chario_stream_reserve(stream, *bytes, false, patience, record);
+	}
+	if (!err && !copy->done)
+		copy->sequence = stream->sequence;
+	if (!err && copy->done + *bytes == copy->bytes)
+		stream->sequence++;
+	if (err || copy->done + *bytes == copy->bytes)
+		stream->partial = 0;
+	else
+		stream->partial = copy->done + *bytes;
+	pthread_mutex_unlock(&stream->lock);
+	return err;
+}
+
+static int write_fragment(struct chario_stream *stream, struct copy *copy,
+			  struct chario_patience *patience)
+{
+	struct chario_commit commit = { .time_ns = copy->time_ns, .flags = copy->flags };
+	uint32_t bytes;
+	int err = reserve(stream, copy, patience, &commit.record, &bytes);
+
+	if (err)
+		return err;
+	commit.bytes = bytes;
+	commit.record->sequence = htole64(copy->sequence);
+	commit.record->done_bytes = htole64(copy->done);
+	memcpy((unsigned char *)commit.record + le32toh(commit.record->data),
+	       copy->memory + copy->done, bytes);
+	if (!copy->done)
+		commit.flags |= CHARIO_DISK_RECORD_FIRST;
+	copy->done += bytes;
+	if (copy->done == copy->bytes)
+		commit.flags |= CHARIO_DISK_RECORD_LAST;
+	return chario_stream_commit_record(stream, &commit);
+}
+
+/*
+ * One that is longer than a ring would overwrite itself, and all before it.  It may
+ * begin in the middle of a segment, and the end of a recording takes one.
+ */
+static bool fits_ring(const struct chario_stream *stream, size_t bytes)
+{
+	size_t room = chario_stream_room_bytes(stream);
+
+	return !stream->tape.ring || bytes <= room || bytes <= (stream->tape.slots - 2) * room;
+}
+
+int chario_stream_write(struct chario_stream *stream, const void *memory, size_t bytes,
+			uint64_t time_ns, unsigned int flags, int64_t timeout_ns)
+{
+	struct chario_patience patience = { .timeout_ns = timeout_ns };
+	struct copy copy = {
+		.memory = memory,
+		.bytes = bytes,
+		.time_ns = time_ns,
+		.flags = flags | (stream->no_crc ? CHARIO_RECORD_NO_CRC : 0),
+	};
+	int err = 0;
+
+	if (!bytes || flags & ~(CHARIO_RECORD_META | CHARIO_RECORD_NO_CRC))
+		return -EINVAL;
+	if (!fits_ring(stream, bytes))
+		return -EMSGSIZE;
+	/* All fragments have the time of the record. */
+	if (!time_ns && bytes > chario_stream_room_bytes(stream))
+		copy.time_ns = chario_stream_clock(CLOCK_REALTIME);
+	while (!err && copy.done < copy.bytes)
+		err = write_fragment(stream, &copy, &patience);
+	return err;
+}
+
+static int check_buffer(const struct chario_stream *stream, const struct chario_buffer *buffer,
+			uint64_t offset, size_t bytes, unsigned int flags)
+{
+	if (!bytes || bytes % stream->block_bytes || offset % stream->alignment)
+		return -EINVAL;
+	if (buffer->device != stream->device || bytes > buffer->bytes ||
+	    offset > buffer->bytes - bytes)
+		return -EINVAL;
+	if (flags & ~(CHARIO_RECORD_META | CHARIO_RECORD_NO_CRC))
+		return -EINVAL;
+	return bytes > chario_stream_room_bytes(stream) - CHARIO_DISK_BLOCK ? -EMSGSIZE : 0;
+}
+
+static struct chario_external *find_external(struct chario_stream *stream)
+{
+	for (uint32_t i = 0; i < CHARIO_STREAM_EXTERNALS; i++)
+		if (!stream->externals[i].used)
+			return &stream->externals[i];
+	return NULL;
+}
+
+/* Its data are written at once, so the segment has to be allowed to be written. */
+static int reserve_external(struct chario_stream *stream, uint32_t bytes,
+			    struct chario_patience *patience, struct chario_disk_record **record)
+{
+	int err = 0;
+
+	while (!err && stream->nr_externals == CHARIO_STREAM_EXTERNALS) {
+		chario_stream_pump(stream);
+		if (stream->nr_externals == CHARIO_STREAM_EXTERNALS)
+			err = chario_stream_sleep(stream, patience);
+	}
+	if (!err)
+		err = chario_stream_reserve(stream, bytes, true, patience, record);
+	return err;
+}
+
+static void submit_external(struct chario_stream *stream, const struct chario_disk_record *record,
+			    const struct chario_buffer *buffer, uint64_t buffer_offset,
+			    uint32_t *released)
+{
+	struct chario_external *external = find_external(stream);
+	struct chario_batch *batch = &stream->batches[record->crc];
+	uint64_t slot = batch->segment % stream->tape.slots;
+
+	*external = (struct chario_external){
+		.transfer = {
+			.op = CHARIO_TRANSFER_WRITE,
+			.flags = stream->cached ? CHARIO_TRANSFER_FUA : 0,
+			.buffer = chario_buffer_id(buffer),
+			.buffer_offset = buffer_offset,
+			.disk_offset = stream->disk_offset + slot * stream->tape.segment_bytes +
+				       stream->ceiling,
+			.bytes = le32toh(record->bytes),
+		},
+		.batch = record->crc,
+		.used = true,
+		.ready = true,
+		.released = released,
+	};
+	stream->nr_externals++;
+	stream->nr_ready++;
+	batch->externals++;
+}
+
+int chario_stream_write_buffer(struct chario_stream *stream, const struct chario_buffer *buffer,
+			       uint64_t buffer_offset, size_t bytes, uint64_t time_ns,
+			       unsigned int flags, int64_t timeout_ns, uint32_t *released)
+{
+	struct chario_patience patience = { .timeout_ns = timeout_ns };
+	struct chario_commit commit = {
+		.bytes = bytes,
+		.time_ns = time_ns,
+		.flags = flags | CHARIO_RECORD_NO_CRC | CHARIO_DISK_RECORD_APART |
+			 CHARIO_DISK_RECORD_FIRST | CHARIO_DISK_RECORD_LAST,
+	};
+	int err = check_buffer(stream, buffer, buffer_offset, bytes, flags);
+
+	if (err)
+		return err;
+	pthread_mutex_lock(&stream->lock);
+	err = reserve_external(stream, (uint32_t)bytes, &patience, &commit.record);
+	if (!err) {
+		stream->sequence++;
+		submit_external(stream, commit.record, buffer, buffer_offset, released);
+		chario_stream_pump(stream);
+	}
+	pthread_mutex_unlock(&stream->lock);
+	return err ? err : chario_stream_commit_record(stream, &commit);
+}
+
+int chario_stream_lose(struct chario_stream *stream, uint64_t records, uint64_t bytes)
+{
+	pthread_mutex_lock(&stream->lock);
+	stream->sequence += records;
+	stream->lost_records += records;
+	stream->lost_bytes += bytes;
+	pthread_mutex_unlock(&stream->lock);
+	return 0;
+}

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+/*
+ * The segment that is being filled, and the batch in it that is open.
+ *
+ * Headers and data of records grow upwards from its start.  Data that come from
+ * buffers of others are put down from its end, so that all that comes from the
+ * pool is one transfer.
+ */
+#include "stream/inner.h"
+
+#include <errno.h>
+
+#define HEADER ((uint32_t)sizeof(struct chario_disk_record))
+
+/* Where the next header goes: in the open batch, or in one that would be opened. */
+static uint32_t next_header(const struct chario_stream *stream)
+{
+	if (stream->open)
+		return stream->cursor;
+	return chario_disk_round(stream->cursor, CHARIO_DISK_BLOCK) +
+	       (uint32_t)sizeof(struct chario_disk_batch);
+}
+
+uint32_t chario_stream_space(const struct chario_stream *stream)
+{
+	uint32_t data = chario_disk_round(next_header(stream) + HEADER, CHARIO_DISK_DATA_ALIGN);
+
+	return stream->filling && data < stream->ceiling ? stream->ceiling - data : 0;
+}
+
+/* Whole blocks of the pool are written: data above begin behind them. */
+static bool fits_above(const struct chario_stream *stream, uint32_t bytes)
+{
+	uint32_t blocks = chario_disk_round(next_header(stream) + HEADER, CHARIO_DISK_BLOCK);
+
+	return stream->filling && blocks <= stream->ceiling &&
+	       chario_disk_round(bytes, CHARIO_DISK_BLOCK) <= stream->ceiling - blocks;
+}
+
+static bool fits(const struct chario_stream *stream, uint32_t bytes, bool above)
+{
+	return above ? fits_above(stream, bytes) : bytes <= chario_stream_space(stream);
+}
+
+static int check_segment(const struct chario_stream *stream)
+{
+	if (!stream->tape.ring && stream->next_segment >= stream->tape.slots)
+		return -ENOSPC;
+	return chario_stream_free_buffers(stream) ? 0 : -EAGAIN;
+}
+
+static void begin_segment(struct chario_stream *stream)
+{
+	uint64_t segment = stream->next_segment++;
+	uint32_t free;
+
+	stream->seeds[segment % stream->options.nr_buffers] =
+		chario_disk_record_seed(stream->tape.session, stream->part, segment);
+	stream->cursor = 0;
+	stream->ceiling = stream->options.segment_bytes;
+	stream->filling = true;
+	free = chario_stream_free_buffers(stream);
+	if (free < stream->least_free)
+		stream->least_free = free;
+}
+
+static int open_batch(struct chario_stream *stream)
+{
+	if (stream->tail - stream->head == stream->nr_batches)
+		return -EAGAIN;
+	stream->cursor = chario_disk_round(stream->cursor, CHARIO_DISK_BLOCK);
+	*chario_stream_batch(stream, stream->tail++) = (struct chario_batch){
+		.state = CHARIO_BATCH_OPEN,
+		.segment = stream->next_segment - 1,
+		.offset = stream->cursor,
+		.flags = stream->partial ? CHARIO_DISK_BATCH_MIDDLE : 0,
+		.sequence = stream->sequence,
+		.begun_ns = stream->now_ns,
+	};
+	stream->cursor += (uint32_t)sizeof(struct chario_disk_batch);
+	stream->open = true;
+	return 0;
+}
+
+/* A full buffer goes to the drive at once, though there is no other to fill. */
+int chario_stream_make_room(struct chario_stream *stream, uint32_t bytes, bool above)
+{
+	int err;
+
+	if (!fits(stream, bytes, above)) {
+		err = check_segment(stream);
+		if (err == -ENOSPC)
+			return err;
+		chario_stream_finish_segment(stream);
+		/* A segment without anything is complete at once. */
+		err = check_segment(stream);
+		if (err)
+			return err;
+		begin_segment(stream);
+	}
+	return stream->open ? 0 : open_batch(stream);
+}
+
+struct chario_disk_record *chario_stream_take_room(struct chario_stream *stream, uint32_t bytes,
+						   bool above)
+{
+	struct chario_batch *batch = chario_stream_batch(stream, stream->tail - 1);
+	uint64_t at = chario_stream_pool_offset(stream, batch->segment) + stream->cursor;
+	struct chario_disk_record *record = (void *)(stream->pool.memory + at);
+	uint32_t header = stream->cursor;
+	uint32_t data = chario_disk_round(header + HEADER, CHARIO_DISK_DATA_ALIGN);
+
+	if (above) {
+		data = stream->ceiling - chario_disk_round(bytes, CHARIO_DISK_BLOCK);
+		stream->ceiling = data;
+		stream->cursor += HEADER;
+	} else {
+		stream->cursor = chario_disk_round(data + bytes, CHARIO_DISK_HEADER_ALIGN);
+	}
+	*record = (struct chario_disk_record){
+		.sequence = htole64(stream->sequence),
+		.bytes = htole32(bytes),
+		.data = htole32(data - header),
+		.next = htole32(stream->cursor - header),
+		/* Until it is signed it says which batch it is in. */
+		.crc = (uint32_t)((stream->tail - 1) % stream->nr_batches),
+	};
+	batch->rooms++;
+	return record;
+}
+
+static bool is_empty(const struct chario_stream *stream, const struct chario_batch *batch)
+{
+	return stream->cursor == batch->offset + sizeof(struct chario_disk_batch);
+}
+
+static void close_open(struct chario_stream *stream)
+{
+	struct chario_batch *batch = chario_stream_batch(stream, stream->tail - 1);
+
+	batch->state = CHARIO_BATCH_CLOSED;
+	batch->end = stream->cursor;
+	batch->next_sequence = stream->sequence;
+	stream->open = false;
+	stream->close_soon = false;
+}
+
+void chario_stream_close_batch(struct chario_stream *stream)
+{
+	struct chario_batch *batch = chario_stream_batch(stream, stream->tail - 1);
+
+	if (!stream->open)
+		return;
+	if (!is_empty(stream, batch)) {
+		close_open(stream);
+		return;
+	}
+	stream->cursor = batch->offset;
+	stream->tail--;
+	stream->open = false;
+}
+
+void chario_stream_finish_segment(struct chario_stream *stream)
+{
+	uint64_t segment = stream->next_segment - 1;
+	struct chario_batch *batch;
+
+	if (!stream->filling)
+		return;
+	chario_stream_close_batch(stream);
+	stream->filling = false;
+	batch = chario_stream_batch(stream, stream->tail - 1);
+	if (stream->tail > stream->head && batch->segment == segment) {
+		batch->last = true;
+		return;
+	}
+	/* Its batches have been written; since they are in order, so are all others. */
+	stream->completed.segment = segment + 1;
+	chario_stream_settle(stream);
+}
+
+int chario_stream_mark_end(struct chario_stream *stream)
+{
+	int err = 0;
+
+	if (!stream->open) {
+		if (chario_disk_round(stream->cursor, CHARIO_DISK_BLOCK) >= stream->ceiling)
+			chario_stream_finish_segment(stream);
+		if (!stream->filling) {
+			err = check_segment(stream);
+			if (err)
+				return err;
+			begin_segment(stream);
+		}
+		err = open_batch(stream);
+		if (err)
+			return err;
+	}
+	chario_stream_batch(stream, stream->tail - 1)->flags |= CHARIO_DISK_BATCH_END;
+	close_open(stream);
+	chario_stream_finish_segment(stream);
+	return 0;
+}

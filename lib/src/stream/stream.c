@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+/*
+ * Rooms of a stream: got, filled, committed.
+ */
+#include "stream/inner.h"
+
+#include <errno.h>
+
+#define ROOM_FLAGS (CHARIO_RECORD_META | CHARIO_RECORD_NO_CRC)
+
+/* A token says where the header is, and which record it was given for. */
+#define TOKEN_SHIFT 30
+#define TOKEN_UNIT  CHARIO_DISK_HEADER_ALIGN
+
+_Static_assert(64ULL * (64 << 20) / TOKEN_UNIT <= 1ULL << TOKEN_SHIFT, "a pool fits a token");
+
+static uint64_t offset_of(const struct chario_stream *stream,
+			  const struct chario_disk_record *record)
+{
+	return (uint64_t)((const unsigned char *)record - stream->pool.memory);
+}
+
+static uint64_t make_token(const struct chario_stream *stream,
+			   const struct chario_disk_record *record)
+{
+	return le64toh(record->sequence) << TOKEN_SHIFT | offset_of(stream, record) / TOKEN_UNIT;
+}
+
+/* A header that has been signed is no room any more. */
+static struct chario_disk_record *find_room(const struct chario_stream *stream,
+					    const struct chario_stream_room *room)
+{
+	uint64_t at = (room->token & ((1ULL << TOKEN_SHIFT) - 1)) * TOKEN_UNIT;
+	struct chario_disk_record *record;
+
+	if (at + sizeof(*record) > chario_buffer_bytes(stream->pool.buffer))
+		return NULL;
+	record = (void *)(stream->pool.memory + at);
+	if (record->magic || make_token(stream, record) != room->token ||
+	    room->memory != (unsigned char *)record + le32toh(record->data))
+		return NULL;
+	return record;
+}
+
+static void wait_began(struct chario_stream *stream, const struct chario_patience *patience,
+		       uint64_t *begun_ns)
+{
+	if (*begun_ns || !patience->timeout_ns)
+		return;
+	*begun_ns = chario_stream_clock(CLOCK_MONOTONIC);
+	stream->waits++;
+}
+
+static int wait_for_room(struct chario_stream *stream, uint32_t bytes, bool above,
+			 struct chario_patience *patience)
+{
+	uint64_t begun_ns = 0;
+	int err;
+
+	for (;;) {
+		chario_stream_pump(stream);
+		err = stream->error;
+		if (!err)
+			err = chario_stream_make_room(stream, bytes, above);
+		if (err != -EAGAIN)
+			break;
+		/* What is full by now is on its way before anybody sleeps. */
+		if (chario_stream_pump(stream))
+			continue;
+		wait_began(stream, patience, &begun_ns);
+		err = chario_stream_sleep(stream, patience);
+		if (err)
+			break;
+	}
+	if (begun_ns)
+		stream->wait_ns += chario_stream_clock(CLOCK_MONOTONIC) - begun_ns;
+	return err;
+}
+
+int chario_stream_reserve(struct chario_stream *stream, uint32_t bytes, bool above,
+			  struct chario_patience *patience, struct chario_disk_record **record)
+{
+	int err;
+
+	chario_stream_tick(stream);
+	err = stream->error;
+	if (!err)
+		err = chario_stream_make_room(stream, bytes, above);
+	if (err == -EAGAIN)
+		err = wait_for_room(stream, bytes, above, patience);
+	if (err)
+		return err;
+	*record = chario_stream_take_room(stream, bytes, above);
+	if (stream->tail - stream->next > 1)
+		chario_stream_pump(stream);
+	return 0;
+}
+
+int chario_stream_get(struct chario_stream *stream, size_t bytes, int64_t timeout_ns,
+		      struct chario_stream_room *room)
+{
+	struct chario_patience patience = { .timeout_ns = timeout_ns };
+	struct chario_disk_record *record;
+	int err;
+
+	if (!bytes)
+		return -EINVAL;
+	if (bytes > chario_stream_room_bytes(stream))
+		return -EMSGSIZE;
+	pthread_mutex_lock(&stream->lock);
+	err = chario_stream_reserve(stream, (uint32_t)bytes, false, &patience, &record);
+	if (!err)
+		stream->sequence++;
+	pthread_mutex_unlock(&stream->lock);
+	if (err)
+		return err;
+	room->memory = (unsigned char *)record + le32toh(record->data);
+	room->bytes = bytes;
+	room->buffer = stream->pool.buffer;
+	room->buffer_offset = offset_of(stream, record) + le32toh(record->data);
+	room->token = make_token(stream, record);
+	return 0;
+}
+
+/* The batch of a header that has not been signed. */
+static struct chario_batch *batch_of(struct chario_stream *stream,
+				     const struct chario_disk_record *record)
+{
+	return &stream->batches[record->crc];
+}
+
+/* Whether the room is the last that was got, and where it begins in its segment. */
+static bool is_newest(struct chario_stream *stream, const struct chario_disk_record *record,
+		      uint32_t *at)
+{
+	const struct chario_batch *batch = batch_of(stream, record);
+	uint64_t segment = chario_stream_pool_offset(stream, batch->segment);
+
+	*at = (uint32_t)(offset_of(stream, record) - segment);
+	return batch->state == CHARIO_BATCH_OPEN && *at + le32toh(record->next) == stream->cursor;
+}
+
+/* What a record leaves of its room is the next one's, where there is none yet. */
+static void shrink(struct chario_stream *stream, struct chario_disk_record *record, uint32_t bytes)
+{
+	uint32_t at;
+
+	if (!is_newest(stream, record, &at))
+		return;
+	stream->cursor =
+		chario_disk_round(at + le32toh(record->data) + bytes, CHARIO_DISK_HEADER_ALIGN);
+	record->next = htole32(stream->cursor - at);
+}
+
+static void sign(struct chario_stream *stream, const struct chario_commit *commit)
+{
+	struct chario_disk_record *record = commit->record;
+	uint64_t buffer = offset_of(stream, record) / stream->options.segment_bytes;
+
+	record->magic = htole32(CHARIO_DISK_RECORD_MAGIC);
+	record->flags = htole32(commit->flags);
+	record->bytes = htole32((uint32_t)commit->bytes);
+	record->time_ns =
+		htole64(commit->time_ns ? commit->time_ns : chario_stream_clock(CLOCK_REALTIME));
+	record->crc = htole32(chario_disk_record_crc(
+		stream->seeds[buffer], record, (unsigned char *)record + le32toh(record->data),
+		commit->bytes));
+}
+
+static void count(struct chario_stream *stream, struct chario_batch *batch,
+		  const struct chario_commit *commit)
+{
+	uint64_t bytes = commit->bytes + le64toh(commit->record->done_bytes);
+
+	batch->rooms--;
+	if (commit->flags & CHARIO_RECORD_NO_CRC)
+		batch->flags |= CHARIO_DISK_BATCH_SEALED;
+	if (!(commit->flags & CHARIO_DISK_RECORD_LAST) || commit->flags & CHARIO_DISK_RECORD_VOID)
+		return;
+	batch->nr_records++;
+	batch->bytes += bytes;
+	stream->records++;
+	stream->bytes += bytes;
+}
+
+/* Nothing but a header would fit any more: why wait for the next record. */
+static bool is_full(const struct chario_stream *stream)
+{
+	return chario_stream_space(stream) < CHARIO_DISK_DATA_ALIGN;
+}
+
+static void go_on(struct chario_stream *stream, const struct chario_batch *batch)
+{
+	if (batch->rooms)
+		return;
+	if (batch->state == CHARIO_BATCH_OPEN && is_full(stream))
+		chario_stream_finish_segment(stream);
+	/* The timer may have passed while the room was out: then nobody else will look. */
+	if (batch->state == CHARIO_BATCH_CLOSED || stream->close_soon ||
+	    stream->timer_ns == UINT64_MAX)
+		chario_stream_pump(stream);
+}
+
+int chario_stream_commit_record(struct chario_stream *stream, const struct chario_commit *commit)
+{
+	struct chario_batch *batch = batch_of(stream, commit->record);
+	int err;
+
+	sign(stream, commit);
+	pthread_mutex_lock(&stream->lock);
+	count(stream, batch, commit);
+	if (!stream->error)
+		go_on(stream, batch);
+	err = stream->error;
+	pthread_mutex_unlock(&stream->lock);
+	return err;
+}
+
+void chario_stream_void(struct chario_stream *stream, struct chario_disk_record *record)
+{
+	const struct chario_commit commit = {
+		.record = record,
+		.flags = CHARIO_DISK_RECORD_FIRST | CHARIO_DISK_RECORD_LAST |
+			 CHARIO_DISK_RECORD_VOID,
+	};
+	struct chario_batch *batch = batch_of(stream, record);
+
+	sign(stream, &commit);
+	count(stream, batch, &commit);
+}
+
+/* Without a trace, where nothing has come behind it. */
+static int take_back(struct chario_stream *stream, struct chario_disk_record *record)
+{
+	struct chario_batch *batch = batch_of(stream, record);
+	bool newest;
+	int err;
+	uint32_t at;
+
+	pthread_mutex_lock(&stream->lock);
+	newest = is_newest(stream, record, &at) &&
+		 le64toh(record->sequence) + 1 == stream->sequence;
+	/* It is no room any more, for who gives it back twice. */
+	chario_stream_void(stream, record);
+	if (newest) {
+		stream->cursor = at;
+		stream->sequence--;
+	}
+	if (!stream->error)
+		go_on(stream, batch);
+	err = stream->error;
+	pthread_mutex_unlock(&stream->lock);
+	return err;
+}
+
+int chario_stream_commit(struct chario_stream *stream, const struct chario_stream_room *room,
+			 size_t bytes, uint64_t time_ns, unsigned int flags)
+{
+	struct chario_disk_record *record = find_room(stream, room);
+	struct chario_commit commit = {
+		.record = record,
+		.bytes = bytes,
+		.time_ns = time_ns,
+		.flags = flags | CHARIO_DISK_RECORD_FIRST | CHARIO_DISK_RECORD_LAST,
+	};
+
+	if (!record || bytes > le32toh(record->bytes) || flags & ~ROOM_FLAGS)
+		return -EINVAL;
+	if (!bytes)
+		return take_back(stream, record);
+	if (stream->no_crc)
+		commit.flags |= CHARIO_RECORD_NO_CRC;
+	if (bytes != le32toh(record->bytes)) {
+		pthread_mutex_lock(&stream->lock);
+		shrink(stream, record, (uint32_t)bytes);
+		pthread_mutex_unlock(&stream->lock);
+	}
+	return chario_stream_commit_record(stream, &commit);
+}
+
+size_t chario_stream_room_bytes(const struct chario_stream *stream)
+{
+	return stream->options.segment_bytes - CHARIO_DISK_FIRST_DATA;
+}

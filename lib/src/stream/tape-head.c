@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+/*
+ * The head of a recording, found by search.
+ *
+ * Slots that were written in the same lap as the first are those up to the head:
+ * a binary search finds the last of them.  A power cut may leave holes: writes that
+ * were not durable yet may be there or not, in any order.  Whoever records keeps
+ * them in a window: segment N is written only when all up to N - window are
+ * durable.  So behind the first hole the newest is at most a window away, and the
+ * search looks at all of these; where it finds one, it had met a hole, and goes on
+ * from there.
+ */
+#include "stream/tape.h"
+
+#include <errno.h>
+
+/* The first slot that has anything, among those that cannot all be in flight. */
+static int first_slot(struct chario_tape *tape, struct chario_disk_batch *batch)
+{
+	for (uint64_t slot = 0; slot < tape->slots && slot <= tape->window; slot++) {
+		int ret = chario_tape_peek(tape, slot, 0, batch);
+
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+/* Go to the last slot of the lap of @batch, as far as there is no hole. */
+static int last_of_lap(struct chario_tape *tape, struct chario_disk_batch *batch)
+{
+	uint64_t lap = batch->segment / tape->slots * tape->slots;
+	uint64_t there = batch->segment - lap, not_there = tape->slots;
+	struct chario_disk_batch found;
+
+	while (not_there - there > 1) {
+		uint64_t middle = there + (not_there - there) / 2;
+		int ret = chario_tape_look(tape, lap + middle, 0, &found);
+
+		if (ret < 0)
+			return ret;
+		if (ret) {
+			there = middle;
+			*batch = found;
+		} else {
+			not_there = middle;
+		}
+	}
+	return 0;
+}
+
+/* Look for a newer segment one by one in the window, and now and then behind it. */
+static int newer(struct chario_tape *tape, struct chario_disk_batch *batch)
+{
+	uint64_t from = batch->segment + 1, end = from + tape->slots - 1;
+	uint64_t step = 1;
+
+	if (!tape->ring)
+		end = tape->slots;
+	for (uint64_t segment = from; segment < end; segment += step) {
+		struct chario_disk_batch found;
+		int ret = chario_tape_look(tape, segment, 0, &found);
+
+		if (ret < 0)
+			return ret;
+		if (ret) {
+			*batch = found;
+			return 1;
+		}
+		if (segment - from >= tape->window)
+			step *= 2;
+	}
+	return 0;
+}
+
+int chario_tape_newest(struct chario_tape *tape, struct chario_disk_batch *batch)
+{
+	int ret = first_slot(tape, batch);
+
+	while (ret > 0) {
+		ret = last_of_lap(tape, batch);
+		if (!ret)
+			ret = newer(tape, batch);
+		if (!ret)
+			return 1;
+	}
+	return ret;
+}
+
+int chario_tape_first(struct chario_tape *tape, uint64_t from, uint64_t to,
+		      struct chario_disk_batch *batch)
+{
+	for (uint64_t segment = from; segment <= to; segment++) {
+		int ret = chario_tape_look(tape, segment, 0, batch);
+
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+int chario_tape_oldest(struct chario_tape *tape, uint64_t newest, struct chario_disk_batch *batch)
+{
+	uint64_t from = newest < tape->slots ? 0 : newest - tape->slots + 1;
+
+	return chario_tape_first(tape, from, newest, batch);
+}
+
+/* From the first batch of a segment to its last. */
+static int last_batch(struct chario_tape *tape, struct chario_disk_batch *batch)
+{
+	struct chario_disk_batch found;
+	int ret = 1;
+
+	while (ret > 0) {
+		uint32_t offset =
+			chario_disk_round(batch->offset + batch->bytes, CHARIO_DISK_BLOCK);
+
+		if (offset >= tape->segment_bytes)
+			return 0;
+		ret = chario_tape_look(tape, batch->segment, offset, &found);
+		if (ret > 0 && found.part != batch->part)
+			return 0;
+		if (ret > 0)
+			*batch = found;
+	}
+	return ret;
+}
+
+/* The last record that is whole; without one the head is where the batch begins. */
+static void walk(struct chario_pile *pile, uint32_t segment_bytes, struct chario_head *head)
+{
+	struct chario_piece piece;
+	int ret;
+
+	head->whole = true;
+	while ((ret = chario_pile_next(pile, segment_bytes, &piece))) {
+		if (ret < 0) {
+			head->whole = false;
+			chario_pile_skip(pile);
+			continue;
+		}
+		if (!(piece.flags & CHARIO_DISK_RECORD_LAST))
+			continue;
+		head->next_sequence = piece.sequence + 1;
+		if (piece.flags & CHARIO_DISK_RECORD_VOID)
+			continue;
+		head->records++;
+		head->position += piece.done_bytes + piece.bytes;
+	}
+	if (!head->whole)
+		return;
+	head->next_sequence = pile->batch.next_sequence;
+	head->ended = pile->batch.flags & CHARIO_DISK_BATCH_END;
+}
+
+static int count_missing(struct chario_tape *tape, struct chario_head *head)
+{
+	uint64_t newest = head->last.segment;
+	uint64_t from = newest < tape->window ? 0 : newest - tape->window;
+	struct chario_disk_batch batch;
+
+	for (uint64_t segment = from; segment < newest; segment++) {
+		int ret = chario_tape_look(tape, segment, 0, &batch);
+
+		if (ret < 0)
+			return ret;
+		head->missing += !ret;
+	}
+	return 0;
+}
+
+int chario_tape_head(struct chario_tape *tape, struct chario_pile *pile, struct chario_head *head)
+{
+	int ret;
+
+	*head = (struct chario_head){ 0 };
+	ret = chario_tape_newest(tape, &head->last);
+	if (ret <= 0)
+		return ret;
+	head->found = true;
+	ret = last_batch(tape, &head->last);
+	if (ret < 0)
+		return ret;
+	head->next_sequence = head->last.sequence;
+	head->records = head->last.records;
+	head->position = head->last.position;
+	ret = chario_tape_load(tape, &head->last, pile);
+	if (ret < 0)
+		return ret;
+	if (ret)
+		walk(pile, tape->segment_bytes, head);
+	return count_missing(tape, head);
+}

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+/*
+ * Reading what is on a tape: headers, batches, records.
+ */
+#include "stream/tape.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include <chario/stream.h>
+
+/* All that a record of a sane batch says of itself lies in these. */
+#define RECORD_FLAGS                                                            \
+	(CHARIO_RECORD_META | CHARIO_RECORD_NO_CRC | CHARIO_DISK_RECORD_FIRST | \
+	 CHARIO_DISK_RECORD_LAST | CHARIO_DISK_RECORD_VOID | CHARIO_DISK_RECORD_APART)
+
+int chario_tape_init(struct chario_tape *tape, struct chario_area *area,
+		     const struct chario_area_stream *stream)
+{
+	struct chario_area_info info;
+	int err = chario_area_get_info(area, &info, sizeof(info));
+
+	if (err)
+		return err;
+	if (stream->segment_bytes < 2 * CHARIO_DISK_BLOCK ||
+	    stream->segment_bytes % CHARIO_DISK_BLOCK)
+		return -EUCLEAN;
+	*tape = (struct chario_tape){
+		.area = area,
+		.session = stream->session,
+		.slots = info.allocated_bytes / stream->segment_bytes,
+		.segment_bytes = stream->segment_bytes,
+		.window = stream->nr_buffers,
+		.ring = stream->ring,
+	};
+	if (tape->slots < 2 || !tape->window || tape->window > tape->slots)
+		return -EUCLEAN;
+	return chario_pool_create(&tape->block, chario_area_device(area), CHARIO_DISK_BLOCK, 0);
+}
+
+void chario_tape_deinit(struct chario_tape *tape)
+{
+	chario_pool_destroy(&tape->block);
+}
+
+/* A place that the drive cannot read is one where nothing is. */
+static bool is_damage(ssize_t ret)
+{
+	return ret == -EIO || ret == -ENODATA || ret == -EILSEQ;
+}
+
+int chario_tape_read(struct chario_tape *tape, uint64_t segment, uint32_t offset, uint32_t bytes,
+		     const struct chario_pool *pool)
+{
+	uint64_t from = segment % tape->slots * tape->segment_bytes + offset;
+	ssize_t ret = chario_pool_give(pool, 0, bytes);
+
+	if (!ret)
+		ret = chario_area_read_buffer(tape->area, pool->buffer, 0, bytes, from, 0);
+	if (ret < 0)
+		return is_damage(ret) ? 0 : (int)ret;
+	if ((size_t)ret != bytes)
+		return 0;
+	ret = chario_pool_take(pool, 0, bytes);
+	return ret ? (int)ret : 1;
+}
+
+int chario_tape_peek(struct chario_tape *tape, uint64_t segment, uint32_t offset,
+		     struct chario_disk_batch *batch)
+{
+	int ret = chario_tape_read(tape, segment, offset, CHARIO_DISK_BLOCK, &tape->block);
+
+	tape->reads++;
+	if (ret <= 0)
+		return ret;
+	return chario_disk_batch_read(batch, tape->block.memory, tape->session,
+				      tape->segment_bytes) &&
+	       batch->segment % tape->slots == segment % tape->slots && batch->offset == offset &&
+	       (tape->ring || batch->segment < tape->slots);
+}
+
+int chario_tape_look(struct chario_tape *tape, uint64_t segment, uint32_t offset,
+		     struct chario_disk_batch *batch)
+{
+	int ret = chario_tape_peek(tape, segment, offset, batch);
+
+	return ret == 1 ? batch->segment == segment : ret;
+}
+
+int chario_tape_load(struct chario_tape *tape, const struct chario_disk_batch *batch,
+		     struct chario_pile *pile)
+{
+	struct chario_disk_batch *is = &pile->batch;
+	uint32_t bytes = chario_disk_round(batch->bytes, CHARIO_DISK_BLOCK);
+	int ret = chario_tape_read(tape, batch->segment, batch->offset, bytes, &pile->pool);
+
+	if (ret <= 0)
+		return ret;
+	if (!chario_disk_batch_read(is, pile->pool.memory, tape->session, tape->segment_bytes) ||
+	    memcmp(is, batch, sizeof(*is)))
+		return 0;
+	pile->seed = chario_disk_record_seed(is->session, is->part, is->segment);
+	pile->at = is->header_bytes;
+	pile->sealed = chario_disk_batch_sealed(is, pile->pool.memory);
+	return 1;
+}
+
+static const struct chario_disk_record *record_at(const struct chario_pile *pile)
+{
+	return (const void *)(pile->pool.memory + pile->at);
+}
+
+/* Whether a header can be one, and where the next would be. */
+static bool has_next(const struct chario_pile *pile)
+{
+	const struct chario_disk_record *record = record_at(pile);
+	uint32_t next = le32toh(record->next);
+
+	return le32toh(record->magic) == CHARIO_DISK_RECORD_MAGIC && next >= sizeof(*record) &&
+	       next % CHARIO_DISK_HEADER_ALIGN == 0 && next <= pile->batch.bytes - pile->at;
+}
+
+/* Whether the data are in the batch, or behind all of it in the segment. */
+static bool has_data(const struct chario_pile *pile, uint32_t segment_bytes,
+		     const struct chario_piece *piece)
+{
+	const struct chario_disk_batch *batch = &pile->batch;
+	uint32_t end = chario_disk_round(batch->offset + batch->bytes, CHARIO_DISK_BLOCK);
+	uint32_t data = le32toh(record_at(pile)->data), next = le32toh(record_at(pile)->next);
+
+	if (piece->memory)
+		return data <= next && piece->bytes <= next - data;
+	return piece->flags & CHARIO_RECORD_NO_CRC && piece->offset >= end &&
+	       piece->offset <= segment_bytes && piece->bytes <= segment_bytes - piece->offset;
+}
+
+static bool read_piece(const struct chario_pile *pile, uint32_t segment_bytes,
+		       struct chario_piece *piece)
+{
+	const struct chario_disk_record *record = record_at(pile);
+	uint32_t data = le32toh(record->data);
+	bool apart = le32toh(record->flags) & CHARIO_DISK_RECORD_APART;
+
+	if (data < sizeof(*record) || data > segment_bytes)
+		return false;
+	*piece = (struct chario_piece){
+		.sequence = le64toh(record->sequence),
+		.time_ns = le64toh(record->time_ns),
+		.done_bytes = le64toh(record->done_bytes),
+		.memory = apart ? NULL : pile->pool.memory + pile->at + data,
+		.bytes = le32toh(record->bytes),
+		.offset = pile->batch.offset + pile->at + data,
+		.flags = le32toh(record->flags),
+	};
+	return !(piece->flags & ~RECORD_FLAGS) && has_data(pile, segment_bytes, piece);
+}
+
+static bool is_whole(const struct chario_pile *pile, const struct chario_piece *piece)
+{
+	const struct chario_disk_record *record = record_at(pile);
+
+	if (piece->flags & CHARIO_RECORD_NO_CRC && !pile->sealed)
+		return false;
+	return le32toh(record->crc) ==
+	       chario_disk_record_crc(pile->seed, record, piece->memory, piece->bytes);
+}
+
+int chario_pile_next(struct chario_pile *pile, uint32_t segment_bytes, struct chario_piece *piece)
+{
+	if (pile->batch.bytes - pile->at < sizeof(struct chario_disk_record))
+		return 0;
+	if (!has_next(pile) || !read_piece(pile, segment_bytes, piece) || !is_whole(pile, piece))
+		return -EBADMSG;
+	pile->at += le32toh(record_at(pile)->next);
+	return 1;
+}
+
+/* What is found there has a checksum of its own: to guess does no harm. */
+void chario_pile_skip(struct chario_pile *pile)
+{
+	if (has_next(pile))
+		pile->at += le32toh(record_at(pile)->next);
+	else
+		pile->at = pile->batch.bytes;
+}

@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+/*
+ * Transfers of a stream: batches, data from buffers of others, flushes.
+ */
+#include "stream/inner.h"
+
+#include <errno.h>
+
+#define FLUSH_USER    UINT64_MAX
+#define EXTERNAL_USER (1ULL << 32)
+#define NR_RESULTS    16
+
+static bool is_ready(const struct chario_batch *batch)
+{
+	return batch->state == CHARIO_BATCH_READY || batch->state == CHARIO_BATCH_REST_READY;
+}
+
+/* What of a batch is written next, or is being written. */
+static void get_extent(const struct chario_batch *batch, uint32_t *from, uint32_t *bytes)
+{
+	bool sealed = batch->flags & CHARIO_DISK_BATCH_SEALED;
+	bool rest = batch->state == CHARIO_BATCH_REST_READY || batch->state == CHARIO_BATCH_REST;
+	uint32_t end = chario_disk_round(batch->end, CHARIO_DISK_BLOCK);
+
+	*from = batch->offset + (rest ? CHARIO_DISK_BLOCK : 0);
+	*bytes = sealed && !rest ? CHARIO_DISK_BLOCK : end - *from;
+}
+
+static uint64_t first_time(const unsigned char *block)
+{
+	const void *record = block + sizeof(struct chario_disk_batch);
+
+	return ((const struct chario_disk_record *)record)->time_ns;
+}
+
+/* Its header says what is known when it is written last. */
+static void sign(struct chario_stream *stream, const struct chario_batch *batch)
+{
+	unsigned char *block = stream->pool.memory + batch->offset +
+			       chario_stream_pool_offset(stream, batch->segment);
+	const struct chario_disk_batch header = {
+		.magic = CHARIO_DISK_BATCH_MAGIC,
+		.version = CHARIO_DISK_VERSION,
+		.header_bytes = sizeof(header),
+		.flags = batch->flags,
+		.session = stream->tape.session,
+		.part = stream->part,
+		.segment = batch->segment,
+		.offset = batch->offset,
+		.bytes = batch->end - batch->offset,
+		.serial = batch->before.batches,
+		.sequence = batch->sequence,
+		.next_sequence = batch->next_sequence,
+		.records = batch->before.records,
+		.position = batch->before.position,
+		.durable_records = stream->durable.records,
+		.lost_records = stream->lost_records,
+		.lost_bytes = stream->lost_bytes,
+		.nr_records = batch->nr_records,
+	};
+	struct chario_disk_batch *disk = (void *)block;
+
+	chario_disk_batch_swap(disk, &header);
+	if (header.bytes > sizeof(header))
+		disk->time_ns = first_time(block);
+	else
+		disk->time_ns = htole64(chario_stream_clock(CLOCK_REALTIME));
+	chario_disk_batch_sign(disk);
+}
+
+static int add(struct chario_stream *stream, const struct chario_transfer *transfer, uint64_t user)
+{
+	int err = chario_queue_add(stream->queue, transfer, user);
+
+	if (!err) {
+		stream->in_flight++;
+		stream->nr_ready--;
+	}
+	return err;
+}
+
+static bool needs_fua(const struct chario_stream *stream, const struct chario_batch *batch)
+{
+	return stream->cached && (stream->durability == CHARIO_DURABILITY_FUA ||
+				  batch->state == CHARIO_BATCH_REST_READY);
+}
+
+static int add_batch(struct chario_stream *stream, struct chario_batch *batch, uint64_t user)
+{
+	uint64_t slot = batch->segment % stream->tape.slots;
+	struct chario_transfer transfer = {
+		.op = CHARIO_TRANSFER_WRITE,
+		.flags = needs_fua(stream, batch) ? CHARIO_TRANSFER_FUA : 0,
+		.buffer = chario_buffer_id(stream->pool.buffer),
+	};
+	uint32_t from, bytes;
+	int err;
+
+	get_extent(batch, &from, &bytes);
+	if (batch->state == CHARIO_BATCH_READY)
+		sign(stream, batch);
+	transfer.bytes = bytes;
+	transfer.buffer_offset = chario_stream_pool_offset(stream, batch->segment) + from;
+	transfer.disk_offset = stream->disk_offset + slot * stream->tape.segment_bytes + from;
+	err = chario_pool_give(&stream->pool, transfer.buffer_offset, bytes);
+	if (!err)
+		err = add(stream, &transfer, user);
+	if (err)
+		return err;
+	batch->state = batch->state == CHARIO_BATCH_READY ? CHARIO_BATCH_LAST : CHARIO_BATCH_REST;
+	if (!batch->submitted_ns)
+		batch->submitted_ns = stream->submit_ns;
+	return 0;
+}
+
+static int add_batches(struct chario_stream *stream)
+{
+	int err = 0;
+
+	for (uint64_t i = stream->head; !err && i < stream->next; i++) {
+		struct chario_batch *batch = chario_stream_batch(stream, i);
+
+		if (is_ready(batch))
+			err = add_batch(stream, batch, i % stream->nr_batches);
+	}
+	return err;
+}
+
+static int add_externals(struct chario_stream *stream)
+{
+	int err = 0;
+
+	for (uint32_t i = 0; !err && i < CHARIO_STREAM_EXTERNALS; i++) {
+		struct chario_external *external = &stream->externals[i];
+
+		if (!external->ready)
+			continue;
+		err = add(stream, &external->transfer, EXTERNAL_USER + i);
+		external->ready = err;
+	}
+	return err;
+}
+
+static int add_flush(struct chario_stream *stream)
+{
+	const struct chario_transfer transfer = { .op = CHARIO_TRANSFER_FLUSH };
+	int err = add(stream, &transfer, FLUSH_USER);
+
+	if (err)
+		return err;
+	stream->flush_ready = false;
+	stream->flush_flying = true;
+	return 0;
+}
+
+/* One doorbell for all; what the queue has no place for now stays ready. */
+void chario_stream_add_ready(struct chario_stream *stream)
+{
+	int err = 0;
+
+	if (!stream->nr_ready && !stream->nr_added)
+		return;
+	stream->submit_ns = chario_stream_clock(CLOCK_MONOTONIC);
+	if (stream->nr_externals)
+		err = add_externals(stream);
+	if (!err)
+		err = add_batches(stream);
+	if (!err && stream->flush_ready)
+		err = add_flush(stream);
+	if (err && err != -EAGAIN)
+		chario_stream_fail(stream, err);
+	err = chario_queue_submit(stream->queue);
+	stream->nr_added = err;
+	if (err && err != -EAGAIN && err != -ENOMEM)
+		chario_stream_fail(stream, err);
+}
+
+static void release(struct chario_stream *stream, struct chario_external *external)
+{
+	if (external->released)
+		__atomic_store_n(external->released, 1, __ATOMIC_RELEASE);
+	*external = (struct chario_external){ 0 };
+	stream->nr_externals--;
+}
+
+void chario_stream_fail(struct chario_stream *stream, int err)
+{
+	if (stream->error)
+		return;
+	stream->error = err;
+	for (uint32_t i = 0; i < CHARIO_STREAM_EXTERNALS; i++)
+		if (stream->externals[i].ready)
+			release(stream, &stream->externals[i]);
+	chario_stream_wake(stream);
+}
+
+/* 0: it is over; 1: it is to be made again; or the error that ends the recording. */
+static int judge(struct chario_stream *stream, int64_t result, uint64_t bytes, uint32_t *retries)
+{
+	int err = result < 0 ? (int)result : -EIO;
+
+	if (result == (int64_t)bytes)
+		return 0;
+	if (err != -ETIMEDOUT && err != -EIO && err != -EAGAIN && err != -EINTR)
+		return err;
+	if (stream->error || *retries == CHARIO_STREAM_RETRIES)
+		return err;
+	++*retries;
+	stream->retries++;
+	stream->nr_ready++;
+	return 1;
+}
+
+static void note_time(struct chario_stream *stream, const struct chario_batch *batch)
+{
+	uint64_t ns = stream->reap_ns - batch->submitted_ns;
+
+	chario_histogram_add(&stream->histogram, ns);
+	if (ns > stream->longest_ns)
+		stream->longest_ns = ns;
+	if (ns <= stream->options.late_ns)
+		return;
+	stream->late++;
+	stream->late_ns += ns - stream->options.late_ns;
+}
+
+static void rest_ended(struct chario_stream *stream, struct chario_batch *batch)
+{
+	batch->state = batch->externals ? CHARIO_BATCH_EXTERNAL : CHARIO_BATCH_READY;
+	stream->nr_ready += !batch->externals;
+}
+
+static void batch_ended(struct chario_stream *stream, struct chario_batch *batch, int64_t result)
+{
+	bool rest = batch->state == CHARIO_BATCH_REST;
+	uint32_t from, bytes;
+	int ret;
+
+	get_extent(batch, &from, &bytes);
+	ret = judge(stream, result, bytes, &batch->retries);
+	if (ret < 0) {
+		chario_stream_fail(stream, ret);
+	} else if (ret > 0) {
+		batch->state = rest ? CHARIO_BATCH_REST_READY : CHARIO_BATCH_READY;
+	} else if (rest) {
+		rest_ended(stream, batch);
+	} else {
+		batch->state = CHARIO_BATCH_DONE;
+		note_time(stream, batch);
+	}
+}
+
+static void external_ended(struct chario_stream *stream, struct chario_external *external,
+			   int64_t result)
+{
+	struct chario_batch *batch = &stream->batches[external->batch];
+	int ret = judge(stream, result, external->transfer.bytes, &external->retries);
+
+	if (ret > 0) {
+		external->ready = true;
+		return;
+	}
+	release(stream, external);
+	if (ret) {
+		chario_stream_fail(stream, ret);
+		return;
+	}
+	batch->externals--;
+	if (batch->state == CHARIO_BATCH_EXTERNAL && !batch->externals) {
+		batch->state = CHARIO_BATCH_READY;
+		stream->nr_ready++;
+	}
+}
+
+static void flush_ended(struct chario_stream *stream, int64_t result)
+{
+	int ret = judge(stream, result, 0, &stream->flush_retries);
+
+	stream->flush_flying = false;
+	if (ret < 0) {
+		chario_stream_fail(stream, ret);
+	} else if (ret > 0) {
+		stream->flush_ready = true;
+	} else {
+		stream->durable = stream->flushing;
+		stream->dirty_ns = stream->flush_ns;
+		stream->flushes++;
+	}
+}
+
+static void take(struct chario_stream *stream, const struct chario_queue_result *result)
+{
+	uint64_t user = result->user;
+
+	stream->in_flight--;
+	if (user == FLUSH_USER)
+		flush_ended(stream, result->result);
+	else if (user >= EXTERNAL_USER)
+		external_ended(stream, &stream->externals[user - EXTERNAL_USER], result->result);
+	else
+		batch_ended(stream, &stream->batches[user], result->result);
+}
+
+void chario_stream_drain(struct chario_stream *stream)
+{
+	struct chario_queue_result result;
+
+	while (stream->in_flight && chario_queue_reap(stream->queue, &result, 1, -1) == 1)
+		take(stream, &result);
+	for (uint32_t i = 0; i < CHARIO_STREAM_EXTERNALS; i++)
+		if (stream->externals[i].used)
+			release(stream, &stream->externals[i]);
+}
+
+bool chario_stream_reap(struct chario_stream *stream)
+{
+	struct chario_queue_result results[NR_RESULTS];
+	bool moved = false;
+	int count;
+
+	if (!stream->in_flight)
+		return false;
+	do {
+		count = chario_queue_reap(stream->queue, results, NR_RESULTS, 0);
+		if (count > 0)
+			stream->reap_ns = chario_stream_clock(CLOCK_MONOTONIC);
+		for (int i = 0; i < count; i++)
+			take(stream, &results[i]);
+		moved |= count > 0;
+	} while (count == NR_RESULTS);
+	if (count < 0)
+		chario_stream_fail(stream, count);
+	return moved;
+}

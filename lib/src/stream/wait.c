@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+/*
+ * Time and waiting.
+ *
+ * Who waits polls the queue, the timer and an eventfd.  The eventfd is for what
+ * others find out: a completion that another thread takes makes no descriptor
+ * readable.  It is a semaphore with one unit for each who waits.
+ */
+#include "stream/inner.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#define NS 1000000000
+
+uint64_t chario_stream_clock(clockid_t clock)
+{
+	struct timespec time;
+
+	clock_gettime(clock, &time);
+	return (uint64_t)time.tv_sec * NS + (uint64_t)time.tv_nsec;
+}
+
+/* The coarse clock is behind the other; time does not go back for all that. */
+void chario_stream_look_at_clock(struct chario_stream *stream, clockid_t clock)
+{
+	uint64_t now_ns = chario_stream_clock(clock);
+
+	if (now_ns > stream->now_ns)
+		stream->now_ns = now_ns;
+}
+
+void chario_stream_tick(struct chario_stream *stream)
+{
+	chario_stream_look_at_clock(stream, CLOCK_MONOTONIC_COARSE);
+	if (stream->now_ns >= stream->timer_ns)
+		chario_stream_pump(stream);
+}
+
+/* While one batch of a segment is being written the next goes on being filled. */
+static bool may_close(struct chario_stream *stream)
+{
+	const struct chario_batch *batch = chario_stream_batch(stream, stream->tail - 1);
+
+	if (!stream->open || batch->rooms ||
+	    stream->cursor == batch->offset + sizeof(struct chario_disk_batch))
+		return false;
+	return stream->tail - stream->head == 1 ||
+	       chario_stream_batch(stream, stream->tail - 2)->segment != batch->segment;
+}
+
+static void set_timer(struct chario_stream *stream, uint64_t due_ns)
+{
+	struct itimerspec time = { 0 };
+	uint64_t count;
+
+	/* Not read, it would stay readable. */
+	if (stream->timer_ns <= stream->now_ns) {
+		if (read(stream->timer, &count, sizeof(count)) < 0)
+			return;
+		stream->timer_ns = UINT64_MAX;
+	}
+	if (due_ns >= stream->timer_ns)
+		return;
+	time.it_value.tv_sec = (time_t)(due_ns / NS);
+	time.it_value.tv_nsec = (long)(due_ns % NS);
+	timerfd_settime(stream->timer, TFD_TIMER_ABSTIME, &time, NULL);
+	stream->timer_ns = due_ns;
+}
+
+/* When what nobody has written or flushed yet has waited long enough. */
+static uint64_t find_due(struct chario_stream *stream)
+{
+	uint64_t due = UINT64_MAX;
+
+	if (may_close(stream))
+		due = chario_stream_batch(stream, stream->tail - 1)->begun_ns;
+	if (stream->durability == CHARIO_DURABILITY_FLUSH && stream->cached &&
+	    !stream->flush_flying && !stream->flush_ready &&
+	    stream->completed.batches != stream->durable.batches && stream->dirty_ns < due)
+		due = stream->dirty_ns;
+	return due == UINT64_MAX ? due : due + stream->options.flush_ns;
+}
+
+void chario_stream_do_timely(struct chario_stream *stream)
+{
+	if (may_close(stream)) {
+		const struct chario_batch *batch = chario_stream_batch(stream, stream->tail - 1);
+		bool due = stream->now_ns - batch->begun_ns >= stream->options.flush_ns;
+
+		if (due && stream->durability == CHARIO_DURABILITY_FLUSH)
+			chario_stream_force(stream, stream->bytes);
+		if (due || stream->close_soon)
+			chario_stream_close_batch(stream);
+	}
+	set_timer(stream, find_due(stream));
+}
+
+void chario_stream_force(struct chario_stream *stream, uint64_t position)
+{
+	if (position > stream->forced)
+		stream->forced = position;
+	stream->close_soon = stream->open;
+}
+
+void chario_stream_wake(struct chario_stream *stream)
+{
+	uint64_t count = stream->nr_waiters;
+
+	if (!count)
+		return;
+	stream->wakes++;
+	stream->nr_waiters = 0;
+	while (write(stream->wake, &count, sizeof(count)) < 0 && errno == EINTR)
+		;
+}
+
+static int left_ms(struct chario_patience *patience, uint64_t now_ns)
+{
+	uint64_t waited, timeout = (uint64_t)patience->timeout_ns;
+
+	if (patience->timeout_ns < 0)
+		return -1;
+	if (!patience->begun_ns)
+		patience->begun_ns = now_ns;
+	waited = now_ns - patience->begun_ns;
+	if (waited >= timeout)
+		return 0;
+	timeout = (timeout - waited + 999999) / 1000000;
+	return timeout > INT32_MAX ? INT32_MAX : (int)timeout;
+}
+
+int chario_stream_sleep(struct chario_stream *stream, struct chario_patience *patience)
+{
+	struct pollfd polled[] = {
+		{ .fd = stream->epoll, .events = POLLIN },
+		{ .fd = stream->wake, .events = POLLIN },
+	};
+	int timeout_ms = 0;
+	uint64_t wakes = stream->wakes, unit;
+
+	if (stream->error)
+		return stream->error;
+	if (patience->timeout_ns)
+		timeout_ms = left_ms(patience, chario_stream_clock(CLOCK_MONOTONIC));
+	if (!timeout_ms)
+		return -EAGAIN;
+	stream->nr_waiters++;
+	pthread_mutex_unlock(&stream->lock);
+	poll(polled, 2, timeout_ms);
+	pthread_mutex_lock(&stream->lock);
+	if (stream->wakes == wakes)
+		stream->nr_waiters--;
+	else
+		while (read(stream->wake, &unit, sizeof(unit)) < 0 && errno == EINTR)
+			;
+	chario_stream_look_at_clock(stream, CLOCK_MONOTONIC);
+	chario_stream_pump(stream);
+	return stream->error;
+}
+
+int chario_stream_service(struct chario_stream *stream)
+{
+	int err;
+
+	pthread_mutex_lock(&stream->lock);
+	chario_stream_look_at_clock(stream, CLOCK_MONOTONIC);
+	chario_stream_pump(stream);
+	err = stream->error;
+	pthread_mutex_unlock(&stream->lock);
+	return err;
+}
+
+int chario_stream_fd(const struct chario_stream *stream)
+{
+	return stream->epoll;
+}
+
+static int wait_locked(struct chario_stream *stream, uint64_t bytes,
+		       struct chario_patience *patience)
+{
+	int err = stream->error;
+
+	if (bytes == UINT64_MAX)
+		bytes = stream->bytes;
+	if (bytes > stream->bytes)
+		return -EINVAL;
+	if (!err && stream->durable.position < bytes) {
+		chario_stream_force(stream, bytes);
+		chario_stream_pump(stream);
+		err = stream->error;
+	}
+	while (!err && stream->durable.position < bytes)
+		err = chario_stream_sleep(stream, patience);
+	return err;
+}
+
+int chario_stream_wait(struct chario_stream *stream, uint64_t bytes, int64_t timeout_ns)
+{
+	struct chario_patience patience = { .timeout_ns = timeout_ns };
+	int err;
+
+	pthread_mutex_lock(&stream->lock);
+	chario_stream_look_at_clock(stream, CLOCK_MONOTONIC);
+	err = wait_locked(stream, bytes, &patience);
+	pthread_mutex_unlock(&stream->lock);
+	return err;
+}

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+/*
+ * /proc/self/pagemap.
+ */
+#include "system/pagemap.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "system/sys.h"
+
+/* struct pm_scan_arg of Linux 6.7; the headers of Debian 12 do not have it. */
+struct scan {
+	uint64_t size;
+	uint64_t flags;
+	uint64_t start;
+	uint64_t end;
+	uint64_t walk_end;
+	uint64_t regions;
+	uint64_t nr_regions;
+	uint64_t max_pages;
+	uint64_t category_inverted;
+	uint64_t category_mask;
+	uint64_t category_anyof_mask;
+	uint64_t return_mask;
+};
+
+#define SCAN             _IOWR('f', 16, struct scan)
+#define SCAN_PROTECT     (1U << 0) /* PM_SCAN_WP_MATCHING */
+#define SCAN_CHECK_ASYNC (1U << 1) /* PM_SCAN_CHECK_WPASYNC */
+#define CATEGORY_WRITTEN (1U << 1) /* PAGE_IS_WRITTEN */
+
+int chario_pagemap_open(void)
+{
+	return chario_sys.open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+}
+
+int chario_pagemap_read(int fd, uintptr_t address, uint64_t *entries, size_t nr_pages)
+{
+	uintptr_t page = address / (uintptr_t)sysconf(_SC_PAGESIZE);
+	size_t bytes = nr_pages * sizeof(*entries);
+	ssize_t got = pread(fd, entries, bytes, (off_t)(page * sizeof(*entries)));
+
+	if (got < 0)
+		return -errno;
+	return (size_t)got == bytes ? 0 : -EIO;
+}
+
+static int scan(int fd, uint64_t flags, uint64_t *start, uint64_t end,
+		struct chario_pagemap_region *regions, size_t nr_regions)
+{
+	struct scan args = {
+		.size = sizeof(args),
+		.flags = flags,
+		.start = *start,
+		.end = end,
+		.regions = (uintptr_t)regions,
+		.nr_regions = nr_regions,
+		.category_mask = CATEGORY_WRITTEN,
+		.return_mask = CATEGORY_WRITTEN,
+	};
+	int ret = chario_sys.ioctl(fd, SCAN, &args);
+
+	if (ret < 0)
+		return ret;
+	/* Who goes on from where nothing has moved never arrives. */
+	if (args.walk_end <= *start)
+		return -EIO;
+	*start = args.walk_end;
+	return ret;
+}
+
+int chario_pagemap_find(int fd, uint64_t *start, uint64_t end,
+			struct chario_pagemap_region *regions, size_t nr_regions)
+{
+	return scan(fd, SCAN_CHECK_ASYNC, start, end, regions, nr_regions);
+}
+
+int chario_pagemap_protect(int fd, uint64_t *start, uint64_t end,
+			   struct chario_pagemap_region *regions, size_t nr_regions)
+{
+	return scan(fd, SCAN_PROTECT | SCAN_CHECK_ASYNC, start, end, regions, nr_regions);
+}

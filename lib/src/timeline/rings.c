@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+/*
+ * Reading the rings of a timeline while the kernel writes to them, and merging
+ * them by time.
+ */
+#include "timeline/rings.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A part of the copy: what came from one ring, in its order. */
+struct lane {
+	uint64_t head; /* of the ring, when the room for the copy was made */
+	struct chario_timeline_record *next;
+	struct chario_timeline_record *end;
+};
+
+/* Records that were overwritten while they were copied are left out. */
+static void copy_ring(const struct chario_timeline *timeline, uint32_t i, struct lane *lane,
+		      struct chario_timeline_record *to)
+{
+	const struct chario_timeline_header *header = timeline->header;
+	const struct chario_timeline_ring *ring = chario_rings_ring(timeline, i);
+	uint64_t first = chario_rings_first(lane->head, header->records), good;
+	const char *records = (const char *)(ring + 1);
+
+	for (uint64_t n = first; n < lane->head; n++)
+		memcpy(&to[n - first], records + (n & (header->records - 1)) * header->record_bytes,
+		       sizeof(*to));
+	/* What has been overwritten was so behind a head that is seen now. */
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	good = chario_rings_first(chario_rings_head(ring), header->records);
+	if (good < first)
+		good = first;
+	if (good > lane->head)
+		good = lane->head;
+	lane->next = to + (good - first);
+	lane->end = to + (lane->head - first);
+}
+
+static int by_time(const void *left, const void *right)
+{
+	const struct chario_timeline_record *a = left, *b = right;
+
+	if (a->time_ns != b->time_ns)
+		return a->time_ns < b->time_ns ? -1 : 1;
+	return (a->reserved > b->reserved) - (a->reserved < b->reserved);
+}
+
+/* Tags as records; those that are being written are left out. */
+static void copy_tags(const struct chario_timeline *timeline, struct lane *lane,
+		      struct chario_timeline_record *to)
+{
+	uint32_t size = timeline->header->tags;
+
+	lane->next = to;
+	lane->end = to;
+	for (uint64_t n = lane->head > size ? lane->head - size : 0; n < lane->head; n++) {
+		const struct chario_timeline_tag *tag = chario_rings_tag(timeline, n);
+		uint64_t sequence = __atomic_load_n(&tag->sequence, __ATOMIC_ACQUIRE);
+		struct chario_timeline_record record = {
+			.time_ns = __atomic_load_n(&tag->time_ns, __ATOMIC_ACQUIRE),
+			.stage = CHARIO_TIMELINE_TAG,
+			.request = CHARIO_TIMELINE_NO_REQUEST,
+			.command = CHARIO_TIMELINE_NO_REQUEST,
+			.result = __atomic_load_n(&tag->value, __ATOMIC_ACQUIRE),
+			.reserved = n,
+		};
+
+		/* A place is taken before it is written to. */
+		if (sequence == n + 1 && chario_rings_tags_head(timeline) <= n + size)
+			*lane->end++ = record;
+	}
+	/* Threads that tag at the same time may pass each other. */
+	qsort(to, (size_t)(lane->end - to), sizeof(*to), by_time);
+	for (struct chario_timeline_record *tag = to; tag < lane->end; tag++)
+		tag->reserved = 0;
+}
+
+/* Is a record earlier?  At the same time, what comes first in a request is. */
+static bool is_earlier(const struct chario_timeline_record *a,
+		       const struct chario_timeline_record *b)
+{
+	if (a->time_ns != b->time_ns)
+		return a->time_ns < b->time_ns;
+	return a->stage < b->stage;
+}
+
+/* The order within a lane is kept, whatever the resolution of the clock. */
+static size_t merge(struct lane *lanes, size_t nr_lanes, struct chario_timeline_record *to)
+{
+	size_t count = 0;
+
+	for (;;) {
+		struct lane *earliest = NULL;
+
+		for (struct lane *lane = lanes; lane < lanes + nr_lanes; lane++)
+			if (lane->next < lane->end &&
+			    (!earliest || is_earlier(lane->next, earliest->next)))
+				earliest = lane;
+		if (!earliest)
+			return count;
+		to[count++] = *earliest->next++;
+	}
+}
+
+/* Note the heads of all rings; how many records there are below them. */
+static size_t look(const struct chario_timeline *timeline, struct lane *lanes)
+{
+	const struct chario_timeline_header *header = timeline->header;
+	uint64_t all = 0;
+
+	for (uint32_t i = 0; i < header->nr_rings; i++) {
+		lanes[i].head = chario_rings_head(chario_rings_ring(timeline, i));
+		all += lanes[i].head - chario_rings_first(lanes[i].head, header->records);
+	}
+	lanes[header->nr_rings] = (struct lane){ 0 };
+	if (timeline->tags) {
+		uint64_t head = chario_rings_tags_head(timeline);
+
+		lanes[header->nr_rings].head = head;
+		all += head < header->tags ? head : header->tags;
+	}
+	return (size_t)all;
+}
+
+static size_t copy_and_merge(const struct chario_timeline *timeline, struct lane *lanes,
+			     struct chario_timeline_record *copies,
+			     struct chario_timeline_record *merged)
+{
+	uint32_t nr_rings = timeline->header->nr_rings;
+
+	for (uint32_t i = 0; i < nr_rings; i++) {
+		copy_ring(timeline, i, &lanes[i], copies);
+		copies = lanes[i].end;
+	}
+	if (timeline->tags)
+		copy_tags(timeline, &lanes[nr_rings], copies);
+	return merge(lanes, nr_rings + 1, merged);
+}
+
+int chario_rings_copy(const struct chario_timeline *timeline, struct chario_rings *rings)
+{
+	struct lane *lanes = calloc(timeline->header->nr_rings + 1, sizeof(*lanes));
+	struct chario_timeline_record *copies = NULL;
+	int err = -ENOMEM;
+	size_t room;
+
+	rings->records = NULL;
+	if (!lanes)
+		return -ENOMEM;
+	room = look(timeline, lanes);
+	/* One more, so that no records are not no memory. */
+	copies = calloc(room + 1, sizeof(*copies));
+	rings->records = calloc(room + 1, sizeof(*rings->records));
+	if (copies && rings->records) {
+		rings->count = copy_and_merge(timeline, lanes, copies, rings->records);
+		err = 0;
+	} else {
+		free(rings->records);
+	}
+	free(copies);
+	free(lanes);
+	return err;
+}
+
+int chario_timeline_each(const struct chario_timeline *timeline, chario_timeline_visit *visit,
+			 void *data)
+{
+	struct chario_rings rings;
+	int ret = chario_rings_copy(timeline, &rings);
+
+	if (ret)
+		return ret;
+	for (size_t i = 0; i < rings.count && !ret; i++)
+		ret = visit(&rings.records[i], data);
+	free(rings.records);
+	return ret;
+}

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+/*
+ * The flush of a view.
+ *
+ * A view has a bit for each of its blocks.  A flush first asks how changes are
+ * known, which adds to the bits; then it goes through the runs of set bits, and for
+ * each: clears the bits, writes the blocks, and sets the bits of those again
+ * that could not be written.  The order is what keeps changes that are made
+ * meanwhile: whatever comes after the clearing sets its bit again.
+ *
+ * A run is written by one transfer.  Clean blocks between two runs are not written,
+ * however few they are: a drive that works is written to as little as can be.
+ *
+ * A block that the drive cannot write does not keep those behind it from the disk.
+ * Where the error is not about a block, the flush ends.
+ */
+#include <chario/view.h>
+
+#include <errno.h>
+
+#include "store/area-inner.h"
+#include "device/ops.h"
+#include "view/track.h"
+
+#define BLOCK ((size_t)CHARIO_STORE_BLOCK)
+
+/* Hand blocks over to the device, where that has to be said. */
+static int hand_over(const struct chario_view *view, size_t at, size_t end)
+{
+	if (!(view->buffer->flags & CHARIO_BUFFER_STREAMING))
+		return 0;
+	return chario_buffer_sync(view->buffer, view->buffer_offset + at, end - at,
+				  CHARIO_SYNC_FOR_DEVICE);
+}
+
+/* Write bytes from *@at up to @end; *@at is moved behind what has been written. */
+static int write_bytes(const struct chario_view *view, size_t *at, size_t end, unsigned int flags)
+{
+	int err = hand_over(view, *at, end);
+
+	while (!err && *at < end) {
+		ssize_t done = chario_area_write_buffer(view->area, view->buffer,
+							view->buffer_offset + *at, end - *at,
+							view->offset + *at, flags);
+
+		if (done > 0)
+			*at += (size_t)done;
+		else
+			err = done ? (int)done : -EIO;
+	}
+	return err;
+}
+
+/* Write a run of blocks; *@first is moved behind the last one that is whole. */
+static int write_run(struct chario_view *view, size_t *first, size_t end, unsigned int flags)
+{
+	size_t begin = *first;
+	size_t at = begin * BLOCK;
+	int err;
+
+	chario_dirty_clear(view->dirty, begin, end);
+	if (view->ops->before_write)
+		view->ops->before_write(view, begin, end);
+	err = write_bytes(view, &at, end * BLOCK, flags);
+	*first = at / BLOCK;
+	chario_dirty_set(view->dirty, *first, end);
+	if (view->ops->after_write)
+		view->ops->after_write(view, begin, *first);
+	return err;
+}
+
+/* Write all runs: the first error, whatever follows it. */
+static int write_runs(struct chario_view *view, unsigned int flags, size_t *nr_written)
+{
+	size_t first;
+	size_t end = 0;
+	int result = 0;
+
+	while (chario_dirty_next(view->dirty, &first, &end)) {
+		size_t begin = first;
+		int err = write_run(view, &first, end, flags);
+
+		*nr_written += first - begin;
+		if (!err)
+			continue;
+		if (!result)
+			result = err;
+		if (err != -EIO)
+			break;
+		end = first + 1;
+	}
+	return result;
+}
+
+static int flush(struct chario_view *view, unsigned int flags, size_t *nr_written)
+{
+	int err;
+
+	if (view->stale)
+		return -ESTALE;
+	err = view->ops->collect(view);
+	return err ? err : write_runs(view, flags, nr_written);
+}
+
+int chario_view_flush(struct chario_view *view, unsigned int flags, uint64_t *written_bytes)
+{
+	size_t nr_written = 0;
+	int err;
+
+	if (flags & ~CHARIO_TRANSFER_FUA)
+		return -EINVAL;
+	if (!view->area->writable)
+		return -EROFS;
+	pthread_mutex_lock(&view->lock);
+	err = flush(view, flags, &nr_written);
+	pthread_mutex_unlock(&view->lock);
+	if (written_bytes)
+		*written_bytes = nr_written * BLOCK;
+	return err;
+}
+
+int chario_view_dirty_bytes(struct chario_view *view, uint64_t *bytes)
+{
+	int err;
+
+	pthread_mutex_lock(&view->lock);
+	err = view->ops->collect(view);
+	pthread_mutex_unlock(&view->lock);
+	if (!err)
+		*bytes = chario_dirty_count(view->dirty) * BLOCK;
+	return err;
+}

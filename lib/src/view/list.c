@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+/*
+ * The views of this process.
+ *
+ * Two views with the same memory would each forget what the other one wants to
+ * know; two views of the same part of an area would each write their own copy
+ * over that of the other, a block at a time.  Only where nobody may write are
+ * several copies of a part harmless.
+ */
+#include "view/list.h"
+
+#include <errno.h>
+
+#include "store/area-inner.h"
+#include "device/ops.h"
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct chario_view *views;
+
+static bool overlaps(uint64_t first, size_t first_bytes, uint64_t second, size_t second_bytes)
+{
+	return first < second + second_bytes && second < first + first_bytes;
+}
+
+/* Two buffers may be the same memory; without any of the CPU nobody can tell. */
+static bool share_memory(const struct chario_view *one, const struct chario_view *other)
+{
+	if (one->memory && other->memory)
+		return overlaps((uintptr_t)one->memory, one->bytes, (uintptr_t)other->memory,
+				other->bytes);
+	return one->buffer == other->buffer &&
+	       overlaps(one->buffer_offset, one->bytes, other->buffer_offset, other->bytes);
+}
+
+static bool share_area(const struct chario_view *one, const struct chario_view *other)
+{
+	return one->area == other->area && one->area->writable &&
+	       overlaps(one->offset, one->bytes, other->offset, other->bytes);
+}
+
+int chario_view_list_add(struct chario_view *view)
+{
+	int err = 0;
+
+	pthread_mutex_lock(&lock);
+	for (const struct chario_view *other = views; other; other = other->next) {
+		if (share_memory(view, other) || share_area(view, other))
+			err = -EBUSY;
+	}
+	if (!err) {
+		view->next = views;
+		views = view;
+	}
+	pthread_mutex_unlock(&lock);
+	return err;
+}
+
+void chario_view_list_remove(struct chario_view *view)
+{
+	struct chario_view **at = &views;
+
+	pthread_mutex_lock(&lock);
+	while (*at != view)
+		at = &(*at)->next;
+	*at = view->next;
+	pthread_mutex_unlock(&lock);
+}

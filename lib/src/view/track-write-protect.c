@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+/*
+ * userfaultfd(2) in its asynchronous form, Linux 6.7.
+ *
+ * The kernel protects the pages of the view.  The first write to one faults, and
+ * the kernel lifts the protection by itself and lets the write go on: no thread
+ * is told, nobody waits, and read(2) of a file into the memory works as ever.
+ * Pages that are not protected are the written ones.  PAGEMAP_SCAN lists and
+ * protects each in one step under the lock of its page table, so a write comes
+ * either before, and the page is listed, or after, and it faults and will be.
+ *
+ * Without any right, as the descriptor is one of UFFD_USER_MODE_ONLY: that forbids
+ * to handle faults of the kernel, and here no fault is handled.
+ *
+ * What does not go through the page tables of this process is not seen: the DMA
+ * of devices, the writes of other processes to shared memory.
+ */
+#include "view/track.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/userfaultfd.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "system/pagemap.h"
+#include "system/sys.h"
+
+/* Of Linux 6.4 and 6.7; the headers of Debian 12 do not have them. */
+#define FEATURE_WP_UNPOPULATED (UINT64_C(1) << 13)
+#define FEATURE_WP_ASYNC       (UINT64_C(1) << 15)
+
+/* Regions that one call of the kernel lists. */
+#define NR_REGIONS 256
+
+/**
+ * struct guard - a view whose pages are protected
+ * @fault_fd: userfaultfd; the protection ends when it is closed
+ * @pagemap_fd: to ask for written pages
+ * @start: address of the first page
+ * @end: address behind the last page
+ * @checked: the kernel does see writes to all of the pages
+ */
+struct guard {
+	int fault_fd;
+	int pagemap_fd;
+	uint64_t start;
+	uint64_t end;
+	bool checked;
+};
+
+/* Whatever the kernel says against it, this way is closed; others may be open. */
+static int refuse(int err)
+{
+	return err == -ENOMEM || err == -EMFILE || err == -ENFILE ? err : -EOPNOTSUPP;
+}
+
+static int register_pages(const struct guard *guard)
+{
+	struct uffdio_api api = {
+		.api = UFFD_API,
+		.features = UFFD_FEATURE_PAGEFAULT_FLAG_WP | UFFD_FEATURE_WP_HUGETLBFS_SHMEM |
+			    FEATURE_WP_UNPOPULATED | FEATURE_WP_ASYNC,
+	};
+	struct uffdio_register pages = {
+		.range = { .start = guard->start, .len = guard->end - guard->start },
+		.mode = UFFDIO_REGISTER_MODE_WP,
+	};
+	int ret = chario_sys.ioctl(guard->fault_fd, UFFDIO_API, &api);
+
+	if (ret >= 0)
+		ret = chario_sys.ioctl(guard->fault_fd, UFFDIO_REGISTER, &pages);
+	return ret < 0 ? refuse(ret) : 0;
+}
+
+static int open_files(struct guard *guard)
+{
+	int flags = O_CLOEXEC | O_NONBLOCK | UFFD_USER_MODE_ONLY;
+
+	guard->fault_fd = (int)syscall(SYS_userfaultfd, flags);
+	if (guard->fault_fd < 0)
+		return refuse(-errno);
+	guard->pagemap_fd = chario_pagemap_open();
+	if (guard->pagemap_fd >= 0)
+		return 0;
+	close(guard->fault_fd);
+	return refuse(guard->pagemap_fd);
+}
+
+static void end(struct guard *guard)
+{
+	close(guard->fault_fd);
+	close(guard->pagemap_fd);
+	free(guard);
+}
+
+static int start(struct chario_view *view)
+{
+	struct guard *guard = calloc(1, sizeof(*guard));
+	int err;
+
+	if (!guard)
+		return -ENOMEM;
+	guard->start = (uintptr_t)view->memory;
+	guard->end = guard->start + chario_track_page_bytes(view);
+	err = open_files(guard);
+	if (err) {
+		free(guard);
+		return err;
+	}
+	err = register_pages(guard);
+	if (err)
+		end(guard);
+	else
+		view->track = guard;
+	return err;
+}
+
+/*
+ * Some kernels take any memory, and pass over what they cannot protect, such as
+ * physical pages that a driver has mapped.  Right after the load no page has been
+ * protected: those that are not listed as written never will be.
+ */
+static int check(struct guard *guard)
+{
+	struct chario_pagemap_region regions[NR_REGIONS];
+	uint64_t seen = 0;
+	uint64_t at = guard->start;
+
+	while (at < guard->end) {
+		int nr = chario_pagemap_find(guard->pagemap_fd, &at, guard->end, regions,
+					     NR_REGIONS);
+
+		if (nr < 0)
+			return refuse(nr);
+		for (int i = 0; i < nr; i++)
+			seen += regions[i].end - regions[i].start;
+	}
+	if (seen != guard->end - guard->start)
+		return -EOPNOTSUPP;
+	guard->checked = true;
+	return 0;
+}
+
+static int forget(struct chario_view *view)
+{
+	struct guard *guard = view->track;
+	uint64_t at = guard->start;
+	int err = guard->checked ? 0 : check(guard);
+
+	while (!err && at < guard->end) {
+		int ret = chario_pagemap_protect(guard->pagemap_fd, &at, guard->end, NULL, 0);
+
+		err = ret < 0 ? ret : 0;
+	}
+	return err;
+}
+
+static int collect(struct chario_view *view)
+{
+	struct chario_pagemap_region regions[NR_REGIONS];
+	const struct guard *guard = view->track;
+	uint64_t at = guard->start;
+
+	while (at < guard->end) {
+		int nr = chario_pagemap_protect(guard->pagemap_fd, &at, guard->end, regions,
+						NR_REGIONS);
+
+		if (nr < 0)
+			return nr;
+		for (int i = 0; i < nr; i++)
+			chario_track_found(view, (uintptr_t)regions[i].start,
+					   (uintptr_t)regions[i].end);
+	}
+	return 0;
+}
+
+static void stop(struct chario_view *view)
+{
+	end(view->track);
+}
+
+const struct chario_track_ops chario_track_write_protect = {
+	.kind = CHARIO_TRACKING_WRITE_PROTECT,
+	.needs_memory = true,
+	.needs_pages = true,
+	.start = start,
+	.forget = forget,
+	.collect = collect,
+	.stop = stop,
+};

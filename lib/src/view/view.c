@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+/*
+ * Views: parts of areas in buffers.  What a flush does is in view/flush.c.
+ */
+#include <chario/view.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "store/area-inner.h"
+#include "device/ops.h"
+#include "view/track.h"
+#include "view/list.h"
+
+#define BLOCK ((size_t)CHARIO_STORE_BLOCK)
+
+static size_t nr_blocks(const struct chario_view *view)
+{
+	return view->bytes / BLOCK;
+}
+
+static int sync_buffer(const struct chario_view *view, size_t at, size_t bytes,
+		       enum chario_sync direction)
+{
+	if (!(view->buffer->flags & CHARIO_BUFFER_STREAMING))
+		return 0;
+	return chario_buffer_sync(view->buffer, view->buffer_offset + at, bytes, direction);
+}
+
+/* Read all of the view. */
+static int read_all(const struct chario_view *view)
+{
+	size_t done = 0;
+
+	while (done < view->bytes) {
+		ssize_t got = chario_area_read_buffer(view->area, view->buffer,
+						      view->buffer_offset + done,
+						      view->bytes - done, view->offset + done, 0);
+
+		if (got <= 0)
+			return got < 0 ? (int)got : -EIO;
+		done += (size_t)got;
+	}
+	return sync_buffer(view, 0, view->bytes, CHARIO_SYNC_FOR_CPU);
+}
+
+static int read_and_forget(struct chario_view *view)
+{
+	int err = read_all(view);
+
+	if (!err)
+		err = view->ops->forget(view);
+	if (!err)
+		chario_dirty_clear(view->dirty, 0, nr_blocks(view));
+	return err;
+}
+
+static void stop_tracking(struct chario_view *view)
+{
+	if (view->ops->stop)
+		view->ops->stop(view);
+	view->track = NULL;
+}
+
+static bool is_page_aligned(const struct chario_view *view)
+{
+	return (uintptr_t)view->memory % (uintptr_t)sysconf(_SC_PAGESIZE) == 0;
+}
+
+/* Load a view, with changes known in one way. */
+static int load_with(struct chario_view *view, const struct chario_track_ops *ops)
+{
+	int err;
+
+	if (ops->needs_memory && !view->memory)
+		return -EOPNOTSUPP;
+	view->ops = ops;
+	err = ops->start(view);
+	if (err)
+		return err;
+	err = read_and_forget(view);
+	if (err)
+		stop_tracking(view);
+	return err;
+}
+
+/* The first way that there is; for what is never written, none is needed. */
+static int load_auto(struct chario_view *view)
+{
+	static const struct chario_track_ops *const ways[] = {
+		&chario_track_write_protect,
+		&chario_track_soft_dirty,
+		&chario_track_compare,
+		&chario_track_marks,
+	};
+	size_t way = is_page_aligned(view) ? 0 : 2;
+	int err;
+
+	if (!view->area->writable)
+		way = 3;
+	do {
+		err = load_with(view, ways[way]);
+	} while (err == -EOPNOTSUPP && ++way < 4);
+	return err;
+}
+
+static int load(struct chario_view *view, enum chario_tracking tracking)
+{
+	static const struct chario_track_ops *const ways[] = {
+		[CHARIO_TRACKING_MARKS] = &chario_track_marks,
+		[CHARIO_TRACKING_WRITE_PROTECT] = &chario_track_write_protect,
+		[CHARIO_TRACKING_SOFT_DIRTY] = &chario_track_soft_dirty,
+		[CHARIO_TRACKING_COMPARE] = &chario_track_compare,
+	};
+
+	if (tracking == CHARIO_TRACKING_AUTO)
+		return load_auto(view);
+	if (ways[tracking]->needs_pages && !is_page_aligned(view))
+		return -EINVAL;
+	return load_with(view, ways[tracking]);
+}
+
+/* Whole blocks, inside the area as its space goes, and inside the buffer. */
+static int check_place(const struct chario_view *view)
+{
+	struct chario_area_info info;
+	size_t buffer_bytes = chario_buffer_bytes(view->buffer);
+	uint64_t space;
+	int err = chario_area_get_info(view->area, &info, sizeof(info));
+
+	if (err)
+		return err;
+	space = (info.bytes + BLOCK - 1) / BLOCK * BLOCK;
+	if (view->offset % BLOCK || view->offset > space || view->bytes > space - view->offset)
+		return -EINVAL;
+	if (view->buffer_offset > buffer_bytes || view->bytes > buffer_bytes - view->buffer_offset)
+		return -EINVAL;
+	if (view->buffer->device != chario_area_device(view->area))
+		return -EINVAL;
+	return view->buffer->flags & CHARIO_BUFFER_SOURCE ? -EPERM : 0;
+}
+
+static void destroy(struct chario_view *view)
+{
+	pthread_mutex_destroy(&view->lock);
+	chario_dirty_destroy(view->dirty);
+	free(view);
+}
+
+static struct chario_view *create(struct chario_area *area, uint64_t offset, size_t bytes,
+				  const struct chario_buffer *buffer, uint64_t buffer_offset)
+{
+	struct chario_view *view = calloc(1, sizeof(*view));
+	unsigned char *memory = chario_buffer_memory(buffer);
+
+	if (!view)
+		return NULL;
+	view->area = area;
+	view->offset = offset;
+	view->bytes = (bytes + BLOCK - 1) / BLOCK * BLOCK;
+	view->buffer = buffer;
+	view->buffer_offset = buffer_offset;
+	view->memory = memory ? memory + buffer_offset : NULL;
+	view->dirty = chario_dirty_create(nr_blocks(view));
+	pthread_mutex_init(&view->lock, NULL);
+	if (view->dirty)
+		return view;
+	destroy(view);
+	return NULL;
+}
+
+/* A view that has been created: check it, take its place, load it. */
+static int begin(struct chario_view *view, enum chario_tracking tracking)
+{
+	int err = check_place(view);
+
+	if (!err)
+		err = chario_view_list_add(view);
+	if (err)
+		return err;
+	err = load(view, tracking);
+	if (err)
+		chario_view_list_remove(view);
+	return err;
+}
+
+int chario_view_load(struct chario_area *area, uint64_t offset, size_t bytes,
+		     const struct chario_buffer *buffer, uint64_t buffer_offset,
+		     enum chario_tracking tracking, struct chario_view **view)
+{
+	struct chario_view *created;
+	int err;
+
+	if (!bytes || bytes > SIZE_MAX - BLOCK)
+		return -EINVAL;
+	if ((unsigned int)tracking > CHARIO_TRACKING_COMPARE)
+		return -EINVAL;
+	created = create(area, offset, bytes, buffer, buffer_offset);
+	if (!created)
+		return -ENOMEM;
+	err = begin(created, tracking);
+	if (err)
+		destroy(created);
+	else
+		*view = created;
+	return err;
+}
+
+int chario_view_mark(struct chario_view *view, uint64_t offset, size_t bytes)
+{
+	size_t first = (size_t)offset;
+
+	if (offset > view->bytes || bytes > view->bytes - first)
+		return -EINVAL;
+	if (bytes)
+		chario_dirty_set(view->dirty, first / BLOCK, (first + bytes - 1) / BLOCK + 1);
+	return 0;
+}
+
+int chario_view_reload(struct chario_view *view)
+{
+	int err;
+
+	pthread_mutex_lock(&view->lock);
+	err = read_and_forget(view);
+	view->stale = err;
+	pthread_mutex_unlock(&view->lock);
+	return err;
+}
+
+int chario_view_unload(struct chario_view *view, int flush)
+{
+	int err = view && flush ? chario_view_flush(view, 0, NULL) : 0;
+
+	if (!view || err)
+		return err;
+	stop_tracking(view);
+	chario_view_list_remove(view);
+	destroy(view);
+	return 0;
+}
+
+enum chario_tracking chario_view_tracking(const struct chario_view *view)
+{
+	return view->ops->kind;
+}
