@@ -194,21 +194,47 @@ void chario_stream_fail(struct chario_stream *stream, int err)
 	chario_stream_wake(stream);
 }
 
-/* 0: it is over; 1: it is to be made again; or the error that ends the recording. */
-static int judge(struct chario_stream *stream, int64_t result, uint64_t bytes, uint32_t *retries)
+static bool is_passing(int err)
 {
-	int err = result < 0 ? (int)result : -EIO;
+	return err == -ETIMEDOUT || err == -EAGAIN || err == -EINTR;
+}
 
-	if (result == (int64_t)bytes)
+/* 0: it is over; 1: it is to be made again; or the error that ends the recording. */
+static int judge(struct chario_stream *stream, int err, uint32_t *retries)
+{
+	if (!err)
 		return 0;
-	if (err != -ETIMEDOUT && err != -EIO && err != -EAGAIN && err != -EINTR)
-		return err;
 	if (stream->error || *retries == CHARIO_STREAM_RETRIES)
 		return err;
 	++*retries;
 	stream->retries++;
 	stream->nr_ready++;
 	return 1;
+}
+
+/* The data are still here: a write is made again also where the disk has refused it. */
+static int judge_write(struct chario_stream *stream, int64_t result, uint64_t bytes,
+		       uint32_t *retries)
+{
+	int err = result < 0 ? (int)result : -EIO;
+
+	if (result == (int64_t)bytes)
+		err = 0;
+	else if (err != -EIO && !is_passing(err))
+		return err;
+	return judge(stream, err, retries);
+}
+
+/*
+ * A flush that the disk has refused is the last: what it was for may have been dropped
+ * with it, by the kernel or by the drive, and one that succeeds afterwards would say
+ * nothing of that.  The buffers that it lay in have other records by now.
+ */
+static int judge_flush(struct chario_stream *stream, int64_t result)
+{
+	int err = (int)result;
+
+	return err && !is_passing(err) ? err : judge(stream, err, &stream->flush_retries);
 }
 
 static void note_time(struct chario_stream *stream, const struct chario_batch *batch)
@@ -237,7 +263,7 @@ static void batch_ended(struct chario_stream *stream, struct chario_batch *batch
 	int ret;
 
 	get_extent(batch, &from, &bytes);
-	ret = judge(stream, result, bytes, &batch->retries);
+	ret = judge_write(stream, result, bytes, &batch->retries);
 	if (ret < 0) {
 		chario_stream_fail(stream, ret);
 	} else if (ret > 0) {
@@ -254,7 +280,7 @@ static void external_ended(struct chario_stream *stream, struct chario_external 
 			   int64_t result)
 {
 	struct chario_batch *batch = &stream->batches[external->batch];
-	int ret = judge(stream, result, external->transfer.bytes, &external->retries);
+	int ret = judge_write(stream, result, external->transfer.bytes, &external->retries);
 
 	if (ret > 0) {
 		external->ready = true;
@@ -274,7 +300,7 @@ static void external_ended(struct chario_stream *stream, struct chario_external 
 
 static void flush_ended(struct chario_stream *stream, int64_t result)
 {
-	int ret = judge(stream, result, 0, &stream->flush_retries);
+	int ret = judge_flush(stream, result);
 
 	stream->flush_flying = false;
 	if (ret < 0) {
