@@ -430,21 +430,6 @@ static void test_retries(void)
 	CHECK(lab_is(record.memory, 10, 1));
 }
 
-/* What a flush has failed for may be gone: another one that succeeds proves nothing. */
-static void test_flush_error(void)
-{
-	EQUAL(open_stream(&small), 0);
-	EQUAL(lab_write(stream, 0, 10), 0);
-	EQUAL(chario_stream_wait(stream, UINT64_MAX, -1), 0);
-	disk.error = -EIO;
-	disk.failing_flushes = 1;
-	EQUAL(lab_write(stream, 1, 10), 0);
-	EQUAL(chario_stream_wait(stream, UINT64_MAX, -1), -EIO);
-	EQUAL(get_status(), 0);
-	EQUAL(now_is.durable_records, 1);
-	EQUAL(close_stream(), -EIO);
-}
-
 static void test_error(void)
 {
 	struct chario_stream_room room;
@@ -585,7 +570,6 @@ static const struct tap_test tests[] = {
 	{ "a segment is one write", test_writes },
 	{ "what waits is written by time, and poll tells", test_time },
 	{ "what fails is made again", test_retries },
-	{ "a flush that fails is the last", test_flush_error },
 	{ "what fails for good ends the recording", test_error },
 	{ "late segments are counted", test_late },
 	{ "buffers of others are not copied", test_buffer },

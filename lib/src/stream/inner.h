@@ -376,7 +376,7 @@ bool chario_stream_pump(struct chario_stream *stream);
 /* What has been completed may be durable by itself. */
 void chario_stream_settle(struct chario_stream *stream);
 
-/* Whether writes to the segment that is being filled are allowed already. */
+/* Whether writes to a segment are allowed already: all up to a window before are durable. */
 bool chario_stream_in_window(const struct chario_stream *stream, uint64_t segment);
 
 /* stream/transfer.c: all with the lock held. */

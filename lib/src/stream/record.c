@@ -164,7 +164,7 @@ static struct chario_external *find_external(struct chario_stream *stream)
 	return NULL;
 }
 
-/* Its data are written at once, so the segment has to be allowed to be written. */
+/* There is a place for so many that are on their way. */
 static int reserve_external(struct chario_stream *stream, uint32_t bytes,
 			    struct chario_patience *patience, struct chario_disk_record **record)
 {

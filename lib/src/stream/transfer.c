@@ -126,6 +126,16 @@ static int add_batches(struct chario_stream *stream)
 	return err;
 }
 
+/*
+ * They go before their batch, so they wait for the window by themselves: a reader, and
+ * the search for the head, count on nothing behind it being touched.
+ */
+static bool may_go(struct chario_stream *stream, const struct chario_external *external)
+{
+	return external->ready &&
+	       chario_stream_in_window(stream, stream->batches[external->batch].segment);
+}
+
 static int add_externals(struct chario_stream *stream)
 {
 	int err = 0;
@@ -133,7 +143,7 @@ static int add_externals(struct chario_stream *stream)
 	for (uint32_t i = 0; !err && i < CHARIO_STREAM_EXTERNALS; i++) {
 		struct chario_external *external = &stream->externals[i];
 
-		if (!external->ready)
+		if (!may_go(stream, external))
 			continue;
 		err = add(stream, &external->transfer, EXTERNAL_USER + i);
 		external->ready = err;
