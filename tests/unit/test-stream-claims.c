@@ -118,9 +118,40 @@ static void test_buffer_window(void)
 	chario_buffer_free(buffer);
 }
 
+static int record_buffer(const struct chario_buffer *buffer, uint64_t sequence)
+{
+	lab_fill(chario_buffer_memory(buffer), 512, sequence);
+	return chario_stream_write_buffer(stream, buffer, 0, 512, sequence + 1, 0, 0, NULL) ?:
+		       chario_stream_wait(stream, UINT64_MAX, -1);
+}
+
+/* Nothing but the table says that data without a checksum are another recording's. */
+static void test_other_recording(void)
+{
+	struct chario_buffer *buffer;
+	struct chario_record record;
+
+	EQUAL(chario_buffer_pool(chario_store_device(store), 4096, 0, &buffer), 0);
+	EQUAL(open_stream(&small), 0);
+	EQUAL(record_buffer(buffer, 0), 0);
+	EQUAL(record_buffer(buffer, 1), 0);
+	EQUAL(close_stream(), 0);
+	EQUAL(chario_reader_open(store, LAB_AREA, &reader), 0);
+	EQUAL(chario_reader_next(reader, 0, &record), 0);
+	CHECK(lab_is(record.memory, 512, 0));
+	/* The reader has the header, and not the data, when another recording begins. */
+	EQUAL(chario_reader_seek(reader, 0), 0);
+	EQUAL(open_stream(&small), 0);
+	EQUAL(record_buffer(buffer, 7), 0);
+	EQUAL(chario_reader_next(reader, 0, &record), -ESTALE);
+	EQUAL(close_stream(), 0);
+	chario_buffer_free(buffer);
+}
+
 static const struct tap_test tests[] = {
 	{ "a flush that fails is the last", test_flush_error },
 	{ "buffers of others wait for the window", test_buffer_window },
+	{ "a reader gives no data of another recording", test_other_recording },
 };
 
 TAP_MAIN(tests, before, after)

@@ -151,7 +151,7 @@ int chario_reader_next(struct chario_reader *reader, int64_t timeout_ns,
  * A binary search over segments.
  *
  * Context: may sleep.
- * Return: 0, or an error of pread(2).
+ * Return: 0; -ESTALE as for chario_reader_next(); or an error of pread(2).
  */
 int chario_reader_seek(struct chario_reader *reader, uint64_t sequence);
 
@@ -162,7 +162,7 @@ int chario_reader_seek(struct chario_reader *reader, uint64_t sequence);
  *	then or later, where times do not go back
  *
  * Context: may sleep.
- * Return: 0, or an error of pread(2).
+ * Return: 0; -ESTALE as for chario_reader_next(); or an error of pread(2).
  */
 int chario_reader_seek_time(struct chario_reader *reader, uint64_t time_ns);
 

@@ -85,6 +85,17 @@ int chario_reader_find_head(struct chario_reader *reader, struct chario_head *he
 	return err;
 }
 
+/* The table may say by now that the area holds another recording. */
+static int check_session(struct chario_reader *reader)
+{
+	struct chario_area_stream entry;
+	int err = chario_area_get_stream(reader->area, &entry);
+
+	if (err)
+		return err == -ENODATA ? -ESTALE : err;
+	return entry.session == reader->tape.session ? 0 : -ESTALE;
+}
+
 /*
  * Whether the recording was ended before the ring came round to a segment.  It has
  * to be of the last part: what was on its way when an earlier one was cut off can
@@ -107,15 +118,17 @@ static int is_last_lap(struct chario_reader *reader, const struct chario_disk_ba
 /*
  * The newest segment is at most a window behind one that is being written.  A single
  * one may be missing since an earlier power cut, so all of the window is looked at.
+ * Another recording in the area, ring or not, is in the table before it writes anything.
  */
 int chario_reader_is_safe(struct chario_reader *reader, const struct chario_disk_batch *batch)
 {
 	struct chario_tape *tape = &reader->tape;
 	uint64_t next = batch->segment + tape->slots;
 	struct chario_disk_batch newer;
+	int err = check_session(reader);
 
-	if (!tape->ring)
-		return 1;
+	if (err || !tape->ring)
+		return err ? err : 1;
 	for (uint64_t ahead = next - tape->window; ahead <= next; ahead++) {
 		int ret = chario_tape_peek(tape, ahead, 0, &newer);
 
@@ -161,17 +174,6 @@ static bool is_at_end(const struct chario_reader *reader, bool live)
 	if (last->flags & CHARIO_DISK_BATCH_END && !live)
 		return true;
 	return !tape->ring && last->segment + 1 >= tape->slots && offset >= tape->segment_bytes;
-}
-
-/* The table may say by now that the area holds another recording. */
-static int check_session(struct chario_reader *reader)
-{
-	struct chario_area_stream entry;
-	int err = chario_area_get_stream(reader->area, &entry);
-
-	if (err)
-		return err == -ENODATA ? -ESTALE : err;
-	return entry.session == reader->tape.session ? 0 : -ESTALE;
 }
 
 /* Where the ring has not come round yet, the first record of all is the next one. */
