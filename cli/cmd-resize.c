@@ -3,12 +3,16 @@
  * chario resize: an area becomes longer or shorter.
  */
 #include <errno.h>
-#include <fcntl.h>
 
 #include "store.h"
 
-static int fail(const struct cli *cli, int err, const char *name)
+static int resize(const struct cli *cli, struct chario_store *store, const char *name,
+		  uint64_t bytes)
 {
+	int err = chario_store_resize(store, name, bytes);
+
+	if (!err)
+		return CLI_OK;
 	if (err != -EINVAL)
 		return cli_fail_area(cli, err, "cannot resize \"%s\"", name);
 	cli_say(cli,
@@ -19,18 +23,5 @@ static int fail(const struct cli *cli, int err, const char *name)
 
 int cmd_resize(struct cli *cli)
 {
-	struct chario_store *store;
-	const char *given = NULL;
-	uint64_t bytes;
-	int err, status = cli_store_option(cli, &given);
-
-	if (status || !cli_has_operands(cli, 2, 2) || !cli_need_size(cli, cli->argv[1], &bytes))
-		return CLI_USAGE;
-	store = cli_open_store(cli, given, O_RDWR);
-	if (!store)
-		return CLI_FAILED;
-	err = chario_store_resize(store, cli->argv[0], bytes);
-	status = err ? fail(cli, err, cli->argv[0]) : cli_print_area_json(cli, store, cli->argv[0]);
-	chario_store_close(store);
-	return status;
+	return cli_set_size(cli, resize);
 }

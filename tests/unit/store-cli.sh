@@ -29,9 +29,10 @@ claim()
 	rm -rf ./*
 }
 
-# Ends the file: with 0 when all tests have passed.
+# Ends the file: with 0 when all tests have passed.  Who dies before has no plan.
 end()
 {
+	echo "1..$nr"
 	exit $failed
 }
 

@@ -68,8 +68,6 @@ wait_for_socket()
 	until grep -qi ":$(printf '%04X' "$1") " /proc/net/udp; do sleep 0.01; done
 }
 
-echo 1..15
-
 format 8M
 gives 0 create area 4M
 for arguments in '' 'a b' '--seconds 0 a' '--seconds x a' '--bytes 0 a' '--record 0 a' \
@@ -276,7 +274,7 @@ exec 3>pipe
 wait_for cam $recorder
 echo 'line 1' >&3
 until "$chario" tail cam 2>/dev/null | grep -q 'line 1'; do kill -0 $recorder || break; done
-"$chario" tail --follow cam >followed 2>said 3>&- &
+"$chario" tail --follow cam >followed 2>follow-said 3>&- &
 follower=$!
 gives 1 rm cam
 says 'another process has the area open'
@@ -286,7 +284,7 @@ echo 'line 2' >&3
 until grep -q 'line 2' followed; do kill -0 $follower || break; done
 exec 3>&-
 wait $recorder || note "record: $(cat record-said)"
-wait $follower || note "tail --follow: $(cat said)"
+wait $follower || note "tail --follow: $(cat follow-said)"
 printf 'line 1\nline 2\n' | cmp -s - followed || note "followed: $(cat followed)"
 claim "tail follows a recording until it ends"
 

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What has become of a recording.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "record.h"
+
+#define NS_PER_S 1000000000ULL
+
+static const char *const durabilities[] = {
+	[CHARIO_DURABILITY_AUTO] = "auto",
+	[CHARIO_DURABILITY_NONE] = "none",
+	[CHARIO_DURABILITY_FLUSH] = "flush",
+	[CHARIO_DURABILITY_FUA] = "fua",
+};
+
+const char *cli_record_durability(uint32_t durability)
+{
+	if (durability >= sizeof(durabilities) / sizeof(durabilities[0]))
+		return NULL;
+	return durabilities[durability];
+}
+
+static const char *durability_of(const struct chario_stream_status *status)
+{
+	const char *name = cli_record_durability(status->durability);
+
+	return name ? name : "unknown";
+}
+
+static double seconds_of(uint64_t ns)
+{
+	return (double)ns / (double)NS_PER_S;
+}
+
+static const char *end_name(enum cli_recorder_end end)
+{
+	switch (end) {
+	case CLI_RECORDER_GOES_ON:
+		break;
+	case CLI_RECORDER_SOURCE:
+		return "the source has ended";
+	case CLI_RECORDER_LIMIT:
+		return "as asked";
+	case CLI_RECORDER_INTERRUPT:
+		return "interrupted";
+	case CLI_RECORDER_FULL:
+		return "the area is full";
+	case CLI_RECORDER_READ_FAILED:
+		return "the source failed";
+	case CLI_RECORDER_WRITE_FAILED:
+		return "the disk failed";
+	}
+	return "unknown";
+}
+
+static void print_text(const struct cli_record *record, const struct chario_stream_status *status,
+		       uint64_t passed_ns)
+{
+	const struct cli_recorder *recorder = &record->recorder;
+	double seconds = seconds_of(passed_ns);
+	char size[32], rate[32];
+
+	printf("%-14s %s, after %.3f s\n", "ended", end_name(recorder->end), seconds);
+	printf("%-14s %" PRIu64 "\n", "records", status->records);
+	printf("%-14s %" PRIu64 " bytes (%s, %s/s)\n", "data", status->bytes,
+	       cli_round_size(size, status->bytes),
+	       cli_round_size(rate, (uint64_t)((double)recorder->taken_bytes / seconds)));
+	printf("%-14s %" PRIu64 " bytes, %" PRIu64 " records (%s)\n", "durable",
+	       status->durable_bytes, status->durable_records, durability_of(status));
+	printf("%-14s %" PRIu64 " of %" PRIu64
+	       " segments, %.3f s together, the longest took %.3f s\n",
+	       "late", status->late, status->segments, seconds_of(status->late_ns),
+	       seconds_of(status->longest_ns));
+	printf("%-14s %" PRIu64 " records, %" PRIu64 " bytes, in %" PRIu64
+	       " gaps of %.3f s together\n",
+	       "lost", status->lost_records, status->lost_bytes, recorder->gaps,
+	       seconds_of(recorder->gap_ns));
+	printf("%-14s %" PRIu64 ", %.3f s together, the longest took %.3f s\n", "waits",
+	       recorder->waits, seconds_of(recorder->wait_ns),
+	       seconds_of(recorder->longest_wait_ns));
+	printf("%-14s %u of %u free at the least\n", "buffers", status->least_free_buffers,
+	       status->nr_buffers);
+	printf("%-14s %" PRIu64 " retries, %" PRIu64 " flushes; a segment takes %.3f ms, 99 %% "
+	       "below %.3f ms\n",
+	       "disk", status->retries, status->flushes, (double)status->segment_ns[0] / 1e6,
+	       (double)status->segment_ns[1] / 1e6);
+}
+
+static void print_json(const struct cli_record *record, const struct chario_stream_status *status,
+		       uint64_t passed_ns)
+{
+	const struct cli_recorder *recorder = &record->recorder;
+	struct json_object *object = cli_must(json_object_new_object());
+
+	cli_json_text(object, "name", record->name);
+	cli_json_text(object, "ended", end_name(recorder->end));
+	cli_json_text(object, "durability", durability_of(status));
+	cli_json_number(object, "passed_ns", passed_ns);
+#define NUMBER(name) cli_json_number(object, #name, status->name)
+	NUMBER(records);
+	NUMBER(bytes);
+	NUMBER(durable_records);
+	NUMBER(durable_bytes);
+	NUMBER(capacity_bytes);
+	NUMBER(segments);
+	NUMBER(segment_bytes);
+	NUMBER(nr_buffers);
+	NUMBER(least_free_buffers);
+	NUMBER(late);
+	NUMBER(late_ns);
+	NUMBER(longest_ns);
+	NUMBER(lost_records);
+	NUMBER(lost_bytes);
+	NUMBER(retries);
+	NUMBER(flushes);
+#undef NUMBER
+	cli_json_number(object, "gaps", recorder->gaps);
+	cli_json_number(object, "gap_ns", recorder->gap_ns);
+	cli_json_number(object, "waits", recorder->waits);
+	cli_json_number(object, "wait_ns", recorder->wait_ns);
+	cli_json_number(object, "longest_wait_ns", recorder->longest_wait_ns);
+	cli_json_number(object, "segment_p50_ns", status->segment_ns[0]);
+	cli_json_number(object, "segment_p99_ns", status->segment_ns[1]);
+	cli_json_number(object, "segment_p999_ns", status->segment_ns[2]);
+	cli_json_print(object);
+}
+
+void cli_record_print(const struct cli_record *record, const struct chario_stream_status *status,
+		      uint64_t passed_ns)
+{
+	if (record->cli->json)
+		print_json(record, status, passed_ns);
+	else
+		print_text(record, status, passed_ns);
+}

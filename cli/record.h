@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * chario record: what its parts share.
+ *
+ * cmd-record.c		the area, the stream, the end
+ * record-options.c	what is asked for
+ * record-report.c	what has become of it
+ */
+#ifndef CHARIO_CLI_RECORD_H
+#define CHARIO_CLI_RECORD_H
+
+#include "recorder.h"
+#include "store.h"
+
+/**
+ * struct cli_record - a recording
+ * @cli: the call
+ * @store_name: that was given, or NULL
+ * @name: of the area
+ * @from: the source
+ * @size: of the area where it is missing; 0 where it has to be there
+ * @force: although there is a recording
+ * @options: of the stream
+ * @intake: the source
+ * @store: open
+ * @recorder: the loop
+ */
+struct cli_record {
+	const struct cli *cli;
+	const char *store_name;
+	const char *name;
+	const char *from;
+	uint64_t size;
+	bool force;
+	struct chario_stream_options options;
+	struct cli_intake intake;
+	struct chario_store *store;
+	struct cli_recorder recorder;
+};
+
+/* CLI_OK, or CLI_USAGE after a message. */
+int cli_record_parse(struct cli *cli, struct cli_record *record);
+
+/* "flush" and so on; NULL for one that is not known. */
+const char *cli_record_durability(uint32_t durability);
+
+/* What was recorded, late and lost, for people or as JSON. */
+void cli_record_print(const struct cli_record *record, const struct chario_stream_status *status,
+		      uint64_t passed_ns);
+
+#endif /* CHARIO_CLI_RECORD_H */

@@ -1,0 +1,112 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# What a user sees of damage, of holes, and of others who change the table.
+#
+#     test-check-cli.sh CHARIO
+
+. "$(dirname "$0")/store-cli.sh"
+
+# damage BLOCK...: overwrite blocks of 4096 bytes of the store.
+damage()
+{
+	for block; do
+		head -c 4096 /dev/zero | tr '\0' x |
+			dd of=store bs=4096 seek="$block" conv=notrunc status=none
+	done
+}
+
+# The block where the second copy of the table begins.
+second_copy()
+{
+	gives 0 df --json
+	echo $(($(member capacity_bytes) / 4096 - 1 - $(member table_bytes) / 8192))
+}
+
+format 32M
+for group in a b c; do
+	for i in $(seq 20); do
+		"$chario" create "$group$i" 4k || echo "$group$i" >>refused
+	done &
+done
+wait
+[ -e refused ] && note "refused: $(cat refused)"
+gives 0 df --json
+has nr_areas 60
+gives 0 check
+claim "several processes change the table at once"
+
+format 32M
+for i in 1 2 3 4 5 6; do
+	bytes 3000000 >source$i
+	gives 0 put source$i area$i
+done
+gives 0 rm area1 area3 area5
+gives 0 df --json
+has nr_holes 4
+gives 0 defrag --quiet --json
+has nr_holes 1 largest_hole_bytes "$(member free_bytes)"
+for i in 2 4 6; do
+	same source$i area$i
+done
+gives 0 defrag
+says 'moved 0 B'
+gives 0 check
+claim "defrag makes one hole, and areas keep their content"
+
+format 32M
+gives 0 create a 4k
+gives 0 check
+says 'store: no damage'
+damage 2
+gives 3 check
+says 'repairable: the first copy of block 0 of the table is damaged' 'chario check --repair' \
+	'1 found, 0 repaired, 0 lost'
+gives 3 check --json
+says '"damage": "block"' '"severity": "repairable"' '"repaired": false'
+gives 0 ls
+says a
+gives 0 check --repair
+says 'repaired: the first copy'
+gives 0 check
+damage "$(second_copy)"
+gives 3 check
+says 'the second copy of block 0 of the table is damaged'
+gives 0 check -r store
+gives 0 check --store store
+claim "check finds and repairs one damaged copy of a block"
+
+format 32M
+gives 0 create a 4k
+damage 0
+gives 3 check
+says 'the first copy of the header is damaged'
+gives 0 ls
+gives 0 check --repair
+gives 0 check
+claim "check finds and repairs a damaged header"
+
+format 32M
+for i in $(seq 15); do
+	gives 0 create "area$i" 4k
+done
+damage 2 "$(second_copy)"
+gives 4 check
+says 'both copies are damaged, its areas are lost' '--repair --forget' '1 lost'
+gives 1 create more 4k
+says 'the table of the store is damaged (EUCLEAN)' 'chario check says what'
+gives 0 ls
+says area15
+gives 4 check --repair
+gives 0 check --repair --forget
+says 'are given up for good' 'repaired: block 0'
+gives 0 create more 4k
+claim "check names areas that are lost, and gives them up when told to"
+
+format 32M
+gives 0 create a 4k
+damage 0 $(($(stat -c %s store) / 4096 - 1))
+gives 1 check
+says ENOMEDIUM
+gives 1 ls
+claim "a store without any header is none"
+end

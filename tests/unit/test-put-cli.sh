@@ -1,0 +1,189 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# What a user sees of files that become areas, and areas that become files.
+#
+#     test-put-cli.sh CHARIO
+
+. "$(dirname "$0")/store-cli.sh"
+
+format 32M
+for size in 1 4095 4096 4097 4194304 4194305 17000003; do
+	bytes $size >source
+	gives 0 put source area --json
+	has bytes $size
+	same source area
+	gives 0 get area copy
+	cmp -s source copy || note "get of $size bytes differs"
+	gives 0 stat area
+	says 'state            whole'
+	gives 0 rm area
+	rm copy
+done
+claim "put, get and cat of any length"
+
+format 32M
+bytes 100000 >source
+bytes 3000000 >other
+gives 0 put source area
+gives 1 put other area
+says '"area" is there already' '--force replaces it'
+same source area
+gives 0 put --force other area
+same other area
+truncate -s 33M large
+gives 1 put --force large area
+says 'no hole of the store is long enough'
+same other area
+gives 0 put --bytes 5000 other short
+head -c 5000 other >source
+same source short
+gives 1 put --bytes 4M other x
+says 'has 3000000 bytes, fewer'
+: >source
+gives 1 put source x
+says 'is empty; an area has one byte at least'
+gives 1 put . x
+says 'is a directory'
+gives 1 put nosuch x
+says 'No such file or directory'
+claim "put replaces only by force, and what fits"
+
+format 32M
+bytes 5000000 >source
+"$chario" put - area --bytes 5000000 <source || note "put of a file as standard input failed"
+same source area
+# A pipe that gives its bytes in small pieces.
+(head -c 100000 source && tail -c +100001 source) | "$chario" put - piped --bytes 5000000 ||
+	note "put of a pipe failed"
+same source piped
+head -c 1000 source | "$chario" put - cut --bytes 2000 >said 2>&1 && note "a short pipe passes"
+says '"standard input" ended after 1000 of 2000 bytes'
+gives 1 cat cut
+says 'of "cut" 0 of 2000 bytes are there' '--force takes it as it is'
+gives 1 get cut file
+gives 0 get --force cut file
+gives 2 put - area2 </dev/null
+says '--bytes SIZE'
+head -c 2000 source | "$chario" put - cut --bytes 2000 || note "a short put does not begin anew"
+gives 0 cat cut
+claim "put takes standard input"
+
+# Ended somewhere, most likely in the middle; what matters holds wherever it was.
+format 300M
+truncate -s 256M source
+bytes 1000000 | dd of=source bs=1M seek=200 conv=notrunc status=none
+for signal in TERM KILL; do
+	"$chario" put source $signal >said 2>&1 &
+	put=$!
+	wait_for $signal $put
+	kill -s $signal $put
+	wait $put
+	status=$?
+	if [ $status != 0 ]; then
+		gives 1 cat $signal
+		says 'chario put has not finished'
+		gives 0 put source $signal
+	fi
+	same source $signal
+	gives 0 rm $signal
+done
+claim "a put that was ended goes on with the same command"
+
+format 300M
+truncate -s 256M source
+filled=0
+for attempt in 0 1 2 3 4 5 6 7 8 9; do
+	"$chario" put source area >said 2>&1 &
+	put=$!
+	wait_for area $put
+	sleep "0.0$attempt"
+	kill -s TERM $put
+	if ! wait $put; then
+		filled=$("$chario" stat area | sed -n 's/^filled *\([0-9]*\) .*/\1/p')
+		[ "$filled" = 0 ] || break
+	fi
+	gives 0 rm area
+done
+if [ "$filled" = 0 ]; then
+	note "no put could be ended in the middle"
+else
+	gives 0 put source area --json
+	says 'goes on after'
+	has resumed_at_bytes "$filled"
+	same source area
+fi
+claim "a put goes on where it was"
+
+format 300M
+truncate -s 256M source
+for change in 'truncate -s 300M' 'truncate -s 1M' touch; do
+	"$chario" rm -f area
+	truncate -s 256M source
+	"$chario" put source area >said 2>&1 &
+	put=$!
+	wait_for area $put
+	$change source
+	if wait $put; then
+		continue
+	fi
+	grep -qE 'was changed while it was read|became shorter while' said || note "$change: $(cat said)"
+	gives 1 put --bytes 1M source area
+	says 'its source has changed since' '--force'
+done
+claim "a source that changes under put is noticed"
+
+format 32M
+bytes 5000000 >source
+gives 0 put source area
+echo mine >file
+gives 1 get area file
+says '"file" is there already; --force replaces it'
+[ "$(cat file)" = mine ] || note "get has touched a file"
+gives 0 get area file --force
+cmp -s source file || note "get --force differs"
+[ -e file.part ] && note "file.part is left"
+gives 1 get area .
+says 'is a directory'
+gives 1 get area /dev/full
+says 'no room is left for "/dev/full"'
+gives 0 get area /dev/null
+gives 1 get nosuch new
+[ -e new ] || [ -e new.part ] && note "a file for nothing"
+gives 1 get area no/folder
+says 'No such file or directory'
+"$chario" cat area >/dev/full 2>said && note "cat to a full disk passes"
+says 'no room is left for "standard output"'
+"$chario" cat area 2>said | head -c 1 >one
+[ -s said ] && note "a reader that leaves: $(cat said)"
+head -c 1 source | cmp -s - one || note "cat of one byte differs"
+"$chario" get area - | cmp -s - source || note "get to standard output differs"
+(ulimit -f 1000 && trap '' XFSZ && "$chario" get area limited >said 2>&1) &&
+	note "get into a file that may not grow passes"
+[ -e limited ] || [ -e limited.part ] && note "half a file is left"
+claim "get never leaves half a file, nor overwrites one unasked"
+
+format 32M
+bytes 2000000 >source
+mkfifo pipe
+"$chario" put pipe area --bytes 2000000 >put-said 2>&1 &
+put=$!
+exec 3>pipe
+wait_for area $put
+gives 1 rm area
+says 'another process has the area open'
+gives 1 resize area 1M
+gives 1 put --bytes 2000000 source area
+says 'cannot write "area"' EBUSY
+gives 1 format --force
+says 'is open in another process'
+gives 0 ls
+says 'filling 0 %'
+gives 0 create another 1M
+gives 0 rename area renamed
+cat source >&3
+exec 3>&-
+wait $put || note "put failed: $(cat put-said)"
+same source renamed
+claim "an area has one writer, and stays while it is open"
+
+end
