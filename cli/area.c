@@ -7,49 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
-#include <wchar.h>
-#include <wctype.h>
 
 #include "store.h"
 
 #define NS_PER_S 1000000000ULL
-
-/* Bytes of the character that begins here; 0 where it does not print. */
-static size_t printing(const char *at)
-{
-	mbstate_t state = { 0 };
-	wchar_t wide;
-	size_t bytes = mbrtowc(&wide, at, strlen(at), &state);
-
-	if (bytes == (size_t)-1 || bytes == (size_t)-2 || !iswprint((wint_t)wide))
-		return 0;
-	return bytes;
-}
-
-const char *cli_escape_name(char text[CLI_NAME_MAX], const char *name)
-{
-	char *end = text;
-
-	while (*name) {
-		size_t bytes = *name == '\\' ? 0 : printing(name);
-
-		if (bytes) {
-			memcpy(end, name, bytes);
-			end += bytes;
-			name += bytes;
-		} else {
-			end += snprintf(end, 5, "\\x%02x", (unsigned char)*name++);
-		}
-	}
-	*end = '\0';
-	return text;
-}
-
-const char *cli_show_name(char text[CLI_NAME_MAX], const char *name)
-{
-	return isatty(STDOUT_FILENO) ? cli_escape_name(text, name) : name;
-}
 
 /* Bytes of the UTF-8 sequence that begins here; 0 where there is none. */
 static size_t utf8_sequence(const unsigned char *at)
@@ -92,7 +53,8 @@ static bool is_utf8(const char *text)
 /* JSON is UTF-8: where a name is not, its bytes stand beside as hexadecimal digits. */
 static void add_name(struct json_object *object, const char *name)
 {
-	char text[CLI_NAME_MAX], digits[2 * CHARIO_STORE_NAME_MAX + 1], *end = text;
+	char text[4 * CHARIO_STORE_NAME_MAX + 1], digits[2 * CHARIO_STORE_NAME_MAX + 1],
+		*end = text;
 
 	if (is_utf8(name)) {
 		cli_json_text(object, "name", name);
@@ -190,7 +152,7 @@ static void print_text(const char *path, const struct chario_store_info *info)
 {
 	char text[40], size[32];
 
-	printf("%-14s %s\n", "store", path);
+	cli_print("%-14s %s\n", "store", path);
 	print_size("capacity", info->capacity_bytes);
 	print_size("table", info->table_bytes);
 	print_size("used", info->used_bytes);

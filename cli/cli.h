@@ -125,6 +125,22 @@ extern const struct cli_option cli_no_own_options[];
 
 void cli_print_help(const struct cli_command *command);
 
+/* text.c */
+
+/*
+ * Print to stderr.  Bytes that do not print become \xHH, and so does a line end that is
+ * not the format's: a name may hold anything.
+ */
+void cli_print_error(const char *format, ...) __attribute__((__format__(__printf__, 1, 2)));
+void cli_print_error_list(const char *format, va_list args)
+	__attribute__((__format__(__printf__, 1, 0)));
+
+/* Print to stdout: the same where it is a terminal; else names as they are. */
+void cli_print(const char *format, ...) __attribute__((__format__(__printf__, 1, 2)));
+
+/* What cli_print() would print; the caller frees it. */
+char *cli_text(const char *format, va_list args) __attribute__((__format__(__printf__, 1, 0)));
+
 /* message.c */
 
 /* "chario VERB: ..." on stderr. */

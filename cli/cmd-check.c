@@ -75,14 +75,14 @@ static const char *severity_name(uint32_t severity)
 
 static void print_text(const struct chario_finding *finding)
 {
-	char name[CLI_NAME_MAX], other[CLI_NAME_MAX], size[32];
+	char size[32];
 
 	printf("%s: %s", finding->repaired ? "repaired" : severity_name(finding->severity),
 	       finding->text);
 	if (finding->name[0])
-		printf(": \"%s\"", cli_show_name(name, finding->name));
+		cli_print(": \"%s\"", finding->name);
 	if (finding->other[0])
-		printf(" and \"%s\"", cli_show_name(other, finding->other));
+		cli_print(" and \"%s\"", finding->other);
 	if (finding->offset)
 		printf(" (at %s)", cli_exact_size(size, finding->offset));
 	printf("\n");
@@ -140,10 +140,10 @@ static int print_end(const struct report *report, const char *store)
 		json_object_object_add(object, "findings", json_object_get(report->findings));
 		cli_json_print(object);
 	} else if (!report->nr_findings) {
-		printf("%s: no damage\n", store);
+		cli_print("%s: no damage\n", store);
 	} else {
-		printf("%s: %u found, %u repaired, %u lost\n", store, report->nr_findings,
-		       report->nr_repaired, report->nr_lost);
+		cli_print("%s: %u found, %u repaired, %u lost\n", store, report->nr_findings,
+			  report->nr_repaired, report->nr_lost);
 	}
 	return status_of(report);
 }

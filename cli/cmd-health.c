@@ -152,7 +152,7 @@ static void print_advice(const struct chario_health *health)
 
 static void print_text(const struct chario_device *device, const struct chario_health *health)
 {
-	printf("%-18s %s\n", "disk", chario_device_path(device));
+	cli_print("%-18s %s\n", "disk", chario_device_path(device));
 	printf("%-18s %s\n", "health", status_name(health));
 	print_temperature(health);
 	print_counters(health);

@@ -60,13 +60,13 @@ static void print_text(const struct chario_device *device, const struct chario_i
 {
 	char round[32];
 
-	printf("%-18s %s\n", "disk", chario_device_path(device));
+	cli_print("%-18s %s\n", "disk", chario_device_path(device));
 	printf("%-18s %s\n", "state", place->state);
 	printf("%-18s %s\n", "address", place->address[0] ? place->address : "none");
 	printf("%-18s %s\n", "back end", info->backend);
-	printf("%-18s %s\n", "model", info->model);
-	printf("%-18s %s\n", "serial", info->serial);
-	printf("%-18s %s\n", "firmware", info->firmware);
+	cli_print("%-18s %s\n", "model", info->model);
+	cli_print("%-18s %s\n", "serial", info->serial);
+	cli_print("%-18s %s\n", "firmware", info->firmware);
 	printf("%-18s %u\n", "namespace", info->namespace_id);
 	printf("%-18s %" PRIu64 " bytes (%s)\n", "capacity", (uint64_t)info->capacity_bytes,
 	       cli_round_size(round, info->capacity_bytes));

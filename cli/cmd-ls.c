@@ -32,9 +32,9 @@ static bool is_wanted(const struct cli *cli, const char *name)
 
 static void add_row(struct cli_table *table, const struct chario_area_info *area)
 {
-	char name[CLI_NAME_MAX], size[32], state[64], place[32], time[32];
+	char size[32], state[64], place[32], time[32];
 
-	cli_table_add(table, "%s", cli_show_name(name, area->name));
+	cli_table_add(table, "%s", area->name);
 	cli_table_add(table, "%s", cli_round_size(size, area->bytes));
 	cli_table_add(table, "%s", cli_area_state(state, area));
 	cli_table_add(table, "%s", cli_exact_size(place, area->offset));

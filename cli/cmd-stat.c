@@ -177,9 +177,9 @@ static void print_bytes(const char *name, uint64_t bytes)
 
 static void print_area(const struct chario_area_info *area)
 {
-	char name[CLI_NAME_MAX], text[64], time[32];
+	char text[64], time[32];
 
-	printf("%-16s %s\n", "name", cli_show_name(name, area->name));
+	cli_print("%-16s %s\n", "name", area->name);
 	printf("%-16s %" PRIu64 "\n", "id", area->id);
 	cli_area_state(text, area);
 	printf("%-16s %s\n", "state", text[0] ? text : "whole");

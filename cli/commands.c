@@ -243,6 +243,6 @@ const struct cli_command *cli_find_command(const char *name)
 	for (const struct cli_command *command = cli_commands; command->name; command++)
 		if (!strcmp(command->name, name))
 			return command;
-	fprintf(stderr, "chario: there is no verb \"%s\"; see chario help\n", name);
+	cli_print_error("chario: there is no verb \"%s\"; see chario help\n", name);
 	return NULL;
 }

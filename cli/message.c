@@ -11,10 +11,8 @@
 
 static void say(const struct cli *cli, const char *format, va_list args)
 {
-	/* What has been printed so far comes before what is said about it. */
-	fflush(stdout);
-	fprintf(stderr, "chario %s: ", cli->command->name);
-	vfprintf(stderr, format, args);
+	cli_print_error("chario %s: ", cli->command->name);
+	cli_print_error_list(format, args);
 }
 
 void cli_say(const struct cli *cli, const char *format, ...)

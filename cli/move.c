@@ -5,7 +5,6 @@
 #include "move.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 #include <chario/error.h>
@@ -44,8 +43,8 @@ static int say_use(const struct chario_use *use, void *data)
 	int *nr_uses = data;
 
 	(*nr_uses)++;
-	fprintf(stderr, "  %s%s%s%s%s\n", use->device, use->device[0] ? " " : "",
-		chario_use_text(use->kind), use->what[0] ? " " : "", use->what);
+	cli_print_error("  %s%s%s%s%s\n", use->device, use->device[0] ? " " : "",
+			chario_use_text(use->kind), use->what[0] ? " " : "", use->what);
 	return 0;
 }
 

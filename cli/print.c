@@ -24,17 +24,16 @@ void cli_table_add(struct cli_table *table, const char *format, ...)
 	size_t size = (table->nr_cells + 1) * sizeof(*table->cells);
 	va_list args;
 	char *text;
-	int length;
 
 	va_start(args, format);
-	length = vasprintf(&text, format, args);
+	text = cli_text(format, args);
 	va_end(args);
-	if (length == 0) {
+	if (!*text) {
 		free(text);
-		text = strdup("-");
+		text = cli_must(strdup("-"));
 	}
 	table->cells = cli_must(realloc(table->cells, size));
-	table->cells[table->nr_cells++] = cli_must(length < 0 ? NULL : text);
+	table->cells[table->nr_cells++] = text;
 }
 
 /* Places of the screen that a text takes; bytes, where it is none of this locale. */

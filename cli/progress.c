@@ -32,7 +32,7 @@ void cli_progress_line(const char *format, ...)
 
 	fputs("\r\033[?7l", stderr);
 	va_start(args, format);
-	vfprintf(stderr, format, args);
+	cli_print_error_list(format, args);
 	va_end(args);
 	fputs("\033[K\033[?7h", stderr);
 	fflush(stderr);
@@ -99,11 +99,11 @@ static void draw(const struct cli_progress *progress, uint64_t done_bytes)
 {
 	static const char bar[] = "##############################";
 	unsigned int percent = percent_of(done_bytes, progress->total_bytes);
-	char text[160], name[CLI_NAME_MAX];
+	char text[160];
 
 	describe(progress, done_bytes, text, sizeof(text));
 	cli_progress_line("[%-30.*s] %3u %%  %s  %s", (int)(percent * (sizeof(bar) - 1) / 100), bar,
-			  percent, text, cli_escape_name(name, progress->what));
+			  percent, text, progress->what);
 }
 
 void cli_progress_update(struct cli_progress *progress, uint64_t done_bytes)

@@ -13,9 +13,6 @@
 
 #define CLI_STORE_OPTION { 's', "store", "STORE", "a disk, a block device or a file" }
 
-/* Bytes that a name has at most when each byte is written as \xHH, and a NUL. */
-#define CLI_NAME_MAX (4 * CHARIO_STORE_NAME_MAX + 1)
-
 /*
  * The store that is meant: @given, else $CHARIO_STORE, else the only character disk of
  * the machine; NULL and a message when it is none of them.
@@ -48,12 +45,6 @@ bool cli_once_more(int err, unsigned int *attempts);
 /* Look for an area; false and a message when it is not there. */
 bool cli_find_area(const struct cli *cli, struct chario_store *store, const char *name,
 		   struct chario_area_info *info);
-
-/* Bytes that do not print become \xHH, so that a terminal does not obey them. */
-const char *cli_escape_name(char text[CLI_NAME_MAX], const char *name);
-
-/* The same where stdout is a terminal; elsewhere the name as it is. */
-const char *cli_show_name(char text[CLI_NAME_MAX], const char *name);
 
 /* "filling 12 %, moving"; empty for an area that is as it should be. */
 const char *cli_area_state(char text[64], const struct chario_area_info *area);

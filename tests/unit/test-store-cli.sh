@@ -127,6 +127,49 @@ script -qec "$chario ls 'tab*'" /dev/null >said
 says 'tab\x09here'
 claim "names are any bytes, escaped where they do not print"
 
+# What a terminal would obey: titles, colours, the end of a line.  Nothing of it gets there.
+evil=$(printf 'a\033]0;b\007\033[31mc\rd\ne\177')
+shown='a\x1b]0;b\x07\x1b[31mc\x0dd\x0ae\x7f'
+# is_shown TEXT: it was said, and no byte that a terminal obeys.
+is_shown()
+{
+	says "$1"
+	LC_ALL=C grep -q "$(printf '[\001-\011\013-\037\177]')" said && note "raw: $(cat -v said)"
+}
+format 8M
+gives 0 create "$evil" 4k
+gives 1 create "$evil" 4k
+is_shown "cannot create \"$shown\""
+gives 1 rename nosuch "$evil"
+is_shown "$shown"
+gives 1 get "$evil" "$evil/x"
+is_shown "cannot create \"$shown/x.part\""
+gives 1 put "$evil" x
+is_shown "cannot open \"$shown\""
+gives 1 ls -s "$evil"
+is_shown "$shown"
+gives 2 "$evil"
+is_shown "there is no verb \"$shown\""
+gives 2 create "$evil" "$evil"
+is_shown "\"$shown\" is not a size"
+gives 2 ls "--$evil"
+is_shown "$shown"
+gives 1 record "$evil" --from "unix:$evil/x"
+is_shown "$shown"
+for verb in ls 'stat --store store' 'check -s'; do
+	# shellcheck disable=SC2086
+	script -qec "LC_ALL=C '$chario' $verb '$evil'" /dev/null >said
+	tr -d '\r' <said >plain && mv plain said
+	is_shown 'a\x1b]0;b\x07'
+done
+gives 1 rm 'Süd\n'
+says 'cannot remove "Süd\x5cn"'
+export LC_ALL=C
+gives 1 rm 'Süd'
+says 'cannot remove "S\xc3\xbcd"'
+export LC_ALL=C.UTF-8
+claim "what a terminal would obey is shown instead"
+
 format 1M
 gives 0 create most 900k
 gives 1 put "$chario" more

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Text for a terminal, which obeys some bytes: names that others have chosen are
+ * shown, and never obeyed.
+ */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <wchar.h>
+#include <wctype.h>
+
+#include "cli.h"
+
+/* Bytes that one byte becomes: \xHH. */
+#define ESCAPED_BYTES 4
+
+/* Bytes of the character that begins here; 0 where it does not print. */
+static size_t printing(const char *at)
+{
+	mbstate_t state = { 0 };
+	wchar_t wide;
+	size_t bytes = *at == '\\' ? 0 : mbrtowc(&wide, at, strlen(at), &state);
+
+	if (bytes == (size_t)-1 || bytes == (size_t)-2 || !bytes || !iswprint((wint_t)wide))
+		return 0;
+	return bytes;
+}
+
+/* @marks has a '\n' as well where @text may have one. */
+static char *escape(const char *text, const char *marks)
+{
+	char *escaped = cli_must(malloc(ESCAPED_BYTES * strlen(text) + 1)), *end = escaped;
+
+	while (*text) {
+		size_t bytes = *text == '\n' && *marks == ' ' ? 1 : printing(text);
+
+		if (bytes)
+			end = mempcpy(end, text, bytes);
+		else
+			end += sprintf(end, "\\x%02x", (unsigned char)*text);
+		text += bytes ? bytes : 1;
+		marks += bytes ? bytes : 1;
+	}
+	*end = '\0';
+	return escaped;
+}
+
+static char *expand(const char *format, va_list args)
+{
+	char *text;
+
+	return cli_must(vasprintf(&text, format, args) < 0 ? NULL : text);
+}
+
+/*
+ * A line ends where the format says so, and not where a name does: what is made of a
+ * format with spaces instead has spaces at the ends of its lines, and nowhere else.
+ */
+static char *escape_format(const char *format, va_list args)
+{
+	char *one_line = cli_must(strdup(format)), *text, *marks, *escaped;
+	va_list again;
+
+	for (char *at = one_line; (at = strchr(at, '\n'));)
+		*at = ' ';
+	va_copy(again, args);
+	text = expand(format, args);
+	marks = expand(one_line, again);
+	va_end(again);
+	escaped = escape(text, marks);
+	free(one_line);
+	free(text);
+	free(marks);
+	return escaped;
+}
+
+char *cli_text(const char *format, va_list args)
+{
+	return isatty(STDOUT_FILENO) ? escape_format(format, args) : expand(format, args);
+}
+
+void cli_print(const char *format, ...)
+{
+	va_list args;
+	char *text;
+
+	va_start(args, format);
+	text = cli_text(format, args);
+	va_end(args);
+	fputs(text, stdout);
+	free(text);
+}
+
+void cli_print_error(const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	cli_print_error_list(format, args);
+	va_end(args);
+}
+
+void cli_print_error_list(const char *format, va_list args)
+{
+	char *text = escape_format(format, args);
+
+	/* What has been printed so far comes before what is said about it. */
+	fflush(stdout);
+	fputs(text, stderr);
+	free(text);
+}
