@@ -5,10 +5,7 @@
 #include "sink.h"
 
 enum {
-	PROP_0,
-	PROP_STORE,
-	PROP_AREA,
-	PROP_SIZE,
+	PROP_SIZE = CHARIO_GST_PROP_OWN,
 	PROP_RING,
 	PROP_APPEND,
 	PROP_DROP,
@@ -40,23 +37,16 @@ static GType durability_get_type(void)
 	return type;
 }
 
-static void replace(gchar **at, const GValue *value)
-{
-	g_free(*at);
-	*at = g_value_dup_string(value);
-}
+/* The usual, which 0 means to the library. */
+#define FLUSH_MS 1000
+#define BUFFERS  8
+#define LATE_MS  100
 
 static void set_property(GObject *object, guint id, const GValue *value, GParamSpec *spec)
 {
 	ChariOSink *sink = CHARIO_SINK(object);
 
 	switch (id) {
-	case PROP_STORE:
-		replace(&sink->store_name, value);
-		break;
-	case PROP_AREA:
-		replace(&sink->area, value);
-		break;
 	case PROP_SIZE:
 		sink->size = g_value_get_uint64(value);
 		break;
@@ -85,7 +75,8 @@ static void set_property(GObject *object, guint id, const GValue *value, GParamS
 		sink->late_ms = g_value_get_uint(value);
 		break;
 	default:
-		G_OBJECT_WARN_INVALID_PROPERTY_ID(object, id, spec);
+		if (!chario_gst_place_set(&sink->place, GST_ELEMENT(sink), id, value))
+			G_OBJECT_WARN_INVALID_PROPERTY_ID(object, id, spec);
 	}
 }
 
@@ -108,12 +99,6 @@ static void get_property(GObject *object, guint id, GValue *value, GParamSpec *s
 	ChariOSink *sink = CHARIO_SINK(object);
 
 	switch (id) {
-	case PROP_STORE:
-		g_value_set_string(value, sink->store_name);
-		break;
-	case PROP_AREA:
-		g_value_set_string(value, sink->area);
-		break;
 	case PROP_SIZE:
 		g_value_set_uint64(value, sink->size);
 		break;
@@ -149,11 +134,12 @@ static void get_property(GObject *object, guint id, GValue *value, GParamSpec *s
 		get_status_property(sink, id, value);
 		break;
 	default:
-		G_OBJECT_WARN_INVALID_PROPERTY_ID(object, id, spec);
+		if (!chario_gst_place_get(&sink->place, GST_ELEMENT(sink), id, value))
+			G_OBJECT_WARN_INVALID_PROPERTY_ID(object, id, spec);
 	}
 }
 
-#define SETTING (G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS | GST_PARAM_MUTABLE_READY)
+#define SETTING CHARIO_GST_SETTING
 #define LIVE    (G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS | GST_PARAM_MUTABLE_PLAYING)
 #define COUNTER (G_PARAM_READABLE | G_PARAM_STATIC_STRINGS)
 
@@ -170,21 +156,47 @@ static void add_flag(GObjectClass *class, guint id, const char *name, const char
 					g_param_spec_boolean(name, name, blurb, FALSE, flags));
 }
 
-static void add_number(GObjectClass *class, guint id, const char *name, const char *blurb)
+/**
+ * struct number - a property that is one
+ * @id: of the property
+ * @name: of the property
+ * @blurb: what it is
+ * @least: value
+ * @most: value
+ * @usual: value
+ */
+struct number {
+	guint id;
+	const char *name;
+	const char *blurb;
+	guint least;
+	guint most;
+	guint usual;
+};
+
+static const struct number numbers[] = {
+	{ PROP_FLUSH_MS, "flush-ms", "Time after which what has arrived is written, and flushed", 1,
+	  G_MAXUINT, FLUSH_MS },
+	{ PROP_SEGMENT_BYTES, "segment-bytes",
+	  "Bytes that are written at once, a multiple of 4096 (0 = what suits the area)", 0,
+	  64 << 20, 0 },
+	{ PROP_BUFFERS, "buffers", "Segments that are held in memory", 2, 64, BUFFERS },
+	{ PROP_LATE_MS, "late-ms", "A segment that takes the disk longer counts as late", 1,
+	  G_MAXUINT, LATE_MS },
+};
+
+static void add_numbers(GObjectClass *class)
 {
-	g_object_class_install_property(
-		class, id, g_param_spec_uint(name, name, blurb, 0, G_MAXUINT, 0, SETTING));
+	for (gsize i = 0; i < G_N_ELEMENTS(numbers); i++)
+		g_object_class_install_property(class, numbers[i].id,
+						g_param_spec_uint(numbers[i].name, numbers[i].name,
+								  numbers[i].blurb,
+								  numbers[i].least, numbers[i].most,
+								  numbers[i].usual, SETTING));
 }
 
 static void add_settings(GObjectClass *class)
 {
-	g_object_class_install_property(class, PROP_STORE,
-					g_param_spec_string("store", "store",
-							    "Disk or file that has the store", NULL,
-							    SETTING));
-	g_object_class_install_property(class, PROP_AREA,
-					g_param_spec_string("area", "area", "Area to record into",
-							    NULL, SETTING));
 	g_object_class_install_property(
 		class, PROP_SIZE,
 		g_param_spec_uint64("size", "size",
@@ -200,14 +212,7 @@ static void add_settings(GObjectClass *class)
 	add_flag(class, PROP_APPEND, "append", "Go on with the recording that is there", SETTING);
 	add_flag(class, PROP_DROP, "drop", "Never wait for the disk: lose buffers, and count them",
 		 LIVE);
-	add_number(class, PROP_FLUSH_MS, "flush-ms",
-		   "Time after which what has arrived is written, and flushed (0 = 1 s)");
-	add_number(class, PROP_SEGMENT_BYTES, "segment-bytes",
-		   "Bytes that are written at once, a multiple of 4096 (0 = what suits the area)");
-	add_number(class, PROP_BUFFERS, "buffers",
-		   "Segments that are held in memory, 2 to 64 (0 = 8)");
-	add_number(class, PROP_LATE_MS, "late-ms",
-		   "A segment that takes the disk longer counts as late (0 = 100 ms)");
+	add_numbers(class);
 }
 
 static void add_counters(GObjectClass *class)
@@ -223,7 +228,15 @@ void chario_sink_add_properties(GObjectClass *class)
 {
 	class->set_property = set_property;
 	class->get_property = get_property;
+	chario_gst_place_add_properties(class);
 	add_settings(class);
 	add_counters(class);
 	gst_type_mark_as_plugin_api(durability_get_type(), 0);
+}
+
+void chario_sink_init_properties(ChariOSink *sink)
+{
+	sink->flush_ms = FLUSH_MS;
+	sink->buffers = BUFFERS;
+	sink->late_ms = LATE_MS;
 }

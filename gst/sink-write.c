@@ -10,18 +10,9 @@
 #include "sink.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "fail.h"
 #include "record.h"
-
-/* A wait is cut into pieces, so that unlock() ends it. */
-#define PATIENCE_NS 50000000LL
-
-#define TELL_US G_USEC_PER_SEC
 
 /**
  * struct draft - a record that is to be
@@ -87,14 +78,10 @@ static int write_patiently(ChariOSink *sink, const struct draft *draft)
 {
 	for (;;) {
 		gboolean drop = g_atomic_int_get(&sink->drop);
-		int err;
-
-		g_mutex_lock(&sink->lock);
-		err = try_write(sink, draft, drop ? 0 : PATIENCE_NS);
-		g_mutex_unlock(&sink->lock);
+		int err = try_write(sink, draft, drop ? 0 : CHARIO_GST_PATIENCE_NS);
 		if (err != -EAGAIN || drop)
 			return err;
-		if (g_atomic_int_get(&sink->flushing))
+		if (chario_gst_place_is_flushing(&sink->place))
 			return -EINTR;
 	}
 }
@@ -136,7 +123,7 @@ static gboolean is_due(ChariOSink *sink, GstBuffer *buffer)
 {
 	if (!sink->is_described)
 		return TRUE;
-	return sink->bytes_since >= sink->last.segment_bytes &&
+	return sink->bytes_since >= sink->describe_bytes &&
 	       !GST_BUFFER_FLAG_IS_SET(buffer, GST_BUFFER_FLAG_DELTA_UNIT);
 }
 
@@ -193,7 +180,7 @@ GstFlowReturn chario_sink_write(ChariOSink *sink, GstBuffer *buffer)
 	chario_sink_tell(sink, FALSE);
 	if (!err)
 		return GST_FLOW_OK;
-	chario_gst_fail(GST_ELEMENT(sink), CHARIO_GST_WRITE, err, sink->store_name, sink->area);
+	chario_gst_place_fail(&sink->place, GST_ELEMENT(sink), CHARIO_GST_WRITE, err);
 	return GST_FLOW_ERROR;
 }
 
@@ -201,86 +188,8 @@ int chario_sink_drain(ChariOSink *sink)
 {
 	int err;
 
-	do {
-		g_mutex_lock(&sink->lock);
-		err = chario_stream_wait(sink->stream, UINT64_MAX, PATIENCE_NS);
-		g_mutex_unlock(&sink->lock);
-	} while (err == -EAGAIN && !g_atomic_int_get(&sink->flushing));
+	do
+		err = chario_stream_wait(sink->stream, UINT64_MAX, CHARIO_GST_PATIENCE_NS);
+	while (err == -EAGAIN && !chario_gst_place_is_flushing(&sink->place));
 	return err;
-}
-
-void chario_sink_get_status(ChariOSink *sink, struct chario_stream_status *status)
-{
-	g_mutex_lock(&sink->lock);
-	if (sink->stream)
-		chario_stream_get_status(sink->stream, &sink->last, sizeof(sink->last));
-	*status = sink->last;
-	g_mutex_unlock(&sink->lock);
-}
-
-void chario_sink_tell(ChariOSink *sink, gboolean now)
-{
-	struct chario_stream_status status;
-	gint64 time_us = g_get_monotonic_time();
-
-	chario_sink_get_status(sink, &status);
-	if (status.late == sink->told_late && status.lost_records == sink->told_lost)
-		return;
-	if (!now && sink->told_us && time_us - sink->told_us < TELL_US)
-		return;
-	sink->told_us = time_us;
-	sink->told_late = status.late;
-	sink->told_lost = status.lost_records;
-	gst_element_post_message(
-		GST_ELEMENT(sink),
-		gst_message_new_element(GST_OBJECT(sink),
-					gst_structure_new("chario-trouble", "late", G_TYPE_UINT64,
-							  status.late, "longest-ns", G_TYPE_UINT64,
-							  status.longest_ns, "lost", G_TYPE_UINT64,
-							  status.lost_records, "lost-bytes",
-							  G_TYPE_UINT64, status.lost_bytes, NULL)));
-}
-
-/* An error is told to the next buffer, which gets it as well. */
-static gpointer serve(gpointer data)
-{
-	ChariOSink *sink = data;
-	struct pollfd polled[] = {
-		{ .fd = sink->wake[0], .events = POLLIN },
-		{ .fd = chario_stream_fd(sink->stream), .events = POLLIN },
-	};
-	int err = 0;
-
-	while (!err) {
-		if (poll(polled, G_N_ELEMENTS(polled), -1) < 0 && errno != EINTR)
-			break;
-		if (polled[0].revents)
-			break;
-		g_mutex_lock(&sink->lock);
-		err = chario_stream_service(sink->stream);
-		g_mutex_unlock(&sink->lock);
-	}
-	return NULL;
-}
-
-gboolean chario_sink_begin_service(ChariOSink *sink)
-{
-	if (pipe2(sink->wake, O_CLOEXEC))
-		return FALSE;
-	sink->servant = g_thread_try_new("chariosink", serve, sink, NULL);
-	if (sink->servant)
-		return TRUE;
-	close(sink->wake[0]);
-	close(sink->wake[1]);
-	return FALSE;
-}
-
-void chario_sink_end_service(ChariOSink *sink)
-{
-	if (!sink->servant)
-		return;
-	close(sink->wake[1]);
-	g_thread_join(sink->servant);
-	close(sink->wake[0]);
-	sink->servant = NULL;
 }

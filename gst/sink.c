@@ -27,8 +27,6 @@
 #include <errno.h>
 #include <fcntl.h>
 
-#include "fail.h"
-
 GST_DEBUG_CATEGORY_STATIC(debug);
 #define GST_CAT_DEFAULT debug
 
@@ -49,8 +47,15 @@ static int open_stream(ChariOSink *sink)
 		.flush_ns = sink->flush_ms * GST_MSECOND,
 		.late_ns = sink->late_ms * GST_MSECOND,
 	};
+	struct chario_stream *stream;
+	int err = chario_stream_open(sink->place.store, sink->place.area, &options, &stream);
 
-	return chario_stream_open(sink->store, sink->area, &options, &sink->stream);
+	if (err)
+		return err;
+	g_mutex_lock(&sink->lock);
+	sink->stream = stream;
+	g_mutex_unlock(&sink->lock);
+	return 0;
 }
 
 /* Whoever else has just made the area has made it for us as well. */
@@ -61,10 +66,10 @@ static int create_area(ChariOSink *sink)
 
 	if (!sink->size)
 		return 0;
-	err = chario_store_find(sink->store, sink->area, &info, sizeof(info));
+	err = chario_store_find(sink->place.store, sink->place.area, &info, sizeof(info));
 	if (err != -ENOENT)
 		return err;
-	err = chario_store_create(sink->store, sink->area, sink->size, 0);
+	err = chario_store_create(sink->place.store, sink->place.area, sink->size, 0);
 	return err == -EEXIST ? 0 : err;
 }
 
@@ -74,7 +79,7 @@ static int open_all(ChariOSink *sink, enum chario_gst_act *act)
 	int err;
 
 	*act = CHARIO_GST_OPEN_STORE;
-	err = chario_store_open(sink->store_name, O_RDWR, &sink->store);
+	err = chario_gst_place_open(&sink->place, O_RDWR);
 	if (err)
 		return err;
 	*act = CHARIO_GST_CREATE;
@@ -85,54 +90,59 @@ static int open_all(ChariOSink *sink, enum chario_gst_act *act)
 	err = open_stream(sink);
 	if (err)
 		return err;
-	return chario_sink_begin_service(sink) ? 0 : -EMFILE;
+	sink->servant = chario_gst_servant_create(sink->stream);
+	return sink->servant ? 0 : -EMFILE;
 }
 
 static int close_all(ChariOSink *sink)
 {
 	struct chario_stream *stream = sink->stream;
-	int err;
+	int err = 0;
 
-	chario_sink_end_service(sink);
-	g_mutex_lock(&sink->lock);
+	chario_gst_servant_destroy(sink->servant);
+	sink->servant = NULL;
 	if (stream) {
 		/* The last segments are durable once it is closed, which leaves nothing to ask. */
 		chario_stream_wait(stream, UINT64_MAX, -1);
-		chario_stream_get_status(stream, &sink->last, sizeof(sink->last));
+		chario_sink_keep_status(sink);
+		err = chario_stream_close(stream);
 	}
-	sink->stream = NULL;
-	err = chario_stream_close(stream);
-	chario_store_close(sink->store);
-	sink->store = NULL;
-	g_mutex_unlock(&sink->lock);
+	chario_gst_place_close(&sink->place);
 	return err;
+}
+
+/* Numbers of an earlier part of the recording, of append, are other ones. */
+static void begin(ChariOSink *sink)
+{
+	struct chario_stream_status status;
+
+	chario_sink_get_status(sink, &status);
+	sink->describe_bytes = status.segment_bytes;
+	sink->told_late = status.late;
+	sink->told_lost = status.lost_records;
+	sink->told_us = 0;
+	sink->epoch = g_random_int();
+	sink->is_described = FALSE;
+	sink->start_ns = 0;
+	gst_segment_init(&sink->segment, GST_FORMAT_TIME);
 }
 
 static gboolean start(GstBaseSink *base)
 {
 	ChariOSink *sink = CHARIO_SINK(base);
-	struct chario_stream_status status;
+	GstElement *element = GST_ELEMENT(sink);
 	enum chario_gst_act act;
 	int err;
 
-	if (!chario_gst_check_names(GST_ELEMENT(sink), sink->store_name, sink->area))
+	if (!chario_gst_check_names(element, sink->place.store_name, sink->place.area))
 		return FALSE;
 	err = open_all(sink, &act);
 	if (err) {
 		close_all(sink);
-		chario_gst_fail(GST_ELEMENT(sink), act, err, sink->store_name, sink->area);
+		chario_gst_place_fail(&sink->place, element, act, err);
 		return FALSE;
 	}
-	/* Numbers that an earlier part of the recording, of append, does not have. */
-	sink->epoch = g_random_int();
-	sink->is_described = FALSE;
-	g_atomic_int_set(&sink->flushing, FALSE);
-	sink->start_ns = 0;
-	sink->told_us = 0;
-	gst_segment_init(&sink->segment, GST_FORMAT_TIME);
-	chario_sink_get_status(sink, &status);
-	sink->told_late = status.late;
-	sink->told_lost = status.lost_records;
+	begin(sink);
 	return TRUE;
 }
 
@@ -141,10 +151,10 @@ static gboolean stop(GstBaseSink *base)
 	ChariOSink *sink = CHARIO_SINK(base);
 	int err = close_all(sink);
 
+	chario_sink_tell(sink, TRUE);
 	gst_caps_replace(&sink->caps, NULL);
 	if (err)
-		chario_gst_fail(GST_ELEMENT(sink), CHARIO_GST_WRITE, err, sink->store_name,
-				sink->area);
+		chario_gst_place_fail(&sink->place, GST_ELEMENT(sink), CHARIO_GST_WRITE, err);
 	return !err;
 }
 
@@ -172,32 +182,56 @@ static void take_segment(ChariOSink *sink, GstEvent *event)
 	sink->is_described = FALSE;
 }
 
-/* The end is told when all that came before it is durable. */
-static gboolean take_end(ChariOSink *sink)
-{
-	int err = chario_sink_drain(sink);
-
-	chario_sink_tell(sink, TRUE);
-	if (err && err != -EAGAIN)
-		chario_gst_fail(GST_ELEMENT(sink), CHARIO_GST_WRITE, err, sink->store_name,
-				sink->area);
-	return !err;
-}
-
 static gboolean event(GstBaseSink *base, GstEvent *event)
 {
-	ChariOSink *sink = CHARIO_SINK(base);
-
 	if (GST_EVENT_TYPE(event) == GST_EVENT_SEGMENT)
-		take_segment(sink, event);
-	if (GST_EVENT_TYPE(event) == GST_EVENT_EOS && !take_end(sink)) {
-		gst_event_unref(event);
-		return FALSE;
-	}
+		take_segment(CHARIO_SINK(base), event);
 	return GST_BASE_SINK_CLASS(chario_sink_parent_class)->event(base, event);
 }
 
 /* A wait that a change of state has ended goes on when the pipeline plays again. */
+static GstFlowReturn drain(ChariOSink *sink)
+{
+	int err = chario_sink_drain(sink);
+
+	while (err == -EAGAIN) {
+		GstFlowReturn result = gst_base_sink_wait_preroll(GST_BASE_SINK(sink));
+
+		if (result != GST_FLOW_OK)
+			return result;
+		err = chario_sink_drain(sink);
+	}
+	chario_sink_tell(sink, TRUE);
+	if (!err)
+		return GST_FLOW_OK;
+	chario_gst_place_fail(&sink->place, GST_ELEMENT(sink), CHARIO_GST_WRITE, err);
+	return GST_FLOW_ERROR;
+}
+
+/* The end is told when all that came before it is durable. */
+static GstFlowReturn wait_event(GstBaseSink *base, GstEvent *event)
+{
+	GstBaseSinkClass *parent = GST_BASE_SINK_CLASS(chario_sink_parent_class);
+	GstFlowReturn result = parent->wait_event(base, event);
+
+	if (result != GST_FLOW_OK || GST_EVENT_TYPE(event) != GST_EVENT_EOS)
+		return result;
+	return drain(CHARIO_SINK(base));
+}
+
+/* Muxers that would go back and write over what is there are told to stream. */
+static gboolean query(GstBaseSink *base, GstQuery *query)
+{
+	GstFormat format;
+
+	if (GST_QUERY_TYPE(query) != GST_QUERY_SEEKING)
+		return GST_BASE_SINK_CLASS(chario_sink_parent_class)->query(base, query);
+	gst_query_parse_seeking(query, &format, NULL, NULL, NULL);
+	gst_query_set_seeking(query, format, FALSE, 0, -1);
+	return TRUE;
+}
+
+/* As drain(). */
 static GstFlowReturn render(GstBaseSink *base, GstBuffer *buffer)
 {
 	GstFlowReturn result = chario_sink_write(CHARIO_SINK(base), buffer);
@@ -213,13 +247,13 @@ static GstFlowReturn render(GstBaseSink *base, GstBuffer *buffer)
 
 static gboolean unlock(GstBaseSink *base)
 {
-	g_atomic_int_set(&CHARIO_SINK(base)->flushing, TRUE);
+	chario_gst_place_set_flushing(&CHARIO_SINK(base)->place, TRUE);
 	return TRUE;
 }
 
 static gboolean unlock_stop(GstBaseSink *base)
 {
-	g_atomic_int_set(&CHARIO_SINK(base)->flushing, FALSE);
+	chario_gst_place_set_flushing(&CHARIO_SINK(base)->place, FALSE);
 	return TRUE;
 }
 
@@ -227,8 +261,7 @@ static void finalize(GObject *object)
 {
 	ChariOSink *sink = CHARIO_SINK(object);
 
-	g_free(sink->store_name);
-	g_free(sink->area);
+	chario_gst_place_deinit(&sink->place);
 	gst_caps_replace(&sink->caps, NULL);
 	g_mutex_clear(&sink->lock);
 	G_OBJECT_CLASS(chario_sink_parent_class)->finalize(object);
@@ -243,7 +276,7 @@ static void chario_sink_class_init(ChariOSinkClass *class)
 	GST_DEBUG_CATEGORY_INIT(debug, "chariosink", 0, "recordings of CharIO");
 	object->finalize = finalize;
 	chario_sink_add_properties(object);
-	gst_element_class_set_static_metadata(element, "CharIO sink", "Sink",
+	gst_element_class_set_static_metadata(element, "CharIO sink", "Sink/File",
 					      "Records into an area of a store of CharIO",
 					      "the CharIO project");
 	gst_element_class_add_static_pad_template(element, &pad_template);
@@ -251,6 +284,8 @@ static void chario_sink_class_init(ChariOSinkClass *class)
 	base->stop = stop;
 	base->set_caps = set_caps;
 	base->event = event;
+	base->wait_event = wait_event;
+	base->query = query;
 	base->render = render;
 	base->unlock = unlock;
 	base->unlock_stop = unlock_stop;
@@ -259,6 +294,7 @@ static void chario_sink_class_init(ChariOSinkClass *class)
 static void chario_sink_init(ChariOSink *sink)
 {
 	g_mutex_init(&sink->lock);
+	chario_sink_init_properties(sink);
 	/* What has arrived is recorded at once, whatever its time. */
 	gst_base_sink_set_sync(GST_BASE_SINK(sink), FALSE);
 	/* A buffer that is recorded does not stay behind as the last sample. */

@@ -2,10 +2,11 @@
 /*
  * chariosink: a recording of what arrives.
  *
- *	sink.c		the element: states, buffers, events
+ *	sink.c		the element: states, buffers, events, queries
  *	sink-properties.c
- *	sink-write.c	records, and the thread that lets the recording go on when
- *			nothing arrives
+ *	sink-write.c	records
+ *	sink-status.c	how it is going, and who is told
+ *	servant.c	the thread that lets a recording go on when nothing arrives
  */
 #ifndef CHARIO_GST_SINK_H
 #define CHARIO_GST_SINK_H
@@ -13,15 +14,17 @@
 #include <chario/stream.h>
 #include <gst/base/gstbasesink.h>
 
+#include "place.h"
+#include "servant.h"
+
 #define CHARIO_TYPE_SINK chario_sink_get_type()
 G_DECLARE_FINAL_TYPE(ChariOSink, chario_sink, CHARIO, SINK, GstBaseSink)
 
 /**
  * struct _ChariOSink - an element
  * @parent: its class's
- * @store_name: property, as are those up to @late_ms; they are read at the start
- * @area: property
- * @size: property
+ * @place: of the recording
+ * @size: property, as are those up to @late_ms; they are read at the start
  * @ring: property
  * @append: property
  * @drop: property; may be changed at any time
@@ -30,13 +33,12 @@ G_DECLARE_FINAL_TYPE(ChariOSink, chario_sink, CHARIO, SINK, GstBaseSink)
  * @segment_bytes: property
  * @buffers: property
  * @late_ms: property
- * @lock: around all calls on @stream, and its making and its end
- * @store: open between start and stop
- * @stream: likewise
- * @last: status when @stream was closed, for who asks afterwards
- * @servant: thread that takes completions while nothing arrives
- * @wake: a pipe, whose end tells @servant to end
- * @flushing: atomic: nobody may wait
+ * @stream: open between start and stop
+ * @lock: so that @stream does not go while an application asks how it is going; nobody
+ *	waits for the disk with it
+ * @last: status when @stream was closed, for who asks afterwards; of @lock
+ * @servant: takes completions while nothing arrives
+ * @describe_bytes: what is recorded between two descriptions: a segment
  * @segment: that buffers belong to
  * @epoch: number of @caps and @segment
  * @caps: of the buffers, or NULL
@@ -49,8 +51,7 @@ G_DECLARE_FINAL_TYPE(ChariOSink, chario_sink, CHARIO, SINK, GstBaseSink)
  */
 struct _ChariOSink {
 	GstBaseSink parent;
-	gchar *store_name;
-	gchar *area;
+	struct chario_gst_place place;
 	guint64 size;
 	gboolean ring;
 	gboolean append;
@@ -60,13 +61,11 @@ struct _ChariOSink {
 	guint segment_bytes;
 	guint buffers;
 	guint late_ms;
-	GMutex lock;
-	struct chario_store *store;
 	struct chario_stream *stream;
+	GMutex lock;
 	struct chario_stream_status last;
-	GThread *servant;
-	int wake[2];
-	gint flushing;
+	struct chario_gst_servant *servant;
+	guint64 describe_bytes;
 	GstSegment segment;
 	guint32 epoch;
 	GstCaps *caps;
@@ -80,20 +79,22 @@ struct _ChariOSink {
 
 void chario_sink_add_properties(GObjectClass *class);
 
+/* Give them their defaults. */
+void chario_sink_init_properties(ChariOSink *sink);
+
 /* Record a buffer, and before it what it is, where that is due. */
 GstFlowReturn chario_sink_write(ChariOSink *sink, GstBuffer *buffer);
 
 /* Wait until all is durable: 0, -EAGAIN when @flushing has ended it, or an error. */
 int chario_sink_drain(ChariOSink *sink);
 
+/* Keep the status of the stream, which is about to be closed. */
+void chario_sink_keep_status(ChariOSink *sink);
+
 /* The status of the stream, or of the last one. */
 void chario_sink_get_status(ChariOSink *sink, struct chario_stream_status *status);
 
 /* Tell the application what is late or lost; at most once a second unless @now. */
 void chario_sink_tell(ChariOSink *sink, gboolean now);
-
-/* Start and end @servant; FALSE where there is no thread or no pipe. */
-gboolean chario_sink_begin_service(ChariOSink *sink);
-void chario_sink_end_service(ChariOSink *sink);
 
 #endif /* CHARIO_GST_SINK_H */

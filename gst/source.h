@@ -2,7 +2,9 @@
 /*
  * chariosrc: a recording that chariosink has made.
  *
- *	source.c	the element: properties, states, buffers, queries
+ *	source.c	the element: states, seeks, queries
+ *	source-properties.c
+ *	source-read.c	records become buffers
  *	source-seek.c	a place in the recording where reading can begin
  */
 #ifndef CHARIO_GST_SOURCE_H
@@ -11,6 +13,7 @@
 #include <chario/reader.h>
 #include <gst/base/gstpushsrc.h>
 
+#include "place.h"
 #include "record.h"
 
 #define CHARIO_TYPE_SRC chario_src_get_type()
@@ -19,13 +22,10 @@ G_DECLARE_FINAL_TYPE(ChariOSrc, chario_src, CHARIO, SRC, GstPushSrc)
 /**
  * struct _ChariOSrc - an element
  * @parent: its class's
- * @store_name: property
- * @area: property
+ * @place: of the recording
  * @follow: property
  * @from_time: property
- * @store: open between start and stop
- * @reader: likewise
- * @flushing: atomic: nobody may wait
+ * @reader: open between start and stop
  * @epoch: of the descriptions that were read last
  * @has_caps: those of @epoch have been read
  * @has_segment: the segment of @epoch has been read
@@ -45,13 +45,10 @@ G_DECLARE_FINAL_TYPE(ChariOSrc, chario_src, CHARIO, SRC, GstPushSrc)
  */
 struct _ChariOSrc {
 	GstPushSrc parent;
-	gchar *store_name;
-	gchar *area;
+	struct chario_gst_place place;
 	gboolean follow;
 	guint64 from_time;
-	struct chario_store *store;
 	struct chario_reader *reader;
-	gint flushing;
 	guint32 epoch;
 	gboolean has_caps;
 	gboolean has_segment;
@@ -69,6 +66,14 @@ struct _ChariOSrc {
 	guint64 length;
 	guint damages;
 };
+
+void chario_src_add_properties(GObjectClass *class);
+
+/*
+ * Read a record: it becomes *@buffer, or says something of those that follow, and
+ * then *@buffer stays NULL.  0, -ENODATA at the end, or a negative errno.
+ */
+int chario_src_next(ChariOSrc *source, GstBuffer **buffer);
 
 /* Take caps and segments; what they say holds from the next buffer on. */
 void chario_src_describe(ChariOSrc *source, const struct chario_gst_header *header,

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */
+/*
+ * The place of a recording: an area of a store, which both elements name by the
+ * properties store and area.
+ */
+#ifndef CHARIO_GST_PLACE_H
+#define CHARIO_GST_PLACE_H
+
+#include <chario/store.h>
+#include <gst/gst.h>
+
+#include "fail.h"
+
+/* A wait is cut into pieces, so that unlock() ends it. */
+#define CHARIO_GST_PATIENCE_NS 50000000LL
+
+/* Of all properties that are read when a recording is opened. */
+#define CHARIO_GST_SETTING (G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS | GST_PARAM_MUTABLE_READY)
+
+/* Numbers of the properties of a place; an element's own begin with the last. */
+enum {
+	CHARIO_GST_PROP_STORE = 1,
+	CHARIO_GST_PROP_AREA,
+	CHARIO_GST_PROP_OWN,
+};
+
+/**
+ * struct chario_gst_place - where a recording is
+ * @store_name: property, with the object lock of the element held
+ * @area: likewise
+ * @store: open between start and stop
+ * @flushing: atomic: nobody may wait
+ */
+struct chario_gst_place {
+	gchar *store_name;
+	gchar *area;
+	struct chario_store *store;
+	gint flushing;
+};
+
+void chario_gst_place_add_properties(GObjectClass *class);
+
+/* FALSE where the property is none of a place. */
+gboolean chario_gst_place_set(struct chario_gst_place *place, GstElement *element, guint id,
+			      const GValue *value);
+gboolean chario_gst_place_get(struct chario_gst_place *place, GstElement *element, guint id,
+			      GValue *value);
+
+/* Open the store, with the flags of open(2): 0, or a negative errno. */
+int chario_gst_place_open(struct chario_gst_place *place, int flags);
+void chario_gst_place_close(struct chario_gst_place *place);
+
+/* Post an error message of a negative errno. */
+void chario_gst_place_fail(const struct chario_gst_place *place, GstElement *element,
+			   enum chario_gst_act act, int err);
+
+/* Whether waits have to end; the other says so, as unlock() and unlock_stop() do. */
+gboolean chario_gst_place_is_flushing(struct chario_gst_place *place);
+void chario_gst_place_set_flushing(struct chario_gst_place *place, gboolean flushing);
+
+/* Free the names. */
+void chario_gst_place_deinit(struct chario_gst_place *place);
+
+#endif /* CHARIO_GST_PLACE_H */

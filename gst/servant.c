@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+/*
+ * The servant of a recording.
+ */
+#include "servant.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <unistd.h>
+
+/**
+ * struct chario_gst_servant - a thread
+ * @stream: that it serves
+ * @thread: itself
+ * @wake: a pipe, whose end tells it to end
+ */
+struct chario_gst_servant {
+	struct chario_stream *stream;
+	GThread *thread;
+	int wake[2];
+};
+
+/* An error is told to the next buffer, which gets it as well. */
+static gpointer serve(gpointer data)
+{
+	struct chario_gst_servant *servant = data;
+	struct pollfd polled[] = {
+		{ .fd = servant->wake[0], .events = POLLIN },
+		{ .fd = chario_stream_fd(servant->stream), .events = POLLIN },
+	};
+	int err = 0;
+
+	while (!err) {
+		if (poll(polled, G_N_ELEMENTS(polled), -1) < 0 && errno != EINTR)
+			break;
+		if (polled[0].revents)
+			break;
+		err = chario_stream_service(servant->stream);
+	}
+	return NULL;
+}
+
+struct chario_gst_servant *chario_gst_servant_create(struct chario_stream *stream)
+{
+	struct chario_gst_servant *servant = g_new0(struct chario_gst_servant, 1);
+
+	servant->stream = stream;
+	if (pipe2(servant->wake, O_CLOEXEC)) {
+		g_free(servant);
+		return NULL;
+	}
+	servant->thread = g_thread_try_new("chariosink", serve, servant, NULL);
+	if (servant->thread)
+		return servant;
+	close(servant->wake[0]);
+	close(servant->wake[1]);
+	g_free(servant);
+	return NULL;
+}
+
+void chario_gst_servant_destroy(struct chario_gst_servant *servant)
+{
+	if (!servant)
+		return;
+	close(servant->wake[1]);
+	g_thread_join(servant->thread);
+	close(servant->wake[0]);
+	g_free(servant);
+}
