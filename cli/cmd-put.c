@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * chario put: a file becomes an area.
+ * chario put: a file becomes an area, or changes one.
  *
  * How much of it is there, durably, is written down now and then; the area keeps a
  * tag of its source.  The same command goes on from there, however it was ended.
@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <getopt.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "copy.h"
@@ -16,6 +17,7 @@
 #include "progress.h"
 #include "source.h"
 #include "store.h"
+#include "update.h"
 
 #define NS_PER_S      1000000000ULL
 #define RECORD_BYTES  ((uint64_t)64 << 20)
@@ -29,6 +31,7 @@
  * @name: of the area
  * @asked_bytes: that --bytes says
  * @force: replace an area that is there
+ * @changed: write the blocks that differ to an area that is there
  * @quiet: no progress
  * @source: what is put
  * @store: where to
@@ -39,6 +42,7 @@
  * @written: up to where the area has been written
  * @recorded: up to where that is durable and written down
  * @recorded_ns: when it was
+ * @nr_written: blocks of the area, by this run
  */
 struct put {
 	const struct cli *cli;
@@ -46,6 +50,7 @@ struct put {
 	const char *name;
 	uint64_t asked_bytes;
 	bool force;
+	bool changed;
 	bool quiet;
 	struct cli_source source;
 	struct chario_store *store;
@@ -56,6 +61,7 @@ struct put {
 	uint64_t written;
 	uint64_t recorded;
 	uint64_t recorded_ns;
+	uint64_t nr_written;
 };
 
 /* the area */
@@ -293,20 +299,29 @@ static int finish(struct put *put, int status)
 	return CLI_FAILED;
 }
 
-static void print(const struct put *put)
+static void print_json(const struct put *put, uint64_t nr_blocks)
 {
-	struct json_object *object;
+	struct json_object *object = cli_must(json_object_new_object());
 
-	if (!put->cli->json)
-		return;
-	object = cli_must(json_object_new_object());
 	cli_json_text(object, "name", put->name);
 	cli_json_number(object, "bytes", put->source.bytes);
 	cli_json_number(object, "resumed_at_bytes", put->start);
+	cli_json_number(object, "blocks", nr_blocks);
+	cli_json_number(object, "written_blocks", put->nr_written);
 	cli_json_print(object);
 }
 
-static int run(struct put *put)
+static void print(const struct put *put)
+{
+	uint64_t nr_blocks = cli_count_blocks(put->source.bytes);
+
+	if (put->cli->json)
+		print_json(put, nr_blocks);
+	else if (put->changed)
+		printf("%" PRIu64 " of %" PRIu64 " blocks written\n", put->nr_written, nr_blocks);
+}
+
+static int put_whole(struct put *put)
 {
 	int err, status = have_area(put);
 
@@ -324,6 +339,37 @@ static int run(struct put *put)
 	if (!status)
 		status = finish(put, copy_all(put));
 	cli_copy_close(&put->copy);
+	put->nr_written = cli_count_blocks(put->source.bytes - put->start);
+	return status;
+}
+
+static int put_changed(struct put *put, const struct chario_area_info *area)
+{
+	struct cli_update update = {
+		.cli = put->cli,
+		.name = put->name,
+		.source = &put->source,
+		.quiet = put->quiet,
+	};
+	int status = cli_update_fit(&update, put->store, area, put->force);
+
+	if (!status)
+		status = cli_update_run(&update, put->store);
+	put->nr_written = update.nr_written;
+	return status;
+}
+
+/* What nobody has put there yet, or has not finished, has nothing to compare with. */
+static int run(struct put *put)
+{
+	struct chario_area_info area;
+	int status;
+
+	if (put->changed && !chario_store_find(put->store, put->name, &area, sizeof(area)) &&
+	    !(can_go_on(put, &area) && area.filled_bytes))
+		status = put_changed(put, &area);
+	else
+		status = put_whole(put);
 	if (!status)
 		print(put);
 	return status;
@@ -341,6 +387,7 @@ static int parse_options(struct cli *cli, struct put *put)
 		if (option == 's')
 			put->store_name = optarg;
 		put->force |= option == 'f';
+		put->changed |= option == 'c';
 		put->quiet |= option == 'q';
 	}
 	return cli_has_operands(cli, 2, 2) ? CLI_OK : CLI_USAGE;

@@ -88,7 +88,8 @@ static const struct cli_option rm_options[] = {
 static const struct cli_option put_options[] = {
 	CLI_STORE_OPTION,
 	{ 'b', "bytes", "SIZE", "so many bytes; a pipe needs it" },
-	{ 'f', "force", NULL, "replace an area that is there" },
+	{ 'c', "changed", NULL, "write only the blocks that differ to an area that is there" },
+	{ 'f', "force", NULL, "replace an area that is there; with -c: change its length" },
 	QUIET_OPTION,
 	{ 0 },
 };
@@ -211,7 +212,8 @@ const struct cli_command cli_commands[] = {
 	{ "put", "FILE NAME", "make an area of a file",
 	  "FILE is a file, a disk, or - for standard input, with --bytes.  Ended by an\n"
 	  "interrupt, a power cut or an error, the same command goes on where it was.\n"
-	  "When it ends with 0 all is durable.",
+	  "When it ends with 0 all is durable.  --changed compares with what is there, and\n"
+	  "says how many blocks it has written.",
 	  put_options, cmd_put },
 	{ "get", "NAME FILE", "make a file of an area",
 	  "FILE is - for standard output; it is called FILE.part until all of it is there.",

@@ -90,7 +90,7 @@ _chario()
 				_chario_complete_areas "$word"
 				;;
 			put)
-				words='--bytes --force --quiet --store'
+				words='--bytes --changed --force --quiet --store'
 				compopt -o filenames
 				mapfile -t COMPREPLY < <(compgen -f -- "$word")
 				;;

@@ -87,6 +87,7 @@ complete -c chario -n "__chario_verb $stores" -F -a '(__chario_disks)'
 complete -c chario -n "__chario_verb $areas" -a '(__chario_areas)'
 complete -c chario -n '__chario_verb put get' -F
 complete -c chario -n '__chario_verb format rm put get cat' -s f -l force -d 'Although it is there'
+complete -c chario -n '__chario_verb put' -s c -l changed -d 'Write only what differs'
 complete -c chario -n '__chario_verb put get defrag record' -s q -l quiet -d 'Show no progress'
 complete -c chario -n '__chario_verb format' -s n -l areas -x -d 'Areas that there can be'
 complete -c chario -n '__chario_verb format' -s a -l align -x -d 'Areas begin at multiples of this'
