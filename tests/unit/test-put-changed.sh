@@ -46,7 +46,6 @@ kinds()
 	"$chario" cat "$1" | od -An -v -c -w4096 | uniq | wc -l
 }
 
-echo 1..11
 
 format 32M
 numbers 10000000 >source
