@@ -131,6 +131,7 @@ static void test_reader(void)
 {
 	struct chario_area *area;
 	struct chario_view *view;
+	uint64_t bytes = 1;
 
 	EQUAL(chario_area_open(disk.store, "one", O_RDONLY, &area), 0);
 	EQUAL(chario_view_load(area, 0, BLOCK, disk.buffer, 0, CHARIO_TRACKING_AUTO, &disk.view),
@@ -141,12 +142,36 @@ static void test_reader(void)
 	EQUAL(memcmp(disk.memory, disk.memory + BLOCK, BLOCK), 0);
 	disk.memory[BLOCK] ^= 1;
 	EQUAL(disk_count_dirty(view), 1);
-	EQUAL(chario_view_flush(view, 0, NULL), -EROFS);
+	EQUAL(chario_view_flush(view, 0, &bytes), -EROFS);
+	EQUAL(bytes, 0);
 	EQUAL(chario_view_unload(view, 1), -EROFS);
 	EQUAL(chario_view_unload(view, 0), 0);
 	EQUAL(chario_view_unload(disk.view, 0), 0);
 	disk.view = NULL;
 	chario_area_close(area);
+}
+
+/* What the CPU has written may reach memory after the drive has, unless it is handed over. */
+static void test_hand_over(void)
+{
+	struct chario_buffer *buffer;
+
+	EQUAL(chario_buffer_pool(chario_store_device(disk.store), BYTES, CHARIO_BUFFER_STREAMING,
+				 &buffer),
+	      0);
+	disk.nr_events = 0;
+	EQUAL(chario_view_load(disk.area, 0, BYTES, buffer, 0, disk.tracking, &disk.view), 0);
+	EQUAL(chario_view_mark(disk.view, 0, 1), 0);
+	EQUAL(chario_view_mark(disk.view, 2 * BLOCK, 1), 0);
+	EQUAL(chario_view_flush(disk.view, 0, NULL), 0);
+	EQUAL(chario_view_reload(disk.view), 0);
+	disk.events[disk.nr_events] = '\0';
+	SAME_TEXT(disk.events, "drc"
+			       "dwdw"
+			       "drc");
+	EQUAL(chario_view_unload(disk.view, 0), 0);
+	disk.view = NULL;
+	EQUAL(chario_buffer_free(buffer), 0);
 }
 
 static void test_unreadable(void)
@@ -328,6 +353,7 @@ static const struct tap_test tests[] = {
 	{ "what one view has, no other one gets", test_taken },
 	{ "memory is known by its address, whatever buffer it is", test_taken_memory },
 	{ "views of an area that is open for reading", test_reader },
+	{ "memory that is synced is handed over before each transfer", test_hand_over },
 	{ "an area that cannot be read leaves nothing behind", test_unreadable },
 	{ "the best way is taken, and the next where a kernel lacks it", test_choice },
 	{ "no way needs the files of /proc", test_choice_without_pagemap },

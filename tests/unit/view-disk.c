@@ -32,6 +32,12 @@ static void need(int err, const char *what)
 	exit(1);
 }
 
+static void note(char event)
+{
+	if (disk.nr_events < sizeof(disk.events) - 1)
+		disk.events[disk.nr_events++] = event;
+}
+
 /* The first of the blocks of a transfer that fails, counted from its start. */
 static size_t bytes_before_fault(const struct chario_transfer *transfer)
 {
@@ -62,6 +68,7 @@ static ssize_t transfer_or_fail(const struct chario_device *device,
 	size_t whole = transfer->bytes;
 	ssize_t done;
 
+	note(transfer->op == CHARIO_TRANSFER_READ ? 'r' : 'w');
 	if (transfer->op == CHARIO_TRANSFER_READ)
 		return disk.deaf ? -EIO : file_ops->transfer(device, transfer);
 	transfer->bytes = bytes_before_fault(transfer);
@@ -70,6 +77,13 @@ static ssize_t transfer_or_fail(const struct chario_device *device,
 	done = file_ops->transfer(device, transfer);
 	count(transfer, done);
 	return done;
+}
+
+static int note_sync(const struct chario_buffer *buffer, struct chario_buffer_sync *sync)
+{
+	(void)buffer;
+	note(sync->direction == CHARIO_SYNC_FOR_DEVICE ? 'd' : 'c');
+	return 0;
 }
 
 static void make_file(void)
@@ -87,6 +101,7 @@ static void open_store(void)
 	file_ops = device->ops;
 	ops = *device->ops;
 	ops.transfer = transfer_or_fail;
+	ops.sync_buffer = note_sync;
 	device->ops = &ops;
 	need(chario_store_open_device(device, O_RDWR, &disk.store), "no store on the disk");
 }

@@ -32,6 +32,9 @@
  * @bad_block: of @area, cannot be written
  * @bad_error: what writing it gives
  * @deaf: reading fails too
+ * @events: what has happened to memory so far, a letter each: d and c, a hand-over to
+ *	the device and to the CPU; r and w, a transfer
+ * @nr_events: how many
  */
 struct disk {
 	enum chario_tracking tracking;
@@ -47,6 +50,8 @@ struct disk {
 	size_t bad_block;
 	int bad_error;
 	int deaf;
+	char events[32];
+	size_t nr_events;
 };
 
 extern struct disk disk;

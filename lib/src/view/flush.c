@@ -107,6 +107,8 @@ int chario_view_flush(struct chario_view *view, unsigned int flags, uint64_t *wr
 	size_t nr_written = 0;
 	int err;
 
+	if (written_bytes)
+		*written_bytes = 0;
 	if (flags & ~CHARIO_TRANSFER_FUA)
 		return -EINVAL;
 	if (!view->area->writable)

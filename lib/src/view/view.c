@@ -28,12 +28,13 @@ static int sync_buffer(const struct chario_view *view, size_t at, size_t bytes,
 	return chario_buffer_sync(view->buffer, view->buffer_offset + at, bytes, direction);
 }
 
-/* Read all of the view. */
+/* Read all of the view; what the CPU has written there may not come after it. */
 static int read_all(const struct chario_view *view)
 {
+	int err = sync_buffer(view, 0, view->bytes, CHARIO_SYNC_FOR_DEVICE);
 	size_t done = 0;
 
-	while (done < view->bytes) {
+	while (!err && done < view->bytes) {
 		ssize_t got = chario_area_read_buffer(view->area, view->buffer,
 						      view->buffer_offset + done,
 						      view->bytes - done, view->offset + done, 0);
@@ -42,7 +43,7 @@ static int read_all(const struct chario_view *view)
 			return got < 0 ? (int)got : -EIO;
 		done += (size_t)got;
 	}
-	return sync_buffer(view, 0, view->bytes, CHARIO_SYNC_FOR_CPU);
+	return err ? err : sync_buffer(view, 0, view->bytes, CHARIO_SYNC_FOR_CPU);
 }
 
 static int read_and_forget(struct chario_view *view)
