@@ -41,7 +41,8 @@ int chario_area_open(struct chario_store *store, const char *name, int flags,
 
 /**
  * chario_area_close() - close an area
- * @area: the area, or NULL, which is let pass; its views and streams are closed
+ * @area: the area, or NULL, which is let pass; its views have been unloaded and its
+ *	streams closed before
  *
  * Writes nothing: chario_area_sync() comes before.
  *

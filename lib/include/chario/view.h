@@ -61,7 +61,9 @@ enum chario_tracking {
  * @bytes: of the part, not 0; it is whole blocks that are loaded, and all of the
  *	last one belongs to the view
  * @buffer: of the store's device, of any kind; must stay as long as the view, and
- *	its memory where it is
+ *	its memory where it is; the memory of the view is at chario_buffer_memory() plus
+ *	@buffer_offset.  Pages are tracked in that mapping: who writes through another
+ *	one of the same memory takes MARKS or COMPARE
  * @buffer_offset: where in it, a multiple of the DMA alignment; where pages are
  *	tracked the memory there begins at a page
  * @tracking: &enum chario_tracking
@@ -69,6 +71,8 @@ enum chario_tracking {
  *
  * No two views of a process have memory in common, nor a part of an area that is open
  * for writing.  A view is of the process that has loaded it, not of its children.
+ * What chario_area_write() or another transfer writes to the part meanwhile is not in
+ * the view until it is reloaded, and a flush of the same blocks writes over it.
  *
  * Context: may sleep; nobody else uses that memory meanwhile, whose content is lost
  * when an error is returned.
@@ -103,7 +107,7 @@ int chario_view_mark(struct chario_view *view, uint64_t offset, size_t bytes);
  * @flags: CHARIO_TRANSFER_FUA to have each transfer durable, or 0;
  *	chario_area_sync() makes all of them durable at once
  * @written_bytes: how many have been written, also where an error is returned; or
- *	NULL
+ *	NULL; 0 where nothing has been tried
  *
  * Blocks that follow each other are written by one transfer, clean ones between
  * them are not written.  What the program changes meanwhile is written now or by
@@ -133,10 +137,14 @@ int chario_view_reload(struct chario_view *view);
 /**
  * chario_view_unload() - end a view
  * @view: the view, or NULL, which is let pass
- * @flush: not 0: flush it first; where that fails the view stays
+ * @flush: not 0: flush it first; where that fails the view stays.  0 for an area that
+ *	is open for reading
  *
- * Context: may sleep.
- * Return: 0, or an error of chario_view_flush().
+ * Comes before the buffer is freed and the area closed; the memory stays as it is.
+ * What has been flushed is durable after chario_area_sync().
+ *
+ * Context: may sleep; nobody uses the view any more.
+ * Return: 0, or an error of chario_view_flush(); always 0 without @flush.
  */
 int chario_view_unload(struct chario_view *view, int flush);
 
