@@ -43,6 +43,12 @@ with chario.Store(disk, writable=True) as store:
     same = view[:256] == bytes(range(256)) and area.read(256, 256) == bytes(range(256))
     view.release()
     after = device.stats
+    with area.view(buffer, 8192, 1 << 16) as part:
+        tracking = part.tracking.name
+        view = memoryview(buffer)
+        view[4096:4101] = b"hello"
+        flushed = part.flush()
+        view.release()
     mapped = mmap.mmap(-1, 8192)
     with chario.Buffer.register(store, mapped) as other, chario.Queue(store, 4) as queue:
         queue.read(other, area.info.offset + 512, 4096 * 2, user="read")
@@ -64,6 +70,7 @@ with chario.Store(disk, writable=True) as store:
             "maps": maps,
             "writes": after.write_commands - before.write_commands,
             "results": results,
+            "view": [tracking, flushed, area.read(5, 8192 + 4096).decode()],
             "first": mapped[0],
             "durable": durable,
             "records": numbers == list(range(100)),
@@ -86,6 +93,7 @@ def test_the_package_on_a_disk(guest: Guest, disk512: str) -> None:
         "maps": 2,  # the library's and Python's
         "writes": 1,
         "results": [["read", 8192]],
+        "view": ["COMPARE", 4096, "hello"],  # of the library's mapping
         "first": 0,
         "durable": 100,
         "records": True,

@@ -22,6 +22,7 @@ from chario.queue import Queue, Result
 from chario.reader import Reader, Record, Recording
 from chario.store import AreaInfo, Finding, Report, Severity, Store, StoreInfo
 from chario.stream import Durability, Room, Stream, StreamStatus
+from chario.view import Tracking, View
 
 __all__ = [
     "Area",
@@ -48,6 +49,8 @@ __all__ = [
     "StoreInfo",
     "Stream",
     "StreamStatus",
+    "Tracking",
+    "View",
 ]
 
 __version__ = "0.1.0"

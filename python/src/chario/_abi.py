@@ -22,6 +22,8 @@ SYNC_FOR_DEVICE, SYNC_FOR_CPU = 1, 2
 QUEUE_POLL = 1
 STREAM_RING, STREAM_APPEND, STREAM_NO_CRC = 1, 2, 4
 RECORD_META = 1
+STORE_BLOCK = 4096
+TRACKING_AUTO, TRACKING_MARKS, TRACKING_WRITE_PROTECT, TRACKING_SOFT_DIRTY, TRACKING_COMPARE = 0, 1, 2, 3, 4
 
 
 class Struct(ctypes.Structure):
@@ -222,6 +224,7 @@ FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "chario_buffer_pool": (c_int, c_void_p, c_size_t, ctypes.c_uint, _OUT),
     "chario_buffer_mapping": (c_int, c_void_p, POINTER(c_uint64)),
     "chario_buffer_free": (c_int, c_void_p),
+    "chario_buffer_memory": (c_void_p, c_void_p),
     "chario_buffer_id": (c_uint32, c_void_p),
     "chario_buffer_sync": (c_int, c_void_p, c_uint64, c_size_t, c_int),
     "chario_buffer_read": (c_ssize_t, c_void_p, c_uint64, c_size_t, c_uint64, ctypes.c_uint),
@@ -256,6 +259,13 @@ FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "chario_area_write_buffer": (c_ssize_t, c_void_p, c_void_p, c_uint64, c_size_t, c_uint64, ctypes.c_uint),
     "chario_area_sync": (c_int, c_void_p),
     "chario_area_set_filled": (c_int, c_void_p, c_uint64, c_uint64),
+    "chario_view_load": (c_int, c_void_p, c_uint64, c_size_t, c_void_p, c_uint64, c_int, _OUT),
+    "chario_view_mark": (c_int, c_void_p, c_uint64, c_size_t),
+    "chario_view_flush": (c_int, c_void_p, ctypes.c_uint, POINTER(c_uint64)),
+    "chario_view_reload": (c_int, c_void_p),
+    "chario_view_unload": (c_int, c_void_p, c_int),
+    "chario_view_tracking": (ctypes.c_uint, c_void_p),
+    "chario_view_dirty_bytes": (c_int, c_void_p, POINTER(c_uint64)),
     "chario_stream_open": (c_int, c_void_p, c_char_p, POINTER(StreamOptions), _OUT),
     "chario_stream_close": (c_int, c_void_p),
     "chario_stream_get": (c_int, c_void_p, c_size_t, c_int64, POINTER(StreamRoom)),

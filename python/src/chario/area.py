@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 from ctypes import byref, sizeof
+from typing import TYPE_CHECKING
 
 from chario import _abi
 from chario._library import call, checked, opened
@@ -14,12 +15,16 @@ from chario.buffer import Buffer
 from chario.device import not_negative, piece
 from chario.store import AreaInfo, Store, encoded
 
+if TYPE_CHECKING:
+    from chario.view import Tracking, View
+
 
 class Area(Resource):
     """An open area, as Store.open() gives it.
 
     read(), readinto() and write() take any memory and any number, and copy; load() and
-    store() move whole blocks between the disk and a Buffer, without a copy.
+    store() move whole blocks between the disk and a Buffer, without a copy; view() has
+    them in a Buffer and writes back what changes.
     """
 
     def __init__(self, store: Store, name: str, *, writable: bool = False) -> None:
@@ -29,6 +34,7 @@ class Area(Resource):
         with store._use() as pointer:
             mine = opened(self._what, "chario_area_open", pointer, encoded(name), flags)
         self._own(mine, lambda at: call("chario_area_close", at), store)
+        self.writable = writable
 
     @property
     def info(self) -> AreaInfo:
@@ -119,6 +125,24 @@ class Area(Resource):
                 f"chario_area_{verb}_buffer",
                 *(pointer, memory, buffer_offset, size, not_negative(offset), flags),
             )
+
+    def view(
+        self,
+        buffer: Buffer,
+        offset: int = 0,
+        size: int | None = None,
+        *,
+        buffer_offset: int = 0,
+        tracking: Tracking | None = None,
+    ) -> View:
+        """Load a part into a buffer, to write back what changes there; None: all that follows.
+
+        ``offset`` is a multiple of 4096; ``tracking`` says how changes are known, None is
+        Tracking.AUTO.
+        """
+        from chario.view import Tracking, View  # noqa: PLC0415  # which knows areas
+
+        return View(self, buffer, offset, size, buffer_offset=buffer_offset, tracking=tracking or Tracking.AUTO)
 
     def sync(self) -> None:
         """Have all that has been written durable."""

@@ -24,6 +24,31 @@ _STORES: dict[int, tuple[str, str]] = {
     errno.EINVAL: ("a name, a length or an option is out of its range", "see what the function allows"),
 }
 
+# The same for views.
+_VIEWS: dict[int, tuple[str, str]] = {
+    errno.EBUSY: (
+        "another view has this memory, or this part of the area",
+        "unload() that one, or take one view of both parts",
+    ),
+    errno.EINVAL: (
+        "it is not inside the area or the view, or begins where none can",
+        "a view begins at a multiple of 4096 bytes of the area, WRITE_PROTECT and SOFT_DIRTY at a page of memory, "
+        "and the buffer is one of the area's store",
+    ),
+    errno.EOPNOTSUPP: (
+        "this memory or this kernel does not have this kind of tracking",
+        "Tracking.AUTO takes the best that there is, Tracking.MARKS works everywhere",
+    ),
+    errno.EPERM: ("the buffer is only written from", "make it without source=True"),
+    errno.EROFS: ("its area was opened for reading", "open the store, and the area, with writable=True"),
+    errno.ESTALE: (
+        "a reload has failed, and nobody knows what the memory holds",
+        "reload() until it succeeds, or unload(flush=False)",
+    ),
+}
+
+_TABLES = {"store": _STORES, "area": _STORES, "recording": _STORES, "view": _VIEWS}
+
 _words: Callable[..., str | None] | None = None
 
 
@@ -41,7 +66,7 @@ def _library_words(number: int) -> tuple[str, str | None]:
 
 
 class ChariOError(OSError):
-    """An error of a disk, a store, an area or a recording.
+    """An error of a disk, a store, an area, a recording or a view.
 
     ``errno`` is the number, ``strerror`` what it means, ``advice`` what to do, or
     None, ``what`` what was being done.
@@ -54,8 +79,8 @@ class ChariOError(OSError):
     def of(cls, result: int, what: str) -> ChariOError:
         """The error that a function of the library has returned."""
         number = -result
-        about_store = what.startswith(("store", "area", "recording"))
-        meaning, advice = (about_store and _STORES.get(number)) or _library_words(number)
+        known = _TABLES.get(what.partition(" ")[0], {})
+        meaning, advice = known.get(number) or _library_words(number)
         kind = NoSuchArea if number == errno.ENOENT and what.startswith(("area", "recording")) else ChariOError
         error = kind(number, meaning)
         error.what, error.advice = what, advice

@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+"""A view: an area, or a part of it, in a buffer; what changes there is written back, and no more.
+
+with area.view(buffer) as view:
+    pixels = numpy.frombuffer(view.memory, "<u2")   # no copy
+    pixels[1000] = 7
+    del pixels
+# the one block that has changed has been written
+"""
+
+from __future__ import annotations
+
+import errno
+from ctypes import byref, c_uint64
+from enum import IntEnum
+from functools import partial
+from types import TracebackType
+
+from chario import _abi
+from chario._library import call, checked, function, opened
+from chario._memory import borrowed
+from chario._resource import Resource
+from chario.area import Area
+from chario.buffer import Buffer
+from chario.device import not_negative
+from chario.errors import ChariOError
+
+
+class Tracking(IntEnum):
+    """How changed blocks are known, and what it costs: chario_view(3)."""
+
+    AUTO = _abi.TRACKING_AUTO
+    MARKS = _abi.TRACKING_MARKS
+    WRITE_PROTECT = _abi.TRACKING_WRITE_PROTECT
+    SOFT_DIRTY = _abi.TRACKING_SOFT_DIRTY
+    COMPARE = _abi.TRACKING_COMPARE
+
+
+_OF_PAGES = (Tracking.WRITE_PROTECT, Tracking.SOFT_DIRTY)
+
+
+class View(Resource):
+    """A loaded part of an area, as Area.view() gives it.
+
+    Leaving a ``with`` without an exception flushes and unloads; with one, what has changed
+    is not written.  close() flushes too, as does closing the area, the buffer or the store
+    first; the view has ended then even where that fails, and the error is raised.  A view
+    that nobody has any more is unloaded without a flush.
+    """
+
+    def __init__(
+        self,
+        area: Area,
+        buffer: Buffer,
+        offset: int = 0,
+        size: int | None = None,
+        *,
+        buffer_offset: int = 0,
+        tracking: Tracking = Tracking.AUTO,
+    ) -> None:
+        """Load a part of an open area; None: all that follows the offset."""
+        size = max(area.nbytes - not_negative(offset), 0) if size is None else not_negative(size)
+        _check_room(buffer, size, buffer_offset)
+        self._what = f"view of {area._what}, {size} bytes at {offset}"
+        self._area, self._buffer = area, buffer
+        self._buffer_offset = buffer_offset
+        self._flushes = area.writable
+        #: Where in the area it begins, and how many bytes it has; its blocks are whole ones.
+        self.offset, self.nbytes = not_negative(offset), size
+        with area._use() as its, buffer._use() as memory:
+            kind = self._possible(memory, Tracking(tracking))
+            mine = opened(self._what, "chario_view_load", its, offset, size, memory, buffer_offset, kind)
+        # The buffer stays until the view has gone, in whatever order they are forgotten.
+        self._own(mine, partial(_drop, buffer), area)
+        buffer._children.add(self)
+
+    def _possible(self, memory: int, wanted: Tracking) -> Tracking:
+        """The library watches the pages of its own mapping, which may not be Python's."""
+        if not self._area.writable and wanted is Tracking.AUTO:
+            return wanted
+        with self._buffer.memory as ours, borrowed(ours) as (address, _):
+            if address == function("chario_buffer_memory")(memory):
+                return wanted
+        if wanted in _OF_PAGES:
+            raise ChariOError.of(-errno.EOPNOTSUPP, self._what)
+        return Tracking.COMPARE if wanted is Tracking.AUTO else wanted
+
+    @property
+    def memory(self) -> memoryview:
+        """The bytes, without a copy; of an area that is open for reading they are read-only.
+
+        They are the buffer's, and stay when the view ends.
+        """
+        with self._use(), self._buffer.memory as all_of_it:
+            part = all_of_it[self._buffer_offset : self._buffer_offset + self.nbytes]
+            return part if self._area.writable else part.toreadonly()
+
+    @property
+    def tracking(self) -> Tracking:
+        """How changed blocks are known; never AUTO."""
+        with self._use() as pointer:
+            return Tracking(call("chario_view_tracking", pointer))
+
+    @property
+    def dirty_bytes(self) -> int:
+        """Bytes of the blocks that flush() would write now."""
+        count = c_uint64()
+        with self._use() as pointer:
+            checked(self._what, "chario_view_dirty_bytes", pointer, byref(count))
+        return count.value
+
+    def mark(self, offset: int = 0, size: int | None = None) -> None:
+        """Say, after it, that bytes of the view have been changed; None: all that follow.
+
+        For Tracking.MARKS, and for what others do not see, such as Area.load() to the memory.
+        """
+        size = max(self.nbytes - not_negative(offset), 0) if size is None else not_negative(size)
+        with self._use() as pointer:
+            checked(
+                f"{self._what}: mark of {size} at {offset}", "chario_view_mark", pointer, not_negative(offset), size
+            )
+
+    def flush(self, *, durable: bool = False) -> int:
+        """Write the blocks that have changed; how many bytes they have.
+
+        ``durable``: each by Force Unit Access; else durable after Area.sync().  A block that
+        could not be written stays changed.
+        """
+        with self._use() as pointer:
+            return self._write(pointer, _abi.TRANSFER_FUA if durable else 0)
+
+    def _write(self, pointer: int, flags: int) -> int:
+        written = c_uint64()
+        checked(f"{self._what}: flush", "chario_view_flush", pointer, flags, byref(written))
+        return written.value
+
+    def reload(self) -> None:
+        """Read again what is on the disk; what has changed in memory is forgotten."""
+        with self._use() as pointer:
+            checked(f"{self._what}: reload", "chario_view_reload", pointer)
+
+    def unload(self, *, flush: bool = True) -> None:
+        """End it; a second time does nothing.
+
+        Where the flush fails the view stays, and may be flushed again, or unloaded without.
+        """
+        if self.closed:
+            return
+        if flush and self._flushes:
+            self.flush()
+        self._flushes = False
+        self.close()
+
+    def _end(self, pointer: int) -> None:
+        try:
+            if self._flushes:
+                self._write(pointer, 0)
+        finally:
+            super()._end(pointer)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is not None:
+            self._flushes = False
+        self.close()
+
+
+def _drop(_buffer: Buffer, pointer: int) -> None:
+    """Unload without a flush; the buffer has been kept until now."""
+    call("chario_view_unload", pointer, 0)
+
+
+def _check_room(buffer: Buffer, size: int, offset: int) -> None:
+    """Whole blocks are loaded."""
+    needed = -(-size // _abi.STORE_BLOCK) * _abi.STORE_BLOCK
+    if not_negative(offset) + needed > buffer.nbytes:
+        raise ValueError(
+            f"{needed} bytes at {offset} are not inside the buffer of {buffer.nbytes} bytes: "
+            "view less of the area, or take a larger buffer"
+        )
