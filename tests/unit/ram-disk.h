@@ -43,6 +43,8 @@ struct ram_disk {
 	unsigned int failing_flushes;
 	int error;
 	uint64_t reads;
+	/* More reads than these end the program: it hangs.  0 for no limit. */
+	uint64_t most_reads;
 };
 
 /* Make a disk of the content of a file; locks are taken on that file. */

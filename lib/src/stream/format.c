@@ -77,6 +77,12 @@ void chario_disk_batch_sign(struct chario_disk_batch *block)
 	block->crc = htole32(batch_crc(block));
 }
 
+static bool counts(const struct chario_disk_batch *batch)
+{
+	return batch->segment < CHARIO_DISK_COUNT_MAX && batch->serial < CHARIO_DISK_COUNT_MAX &&
+	       batch->records < CHARIO_DISK_COUNT_MAX && batch->position < CHARIO_DISK_COUNT_MAX;
+}
+
 static bool batch_fits(const struct chario_disk_batch *batch, uint32_t segment_bytes)
 {
 	return batch->offset % CHARIO_DISK_BLOCK == 0 && batch->offset < segment_bytes &&
@@ -94,7 +100,7 @@ bool chario_disk_batch_read(struct chario_disk_batch *batch, const void *block, 
 	    le16toh(raw->version) != CHARIO_DISK_VERSION || le32toh(raw->crc) != batch_crc(raw))
 		return false;
 	chario_disk_batch_swap(batch, raw);
-	return batch_fits(batch, segment_bytes);
+	return counts(batch) && batch_fits(batch, segment_bytes);
 }
 
 bool chario_disk_batch_sealed(const struct chario_disk_batch *batch, const void *block)

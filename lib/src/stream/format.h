@@ -19,6 +19,13 @@
 #define CHARIO_DISK_DATA_ALIGN   64U
 #define CHARIO_DISK_HEADER_ALIGN 8U
 
+/* A segment is that long. */
+#define CHARIO_DISK_SEGMENT_MIN (2 * CHARIO_DISK_BLOCK)
+#define CHARIO_DISK_SEGMENT_MAX (64U << 20)
+
+/* No recording gets so far; what is computed with lesser numbers does not overflow. */
+#define CHARIO_DISK_COUNT_MAX (1ULL << 62)
+
 #define CHARIO_DISK_BATCH_MAGIC  0x48435443U /* CTCH */
 #define CHARIO_DISK_RECORD_MAGIC 0x44435243U /* CRCD */
 #define CHARIO_DISK_VERSION      1U

@@ -16,8 +16,6 @@
 
 #define MS 1000000ULL
 
-#define SEGMENT_MIN     (2 * CHARIO_DISK_BLOCK)
-#define SEGMENT_MAX     (64U << 20)
 #define SEGMENT_DEFAULT (4U << 20)
 #define BUFFERS_MAX     64U
 #define BUFFERS_DEFAULT 8U
@@ -37,7 +35,8 @@ static int check_options(const struct chario_stream_options *options)
 	if (options->size < sizeof(*options) || options->flags & ~known || options->reserved ||
 	    options->durability > CHARIO_DURABILITY_FUA)
 		return -EINVAL;
-	if (bytes && (bytes % CHARIO_DISK_BLOCK || bytes < SEGMENT_MIN || bytes > SEGMENT_MAX))
+	if (bytes && (bytes % CHARIO_DISK_BLOCK || bytes < CHARIO_DISK_SEGMENT_MIN ||
+		      bytes > CHARIO_DISK_SEGMENT_MAX))
 		return -EINVAL;
 	if (options->nr_buffers && (options->nr_buffers < 2 || options->nr_buffers > BUFFERS_MAX))
 		return -EINVAL;
@@ -61,7 +60,7 @@ static uint32_t choose_segment(uint64_t area_bytes)
 {
 	uint32_t bytes = SEGMENT_DEFAULT;
 
-	while (bytes > SEGMENT_MIN && area_bytes / bytes < SEGMENTS_WANTED)
+	while (bytes > CHARIO_DISK_SEGMENT_MIN && area_bytes / bytes < SEGMENTS_WANTED)
 		bytes /= 2;
 	return bytes;
 }

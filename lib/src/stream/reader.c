@@ -62,8 +62,11 @@ static int fetch(struct chario_reader *reader, struct chario_piece *piece)
 	if (!ret)
 		ret = chario_tape_read(tape, reader->last.segment, piece->offset, bytes,
 				       &reader->external);
-	if (ret == 1)
+	if (ret == 1) {
 		ret = chario_reader_is_safe(reader, &reader->last);
+		/* Nor are the others of this batch any more. */
+		reader->pile.sealed = ret == 1;
+	}
 	piece->memory = reader->external.memory;
 	return ret;
 }

@@ -22,7 +22,8 @@ int chario_tape_init(struct chario_tape *tape, struct chario_area *area,
 
 	if (err)
 		return err;
-	if (stream->segment_bytes < 2 * CHARIO_DISK_BLOCK ||
+	if (stream->segment_bytes < CHARIO_DISK_SEGMENT_MIN ||
+	    stream->segment_bytes > CHARIO_DISK_SEGMENT_MAX ||
 	    stream->segment_bytes % CHARIO_DISK_BLOCK)
 		return -EUCLEAN;
 	*tape = (struct chario_tape){
@@ -130,8 +131,9 @@ static bool has_data(const struct chario_pile *pile, uint32_t segment_bytes,
 
 	if (piece->memory)
 		return data <= next && piece->bytes <= next - data;
-	return piece->flags & CHARIO_RECORD_NO_CRC && piece->offset >= end &&
-	       piece->offset <= segment_bytes && piece->bytes <= segment_bytes - piece->offset;
+	return piece->flags & CHARIO_RECORD_NO_CRC && piece->bytes && piece->offset >= end &&
+	       piece->offset % CHARIO_DISK_BLOCK == 0 && piece->offset <= segment_bytes &&
+	       piece->bytes <= segment_bytes - piece->offset;
 }
 
 static bool read_piece(const struct chario_pile *pile, uint32_t segment_bytes,

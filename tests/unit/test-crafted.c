@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Recordings whose checksums are right and whose numbers are not, as no program makes
+ * them: a reader passes over what cannot be, reads a bounded number of times, and
+ * ends.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+
+#include <chario/area.h>
+#include <chario/buffer.h>
+
+#include "store/area-inner.h"
+#include "stream/format.h"
+#include "tap.h"
+#include "tape-lab.h"
+
+#define SEGMENT 65536U
+#define SLOTS   8U
+
+/* Data that lie apart take a block each, and the headers one. */
+#define APART (SEGMENT / CHARIO_DISK_BLOCK - 1)
+
+/* More reads than any call on so few segments needs. */
+#define MANY_READS 2000U
+
+static struct ram_disk disk;
+static struct chario_store *store;
+static struct chario_stream *stream;
+static struct chario_reader *reader;
+static struct chario_buffer *buffer;
+static struct chario_record found;
+
+static void before(void)
+{
+	ram_init(&disk, lab_make_file(SLOTS * SEGMENT), true);
+	store = lab_open_store(&disk);
+	chario_buffer_pool(chario_store_device(store), CHARIO_DISK_BLOCK, 0, &buffer);
+}
+
+static void after(void)
+{
+	disk.most_reads = 0;
+	chario_reader_close(reader);
+	chario_stream_close(stream);
+	reader = NULL;
+	stream = NULL;
+	chario_buffer_free(buffer);
+	chario_store_close(store);
+	ram_deinit(&disk);
+	lab_remove_file();
+}
+
+static int open_stream(uint32_t flags)
+{
+	const struct chario_stream_options options = { .size = sizeof(options),
+						       .flags = flags,
+						       .segment_bytes = SEGMENT,
+						       .nr_buffers = 2,
+						       .durability = CHARIO_DURABILITY_FUA,
+						       .flush_ns = 1000000000000 };
+
+	return chario_stream_open(store, LAB_AREA, &options, &stream);
+}
+
+static int close_stream(void)
+{
+	int err = chario_stream_close(stream);
+
+	stream = NULL;
+	return err;
+}
+
+static int write_apart(uint64_t count)
+{
+	int err = 0;
+
+	for (uint64_t i = 0; i < count && !err; i++)
+		err = chario_stream_write_buffer(stream, buffer, 0, 512, 1, 0, -1, NULL);
+	return err;
+}
+
+/* A recording of some records whose data lie apart. */
+static int record_apart(uint32_t flags, uint64_t count)
+{
+	int err = open_stream(flags);
+
+	if (!err)
+		err = write_apart(count);
+	return err ? err : close_stream();
+}
+
+static int open_reader(void)
+{
+	return chario_reader_open(store, LAB_AREA, &reader);
+}
+
+static int next(void)
+{
+	return chario_reader_next(reader, 0, &found);
+}
+
+/* The first batch of a slot, on the disk. */
+static struct chario_disk_batch *batch_of(uint64_t slot)
+{
+	return (void *)(disk.image + lab_area_offset(store) + slot * SEGMENT);
+}
+
+static struct chario_disk_record *first_record(struct chario_disk_batch *batch)
+{
+	return (void *)((unsigned char *)batch + le16toh(batch->header_bytes));
+}
+
+/* Have the checksums right of a batch and of its first record, which lies apart. */
+static void sign(struct chario_disk_batch *batch)
+{
+	struct chario_disk_record *record = first_record(batch);
+	uint32_t seed = chario_disk_record_seed(le64toh(batch->session), le64toh(batch->part),
+						le64toh(batch->segment));
+
+	record->crc = htole32(chario_disk_record_crc(seed, record, NULL, 0));
+	chario_disk_batch_sign(batch);
+}
+
+/* Data between blocks cannot be read directly; data of no bytes are none. */
+static void test_apart(void)
+{
+	struct chario_disk_record *record;
+
+	EQUAL(record_apart(0, 2), 0);
+	record = first_record(batch_of(0));
+	record->data = htole32(le32toh(record->data) - 512);
+	sign(batch_of(0));
+	EQUAL(open_reader(), 0);
+	EQUAL(next(), 0);
+	EQUAL(found.sequence, 1);
+	EQUAL(found.missing, 1);
+	EQUAL(next(), -ENODATA);
+	record->data = htole32(le32toh(record->data) + 512);
+	record->bytes = 0;
+	sign(batch_of(0));
+	EQUAL(chario_reader_seek(reader, 0), 0);
+	EQUAL(next(), 0);
+	EQUAL(found.sequence, 1);
+}
+
+/* At the end of all numbers there is no segment: what looks for one would not end. */
+static void test_last_segment(void)
+{
+	struct chario_disk_batch *batch = batch_of(0);
+	struct chario_recording recording;
+
+	for (uint64_t back = 1; back < 3 * SLOTS; back++) {
+		EQUAL(record_apart(CHARIO_STREAM_RING, 1), 0);
+		batch->segment = htole64(0 - back);
+		sign(batch);
+		disk.most_reads = disk.reads + MANY_READS;
+		EQUAL(open_reader(), 0);
+		EQUAL(chario_reader_get_recording(reader, &recording, sizeof(recording)), 0);
+		EQUAL(recording.next_record, 0);
+		EQUAL(next(), -EAGAIN);
+		disk.most_reads = 0;
+		chario_reader_close(reader);
+		reader = NULL;
+	}
+}
+
+/* With positions near the end of all numbers, what is durable could not be told. */
+static void test_counts(void)
+{
+	struct chario_disk_batch *batch = batch_of(0);
+	uint64_t *const counts[] = { &batch->segment, &batch->serial, &batch->records,
+				     &batch->position };
+	struct chario_stream_status status;
+
+	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
+		EQUAL(record_apart(CHARIO_STREAM_RING, 3), 0);
+		*counts[i] = htole64(CHARIO_DISK_COUNT_MAX);
+		sign(batch);
+		EQUAL(open_stream(CHARIO_STREAM_APPEND), 0);
+		EQUAL(chario_stream_get_status(stream, &status, sizeof(status)), 0);
+		EQUAL(status.records, 0);
+		EQUAL(close_stream(), 0);
+	}
+	EQUAL(record_apart(CHARIO_STREAM_RING, 3), 0);
+	batch->position = htole64(CHARIO_DISK_COUNT_MAX - 1);
+	sign(batch);
+	EQUAL(open_stream(CHARIO_STREAM_APPEND), 0);
+	EQUAL(chario_stream_get_status(stream, &status, sizeof(status)), 0);
+	EQUAL(status.records, 3);
+}
+
+/* A table may be made by anybody, but segments are no longer than the format says. */
+static void test_long_segments(void)
+{
+	const struct chario_area_stream longest = { 1, CHARIO_DISK_SEGMENT_MAX, 1, false };
+	struct chario_area_stream stream_is = longest;
+	const char *path;
+	struct chario_store *large;
+	struct chario_area *area;
+
+	lab_remove_file();
+	path = lab_make_file(4ULL * CHARIO_DISK_SEGMENT_MAX);
+	EQUAL(chario_store_open(path, O_RDWR, &large), 0);
+	EQUAL(chario_area_open(large, LAB_AREA, O_RDWR, &area), 0);
+	EQUAL(chario_area_set_stream(area, &stream_is), 0);
+	EQUAL(chario_reader_open(large, LAB_AREA, &reader), 0);
+	chario_reader_close(reader);
+	reader = NULL;
+	stream_is.segment_bytes += CHARIO_DISK_BLOCK;
+	EQUAL(chario_area_set_stream(area, &stream_is), 0);
+	EQUAL(chario_reader_open(large, LAB_AREA, &reader), -EUCLEAN);
+	chario_area_close(area);
+	chario_store_close(large);
+}
+
+/* That the ring has come round is found out once for a segment, not for each record. */
+static void test_overtaken(void)
+{
+	uint64_t reads;
+
+	EQUAL(open_stream(CHARIO_STREAM_RING), 0);
+	EQUAL(write_apart(3 * APART), 0);
+	EQUAL(chario_stream_wait(stream, UINT64_MAX, -1), 0);
+	EQUAL(open_reader(), 0);
+	EQUAL(next(), 0);
+	EQUAL(found.sequence, 0);
+	/* The first segment is still there, and the next to be overwritten. */
+	EQUAL(write_apart((SLOTS - 3) * APART), 0);
+	EQUAL(chario_stream_wait(stream, UINT64_MAX, -1), 0);
+	reads = disk.reads;
+	EQUAL(next(), 0);
+	CHECK(found.sequence >= APART);
+	CHECK(disk.reads - reads < 3 * APART);
+}
+
+static const struct tap_test tests[] = {
+	{ "data that lie apart in no place are passed over", test_apart },
+	{ "there is no segment at the end of all numbers", test_last_segment },
+	{ "counts that no recording reaches are none", test_counts },
+	{ "segments that are too long are refused", test_long_segments },
+	{ "a reader that was overtaken finds it out once a segment", test_overtaken },
+};
+
+TAP_MAIN(tests, before, after)
