@@ -19,8 +19,8 @@ lab = "$$($(setup))"/bin/python -m chario_lab.main
 export PATH := $(PATH):/usr/sbin:/sbin
 
 .PHONY: all help setup setup-build module user may-install install demo guest \
-	check check-static check-unit check-sanitize check-guest check-all check-debug fuzz fuzz-store bench \
-	bench-store recorders clean
+	check check-static check-unit check-sanitize check-guest check-all check-debug fuzz fuzz-library \
+	fuzz-store fuzz-stream bench bench-store recorders clean
 
 all: module user
 
@@ -43,7 +43,9 @@ help:
 	@echo 'On this machine, for who changes the library'
 	@echo '  make check-unit   unit tests, also with sanitizers and 20 s of fuzzing'
 	@echo '  make bench-store  what a store costs at 10 to 100,000 areas'
-	@echo '  make fuzz-store   disks with anything on them; FUZZ_SECONDS=N says for how long'
+	@echo '  make fuzz-library disks and recordings with anything on them, one after the other;'
+	@echo '                    FUZZ_SECONDS=N says for how long each'
+	@echo '  make fuzz-store   the disks alone; make fuzz-stream the recordings'
 	@echo 'Downloads and built kernels are kept in $${CHARIO_CACHE:-~/.cache/chario}.'
 
 setup:
@@ -104,14 +106,17 @@ check-unit: setup user
 		{ meson setup --wipe $(BUILD) && meson compile -C $(BUILD); }
 	@meson test -C $(BUILD) --print-errorlogs
 	@$(MAKE) --no-print-directory check-sanitize
-	@$(MAKE) --no-print-directory fuzz-store FUZZ_SECONDS=20
+	@$(MAKE) --no-print-directory fuzz-library FUZZ_SECONDS=10
 	@CHARIO_BUILD=$(abspath $(BUILD)) "$$($(setup))"/bin/pytest -q tests/lab tests/python tests/gst
 
 check-sanitize: setup
 	@scripts/test-sanitized.sh $(BUILD)
 
-fuzz-store: setup
-	@scripts/fuzz-store.sh $(FUZZ_SECONDS) $(BUILD)-fuzz
+fuzz-library: setup
+	@scripts/fuzz-library.sh $(FUZZ_SECONDS) $(BUILD)-fuzz
+
+fuzz-store fuzz-stream: fuzz-%: setup
+	@scripts/fuzz-library.sh $(FUZZ_SECONDS) $(BUILD)-fuzz $*
 
 check-guest: setup user
 	@CHARIO_BUILD=$(abspath $(BUILD)) scripts/test-guests.sh $(KERNELS)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "store-input.h"
+#include "input.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -17,6 +17,9 @@
 #define BLOCK      CHARIO_STORE_BLOCK
 #define NR_BLOCKS  2
 #define DATA_BLOCK (STORE_TABLE_BLOCK + NR_BLOCKS)
+
+/* Of an image that the fuzzer begins with. */
+#define IMAGE_BYTES (96U << 10)
 
 static const struct chario_store_layout layout = {
 	.size = sizeof(layout),
@@ -94,17 +97,18 @@ static void change(struct chario_store *store, unsigned int number)
 		add_stream(store);
 }
 
-void input_make(unsigned int number, unsigned char *image)
+size_t input_make(unsigned int number, unsigned char *image)
 {
-	struct log_disk *disk = log_disk_create(INPUT_BYTES, 512);
+	struct log_disk *disk = log_disk_create(IMAGE_BYTES, 512);
 	struct chario_store *store;
 
 	must(rig_format(disk, &layout));
 	must(rig_open(disk, O_RDWR, &store));
 	change(store, number);
 	chario_store_close(store);
-	memcpy(image, disk->image, INPUT_BYTES);
+	memcpy(image, disk->image, IMAGE_BYTES);
 	log_disk_destroy(disk);
+	return IMAGE_BYTES;
 }
 
 /* mutations */
@@ -132,24 +136,6 @@ static unsigned char *choose_block(const struct input *input)
 	return input->image + (first < nr_blocks ? first : 0) * BLOCK;
 }
 
-static uint64_t choose_value(const struct input *input, uint64_t old)
-{
-	switch (log_below(input->random, 6)) {
-	case 0:
-		return old + log_below(input->random, 9) - 4;
-	case 1:
-		return old ^ 1ULL << log_below(input->random, 64);
-	case 2:
-		return UINT64_MAX >> log_below(input->random, 64);
-	case 3:
-		return log_below(input->random, 2 * INPUT_MOST / BLOCK) * BLOCK;
-	case 4:
-		return 0;
-	default:
-		return log_random(input->random);
-	}
-}
-
 static void set_value(const struct input *input)
 {
 	unsigned char *block = choose_block(input);
@@ -160,7 +146,7 @@ static void set_value(const struct input *input)
 	uint64_t value;
 
 	memcpy(&value, block + at, sizeof(value));
-	value = choose_value(input, value);
+	value = input_value(input->random, value);
 	memcpy(block + at, &value, log_below(input->random, 4) ? 8 : 4);
 }
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * For libFuzzer: a disk with anything on it.  `make fuzz-store` runs it.
+ * For libFuzzer: a disk, or a recording, with anything on it.  `make fuzz-library`
+ * runs it with each kind of input.
  */
 #include <stdint.h>
 
-#include "store-input.h"
+#include "input.h"
 
 /* What libFuzzer asks for, and has. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

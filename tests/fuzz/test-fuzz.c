@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "store-input.h"
+#include "input.h"
 
 #define MUTATIONS 30
 #define DEPTH     6
@@ -14,16 +14,16 @@
 
 static int write_images(const char *folder)
 {
-	static unsigned char image[INPUT_BYTES];
+	static unsigned char image[INPUT_MOST];
 	char path[4096];
 
 	for (unsigned int i = 0; i < INPUTS; i++) {
+		size_t bytes = input_make(i, image);
 		FILE *file;
 
-		input_make(i, image);
 		snprintf(path, sizeof(path), "%s/image-%u", folder, i);
 		file = fopen(path, "w");
-		if (!file || fwrite(image, sizeof(image), 1, file) != 1 || fclose(file)) {
+		if (!file || fwrite(image, bytes, 1, file) != 1 || fclose(file)) {
 			perror(path);
 			return 1;
 		}
@@ -38,9 +38,8 @@ static void try_image(unsigned int number)
 	uint64_t random = number;
 
 	for (int i = 0; i < MUTATIONS; i++) {
-		size_t bytes = INPUT_BYTES;
+		size_t bytes = input_make(number, image);
 
-		input_make(number, image);
 		input_try(image, bytes);
 		for (int depth = 0; depth < DEPTH; depth++) {
 			bytes = input_mutate(image, bytes, sizeof(image), &random);
