@@ -6,7 +6,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
 
 #include <chario/area.h>
 #include <chario/buffer.h>
@@ -14,7 +13,7 @@
 #include "store/area-inner.h"
 #include "stream/format.h"
 #include "tap.h"
-#include "tape-lab.h"
+#include "tape-rig.h"
 
 #define SEGMENT 65536U
 #define SLOTS   8U
@@ -25,51 +24,31 @@
 /* More reads than any call on so few segments needs. */
 #define MANY_READS 2000U
 
-static struct ram_disk disk;
-static struct chario_store *store;
-static struct chario_stream *stream;
-static struct chario_reader *reader;
 static struct chario_buffer *buffer;
-static struct chario_record found;
 
 static void before(void)
 {
-	ram_init(&disk, lab_make_file(SLOTS * SEGMENT), true);
-	store = lab_open_store(&disk);
-	chario_buffer_pool(chario_store_device(store), CHARIO_DISK_BLOCK, 0, &buffer);
+	rig_begin(SLOTS * SEGMENT, true);
+	chario_buffer_pool(chario_store_device(rig.store), CHARIO_DISK_BLOCK, 0, &buffer);
 }
 
 static void after(void)
 {
-	disk.most_reads = 0;
-	chario_reader_close(reader);
-	chario_stream_close(stream);
-	reader = NULL;
-	stream = NULL;
+	rig.disk.most_reads = 0;
+	rig_close();
 	chario_buffer_free(buffer);
-	chario_store_close(store);
-	ram_deinit(&disk);
-	lab_remove_file();
+	rig_end();
 }
 
 static int open_stream(uint32_t flags)
 {
-	const struct chario_stream_options options = { .size = sizeof(options),
-						       .flags = flags,
-						       .segment_bytes = SEGMENT,
-						       .nr_buffers = 2,
-						       .durability = CHARIO_DURABILITY_FUA,
-						       .flush_ns = 1000000000000 };
+	struct chario_stream_options options = rig_small;
 
-	return chario_stream_open(store, LAB_AREA, &options, &stream);
-}
-
-static int close_stream(void)
-{
-	int err = chario_stream_close(stream);
-
-	stream = NULL;
-	return err;
+	options.flags = flags;
+	options.segment_bytes = SEGMENT;
+	options.nr_buffers = 2;
+	options.durability = CHARIO_DURABILITY_FUA;
+	return rig_open(&options);
 }
 
 static int write_apart(uint64_t count)
@@ -77,7 +56,7 @@ static int write_apart(uint64_t count)
 	int err = 0;
 
 	for (uint64_t i = 0; i < count && !err; i++)
-		err = chario_stream_write_buffer(stream, buffer, 0, 512, 1, 0, -1, NULL);
+		err = chario_stream_write_buffer(rig.stream, buffer, 0, 512, 1, 0, -1, NULL);
 	return err;
 }
 
@@ -88,23 +67,13 @@ static int record_apart(uint32_t flags, uint64_t count)
 
 	if (!err)
 		err = write_apart(count);
-	return err ? err : close_stream();
+	return err ? err : rig_close();
 }
 
-static int open_reader(void)
-{
-	return chario_reader_open(store, LAB_AREA, &reader);
-}
-
-static int next(void)
-{
-	return chario_reader_next(reader, 0, &found);
-}
-
-/* The first batch of a slot, on the disk. */
+/* The first batch of a slot, on the rig.disk. */
 static struct chario_disk_batch *batch_of(uint64_t slot)
 {
-	return (void *)(disk.image + lab_area_offset(store) + slot * SEGMENT);
+	return (void *)(rig.disk.image + lab_area_offset(rig.store) + slot * SEGMENT);
 }
 
 static struct chario_disk_record *first_record(struct chario_disk_batch *batch)
@@ -132,17 +101,17 @@ static void test_apart(void)
 	record = first_record(batch_of(0));
 	record->data = htole32(le32toh(record->data) - 512);
 	sign(batch_of(0));
-	EQUAL(open_reader(), 0);
-	EQUAL(next(), 0);
-	EQUAL(found.sequence, 1);
-	EQUAL(found.missing, 1);
-	EQUAL(next(), -ENODATA);
+	EQUAL(rig_open_reader(), 0);
+	EQUAL(rig_next(), 0);
+	EQUAL(rig.record.sequence, 1);
+	EQUAL(rig.record.missing, 1);
+	EQUAL(rig_next(), -ENODATA);
 	record->data = htole32(le32toh(record->data) + 512);
 	record->bytes = 0;
 	sign(batch_of(0));
-	EQUAL(chario_reader_seek(reader, 0), 0);
-	EQUAL(next(), 0);
-	EQUAL(found.sequence, 1);
+	EQUAL(chario_reader_seek(rig.reader, 0), 0);
+	EQUAL(rig_next(), 0);
+	EQUAL(rig.record.sequence, 1);
 }
 
 /* At the end of all numbers there is no segment: what looks for one would not end. */
@@ -155,14 +124,13 @@ static void test_last_segment(void)
 		EQUAL(record_apart(CHARIO_STREAM_RING, 1), 0);
 		batch->segment = htole64(0 - back);
 		sign(batch);
-		disk.most_reads = disk.reads + MANY_READS;
-		EQUAL(open_reader(), 0);
-		EQUAL(chario_reader_get_recording(reader, &recording, sizeof(recording)), 0);
+		rig.disk.most_reads = rig.disk.reads + MANY_READS;
+		EQUAL(rig_open_reader(), 0);
+		EQUAL(chario_reader_get_recording(rig.reader, &recording, sizeof(recording)), 0);
 		EQUAL(recording.next_record, 0);
-		EQUAL(next(), -EAGAIN);
-		disk.most_reads = 0;
-		chario_reader_close(reader);
-		reader = NULL;
+		EQUAL(rig_next(), -EAGAIN);
+		rig.disk.most_reads = 0;
+		rig_close_reader();
 	}
 }
 
@@ -172,23 +140,22 @@ static void test_counts(void)
 	struct chario_disk_batch *batch = batch_of(0);
 	uint64_t *const counts[] = { &batch->segment, &batch->serial, &batch->records,
 				     &batch->position };
-	struct chario_stream_status status;
 
 	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
 		EQUAL(record_apart(CHARIO_STREAM_RING, 3), 0);
 		*counts[i] = htole64(CHARIO_DISK_COUNT_MAX);
 		sign(batch);
 		EQUAL(open_stream(CHARIO_STREAM_APPEND), 0);
-		EQUAL(chario_stream_get_status(stream, &status, sizeof(status)), 0);
-		EQUAL(status.records, 0);
-		EQUAL(close_stream(), 0);
+		EQUAL(rig_look(), 0);
+		EQUAL(rig.status.records, 0);
+		EQUAL(rig_close(), 0);
 	}
 	EQUAL(record_apart(CHARIO_STREAM_RING, 3), 0);
 	batch->position = htole64(CHARIO_DISK_COUNT_MAX - 1);
 	sign(batch);
 	EQUAL(open_stream(CHARIO_STREAM_APPEND), 0);
-	EQUAL(chario_stream_get_status(stream, &status, sizeof(status)), 0);
-	EQUAL(status.records, 3);
+	EQUAL(rig_look(), 0);
+	EQUAL(rig.status.records, 3);
 }
 
 /* A table may be made by anybody, but segments are no longer than the format says. */
@@ -205,12 +172,11 @@ static void test_long_segments(void)
 	EQUAL(chario_store_open(path, O_RDWR, &large), 0);
 	EQUAL(chario_area_open(large, LAB_AREA, O_RDWR, &area), 0);
 	EQUAL(chario_area_set_stream(area, &stream_is), 0);
-	EQUAL(chario_reader_open(large, LAB_AREA, &reader), 0);
-	chario_reader_close(reader);
-	reader = NULL;
+	EQUAL(chario_reader_open(large, LAB_AREA, &rig.reader), 0);
+	rig_close_reader();
 	stream_is.segment_bytes += CHARIO_DISK_BLOCK;
 	EQUAL(chario_area_set_stream(area, &stream_is), 0);
-	EQUAL(chario_reader_open(large, LAB_AREA, &reader), -EUCLEAN);
+	EQUAL(chario_reader_open(large, LAB_AREA, &rig.reader), -EUCLEAN);
 	chario_area_close(area);
 	chario_store_close(large);
 }
@@ -222,17 +188,17 @@ static void test_overtaken(void)
 
 	EQUAL(open_stream(CHARIO_STREAM_RING), 0);
 	EQUAL(write_apart(3 * APART), 0);
-	EQUAL(chario_stream_wait(stream, UINT64_MAX, -1), 0);
-	EQUAL(open_reader(), 0);
-	EQUAL(next(), 0);
-	EQUAL(found.sequence, 0);
+	EQUAL(rig_wait(), 0);
+	EQUAL(rig_open_reader(), 0);
+	EQUAL(rig_next(), 0);
+	EQUAL(rig.record.sequence, 0);
 	/* The first segment is still there, and the next to be overwritten. */
 	EQUAL(write_apart((SLOTS - 3) * APART), 0);
-	EQUAL(chario_stream_wait(stream, UINT64_MAX, -1), 0);
-	reads = disk.reads;
-	EQUAL(next(), 0);
-	CHECK(found.sequence >= APART);
-	CHECK(disk.reads - reads < 3 * APART);
+	EQUAL(rig_wait(), 0);
+	reads = rig.disk.reads;
+	EQUAL(rig_next(), 0);
+	CHECK(rig.record.sequence >= APART);
+	CHECK(rig.disk.reads - reads < 3 * APART);
 }
 
 static const struct tap_test tests[] = {

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: MIT
+#include "tape-rig.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#define FOR_EVER_NS 1000000000000
+
+struct tape_rig rig;
+
+const struct chario_stream_options rig_small = {
+	.size = sizeof(rig_small),
+	.segment_bytes = RIG_SEGMENT,
+	.nr_buffers = 4,
+	.flush_ns = FOR_EVER_NS,
+	.late_ns = FOR_EVER_NS,
+};
+
+void rig_begin(uint64_t area_bytes, bool cached)
+{
+	ram_init(&rig.disk, lab_make_file(area_bytes), cached);
+	rig.store = lab_open_store(&rig.disk);
+}
+
+void rig_end(void)
+{
+	ram_hold(&rig.disk, 0, 0);
+	rig_close_reader();
+	rig_close();
+	chario_store_close(rig.store);
+	ram_deinit(&rig.disk);
+	lab_remove_file();
+}
+
+int rig_open(const struct chario_stream_options *options)
+{
+	return chario_stream_open(rig.store, LAB_AREA, options, &rig.stream);
+}
+
+int rig_close(void)
+{
+	int err = chario_stream_close(rig.stream);
+
+	rig.stream = NULL;
+	return err;
+}
+
+int rig_open_reader(void)
+{
+	return chario_reader_open(rig.store, LAB_AREA, &rig.reader);
+}
+
+void rig_close_reader(void)
+{
+	chario_reader_close(rig.reader);
+	rig.reader = NULL;
+}
+
+int rig_wait(void)
+{
+	return chario_stream_wait(rig.stream, UINT64_MAX, -1);
+}
+
+int rig_record(uint64_t from, uint64_t to, size_t bytes)
+{
+	int err = 0;
+
+	for (uint64_t i = from; i < to && !err; i++)
+		err = lab_write(rig.stream, i, bytes);
+	return err;
+}
+
+int rig_get(size_t bytes, struct chario_stream_room *room)
+{
+	return chario_stream_get(rig.stream, bytes, 0, room);
+}
+
+int rig_look(void)
+{
+	return chario_stream_get_status(rig.stream, &rig.status, sizeof(rig.status));
+}
+
+int rig_next(void)
+{
+	return chario_reader_next(rig.reader, 0, &rig.record);
+}
+
+bool rig_is_next(uint64_t sequence)
+{
+	const struct chario_record *is = &rig.record;
+	int err = rig_next();
+
+	if (!err && is->sequence == sequence && !is->missing &&
+	    lab_is(is->memory, is->bytes, sequence))
+		return true;
+	printf("# record %lld: error %d, record %lld, %lld missing, %zu bytes\n",
+	       (long long)sequence, err, (long long)is->sequence, (long long)is->missing,
+	       is->bytes);
+	return false;
+}
+
+bool rig_holds(uint64_t from, uint64_t to)
+{
+	int err = rig_close();
+
+	if (!err)
+		err = rig_open_reader();
+	if (err)
+		printf("# closing, or opening the reader: %d\n", err);
+	for (uint64_t i = from; i < to && !err; i++)
+		if (!rig_is_next(i))
+			return false;
+	return !err && rig_next() == -ENODATA;
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One recording on a disk in memory: what tests of streams make, look at, and read
+ * back.
+ */
+#ifndef CHARIO_TAPE_RIG_H
+#define CHARIO_TAPE_RIG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tape-lab.h"
+
+/* Of a segment, and of the area, as most tests have them. */
+#define RIG_SEGMENT 8192U
+#define RIG_SLOTS   32U
+#define RIG_BYTES   (RIG_SLOTS * RIG_SEGMENT)
+
+/**
+ * struct tape_rig - the recording, and what was last found out about it
+ * @disk: that it is on
+ * @store: that it is in, open for writing
+ * @stream: that makes it, or NULL
+ * @reader: that reads it, or NULL
+ * @status: of the stream, when rig_look() was called
+ * @record: that rig_next() has read
+ */
+struct tape_rig {
+	struct ram_disk disk;
+	struct chario_store *store;
+	struct chario_stream *stream;
+	struct chario_reader *reader;
+	struct chario_stream_status status;
+	struct chario_record record;
+};
+
+extern struct tape_rig rig;
+
+/* Small segments, and nothing happens by time that a test does not ask for. */
+extern const struct chario_stream_options rig_small;
+
+/* A disk with one area and no recording; and the end of all that there is. */
+void rig_begin(uint64_t area_bytes, bool cached);
+void rig_end(void);
+
+int rig_open(const struct chario_stream_options *options);
+int rig_close(void);
+int rig_open_reader(void);
+void rig_close_reader(void);
+
+/* Wait until all is durable. */
+int rig_wait(void);
+
+/* Record the records from one number to before another. */
+int rig_record(uint64_t from, uint64_t to, size_t bytes);
+
+/* A room, without waiting for it; what the status is; the next record. */
+int rig_get(size_t bytes, struct chario_stream_room *room);
+int rig_look(void);
+int rig_next(void);
+
+/* Whether the next record is this one, as it was written, and none is missing. */
+bool rig_is_next(uint64_t sequence);
+
+/* Close the stream and read: records from one number to before another, and the end. */
+bool rig_holds(uint64_t from, uint64_t to);
+
+#endif /* CHARIO_TAPE_RIG_H */

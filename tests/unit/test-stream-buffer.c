@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Records from buffers that are not the stream's are not copied.
+ */
+#include <errno.h>
+
+#include "tap.h"
+#include "tape-rig.h"
+
+#define RECORDS 100U
+#define PLACES  16U
+#define PLACE   4096U
+
+static struct chario_buffer *buffer;
+
+static void before(void)
+{
+	rig_begin(4 * RIG_BYTES, true);
+	chario_buffer_pool(chario_store_device(rig.store), PLACES * PLACE, 0, &buffer);
+}
+
+static void after(void)
+{
+	rig_close();
+	chario_buffer_free(buffer);
+	rig_end();
+}
+
+/* Room for two of the longest records in a segment. */
+static int open_stream(void)
+{
+	struct chario_stream_options options = rig_small;
+
+	options.segment_bytes = 16384;
+	return rig_open(&options);
+}
+
+static int write_from(uint64_t offset, size_t bytes, uint32_t *released)
+{
+	return chario_stream_write_buffer(rig.stream, buffer, offset, bytes, 1, 0, -1, released);
+}
+
+static void test_refusals(void)
+{
+	EQUAL(open_stream(), 0);
+	EQUAL(write_from(0, 100, NULL), -EINVAL);
+	EQUAL(write_from(4, 512, NULL), -EINVAL);
+	EQUAL(write_from(0, 0, NULL), -EINVAL);
+	EQUAL(write_from(PLACES * PLACE, 512, NULL), -EINVAL);
+	EQUAL(write_from(PLACES * PLACE - 512, 1024, NULL), -EINVAL);
+	EQUAL(write_from(0, 12288, NULL), -EMSGSIZE);
+	EQUAL(chario_stream_write_buffer(rig.stream, buffer, 0, 512, 0, 8, 0, NULL), -EINVAL);
+	EQUAL(rig_look(), 0);
+	EQUAL(rig.status.records, 0);
+	CHECK(rig_holds(0, 0));
+}
+
+static size_t length(uint64_t sequence)
+{
+	return 512 * (sequence % 7 + 1);
+}
+
+/* The drive takes the bytes from where they are, and says when it has. */
+static void test_records(void)
+{
+	uint32_t released[RECORDS] = { 0 };
+
+	EQUAL(open_stream(), 0);
+	for (uint64_t i = 0; i < RECORDS; i++) {
+		uint64_t place = i % PLACES * PLACE;
+
+		lab_fill((unsigned char *)chario_buffer_memory(buffer) + place, length(i), i);
+		EQUAL(write_from(place, length(i), &released[i]), 0);
+		if (i % PLACES == PLACES - 1)
+			EQUAL(rig_wait(), 0);
+	}
+	EQUAL(rig_close(), 0);
+	for (size_t i = 0; i < RECORDS; i++)
+		EQUAL(released[i], 1);
+	EQUAL(rig_open_reader(), 0);
+	for (uint64_t i = 0; i < RECORDS; i++) {
+		CHECK(rig_is_next(i));
+		EQUAL(rig.record.bytes, length(i));
+		EQUAL(rig.record.flags, CHARIO_RECORD_NO_CRC);
+	}
+	EQUAL(rig_next(), -ENODATA);
+}
+
+/* Memory that the drive cannot read any more ends the recording, and is let go. */
+static void test_error(void)
+{
+	uint32_t released[3] = { 0 };
+
+	EQUAL(open_stream(), 0);
+	EQUAL(write_from(0, 512, &released[0]), 0);
+	EQUAL(rig_wait(), 0);
+	rig.disk.error = -EINVAL;
+	rig.disk.failing = 1;
+	EQUAL(write_from(0, 512, &released[1]), 0);
+	EQUAL(rig_wait(), -EINVAL);
+	EQUAL(write_from(0, 512, &released[2]), -EINVAL);
+	EQUAL(rig_close(), -EINVAL);
+	EQUAL(released[0], 1);
+	EQUAL(released[1], 1);
+	EQUAL(released[2], 0);
+	EQUAL(rig_open_reader(), 0);
+	EQUAL(rig_next(), 0);
+	EQUAL(rig_next(), -EAGAIN);
+}
+
+static const struct tap_test tests[] = {
+	{ "what cannot be recorded is refused, and leaves nothing", test_refusals },
+	{ "the drive takes records from where they are", test_records },
+	{ "memory that cannot be read ends the recording", test_error },
+};
+
+TAP_MAIN(tests, before, after)

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What is durable, and which writes and flushes make it so.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include "tap.h"
+#include "tape-rig.h"
+
+static void before(void)
+{
+	rig_begin(RIG_BYTES, true);
+}
+
+/* Nothing is durable that is only in the cache, or behind what is not written. */
+static void test_durable(void)
+{
+	uint64_t from = lab_area_offset(rig.store);
+
+	EQUAL(rig_open(&rig_small), 0);
+	rig.disk.noting = true;
+	ram_hold(&rig.disk, from, from + RIG_SEGMENT);
+	EQUAL(rig_record(0, 3, chario_stream_room_bytes(rig.stream)), 0);
+	while (ram_nr_events(&rig.disk) < 2)
+		usleep(100);
+	EQUAL(chario_stream_wait(rig.stream, 100, 0), -EAGAIN);
+	EQUAL(chario_stream_wait(rig.stream, 100, 2000000), -EAGAIN);
+	EQUAL(chario_stream_wait(rig.stream, 25000, 0), -EINVAL);
+	EQUAL(rig_look(), 0);
+	EQUAL(rig.status.durable_bytes, 0);
+	EQUAL(rig.status.flushes, 0);
+	ram_hold(&rig.disk, 0, 0);
+	EQUAL(chario_stream_wait(rig.stream, 100, -1), 0);
+	EQUAL(rig_look(), 0);
+	CHECK(rig.status.durable_bytes >= 8000);
+	EQUAL(rig_wait(), 0);
+	EQUAL(rig_look(), 0);
+	EQUAL(rig.status.durable_bytes, 24000);
+	EQUAL(rig.status.durable_records, 3);
+	CHECK(rig.status.flushes >= 1);
+}
+
+/* All of a recording is noted. */
+static int record_all(void)
+{
+	int err;
+
+	rig.disk.noting = true;
+	err = rig_record(0, 10, 5000);
+	if (!err)
+		err = rig_wait();
+	return err ? err : rig_close();
+}
+
+static void test_no_cache(void)
+{
+	rig_end();
+	rig_begin(RIG_BYTES, false);
+	EQUAL(rig_open(&rig_small), 0);
+	EQUAL(rig_look(), 0);
+	EQUAL(rig.status.durability, CHARIO_DURABILITY_NONE);
+	EQUAL(record_all(), 0);
+	for (size_t i = 0; i < rig.disk.nr_events; i++)
+		CHECK(!rig.disk.events[i].flush);
+}
+
+static void test_fua(void)
+{
+	struct chario_stream_options options = rig_small;
+
+	options.durability = CHARIO_DURABILITY_FUA;
+	EQUAL(rig_open(&options), 0);
+	EQUAL(record_all(), 0);
+	for (size_t i = 0; i < rig.disk.nr_events; i++)
+		CHECK(!rig.disk.events[i].flush && rig.disk.events[i].fua);
+}
+
+/* A full segment is one write; what was not full goes on behind it. */
+static void test_writes(void)
+{
+	EQUAL(rig_open(&rig_small), 0);
+	rig.disk.noting = true;
+	EQUAL(rig_record(0, 4, chario_stream_room_bytes(rig.stream)), 0);
+	while (ram_nr_events(&rig.disk) < 4)
+		usleep(100);
+	for (size_t i = 0; i < 4; i++)
+		EQUAL(rig.disk.events[i].bytes, RIG_SEGMENT);
+	EQUAL(rig_record(4, 5, 10), 0);
+	EQUAL(rig_wait(), 0);
+	EQUAL(rig_record(5, 6, 10), 0);
+	EQUAL(rig_wait(), 0);
+	EQUAL(rig_look(), 0);
+	EQUAL(rig.status.segments, 5);
+	EQUAL(rig.disk.events[rig.disk.nr_events - 2].bytes, 4096);
+}
+
+static void test_time(void)
+{
+	struct chario_stream_options options = rig_small;
+	struct pollfd polled;
+
+	options.flush_ns = 20000000;
+	EQUAL(rig_open(&options), 0);
+	EQUAL(rig_record(0, 1, 10), 0);
+	polled = (struct pollfd){ .fd = chario_stream_fd(rig.stream), .events = POLLIN };
+	do {
+		EQUAL(poll(&polled, 1, -1), 1);
+		EQUAL(chario_stream_service(rig.stream), 0);
+		EQUAL(rig_look(), 0);
+	} while (!rig.status.durable_records);
+	/* With nothing to do nobody is woken. */
+	EQUAL(chario_stream_service(rig.stream), 0);
+	EQUAL(poll(&polled, 1, 0), 0);
+}
+
+static const struct tap_test tests[] = {
+	{ "durable is what a flush has covered, in order", test_durable },
+	{ "without a cache there is no flush", test_no_cache },
+	{ "FUA flushes nothing", test_fua },
+	{ "a segment is one write", test_writes },
+	{ "what waits is written by time, and poll tells", test_time },
+};
+
+TAP_MAIN(tests, before, rig_end)

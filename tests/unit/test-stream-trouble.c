@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A disk that is slow, or fails: the producer is told before it is too late.
+ */
+#include <errno.h>
+#include <unistd.h>
+
+#include "tap.h"
+#include "tape-rig.h"
+
+static void before(void)
+{
+	rig_begin(RIG_BYTES, true);
+}
+
+/* With all buffers on their way nothing is got, and nothing of a long record is left. */
+static void test_pressure(void)
+{
+	uint64_t from = lab_area_offset(rig.store);
+	static unsigned char memory[5 * RIG_SEGMENT];
+	struct chario_stream_room room;
+
+	EQUAL(rig_open(&rig_small), 0);
+	ram_hold(&rig.disk, from, from + RIG_SLOTS * RIG_SEGMENT);
+	EQUAL(rig_record(0, 4, chario_stream_room_bytes(rig.stream)), 0);
+	ram_wait_held(&rig.disk, 4);
+	EQUAL(rig_get(1, &room), -EAGAIN);
+	EQUAL(chario_stream_get(rig.stream, 1, 2000000, &room), -EAGAIN);
+	EQUAL(chario_stream_write(rig.stream, memory, 1, 0, 0, 0), -EAGAIN);
+	EQUAL(rig_look(), 0);
+	EQUAL(rig.status.free_buffers, 0);
+	EQUAL(rig.status.least_free_buffers, 0);
+	EQUAL(rig.status.in_flight, 4);
+	EQUAL(rig.status.waits, 1);
+	CHECK(rig.status.wait_ns >= 2000000);
+	EQUAL(rig.status.durable_records, 0);
+	ram_hold(&rig.disk, 0, 0);
+	EQUAL(chario_stream_get(rig.stream, 1, -1, &room), 0);
+	EQUAL(chario_stream_commit(rig.stream, &room, 0, 0, 0), 0);
+	EQUAL(rig_wait(), 0);
+	/* Five segments at once are more than there are. */
+	EQUAL(chario_stream_write(rig.stream, memory, sizeof(memory), 0, 0, 0), -EAGAIN);
+	lab_fill(memory, sizeof(memory), 4);
+	EQUAL(chario_stream_write(rig.stream, memory, sizeof(memory), 5, 0, -1), 0);
+	CHECK(rig_holds(0, 5));
+}
+
+static void test_retries(void)
+{
+	EQUAL(rig_open(&rig_small), 0);
+	rig.disk.error = -EIO;
+	rig.disk.failing = 3;
+	EQUAL(rig_record(0, 1, 5), 0);
+	EQUAL(rig_wait(), 0);
+	rig.disk.error = -ETIMEDOUT;
+	rig.disk.failing_flushes = 2;
+	EQUAL(rig_record(1, 2, 10), 0);
+	EQUAL(rig_wait(), 0);
+	EQUAL(rig_look(), 0);
+	EQUAL(rig.status.retries, 5);
+	CHECK(rig_holds(0, 2));
+}
+
+static void test_error(void)
+{
+	struct chario_stream_room room;
+
+	EQUAL(rig_open(&rig_small), 0);
+	EQUAL(rig_record(0, 1, 10), 0);
+	EQUAL(rig_wait(), 0);
+	rig.disk.error = -EIO;
+	rig.disk.failing = 4;
+	EQUAL(rig_record(1, 2, 10), 0);
+	EQUAL(rig_wait(), -EIO);
+	EQUAL(rig_get(10, &room), -EIO);
+	EQUAL(chario_stream_service(rig.stream), -EIO);
+	EQUAL(rig_record(1, 2, 10), -EIO);
+	EQUAL(rig_look(), 0);
+	EQUAL(rig.status.durable_records, 1);
+	EQUAL(rig_close(), -EIO);
+	EQUAL(rig_open(&rig_small), 0);
+	rig.disk.error = -EROFS;
+	rig.disk.failing = 1;
+	EQUAL(rig_record(1, 2, 10), 0);
+	EQUAL(rig_wait(), -EROFS);
+	EQUAL(rig_close(), -EROFS);
+}
+
+static void test_late(void)
+{
+	struct chario_stream_options options = rig_small;
+	uint64_t from = lab_area_offset(rig.store);
+
+	options.late_ns = 1000000;
+	EQUAL(rig_open(&options), 0);
+	ram_hold(&rig.disk, from, from + RIG_SEGMENT);
+	EQUAL(rig_record(0, 1, chario_stream_room_bytes(rig.stream)), 0);
+	ram_wait_held(&rig.disk, 1);
+	usleep(3000);
+	ram_hold(&rig.disk, 0, 0);
+	EQUAL(rig_wait(), 0);
+	EQUAL(rig_look(), 0);
+	EQUAL(rig.status.late, 1);
+	CHECK(rig.status.longest_ns >= 3000000);
+	EQUAL(rig.status.late_ns, rig.status.longest_ns - options.late_ns);
+	CHECK(rig.status.segment_ns[0] >= rig.status.longest_ns);
+	CHECK(rig.status.segment_ns[2] >= rig.status.segment_ns[0]);
+}
+
+static const struct tap_test tests[] = {
+	{ "without a free buffer the producer is told", test_pressure },
+	{ "what fails is made again", test_retries },
+	{ "what fails for good ends the recording", test_error },
+	{ "late segments are counted", test_late },
+};
+
+TAP_MAIN(tests, before, rig_end)
