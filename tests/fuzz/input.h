@@ -15,6 +15,9 @@
 /* Images to begin with. */
 #define INPUTS 6
 
+/* Times that the unit test mutates each: more where trying one costs less. */
+extern const unsigned int input_mutations;
+
 /* Make image @number: always the same, but for ids and times.  Returns its bytes. */
 size_t input_make(unsigned int number, unsigned char *image);
 

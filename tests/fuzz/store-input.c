@@ -26,6 +26,8 @@ static const struct chario_store_layout layout = {
 	.max_areas = NR_BLOCKS * STORE_ENTRIES,
 };
 
+const unsigned int input_mutations = 30;
+
 /* images to begin with */
 
 static void must(int err)

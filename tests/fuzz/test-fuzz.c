@@ -8,9 +8,8 @@
 
 #include "input.h"
 
-#define MUTATIONS 30
-#define DEPTH     6
-#define ALARM_S   300
+#define DEPTH   6
+#define ALARM_S 300
 
 static int write_images(const char *folder)
 {
@@ -37,7 +36,7 @@ static void try_image(unsigned int number)
 	static unsigned char image[INPUT_MOST];
 	uint64_t random = number;
 
-	for (int i = 0; i < MUTATIONS; i++) {
+	for (unsigned int i = 0; i < input_mutations; i++) {
 		size_t bytes = input_make(number, image);
 
 		input_try(image, bytes);
