@@ -275,6 +275,10 @@ int chario_stream_write(struct chario_stream *stream, const void *memory, size_t
  * are durable: they are written with Force Unit Access where the disk has a volatile
  * write cache.
  *
+ * Whoever fills the memory has to be done before the call.  The descriptor of a dma-buf
+ * may be closed once it is imported; where its exporter takes the memory back, the
+ * recording ends with -EINVAL.
+ *
  * Context: may sleep where @timeout_ns is not 0.
  * Return: as chario_stream_get(); -EMSGSIZE where @bytes are more than that; -EINVAL
  * where something is not aligned or not inside the buffer, or the buffer is of another

@@ -48,8 +48,6 @@
 #define _GNU_SOURCE
 #include <chario/buffer.h>
 #include <fcntl.h>
-#include <linux/dma-heap.h>
-#include <linux/udmabuf.h>
 #include <stdbool.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -57,6 +55,7 @@
 #include <unistd.h>
 
 #include "common.h"
+#include "dmabuf.h"
 #include "ring.h"
 
 #define MAX_WORDS 16
@@ -286,33 +285,25 @@ static long import(const struct line *l)
 				    &slot(l)->buffer);
 }
 
+static long map_shared(struct memory *m, size_t bytes, int fd)
+{
+	m->bytes = bytes;
+	m->at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	return m->at == MAP_FAILED ? -errno : 0;
+}
+
 static long heap_buffer(struct memory *m, size_t bytes)
 {
-	struct dma_heap_allocation_data wanted = { .len = bytes, .fd_flags = O_RDWR | O_CLOEXEC };
-	int heap = open("/dev/dma_heap/system", O_RDWR | O_CLOEXEC);
-
-	if (heap < 0 || ioctl(heap, DMA_HEAP_IOCTL_ALLOC, &wanted))
-		return -errno;
-	m->fd = (int)wanted.fd;
-	m->bytes = bytes;
-	m->at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, m->fd, 0);
-	return m->at == MAP_FAILED ? -errno : 0;
+	m->fd = dmabuf_of_heap(bytes);
+	return m->fd < 0 ? m->fd : map_shared(m, bytes, m->fd);
 }
 
 static long user_buffer(struct memory *m, size_t bytes)
 {
-	int memory = memfd_create("udmabuf", MFD_ALLOW_SEALING | MFD_CLOEXEC);
-	struct udmabuf_create wanted = { .memfd = (uint32_t)memory, .size = bytes };
-	int maker = open("/dev/udmabuf", O_RDWR | O_CLOEXEC);
+	int memory;
 
-	if (ftruncate(memory, (off_t)bytes) || fcntl(memory, F_ADD_SEALS, F_SEAL_SHRINK))
-		return -errno;
-	m->fd = ioctl(maker, UDMABUF_CREATE, &wanted);
-	if (m->fd < 0)
-		return -errno;
-	m->bytes = bytes;
-	m->at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
-	return m->at == MAP_FAILED ? -errno : 0;
+	m->fd = dmabuf_of_memory(bytes, &memory);
+	return m->fd < 0 ? m->fd : map_shared(m, bytes, memory);
 }
 
 static long open_other(const struct line *l)
