@@ -170,12 +170,13 @@ static gboolean set_caps(GstBaseSink *base, GstCaps *caps)
 	return TRUE;
 }
 
+/* Who begins bytes anew, as muxers do to complete a header, goes back to a place. */
 static void take_segment(ChariOSink *sink, GstEvent *event)
 {
 	const GstSegment *segment;
 
 	gst_event_parse_segment(event, &segment);
-	if (gst_segment_is_equal(&sink->segment, segment))
+	if (segment->format != GST_FORMAT_BYTES && gst_segment_is_equal(&sink->segment, segment))
 		return;
 	gst_segment_copy_into(segment, &sink->segment);
 	sink->epoch++;

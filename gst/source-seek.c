@@ -152,16 +152,19 @@ int chario_src_go(ChariOSrc *source, guint64 time_ns)
 	return err ? err : chario_reader_seek(source->reader, place.sequence);
 }
 
-/* Forward to the first buffer with a time: when running time was 0. */
+/* Forward to the first buffer with a time: when running time was 0.  Bytes have none. */
 static int find_first(ChariOSrc *source, const struct chario_recording *recording)
 {
 	struct place place = { .sequence = recording->first_record };
 
 	source->first_ns = recording->first_time_ns;
+	source->format = GST_FORMAT_TIME;
 	for (guint steps = 0; steps < STEPS_MAX; steps++) {
 		int err = look(source, place.sequence, &place);
 
-		if (err || place.header.kind == 0)
+		if (source->has_segment)
+			source->format = source->segment.format;
+		if (err || place.header.kind == 0 || source->format != GST_FORMAT_TIME)
 			return err;
 		if (has_time(&place)) {
 			source->first_ns = place.time_ns - place.header.running;
@@ -199,9 +202,10 @@ int chario_src_survey(ChariOSrc *source)
 	struct chario_recording recording;
 	int err = chario_reader_get_recording(source->reader, &recording, sizeof(recording));
 
+	source->has_caps = source->has_segment = FALSE;
 	if (!err)
 		err = find_first(source, &recording);
-	if (!err && recording.ended)
+	if (!err && recording.ended && source->format == GST_FORMAT_TIME)
 		err = find_length(source, &recording);
 	source->has_caps = source->has_segment = FALSE;
 	return err ? err : chario_reader_seek(source->reader, recording.first_record);

@@ -66,6 +66,8 @@ static int open_all(ChariOSrc *source, enum chario_gst_act *act)
 		return err;
 	*act = CHARIO_GST_READ;
 	err = chario_src_survey(source);
+	/* GstBaseSrc sends no segment of another format. */
+	gst_base_src_set_format(GST_BASE_SRC(source), source->format);
 	source->is_new = TRUE;
 	return err || !source->from_time ? err : chario_src_go(source, source->from_time);
 }
@@ -119,8 +121,7 @@ static GstFlowReturn create(GstPushSrc *push, GstBuffer **buffer)
 
 static gboolean is_seekable(GstBaseSrc *base)
 {
-	(void)base;
-	return TRUE;
+	return CHARIO_SRC(base)->format == GST_FORMAT_TIME;
 }
 
 static gboolean do_seek(GstBaseSrc *parent, GstSegment *segment)
@@ -211,5 +212,6 @@ static void chario_src_class_init(ChariOSrcClass *class)
 
 static void chario_src_init(ChariOSrc *source)
 {
+	source->format = GST_FORMAT_TIME;
 	gst_base_src_set_format(GST_BASE_SRC(source), GST_FORMAT_TIME);
 }

@@ -40,6 +40,7 @@ G_DECLARE_FINAL_TYPE(ChariOSrc, chario_src, CHARIO, SRC, GstPushSrc)
  * @is_discont: something before the next buffer is missing
  * @is_begun: a buffer has been read since the start or a seek
  * @first_ns: time of the record at running time 0
+ * @format: of the first segment; what counts bytes has no times and no seeks
  * @length: running time of the whole recording, or GST_CLOCK_TIME_NONE
  * @damages: errors of the disk that followed each other
  */
@@ -63,6 +64,7 @@ struct _ChariOSrc {
 	gboolean is_discont;
 	gboolean is_begun;
 	guint64 first_ns;
+	GstFormat format;
 	guint64 length;
 	guint damages;
 };
@@ -82,7 +84,7 @@ void chario_src_describe(ChariOSrc *source, const struct chario_gst_header *head
 /* What has been recorded of @segment, for the part that begins at @skip. */
 void chario_src_make_segment(const ChariOSrc *source, GstSegment *segment);
 
-/* Learn @first_ns and @length, and stand at the oldest record again. */
+/* Learn @first_ns, @format and @length, and stand at the oldest record again. */
 int chario_src_survey(ChariOSrc *source);
 
 /*

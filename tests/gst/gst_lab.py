@@ -38,16 +38,16 @@ class Lab:
             "G_DEBUG": "fatal-criticals",
         }
 
-    def start(self, pipeline: str, *options: str) -> subprocess.Popen[str]:
-        """Begin to run a pipeline."""
+    def start(self, pipeline: str, *options: str, **settings: str) -> subprocess.Popen[str]:
+        """Begin to run a pipeline; settings are of its environment."""
         command = ["gst-launch-1.0", *options, *pipeline.split()]
         return subprocess.Popen(
-            command, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+            command, env=self.environment | settings, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
         )
 
-    def run(self, pipeline: str, *options: str) -> subprocess.CompletedProcess[str]:
+    def run(self, pipeline: str, *options: str, **settings: str) -> subprocess.CompletedProcess[str]:
         """Run a pipeline to its end."""
-        with self.start(pipeline, *options) as process:
+        with self.start(pipeline, *options, **settings) as process:
             output, _ = process.communicate(timeout=LIMIT_S)
             return subprocess.CompletedProcess(pipeline, process.returncode, output)
 

@@ -58,6 +58,34 @@ def test_a_file_comes_back_byte_by_byte(lab: Lab) -> None:
     assert lab.into_file(lab.source("a"), "back.mkv") == (lab.folder / "there.mkv").read_bytes()
 
 
+def test_h264_as_a_stream_of_bytes_comes_back(lab: Lab) -> None:
+    """As x264enc makes it where nobody asks for more; the file is that stream."""
+    encoded = f"{lab.frames(60)} ! x264enc key-int-max=10 ! video/x-h264,stream-format=byte-stream"
+    lab.must(f"{encoded} ! {lab.sink('a', SIZE)}")
+    assert lab.into_file(lab.source("a"), "back.h264") == lab.into_file(encoded, "there.h264")
+    assert "stream-format=(string)byte-stream" in lab.must(f"{lab.source('a')} ! fakesink", "-v")
+
+
+def test_a_muxer_that_goes_back_is_followed(lab: Lab) -> None:
+    """wavenc writes its header again when it knows the length: in the file that comes back too."""
+    muxed = "audiotestsrc num-buffers=50 ! wavenc"
+    lab.must(f"{muxed} ! {lab.sink('a', SIZE)}")
+    assert lab.into_file(lab.source("a"), "back.wav") == lab.into_file(muxed, "there.wav")
+
+
+def test_nothing_of_gstreamer_leaks(lab: Lab) -> None:
+    """Its tracer lists what is alive at the end; a ring, a full area and a player leave nothing."""
+    tracing = {"GST_TRACERS": "leaks", "GST_DEBUG": "GST_TRACER:7"}
+    for pipeline in (
+        f"{lab.frames(100)} ! {lab.sink('a', f'size={2 * MIB} segment-bytes=131072 ring=true')}",
+        f"{lab.source('a')} ! fakesink",
+        f"{lab.frames(100)} ! {lab.sink('a', 'segment-bytes=131072')}",
+    ):
+        output = lab.run(pipeline, **tracing).stdout
+        assert "object-alive.class" in output, "the tracer is not there"
+        assert not re.findall(r"object-alive, type-name=\(string\)\w.*", output)
+
+
 def test_a_full_area_is_an_error_that_says_so(lab: Lab) -> None:
     """What was recorded before is there."""
     result = lab.run(f"{lab.frames(200)} ! {lab.sink('a', f'size={2 * MIB} segment-bytes=131072')}")

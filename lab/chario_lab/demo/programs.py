@@ -13,21 +13,32 @@ from pathlib import Path
 from chario_lab.cache import cache_dir, locked
 from chario_lab.demo.screen import DemoError
 
-# What guests are given is the program and its library.
+# What most guests are given is the program and its library.
 OPTIONS = ("-Dgstreamer=disabled",)
+PLUGIN_OPTIONS = ("-Dgstreamer=enabled",)
 LAB = Path(__file__).resolve().parents[2]
 
 
 def build_chario(top: Path) -> Path:
-    """The program chario; ninja builds again what has changed in the checkout."""
-    digest = hashlib.sha256(" ".join((str(top), *OPTIONS)).encode()).hexdigest()[:16]
+    """The program chario."""
+    return build_part(top, OPTIONS, "the program chario", "cli/chario:executable") / "cli" / "chario"
+
+
+def build_plugin(top: Path) -> Path:
+    """The plugin of GStreamer."""
+    return build_part(top, PLUGIN_OPTIONS, "the plugin of GStreamer", "gst/gstchario") / "gst" / "libgstchario.so"
+
+
+def build_part(top: Path, options: Sequence[str], what: str, target: str) -> Path:
+    """The folder of a build; ninja builds again what has changed in the checkout."""
+    digest = hashlib.sha256(" ".join((str(top), *options)).encode()).hexdigest()[:16]
     folder = cache_dir() / "programs" / f"user-{digest}"
-    with locked(folder, "the program chario"):
+    with locked(folder, what):
         if not (folder / "build.ninja").exists():
             shutil.rmtree(folder, ignore_errors=True)  # of a run that was killed
-            build("the program chario", ["meson", "setup", *OPTIONS, str(folder), str(top)])
-        build("the program chario", ["meson", "compile", "-C", str(folder), "cli/chario:executable"])
-    return folder / "cli" / "chario"
+            build(what, ["meson", "setup", *options, str(folder), str(top)])
+        build(what, ["meson", "compile", "-C", str(folder), target])
+    return folder
 
 
 def build_repeat() -> Path:

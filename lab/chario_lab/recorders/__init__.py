@@ -24,7 +24,8 @@ from chario_lab.demo.workload import Counter
 from chario_lab.guest.launch import Plugin, launch
 from chario_lab.guest.spec import GuestSpec, Namespace, Nvme
 from chario_lab.kernel import build_module, get_kernel
-from chario_lab.recorders.programs import SIZE_MIB, Costs, check_programs, measure_disk, measure_ext4, prepare
+from chario_lab.recorders.pipelines import NEEDED, build_plugins, prepare_pipelines
+from chario_lab.recorders.programs import SIZE_MIB, Costs, measure_disk, measure_ext4, prepare
 from chario_lab.recorders.table import EXPLANATION, cost_table
 
 TOP = Path(__file__).resolve().parents[3]
@@ -39,6 +40,7 @@ def run(kernel_name: str) -> int:
         with step(console, f"building the module for Linux {kernel_name}, and the programs"):
             module = build_module(get_kernel(kernel_name), TOP / "kernel")
             tools, chario, repeat = build_tools(), build_chario(TOP), build_repeat()
+            plugins = build_plugins(TOP)
         check_room(DRIVE.namespaces[0].size_mib << 20, "the emulated drive")
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="chario-recorders-")))
         plugin = Plugin(tools.plugin, f"map={folder / 'map'},out={folder / 'counts'}")
@@ -51,13 +53,14 @@ def run(kernel_name: str) -> int:
         counter = Counter(guest, repeat, folder / "map", folder / "counts")
         with step(console, f"making {SIZE_MIB} MiB in memory"):
             prepare(guest)
-        left_out = check_programs(guest)
-        costs: Costs = measure_disk(console, counter, chario, disk)
+            if plugins:
+                prepare_pipelines(guest, plugins)
+        costs: Costs = measure_disk(console, counter, chario, disk, pipelines=bool(plugins))
         give_back(console, guest, chario)
-        costs |= measure_ext4(console, counter)
+        costs |= measure_ext4(console, counter, pipelines=bool(plugins))
         guest.check_log()
     console.print(cost_table(costs))
-    for what in left_out:
-        console.print(f"left out: {what}", highlight=False)
+    if not plugins:
+        console.print(f"left out: GStreamer's pipelines; install {NEEDED}", highlight=False)
     console.print(EXPLANATION, highlight=False, soft_wrap=True)
     return 0

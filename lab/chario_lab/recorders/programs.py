@@ -14,13 +14,13 @@ from chario_lab.demo.job import BLOCK_NODE, STEP_LIMIT_S
 from chario_lab.demo.screen import DemoError, step
 from chario_lab.demo.workload import MAKE_EXT4, Cost, Counter
 from chario_lab.guest.session import Guest
+from chario_lab.recorders.pipelines import GST, from_file, into_file
 
 SIZE_MIB = 128
 REPEATS = 3
 SOURCE = "/dev/shm/source"
 BACK = "/dev/shm/back"
 FILE = "/mnt/recording"
-GST = "gst-launch-1.0 -q"
 WRITE, READ = "write", "read"
 
 
@@ -40,12 +40,14 @@ Costs = dict[tuple[str, str], Cost]
 
 AREA = "recording"
 STREAM = "stream"
+PIPELINE = "pipeline"
 
 
 def on_disk(chario: Path, disk: str) -> tuple[Program, ...]:
     """Programs on a store, and dd beside them on the same disk."""
     tool = f"CHARIO_STORE={disk} {chario}"
-    seek_mib = 512
+    # Behind all areas.
+    seek_mib = 768
     dd = f"dd if={SOURCE} of={disk} bs=4M seek={seek_mib // 4} oflag=direct conv=fsync status=none"
     back = f"dd if={disk} of={BACK} bs=4M skip={seek_mib // 4} count={SIZE_MIB // 4} iflag=direct status=none"
     return (
@@ -55,7 +57,10 @@ def on_disk(chario: Path, disk: str) -> tuple[Program, ...]:
         Program("chario put / get", READ, f"{tool} get --quiet {AREA} {BACK}", f"rm -f {BACK}", back=True),
         Program("chario record / replay", WRITE, f"{tool} record {STREAM} --force --late-ms 600000 --from {SOURCE}"),
         Program("chario record / replay", READ, f"{tool} replay {STREAM} -o {BACK}", f"rm -f {BACK}", back=True),
-    )
+        Program("chariosink / chariosrc", WRITE, f"{from_file(SOURCE)} ! chariosink store={disk} area={PIPELINE}"),
+        Program("chariosink / chariosrc", READ,
+                f"{GST} chariosrc store={disk} area={PIPELINE} ! {into_file(BACK)}", f"rm -f {BACK}", back=True),
+    )  # fmt: skip
 
 
 EXT4 = (
@@ -65,11 +70,10 @@ EXT4 = (
             f"rm -f {FILE}"),
     Program("ext4, dd, direct", READ, f"dd if={FILE} of={BACK} bs=4M iflag=direct status=none", f"rm -f {BACK}",
             back=True),
-    Program("ext4, filesink, buffered", WRITE,
-            f"{GST} filesrc location={SOURCE} blocksize=1048576 ! filesink location={FILE}; sync {FILE}",
+    Program("ext4, filesink, buffered", WRITE, f"{from_file(SOURCE)} ! {into_file(FILE)}; sync {FILE}",
             f"rm -f {FILE}"),
-    Program("ext4, filesink, o-sync", WRITE,
-            f"{GST} filesrc location={SOURCE} blocksize=1048576 ! filesink location={FILE} o-sync=true",
+    Program("ext4, filesink, buffered", READ, f"{from_file(FILE)} ! {into_file(BACK)}", f"rm -f {BACK}", back=True),
+    Program("ext4, filesink, o-sync", WRITE, f"{from_file(SOURCE)} ! {into_file(FILE, 'o-sync=true')}",
             f"rm -f {FILE}"),
 )  # fmt: skip
 
@@ -79,39 +83,32 @@ def prepare(guest: Guest) -> None:
     guest.must(f"dd if=/dev/urandom of={SOURCE} bs=1M count={SIZE_MIB} status=none", STEP_LIMIT_S)
 
 
-def check_programs(guest: Guest) -> list[str]:
-    """What is not measured because this machine lacks its program."""
-    return [] if has_gstreamer(guest) else ["GStreamer's filesink: gst-launch-1.0 is not installed"]
-
-
-def has_gstreamer(guest: Guest) -> bool:
-    """Whether pipelines can be run; the first one of all writes a registry, which is not counted."""
-    return guest.run(f"{GST} fakesrc num-buffers=1 ! fakesink", STEP_LIMIT_S).rc == 0
-
-
-def measure_disk(console: Console, counter: Counter, chario: Path, disk: str) -> Costs:
-    """The programs on the character disk: a store on its first half, dd on its second."""
+def measure_disk(console: Console, counter: Counter, chario: Path, disk: str, *, pipelines: bool) -> Costs:
+    """The programs on the character disk: a store, and dd near its end."""
     guest, tool = counter.guest, f"CHARIO_STORE={disk} {chario}"
-    guest.must(f"{chario} format {disk} && {tool} create {STREAM} {SIZE_MIB * 3 // 2}M", STEP_LIMIT_S)
+    guest.must(f"{chario} format {disk}", STEP_LIMIT_S)
+    for area in (STREAM, PIPELINE):
+        guest.must(f"{tool} create {area} {SIZE_MIB * 3 // 2}M", STEP_LIMIT_S)
     counter.learn()
-    return measure(console, counter, on_disk(chario, disk))
+    return measure(console, counter, on_disk(chario, disk), pipelines=pipelines)
 
 
-def measure_ext4(console: Console, counter: Counter) -> Costs:
+def measure_ext4(console: Console, counter: Counter, *, pipelines: bool) -> Costs:
     """The programs on a file, on the same drive."""
     guest = counter.guest
     guest.must(f"{MAKE_EXT4} && mount {BLOCK_NODE} /mnt", STEP_LIMIT_S)
     counter.learn()
-    gstreamer = has_gstreamer(guest)
-    costs = measure(console, counter, [program for program in EXT4 if gstreamer or GST not in program.command])
+    costs = measure(console, counter, EXT4, pipelines=pipelines)
     guest.must("umount /mnt", STEP_LIMIT_S)
     return costs
 
 
-def measure(console: Console, counter: Counter, programs: Sequence[Program]) -> Costs:
-    """Each program some times; the middle one counts."""
+def measure(console: Console, counter: Counter, programs: Sequence[Program], *, pipelines: bool) -> Costs:
+    """Each program some times, `pipelines` or not; the middle one counts."""
     costs = {}
     for program in programs:
+        if GST in program.command and not pipelines:
+            continue
         with step(console, f"counting: {program.title}, {program.direction}"):
             costs[program.title, program.direction] = middle([measure_once(counter, program) for _ in range(REPEATS)])
     return costs

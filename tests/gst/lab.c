@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Pipelines of the plugin that was built.
+ */
+#include "lab.h"
+
+#include <chario/store.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+char image[] = "/tmp/chario-gst-XXXXXX";
+
+static GstClockTime running_time(GstPad *pad, GstBuffer *buffer)
+{
+	GstEvent *event = gst_pad_get_sticky_event(pad, GST_EVENT_SEGMENT, 0);
+	const GstSegment *segment;
+	GstClockTime time;
+
+	if (!event)
+		return GST_CLOCK_TIME_NONE;
+	gst_event_parse_segment(event, &segment);
+	time = gst_segment_to_running_time(segment, GST_FORMAT_TIME, GST_BUFFER_PTS(buffer));
+	gst_event_unref(event);
+	return time;
+}
+
+/* A flush, of a seek, makes what came before forgotten. */
+static GstPadProbeReturn take(GstPad *pad, GstPadProbeInfo *info, gpointer data)
+{
+	struct seen *seen = data;
+	GstBuffer *buffer = GST_PAD_PROBE_INFO_BUFFER(info);
+
+	if (!(info->type & GST_PAD_PROBE_TYPE_BUFFER)) {
+		if (GST_EVENT_TYPE(GST_PAD_PROBE_INFO_EVENT(info)) == GST_EVENT_FLUSH_STOP)
+			memset(seen, 0, sizeof(*seen));
+		return GST_PAD_PROBE_OK;
+	}
+	if (!seen->count++) {
+		seen->first_pts = GST_BUFFER_PTS(buffer);
+		seen->first_running = running_time(pad, buffer);
+		seen->first_flags = GST_BUFFER_FLAGS(buffer);
+	} else if (GST_BUFFER_FLAG_IS_SET(buffer, GST_BUFFER_FLAG_DISCONT)) {
+		seen->discont++;
+	}
+	return GST_PAD_PROBE_OK;
+}
+
+GstElement *make(const char *format, ...)
+{
+	gchar *text;
+	GstElement *pipeline;
+	va_list arguments;
+
+	va_start(arguments, format);
+	text = g_strdup_vprintf(format, arguments);
+	va_end(arguments);
+	pipeline = gst_parse_launch(text, NULL);
+	g_free(text);
+	return pipeline;
+}
+
+static void watch(GstElement *pipeline, struct seen *seen)
+{
+	GstElement *sink = gst_bin_get_by_name(GST_BIN(pipeline), "out");
+	GstPad *pad = gst_element_get_static_pad(sink, "sink");
+
+	gst_pad_add_probe(pad,
+			  GST_PAD_PROBE_TYPE_BUFFER | GST_PAD_PROBE_TYPE_EVENT_DOWNSTREAM |
+				  GST_PAD_PROBE_TYPE_EVENT_FLUSH,
+			  take, seen, NULL);
+	gst_object_unref(pad);
+	gst_object_unref(sink);
+}
+
+GstMessageType finish(GstElement *pipeline, guint *told, guint *warned)
+{
+	const GstMessageType end = GST_MESSAGE_EOS | GST_MESSAGE_ERROR;
+	GstBus *bus = gst_element_get_bus(pipeline);
+	GstMessageType type = GST_MESSAGE_UNKNOWN;
+
+	while (!(type & end)) {
+		GstMessage *message = gst_bus_timed_pop_filtered(
+			bus, 60 * GST_SECOND, end | GST_MESSAGE_ELEMENT | GST_MESSAGE_WARNING);
+
+		if (!message)
+			break;
+		type = GST_MESSAGE_TYPE(message);
+		if (told && gst_message_has_name(message, "chario-trouble"))
+			(*told)++;
+		if (warned && type == GST_MESSAGE_WARNING)
+			(*warned)++;
+		gst_message_unref(message);
+	}
+	gst_object_unref(bus);
+	return type;
+}
+
+void drop(GstElement *pipeline)
+{
+	gst_element_set_state(pipeline, GST_STATE_NULL);
+	gst_object_unref(pipeline);
+}
+
+GstMessageType record(guint frames, const char *encoder, const char *settings)
+{
+	GstElement *pipeline = make("videotestsrc num-buffers=%u ! " RAW
+				    " ! %s ! chariosink store=%s area=a %s",
+				    frames, encoder, image, settings);
+	GstMessageType end;
+
+	gst_element_set_state(pipeline, GST_STATE_PLAYING);
+	end = finish(pipeline, NULL, NULL);
+	drop(pipeline);
+	return end;
+}
+
+GstElement *play(struct seen *seen, const char *settings)
+{
+	GstElement *pipeline =
+		make("chariosrc name=in store=%s area=a %s ! fakesink name=out", image, settings);
+
+	memset(seen, 0, sizeof(*seen));
+	watch(pipeline, seen);
+	return pipeline;
+}
+
+guint64 counter(GstElement *pipeline, const char *name)
+{
+	GstElement *sink = gst_bin_get_by_name(GST_BIN(pipeline), "sink");
+	guint64 value = 0;
+
+	g_object_get(sink, name, &value, NULL);
+	gst_object_unref(sink);
+	return value;
+}
+
+void begin(void)
+{
+	int fd;
+
+	strcpy(image + strlen(image) - 6, "XXXXXX");
+	fd = mkstemp(image);
+	if (fd < 0 || ftruncate(fd, 64 * MIB) || close(fd) || chario_store_format(image, NULL))
+		printf("Bail out! no store can be made in /tmp\n");
+	if (!gst_is_initialized())
+		gst_init(NULL, NULL);
+	if (!gst_registry_check_feature_version(gst_registry_get(), "chariosink", 0, 0, 0))
+		printf("Bail out! GStreamer does not find chariosink, see GST_PLUGIN_PATH\n");
+}
+
+void end(void)
+{
+	unlink(image);
+}

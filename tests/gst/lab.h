@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Pipelines of the plugin that was built, on a store in a file.
+ */
+#ifndef CHARIO_GST_LAB_H
+#define CHARIO_GST_LAB_H
+
+#include <gst/gst.h>
+
+#define MIB   (1ULL << 20)
+#define AREA  (32 * MIB)
+#define RAW   "video/x-raw,format=I420,width=160,height=120,framerate=30/1"
+#define FRAME (160 * 120 * 3 / 2)
+
+/* The store of a test. */
+extern char image[];
+
+/**
+ * struct seen - what has come out of a pipeline
+ * @count: buffers
+ * @first_pts: of the first
+ * @first_running: running time of the first
+ * @first_flags: of the first
+ * @discont: buffers with DISCONT, the first left out
+ */
+struct seen {
+	guint count;
+	GstClockTime first_pts;
+	GstClockTime first_running;
+	guint first_flags;
+	guint discont;
+};
+
+/* A pipeline, as gst-launch-1.0 reads it. */
+GstElement *make(const char *format, ...) G_GNUC_PRINTF(1, 2);
+
+/* The end of a pipeline. */
+void drop(GstElement *pipeline);
+
+/* The type of the message that ended it; counts messages of elements and warnings. */
+GstMessageType finish(GstElement *pipeline, guint *told, guint *warned);
+
+/* A recording of so many pictures; its end is that of the pipeline. */
+GstMessageType record(guint frames, const char *encoder, const char *settings);
+
+/* A pipeline that gives a recording back to @seen. */
+GstElement *play(struct seen *seen, const char *settings);
+
+/* A counter of the element "sink". */
+guint64 counter(GstElement *pipeline, const char *name);
+
+/* An empty store before each test, and its end. */
+void begin(void);
+void end(void);
+
+#endif /* CHARIO_GST_LAB_H */

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: MIT
+/*
+ * States, flushes and queries of the elements, also while the disk does not answer.
+ *
+ * The disk is a file.  Its writes and flushes are made by threads, because io_uring is
+ * not to be had here, and wait as long as a test wants them to.
+ */
+#include <chario/reader.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <liburing.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "lab.h"
+#include "tap.h"
+
+static GMutex lock;
+static GCond changed;
+static gboolean writes_stall, flushes_stall;
+static guint nr_stalled;
+
+int io_uring_queue_init_params(unsigned int entries, struct io_uring *ring,
+			       struct io_uring_params *params)
+{
+	(void)entries;
+	(void)ring;
+	(void)params;
+	return -ENOSYS;
+}
+
+static void pass(const gboolean *stalls)
+{
+	g_mutex_lock(&lock);
+	nr_stalled += !!*stalls;
+	g_cond_broadcast(&changed);
+	while (*stalls)
+		g_cond_wait(&changed, &lock);
+	g_mutex_unlock(&lock);
+}
+
+ssize_t pwritev64v2(int fd, const struct iovec *pieces, int count, off64_t offset, int flags)
+{
+	pass(&writes_stall);
+	return syscall(SYS_pwritev2, fd, pieces, count, offset, 0L, flags);
+}
+
+int fdatasync(int fd)
+{
+	pass(&flushes_stall);
+	return (int)syscall(SYS_fdatasync, fd);
+}
+
+static void stall(gboolean *what)
+{
+	g_mutex_lock(&lock);
+	*what = TRUE;
+	nr_stalled = 0;
+	g_mutex_unlock(&lock);
+}
+
+static void wait_for_stall(void)
+{
+	g_mutex_lock(&lock);
+	while (!nr_stalled)
+		g_cond_wait(&changed, &lock);
+	g_mutex_unlock(&lock);
+}
+
+static void go_on(void)
+{
+	g_mutex_lock(&lock);
+	writes_stall = flushes_stall = FALSE;
+	g_cond_broadcast(&changed);
+	g_mutex_unlock(&lock);
+}
+
+static GstStateChangeReturn change(GstElement *pipeline, GstState state)
+{
+	gst_element_set_state(pipeline, state);
+	return gst_element_get_state(pipeline, NULL, NULL, 60 * GST_SECOND);
+}
+
+/* Its area is full of what a disk that stalls has not taken, once it waits. */
+static GstElement *record_at_a_stalled_disk(void)
+{
+	GstElement *pipeline = make("videotestsrc name=in num-buffers=300 ! " RAW
+				    " ! chariosink name=sink store=%s area=a size=%llu ring=true"
+				    " segment-bytes=131072 buffers=2",
+				    image, AREA);
+
+	/* Until then the area is made, and nothing is recorded. */
+	change(pipeline, GST_STATE_PAUSED);
+	stall(&writes_stall);
+	gst_element_set_state(pipeline, GST_STATE_PLAYING);
+	wait_for_stall();
+	/* Two segments have room for eight pictures, two descriptions, and no more. */
+	while (counter(pipeline, "records") < 10)
+		g_usleep(1000);
+	return pipeline;
+}
+
+static void test_an_end_survives_a_pause(void)
+{
+	GstElement *pipeline = make("videotestsrc num-buffers=10 ! " RAW
+				    " ! chariosink name=sink store=%s area=a size=%llu"
+				    " durability=flush flush-ms=3600000",
+				    image, AREA);
+
+	change(pipeline, GST_STATE_PAUSED);
+	stall(&flushes_stall);
+	gst_element_set_state(pipeline, GST_STATE_PLAYING);
+	wait_for_stall();
+	EQUAL(change(pipeline, GST_STATE_PAUSED), GST_STATE_CHANGE_SUCCESS);
+	EQUAL(change(pipeline, GST_STATE_PLAYING), GST_STATE_CHANGE_SUCCESS);
+	CHECK(counter(pipeline, "durable-bytes") < counter(pipeline, "bytes"));
+	go_on();
+	EQUAL(finish(pipeline, NULL, NULL), GST_MESSAGE_EOS);
+	EQUAL(counter(pipeline, "records"), 12);
+	EQUAL(counter(pipeline, "durable-bytes"), counter(pipeline, "bytes"));
+	drop(pipeline);
+}
+
+static void test_a_pause_at_a_stalled_disk(void)
+{
+	GstElement *pipeline = record_at_a_stalled_disk();
+
+	EQUAL(change(pipeline, GST_STATE_PAUSED), GST_STATE_CHANGE_SUCCESS);
+	CHECK(counter(pipeline, "records") < 300);
+	go_on();
+	EQUAL(change(pipeline, GST_STATE_PLAYING), GST_STATE_CHANGE_SUCCESS);
+	EQUAL(finish(pipeline, NULL, NULL), GST_MESSAGE_EOS);
+	CHECK(counter(pipeline, "records") >= 302);
+	EQUAL(counter(pipeline, "lost"), 0);
+	drop(pipeline);
+}
+
+/* All pictures from the seek on are there, none twice. */
+static void test_a_flush_at_a_stalled_disk(void)
+{
+	GstElement *pipeline = record_at_a_stalled_disk();
+	struct seen seen;
+
+	CHECK(gst_element_seek_simple(pipeline, GST_FORMAT_TIME, GST_SEEK_FLAG_FLUSH,
+				      5 * GST_SECOND));
+	go_on();
+	EQUAL(finish(pipeline, NULL, NULL), GST_MESSAGE_EOS);
+	drop(pipeline);
+	pipeline = play(&seen, "");
+	gst_element_set_state(pipeline, GST_STATE_PLAYING);
+	EQUAL(finish(pipeline, NULL, NULL), GST_MESSAGE_EOS);
+	EQUAL(seen.first_pts, 0);
+	CHECK(seen.count > 150 && seen.count <= 300);
+	drop(pipeline);
+}
+
+static guint open_files(void)
+{
+	DIR *folder = opendir("/proc/self/fd");
+	guint count = 0;
+
+	while (folder && readdir(folder))
+		count++;
+	closedir(folder);
+	return count;
+}
+
+static gboolean run_once(GstElement *pipeline)
+{
+	gboolean ended;
+
+	gst_element_set_state(pipeline, GST_STATE_PLAYING);
+	ended = finish(pipeline, NULL, NULL) == GST_MESSAGE_EOS;
+	return change(pipeline, GST_STATE_NULL) == GST_STATE_CHANGE_SUCCESS && ended;
+}
+
+static void test_elements_are_used_again(void)
+{
+	GstElement *recorder = make("videotestsrc num-buffers=10 ! " RAW
+				    " ! chariosink name=sink store=%s area=a size=%llu",
+				    image, AREA);
+	struct seen seen;
+	GstElement *player = play(&seen, "");
+	guint files = 0;
+
+	for (guint round = 0; round < 20; round++) {
+		CHECK(run_once(recorder));
+		EQUAL(counter(recorder, "records"), 12);
+		memset(&seen, 0, sizeof(seen));
+		CHECK(run_once(player));
+		EQUAL(seen.count, 10);
+		/* The first one has made what GStreamer keeps. */
+		files = files ? files : open_files();
+		EQUAL(open_files(), files);
+	}
+	drop(recorder);
+	drop(player);
+}
+
+static void test_nobody_goes_back(void)
+{
+	GstElement *pipeline = make("videotestsrc num-buffers=1 ! " RAW
+				    " ! chariosink name=sink store=%s area=a size=%llu",
+				    image, AREA);
+	GstElement *sink = gst_bin_get_by_name(GST_BIN(pipeline), "sink");
+	GstPad *pad = gst_element_get_static_pad(sink, "sink");
+	GstQuery *query = gst_query_new_seeking(GST_FORMAT_BYTES);
+	gboolean is_seekable = TRUE;
+
+	EQUAL(change(pipeline, GST_STATE_PAUSED), GST_STATE_CHANGE_SUCCESS);
+	CHECK(gst_pad_query(pad, query));
+	gst_query_parse_seeking(query, NULL, &is_seekable, NULL, NULL);
+	CHECK(!is_seekable);
+	gst_query_unref(query);
+	gst_object_unref(pad);
+	gst_object_unref(sink);
+	drop(pipeline);
+}
+
+static void finish_test(void)
+{
+	go_on();
+	end();
+}
+
+static const struct tap_test tests[] = {
+	{ "an end of stream survives a pause", test_an_end_survives_a_pause },
+	{ "a pause while the disk stalls", test_a_pause_at_a_stalled_disk },
+	{ "a flush while the disk stalls", test_a_flush_at_a_stalled_disk },
+	{ "elements are used again", test_elements_are_used_again },
+	{ "muxers are told that nobody goes back", test_nobody_goes_back },
+};
+
+TAP_MAIN(tests, begin, finish_test)
