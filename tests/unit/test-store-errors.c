@@ -228,11 +228,50 @@ static void table_is_lost_in_a_move(void)
 	}
 }
 
+/* Open a store of one area, and change it, while one read fails; -1 where none did. */
+static int open_and_change(int64_t number)
+{
+	struct log_disk *disk = log_disk_create(DISK_BYTES, 512);
+	struct chario_area_info info;
+	struct chario_store *store;
+	int err = rig_format(disk, &layout) ?: rig_open(disk, O_RDWR, &store);
+
+	if (err)
+		return err;
+	err = chario_store_create(store, "there", 4096, 0);
+	chario_store_close(store);
+	disk->fail_read = number;
+	err = err ?: rig_open(disk, O_RDWR, &store);
+	if (err)
+		return err;
+	err = chario_store_find(store, "there", &info, sizeof(info));
+	err = err ?: chario_store_create(store, "too", 4096, 0);
+	chario_store_close(store);
+	err = err ?: disk->fail_read < 0 ? 0 : -1;
+	log_disk_destroy(disk);
+	return err;
+}
+
+/* Everything is there twice, so that one block that cannot be read keeps from nothing. */
+static void one_read_is_made_up_for(void)
+{
+	int64_t number = 0;
+	int err;
+
+	do
+		err = open_and_change(number++);
+	while (!err);
+	printf("# %" PRId64 " failures\n", number);
+	EQUAL(err, -1);
+	CHECK(number > 8);
+}
+
 static const struct tap_test tests[] = {
 	{ "one write fails", one_write_fails },
 	{ "one write fails half-way", one_write_is_torn },
 	{ "all writes fail from one on", writes_fail_for_ever },
 	{ "one read fails", one_read_fails },
+	{ "one read that fails is made up for", one_read_is_made_up_for },
 	{ "all reads fail from one on", reads_fail_for_ever },
 	{ "one transfer in some fails", any_fail_at_times },
 	{ "the table cannot be read again in the middle of a move", table_is_lost_in_a_move },

@@ -51,6 +51,11 @@ int chario_pool_judge(ssize_t moved, size_t bytes)
 	return (size_t)moved == bytes ? 0 : -EIO;
 }
 
+bool chario_pool_is_damage(ssize_t err)
+{
+	return err == -EIO || err == -ENODATA || err == -EILSEQ;
+}
+
 int chario_pool_read(const struct chario_pool *pool, uint64_t offset, size_t bytes,
 		     uint64_t disk_offset)
 {

@@ -34,6 +34,9 @@ void chario_pool_destroy(struct chario_pool *pool);
 /* 0 where a transfer has moved all of its bytes, its error, or -EIO. */
 int chario_pool_judge(ssize_t moved, size_t bytes);
 
+/* Whether an error is of the place that was read, and not of all of the disk. */
+bool chario_pool_is_damage(ssize_t err);
+
 /*
  * One transfer of all of these bytes, handed over before and taken back after it.
  * 0 or a negative errno; -EIO for fewer bytes than asked.

@@ -86,17 +86,54 @@ const struct store_table *chario_table_choose(const struct store_header *header,
 	return one ? one : two;
 }
 
-static int pull_copies(struct chario_store *store, uint64_t number)
+/* Read blocks of one copy. */
+static int pull_copy(struct chario_store *store, uint64_t at, uint64_t number, uint64_t nr_blocks,
+		     unsigned int copy)
 {
-	for (unsigned int copy = 0; copy < 2; copy++) {
-		int err = chario_store_pull(store, copy * CHARIO_STORE_BLOCK,
-					    chario_table_offset(&store->header, number, copy),
-					    CHARIO_STORE_BLOCK);
+	return chario_store_pull(store, at, chario_table_offset(&store->header, number, copy),
+				 nr_blocks * CHARIO_STORE_BLOCK);
+}
 
-		if (err)
+/*
+ * A copy that cannot be read is damaged like any other, and all zero then.  Without a
+ * good one the error is that of reading: the next try may give more.
+ */
+static int pull_pair(struct chario_store *store, uint64_t number, const uint64_t at[2])
+{
+	unsigned char *memory = store->pool.memory;
+	int lost = 0;
+
+	for (unsigned int copy = 0; copy < 2; copy++) {
+		int err = pull_copy(store, at[copy], number, 1, copy);
+
+		if (!err)
+			continue;
+		if (!chario_pool_is_damage(err))
 			return err;
+		memset(memory + at[copy], 0, CHARIO_STORE_BLOCK);
+		lost = err;
 	}
-	return 0;
+	if (lost && chario_table_choose(&store->header, number, memory + at[0], memory + at[1]))
+		return 0;
+	return lost;
+}
+
+int chario_table_pull(struct chario_store *store, uint64_t number, uint64_t nr_blocks,
+		      uint64_t second_at)
+{
+	int err = pull_copy(store, 0, number, nr_blocks, 0);
+
+	if (!err)
+		err = pull_copy(store, second_at, number, nr_blocks, 1);
+	if (!chario_pool_is_damage(err))
+		return err;
+	err = 0;
+	for (uint64_t i = 0; i < nr_blocks && !err; i++) {
+		const uint64_t at = i * CHARIO_STORE_BLOCK;
+
+		err = pull_pair(store, number + i, (const uint64_t[]){ at, second_at + at });
+	}
+	return err;
 }
 
 /* Another process may be writing: what it leaves behind each write is good. */
@@ -105,7 +142,7 @@ static int pull_copies(struct chario_store *store, uint64_t number)
 int chario_table_read(struct chario_store *store, uint64_t number, const struct store_table **table)
 {
 	for (int i = 0; i < READ_ATTEMPTS; i++) {
-		int err = pull_copies(store, number);
+		int err = chario_table_pull(store, number, 1, CHARIO_STORE_BLOCK);
 
 		if (err)
 			return err;

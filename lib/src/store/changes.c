@@ -35,14 +35,15 @@ static struct store_changes *note(struct chario_store *store)
 	return (struct store_changes *)(store->pool.memory + CHANGES_AT);
 }
 
-/* 0; -EUCLEAN where the note is damaged, which only costs time. */
+/* 0; -EUCLEAN where the note is damaged or cannot be read, which only costs time. */
 static int read_note(struct chario_store *store)
 {
 	int err = chario_store_pull(store, CHANGES_AT, CHANGES_OFFSET, CHARIO_STORE_BLOCK);
 
-	if (err)
+	if (err && !chario_pool_is_damage(err))
 		return err;
-	if (!chario_block_is_good(note(store), STORE_MAGIC_CHANGES, store->header.head.uuid, 0))
+	if (err ||
+	    !chario_block_is_good(note(store), STORE_MAGIC_CHANGES, store->header.head.uuid, 0))
 		return -EUCLEAN;
 	return 0;
 }
@@ -95,20 +96,6 @@ static int take_block(struct chario_store *store, uint64_t number, const struct 
 	return 0;
 }
 
-/* Read a batch of both copies into the two halves of the buffer. */
-static int pull_batch(struct chario_store *store, uint64_t number, uint64_t nr_blocks)
-{
-	for (unsigned int copy = 0; copy < 2; copy++) {
-		int err = chario_store_pull(store, copy * (STORE_BUFFER / 2),
-					    chario_table_offset(&store->header, number, copy),
-					    nr_blocks * CHARIO_STORE_BLOCK);
-
-		if (err)
-			return err;
-	}
-	return 0;
-}
-
 /*
  * One block of a batch.  Sets @end behind the part of the table that has ever been
  * used: slots are given lowest first.
@@ -136,7 +123,7 @@ static int load_batches(struct chario_store *store)
 	for (uint64_t number = 0; number < nr_blocks && !end && !err; number += BATCH) {
 		uint64_t count = nr_blocks - number < BATCH ? nr_blocks - number : BATCH;
 
-		err = pull_batch(store, number, count);
+		err = chario_table_pull(store, number, count, STORE_BUFFER / 2);
 		for (uint64_t i = 0; i < count && !end && !err; i++)
 			err = load_block(store, number + i, i, &end);
 	}
@@ -164,7 +151,7 @@ static int load_all(struct chario_store *store)
 	return 0;
 }
 
-/* 0 where there is none that can be read. */
+/* 0 where there is none that is good. */
 static int read_sequence(struct chario_store *store, uint64_t *sequence)
 {
 	int err = read_note(store);

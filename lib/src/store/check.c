@@ -61,7 +61,7 @@ int chario_check_pull(struct chario_check *check, uint64_t at, uint64_t offset)
 {
 	int err = chario_store_pull(&check->store, at, offset, CHARIO_STORE_BLOCK);
 
-	if (err == -EIO || err == -EILSEQ || err == -ENODATA) {
+	if (chario_pool_is_damage(err)) {
 		memset(check->store.pool.memory + at, 0, CHARIO_STORE_BLOCK);
 		return 0;
 	}

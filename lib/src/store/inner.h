@@ -140,6 +140,13 @@ const struct store_table *chario_table_choose(const struct store_header *header,
 					      const void *first, const void *second);
 
 /*
+ * Read blocks of both copies of the table: the first to the start of the buffer, the
+ * second to @second_at in it.  0, or an error of reading that no copy makes up for.
+ */
+int chario_table_pull(struct chario_store *store, uint64_t number, uint64_t nr_blocks,
+		      uint64_t second_at);
+
+/*
  * Read a block of the table.  Afterwards its copies are in the buffer at 0 and
  * CHARIO_STORE_BLOCK.  Returns 0, -EUCLEAN, or an error of reading.
  */

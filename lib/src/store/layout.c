@@ -156,7 +156,7 @@ int chario_layout_read(struct chario_store *store)
 	if (capacity < 2 * CHARIO_STORE_BLOCK)
 		return -ENOMEDIUM;
 	err = read_header(store, 0, header);
-	if (err == -ENOMEDIUM || err == -EIO) {
+	if (err == -ENOMEDIUM || chario_pool_is_damage(err)) {
 		err = read_header(store, capacity - CHARIO_STORE_BLOCK, header);
 		/* One of a store that ends elsewhere is not of this place. */
 		if (!err && header->capacity_bytes != capacity)

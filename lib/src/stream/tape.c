@@ -45,11 +45,6 @@ void chario_tape_deinit(struct chario_tape *tape)
 }
 
 /* A place that the drive cannot read is one where nothing is. */
-static bool is_damage(ssize_t ret)
-{
-	return ret == -EIO || ret == -ENODATA || ret == -EILSEQ;
-}
-
 int chario_tape_read(struct chario_tape *tape, uint64_t segment, uint32_t offset, uint32_t bytes,
 		     const struct chario_pool *pool)
 {
@@ -59,7 +54,7 @@ int chario_tape_read(struct chario_tape *tape, uint64_t segment, uint32_t offset
 	if (!ret)
 		ret = chario_area_read_buffer(tape->area, pool->buffer, 0, bytes, from, 0);
 	if (ret < 0)
-		return is_damage(ret) ? 0 : (int)ret;
+		return chario_pool_is_damage(ret) ? 0 : (int)ret;
 	if ((size_t)ret != bytes)
 		return 0;
 	ret = chario_pool_take(pool, 0, bytes);
