@@ -19,7 +19,9 @@
  *   It cannot be moved, shrunk or removed by others while anybody has it open.
  * - The locks are those of fcntl(2), F_OFD_SETLK, on the file that the store was
  *   opened by: processes see each other when they open the same file, by
- *   whatever path; two device nodes of one disk are two files.
+ *   whatever path; two device nodes of one disk are two files.  That file is opened
+ *   once more for each area, by /proc/self/fd, so its path may change; without /proc
+ *   the path must still lead to it, else the calls give -ESTALE.
  */
 #ifndef CHARIO_STORE_H
 #define CHARIO_STORE_H

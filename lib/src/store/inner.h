@@ -275,7 +275,7 @@ static inline uint64_t chario_lock_users(uint64_t slot)
 	return STORE_LOCK_AREAS + 2 * slot + 1;
 }
 
-/* Open the file of a device once more, for locks: a descriptor or -errno. */
+/* Open the file of a device once more, for locks: a descriptor or -errno, such as -ESTALE. */
 int chario_lock_open(const struct chario_device *device, bool writable);
 
 /* Take a lock or -EBUSY; at once, or within 10 s. */

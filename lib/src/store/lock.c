@@ -10,8 +10,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
+#include "device/ops.h"
 #include "store/inner.h"
 #include "system/sys.h"
 
@@ -23,9 +27,42 @@
 #define LONG_NS   5000000L
 #define SECOND_NS 1000000000LL
 
+/* Whether two descriptors are of one file: 0, or -ESTALE. */
+static int compare(int one, int other)
+{
+	struct stat first, second;
+
+	if (fstat(one, &first) || fstat(other, &second))
+		return -errno;
+	return first.st_dev == second.st_dev && first.st_ino == second.st_ino ? 0 : -ESTALE;
+}
+
+/* Where there is no /proc, or no right to it: the path may lead elsewhere by now. */
+static int open_by_path(const struct chario_device *device, int flags)
+{
+	int fd = chario_sys.open(chario_device_path(device), flags);
+	int err = fd < 0 || device->fd < 0 ? 0 : compare(fd, device->fd);
+
+	if (!err)
+		return fd;
+	close(fd);
+	return err;
+}
+
+/*
+ * The file that is open, whatever its path leads to by now: the program may have gone to
+ * another folder, and the file been renamed or another been put in its place.  Locks on
+ * that one would exclude nobody.
+ */
 int chario_lock_open(const struct chario_device *device, bool writable)
 {
-	return chario_sys.open(chario_device_path(device), writable ? O_RDWR : O_RDONLY);
+	int flags = writable ? O_RDWR : O_RDONLY;
+	char path[32];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", device->fd);
+	fd = device->fd < 0 ? -EBADF : chario_sys.open(path, flags);
+	return fd < 0 ? open_by_path(device, flags) : fd;
 }
 
 static int apply(int fd, uint64_t byte, short type)
