@@ -14,6 +14,8 @@
 #include <stdint.h>
 #include <json-c/json.h>
 
+#include <chario/error.h>
+
 /* Exit codes, as in chario(1). */
 enum {
 	CLI_OK = 0,
@@ -155,21 +157,9 @@ int cli_usage(const struct cli *cli, const char *format, ...)
 int cli_fail(const struct cli *cli, int err, const char *format, ...)
 	__attribute__((__format__(__printf__, 3, 4)));
 
-/**
- * struct cli_meaning - what an errno means where it comes from
- * @error: the errno, not negative; 0 ends a list
- * @meaning: one sentence, as chario_error_meaning() says it
- * @advice: what to do, or NULL
- */
-struct cli_meaning {
-	int error;
-	const char *meaning;
-	const char *advice;
-};
-
-/* As cli_fail(); @meanings, or NULL, go before what the library says. */
-void cli_fail_as(const struct cli *cli, const struct cli_meaning *meanings, int err,
-		 const char *format, va_list args) __attribute__((__format__(__printf__, 4, 0)));
+/* The same, of an errno that is about something else than a disk. */
+void cli_fail_about(const struct cli *cli, enum chario_subject subject, int err, const char *format,
+		    va_list args) __attribute__((__format__(__printf__, 4, 0)));
 
 /* "EBUSY", or "errno 122" for one that CharIO does not give. */
 const char *cli_error_name(char text[32], int err);

@@ -2,10 +2,7 @@
 /*
  * Messages: what went wrong, what it means, what to do.
  */
-#include <stddef.h>
 #include <stdio.h>
-
-#include <chario/error.h>
 
 #include "cli.h"
 
@@ -46,23 +43,14 @@ const char *cli_error_name(char text[32], int err)
 	return text;
 }
 
-static const struct cli_meaning *find_meaning(const struct cli_meaning *meanings, int err)
+void cli_fail_about(const struct cli *cli, enum chario_subject subject, int err, const char *format,
+		    va_list args)
 {
-	for (; meanings && meanings->error; meanings++)
-		if (meanings->error == -err)
-			return meanings;
-	return NULL;
-}
-
-void cli_fail_as(const struct cli *cli, const struct cli_meaning *meanings, int err,
-		 const char *format, va_list args)
-{
-	const struct cli_meaning *meaning = find_meaning(meanings, err);
-	const char *advice = meaning ? meaning->advice : chario_error_advice(err);
+	const char *advice = chario_error_advice_of(err, subject);
 	char name[32];
 
 	say(cli, format, args);
-	fprintf(stderr, ": %s (%s)\n", meaning ? meaning->meaning : chario_error_meaning(err),
+	fprintf(stderr, ": %s (%s)\n", chario_error_meaning_of(err, subject),
 		cli_error_name(name, err));
 	if (advice)
 		fprintf(stderr, "%s\n", advice);
@@ -73,7 +61,7 @@ int cli_fail(const struct cli *cli, int err, const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	cli_fail_as(cli, NULL, err, format, args);
+	cli_fail_about(cli, CHARIO_SUBJECT_DISK, err, format, args);
 	va_end(args);
 	return CLI_FAILED;
 }

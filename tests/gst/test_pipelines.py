@@ -145,9 +145,9 @@ def test_a_killed_pipeline_leaves_its_recording(lab: Lab) -> None:
     [
         ("videotestsrc ! chariosink", "Set the properties store"),
         ("chariosrc ! fakesink", "Set the properties store"),
-        ("videotestsrc ! chariosink store=/nowhere/file area=a", "There is no such disk. chario list"),
+        ("videotestsrc ! chariosink store=/nowhere/file area=a", "There is no such disk and no such file. chario list"),
         ("videotestsrc ! {sink}", "There is no such area. chario ls"),
-        ("videotestsrc ! {sink} size=1099511627776", "No free piece of the store.*chario df"),
+        ("videotestsrc ! {sink} size=1099511627776", "No hole of the store.*chario df"),
         ("videotestsrc ! {sink} size=1048576 segment-bytes=5000", "segment-bytes is a multiple of 4096"),
         ("videotestsrc ! {sink} size=8192 segment-bytes=8192", "shorter than two segments"),
         ("videotestsrc ! {sink} size=1048576 append=true", "holds no recording"),
@@ -166,7 +166,7 @@ def test_what_is_no_store_and_no_recording_of_ours(lab: Lab) -> None:
     other = lab.folder / "other"
     other.write_bytes(bytes(MIB))
     result = lab.run(f"videotestsrc ! chariosink store={other} area=a")
-    assert "There is no store on the disk. chario format" in result.stdout
+    assert "There is no store on it. chario format" in result.stdout
     subprocess.run([BUILD / "tests/gst/make-store", lab.image, "a", str(MIB)], check=True)
     result = lab.run(f"{lab.source('a')} ! fakesink")
     assert "The area holds no recording. chariosink makes one" in result.stdout
@@ -175,7 +175,7 @@ def test_what_is_no_store_and_no_recording_of_ours(lab: Lab) -> None:
 def test_an_area_has_one_writer(lab: Lab) -> None:
     """The second is told who is there; ctrl-c ends the first as it should end."""
     recorder = start_recording(lab, "")
-    assert "Somebody else writes to the area" in lab.run(f"{lab.frames(1)} ! {lab.sink('a')}").stdout
+    assert "The area is open elsewhere" in lab.run(f"{lab.frames(1)} ! {lab.sink('a')}").stdout
     recorder.send_signal(signal.SIGINT)
     output, _ = recorder.communicate(timeout=60)
     assert "ERROR" not in output

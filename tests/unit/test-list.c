@@ -188,6 +188,34 @@ static void test_errors(void)
 	CHECK(!chario_error_advice(-EDQUOT));
 }
 
+static void test_subjects(void)
+{
+	static const struct {
+		int error;
+		enum chario_subject subject;
+		const char *meaning;
+	} of[] = {
+		{ ENOSPC, CHARIO_SUBJECT_AREA, "no hole of the store is long enough" },
+		{ ENOSPC, CHARIO_SUBJECT_RECORDS, "the area is full" },
+		{ ENOENT, CHARIO_SUBJECT_STORE, "there is no such disk and no such file" },
+		/* What a subject has no words for is said in those of what it is a part of. */
+		{ ENOENT, CHARIO_SUBJECT_RECORDS, "there is no such area" },
+		{ ENOENT, CHARIO_SUBJECT_RECORDING, "there is no such area" },
+	};
+
+	for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++)
+		SAME_TEXT(chario_error_meaning_of(-of[i].error, of[i].subject), of[i].meaning);
+	for (unsigned int i = 0; i <= CHARIO_SUBJECT_RECORDS + 1; i++) {
+		SAME_TEXT(chario_error_meaning_of(-ETIMEDOUT, i), chario_error_meaning(-ETIMEDOUT));
+		SAME_TEXT(chario_error_meaning_of(-EDQUOT, i), strerror(EDQUOT));
+		CHECK(!chario_error_advice_of(-EDQUOT, i));
+	}
+	SAME_TEXT(chario_error_advice_of(-ENOSPC, CHARIO_SUBJECT_RECORDS + 1),
+		  chario_error_advice(-ENOSPC));
+	SAME_TEXT(chario_error_meaning_of(-ENOSPC, CHARIO_SUBJECT_DISK),
+		  chario_error_meaning(-ENOSPC));
+}
+
 static const struct tap_test tests[] = {
 	{ "a machine without the module", test_no_module },
 	{ "disks come in the order of their numbers", test_disks_in_order },
@@ -197,6 +225,7 @@ static const struct tap_test tests[] = {
 	{ "names of no drive", test_names_of_no_drive },
 	{ "a multipath head with one path and with two", test_multipath_head },
 	{ "every errno of the module has words of its own", test_errors },
+	{ "an errno says what it means of a subject", test_subjects },
 };
 
 static void begin(void)

@@ -170,7 +170,7 @@ put=$!
 exec 3>pipe
 wait_for area $put
 gives 1 rm area
-says 'another process has the area open'
+says 'the area is open elsewhere'
 gives 1 resize area 1M
 gives 1 put --bytes 2000000 source area
 says 'cannot write "area"' EBUSY

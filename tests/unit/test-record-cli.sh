@@ -277,7 +277,7 @@ until "$chario" tail cam 2>/dev/null | grep -q 'line 1'; do kill -0 $recorder ||
 "$chario" tail --follow cam >followed 2>follow-said 3>&- &
 follower=$!
 gives 1 rm cam
-says 'another process has the area open'
+says 'the area is open elsewhere'
 gives 1 record cam --append </dev/null
 says EBUSY
 echo 'line 2' >&3
@@ -316,7 +316,7 @@ gives 0 create plain 1M
 gives 1 replay plain
 says 'holds no recording'
 gives 1 tail nosuch
-says 'no area of this name'
+says 'no such area'
 bytes 3000000 >source
 records 0 cam --size 16M
 gives 0 get cam file

@@ -50,7 +50,7 @@ done
 claim "wrong usage ends with 2"
 
 gives 1 ls --store nosuch
-says 'there is no such file' 'chario format'
+says 'no such file' 'chario format'
 gives 1 ls --store ''
 says 'the name of the store is empty'
 truncate -s 1M empty
@@ -78,7 +78,7 @@ says 'state            whole' 'size             100 bytes'
 gives 0 stat --store store second --json
 has filled_bytes 100
 gives 1 stat third
-says 'there is no area of this name'
+says 'there is no such area'
 gives 0 df --json
 has nr_areas 2 used_bytes 1052672
 claim "ls, stat and df show what there is"
@@ -91,14 +91,14 @@ says 'there is an area of this name already (EEXIST)' 'chario rm or chario renam
 gives 1 rename a b
 says EEXIST
 gives 1 rename x y
-says 'no area of this name'
+says 'no such area'
 gives 0 rename a c
 gives 0 resize c 2M --json
 has bytes 2097152
 gives 1 resize c 100M
 says 'no hole of the store is long enough (ENOSPC)' 'chario df' 'chario defrag'
 gives 1 rm nosuch c
-says 'there is no area of this name'
+says 'there is no such area'
 gives 0 rm -f nosuch b --json
 says '"b"'
 gives 0 df --json

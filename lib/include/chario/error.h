@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */
 /*
- * An error: what an errno means when it comes from a disk of CharIO.
+ * An error: what an errno means when it comes from a disk of CharIO, a store, an area
+ * or a recording.
  *
- * The table here, that of chario(4) and the code of the module say the same.
+ * The table of disks, that of chario(4) and the code of the module say the same.
  */
 #ifndef CHARIO_ERROR_H
 #define CHARIO_ERROR_H
@@ -41,6 +42,44 @@ const char *chario_error_meaning(int error);
  * no advice beyond the meaning.  The string is constant.
  */
 const char *chario_error_advice(int error);
+
+/**
+ * enum chario_subject - what an errno is about
+ * @CHARIO_SUBJECT_DISK: a disk, or a call on one
+ * @CHARIO_SUBJECT_STORE: a store that is made, opened or checked
+ * @CHARIO_SUBJECT_AREA: an area that is created, changed, looked for or opened
+ * @CHARIO_SUBJECT_CONTENT: what an area holds, when it is read or written
+ * @CHARIO_SUBJECT_RECORDING: a recording that is begun or opened
+ * @CHARIO_SUBJECT_RECORDS: its records, when they are written or read
+ */
+enum chario_subject {
+	CHARIO_SUBJECT_DISK,
+	CHARIO_SUBJECT_STORE,
+	CHARIO_SUBJECT_AREA,
+	CHARIO_SUBJECT_CONTENT,
+	CHARIO_SUBJECT_RECORDING,
+	CHARIO_SUBJECT_RECORDS,
+};
+
+/**
+ * chario_error_meaning_of() - what an errno says about a subject
+ * @error: a negative errno, from this library
+ * @subject: what it is about; one that is not known counts as a disk
+ *
+ * Context: any.
+ * Return: as chario_error_meaning().
+ */
+const char *chario_error_meaning_of(int error, enum chario_subject subject);
+
+/**
+ * chario_error_advice_of() - what to do about an errno
+ * @error: a negative errno, from this library
+ * @subject: what it is about; one that is not known counts as a disk
+ *
+ * Context: any.
+ * Return: as chario_error_advice().
+ */
+const char *chario_error_advice_of(int error, enum chario_subject subject);
 
 #ifdef __cplusplus
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
- * What an errno means when it comes from a disk of CharIO.
+ * What an errno means: the same number says something else of a disk, of a store that
+ * is opened, and of an area.  Whoever tells people of errors has the words from here.
  */
 #include <chario/error.h>
 
@@ -19,7 +20,7 @@ struct entry {
 #define ERROR(error, meaning, advice) { error, #error, meaning, advice }
 
 /* In the order of chario(4), then what only the library gives. */
-static const struct entry table[] = {
+static const struct entry of_disks[] = {
 	ERROR(EINVAL,
 	      "the offset, the length or the buffer is not aligned as the disk needs, or a value is out of its range",
 	      "use multiples of the logical block and a buffer aligned to the DMA alignment: chario info shows both"),
@@ -72,35 +73,157 @@ static const struct entry table[] = {
 	      "restore the size of the file, or copy the store from where it was made"),
 	ERROR(ENAMETOOLONG, "the name is longer than 255 bytes", "use a shorter name"),
 	ERROR(ENODATA, "there is no recording, or it ends here", NULL),
+	ERROR(EISDIR, "it is a directory", "name a file in it"),
+	ERROR(ENOTDIR, "a part of the path is not a directory", NULL),
+	ERROR(EFBIG, "the file may not be written so far",
+	      "raise the limit of the length of files (ulimit -f)"),
 	ERROR(EMSGSIZE, "the record is longer than a buffer of the stream",
 	      "record it in pieces, or use longer segments"),
+	{ 0 },
 };
 
-static const struct entry *find(int error)
+static const struct entry of_stores[] = {
+	ERROR(ENOENT, "there is no such disk and no such file",
+	      "chario list shows the disks; chario format --size SIZE FILE makes a file with a store"),
+	ERROR(ENODEV, "there is no such disk", "chario list shows the disks that are there"),
+	ERROR(ENOTTY, "it is neither a disk of CharIO nor a block device nor a plain file", NULL),
+	ERROR(EISDIR, "it is a directory", "name a file in it"),
+	ERROR(ENOTDIR, "a part of its path is not a directory", NULL),
+	ERROR(ENXIO, "it is a device that nothing is behind",
+	      "chario list shows the disks that are there"),
+	ERROR(ENOMEDIUM, "there is no store on it",
+	      "chario format makes one; what is there is lost then"),
+	ERROR(EACCES, "you have no right to open it",
+	      "join the group that owns it (chardisk or disk), or use sudo"),
+	ERROR(EROFS, "it is write-protected, or its file system is", NULL),
+	ERROR(EBUSY, "another process uses it exclusively, or changes the store",
+	      "end that program (fuser names it), or try again later"),
+	ERROR(EUCLEAN, "the table of the store is damaged",
+	      "chario check says what, and what to do"),
+	ERROR(EPROTO, "the store is of a newer format than this program knows",
+	      "install a newer release of CharIO"),
+	ERROR(ESTALE, "the disk is smaller than the store on it",
+	      "the file was cut, or this is a copy on a smaller disk: restore its size"),
+	ERROR(ENOSPC,
+	      "the disk, or the file system that the file of the store lies on, is too small",
+	      "take a larger one, or a store of fewer areas"),
+	ERROR(EFBIG, "the file may not be as long as that",
+	      "raise the limit of the length of files (ulimit -f)"),
+	ERROR(EINVAL, "it cannot be opened like this, or reads of it are not aligned", NULL),
+	{ 0 },
+};
+
+static const struct entry of_areas[] = {
+	ERROR(ENOENT, "there is no such area", "chario ls shows those that there are"),
+	ERROR(EEXIST, "there is an area of this name already",
+	      "choose another name, or chario rm or chario rename it first"),
+	ERROR(ENOSPC, "no hole of the store is long enough",
+	      "chario df shows the largest hole, chario defrag makes one of all free space"),
+	ERROR(EMFILE, "the table of the store is full, or too many files are open",
+	      "chario df shows how many areas there can be; chario format --areas sets it"),
+	ERROR(ENAMETOOLONG, "a name has 255 bytes at most", "choose a shorter one"),
+	ERROR(EINVAL, "a name is not empty, not \".\" or \"..\" and has no '/'; a size is not 0",
+	      NULL),
+	ERROR(EBUSY, "the area is open elsewhere, or another process changes the store",
+	      "close it there, end that program (fuser STORE names it), or try again later"),
+	ERROR(EROFS, "the store is open for reading only, or its disk is write-protected", NULL),
+	ERROR(EUCLEAN, "the table of the store is damaged",
+	      "chario check says what, and what to do"),
+	ERROR(EACCES, "you have no right to write to the store",
+	      "join the group that owns it (chardisk or disk), or use sudo"),
+	ERROR(ESTALE, "the disk has become smaller than the store on it",
+	      "the file was cut: restore its size"),
+	ERROR(EFBIG, "the file of the store may not be written so far",
+	      "raise the limit of the length of files (ulimit -f)"),
+	ERROR(ENODATA, "the area holds no recording", "chario ls shows which areas are streams"),
+	{ 0 },
+};
+
+static const struct entry of_contents[] = {
+	ERROR(ENOSPC,
+	      "the file system that the file of the store lies on is full, or the area ends here",
+	      "make room there (df shows how much there is); chario format --size takes it beforehand"),
+	{ 0 },
+};
+
+static const struct entry of_recordings[] = {
+	ERROR(ENOSPC, "the area is full, or shorter than two segments",
+	      "take a longer area, shorter segments, or a ring, which overwrites the oldest"),
+	ERROR(EINVAL,
+	      "the recording has segments of another length, or an option is out of its range",
+	      "a segment is a multiple of 4096 bytes from 8192 to 64 MiB; what goes on with a recording has its segments"),
+	ERROR(ENOMEM, "there is no memory for the buffers",
+	      "fewer or shorter ones, or a higher limit of locked memory (ulimit -l), help"),
+	{ 0 },
+};
+
+static const struct entry of_records[] = {
+	ERROR(ENOSPC, "the area is full",
+	      "take a longer area, or a ring, which overwrites the oldest"),
+	ERROR(EMSGSIZE, "the record is longer than a segment",
+	      "record it in pieces, or use longer segments"),
+	ERROR(ENODATA, "the recording ends here", NULL),
+	{ 0 },
+};
+
+/**
+ * struct words - where the words of a subject are
+ * @table: ended by a zero
+ * @rest: where those are that @table does not have
+ */
+struct words {
+	const struct entry *table;
+	enum chario_subject rest;
+};
+
+static const struct words words[] = {
+	[CHARIO_SUBJECT_DISK] = { of_disks, CHARIO_SUBJECT_DISK },
+	[CHARIO_SUBJECT_STORE] = { of_stores, CHARIO_SUBJECT_DISK },
+	[CHARIO_SUBJECT_AREA] = { of_areas, CHARIO_SUBJECT_DISK },
+	[CHARIO_SUBJECT_CONTENT] = { of_contents, CHARIO_SUBJECT_AREA },
+	[CHARIO_SUBJECT_RECORDING] = { of_recordings, CHARIO_SUBJECT_AREA },
+	[CHARIO_SUBJECT_RECORDS] = { of_records, CHARIO_SUBJECT_CONTENT },
+};
+
+static const struct entry *find(int error, enum chario_subject subject)
 {
-	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
-		if (table[i].error == -error)
-			return &table[i];
-	return NULL;
+	const struct entry *entry;
+
+	if ((unsigned int)subject >= sizeof(words) / sizeof(words[0]))
+		subject = CHARIO_SUBJECT_DISK;
+	for (entry = words[subject].table; entry->error; entry++)
+		if (entry->error == -error)
+			return entry;
+	return subject == CHARIO_SUBJECT_DISK ? NULL : find(error, words[subject].rest);
 }
 
 const char *chario_error_name(int error)
 {
-	const struct entry *entry = find(error);
+	const struct entry *entry = find(error, CHARIO_SUBJECT_DISK);
 
 	return entry ? entry->name : NULL;
 }
 
-const char *chario_error_meaning(int error)
+const char *chario_error_meaning_of(int error, enum chario_subject subject)
 {
-	const struct entry *entry = find(error);
+	const struct entry *entry = find(error, subject);
 
 	return entry ? entry->meaning : strerror(-error);
 }
 
-const char *chario_error_advice(int error)
+const char *chario_error_advice_of(int error, enum chario_subject subject)
 {
-	const struct entry *entry = find(error);
+	const struct entry *entry = find(error, subject);
 
 	return entry ? entry->advice : NULL;
+}
+
+const char *chario_error_meaning(int error)
+{
+	return chario_error_meaning_of(error, CHARIO_SUBJECT_DISK);
+}
+
+const char *chario_error_advice(int error)
+{
+	return chario_error_advice_of(error, CHARIO_SUBJECT_DISK);
 }

@@ -25,6 +25,11 @@ RECORD_META = 1
 STORE_BLOCK = 4096
 TRACKING_AUTO, TRACKING_MARKS, TRACKING_WRITE_PROTECT, TRACKING_SOFT_DIRTY, TRACKING_COMPARE = 0, 1, 2, 3, 4
 
+SUBJECT_DISK = 0
+SUBJECT_STORE = 1
+SUBJECT_AREA = 2
+SUBJECT_RECORDING = 4
+
 
 class Struct(ctypes.Structure):
     """A struct whose first member is its own size."""
@@ -211,8 +216,8 @@ _OUT = POINTER(c_void_p)
 # What a function returns, then its arguments.
 FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "chario_error_name": (c_char_p, c_int),
-    "chario_error_meaning": (c_char_p, c_int),
-    "chario_error_advice": (c_char_p, c_int),
+    "chario_error_meaning_of": (c_char_p, c_int, c_uint32),
+    "chario_error_advice_of": (c_char_p, c_int, c_uint32),
     "chario_device_open_any": (c_int, c_char_p, c_int, _OUT),
     "chario_device_close": (None, c_void_p),
     "chario_device_fd": (c_int, c_void_p),

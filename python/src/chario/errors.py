@@ -8,23 +8,23 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-# What an errno means for a store and its areas, and what to do; the library's own
-# words are about disks.
-_STORES: dict[int, tuple[str, str]] = {
-    errno.ENOENT: ("there is no such area", "chario ls shows those that there are"),
-    errno.EEXIST: ("there is one already", "choose another name, or remove it first"),
-    errno.ENOSPC: ("no free piece is long enough", "remove areas, or defrag() to join the free pieces"),
-    errno.EBUSY: ("somebody has it open, or is changing it", "close it there, or try again later"),
-    errno.EROFS: ("it was opened for reading", "open the store, and the area, with writable=True"),
-    errno.ENOMEDIUM: ("there is no store", "Store.format() makes one; what the disk holds is lost then"),
-    errno.EUCLEAN: ("its table is damaged", "check() says where; opened for reading, the store gives what is left"),
-    errno.ESTALE: ("the disk is smaller than the store on it", "look whether it is the right disk"),
-    errno.ENODATA: ("the area holds no recording", "Stream makes one"),
-    errno.EMSGSIZE: ("the record is longer than a segment", "write() divides it, or take larger segments"),
-    errno.EINVAL: ("a name, a length or an option is out of its range", "see what the function allows"),
+from chario import _abi
+
+# Where the words of the library name the program, and the package has a word of its own.
+_ADVICE: dict[int, str] = {
+    errno.EROFS: "open the store, and the area, with writable=True",
+    errno.ENOMEDIUM: "Store.format() makes one; what the disk holds is lost then",
+    errno.EUCLEAN: "check() says where; opened for reading, the store gives what is left",
 }
 
-# The same for views.
+# What an error is about, by the first word of what was being done.
+_SUBJECTS: dict[str, int] = {
+    "store": _abi.SUBJECT_STORE,
+    "area": _abi.SUBJECT_AREA,
+    "recording": _abi.SUBJECT_RECORDING,
+}
+
+# What an errno means for a view, and what to do.
 _VIEWS: dict[int, tuple[str, str]] = {
     errno.EBUSY: (
         "another view has this memory, or this part of the area",
@@ -47,8 +47,6 @@ _VIEWS: dict[int, tuple[str, str]] = {
     ),
 }
 
-_TABLES = {"store": _STORES, "area": _STORES, "recording": _STORES, "view": _VIEWS}
-
 _words: Callable[..., str | None] | None = None
 
 
@@ -58,11 +56,22 @@ def set_words(text: Callable[..., str | None]) -> None:
     _words = text
 
 
-def _library_words(number: int) -> tuple[str, str | None]:
+def _library_words(number: int, subject: int) -> tuple[str, str | None]:
     if _words is None:
         return os.strerror(number), None
-    meaning = _words("chario_error_meaning", -number)
-    return meaning or os.strerror(number), _words("chario_error_advice", -number)
+    meaning = _words("chario_error_meaning_of", -number, subject)
+    return meaning or os.strerror(number), _words("chario_error_advice_of", -number, subject)
+
+
+def _words_of(number: int, first: str) -> tuple[str, str | None]:
+    """What an errno means, and what to do, by the first word of what was being done."""
+    if first == "view" and number in _VIEWS:
+        return _VIEWS[number]
+    subject = _SUBJECTS.get(first, _abi.SUBJECT_DISK)
+    meaning, advice = _library_words(number, subject)
+    if subject != _abi.SUBJECT_DISK:
+        advice = _ADVICE.get(number, advice)
+    return meaning, advice
 
 
 class ChariOError(OSError):
@@ -79,8 +88,7 @@ class ChariOError(OSError):
     def of(cls, result: int, what: str) -> ChariOError:
         """The error that a function of the library has returned."""
         number = -result
-        known = _TABLES.get(what.partition(" ")[0], {})
-        meaning, advice = known.get(number) or _library_words(number)
+        meaning, advice = _words_of(number, what.partition(" ")[0])
         kind = NoSuchArea if number == errno.ENOENT and what.startswith(("area", "recording")) else ChariOError
         error = kind(number, meaning)
         error.what, error.advice = what, advice
