@@ -6,14 +6,28 @@
 #include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include <chario/check.h>
 
 #include "store.h"
 
 /**
+ * struct run - findings that differ in nothing but the number of their block
+ * @first: of them
+ * @last_block: of the last
+ * @nr_findings: how many; 0 for no run
+ */
+struct run {
+	struct chario_finding first;
+	uint64_t last_block;
+	unsigned int nr_findings;
+};
+
+/**
  * struct report - what has been found
  * @cli: the call
+ * @run: for people: what has not been printed yet
  * @findings: for programs
  * @nr_findings: how many
  * @nr_repaired: of them, that have been put right
@@ -21,6 +35,7 @@
  */
 struct report {
 	const struct cli *cli;
+	struct run run;
 	struct json_object *findings;
 	unsigned int nr_findings;
 	unsigned int nr_repaired;
@@ -30,7 +45,7 @@ struct report {
 static const char repair[] = "chario check --repair writes it anew from the good one";
 static const char forget[] =
 	"copy the other areas away with chario get; chario check --repair --forget then gives "
-	"up the areas of this block";
+	"up the areas of such blocks";
 
 static const char *advice(const struct chario_finding *finding)
 {
@@ -73,12 +88,55 @@ static const char *severity_name(uint32_t severity)
 	return "unknown";
 }
 
-static void print_text(const struct chario_finding *finding)
+/* Where a text names its block: what stands before the number has @length bytes. */
+static const char *find_block(const struct chario_finding *finding, size_t *length)
 {
+	char block[32];
+	const char *at;
+
+	snprintf(block, sizeof(block), "block %" PRIu64 " ", finding->block);
+	at = strstr(finding->text, block);
+	if (at)
+		*length = (size_t)(at - finding->text);
+	return at ? at + strlen(block) : NULL;
+}
+
+static bool is_alike(const struct chario_finding *one, const struct chario_finding *two)
+{
+	size_t one_length = 0, two_length = 0;
+	const char *one_rest = find_block(one, &one_length);
+	const char *two_rest = find_block(two, &two_length);
+
+	return one_rest && two_rest && one_length == two_length && one->damage == two->damage &&
+	       one->severity == two->severity && one->repaired == two->repaired && !one->name[0] &&
+	       !two->name[0] && !strncmp(one->text, two->text, one_length) &&
+	       !strcmp(one_rest, two_rest);
+}
+
+/* "the first copy of blocks 12 to 40 of the table is damaged" */
+static void print_what(const struct run *run)
+{
+	const struct chario_finding *finding = &run->first;
+	size_t length = 0;
+	const char *rest = find_block(finding, &length);
+
+	printf("%s: ", finding->repaired ? "repaired" : severity_name(finding->severity));
+	if (run->nr_findings == 1 || !rest)
+		printf("%s", finding->text);
+	else
+		printf("%.*sblocks %" PRIu64 " to %" PRIu64 " %s", (int)length, finding->text,
+		       finding->block, run->last_block, rest);
+}
+
+static void print_run(struct run *run)
+{
+	const struct chario_finding *finding = &run->first;
 	char size[32];
 
-	printf("%s: %s", finding->repaired ? "repaired" : severity_name(finding->severity),
-	       finding->text);
+	if (!run->nr_findings)
+		return;
+	print_what(run);
+	run->nr_findings = 0;
 	if (finding->name[0])
 		cli_print(": \"%s\"", finding->name);
 	if (finding->other[0])
@@ -88,6 +146,19 @@ static void print_text(const struct chario_finding *finding)
 	printf("\n");
 	if (!finding->repaired)
 		printf("  %s\n", advice(finding));
+}
+
+/* A disk that has lost a piece has lost a run of blocks: that is one line. */
+static void add_text(struct run *run, const struct chario_finding *finding)
+{
+	if (run->nr_findings && is_alike(&run->first, finding) &&
+	    finding->block == run->last_block + 1) {
+		run->nr_findings++;
+	} else {
+		print_run(run);
+		*run = (struct run){ .first = *finding, .nr_findings = 1 };
+	}
+	run->last_block = finding->block;
 }
 
 static void add_object(struct json_object *findings, const struct chario_finding *finding)
@@ -120,7 +191,7 @@ static int show(const struct chario_finding *finding, void *data)
 	if (report->cli->json)
 		add_object(report->findings, finding);
 	else
-		print_text(finding);
+		add_text(&report->run, finding);
 	return 0;
 }
 
@@ -181,6 +252,7 @@ int cmd_check(struct cli *cli)
 		cli_say(cli, "areas of blocks that are lost are given up for good");
 	report.findings = cli_must(json_object_new_array());
 	ret = chario_store_check(given, flags, show, &report);
+	print_run(&report.run);
 	status = ret < 0 ? cli_fail_store(cli, ret, "cannot check \"%s\"", given) :
 			   print_end(&report, given);
 	json_object_put(report.findings);

@@ -91,7 +91,7 @@ for i in $(seq 15); do
 done
 damage 2 "$(second_copy)"
 gives 4 check
-says 'both copies are damaged, its areas are lost' '--repair --forget' '1 lost'
+says 'both copies are damaged, the areas there are lost' '--repair --forget' '1 lost'
 gives 1 create more 4k
 says 'the table of the store is damaged (EUCLEAN)' 'chario check says what'
 gives 0 ls
@@ -101,6 +101,27 @@ gives 0 check --repair --forget
 says 'are given up for good' 'repaired: block 0'
 gives 0 create more 4k
 claim "check names areas that are lost, and gives them up when told to"
+
+# Blocks are numbered from the table's first, the third of the disk.
+gives 0 format --size 32M --areas 1000 store
+# shellcheck disable=SC2046
+damage $(seq 14 42) 50 60 61 $(($(second_copy) + 59))
+gives 4 check
+says 'repairable: the first copy of blocks 12 to 40 of the table is damaged (at 56 KiB)' \
+	'repairable: the first copy of block 48 of the table is damaged' \
+	'repairable: the first copy of block 58 of the table is damaged' \
+	'loss: block 59 of the table: both copies are damaged, the areas there are lost' \
+	'32 found, 0 repaired, 1 lost'
+[ "$(grep -c ': .*block' said)" = 4 ] || note "more than a line each: $(cat said)"
+gives 4 check --json
+[ "$(grep -c '"damage": "block' said)" = 32 ] || note "not all findings are JSON"
+gives 4 check --repair
+says 'repaired: the first copy of blocks 12 to 40' '32 found, 31 repaired, 1 lost'
+# shellcheck disable=SC2046
+damage $(seq 2 101) $(seq "$(second_copy)" $(($(second_copy) + 99)))
+gives 4 check
+says 'loss: blocks 0 to 99 of the table: both copies are damaged' '100 found, 0 repaired, 100 lost'
+claim "a run of damaged blocks is one line, and each is counted"
 
 format 32M
 gives 0 create a 4k
