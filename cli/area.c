@@ -143,9 +143,10 @@ static void uuid_text(char text[40], const uint8_t uuid[16])
 
 static void print_size(const char *name, uint64_t bytes)
 {
-	char size[32];
+	char count[48], size[32];
 
-	printf("%-14s %" PRIu64 " bytes (%s)\n", name, bytes, cli_round_size(size, bytes));
+	printf("%-14s %s (%s)\n", name, cli_count(count, bytes, "byte"),
+	       cli_round_size(size, bytes));
 }
 
 static void print_text(const char *path, const struct chario_store_info *info)

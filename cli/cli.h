@@ -175,6 +175,9 @@ const char *cli_exact_size(char text[32], uint64_t bytes);
 /* "3.8 TiB": for people, rounded. */
 const char *cli_round_size(char text[32], uint64_t bytes);
 
+/* "1 byte", "2 bytes". */
+const char *cli_count(char text[48], uint64_t number, const char *what);
+
 /* print.c */
 
 /**

@@ -92,7 +92,7 @@ static int create_file(const struct format *format)
 	if (!err)
 		return CLI_OK;
 	unlink(format->name);
-	if (err == -ENOSPC || err == -EFBIG) {
+	if (err == -ENOSPC) {
 		cli_say(cli, "the file system has no room for \"%s\"; df shows how much there is",
 			format->name);
 		return CLI_FAILED;
@@ -105,6 +105,7 @@ static int refuse_store(const struct format *format)
 {
 	struct chario_store_info info = { 0 };
 	struct chario_store *store;
+	char count[48];
 	int err = chario_store_open(format->name, O_RDONLY, &store);
 
 	if (!err) {
@@ -118,9 +119,9 @@ static int refuse_store(const struct format *format)
 			format->name);
 	else
 		cli_say(format->cli,
-			"there is a store on \"%s\", with %" PRIu64
-			" areas\n--force makes a new one, and these areas are lost",
-			format->name, info.nr_areas);
+			"there is a store on \"%s\", with %s\n--force makes a new one, and what is "
+			"there is lost",
+			format->name, cli_count(count, info.nr_areas, "area"));
 	return CLI_FAILED;
 }
 

@@ -99,6 +99,11 @@ static int reserve(const struct get *get, uint64_t bytes)
 	if (!fallocate(get->fetch.fd, FALLOC_FL_KEEP_SIZE, 0, (off_t)bytes) ||
 	    (errno != ENOSPC && errno != EFBIG && errno != EDQUOT))
 		return CLI_OK;
+	if (errno == EFBIG) {
+		cli_say(get->cli, "\"%s\" may not be as long as that: raise the limit (ulimit -f)",
+			get->file);
+		return CLI_FAILED;
+	}
 	cli_say(get->cli, "\"%s\" needs %s, and its file system does not have that; see df",
 		get->file, cli_round_size(size, bytes));
 	return CLI_FAILED;
@@ -154,11 +159,6 @@ static int run(struct get *get)
 
 	if (!cli_fetch_allowed(get->cli, &get->fetch, &info))
 		return CLI_FAILED;
-	if (info.flags & CHARIO_AREA_STREAM)
-		cli_say(get->cli,
-			"\"%s\" is a recording: these are its segments; chario replay "
-			"gives its records",
-			get->fetch.name);
 	cli_interrupt_catch();
 	if (!strcmp(get->file, "-")) {
 		get->fetch.fd = STDOUT_FILENO;

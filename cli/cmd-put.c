@@ -43,6 +43,7 @@
  * @recorded: up to where that is durable and written down
  * @recorded_ns: when it was
  * @nr_written: blocks of the area, by this run
+ * @broken: nothing more can be written, and why has been said
  */
 struct put {
 	const struct cli *cli;
@@ -62,6 +63,7 @@ struct put {
 	uint64_t recorded;
 	uint64_t recorded_ns;
 	uint64_t nr_written;
+	bool broken;
 };
 
 /* the area */
@@ -126,10 +128,12 @@ static int create(const struct put *put)
 	return err ? cli_fail_area(put->cli, err, "cannot create \"%s\"", put->name) : CLI_OK;
 }
 
-static int replace(const struct put *put)
+static int replace(const struct put *put, const struct chario_area_info *area)
 {
 	int err = check_room(put);
 
+	if (!err && area->flags & CHARIO_AREA_STREAM)
+		cli_say(put->cli, "the recording in \"%s\" is replaced", put->name);
 	if (!err)
 		err = chario_store_remove(put->store, put->name);
 	if (err)
@@ -147,6 +151,13 @@ static bool can_go_on(const struct put *put, const struct chario_area_info *area
 
 static int refuse(const struct put *put, const struct chario_area_info *area)
 {
+	if (area->flags & CHARIO_AREA_STREAM) {
+		cli_say(put->cli,
+			"\"%s\" holds a recording\n--force replaces it by the file; chario record "
+			"--append goes on with it",
+			put->name);
+		return CLI_FAILED;
+	}
 	cli_say(put->cli, "\"%s\" is %s\n--force replaces it", put->name,
 		area->flags & CHARIO_AREA_FILLING ?
 			"an unfinished copy of something else, or its source has changed since" :
@@ -167,23 +178,40 @@ static int have_area(struct put *put)
 		put->start = area.filled_bytes / CHARIO_STORE_BLOCK * CHARIO_STORE_BLOCK;
 		return CLI_OK;
 	}
-	return put->force ? replace(put) : refuse(put, &area);
+	return put->force ? replace(put, &area) : refuse(put, &area);
 }
 
 /* the copy */
 
-static int record(struct put *put)
+/* What cannot be written is said once, although several pieces of it are under way. */
+static int fail_write(struct put *put, int err)
+{
+	put->broken = true;
+	return cli_fail_write(put->cli, err, "cannot write \"%s\"", put->name);
+}
+
+static int write_down(struct put *put)
 {
 	int err = chario_area_sync(put->copy.area);
 
 	if (!err)
 		err = chario_area_set_filled(put->copy.area, put->written, put->source.tag);
 	if (err)
-		return cli_fail_area(put->cli, err, "cannot write down how much of \"%s\" is there",
-				     put->name);
+		return err;
 	put->recorded = put->written;
 	put->recorded_ns = cli_now_ns();
-	return CLI_OK;
+	return 0;
+}
+
+static int record(struct put *put)
+{
+	int err = write_down(put);
+
+	if (!err)
+		return CLI_OK;
+	put->broken = true;
+	return cli_fail_write(put->cli, err, "cannot write down how much of \"%s\" is there",
+			      put->name);
 }
 
 /* The whole is written down at the end, when all is known to be well. */
@@ -203,7 +231,7 @@ static int finish_oldest(struct put *put)
 	int err = cli_copy_wait(&put->copy, &slot);
 
 	if (err)
-		return cli_fail_write(put->cli, err, "cannot write \"%s\"", put->name);
+		return fail_write(put, err);
 	put->written = slot->offset + slot->bytes;
 	if (put->written > put->source.bytes)
 		put->written = put->source.bytes;
@@ -214,8 +242,10 @@ static int finish_oldest(struct put *put)
 
 static int say_short(const struct put *put, uint64_t bytes)
 {
-	cli_say(put->cli, "\"%s\" ended after %" PRIu64 " of %" PRIu64 " bytes%s", put->source.name,
-		bytes, put->source.bytes,
+	char whole[48];
+
+	cli_say(put->cli, "\"%s\" ended after %" PRIu64 " of %s%s", put->source.name, bytes,
+		cli_count(whole, put->source.bytes, "byte"),
 		put->source.tag ? ": it became shorter while it was read" : "");
 	return CLI_FAILED;
 }
@@ -235,7 +265,7 @@ static int start_next(struct put *put, void *memory)
 		return cli_interrupted() ? CLI_OK : say_short(put, put->read + (size_t)got);
 	err = cli_copy_start(&put->copy, put->read, bytes);
 	if (err)
-		return cli_fail_write(put->cli, err, "cannot write \"%s\"", put->name);
+		return fail_write(put, err);
 	put->read += bytes;
 	return CLI_OK;
 }
@@ -257,7 +287,7 @@ static int drain(struct put *put)
 {
 	int status = CLI_OK;
 
-	while (!status && put->copy.used)
+	while (!status && !put->broken && put->copy.used)
 		status = finish_oldest(put);
 	return status;
 }
@@ -286,7 +316,9 @@ static int finish(struct put *put, int status)
 		status = drained;
 	if (!status && put->written == put->source.bytes && !cli_source_changed(&put->source))
 		return record(put);
-	if (put->written > put->recorded && put->written < put->source.bytes)
+	if (put->broken)
+		write_down(put);
+	else if (put->written > put->recorded && put->written < put->source.bytes)
 		record(put);
 	if (!status && put->written < put->source.bytes)
 		return say_stopped(put);

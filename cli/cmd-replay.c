@@ -216,6 +216,13 @@ static int open_output(struct cli_player *player)
 	return CLI_FAILED;
 }
 
+static int parse_most(const struct cli *cli, uint64_t *most)
+{
+	if (cli_parse_size(optarg, most) && *most)
+		return CLI_OK;
+	return cli_usage(cli, "\"%s\" is not a number of records from 1", optarg);
+}
+
 static int parse_option(struct cli *cli, int option, struct replay *replay)
 {
 	switch (option) {
@@ -232,7 +239,7 @@ static int parse_option(struct cli *cli, int option, struct replay *replay)
 		replay->until = optarg;
 		return CLI_OK;
 	case 'n':
-		return cli_need_size(cli, optarg, &replay->most) ? CLI_OK : CLI_USAGE;
+		return parse_most(cli, &replay->most);
 	case 'o':
 		replay->player.to = optarg;
 		return CLI_OK;

@@ -170,9 +170,10 @@ static int parse_options(struct cli *cli, const char **store, double *interval,
 
 static void print_bytes(const char *name, uint64_t bytes)
 {
-	char size[32];
+	char count[48], size[32];
 
-	printf("%-16s %" PRIu64 " bytes (%s)\n", name, bytes, cli_round_size(size, bytes));
+	printf("%-16s %s (%s)\n", name, cli_count(count, bytes, "byte"),
+	       cli_round_size(size, bytes));
 }
 
 static void print_area(const struct chario_area_info *area)

@@ -20,15 +20,21 @@
 bool cli_fetch_allowed(const struct cli *cli, const struct cli_fetch *fetch,
 		       struct chario_area_info *info)
 {
+	char whole[48];
+
 	if (!cli_find_area(cli, fetch->store, fetch->name, info))
 		return false;
+	if (info->flags & CHARIO_AREA_STREAM)
+		cli_say(cli,
+			"\"%s\" is a recording, and these are its segments as they lie on the disk; "
+			"chario replay gives what was recorded",
+			fetch->name);
 	if (!(info->flags & CHARIO_AREA_FILLING) || fetch->force)
 		return true;
 	cli_say(cli,
-		"of \"%s\" %" PRIu64 " of %" PRIu64
-		" bytes are there: chario put has not finished\n"
+		"of \"%s\" %" PRIu64 " of %s are there: chario put has not finished\n"
 		"--force takes it as it is",
-		fetch->name, info->filled_bytes, info->bytes);
+		fetch->name, info->filled_bytes, cli_count(whole, info->bytes, "byte"));
 	return false;
 }
 
@@ -53,7 +59,10 @@ static int fail_write(const struct cli *cli, const struct cli_fetch *fetch, int 
 		return READER_LEFT;
 	if (err == -EINTR)
 		return CLI_OK;
-	if (err == -ENOSPC || err == -EDQUOT)
+	if (err == -EFBIG)
+		cli_say(cli, "\"%s\" may not be as long as that: raise the limit (ulimit -f)",
+			fetch->to);
+	else if (err == -ENOSPC || err == -EDQUOT)
 		cli_say(cli, "no room is left for \"%s\"; df shows where there is some", fetch->to);
 	else
 		cli_say(cli, "cannot write \"%s\": %s", fetch->to, strerror(-err));
@@ -119,6 +128,7 @@ int cli_fetch_run(const struct cli *cli, struct cli_fetch *fetch)
 {
 	struct cli_copy copy;
 	int err = cli_copy_open(&copy, fetch->store, fetch->name, CHARIO_TRANSFER_READ);
+	char whole[48];
 	uint64_t total;
 	int status;
 
@@ -130,7 +140,7 @@ int cli_fetch_run(const struct cli *cli, struct cli_fetch *fetch)
 	cli_copy_close(&copy);
 	if (status || fetch->bytes == total)
 		return status ? CLI_FAILED : CLI_OK;
-	cli_say(cli, "stopped after %" PRIu64 " of %" PRIu64 " bytes of \"%s\"", fetch->bytes,
-		total, fetch->name);
+	cli_say(cli, "stopped after %" PRIu64 " of %s of \"%s\"", fetch->bytes,
+		cli_count(whole, total, "byte"), fetch->name);
 	return CLI_FAILED;
 }

@@ -4,6 +4,7 @@
  */
 #include <fcntl.h>
 #include <locale.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,6 +46,25 @@ static void keep_standard_files(void)
 			exit(CLI_FAILED);
 }
 
+/*
+ * Nothing: but a write that a limit of the length of files (ulimit -f) ends then gives
+ * EFBIG, which is said, where the signal would end the program without a word.  Programs
+ * that are started here have the signal as it was.
+ */
+static void pass_over(int number)
+{
+	(void)number;
+}
+
+static void catch_limit(void)
+{
+	struct sigaction action = { .sa_handler = pass_over, .sa_flags = SA_RESTART };
+	struct sigaction was;
+
+	if (!sigaction(SIGXFSZ, NULL, &was) && was.sa_handler != SIG_IGN)
+		sigaction(SIGXFSZ, &action, NULL);
+}
+
 /* Output that did not reach its reader must not pass for success. */
 static int flush(int status)
 {
@@ -69,6 +89,7 @@ int main(int argc, char **argv)
 	const char *name = argc > 1 ? argv[1] : NULL;
 
 	keep_standard_files();
+	catch_limit();
 	setlocale(LC_ALL, "");
 	setlocale(LC_NUMERIC, "C");
 	if (name && !strcmp(name, "--version"))

@@ -90,6 +90,10 @@ int cli_player_put(struct cli_player *player, const struct chario_record *record
 	if (errno == ENOSPC)
 		cli_say(player->cli, "no room is left for \"%s\"; df shows where there is some",
 			player->to);
+	else if (errno == EFBIG)
+		cli_say(player->cli,
+			"\"%s\" may not be as long as that: raise the limit (ulimit -f)",
+			player->to);
 	else if (errno != EPIPE && errno != EINTR)
 		cli_say(player->cli, "cannot write \"%s\": %s", player->to, strerror(errno));
 	return CLI_FAILED;
@@ -97,11 +101,13 @@ int cli_player_put(struct cli_player *player, const struct chario_record *record
 
 int cli_player_report(struct cli_player *player, int status)
 {
+	char missing[48];
+
 	if (player->missing)
 		cli_say(player->cli,
-			"%" PRIu64 " records are missing between the %" PRIu64
-			" that were read: lost when they were recorded, overwritten, or damaged",
-			player->missing, player->records);
+			"%s missing between the %" PRIu64
+			" that were read: lost when recording, overwritten, or damaged",
+			cli_count(missing, player->missing, "record"), player->records);
 	if (status)
 		return status;
 	if (player->errors)

@@ -61,22 +61,22 @@ static void print_text(const struct cli_record *record, const struct chario_stre
 {
 	const struct cli_recorder *recorder = &record->recorder;
 	double seconds = seconds_of(passed_ns);
-	char size[32], rate[32];
+	char size[32], rate[32], bytes[48], records[48], gaps[48];
 
 	printf("%-14s %s, after %.3f s\n", "ended", end_name(recorder->end), seconds);
 	printf("%-14s %" PRIu64 "\n", "records", status->records);
-	printf("%-14s %" PRIu64 " bytes (%s, %s/s)\n", "data", status->bytes,
+	printf("%-14s %s (%s, %s/s)\n", "data", cli_count(bytes, status->bytes, "byte"),
 	       cli_round_size(size, status->bytes),
 	       cli_round_size(rate, (uint64_t)((double)recorder->taken_bytes / seconds)));
-	printf("%-14s %" PRIu64 " bytes, %" PRIu64 " records (%s)\n", "durable",
-	       status->durable_bytes, status->durable_records, durability_of(status));
+	printf("%-14s %s, %s (%s)\n", "durable", cli_count(bytes, status->durable_bytes, "byte"),
+	       cli_count(records, status->durable_records, "record"), durability_of(status));
 	printf("%-14s %" PRIu64 " of %" PRIu64
 	       " segments, %.3f s together, the longest took %.3f s\n",
 	       "late", status->late, status->segments, seconds_of(status->late_ns),
 	       seconds_of(status->longest_ns));
-	printf("%-14s %" PRIu64 " records, %" PRIu64 " bytes, in %" PRIu64
-	       " gaps of %.3f s together\n",
-	       "lost", status->lost_records, status->lost_bytes, recorder->gaps,
+	printf("%-14s %s, %s, in %s of %.3f s together\n", "lost",
+	       cli_count(records, status->lost_records, "record"),
+	       cli_count(bytes, status->lost_bytes, "byte"), cli_count(gaps, recorder->gaps, "gap"),
 	       seconds_of(recorder->gap_ns));
 	printf("%-14s %" PRIu64 ", %.3f s together, the longest took %.3f s\n", "waits",
 	       recorder->waits, seconds_of(recorder->wait_ns),

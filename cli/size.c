@@ -72,3 +72,9 @@ const char *cli_round_size(char text[32], uint64_t bytes)
 		snprintf(text, 32, "%llu B", (unsigned long long)bytes);
 	return text;
 }
+
+const char *cli_count(char text[48], uint64_t number, const char *what)
+{
+	snprintf(text, 48, "%llu %s%s", (unsigned long long)number, what, number == 1 ? "" : "s");
+	return text;
+}

@@ -38,9 +38,11 @@ static uint64_t tag_of(const struct stat *status, uint64_t bytes)
 static int measure_file(const struct cli *cli, struct cli_source *source, uint64_t size,
 			uint64_t bytes)
 {
+	char count[48];
+
 	if (bytes > size) {
-		cli_say(cli, "\"%s\" has %llu bytes, fewer than --bytes says", source->name,
-			(unsigned long long)size);
+		cli_say(cli, "\"%s\" has %s, fewer than --bytes says", source->name,
+			cli_count(count, size, "byte"));
 		return CLI_FAILED;
 	}
 	source->bytes = bytes ? bytes : size;

@@ -176,7 +176,7 @@ wait $recorder
 has records 2 lost_records 1 lost_bytes 5
 "$chario" replay cam >there 2>said
 [ $? = 3 ] || note "replay does not end with 3"
-says '1 records are missing between the 2 that were read'
+says '1 record missing between the 2 that were read'
 claim "datagrams are records, and what is lost is counted"
 
 format 64M
@@ -221,7 +221,7 @@ there=$(member records)
 [ "$(member gap_ns)" -gt 0 ] || note "gaps without time: $(cat said)"
 "$chario" replay cam >there 2>said
 [ $? = 3 ] || note "replay of a recording with gaps does not end with 3"
-says 'records are missing'
+says 'records missing'
 claim "what is dropped is counted, and seen in the recording"
 
 format 64M
@@ -319,8 +319,21 @@ gives 1 tail nosuch
 says 'no such area'
 bytes 3000000 >source
 records 0 cam --size 16M
-gives 0 get cam file
-says 'is a recording' 'chario replay'
+for verb in 'get cam file' 'cat cam'; do
+	# shellcheck disable=SC2086
+	gives 0 $verb
+	grep -aq '"cam" is a recording, .* chario replay gives what was recorded' said ||
+		note "$verb does not say that it is a recording"
+done
+gives 1 put source cam
+says '"cam" holds a recording' '--force replaces it' 'chario record --append goes on with it'
+gives 0 put --force source cam
+says 'the recording in "cam" is replaced'
+gives 0 rm cam
+records 0 cam --size 16M
+says 'lost           0 records, 0 bytes, in 0 gaps'
+gives 2 replay -n 0 cam
+says '"0" is not a number of records from 1'
 gives 1 resize cam 32M
 says 'holds a recording'
 "$chario" replay cam >/dev/full 2>said && note "replay to a full disk passes"

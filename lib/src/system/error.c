@@ -108,7 +108,7 @@ static const struct entry of_stores[] = {
 	      "the disk, or the file system that the file of the store lies on, is too small",
 	      "take a larger one, or a store of fewer areas"),
 	ERROR(EFBIG, "the file may not be as long as that",
-	      "raise the limit of the length of files (ulimit -f)"),
+	      "raise the limit of the length of files (ulimit -f), or take another file system"),
 	ERROR(EINVAL, "it cannot be opened like this, or reads of it are not aligned", NULL),
 	{ 0 },
 };
