@@ -203,6 +203,8 @@ static int run(struct format *format)
 	if (format->force)
 		format->layout.flags = CHARIO_LAYOUT_REPLACE;
 	err = chario_store_format(format->name, &format->layout);
+	if (!err && format->force)
+		err = cli_wipe_content(format->name);
 	if (err)
 		return fail(format, err);
 	store = cli_open_store(format->cli, format->name, O_RDONLY);

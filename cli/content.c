@@ -4,7 +4,8 @@
  *
  * A character disk wants aligned reads, and libblkid reads as it likes: it is shown
  * a file in memory of the size of the disk, which is empty but for the first and the
- * last mebibytes, where all that it knows has its marks.
+ * last mebibytes, where all that it knows has its marks.  What it wipes there is
+ * written back to the disk, block by block.
  */
 #include "content.h"
 
@@ -19,8 +20,12 @@
 
 #include <chario/buffer.h>
 #include <chario/device.h>
+#include <chario/store.h>
 
-#define PIECE_BYTES ((uint64_t)1 << 20)
+#define PIECE_BYTES ((uint64_t)4 << 20)
+
+/* Of marks on a disk; some things have several. */
+#define MOST_MARKS 64
 
 static int copy_piece(const struct chario_buffer *buffer, uint64_t offset, size_t bytes, int fd)
 {
@@ -33,29 +38,82 @@ static int copy_piece(const struct chario_buffer *buffer, uint64_t offset, size_
 	return 0;
 }
 
-static int copy_ends(struct chario_device *device, int fd)
+/* One of the blocks of a piece that is in the buffer as the disk has it. */
+static int restore_block(const struct chario_buffer *buffer, uint64_t at, uint64_t offset, int fd)
+{
+	unsigned char *memory = (unsigned char *)chario_buffer_memory(buffer) + at;
+	unsigned char block[CHARIO_STORE_BLOCK];
+	ssize_t put;
+
+	if (pread(fd, block, sizeof(block), (off_t)(offset + at)) != sizeof(block))
+		return -EIO;
+	if (!memcmp(memory, block, sizeof(block)))
+		return 0;
+	memcpy(memory, block, sizeof(block));
+	put = chario_buffer_write(buffer, at, sizeof(block), offset + at, CHARIO_TRANSFER_FUA);
+	if (put < 0)
+		return (int)put;
+	return put == sizeof(block) ? 0 : -EIO;
+}
+
+/* What was changed in the file goes back to the disk. */
+static int restore_piece(const struct chario_buffer *buffer, uint64_t offset, size_t bytes, int fd)
+{
+	ssize_t got = chario_buffer_read(buffer, 0, bytes, offset, 0);
+	int err = got < 0 ? (int)got : 0;
+
+	for (uint64_t at = 0; !err && at + CHARIO_STORE_BLOCK <= (uint64_t)got;
+	     at += CHARIO_STORE_BLOCK)
+		err = restore_block(buffer, at, offset, fd);
+	return err;
+}
+
+typedef int piece_mover(const struct chario_buffer *buffer, uint64_t offset, size_t bytes, int fd);
+
+/* Move the first and the last piece of a disk; both begin at a block of a store. */
+static int move_ends(struct chario_device *device, int fd, piece_mover *move)
 {
 	struct chario_buffer *buffer;
 	struct chario_info info;
+	uint64_t last = 0;
 	size_t bytes = PIECE_BYTES;
 	int err = chario_device_get_info(device, &info, sizeof(info));
 
 	if (err)
 		return err;
-	if (info.capacity_bytes < bytes)
+	if (info.capacity_bytes > bytes)
+		last = (info.capacity_bytes - bytes) / CHARIO_STORE_BLOCK * CHARIO_STORE_BLOCK;
+	else
 		bytes = (size_t)info.capacity_bytes;
-	if (ftruncate(fd, (off_t)info.capacity_bytes))
-		return -errno;
 	if (!bytes)
 		return 0;
-	err = chario_buffer_pool(device, PIECE_BYTES, 0, &buffer);
+	err = chario_buffer_pool(device, PIECE_BYTES + CHARIO_STORE_BLOCK, 0, &buffer);
 	if (err)
 		return err;
-	err = copy_piece(buffer, 0, bytes, fd);
+	err = move(buffer, 0, bytes, fd);
 	if (!err)
-		err = copy_piece(buffer, info.capacity_bytes - bytes, bytes, fd);
+		err = move(buffer, last, (size_t)(info.capacity_bytes - last), fd);
 	chario_buffer_free(buffer);
 	return err;
+}
+
+/* A file in memory that looks like the disk: a descriptor, or a negative errno. */
+static int copy_ends(struct chario_device *device)
+{
+	struct chario_info info;
+	int fd, err = chario_device_get_info(device, &info, sizeof(info));
+
+	if (err)
+		return err;
+	fd = memfd_create("chario", MFD_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	err = ftruncate(fd, (off_t)info.capacity_bytes) ? -errno : 0;
+	if (!err)
+		err = move_ends(device, fd, copy_piece);
+	if (err)
+		close(fd);
+	return err ? err : fd;
 }
 
 static void describe(blkid_probe probe, char *text, size_t size)
@@ -95,6 +153,34 @@ static int examine(blkid_probe probe, int fd, char *text, size_t size)
 	return 1;
 }
 
+/* As wipefs --all does: until nothing is found any more. */
+static int wipe(blkid_probe probe, int fd)
+{
+	int ret = 0;
+
+	if (blkid_probe_set_device(probe, fd, 0, 0))
+		return -EIO;
+	blkid_probe_enable_superblocks(probe, 1);
+	blkid_probe_set_superblocks_flags(probe, BLKID_SUBLKS_MAGIC | BLKID_SUBLKS_BADCSUM);
+	blkid_probe_enable_partitions(probe, 1);
+	blkid_probe_set_partitions_flags(probe, BLKID_PARTS_MAGIC | BLKID_PARTS_FORCE_GPT);
+	for (int i = 0; !ret && i < MOST_MARKS && !blkid_do_probe(probe); i++)
+		ret = blkid_do_wipe(probe, 0) ? -EIO : 0;
+	return ret;
+}
+
+static int wipe_copy(int fd)
+{
+	blkid_probe probe = blkid_new_probe();
+	int err;
+
+	if (!probe)
+		return -ENOMEM;
+	err = wipe(probe, fd);
+	blkid_free_probe(probe);
+	return err;
+}
+
 static int examine_copy(int fd, char *text, size_t size)
 {
 	blkid_probe probe = blkid_new_probe();
@@ -114,12 +200,27 @@ int cli_find_content(const char *name, char *text, size_t size)
 
 	if (ret)
 		return ret;
-	fd = memfd_create("chario", MFD_CLOEXEC);
-	ret = fd < 0 ? -errno : copy_ends(device, fd);
-	if (!ret)
-		ret = examine_copy(fd, text, size);
+	fd = copy_ends(device);
+	ret = fd < 0 ? fd : examine_copy(fd, text, size);
 	if (fd >= 0)
 		close(fd);
 	chario_device_close(device);
 	return ret;
+}
+
+int cli_wipe_content(const char *name)
+{
+	struct chario_device *device;
+	int fd, err = chario_device_open_any(name, O_RDWR, &device);
+
+	if (err)
+		return err;
+	fd = copy_ends(device);
+	err = fd < 0 ? fd : wipe_copy(fd);
+	if (!err)
+		err = move_ends(device, fd, restore_piece);
+	if (fd >= 0)
+		close(fd);
+	chario_device_close(device);
+	return err;
 }

@@ -14,4 +14,10 @@
  */
 int cli_find_content(const char *name, char *text, size_t size);
 
+/*
+ * Take away all marks by which such things are found, on a disk that has just got a
+ * store: of a file system some lie where areas will.  Returns 0 or a negative errno.
+ */
+int cli_wipe_content(const char *name);
+
 #endif /* CHARIO_CLI_CONTENT_H */

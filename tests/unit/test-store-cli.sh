@@ -38,6 +38,29 @@ gives 1 format .
 says 'neither a disk of CharIO nor a block device nor a plain file'
 claim "format names what a disk holds, and refuses"
 
+# mark FILE OFFSET BYTES: as printf(1) takes them.
+mark()
+{
+	# shellcheck disable=SC2059
+	printf "$3" | dd of="$1" bs=1 seek="$2" conv=notrunc status=none
+}
+# Behind the table of a small store: what lies around the marks is not theirs.
+yes 'old data' | head -c 8M >disk
+mark disk $((65536 + 64)) '_BHRfS_M'
+mark disk 32768 '\001CD001'
+cp disk before
+wipefs --no-act before >marks
+grep -q btrfs marks && grep -q iso9660 marks || note "the marks are none: $(cat marks)"
+gives 0 format --force --areas 10 disk
+wipefs --no-act disk >marks
+[ -s marks ] && note "marks are left: $(cat marks)"
+# Two headers, two copies of one block of the table, the note; and the marks.
+[ "$(cmp -l before disk | wc -l)" -le $((5 * 4096 + 8 + 5)) ] || note "more was written than marks"
+gives 0 check disk
+gives 0 format --force disk
+gives 0 check disk
+claim "format --force takes away the marks of what was there, and no more"
+
 format 1M
 for arguments in 'format --areas 0 x' 'format --areas 2000000 x' 'format --align 5000 x' \
 	'format --align 2k x' 'format --size 0 x' 'format --size 1M' 'format a b' 'check --forget' \

@@ -141,7 +141,8 @@ struct chario_area_info {
  * @layout: how, or NULL for the usual
  *
  * Writes both copies of an empty table; data are not touched, and what areas
- * of the same place held can be read in areas that are created there.
+ * of the same place held can be read in areas that are created there.  Marks of file
+ * systems that lie where areas will stay, too: chario format --force wipes them.
  *
  * Context: may sleep.
  * Return: 0; -EEXIST where there is a store, whole or damaged, and
