@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: MIT
+"""Reads a recording by docs/recording-format.md alone."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from format_store import BLOCK, RING, Area, Store, crc32c
+
+END, SEALED, MIDDLE = 1, 2, 4
+META, NO_CRC, FIRST, LAST, VOID, APART = 1, 2, 256, 512, 1024, 2048
+
+
+@dataclass(frozen=True)
+class Batch:
+    first_header: int
+    flags: int
+    session: int
+    part: int
+    segment: int
+    offset: int
+    length: int
+    serial: int
+    first_sequence: int
+    next_sequence: int
+    records_before: int
+    bytes_before: int
+    durable: int
+    lost: int
+    lost_bytes: int
+    time_ns: int
+    nr_ends: int
+    seal: int
+
+
+@dataclass(frozen=True)
+class Record:
+    """A record; missing are those that were lost right before it."""
+
+    sequence: int
+    time_ns: int
+    flags: int
+    data: bytes
+    missing: int = 0
+
+
+@dataclass(frozen=True)
+class Fragment:
+    """A piece of a record; before are the bytes of the record in the pieces before it."""
+
+    flags: int
+    sequence: int
+    time_ns: int
+    before: int
+    data: bytes
+
+
+class Recording:
+    def __init__(self, store: Store, area: Area) -> None:
+        self._store, self._area = store, area
+        self.nr_slots = area.bytes // area.segment_bytes
+        self.is_ring = bool(area.flags & RING)
+        self.newest = self._find_newest()
+
+    def batches(self) -> Iterator[Batch]:
+        """All batches that are there, the oldest segment first."""
+        for segment in self._segments():
+            yield from self._batches_of(segment)
+
+    def records(self) -> Iterator[Record]:
+        """All whole records, the oldest first."""
+        begun: list[Fragment] = []
+        expected = 0 if self.newest < self.nr_slots else -1
+        for fragment in self._fragments():
+            if fragment.flags & VOID:
+                expected += fragment.sequence == expected
+                continue
+            begun = _join(begun, fragment)
+            if fragment.flags & LAST and begun:
+                missing = max(0, fragment.sequence - expected) if expected >= 0 else 0
+                data = b"".join(piece.data for piece in begun)
+                yield Record(fragment.sequence, begun[0].time_ns, begun[0].flags, data, missing)
+                expected = fragment.sequence + 1
+                begun = []
+
+    def _fragments(self) -> Iterator[Fragment]:
+        for segment in self._segments():
+            content = self._read(segment, 0, self._area.segment_bytes)
+            for batch in self._batches_of(segment):
+                yield from _fragments_of(content, batch, self._is_trusted(batch))
+
+    def _is_trusted(self, batch: Batch) -> bool:
+        """Whether the ring has not come round to what has no checksum."""
+        next_lap = batch.segment + self.nr_slots
+        if not self.is_ring or self.newest < next_lap - self._area.window:
+            return True
+        *_, last = self._batches_of(self.newest)
+        return bool(last.flags & END) and last.part == batch.part and self.newest < next_lap
+
+    def _segments(self) -> range:
+        oldest = max(0, self.newest - self.nr_slots + 1)
+        return range(oldest, self.newest + 1)
+
+    def _read(self, segment: int, offset: int, length: int) -> bytes:
+        start = segment % self.nr_slots * self._area.segment_bytes
+        return self._store.read(self._area, start + offset, length)
+
+    def _segment_in(self, slot: int) -> int:
+        """The number of the segment that a slot holds, -1 without one."""
+        batch = self._batch_at(slot, 0)
+        return batch.segment if batch else -1
+
+    def _batch_at(self, slot: int, offset: int) -> Batch | None:
+        block = self._read(slot, offset, BLOCK)
+        magic, version, first_header = struct.unpack_from("<4sHH", block)
+        flags, crc, *numbers = struct.unpack_from("<II3QII9QII", block, 8)
+        if (magic, version) != (b"CTCH", 1):
+            return None
+        batch = Batch(first_header, flags, *numbers)
+        session = struct.pack("<Q", self._area.session)
+        good = crc == crc32c(crc32c(0, session), block[:12] + bytes(4) + block[16:128])
+        good &= batch.session == self._area.session and batch.offset == offset
+        good &= batch.segment % self.nr_slots == slot % self.nr_slots
+        good &= self.is_ring or batch.segment < self.nr_slots
+        return batch if good else None
+
+    def _batches_of(self, segment: int) -> Iterator[Batch]:
+        first = batch = self._batch_at(segment, 0)
+        if first is None or first.segment != segment:
+            return
+        while batch and (batch.segment, batch.part) == (segment, first.part):
+            yield batch
+            offset = batch.offset + -(-batch.length // BLOCK) * BLOCK
+            batch = self._batch_at(segment, offset) if offset < self._area.segment_bytes else None
+
+    def _find_newest(self) -> int:
+        window = self._area.window
+        slots = range(min(window + 1, self.nr_slots))
+        newest = next((s for s in map(self._segment_in, slots) if s >= 0), -1)
+        while newest >= 0:
+            newest = self._last_of_lap(newest)
+            further = self._behind(newest)
+            if further is None:
+                break
+            newest = further
+        return newest
+
+    def _last_of_lap(self, segment: int) -> int:
+        """Searches by halves from a segment that is there to the end of its lap."""
+        lap = segment // self.nr_slots
+        low, high = segment % self.nr_slots, self.nr_slots
+        while high - low > 1:
+            middle = (low + high) // 2
+            if self._segment_in(middle) // self.nr_slots == lap:
+                low = middle
+            else:
+                high = middle
+        return lap * self.nr_slots + low
+
+    def _behind(self, newest: int) -> int | None:
+        """A segment that is newer than what the search took for the newest."""
+        distance, reach = 1, self.nr_slots if self.is_ring else self.nr_slots - newest
+        while distance < reach:
+            if self._segment_in((newest + distance) % self.nr_slots) == newest + distance:
+                return newest + distance
+            distance += 1 if distance <= self._area.window else distance
+        return None
+
+
+def _join(begun: list[Fragment], fragment: Fragment) -> list[Fragment]:
+    """What there is of a record with one more fragment, nothing when one is missing."""
+    if fragment.flags & FIRST:
+        return [fragment]
+    has = sum(len(piece.data) for piece in begun)
+    if begun and begun[0].sequence == fragment.sequence and has == fragment.before:
+        return [*begun, fragment]
+    return []
+
+
+def _fragments_of(content: bytes, batch: Batch, trusted: bool) -> Iterator[Fragment]:
+    """The fragments in a batch that are whole."""
+    block = content[batch.offset : batch.offset + BLOCK]
+    trusted = trusted and bool(batch.flags & SEALED) and batch.seal == crc32c(0, block[128:])
+    seed = crc32c(0, struct.pack("<QQQ", batch.session, batch.part, batch.segment))
+    at, end = batch.offset + batch.first_header, batch.offset + batch.length
+    while at + 48 <= end:
+        header = content[at : at + 48]
+        magic, flags, sequence, time_ns, before, length, distance, step, crc = struct.unpack("<4sIQQQIIII", header)
+        if magic != b"CRCD" or step < 48 or step % 8 or at + step > end:
+            return
+        data = content[at + distance : at + distance + length]
+        covered = header[:44] + bytes(4) + (b"" if flags & NO_CRC else data)
+        known = not flags & ~(META | NO_CRC | FIRST | LAST | VOID | APART)
+        if known and len(data) == length and crc32c(seed, covered) == crc and (trusted or not flags & NO_CRC):
+            yield Fragment(flags, sequence, time_ns, before, data)
+        at += step

@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: MIT
+"""Reads a store by docs/store-format.md alone: nothing here knows the library or its headers."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+BLOCK = 4096
+ENTRY_BYTES, ENTRIES = 400, 10
+USED, FILLING, MOVING, RECORDING, RING = 1, 2, 4, 8, 16
+
+
+class FormatError(Exception):
+    """What is there is not a store, or not one of a version that is known."""
+
+
+def _crc_table() -> list[int]:
+    table = []
+    for byte in range(256):
+        crc = byte
+        for _ in range(8):
+            crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
+        table.append(crc)
+    return table
+
+
+_TABLE = _crc_table()
+
+
+def crc32c(start: int, data: bytes) -> int:
+    crc = start ^ 0xFFFFFFFF
+    for byte in data:
+        crc = crc >> 8 ^ _TABLE[(crc ^ byte) & 0xFF]
+    return crc ^ 0xFFFFFFFF
+
+
+@dataclass(frozen=True)
+class Header:
+    uuid: bytes
+    nr_blocks: int
+    align_bytes: int
+    capacity_bytes: int
+    data_offset: int
+    second_offset: int
+    created_ns: int
+
+
+@dataclass(frozen=True)
+class Area:
+    name: str
+    slot: int
+    flags: int
+    segment_bytes: int
+    id: int
+    offset: int
+    length: int
+    bytes: int
+    created_ns: int
+    changed_ns: int
+    filled_bytes: int
+    source: int
+    old_offset: int
+    moved_bytes: int
+    session: int
+    window: int
+
+
+def _sealed(block: bytes, magic: bytes, number: int) -> bool:
+    """Whether magic, number and checksum are right; the UUID is for the caller."""
+    if len(block) != BLOCK or block[:8] != magic or struct.unpack_from("<I", block, 32)[0] != number:
+        return False
+    crc: int = struct.unpack_from("<I", block, 36)[0]
+    return crc32c(0, block[:36] + bytes(4) + block[40:]) == crc
+
+
+def _sequence(block: bytes) -> int:
+    sequence: int = struct.unpack_from("<Q", block, 24)[0]
+    return sequence
+
+
+class Store:
+    """A store in a file; what it holds is read when it is opened."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = path.open("rb")
+        self.header = self._read_header()
+        self.lost_blocks: list[int] = []
+        self.areas = sorted(self._read_table(), key=lambda area: area.offset)
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+    def find(self, name: str) -> Area:
+        return next(area for area in self.areas if area.name == name)
+
+    def read(self, area: Area, start: int, length: int) -> bytes:
+        """Bytes of an area, from where they lie now."""
+        if not area.flags & MOVING:
+            return self._at(area.offset + start, length)
+        moved = max(0, min(length, area.moved_bytes - start))
+        there = self._at(area.offset + start, moved)
+        return there + self._at(area.old_offset + start + moved, length - moved)
+
+    def _at(self, offset: int, length: int) -> bytes:
+        self._file.seek(offset)
+        return self._file.read(length)
+
+    def _read_header(self) -> Header:
+        last = self._file.seek(0, 2) // BLOCK * BLOCK - BLOCK
+        for offset in (0, last):
+            block = self._at(offset, BLOCK)
+            if _sealed(block, b"ChrioST1", 0):
+                return _parse_header(block)
+        raise FormatError("there is no store")
+
+    def _read_table(self) -> Iterator[Area]:
+        for number in range(self.header.nr_blocks):
+            block = self._newest_copy(number)
+            if block is None:
+                self.lost_blocks.append(number)
+                continue
+            if _sequence(block) == 0:
+                return
+            for i in range(ENTRIES):
+                entry = block[96 + ENTRY_BYTES * i : 96 + ENTRY_BYTES * (i + 1)]
+                if struct.unpack_from("<I", entry)[0] & USED:
+                    yield _parse_entry(ENTRIES * number + i, entry)
+
+    def _newest_copy(self, number: int) -> bytes | None:
+        offsets = (2 * BLOCK, self.header.second_offset)
+        copies = (self._at(offset + BLOCK * number, BLOCK) for offset in offsets)
+        good = [c for c in copies if _sealed(c, b"ChrioTB1", number) and c[8:24] == self.header.uuid]
+        return max(good, key=_sequence, default=None)
+
+
+def _parse_header(block: bytes) -> Header:
+    version, block_bytes, *numbers = struct.unpack_from("<II6Q", block, 40)
+    if version != 1 or block_bytes != BLOCK:
+        raise FormatError(f"version {version} of the format is not known")
+    return Header(block[8:24], *numbers)
+
+
+def _parse_entry(slot: int, entry: bytes) -> Area:
+    name = entry[144:].split(b"\0")[0].decode()
+    return Area(name, slot, *struct.unpack_from("<II11QI", entry))

@@ -1,0 +1,223 @@
+# SPDX-License-Identifier: MIT
+"""docs/store-format.md: a reader that knows nothing else finds what the program lists."""
+
+from __future__ import annotations
+
+import os
+import struct
+import subprocess
+from pathlib import Path
+
+import pytest
+from format_lab import (
+    PROGRAM,
+    assert_same_areas,
+    chario,
+    environment,
+    listing,
+    overwrite,
+    read,
+    seal,
+    table_offsets,
+    wait_for,
+)
+from format_store import BLOCK, ENTRY_BYTES, FILLING, MOVING, Area, FormatError, Store, crc32c
+
+pytest_plugins = ("format_image",)
+RUBBISH = b"rubbish " * (BLOCK // 8)
+NAMES = ["first", "Gerät 2", "n" * 255, "last"]
+
+
+@pytest.fixture
+def filled(image: Path, tmp_path: Path) -> Path:
+    """A store of several areas with something in each."""
+    for number, name in enumerate(NAMES):
+        put(image, tmp_path, name, 50_000 * number + 1)
+    return image
+
+
+def put(image: Path, folder: Path, name: str, length: int) -> bytes:
+    data = os.urandom(length)
+    (folder / "file").write_bytes(data)
+    chario(image, "put", "--quiet", folder / "file", name)
+    return data
+
+
+def first_block(image: Path) -> bytearray:
+    """Block 0 of the table."""
+    return bytearray(read(image, table_offsets(image)[0], BLOCK))
+
+
+def rewrite(image: Path, block: bytearray) -> None:
+    """Change block 0 of the table as the page says it."""
+    struct.pack_into("<Q", block, 24, struct.unpack_from("<Q", block, 24)[0] + 1)
+    for offset in table_offsets(image):
+        overwrite(image, offset, seal(block))
+
+
+def test_the_checksum_is_the_one_that_the_page_names() -> None:
+    """The check value of CRC-32C, in one piece and in two."""
+    assert crc32c(0, b"123456789") == 0xE3069283
+    assert crc32c(crc32c(0, b"1234"), b"56789") == 0xE3069283
+
+
+def test_areas_are_found_with_what_they_hold(filled: Path) -> None:
+    """Names of all kinds, lengths that end inside a block."""
+    assert sorted(area["name"] for area in listing(filled)) == sorted(NAMES)
+    assert_same_areas(filled)
+
+
+def test_every_change_is_seen(filled: Path, tmp_path: Path) -> None:
+    """Rename, resize in place and elsewhere, remove, create again, defrag."""
+    chario(filled, "rename", "first", "renamed")
+    assert_same_areas(filled)
+    chario(filled, "resize", "renamed", "700k")
+    chario(filled, "resize", "last", "90k")
+    assert_same_areas(filled)
+    chario(filled, "rm", "Gerät 2")
+    assert_same_areas(filled)
+    for number in range(12):
+        chario(filled, "create", f"more-{number}", 1000 * number + 1)
+    put(filled, tmp_path, "again", 123_456)
+    assert_same_areas(filled)
+    chario(filled, "defrag", "--quiet")
+    assert_same_areas(filled)
+    with Store(filled) as store:
+        assert max(area.slot for area in store.areas) > 10
+
+
+@pytest.mark.parametrize("key", ["name", "id", "bytes", "allocated_bytes", "disk_offset", "moving", "changed_ns"])
+def test_a_difference_is_found(filled: Path, key: str) -> None:
+    """The comparison that all else here stands on is not blind."""
+    listed = listing(filled)
+    assert_same_areas(filled, listed)
+    listed[1][key] = listed[2][key] if listed[2][key] != listed[1][key] else not listed[1][key]
+    with pytest.raises(AssertionError):
+        assert_same_areas(filled, listed)
+
+
+def test_the_header_is_the_store_that_the_program_describes(image: Path) -> None:
+    """Alignment, sizes, the number of areas."""
+    chario(image, "format", "--force", "--areas=55", "--align=64k", image)
+    chario(image, "create", "area", 5000)
+    with Store(image) as store:
+        header = store.header
+        assert (header.nr_blocks, header.align_bytes) == (6, 65536)
+        assert header.capacity_bytes == image.stat().st_size
+        assert header.second_offset == header.capacity_bytes - BLOCK - BLOCK * header.nr_blocks
+        assert header.data_offset % 65536 == store.find("area").offset % 65536 == 0
+    assert read(image, 0, BLOCK) == read(image, header.capacity_bytes - BLOCK, BLOCK)
+    assert_same_areas(image)
+
+
+@pytest.mark.parametrize("copy", [0, 1])
+def test_one_damaged_copy_costs_nothing(filled: Path, copy: int) -> None:
+    """Header and table: the other copy is there."""
+    listed = listing(filled)
+    overwrite(filled, (0, filled.stat().st_size - BLOCK)[copy], RUBBISH)
+    assert_same_areas(filled, listed)
+    overwrite(filled, table_offsets(filled)[copy], RUBBISH)
+    assert_same_areas(filled, listed)
+
+
+@pytest.mark.parametrize("copy", [0, 1])
+def test_the_newer_copy_counts(filled: Path, copy: int) -> None:
+    """A cut between the two copies of a change."""
+    offset = table_offsets(filled)[copy]
+    old = read(filled, offset, BLOCK)
+    chario(filled, "rename", "first", "renamed")
+    overwrite(filled, offset, old)
+    assert "renamed" in [area["name"] for area in listing(filled)]
+    assert_same_areas(filled)
+
+
+def test_a_block_of_another_place_does_not_count(filled: Path) -> None:
+    """One of another number, or of another store, is as good as rubbish."""
+    first, second = table_offsets(filled)
+    block = bytearray(read(filled, first, BLOCK))
+    struct.pack_into("<Q", block, 24, 1 << 40)
+    listed = listing(filled)
+    for offset, value in ((32, 1), (8, block[8] ^ 1), (0, 0x64)):
+        foreign = bytearray(block)
+        foreign[offset] = value
+        overwrite(filled, second, seal(foreign))
+        assert_same_areas(filled, listed)
+    overwrite(filled, first, RUBBISH)
+    assert listing(filled) == []
+    with Store(filled) as store:
+        assert (store.areas, store.lost_blocks) == ([], [0])
+
+
+def test_without_a_header_there_is_no_store(filled: Path) -> None:
+    """Neither for the program nor for the reader."""
+    overwrite(filled, 0, RUBBISH)
+    overwrite(filled, filled.stat().st_size - BLOCK, RUBBISH)
+    chario(filled, "ls", status=1)
+    with pytest.raises(FormatError):
+        Store(filled)
+
+
+def test_an_unknown_version_is_not_read(filled: Path) -> None:
+    """Although the second copy is one that is known."""
+    header = bytearray(read(filled, 0, BLOCK))
+    struct.pack_into("<I", header, 40, 2)
+    overwrite(filled, 0, seal(header))
+    chario(filled, "ls", status=1)
+    with pytest.raises(FormatError, match="version 2"):
+        Store(filled)
+
+
+@pytest.mark.parametrize("moved_blocks", [0, 3, 13])
+def test_an_area_that_is_being_moved(image: Path, tmp_path: Path, moved_blocks: int) -> None:
+    """The bytes that were moved are at the new place, the others at the old one, and nowhere else."""
+    chario(image, "create", "gap", 80_000)
+    data = put(image, tmp_path, "area", 50_000)
+    chario(image, "rename", "gap", "hole")
+    area = move_half(image, data, moved_blocks * BLOCK)
+    assert (area.flags & MOVING, area.moved_bytes) == (MOVING, moved_blocks * BLOCK)
+    assert_same_areas(image)
+    with Store(image) as store:
+        assert store.read(area, 0, area.length) == data
+        assert store.read(area, 12_000, 700) == data[12_000:12_700]
+
+
+def move_half(image: Path, data: bytes, moved: int) -> Area:
+    """Swap the two areas of block 0: one goes, the other is half in its place."""
+    with Store(image) as store:
+        hole, area = store.find("hole"), store.find("area")
+    chario(image, "rm", "hole")
+    block = first_block(image)
+    entry = 96 + ENTRY_BYTES * area.slot
+    struct.pack_into("<I", block, entry, area.flags | MOVING)
+    struct.pack_into("<Q", block, entry + 16, hole.offset)
+    struct.pack_into("<QQ", block, entry + 72, area.offset, moved)
+    overwrite(image, hole.offset, data[:moved] + RUBBISH)
+    overwrite(image, area.offset, bytes(moved))
+    rewrite(image, block)
+    with Store(image) as store:
+        return store.find("area")
+
+
+def test_a_put_that_was_killed(image: Path) -> None:
+    """It is being filled, and says how far it is."""
+    command = [PROGRAM, "put", "--quiet", "--bytes=3M", "-", "half"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, env=environment(image)) as process:
+        assert process.stdin
+        process.stdin.write(os.urandom(1 << 20))
+        process.stdin.flush()
+        wait_for(lambda: bool(listing(image)))
+        process.kill()
+    with Store(image) as store:
+        assert store.find("half").flags & FILLING
+    assert_same_areas(image)
+
+
+def test_an_area_that_is_filled_in_part(filled: Path) -> None:
+    """Its state and both of its numbers."""
+    block = first_block(filled)
+    struct.pack_into("<I", block, 96, 1 | FILLING)
+    struct.pack_into("<QQ", block, 96 + 56, 1, 0x1234)
+    rewrite(filled, block)
+    listed = next(area for area in listing(filled) if area["filling"])
+    assert (listed["filled_bytes"], listed["fill_tag"]) == (1, 0x1234)
+    assert_same_areas(filled)
