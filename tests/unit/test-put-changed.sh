@@ -218,7 +218,7 @@ put=$!
 exec 3>pipe
 head -c 100000 source >&3
 gives 1 put --changed source area
-says 'cannot write "area": another process has the area open'
+says 'cannot write "area": the area is open elsewhere'
 gives 0 cat area
 tail -c +100001 source >&3
 exec 3>&-
