@@ -31,4 +31,4 @@ export TSAN_OPTIONS=halt_on_error=1
 export CUTS=2000
 run address address,undefined --suite unit
 run thread thread store store-moves store-errors store-sharing view-errors stream \
-	stream-buffer stream-durable stream-trouble
+	stream-buffer stream-claims stream-durable stream-trouble
