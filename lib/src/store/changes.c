@@ -271,7 +271,7 @@ int chario_change_begin(struct chario_store *store)
 	if (!store->writable)
 		return -EROFS;
 	pthread_mutex_lock(&store->changing);
-	err = chario_lock_wait(store->lock_fd, STORE_LOCK_TABLE, true);
+	err = chario_lock_wait_table(store->lock_fd, true);
 	if (err) {
 		pthread_mutex_unlock(&store->changing);
 		return err;

@@ -214,7 +214,8 @@ static int check_pair(struct chario_check *check, struct pair *pair)
 	if (good[0] && good[1] && pair->copies[1]->head.sequence > pair->copies[0]->head.sequence)
 		newer = 1;
 	if (!good[0] && !good[1])
-		return report_lost(check, pair, "both copies are damaged, the areas there are lost");
+		return report_lost(check, pair,
+				   "both copies are damaged, the areas there are lost");
 	if (check->unused && pair->copies[newer]->head.sequence)
 		return report_lost(check, pair, "it is used, and one before it never was");
 	if (!pair->copies[newer]->head.sequence)

@@ -209,7 +209,7 @@ static int lock(struct chario_check *check)
 	if (fd < 0)
 		return fd;
 	check->store.lock_fd = fd;
-	err = chario_lock_wait(fd, STORE_LOCK_TABLE, check->store.writable);
+	err = chario_lock_wait_table(fd, check->store.writable);
 	if (!err && check->store.writable)
 		err = chario_lock_try(fd, STORE_LOCK_OPEN, true);
 	return err;

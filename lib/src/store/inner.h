@@ -259,6 +259,7 @@ void chario_change_copy(const struct store_item *item, struct store_entry *entry
 /* store/lock.c */
 
 enum store_lock {
+	STORE_LOCK_QUEUE, /* is the next to have the lock of the table */
 	STORE_LOCK_TABLE, /* exclusive: changes the table; shared: checks it */
 	STORE_LOCK_OPEN,  /* shared: has the store open; exclusive: makes a new one */
 	STORE_LOCK_AREAS, /* two bytes for each slot */
@@ -278,9 +279,14 @@ static inline uint64_t chario_lock_users(uint64_t slot)
 /* Open the file of a device once more, for locks: a descriptor or -errno, such as -ESTALE. */
 int chario_lock_open(const struct chario_device *device, bool writable);
 
-/* Take a lock or -EBUSY; at once, or within 10 s. */
+/* Take a lock or -EBUSY, at once. */
 int chario_lock_try(int fd, uint64_t byte, bool exclusive);
-int chario_lock_wait(int fd, uint64_t byte, bool exclusive);
+
+/*
+ * Take the lock of the table in turn, or -EBUSY: where it was not one's turn for 10 s,
+ * and then somebody has held the lock for 10 s.
+ */
+int chario_lock_wait_table(int fd, bool exclusive);
 void chario_lock_drop(int fd, uint64_t byte);
 
 /* Whether somebody else has a lock exclusively. */

@@ -20,7 +20,7 @@
 #include "system/sys.h"
 
 /* No disk has a byte there, and the last lock is below the largest offset. */
-#define FIRST_BYTE (1LL << 62)
+#define FIRST_BYTE ((1LL << 62) - 1)
 
 #define WAIT_NS   10000000000LL
 #define SHORT_NS  50000L
@@ -109,17 +109,38 @@ static int64_t now_ns(void)
 	return now.tv_sec * SECOND_NS + now.tv_nsec;
 }
 
-/* A process that was stopped in the middle of a change must not stop all others for ever. */
-int chario_lock_wait(int fd, uint64_t byte, bool exclusive)
+/*
+ * A process that was stopped in the middle of a change must not stop all others for ever.
+ * Who has waited long looks more often than who has just come.
+ */
+static int wait_for(int fd, uint64_t byte, bool exclusive)
 {
 	struct timespec pause = { .tv_nsec = SHORT_NS };
-	int64_t end_ns = now_ns() + WAIT_NS;
+	int64_t begin_ns = now_ns(), waited_ns = 0;
 	int err;
 
-	while ((err = chario_lock_try(fd, byte, exclusive)) == -EBUSY && now_ns() < end_ns) {
+	while ((err = chario_lock_try(fd, byte, exclusive)) == -EBUSY && waited_ns < WAIT_NS) {
 		nanosleep(&pause, NULL);
-		if (pause.tv_nsec < LONG_NS)
-			pause.tv_nsec *= 2;
+		waited_ns = now_ns() - begin_ns;
+		pause.tv_nsec = (long)(waited_ns < LONG_NS ? waited_ns : LONG_NS);
+		pause.tv_nsec /= 1 + (long)(waited_ns / SECOND_NS);
+		pause.tv_nsec += SHORT_NS;
 	}
+	return err;
+}
+
+/*
+ * One waits for the table at a time, with the lock of the queue: who has just had the
+ * table has to wait for the queue first, and cannot be faster than who waits already.
+ * One that was stopped while it waits must not stop others either, so who has waited for
+ * its turn for long goes without.
+ */
+int chario_lock_wait_table(int fd, bool exclusive)
+{
+	bool queued = !wait_for(fd, STORE_LOCK_QUEUE, exclusive);
+	int err = wait_for(fd, STORE_LOCK_TABLE, exclusive);
+
+	if (queued)
+		chario_lock_drop(fd, STORE_LOCK_QUEUE);
 	return err;
 }
