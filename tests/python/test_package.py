@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from package_lab import LIBRARY, TOP
 
 PROGRAM = """
@@ -28,21 +29,84 @@ def run(*command: str | Path, library: str = str(LIBRARY)) -> subprocess.Complet
     return subprocess.run([*map(str, command)], capture_output=True, text=True, check=False, env=environment)
 
 
-def test_a_wheel_is_built_installed_and_used(tmp_path: Path) -> None:
-    """In a fresh environment that has no compiler's work and no other package."""
-    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check"]
-    built = run(*pip, "wheel", "--quiet", "--no-deps", "--wheel-dir", tmp_path, TOP / "python")
+PIP = (sys.executable, "-m", "pip", "--disable-pip-version-check")
+EXAMPLE = """
+from __future__ import annotations
+
+import chario
+
+
+def record(store: chario.Store, frames: list[bytes]) -> int:
+    with chario.Stream(store, "camera", ring=True, durability=chario.Durability.FLUSH) as stream:
+        for frame in frames:
+            with stream.room(len(frame), timeout=1.0) as view:
+                view[:] = frame
+        stream.wait()
+        return stream.status.durable_bytes
+
+
+def lengths(store: chario.Store) -> list[int]:
+    return [len(record.data) for record in chario.Reader(store, "camera")]
+
+
+def copy(store: chario.Store, name: str) -> bytes:
+    with store.open(name) as area, chario.Buffer.pool(store, 4096) as buffer, chario.Queue(store) as queue:
+        queue.read(buffer, area.info.offset, user=name)
+        queue.submit()
+        (result,) = queue.reap()
+        return bytes(buffer[: result.bytes])
+
+
+def sizes(store: chario.Store) -> dict[str, int]:
+    try:
+        del store["gone"]
+    except chario.NoSuchArea as error:
+        print(error.errno, error.advice)
+    return {area.name: area.bytes for area in store}
+"""
+WRONG = """
+import chario
+
+with chario.Store("image") as store:
+    size: str = store.find("a").bytes
+"""
+
+
+@pytest.fixture(scope="module")
+def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A fresh environment that has the wheel, no compiler's work and no other package."""
+    folder = tmp_path_factory.mktemp("package")
+    built = run(*PIP, "wheel", "--quiet", "--no-deps", "--wheel-dir", folder, TOP / "python")
     assert built.returncode == 0, built.stderr
-    (wheel,) = tmp_path.glob("chario-*-py3-none-any.whl")
-    assert run(sys.executable, "-m", "venv", "--without-pip", tmp_path / "venv").returncode == 0
-    python = tmp_path / "venv/bin/python"
-    installed = run(*pip, "--python", python, "install", "--quiet", "--no-index", wheel)
+    (wheel,) = folder.glob("chario-*-py3-none-any.whl")
+    assert run(sys.executable, "-m", "venv", "--without-pip", folder / "venv").returncode == 0
+    installed = run(*PIP, "--python", folder / "venv/bin/python", "install", "--quiet", "--no-index", wheel)
     assert installed.returncode == 0, installed.stderr
+    return folder / "venv/bin/python"
+
+
+def check_types(folder: Path, python: Path, text: str) -> subprocess.CompletedProcess[str]:
+    """What mypy says of a program of a user who has installed the package."""
+    program = folder / "program.py"
+    program.write_text(text)
+    mypy = (sys.executable, "-m", "mypy", "--strict", "--config-file", "", "--cache-dir", folder / "cache")
+    return run(*mypy, "--python-executable", python, program)
+
+
+def test_a_wheel_is_built_installed_and_used(tmp_path: Path, python: Path) -> None:
+    """Without the checkout; the library is found by its variable."""
     image = tmp_path / "image"
     with image.open("wb") as file:
         file.truncate(16 << 20)
     used = run(python, "-I", "-c", PROGRAM, image)
     assert (used.returncode, used.stdout) == (0, "a\n"), used.stderr
+
+
+def test_a_program_of_a_user_is_typed(tmp_path: Path, python: Path) -> None:
+    """Strictly; and what is wrong is found."""
+    checked = check_types(tmp_path, python, EXAMPLE)
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+    assert "int" in check_types(tmp_path, python, WRONG).stdout
 
 
 def test_without_the_library_it_says_how_to_get_it(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import weakref
 from collections.abc import Callable, Iterator
@@ -16,10 +17,13 @@ Free = Callable[[int], object]
 class Resource:
     """Closed once: by close(), by the end of a ``with``, or when nobody has it any more.
 
-    Closing closes first what lives in it, and waits for calls of other threads.
+    Closing closes first what lives in it, and waits for calls of other threads.  A
+    child of fork() has it not: nothing of the parent's ends with the child.
     """
 
     _pointer: int = 0
+    # Who calls again and again would never let a close() through.
+    _closing: bool = False
     # Of what lives in one resource, the least is closed first.
     _rank: int = 2
 
@@ -29,9 +33,10 @@ class Resource:
         self._parent = parent
         self._free = free
         self._children: weakref.WeakSet[Resource] = weakref.WeakSet()
+        self._process = os.getpid()
         self._users = 0
         self._changed = threading.Condition()
-        self._finalize = weakref.finalize(self, _give_back, free, pointer, parent)
+        self._finalize = weakref.finalize(self, _give_back, free, pointer, parent, self._process)
         if parent is not None:
             parent._children.add(self)
 
@@ -43,8 +48,10 @@ class Resource:
     @contextmanager
     def _use(self) -> Iterator[int]:
         """The pointer, which nobody takes away meanwhile."""
+        if self._pointer and os.getpid() != self._process:
+            raise RuntimeError(f"a {type(self).__name__.lower()} does not pass fork(): open it again in the child")
         with self._changed:
-            if not self._pointer:
+            if not self._pointer or self._closing:
                 raise ValueError(f"I/O operation on closed {type(self).__name__.lower()}")
             self._users += 1
         try:
@@ -61,16 +68,29 @@ class Resource:
         """Close it, and what lives in it; a second time does nothing."""
         if not self._pointer:
             return
+        if os.getpid() != self._process:
+            self._finalize.detach()
+            self._pointer = 0
+            return
         for child in sorted(self._children, key=lambda child: child._rank):
             child.close()
+        pointer = self._take()
+        if pointer:
+            self._end(pointer)
+
+    def _take(self) -> int:
+        """The pointer, which is nobody's then; 0 where another thread has been faster."""
         with self._changed:
-            self._changed.wait_for(lambda: not self._users)
-            if not self._pointer:
-                return
-            self._may_close()
-            self._finalize.detach()
-            pointer, self._pointer = self._pointer, 0
-        self._end(pointer)
+            self._closing = True
+            try:
+                self._changed.wait_for(lambda: not self._users)
+                if self._pointer:
+                    self._may_close()
+                    self._finalize.detach()
+                pointer, self._pointer = self._pointer, 0
+                return pointer
+            finally:
+                self._closing = False
 
     def _end(self, pointer: int) -> None:
         """Give the pointer back to the library."""
@@ -85,7 +105,7 @@ class Resource:
         self.close()
 
 
-def _give_back(free: Free, pointer: int, parent: Resource | None) -> None:
+def _give_back(free: Free, pointer: int, parent: Resource | None, process: int) -> None:
     """The end of a resource that was not closed: its parent is still there."""
-    if parent is None or parent._pointer:
+    if os.getpid() == process and (parent is None or parent._pointer):
         free(pointer)

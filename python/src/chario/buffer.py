@@ -20,7 +20,7 @@ from chario._memory import Borrowed, BufferLike, borrowed, viewed
 from chario._resource import Resource
 from chario.device import Device, not_negative, piece
 from chario.errors import ChariOError
-from chario.store import Store
+from chario.store import Store, device_of
 
 
 class Buffer(Resource):
@@ -38,7 +38,7 @@ class Buffer(Resource):
         ``streaming``: give_to_device() and give_to_cpu() are called, which machines need
         whose DMA does not see the CPU's caches.
         """
-        return PoolBuffer._make(_device_of(owner), size, _flags(source, streaming))
+        return PoolBuffer._make(device_of(owner), size, _flags(source, streaming))
 
     @staticmethod
     def register(
@@ -49,7 +49,7 @@ class Buffer(Resource):
         Aligned as ``device.info.dma_alignment_bytes`` says; the object is kept, and
         cannot change its size until the buffer is closed.
         """
-        return RegisteredBuffer(_device_of(owner), memory, _flags(source, streaming))
+        return RegisteredBuffer(device_of(owner), memory, _flags(source, streaming))
 
     @property
     @abstractmethod
@@ -192,7 +192,3 @@ def _flags(source: bool, streaming: bool) -> int:
 
 def _what(device: Device, size: int) -> str:
     return f"{device.path}: a buffer of {size} bytes"
-
-
-def _device_of(owner: Device | Store) -> Device:
-    return owner.device if isinstance(owner, Store) else owner

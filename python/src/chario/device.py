@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from ctypes import byref, sizeof
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -116,7 +118,7 @@ class Device(Resource):
         self, buffer: Buffer, disk_offset: int, size: int | None = None, *, offset: int = 0, poll: bool = False
     ) -> int:
         """Read from the disk into a buffer; how many bytes, fewer at the end of the disk."""
-        return self._transfer("read", buffer, disk_offset, size, offset, _abi.TRANSFER_POLL if poll else 0)
+        return self._move(_abi.TRANSFER_READ, buffer, disk_offset, size, offset, flags_of(poll=poll))
 
     def write(
         self,
@@ -129,22 +131,44 @@ class Device(Resource):
         poll: bool = False,
     ) -> int:
         """Write from a buffer to the disk; how many bytes; ``durable``: by Force Unit Access."""
-        flags = (_abi.TRANSFER_FUA if durable else 0) | (_abi.TRANSFER_POLL if poll else 0)
-        return self._transfer("write", buffer, disk_offset, size, offset, flags)
-
-    def _transfer(self, verb: str, buffer: Buffer, disk_offset: int, size: int | None, offset: int, flags: int) -> int:
-        if buffer._device is not self:
-            raise ValueError("the buffer is another device's")
-        size = piece(buffer, size, offset)
-        what = f"{self.path}: {verb} of {size} bytes at {disk_offset}"
-        with buffer._use() as pointer:
-            return checked(what, f"chario_buffer_{verb}", pointer, offset, size, not_negative(disk_offset), flags)
+        flags = flags_of(durable=durable, poll=poll)
+        return self._move(_abi.TRANSFER_WRITE, buffer, disk_offset, size, offset, flags)
 
     def flush(self) -> None:
         """Have all that has been written durable."""
-        raw = _abi.Transfer.new(op=_abi.TRANSFER_FLUSH)
-        with self._use() as pointer:
-            checked(f"{self.path}: flush", "chario_transfer", pointer, byref(raw), sizeof(raw))
+        self._move(_abi.TRANSFER_FLUSH, None, 0, 0, 0, 0)
+
+    def _move(self, op: int, buffer: Buffer | None, disk_offset: int, size: int | None, offset: int, flags: int) -> int:
+        with self._use() as pointer, transfer(self, op, buffer, disk_offset, size, offset, flags) as raw:
+            what = f"{self.path}: {VERBS[op]}" + (
+                f" of {raw.bytes} bytes at {disk_offset}" if buffer is not None else ""
+            )
+            return checked(what, "chario_transfer", pointer, byref(raw), sizeof(raw))
+
+
+VERBS = {_abi.TRANSFER_READ: "read", _abi.TRANSFER_WRITE: "write", _abi.TRANSFER_FLUSH: "flush"}
+
+
+@contextmanager
+def transfer(
+    device: Resource | None, op: int, buffer: Buffer | None, disk_offset: int, size: int | None, offset: int, flags: int
+) -> Iterator[_abi.Transfer]:
+    """What is to be moved, as C describes it; nobody closes its buffer meanwhile."""
+    raw = _abi.Transfer.new(op=op, flags=flags, disk_offset=not_negative(disk_offset), buffer_offset=offset)
+    if buffer is None:
+        yield raw
+        return
+    if buffer._device is not device:
+        raise ValueError("the buffer is another device's")
+    raw.bytes = piece(buffer, size, offset)
+    with buffer._use() as memory:
+        raw.buffer = call("chario_buffer_id", memory)
+        yield raw
+
+
+def flags_of(*, durable: bool = False, poll: bool = False) -> int:
+    """Flags of a transfer."""
+    return (_abi.TRANSFER_FUA if durable else 0) | (_abi.TRANSFER_POLL if poll else 0)
 
 
 def plain(value: int | bytes) -> int | str:

@@ -16,20 +16,17 @@ which ``queue.reap(timeout=0)`` gives.
 from __future__ import annotations
 
 import errno
-import time
 from ctypes import byref
 from dataclasses import dataclass
 
 from chario import _abi
 from chario._library import call, checked, opened
+from chario._patience import Patience
 from chario._resource import Resource
 from chario.buffer import Buffer
-from chario.device import Device, not_negative, piece
+from chario.device import Device, flags_of, not_negative, transfer
 from chario.errors import ChariOError
-from chario.store import Store
-
-# A wait in C hears no signal: it is cut into pieces, for ctrl-c.
-PATIENCE_S = 0.1
+from chario.store import Store, device_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +51,7 @@ class Queue(Resource):
 
     def __init__(self, owner: Device | Store, depth: int = 32, *, polled: bool = False) -> None:
         """Make a queue of up to 4096 transfers; ``polled``: no interrupts."""
-        device = owner.device if isinstance(owner, Store) else owner
+        device = device_of(owner)
         with device._use() as pointer:
             flags = _abi.QUEUE_POLL if polled else 0
             mine = opened(f"{device.path}: a queue", "chario_queue_open", pointer, not_negative(depth), flags)
@@ -80,8 +77,7 @@ class Queue(Resource):
         durable: bool = False,
     ) -> None:
         """Add a write from a buffer to the disk."""
-        flags = _abi.TRANSFER_FUA if durable else 0
-        self._add(_abi.TRANSFER_WRITE, buffer, disk_offset, size, offset, user, flags)
+        self._add(_abi.TRANSFER_WRITE, buffer, disk_offset, size, offset, user, flags_of(durable=durable))
 
     def flush(self, *, user: object = None) -> None:
         """Add a flush: of the writes whose results have been taken when it is submitted."""
@@ -90,14 +86,8 @@ class Queue(Resource):
     def _add(
         self, op: int, buffer: Buffer | None, disk_offset: int, size: int | None, offset: int, user: object, flags: int
     ) -> None:
-        raw = _abi.Transfer.new(op=op, flags=flags, disk_offset=not_negative(disk_offset), buffer_offset=offset)
-        with self._use() as pointer:
-            if buffer is None:
-                return self._enter(pointer, raw, user, None)
-            with buffer._use() as memory:
-                raw.bytes = piece(buffer, size, offset)
-                raw.buffer = call("chario_buffer_id", memory)
-                return self._enter(pointer, raw, user, buffer)
+        with self._use() as pointer, transfer(self._parent, op, buffer, disk_offset, size, offset, flags) as raw:
+            self._enter(pointer, raw, user, buffer)
 
     def _enter(self, pointer: int, raw: _abi.Transfer, user: object, buffer: Buffer | None) -> None:
         result = call("chario_queue_add", pointer, byref(raw), self._next)
@@ -120,14 +110,12 @@ class Queue(Resource):
 
         Empty where the time is over, or nothing is in flight.
         """
-        end = None if timeout is None else time.monotonic() + timeout
+        patience = Patience(timeout)
         with self._use() as pointer:
             while True:
-                left = PATIENCE_S if end is None else min(max(end - time.monotonic(), 0), PATIENCE_S)
                 results = self._results
-                count = checked("queue", "chario_queue_reap", pointer, results, len(results), int(left * 1e9))
-                over = end is not None and time.monotonic() >= end
-                if count or over or not call("chario_queue_in_flight", pointer):
+                count = checked("queue", "chario_queue_reap", pointer, results, len(results), patience.piece_ns)
+                if count or patience.over or not call("chario_queue_in_flight", pointer):
                     return [self._leave(results[number]) for number in range(count)]
 
     def _leave(self, raw: _abi.QueueResult) -> Result:

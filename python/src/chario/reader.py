@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ctypes
 import errno
-import time
 from collections.abc import Iterator
 from contextlib import suppress
 from ctypes import byref, sizeof
@@ -18,11 +17,11 @@ from dataclasses import dataclass
 from chario import _abi
 from chario._library import call, checked, opened
 from chario._memory import Loans
+from chario._patience import Patience
 from chario._resource import Resource
 from chario.device import not_negative
 from chario.errors import ChariOError
 from chario.store import Store, encoded
-from chario.stream import PATIENCE_NS, not_negative_s
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,16 +79,15 @@ class Reader(Resource):
         that was cut off.  Without ``copy`` its data are a view of the reader's memory, of
         which nothing may be left at the next call.
         """
-        end = None if timeout is None else time.monotonic_ns() + int(not_negative_s(timeout) * 1e9)
+        patience = Patience(timeout)
         self._take_back()
         while True:
-            left = PATIENCE_NS if end is None else min(max(end - time.monotonic_ns(), 0), PATIENCE_NS)
-            raw = self._try(left)
+            raw = self._try(patience.piece_ns)
             if raw is None:
                 return None
             if raw:
                 return self._record(raw[0], copy)
-            if end is not None and time.monotonic_ns() >= end:
+            if patience.over:
                 raise TimeoutError(errno.ETIMEDOUT, f"{self._what}: no record in {timeout} s")
 
     def _try(self, wait_ns: int) -> list[_abi.Record] | None:

@@ -255,6 +255,11 @@ class Store(Resource):
         return found
 
 
+def device_of(owner: Device | Store) -> Device:
+    """The device of a store, or the device itself."""
+    return owner.device if isinstance(owner, Store) else owner
+
+
 def encoded(name: str) -> bytes:
     """A name as the store has it; a NUL would end it early."""
     if "\0" in name:

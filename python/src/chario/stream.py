@@ -11,7 +11,6 @@ with chario.Stream(store, "camera0", ring=True) as stream:
 from __future__ import annotations
 
 import errno
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from ctypes import byref, sizeof
@@ -22,13 +21,12 @@ from types import TracebackType
 from chario import _abi
 from chario._library import call, checked, opened
 from chario._memory import BufferLike, Loans, borrowed
+from chario._patience import Patience, not_negative_s
 from chario._resource import Resource
 from chario.device import not_negative
 from chario.errors import ChariOError
 from chario.store import Store, encoded
 
-# A wait in C hears no signal: it is cut into pieces, for ctrl-c.
-PATIENCE_NS = 100_000_000
 # What is behind a room that is out is never durable: no wait for ever.
 ROOM_PATIENCE_NS = 1_000_000_000
 
@@ -142,13 +140,12 @@ class Stream(Resource):
 
     def _patiently(self, attempt: Callable[[int], int], timeout: float | None) -> None:
         """Try again until it is done or the time is over."""
-        end = None if timeout is None else time.monotonic_ns() + int(not_negative_s(timeout) * 1e9)
+        patience = Patience(timeout)
         while True:
-            left = PATIENCE_NS if end is None else min(max(end - time.monotonic_ns(), 0), PATIENCE_NS)
-            result = attempt(left)
+            result = attempt(patience.piece_ns)
             if result != -errno.EAGAIN:
                 break
-            if end is not None and time.monotonic_ns() >= end:
+            if patience.over:
                 raise TimeoutError(errno.ETIMEDOUT, f"{self._what}: the disk has not taken it in {timeout} s")
         if result < 0:
             raise ChariOError.of(result, self._what)
@@ -209,9 +206,15 @@ class Room:
             raise RuntimeError("a room is for one record")
         with self._stream._use() as pointer:
             room = byref(self._room)
-            self._stream._patiently(
-                lambda wait_ns: call("chario_stream_get", pointer, self.size, wait_ns, room), self._timeout
-            )
+            try:
+                self._stream._patiently(
+                    lambda wait_ns: call("chario_stream_get", pointer, self.size, wait_ns, room), self._timeout
+                )
+            except BaseException:
+                # Ctrl-c came with the room: what stays out holds up all behind it.
+                if self._room.memory:
+                    self._commit(0)
+                raise
         self._view = self._stream._loans.lend(self._room.memory, self.size)
         return self._view
 
@@ -224,15 +227,10 @@ class Room:
             self._view.release()
         if self._stream.closed:
             return
-        size = self.size if error is None else 0
+        self._commit(self.size if error is None else 0)
+
+    def _commit(self, size: int) -> None:
         flags = _abi.RECORD_META if self.meta else 0
         with self._stream._use() as pointer:
             what = self._stream._what
             checked(what, "chario_stream_commit", pointer, byref(self._room), size, self.time_ns, flags)
-
-
-def not_negative_s(seconds: float) -> float:
-    """A time that C takes as unsigned."""
-    if not 0 <= seconds < 1 << 32:
-        raise ValueError(f"{seconds} s is not a time to wait")
-    return seconds

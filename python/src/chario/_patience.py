@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+"""Patience: how long a call may wait.
+
+A wait in C hears no signal: it is cut into pieces, between which Python takes ctrl-c.
+"""
+
+from __future__ import annotations
+
+import time
+
+PIECE_NS = 100_000_000
+SECOND_NS = 1_000_000_000
+
+
+class Patience:
+    """Seconds from now on; None: for ever."""
+
+    def __init__(self, timeout: float | None) -> None:
+        self._end = None if timeout is None else time.monotonic_ns() + int(not_negative_s(timeout) * SECOND_NS)
+
+    @property
+    def piece_ns(self) -> int:
+        """How long to wait at once."""
+        return PIECE_NS if self._end is None else min(max(self._end - time.monotonic_ns(), 0), PIECE_NS)
+
+    @property
+    def over(self) -> bool:
+        """Whether the time is over."""
+        return self._end is not None and time.monotonic_ns() >= self._end
+
+
+def not_negative_s(seconds: float) -> float:
+    """A time that C takes as unsigned."""
+    if not 0 <= seconds < 1 << 32:
+        raise ValueError(f"{seconds} s is not a time to wait")
+    return seconds
