@@ -46,6 +46,8 @@ class Header:
     data_offset: int
     second_offset: int
     created_ns: int
+    read_features: int
+    write_features: int
 
 
 @dataclass(frozen=True)
@@ -140,10 +142,13 @@ class Store:
 
 
 def _parse_header(block: bytes) -> Header:
-    version, block_bytes, *numbers = struct.unpack_from("<II6Q", block, 40)
+    version, block_bytes, *numbers = struct.unpack_from("<II8Q", block, 40)
     if version != 1 or block_bytes != BLOCK:
         raise FormatError(f"version {version} of the format is not known")
-    return Header(block[8:24], *numbers)
+    header = Header(block[8:24], *numbers)
+    if header.read_features:
+        raise FormatError(f"features {header.read_features:#x} of the store are not known")
+    return header
 
 
 def _parse_entry(slot: int, entry: bytes) -> Area:

@@ -157,14 +157,51 @@ def test_without_a_header_there_is_no_store(filled: Path) -> None:
         Store(filled)
 
 
-def test_an_unknown_version_is_not_read(filled: Path) -> None:
+def change_header(image: Path, offset: int, value: int) -> None:
+    """Set a number of the first copy."""
+    header = bytearray(read(image, 0, BLOCK))
+    struct.pack_into("<I", header, offset, value)
+    overwrite(image, 0, seal(header))
+
+
+@pytest.mark.parametrize(("offset", "what"), [(40, "version 2"), (96, "features 0x2"), (100, "features 0x200000000")])
+def test_a_later_format_is_not_read(filled: Path, offset: int, what: str) -> None:
     """Although the second copy is one that is known."""
-    header = bytearray(read(filled, 0, BLOCK))
-    struct.pack_into("<I", header, 40, 2)
-    overwrite(filled, 0, seal(header))
-    chario(filled, "ls", status=1)
-    with pytest.raises(FormatError, match="version 2"):
+    change_header(filled, offset, 2)
+    before = filled.read_bytes()
+    for verb in ("ls", "check"):
+        assert b"newer" in failing(filled, verb)
+    assert b"newer" in failing(filled, "check", "--repair")
+    assert filled.read_bytes() == before
+    with pytest.raises(FormatError, match=what):
         Store(filled)
+
+
+def test_a_later_layout_is_no_damage(filled: Path) -> None:
+    """Where sizes stand here a later format may have something else."""
+    change_header(filled, 40, 2)
+    change_header(filled, 72, 1)
+    for words in (["ls"], ["check"], ["check", "--repair"]):
+        assert b"newer" in failing(filled, *words)
+
+
+@pytest.mark.parametrize("offset", [104, 108])
+def test_a_store_that_only_later_programs_write(filled: Path, offset: int) -> None:
+    """It is read, and not changed."""
+    change_header(filled, offset, 4)
+    before = filled.read_bytes()
+    assert len(listing(filled)) == len(NAMES)
+    assert_same_areas(filled)
+    for words in (["create", "more", "1M"], ["rm", "last"], ["defrag"], ["check", "--repair"]):
+        assert b"newer" in failing(filled, *words)
+    assert filled.read_bytes() == before
+
+
+def failing(image: Path, *words: str) -> bytes:
+    """What the program says as it ends with 1."""
+    done = subprocess.run([PROGRAM, *words], env=environment(image), capture_output=True, check=False)
+    assert done.returncode == 1
+    return done.stderr
 
 
 @pytest.mark.parametrize("moved_blocks", [0, 3, 13])

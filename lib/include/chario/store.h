@@ -165,7 +165,8 @@ int chario_store_format(const char *name, const struct chario_store_layout *layo
  * Context: may sleep.
  * Return: 0; -ENOMEDIUM where there is no store; -EUCLEAN with O_RDWR where both
  * copies of a block of the table are damaged, or areas contradict each other:
- * chario_store_check() says what, and O_RDONLY gives what is left; -EPROTO where the format is newer than the library; -ESTALE where
+ * chario_store_check() says what, and O_RDONLY gives what is left; -EPROTO where the format is newer
+ * than the library, or has with O_RDWR what only a newer one can write; -ESTALE where
  * the disk is smaller than the store; -EINVAL where @flags are of another kind;
  * and the errors of chario_device_open_any() and of pread(2).
  */

@@ -73,12 +73,24 @@ static bool is_header(const void *block)
 	return ((const struct store_head *)block)->magic == STORE_MAGIC_HEADER;
 }
 
-static bool is_good_header(const void *block)
+static bool is_intact_header(const void *block)
 {
 	const struct store_header *header = block;
 
-	return chario_block_is_good(block, STORE_MAGIC_HEADER, header->head.uuid, 0) &&
-	       chario_layout_is_sane(header);
+	return chario_block_is_good(block, STORE_MAGIC_HEADER, header->head.uuid, 0);
+}
+
+static bool is_good_header(const void *block)
+{
+	return is_intact_header(block) && chario_layout_is_sane(block);
+}
+
+/* One of a later format may have anything where this one has sizes. */
+static int refuse_unknown(const struct chario_check *check, const void *block)
+{
+	if (!is_intact_header(block))
+		return 0;
+	return chario_layout_is_known(block, chario_check_repairs(check));
 }
 
 /* The second copy stands at the end of the store, or is not of this place. */
@@ -133,12 +145,18 @@ static int check_headers(struct chario_check *check)
 	uint64_t last = check->capacity - CHARIO_STORE_BLOCK;
 	int ret = chario_check_pull(check, 0, 0);
 
+	if (!ret)
+		ret = refuse_unknown(check, first);
 	if (!ret && is_good_header(first))
 		last = ((struct store_header *)first)->capacity_bytes - CHARIO_STORE_BLOCK;
 	if (!ret && last + CHARIO_STORE_BLOCK > check->capacity)
 		return -ESTALE;
 	if (!ret)
 		ret = chario_check_pull(check, CHARIO_STORE_BLOCK, last);
+	if (ret)
+		return ret;
+	if (!is_good_header(first))
+		ret = refuse_unknown(check, second);
 	if (ret)
 		return ret;
 	if (!is_good_header(first) && !is_good_second(second, last)) {
@@ -148,8 +166,6 @@ static int check_headers(struct chario_check *check)
 		return ret ? ret : -EUCLEAN;
 	}
 	memcpy(header, is_good_header(first) ? first : second, sizeof(*header));
-	if (header->version != STORE_VERSION)
-		return -EPROTO;
 	if (memcmp(first, header, sizeof(*header)))
 		return report_header(check, 0, 0);
 	if (memcmp(second, header, sizeof(*header)))

@@ -60,6 +60,8 @@ struct store_head {
  * @data_offset: where areas begin
  * @second_offset: where they end and the second copy of the table begins
  * @created_ns: since 1970
+ * @read_features: 0; who does not know a bit that is set does not read on
+ * @write_features: 0; who does not know a bit that is set writes nothing
  * @zero: nothing
  */
 struct store_header {
@@ -72,7 +74,9 @@ struct store_header {
 	uint64_t data_offset;
 	uint64_t second_offset;
 	uint64_t created_ns;
-	uint8_t zero[4000];
+	uint64_t read_features;
+	uint64_t write_features;
+	uint8_t zero[3984];
 };
 
 #define STORE_CHANGES_KEPT 1010

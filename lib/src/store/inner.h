@@ -176,6 +176,12 @@ int chario_layout_read(struct chario_store *store);
 /* Whether what a header says can be. */
 bool chario_layout_is_sane(const struct store_header *header);
 
+/*
+ * 0, or -EPROTO where a header that is good is of a later format.  What else it says is
+ * to be looked at only then: it may mean something else there.
+ */
+int chario_layout_is_known(const struct store_header *header, bool to_write);
+
 /* chario_store_format() on a device that is open, and stays the caller's. */
 int chario_store_format_device(struct chario_device *device,
 			       const struct chario_store_layout *layout);

@@ -117,6 +117,13 @@ bool chario_layout_is_sane(const struct store_header *header)
 	       header->second_offset + table + CHARIO_STORE_BLOCK == header->capacity_bytes;
 }
 
+int chario_layout_is_known(const struct store_header *header, bool to_write)
+{
+	if (header->version != STORE_VERSION || header->read_features)
+		return -EPROTO;
+	return to_write && header->write_features ? -EPROTO : 0;
+}
+
 /* The header that stands in a block: 0, -ENOMEDIUM, -EPROTO, or an error of reading. */
 static int read_header(struct chario_store *store, uint64_t offset, struct store_header *header)
 {
@@ -127,8 +134,9 @@ static int read_header(struct chario_store *store, uint64_t offset, struct store
 	memcpy(header, store->pool.memory, sizeof(*header));
 	if (!chario_block_is_good(header, STORE_MAGIC_HEADER, header->head.uuid, 0))
 		return -ENOMEDIUM;
-	if (header->version != STORE_VERSION)
-		return -EPROTO;
+	err = chario_layout_is_known(header, store->writable);
+	if (err)
+		return err;
 	return chario_layout_is_sane(header) ? 0 : -ENOMEDIUM;
 }
 
