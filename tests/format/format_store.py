@@ -11,6 +11,7 @@ from pathlib import Path
 BLOCK = 4096
 ENTRY_BYTES, ENTRIES = 400, 10
 USED, FILLING, MOVING, RECORDING, RING = 1, 2, 4, 8, 16
+KNOWN = USED | FILLING | MOVING | RECORDING | RING
 
 
 class FormatError(Exception):
@@ -30,7 +31,7 @@ def _crc_table() -> list[int]:
 _TABLE = _crc_table()
 
 
-def crc32c(start: int, data: bytes) -> int:
+def crc32c(start: int, data: bytes | bytearray) -> int:
     crc = start ^ 0xFFFFFFFF
     for byte in data:
         crc = crc >> 8 ^ _TABLE[(crc ^ byte) & 0xFF]
@@ -114,11 +115,16 @@ class Store:
         return self._file.read(length)
 
     def _read_header(self) -> Header:
-        last = self._file.seek(0, 2) // BLOCK * BLOCK - BLOCK
-        for offset in (0, last):
+        end = self._file.seek(0, 2) // BLOCK * BLOCK
+        for offset in (0, end - BLOCK):
             block = self._at(offset, BLOCK)
-            if _sealed(block, b"ChrioST1", 0):
-                return _parse_header(block)
+            if not _sealed(block, b"ChrioST1", 0):
+                continue
+            header = _parse_header(block)
+            if header.capacity_bytes > end:
+                raise FormatError("the disk is smaller than the store")
+            if not offset or header.capacity_bytes == end:
+                return header
         raise FormatError("there is no store")
 
     def _read_table(self) -> Iterator[Area]:
@@ -131,8 +137,15 @@ class Store:
                 return
             for i in range(ENTRIES):
                 entry = block[96 + ENTRY_BYTES * i : 96 + ENTRY_BYTES * (i + 1)]
-                if struct.unpack_from("<I", entry)[0] & USED:
-                    yield _parse_entry(ENTRIES * number + i, entry)
+                area = _parse_entry(ENTRIES * number + i, entry)
+                if area.flags & USED and self._can_be(area):
+                    yield area
+
+    def _can_be(self, area: Area) -> bool:
+        """One with flags of a later format, or that lies elsewhere, is passed over."""
+        offsets = [area.offset, area.old_offset] if area.flags & MOVING else [area.offset]
+        begin, end = self.header.data_offset, self.header.second_offset - area.bytes
+        return not area.flags & ~KNOWN and all(begin <= offset <= end for offset in offsets)
 
     def _newest_copy(self, number: int) -> bytes | None:
         offsets = (2 * BLOCK, self.header.second_offset)

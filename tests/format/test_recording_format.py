@@ -67,7 +67,7 @@ def test_a_difference_is_found(image: Path, lost: str) -> None:
         assert_same_records(image, "tape", wrong)
 
 
-@pytest.mark.parametrize("length", [100, 130_000, 140_000, 200_000, 500_001])
+@pytest.mark.parametrize("length", [100, 130_000, 140_000, 400_001])
 def test_a_ring(image: Path, length: int) -> None:
     """Before it comes round, as it does, and after some laps."""
     data = record(image, os.urandom(length), "--ring", size="128k")
@@ -159,7 +159,7 @@ def test_every_byte_of_a_header_counts(image: Path) -> None:
     """Of the batch and of its first record: what a flipped bit takes away is the same for both."""
     record(image, os.urandom(50_000))
     start = places(image)[0] + SEGMENT
-    for at in (*range(0, 128, 9), *range(128, 176, 5), 176 + 16, 200):
+    for at in (*range(0, 128, 17), *range(128, 176, 9), 192, 200):
         byte = read(image, start + at, 1)
         overwrite(image, start + at, bytes([byte[0] ^ 0x10]))
         assert assert_same_records(image, "tape", status=3) in range(30, 50)

@@ -86,7 +86,7 @@ def test_every_change_is_seen(filled: Path, tmp_path: Path) -> None:
         assert max(area.slot for area in store.areas) > 10
 
 
-@pytest.mark.parametrize("key", ["name", "id", "bytes", "allocated_bytes", "disk_offset", "moving", "changed_ns"])
+@pytest.mark.parametrize("key", ["name", "bytes", "disk_offset", "moving"])
 def test_a_difference_is_found(filled: Path, key: str) -> None:
     """The comparison that all else here stands on is not blind."""
     listed = listing(filled)
@@ -129,6 +129,22 @@ def test_the_newer_copy_counts(filled: Path, copy: int) -> None:
     overwrite(filled, offset, old)
     assert "renamed" in [area["name"] for area in listing(filled)]
     assert_same_areas(filled)
+
+
+def test_what_is_zero_stays_as_it_is(filled: Path) -> None:
+    """A later format may have something there: no change takes it away, nor is it damage."""
+    block = first_block(filled)
+    places = [(40, 96), (96 + 100, 96 + 144), (96 + ENTRY_BYTES + 100, 96 + ENTRY_BYTES + 144)]
+    for start, end in places:
+        block[start:end] = bytes(range(1, 1 + end - start))
+    rewrite(filled, block)
+    assert_same_areas(filled)
+    chario(filled, "rename", "first", "renamed")
+    chario(filled, "resize", "last", "700k")
+    assert_same_areas(filled)
+    chario(filled, "check")
+    after = first_block(filled)
+    assert [after[start:end] for start, end in places] == [block[start:end] for start, end in places]
 
 
 def test_a_block_of_another_place_does_not_count(filled: Path) -> None:
@@ -202,6 +218,51 @@ def failing(image: Path, *words: str) -> bytes:
     done = subprocess.run([PROGRAM, *words], env=environment(image), capture_output=True, check=False)
     assert done.returncode == 1
     return done.stderr
+
+
+@pytest.mark.parametrize(("at", "value"), [(0, 1 | 32), (0, 1 | 1 << 31), (16, 0), (16, 8 << 20)])
+def test_an_area_that_cannot_be_is_passed_over(filled: Path, at: int, value: int) -> None:
+    """One with a flag of a later format, or outside the space for areas; nothing is written to such a store."""
+    block = first_block(filled)
+    struct.pack_into("<I", block, 96 + at, value)
+    rewrite(filled, block)
+    assert len(listing(filled)) == len(NAMES) - 1
+    assert_same_areas(filled)
+    failing(filled, "create", "more", "4k")
+
+
+@pytest.mark.parametrize("damaged", [False, True])
+def test_a_store_on_a_larger_disk(filled: Path, damaged: bool) -> None:
+    """It is found by its first header alone."""
+    os.truncate(filled, filled.stat().st_size + 5 * BLOCK + 1)
+    assert_same_areas(filled)
+    if damaged:
+        overwrite(filled, 0, RUBBISH)
+        failing(filled, "ls")
+        with pytest.raises(FormatError, match="no store"):
+            Store(filled)
+
+
+def test_a_store_that_was_cut_is_not_opened(filled: Path) -> None:
+    """It says that it was longer."""
+    os.truncate(filled, filled.stat().st_size - 1)
+    assert b"smaller" in failing(filled, "ls")
+    with pytest.raises(FormatError, match="smaller"):
+        Store(filled)
+
+
+def test_the_end_of_another_store_does_not_count(filled: Path) -> None:
+    """A header at the end of the disk that says another place is of something inside."""
+    last = filled.stat().st_size - BLOCK
+    header = bytearray(read(filled, last, BLOCK))
+    struct.pack_into("<QQQ", header, 64, last - 7 * BLOCK, 3 * BLOCK, last - 9 * BLOCK)
+    struct.pack_into("<Q", header, 48, 1)
+    overwrite(filled, last, seal(header))
+    assert_same_areas(filled)
+    overwrite(filled, 0, RUBBISH)
+    failing(filled, "ls")
+    with pytest.raises(FormatError, match="no store"):
+        Store(filled)
 
 
 @pytest.mark.parametrize("moved_blocks", [0, 3, 13])
