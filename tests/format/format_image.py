@@ -3,15 +3,28 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
 from format_lab import chario
 
 
-@pytest.fixture
-def image(tmp_path: Path) -> Path:
-    """A file with an empty store of 8 MiB on it."""
-    path = tmp_path / "image"
+@pytest.fixture(scope="session")
+def empty(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An empty store of 8 MiB, of which there are copies: programs are slow to start."""
+    path = tmp_path_factory.mktemp("empty") / "image"
     chario(path, "format", "--size=8M", path)
     return path
+
+
+@pytest.fixture
+def image(empty: Path, tmp_path: Path) -> Path:
+    """A file with an empty store on it."""
+    return copy(empty, tmp_path / "image")
+
+
+def copy(store: Path, to: Path) -> Path:
+    """A file of its own; what changes it changes no other."""
+    shutil.copyfile(store, to)
+    return to

@@ -9,6 +9,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from format_image import copy
 from format_lab import (
     PROGRAM,
     assert_same_areas,
@@ -28,12 +29,20 @@ RUBBISH = b"rubbish " * (BLOCK // 8)
 NAMES = ["first", "Gerät 2", "n" * 255, "last"]
 
 
-@pytest.fixture
-def filled(image: Path, tmp_path: Path) -> Path:
+@pytest.fixture(scope="session")
+def full(empty: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A store of several areas with something in each."""
+    folder = tmp_path_factory.mktemp("full")
+    path = copy(empty, folder / "image")
     for number, name in enumerate(NAMES):
-        put(image, tmp_path, name, 50_000 * number + 1)
-    return image
+        put(path, folder, name, 50_000 * number + 1)
+    return path
+
+
+@pytest.fixture
+def filled(full: Path, tmp_path: Path) -> Path:
+    """A copy of it."""
+    return copy(full, tmp_path / "image")
 
 
 def put(image: Path, folder: Path, name: str, length: int) -> bytes:
