@@ -46,7 +46,6 @@ kinds()
 	"$chario" cat "$1" | od -An -v -c -w4096 | uniq | wc -l
 }
 
-
 format 32M
 numbers 10000000 >source
 gives 0 put source area
