@@ -487,6 +487,54 @@ static int open_area(struct chario_store *store, struct chario_area **area)
 	return chario_area_open(store, "there", O_RDWR, area);
 }
 
+/* What a child does with what its parent has open. */
+static void use_of_parent(struct chario_store *store, struct chario_area *area)
+{
+	struct chario_area_info info;
+	char byte;
+	bool fine;
+
+	alarm(ALARM_S);
+	fine = chario_store_find(store, "there", &info, sizeof(info)) == -EPERM &&
+	       chario_store_create(store, "of the child", 4096, 0) == -EPERM &&
+	       chario_area_read(area, &byte, 1, 0) == -EPERM &&
+	       chario_area_write(area, "c", 1, 0) == -EPERM;
+
+	chario_area_close(area);
+	chario_store_close(store);
+	_exit(fine ? 0 : 1);
+}
+
+/* It shares memory and locks with its parent, so that nothing would exclude them. */
+static void a_store_is_of_its_process(void)
+{
+	struct chario_store *store;
+	struct chario_area *area;
+	char byte = 0;
+	pid_t child;
+	int fd;
+
+	EQUAL(chario_store_open(path, O_RDWR, &store), 0);
+	EQUAL(chario_store_create(store, "there", 4096, 0), 0);
+	EQUAL(chario_area_open(store, "there", O_RDWR, &area), 0);
+	EQUAL(chario_area_write(area, "p", 1, 0), 1);
+	EQUAL(chario_change_begin(store), 0);
+	fflush(stdout);
+	child = fork();
+	if (!child)
+		use_of_parent(store, area);
+	CHECK(ends_well(child));
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	CHECK(table_is_locked(fd));
+	close(fd);
+	chario_change_end(store);
+	EQUAL(chario_area_read(area, &byte, 1, 0), 1);
+	EQUAL(byte, 'p');
+	EQUAL(chario_store_create(store, "of the parent", 4096, 0), 0);
+	chario_area_close(area);
+	chario_store_close(store);
+}
+
 static int (*open_of_kernel)(const char *name, int flags);
 
 static int open_without_proc(const char *name, int flags)
@@ -527,6 +575,7 @@ static void locks_are_those_of_the_file(void)
 static const struct tap_test tests[] = {
 	{ "processes and threads change a store at once", all_work_at_once },
 	{ "processes that are killed leave a sound store", some_are_killed },
+	{ "a store is of its process, not of its children", a_store_is_of_its_process },
 	{ "locks are those of the file, not of its path", locks_are_those_of_the_file },
 	{ "readers wait for nobody", readers_wait_for_nobody },
 };

@@ -15,6 +15,10 @@
  *   chario_store may be used by several threads at once.
  * - Changes of the table are serialised by a lock that the kernel takes back when
  *   its holder dies.  Who looks up, lists or reads waits for nobody.
+ * - A store is of the process that has opened it, as are its areas, and what has been
+ *   opened in them.  A child of fork(2) opens its own: with those of its parent, calls
+ *   that look something up, change, read or write give -EPERM, and closing a store or
+ *   an area takes nothing away from the parent.  A recording it leaves alone.
  * - An area has one writer, see chario_area_open(), and any number of readers.
  *   It cannot be moved, shrunk or removed by others while anybody has it open.
  * - The locks are those of fcntl(2), F_OFD_SETLK, on the file that the store was

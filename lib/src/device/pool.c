@@ -5,12 +5,14 @@
 #include "device/pool.h"
 
 #include <errno.h>
+#include <unistd.h>
 
 int chario_pool_create(struct chario_pool *pool, struct chario_device *device, size_t bytes,
 		       unsigned int flags)
 {
 	int err = chario_buffer_pool(device, bytes, flags, &pool->buffer);
 
+	pool->owner = getpid();
 	pool->sync = err == -EOPNOTSUPP;
 	if (pool->sync)
 		err = chario_buffer_pool(device, bytes, flags | CHARIO_BUFFER_STREAMING,
@@ -24,24 +26,34 @@ int chario_pool_create(struct chario_pool *pool, struct chario_device *device, s
 
 void chario_pool_destroy(struct chario_pool *pool)
 {
-	chario_buffer_free(pool->buffer);
+	if (!chario_pool_check(pool))
+		chario_buffer_free(pool->buffer);
 	*pool = (struct chario_pool){ 0 };
 }
 
-static int sync(const struct chario_pool *pool, uint64_t offset, size_t bytes,
-		enum chario_sync direction)
+int chario_pool_check(const struct chario_pool *pool)
 {
+	return pool->owner == getpid() ? 0 : -EPERM;
+}
+
+static int sync_bytes(const struct chario_pool *pool, uint64_t offset, size_t bytes,
+		      enum chario_sync direction)
+{
+	int err = chario_pool_check(pool);
+
+	if (err)
+		return err;
 	return pool->sync ? chario_buffer_sync(pool->buffer, offset, bytes, direction) : 0;
 }
 
 int chario_pool_give(const struct chario_pool *pool, uint64_t offset, size_t bytes)
 {
-	return sync(pool, offset, bytes, CHARIO_SYNC_FOR_DEVICE);
+	return sync_bytes(pool, offset, bytes, CHARIO_SYNC_FOR_DEVICE);
 }
 
 int chario_pool_take(const struct chario_pool *pool, uint64_t offset, size_t bytes)
 {
-	return sync(pool, offset, bytes, CHARIO_SYNC_FOR_CPU);
+	return sync_bytes(pool, offset, bytes, CHARIO_SYNC_FOR_CPU);
 }
 
 int chario_pool_judge(ssize_t moved, size_t bytes)

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include <chario/buffer.h>
 
@@ -17,19 +18,25 @@
  * @buffer: as transfers name it
  * @memory: where it is for the CPU
  * @sync: DMA is not coherent here
+ * @owner: process that has made it: a child of fork(2) has the same memory, and the same
+ *	buffer of the same open file, but no lock that would keep the two apart
  */
 struct chario_pool {
 	struct chario_buffer *buffer;
 	unsigned char *memory;
 	bool sync;
+	pid_t owner;
 };
 
 /* Make a pool; @flags as for chario_buffer_pool().  0 or a negative errno. */
 int chario_pool_create(struct chario_pool *pool, struct chario_device *device, size_t bytes,
 		       unsigned int flags);
 
-/* Also of a pool that is all zero. */
+/* Also of a pool that is all zero; one of another process stays what it is. */
 void chario_pool_destroy(struct chario_pool *pool);
+
+/* Whether this process may use it: 0, or -EPERM, as all functions below have it. */
+int chario_pool_check(const struct chario_pool *pool);
 
 /* 0 where a transfer has moved all of its bytes, its error, or -EIO. */
 int chario_pool_judge(ssize_t moved, size_t bytes);

@@ -163,8 +163,10 @@ static int write_window(struct chario_area *area, const struct window *window, c
 
 static int have_bounce(struct chario_area *area)
 {
-	if (area->bounce.buffer)
-		return 0;
+	int err = chario_pool_check(&area->store->pool);
+
+	if (err || area->bounce.buffer)
+		return err;
 	return chario_pool_create(&area->bounce, area->store->device, BOUNCE_BYTES, 0);
 }
 

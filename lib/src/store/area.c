@@ -21,9 +21,10 @@ static int look_up(struct chario_area *area)
 {
 	struct chario_store *store = area->store;
 	const struct store_item *item;
-	int err;
+	int err = chario_store_enter(store);
 
-	pthread_mutex_lock(&store->mutex);
+	if (err)
+		return err;
 	err = chario_store_refresh(store);
 	item = err ? NULL : chario_index_find(&store->index, area->name);
 	if (item) {
@@ -196,9 +197,10 @@ int chario_area_get_stream(struct chario_area *area, struct chario_area_stream *
 {
 	struct chario_store *store = area->store;
 	struct store_fields fields = { 0 };
-	int err;
+	int err = chario_store_enter(store);
 
-	pthread_mutex_lock(&store->mutex);
+	if (err)
+		return err;
 	err = chario_store_refresh(store);
 	/* While it is open nobody removes it, but its block may be damaged. */
 	if (!err && !store->index.slots[area->slot])

@@ -232,6 +232,15 @@ static int load_changed(struct chario_store *store, uint64_t from, uint64_t to)
 	return err ? err : each_changed(store, from, to, take_block);
 }
 
+int chario_store_enter(struct chario_store *store)
+{
+	int err = chario_pool_check(&store->pool);
+
+	if (!err)
+		pthread_mutex_lock(&store->mutex);
+	return err;
+}
+
 int chario_store_refresh(struct chario_store *store)
 {
 	uint64_t sequence, from = store->seen / 2, to;
@@ -270,6 +279,10 @@ int chario_change_begin(struct chario_store *store)
 
 	if (!store->writable)
 		return -EROFS;
+	/* The lock of a child of fork(2) is that of its parent. */
+	err = chario_pool_check(&store->pool);
+	if (err)
+		return err;
 	pthread_mutex_lock(&store->changing);
 	err = chario_lock_wait_table(store->lock_fd, true);
 	if (err) {

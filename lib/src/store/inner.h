@@ -239,6 +239,12 @@ const char *chario_entry_fault(const struct store_header *header, const struct s
 
 /* store/changes.c */
 
+/*
+ * Take @mutex, to look something up: 0; or -EPERM in a child of fork(2), where whoever
+ * held it at that moment holds it for ever, and then it is not taken.
+ */
+int chario_store_enter(struct chario_store *store);
+
 /* Have the index be what the table is.  @mutex is held. */
 int chario_store_refresh(struct chario_store *store);
 

@@ -167,7 +167,9 @@ int chario_store_get_info(struct chario_store *store, struct chario_store_info *
 	int err;
 
 	memcpy(all.uuid, header->head.uuid, sizeof(all.uuid));
-	pthread_mutex_lock(&store->mutex);
+	err = chario_store_enter(store);
+	if (err)
+		return err;
 	err = chario_store_refresh(store);
 	all.nr_areas = store->index.nr_items;
 	all.used_bytes = count_used(&store->index);
@@ -228,9 +230,10 @@ int chario_store_each(struct chario_store *store, chario_area_visit *visit, void
 {
 	struct chario_area_info *infos = NULL;
 	size_t count;
-	int ret;
+	int ret = chario_store_enter(store);
 
-	pthread_mutex_lock(&store->mutex);
+	if (ret)
+		return ret;
 	ret = copy_areas(store, &infos, &count);
 	pthread_mutex_unlock(&store->mutex);
 	for (size_t i = 0; i < count && !ret; i++)
@@ -244,9 +247,10 @@ int chario_store_find(struct chario_store *store, const char *name, struct chari
 {
 	struct chario_area_info found;
 	const struct store_item *item;
-	int err;
+	int err = chario_store_enter(store);
 
-	pthread_mutex_lock(&store->mutex);
+	if (err)
+		return err;
 	err = chario_store_refresh(store);
 	item = err ? NULL : chario_index_find(&store->index, name);
 	if (item)
