@@ -4,12 +4,17 @@
  * touched yet.
  */
 #include <errno.h>
+#include <unistd.h>
 
+#include "queue/queue.h"
+#include "stream/inner.h"
 #include "tap.h"
 #include "tape-rig.h"
 
 static void before(void)
 {
+	/* Against hanging for ever. */
+	alarm(300);
 	rig_begin(RIG_BYTES, true);
 }
 
@@ -101,10 +106,39 @@ static void test_other_recording(void)
 	chario_buffer_free(buffer);
 }
 
+static const struct chario_queue_kind *kind_is;
+static unsigned int refusals;
+
+static int submit_at_times(struct chario_queue *queue)
+{
+	if (!refusals)
+		return kind_is->submit(queue);
+	refusals--;
+	return -EAGAIN;
+}
+
+/* Nothing is in flight whose end would wake anybody. */
+static void test_no_memory(void)
+{
+	struct chario_queue_kind kind;
+
+	EQUAL(rig_open(&rig_small), 0);
+	kind_is = rig.stream->queue->kind;
+	kind = *kind_is;
+	kind.submit = submit_at_times;
+	rig.stream->queue->kind = &kind;
+	refusals = 3;
+	EQUAL(rig_record(0, 1, 10), 0);
+	EQUAL(rig_wait(), 0);
+	EQUAL(refusals, 0);
+	EQUAL(rig_close(), 0);
+}
+
 static const struct tap_test tests[] = {
 	{ "a flush that fails is the last", test_flush_error },
 	{ "buffers of others wait for the window", test_buffer_window },
 	{ "a reader gives no data of another recording", test_other_recording },
+	{ "a submission that was refused is made again", test_no_memory },
 };
 
 TAP_MAIN(tests, before, rig_end)

@@ -406,6 +406,9 @@ void chario_stream_tick(struct chario_stream *stream);
 /* Close the open batch where its time has come; have the timer tell of the next. */
 void chario_stream_do_timely(struct chario_stream *stream);
 
+/* Have the timer tell soon: what could not be submitted may be all that there is. */
+void chario_stream_look_again(struct chario_stream *stream);
+
 /* Something has changed that somebody may wait for. */
 void chario_stream_wake(struct chario_stream *stream);
 

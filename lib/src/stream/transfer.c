@@ -181,7 +181,9 @@ void chario_stream_add_ready(struct chario_stream *stream)
 		chario_stream_fail(stream, err);
 	err = chario_queue_submit(stream->queue);
 	stream->nr_added = err;
-	if (err && err != -EAGAIN && err != -ENOMEM)
+	if (err == -EAGAIN || err == -ENOMEM)
+		chario_stream_look_again(stream);
+	else if (err)
 		chario_stream_fail(stream, err);
 }
 

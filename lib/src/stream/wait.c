@@ -16,6 +16,9 @@
 
 #define NS 1000000000
 
+/* After which the kernel is asked again that had no memory. */
+#define AGAIN_NS 1000000
+
 uint64_t chario_stream_clock(clockid_t clock)
 {
 	struct timespec time;
@@ -97,6 +100,11 @@ void chario_stream_do_timely(struct chario_stream *stream)
 			chario_stream_close_batch(stream);
 	}
 	set_timer(stream, find_due(stream));
+}
+
+void chario_stream_look_again(struct chario_stream *stream)
+{
+	set_timer(stream, stream->now_ns + AGAIN_NS);
 }
 
 void chario_stream_force(struct chario_stream *stream, uint64_t position)
