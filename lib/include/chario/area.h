@@ -138,7 +138,10 @@ ssize_t chario_area_write_buffer(struct chario_area *area, const struct chario_b
  * chario_area_sync() - have all that has been written durable
  * @area: an open area
  *
- * One flush of the disk; none where it has no volatile write cache.
+ * One flush of the disk; none where it has no volatile write cache.  After an error
+ * nobody knows what of all that was written since the last success is there, and a
+ * success later on does not say it: it has to be written again, a view by
+ * chario_view_mark() for all of it.
  *
  * Context: may sleep.
  * Return: 0, or an error of fsync(2).
