@@ -1,121 +1,176 @@
 // SPDX-License-Identifier: MIT
 /*
- * The lock of the table: everyone has a turn.
- *
- * Nothing here depends on how long something takes; the alarm ends what hangs.
+ * Whose a store is: of the file and not of its path, of the process and not of its
+ * children, of nobody while it is made.
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <chario/area.h>
+#include <chario/check.h>
+
 #include "store/inner.h"
+#include "system/sys.h"
 #include "tap.h"
 
-#define ALARM_S 300
+#define FILE_BYTES (1 << 20)
+#define ALARM_S    300
 
 static char path[] = "/tmp/chario-locks-XXXXXX";
 
-static void make_file(void)
+static void make_store(void)
 {
+	const struct chario_store_layout layout = { .size = sizeof(layout), .max_areas = 100 };
 	int fd;
 
 	alarm(ALARM_S);
 	strcpy(path + sizeof(path) - 7, "XXXXXX");
 	fd = mkstemp(path);
-	if (fd < 0)
+	if (fd < 0 || ftruncate(fd, FILE_BYTES) || chario_store_format(path, &layout))
 		abort();
 	close(fd);
 }
 
-static void drop_file(void)
+static void drop_store(void)
 {
 	unlink(path);
 }
 
-/**
- * struct waiter - who waits for the table
- * @fd: holds its locks
- * @exclusive: what it wants
- * @had: it has had it
- * @err: what came of it
- */
-struct waiter {
+static bool ends_well(pid_t pid)
+{
+	int status;
+
+	return waitpid(pid, &status, 0) == pid && WIFEXITED(status) && !WEXITSTATUS(status);
+}
+
+static bool table_is_locked(int fd)
+{
+	if (chario_lock_try(fd, STORE_LOCK_TABLE, true))
+		return true;
+	chario_lock_drop(fd, STORE_LOCK_TABLE);
+	return false;
+}
+
+static int let_finding_pass(const struct chario_finding *finding, void *data)
+{
+	(void)finding;
+	(void)data;
+	return 0;
+}
+
+/* A store that is being made looks like one that has lost all. */
+static void no_check_while_it_is_made(void)
+{
+	int fd = open(path, O_RDWR | O_CLOEXEC);
+	struct chario_store *store;
+
+	EQUAL(chario_lock_try(fd, STORE_LOCK_OPEN, true), 0);
+	EQUAL(chario_store_check(path, 0, let_finding_pass, NULL), -EBUSY);
+	EQUAL(chario_store_open(path, O_RDONLY, &store), -EBUSY);
+	close(fd);
+	EQUAL(chario_store_open(path, O_RDONLY, &store), 0);
+	EQUAL(chario_store_check(path, 0, let_finding_pass, NULL), 0);
+	chario_store_close(store);
+}
+
+/* What a child does with what its parent has open. */
+static void use_of_parent(struct chario_store *store, struct chario_area *area)
+{
+	struct chario_area_info info;
+	char byte;
+	bool fine;
+
+	alarm(ALARM_S);
+	fine = chario_store_find(store, "there", &info, sizeof(info)) == -EPERM &&
+	       chario_store_create(store, "of the child", 4096, 0) == -EPERM &&
+	       chario_area_read(area, &byte, 1, 0) == -EPERM &&
+	       chario_area_write(area, "c", 1, 0) == -EPERM;
+
+	chario_area_close(area);
+	chario_store_close(store);
+	_exit(fine ? 0 : 1);
+}
+
+/* It shares memory and locks with its parent, so that nothing would exclude them. */
+static void a_store_is_of_its_process(void)
+{
+	struct chario_store *store;
+	struct chario_area *area;
+	char byte = 0;
+	pid_t child;
 	int fd;
-	bool exclusive;
-	bool had;
-	int err;
-};
 
-static void *wait_once(void *data)
-{
-	struct waiter *waiter = data;
-
-	waiter->err = chario_lock_wait_table(waiter->fd, waiter->exclusive);
-	__atomic_store_n(&waiter->had, true, __ATOMIC_SEQ_CST);
-	if (!waiter->err)
-		chario_lock_drop(waiter->fd, STORE_LOCK_TABLE);
-	return NULL;
-}
-
-static bool is_free(int fd, uint64_t byte)
-{
-	if (chario_lock_try(fd, byte, true))
-		return false;
-	chario_lock_drop(fd, byte);
-	return true;
-}
-
-static void check_turn(bool exclusive)
-{
-	struct waiter waiter = { .fd = open(path, O_RDWR), .exclusive = exclusive };
-	int fd = open(path, O_RDWR), looker = open(path, O_RDWR);
-	pthread_t thread;
-
-	EQUAL(chario_lock_wait_table(fd, true), 0);
-	CHECK(is_free(looker, STORE_LOCK_QUEUE));
-	EQUAL(pthread_create(&thread, NULL, wait_once, &waiter), 0);
-	while (is_free(looker, STORE_LOCK_QUEUE))
-		usleep(100);
-	/* It waits; who drops the lock and wants it at once comes after it. */
-	chario_lock_drop(fd, STORE_LOCK_TABLE);
-	EQUAL(chario_lock_wait_table(fd, true), 0);
-	CHECK(__atomic_load_n(&waiter.had, __ATOMIC_SEQ_CST));
-	pthread_join(thread, NULL);
-	EQUAL(waiter.err, 0);
-	CHECK(!is_free(looker, STORE_LOCK_TABLE));
-	chario_lock_drop(fd, STORE_LOCK_TABLE);
-	CHECK(is_free(looker, STORE_LOCK_TABLE));
-	CHECK(is_free(looker, STORE_LOCK_QUEUE));
-	close(waiter.fd);
+	EQUAL(chario_store_open(path, O_RDWR, &store), 0);
+	EQUAL(chario_store_create(store, "there", 4096, 0), 0);
+	EQUAL(chario_area_open(store, "there", O_RDWR, &area), 0);
+	EQUAL(chario_area_write(area, "p", 1, 0), 1);
+	EQUAL(chario_change_begin(store), 0);
+	fflush(stdout);
+	child = fork();
+	if (!child)
+		use_of_parent(store, area);
+	CHECK(ends_well(child));
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	CHECK(table_is_locked(fd));
 	close(fd);
-	close(looker);
+	chario_change_end(store);
+	EQUAL(chario_area_read(area, &byte, 1, 0), 1);
+	EQUAL(byte, 'p');
+	EQUAL(chario_store_create(store, "of the parent", 4096, 0), 0);
+	chario_area_close(area);
+	chario_store_close(store);
 }
 
-static void who_waits_is_next(void)
+static int open_area(struct chario_store *store, struct chario_area **area)
 {
-	check_turn(true);
-	check_turn(false);
+	return chario_area_open(store, "there", O_RDWR, area);
 }
 
-/* One that was stopped between the two locks. */
-static void nobody_waits_for_a_turn_for_ever(void)
-{
-	int fd = open(path, O_RDWR), stopped = open(path, O_RDWR);
+static int (*open_of_kernel)(const char *name, int flags);
 
-	EQUAL(chario_lock_try(stopped, STORE_LOCK_QUEUE, true), 0);
-	EQUAL(chario_lock_wait_table(fd, true), 0);
-	EQUAL(chario_lock_try(stopped, STORE_LOCK_TABLE, true), -EBUSY);
-	chario_lock_drop(fd, STORE_LOCK_TABLE);
-	close(stopped);
-	CHECK(is_free(fd, STORE_LOCK_QUEUE));
-	close(fd);
+static int open_without_proc(const char *name, int flags)
+{
+	return strncmp(name, "/proc/", 6) ? open_of_kernel(name, flags) : -ENOENT;
+}
+
+/* Two processes have one file open, wherever its path leads each of them by now. */
+static void locks_are_those_of_the_file(void)
+{
+	char moved[sizeof(path) + 2];
+	struct chario_store *one, *other;
+	struct chario_area *area, *second;
+
+	snprintf(moved, sizeof(moved), "%s-b", path);
+	EQUAL(chario_store_open(path, O_RDWR, &one), 0);
+	EQUAL(chario_store_create(one, "there", 4096, 0), 0);
+	EQUAL(rename(path, moved), 0);
+	EQUAL(chario_store_open(moved, O_RDWR, &other), 0);
+	/* Another file has the path: an area of this one is locked there, or nowhere. */
+	EQUAL(close(open(path, O_CREAT | O_RDWR | O_CLOEXEC, 0600)), 0);
+	EQUAL(open_area(one, &area), 0);
+	EQUAL(open_area(other, &second), -EBUSY);
+	EQUAL(chario_store_remove(other, "there"), -EBUSY);
+	chario_area_close(area);
+	open_of_kernel = chario_sys.open;
+	chario_sys.open = open_without_proc;
+	EQUAL(open_area(one, &area), -ESTALE);
+	chario_sys.open = open_of_kernel;
+	EQUAL(unlink(path), 0);
+	EQUAL(open_area(one, &area), 0);
+	chario_area_close(area);
+	chario_store_close(one);
+	chario_store_close(other);
+	EQUAL(rename(moved, path), 0);
 }
 
 static const struct tap_test tests[] = {
-	{ "who waits for the table is the next to have it", who_waits_is_next },
-	{ "nobody waits for its turn for ever", nobody_waits_for_a_turn_for_ever },
+	{ "a store is not checked while it is made", no_check_while_it_is_made },
+	{ "a store is of its process, not of its children", a_store_is_of_its_process },
+	{ "locks are those of the file, not of its path", locks_are_those_of_the_file },
 };
 
-TAP_MAIN(tests, make_file, drop_file)
+TAP_MAIN(tests, make_store, drop_store)

@@ -19,7 +19,6 @@
 
 #include "log-device.h"
 #include "store/inner.h"
-#include "system/sys.h"
 #include "tap.h"
 
 #define FILE_BYTES (8 << 20)
@@ -482,101 +481,9 @@ static void readers_wait_for_nobody(void)
 	CHECK(fine);
 }
 
-static int open_area(struct chario_store *store, struct chario_area **area)
-{
-	return chario_area_open(store, "there", O_RDWR, area);
-}
-
-/* What a child does with what its parent has open. */
-static void use_of_parent(struct chario_store *store, struct chario_area *area)
-{
-	struct chario_area_info info;
-	char byte;
-	bool fine;
-
-	alarm(ALARM_S);
-	fine = chario_store_find(store, "there", &info, sizeof(info)) == -EPERM &&
-	       chario_store_create(store, "of the child", 4096, 0) == -EPERM &&
-	       chario_area_read(area, &byte, 1, 0) == -EPERM &&
-	       chario_area_write(area, "c", 1, 0) == -EPERM;
-
-	chario_area_close(area);
-	chario_store_close(store);
-	_exit(fine ? 0 : 1);
-}
-
-/* It shares memory and locks with its parent, so that nothing would exclude them. */
-static void a_store_is_of_its_process(void)
-{
-	struct chario_store *store;
-	struct chario_area *area;
-	char byte = 0;
-	pid_t child;
-	int fd;
-
-	EQUAL(chario_store_open(path, O_RDWR, &store), 0);
-	EQUAL(chario_store_create(store, "there", 4096, 0), 0);
-	EQUAL(chario_area_open(store, "there", O_RDWR, &area), 0);
-	EQUAL(chario_area_write(area, "p", 1, 0), 1);
-	EQUAL(chario_change_begin(store), 0);
-	fflush(stdout);
-	child = fork();
-	if (!child)
-		use_of_parent(store, area);
-	CHECK(ends_well(child));
-	fd = open(path, O_RDWR | O_CLOEXEC);
-	CHECK(table_is_locked(fd));
-	close(fd);
-	chario_change_end(store);
-	EQUAL(chario_area_read(area, &byte, 1, 0), 1);
-	EQUAL(byte, 'p');
-	EQUAL(chario_store_create(store, "of the parent", 4096, 0), 0);
-	chario_area_close(area);
-	chario_store_close(store);
-}
-
-static int (*open_of_kernel)(const char *name, int flags);
-
-static int open_without_proc(const char *name, int flags)
-{
-	return strncmp(name, "/proc/", 6) ? open_of_kernel(name, flags) : -ENOENT;
-}
-
-/* Two processes have one file open, wherever its path leads each of them by now. */
-static void locks_are_those_of_the_file(void)
-{
-	char moved[sizeof(path) + 2];
-	struct chario_store *one, *other;
-	struct chario_area *area, *second;
-
-	snprintf(moved, sizeof(moved), "%s-b", path);
-	EQUAL(chario_store_open(path, O_RDWR, &one), 0);
-	EQUAL(chario_store_create(one, "there", 4096, 0), 0);
-	EQUAL(rename(path, moved), 0);
-	EQUAL(chario_store_open(moved, O_RDWR, &other), 0);
-	/* Another file has the path: an area of this one is locked there, or nowhere. */
-	EQUAL(close(open(path, O_CREAT | O_RDWR | O_CLOEXEC, 0600)), 0);
-	EQUAL(open_area(one, &area), 0);
-	EQUAL(open_area(other, &second), -EBUSY);
-	EQUAL(chario_store_remove(other, "there"), -EBUSY);
-	chario_area_close(area);
-	open_of_kernel = chario_sys.open;
-	chario_sys.open = open_without_proc;
-	EQUAL(open_area(one, &area), -ESTALE);
-	chario_sys.open = open_of_kernel;
-	EQUAL(unlink(path), 0);
-	EQUAL(open_area(one, &area), 0);
-	chario_area_close(area);
-	chario_store_close(one);
-	chario_store_close(other);
-	EQUAL(rename(moved, path), 0);
-}
-
 static const struct tap_test tests[] = {
 	{ "processes and threads change a store at once", all_work_at_once },
 	{ "processes that are killed leave a sound store", some_are_killed },
-	{ "a store is of its process, not of its children", a_store_is_of_its_process },
-	{ "locks are those of the file, not of its path", locks_are_those_of_the_file },
 	{ "readers wait for nobody", readers_wait_for_nobody },
 };
 

@@ -112,7 +112,10 @@ typedef int chario_finding_visit(const struct chario_finding *finding, void *dat
  * Context: may sleep.
  * Return: how many damages are left that are more than a note: 0 where all is
  * well; what @visit returned; -ENOMEDIUM where there is no trace of a store; -EBUSY
- * where CHARIO_CHECK_REPAIR is set and another process changes the store; -EROFS;
+ * where CHARIO_CHECK_REPAIR is set and the store is open, where it is being made or
+ * repaired, or where the table has been locked for 10 s; -ESTALE where the disk is
+ * smaller than the store; -EPROTO where the format is newer than the library;
+ * -EOPNOTSUPP where the logical block of the disk is longer than 4096; -ENOMEM; -EROFS;
  * and the errors of chario_device_open_any(), pread(2) and pwrite(2).
  */
 int chario_store_check(const char *name, unsigned int flags, chario_finding_visit *visit,

@@ -151,7 +151,8 @@ struct chario_area_info {
  * Context: may sleep.
  * Return: 0; -EEXIST where there is a store, whole or damaged, and
  * CHARIO_LAYOUT_REPLACE is not set; -EBUSY where a store on it is open;
- * -ENOSPC where the disk is too small; -EINVAL where a member of @layout is out
+ * -ENOSPC where the disk is too small; -EOPNOTSUPP where its logical block is longer
+ * than 4096; -ENOMEM; -EINVAL where a member of @layout is out
  * of its range; -EROFS; and the errors of chario_device_open_any() and of
  * pwrite(2).
  */
@@ -169,9 +170,11 @@ int chario_store_format(const char *name, const struct chario_store_layout *layo
  * Context: may sleep.
  * Return: 0; -ENOMEDIUM where there is no store; -EUCLEAN with O_RDWR where both
  * copies of a block of the table are damaged, or areas contradict each other:
- * chario_store_check() says what, and O_RDONLY gives what is left; -EPROTO where the format is newer
- * than the library, or has with O_RDWR what only a newer one can write; -ESTALE where
- * the disk is smaller than the store; -EINVAL where @flags are of another kind;
+ * chario_store_check() says what, and O_RDONLY gives what is left; -EPROTO where the
+ * format is newer than the library, or has with O_RDWR what only a newer one can
+ * write; -ESTALE where the disk is smaller than the store; -EBUSY where a new one is
+ * being made, or this one repaired; -EOPNOTSUPP where the logical block of the disk is
+ * longer than 4096; -ENOMEM, -EMFILE; -EINVAL where @flags are of another kind;
  * and the errors of chario_device_open_any() and of pread(2).
  */
 int chario_store_open(const char *name, int flags, struct chario_store **store);

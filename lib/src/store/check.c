@@ -216,7 +216,7 @@ static int run(struct chario_check *check)
 	return ret == -EUCLEAN ? 0 : ret;
 }
 
-/* Nobody changes the table meanwhile, and who repairs is alone with it. */
+/* Nobody changes the table or makes a new one meanwhile, and who repairs is alone. */
 static int lock(struct chario_check *check)
 {
 	int fd = chario_lock_open(check->store.device, check->store.writable);
@@ -226,8 +226,8 @@ static int lock(struct chario_check *check)
 		return fd;
 	check->store.lock_fd = fd;
 	err = chario_lock_wait_table(fd, check->store.writable);
-	if (!err && check->store.writable)
-		err = chario_lock_try(fd, STORE_LOCK_OPEN, true);
+	if (!err)
+		err = chario_lock_try(fd, STORE_LOCK_OPEN, check->store.writable);
 	return err;
 }
 

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The lock of the table: everyone has a turn.
+ *
+ * Nothing here depends on how long something takes; the alarm ends what hangs.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "store/inner.h"
+#include "tap.h"
+
+#define ALARM_S 300
+
+static char path[] = "/tmp/chario-turns-XXXXXX";
+
+static void make_file(void)
+{
+	int fd;
+
+	alarm(ALARM_S);
+	strcpy(path + sizeof(path) - 7, "XXXXXX");
+	fd = mkstemp(path);
+	if (fd < 0)
+		abort();
+	close(fd);
+}
+
+static void drop_file(void)
+{
+	unlink(path);
+}
+
+/**
+ * struct waiter - who waits for the table
+ * @fd: holds its locks
+ * @exclusive: what it wants
+ * @had: it has had it
+ * @err: what came of it
+ */
+struct waiter {
+	int fd;
+	bool exclusive;
+	bool had;
+	int err;
+};
+
+static void *wait_once(void *data)
+{
+	struct waiter *waiter = data;
+
+	waiter->err = chario_lock_wait_table(waiter->fd, waiter->exclusive);
+	__atomic_store_n(&waiter->had, true, __ATOMIC_SEQ_CST);
+	if (!waiter->err)
+		chario_lock_drop(waiter->fd, STORE_LOCK_TABLE);
+	return NULL;
+}
+
+static bool is_free(int fd, uint64_t byte)
+{
+	if (chario_lock_try(fd, byte, true))
+		return false;
+	chario_lock_drop(fd, byte);
+	return true;
+}
+
+static void check_turn(bool exclusive)
+{
+	struct waiter waiter = { .fd = open(path, O_RDWR), .exclusive = exclusive };
+	int fd = open(path, O_RDWR), looker = open(path, O_RDWR);
+	pthread_t thread;
+
+	EQUAL(chario_lock_wait_table(fd, true), 0);
+	CHECK(is_free(looker, STORE_LOCK_QUEUE));
+	EQUAL(pthread_create(&thread, NULL, wait_once, &waiter), 0);
+	while (is_free(looker, STORE_LOCK_QUEUE))
+		usleep(100);
+	/* It waits; who drops the lock and wants it at once comes after it. */
+	chario_lock_drop(fd, STORE_LOCK_TABLE);
+	EQUAL(chario_lock_wait_table(fd, true), 0);
+	CHECK(__atomic_load_n(&waiter.had, __ATOMIC_SEQ_CST));
+	pthread_join(thread, NULL);
+	EQUAL(waiter.err, 0);
+	CHECK(!is_free(looker, STORE_LOCK_TABLE));
+	chario_lock_drop(fd, STORE_LOCK_TABLE);
+	CHECK(is_free(looker, STORE_LOCK_TABLE));
+	CHECK(is_free(looker, STORE_LOCK_QUEUE));
+	close(waiter.fd);
+	close(fd);
+	close(looker);
+}
+
+static void who_waits_is_next(void)
+{
+	check_turn(true);
+	check_turn(false);
+}
+
+/* One that was stopped between the two locks. */
+static void nobody_waits_for_a_turn_for_ever(void)
+{
+	int fd = open(path, O_RDWR), stopped = open(path, O_RDWR);
+
+	EQUAL(chario_lock_try(stopped, STORE_LOCK_QUEUE, true), 0);
+	EQUAL(chario_lock_wait_table(fd, true), 0);
+	EQUAL(chario_lock_try(stopped, STORE_LOCK_TABLE, true), -EBUSY);
+	chario_lock_drop(fd, STORE_LOCK_TABLE);
+	close(stopped);
+	CHECK(is_free(fd, STORE_LOCK_QUEUE));
+	close(fd);
+}
+
+static const struct tap_test tests[] = {
+	{ "who waits for the table is the next to have it", who_waits_is_next },
+	{ "nobody waits for its turn for ever", nobody_waits_for_a_turn_for_ever },
+};
+
+TAP_MAIN(tests, make_file, drop_file)
