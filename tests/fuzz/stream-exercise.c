@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <chario/area.h>
 
@@ -32,10 +31,9 @@
 /* Calls of a follower that find nothing, before it gives up. */
 #define LOOKS 20
 
-/* struct tape - the disk that all recordings are tried on; the file has its locks */
+/* struct tape - the disk that all recordings are tried on */
 struct tape {
-	struct ram_disk disk;
-	char *path;
+	struct log_disk *disk;
 	unsigned char *pristine;
 	uint64_t offset;
 	struct chario_store *store;
@@ -52,28 +50,24 @@ static bool complain(const char *what, int err)
 
 /* the disk */
 
-static void remove_file(void)
+static void remove_disk(void)
 {
-	unlink(tape.path);
+	log_disk_destroy(tape.disk);
 }
 
 static void open_store(void)
 {
-	int err = chario_store_open_device(ram_open(&tape.disk, tape.path), O_RDWR, &tape.store);
-
-	if (err)
-		abort();
+	tape.store = lab_open_store(tape.disk);
 }
 
 static void make_disk(void)
 {
-	tape.path = strdup(lab_make_file(TAPE_BYTES));
-	atexit(remove_file);
-	ram_init(&tape.disk, tape.path, true);
-	tape.pristine = malloc(tape.disk.bytes);
+	tape.disk = lab_make_disk(TAPE_BYTES, true);
+	atexit(remove_disk);
+	tape.pristine = malloc(tape.disk->bytes);
 	if (!tape.pristine)
 		abort();
-	memcpy(tape.pristine, tape.disk.image, tape.disk.bytes);
+	memcpy(tape.pristine, tape.disk->image, tape.disk->bytes);
 	open_store();
 	tape.offset = lab_area_offset(tape.store);
 	chario_store_close(tape.store);
@@ -109,7 +103,7 @@ static bool is_admitted(const struct tape_settings *settings)
 /* Every call has so many reads. */
 static void allow_reads(uint64_t reads)
 {
-	tape.disk.most_reads = reads ? tape.disk.reads + reads : 0;
+	tape.disk->most_reads = reads ? tape.disk->nr_reads + reads : 0;
 }
 
 /* reading */
@@ -227,7 +221,7 @@ static bool follow_for_a_while(struct chario_reader *reader)
 static bool follow(struct chario_reader *reader, const unsigned char *area, size_t bytes,
 		   size_t cut)
 {
-	unsigned char *place = tape.disk.image + tape.offset;
+	unsigned char *place = tape.disk->image + tape.offset;
 	struct chario_area *writer;
 	bool fine;
 	int err = chario_area_open(tape.store, LAB_AREA, O_RDWR, &writer);
@@ -298,8 +292,8 @@ bool exercise_tape(const struct tape_settings *settings, const unsigned char *ar
 	if (!tape.pristine)
 		make_disk();
 	allow_reads(0);
-	memcpy(tape.disk.image, tape.pristine, tape.disk.bytes);
-	memcpy(tape.disk.image + tape.offset, area, bytes);
+	memcpy(tape.disk->image, tape.pristine, tape.disk->bytes);
+	memcpy(tape.disk->image + tape.offset, area, bytes);
 	open_store();
 	fine = describe(settings) && read_every_way(settings);
 	if (fine && settings->flags & TAPE_FOLLOW)

@@ -115,7 +115,7 @@ static void write_all(struct chario_stream *stream, const struct recipe *recipe,
 }
 
 /* What the area holds before the last part ends, or after. */
-static void record(struct ram_disk *disk, struct chario_store *store, const struct recipe *recipe,
+static void record(struct log_disk *disk, struct chario_store *store, const struct recipe *recipe,
 		   unsigned char *area)
 {
 	struct chario_stream_options options = { .size = sizeof(options),
@@ -161,15 +161,12 @@ static void describe(struct chario_store *store, const struct recipe *recipe,
 size_t input_make(unsigned int number, unsigned char *image)
 {
 	const struct recipe *recipe = &recipes[number];
-	struct chario_store *store;
-	struct ram_disk disk;
+	struct log_disk *disk = lab_make_disk(TAPE_BYTES, true);
+	struct chario_store *store = lab_open_store(disk);
 
-	ram_init(&disk, lab_make_file(TAPE_BYTES), true);
-	store = lab_open_store(&disk);
-	record(&disk, store, recipe, image + sizeof(struct tape_settings));
+	record(disk, store, recipe, image + sizeof(struct tape_settings));
 	describe(store, recipe, (struct tape_settings *)image);
 	chario_store_close(store);
-	ram_deinit(&disk);
-	lab_remove_file();
+	log_disk_destroy(disk);
 	return sizeof(struct tape_settings) + TAPE_BYTES;
 }

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A disk in memory that remembers every write, so that a test can have the
- * disk as a power cut at any moment could have left it.
+ * A disk in memory that remembers every write and flush, holds writes back, and fails:
+ *
+ *	log-device.c	the disk, the devices on it, and what it remembers
+ *	log-buffers.c	memory of their buffers
+ *	log-faults.c	what fails, and what waits
+ *	log-cuts.c	the disk as a power cut at any moment could have left it
  *
  * Several devices may be open on one disk, each as a process of its own would
  * have it: the locks of a store are those of an empty file that stands for the
- * disk.  A read sees all writes before it.
+ * disk.  A read sees all writes that have ended before it.
  */
 #ifndef CHARIO_LOG_DEVICE_H
 #define CHARIO_LOG_DEVICE_H
@@ -18,49 +22,90 @@
 #include <chario/device.h>
 
 /**
- * struct log_entry - a write or a flush
+ * struct log_entry - a write or a flush that has ended
  * @offset: of the first byte that was written
  * @bytes: that were written; 0 for a flush
  * @durable: the write was durable before it was reported as done
+ * @begun: entries that there were when it began
  * @data: what was written, NULL for a flush
  */
 struct log_entry {
 	uint64_t offset;
 	size_t bytes;
 	bool durable;
+	size_t begun;
 	unsigned char *data;
+};
+
+/* What fails from some time on fails always. */
+#define LOG_FOR_EVER UINT64_MAX
+
+/**
+ * struct log_fault - transfers of a kind that fail
+ * @after: that go well before
+ * @times: that fail then; 0 for none, LOG_FOR_EVER for all
+ */
+struct log_fault {
+	uint64_t after;
+	uint64_t times;
+};
+
+/**
+ * struct log_faults - what fails
+ * @read: reads
+ * @write: writes and flushes, counted together
+ * @flush: flushes, besides
+ * @one_in: transfers of which one fails, whichever; 0 for none
+ * @random: says whichever
+ * @torn: a write that fails has reached the disk in part
+ * @error: what a transfer that fails gives
+ */
+struct log_faults {
+	struct log_fault read;
+	struct log_fault write;
+	struct log_fault flush;
+	uint64_t one_in;
+	uint64_t random;
+	bool torn;
+	int error;
 };
 
 struct log_spare;
 
 /**
- * struct log_disk - a disk in memory
+ * struct log_disk - a disk
  * @mutex: protects all below
+ * @changed: of the mutex: writes are held back, or no longer
  * @image: its bytes as a read sees them
  * @bytes: how many
  * @block_bytes: of a logical block, which is never torn
+ * @alignment_bytes: of memory
+ * @uncached: a write that is done is durable
  * @path: of the file that stands for it
- * @recording: writes are remembered
+ * @recording: writes and flushes are remembered
  * @before: its bytes when the recording began
  * @entries: what was recorded
  * @nr_entries: how many
  * @max_entries: that there is room for
  * @nr_reads: transfers, flushes apart
+ * @most_reads: more end the program, which hangs; 0 for no limit
  * @nr_writes: transfers
  * @nr_flushes: and writes that were durable
- * @fail_write: writes until one fails; -1 for never
- * @fail_read: reads until one fails; -1 for never
- * @fail_for_ever: all behind that one fail too
- * @fail_one_in: transfers of which one fails, whichever; 0 for none
- * @random: says whichever
- * @fail_torn: a write that fails has reached the disk in part
- * @spare: memory of buffers that were freed, for the next
+ * @faults: what fails
+ * @hold_from: writes that begin here or behind it wait
+ * @hold_to: up to here
+ * @nr_held: that do
+ * @has_spare: memory of buffers that are freed is kept for the next
+ * @spare: that memory
  */
 struct log_disk {
 	pthread_mutex_t mutex;
+	pthread_cond_t changed;
 	unsigned char *image;
 	uint64_t bytes;
 	uint32_t block_bytes;
+	uint32_t alignment_bytes;
+	bool uncached;
 	char path[64];
 	bool recording;
 	unsigned char *before;
@@ -68,14 +113,14 @@ struct log_disk {
 	size_t nr_entries;
 	size_t max_entries;
 	uint64_t nr_reads;
+	uint64_t most_reads;
 	uint64_t nr_writes;
 	uint64_t nr_flushes;
-	int64_t fail_write;
-	int64_t fail_read;
-	bool fail_for_ever;
-	uint64_t fail_one_in;
-	uint64_t random;
-	bool fail_torn;
+	struct log_faults faults;
+	uint64_t hold_from;
+	uint64_t hold_to;
+	unsigned int nr_held;
+	bool has_spare;
 	struct log_spare *spare;
 };
 
@@ -89,54 +134,15 @@ struct chario_device *log_disk_open(struct log_disk *disk, int access);
 /* Forget what was recorded, and record from here on. */
 void log_disk_record(struct log_disk *disk);
 
+/* Entries that there are by now, while others may be writing. */
+size_t log_disk_nr_entries(struct log_disk *disk);
+
 /* No more failures. */
 void log_disk_heal(struct log_disk *disk);
 
-/**
- * enum log_cut - what a power cut leaves of the writes that were not durable
- * @LOG_CUT_ALL: all that had been reported as done
- * @LOG_CUT_NONE: nothing
- * @LOG_CUT_SOME: each write is there or not
- * @LOG_CUT_TORN: the same, and one of them is there in part: its first blocks, its
- *	last, or some
- * @LOG_CUT_MIXED: each block is as any of the writes left it
- */
-enum log_cut {
-	LOG_CUT_ALL,
-	LOG_CUT_NONE,
-	LOG_CUT_SOME,
-	LOG_CUT_TORN,
-	LOG_CUT_MIXED,
-	LOG_CUTS,
-};
-
-/**
- * struct log_replay - the disk at one moment after another
- * @disk: whose recording
- * @at: entries that have been reported as done
- * @durable_at: of those, up to the last flush
- * @durable: the disk as the last flush left it
- */
-struct log_replay {
-	const struct log_disk *disk;
-	size_t at;
-	size_t durable_at;
-	unsigned char *durable;
-};
-
-void log_replay_init(struct log_replay *replay, const struct log_disk *disk);
-void log_replay_deinit(struct log_replay *replay);
-
-/* One entry more has been reported as done. */
-void log_replay_advance(struct log_replay *replay);
-
-/*
- * Have an image be what a cut at this moment leaves; the entry behind is under
- * way.  Whatever @random gives, writes that were durable, or followed by a
- * flush, are there.
- */
-void log_replay_cut(const struct log_replay *replay, enum log_cut cut, uint64_t *random,
-		    unsigned char *image);
+/* Hold writes that begin in a range back, none where it is empty; and wait for some. */
+void log_disk_hold(struct log_disk *disk, uint64_t from, uint64_t to);
+void log_disk_wait_held(struct log_disk *disk, unsigned int held);
 
 /* The next number of a sequence that its first state decides; never of the time. */
 uint64_t log_random(uint64_t *state);

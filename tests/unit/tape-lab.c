@@ -7,6 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "store/inner.h"
+
 static char path[] = "/tmp/chario-tape-XXXXXX";
 
 static void must(bool condition, const char *what)
@@ -17,20 +19,29 @@ static void must(bool condition, const char *what)
 	exit(1);
 }
 
+static const struct chario_store_layout layout = { .size = sizeof(layout), .max_areas = 10 };
+
+/* What a store with one area needs besides the area. */
+#define STORE_BYTES ((uint64_t)64 << 10)
+
+static void make_area(struct chario_store *store, uint64_t area_bytes)
+{
+	must(!chario_store_create(store, LAB_AREA, area_bytes, 0), "no area");
+	chario_store_close(store);
+}
+
 const char *lab_make_file(uint64_t area_bytes)
 {
-	const struct chario_store_layout layout = { .size = sizeof(layout), .max_areas = 10 };
 	struct chario_store *store;
 	int fd;
 
 	strcpy(path, "/tmp/chario-tape-XXXXXX");
 	fd = mkstemp(path);
-	must(fd >= 0 && !ftruncate(fd, (off_t)(area_bytes + (64 << 10))), "no file in /tmp");
+	must(fd >= 0 && !ftruncate(fd, (off_t)(area_bytes + STORE_BYTES)), "no file in /tmp");
 	close(fd);
 	must(!chario_store_format(path, &layout), "no store");
 	must(!chario_store_open(path, O_RDWR, &store), "the store does not open");
-	must(!chario_store_create(store, LAB_AREA, area_bytes, 0), "no area");
-	chario_store_close(store);
+	make_area(store, area_bytes);
 	return path;
 }
 
@@ -47,20 +58,35 @@ uint64_t lab_area_offset(struct chario_store *store)
 	return info.offset;
 }
 
-struct chario_store *lab_open_store(struct ram_disk *disk)
+struct log_disk *lab_make_disk(uint64_t area_bytes, bool cached)
+{
+	struct log_disk *disk = log_disk_create(area_bytes + STORE_BYTES, LAB_SECTOR);
+	struct chario_device *device;
+
+	must(disk, "no disk in memory");
+	disk->alignment_bytes = 64;
+	disk->uncached = !cached;
+	/* A record that is read after its buffer has gone is to be met. */
+	disk->has_spare = false;
+	device = log_disk_open(disk, O_RDWR);
+	must(!chario_store_format_device(device, &layout), "no store");
+	chario_device_close(device);
+	make_area(lab_open_store(disk), area_bytes);
+	return disk;
+}
+
+struct chario_store *lab_open_store(struct log_disk *disk)
 {
 	struct chario_store *store = NULL;
 
-	must(!chario_store_open_device(ram_open(disk, path), O_RDWR, &store), "no store in memory");
+	must(!chario_store_open_device(log_disk_open(disk, O_RDWR), O_RDWR, &store),
+	     "no store in memory");
 	return store;
 }
 
 uint64_t lab_mix(uint64_t x)
 {
-	x += 0x9e3779b97f4a7c15;
-	x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
-	x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
-	return x ^ (x >> 31);
+	return log_random(&x);
 }
 
 void lab_fill(void *memory, size_t bytes, uint64_t sequence)

@@ -14,21 +14,25 @@
 #include <chario/store.h>
 #include <chario/stream.h>
 
-#include "ram-disk.h"
+#include "log-device.h"
 
-#define LAB_AREA "camera"
+#define LAB_AREA   "camera"
+#define LAB_SECTOR 512U
 
 /* Make a file with a store and an area of so many bytes; its path. */
 const char *lab_make_file(uint64_t area_bytes);
 void lab_remove_file(void);
 
+/* A disk in memory with such a store, with or without a volatile cache. */
+struct log_disk *lab_make_disk(uint64_t area_bytes, bool cached);
+
 /* Where the area begins on the disk. */
 uint64_t lab_area_offset(struct chario_store *store);
 
-/* Open the store of a disk in memory; NULL when that fails. */
-struct chario_store *lab_open_store(struct ram_disk *disk);
+/* Open the store of a disk in memory. */
+struct chario_store *lab_open_store(struct log_disk *disk);
 
-/* A number that depends on nothing but @x: not random, but looks like it. */
+/* A number that depends on nothing but @x, as one of log_random() on its state. */
 uint64_t lab_mix(uint64_t x);
 
 /* Fill memory with the content of a record, or see whether it has that. */

@@ -18,18 +18,17 @@ const struct chario_stream_options rig_small = {
 
 void rig_begin(uint64_t area_bytes, bool cached)
 {
-	ram_init(&rig.disk, lab_make_file(area_bytes), cached);
-	rig.store = lab_open_store(&rig.disk);
+	rig.disk = lab_make_disk(area_bytes, cached);
+	rig.store = lab_open_store(rig.disk);
 }
 
 void rig_end(void)
 {
-	ram_hold(&rig.disk, 0, 0);
+	log_disk_hold(rig.disk, 0, 0);
 	rig_close_reader();
 	rig_close();
 	chario_store_close(rig.store);
-	ram_deinit(&rig.disk);
-	lab_remove_file();
+	log_disk_destroy(rig.disk);
 }
 
 int rig_open(const struct chario_stream_options *options)

@@ -27,7 +27,7 @@
  * @record: that rig_next() has read
  */
 struct tape_rig {
-	struct ram_disk disk;
+	struct log_disk *disk;
 	struct chario_store *store;
 	struct chario_stream *stream;
 	struct chario_reader *reader;

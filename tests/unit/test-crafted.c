@@ -34,7 +34,7 @@ static void before(void)
 
 static void after(void)
 {
-	rig.disk.most_reads = 0;
+	rig.disk->most_reads = 0;
 	rig_close();
 	chario_buffer_free(buffer);
 	rig_end();
@@ -70,10 +70,10 @@ static int record_apart(uint32_t flags, uint64_t count)
 	return err ? err : rig_close();
 }
 
-/* The first batch of a slot, on the rig.disk. */
+/* The first batch of a slot, on the disk. */
 static struct chario_disk_batch *batch_of(uint64_t slot)
 {
-	return (void *)(rig.disk.image + lab_area_offset(rig.store) + slot * SEGMENT);
+	return (void *)(rig.disk->image + lab_area_offset(rig.store) + slot * SEGMENT);
 }
 
 static struct chario_disk_record *first_record(struct chario_disk_batch *batch)
@@ -124,12 +124,12 @@ static void test_last_segment(void)
 		EQUAL(record_apart(CHARIO_STREAM_RING, 1), 0);
 		batch->segment = htole64(0 - back);
 		sign(batch);
-		rig.disk.most_reads = rig.disk.reads + MANY_READS;
+		rig.disk->most_reads = rig.disk->nr_reads + MANY_READS;
 		EQUAL(rig_open_reader(), 0);
 		EQUAL(chario_reader_get_recording(rig.reader, &recording, sizeof(recording)), 0);
 		EQUAL(recording.next_record, 0);
 		EQUAL(rig_next(), -EAGAIN);
-		rig.disk.most_reads = 0;
+		rig.disk->most_reads = 0;
 		rig_close_reader();
 	}
 }
@@ -167,7 +167,6 @@ static void test_long_segments(void)
 	struct chario_store *large;
 	struct chario_area *area;
 
-	lab_remove_file();
 	path = lab_make_file(4ULL * CHARIO_DISK_SEGMENT_MAX);
 	EQUAL(chario_store_open(path, O_RDWR, &large), 0);
 	EQUAL(chario_area_open(large, LAB_AREA, O_RDWR, &area), 0);
@@ -179,6 +178,7 @@ static void test_long_segments(void)
 	EQUAL(chario_reader_open(large, LAB_AREA, &rig.reader), -EUCLEAN);
 	chario_area_close(area);
 	chario_store_close(large);
+	lab_remove_file();
 }
 
 /* That the ring has come round is found out once for a segment, not for each record. */
@@ -195,10 +195,10 @@ static void test_overtaken(void)
 	/* The first segment is still there, and the next to be overwritten. */
 	EQUAL(write_apart((SLOTS - 3) * APART), 0);
 	EQUAL(rig_wait(), 0);
-	reads = rig.disk.reads;
+	reads = rig.disk->nr_reads;
 	EQUAL(rig_next(), 0);
 	CHECK(rig.record.sequence >= APART);
-	CHECK(rig.disk.reads - reads < 4 * APART);
+	CHECK(rig.disk->nr_reads - reads < 4 * APART);
 }
 
 static const struct tap_test tests[] = {

@@ -2,7 +2,7 @@
 /*
  * What a power cut leaves of a recording.
  *
- * A producer records on a disk in memory that notes all writes and flushes.  Then
+ * A producer records on a disk that remembers all writes and flushes.  Then
  * the power is cut at many moments: the disk has what had been flushed, and of all
  * that had not been, or was being written, some sectors and others not.  Every
  * record that was reported durable has to be there, and no record may be wrong.
@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "log-cuts.h"
 #include "stream/format.h"
 #include "tap.h"
 #include "tape-lab.h"
@@ -34,9 +35,9 @@ struct recipe {
 	struct chario_stream_options options;
 };
 
-/* struct promise - records that were durable when so many events had ended */
+/* struct promise - records that were durable when the log had so many entries */
 struct promise {
-	size_t events;
+	size_t entries;
 	uint64_t records;
 };
 
@@ -46,8 +47,9 @@ struct made {
 	size_t bytes;
 };
 
-static struct ram_disk disk;
-static struct ram_disk cut;
+static struct log_disk *disk;
+static struct log_disk *victim;
+static struct log_replay replay;
 static struct chario_store *store;
 static struct chario_store *cut_store;
 static struct promise promises[4 * MAX_RECORD];
@@ -62,16 +64,14 @@ static unsigned long nr_cuts;
 
 static uint64_t roll(uint64_t sides)
 {
-	return lab_mix(chance++) % sides;
+	return log_below(&chance, sides);
 }
 
 static void begin(const struct recipe *recipe)
 {
-	const char *path = lab_make_file(AREA);
-
-	ram_init(&disk, path, recipe->cached);
-	ram_init(&cut, path, recipe->cached);
-	store = lab_open_store(&disk);
+	disk = lab_make_disk(AREA, recipe->cached);
+	victim = lab_make_disk(AREA, recipe->cached);
+	store = lab_open_store(disk);
 	area_offset = lab_area_offset(store);
 	nr_promises = 0;
 	nr_made = 0;
@@ -82,21 +82,25 @@ static void end(void)
 	chario_store_close(store);
 	chario_store_close(cut_store);
 	cut_store = NULL;
-	ram_deinit(&disk);
-	ram_deinit(&cut);
-	lab_remove_file();
+	log_disk_destroy(disk);
+	log_disk_destroy(victim);
 }
 
 /* What has been reported by now may be counted on from now on. */
-static int promise(struct chario_stream *stream)
+static void promise(uint64_t records)
+{
+	promises[nr_promises++] = (struct promise){
+		.records = records,
+		.entries = log_disk_nr_entries(disk),
+	};
+}
+
+static int promise_durable(struct chario_stream *stream)
 {
 	struct chario_stream_status is;
 	int err = chario_stream_get_status(stream, &is, sizeof(is));
 
-	promises[nr_promises++] = (struct promise){
-		.records = is.durable_records,
-		.events = ram_nr_events(&disk),
-	};
+	promise(is.durable_records);
 	return err;
 }
 
@@ -159,7 +163,7 @@ static int record_all(struct chario_stream *stream, const struct chario_buffer *
 			err = chario_stream_lose(stream, 2, 100);
 		}
 		if (!err)
-			err = promise(stream);
+			err = promise_durable(stream);
 	}
 	return err == -ENOSPC ? 0 : err;
 }
@@ -176,70 +180,20 @@ static int record(const struct recipe *recipe)
 	err = chario_stream_open(store, LAB_AREA, &recipe->options, &stream);
 	if (err)
 		return err;
-	memcpy(cut.image, disk.image, disk.bytes);
-	disk.noting = true;
+	log_disk_record(disk);
 	err = record_all(stream, buffer);
 	if (!err)
 		err = chario_stream_close(stream);
-	promises[nr_promises++] = (struct promise){
-		.records = nr_made,
-		.events = ram_nr_events(&disk),
-	};
+	promise(nr_made);
 	chario_buffer_free(buffer);
 	return err;
-}
-
-static void apply(const struct ram_event *event)
-{
-	if (!event->flush)
-		memcpy(cut.image + event->offset, event->data, event->bytes);
-}
-
-/* Nothing, all, or any sectors. */
-static void tear(const struct ram_event *event)
-{
-	uint64_t how = roll(4);
-
-	if (event->flush || !how)
-		return;
-	for (uint32_t at = 0; at < event->bytes; at += RAM_SECTOR)
-		if (how == 1 || roll(2))
-			memcpy(cut.image + event->offset + at, event->data + at, RAM_SECTOR);
-}
-
-/* Events up to here are on the disk whatever happens. */
-static size_t find_safe(size_t at, bool cached)
-{
-	if (!cached)
-		return at;
-	while (at && !disk.events[at - 1].flush)
-		at--;
-	return at;
-}
-
-/* The power is cut when so many events have ended. */
-static void cut_power(size_t at, bool cached)
-{
-	size_t safe = find_safe(at, cached);
-
-	for (size_t i = 0; i < safe; i++)
-		apply(&disk.events[i]);
-	for (size_t i = safe; i < at; i++) {
-		if (disk.events[i].fua)
-			apply(&disk.events[i]);
-		else
-			tear(&disk.events[i]);
-	}
-	for (size_t i = at; i < disk.nr_events && i < at + 40; i++)
-		if (disk.events[i].begun <= at)
-			tear(&disk.events[i]);
 }
 
 static uint64_t promised(size_t at)
 {
 	uint64_t records = 0;
 
-	for (size_t i = 0; i < nr_promises && promises[i].events <= at; i++)
+	for (size_t i = 0; i < nr_promises && promises[i].entries <= at; i++)
 		records = promises[i].records;
 	return records;
 }
@@ -302,27 +256,26 @@ static void read_all(struct seen *seen)
 	EQUAL(err, 0);
 }
 
-/* The header of the batch that an event wrote the first block of, or NULL. */
-static const struct chario_disk_batch *batch_of(const struct ram_event *event)
+/* The header of the batch that an entry wrote the first block of, or NULL. */
+static const struct chario_disk_batch *batch_of(const struct log_entry *entry)
 {
-	const struct chario_disk_batch *batch = (const void *)event->data;
+	const struct chario_disk_batch *batch = (const void *)entry->data;
 
-	return !event->flush && batch->magic == CHARIO_DISK_BATCH_MAGIC ? batch : NULL;
+	return batch && batch->magic == CHARIO_DISK_BATCH_MAGIC ? batch : NULL;
 }
 
-static uint64_t slot_of(const struct ram_event *event)
+static uint64_t slot_of(const struct log_entry *entry)
 {
-	return (event->offset - area_offset) / SEGMENT;
+	return (entry->offset - area_offset) / SEGMENT;
 }
 
-/* The segment that an event wrote to: its header comes last. */
+/* The segment that an entry wrote to: its header comes last. */
 static uint64_t segment_of(size_t at)
 {
-	for (size_t i = at; i < disk.nr_events; i++)
-		if (!disk.events[i].flush &&
-		    slot_of(&disk.events[i]) == slot_of(&disk.events[at]) &&
-		    batch_of(&disk.events[i]))
-			return batch_of(&disk.events[i])->segment;
+	for (size_t i = at; i < disk->nr_entries; i++)
+		if (batch_of(&disk->entries[i]) &&
+		    slot_of(&disk->entries[i]) == slot_of(&disk->entries[at]))
+			return batch_of(&disk->entries[i])->segment;
 	return UINT64_MAX;
 }
 
@@ -331,8 +284,8 @@ static bool is_reused(const struct recipe *recipe, uint64_t segment, size_t at)
 {
 	uint64_t from = segment + SLOTS - recipe->unsure;
 
-	for (size_t i = 0; i < disk.nr_events; i++)
-		if ((i < at || disk.events[i].begun <= at) && !disk.events[i].flush &&
+	for (size_t i = 0; i < disk->nr_entries; i++)
+		if ((i < at || disk->entries[i].begun <= at) && disk->entries[i].bytes &&
 		    segment_of(i) != UINT64_MAX && segment_of(i) >= from)
 			return true;
 	return false;
@@ -341,7 +294,7 @@ static bool is_reused(const struct recipe *recipe, uint64_t segment, size_t at)
 static bool is_overwritten(const struct recipe *recipe, uint64_t sequence, size_t at)
 {
 	for (size_t i = 0; i < at; i++) {
-		const struct chario_disk_batch *batch = batch_of(&disk.events[i]);
+		const struct chario_disk_batch *batch = batch_of(&disk->entries[i]);
 
 		if (batch && batch->sequence <= sequence && sequence <= batch->next_sequence &&
 		    is_reused(recipe, batch->segment, at))
@@ -402,31 +355,33 @@ static void check_append(const struct recipe *recipe, const struct seen *before)
 			CHECK(after.there[appended_from + i]);
 }
 
-static void run(const struct recipe *recipe)
+/* The power is cut at a moment; each kind of cut has its turn. */
+static void try_cut(const struct recipe *recipe, size_t at)
 {
 	static struct seen seen;
-	size_t last;
+	enum log_cut kind = (enum log_cut)(nr_cuts++ % LOG_CUTS);
 
+	log_replay_go(&replay, at);
+	log_replay_cut(&replay, kind, &chance, victim->image);
+	check_cut(recipe, at, &seen);
+	if (!tap_failed && !roll(8))
+		check_append(recipe, &seen);
+	if (tap_failed)
+		printf("# %s, cut %d at entry %zu of %zu\n", recipe->name, (int)kind, at,
+		       disk->nr_entries);
+}
+
+static void run(const struct recipe *recipe)
+{
 	EQUAL(record(recipe), 0);
-	last = disk.nr_events;
-	/* Each cut begins with the disk as it was before the recording. */
-	unsigned char *start = malloc(cut.bytes);
-
-	memcpy(start, cut.image, cut.bytes);
-	cut_store = lab_open_store(&cut);
-	for (unsigned int i = 0; i <= CUTS && !tap_failed; i++) {
-		size_t at = i == CUTS ? last : roll(last);
-
-		memcpy(cut.image, start, cut.bytes);
-		cut_power(at, recipe->cached);
-		check_cut(recipe, at, &seen);
-		if (!tap_failed && !roll(8))
-			check_append(recipe, &seen);
-		if (tap_failed)
-			printf("# %s, cut at event %zu of %zu\n", recipe->name, at, last);
-		nr_cuts++;
-	}
-	free(start);
+	memcpy(victim->image, disk->before, victim->bytes);
+	cut_store = lab_open_store(victim);
+	log_replay_init(&replay, disk);
+	for (unsigned int i = 0; i < CUTS && !tap_failed; i++)
+		try_cut(recipe, roll(disk->nr_entries));
+	if (!tap_failed)
+		try_cut(recipe, disk->nr_entries);
+	log_replay_deinit(&replay);
 }
 
 #define OPTIONS(how, policy, buffers_, bytes)           \

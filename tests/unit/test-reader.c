@@ -352,13 +352,11 @@ static void test_damage(void)
 static void test_search(void)
 {
 	static const uint64_t counts[] = { 1, 100, 2047, 2048, 3000, 4095, 4096, 4097, 6000, 9000 };
-
-	static struct ram_disk disk;
+	struct log_disk *disk;
 
 	chario_store_close(store);
-	lab_remove_file();
-	ram_init(&disk, lab_make_file(4096ULL * SEGMENT), false);
-	store = lab_open_store(&disk);
+	disk = lab_make_disk(4096ULL * SEGMENT, false);
+	store = lab_open_store(disk);
 	options.durability = CHARIO_DURABILITY_AUTO;
 	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
 		EQUAL(open_stream(CHARIO_STREAM_RING), 0);
@@ -374,7 +372,7 @@ static void test_search(void)
 	}
 	chario_store_close(store);
 	store = NULL;
-	ram_deinit(&disk);
+	log_disk_destroy(disk);
 }
 
 static const struct tap_test tests[] = {

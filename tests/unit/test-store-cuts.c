@@ -10,7 +10,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "log-device.h"
+#include "log-cuts.h"
 #include "store-model.h"
 #include "store-rig.h"
 #include "tap.h"

@@ -50,16 +50,22 @@ enum failure {
 static void arm(struct log_disk *disk, enum failure failure, int64_t number)
 {
 	bool reads = failure == READ_ONCE || failure == READ_FOR_EVER;
+	bool for_ever = failure == WRITE_FOR_EVER || failure == READ_FOR_EVER;
+	struct log_fault *fault = reads ? &disk->faults.read : &disk->faults.write;
 
 	if (failure == ANY_AT_TIMES) {
-		disk->fail_one_in = 10 + (uint64_t)number % 40;
-		disk->random = seed + (uint64_t)number;
+		disk->faults.one_in = 10 + (uint64_t)number % 40;
+		disk->faults.random = seed + (uint64_t)number;
 		return;
 	}
-	disk->fail_read = reads ? number : -1;
-	disk->fail_write = reads ? -1 : number;
-	disk->fail_for_ever = failure == WRITE_FOR_EVER || failure == READ_FOR_EVER;
-	disk->fail_torn = failure == WRITE_TORN;
+	*fault = (struct log_fault){ (uint64_t)number, for_ever ? LOG_FOR_EVER : 1 };
+	disk->faults.torn = failure == WRITE_TORN;
+}
+
+/* Whether the failure is still to come. */
+static bool is_armed(const struct log_disk *disk)
+{
+	return disk->faults.read.times || disk->faults.write.times;
 }
 
 /* Run the script until a change fails or it ends: 0, -EIO, or what is wrong. */
@@ -108,7 +114,7 @@ static int try_failure(enum failure failure, int64_t number)
 		arm(trial.disk, failure, number);
 		err = run(&trial, &random);
 		if (!err)
-			err = trial.disk->fail_read >= 0 || trial.disk->fail_write >= 0;
+			err = is_armed(trial.disk);
 		if (err != -EPROTO && !recovers(&trial))
 			err = -EPROTO;
 		chario_store_close(trial.store);
@@ -172,7 +178,7 @@ static void any_fail_at_times(void)
  */
 struct spoiler {
 	struct log_disk *disk;
-	int64_t number;
+	uint64_t number;
 };
 
 /* Damage the note of changes, so that the table is read anew, and let that fail. */
@@ -184,7 +190,7 @@ static int spoil(uint64_t done_bytes, uint64_t total_bytes, void *data)
 	if (done_bytes > 4096)
 		return 0;
 	spoiler->disk->image[4096 + 100] ^= 0xff;
-	spoiler->disk->fail_read = spoiler->number;
+	spoiler->disk->faults.read = (struct log_fault){ spoiler->number, 1 };
 	return 0;
 }
 
@@ -198,7 +204,7 @@ static int make_slide(struct chario_store *store)
 	return err ? err : chario_store_remove(store, "gap");
 }
 
-static int slide_without_table(int64_t number)
+static int slide_without_table(uint64_t number)
 {
 	struct log_disk *disk = log_disk_create(DISK_BYTES, 512);
 	struct spoiler spoiler = { disk, number };
@@ -221,7 +227,7 @@ static int slide_without_table(int64_t number)
 
 static void table_is_lost_in_a_move(void)
 {
-	for (int64_t number = 0; number < 10; number++) {
+	for (uint64_t number = 0; number < 10; number++) {
 		int err = slide_without_table(number);
 
 		CHECK(err == -EIO || !err);
@@ -240,14 +246,14 @@ static int open_and_change(int64_t number)
 		return err;
 	err = chario_store_create(store, "there", 4096, 0);
 	chario_store_close(store);
-	disk->fail_read = number;
+	disk->faults.read = (struct log_fault){ (uint64_t)number, 1 };
 	err = err ?: rig_open(disk, O_RDWR, &store);
 	if (err)
 		return err;
 	err = chario_store_find(store, "there", &info, sizeof(info));
 	err = err ?: chario_store_create(store, "too", 4096, 0);
 	chario_store_close(store);
-	err = err ?: disk->fail_read < 0 ? 0 : -1;
+	err = err ?: disk->faults.read.times ? -1 : 0;
 	log_disk_destroy(disk);
 	return err;
 }

@@ -380,7 +380,7 @@ static void reading_changes_nothing(void)
 	EQUAL(chario_store_create(store, "a", 1, 0), 0);
 	EQUAL(rig_open(disk, O_WRONLY, &reader), -EINVAL);
 	EQUAL(rig_open(disk, O_RDONLY, &reader), 0);
-	disk->fail_write = 0;
+	disk->faults.write.times = 1;
 	EQUAL(chario_store_create(reader, "b", 1, 0), -EROFS);
 	EQUAL(chario_store_create(reader, "b", UINT64_MAX, 0), -EROFS);
 	EQUAL(chario_store_rename(reader, "a", "b"), -EROFS);
@@ -392,7 +392,7 @@ static void reading_changes_nothing(void)
 	EQUAL(chario_area_open(reader, "a", O_RDONLY, &area), 0);
 	EQUAL(chario_area_set_filled(area, 1, 0), -EROFS);
 	chario_area_close(area);
-	EQUAL(disk->fail_write, 0);
+	EQUAL(disk->faults.write.times, 1);
 	chario_store_close(reader);
 }
 

@@ -94,8 +94,8 @@ static void test_error(void)
 	EQUAL(open_stream(), 0);
 	EQUAL(write_from(0, 512, &released[0]), 0);
 	EQUAL(rig_wait(), 0);
-	rig.disk.error = -EINVAL;
-	rig.disk.failing = 1;
+	rig.disk->faults.error = -EINVAL;
+	rig.disk->faults.write.times = 1;
 	EQUAL(write_from(0, 512, &released[1]), 0);
 	EQUAL(rig_wait(), -EINVAL);
 	EQUAL(write_from(0, 512, &released[2]), -EINVAL);

@@ -24,8 +24,7 @@ static void test_flush_error(void)
 	EQUAL(rig_open(&rig_small), 0);
 	EQUAL(rig_record(0, 1, 10), 0);
 	EQUAL(rig_wait(), 0);
-	rig.disk.error = -EIO;
-	rig.disk.failing_flushes = 1;
+	rig.disk->faults.flush.times = 1;
 	EQUAL(rig_record(1, 2, 10), 0);
 	EQUAL(rig_wait(), -EIO);
 	EQUAL(rig_look(), 0);
@@ -38,9 +37,9 @@ static size_t find_write(uint64_t from, uint64_t to)
 {
 	size_t i = 0;
 
-	while (i < rig.disk.nr_events &&
-	       (rig.disk.events[i].flush || rig.disk.events[i].offset < from ||
-		rig.disk.events[i].offset >= to))
+	while (i < rig.disk->nr_entries &&
+	       (!rig.disk->entries[i].bytes || rig.disk->entries[i].offset < from ||
+		rig.disk->entries[i].offset >= to))
 		i++;
 	return i;
 }
@@ -59,8 +58,8 @@ static void test_buffer_window(void)
 	options.nr_buffers = 6;
 	options.durability = CHARIO_DURABILITY_FUA;
 	EQUAL(rig_open(&options), 0);
-	rig.disk.noting = true;
-	ram_hold(&rig.disk, from, from + 4096);
+	log_disk_record(rig.disk);
+	log_disk_hold(rig.disk, from, from + 4096);
 	for (uint64_t i = 0; i < 6; i++)
 		EQUAL(chario_stream_write_buffer(rig.stream, buffer, 0, segment * 3 / 4, i + 1, 0,
 						 0, &released[i]),
@@ -68,9 +67,9 @@ static void test_buffer_window(void)
 	/* Half of a ring of eight is four. */
 	while (!released[0] || !released[1] || !released[2] || !released[3])
 		EQUAL(chario_stream_service(rig.stream), 0);
-	ram_wait_held(&rig.disk, 1);
+	log_disk_wait_held(rig.disk, 1);
 	EQUAL(chario_stream_service(rig.stream), 0);
-	ram_hold(&rig.disk, 0, 0);
+	log_disk_hold(rig.disk, 0, 0);
 	EQUAL(rig_close(), 0);
 	EQUAL(released[5], 1);
 	CHECK(find_write(from + 4 * segment, from + 6 * segment) > find_write(from, from + 4096));

@@ -20,10 +20,10 @@ static void test_durable(void)
 	uint64_t from = lab_area_offset(rig.store);
 
 	EQUAL(rig_open(&rig_small), 0);
-	rig.disk.noting = true;
-	ram_hold(&rig.disk, from, from + RIG_SEGMENT);
+	log_disk_record(rig.disk);
+	log_disk_hold(rig.disk, from, from + RIG_SEGMENT);
 	EQUAL(rig_record(0, 3, chario_stream_room_bytes(rig.stream)), 0);
-	while (ram_nr_events(&rig.disk) < 2)
+	while (log_disk_nr_entries(rig.disk) < 2)
 		usleep(100);
 	EQUAL(chario_stream_wait(rig.stream, 100, 0), -EAGAIN);
 	EQUAL(chario_stream_wait(rig.stream, 100, 2000000), -EAGAIN);
@@ -31,7 +31,7 @@ static void test_durable(void)
 	EQUAL(rig_look(), 0);
 	EQUAL(rig.status.durable_bytes, 0);
 	EQUAL(rig.status.flushes, 0);
-	ram_hold(&rig.disk, 0, 0);
+	log_disk_hold(rig.disk, 0, 0);
 	EQUAL(chario_stream_wait(rig.stream, 100, -1), 0);
 	EQUAL(rig_look(), 0);
 	CHECK(rig.status.durable_bytes >= 8000);
@@ -47,7 +47,7 @@ static int record_all(void)
 {
 	int err;
 
-	rig.disk.noting = true;
+	log_disk_record(rig.disk);
 	err = rig_record(0, 10, 5000);
 	if (!err)
 		err = rig_wait();
@@ -62,8 +62,8 @@ static void test_no_cache(void)
 	EQUAL(rig_look(), 0);
 	EQUAL(rig.status.durability, CHARIO_DURABILITY_NONE);
 	EQUAL(record_all(), 0);
-	for (size_t i = 0; i < rig.disk.nr_events; i++)
-		CHECK(!rig.disk.events[i].flush);
+	for (size_t i = 0; i < rig.disk->nr_entries; i++)
+		CHECK(rig.disk->entries[i].bytes);
 }
 
 static void test_fua(void)
@@ -73,27 +73,27 @@ static void test_fua(void)
 	options.durability = CHARIO_DURABILITY_FUA;
 	EQUAL(rig_open(&options), 0);
 	EQUAL(record_all(), 0);
-	for (size_t i = 0; i < rig.disk.nr_events; i++)
-		CHECK(!rig.disk.events[i].flush && rig.disk.events[i].fua);
+	for (size_t i = 0; i < rig.disk->nr_entries; i++)
+		CHECK(rig.disk->entries[i].bytes && rig.disk->entries[i].durable);
 }
 
 /* A full segment is one write; what was not full goes on behind it. */
 static void test_writes(void)
 {
 	EQUAL(rig_open(&rig_small), 0);
-	rig.disk.noting = true;
+	log_disk_record(rig.disk);
 	EQUAL(rig_record(0, 4, chario_stream_room_bytes(rig.stream)), 0);
-	while (ram_nr_events(&rig.disk) < 4)
+	while (log_disk_nr_entries(rig.disk) < 4)
 		usleep(100);
 	for (size_t i = 0; i < 4; i++)
-		EQUAL(rig.disk.events[i].bytes, RIG_SEGMENT);
+		EQUAL(rig.disk->entries[i].bytes, RIG_SEGMENT);
 	EQUAL(rig_record(4, 5, 10), 0);
 	EQUAL(rig_wait(), 0);
 	EQUAL(rig_record(5, 6, 10), 0);
 	EQUAL(rig_wait(), 0);
 	EQUAL(rig_look(), 0);
 	EQUAL(rig.status.segments, 5);
-	EQUAL(rig.disk.events[rig.disk.nr_events - 2].bytes, 4096);
+	EQUAL(rig.disk->entries[rig.disk->nr_entries - 2].bytes, 4096);
 }
 
 static void test_time(void)

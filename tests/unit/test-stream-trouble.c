@@ -21,9 +21,9 @@ static void test_pressure(void)
 	struct chario_stream_room room;
 
 	EQUAL(rig_open(&rig_small), 0);
-	ram_hold(&rig.disk, from, from + RIG_SLOTS * RIG_SEGMENT);
+	log_disk_hold(rig.disk, from, from + RIG_SLOTS * RIG_SEGMENT);
 	EQUAL(rig_record(0, 4, chario_stream_room_bytes(rig.stream)), 0);
-	ram_wait_held(&rig.disk, 4);
+	log_disk_wait_held(rig.disk, 4);
 	EQUAL(rig_get(1, &room), -EAGAIN);
 	EQUAL(chario_stream_get(rig.stream, 1, 2000000, &room), -EAGAIN);
 	EQUAL(chario_stream_write(rig.stream, memory, 1, 0, 0, 0), -EAGAIN);
@@ -34,7 +34,7 @@ static void test_pressure(void)
 	EQUAL(rig.status.waits, 1);
 	CHECK(rig.status.wait_ns >= 2000000);
 	EQUAL(rig.status.durable_records, 0);
-	ram_hold(&rig.disk, 0, 0);
+	log_disk_hold(rig.disk, 0, 0);
 	EQUAL(chario_stream_get(rig.stream, 1, -1, &room), 0);
 	EQUAL(chario_stream_commit(rig.stream, &room, 0, 0, 0), 0);
 	EQUAL(rig_wait(), 0);
@@ -48,12 +48,11 @@ static void test_pressure(void)
 static void test_retries(void)
 {
 	EQUAL(rig_open(&rig_small), 0);
-	rig.disk.error = -EIO;
-	rig.disk.failing = 3;
+	rig.disk->faults.write.times = 3;
 	EQUAL(rig_record(0, 1, 5), 0);
 	EQUAL(rig_wait(), 0);
-	rig.disk.error = -ETIMEDOUT;
-	rig.disk.failing_flushes = 2;
+	rig.disk->faults.error = -ETIMEDOUT;
+	rig.disk->faults.flush.times = 2;
 	EQUAL(rig_record(1, 2, 10), 0);
 	EQUAL(rig_wait(), 0);
 	EQUAL(rig_look(), 0);
@@ -68,8 +67,7 @@ static void test_error(void)
 	EQUAL(rig_open(&rig_small), 0);
 	EQUAL(rig_record(0, 1, 10), 0);
 	EQUAL(rig_wait(), 0);
-	rig.disk.error = -EIO;
-	rig.disk.failing = 4;
+	rig.disk->faults.write.times = 4;
 	EQUAL(rig_record(1, 2, 10), 0);
 	EQUAL(rig_wait(), -EIO);
 	EQUAL(rig_get(10, &room), -EIO);
@@ -79,8 +77,8 @@ static void test_error(void)
 	EQUAL(rig.status.durable_records, 1);
 	EQUAL(rig_close(), -EIO);
 	EQUAL(rig_open(&rig_small), 0);
-	rig.disk.error = -EROFS;
-	rig.disk.failing = 1;
+	rig.disk->faults.error = -EROFS;
+	rig.disk->faults.write.times = 1;
 	EQUAL(rig_record(1, 2, 10), 0);
 	EQUAL(rig_wait(), -EROFS);
 	EQUAL(rig_close(), -EROFS);
@@ -93,11 +91,11 @@ static void test_late(void)
 
 	options.late_ns = 1000000;
 	EQUAL(rig_open(&options), 0);
-	ram_hold(&rig.disk, from, from + RIG_SEGMENT);
+	log_disk_hold(rig.disk, from, from + RIG_SEGMENT);
 	EQUAL(rig_record(0, 1, chario_stream_room_bytes(rig.stream)), 0);
-	ram_wait_held(&rig.disk, 1);
+	log_disk_wait_held(rig.disk, 1);
 	usleep(3000);
-	ram_hold(&rig.disk, 0, 0);
+	log_disk_hold(rig.disk, 0, 0);
 	EQUAL(rig_wait(), 0);
 	EQUAL(rig_look(), 0);
 	EQUAL(rig.status.late, 1);

@@ -170,9 +170,9 @@ static void test_abandoned(void)
 
 	EQUAL(rig_open(&rig_small), 0);
 	EQUAL(rig_record(0, 1, 10), 0);
-	ram_hold(&rig.disk, from, from + RIG_SLOTS * RIG_SEGMENT);
+	log_disk_hold(rig.disk, from, from + RIG_SLOTS * RIG_SEGMENT);
 	EQUAL(chario_stream_write(rig.stream, memory, sizeof(memory), 0, 0, 5000000), -EAGAIN);
-	ram_hold(&rig.disk, 0, 0);
+	log_disk_hold(rig.disk, 0, 0);
 	EQUAL(lab_write(rig.stream, 1, 20000), 0);
 	CHECK(rig_holds(0, 2));
 }

@@ -2,6 +2,10 @@
 /*
  * A store on a plain file whose writes are counted and may fail, with two areas in
  * it, and views of them by one kind of tracking: the one that TRACKING names.
+ *
+ * It is a file, and not the disk in memory of log-device.h, because the kernel is
+ * to move the bytes: what it reads into pages that are watched, and into pages that
+ * cannot be written to, is a part of what is tested, and so is a file that shrinks.
  */
 #ifndef CHARIO_VIEW_DISK_H
 #define CHARIO_VIEW_DISK_H

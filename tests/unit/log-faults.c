@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+#include <errno.h>
+
+#include "log-inner.h"
+
+void log_disk_heal(struct log_disk *disk)
+{
+	disk->faults = (struct log_faults){ .error = -EIO };
+}
+
+/* Whether transfers of a kind have come to one that fails. */
+static bool is_met(struct log_fault *fault)
+{
+	if (!fault->times)
+		return false;
+	if (fault->after) {
+		fault->after--;
+		return false;
+	}
+	if (fault->times != LOG_FOR_EVER)
+		fault->times--;
+	return true;
+}
+
+bool log_fails_locked(struct log_disk *disk, struct log_fault *fault)
+{
+	struct log_faults *faults = &disk->faults;
+
+	if (faults->one_in && !log_below(&faults->random, faults->one_in))
+		return true;
+	return is_met(fault);
+}
+
+/* holding writes back */
+
+static bool is_held(const struct log_disk *disk, uint64_t offset)
+{
+	return offset >= disk->hold_from && offset < disk->hold_to;
+}
+
+void log_wait_locked(struct log_disk *disk, uint64_t offset)
+{
+	if (!is_held(disk, offset))
+		return;
+	disk->nr_held++;
+	pthread_cond_broadcast(&disk->changed);
+	while (is_held(disk, offset))
+		pthread_cond_wait(&disk->changed, &disk->mutex);
+	disk->nr_held--;
+}
+
+void log_disk_hold(struct log_disk *disk, uint64_t from, uint64_t to)
+{
+	pthread_mutex_lock(&disk->mutex);
+	disk->hold_from = from;
+	disk->hold_to = to;
+	pthread_cond_broadcast(&disk->changed);
+	pthread_mutex_unlock(&disk->mutex);
+}
+
+void log_disk_wait_held(struct log_disk *disk, unsigned int held)
+{
+	pthread_mutex_lock(&disk->mutex);
+	while (disk->nr_held < held)
+		pthread_cond_wait(&disk->changed, &disk->mutex);
+	pthread_mutex_unlock(&disk->mutex);
+}
