@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "store/inner.h"
@@ -25,6 +26,42 @@ int rig_open(struct log_disk *disk, int flags, struct chario_store **store)
 	if (err)
 		chario_device_close(device);
 	return err;
+}
+
+struct log_disk *rig_begin(uint64_t bytes, uint32_t block_bytes,
+			   const struct chario_store_layout *layout, struct chario_store **store)
+{
+	struct log_disk *disk = log_disk_create(bytes, block_bytes);
+
+	if (!disk || rig_format(disk, layout) || rig_open(disk, O_RDWR, store))
+		abort();
+	return disk;
+}
+
+struct chario_area_info rig_info(struct chario_store *store, const char *name)
+{
+	struct chario_area_info info;
+
+	if (chario_store_find(store, name, &info, sizeof(info)))
+		memset(&info, 0, sizeof(info));
+	return info;
+}
+
+static int count_area(const struct chario_area_info *area, void *data)
+{
+	int *count = data;
+
+	(void)area;
+	(*count)++;
+	return 0;
+}
+
+int rig_count_areas(struct chario_store *store)
+{
+	int count = 0;
+	int err = chario_store_each(store, count_area, &count);
+
+	return err ? err : count;
 }
 
 static int count_finding(const struct chario_finding *finding, void *data)

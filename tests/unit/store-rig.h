@@ -15,6 +15,16 @@
 int rig_format(struct log_disk *disk, const struct chario_store_layout *layout);
 int rig_open(struct log_disk *disk, int flags, struct chario_store **store);
 
+/* A store on a new disk, open for writing; ends the program where that cannot be had. */
+struct log_disk *rig_begin(uint64_t bytes, uint32_t block_bytes,
+			   const struct chario_store_layout *layout, struct chario_store **store);
+
+/* What a store says of an area; all zero where it has none of that name. */
+struct chario_area_info rig_info(struct chario_store *store, const char *name);
+
+/* Areas that a store has, or a negative errno. */
+int rig_count_areas(struct chario_store *store);
+
 /**
  * struct rig_findings - what a check has found
  * @bad: that is more than a note and was not put right

@@ -25,9 +25,7 @@ static const struct chario_store_layout layout = { .size = sizeof(layout), .max_
 
 static void make_store(void)
 {
-	disk = log_disk_create(4 * MIB, 4096);
-	if (rig_format(disk, &layout) || rig_open(disk, O_RDWR, &store))
-		abort();
+	disk = rig_begin(4 * MIB, 4096, &layout, &store);
 }
 
 static void drop_store(void)
@@ -39,11 +37,7 @@ static void drop_store(void)
 
 static struct chario_area_info info_of(const char *name)
 {
-	struct chario_area_info info;
-
-	if (chario_store_find(store, name, &info, sizeof(info)))
-		memset(&info, 0, sizeof(info));
-	return info;
+	return rig_info(store, name);
 }
 
 static unsigned char byte_at(char name, size_t at)
@@ -230,20 +224,29 @@ static void defrag_goes_on_where_it_stopped(void)
 	EQUAL(holes, 1);
 }
 
+/* "b" begins to slide to where "a" was, and is left in two pieces. */
+static void slide_half(void)
+{
+	bool sane = true;
+
+	EQUAL(chario_store_remove(store, "a"), 0);
+	EQUAL(chario_store_defrag(store, stop_soon, &sane), STOPPED);
+	EQUAL(info_of("b").flags, CHARIO_AREA_MOVING);
+}
+
 /* What lies in two pieces and is open is in the way with both of them. */
 static void open_areas_stay(void)
 {
 	struct chario_area *area;
-	bool sane = true;
 
 	EQUAL(make_filled("a", 8192), 0);
 	EQUAL(make_filled("b", 60000), 0);
 	EQUAL(make_filled("c", 4096), 0);
 	EQUAL(make_filled("d", 50000), 0);
-	EQUAL(chario_store_remove(store, "a"), 0);
 	EQUAL(chario_store_remove(store, "c"), 0);
-	EQUAL(chario_store_defrag(store, stop_soon, &sane), STOPPED);
-	EQUAL(info_of("b").flags, CHARIO_AREA_MOVING);
+	slide_half();
+	if (tap_failed)
+		return;
 	EQUAL(chario_area_open(store, "b", O_RDONLY, &area), 0);
 	EQUAL(chario_store_defrag(store, NULL, NULL), 0);
 	EQUAL(info_of("b").flags, CHARIO_AREA_MOVING);
@@ -261,13 +264,12 @@ static void halves_are_one_area(void)
 {
 	unsigned char memory[20000];
 	struct chario_area *area;
-	bool sane = true;
 
 	EQUAL(make_filled("a", 8192), 0);
 	EQUAL(make_filled("b", 60000), 0);
-	EQUAL(chario_store_remove(store, "a"), 0);
-	EQUAL(chario_store_defrag(store, stop_soon, &sane), STOPPED);
-	EQUAL(info_of("b").flags, CHARIO_AREA_MOVING);
+	slide_half();
+	if (tap_failed)
+		return;
 	for (size_t i = 0; i < sizeof(memory); i++)
 		memory[i] = byte_at('x', i);
 	EQUAL(chario_area_open(store, "b", O_RDWR, &area), 0);
@@ -369,30 +371,26 @@ static void longer_disk_is_fine(void)
 	CHECK(rig_is_clean(disk, &findings));
 }
 
-static void shorter_disk_is_stale(void)
+/* Whether neither opening nor checking does any other than to give this error. */
+static bool is_no_store(struct log_disk *other, int err)
 {
 	struct rig_findings findings = { .quiet = true };
-	struct log_disk *copy = copy_to(3 * MIB);
-	struct chario_store *other;
-	int opened = rig_open(copy, O_RDONLY, &other);
-	int checked = rig_check(copy, 0, &findings);
+	struct chario_store *none;
+	int opened = rig_open(other, O_RDONLY, &none);
+	int checked = rig_check(other, 0, &findings);
 
-	log_disk_destroy(copy);
-	EQUAL(opened, -ESTALE);
-	EQUAL(checked, -ESTALE);
+	log_disk_destroy(other);
+	return opened == err && checked == err;
+}
+
+static void shorter_disk_is_stale(void)
+{
+	CHECK(is_no_store(copy_to(3 * MIB), -ESTALE));
 }
 
 static void empty_disk_has_no_store(void)
 {
-	struct rig_findings findings = { .quiet = true };
-	struct log_disk *empty = log_disk_create(MIB, 512);
-	struct chario_store *other;
-	int opened = rig_open(empty, O_RDONLY, &other);
-	int checked = rig_check(empty, 0, &findings);
-
-	log_disk_destroy(empty);
-	EQUAL(opened, -ENOMEDIUM);
-	EQUAL(checked, -ENOMEDIUM);
+	CHECK(is_no_store(log_disk_create(MIB, 512), -ENOMEDIUM));
 }
 
 static const struct tap_test tests[] = {

@@ -25,9 +25,7 @@ static const struct chario_store_layout layout = { .size = sizeof(layout), .max_
 
 static void make_store(void)
 {
-	disk = log_disk_create(4 * MIB, 512);
-	if (rig_format(disk, &layout) || rig_open(disk, O_RDWR, &store))
-		abort();
+	disk = rig_begin(4 * MIB, 512, &layout, &store);
 }
 
 static void drop_store(void)
@@ -39,16 +37,12 @@ static void drop_store(void)
 
 static uint64_t offset_of(const char *name)
 {
-	struct chario_area_info info;
-
-	return chario_store_find(store, name, &info, sizeof(info)) ? 0 : info.offset;
+	return rig_info(store, name).offset;
 }
 
 static uint64_t length_of(const char *name)
 {
-	struct chario_area_info info;
-
-	return chario_store_find(store, name, &info, sizeof(info)) ? 0 : info.bytes;
+	return rig_info(store, name).bytes;
 }
 
 /* One area of each length, in this order; a length of 0 ends them. */
@@ -347,29 +341,30 @@ static void open_store_is_not_formatted(void)
 
 static void layouts_have_rules(void)
 {
-	struct chario_store_layout bad = layout;
+	static const struct {
+		struct chario_store_layout layout;
+		int err;
+	} cases[] = {
+		{ { .size = sizeof(layout), .flags = 2 }, -EINVAL },
+		{ { .size = 8, .max_areas = 40 }, -EINVAL },
+		{ { .size = sizeof(layout), .max_areas = (1 << 20) + 1 }, -EINVAL },
+		{ { .size = sizeof(layout), .max_areas = 1 << 20 }, -ENOSPC },
+		{ { .size = sizeof(layout), .alignment_bytes = 2048 }, -EINVAL },
+		{ { .size = sizeof(layout), .alignment_bytes = 3 * BLOCK }, -EINVAL },
+		{ { .size = sizeof(layout), .alignment_bytes = 4 * MIB }, -ENOSPC },
+		{ { .size = sizeof(layout), .alignment_bytes = BLOCK }, 0 },
+	};
 
 	chario_store_close(store);
 	store = NULL;
-	bad.flags = 2;
-	EQUAL(rig_format(disk, &bad), -EINVAL);
-	bad.flags = CHARIO_LAYOUT_REPLACE;
-	bad.size = 8;
-	EQUAL(rig_format(disk, &bad), -EINVAL);
-	bad.size = sizeof(bad);
-	bad.max_areas = (1 << 20) + 1;
-	EQUAL(rig_format(disk, &bad), -EINVAL);
-	bad.max_areas = 1 << 20;
-	EQUAL(rig_format(disk, &bad), -ENOSPC);
-	bad.max_areas = 10;
-	bad.alignment_bytes = 2048;
-	EQUAL(rig_format(disk, &bad), -EINVAL);
-	bad.alignment_bytes = 3 * BLOCK;
-	EQUAL(rig_format(disk, &bad), -EINVAL);
-	bad.alignment_bytes = 4 * MIB;
-	EQUAL(rig_format(disk, &bad), -ENOSPC);
-	bad.alignment_bytes = BLOCK;
-	EQUAL(rig_format(disk, &bad), 0);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct chario_store_layout one = cases[i].layout;
+
+		one.flags |= CHARIO_LAYOUT_REPLACE;
+		if (!one.max_areas)
+			one.max_areas = 10;
+		EQUAL(rig_format(disk, &one), cases[i].err);
+	}
 }
 
 static void reading_changes_nothing(void)

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: MIT
+#include "store-wreck.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Longer than all of it takes under any sanitizer; against hanging for ever. */
+#define ALARM_S 600
+
+#define SECOND_OFFSET (WRECK_BYTES - (WRECK_BLOCKS + 1) * BLOCK)
+
+struct wreck wreck;
+
+const struct chario_store_layout wreck_layout = {
+	.size = sizeof(wreck_layout),
+	.max_areas = WRECK_BLOCKS * STORE_ENTRIES,
+};
+
+static int make_areas(struct chario_store *store)
+{
+	char name[16];
+	int err = 0;
+
+	for (int i = 0; i < WRECK_AREAS && !err; i++) {
+		snprintf(name, sizeof(name), "area-%d", i);
+		err = chario_store_create(store, name, 8000, i % 5 ? 0 : CHARIO_CREATE_FILLING);
+	}
+	return err;
+}
+
+/* A change of each block, so that there is an older version of it. */
+static int change_blocks(struct chario_store *store)
+{
+	int err = chario_store_remove(store, "area-3");
+
+	if (!err)
+		err = chario_store_create(store, "area-3", 9000, 0);
+	if (!err)
+		err = chario_store_resize(store, "area-13", 100);
+	return err ? err : chario_store_resize(store, "area-24", 100);
+}
+
+void wreck_begin(void)
+{
+	const char *seed = getenv("SEED");
+	struct chario_store *store;
+
+	alarm(ALARM_S);
+	wreck.random = wreck.seed = seed ? strtoull(seed, NULL, 0) : 1;
+	wreck.disk = rig_begin(WRECK_BYTES, 512, &wreck_layout, &store);
+	wreck.whole = malloc(WRECK_BYTES);
+	wreck.older = malloc(WRECK_BYTES);
+	if (make_areas(store))
+		abort();
+	memcpy(wreck.older, wreck.disk->image, WRECK_BYTES);
+	if (change_blocks(store))
+		abort();
+	chario_store_close(store);
+	memcpy(wreck.whole, wreck.disk->image, WRECK_BYTES);
+}
+
+void wreck_end(void)
+{
+	log_disk_destroy(wreck.disk);
+	free(wreck.whole);
+	free(wreck.older);
+}
+
+void wreck_mend(void)
+{
+	memcpy(wreck.disk->image, wreck.whole, WRECK_BYTES);
+}
+
+uint64_t wreck_below(uint64_t limit)
+{
+	return log_below(&wreck.random, limit);
+}
+
+uint64_t wreck_offset(size_t i)
+{
+	return i < WRECK_BLOCKS + 2 ? i * BLOCK : SECOND_OFFSET + (i - WRECK_BLOCKS - 2) * BLOCK;
+}
+
+uint64_t wreck_other_copy(uint64_t offset)
+{
+	if (!offset)
+		return WRECK_BYTES - BLOCK;
+	if (offset == WRECK_BYTES - BLOCK)
+		return 0;
+	if (offset >= SECOND_OFFSET)
+		return offset - SECOND_OFFSET + STORE_TABLE_BLOCK * BLOCK;
+	return offset - STORE_TABLE_BLOCK * BLOCK + SECOND_OFFSET;
+}
+
+int wreck_count_areas(int flags)
+{
+	struct chario_store *store;
+	int count, err = rig_open(wreck.disk, flags, &store);
+
+	if (err)
+		return err;
+	count = rig_count_areas(store);
+	chario_store_close(store);
+	return count;
+}

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Values of a store that cannot be, with a right checksum: any of them are borne, and
+ * each fault of an entry has its name.
+ *
+ * SEED=N repeats a run.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+
+#include "store-exercise.h"
+#include "store-wreck.h"
+#include "tap.h"
+
+#define CRAFTED 500
+
+static uint64_t awkward_value(void)
+{
+	static const uint64_t values[] = { 0,          1,         4095,       4096,
+					   UINT64_MAX, INT64_MAX, 1ULL << 63, WRECK_BYTES,
+					   8192,       0x100000,  1ULL << 32, UINT64_MAX - 4095 };
+
+	if (wreck_below(3))
+		return values[wreck_below(sizeof(values) / sizeof(values[0]))];
+	return wreck_below(WRECK_BYTES / BLOCK) * BLOCK;
+}
+
+/* A value of a header or of an entry; in both copies, so that it counts. */
+static void craft(void)
+{
+	bool header = wreck_below(6) == 0;
+	uint64_t offset = header ? 0 : wreck_offset(2 + wreck_below(3));
+	size_t entry = wreck_below(STORE_ENTRIES);
+	size_t field = wreck_below(header ? 8 : sizeof(struct store_fields) / 8);
+	size_t at = header ? 40 + 8 * field : 96 + 400 * entry + 8 * field;
+	uint64_t value = awkward_value();
+	/* Flags are more interesting one at a time. */
+	size_t bytes = !header && !field ? 4 : 8;
+
+	if (!header && !field)
+		value = wreck_below(64);
+	memcpy(wreck.disk->image + offset + at, &value, bytes);
+	memcpy(wreck.disk->image + wreck_other_copy(offset) + at, &value, bytes);
+}
+
+static void craft_name(void)
+{
+	uint64_t offset = wreck_offset(2 + wreck_below(3));
+	size_t at = 96 + 400 * wreck_below(STORE_ENTRIES) + 144;
+	unsigned char name[256] = "area-1";
+
+	if (wreck_below(2))
+		memset(name, wreck_below(2) ? 'x' : '/', sizeof(name));
+	memcpy(wreck.disk->image + offset + at, name, sizeof(name));
+	memcpy(wreck.disk->image + wreck_other_copy(offset) + at, name, sizeof(name));
+}
+
+static void crafted_values_are_borne(void)
+{
+	for (size_t i = 0; i < CRAFTED; i++) {
+		wreck_mend();
+		for (uint64_t n = wreck_below(4) + 1; n; n--)
+			craft();
+		if (!wreck_below(5))
+			craft_name();
+		exercise_seal(wreck.disk->image, WRECK_BYTES);
+		if (!exercise_disk(wreck.disk, &wreck.random)) {
+			TAP_FAIL("at %zu, SEED=%" PRIu64, i, wreck.seed);
+			return;
+		}
+	}
+}
+
+/* each fault has its name */
+
+static struct store_entry *entry_at(size_t copy, size_t slot)
+{
+	struct store_table *table =
+		(struct store_table *)(wreck.disk->image + wreck_offset(2 + copy * WRECK_BLOCKS +
+									slot / STORE_ENTRIES));
+
+	return &table->entries[slot % STORE_ENTRIES];
+}
+
+/* What a check says of a table in which entry 1 is this. */
+static uint32_t say(const struct store_entry *entry)
+{
+	struct rig_findings findings = { .quiet = true };
+
+	wreck_mend();
+	for (size_t copy = 0; copy < 2; copy++)
+		*entry_at(copy, 1) = *entry;
+	exercise_seal(wreck.disk->image, WRECK_BYTES);
+	if (rig_check(wreck.disk, CHARIO_CHECK_REPAIR, &findings) != 1 ||
+	    findings.last.severity != CHARIO_SEVERITY_LOSS ||
+	    wreck_count_areas(O_RDWR) != -EUCLEAN || wreck_count_areas(O_RDONLY) < WRECK_AREAS - 1)
+		return 0;
+	return findings.last.damage;
+}
+
+static struct store_entry good_entry(void)
+{
+	wreck_mend();
+	return *entry_at(0, 1);
+}
+
+/* What an entry is called that has been changed so. */
+#define CALLED(damage, change)                       \
+	do {                                         \
+		struct store_entry e = good_entry(); \
+		struct store_fields *f = &e.fields;  \
+                                                     \
+		(void)f;                             \
+		change;                              \
+		EQUAL(say(&e), damage);              \
+	} while (0)
+
+static void faults_of_an_entry_are_named(void)
+{
+	CALLED(CHARIO_DAMAGE_ENTRY, f->flags |= 1U << 31);
+	CALLED(CHARIO_DAMAGE_ENTRY, f->id = 0);
+	CALLED(CHARIO_DAMAGE_ENTRY, f->bytes = 0);
+	CALLED(CHARIO_DAMAGE_ENTRY, f->bytes = f->allocated_bytes + 1);
+	CALLED(CHARIO_DAMAGE_ENTRY, memset(e.name, 'n', sizeof(e.name)));
+	CALLED(CHARIO_DAMAGE_ENTRY, e.name[0] = 0);
+	CALLED(CHARIO_DAMAGE_ENTRY, e.name[1] = '/');
+}
+
+static void faults_of_a_place_are_named(void)
+{
+	CALLED(CHARIO_DAMAGE_RANGE, f->offset = 0);
+	CALLED(CHARIO_DAMAGE_RANGE, f->offset += 512);
+	CALLED(CHARIO_DAMAGE_RANGE, f->offset = UINT64_MAX / BLOCK * BLOCK);
+	CALLED(CHARIO_DAMAGE_OVERLAP, f->offset += BLOCK);
+	CALLED(CHARIO_DAMAGE_NAME, strcpy(e.name, "area-20"));
+}
+
+/* Have an entry be one that moves. */
+static void move(struct store_fields *fields, uint64_t from, uint64_t moved_bytes)
+{
+	fields->flags |= STORE_ENTRY_MOVING;
+	fields->move_offset = from;
+	fields->moved_bytes = moved_bytes;
+}
+
+static void faults_of_a_move_are_named(void)
+{
+	CALLED(CHARIO_DAMAGE_ENTRY, move(f, f->offset, 0));
+	CALLED(CHARIO_DAMAGE_ENTRY, move(f, f->offset - BLOCK, 0));
+	CALLED(CHARIO_DAMAGE_RANGE, move(f, WRECK_BYTES, 0));
+	CALLED(CHARIO_DAMAGE_ENTRY, move(f, f->offset + 100 * BLOCK, f->allocated_bytes + BLOCK));
+}
+
+static const struct tap_test tests[] = {
+	{ "values that cannot be are borne", crafted_values_are_borne },
+	{ "faults of an entry are named", faults_of_an_entry_are_named },
+	{ "faults of a place are named", faults_of_a_place_are_named },
+	{ "faults of a move are named", faults_of_a_move_are_named },
+};
+
+TAP_MAIN(tests, wreck_begin, wreck_end)
