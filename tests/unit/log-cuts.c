@@ -26,9 +26,13 @@ static void apply(const struct log_entry *entry, unsigned char *image)
 void log_replay_advance(struct log_replay *replay)
 {
 	const struct log_disk *disk = replay->disk;
-	bool flushes = !disk->entries[replay->at++].bytes;
+	const struct log_entry *entry = &disk->entries[replay->at];
+	size_t covered = entry->begun;
 
-	while (flushes && replay->durable_at < replay->at)
+	/* Behind a flush that nothing has passed it is all durable. */
+	if (covered == replay->at++)
+		covered++;
+	while (!entry->bytes && replay->durable_at < covered)
 		apply(&disk->entries[replay->durable_at++], replay->durable);
 }
 

@@ -117,6 +117,8 @@ static void remember(struct log_disk *disk, const struct log_entry *entry, const
 		kept->data = log_must(malloc(entry->bytes));
 		memcpy(kept->data, data, entry->bytes);
 	}
+	if (disk->slow_one_in)
+		pthread_cond_broadcast(&disk->changed);
 }
 
 /* devices on it */
@@ -147,6 +149,7 @@ static int get_info(const struct chario_device *device, struct chario_info *info
 static int begin_write(struct log_disk *disk, uint64_t offset, const void *data, size_t bytes)
 {
 	log_wait_locked(disk, offset);
+	log_dawdle_locked(disk);
 	if (!log_fails_locked(disk, &disk->faults.write))
 		return 0;
 	if (disk->faults.torn)
@@ -202,6 +205,7 @@ static ssize_t flush(struct log_disk *disk)
 	const struct log_entry entry = { .durable = true, .begun = disk->nr_entries };
 
 	disk->nr_flushes++;
+	log_dawdle_locked(disk);
 	if (log_fails_locked(disk, &disk->faults.write) ||
 	    log_fails_locked(disk, &disk->faults.flush))
 		return disk->faults.error;

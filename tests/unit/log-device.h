@@ -26,7 +26,7 @@
  * @offset: of the first byte that was written
  * @bytes: that were written; 0 for a flush
  * @durable: the write was durable before it was reported as done
- * @begun: entries that there were when it began
+ * @begun: entries that there were when it began: what a flush covers
  * @data: what was written, NULL for a flush
  */
 struct log_entry {
@@ -95,6 +95,9 @@ struct log_spare;
  * @hold_from: writes that begin here or behind it wait
  * @hold_to: up to here
  * @nr_held: that do
+ * @slow_one_in: writes and flushes of which one, by @slow_random, lets others pass; 0 for
+ *	none
+ * @slow_random: says which
  * @has_spare: memory of buffers that are freed is kept for the next
  * @spare: that memory
  */
@@ -120,6 +123,8 @@ struct log_disk {
 	uint64_t hold_from;
 	uint64_t hold_to;
 	unsigned int nr_held;
+	uint64_t slow_one_in;
+	uint64_t slow_random;
 	bool has_spare;
 	struct log_spare *spare;
 };

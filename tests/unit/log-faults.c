@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include <errno.h>
+#include <time.h>
 
 #include "log-inner.h"
+
+#define PATIENCE_NS 1000000
+#define SECOND_NS   1000000000
 
 void log_disk_heal(struct log_disk *disk)
 {
@@ -47,6 +51,23 @@ void log_wait_locked(struct log_disk *disk, uint64_t offset)
 	while (is_held(disk, offset))
 		pthread_cond_wait(&disk->changed, &disk->mutex);
 	disk->nr_held--;
+}
+
+/* Others may not come: then there is nobody to let pass. */
+void log_dawdle_locked(struct log_disk *disk)
+{
+	struct timespec end;
+	size_t until = disk->nr_entries + 2;
+
+	if (!disk->slow_one_in || log_below(&disk->slow_random, disk->slow_one_in))
+		return;
+	clock_gettime(CLOCK_REALTIME, &end);
+	end.tv_nsec += PATIENCE_NS;
+	end.tv_sec += end.tv_nsec / SECOND_NS;
+	end.tv_nsec %= SECOND_NS;
+	while (disk->nr_entries < until &&
+	       !pthread_cond_timedwait(&disk->changed, &disk->mutex, &end))
+		;
 }
 
 void log_disk_hold(struct log_disk *disk, uint64_t from, uint64_t to)

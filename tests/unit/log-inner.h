@@ -40,4 +40,7 @@ bool log_fails_locked(struct log_disk *disk, struct log_fault *fault);
 /* Wait until a write to this place may go on.  The caller holds the mutex. */
 void log_wait_locked(struct log_disk *disk, uint64_t offset);
 
+/* Let others pass, if it is this one's turn to be slow.  The caller holds the mutex. */
+void log_dawdle_locked(struct log_disk *disk);
+
 #endif /* CHARIO_LOG_INNER_H */

@@ -22,6 +22,9 @@
 #define RUNS       10U
 #define CUTS       24U
 
+/* Transfers of which one is slower than those behind it. */
+#define SLOW_ONE_IN 8U
+
 /* Records that are appended after a cut. */
 #define APPENDED       5U
 #define APPENDED_BYTES 3000U
@@ -181,6 +184,8 @@ static int record(const struct recipe *recipe)
 	if (err)
 		return err;
 	log_disk_record(disk);
+	disk->slow_one_in = SLOW_ONE_IN;
+	disk->slow_random = chance;
 	err = record_all(stream, buffer);
 	if (!err)
 		err = chario_stream_close(stream);
