@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "log-cuts.h"
+#include "store/inner.h"
 #include "store-model.h"
 #include "store-rig.h"
 #include "tap.h"
@@ -18,6 +19,7 @@
 #define DISK_BYTES (512U << 10)
 #define CHANGES    40
 #define CUTS       10000
+#define DAMAGES    20
 
 static uint64_t seed, nr_wanted = CUTS;
 
@@ -257,9 +259,88 @@ static void formatting_is_all_or_nothing(void)
 	log_disk_destroy(victim);
 }
 
+/* damage and a cut */
+
+/* A copy of a block of the table; there are two blocks, and a header behind them. */
+static unsigned char *find_copy(struct log_disk *disk, unsigned int block, unsigned int copy)
+{
+	size_t first = copy ? DISK_BYTES / CHARIO_STORE_BLOCK - 3 : STORE_TABLE_BLOCK;
+
+	return disk->image + (first + block) * CHARIO_STORE_BLOCK;
+}
+
+/* A change after one copy of a block was damaged, and what it wrote. */
+static int change_damaged(struct script *script, unsigned int round, struct model *after,
+			  uint64_t *random)
+{
+	struct chario_store *store;
+	int err = rig_open(script->disk, O_RDWR, &store);
+
+	if (err)
+		return err;
+	memset(find_copy(script->disk, round % 2, round / 2 % 2), 0x5a, CHARIO_STORE_BLOCK);
+	log_disk_record(script->disk);
+	err = model_change(after, store, random);
+	chario_store_close(store);
+	return err;
+}
+
+/* The other copy is the only good one until the change has made two of it. */
+static bool cut_damaged(const struct script *script, const struct model_step *step,
+			struct log_disk *victim, uint64_t *random)
+{
+	struct log_replay replay;
+	bool fine = true;
+
+	log_replay_init(&replay, script->disk);
+	for (size_t at = 0; at <= script->disk->nr_entries; at++) {
+		log_replay_go(&replay, at);
+		for (int cut = 0; cut < LOG_CUTS && fine; cut++) {
+			log_replay_cut(&replay, (enum log_cut)cut, random, victim->image);
+			fine = reads_well(victim, step, O_RDWR);
+		}
+	}
+	log_replay_deinit(&replay);
+	return fine;
+}
+
+static bool try_damaged(struct script *script, unsigned int round, struct log_disk *victim,
+			uint64_t *random)
+{
+	static struct model before, after;
+	struct rig_findings findings = { .quiet = true };
+	struct model_step step = { &before, &after };
+
+	/* What was damaged in the last round, and not changed. */
+	if (rig_check(script->disk, CHARIO_CHECK_REPAIR, &findings))
+		return false;
+	before = after = script->models[CHANGES];
+	if (change_damaged(script, round, &after, random))
+		return false;
+	script->models[CHANGES] = after;
+	return cut_damaged(script, &step, victim, random);
+}
+
+static void one_copy_is_enough(void)
+{
+	static struct script script;
+	struct log_disk *victim = log_disk_create(DISK_BYTES, 512);
+	uint64_t random = seed;
+	bool fine;
+
+	script.disk = log_disk_create(DISK_BYTES, 512);
+	fine = !format(script.disk) && !run_script(&script, &random);
+	for (unsigned int round = 0; round < DAMAGES && fine; round++)
+		fine = try_damaged(&script, round, victim, &random);
+	log_disk_destroy(script.disk);
+	log_disk_destroy(victim);
+	CHECK(fine);
+}
+
 static const struct tap_test tests[] = {
 	{ "a store survives power cuts at any moment", survives_power_cuts },
 	{ "formatting over a store leaves the old, the new or none", formatting_is_all_or_nothing },
+	{ "a cut after damage of one copy costs nothing", one_copy_is_enough },
 };
 
 static void read_numbers(void)
