@@ -18,6 +18,9 @@
 
 #define CHARIO_GST_MAGIC 0x31524743U /* "CGR1" */
 
+/* A flag of the header of a segment: it begins here, and is not said again only. */
+#define CHARIO_GST_BEGINS (1U << 0)
+
 /**
  * enum chario_gst_kind - what follows a header
  * @CHARIO_GST_BUFFER: the bytes of a buffer
@@ -35,7 +38,7 @@ enum chario_gst_kind {
  * @magic: CHARIO_GST_MAGIC
  * @kind: &enum chario_gst_kind
  * @bytes: of this header: what follows begins there
- * @flags: of the buffer, GST_BUFFER_FLAG_*
+ * @flags: of the buffer, GST_BUFFER_FLAG_*; of a segment, CHARIO_GST_BEGINS
  * @epoch: which caps and segment hold: records of the same number belong together.
  *	The first of a recording, and of what is appended, is any; then they follow
  * @pts: of the buffer; times are nanoseconds, G_MAXUINT64 for none

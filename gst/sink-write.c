@@ -97,6 +97,8 @@ static int describe(ChariOSink *sink, enum chario_gst_kind kind, const void *mem
 	};
 
 	chario_gst_header_fill(&draft.header, kind, sink->epoch, NULL, 0);
+	if (kind == CHARIO_GST_SEGMENT && sink->is_segment_new)
+		draft.header.flags = GUINT32_TO_LE(CHARIO_GST_BEGINS);
 	return write_patiently(sink, &draft);
 }
 
@@ -114,6 +116,7 @@ static int describe_all(ChariOSink *sink, guint64 time_ns)
 	if (err)
 		return err;
 	sink->is_described = TRUE;
+	sink->is_segment_new = FALSE;
 	sink->bytes_since = 0;
 	return 0;
 }

@@ -123,6 +123,7 @@ static void begin(ChariOSink *sink)
 	sink->told_us = 0;
 	sink->epoch = g_random_int();
 	sink->is_described = FALSE;
+	sink->is_segment_new = TRUE;
 	sink->start_ns = 0;
 	gst_segment_init(&sink->segment, GST_FORMAT_TIME);
 }
@@ -179,6 +180,7 @@ static void take_segment(ChariOSink *sink, GstEvent *event)
 	if (segment->format != GST_FORMAT_BYTES && gst_segment_is_equal(&sink->segment, segment))
 		return;
 	gst_segment_copy_into(segment, &sink->segment);
+	sink->is_segment_new = TRUE;
 	sink->epoch++;
 	sink->is_described = FALSE;
 }

@@ -43,6 +43,7 @@ G_DECLARE_FINAL_TYPE(ChariOSink, chario_sink, CHARIO, SINK, GstBaseSink)
  * @epoch: number of @caps and @segment
  * @caps: of the buffers, or NULL
  * @is_described: caps and segment have been recorded
+ * @is_segment_new: @segment never has been
  * @bytes_since: that, how many bytes have been
  * @start_ns: time since 1970 of running time 0; 0 when not known
  * @told_us: when the last message was posted
@@ -70,6 +71,7 @@ struct _ChariOSink {
 	guint32 epoch;
 	GstCaps *caps;
 	gboolean is_described;
+	gboolean is_segment_new;
 	guint64 bytes_since;
 	guint64 start_ns;
 	gint64 told_us;

@@ -25,14 +25,22 @@ static void take_caps(ChariOSrc *source, const char *text, gsize bytes)
 	source->has_caps = TRUE;
 }
 
-static void take_segment(ChariOSrc *source, const void *bytes, gsize size)
+/* A segment of bytes that is said again would send who writes them back to its start. */
+static gboolean is_other(const ChariOSrc *source, const GstSegment *segment, guint32 flags)
+{
+	if (segment->format == GST_FORMAT_BYTES)
+		return flags & CHARIO_GST_BEGINS;
+	return !source->has_segment || !gst_segment_is_equal(segment, &source->segment);
+}
+
+static void take_segment(ChariOSrc *source, guint32 flags, const void *bytes, gsize size)
 {
 	GstSegment segment;
 
 	if (!chario_gst_segment_read(&segment, bytes, size))
 		return;
-	if (!source->has_segment || !gst_segment_is_equal(&segment, &source->segment))
-		source->is_new = TRUE;
+	if (is_other(source, &segment, flags))
+		source->is_segment_new = TRUE;
 	gst_segment_copy_into(&segment, &source->segment);
 	source->has_segment = TRUE;
 }
@@ -52,7 +60,7 @@ void chario_src_describe(ChariOSrc *source, const struct chario_gst_header *head
 	if (header->kind == CHARIO_GST_CAPS)
 		take_caps(source, bytes, size);
 	if (header->kind == CHARIO_GST_SEGMENT)
-		take_segment(source, bytes, size);
+		take_segment(source, header->flags, bytes, size);
 }
 
 void chario_src_make_segment(const ChariOSrc *source, GstSegment *segment)
@@ -86,8 +94,25 @@ static gboolean is_appended(const ChariOSrc *source, const struct chario_gst_hea
 	return source->is_begun && header->epoch - source->sent_epoch >= EPOCHS_MAX;
 }
 
+/* Bytes of a part that was appended count anew: they come after the part before. */
+static void send_bytes_segment(ChariOSrc *source, const struct chario_gst_header *header)
+{
+	GstSegment segment;
+
+	if (is_appended(source, header))
+		source->shift = source->end;
+	gst_segment_copy_into(&source->segment, &segment);
+	segment.start += source->shift;
+	segment.time += source->shift;
+	segment.position = segment.start;
+	/* GstBaseSrc ends there, before a part that was appended. */
+	segment.duration = GST_CLOCK_TIME_NONE;
+	source->position = segment.start;
+	gst_base_src_new_segment(GST_BASE_SRC(source), &segment);
+}
+
 /* Of a part that was appended, times begin anew: it comes after the part before. */
-static void send_segment(ChariOSrc *source, const struct chario_gst_header *header)
+static void send_time_segment(ChariOSrc *source, const struct chario_gst_header *header)
 {
 	guint64 sent = header->running + source->shift - source->skip;
 	GstSegment segment;
@@ -115,11 +140,24 @@ static GstBuffer *make_buffer(ChariOSrc *source, const struct chario_gst_header 
 	return buffer;
 }
 
-static void note_end(ChariOSrc *source, const struct chario_gst_header *header)
+static void send_segment(ChariOSrc *source, const struct chario_gst_header *header)
+{
+	if (source->segment.format == GST_FORMAT_BYTES)
+		send_bytes_segment(source, header);
+	else
+		send_time_segment(source, header);
+}
+
+static void note_end(ChariOSrc *source, const struct chario_gst_header *header, gsize size)
 {
 	guint64 end = header->running;
 
 	source->is_begun = TRUE;
+	if (source->segment.format == GST_FORMAT_BYTES) {
+		source->position += size;
+		source->end = MAX(source->end, source->position);
+		return;
+	}
 	if (!GST_CLOCK_TIME_IS_VALID(end))
 		return;
 	if (GST_CLOCK_TIME_IS_VALID(header->duration))
@@ -158,12 +196,12 @@ static int take_record(ChariOSrc *source, const struct chario_record *record, Gs
 	}
 	if (source->is_new)
 		send_caps(source);
-	if (source->is_new && !source->is_sought)
+	if (source->is_segment_new && !source->is_sought)
 		send_segment(source, &header);
-	source->is_new = source->is_sought = FALSE;
+	source->is_new = source->is_segment_new = source->is_sought = FALSE;
 	source->sent_epoch = header.epoch;
 	*buffer = make_buffer(source, &header, record);
-	note_end(source, &header);
+	note_end(source, &header, record->bytes - header.bytes);
 	return *buffer ? 0 : -ENOMEM;
 }
 

@@ -148,7 +148,7 @@ int chario_src_go(ChariOSrc *source, guint64 time_ns)
 	err = find_description(source, place.sequence, recording.first_record, place.header.epoch);
 	source->skip = time_ns > source->first_ns ? time_ns - source->first_ns : 0;
 	source->is_begun = FALSE;
-	source->is_new = TRUE;
+	source->is_new = source->is_segment_new = TRUE;
 	return err ? err : chario_reader_seek(source->reader, place.sequence);
 }
 

@@ -68,7 +68,7 @@ static int open_all(ChariOSrc *source, enum chario_gst_act *act)
 	err = chario_src_survey(source);
 	/* GstBaseSrc sends no segment of another format. */
 	gst_base_src_set_format(GST_BASE_SRC(source), source->format);
-	source->is_new = TRUE;
+	source->is_new = source->is_segment_new = TRUE;
 	return err || !source->from_time ? err : chario_src_go(source, source->from_time);
 }
 
@@ -81,7 +81,7 @@ static gboolean start(GstBaseSrc *base)
 	if (!chario_gst_check_names(GST_ELEMENT(source), source->place.store_name,
 				    source->place.area))
 		return FALSE;
-	source->skip = source->shift = source->end = 0;
+	source->skip = source->shift = source->end = source->position = 0;
 	source->is_begun = source->is_discont = source->is_sought = FALSE;
 	source->damages = 0;
 	source->length = GST_CLOCK_TIME_NONE;

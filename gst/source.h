@@ -31,11 +31,14 @@ G_DECLARE_FINAL_TYPE(ChariOSrc, chario_src, CHARIO, SRC, GstPushSrc)
  * @has_segment: the segment of @epoch has been read
  * @segment: of @epoch, as it was recorded
  * @caps: of @epoch, or NULL
- * @is_new: @caps or @segment have not been sent on yet
+ * @is_new: @caps have not been sent on yet
+ * @is_segment_new: nor has @segment
  * @is_sought: @segment has been, by a seek
  * @skip: running time of the recording at which reading begins
  * @shift: running time by which what is sent comes later than it was recorded
- * @end: running time, as it is sent, at which the last buffer ends
+ * @end: running time, as it is sent, at which the last buffer ends; of a recording
+ *	that counts bytes, @shift and @end are bytes
+ * @position: of such a one: byte that comes next
  * @sent_epoch: of the last buffer
  * @is_discont: something before the next buffer is missing
  * @is_begun: a buffer has been read since the start or a seek
@@ -56,10 +59,12 @@ struct _ChariOSrc {
 	GstSegment segment;
 	GstCaps *caps;
 	gboolean is_new;
+	gboolean is_segment_new;
 	gboolean is_sought;
 	guint64 skip;
 	guint64 shift;
 	guint64 end;
+	guint64 position;
 	guint32 sent_epoch;
 	gboolean is_discont;
 	gboolean is_begun;

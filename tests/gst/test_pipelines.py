@@ -58,6 +58,17 @@ def test_a_file_comes_back_byte_by_byte(lab: Lab) -> None:
     assert lab.into_file(lab.source("a"), "back.mkv") == (lab.folder / "there.mkv").read_bytes()
 
 
+def test_a_file_without_caps_comes_back(lab: Lab) -> None:
+    """Of many segments of the recording, each of which says again what the bytes are."""
+    path = lab.folder / "there"
+    path.write_bytes(bytes(range(256)) * 16384)
+    settings = f"{SIZE} segment-bytes=131072"
+    lab.must(f"filesrc location={path} blocksize=65000 ! {lab.sink('a', settings)}")
+    assert lab.into_file(lab.source("a"), "back") == path.read_bytes()
+    lab.must(f"filesrc location={path} blocksize=65000 ! {lab.sink('a', 'append=true')}")
+    assert lab.into_file(lab.source("a"), "more") == path.read_bytes() * 2
+
+
 def test_h264_as_a_stream_of_bytes_comes_back(lab: Lab) -> None:
     """As x264enc makes it where nobody asks for more; the file is that stream."""
     encoded = f"{lab.frames(60)} ! x264enc key-int-max=10 ! video/x-h264,stream-format=byte-stream"
