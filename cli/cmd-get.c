@@ -162,6 +162,7 @@ static int run(struct get *get)
 	cli_interrupt_catch();
 	if (!strcmp(get->file, "-")) {
 		get->fetch.fd = STDOUT_FILENO;
+		get->fetch.to = "standard output";
 		return cli_fetch_run(get->cli, &get->fetch);
 	}
 	status = get_file(get, info.bytes);

@@ -65,14 +65,14 @@ static void catch_limit(void)
 		sigaction(SIGXFSZ, &action, NULL);
 }
 
-/* Output that did not reach its reader must not pass for success. */
+/* Output that did not reach its reader must not pass for success; a failure has been said. */
 static int flush(int status)
 {
-	if (fflush(stdout) || ferror(stdout)) {
+	if (!fflush(stdout) && !ferror(stdout))
+		return status;
+	if (status != CLI_FAILED && status != CLI_USAGE)
 		perror("chario: cannot write the output");
-		return status ? status : CLI_FAILED;
-	}
-	return status;
+	return status ? status : CLI_FAILED;
 }
 
 static bool wants_help(const struct cli *cli)

@@ -125,6 +125,22 @@ static void test_ends(void)
 	EQUAL(chario_buffer_read(buffer, 0, BLOCK, 1ULL << 62, 0), 0);
 }
 
+static void test_a_file_that_was_cut(void)
+{
+	EQUAL(ftruncate(chario_device_fd(device), 2 * BLOCK), 0);
+	EQUAL(chario_buffer_write(buffer, 0, BLOCK, BLOCK, 0), BLOCK);
+	for (int i = 0; i < 2; i++) {
+		EQUAL(chario_buffer_write(buffer, 0, BLOCK, 4 * BLOCK, 0), -ESTALE);
+		EQUAL(chario_buffer_write(buffer, 0, 2 * BLOCK, BLOCK, 0), -ESTALE);
+		EQUAL(chario_buffer_read(buffer, 0, 2 * BLOCK, BLOCK, 0), -ESTALE);
+		EQUAL(chario_buffer_read(buffer, 0, BLOCK, BLOCK, 0), BLOCK);
+		EQUAL(size_of_file(), 2 * BLOCK);
+	}
+	EQUAL(ftruncate(chario_device_fd(device), SIZE), 0);
+	EQUAL(chario_buffer_write(buffer, 0, BLOCK, 4 * BLOCK, 0), BLOCK);
+	EQUAL(size_of_file(), SIZE);
+}
+
 static void test_a_file_that_has_grown(void)
 {
 	EQUAL(chario_buffer_write(buffer, 0, BLOCK, SIZE, 0), -ENOSPC);
@@ -248,6 +264,7 @@ static const struct tap_test tests[] = {
 	{ "what is written is what is read", test_contents },
 	{ "the end of a file: it does not grow", test_ends },
 	{ "a file that has grown by other means", test_a_file_that_has_grown },
+	{ "a file that was cut does not grow again", test_a_file_that_was_cut },
 	{ "what is refused", test_what_is_refused },
 	{ "rights", test_rights },
 	{ "a file without direct I/O", test_through_the_cache },

@@ -162,6 +162,8 @@ gives 1 get area no/folder
 says 'No such file or directory'
 "$chario" cat area >/dev/full 2>said && note "cat to a full disk passes"
 says 'no room is left for "standard output"'
+"$chario" get area - >/dev/full 2>said && note "get to a full disk passes"
+says 'no room is left for "standard output"'
 "$chario" cat area 2>said | head -c 1 >one
 [ -s said ] && note "a reader that leaves: $(cat said)"
 head -c 1 source | cmp -s - one || note "cat of one byte differs"
@@ -211,6 +213,24 @@ gives 1 put --bytes 2 source more
 says '"source" has 1 byte, fewer than --bytes says'
 "$chario" put - cut --bytes 1 </dev/null >said 2>&1 && note "an empty pipe passes"
 claim "one byte is one byte"
+
+# A store that is cut while something is put into it does not become a file with a hole.
+format 8M
+bytes 3000000 >source
+mkfifo pipe
+"$chario" put pipe area --bytes 3000000 >put-said 2>&1 &
+put=$!
+exec 3>pipe
+wait_for area $put
+until "$chario" stat --store store area | grep -q filling; do kill -0 $put || break; done
+truncate -s 500K store
+cat source >&3
+exec 3>&-
+wait $put && note "put into a store that was cut passes"
+mv put-said said
+says 'ESTALE' 'the file was cut: restore its size'
+[ "$(stat -c %s store)" = 512000 ] || note "the file has grown to $(stat -c %s store) bytes"
+claim "a store that was cut does not grow again"
 
 format 32M
 bytes 2000000 >source

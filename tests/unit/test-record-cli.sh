@@ -338,6 +338,7 @@ gives 1 resize cam 32M
 says 'holds a recording'
 "$chario" replay cam >/dev/full 2>said && note "replay to a full disk passes"
 says 'no room is left for "standard output"'
+[ "$(wc -l <said)" = 1 ] || note "said more than once: $(cat said)"
 "$chario" replay cam 2>said | head -c 1 >one
 [ -s said ] && note "a reader that leaves: $(cat said)"
 "$chario" record cam --force --from . >said 2>&1 && note "a directory is recorded"

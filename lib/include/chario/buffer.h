@@ -249,7 +249,8 @@ ssize_t chario_buffer_read(const struct chario_buffer *buffer, uint64_t buffer_o
  *
  * Context: may sleep.
  * Return: bytes that were written, as chario_buffer_read(); -ENOSPC behind the
- * end of the disk; and the errors of pwrite(2), see chario(4).
+ * end of the disk; -ESTALE behind the end of a plain file that was cut since it was
+ * opened, as of chario_buffer_read(); and the errors of pwrite(2), see chario(4).
  */
 ssize_t chario_buffer_write(const struct chario_buffer *buffer, uint64_t buffer_offset,
 			    size_t bytes, uint64_t disk_offset, unsigned int flags);

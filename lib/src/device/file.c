@@ -20,24 +20,40 @@ static struct chario_file *file_of(const struct chario_device *device)
 	return device->data;
 }
 
+/* A write may make a plain file longer, and that is nobody's wish. */
+static bool may_grow(const struct chario_file *file, const struct chario_transfer *transfer)
+{
+	return !file->block && transfer->op == CHARIO_TRANSFER_WRITE;
+}
+
+static bool is_inside(const struct chario_transfer *transfer, uint64_t capacity)
+{
+	return transfer->disk_offset <= capacity &&
+	       transfer->bytes <= capacity - transfer->disk_offset;
+}
+
 /*
- * The end of a file is looked up again where a transfer would pass the one that
- * is known: nothing is asked of the kernel as long as it does not.
+ * Where a transfer would pass the end of a file that is known, the file is looked at again:
+ * it may have grown.  At each write to a plain file too: one that was cut would grow, with
+ * a hole where data were.  For who knows it longer it stays cut, until it is as it was.
  */
 static ssize_t clip(const struct chario_device *device, const struct chario_transfer *transfer)
 {
 	struct chario_file *file = file_of(device);
-	uint64_t capacity = __atomic_load_n(&file->capacity_bytes, __ATOMIC_RELAXED);
+	uint64_t known = __atomic_load_n(&file->capacity_bytes, __ATOMIC_RELAXED), is;
 	int err;
 
-	if (transfer->disk_offset > capacity ||
-	    transfer->bytes > capacity - transfer->disk_offset) {
-		err = chario_file_measure(device->fd, file);
-		if (err)
-			return err;
-		capacity = __atomic_load_n(&file->capacity_bytes, __ATOMIC_RELAXED);
-	}
-	return chario_transfer_clip(transfer, capacity);
+	if (is_inside(transfer, known) && !may_grow(file, transfer))
+		return chario_transfer_clip(transfer, known);
+	err = chario_file_measure(device->fd, file);
+	if (err)
+		return err;
+	is = __atomic_load_n(&file->capacity_bytes, __ATOMIC_RELAXED);
+	if (is < known)
+		__atomic_store_n(&file->capacity_bytes, known, __ATOMIC_RELAXED);
+	if (is < known && !is_inside(transfer, is))
+		return -ESTALE;
+	return chario_transfer_clip(transfer, is);
 }
 
 /*
@@ -100,6 +116,15 @@ static ssize_t move(int fd, const struct chario_transfer *transfer, void *at, si
 	return done ? (ssize_t)done : ret;
 }
 
+/* The end of a file that stands where there was more: it was cut. */
+static bool was_cut(const struct chario_device *device)
+{
+	struct chario_file is = *file_of(device);
+
+	return !is.block && !chario_file_measure(device->fd, &is) &&
+	       is.capacity_bytes < file_of(device)->capacity_bytes;
+}
+
 static int flush(int fd)
 {
 	while (fdatasync(fd))
@@ -111,18 +136,19 @@ static int flush(int fd)
 static ssize_t transfer(const struct chario_device *device, struct chario_transfer *transfer)
 {
 	ssize_t ret = chario_transfer_check(transfer, &file_of(device)->rules);
+	ssize_t bytes;
 	void *at;
 
 	if (ret)
 		return ret;
 	if (transfer->op == CHARIO_TRANSFER_FLUSH)
 		return flush(device->fd);
-	ret = begin(device, transfer, &at);
-	if (ret <= 0)
-		return ret;
-	ret = move(device->fd, transfer, at, (size_t)ret);
+	bytes = begin(device, transfer, &at);
+	if (bytes <= 0)
+		return bytes;
+	ret = move(device->fd, transfer, at, (size_t)bytes);
 	chario_memory_put(device, transfer);
-	return ret;
+	return ret >= 0 && ret < bytes && was_cut(device) ? -ESTALE : ret;
 }
 
 static int prepare(const struct chario_device *device, const struct chario_transfer *transfer,
