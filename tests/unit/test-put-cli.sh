@@ -170,7 +170,7 @@ head -c 1 source | cmp -s - one || note "cat of one byte differs"
 "$chario" get area - | cmp -s - source || note "get to standard output differs"
 limited get area limited
 says 'raise the limit (ulimit -f)'
-(ulimit -f 1000 && "$chario" cat area >cut 2>said) && note "cat into a file that may not grow passes"
+(ulimit -f 1000 && "$chario" cat area >half 2>said) && note "cat into a file that may not grow passes"
 says 'raise the limit (ulimit -f)'
 [ -e limited ] || [ -e limited.part ] && note "half a file is left"
 claim "get never leaves half a file, nor overwrites one unasked"

@@ -50,7 +50,9 @@ mark disk $((65536 + 64)) '_BHRfS_M'
 mark disk 32768 '\001CD001'
 cp disk before
 wipefs --no-act before >marks
-grep -q btrfs marks && grep -q iso9660 marks || note "the marks are none: $(cat marks)"
+for what in btrfs iso9660; do
+	grep -q "$what" marks || note "no mark of $what: $(cat marks)"
+done
 gives 0 format --force --areas 10 disk
 wipefs --no-act disk >marks
 [ -s marks ] && note "marks are left: $(cat marks)"
