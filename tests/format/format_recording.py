@@ -123,6 +123,7 @@ class Recording:
         good = crc == crc32c(crc32c(0, session), block[:12] + bytes(4) + block[16:128])
         good &= batch.session == self._area.session and batch.offset == offset
         good &= batch.segment % self.nr_slots == slot % self.nr_slots
+        good &= max(batch.segment, batch.serial, batch.records_before, batch.bytes_before) < 1 << 62
         good &= self.is_ring or batch.segment < self.nr_slots
         return batch if good else None
 

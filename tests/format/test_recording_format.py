@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from format_lab import PROGRAM, assert_same_records, chario, environment, overwrite, read, wait_for
 from format_recording import APART, END, META, MIDDLE, NO_CRC, SEALED, Recording
-from format_store import BLOCK, Store
+from format_store import BLOCK, Store, crc32c
 
 import chario as package
 
@@ -165,6 +165,19 @@ def test_every_byte_of_a_header_counts(image: Path) -> None:
         assert assert_same_records(image, "tape", status=3) in range(30, 50)
         overwrite(image, start + at, byte)
     assert assert_same_records(image, "tape") == 50
+
+
+@pytest.mark.parametrize(("at", "counts"), [(48, False), (72, False), (80, False), (88, True)])
+def test_a_number_that_none_can_have(image: Path, at: int, counts: bool) -> None:
+    """A batch header with one does not count, although its checksum is right."""
+    record(image, os.urandom(50_000))
+    start = places(image)[0] + SEGMENT
+    header = bytearray(read(image, start, 128))
+    struct.pack_into("<Q", header, at, 1 << 62)
+    header[12:16] = bytes(4)
+    header[12:16] = crc32c(crc32c(0, header[16:24]), header).to_bytes(4, "little")
+    overwrite(image, start, bytes(header))
+    assert (assert_same_records(image, "tape", status=0 if counts else 3) == 50) == counts
 
 
 def test_lost_void_and_marked_records(image: Path) -> None:
