@@ -19,7 +19,7 @@
 #define DISK_BYTES (512U << 10)
 #define CHANGES    40
 #define CUTS       10000
-#define DAMAGES    20
+#define DAMAGES    8
 
 static uint64_t seed, nr_wanted = CUTS;
 
