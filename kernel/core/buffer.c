@@ -304,7 +304,7 @@ static int sync(struct chario_buffer *buf,
 
 	if (args->bytes > bytes || args->offset > bytes - args->bytes)
 		return -EINVAL;
-	if (!READ_ONCE(buf->apart))
+	if (!READ_ONCE(buf->apart) || args->direction == CHARIO_SYNC_IDLE)
 		return 0;
 	mutex_lock(&buf->sync_lock);
 	if (buf->mapped && buf->apart)
@@ -313,6 +313,12 @@ static int sync(struct chario_buffer *buf,
 			       args->direction == CHARIO_SYNC_FOR_DEVICE);
 	mutex_unlock(&buf->sync_lock);
 	return 0;
+}
+
+static bool is_direction(u32 direction)
+{
+	return direction >= CHARIO_SYNC_FOR_DEVICE &&
+	       direction <= CHARIO_SYNC_IDLE;
 }
 
 /**
@@ -328,15 +334,18 @@ int chario_buffer_sync(struct chario_buffers *buffers,
 	struct chario_buffer *buf;
 	int ret;
 
-	if (args->reserved || (args->direction != CHARIO_SYNC_FOR_DEVICE &&
-			       args->direction != CHARIO_SYNC_FOR_CPU))
+	if (args->reserved || !is_direction(args->direction))
 		return -EINVAL;
 	buf = chario_names_borrow(buffers, args->id);
 	if (!buf)
 		return -ENOENT;
 	ret = sync(buf, args);
+	kref_get(&buf->alive);
 	/* Pairs with is_in_use(). */
 	atomic_fetch_dec_release(&buf->users);
+	if (!ret && args->direction == CHARIO_SYNC_IDLE && is_in_use(buf))
+		ret = -EBUSY;
+	kref_put(&buf->alive, free_buffer);
 	return ret;
 }
 

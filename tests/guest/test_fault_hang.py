@@ -7,11 +7,13 @@ drive does, where a request that is held otherwise would stop the machine.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from errno import ETIMEDOUT
 from pathlib import Path
 
 import pytest
+from conftest import compile_program
 from fault_lab import CALL_LIMIT_S, Keeper, Rig, keep, results, uring_results
 
 from chario_lab.guest import faults
@@ -121,6 +123,24 @@ def test_late_data_does_not_reach_memory_that_was_given_back(rig: Rig) -> None:
     calls = dict(results(job.wait()))
     assert (calls["read"], calls["match"]) == (-ETIMEDOUT, 1)
     rig.guest.must("rm /run/late /run/again")
+
+
+def test_a_buffer_is_busy_until_the_drive_is_done(rig: Rig) -> None:
+    """After ETIMEDOUT the drive may still reach the memory: who asks is told, and when it no longer can."""
+    disk = stalled(rig)
+    program = rig.guest.push(compile_program("buffers"))
+    idle = "sync 0 0 0 3"
+    script = ("heap 0 65536", "register 0", idle, "read 0 0 65536 0 0 300000000", idle, "wait /run/again", idle,
+              "read 0 0 65536 0", "sync 0 1 65536 3", "sync 0 0 0 4")  # fmt: skip
+    lines = " ".join(map(shlex.quote, script))
+    job = rig.guest.start(f"printf '%s\\n' {lines} | {program} {disk}", CALL_LIMIT_S)
+    rig.until(lambda: rig.counters(disk)["resets"] == 1, "the drive was not reset")
+    faults.let_go(rig.guest, STALLS)
+    rig.wait_state(disk, "live")
+    rig.guest.must("touch /run/again")
+    answers = job.wait().check().stdout.split()
+    assert answers == ["0", "0", "0", "ETIMEDOUT", "EBUSY", "0", "0", "65536", "EINVAL", "EINVAL"]
+    rig.guest.must("rm /run/again")
 
 
 def test_a_file_of_any_size_goes_on_with_other_memory(rig: Rig) -> None:

@@ -363,10 +363,12 @@ struct chario_buffer_destroy {
  * enum chario_sync - whose bytes are to be
  * @CHARIO_SYNC_FOR_DEVICE: the CPU has written, a transfer comes
  * @CHARIO_SYNC_FOR_CPU: a read has ended, the CPU comes
+ * @CHARIO_SYNC_IDLE: nothing is handed over: says whether the drive is done with it
  */
 enum chario_sync {
 	CHARIO_SYNC_FOR_DEVICE = 1,
 	CHARIO_SYNC_FOR_CPU = 2,
+	CHARIO_SYNC_IDLE = 3,
 };
 
 /**
@@ -384,8 +386,12 @@ enum chario_sync {
  * No transfer of the same bytes may be in flight.  Where nothing has to be done
  * it costs a system call and nothing else.
  *
+ * A transfer that gave ETIMEDOUT may still be with the drive: it can read or
+ * write the memory, and reach the disk, until recovery has ended it.  IDLE says
+ * whether any transfer uses the buffer, and waits for nothing.
+ *
  * Errors: ENOENT when there is no such buffer; EINVAL when the bytes are not
- * inside it.
+ * inside it; EBUSY of IDLE while a transfer uses it.
  */
 struct chario_buffer_sync {
 	__u32 size;
