@@ -154,14 +154,21 @@ int chario_buffer_export(const struct chario_buffer *buffer, int *fd);
  * @offset: of the first byte in it
  * @bytes: how many
  * @direction: CHARIO_SYNC_FOR_DEVICE before a transfer, of what the CPU has
- *	written; CHARIO_SYNC_FOR_CPU after a read
+ *	written; CHARIO_SYNC_FOR_CPU after a read; CHARIO_SYNC_IDLE hands nothing
+ *	over
  *
  * Needed for buffers that are CHARIO_BUFFER_STREAMING, so that a program works
  * where DMA is not cache-coherent.  Elsewhere it does nothing.
  *
+ * CHARIO_SYNC_IDLE says whether a transfer uses the buffer, wherever in it.  A
+ * transfer that gave -ETIMEDOUT may still be with the drive, which reads or writes the
+ * memory, and then the disk, until recovery has ended that (see chario(4), TIME): do
+ * not use memory or place again before this gives 0.
+ *
  * Context: may sleep.
- * Return: 0; -EINVAL where the bytes are not inside the buffer; -ENODEV when the
- * disk has been removed.
+ * Return: 0; -EINVAL where the bytes are not inside the buffer; -EBUSY for
+ * CHARIO_SYNC_IDLE while a transfer uses the buffer; -ENODEV when the disk has been
+ * removed.
  */
 int chario_buffer_sync(const struct chario_buffer *buffer, uint64_t offset, size_t bytes,
 		       enum chario_sync direction);

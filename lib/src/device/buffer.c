@@ -6,11 +6,15 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "device/ops.h"
 
 /* The first version of the struct; smaller ones have never been. */
 #define TRANSFER_MIN 64
+
+/* After which a buffer that the drive is at work on is looked at again. */
+#define LOOK_US 1000
 
 static int create(struct chario_device *device, struct chario_buffer_create *wanted,
 		  struct chario_buffer **buffer)
@@ -112,7 +116,7 @@ int chario_buffer_export(const struct chario_buffer *buffer, int *fd)
 
 static int check_sync(const struct chario_buffer_sync *sync, size_t bytes)
 {
-	if (sync->direction != CHARIO_SYNC_FOR_DEVICE && sync->direction != CHARIO_SYNC_FOR_CPU)
+	if (sync->direction < CHARIO_SYNC_FOR_DEVICE || sync->direction > CHARIO_SYNC_IDLE)
 		return -EINVAL;
 	return sync->offset > bytes || sync->bytes > bytes - sync->offset ? -EINVAL : 0;
 }
@@ -131,6 +135,19 @@ int chario_buffer_sync(const struct chario_buffer *buffer, uint64_t offset, size
 
 	return ops->sync_buffer ? ops->sync_buffer(buffer, &sync) :
 				  check_sync(&sync, buffer->bytes);
+}
+
+ssize_t chario_buffer_outlast(const struct chario_buffer *buffer, ssize_t result)
+{
+	if (result == -ETIMEDOUT)
+		while (!chario_buffer_is_idle(buffer))
+			usleep(LOOK_US);
+	return result;
+}
+
+bool chario_buffer_is_idle(const struct chario_buffer *buffer)
+{
+	return chario_buffer_sync(buffer, 0, 0, CHARIO_SYNC_IDLE) != -EBUSY;
 }
 
 int chario_buffer_free(struct chario_buffer *buffer)

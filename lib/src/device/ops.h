@@ -117,6 +117,15 @@ int chario_device_make_file(int fd, const char *path, struct chario_device **dev
 /* An ioctl of a device; -ENOTTY where it has no file. */
 int chario_device_ioctl(const struct chario_device *device, unsigned long request, void *argument);
 
+/*
+ * Whether the drive is done with a buffer.  Where a transfer gave ETIMEDOUT it may
+ * still read or write the memory, and reach the disk, until recovery has ended that.
+ */
+bool chario_buffer_is_idle(const struct chario_buffer *buffer);
+
+/* Where the result of a transfer is ETIMEDOUT, wait until the drive is; the result. */
+ssize_t chario_buffer_outlast(const struct chario_buffer *buffer, ssize_t result);
+
 /* The first version of struct chario_info; smaller ones have never been. */
 #define CHARIO_INFO_MIN 208
 

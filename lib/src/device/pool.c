@@ -7,6 +7,8 @@
 #include <errno.h>
 #include <unistd.h>
 
+#include "device/ops.h"
+
 int chario_pool_create(struct chario_pool *pool, struct chario_device *device, size_t bytes,
 		       unsigned int flags)
 {
@@ -76,6 +78,7 @@ int chario_pool_read(const struct chario_pool *pool, uint64_t offset, size_t byt
 	if (!err)
 		err = chario_pool_judge(
 			chario_buffer_read(pool->buffer, offset, bytes, disk_offset, 0), bytes);
+	chario_buffer_outlast(pool->buffer, err);
 	return err ? err : chario_pool_take(pool, offset, bytes);
 }
 
@@ -84,8 +87,9 @@ int chario_pool_write(const struct chario_pool *pool, uint64_t offset, size_t by
 {
 	int err = chario_pool_give(pool, offset, bytes);
 
-	if (err)
-		return err;
-	return chario_pool_judge(
-		chario_buffer_write(pool->buffer, offset, bytes, disk_offset, flags), bytes);
+	if (!err)
+		err = chario_pool_judge(chario_buffer_write(pool->buffer, offset, bytes,
+							    disk_offset, flags),
+					bytes);
+	return (int)chario_buffer_outlast(pool->buffer, err);
 }

@@ -46,7 +46,8 @@ bool chario_pool_is_damage(ssize_t err);
 
 /*
  * One transfer of all of these bytes, handed over before and taken back after it.
- * 0 or a negative errno; -EIO for fewer bytes than asked.
+ * 0 or a negative errno; -EIO for fewer bytes than asked.  After ETIMEDOUT the drive
+ * is waited for, so that the memory may be used again after any error.
  */
 int chario_pool_read(const struct chario_pool *pool, uint64_t offset, size_t bytes,
 		     uint64_t disk_offset);

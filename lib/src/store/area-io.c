@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <string.h>
 
+#include "device/ops.h"
 #include "store/area-inner.h"
 
 #define BOUNCE_BYTES (1U << 20)
@@ -35,12 +36,15 @@ static ssize_t move_piece(const struct chario_area *area, enum chario_transfer_o
 {
 	uint64_t disk_offset;
 	size_t piece = (size_t)chario_area_place(area, offset, bytes, &disk_offset);
+	ssize_t moved;
 
 	if (!piece)
 		return 0;
 	if (op == CHARIO_TRANSFER_WRITE)
-		return chario_buffer_write(buffer, buffer_offset, piece, disk_offset, flags);
-	return chario_buffer_read(buffer, buffer_offset, piece, disk_offset, flags);
+		moved = chario_buffer_write(buffer, buffer_offset, piece, disk_offset, flags);
+	else
+		moved = chario_buffer_read(buffer, buffer_offset, piece, disk_offset, flags);
+	return chario_buffer_outlast(buffer, moved);
 }
 
 /* The two pieces of an area that is being moved make one transfer. */

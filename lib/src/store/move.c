@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "device/ops.h"
 #include "store/inner.h"
 
 #define COPY_BYTES (4U << 20)
@@ -39,7 +40,7 @@ static int copy(struct chario_buffer *buffer, uint64_t from, uint64_t to, uint64
 		if (moved > 0)
 			moved = chario_buffer_write(buffer, 0, (size_t)moved, to, 0);
 		if (moved < 0)
-			return (int)moved;
+			return (int)chario_buffer_outlast(buffer, moved);
 		if (!moved || moved % CHARIO_STORE_BLOCK)
 			return -EIO;
 		from += (uint64_t)moved;

@@ -128,6 +128,7 @@ struct chario_batch {
 /**
  * struct chario_external - data that come from a buffer of somebody else
  * @transfer: how
+ * @buffer: from which
  * @batch: place of the batch in the ring
  * @retries: that it has had
  * @used: it is on its way
@@ -136,6 +137,7 @@ struct chario_batch {
  */
 struct chario_external {
 	struct chario_transfer transfer;
+	const struct chario_buffer *buffer;
 	uint32_t batch;
 	uint32_t retries;
 	bool used;
@@ -205,6 +207,7 @@ struct chario_patience {
  * @ending: all is to be durable
  * @in_flight: transfers that have been added to the queue and not ended
  * @nr_added: not 0 where the queue has some that it could not submit yet
+ * @timed_out: a transfer was late, and the drive may still be at work on it
  * @submit_ns: time of the last submission, CLOCK_MONOTONIC
  * @reap_ns: time when the last results were taken
  * @now_ns: CLOCK_MONOTONIC, as far as known
@@ -272,6 +275,7 @@ struct chario_stream {
 	bool ending;
 	uint32_t in_flight;
 	int nr_added;
+	bool timed_out;
 	uint64_t submit_ns;
 	uint64_t reap_ns;
 

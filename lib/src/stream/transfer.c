@@ -6,6 +6,8 @@
 
 #include <errno.h>
 
+#include "device/ops.h"
+
 #define FLUSH_USER    UINT64_MAX
 #define EXTERNAL_USER (1ULL << 32)
 #define NR_RESULTS    16
@@ -163,13 +165,29 @@ static int add_flush(struct chario_stream *stream)
 	return 0;
 }
 
-/* One doorbell for all; what the queue has no place for now stays ready. */
-void chario_stream_add_ready(struct chario_stream *stream)
+/*
+ * A transfer that was late may still be with the drive.  It would read memory that has
+ * another segment by then, and write that to its place, after whatever was written
+ * there since.  So nothing is submitted before the drive is done with all memory.
+ */
+static bool has_settled(struct chario_stream *stream)
+{
+	if (!stream->timed_out)
+		return true;
+	if (stream->in_flight || !chario_buffer_is_idle(stream->pool.buffer))
+		return false;
+	for (uint32_t i = 0; i < CHARIO_STREAM_EXTERNALS; i++)
+		if (stream->externals[i].used &&
+		    !chario_buffer_is_idle(stream->externals[i].buffer))
+			return false;
+	stream->timed_out = false;
+	return true;
+}
+
+static void add_all(struct chario_stream *stream)
 {
 	int err = 0;
 
-	if (!stream->nr_ready && !stream->nr_added)
-		return;
 	stream->submit_ns = chario_stream_clock(CLOCK_MONOTONIC);
 	if (stream->nr_externals)
 		err = add_externals(stream);
@@ -179,6 +197,19 @@ void chario_stream_add_ready(struct chario_stream *stream)
 		err = add_flush(stream);
 	if (err && err != -EAGAIN)
 		chario_stream_fail(stream, err);
+}
+
+/* One doorbell for all; what the queue has no place for now stays ready. */
+void chario_stream_add_ready(struct chario_stream *stream)
+{
+	int err;
+
+	if (!stream->nr_ready && !stream->nr_added)
+		return;
+	if (has_settled(stream))
+		add_all(stream);
+	else
+		chario_stream_look_again(stream);
 	err = chario_queue_submit(stream->queue);
 	stream->nr_added = err;
 	if (err == -EAGAIN || err == -ENOMEM)
@@ -187,8 +218,11 @@ void chario_stream_add_ready(struct chario_stream *stream)
 		chario_stream_fail(stream, err);
 }
 
+/* Of a recording that goes on none is late: it is not over before the drive is done. */
 static void release(struct chario_stream *stream, struct chario_external *external)
 {
+	if (stream->error && stream->timed_out)
+		chario_buffer_outlast(external->buffer, -ETIMEDOUT);
 	if (external->released)
 		__atomic_store_n(external->released, 1, __ATOMIC_RELEASE);
 	*external = (struct chario_external){ 0 };
@@ -216,6 +250,8 @@ static int judge(struct chario_stream *stream, int err, uint32_t *retries)
 {
 	if (!err)
 		return 0;
+	if (err == -ETIMEDOUT)
+		stream->timed_out = true;
 	if (stream->error || *retries == CHARIO_STREAM_RETRIES)
 		return err;
 	++*retries;
@@ -298,11 +334,11 @@ static void external_ended(struct chario_stream *stream, struct chario_external 
 		external->ready = true;
 		return;
 	}
-	release(stream, external);
-	if (ret) {
+	if (ret)
 		chario_stream_fail(stream, ret);
+	release(stream, external);
+	if (ret)
 		return;
-	}
 	batch->externals--;
 	if (batch->state == CHARIO_BATCH_EXTERNAL && !batch->externals) {
 		batch->state = CHARIO_BATCH_READY;

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A drive that is late: a transfer that gave ETIMEDOUT may still be with it.  Neither
+ * the memory nor the place on the disk is used again before it says that it is done.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+
+#include <chario/area.h>
+
+#include "device/ops.h"
+#include "tap.h"
+#include "tape-rig.h"
+
+/* So often it is looked at until the drive is done. */
+#define LOOKS 4U
+
+static struct chario_device_ops ops;
+static unsigned int looks;
+static unsigned int left;
+static unsigned int times_late;
+static uint64_t transfers;
+
+/* A drive that was not waited for has had another transfer, and is late once more. */
+static int look(const struct chario_buffer *buffer, struct chario_buffer_sync *sync)
+{
+	uint64_t now = rig.disk->nr_reads + rig.disk->nr_writes;
+
+	(void)buffer;
+	if (sync->direction != CHARIO_SYNC_IDLE)
+		return 0;
+	if (now != transfers) {
+		left = LOOKS;
+		times_late++;
+	}
+	transfers = now;
+	looks++;
+	return left && --left ? -EBUSY : 0;
+}
+
+static void before(void)
+{
+	struct chario_device *device;
+
+	rig_begin(RIG_BYTES, true);
+	device = chario_store_device(rig.store);
+	ops = *device->ops;
+	ops.sync_buffer = look;
+	device->ops = &ops;
+	looks = 0;
+	times_late = 0;
+	transfers = 0;
+	rig.disk->faults.error = -ETIMEDOUT;
+}
+
+static void test_segments(void)
+{
+	EQUAL(rig_open(&rig_small), 0);
+	EQUAL(looks, 0);
+	rig.disk->faults.write.times = 1;
+	EQUAL(rig_record(0, 1, 10), 0);
+	EQUAL(rig_record(1, 2, chario_stream_room_bytes(rig.stream)), 0);
+	EQUAL(rig_wait(), 0);
+	EQUAL(looks, LOOKS);
+	EQUAL(times_late, 1);
+	EQUAL(rig_look(), 0);
+	EQUAL(rig.status.retries, 1);
+	CHECK(rig_holds(0, 2));
+}
+
+/* Memory of others is given back when the drive is done, also when all is over. */
+static void test_memory_of_others(void)
+{
+	struct chario_buffer *buffer;
+	uint32_t released = 0;
+
+	EQUAL(chario_buffer_pool(chario_store_device(rig.store), 4096, 0, &buffer), 0);
+	EQUAL(rig_open(&rig_small), 0);
+	rig.disk->faults.write.times = 100;
+	EQUAL(chario_stream_write_buffer(rig.stream, buffer, 0, 512, 1, 0, 0, &released), 0);
+	EQUAL(rig_wait(), -ETIMEDOUT);
+	EQUAL(released, 1);
+	EQUAL(left, 0);
+	EQUAL(times_late, 4);
+	EQUAL(rig_close(), -ETIMEDOUT);
+	chario_buffer_free(buffer);
+}
+
+static void test_table(void)
+{
+	struct chario_area_info info;
+
+	rig.disk->faults.write.times = 1;
+	EQUAL(chario_store_create(rig.store, "more", 4096, 0), -ETIMEDOUT);
+	EQUAL(looks, LOOKS);
+	EQUAL(chario_store_find(rig.store, "more", &info, sizeof(info)), -ENOENT);
+	EQUAL(chario_store_create(rig.store, "more", 4096, 0), 0);
+	EQUAL(looks, LOOKS);
+}
+
+static void test_content(void)
+{
+	struct chario_area *area;
+	char bytes[5] = "";
+
+	EQUAL(chario_store_create(rig.store, "more", 4096, 0), 0);
+	EQUAL(chario_area_open(rig.store, "more", O_RDWR, &area), 0);
+	rig.disk->faults.write.times = 1;
+	EQUAL(chario_area_write(area, "abcd", 4, 1), -ETIMEDOUT);
+	EQUAL(looks, LOOKS);
+	EQUAL(chario_area_write(area, "abcd", 4, 1), 4);
+	rig.disk->faults.read.times = 1;
+	EQUAL(chario_area_read(area, bytes, 4, 1), -ETIMEDOUT);
+	EQUAL(looks, 2 * LOOKS);
+	EQUAL(chario_area_read(area, bytes, 4, 1), 4);
+	CHECK(!strcmp(bytes, "abcd"));
+	chario_area_close(area);
+}
+
+static const struct tap_test tests[] = {
+	{ "no segment is written before a late drive is done", test_segments },
+	{ "memory of others is not given back before", test_memory_of_others },
+	{ "nor is the memory of the table used", test_table },
+	{ "nor that of an area's content", test_content },
+};
+
+TAP_MAIN(tests, before, rig_end)
