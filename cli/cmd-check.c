@@ -69,6 +69,10 @@ static const char *advice(const struct chario_finding *finding)
 		       "them back";
 	case CHARIO_DAMAGE_NAME:
 		return "chario get all areas, then chario format --force and put them back";
+	case CHARIO_DAMAGE_GAP:
+		return "chario check --repair has it looked at again; nothing is lost by that";
+	case CHARIO_DAMAGE_NEWER:
+		return "install a newer release of CharIO; this one writes nothing here";
 	case CHARIO_DAMAGE_MOVE:
 		return "chario defrag goes on with it; nothing is lost meanwhile";
 	}

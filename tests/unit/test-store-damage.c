@@ -156,6 +156,53 @@ static void both_copies_cost_one_block(void)
 	}
 }
 
+/* A block of which nothing is damaged keeps its areas, whatever stands before it. */
+static void check_gap(unsigned int flags)
+{
+	struct rig_findings findings = { .quiet = true };
+
+	wreck_mend();
+	for (size_t copy = 0; copy < 2; copy++) {
+		uint64_t offset = wreck_offset(2 + copy * WRECK_BLOCKS);
+
+		((struct store_head *)(wreck.disk->image + offset))->sequence = 0;
+	}
+	exercise_seal(wreck.disk->image, WRECK_BYTES);
+	EQUAL(wreck_count_areas(O_RDONLY), STORE_ENTRIES);
+	EQUAL(rig_check(wreck.disk, 0, &findings), 2);
+	EQUAL(findings.last.damage, CHARIO_DAMAGE_GAP);
+	EQUAL(findings.last.severity, CHARIO_SEVERITY_REPAIRABLE);
+	EQUAL(findings.last.block, 2);
+	EQUAL(rig_check(wreck.disk, flags, &findings), 0);
+	EQUAL(findings.repaired, 1);
+	EQUAL(rig_check(wreck.disk, 0, &findings), 0);
+	EQUAL(wreck_count_areas(O_RDWR), WRECK_AREAS);
+}
+
+static void a_gap_costs_nothing(void)
+{
+	check_gap(CHARIO_CHECK_REPAIR);
+	check_gap(CHARIO_CHECK_REPAIR | CHARIO_CHECK_FORGET);
+}
+
+/* Of two good copies that differ, the one that all readers take is kept. */
+static void copies_that_differ_cost_no_more(void)
+{
+	const unsigned int both = CHARIO_CHECK_REPAIR | CHARIO_CHECK_FORGET;
+	struct rig_findings findings = { .quiet = true };
+	struct store_table *second =
+		(struct store_table *)(wreck.disk->image + wreck_offset(2 + WRECK_BLOCKS));
+
+	wreck_mend();
+	memset(&second->entries[1], 0, sizeof(second->entries[1]));
+	exercise_seal(wreck.disk->image, WRECK_BYTES);
+	EQUAL(rig_check(wreck.disk, CHARIO_CHECK_REPAIR, &findings), 1);
+	EQUAL(findings.last.damage, CHARIO_DAMAGE_BLOCKS);
+	EQUAL(rig_check(wreck.disk, both, &findings), 0);
+	EQUAL(rig_check(wreck.disk, 0, &findings), 0);
+	EQUAL(wreck_count_areas(O_RDWR), WRECK_AREAS);
+}
+
 static void both_headers_are_named(void)
 {
 	struct rig_findings findings = { .quiet = true };
@@ -186,6 +233,8 @@ static void many_blocks_are_borne(void)
 static const struct tap_test tests[] = {
 	{ "damage of any one block is found, survived and repaired", one_block_is_found },
 	{ "both copies of a block cost its areas only", both_copies_cost_one_block },
+	{ "a block that counts as never used costs nothing", a_gap_costs_nothing },
+	{ "two good copies that differ cost no more", copies_that_differ_cost_no_more },
 	{ "damage of both headers is named", both_headers_are_named },
 	{ "damage of many blocks is borne", many_blocks_are_borne },
 };

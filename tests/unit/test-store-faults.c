@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdlib.h>
 
 #include "store-exercise.h"
 #include "store-wreck.h"
@@ -118,7 +119,6 @@ static struct store_entry good_entry(void)
 
 static void faults_of_an_entry_are_named(void)
 {
-	CALLED(CHARIO_DAMAGE_ENTRY, f->flags |= 1U << 31);
 	CALLED(CHARIO_DAMAGE_ENTRY, f->id = 0);
 	CALLED(CHARIO_DAMAGE_ENTRY, f->bytes = 0);
 	CALLED(CHARIO_DAMAGE_ENTRY, f->bytes = f->allocated_bytes + 1);
@@ -152,9 +152,36 @@ static void faults_of_a_move_are_named(void)
 	CALLED(CHARIO_DAMAGE_ENTRY, move(f, f->offset + 100 * BLOCK, f->allocated_bytes + BLOCK));
 }
 
+/* It may be right: nothing is written, not even where a copy of another block is damaged. */
+static void newer_entries_are_left_alone(void)
+{
+	const unsigned int both = CHARIO_CHECK_REPAIR | CHARIO_CHECK_FORGET;
+	struct rig_findings findings = { .quiet = true };
+	unsigned char *before = malloc(WRECK_BYTES);
+
+	wreck_mend();
+	entry_at(0, 1)->fields.flags |= 1U << 31;
+	entry_at(1, 1)->fields.flags |= 1U << 31;
+	exercise_seal(wreck.disk->image, WRECK_BYTES);
+	EQUAL(rig_check(wreck.disk, 0, &findings), 1);
+	EQUAL(findings.last.damage, CHARIO_DAMAGE_NEWER);
+	EQUAL(findings.last.severity, CHARIO_SEVERITY_UNKNOWN);
+	SAME_TEXT(findings.last.name, "area-1");
+	EQUAL(wreck_count_areas(O_RDWR), -EUCLEAN);
+	EQUAL(wreck_count_areas(O_RDONLY), WRECK_AREAS - 1);
+	memset(wreck.disk->image, 0, BLOCK);
+	memset(wreck.disk->image + wreck_offset(3), 0x5a, BLOCK);
+	memset(wreck.disk->image + wreck_other_copy(wreck_offset(4)), 0x5a, BLOCK);
+	memcpy(before, wreck.disk->image, WRECK_BYTES);
+	EQUAL(rig_check(wreck.disk, both, &findings), 4);
+	CHECK(!memcmp(before, wreck.disk->image, WRECK_BYTES));
+	free(before);
+}
+
 static const struct tap_test tests[] = {
 	{ "values that cannot be are borne", crafted_values_are_borne },
 	{ "faults of an entry are named", faults_of_an_entry_are_named },
+	{ "entries of a newer release are left alone", newer_entries_are_left_alone },
 	{ "faults of a place are named", faults_of_a_place_are_named },
 	{ "faults of a move are named", faults_of_a_move_are_named },
 };

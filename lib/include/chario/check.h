@@ -28,6 +28,9 @@ extern "C" {
  * @CHARIO_DAMAGE_OVERLAP: two areas have the same bytes of the disk
  * @CHARIO_DAMAGE_NAME: two areas have the same name
  * @CHARIO_DAMAGE_MOVE: a move of an area was interrupted; a fact rather than damage
+ * @CHARIO_DAMAGE_GAP: a block is used, and one before it says that neither it nor any
+ *	behind it ever was: its areas are not found
+ * @CHARIO_DAMAGE_NEWER: an entry has flags of a later release; no damage that is known
  */
 enum chario_damage {
 	CHARIO_DAMAGE_HEADER = 1,
@@ -41,6 +44,8 @@ enum chario_damage {
 	CHARIO_DAMAGE_OVERLAP,
 	CHARIO_DAMAGE_NAME,
 	CHARIO_DAMAGE_MOVE,
+	CHARIO_DAMAGE_GAP,
+	CHARIO_DAMAGE_NEWER,
 };
 
 /**
@@ -48,11 +53,13 @@ enum chario_damage {
  * @CHARIO_SEVERITY_NOTE: nothing is wrong; the next change puts it right
  * @CHARIO_SEVERITY_REPAIRABLE: nothing is lost, but it would be at the next damage
  * @CHARIO_SEVERITY_LOSS: something is lost, or two areas contradict each other
+ * @CHARIO_SEVERITY_UNKNOWN: only a later release can say
  */
 enum chario_severity {
 	CHARIO_SEVERITY_NOTE = 1,
 	CHARIO_SEVERITY_REPAIRABLE,
 	CHARIO_SEVERITY_LOSS,
+	CHARIO_SEVERITY_UNKNOWN,
 };
 
 /**
@@ -104,10 +111,12 @@ typedef int chario_finding_visit(const struct chario_finding *finding, void *dat
  * @data: is handed to it
  *
  * With CHARIO_CHECK_REPAIR a damaged or older copy is written anew from the good
- * one.  Where both are damaged, or areas contradict each other, nothing is
+ * one, and a block that counts as never used counts as used where one behind it is.
+ * Where both are damaged, or areas contradict each other, nothing is
  * touched: which one is right is not for a program to say.  With CHARIO_CHECK_FORGET
  * too, a block of which both copies are damaged becomes empty, and what its areas
- * had is free.
+ * had is free; where both are good and differ, the first is what remains.  Nothing is
+ * written to a store that has an entry of a later release.
  *
  * Context: may sleep.
  * Return: how many damages are left that are more than a note: 0 where all is

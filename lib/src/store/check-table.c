@@ -20,13 +20,15 @@ struct pair {
 	bool good[2];
 };
 
-static int pull_pair(struct chario_check *check, uint64_t number, struct pair *pair)
+/* To a place in the buffer, two blocks long. */
+static int pull_pair_to(struct chario_check *check, uint64_t place, uint64_t number,
+			struct pair *pair)
 {
 	const struct store_header *header = &check->store.header;
 
 	pair->number = number;
 	for (unsigned int copy = 0; copy < 2; copy++) {
-		uint64_t at = copy * CHARIO_STORE_BLOCK;
+		uint64_t at = place + copy * CHARIO_STORE_BLOCK;
 		void *memory = check->store.pool.memory + at;
 		int err = chario_check_pull(check, at, chario_table_offset(header, number, copy));
 
@@ -37,6 +39,24 @@ static int pull_pair(struct chario_check *check, uint64_t number, struct pair *p
 			chario_block_is_good(memory, STORE_MAGIC_TABLE, header->head.uuid, number);
 	}
 	return 0;
+}
+
+static int pull_pair(struct chario_check *check, uint64_t number, struct pair *pair)
+{
+	return pull_pair_to(check, 0, number, pair);
+}
+
+/* The other pair, while pull_pair() has one too. */
+static int pull_other_pair(struct chario_check *check, uint64_t number, struct pair *pair)
+{
+	return pull_pair_to(check, 2 * CHARIO_STORE_BLOCK, number, pair);
+}
+
+/* NULL where both copies are damaged. */
+static const struct store_table *choose(const struct chario_check *check, const struct pair *pair)
+{
+	return chario_table_choose(&check->store.header, pair->number, pair->copies[0],
+				   pair->copies[1]);
 }
 
 /* Have one copy be like the other, where that has been asked for. */
@@ -50,6 +70,29 @@ static int repair_copy(struct chario_check *check, const struct pair *pair, unsi
 	err = chario_check_put(check, finding->offset, pair->copies[!copy]);
 	finding->repaired = !err;
 	return err;
+}
+
+static bool is_newer(const struct store_entry *entry)
+{
+	return entry->fields.flags & STORE_ENTRY_AREA && entry->fields.flags & ~STORE_ENTRY_FLAGS;
+}
+
+int chario_check_refrain(struct chario_check *check)
+{
+	for (uint64_t number = 0; number < check->store.header.nr_blocks && check->flags;
+	     number++) {
+		const struct store_table *table;
+		struct pair pair;
+		int err = pull_other_pair(check, number, &pair);
+
+		if (err)
+			return err;
+		table = choose(check, &pair);
+		for (unsigned int i = 0; table && i < STORE_ENTRIES; i++)
+			if (is_newer(&table->entries[i]))
+				check->flags = 0;
+	}
+	return 0;
 }
 
 static int report_copy(struct chario_check *check, const struct pair *pair, unsigned int copy)
@@ -79,19 +122,23 @@ static int report_copy(struct chario_check *check, const struct pair *pair, unsi
  * An empty block that counts as used, so that those behind it are looked at; or one
  * that has never been used, where it is behind such a one.
  */
-static int forget(struct chario_check *check, struct pair *pair)
+static void make_empty(const struct chario_check *check, const struct pair *pair,
+		       struct store_table *table)
 {
-	static struct store_table table;
+	memset(table, 0, sizeof(*table));
+	table->head.magic = STORE_MAGIC_TABLE;
+	memcpy(table->head.uuid, check->store.header.head.uuid, sizeof(table->head.uuid));
+	table->head.number = (uint32_t)pair->number;
+	table->head.sequence = check->unused == UINT64_MAX ? chario_store_now() : 0;
+	chario_block_seal(table);
+}
 
-	memset(&table, 0, sizeof(table));
-	table.head.magic = STORE_MAGIC_TABLE;
-	memcpy(table.head.uuid, check->store.header.head.uuid, sizeof(table.head.uuid));
-	table.head.number = (uint32_t)pair->number;
-	table.head.sequence = check->unused ? 0 : chario_store_now();
-	chario_block_seal(&table);
+static int put_copies(struct chario_check *check, const struct store_table *table)
+{
 	for (unsigned int copy = 0; copy < 2; copy++) {
-		uint64_t offset = chario_table_offset(&check->store.header, pair->number, copy);
-		int err = chario_check_put(check, offset, &table);
+		uint64_t offset =
+			chario_table_offset(&check->store.header, table->head.number, copy);
+		int err = chario_check_put(check, offset, table);
 
 		if (err)
 			return err;
@@ -99,7 +146,20 @@ static int forget(struct chario_check *check, struct pair *pair)
 	return 0;
 }
 
-static int report_lost(struct chario_check *check, struct pair *pair, const char *what)
+/* What is good stays: of two copies that differ, the one that all readers take. */
+static int forget(struct chario_check *check, const struct pair *pair)
+{
+	const struct store_table *good = choose(check, pair);
+	struct store_table table;
+
+	if (good)
+		table = *good;
+	else
+		make_empty(check, pair, &table);
+	return put_copies(check, &table);
+}
+
+static int report_lost(struct chario_check *check, const struct pair *pair, const char *what)
 {
 	const unsigned int both = CHARIO_CHECK_REPAIR | CHARIO_CHECK_FORGET;
 	struct chario_finding finding = {
@@ -116,6 +176,70 @@ static int report_lost(struct chario_check *check, struct pair *pair, const char
 		finding.repaired = !err;
 	}
 	return err ? err : chario_check_report(check, &finding);
+}
+
+/* Have blocks count as used that never were, so that those behind them are looked at. */
+static int close_gap(struct chario_check *check, uint64_t end)
+{
+	int err = 0;
+
+	for (uint64_t number = check->unused; number < end && !err; number++) {
+		const struct store_table *found;
+		struct store_table table;
+		struct pair pair;
+
+		err = pull_other_pair(check, number, &pair);
+		found = err ? NULL : choose(check, &pair);
+		if (!found || found->head.sequence)
+			continue;
+		table = *found;
+		table.head.sequence = chario_store_now();
+		chario_block_seal(&table);
+		err = put_copies(check, &table);
+	}
+	if (!err)
+		check->unused = UINT64_MAX;
+	return err;
+}
+
+static int report_gap(struct chario_check *check, uint64_t number)
+{
+	struct chario_finding finding = {
+		.damage = CHARIO_DAMAGE_GAP,
+		.severity = CHARIO_SEVERITY_REPAIRABLE,
+		.block = number,
+		.offset = chario_table_offset(&check->store.header, number, 0),
+	};
+	int err = 0;
+
+	chario_check_describe(&finding,
+			      "block %" PRIu64 " of the table: used, but not looked at, for one "
+			      "before it (%" PRIu64 ") never was",
+			      number, check->unused);
+	if (chario_check_repairs(check)) {
+		err = close_gap(check, number);
+		finding.repaired = !err;
+	}
+	return err ? err : chario_check_report(check, &finding);
+}
+
+/* It is damage for who does not know better; so it is not said to be any. */
+static int report_newer(struct chario_check *check, uint64_t number,
+			const struct store_entry *entry)
+{
+	struct chario_finding finding = {
+		.damage = CHARIO_DAMAGE_NEWER,
+		.severity = CHARIO_SEVERITY_UNKNOWN,
+		.block = number,
+		.offset = entry->fields.offset,
+	};
+
+	memcpy(finding.name, entry->name, sizeof(finding.name) - 1);
+	chario_check_describe(&finding,
+			      "an area of block %" PRIu64 " is of a newer release of CharIO than "
+			      "this one",
+			      number);
+	return chario_check_report(check, &finding);
 }
 
 static int report_entry(struct chario_check *check, uint64_t number,
@@ -174,6 +298,8 @@ static int check_entry(struct chario_check *check, uint64_t slot, const struct s
 
 	if (!(entry->fields.flags & STORE_ENTRY_AREA))
 		return 0;
+	if (is_newer(entry))
+		return report_newer(check, number, entry);
 	fault = chario_entry_fault(&check->store.header, entry);
 	if (fault)
 		return report_entry(check, number, entry, fault);
@@ -196,7 +322,7 @@ static int check_entries(struct chario_check *check, uint64_t number,
 	return ret;
 }
 
-static int compare_copies(struct chario_check *check, struct pair *pair, unsigned int newer)
+static int compare_copies(struct chario_check *check, const struct pair *pair, unsigned int newer)
 {
 	if (!memcmp(pair->copies[0], pair->copies[1], sizeof(*pair->copies[0])))
 		return 0;
@@ -205,21 +331,23 @@ static int compare_copies(struct chario_check *check, struct pair *pair, unsigne
 	return report_copy(check, pair, !newer);
 }
 
-static int check_pair(struct chario_check *check, struct pair *pair)
+static int check_pair(struct chario_check *check, const struct pair *pair)
 {
 	const bool *good = pair->good;
 	unsigned int newer = !good[0];
-	int ret;
+	int ret = 0;
 
 	if (good[0] && good[1] && pair->copies[1]->head.sequence > pair->copies[0]->head.sequence)
 		newer = 1;
 	if (!good[0] && !good[1])
 		return report_lost(check, pair,
 				   "both copies are damaged, the areas there are lost");
-	if (check->unused && pair->copies[newer]->head.sequence)
-		return report_lost(check, pair, "it is used, and one before it never was");
-	if (!pair->copies[newer]->head.sequence)
-		check->unused = true;
+	if (!pair->copies[newer]->head.sequence && check->unused == UINT64_MAX)
+		check->unused = pair->number;
+	else if (pair->copies[newer]->head.sequence && check->unused != UINT64_MAX)
+		ret = report_gap(check, pair->number);
+	if (ret)
+		return ret;
 	if (good[0] && good[1])
 		ret = compare_copies(check, pair, newer);
 	else
@@ -231,6 +359,7 @@ int chario_check_table(struct chario_check *check)
 {
 	int ret = 0;
 
+	check->unused = UINT64_MAX;
 	for (uint64_t number = 0; number < check->store.header.nr_blocks && !ret; number++) {
 		struct pair pair;
 

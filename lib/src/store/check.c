@@ -17,7 +17,8 @@ static const char *const names[] = {
 	[CHARIO_DAMAGE_BEHIND] = "behind",   [CHARIO_DAMAGE_CHANGES] = "changes",
 	[CHARIO_DAMAGE_ENTRY] = "entry",     [CHARIO_DAMAGE_RANGE] = "range",
 	[CHARIO_DAMAGE_OVERLAP] = "overlap", [CHARIO_DAMAGE_NAME] = "name",
-	[CHARIO_DAMAGE_MOVE] = "move",
+	[CHARIO_DAMAGE_MOVE] = "move",       [CHARIO_DAMAGE_GAP] = "gap",
+	[CHARIO_DAMAGE_NEWER] = "newer",
 };
 
 const char *chario_damage_name(uint32_t damage)
@@ -166,6 +167,9 @@ static int check_headers(struct chario_check *check)
 		return ret ? ret : -EUCLEAN;
 	}
 	memcpy(header, is_good_header(first) ? first : second, sizeof(*header));
+	ret = chario_check_refrain(check);
+	if (ret)
+		return ret;
 	if (memcmp(first, header, sizeof(*header)))
 		return report_header(check, 0, 0);
 	if (memcmp(second, header, sizeof(*header)))

@@ -19,7 +19,7 @@
  * @visit: is called for each damage
  * @data: is handed to it
  * @left: damages that are left, but for notes
- * @unused: a block that has never been used has been seen
+ * @unused: the first block that has never been used; UINT64_MAX for none
  * @interrupted: number of a block that was being changed; UINT64_MAX for none
  */
 struct chario_check {
@@ -29,7 +29,7 @@ struct chario_check {
 	chario_finding_visit *visit;
 	void *data;
 	int left;
-	bool unused;
+	uint64_t unused;
 	uint64_t interrupted;
 };
 
@@ -48,6 +48,9 @@ int chario_check_put(struct chario_check *check, uint64_t offset, const void *bl
 
 /* Read a block to a place in the buffer; one that cannot be read is all zero. */
 int chario_check_pull(struct chario_check *check, uint64_t at, uint64_t offset);
+
+/* Repair nothing where the table has an entry of a later release; after the headers. */
+int chario_check_refrain(struct chario_check *check);
 
 /* Look at all blocks of the table and their entries. */
 int chario_check_table(struct chario_check *check);
