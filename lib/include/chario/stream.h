@@ -179,8 +179,8 @@ struct chario_stream_room {
  * found, and the recording goes on after its last record that is whole.  Changes
  * the table once, not with APPEND; has all memory that recording needs.
  *
- * Context: may sleep.  A stream is for one producer thread; status, wait and lose may
- * be called by others at the same time.
+ * Context: may sleep.  A stream is for one producer thread; service, status, wait and
+ * lose may be called by others at the same time.
  * Return: 0; -ENOENT where there is no such area; -ENOSPC where it is shorter than
  * two segments; -ENODATA with APPEND where it has no recording; -EINVAL where
  * an option is out of its range; -EBUSY where a move of the area was interrupted, which
@@ -268,7 +268,8 @@ int chario_stream_write(struct chario_stream *stream, const void *memory, size_t
  * @flags: CHARIO_RECORD_META or 0; CHARIO_RECORD_NO_CRC is understood
  * @timeout_ns: as for chario_stream_get()
  * @released: becomes 1, by an atomic store, when the drive no longer reads the
- *	memory; or NULL.  Stays valid until then
+ *	memory; or NULL.  Stays valid until then.  Where the call fails before the
+ *	transfer has begun, it stays as it was, and the memory is the caller's
  *
  * The drive fetches the bytes from where they are; the CPU reads none of them, so
  * there is no checksum.  Instead, what names the record is written only when its data
@@ -310,7 +311,7 @@ int chario_stream_lose(struct chario_stream *stream, uint64_t records, uint64_t 
  * this too; a producer that waits elsewhere calls it when chario_stream_fd() is
  * readable.
  *
- * Context: does not sleep.
+ * Context: does not sleep; any thread, at the same time as the producer's calls.
  * Return: 0, or the error with which writing failed.
  */
 int chario_stream_service(struct chario_stream *stream);
