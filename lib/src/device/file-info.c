@@ -100,7 +100,7 @@ void chario_file_align(int fd, struct chario_file *file)
 		align_through_cache(fd, file);
 }
 
-static bool is_read_only(int fd, bool block)
+bool chario_file_is_read_only(int fd, bool block)
 {
 	struct statvfs system;
 	int read_only = 0;
@@ -129,9 +129,21 @@ static void read_text(char *text, size_t size, const char *folder, const char *n
 		chario_sys_copy(text, size, line);
 }
 
+/* Where transfers go through the page cache, it keeps what is written, whatever the drive does. */
+static bool is_cached(int fd, const char *folder)
+{
+	char cache[CHARIO_SYS_TEXT];
+	int flags = fcntl(fd, F_GETFL);
+
+	if (flags < 0 || !(flags & O_DIRECT))
+		return true;
+	return chario_sys_read(cache, sizeof(cache), "%s/queue/write_cache", folder) ||
+	       strcmp(cache, "write through") != 0;
+}
+
 static void describe_block(int fd, dev_t number, struct chario_info *info)
 {
-	char folder[64], cache[CHARIO_SYS_TEXT];
+	char folder[64];
 	unsigned long long depth;
 	unsigned int bytes;
 
@@ -141,8 +153,7 @@ static void describe_block(int fd, dev_t number, struct chario_info *info)
 	read_text(info->model, sizeof(info->model), folder, "device/model");
 	read_text(info->serial, sizeof(info->serial), folder, "device/serial");
 	read_text(info->firmware, sizeof(info->firmware), folder, "device/firmware_rev");
-	if (!chario_sys_read(cache, sizeof(cache), "%s/queue/write_cache", folder) &&
-	    !strcmp(cache, "write through"))
+	if (!is_cached(fd, folder))
 		info->features &= ~CHARIO_FEATURE_WRITE_CACHE;
 	if (!chario_sys_read_number(&depth, "%s/queue/nr_requests", folder) && depth <= UINT32_MAX)
 		info->queue_depth = (uint32_t)depth;
@@ -175,7 +186,7 @@ int chario_file_get_info(const struct chario_device *device, struct chario_info 
 	if (err)
 		return err;
 	describe(&found, &file);
-	if (is_read_only(device->fd, file.block))
+	if (chario_file_is_read_only(device->fd, file.block))
 		found.features |= CHARIO_FEATURE_READ_ONLY;
 	if (file.block)
 		describe_block(device->fd, file.number, &found);

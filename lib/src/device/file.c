@@ -133,6 +133,22 @@ static int flush(int fd)
 	return 0;
 }
 
+/*
+ * What a result says.  Linux drops what a failed flush was for, so that the next one
+ * succeeds and says nothing of it: none is made again, whatever the number was.  And a
+ * block device that was made read-only has the number of those who lack a right.
+ */
+static ssize_t judge(const struct chario_device *device, const struct chario_transfer *transfer,
+		     ssize_t result)
+{
+	if (transfer->op == CHARIO_TRANSFER_FLUSH && (result == -ETIMEDOUT || result == -EAGAIN))
+		return -EIO;
+	if (transfer->op == CHARIO_TRANSFER_WRITE && result == -EPERM &&
+	    chario_file_is_read_only(device->fd, file_of(device)->block))
+		return -EROFS;
+	return result;
+}
+
 static ssize_t transfer(const struct chario_device *device, struct chario_transfer *transfer)
 {
 	ssize_t ret = chario_transfer_check(transfer, &file_of(device)->rules);
@@ -142,11 +158,11 @@ static ssize_t transfer(const struct chario_device *device, struct chario_transf
 	if (ret)
 		return ret;
 	if (transfer->op == CHARIO_TRANSFER_FLUSH)
-		return flush(device->fd);
+		return judge(device, transfer, flush(device->fd));
 	bytes = begin(device, transfer, &at);
 	if (bytes <= 0)
 		return bytes;
-	ret = move(device->fd, transfer, at, (size_t)bytes);
+	ret = judge(device, transfer, move(device->fd, transfer, at, (size_t)bytes));
 	chario_memory_put(device, transfer);
 	return ret >= 0 && ret < bytes && was_cut(device) ? -ESTALE : ret;
 }
@@ -175,10 +191,12 @@ static int prepare(const struct chario_device *device, const struct chario_trans
 	return 1;
 }
 
-static void settle(const struct chario_device *device, const struct chario_transfer *transfer)
+static int64_t settle(const struct chario_device *device, const struct chario_transfer *transfer,
+		      int64_t result)
 {
 	if (transfer->op != CHARIO_TRANSFER_FLUSH)
 		chario_memory_put(device, transfer);
+	return judge(device, transfer, (ssize_t)result);
 }
 
 static void close_file(struct chario_device *device)
@@ -203,6 +221,9 @@ static int examine(int fd, struct chario_file *file)
 	if (flags < 0)
 		return -errno;
 	file->rules.access = flags & O_ACCMODE;
+	/* Linux opens one all the same, and refuses each write. */
+	if (file->rules.access != O_RDONLY && chario_file_is_read_only(fd, file->block))
+		return -EROFS;
 	chario_file_align(fd, file);
 	return chario_file_measure(fd, file);
 }

@@ -32,6 +32,9 @@ void chario_file_align(int fd, struct chario_file *file);
 /* Find out where it ends, in whole blocks; 0 or a negative errno. */
 int chario_file_measure(int fd, struct chario_file *file);
 
+/* Whether it cannot be written: the block device, or the file system of the file. */
+bool chario_file_is_read_only(int fd, bool block);
+
 /* &struct chario_device_ops.get_info of a file. */
 int chario_file_get_info(const struct chario_device *device, struct chario_info *info, size_t size);
 

@@ -129,11 +129,12 @@ static bool is_short(const struct slot *slot, int result)
 	return result == -EINTR || (result > 0 && (uint32_t)result < slot->expected);
 }
 
-static void settle(const struct chario_device *device, struct slot *slot)
+static int64_t settle(const struct chario_device *device, struct slot *slot, int64_t result)
 {
-	if (slot->prepared && device->ops->settle)
-		device->ops->settle(device, &slot->transfer);
 	slot->used = false;
+	if (slot->prepared && device->ops->settle)
+		return device->ops->settle(device, &slot->transfer, result);
+	return result;
 }
 
 static void finish(struct uring *uring, const struct io_uring_cqe *cqe,
@@ -149,7 +150,7 @@ static void finish(struct uring *uring, const struct io_uring_cqe *cqe,
 		result->result = do_rest(device, slot, cqe->res);
 	else
 		result->result = cqe->res;
-	settle(device, slot);
+	result->result = settle(device, slot, result->result);
 	slot->next = uring->free;
 	uring->free = slot;
 }
@@ -242,7 +243,7 @@ static void close_queue(struct chario_queue *queue)
 	/* What was added and not submitted. */
 	for (unsigned int i = 0; i < queue->depth; i++)
 		if (uring->slots[i].used)
-			settle(queue->device, &uring->slots[i]);
+			settle(queue->device, &uring->slots[i], -ECANCELED);
 	/* The ring ends some time after we do: it must not keep the device open. */
 	io_uring_unregister_files(&uring->ring);
 	io_uring_queue_exit(&uring->ring);
