@@ -237,7 +237,7 @@ static void test_shrunk_file(void)
 	EQUAL(disk_load(), 0);
 	disk_change(disk.view, disk.memory, 2);
 	EQUAL(truncate("disk", BLOCK), 0);
-	EQUAL(chario_view_reload(disk.view), -EIO);
+	EQUAL(chario_view_reload(disk.view), -ESTALE);
 	EQUAL(disk_flush(), -ESTALE);
 	EQUAL(truncate("disk", 32 << 20), 0);
 	EQUAL(chario_view_reload(disk.view), 0);
