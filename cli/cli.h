@@ -161,7 +161,7 @@ int cli_fail(const struct cli *cli, int err, const char *format, ...)
 void cli_fail_about(const struct cli *cli, enum chario_subject subject, int err, const char *format,
 		    va_list args) __attribute__((__format__(__printf__, 4, 0)));
 
-/* "EBUSY", or "errno 122" for one that CharIO does not give. */
+/* "EBUSY", or "errno 18" for one that CharIO does not give. */
 const char *cli_error_name(char text[32], int err);
 
 /* size.c */

@@ -9,7 +9,7 @@ static int create(const struct cli *cli, struct chario_store *store, const char 
 {
 	int err = chario_store_create(store, name, bytes, 0);
 
-	return err ? cli_fail_area(cli, err, "cannot create \"%s\"", name) : CLI_OK;
+	return err ? cli_fail_create(cli, err, name) : CLI_OK;
 }
 
 int cmd_create(struct cli *cli)

@@ -125,7 +125,7 @@ static int create(const struct put *put)
 	int err = chario_store_create(put->store, put->name, put->source.bytes,
 				      CHARIO_CREATE_FILLING);
 
-	return err ? cli_fail_area(put->cli, err, "cannot create \"%s\"", put->name) : CLI_OK;
+	return err ? cli_fail_create(put->cli, err, put->name) : CLI_OK;
 }
 
 static int replace(const struct put *put, const struct chario_area_info *area)

@@ -24,7 +24,7 @@ static int create(const struct cli_record *record)
 		return CLI_FAILED;
 	}
 	err = chario_store_create(record->store, record->name, record->size, 0);
-	return err ? cli_fail_area(record->cli, err, "cannot create \"%s\"", record->name) : CLI_OK;
+	return err ? cli_fail_create(record->cli, err, record->name) : CLI_OK;
 }
 
 /* A recording is not overwritten, nor an area of another length taken, unasked. */

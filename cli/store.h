@@ -28,11 +28,13 @@ struct chario_store *cli_open_store(const struct cli *cli, const char *given, in
 /* For verbs that have no option but --store: CLI_OK or CLI_USAGE. */
 int cli_store_option(struct cli *cli, const char **store);
 
-/* As cli_fail(), in the words of a store that is opened, of an area, and of its bytes. */
+/* As cli_fail(), in the words of a store that is opened, of the bytes of an area, of an
+ * area that is created, and of one that is there. */
 int cli_fail_store(const struct cli *cli, int err, const char *format, ...)
 	__attribute__((__format__(__printf__, 3, 4)));
 int cli_fail_write(const struct cli *cli, int err, const char *format, ...)
 	__attribute__((__format__(__printf__, 3, 4)));
+int cli_fail_create(const struct cli *cli, int err, const char *name);
 int cli_fail_area(const struct cli *cli, int err, const char *format, ...)
 	__attribute__((__format__(__printf__, 3, 4)));
 

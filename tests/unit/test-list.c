@@ -182,10 +182,10 @@ static void test_errors(void)
 	for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++)
 		CHECK(strcmp(chario_error_meaning(-errors[i]), strerror(errors[i])));
 	SAME_TEXT(chario_error_name(-ETIMEDOUT), "ETIMEDOUT");
-	CHECK(!chario_error_name(-EDQUOT));
-	SAME_TEXT(chario_error_meaning(-EDQUOT), strerror(EDQUOT));
+	CHECK(!chario_error_name(-EXDEV));
+	SAME_TEXT(chario_error_meaning(-EXDEV), strerror(EXDEV));
 	CHECK(chario_error_advice(-ENODEV));
-	CHECK(!chario_error_advice(-EDQUOT));
+	CHECK(!chario_error_advice(-EXDEV));
 }
 
 static void test_subjects(void)
@@ -198,6 +198,9 @@ static void test_subjects(void)
 		{ ENOSPC, CHARIO_SUBJECT_AREA, "no hole of the store is long enough" },
 		{ ENOSPC, CHARIO_SUBJECT_RECORDS, "the area is full" },
 		{ ENOENT, CHARIO_SUBJECT_STORE, "there is no such disk and no such file" },
+		{ EMFILE, CHARIO_SUBJECT_NEW_AREA, "the table of the store is full" },
+		{ EMFILE, CHARIO_SUBJECT_AREA, "too many files are open" },
+		{ ENOENT, CHARIO_SUBJECT_NEW_AREA, "there is no such area" },
 		/* What a subject has no words for is said in those of what it is a part of. */
 		{ ENOENT, CHARIO_SUBJECT_RECORDS, "there is no such area" },
 		{ ENOENT, CHARIO_SUBJECT_RECORDING, "there is no such area" },
@@ -205,12 +208,12 @@ static void test_subjects(void)
 
 	for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++)
 		SAME_TEXT(chario_error_meaning_of(-of[i].error, of[i].subject), of[i].meaning);
-	for (unsigned int i = 0; i <= CHARIO_SUBJECT_RECORDS + 1; i++) {
+	for (unsigned int i = 0; i <= CHARIO_SUBJECT_NEW_AREA + 1; i++) {
 		SAME_TEXT(chario_error_meaning_of(-ETIMEDOUT, i), chario_error_meaning(-ETIMEDOUT));
-		SAME_TEXT(chario_error_meaning_of(-EDQUOT, i), strerror(EDQUOT));
-		CHECK(!chario_error_advice_of(-EDQUOT, i));
+		SAME_TEXT(chario_error_meaning_of(-EXDEV, i), strerror(EXDEV));
+		CHECK(!chario_error_advice_of(-EXDEV, i));
 	}
-	SAME_TEXT(chario_error_advice_of(-ENOSPC, CHARIO_SUBJECT_RECORDS + 1),
+	SAME_TEXT(chario_error_advice_of(-ENOSPC, CHARIO_SUBJECT_NEW_AREA + 1),
 		  chario_error_advice(-ENOSPC));
 	SAME_TEXT(chario_error_meaning_of(-ENOSPC, CHARIO_SUBJECT_DISK),
 		  chario_error_meaning(-ENOSPC));

@@ -205,6 +205,9 @@ for i in $(seq 10); do
 done
 gives 1 create one-more 4k
 says 'the table of the store is full' 'chario format --areas'
+# shellcheck disable=SC2016
+sh -c 'ulimit -n 5; exec "$0" rm a1' "$chario" >said 2>&1 && note "rm without files passes"
+says 'cannot remove "a1": too many files are open (EMFILE)' 'ulimit -n'
 claim "a full store and a full table say so"
 
 

@@ -47,10 +47,11 @@ const char *chario_error_advice(int error);
  * enum chario_subject - what an errno is about
  * @CHARIO_SUBJECT_DISK: a disk, or a call on one
  * @CHARIO_SUBJECT_STORE: a store that is made, opened or checked
- * @CHARIO_SUBJECT_AREA: an area that is created, changed, looked for or opened
+ * @CHARIO_SUBJECT_AREA: an area that is changed, looked for or opened
  * @CHARIO_SUBJECT_CONTENT: what an area holds, when it is read or written
  * @CHARIO_SUBJECT_RECORDING: a recording that is begun or opened
  * @CHARIO_SUBJECT_RECORDS: its records, when they are written or read
+ * @CHARIO_SUBJECT_NEW_AREA: an area that is created
  */
 enum chario_subject {
 	CHARIO_SUBJECT_DISK,
@@ -59,6 +60,7 @@ enum chario_subject {
 	CHARIO_SUBJECT_CONTENT,
 	CHARIO_SUBJECT_RECORDING,
 	CHARIO_SUBJECT_RECORDS,
+	CHARIO_SUBJECT_NEW_AREA,
 };
 
 /**

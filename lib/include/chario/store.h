@@ -276,7 +276,8 @@ int chario_store_find(struct chario_store *store, const char *name, struct chari
  *
  * Context: may sleep.
  * Return: 0; -EEXIST where there is one of this name; -ENOSPC where no hole is
- * long enough; -EMFILE where the table is full; -ENAMETOOLONG; -EINVAL where
+ * long enough; -EMFILE where the table is full; -EDQUOT where the file system of the
+ * file of the store has no room for the table; -ENAMETOOLONG; -EINVAL where
  * the name or @bytes is not allowed; -EROFS where the store was opened for
  * reading; -EBUSY where another process has held the lock of the table for
  * 10 s; -EUCLEAN, and the errors of pwrite(2).

@@ -54,7 +54,10 @@ int chario_store_pull(struct chario_store *store, uint64_t buffer_offset, uint64
 int chario_store_push(struct chario_store *store, uint64_t buffer_offset, uint64_t disk_offset,
 		      size_t bytes, unsigned int flags)
 {
-	return chario_pool_write(&store->pool, buffer_offset, bytes, disk_offset, flags);
+	int err = chario_pool_write(&store->pool, buffer_offset, bytes, disk_offset, flags);
+
+	/* It is no want of room in the store, which is what callers would take it for. */
+	return err == -ENOSPC ? -EDQUOT : err;
 }
 
 int chario_store_sync(const struct chario_store *store)
@@ -180,17 +183,31 @@ int chario_table_mend(struct chario_store *store, uint64_t number, const struct 
 	return 0;
 }
 
+/*
+ * Of a change that cannot be made twice nothing stays, so that the error is true: its
+ * first copy is as before, with a number that is higher than that of a second one which
+ * may have reached the disk all the same.
+ */
+static void take_back(struct chario_store *store, uint64_t number, const struct store_table *old)
+{
+	struct store_table table = *old;
+
+	table.head.sequence += 2;
+	chario_block_seal(&table);
+	write_copy(store, number, 0, &table);
+}
+
 int chario_table_write(struct chario_store *store, uint64_t number, const struct store_table *table,
 		       const struct store_table *old)
 {
 	int err = chario_table_mend(store, number, old);
 
+	if (!err)
+		err = write_copy(store, number, 0, table);
 	if (err)
 		return err;
-	for (unsigned int copy = 0; copy < 2; copy++) {
-		err = write_copy(store, number, copy, table);
-		if (err)
-			return err;
-	}
-	return 0;
+	err = write_copy(store, number, 1, table);
+	if (err)
+		take_back(store, number, old);
+	return err;
 }

@@ -64,8 +64,8 @@ static const struct entry of_disks[] = {
 	ERROR(EPERM, "this needs the rights of root", "use sudo"),
 	ERROR(ENOENT, "what is needed is not installed or not there", NULL),
 	ERROR(EEXIST, "it is there already", "use another name, or remove what is there"),
-	ERROR(EMFILE, "the table of the store is full, or too many files are open",
-	      "see in chario df how many areas there can be; see the limit of open files"),
+	ERROR(EMFILE, "too many files are open",
+	      "close some, or raise the limit of open files (ulimit -n)"),
 	ERROR(ENOMEDIUM, "there is no store on the disk", "make one with chario format"),
 	ERROR(EUCLEAN, "the table of the store is damaged",
 	      "chario check says what is damaged and what to do"),
@@ -77,6 +77,8 @@ static const struct entry of_disks[] = {
 	ERROR(ENOTDIR, "a part of the path is not a directory", NULL),
 	ERROR(EFBIG, "the file may not be written so far",
 	      "raise the limit of the length of files (ulimit -f)"),
+	ERROR(EDQUOT, "the file system that the file of the store lies on has no room left",
+	      "make room there (df shows how much there is, quota how much is yours); chario format --size takes it beforehand"),
 	ERROR(EMSGSIZE, "the record is longer than a buffer of the stream",
 	      "record it in pieces, or use longer segments"),
 	{ 0 },
@@ -120,8 +122,6 @@ static const struct entry of_areas[] = {
 	      "choose another name, or chario rm or chario rename it first"),
 	ERROR(ENOSPC, "no hole of the store is long enough",
 	      "chario df shows the largest hole, chario defrag makes one of all free space"),
-	ERROR(EMFILE, "the table of the store is full, or too many files are open",
-	      "chario df shows how many areas there can be; chario format --areas sets it"),
 	ERROR(ENAMETOOLONG, "a name has 255 bytes at most", "choose a shorter one"),
 	ERROR(EINVAL, "a name is not empty, not \".\" or \"..\" and has no '/'; a size is not 0",
 	      NULL),
@@ -137,6 +137,12 @@ static const struct entry of_areas[] = {
 	ERROR(EFBIG, "the file of the store may not be written so far",
 	      "raise the limit of the length of files (ulimit -f)"),
 	ERROR(ENODATA, "the area holds no recording", "chario ls shows which areas are streams"),
+	{ 0 },
+};
+
+static const struct entry of_new_areas[] = {
+	ERROR(EMFILE, "the table of the store is full",
+	      "chario df shows how many areas there can be; chario format --areas sets it"),
 	{ 0 },
 };
 
@@ -184,6 +190,7 @@ static const struct words words[] = {
 	[CHARIO_SUBJECT_CONTENT] = { of_contents, CHARIO_SUBJECT_AREA },
 	[CHARIO_SUBJECT_RECORDING] = { of_recordings, CHARIO_SUBJECT_AREA },
 	[CHARIO_SUBJECT_RECORDS] = { of_records, CHARIO_SUBJECT_CONTENT },
+	[CHARIO_SUBJECT_NEW_AREA] = { of_new_areas, CHARIO_SUBJECT_AREA },
 };
 
 static const struct entry *find(int error, enum chario_subject subject)

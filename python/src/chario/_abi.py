@@ -29,6 +29,7 @@ SUBJECT_DISK = 0
 SUBJECT_STORE = 1
 SUBJECT_AREA = 2
 SUBJECT_RECORDING = 4
+SUBJECT_NEW_AREA = 6
 
 
 class Struct(ctypes.Structure):

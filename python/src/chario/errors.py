@@ -21,6 +21,7 @@ _ADVICE: dict[int, str] = {
 _SUBJECTS: dict[str, int] = {
     "store": _abi.SUBJECT_STORE,
     "area": _abi.SUBJECT_AREA,
+    "new": _abi.SUBJECT_NEW_AREA,
     "recording": _abi.SUBJECT_RECORDING,
 }
 

@@ -165,7 +165,7 @@ class Store(Resource):
         if size < 0:
             raise ValueError(f"{size} is negative")
         with self._use() as pointer:
-            checked(f"area {name}", "chario_store_create", pointer, encoded(name), size, flags)
+            checked(f"new area {name}", "chario_store_create", pointer, encoded(name), size, flags)
         return self.find(name)
 
     def rename(self, name: str, new_name: str) -> None:

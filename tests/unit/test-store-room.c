@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A store in a file that gets no room: the table is as long as the file, and a file
+ * system or a limit refuses to write some of it.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <chario/check.h>
+#include <chario/store.h>
+
+#include "scratch.h"
+#include "tap.h"
+
+#define BYTES (1U << 20)
+
+/* The middle of the disk: behind it is the second copy of the table. */
+#define MIDDLE (BYTES / 2)
+
+static struct chario_store *store;
+
+/* Writes at and behind @from fail. */
+static int write_error;
+static off_t from;
+
+/* Stands before that of the C library. */
+ssize_t pwritev2(int fd, const struct iovec *pieces, int nr_pieces, off_t offset, int flags)
+{
+	(void)flags;
+	if (write_error && offset >= from) {
+		errno = write_error;
+		return -1;
+	}
+	return pwritev(fd, pieces, nr_pieces, offset);
+}
+
+static void begin(void)
+{
+	scratch_file("store", BYTES);
+	if (chario_store_format("store", NULL) || chario_store_open("store", O_RDWR, &store)) {
+		printf("Bail out! there is no store\n");
+		exit(1);
+	}
+}
+
+static void end(void)
+{
+	write_error = 0;
+	chario_store_close(store);
+}
+
+static bool is_there(const char *name)
+{
+	struct chario_area_info info;
+
+	return !chario_store_find(store, name, &info, sizeof(info));
+}
+
+static int ignore(const struct chario_finding *finding, void *data)
+{
+	(void)finding;
+	(void)data;
+	return 0;
+}
+
+/* What is said to have failed has not been done, and the store is sound. */
+static void fail_second_copy(int error, int result)
+{
+	EQUAL(chario_store_create(store, "first", 4096, 0), 0);
+	write_error = error;
+	from = MIDDLE;
+	EQUAL(chario_store_create(store, "second", 4096, 0), result);
+	EQUAL(is_there("second"), false);
+	EQUAL(chario_store_remove(store, "first"), result);
+	EQUAL(is_there("first"), true);
+	EQUAL(chario_store_rename(store, "first", "other"), result);
+	EQUAL(is_there("first"), true);
+	EQUAL(chario_store_check("store", 0, ignore, NULL), 0);
+	write_error = 0;
+	EQUAL(chario_store_create(store, "second", 4096, 0), 0);
+	EQUAL(is_there("second"), true);
+	EQUAL(chario_store_check("store", 0, ignore, NULL), 0);
+}
+
+static void test_limit(void)
+{
+	fail_second_copy(EFBIG, -EFBIG);
+}
+
+static void test_errors(void)
+{
+	fail_second_copy(EIO, -EIO);
+}
+
+/* That no hole is long enough is another thing. */
+static void test_file_system(void)
+{
+	fail_second_copy(ENOSPC, -EDQUOT);
+	write_error = ENOSPC;
+	from = 0;
+	EQUAL(chario_store_create(store, "third", 4096, 0), -EDQUOT);
+	EQUAL(chario_store_create(store, "third", BYTES, 0), -ENOSPC);
+}
+
+static const struct tap_test tests[] = {
+	{ "a change that a limit ends has not been made", test_limit },
+	{ "a change that an error ends has not been made", test_errors },
+	{ "a full file system is no want of a hole", test_file_system },
+};
+
+TAP_MAIN(tests, begin, end)
