@@ -171,3 +171,27 @@ def test_format_spares_a_store(image: Path) -> None:
     chario.Store.format(image, max_areas=100, replace=True)
     with chario.Store(image) as store:
         assert store.info.max_areas >= 100
+
+
+@pytest.mark.parametrize("more", [1 << 64, 1 << 70])
+def test_numbers_that_c_has_no_room_for_are_refused(store: chario.Store, more: int) -> None:
+    """Their upper bits are not dropped, which would mean another place or size."""
+    store.create("a", MIB)
+    with store.open("a", writable=True) as area, chario.Buffer.pool(store, 8192) as buffer:
+        area.write(b"as it was")
+        for act in (
+            lambda: store.create("b", more + 4096),
+            lambda: store.resize("a", more + 1),
+            lambda: area.write(b"elsewhere", more),
+            lambda: area.store(buffer, offset=more),
+            lambda: area.view(buffer, offset=more, size=4096),
+        ):
+            with pytest.raises(OverflowError, match="not a number"):
+                act()
+        with area.view(buffer, offset=4096, size=4096) as view, pytest.raises(OverflowError, match="not a number"):
+            view.mark(0, more)
+        with chario.Queue(store.device) as queue, pytest.raises((OverflowError, ValueError)):
+            queue.write(buffer, more)
+        assert area.read(9) == b"as it was"
+    assert [area.name for area in store] == ["a"]
+    assert store.find("a").bytes == MIB

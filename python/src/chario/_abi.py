@@ -7,6 +7,7 @@ What stands here is compared with the C compiler by tests/python/test_abi.py.
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Sequence
 from ctypes import POINTER, c_char, c_char_p, c_int, c_int64, c_size_t, c_ssize_t, c_uint8, c_uint32, c_uint64, c_void_p
 from typing import Any
 
@@ -32,8 +33,30 @@ SUBJECT_RECORDING = 4
 SUBJECT_NEW_AREA = 6
 
 
+# Numbers among the arguments of a function.
+_NUMBERS = (c_int, c_int64, c_size_t, c_uint32, c_uint64, ctypes.c_uint)
+
+
+def too_large(number: int) -> OverflowError:
+    """The error of a number that C has no room for."""
+    return OverflowError(f"{number} is not a number that the library can take")
+
+
+def check_numbers(kinds: Sequence[Any], arguments: Sequence[Any]) -> None:
+    """Whether C takes each number as it is; ctypes would drop its upper bits."""
+    for kind, argument in zip(kinds, arguments, strict=True):
+        if kind in _NUMBERS and isinstance(argument, int) and kind(argument).value != argument:
+            raise too_large(argument)
+
+
 class Struct(ctypes.Structure):
     """A struct whose first member is its own size."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Set a member; a number that it cannot hold would lose its upper bits."""
+        super().__setattr__(name, value)
+        if isinstance(value, int) and getattr(self, name) != value:
+            raise too_large(value)
 
     @classmethod
     def new(cls, **members: Any) -> Any:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from chario._abi import FUNCTIONS
+from chario._abi import FUNCTIONS, check_numbers
 from chario.errors import ChariOError, set_words
 
 NAME = "libchario.so.0"
@@ -41,6 +41,7 @@ def function(name: str) -> Callable[..., Any]:
 
 def call(name: str, *arguments: Any) -> int:
     """Call a function that returns a number; the thread lets others run meanwhile."""
+    check_numbers(FUNCTIONS[name][1:], arguments)
     return function(name)(*arguments)  # type: ignore[no-any-return]  # by its restype
 
 
