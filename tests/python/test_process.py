@@ -198,3 +198,35 @@ def test_a_time_is_no_negative_number(store: chario.Store, area: str) -> None:
         with pytest.raises(chario.ChariOError) as caught:
             stream.wait(1)
         assert caught.value.errno == errno.EINVAL
+
+
+DAEMON_AT_EXIT = """
+import sys, threading
+sys.path.insert(0, sys.argv[2])
+import chario
+store = chario.Store(sys.argv[1], writable=True)
+stream = chario.Stream(store, "camera", ring=True)
+stream.write(b"one")
+stream.wait()
+reader = chario.Reader(store, "camera", follow=True)
+seen = threading.Event()
+threading.Thread(target=lambda: [seen.set() for _ in reader], daemon=True).start()
+seen.wait()
+print("end")
+"""
+
+
+def test_a_daemon_thread_that_reads_when_the_program_ends(image: Path) -> None:
+    """Nothing is taken from under it, and the recording is ended all the same."""
+    with chario.Store(image, writable=True) as store:
+        store.create("camera", 4 * MIB)
+    done = subprocess.run(
+        [sys.executable, "-c", DAEMON_AT_EXIT, image, TOP / "python/src"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "end\n", "")
+    with chario.Store(image) as store, chario.Reader(store, "camera") as reader:
+        assert [record.data for record in reader] == [b"one"]
+        assert reader.recording.ended

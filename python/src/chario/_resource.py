@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import threading
+import time
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,6 +14,31 @@ from types import TracebackType
 from typing import Self
 
 Free = Callable[[int], object]
+
+# Longer than a call takes that looks now and then whether it is to end.
+_EXIT_S = 2.0
+
+# Uses under way, of all resources.  Adding and discarding need no lock.
+_uses: set[object] = set()
+_exiting = threading.Event()
+
+
+def _begin_exit() -> None:
+    """The program ends: daemon threads begin no more uses, and those under way end."""
+    _exiting.set()
+    end = time.monotonic() + _EXIT_S
+    while _uses and time.monotonic() < end:
+        time.sleep(0.001)
+
+
+def _begin_use() -> object:
+    """A use; a daemon thread that comes when the program ends stays here until it has."""
+    use = object()
+    _uses.add(use)
+    if _exiting.is_set() and threading.current_thread() is not threading.main_thread():
+        _uses.discard(use)
+        threading.Event().wait()
+    return use
 
 
 class Resource:
@@ -54,9 +81,11 @@ class Resource:
             if not self._pointer or self._closing:
                 raise ValueError(f"I/O operation on closed {type(self).__name__.lower()}")
             self._users += 1
+        use = _begin_use()
         try:
             yield self._pointer
         finally:
+            _uses.discard(use)
             with self._changed:
                 self._users -= 1
                 self._changed.notify_all()
@@ -106,6 +135,19 @@ class Resource:
 
 
 def _give_back(free: Free, pointer: int, parent: Resource | None, process: int) -> None:
-    """The end of a resource that was not closed: its parent is still there."""
+    """The end of a resource that was not closed: its parent is still there.
+
+    What a daemon thread does not let go when the program ends is left to the kernel.
+    """
+    if _exiting.is_set() and _uses:
+        return
     if os.getpid() == process and (parent is None or parent._pointer):
         free(pointer)
+
+
+# Finalizers run at exit too, from a function that the first of them registers: ours comes
+# before it only where it is registered later.
+weakref.finalize(_begin_exit, int).detach()
+atexit.register(_begin_exit)
+# Uses of other threads do not go on in a child.
+os.register_at_fork(after_in_child=_uses.clear)
