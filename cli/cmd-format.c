@@ -114,9 +114,11 @@ static int refuse_store(const struct format *format)
 	}
 	if (err)
 		cli_say(format->cli,
-			"there is a store on \"%s\", and it is damaged; chario check says how\n"
+			"there is a store on \"%s\", and %s\n"
 			"--force makes a new one, and what the old one held is lost",
-			format->name);
+			format->name,
+			err == -EPROTO ? "it is of a newer release" :
+					 "it is damaged; chario check says how");
 	else
 		cli_say(format->cli,
 			"there is a store on \"%s\", with %s\n--force makes a new one, and what is "

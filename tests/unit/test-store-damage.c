@@ -210,7 +210,7 @@ static void both_headers_are_named(void)
 	wreck_mend();
 	wreck.disk->image[100] ^= 1;
 	wreck.disk->image[WRECK_BYTES - BLOCK + 100] ^= 1;
-	EQUAL(wreck_count_areas(O_RDONLY), -ENOMEDIUM);
+	EQUAL(wreck_count_areas(O_RDONLY), -EUCLEAN);
 	EQUAL(rig_check(wreck.disk, CHARIO_CHECK_REPAIR | CHARIO_CHECK_FORGET, &findings), 1);
 	EQUAL(findings.last.damage, CHARIO_DAMAGE_HEADERS);
 	EQUAL(rig_format(wreck.disk, &wreck_layout), -EEXIST);

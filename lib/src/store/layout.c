@@ -124,7 +124,13 @@ int chario_layout_is_known(const struct store_header *header, bool to_write)
 	return to_write && header->write_features ? -EPROTO : 0;
 }
 
-/* The header that stands in a block: 0, -ENOMEDIUM, -EPROTO, or an error of reading. */
+/* One that is damaged begins like a header. */
+static int judge_bad(const struct store_header *header)
+{
+	return header->head.magic == STORE_MAGIC_HEADER ? -EUCLEAN : -ENOMEDIUM;
+}
+
+/* The header in a block: 0, -ENOMEDIUM, -EUCLEAN, -EPROTO, or an error of reading. */
 static int read_header(struct chario_store *store, uint64_t offset, struct store_header *header)
 {
 	int err = chario_store_pull(store, 0, offset, CHARIO_STORE_BLOCK);
@@ -133,11 +139,11 @@ static int read_header(struct chario_store *store, uint64_t offset, struct store
 		return err;
 	memcpy(header, store->pool.memory, sizeof(*header));
 	if (!chario_block_is_good(header, STORE_MAGIC_HEADER, header->head.uuid, 0))
-		return -ENOMEDIUM;
+		return judge_bad(header);
 	err = chario_layout_is_known(header, store->writable);
 	if (err)
 		return err;
-	return chario_layout_is_sane(header) ? 0 : -ENOMEDIUM;
+	return chario_layout_is_sane(header) ? 0 : -EUCLEAN;
 }
 
 static int get_capacity(const struct chario_store *store, uint64_t *capacity)
@@ -153,6 +159,17 @@ static int get_capacity(const struct chario_store *store, uint64_t *capacity)
 	return 0;
 }
 
+/* What the first one was counts where there is no second one either. */
+static int read_second(struct chario_store *store, uint64_t capacity, int first)
+{
+	int err = read_header(store, capacity - CHARIO_STORE_BLOCK, &store->header);
+
+	/* One of a store that ends elsewhere is not of this place. */
+	if (!err && store->header.capacity_bytes != capacity)
+		err = -ENOMEDIUM;
+	return err == -ENOMEDIUM && first == -EUCLEAN ? first : err;
+}
+
 int chario_layout_read(struct chario_store *store)
 {
 	struct store_header *header = &store->header;
@@ -164,12 +181,8 @@ int chario_layout_read(struct chario_store *store)
 	if (capacity < 2 * CHARIO_STORE_BLOCK)
 		return -ENOMEDIUM;
 	err = read_header(store, 0, header);
-	if (err == -ENOMEDIUM || chario_pool_is_damage(err)) {
-		err = read_header(store, capacity - CHARIO_STORE_BLOCK, header);
-		/* One of a store that ends elsewhere is not of this place. */
-		if (!err && header->capacity_bytes != capacity)
-			err = -ENOMEDIUM;
-	}
+	if (err == -ENOMEDIUM || err == -EUCLEAN || chario_pool_is_damage(err))
+		err = read_second(store, capacity, err);
 	if (err)
 		return err;
 	return header->capacity_bytes > capacity ? -ESTALE : 0;
