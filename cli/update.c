@@ -158,11 +158,21 @@ static int update_all(struct cli_update *update)
 	return status;
 }
 
+/*
+ * Also where nothing was written: an earlier put may have left it in a cache.  What a
+ * flush was for that failed, the next one says nothing of.
+ */
 static int sync_area(const struct cli_update *update)
 {
-	int err = update->nr_written ? chario_area_sync(update->area) : 0;
+	int err = chario_area_sync(update->area);
 
-	return err ? cli_fail_write(update->cli, err, "cannot write \"%s\"", update->name) : CLI_OK;
+	if (!err)
+		return CLI_OK;
+	cli_fail_write(update->cli, err, "cannot flush \"%s\"", update->name);
+	cli_say(update->cli,
+		"what has been written may not be on the disk, and nothing tells which blocks\n"
+		"put --force without --changed writes all of them again");
+	return CLI_FAILED;
 }
 
 /* An error has been told already; what it leaves has not. */
@@ -190,9 +200,9 @@ static int say_mixture(const struct cli_update *update)
 
 static int finish(const struct cli_update *update, int status)
 {
-	int synced = sync_area(update);
-
-	if (synced || status || update->done_bytes < update->source->bytes)
+	if (sync_area(update))
+		return CLI_FAILED;
+	if (status || update->done_bytes < update->source->bytes)
 		return say_state(update);
 	if (cli_source_changed(update->source))
 		return say_mixture(update);
