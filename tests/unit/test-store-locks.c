@@ -12,6 +12,8 @@
 
 #include <chario/area.h>
 #include <chario/check.h>
+#include <chario/stream.h>
+#include <chario/view.h>
 
 #include "store/inner.h"
 #include "system/sys.h"
@@ -125,6 +127,84 @@ static void a_store_is_of_its_process(void)
 	chario_store_close(store);
 }
 
+/**
+ * struct opened - what a parent has open in an area
+ * @buffer: memory of it
+ * @area: with the view
+ * @view: of all of it
+ * @stream: a recording in another area
+ */
+struct opened {
+	struct chario_buffer *buffer;
+	struct chario_area *area;
+	struct chario_view *view;
+	struct chario_stream *stream;
+};
+
+static bool child_may_not(const struct opened *opened)
+{
+	struct chario_stream_status status;
+	struct chario_stream_room room;
+	uint64_t bytes;
+
+	alarm(ALARM_S);
+	return chario_area_write_buffer(opened->area, opened->buffer, 0, 4096, 0, 0) == -EPERM &&
+	       chario_area_read_buffer(opened->area, opened->buffer, 0, 4096, 0, 0) == -EPERM &&
+	       chario_area_sync(opened->area) == -EPERM &&
+	       chario_view_flush(opened->view, 0, &bytes) == -EPERM &&
+	       chario_view_reload(opened->view) == -EPERM &&
+	       chario_view_mark(opened->view, 0, 1) == -EPERM &&
+	       chario_view_dirty_bytes(opened->view, &bytes) == -EPERM &&
+	       chario_view_unload(opened->view, 0) == -EPERM &&
+	       chario_stream_get(opened->stream, 1, 0, &room) == -EPERM &&
+	       chario_stream_write(opened->stream, "c", 1, 0, 0, 0) == -EPERM &&
+	       chario_stream_write_buffer(opened->stream, opened->buffer, 0, 4096, 0, 0, 0, NULL) ==
+		       -EPERM &&
+	       chario_stream_lose(opened->stream, 1, 1) == -EPERM &&
+	       chario_stream_wait(opened->stream, 0, 0) == -EPERM &&
+	       chario_stream_service(opened->stream) == -EPERM &&
+	       chario_stream_get_status(opened->stream, &status, sizeof(status)) == -EPERM &&
+	       chario_stream_close(opened->stream) == -EPERM;
+}
+
+/* A child that tidies up has its parent's view and recording go on. */
+static void what_is_open_is_of_its_process(void)
+{
+	const struct chario_stream_options options = { .size = sizeof(options),
+						       .segment_bytes = 8192 };
+	struct opened opened;
+	struct chario_store *store;
+	uint64_t bytes;
+	pid_t child;
+
+	EQUAL(chario_store_open(path, O_RDWR, &store), 0);
+	EQUAL(chario_store_create(store, "there", 4096, 0), 0);
+	EQUAL(chario_store_create(store, "tape", 65536, 0), 0);
+	EQUAL(chario_area_open(store, "there", O_RDWR, &opened.area), 0);
+	EQUAL(chario_buffer_pool(chario_store_device(store), 4096, 0, &opened.buffer), 0);
+	EQUAL(chario_view_load(opened.area, 0, 4096, opened.buffer, 0, CHARIO_TRACKING_MARKS,
+			       &opened.view),
+	      0);
+	EQUAL(chario_view_mark(opened.view, 0, 1), 0);
+	EQUAL(chario_stream_open(store, "tape", &options, &opened.stream), 0);
+	EQUAL(chario_stream_write(opened.stream, "p", 1, 0, 0, -1), 0);
+	fflush(stdout);
+	child = fork();
+	if (!child)
+		_exit(child_may_not(&opened) ? 0 : 1);
+	CHECK(ends_well(child));
+	EQUAL(chario_view_flush(opened.view, 0, &bytes), 0);
+	EQUAL(bytes, 4096);
+	EQUAL(chario_view_unload(opened.view, 0), 0);
+	EQUAL(chario_stream_write(opened.stream, "q", 1, 0, 0, -1), 0);
+	EQUAL(chario_stream_lose(opened.stream, UINT64_MAX, 1), -EINVAL);
+	EQUAL(chario_stream_wait(opened.stream, UINT64_MAX, -1), 0);
+	EQUAL(chario_stream_close(opened.stream), 0);
+	chario_buffer_free(opened.buffer);
+	chario_area_close(opened.area);
+	chario_store_close(store);
+}
+
 static int open_area(struct chario_store *store, struct chario_area **area)
 {
 	return chario_area_open(store, "there", O_RDWR, area);
@@ -170,6 +250,7 @@ static void locks_are_those_of_the_file(void)
 static const struct tap_test tests[] = {
 	{ "a store is not checked while it is made", no_check_while_it_is_made },
 	{ "a store is of its process, not of its children", a_store_is_of_its_process },
+	{ "so are views and recordings", what_is_open_is_of_its_process },
 	{ "locks are those of the file, not of its path", locks_are_those_of_the_file },
 };
 

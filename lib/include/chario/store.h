@@ -17,8 +17,9 @@
  *   its holder dies.  Who looks up, lists or reads waits for nobody.
  * - A store is of the process that has opened it, as are its areas, and what has been
  *   opened in them.  A child of fork(2) opens its own: with those of its parent, calls
- *   that look something up, change, read or write give -EPERM, and closing a store or
- *   an area takes nothing away from the parent.  A recording it leaves alone.
+ *   that look something up, change, read, write or record give -EPERM, and so does
+ *   closing a recording or unloading a view; closing a store or an area takes nothing
+ *   away from the parent.
  * - An area has one writer, see chario_area_open(), and any number of readers.
  *   It cannot be moved, shrunk or removed by others while anybody has it open.
  * - The locks are those of fcntl(2), F_OFD_SETLK, on the file that the store was
@@ -168,8 +169,9 @@ int chario_store_format(const char *name, const struct chario_store_layout *layo
  * whatever is damaged.
  *
  * Context: may sleep.
- * Return: 0; -ENOMEDIUM where there is no store; -EUCLEAN with O_RDWR where both
- * copies of a block of the table are damaged, or areas contradict each other:
+ * Return: 0; -ENOMEDIUM where there is no store; -EUCLEAN where both copies of
+ * the header are damaged, and with O_RDWR where both of a block of the table are, or
+ * areas contradict each other:
  * chario_store_check() says what, and O_RDONLY gives what is left; -EPROTO where the
  * format is newer than the library, or has with O_RDWR what only a newer one can
  * write; -ESTALE where the disk is smaller than the store; -EBUSY where a new one is

@@ -299,7 +299,7 @@ int chario_stream_write_buffer(struct chario_stream *stream, const struct chario
  * gap where it was; the recording carries the totals.
  *
  * Context: does not sleep.
- * Return: 0.
+ * Return: 0; -EINVAL where no sequence numbers are left, of which there are 2^62.
  */
 int chario_stream_lose(struct chario_stream *stream, uint64_t records, uint64_t bytes);
 

@@ -5,16 +5,16 @@
 #include "device/pool.h"
 
 #include <errno.h>
-#include <unistd.h>
 
 #include "device/ops.h"
+#include "system/process.h"
 
 int chario_pool_create(struct chario_pool *pool, struct chario_device *device, size_t bytes,
 		       unsigned int flags)
 {
 	int err = chario_buffer_pool(device, bytes, flags, &pool->buffer);
 
-	pool->owner = getpid();
+	pool->owner = chario_process();
 	pool->sync = err == -EOPNOTSUPP;
 	if (pool->sync)
 		err = chario_buffer_pool(device, bytes, flags | CHARIO_BUFFER_STREAMING,
@@ -35,7 +35,7 @@ void chario_pool_destroy(struct chario_pool *pool)
 
 int chario_pool_check(const struct chario_pool *pool)
 {
-	return pool->owner == getpid() ? 0 : -EPERM;
+	return pool->owner == chario_process() ? 0 : -EPERM;
 }
 
 static int sync_bytes(const struct chario_pool *pool, uint64_t offset, size_t bytes,

@@ -25,7 +25,7 @@ struct chario_pool {
 	struct chario_buffer *buffer;
 	unsigned char *memory;
 	bool sync;
-	pid_t owner;
+	unsigned int owner;
 };
 
 /* Make a pool; @flags as for chario_buffer_pool().  0 or a negative errno. */

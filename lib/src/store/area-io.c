@@ -66,6 +66,10 @@ ssize_t chario_area_read_buffer(struct chario_area *area, const struct chario_bu
 				uint64_t buffer_offset, size_t bytes, uint64_t offset,
 				unsigned int flags)
 {
+	int err = chario_pool_check(&area->store->pool);
+
+	if (err)
+		return err;
 	return move(area, CHARIO_TRANSFER_READ, buffer, buffer_offset, bytes, offset, flags);
 }
 
@@ -73,8 +77,10 @@ ssize_t chario_area_write_buffer(struct chario_area *area, const struct chario_b
 				 uint64_t buffer_offset, size_t bytes, uint64_t offset,
 				 unsigned int flags)
 {
-	ssize_t moved;
+	ssize_t moved = chario_pool_check(&area->store->pool);
 
+	if (moved)
+		return moved;
 	if (!area->writable)
 		return -EROFS;
 	moved = move(area, CHARIO_TRANSFER_WRITE, buffer, buffer_offset, bytes, offset, flags);
@@ -229,5 +235,7 @@ ssize_t chario_area_write(struct chario_area *area, const void *memory, size_t b
 
 int chario_area_sync(struct chario_area *area)
 {
-	return chario_store_sync(area->store);
+	int err = chario_pool_check(&area->store->pool);
+
+	return err ? err : chario_store_sync(area->store);
 }

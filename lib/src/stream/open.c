@@ -378,10 +378,10 @@ static int end(struct chario_stream *stream)
 
 int chario_stream_close(struct chario_stream *stream)
 {
-	int err;
+	int err = stream ? chario_pool_check(&stream->pool) : 0;
 
-	if (!stream)
-		return 0;
+	if (!stream || err)
+		return err;
 	pthread_mutex_lock(&stream->lock);
 	chario_stream_look_at_clock(stream, CLOCK_MONOTONIC);
 	err = end(stream);

@@ -129,8 +129,10 @@ int chario_stream_write(struct chario_stream *stream, const void *memory, size_t
 		.time_ns = time_ns,
 		.flags = flags | (stream->no_crc ? CHARIO_RECORD_NO_CRC : 0),
 	};
-	int err = 0;
+	int err = chario_pool_check(&stream->pool);
 
+	if (err)
+		return err;
 	if (!bytes || flags & ~(CHARIO_RECORD_META | CHARIO_RECORD_NO_CRC))
 		return -EINVAL;
 	if (!fits_ring(stream, bytes))
@@ -220,8 +222,10 @@ int chario_stream_write_buffer(struct chario_stream *stream, const struct chario
 		.flags = flags | CHARIO_RECORD_NO_CRC | CHARIO_DISK_RECORD_APART |
 			 CHARIO_DISK_RECORD_FIRST | CHARIO_DISK_RECORD_LAST,
 	};
-	int err = check_buffer(stream, buffer, buffer_offset, bytes, flags);
+	int err = chario_pool_check(&stream->pool);
 
+	if (!err)
+		err = check_buffer(stream, buffer, buffer_offset, bytes, flags);
 	if (err)
 		return err;
 	pthread_mutex_lock(&stream->lock);
@@ -237,10 +241,18 @@ int chario_stream_write_buffer(struct chario_stream *stream, const struct chario
 
 int chario_stream_lose(struct chario_stream *stream, uint64_t records, uint64_t bytes)
 {
+	int err = chario_pool_check(&stream->pool);
+
+	if (err)
+		return err;
 	pthread_mutex_lock(&stream->lock);
-	stream->sequence += records;
-	stream->lost_records += records;
-	stream->lost_bytes += bytes;
+	if (records > CHARIO_DISK_COUNT_MAX - stream->sequence)
+		err = -EINVAL;
+	if (!err) {
+		stream->sequence += records;
+		stream->lost_records += records;
+		stream->lost_bytes += bytes;
+	}
 	pthread_mutex_unlock(&stream->lock);
-	return 0;
+	return err;
 }

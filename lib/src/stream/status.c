@@ -50,7 +50,10 @@ int chario_stream_get_status(struct chario_stream *stream, struct chario_stream_
 			     size_t size)
 {
 	struct chario_stream_status now;
+	int err = chario_pool_check(&stream->pool);
 
+	if (err)
+		return err;
 	pthread_mutex_lock(&stream->lock);
 	chario_stream_tick(stream);
 	chario_stream_pump(stream);

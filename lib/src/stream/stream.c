@@ -101,8 +101,10 @@ int chario_stream_get(struct chario_stream *stream, size_t bytes, int64_t timeou
 {
 	struct chario_patience patience = { .timeout_ns = timeout_ns };
 	struct chario_disk_record *record;
-	int err;
+	int err = chario_pool_check(&stream->pool);
 
+	if (err)
+		return err;
 	if (!bytes)
 		return -EINVAL;
 	if (bytes > chario_stream_room_bytes(stream))
@@ -263,7 +265,10 @@ int chario_stream_commit(struct chario_stream *stream, const struct chario_strea
 		.time_ns = time_ns,
 		.flags = flags | CHARIO_DISK_RECORD_FIRST | CHARIO_DISK_RECORD_LAST,
 	};
+	int err = chario_pool_check(&stream->pool);
 
+	if (err)
+		return err;
 	if (!record || bytes > le32toh(record->bytes) || flags & ~ROOM_FLAGS)
 		return -EINVAL;
 	if (!bytes)

@@ -172,8 +172,10 @@ int chario_stream_sleep(struct chario_stream *stream, struct chario_patience *pa
 
 int chario_stream_service(struct chario_stream *stream)
 {
-	int err;
+	int err = chario_pool_check(&stream->pool);
 
+	if (err)
+		return err;
 	pthread_mutex_lock(&stream->lock);
 	chario_stream_look_at_clock(stream, CLOCK_MONOTONIC);
 	chario_stream_pump(stream);
@@ -209,8 +211,10 @@ static int wait_locked(struct chario_stream *stream, uint64_t bytes,
 int chario_stream_wait(struct chario_stream *stream, uint64_t bytes, int64_t timeout_ns)
 {
 	struct chario_patience patience = { .timeout_ns = timeout_ns };
-	int err;
+	int err = chario_pool_check(&stream->pool);
 
+	if (err)
+		return err;
 	pthread_mutex_lock(&stream->lock);
 	chario_stream_look_at_clock(stream, CLOCK_MONOTONIC);
 	err = wait_locked(stream, bytes, &patience);

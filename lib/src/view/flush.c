@@ -105,10 +105,12 @@ static int flush(struct chario_view *view, unsigned int flags, size_t *nr_writte
 int chario_view_flush(struct chario_view *view, unsigned int flags, uint64_t *written_bytes)
 {
 	size_t nr_written = 0;
-	int err;
+	int err = chario_pool_check(&view->area->store->pool);
 
 	if (written_bytes)
 		*written_bytes = 0;
+	if (err)
+		return err;
 	if (flags & ~CHARIO_TRANSFER_FUA)
 		return -EINVAL;
 	if (!view->area->writable)
@@ -123,8 +125,10 @@ int chario_view_flush(struct chario_view *view, unsigned int flags, uint64_t *wr
 
 int chario_view_dirty_bytes(struct chario_view *view, uint64_t *bytes)
 {
-	int err;
+	int err = chario_pool_check(&view->area->store->pool);
 
+	if (err)
+		return err;
 	pthread_mutex_lock(&view->lock);
 	err = view->ops->collect(view);
 	pthread_mutex_unlock(&view->lock);

@@ -211,7 +211,10 @@ int chario_view_load(struct chario_area *area, uint64_t offset, size_t bytes,
 int chario_view_mark(struct chario_view *view, uint64_t offset, size_t bytes)
 {
 	size_t first = (size_t)offset;
+	int err = chario_pool_check(&view->area->store->pool);
 
+	if (err)
+		return err;
 	if (offset > view->bytes || bytes > view->bytes - first)
 		return -EINVAL;
 	if (bytes)
@@ -221,8 +224,10 @@ int chario_view_mark(struct chario_view *view, uint64_t offset, size_t bytes)
 
 int chario_view_reload(struct chario_view *view)
 {
-	int err;
+	int err = chario_pool_check(&view->area->store->pool);
 
+	if (err)
+		return err;
 	pthread_mutex_lock(&view->lock);
 	err = read_and_forget(view);
 	view->stale = err;
@@ -232,8 +237,10 @@ int chario_view_reload(struct chario_view *view)
 
 int chario_view_unload(struct chario_view *view, int flush)
 {
-	int err = view && flush ? chario_view_flush(view, 0, NULL) : 0;
+	int err = view ? chario_pool_check(&view->area->store->pool) : 0;
 
+	if (view && !err && flush)
+		err = chario_view_flush(view, 0, NULL);
 	if (!view || err)
 		return err;
 	stop_tracking(view);
