@@ -175,10 +175,14 @@ static int use_address(struct cli_intake *intake, const struct addrinfo *address
 	return -1;
 }
 
-/* getaddrinfo() takes the lower 16 bits of a larger number, which is another port. */
+/*
+ * getaddrinfo() takes the lower 16 bits of a larger number, which is another port; and
+ * nobody is told which one stands for 0.
+ */
 static bool is_port(const char *text)
 {
-	return text[strspn(text, "0123456789")] || (strlen(text) <= 5 && atoi(text) <= 65535);
+	return text[strspn(text, "0123456789")] ||
+	       (strlen(text) <= 5 && atoi(text) > 0 && atoi(text) <= 65535);
 }
 
 /* "HOST:PORT", "[HOST]:PORT" or ":PORT", cut in two. */

@@ -89,6 +89,15 @@ def test_memory_that_is_there_becomes_a_buffer(store: chario.Store, area: chario
     mapped.close()
 
 
+def test_memory_has_a_place_for_dma(store: chario.Store) -> None:
+    """What the disk cannot reach is named, before it is tried."""
+    pages = numpy.frombuffer(mmap.mmap(-1, 8192), "u1")
+    with pytest.raises(ValueError, match=r"begin at a multiple of \d+ bytes"):
+        chario.Buffer.register(store, pages[1:4097])
+    with pytest.raises(ValueError, match="no bytes"):
+        chario.Buffer.register(store, bytearray())
+
+
 def test_read_only_memory_is_a_source(store: chario.Store, image: Path, area: chario.Area) -> None:
     """Nothing is read into it, and without saying so it is no buffer."""
     with image.open("rb") as file, mmap.mmap(file.fileno(), 8192, prot=mmap.PROT_READ) as mapped:

@@ -208,6 +208,12 @@ def test_a_stream_that_is_forgotten_is_ended(store: chario.Store, area: str) -> 
         assert reader.recording.ended
 
 
+def test_a_record_has_bytes(store: chario.Store, area: str) -> None:
+    """An empty one is refused, in words."""
+    with chario.Stream(store, area) as stream, pytest.raises(ValueError, match="one byte at least"):
+        stream.write(b"")
+
+
 def test_errors_of_recordings(store: chario.Store, area: str) -> None:
     """No recording, no area, no sense."""
     with pytest.raises(chario.ChariOError, match="no recording") as caught:

@@ -73,7 +73,7 @@ gives 0 create area 4M
 for arguments in '' 'a b' '--seconds 0 a' '--seconds x a' '--bytes 0 a' '--record 0 a' \
 	'--record 100M a' '--durability often a' '--flush-ms 0 a' '--late-ms x a' \
 	'--segment 5000 a' '--segment 128M a' '--buffers 1 a' '--buffers 65 a' '--from udp:x area' \
-	'--from tcp:127.0.0.1:65536 area' '--from unix: area'; do
+	'--from tcp:127.0.0.1:65536 area' '--from udp::0 area' '--from unix: area'; do
 	# shellcheck disable=SC2086
 	gives 2 record $arguments
 done

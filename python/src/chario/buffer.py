@@ -153,9 +153,10 @@ class RegisteredBuffer(Buffer):
         self._loan = Borrowed(memory, writable=not flags & _abi.BUFFER_SOURCE)
         address, size = self._loan.address, self._loan.size
         try:
+            _check_place(address, size, device.info.dma_alignment_bytes)
             with device._use() as owner:
                 pointer = opened(_what(device, size), "chario_buffer_register", owner, address, size, flags)
-        except ChariOError:
+        except (ChariOError, ValueError):
             self._let_go()
             raise
         self._adopt(device, pointer)
@@ -184,6 +185,13 @@ class RegisteredBuffer(Buffer):
     def _end(self, pointer: int) -> None:
         super()._end(pointer)
         self._let_go()
+
+
+def _check_place(address: int, size: int, alignment: int) -> None:
+    if not size:
+        raise ValueError("a buffer of no bytes")
+    if address % alignment:
+        raise ValueError(f"the memory does not begin at a multiple of {alignment} bytes, as that of an mmap does")
 
 
 def _flags(source: bool, streaming: bool) -> int:

@@ -118,6 +118,8 @@ class Stream(Resource):
         """
         flags = _abi.RECORD_META if meta else 0
         with borrowed(record) as (address, size), self._use() as pointer:
+            if not size:
+                raise ValueError("a record has one byte at least")
 
             def attempt(wait_ns: int) -> int:
                 return call("chario_stream_write", pointer, address, size, not_negative(time_ns), flags, wait_ns)
