@@ -45,7 +45,7 @@ DOCUMENTED: dict[str, set[str]] = {
     "set-file": {"EBUSY", "ENOMEM"},
     "buffer-create": {"EBUSY", "ENOMEM", "ENOSPC", "EPERM", "ENXIO", "EBADF", "EIO", "EINTR"},
     "buffer-destroy": {"ENOENT", "EINTR"},
-    "buffer-sync": {"ENOENT"},
+    "buffer-sync": {"ENOENT", "EBUSY"},
     "buffer-export": {"ENOENT", "EMFILE", "ENOMEM"},
     "transfer": {"ENOENT", "EPERM", *MOVES},
     "queue-create": {"EBUSY", "ENOSPC", "EAGAIN", "ENOMEM"},

@@ -100,9 +100,9 @@ def test_pools_that_are_refused(guest: Guest, guest_program: Programs, disk: str
 def test_syncs_that_are_refused(guest: Guest, guest_program: Programs, disk: str) -> None:
     """Outside the buffer, in no direction, of no buffer; anything else does nothing here."""
     script = [f"pool 0 {MIB} {STREAMING}", f"heap 1 {MIB}", f"register 1 {STREAMING}"]
-    fine = [f"sync 0 0 {MIB} 1", f"sync 1 0 {MIB} 2", f"sync 0 {MIB} 0 1"]
-    refused = [f"sync 0 0 {MIB + 1} 1", f"sync 0 {MIB} 1 2", f"sync 0 {2**64 - 1} 2 1", "sync 0 0 1 0", "sync 0 0 1 3"]
-    expect = ["0"] * 6 + ["EINVAL"] * len(refused)
+    fine = [f"sync 0 0 {MIB} 1", f"sync 1 0 {MIB} 2", f"sync 0 {MIB} 0 1", f"sync 0 0 {MIB} 3"]
+    refused = [f"sync 0 0 {MIB + 1} 1", f"sync 0 {MIB} 1 2", f"sync 0 {2**64 - 1} 2 1", "sync 0 0 1 0", "sync 0 0 1 4"]
+    expect = ["0"] * 7 + ["EINVAL"] * len(refused)
     assert run(guest, guest_program, disk, script + fine + refused) == expect
     assert run(guest, guest_program, disk, [*script, "destroy 1", "sync 0 0 1 1"])[-2:] == ["0", "ENOENT"]
 
