@@ -13,7 +13,10 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
+
+#include <linux/magic.h>
 
 #include "fetch.h"
 #include "interrupt.h"
@@ -91,15 +94,25 @@ static int open_part(struct get *get)
 	return CLI_OK;
 }
 
+/* One in memory would fill with zeroes what it reserves; it is asked what it has. */
+static int reserve_bytes(int fd, uint64_t bytes)
+{
+	struct statfs system;
+
+	if (fstatfs(fd, &system) || system.f_type != TMPFS_MAGIC || !system.f_blocks)
+		return fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, (off_t)bytes) ? errno : 0;
+	return bytes / (uint64_t)system.f_bsize > system.f_bavail ? ENOSPC : 0;
+}
+
 /* Better now than when half of it is written; not every file system can say. */
 static int reserve(const struct get *get, uint64_t bytes)
 {
+	int err = reserve_bytes(get->fetch.fd, bytes);
 	char size[32];
 
-	if (!fallocate(get->fetch.fd, FALLOC_FL_KEEP_SIZE, 0, (off_t)bytes) ||
-	    (errno != ENOSPC && errno != EFBIG && errno != EDQUOT))
+	if (err != ENOSPC && err != EFBIG && err != EDQUOT)
 		return CLI_OK;
-	if (errno == EFBIG) {
+	if (err == EFBIG) {
 		cli_say(get->cli, "\"%s\" may not be as long as that: raise the limit (ulimit -f)",
 			get->file);
 		return CLI_FAILED;

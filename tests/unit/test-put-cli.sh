@@ -200,8 +200,21 @@ SCRIPT
 	[ "$(wc -l <said)" = 2 ] || note "said more than once: $(cat said)"
 	grep -q 'goes on after' resumed || note "the same command begins anew: $(cat resumed)"
 	claim "a full file system is said once, and the put goes on"
+	format 64M
+	bytes 30000000 >source
+	gives 0 put source area
+	cat >script <<'SCRIPT'
+	mkdir full && mount -t tmpfs -o size=20M none full || exit 99
+	"$1" get -s "$2" area full/area 2>said && exit 97
+	[ -z "$(ls full)" ] || exit 96
+	mount -o remount,size=40M full && "$1" get -s "$2" area full/area && cmp full/area source
+SCRIPT
+	unshare -rm sh script "$chario" "$CHARIO_STORE" || note "script ends with $?: $(cat said)"
+	says '"full/area" needs 28.6 MiB, and its file system does not have that; see df'
+	claim "a file that will not fit is not begun"
 else
 	echo "ok $((nr = nr + 1)) - a full file system is said once # SKIP no file system can be mounted here"
+	echo "ok $((nr = nr + 1)) - a file that will not fit is not begun # SKIP no file system can be mounted here"
 fi
 
 format 32M
