@@ -29,7 +29,7 @@
 /* Commands that are in flight at once without waiting in Linux, as a rule. */
 #define DEPTH_USUAL 128
 
-int chario_file_measure(int fd, struct chario_file *file)
+int chario_file_measure(int fd, const struct chario_file *file, uint64_t *capacity)
 {
 	struct stat status;
 	uint64_t bytes;
@@ -42,8 +42,7 @@ int chario_file_measure(int fd, struct chario_file *file)
 			return -errno;
 		bytes = (uint64_t)status.st_size;
 	}
-	bytes -= bytes % file->rules.block_bytes;
-	__atomic_store_n(&file->capacity_bytes, bytes, __ATOMIC_RELAXED);
+	*capacity = bytes - bytes % file->rules.block_bytes;
 	return 0;
 }
 
@@ -163,7 +162,6 @@ static void describe_block(int fd, dev_t number, struct chario_info *info)
 static void describe(struct chario_info *info, const struct chario_file *file)
 {
 	info->features = CHARIO_FEATURE_FUA | CHARIO_FEATURE_WRITE_CACHE;
-	info->capacity_bytes = __atomic_load_n(&file->capacity_bytes, __ATOMIC_RELAXED);
 	info->logical_block_bytes = file->rules.block_bytes;
 	info->physical_block_bytes = file->rules.block_bytes;
 	info->dma_alignment_bytes = file->rules.alignment_bytes;
@@ -178,17 +176,18 @@ static void describe(struct chario_info *info, const struct chario_file *file)
 
 int chario_file_get_info(const struct chario_device *device, struct chario_info *info, size_t size)
 {
-	/* What transfers know of its end is their affair: file.c notices by it that it was cut. */
-	struct chario_file file = *(const struct chario_file *)device->data;
+	const struct chario_file *file = device->data;
 	struct chario_info found = { .size = sizeof(found) };
-	int err = chario_file_measure(device->fd, &file);
+	uint64_t capacity;
+	int err = chario_file_measure(device->fd, file, &capacity);
 
 	if (err)
 		return err;
-	describe(&found, &file);
-	if (chario_file_is_read_only(device->fd, file.block))
+	describe(&found, file);
+	found.capacity_bytes = capacity;
+	if (chario_file_is_read_only(device->fd, file->block))
 		found.features |= CHARIO_FEATURE_READ_ONLY;
-	if (file.block)
-		describe_block(device->fd, file.number, &found);
+	if (file->block)
+		describe_block(device->fd, file->number, &found);
 	return chario_sys_give(info, size, &found, sizeof(found), CHARIO_INFO_MIN);
 }

@@ -45,12 +45,11 @@ static ssize_t clip(const struct chario_device *device, const struct chario_tran
 
 	if (is_inside(transfer, known) && !may_grow(file, transfer))
 		return chario_transfer_clip(transfer, known);
-	err = chario_file_measure(device->fd, file);
+	err = chario_file_measure(device->fd, file, &is);
 	if (err)
 		return err;
-	is = __atomic_load_n(&file->capacity_bytes, __ATOMIC_RELAXED);
-	if (is < known)
-		__atomic_store_n(&file->capacity_bytes, known, __ATOMIC_RELAXED);
+	if (is > known)
+		__atomic_store_n(&file->capacity_bytes, is, __ATOMIC_RELAXED);
 	if (is < known && !is_inside(transfer, is))
 		return -ESTALE;
 	return chario_transfer_clip(transfer, is);
@@ -119,10 +118,11 @@ static ssize_t move(int fd, const struct chario_transfer *transfer, void *at, si
 /* The end of a file that stands where there was more: it was cut. */
 static bool was_cut(const struct chario_device *device)
 {
-	struct chario_file is = *file_of(device);
+	const struct chario_file *file = file_of(device);
+	uint64_t is;
 
-	return !is.block && !chario_file_measure(device->fd, &is) &&
-	       is.capacity_bytes < file_of(device)->capacity_bytes;
+	return !file->block && !chario_file_measure(device->fd, file, &is) &&
+	       is < __atomic_load_n(&file->capacity_bytes, __ATOMIC_RELAXED);
 }
 
 static int flush(int fd)
@@ -225,7 +225,7 @@ static int examine(int fd, struct chario_file *file)
 	if (file->rules.access != O_RDONLY && chario_file_is_read_only(fd, file->block))
 		return -EROFS;
 	chario_file_align(fd, file);
-	return chario_file_measure(fd, file);
+	return chario_file_measure(fd, file, &file->capacity_bytes);
 }
 
 int chario_device_make_file(int fd, const char *path, struct chario_device **device)

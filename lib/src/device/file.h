@@ -15,7 +15,7 @@
 /**
  * struct chario_file - a file or block device
  * @rules: what it wants of a transfer
- * @capacity_bytes: where it ended when it was last looked at; atomic
+ * @capacity_bytes: the farthest end that has been seen; atomic
  * @number: of a block device
  * @block: it is a block device
  */
@@ -29,8 +29,8 @@ struct chario_file {
 /* Find out what it wants of a transfer, which depends on how it is open. */
 void chario_file_align(int fd, struct chario_file *file);
 
-/* Find out where it ends, in whole blocks; 0 or a negative errno. */
-int chario_file_measure(int fd, struct chario_file *file);
+/* Find out where it ends now, in whole blocks; 0 or a negative errno. */
+int chario_file_measure(int fd, const struct chario_file *file, uint64_t *capacity);
 
 /* Whether it cannot be written: the block device, or the file system of the file. */
 bool chario_file_is_read_only(int fd, bool block);
