@@ -170,10 +170,11 @@ static int fake_load_module(const char *name)
 static void fake_sleep_ms(unsigned int milliseconds)
 {
 	(void)milliseconds;
-	if (!fake_exists("/run/udev/queue"))
+	if (!fake_exists("/proc/" FAKE_UDEV))
 		return;
 	fake_remove("/proc/" FAKE_UDEV "/fd/3");
-	fake_remove("/run/udev/queue");
+	if (fake_exists("/run/udev/queue"))
+		fake_remove("/run/udev/queue");
 }
 
 static const struct chario_info info = {

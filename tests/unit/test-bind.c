@@ -223,6 +223,14 @@ static void test_udev_is_no_use(void)
 	EQUAL(bind_drive(0), 0);
 }
 
+/* It has begun after nobody waited for it. */
+static void test_udev_is_late(void)
+{
+	fake_udev_opens("/dev/nvme0n1");
+	fake_remove("/run/udev/queue");
+	EQUAL(bind_drive(0), 0);
+}
+
 static void test_unbind_of_other(void)
 {
 	EQUAL(unbind_drive(0), -ENXIO);
@@ -381,6 +389,7 @@ static const struct tap_test tests[] = {
 	{ "without the earlier driver the kernel chooses", test_earlier_driver_gone },
 	{ "a drive whose disk is open stays unless forced", test_open_disk_stays },
 	{ "that udev looks at a new drive is no use of it", test_udev_is_no_use },
+	{ "nor is it when udev begins late", test_udev_is_late },
 	{ "a drive of another driver is not unbound", test_unbind_of_other },
 	{ "an unbind that fails can be repeated", test_unbind_release_fails },
 	{ "another move of the drive is waited for", test_one_move_at_a_time },

@@ -171,6 +171,20 @@ static int refuse(const struct chario_use *use, void *data)
 	return -EBUSY;
 }
 
+/* Who uses it is asked twice: udev may begin after it has been waited for. */
+static int check_uses(const struct move *move)
+{
+	int err;
+
+	wait_for_udev();
+	err = chario_use_each(&move->drive, refuse, NULL);
+	if (err != -EBUSY)
+		return err;
+	chario_sys.sleep_ms(WAIT_STEP_MS);
+	wait_for_udev();
+	return chario_use_each(&move->drive, refuse, NULL);
+}
+
 static int load_module(void)
 {
 	int err;
@@ -332,8 +346,7 @@ static int bind_drive(struct move *move, const struct chario_drive *drive, uint3
 
 	move->result.step = CHARIO_BIND_CHECK;
 	if (!(flags & CHARIO_BIND_FORCE)) {
-		wait_for_udev();
-		err = chario_use_each(&move->drive, refuse, NULL);
+		err = check_uses(move);
 		if (!err)
 			err = claim(move);
 		if (err)
@@ -396,8 +409,7 @@ static int unbind_drive(struct move *move, const struct chario_drive *drive, uin
 
 	move->result.step = CHARIO_BIND_CHECK;
 	if (!(flags & CHARIO_BIND_FORCE)) {
-		wait_for_udev();
-		err = chario_use_each(&move->drive, refuse, NULL);
+		err = check_uses(move);
 		if (err)
 			return err;
 	}
