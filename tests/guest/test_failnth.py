@@ -134,7 +134,7 @@ def test_loading_survives_every_failure(rig: Rig, module: Path) -> None:
     aim(rig, MODULES)
     found = sweep(rig, "load", rig.guest.push(module), "chario", "loopback_mib=1")
     assert found[-1] == 0 and found.count(-ENOMEM) >= 30
-    # The driver core says so of the folder for a module's drivers.
-    assert set(found) == {0, -ENOMEM, -EINVAL}
+    # The driver core says EINVAL where there is no memory for the folder of a module's drivers.
+    assert set(found) <= {0, -ENOMEM, -EINVAL}
     load_module(rig.guest, module, f"{PATIENCE} {PARAMETERS}")
     assert rig.call(rig.disk(0), "read,0,1048576") == 1048576
