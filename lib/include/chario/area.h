@@ -107,8 +107,9 @@ ssize_t chario_area_write(struct chario_area *area, const void *memory, size_t b
  * @flags: CHARIO_TRANSFER_* bits, or 0
  *
  * One transfer, straight into the buffer; two where the area is being moved.  With
- * -ETIMEDOUT it ends when the drive is done with the buffer, after the deadline and at
- * most the bound of recovery: memory and place may be used again after any error.
+ * -ETIMEDOUT it ends when no transfer uses the buffer any more, those of other threads
+ * included; the drive is done with its own after the deadline and at most the bound of
+ * recovery.  Memory and place may be used again after any error.
  *
  * Context: may sleep; several threads may call it at once.
  * Return: bytes that were read, fewer at the end of the space of the area;

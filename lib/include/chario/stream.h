@@ -199,7 +199,8 @@ int chario_stream_open(struct chario_store *store, const char *name,
  * have been got and not committed are given back.
  *
  * Context: may sleep.
- * Return: 0; else the error with which the recording ended: what was durable
+ * Return: 0; -EPERM in a child of fork(2), where nothing is done and the stream stays
+ * the parent's; else the error with which the recording ended: what was durable
  * before is.
  */
 int chario_stream_close(struct chario_stream *stream);
