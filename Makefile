@@ -106,7 +106,7 @@ check-unit: setup user
 		{ meson setup --wipe $(BUILD) && meson compile -C $(BUILD); }
 	@meson test -C $(BUILD) --print-errorlogs
 	@$(MAKE) --no-print-directory check-sanitize
-	@$(MAKE) --no-print-directory fuzz-library FUZZ_SECONDS=10
+	@FUZZ_SEED=1 $(MAKE) --no-print-directory fuzz-library FUZZ_SECONDS=10
 	@CHARIO_BUILD=$(abspath $(BUILD)) "$$($(setup))"/bin/pytest -q tests/lab tests/python tests/gst tests/format
 
 check-sanitize: setup

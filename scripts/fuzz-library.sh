@@ -10,7 +10,7 @@
 #
 # SECONDS are for each.  What it has learned is kept in FOLDER/corpus-WHAT, so that the
 # next run goes on; what went wrong in FOLDER/found.  Without FOLDER it is build-fuzz,
-# without WHAT both.
+# without WHAT both.  FUZZ_SEED repeats what another run with it began with.
 
 set -eu
 
@@ -35,7 +35,7 @@ for what; do
 	"$folder/tests/fuzz/test-fuzz-$what" "$corpus"
 	# 25 s for an image is a hang: they take milliseconds.
 	if ! UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 "$folder/tests/fuzz/fuzz-$what" \
-		-max_len=131072 -max_total_time="$seconds" -timeout=25 -print_final_stats=1 \
+		-max_len=131072 -seed="${FUZZ_SEED:-0}" -max_total_time="$seconds" -timeout=25 -print_final_stats=1 \
 		-verbosity=0 -artifact_prefix="$folder/found/" "$corpus"; then
 		echo "fuzz-$what: the image is in $folder/found; to see it again:" >&2
 		echo "  $folder/tests/fuzz/fuzz-$what $folder/found/NAME" >&2

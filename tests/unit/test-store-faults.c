@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdlib.h>
 
 #include "store-exercise.h"
@@ -33,7 +34,7 @@ static void craft(void)
 	bool header = wreck_below(6) == 0;
 	uint64_t offset = header ? 0 : wreck_offset(2 + wreck_below(3));
 	size_t entry = wreck_below(STORE_ENTRIES);
-	size_t field = wreck_below(header ? 8 : sizeof(struct store_fields) / 8);
+	size_t field = wreck_below(header ? 9 : sizeof(struct store_fields) / 8);
 	size_t at = header ? 40 + 8 * field : 96 + 400 * entry + 8 * field;
 	uint64_t value = awkward_value();
 	/* Flags are more interesting one at a time. */
@@ -178,10 +179,30 @@ static void newer_entries_are_left_alone(void)
 	free(before);
 }
 
+/* Such a one opens for reading, and a check says why it does not for writing. */
+static void newer_stores_are_said_to_be(void)
+{
+	struct rig_findings findings = { .quiet = true };
+	const uint64_t write_features = 4;
+	const size_t at = offsetof(struct store_header, write_features);
+
+	wreck_mend();
+	memcpy(wreck.disk->image + at, &write_features, 8);
+	memcpy(wreck.disk->image + wreck_other_copy(0) + at, &write_features, 8);
+	exercise_seal(wreck.disk->image, WRECK_BYTES);
+	EQUAL(wreck_count_areas(O_RDWR), -EPROTO);
+	EQUAL(wreck_count_areas(O_RDONLY), WRECK_AREAS);
+	EQUAL(rig_check(wreck.disk, CHARIO_CHECK_REPAIR, &findings), -EPROTO);
+	EQUAL(rig_check(wreck.disk, 0, &findings), 1);
+	EQUAL(findings.last.damage, CHARIO_DAMAGE_NEWER);
+	EQUAL(findings.last.severity, CHARIO_SEVERITY_UNKNOWN);
+}
+
 static const struct tap_test tests[] = {
 	{ "values that cannot be are borne", crafted_values_are_borne },
 	{ "faults of an entry are named", faults_of_an_entry_are_named },
 	{ "entries of a newer release are left alone", newer_entries_are_left_alone },
+	{ "stores of a newer release are said to be", newer_stores_are_said_to_be },
 	{ "faults of a place are named", faults_of_a_place_are_named },
 	{ "faults of a move are named", faults_of_a_move_are_named },
 };

@@ -30,7 +30,8 @@ extern "C" {
  * @CHARIO_DAMAGE_MOVE: a move of an area was interrupted; a fact rather than damage
  * @CHARIO_DAMAGE_GAP: a block is used, and one before it says that neither it nor any
  *	behind it ever was: its areas are not found
- * @CHARIO_DAMAGE_NEWER: an entry has flags of a later release; no damage that is known
+ * @CHARIO_DAMAGE_NEWER: an entry has flags of a later release, or the header has bits
+ *	of what only a later release writes; no damage that is known
  */
 enum chario_damage {
 	CHARIO_DAMAGE_HEADER = 1,

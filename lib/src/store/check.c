@@ -135,6 +135,21 @@ static int report_headers(struct chario_check *check)
 	return chario_check_report(check, &finding);
 }
 
+/* Whoever finds nothing else must not be told that all is well, and yet write nothing. */
+static int report_newer(struct chario_check *check)
+{
+	struct chario_finding finding = {
+		.damage = CHARIO_DAMAGE_NEWER,
+		.severity = CHARIO_SEVERITY_UNKNOWN,
+	};
+
+	if (!chario_layout_is_known(&check->store.header, true))
+		return 0;
+	chario_check_describe(&finding, "the store is of a newer release of CharIO than this "
+					"one, which only reads it");
+	return chario_check_report(check, &finding);
+}
+
 /*
  * Sets the header of the store.  Returns 0; -ENOMEDIUM where there is no trace of a
  * store; -EUCLEAN, which has been reported, where both copies are damaged.
@@ -168,6 +183,8 @@ static int check_headers(struct chario_check *check)
 	}
 	memcpy(header, is_good_header(first) ? first : second, sizeof(*header));
 	ret = chario_check_refrain(check);
+	if (!ret)
+		ret = report_newer(check);
 	if (ret)
 		return ret;
 	if (memcmp(first, header, sizeof(*header)))
