@@ -36,7 +36,7 @@ for what; do
 	# 25 s for an image is a hang: they take milliseconds.
 	if ! UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 "$folder/tests/fuzz/fuzz-$what" \
 		-max_len=131072 -seed="${FUZZ_SEED:-0}" -max_total_time="$seconds" -timeout=25 -print_final_stats=1 \
-		-verbosity=0 -artifact_prefix="$folder/found/" "$corpus"; then
+		-verbosity=0 -print_funcs=0 -artifact_prefix="$folder/found/" "$corpus"; then
 		echo "fuzz-$what: the image is in $folder/found; to see it again:" >&2
 		echo "  $folder/tests/fuzz/fuzz-$what $folder/found/NAME" >&2
 		exit 1
