@@ -76,14 +76,25 @@ static void unmap(struct chario_buffer *buf)
 	mutex_unlock(&buf->sync_lock);
 }
 
-/* Is it entered in a command that is taken?  Some are left over: look again. */
+/*
+ * Is it entered in the request of a command?  One that is not the first of its
+ * request still has what was entered when it was one.
+ */
+static bool is_entered(const struct chario_buffer *buf,
+		       const struct chario_command *cmd)
+{
+	return READ_ONCE(cmd->own.buffer) == buf &&
+	       READ_ONCE(cmd->req) == &cmd->own;
+}
+
+/* In a command that is taken?  For moments some are left over: look again. */
 static bool is_in_use_on(const struct chario_buffer *buf,
 			 const struct chario_queue *q)
 {
 	unsigned int tag;
 
 	for_each_set_bit(tag, q->busy, q->depth)
-		if (READ_ONCE(chario_queue_command(q, tag)->own.buffer) == buf)
+		if (is_entered(buf, chario_queue_command(q, tag)))
 			return true;
 	return false;
 }
@@ -304,7 +315,11 @@ static int sync(struct chario_buffer *buf,
 
 	if (args->bytes > bytes || args->offset > bytes - args->bytes)
 		return -EINVAL;
-	if (!READ_ONCE(buf->apart) || args->direction == CHARIO_SYNC_IDLE)
+	if (args->direction == CHARIO_SYNC_IDLE)
+		return 0;
+	if (READ_ONCE(buf->cio->removed))
+		return -ENODEV;
+	if (!READ_ONCE(buf->apart))
 		return 0;
 	mutex_lock(&buf->sync_lock);
 	if (buf->mapped && buf->apart)

@@ -131,7 +131,10 @@ static inline void chario_flight_split(struct chario_queue *q,
 	trace_split(q, cmd, 0);
 }
 
-/* From here on the buffer stays, until the first command is given back. */
+/*
+ * From here on the buffer stays, until the first command is given back, which
+ * is one whose request this is.
+ */
 static inline int chario_flight_enter(struct chario_request *req,
 				      const struct chario_call *call)
 {

@@ -117,7 +117,7 @@ static int prepare(struct chario_queue *q, struct chario_command *cmd,
 	return ret ?: chario_flight_map(q, cmd, cmd->req->op);
 }
 
-/* Take up to @want commands, one at least, as a chain. */
+/* Take up to @want commands of a request, one at least, as a chain. */
 static struct chario_command *take_commands(struct chario_queue *q,
 					    const struct chario_call *call,
 					    unsigned int want, bool may_wait,
@@ -128,10 +128,12 @@ static struct chario_command *take_commands(struct chario_queue *q,
 	first = chario_flight_command(q, call, may_wait);
 	if (IS_ERR(first))
 		return first;
+	first->req = &first->own;
 	for (*got = 1, last = first; *got < want; (*got)++) {
 		cmd = chario_queue_try_get(q);
 		if (IS_ERR(cmd))
 			break;
+		cmd->req = &first->own;
 		last->next = cmd;
 		last = cmd;
 	}
@@ -156,7 +158,6 @@ static int post_commands(struct chario_queue *q, struct chario_request *req,
 	chario_window_init(&window);
 	for (; cmd; last = cmd, cmd = next, count--) {
 		next = cmd->next;
-		cmd->req = req;
 		ret = prepare(q, cmd, cur, &window, count);
 		if (unlikely(ret))
 			break;

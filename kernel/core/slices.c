@@ -76,6 +76,7 @@ int chario_slices_launch(struct chario_flight *flight,
 		return PTR_ERR(first);
 	flight->pos = split->pos;
 	chario_flight_board(flight, waiter, q, call, first, 0);
+	first->req = flight->req;
 	ret = chario_flight_enter(flight->req, call);
 	if (ret) {
 		chario_queue_put(q, first);
@@ -107,6 +108,7 @@ prepare(struct chario_queue *q, const struct chario_call *call,
 	req = &first->own;
 	chario_flight_init(req, call, first, 0);
 	first->next = NULL;
+	first->req = req;
 	ret = chario_flight_enter(req, call);
 	if (unlikely(ret))
 		goto err_put;

@@ -336,8 +336,9 @@ long chario_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 
 	if (likely(cmd == CHARIO_IOC_TRANSFER))
 		return chario_transfer(file, user);
-	/* Memory is given back whatever has become of the disk. */
-	if (READ_ONCE(cf->cio->removed) && cmd != CHARIO_IOC_BUFFER_DESTROY)
+	/* Memory is given back, and asked for, whatever has become of the disk. */
+	if (READ_ONCE(cf->cio->removed) && cmd != CHARIO_IOC_BUFFER_DESTROY &&
+	    cmd != CHARIO_IOC_BUFFER_SYNC)
 		return -ENODEV;
 	for (i = 0; i < ARRAY_SIZE(decoders); i++)
 		if (decoders[i].cmd == cmd)

@@ -17,14 +17,16 @@ from conftest import compile_program
 from fault_lab import CALL_LIMIT_S, Keeper, Rig, keep, results, uring_results
 
 from chario_lab.guest import faults
+from chario_lab.guest.job import Job
 from chario_lab.guest.spec import Namespace, NullCo, Nvme, Throttle
 from chario_lab.kernel import Kernel
 
 KIB, MIB = 1 << 10, 1 << 20
-STALLS, SLOW = 0, 1
+STALLS, SLOW, TWINS = 0, 1, 2
 DRIVES = (
     Nvme("stalls", (Namespace(64, backing=Throttle()),)),
     Nvme("slow", (Namespace(64, backing=NullCo(latency_us=800_000)),)),
+    Nvme("twins", (Namespace(64, backing=Throttle()), Namespace(64))),
 )
 
 
@@ -141,6 +143,46 @@ def test_a_buffer_is_busy_until_the_drive_is_done(rig: Rig) -> None:
     answers = job.wait().check().stdout.split()
     assert answers == ["0", "0", "0", "ETIMEDOUT", "EBUSY", "0", "0", "65536", "EINVAL", "EINVAL"]
     rig.guest.must("rm /run/again")
+
+
+def test_commands_of_others_do_not_make_a_buffer_busy(rig: Rig) -> None:
+    """What was entered in a command counts while it is the first of its request, and no longer.
+
+    The namespaces share the queue of a processor.  While a command of the first hangs, the buffer is read to in the
+    next one; which is the second of a large read after that.
+    """
+    hangs, works = rig.disks(TWINS)
+    program = rig.guest.push(compile_program("buffers"))
+
+    def begin(disk: str, *script: str) -> Job:
+        lines = " ".join(map(shlex.quote, script))
+        return rig.guest.start(f"printf '%s\\n' {lines} | taskset -c 0 {program} {disk}", CALL_LIMIT_S)
+
+    def hang(kib: int, deadline_ns: int) -> Job:
+        faults.stall(rig.guest, TWINS)
+        assert rig.call(hangs, f"read,0,{64 * KIB}") == 64 * KIB
+        before = rig.counters(hangs)["read_commands"]
+        job = begin(hangs, f"heap 0 {kib * KIB}", "register 0", f"read 0 0 {kib * KIB} 0 0 {deadline_ns}")
+        rig.until(lambda: rig.counters(hangs)["read_commands"] > before, "nothing was read")
+        return job
+
+    asks = begin(works, "heap 0 4096", "register 0", "wait /run/read", "read 0 0 4096 0", "wait /run/ask",
+                 "sync 0 0 0 3", "read 0 0 4096 0", "wait /run/gone", "sync 0 0 0 3", "sync 0 0 0 2")  # fmt: skip
+    first = hang(64, 4_000_000_000)
+    rig.guest.must("touch /run/read")
+    assert first.wait().check().stdout.split()[-1] == "ETIMEDOUT"
+    rig.until(lambda: rig.counters(hangs)["resets"] == 1, "the drive was not reset")
+    faults.let_go(rig.guest, TWINS)
+    rig.wait_state(hangs, "live")
+    second = hang(1024, 0)
+    rig.guest.must("touch /run/ask")
+    rig.until(lambda: rig.counters(works)["read_commands"] == 2, "nobody has asked")
+    rig.unbind(TWINS)
+    rig.guest.must("touch /run/gone")
+    assert asks.wait().check().stdout.split() == ["0", "0", "0", "4096", "0", "0", "4096", "0", "0", "ENODEV"]
+    assert second.wait().check().stdout.split()[-1] == "ENODEV"
+    faults.let_go(rig.guest, TWINS)
+    rig.guest.must("rm /run/read /run/ask /run/gone")
 
 
 def test_a_file_of_any_size_goes_on_with_other_memory(rig: Rig) -> None:

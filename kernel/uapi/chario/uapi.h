@@ -386,12 +386,15 @@ enum chario_sync {
  * No transfer of the same bytes may be in flight.  Where nothing has to be done
  * it costs a system call and nothing else.
  *
- * A transfer that gave ETIMEDOUT may still be with the drive: it can read or
- * write the memory, and reach the disk, until recovery has ended it.  IDLE says
- * whether any transfer uses the buffer, and waits for nothing.
+ * A transfer that gave ETIMEDOUT, another error, or less than it was asked for,
+ * may still be with the drive: it can read or write the memory, and reach the
+ * disk, until recovery has ended it.  IDLE says whether any transfer, or another
+ * call, uses the buffer, and waits for nothing; also of a disk that has been
+ * removed.
  *
  * Errors: ENOENT when there is no such buffer; EINVAL when the bytes are not
- * inside it; EBUSY of IDLE while a transfer uses it.
+ * inside it; EBUSY of IDLE while it is in use; ENODEV of the others when the
+ * disk has been removed.
  */
 struct chario_buffer_sync {
 	__u32 size;

@@ -161,14 +161,15 @@ int chario_buffer_export(const struct chario_buffer *buffer, int *fd);
  * where DMA is not cache-coherent.  Elsewhere it does nothing.
  *
  * CHARIO_SYNC_IDLE says whether a transfer uses the buffer, wherever in it.  A
- * transfer that gave -ETIMEDOUT may still be with the drive, which reads or writes the
- * memory, and then the disk, until recovery has ended that (see chario(4), TIME): do
- * not use memory or place again before this gives 0.
+ * transfer that gave -ETIMEDOUT, another error, or less than it was asked for, may
+ * still be with the drive, which reads or writes the memory, and then the disk, until
+ * recovery has ended that (see chario(4), TIME): do not use memory or place again
+ * before this gives 0, which it also does for a disk that has been removed.
  *
  * Context: may sleep.
  * Return: 0; -EINVAL where the bytes are not inside the buffer; -EBUSY for
- * CHARIO_SYNC_IDLE while a transfer uses the buffer; -ENODEV when the disk has been
- * removed.
+ * CHARIO_SYNC_IDLE while a transfer, or another call of this kind, uses the buffer;
+ * -ENODEV of the others when the disk has been removed.
  */
 int chario_buffer_sync(const struct chario_buffer *buffer, uint64_t offset, size_t bytes,
 		       enum chario_sync direction);
