@@ -137,9 +137,9 @@ int chario_buffer_sync(const struct chario_buffer *buffer, uint64_t offset, size
 				  check_sync(&sync, buffer->bytes);
 }
 
-ssize_t chario_buffer_outlast(const struct chario_buffer *buffer, ssize_t result)
+ssize_t chario_buffer_outlast(const struct chario_buffer *buffer, ssize_t result, size_t bytes)
 {
-	if (result == -ETIMEDOUT)
+	if (result != (ssize_t)bytes)
 		while (!chario_buffer_is_idle(buffer))
 			usleep(LOOK_US);
 	return result;

@@ -120,13 +120,15 @@ int chario_device_make_file(int fd, const char *path, struct chario_device **dev
 int chario_device_ioctl(const struct chario_device *device, unsigned long request, void *argument);
 
 /*
- * Whether the drive is done with a buffer.  Where a transfer gave ETIMEDOUT it may
- * still read or write the memory, and reach the disk, until recovery has ended that.
+ * Whether the drive is done with a buffer.  Where a transfer did not move all that it
+ * was asked for, one of its commands may have passed its deadline, whatever the result
+ * says: the drive may still read or write the memory, and reach the disk, until recovery
+ * has ended that.
  */
 bool chario_buffer_is_idle(const struct chario_buffer *buffer);
 
-/* Where the result of a transfer is ETIMEDOUT, wait until the drive is; the result. */
-ssize_t chario_buffer_outlast(const struct chario_buffer *buffer, ssize_t result);
+/* Wait until the drive is done where a result is not all of what was asked; the result. */
+ssize_t chario_buffer_outlast(const struct chario_buffer *buffer, ssize_t result, size_t bytes);
 
 /* The first version of struct chario_info; smaller ones have never been. */
 #define CHARIO_INFO_MIN 208

@@ -78,7 +78,7 @@ int chario_pool_read(const struct chario_pool *pool, uint64_t offset, size_t byt
 	if (!err)
 		err = chario_pool_judge(
 			chario_buffer_read(pool->buffer, offset, bytes, disk_offset, 0), bytes);
-	chario_buffer_outlast(pool->buffer, err);
+	chario_buffer_outlast(pool->buffer, err, 0);
 	return err ? err : chario_pool_take(pool, offset, bytes);
 }
 
@@ -91,5 +91,5 @@ int chario_pool_write(const struct chario_pool *pool, uint64_t offset, size_t by
 		err = chario_pool_judge(chario_buffer_write(pool->buffer, offset, bytes,
 							    disk_offset, flags),
 					bytes);
-	return (int)chario_buffer_outlast(pool->buffer, err);
+	return (int)chario_buffer_outlast(pool->buffer, err, 0);
 }

@@ -44,7 +44,7 @@ static ssize_t move_piece(const struct chario_area *area, enum chario_transfer_o
 		moved = chario_buffer_write(buffer, buffer_offset, piece, disk_offset, flags);
 	else
 		moved = chario_buffer_read(buffer, buffer_offset, piece, disk_offset, flags);
-	return chario_buffer_outlast(buffer, moved);
+	return chario_buffer_outlast(buffer, moved, piece);
 }
 
 /* The two pieces of an area that is being moved make one transfer. */

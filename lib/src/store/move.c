@@ -35,12 +35,15 @@ static int copy(struct chario_buffer *buffer, uint64_t from, uint64_t to, uint64
 {
 	while (bytes) {
 		size_t part = bytes < COPY_BYTES ? (size_t)bytes : COPY_BYTES;
-		ssize_t moved = chario_buffer_read(buffer, 0, part, from, 0);
+		ssize_t moved = chario_buffer_outlast(
+			buffer, chario_buffer_read(buffer, 0, part, from, 0), part);
 
 		if (moved > 0)
-			moved = chario_buffer_write(buffer, 0, (size_t)moved, to, 0);
+			moved = chario_buffer_outlast(
+				buffer, chario_buffer_write(buffer, 0, (size_t)moved, to, 0),
+				(size_t)moved);
 		if (moved < 0)
-			return (int)chario_buffer_outlast(buffer, moved);
+			return (int)moved;
 		if (!moved || moved % CHARIO_STORE_BLOCK)
 			return -EIO;
 		from += (uint64_t)moved;

@@ -222,7 +222,7 @@ void chario_stream_add_ready(struct chario_stream *stream)
 static void release(struct chario_stream *stream, struct chario_external *external)
 {
 	if (stream->error && stream->timed_out)
-		chario_buffer_outlast(external->buffer, -ETIMEDOUT);
+		chario_buffer_outlast(external->buffer, -ETIMEDOUT, 0);
 	if (external->released)
 		__atomic_store_n(external->released, 1, __ATOMIC_RELEASE);
 	*external = (struct chario_external){ 0 };
