@@ -51,13 +51,26 @@ struct log_fault {
 };
 
 /**
+ * enum log_reach - what of a write that fails has reached the disk all the same
+ * @LOG_REACH_NONE: nothing
+ * @LOG_REACH_PART: of the blocks that it changes the first half; nothing of one block,
+ *	which is never torn
+ * @LOG_REACH_ALL: all of it
+ */
+enum log_reach {
+	LOG_REACH_NONE,
+	LOG_REACH_PART,
+	LOG_REACH_ALL,
+};
+
+/**
  * struct log_faults - what fails
  * @read: reads
  * @write: writes and flushes, counted together
  * @flush: flushes, besides
  * @one_in: transfers of which one fails, whichever; 0 for none
  * @random: says whichever
- * @torn: a write that fails has reached the disk in part
+ * @reach: what a write that fails leaves
  * @error: what a transfer that fails gives
  */
 struct log_faults {
@@ -66,7 +79,7 @@ struct log_faults {
 	struct log_fault flush;
 	uint64_t one_in;
 	uint64_t random;
-	bool torn;
+	enum log_reach reach;
 	int error;
 };
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <errno.h>
+#include <string.h>
 #include <time.h>
 
 #include "log-inner.h"
@@ -33,6 +34,41 @@ bool log_fails_locked(struct log_disk *disk, struct log_fault *fault)
 	if (faults->one_in && !log_below(&faults->random, faults->one_in))
 		return true;
 	return is_met(fault);
+}
+
+/* Whether a write changes a block; if so, and there are still some to go, it does. */
+static bool change_block(const struct log_disk *disk, uint64_t offset, const unsigned char *data,
+			 size_t *to_go)
+{
+	unsigned char *block = disk->image + offset;
+	bool changes = memcmp(block, data, disk->block_bytes);
+
+	if (changes && *to_go) {
+		memcpy(block, data, disk->block_bytes);
+		--*to_go;
+	}
+	return changes;
+}
+
+/* How many blocks a write changes; @most of them it does. */
+static size_t change_blocks(const struct log_disk *disk, uint64_t offset, const unsigned char *data,
+			    size_t bytes, size_t most)
+{
+	size_t count = 0;
+
+	for (size_t at = 0; at < bytes; at += disk->block_bytes)
+		count += change_block(disk, offset + at, data + at, &most);
+	return count;
+}
+
+void log_leave_locked(struct log_disk *disk, uint64_t offset, const unsigned char *data,
+		      size_t bytes)
+{
+	if (disk->faults.reach == LOG_REACH_ALL)
+		memcpy(disk->image + offset, data, bytes);
+	else if (disk->faults.reach == LOG_REACH_PART)
+		change_blocks(disk, offset, data, bytes,
+			      change_blocks(disk, offset, data, bytes, 0) / 2);
 }
 
 /* holding writes back */

@@ -41,6 +41,8 @@ struct trial {
 enum failure {
 	WRITE_ONCE,
 	WRITE_TORN,
+	TWO_WRITES_TORN,
+	WRITE_DONE,
 	WRITE_FOR_EVER,
 	READ_ONCE,
 	READ_FOR_EVER,
@@ -59,7 +61,12 @@ static void arm(struct log_disk *disk, enum failure failure, int64_t number)
 		return;
 	}
 	*fault = (struct log_fault){ (uint64_t)number, for_ever ? LOG_FOR_EVER : 1 };
-	disk->faults.torn = failure == WRITE_TORN;
+	if (failure == TWO_WRITES_TORN)
+		fault->times = 2;
+	if (failure == WRITE_TORN || failure == TWO_WRITES_TORN)
+		disk->faults.reach = LOG_REACH_PART;
+	else if (failure == WRITE_DONE)
+		disk->faults.reach = LOG_REACH_ALL;
 }
 
 /* Whether the failure is still to come. */
@@ -143,6 +150,82 @@ static void one_write_fails(void)
 static void one_write_is_torn(void)
 {
 	sweep(WRITE_TORN);
+}
+
+/* A change, and then what takes it back. */
+static void two_writes_are_torn(void)
+{
+	sweep(TWO_WRITES_TORN);
+}
+
+static void one_write_is_done_and_fails(void)
+{
+	sweep(WRITE_DONE);
+}
+
+/* what has failed has not been done */
+
+static int change_once(struct chario_store *store, unsigned int which)
+{
+	switch (which) {
+	case 0:
+		return chario_store_create(store, "new", 4096, 0);
+	case 1:
+		return chario_store_rename(store, "there", "new");
+	case 2:
+		return chario_store_resize(store, "there", 5000);
+	default:
+		return chario_store_remove(store, "there");
+	}
+}
+
+/* Whether a store is as it was before any change. */
+static bool is_as_before(struct chario_store *store)
+{
+	return rig_count_areas(store) == 3 && rig_info(store, "there").bytes == 8192;
+}
+
+static int make_three(struct chario_store *store)
+{
+	return chario_store_create(store, "one", 4096, 0)         ?:
+		       chario_store_create(store, "two", 4096, 0) ?:
+		       chario_store_create(store, "there", 8192, 0);
+}
+
+/* One change of which a write fails: 1 where none did, else 0 or -EPROTO. */
+static int fail_once(unsigned int which, enum log_reach reach, int64_t number)
+{
+	struct rig_findings findings;
+	struct chario_store *store, *other = NULL;
+	struct log_disk *disk = rig_begin(DISK_BYTES, 512, &layout, &store);
+	bool failed, fine = !make_three(store);
+
+	disk->faults.write = (struct log_fault){ (uint64_t)number, 1 };
+	disk->faults.reach = reach;
+	failed = change_once(store, which);
+	fine = fine && (!failed || !disk->faults.write.times);
+	number = disk->faults.write.times ? 1 : 0;
+	log_disk_heal(disk);
+	fine = fine && rig_is_clean(disk, &findings) && !rig_open(disk, O_RDWR, &other);
+	fine = fine && is_as_before(store) == failed && is_as_before(other) == failed;
+	chario_store_close(other);
+	chario_store_close(store);
+	log_disk_destroy(disk);
+	return fine ? (int)number : -EPROTO;
+}
+
+static void what_fails_is_not_done(void)
+{
+	for (unsigned int i = 0; i < 12; i++) {
+		int64_t number = 0;
+		int ret = 0;
+
+		while (!ret)
+			ret = fail_once(i % 4, (enum log_reach)(i / 4), number++);
+		EQUAL(ret, 1);
+		/* The note, both copies, and the note again. */
+		EQUAL(number, 5);
+	}
 }
 
 static void writes_fail_for_ever(void)
@@ -275,6 +358,9 @@ static void one_read_is_made_up_for(void)
 static const struct tap_test tests[] = {
 	{ "one write fails", one_write_fails },
 	{ "one write fails half-way", one_write_is_torn },
+	{ "two writes in a row fail half-way", two_writes_are_torn },
+	{ "one write is done, and fails all the same", one_write_is_done_and_fails },
+	{ "a change of which one write fails is not made", what_fails_is_not_done },
 	{ "all writes fail from one on", writes_fail_for_ever },
 	{ "one read fails", one_read_fails },
 	{ "one read that fails is made up for", one_read_is_made_up_for },

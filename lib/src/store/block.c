@@ -7,7 +7,8 @@
  * old; the first new, the second old; the first new, the second torn; all done.
  * In each of them the newer good copy is the old or the new state, and at least
  * one is good, provided that both were good before.  So a copy that is damaged or
- * behind is made good first.
+ * behind is made good first, and a change that fails is taken back in the copy whose
+ * write has failed.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -183,18 +184,33 @@ int chario_table_mend(struct chario_store *store, uint64_t number, const struct 
 	return 0;
 }
 
+/* Whether a copy is what it was before the change, so that the other one may be written. */
+static bool is_still(struct chario_store *store, uint64_t number, unsigned int copy,
+		     const struct store_table *old)
+{
+	const uint64_t at = 2 * CHARIO_STORE_BLOCK;
+	int err = pull_copy(store, at, number, 1, copy);
+
+	return !err && !memcmp(store->pool.memory + at, old, sizeof(*old));
+}
+
 /*
- * Of a change that cannot be made twice nothing stays, so that the error is true: its
- * first copy is as before, with a number that is higher than that of a second one which
- * may have reached the disk all the same.
+ * Of a change that has failed nothing stays, so that the error is true.  The copy whose
+ * write failed may be old, new or torn, and the other one is good: so it is the former that
+ * becomes as before, with a number that is higher than that of the change.  Where it
+ * cannot be written at all (its file gets no room, say) and has stayed what it was, the
+ * change is taken out of the first copy instead: whatever becomes of this write, the
+ * second one is good.  Else what is on the disk counts, the old or the new state.
  */
-static void take_back(struct chario_store *store, uint64_t number, const struct store_table *old)
+static void take_back(struct chario_store *store, uint64_t number, unsigned int copy,
+		      const struct store_table *old)
 {
 	struct store_table table = *old;
 
 	table.head.sequence += 2;
 	chario_block_seal(&table);
-	write_copy(store, number, 0, &table);
+	if (write_copy(store, number, copy, &table) && copy && is_still(store, number, copy, old))
+		write_copy(store, number, 0, &table);
 }
 
 int chario_table_write(struct chario_store *store, uint64_t number, const struct store_table *table,
@@ -202,12 +218,12 @@ int chario_table_write(struct chario_store *store, uint64_t number, const struct
 {
 	int err = chario_table_mend(store, number, old);
 
-	if (!err)
-		err = write_copy(store, number, 0, table);
 	if (err)
 		return err;
-	err = write_copy(store, number, 1, table);
-	if (err)
-		take_back(store, number, old);
+	for (unsigned int copy = 0; copy < 2 && !err; copy++) {
+		err = write_copy(store, number, copy, table);
+		if (err)
+			take_back(store, number, copy, old);
+	}
 	return err;
 }

@@ -163,8 +163,9 @@ int chario_table_mend(struct chario_store *store, uint64_t number, const struct 
  * Write a block of the table: the first copy, then the second, each durably.  A copy
  * that is damaged or behind is made good before the other one is touched: at no
  * moment is there less than one good copy.  @table is the new content, with a
- * higher sequence number, sealed; @old is what chario_table_read() found.  Where the
- * second copy cannot be written, the first becomes what it was.
+ * higher sequence number, sealed; @old is what chario_table_read() found.  Where a
+ * copy cannot be written, the change is taken back; where that fails too, what is on
+ * the disk is the old or the new content.
  */
 int chario_table_write(struct chario_store *store, uint64_t number, const struct store_table *table,
 		       const struct store_table *old);
