@@ -174,6 +174,7 @@ static ssize_t write_bytes(struct log_disk *disk, const struct chario_transfer *
 	if (err)
 		return err;
 	memcpy(disk->image + entry.offset, data, bytes);
+	log_renew_locked(disk, entry.offset, bytes);
 	remember(disk, &entry, data);
 	return (ssize_t)bytes;
 }
@@ -193,7 +194,8 @@ static ssize_t read_bytes(struct log_disk *disk, const struct chario_transfer *t
 			  size_t bytes)
 {
 	count_read(disk);
-	if (log_fails_locked(disk, &disk->faults.read))
+	if (log_fails_locked(disk, &disk->faults.read) ||
+	    log_is_bad_locked(disk, transfer->disk_offset, bytes))
 		return disk->faults.error;
 	memcpy(data, disk->image + transfer->disk_offset, bytes);
 	return (ssize_t)bytes;

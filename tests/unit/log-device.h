@@ -63,6 +63,19 @@ enum log_reach {
 	LOG_REACH_ALL,
 };
 
+/* Places that are bad at a time. */
+#define LOG_BAD_PLACES 4
+
+/**
+ * struct log_place - bytes of a disk that cannot be read until they are written
+ * @offset: of the first
+ * @bytes: how many; 0 for none
+ */
+struct log_place {
+	uint64_t offset;
+	size_t bytes;
+};
+
 /**
  * struct log_faults - what fails
  * @read: reads
@@ -71,6 +84,7 @@ enum log_reach {
  * @one_in: transfers of which one fails, whichever; 0 for none
  * @random: says whichever
  * @reach: what a write that fails leaves
+ * @bad: what cannot be read
  * @error: what a transfer that fails gives
  */
 struct log_faults {
@@ -80,6 +94,7 @@ struct log_faults {
 	uint64_t one_in;
 	uint64_t random;
 	enum log_reach reach;
+	struct log_place bad[LOG_BAD_PLACES];
 	int error;
 };
 

@@ -36,6 +36,26 @@ bool log_fails_locked(struct log_disk *disk, struct log_fault *fault)
 	return is_met(fault);
 }
 
+static bool overlaps(const struct log_place *place, uint64_t offset, size_t bytes)
+{
+	return place->offset < offset + bytes && offset < place->offset + place->bytes;
+}
+
+bool log_is_bad_locked(const struct log_disk *disk, uint64_t offset, size_t bytes)
+{
+	for (size_t i = 0; i < LOG_BAD_PLACES; i++)
+		if (overlaps(&disk->faults.bad[i], offset, bytes))
+			return true;
+	return false;
+}
+
+void log_renew_locked(struct log_disk *disk, uint64_t offset, size_t bytes)
+{
+	for (size_t i = 0; i < LOG_BAD_PLACES; i++)
+		if (overlaps(&disk->faults.bad[i], offset, bytes))
+			disk->faults.bad[i].bytes = 0;
+}
+
 /* Whether a write changes a block; if so, and there are still some to go, it does. */
 static bool change_block(const struct log_disk *disk, uint64_t offset, const unsigned char *data,
 			 size_t *to_go)

@@ -37,6 +37,10 @@ void log_spare_free(struct log_disk *disk);
 /* Whether a transfer of a kind fails.  The caller holds the mutex. */
 bool log_fails_locked(struct log_disk *disk, struct log_fault *fault);
 
+/* Whether bytes that are read have a bad place; those that are written have none then. */
+bool log_is_bad_locked(const struct log_disk *disk, uint64_t offset, size_t bytes);
+void log_renew_locked(struct log_disk *disk, uint64_t offset, size_t bytes);
+
 /* What a write that fails leaves on the disk.  The caller holds the mutex. */
 void log_leave_locked(struct log_disk *disk, uint64_t offset, const unsigned char *data,
 		      size_t bytes);

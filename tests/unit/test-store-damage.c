@@ -11,6 +11,7 @@
 #include <inttypes.h>
 
 #include "store-exercise.h"
+#include "store/area-inner.h"
 #include "store-wreck.h"
 #include "tap.h"
 
@@ -216,6 +217,116 @@ static void both_headers_are_named(void)
 	EQUAL(rig_format(wreck.disk, &wreck_layout), -EEXIST);
 }
 
+/* what cannot be read */
+
+static void make_bad(size_t i, uint64_t offset)
+{
+	wreck.disk->faults.bad[i] = (struct log_place){ offset, BLOCK };
+}
+
+static void make_both_bad(uint64_t offset)
+{
+	make_bad(0, offset);
+	make_bad(1, wreck_other_copy(offset));
+}
+
+/* As damage of both copies: what else there is can be read. */
+static void both_copies_unread_cost_one_block(void)
+{
+	const unsigned int both = CHARIO_CHECK_REPAIR | CHARIO_CHECK_FORGET;
+	struct rig_findings findings = { .quiet = true };
+
+	for (size_t i = 0; i < 2; i++) {
+		wreck_mend();
+		make_both_bad(wreck_offset(2 + i));
+		wreck.disk->faults.error = i ? -ENODATA : -EIO;
+		EQUAL(wreck_count_areas(O_RDONLY), WRECK_AREAS - 10);
+		EQUAL(wreck_count_areas(O_RDWR), -EUCLEAN);
+		EQUAL(rig_check(wreck.disk, 0, &findings), 1);
+		EQUAL(findings.last.damage, CHARIO_DAMAGE_BLOCKS);
+		EQUAL(findings.last.severity, CHARIO_SEVERITY_LOSS);
+		EQUAL(rig_check(wreck.disk, both, &findings), 0);
+		EQUAL(wreck_count_areas(O_RDWR), WRECK_AREAS - 10);
+	}
+}
+
+/* One copy that cannot be read, and one that is damaged; then all of them. */
+static void unread_and_damaged_are_alike(void)
+{
+	wreck_mend();
+	make_bad(0, wreck_offset(3));
+	scribble(wreck.disk->image + wreck_other_copy(wreck_offset(3)), BLOCK);
+	EQUAL(wreck_count_areas(O_RDONLY), WRECK_AREAS - 10);
+	for (size_t copy = 0; copy < 2; copy++)
+		wreck.disk->faults.bad[copy] =
+			(struct log_place){ wreck_offset(2 + copy * WRECK_BLOCKS),
+					    WRECK_BLOCKS * BLOCK };
+	EQUAL(wreck_count_areas(O_RDONLY), -EIO);
+	EQUAL(wreck_count_areas(O_RDWR), -EIO);
+	log_disk_heal(wreck.disk);
+}
+
+/* Who has the store open sees what is left of it, and then all again. */
+static void open_stores_bear_what_is_unread(void)
+{
+	struct chario_store *store, *other;
+
+	wreck_mend();
+	EQUAL(rig_open(wreck.disk, O_RDONLY, &store), 0);
+	EQUAL(rig_open(wreck.disk, O_RDWR, &other), 0);
+	EQUAL(chario_store_rename(other, "area-1", "area-x"), 0);
+	make_both_bad(wreck_offset(2));
+	EQUAL(rig_count_areas(store), WRECK_AREAS - 10);
+	EQUAL(chario_store_rename(other, "area-x", "area-1"), -EIO);
+	EQUAL(chario_store_rename(other, "area-x", "area-1"), -EUCLEAN);
+	log_disk_heal(wreck.disk);
+	EQUAL(rig_count_areas(store), WRECK_AREAS);
+	EQUAL(chario_store_rename(other, "area-x", "area-1"), 0);
+	chario_store_close(other);
+	chario_store_close(store);
+}
+
+/* What the first header is that cannot be read, only the second one can say. */
+static void unread_headers_are_no_empty_disk(void)
+{
+	struct rig_findings findings = { .quiet = true };
+
+	wreck_mend();
+	make_bad(0, 0);
+	EQUAL(wreck_count_areas(O_RDONLY), WRECK_AREAS);
+	memset(wreck.disk->image + WRECK_BYTES - BLOCK, 0, BLOCK);
+	EQUAL(wreck_count_areas(O_RDONLY), -EIO);
+	EQUAL(rig_check(wreck.disk, 0, &findings), 1);
+	EQUAL(findings.last.damage, CHARIO_DAMAGE_HEADERS);
+	make_bad(1, WRECK_BYTES - BLOCK);
+	EQUAL(wreck_count_areas(O_RDONLY), -EIO);
+	EQUAL(rig_check(wreck.disk, 0, &findings), 1);
+	EQUAL(findings.last.damage, CHARIO_DAMAGE_HEADERS);
+	log_disk_heal(wreck.disk);
+	memset(wreck.disk->image, 0, BLOCK);
+	EQUAL(wreck_count_areas(O_RDONLY), -ENOMEDIUM);
+	EQUAL(rig_check(wreck.disk, 0, &findings), -ENOMEDIUM);
+}
+
+/* What a block device gives for a bad place means another thing here. */
+static void unread_tables_are_no_want_of_a_recording(void)
+{
+	struct chario_area_stream stream;
+	struct chario_store *store;
+	struct chario_area *area;
+
+	wreck_mend();
+	EQUAL(rig_open(wreck.disk, O_RDWR, &store), 0);
+	EQUAL(chario_area_open(store, "area-1", O_RDWR, &area), 0);
+	EQUAL(chario_area_get_stream(area, &stream), -ENODATA);
+	wreck.disk->faults.error = -ENODATA;
+	wreck.disk->faults.read.times = LOG_FOR_EVER;
+	EQUAL(chario_area_get_stream(area, &stream), -EIO);
+	log_disk_heal(wreck.disk);
+	chario_area_close(area);
+	chario_store_close(store);
+}
+
 /* Many blocks at once, and nothing that crashes, hangs or contradicts itself. */
 static void many_blocks_are_borne(void)
 {
@@ -236,6 +347,13 @@ static const struct tap_test tests[] = {
 	{ "a block that counts as never used costs nothing", a_gap_costs_nothing },
 	{ "two good copies that differ cost no more", copies_that_differ_cost_no_more },
 	{ "damage of both headers is named", both_headers_are_named },
+	{ "blocks that cannot be read cost their areas only", both_copies_unread_cost_one_block },
+	{ "blocks are lost unread or damaged", unread_and_damaged_are_alike },
+	{ "a store that is open bears blocks that cannot be read",
+	  open_stores_bear_what_is_unread },
+	{ "headers that cannot be read are no empty disk", unread_headers_are_no_empty_disk },
+	{ "a table that cannot be read is no want of a recording",
+	  unread_tables_are_no_want_of_a_recording },
 	{ "damage of many blocks is borne", many_blocks_are_borne },
 };
 

@@ -49,7 +49,10 @@ bool chario_block_is_good(const void *block, uint64_t magic, const uint8_t uuid[
 int chario_store_pull(struct chario_store *store, uint64_t buffer_offset, uint64_t disk_offset,
 		      size_t bytes)
 {
-	return chario_pool_read(&store->pool, buffer_offset, bytes, disk_offset);
+	int err = chario_pool_read(&store->pool, buffer_offset, bytes, disk_offset);
+
+	/* -ENODATA of a block device is no want of a recording, which callers would take it for. */
+	return chario_pool_is_damage(err) ? -EIO : err;
 }
 
 int chario_store_push(struct chario_store *store, uint64_t buffer_offset, uint64_t disk_offset,
@@ -99,8 +102,8 @@ static int pull_copy(struct chario_store *store, uint64_t at, uint64_t number, u
 }
 
 /*
- * A copy that cannot be read is damaged like any other, and all zero then.  Without a
- * good one the error is that of reading: the next try may give more.
+ * A copy that cannot be read is damaged like any other, and all zero then.  -EIO where
+ * there is no good one either: the next try may give more.
  */
 static int pull_pair(struct chario_store *store, uint64_t number, const uint64_t at[2])
 {
@@ -125,19 +128,21 @@ static int pull_pair(struct chario_store *store, uint64_t number, const uint64_t
 int chario_table_pull(struct chario_store *store, uint64_t number, uint64_t nr_blocks,
 		      uint64_t second_at)
 {
-	int err = pull_copy(store, 0, number, nr_blocks, 0);
+	int err = pull_copy(store, 0, number, nr_blocks, 0), lost = 0;
 
 	if (!err)
 		err = pull_copy(store, second_at, number, nr_blocks, 1);
 	if (!chario_pool_is_damage(err))
 		return err;
-	err = 0;
-	for (uint64_t i = 0; i < nr_blocks && !err; i++) {
+	for (uint64_t i = 0; i < nr_blocks; i++) {
 		const uint64_t at = i * CHARIO_STORE_BLOCK;
 
 		err = pull_pair(store, number + i, (const uint64_t[]){ at, second_at + at });
+		if (err && !chario_pool_is_damage(err))
+			return err;
+		lost = lost ? lost : err;
 	}
-	return err;
+	return lost;
 }
 
 /* Another process may be writing: what it leaves behind each write is good. */

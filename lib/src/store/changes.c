@@ -96,11 +96,20 @@ static int take_block(struct chario_store *store, uint64_t number, const struct 
 	return 0;
 }
 
-/*
- * One block of a batch.  Sets @end behind the part of the table that has ever been
- * used: slots are given lowest first.
+/**
+ * struct load - what has been found while the table is read
+ * @end: of the part of the table that has ever been used: slots are given lowest first
+ * @good: a block was
+ * @unread: why some could not be read
  */
-static int load_block(struct chario_store *store, uint64_t number, uint64_t at, bool *end)
+struct load {
+	bool end;
+	bool good;
+	int unread;
+};
+
+/* One block of a batch. */
+static int load_block(struct chario_store *store, uint64_t number, uint64_t at, struct load *load)
 {
 	const unsigned char *first = store->pool.memory + at * CHARIO_STORE_BLOCK;
 	const struct store_table *table =
@@ -110,24 +119,39 @@ static int load_block(struct chario_store *store, uint64_t number, uint64_t at, 
 		store->nr_damaged++;
 		return 0;
 	}
-	*end = table->head.sequence == 0;
+	load->good = true;
+	load->end = table->head.sequence == 0;
 	return take_block(store, number, table);
 }
 
+/* What cannot be read is lost like what is damaged. */
+static int load_batch(struct chario_store *store, uint64_t number, uint64_t count,
+		      struct load *load)
+{
+	int err = chario_table_pull(store, number, count, STORE_BUFFER / 2);
+
+	if (chario_pool_is_damage(err)) {
+		load->unread = err;
+		err = 0;
+	}
+	for (uint64_t i = 0; i < count && !load->end && !err; i++)
+		err = load_block(store, number + i, i, load);
+	return err;
+}
+
+/* A disk of which nothing can be read is no store without areas. */
 static int load_batches(struct chario_store *store)
 {
 	uint64_t nr_blocks = store->header.nr_blocks;
-	bool end = false;
+	struct load load = { 0 };
 	int err = 0;
 
-	for (uint64_t number = 0; number < nr_blocks && !end && !err; number += BATCH) {
+	for (uint64_t number = 0; number < nr_blocks && !load.end && !err; number += BATCH) {
 		uint64_t count = nr_blocks - number < BATCH ? nr_blocks - number : BATCH;
 
-		err = chario_table_pull(store, number, count, STORE_BUFFER / 2);
-		for (uint64_t i = 0; i < count && !end && !err; i++)
-			err = load_block(store, number + i, i, &end);
+		err = load_batch(store, number, count, &load);
 	}
-	return err;
+	return err || load.good ? err : load.unread;
 }
 
 /* The index of a table that cannot be read stays what it was. */
@@ -259,7 +283,7 @@ int chario_store_refresh(struct chario_store *store)
 		return chario_store_load(store);
 	store->seen = 0;
 	err = load_changed(store, from, to);
-	if (err == -EUCLEAN || (!err && store->nr_damaged))
+	if (err == -EUCLEAN || chario_pool_is_damage(err) || (!err && store->nr_damaged))
 		return chario_store_load(store);
 	if (!err)
 		store->seen = sequence & ~1ULL;

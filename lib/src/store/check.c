@@ -64,6 +64,7 @@ int chario_check_pull(struct chario_check *check, uint64_t at, uint64_t offset)
 
 	if (chario_pool_is_damage(err)) {
 		memset(check->store.pool.memory + at, 0, CHARIO_STORE_BLOCK);
+		check->unread = true;
 		return 0;
 	}
 	return err;
@@ -176,7 +177,8 @@ static int check_headers(struct chario_check *check)
 	if (ret)
 		return ret;
 	if (!is_good_header(first) && !is_good_second(second, last)) {
-		if (!is_header(first) && !is_header(second))
+		/* What cannot be read may be one. */
+		if (!is_header(first) && !is_header(second) && !check->unread)
 			return -ENOMEDIUM;
 		ret = report_headers(check);
 		return ret ? ret : -EUCLEAN;

@@ -21,6 +21,7 @@
  * @left: damages that are left, but for notes
  * @unused: the first block that has never been used; UINT64_MAX for none
  * @interrupted: number of a block that was being changed; UINT64_MAX for none
+ * @unread: a block could not be read
  */
 struct chario_check {
 	struct chario_store store;
@@ -31,6 +32,7 @@ struct chario_check {
 	int left;
 	uint64_t unused;
 	uint64_t interrupted;
+	bool unread;
 };
 
 /* Say in words what a finding is. */

@@ -122,7 +122,8 @@ bool chario_block_is_good(const void *block, uint64_t magic, const uint8_t uuid[
 
 /*
  * Move blocks between the disk and the buffer of the store.  Offsets and lengths are
- * multiples of a block.  Return 0 or a negative errno; -EIO for less than asked.
+ * multiples of a block.  Return 0 or a negative errno; -EIO for less than asked, and for
+ * any error of the place that is read.
  */
 int chario_store_pull(struct chario_store *store, uint64_t buffer_offset, uint64_t disk_offset,
 		      size_t bytes);
@@ -141,7 +142,8 @@ const struct store_table *chario_table_choose(const struct store_header *header,
 
 /*
  * Read blocks of both copies of the table: the first to the start of the buffer, the
- * second to @second_at in it.  0, or an error of reading that no copy makes up for.
+ * second to @second_at in it.  0; -EIO where of some blocks neither is good and one cannot
+ * be read, which is all zero then, and the others are there; or an error of the disk.
  */
 int chario_table_pull(struct chario_store *store, uint64_t number, uint64_t nr_blocks,
 		      uint64_t second_at);

@@ -167,7 +167,7 @@ static int read_second(struct chario_store *store, uint64_t capacity, int first)
 	/* One of a store that ends elsewhere is not of this place. */
 	if (!err && store->header.capacity_bytes != capacity)
 		err = -ENOMEDIUM;
-	return err == -ENOMEDIUM && first == -EUCLEAN ? first : err;
+	return err == -ENOMEDIUM && first != -ENOMEDIUM ? first : err;
 }
 
 int chario_layout_read(struct chario_store *store)
