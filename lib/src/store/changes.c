@@ -387,14 +387,11 @@ static int announce(struct chario_store *store, uint64_t number)
 	return write_note(store, CHARIO_TRANSFER_FUA);
 }
 
-static int settle(struct chario_store *store)
+/* The change has been made; that others are slow to see that it has ended is no failure. */
+static void settle(struct chario_store *store)
 {
-	int err;
-
 	note(store)->head.sequence++;
-	err = write_note(store, 0);
-	store->seen = note(store)->head.sequence;
-	return err;
+	store->seen = write_note(store, 0) ? 0 : note(store)->head.sequence;
 }
 
 static int replace(struct chario_store *store, uint64_t slot, const struct store_entry *entry)
@@ -411,24 +408,23 @@ static int replace(struct chario_store *store, uint64_t slot, const struct store
 	table.entries[slot % STORE_ENTRIES] = entry ? *entry : (struct store_entry){ 0 };
 	chario_block_seal(&table);
 	err = chario_table_write(store, number, &table, old);
-	/* A write that failed may have reached the disk: what is there counts. */
-	if (err)
+	if (err) {
+		/* A write that failed may have reached the disk: what is there counts. */
 		store->seen = 0;
-	return err ? err : take_block(store, number, &table);
+		return err;
+	}
+	settle(store);
+	/* What is durable has not failed: without memory the table is read anew later. */
+	if (take_block(store, number, &table))
+		store->seen = 0;
+	return 0;
 }
 
 int chario_change_entry(struct chario_store *store, uint64_t slot, const struct store_entry *entry)
 {
 	int err = announce(store, slot / STORE_ENTRIES);
 
-	if (!err)
-		err = replace(store, slot, entry);
-	if (err)
-		return err;
-	/* The change has been made; that others are slow to see it is no failure. */
-	if (settle(store))
-		store->seen = 0;
-	return 0;
+	return err ? err : replace(store, slot, entry);
 }
 
 void chario_change_copy(const struct store_item *item, struct store_entry *entry)

@@ -263,7 +263,10 @@ int chario_store_load(struct chario_store *store);
 int chario_change_begin(struct chario_store *store);
 void chario_change_end(struct chario_store *store);
 
-/* Have an entry be this from now on; NULL for none.  Between begin and end. */
+/*
+ * Have an entry be this from now on; NULL for none.  Once, between begin and end: where
+ * there is no memory for it the index is behind until it is refreshed.
+ */
 int chario_change_entry(struct chario_store *store, uint64_t slot, const struct store_entry *entry);
 
 /* Whether a change of the table was begun and not ended, and of which block. */

@@ -107,17 +107,22 @@ static int step(struct store_move *move, struct chario_buffer *buffer,
 	return move->progress ? move->progress(move->done_bytes, move->total_bytes, move->data) : 0;
 }
 
-/* 0; -EUCLEAN where the area has been lost meanwhile. */
+/* What the table says now; -EUCLEAN where the area has been lost meanwhile. */
 static int look(struct chario_store *store, uint64_t slot, struct store_fields *fields)
 {
 	const struct store_item *item;
+	int err = chario_store_enter(store);
 
-	pthread_mutex_lock(&store->mutex);
-	item = store->index.slots[slot];
+	if (err)
+		return err;
+	err = chario_store_refresh(store);
+	item = err ? NULL : store->index.slots[slot];
 	if (item)
 		*fields = item->fields;
+	else if (!err)
+		err = -EUCLEAN;
 	pthread_mutex_unlock(&store->mutex);
-	return item ? 0 : -EUCLEAN;
+	return err;
 }
 
 int chario_move_run(struct store_move *move)

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: MIT
+/*
+ * No memory is left for what a change has made of the table: it is made all the same, and
+ * what is in memory is made anew before it is used.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+
+#include <chario/area.h>
+
+#include "store-rig.h"
+#include "tap.h"
+
+#define DISK_BYTES (1U << 20)
+
+/* Places of areas that there is memory for at first, less one that is spare. */
+#define MOST 63
+
+static const struct chario_store_layout layout = { .size = sizeof(layout), .max_areas = 100 };
+
+static struct log_disk *disk;
+static struct chario_store *store;
+
+static bool no_memory;
+
+/* Stands before that of the C library; an index grows by it alone. */
+void *reallocarray(void *memory, size_t count, size_t bytes)
+{
+	if (!no_memory)
+		return realloc(memory, count * bytes);
+	errno = ENOMEM;
+	return NULL;
+}
+
+static void begin(void)
+{
+	disk = rig_begin(DISK_BYTES, 512, &layout, &store);
+}
+
+static void end(void)
+{
+	no_memory = false;
+	chario_store_close(store);
+	log_disk_destroy(disk);
+}
+
+/* So many areas more of a block each. */
+static int fill(int count)
+{
+	char name[16];
+	int err = 0;
+
+	for (int i = 0; i < count && !err; i++) {
+		snprintf(name, sizeof(name), "area-%d", i);
+		err = chario_store_create(store, name, 4096, 0);
+	}
+	return err;
+}
+
+static void durable_changes_are_made(void)
+{
+	struct rig_findings findings;
+	struct chario_area_info info;
+
+	EQUAL(fill(MOST), 0);
+	no_memory = true;
+	EQUAL(chario_store_create(store, "one more", 4096, 0), 0);
+	EQUAL(chario_store_find(store, "one more", &info, sizeof(info)), -ENOMEM);
+	EQUAL(chario_store_create(store, "another", 4096, 0), -ENOMEM);
+	no_memory = false;
+	EQUAL(rig_count_areas(store), MOST + 1);
+	EQUAL(rig_info(store, "one more").bytes, 4096);
+	EQUAL(chario_store_create(store, "one more", 4096, 0), -EEXIST);
+	CHECK(rig_is_clean(disk, &findings));
+	EQUAL(findings.notes, 0);
+}
+
+static int stop(uint64_t done_bytes, uint64_t total_bytes, void *data)
+{
+	(void)done_bytes;
+	(void)total_bytes;
+	(void)data;
+	return 1;
+}
+
+/* One area lies in two pieces, and there is memory for one place less than a second asks. */
+static int leave_move(void)
+{
+	int err = chario_store_create(store, "gap", 4096, 0);
+
+	if (!err)
+		err = chario_store_create(store, "slides", 32768, 0);
+	if (!err)
+		err = fill(MOST - 1);
+	if (!err)
+		err = chario_store_remove(store, "gap");
+	chario_store_close(store);
+	err = err ?: rig_open(disk, O_RDWR, &store);
+	return err ?: chario_store_defrag(store, stop, NULL) == 1 ? 0 : -EPROTO;
+}
+
+static bool holds(const char *name, char byte)
+{
+	struct chario_area *area;
+	char is = 0;
+
+	if (chario_area_open(store, name, O_RDONLY, &area))
+		return false;
+	chario_area_read(area, &is, 1, 4095);
+	chario_area_close(area);
+	return is == byte;
+}
+
+static int mark(const char *name, char byte)
+{
+	struct chario_area *area;
+	int err = chario_area_open(store, name, O_RDWR, &area);
+
+	if (err)
+		return err;
+	err = chario_area_write(area, &byte, 1, 4095) == 1 ? 0 : -EIO;
+	chario_area_close(area);
+	return err;
+}
+
+static void moves_that_begin_wait(void)
+{
+	struct rig_findings findings;
+
+	EQUAL(leave_move(), 0);
+	EQUAL(mark("area-0", 'x'), 0);
+	no_memory = true;
+	EQUAL(chario_store_resize(store, "area-0", 8192), -ENOMEM);
+	no_memory = false;
+	CHECK(rig_info(store, "area-0").flags & CHARIO_AREA_MOVING);
+	CHECK(holds("area-0", 'x'));
+	EQUAL(chario_store_resize(store, "area-0", 8192), 0);
+	EQUAL(chario_store_defrag(store, NULL, NULL), 0);
+	CHECK(holds("area-0", 'x'));
+	CHECK(rig_is_clean(disk, &findings));
+	EQUAL(findings.notes, 0);
+}
+
+static const struct tap_test tests[] = {
+	{ "a change that is durable is made", durable_changes_are_made },
+	{ "a move that has begun goes on when there is memory", moves_that_begin_wait },
+};
+
+TAP_MAIN(tests, begin, end)
