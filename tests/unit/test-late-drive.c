@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * A drive that is late: a transfer that gave ETIMEDOUT may still be with it.  Neither
- * the memory nor the place on the disk is used again before it says that it is done.
+ * A drive that is late: a transfer that gave ETIMEDOUT, or moved less than it should,
+ * may still be with it.  Neither the memory nor the place on the disk is used again
+ * before it says that it is done.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -17,10 +18,23 @@
 #define LOOKS 4U
 
 static struct chario_device_ops ops;
+static const struct chario_device_ops *disk_ops;
 static unsigned int looks;
 static unsigned int left;
 static unsigned int times_late;
 static uint64_t transfers;
+static bool halve;
+
+/* What the module gives where a later command of a transfer is still with the drive. */
+static ssize_t transfer(const struct chario_device *device, struct chario_transfer *transfer)
+{
+	struct chario_transfer half = *transfer;
+
+	if (transfer->op == CHARIO_TRANSFER_WRITE &&
+	    __atomic_exchange_n(&halve, false, __ATOMIC_RELAXED))
+		half.bytes /= 2;
+	return disk_ops->transfer(device, &half);
+}
 
 /* A drive that was not waited for has had another transfer, and is late once more. */
 static int look(const struct chario_buffer *buffer, struct chario_buffer_sync *sync)
@@ -45,12 +59,15 @@ static void before(void)
 
 	rig_begin(RIG_BYTES, true);
 	device = chario_store_device(rig.store);
-	ops = *device->ops;
+	disk_ops = device->ops;
+	ops = *disk_ops;
 	ops.sync_buffer = look;
+	ops.transfer = transfer;
 	device->ops = &ops;
 	looks = 0;
 	times_late = 0;
 	transfers = 0;
+	halve = false;
 	rig.disk->faults.error = -ETIMEDOUT;
 }
 
@@ -67,6 +84,52 @@ static void test_segments(void)
 	EQUAL(rig_look(), 0);
 	EQUAL(rig.status.retries, 1);
 	CHECK(rig_holds(0, 2));
+}
+
+/* Half of it has landed, and nothing says that the drive has let go of the rest. */
+static void test_short_segment(void)
+{
+	EQUAL(rig_open(&rig_small), 0);
+	halve = true;
+	EQUAL(rig_record(0, 1, 10), 0);
+	EQUAL(rig_wait(), 0);
+	EQUAL(looks, LOOKS);
+	EQUAL(times_late, 1);
+	EQUAL(rig_look(), 0);
+	EQUAL(rig.status.retries, 1);
+	CHECK(rig_holds(0, 1));
+}
+
+static void test_short_external(void)
+{
+	struct chario_buffer *buffer;
+	uint32_t released = 0;
+
+	EQUAL(chario_buffer_pool(chario_store_device(rig.store), 4096, 0, &buffer), 0);
+	lab_fill(chario_buffer_memory(buffer), 1024, 0);
+	EQUAL(rig_open(&rig_small), 0);
+	halve = true;
+	EQUAL(chario_stream_write_buffer(rig.stream, buffer, 0, 1024, 1, 0, 0, &released), 0);
+	EQUAL(rig_wait(), 0);
+	/* The memory of segments until it is idle, then that of others. */
+	EQUAL(looks, LOOKS + 1);
+	EQUAL(times_late, 1);
+	EQUAL(released, 1);
+	CHECK(rig_holds(0, 1));
+	chario_buffer_free(buffer);
+}
+
+/* The command that failed need not have been the last. */
+static void test_refused_segment(void)
+{
+	rig.disk->faults.error = -EIO;
+	EQUAL(rig_open(&rig_small), 0);
+	rig.disk->faults.write.times = 1;
+	EQUAL(rig_record(0, 1, 10), 0);
+	EQUAL(rig_wait(), 0);
+	EQUAL(looks, LOOKS);
+	EQUAL(times_late, 1);
+	CHECK(rig_holds(0, 1));
 }
 
 /* Memory of others is given back when the drive is done, also when all is over. */
@@ -120,6 +183,9 @@ static void test_content(void)
 
 static const struct tap_test tests[] = {
 	{ "no segment is written before a late drive is done", test_segments },
+	{ "one that was written in part may be late", test_short_segment },
+	{ "so may one from memory of others", test_short_external },
+	{ "and one that the disk has refused", test_refused_segment },
 	{ "memory of others is not given back before", test_memory_of_others },
 	{ "nor is the memory of the table used", test_table },
 	{ "nor that of an area's content", test_content },

@@ -207,7 +207,7 @@ struct chario_patience {
  * @ending: all is to be durable
  * @in_flight: transfers that have been added to the queue and not ended
  * @nr_added: not 0 where the queue has some that it could not submit yet
- * @timed_out: a transfer was late, and the drive may still be at work on it
+ * @timed_out: a write did not do all that it should, and the drive may still be at it
  * @submit_ns: time of the last submission, CLOCK_MONOTONIC
  * @reap_ns: time when the last results were taken
  * @now_ns: CLOCK_MONOTONIC, as far as known

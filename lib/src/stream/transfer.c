@@ -168,7 +168,7 @@ static int add_flush(struct chario_stream *stream)
 /*
  * A transfer that was late may still be with the drive.  It would read memory that has
  * another segment by then, and write that to its place, after whatever was written
- * there since.  So nothing is submitted before the drive is done with all memory.
+ * there since.  So nothing is submitted before the drive is done with all that memory.
  */
 static bool has_settled(struct chario_stream *stream)
 {
@@ -250,8 +250,6 @@ static int judge(struct chario_stream *stream, int err, uint32_t *retries)
 {
 	if (!err)
 		return 0;
-	if (err == -ETIMEDOUT)
-		stream->timed_out = true;
 	if (stream->error || *retries == CHARIO_STREAM_RETRIES)
 		return err;
 	++*retries;
@@ -260,23 +258,27 @@ static int judge(struct chario_stream *stream, int err, uint32_t *retries)
 	return 1;
 }
 
-/* The data are still here: a write is made again also where the disk has refused it. */
+/*
+ * The data are still here: a write is made again also where the disk has refused it.
+ * Whatever the error is, and where some of the bytes have landed, a command of it may
+ * be late: only a write of all bytes says that none is.
+ */
 static int judge_write(struct chario_stream *stream, int64_t result, uint64_t bytes,
 		       uint32_t *retries)
 {
 	int err = result < 0 ? (int)result : -EIO;
 
 	if (result == (int64_t)bytes)
-		err = 0;
-	else if (err != -EIO && !is_passing(err))
-		return err;
-	return judge(stream, err, retries);
+		return 0;
+	stream->timed_out = true;
+	return err == -EIO || is_passing(err) ? judge(stream, err, retries) : err;
 }
 
 /*
  * A flush that the disk has refused is the last: what it was for may have been dropped
  * with it, by the kernel or by the drive, and one that succeeds afterwards would say
- * nothing of that.  The buffers that it lay in have other records by now.
+ * nothing of that.  The buffers that it lay in have other records by now.  It has no
+ * memory: nobody waits for one that is late.
  */
 static int judge_flush(struct chario_stream *stream, int64_t result)
 {
