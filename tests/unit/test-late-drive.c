@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <string.h>
 
 #include <chario/area.h>
@@ -17,6 +18,9 @@
 /* So often it is looked at until the drive is done. */
 #define LOOKS 4U
 
+/* And so often one that is never done, so that a test that waits for it ends. */
+#define BUSY_LOOKS 100U
+
 static struct chario_device_ops ops;
 static const struct chario_device_ops *disk_ops;
 static unsigned int looks;
@@ -24,6 +28,10 @@ static unsigned int left;
 static unsigned int times_late;
 static uint64_t transfers;
 static bool halve;
+
+/* A buffer from which somebody else transfers all the time: how often it was asked for. */
+static uint32_t busy_id;
+static unsigned int busy_looks;
 
 /* What the module gives where a later command of a transfer is still with the drive. */
 static ssize_t transfer(const struct chario_device *device, struct chario_transfer *transfer)
@@ -44,6 +52,8 @@ static int look(const struct chario_buffer *buffer, struct chario_buffer_sync *s
 	(void)buffer;
 	if (sync->direction != CHARIO_SYNC_IDLE)
 		return 0;
+	if (sync->id == busy_id)
+		return ++busy_looks < BUSY_LOOKS ? -EBUSY : 0;
 	if (now != transfers) {
 		left = LOOKS;
 		times_late++;
@@ -68,6 +78,8 @@ static void before(void)
 	times_late = 0;
 	transfers = 0;
 	halve = false;
+	busy_id = 0;
+	busy_looks = 0;
 	rig.disk->faults.error = -ETIMEDOUT;
 }
 
@@ -84,6 +96,42 @@ static void test_segments(void)
 	EQUAL(rig_look(), 0);
 	EQUAL(rig.status.retries, 1);
 	CHECK(rig_holds(0, 2));
+}
+
+/* Until a result can be taken, which is left to the next call. */
+static void wait_for_result(void)
+{
+	struct pollfd polled = { .fd = chario_stream_fd(rig.stream), .events = POLLIN };
+
+	poll(&polled, 1, -1);
+}
+
+/* What has not been late is nobody's concern: another may use it all the time. */
+static void test_busy_buffer(void)
+{
+	uint64_t from = lab_area_offset(rig.store);
+	struct chario_buffer *buffer;
+	uint32_t released = 0;
+
+	EQUAL(chario_buffer_pool(chario_store_device(rig.store), 4096, 0, &buffer), 0);
+	busy_id = chario_buffer_id(buffer);
+	lab_fill(chario_buffer_memory(buffer), 512, 1);
+	EQUAL(rig_open(&rig_small), 0);
+	log_disk_hold(rig.disk, from, from + RIG_SEGMENT);
+	rig.disk->faults.write.times = 1;
+	EQUAL(rig_record(0, 1, chario_stream_room_bytes(rig.stream)), 0);
+	log_disk_wait_held(rig.disk, 1);
+	log_disk_hold(rig.disk, 0, 0);
+	wait_for_result();
+	/* Nothing is in flight, this one has not been submitted, and the segment is late. */
+	EQUAL(chario_stream_write_buffer(rig.stream, buffer, 0, 512, 2, 0, 0, &released), 0);
+	EQUAL(rig_wait(), 0);
+	EQUAL(busy_looks, 0);
+	EQUAL(looks, LOOKS);
+	EQUAL(times_late, 1);
+	EQUAL(released, 1);
+	CHECK(rig_holds(0, 2));
+	chario_buffer_free(buffer);
 }
 
 /* Half of it has landed, and nothing says that the drive has let go of the rest. */
@@ -186,6 +234,7 @@ static const struct tap_test tests[] = {
 	{ "one that was written in part may be late", test_short_segment },
 	{ "so may one from memory of others", test_short_external },
 	{ "and one that the disk has refused", test_refused_segment },
+	{ "a buffer that was not late is not waited for", test_busy_buffer },
 	{ "memory of others is not given back before", test_memory_of_others },
 	{ "nor is the memory of the table used", test_table },
 	{ "nor that of an area's content", test_content },

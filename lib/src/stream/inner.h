@@ -128,20 +128,20 @@ struct chario_batch {
 /**
  * struct chario_external - data that come from a buffer of somebody else
  * @transfer: how
- * @buffer: from which
  * @batch: place of the batch in the ring
  * @retries: that it has had
  * @used: it is on its way
  * @ready: it is to be submitted
+ * @late: it did not do all that it should, and the drive may still be at it
  * @released: is told when the memory is free, or NULL
  */
 struct chario_external {
 	struct chario_transfer transfer;
-	const struct chario_buffer *buffer;
 	uint32_t batch;
 	uint32_t retries;
 	bool used;
 	bool ready;
+	bool late;
 	uint32_t *released;
 };
 

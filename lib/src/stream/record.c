@@ -200,7 +200,6 @@ static void submit_external(struct chario_stream *stream, const struct chario_di
 				       stream->ceiling,
 			.bytes = le32toh(record->bytes),
 		},
-		.buffer = buffer,
 		.batch = record->crc,
 		.used = true,
 		.ready = true,

@@ -166,9 +166,30 @@ static int add_flush(struct chario_stream *stream)
 }
 
 /*
+ * By its number: who has freed the buffer after an error has waited for the drive, and
+ * what has no number is idle.
+ */
+static struct chario_buffer name_buffer(const struct chario_stream *stream,
+					const struct chario_external *external)
+{
+	return (struct chario_buffer){
+		.device = stream->device,
+		.id = external->transfer.buffer,
+	};
+}
+
+static bool is_done(const struct chario_stream *stream, const struct chario_external *external)
+{
+	const struct chario_buffer buffer = name_buffer(stream, external);
+
+	return !external->late || chario_buffer_is_idle(&buffer);
+}
+
+/*
  * A transfer that was late may still be with the drive.  It would read memory that has
  * another segment by then, and write that to its place, after whatever was written
- * there since.  So nothing is submitted before the drive is done with all that memory.
+ * there since.  So nothing is submitted before the drive is done with all that memory;
+ * buffers of others that were not late are not asked for, as others may use them.
  */
 static bool has_settled(struct chario_stream *stream)
 {
@@ -176,10 +197,11 @@ static bool has_settled(struct chario_stream *stream)
 		return true;
 	if (stream->in_flight || !chario_buffer_is_idle(stream->pool.buffer))
 		return false;
-	for (uint32_t i = 0; i < CHARIO_STREAM_EXTERNALS; i++)
-		if (stream->externals[i].used &&
-		    !chario_buffer_is_idle(stream->externals[i].buffer))
+	for (uint32_t i = 0; i < CHARIO_STREAM_EXTERNALS; i++) {
+		if (!is_done(stream, &stream->externals[i]))
 			return false;
+		stream->externals[i].late = false;
+	}
 	stream->timed_out = false;
 	return true;
 }
@@ -221,8 +243,10 @@ void chario_stream_add_ready(struct chario_stream *stream)
 /* Of a recording that goes on none is late: it is not over before the drive is done. */
 static void release(struct chario_stream *stream, struct chario_external *external)
 {
-	if (stream->error && stream->timed_out)
-		chario_buffer_outlast(external->buffer, -ETIMEDOUT, 0);
+	const struct chario_buffer buffer = name_buffer(stream, external);
+
+	if (external->late)
+		chario_buffer_outlast(&buffer, -ETIMEDOUT, 0);
 	if (external->released)
 		__atomic_store_n(external->released, 1, __ATOMIC_RELEASE);
 	*external = (struct chario_external){ 0 };
@@ -332,6 +356,7 @@ static void external_ended(struct chario_stream *stream, struct chario_external 
 	struct chario_batch *batch = &stream->batches[external->batch];
 	int ret = judge_write(stream, result, external->transfer.bytes, &external->retries);
 
+	external->late = result != (int64_t)external->transfer.bytes;
 	if (ret > 0) {
 		external->ready = true;
 		return;
