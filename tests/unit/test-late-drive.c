@@ -33,6 +33,9 @@ static bool halve;
 static uint32_t busy_id;
 static unsigned int busy_looks;
 
+/* One that has been freed. */
+static uint32_t gone_id;
+
 /* What the module gives where a later command of a transfer is still with the drive. */
 static ssize_t transfer(const struct chario_device *device, struct chario_transfer *transfer)
 {
@@ -52,6 +55,8 @@ static int look(const struct chario_buffer *buffer, struct chario_buffer_sync *s
 	(void)buffer;
 	if (sync->direction != CHARIO_SYNC_IDLE)
 		return 0;
+	if (sync->id == gone_id)
+		return -ENOENT;
 	if (sync->id == busy_id)
 		return ++busy_looks < BUSY_LOOKS ? -EBUSY : 0;
 	if (now != transfers) {
@@ -80,6 +85,7 @@ static void before(void)
 	halve = false;
 	busy_id = 0;
 	busy_looks = 0;
+	gone_id = 0;
 	rig.disk->faults.error = -ETIMEDOUT;
 }
 
@@ -191,11 +197,83 @@ static void test_memory_of_others(void)
 	rig.disk->faults.write.times = 100;
 	EQUAL(chario_stream_write_buffer(rig.stream, buffer, 0, 512, 1, 0, 0, &released), 0);
 	EQUAL(rig_wait(), -ETIMEDOUT);
+	EQUAL(times_late, 4);
+	while (left) {
+		EQUAL(released, 0);
+		EQUAL(chario_stream_service(rig.stream), -ETIMEDOUT);
+	}
 	EQUAL(released, 1);
-	EQUAL(left, 0);
 	EQUAL(times_late, 4);
 	EQUAL(rig_close(), -ETIMEDOUT);
 	chario_buffer_free(buffer);
+}
+
+/* A recording that ends with a write from a buffer that the drive is not done with. */
+static int end_late(struct chario_buffer **buffer, uint32_t *released)
+{
+	int err = chario_buffer_pool(chario_store_device(rig.store), 4096, 0, buffer);
+
+	if (!err)
+		err = rig_open(&rig_small);
+	rig.disk->faults.error = -EINVAL;
+	rig.disk->faults.write.times = 1;
+	busy_id = chario_buffer_id(*buffer);
+	if (!err)
+		err = chario_stream_write_buffer(rig.stream, *buffer, 0, 512, 1, 0, 0, released);
+	return err ? err : rig_wait();
+}
+
+/* They look and go on, and the descriptor tells when to look again. */
+static void test_no_sleep(void)
+{
+	struct chario_stream_room room;
+	struct chario_buffer *buffer;
+	uint32_t released = 0;
+
+	EQUAL(end_late(&buffer, &released), -EINVAL);
+	EQUAL(busy_looks, 1);
+	EQUAL(chario_stream_service(rig.stream), -EINVAL);
+	EQUAL(busy_looks, 2);
+	EQUAL(rig_look(), 0);
+	EQUAL(rig_get(1, &room), -EINVAL);
+	EQUAL(chario_stream_write(rig.stream, "a", 1, 0, 0, 0), -EINVAL);
+	CHECK(busy_looks < BUSY_LOOKS);
+	EQUAL(released, 0);
+	busy_looks = BUSY_LOOKS;
+	wait_for_result();
+	EQUAL(chario_stream_service(rig.stream), -EINVAL);
+	EQUAL(released, 1);
+	EQUAL(rig_close(), -EINVAL);
+	chario_buffer_free(buffer);
+}
+
+/* The end may take as long as the drive does. */
+static void test_close_waits(void)
+{
+	struct chario_buffer *buffer;
+	uint32_t released = 0;
+
+	EQUAL(end_late(&buffer, &released), -EINVAL);
+	EQUAL(released, 0);
+	EQUAL(rig_close(), -EINVAL);
+	EQUAL(busy_looks, BUSY_LOOKS);
+	EQUAL(released, 1);
+	chario_buffer_free(buffer);
+}
+
+/* What has been freed has been waited for: close does not look at it, nor at its handle. */
+static void test_freed_buffer(void)
+{
+	struct chario_buffer *buffer;
+	uint32_t released = 0;
+
+	EQUAL(end_late(&buffer, &released), -EINVAL);
+	EQUAL(released, 0);
+	EQUAL(chario_buffer_free(buffer), 0);
+	gone_id = busy_id;
+	EQUAL(rig_close(), -EINVAL);
+	EQUAL(busy_looks, 1);
+	EQUAL(released, 1);
 }
 
 static void test_table(void)
@@ -236,6 +314,9 @@ static const struct tap_test tests[] = {
 	{ "and one that the disk has refused", test_refused_segment },
 	{ "a buffer that was not late is not waited for", test_busy_buffer },
 	{ "memory of others is not given back before", test_memory_of_others },
+	{ "no call that does not sleep waits for that", test_no_sleep },
+	{ "closing does", test_close_waits },
+	{ "a buffer may be freed after an error", test_freed_buffer },
 	{ "nor is the memory of the table used", test_table },
 	{ "nor that of an area's content", test_content },
 };

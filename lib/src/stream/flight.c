@@ -121,6 +121,8 @@ bool chario_stream_pump(struct chario_stream *stream)
 		flush_if_due(stream);
 		chario_stream_add_ready(stream);
 	}
+	if (stream->error && stream->timed_out)
+		chario_stream_let_go(stream);
 	if (moved)
 		chario_stream_wake(stream);
 	return moved;

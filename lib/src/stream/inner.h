@@ -8,6 +8,7 @@
  *	stream/segment.c	which segment and batch is being filled
  *	stream/flight.c	which batches go to the disk, and when it is flushed
  *	stream/transfer.c	transfers: their beginning, end, and retries
+ *	stream/external.c	when the drive is done with buffers of others
  *	stream/wait.c	time, waiting, descriptors
  *	stream/status.c	numbers
  *
@@ -391,11 +392,25 @@ void chario_stream_add_ready(struct chario_stream *stream);
 /* Take what has ended; whether anything has. */
 bool chario_stream_reap(struct chario_stream *stream);
 
-/* Wait for all that is in flight, and let go of buffers of others. */
+/* Wait for all that is in flight or late, and let go of buffers of others. */
 void chario_stream_drain(struct chario_stream *stream);
 
 /* End the recording with an error. */
 void chario_stream_fail(struct chario_stream *stream, int err);
+
+/* stream/external.c: all with the lock held. */
+
+/* Whether the drive is done with all buffers of others that were late. */
+bool chario_stream_are_others_idle(struct chario_stream *stream);
+
+/* One that the drive is done with, or has never been told of, is its owner's again. */
+void chario_stream_release(struct chario_stream *stream, struct chario_external *external);
+
+/* After an error: release those that were late and are not any more, without waiting. */
+void chario_stream_let_go(struct chario_stream *stream);
+
+/* Release all, and wait for the drive before. */
+void chario_stream_outlast(struct chario_stream *stream);
 
 /* stream/wait.c: all with the lock held. */
 

@@ -166,26 +166,6 @@ static int add_flush(struct chario_stream *stream)
 }
 
 /*
- * By its number: who has freed the buffer after an error has waited for the drive, and
- * what has no number is idle.
- */
-static struct chario_buffer name_buffer(const struct chario_stream *stream,
-					const struct chario_external *external)
-{
-	return (struct chario_buffer){
-		.device = stream->device,
-		.id = external->transfer.buffer,
-	};
-}
-
-static bool is_done(const struct chario_stream *stream, const struct chario_external *external)
-{
-	const struct chario_buffer buffer = name_buffer(stream, external);
-
-	return !external->late || chario_buffer_is_idle(&buffer);
-}
-
-/*
  * A transfer that was late may still be with the drive.  It would read memory that has
  * another segment by then, and write that to its place, after whatever was written
  * there since.  So nothing is submitted before the drive is done with all that memory;
@@ -197,13 +177,8 @@ static bool has_settled(struct chario_stream *stream)
 		return true;
 	if (stream->in_flight || !chario_buffer_is_idle(stream->pool.buffer))
 		return false;
-	for (uint32_t i = 0; i < CHARIO_STREAM_EXTERNALS; i++) {
-		if (!is_done(stream, &stream->externals[i]))
-			return false;
-		stream->externals[i].late = false;
-	}
-	stream->timed_out = false;
-	return true;
+	stream->timed_out = !chario_stream_are_others_idle(stream);
+	return !stream->timed_out;
 }
 
 static void add_all(struct chario_stream *stream)
@@ -240,27 +215,14 @@ void chario_stream_add_ready(struct chario_stream *stream)
 		chario_stream_fail(stream, err);
 }
 
-/* Of a recording that goes on none is late: it is not over before the drive is done. */
-static void release(struct chario_stream *stream, struct chario_external *external)
-{
-	const struct chario_buffer buffer = name_buffer(stream, external);
-
-	if (external->late)
-		chario_buffer_outlast(&buffer, -ETIMEDOUT, 0);
-	if (external->released)
-		__atomic_store_n(external->released, 1, __ATOMIC_RELEASE);
-	*external = (struct chario_external){ 0 };
-	stream->nr_externals--;
-}
-
 void chario_stream_fail(struct chario_stream *stream, int err)
 {
 	if (stream->error)
 		return;
 	stream->error = err;
 	for (uint32_t i = 0; i < CHARIO_STREAM_EXTERNALS; i++)
-		if (stream->externals[i].ready)
-			release(stream, &stream->externals[i]);
+		if (stream->externals[i].ready && !stream->externals[i].late)
+			chario_stream_release(stream, &stream->externals[i]);
 	chario_stream_wake(stream);
 }
 
@@ -361,11 +323,12 @@ static void external_ended(struct chario_stream *stream, struct chario_external 
 		external->ready = true;
 		return;
 	}
-	if (ret)
+	/* It is late, and is let go when the drive is done. */
+	if (ret) {
 		chario_stream_fail(stream, ret);
-	release(stream, external);
-	if (ret)
 		return;
+	}
+	chario_stream_release(stream, external);
 	batch->externals--;
 	if (batch->state == CHARIO_BATCH_EXTERNAL && !batch->externals) {
 		batch->state = CHARIO_BATCH_READY;
@@ -408,9 +371,7 @@ void chario_stream_drain(struct chario_stream *stream)
 
 	while (stream->in_flight && chario_queue_reap(stream->queue, &result, 1, -1) == 1)
 		take(stream, &result);
-	for (uint32_t i = 0; i < CHARIO_STREAM_EXTERNALS; i++)
-		if (stream->externals[i].used)
-			release(stream, &stream->externals[i]);
+	chario_stream_outlast(stream);
 }
 
 bool chario_stream_reap(struct chario_stream *stream)
