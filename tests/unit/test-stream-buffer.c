@@ -3,7 +3,10 @@
  * Records from buffers that are not the stream's are not copied.
  */
 #include <errno.h>
+#include <poll.h>
 
+#include "queue/queue.h"
+#include "stream/inner.h"
 #include "tap.h"
 #include "tape-rig.h"
 
@@ -108,10 +111,66 @@ static void test_error(void)
 	EQUAL(rig_next(), -EAGAIN);
 }
 
+/* An error of an earlier write that the call finds: it leaves the word alone for ever. */
+static void test_not_begun(void)
+{
+	uint64_t from = lab_area_offset(rig.store);
+	struct pollfd polled = { .events = POLLIN };
+	uint32_t released[2] = { 0 };
+
+	EQUAL(open_stream(), 0);
+	polled.fd = chario_stream_fd(rig.stream);
+	log_disk_hold(rig.disk, from, from + 4 * RIG_BYTES);
+	EQUAL(write_from(0, 512, &released[0]), 0);
+	log_disk_wait_held(rig.disk, 1);
+	rig.disk->faults.error = -EINVAL;
+	rig.disk->faults.write.times = 1;
+	log_disk_hold(rig.disk, 0, 0);
+	EQUAL(poll(&polled, 1, -1), 1);
+	EQUAL(write_from(PLACE, 512, &released[1]), -EINVAL);
+	EQUAL(rig_close(), -EINVAL);
+	EQUAL(released[0], 1);
+	EQUAL(released[1], 0);
+}
+
+static const struct chario_queue_kind *kind_is;
+static struct chario_queue_kind kind;
+
+static int submit_and_fail(struct chario_queue *queue)
+{
+	kind_is->submit(queue);
+	return -EBADF;
+}
+
+/* The transfer is in flight when the recording ends: the word is still to be told. */
+static void test_begun(void)
+{
+	uint64_t from = lab_area_offset(rig.store);
+	uint32_t released = 0;
+
+	EQUAL(open_stream(), 0);
+	kind_is = rig.stream->queue->kind;
+	kind = *kind_is;
+	kind.submit = submit_and_fail;
+	rig.stream->queue->kind = &kind;
+	log_disk_hold(rig.disk, from, from + 4 * RIG_BYTES);
+	EQUAL(write_from(0, 512, &released), 0);
+	log_disk_wait_held(rig.disk, 1);
+	EQUAL(released, 0);
+	EQUAL(write_from(0, 512, NULL), -EBADF);
+	EQUAL(chario_stream_service(rig.stream), -EBADF);
+	EQUAL(released, 0);
+	log_disk_hold(rig.disk, 0, 0);
+	EQUAL(rig_close(), -EBADF);
+	EQUAL(released, 1);
+}
+
 static const struct tap_test tests[] = {
 	{ "what cannot be recorded is refused, and leaves nothing", test_refusals },
 	{ "the drive takes records from where they are", test_records },
 	{ "memory that cannot be read ends the recording", test_error },
+	{ "an error says that the transfer has not begun", test_not_begun },
+	{ "one that has begun is no error, and tells", test_begun },
 };
 
 TAP_MAIN(tests, before, after)

@@ -196,7 +196,8 @@ int chario_stream_open(struct chario_store *store, const char *name,
  * @stream: the stream, or NULL, which is let pass
  *
  * Writes what has been committed, makes it durable, and marks the end.  Rooms that
- * have been got and not committed are given back.
+ * have been got and not committed are given back.  Waits for the drive, also after an
+ * error: then no memory of others is in use any more.
  *
  * Context: may sleep.
  * Return: 0; -EPERM in a child of fork(2), where nothing is done and the stream stays
@@ -269,22 +270,31 @@ int chario_stream_write(struct chario_stream *stream, const void *memory, size_t
  * @flags: CHARIO_RECORD_META or 0; CHARIO_RECORD_NO_CRC is understood
  * @timeout_ns: as for chario_stream_get()
  * @released: becomes 1, by an atomic store, when the drive no longer reads the
- *	memory; or NULL.  Stays valid until then.  Where the call fails before the
- *	transfer has begun, it stays as it was, and the memory is the caller's
+ *	memory, in chario_stream_close() at the latest; or NULL.  Stays valid until
+ *	then.  Where the call fails it stays as it was, and the memory is the caller's
  *
  * The drive fetches the bytes from where they are; the CPU reads none of them, so
  * there is no checksum.  Instead, what names the record is written only when its data
  * are durable: they are written with Force Unit Access where the disk has a volatile
  * write cache.
  *
+ * A write that did not do all that it should may be late: it may still be with the
+ * drive, which can take as long as recovery does (see chario(4), TIME).  Nothing more is
+ * written, and the memory is not released, before no transfer uses @buffer, also
+ * none of others.  After an error each call looks for that without waiting, and
+ * chario_stream_close() waits for it.  @buffer may be freed when all that was
+ * written from it has been released, or after the recording has ended with an error:
+ * chario_buffer_free() waits for the drive.
+ *
  * Whoever fills the memory has to be done before the call.  The descriptor of a dma-buf
  * may be closed once it is imported; where its exporter takes the memory back, the
  * recording ends with -EINVAL.
  *
  * Context: may sleep where @timeout_ns is not 0.
- * Return: as chario_stream_get(); -EMSGSIZE where @bytes are more than that; -EINVAL
- * where something is not aligned or not inside the buffer, or the buffer is of another
- * device.
+ * Return: as chario_stream_get(), but 0 also where the recording has ended after the
+ * transfer had begun, which the next call says; -EMSGSIZE where @bytes are more than
+ * that; -EINVAL where something is not aligned or not inside the buffer, or the buffer is
+ * of another device.
  */
 int chario_stream_write_buffer(struct chario_stream *stream, const struct chario_buffer *buffer,
 			       uint64_t buffer_offset, size_t bytes, uint64_t time_ns,

@@ -182,9 +182,10 @@ static int reserve_external(struct chario_stream *stream, uint32_t bytes,
 	return err;
 }
 
-static void submit_external(struct chario_stream *stream, const struct chario_disk_record *record,
-			    const struct chario_buffer *buffer, uint64_t buffer_offset,
-			    uint32_t *released)
+static struct chario_external *add_external(struct chario_stream *stream,
+					    const struct chario_disk_record *record,
+					    const struct chario_buffer *buffer,
+					    uint64_t buffer_offset)
 {
 	struct chario_external *external = find_external(stream);
 	struct chario_batch *batch = &stream->batches[record->crc];
@@ -203,11 +204,30 @@ static void submit_external(struct chario_stream *stream, const struct chario_di
 		.batch = record->crc,
 		.used = true,
 		.ready = true,
-		.released = released,
 	};
 	stream->nr_externals++;
 	stream->nr_ready++;
 	batch->externals++;
+	return external;
+}
+
+/*
+ * The error that a call returns says that the memory is the caller's: the word to tell
+ * is known from when that can be said no more.
+ */
+static int submit_external(struct chario_stream *stream, struct chario_disk_record *record,
+			   const struct chario_buffer *buffer, uint64_t buffer_offset,
+			   uint32_t *released)
+{
+	struct chario_external *external = add_external(stream, record, buffer, buffer_offset);
+
+	chario_stream_pump(stream);
+	if (external->used) {
+		external->released = released;
+		return 0;
+	}
+	chario_stream_void(stream, record);
+	return stream->error;
 }
 
 int chario_stream_write_buffer(struct chario_stream *stream, const struct chario_buffer *buffer,
@@ -231,11 +251,13 @@ int chario_stream_write_buffer(struct chario_stream *stream, const struct chario
 	err = reserve_external(stream, (uint32_t)bytes, &patience, &commit.record);
 	if (!err) {
 		stream->sequence++;
-		submit_external(stream, commit.record, buffer, buffer_offset, released);
-		chario_stream_pump(stream);
+		err = submit_external(stream, commit.record, buffer, buffer_offset, released);
 	}
 	pthread_mutex_unlock(&stream->lock);
-	return err ? err : chario_stream_commit_record(stream, &commit);
+	/* What ends the recording from here on is for the next call to say. */
+	if (!err)
+		chario_stream_commit_record(stream, &commit);
+	return err;
 }
 
 int chario_stream_lose(struct chario_stream *stream, uint64_t records, uint64_t bytes)
