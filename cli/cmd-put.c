@@ -44,6 +44,7 @@
  * @recorded_ns: when it was
  * @nr_written: blocks of the area, by this run
  * @broken: nothing more can be written, and why has been said
+ * @unflushed: what was written may be lost
  */
 struct put {
 	const struct cli *cli;
@@ -64,6 +65,7 @@ struct put {
 	uint64_t recorded_ns;
 	uint64_t nr_written;
 	bool broken;
+	bool unflushed;
 };
 
 /* the area */
@@ -190,12 +192,14 @@ static int fail_write(struct put *put, int err)
 	return cli_fail_write(put->cli, err, "cannot write \"%s\"", put->name);
 }
 
+/* What a failed flush was for, the next says nothing of; a write of the table is one too. */
 static int write_down(struct put *put)
 {
-	int err = chario_area_sync(put->copy.area);
+	int err = put->unflushed ? -EIO : chario_area_sync(put->copy.area);
 
 	if (!err)
 		err = chario_area_set_filled(put->copy.area, put->written, put->source.tag);
+	put->unflushed = err;
 	if (err)
 		return err;
 	put->recorded = put->written;

@@ -1,0 +1,42 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# What the program does about faults that do not come by themselves; see fault-cli.c.
+#
+#     test-fault-cli.sh CHARIO-FAULTY
+
+. "$(dirname "$0")/store-cli.sh"
+
+# faulty FAULT=VALUE STATUS ARGUMENT...: as "gives", with this fault.
+faulty()
+{
+	fault=$1
+	shift
+	export "${fault?}"
+	gives "$@"
+	unset "${fault%%=*}"
+}
+
+# A slot of the copy: see cli/copy.h.
+slot=4194304
+
+# The flushes are: of nothing, to begin with, and one behind each slot but the last.
+format 32M
+bytes $((5 * slot)) >source
+export FAULT_CLOCK=1
+faulty FAULT_FLUSH=3 1 put source area
+says 'cannot write down how much of "area" is there'
+gives 0 stat area --json
+has filled_bytes $slot
+gives 0 put source area
+says "goes on after $slot bytes"
+same source area
+gives 0 rm area
+faulty FAULT_FLUSH=6 1 put source area
+gives 0 stat area --json
+has filled_bytes $((4 * slot))
+gives 0 put source area
+same source area
+unset FAULT_CLOCK
+claim "what a failed flush was for does not count as there"
+
+end
