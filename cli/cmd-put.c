@@ -200,8 +200,10 @@ static int write_down(struct put *put)
 	if (!err)
 		err = chario_area_set_filled(put->copy.area, put->written, put->source.tag);
 	put->unflushed = err;
-	if (err)
+	if (err) {
+		cli_forget_cache(put->store);
 		return err;
+	}
 	put->recorded = put->written;
 	put->recorded_ns = cli_now_ns();
 	return 0;

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include <chario/device.h>
 #include <chario/list.h>
 
 #include "store.h"
@@ -34,6 +35,11 @@ bool cli_once_more(int err, unsigned int *attempts)
 		return false;
 	nanosleep(&pause, NULL);
 	return true;
+}
+
+void cli_forget_cache(struct chario_store *store)
+{
+	posix_fadvise(chario_device_fd(chario_store_device(store)), 0, 0, POSIX_FADV_DONTNEED);
 }
 
 static int count_disk(const struct chario_list_disk *disk, void *data)

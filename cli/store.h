@@ -44,6 +44,13 @@ int cli_fail_area(const struct cli *cli, int err, const char *format, ...)
  */
 bool cli_once_more(int err, unsigned int *attempts);
 
+/*
+ * After a flush that failed: what Linux has in its cache, and takes for written, need not
+ * be on the disk.  Who reads next, as put --changed does, is to see the disk.  Only where a
+ * file system knows no O_DIRECT is there a cache.
+ */
+void cli_forget_cache(struct chario_store *store);
+
 /* Look for an area; false and a message when it is not there. */
 bool cli_find_area(const struct cli *cli, struct chario_store *store, const char *name,
 		   struct chario_area_info *info);

@@ -162,12 +162,13 @@ static int update_all(struct cli_update *update)
  * Also where nothing was written: an earlier put may have left it in a cache.  What a
  * flush was for that failed, the next one says nothing of.
  */
-static int sync_area(const struct cli_update *update)
+static int sync_area(const struct cli_update *update, struct chario_store *store)
 {
 	int err = chario_area_sync(update->area);
 
 	if (!err)
 		return CLI_OK;
+	cli_forget_cache(store);
 	cli_fail_write(update->cli, err, "cannot flush \"%s\"", update->name);
 	cli_say(update->cli,
 		"what has been written may not be on the disk, and nothing tells which blocks\n"
@@ -198,9 +199,9 @@ static int say_mixture(const struct cli_update *update)
 	return CLI_FAILED;
 }
 
-static int finish(const struct cli_update *update, int status)
+static int finish(const struct cli_update *update, struct chario_store *store, int status)
 {
-	if (sync_area(update))
+	if (sync_area(update, store))
 		return CLI_FAILED;
 	if (status || update->done_bytes < update->source->bytes)
 		return say_state(update);
@@ -259,7 +260,7 @@ int cli_update_run(struct cli_update *update, struct chario_store *store)
 				   update->quiet);
 		status = update_all(update);
 		cli_progress_end(&update->progress);
-		status = finish(update, status);
+		status = finish(update, store, status);
 	}
 	close_area(update);
 	return status;

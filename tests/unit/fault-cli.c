@@ -5,18 +5,26 @@
  *
  *	FAULT_FLUSH=N	the Nth flush fails, and only that one: so does Linux, which has
  *			then dropped what the flush was for
+ *	FAULT_DISK=FILE	what was not flushed is not on the disk: this is, and is seen again
+ *			when Linux has forgotten what it has in memory
  *	FAULT_CLOCK=1	10 s pass whenever somebody looks
  */
 #include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #define LEAP_NS 10000000000ULL
 
 int __real_fdatasync(int fd);
 int __wrap_fdatasync(int fd);
+int __wrap_posix_fadvise64(int fd, off_t offset, off_t bytes, int advice);
 uint64_t __real_cli_now_ns(void);
 uint64_t __wrap_cli_now_ns(void);
+
+static bool failed;
 
 int __wrap_fdatasync(int fd)
 {
@@ -25,8 +33,24 @@ int __wrap_fdatasync(int fd)
 
 	if (!number || (unsigned int)atoi(number) != ++calls)
 		return __real_fdatasync(fd);
+	failed = true;
 	errno = EIO;
 	return -1;
+}
+
+int __wrap_posix_fadvise64(int fd, off_t offset, off_t bytes, int advice)
+{
+	static _Alignas(4096) char piece[1 << 16];
+	const char *disk = failed ? getenv("FAULT_DISK") : NULL;
+	int from = disk ? open(disk, O_RDONLY | O_CLOEXEC) : -1;
+	ssize_t got;
+
+	if (from < 0 || offset || bytes || advice != POSIX_FADV_DONTNEED)
+		return 0;
+	for (off_t at = 0; (got = pread(from, piece, sizeof(piece), at)) > 0; at += got)
+		if (pwrite(fd, piece, (size_t)got, at) != got)
+			abort();
+	return close(from);
 }
 
 uint64_t __wrap_cli_now_ns(void)

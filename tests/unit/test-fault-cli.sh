@@ -39,4 +39,37 @@ same source area
 unset FAULT_CLOCK
 claim "what a failed flush was for does not count as there"
 
+format 32M
+bytes 10000000 >source
+gives 0 put source area
+cp store before
+printf 'XY' | dd of=source bs=1 seek=8191 conv=notrunc status=none
+export FAULT_DISK=before
+faulty FAULT_FLUSH=1 1 put --changed source area
+says 'cannot flush "area"' 'may not be on the disk' 'put --force without --changed'
+gives 0 put --changed source area --json
+has written_blocks 2
+same source area
+claim "put --changed does not take a cache for the disk after a failed flush"
+
+# Begun, and nothing of it there.
+format 32M
+bytes 10000000 >source
+head -c 5 source | "$chario" put - area --bytes 10000000 >said 2>&1 && note "a short pipe passes"
+cp store before
+faulty FAULT_FLUSH=1 1 put --changed source area
+says 'cannot flush "area"'
+gives 0 stat area --json
+has filled_bytes 0
+export FAULT_CLOCK=1
+faulty FAULT_FLUSH=2 1 put source area
+unset FAULT_CLOCK
+gives 0 stat area --json
+has filled_bytes 0
+gives 0 put --changed source area --json
+has written_blocks 2442
+same source area
+claim "an area that could not be flushed does not become whole"
+unset FAULT_DISK
+
 end
