@@ -92,14 +92,20 @@ void *cli_copy_next(const struct cli_copy *copy)
 	return chario_buffer_memory(copy->slots[next_slot(copy)].buffer);
 }
 
-static int submit(struct cli_copy *copy)
+static void pause_shortly(void)
 {
 	const struct timespec pause = { .tv_nsec = PAUSE_NS };
+
+	nanosleep(&pause, NULL);
+}
+
+static int submit(struct cli_copy *copy)
+{
 	int err;
 
 	/* The kernel is out of memory for a moment; what was added stays. */
 	while ((err = chario_queue_submit(copy->queue)) == -EAGAIN || err == -ENOMEM)
-		nanosleep(&pause, NULL);
+		pause_shortly();
 	return err;
 }
 
@@ -121,10 +127,23 @@ static int issue(struct cli_copy *copy, unsigned int number)
 	return err;
 }
 
+/*
+ * What a transfer has not done may still be with the drive, which reads or writes the memory
+ * and the disk until recovery has ended that: neither is used again before.  A first
+ * interrupt does not end the wait, a second one ends the program.
+ */
+static void outlast(const struct cli_slot *slot)
+{
+	while (chario_buffer_sync(slot->buffer, 0, 0, CHARIO_SYNC_IDLE) == -EBUSY)
+		pause_shortly();
+}
+
 /* What a transfer has come to: bytes, or a negative errno; none at all is an error. */
 static void settle(struct cli_slot *slot, int64_t result)
 {
 	slot->in_flight = false;
+	if (result < 0 || (size_t)result < slot->bytes - slot->done)
+		outlast(slot);
 	if (result < 0)
 		slot->err = (int)result;
 	else if (!result || result % CHARIO_STORE_BLOCK)

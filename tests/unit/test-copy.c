@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The copy of the program between an area and its buffers, with a drive that is late: what
+ * a transfer did not do may still be with the drive, which uses the memory and the place on
+ * the disk until it says that it is done.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+
+#include "copy.h"
+#include "device/ops.h"
+#include "store-rig.h"
+#include "store.h"
+#include "tap.h"
+
+#define PIECE  8192U
+#define PIECES 8U
+
+/* So often it is looked at until the drive is done. */
+#define LOOKS 4U
+
+static struct log_disk *disk;
+static struct chario_store *store;
+static struct cli_copy copy;
+static const struct chario_device_ops *real;
+static struct chario_device_ops ops;
+
+/**
+ * struct late - what is still with the drive
+ * @mutex: protects all below: a queue may have threads
+ * @result: of a transfer that is late, where half of it is not
+ * @armed: the next transfer is late
+ * @left: looks until it is done
+ * @transfer: it
+ * @looks: that there were
+ * @clashes: transfers of the same memory or place before it was done
+ */
+static struct late {
+	pthread_mutex_t mutex;
+	int result;
+	bool armed;
+	unsigned int left;
+	struct chario_transfer transfer;
+	unsigned int looks;
+	unsigned int clashes;
+} late;
+
+bool cli_once_more(int err, unsigned int *attempts)
+{
+	(void)err;
+	(void)attempts;
+	return false;
+}
+
+static bool is_clash(const struct chario_transfer *transfer)
+{
+	const struct chario_transfer *other = &late.transfer;
+
+	if (!late.left)
+		return false;
+	return transfer->buffer == other->buffer ||
+	       (transfer->disk_offset < other->disk_offset + other->bytes &&
+		other->disk_offset < transfer->disk_offset + transfer->bytes);
+}
+
+/* What is late is the second half; or the whole, and then all there is is an error. */
+static int begin(struct chario_transfer *transfer)
+{
+	if (transfer->op == CHARIO_TRANSFER_FLUSH)
+		return 0;
+	late.clashes += is_clash(transfer);
+	if (!late.armed)
+		return 0;
+	late.armed = false;
+	late.left = LOOKS;
+	late.transfer = *transfer;
+	if (late.result)
+		return late.result;
+	transfer->bytes /= 2;
+	late.transfer.bytes -= transfer->bytes;
+	late.transfer.buffer_offset += transfer->bytes;
+	late.transfer.disk_offset += transfer->bytes;
+	return 0;
+}
+
+static ssize_t transfer_late(const struct chario_device *device, struct chario_transfer *transfer)
+{
+	int err;
+
+	pthread_mutex_lock(&late.mutex);
+	err = begin(transfer);
+	pthread_mutex_unlock(&late.mutex);
+	return err ? err : real->transfer(device, transfer);
+}
+
+static int look(const struct chario_buffer *buffer, struct chario_buffer_sync *sync)
+{
+	int err = 0;
+
+	if (sync->direction != CHARIO_SYNC_IDLE)
+		return 0;
+	pthread_mutex_lock(&late.mutex);
+	late.looks++;
+	if (late.left && buffer->id == late.transfer.buffer) {
+		err = --late.left ? -EBUSY : 0;
+		if (!err)
+			real->transfer(buffer->device, &late.transfer);
+	}
+	pthread_mutex_unlock(&late.mutex);
+	return err;
+}
+
+static void before(void)
+{
+	const struct chario_store_layout layout = { .size = sizeof(layout), .max_areas = 10 };
+	struct chario_device *device;
+
+	disk = rig_begin(1 << 20, 512, &layout, &store);
+	device = chario_store_device(store);
+	real = device->ops;
+	ops = *real;
+	ops.transfer = transfer_late;
+	ops.sync_buffer = look;
+	device->ops = &ops;
+	late = (struct late){ .mutex = PTHREAD_MUTEX_INITIALIZER };
+	chario_store_create(store, "area", PIECES * PIECE, 0);
+}
+
+static void after(void)
+{
+	cli_copy_close(&copy);
+	chario_store_close(store);
+	log_disk_destroy(disk);
+}
+
+static int finish_oldest(unsigned int *sum)
+{
+	struct cli_slot *slot;
+	int err = cli_copy_wait(&copy, &slot);
+	const unsigned char *memory = chario_buffer_memory(slot->buffer);
+
+	if (err)
+		return err;
+	/* All bytes of a piece are its number. */
+	if (memory[0] == slot->offset / PIECE + 1 && !memcmp(memory, memory + 1, PIECE - 1))
+		++*sum;
+	cli_copy_drop(&copy);
+	return 0;
+}
+
+/* Pieces that were as they should be, or a negative errno. */
+static int copy_pieces(void)
+{
+	unsigned int begun = 0, sum = 0;
+	int err = 0;
+
+	while (!err && (begun < PIECES || copy.used)) {
+		void *memory = begun < PIECES ? cli_copy_next(&copy) : NULL;
+
+		if (!memory) {
+			err = finish_oldest(&sum);
+			continue;
+		}
+		memset(memory, copy.op == CHARIO_TRANSFER_WRITE ? (int)begun + 1 : 0xee, PIECE);
+		err = cli_copy_start(&copy, (uint64_t)begun * PIECE, PIECE);
+		begun += !err;
+	}
+	return err ? err : (int)sum;
+}
+
+static int copy_late(enum chario_transfer_op op, bool moving)
+{
+	int err = cli_copy_open(&copy, store, "area", op);
+
+	if (err)
+		return err;
+	if (moving)
+		copy.info.flags |= CHARIO_AREA_MOVING;
+	late.armed = true;
+	return copy_pieces();
+}
+
+static int read_back(void)
+{
+	cli_copy_close(&copy);
+	late.armed = false;
+	return cli_copy_open(&copy, store, "area", CHARIO_TRANSFER_READ) ?: copy_pieces();
+}
+
+static void test_write(void)
+{
+	EQUAL(copy_late(CHARIO_TRANSFER_WRITE, false), PIECES);
+	EQUAL(late.clashes, 0);
+	EQUAL(late.looks, LOOKS);
+	EQUAL(read_back(), PIECES);
+}
+
+static void test_write_moving(void)
+{
+	EQUAL(copy_late(CHARIO_TRANSFER_WRITE, true), PIECES);
+	EQUAL(late.clashes, 0);
+	EQUAL(late.looks, LOOKS);
+	EQUAL(read_back(), PIECES);
+}
+
+static void test_read(void)
+{
+	EQUAL(cli_copy_open(&copy, store, "area", CHARIO_TRANSFER_WRITE), 0);
+	EQUAL(copy_pieces(), PIECES);
+	cli_copy_close(&copy);
+	EQUAL(copy_late(CHARIO_TRANSFER_READ, false), PIECES);
+	EQUAL(late.clashes, 0);
+	EQUAL(late.looks, LOOKS);
+}
+
+static void test_error(void)
+{
+	late.result = -ENODATA;
+	EQUAL(copy_late(CHARIO_TRANSFER_WRITE, false), -ENODATA);
+	EQUAL(late.left, 0);
+	EQUAL(late.looks, LOOKS);
+}
+
+static const struct tap_test tests[] = {
+	{ "the rest of a write waits for a late drive", test_write },
+	{ "that of an area in two pieces too", test_write_moving },
+	{ "the rest of a read waits for a late drive", test_read },
+	{ "an error is not told before", test_error },
+};
+
+TAP_MAIN(tests, before, after)
