@@ -19,6 +19,7 @@
  * @header: its beginning
  * @buffer: what follows, or NULL
  * @memory: what follows where @buffer is NULL
+ * @whole: all of it, where it is longer than a segment, else NULL
  * @bytes: of the whole
  * @time_ns: see chario_stream_commit()
  * @flags: see chario_stream_commit()
@@ -27,6 +28,7 @@ struct draft {
 	struct chario_gst_header header;
 	GstBuffer *buffer;
 	const void *memory;
+	void *whole;
 	gsize bytes;
 	guint64 time_ns;
 	unsigned int flags;
@@ -43,29 +45,11 @@ static void copy(const struct draft *draft, void *to)
 		memcpy((guint8 *)to + sizeof(draft->header), draft->memory, size);
 }
 
-/* A record that is longer than a segment is put together elsewhere first. */
-static int write_long(ChariOSink *sink, const struct draft *draft, int64_t timeout_ns)
-{
-	void *whole = g_try_malloc(draft->bytes);
-	int err;
-
-	if (!whole)
-		return -ENOMEM;
-	copy(draft, whole);
-	err = chario_stream_write(sink->stream, whole, draft->bytes, draft->time_ns, draft->flags,
-				  timeout_ns);
-	g_free(whole);
-	return err;
-}
-
-static int try_write(ChariOSink *sink, const struct draft *draft, int64_t timeout_ns)
+static int try_short(ChariOSink *sink, const struct draft *draft, int64_t timeout_ns)
 {
 	struct chario_stream_room room;
-	int err;
+	int err = chario_stream_get(sink->stream, draft->bytes, timeout_ns, &room);
 
-	if (draft->bytes > chario_stream_room_bytes(sink->stream))
-		return write_long(sink, draft, timeout_ns);
-	err = chario_stream_get(sink->stream, draft->bytes, timeout_ns, &room);
 	if (err)
 		return err;
 	copy(draft, room.memory);
@@ -73,17 +57,60 @@ static int try_write(ChariOSink *sink, const struct draft *draft, int64_t timeou
 				    draft->flags);
 }
 
+static guint64 count_segments(ChariOSink *sink)
+{
+	struct chario_stream_status status = { 0 };
+
+	chario_stream_get_status(sink->stream, &status, sizeof(status));
+	return status.segments;
+}
+
+/*
+ * A try that ends in the middle leaves what it has written behind: it has used up room,
+ * and the next one begins anew.  So it may take twice as long, and tries come to an end
+ * with any disk that goes on.  One that stands still takes nothing of a try, which stays
+ * as short as it was.
+ */
+static int try_long(ChariOSink *sink, const struct draft *draft, int64_t timeout_ns)
+{
+	guint64 segments = count_segments(sink);
+	int err = chario_stream_write(sink->stream, draft->whole, draft->bytes, draft->time_ns,
+				      draft->flags, timeout_ns);
+
+	if (err == -EAGAIN && timeout_ns && count_segments(sink) != segments)
+		sink->patience_ns *= 2;
+	return err;
+}
+
 /* 0, -EAGAIN where buffers are to be dropped and this one is, -EINTR, or an error. */
 static int write_patiently(ChariOSink *sink, const struct draft *draft)
 {
 	for (;;) {
 		gboolean drop = g_atomic_int_get(&sink->drop);
-		int err = try_write(sink, draft, drop ? 0 : CHARIO_GST_PATIENCE_NS);
+		int err = draft->whole ? try_long(sink, draft, drop ? 0 : sink->patience_ns) :
+					 try_short(sink, draft, drop ? 0 : CHARIO_GST_PATIENCE_NS);
+
 		if (err != -EAGAIN || drop)
 			return err;
 		if (chario_gst_place_is_flushing(&sink->place))
 			return -EINTR;
 	}
+}
+
+/* A record that is longer than a segment is put together elsewhere first. */
+static int write_draft(ChariOSink *sink, struct draft *draft)
+{
+	int err;
+
+	if (draft->bytes <= chario_stream_room_bytes(sink->stream))
+		return write_patiently(sink, draft);
+	draft->whole = g_try_malloc(draft->bytes);
+	if (!draft->whole)
+		return -ENOMEM;
+	copy(draft, draft->whole);
+	err = write_patiently(sink, draft);
+	g_free(draft->whole);
+	return err;
 }
 
 static int describe(ChariOSink *sink, enum chario_gst_kind kind, const void *memory, gsize size,
@@ -99,7 +126,7 @@ static int describe(ChariOSink *sink, enum chario_gst_kind kind, const void *mem
 	chario_gst_header_fill(&draft.header, kind, sink->epoch, NULL, 0);
 	if (kind == CHARIO_GST_SEGMENT && sink->is_segment_new)
 		draft.header.flags = GUINT32_TO_LE(CHARIO_GST_BEGINS);
-	return write_patiently(sink, &draft);
+	return write_draft(sink, &draft);
 }
 
 static int describe_all(ChariOSink *sink, guint64 time_ns)
@@ -166,7 +193,7 @@ static int write_all(ChariOSink *sink, GstBuffer *buffer)
 	if (err)
 		return err;
 	chario_gst_header_fill(&draft.header, CHARIO_GST_BUFFER, sink->epoch, buffer, running);
-	err = write_patiently(sink, &draft);
+	err = write_draft(sink, &draft);
 	if (!err)
 		sink->bytes_since += draft.bytes;
 	return err;

@@ -124,6 +124,7 @@ static void begin(ChariOSink *sink)
 	sink->epoch = g_random_int();
 	sink->is_described = FALSE;
 	sink->is_segment_new = TRUE;
+	sink->patience_ns = CHARIO_GST_PATIENCE_NS;
 	sink->start_ns = 0;
 	gst_segment_init(&sink->segment, GST_FORMAT_TIME);
 }

@@ -45,6 +45,7 @@ G_DECLARE_FINAL_TYPE(ChariOSink, chario_sink, CHARIO, SINK, GstBaseSink)
  * @is_described: caps and segment have been recorded
  * @is_segment_new: @segment never has been
  * @bytes_since: that, how many bytes have been
+ * @patience_ns: for a record of several segments: how long one try to write it may take
  * @start_ns: time since 1970 of running time 0; 0 when not known
  * @told_us: when the last message was posted
  * @told_late: late segments that have been told of
@@ -73,6 +74,7 @@ struct _ChariOSink {
 	gboolean is_described;
 	gboolean is_segment_new;
 	guint64 bytes_since;
+	gint64 patience_ns;
 	guint64 start_ns;
 	gint64 told_us;
 	guint64 told_late;

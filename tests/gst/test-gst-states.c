@@ -22,6 +22,10 @@ static GCond changed;
 static gboolean writes_stall, flushes_stall;
 static guint nr_stalled;
 
+/* How long the disk is busy with one write, before which it begins no other. */
+static GMutex busy;
+static guint busy_us;
+
 int io_uring_queue_init_params(unsigned int entries, struct io_uring *ring,
 			       struct io_uring_params *params)
 {
@@ -44,6 +48,11 @@ static void pass(const gboolean *stalls)
 ssize_t pwritev64v2(int fd, const struct iovec *pieces, int count, off64_t offset, int flags)
 {
 	pass(&writes_stall);
+	if (busy_us) {
+		g_mutex_lock(&busy);
+		g_usleep(busy_us);
+		g_mutex_unlock(&busy);
+	}
 	return syscall(SYS_pwritev2, fd, pieces, count, offset, 0L, flags);
 }
 
@@ -83,24 +92,31 @@ static GstStateChangeReturn change(GstElement *pipeline, GstState state)
 	return gst_element_get_state(pipeline, NULL, NULL, 60 * GST_SECOND);
 }
 
-/* Its area is full of what a disk that stalls has not taken, once it waits. */
-static GstElement *record_at_a_stalled_disk(void)
+/* Its buffers are full of what a disk that stalls has not taken, once it waits. */
+static GstElement *record_at_a_stalled_disk(guint segment_bytes, guint records)
 {
 	GstElement *pipeline = make("videotestsrc name=in num-buffers=300 ! " RAW
 				    " ! chariosink name=sink store=%s area=a size=%llu ring=true"
-				    " segment-bytes=131072 buffers=2",
-				    image, AREA);
+				    " segment-bytes=%u buffers=2",
+				    image, AREA, segment_bytes);
 
 	/* Until then the area is made, and nothing is recorded. */
 	change(pipeline, GST_STATE_PAUSED);
 	stall(&writes_stall);
 	gst_element_set_state(pipeline, GST_STATE_PLAYING);
 	wait_for_stall();
-	/* Two segments have room for eight pictures, two descriptions, and no more. */
-	while (counter(pipeline, "records") < 10)
+	while (counter(pipeline, "records") < records)
 		g_usleep(1000);
 	return pipeline;
 }
+
+/* Two segments have room for eight pictures, two descriptions, and no more. */
+#define LONG_SEGMENT 131072
+#define LONG_RECORDS 10
+
+/* One picture takes both of these. */
+#define SHORT_SEGMENT 16384
+#define SHORT_RECORDS 3
 
 static void test_an_end_survives_a_pause(void)
 {
@@ -123,9 +139,9 @@ static void test_an_end_survives_a_pause(void)
 	drop(pipeline);
 }
 
-static void test_a_pause_at_a_stalled_disk(void)
+static void pause_at_a_stalled_disk(guint segment_bytes, guint records)
 {
-	GstElement *pipeline = record_at_a_stalled_disk();
+	GstElement *pipeline = record_at_a_stalled_disk(segment_bytes, records);
 
 	EQUAL(change(pipeline, GST_STATE_PAUSED), GST_STATE_CHANGE_SUCCESS);
 	CHECK(counter(pipeline, "records") < 300);
@@ -137,10 +153,49 @@ static void test_a_pause_at_a_stalled_disk(void)
 	drop(pipeline);
 }
 
+static void test_a_pause_at_a_stalled_disk(void)
+{
+	pause_at_a_stalled_disk(LONG_SEGMENT, LONG_RECORDS);
+}
+
+/* The picture that waits is one that would take several segments. */
+static void test_a_pause_in_a_long_record(void)
+{
+	pause_at_a_stalled_disk(SHORT_SEGMENT, SHORT_RECORDS);
+}
+
+/*
+ * Pictures of two segments, of which the disk takes one in more time than a wait lasts.
+ * The area has room for them four times: what tries leave behind is not much.
+ */
+static void test_long_records_at_a_slow_disk(void)
+{
+	GstElement *pipeline = make("videotestsrc num-buffers=8 ! " RAW
+				    " ! chariosink name=sink store=%s area=a size=1048576"
+				    " segment-bytes=16384 buffers=2",
+				    image);
+	struct seen seen;
+
+	busy_us = 60000;
+	gst_element_set_state(pipeline, GST_STATE_PLAYING);
+	EQUAL(finish(pipeline, NULL, NULL), GST_MESSAGE_EOS);
+	/* What says what it is comes before each. */
+	EQUAL(counter(pipeline, "records"), 24);
+	EQUAL(counter(pipeline, "lost"), 0);
+	drop(pipeline);
+	busy_us = 0;
+	pipeline = play(&seen, "");
+	gst_element_set_state(pipeline, GST_STATE_PLAYING);
+	EQUAL(finish(pipeline, NULL, NULL), GST_MESSAGE_EOS);
+	EQUAL(seen.count, 8);
+	EQUAL(seen.discont, 0);
+	drop(pipeline);
+}
+
 /* All pictures from the seek on are there, none twice. */
 static void test_a_flush_at_a_stalled_disk(void)
 {
-	GstElement *pipeline = record_at_a_stalled_disk();
+	GstElement *pipeline = record_at_a_stalled_disk(LONG_SEGMENT, LONG_RECORDS);
 	struct seen seen;
 
 	CHECK(gst_element_seek_simple(pipeline, GST_FORMAT_TIME, GST_SEEK_FLAG_FLUSH,
@@ -221,6 +276,7 @@ static void test_nobody_goes_back(void)
 
 static void finish_test(void)
 {
+	busy_us = 0;
 	go_on();
 	end();
 }
@@ -228,6 +284,8 @@ static void finish_test(void)
 static const struct tap_test tests[] = {
 	{ "an end of stream survives a pause", test_an_end_survives_a_pause },
 	{ "a pause while the disk stalls", test_a_pause_at_a_stalled_disk },
+	{ "a pause in a record of several segments", test_a_pause_in_a_long_record },
+	{ "records of several segments at a slow disk", test_long_records_at_a_slow_disk },
 	{ "a flush while the disk stalls", test_a_flush_at_a_stalled_disk },
 	{ "elements are used again", test_elements_are_used_again },
 	{ "muxers are told that nobody goes back", test_nobody_goes_back },

@@ -253,8 +253,10 @@ int chario_stream_commit(struct chario_stream *stream, const struct chario_strea
  * @timeout_ns: as for chario_stream_get(), for the whole record
  *
  * Context: may sleep where @timeout_ns is not 0.
- * Return: 0: all of it has been committed; -EAGAIN: nothing of it has; -EMSGSIZE: it
- * is longer than all segments of a ring but two; else as chario_stream_get().
+ * Return: 0: all of it has been committed; -EAGAIN: nothing of it has, though one that
+ * is longer than chario_stream_room_bytes() may have used up room: who tries again takes
+ * a longer @timeout_ns; -EMSGSIZE: it is longer than all segments of a ring but two; else
+ * as chario_stream_get().
  */
 int chario_stream_write(struct chario_stream *stream, const void *memory, size_t bytes,
 			uint64_t time_ns, unsigned int flags, int64_t timeout_ns);
