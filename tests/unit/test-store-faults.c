@@ -12,6 +12,7 @@
 #include <stdlib.h>
 
 #include "store-exercise.h"
+#include "store/area-inner.h"
 #include "store-wreck.h"
 #include "tap.h"
 
@@ -198,6 +199,70 @@ static void newer_stores_are_said_to_be(void)
 	EQUAL(findings.last.severity, CHARIO_SEVERITY_UNKNOWN);
 }
 
+/* A visitor's result is that of the check, whichever number it is. */
+static int refuse(const struct chario_finding *finding, void *data)
+{
+	(void)finding;
+	(void)data;
+	return -EUCLEAN;
+}
+
+static void visitors_are_heard(void)
+{
+	struct chario_device *device;
+
+	wreck_mend();
+	entry_at(0, 1)->fields.flags |= 1U << 31;
+	device = log_disk_open(wreck.disk, O_RDONLY);
+	EQUAL(chario_store_check_device(device, 0, refuse, NULL), -EUCLEAN);
+	memset(wreck.disk->image + 100, 0x5a, 8);
+	memset(wreck.disk->image + WRECK_BYTES - BLOCK + 100, 0x5a, 8);
+	EQUAL(chario_store_check_device(device, 0, refuse, NULL), -EUCLEAN);
+	chario_device_close(device);
+}
+
+/* Have the slot of an area that is open be another's, or nobody's; and the table be read. */
+static void take_slot(size_t slot, uint64_t id)
+{
+	for (size_t copy = 0; copy < 2; copy++) {
+		struct store_entry *entry = entry_at(copy, slot);
+
+		if (id)
+			entry->fields.id = id;
+		else
+			memset(entry, 0, sizeof(*entry));
+	}
+	exercise_seal(wreck.disk->image, WRECK_BYTES);
+	memset(wreck.disk->image + STORE_CHANGES_BLOCK * BLOCK, 0, BLOCK);
+}
+
+static void lose_open_area(uint64_t id)
+{
+	struct chario_area_stream stream = { .session = 1, .segment_bytes = 4096, .nr_buffers = 1 };
+	unsigned char before[BLOCK];
+	struct chario_store *store;
+	struct chario_area *area;
+
+	wreck_mend();
+	EQUAL(rig_open(wreck.disk, O_RDWR, &store), 0);
+	EQUAL(chario_area_open(store, "area-20", O_RDWR, &area), 0);
+	take_slot(20, id);
+	memcpy(before, wreck.disk->image + wreck_offset(4), BLOCK);
+	EQUAL(chario_area_set_filled(area, 4096, 1), -EUCLEAN);
+	EQUAL(chario_area_set_stream(area, &stream), -EUCLEAN);
+	EQUAL(chario_area_get_stream(area, &stream), -EUCLEAN);
+	CHECK(!memcmp(before, wreck.disk->image + wreck_offset(4), BLOCK));
+	chario_area_close(area);
+	EQUAL(chario_store_create(store, "new", 4096, 0), 0);
+	chario_store_close(store);
+}
+
+static void areas_that_are_gone_are_not_changed(void)
+{
+	lose_open_area(0);
+	lose_open_area(99);
+}
+
 static const struct tap_test tests[] = {
 	{ "values that cannot be are borne", crafted_values_are_borne },
 	{ "faults of an entry are named", faults_of_an_entry_are_named },
@@ -205,6 +270,9 @@ static const struct tap_test tests[] = {
 	{ "stores of a newer release are said to be", newer_stores_are_said_to_be },
 	{ "faults of a place are named", faults_of_a_place_are_named },
 	{ "faults of a move are named", faults_of_a_move_are_named },
+	{ "what a visitor returns is what a check gives", visitors_are_heard },
+	{ "an area that is gone while it is open is not changed",
+	  areas_that_are_gone_are_not_changed },
 };
 
 TAP_MAIN(tests, wreck_begin, wreck_end)

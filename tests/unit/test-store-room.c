@@ -21,19 +21,29 @@
 
 static struct chario_store *store;
 
-/* Writes at and behind @from fail. */
-static int write_error;
-static off_t from;
+/* Behind the header, the note and the table of one block, which this size has. */
+#define DATA (3 * 4096)
 
-/* Stands before that of the C library. */
+/* Writes at and behind @from fail, up to @to; and flushes do. */
+static int write_error, flush_error;
+static off_t from, to = BYTES;
+
+/* Stand before those of the C library. */
 ssize_t pwritev2(int fd, const struct iovec *pieces, int nr_pieces, off_t offset, int flags)
 {
 	(void)flags;
-	if (write_error && offset >= from) {
+	if (write_error && offset >= from && offset < to) {
 		errno = write_error;
 		return -1;
 	}
 	return pwritev(fd, pieces, nr_pieces, offset);
+}
+
+int fdatasync(int fd)
+{
+	(void)fd;
+	errno = flush_error;
+	return flush_error ? -1 : 0;
 }
 
 static void begin(void)
@@ -47,7 +57,8 @@ static void begin(void)
 
 static void end(void)
 {
-	write_error = 0;
+	write_error = flush_error = 0;
+	to = BYTES;
 	chario_store_close(store);
 }
 
@@ -104,10 +115,48 @@ static void test_file_system(void)
 	EQUAL(chario_store_create(store, "third", BYTES, 0), -ENOSPC);
 }
 
+/* "moves" has to move to grow, and so has all that lies behind "gap". */
+static void make_areas(void)
+{
+	EQUAL(chario_store_create(store, "gap", 4096, 0), 0);
+	EQUAL(chario_store_create(store, "moves", 4096, 0), 0);
+	EQUAL(chario_store_create(store, "next", 4096, 0), 0);
+	EQUAL(chario_store_remove(store, "gap"), 0);
+}
+
+static void fail_to_move(int result)
+{
+	EQUAL(chario_store_resize(store, "moves", 8192), result);
+	EQUAL(chario_store_defrag(store, NULL, NULL), result);
+	write_error = flush_error = 0;
+	EQUAL(chario_store_resize(store, "moves", 8192), 0);
+	EQUAL(chario_store_defrag(store, NULL, NULL), 0);
+	EQUAL(chario_store_check("store", 0, ignore, NULL), 0);
+}
+
+static void test_moves(void)
+{
+	make_areas();
+	write_error = ENOSPC;
+	from = DATA;
+	to = MIDDLE;
+	fail_to_move(-EDQUOT);
+	EQUAL(chario_store_resize(store, "moves", BYTES - 4096), -ENOSPC);
+}
+
+static void test_flushes(void)
+{
+	make_areas();
+	flush_error = ENOSPC;
+	fail_to_move(-EDQUOT);
+}
+
 static const struct tap_test tests[] = {
 	{ "a change that a limit ends has not been made", test_limit },
 	{ "a change that an error ends has not been made", test_errors },
 	{ "a full file system is no want of a hole", test_file_system },
+	{ "nor is it for a move", test_moves },
+	{ "nor for a flush of one", test_flushes },
 };
 
 TAP_MAIN(tests, begin, end)

@@ -48,7 +48,7 @@ struct chario_area_stream {
 /* Say in the table what recording an area holds: one change. */
 int chario_area_set_stream(struct chario_area *area, const struct chario_area_stream *stream);
 
-/* What the table says now: 0, -ENODATA, or an error of reading. */
+/* What the table says now: 0, -ENODATA, -EUCLEAN where it has lost the area, or an error. */
 int chario_area_get_stream(struct chario_area *area, struct chario_area_stream *stream);
 
 /*

@@ -139,6 +139,30 @@ bool chario_area_has_writer(const struct chario_area *area)
 	return chario_lock_is_held(area->lock_fd, chario_lock_writer(area->slot));
 }
 
+/*
+ * The entry of an area.  Nobody removes it while it is open; NULL where its block has been
+ * damaged meanwhile, or has been given up and its slot is another's.
+ */
+static const struct store_item *item_of(const struct chario_area *area)
+{
+	const struct store_item *item = area->store->index.slots[area->slot];
+
+	return item && item->fields.id == area->fields.id ? item : NULL;
+}
+
+static int replace_fields(const struct chario_area *area, struct store_entry *entry,
+			  const struct store_fields *fields)
+{
+	const struct store_item *item = item_of(area);
+
+	if (!item)
+		return -EUCLEAN;
+	chario_change_copy(item, entry);
+	entry->fields = *fields;
+	entry->fields.changed_ns = chario_store_now();
+	return chario_change_entry(area->store, area->slot, entry);
+}
+
 /* Change the entry of an area to what @fields says, but for what others change. */
 static int change(struct chario_area *area, const struct store_fields *fields)
 {
@@ -151,10 +175,7 @@ static int change(struct chario_area *area, const struct store_fields *fields)
 	err = chario_change_begin(store);
 	if (err)
 		return err;
-	chario_change_copy(store->index.slots[area->slot], &entry);
-	entry.fields = *fields;
-	entry.fields.changed_ns = chario_store_now();
-	err = chario_change_entry(store, area->slot, &entry);
+	err = replace_fields(area, &entry, fields);
 	chario_change_end(store);
 	if (!err)
 		area->fields = entry.fields;
@@ -197,16 +218,17 @@ int chario_area_get_stream(struct chario_area *area, struct chario_area_stream *
 {
 	struct chario_store *store = area->store;
 	struct store_fields fields = { 0 };
+	const struct store_item *item;
 	int err = chario_store_enter(store);
 
 	if (err)
 		return err;
 	err = chario_store_refresh(store);
-	/* While it is open nobody removes it, but its block may be damaged. */
-	if (!err && !store->index.slots[area->slot])
+	item = err ? NULL : item_of(area);
+	if (item)
+		fields = item->fields;
+	else if (!err)
 		err = -EUCLEAN;
-	if (!err)
-		fields = store->index.slots[area->slot]->fields;
 	pthread_mutex_unlock(&store->mutex);
 	if (err)
 		return err;

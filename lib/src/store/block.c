@@ -55,20 +55,23 @@ int chario_store_pull(struct chario_store *store, uint64_t buffer_offset, uint64
 	return chario_pool_is_damage(err) ? -EIO : err;
 }
 
+int chario_store_blame(ssize_t err)
+{
+	return err == -ENOSPC ? -EDQUOT : (int)err;
+}
+
 int chario_store_push(struct chario_store *store, uint64_t buffer_offset, uint64_t disk_offset,
 		      size_t bytes, unsigned int flags)
 {
-	int err = chario_pool_write(&store->pool, buffer_offset, bytes, disk_offset, flags);
-
-	/* It is no want of room in the store, which is what callers would take it for. */
-	return err == -ENOSPC ? -EDQUOT : err;
+	return chario_store_blame(
+		chario_pool_write(&store->pool, buffer_offset, bytes, disk_offset, flags));
 }
 
 int chario_store_sync(const struct chario_store *store)
 {
 	struct chario_transfer flush = { .op = CHARIO_TRANSFER_FLUSH };
 
-	return (int)chario_transfer(store->device, &flush, sizeof(flush));
+	return chario_store_blame(chario_transfer(store->device, &flush, sizeof(flush)));
 }
 
 uint64_t chario_table_offset(const struct store_header *header, uint64_t number, unsigned int copy)

@@ -131,6 +131,7 @@ static int report_headers(struct chario_check *check)
 		.severity = CHARIO_SEVERITY_LOSS,
 	};
 
+	check->headless = true;
 	chario_check_describe(&finding,
 			      "both copies of the header are damaged: the store cannot be opened");
 	return chario_check_report(check, &finding);
@@ -152,8 +153,8 @@ static int report_newer(struct chario_check *check)
 }
 
 /*
- * Sets the header of the store.  Returns 0; -ENOMEDIUM where there is no trace of a
- * store; -EUCLEAN, which has been reported, where both copies are damaged.
+ * Sets the header of the store, or that it is headless.  Returns 0; -ENOMEDIUM where
+ * there is no trace of a store.
  */
 static int check_headers(struct chario_check *check)
 {
@@ -180,8 +181,7 @@ static int check_headers(struct chario_check *check)
 		/* What cannot be read may be one. */
 		if (!is_header(first) && !is_header(second) && !check->unread)
 			return -ENOMEDIUM;
-		ret = report_headers(check);
-		return ret ? ret : -EUCLEAN;
+		return report_headers(check);
 	}
 	memcpy(header, is_good_header(first) ? first : second, sizeof(*header));
 	ret = chario_check_refrain(check);
@@ -225,9 +225,9 @@ static int run(struct chario_check *check)
 {
 	int ret = check_headers(check);
 
-	if (!ret)
-		ret = chario_index_init(&check->store.index,
-					check->store.header.nr_blocks * STORE_ENTRIES);
+	if (ret || check->headless)
+		return ret;
+	ret = chario_index_init(&check->store.index, check->store.header.nr_blocks * STORE_ENTRIES);
 	if (!ret)
 		ret = check_note(check);
 	if (!ret)
@@ -235,8 +235,7 @@ static int run(struct chario_check *check)
 	if (!ret)
 		ret = chario_check_overlaps(check);
 	chario_index_deinit(&check->store.index);
-	/* That both headers are damaged has been reported like all else. */
-	return ret == -EUCLEAN ? 0 : ret;
+	return ret;
 }
 
 /* Nobody changes the table or makes a new one meanwhile, and who repairs is alone. */

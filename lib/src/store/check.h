@@ -22,6 +22,7 @@
  * @unused: the first block that has never been used; UINT64_MAX for none
  * @interrupted: number of a block that was being changed; UINT64_MAX for none
  * @unread: a block could not be read
+ * @headless: both headers are damaged, which has been reported
  */
 struct chario_check {
 	struct chario_store store;
@@ -33,6 +34,7 @@ struct chario_check {
 	uint64_t unused;
 	uint64_t interrupted;
 	bool unread;
+	bool headless;
 };
 
 /* Say in words what a finding is. */

@@ -22,6 +22,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include <chario/buffer.h>
 #include <chario/check.h>
@@ -119,6 +120,12 @@ void chario_block_seal(void *block);
 /* Whether a block has this magic, number and checksum, and is of this store. */
 bool chario_block_is_good(const void *block, uint64_t magic, const uint8_t uuid[16],
 			  uint64_t number);
+
+/*
+ * An error of writing; -EDQUOT where the file system of the file of the store is full:
+ * callers would take -ENOSPC for a want of room in the store.
+ */
+int chario_store_blame(ssize_t err);
 
 /*
  * Move blocks between the disk and the buffer of the store.  Offsets and lengths are

@@ -43,7 +43,7 @@ static int copy(struct chario_buffer *buffer, uint64_t from, uint64_t to, uint64
 				buffer, chario_buffer_write(buffer, 0, (size_t)moved, to, 0),
 				(size_t)moved);
 		if (moved < 0)
-			return (int)moved;
+			return chario_store_blame(moved);
 		if (!moved || moved % CHARIO_STORE_BLOCK)
 			return -EIO;
 		from += (uint64_t)moved;
