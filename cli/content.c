@@ -22,56 +22,96 @@
 #include <chario/device.h>
 #include <chario/store.h>
 
+#include "copy.h"
+
 #define PIECE_BYTES ((uint64_t)4 << 20)
 
 /* Of marks on a disk; some things have several. */
 #define MOST_MARKS 64
 
-static int copy_piece(const struct chario_buffer *buffer, uint64_t offset, size_t bytes, int fd)
+/**
+ * struct ends - files in memory of the size of a disk, with its ends
+ * @fd: what libblkid sees, and changes
+ * @read: what was read from the disk
+ */
+struct ends {
+	int fd;
+	int read;
+};
+
+/* Bytes, which may be fewer than asked, or a negative errno. */
+static ssize_t read_piece(const struct chario_buffer *buffer, uint64_t offset, size_t bytes)
 {
 	ssize_t got = chario_buffer_read(buffer, 0, bytes, offset, 0);
 
+	if (got < 0 || (size_t)got < bytes)
+		cli_outlast(buffer);
+	return got;
+}
+
+static int copy_piece(const struct chario_buffer *buffer, uint64_t offset, size_t bytes,
+		      const struct ends *ends)
+{
+	const void *memory = chario_buffer_memory(buffer);
+	ssize_t got = read_piece(buffer, offset, bytes);
+
 	if (got < 0)
 		return (int)got;
-	if (pwrite(fd, chario_buffer_memory(buffer), (size_t)got, (off_t)offset) != got)
+	if (pwrite(ends->fd, memory, (size_t)got, (off_t)offset) != got ||
+	    pwrite(ends->read, memory, (size_t)got, (off_t)offset) != got)
 		return errno ? -errno : -EIO;
 	return 0;
 }
 
-/* One of the blocks of a piece that is in the buffer as the disk has it. */
-static int restore_block(const struct chario_buffer *buffer, uint64_t at, uint64_t offset, int fd)
+static int write_block(const struct chario_buffer *buffer, uint64_t at, uint64_t offset)
+{
+	ssize_t put = chario_buffer_write(buffer, at, CHARIO_STORE_BLOCK, offset + at,
+					  CHARIO_TRANSFER_FUA);
+
+	if (put == CHARIO_STORE_BLOCK)
+		return 0;
+	cli_outlast(buffer);
+	return put < 0 ? (int)put : -EIO;
+}
+
+/*
+ * One of the blocks of a piece that is in the buffer as the disk has it.  It is written
+ * where libblkid has changed it, and nobody else has: the store is there, and others may
+ * use it already.
+ */
+static int restore_block(const struct chario_buffer *buffer, uint64_t at, uint64_t offset,
+			 const struct ends *ends)
 {
 	unsigned char *memory = (unsigned char *)chario_buffer_memory(buffer) + at;
-	unsigned char block[CHARIO_STORE_BLOCK];
-	ssize_t put;
+	unsigned char block[CHARIO_STORE_BLOCK], read[CHARIO_STORE_BLOCK];
 
-	if (pread(fd, block, sizeof(block), (off_t)(offset + at)) != sizeof(block))
+	if (pread(ends->fd, block, sizeof(block), (off_t)(offset + at)) != sizeof(block) ||
+	    pread(ends->read, read, sizeof(read), (off_t)(offset + at)) != sizeof(read))
 		return -EIO;
-	if (!memcmp(memory, block, sizeof(block)))
+	if (!memcmp(block, read, sizeof(block)) || memcmp(memory, read, sizeof(read)) != 0)
 		return 0;
 	memcpy(memory, block, sizeof(block));
-	put = chario_buffer_write(buffer, at, sizeof(block), offset + at, CHARIO_TRANSFER_FUA);
-	if (put < 0)
-		return (int)put;
-	return put == sizeof(block) ? 0 : -EIO;
+	return write_block(buffer, at, offset);
 }
 
 /* What was changed in the file goes back to the disk. */
-static int restore_piece(const struct chario_buffer *buffer, uint64_t offset, size_t bytes, int fd)
+static int restore_piece(const struct chario_buffer *buffer, uint64_t offset, size_t bytes,
+			 const struct ends *ends)
 {
-	ssize_t got = chario_buffer_read(buffer, 0, bytes, offset, 0);
+	ssize_t got = read_piece(buffer, offset, bytes);
 	int err = got < 0 ? (int)got : 0;
 
 	for (uint64_t at = 0; !err && at + CHARIO_STORE_BLOCK <= (uint64_t)got;
 	     at += CHARIO_STORE_BLOCK)
-		err = restore_block(buffer, at, offset, fd);
+		err = restore_block(buffer, at, offset, ends);
 	return err;
 }
 
-typedef int piece_mover(const struct chario_buffer *buffer, uint64_t offset, size_t bytes, int fd);
+typedef int piece_mover(const struct chario_buffer *buffer, uint64_t offset, size_t bytes,
+			const struct ends *ends);
 
 /* Move the first and the last piece of a disk; both begin at a block of a store. */
-static int move_ends(struct chario_device *device, int fd, piece_mover *move)
+static int move_ends(struct chario_device *device, const struct ends *ends, piece_mover *move)
 {
 	struct chario_buffer *buffer;
 	struct chario_info info;
@@ -90,30 +130,49 @@ static int move_ends(struct chario_device *device, int fd, piece_mover *move)
 	err = chario_buffer_pool(device, PIECE_BYTES + CHARIO_STORE_BLOCK, 0, &buffer);
 	if (err)
 		return err;
-	err = move(buffer, 0, bytes, fd);
+	err = move(buffer, 0, bytes, ends);
 	if (!err)
-		err = move(buffer, last, (size_t)(info.capacity_bytes - last), fd);
+		err = move(buffer, last, (size_t)(info.capacity_bytes - last), ends);
 	chario_buffer_free(buffer);
 	return err;
 }
 
-/* A file in memory that looks like the disk: a descriptor, or a negative errno. */
-static int copy_ends(struct chario_device *device)
+static void close_ends(const struct ends *ends)
+{
+	if (ends->fd >= 0)
+		close(ends->fd);
+	if (ends->read >= 0)
+		close(ends->read);
+}
+
+/* A file in memory: a descriptor, or a negative errno. */
+static int make_file(uint64_t bytes)
+{
+	int err, fd = memfd_create("chario", MFD_CLOEXEC);
+
+	if (fd < 0 || !ftruncate(fd, (off_t)bytes))
+		return fd < 0 ? -errno : fd;
+	err = -errno;
+	close(fd);
+	return err;
+}
+
+/* 0 or a negative errno; @ends are to be closed in any case. */
+static int copy_ends(struct chario_device *device, struct ends *ends)
 {
 	struct chario_info info;
-	int fd, err = chario_device_get_info(device, &info, sizeof(info));
+	int err = chario_device_get_info(device, &info, sizeof(info));
 
+	*ends = (struct ends){ -1, -1 };
 	if (err)
 		return err;
-	fd = memfd_create("chario", MFD_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	err = ftruncate(fd, (off_t)info.capacity_bytes) ? -errno : 0;
-	if (!err)
-		err = move_ends(device, fd, copy_piece);
-	if (err)
-		close(fd);
-	return err ? err : fd;
+	ends->fd = make_file(info.capacity_bytes);
+	ends->read = make_file(info.capacity_bytes);
+	if (ends->fd < 0)
+		return ends->fd;
+	if (ends->read < 0)
+		return ends->read;
+	return move_ends(device, ends, copy_piece);
 }
 
 static void describe(blkid_probe probe, char *text, size_t size)
@@ -196,14 +255,15 @@ static int examine_copy(int fd, char *text, size_t size)
 int cli_find_content(const char *name, char *text, size_t size)
 {
 	struct chario_device *device;
-	int fd, ret = chario_device_open_any(name, O_RDWR, &device);
+	struct ends ends;
+	int ret = chario_device_open_any(name, O_RDWR, &device);
 
 	if (ret)
 		return ret;
-	fd = copy_ends(device);
-	ret = fd < 0 ? fd : examine_copy(fd, text, size);
-	if (fd >= 0)
-		close(fd);
+	ret = copy_ends(device, &ends);
+	if (!ret)
+		ret = examine_copy(ends.fd, text, size);
+	close_ends(&ends);
 	chario_device_close(device);
 	return ret;
 }
@@ -211,16 +271,17 @@ int cli_find_content(const char *name, char *text, size_t size)
 int cli_wipe_content(const char *name)
 {
 	struct chario_device *device;
-	int fd, err = chario_device_open_any(name, O_RDWR, &device);
+	struct ends ends;
+	int err = chario_device_open_any(name, O_RDWR, &device);
 
 	if (err)
 		return err;
-	fd = copy_ends(device);
-	err = fd < 0 ? fd : wipe_copy(fd);
+	err = copy_ends(device, &ends);
 	if (!err)
-		err = move_ends(device, fd, restore_piece);
-	if (fd >= 0)
-		close(fd);
+		err = wipe_copy(ends.fd);
+	if (!err)
+		err = move_ends(device, &ends, restore_piece);
+	close_ends(&ends);
 	chario_device_close(device);
 	return err;
 }

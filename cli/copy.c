@@ -127,14 +127,9 @@ static int issue(struct cli_copy *copy, unsigned int number)
 	return err;
 }
 
-/*
- * What a transfer has not done may still be with the drive, which reads or writes the memory
- * and the disk until recovery has ended that: neither is used again before.  A first
- * interrupt does not end the wait, a second one ends the program.
- */
-static void outlast(const struct cli_slot *slot)
+void cli_outlast(const struct chario_buffer *buffer)
 {
-	while (chario_buffer_sync(slot->buffer, 0, 0, CHARIO_SYNC_IDLE) == -EBUSY)
+	while (chario_buffer_sync(buffer, 0, 0, CHARIO_SYNC_IDLE) == -EBUSY)
 		pause_shortly();
 }
 
@@ -143,7 +138,7 @@ static void settle(struct cli_slot *slot, int64_t result)
 {
 	slot->in_flight = false;
 	if (result < 0 || (size_t)result < slot->bytes - slot->done)
-		outlast(slot);
+		cli_outlast(slot->buffer);
 	if (result < 0)
 		slot->err = (int)result;
 	else if (!result || result % CHARIO_STORE_BLOCK)

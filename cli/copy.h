@@ -76,4 +76,11 @@ int cli_copy_start(struct cli_copy *copy, uint64_t offset, size_t bytes);
 int cli_copy_wait(struct cli_copy *copy, struct cli_slot **slot);
 void cli_copy_drop(struct cli_copy *copy);
 
+/*
+ * What a transfer has not done may still be with the drive, which reads or writes the memory
+ * and the disk until recovery has ended that: wait for it before either is used again.  A
+ * first interrupt does not end the wait, a second one ends the program.
+ */
+void cli_outlast(const struct chario_buffer *buffer);
+
 #endif /* CHARIO_CLI_COPY_H */

@@ -8,12 +8,15 @@
  *	FAULT_DISK=FILE	what was not flushed is not on the disk: this is, and is seen again
  *			when Linux has forgotten what it has in memory
  *	FAULT_CLOCK=1	10 s pass whenever somebody looks
+ *	FAULT_WIPE=COMMAND	is run before libblkid first wipes a mark
  */
+#include <blkid/blkid.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #define LEAP_NS 10000000000ULL
@@ -23,6 +26,8 @@ int __wrap_fdatasync(int fd);
 int __wrap_posix_fadvise64(int fd, off_t offset, off_t bytes, int advice);
 uint64_t __real_cli_now_ns(void);
 uint64_t __wrap_cli_now_ns(void);
+int __real_blkid_do_wipe(blkid_probe probe, int dry_run);
+int __wrap_blkid_do_wipe(blkid_probe probe, int dry_run);
 
 static bool failed;
 
@@ -60,4 +65,24 @@ uint64_t __wrap_cli_now_ns(void)
 	if (getenv("FAULT_CLOCK"))
 		leaps++;
 	return __real_cli_now_ns() + leaps * LEAP_NS;
+}
+
+/* Run the command that a variable has, once; what it starts has no such fault. */
+static void run_once(const char *variable)
+{
+	char *command = getenv(variable);
+
+	if (!command)
+		return;
+	command = strdup(command);
+	unsetenv(variable);
+	if (!command || system(command))
+		abort();
+	free(command);
+}
+
+int __wrap_blkid_do_wipe(blkid_probe probe, int dry_run)
+{
+	run_once("FAULT_WIPE");
+	return __real_blkid_do_wipe(probe, dry_run);
 }

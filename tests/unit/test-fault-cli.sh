@@ -72,4 +72,15 @@ same source area
 claim "an area that could not be flushed does not become whole"
 unset FAULT_DISK
 
+# The store is made by then, and others may use it.
+bytes 1000000 >source
+yes 'old data' | head -c 8M >store
+printf '_BHRfS_M' | dd of=store bs=1 seek=65600 conv=notrunc status=none
+faulty FAULT_WIPE="'$chario' put source area --quiet" 0 format --force --areas 10 store
+same source area
+gives 0 check
+wipefs --no-act store >marks
+[ -s marks ] && note "marks are left: $(cat marks)"
+claim "format --force leaves alone what another process has changed meanwhile"
+
 end
