@@ -105,6 +105,128 @@ static void test_other_recording(void)
 	chario_buffer_free(buffer);
 }
 
+#define RECORDS 5U
+
+/* One batch has all of them; they have no checksum. */
+static int record_buffers(const struct chario_buffer *buffer)
+{
+	unsigned char *memory = chario_buffer_memory(buffer);
+	struct chario_stream_options options = rig_small;
+	int err;
+
+	options.flags = CHARIO_STREAM_RING;
+	options.segment_bytes = 32768;
+	err = rig_open(&options);
+	for (uint64_t i = 0; i < RECORDS && !err; i++) {
+		lab_fill(memory + i * 1024, 1024, i);
+		err = chario_stream_write_buffer(rig.stream, buffer, i * 1024, 1024, i + 1, 0, -1,
+						 NULL);
+	}
+	return err ?: rig_close();
+}
+
+/* Whether one read has failed, after so many; all records are there for all that. */
+static bool has_failed(uint64_t after)
+{
+	bool failed = false;
+
+	rig.disk->faults.read = (struct log_fault){ .after = after, .times = 1 };
+	for (uint64_t i = 0; i < RECORDS; i++) {
+		int err = rig_next();
+
+		if (err == -ETIMEDOUT && !failed) {
+			failed = true;
+			err = rig_next();
+		}
+		if (err || rig.record.sequence != i || rig.record.missing ||
+		    !lab_is(rig.record.memory, rig.record.bytes, i)) {
+			TAP_FAIL("record %u after %u reads: error %d", (unsigned int)i,
+				 (unsigned int)after, err);
+			break;
+		}
+	}
+	log_disk_heal(rig.disk);
+	return failed;
+}
+
+/* A read that fails once is not one of a record that is missing. */
+static void test_read_error(void)
+{
+	struct chario_buffer *buffer;
+	uint64_t after = 0;
+
+	EQUAL(chario_buffer_pool(chario_store_device(rig.store), 8192, 0, &buffer), 0);
+	EQUAL(record_buffers(buffer), 0);
+	EQUAL(rig_open_reader(), 0);
+	rig.disk->faults.error = -ETIMEDOUT;
+	while (has_failed(after++) && !tap_failed) {
+		EQUAL(chario_reader_seek(rig.reader, 0), 0);
+		rig.disk->faults.error = -ETIMEDOUT;
+	}
+	/* The batch, and of each record its data and what tells that they are its own. */
+	CHECK(after > 2 * RECORDS);
+	chario_buffer_free(buffer);
+}
+
+/* Reads of a record that is not whole yet, of which one fails; or none does any more. */
+static int look_again(uint64_t after)
+{
+	int err;
+
+	rig.disk->faults.error = -ETIMEDOUT;
+	rig.disk->faults.read = (struct log_fault){ .after = after, .times = 1 };
+	err = rig_next();
+	log_disk_heal(rig.disk);
+	return err;
+}
+
+/* What was not whole is no less to come when to look at it has failed. */
+static void test_second_look_error(void)
+{
+	const uint64_t byte = lab_area_offset(rig.store) + 1000;
+	struct chario_stream_options options = rig_small;
+	uint64_t after = 0;
+	int err;
+
+	/* One in each segment, and the last in the first one again. */
+	options.flags = CHARIO_STREAM_RING;
+	EQUAL(rig_open(&options), 0);
+	EQUAL(rig_record(0, RIG_SLOTS + 1, RIG_SEGMENT - 1000), 0);
+	EQUAL(rig_wait(), 0);
+	EQUAL(rig_open_reader(), 0);
+	while (1) {
+		rig.disk->image[byte] ^= 1;
+		EQUAL(chario_reader_seek(rig.reader, RIG_SLOTS), 0);
+		EQUAL(rig_next(), -EAGAIN);
+		err = look_again(after++);
+		rig.disk->image[byte] ^= 1;
+		CHECK(rig_is_next(RIG_SLOTS));
+		if (err == -EAGAIN)
+			break;
+		EQUAL(err, -ETIMEDOUT);
+	}
+	/* Those that tell whether it stays so, and the one that reads it again. */
+	CHECK(after > 2);
+}
+
+/* What was read half written is whole by the time that nobody writes any more. */
+static void test_end_of_writing(void)
+{
+	const uint64_t byte = lab_area_offset(rig.store) + 1000;
+
+	EQUAL(rig_open(&rig_small), 0);
+	EQUAL(rig_record(0, 1, 2000), 0);
+	EQUAL(rig_wait(), 0);
+	EQUAL(rig_open_reader(), 0);
+	rig.disk->image[byte] ^= 1;
+	EQUAL(rig_next(), -EAGAIN);
+	EQUAL(look_again(0), -ETIMEDOUT);
+	rig.disk->image[byte] ^= 1;
+	EQUAL(rig_close(), 0);
+	CHECK(rig_is_next(0));
+	EQUAL(rig_next(), -ENODATA);
+}
+
 static const struct chario_queue_kind *kind_is;
 static unsigned int refusals;
 
@@ -137,6 +259,9 @@ static const struct tap_test tests[] = {
 	{ "a flush that fails is the last", test_flush_error },
 	{ "buffers of others wait for the window", test_buffer_window },
 	{ "a reader gives no data of another recording", test_other_recording },
+	{ "a read that fails once leaves no record out", test_read_error },
+	{ "a second look that fails once leaves none out", test_second_look_error },
+	{ "what was half written is read again at the end", test_end_of_writing },
 	{ "a submission that was refused is made again", test_no_memory },
 };
 

@@ -35,6 +35,8 @@
  * @tape: its segments
  * @pile: the batch that the reader is in
  * @loaded: there is one
+ * @settled: it was read when what is not whole in it stayed so
+ * @piece_at: where in it the piece begins that was taken last
  * @fresh: nothing has been read: the place is before the oldest segment
  * @last: header of the batch in @pile, or of the one before the place
  * @external: room for data that lie apart from their batch; made when needed
@@ -53,6 +55,8 @@ struct chario_reader {
 	struct chario_tape tape;
 	struct chario_pile pile;
 	bool loaded;
+	bool settled;
+	uint32_t piece_at;
 	bool fresh;
 	struct chario_disk_batch last;
 	struct chario_pool external;
@@ -74,7 +78,10 @@ struct chario_reader {
  */
 int chario_reader_go_on(struct chario_reader *reader);
 
-/* Read the batch once more that the reader is in; its place stays.  As above. */
+/*
+ * Read the batch once more that the reader is in; its place stays, also when that fails.
+ * As above.
+ */
 int chario_reader_reload(struct chario_reader *reader);
 
 /*

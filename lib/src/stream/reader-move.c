@@ -19,6 +19,7 @@ int chario_reader_enter(struct chario_reader *reader, const struct chario_disk_b
 		return ret;
 	reader->last = *batch;
 	reader->loaded = true;
+	reader->settled = false;
 	reader->fresh = false;
 	reader->looks = 0;
 	return 1;
@@ -40,9 +41,11 @@ int chario_reader_reload(struct chario_reader *reader)
 	uint32_t at = reader->pile.at;
 	int ret = chario_reader_enter(reader, &reader->last);
 
-	if (ret == 1)
-		reader->pile.at = at;
-	else
+	reader->pile.at = at;
+	/* What a read that failed has left may be of any time. */
+	if (ret < 0)
+		reader->settled = reader->pile.sealed = false;
+	if (!ret)
 		reader->loaded = false;
 	return ret;
 }

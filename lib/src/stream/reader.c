@@ -65,10 +65,17 @@ static int fetch(struct chario_reader *reader, struct chario_piece *piece)
 	if (ret == 1) {
 		ret = chario_reader_is_safe(reader, &reader->last);
 		/* Nor are the others of this batch any more. */
-		reader->pile.sealed = ret == 1;
+		if (!ret)
+			reader->pile.sealed = false;
 	}
 	piece->memory = reader->external.memory;
 	return ret;
+}
+
+static int next_of_pile(struct chario_reader *reader, struct chario_piece *piece)
+{
+	reader->piece_at = reader->pile.at;
+	return chario_pile_next(&reader->pile, reader->tape.segment_bytes, piece);
 }
 
 /* What was not whole when it was read may be now: 1, 0, or a negative errno. */
@@ -77,8 +84,22 @@ static int try_again(struct chario_reader *reader, struct chario_piece *piece)
 	int ret = chario_reader_reload(reader);
 
 	if (ret == 1)
-		ret = chario_pile_next(&reader->pile, reader->tape.segment_bytes, piece);
+		ret = next_of_pile(reader, piece);
 	return ret == -EBADMSG ? 0 : ret;
+}
+
+/* It may have become whole before it was final, and after it was read.  1 or an errno. */
+static int pass_over(struct chario_reader *reader)
+{
+	int ret;
+
+	if (reader->settled) {
+		chario_pile_skip(&reader->pile);
+		return 1;
+	}
+	ret = chario_reader_reload(reader);
+	reader->settled = ret == 1;
+	return ret < 0 ? ret : 1;
 }
 
 /* The next piece that is whole.  1; 0 where there is none yet; or a negative errno. */
@@ -91,7 +112,7 @@ static int next_piece(struct chario_reader *reader, struct chario_piece *piece)
 			ret = chario_reader_go_on(reader);
 			continue;
 		}
-		ret = chario_pile_next(&reader->pile, reader->tape.segment_bytes, piece);
+		ret = next_of_pile(reader, piece);
 		if (ret == 1)
 			return 1;
 		if (!ret) {
@@ -101,7 +122,8 @@ static int next_piece(struct chario_reader *reader, struct chario_piece *piece)
 		ret = chario_reader_is_final(reader, reader->last.segment);
 		if (!ret)
 			return try_again(reader, piece);
-		chario_pile_skip(&reader->pile);
+		if (ret == 1)
+			ret = pass_over(reader);
 	}
 	return ret;
 }
@@ -207,7 +229,7 @@ static int take_piece(struct chario_reader *reader, struct chario_piece *piece,
 	return 1;
 }
 
-/* 1: a record; 0: none yet; or a negative errno. */
+/* 1: a record; 0: none yet; or a negative errno, and the next call takes the same piece. */
 static int try_next(struct chario_reader *reader, struct chario_record *record)
 {
 	struct chario_piece piece;
@@ -219,6 +241,8 @@ static int try_next(struct chario_reader *reader, struct chario_record *record)
 			return ret;
 		ret = take_piece(reader, &piece, record);
 	} while (!ret);
+	if (ret < 0)
+		reader->pile.at = reader->piece_at;
 	return ret;
 }
 
