@@ -400,6 +400,17 @@ static void test_buffer_in_use(void)
 	buffer = NULL;
 }
 
+static void test_a_file_that_was_cut(void)
+{
+	EQUAL(ftruncate(chario_device_fd(device), 2 * (off_t)BLOCK), 0);
+	EQUAL(add(CHARIO_TRANSFER_READ, 4 * BLOCK, BLOCK, 0, 0), 0);
+	EQUAL(add(CHARIO_TRANSFER_READ, BLOCK, BLOCK, 0, 1), 0);
+	EQUAL(chario_queue_submit(queue), 0);
+	EQUAL(reap_all(2), 2);
+	EQUAL(results[0].result, -ESTALE);
+	EQUAL(results[1].result, BLOCK);
+}
+
 static const struct tap_test tests[] = {
 	BOTH("arguments", test_arguments),
 	BOTH("what is written is what is read", test_contents),
@@ -411,6 +422,7 @@ static const struct tap_test tests[] = {
 	BOTH("close drops what is left", test_close_drops),
 	BOTH("another thread takes over", test_another_thread),
 	BOTH("a write that is cut", test_a_write_that_is_cut),
+	BOTH("a file that was cut", test_a_file_that_was_cut),
 	BOTH("waiting for a device", test_waiting),
 	BOTH("waiting for a file", test_waiting_in_the_kernel),
 	BOTH("a short transfer goes on", test_short),

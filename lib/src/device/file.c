@@ -194,9 +194,12 @@ static int prepare(const struct chario_device *device, const struct chario_trans
 static int64_t settle(const struct chario_device *device, const struct chario_transfer *transfer,
 		      int64_t result)
 {
+	ssize_t ret = judge(device, transfer, (ssize_t)result);
+
 	if (transfer->op != CHARIO_TRANSFER_FLUSH)
 		chario_memory_put(device, transfer);
-	return judge(device, transfer, (ssize_t)result);
+	/* The rest of one that has begun to be read is for transfer(), which asks too. */
+	return !ret && transfer->op == CHARIO_TRANSFER_READ && was_cut(device) ? -ESTALE : ret;
 }
 
 static void close_file(struct chario_device *device)
