@@ -24,6 +24,9 @@
 
 #define SUFFIX ".part"
 
+/* So often what was opened may be another one's before the lock is had. */
+#define ATTEMPTS 100
+
 /**
  * struct get - a get
  * @cli: the call
@@ -46,6 +49,13 @@ static int fail(const struct get *get, const char *what, const char *file, int e
 	return CLI_FAILED;
 }
 
+static bool is_taken(const struct get *get)
+{
+	struct stat status;
+
+	return !get->fetch.force && !stat(get->file, &status) && S_ISREG(status.st_mode);
+}
+
 static int choose_part(struct get *get)
 {
 	struct stat status;
@@ -56,7 +66,7 @@ static int choose_part(struct get *get)
 		cli_say(get->cli, "\"%s\" is a directory: name a file in it", get->file);
 		return CLI_FAILED;
 	}
-	if (there && S_ISREG(status.st_mode) && !get->fetch.force) {
+	if (is_taken(get)) {
 		cli_say(get->cli, "\"%s\" is there already; --force replaces it", get->file);
 		return CLI_FAILED;
 	}
@@ -72,26 +82,66 @@ static int choose_part(struct get *get)
 						    fail(get, "open", get->file, ENAMETOOLONG);
 }
 
-/* Two of them do not write to one file: the second one sees the lock of the first. */
-static int open_part(struct get *get)
+/*
+ * Whether a descriptor is of the file that has the name.  Another get, which had it, may
+ * have given its own the name of FILE before the lock was had.
+ */
+static bool has_name(int fd, const char *name)
 {
-	int fd = open(get->part, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+	struct stat opened, named;
+
+	return !fstat(fd, &opened) && !stat(name, &named) && opened.st_dev == named.st_dev &&
+	       opened.st_ino == named.st_ino;
+}
+
+/*
+ * Two of them do not write to one file: the second one sees the lock of the first.  With
+ * the lock no other one ends, and FILE stays as it is.
+ */
+static int lock_part(const struct get *get, int fd)
+{
+	if (flock(fd, LOCK_EX | LOCK_NB))
+		return errno == EWOULDBLOCK ? -EBUSY : -errno;
+	if (!has_name(fd, get->part))
+		return -EAGAIN;
+	if (is_taken(get))
+		return unlink(get->part) ? -errno : -EAGAIN;
+	return ftruncate(fd, 0) ? -errno : 0;
+}
+
+/* Open what is written, and no file that is finished. */
+static int try_part(struct get *get)
+{
+	int err, fd = open(get->part, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
 
 	if (fd < 0)
-		return fail(get, "create", get->part, errno);
-	if (strcmp(get->part, get->file)) {
-		if (flock(fd, LOCK_EX | LOCK_NB)) {
-			close(fd);
-			cli_say(get->cli, "another chario get is writing \"%s\"", get->part);
-			return CLI_FAILED;
-		}
-		if (ftruncate(fd, 0)) {
-			close(fd);
-			return fail(get, "empty", get->part, errno);
-		}
+		return -errno;
+	err = strcmp(get->part, get->file) ? lock_part(get, fd) : 0;
+	if (err)
+		close(fd);
+	else
+		get->fetch.fd = fd;
+	return err;
+}
+
+/* What another get has finished meanwhile is there: it is looked at again. */
+static int open_part(struct get *get)
+{
+	int err = -EAGAIN;
+
+	for (int i = 0; i < ATTEMPTS && err == -EAGAIN; i++) {
+		int status = choose_part(get);
+
+		if (status)
+			return status;
+		err = try_part(get);
 	}
-	get->fetch.fd = fd;
-	return CLI_OK;
+	if (!err)
+		return CLI_OK;
+	if (!strcmp(get->part, get->file) || (err != -EBUSY && err != -EAGAIN))
+		return fail(get, "create", get->part, -err);
+	cli_say(get->cli, "another chario get is writing \"%s\"", get->part);
+	return CLI_FAILED;
 }
 
 /* One in memory would fill with zeroes what it reserves; it is asked what it has. */
@@ -134,10 +184,8 @@ static int finish(const struct get *get)
 static int get_file(struct get *get, uint64_t bytes)
 {
 	bool plain;
-	int status = choose_part(get);
+	int status = open_part(get);
 
-	if (!status)
-		status = open_part(get);
 	if (status)
 		return status;
 	plain = strcmp(get->part, get->file);

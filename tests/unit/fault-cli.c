@@ -8,6 +8,7 @@
  *	FAULT_DISK=FILE	what was not flushed is not on the disk: this is, and is seen again
  *			when Linux has forgotten what it has in memory
  *	FAULT_CLOCK=1	10 s pass whenever somebody looks
+ *	FAULT_LOCK=COMMAND	is run before a file is first locked by flock(2)
  *	FAULT_WIPE=COMMAND	is run before libblkid first wipes a mark
  */
 #include <blkid/blkid.h>
@@ -26,6 +27,8 @@ int __wrap_fdatasync(int fd);
 int __wrap_posix_fadvise64(int fd, off_t offset, off_t bytes, int advice);
 uint64_t __real_cli_now_ns(void);
 uint64_t __wrap_cli_now_ns(void);
+int __real_flock(int fd, int operation);
+int __wrap_flock(int fd, int operation);
 int __real_blkid_do_wipe(blkid_probe probe, int dry_run);
 int __wrap_blkid_do_wipe(blkid_probe probe, int dry_run);
 
@@ -85,4 +88,10 @@ int __wrap_blkid_do_wipe(blkid_probe probe, int dry_run)
 {
 	run_once("FAULT_WIPE");
 	return __real_blkid_do_wipe(probe, dry_run);
+}
+
+int __wrap_flock(int fd, int operation)
+{
+	run_once("FAULT_LOCK");
+	return __real_flock(fd, operation);
 }

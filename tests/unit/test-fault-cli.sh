@@ -83,4 +83,27 @@ wipefs --no-act store >marks
 [ -s marks ] && note "marks are left: $(cat marks)"
 claim "format --force leaves alone what another process has changed meanwhile"
 
+# Another get ends between the open and the lock of this one.
+format 8M
+bytes 1000000 >source
+gives 0 put source area
+echo mine >mine
+: >file.part
+faulty FAULT_LOCK='cp mine file.part && mv file.part file' 1 get area file
+says '"file" is there already; --force replaces it'
+cmp -s mine file || note "a file that another get has finished was touched: $(head -c 9 file)"
+[ -e file.part ] && note "file.part is left"
+rm file
+faulty FAULT_LOCK='cp mine file' 1 get area file
+says '"file" is there already; --force replaces it'
+cmp -s mine file || note "a file that came meanwhile was replaced"
+[ -e file.part ] && note "file.part is left"
+: >file.part
+faulty FAULT_LOCK='cp mine file.part && mv file.part file' 0 get --force area file
+cmp -s source file || note "get --force differs"
+: >file.part
+faulty FAULT_LOCK='rm file.part' 0 get --force area file
+cmp -s source file || note "get --force differs when the part goes"
+claim "get does not touch what another get has finished"
+
 end
