@@ -53,12 +53,25 @@ def checked(what: str, name: str, *arguments: Any) -> int:
     return result
 
 
-def opened(what: str, name: str, *arguments: Any) -> int:
-    """Call a function whose last argument is where a pointer is put; the pointer."""
+def opened(what: str, free: Callable[[int], object], name: str, *arguments: Any) -> int:
+    """Call a function whose last argument is where a pointer is put; the pointer.
+
+    Where ctrl-c comes with the pointer, nobody would have it: it is freed.
+    """
     pointer = ctypes.c_void_p()
-    checked(what, name, *arguments, ctypes.byref(pointer))
+    try:
+        checked(what, name, *arguments, ctypes.byref(pointer))
+    except BaseException:
+        if pointer.value:
+            free(pointer.value)
+        raise
     assert pointer.value
     return pointer.value
+
+
+def freeing(name: str) -> Callable[[int], int]:
+    """The function that frees what another one has opened."""
+    return lambda pointer: call(name, pointer)
 
 
 def text(name: str, *arguments: Any) -> str | None:

@@ -3,42 +3,16 @@
 
 from __future__ import annotations
 
-import atexit
 import os
 import threading
-import time
 import weakref
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from types import TracebackType
 from typing import Self
 
+from chario._uses import Use, Uses, in_this_thread, left_to_the_kernel, wait_for_others
+
 Free = Callable[[int], object]
-
-# Longer than a call takes that looks now and then whether it is to end.
-_EXIT_S = 2.0
-
-# Uses under way, of all resources.  Adding and discarding need no lock.
-_uses: set[object] = set()
-_exiting = threading.Event()
-
-
-def _begin_exit() -> None:
-    """The program ends: daemon threads begin no more uses, and those under way end."""
-    _exiting.set()
-    end = time.monotonic() + _EXIT_S
-    while _uses and time.monotonic() < end:
-        time.sleep(0.001)
-
-
-def _begin_use() -> object:
-    """A use; a daemon thread that comes when the program ends stays here until it has."""
-    use = object()
-    _uses.add(use)
-    if _exiting.is_set() and threading.current_thread() is not threading.main_thread():
-        _uses.discard(use)
-        threading.Event().wait()
-    return use
 
 
 class Resource:
@@ -49,77 +23,92 @@ class Resource:
     """
 
     _pointer: int = 0
-    # Who calls again and again would never let a close() through.
-    _closing: bool = False
+    # The thread that closes it: others begin no more uses, and nothing is put into it.
+    _closer: int = 0
     # Of what lives in one resource, the least is closed first.
     _rank: int = 2
 
     def _own(self, pointer: int, free: Free, parent: Resource | None) -> None:
-        """Take over a pointer.  The finalizer keeps the parent as long as the pointer."""
-        self._pointer = pointer
+        """Take over a pointer; the caller uses the parent meanwhile, which cannot be closed.
+
+        The finalizer keeps the parent as long as the pointer.
+        """
         self._parent = parent
         self._free = free
         self._children: weakref.WeakSet[Resource] = weakref.WeakSet()
         self._process = os.getpid()
-        self._users = 0
-        self._changed = threading.Condition()
+        self._users: Uses = {}
+        self._closing = threading.Lock()
         self._finalize = weakref.finalize(self, _give_back, free, pointer, parent, self._process)
+        self._pointer = pointer
         if parent is not None:
             parent._children.add(self)
 
     @property
     def closed(self) -> bool:
         """Whether it has been closed."""
-        return not self._pointer
+        # Finalizers come before the last functions of a program, and in a cycle that
+        # nobody has any more before the end of its generators.
+        return not self._pointer or not self._finalize.alive
 
-    @contextmanager
-    def _use(self) -> Iterator[int]:
-        """The pointer, which nobody takes away meanwhile."""
+    def _use(self) -> _Access:
+        """``with`` gives the pointer, which nobody takes away meanwhile."""
+        # One that has never been opened has no users.
+        self._usable()
+        return _Access(self)
+
+    def _usable(self) -> int:
+        """The pointer, or an error that says why there is none."""
+        name = type(self).__name__.lower()
         if self._pointer and os.getpid() != self._process:
-            raise RuntimeError(f"a {type(self).__name__.lower()} does not pass fork(): open it again in the child")
-        with self._changed:
-            if not self._pointer or self._closing:
-                raise ValueError(f"I/O operation on closed {type(self).__name__.lower()}")
-            self._users += 1
-        use = _begin_use()
-        try:
-            yield self._pointer
-        finally:
-            _uses.discard(use)
-            with self._changed:
-                self._users -= 1
-                self._changed.notify_all()
+            raise RuntimeError(f"a {name} does not pass fork(): open it again in the child")
+        if self.closed or self._closer:
+            raise ValueError(f"I/O operation on closed {name}")
+        return self._pointer
 
     def _may_close(self) -> None:
         """Raise where it cannot be closed now; nothing has happened then."""
 
     def close(self) -> None:
         """Close it, and what lives in it; a second time does nothing."""
-        if not self._pointer:
+        if not self._pointer and not self._closer:
             return
         if os.getpid() != self._process:
             self._finalize.detach()
             self._pointer = 0
             return
-        for child in sorted(self._children, key=lambda child: child._rank):
-            child.close()
-        pointer = self._take()
-        if pointer:
-            self._end(pointer)
+        if self._closer == threading.get_ident() or in_this_thread(self._users):
+            name = type(self).__name__.lower()
+            raise RuntimeError(f"the {name} is in use by a call that this close() interrupts: close it afterwards")
+        # Whoever is closing it already has closed it when that is over.
+        with Use(), self._closing:
+            if self._pointer:
+                self._close()
+
+    def _close(self) -> None:
+        try:
+            self._closer = threading.get_ident()
+            wait_for_others(self._users)
+            for child in sorted(self._children, key=lambda child: child._rank):
+                child.close()
+            pointer = self._take()
+            if pointer:
+                self._end(pointer)
+        finally:
+            self._closer = 0
 
     def _take(self) -> int:
-        """The pointer, which is nobody's then; 0 where another thread has been faster."""
-        with self._changed:
-            self._closing = True
-            try:
-                self._changed.wait_for(lambda: not self._users)
-                if self._pointer:
-                    self._may_close()
-                    self._finalize.detach()
-                pointer, self._pointer = self._pointer, 0
-                return pointer
-            finally:
-                self._closing = False
+        """The pointer, which is nobody's then; 0 where a finalizer has freed it."""
+        if self._finalize.alive:
+            self._may_close()
+        pointer, self._pointer = self._pointer, 0
+        try:
+            # Finalizers of what lived in it begin without asking.
+            wait_for_others(self._users)
+        except BaseException:
+            self._pointer = pointer
+            raise
+        return pointer if self._finalize.detach() else 0
 
     def _end(self, pointer: int) -> None:
         """Give the pointer back to the library."""
@@ -134,20 +123,28 @@ class Resource:
         self.close()
 
 
+class _Access(Use):
+    """A use of a resource, whose ``with`` gives the pointer."""
+
+    def __init__(self, resource: Resource) -> None:
+        super().__init__(resource._users)
+        self._resource = resource
+
+    def _given(self) -> int:
+        return self._resource._usable()
+
+
 def _give_back(free: Free, pointer: int, parent: Resource | None, process: int) -> None:
     """The end of a resource that was not closed: its parent is still there.
 
     What a daemon thread does not let go when the program ends is left to the kernel.
     """
-    if _exiting.is_set() and _uses:
+    if os.getpid() != process:
         return
-    if os.getpid() == process and (parent is None or parent._pointer):
-        free(pointer)
-
-
-# Finalizers run at exit too, from a function that the first of them registers: ours comes
-# before it only where it is registered later.
-weakref.finalize(_begin_exit, int).detach()
-atexit.register(_begin_exit)
-# Uses of other threads do not go on in a child.
-os.register_at_fork(after_in_child=_uses.clear)
+    use = Use(None if parent is None else parent._users)
+    try:
+        use.begin()
+        if not left_to_the_kernel() and (parent is None or parent._pointer):
+            free(pointer)
+    finally:
+        use.end()

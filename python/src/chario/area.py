@@ -8,7 +8,7 @@ from ctypes import byref, sizeof
 from typing import TYPE_CHECKING
 
 from chario import _abi
-from chario._library import call, checked, opened
+from chario._library import checked, freeing, opened
 from chario._memory import BufferLike, borrowed
 from chario._resource import Resource
 from chario.buffer import Buffer
@@ -17,6 +17,8 @@ from chario.store import AreaInfo, Store, encoded
 
 if TYPE_CHECKING:
     from chario.view import Tracking, View
+
+_close = freeing("chario_area_close")
 
 
 class Area(Resource):
@@ -32,8 +34,8 @@ class Area(Resource):
         self._what = f"area {name}"
         flags = os.O_RDWR if writable else os.O_RDONLY
         with store._use() as pointer:
-            mine = opened(self._what, "chario_area_open", pointer, encoded(name), flags)
-        self._own(mine, lambda at: call("chario_area_close", at), store)
+            mine = opened(self._what, _close, "chario_area_open", pointer, encoded(name), flags)
+            self._own(mine, _close, store)
         self.writable = writable
 
     @property

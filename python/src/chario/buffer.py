@@ -15,12 +15,14 @@ from abc import abstractmethod
 from ctypes import byref, c_uint64
 
 from chario import _abi
-from chario._library import call, checked, opened
+from chario._library import checked, freeing, opened
 from chario._memory import Borrowed, BufferLike, borrowed, viewed
 from chario._resource import Resource
 from chario.device import Device, not_negative, piece
 from chario.errors import ChariOError
 from chario.store import Store, device_of
+
+_free = freeing("chario_buffer_free")
 
 
 class Buffer(Resource):
@@ -63,7 +65,7 @@ class Buffer(Resource):
 
     def _adopt(self, device: Device, pointer: int) -> None:
         self._device = device
-        self._own(pointer, lambda at: call("chario_buffer_free", at), device)
+        self._own(pointer, _free, device)
 
     def _may_close(self) -> None:
         if self._in_flight:
@@ -102,13 +104,13 @@ class PoolBuffer(Buffer, mmap.mmap):  # type: ignore[misc, override]  # closed a
     @classmethod
     def _of_module(cls, device: Device, size: int, flags: int) -> PoolBuffer:
         with device._use() as owner:
-            pointer = opened(_what(device, size), "chario_buffer_pool", owner, size, flags)
+            pointer = opened(_what(device, size), _free, "chario_buffer_pool", owner, size, flags)
             try:
                 offset = c_uint64()
                 fd = checked(_what(device, size), "chario_buffer_mapping", pointer, byref(offset))
                 self = cls(fd, size, offset=offset.value)
             except BaseException:
-                call("chario_buffer_free", pointer)
+                _free(pointer)
                 raise
             self._adopt(device, pointer)
             return self
@@ -116,9 +118,9 @@ class PoolBuffer(Buffer, mmap.mmap):  # type: ignore[misc, override]  # closed a
     @classmethod
     def _of_process(cls, device: Device, size: int, flags: int) -> PoolBuffer:
         self = cls(-1, size)
-        with borrowed(self, writable=True) as (address, _), device._use() as owner:
-            pointer = opened(_what(device, size), "chario_buffer_register", owner, address, size, flags)
-        self._adopt(device, pointer)
+        with device._use() as owner, borrowed(self, writable=True) as (address, _):
+            pointer = opened(_what(device, size), _free, "chario_buffer_register", owner, address, size, flags)
+            self._adopt(device, pointer)
         return self
 
     @property
@@ -155,11 +157,11 @@ class RegisteredBuffer(Buffer):
         try:
             _check_place(address, size, device.info.dma_alignment_bytes)
             with device._use() as owner:
-                pointer = opened(_what(device, size), "chario_buffer_register", owner, address, size, flags)
+                pointer = opened(_what(device, size), _free, "chario_buffer_register", owner, address, size, flags)
+                self._adopt(device, pointer)
         except (ChariOError, ValueError):
             self._let_go()
             raise
-        self._adopt(device, pointer)
 
     @property
     def memory(self) -> memoryview:

@@ -11,11 +11,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from chario import _abi
-from chario._library import call, checked, opened, text
+from chario._library import call, checked, freeing, opened, text
 from chario._resource import Resource
 
 if TYPE_CHECKING:
     from chario.buffer import Buffer
+
+_close = freeing("chario_device_close")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +77,9 @@ class Device(Resource):
     def __init__(self, name: str | os.PathLike[str], *, writable: bool = False, direct: bool = False) -> None:
         """Open a disk; with ``direct``, a file that knows no direct I/O is an error."""
         flags = (os.O_RDWR if writable else os.O_RDONLY) | (os.O_DIRECT if direct else 0)
-        pointer = opened(f"{os.fspath(name)}", "chario_device_open_any", os.fsencode(name), flags)
-        self._own(pointer, lambda at: call("chario_device_close", at), None)
+        self._own(
+            opened(f"{os.fspath(name)}", _close, "chario_device_open_any", os.fsencode(name), flags), _close, None
+        )
 
     @classmethod
     def _of_store(cls, store: Resource, pointer: int) -> Device:

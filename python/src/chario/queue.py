@@ -20,13 +20,15 @@ from ctypes import byref
 from dataclasses import dataclass
 
 from chario import _abi
-from chario._library import call, checked, opened
+from chario._library import call, checked, freeing, opened
 from chario._patience import Patience
 from chario._resource import Resource
 from chario.buffer import Buffer
 from chario.device import Device, flags_of, not_negative, transfer
 from chario.errors import ChariOError
 from chario.store import Store, device_of
+
+_close = freeing("chario_queue_close")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,13 +54,13 @@ class Queue(Resource):
     def __init__(self, owner: Device | Store, depth: int = 32, *, polled: bool = False) -> None:
         """Make a queue of up to 4096 transfers; ``polled``: no interrupts."""
         device = device_of(owner)
-        with device._use() as pointer:
-            flags = _abi.QUEUE_POLL if polled else 0
-            mine = opened(f"{device.path}: a queue", "chario_queue_open", pointer, not_negative(depth), flags)
         self._tokens: dict[int, tuple[object, Buffer | None]] = {}
         self._next = 0
-        self._results = (_abi.QueueResult * min(depth, 256))()
-        self._own(mine, lambda at: call("chario_queue_close", at), device)
+        self._results = (_abi.QueueResult * min(not_negative(depth), 256))()
+        with device._use() as pointer:
+            flags = _abi.QUEUE_POLL if polled else 0
+            mine = opened(f"{device.path}: a queue", _close, "chario_queue_open", pointer, depth, flags)
+            self._own(mine, _close, device)
 
     def read(
         self, buffer: Buffer, disk_offset: int, size: int | None = None, *, offset: int = 0, user: object = None

@@ -15,13 +15,15 @@ from ctypes import byref, sizeof
 from dataclasses import dataclass
 
 from chario import _abi
-from chario._library import call, checked, opened
+from chario._library import call, checked, freeing, opened
 from chario._memory import Loans
 from chario._patience import Patience
 from chario._resource import Resource
 from chario.device import not_negative
 from chario.errors import ChariOError
 from chario.store import Store, encoded
+
+_close = freeing("chario_reader_close")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +71,8 @@ class Reader(Resource):
         self._lent: memoryview | None = None
         self.follow = follow
         with store._use() as pointer:
-            mine = opened(self._what, "chario_reader_open", pointer, encoded(name))
-        self._own(mine, lambda at: call("chario_reader_close", at), store)
+            mine = opened(self._what, _close, "chario_reader_open", pointer, encoded(name))
+            self._own(mine, _close, store)
 
     def next(self, timeout: float | None = None, *, copy: bool = True) -> Record | None:
         """The next record, or None at the end of a recording that was ended.
@@ -82,26 +84,26 @@ class Reader(Resource):
         patience = Patience(timeout)
         self._take_back()
         while True:
-            raw = self._try(patience.piece_ns)
-            if raw is None:
+            found = self._try(patience.piece_ns, copy)
+            if found is None:
                 return None
-            if raw:
-                return self._record(raw[0], copy)
+            if found:
+                return found[0]
             if patience.over:
                 raise TimeoutError(errno.ETIMEDOUT, f"{self._what}: no record in {timeout} s")
 
-    def _try(self, wait_ns: int) -> list[_abi.Record] | None:
+    def _try(self, wait_ns: int, copy: bool) -> list[Record] | None:
         """One record; an empty list where there is none yet; None at the end."""
         raw = _abi.Record()
         with self._use() as pointer:
             result = call("chario_reader_next", pointer, wait_ns, byref(raw))
+            if not result:
+                return [self._record(raw, copy)]
         if result == -errno.ENODATA:
             return None
         if result == -errno.EAGAIN:
             return []
-        if result < 0:
-            raise ChariOError.of(result, self._what)
-        return [raw]
+        raise ChariOError.of(result, self._what)
 
     def _record(self, raw: _abi.Record, copy: bool) -> Record:
         data: bytes | memoryview

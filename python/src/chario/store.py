@@ -12,7 +12,7 @@ from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 
 from chario import _abi
-from chario._library import call, checked, function, opened, text
+from chario._library import call, checked, freeing, function, opened, text
 from chario._resource import Resource
 from chario.device import Device
 from chario.errors import ChariOError, NoSuchArea
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from chario.area import Area
 
 Path = str | os.PathLike[str]
+
+_close = freeing("chario_store_close")
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,8 +114,8 @@ class Store(Resource):
     def __init__(self, path: Path, *, writable: bool = False) -> None:
         """Open the store on a disk, a block device or a file."""
         self._what = f"store {os.fspath(path)}"
-        pointer = opened(self._what, "chario_store_open", os.fsencode(path), os.O_RDWR if writable else os.O_RDONLY)
-        self._own(pointer, lambda at: call("chario_store_close", at), None)
+        flags = os.O_RDWR if writable else os.O_RDONLY
+        self._own(opened(self._what, _close, "chario_store_open", os.fsencode(path), flags), _close, None)
         self._lent_device: Device | None = None
         self.writable = writable
 

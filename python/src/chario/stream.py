@@ -19,7 +19,7 @@ from enum import IntEnum
 from types import TracebackType
 
 from chario import _abi
-from chario._library import call, checked, opened
+from chario._library import call, checked, freeing, opened
 from chario._memory import BufferLike, Loans, borrowed
 from chario._patience import Patience, not_negative_s
 from chario._resource import Resource
@@ -29,6 +29,8 @@ from chario.store import Store, encoded
 
 # What is behind a room that is out is never durable: no wait for ever.
 ROOM_PATIENCE_NS = 1_000_000_000
+
+_close = freeing("chario_stream_close")
 
 
 class Durability(IntEnum):
@@ -100,8 +102,8 @@ class Stream(Resource):
         self._what = f"recording {name}"
         self._loans = Loans()
         with store._use() as pointer:
-            mine = opened(self._what, "chario_stream_open", pointer, encoded(name), byref(options))
-        self._own(mine, lambda at: call("chario_stream_close", at), store)
+            mine = opened(self._what, _close, "chario_stream_open", pointer, encoded(name), byref(options))
+            self._own(mine, _close, store)
 
     def room(self, size: int, timeout: float | None = None, *, time_ns: int = 0, meta: bool = False) -> Room:
         """Room for a record of ``size`` bytes: ``with`` gives its memory, and records it.
@@ -185,7 +187,7 @@ class Stream(Resource):
             raise BufferError("memoryviews or arrays of the stream's rooms are still there: delete or release() them")
 
     def _end(self, pointer: int) -> None:
-        result = call("chario_stream_close", pointer)
+        result = _close(pointer)
         if result < 0:
             raise ChariOError.of(result, self._what)
 
@@ -217,8 +219,8 @@ class Room:
                 if self._room.memory:
                     self._commit(0)
                 raise
-        self._view = self._stream._loans.lend(self._room.memory, self.size)
-        return self._view
+            self._view = self._stream._loans.lend(self._room.memory, self.size)
+            return self._view
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

@@ -69,10 +69,11 @@ class View(Resource):
         self.offset, self.nbytes = not_negative(offset), size
         with area._use() as its, buffer._use() as memory:
             kind = self._possible(memory, Tracking(tracking))
-            mine = opened(self._what, "chario_view_load", its, offset, size, memory, buffer_offset, kind)
-        # The buffer stays until the view has gone, in whatever order they are forgotten.
-        self._own(mine, partial(_drop, buffer), area)
-        buffer._children.add(self)
+            # The buffer stays until the view has gone, in whatever order they are forgotten.
+            drop = partial(_drop, buffer)
+            mine = opened(self._what, drop, "chario_view_load", its, offset, size, memory, buffer_offset, kind)
+            self._own(mine, drop, area)
+            buffer._children.add(self)
 
     def _possible(self, memory: int, wanted: Tracking) -> Tracking:
         """The library watches the pages of its own mapping, which may not be Python's."""
