@@ -5,20 +5,20 @@
 #include "servant.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
 /**
  * struct chario_gst_servant - a thread
  * @stream: that it serves
  * @thread: itself
- * @wake: a pipe, whose end tells it to end
+ * @wake: an eventfd, whose first event tells it to end
  */
 struct chario_gst_servant {
 	struct chario_stream *stream;
 	GThread *thread;
-	int wake[2];
+	int wake;
 };
 
 /* An error is told to the next buffer, which gets it as well. */
@@ -26,7 +26,7 @@ static gpointer serve(gpointer data)
 {
 	struct chario_gst_servant *servant = data;
 	struct pollfd polled[] = {
-		{ .fd = servant->wake[0], .events = POLLIN },
+		{ .fd = servant->wake, .events = POLLIN },
 		{ .fd = chario_stream_fd(servant->stream), .events = POLLIN },
 	};
 	int err = 0;
@@ -46,15 +46,15 @@ struct chario_gst_servant *chario_gst_servant_create(struct chario_stream *strea
 	struct chario_gst_servant *servant = g_new0(struct chario_gst_servant, 1);
 
 	servant->stream = stream;
-	if (pipe2(servant->wake, O_CLOEXEC)) {
+	servant->wake = eventfd(0, EFD_CLOEXEC);
+	if (servant->wake < 0) {
 		g_free(servant);
 		return NULL;
 	}
 	servant->thread = g_thread_try_new("chariosink", serve, servant, NULL);
 	if (servant->thread)
 		return servant;
-	close(servant->wake[0]);
-	close(servant->wake[1]);
+	close(servant->wake);
 	g_free(servant);
 	return NULL;
 }
@@ -63,8 +63,9 @@ void chario_gst_servant_destroy(struct chario_gst_servant *servant)
 {
 	if (!servant)
 		return;
-	close(servant->wake[1]);
+	/* A child of fork() has it too, so that to close it would tell nothing. */
+	eventfd_write(servant->wake, 1);
 	g_thread_join(servant->thread);
-	close(servant->wake[0]);
+	close(servant->wake);
 	g_free(servant);
 }

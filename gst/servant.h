@@ -10,7 +10,7 @@
 
 struct chario_gst_servant;
 
-/* NULL where there is no thread or no pipe; ends before the stream is closed. */
+/* NULL where there is no thread or no descriptor; ends before the stream is closed. */
 struct chario_gst_servant *chario_gst_servant_create(struct chario_stream *stream);
 
 /* NULL is let pass. */

@@ -10,8 +10,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <liburing.h>
+#include <signal.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "lab.h"
@@ -274,6 +276,37 @@ static void test_nobody_goes_back(void)
 	drop(pipeline);
 }
 
+/* A program's child that was forked and does nothing; it ends by itself, for who waits. */
+static pid_t fork_child(void)
+{
+	pid_t child = fork();
+
+	if (!child) {
+		alarm(20);
+		_exit(pause());
+	}
+	return child;
+}
+
+static void test_an_end_beside_a_child(void)
+{
+	GstElement *pipeline = make("videotestsrc num-buffers=10 ! " RAW
+				    " ! chariosink name=sink store=%s area=a size=%llu",
+				    image, AREA);
+	pid_t child;
+
+	gst_element_set_state(pipeline, GST_STATE_PLAYING);
+	EQUAL(finish(pipeline, NULL, NULL), GST_MESSAGE_EOS);
+	child = fork_child();
+	CHECK(child > 0);
+	EQUAL(change(pipeline, GST_STATE_NULL), GST_STATE_CHANGE_SUCCESS);
+	/* The end has not waited for that of the child. */
+	EQUAL(waitpid(child, NULL, WNOHANG), 0);
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	drop(pipeline);
+}
+
 static void finish_test(void)
 {
 	busy_us = 0;
@@ -288,6 +321,7 @@ static const struct tap_test tests[] = {
 	{ "records of several segments at a slow disk", test_long_records_at_a_slow_disk },
 	{ "a flush while the disk stalls", test_a_flush_at_a_stalled_disk },
 	{ "elements are used again", test_elements_are_used_again },
+	{ "an end while a child has all descriptors", test_an_end_beside_a_child },
 	{ "muxers are told that nobody goes back", test_nobody_goes_back },
 };
 
