@@ -7,8 +7,11 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Longer than all of it takes under any sanitizer; against hanging for ever. */
-#define ALARM_S 600
+/*
+ * Longer than all of it takes under any sanitizer; against hanging for ever, and before
+ * meson ends it at 300 s.
+ */
+#define ALARM_S 270
 
 #define SECOND_OFFSET (WRECK_BYTES - (WRECK_BLOCKS + 1) * BLOCK)
 
@@ -43,12 +46,21 @@ static int change_blocks(struct chario_store *store)
 	return err ? err : chario_store_resize(store, "area-24", 100);
 }
 
+/* For all tests of a program together: what is left of it stays. */
+static void set_alarm(void)
+{
+	unsigned int left = alarm(ALARM_S);
+
+	if (left)
+		alarm(left);
+}
+
 void wreck_begin(void)
 {
 	const char *seed = getenv("SEED");
 	struct chario_store *store;
 
-	alarm(ALARM_S);
+	set_alarm();
 	wreck.random = wreck.seed = seed ? strtoull(seed, NULL, 0) : 1;
 	wreck.disk = rig_begin(WRECK_BYTES, 512, &wreck_layout, &store);
 	wreck.whole = malloc(WRECK_BYTES);

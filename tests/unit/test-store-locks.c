@@ -20,7 +20,7 @@
 #include "tap.h"
 
 #define FILE_BYTES (1 << 20)
-#define ALARM_S    300
+#define ALARM_S    240
 
 static char path[] = "/tmp/chario-locks-XXXXXX";
 

@@ -25,7 +25,7 @@
 #define PROCESSES  3
 #define KILLS      30
 #define STOPS      20
-#define ALARM_S    300
+#define ALARM_S    240
 
 static char path[] = "/tmp/chario-sharing-XXXXXX";
 

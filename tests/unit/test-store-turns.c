@@ -13,7 +13,7 @@
 #include "store/inner.h"
 #include "tap.h"
 
-#define ALARM_S 300
+#define ALARM_S 240
 
 static char path[] = "/tmp/chario-turns-XXXXXX";
 
