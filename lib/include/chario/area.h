@@ -147,7 +147,8 @@ ssize_t chario_area_write_buffer(struct chario_area *area, const struct chario_b
  * chario_view_mark() for all of it.
  *
  * Context: may sleep.
- * Return: 0, or an error of fsync(2).
+ * Return: 0, or an error of fsync(2); -EDQUOT where the file system of the file of the
+ * store has no room.
  */
 int chario_area_sync(struct chario_area *area);
 
@@ -163,7 +164,8 @@ int chario_area_sync(struct chario_area *area);
  *
  * Context: may sleep.
  * Return: 0; -EINVAL where @bytes is more than the area has, or it is not being
- * filled; -EROFS; and the errors of chario_store_create().
+ * filled; -EROFS; -EUCLEAN where the table has lost the area; and the errors of
+ * chario_store_create().
  */
 int chario_area_set_filled(struct chario_area *area, uint64_t bytes, uint64_t tag);
 

@@ -24,7 +24,8 @@ extern "C" {
  *	power cut in the middle of a change leaves it
  * @CHARIO_DAMAGE_CHANGES: the note of the last changes is damaged
  * @CHARIO_DAMAGE_ENTRY: an entry has a value that none can have
- * @CHARIO_DAMAGE_RANGE: an area lies outside the space for areas, or is not aligned
+ * @CHARIO_DAMAGE_RANGE: an area lies, or is moved from, outside the space for areas, or
+ *	does not begin at a multiple of 4096
  * @CHARIO_DAMAGE_OVERLAP: two areas have the same bytes of the disk
  * @CHARIO_DAMAGE_NAME: two areas have the same name
  * @CHARIO_DAMAGE_MOVE: a move of an area was interrupted; a fact rather than damage
@@ -124,7 +125,9 @@ typedef int chario_finding_visit(const struct chario_finding *finding, void *dat
  * well; what @visit returned; -ENOMEDIUM where there is no trace of a store; -EBUSY
  * where CHARIO_CHECK_REPAIR is set and the store is open, where it is being made or
  * repaired, or where the table has been locked for 10 s; -ESTALE where the disk is
- * smaller than the store; -EPROTO where the format is newer than the library;
+ * smaller than the store; -EPROTO where the format is newer than the library, or it is
+ * to be repaired and has what only a newer one can write; -EINVAL where @flags has
+ * other bits;
  * -EOPNOTSUPP where the logical block of the disk is longer than 4096; -ENOMEM; -EROFS;
  * and the errors of chario_device_open_any(), pread(2) and pwrite(2).
  */

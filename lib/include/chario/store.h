@@ -14,7 +14,9 @@
  * - Any number of processes and threads may have a store open.  A struct
  *   chario_store may be used by several threads at once.
  * - Changes of the table are serialised by a lock that the kernel takes back when
- *   its holder dies.  Who looks up, lists or reads waits for nobody.
+ *   its holder dies.  Who looks up, lists or reads waits for nobody.  A process waits
+ *   at most 10 s for its turn and then 10 s for the lock; threads that share a store
+ *   have it one after the other, and each waits as long when its turn has come.
  * - A store is of the process that has opened it, as are its areas, and what has been
  *   opened in them.  A child of fork(2) opens its own: with those of its parent, calls
  *   that look something up, change, read, write or record give -EPERM, and so does
@@ -27,6 +29,9 @@
  *   whatever path; two device nodes of one disk are two files.  That file is opened
  *   once more for each area, by /proc/self/fd, so its path may change; without /proc
  *   the path must still lead to it, else the calls give -ESTALE.
+ * - Such a lock lasts until all descriptors of its open file are closed.  So a child
+ *   of fork(2) keeps those of its parent, after the parent has closed them or died
+ *   too, until it ends or calls execve(2), which closes what the library has opened.
  */
 #ifndef CHARIO_STORE_H
 #define CHARIO_STORE_H
@@ -170,9 +175,10 @@ int chario_store_format(const char *name, const struct chario_store_layout *layo
  *
  * Context: may sleep.
  * Return: 0; -ENOMEDIUM where there is no store; -EUCLEAN where both copies of
- * the header are damaged, and with O_RDWR where both of a block of the table are, or
- * areas contradict each other:
- * chario_store_check() says what, and O_RDONLY gives what is left; -EPROTO where the
+ * the header are damaged, and with O_RDWR where both of a block of the table are or
+ * cannot be read, areas contradict each other, or one is of a later release:
+ * chario_store_check() says what, and O_RDONLY gives what is left; -EIO where nothing
+ * of the header or of the table can be read; -EPROTO where the
  * format is newer than the library, or has with O_RDWR what only a newer one can
  * write; -ESTALE where the disk is smaller than the store; -EBUSY where a new one is
  * being made, or this one repaired; -EOPNOTSUPP where the logical block of the disk is
@@ -222,7 +228,7 @@ struct chario_device *chario_store_device(const struct chario_store *store);
  *
  * Context: may sleep.
  * Return: 0; -EINVAL when @size is smaller than the first version of the
- * struct; -EUCLEAN, and the errors of pread(2).
+ * struct; -EUCLEAN, -ENOMEM, and the errors of pread(2).
  */
 int chario_store_get_info(struct chario_store *store, struct chario_store_info *info, size_t size);
 
@@ -258,7 +264,7 @@ int chario_store_each(struct chario_store *store, chario_area_visit *visit, void
  *
  * Context: may sleep.
  * Return: 0; -ENOENT where there is no such area; -EINVAL when @size is smaller
- * than the first version of the struct; -EUCLEAN, or an error of pread(2).
+ * than the first version of the struct; -EUCLEAN, -ENOMEM, or an error of pread(2).
  */
 int chario_store_find(struct chario_store *store, const char *name, struct chario_area_info *info,
 		      size_t size);
@@ -274,7 +280,9 @@ int chario_store_find(struct chario_store *store, const char *name, struct chari
  * @flags: CHARIO_CREATE_* bits, or 0
  *
  * Takes the smallest hole that is long enough.  The area holds what its place on
- * the disk held.  When the function returns, the area is there after a power cut.
+ * the disk held.  When the function returns 0, the area is there after a power cut.  An
+ * error of the disk means that the change has not been made, unless the disk has also
+ * refused to write what takes it back: then the store says which of both it is.
  *
  * Context: may sleep.
  * Return: 0; -EEXIST where there is one of this name; -ENOSPC where no hole is
@@ -282,7 +290,7 @@ int chario_store_find(struct chario_store *store, const char *name, struct chari
  * file of the store has no room for the table; -ENAMETOOLONG; -EINVAL where
  * the name or @bytes is not allowed; -EROFS where the store was opened for
  * reading; -EBUSY where another process has held the lock of the table for
- * 10 s; -EUCLEAN, and the errors of pwrite(2).
+ * 10 s; -EUCLEAN, -ENOMEM, and the errors of pread(2) and pwrite(2).
  */
 int chario_store_create(struct chario_store *store, const char *name, uint64_t bytes,
 			unsigned int flags);
@@ -311,7 +319,8 @@ int chario_store_rename(struct chario_store *store, const char *name, const char
  *
  * Context: may sleep; for as long as a copy takes.
  * Return: 0; -ENOENT; -EBUSY where it is open; -ENOSPC where no hole is long
- * enough; -EINVAL where it holds a recording; and the errors of
+ * enough; -EDQUOT where the file system has no room for what is moved, too; -EINVAL
+ * where it holds a recording; and the errors of
  * chario_store_create(), pread(2) and pwrite(2).
  */
 int chario_store_resize(struct chario_store *store, const char *name, uint64_t bytes);
@@ -353,7 +362,8 @@ typedef int chario_store_progress(uint64_t done_bytes, uint64_t total_bytes, voi
  *
  * Context: may sleep; for as long as copying takes.
  * Return: 0; what @progress returned; -EBUSY where the lock of the table is held;
- * -EROFS; -EUCLEAN; and the errors of pread(2) and pwrite(2).
+ * -EROFS; -EUCLEAN; -EDQUOT where the file system of the file of the store has no room
+ * for what is moved or for the table; -ENOMEM; and the errors of pread(2) and pwrite(2).
  */
 int chario_store_defrag(struct chario_store *store, chario_store_progress *progress, void *data);
 

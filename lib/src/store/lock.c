@@ -4,7 +4,8 @@
  *
  * The locks are those of open files (F_OFD_SETLK), on bytes that no disk has.  The
  * kernel drops them when the last descriptor of the open file is gone, so a process
- * that has died holds nothing.  Each area that is open and each store has an open
+ * that has died holds nothing, unless a child of fork(2) is left that has its
+ * descriptors; they close when the child ends or calls execve(2).  Each area that is open and each store has an open
  * file of its own, so threads of one process exclude each other as processes do.
  */
 #include <errno.h>
