@@ -9,6 +9,7 @@ from pathlib import Path
 
 TOP = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("CHARIO_BUILD", TOP / "build"))
+SOURCE = TOP / "python" / "src"
 LIBRARY = BUILD / "lib" / "libchario.so.0"
 MIB = 1 << 20
 
@@ -16,4 +17,4 @@ if not LIBRARY.exists():
     raise RuntimeError(f"{LIBRARY} is missing: run make user, or set CHARIO_BUILD to the folder of the build")
 
 os.environ["CHARIO_LIBRARY"] = str(LIBRARY)
-sys.path.insert(0, str(TOP / "python" / "src"))
+sys.path.insert(0, str(SOURCE))

@@ -6,14 +6,20 @@ from __future__ import annotations
 import asyncio
 import errno
 import gc
+import itertools
 import mmap
 from pathlib import Path
+from typing import Any
 
 import numpy
 import pytest
 from package_lab import MIB
+from package_signals import interrupted
 
 import chario
+from chario import Result, _library
+from chario import queue as queue_module
+from chario._library import call
 
 pytest_plugins = ("package_store",)
 
@@ -192,6 +198,75 @@ def test_a_transfer_that_fails_says_so(store: chario.Store) -> None:
         assert (result.user, result.value) == ("far", -errno.ENOSPC)
         with pytest.raises(chario.ChariOError, match="ENOSPC"):
             _ = result.bytes
+
+
+def ctrl_c(patch: pytest.MonkeyPatch, name: str, *, before: bool = False) -> None:
+    """Have ctrl-c come once with a call of the library."""
+    left = [KeyboardInterrupt()]
+
+    def call_once(called: str, *arguments: Any) -> int:
+        mine = called == name and bool(left)
+        if mine and before:
+            raise left.pop()
+        result = call(called, *arguments)
+        if mine:
+            raise left.pop()
+        return result
+
+    patch.setattr(_library, "call", call_once)
+    patch.setattr(queue_module, "call", call_once)
+
+
+def test_ctrl_c_loses_no_results(store: chario.Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What came with it is there at the next call, and the buffer is free then."""
+    with chario.Buffer.pool(store, 8 * 4096) as buffer, chario.Queue(store) as queue:
+        for number in range(8):
+            queue.read(buffer, 0, 4096, offset=number * 4096, user=number)
+        queue.submit()
+        ctrl_c(monkeypatch, "chario_queue_reap")
+        with pytest.raises(KeyboardInterrupt):
+            queue.reap()
+        assert queue.pending == 8
+        found: list[Result] = []
+        for _ in range(8):
+            found += queue.reap(timeout=30) if queue.pending else []
+        assert {result.user for result in found} == set(range(8))
+        assert (len(found), queue.pending) == (8, 0)
+
+
+def test_ctrl_c_at_any_line_leaves_no_transfer(store: chario.Store) -> None:
+    """None has its result twice; those that were just handed over may be lost with the call."""
+    with chario.Buffer.pool(store, 4096) as buffer, chario.Queue(store) as queue:
+        for line in itertools.count():
+            for number in range(2):
+                queue.read(buffer, 0, user=number)
+            queue.submit()
+            came = interrupted(queue.reap, line)
+            found: list[Result] = []
+            while queue.pending or queue._found:
+                found += queue.reap()
+            users = [result.user for result in found]
+            assert len(set(users)) == len(users)
+            assert not buffer._in_flight
+            if not came:
+                break
+
+
+@pytest.mark.parametrize("before", [False, True])
+def test_ctrl_c_with_an_added_transfer(store: chario.Store, monkeypatch: pytest.MonkeyPatch, before: bool) -> None:
+    """Whether it is in the queue or not, nobody waits for it in vain, nor does its result confuse."""
+    with chario.Buffer.pool(store, 8192) as buffer, chario.Queue(store) as queue:
+        ctrl_c(monkeypatch, "chario_queue_add", before=before)
+        with pytest.raises(KeyboardInterrupt):
+            queue.read(buffer, 0, 4096, user="doubtful")
+        assert queue.pending == 0
+        queue.read(buffer, 0, 4096, user="other")
+        queue.submit()
+        found = []
+        while call("chario_queue_in_flight", queue._pointer):
+            found += [result.user for result in queue.reap()]
+        assert set(found) == ({"other"} if before else {"doubtful", "other"})
+        assert len(buffer._in_flight) == int(before)
 
 
 def test_closing_a_store_ends_its_queues_first(store: chario.Store) -> None:

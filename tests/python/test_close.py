@@ -12,11 +12,11 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import pytest
-from package_lab import MIB, TOP
+from package_lab import MIB, SOURCE
+from package_signals import interrupted
 
 import chario
 from chario import _library, _uses
@@ -24,7 +24,6 @@ from chario._library import call
 from chario._resource import Resource
 
 pytest_plugins = ("package_store",)
-SOURCE = TOP / "python/src"
 
 # Handlers run in the reverse order: this one behind those of the package.
 START = """
@@ -237,33 +236,6 @@ def test_a_store_waits_for_what_others_close(recorded: Path, monkeypatch: pytest
         store.close()
         thread.join()
     assert closed == ["chario_stream_close", "chario_store_close"] * 2
-
-
-def interrupt_at(number: int) -> Callable[[FrameType, str, Any], Any]:
-    """A trace function that raises at a line of the package, as ctrl-c may."""
-    lines = iter(range(number + 1))
-
-    def trace(frame: FrameType, event: str, _argument: Any) -> Any:
-        if not frame.f_code.co_filename.startswith(str(SOURCE)):
-            return None
-        if event == "line" and next(lines, None) == number:
-            raise KeyboardInterrupt
-        return trace
-
-    return trace
-
-
-def interrupted(work: Callable[[], object], number: int) -> bool:
-    """Do something with ctrl-c at its nth line; whether that came."""
-    before = sys.gettrace()
-    sys.settrace(interrupt_at(number))
-    try:
-        work()
-    except KeyboardInterrupt:
-        return True
-    finally:
-        sys.settrace(before)
-    return False
 
 
 def test_ctrl_c_anywhere_leaves_no_use(recorded: Path) -> None:

@@ -31,7 +31,7 @@ class Buffer(Resource):
     _rank = 1
     _device: Device
     # Transfers of queues that have not been reaped.
-    _in_flight = 0
+    _in_flight: set[object]
 
     @staticmethod
     def pool(owner: Device | Store, size: int, *, source: bool = False, streaming: bool = False) -> PoolBuffer:
@@ -65,11 +65,12 @@ class Buffer(Resource):
 
     def _adopt(self, device: Device, pointer: int) -> None:
         self._device = device
+        self._in_flight = set()
         self._own(pointer, _free, device)
 
     def _may_close(self) -> None:
         if self._in_flight:
-            raise BufferError(f"{self._in_flight} transfers of a queue use the buffer: reap() them first")
+            raise BufferError(f"{len(self._in_flight)} transfers of a queue use the buffer: reap() them first")
 
     def give_to_device(self, size: int | None = None, *, offset: int = 0) -> None:
         """Of a streaming buffer, before a transfer: bytes that the CPU has written."""

@@ -16,8 +16,9 @@ which ``queue.reap(timeout=0)`` gives.
 from __future__ import annotations
 
 import errno
-from ctypes import byref
+from ctypes import byref, memset, sizeof
 from dataclasses import dataclass
+from itertools import takewhile
 
 from chario import _abi
 from chario._library import call, checked, freeing, opened
@@ -29,6 +30,9 @@ from chario.errors import ChariOError
 from chario.store import Store, device_of
 
 _close = freeing("chario_queue_close")
+
+# A number that no transfer has: where it stands, there is no result.
+_NOBODY = (1 << 64) - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +50,14 @@ class Result:
         return self.value
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Transfer:
+    """What has been added."""
+
+    user: object
+    buffer: Buffer | None
+
+
 class Queue(Resource):
     """Transfers of a device that are under way; one thread at a time uses it."""
 
@@ -54,9 +66,13 @@ class Queue(Resource):
     def __init__(self, owner: Device | Store, depth: int = 32, *, polled: bool = False) -> None:
         """Make a queue of up to 4096 transfers; ``polled``: no interrupts."""
         device = device_of(owner)
-        self._tokens: dict[int, tuple[object, Buffer | None]] = {}
+        self._pending: dict[int, _Transfer] = {}
         self._next = 0
+        # Nobody knows whether the library has them: ctrl-c came when they were added.
+        self._doubtful: set[int] = set()
         self._results = (_abi.QueueResult * min(not_negative(depth), 256))()
+        self._found: dict[int, Result] = {}
+        self._forget_results()
         with device._use() as pointer:
             flags = _abi.QUEUE_POLL if polled else 0
             mine = opened(f"{device.path}: a queue", _close, "chario_queue_open", pointer, depth, flags)
@@ -92,15 +108,20 @@ class Queue(Resource):
             self._enter(pointer, raw, user, buffer)
 
     def _enter(self, pointer: int, raw: _abi.Transfer, user: object, buffer: Buffer | None) -> None:
-        result = call("chario_queue_add", pointer, byref(raw), self._next)
+        number = self._next
+        self._next += 1
+        self._doubtful.add(number)
+        self._pending[number] = added = _Transfer(user, buffer)
+        if buffer is not None:
+            buffer._in_flight.add(added)
+        result = call("chario_queue_add", pointer, byref(raw), number)
+        self._doubtful.discard(number)
+        if not result:
+            return
+        self._let_go(number)
         if result == -errno.EAGAIN:
             raise BlockingIOError(errno.EAGAIN, "the queue is full: submit() and reap() before adding more")
-        if result:
-            raise ChariOError.of(result, "transfer")
-        self._tokens[self._next] = user, buffer
-        self._next += 1
-        if buffer is not None:
-            buffer._in_flight += 1
+        raise ChariOError.of(result, "transfer")
 
     def submit(self) -> None:
         """Begin all that has been added."""
@@ -115,21 +136,40 @@ class Queue(Resource):
         patience = Patience(timeout)
         with self._use() as pointer:
             while True:
-                results = self._results
-                count = checked("queue", "chario_queue_reap", pointer, results, len(results), patience.piece_ns)
-                if count or patience.over or not call("chario_queue_in_flight", pointer):
-                    return [self._leave(results[number]) for number in range(count)]
+                # A call that ctrl-c has ended may have left some.
+                if not self._found and self._results[0].user == _NOBODY:
+                    size = len(self._results)
+                    checked("queue", "chario_queue_reap", pointer, self._results, size, patience.piece_ns)
+                found = self._take_results()
+                if found or patience.over or not call("chario_queue_in_flight", pointer):
+                    return found
 
-    def _leave(self, raw: _abi.QueueResult) -> Result:
-        user, buffer = self._tokens.pop(raw.user)
-        if buffer is not None:
-            buffer._in_flight -= 1
-        return Result(user, raw.result)
+    def _take_results(self) -> list[Result]:
+        """What the library has put there; wherever ctrl-c comes, the next call goes on."""
+        for raw in takewhile(lambda raw: raw.user != _NOBODY, self._results):
+            if raw.user in self._pending:
+                self._found[raw.user] = Result(self._pending[raw.user].user, raw.result)
+                self._let_go(raw.user)
+        self._forget_results()
+        found = list(self._found.values())
+        self._found = {}
+        return found
+
+    def _forget_results(self) -> None:
+        memset(self._results, 0xFF, sizeof(self._results))
+
+    def _let_go(self, number: int) -> None:
+        """A transfer has ended."""
+        ended = self._pending[number]
+        if ended.buffer is not None:
+            ended.buffer._in_flight.discard(ended)
+        self._doubtful.discard(number)
+        del self._pending[number]
 
     @property
     def pending(self) -> int:
         """Transfers that have been added and whose results have not been taken."""
-        return len(self._tokens)
+        return len(self._pending) - len(self._doubtful)
 
     def fileno(self) -> int:
         """What an event loop waits for: readable as long as results wait to be taken."""
@@ -138,7 +178,5 @@ class Queue(Resource):
 
     def _end(self, pointer: int) -> None:
         super()._end(pointer)
-        for _user, buffer in self._tokens.values():
-            if buffer is not None:
-                buffer._in_flight -= 1
-        self._tokens.clear()
+        for number in list(self._pending):
+            self._let_go(number)
