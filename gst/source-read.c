@@ -105,8 +105,8 @@ static void send_bytes_segment(ChariOSrc *source, const struct chario_gst_header
 	segment.start += source->shift;
 	segment.time += source->shift;
 	segment.position = segment.start;
-	/* GstBaseSrc ends there, before a part that was appended. */
-	segment.duration = GST_CLOCK_TIME_NONE;
+	/* GstBaseSrc ends at either, before a part that was appended. */
+	segment.stop = segment.duration = GST_CLOCK_TIME_NONE;
 	source->position = segment.start;
 	gst_base_src_new_segment(GST_BASE_SRC(source), &segment);
 }
@@ -178,6 +178,16 @@ static void note_missing(ChariOSrc *source, const struct chario_record *record)
 			     record->sequence));
 }
 
+/* Where a seek has said so.  What is before the place that was sought is not. */
+static gboolean is_over(const ChariOSrc *source, const struct chario_gst_header *header)
+{
+	guint64 running = header->running + source->shift;
+
+	if (!GST_CLOCK_TIME_IS_VALID(source->until) || !GST_CLOCK_TIME_IS_VALID(header->running))
+		return FALSE;
+	return running >= source->skip && running - source->skip >= source->until;
+}
+
 /* A record becomes a buffer, or says something of those that follow: *@buffer is NULL. */
 static int take_record(ChariOSrc *source, const struct chario_record *record, GstBuffer **buffer)
 {
@@ -199,6 +209,8 @@ static int take_record(ChariOSrc *source, const struct chario_record *record, Gs
 	if (source->is_segment_new && !source->is_sought)
 		send_segment(source, &header);
 	source->is_new = source->is_segment_new = source->is_sought = FALSE;
+	if (is_over(source, &header))
+		return -ENODATA;
 	source->sent_epoch = header.epoch;
 	*buffer = make_buffer(source, &header, record);
 	note_end(source, &header, record->bytes - header.bytes);

@@ -84,6 +84,7 @@ static gboolean start(GstBaseSrc *base)
 	source->skip = source->shift = source->end = source->position = 0;
 	source->is_begun = source->is_discont = source->is_sought = FALSE;
 	source->damages = 0;
+	source->until = GST_CLOCK_TIME_NONE;
 	source->length = GST_CLOCK_TIME_NONE;
 	err = open_all(source, &act);
 	if (!err)
@@ -130,6 +131,7 @@ static gboolean do_seek(GstBaseSrc *parent, GstSegment *segment)
 	guint64 stop = segment->stop, base = segment->base;
 	int err;
 
+	source->until = stop;
 	/* The first seek is GstBaseSrc's own, to where the source stands. */
 	if (!segment->time && !segment->start && !source->is_begun)
 		return TRUE;
@@ -145,8 +147,11 @@ static gboolean do_seek(GstBaseSrc *parent, GstSegment *segment)
 		return TRUE;
 	chario_src_make_segment(source, segment);
 	segment->base = base;
-	segment->stop = GST_CLOCK_TIME_IS_VALID(stop) ? segment->start + (stop - source->skip) :
-							GST_CLOCK_TIME_NONE;
+	segment->stop = GST_CLOCK_TIME_NONE;
+	if (GST_CLOCK_TIME_IS_VALID(stop)) {
+		source->until = stop - source->skip;
+		segment->stop = segment->start + source->until;
+	}
 	source->is_sought = TRUE;
 	return TRUE;
 }
@@ -214,4 +219,6 @@ static void chario_src_init(ChariOSrc *source)
 {
 	source->format = GST_FORMAT_TIME;
 	gst_base_src_set_format(GST_BASE_SRC(source), GST_FORMAT_TIME);
+	/* It would end where a segment that was recorded does, and not see what follows. */
+	gst_base_src_set_automatic_eos(GST_BASE_SRC(source), FALSE);
 }

@@ -35,6 +35,7 @@ G_DECLARE_FINAL_TYPE(ChariOSrc, chario_src, CHARIO, SRC, GstPushSrc)
  * @is_segment_new: nor has @segment
  * @is_sought: @segment has been, by a seek
  * @skip: running time of the recording at which reading begins
+ * @until: running time from there on at which it ends, or GST_CLOCK_TIME_NONE
  * @shift: running time by which what is sent comes later than it was recorded
  * @end: running time, as it is sent, at which the last buffer ends; of a recording
  *	that counts bytes, @shift and @end are bytes
@@ -62,6 +63,7 @@ struct _ChariOSrc {
 	gboolean is_segment_new;
 	gboolean is_sought;
 	guint64 skip;
+	guint64 until;
 	guint64 shift;
 	guint64 end;
 	guint64 position;

@@ -16,12 +16,14 @@ static GstClockTime running_time(GstPad *pad, GstBuffer *buffer)
 {
 	GstEvent *event = gst_pad_get_sticky_event(pad, GST_EVENT_SEGMENT, 0);
 	const GstSegment *segment;
-	GstClockTime time;
+	GstClockTime time = GST_CLOCK_TIME_NONE;
 
 	if (!event)
-		return GST_CLOCK_TIME_NONE;
+		return time;
 	gst_event_parse_segment(event, &segment);
-	time = gst_segment_to_running_time(segment, GST_FORMAT_TIME, GST_BUFFER_PTS(buffer));
+	if (segment->format == GST_FORMAT_TIME)
+		time = gst_segment_to_running_time(segment, GST_FORMAT_TIME,
+						   GST_BUFFER_PTS(buffer));
 	gst_event_unref(event);
 	return time;
 }

@@ -138,6 +138,71 @@ static void test_a_seek_among_dependent_pictures(void)
 	drop(pipeline);
 }
 
+/* A part of what a source has, with an end: so much of it, or until then. */
+static GstMessageType record_part(const char *source, const char *settings, GstFormat format,
+				  gint64 end)
+{
+	GstElement *pipeline = make("%s ! chariosink store=%s area=a %s", source, image, settings);
+	GstMessageType type = GST_MESSAGE_ERROR;
+
+	gst_element_set_state(pipeline, GST_STATE_PAUSED);
+	gst_element_get_state(pipeline, NULL, NULL, 60 * GST_SECOND);
+	if (gst_element_seek(pipeline, 1.0, format, GST_SEEK_FLAG_FLUSH, GST_SEEK_TYPE_SET, 0,
+			     GST_SEEK_TYPE_SET, end)) {
+		gst_element_set_state(pipeline, GST_STATE_PLAYING);
+		type = finish(pipeline, NULL, NULL);
+	}
+	drop(pipeline);
+	return type;
+}
+
+static void record_parts(const char *source, GstFormat format, gint64 end, struct seen *seen)
+{
+	GstElement *pipeline;
+
+	EQUAL(record_part(source, "size=33554432", format, end), GST_MESSAGE_EOS);
+	EQUAL(record_part(source, "append=true", format, end), GST_MESSAGE_EOS);
+	pipeline = play(seen, "");
+	gst_element_set_state(pipeline, GST_STATE_PLAYING);
+	EQUAL(finish(pipeline, NULL, NULL), GST_MESSAGE_EOS);
+	drop(pipeline);
+}
+
+/* The end that each part says it has is not that of the recording. */
+static void test_parts_with_ends(void)
+{
+	struct seen seen;
+	gchar *bytes;
+
+	record_parts("videotestsrc ! " RAW, GST_FORMAT_TIME, GST_SECOND, &seen);
+	EQUAL(seen.count, 60);
+	end();
+	begin();
+	bytes = g_strdup_printf("filesrc location=%s blocksize=1000", image);
+	record_parts(bytes, GST_FORMAT_BYTES, 9500, &seen);
+	g_free(bytes);
+	EQUAL(seen.count, 20);
+}
+
+/* Of three seconds, the one in the middle. */
+static void test_a_seek_with_an_end(void)
+{
+	struct seen seen;
+	GstElement *pipeline;
+
+	EQUAL(record(90, "identity", "size=33554432"), GST_MESSAGE_EOS);
+	pipeline = play(&seen, "");
+	gst_element_set_state(pipeline, GST_STATE_PAUSED);
+	gst_element_get_state(pipeline, NULL, NULL, 60 * GST_SECOND);
+	CHECK(gst_element_seek(pipeline, 1.0, GST_FORMAT_TIME, GST_SEEK_FLAG_FLUSH,
+			       GST_SEEK_TYPE_SET, GST_SECOND, GST_SEEK_TYPE_SET, 2 * GST_SECOND));
+	gst_element_set_state(pipeline, GST_STATE_PLAYING);
+	EQUAL(finish(pipeline, NULL, NULL), GST_MESSAGE_EOS);
+	EQUAL(seen.count, 30);
+	EQUAL(seen.first_pts, GST_SECOND);
+	drop(pipeline);
+}
+
 static guint64 first_time(void)
 {
 	struct chario_record record = { 0 };
@@ -203,6 +268,8 @@ static const struct tap_test tests[] = {
 	{ "a gap is a warning and a flag", test_a_gap_is_told },
 	{ "a seek to a time", test_a_seek },
 	{ "a seek begins with a key picture", test_a_seek_among_dependent_pictures },
+	{ "parts with an end follow each other", test_parts_with_ends },
+	{ "a seek with an end ends there", test_a_seek_with_an_end },
 	{ "from a time on", test_from_a_time },
 	{ "waits can be ended", test_waits_can_be_ended },
 };
