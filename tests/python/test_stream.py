@@ -7,12 +7,16 @@ import errno
 import gc
 import threading
 from pathlib import Path
+from typing import Any
 
 import numpy
 import pytest
 from package_lab import MIB
 
 import chario
+from chario import _patience
+from chario import stream as stream_module
+from chario._library import call
 
 pytest_plugins = ("package_store",)
 SEGMENT = 64 << 10
@@ -160,6 +164,40 @@ def test_a_wait_that_is_over_says_so(store: chario.Store, area: str) -> None:
                 held.append(room)
         for room in held:
             room.__exit__(None, None, None)
+
+
+def test_a_record_that_takes_longer_than_a_piece(
+    store: chario.Store, area: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each try begins at its first byte: one has to be long enough."""
+    needed_ns = 10 * _patience.PIECE_NS
+    tries: list[int] = []
+
+    def write_slowly(name: str, *arguments: Any) -> int:
+        if name != "chario_stream_write":
+            return call(name, *arguments)
+        tries.append(arguments[-1])
+        assert len(tries) < 100
+        return 0 if arguments[-1] >= needed_ns else -errno.EAGAIN
+
+    with chario.Stream(store, area, segment_bytes=SEGMENT) as stream:
+        monkeypatch.setattr(stream_module, "call", write_slowly)
+        stream.write(bytes(3 * SEGMENT))
+        assert tries[-1] >= needed_ns
+        monkeypatch.undo()
+
+
+def test_a_long_record_is_written_piece_by_piece(
+    store: chario.Store, area: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is whole in the end, however often it has been begun."""
+    monkeypatch.setattr(_patience, "PIECE_NS", 1000)
+    record = bytes(range(256)) * (3 * MIB // 256)
+    with chario.Stream(store, area, segment_bytes=SEGMENT, buffers=2, ring=True) as stream:
+        stream.write(record)
+        stream.write(b"after")
+    with chario.Reader(store, area) as reader:
+        assert [found.data for found in reader] == [record, b"after"]
 
 
 def test_memory_of_the_library_does_not_go_under_a_view(store: chario.Store, area: str) -> None:

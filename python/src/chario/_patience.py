@@ -15,13 +15,20 @@ SECOND_NS = 1_000_000_000
 class Patience:
     """Seconds from now on; None: for ever."""
 
-    def __init__(self, timeout: float | None) -> None:
+    def __init__(self, timeout: float | None, pieces: int = 1) -> None:
+        """Wait so many pieces at once."""
+        self._piece_ns = PIECE_NS * pieces
         self._end = None if timeout is None else time.monotonic_ns() + int(not_negative_s(timeout) * SECOND_NS)
 
     @property
     def piece_ns(self) -> int:
         """How long to wait at once."""
-        return PIECE_NS if self._end is None else min(max(self._end - time.monotonic_ns(), 0), PIECE_NS)
+        left_ns = self._piece_ns if self._end is None else max(self._end - time.monotonic_ns(), 0)
+        return min(left_ns, self._piece_ns)
+
+    def wait_longer(self) -> None:
+        """What begins again from the start each time needs one piece that is long enough."""
+        self._piece_ns *= 2
 
     @property
     def over(self) -> bool:

@@ -30,6 +30,9 @@ from chario.store import Store, encoded
 # What is behind a room that is out is never durable: no wait for ever.
 ROOM_PATIENCE_NS = 1_000_000_000
 
+# Any disk writes as much in one piece of waiting.
+SLOW_BYTES = 4 << 20
+
 _close = freeing("chario_stream_close")
 
 
@@ -116,7 +119,9 @@ class Stream(Resource):
     def write(self, record: BufferLike, timeout: float | None = None, *, time_ns: int = 0, meta: bool = False) -> None:
         """Record a copy of an object's memory, of any length; all of it or nothing.
 
-        TimeoutError where no buffer has become free.
+        TimeoutError where no buffer has become free.  A record that is longer than
+        room_bytes is begun again where the disk is slow, each time with more patience;
+        ctrl-c is heard between.
         """
         flags = _abi.RECORD_META if meta else 0
         with borrowed(record) as (address, size), self._use() as pointer:
@@ -126,7 +131,8 @@ class Stream(Resource):
             def attempt(wait_ns: int) -> int:
                 return call("chario_stream_write", pointer, address, size, not_negative(time_ns), flags, wait_ns)
 
-            self._patiently(attempt, timeout)
+            in_parts = size > call("chario_stream_room_bytes", pointer)
+            self._patiently(attempt, timeout, 1 + size // SLOW_BYTES if in_parts else 0)
 
     def lose(self, records: int = 1, size: int = 0) -> None:
         """Say that records, of ``size`` bytes together, were not recorded."""
@@ -142,15 +148,17 @@ class Stream(Resource):
         with self._use() as pointer:
             self._patiently(lambda wait_ns: call("chario_stream_wait", pointer, wanted, wait_ns), timeout)
 
-    def _patiently(self, attempt: Callable[[int], int], timeout: float | None) -> None:
-        """Try again until it is done or the time is over."""
-        patience = Patience(timeout)
+    def _patiently(self, attempt: Callable[[int], int], timeout: float | None, pieces: int = 0) -> None:
+        """Try again until it is done or the time is over; with pieces, each time from the start."""
+        patience = Patience(timeout, pieces or 1)
         while True:
             result = attempt(patience.piece_ns)
             if result != -errno.EAGAIN:
                 break
             if patience.over:
                 raise TimeoutError(errno.ETIMEDOUT, f"{self._what}: the disk has not taken it in {timeout} s")
+            if pieces:
+                patience.wait_longer()
         if result < 0:
             raise ChariOError.of(result, self._what)
 
