@@ -9,12 +9,11 @@ import gc
 import itertools
 import mmap
 from pathlib import Path
-from typing import Any
 
 import numpy
 import pytest
 from package_lab import MIB
-from package_signals import interrupted
+from package_signals import ctrl_c, interrupted
 
 import chario
 from chario import Result, _library
@@ -200,30 +199,13 @@ def test_a_transfer_that_fails_says_so(store: chario.Store) -> None:
             _ = result.bytes
 
 
-def ctrl_c(patch: pytest.MonkeyPatch, name: str, *, before: bool = False) -> None:
-    """Have ctrl-c come once with a call of the library."""
-    left = [KeyboardInterrupt()]
-
-    def call_once(called: str, *arguments: Any) -> int:
-        mine = called == name and bool(left)
-        if mine and before:
-            raise left.pop()
-        result = call(called, *arguments)
-        if mine:
-            raise left.pop()
-        return result
-
-    patch.setattr(_library, "call", call_once)
-    patch.setattr(queue_module, "call", call_once)
-
-
 def test_ctrl_c_loses_no_results(store: chario.Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """What came with it is there at the next call, and the buffer is free then."""
     with chario.Buffer.pool(store, 8 * 4096) as buffer, chario.Queue(store) as queue:
         for number in range(8):
             queue.read(buffer, 0, 4096, offset=number * 4096, user=number)
         queue.submit()
-        ctrl_c(monkeypatch, "chario_queue_reap")
+        ctrl_c(monkeypatch, "chario_queue_reap", _library)
         with pytest.raises(KeyboardInterrupt):
             queue.reap()
         assert queue.pending == 8
@@ -256,7 +238,7 @@ def test_ctrl_c_at_any_line_leaves_no_transfer(store: chario.Store) -> None:
 def test_ctrl_c_with_an_added_transfer(store: chario.Store, monkeypatch: pytest.MonkeyPatch, before: bool) -> None:
     """Whether it is in the queue or not, nobody waits for it in vain, nor does its result confuse."""
     with chario.Buffer.pool(store, 8192) as buffer, chario.Queue(store) as queue:
-        ctrl_c(monkeypatch, "chario_queue_add", before=before)
+        ctrl_c(monkeypatch, "chario_queue_add", queue_module, before=before)
         with pytest.raises(KeyboardInterrupt):
             queue.read(buffer, 0, 4096, user="doubtful")
         assert queue.pending == 0

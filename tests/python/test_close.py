@@ -180,7 +180,7 @@ def test_nothing_is_open_in_what_is_closed(recorded: Path, kind: str, monkeypatc
     made: list[Resource] = []
     thread = threading.Thread(target=lambda: made.append(OPENINGS[kind](store)))
     thread.start()
-    has_opened.wait()
+    assert has_opened.wait(60)
     closes.set()
     store.close()
     thread.join()
@@ -204,7 +204,7 @@ def test_a_store_is_closed_while_areas_are_opened(recorded: Path) -> None:
         kept: list[chario.Area] = []
         thread = threading.Thread(target=open_again_and_again, args=(store, begun, kept))
         thread.start()
-        begun.wait()
+        assert begun.wait(60)
         store.close()
         thread.join()
         assert all(area.closed for area in kept)
@@ -232,7 +232,7 @@ def test_a_store_waits_for_what_others_close(recorded: Path, monkeypatch: pytest
         streams = [chario.Stream(store, "camera")]
         thread = threading.Thread(target=lambda end=end, streams=streams: end(streams.pop()))
         thread.start()
-        ends.wait()
+        assert ends.wait(60)
         store.close()
         thread.join()
     assert closed == ["chario_stream_close", "chario_store_close"] * 2

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import errno
 import os
-import signal
 import subprocess
 import sys
 import threading
@@ -14,9 +13,10 @@ from pathlib import Path
 
 import pytest
 from package_lab import MIB, TOP
+from package_signals import ctrl_c, ctrl_c_soon
 
 import chario
-from chario import _abi
+from chario import _abi, _library
 from chario import stream as stream_module
 from chario._library import call
 
@@ -116,9 +116,7 @@ def test_ctrl_c_ends_a_wait(store: chario.Store, area: str) -> None:
         stream.wait()
         with chario.Reader(store, area) as reader:
             reader.next()
-            signal.signal(signal.SIGALRM, signal.default_int_handler)
-            signal.setitimer(signal.ITIMER_REAL, 0.05)
-            with pytest.raises(KeyboardInterrupt):
+            with pytest.raises(KeyboardInterrupt), ctrl_c_soon():
                 reader.next()
             stream.write(b"two")
             stream.wait()
@@ -145,6 +143,19 @@ def test_ctrl_c_with_a_room_gives_it_back(store: chario.Store, area: str, monkey
         stream.wait(timeout=30)
     with chario.Reader(store, area) as reader:
         assert [record.data for record in reader] == [b"one"]
+
+
+def test_ctrl_c_with_what_is_opened_closes_it(store: chario.Store, area: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody has it, and an area has one writer."""
+    for name, opening in (
+        ("chario_area_open", lambda: store.open(area, writable=True)),
+        ("chario_stream_open", lambda: chario.Stream(store, area)),
+    ):
+        with monkeypatch.context() as patch:
+            ctrl_c(patch, name, _library)
+            with pytest.raises(KeyboardInterrupt):
+                opening()
+        opening().close()
 
 
 @pytest.mark.parametrize("work", ["use", "close"])
