@@ -315,11 +315,7 @@ static int sync(struct chario_buffer *buf,
 
 	if (args->bytes > bytes || args->offset > bytes - args->bytes)
 		return -EINVAL;
-	if (args->direction == CHARIO_SYNC_IDLE)
-		return 0;
-	if (READ_ONCE(buf->cio->removed))
-		return -ENODEV;
-	if (!READ_ONCE(buf->apart))
+	if (!READ_ONCE(buf->apart) || args->direction == CHARIO_SYNC_IDLE)
 		return 0;
 	mutex_lock(&buf->sync_lock);
 	if (buf->mapped && buf->apart)

@@ -181,6 +181,10 @@ static int get_health(struct chario_file *cf, union chario_argument *arg)
 
 static int sync_buffer(struct chario_file *cf, union chario_argument *arg)
 {
+	/* A drive can still reach the memory while it is being removed. */
+	if (READ_ONCE(cf->cio->removed) &&
+	    arg->sync.direction != CHARIO_SYNC_IDLE)
+		return -ENODEV;
 	return chario_buffer_sync(cf->buffers, &arg->sync);
 }
 

@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -125,6 +126,39 @@ static void a_store_is_of_its_process(void)
 	EQUAL(chario_store_create(store, "of the parent", 4096, 0), 0);
 	chario_area_close(area);
 	chario_store_close(store);
+}
+
+static int ignore(const struct chario_finding *finding, void *data)
+{
+	(void)finding;
+	(void)data;
+	return 0;
+}
+
+/* What was closed is free, although a child has the descriptors still. */
+static void a_child_keeps_no_locks(void)
+{
+	struct chario_store *store;
+	struct chario_area *area;
+	pid_t child;
+
+	EQUAL(chario_store_open(path, O_RDWR, &store), 0);
+	EQUAL(chario_store_create(store, "there", 4096, 0), 0);
+	EQUAL(chario_area_open(store, "there", O_RDWR, &area), 0);
+	fflush(stdout);
+	child = fork();
+	if (!child) {
+		alarm(ALARM_S);
+		pause();
+	}
+	chario_area_close(area);
+	EQUAL(chario_area_open(store, "there", O_RDWR, &area), 0);
+	chario_area_close(area);
+	EQUAL(chario_store_remove(store, "there"), 0);
+	chario_store_close(store);
+	EQUAL(chario_store_check(path, CHARIO_CHECK_REPAIR, ignore, NULL), 0);
+	EQUAL(kill(child, SIGKILL), 0);
+	EQUAL(waitpid(child, NULL, 0), child);
 }
 
 /**
@@ -250,6 +284,7 @@ static void locks_are_those_of_the_file(void)
 static const struct tap_test tests[] = {
 	{ "a store is not checked while it is made", no_check_while_it_is_made },
 	{ "a store is of its process, not of its children", a_store_is_of_its_process },
+	{ "a child keeps no locks of what was closed", a_child_keeps_no_locks },
 	{ "so are views and recordings", what_is_open_is_of_its_process },
 	{ "locks are those of the file, not of its path", locks_are_those_of_the_file },
 };

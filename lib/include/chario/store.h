@@ -29,9 +29,10 @@
  *   whatever path; two device nodes of one disk are two files.  That file is opened
  *   once more for each area, by /proc/self/fd, so its path may change; without /proc
  *   the path must still lead to it, else the calls give -ESTALE.
- * - Such a lock lasts until all descriptors of its open file are closed.  So a child
- *   of fork(2) keeps those of its parent, after the parent has closed them or died
- *   too, until it ends or calls execve(2), which closes what the library has opened.
+ * - Such a lock lasts until it is dropped, as the functions that close do, or all
+ *   descriptors of its open file are closed.  So a child of fork(2) keeps those of a
+ *   parent that has died, until it ends or calls execve(2), which closes what the
+ *   library has opened.
  */
 #ifndef CHARIO_STORE_H
 #define CHARIO_STORE_H

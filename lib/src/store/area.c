@@ -116,7 +116,7 @@ void chario_area_close(struct chario_area *area)
 	if (!area)
 		return;
 	chario_pool_destroy(&area->bounce);
-	close(area->lock_fd);
+	chario_lock_close(area->lock_fd, !chario_pool_check(&area->store->pool));
 	pthread_mutex_destroy(&area->mutex);
 	free(area);
 }

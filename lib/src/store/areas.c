@@ -128,7 +128,7 @@ static int remove_item(struct chario_store *store, const char *name)
 	if (fd < 0)
 		return fd;
 	err = chario_change_entry(store, item->slot, NULL);
-	close(fd);
+	chario_lock_close(fd, true);
 	return err;
 }
 

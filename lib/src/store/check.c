@@ -9,7 +9,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 static const char *const names[] = {
 	[CHARIO_DAMAGE_HEADER] = "header",   [CHARIO_DAMAGE_HEADERS] = "headers",
@@ -273,8 +272,7 @@ static int check_device(struct chario_check *check)
 		ret = run(check);
 		chario_pool_destroy(&check->store.pool);
 	}
-	if (check->store.lock_fd >= 0)
-		close(check->store.lock_fd);
+	chario_lock_close(check->store.lock_fd, true);
 	return ret;
 }
 

@@ -8,7 +8,6 @@
  * enough it is moved there, and comes back when its turn comes again.
  */
 #include <errno.h>
-#include <unistd.h>
 
 #include "store/inner.h"
 
@@ -137,7 +136,7 @@ static int move_next(struct store_move *move, uint64_t *end, bool *moved)
 	*moved = true;
 	if (!ret)
 		ret = chario_move_run(move);
-	close(move->lock_fd);
+	chario_lock_close(move->lock_fd, true);
 	return ret;
 }
 

@@ -315,6 +315,9 @@ int chario_lock_try(int fd, uint64_t byte, bool exclusive);
 int chario_lock_wait_table(int fd, bool exclusive);
 void chario_lock_drop(int fd, uint64_t byte);
 
+/* Close a descriptor, if it is one, and drop all its locks first, unless they are a parent's. */
+void chario_lock_close(int fd, bool drop);
+
 /* Whether somebody else has a lock exclusively. */
 bool chario_lock_is_held(int fd, uint64_t byte);
 

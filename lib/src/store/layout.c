@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <unistd.h>
 
 #include "store/inner.h"
 
@@ -314,7 +313,7 @@ int chario_store_format_device(struct chario_device *device,
 		err = format(&store, layout);
 		chario_pool_destroy(&store.pool);
 	}
-	close(store.lock_fd);
+	chario_lock_close(store.lock_fd, true);
 	return err;
 }
 

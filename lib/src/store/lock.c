@@ -5,8 +5,9 @@
  * The locks are those of open files (F_OFD_SETLK), on bytes that no disk has.  The
  * kernel drops them when the last descriptor of the open file is gone, so a process
  * that has died holds nothing, unless a child of fork(2) is left that has its
- * descriptors; they close when the child ends or calls execve(2).  Each area that is open and each store has an open
- * file of its own, so threads of one process exclude each other as processes do.
+ * descriptors; they close when the child ends or calls execve(2).  Who closes drops
+ * them at once.  Each area that is open and each store has an open file of its own, so
+ * threads of one process exclude each other as processes do.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -88,6 +89,18 @@ int chario_lock_try(int fd, uint64_t byte, bool exclusive)
 void chario_lock_drop(int fd, uint64_t byte)
 {
 	apply(fd, byte, F_UNLCK);
+}
+
+void chario_lock_close(int fd, bool drop)
+{
+	struct flock all = { .l_type = F_UNLCK, .l_whence = SEEK_SET, .l_start = FIRST_BYTE };
+
+	if (fd < 0)
+		return;
+	/* Or they would stay as long as a child of fork(2) that has the file. */
+	if (drop)
+		fcntl(fd, F_OFD_SETLK, &all);
+	close(fd);
 }
 
 bool chario_lock_is_held(int fd, uint64_t byte)

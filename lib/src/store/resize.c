@@ -3,7 +3,6 @@
  * Resize an area: where it is, or where there is room.
  */
 #include <errno.h>
-#include <unistd.h>
 
 #include "store/inner.h"
 
@@ -107,6 +106,6 @@ int chario_store_resize(struct chario_store *store, const char *name, uint64_t b
 	if (move.lock_fd < 0)
 		return move.lock_fd;
 	err = resize(&move, bytes);
-	close(move.lock_fd);
+	chario_lock_close(move.lock_fd, true);
 	return err;
 }

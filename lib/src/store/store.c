@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "store/inner.h"
 #include "system/sys.h"
@@ -55,9 +54,8 @@ static int open_parts(struct chario_store *store)
 static void close_parts(struct chario_store *store)
 {
 	chario_index_deinit(&store->index);
+	chario_lock_close(store->lock_fd, !chario_pool_check(&store->pool));
 	chario_pool_destroy(&store->pool);
-	if (store->lock_fd >= 0)
-		close(store->lock_fd);
 	pthread_mutex_destroy(&store->mutex);
 	pthread_mutex_destroy(&store->changing);
 	free(store);
