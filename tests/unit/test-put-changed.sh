@@ -122,7 +122,7 @@ writes 0 --bytes 3000000 source area
 claim "another length needs --force, which changes it and nothing else"
 
 format 32M
-bytes 100000 | "$chario" record camera --size 1M >said 2>&1 || note "record: $(cat said)"
+bytes 100000 | "$chario" record --late-ms 600000 camera --size 1M >said 2>&1 || note "record: $(cat said)"
 gives 0 replay camera --output before
 bytes 1048576 >source
 gives 1 put --changed source camera
