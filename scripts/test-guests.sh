@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: MIT
 # The guest tests on each kernel that is named.  The first one gets all of
 # them; the others get those whose outcome depends on the kernel: data,
-# io_uring, dma-bufs, what tracks changes of memory, mappings, the errors of
-# calls, but for those that the kernels for real time and debugging, which are of
-# the same release, run as well; one for real time those that depend on who
-# preempts whom.
+# dma-bufs, what tracks changes of memory, mappings, the errors of calls, but
+# not what the kernels for real time and debugging, which are of the same
+# release, run as well, io_uring above all; one for real time those that depend
+# on who preempts whom.
 # The debug kernel, which is several times slower, gets those that its checkers
 # look at: what is allocated, mapped, freed and raced for, and what happens when
 # any of that fails.  With --all each kernel gets all of them, which takes hours.
@@ -32,7 +32,6 @@ tests/guest/test_buffers.py
 tests/guest/test_data_exercise.py
 tests/guest/test_dmabuf.py
 tests/guest/test_iommu.py
-tests/guest/test_iouring.py
 tests/guest/test_view.py
 tests/guest/test_ways.py
 tests/guest/test_zero_copy.py
