@@ -42,6 +42,7 @@ from chario_lab.guest.launch import launch
 from chario_lab.guest.session import Guest, QemuCrashed
 from chario_lab.guest.spec import GuestSpec, Namespace, Nvme
 from chario_lab.kernel import Kernel, build_module, get_kernel
+from chario_lab.testing import costs
 
 TOP = Path(__file__).resolve().parents[2]
 SOURCES = Path(__file__).resolve().parent / "src"
@@ -76,12 +77,14 @@ WATCHED = pytest.StashKey[list[Watch]]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """--kernel=NAME chooses what the guests boot."""
+    """--kernel=NAME chooses what the guests boot; --costs=FILE keeps what each file took."""
+    costs.add_options(parser)
     parser.addoption("--kernel", default="6.1", metavar="NAME", help="kernel of the guests: 6.1, 6.12, 6.12-rt, debug")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Declare our marks."""
+    """Declare our marks, measure what each file takes."""
+    config.pluginmanager.register(costs.Costs(config))
     config.addinivalue_line("markers", "allow_log(pattern, ...): kernel log lines that this test provokes")
 
 

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: MIT
+"""What the project's own tests run with: pytest plugins, the tables of tests, the tiers."""
