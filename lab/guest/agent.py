@@ -9,9 +9,12 @@ answers with one a line, in the order in which things end:
         -> {"id": 1, "rc": 0, "stdout": ..., "stderr": ..., "timed_out": false}
     {"id": 2, "op": "kill", "job": 1, "signal": 9}     -> {"id": 2, "killed": true}
     {"id": 3, "op": "kmsg", "after": 41}               -> {"id": 3, "records": [...]}
-    {"id": 4, "op": "exit", "code": 0}                 -> nothing: the machine ends
+    {"id": 4, "op": "read", "path": "/proc/cmdline"}   -> {"id": 4, "value": ...} or {"id": 4, "errno": 2}
+        likewise read_folder, list, resolve, and write with "text"
+    {"id": 5, "op": "exit", "code": 0}                 -> nothing: the machine ends
 
-One loop serves everything, so no command can hold up another.  A command is
+One loop serves everything, so no command can hold up another; a file is read
+or written by the loop itself, so it has to be one that answers at once.  A command is
 a process group of its own; at its time limit the whole group is killed.  A
 process that SIGKILL does not end within GRACE_S is reported as stuck, with its
 kernel stack.  Output goes to files in memory, never to a pipe, so that a
@@ -153,6 +156,53 @@ def read_kmsg(after: int) -> list[str]:
         os.close(descriptor)
 
 
+def read_file(request: dict[str, Any]) -> str:
+    """The content of a file."""
+    with open(request["path"], "rb") as file:
+        return file.read().decode(errors="surrogateescape")
+
+
+def read_folder(request: dict[str, Any]) -> dict[str, str]:
+    """Contents of the files in a folder; what cannot be read is left out."""
+    contents = {}
+    for name in sorted(os.listdir(request["path"])):
+        try:
+            contents[name] = read_file({"path": f"{request['path']}/{name}"})
+        except OSError:
+            continue
+    return contents
+
+
+def write_file(request: dict[str, Any]) -> None:
+    """Write a text with one call, as files of the kernel want it."""
+    descriptor = os.open(request["path"], os.O_WRONLY | os.O_TRUNC)
+    try:
+        os.write(descriptor, request["text"].encode())
+    finally:
+        os.close(descriptor)
+
+
+def list_folder(request: dict[str, Any]) -> list[str]:
+    """Names in a folder, in order."""
+    return sorted(os.listdir(request["path"]))
+
+
+def resolve(request: dict[str, Any]) -> str:
+    """A path without symbolic links."""
+    return os.path.realpath(request["path"], strict=True)
+
+
+FILES = {"read": read_file, "read_folder": read_folder, "write": write_file, "list": list_folder, "resolve": resolve}
+
+
+def answer(request: dict[str, Any]) -> dict[str, Any]:
+    """What a file says, or why it does not."""
+    try:
+        return {"id": request["id"], "value": FILES[request["op"]](request)}
+    except OSError as error:
+        return {"id": request["id"], "errno": error.errno}
+
+
 def end_machine(code: int) -> None:
     """Leave QEMU with exit status (code << 1) | 1, or else by power off."""
     try:
@@ -189,6 +239,8 @@ class Agent:
             self.send({"id": request["id"], "killed": any(killed)})
         elif kind == "kmsg":
             self.send({"id": request["id"], "records": read_kmsg(request["after"])})
+        elif kind in FILES:
+            self.send(answer(request))
         elif kind == "exit":
             end_machine(request["code"])
 

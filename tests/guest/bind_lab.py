@@ -21,7 +21,8 @@ from chario_lab import kmsg
 from chario_lab.cache import locked
 from chario_lab.demo.programs import build_chario
 from chario_lab.guest import leaks, tools
-from chario_lab.guest.devices import bdf, driver_of
+from chario_lab.guest.devices import PCI, bdf, driver_of, nodes
+from chario_lab.guest.files import Files
 from chario_lab.guest.job import Job, Result
 from chario_lab.guest.launch import launch
 from chario_lab.guest.session import Guest
@@ -39,6 +40,10 @@ SETTLE_LIMIT_S = 120
 POLL_S = 0.1
 
 OK, FAILED, USAGE = 0, 1, 2
+
+# A namespace below its controller, and where its number is: in the folder itself, or one further up or down.
+BLOCK = re.compile(r"nvme\d+(c\d+)?n\d+")
+NSID = ("nsid", "device/nsid")
 
 
 class Machine:
@@ -70,13 +75,12 @@ class Machine:
 
     def override(self, drive: int) -> str:
         """The driver that the drive is reserved for; empty for any."""
-        shown = self.must(f"cat /sys/bus/pci/devices/{self.address(drive)}/driver_override")
+        shown = self.guest.files.value(f"{PCI}/devices/{self.address(drive)}/driver_override")
         return "" if shown == "(null)" else shown
 
     def disks(self, drive: int) -> list[str]:
         """Character disks of a drive, as sysfs names them."""
-        found = self.must(f"cd /sys/bus/pci/devices/{self.address(drive)} && ls chario 2>/dev/null || true")
-        return [f"/dev/{name}" for name in sorted(found.split())]
+        return nodes(self.guest, self.address(drive))
 
     def block(self, drive: int, nsid: int = 1) -> str:
         """Block device of a namespace, which appears some time after the driver has the drive."""
@@ -84,21 +88,23 @@ class Machine:
         return self._blocks(drive, nsid)[0]
 
     def _blocks(self, drive: int, nsid: int) -> list[str]:
-        listing = self.guest.run(
-            f"cd /sys/bus/pci/devices/{self.address(drive)}/nvme/nvme* && "
-            'for n in nvme*n*; do echo "$n $(cat $n/nsid 2>/dev/null || cat $n/device/nsid 2>/dev/null)"; done'
-        ).stdout
-        pairs = (line.split() for line in listing.splitlines())
-        names = [pair[0] for pair in pairs if len(pair) == 2 and pair[1] == str(nsid)]
+        files, home = self.guest.files, f"{PCI}/devices/{self.address(drive)}/nvme"
+        folders = [f"{home}/{name}" for name in names_in(files, home)]
+        names = [
+            name
+            for folder in folders
+            for name in names_in(files, folder)
+            if BLOCK.fullmatch(name) and str(nsid) in (value_of(files, f"{folder}/{name}/{place}") for place in NSID)
+        ]
         # With multipath nvme0c1n1 is the path, and nvme0n1 is what users see.
         heads = [re.sub(r"^(nvme\d+)c\d+", r"\1", name) for name in names]
-        return [f"/dev/{name}" for name in heads if self.guest.run(["test", "-b", f"/dev/{name}"]).rc == 0]
+        return [f"/dev/{name}" for name in heads if files.exists(f"/dev/{name}")]
 
     @contextmanager
     def held_open(self, path: str) -> Iterator[str]:
         """A process named sleep has a device open; its number."""
         job = self.guest.start(f"exec 3<{path} && echo $$ >/run/held && exec sleep {SETTLE_LIMIT_S}", COMMAND_LIMIT_S)
-        self.until(lambda: self.guest.run("test -s /run/held").rc == 0, f"{path} was not opened")
+        self.until(lambda: bool(value_of(self.guest.files, "/run/held")), f"{path} was not opened")
         try:
             yield self.must("cat /run/held && rm /run/held")
         finally:
@@ -114,13 +120,30 @@ class Machine:
 
     def bring_home(self) -> None:
         """Linux's driver has all drives, whatever a test has left."""
-        self.must(
-            f"cd /sys/bus/pci/devices && for d in {' '.join(self._addresses)}; do "
-            "case $(readlink $d/driver) in *chario) chario unbind --force $d || exit 1;; esac; "
-            "grep -q null $d/driver_override || echo >$d/driver_override; "
-            "[ -e $d/driver ] || echo $d >/sys/bus/pci/drivers_probe; "
-            "[ $(basename $(readlink $d/driver)) = nvme ] || exit 1; done"
-        )
+        for drive, address in enumerate(self._addresses):
+            if self.driver(drive) == "chario":
+                self.must(f"chario unbind --force {address}")
+            if self.override(drive):
+                self.guest.files.write(f"{PCI}/devices/{address}/driver_override", "\n")
+            if not self.driver(drive):
+                self.must(f"echo {address} >{PCI}/drivers_probe")
+            assert self.driver(drive) == "nvme"
+
+
+def names_in(files: Files, folder: str) -> list[str]:
+    """What is in a folder; nothing where there is none."""
+    try:
+        return files.list(folder)
+    except OSError:
+        return []
+
+
+def value_of(files: Files, path: str) -> str:
+    """What a file says; nothing where there is none, or none any more."""
+    try:
+        return files.value(path)
+    except OSError:
+        return ""
 
 
 class Keeper:

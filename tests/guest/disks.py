@@ -19,31 +19,26 @@ def folder(node: str) -> str:
     return f"/sys/class/chario/{node.removeprefix('/dev/')}"
 
 
-def values(guest: Guest, directory: str) -> dict[str, str]:
-    """All files of a folder in sysfs."""
-    listing = guest.must(f"cd {directory} && grep -s . * || true")
-    return dict(line.split(":", 1) for line in listing.splitlines())
-
-
 def attributes(guest: Guest, node: str) -> dict[str, str]:
     """All attributes of a disk."""
-    return values(guest, folder(node))
+    return guest.files.values(folder(node))
 
 
 @contextlib.contextmanager
 def setting(guest: Guest, node: str, name: str, value: object) -> Iterator[None]:
     """A value in sysfs, put back at the end of the block."""
     path = f"{folder(node)}/{name}"
-    before = guest.must(f"cat {path} && echo {value} >{path}")
+    before = guest.files.value(path)
+    guest.files.write(path, value)
     try:
         yield
     finally:
-        guest.must(f"echo {before} >{path}")
+        guest.files.write(path, before)
 
 
 def counters(guest: Guest, node: str) -> dict[str, int]:
     """All counters of a disk."""
-    return {name: int(value) for name, value in values(guest, f"{folder(node)}/counters").items()}
+    return {name: int(value) for name, value in guest.files.values(f"{folder(node)}/counters").items()}
 
 
 def grown(guest: Guest, node: str, before: dict[str, int]) -> dict[str, int]:

@@ -19,6 +19,7 @@ from typing import Any
 
 import pytest
 from conftest import compile_program, watch
+from disks import counters, folder
 
 from chario_lab import kmsg
 from chario_lab.guest import faults, leaks
@@ -130,17 +131,15 @@ class Rig:
 
     def show(self, disk: str, attribute: str) -> str:
         """An attribute of a disk."""
-        return self.guest.must(["cat", f"/sys/class/chario/{Path(disk).name}/{attribute}"])
+        return self.guest.files.value(f"{folder(disk)}/{attribute}")
 
     def set(self, disk: str, attribute: str, value: object) -> None:
         """Change an attribute of a disk."""
-        self.guest.must(f"echo {value} >/sys/class/chario/{Path(disk).name}/{attribute}")
+        self.guest.files.write(f"{folder(disk)}/{attribute}", value)
 
     def counters(self, disk: str) -> dict[str, int]:
         """All counters of a disk."""
-        script = "for name in *; do read -r value <$name && echo $name $value; done"
-        lines = self.guest.must(f"cd /sys/class/chario/{Path(disk).name}/counters && {script}").splitlines()
-        return {name: int(value) for name, value in (line.split() for line in lines)}
+        return counters(self.guest, disk)
 
     def said(self, since: int) -> str:
         """The kernel log since a mark."""
@@ -152,16 +151,15 @@ class Rig:
 
     def pinned_pages(self) -> int:
         """Pages that somebody has pinned for a device."""
-        script = "while read -r line; do case $line in nr_foll_pin*) echo $line ;; esac; done </proc/vmstat"
-        text = self.guest.must(f"echo 1 >/proc/sys/vm/stat_refresh; {script}")
-        counts = {name: int(value) for name, value in (line.split() for line in text.splitlines())}
-        return counts["nr_foll_pin_acquired"] - counts["nr_foll_pin_released"]
+        self.guest.files.write("/proc/sys/vm/stat_refresh", 1)
+        counts = dict(line.split() for line in self.guest.files.read("/proc/vmstat").splitlines())
+        return int(counts["nr_foll_pin_acquired"]) - int(counts["nr_foll_pin_released"])
 
     # Meeting points
 
     def wait_file(self, path: str) -> None:
         """Return when a script has come to its `touch`."""
-        self.until(lambda: self.guest.run(["test", "-e", path]).rc == 0, f"{path} did not appear")
+        self.until(lambda: self.guest.files.exists(path), f"{path} did not appear")
 
     def wait_state(self, disk: str, state: str) -> None:
         """Return when a disk is live, recovering or dead."""

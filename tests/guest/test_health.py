@@ -16,7 +16,6 @@ from typing import Any
 
 import pytest
 from bind_lab import FAILED, OK, Keeper, Machine, keep
-from disks import values
 
 from chario_lab.guest import faults
 from chario_lab.guest.job import Job
@@ -83,7 +82,7 @@ def health(machine: Machine, disk: str) -> dict[str, Any]:
 
 def shown(machine: Machine, disk: str) -> dict[str, str]:
     """What sysfs says."""
-    return values(machine.guest, f"/sys/class/chario/{Path(disk).name}/health")
+    return machine.guest.files.values(f"/sys/class/chario/{Path(disk).name}/health")
 
 
 def log_pages(machine: Machine) -> int:
@@ -173,8 +172,8 @@ def test_events_outlast_a_reset(machine: Machine) -> None:
     disk = bound(machine)
     folder = f"/sys/class/chario/{Path(disk).name}"
     assert machine.guest.hmp("pcie_aer_inject_error rp0 DLP").startswith("OK")
-    machine.until(lambda: machine.must(f"cat {folder}/counters/resets") == "1", "the drive was not reset")
-    machine.until(lambda: machine.must(f"cat {folder}/state") == "live", "the drive did not come up again")
+    machine.until(lambda: machine.guest.files.value(f"{folder}/counters/resets") == "1", "the drive was not reset")
+    machine.until(lambda: machine.guest.files.value(f"{folder}/state") == "live", "the drive did not come up again")
     job = start_watch(machine, disk, 2)
     warn(machine, RELIABILITY)
     lines = watched(machine, job, CRITICAL)

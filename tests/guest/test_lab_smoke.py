@@ -80,6 +80,24 @@ def test_input_environment_and_folder(stock: Guest) -> None:
     assert stock.must("pwd; echo $X; cat", cwd="/dev", env={"X": "y"}, stdin="text") == "/dev\ny\ntext"
 
 
+def test_files_without_a_process(stock: Guest) -> None:
+    """The agent reads, writes, lists and resolves; errors are those of the guest."""
+    files = stock.files
+    last = files.value("/proc/sys/kernel/ns_last_pid")
+    assert files.read("/proc/version") == stock.must("cat /proc/version") + "\n"
+    assert files.value("/proc/sys/kernel/ns_last_pid") != last, "this number shows no processes"
+    last = files.value("/proc/sys/kernel/ns_last_pid")
+    files.write("/proc/sys/vm/swappiness", 37)
+    assert files.value("/proc/sys/vm/swappiness") == files.values("/proc/sys/vm")["swappiness"] == "37"
+    assert {"version", "self", "sys"} <= set(files.list("/proc"))
+    assert files.resolve("/proc/1/exe") == files.resolve("/usr/bin/python3")
+    with pytest.raises(FileNotFoundError, match="in the guest"):
+        files.write("/proc/sys/vm/none", 1)
+    with pytest.raises(OSError, match="Invalid argument"):
+        files.write("/proc/sys/vm/swappiness", "many")
+    assert files.value("/proc/sys/kernel/ns_last_pid") == last
+
+
 def test_output_is_not_limited_to_text(stock: Guest) -> None:
     """Bytes arrive unchanged, a megabyte of them too."""
     assert stock.run(r"printf '\000\377x'").stdout_bytes == b"\0\xffx"

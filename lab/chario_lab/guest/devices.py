@@ -7,26 +7,33 @@ the programs that are tested elsewhere.
 
 from __future__ import annotations
 
+import re
 import shlex
+import time
 from pathlib import Path
 
 from chario_lab.guest.job import CommandFailed
 from chario_lab.guest.session import Guest
 from chario_lab.guest.spec import node_name, root_port_bdf
 
-APPEAR_LIMIT_S = 20
+APPEAR_LIMIT_S = 60
 SETTLE_LIMIT_S = 120
+POLL_S = 0.2
+FUNCTION = re.compile(r"0000:[0-9a-f]{2}:00\.0")
 PCI = "/sys/bus/pci"
 
 
 def bdf(guest: Guest, drive: int) -> str:
     """PCI address of a drive, by its place in the specification."""
     port = f"{PCI}/devices/{root_port_bdf(drive)}"
-    return guest.must(
-        f"for i in $(seq {APPEAR_LIMIT_S * 5}); do cd {port} && for d in 0000:*:00.0; do "
-        f'[ -d "$d" ] && echo "$d" && exit; done; sleep 0.2; done; echo "no drive below {port}" >&2; exit 1',
-        timeout_s=APPEAR_LIMIT_S * 3,
-    )
+    end = time.monotonic() + APPEAR_LIMIT_S
+    while True:
+        for name in guest.files.list(port):
+            if FUNCTION.fullmatch(name):
+                return name
+        if time.monotonic() > end:
+            raise CommandFailed(f"no drive below {port} after {APPEAR_LIMIT_S} s")
+        time.sleep(POLL_S)
 
 
 def load_module(guest: Guest, module: Path, parameters: str = "") -> None:
@@ -43,11 +50,10 @@ def bind(guest: Guest, address: str, driver: str = "chario") -> None:
     result = guest.run(
         f"cd {PCI}/devices/{shlex.quote(address)} || exit 1\n"
         f"[ ! -e driver ] || echo {address} >driver/unbind || exit 1\n"
-        f"echo {driver} >driver_override && echo {address} >{PCI}/drivers_probe || exit 1\n"
-        f'[ "$(basename "$(readlink driver)")" = {driver} ]',
+        f"echo {driver} >driver_override && echo {address} >{PCI}/drivers_probe",
         timeout_s=SETTLE_LIMIT_S,
     )
-    if result.rc != 0:
+    if result.rc != 0 or driver_of(guest, address) != driver:
         said = "\n".join(guest.kernel_log(mark))
         raise CommandFailed(f"{driver} did not take {address}\n{result.describe()}\nkernel log:\n{said}")
 
@@ -64,28 +70,30 @@ def unbind(guest: Guest, address: str) -> None:
 
 def driver_of(guest: Guest, address: str) -> str:
     """Name of the driver that has a device; empty when none has."""
-    return guest.must(f'd=$(readlink {PCI}/devices/{shlex.quote(address)}/driver) && basename "$d" || true')
+    try:
+        return Path(guest.files.resolve(f"{PCI}/devices/{address}/driver")).name
+    except FileNotFoundError:
+        return ""
 
 
 def nodes(guest: Guest, address: str) -> list[str]:
     """Device nodes chario made for a PCI device, lowest namespace first."""
-    listing = guest.must(
-        "for d in /sys/class/chario/*; do [ -e $d/device ] && "
-        'echo "$(basename $d) $(basename $(readlink -f $d/device))"; done; true'
-    )
-    names = [name for name, device in (line.split() for line in listing.splitlines()) if device == address]
+    try:
+        names = guest.files.list(f"{PCI}/devices/{address}/chario")
+    except FileNotFoundError:
+        return []
     return [f"/dev/{name}" for name in sorted(names, key=lambda name: (len(name), name))]
 
 
 def bar_address(guest: Guest, address: str, bar: int = 0) -> int:
     """Physical address of a BAR of a device; 0 has an NVMe drive's registers, 2 its controller memory."""
-    line = guest.must(f"sed -n {bar + 1}p {PCI}/devices/{shlex.quote(address)}/resource")
-    return int(line.split()[0], 16)
+    lines = guest.files.read(f"{PCI}/devices/{address}/resource").splitlines()
+    return int(lines[bar].split()[0], 16)
 
 
 def use_intx(guest: Guest, address: str) -> None:
     """Forbid message-signalled interrupts to one device; before bind()."""
-    guest.must(f"echo 0 >{PCI}/devices/{shlex.quote(address)}/msi_bus")
+    guest.files.write(f"{PCI}/devices/{address}/msi_bus", 0)
 
 
 def command_counts(guest: Guest, drive: int, nsid: int = 1) -> tuple[int, int, int]:

@@ -18,6 +18,7 @@ from qemu.qmp.legacy import QEMUMonitorProtocol
 
 from chario_lab import kmsg
 from chario_lab.guest.channel import Channel, ChannelClosed, Record
+from chario_lab.guest.files import Files, answer_of
 from chario_lab.guest.job import Job, Result
 from chario_lab.guest.plan import Host
 from chario_lab.guest.qtest import QTest
@@ -60,6 +61,7 @@ class Guest:
         self._qmp_line = qmp
         self._qmp: QEMUMonitorProtocol | None = None
         self._qtest = QTest(qtest) if qtest else None
+        self.files = Files(self._ask_for_file)
 
     def wait_ready(self, limit_s: float) -> None:
         """Return when the agent has said that it is there."""
@@ -107,6 +109,10 @@ class Guest:
             raise GuestSilent(f"the guest has not answered for {limit_s:.0f} s\n{self.console_tail()}") from None
 
     # Files
+
+    def _ask_for_file(self, operation: str, fields: Mapping[str, str]) -> object:
+        _, reply = self._channel.request(operation, **fields)
+        return answer_of(fields["path"], self._answer(reply, ANSWER_LIMIT_S))
 
     def push(self, source: Path) -> str:
         """Copy a file of the host into the guest; its path there."""
