@@ -189,7 +189,7 @@ def list_folder(request: dict[str, Any]) -> list[str]:
 
 def resolve(request: dict[str, Any]) -> str:
     """A path without symbolic links."""
-    return os.path.realpath(request["path"], strict=True)
+    return str(os.path.realpath(request["path"], strict=True))
 
 
 FILES = {"read": read_file, "read_folder": read_folder, "write": write_file, "list": list_folder, "resolve": resolve}

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from conftest import TOP, watch
@@ -184,10 +185,10 @@ class Keeper:
 
 @contextmanager
 def keep(
-    kernel: Kernel, module: Path, drives: tuple[Drive, ...], prepare: str = "true", qtest: bool = False
+    kernel: Kernel, module: Path, drives: tuple[Drive, ...], prepare: str = "true", **fields: Any
 ) -> Iterator[Keeper]:
-    """A machine for the tests of a file; `prepare` is run once when it is up."""
-    keeper = Keeper(GuestSpec(kernel=kernel.name, drives=drives, qtest=qtest), module, prepare)
+    """A machine for the tests of a file; `prepare` is run once when it is up, fields are those of GuestSpec."""
+    keeper = Keeper(GuestSpec(kernel=kernel.name, drives=drives, **fields), module, prepare)
     try:
         yield keeper
     finally:

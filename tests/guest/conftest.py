@@ -43,9 +43,12 @@ from chario_lab.guest.session import Guest, QemuCrashed
 from chario_lab.guest.spec import GuestSpec, Namespace, Nvme
 from chario_lab.kernel import Kernel, build_module, get_kernel
 from chario_lab.testing import costs
+from chario_lab.testing.guest_files import read_table
+from chario_lab.testing.schedule import FILES, Schedule
 
 TOP = Path(__file__).resolve().parents[2]
-SOURCES = Path(__file__).resolve().parent / "src"
+HERE = Path(__file__).resolve().parent
+SOURCES = HERE / "src"
 CFLAGS = ("-std=gnu11", "-O2", "-g", "-Wall", "-Wextra", "-Werror", "-pthread", f"-I{TOP / 'kernel/uapi'}")
 # What is not used goes, and with it the wish for libraries that Debian has for 64 bits only.
 CFLAGS_32 = ("-m32", "-static", "-D_FILE_OFFSET_BITS=64", "-ffunction-sections", "-Wl,--gc-sections")
@@ -83,8 +86,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Declare our marks, measure what each file takes."""
+    """Declare our marks; the table of files says which begins first, the costs what each took."""
     config.pluginmanager.register(costs.Costs(config))
+    config.pluginmanager.register(Schedule(config, read_table(HERE)))
     config.addinivalue_line("markers", "allow_log(pattern, ...): kernel log lines that this test provokes")
 
 
@@ -148,15 +152,26 @@ def module(kernel: Kernel) -> Path:
     return build_module(kernel, TOP / "kernel")
 
 
+@pytest.fixture(scope="module")
+def cpus(request: pytest.FixtureRequest) -> int:
+    """Processors of the guests of this file, as the table says."""
+    return request.config.stash[FILES][request.path.name].cpus_on(request.config.getoption("--kernel"))
+
+
 @dataclass
 class SharedGuest:
-    """The guest of the session, launched anew when it is spoilt."""
+    """A guest of the session, launched anew when it is spoilt."""
 
     kernel: Kernel
     module: Path
+    cpus: int
     guest: Guest | None = None
     watched: Watch | None = None
     stack: ExitStack = field(default_factory=ExitStack)
+
+    def spec(self) -> GuestSpec:
+        """What it is made of."""
+        return GuestSpec(kernel=self.kernel.name, drives=DRIVES, cpus=self.cpus)
 
     def watch(self, item: pytest.Item) -> Guest:
         """The guest, for a test that tells us how it ended."""
@@ -175,7 +190,7 @@ class SharedGuest:
             self.stack.close()
             self.guest = self.watched = None
         if self.guest is None:
-            self.guest = self.stack.enter_context(launch(GuestSpec(kernel=self.kernel.name, drives=DRIVES)))
+            self.guest = self.stack.enter_context(launch(self.spec()))
             leaks.forget(self.guest)
             load_module(self.guest, self.module, PATIENT)
             for drive in range(len(DRIVES)):
@@ -198,21 +213,28 @@ class SharedGuest:
 
 
 @pytest.fixture(scope="session")
-def shared_guest(kernel: Kernel, module: Path) -> Iterator[SharedGuest]:
-    """What `guest` hands out."""
-    shared = SharedGuest(kernel, module)
-    yield shared
-    shared.close()
+def shared_guests(kernel: Kernel, module: Path) -> Iterator[Callable[[int], SharedGuest]]:
+    """of(cpus): what `guest` hands out, one for each number of processors."""
+    shared: dict[int, SharedGuest] = {}
+    with ExitStack() as stack:
+
+        def of(cpus: int) -> SharedGuest:
+            if cpus not in shared:
+                shared[cpus] = SharedGuest(kernel, module, cpus)
+                stack.callback(shared[cpus].close)
+            return shared[cpus]
+
+        yield of
 
 
 @pytest.fixture
-def guest(shared_guest: SharedGuest, request: pytest.FixtureRequest) -> Guest:
+def guest(shared_guests: Callable[[int], SharedGuest], cpus: int, request: pytest.FixtureRequest) -> Guest:
     """The shared guest; its log is searched from here on."""
-    return shared_guest.watch(request.node)
+    return shared_guests(cpus).watch(request.node)
 
 
 @pytest.fixture
-def fresh_guest(kernel: Kernel, request: pytest.FixtureRequest) -> Iterator[Launcher]:
+def fresh_guest(kernel: Kernel, cpus: int, request: pytest.FixtureRequest) -> Iterator[Launcher]:
     """launch(drives=..., qtest=True, module=True, ...): a guest of the test's own.
 
     chario.ko is loaded unless module=False; nothing is bound.  With dies=True
@@ -221,7 +243,7 @@ def fresh_guest(kernel: Kernel, request: pytest.FixtureRequest) -> Iterator[Laun
     with ExitStack() as stack:
 
         def start(module: bool = True, parameters: str = "", dies: bool = False, **fields: Any) -> Guest:
-            running = stack.enter_context(launch(GuestSpec(kernel=kernel.name, **fields)))
+            running = stack.enter_context(launch(GuestSpec(**{"kernel": kernel.name, "cpus": cpus, **fields})))
             watch(request.node, running, -1).ended_on_purpose = dies
             leaks.forget(running)
             if module:

@@ -27,9 +27,9 @@ FAILING, OTHER = range(2)
 
 
 @pytest.fixture(scope="module")
-def keeper(kernel: Kernel, module: Path) -> Iterator[Keeper]:
+def keeper(kernel: Kernel, module: Path, cpus: int) -> Iterator[Keeper]:
     """One guest for this file, whose slots the kernel itself resets."""
-    with keep(kernel, module, drives=DRIVES, native_hotplug=True) as keeper:
+    with keep(kernel, module, drives=DRIVES, native_hotplug=True, cpus=cpus) as keeper:
         yield keeper
 
 

@@ -25,9 +25,9 @@ DRIVES = (
 
 
 @pytest.fixture(scope="module")
-def keeper(kernel: Kernel, module: Path) -> Iterator[Keeper]:
+def keeper(kernel: Kernel, module: Path, cpus: int) -> Iterator[Keeper]:
     """One guest for this file."""
-    with keep(kernel, module, drives=DRIVES) as keeper:
+    with keep(kernel, module, drives=DRIVES, cpus=cpus) as keeper:
         yield keeper
 
 

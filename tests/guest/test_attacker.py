@@ -38,10 +38,12 @@ DRIVES = (
 
 
 @pytest.fixture(scope="module")
-def keeper(kernel: Kernel, module: Path) -> Iterator[Keeper]:
+def keeper(kernel: Kernel, module: Path, cpus: int) -> Iterator[Keeper]:
     """One guest for this file, with an open window."""
     parameters = f"peer_to_peer=1 windows={HIDDEN:#x}+1M"
-    with keep(kernel, module, parameters=parameters, drives=DRIVES, append=f"memmap=16M${HIDDEN:#x}") as keeper:
+    with keep(
+        kernel, module, parameters=parameters, drives=DRIVES, append=f"memmap=16M${HIDDEN:#x}", cpus=cpus
+    ) as keeper:
         yield keeper
 
 

@@ -25,9 +25,11 @@ MKFS = "mkfs.ext4 -q -F -E nodiscard"
 
 
 @pytest.fixture(scope="module")
-def keeper(kernel: Kernel, module: Path) -> Iterator[Keeper]:
+def keeper(kernel: Kernel, module: Path, cpus: int) -> Iterator[Keeper]:
     """One guest for this file."""
-    with keep(kernel, module, DRIVES, "modprobe -a loop dm_mod dm_crypt raid1 && mkdir -p /mnt/a /mnt/b") as keeper:
+    with keep(
+        kernel, module, DRIVES, "modprobe -a loop dm_mod dm_crypt raid1 && mkdir -p /mnt/a /mnt/b", cpus=cpus
+    ) as keeper:
         yield keeper
 
 

@@ -37,11 +37,11 @@ MISTAKES = {
 
 
 @pytest.fixture(scope="module")
-def debugged(kernel: Kernel) -> Iterator[Guest]:
+def debugged(kernel: Kernel, cpus: int) -> Iterator[Guest]:
     """A guest with the debug kernel, whose log nobody else searches."""
     if not kernel.debug:
         pytest.skip(f"kernel {kernel.name} has no checkers: --kernel=debug has")
-    with launch(GuestSpec(kernel=kernel.name, drives=(Nvme("disk"),), append="kasan_multi_shot")) as guest:
+    with launch(GuestSpec(kernel=kernel.name, cpus=cpus, drives=(Nvme("disk"),), append="kasan_multi_shot")) as guest:
         yield guest
 
 

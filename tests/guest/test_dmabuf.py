@@ -63,9 +63,9 @@ def test_controller_memory_that_is_refused(guest: Guest, guest_program: Programs
 
 
 @pytest.fixture(scope="module")
-def keeper(kernel: Kernel, module: Path) -> Iterator[Keeper]:
+def keeper(kernel: Kernel, module: Path, cpus: int) -> Iterator[Keeper]:
     """One guest for the drives that reach each other."""
-    with keep(kernel, module, parameters="peer_to_peer=1", drives=DRIVES) as keeper:
+    with keep(kernel, module, parameters="peer_to_peer=1", drives=DRIVES, cpus=cpus) as keeper:
         yield keeper
 
 

@@ -41,10 +41,10 @@ DEBUGFS = "/sys/kernel/debug"
 
 
 @pytest.fixture(scope="module")
-def keeper(kernel: Kernel, module: Path) -> Iterator[Keeper]:
+def keeper(kernel: Kernel, module: Path, cpus: int) -> Iterator[Keeper]:
     """One guest for this file, with a small drive: every queue costs allocations."""
     drives = (Nvme("small", (Namespace(64), Namespace(64)), max_ioqpairs=2),)
-    with keep(kernel, module, PARAMETERS, PROVOKED, drives=drives) as keeper:
+    with keep(kernel, module, PARAMETERS, PROVOKED, drives=drives, cpus=cpus) as keeper:
         yield keeper
 
 

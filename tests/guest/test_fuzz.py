@@ -67,10 +67,12 @@ SELDOM = {"buffer-export", "queue-create", "timeline-open", "timeline-control"}
 
 
 @pytest.fixture(scope="module")
-def keeper(kernel: Kernel, module: Path) -> Iterator[Keeper]:
+def keeper(kernel: Kernel, module: Path, cpus: int) -> Iterator[Keeper]:
     """One guest for this file: drives of both formats, controller memory, a disk in memory, an open window."""
     parameters = f"peer_to_peer=1 loopback_mib=16 windows={HIDDEN:#x}+4M"
-    with keep(kernel, module, parameters=parameters, drives=DRIVES, append=f"memmap=16M${HIDDEN:#x}") as keeper:
+    with keep(
+        kernel, module, parameters=parameters, drives=DRIVES, append=f"memmap=16M${HIDDEN:#x}", cpus=cpus
+    ) as keeper:
         yield keeper
 
 

@@ -23,9 +23,9 @@ MEMORY_WITHOUT_BUS_MASTER = 2
 
 
 @pytest.fixture(scope="module")
-def keeper(kernel: Kernel, module: Path) -> Iterator[Keeper]:
+def keeper(kernel: Kernel, module: Path, cpus: int) -> Iterator[Keeper]:
     """One guest for this file."""
-    with keep(kernel, module, (Nvme("real", (Namespace(64, 4096),)),)) as keeper:
+    with keep(kernel, module, (Nvme("real", (Namespace(64, 4096),)),), cpus=cpus) as keeper:
         yield keeper
 
 

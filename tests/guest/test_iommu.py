@@ -40,11 +40,13 @@ SIZES = [BLOCK, 3 * BLOCK, COMMAND + BLOCK, MIB]
 
 
 @pytest.fixture(scope="module")
-def keeper(kernel: Kernel, module: Path) -> Iterator[Keeper]:
+def keeper(kernel: Kernel, module: Path, cpus: int) -> Iterator[Keeper]:
     """One guest for this file."""
     parameters = f"peer_to_peer=1 windows={HIDDEN:#x}+{HIDDEN_BYTES}"
     hidden = f"memmap=16M${HIDDEN:#x}"
-    with keep(kernel, module, parameters, (STRAY_FAULT,), drives=DRIVES, append=hidden, iommu=True) as keeper:
+    with keep(
+        kernel, module, parameters, (STRAY_FAULT,), drives=DRIVES, append=hidden, iommu=True, cpus=cpus
+    ) as keeper:
         yield keeper
 
 
@@ -57,7 +59,7 @@ def rig(keeper: Keeper, request: pytest.FixtureRequest) -> Rig:
 
 
 @pytest.fixture
-def stock(kernel: Kernel) -> None:
+def stock(kernel: Kernel, cpus: int) -> None:
     """For what the debug kernel's checkers, which allocate by themselves, see in the other tests as well."""
     if kernel.debug:
         pytest.skip("counts, and mappings of kinds that other tests make: the stock kernels show it")

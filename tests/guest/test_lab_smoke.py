@@ -44,9 +44,9 @@ PLAIN, BAD, SLOW, REGISTERS, PULLED = range(5)
 
 
 @pytest.fixture(scope="module")
-def stock(kernel: Kernel) -> Iterator[Guest]:
+def stock(kernel: Kernel, cpus: int) -> Iterator[Guest]:
     """One guest with the stock driver for all tests of this file."""
-    with launch(GuestSpec(kernel=kernel.name, drives=DRIVES, qtest=True)) as guest:
+    with launch(GuestSpec(kernel=kernel.name, cpus=cpus, drives=DRIVES, qtest=True)) as guest:
         guest.must("modprobe nvme")
         yield guest
 

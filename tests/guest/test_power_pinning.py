@@ -37,9 +37,9 @@ LOOPBACK = "grep -l loopback /sys/class/chario/*/backend | cut -d/ -f5"
 
 
 @pytest.fixture(scope="module")
-def keeper(kernel: Kernel, module: Path) -> Iterator[Keeper]:
+def keeper(kernel: Kernel, module: Path, cpus: int) -> Iterator[Keeper]:
     """One guest for this file."""
-    with keep(kernel, module, "loopback_mib=1", drives=DRIVES, qtest=True) as keeper:
+    with keep(kernel, module, "loopback_mib=1", drives=DRIVES, qtest=True, cpus=cpus) as keeper:
         yield keeper
 
 

@@ -21,9 +21,9 @@ DRIVES = (Nvme("fails", (Namespace(64, backing=Throttle()), Namespace(64))),)
 
 
 @pytest.fixture(scope="module")
-def keeper(kernel: Kernel, module: Path) -> Iterator[Keeper]:
+def keeper(kernel: Kernel, module: Path, cpus: int) -> Iterator[Keeper]:
     """One guest for this file."""
-    with keep(kernel, module, drives=DRIVES, qtest=True) as keeper:
+    with keep(kernel, module, drives=DRIVES, qtest=True, cpus=cpus) as keeper:
         yield keeper
 
 

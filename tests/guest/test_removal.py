@@ -29,9 +29,9 @@ DRIVES = tuple(Nvme(f"drive-{n}", (Namespace(64),)) for n in range(6))
 
 
 @pytest.fixture(scope="module")
-def keeper(kernel: Kernel, module: Path) -> Iterator[Keeper]:
+def keeper(kernel: Kernel, module: Path, cpus: int) -> Iterator[Keeper]:
     """One guest for this file; tests that pull a drive have one each."""
-    with keep(kernel, module, drives=DRIVES) as keeper:
+    with keep(kernel, module, drives=DRIVES, cpus=cpus) as keeper:
         yield keeper
 
 

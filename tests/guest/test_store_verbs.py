@@ -18,9 +18,9 @@ SOURCE = "/run/source"
 
 
 @pytest.fixture(scope="module")
-def keeper(kernel: Kernel, module: Path) -> Iterator[Keeper]:
+def keeper(kernel: Kernel, module: Path, cpus: int) -> Iterator[Keeper]:
     """One guest for this file."""
-    with keep(kernel, module, DRIVES, f"dd if=/dev/urandom of={SOURCE} bs=1000 count=5000") as keeper:
+    with keep(kernel, module, DRIVES, f"dd if=/dev/urandom of={SOURCE} bs=1000 count=5000", cpus=cpus) as keeper:
         yield keeper
 
 

@@ -89,9 +89,9 @@ def test_an_interrupt_ends_the_recording(guest: Guest, chario: Path, disk512: st
 
 
 @pytest.fixture(scope="module")
-def keeper(kernel: Kernel, module: Path) -> Iterator[Keeper]:
+def keeper(kernel: Kernel, module: Path, cpus: int) -> Iterator[Keeper]:
     """A guest for the tests that take a drive away."""
-    with keep(kernel, module, drives=DRIVES) as keeper:
+    with keep(kernel, module, drives=DRIVES, cpus=cpus) as keeper:
         yield keeper
 
 

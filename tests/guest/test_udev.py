@@ -25,9 +25,9 @@ STRANGER = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
 
 
 @pytest.fixture(scope="module")
-def keeper(kernel: Kernel, module: Path) -> Iterator[Keeper]:
+def keeper(kernel: Kernel, module: Path, cpus: int) -> Iterator[Keeper]:
     """One guest for this file."""
-    with keep(kernel, module, DRIVES) as keeper:
+    with keep(kernel, module, DRIVES, cpus=cpus) as keeper:
         yield keeper
 
 

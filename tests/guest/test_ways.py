@@ -43,11 +43,11 @@ HIDDEN = 0x3000_0000
 
 
 @pytest.fixture(scope="module")
-def keeper(kernel: Kernel, module: Path) -> Iterator[Keeper]:
+def keeper(kernel: Kernel, module: Path, cpus: int) -> Iterator[Keeper]:
     """A guest with hidden memory that is open as a window, and a drive with memory of its own."""
     drives = (Nvme("ways", (Namespace(64, 4096),), cmb_mib=4),)
     parameters = f"windows={HIDDEN:#x}+16M peer_to_peer=1"
-    with keep(kernel, module, parameters, append=f"memmap=16M${HIDDEN:#x}", drives=drives) as keeper:
+    with keep(kernel, module, parameters, append=f"memmap=16M${HIDDEN:#x}", drives=drives, cpus=cpus) as keeper:
         yield keeper
 
 

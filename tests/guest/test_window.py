@@ -35,10 +35,10 @@ class Board:
 
 
 @pytest.fixture(scope="module")
-def launched(kernel: Kernel, module: Path) -> Iterator[Board]:
+def launched(kernel: Kernel, module: Path, cpus: int) -> Iterator[Board]:
     """One guest for this file; a window is open from the start.  At the end nothing is left."""
     drives = (Nvme("disk", (Namespace(64),)), RegisterFile())
-    spec = GuestSpec(kernel=kernel.name, drives=drives, append=f"memmap=16M${HIDDEN:#x}")
+    spec = GuestSpec(kernel=kernel.name, cpus=cpus, drives=drives, append=f"memmap=16M${HIDDEN:#x}")
     with launch(spec) as guest:
         leaks.forget(guest)
         load_module(guest, module, f"windows={HIDDEN:#x}+{HIDDEN_BYTES} deadline_ms=200000")

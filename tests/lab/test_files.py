@@ -33,7 +33,7 @@ def test_a_value_has_no_end_of_line() -> None:
 
 def test_an_error_of_the_guest_is_raised() -> None:
     """As the exception that it would be here, with the path."""
-    with pytest.raises(FileNotFoundError, match="in the guest.*'/disk/none'"):
+    with pytest.raises(FileNotFoundError, match=r"in the guest.*'/disk/none'"):
         Files(ask).read("/disk/none")
     assert not Files(ask).exists("/disk/none")
     assert Files(ask).exists("/disk/state")

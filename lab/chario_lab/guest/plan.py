@@ -110,6 +110,8 @@ def boot_args(spec: GuestSpec, host: Host) -> list[str]:
         "nokaslr",
         "mitigations=off",
         "random.trust_cpu=on",
+        # A busy host delays the timer that the kernel would test, and it would then refuse to boot.
+        "no_timer_check",
         "log_buf_len=4M",
         # An emulated CPU on a loaded host stands still for seconds: that is
         # not the guest's fault and must not look like one in the log.

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: MIT
+"""The table of guest test files, tests/guest/files.toml: what each needs and where it runs."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from chario_lab.kernel import DEBUG
+
+FIRST_KERNEL = "6.1"
+TABLE = "files.toml"
+
+
+class TableError(Exception):
+    """The table and the files beside it do not agree; the message says how."""
+
+
+@dataclass(frozen=True)
+class GuestFile:
+    """One file of guest tests; the table's head says what the fields mean."""
+
+    name: str
+    cpus: int
+    seconds: int
+    waits: bool = False
+    kernels: tuple[str, ...] = ()
+
+    def runs_on(self, kernel: str) -> bool:
+        """Whether it belongs to the list of a kernel."""
+        return kernel == FIRST_KERNEL or kernel in self.kernels
+
+    def cpus_on(self, kernel: str) -> int:
+        """Processors of its guests with a kernel."""
+        return 2 if kernel == DEBUG else self.cpus
+
+
+def read_table(folder: Path) -> Mapping[str, GuestFile]:
+    """The table of a folder, by the names of the files; every test file must be in it."""
+    table = folder / TABLE
+    fields = tomllib.loads(table.read_text())
+    files = {
+        f"{name}.py": GuestFile(name=f"{name}.py", **{**entry, "kernels": tuple(entry.get("kernels", ()))})
+        for name, entry in fields.items()
+    }
+    found = {path.name for path in folder.glob("test_*.py")}
+    if found != set(files):
+        missing, stale = sorted(found - set(files)), sorted(set(files) - found)
+        raise TableError(
+            f"{table} does not name {missing or 'nothing'}, and names {stale or 'nothing'} that is not there"
+        )
+    return files

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: MIT
+"""Which test file begins first, and how many run side by side: a pytest plugin.
+
+The longest file begins first, so that no worker is left with it at the end.
+Before its first test a file takes its seats, see seats.py.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Generator, Mapping
+from pathlib import Path
+
+import pytest
+
+from chario_lab.testing.guest_files import GuestFile
+from chario_lab.testing.seats import SEATS_PER_CPU, Seats, seats_of_machine
+
+FILES = pytest.StashKey[Mapping[str, GuestFile]]()
+
+
+class Schedule:
+    """The order of files, and their seats; there are none where pytest has no workers."""
+
+    def __init__(self, config: pytest.Config, files: Mapping[str, GuestFile]) -> None:
+        self._files = files
+        self._seats: Seats | None = None
+        self._file = ""
+        config.stash[FILES] = files
+        run = getattr(config, "workerinput", {}).get("testrunuid")
+        if run:
+            self._seats = Seats(Path(tempfile.gettempdir()) / f"chario-seats-{run}", seats_of_machine())
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        """The longest file first; the tests of a file stay together and in their order."""
+        items.sort(key=lambda item: (-self._files[item.path.name].seconds, item.path.name))
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_protocol(
+        self, item: pytest.Item, nextitem: pytest.Item | None
+    ) -> Generator[None, object, object]:
+        """Take seats before the first test of a file; its time limits begin behind that."""
+        name = item.path.name
+        if self._seats and name != self._file:
+            self._file = name
+            self._seats.take(1 if self._files[name].waits else SEATS_PER_CPU)
+        outcome = yield
+        if self._seats and (nextitem is None or nextitem.path.name != name):
+            self._file = ""
+            self._seats.give_back()
+        return outcome
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: object) -> None:
+        """The last worker of a run leaves no file behind."""
+        run = getattr(node, "workerinput", {}).get("testrunuid")
+        (Path(tempfile.gettempdir()) / f"chario-seats-{run}").unlink(missing_ok=True)
