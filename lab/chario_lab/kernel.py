@@ -10,6 +10,7 @@ the same until it is asked for afresh:
 
     python -m chario_lab.kernel --all            fetch or build, print as JSON
     python -m chario_lab.kernel --refresh 6.1    look for a newer one
+    python -m chario_lab.kernel --build kernel 6.1 6.12    build the module too, and say what was found in it
 """
 
 from __future__ import annotations
@@ -68,6 +69,10 @@ SERIES = {
 DEBUG = "debug"
 NAMES = (*SERIES, DEBUG)
 MODULES_KEPT_DAYS = 7
+# Of the compiler and of sparse; each is a finding of scripts/check.sh.
+CHECKS = ("W=1", "C=2", "CF=-D__CHECK_ENDIAN__")
+FINDING = re.compile(r"\b(?:warning|error):")
+FINDINGS = "findings"
 
 
 def get_kernel(name: str) -> Kernel:
@@ -197,17 +202,18 @@ def relocate(sources: Path, target: Path) -> None:
             makefile.write_text(moved)
 
 
-def build_module(kernel: Kernel, source: Path, warnings: bool = False, name: str = "chario") -> Path:
-    """NAME.ko of a source folder for a kernel.
+def build_module(kernel: Kernel, source: Path, name: str = "chario", again: bool = False) -> Path:
+    """NAME.ko of a source folder for a kernel, built with all warnings and with sparse.
 
     The folder is copied to the cache first, so neither the checkout nor another
     kernel's build gets in the way; what was built from the same source for the
-    same kernel by the same compiler is used again.  `warnings` adds W=1.
+    same kernel by the same compiler is used again, unless it is to be built
+    `again`.  What compiler and sparse found stands beside it, see findings().
     """
     if not (source / "Kbuild").is_file():
         raise KernelError(f"{source} has no Kbuild file: it is not the folder of a module")
     files = source_files(source)
-    digest = hashlib.sha256(f"{kernel.build}\n{compiler_of(kernel)}\n{warnings}\n".encode())
+    digest = hashlib.sha256(f"{kernel.build}\n{compiler_of(kernel)}\n{CHECKS}\n".encode())
     for path in files:
         digest.update(f"{path.relative_to(source)}\n".encode() + hashlib.sha256(path.read_bytes()).digest())
     target = cache_dir() / "modules" / f"{kernel.release}-{digest.hexdigest()[:16]}"
@@ -218,8 +224,10 @@ def build_module(kernel: Kernel, source: Path, warnings: bool = False, name: str
             copy = folder / path.relative_to(source)
             copy.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(path, copy)
-        run_make(kernel, folder, source.name, module, ["W=1"] if warnings else [])
+        (folder / FINDINGS).write_text(run_make(kernel, folder, source.name, module))
 
+    if again and target.exists():
+        shutil.rmtree(target)
     keep(target, f"{module} for {kernel.release}", make)
     drop_unused(target.parent, MODULES_KEPT_DAYS)
     return use(target) / module
@@ -233,9 +241,16 @@ def source_files(source: Path) -> list[Path]:
     return sorted(path for path in found if path.is_file() and not path.name.endswith(".mod.c"))
 
 
-def run_make(kernel: Kernel, folder: Path, label: str, module: str, options: Sequence[str]) -> None:
-    """Build the module in its folder; the compiler's words become the error."""
-    command = ["make", "-C", str(kernel.build), f"M={folder}", f"-j{os.cpu_count() or 1}", *options, "modules"]
+def findings(module: Path) -> str:
+    """What compiler and sparse said of a module that was built; empty where they had nothing to say."""
+    return (module.parent / FINDINGS).read_text()
+
+
+def run_make(kernel: Kernel, folder: Path, label: str, module: str) -> str:
+    """Build the module in its folder; what was found in it. The compiler's errors become ours."""
+    if shutil.which("sparse") is None:
+        raise KernelError("sparse is missing, which looks at modules as they are built: run scripts/setup.sh as root")
+    command = ["make", "-C", str(kernel.build), f"M={folder}", f"-j{os.cpu_count() or 1}", *CHECKS, "modules"]
     say(f"building {module} for {kernel.release}")
     try:
         done = subprocess.run(command, env=make_environment(), capture_output=True, text=True, check=False)
@@ -244,10 +259,10 @@ def run_make(kernel: Kernel, folder: Path, label: str, module: str, options: Seq
     if done.returncode or not (folder / module).exists():
         words = done.stderr.strip().replace(f"{folder}/", f"{label}/") or done.stdout.strip()[-2000:]
         raise KernelError(f"{module} does not build for {kernel.release}:\n{words}")
-    # Debian's kernels have BTF and their header packages have no vmlinux to make more from.
-    told = [line for line in done.stderr.splitlines() if not line.startswith("Skipping BTF generation")]
-    if told:
-        say("\n".join(told).replace(f"{folder}/", f"{label}/"))
+    lines = (line.replace(f"{folder}/", f"{label}/") for line in f"{done.stdout}\n{done.stderr}".splitlines())
+    # The host's compiler may be newer than that of the kernel's package.
+    found = [line for line in lines if FINDING.search(line) and "the compiler differs" not in line]
+    return "".join(f"{line}\n" for line in found)
 
 
 def make_environment() -> dict[str, str]:
@@ -266,29 +281,34 @@ def compiler_of(kernel: Kernel) -> str:
 
 
 def main() -> int:
-    """Print kernels as JSON, one after the other."""
+    """Print kernels as JSON, one after the other, or build a module for them."""
     parser = argparse.ArgumentParser(prog="chario_lab.kernel", description="Fetch or build kernels for guests.")
     parser.add_argument("name", nargs="*", help=f"one of {', '.join(NAMES)}")
     parser.add_argument("--all", action="store_true", help="every kernel of the lab")
     parser.add_argument("--refresh", action="store_true", help="look for a newer one first")
-    parser.add_argument("--build", metavar="FOLDER", type=Path, help="also build the module of this folder")
+    parser.add_argument("--build", metavar="FOLDER", type=Path, help="build the module of this folder instead")
+    parser.add_argument("--again", action="store_true", help="with --build: also where it is built already")
     options = parser.parse_args()
     if not options.all and not options.name:
         parser.error("name a kernel, or say --all")
+    sound = True
     try:
         for name in NAMES if options.all else options.name:
             if options.refresh:
                 forget(name)
             kernel = get_kernel(name)
-            sys.stdout.write(to_json(kernel))
-            if options.build:
-                print(build_module(kernel, options.build.resolve()))
+            if options.build is None:
+                sys.stdout.write(to_json(kernel))
+                continue
+            found = findings(build_module(kernel, options.build.resolve(), again=options.again))
+            sys.stdout.write(f"Linux {kernel.release}:\n{found}" if found else "")
+            sound = sound and not found
     except (KernelError, BuildError, PackageError, CacheError, OSError) as error:
         print(explain(error), file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         return 130
-    return 0
+    return 0 if sound else 1
 
 
 def forget(name: str) -> None:

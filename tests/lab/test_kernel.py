@@ -108,6 +108,18 @@ def test_failed_build_is_one_message(built_with: tuple[Kernel, Path]) -> None:
             kernel.build_module(target, source)
 
 
+def test_what_was_found_stays_with_the_build(built_with: tuple[Kernel, Path], tmp_path: Path) -> None:
+    """Warnings of the first build are told whenever it is used; told again, it is built again."""
+    target, source = built_with
+    makefile = target.build / "Makefile"
+    makefile.write_text(makefile.read_text() + "\t@echo $(M)/main.c:1: warning: odd >&2\n\t@echo LD\n")
+    module = kernel.build_module(target, source)
+    assert kernel.findings(module) == kernel.findings(kernel.build_module(target, source))
+    assert kernel.findings(module) == f"{source.name}/main.c:1: warning: odd\n"
+    kernel.build_module(target, source, again=True)
+    assert (tmp_path / "runs").read_text().split() == ["ran", "ran"]
+
+
 def test_folder_without_module_is_refused(built_with: tuple[Kernel, Path], tmp_path: Path) -> None:
     """A wrong folder is answered before anything is built."""
     with pytest.raises(KernelError, match="no Kbuild file"):
