@@ -2,7 +2,7 @@
 # The front door.  `make help` says what there is.
 
 BUILD ?= build
-KERNELS ?= 6.1 6.12 6.12-rt
+KERNELS ?= 6.1 6.12 6.12-rt debug
 FUZZ_COMMANDS ?= 1000000
 FUZZ_SECONDS ?= 600
 
@@ -19,7 +19,7 @@ lab = "$$($(setup))"/bin/python -m chario_lab.main
 export PATH := $(PATH):/usr/sbin:/sbin
 
 .PHONY: all help setup setup-build module user may-install install demo guest \
-	check check-static check-unit check-sanitize check-guest check-all check-debug fuzz fuzz-library \
+	check check-quick check-long check-static check-unit check-meson check-sanitize check-guest fuzz fuzz-library \
 	fuzz-store fuzz-stream bench bench-store recorders clean
 
 all: module user
@@ -32,16 +32,19 @@ help:
 	@echo 'In a guest, with an emulated NVMe SSD; no drive of this machine is touched'
 	@echo '  make demo         the main job, and what it costs beside the block device and ext4'
 	@echo '  make guest        a shell in a guest, with a drive to try things on'
-	@echo '  make check        static checks and all tests (KERNELS="$(KERNELS)")'
-	@echo '  make check-debug  the guest tests on a kernel with KASAN, lockdep and more'
-	@echo '  make check-all    every guest test on every kernel; takes hours'
+	@echo '  make check-quick  static checks, unit tests, a smoke test of each feature, all tests of what'
+	@echo '                    has changed since the upstream branch, or since BASE=; for everyday work'
+	@echo '  make check        everything: all tests, on Debian'"'"'s kernels and on one with KASAN, lockdep and'
+	@echo '                    more (KERNELS="$(KERNELS)"); before a change is done'
+	@echo '  make check-long   what takes hours: fuzzers, every file on every kernel, many crashes'
+	@echo '  make check-guest  the guest tests of make check alone'
 	@echo '  make fuzz         a million random commands on that kernel; FUZZ_COMMANDS=N says'
 	@echo '                    how many, FUZZ_SEED=N repeats a run'
 	@echo '  make bench        instructions per call, counted, beside the paths of Linux;'
 	@echo '                    IOMMU=1 counts some once more behind an IOMMU'
 	@echo '  make recorders    what a recording costs: the store, dd, GStreamer; whole programs'
 	@echo 'On this machine, for who changes the library'
-	@echo '  make check-unit   unit tests, also with sanitizers and 20 s of fuzzing'
+	@echo '  make check-unit   unit tests and other tests without a guest, also with sanitizers'
 	@echo '  make bench-store  what a store costs at 10 to 100,000 areas'
 	@echo '  make fuzz-library disks and recordings with anything on them, one after the other;'
 	@echo '                    FUZZ_SECONDS=N says for how long each'
@@ -95,18 +98,23 @@ recorders: setup
 bench-store: user
 	@$(BUILD)/tests/unit/store-costs
 
-check: check-static check-unit check-guest
+check check-quick check-long: setup user
+	@$(lab) check $(or $(@:check-%=%),check) --build $(BUILD) --kernels "$(KERNELS)" \
+		$(if $(BASE),--base $(BASE)) $(if $(WITHIN),--within $(WITHIN))
+
+check-guest: setup user
+	@$(lab) check guests --build $(BUILD) --kernels "$(KERNELS)"
 
 check-static: setup
 	@scripts/check.sh
 
 # A folder from before the setup was made without the compiler for 32 bits.
-check-unit: setup user
+check-meson: setup user
 	@test -e $(BUILD)/tests/abi/test-layout-32 || \
 		{ meson setup --wipe $(BUILD) && meson compile -C $(BUILD); }
 	@meson test -C $(BUILD) --print-errorlogs
-	@$(MAKE) --no-print-directory check-sanitize
-	@FUZZ_SEED=1 $(MAKE) --no-print-directory fuzz-library FUZZ_SECONDS=10
+
+check-unit: check-meson check-sanitize
 	@CHARIO_BUILD=$(abspath $(BUILD)) "$$($(setup))"/bin/pytest -q tests/lab tests/python tests/gst tests/format
 
 check-sanitize: setup
@@ -117,15 +125,6 @@ fuzz-library: setup
 
 fuzz-store fuzz-stream: fuzz-%: setup
 	@scripts/fuzz-library.sh $(FUZZ_SECONDS) $(BUILD)-fuzz $*
-
-check-guest: setup user
-	@CHARIO_BUILD=$(abspath $(BUILD)) scripts/test-guests.sh $(KERNELS)
-
-check-all: setup user
-	@CHARIO_BUILD=$(abspath $(BUILD)) scripts/test-guests.sh --all $(KERNELS) debug
-
-check-debug: setup
-	@scripts/test-guests.sh debug
 
 # Half an hour on two idle processors.
 fuzz: setup

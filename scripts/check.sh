@@ -15,6 +15,7 @@ exports     check-exports.py     the library exports what its headers document
 compat      check-compat.py      versions of the kernel are tested for in kernel/compat only
 layers      check-layers.py      includes follow the layers
 stages      check-stages.py      the stages of a request are spelled alike everywhere
+areas       check-areas.sh       every file is in an area of tests/areas.toml
 spdx        check-spdx.py        every file names the licence of its folder
 house       check-house.py       files and functions are short and finished
 format      check-format.sh      C of user space is formatted

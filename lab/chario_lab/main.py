@@ -36,6 +36,10 @@ def dispatch(words: list[str]) -> int:
         from chario_lab import bench  # noqa: PLC0415 - not every command pays for it
 
         return bench.main(words[1:])
+    if words[:1] == ["check"]:
+        from chario_lab.testing import check  # noqa: PLC0415
+
+        return check.main(words[1:])
     options = parse(words)
     if options.command == "demo":
         from chario_lab import demo  # noqa: PLC0415
@@ -65,6 +69,7 @@ def parse(words: list[str]) -> argparse.Namespace:
     run = commands.add_parser("run", help="one command in a guest")
     demo = commands.add_parser("demo", help="record, read back, compare; and what it costs")
     commands.add_parser("bench", help="count the instructions of a call", add_help=False)
+    commands.add_parser("check", help="run a tier of the tests: quick, check or long", add_help=False)
     recorders = commands.add_parser("recorders", help="what a recording costs, by several programs")
     for command in (guest, run, demo, recorders):
         command.add_argument("--kernel", default="6.1", help="6.1, 6.12, 6.12-rt or debug (default: 6.1)")

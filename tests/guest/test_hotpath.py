@@ -74,7 +74,7 @@ def test_allocations_are_seen_when_there_are_any(
 def starve(guest: Guest) -> None:
     """Make the allocators fail for processes that ask for it; a kernel without fault injection cannot."""
     if guest.run("test -e /proc/self/make-it-fail && test -d /sys/kernel/debug/failslab").rc != 0:
-        pytest.skip("this kernel has no fault injection: make check-debug has")
+        pytest.skip("this kernel has no fault injection; use --kernel=debug")
     for attr in ("failslab", "fail_page_alloc"):
         writes = [f"echo {value} >{name}" for name, value in FAULTS.items()]
         guest.must(f"cd /sys/kernel/debug/{attr} && " + " && ".join(writes))

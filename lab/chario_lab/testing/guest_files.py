@@ -48,7 +48,5 @@ def read_table(folder: Path) -> Mapping[str, GuestFile]:
     found = {path.name for path in folder.glob("test_*.py")}
     if found != set(files):
         missing, stale = sorted(found - set(files)), sorted(set(files) - found)
-        raise TableError(
-            f"{table} does not name {missing or 'nothing'}, and names {stale or 'nothing'} that is not there"
-        )
+        raise TableError(f"{table}: add {', '.join(missing) or 'nothing'}; remove {', '.join(stale) or 'nothing'}")
     return files

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: MIT
+"""chario-lab check: runs a tier of tests, and says what it ran, what it left out and why, and what each stage took."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from chario_lab.cache import say
+from chario_lab.kernel import DEBUG, NAMES
+from chario_lab.testing import areas, tiers
+from chario_lab.testing.changes import read_changes
+from chario_lab.testing.guest_files import read_table
+from chario_lab.testing.stage import Outcome, Stage, print_table, run_group
+
+DEFAULT_KERNELS = ("6.1", "6.12", "6.12-rt", DEBUG)
+
+
+def main(words: Sequence[str]) -> int:
+    """Run a tier; 0 where every stage that ran has passed, and one has run."""
+    options = parse(words)
+    if options.kernels is not None and not options.kernels.split():
+        say(f'no kernel to test: make check-guest KERNELS="{" ".join(DEFAULT_KERNELS)}" names some')
+        return 1
+    plan = make_plan(options)
+    for line in (f"tier: {plan.tier}", *plan.notes, *(f"left out: {line}" for line in plan.left_out)):
+        print(f"== {line}", flush=True)
+    return run(plan, options.within)
+
+
+def parse(words: Sequence[str]) -> argparse.Namespace:
+    """The options."""
+    parser = argparse.ArgumentParser(prog="chario-lab check", description="Run a tier of the tests.")
+    parser.add_argument("tier", choices=("quick", "check", "long", "guests"))
+    parser.add_argument("--kernels", help=f"kernels of the guests, by blanks (default: {' '.join(DEFAULT_KERNELS)})")
+    parser.add_argument("--all", action="store_true", help="guests: every file on every kernel")
+    parser.add_argument("--base", default="", help="quick: what has changed since this commit")
+    parser.add_argument("--build", type=Path, default=Path("build"), help="folder of the built library and program")
+    parser.add_argument("--within", type=float, metavar="MINUTES", help="leave out, and name, what no longer fits")
+    return parser.parse_args(words)
+
+
+def make_plan(options: argparse.Namespace) -> tiers.Plan:
+    """The plan of a tier in this checkout."""
+    top = areas.TOP
+    kernels = tuple(options.kernels.split()) if options.kernels else DEFAULT_KERNELS
+    unknown = [name for name in kernels if name not in NAMES]
+    if unknown:
+        raise SystemExit(f"no kernel is called {unknown[0]!r}: the lab has {', '.join(NAMES)}")
+    files = tuple(read_table(top / tiers.GUEST).values())
+    setting = tiers.Setting(Path(sys.executable), options.build.resolve(), kernels, files)
+    if options.tier == "quick":
+        known, changes = areas.read_map(top), read_changes(top, options.base)
+        changed = areas.select(known, changes.paths)
+        return tiers.plan_quick(setting, known, changed, changes.base, len(changes.paths))
+    if options.tier == "guests":
+        return tiers.plan_guests(setting, options.all)
+    return tiers.plan_check(setting) if options.tier == "check" else tiers.plan_long(setting)
+
+
+def run(plan: tiers.Plan, within_min: float | None = None) -> int:
+    """Run the groups one after the other; all of them, so that one run shows all that fails."""
+    began_s = time.monotonic()
+    outcomes: list[Outcome] = []
+    too_late: list[Stage] = []
+    for group in plan.groups:
+        spent_min = (time.monotonic() - began_s) / 60
+        if within_min is not None and spent_min + max(stage.minutes for stage in group) > within_min:
+            too_late += group
+        else:
+            outcomes += run_group(group)
+    print_table(outcomes, time.monotonic() - began_s)
+    for stage in too_late:
+        print(f"left out for want of time, about {stage.minutes:.0f} minutes: {stage.name}")
+    failed = [outcome.name for outcome in outcomes if outcome.rc != 0]
+    print(f"{plan.tier}: {len(outcomes) - len(failed)} passed, {len(failed)} failed")
+    if failed:
+        say(f"failed: {', '.join(failed)}")
+    return 0 if outcomes and not failed else 1

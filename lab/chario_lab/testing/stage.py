@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: MIT
+"""Stages of a run: programs that pass or fail, with what each took on the wall and on processors."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import IO
+
+from rich.console import Console
+from rich.table import Table
+
+MISSING_RC = 127
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A program of a run; `minutes` is about what it takes on two processors."""
+
+    name: str
+    command: tuple[str, ...]
+    minutes: float
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a stage ended."""
+
+    name: str
+    rc: int
+    wall_s: float
+    cpu_s: float
+
+
+@dataclass(frozen=True)
+class Started:
+    """A stage that runs; `output` keeps its words where another one runs beside it."""
+
+    stage: Stage
+    process: subprocess.Popen[bytes]
+    began_s: float
+    output: IO[bytes] | None
+
+
+def run_group(stages: Sequence[Stage]) -> list[Outcome]:
+    """Run stages side by side to their ends; the words of each are printed together."""
+    alone = len(stages) == 1
+    running = [start(stage, alone) for stage in stages]
+    outcomes = []
+    while running:
+        pid, status, usage = os.wait4(-1, 0)
+        ended = next((one for one in running if one.process.pid == pid), None)
+        if ended is None:
+            continue  # a child of a program that is not ours to wait for
+        running.remove(ended)
+        rc = os.waitstatus_to_exitcode(status)
+        ended.process.returncode = rc
+        show(ended)
+        wall_s = time.monotonic() - ended.began_s
+        outcomes.append(Outcome(ended.stage.name, rc, wall_s, usage.ru_utime + usage.ru_stime))
+    return outcomes
+
+
+def start(stage: Stage, alone: bool) -> Started:
+    """Start a stage; alone it has the terminal to itself."""
+    print(f"== {stage.name}{'' if alone else ' (side by side with another)'}", flush=True)
+    output = None if alone else tempfile.TemporaryFile()  # noqa: SIM115 - show() closes it
+    process = subprocess.Popen(
+        stage.command,
+        env={**os.environ, **stage.environment},
+        stdin=subprocess.DEVNULL,
+        stdout=output,
+        stderr=subprocess.STDOUT if output else None,
+    )
+    return Started(stage, process, time.monotonic(), output)
+
+
+def show(ended: Started) -> None:
+    """Print what a stage said while another one ran."""
+    if ended.output is None:
+        return
+    with ended.output:
+        ended.output.seek(0)
+        print(f"== {ended.stage.name} said", flush=True)
+        sys.stdout.buffer.write(ended.output.read())
+        sys.stdout.buffer.flush()
+
+
+def print_table(outcomes: Sequence[Outcome], wall_s: float) -> None:
+    """What each stage took; the total is less than the sum where stages ran side by side."""
+    table = Table("stage", box=None, pad_edge=False)
+    for title in ("wall s", "CPU s", "result"):
+        table.add_column(title, justify="right")
+    for outcome in outcomes:
+        result = "passed" if outcome.rc == 0 else f"FAILED ({outcome.rc})"
+        table.add_row(outcome.name, f"{outcome.wall_s:.0f}", f"{outcome.cpu_s:.0f}", result)
+    table.add_row("all", f"{wall_s:.0f}", f"{sum(outcome.cpu_s for outcome in outcomes):.0f}", "")
+    Console(width=100, highlight=False).print(table)

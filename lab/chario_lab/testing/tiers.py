@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: MIT
+"""The three tiers of tests as lists of stages.  Everything here is pure.
+
+    quick    static and unit tests, a smoke test of each feature, all tests of what has changed
+    check    everything, on all kernels; nothing is selected and nothing used again
+    long     what takes hours: fuzzers, many crash points, mutations, fresh machines
+
+Stages in one group run side by side.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from chario_lab.kernel import DEBUG
+from chario_lab.testing.areas import Map, Selection
+from chario_lab.testing.guest_files import FIRST_KERNEL, GuestFile
+from chario_lab.testing.seats import seats_of_machine
+from chario_lab.testing.stage import Stage
+
+GUEST = "tests/guest/"
+HOST_TESTS = ("tests/lab", "tests/python", "tests/gst", "tests/format")
+
+# About how many minutes each stage takes on two idle processors, with a warm cache.
+MINUTES = {
+    "module": 2.0, "static": 2.0, "unit": 1.5, "host": 4.0, "sanitizers": 3.0, "fuzz-library": 1.0,
+    "guests 6.1": 15.0, "guests 6.12": 4.0, "guests 6.12-rt": 5.0, "guests debug": 15.0, "smoke 6.1": 3.0,
+    "changed 6.1": 15.0,
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a tier runs, and what it leaves out with the reason of each."""
+
+    tier: str
+    groups: tuple[tuple[Stage, ...], ...]
+    left_out: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Where a run takes place."""
+
+    python: Path
+    build: Path
+    kernels: tuple[str, ...]
+    files: Sequence[GuestFile] = field(default=())
+
+
+def make(name: str, target: str, **environment: str) -> Stage:
+    """A stage that is a target of the Makefile."""
+    return Stage(name, ("make", "--no-print-directory", target), MINUTES.get(name, 30.0), environment)
+
+
+def pytest(setting: Setting, name: str, words: Iterable[str], minutes: float = 10.0) -> Stage:
+    """A stage that is a run of pytest."""
+    command = (str(setting.python), "-m", "pytest", "-q", *words)
+    return Stage(name, command, MINUTES.get(name, minutes), {"CHARIO_BUILD": str(setting.build)})
+
+
+def guests(setting: Setting, kernel: str, tests: Iterable[str], name: str = "") -> Stage:
+    """Guest tests with a kernel; how many files run side by side is a matter of their seats."""
+    # A guest of the debug kernel keeps its processors busy: no file waits there.
+    workers = len(os.sched_getaffinity(0)) if kernel == DEBUG else seats_of_machine()
+    words = ["-n", str(workers), "--dist", "loadfile", "--no-loadscope-reorder", "--rerun-show-tracebacks",
+             f"--kernel={kernel}", *tests]  # fmt: skip
+    return pytest(setting, name or f"guests {kernel}", words)
+
+
+def listed(setting: Setting, kernel: str, everything: bool = False) -> list[str]:
+    """The guest test files of a kernel's list; the first kernel that is named gets all."""
+    first = kernel == setting.kernels[0]
+    return [f"{GUEST}{file.name}" for file in setting.files if everything or first or file.runs_on(kernel)]
+
+
+def module(setting: Setting) -> Stage:
+    """The module is built once for each kernel of a run, for static checks and guests alike."""
+    command = (str(setting.python), "-m", "chario_lab.kernel", "--build", "kernel", "--again", *setting.kernels)
+    return Stage("module", command, MINUTES["module"])
+
+
+def plan_guests(setting: Setting, everything: bool = False) -> Plan:
+    """The guest tests of some kernels."""
+    stages = [guests(setting, kernel, listed(setting, kernel, everything)) for kernel in setting.kernels]
+    return Plan("guests", tuple((stage,) for stage in stages))
+
+
+def plan_check(setting: Setting) -> Plan:
+    """Everything that has to pass before a change is called done."""
+    host = [
+        (module(setting),),
+        (make("static", "check-static"), make("unit", "check-meson")),
+        (pytest(setting, "host", HOST_TESTS), make("sanitizers", "check-sanitize")),
+        (make("fuzz-library", "fuzz-library", FUZZ_SEED="1", FUZZ_SECONDS="10"),),
+    ]
+    left_out = [f"{name}: in `make check-long`" for name in (
+        "fail-nth sweeps without samples, a million commands of the fuzzer, library fuzzers for 10 minutes",
+        "100 killed machines, 10,000 crash points", "all files on all kernels")]  # fmt: skip
+    return Plan("check", (*host, *plan_guests(setting).groups), tuple(left_out))
+
+
+def plan_long(setting: Setting) -> Plan:
+    """What takes hours."""
+    everywhere = plan_guests(replace(setting, kernels=(*setting.kernels,)), everything=True)
+    cuts = pytest(setting, "100 killed machines", [f"{GUEST}test_store_cuts.py"], 40.0)
+    groups = [
+        *everywhere.groups,
+        (replace(cuts, environment={**cuts.environment, "KILLS": "100"}),),
+        (make("10,000 crash points", "check-meson", CUTS="10000"),),
+        (make("fuzz-library 10 min", "fuzz-library", FUZZ_SECONDS="600"),),
+        (make("fuzz", "fuzz"),),
+    ]
+    return Plan("long", tuple(groups))
+
+
+def plan_quick(setting: Setting, known: Map, changed: Selection, base: str, count: int) -> Plan:
+    """Everyday work: what a change may have broken, and one test of everything else."""
+    notes = [f"{count} paths differ from {base}; areas: {', '.join(changed.areas) or 'none'}"]
+    if changed.everything:
+        notes.append(f"all tests are selected because of {changed.everything}")
+    kernels = replace(setting, kernels=(FIRST_KERNEL,))
+    chosen = [*HOST_TESTS, *listed(kernels, FIRST_KERNEL)] if changed.everything else list(changed.tests)
+    host = [test for test in chosen if not test.startswith(GUEST)]
+    smoke = [area.smoke for area in known.areas if area.smoke and area.smoke.partition("::")[0] not in chosen]
+    groups: list[tuple[Stage, ...]] = [(make("static", "check-static"), make("unit", "check-meson"))]
+    left_out = [f"kernels other than {FIRST_KERNEL}: in `make check`"]
+    if changed.library:
+        groups.append((make("sanitizers", "check-sanitize"),))
+        groups.append((make("fuzz-library", "fuzz-library", FUZZ_SEED="1", FUZZ_SECONDS="10"),))
+    else:
+        left_out.append("sanitizers and fuzzing: nothing of the library or the program has changed")
+    host_smoke = [test for test in smoke if not test.startswith(GUEST)]
+    if host or host_smoke:
+        groups.append((pytest(setting, "host", [*host, *host_smoke]),))
+    in_guests = [test for test in (*chosen, *smoke) if test.startswith(GUEST)]
+    groups.append((guests(setting, FIRST_KERNEL, in_guests, "changed 6.1" if chosen else "smoke 6.1"),))
+    left = sum(1 for file in setting.files if f"{GUEST}{file.name}" not in chosen)
+    if left:
+        left_out.append(f"{left} of {len(setting.files)} files of guest tests, but for their smoke tests: not changed")
+    return Plan("quick", tuple(groups), tuple(left_out), tuple(notes))

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: MIT
+"""The tiers of tests: what is selected, what is left out and said, and that nothing passes by not running."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from chario_lab.testing import areas, check, tiers
+from chario_lab.testing.areas import Area, Map
+from chario_lab.testing.guest_files import GuestFile, TableError, read_table
+from chario_lab.testing.stage import Stage
+from chario_lab.testing.tiers import Plan, Setting
+
+BUFFERS = Area(
+    "buffers", ("kernel/core/buffer.c",), ("tests/guest/test_buffers.py",), "tests/guest/test_buffers.py::test_a"
+)
+BIND = Area("bind", ("cli/cmd-bind.c",), ("tests/guest/test_bind.py", "tests/lab/test_install.py"),
+            "tests/guest/test_bind.py::test_b")  # fmt: skip
+KNOWN = Map((BUFFERS, BIND), ("lab/*", "kernel/core/*.h"), ("lib/*", "cli/*"))
+FILES = (
+    GuestFile("test_bind.py", 1, 60),
+    GuestFile("test_buffers.py", 1, 20, kernels=("6.12", "debug")),
+    GuestFile("test_recovery.py", 2, 90, waits=True, kernels=("debug",)),
+)
+SETTING = Setting(Path("python"), Path("build"), ("6.1", "6.12", "debug"), FILES)
+
+
+def quick(*changed: str) -> Plan:
+    """The quick tier after these changes."""
+    return tiers.plan_quick(SETTING, KNOWN, areas.select(KNOWN, changed), "abc", len(changed))
+
+
+def words_of(plan: Plan) -> dict[str, str]:
+    """What each stage runs."""
+    return {stage.name: " ".join(stage.command) for group in plan.groups for stage in group}
+
+
+def test_nothing_has_changed() -> None:
+    """Static checks, unit tests and one smoke test of each feature; the rest is named as left out."""
+    words = words_of(quick())
+    assert set(words) == {"static", "unit", "smoke 6.1"}
+    assert words["smoke 6.1"].endswith("tests/guest/test_buffers.py::test_a tests/guest/test_bind.py::test_b")
+    assert any("3 of 3 files" in line for line in quick().left_out)
+
+
+def test_a_changed_area_runs_all_its_tests() -> None:
+    """The others only have their smoke tests; a changed program also asks for sanitizers and fuzzing."""
+    words = words_of(quick("kernel/core/buffer.c"))
+    assert words["changed 6.1"].endswith("tests/guest/test_buffers.py tests/guest/test_bind.py::test_b")
+    assert "sanitizers" not in words and "host" not in words
+    words = words_of(quick("cli/cmd-bind.c"))
+    assert {"sanitizers", "fuzz-library"} <= set(words)
+    assert words["host"].endswith("tests/lab/test_install.py")
+
+
+@pytest.mark.parametrize("path", ["lab/one.py", "kernel/core/request.h", "kernel/core/new.c"])
+def test_what_is_under_everything_selects_everything(path: str) -> None:
+    """So does a path that no area has."""
+    plan = quick("kernel/core/buffer.c", path)
+    for file in FILES:
+        assert f"tests/guest/{file.name}" in words_of(plan)["changed 6.1"]
+    assert any(path in note for note in plan.notes)
+
+
+def test_each_kernel_runs_its_list() -> None:
+    """The first one runs all; debug waits for nobody, so no more workers run there than processors."""
+    words = words_of(tiers.plan_check(SETTING))
+    assert all(file.name in words["guests 6.1"] for file in FILES)
+    assert words["guests 6.12"].endswith("--kernel=6.12 tests/guest/test_buffers.py")
+    assert words["guests debug"].endswith("tests/guest/test_buffers.py tests/guest/test_recovery.py")
+    assert "--again 6.1 6.12 debug" in words["module"]
+
+
+def test_the_map_of_this_checkout() -> None:
+    """Every file is in an area; the table of guest tests has every file."""
+    assert areas.complaints(areas.read_map(), areas.tracked_files()) == []
+    assert read_table(areas.TOP / "tests/guest")
+
+
+def test_a_map_that_does_not_fit_is_told() -> None:
+    """A source in no area, a test that no area runs, a pattern for nothing, a smoke test from elsewhere."""
+    stray = Area("stray", ("kernel/none.c",), (), "tests/guest/test_bind.py::test_b")
+    tracked = ["kernel/core/buffer.c", "kernel/core/edge.c", "tests/guest/test_bind.py"]
+    found = "\n".join(areas.complaints(Map((stray,), ("kernel/core/b*",), ()), tracked))
+    assert "kernel/core/edge.c: in no area" in found
+    assert "tests/guest/test_bind.py: no area of" in found
+    assert "stray: nothing fits kernel/none.c" in found
+    assert "stray: the smoke test tests/guest/test_bind.py::test_b is none of its tests" in found
+
+
+def test_a_table_that_does_not_fit_is_told(tmp_path: Path) -> None:
+    """A test file that the table does not name, and one that is not there."""
+    (tmp_path / "files.toml").write_text("test_old = { cpus = 1, seconds = 1 }\n")
+    (tmp_path / "test_new.py").touch()
+    with pytest.raises(TableError, match=r"add test_new\.py; remove test_old\.py"):
+        read_table(tmp_path)
+
+
+def stage(name: str, program: str, minutes: float = 0.0) -> Stage:
+    """A stage that is a line of Python."""
+    return Stage(name, (sys.executable, "-c", program), minutes)
+
+
+def test_one_failure_fails_the_run_and_stops_nothing(capfd: pytest.CaptureFixture[str]) -> None:
+    """All stages run, those side by side too; each says what it has to say."""
+    bad, good = stage("bad", "print('a'); exit(3)"), stage("good", "print('b')")
+    assert check.run(Plan("x", ((bad, good), (stage("last", "print('c')"),)))) == 1
+    said = capfd.readouterr().out
+    assert "bad said\na\n" in said and "good said\nb\n" in said and "\nc\n" in said
+    assert "FAILED (3)" in said and said.endswith("x: 2 passed, 1 failed\n")
+    assert check.run(Plan("x", ((good,),))) == 0
+
+
+def test_nothing_run_is_a_failure(capfd: pytest.CaptureFixture[str]) -> None:
+    """A plan without stages, a list without kernels, and a run whose stages all came too late."""
+    assert check.run(Plan("x", ())) == 1
+    assert check.main(["guests", "--kernels", " "]) == 1
+    assert "no kernel to test" in capfd.readouterr().err
+    assert check.run(Plan("x", ((stage("long", "print()", 60),),)), within_min=5) == 1
+    assert "left out for want of time, about 60 minutes: long" in capfd.readouterr().out
