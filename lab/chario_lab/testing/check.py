@@ -14,6 +14,7 @@ from chario_lab.kernel import DEBUG, NAMES
 from chario_lab.testing import areas, tiers
 from chario_lab.testing.changes import read_changes
 from chario_lab.testing.guest_files import read_table
+from chario_lab.testing.reuse import Passes
 from chario_lab.testing.stage import Outcome, Stage, print_table, run_group
 
 DEFAULT_KERNELS = ("6.1", "6.12", "6.12-rt", DEBUG)
@@ -28,7 +29,7 @@ def main(words: Sequence[str]) -> int:
     plan = make_plan(options)
     for line in (f"tier: {plan.tier}", *plan.notes, *(f"left out: {line}" for line in plan.left_out)):
         print(f"== {line}", flush=True)
-    return run(plan, options.within)
+    return run(plan, options.within, Passes(areas.TOP) if options.tier == "quick" else None)
 
 
 def parse(words: Sequence[str]) -> argparse.Namespace:
@@ -61,21 +62,32 @@ def make_plan(options: argparse.Namespace) -> tiers.Plan:
     return tiers.plan_check(setting) if options.tier == "check" else tiers.plan_long(setting)
 
 
-def run(plan: tiers.Plan, within_min: float | None = None) -> int:
+def run(plan: tiers.Plan, within_min: float | None = None, passes: Passes | None = None) -> int:
     """Run the groups one after the other; all of them, so that one run shows all that fails."""
     began_s = time.monotonic()
     outcomes: list[Outcome] = []
     too_late: list[Stage] = []
     for group in plan.groups:
+        known = [stage for stage in group if passes and passes.has(stage)]
+        outcomes += [Outcome(stage, reused=True) for stage in known]
+        wanted = [stage for stage in group if stage not in known]
         spent_min = (time.monotonic() - began_s) / 60
-        if within_min is not None and spent_min + max(stage.minutes for stage in group) > within_min:
-            too_late += group
+        if within_min is not None and spent_min + max((stage.minutes for stage in wanted), default=0) > within_min:
+            too_late += wanted
         else:
-            outcomes += run_group(group)
-    print_table(outcomes, time.monotonic() - began_s)
+            outcomes += run_group(wanted)
+    for outcome in outcomes:
+        if passes and outcome.rc == 0 and not outcome.reused:
+            passes.add(outcome.stage)
+    return tell(plan, outcomes, too_late, time.monotonic() - began_s)
+
+
+def tell(plan: tiers.Plan, outcomes: Sequence[Outcome], too_late: Sequence[Stage], wall_s: float) -> int:
+    """Print how a run ended; its exit code."""
+    print_table(outcomes, wall_s)
     for stage in too_late:
         print(f"left out for want of time, about {stage.minutes:.0f} minutes: {stage.name}")
-    failed = [outcome.name for outcome in outcomes if outcome.rc != 0]
+    failed = [outcome.stage.name for outcome in outcomes if outcome.rc != 0]
     print(f"{plan.tier}: {len(outcomes) - len(failed)} passed, {len(failed)} failed")
     if failed:
         say(f"failed: {', '.join(failed)}")

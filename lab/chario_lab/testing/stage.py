@@ -15,27 +15,36 @@ from typing import IO
 from rich.console import Console
 from rich.table import Table
 
-MISSING_RC = 127
-
 
 @dataclass(frozen=True)
 class Stage:
-    """A program of a run; `minutes` is about what it takes on two processors."""
+    """A program of a run; `minutes` is about what it takes on two processors.
+
+    `inputs` are patterns of all files of the checkout that it reads, where the
+    same files always give the same result; others have none.
+    """
 
     name: str
     command: tuple[str, ...]
     minutes: float
     environment: Mapping[str, str] = field(default_factory=dict)
+    inputs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a stage ended."""
+    """How a stage ended, or that an earlier pass was used again."""
 
-    name: str
-    rc: int
-    wall_s: float
-    cpu_s: float
+    stage: Stage
+    rc: int = 0
+    wall_s: float = 0.0
+    cpu_s: float = 0.0
+    reused: bool = False
+
+    @property
+    def result(self) -> str:
+        """In a word."""
+        return "reused" if self.reused else "passed" if self.rc == 0 else f"FAILED ({self.rc})"
 
 
 @dataclass(frozen=True)
@@ -63,7 +72,7 @@ def run_group(stages: Sequence[Stage]) -> list[Outcome]:
         ended.process.returncode = rc
         show(ended)
         wall_s = time.monotonic() - ended.began_s
-        outcomes.append(Outcome(ended.stage.name, rc, wall_s, usage.ru_utime + usage.ru_stime))
+        outcomes.append(Outcome(ended.stage, rc, wall_s, usage.ru_utime + usage.ru_stime))
     return outcomes
 
 
@@ -98,7 +107,6 @@ def print_table(outcomes: Sequence[Outcome], wall_s: float) -> None:
     for title in ("wall s", "CPU s", "result"):
         table.add_column(title, justify="right")
     for outcome in outcomes:
-        result = "passed" if outcome.rc == 0 else f"FAILED ({outcome.rc})"
-        table.add_row(outcome.name, f"{outcome.wall_s:.0f}", f"{outcome.cpu_s:.0f}", result)
+        table.add_row(outcome.stage.name, f"{outcome.wall_s:.0f}", f"{outcome.cpu_s:.0f}", outcome.result)
     table.add_row("all", f"{wall_s:.0f}", f"{sum(outcome.cpu_s for outcome in outcomes):.0f}", "")
     Console(width=100, highlight=False).print(table)

@@ -31,6 +31,14 @@ MINUTES = {
     "changed 6.1": 15.0,
 }  # fmt: skip
 
+# All that a stage reads, where it is deterministic: such a pass is used again in the quick tier.
+SCRIPTS = ("Makefile", "scripts/*", "lab/pyproject.toml")
+USER_SPACE = (
+    *SCRIPTS, "meson*", "lib/*", "cli/*", "gst/*", "man/*", "packaging/*", "kernel/uapi/*", "kernel/core/split.*",
+    "tests/unit/*", "tests/fuzz/*", "tests/abi/*", "tests/gst/*",
+)  # fmt: skip
+INPUTS = {"static": ("*",), "unit": USER_SPACE}
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -54,7 +62,8 @@ class Setting:
 
 def make(name: str, target: str, **environment: str) -> Stage:
     """A stage that is a target of the Makefile."""
-    return Stage(name, ("make", "--no-print-directory", target), MINUTES.get(name, 30.0), environment)
+    command = ("make", "--no-print-directory", target)
+    return Stage(name, command, MINUTES.get(name, 30.0), environment, INPUTS.get(name, ()))
 
 
 def pytest(setting: Setting, name: str, words: Iterable[str], minutes: float = 10.0) -> Stage:

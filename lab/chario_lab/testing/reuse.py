@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: MIT
+"""Passes that need not be shown again: of a deterministic stage, with all that it reads unchanged.
+
+The key of a pass is the content of every file of the checkout that fits the
+stage's inputs, the stage's command, the versions of all Debian packages and of
+the running kernel, and the environment of the lab's Python.  Only the quick
+tier asks; the others run everything.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from chario_lab.cache import cache_dir, drop_unused
+from chario_lab.testing.areas import matches
+from chario_lab.testing.stage import Stage
+
+KEPT_DAYS = 7
+
+
+def machine() -> str:
+    """What of this machine a test may depend on."""
+    packages = subprocess.run(["dpkg-query", "-W"], check=True, capture_output=True, text=True).stdout
+    return f"{packages}{os.uname().release} {sys.prefix} {sys.version}"
+
+
+def key_of(stage: Stage, top: Path, files: list[str], machine: str) -> str:
+    """The key of a pass of a stage; `files` are those of the checkout, tracked or new."""
+    digest = hashlib.sha256(f"{machine}\n{stage.command}\n{sorted(stage.environment.items())}\n".encode())
+    for name in sorted(files):
+        path = top / name
+        if matches(name, stage.inputs) and path.is_file():
+            digest.update(f"{name} {path.stat().st_mode & 0o111}\n".encode())
+            digest.update(hashlib.sha256(path.read_bytes()).digest())
+    return digest.hexdigest()[:24]
+
+
+def files_of(top: Path) -> list[str]:
+    """The files of a checkout: those that git tracks, and new ones that it does not ignore."""
+    command = ["git", "-C", str(top), "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.split("\0")
+
+
+class Passes:
+    """The passes of one checkout as it stands."""
+
+    def __init__(self, top: Path) -> None:
+        self._top = top
+        self._files = files_of(top)
+        self._machine = machine()
+        self._folder = cache_dir() / "passes"
+        self._folder.mkdir(exist_ok=True)
+
+    def _record(self, stage: Stage) -> Path:
+        return self._folder / key_of(stage, self._top, self._files, self._machine)
+
+    def has(self, stage: Stage) -> bool:
+        """Whether the stage has passed with all that it reads as it is now."""
+        return bool(stage.inputs) and self._record(stage).exists()
+
+    def add(self, stage: Stage) -> None:
+        """Remember that it has passed."""
+        if stage.inputs:
+            drop_unused(self._folder, KEPT_DAYS)
+            self._record(stage).touch()
