@@ -15,6 +15,9 @@ endif
 setup := scripts/setup.sh
 lab = "$$($(setup))"/bin/python -m chario_lab.main
 
+# The Python environment is shared by checkouts; each has its own lab.
+export PYTHONPATH := $(CURDIR)/lab$(if $(PYTHONPATH),:$(PYTHONPATH))
+
 # Who became root by su may lack these: depmod, ldconfig.
 export PATH := $(PATH):/usr/sbin:/sbin
 

@@ -32,12 +32,14 @@ tracked()
 	done
 }
 
-# find_python: sets $python to the lab's interpreter, which has the pinned tools.
+# find_python: sets $python to the interpreter with the pinned tools, which finds
+# the lab of this checkout.
 find_python()
 {
 	[ -x scripts/setup.sh ] || missing scripts/setup.sh "restore it from git"
 	venv=$(scripts/setup.sh --venv 2>&3) || missing "the lab's Python" "the reason is above"
 	python=$venv/bin/python
+	export PYTHONPATH="$PWD/lab${PYTHONPATH:+:$PYTHONPATH}"
 }
 
 # find_kernel_scripts: sets $kernel_scripts to a folder with checkpatch.pl and kernel-doc.

@@ -10,8 +10,13 @@ for tool in ruff mypy; do
 		missing "$tool" "scripts/setup.sh installs it from lab/pyproject.toml"
 done
 
-# What they remember goes where the tools are: a checkout may be read-only.
-export RUFF_CACHE_DIR="$venv/cache/ruff" MYPY_CACHE_DIR="$venv/cache/mypy"
+# What they remember goes where the tools are, because a checkout may be read-only.
+# Each checkout has a folder there; those that nobody used for a month are dropped.
+memory=$venv/cache/$(pwd -P | sha256sum | cut -c1-12)
+mkdir -p "$memory"
+touch "$memory"
+find "$venv/cache" -mindepth 1 -maxdepth 1 -mtime +30 -exec rm -rf -- {} +
+export RUFF_CACHE_DIR="$memory/ruff" MYPY_CACHE_DIR="$memory/mypy"
 files=$(tracked '*.py')
 status=0
 

@@ -2,6 +2,9 @@
 # SPDX-License-Identifier: MIT
 # Makes a Debian 12 or 13 machine ready: installs the packages of packages.txt
 # that are missing, and prepares a Python environment for the lab in the cache.
+# The environment has the libraries that lab/pyproject.toml pins, and nothing of
+# a checkout: checkouts that pin the same share it, and each brings its own lab
+# (pytest finds it by pytest.ini, other programs by PYTHONPATH).
 # Prints the environment's folder; everything else goes to stderr.
 #
 #     scripts/setup.sh           packages and environment
@@ -160,13 +163,19 @@ find_cache()
 	die "the cache $cache cannot be used (${reason#mkdir: }): set CHARIO_CACHE to a folder with 2 GB to spare"
 }
 
-# venv_folder: named by all that decides its content, so it is never stale.
+# pinned_libraries: what lab/pyproject.toml pins, one a line.
+pinned_libraries()
+{
+	"$python" -c 'import sys, tomllib
+print(*sorted(tomllib.load(sys.stdin.buffer)["project"]["dependencies"]), sep="\n")' <"$lab/pyproject.toml"
+}
+
+# venv_folder LIBRARIES: named by all that decides its content, so it is never stale.
 venv_folder()
 {
 	hash=$({
 		"$python" --version
-		echo "$lab"
-		cat "$lab/pyproject.toml"
+		echo "$1"
 	} | sha256sum | cut -c1-12)
 	echo "$cache/venv-$hash"
 }
@@ -175,12 +184,14 @@ venv_folder()
 use_venv()
 {
 	[ -x "$python" ] || die "$python is missing: run scripts/setup.sh as root"
-	venv=$(venv_folder)
-	[ -e "$venv/ready" ] || make_venv "$venv"
+	libraries=$(pinned_libraries) || die "$lab/pyproject.toml cannot be read, Python's message is above"
+	venv=$(venv_folder "$libraries")
+	[ -e "$venv/ready" ] || make_venv "$venv" "$libraries"
 	touch -c "$venv/ready"
 	echo "$venv"
 }
 
+# make_venv FOLDER LIBRARIES: fills the folder, unless another run does.
 make_venv()
 {
 	"$python" -c 'import ensurepip' 2>/dev/null || die "python3-venv is missing: run scripts/setup.sh as root"
@@ -193,13 +204,14 @@ make_venv()
 		new_log
 		{
 			"$python" -m venv "$1" &&
-				"$1/bin/python" -m pip install --quiet --disable-pip-version-check --editable "$lab" &&
+				echo "$2" >"$1/libraries" &&
+				"$1/bin/python" -m pip install --quiet --disable-pip-version-check --requirement "$1/libraries" &&
 				touch "$1/ready"
 		} >"$log" 2>&1 || {
 			cat "$log" >&2
 			exit 1
 		}
-		# Those of other checkouts and versions that nobody used for a month.
+		# Those with other libraries that nobody used for a month.
 		find "$(dirname "$1")" -maxdepth 2 -path '*/venv-*/ready' -mtime +30 \
 			-execdir sh -c 'rm -rf -- "$PWD"' ';'
 	) 9>"$1.lock" || die "cannot install the lab's Python libraries, pip's message is above." \

@@ -8,9 +8,9 @@
 from Debian's source (see kernel_build.py).  A kernel that is in the cache stays
 the same until it is asked for afresh:
 
-    python -m chario_lab.kernel --all            fetch or build, print as JSON
-    python -m chario_lab.kernel --refresh 6.1    look for a newer one
-    python -m chario_lab.kernel --build kernel 6.1 6.12    build the module too, and say what was found in it
+    PYTHONPATH=lab python -m chario_lab.kernel --all            fetch or build, print as JSON
+    PYTHONPATH=lab python -m chario_lab.kernel --refresh 6.1    look for a newer one
+    PYTHONPATH=lab python -m chario_lab.kernel --build kernel 6.1    build the module, and say what was found in it
 """
 
 from __future__ import annotations

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from chario_lab import cache
 from chario_lab.cache import CacheError, cache_dir, check_room, chosen_dir, drop_unused, explain, keep, use
 
 TWO_RUNS = """\
@@ -101,7 +102,8 @@ def test_remains_of_a_killed_run_are_not_used(tmp_path: Path) -> None:
 def test_two_runs_make_it_once(tmp_path: Path) -> None:
     """Of two runs at the same time one makes the thing, and the other waits for it."""
     command = [sys.executable, "-c", TWO_RUNS, str(tmp_path)]
-    runs = [subprocess.Popen(command) for _ in range(2)]
+    lab = Path(cache.__file__).parents[1]
+    runs = [subprocess.Popen(command, env={**os.environ, "PYTHONPATH": str(lab)}) for _ in range(2)]
     assert [run.wait(timeout=60) for run in runs] == [0, 0]
     assert (tmp_path / "made").read_text() == "made\n"
 

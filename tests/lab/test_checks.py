@@ -130,6 +130,8 @@ class House:
 def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> House:
     """A tree without mistakes."""
     monkeypatch.setenv("PYTHON_OF_THE_LAB", sys.prefix)
+    # The tree has no lab of its own.
+    monkeypatch.setenv("PYTHONPATH", str(SCRIPTS.parent / "lab"))
     subprocess.run(["git", "init", "--quiet", str(tmp_path)], check=True)
     tree = House(tmp_path)
     for script in SCRIPTS.glob("check*"):

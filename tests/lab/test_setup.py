@@ -4,13 +4,16 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"
+TOP = Path(__file__).resolve().parents[2]
+SCRIPTS = TOP / "scripts"
 # Enough for the script itself; apt, dpkg and sudo are played.
 TOOLS = ("sh", "sed", "awk", "tr", "cut", "grep", "tail", "dirname", "cat", "mkdir", "mktemp", "rm", "env", "getent")
 INSTALLED = """\
@@ -140,3 +143,98 @@ def test_a_cache_that_cannot_be_made_is_named_first(machine: Machine, home: dict
     assert "No such file or directory" in done.stderr
     assert "set CHARIO_CACHE to a folder" in done.stderr
     assert machine.called() == []
+
+
+PROJECT = """\
+# checkout {name}
+[project]
+name = "chario_lab"
+version = "{version}"
+dependencies = []
+"""
+WHICH = "import chario_lab; print(chario_lab.__file__)"
+
+
+@dataclass(frozen=True)
+class Checkout:
+    """A checkout in miniature: the real front door, and a lab that says where it lies."""
+
+    top: Path
+
+    def run(self, *command: str | Path, **settings: str) -> str:
+        """What a command prints at the top, for a user who has set up nothing for Python."""
+        environment = {key: value for key, value in os.environ.items() if key not in {"PYTHONPATH", "MAKEFLAGS"}}
+        done = subprocess.run(
+            [*map(str, command)],
+            cwd=self.top,
+            env={**environment, **settings},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=300,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout.strip()
+
+
+@pytest.fixture(scope="module")
+def shared_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A cache for all tests with checkouts: an environment takes seconds to make."""
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture
+def checkouts(tmp_path: Path, shared_cache: Path, machine: Machine, monkeypatch: pytest.MonkeyPatch) -> list[Checkout]:
+    """Two checkouts that pin the same libraries, none, so that nothing is downloaded."""
+    monkeypatch.setenv("CHARIO_CACHE", str(shared_cache))
+    monkeypatch.setenv("PATH", f"{machine.programs}:{os.environ['PATH']}")
+    monkeypatch.setenv("MISSING", "")
+    made = []
+    for name in ("one", "two"):
+        top = tmp_path / name
+        for path in ("Makefile", "pytest.ini", "scripts/setup.sh", "scripts/packages.txt", "scripts/check-common.sh"):
+            (top / path).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(TOP / path, top / path)
+        (top / "lab/chario_lab").mkdir(parents=True)
+        (top / "lab/pyproject.toml").write_text(PROJECT.format(name=name, version=name))
+        (top / "lab/chario_lab/__init__.py").touch()
+        (top / "lab/chario_lab/main.py").write_text(WHICH)
+        subprocess.run(["git", "init", "--quiet", top], check=True)
+        made.append(Checkout(top))
+    return made
+
+
+def test_two_checkouts_share_an_environment(checkouts: list[Checkout]) -> None:
+    """It is named by what is pinned; with something else pinned, there is another one."""
+    one, two = checkouts
+    shared = one.run("scripts/setup.sh", "--venv")
+    assert two.run("scripts/setup.sh", "--venv") == shared
+    project = two.top / "lab/pyproject.toml"
+    # pip itself is there already, so that this needs no network either.
+    project.write_text(project.read_text().replace("[]", '["pip>=1"]'))
+    assert two.run("scripts/setup.sh", "--venv") != shared
+    assert one.run("scripts/setup.sh", "--venv") == shared
+
+
+def test_each_checkout_runs_its_own_lab(checkouts: list[Checkout]) -> None:
+    """With the same environment: through make, in the checks, and where pytest is started by hand."""
+    for checkout in checkouts:
+        own = str(checkout.top / "lab/chario_lab/__init__.py")
+        assert checkout.run("make", "--silent", "demo") == own
+        checks = f". scripts/check-common.sh; find_python; \"$python\" -c '{WHICH}'"
+        assert checkout.run("sh", "-c", checks, checkout.top / "scripts/check.sh") == own
+        test = checkout.top / "tests/test_own.py"
+        test.parent.mkdir()
+        test.write_text(f"def test_own():\n    import chario_lab\n    assert chario_lab.__file__ == {own!r}\n")
+        checkout.run(sys.executable, "-m", "pytest", "-q", "tests/test_own.py")
+        checkout.run("sh", "-c", f"cd tests && {sys.executable} -m pytest -q test_own.py")
+
+
+def test_what_the_user_has_on_the_path_comes_behind(checkouts: list[Checkout], tmp_path: Path) -> None:
+    """Libraries of the user are found, another lab there is not taken for the checkout's."""
+    one, two = checkouts
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine/my_library.py").touch()
+    (one.top / "lab/chario_lab/main.py").write_text(f"import my_library\n{WHICH}")
+    path = f"{two.top / 'lab'}:{tmp_path / 'mine'}"
+    assert one.run("make", "--silent", "demo", PYTHONPATH=path) == str(one.top / "lab/chario_lab/__init__.py")
