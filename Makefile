@@ -13,7 +13,8 @@ export DESTDIR
 endif
 
 setup := scripts/setup.sh
-lab = "$$($(setup))"/bin/python -m chario_lab.main
+python = "$$($(setup))"/bin/python
+lab = $(python) -m chario_lab.main
 
 # The Python environment is shared by checkouts; each has its own lab.
 export PYTHONPATH := $(CURDIR)/lab$(if $(PYTHONPATH),:$(PYTHONPATH))
@@ -21,7 +22,7 @@ export PYTHONPATH := $(CURDIR)/lab$(if $(PYTHONPATH),:$(PYTHONPATH))
 # Who became root by su may lack these: depmod, ldconfig.
 export PATH := $(PATH):/usr/sbin:/sbin
 
-.PHONY: all help setup setup-build module user may-install install demo guest \
+.PHONY: all help setup setup-build prefetch module user may-install install demo guest \
 	check check-quick check-long check-static check-unit check-meson check-sanitize check-guest fuzz fuzz-library \
 	fuzz-store fuzz-stream bench bench-store recorders clean
 
@@ -46,6 +47,8 @@ help:
 	@echo '  make bench        instructions per call, counted, beside the paths of Linux;'
 	@echo '                    IOMMU=1 counts some once more behind an IOMMU'
 	@echo '  make recorders    what a recording costs: the store, dd, GStreamer; whole programs'
+	@echo '  make prefetch     download all that tests need, so that they need no network;'
+	@echo '                    DEBUG=1 builds the debug kernel too'
 	@echo 'On this machine, for who changes the library'
 	@echo '  make check-unit   unit tests and other tests without a guest, also with sanitizers'
 	@echo '  make bench-store  what a store costs at 10 to 100,000 areas'
@@ -59,6 +62,9 @@ setup:
 
 setup-build:
 	@$(setup) --build
+
+prefetch: setup
+	@$(python) -m chario_lab.prefetch $(if $(DEBUG),--debug)
 
 module: setup-build
 	$(MAKE) -C kernel

@@ -48,6 +48,6 @@ find_kernel_scripts()
 	need perl perl
 	find_python
 	# shellcheck disable=SC2034 # used by the check that asked
-	kernel_scripts=$("$python" scripts/check_kernel_scripts.py 2>&3) ||
+	kernel_scripts=$("$python" -m chario_lab.kernel_scripts 2>&3) ||
 		missing checkpatch.pl "the reason is above"
 }

@@ -66,9 +66,14 @@ class Tree:
             raise BuildError(f"the debug kernel: {' '.join(command)} failed (all of it is in {self.log}):\n{words}")
 
 
+def get_source() -> Path:
+    """The package with the kernel's source, fetched unless the cache has it."""
+    return unpack_first([SOURCE], SUITES)
+
+
 def build_debug_kernel() -> tuple[Path, str]:
     """The kernel's folder, with boot/, lib/modules/ and build/, and its release."""
-    source = unpack_first([SOURCE], SUITES)
+    source = get_source()
     target = cache_dir() / "kernels" / f"debug-{digest(source)}"
     keep(target, "the debug kernel", lambda folder: build(folder, source))
     return target, (target / "build/include/config/kernel.release").read_text().strip()

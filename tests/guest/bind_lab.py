@@ -30,7 +30,6 @@ from chario_lab.guest.session import Guest
 from chario_lab.guest.spec import Drive, GuestSpec
 from chario_lab.kernel import Kernel
 
-PACKAGES = ("dmsetup", "lvm2", "mdadm", "udev")
 RULES = TOP / "packaging/udev/60-chario.rules"
 UDEVD = "/lib/systemd/systemd-udevd"
 MODPROBE = "/etc/modprobe.d/chario.conf"
@@ -202,7 +201,7 @@ def is_spoilt(guest: Guest) -> bool:
 
 def set_up(guest: Guest, module: Path) -> None:
     """Install what a user has, start udev, give the drives to Linux's driver."""
-    tools.install(guest, *PACKAGES)
+    tools.install(guest, tools.Tools.STORAGE)
     stage = install_into_cache()
     # Copied: who is not root cannot look into the cache.  ldconfig would read all libraries of the host.
     guest.must(f"cp -r {stage}/. / && ln -s $(find /usr/local -name 'libchario.so.*') /usr/lib/", COMMAND_LIMIT_S)

@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: MIT
 """Programs that a guest has and the host need not have.
 
-    install(guest, "udev", "mdadm")
+    install(guest, Tools.STORAGE)
 
 Some packages do things to a machine that they are installed on: they start
 daemons and rebuild its initramfs.  They are unpacked into the cache instead,
 with the libraries they need, and linked into the guest's root, which takes
 writes in memory only.  What the host has stays as it is: its own files, the
 guest's too, are never covered.
+
+Every set of packages is in Tools, so that `make prefetch` knows them all.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from __future__ import annotations
 import platform
 import shutil
 from collections.abc import Callable, Sequence
+from enum import Enum
 from pathlib import Path
 
 from chario_lab.cache import keep
@@ -27,9 +30,15 @@ PRESENT = frozenset({"libc6", "libgcc-s1", "libcrypt1"})
 UNREAD = ("bug", "doc", "lintian", "locale", "man")
 
 
-def install(guest: Guest, *names: str) -> None:
+class Tools(Enum):
+    """Sets of Debian packages that guests are given."""
+
+    STORAGE = ("dmsetup", "lvm2", "mdadm", "udev")
+
+
+def install(guest: Guest, tools: Tools) -> None:
     """Make Debian packages usable in a guest, as far as files alone can do it."""
-    folder = fetch(names, host_suite())
+    folder = get_tools(tools)
     # Folders are walked one by one: /lib and /sbin are links into /usr.
     link = f"mkdir -p /$top && cp -rsn {folder}/$top/. /$top/"
     guest.must(f"cd {folder} && for top in *; do {link} || exit 1; done", LINK_LIMIT_S)
@@ -38,6 +47,11 @@ def install(guest: Guest, *names: str) -> None:
 def host_suite() -> str:
     """The Debian release whose programs and libraries the guest has: the host's."""
     return platform.freedesktop_os_release()["VERSION_CODENAME"]
+
+
+def get_tools(tools: Tools) -> Path:
+    """A set of packages, fetched unless the cache has it."""
+    return fetch(tools.value, host_suite())
 
 
 def fetch(names: Sequence[str], suite: str) -> Path:

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Fetches checkpatch and kernel-doc, once, and prints the folder that has them.
+"""checkpatch and kernel-doc, in a folder of the cache.
+
+    python -m chario_lab.kernel_scripts    print the folder, fetch them unless they are there
 
 The only package with checkpatch is that of the kernel's whole source; these
 few files of it are kept.
@@ -14,12 +16,24 @@ import tempfile
 from pathlib import Path
 
 from chario_lab.cache import CacheError, cache_dir, explain, keep
+from chario_lab.kernel_build import SOURCE, SUITES
 from chario_lab.packages import AptRoot, PackageError
 
-SUITE = "bookworm"
-SOURCE = "linux-source-6.12"
+SUITE = SUITES[0]
 ARCHIVE = f"usr/src/{SOURCE}.tar.xz"
 WANTED = {"checkpatch.pl", "kernel-doc", "spelling.txt", "const_structs.checkpatch"}
+
+
+def get_kernel_scripts() -> Path:
+    """The folder with the scripts."""
+    return keep(cache_dir() / "kernel-scripts" / SOURCE, "checkpatch", make)
+
+
+def make(folder: Path) -> None:
+    """Fill the folder of the cache, from an archive that the lab has already if it does."""
+    archive = next((cache_dir() / "packages").glob(f"{SOURCE}*/{ARCHIVE}"), None)
+    with tempfile.TemporaryDirectory(dir=folder.parent) as downloads:
+        extract(archive or fetch(Path(downloads)), folder)
 
 
 def fetch(folder: Path) -> Path:
@@ -33,7 +47,7 @@ def fetch(folder: Path) -> Path:
 
 
 def extract(archive: Path, folder: Path) -> None:
-    """Copies the wanted files from the archive to a folder."""
+    """Copy the wanted files from the archive to a folder."""
     missing = {f"{SOURCE}/scripts/{name}" for name in WANTED}
     with tarfile.open(archive, "r|xz") as source:
         for member in source:
@@ -50,17 +64,10 @@ def extract(archive: Path, folder: Path) -> None:
     raise PackageError(f"{archive.name} of Debian {SUITE} has no {', '.join(sorted(missing))}")
 
 
-def make(folder: Path) -> None:
-    """Fills the folder of the cache, from an archive that the lab has already if it does."""
-    archive = next((cache_dir() / "packages").glob(f"{SOURCE}*/{ARCHIVE}"), None)
-    with tempfile.TemporaryDirectory(dir=folder.parent) as downloads:
-        extract(archive or fetch(Path(downloads)), folder)
-
-
 def main() -> None:
-    """Prints the folder."""
+    """Print the folder."""
     try:
-        print(keep(cache_dir() / "kernel-scripts" / SOURCE, "checkpatch", make))
+        print(get_kernel_scripts())
     except (PackageError, CacheError, OSError) as error:
         sys.exit(explain(error))
     except KeyboardInterrupt:
