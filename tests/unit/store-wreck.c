@@ -24,7 +24,7 @@ const struct chario_store_layout wreck_layout = {
 
 static int make_areas(struct chario_store *store)
 {
-	char name[16];
+	char name[24];
 	int err = 0;
 
 	for (int i = 0; i < WRECK_AREAS && !err; i++) {

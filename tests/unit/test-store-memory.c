@@ -48,7 +48,7 @@ static void end(void)
 /* So many areas more of a block each. */
 static int fill(int count)
 {
-	char name[16];
+	char name[24];
 	int err = 0;
 
 	for (int i = 0; i < count && !err; i++) {
