@@ -125,6 +125,7 @@ def plan_long(setting: Setting) -> Plan:
         (make("10,000 crash points", "check-meson", CUTS="10000"),),
         (make("fuzz-library 10 min", "fuzz-library", FUZZ_SECONDS="600"),),
         (make("fuzz", "fuzz"),),
+        (Stage("fresh machines", ("scripts/test-fresh.sh",), 60.0),),
     ]
     return Plan("long", tuple(groups))
 
