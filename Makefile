@@ -24,7 +24,7 @@ export PATH := $(PATH):/usr/sbin:/sbin
 
 .PHONY: all help setup setup-build prefetch module user may-install install demo guest \
 	check check-quick check-long check-static check-unit check-meson check-sanitize check-guest fuzz fuzz-library \
-	fuzz-store fuzz-stream bench bench-store recorders clean
+	fuzz-store fuzz-stream bench bench-store recorders coverage clean
 
 all: module user
 
@@ -51,6 +51,7 @@ help:
 	@echo '                    DEBUG=1 builds the debug kernel too'
 	@echo 'On this machine, for who changes the library'
 	@echo '  make check-unit   unit tests and other tests without a guest, also with sanitizers'
+	@echo '  make coverage     lines and branches of the library that the unit tests run, and floors'
 	@echo '  make bench-store  what a store costs at 10 to 100,000 areas'
 	@echo '  make fuzz-library disks and recordings with anything on them, one after the other;'
 	@echo '                    FUZZ_SECONDS=N says for how long each'
@@ -135,11 +136,14 @@ fuzz-library: setup
 fuzz-store fuzz-stream: fuzz-%: setup
 	@scripts/fuzz-library.sh $(FUZZ_SECONDS) $(BUILD)-fuzz $*
 
+coverage: setup
+	@scripts/coverage.sh $(BUILD)-coverage
+
 # Half an hour on two idle processors.
 fuzz: setup
 	@FUZZ_COMMANDS=$(FUZZ_COMMANDS) FUZZ_SEED=$${FUZZ_SEED:-$$(od -An -N4 -tu4 /dev/urandom | tr -d ' ')} "$$($(setup))"/bin/pytest -q -s tests/guest/test_fuzz.py --kernel=debug
 
 clean:
-	rm -rf $(BUILD) $(BUILD)-address $(BUILD)-thread $(BUILD)-fuzz
+	rm -rf $(BUILD) $(BUILD)-address $(BUILD)-thread $(BUILD)-fuzz $(BUILD)-coverage
 	find kernel \( -name '*.o' -o -name '*.ko' -o -name '*.mod' -o -name '*.mod.c' \
 		-o -name '.*.cmd' -o -name modules.order -o -name Module.symvers \) -delete
