@@ -24,7 +24,7 @@ export PATH := $(PATH):/usr/sbin:/sbin
 
 .PHONY: all help setup setup-build prefetch module user may-install install demo guest \
 	check check-quick check-long check-static check-unit check-meson check-sanitize check-guest fuzz fuzz-library \
-	fuzz-store fuzz-stream bench bench-store recorders coverage clean
+	fuzz-store fuzz-stream bench bench-store recorders coverage coverage-module clean
 
 all: module user
 
@@ -49,6 +49,8 @@ help:
 	@echo '  make recorders    what a recording costs: the store, dd, GStreamer; whole programs'
 	@echo '  make prefetch     download all that tests need, so that they need no network;'
 	@echo '                    DEBUG=1 builds the debug kernel too'
+	@echo '  make coverage-module  lines and branches of the module that the guest tests run;'
+	@echo '                    FILES="tests/guest/test_X.py ..." runs some of them'
 	@echo 'On this machine, for who changes the library'
 	@echo '  make check-unit   unit tests and other tests without a guest, also with sanitizers'
 	@echo '  make coverage     lines and branches of the library that the unit tests run, and floors'
@@ -139,11 +141,14 @@ fuzz-store fuzz-stream: fuzz-%: setup
 coverage: setup
 	@scripts/coverage.sh $(BUILD)-coverage
 
+coverage-module: setup user
+	@CHARIO_BUILD=$(abspath $(BUILD)) scripts/coverage-module.sh $(FILES)
+
 # Half an hour on two idle processors.
 fuzz: setup
 	@FUZZ_COMMANDS=$(FUZZ_COMMANDS) FUZZ_SEED=$${FUZZ_SEED:-$$(od -An -N4 -tu4 /dev/urandom | tr -d ' ')} "$$($(setup))"/bin/pytest -q -s tests/guest/test_fuzz.py --kernel=debug
 
 clean:
-	rm -rf $(BUILD) $(BUILD)-address $(BUILD)-thread $(BUILD)-fuzz $(BUILD)-coverage
+	rm -rf $(BUILD) $(BUILD)-address $(BUILD)-thread $(BUILD)-fuzz $(BUILD)-coverage results/coverage-module
 	find kernel \( -name '*.o' -o -name '*.ko' -o -name '*.mod' -o -name '*.mod.c' \
 		-o -name '.*.cmd' -o -name modules.order -o -name Module.symvers \) -delete

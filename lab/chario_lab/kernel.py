@@ -4,9 +4,9 @@
     get_kernel("6.1")  ->  Kernel: image, modules, and the folder to build against
     build_module(kernel, Path("kernel"))  ->  chario.ko
 
-"6.1", "6.12" and "6.12-rt" are Debian's own, unpacked; "debug" is built here
-from Debian's source (see kernel_build.py).  A kernel that is in the cache stays
-the same until it is asked for afresh:
+"6.1", "6.12" and "6.12-rt" are Debian's own, unpacked; "debug" and "gcov" are
+built here from Debian's source (see kernel_build.py).  A kernel that is in the
+cache stays the same until it is asked for afresh:
 
     PYTHONPATH=lab python -m chario_lab.kernel --all            fetch or build, print as JSON
     PYTHONPATH=lab python -m chario_lab.kernel --refresh 6.1    look for a newer one
@@ -29,7 +29,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from chario_lab.cache import CacheError, cache_dir, drop_unused, explain, keep, locked, say, use
-from chario_lab.kernel_build import BuildError, build_debug_kernel
+from chario_lab.kernel_build import RECIPES, BuildError, build_kernel
 from chario_lab.packages import AptRoot, PackageError, run, unpack
 
 
@@ -67,7 +67,8 @@ SERIES = {
     "6.12-rt": Series(r"6\.12\.\d+\+deb\d+(?:\.\d+)?", "rt-amd64", NEWER),
 }
 DEBUG = "debug"
-NAMES = (*SERIES, DEBUG)
+GCOV = "gcov"
+NAMES = (*SERIES, *RECIPES)
 MODULES_KEPT_DAYS = 7
 # Of the compiler and of sparse; each is a finding of scripts/check.sh.
 CHECKS = ("W=1", "C=2", "CF=-D__CHECK_ENDIAN__")
@@ -79,8 +80,8 @@ def get_kernel(name: str) -> Kernel:
     """A kernel by name, fetched or built unless the cache has it."""
     if name not in NAMES:
         raise KernelError(f"no kernel is called {name!r}: the lab has {', '.join(NAMES)}")
-    if name == DEBUG:
-        return get_debug_kernel()
+    if name in RECIPES:
+        return get_built_kernel(name)
     record = cache_dir() / "kernels" / f"{name}.json"
     with locked(record, f"kernel {name}"):
         kernel = read_record(record)
@@ -90,16 +91,16 @@ def get_kernel(name: str) -> Kernel:
     return kernel
 
 
-def get_debug_kernel() -> Kernel:
-    """The kernel with the checkers, built unless the cache has it."""
-    folder, release = build_debug_kernel()
+def get_built_kernel(name: str) -> Kernel:
+    """A kernel that is built here, unless the cache has it."""
+    folder, release = build_kernel(RECIPES[name])
     return Kernel(
-        name=DEBUG,
+        name=name,
         release=release,
         vmlinuz=folder / f"boot/vmlinuz-{release}",
         modules=folder / "lib/modules" / release,
         build=folder / "build",
-        debug=True,
+        debug=name == DEBUG,
     )
 
 
@@ -224,13 +225,19 @@ def build_module(kernel: Kernel, source: Path, name: str = "chario", again: bool
             copy = folder / path.relative_to(source)
             copy.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(path, copy)
-        (folder / FINDINGS).write_text(run_make(kernel, folder, source.name, module))
+        options = profiling(folder, target) if kernel.name == GCOV else []
+        (folder / FINDINGS).write_text(run_make(kernel, folder, source.name, module, options))
 
     if again and target.exists():
         shutil.rmtree(target)
     keep(target, f"{module} for {kernel.release}", make)
     drop_unused(target.parent, MODULES_KEPT_DAYS)
     return use(target) / module
+
+
+def profiling(folder: Path, target: Path) -> list[str]:
+    """Options of make for a module that counts, and whose notes name the sources where they will be."""
+    return ["GCOV_PROFILE=y", f"KCFLAGS=-fprofile-prefix-map={folder}={target}"]
 
 
 def source_files(source: Path) -> list[Path]:
@@ -246,11 +253,11 @@ def findings(module: Path) -> str:
     return (module.parent / FINDINGS).read_text()
 
 
-def run_make(kernel: Kernel, folder: Path, label: str, module: str) -> str:
+def run_make(kernel: Kernel, folder: Path, label: str, module: str, options: Sequence[str] = ()) -> str:
     """Build the module in its folder; what was found in it. The compiler's errors become ours."""
     if shutil.which("sparse") is None:
         raise KernelError("sparse is missing, which looks at modules as they are built: run scripts/setup.sh as root")
-    command = ["make", "-C", str(kernel.build), f"M={folder}", f"-j{os.cpu_count() or 1}", *CHECKS, "modules"]
+    command = ["make", "-C", str(kernel.build), f"M={folder}", f"-j{os.cpu_count() or 1}", *CHECKS, *options, "modules"]
     say(f"building {module} for {kernel.release}")
     try:
         done = subprocess.run(command, env=make_environment(), capture_output=True, text=True, check=False)

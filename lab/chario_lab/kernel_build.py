@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""The debug kernel, built from Debian's source with every checker that fits.
+"""The kernels that the lab builds itself, from Debian's source.
 
-lab/kernels/base.config says what a guest needs, debug.config what is checked;
-both go on top of tinyconfig, so the build takes 25 minutes of processor time
+"debug" has every checker that fits, "gcov" counts which lines of the module
+run.  lab/kernels/base.config says what a guest needs, debug.config and
+gcov.config what each kernel adds; they go on top of tinyconfig, so that the
+build takes 25 minutes of processor time with the checkers and 10 without,
 instead of hours.  It happens once for a source, a configuration and a
 compiler; ccache keeps the objects, so that a change of the configuration
 compiles only what it touches.
@@ -29,9 +31,7 @@ from chario_lab.packages import unpack_first
 
 SOURCE = "linux-source-6.12"
 SUITES = ("bookworm", "bookworm-backports", "trixie")
-FRAGMENTS = tuple(Path(__file__).resolve().parents[1] / "kernels" / name for name in ("base.config", "debug.config"))
-# Compiled files of this configuration; only the progress bar depends on it.
-EXPECTED_STEPS = 1520
+FRAGMENTS = Path(__file__).resolve().parents[1] / "kernels"
 REPORT_EVERY_S = 30
 NICENESS = 15
 CCACHE_LIMIT = "2G"
@@ -39,13 +39,42 @@ ERROR_LINES = 15
 
 
 class BuildError(Exception):
-    """The debug kernel cannot be built; the message says why."""
+    """The kernel cannot be built; the message says why."""
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A kernel to build: its name, its fragments, and about how many files it compiles (for the progress bar)."""
+
+    name: str
+    files: tuple[str, ...]
+    steps: int
+
+    @property
+    def title(self) -> str:
+        """The kernel's name in messages."""
+        return f"the {self.name} kernel"
+
+    @property
+    def fragments(self) -> tuple[Path, ...]:
+        """The configuration's files; an option of a later file replaces that of an earlier one."""
+        return tuple(FRAGMENTS / name for name in self.files)
+
+
+RECIPES = {
+    recipe.name: recipe
+    for recipe in (
+        Recipe("debug", ("base.config", "debug.config"), 1520),
+        Recipe("gcov", ("base.config", "gcov.config"), 1450),
+    )
+}
 
 
 @dataclass(frozen=True)
 class Tree:
     """A kernel's source, where it is built, and the log of that."""
 
+    recipe: Recipe
     folder: Path
     log: Path
 
@@ -63,7 +92,7 @@ class Tree:
                 on_line(line)
         if process.returncode:
             words = "\n".join(tail)
-            raise BuildError(f"the debug kernel: {' '.join(command)} failed (all of it is in {self.log}):\n{words}")
+            raise BuildError(f"{self.recipe.title}: {' '.join(command)} failed (all of it is in {self.log}):\n{words}")
 
 
 def get_source() -> Path:
@@ -71,18 +100,18 @@ def get_source() -> Path:
     return unpack_first([SOURCE], SUITES)
 
 
-def build_debug_kernel() -> tuple[Path, str]:
+def build_kernel(recipe: Recipe) -> tuple[Path, str]:
     """The kernel's folder, with boot/, lib/modules/ and build/, and its release."""
     source = get_source()
-    target = cache_dir() / "kernels" / f"debug-{digest(source)}"
-    keep(target, "the debug kernel", lambda folder: build(folder, source))
+    target = cache_dir() / "kernels" / f"{recipe.name}-{digest(recipe, source)}"
+    keep(target, recipe.title, lambda folder: build(recipe, folder, source))
     return target, (target / "build/include/config/kernel.release").read_text().strip()
 
 
-def digest(source: Path) -> str:
+def digest(recipe: Recipe, source: Path) -> str:
     """Hash of all that decides what comes out."""
     state = hashlib.sha256()
-    for path in (source / "usr/share/doc" / SOURCE / "changelog.Debian.gz", *FRAGMENTS):
+    for path in (source / "usr/share/doc" / SOURCE / "changelog.Debian.gz", *recipe.fragments):
         state.update(path.read_bytes())
     compiler = shutil.which("gcc")
     if compiler is None:
@@ -91,16 +120,16 @@ def digest(source: Path) -> str:
     return state.hexdigest()[:12]
 
 
-def build(folder: Path, source: Path) -> None:
+def build(recipe: Recipe, folder: Path, source: Path) -> None:
     """Fill a folder with the kernel; the tree it is built in is left out."""
-    log = cache_dir() / "kernels" / "debug-build.log"
+    log = cache_dir() / "kernels" / f"{recipe.name}-build.log"
     log.write_text("")
-    say(f"building the debug kernel, once; its log is {log}")
+    say(f"building {recipe.title}, once; its log is {log}")
     scratch = folder / "tree"
     scratch.mkdir()
     archive = source / "usr/src" / f"{SOURCE}.tar.xz"
-    Tree(scratch, log).run(["tar", "-xJf", str(archive), "--strip-components=1"])
-    tree = Tree(scratch, log)
+    tree = Tree(recipe, scratch, log)
+    tree.run(["tar", "-xJf", str(archive), "--strip-components=1"])
     configure(tree)
     compile_kernel(tree)
     install(tree, folder)
@@ -110,12 +139,13 @@ def build(folder: Path, source: Path) -> None:
 def configure(tree: Tree) -> None:
     """tinyconfig and the fragments; each of their lines must have its way."""
     tree.make("tinyconfig")
-    tree.run(["scripts/kconfig/merge_config.sh", "-m", ".config", *map(str, FRAGMENTS)])
+    fragments = tree.recipe.fragments
+    tree.run(["scripts/kconfig/merge_config.sh", "-m", ".config", *map(str, fragments)])
     tree.make("olddefconfig")
-    wanted = {key: value for path in FRAGMENTS for key, value in parse_config(path.read_text()).items()}
+    wanted = {key: value for path in fragments for key, value in parse_config(path.read_text()).items()}
     refused = refused_options(wanted, parse_config((tree.folder / ".config").read_text()))
     if refused:
-        raise BuildError("the debug kernel: these options of lab/kernels did not take: " + ", ".join(refused))
+        raise BuildError(f"{tree.recipe.title}: these options of lab/kernels did not take: " + ", ".join(refused))
 
 
 def parse_config(text: str) -> dict[str, str]:
@@ -132,7 +162,7 @@ def refused_options(wanted: dict[str, str], got: dict[str, str]) -> list[str]:
 
 def compile_kernel(tree: Tree) -> None:
     """Compile image and modules, and show how far it is."""
-    with show_progress() as step:
+    with show_progress(tree.recipe) as step:
         jobs = f"-j{os.cpu_count() or 1}"
         tree.run(
             ["nice", "-n", str(NICENESS), "make", jobs, "bzImage", "modules"],
@@ -141,12 +171,12 @@ def compile_kernel(tree: Tree) -> None:
 
 
 @contextmanager
-def show_progress() -> Iterator[Callable[[], None]]:
+def show_progress(recipe: Recipe) -> Iterator[Callable[[], None]]:
     """One updated line on a terminal, else a line every half minute."""
     if sys.stderr.isatty():
         columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:.0f} %"))
         with Progress(*columns, TimeElapsedColumn(), console=Console(stderr=True)) as progress:
-            task = progress.add_task("debug kernel", total=EXPECTED_STEPS)
+            task = progress.add_task(f"{recipe.name} kernel", total=recipe.steps)
             yield lambda: progress.advance(task)
         return
     begin = said = time.monotonic()
@@ -158,7 +188,7 @@ def show_progress() -> Iterator[Callable[[], None]]:
         now = time.monotonic()
         if now - said >= REPORT_EVERY_S:
             said = now
-            say(f"debug kernel: {done} of about {EXPECTED_STEPS} files after {now - begin:.0f} s")
+            say(f"{recipe.name} kernel: {done} of about {recipe.steps} files after {now - begin:.0f} s")
 
     yield step
 

@@ -72,7 +72,7 @@ def parse(words: list[str]) -> argparse.Namespace:
     commands.add_parser("check", help="run a tier of the tests: quick, check or long", add_help=False)
     recorders = commands.add_parser("recorders", help="what a recording costs, by several programs")
     for command in (guest, run, demo, recorders):
-        command.add_argument("--kernel", default="6.1", help="6.1, 6.12, 6.12-rt or debug (default: 6.1)")
+        command.add_argument("--kernel", default="6.1", help="6.1, 6.12, 6.12-rt, debug or gcov (default: 6.1)")
     for command in (guest, run):
         command.add_argument(
             "--drive",

@@ -82,7 +82,7 @@ WATCHED = pytest.StashKey[list[Watch]]()
 def pytest_addoption(parser: pytest.Parser) -> None:
     """--kernel=NAME chooses what the guests boot; --costs=FILE keeps what each file took."""
     costs.add_options(parser)
-    parser.addoption("--kernel", default="6.1", metavar="NAME", help="kernel of the guests: 6.1, 6.12, 6.12-rt, debug")
+    parser.addoption("--kernel", default="6.1", metavar="NAME", help="guests boot it: 6.1, 6.12, 6.12-rt, debug, gcov")
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from chario_lab import kernel, kernel_build
+from chario_lab import kernel
 from chario_lab.kernel import SERIES, Kernel, KernelError, newest
-from chario_lab.kernel_build import parse_config, refused_options
+from chario_lab.kernel_build import RECIPES, Recipe, parse_config, refused_options
 
 
 def packages(kind: str, *releases: str) -> list[str]:
@@ -133,8 +134,21 @@ def test_refused_options_are_found() -> None:
     assert refused_options(wanted, got) == ["CONFIG_C=y", "CONFIG_D=17", "CONFIG_E=n"]
 
 
-def test_fragments_do_not_contradict() -> None:
-    """No option is asked for twice."""
-    texts = [path.read_text() for path in kernel_build.FRAGMENTS]
+@pytest.mark.parametrize("recipe", RECIPES.values(), ids=RECIPES)
+def test_fragments_do_not_contradict(recipe: Recipe) -> None:
+    """A kernel's fragments ask for no option twice, but for the end of its release, which tells it from the others."""
+    texts = [path.read_text() for path in recipe.fragments]
     names = [line.partition("=")[0] for text in texts for line in text.splitlines() if line.startswith("CONFIG_")]
-    assert sorted(set(names)) == sorted(names)
+    assert {name for name in names if names.count(name) > 1} <= {"CONFIG_LOCALVERSION"}
+
+
+def test_only_the_counting_kernel_gets_a_module_that_counts(built_with: tuple[Kernel, Path]) -> None:
+    """make is told to profile for "gcov", with notes about where the sources will be, and for no other kernel."""
+    target, source = built_with
+    makefile = target.build / "Makefile"
+    makefile.write_text(makefile.read_text() + "\t@echo '$(GCOV_PROFILE) $(KCFLAGS)' > $(M)/options\n")
+    options = kernel.build_module(target, source).parent / "options"
+    assert options.read_text() == " \n"
+    counting = replace(target, name="gcov", release="6.12.1-chario-gcov")
+    folder = kernel.build_module(counting, source).parent
+    assert (folder / "options").read_text() == f"y -fprofile-prefix-map={folder.parent}/.{folder.name}={folder}\n"

@@ -27,6 +27,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from chario_lab.cache import cache_dir, say
+from chario_lab.guest import counters
 from chario_lab.guest.accel import boots_with_kvm
 from chario_lab.guest.image import build_image
 from chario_lab.guest.plan import Host, argv
@@ -89,6 +90,7 @@ def boot(stack: ExitStack, spec: GuestSpec, kernel: Kernel, terminal: bool, plug
         else:
             break
     stack.push(attempt)
+    stack.callback(counters.collect, guest)
     return guest
 
 

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: MIT
+"""Which lines and branches of chario.ko the guest tests have run.
+
+    python -m chario_lab.coverage FOLDER
+
+adds up what the guests left in FOLDER (see guest/counters.py), and prints per
+file which lines and branches have run, and after that each line that has not,
+with its function.  FOLDER/coverage.json is for gcovr's other formats.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from chario_lab.cache import CacheError, explain
+from chario_lab.kernel import GCOV, KernelError, build_module, get_kernel
+from chario_lab.kernel_build import BuildError
+from chario_lab.packages import PackageError
+
+SOURCE = Path(__file__).resolve().parents[2] / "kernel"
+
+
+class CoverageError(Exception):
+    """There is nothing to report, or a tool failed; the message says what to do."""
+
+
+def add_up(folder: Path, build: Path) -> Path:
+    """The sum of the counters of all guests, beside the notes that the compiler made of the same build."""
+    guests = sorted(found for found in folder.glob(f"guests/*/{build.name}") if found.is_dir())
+    if not guests:
+        raise CoverageError(
+            f"{folder} has no counters of this module: run make coverage-module after each change of kernel/"
+        )
+    total = folder / "total"
+    shutil.rmtree(total, ignore_errors=True)
+    shutil.copytree(guests[0], total)
+    for guest in guests[1:]:
+        sum_folder = folder / "sum"
+        run(["gcov-tool", "merge", "-o", str(sum_folder), str(total), str(guest)])
+        shutil.rmtree(total)
+        sum_folder.rename(total)
+    for notes in build.rglob("*.gcno"):
+        copy = total / notes.relative_to(build)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(notes, copy)
+    return total
+
+
+def run(command: Sequence[str]) -> str:
+    """What a tool prints; its words become the error."""
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    except FileNotFoundError:
+        raise CoverageError(f"{command[0]} is missing: run scripts/setup.sh as root") from None
+    if done.returncode:
+        raise CoverageError(f"{' '.join(command)} failed:\n{done.stderr.strip()}")
+    return done.stdout
+
+
+def tables(folder: Path, total: Path, build: Path) -> str:
+    """gcovr's tables of lines and of branches, and the sums of both."""
+    gcovr = [sys.executable, "-m", "gcovr", "--root", str(build)]
+    trace = str(folder / "coverage.json")
+    run([*gcovr, "--json", trace, str(total)])
+    lines, branches = (run([*gcovr, "-a", trace, "--txt", "--txt-metric", kind]) for kind in ("line", "branch"))
+    return lines + branches + run([*gcovr, "-a", trace, "--txt", "/dev/null", "--print-summary"])
+
+
+def missed(trace: dict[str, Any]) -> Iterator[str]:
+    """Lines that have not run, as FILE:FUNCTION: LINES."""
+    for file in trace["files"]:
+        lines = [line for line in file["lines"] if not line["count"]]
+        for function, group in itertools.groupby(lines, key=lambda line: line.get("function_name", "")):
+            yield f"{file['file']}:{function}: {ranges(line['line_number'] for line in group)}"
+
+
+def ranges(numbers: Iterable[int]) -> str:
+    """Line numbers with what follows each other put together: 3-5,9."""
+    found: list[list[int]] = []
+    for number in numbers:
+        if found and number - found[-1][-1] <= 1:
+            found[-1].append(number)
+        else:
+            found.append([number])
+    return ",".join(str(run[0]) if run[0] == run[-1] else f"{run[0]}-{run[-1]}" for run in found)
+
+
+def report(folder: Path) -> None:
+    """Print what has run, what has not, and which guests are missing."""
+    build = build_module(get_kernel(GCOV), SOURCE).parent
+    total = add_up(folder, build)
+    print(tables(folder, total, build))
+    print("Counted: chario.ko, in all guests that ended in an orderly way. Excluded: the kernel's own headers.")
+    lost = folder / "lost"
+    if lost.exists():
+        print("These guests died or were killed, and left no counters:")
+        print(lost.read_text(), end="")
+    print("\nLines that have not run:")
+    for line in missed(json.loads((folder / "coverage.json").read_text())):
+        print(f"  {line}")
+
+
+def main() -> int:
+    """Report what is in a folder."""
+    parser = argparse.ArgumentParser(prog="chario_lab.coverage", description="Which lines of the module have run.")
+    parser.add_argument("folder", type=Path, help="what CHARIO_COVERAGE was when the guests ran")
+    try:
+        report(parser.parse_args().folder)
+    except (CoverageError, KernelError, BuildError, PackageError, CacheError, OSError) as error:
+        print(explain(error), file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
