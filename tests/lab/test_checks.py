@@ -79,7 +79,7 @@ everything = ["kernel/Kbuild", "kernel/main.c", "kernel/trace.h", "kernel/*.h"]
 library = ["lib/*"]
 
 [area.all]
-sources = ["scripts/*", "lib/*", "cli/*", "lab/*", "docs/*", "man/*", "tests/areas.toml"]
+sources = [".*", "scripts/*", "lib/*", "cli/*", "lab/*", "docs/*", "man/*", "tests/areas.toml"]
 """
 
 # A tree in which every check passes.

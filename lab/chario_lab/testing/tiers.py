@@ -74,6 +74,11 @@ def pytest(setting: Setting, name: str, words: Iterable[str], minutes: float = 1
     return Stage(name, command, MINUTES.get(name, minutes), {"CHARIO_BUILD": str(setting.build)})
 
 
+def host_tests(setting: Setting, tests: Iterable[str]) -> Stage:
+    """Tests of the lab, the Python package, GStreamer and the formats; none boots a guest."""
+    return pytest(setting, "host", ["-n", "2", *tests])
+
+
 def guests(setting: Setting, kernel: str, tests: Iterable[str], name: str = "") -> Stage:
     """Guest tests with a kernel; how many files run side by side is a matter of their seats."""
     # A guest of the debug kernel keeps its processors busy: no file waits there.
@@ -106,7 +111,7 @@ def plan_check(setting: Setting) -> Plan:
     host = [
         (module(setting),),
         (make("static", "check-static"), make("unit", "check-meson", CUTS=FEW_CUTS)),
-        (pytest(setting, "host", HOST_TESTS), make("sanitizers", "check-sanitize")),
+        (host_tests(setting, HOST_TESTS), make("sanitizers", "check-sanitize")),
         (make("fuzz-library", "fuzz-library", FUZZ_SEED="1", FUZZ_SECONDS="10"),),
     ]
     left_out = [f"{name}: in `make check-long`" for name in (
@@ -125,6 +130,8 @@ def plan_long(setting: Setting) -> Plan:
         (make("10,000 crash points", "check-meson", CUTS="10000"),),
         (make("fuzz-library 10 min", "fuzz-library", FUZZ_SECONDS="600"),),
         (make("fuzz", "fuzz"),),
+        (make("coverage of the library", "coverage"),),
+        (make("coverage of the module", "coverage-module"),),
         (Stage("fresh machines", ("scripts/test-fresh.sh",), 60.0),),
     ]
     return Plan("long", tuple(groups))
@@ -150,7 +157,7 @@ def plan_quick(setting: Setting, known: Map, changed: Selection, base: str, coun
         left_out.append("sanitizers and fuzzing: nothing of the library or the program has changed")
     host_smoke = [test for test in smoke if not test.startswith(GUEST)]
     if host or host_smoke:
-        groups.append((pytest(setting, "host", [*host, *host_smoke]),))
+        groups.append((host_tests(setting, [*host, *host_smoke]),))
     in_guests = [test for test in (*chosen, *smoke) if test.startswith(GUEST)]
     groups.append((guests(setting, FIRST_KERNEL, in_guests, "changed 6.1" if chosen else "smoke 6.1"),))
     left = sum(1 for file in setting.files if f"{GUEST}{file.name}" not in chosen)
