@@ -71,7 +71,9 @@ def tables(folder: Path, total: Path, build: Path) -> str:
     trace = str(folder / "coverage.json")
     run([*gcovr, "--json", trace, str(total)])
     lines, branches = (run([*gcovr, "-a", trace, "--txt", "--txt-metric", kind]) for kind in ("line", "branch"))
-    return lines + branches + run([*gcovr, "-a", trace, "--txt", "/dev/null", "--print-summary"])
+    # A table has to be written for a summary to be printed. gcovr removes what it writes to: never a device.
+    spare = str(folder / "spare.txt")
+    return lines + branches + run([*gcovr, "-a", trace, "--txt", spare, "--print-summary"])
 
 
 def missed(trace: dict[str, Any]) -> Iterator[str]:
