@@ -32,6 +32,7 @@ from chario_lab.kernel import Kernel
 
 RULES = TOP / "packaging/udev/60-chario.rules"
 UDEVD = "/lib/systemd/systemd-udevd"
+PARTITION = f"/usr/bin/python3 -S -E {TOP / 'tests/guest/partition.py'}"
 MODPROBE = "/etc/modprobe.d/chario.conf"
 
 # Guests are slow and hosts are busy: nothing here is about speed.

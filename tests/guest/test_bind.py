@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from bind_lab import FAILED, MODPROBE, OK, USAGE, Keeper, Machine, keep, make_known
+from bind_lab import FAILED, MODPROBE, OK, PARTITION, USAGE, Keeper, Machine, keep, make_known
 
 from chario_lab.guest.spec import Namespace, Nvme, root_port_bdf
 from chario_lab.kernel import Kernel
@@ -116,11 +116,11 @@ def test_every_name_of_a_drive(machine: Machine) -> None:
     """Address, block device, partition, controller and links name a drive of nvme; disks name one of chario."""
     address = machine.address(PAIR)
     block = machine.block(PAIR)
-    machine.must(f"addpart {block} 1 2048 8192 && ln -sf {block}p1 /run/link && udevadm settle")
+    machine.must(f"{PARTITION} add {block} 1 2048 8192 && ln -sf {block}p1 /run/link && udevadm settle")
     controller = machine.must(f"ls /sys/bus/pci/devices/{address}/nvme")
     names = [address, address.removeprefix("0000:"), block, f"{block}p1", "/run/link", controller]
     for name in names:
-        machine.must(f"test -e {block}p1 || addpart {block} 1 2048 8192; udevadm settle")
+        machine.must(f"test -e {block}p1 || {PARTITION} add {block} 1 2048 8192; udevadm settle")
         assert machine.chario("bind", name).stdout.startswith(f"{address}: from nvme to chario\n"), name
         disks = machine.disks(PAIR)
         for disk in (disks[0], disks[1].removeprefix("/dev/")):

@@ -13,7 +13,7 @@ from errno import ENODEV
 from pathlib import Path
 
 import pytest
-from bind_lab import FAILED, OK, Keeper, Machine, keep
+from bind_lab import FAILED, OK, PARTITION, Keeper, Machine, keep
 from conftest import compile_program
 
 from chario_lab.guest.spec import Namespace, Nvme
@@ -88,9 +88,9 @@ def test_a_mounted_partition(machine: Machine) -> None:
     block = machine.block(USED)
     with use(
         machine,
-        f"addpart {block} 1 2048 65536; udevadm settle; {MKFS} {block}p1 && mkdir -p '/mnt/a b' && "
+        f"{PARTITION} add {block} 1 2048 65536; udevadm settle; {MKFS} {block}p1 && mkdir -p '/mnt/a b' && "
         f"mount -r {block}p1 '/mnt/a b'",
-        f"umount '/mnt/a b'; delpart {block} 1",
+        f"umount '/mnt/a b'; {PARTITION} delete {block} 1",
     ):
         check_refused(machine, f"{name(block)}p1 is mounted at /mnt/a b")
 
