@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-import re
 import struct
 from collections.abc import Callable
 from pathlib import Path
 
 from disks import calls
+from entries import FLUSH, READ, WRITE, Submissions
 from traces import trace
 
 from chario_lab.guest.devices import bdf, bind
@@ -17,9 +17,8 @@ from chario_lab.guest.spec import Namespace, NullCo, Nvme, WriteLog, node_name, 
 
 NODE = "/dev/chardisk0"
 DEPTH = 32
-WRITE, READ = 1, 2  # NVMe opcodes
 # The format of dm-log-writes: one sector of superblock, then entries of a sector and their data.
-SECTOR, HEADER, FLUSH, DISCARD = 512, struct.Struct("<QQQQ"), 1, 4
+SECTOR, HEADER, LOG_FLUSH, DISCARD = 512, struct.Struct("<QQQQ"), 1, 4
 
 
 def log_entries(path: Path) -> list[tuple[int, int, int]]:
@@ -47,46 +46,12 @@ def test_what_fsync_promises_reaches_the_medium(
     entries = log_entries(write_log_path(node_name(0, 1), guest.host.run_dir))
     # The two commands of the second write are in flight together: the drive may end either first.
     entries[2:4] = sorted(entries[2:4])
-    assert [(sector, length, flags & FLUSH) for sector, length, flags in entries] == [
+    assert [(sector, length, flags & LOG_FLUSH) for sector, length, flags in entries] == [
         (8, 16, 0),
-        (0, 0, FLUSH),
+        (0, 0, LOG_FLUSH),
         (2048, 256, 0),
         (2304, 256, 0),
-        (0, 0, FLUSH),
-    ]
-
-
-def submission_queue(guest: Guest, number: int) -> int:
-    """Where in the guest's memory the drive has a submission queue, as QEMU has written down."""
-    log = (guest.host.run_dir / "qemu.log").read_text()
-    places = re.findall(rf"pci_nvme_create_sq .*addr=(0x[0-9a-f]+), sqid={number},", log)
-    assert places, f"QEMU has not seen queue {number}:\n{log}"
-    return int(places[-1], 16)
-
-
-def entry(guest: Guest, queue: int, index: int) -> list[int]:
-    """A submission queue entry as 16 words, read from outside the guest."""
-    lines = guest.hmp(f"xp /16wx {queue + index * 64:#x}").splitlines()
-    return [int(word, 16) for line in lines for word in line.split(":")[1].split()]
-
-
-def test_a_durable_write_has_fua_where_the_drive_looks(
-    fresh_guest: Callable[..., Guest], guest_program: Callable[[str], Path]
-) -> None:
-    """RWF_DSYNC and O_DSYNC set FUA (dword 12, bit 30) in the entry that the drive reads; plain writes do not."""
-    guest = fresh_guest(drives=(Nvme("fua", (Namespace(64),)),), cpus=1)
-    guest.hmp("trace-event pci_nvme_create_sq on")
-    bind(guest, bdf(guest, 0))
-    calls(guest, guest_program, NODE, ["pwrite 4096 8192", "pwritev 4096 2 8192:0"])
-    calls(guest, guest_program, NODE, ["pwrite 512 512", "pread 512 512"], ["dsync"])
-    queue = submission_queue(guest, 1)
-    commands = [entry(guest, queue, index) for index in range(4)]
-    # Opcode, first block, number of blocks from 0, FUA.
-    assert [(c[0] & 0xFF, c[10], c[12] & 0xFFFF, c[12] >> 30 & 1) for c in commands] == [
-        (WRITE, 8, 15, 0),
-        (WRITE, 8, 15, 1),
-        (WRITE, 1, 0, 1),
-        (READ, 1, 0, 0),
+        (0, 0, LOG_FLUSH),
     ]
 
 
@@ -95,13 +60,12 @@ def test_pinned_retries_are_asked_for_in_each_command(
 ) -> None:
     """While a file pins the retries, reads and writes of all say so (dword 12, bit 31); a flush has no such bit."""
     guest = fresh_guest(drives=(Nvme("retries", (Namespace(64),)),), cpus=1)
-    guest.hmp("trace-event pci_nvme_create_sq on")
+    submissions = Submissions(guest)
     bind(guest, bdf(guest, 0))
     program = guest.push(guest_program("fault_io"))
     guest.must([program, NODE, "pin,16", "write,0,4096", "read,0,4096", "sync", "pin,0", "read,0,4096"])
-    queue = submission_queue(guest, 1)
-    commands = [entry(guest, queue, index) for index in range(4)]
-    assert [(c[0] & 0xFF, c[12] >> 31) for c in commands] == [(WRITE, 1), (READ, 1), (0, 0), (READ, 0)]
+    commands = [(entry.opcode, entry.limited_retry) for entry in submissions.fetched()]
+    assert commands == [(WRITE, True), (READ, True), (FLUSH, False), (READ, False)]
 
 
 def test_io_uring_fills_the_drive(fresh_guest: Callable[..., Guest]) -> None:

@@ -11,6 +11,7 @@
  *	skew      buffers 4 bytes past a page's start
  *	transfer  buffers of CharIO, commands of io_uring
  *	pointer   the same, in entries of 64 bytes that say where the struct is
+ *	dsync     each write is durable when it ends
  *
  * The last line says how many threads the process had at its end: one and the
  * worker threads that the kernel has made for calls that could not be started
@@ -22,6 +23,7 @@
 #include <liburing.h>
 #include <stdbool.h>
 #include <sys/mman.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "common.h"
@@ -41,6 +43,7 @@ struct state {
 	bool async;
 	bool transfer;
 	bool pointer;
+	bool dsync;
 	struct chario_transfer *transfers; /* one for each buffer */
 	char **buffers;
 	uint64_t *places; /* of the call in flight with this buffer */
@@ -97,6 +100,7 @@ static void prepare_command(struct state *s, struct io_uring_sqe *sqe, unsigned 
 	t->op = write ? CHARIO_TRANSFER_WRITE : CHARIO_TRANSFER_READ;
 	t->disk_offset = offset;
 	t->bytes = s->bytes;
+	t->flags = write && s->dsync ? CHARIO_TRANSFER_FUA : 0;
 	io_uring_prep_rw(IORING_OP_URING_CMD, sqe, s->fd, NULL, 0, 0);
 	sqe->cmd_op = CHARIO_IOC_TRANSFER;
 	if (s->pointer)
@@ -126,6 +130,8 @@ static void submit(struct state *s, unsigned int slot, uint64_t place, bool writ
 		io_uring_prep_read_fixed(sqe, s->fd, s->buffers[slot], bytes, offset, (int)slot);
 	else
 		io_uring_prep_read(sqe, s->fd, s->buffers[slot], bytes, offset);
+	if (write && s->dsync && !s->transfer)
+		sqe->rw_flags = RWF_DSYNC;
 	if (s->async)
 		io_uring_sqe_set_flags(sqe, IOSQE_ASYNC);
 	io_uring_sqe_set_data64(sqe, slot);
@@ -199,6 +205,8 @@ static unsigned int parse(struct state *s, int argc, char **argv, bool *skew)
 			s->transfer = true;
 		else if (!strcmp(argv[i], "pointer"))
 			s->transfer = s->pointer = true;
+		else if (!strcmp(argv[i], "dsync"))
+			s->dsync = true;
 		else
 			die("no such flag: %s", argv[i]);
 	}
