@@ -145,6 +145,20 @@ def test_transfers(disk: Disk, guest_program: Programs, kind: str) -> None:
                     Call(24 * MIB, BYTES, True)])  # fmt: skip
 
 
+def test_transfers_beside_a_file_of_any_size(disk: Disk, guest_program: Programs) -> None:
+    """While some file of the machine has any size, the commands of a transfer are posted one by one."""
+    other = next(node for node in disk.rig.disks(0) if node != disk.node)
+    disk.submissions.fetched()
+    disk.rig.set(other, "any_size", 1)
+    disk.rig.guest.must(f"exec 3<>{other} && touch /run/held && while [ -e /run/held ]; do sleep 0.1; done &")
+    try:
+        script = [*KINDS["registered"], f"write 0 0 {MIB} 0", f"write 0 0 {MIB} {8 * MIB} {FUA}"]
+        assert run(disk.rig.guest, guest_program, disk.node, script) == ["0", "0", str(MIB), str(MIB)]
+    finally:
+        disk.rig.guest.must("rm -f /run/held")
+    disk.judge([Call(0, MIB, False), Call(8 * MIB, MIB, True)])
+
+
 def test_transfers_by_physical_address(disk: Disk, guest_program: Programs) -> None:
     """A window that is named by its address."""
     script = [*KINDS["window"]]
