@@ -164,3 +164,21 @@ def test_many_buffers_go_with_their_file(guest: Guest, guest_program: Programs, 
     assert run(guest, guest_program, disk, [*script, "locked"])[-1] == str(16 * 1024)
     pinned = "awk '/nr_foll_pin_acquired/{a=$2} /nr_foll_pin_released/{r=$2} END{print a-r}' /proc/vmstat"
     guest.must(f"for i in $(seq 100); do test $({pinned}) = 0 && exit 0; sleep 0.1; done; exit 1")
+
+
+@pytest.mark.parametrize("memory", ["heap", "pool"])
+def test_locked_memory_is_given_back(guest: Guest, guest_program: Programs, disk: str, memory: str) -> None:
+    """More often than the limit of a user allows at a time: with each buffer freed, and with each process ended.
+
+    The shell lives on as that user, or the kernel would begin to count at nothing.
+    """
+    program = guest.push(guest_program("buffers"))
+    make = [f"heap 0 {MIB // 2}", "register 0"] if memory == "heap" else [f"pool 0 {MIB // 2}"]
+    times = 8
+    left = " ".join(f"echo {line};" for line in make)
+    loop = f"for i in $(seq {times}); do {{ {left} }} | {program} {disk} || exit 1; done"
+    limited = f"ulimit -l 1024; setpriv --reuid=65534 --clear-groups sh -c '{program} {disk} && {loop}'"
+    guest.must(f"chmod 666 {disk}")
+    answers = guest.must(limited, stdin="\n".join([*make, "free 0"] * times) + "\n", timeout_s=300).split()
+    guest.must(f"chmod 600 {disk}")
+    assert answers == ["0"] * times * (2 * len(make) + 1)

@@ -279,3 +279,17 @@ def test_its_memory_is_accounted(guest: Guest, guest_program: Programs, disk512:
     answers = guest.must(limited, stdin="open 65536 0\nopen 64 0\nclose\nopen 64 0\n").split()
     guest.must(f"chmod 600 {disk512}")
     assert answers == ["ENOMEM", "0", "0", "0"]
+
+
+def test_its_memory_is_given_back(guest: Guest, guest_program: Programs, disk512: str) -> None:
+    """More often than the limit of a user allows at a time: with each timeline closed, and with each process ended."""
+    program = guest.push(guest_program("timeline"))
+    times = 64  # of 32 KiB and more
+    script = "open 512 0\nclose\n" * times
+    ended = f"for i in $(seq 16); do echo open 512 0 | {program} {disk512} || exit 1; done"
+    # The shell lives on as that user, or the kernel would begin to count at nothing.
+    limited = f"ulimit -l 1024; setpriv --reuid=65534 --clear-groups sh -c '{program} {disk512} && {ended}'"
+    guest.must(f"chmod 666 {disk512}")
+    answers = guest.must(limited, stdin=script, timeout_s=300).split()
+    guest.must(f"chmod 600 {disk512}")
+    assert answers == ["0"] * (2 * times + 16)
