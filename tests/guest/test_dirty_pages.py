@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: MIT
+"""Memory that a read was made into may be pages of a file: they have to reach the file.
+
+The kernel writes such pages back whenever it likes, also while the drive is at work on them; they
+are clean then.  What the drive writes to them afterwards is lost when the kernel needs their memory,
+unless they are marked dirty at the end of the read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from conftest import compile_program
+from fault_lab import CALL_LIMIT_S, Keeper, Rig, keep
+
+from chario_lab.guest import faults
+from chario_lab.guest.spec import Namespace, Nvme, Throttle
+from chario_lab.kernel import Kernel
+
+# One command, of some pages.
+BYTES = 16 << 10
+IMAGE, FOLDER = "/dev/shm/files.img", "/run/files"
+
+
+@pytest.fixture(scope="module")
+def keeper(kernel: Kernel, module: Path) -> Iterator[Keeper]:
+    """One guest for this file."""
+    with keep(kernel, module, drives=(Nvme("stalls", (Namespace(64, backing=Throttle()),)),), cpus=1) as keeper:
+        yield keeper
+
+
+@pytest.fixture
+def rig(keeper: Keeper, request: pytest.FixtureRequest) -> Iterator[Rig]:
+    """The guest, for one test, with a drive at full speed, and a file system on a loop device."""
+    rig = keeper.get(request)
+    faults.let_go(rig.guest, 0)
+    rig.guest.must(
+        f"truncate -s 32M {IMAGE} && modprobe loop && modprobe ext4 && losetup /dev/loop6 {IMAGE} && "
+        f"mkfs.ext4 -q -b 4096 /dev/loop6 && mkdir -p {FOLDER} && mount -t ext4 /dev/loop6 {FOLDER}"
+    )
+    yield rig
+    faults.let_go(rig.guest, 0)
+    rig.guest.must(f"umount {FOLDER}; losetup -d /dev/loop6; rm {IMAGE}")
+
+
+@pytest.mark.parametrize("way", ["pread", "ring", "ring-poll"])
+def test_a_read_into_a_mapped_file_reaches_the_file(rig: Rig, way: str) -> None:
+    """The file is written back while the read is with the drive; the data are there when all memory was reclaimed."""
+    disk = rig.disk(0)
+    rig.calls(disk, f"fill,5,0,{BYTES}", f"write,0,{BYTES}", "sync")
+    rig.guest.must(
+        f"dd if={disk} of=/run/should bs={BYTES} count=1 && dd if=/dev/zero of={FOLDER}/file bs={BYTES} count=1"
+    )
+    faults.stall(rig.guest, 0)
+    # The first of all still passes, and holds up the next for 8 s.
+    rig.guest.must(f"dd if={disk} of=/dev/null bs=8k count=1")
+    before = rig.counters(disk)["read_commands"]
+    program = rig.guest.push(compile_program("dirty_pages"))
+    job = rig.guest.start([program, disk, f"{FOLDER}/file", str(BYTES), way, "/run/sent"], CALL_LIMIT_S)
+    rig.wait_file("/run/sent")
+    rig.until(lambda: rig.counters(disk)["read_commands"] > before, "nothing was read")
+    rig.guest.must(f"sync {FOLDER}/file && rm /run/sent")
+    assert job.poll() is None, "the drive was too fast"
+    faults.let_go(rig.guest, 0)
+    assert job.wait().check().stdout.split() == [str(BYTES)]
+    rig.wait_unpinned()
+    rig.guest.must(f"sync -f {FOLDER} && echo 3 >/proc/sys/vm/drop_caches && cmp {FOLDER}/file /run/should")
