@@ -4,8 +4,9 @@
  * a block device does.
  */
 #include <errno.h>
-#include <stdarg.h>
+#include <liburing.h>
 #include <linux/fs.h>
+#include <stdarg.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -20,6 +21,7 @@
 static int read_only;
 static int flush_error;
 static int write_error;
+static int write_flags;
 
 static int fail(int error)
 {
@@ -53,7 +55,7 @@ int fdatasync(int fd)
 
 ssize_t pwritev2(int fd, const struct iovec *pieces, int nr_pieces, off_t offset, int flags)
 {
-	(void)flags;
+	write_flags = flags;
 	return write_error ? fail(write_error) : pwritev(fd, pieces, nr_pieces, offset);
 }
 
@@ -101,6 +103,36 @@ static void test_writes(void)
 	EQUAL(chario_buffer_write(buffer, 0, BLOCK, 0, 0), BLOCK);
 }
 
+/* The flags that io_uring is given for a transfer of a block. */
+static int queued_flags(enum chario_transfer_op op, uint32_t flags)
+{
+	const struct chario_transfer transfer = {
+		.op = op,
+		.flags = flags,
+		.buffer = chario_buffer_id(buffer),
+		.bytes = BLOCK,
+	};
+	struct io_uring_sqe sqe = { 0 };
+	uint32_t expected;
+
+	if (device->ops->prepare(device, &transfer, &sqe, &expected) != 1)
+		TAP_FAIL("it cannot be prepared");
+	device->ops->settle(device, &transfer, (int64_t)expected);
+	return sqe.rw_flags;
+}
+
+/* A kill shows nothing of it, and a file system does not tell. */
+static void test_durable(void)
+{
+	EQUAL(chario_buffer_write(buffer, 0, BLOCK, 0, CHARIO_TRANSFER_FUA), BLOCK);
+	EQUAL(write_flags, RWF_DSYNC);
+	EQUAL(chario_buffer_write(buffer, 0, BLOCK, 0, 0), BLOCK);
+	EQUAL(write_flags, 0);
+	EQUAL(queued_flags(CHARIO_TRANSFER_WRITE, CHARIO_TRANSFER_FUA), RWF_DSYNC);
+	EQUAL(queued_flags(CHARIO_TRANSFER_WRITE, 0), 0);
+	EQUAL(queued_flags(CHARIO_TRANSFER_READ, CHARIO_TRANSFER_FUA), 0);
+}
+
 static void test_read_only(void)
 {
 	write_error = EPERM;
@@ -138,6 +170,7 @@ static void test_write_cache(void)
 static const struct tap_test tests[] = {
 	{ "a flush that failed is not one to make again", test_flushes },
 	{ "a write that failed may be", test_writes },
+	{ "a durable write says so to Linux", test_durable },
 	{ "a block device that was made read-only says so", test_read_only },
 	{ "the page cache is a write cache", test_write_cache },
 };

@@ -89,6 +89,27 @@ static void test_records(void)
 	EQUAL(rig_next(), -ENODATA);
 }
 
+/* They count as written with their batch, which says nothing of when they were. */
+static void test_durable(void)
+{
+	uint32_t released[RECORDS] = { 0 };
+	size_t count = 0;
+
+	EQUAL(open_stream(), 0);
+	log_disk_record(rig.disk);
+	for (uint64_t i = 0; i < PLACES; i++)
+		EQUAL(write_from(i * PLACE, 512, &released[i]), 0);
+	EQUAL(rig_wait(), 0);
+	EQUAL(rig_close(), 0);
+	for (size_t i = 0; i < rig.disk->nr_entries; i++) {
+		const struct log_entry *entry = &rig.disk->entries[i];
+
+		count += entry->bytes == 512;
+		CHECK(entry->bytes != 512 || entry->durable);
+	}
+	EQUAL(count, PLACES);
+}
+
 /* Memory that the drive cannot read any more ends the recording, and is let go. */
 static void test_error(void)
 {
@@ -168,6 +189,7 @@ static void test_begun(void)
 static const struct tap_test tests[] = {
 	{ "what cannot be recorded is refused, and leaves nothing", test_refusals },
 	{ "the drive takes records from where they are", test_records },
+	{ "what is not copied is durable by itself", test_durable },
 	{ "memory that cannot be read ends the recording", test_error },
 	{ "an error says that the transfer has not begun", test_not_begun },
 	{ "one that has begun is no error, and tells", test_begun },

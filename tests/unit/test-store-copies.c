@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Two good copies of a block that differ: everybody takes the newer one, whichever of
+ * the two it is, and nobody but a change or a repair writes.
+ *
+ * A power cut between the two writes of a change leaves the newer one first; a change
+ * that was taken back leaves it second.
+ */
+#include <errno.h>
+#include <fcntl.h>
+
+#include "store-wreck.h"
+#include "tap.h"
+
+/* Its block was changed last by giving it another length. */
+#define NAME      "area-13"
+#define BLOCK_AT  (STORE_TABLE_BLOCK + 1)
+#define NEW_BYTES 100
+#define OLD_BYTES 8000
+
+/* Where a copy of the block stands. */
+static uint64_t place(unsigned int copy)
+{
+	return copy ? wreck_other_copy(wreck_offset(BLOCK_AT)) : wreck_offset(BLOCK_AT);
+}
+
+/* One copy is as it was before the change; the other one has it. */
+static void make_older(unsigned int copy)
+{
+	wreck_mend();
+	memcpy(wreck.disk->image + place(copy), wreck.older + place(copy), BLOCK);
+}
+
+static bool are_alike(void)
+{
+	return !memcmp(wreck.disk->image + place(0), wreck.disk->image + place(1), BLOCK);
+}
+
+static uint64_t sequence_of(const unsigned char *image, unsigned int copy)
+{
+	return ((const struct store_head *)(image + place(copy)))->sequence;
+}
+
+static void check_opening(int flags, unsigned int copy)
+{
+	struct chario_store *store;
+
+	make_older(copy);
+	CHECK(!are_alike());
+	EQUAL(rig_open(wreck.disk, flags, &store), 0);
+	EQUAL(rig_info(store, NAME).bytes, NEW_BYTES);
+	EQUAL(rig_count_areas(store), WRECK_AREAS);
+	chario_store_close(store);
+	EQUAL(sequence_of(wreck.disk->image, copy), sequence_of(wreck.older, copy));
+}
+
+static void who_opens_sees_the_newer(void)
+{
+	for (unsigned int copy = 0; copy < 2 && !tap_failed; copy++) {
+		check_opening(O_RDONLY, copy);
+		check_opening(O_RDWR, copy);
+	}
+}
+
+/* The reader has the store open while another one changes the block. */
+static void who_looks_again_sees_the_newer(void)
+{
+	struct chario_store *reader, *writer;
+	unsigned char before[BLOCK];
+
+	for (unsigned int copy = 0; copy < 2; copy++) {
+		wreck_mend();
+		EQUAL(rig_open(wreck.disk, O_RDONLY, &reader), 0);
+		EQUAL(rig_open(wreck.disk, O_RDWR, &writer), 0);
+		memcpy(before, wreck.disk->image + place(copy), BLOCK);
+		EQUAL(chario_store_resize(writer, NAME, OLD_BYTES - 1), 0);
+		memcpy(wreck.disk->image + place(copy), before, BLOCK);
+		EQUAL(rig_info(reader, NAME).bytes, OLD_BYTES - 1);
+		chario_store_close(writer);
+		chario_store_close(reader);
+	}
+}
+
+/* Of another area of the block: it keeps what the newer copy says of this one. */
+static void a_change_goes_on_from_the_newer(void)
+{
+	struct chario_store *store;
+
+	for (unsigned int copy = 0; copy < 2; copy++) {
+		make_older(copy);
+		EQUAL(rig_open(wreck.disk, O_RDWR, &store), 0);
+		EQUAL(chario_store_rename(store, "area-14", "renamed"), 0);
+		EQUAL(rig_info(store, NAME).bytes, NEW_BYTES);
+		chario_store_close(store);
+		CHECK(are_alike());
+		EQUAL(sequence_of(wreck.disk->image, 0), sequence_of(wreck.whole, 0) + 1);
+		EQUAL(rig_open(wreck.disk, O_RDONLY, &store), 0);
+		EQUAL(rig_info(store, NAME).bytes, NEW_BYTES);
+		EQUAL(rig_info(store, "renamed").bytes, OLD_BYTES);
+		chario_store_close(store);
+	}
+}
+
+static void a_repair_keeps_the_newer(void)
+{
+	struct rig_findings findings = { .quiet = true };
+
+	for (unsigned int copy = 0; copy < 2; copy++) {
+		make_older(copy);
+		EQUAL(rig_check(wreck.disk, CHARIO_CHECK_REPAIR, &findings), 0);
+		EQUAL(findings.repaired, 1);
+		CHECK(are_alike());
+		EQUAL(memcmp(wreck.disk->image + place(0), wreck.whole + place(0), BLOCK), 0);
+	}
+}
+
+/* The second write of the change fails: what was there before is newer than the change. */
+static void a_change_that_was_taken_back_is_older(void)
+{
+	struct chario_store *store;
+
+	wreck_mend();
+	EQUAL(rig_open(wreck.disk, O_RDWR, &store), 0);
+	/* The note, and the first copy, are written. */
+	wreck.disk->faults.write = (struct log_fault){ .after = 2, .times = 1 };
+	EQUAL(chario_store_resize(store, NAME, OLD_BYTES - 1), -EIO);
+	log_disk_heal(wreck.disk);
+	CHECK(sequence_of(wreck.disk->image, 1) > sequence_of(wreck.disk->image, 0));
+	EQUAL(rig_info(store, NAME).bytes, NEW_BYTES);
+	chario_store_close(store);
+	EQUAL(rig_open(wreck.disk, O_RDONLY, &store), 0);
+	EQUAL(rig_info(store, NAME).bytes, NEW_BYTES);
+	chario_store_close(store);
+}
+
+/* Torn from here on: the machine loses power, and nothing more reaches the disk. */
+static void cut_after(uint64_t writes)
+{
+	wreck.disk->faults.reach = LOG_REACH_PART;
+	wreck.disk->faults.write = (struct log_fault){ .after = writes, .times = LOG_FOR_EVER };
+}
+
+/* What the areas are for who opens the store after the cut. */
+static void check_areas(uint64_t bytes)
+{
+	struct chario_store *store;
+
+	EQUAL(rig_open(wreck.disk, O_RDONLY, &store), 0);
+	EQUAL(rig_count_areas(store), WRECK_AREAS);
+	EQUAL(rig_info(store, NAME).bytes, bytes);
+	chario_store_close(store);
+}
+
+/*
+ * One copy is damaged, and the first one is torn by the change: the block is lost unless
+ * both were made good before.
+ */
+static void a_change_begins_with_two_good_copies(void)
+{
+	struct chario_store *store;
+
+	for (unsigned int copy = 0; copy < 2; copy++) {
+		wreck_mend();
+		memset(wreck.disk->image + place(copy), 0x5a, BLOCK);
+		EQUAL(rig_open(wreck.disk, O_RDWR, &store), 0);
+		/* The note, and the copy that was damaged, are written. */
+		cut_after(2);
+		CHECK(chario_store_resize(store, NAME, OLD_BYTES - 1) < 0);
+		log_disk_heal(wreck.disk);
+		chario_store_close(store);
+		check_areas(NEW_BYTES);
+		if (tap_failed)
+			return;
+	}
+}
+
+/* The next change of the store, whatever its block, mends what the one before has torn. */
+static void what_a_cut_has_torn_is_mended_by_the_next_change(void)
+{
+	struct chario_store *store;
+
+	wreck_mend();
+	EQUAL(rig_open(wreck.disk, O_RDWR, &store), 0);
+	/* The note, and the first copy, are written. */
+	cut_after(2);
+	CHECK(chario_store_resize(store, NAME, OLD_BYTES - 1) < 0);
+	log_disk_heal(wreck.disk);
+	chario_store_close(store);
+	CHECK(!are_alike());
+	EQUAL(rig_open(wreck.disk, O_RDWR, &store), 0);
+	EQUAL(chario_store_rename(store, "area-0", "renamed"), 0);
+	chario_store_close(store);
+	CHECK(are_alike());
+	check_areas(OLD_BYTES - 1);
+}
+
+static const struct tap_test tests[] = {
+	{ "who opens a store sees the newer copy", who_opens_sees_the_newer },
+	{ "who looks again sees the newer copy", who_looks_again_sees_the_newer },
+	{ "a change goes on from the newer copy", a_change_goes_on_from_the_newer },
+	{ "a repair keeps the newer copy", a_repair_keeps_the_newer },
+	{ "a change that was taken back is older", a_change_that_was_taken_back_is_older },
+	{ "a change begins with two good copies", a_change_begins_with_two_good_copies },
+	{ "what a cut has torn is mended by the next change",
+	  what_a_cut_has_torn_is_mended_by_the_next_change },
+};
+
+TAP_MAIN(tests, wreck_begin, wreck_end)
