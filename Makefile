@@ -24,7 +24,7 @@ export PATH := $(PATH):/usr/sbin:/sbin
 
 .PHONY: all help setup setup-build prefetch module user may-install install demo guest \
 	check check-quick check-long check-static check-unit check-meson check-sanitize check-guest fuzz fuzz-library \
-	fuzz-store fuzz-stream bench bench-store recorders coverage coverage-module clean
+	fuzz-store fuzz-stream bench bench-store recorders coverage coverage-module mutants clean
 
 all: module user
 
@@ -54,6 +54,8 @@ help:
 	@echo 'On this machine, for who changes the library'
 	@echo '  make check-unit   unit tests and other tests without a guest, also with sanitizers'
 	@echo '  make coverage     lines and branches of the library that the unit tests run, and floors'
+	@echo '  make mutants      plant mistakes, one at a time; the test of each has to fail;'
+	@echo '                    MUTANTS=pattern chooses by name, file or test'
 	@echo '  make bench-store  what a store costs at 10 to 100,000 areas'
 	@echo '  make fuzz-library disks and recordings with anything on them, one after the other;'
 	@echo '                    FUZZ_SECONDS=N says for how long each'
@@ -106,6 +108,9 @@ bench: setup
 
 recorders: setup
 	@$(lab) recorders
+
+mutants: setup
+	@$(lab) mutants '$(MUTANTS)'
 
 bench-store: user
 	@$(BUILD)/tests/unit/store-costs

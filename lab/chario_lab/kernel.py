@@ -203,18 +203,23 @@ def relocate(sources: Path, target: Path) -> None:
             makefile.write_text(moved)
 
 
-def build_module(kernel: Kernel, source: Path, name: str = "chario", again: bool = False) -> Path:
+def build_module(
+    kernel: Kernel, source: Path, name: str = "chario", again: bool = False, workshop: Path | None = None
+) -> Path:
     """NAME.ko of a source folder for a kernel, built with all warnings and with sparse.
 
     The folder is copied to the cache first, so neither the checkout nor another
     kernel's build gets in the way; what was built from the same source for the
     same kernel by the same compiler is used again, unless it is to be built
     `again`.  What compiler and sparse found stands beside it, see findings().
+    A caller that builds many sources which differ little gives a folder, the
+    `workshop`: what has not changed there is not compiled again, and nothing is
+    looked for.
     """
     if not (source / "Kbuild").is_file():
         raise KernelError(f"{source} has no Kbuild file: it is not the folder of a module")
     files = source_files(source)
-    digest = hashlib.sha256(f"{kernel.build}\n{compiler_of(kernel)}\n{CHECKS}\n".encode())
+    digest = hashlib.sha256(f"{kernel.build}\n{compiler_of(kernel)}\n{CHECKS}\n{workshop is None}\n".encode())
     for path in files:
         digest.update(f"{path.relative_to(source)}\n".encode() + hashlib.sha256(path.read_bytes()).digest())
     target = cache_dir() / "modules" / f"{kernel.release}-{digest.hexdigest()[:16]}"
@@ -222,11 +227,12 @@ def build_module(kernel: Kernel, source: Path, name: str = "chario", again: bool
 
     def make(folder: Path) -> None:
         for path in files:
-            copy = folder / path.relative_to(source)
-            copy.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(path, copy)
-        options = profiling(folder, target) if kernel.name == GCOV else []
-        (folder / FINDINGS).write_text(run_make(kernel, folder, source.name, module, options))
+            update(path, (workshop or folder) / path.relative_to(source))
+        options = [*(() if workshop else CHECKS), *(profiling(folder, target) if kernel.name == GCOV else ())]
+        found = run_make(kernel, workshop or folder, source.name, module, options)
+        if workshop:
+            shutil.copyfile(workshop / module, folder / module)
+        (folder / FINDINGS).write_text(found)
 
     if again and target.exists():
         shutil.rmtree(target)
@@ -238,6 +244,15 @@ def build_module(kernel: Kernel, source: Path, name: str = "chario", again: bool
 def profiling(folder: Path, target: Path) -> list[str]:
     """Options of make for a module that counts, and whose notes name the sources where they will be."""
     return ["GCOV_PROFILE=y", f"KCFLAGS=-fprofile-prefix-map={folder}={target}"]
+
+
+def update(source: Path, target: Path) -> None:
+    """Make a copy of a file, unless it is one already."""
+    if target.is_file() and target.read_bytes() == source.read_bytes():
+        return
+    target.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(source, target)
+    shutil.copymode(source, target)
 
 
 def source_files(source: Path) -> list[Path]:
@@ -253,11 +268,11 @@ def findings(module: Path) -> str:
     return (module.parent / FINDINGS).read_text()
 
 
-def run_make(kernel: Kernel, folder: Path, label: str, module: str, options: Sequence[str] = ()) -> str:
+def run_make(kernel: Kernel, folder: Path, label: str, module: str, options: Sequence[str]) -> str:
     """Build the module in its folder; what was found in it. The compiler's errors become ours."""
     if shutil.which("sparse") is None:
         raise KernelError("sparse is missing, which looks at modules as they are built: run scripts/setup.sh as root")
-    command = ["make", "-C", str(kernel.build), f"M={folder}", f"-j{os.cpu_count() or 1}", *CHECKS, *options, "modules"]
+    command = ["make", "-C", str(kernel.build), f"M={folder}", f"-j{os.cpu_count() or 1}", *options, "modules"]
     say(f"building {module} for {kernel.release}")
     try:
         done = subprocess.run(command, env=make_environment(), capture_output=True, text=True, check=False)

@@ -49,6 +49,10 @@ def dispatch(words: list[str]) -> int:
         from chario_lab import recorders  # noqa: PLC0415
 
         return recorders.run(options.kernel)
+    if options.command == "mutants":
+        from chario_lab import mutants  # noqa: PLC0415
+
+        return mutants.run(options.pattern, options.kernel)
     from chario_lab import shell  # noqa: PLC0415
 
     spec = GuestSpec(kernel=options.kernel, drives=drives(options.drive), cpus=options.cpus, iommu=options.iommu)
@@ -71,7 +75,9 @@ def parse(words: list[str]) -> argparse.Namespace:
     commands.add_parser("bench", help="count the instructions of a call", add_help=False)
     commands.add_parser("check", help="run a tier of the tests: quick, check or long", add_help=False)
     recorders = commands.add_parser("recorders", help="what a recording costs, by several programs")
-    for command in (guest, run, demo, recorders):
+    mutants = commands.add_parser("mutants", help="plant mistakes; the test of each has to fail")
+    mutants.add_argument("pattern", nargs="?", default="", help="of names, files or tests; all when it is empty")
+    for command in (guest, run, demo, recorders, mutants):
         command.add_argument("--kernel", default="6.1", help="6.1, 6.12, 6.12-rt, debug or gcov (default: 6.1)")
     for command in (guest, run):
         command.add_argument(

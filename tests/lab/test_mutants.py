@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: MIT
+"""The list of mutations, and the parts of its runner that need neither a guest nor a build."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from chario_lab.kernel import update
+from chario_lab.mutants.catalogue import (
+    GUEST,
+    UNIT,
+    Killer,
+    MutantError,
+    Mutation,
+    Outcome,
+    apply,
+    in_order,
+    parse,
+    read_all,
+    select,
+)
+from chario_lab.mutants.tree import Ended, Tree, evidence, needed_files, outcome_of, stale_files
+
+TOP = Path(__file__).resolve().parents[2]
+LIST = """
+[[mutant]]
+name = "first"
+why = "Data are lost."
+file = "lib/a.c"
+find = "x = 1;"
+replace = "x = 2;"
+unit = "a"
+
+[[mutant]]
+name = "second"
+why = "Data are lost."
+file = "kernel/b.c"
+find = "y"
+replace = "z"
+guest = "test_b.py::test_c[512]"
+"""
+# What a list says wrong, and a part of what is said about it.
+WRONG = {
+    "[[mutant]": "no TOML",
+    'mutant = ["a"]': "[[mutant]]",
+    LIST.replace('why = "Data are lost."\n', ""): "missing: why",
+    LIST.replace('unit = "a"\n', ""): "one of unit and guest",
+    LIST.replace('unit = "a"', 'unit = "a"\nguest = "b"'): "one of unit and guest",
+    LIST.replace('unit = "a"', 'unit = "a"\nseed = "b"'): "unknown: seed",
+    LIST.replace('replace = "x = 2;"', 'replace = "x = 1;"'): "changes nothing",
+    LIST.replace("lib/a.c", "tests/a.c"): "tests/a.c is in none of",
+}
+
+
+def test_a_list_is_read() -> None:
+    """Each table is a mutation with one test."""
+    first, second = parse(LIST, "list")
+    assert (first.name, first.file, first.find, first.replace) == ("first", "lib/a.c", "x = 1;", "x = 2;")
+    assert (first.test, second.test) == (Killer(UNIT, "a"), Killer(GUEST, "test_b.py::test_c[512]"))
+    assert str(second.test) == "guest test_b.py::test_c[512]"
+
+
+@pytest.mark.parametrize(("text", "complaint"), WRONG.items(), ids=WRONG.values())
+def test_a_wrong_list_is_refused(text: str, complaint: str) -> None:
+    """The message names the list and what is wrong with it."""
+    with pytest.raises(MutantError) as refused:
+        parse(text, "list.toml")
+    assert "list.toml" in str(refused.value) and complaint in str(refused.value)
+
+
+def test_names_are_used_once(tmp_path: Path) -> None:
+    """In all lists together."""
+    for name in ("a.toml", "b.toml"):
+        (tmp_path / name).write_text(LIST)
+    with pytest.raises(MutantError, match="first, second"):
+        read_all(tmp_path)
+
+
+def test_a_pattern_chooses() -> None:
+    """By name, file or test; one that chooses nothing is an error."""
+    first, second = parse(LIST, "list")
+    for pattern, chosen in {
+        "": [first, second],
+        "fir*": [first],
+        "kernel/*": [second],
+        "unit *": [first],
+        "*test_c*": [second],
+    }.items():
+        assert select([first, second], pattern) == chosen
+    with pytest.raises(MutantError, match="'third'"):
+        select([first, second], "third")
+
+
+def test_a_mutation_needs_its_text_once() -> None:
+    """Text that is not there, or there twice, is an error and no kill."""
+    mutation = parse(LIST, "list")[0]
+    assert apply(mutation, "if (x == 1) { x = 1; }") == "if (x == 1) { x = 2; }"
+    assert apply(mutation, "x = 3;") is Outcome.ABSENT
+    assert apply(mutation, "x = 1; x = 1;") is Outcome.AMBIGUOUS
+
+
+def test_unit_tests_come_first() -> None:
+    """And mutations of one test follow each other."""
+    tests = [Killer(GUEST, "b"), Killer(UNIT, "z"), Killer(GUEST, "a"), Killer(UNIT, "y"), Killer(GUEST, "b")]
+    mutations = [Mutation(str(n), "", "lib/a.c", "", "", test) for n, test in enumerate(tests)]
+    assert [mutation.name for mutation in in_order(mutations)] == ["3", "1", "2", "0", "4"]
+
+
+ENDS = {
+    "passed": (Ended(0, "1 passed"), Outcome.SURVIVED),
+    "failed": (Ended(1, "FAILED tests/guest/a - assert 0"), Outcome.KILLED),
+    "hung": (Ended(None, ""), Outcome.KILLED),
+    "no guest": (Ended(1, "ERROR tests/guest/a - GuestDied"), Outcome.UNTESTED),
+    "no such test": (Ended(4, ""), Outcome.UNTESTED),
+    "none chosen": (Ended(5, ""), Outcome.UNTESTED),
+}
+
+
+@pytest.mark.parametrize(("ended", "outcome"), ENDS.values(), ids=ENDS)
+def test_how_a_guest_test_ends(ended: Ended, outcome: Outcome) -> None:
+    """One that fails or hangs has seen the mistake; one that did not run has seen nothing."""
+    assert outcome_of(Killer(GUEST, "a"), ended) is outcome
+    assert outcome.is_good == (outcome is Outcome.KILLED)
+
+
+def test_what_was_seen_of_a_mutation() -> None:
+    """The first complaint of pytest, or of a program that prints TAP."""
+    assert evidence("x\nE       AssertionError: assert 1 == 2\nE   more: 3\n") == "AssertionError: assert 1 == 2"
+    assert evidence("1..2\n# a.c:3: x is 1\nnot ok 1 - y\n") == "a.c:3: x is 1"
+    assert evidence("nothing") == ""
+
+
+def test_what_a_unit_test_needs() -> None:
+    """Its program, as ninja names it; a name that Meson does not know is an error."""
+    found = {
+        "tests": [{"name": "a", "depends": ["1"]}, {"name": "b", "depends": ["2"]}],
+        "targets": [{"id": "1", "filename": ["/t/build/tests/a"]}, {"id": "2", "filename": ["/t/build/tests/b"]}],
+    }
+    assert needed_files(found, ["a"], Path("/t/build")) == ["tests/a"]
+    assert needed_files(found, ["b", "a"], Path("/t/build")) == ["tests/a", "tests/b"]
+    with pytest.raises(MutantError, match="called c"):
+        needed_files(found, ["a", "c"], Path("/t/build"))
+
+
+def test_the_tree_is_as_it_was_afterwards(tmp_path: Path) -> None:
+    """A mutation is there for the length of a block, also when that fails."""
+    mutation = parse(LIST, "list")[0]
+    path = tmp_path / "lib/a.c"
+    path.parent.mkdir()
+    path.write_text("x = 1;")
+    with pytest.raises(KeyError), Tree(tmp_path, "6.1").mutated(mutation) as obstacle:
+        assert obstacle is None and path.read_text() == "x = 2;"
+        raise KeyError
+    assert path.read_text() == "x = 1;"
+    path.unlink()
+    with Tree(tmp_path, "6.1").mutated(mutation) as obstacle:
+        assert obstacle is Outcome.ABSENT
+    assert not path.exists()
+
+
+def test_a_copy_changes_what_has_changed(tmp_path: Path) -> None:
+    """Files of the same content keep their times, so that nothing is built again; what is gone goes."""
+    source, copy = tmp_path / "source", tmp_path / "copy"
+    source.mkdir()
+    (source / "a").write_text("one")
+    update(source / "a", copy / "a")
+    before = (copy / "a").stat().st_mtime_ns
+    update(source / "a", copy / "a")
+    assert (copy / "a").stat().st_mtime_ns == before
+    (source / "a").write_text("two")
+    update(source / "a", copy / "a")
+    assert (copy / "a").read_text() == "two"
+    (copy / "build").mkdir()
+    (copy / "build/kept").write_text("")
+    (copy / "gone").write_text("")
+    assert stale_files(copy, {"a"}) == [copy / "gone"]
+
+
+def test_each_mutation_fits_the_checkout() -> None:
+    """All texts are there once, so that a run finds no stale ones; there are at least 30."""
+    mutations = read_all(TOP / "tests/mutants")
+    misfits = [one.name for one in mutations if isinstance(apply(one, (TOP / one.file).read_text()), Outcome)]
+    assert not misfits and len(mutations) >= 30
