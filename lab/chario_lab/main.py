@@ -8,6 +8,7 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
+from importlib import import_module
 
 from chario_lab.cache import explain, say
 from chario_lab.guest.spec import GuestSpec, Namespace, Nvme, SpecError
@@ -30,35 +31,24 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 1
 
 
+# Commands that read their own options, and the module of each: not every command pays for all of them.
+WITH_OPTIONS = {"bench": "chario_lab.bench", "check": "chario_lab.testing.check"}
+
+
 def dispatch(words: list[str]) -> int:
     """Read the command line and do what it says."""
-    if words[:1] == ["bench"]:
-        from chario_lab import bench  # noqa: PLC0415 - not every command pays for it
-
-        return bench.main(words[1:])
-    if words[:1] == ["check"]:
-        from chario_lab.testing import check  # noqa: PLC0415
-
-        return check.main(words[1:])
+    if words and words[0] in WITH_OPTIONS:
+        return int(import_module(WITH_OPTIONS[words[0]]).main(words[1:]))
     options = parse(words)
-    if options.command == "demo":
-        from chario_lab import demo  # noqa: PLC0415
-
-        return demo.run(options.kernel)
-    if options.command == "recorders":
-        from chario_lab import recorders  # noqa: PLC0415
-
-        return recorders.run(options.kernel)
+    if options.command in ("demo", "recorders"):
+        return int(import_module(f"chario_lab.{options.command}").run(options.kernel))
     if options.command == "mutants":
-        from chario_lab import mutants  # noqa: PLC0415
-
-        return mutants.run(options.pattern, options.kernel)
-    from chario_lab import shell  # noqa: PLC0415
-
+        return int(import_module("chario_lab.mutants").run(options.pattern, options.kernel))
+    shell = import_module("chario_lab.shell")
     spec = GuestSpec(kernel=options.kernel, drives=drives(options.drive), cpus=options.cpus, iommu=options.iommu)
     if options.command == "guest":
-        return shell.open_shell(spec, options.bind)
-    return shell.run_command(spec, options.words, options.bind, options.timeout)
+        return int(shell.open_shell(spec, options.bind))
+    return int(shell.run_command(spec, options.words, options.bind, options.timeout))
 
 
 def parse(words: list[str]) -> argparse.Namespace:

@@ -25,9 +25,9 @@ IMAGE, FOLDER = "/dev/shm/files.img", "/run/files"
 
 
 @pytest.fixture(scope="module")
-def keeper(kernel: Kernel, module: Path) -> Iterator[Keeper]:
+def keeper(kernel: Kernel, module: Path, cpus: int) -> Iterator[Keeper]:
     """One guest for this file."""
-    with keep(kernel, module, drives=(Nvme("stalls", (Namespace(64, backing=Throttle()),)),), cpus=1) as keeper:
+    with keep(kernel, module, drives=(Nvme("stalls", (Namespace(64, backing=Throttle()),)),), cpus=cpus) as keeper:
         yield keeper
 
 

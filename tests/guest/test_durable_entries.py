@@ -72,11 +72,11 @@ class Disk:
 
 
 @pytest.fixture(scope="module")
-def keeper(kernel: Kernel, module: Path) -> Iterator[Keeper]:
+def keeper(kernel: Kernel, module: Path, cpus: int) -> Iterator[Keeper]:
     """A guest with hidden memory that is open as a window, and a drive of each block size."""
     drives = (Nvme("durable", (Namespace(64), Namespace(64, 4096))),)
     parameters = f"windows={HIDDEN:#x}+16M"
-    with keep(kernel, module, parameters, append=f"memmap=16M${HIDDEN:#x}", drives=drives, cpus=1) as keeper:
+    with keep(kernel, module, parameters, append=f"memmap=16M${HIDDEN:#x}", drives=drives, cpus=cpus) as keeper:
         yield keeper
 
 

@@ -46,10 +46,10 @@ END_OF_CHANGE = "note"
 
 
 @pytest.fixture(scope="module")
-def keeper(kernel: Kernel, module: Path) -> Iterator[Keeper]:
+def keeper(kernel: Kernel, module: Path, cpus: int) -> Iterator[Keeper]:
     """A guest with the program, and a drive of each block size."""
     drives = (Nvme("durable", (Namespace(DISK_MIB), Namespace(DISK_MIB, 4096))),)
-    with keep(kernel, module, drives=drives, cpus=1) as keeper:
+    with keep(kernel, module, drives=drives, cpus=cpus) as keeper:
         yield keeper
 
 

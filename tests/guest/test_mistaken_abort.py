@@ -46,9 +46,9 @@ ENDED = re.compile(r"pci_nvme_enqueue_req_completion cid \d+ cqid ([1-9]\d*) ")
 
 
 @pytest.fixture(scope="module")
-def keeper(kernel: Kernel, module: Path) -> Iterator[Keeper]:
+def keeper(kernel: Kernel, module: Path, cpus: int) -> Iterator[Keeper]:
     """One guest for this file."""
-    with keep(kernel, module, drives=DRIVES, cpus=1, qtest=True) as keeper:
+    with keep(kernel, module, drives=DRIVES, cpus=cpus, qtest=True) as keeper:
         yield keeper
 
 

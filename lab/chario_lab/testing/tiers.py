@@ -132,6 +132,7 @@ def plan_long(setting: Setting) -> Plan:
         (make("fuzz", "fuzz"),),
         (make("coverage of the library", "coverage"),),
         (make("coverage of the module", "coverage-module"),),
+        (make("mutants", "mutants"),),
         (Stage("fresh machines", ("scripts/test-fresh.sh",), 60.0),),
     ]
     return Plan("long", tuple(groups))
