@@ -8,13 +8,18 @@ import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
 from chario_lab import coverage
 from chario_lab.coverage import CoverageError, missed, ranges
-from chario_lab.guest.counters import save
+from chario_lab.guest.counters import VARIABLE, collect, save
+from chario_lab.guest.session import Guest, GuestDied
+from chario_lab.guest.spec import GuestSpec
 
+HEADER = "static inline int minus_one(int number) { return number - 1; }\n"
 SOURCE = """\
 static int half(int number)
 {
@@ -27,26 +32,31 @@ int main(int argc, char **argv)
 	(void)argv;
 	if (argc == 3)
 		return 3;
-	return half(argc - 1);
+	return half(minus_one(argc));
 }
 """
 
 
 @pytest.fixture
 def build(tmp_path: Path) -> Path:
-    """A program in the place of a module, built in a folder of the name that the cache gives."""
-    folder = tmp_path / "modules/6.12-chario-gcov-0123"
-    folder.mkdir(parents=True)
+    """A program in the place of a module, built from a kernel's tree that is gone afterwards."""
+    folder, tree = tmp_path / "modules/6.12-chario-gcov-0123", tmp_path / "tree"
+    for made in (folder, tree / "include"):
+        made.mkdir(parents=True)
+    (tree / "include/minus.h").write_text(HEADER)
     (folder / "half.c").write_text(SOURCE)
-    subprocess.run(["gcc", "--coverage", "-o", "half", str(folder / "half.c")], cwd=folder, check=True)
+    source, program = str(folder / "half.c"), str(folder / "half")
+    command = ["gcc", "--coverage", "-Iinclude", "-include", "minus.h", "-o", program, source]
+    subprocess.run(command, cwd=tree, check=True)
+    shutil.rmtree(tree)
     return folder
 
 
 def run_guest(build: Path, folder: Path, name: str, *words: str) -> None:
     """Run the program once, as a guest that leaves its counters behind."""
-    subprocess.run([build / "half", *words], check=False)
+    subprocess.run([build / "half", *words], cwd=build, check=False)
     share = folder / "share" / name
-    scratch = share / "cache/modules" / f".{build.name}"
+    scratch = share / "home/modules/cache/modules" / f".{build.name}"
     scratch.mkdir(parents=True)
     for path in build.glob("*.gcda"):
         # The kernel names counters like the object file.
@@ -79,6 +89,45 @@ def test_no_counters_are_explained(build: Path, tmp_path: Path) -> None:
     other.mkdir(parents=True)
     with pytest.raises(CoverageError, match="no counters of this module"):
         coverage.add_up(tmp_path, build)
+
+
+class StandIn:
+    """A guest that writes its counters when it is told to copy them, or dies."""
+
+    def __init__(self, folder: Path, kernel: str, dies: bool = False) -> None:
+        self.spec = GuestSpec(kernel=kernel)
+        self.host = SimpleNamespace(run_dir=folder / "run-1", share=folder / "share")
+        self.dies = dies
+
+    def must(self, command: str, timeout_s: float) -> str:
+        """Answer the one command that there is."""
+        if self.dies:
+            raise GuestDied("the guest died: QEMU ended with -9\nand more")
+        path = self.host.share / "gcov/cache/modules/.built/core/queue.gcda"
+        path.parent.mkdir(parents=True)
+        path.write_text(command)
+        return ""
+
+
+def test_a_guest_leaves_its_counters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are saved by guest and build, where somebody wants them, and of the kernel that counts only."""
+    wanted = tmp_path / "wanted"
+    collect(cast(Guest, StandIn(tmp_path / "unasked", "gcov")))
+    monkeypatch.setenv(VARIABLE, str(wanted))
+    collect(cast(Guest, StandIn(tmp_path / "other", "6.1")))
+    assert not wanted.exists()
+    collect(cast(Guest, StandIn(tmp_path / "right", "gcov")))
+    assert [path.relative_to(wanted).as_posix() for path in wanted.rglob("*.gcda")] == [
+        "guests/run-1/built/core/queue.gcda"
+    ]
+
+
+def test_a_guest_that_died_is_noted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It leaves no counters, which is no error, but is told with the test that it belonged to."""
+    monkeypatch.setenv(VARIABLE, str(tmp_path / "wanted"))
+    collect(cast(Guest, StandIn(tmp_path / "guest", "gcov", dies=True)))
+    lines = (tmp_path / "wanted/lost").read_text().splitlines()
+    assert len(lines) == 1 and lines[0].startswith("run-1 ") and "test_a_guest_that_died_is_noted" in lines[0]
 
 
 def numbers() -> Iterator[int]:

@@ -48,7 +48,8 @@ def save(share: Path, target: Path) -> None:
     """Copy what the guest wrote; the kernel names counters by the path of the object file."""
     for path in sorted(share.rglob("*.gcda")):
         parts = path.relative_to(share).parts
-        place = parts.index("modules") + 1
+        # The cache itself may lie below a folder of that name.
+        place = len(parts) - parts[::-1].index("modules")
         # The module was built in a scratch folder, whose name begins with a dot.
         copy = target / parts[place].lstrip(".") / Path(*parts[place + 1 :])
         copy.parent.mkdir(parents=True, exist_ok=True)
