@@ -6,10 +6,15 @@ tests are skipped and say so.  A sweep repeats one step with its first, second,
 third, ... allocation failing, until the step has none left.  The checkers of
 the kernel allocate as well; theirs are spared, because a checker that has
 run out of memory switches itself off.
+
+The long sweeps of probing and loading are sampled: each seventh failure, from a
+random one on.  FAIL_NTH_STRIDE=1 has them whole.
 """
 
 from __future__ import annotations
 
+import os
+import random
 from collections import Counter
 from collections.abc import Iterator
 from errno import EBUSY, EINVAL, ENOMEM
@@ -24,6 +29,7 @@ from chario_lab.guest.spec import Namespace, Nvme
 from chario_lab.kernel import Kernel
 
 SWEEP_LIMIT_S = 1500
+STRIDE = int(os.environ.get("FAIL_NTH_STRIDE", "7"))
 PARAMETERS = "queue_depth=8"
 # An allocation that is made to fail is reported like any other that failed.
 PROVOKED = (
@@ -93,6 +99,13 @@ def sweep(rig: Rig, *words: str) -> list[int]:
     return found
 
 
+def sample(rig: Rig, *words: str) -> list[int]:
+    """The results of each STRIDE-th failure of a long sweep."""
+    first = random.randint(1, STRIDE)
+    print(f"each {STRIDE}. failure from the {first}. on")
+    return sweep(rig, *words, str(first), str(STRIDE))
+
+
 @pytest.mark.allow_log(*PROVOKED)
 def test_opening_survives_every_failure(rig: Rig) -> None:
     """open() gives ENOMEM and nothing else, and works afterwards."""
@@ -117,11 +130,11 @@ def test_probing_survives_every_failure(rig: Rig) -> None:
     # Enabled by hand: the firmware's interpreter makes five times as many allocations as the rest.
     rig.guest.must(f"echo 1 >{PCI}/devices/{address}/enable")
     aim(rig, MODULES)
-    found = sweep(rig, "write", f"{driver}/bind", address, f"{driver}/unbind")
+    found = sample(rig, "write", f"{driver}/bind", address, f"{driver}/unbind")
     rig.guest.must(f"echo 0 >{PCI}/devices/{address}/enable")
-    assert found[-1] == 0 and found.count(-ENOMEM) >= 100
+    assert found[-1] == 0 and found.count(-ENOMEM) >= 100 // STRIDE
     # The PCI core takes a region that it has no memory to note down for one that is busy.
-    assert set(found) == {0, -ENOMEM, -EBUSY}
+    assert set(found) <= {0, -ENOMEM, -EBUSY}
     assert rig.call(rig.disk(0), "read,0,1048576") == 1048576
 
 
@@ -132,8 +145,8 @@ def test_loading_survives_every_failure(rig: Rig, module: Path) -> None:
     rig.release(rig.address(0))
     rig.guest.must("rmmod chario", timeout_s=SETTLE_LIMIT_S)
     aim(rig, MODULES)
-    found = sweep(rig, "load", rig.guest.push(module), "chario", "loopback_mib=1")
-    assert found[-1] == 0 and found.count(-ENOMEM) >= 30
+    found = sample(rig, "load", rig.guest.push(module), "chario", "loopback_mib=1")
+    assert found[-1] == 0 and found.count(-ENOMEM) >= 30 // STRIDE
     # The driver core says EINVAL where there is no memory for the folder of a module's drivers.
     assert set(found) <= {0, -ENOMEM, -EINVAL}
     load_module(rig.guest, module, f"{PATIENCE} {PARAMETERS}")

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
  * Makes the kernel's n-th allocation fail, n = 1, 2, 3, ..., around one step,
- * until the step gets through without meeting a failure.
+ * until the step gets through without meeting a failure.  With FIRST and STRIDE
+ * it is each STRIDE-th failure from FIRST on.
  *
- *   fault_nth write FILE TEXT UNDO_FILE [FIRST]   write TEXT to FILE; where that
- *                                  succeeds, write it to UNDO_FILE, unharmed
- *   fault_nth load MODULE NAME PARAMETERS [FIRST]   load a module, and unload it
- *                                  where that succeeds
+ *   fault_nth write FILE TEXT UNDO_FILE [FIRST [STRIDE]]   write TEXT to FILE;
+ *                                  where that succeeds, write it to UNDO_FILE, unharmed
+ *   fault_nth load MODULE NAME PARAMETERS [FIRST [STRIDE]]   load a module, and
+ *                                  unload it where that succeeds
  *   fault_nth open DISK            open and close
  *   fault_nth call DISK read|write|fsync|poll     one call on an open file,
  *                                  whose memory is there
@@ -112,7 +113,7 @@ static int step(char **arg, int disk, int n, int *left)
 int main(int argc, char **argv)
 {
 	bool call = argc > 3 && !strcmp(argv[1], "call");
-	int n = argc > 5 ? atoi(argv[5]) : 1, disk = -1;
+	int n = argc > 5 ? atoi(argv[5]) : 1, stride = argc > 6 ? atoi(argv[6]) : 1, disk = -1;
 
 	if (argc < 3)
 		die("usage: fault_nth write|load|open|call ARGUMENT...");
@@ -125,7 +126,7 @@ int main(int argc, char **argv)
 		die("memory");
 	if (call && (disk = open(argv[2], O_RDWR)) < 0)
 		die("%s", argv[2]);
-	for (; n < POINTS; n++) {
+	for (; n < POINTS; n += stride) {
 		int left, ret = step(argv, disk, n, &left);
 
 		if (left) {
