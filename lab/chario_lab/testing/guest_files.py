@@ -27,10 +27,15 @@ class GuestFile:
     seconds: int
     waits: bool = False
     kernels: tuple[str, ...] = ()
+    debug_seconds: int = 0
 
     def runs_on(self, kernel: str) -> bool:
         """Whether it belongs to the list of a kernel."""
         return kernel == FIRST_KERNEL or kernel in self.kernels
+
+    def seconds_on(self, kernel: str) -> int:
+        """About how long it takes with a kernel."""
+        return self.debug_seconds if kernel == DEBUG else self.seconds
 
     def cpus_on(self, kernel: str) -> int:
         """Processors of its guests with a kernel."""

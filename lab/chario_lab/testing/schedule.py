@@ -26,6 +26,7 @@ class Schedule:
         self._files = files
         self._seats: Seats | None = None
         self._file = ""
+        self._kernel = str(config.getoption("--kernel"))
         config.stash[FILES] = files
         run = getattr(config, "workerinput", {}).get("testrunuid")
         if run:
@@ -34,7 +35,7 @@ class Schedule:
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         """The longest file first; the tests of a file stay together and in their order."""
-        items.sort(key=lambda item: (-self._files[item.path.name].seconds, item.path.name))
+        items.sort(key=lambda item: (-self._files[item.path.name].seconds_on(self._kernel), item.path.name))
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_protocol(
