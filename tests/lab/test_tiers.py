@@ -74,6 +74,17 @@ def test_each_kernel_runs_its_list() -> None:
     assert "--again 6.1 6.12 debug" in words["module"]
 
 
+def test_the_long_tier_has_all_files_and_no_samples() -> None:
+    """Every file on every kernel, every failing allocation; and what the other tiers name as left out."""
+    plan = tiers.plan_long(SETTING)
+    stages = {stage.name: stage for group in plan.groups for stage in group}
+    for kernel in SETTING.kernels:
+        assert all(file.name in " ".join(stages[f"guests {kernel}"].command) for file in FILES)
+        assert stages[f"guests {kernel}"].environment["FAIL_NTH_STRIDE"] == "1"
+    assert stages["100 killed machines"].environment["KILLS"] == "100"
+    assert {"mutants", "fuzz", "coverage of the module", "fresh machines"} <= set(stages)
+
+
 def test_the_map_of_this_checkout() -> None:
     """Every file is in an area; the table of guest tests has every file."""
     assert areas.complaints(areas.read_map(), areas.tracked_files()) == []
