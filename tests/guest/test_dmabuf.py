@@ -127,11 +127,19 @@ def script_of_two(plain: str, *after: str) -> list[str]:
 
 def start(rig: Rig, programs: Programs, disk: str, script: list[str]) -> object:
     """Begin a script; it has come to its wait when this returns."""
-    rig.guest.must("rm -f /run/gone; cat >/run/script", stdin="\n".join(script) + "\n")
+    # The answers of an earlier script would be taken for those of this one.
+    rig.guest.must("rm -f /run/gone /run/answers; cat >/run/script", stdin="\n".join(script) + "\n")
     job = rig.guest.start(f"{rig.guest.push(programs('buffers'))} {disk} </run/script >/run/answers", timeout_s=600)
-    rig.guest.must("for i in $(seq 600); do [ $(wc -l </run/answers) -ge 9 ] && exit; sleep 0.1; done; exit 1",
-                   timeout_s=200)  # fmt: skip
+    rig.until(lambda: len(answers(rig)) >= 9, "the script did not come to its wait")
     return job
+
+
+def answers(rig: Rig) -> list[str]:
+    """What a script has answered so far."""
+    try:
+        return rig.guest.files.read("/run/answers").splitlines()
+    except FileNotFoundError:
+        return []
 
 
 def ended(rig: Rig, job: object) -> list[str]:
