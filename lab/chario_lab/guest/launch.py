@@ -31,7 +31,7 @@ from chario_lab.guest import counters
 from chario_lab.guest.accel import boots_with_kvm
 from chario_lab.guest.image import build_image
 from chario_lab.guest.plan import Host, argv
-from chario_lab.guest.session import Guest, GuestSilent, QemuCrashed
+from chario_lab.guest.session import Guest, GuestDied, GuestSilent
 from chario_lab.guest.spec import GuestSpec, check, files
 from chario_lab.guest.vmlinux import bootable
 from chario_lab.kernel import Kernel, get_kernel
@@ -69,9 +69,10 @@ def launch(spec: GuestSpec, terminal: bool = False, plugin: Plugin | None = None
 def boot(stack: ExitStack, spec: GuestSpec, kernel: Kernel, terminal: bool, plugin: Plugin | None) -> Guest:
     """A booted guest, which ends with the stack.
 
-    On a busy host an emulated CPU can lose its timer for good while it boots, and QEMU can end
-    itself by an assertion when CPUs find devices that move.  Nothing of a test has run by then,
-    so such a guest is started once more, and it is said.
+    On a busy host an emulated CPU can lose its timer for good while it boots, QEMU can end itself
+    by an assertion when CPUs find devices that move, and a CPU can run into a breakpoint that
+    another one has just taken out of the kernel's code.  Nothing of a test has run by then, nor
+    is our module loaded, so such a guest is started once more, and it is said.
     """
     limit_s = DEBUG_BOOT_LIMIT_S if kernel.debug else BOOT_LIMIT_S
     for last in (False, True):
@@ -79,7 +80,7 @@ def boot(stack: ExitStack, spec: GuestSpec, kernel: Kernel, terminal: bool, plug
         try:
             guest = start(attempt, spec, kernel, terminal, plugin)
             guest.wait_ready(limit_s)
-        except (GuestSilent, QemuCrashed) as failure:
+        except (GuestSilent, GuestDied) as failure:
             attempt.close()
             if last:
                 raise
