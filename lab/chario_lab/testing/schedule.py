@@ -35,7 +35,11 @@ class Schedule:
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         """The longest file first; the tests of a file stay together and in their order."""
-        items.sort(key=lambda item: (-self._files[item.path.name].seconds_on(self._kernel), item.path.name))
+        items.sort(key=lambda item: (-self._seconds(item.path.name), item.path.name))
+
+    def _seconds(self, name: str) -> int:
+        """About how long a file takes; files of other folders are over soon, and need no seats."""
+        return self._files[name].seconds_on(self._kernel) if name in self._files else 0
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_protocol(
@@ -43,7 +47,7 @@ class Schedule:
     ) -> Generator[None, object, object]:
         """Take seats before the first test of a file; its time limits begin behind that."""
         name = item.path.name
-        if self._seats and name != self._file:
+        if self._seats and name in self._files and name != self._file:
             self._file = name
             self._seats.take(1 if self._files[name].waits else SEATS_PER_CPU)
         outcome = yield
