@@ -82,6 +82,14 @@ def test_what_a_stage_does_not_read_does_not_count(checkout: Path) -> None:
     assert key_of(stage, checkout, reuse.files_of(checkout), MACHINE) == before
 
 
+def test_a_change_during_the_run_is_no_pass(checkout: Path) -> None:
+    """What has passed is what was there before the stage ran, not what its user has written meanwhile."""
+    edit = f"open('{checkout}/lib/one.c', 'a').write('changed')"
+    stage = Stage("unit", (sys.executable, "-c", edit), 1.0, inputs=("lib/*",))
+    assert check.run(Plan("quick", ((stage,),)), passes=Passes(checkout)) == 0
+    assert not Passes(checkout).has(stage)
+
+
 def test_a_failure_is_never_used_again(checkout: Path) -> None:
     """It runs until it passes."""
     bad = Stage("unit", (sys.executable, "-c", "exit(1)"), 1.0, inputs=("lib/*",))

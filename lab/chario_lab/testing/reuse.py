@@ -46,7 +46,11 @@ def files_of(top: Path) -> list[str]:
 
 
 class Passes:
-    """The passes of one checkout as it stands."""
+    """The passes of one checkout as it stands.
+
+    What a stage reads is looked at before it runs: a file that is changed
+    meanwhile must not be taken for one that has passed.
+    """
 
     def __init__(self, top: Path) -> None:
         self._top = top
@@ -54,16 +58,18 @@ class Passes:
         self._machine = machine()
         self._folder = cache_dir() / "passes"
         self._folder.mkdir(exist_ok=True)
-
-    def _record(self, stage: Stage) -> Path:
-        return self._folder / key_of(stage, self._top, self._files, self._machine)
+        self._records: dict[str, Path] = {}
 
     def has(self, stage: Stage) -> bool:
         """Whether the stage has passed with all that it reads as it is now."""
-        return bool(stage.inputs) and self._record(stage).exists()
+        if not stage.inputs:
+            return False
+        record = self._folder / key_of(stage, self._top, self._files, self._machine)
+        self._records[stage.name] = record
+        return record.exists()
 
     def add(self, stage: Stage) -> None:
-        """Remember that it has passed."""
-        if stage.inputs:
+        """Remember that it has passed with what it read when has() was asked."""
+        if stage.name in self._records:
             drop_unused(self._folder, KEPT_DAYS)
-            self._record(stage).touch()
+            self._records[stage.name].mkdir(exist_ok=True)
