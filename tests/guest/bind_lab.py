@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import TOP, watch
+from programs import TOP
+from shared_guest import watch
 
 from chario_lab import kmsg
 from chario_lab.cache import locked

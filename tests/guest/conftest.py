@@ -22,22 +22,18 @@ it is run again, twice at most, and the summary counts it as rerun.
 
 from __future__ import annotations
 
-import hashlib
-import os
-import re
-import subprocess
 from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
+from fault_lab import Keeper
+from programs import TOP, compile_program
+from shared_guest import WATCHED, Setup, SharedGuests, Watch, watch
 
-from chario_lab import kmsg
-from chario_lab.cache import cache_dir
 from chario_lab.guest import leaks
-from chario_lab.guest.devices import bdf, bind, load_module, nodes
+from chario_lab.guest.devices import bdf, load_module, nodes
 from chario_lab.guest.launch import launch
 from chario_lab.guest.session import Guest, QemuCrashed
 from chario_lab.guest.spec import GuestSpec, Namespace, Nvme
@@ -46,37 +42,23 @@ from chario_lab.testing import costs
 from chario_lab.testing.guest_files import read_table
 from chario_lab.testing.schedule import FILES, Schedule
 
-TOP = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).resolve().parent
-SOURCES = HERE / "src"
-CFLAGS = ("-std=gnu11", "-O2", "-g", "-Wall", "-Wextra", "-Werror", "-pthread", f"-I{TOP / 'kernel/uapi'}")
-# What is not used goes, and with it the wish for libraries that Debian has for 64 bits only.
-CFLAGS_32 = ("-m32", "-static", "-D_FILE_OFFSET_BITS=64", "-ffunction-sections", "-Wl,--gc-sections")
 TEST_LIMIT_S = 1800
 RERUNS = 2
 # Emulation is slow, and slower still on the debug kernel: a call of many MiB may take longer than the default deadline.
 PATIENT = "deadline_ms=600000"
-LDLIBS = ("-luring", "-lisal")
 
-DRIVES = (
-    Nvme("chario-512", (Namespace(256, 512),)),
-    Nvme("chario-4096", (Namespace(256, 4096), Namespace(64, 4096))),
+# What most tests need: a drive of each format, with the module.
+PLAIN = Setup(
+    drives=(
+        Nvme("chario-512", (Namespace(256, 512),)),
+        Nvme("chario-4096", (Namespace(256, 4096), Namespace(64, 4096))),
+    ),
+    parameters=PATIENT,
+    bound=True,
 )
 
 Launcher = Callable[..., Guest]
-
-
-@dataclass
-class Watch:
-    """A guest that a test uses, and where its log was when the test began."""
-
-    guest: Guest
-    mark: int
-    ended_on_purpose: bool = False
-    failed: bool = False
-
-
-WATCHED = pytest.StashKey[list[Watch]]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -133,13 +115,6 @@ def log_note(watch: Watch) -> str:
     return "\n".join([f"kernel log since the test began ({len(lines)} lines):", *lines[-80:]])
 
 
-def watch(item: pytest.Item, guest: Guest, mark: int) -> Watch:
-    """Have a guest's log searched at the end of a test."""
-    watched = Watch(guest, mark)
-    item.stash.setdefault(WATCHED, []).append(watched)
-    return watched
-
-
 @pytest.fixture(scope="session")
 def kernel(request: pytest.FixtureRequest) -> Kernel:
     """The kernel that --kernel names."""
@@ -158,79 +133,41 @@ def cpus(request: pytest.FixtureRequest) -> int:
     return request.config.stash[FILES][request.path.name].cpus_on(request.config.getoption("--kernel"))
 
 
-@dataclass
-class SharedGuest:
-    """A guest of the session, launched anew when it is spoilt."""
-
-    kernel: Kernel
-    module: Path
-    cpus: int
-    guest: Guest | None = None
-    watched: Watch | None = None
-    stack: ExitStack = field(default_factory=ExitStack)
-
-    def spec(self) -> GuestSpec:
-        """What it is made of."""
-        return GuestSpec(kernel=self.kernel.name, drives=DRIVES, cpus=self.cpus)
-
-    def watch(self, item: pytest.Item) -> Guest:
-        """The guest, for a test that tells us how it ended."""
-        running = self.get()
-        self.watched = watch(item, running, running.log_mark())
-        return running
-
-    def spoilt(self, guest: Guest) -> bool:
-        """Whether the guest is not what it was when it was new."""
-        failed = self.watched is not None and self.watched.failed
-        return failed or guest.process.poll() is not None or bool(kmsg.complaints(guest.kernel_records()))
-
-    def get(self) -> Guest:
-        """A guest that runs, with the module and both drives."""
-        if self.guest and self.spoilt(self.guest):
-            self.stack.close()
-            self.guest = self.watched = None
-        if self.guest is None:
-            self.guest = self.stack.enter_context(launch(self.spec()))
-            leaks.forget(self.guest)
-            load_module(self.guest, self.module, PATIENT)
-            for drive in range(len(DRIVES)):
-                bind(self.guest, bdf(self.guest, drive))
-            # What probing said is searched too, once and not by any test.
-            self.guest.check_log()
-        return self.guest
-
-    def close(self) -> None:
-        """Unload the module, look for leaks where the kernel can, end the guest."""
-        try:
-            if self.guest and not self.spoilt(self.guest):
-                mark = self.guest.log_mark()
-                # Programs that a test has left behind may be about to end.
-                self.guest.must("for i in $(seq 100); do rmmod chario && exit; sleep 0.1; done; exit 1", timeout_s=120)
-                self.guest.check_log(mark)
-                leaks.check(self.guest)
-        finally:
-            self.stack.close()
-
-
 @pytest.fixture(scope="session")
-def shared_guests(kernel: Kernel, module: Path) -> Iterator[Callable[[int], SharedGuest]]:
-    """of(cpus): what `guest` hands out, one for each number of processors."""
-    shared: dict[int, SharedGuest] = {}
-    with ExitStack() as stack:
+def shared_guests(request: pytest.FixtureRequest, kernel: Kernel, module: Path) -> Iterator[SharedGuests]:
+    """The guests that files have in turn."""
+    guests = SharedGuests(kernel, module, specs(request.session, kernel.name))
+    yield guests
+    guests.close()
 
-        def of(cpus: int) -> SharedGuest:
-            if cpus not in shared:
-                shared[cpus] = SharedGuest(kernel, module, cpus)
-                stack.callback(shared[cpus].close)
-            return shared[cpus]
 
-        yield of
+def specs(session: pytest.Session, kernel: str) -> Iterator[GuestSpec]:
+    """What each file of this run that shares a guest needs."""
+    files = session.config.stash[FILES]
+    for item in session.items:
+        if item.path.name not in files:
+            continue
+        cpus = files[item.path.name].cpus_on(kernel)
+        names = getattr(item, "fixturenames", ())
+        if "guest" in names:
+            yield PLAIN.spec(kernel, cpus)
+        setup = getattr(getattr(item, "module", None), "SETUP", None)
+        if "keeper" in names and setup:
+            yield setup.spec(kernel, cpus)
 
 
 @pytest.fixture
-def guest(shared_guests: Callable[[int], SharedGuest], cpus: int, request: pytest.FixtureRequest) -> Guest:
-    """The shared guest; its log is searched from here on."""
-    return shared_guests(cpus).watch(request.node)
+def guest(shared_guests: SharedGuests, cpus: int, request: pytest.FixtureRequest) -> Guest:
+    """The guest of most tests; its log is searched from here on."""
+    return shared_guests.get(PLAIN, cpus, request.node)
+
+
+@pytest.fixture(scope="module")
+def keeper(shared_guests: SharedGuests, cpus: int, request: pytest.FixtureRequest) -> Iterator[Keeper]:
+    """Who has the guest of a file that says with SETUP what it needs."""
+    keeper = Keeper(shared_guests, request.module.SETUP, cpus)
+    yield keeper
+    keeper.close()
 
 
 @pytest.fixture
@@ -288,34 +225,3 @@ def disk(request: pytest.FixtureRequest) -> str:
 def guest_program() -> Callable[[str], Path]:
     """compile(NAME): tests/guest/src/NAME.c as a program, for Guest.push()."""
     return compile_program
-
-
-def compile_program(name: str, bits: int = 64) -> Path:
-    """The program, compiled once for this content; of 32 bits, it brings its libraries along."""
-    source = SOURCES / f"{name}.c"
-    kernel_files = [*(TOP / "kernel/uapi").rglob("*.h"), *(TOP / "kernel/core").glob("split.*")]
-    headers = sorted([*SOURCES.rglob("*.h"), *kernel_files])
-    flags, library = [*CFLAGS, *CFLAGS_32] if bits == 32 else [*CFLAGS], sorted((SOURCES / name).glob("*.c"))
-    if re.search("#include <chario/(?!uapi)", source.read_text()):
-        # xxHash comes along in its header: there is no library of 32 bits.
-        flags += ["-D_GNU_SOURCE=", '-DCHARIO_VERSION="tests"', "-DXXH_INLINE_ALL"]
-        flags += [f"-I{TOP / folder}" for folder in ("lib/include", "lib/src", "kernel/core")]
-        library += sorted([*(TOP / "lib/src").rglob("*.c"), TOP / "kernel/core/split.c"])
-        headers += sorted((TOP / "lib").rglob("*.h"))
-        library += [SOURCES / "library32.c"] if bits == 32 else []
-    if bits == 32 and re.search("#include .*ring.h", source.read_text()):
-        library.append(SOURCES / "liburing32.c")
-    digest = hashlib.sha256(repr(flags).encode())
-    for path in [source, *headers, *library]:
-        digest.update(path.read_bytes())
-    target = cache_dir() / "programs" / digest.hexdigest()[:16] / name
-    if not target.exists():
-        target.parent.mkdir(parents=True, exist_ok=True)
-        # Tests that run side by side may both be here: the name appears when the file is whole.
-        part = target.with_suffix(f".{os.getpid()}")
-        command = ["gcc", *flags, str(source), *map(str, library), "-o", str(part)]
-        command += LDLIBS if bits == 64 else []
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, f"{source.name} does not compile:\n{done.stderr}"
-        part.replace(target)
-    return target

@@ -11,30 +11,23 @@ run, so that the scripts here leave to the shell what it can do itself.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
-from conftest import compile_program, watch
 from disks import counters, folder
+from programs import compile_program
+from shared_guest import Setup, SharedGuests
+from waiting import SETTLE_LIMIT_S, until
 
-from chario_lab import kmsg
 from chario_lab.guest import faults, leaks
-from chario_lab.guest.devices import PCI, bdf, load_module, unbind
+from chario_lab.guest.devices import PCI, bdf, unbind
 from chario_lab.guest.job import CommandFailed, Job, Result
-from chario_lab.guest.launch import launch
 from chario_lab.guest.session import Guest
-from chario_lab.guest.spec import GuestSpec
-from chario_lab.kernel import Kernel
 
 # Guests are slow and hosts are busy: nothing here is about speed.
 PATIENCE = "deadline_ms=200000"
-SETTLE_LIMIT_S = 120
 CALL_LIMIT_S = 240
-POLL_S = 0.1
 
 Calls = list[tuple[str, int]]
 
@@ -151,9 +144,7 @@ class Rig:
 
     def pinned_pages(self) -> int:
         """Pages that somebody has pinned for a device."""
-        self.guest.files.write("/proc/sys/vm/stat_refresh", 1)
-        counts = dict(line.split() for line in self.guest.files.read("/proc/vmstat").splitlines())
-        return int(counts["nr_foll_pin_acquired"]) - int(counts["nr_foll_pin_released"])
+        return leaks.pinned_pages(self.guest)
 
     # Meeting points
 
@@ -171,70 +162,29 @@ class Rig:
 
     def until(self, condition: Callable[[], bool], complaint: str) -> None:
         """Return when a condition holds; fail with the complaint when it never does."""
-        end = time.monotonic() + SETTLE_LIMIT_S
-        while not condition():
-            assert time.monotonic() < end, f"{complaint}\n{self.said(-1)[-4000:]}"
-            time.sleep(POLL_S)
+        until(condition, complaint)
 
 
 class Keeper:
-    """Launches the guest of a file, and again when it is spoilt."""
+    """Who has the guest of a file."""
 
-    def __init__(self, spec: GuestSpec, module: Path, parameters: str, allowed: tuple[str, ...]) -> None:
-        self._spec = spec
-        self._module = module
-        self._parameters = parameters
-        self._allowed = allowed
-        self._stack = ExitStack()
+    def __init__(self, guests: SharedGuests, setup: Setup, cpus: int) -> None:
+        self._guests = guests
+        patient = f"{PATIENCE} {setup.parameters}"
+        self._setup = setup if setup.parameters is None else replace(setup, parameters=patient)
+        self._cpus = cpus
         self._rig: Rig | None = None
-        self._booted = -1
 
     def get(self, request: pytest.FixtureRequest) -> Rig:
-        """The guest for one test; its log is searched after the test."""
-        if self._rig and self._is_spoilt(self._rig.guest):
-            self._stack.close()
-            self._rig = None
-        if self._rig is None:
-            guest = self._stack.enter_context(launch(self._spec))
-            leaks.forget(guest)
-            # What the kernel said while it booted is no business of these tests.
-            self._booted = guest.log_mark()
-            load_module(guest, self._module, self._parameters)
+        """The guest for one test, launched anew when a test has spoilt it; its log is searched after the test."""
+        guest = self._guests.get(self._setup, self._cpus, request.node)
+        if not self._rig or self._rig.guest is not guest:
             self._rig = Rig(guest)
-        watch(request.node, self._rig.guest, self._rig.guest.log_mark())
         return self._rig
 
-    def _is_spoilt(self, guest: Guest) -> bool:
-        return guest.process.poll() is not None or bool(
-            kmsg.complaints(guest.kernel_records(self._booted), self._allowed)
-        )
-
     def close(self) -> None:
-        """Unload the module and look for what it has left behind."""
-        with self._stack:
-            if self._rig and not self._is_spoilt(self._rig.guest):
-                guest = self._rig.guest
-                # Programs that a test has left behind may be about to end.
-                go = "! grep -q ^chario /proc/modules || rmmod chario"
-                self._rig.until(lambda: guest.run(go).rc == 0, "the module does not go")
-                guest.check_log(self._booted, self._allowed)
-                self._rig.wait_unpinned()
-                leaks.check(guest)
-
-
-@contextmanager
-def keep(
-    kernel: Kernel, module: Path, parameters: str = "", allowed: tuple[str, ...] = (), **fields: Any
-) -> Iterator[Keeper]:
-    """A guest for the tests of a file; fields are those of GuestSpec.
-
-    Log lines that match an `allowed` pattern do not spoil it.
-    """
-    keeper = Keeper(GuestSpec(kernel=kernel.name, **fields), module, f"{PATIENCE} {parameters}", allowed)
-    try:
-        yield keeper
-    finally:
-        keeper.close()
+        """The file is over."""
+        self._guests.done(self._setup, self._cpus)
 
 
 def results(result: Result) -> Calls:

@@ -6,8 +6,8 @@ from __future__ import annotations
 from functools import partial
 
 import pytest
-from conftest import compile_program
 from disks import Programs
+from programs import compile_program
 from test_buffers import (  # noqa: F401 - collected here once more, with programs of 32 bits
     test_a_child_does_not_take_the_pages,
     test_commands_and_doorbells,

@@ -11,26 +11,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from errno import ENODEV
-from pathlib import Path
 
 import pytest
-from fault_lab import Keeper, Rig, keep, results, uring_results
+from fault_lab import Keeper, Rig, results, uring_results
+from shared_guest import Setup
 
 from chario_lab.guest import faults
 from chario_lab.guest.spec import Namespace, Nvme, Throttle
-from chario_lab.kernel import Kernel
 
 KIB, MIB = 1 << 10, 1 << 20
 DRIVES = (Nvme("fails", (Namespace(64, backing=Throttle()),)), Nvme("other", (Namespace(64),)))
 FATAL, NOT_FATAL, CORRECTED = "DLP", "COMP_TIME", "BAD_TLP"
 FAILING, OTHER = range(2)
-
-
-@pytest.fixture(scope="module")
-def keeper(kernel: Kernel, module: Path, cpus: int) -> Iterator[Keeper]:
-    """One guest for this file, whose slots the kernel itself resets."""
-    with keep(kernel, module, drives=DRIVES, native_hotplug=True, cpus=cpus) as keeper:
-        yield keeper
+SETUP = Setup(drives=DRIVES, native_hotplug=True)
 
 
 @pytest.fixture

@@ -4,16 +4,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
-from fault_lab import CALL_LIMIT_S, Keeper, Rig, keep
+from fault_lab import CALL_LIMIT_S, Keeper, Rig
+from shared_guest import Setup
 from test_any_size import PRELUDE
 
 from chario_lab.guest import faults
 from chario_lab.guest.spec import Blkdebug, ErrorRule, Namespace, Nvme
-from chario_lab.kernel import Kernel
 
 HOLDS, BAD = 0, 1
 BAD_WRITE = 1 << 20
@@ -22,13 +20,7 @@ DRIVES = (
     Nvme("holds", (Namespace(64, 4096, backing=Blkdebug()),)),
     Nvme("bad", (Namespace(64, 4096, backing=Blkdebug((ErrorRule("write", sector=BAD_WRITE // SECTOR),))),)),
 )
-
-
-@pytest.fixture(scope="module")
-def keeper(kernel: Kernel, module: Path, cpus: int) -> Iterator[Keeper]:
-    """One guest for this file."""
-    with keep(kernel, module, drives=DRIVES, cpus=cpus) as keeper:
-        yield keeper
+SETUP = Setup(drives=DRIVES)
 
 
 @pytest.fixture

@@ -9,16 +9,16 @@ buffers of every kind.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 
 import pytest
-from conftest import compile_program
 from disks import MIB
-from fault_lab import SETTLE_LIMIT_S, Keeper, Rig, keep
+from fault_lab import Keeper, Rig
+from programs import compile_program
+from shared_guest import Setup
+from waiting import SETTLE_LIMIT_S
 
 from chario_lab.guest.spec import Namespace, Nvme
-from chario_lab.kernel import Kernel
 
 HIDDEN = 0x3000_0000
 SYSTEM_RAM = 0x100_0000
@@ -35,16 +35,7 @@ DRIVES = (
     Nvme("inside", (Namespace(64, 4096),), cmb_mib=16),
     Nvme("pulled", (Namespace(64, 512),), cmb_mib=16),
 )
-
-
-@pytest.fixture(scope="module")
-def keeper(kernel: Kernel, module: Path, cpus: int) -> Iterator[Keeper]:
-    """One guest for this file, with an open window."""
-    parameters = f"peer_to_peer=1 windows={HIDDEN:#x}+1M"
-    with keep(
-        kernel, module, parameters=parameters, drives=DRIVES, append=f"memmap=16M${HIDDEN:#x}", cpus=cpus
-    ) as keeper:
-        yield keeper
+SETUP = Setup(drives=DRIVES, parameters=f"peer_to_peer=1 windows={HIDDEN:#x}+1M", append=f"memmap=16M${HIDDEN:#x}")
 
 
 @pytest.fixture

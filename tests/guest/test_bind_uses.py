@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from bind_lab import FAILED, OK, PARTITION, Keeper, Machine, keep
-from conftest import compile_program
+from programs import compile_program
 
 from chario_lab.guest.spec import Namespace, Nvme
 from chario_lab.kernel import Kernel

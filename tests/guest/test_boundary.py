@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from conftest import TOP
 from disks import Programs, attributes, setting
+from programs import TOP
 from traces import trace
 
 from chario_lab.demo.programs import build_chario

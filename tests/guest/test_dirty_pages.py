@@ -9,26 +9,19 @@ unless they are marked dirty at the end of the read.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
-from conftest import compile_program
-from fault_lab import CALL_LIMIT_S, Keeper, Rig, keep
+from fault_lab import CALL_LIMIT_S, Keeper, Rig
+from programs import compile_program
+from shared_guest import Setup
 
 from chario_lab.guest import faults
 from chario_lab.guest.spec import Namespace, Nvme, Throttle
-from chario_lab.kernel import Kernel
 
 # One command, of some pages.
 BYTES = 16 << 10
 IMAGE, FOLDER = "/dev/shm/files.img", "/run/files"
-
-
-@pytest.fixture(scope="module")
-def keeper(kernel: Kernel, module: Path, cpus: int) -> Iterator[Keeper]:
-    """One guest for this file."""
-    with keep(kernel, module, drives=(Nvme("stalls", (Namespace(64, backing=Throttle()),)),), cpus=cpus) as keeper:
-        yield keeper
+SETUP = Setup(drives=(Nvme("stalls", (Namespace(64, backing=Throttle()),)),))
 
 
 @pytest.fixture

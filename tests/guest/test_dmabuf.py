@@ -3,12 +3,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 from disks import MIB, Programs, counters, grown
-from fault_lab import Keeper, Rig, keep
+from fault_lab import Keeper, Rig
+from shared_guest import Setup
 from test_buffers import BLOCK, run
 from test_pool import SIZES, round_trip
 from traces import trace
@@ -16,7 +14,6 @@ from traces import trace
 from chario_lab.guest.devices import bar_address
 from chario_lab.guest.session import Guest
 from chario_lab.guest.spec import Namespace, Nvme
-from chario_lab.kernel import Kernel
 
 CMB, CMB_MIB = 5, 16
 # The drive with controller memory, one without, and what tests that pull a drive spoil.
@@ -28,6 +25,7 @@ DRIVES = (
     Nvme("pulled-importer", (Namespace(64),)),
 )
 EXPORTERS = {"heapbuf": "/dev/dma_heap/system", "udmabuf": "/dev/udmabuf"}
+SETUP = Setup(drives=DRIVES, parameters="peer_to_peer=1")
 
 
 def need(guest: Guest, exporter: str) -> None:
@@ -60,13 +58,6 @@ def test_controller_memory_that_is_refused(guest: Guest, guest_program: Programs
     """A drive without; buffers of other kinds do not go out; and no name, no export."""
     script = [f"inside 0 {MIB}", f"pool 1 {MIB}", "export 1", "destroy 1", "export 1"]
     assert run(guest, guest_program, disk, script) == ["EOPNOTSUPP", "0", "EOPNOTSUPP", "0", "ENOENT"]
-
-
-@pytest.fixture(scope="module")
-def keeper(kernel: Kernel, module: Path, cpus: int) -> Iterator[Keeper]:
-    """One guest for the drives that reach each other."""
-    with keep(kernel, module, parameters="peer_to_peer=1", drives=DRIVES, cpus=cpus) as keeper:
-        yield keeper
 
 
 @pytest.fixture

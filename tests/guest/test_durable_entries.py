@@ -8,18 +8,17 @@ looked at, see entries.py: no run that kills a machine can show the loss.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
 from disks import MIB, Programs, calls
 from entries import FLUSH, READ, WRITE, Entry, Submissions
-from fault_lab import Keeper, Rig, keep
+from fault_lab import Keeper, Rig
+from shared_guest import Setup
 from test_buffers import run
 
 from chario_lab.guest.spec import Namespace, Nvme
-from chario_lab.kernel import Kernel
 
 PAGE = 4096
 COMMAND_BYTES = 128 << 10
@@ -36,6 +35,11 @@ KINDS = {
     "window": [f"window 0 {HIDDEN} {BYTES}"],
 }
 WAYS = ["ioctl", f"ioctl {POLL}", "ring", "ring-poll", "pointer", "pointer-poll"]
+SETUP = Setup(
+    drives=(Nvme("durable", (Namespace(64), Namespace(64, 4096))),),
+    parameters=f"windows={HIDDEN:#x}+16M",
+    append=f"memmap=16M${HIDDEN:#x}",
+)
 
 
 @dataclass(frozen=True)
@@ -69,15 +73,6 @@ class Disk:
             assert len(mine) > 1 or call.bytes <= COMMAND_BYTES
         assert sum(entry.blocks for entry in writes) * self.block == sum(call.bytes for call in made)
         return entries
-
-
-@pytest.fixture(scope="module")
-def keeper(kernel: Kernel, module: Path, cpus: int) -> Iterator[Keeper]:
-    """A guest with hidden memory that is open as a window, and a drive of each block size."""
-    drives = (Nvme("durable", (Namespace(64), Namespace(64, 4096))),)
-    parameters = f"windows={HIDDEN:#x}+16M"
-    with keep(kernel, module, parameters, append=f"memmap=16M${HIDDEN:#x}", drives=drives, cpus=cpus) as keeper:
-        yield keeper
 
 
 @pytest.fixture(params=[512, 4096])

@@ -7,18 +7,17 @@ damage (docs/store-format.md, "Changing it"); data is durable before the table c
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
 from bind_lab import install_into_cache
 from disks import MIB
 from entries import FLUSH, WRITE, Entry, Submissions
-from fault_lab import Keeper, Rig, keep
+from fault_lab import Keeper, Rig
+from shared_guest import Setup
 
 from chario_lab.guest.spec import Namespace, Nvme
-from chario_lab.kernel import Kernel
 
 BLOCK = 4096
 DISK_MIB = 64
@@ -29,6 +28,7 @@ SECOND_TABLE = DISK_MIB * MIB // BLOCK - 1 - TABLE_BLOCKS
 LAST_BLOCK = DISK_MIB * MIB // BLOCK - 1
 SOURCE = "/run/source"
 COMMAND_LIMIT_S = 300
+SETUP = Setup(drives=(Nvme("durable", (Namespace(DISK_MIB), Namespace(DISK_MIB, 4096))),))
 
 
 @dataclass(frozen=True)
@@ -43,14 +43,6 @@ FLUSHED = Step("flush", False)
 # One change of one area, up to the moment from which nothing can take it back.
 CHANGE = [Step("note", True), Step("first", True), Step("second", True)]
 END_OF_CHANGE = "note"
-
-
-@pytest.fixture(scope="module")
-def keeper(kernel: Kernel, module: Path, cpus: int) -> Iterator[Keeper]:
-    """A guest with the program, and a drive of each block size."""
-    drives = (Nvme("durable", (Namespace(DISK_MIB), Namespace(DISK_MIB, 4096))),)
-    with keep(kernel, module, drives=drives, cpus=cpus) as keeper:
-        yield keeper
 
 
 @dataclass

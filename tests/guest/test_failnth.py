@@ -16,17 +16,17 @@ from __future__ import annotations
 import os
 import random
 from collections import Counter
-from collections.abc import Iterator
 from errno import EBUSY, EINVAL, ENOMEM
 from pathlib import Path
 
 import pytest
-from conftest import compile_program
-from fault_lab import PATIENCE, SETTLE_LIMIT_S, Keeper, Rig, keep
+from fault_lab import PATIENCE, Keeper, Rig
+from programs import compile_program
+from shared_guest import Setup
+from waiting import SETTLE_LIMIT_S
 
 from chario_lab.guest.devices import PCI, load_module
 from chario_lab.guest.spec import Namespace, Nvme
-from chario_lab.kernel import Kernel
 
 SWEEP_LIMIT_S = 1500
 STRIDE = int(os.environ.get("FAIL_NTH_STRIDE", "7"))
@@ -44,14 +44,9 @@ PROVOKED = (
 MODULES = (0xFFFF_FFFF_A000_0000, 0xFFFF_FFFF_FF00_0000)
 EVERYTHING = (0, (1 << 64) - 1)
 DEBUGFS = "/sys/kernel/debug"
-
-
-@pytest.fixture(scope="module")
-def keeper(kernel: Kernel, module: Path, cpus: int) -> Iterator[Keeper]:
-    """One guest for this file, with a small drive: every queue costs allocations."""
-    drives = (Nvme("small", (Namespace(64), Namespace(64)), max_ioqpairs=2),)
-    with keep(kernel, module, PARAMETERS, PROVOKED, drives=drives, cpus=cpus) as keeper:
-        yield keeper
+SETUP = Setup(
+    drives=(Nvme("small", (Namespace(64), Namespace(64)), max_ioqpairs=2),), parameters=PARAMETERS, allowed=PROVOKED
+)
 
 
 @pytest.fixture

@@ -10,16 +10,15 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator
 from errno import ETIMEDOUT
-from pathlib import Path
 
 import pytest
-from conftest import compile_program
-from fault_lab import CALL_LIMIT_S, Keeper, Rig, keep, results, uring_results
+from fault_lab import CALL_LIMIT_S, Keeper, Rig, results, uring_results
+from programs import compile_program
+from shared_guest import Setup
 
 from chario_lab.guest import faults
 from chario_lab.guest.job import Job
 from chario_lab.guest.spec import Namespace, NullCo, Nvme, Throttle
-from chario_lab.kernel import Kernel
 
 KIB, MIB = 1 << 10, 1 << 20
 STALLS, SLOW, TWINS = 0, 1, 2
@@ -28,13 +27,7 @@ DRIVES = (
     Nvme("slow", (Namespace(64, backing=NullCo(latency_us=800_000)),)),
     Nvme("twins", (Namespace(64, backing=Throttle()), Namespace(64))),
 )
-
-
-@pytest.fixture(scope="module")
-def keeper(kernel: Kernel, module: Path, cpus: int) -> Iterator[Keeper]:
-    """One guest for this file."""
-    with keep(kernel, module, drives=DRIVES, cpus=cpus) as keeper:
-        yield keeper
+SETUP = Setup(drives=DRIVES)
 
 
 @pytest.fixture

@@ -3,15 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from errno import EIO
-from pathlib import Path
 
 import pytest
-from fault_lab import Keeper, Rig, keep
+from fault_lab import Keeper, Rig
+from shared_guest import Setup
 
 from chario_lab.guest.spec import Blkdebug, ErrorRule, Namespace, Nvme
-from chario_lab.kernel import Kernel
 
 KIB, MIB = 1 << 10, 1 << 20
 SECTOR = 512
@@ -29,13 +27,7 @@ DRIVES = (
         (Namespace(64, backing=Blkdebug(RULES)), Namespace(64, backing=Blkdebug((ErrorRule("flush"),)))),
     ),
 )
-
-
-@pytest.fixture(scope="module")
-def keeper(kernel: Kernel, module: Path, cpus: int) -> Iterator[Keeper]:
-    """One guest for this file."""
-    with keep(kernel, module, drives=DRIVES, cpus=cpus) as keeper:
-        yield keeper
+SETUP = Setup(drives=DRIVES)
 
 
 @pytest.fixture

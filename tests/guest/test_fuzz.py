@@ -11,15 +11,13 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
-from conftest import compile_program
-from fault_lab import Keeper, Rig, keep
+from fault_lab import Keeper, Rig
+from programs import compile_program
+from shared_guest import Setup
 
 from chario_lab.guest.spec import Namespace, Nvme
-from chario_lab.kernel import Kernel
 
 COMMANDS = int(os.environ.get("FUZZ_COMMANDS", "12000")) // 2
 SEED = int(os.environ.get("FUZZ_SEED", "1"))
@@ -64,16 +62,11 @@ DOCUMENTED: dict[str, set[str]] = {
 # Of fewer tries than this nothing follows when all were refused.
 OFTEN = 1000
 SELDOM = {"buffer-export", "queue-create", "timeline-open", "timeline-control"}
-
-
-@pytest.fixture(scope="module")
-def keeper(kernel: Kernel, module: Path, cpus: int) -> Iterator[Keeper]:
-    """One guest for this file: drives of both formats, controller memory, a disk in memory, an open window."""
-    parameters = f"peer_to_peer=1 loopback_mib=16 windows={HIDDEN:#x}+4M"
-    with keep(
-        kernel, module, parameters=parameters, drives=DRIVES, append=f"memmap=16M${HIDDEN:#x}", cpus=cpus
-    ) as keeper:
-        yield keeper
+SETUP = Setup(
+    drives=DRIVES,
+    parameters=f"peer_to_peer=1 loopback_mib=16 windows={HIDDEN:#x}+4M",
+    append=f"memmap=16M${HIDDEN:#x}",
+)
 
 
 @pytest.fixture

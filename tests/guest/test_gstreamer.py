@@ -7,8 +7,8 @@ import os
 import platform
 from pathlib import Path
 
-from conftest import TOP
 from disks import MIB
+from programs import TOP
 
 from chario_lab.guest.session import Guest
 

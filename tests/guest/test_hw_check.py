@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from bind_lab import Keeper, Machine, keep
-from conftest import TOP
+from programs import TOP
 
 from chario_lab.guest.job import Result
 from chario_lab.guest.spec import Namespace, Nvme

@@ -7,14 +7,13 @@ The IOMMU is strict: a drive that touched what is not mapped, or no longer, woul
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 import test_any_size
 import test_private_queue
 from disks import MIB, Programs
-from fault_lab import Keeper, Rig, keep
+from fault_lab import Keeper, Rig
+from shared_guest import Setup
 from test_buffers import BLOCK, run
 from test_dmabuf import CMB_MIB
 from test_hotpath import allocations
@@ -37,17 +36,13 @@ CALLS = 20
 STRAY_FAULT = r"DMAR: .*fault"
 COMMAND = 128 << 10
 SIZES = [BLOCK, 3 * BLOCK, COMMAND + BLOCK, MIB]
-
-
-@pytest.fixture(scope="module")
-def keeper(kernel: Kernel, module: Path, cpus: int) -> Iterator[Keeper]:
-    """One guest for this file."""
-    parameters = f"peer_to_peer=1 windows={HIDDEN:#x}+{HIDDEN_BYTES}"
-    hidden = f"memmap=16M${HIDDEN:#x}"
-    with keep(
-        kernel, module, parameters, (STRAY_FAULT,), drives=DRIVES, append=hidden, iommu=True, cpus=cpus
-    ) as keeper:
-        yield keeper
+SETUP = Setup(
+    drives=DRIVES,
+    parameters=f"peer_to_peer=1 windows={HIDDEN:#x}+{HIDDEN_BYTES}",
+    allowed=(STRAY_FAULT,),
+    append=f"memmap=16M${HIDDEN:#x}",
+    iommu=True,
+)
 
 
 @pytest.fixture

@@ -18,18 +18,16 @@ import re
 import shlex
 import time
 from collections import Counter
-from collections.abc import Iterator
 from errno import ETIMEDOUT
-from pathlib import Path
 
 import pytest
-from conftest import compile_program
 from entries import FLUSH, READ, WRITE, Entry, Submissions
-from fault_lab import CALL_LIMIT_S, Keeper, Rig, keep, results, uring_results
+from fault_lab import CALL_LIMIT_S, Keeper, Rig, results, uring_results
+from programs import compile_program
+from shared_guest import Setup
 
 from chario_lab.guest.job import Job
 from chario_lab.guest.spec import Namespace, NullCo, Nvme
-from chario_lab.kernel import Kernel
 
 PAGE, MIB = 4096, 1 << 20
 FUA = 2
@@ -43,13 +41,7 @@ TRACED = ("pci_nvme_create_cq", "pci_nvme_enqueue_req_completion")
 MADE = re.compile(r"pci_nvme_create_cq .*addr=(0x[0-9a-f]+), cqid=(\d+), .*qsize=(\d+)")
 SENT = re.compile(r"pci_nvme_io_cmd ")
 ENDED = re.compile(r"pci_nvme_enqueue_req_completion cid \d+ cqid ([1-9]\d*) ")
-
-
-@pytest.fixture(scope="module")
-def keeper(kernel: Kernel, module: Path, cpus: int) -> Iterator[Keeper]:
-    """One guest for this file."""
-    with keep(kernel, module, drives=DRIVES, cpus=cpus, qtest=True) as keeper:
-        yield keeper
+SETUP = Setup(drives=DRIVES, qtest=True)
 
 
 @pytest.fixture

@@ -12,8 +12,8 @@ from errno import ENODEV, ETIMEDOUT
 from pathlib import Path
 
 import pytest
-from conftest import compile_program
 from fault_lab import PATIENCE, results, uring_results
+from programs import compile_program
 
 from chario_lab.guest import faults, power
 from chario_lab.guest.devices import PCI, bdf, bind, load_module, nodes

@@ -9,17 +9,15 @@ limited for each namespace.  QEMU's trace shows every Set Features.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from errno import EINVAL, ENODEV, EOPNOTSUPP, ETIMEDOUT
-from pathlib import Path
 
 import pytest
-from fault_lab import Keeper, Rig, keep, results
+from fault_lab import Keeper, Rig, results
+from shared_guest import Setup
 
 from chario_lab.guest import faults
 from chario_lab.guest.job import Job
 from chario_lab.guest.spec import Namespace, Nvme
-from chario_lab.kernel import Kernel
 
 APST, POWER_STATE, COALESCING, VECTORS, RETRY, CPU, LINK = (1 << place for place in range(7))
 ALL = 0x7F
@@ -34,13 +32,7 @@ DRIVES = (Nvme("kept", (Namespace(64), Namespace(32))), Nvme("pulled", (Namespac
 SET = re.compile(r"pci_nvme_setfeat cid \d+ nsid 0x([0-9a-f]+) fid 0x([0-9a-f]+) save 0x\w+ cdw11 0x([0-9a-f]+)")
 GET = re.compile(r"pci_nvme_getfeat cid \d+ nsid 0x([0-9a-f]+) fid 0x([0-9a-f]+) ")
 LOOPBACK = "grep -l loopback /sys/class/chario/*/backend | cut -d/ -f5"
-
-
-@pytest.fixture(scope="module")
-def keeper(kernel: Kernel, module: Path, cpus: int) -> Iterator[Keeper]:
-    """One guest for this file."""
-    with keep(kernel, module, "loopback_mib=1", drives=DRIVES, qtest=True, cpus=cpus) as keeper:
-        yield keeper
+SETUP = Setup(drives=DRIVES, parameters="loopback_mib=1", qtest=True)
 
 
 @pytest.fixture

@@ -3,17 +3,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from fault_lab import PATIENCE, SETTLE_LIMIT_S, Keeper, Rig, keep
+from fault_lab import PATIENCE, Keeper, Rig
+from shared_guest import Setup
+from waiting import SETTLE_LIMIT_S
 
 from chario_lab.guest import faults
 from chario_lab.guest.devices import PCI, bar_address, bind, driver_of, use_intx
 from chario_lab.guest.job import CommandFailed
 from chario_lab.guest.spec import Namespace, Nvme, RegisterFile
-from chario_lab.kernel import Kernel
 
 KIB, MIB = 1 << 10, 1 << 20
 
@@ -29,13 +29,7 @@ DRIVES = (
     Nvme("one-vector", (Namespace(64),), msix_vectors=1),
     Nvme("bare", ()),
 )
-
-
-@pytest.fixture(scope="module")
-def keeper(kernel: Kernel, module: Path, cpus: int) -> Iterator[Keeper]:
-    """One guest for this file."""
-    with keep(kernel, module, drives=DRIVES, qtest=True, cpus=cpus) as keeper:
-        yield keeper
+SETUP = Setup(drives=DRIVES, qtest=True)
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import json
 import os
 from pathlib import Path
 
-from conftest import TOP
+from programs import TOP
 
 from chario_lab.guest.session import Guest
 

@@ -5,26 +5,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from errno import EIO, ENODEV, ETIMEDOUT
-from pathlib import Path
 
 import pytest
-from fault_lab import Keeper, Rig, keep, results, uring_results
+from fault_lab import Keeper, Rig, results, uring_results
+from shared_guest import Setup
 
 from chario_lab.guest import faults
 from chario_lab.guest.spec import Namespace, Nvme, Throttle, root_port_bdf
-from chario_lab.kernel import Kernel
 
 KIB, MIB = 1 << 10, 1 << 20
 MEMORY_WITHOUT_BUS_MASTER, MEMORY_AND_BUS_MASTER = 2, 6
 ADMIN_TIMEOUT = "/sys/module/chario/parameters/admin_timeout_ms"
 DRIVES = (Nvme("fails", (Namespace(64, backing=Throttle()), Namespace(64))),)
-
-
-@pytest.fixture(scope="module")
-def keeper(kernel: Kernel, module: Path, cpus: int) -> Iterator[Keeper]:
-    """One guest for this file."""
-    with keep(kernel, module, drives=DRIVES, qtest=True, cpus=cpus) as keeper:
-        yield keeper
+SETUP = Setup(drives=DRIVES, qtest=True)
 
 
 @pytest.fixture
@@ -173,7 +166,7 @@ def test_a_link_that_is_not_reset(rig: Rig) -> None:
 def test_a_drive_that_is_lost_behind_its_link_is_given_up(rig: Rig) -> None:
     """Its registers do not answer after the link has failed: the disk is dead, and calls end with EIO."""
     disk = rig.disk(0)
-    port = ["setpci", "-s", root_port_bdf(0)]
+    port = ["setpci", "-s", root_port_bdf(rig.guest.place(0))]
     fail_link(rig)
     rig.wait_state(disk, "recovering")
     rig.guest.must([*port, f"COMMAND=0:{MEMORY_WITHOUT_BUS_MASTER}"])

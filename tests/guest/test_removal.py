@@ -7,17 +7,17 @@ configuration space all ones; hardware answers all ones in both.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from errno import ENODEV
 from pathlib import Path
 
 import pytest
-from fault_lab import PATIENCE, SETTLE_LIMIT_S, Keeper, Rig, keep, results, uring_results
+from fault_lab import PATIENCE, Keeper, Rig, results, uring_results
+from shared_guest import Setup
+from waiting import SETTLE_LIMIT_S
 
 from chario_lab.guest import faults
-from chario_lab.guest.devices import bdf, bind, driver_of, load_module, unbind
+from chario_lab.guest.devices import PCI, bdf, bind, driver_of, load_module, unbind
 from chario_lab.guest.spec import Namespace, Nvme
-from chario_lab.kernel import Kernel
 
 KIB, MIB = 1 << 10, 1 << 20
 GONE = [("read", -ENODEV), ("hipri", -ENODEV), ("write", -ENODEV), ("sync", -ENODEV), ("seek", 0)]
@@ -26,13 +26,7 @@ ASK_IOCTLS = ("info", "stats", "size", "deadline,1000")
 
 KEPT, SLEEPING, POLLED, ASYNCHRONOUS, POLLED_ASYNCHRONOUS, QUIET = range(6)
 DRIVES = tuple(Nvme(f"drive-{n}", (Namespace(64),)) for n in range(6))
-
-
-@pytest.fixture(scope="module")
-def keeper(kernel: Kernel, module: Path, cpus: int) -> Iterator[Keeper]:
-    """One guest for this file; tests that pull a drive have one each."""
-    with keep(kernel, module, drives=DRIVES, cpus=cpus) as keeper:
-        yield keeper
+SETUP = Setup(drives=DRIVES)
 
 
 @pytest.fixture
@@ -175,7 +169,9 @@ def test_the_stock_driver_takes_over(rig: Rig) -> None:
     digest = rig.guest.must(f"head -c {MIB} {rig.disk(KEPT)} | sha256sum")
     address = rig.address(KEPT)
     unbind(rig.guest, address)
-    rig.guest.must("modprobe nvme")
+    # It is to take this drive, not all that nobody has.
+    probing = f"{PCI}/drivers_autoprobe"
+    rig.guest.must(f"echo 0 >{probing} && modprobe nvme && echo 1 >{probing}")
     bind(rig.guest, address, "nvme")
     # With several ways to one drive in mind, Linux inserts the controller: nvme0c0n1 for /dev/nvme0n1.
     block = f"/dev/$(cd /sys/bus/pci/devices/{address}/nvme/nvme*/ && echo nvme*n1 | sed s/c[0-9]*//)"

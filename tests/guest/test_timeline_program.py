@@ -4,25 +4,26 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from disks import MIB, Programs
-from fault_lab import PATIENCE, SETTLE_LIMIT_S, Keeper, Rig, keep
+from fault_lab import PATIENCE, Keeper, Rig
+from shared_guest import Setup
 from test_contract_trace import OF_A_COMMAND, STAGES
+from waiting import SETTLE_LIMIT_S
 
 from chario_lab.demo.programs import build_chario
 from chario_lab.guest.devices import load_module
 from chario_lab.guest.session import Guest
 from chario_lab.guest.spec import Namespace, Nvme
-from chario_lab.kernel import Kernel
 
 TOP = Path(__file__).resolve().parents[2]
 DRIVES = (Nvme("kept", (Namespace(64),)), Nvme("pulled", (Namespace(64),)))
 KEPT, PULLED = range(2)
 LIMIT_S = 600
+SETUP = Setup(drives=DRIVES)
 
 
 @pytest.fixture(scope="module")
@@ -86,13 +87,6 @@ def test_an_interrupt_ends_the_recording(guest: Guest, chario: Path, disk512: st
         timeout_s=LIMIT_S,
     )
     assert "100 records, 0 lost" in guest.must("cat /run/found")
-
-
-@pytest.fixture(scope="module")
-def keeper(kernel: Kernel, module: Path, cpus: int) -> Iterator[Keeper]:
-    """A guest for the tests that take a drive away."""
-    with keep(kernel, module, drives=DRIVES, cpus=cpus) as keeper:
-        yield keeper
 
 
 @pytest.fixture

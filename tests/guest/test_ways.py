@@ -3,18 +3,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 from disks import MIB, Programs, counters, grown
-from fault_lab import Keeper, Rig, keep
+from fault_lab import Keeper, Rig
+from shared_guest import Setup
 from test_buffers import BLOCK, run
 from test_dmabuf import need
 from test_pool import round_trip
 
 from chario_lab.guest.spec import Namespace, Nvme
-from chario_lab.kernel import Kernel
 
 POLL, FUA = 1, 2
 WAYS = {
@@ -40,15 +37,11 @@ KINDS = {
 }
 # Memory that Linux does not use, for the window.
 HIDDEN = 0x3000_0000
-
-
-@pytest.fixture(scope="module")
-def keeper(kernel: Kernel, module: Path, cpus: int) -> Iterator[Keeper]:
-    """A guest with hidden memory that is open as a window, and a drive with memory of its own."""
-    drives = (Nvme("ways", (Namespace(64, 4096),), cmb_mib=4),)
-    parameters = f"windows={HIDDEN:#x}+16M peer_to_peer=1"
-    with keep(kernel, module, parameters, append=f"memmap=16M${HIDDEN:#x}", drives=drives, cpus=cpus) as keeper:
-        yield keeper
+SETUP = Setup(
+    drives=(Nvme("ways", (Namespace(64, 4096),), cmb_mib=4),),
+    parameters=f"windows={HIDDEN:#x}+16M peer_to_peer=1",
+    append=f"memmap=16M${HIDDEN:#x}",
+)
 
 
 @pytest.fixture

@@ -7,13 +7,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from conftest import SOURCES, Launcher
 from disks import MIB, Programs
+from fault_lab import Keeper
+from programs import SOURCES
+from shared_guest import Setup
 from test_buffers import BLOCK, run
 from test_pool import round_trip
 from test_window import WINDOWS
 
-from chario_lab.guest import leaks
 from chario_lab.guest.devices import bdf, bind, load_module, nodes
 from chario_lab.guest.session import Guest
 from chario_lab.guest.spec import Namespace, Nvme
@@ -23,20 +24,20 @@ from chario_lab.kernel import Kernel, build_module
 HIDDEN = 0x3000_0000
 FIRST, SECOND = (HIDDEN, 8 * MIB), (HIDDEN + 9 * MIB, MIB)
 RAM = (0x1000_0000, MIB)
+SETUP = Setup(drives=(Nvme("disk", (Namespace(64),)),), parameters=None, append=f"memmap=16M${HIDDEN:#x}")
 
 
 @pytest.fixture
-def board(fresh_guest: Launcher, kernel: Kernel, module: Path) -> Iterator[Guest]:
+def board(keeper: Keeper, kernel: Kernel, module: Path, request: pytest.FixtureRequest) -> Iterator[Guest]:
     """A guest with such a tree, and the module; at the end nothing is left."""
     if not kernel.debug:
         pytest.skip("Debian's kernels for this machine know no device tree; the debug kernel does")
-    guest = fresh_guest(module=False, drives=(Nvme("disk", (Namespace(64),)),), append=f"memmap=16M${HIDDEN:#x}")
+    guest = keeper.get(request).guest
     load_module(guest, build_module(kernel, SOURCES / "board", name="board"))
     load_module(guest, module, "deadline_ms=200000")
     yield guest
     guest.must("rmmod chario board", timeout_s=120)
     assert guest.must("grep -c 'chario window' /proc/iomem || true") == "0"
-    leaks.check(guest)
 
 
 def test_what_the_tree_reserves_is_open(board: Guest, guest_program: Programs) -> None:

@@ -12,6 +12,7 @@ import pytest
 
 from chario_lab.guest.plan import Host, argv
 from chario_lab.guest.spec import (
+    MOST_DRIVES,
     Blkdebug,
     ErrorRule,
     GuestSpec,
@@ -89,7 +90,7 @@ def test_every_drive_has_a_root_port_of_its_own() -> None:
     assert [port.split(",")[1] for port in ports] == ["id=rp0", "id=rp1", "id=rp2"]
     controllers = [device for device in objects(words, "-device") if device["driver"] == "nvme"]
     assert [(device["id"], device["bus"]) for device in controllers] == [("nv0", "rp0"), ("nv2", "rp2")]
-    assert root_port_bdf(2) == "0000:00:12.0"
+    assert root_port_bdf(2) == "0000:00:08.0"
 
 
 def test_controller_options_are_left_out_unless_given() -> None:
@@ -155,7 +156,7 @@ def test_files_are_those_qemu_opens() -> None:
         (GuestSpec(drives=(Nvme("a", (Namespace(1, 520),)),)), "LBA of 520 bytes"),
         (GuestSpec(drives=(Nvme("a", (Namespace(0),)),)), "at least 1 MiB"),
         (GuestSpec(drives=(Nvme("a", (Namespace(1, nsid=2), Namespace(1))),)), "repeat"),
-        (GuestSpec(drives=tuple(Nvme(f"d{n}") for n in range(16))), "too many drives"),
+        (GuestSpec(drives=tuple(Nvme(f"d{n}") for n in range(MOST_DRIVES + 1))), "too many drives"),
     ],
 )
 def test_an_impossible_spec_is_refused(spec: GuestSpec, words: str) -> None:

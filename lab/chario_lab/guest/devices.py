@@ -25,7 +25,7 @@ PCI = "/sys/bus/pci"
 
 def bdf(guest: Guest, drive: int) -> str:
     """PCI address of a drive, by its place in the specification."""
-    port = f"{PCI}/devices/{root_port_bdf(drive)}"
+    port = f"{PCI}/devices/{root_port_bdf(guest.place(drive))}"
     end = time.monotonic() + APPEAR_LIMIT_S
     while True:
         for name in guest.files.list(port):
@@ -102,7 +102,7 @@ def command_counts(guest: Guest, drive: int, nsid: int = 1) -> tuple[int, int, i
     These are the numbers behind the SMART log's Host Read and Write Commands,
     had from outside the guest and without a driver.
     """
-    name = node_name(drive, nsid)
+    name = node_name(guest.place(drive), nsid)
     for entry in guest.qmp("query-blockstats"):
         if entry.get("qdev", "").split("/")[-1] == name or entry.get("node-name") == name:
             stats = entry["stats"]

@@ -50,21 +50,21 @@ UNPLUG_LIMIT_S = 60
 
 def pull(guest: Guest, drive: int) -> None:
     """Surprise removal: registers read all ones, no event reaches the guest."""
-    guest.qmp("qom-set", path=f"/machine/peripheral/{drive_id(drive)}", property="realized", value=False)
+    guest.qmp("qom-set", path=f"/machine/peripheral/{drive_id(guest.place(drive))}", property="realized", value=False)
 
 
 def unplug(guest: Guest, drive: int) -> None:
     """Orderly removal: returns when the guest has let go of the drive."""
-    name = drive_id(drive)
+    name = drive_id(guest.place(drive))
     guest.qmp("device_del", id=name)
     guest.wait_event("DEVICE_DELETED", UNPLUG_LIMIT_S, lambda data: data.get("device") == name)
 
 
 def plug(guest: Guest, drive: int) -> None:
     """Put an unplugged drive back, with its old content."""
-    spec = guest.spec.drives[drive]
+    spec = guest.spec.drives[guest.place(drive)]
     assert isinstance(spec, Nvme), "only an NVMe drive can be plugged"
-    guest.qmp("device_add", **nvme_device(drive, spec))
+    guest.qmp("device_add", **nvme_device(guest.place(drive), spec))
 
 
 def stall(guest: Guest, drive: int, nsid: int = 1, bytes_per_s: int = 1024) -> None:
@@ -82,7 +82,7 @@ def let_go(guest: Guest, drive: int, nsid: int = 1) -> None:
 
 def set_limits(guest: Guest, drive: int, nsid: int, limits: dict[str, int]) -> None:
     """Set the throttle group of a namespace."""
-    path = f"/objects/{node_name(drive, nsid)}-limits"
+    path = f"/objects/{node_name(guest.place(drive), nsid)}-limits"
     guest.qmp("qom-set", path=path, property="limits", value=limits)
 
 
@@ -106,7 +106,7 @@ def qemu_io(guest: Guest, drive: int, nsid: int, command: str) -> str:
 
     Named by its block node instead, QEMU would wait for all its requests.
     """
-    return guest.hmp(f'qemu-io -d {node_name(drive, nsid)} "{command}"')
+    return guest.hmp(f'qemu-io -d {node_name(guest.place(drive), nsid)} "{command}"')
 
 
 def deafen(guest: Guest, address: str) -> None:

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""Memory that nobody can reach any more, where the kernel has kmemleak.
+"""Memory that stays behind: pages that are still pinned, and what nobody can reach any more.
 
-An object counts as leaked when two scans have not found a pointer to it and
-it is older than five seconds, so a search takes a while: do it once, at the
-end, after the module has been unloaded.
+The latter is found where the kernel has kmemleak.  An object counts as leaked
+when two scans have not found a pointer to it and it is older than five
+seconds, so a search takes a while: do it once, at the end, after the module
+has been unloaded.
 """
 
 from __future__ import annotations
@@ -33,3 +34,10 @@ def check(guest: Guest) -> None:
     )
     if report:
         raise KernelComplaint(f"kmemleak reports\n{report}")
+
+
+def pinned_pages(guest: Guest) -> int:
+    """Pages that somebody has pinned for a device."""
+    guest.files.write("/proc/sys/vm/stat_refresh", 1)
+    counts = dict(line.split() for line in guest.files.read("/proc/vmstat").splitlines())
+    return int(counts["nr_foll_pin_acquired"]) - int(counts["nr_foll_pin_released"])

@@ -62,6 +62,11 @@ class Guest:
         self._qmp: QEMUMonitorProtocol | None = None
         self._qtest = QTest(qtest) if qtest else None
         self.files = Files(self._ask_for_file)
+        self.first_drive = 0
+
+    def place(self, drive: int) -> int:
+        """Where a drive is in the machine, whose first drives may be somebody else's (`first_drive`)."""
+        return self.first_drive + drive
 
     def wait_ready(self, limit_s: float) -> None:
         """Return when the agent has said that it is there."""

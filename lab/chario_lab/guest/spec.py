@@ -5,7 +5,7 @@ Every NVMe drive sits behind a PCIe root port of its own, so that it can be
 unplugged, and every namespace has a block node of a predictable name, so that
 a test can reach it through QMP:
 
-    drive 0        subsystem "nv0-subsys", device "nv0" on root port "rp0", guest slot 0000:00:10.0
+    drive 0        subsystem "nv0-subsys", device "nv0" on root port "rp0", guest slot 0000:00:06.0
     namespace 1    device "nv0n1", block node "nv0n1", file node "nv0n1-file"
     throttled      throttle group "nv0n1-limits"
 """
@@ -17,7 +17,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 MIB = 1 << 20
-FIRST_ROOT_PORT_SLOT = 0x10
+# The slots below are for the host bridge and what the lab itself needs, the last one for the chipset.
+FIRST_ROOT_PORT_SLOT = 0x06
+MOST_DRIVES = 0x1F - FIRST_ROOT_PORT_SLOT
 
 
 class SpecError(Exception):
@@ -196,7 +198,7 @@ def check(spec: GuestSpec) -> None:
     """Refuse what QEMU would refuse later with a worse message."""
     if spec.interrupts not in ("msix", "intx"):
         raise SpecError(f"interrupts must be msix or intx, not {spec.interrupts!r}")
-    if len(spec.drives) > 0x1F - FIRST_ROOT_PORT_SLOT:
+    if len(spec.drives) > MOST_DRIVES:
         raise SpecError(f"too many drives: {len(spec.drives)}")
     serials = [drive.serial for drive in spec.drives]
     if len(set(serials)) != len(serials):

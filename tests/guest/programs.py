@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: MIT
+"""Programs of the guest tests, compiled on the host."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import subprocess
+from pathlib import Path
+
+from chario_lab.cache import cache_dir
+
+TOP = Path(__file__).resolve().parents[2]
+SOURCES = Path(__file__).resolve().parent / "src"
+CFLAGS = ("-std=gnu11", "-O2", "-g", "-Wall", "-Wextra", "-Werror", "-pthread", f"-I{TOP / 'kernel/uapi'}")
+# What is not used goes, and with it the wish for libraries that Debian has for 64 bits only.
+CFLAGS_32 = ("-m32", "-static", "-D_FILE_OFFSET_BITS=64", "-ffunction-sections", "-Wl,--gc-sections")
+LDLIBS = ("-luring", "-lisal")
+
+
+def compile_program(name: str, bits: int = 64) -> Path:
+    """The program, compiled once for this content; of 32 bits, it brings its libraries along."""
+    source = SOURCES / f"{name}.c"
+    kernel_files = [*(TOP / "kernel/uapi").rglob("*.h"), *(TOP / "kernel/core").glob("split.*")]
+    headers = sorted([*SOURCES.rglob("*.h"), *kernel_files])
+    flags, library = [*CFLAGS, *CFLAGS_32] if bits == 32 else [*CFLAGS], sorted((SOURCES / name).glob("*.c"))
+    if re.search("#include <chario/(?!uapi)", source.read_text()):
+        # xxHash comes along in its header: there is no library of 32 bits.
+        flags += ["-D_GNU_SOURCE=", '-DCHARIO_VERSION="tests"', "-DXXH_INLINE_ALL"]
+        flags += [f"-I{TOP / folder}" for folder in ("lib/include", "lib/src", "kernel/core")]
+        library += sorted([*(TOP / "lib/src").rglob("*.c"), TOP / "kernel/core/split.c"])
+        headers += sorted((TOP / "lib").rglob("*.h"))
+        library += [SOURCES / "library32.c"] if bits == 32 else []
+    if bits == 32 and re.search("#include .*ring.h", source.read_text()):
+        library.append(SOURCES / "liburing32.c")
+    digest = hashlib.sha256(repr(flags).encode())
+    for path in [source, *headers, *library]:
+        digest.update(path.read_bytes())
+    target = cache_dir() / "programs" / digest.hexdigest()[:16] / name
+    if not target.exists():
+        target.parent.mkdir(parents=True, exist_ok=True)
+        # Tests that run side by side may both be here: the name appears when the file is whole.
+        part = target.with_suffix(f".{os.getpid()}")
+        command = ["gcc", *flags, str(source), *map(str, library), "-o", str(part)]
+        command += LDLIBS if bits == 64 else []
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, f"{source.name} does not compile:\n{done.stderr}"
+        part.replace(target)
+    return target

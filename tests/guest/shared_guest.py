@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: MIT
+"""Guests that files of tests have in turn, and what each file needs of its guest.
+
+A file of fault tests says it in one constant, and its tests ask the fixture
+`keeper` for the guest:
+
+    SETUP = Setup(drives=(Nvme("fails"),), qtest=True)
+
+On Debian's kernels such a file boots a guest with just these drives.  The
+debug kernel takes ten times as long to boot, and another half minute to look
+for leaks at the end; there a worker boots one guest with the drives of all
+files, and one file after another has it.  A file sees its own drives only:
+drive 0 is the first of its own.  Between two files the module is unloaded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from waiting import SETTLE_LIMIT_S, until
+
+from chario_lab import kmsg
+from chario_lab.guest import leaks
+from chario_lab.guest.devices import bdf, bind, load_module
+from chario_lab.guest.launch import launch
+from chario_lab.guest.session import Guest
+from chario_lab.guest.spec import Drive, GuestSpec
+from chario_lab.kernel import Kernel
+from chario_lab.testing.places import Place, combine
+
+UNLOAD = "! grep -q ^chario /proc/modules || rmmod chario"
+
+
+@dataclass
+class Watch:
+    """A guest that a test uses, and where its log was when the test began."""
+
+    guest: Guest
+    mark: int
+    ended_on_purpose: bool = False
+    failed: bool = False
+
+
+WATCHED = pytest.StashKey[list[Watch]]()
+
+
+def watch(item: pytest.Item, guest: Guest, mark: int) -> Watch:
+    """Have a guest's log searched at the end of a test."""
+    watched = Watch(guest, mark)
+    item.stash.setdefault(WATCHED, []).append(watched)
+    return watched
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What the tests of a file need of their guest.
+
+    `parameters` are the module's; None leaves it to the tests to load it.
+    `bound` drives are given to chario at once, the others when a test asks.
+    Log lines that match an `allowed` pattern do not spoil the guest.  The
+    rest is as in GuestSpec.
+    """
+
+    drives: tuple[Drive, ...]
+    parameters: str | None = ""
+    bound: bool = False
+    allowed: tuple[str, ...] = ()
+    append: str = ""
+    qtest: bool = False
+    native_hotplug: bool = False
+    iommu: bool = False
+
+    def spec(self, kernel: str, cpus: int) -> GuestSpec:
+        """A guest for these tests alone."""
+        return GuestSpec(
+            kernel=kernel, cpus=cpus, drives=self.drives, append=self.append, qtest=self.qtest,
+            native_hotplug=self.native_hotplug, iommu=self.iommu,
+        )  # fmt: skip
+
+
+@dataclass
+class SharedGuest:
+    """One guest, launched anew when a test has spoilt it; a file at a time has its tests there."""
+
+    spec: GuestSpec
+    module: Path
+    guest: Guest | None = None
+    setup: Setup | None = None
+    watched: Watch | None = None
+    began: int = -1
+    stack: ExitStack = field(default_factory=ExitStack)
+
+    def get(self, setup: Setup, first_drive: int, item: pytest.Item) -> Guest:
+        """The guest for one test of a file; its log is searched after the test."""
+        if self.guest and self._is_spoilt(self.guest):
+            self._end()
+        if self.setup and self.setup != setup:
+            self.leave()
+        guest = self.guest or self._boot()
+        if self.setup != setup:
+            self._enter(guest, setup, first_drive)
+        self.watched = watch(item, guest, guest.log_mark())
+        return guest
+
+    def _boot(self) -> Guest:
+        self.guest = self.stack.enter_context(launch(self.spec))
+        leaks.forget(self.guest)
+        return self.guest
+
+    def _end(self) -> None:
+        self.guest = self.setup = self.watched = None
+        self.stack.close()
+
+    def _enter(self, guest: Guest, setup: Setup, first_drive: int) -> None:
+        """What the kernel said before is no business of these tests."""
+        self.setup, self.began = setup, guest.log_mark()
+        guest.first_drive = first_drive
+        if setup.parameters is not None:
+            load_module(guest, self.module, setup.parameters)
+        if setup.bound:
+            for drive in range(len(setup.drives)):
+                bind(guest, bdf(guest, drive))
+            # What probing said is searched too, once and not by any test.
+            guest.check_log(self.began)
+
+    def _is_spoilt(self, guest: Guest) -> bool:
+        """Whether the guest is not what it was when it was new; a failed test may have left its programs running."""
+        allowed = self.setup.allowed if self.setup else ()
+        failed = self.watched is not None and self.watched.failed
+        dead = guest.process.poll() is not None
+        return failed or dead or bool(kmsg.complaints(guest.kernel_records(self.began), allowed))
+
+    def leave(self) -> None:
+        """The file is over: nothing of the module is left."""
+        guest, setup = self.guest, self.setup
+        self.setup = None
+        if not guest or not setup or self._is_spoilt(guest):
+            return
+        # Programs that a test has left behind may be about to end.
+        until(lambda: guest.run(UNLOAD, SETTLE_LIMIT_S).rc == 0, "the module does not go")
+        until(lambda: leaks.pinned_pages(guest) == 0, "pages are still pinned")
+        guest.check_log(self.began, setup.allowed)
+
+    def close(self) -> None:
+        """Nothing has leaked in all the time of this guest."""
+        try:
+            self.leave()
+            if self.guest and not self._is_spoilt(self.guest):
+                leaks.check(self.guest)
+        finally:
+            self._end()
+
+
+class SharedGuests:
+    """All guests of a worker that files have in turn."""
+
+    def __init__(self, kernel: Kernel, module: Path, specs: Iterable[GuestSpec]) -> None:
+        """Where booting is dear, the files with these specifications share guests."""
+        self._kernel = kernel
+        self._module = module
+        self._places = combine(specs) if kernel.debug else {}
+        self._guests: dict[GuestSpec, SharedGuest] = {}
+
+    def get(self, setup: Setup, cpus: int, item: pytest.Item) -> Guest:
+        """The guest for one test of a file; its log is searched after the test."""
+        place = self._place(setup, cpus)
+        if place.spec not in self._guests:
+            if self._kernel.debug:
+                self.close()
+            self._guests[place.spec] = SharedGuest(place.spec, self._module)
+        return self._guests[place.spec].get(setup, place.first_drive, item)
+
+    def done(self, setup: Setup, cpus: int) -> None:
+        """A file is over, and with it a guest that nobody else has."""
+        place = self._place(setup, cpus)
+        if place.spec == setup.spec(self._kernel.name, cpus) and place.spec in self._guests:
+            self._guests.pop(place.spec).close()
+
+    def close(self) -> None:
+        """End all guests."""
+        with ExitStack() as stack:
+            for guest in self._guests.values():
+                stack.callback(guest.close)
+            self._guests = {}
+
+    def _place(self, setup: Setup, cpus: int) -> Place:
+        spec = setup.spec(self._kernel.name, cpus)
+        return self._places.get(spec, Place(spec))
