@@ -69,8 +69,10 @@ def tables(folder: Path, total: Path, build: Path) -> str:
     """gcovr's tables of lines and of branches, and the sums of both."""
     gcovr = [sys.executable, "-m", "gcovr", "--root", str(build)]
     trace = str(folder / "coverage.json")
-    # The kernel's own headers are not kept where the module was built, and do not count.
-    run([*gcovr, "--gcov-ignore-errors=source_not_found", "--json", trace, str(total)])
+    # The kernel's own headers are not kept where the module was built, and do not count; nor do trace points,
+    # whose functions are made by the kernel's macros.
+    quiet = ["--gcov-ignore-errors=source_not_found", "--exclude", r".*/trace\.h$"]
+    run([*gcovr, *quiet, "--json", trace, str(total)])
     lines, branches = (run([*gcovr, "-a", trace, "--txt", "--txt-metric", kind]) for kind in ("line", "branch"))
     # A table has to be written for a summary to be printed. gcovr removes what it writes to: never a device.
     spare = str(folder / "spare.txt")
@@ -101,7 +103,7 @@ def report(folder: Path) -> None:
     build = build_module(get_kernel(GCOV), SOURCE).parent
     total = add_up(folder, build)
     print(tables(folder, total, build))
-    print("Counted: chario.ko, in all guests that ended in an orderly way. Excluded: the kernel's own headers.")
+    print("Counted: chario.ko, in all guests that ended in an orderly way. Excluded: the kernel's own headers, trace.h.")
     lost = folder / "lost"
     if lost.exists():
         print("These guests died or were killed, and left no counters:")
