@@ -103,7 +103,9 @@ def report(folder: Path) -> None:
     build = build_module(get_kernel(GCOV), SOURCE).parent
     total = add_up(folder, build)
     print(tables(folder, total, build))
-    print("Counted: chario.ko, in all guests that ended in an orderly way. Excluded: the kernel's own headers, trace.h.")
+    print(
+        "Counted: chario.ko, in all guests that ended in an orderly way. Excluded: the kernel's own headers, trace.h."
+    )
     lost = folder / "lost"
     if lost.exists():
         print("These guests died or were killed, and left no counters:")

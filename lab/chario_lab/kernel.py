@@ -4,8 +4,8 @@
     get_kernel("6.1")  ->  Kernel: image, modules, and the folder to build against
     build_module(kernel, Path("kernel"))  ->  chario.ko
 
-"6.1", "6.12" and "6.12-rt" are Debian's own, unpacked; "debug" and "gcov" are
-built here from Debian's source (see kernel_build.py).  A kernel that is in the
+"6.1", "6.12" and "6.12-rt" are Debian's own, unpacked; "debug", "kcsan" and
+"gcov" are built here from Debian's source (see kernel_build.py).  A kernel that is in the
 cache stays the same until it is asked for afresh:
 
     PYTHONPATH=lab python -m chario_lab.kernel --all            fetch or build, print as JSON
@@ -67,6 +67,7 @@ SERIES = {
     "6.12-rt": Series(r"6\.12\.\d+\+deb\d+(?:\.\d+)?", "rt-amd64", NEWER),
 }
 DEBUG = "debug"
+KCSAN = "kcsan"
 GCOV = "gcov"
 NAMES = (*SERIES, *RECIPES)
 MODULES_KEPT_DAYS = 7

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 """The kernels that the lab builds itself, from Debian's source.
 
-"debug" has every checker that fits, "gcov" counts which lines of the module
-run.  lab/kernels/base.config says what a guest needs, debug.config and
-gcov.config what each kernel adds; they go on top of tinyconfig, so that the
+"debug" has every checker that fits, "kcsan" looks for data races, "gcov" counts
+which lines of the module run.  lab/kernels/base.config says what a guest needs,
+NAME.config what each kernel adds; they go on top of tinyconfig, so that the
 build takes 25 minutes of processor time with the checkers and 10 without,
 instead of hours.  It happens once for a source, a configuration and a
 compiler; ccache keeps the objects, so that a change of the configuration
@@ -65,6 +65,7 @@ RECIPES = {
     recipe.name: recipe
     for recipe in (
         Recipe("debug", ("base.config", "debug.config"), 1520),
+        Recipe("kcsan", ("base.config", "kcsan.config"), 1450),
         Recipe("gcov", ("base.config", "gcov.config"), 1450),
     )
 }

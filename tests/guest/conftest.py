@@ -64,7 +64,9 @@ Launcher = Callable[..., Guest]
 def pytest_addoption(parser: pytest.Parser) -> None:
     """--kernel=NAME chooses what the guests boot; --costs=FILE keeps what each file took."""
     costs.add_options(parser)
-    parser.addoption("--kernel", default="6.1", metavar="NAME", help="guests boot it: 6.1, 6.12, 6.12-rt, debug, gcov")
+    parser.addoption(
+        "--kernel", default="6.1", metavar="NAME", help="guests boot it: 6.1, 6.12, 6.12-rt, debug, kcsan, gcov"
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The debug kernel, held against mistakes that are planted.
+"""The kernels that check, held against mistakes that are planted.
 
-A run on the debug kernel that finds nothing means something only if its
+A run on such a kernel that finds nothing means something only if its
 checkers work: that they are compiled in, switched on, and that the search of
 the kernel log knows what they say.
 """
@@ -12,12 +12,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from conftest import Launcher
 
 from chario_lab import kmsg
 from chario_lab.guest.launch import launch
 from chario_lab.guest.session import Guest
 from chario_lab.guest.spec import GuestSpec, Nvme
-from chario_lab.kernel import Kernel, build_module
+from chario_lab.kernel import KCSAN, Kernel, build_module
 
 PLANTED = Path(__file__).resolve().parent / "src/planted"
 KMEMLEAK = "/sys/kernel/debug/kmemleak"
@@ -40,7 +41,7 @@ MISTAKES = {
 def debugged(kernel: Kernel, cpus: int) -> Iterator[Guest]:
     """A guest with the debug kernel, whose log nobody else searches."""
     if not kernel.debug:
-        pytest.skip(f"kernel {kernel.name} has no checkers: --kernel=debug has")
+        pytest.skip(f"kernel {kernel.name} does not check this: --kernel=debug does")
     with launch(GuestSpec(kernel=kernel.name, cpus=cpus, drives=(Nvme("disk"),), append="kasan_multi_shot")) as guest:
         yield guest
 
@@ -83,3 +84,12 @@ def test_every_allocation_can_fail(debugged: Guest) -> None:
     )
     debugged.must("echo N > /sys/kernel/debug/failslab/ignore-gfp-wait")
     assert debugged.must(["python3", "-c", program]).split("\n")[:2] == ["Cannot allocate memory", "0"]
+
+
+def test_a_race_is_reported(fresh_guest: Launcher, kernel: Kernel) -> None:
+    """Two processors count with one variable, and no lock."""
+    if kernel.name != KCSAN:
+        pytest.skip(f"kernel {kernel.name} does not look for races: --kernel=kcsan does")
+    guest = fresh_guest(module=False, dies=True)
+    guest.must(f"insmod {guest.push(build_module(kernel, PLANTED, name='planted'))} mistake=race")
+    assert any("KCSAN: data-race in" in record.text for record in kmsg.complaints(guest.kernel_records()))

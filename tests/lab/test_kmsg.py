@@ -18,6 +18,9 @@ def record(text: str, sequence: int = 0) -> LogRecord:
     [
         "BUG: KASAN: slab-use-after-free in f+0x1/0x2 [chario]",
         "BUG: scheduling while atomic: dd/1/0x2",
+        "BUG: KCSAN: data-race in chario_queue_post [chario] / chario_queue_poll [chario]",
+        "BUG: KCSAN: data-race in __list_del_entry_valid / chario_queue_poll [chario]",
+        "BUG: KCSAN: assert: race in chario_queue_post [chario]",
         "WARNING: CPU: 0 PID: 1 at lib/x.c:1 f+0x1/0x2",
         "WARNING: possible circular locking dependency detected",
         "WARNING: possible recursive locking detected",
@@ -46,6 +49,7 @@ def test_a_complaint_is_found(text: str) -> None:
     [
         "AMD-Vi: AMD IOMMUv2 functionality not available on this system - This is not a bug.",
         "kasan: KernelAddressSanitizer initialized",
+        "BUG: KCSAN: data-race in tick_nohz_stop_tick / tick_sched_do_timer",
         "DMA-API: preallocated 65536 debug entries",
         "DMA-API: debugging enabled by kernel config",
         "DMAR: dmar0: Using Queued invalidation",

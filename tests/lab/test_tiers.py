@@ -23,7 +23,7 @@ KNOWN = Map((BUFFERS, BIND), ("lab/*", "kernel/core/*.h"), ("lib/*", "cli/*"))
 FILES = (
     GuestFile("test_bind.py", 1, 60),
     GuestFile("test_buffers.py", 1, 20, kernels=("6.12", "debug")),
-    GuestFile("test_recovery.py", 2, 90, waits=True, kernels=("debug",)),
+    GuestFile("test_recovery.py", 2, 90, waits=True, kernels=("debug", "kcsan")),
 )
 SETTING = Setting(Path("python"), Path("build"), ("6.1", "6.12", "debug"), FILES)
 
@@ -81,6 +81,7 @@ def test_the_long_tier_has_all_files_and_no_samples() -> None:
     for kernel in SETTING.kernels:
         assert all(file.name in " ".join(stages[f"guests {kernel}"].command) for file in FILES)
         assert stages[f"guests {kernel}"].environment["FAIL_NTH_STRIDE"] == "1"
+    assert [file.name in " ".join(stages["guests kcsan"].command) for file in FILES].count(True) == 1
     assert stages["100 killed machines"].environment["KILLS"] == "100"
     assert {"mutants", "fuzz", "coverage of the module", "fresh machines"} <= set(stages)
 

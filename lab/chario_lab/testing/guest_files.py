@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from chario_lab.kernel import DEBUG
+from chario_lab.kernel import DEBUG, KCSAN
 
 FIRST_KERNEL = "6.1"
 TABLE = "files.toml"
@@ -39,7 +39,7 @@ class GuestFile:
 
     def cpus_on(self, kernel: str) -> int:
         """Processors of its guests with a kernel."""
-        return 2 if kernel == DEBUG else self.cpus
+        return 2 if kernel in (DEBUG, KCSAN) else self.cpus
 
 
 def read_table(folder: Path) -> Mapping[str, GuestFile]:

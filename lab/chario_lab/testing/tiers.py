@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from chario_lab.kernel import DEBUG
+from chario_lab.kernel import DEBUG, KCSAN
 from chario_lab.testing.areas import Map, Selection
 from chario_lab.testing.guest_files import FIRST_KERNEL, GuestFile
 from chario_lab.testing.seats import seats_of_machine
@@ -26,8 +26,8 @@ HOST_TESTS = ("tests/lab", "tests/python", "tests/gst", "tests/format")
 # About how many minutes each stage takes on two idle processors, with a warm cache.
 MINUTES = {
     "module": 2.0, "static": 2.0, "unit": 1.5, "host": 4.0, "sanitizers": 3.0, "fuzz-library": 1.0,
-    "guests 6.1": 18.0, "guests 6.12": 3.0, "guests 6.12-rt": 3.0, "guests debug": 30.0, "smoke 6.1": 3.0,
-    "changed 6.1": 15.0,
+    "guests 6.1": 18.0, "guests 6.12": 3.0, "guests 6.12-rt": 3.0, "guests debug": 30.0, "guests kcsan": 30.0,
+    "smoke 6.1": 3.0, "changed 6.1": 15.0,
 }  # fmt: skip
 # Power cuts of the store's unit test; the long tier has five times as many.
 FEW_CUTS = "2000"
@@ -125,6 +125,7 @@ def plan_long(setting: Setting) -> Plan:
     everywhere = [stage for group in plan_guests(setting, everything=True).groups for stage in group]
     groups = [
         *((replace(stage, environment={**stage.environment, "FAIL_NTH_STRIDE": "1"}),) for stage in everywhere),
+        (guests(setting, KCSAN, listed(setting, KCSAN)),),
         (replace(cuts, environment={**cuts.environment, "KILLS": "100"}),),
         (make("10,000 crash points", "check-meson", CUTS="10000"),),
         (make("fuzz-library 10 min", "fuzz-library", FUZZ_SECONDS="600"),),

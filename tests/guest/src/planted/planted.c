@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
  * A module that makes one mistake when it is loaded, chosen by its parameter.
- * Every checker of the debug kernel has to find the one that is meant for it:
+ * Every checker of the lab's kernels has to find the one that is meant for it:
  * a checker that is silent here would be silent about chario.ko too.
  */
 
 #include <linux/dma-mapping.h>
+#include <linux/kthread.h>
 #include <linux/list.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
@@ -21,6 +22,7 @@ MODULE_PARM_DESC(mistake, "what to do wrong");
 static DEFINE_MUTEX(first);
 static DEFINE_MUTEX(second);
 static DEFINE_SPINLOCK(spinning);
+static unsigned long raced;
 
 static void lock_both_ways(void)
 {
@@ -122,6 +124,30 @@ static void free_armed_timer(void)
 	kfree(timer);
 }
 
+static int count_until_told(void *unused)
+{
+	while (!kthread_should_stop()) {
+		raced++;
+		cond_resched();
+	}
+	return 0;
+}
+
+static void race(void)
+{
+	struct task_struct *other = kthread_run(count_until_told, NULL, "planted");
+	int i;
+
+	if (IS_ERR(other))
+		return;
+	/* As many accesses as have to be for some of them to be watched. */
+	for (i = 0; i < 1000000; i++) {
+		raced++;
+		barrier();
+	}
+	kthread_stop(other);
+}
+
 static void warn(void)
 {
 	WARN(1, "planted\n");
@@ -141,6 +167,7 @@ static const struct {
 	{ "index-too-high", index_too_high },
 	{ "add-twice", add_twice },
 	{ "free-armed-timer", free_armed_timer },
+	{ "race", race },
 	{ "warn", warn },
 };
 
