@@ -126,6 +126,15 @@ def test_one_failure_fails_the_run_and_stops_nothing(capfd: pytest.CaptureFixtur
     assert check.run(Plan("x", ((good,),))) == 0
 
 
+def test_a_stage_that_cannot_be_started(capfd: pytest.CaptureFixture[str]) -> None:
+    """It has failed, and who runs beside it comes to its end."""
+    nowhere = Stage("nowhere", ("/none/such",), 1)
+    assert check.run(Plan("x", ((stage("good", "print('b')"), nowhere),))) == 1
+    said = capfd.readouterr().out
+    assert "nowhere cannot be started: /none/such: No such file or directory" in said
+    assert "good said\nb\n" in said and said.endswith("x: 1 passed, 1 failed\n")
+
+
 def test_nothing_run_is_a_failure(capfd: pytest.CaptureFixture[str]) -> None:
     """A plan without stages, a list without kernels, and a run whose stages all came too late."""
     assert check.run(Plan("x", ())) == 1

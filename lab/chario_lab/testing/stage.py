@@ -15,6 +15,11 @@ from typing import IO
 from rich.console import Console
 from rich.table import Table
 
+from chario_lab.cache import explain
+
+# As a shell says it.
+CANNOT_START = 127
+
 
 @dataclass(frozen=True)
 class Stage:
@@ -60,8 +65,13 @@ class Started:
 def run_group(stages: Sequence[Stage]) -> list[Outcome]:
     """Run stages side by side to their ends; the words of each are printed together."""
     alone = len(stages) == 1
-    running = [start(stage, alone) for stage in stages]
-    outcomes = []
+    running, outcomes = [], []
+    for stage in stages:
+        try:
+            running.append(start(stage, alone))
+        except OSError as error:
+            print(f"{stage.name} cannot be started: {explain(error)}", flush=True)
+            outcomes.append(Outcome(stage, CANNOT_START))
     while running:
         pid, status, usage = os.wait4(-1, 0)
         ended = next((one for one in running if one.process.pid == pid), None)

@@ -78,6 +78,11 @@ def host_tests(setting: Setting, tests: Iterable[str]) -> Stage:
     return pytest(setting, "host", ["-n", "2", *tests])
 
 
+def fuzz_briefly() -> Stage:
+    """The library's fuzzers for ten seconds each, always with the same seed."""
+    return make("fuzz-library", "fuzz-library", FUZZ_SEED="1", FUZZ_SECONDS="10")
+
+
 def guests(setting: Setting, kernel: str, tests: Iterable[str], name: str = "") -> Stage:
     """Guest tests with a kernel; how many files run side by side is a matter of their seats."""
     # Each worker boots guests of its own, and a boot of the debug kernel is expensive.
@@ -110,8 +115,7 @@ def plan_check(setting: Setting) -> Plan:
     host = [
         (module(setting),),
         (make("static", "check-static"), make("unit", "check-meson", CUTS=FEW_CUTS)),
-        (host_tests(setting, HOST_TESTS), make("sanitizers", "check-sanitize")),
-        (make("fuzz-library", "fuzz-library", FUZZ_SEED="1", FUZZ_SECONDS="10"),),
+        (host_tests(setting, HOST_TESTS), make("sanitizers", "check-sanitize"), fuzz_briefly()),
     ]
     left_out = [f"{name}: in `make check-long`" for name in (
         "fail-nth sweeps without samples, a million commands of the fuzzer, library fuzzers for 10 minutes",
@@ -151,14 +155,14 @@ def plan_quick(setting: Setting, known: Map, changed: Selection, base: str, coun
     unit = make("unit", "check-meson", SEED="1", CUTS=FEW_CUTS)
     groups: list[tuple[Stage, ...]] = [(make("static", "check-static"), unit)]
     left_out = [f"kernels other than {FIRST_KERNEL}: in `make check`"]
+    host += [test for test in smoke if not test.startswith(GUEST)]
+    on_host: tuple[Stage, ...] = (host_tests(setting, host),) if host else ()
     if changed.library:
-        groups.append((make("sanitizers", "check-sanitize"),))
-        groups.append((make("fuzz-library", "fuzz-library", FUZZ_SEED="1", FUZZ_SECONDS="10"),))
+        on_host += (make("sanitizers", "check-sanitize"), fuzz_briefly())
     else:
         left_out.append("sanitizers and fuzzing: nothing of the library or the program has changed")
-    host_smoke = [test for test in smoke if not test.startswith(GUEST)]
-    if host or host_smoke:
-        groups.append((host_tests(setting, [*host, *host_smoke]),))
+    if on_host:
+        groups.append(on_host)
     in_guests = [test for test in (*chosen, *smoke) if test.startswith(GUEST)]
     groups.append((guests(setting, FIRST_KERNEL, in_guests, "changed 6.1" if chosen else "smoke 6.1"),))
     left = sum(1 for file in setting.files if f"{GUEST}{file.name}" not in chosen)
