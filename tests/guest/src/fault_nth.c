@@ -11,6 +11,7 @@
  *   fault_nth open DISK            open and close
  *   fault_nth call DISK read|write|fsync|poll     one call on an open file,
  *                                  whose memory is there
+ *   fault_nth setup DISK KIND [MORE]   open, one call of fault_nth/setup.c, close
  *
  * Prints "N RESULT" for each failure met, RESULT being 0 or -errno, and at the
  * end "END N".  Needs /proc/thread-self/fail-nth.
@@ -24,6 +25,7 @@
 #include <unistd.h>
 
 #include "common.h"
+#include "fault_nth/setup.h"
 
 #define BYTES  (1u << 20)
 #define POINTS 100000
@@ -74,6 +76,8 @@ static int harmed(char **arg, int disk, int *fd)
 		return (int)syscall(SYS_finit_module, *fd, arg[4], 0);
 	if (!strcmp(arg[1], "open"))
 		return *fd = open(arg[2], O_RDWR);
+	if (!strcmp(arg[1], "setup"))
+		return setup_run(arg[3], *fd);
 	if (!strcmp(arg[3], "read"))
 		return (int)pread(disk, buffer, BYTES, 0);
 	if (!strcmp(arg[3], "write"))
@@ -99,6 +103,8 @@ static int step(char **arg, int disk, int n, int *left)
 		fd = open(arg[2], O_WRONLY);
 	if (!strcmp(arg[1], "load"))
 		fd = open(arg[2], O_RDONLY);
+	if (!strcmp(arg[1], "setup"))
+		fd = open(arg[2], O_RDWR);
 	arm(n);
 	errno = 0;
 	ret = harmed(arg, disk, &fd) < 0 ? -errno : 0;
@@ -107,16 +113,19 @@ static int step(char **arg, int disk, int n, int *left)
 		close(fd);
 	if (!ret)
 		undo(arg);
+	if (!strcmp(arg[1], "setup"))
+		setup_undo(arg[3]);
 	return ret;
 }
 
 int main(int argc, char **argv)
 {
 	bool call = argc > 3 && !strcmp(argv[1], "call");
+	bool setup = argc > 3 && !strcmp(argv[1], "setup");
 	int n = argc > 5 ? atoi(argv[5]) : 1, stride = argc > 6 ? atoi(argv[6]) : 1, disk = -1;
 
 	if (argc < 3)
-		die("usage: fault_nth write|load|open|call ARGUMENT...");
+		die("usage: fault_nth write|load|open|call|setup ARGUMENT...");
 	nth_fd = open("/proc/thread-self/fail-nth", O_RDWR);
 	if (nth_fd < 0)
 		die("this kernel cannot make allocations fail: /proc/thread-self/fail-nth");
@@ -126,6 +135,8 @@ int main(int argc, char **argv)
 		die("memory");
 	if (call && (disk = open(argv[2], O_RDWR)) < 0)
 		die("%s", argv[2]);
+	if (setup)
+		setup_prepare(argv[3], argc > 4 ? argv[4] : "");
 	for (; n < POINTS; n += stride) {
 		int left, ret = step(argv, disk, n, &left);
 
