@@ -10,7 +10,7 @@ answers with one a line, in the order in which things end:
     {"id": 2, "op": "kill", "job": 1, "signal": 9}     -> {"id": 2, "killed": true}
     {"id": 3, "op": "kmsg", "after": 41}               -> {"id": 3, "records": [...]}
     {"id": 4, "op": "read", "path": "/proc/cmdline"}   -> {"id": 4, "value": ...} or {"id": 4, "errno": 2}
-        likewise read_folder, list, resolve, and write with "text"
+        likewise read_folder, list, resolve, touch, remove, and write with "text"
     {"id": 5, "op": "exit", "code": 0}                 -> nothing: the machine ends
 
 One loop serves everything, so no command can hold up another; a file is read
@@ -182,6 +182,16 @@ def write_file(request: dict[str, Any]) -> None:
         os.close(descriptor)
 
 
+def touch_file(request: dict[str, Any]) -> None:
+    """Have a file of this name."""
+    os.close(os.open(request["path"], os.O_WRONLY | os.O_CREAT, 0o600))
+
+
+def remove_file(request: dict[str, Any]) -> None:
+    """Remove a file."""
+    os.unlink(request["path"])
+
+
 def list_folder(request: dict[str, Any]) -> list[str]:
     """Names in a folder, in order."""
     return sorted(os.listdir(request["path"]))
@@ -192,7 +202,15 @@ def resolve(request: dict[str, Any]) -> str:
     return str(os.path.realpath(request["path"], strict=True))
 
 
-FILES = {"read": read_file, "read_folder": read_folder, "write": write_file, "list": list_folder, "resolve": resolve}
+FILES = {
+    "read": read_file,
+    "read_folder": read_folder,
+    "write": write_file,
+    "touch": touch_file,
+    "remove": remove_file,
+    "list": list_folder,
+    "resolve": resolve,
+}
 
 
 def answer(request: dict[str, Any]) -> dict[str, Any]:

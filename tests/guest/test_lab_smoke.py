@@ -81,7 +81,7 @@ def test_input_environment_and_folder(stock: Guest) -> None:
 
 
 def test_files_without_a_process(stock: Guest) -> None:
-    """The agent reads, writes, lists and resolves; errors are those of the guest."""
+    """The agent reads, writes, lists, resolves, makes and removes; errors are those of the guest."""
     files = stock.files
     last = files.value("/proc/sys/kernel/ns_last_pid")
     assert files.read("/proc/version") == stock.must("cat /proc/version") + "\n"
@@ -90,6 +90,10 @@ def test_files_without_a_process(stock: Guest) -> None:
     files.write("/proc/sys/vm/swappiness", 37)
     assert files.value("/proc/sys/vm/swappiness") == files.values("/proc/sys/vm")["swappiness"] == "37"
     assert {"version", "self", "sys"} <= set(files.list("/proc"))
+    files.touch("/run/touched")
+    assert (files.exists("/run/touched"), files.read("/run/touched")) == (True, "")
+    files.remove("/run/touched")
+    assert not files.exists("/run/touched")
     assert files.resolve("/proc/1/exe") == files.resolve("/usr/bin/python3")
     with pytest.raises(FileNotFoundError, match="in the guest"):
         files.write("/proc/sys/vm/none", 1)

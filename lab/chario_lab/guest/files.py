@@ -41,6 +41,15 @@ class Files:
         """Write to a file that is there, in one call."""
         self._ask("write", {"path": path, "text": f"{text}"})
 
+    def touch(self, path: str) -> None:
+        """Make an empty file, where there is none of this name."""
+        self._ask("touch", {"path": path})
+
+    def remove(self, *paths: str) -> None:
+        """Remove files; each must be there."""
+        for path in paths:
+            self._ask("remove", {"path": path})
+
     def list(self, folder: str) -> list[str]:
         """Names of what is in a folder, in order."""
         names = self._ask("list", {"path": folder})
