@@ -27,6 +27,7 @@ from chario_lab.guest.session import Guest
 
 # Guests are slow and hosts are busy: nothing here is about speed.
 PATIENCE = "deadline_ms=200000"
+ADMIN_TIMEOUT_MS = 5000
 CALL_LIMIT_S = 240
 
 Calls = list[tuple[str, int]]
@@ -130,6 +131,10 @@ class Rig:
         """Change an attribute of a disk."""
         self.guest.files.write(f"{folder(disk)}/{attribute}", value)
 
+    def set_admin_timeout(self, ms: int = ADMIN_TIMEOUT_MS) -> None:
+        """Have the driver wait so long for admin commands; binding a healthy drive needs the whole time."""
+        self.guest.files.write("/sys/module/chario/parameters/admin_timeout_ms", ms)
+
     def counters(self, disk: str) -> dict[str, int]:
         """All counters of a disk."""
         return counters(self.guest, disk)
@@ -148,6 +153,14 @@ class Rig:
 
     # Meeting points
 
+    def touch(self, path: str) -> None:
+        """Let a script go on from its `await`."""
+        self.guest.files.touch(path)
+
+    def remove(self, *paths: str) -> None:
+        """Remove the files of meeting points."""
+        self.guest.files.remove(*paths)
+
     def wait_file(self, path: str) -> None:
         """Return when a script has come to its `touch`."""
         self.until(lambda: self.guest.files.exists(path), f"{path} did not appear")
@@ -155,6 +168,14 @@ class Rig:
     def wait_state(self, disk: str, state: str) -> None:
         """Return when a disk is live, recovering or dead."""
         self.until(lambda: self.show(disk, "state") == state, f"{disk} did not become {state}")
+
+    def wait_reset(self, disk: str, count: int = 1) -> None:
+        """Return when the drive of a disk has been reset so often, and is live again.
+
+        The calls that a reset repeats may return before it has been counted and the state has changed.
+        """
+        self.until(lambda: self.counters(disk)["resets"] >= count, "the drive was not reset")
+        self.wait_state(disk, "live")
 
     def wait_unpinned(self) -> None:
         """Return when no page is pinned any more."""
