@@ -7,90 +7,149 @@ registers: QEMU has no counter of unsafe shutdowns that ever moves.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, field
 from errno import ENODEV, ETIMEDOUT
 from pathlib import Path
 
 import pytest
+from disks import folder
 from fault_lab import PATIENCE, results, uring_results
 from programs import compile_program
+from shared_guest import Watch, watch
 
 from chario_lab.guest import faults, power
-from chario_lab.guest.devices import PCI, bdf, bind, load_module, nodes
+from chario_lab.guest.devices import PCI, bdf, bind, driver_of, load_module, nodes
 from chario_lab.guest.job import Job
+from chario_lab.guest.launch import launch
 from chario_lab.guest.power import BUSYBOX, busybox
 from chario_lab.guest.session import Guest
-from chario_lab.guest.spec import Namespace, Nvme, Throttle
+from chario_lab.guest.spec import GuestSpec, Namespace, Nvme, Throttle
 from chario_lab.kernel import Kernel
 
 KIB, MIB = 1 << 10, 1 << 20
 CALL_LIMIT_S = 240
+SETTLE_LIMIT_S = 120
+POLL_S = 0.1
 DEPTH = 8
+FAST, STALLED, PULLED = range(3)
 ONE = (Nvme("one", (Namespace(64),)),)
 STALLS = (Nvme("stalls", (Namespace(64, backing=Throttle()),)),)
+SLEEPING = (*ONE, *STALLS, Nvme("pulled", (Namespace(64),)))
+ALONE = "/run/alone"
 
 Launcher = Callable[..., Guest]
 
 
-@pytest.fixture
-def sleeper(fresh_guest: Launcher) -> Launcher:
-    """A function that launches a guest which can sleep; skips where the kernel cannot."""
+@dataclass
+class Sleepers:
+    """The guest that the tests of sleep share, launched anew when one has failed in it or it has died."""
 
-    def start(drives: tuple[Nvme, ...]) -> Guest:
-        guest = fresh_guest(drives=drives, can_sleep=True, parameters=PATIENCE)
-        if not power.can_sleep(guest):
-            pytest.skip("this kernel is built without suspend to memory")
+    spec: GuestSpec
+    module: Path
+    stack: ExitStack = field(default_factory=ExitStack)
+    watched: Watch | None = None
+
+    def get(self, request: pytest.FixtureRequest) -> Guest:
+        """The guest, for one test; its log is searched after the test."""
+        if self.watched and (self.watched.failed or self.watched.guest.process.poll() is not None):
+            self.stack.close()
+            self.watched = None
+        guest = self.watched.guest if self.watched else self.launch()
+        self.watched = watch(request.node, guest, guest.log_mark() if self.watched else -1)
         return guest
 
-    return start
+    def launch(self) -> Guest:
+        """A guest that has all in memory that its tests start, because it loses its file systems when it sleeps."""
+        guest = self.stack.enter_context(launch(self.spec))
+        if not power.can_sleep(guest):
+            pytest.skip("this kernel is built without suspend to memory")
+        load_module(guest, self.module, PATIENCE)
+        for name in ("fault_io", "fault_uring"):
+            alone(guest, name)
+        return guest
+
+
+@pytest.fixture(scope="module")
+def sleepers(kernel: Kernel, module: Path) -> Iterator[Sleepers]:
+    """The guest of the tests of sleep, which has two processors: both of them are to work afterwards."""
+    sleepers = Sleepers(GuestSpec(kernel=kernel.name, drives=SLEEPING, can_sleep=True, cpus=2), module)
+    with sleepers.stack:
+        yield sleepers
+
+
+@pytest.fixture
+def sleeper(sleepers: Sleepers, request: pytest.FixtureRequest) -> Guest:
+    """The guest that sleeps, for one test; no drive is bound, and all answer."""
+    guest = sleepers.get(request)
+    faults.let_go(guest, STALLED)
+    busybox(guest, f"cd {PCI}/drivers/chario && for d in 0000:*; do [ ! -e $d ] || echo $d >unbind; done")
+    return guest
 
 
 def disk_of(guest: Guest, drive: int) -> str:
-    """Bind a drive; its device node."""
-    bind(guest, bdf(guest, drive))
-    return nodes(guest, bdf(guest, drive))[0]
+    """Bind a drive, also when there are no file systems any more; its device node."""
+    address = bdf(guest, drive)
+    busybox(guest, f"echo chario >{PCI}/devices/{address}/driver_override && echo {address} >{PCI}/drivers_probe")
+    return nodes(guest, address)[0]
 
 
 def wait_file(guest: Guest, path: str) -> None:
-    """Return when a program has come to its `touch`."""
-    busybox(guest, f"until [ -e {path} ]; do $b usleep 50000; done")
+    """Return when a program has come to its `touch`; the next one to use this name finds it free."""
+    end = time.monotonic() + SETTLE_LIMIT_S
+    while not guest.files.exists(path):
+        assert time.monotonic() < end, f"{path} did not appear"
+        time.sleep(POLL_S)
+    guest.files.remove(path)
 
 
-def alone(guest: Guest, name: str) -> list[str]:
-    """How to start a program that needs no file system but the one in memory, from here to its end."""
-    program = guest.push(compile_program(name))
-    folder = f"/run/alone/{name}"
-    libraries = f"$(ldd {program} | grep -o '/[^ ]*')"
-    guest.must(f"[ -d {folder} ] || {{ mkdir -p {folder} && cp -L {program} {libraries} {folder}; }}")
+def alone(guest: Guest, name: str) -> None:
+    """Put a program where it needs no file system but the one in memory, from its start to its end."""
+    program, folder = guest.push(compile_program(name)), f"{ALONE}/{name}"
+    guest.must(f"mkdir -p {folder} && cp -L {program} $(ldd {program} | grep -o '/[^ ]*') {folder}")
+
+
+def command_of(guest: Guest, name: str) -> list[str]:
+    """How to start a program, from memory where it has been put there."""
+    folder = f"{ALONE}/{name}"
+    if not guest.files.exists(folder):
+        return [guest.push(compile_program(name))]
     return [f"{folder}/ld-linux-x86-64.so.2", "--library-path", folder, f"{folder}/{name}"]
 
 
 def calls(guest: Guest, disk: str, *steps: str) -> Job:
     """Begin a script of calls, see src/fault_io.c."""
-    return guest.start([*alone(guest, "fault_io"), disk, *steps], CALL_LIMIT_S)
+    return guest.start([*command_of(guest, "fault_io"), disk, *steps], CALL_LIMIT_S)
+
+
+def read_all(guest: Guest, disk: str, *how: str) -> None:
+    """Read 4 MiB, by a program that is in memory."""
+    guest.must([BUSYBOX, *how, "dd", f"if={disk}", "of=/dev/null", "bs=1M", "count=4"])
 
 
 def stalled_reads(guest: Guest, drive: int, disk: str, deadline_ms: int) -> Job:
     """Reads through io_uring that the drive has, and does not answer."""
     faults.stall(guest, drive)
     # The first of all still passes.
-    guest.must(f"dd if={disk} of=/dev/null bs=64k count=1")
+    guest.must([BUSYBOX, "dd", f"if={disk}", "of=/dev/null", "bs=64k", "count=1"])
     options = [f"deadline={deadline_ms}", "touch=/run/flying"]
-    job = guest.start([*alone(guest, "fault_uring"), disk, str(DEPTH), "4096", *options], CALL_LIMIT_S)
+    job = guest.start([*command_of(guest, "fault_uring"), disk, str(DEPTH), "4096", *options], CALL_LIMIT_S)
     wait_file(guest, "/run/flying")
     return job
 
 
 def attribute(guest: Guest, disk: str, name: str) -> str:
-    """An attribute of a disk, also when there are no file systems any more."""
-    return busybox(guest, f"$b cat /sys/class/chario/{Path(disk).name}/{name}")
+    """An attribute of a disk."""
+    return guest.files.value(f"{folder(disk)}/{name}")
 
 
 def pinned_pages(guest: Guest) -> int:
     """Pages that somebody has pinned for a device."""
-    text = busybox(guest, "echo 1 >/proc/sys/vm/stat_refresh; $b grep nr_foll_pin /proc/vmstat")
-    acquired, released = (int(line.split()[1]) for line in text.splitlines())
-    return acquired - released
+    guest.files.write("/proc/sys/vm/stat_refresh", 1)
+    counts = dict(line.split() for line in guest.files.read("/proc/vmstat").splitlines())
+    return int(counts["nr_foll_pin_acquired"]) - int(counts["nr_foll_pin_released"])
 
 
 def pull(guest: Guest, drive: int) -> None:
@@ -102,20 +161,19 @@ def pull(guest: Guest, drive: int) -> None:
 
 # Sleep
 
-FAST, STALLED, PULLED = range(3)
 AFTER = ("unmap", "map", f"read,0,{MIB}", f"match,5,0,{MIB}", f"hipri,0,{MIB}", f"match,5,0,{MIB}",
          f"fill,6,{MIB},{MIB}", f"write,{MIB},{MIB}", "sync", f"read,{MIB},{MIB}", f"match,6,{MIB},{MIB}")  # fmt: skip
 AFTER_RESULTS = [("unmap", 0), ("map", 0), ("read", MIB), ("match", 1), ("hipri", MIB), ("match", 1),
                  ("fill", 0), ("write", MIB), ("sync", 0), ("read", MIB), ("match", 1)]  # fmt: skip
 
 
-def test_sleep(sleeper: Launcher) -> None:
+def test_sleep(sleeper: Guest) -> None:
     """Through a sleep in which the drives lose power: open files, data, and reads that were in flight.
 
     The reads are with the drive when the machine falls asleep, and are sent again when it wakes up.  Afterwards every
     way to call works on both processors, and so it is after a second sleep.
     """
-    guest = sleeper((ONE[0], STALLS[0]))
+    guest = sleeper
     disk, slow = disk_of(guest, FAST), disk_of(guest, STALLED)
     script = [f"fill,5,0,{MIB}", f"write,0,{MIB}", "touch,/run/ready", "await,/run/awake", *AFTER]
     caller = calls(guest, disk, *script)
@@ -128,80 +186,84 @@ def test_sleep(sleeper: Launcher) -> None:
     job = power.sleep(guest)
     faults.let_go(guest, STALLED)
     power.wake(guest, job)
-    busybox(guest, "$b touch /run/awake")
+    guest.files.touch("/run/awake")
     assert results(caller.wait())[4:-1] == AFTER_RESULTS
     assert uring_results(flying.wait()) == {4096: DEPTH}
     assert sum(event.is_shutdown for event in power.controller_events(guest, mark)) == 2
 
-    power.rehearse_sleep(guest).wait().check()
-    busybox(guest, "$b touch /run/again")
+    power.rehearse_sleep(guest, asleep_s=0).wait().check()
+    guest.files.touch("/run/again")
     assert results(second.wait())[2:-1] == AFTER_RESULTS
     for name in (disk, slow):
         assert (attribute(guest, name, "state"), attribute(guest, name, "counters/resets")) == ("live", "2")
         for mask in ("1", "2"):
             before = int(attribute(guest, name, "counters/interrupts"))
-            busybox(guest, f"$b taskset {mask} $b dd if={name} of=/dev/null bs=1M count=4")
+            read_all(guest, name, "taskset", mask, BUSYBOX)
             assert int(attribute(guest, name, "counters/interrupts")) > before
     assert pinned_pages(guest) == 0
+    guest.files.remove("/run/awake", "/run/again")
 
 
-def test_a_drive_goes_while_the_machine_sleeps(sleeper: Launcher) -> None:
-    """Calls end with ENODEV when it wakes up, another drive works on, and the driver can let go.
-
-    In a rehearsal: QEMU does not survive the reset of a drive that has been pulled, which a real waking up is to it.
-    """
-    guest = sleeper((ONE[0], Nvme("pulled", (Namespace(64),))))
-    disk, pulled = disk_of(guest, 0), disk_of(guest, 1)
-    address = bdf(guest, 1)
-    script = [
-        "read,0,4096",
-        "touch,/run/ready",
-        "await,/run/awake",
-        "read,0,4096",
-        "hipri,0,4096",
-        "write,0,4096",
-        "sync",
-    ]
-    caller = calls(guest, pulled, *script)
-    wait_file(guest, "/run/ready")
-    mark = power.watch_controller(guest)
-    job = power.rehearse_sleep(guest)
-    power.wait_shutdowns(guest, mark, 2)
-    pull(guest, 1)
-    job.wait().check()
-    busybox(guest, "$b touch /run/awake")
-    gone = [(name, -ENODEV) for name in ("read", "hipri", "write", "sync")]
-    assert results(caller.wait())[3:-1] == gone
-    assert attribute(guest, pulled, "state") == "dead" and attribute(guest, disk, "state") == "live"
-    busybox(
-        guest, f"$b dd if={disk} of=/dev/null bs=1M count=4 && echo {address} >{PCI}/devices/{address}/driver/unbind"
-    )
-    busybox(guest, f"[ ! -e {PCI}/devices/{address}/driver ] && [ ! -e {pulled} ]")
-    assert pinned_pages(guest) == 0
-
-
-def test_deadlines_pass_during_sleep(sleeper: Launcher) -> None:
+def test_deadlines_pass_during_sleep(sleeper: Guest) -> None:
     """Reads whose deadline passes while their drive sleeps end with ETIMEDOUT, and are not sent again.
 
     QEMU finishes some of them, on a slow host all, while it is being reset; those have come back in time.
     """
-    guest = sleeper(STALLS)
-    disk = disk_of(guest, 0)
-    flying = stalled_reads(guest, 0, disk, 3000)
+    guest = sleeper
+    disk = disk_of(guest, STALLED)
+    flying = stalled_reads(guest, STALLED, disk, 2000)
     mark = power.watch_controller(guest)
-    job = power.rehearse_sleep(guest)
+    job = power.rehearse_sleep(guest, asleep_s=4)
     power.wait_shutdowns(guest, mark, 1)
-    faults.let_go(guest, 0)
+    faults.let_go(guest, STALLED)
     job.wait().check()
     counts = uring_results(flying.wait())
     expired = counts.get(-ETIMEDOUT, 0)
     assert expired + counts.get(4096, 0) == DEPTH
     assert attribute(guest, disk, "state") == "live" and attribute(guest, disk, "counters/timeouts") == str(expired)
-    busybox(guest, f"$b dd if={disk} of=/dev/null bs=1M count=4")
+    read_all(guest, disk)
     assert pinned_pages(guest) == 0
 
 
+def test_a_drive_goes_while_the_machine_sleeps(sleeper: Guest) -> None:
+    """Calls end with ENODEV when it wakes up, another drive works on, and the driver can let go.
+
+    In a rehearsal: QEMU does not survive the reset of a drive that has been pulled, which a real waking up is to it.
+    """
+    guest = sleeper
+    disk, pulled, address = disk_of(guest, FAST), disk_of(guest, PULLED), bdf(guest, PULLED)
+    ask = ("read,0,4096", "hipri,0,4096", "write,0,4096", "sync")
+    script = ("read,0,4096", "touch,/run/ready", "await,/run/awake", *ask)
+    caller = calls(guest, pulled, *script)
+    wait_file(guest, "/run/ready")
+    mark = power.watch_controller(guest)
+    job = power.rehearse_sleep(guest, asleep_s=3)
+    power.wait_shutdowns(guest, mark, 2)
+    pull(guest, PULLED)
+    job.wait().check()
+    guest.files.touch("/run/awake")
+    gone = [(name, -ENODEV) for name in ("read", "hipri", "write", "sync")]
+    assert results(caller.wait())[3:-1] == gone
+    assert attribute(guest, pulled, "state") == "dead" and attribute(guest, disk, "state") == "live"
+    read_all(guest, disk)
+    busybox(guest, f"echo {address} >{PCI}/devices/{address}/driver/unbind")
+    assert driver_of(guest, address) == "" and not guest.files.exists(pulled)
+    assert pinned_pages(guest) == 0
+    guest.files.remove("/run/awake")
+
+
 # The end
+
+
+def end_of(guest: Guest, mark: int, command: str) -> list[power.Event]:
+    """End the machine; what its drives were told since the mark, until nobody could tell them anything."""
+    power.stop_at_end(guest)
+    guest.start([BUSYBOX, command, "-f"])
+    power.wait_end(guest)
+    events = power.controller_events(guest, mark)
+    # What stands still cannot end by itself.
+    guest.process.kill()
+    return events
 
 
 def check_orderly(events: list[power.Event], queues: int) -> None:
@@ -221,10 +283,7 @@ def test_the_end_of_the_machine(fresh_guest: Launcher, command: str) -> None:
     calls(guest, disk, f"write,0,{MIB}", "touch,/run/open", "await,/run/never")
     wait_file(guest, "/run/open")
     mark = power.watch_controller(guest)
-    power.stop_at_end(guest)
-    guest.start([BUSYBOX, command, "-f"])
-    power.wait_end(guest)
-    check_orderly(power.controller_events(guest, mark), queues)
+    check_orderly(end_of(guest, mark, command), queues)
 
 
 def test_the_end_under_load(fresh_guest: Launcher) -> None:
@@ -233,10 +292,7 @@ def test_the_end_under_load(fresh_guest: Launcher) -> None:
     disk = disk_of(guest, 0)
     stalled_reads(guest, 0, disk, 600000)
     mark = power.watch_controller(guest)
-    power.stop_at_end(guest)
-    guest.start([BUSYBOX, "reboot", "-f"])
-    power.wait_end(guest)
-    check_orderly(power.controller_events(guest, mark), 0)
+    check_orderly(end_of(guest, mark, "reboot"), 0)
 
 
 # Another kernel
@@ -245,7 +301,7 @@ def test_the_end_under_load(fresh_guest: Launcher) -> None:
 def hand_over(guest: Guest, kernel: Kernel) -> None:
     """Go on with the same kernel, started by the one that runs."""
     program = guest.push(compile_program("kexec"))
-    line = guest.must("cat /proc/cmdline")
+    line = guest.files.value("/proc/cmdline")
     loaded = guest.run([program, str(kernel.vmlinuz), str(guest.host.initrd), line], CALL_LIMIT_S)
     if "Function not implemented" in loaded.stderr:
         pytest.skip("this kernel is built without kexec_file_load")
