@@ -13,6 +13,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from typing import Any
 
 import pytest
 from disks import counters, folder
@@ -158,8 +163,10 @@ class Rig:
         self.guest.files.touch(path)
 
     def remove(self, *paths: str) -> None:
-        """Remove the files of meeting points."""
-        self.guest.files.remove(*paths)
+        """Remove the files of meeting points, as many as there are."""
+        for path in paths:
+            with suppress(FileNotFoundError):
+                self.guest.files.remove(path)
 
     def wait_file(self, path: str) -> None:
         """Return when a script has come to its `touch`."""

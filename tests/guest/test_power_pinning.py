@@ -16,6 +16,7 @@ from fault_lab import Keeper, Rig, results
 from shared_guest import Setup
 
 from chario_lab.guest import faults
+from chario_lab.guest.devices import PCI, bind, driver_of
 from chario_lab.guest.job import Job
 from chario_lab.guest.spec import Namespace, Nvme
 
@@ -31,6 +32,7 @@ KEPT, PULLED = range(2)
 DRIVES = (Nvme("kept", (Namespace(64), Namespace(32))), Nvme("pulled", (Namespace(64),)))
 SET = re.compile(r"pci_nvme_setfeat cid \d+ nsid 0x([0-9a-f]+) fid 0x([0-9a-f]+) save 0x\w+ cdw11 0x([0-9a-f]+)")
 GET = re.compile(r"pci_nvme_getfeat cid \d+ nsid 0x([0-9a-f]+) fid 0x([0-9a-f]+) ")
+LINUX_DRIVER = "/sys/bus/pci/drivers/nvme"
 LOOPBACK = "grep -l loopback /sys/class/chario/*/backend | cut -d/ -f5"
 SETUP = Setup(drives=DRIVES, parameters="loopback_mib=1", qtest=True)
 
@@ -39,22 +41,29 @@ SETUP = Setup(drives=DRIVES, parameters="loopback_mib=1", qtest=True)
 def rig(keeper: Keeper, request: pytest.FixtureRequest) -> Rig:
     """The guest, for one test, with a drive whose retries have limits of their own."""
     rig = keeper.get(request)
-    rig.guest.must("rm -f /run/pinned /run/go /run/open; modprobe nvme")
+    rig.remove("/run/pinned", "/run/go")
+    if not rig.guest.files.exists(LINUX_DRIVER):
+        rig.guest.must("modprobe nvme")
     for event in ("pci_nvme_setfeat", "pci_nvme_getfeat"):
         rig.guest.hmp(f"trace-event {event} on")
-    drive = stock(rig)
-    for nsid, limit in enumerate(BEFORE, start=1):
-        rig.guest.must(["nvme", "set-feature", drive, "-f", "5", "-n", str(nsid), f"--value={limit}"])
+    retries(rig, *BEFORE)
     return rig
+
+
+def retries(rig: Rig, *limits: int) -> tuple[int, ...]:
+    """The retry limits of the drive, read or set through Linux's driver."""
+    program = rig.guest.push(compile_program("retries"))
+    shown = rig.guest.must([program, stock(rig), str(len(BEFORE)), *map(str, limits)])
+    return tuple(int(line) for line in shown.splitlines())
 
 
 def stock(rig: Rig) -> str:
     """The drive in the hands of Linux's driver; its controller."""
-    folder = f"/sys/bus/pci/devices/{rig.address(KEPT)}"
-    rig.guest.must(f"cd {folder} && {{ [ ! -e driver ] || echo {rig.address(KEPT)} >driver/unbind; }} && "
-                   f"echo nvme >driver_override && echo {rig.address(KEPT)} >/sys/bus/pci/drivers_probe")  # fmt: skip
-    controller = rig.guest.must(f"ls {folder}/nvme")
-    rig.until(lambda: rig.guest.run(f"cd /sys/class/nvme/{controller} && grep -q live state").rc == 0, "not live")
+    address, files = rig.address(KEPT), rig.guest.files
+    if driver_of(rig.guest, address) != "nvme":
+        bind(rig.guest, address, "nvme")
+    (controller,) = files.list(f"{PCI}/devices/{address}/nvme")
+    rig.until(lambda: files.value(f"/sys/class/nvme/{controller}/state") == "live", "not live")
     return f"/dev/{controller}"
 
 
@@ -77,20 +86,18 @@ def vectors_set(rig: Rig, since: int) -> list[int]:
 
 def limits_left(rig: Rig) -> tuple[int, ...]:
     """The retry limits, as Linux's driver finds them."""
-    drive = stock(rig)
-    ask = ["nvme", "get-feature", drive, "-f", "5", "-n"]
-    shown = (rig.guest.must([*ask, str(nsid)]) for nsid in (1, 2))
-    return tuple(int(text.rpartition(":")[2], 16) for text in shown)
+    return retries(rig)
 
 
 def cpu_latency(rig: Rig) -> int:
     """What PM QoS holds the CPUs to, microseconds."""
-    return int(rig.guest.must("od -An -td4 -N4 /dev/cpu_dma_latency"))
+    raw = rig.guest.files.read("/dev/cpu_dma_latency").encode(errors="surrogateescape")
+    return int.from_bytes(raw, "little", signed=True)
 
 
 def has_idle_states(rig: Rig) -> bool:
     """Whether the kernel has idle states to keep CPUs out of."""
-    return rig.guest.run("test -d /sys/devices/system/cpu/cpuidle").rc == 0
+    return rig.guest.files.exists("/sys/devices/system/cpu/cpuidle")
 
 
 def hold(rig: Rig, disk: str, *steps: str, pins: int = ALL) -> Job:
@@ -127,7 +134,7 @@ def test_it_ends_with_the_file(rig: Rig, end: str) -> None:
         assert job.kill()
         assert job.wait().rc == -9
     else:
-        rig.guest.must("touch /run/go")
+        rig.touch("/run/go")
         assert results(job.wait())[-1] == ("close", 0)
     rig.until(lambda: len(retries_set(rig, start)) == 4, "the drive was not restored")
     assert retries_set(rig, start)[2:] == [(1, BEFORE[0]), (2, BEFORE[1])]
@@ -143,7 +150,7 @@ def test_the_last_file_counts(rig: Rig) -> None:
         ("pin", 0), ("in-force", RETRY), ("pin", 0), ("in-force", COALESCING), ("pin", 0), ("close", 0),
     ]  # fmt: skip
     assert retries_set(rig, start) == [(1, LIMITED), (2, LIMITED)]
-    rig.guest.must("touch /run/go")
+    rig.touch("/run/go")
     results(job.wait())
     assert retries_set(rig, start)[2:] == [(1, BEFORE[0]), (2, BEFORE[1])]
 
@@ -163,11 +170,15 @@ def test_it_outlasts_a_reset(rig: Rig) -> None:
     start = len(trace(rig))
     faults.fail_controller(rig.guest, KEPT)
     assert rig.calls(disk, "deadline,200000", "read,0,4096")[1] == ("read", 4096)
+    rig.wait_reset(disk)
     assert rig.counters(disk)["resets"] == 1
-    rig.until(lambda: vectors_set(rig, start) == [1, 2], "the drive was not asked again")
-    asked = {int(feature, 16) for _, feature in GET.findall(trace(rig)[start:])}
-    assert asked == {0x05, 0x08, 0x09}
-    rig.guest.must("touch /run/go")
+
+    def asked() -> set[int]:
+        return {int(feature, 16) for _, feature in GET.findall(trace(rig)[start:])}
+
+    rig.until(lambda: len(asked()) == 3 and len(vectors_set(rig, start)) == 2, "the drive was not asked again")
+    assert (asked(), vectors_set(rig, start)) == ({0x05, 0x08, 0x09}, [1, 2])
+    rig.touch("/run/go")
     assert results(job.wait())[3:] == [("in-force", ALL & ~VECTORS), ("refused", VECTORS), ("close", 0)]
     assert limits_left(rig) == BEFORE
 
@@ -180,7 +191,7 @@ def test_a_queue_of_one_s_own_is_pinned_too(rig: Rig) -> None:
     assert vectors_set(rig, start) == [1, 2]
     other = rig.start(disk, "own-queue", "read,0,4096", "await,/run/go")
     rig.until(lambda: vectors_set(rig, start) == [1, 2, 1, 2, 3], "the new vector was not asked for")
-    rig.guest.must("touch /run/go")
+    rig.touch("/run/go")
     assert results(other.wait())[:2] == [("own-queue", 0), ("read", 4096)]
     results(job.wait())
     assert rig.calls(disk, f"pin,{VECTORS}", "refused")[1] == ("refused", VECTORS)
@@ -195,7 +206,7 @@ def test_the_drive_is_let_go_as_it_was(rig: Rig) -> None:
     assert retries_set(rig, start)[2:] == [(1, BEFORE[0]), (2, BEFORE[1])]
     assert cpu_latency(rig) == NO_LIMIT_US
     assert limits_left(rig) == BEFORE
-    rig.guest.must("touch /run/go")
+    rig.touch("/run/go")
     assert results(job.wait())[3:] == [("pin", -ENODEV), ("pin", -ENODEV), ("close", 0)]
 
 
@@ -206,21 +217,21 @@ def test_a_drive_is_pulled_while_it_is_pinned(rig: Rig) -> None:
     rig.pull(PULLED)
     assert rig.release(rig.address(PULLED)) == ""
     assert cpu_latency(rig) == NO_LIMIT_US
-    rig.guest.must("touch /run/go")
+    rig.touch("/run/go")
     assert results(job.wait())[-1] == ("close", 0)
 
 
 def test_a_drive_that_does_not_answer(rig: Rig) -> None:
     """The caller is told that it has not, and the next reset sets what was asked for."""
     disk = rig.disk(KEPT)
-    rig.guest.must("echo 500 >/sys/module/chario/parameters/admin_timeout_ms")
+    start = len(trace(rig))
+    rig.set_admin_timeout(500)
     faults.disable_controller(rig.guest, KEPT)
     job = hold(rig, disk, "in-force", "refused", "pin-status,4", pins=RETRY)
-    rig.guest.must("echo 5000 >/sys/module/chario/parameters/admin_timeout_ms")
-    start = len(trace(rig))
+    rig.set_admin_timeout()
     assert rig.calls(disk, "refused", "deadline,200000", "read,0,4096")[2] == ("read", 4096)
     rig.until(lambda: len(retries_set(rig, start)) == 2, "the drive was not asked again")
-    rig.guest.must("touch /run/go")
+    rig.touch("/run/go")
     assert results(job.wait())[3:] == [("in-force", RETRY), ("refused", 0), ("pin-status", 0), ("close", 0)]
     assert limits_left(rig) == BEFORE
 
@@ -228,10 +239,10 @@ def test_a_drive_that_does_not_answer(rig: Rig) -> None:
 def test_the_status_of_a_drive_that_does_not_answer(rig: Rig) -> None:
     """No answer is told as ETIMEDOUT."""
     disk = rig.disk(KEPT)
-    rig.guest.must("echo 500 >/sys/module/chario/parameters/admin_timeout_ms")
+    rig.set_admin_timeout(500)
     faults.disable_controller(rig.guest, KEPT)
     calls = rig.calls(disk, f"pin,{COALESCING}", "in-force", "refused", "pin-status,2")
-    rig.guest.must("echo 5000 >/sys/module/chario/parameters/admin_timeout_ms")
+    rig.set_admin_timeout()
     assert calls == [("pin", 0), ("in-force", 0), ("refused", COALESCING), ("pin-status", -ETIMEDOUT), ("close", 0)]
 
 
