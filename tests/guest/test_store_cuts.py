@@ -2,19 +2,21 @@
 """A store whose machine dies at a random moment is the old or the new one, with all that was durable.
 
 src/store_cuts.c changes a store on /dev/chardisk0 for ever; the same program,
-on the host, judges the drive's image.  In a machine that goes on, the image
-is copied while QEMU is stopped by a signal: what a kill would leave at that
+on the host, judges the drive's image.  In a machine that goes on, a copy of it
+is judged while QEMU is stopped by a signal: what a kill would leave at that
 moment.  And machines are killed: KILLS=N says how many, 2 unless said.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 import shutil
 import signal
 import subprocess
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -31,6 +33,7 @@ SNAPSHOTS = 100
 KILLS = int(os.environ.get("KILLS", "2"))
 LIMIT_S = 900
 START_LIMIT_S = 120
+POLL_S = 0.1
 
 
 def run_on(guest: Guest, programs: Programs, seed: int) -> Job:
@@ -40,8 +43,9 @@ def run_on(guest: Guest, programs: Programs, seed: int) -> Job:
     program = guest.push(programs("store_cuts"))
     job = guest.start(f"{program} run {disk} {seed} >/run/words 2>&1", LIMIT_S)
     end = time.monotonic() + START_LIMIT_S
-    while guest.run("grep -q ready /run/words").rc:
+    while not (guest.files.exists("/run/words") and "ready" in guest.files.read("/run/words")):
         assert job.poll() is None and time.monotonic() < end, guest.must("cat /run/words")
+        time.sleep(POLL_S)
     return job
 
 
@@ -63,14 +67,15 @@ def is_stopped(pid: int) -> bool:
     return set(states) == {"T"}
 
 
-def copy_at_once(guest: Guest, image: Path, copy: Path) -> None:
-    """The image as it is at this moment."""
+@contextlib.contextmanager
+def stopped(guest: Guest) -> Iterator[None]:
+    """A machine that stands still during a block; it would only heat the processor while it is judged."""
     pid = guest.process.pid
     os.kill(pid, signal.SIGSTOP)
     try:
         while not is_stopped(pid):
             time.sleep(0.001)
-        shutil.copyfile(image, copy)
+        yield
     finally:
         os.kill(pid, signal.SIGCONT)
 
@@ -91,8 +96,9 @@ def test_any_moment(fresh_guest: Launcher, guest_program: Programs, tmp_path: Pa
     run_on(guest, guest_program, seed)
     for _ in range(SNAPSHOTS // 2):
         time.sleep(random.uniform(0.0, 0.3))
-        copy_at_once(guest, image, copy)
-        judge(guest_program, copy, seed)
+        with stopped(guest):
+            shutil.copyfile(image, copy)
+            judge(guest_program, copy, seed)
     guest.process.kill()
     guest.process.wait()
     judge(guest_program, image, seed)
