@@ -85,7 +85,7 @@ def test_calls_wait_for_the_link(rig: Rig) -> None:
     assert uring_results(flying.wait()) == {4096: 8}
     assert rig.counters(disk)["errors"] == rig.counters(disk)["timeouts"] == 0
     rig.wait_unpinned()
-    rig.guest.must("rm /run/waits /run/flies")
+    rig.remove("/run/waits", "/run/flies")
 
 
 def test_a_link_fails_under_load(rig: Rig) -> None:
@@ -104,7 +104,7 @@ def test_a_link_fails_under_load(rig: Rig) -> None:
         counts = uring_results(job.wait())
         assert set(counts) == {64 * KIB, -ENODEV} and counts[-ENODEV] == 8
     rig.wait_unpinned()
-    rig.guest.must("rm /run/busy")
+    rig.remove("/run/busy")
 
 
 def reset_by_hand(rig: Rig) -> None:
@@ -125,7 +125,7 @@ def test_a_reset_by_hand_under_load(rig: Rig) -> None:
     rig.unbind(FAILING)
     for job in jobs:
         assert set(uring_results(job.wait())) <= {64 * KIB, -ENODEV}
-    rig.guest.must("rm /run/busy")
+    rig.remove("/run/busy")
 
 
 def test_a_link_is_reset_after_a_reset_by_hand(rig: Rig) -> None:
@@ -153,7 +153,7 @@ def test_an_error_that_does_not_break_the_link(rig: Rig, error: str) -> None:
     job.kill()
     job.wait()
     rig.wait_unpinned()
-    rig.guest.must("rm /run/busy")
+    rig.remove("/run/busy")
 
 
 def test_a_link_fails_while_a_disk_is_let_go(rig: Rig) -> None:
@@ -170,7 +170,7 @@ def test_a_dead_disk_stays_dead(rig: Rig) -> None:
     """A reset of the link does not bring back a drive that has been given up; binding it anew does."""
     address = rig.address(FAILING)
     disk = rig.disk(FAILING)
-    rig.guest.must("echo 300 >/sys/module/chario/parameters/admin_timeout_ms")
+    rig.set_admin_timeout(300)
     try:
         faults.deafen(rig.guest, address)
         assert rig.calls(disk, "deadline,2000", "read,0,4096")[1][1] < 0
@@ -180,6 +180,6 @@ def test_a_dead_disk_stays_dead(rig: Rig) -> None:
         wait_said(rig, mark, "device recovery")
         assert rig.show(disk, "state") == "dead" and rig.call(disk, "read,0,4096") < 0
     finally:
-        rig.guest.must("echo 5000 >/sys/module/chario/parameters/admin_timeout_ms")
+        rig.set_admin_timeout()
         faults.undeafen(rig.guest, address)
     assert rig.call(rig.disk(FAILING), "read,0,4096") == 4096

@@ -208,7 +208,7 @@ def test_a_drive_is_pulled_under_its_buffers(rig: Rig) -> None:
     rig.pull(PULLED)
     rig.wait_file("/run/gone")
     rig.unbind(PULLED)
-    rig.guest.must("touch /run/unbound")
+    rig.touch("/run/unbound")
     calls = [tuple(line.split()) for line in job.wait().check().stdout.splitlines()]
     pulled, unbound = ([(name, ends[when]) for name, ends in PULLED_CALLS.items()] for when in (0, 1))
     assert calls == [("under-way", "ENODEV"), *pulled, *unbound]

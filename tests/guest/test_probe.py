@@ -83,8 +83,7 @@ def test_a_controller_that_is_busy_for_ever(rig: Rig) -> None:
 @pytest.mark.usefixtures("nothing_bound")
 def test_a_controller_that_answers_no_admin_command(rig: Rig) -> None:
     """It becomes ready and is silent then: refused after admin_timeout_ms."""
-    parameter = "/sys/module/chario/parameters/admin_timeout_ms"
-    rig.guest.must(f"echo 500 >{parameter}")
+    rig.set_admin_timeout(500)
     patient = {**faults.PLAIN, faults.CAP: 0x4001_07FF}  # half a minute to become ready
     address = faults.load_registers(rig.guest, REGISTERS, patient)
     mark = rig.guest.log_mark()
@@ -96,7 +95,7 @@ def test_a_controller_that_answers_no_admin_command(rig: Rig) -> None:
     job.wait()
     assert "not bound: error -110" in rig.said(mark)
     assert rig.release(address) == ""
-    rig.guest.must(f"echo 5000 >{parameter}")
+    rig.set_admin_timeout()
 
 
 @pytest.mark.usefixtures("nothing_bound")
