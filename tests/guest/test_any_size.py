@@ -15,9 +15,11 @@ from chario_lab.guest.session import Guest
 from chario_lab.guest.spec import Namespace, Nvme
 
 # Runs in the guest.  read() has its memory begin in the middle of a page: DMA-API debugging takes two commands
-# of one call for overlapping mappings when they meet in the first cache line of a page.
+# of one call for overlapping mappings when they meet in the first cache line of a page.  Each import costs an
+# emulated processor a tenth of a second: what few need is imported where it is needed.
+PYTHON = ("python3", "-I", "-S", "-c")
 PRELUDE = r"""
-import ctypes, errno, fcntl, json, mmap, os, random, struct, sys
+import errno, fcntl, json, mmap, os, struct, sys
 PR_SET_PDEATHSIG = 1
 NODE = sys.argv[1]
 def disk(any_size=True, flags=os.O_RDWR):
@@ -29,6 +31,7 @@ def read(fd, length, at):
     with mmap.mmap(-1, length + 1024) as pages, memoryview(pages)[1024:] as memory:
         return bytes(memory[: os.preadv(fd, [memory], at)])
 def fork():
+    import ctypes
     pid = os.fork()
     if pid == 0:
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, 9)
@@ -38,7 +41,7 @@ def fork():
 
 def run(guest: Guest, node: str, script: str) -> object:
     """What a script that runs in the guest prints, as JSON."""
-    return json.loads(guest.must(["python3", "-c", PRELUDE + script, node], timeout_s=900))
+    return json.loads(guest.must([*PYTHON, PRELUDE + script, node], timeout_s=900))
 
 
 def test_random_calls_against_a_model(guest: Guest, disk: str) -> None:
@@ -48,6 +51,7 @@ def test_random_calls_against_a_model(guest: Guest, disk: str) -> None:
             guest,
             disk,
             """
+import random
 rng = random.Random(7)
 size = 2 << 20
 fds = [disk(), disk()]
@@ -264,7 +268,6 @@ def test_nothing_is_appended(guest: Guest, disk: str) -> None:
         guest,
         disk,
         """
-import mmap
 page = mmap.mmap(-1, 4096)
 os.pwrite(disk(False), page, 0)
 page.write(b"z" * 4096)
@@ -373,7 +376,7 @@ print(json.dumps(answers + [outcome(any_size, fd), outcome(create, fd)]))
 
 def test_queues_of_one_command(fresh_guest: Launcher) -> None:
     """A part of a block cannot be changed with them: it is refused at once, not when bytes are to be written."""
-    guest = fresh_guest(parameters="queue_depth=2", drives=(Nvme("shallow", (Namespace(64),)),))
+    guest = fresh_guest(cpus=1, parameters="queue_depth=2", drives=(Nvme("shallow", (Namespace(64),)),))
     bind(guest, bdf(guest, 0))
     assert (
         run(
@@ -405,7 +408,7 @@ def test_memory_that_never_comes_holds_up_its_own_file_only(guest: Guest, disk: 
             guest,
             disk,
             """
-import mmap, threading, time
+import ctypes, threading, time
 libc = ctypes.CDLL(None)
 libc.pwrite.argtypes = [ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int64]
 late = mmap.mmap(-1, 4096)
@@ -413,14 +416,16 @@ address = ctypes.addressof(ctypes.c_char.from_buffer(late))
 faults = libc.syscall(323, os.O_CLOEXEC)
 fcntl.ioctl(faults, 0xC018AA3F, struct.pack("=3Q", 0xAA, 0, 0))
 fcntl.ioctl(faults, 0xC020AA00, struct.pack("=4Q", address, 4096, 1, 0))
+ready, told = os.pipe()
 pid = fork()
 if pid == 0:
     os.close(faults)
     argument = bytearray(struct.pack("=4I3QIi2I", 56, 2, 0, 0, 0, 4096, 0, 0, 0, 0, 0))
     fd = disk(False)
     fcntl.ioctl(fd, 0xC410, argument)
+    os.read(ready, 1)
     # The bytes in hand have been left lying long enough.
-    time.sleep(5)
+    time.sleep(3)
     fcntl.ioctl(fd, 0xC411, struct.pack("=II", 8, struct.unpack_from("=4I", argument)[3]))
     os._exit(0)
 def write(fd):
@@ -429,6 +434,7 @@ for _ in range(300):
     fd = disk()
     os.pwrite(fd, b"x" * 100, 0)
     threading.Thread(target=write, args=(fd,), daemon=True).start()
+os.write(told, b"1")
 for _ in range(600):
     if os.waitpid(pid, os.WNOHANG)[0]:
         break

@@ -4,11 +4,14 @@
 from __future__ import annotations
 
 import json
-
 import pytest
 from fault_lab import CALL_LIMIT_S, Keeper, Rig
 from shared_guest import Setup
 from test_any_size import PRELUDE
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from test_any_size import PRELUDE, PYTHON
 
 from chario_lab.guest import faults
 from chario_lab.guest.spec import Blkdebug, ErrorRule, Namespace, Nvme
@@ -31,7 +34,7 @@ def rig(keeper: Keeper, request: pytest.FixtureRequest) -> Rig:
 
 def run(rig: Rig, disk: str, script: str) -> object:
     """What a script that runs in the guest prints, as JSON."""
-    return json.loads(rig.guest.must(["python3", "-c", PRELUDE + script, disk], timeout_s=CALL_LIMIT_S))
+    return json.loads(rig.guest.must([*PYTHON, PRELUDE + script, disk], timeout_s=CALL_LIMIT_S))
 
 
 KILLED = """
@@ -65,15 +68,15 @@ print(json.dumps(os.pread(strict, 1 << 16, 0).count(b"k")))
 def test_a_kill_loses_nothing(rig: Rig, call: str, size: int) -> None:
     """The writer is killed while what it wrote before is on its way to a drive that takes its time."""
     disk = rig.disk(HOLDS)
-    rig.guest.must("rm -f /run/started /run/go /run/killed")
+    rig.remove("/run/started", "/run/go", "/run/killed")
     script = PRELUDE + KILLED.format(size=size, call=call)
-    job = rig.guest.start(["python3", "-c", script, disk], timeout_s=CALL_LIMIT_S)
+    job = rig.guest.start([*PYTHON, script, disk], timeout_s=CALL_LIMIT_S)
     rig.wait_file("/run/started")
     faults.hold(rig.guest, HOLDS)
-    rig.guest.must("touch /run/go")
+    rig.touch("/run/go")
     rig.wait_file("/run/killed")
     # Time enough for a call that ends at once.
-    rig.guest.must("sleep 0.3")
+    time.sleep(0.3)
     faults.resume(rig.guest, HOLDS)
     assert json.loads(job.wait().check().stdout) == size
 

@@ -52,12 +52,12 @@ def test_a_drive_is_pulled_under_a_caller(rig: Rig, drive: int, mode: int) -> No
     rig.pull(drive)
     rig.wait_file("/run/ended")
     after_removal(rig, drive)
-    rig.guest.must("touch /run/unbound")
+    rig.touch("/run/unbound")
     calls = results(job.wait())
     assert calls[2:5] == [("read", MIB), ("touch", 0), ("until", -ENODEV)]
     assert calls[5:10] == GONE and calls[12:17] == GONE
     assert [value for _, value in calls[17:]] == [-ENODEV] * len(ASK_IOCTLS) + [0]
-    rig.guest.must("rm /run/begun /run/ended /run/unbound")
+    rig.remove("/run/begun", "/run/ended", "/run/unbound")
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_a_drive_is_pulled_under_io_uring(rig: Rig, drive: int, options: tuple[s
     counts = uring_results(job.wait())
     assert counts[-ENODEV] == 8 and set(counts) == {-ENODEV, 64 * KIB}
     after_removal(rig, drive)
-    rig.guest.must("rm /run/busy")
+    rig.remove("/run/busy")
 
 
 def test_a_drive_is_pulled_while_nobody_looks(rig: Rig) -> None:
@@ -81,14 +81,14 @@ def test_a_drive_is_pulled_while_nobody_looks(rig: Rig) -> None:
     mark = rig.guest.log_mark()
     rig.pull(QUIET)
     assert rig.calls(disk, "deadline,200000", *ASK)[1:6] == GONE
-    assert "the drive has gone; calls give ENODEV" in rig.said(mark)
+    rig.wait_said(mark, "the drive has gone; calls give ENODEV")
     after_removal(rig, QUIET)
 
 
 def load(rig: Rig, disk: str) -> list[object]:
     """Callers of every kind; each goes on until a call fails."""
     for name in ("sleeps", "polls", "rings"):
-        rig.guest.must(f"rm -f /run/{name}")
+        rig.remove(f"/run/{name}")
     jobs = [
         rig.start(disk, "deadline,200000", f"read,0,{MIB}", "touch,/run/sleeps", f"until,0,{MIB}"),
         rig.start(disk, "deadline,200000", "completion,2", f"read,0,{MIB}", "touch,/run/polls", f"until,0,{64 * KIB}"),
@@ -119,13 +119,13 @@ def test_the_module_stays_while_a_file_is_open(rig: Rig, module: Path) -> None:
     assert "is in use" in rig.guest.run("rmmod chario").stderr
     rig.unbind(KEPT)
     assert "is in use" in rig.guest.run("rmmod chario").stderr
-    rig.guest.must("touch /run/close")
+    rig.touch("/run/close")
     calls = results(job.wait())
     assert calls[2:7] == GONE and {value for _, value in calls[7:-1]} == {-ENODEV} and calls[-1] == ("close", 0)
     rig.guest.must("rmmod chario", timeout_s=SETTLE_LIMIT_S)
     load_module(rig.guest, module, PATIENCE)
     assert rig.call(rig.disk(KEPT), "read,0,4096") == 4096
-    rig.guest.must("rm /run/open /run/close")
+    rig.remove("/run/open", "/run/close")
 
 
 def test_the_module_unloads_with_drives_bound(rig: Rig, module: Path) -> None:
@@ -144,10 +144,10 @@ def test_a_number_is_used_again(rig: Rig) -> None:
     job = rig.start(disk, "touch,/run/open", "await,/run/close")
     rig.wait_file("/run/open")
     assert rig.disk(KEPT) != disk
-    rig.guest.must("touch /run/close")
+    rig.touch("/run/close")
     results(job.wait())
     assert rig.disk(KEPT) == disk
-    rig.guest.must("rm /run/open /run/close")
+    rig.remove("/run/open", "/run/close")
 
 
 def test_binding_many_times(rig: Rig) -> None:
