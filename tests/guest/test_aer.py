@@ -40,11 +40,6 @@ def fail(rig: Rig, error: str) -> None:
     assert rig.guest.hmp(f"pcie_aer_inject_error rp{FAILING} {error}").startswith("OK")
 
 
-def wait_said(rig: Rig, since: int, text: str) -> None:
-    """Return when the kernel has said something."""
-    rig.until(lambda: text in rig.said(since), f"the kernel did not say: {text}")
-
-
 def test_a_link_is_reset(rig: Rig) -> None:
     """The drive is quiet until its slot has been reset, then it works as before, time and again."""
     disk, other = rig.disk(FAILING), rig.disk(OTHER)
@@ -52,7 +47,7 @@ def test_a_link_is_reset(rig: Rig) -> None:
     for resets in (1, 2, 3):
         mark = rig.guest.log_mark()
         fail(rig, FATAL)
-        wait_said(rig, mark, "device recovery successful")
+        rig.wait_said(mark, "device recovery successful")
         said = rig.said(mark)
         assert said.index("the link has failed") < said.index("has been reset (0)") < said.index("is up again")
         assert (rig.counters(disk)["resets"], rig.show(disk, "state")) == (resets, "live")
@@ -97,7 +92,7 @@ def test_a_link_fails_under_load(rig: Rig) -> None:
     for _ in range(5):
         mark = rig.guest.log_mark()
         fail(rig, FATAL)
-        wait_said(rig, mark, "device recovery successful")
+        rig.wait_said(mark, "device recovery successful")
     assert rig.counters(disk)["resets"] == 5 and [job.poll() for job in jobs] == [None, None]
     rig.unbind(FAILING)
     for job in jobs:
@@ -134,7 +129,7 @@ def test_a_link_is_reset_after_a_reset_by_hand(rig: Rig) -> None:
     reset_by_hand(rig)
     mark = rig.guest.log_mark()
     fail(rig, FATAL)
-    wait_said(rig, mark, "device recovery successful")
+    rig.wait_said(mark, "device recovery successful")
     assert (rig.counters(disk)["resets"], rig.show(disk, "state")) == (2, "live")
     assert rig.call(disk, "read,0,4096") == 4096
 
@@ -147,7 +142,7 @@ def test_an_error_that_does_not_break_the_link(rig: Rig, error: str) -> None:
     rig.wait_file("/run/busy")
     mark = rig.guest.log_mark()
     fail(rig, error)
-    wait_said(rig, mark, "device recovery successful" if error == NOT_FATAL else "severity=Corrected")
+    rig.wait_said(mark, "device recovery successful" if error == NOT_FATAL else "severity=Corrected")
     assert (rig.counters(disk)["resets"], rig.counters(disk)["errors"], job.poll()) == (0, 0, None)
     assert rig.call(disk, f"read,0,{MIB}") == MIB
     job.kill()
@@ -177,7 +172,7 @@ def test_a_dead_disk_stays_dead(rig: Rig) -> None:
         rig.wait_state(disk, "dead")
         mark = rig.guest.log_mark()
         fail(rig, FATAL)
-        wait_said(rig, mark, "device recovery")
+        rig.wait_said(mark, "device recovery")
         assert rig.show(disk, "state") == "dead" and rig.call(disk, "read,0,4096") < 0
     finally:
         rig.set_admin_timeout()

@@ -61,7 +61,7 @@ def test_a_deadline_of_the_file_gives_etimedout(rig: Rig) -> None:
     assert [value for name, value in results(job.wait()) if name == "read"] == [-ETIMEDOUT, 65536]
     assert rig.counters(disk)["timeouts"] == 1
     for line in ("resetting the controller", "the controller is up again"):
-        assert line in rig.said(mark)
+        rig.wait_said(mark, line)
     rig.remove("/run/late", "/run/again")
 
 
@@ -214,7 +214,7 @@ def test_a_command_that_comes_back_after_the_abort_spares_the_reset(rig: Rig) ->
         if (result, counters["resets"], counters["aborts"]) == (-ETIMEDOUT, 0, 1):
             break
     assert (result, counters["resets"], counters["timeouts"], counters["aborts"]) == (-ETIMEDOUT, 0, 1, 1)
-    rig.until(lambda: "expired commands have been aborted" in rig.said(mark), "nothing was said")
+    rig.wait_said(mark, "expired commands have been aborted")
     assert rig.call(disk, "read,0,4096") == 4096
 
 
