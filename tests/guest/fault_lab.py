@@ -12,12 +12,8 @@ run, so that the scripts here leave to the shell what it can do itself.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
-import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
-from pathlib import Path
-from typing import Any
 
 import pytest
 from disks import counters, folder

@@ -4,13 +4,11 @@
 from __future__ import annotations
 
 import json
+import time
+
 import pytest
 from fault_lab import CALL_LIMIT_S, Keeper, Rig
 from shared_guest import Setup
-from test_any_size import PRELUDE
-import time
-from collections.abc import Iterator
-from pathlib import Path
 from test_any_size import PRELUDE, PYTHON
 
 from chario_lab.guest import faults

@@ -13,6 +13,7 @@ from errno import EINVAL, ENODEV, EOPNOTSUPP, ETIMEDOUT
 
 import pytest
 from fault_lab import Keeper, Rig, results
+from programs import compile_program
 from shared_guest import Setup
 
 from chario_lab.guest import faults
