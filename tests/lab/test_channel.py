@@ -68,10 +68,13 @@ def test_replies_to_nobody_are_dropped(line: tuple[Channel, socket.socket, IO[by
     assert channel.ready.result(LIMIT_S)["release"] == "6.1"
 
 
-def test_output_that_is_not_text_survives() -> None:
-    """Bytes come in base64 and can be had back unchanged."""
-    record = {"rc": 0, "stdout_base64": "/wB4", "stderr": "", "timed_out": False, "stuck": None}
-    assert result_from("x", record).stdout_bytes == b"\xff\0x"
+def test_output_that_is_not_text_survives(line: tuple[Channel, socket.socket, IO[bytes]]) -> None:
+    """Bytes come as they are and can be had back unchanged."""
+    channel, far, _ = line
+    number, reply = channel.request("run", argv=["a"])
+    rest = json.dumps({"rc": 0, "stderr": "", "timed_out": False, "stuck": None})[1:]
+    far.sendall(b'{"id": %d, "stdout": "\xff\\u0000x", %s\n' % (number, rest.encode()))
+    assert result_from("x", reply.result(LIMIT_S)).stdout_bytes == b"\xff\0x"
 
 
 @pytest.mark.parametrize(

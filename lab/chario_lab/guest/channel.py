@@ -78,7 +78,7 @@ class Channel:
 
     def _deliver(self, line: bytes) -> None:
         try:
-            record: Record = json.loads(line)
+            record: Record = json.loads(line.decode(errors="surrogateescape"))
         except ValueError:
             return  # cut off in the middle by the guest's end
         with self._lock:

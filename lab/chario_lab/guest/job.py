@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import base64
 import signal
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -61,18 +60,11 @@ def result_from(command: str, record: dict[str, Any]) -> Result:
     return Result(
         command,
         record["rc"],
-        output_from(record, "stdout"),
-        output_from(record, "stderr"),
+        record["stdout"],
+        record["stderr"],
         record["timed_out"],
         record["stuck"],
     )
-
-
-def output_from(record: dict[str, Any], key: str) -> str:
-    """A text field, which the agent sends in base64 where it is not UTF-8."""
-    if key in record:
-        return str(record[key])
-    return base64.b64decode(record[key + "_base64"]).decode(errors="surrogateescape")
 
 
 class Job:

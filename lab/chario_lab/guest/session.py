@@ -26,6 +26,7 @@ from chario_lab.guest.spec import GuestSpec
 
 ANSWER_LIMIT_S = 60.0
 CONSOLE_LINES = 30
+BEYOND_ALL = 1 << 62  # no record of the kernel log has this number
 
 
 class GuestDied(Exception):
@@ -144,8 +145,8 @@ class Guest:
 
     def log_mark(self) -> int:
         """A mark: all that the kernel says from now on is newer."""
-        records = self.kernel_records()
-        return records[-1].sequence if records else -1
+        _, reply = self._channel.request("kmsg", after=BEYOND_ALL)
+        return int(self._answer(reply, ANSWER_LIMIT_S)["last"])
 
     def check_log(self, since: int = -1, allowed: Iterable[str] = ()) -> None:
         """Raise KernelComplaint when the kernel has complained."""
