@@ -36,17 +36,25 @@ def build_image(modules: Path) -> Path:
         "agent": build_agent().read_bytes(),
         "bin/busybox": find_busybox().read_bytes(),
     }
-    order = []
-    for path in load_order(modules, MODULES):
-        name = path.name.split(".ko")[0] + ".ko"
-        members[f"modules/{name}"] = read_module(path)
-        order.append(name)
-    members["modules/order"] = "".join(f"{name}\n" for name in order).encode()
+    members |= module_members(modules)
     image = cache_dir() / "initramfs" / f"{digest(members)}.cpio"
     if not image.exists():
         image.parent.mkdir(parents=True, exist_ok=True)
         write_image(members, image)
     return image
+
+
+def module_members(modules: Path) -> dict[str, bytes]:
+    """The modules, a table of what each needs, and the name of the last, whose loading loads them all."""
+    folder = f"lib/modules/{modules.name}"
+    paths = load_order(modules, MODULES)
+    names = [module_name(str(path)) + ".ko" for path in paths]
+    members = {f"{folder}/{name}": read_module(path) for name, path in zip(names, paths, strict=True)}
+    # Each is said to need all that come before it, as modprobe reads it: the nearest first.
+    table = [f"{name}: {' '.join(reversed(names[:place]))}\n" for place, name in enumerate(names)]
+    members[f"{folder}/modules.dep"] = "".join(table).encode()
+    members[f"{folder}/last"] = f"{names[-1] if names else ''}\n".encode()
+    return members
 
 
 def build_agent() -> Path:

@@ -110,6 +110,8 @@ def boot_args(spec: GuestSpec, host: Host) -> list[str]:
         "nokaslr",
         "mitigations=off",
         "random.trust_cpu=on",
+        # The kernel's ciphers are not our business; their tests take a quarter of a second.
+        "cryptomgr.notests",
         # A busy host delays the timer that the kernel would test, and it would then refuse to boot.
         "no_timer_check",
         "log_buf_len=4M",
