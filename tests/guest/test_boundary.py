@@ -10,18 +10,24 @@ from __future__ import annotations
 import json
 import random
 import subprocess
-from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+
 from disks import Programs, attributes, setting
 from programs import TOP
+from shared_guest import watch
 from traces import trace
 
 from chario_lab.demo.programs import build_chario
+from chario_lab.guest import leaks
 from chario_lab.guest.devices import load_module
+from chario_lab.guest.launch import launch
 from chario_lab.guest.session import Guest
+from chario_lab.guest.spec import GuestSpec
+from chario_lab.kernel import Kernel
 
 NODE = "/dev/chardisk0"
 SIZE_MIB = 48
@@ -48,10 +54,23 @@ def chario() -> Path:
     return build_chario(TOP)
 
 
+@pytest.fixture(scope="module")
+def launched(kernel: Kernel, cpus: int) -> Iterator[Guest]:
+    """One guest without the module for this file; a test loads it as often as it needs."""
+    with launch(GuestSpec(kernel=kernel.name, cpus=cpus)) as guest:
+        leaks.forget(guest)
+        yield guest
+        mark = guest.log_mark()
+        guest.must("! grep -q ^chario /proc/modules || rmmod chario")
+        guest.check_log(mark)
+        leaks.check(guest)
+
+
 @pytest.fixture
-def loopback(fresh_guest: Callable[..., Guest]) -> Guest:
-    """A guest without the module."""
-    return fresh_guest(module=False)
+def loopback(launched: Guest, request: pytest.FixtureRequest) -> Guest:
+    """The guest, for one test."""
+    watch(request.node, launched, launched.log_mark())
+    return launched
 
 
 def load(guest: Guest, module: Path, boundary_kib: int) -> None:
@@ -109,9 +128,8 @@ def check_counts(guest: Guest, programs: Programs, chario: Path, boundary: int, 
     counted = [int(line) for line in guest.must([program, NODE, script(guest, calls)], CALL_LIMIT_S).splitlines()]
     plans = [plan(chario, call, boundary) for call in calls]
     assert counted == [len(commands) for commands in plans]
-    without = [plan(chario, call, 0) for call in calls]
     assert not any(crosses(commands, boundary) for commands in plans)
-    assert any(crosses(commands, boundary) for commands in without), "no call came across: this shows nothing"
+    assert any(crosses(plan(chario, call, 0), boundary) for call in calls), "no call came across: this shows nothing"
 
 
 def check_commands(guest: Guest, programs: Programs, chario: Path, boundary: int, seed: int) -> None:

@@ -11,7 +11,7 @@
  *	{"id": 2, "op": "kill", "job": 1, "signal": 9}		{"id": 2, "killed": true}
  *	{"id": 3, "op": "kmsg", "after": 41}			{"id": 3, "records": [...], "last": 44}
  *	{"id": 4, "op": "read", "path": "/proc/cmdline"}	{"id": 4, "value": ...} or {"id": 4, "errno": 2}
- *		likewise read_folder, list, resolve, and write with "text"
+ *		likewise read_folder, list, resolve, touch, remove, and write with "text"
  *	{"id": 5, "op": "exit", "code": 0}			nothing: the machine ends
  *
  * Bytes are sent as they are, also where they are not UTF-8.
