@@ -12,6 +12,7 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -226,8 +227,9 @@ def make_known(guest: Guest, module: Path) -> None:
     guest.must(f"mkdir -p {Path(MODPROBE).parent} && echo '{line}' >{MODPROBE}")
 
 
+@cache
 def install_into_cache() -> Path:
-    """A folder with the program, the library and all else that is installed with them."""
+    """A folder with the program, the library and all else that is installed with them; made once a session."""
     folder = build_chario(TOP).parents[1]
     stage = folder.with_name(f"{folder.name}-installed")
     command = ["meson", "install", "-C", str(folder), "--no-rebuild", "--only-changed", "--quiet",
