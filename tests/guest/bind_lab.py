@@ -205,14 +205,22 @@ def is_spoilt(guest: Guest) -> bool:
 def set_up(guest: Guest, module: Path) -> None:
     """Install what a user has, start udev, give the drives to Linux's driver."""
     tools.install(guest, tools.Tools.STORAGE)
-    stage = install_into_cache()
-    # Copied: who is not root cannot look into the cache.  ldconfig would read all libraries of the host.
-    guest.must(f"cp -r {stage}/. / && ln -s $(find /usr/local -name 'libchario.so.*') /usr/lib/", COMMAND_LIMIT_S)
+    guest.must(installing(install_into_cache()), COMMAND_LIMIT_S)
     guest.must(f"mkdir -p /lib/udev/rules.d && cp {guest.push(RULES)} /lib/udev/rules.d/")
     guest.must("getent group chardisk || echo chardisk:x:987: >>/etc/group")
     make_known(guest, module)
     start_udev(guest)
     guest.must("modprobe nvme && udevadm settle", SETTLE_LIMIT_S)
+
+
+def installing(stage: Path) -> str:
+    """A shell command for a guest that takes what is installed in a folder.
+
+    Copied: who is not root cannot look into the cache.  ldconfig would read all libraries of the host, and
+    so a guest is told where the library is, instead of searching the host's folders for it.
+    """
+    libraries = [f"/{path.relative_to(stage)}" for path in stage.rglob("libchario.so.*")]
+    return f"cp -r {stage}/. / && ln -s {' '.join(libraries)} /usr/lib/"
 
 
 def start_udev(guest: Guest) -> None:

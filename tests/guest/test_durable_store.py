@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pytest
-from bind_lab import install_into_cache
+from bind_lab import install_into_cache, installing
 from disks import MIB
 from entries import FLUSH, WRITE, Entry, Submissions
 from fault_lab import Keeper, Rig
@@ -92,10 +92,8 @@ def part_of(place: int) -> str:
 def store(keeper: Keeper, request: pytest.FixtureRequest) -> Store:
     """A store on either format."""
     rig = keeper.get(request)
-    # Copied: ldconfig would read all libraries of the host.
     rig.guest.must(
-        f"[ -e /run/installed ] || {{ cp -r {install_into_cache()}/. / && "
-        "ln -s $(find /usr/local -name 'libchario.so.*') /usr/lib/ && "
+        f"[ -e /run/installed ] || {{ {installing(install_into_cache())} && "
         f"dd if=/dev/urandom of={SOURCE} bs=1000 count=5000 && touch /run/installed; }}",
         COMMAND_LIMIT_S,
     )
