@@ -128,11 +128,12 @@ class SharedGuest:
             guest.check_log(self.began)
 
     def _is_spoilt(self, guest: Guest) -> bool:
-        """Whether the guest is not what it was when it was new; a failed test may have left its programs running."""
+        """Whether the last test has left a guest that is not as before: its programs may run on when it failed."""
         allowed = self.setup.allowed if self.setup else ()
         failed = self.watched is not None and self.watched.failed
         dead = guest.process.poll() is not None
-        return failed or dead or bool(kmsg.complaints(guest.kernel_records(self.began), allowed))
+        since = self.watched.mark if self.watched else self.began
+        return failed or dead or bool(kmsg.complaints(guest.kernel_records(since), allowed))
 
     def leave(self) -> None:
         """The file is over: nothing of the module is left."""
@@ -144,6 +145,7 @@ class SharedGuest:
         until(lambda: guest.run(UNLOAD, SETTLE_LIMIT_S).rc == 0, "the module does not go")
         until(lambda: leaks.pinned_pages(guest) == 0, "pages are still pinned")
         guest.check_log(self.began, setup.allowed)
+        self.watched, self.began = None, guest.log_mark()
 
     def close(self) -> None:
         """Nothing has leaked in all the time of this guest."""

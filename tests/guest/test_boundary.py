@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-
 from disks import Programs, attributes, setting
 from programs import TOP
 from shared_guest import watch

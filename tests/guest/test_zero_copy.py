@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from conftest import watch
 from disks import MIB, Programs
+from shared_guest import watch
 from test_dmabuf import EXPORTERS, need
 
 from chario_lab.guest import leaks
