@@ -167,8 +167,8 @@ static const struct {
 	const char *operation;
 	struct json_object *(*answer)(struct json_object *request);
 } answers[] = {
-	{ "read", read_file },     { "read_folder", read_folder }, { "write", write_file },
-	{ "touch", touch_file },   { "remove", remove_file },      { "list", list_folder },
+	{ "read", read_file },   { "read_folder", read_folder }, { "write", write_file },
+	{ "touch", touch_file }, { "remove", remove_file },      { "list", list_folder },
 	{ "resolve", resolve },
 };
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 #define _GNU_SOURCE
-#include <chario/uapi-drive.h>
-#include <chario/uapi-timeline.h>
 #include <chario/uapi.h>
 #include <fcntl.h>
 #include <stdbool.h>
