@@ -13,8 +13,7 @@ from check_common import Finding, Tree, main
 # The first rule that matches a path holds.
 LICENCES = (
     ("kernel/uapi", "(GPL-2.0-only WITH Linux-syscall-note) OR MIT"),
-    # These two are compiled into the library as well.
-    ("kernel/core/split.c", "GPL-2.0-only OR MIT"),
+    # This one is compiled into the library as well.
     ("kernel/core/split.h", "GPL-2.0-only OR MIT"),
     ("kernel", "GPL-2.0-only"),
     ("lib/meson.build", "MIT"),

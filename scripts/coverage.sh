@@ -36,7 +36,7 @@ CUTS=2000 meson test -C "$folder" --suite unit --no-rebuild --print-errorlogs --
 report line
 report branch
 echo 'Counted: the lines and branches of lib/ that the programs of the suite "unit" run.'
-echo 'Excluded: other folders, kernel/core/split.c among them.  These tests could not run here:'
+echo 'Excluded: other folders.  These tests could not run here:'
 sed -n 's/.*# SKIP /    /p' "$folder/meson-logs/testlog.txt" | sort -u
 "$venv/bin/gcovr" --root . --config lib/gcovr.cfg --json-add-tracefile "$folder/coverage.json" \
 	--txt "$folder/coverage.txt" --print-summary

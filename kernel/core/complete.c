@@ -150,14 +150,8 @@ bool chario_complete_abandon(struct chario_queue *q,
 	return waiting;
 }
 
-/**
- * chario_complete_result() - what a request has come to
- * @req: ended
- *
- * Return: bytes in front of the first failed command; the error when there are
- * none.
- */
-ssize_t chario_complete_result(const struct chario_request *req)
+/* Bytes in front of the first failed command; the error when there are none. */
+static ssize_t result_of(const struct chario_request *req)
 {
 	if (likely(!req->error))
 		return req->bytes;
@@ -211,7 +205,7 @@ static void finish(struct chario_queue *q, struct chario_request *req,
 		   bool mark_dirty)
 {
 	struct chario_device *cio = req->cio;
-	ssize_t result = chario_complete_result(req);
+	ssize_t result = result_of(req);
 	struct chario_async async = req->async;
 	enum chario_op op = req->op;
 

@@ -186,7 +186,6 @@ void chario_complete_dirty(struct work_struct *work);
 void chario_complete_release(struct chario_queue *q,
 			     struct chario_request *req, bool mark_dirty,
 			     ssize_t result);
-ssize_t chario_complete_result(const struct chario_request *req);
 
 /**
  * chario_complete_command() - the device is done with a command

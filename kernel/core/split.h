@@ -104,8 +104,4 @@ static inline __u32 chario_split_next(struct chario_split *split,
 	return (__u32)bytes;
 }
 
-/* core/split.c */
-__u64 chario_split_count(const struct chario_split_limits *limits,
-			 __u64 offset, __u64 length);
-
 #endif /* CHARIO_CORE_SPLIT_H */

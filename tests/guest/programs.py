@@ -29,7 +29,7 @@ def compile_program(name: str, bits: int = 64) -> Path:
         # xxHash comes along in its header: there is no library of 32 bits.
         flags += ["-D_GNU_SOURCE=", '-DCHARIO_VERSION="tests"', "-DXXH_INLINE_ALL"]
         flags += [f"-I{TOP / folder}" for folder in ("lib/include", "lib/src", "kernel/core")]
-        library += sorted([*(TOP / "lib/src").rglob("*.c"), TOP / "kernel/core/split.c"])
+        library += sorted((TOP / "lib/src").rglob("*.c"))
         headers += sorted((TOP / "lib").rglob("*.h"))
         library += [SOURCES / "library32.c"] if bits == 32 else []
     if bits == 32 and re.search("#include .*ring.h", source.read_text()):

@@ -35,6 +35,17 @@ static void model(const struct chario_split_limits *limits, uint64_t offset, uin
 	}
 }
 
+static uint64_t commands(const struct chario_split_limits *limits, uint64_t offset, uint64_t length)
+{
+	struct chario_split split;
+	uint64_t count = 0;
+
+	chario_split_start(&split, limits, offset, length);
+	while (chario_split_next(&split, limits))
+		count++;
+	return count;
+}
+
 static void compare(const struct chario_split_limits *limits, uint64_t offset, uint64_t blocks,
 		    uint32_t block_bytes)
 {
@@ -54,7 +65,6 @@ static void compare(const struct chario_split_limits *limits, uint64_t offset, u
 		count++;
 	}
 	EQUAL(done, blocks * block_bytes);
-	EQUAL(chario_split_count(limits, offset, blocks * block_bytes), count);
 	EQUAL(chario_split_next(&split, limits), 0);
 }
 
@@ -111,7 +121,7 @@ static void check_rules(const struct chario_split_limits *limits, uint64_t offse
 		count++;
 	}
 	EQUAL(pos, end);
-	EQUAL(chario_split_count(limits, offset, length), count);
+	EQUAL(commands(limits, offset, length), count);
 }
 
 static void test_rules_at_random(void)
@@ -139,11 +149,11 @@ static void test_defaults(void)
 {
 	const struct chario_split_limits limits = { 128 << 10, 4 << 20, 0 };
 
-	EQUAL(chario_split_count(&limits, 0, 0), 0);
-	EQUAL(chario_split_count(&limits, 0, 512), 1);
-	EQUAL(chario_split_count(&limits, 4096, 1 << 20), 8);
-	EQUAL(chario_split_count(&limits, 0, (1 << 20) + 512), 9);
-	EQUAL(chario_split_count(&limits, 512, 16 << 20), 128);
+	EQUAL(commands(&limits, 0, 0), 0);
+	EQUAL(commands(&limits, 0, 512), 1);
+	EQUAL(commands(&limits, 4096, 1 << 20), 8);
+	EQUAL(commands(&limits, 0, (1 << 20) + 512), 9);
+	EQUAL(commands(&limits, 512, 16 << 20), 128);
 }
 
 /* The last block that a 64-bit offset can name. */
@@ -160,7 +170,7 @@ static void test_chunk_not_multiple(void)
 {
 	const struct chario_split_limits limits = { 4096, 10240, 0 };
 
-	EQUAL(chario_split_count(&limits, 0, 20480), 6);
+	EQUAL(commands(&limits, 0, 20480), 6);
 }
 
 static const struct tap_test tests[] = {

@@ -36,7 +36,7 @@ def build_tools() -> Tools:
     # The library brings a file format along, which wants ISA-L: Debian has no static one, and nobody here uses it.
     unused = ("-ffunction-sections", "-Wl,--gc-sections")
     program = ("-std=gnu11", "-O2", "-static", *unused, "-D_GNU_SOURCE=", '-DCHARIO_VERSION="bench"', *includes)
-    library = [*sorted(LAB.parent.glob("lib/src/**/*.c")), LAB.parent / "kernel/core/split.c"]
+    library = sorted(LAB.parent.glob("lib/src/**/*.c"))
     return Tools(
         plugin=_compile("counter.so", sorted(LAB.glob("plugin/*.c")), plugin, ()),
         program=_compile("chario-bench", [*sorted(LAB.glob("bench/*.c")), *library], program, ("-luring",)),
