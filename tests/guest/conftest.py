@@ -38,6 +38,7 @@ from chario_lab.guest.launch import launch
 from chario_lab.guest.session import Guest, QemuCrashed
 from chario_lab.guest.spec import GuestSpec, Namespace, Nvme
 from chario_lab.kernel import Kernel, build_module, get_kernel
+from chario_lab.kernel_build import RECIPES
 from chario_lab.testing import costs
 from chario_lab.testing.guest_files import read_table
 from chario_lab.testing.schedule import FILES, Schedule
@@ -76,9 +77,12 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "allow_log(pattern, ...): kernel log lines that this test provokes")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """No test takes for ever, whatever it waits for; one whose QEMU crashed is run again."""
+    files, kernel = config.stash[FILES], config.getoption("--kernel")
     for item in items:
+        if kernel in RECIPES and item.path.name in files and files[item.path.name].stock:
+            item.add_marker(pytest.mark.skip(f"needs what only Debian's kernels have, and {kernel} is not one"))
         item.add_marker(pytest.mark.flaky(reruns=RERUNS, only_rerun=QemuCrashed))
         if item.get_closest_marker("timeout") is None:
             item.add_marker(pytest.mark.timeout(TEST_LIMIT_S))
