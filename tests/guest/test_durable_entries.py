@@ -18,6 +18,7 @@ from fault_lab import Keeper, Rig
 from shared_guest import Setup
 from test_buffers import run
 
+from chario_lab.guest.devices import nodes
 from chario_lab.guest.spec import Namespace, Nvme
 
 PAGE = 4096
@@ -142,8 +143,7 @@ def test_transfers(disk: Disk, guest_program: Programs, kind: str) -> None:
 
 def test_transfers_beside_a_file_of_any_size(disk: Disk, guest_program: Programs) -> None:
     """While some file of the machine has any size, the commands of a transfer are posted one by one."""
-    other = next(node for node in disk.rig.disks(0) if node != disk.node)
-    disk.submissions.fetched()
+    other = next(node for node in nodes(disk.rig.guest, disk.rig.address(0)) if node != disk.node)
     disk.rig.set(other, "any_size", 1)
     disk.rig.guest.must(f"exec 3<>{other} && touch /run/held && while [ -e /run/held ]; do sleep 0.1; done &")
     try:

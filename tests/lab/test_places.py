@@ -50,3 +50,11 @@ def test_a_guest_is_not_overfull() -> None:
     assert places[large].spec == places[small].spec != places[larger].spec
     for place in places.values():
         check(place.spec)
+
+
+def test_serial_numbers_stay_different() -> None:
+    """Two files may each have a drive of one name."""
+    places = combine([GuestSpec(drives=drives("same", 2)), GuestSpec(drives=drives("same", 3))])
+    (spec,) = {place.spec for place in places.values()}
+    check(spec)
+    assert len({drive.serial for drive in spec.drives}) == 5

@@ -7,10 +7,11 @@ knows which of them is its first.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from chario_lab.guest.spec import MOST_DRIVES, GuestSpec
+from chario_lab.guest.spec import MOST_DRIVES, Drive, GuestSpec
 
 
 @dataclass(frozen=True)
@@ -34,11 +35,22 @@ def combine(specs: Iterable[GuestSpec]) -> dict[GuestSpec, Place]:
         places[spec] = index, len(there.drives)
         combined[index] = replace(
             there,
-            drives=there.drives + spec.drives,
+            drives=there.drives + renamed(spec.drives, {drive.serial for drive in there.drives}),
             append=" ".join(dict.fromkeys([*there.append.split(), *spec.append.split()])),
             qtest=there.qtest or spec.qtest,
         )
     return {spec: Place(combined[index], first) for spec, (index, first) in places.items()}
+
+
+def renamed(drives: Iterable[Drive], taken: set[str]) -> tuple[Drive, ...]:
+    """The same drives; one whose serial number is taken gets another."""
+    named: list[Drive] = []
+    for drive in drives:
+        numbers = (f"{drive.serial}-{count}" for count in itertools.count(2))
+        serial = drive.serial if drive.serial not in taken else next(name for name in numbers if name not in taken)
+        taken.add(serial)
+        named.append(replace(drive, serial=serial))
+    return tuple(named)
 
 
 def agree(one: GuestSpec, other: GuestSpec) -> bool:
