@@ -158,7 +158,7 @@ def specs(session: pytest.Session, kernel: str) -> Iterator[GuestSpec]:
         if "guest" in names:
             yield PLAIN.spec(kernel, cpus)
         setup = getattr(getattr(item, "module", None), "SETUP", None)
-        if "keeper" in names and setup:
+        if "keeper" in names and setup and not setup.alone:
             yield setup.spec(kernel, cpus)
 
 

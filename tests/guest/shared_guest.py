@@ -8,8 +8,8 @@ A file of fault tests says it in one constant, and its tests ask the fixture
 
 On Debian's kernels such a file boots a guest with just these drives.  The
 debug kernel takes ten times as long to boot, and another half minute to look
-for leaks at the end; there a worker boots one guest with the drives of all
-files, and one file after another has it.  A file sees its own drives only:
+for leaks at the end; there a worker boots one guest with the drives of nearly
+all files, and one file after another has it.  A file sees its own drives only:
 drive 0 is the first of its own.  Between two files the module is unloaded.
 """
 
@@ -61,14 +61,16 @@ class Setup:
 
     `parameters` are the module's; None leaves it to the tests to load it.
     `bound` drives are given to chario at once, the others when a test asks.
-    Log lines that match an `allowed` pattern do not spoil the guest.  The
-    rest is as in GuestSpec.
+    Log lines that match an `allowed` pattern do not spoil the guest.  A file
+    that is `alone` never shares one: its tests use up drives, or QEMU crashes.
+    The rest is as in GuestSpec.
     """
 
     drives: tuple[Drive, ...]
     parameters: str | None = ""
     bound: bool = False
     allowed: tuple[str, ...] = ()
+    alone: bool = False
     append: str = ""
     qtest: bool = False
     native_hotplug: bool = False
@@ -99,7 +101,7 @@ class SharedGuest:
         if self.guest and self._is_spoilt(self.guest):
             self._end()
         if self.setup and self.setup != setup:
-            self.leave()
+            self._leave()
         guest = self.guest or self._boot()
         if self.setup != setup:
             self._enter(guest, setup, first_drive)
@@ -135,23 +137,27 @@ class SharedGuest:
         since = self.watched.mark if self.watched else self.began
         return failed or dead or bool(kmsg.complaints(guest.kernel_records(since), allowed))
 
-    def leave(self) -> None:
-        """The file is over: nothing of the module is left."""
+    def _leave(self) -> None:
+        """The file is over, and the guest not spoilt: nothing of the module is left."""
         guest, setup = self.guest, self.setup
-        self.setup = None
-        if not guest or not setup or self._is_spoilt(guest):
+        if not guest or not setup:
             return
-        # Programs that a test has left behind may be about to end.
-        until(lambda: guest.run(UNLOAD, SETTLE_LIMIT_S).rc == 0, "the module does not go")
-        until(lambda: leaks.pinned_pages(guest) == 0, "pages are still pinned")
-        guest.check_log(self.began, setup.allowed)
-        self.watched, self.began = None, guest.log_mark()
+        try:
+            # Programs that a test has left behind may be about to end.
+            until(lambda: guest.run(UNLOAD, SETTLE_LIMIT_S).rc == 0, "the module does not go")
+            until(lambda: leaks.pinned_pages(guest) == 0, "pages are still pinned")
+            guest.check_log(self.began, setup.allowed)
+        except BaseException:
+            self._end()
+            raise
+        self.setup = self.watched = None
+        self.began = guest.log_mark()
 
     def close(self) -> None:
         """Nothing has leaked in all the time of this guest."""
         try:
-            self.leave()
             if self.guest and not self._is_spoilt(self.guest):
+                self._leave()
                 leaks.check(self.guest)
         finally:
             self._end()
@@ -162,7 +168,7 @@ class SharedGuests:
 
     def __init__(self, kernel: Kernel, module: Path, specs: Iterable[GuestSpec]) -> None:
         """Where booting is dear, the files with these specifications share guests."""
-        self._kernel = kernel
+        self._kernel = kernel.name
         self._module = module
         self._places = combine(specs) if kernel.debug else {}
         self._guests: dict[GuestSpec, SharedGuest] = {}
@@ -171,15 +177,13 @@ class SharedGuests:
         """The guest for one test of a file; its log is searched after the test."""
         place = self._place(setup, cpus)
         if place.spec not in self._guests:
-            if self._kernel.debug:
-                self.close()
             self._guests[place.spec] = SharedGuest(place.spec, self._module)
         return self._guests[place.spec].get(setup, place.first_drive, item)
 
     def done(self, setup: Setup, cpus: int) -> None:
         """A file is over, and with it a guest that nobody else has."""
         place = self._place(setup, cpus)
-        if place.spec == setup.spec(self._kernel.name, cpus) and place.spec in self._guests:
+        if place.spec == setup.spec(self._kernel, cpus) and place.spec in self._guests:
             self._guests.pop(place.spec).close()
 
     def close(self) -> None:
@@ -190,5 +194,5 @@ class SharedGuests:
             self._guests = {}
 
     def _place(self, setup: Setup, cpus: int) -> Place:
-        spec = setup.spec(self._kernel.name, cpus)
+        spec = setup.spec(self._kernel, cpus)
         return self._places.get(spec, Place(spec))

@@ -38,7 +38,7 @@ def prepare(guest: Guest) -> str:
 def test_pictures_come_back_from_a_disk(guest: Guest, disk4096: str) -> None:
     """Raw frame by frame, and as a file of H.264 that plays."""
     run = f"{prepare(guest)} gst-launch-1.0"
-    guest.must(f"LD_LIBRARY_PATH={BUILD / 'lib'} {BUILD / 'tests/gst/make-store'} {disk4096}")
+    guest.must(f"LD_LIBRARY_PATH={BUILD / 'lib'} {BUILD / 'cli/chario'} format --force {disk4096}")
     settings = f"store={disk4096} area=raw"
     guest.must(f"{run} {PICTURES} ! chariosink {settings} size={16 * MIB}", LIMIT_S)
     guest.must(f"{run} chariosrc {settings} ! filesink location=/run/back.raw", LIMIT_S)

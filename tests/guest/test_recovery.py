@@ -121,14 +121,15 @@ def test_a_drive_that_was_given_up_can_be_bound_again(rig: Rig) -> None:
 def test_a_deadline_passes_while_the_queues_are_frozen(rig: Rig) -> None:
     """During recovery a call is held; its deadline ends it all the same, and others wait on."""
     disk = lose_memory_access(rig, admin_timeout_ms=FROZEN_MS)
-    steps = ("read,0,4096", "hipri,0,4096", "write,0,65536", "sync")
+    # Memory that a call has left behind is the drive's until recovery ends: each read has its own.
+    steps = ("read,0,4096", "unmap", "map", "hipri,0,4096", "write,0,65536", "sync")
     held = rig.start(disk, "deadline,200", "touch,/run/ready", "await,/run/frozen", *steps)
     rig.wait_file("/run/ready")
     waits = rig.start(disk, "deadline,200000", "read,0,4096")
     rig.wait_state(disk, "recovering")
     rig.touch("/run/frozen")
     asynchronous = rig.start_uring(disk, 4, 4096, "deadline=200")
-    assert [value for _, value in results(held.wait())[3:-1]] == [-ETIMEDOUT] * len(steps)
+    assert [value for name, value in results(held.wait())[3:-1] if "map" not in name] == [-ETIMEDOUT] * 4
     assert uring_results(asynchronous.wait()) == {-ETIMEDOUT: 4}
     assert results(waits.wait())[1] == ("read", -EIO)
     rig.wait_unpinned()
@@ -155,7 +156,7 @@ def test_a_killed_caller_leaves_a_frozen_queue(rig: Rig) -> None:
 
 def fail_link(rig: Rig) -> None:
     """The root port reports a fatal error of its link, and the PCI core fails to reset it: so QEMU's do."""
-    assert rig.guest.hmp("pcie_aer_inject_error rp0 DLP").startswith("OK")
+    assert rig.guest.hmp(f"pcie_aer_inject_error rp{rig.guest.place(0)} DLP").startswith("OK")
 
 
 def test_a_link_that_is_not_reset(rig: Rig) -> None:

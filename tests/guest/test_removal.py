@@ -26,7 +26,7 @@ ASK_IOCTLS = ("info", "stats", "size", "deadline,1000")
 
 KEPT, SLEEPING, POLLED, ASYNCHRONOUS, POLLED_ASYNCHRONOUS, QUIET = range(6)
 DRIVES = tuple(Nvme(f"drive-{n}", (Namespace(64),)) for n in range(6))
-SETUP = Setup(drives=DRIVES)
+SETUP = Setup(drives=DRIVES, alone=True)
 
 
 @pytest.fixture

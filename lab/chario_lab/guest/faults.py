@@ -23,10 +23,10 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 
-from chario_lab.guest.devices import bar_address, bdf
+from chario_lab.guest.devices import PCI, bar_address, bdf
 from chario_lab.guest.plan import nvme_device
 from chario_lab.guest.session import Guest
-from chario_lab.guest.spec import Nvme, drive_id, node_name
+from chario_lab.guest.spec import Nvme, drive_id, node_name, root_port_bdf
 
 # Controller registers (NVM Express Base Specification 2.0, section 3.1.3).
 CAP, VS, CC, CSTS = 0x00, 0x08, 0x14, 0x1C
@@ -61,10 +61,13 @@ def unplug(guest: Guest, drive: int) -> None:
 
 
 def plug(guest: Guest, drive: int) -> None:
-    """Put an unplugged drive back, with its old content."""
+    """Put an unplugged drive back, with its old content: returns when the guest has it."""
     spec = guest.spec.drives[guest.place(drive)]
     assert isinstance(spec, Nvme), "only an NVMe drive can be plugged"
     guest.qmp("device_add", **nvme_device(guest.place(drive), spec))
+    bdf(guest, drive)
+    # A device has its folder before it can be bound: whoever adds it holds a lock meanwhile, which a rescan takes.
+    guest.files.write(f"{PCI}/devices/{root_port_bdf(guest.place(drive))}/rescan", 1)
 
 
 def stall(guest: Guest, drive: int, nsid: int = 1, bytes_per_s: int = 1024) -> None:
