@@ -52,6 +52,14 @@ class QTest:
         """Write 64 bits."""
         self.command(f"writeq {address:#x} {value:#x}")
 
+    def read(self, address: int, size_bytes: int) -> bytes:
+        """Read memory."""
+        return bytes.fromhex(self.command(f"read {address:#x} {size_bytes:#x}").removeprefix("0x"))
+
+    def write(self, address: int, data: bytes) -> None:
+        """Write memory, from its first byte to its last."""
+        self.command(f"write {address:#x} {len(data):#x} 0x{data.hex()}")
+
     def fill(self, address: int, size_bytes: int, value: int) -> None:
         """Set a range of memory to one byte value."""
         self.command(f"memset {address:#x} {size_bytes:#x} {value:#x}")

@@ -15,6 +15,7 @@
  *   unmap, map                        throw the buffer away, get a new one
  *   deadline MS, completion MODE      options of the file
  *   info, stats, size, seek, sync     ioctls, lseek and fsync
+ *   atomic                            bytes of a write that a power cut does not tear
  *   pin BITS                          ask for pins, CHARIO_PIN_*
  *   in-force, absent, refused         what has come of it, bits
  *   own-queue                         have a queue of one's own
@@ -107,6 +108,13 @@ static long info(void)
 	struct chario_info arg = { .size = sizeof(arg) };
 
 	return ioctl(fd, CHARIO_IOC_INFO, &arg);
+}
+
+static long atomic_write_bytes(void)
+{
+	struct chario_info arg = { .size = sizeof(arg) };
+
+	return ioctl(fd, CHARIO_IOC_INFO, &arg) ? -1 : (long)arg.atomic_write_bytes;
 }
 
 static long stats(void)
@@ -219,6 +227,8 @@ static long run(const char *name, char **arg)
 		return map_buffer(), 0;
 	if (!strcmp(name, "info"))
 		return info();
+	if (!strcmp(name, "atomic"))
+		return atomic_write_bytes();
 	if (!strcmp(name, "stats"))
 		return stats();
 	if (!strcmp(name, "size"))

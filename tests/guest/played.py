@@ -1,0 +1,252 @@
+# SPDX-License-Identifier: MIT
+"""An NVMe controller that a test plays: it says what no emulated drive would say.
+
+A RegisterFile has the registers; a thread reads from outside the guest what the driver writes
+there, fetches commands from the guest's memory and puts answers and completions into it, as a
+drive does by DMA.  It raises no interrupts: the driver asks now and then whether an admin
+command has ended, and a file that polls needs none.
+
+    with played(rig, drive, controller=controller_page(cntrltype=2)) as controller:
+        rig.take(controller.address)
+
+Sections are those of the NVMe Base Specification 2.0 where nothing else is said.
+"""
+
+from __future__ import annotations
+
+import struct
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import Any
+
+from fault_lab import Rig
+
+from chario_lab.guest import faults
+from chario_lab.guest.devices import bar_address
+
+PAGE, LOG_BYTES = 4096, 512
+# Registers, section 3.1.3, and the doorbells behind them.
+CC, CSTS, AQA, ASQ, ACQ, DOORBELLS = 0x14, 0x1C, 0x24, 0x28, 0x30, 0x1000
+ENABLE, SHUTDOWN, READY, SHUTDOWN_COMPLETE = 0x1, 0xC000, 0x1, 0x8
+NAMESPACE, CONTROLLER, LIST = 0, 1, 2  # what IDENTIFY can ask for
+NUMBER_OF_QUEUES, EVENTS = 0x07, 0x0B  # features
+PAIRS = 4
+# Status codes, section 3.3.3.2.
+OK, INVALID_FIELD, INVALID_NAMESPACE, INVALID_SIZE = 0x000, 0x002, 0x00B, 0x102
+ENTRY_BYTES, COMPLETION_BYTES = 64, 16
+ENTRY = struct.Struct("<BxHI16xQ8xIII12x")
+COMPLETION = struct.Struct("<IIHHHH")
+IDLE_S = 0.002
+
+
+class Opcode(IntEnum):
+    """Admin commands, section 5."""
+
+    DELETE_SQ = 0x00
+    CREATE_SQ = 0x01
+    GET_LOG = 0x02
+    DELETE_CQ = 0x04
+    CREATE_CQ = 0x05
+    IDENTIFY = 0x06
+    SET_FEATURES = 0x09
+    ASYNC_EVENT = 0x0C
+
+
+Fields = Mapping[str, tuple[int, str]]
+
+# Section 5.17.2.1.
+CONTROLLER_FIELDS: Fields = {
+    "serial": (4, "20s"), "model": (24, "40s"), "mdts": (77, "B"), "cntrltype": (111, "B"), "events": (259, "B"),
+    "warning_k": (266, "H"), "critical_k": (268, "H"), "entries": (512, "H"), "namespaces": (516, "I"),
+}  # fmt: skip
+# NVM Command Set Specification 1.0, section 4.1.5.1.
+NAMESPACE_FIELDS: Fields = {
+    "blocks": (0, "Q"), "nsfeat": (24, "B"), "nawupf": (36, "H"), "nabspf": (44, "H"), "nsattr": (99, "B"),
+    "shift": (130, "B"),
+}  # fmt: skip
+# Section 5.16.1.3.
+HEALTH_FIELDS: Fields = {
+    "critical_warning": (0, "B"), "temperature_k": (1, "H"), "spare": (3, "B"), "spare_threshold": (4, "B"),
+    "used": (5, "B"), "media_errors": (160, "Q"), "throttle_light_count": (216, "I"),
+}  # fmt: skip
+
+
+def fill(bytes_: int, fields: Fields, values: Mapping[str, int | bytes]) -> bytes:
+    """A page with some fields set, and zeros elsewhere."""
+    page = bytearray(bytes_)
+    for name, value in values.items():
+        offset, kind = fields[name]
+        struct.pack_into(f"<{kind}", page, offset, value)
+    return bytes(page)
+
+
+def controller_page(**values: int | bytes) -> bytes:
+    """What IDENTIFY says of the controller."""
+    usual: dict[str, int | bytes] = {
+        "serial": b"played",
+        "model": b"played",
+        "mdts": 5,
+        "cntrltype": 1,
+        "entries": 0x4466,
+        "namespaces": 1,
+    }
+    return fill(PAGE, CONTROLLER_FIELDS, {**usual, **values})
+
+
+def namespace_page(**values: int) -> bytes:
+    """What IDENTIFY says of a namespace; by default it has 64 MiB in blocks of 512 bytes."""
+    return fill(PAGE, NAMESPACE_FIELDS, {"blocks": 1 << 17, "shift": 9, **values})
+
+
+def health_page(**values: int) -> bytes:
+    """The log page of a healthy drive, but for some values."""
+    usual = {"temperature_k": 300, "spare": 100, "spare_threshold": 10}
+    return fill(LOG_BYTES, HEALTH_FIELDS, {**usual, **values})
+
+
+@dataclass(frozen=True)
+class Command:
+    """An entry of a submission queue."""
+
+    opcode: int
+    cid: int
+    nsid: int
+    prp1: int
+    dword10: int
+    dword11: int
+    dword12: int
+
+
+@dataclass
+class Queue:
+    """A submission queue with the completion queue of its number."""
+
+    submissions: int
+    completions: int
+    entries: int
+    completion_entries: int
+    head: int = 0
+    place: int = 0
+    phase: int = 1
+
+
+@dataclass
+class Played:
+    """A controller; nobody else may use the guest's qtest line while it is played.
+
+    `status(queue, command)` says how a command ends; where it is OK the usual answer comes.
+    A command for which `status` is None is never answered.
+    """
+
+    rig: Rig
+    drive: int
+    controller: bytes = controller_page()
+    namespaces: Mapping[int, bytes] = field(default_factory=lambda: {1: namespace_page()})
+    health: bytes = health_page()
+    registers: Mapping[int, int] = field(default_factory=dict)
+    status: Callable[[int, Command], int | None] = lambda queue, command: OK
+    fetched: list[tuple[int, Command]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.address = faults.load_registers(self.rig.guest, self.drive, {**faults.PLAIN, **self.registers})
+        self._bar = bar_address(self.rig.guest, self.address)
+        self._memory = self.rig.guest.qtest
+        self._queues: dict[int, Queue] = {}
+        self._rings: dict[int, tuple[int, int]] = {}
+
+    def play(self, ends: threading.Event) -> None:
+        """Be a drive until it ends."""
+        while not ends.is_set():
+            self._look_at_registers()
+            # Serving the admin queue may delete others.
+            busy = [self._serve(number) for number in sorted(self._queues) if number in self._queues]
+            if not any(busy):
+                time.sleep(IDLE_S)
+
+    def _look_at_registers(self) -> None:
+        control = self._memory.readl(self._bar + CC)
+        if control & ENABLE and not self._queues:
+            sizes = self._memory.readl(self._bar + AQA)
+            submissions, completions = (self._memory.readq(self._bar + place) for place in (ASQ, ACQ))
+            self._queues[0] = Queue(submissions, completions, (sizes & 0xFFF) + 1, (sizes >> 16 & 0xFFF) + 1)
+            self._memory.fill(self._bar + DOORBELLS, PAGE, 0)
+            self._memory.writel(self._bar + CSTS, READY)
+        elif not control & ENABLE and self._queues:
+            self._queues.clear()
+            self._memory.writel(self._bar + CSTS, 0)
+        elif control & SHUTDOWN:
+            self._memory.writel(self._bar + CSTS, SHUTDOWN_COMPLETE | (READY if self._queues else 0))
+
+    def _serve(self, number: int) -> bool:
+        """Take and answer what is new in a queue; whether there was anything."""
+        queue = self._queues[number]
+        tail = self._memory.readl(self._bar + DOORBELLS + 8 * number)
+        busy = queue.head != tail
+        while queue.head != tail:
+            raw = self._memory.read(queue.submissions + queue.head * ENTRY_BYTES, ENTRY_BYTES)
+            queue.head = (queue.head + 1) % queue.entries
+            self._answer(number, queue, Command(*ENTRY.unpack(raw)))
+        return busy
+
+    def _answer(self, number: int, queue: Queue, command: Command) -> None:
+        self.fetched.append((number, command))
+        status, result = self.status(number, command), 0
+        if status is None:
+            return
+        if status == OK and number == 0:
+            if command.opcode == Opcode.ASYNC_EVENT:
+                return
+            status, result = self._administer(command)
+        entry = COMPLETION.pack(result, 0, queue.head, number, command.cid, status << 1 | queue.phase)
+        self._memory.write(queue.completions + queue.place * COMPLETION_BYTES, entry)
+        queue.place += 1
+        if queue.place == queue.completion_entries:
+            queue.place, queue.phase = 0, queue.phase ^ 1
+
+    def _administer(self, command: Command) -> tuple[int, int]:
+        """Do what an admin command asks for; its status and result."""
+        number, entries = command.dword10 & 0xFFFF, (command.dword10 >> 16) + 1
+        match command.opcode:
+            case Opcode.IDENTIFY:
+                return self._identify(command), 0
+            case Opcode.GET_LOG:
+                self._memory.write(command.prp1, self.health)
+            case Opcode.SET_FEATURES if command.dword10 & 0xFF == NUMBER_OF_QUEUES:
+                return OK, (PAIRS - 1) << 16 | (PAIRS - 1)
+            case Opcode.CREATE_CQ:
+                self._rings[number] = command.prp1, entries
+            case Opcode.CREATE_SQ:
+                ring, completion_entries = self._rings[number]
+                self._queues[number] = Queue(command.prp1, ring, entries, completion_entries)
+            case Opcode.DELETE_SQ:
+                self._queues.pop(number, None)
+        return OK, 0
+
+    def _identify(self, command: Command) -> int:
+        kind = command.dword10 & 0xFF
+        if kind == NAMESPACE and command.nsid not in self.namespaces:
+            return INVALID_NAMESPACE
+        numbers = b"".join(struct.pack("<I", nsid) for nsid in sorted(self.namespaces))
+        pages = {CONTROLLER: self.controller, LIST: numbers.ljust(PAGE, b"\0")}
+        self._memory.write(command.prp1, pages[kind] if kind in pages else self.namespaces[command.nsid])
+        return OK
+
+
+@contextmanager
+def played(rig: Rig, drive: int, **what: Any) -> Iterator[Played]:
+    """A controller that is played while the block lasts; what it is made of is as in Played."""
+    controller, ends = Played(rig, drive, **what), threading.Event()
+    with ThreadPoolExecutor(1) as threads:
+        playing = threads.submit(controller.play, ends)
+        try:
+            yield controller
+            rig.release(controller.address)
+        finally:
+            ends.set()
+            # Whoever waits for the driver is to learn why it got no answer.
+            playing.result()

@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: MIT
+"""Controllers that say what no emulated drive says: what is made of it, and what is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from fault_lab import Keeper, Rig
+from played import (
+    EVENTS,
+    INVALID_FIELD,
+    INVALID_SIZE,
+    LIST,
+    OK,
+    Command,
+    Opcode,
+    controller_page,
+    health_page,
+    namespace_page,
+    played,
+)
+from shared_guest import Setup
+
+from chario_lab.guest import faults
+from chario_lab.guest.job import CommandFailed
+from chario_lab.guest.spec import RegisterFile
+
+REGISTERS = 0
+SETUP = Setup(drives=(RegisterFile(),), parameters="private_queues=0", qtest=True)
+# Registers and bits of section 3.1.3 of the NVMe Base Specification 2.0.
+CAP_HIGH, CMBLOC, CMBSZ, CRTO = 0x04, 0x38, 0x3C, 0x68
+PLAIN_HIGH, MEMORY_BUFFER, READY_TIMES = faults.PLAIN[CAP_HIGH], 1 << 25, 1 << 27
+READS_AND_WRITES = 0x18
+READ = 2
+
+
+@pytest.fixture
+def rig(keeper: Keeper, request: pytest.FixtureRequest) -> Rig:
+    """The guest, for one test."""
+    return keeper.get(request)
+
+
+def ends(opcode: Opcode, status: int, dword10: int | None = None) -> Callable[[int, Command], int]:
+    """Admin commands of a kind end with a status, all others well."""
+
+    def status_of(queue: int, command: Command) -> int:
+        asked = dword10 is None or command.dword10 & 0xFF == dword10
+        return status if queue == 0 and command.opcode == opcode and asked else OK
+
+    return status_of
+
+
+def test_what_is_played_is_a_drive(rig: Rig) -> None:
+    """What follows means something only if the driver takes an ordinary one, and its queues move commands."""
+    with played(rig, REGISTERS) as controller:
+        (disk,) = rig.take(controller.address)
+        assert dict(rig.calls(disk, "completion,2", "read,0,4096"))["read"] == 4096
+        assert rig.show(disk, "state") == "live"
+    assert [command.opcode for queue, command in controller.fetched if queue] == [READ]
+
+
+@pytest.mark.parametrize(
+    ("what", "reason"),
+    [
+        ({"controller": controller_page(cntrltype=2)}, "controller type 2 does no I/O"),
+        ({"namespaces": {1: namespace_page(blocks=1 << 62)}}, "its size is not plausible"),
+        ({"namespaces": {1: namespace_page(shift=17)}}, "its block size is not supported"),
+        ({"namespaces": {1: namespace_page(blocks=0)}}, "it is empty or not active"),
+        ({"status": ends(Opcode.CREATE_SQ, INVALID_SIZE)}, "not bound: error"),
+        ({"status": ends(Opcode.IDENTIFY, INVALID_FIELD, dword10=0)}, "not bound: error -95"),
+    ],
+    ids=["no-io", "too-large", "large-blocks", "empty", "no-queue", "no-namespace"],
+)
+def test_a_drive_that_is_refused(rig: Rig, what: dict[str, Any], reason: str) -> None:
+    """Each with its reason, and nothing of it is left."""
+    with played(rig, REGISTERS, **what) as controller:
+        with pytest.raises(CommandFailed, match=reason):
+            rig.take(controller.address)
+        assert rig.release(controller.address) == ""
+
+
+def test_a_queue_that_was_made_by_half_is_taken_back(rig: Rig) -> None:
+    """The completion queue is deleted when the drive refuses the submission queue."""
+    with played(rig, REGISTERS, status=ends(Opcode.CREATE_SQ, INVALID_SIZE)) as controller:
+        with pytest.raises(CommandFailed):
+            rig.take(controller.address)
+        asked = [(command.opcode, command.dword10 & 0xFFFF) for _, command in controller.fetched]
+        assert (Opcode.DELETE_CQ, 1) in asked
+
+
+def test_a_drive_without_a_list_of_namespaces(rig: Rig) -> None:
+    """As before version 1.1: every number up to the largest is tried."""
+    what = {"controller": controller_page(namespaces=2), "namespaces": {1: namespace_page(), 2: namespace_page()}}
+    with played(rig, REGISTERS, status=ends(Opcode.IDENTIFY, INVALID_FIELD, dword10=LIST), **what) as controller:
+        assert [rig.show(disk, "nsid") for disk in rig.take(controller.address)] == ["1", "2"]
+
+
+def test_names_begin_with_a_letter(rig: Rig) -> None:
+    """Blanks in front of a serial number are left out, and what cannot be printed is one."""
+    with played(rig, REGISTERS, controller=controller_page(serial=b" \x01\xffSN 7", model=b"  M")) as controller:
+        (disk,) = rig.take(controller.address)
+        assert (rig.show(disk, "serial"), rig.show(disk, "model")) == ("SN 7", "M")
+
+
+@pytest.mark.parametrize(
+    ("fields", "bytes_"),
+    [({"nsfeat": 2, "nawupf": 7}, 4096), ({"nsfeat": 2, "nawupf": 7, "nabspf": 3}, 2048), ({"nawupf": 7}, 512)],
+    ids=["own", "boundary", "not-meant"],
+)
+def test_what_a_power_cut_does_not_tear(rig: Rig, fields: dict[str, int], bytes_: int) -> None:
+    """A namespace's own number counts where it says so, within its boundary."""
+    with played(rig, REGISTERS, namespaces={1: namespace_page(**fields)}) as controller:
+        (disk,) = rig.take(controller.address)
+        assert rig.call(disk, "atomic") == bytes_
+
+
+def test_a_namespace_that_is_read_only(rig: Rig) -> None:
+    """It can be read, and opening it for writing is refused."""
+    with played(rig, REGISTERS, namespaces={1: namespace_page(nsattr=1)}) as controller:
+        (disk,) = rig.take(controller.address)
+        assert rig.guest.run(f"exec 3<{disk}").rc == 0
+        assert "Read-only file system" in rig.guest.run(f"exec 3>>{disk}").stderr
+
+
+@pytest.mark.parametrize(
+    ("registers", "reason"),
+    [
+        ({CMBSZ: 1 << 12}, "it does not take data of reads and of writes"),
+        ({CMBSZ: 1 << 12 | READS_AND_WRITES}, "its data need commands or PRP lists there too"),
+        ({CMBSZ: 1 << 12 | READS_AND_WRITES, CMBLOC: 0x60 | 7}, "it does not lie in a BAR"),
+    ],
+    ids=["one-way", "all-there", "nowhere"],
+)
+def test_memory_of_a_controller_that_is_not_used(rig: Rig, registers: dict[int, int], reason: str) -> None:
+    """The drive works without."""
+    mark = rig.guest.log_mark()
+    with played(rig, REGISTERS, registers={CAP_HIGH: PLAIN_HIGH | MEMORY_BUFFER, **registers}) as controller:
+        assert rig.take(controller.address)
+        rig.wait_said(mark, f"controller memory is not used: {reason}")
+
+
+def test_a_time_to_become_ready_of_its_own(rig: Rig) -> None:
+    """A drive that needs longer than CAP.TO can say says it in CRTO."""
+    registers = {CAP_HIGH: PLAIN_HIGH | READY_TIMES, CRTO: 60}
+    with played(rig, REGISTERS, registers=registers) as controller:
+        assert rig.take(controller.address)
+
+
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [
+        (ends(Opcode.SET_FEATURES, INVALID_FIELD, dword10=EVENTS), "events of health cannot be asked for"),
+        (ends(Opcode.ASYNC_EVENT, INVALID_FIELD), "no asynchronous events: status 0x002, invalid field"),
+    ],
+    ids=["feature", "request"],
+)
+def test_a_drive_without_events(rig: Rig, status: Callable[[int, Command], int], words: str) -> None:
+    """It is told, and the drive works without."""
+    mark = rig.guest.log_mark()
+    with played(rig, REGISTERS, status=status) as controller:
+        (disk,) = rig.take(controller.address)
+        # Without interrupts an answer is seen when the driver waits for another.
+        rig.until(
+            lambda: rig.show(disk, "health/status") == "ok" and words in rig.said(mark),
+            f"the log does not say: {words}",
+        )
+        assert dict(rig.calls(disk, "completion,2", "read,0,4096"))["read"] == 4096
+
+
+@pytest.mark.parametrize(
+    ("values", "status", "reasons"),
+    [
+        ({}, "ok", ""),
+        ({"temperature_k": 340}, "warning", "temperature"),
+        ({"temperature_k": 372}, "critical", "temperature"),
+        ({"spare": 12}, "warning", "spare"),
+        ({"used": 95}, "warning", "wear"),
+        ({"media_errors": 1}, "warning", "media-errors"),
+    ],
+    ids=["well", "warm", "hot", "spare", "worn", "errors"],
+)
+def test_why_a_drive_is_not_well(rig: Rig, values: dict[str, int], status: str, reasons: str) -> None:
+    """It is told before the drive itself warns."""
+    controller = controller_page(warning_k=343, critical_k=373)
+    with played(rig, REGISTERS, controller=controller, health=health_page(**values)) as drive:
+        (disk,) = rig.take(drive.address)
+        assert (rig.show(disk, "health/status"), rig.show(disk, "health/reasons")) == (status, reasons)
