@@ -3,13 +3,15 @@
 
 from __future__ import annotations
 
+from concurrent.futures import Future
 from contextlib import ExitStack
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from chario_lab.guest import launch
-from chario_lab.guest.session import GuestDied, GuestSilent, QemuCrashed
+from chario_lab.guest.session import Guest, GuestDied, GuestSilent, QemuCrashed
 from chario_lab.guest.spec import GuestSpec
 from chario_lab.kernel import Kernel
 
@@ -64,3 +66,21 @@ def test_other_failures_are_not_tried_again(monkeypatch: pytest.MonkeyPatch) -> 
     """A mistake in what is asked for stays one."""
     with pytest.raises(ValueError, match="wrong"):
         boot(monkeypatch, ValueError("wrong"), None)
+
+
+@pytest.mark.parametrize(
+    ("said", "reason"),
+    [
+        ("rcu: rcu_preempt kthread timer wakeup didn't happen for 10000 jiffies!", "lost its timer"),
+        ("", "not come up after 0 s"),
+    ],
+    ids=["lost", "silent"],
+)
+def test_why_a_guest_does_not_come_up(tmp_path: Path, said: str, reason: str) -> None:
+    """What its kernel says of itself is told at once; else the time is what tells."""
+    guest = object.__new__(Guest)
+    guest.host = SimpleNamespace(console=tmp_path / "console")  # type: ignore[assignment]
+    guest._channel = SimpleNamespace(ready=Future())  # type: ignore[assignment]
+    guest.host.console.write_text(said)
+    with pytest.raises(GuestSilent, match=reason):
+        guest.wait_ready(3600 if said else 0)

@@ -118,7 +118,8 @@ def boot_args(spec: GuestSpec, host: Host) -> list[str]:
         # An emulated CPU on a loaded host stands still for seconds: that is
         # not the guest's fault and must not look like one in the log.
         "watchdog_thresh=60",
-        "rcupdate.rcu_cpu_stall_timeout=120",
+        # A CPU that has lost its timer while booting is to be told soon; once up, Guest.wait_ready() allows more.
+        "rcupdate.rcu_cpu_stall_timeout=40",
         "sysctl.kernel.hung_task_timeout_secs=300",
         f"lab_modules={host.modules}",
     ]

@@ -8,6 +8,7 @@ import contextlib
 import shutil
 import socket
 import subprocess
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from pathlib import Path
@@ -25,6 +26,11 @@ from chario_lab.guest.qtest import QTest
 from chario_lab.guest.spec import GuestSpec
 
 ANSWER_LIMIT_S = 60.0
+BOOT_POLL_S = 2.0
+# What a kernel says that cannot go on; it looks sooner while it boots, see plan.boot_args().
+LOST_TIMER = "kthread timer wakeup didn't happen"
+BUSY_HOST_STALL_S = 120
+STALL_LIMIT = "/sys/module/rcupdate/parameters/rcu_cpu_stall_timeout"
 CONSOLE_LINES = 30
 BEYOND_ALL = 1 << 62  # no record of the kernel log has this number
 
@@ -70,10 +76,19 @@ class Guest:
         return self.first_drive + drive
 
     def wait_ready(self, limit_s: float) -> None:
-        """Return when the agent has said that it is there."""
-        record = self._answer(self._channel.ready, limit_s)
+        """Return when the agent has said that it is there; raise at once when a CPU has lost its timer."""
+        ready, end = self._channel.ready, time.monotonic() + limit_s
+        while not ready.done() and time.monotonic() < end:
+            concurrent.futures.wait([ready], BOOT_POLL_S)
+            if LOST_TIMER in self._console():
+                raise GuestSilent(f"an emulated CPU has lost its timer\n{self.console_tail()}")
+        if not ready.done():
+            raise GuestSilent(f"the guest has not come up after {limit_s:.0f} s\n{self.console_tail()}")
+        record = self._answer(ready, 0)
         self.release = record["release"]
         self.boot_s = record["uptime_s"]
+        # An emulated CPU on a loaded host stands still for seconds: that is not the guest's fault.
+        self.files.write(STALL_LIMIT, BUSY_HOST_STALL_S)
 
     # Commands
 
@@ -204,12 +219,15 @@ class Guest:
         said = (self.host.run_dir / "qemu.log").read_text(errors="replace").strip()
         return "\n".join(part for part in (f"the guest died: {end}", said, self.console_tail()) if part)
 
+    def _console(self) -> str:
+        try:
+            return self.host.console.read_text(errors="replace")
+        except FileNotFoundError:
+            return ""
+
     def console_tail(self) -> str:
         """The last lines of the console."""
-        try:
-            lines = self.host.console.read_text(errors="replace").splitlines()
-        except FileNotFoundError:
-            lines = []
+        lines = self._console().splitlines()
         # A panic is told by its first lines, not by the end of its register dump.
         panic = [place for place, line in enumerate(lines) if "Kernel panic" in line or "Oops" in line]
         start = panic[0] if panic else max(0, len(lines) - CONSOLE_LINES)
