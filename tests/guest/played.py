@@ -17,11 +17,12 @@ from __future__ import annotations
 import struct
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import IntEnum
+from queue import SimpleQueue
 from typing import Any
 
 from fault_lab import Rig
@@ -34,13 +35,16 @@ PAGE, LOG_BYTES = 4096, 512
 CC, CSTS, AQA, ASQ, ACQ, DOORBELLS = 0x14, 0x1C, 0x24, 0x28, 0x30, 0x1000
 ENABLE, SHUTDOWN, READY, SHUTDOWN_COMPLETE = 0x1, 0xC000, 0x1, 0x8
 NAMESPACE, CONTROLLER, LIST = 0, 1, 2  # what IDENTIFY can ask for
-NUMBER_OF_QUEUES, EVENTS = 0x07, 0x0B  # features
+NUMBER_OF_QUEUES, EVENTS, TRANSITIONS = 0x07, 0x0B, 0x0C  # features
+TRANSITIONS_BYTES = 256
+HEALTH_LOG = 2
 PAIRS = 4
 # Status codes, section 3.3.3.2.
 OK, INVALID_FIELD, INVALID_NAMESPACE, INVALID_SIZE = 0x000, 0x002, 0x00B, 0x102
 ENTRY_BYTES, COMPLETION_BYTES = 64, 16
 ENTRY = struct.Struct("<BxHI16xQ8xIII12x")
 COMPLETION = struct.Struct("<IIHHHH")
+NOT_ABORTED = 1  # section 5.1.1
 IDLE_S = 0.002
 
 
@@ -53,7 +57,9 @@ class Opcode(IntEnum):
     DELETE_CQ = 0x04
     CREATE_CQ = 0x05
     IDENTIFY = 0x06
+    ABORT = 0x08
     SET_FEATURES = 0x09
+    GET_FEATURES = 0x0A
     ASYNC_EVENT = 0x0C
 
 
@@ -61,7 +67,8 @@ Fields = Mapping[str, tuple[int, str]]
 
 # Section 5.17.2.1.
 CONTROLLER_FIELDS: Fields = {
-    "serial": (4, "20s"), "model": (24, "40s"), "mdts": (77, "B"), "cntrltype": (111, "B"), "events": (259, "B"),
+    "serial": (4, "20s"), "model": (24, "40s"), "mdts": (77, "B"), "cntrltype": (111, "B"), "power_states": (263, "B"),
+    "autonomous": (265, "B"),
     "warning_k": (266, "H"), "critical_k": (268, "H"), "entries": (512, "H"), "namespaces": (516, "I"),
 }  # fmt: skip
 # NVM Command Set Specification 1.0, section 4.1.5.1.
@@ -140,7 +147,8 @@ class Played:
     """A controller; nobody else may use the guest's qtest line while it is played.
 
     `status(queue, command)` says how a command ends; where it is OK the usual answer comes.
-    A command for which `status` is None is never answered.
+    A command for which `status` is None is not answered: complete() may do that later.  What
+    the drive says of its health may be changed at any time.
     """
 
     rig: Rig
@@ -158,11 +166,16 @@ class Played:
         self._memory = self.rig.guest.qtest
         self._queues: dict[int, Queue] = {}
         self._rings: dict[int, tuple[int, int]] = {}
+        self._features: dict[int, int] = {}
+        self._events: list[int] = []
+        self._wishes: SimpleQueue[Callable[[], None]] = SimpleQueue()
 
     def play(self, ends: threading.Event) -> None:
         """Be a drive until it ends."""
         while not ends.is_set():
             self._look_at_registers()
+            while not self._wishes.empty():
+                self._wishes.get()()
             # Serving the admin queue may delete others.
             busy = [self._serve(number) for number in sorted(self._queues) if number in self._queues]
             if not any(busy):
@@ -178,6 +191,7 @@ class Played:
             self._memory.writel(self._bar + CSTS, READY)
         elif not control & ENABLE and self._queues:
             self._queues.clear()
+            self._events.clear()
             self._memory.writel(self._bar + CSTS, 0)
         elif control & SHUTDOWN:
             self._memory.writel(self._bar + CSTS, SHUTDOWN_COMPLETE | (READY if self._queues else 0))
@@ -200,13 +214,28 @@ class Played:
             return
         if status == OK and number == 0:
             if command.opcode == Opcode.ASYNC_EVENT:
+                self._events.append(command.cid)
                 return
             status, result = self._administer(command)
-        entry = COMPLETION.pack(result, 0, queue.head, number, command.cid, status << 1 | queue.phase)
-        self._memory.write(queue.completions + queue.place * COMPLETION_BYTES, entry)
-        queue.place += 1
-        if queue.place == queue.completion_entries:
-            queue.place, queue.phase = 0, queue.phase ^ 1
+        self.complete(number, [command.cid], status, result)
+
+    def complete(self, number: int, cids: Sequence[int], status: int = OK, result: int = 0) -> None:
+        """Complete commands of a queue, which the driver sees all at once.  Only `status` may call it."""
+        queue = self._queues[number]
+        entries: list[tuple[int, bytes]] = []
+        for cid in cids:
+            answer = COMPLETION.pack(result, 0, queue.head, number, cid, status << 1 | queue.phase)
+            entries.append((queue.completions + queue.place * COMPLETION_BYTES, answer))
+            queue.place += 1
+            if queue.place == queue.completion_entries:
+                queue.place, queue.phase = 0, queue.phase ^ 1
+        # The driver looks at the first of them.
+        for address, answer in reversed(entries):
+            self._memory.write(address, answer)
+
+    def tell(self, log: int) -> None:
+        """Complete the request for events: a log page has news.  Seen when an admin command ends."""
+        self._wishes.put(lambda: self.complete(0, [self._events.pop()], result=log << 16 | 1))
 
     def _administer(self, command: Command) -> tuple[int, int]:
         """Do what an admin command asks for; its status and result."""
@@ -218,6 +247,14 @@ class Played:
                 self._memory.write(command.prp1, self.health)
             case Opcode.SET_FEATURES if command.dword10 & 0xFF == NUMBER_OF_QUEUES:
                 return OK, (PAIRS - 1) << 16 | (PAIRS - 1)
+            case Opcode.SET_FEATURES:
+                self._features[command.dword10 & 0xFF] = command.dword11
+            case Opcode.GET_FEATURES:
+                if command.dword10 & 0xFF == TRANSITIONS:
+                    self._memory.fill(command.prp1, TRANSITIONS_BYTES, 0)
+                return OK, self._features.get(command.dword10 & 0xFF, 0)
+            case Opcode.ABORT:
+                return OK, NOT_ABORTED
             case Opcode.CREATE_CQ:
                 self._rings[number] = command.prp1, entries
             case Opcode.CREATE_SQ:
@@ -235,6 +272,19 @@ class Played:
         pages = {CONTROLLER: self.controller, LIST: numbers.ljust(PAGE, b"\0")}
         self._memory.write(command.prp1, pages[kind] if kind in pages else self.namespaces[command.nsid])
         return OK
+
+
+Status = Callable[[int, Command], int | None]
+
+
+def ends(opcode: Opcode, status: int, dword10: int | None = None) -> Status:
+    """Admin commands of a kind end with a status, all others well."""
+
+    def status_of(queue: int, command: Command) -> int:
+        asked = dword10 is None or command.dword10 & 0xFF == dword10
+        return status if queue == 0 and command.opcode == opcode and asked else OK
+
+    return status_of
 
 
 @contextmanager

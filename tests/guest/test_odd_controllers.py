@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -13,10 +12,10 @@ from played import (
     INVALID_FIELD,
     INVALID_SIZE,
     LIST,
-    OK,
-    Command,
     Opcode,
+    Status,
     controller_page,
+    ends,
     health_page,
     namespace_page,
     played,
@@ -34,22 +33,13 @@ CAP_HIGH, CMBLOC, CMBSZ, CRTO = 0x04, 0x38, 0x3C, 0x68
 PLAIN_HIGH, MEMORY_BUFFER, READY_TIMES = faults.PLAIN[CAP_HIGH], 1 << 25, 1 << 27
 READS_AND_WRITES = 0x18
 READ = 2
+SMBUS = "0000:00:1f.3"
 
 
 @pytest.fixture
 def rig(keeper: Keeper, request: pytest.FixtureRequest) -> Rig:
     """The guest, for one test."""
     return keeper.get(request)
-
-
-def ends(opcode: Opcode, status: int, dword10: int | None = None) -> Callable[[int, Command], int]:
-    """Admin commands of a kind end with a status, all others well."""
-
-    def status_of(queue: int, command: Command) -> int:
-        asked = dword10 is None or command.dword10 & 0xFF == dword10
-        return status if queue == 0 and command.opcode == opcode and asked else OK
-
-    return status_of
 
 
 def test_what_is_played_is_a_drive(rig: Rig) -> None:
@@ -68,10 +58,11 @@ def test_what_is_played_is_a_drive(rig: Rig) -> None:
         ({"namespaces": {1: namespace_page(blocks=1 << 62)}}, "its size is not plausible"),
         ({"namespaces": {1: namespace_page(shift=17)}}, "its block size is not supported"),
         ({"namespaces": {1: namespace_page(blocks=0)}}, "it is empty or not active"),
+        ({"status": ends(Opcode.CREATE_CQ, INVALID_SIZE)}, "not bound: error"),
         ({"status": ends(Opcode.CREATE_SQ, INVALID_SIZE)}, "not bound: error"),
         ({"status": ends(Opcode.IDENTIFY, INVALID_FIELD, dword10=0)}, "not bound: error -95"),
     ],
-    ids=["no-io", "too-large", "large-blocks", "empty", "no-queue", "no-namespace"],
+    ids=["no-io", "too-large", "large-blocks", "empty", "no-completions", "no-queue", "no-namespace"],
 )
 def test_a_drive_that_is_refused(rig: Rig, what: dict[str, Any], reason: str) -> None:
     """Each with its reason, and nothing of it is left."""
@@ -79,6 +70,13 @@ def test_a_drive_that_is_refused(rig: Rig, what: dict[str, Any], reason: str) ->
         with pytest.raises(CommandFailed, match=reason):
             rig.take(controller.address)
         assert rig.release(controller.address) == ""
+
+
+def test_a_function_that_is_no_drive(rig: Rig) -> None:
+    """The chipset's SMBus controller has no registers in memory."""
+    with pytest.raises(CommandFailed, match="refused: BAR 0 is too small"):
+        rig.take(SMBUS)
+    assert rig.release(SMBUS) == ""
 
 
 def test_a_queue_that_was_made_by_half_is_taken_back(rig: Rig) -> None:
@@ -156,7 +154,7 @@ def test_a_time_to_become_ready_of_its_own(rig: Rig) -> None:
     ],
     ids=["feature", "request"],
 )
-def test_a_drive_without_events(rig: Rig, status: Callable[[int, Command], int], words: str) -> None:
+def test_a_drive_without_events(rig: Rig, status: Status, words: str) -> None:
     """It is told, and the drive works without."""
     mark = rig.guest.log_mark()
     with played(rig, REGISTERS, status=status) as controller:

@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: MIT
+"""Controllers that come up as others do, and then answer as no emulated drive does."""
+
+from __future__ import annotations
+
+import time
+from errno import EAGAIN, EIO, ETIMEDOUT
+
+import pytest
+from disks import folder
+from fault_lab import Keeper, Rig, results, uring_results
+from played import (
+    HEALTH_LOG,
+    INVALID_FIELD,
+    INVALID_SIZE,
+    OK,
+    Command,
+    Opcode,
+    Played,
+    controller_page,
+    health_page,
+    played,
+)
+from shared_guest import Setup
+
+from chario_lab.guest.spec import RegisterFile
+
+REGISTERS = 0
+SETUP = Setup(drives=(RegisterFile(),), parameters="private_queues=1", qtest=True)
+READ, UNRECOVERED_READ, NO_COMMAND = 0x02, 0x281, 0xFFFF
+COMMAND_BYTES, COMMANDS = 128 << 10, 64
+RETRIES, PIN_APST, PIN_RETRY = 0x05, 1 << 0, 1 << 4
+SLOW_S = 0.4
+
+
+@pytest.fixture
+def rig(keeper: Keeper, request: pytest.FixtureRequest) -> Rig:
+    """The guest, for one test."""
+    return keeper.get(request)
+
+
+def test_completions_of_nothing(rig: Rig) -> None:
+    """Commands that there cannot be, and that are not in flight: told, and the next one is looked at."""
+    drives: list[Played] = []
+
+    def status(queue: int, command: Command) -> int:
+        if queue:
+            drives[0].complete(queue, [NO_COMMAND, command.cid ^ 1])
+        return OK
+
+    mark = rig.guest.log_mark()
+    with played(rig, REGISTERS, status=status) as drive:
+        drives.append(drive)
+        (disk,) = rig.take(drive.address)
+        assert dict(rig.calls(disk, "completion,2", "read,0,4096"))["read"] == 4096
+        rig.wait_said(mark, f"completion of command {NO_COMMAND}, which is not in flight")
+        assert rig.said(mark).count("which is not in flight") == 2
+
+
+def test_a_drive_that_slows_down(rig: Rig) -> None:
+    """It is told for some time after its counters have changed."""
+    with played(rig, REGISTERS) as drive:
+        (disk,) = rig.take(drive.address)
+        assert rig.show(disk, "health/reasons") == ""
+        drive.health = health_page(throttle_light_count=1)
+        rig.until(lambda: rig.show(disk, "health/reasons") == "throttled", "it is not told")
+
+
+def test_news_of_health(rig: Rig) -> None:
+    """What a drive tells by itself is counted, and its log page is read anew."""
+    with played(rig, REGISTERS) as drive:
+        (disk,) = rig.take(drive.address)
+        rig.until(lambda: any(command.opcode == Opcode.ASYNC_EVENT for _, command in drive.fetched), "no request")
+        drive.tell(HEALTH_LOG)
+        # Without interrupts an answer is seen when the driver waits for another.
+        rig.until(
+            lambda: rig.show(disk, "health/status") == "ok" and rig.show(disk, "health/events") == "1", "no event"
+        )
+
+
+def test_more_failures_than_are_told(rig: Rig) -> None:
+    """All at once: some have their line in the log, the others are counted there."""
+    drives: list[Played] = []
+    waiting: list[int] = []
+
+    def status(queue: int, command: Command) -> int | None:
+        if not queue:
+            return OK
+        waiting.append(command.cid)
+        if len(waiting) == COMMANDS:
+            drives[0].complete(queue, waiting, UNRECOVERED_READ)
+        return None
+
+    mark = rig.guest.log_mark()
+    with played(rig, REGISTERS, status=status) as drive:
+        drives.append(drive)
+        (disk,) = rig.take(drive.address)
+        assert dict(rig.calls(disk, "completion,2", f"read,0,{COMMANDS * COMMAND_BYTES}"))["read"] == -EIO
+        rig.wait_said(mark, "more failed commands")
+        assert rig.counters(disk)["errors"] == COMMANDS
+
+
+def test_aborts_that_take_long(rig: Rig) -> None:
+    """They share a second; then the drive is reset."""
+
+    def status(queue: int, command: Command) -> int | None:
+        if queue:
+            return None
+        if command.opcode == Opcode.ABORT:
+            time.sleep(SLOW_S)
+        return OK
+
+    with played(rig, REGISTERS, status=status) as drive:
+        (disk,) = rig.take(drive.address)
+        assert uring_results(rig.start_uring(disk, 8, 4096, "deadline=200").wait()) == {-ETIMEDOUT: 8}
+        rig.wait_reset(disk)
+        assert 0 < rig.counters(disk)["aborts"] < 8
+
+
+def test_a_question_that_a_reset_cuts_off(rig: Rig) -> None:
+    """Who asks for the drive's health is told to ask again; who waits behind him can be killed."""
+    asked: list[Command] = []
+
+    def status(queue: int, command: Command) -> int | None:
+        if command.opcode == Opcode.GET_LOG and queue == 0:
+            asked.append(command)
+        return None if queue or command in asked else OK
+
+    mark = rig.guest.log_mark()
+    with played(rig, REGISTERS, status=status) as drive:
+        (disk,) = rig.take(drive.address)
+        rig.set_admin_timeout(200_000)
+        show = ["cat", f"{folder(disk)}/health/status"]
+        first = rig.guest.start(show)
+        rig.until(lambda: bool(asked), "nobody asks")
+        second = rig.guest.start(show)
+        rig.guest.must("until [ $(pidof cat | wc -w) = 2 ]; do :; done")
+        assert second.kill()
+        assert second.wait().rc == -9
+        assert results(rig.start(disk, "deadline,200", "read,0,4096").wait())[1] == ("read", -ETIMEDOUT)
+        ended = first.wait()
+        assert ended.rc == 1 and "Resource temporarily unavailable" in ended.stderr
+        rig.wait_said(mark, "cut off by a reset")
+        rig.wait_reset(disk)
+    rig.set_admin_timeout()
+
+
+def test_a_queue_of_ones_own_is_refused(rig: Rig) -> None:
+    """By the drive, for it is made when a file asks for it; the file goes on without."""
+    made: list[int] = []
+
+    def status(queue: int, command: Command) -> int:
+        if queue == 0 and command.opcode == Opcode.CREATE_SQ:
+            made.append(command.dword10 & 0xFFFF)
+            return OK if len(made) <= 2 else INVALID_SIZE
+        return OK
+
+    with played(rig, REGISTERS, status=status) as drive:
+        (disk,) = rig.take(drive.address)
+        calls = rig.calls(disk, "completion,2", "own-queue", "read,0,4096")
+        assert calls[1][1] < 0 and calls[1][1] != -EAGAIN and calls[2] == ("read", 4096)
+
+
+def test_a_setting_that_stays(rig: Rig) -> None:
+    """A drive takes a setting, and does not take the old one back: told."""
+
+    def status(queue: int, command: Command) -> int:
+        back = command.dword10 & 0xFF == RETRIES and command.dword11 == 0
+        return INVALID_FIELD if queue == 0 and command.opcode == Opcode.SET_FEATURES and back else OK
+
+    mark = rig.guest.log_mark()
+    page = controller_page(autonomous=1, power_states=1)
+    with played(rig, REGISTERS, controller=page, status=status) as drive:
+        (disk,) = rig.take(drive.address)
+        calls = rig.calls(disk, f"pin,{PIN_RETRY | PIN_APST}", "in-force", "pin,0")
+        assert calls[:3] == [("pin", 0), ("in-force", PIN_RETRY | PIN_APST), ("pin", 0)]
+        rig.wait_said(mark, f"feature 0x{RETRIES:02x} stays changed: status 0x002")
