@@ -5,7 +5,9 @@
 
 adds up what the guests left in FOLDER (see guest/counters.py), and prints per
 file which lines and branches have run, and after that each line that has not,
-with its function.  FOLDER/coverage.json is for gcovr's other formats.
+with its function.  Functions of which tests/unreached.toml says why that is so
+are named with that reason; any other makes the report fail.
+FOLDER/coverage.json is for gcovr's other formats.
 """
 
 from __future__ import annotations
@@ -16,7 +18,9 @@ import json
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +29,9 @@ from chario_lab.kernel import GCOV, KernelError, build_module, get_kernel
 from chario_lab.kernel_build import BuildError
 from chario_lab.packages import PackageError
 
-SOURCE = Path(__file__).resolve().parents[2] / "kernel"
+TOP = Path(__file__).resolve().parents[2]
+SOURCE = TOP / "kernel"
+REASONS = TOP / "tests" / "unreached.toml"
 
 
 class CoverageError(Exception):
@@ -79,12 +85,20 @@ def tables(folder: Path, total: Path, build: Path) -> str:
     return lines + branches + run([*gcovr, "-a", trace, "--txt", spare, "--print-summary"])
 
 
-def missed(trace: dict[str, Any]) -> Iterator[str]:
-    """Lines that have not run, as FILE:FUNCTION: LINES."""
+@dataclass(frozen=True)
+class Missed:
+    """Lines of one function that have not run."""
+
+    function: str
+    lines: str
+
+
+def missed(trace: dict[str, Any]) -> Iterator[Missed]:
+    """What has not run; a function's name is FILE:FUNCTION."""
     for file in trace["files"]:
         lines = [line for line in file["lines"] if not line["count"]]
         for function, group in itertools.groupby(lines, key=lambda line: line.get("function_name", "")):
-            yield f"{file['file']}:{function}: {ranges(line['line_number'] for line in group)}"
+            yield Missed(f"{file['file']}:{function}", ranges(line["line_number"] for line in group))
 
 
 def ranges(numbers: Iterable[int]) -> str:
@@ -98,8 +112,19 @@ def ranges(numbers: Iterable[int]) -> str:
     return ",".join(str(run[0]) if run[0] == run[-1] else f"{run[0]}-{run[-1]}" for run in found)
 
 
-def report(folder: Path) -> None:
-    """Print what has run, what has not, and which guests are missing."""
+def explained(found: Iterable[Missed], reasons: Mapping[str, str]) -> tuple[list[str], list[str]]:
+    """What has not run, for a reason that is known, and for none."""
+    known, unknown = [], []
+    for place in found:
+        if place.function in reasons:
+            known.append(f"  {place.function}: {place.lines}: {reasons[place.function]}")
+        else:
+            unknown.append(f"  {place.function}: {place.lines}")
+    return known, unknown
+
+
+def report(folder: Path) -> bool:
+    """Print what has run, what has not and why; whether all that has not run has a reason."""
     build = build_module(get_kernel(GCOV), SOURCE).parent
     total = add_up(folder, build)
     print(tables(folder, total, build))
@@ -110,9 +135,14 @@ def report(folder: Path) -> None:
     if lost.exists():
         print("These guests died or were killed, and left no counters:")
         print(lost.read_text(), end="")
-    print("\nLines that have not run:")
-    for line in missed(json.loads((folder / "coverage.json").read_text())):
-        print(f"  {line}")
+    found = missed(json.loads((folder / "coverage.json").read_text()))
+    known, unknown = explained(found, tomllib.loads(REASONS.read_text()))
+    print("\nLines that have not run, and why:", *known, sep="\n")
+    if unknown:
+        print(
+            f"\nLines that have not run: write a test, or the reason to {REASONS.relative_to(TOP)}", *unknown, sep="\n"
+        )
+    return not unknown
 
 
 def main() -> int:
@@ -120,11 +150,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="chario_lab.coverage", description="Which lines of the module have run.")
     parser.add_argument("folder", type=Path, help="what CHARIO_COVERAGE was when the guests ran")
     try:
-        report(parser.parse_args().folder)
+        complete = report(parser.parse_args().folder)
     except (CoverageError, KernelError, BuildError, PackageError, CacheError, OSError) as error:
         print(explain(error), file=sys.stderr)
         return 1
-    return 0
+    return 0 if complete else 1
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from typing import cast
 import pytest
 
 from chario_lab import coverage
-from chario_lab.coverage import CoverageError, missed, ranges
+from chario_lab.coverage import CoverageError, Missed, explained, missed, ranges
 from chario_lab.guest.counters import VARIABLE, collect, save
 from chario_lab.guest.session import Guest, GuestDied
 from chario_lab.guest.spec import GuestSpec
@@ -74,13 +74,16 @@ def test_guests_add_up(build: Path, tmp_path: Path) -> None:
     """A line that ran in any guest has run; one that ran in none is told with its function."""
     run_guest(build, tmp_path, "first")
     run_guest(build, tmp_path, "second", "word", "word")
-    assert list(missed(trace_of(tmp_path, build))) == ["half.c:half: 4"]
+    assert list(missed(trace_of(tmp_path, build))) == [Missed("half.c:half", "4")]
 
 
 def test_one_guest_is_enough(build: Path, tmp_path: Path) -> None:
     """Lines of one function are put together."""
     run_guest(build, tmp_path, "only", "word", "word")
-    assert list(missed(trace_of(tmp_path, build))) == ["half.c:half: 1,3-5", "half.c:main: 12"]
+    assert list(missed(trace_of(tmp_path, build))) == [
+        Missed("half.c:half", "1,3-5"),
+        Missed("half.c:main", "12"),
+    ]
 
 
 def test_no_counters_are_explained(build: Path, tmp_path: Path) -> None:
@@ -133,6 +136,15 @@ def test_a_guest_that_died_is_noted(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 def numbers() -> Iterator[int]:
     """Lines as gcovr tells them: one can be told twice."""
     yield from (3, 4, 4, 5, 9, 11, 12)
+
+
+def test_reasons() -> None:
+    """What has one is told with it; what has none is told apart."""
+    found = [Missed("half.c:half", "4"), Missed("half.c:main", "12")]
+    assert explained(found, {"half.c:half": "no number is negative"}) == (
+        ["  half.c:half: 4: no number is negative"],
+        ["  half.c:main: 12"],
+    )
 
 
 def test_ranges() -> None:
