@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import re
 import subprocess
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from functools import cache
 from pathlib import Path
@@ -19,6 +18,7 @@ from typing import Any
 import pytest
 from programs import TOP
 from shared_guest import watch
+from waiting import SETTLE_LIMIT_S, until
 
 from chario_lab import kmsg
 from chario_lab.cache import locked
@@ -39,8 +39,6 @@ MODPROBE = "/etc/modprobe.d/chario.conf"
 
 # Guests are slow and hosts are busy: nothing here is about speed.
 COMMAND_LIMIT_S = 300
-SETTLE_LIMIT_S = 120
-POLL_S = 0.1
 
 OK, FAILED, USAGE = 0, 1, 2
 
@@ -87,7 +85,7 @@ class Machine:
 
     def block(self, drive: int, nsid: int = 1) -> str:
         """Block device of a namespace, which appears some time after the driver has the drive."""
-        self.until(lambda: bool(self._blocks(drive, nsid)), f"no block device of namespace {nsid} of drive {drive}")
+        until(lambda: bool(self._blocks(drive, nsid)), f"no block device of namespace {nsid} of drive {drive}")
         return self._blocks(drive, nsid)[0]
 
     def _blocks(self, drive: int, nsid: int) -> list[str]:
@@ -107,19 +105,12 @@ class Machine:
     def held_open(self, path: str) -> Iterator[str]:
         """A process named sleep has a device open; its number."""
         job = self.guest.start(f"exec 3<{path} && echo $$ >/run/held && exec sleep {SETTLE_LIMIT_S}", COMMAND_LIMIT_S)
-        self.until(lambda: bool(value_of(self.guest.files, "/run/held")), f"{path} was not opened")
+        until(lambda: bool(value_of(self.guest.files, "/run/held")), f"{path} was not opened")
         try:
             yield self.must("cat /run/held && rm /run/held")
         finally:
             job.kill()
             job.wait()
-
-    def until(self, condition: Callable[[], bool], complaint: str) -> None:
-        """Return when a condition holds; fail with the complaint when it never does."""
-        end = time.monotonic() + SETTLE_LIMIT_S
-        while not condition():
-            assert time.monotonic() < end, complaint
-            time.sleep(POLL_S)
 
     def bring_home(self) -> None:
         """Linux's driver has all drives, whatever a test has left."""

@@ -11,7 +11,6 @@ run, so that the scripts here leave to the shell what it can do itself.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 
@@ -146,7 +145,7 @@ class Rig:
 
     def wait_said(self, since: int, words: str) -> None:
         """Return when the kernel log has some words, since a mark."""
-        self.until(lambda: words in self.said(since), f"the log does not say: {words}")
+        until(lambda: words in self.said(since), f"the log does not say: {words}")
 
     def pinned_pages(self) -> int:
         """Pages that somebody has pinned for a device."""
@@ -166,27 +165,23 @@ class Rig:
 
     def wait_file(self, path: str) -> None:
         """Return when a script has come to its `touch`."""
-        self.until(lambda: self.guest.files.exists(path), f"{path} did not appear")
+        until(lambda: self.guest.files.exists(path), f"{path} did not appear")
 
     def wait_state(self, disk: str, state: str) -> None:
         """Return when a disk is live, recovering or dead."""
-        self.until(lambda: self.show(disk, "state") == state, f"{disk} did not become {state}")
+        until(lambda: self.show(disk, "state") == state, f"{disk} did not become {state}")
 
     def wait_reset(self, disk: str, count: int = 1) -> None:
         """Return when the drive of a disk has been reset so often, and is live again.
 
         The calls that a reset repeats may return before it has been counted and the state has changed.
         """
-        self.until(lambda: self.counters(disk)["resets"] >= count, "the drive was not reset")
+        until(lambda: self.counters(disk)["resets"] >= count, "the drive was not reset")
         self.wait_state(disk, "live")
 
     def wait_unpinned(self) -> None:
         """Return when no page is pinned any more."""
-        self.until(lambda: self.pinned_pages() == 0, "pages stay pinned")
-
-    def until(self, condition: Callable[[], bool], complaint: str) -> None:
-        """Return when a condition holds; fail with the complaint when it never does."""
-        until(condition, complaint)
+        until(lambda: self.pinned_pages() == 0, "pages stay pinned")
 
 
 class Keeper:

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from bind_lab import FAILED, OK, PARTITION, Keeper, Machine, keep
 from programs import compile_program
+from waiting import until
 
 from chario_lab.guest.spec import Namespace, Nvme
 from chario_lab.kernel import Kernel
@@ -125,7 +126,7 @@ def test_a_mount_that_only_others_see(machine: Machine) -> None:
     machine.must(f"{MKFS} {block}")
     job = machine.guest.start(["unshare", "--mount", "sh", "-c", script], 3000)
     try:
-        machine.until(lambda: machine.guest.run("rm /run/mounted").rc == 0, "it was not mounted")
+        until(lambda: machine.guest.run("rm /run/mounted").rc == 0, "it was not mounted")
         machine.must("! grep /mnt/a /proc/self/mountinfo")
         said = "is in exclusive use, perhaps mounted in another mount namespace"
         check_refused(machine, f"{name(block)} {said}")
@@ -254,7 +255,7 @@ def test_unbinding_an_open_disk(machine: Machine) -> None:
     disk = machine.disks(USED)[0]
     program = machine.guest.push(compile_program("fault_io"))
     job = machine.guest.start([program, disk, "read,0,4096", "touch,/run/open", "await,/run/gone", "read,0,4096"])
-    machine.until(lambda: machine.guest.run("test -e /run/open").rc == 0, "the disk was not opened")
+    until(lambda: machine.guest.run("test -e /run/open").rc == 0, "the disk was not opened")
     said = machine.chario("unbind", address)
     assert (said.rc, said.stdout) == (FAILED, "")
     assert f"{address} is in use and stays with chario:" in said.stderr

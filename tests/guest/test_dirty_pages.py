@@ -14,6 +14,7 @@ import pytest
 from fault_lab import CALL_LIMIT_S, Keeper, Rig
 from programs import compile_program
 from shared_guest import Setup
+from waiting import until
 
 from chario_lab.guest import faults
 from chario_lab.guest.spec import Namespace, Nvme, Throttle
@@ -54,7 +55,7 @@ def test_a_read_into_a_mapped_file_reaches_the_file(rig: Rig, way: str) -> None:
     program = rig.guest.push(compile_program("dirty_pages"))
     job = rig.guest.start([program, disk, f"{FOLDER}/file", str(BYTES), way, "/run/sent"], CALL_LIMIT_S)
     rig.wait_file("/run/sent")
-    rig.until(lambda: rig.counters(disk)["read_commands"] > before, "nothing was read")
+    until(lambda: rig.counters(disk)["read_commands"] > before, "nothing was read")
     rig.guest.must(f"sync {FOLDER}/file")
     rig.remove("/run/sent")
     assert job.poll() is None, "the drive was too fast"

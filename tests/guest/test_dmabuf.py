@@ -10,6 +10,7 @@ from shared_guest import Setup
 from test_buffers import BLOCK, run
 from test_pool import SIZES, round_trip
 from traces import trace
+from waiting import until
 
 from chario_lab.guest.devices import bar_address
 from chario_lab.guest.session import Guest
@@ -121,7 +122,7 @@ def start(rig: Rig, programs: Programs, disk: str, script: list[str]) -> object:
     # The answers of an earlier script would be taken for those of this one.
     rig.guest.must("rm -f /run/gone /run/answers; cat >/run/script", stdin="\n".join(script) + "\n")
     job = rig.guest.start(f"{rig.guest.push(programs('buffers'))} {disk} </run/script >/run/answers", timeout_s=600)
-    rig.until(lambda: len(answers(rig)) >= 9, "the script did not come to its wait")
+    until(lambda: len(answers(rig)) >= 9, "the script did not come to its wait")
     return job
 
 

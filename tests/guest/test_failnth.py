@@ -23,7 +23,7 @@ import pytest
 from fault_lab import PATIENCE, Keeper, Rig
 from programs import compile_program
 from shared_guest import Setup
-from waiting import SETTLE_LIMIT_S
+from waiting import SETTLE_LIMIT_S, until
 
 from chario_lab.guest.devices import PCI, load_module
 from chario_lab.guest.spec import Namespace, Nvme
@@ -138,7 +138,7 @@ def test_preparing_survives_every_failure(rig: Rig, kind: str) -> None:
     # The kernel takes a window that it has no memory to note down for one that is busy.
     allowed = {0, -ENOMEM, -EBUSY} if kind == "window" else {0, -ENOMEM}
     assert found[-1] == 0 and set(found) <= allowed and -ENOMEM in found
-    rig.until(lambda: rig.pinned_pages() == pinned, "pages stay pinned")
+    until(lambda: rig.pinned_pages() == pinned, "pages stay pinned")
 
 
 @pytest.mark.allow_log(*PROVOKED)

@@ -15,6 +15,7 @@ import pytest
 from fault_lab import CALL_LIMIT_S, Keeper, Rig, results, uring_results
 from programs import compile_program
 from shared_guest import Setup
+from waiting import until
 
 from chario_lab.guest import faults
 from chario_lab.guest.job import Job
@@ -55,7 +56,7 @@ def test_a_deadline_of_the_file_gives_etimedout(rig: Rig) -> None:
                     "read,0,65536")  # fmt: skip
     rig.wait_file("/run/late")
     faults.let_go(rig.guest, STALLS)
-    rig.until(lambda: rig.counters(disk)["resets"] == 1, "the drive was not reset")
+    until(lambda: rig.counters(disk)["resets"] == 1, "the drive was not reset")
     rig.wait_state(disk, "live")
     rig.touch("/run/again")
     assert [value for name, value in results(job.wait()) if name == "read"] == [-ETIMEDOUT, 65536]
@@ -71,7 +72,7 @@ def test_a_deadline_of_the_disk_holds_for_all_its_files(rig: Rig) -> None:
     rig.set(disk, "deadline_ms", 300)
     assert rig.call(disk, "read,0,65536") == -ETIMEDOUT
     faults.let_go(rig.guest, STALLS)
-    rig.until(lambda: rig.counters(disk)["resets"] == 1, "the drive was not reset")
+    until(lambda: rig.counters(disk)["resets"] == 1, "the drive was not reset")
     rig.set(disk, "deadline_ms", 200000)
     assert rig.call(disk, "read,0,65536") == 65536
 
@@ -82,7 +83,7 @@ def test_every_kind_of_call_ends_at_its_deadline(rig: Rig, step: str) -> None:
     disk = stalled(rig)
     assert rig.calls(disk, "deadline,300", step)[1][1] == -ETIMEDOUT
     faults.let_go(rig.guest, STALLS)
-    rig.until(lambda: rig.counters(disk)["resets"] >= 1, "the drive was not reset")
+    until(lambda: rig.counters(disk)["resets"] >= 1, "the drive was not reset")
     rig.wait_unpinned()
     assert rig.call(disk, "read,0,65536") == 65536
 
@@ -93,7 +94,7 @@ def test_asynchronous_requests_end_with_etimedout(rig: Rig, options: tuple[str, 
     disk = stalled(rig)
     assert rig.uring(disk, 4, 64 * KIB, "deadline=300", *options) == {-ETIMEDOUT: 4}
     faults.let_go(rig.guest, STALLS)
-    rig.until(lambda: rig.counters(disk)["resets"] >= 1, "the drive was not reset")
+    until(lambda: rig.counters(disk)["resets"] >= 1, "the drive was not reset")
     rig.wait_unpinned()
     assert rig.counters(disk)["timeouts"] == 4
     assert rig.uring(disk, 4, 64 * KIB, *options) == {64 * KIB: 4}
@@ -112,7 +113,7 @@ def test_late_data_does_not_reach_memory_that_was_given_back(rig: Rig) -> None:
     job = rig.start(disk, "deadline,300", f"read,0,{MIB}", "unmap", "map", f"fill,9,0,{48 * MIB}", "touch,/run/late",
                     "await,/run/again", f"match,9,0,{48 * MIB}")  # fmt: skip
     rig.wait_file("/run/late")
-    rig.until(lambda: rig.counters(disk)["resets"] >= 1, "the drive was not reset")
+    until(lambda: rig.counters(disk)["resets"] >= 1, "the drive was not reset")
     rig.wait_unpinned()
     rig.touch("/run/again")
     calls = dict(results(job.wait()))
@@ -129,7 +130,7 @@ def test_a_buffer_is_busy_until_the_drive_is_done(rig: Rig) -> None:
               "read 0 0 65536 0", "sync 0 1 65536 3", "sync 0 0 0 4")  # fmt: skip
     lines = " ".join(map(shlex.quote, script))
     job = rig.guest.start(f"printf '%s\\n' {lines} | {program} {disk}", CALL_LIMIT_S)
-    rig.until(lambda: rig.counters(disk)["resets"] == 1, "the drive was not reset")
+    until(lambda: rig.counters(disk)["resets"] == 1, "the drive was not reset")
     faults.let_go(rig.guest, STALLS)
     rig.wait_state(disk, "live")
     rig.touch("/run/again")
@@ -156,7 +157,7 @@ def test_commands_of_others_do_not_make_a_buffer_busy(rig: Rig) -> None:
         assert rig.call(hangs, f"read,0,{64 * KIB}") == 64 * KIB
         before = rig.counters(hangs)["read_commands"]
         job = begin(hangs, f"heap 0 {kib * KIB}", "register 0", f"read 0 0 {kib * KIB} 0 0 {deadline_ns}")
-        rig.until(lambda: rig.counters(hangs)["read_commands"] > before, "nothing was read")
+        until(lambda: rig.counters(hangs)["read_commands"] > before, "nothing was read")
         return job
 
     asks = begin(works, "heap 0 4096", "register 0", "wait /run/read", "read 0 0 4096 0", "wait /run/ask",
@@ -164,12 +165,12 @@ def test_commands_of_others_do_not_make_a_buffer_busy(rig: Rig) -> None:
     first = hang(64, 4_000_000_000)
     rig.touch("/run/read")
     assert first.wait().check().stdout.split()[-1] == "ETIMEDOUT"
-    rig.until(lambda: rig.counters(hangs)["resets"] == 1, "the drive was not reset")
+    until(lambda: rig.counters(hangs)["resets"] == 1, "the drive was not reset")
     faults.let_go(rig.guest, TWINS)
     rig.wait_state(hangs, "live")
     second = hang(1024, 0)
     rig.touch("/run/ask")
-    rig.until(lambda: rig.counters(works)["read_commands"] == 2, "nobody has asked")
+    until(lambda: rig.counters(works)["read_commands"] == 2, "nobody has asked")
     rig.unbind(TWINS)
     rig.touch("/run/gone")
     assert asks.wait().check().stdout.split() == ["0", "0", "0", "4096", "0", "0", "4096", "0", "0", "ENODEV"]
@@ -192,7 +193,7 @@ def test_a_file_of_any_size_goes_on_with_other_memory(rig: Rig) -> None:
                     f"match,5,0,{64 * KIB}", f"read,{part}", f"match,5,{part}")  # fmt: skip
     rig.wait_file("/run/late")
     faults.let_go(rig.guest, STALLS)
-    rig.until(lambda: rig.counters(disk)["resets"] >= 1, "the drive was not reset")
+    until(lambda: rig.counters(disk)["resets"] >= 1, "the drive was not reset")
     rig.wait_state(disk, "live")
     rig.touch("/run/again")
     calls = results(job.wait())
@@ -224,7 +225,7 @@ def test_others_in_flight_during_a_reset_do_not_notice(rig: Rig) -> None:
     writer = rig.start(disk, "deadline,200000", f"fill,5,{MIB},{MIB}", f"write,{MIB},{MIB}", "unmap", "map",
                        f"read,{MIB},{MIB}", f"match,5,{MIB},{MIB}")  # fmt: skip
     reader = rig.start_uring(disk, 4, 64 * KIB, "deadline=200000")
-    rig.until(lambda: rig.pinned_pages() >= 256, "nothing is in flight")
+    until(lambda: rig.pinned_pages() >= 256, "nothing is in flight")
     assert rig.calls(disk, "deadline,300", "read,0,4096")[1][1] == -ETIMEDOUT
     faults.let_go(rig.guest, STALLS)
     assert results(writer.wait())[2:] == [("write", MIB), ("unmap", 0), ("map", 0), ("read", MIB), ("match", 1),
@@ -259,13 +260,13 @@ def test_killed_processes_go_at_once_and_their_memory_follows(rig: Rig) -> None:
     for step in ("read,0,1048576", "hipri,0,1048576", "write,0,16777216"):
         before = commands(rig, disk)
         job = rig.start(disk, "deadline,5000", step)
-        rig.until(lambda before=before: commands(rig, disk) > before, "nothing was sent")  # type: ignore[misc]
+        until(lambda before=before: commands(rig, disk) > before, "nothing was sent")  # type: ignore[misc]
         assert job.kill()
         end = job.wait()
         assert (end.rc, end.stuck, end.timed_out) == (-9, None, False)
     assert rig.counters(disk)["interrupted"] >= 3
     faults.let_go(rig.guest, STALLS)
-    rig.until(lambda: rig.counters(disk)["resets"] >= 1, "nobody makes the drive let go of the memory")
+    until(lambda: rig.counters(disk)["resets"] >= 1, "nobody makes the drive let go of the memory")
     rig.wait_unpinned()
     assert rig.call(disk, "read,0,65536") == 65536
 

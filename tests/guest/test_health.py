@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 from bind_lab import FAILED, OK, Keeper, Machine, keep
+from waiting import until
 
 from chario_lab.guest import faults
 from chario_lab.guest.job import Job
@@ -95,7 +96,7 @@ def start_watch(machine: Machine, disk: str, lines: int) -> Job:
     job = machine.guest.start(
         f"chario health --watch --json --interval 1000 --count {lines} {disk} >/run/watched", timeout_s=600
     )
-    machine.until(lambda: machine.guest.run("test -s /run/watched").rc == 0, "nothing was watched")
+    until(lambda: machine.guest.run("test -s /run/watched").rc == 0, "nothing was watched")
     return job
 
 
@@ -134,7 +135,7 @@ def test_an_event_is_told_to_all(machine: Machine) -> None:
     """A critical warning comes as a uevent of each disk, ends a wait, and is said with what to do."""
     disk = bound(machine)
     monitor = machine.guest.start("udevadm monitor --kernel --property >/run/uevents", timeout_s=600)
-    machine.until(lambda: machine.guest.run("grep -q KERNEL /run/uevents").rc == 0, "udevadm does not listen")
+    until(lambda: machine.guest.run("grep -q KERNEL /run/uevents").rc == 0, "udevadm does not listen")
     job = start_watch(machine, disk, 2)
     warn(machine, READ_ONLY)
     lines = watched(machine, job, CRITICAL)
@@ -143,7 +144,7 @@ def test_an_event_is_told_to_all(machine: Machine) -> None:
     assert "record elsewhere" in lines[1]["reasons"]["read-only"]
     for name in machine.disks(DRIVE):
         event = f"DEVNAME={name}"
-        machine.until(lambda event=event: machine.guest.run(["grep", "-q", event, "/run/uevents"]).rc == 0, event)  # type: ignore[misc]
+        until(lambda event=event: machine.guest.run(["grep", "-q", event, "/run/uevents"]).rc == 0, event)  # type: ignore[misc]
     monitor.kill()
     monitor.wait()
     told = machine.must("cat /run/uevents && rm /run/uevents").split("\n\n")
@@ -163,7 +164,7 @@ def test_events_go_on(machine: Machine) -> None:
         if not bits:
             continue
         told = count - (count > 3) - (count > 5)
-        machine.until(lambda told=told: shown(machine, disk)["events"] == str(told), f"event {told} was not told")  # type: ignore[misc]
+        until(lambda told=told: shown(machine, disk)["events"] == str(told), f"event {told} was not told")  # type: ignore[misc]
     assert shown(machine, disk)["reasons"] == "spare"
 
 
@@ -172,8 +173,8 @@ def test_events_outlast_a_reset(machine: Machine) -> None:
     disk = bound(machine)
     folder = f"/sys/class/chario/{Path(disk).name}"
     assert machine.guest.hmp("pcie_aer_inject_error rp0 DLP").startswith("OK")
-    machine.until(lambda: machine.guest.files.value(f"{folder}/counters/resets") == "1", "the drive was not reset")
-    machine.until(lambda: machine.guest.files.value(f"{folder}/state") == "live", "the drive did not come up again")
+    until(lambda: machine.guest.files.value(f"{folder}/counters/resets") == "1", "the drive was not reset")
+    until(lambda: machine.guest.files.value(f"{folder}/state") == "live", "the drive did not come up again")
     job = start_watch(machine, disk, 2)
     warn(machine, RELIABILITY)
     lines = watched(machine, job, CRITICAL)
@@ -188,10 +189,10 @@ def test_a_drive_that_does_not_answer(machine: Machine) -> None:
     faults.disable_controller(machine.guest, DRIVE)
     first = machine.chario("health", disk)
     assert first.rc == FAILED and "ETIMEDOUT" in first.stderr
-    machine.until(lambda: "EBUSY" in machine.chario("health", disk).stderr, "the page was used again")
+    until(lambda: "EBUSY" in machine.chario("health", disk).stderr, "the page was used again")
     machine.must("echo 5000 >/sys/module/chario/parameters/admin_timeout_ms")
     machine.must(f"dd if={disk} of=/dev/null bs=4096 count=1")
-    machine.until(lambda: machine.chario("health", disk).rc == OK, "the drive is not asked again")
+    until(lambda: machine.chario("health", disk).rc == OK, "the drive is not asked again")
 
 
 def test_the_drive_is_not_flooded(machine: Machine) -> None:

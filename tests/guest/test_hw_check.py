@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from bind_lab import Keeper, Machine, keep
 from programs import TOP
+from waiting import until
 
 from chario_lab.guest.job import Result
 from chario_lab.guest.spec import Namespace, Nvme
@@ -55,7 +56,7 @@ def test_a_good_drive_passes(machine: Machine) -> None:
 def test_a_drive_that_fails_does_not_pass(machine: Machine) -> None:
     """A disk whose drive cannot reach memory: lines say not ok, and so does the exit code."""
     job = machine.guest.start(f"env {BRIEF} {machine.guest.push(CHECK)} --destroy-data {machine.address(0)}", LIMIT_S)
-    machine.until(lambda: machine.driver(0) == "chario", "the drive was not bound")
+    until(lambda: machine.driver(0) == "chario", "the drive was not bound")
     machine.must(f"setpci -s {machine.address(0)} COMMAND={MEMORY_WITHOUT_BUS_MASTER}")
     done = job.wait()
     assert done.rc != 0
@@ -76,7 +77,7 @@ def test_a_check_that_is_stopped_gives_the_drive_back(machine: Machine, number: 
     job = machine.guest.start(
         f"exec env {settings} {machine.guest.push(CHECK)} --destroy-data {machine.address(0)}", LIMIT_S
     )
-    machine.until(lambda: bool(machine.disks(0)), "the drive was not bound")
+    until(lambda: bool(machine.disks(0)), "the drive was not bound")
     assert job.kill(number)
     done = job.wait()
     assert done.rc == rc, done.describe()

@@ -25,6 +25,7 @@ from entries import FLUSH, READ, WRITE, Entry, Submissions
 from fault_lab import CALL_LIMIT_S, Keeper, Rig, results, uring_results
 from programs import compile_program
 from shared_guest import Setup
+from waiting import until
 
 from chario_lab.guest.job import Job
 from chario_lab.guest.spec import Namespace, NullCo, Nvme
@@ -64,7 +65,7 @@ class SlowDisk:
 
     def wait_sent(self, count: int = 1) -> None:
         """Return when the drive has had so many commands."""
-        self.rig.until(lambda: len(SENT.findall(self._said())) >= count, "nothing was sent")
+        until(lambda: len(SENT.findall(self._said())) >= count, "nothing was sent")
 
     def answer(self, status: int) -> None:
         """Have the drive end all that it has; the last completion gets another status."""
@@ -81,9 +82,7 @@ class SlowDisk:
 
     def hasten_once_given_up(self, job: Job) -> None:
         """When a job's call has passed its deadline, have the drive end all while no time passes in the guest."""
-        self.rig.until(
-            lambda: self.rig.counters(self.node)["timeouts"] == 1 or job.poll() is not None, "nobody gives up"
-        )
+        until(lambda: self.rig.counters(self.node)["timeouts"] == 1 or job.poll() is not None, "nobody gives up")
         self.rig.guest.qmp("stop")
         self.rig.guest.qmp("cont")
 

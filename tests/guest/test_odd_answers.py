@@ -22,6 +22,7 @@ from played import (
     played,
 )
 from shared_guest import Setup
+from waiting import until
 
 from chario_lab.guest.spec import RegisterFile
 
@@ -63,19 +64,17 @@ def test_a_drive_that_slows_down(rig: Rig) -> None:
         (disk,) = rig.take(drive.address)
         assert rig.show(disk, "health/reasons") == ""
         drive.health = health_page(throttle_light_count=1)
-        rig.until(lambda: rig.show(disk, "health/reasons") == "throttled", "it is not told")
+        until(lambda: rig.show(disk, "health/reasons") == "throttled", "it is not told")
 
 
 def test_news_of_health(rig: Rig) -> None:
     """What a drive tells by itself is counted, and its log page is read anew."""
     with played(rig, REGISTERS) as drive:
         (disk,) = rig.take(drive.address)
-        rig.until(lambda: any(command.opcode == Opcode.ASYNC_EVENT for _, command in drive.fetched), "no request")
+        until(lambda: any(command.opcode == Opcode.ASYNC_EVENT for _, command in drive.fetched), "no request")
         drive.tell(HEALTH_LOG)
         # Without interrupts an answer is seen when the driver waits for another.
-        rig.until(
-            lambda: rig.show(disk, "health/status") == "ok" and rig.show(disk, "health/events") == "1", "no event"
-        )
+        until(lambda: rig.show(disk, "health/status") == "ok" and rig.show(disk, "health/events") == "1", "no event")
 
 
 def test_more_failures_than_are_told(rig: Rig) -> None:
@@ -132,7 +131,7 @@ def test_a_question_that_a_reset_cuts_off(rig: Rig) -> None:
         rig.set_admin_timeout(200_000)
         show = ["cat", f"{folder(disk)}/health/status"]
         first = rig.guest.start(show)
-        rig.until(lambda: bool(asked), "nobody asks")
+        until(lambda: bool(asked), "nobody asks")
         second = rig.guest.start(show)
         rig.guest.must("until [ $(pidof cat | wc -w) = 2 ]; do :; done")
         assert second.kill()

@@ -21,6 +21,7 @@ from played import (
     played,
 )
 from shared_guest import Setup
+from waiting import until
 
 from chario_lab.guest import faults
 from chario_lab.guest.job import CommandFailed
@@ -160,7 +161,7 @@ def test_a_drive_without_events(rig: Rig, status: Status, words: str) -> None:
     with played(rig, REGISTERS, status=status) as controller:
         (disk,) = rig.take(controller.address)
         # Without interrupts an answer is seen when the driver waits for another.
-        rig.until(
+        until(
             lambda: rig.show(disk, "health/status") == "ok" and words in rig.said(mark),
             f"the log does not say: {words}",
         )

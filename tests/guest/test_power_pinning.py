@@ -15,6 +15,7 @@ import pytest
 from fault_lab import Keeper, Rig, results
 from programs import compile_program
 from shared_guest import Setup
+from waiting import until
 
 from chario_lab.guest import faults
 from chario_lab.guest.devices import PCI, bind, driver_of
@@ -64,7 +65,7 @@ def stock(rig: Rig) -> str:
     if driver_of(rig.guest, address) != "nvme":
         bind(rig.guest, address, "nvme")
     (controller,) = files.list(f"{PCI}/devices/{address}/nvme")
-    rig.until(lambda: files.value(f"/sys/class/nvme/{controller}/state") == "live", "not live")
+    until(lambda: files.value(f"/sys/class/nvme/{controller}/state") == "live", "not live")
     return f"/dev/{controller}"
 
 
@@ -137,9 +138,9 @@ def test_it_ends_with_the_file(rig: Rig, end: str) -> None:
     else:
         rig.touch("/run/go")
         assert results(job.wait())[-1] == ("close", 0)
-    rig.until(lambda: len(retries_set(rig, start)) == 4, "the drive was not restored")
+    until(lambda: len(retries_set(rig, start)) == 4, "the drive was not restored")
     assert retries_set(rig, start)[2:] == [(1, BEFORE[0]), (2, BEFORE[1])]
-    rig.until(lambda: cpu_latency(rig) == NO_LIMIT_US, "the CPUs are still held")
+    until(lambda: cpu_latency(rig) == NO_LIMIT_US, "the CPUs are still held")
 
 
 def test_the_last_file_counts(rig: Rig) -> None:
@@ -177,7 +178,7 @@ def test_it_outlasts_a_reset(rig: Rig) -> None:
     def asked() -> set[int]:
         return {int(feature, 16) for _, feature in GET.findall(trace(rig)[start:])}
 
-    rig.until(lambda: len(asked()) == 3 and len(vectors_set(rig, start)) == 2, "the drive was not asked again")
+    until(lambda: len(asked()) == 3 and len(vectors_set(rig, start)) == 2, "the drive was not asked again")
     assert (asked(), vectors_set(rig, start)) == ({0x05, 0x08, 0x09}, [1, 2])
     rig.touch("/run/go")
     assert results(job.wait())[3:] == [("in-force", ALL & ~VECTORS), ("refused", VECTORS), ("close", 0)]
@@ -191,7 +192,7 @@ def test_a_queue_of_one_s_own_is_pinned_too(rig: Rig) -> None:
     job = hold(rig, disk, pins=VECTORS)
     assert vectors_set(rig, start) == [1, 2]
     other = rig.start(disk, "own-queue", "read,0,4096", "await,/run/go")
-    rig.until(lambda: vectors_set(rig, start) == [1, 2, 1, 2, 3], "the new vector was not asked for")
+    until(lambda: vectors_set(rig, start) == [1, 2, 1, 2, 3], "the new vector was not asked for")
     rig.touch("/run/go")
     assert results(other.wait())[:2] == [("own-queue", 0), ("read", 4096)]
     results(job.wait())
@@ -231,7 +232,7 @@ def test_a_drive_that_does_not_answer(rig: Rig) -> None:
     job = hold(rig, disk, "in-force", "refused", "pin-status,4", pins=RETRY)
     rig.set_admin_timeout()
     assert rig.calls(disk, "refused", "deadline,200000", "read,0,4096")[2] == ("read", 4096)
-    rig.until(lambda: len(retries_set(rig, start)) == 2, "the drive was not asked again")
+    until(lambda: len(retries_set(rig, start)) == 2, "the drive was not asked again")
     rig.touch("/run/go")
     assert results(job.wait())[3:] == [("in-force", RETRY), ("refused", 0), ("pin-status", 0), ("close", 0)]
     assert limits_left(rig) == BEFORE

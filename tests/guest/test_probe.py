@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from fault_lab import PATIENCE, Keeper, Rig
 from shared_guest import Setup
-from waiting import SETTLE_LIMIT_S
+from waiting import SETTLE_LIMIT_S, until
 
 from chario_lab.guest import faults
 from chario_lab.guest.devices import PCI, bar_address, bind, driver_of, use_intx
@@ -90,7 +90,7 @@ def test_a_controller_that_answers_no_admin_command(rig: Rig) -> None:
     job = rig.guest.start(f"echo chario >{PCI}/devices/{address}/driver_override; echo {address} >{PCI}/drivers_probe")
     faults.wait_for_register(rig.guest, REGISTERS, faults.CC, 1, 1)
     rig.guest.qtest.writel(bar_address(rig.guest, address) + faults.CSTS, 1)
-    rig.until(lambda: "admin command 0x06: no answer in time" in rig.said(mark), "nothing was said")
+    until(lambda: "admin command 0x06: no answer in time" in rig.said(mark), "nothing was said")
     rig.guest.qtest.writel(bar_address(rig.guest, address) + faults.CSTS, 0)
     job.wait()
     assert "not bound: error -110" in rig.said(mark)

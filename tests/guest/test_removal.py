@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from fault_lab import PATIENCE, Keeper, Rig, results, uring_results
 from shared_guest import Setup
-from waiting import SETTLE_LIMIT_S
+from waiting import SETTLE_LIMIT_S, until
 
 from chario_lab.guest import faults
 from chario_lab.guest.devices import PCI, bdf, bind, driver_of, load_module, unbind
@@ -175,7 +175,7 @@ def test_the_stock_driver_takes_over(rig: Rig) -> None:
     bind(rig.guest, address, "nvme")
     # With several ways to one drive in mind, Linux inserts the controller: nvme0c0n1 for /dev/nvme0n1.
     block = f"/dev/$(cd /sys/bus/pci/devices/{address}/nvme/nvme*/ && echo nvme*n1 | sed s/c[0-9]*//)"
-    rig.until(lambda: rig.guest.run(f"test -b {block}").rc == 0, "no block device")
+    until(lambda: rig.guest.run(f"test -b {block}").rc == 0, "no block device")
     assert rig.guest.must(f"head -c {MIB} {block} | sha256sum") == digest
     unbind(rig.guest, address)
     assert rig.guest.must(f"head -c {MIB} {rig.disk(KEPT)} | sha256sum") == digest

@@ -12,7 +12,7 @@ from disks import MIB, Programs
 from fault_lab import PATIENCE, Keeper, Rig
 from shared_guest import Setup
 from test_contract_trace import OF_A_COMMAND, STAGES
-from waiting import SETTLE_LIMIT_S
+from waiting import SETTLE_LIMIT_S, until
 
 from chario_lab.demo.programs import build_chario
 from chario_lab.guest.devices import load_module
@@ -108,7 +108,7 @@ def record_meanwhile(rig: Rig, programs: Programs, disk: str) -> str:
 def answers_of(rig: Rig, path: str) -> list[str]:
     """Let the recorder end; its answers."""
     rig.guest.must("touch /run/close")
-    rig.until(lambda: rig.guest.run(f"grep -q ^end {path}").rc == 0, "the recorder does not end")
+    until(lambda: rig.guest.run(f"grep -q ^end {path}").rc == 0, "the recorder does not end")
     return rig.guest.must(f"cat {path}").splitlines()
 
 
@@ -120,7 +120,7 @@ def test_a_timeline_outlives_the_driver(rig: Rig, guest_program: Programs, modul
     assert "is in use" in rig.guest.run("rmmod chario").stderr
     answers = answers_of(rig, path)
     assert answers[0] == "0" and answers[4:7] == ["0", "0", "10 0 1 0"]
-    rig.until(lambda: rig.guest.run("rmmod chario").rc == 0, "the module does not go")
+    until(lambda: rig.guest.run("rmmod chario").rc == 0, "the module does not go")
     load_module(rig.guest, module, PATIENCE)
     program = rig.guest.push(guest_program("timeline"))
     assert rig.guest.must([program, rig.disk(KEPT)], stdin="open 64 0\n", timeout_s=SETTLE_LIMIT_S) == "0"

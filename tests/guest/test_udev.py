@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from bind_lab import OK, Keeper, Machine, keep, start_udev
 from disks import attributes
+from waiting import until
 
 from chario_lab.guest.spec import Namespace, Nvme
 from chario_lab.kernel import Kernel
@@ -128,7 +129,7 @@ def test_a_disk_in_memory_has_no_name(machine: Machine) -> None:
 def test_the_rule_comes_back_after_udev_does(machine: Machine) -> None:
     """A disk that was there before udev gets group and link when udev catches up, as at boot."""
     machine.must("udevadm control --exit")
-    machine.until(lambda: machine.guest.run("pidof systemd-udevd").rc != 0, "udev does not end")
+    until(lambda: machine.guest.run("pidof systemd-udevd").rc != 0, "udev does not end")
     bind(machine, PLAIN)
     disk = machine.disks(PLAIN)[0]
     assert machine.must(f"stat -c '%G %a' {disk}") == "root 600" and links(machine) == {}
