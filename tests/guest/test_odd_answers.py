@@ -160,6 +160,24 @@ def test_a_queue_of_ones_own_is_refused(rig: Rig) -> None:
         assert calls[1][1] < 0 and calls[1][1] != -EAGAIN and calls[2] == ("read", 4096)
 
 
+def test_a_queue_of_ones_own_comes_back_late(rig: Rig) -> None:
+    """Its file has gone, but the drive still has a command: a reset ends that, and the next file has the queue."""
+    answers = [False]
+
+    def status(queue: int, command: Command) -> int | None:
+        return None if queue and not answers[0] else OK
+
+    with played(rig, REGISTERS, status=status) as drive:
+        (disk,) = rig.take(drive.address)
+        calls = rig.calls(disk, "deadline,200", "completion,2", "own-queue", "read,0,4096")
+        assert calls[2:4] == [("own-queue", 0), ("read", -ETIMEDOUT)]
+        assert rig.calls(disk, "completion,2", "own-queue")[1][1] < 0
+        rig.wait_reset(disk)
+        answers[0] = True
+        steps, fine = ("completion,2", "own-queue", "read,0,4096"), [("own-queue", 0), ("read", 4096)]
+        until(lambda: rig.calls(disk, *steps)[1:3] == fine, "the queue does not come back")
+
+
 def test_a_setting_that_stays(rig: Rig) -> None:
     """A drive takes a setting, and does not take the old one back: told."""
 
