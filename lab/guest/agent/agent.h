@@ -12,7 +12,7 @@
 #define SPOOL              "/run/lab"
 #define OUTPUT_LIMIT_BYTES (32UL << 20)
 
-/* A growing piece of memory; `data` is NULL as long as it is empty. */
+/* A growing piece of memory; `data` is NULL until something is reserved. */
 struct bytes {
 	char *data;
 	size_t used, size;
@@ -23,7 +23,7 @@ void die(const char *what) __attribute__((noreturn));
 char *reserve(struct bytes *bytes, size_t more);
 void append(struct bytes *bytes, const char *text);
 bool slurp(int fd, struct bytes *bytes);
-struct json_object *text_of(struct bytes *bytes);
+struct json_object *take_text(struct bytes *bytes);
 const char *string_in(struct json_object *request, const char *key);
 int64_t number_in(struct json_object *request, const char *key);
 struct json_object *reply_to(int64_t id);

@@ -61,12 +61,12 @@ static struct json_object *read_path(const char *path)
 	close(fd);
 	errno = error;
 	if (whole)
-		return text_of(&bytes);
+		return take_text(&bytes);
 	free(bytes.data);
 	return NULL;
 }
 
-/* The functions below answer requests for files; NULL stands for what errno says. */
+/* The functions from here to answer() do what a request asks for; NULL stands for what errno says. */
 static struct json_object *read_file(struct json_object *request)
 {
 	return read_path(string_in(request, "path"));
@@ -103,11 +103,22 @@ static void take_content(const char *folder, const char *name, struct json_objec
 	free(path);
 }
 
+static struct json_object *found_or_null(bool complete, struct json_object *found)
+{
+	int error = errno;
+
+	if (complete)
+		return found;
+	json_object_put(found);
+	errno = error;
+	return NULL;
+}
+
 static struct json_object *read_folder(struct json_object *request)
 {
 	struct json_object *found = json_object_new_object();
 
-	return each_name(string_in(request, "path"), found, take_content) ? found : NULL;
+	return found_or_null(each_name(string_in(request, "path"), found, take_content), found);
 }
 
 static void take_name(const char *folder, const char *name, struct json_object *found)
@@ -120,7 +131,7 @@ static struct json_object *list_folder(struct json_object *request)
 {
 	struct json_object *found = json_object_new_array();
 
-	return each_name(string_in(request, "path"), found, take_name) ? found : NULL;
+	return found_or_null(each_name(string_in(request, "path"), found, take_name), found);
 }
 
 /* Write a text with one call, as files of the kernel want it. */

@@ -145,7 +145,7 @@ static struct json_object *output_of(int fd)
 		bytes.used = OUTPUT_LIMIT_BYTES;
 		append(&bytes, OUTPUT_CUT);
 	}
-	return text_of(&bytes);
+	return take_text(&bytes);
 }
 
 /* Tell the host how a job ended and forget it.  `rc` and `stuck` are NULL where there is none. */
@@ -181,7 +181,7 @@ static struct json_object *kernel_stack(pid_t pid)
 	}
 	if (fd >= 0)
 		close(fd);
-	return text_of(&stack);
+	return take_text(&stack);
 }
 
 /* Time is up for some jobs: kill first; when that did not help, give up. */

@@ -41,7 +41,7 @@ void append(struct bytes *bytes, const char *text)
 	bytes->used += strlen(text);
 }
 
-/* All that is in a file; false, and errno, when it cannot be read. */
+/* What is in a file, up to OUTPUT_LIMIT_BYTES and a little; false, and errno, when it cannot be read. */
 bool slurp(int fd, struct bytes *bytes)
 {
 	ssize_t got;
@@ -54,7 +54,8 @@ bool slurp(int fd, struct bytes *bytes)
 	return got >= 0;
 }
 
-struct json_object *text_of(struct bytes *bytes)
+/* The bytes as a text; their memory is gone afterwards. */
+struct json_object *take_text(struct bytes *bytes)
 {
 	struct json_object *text;
 

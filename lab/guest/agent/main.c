@@ -3,8 +3,10 @@
  * Process 1 of a guest: runs commands for the host and reports how they ended.
  *
  * The host writes one JSON object a line to the virtio-serial port, the agent
- * answers with one a line, in the order in which things end:
+ * answers with one a line, in the order in which things end.  Its first line has
+ * no question:
  *
+ *	{"id": 0, "release": "6.1.0"}
  *	{"id": 1, "op": "run", "argv": [...], "timeout_s": 60, "cwd": "/", "env": {},
  *	 "stdin": "", "tty": null}
  *		{"id": 1, "rc": 0, "stdout": ..., "stderr": ..., "timed_out": false, "stuck": null}
@@ -72,15 +74,10 @@ static void serve(struct json_object *request)
 static void greet(void)
 {
 	struct json_object *reply = reply_to(0);
-	struct timespec up;
 	struct utsname name;
 
 	uname(&name);
-	clock_gettime(CLOCK_MONOTONIC, &up);
 	json_object_object_add(reply, "release", json_object_new_string(name.release));
-	json_object_object_add(
-		reply, "uptime_s",
-		json_object_new_double((double)up.tv_sec + (double)up.tv_nsec / 1e9));
 	send_reply(reply);
 }
 
