@@ -42,7 +42,7 @@ help:
 	@echo '                    more (KERNELS="$(KERNELS)"); before a change is done'
 	@echo '  make check-long   what takes hours: fuzzers, every file on every kernel, many crashes'
 	@echo '  make check-guest  the guest tests of make check alone'
-	@echo '  make fuzz         a million random commands on that kernel; FUZZ_COMMANDS=N says'
+	@echo '  make fuzz         a million random commands on the debug kernel; FUZZ_COMMANDS=N says'
 	@echo '                    how many, FUZZ_SEED=N repeats a run'
 	@echo '  make bench        instructions per call, counted, beside the paths of Linux;'
 	@echo '                    IOMMU=1 counts some once more behind an IOMMU'
@@ -116,7 +116,7 @@ bench-store: user
 	@$(BUILD)/tests/unit/store-costs
 
 check check-quick check-long: setup user
-	@$(lab) check $(or $(@:check-%=%),check) --build $(BUILD) --kernels "$(KERNELS)" \
+	@$(lab) check $(@:check-%=%) --build $(BUILD) --kernels "$(KERNELS)" \
 		$(if $(BASE),--base $(BASE)) $(if $(WITHIN),--within $(WITHIN))
 
 check-guest: setup user

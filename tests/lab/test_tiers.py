@@ -66,7 +66,7 @@ def test_what_is_under_everything_selects_everything(path: str) -> None:
 
 
 def test_each_kernel_runs_its_list() -> None:
-    """The first one runs all; debug waits for nobody, so no more workers run there than processors."""
+    """The first one runs all files, each other one those that name it."""
     words = words_of(tiers.plan_check(SETTING))
     assert all(file.name in words["guests 6.1"] for file in FILES)
     assert words["guests 6.12"].endswith("--kernel=6.12 tests/guest/test_buffers.py")
@@ -89,6 +89,14 @@ def test_the_long_tier_has_all_files_and_no_samples() -> None:
 def test_the_map_of_this_checkout() -> None:
     """Every file is in an area; the table of guest tests has every file."""
     assert areas.complaints(areas.read_map(), areas.tracked_files()) == []
+    assert areas.missing_smoke(areas.read_map(), areas.TOP) == []
+
+
+def test_a_smoke_test_that_is_gone_is_named(tmp_path: Path) -> None:
+    """Its file is there, its function is not."""
+    (tmp_path / "test_a.py").write_text("def test_other() -> None:\n")
+    known = Map((Area("a", smoke="test_a.py::test_one[512]"), Area("b", smoke="test_a.py::test_other")), (), ())
+    assert areas.missing_smoke(known, tmp_path) == [f"{areas.MAP}: a: test_a.py has no test_one"]
     assert read_table(areas.TOP / "tests/guest")
 
 

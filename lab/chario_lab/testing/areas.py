@@ -3,7 +3,7 @@
 
     python -m chario_lab.testing.areas       names every file that is in no area, and every stale line
 
-An area has sources, tests and one smoke test.  What the map lists below
+An area has sources, tests and most often one smoke test.  What the map lists below
 `everything` selects all tests, and so does a path that it does not name.
 Patterns are those of a shell; `*` also stands for slashes.
 """
@@ -106,6 +106,17 @@ def complaints(known: Map, tracked: Sequence[str]) -> list[str]:
     return lines
 
 
+def missing_smoke(known: Map, top: Path) -> list[str]:
+    """Smoke tests whose file has no such function."""
+    lines = []
+    for area in known.areas:
+        file, _, test = area.smoke.partition("::")
+        name = test.partition("[")[0]
+        if name and f"def {name}(" not in (top / file).read_text():
+            lines.append(f"{MAP}: {area.name}: {file} has no {name}")
+    return lines
+
+
 def any_fits(tracked: Sequence[str], pattern: str) -> bool:
     """Whether a pattern fits one of the paths."""
     return any(fnmatchcase(path, pattern) for path in tracked)
@@ -119,7 +130,9 @@ def tracked_files(top: Path = TOP) -> list[str]:
 
 def main() -> int:
     """Print what is wrong with the map."""
-    found = complaints(read_map(Path.cwd()), tracked_files(Path.cwd()))
+    top = Path.cwd()
+    known = read_map(top)
+    found = complaints(known, tracked_files(top)) or missing_smoke(known, top)
     for line in found:
         print(line)
     return 1 if found else 0

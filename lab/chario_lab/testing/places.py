@@ -23,7 +23,7 @@ class Place:
 
 
 def combine(specs: Iterable[GuestSpec]) -> dict[GuestSpec, Place]:
-    """As few guests as have the drives of all that are given, and where each finds its own."""
+    """A few guests that have the drives of all that are given, by first fit; and where each finds its own."""
     combined: list[GuestSpec] = []
     places: dict[GuestSpec, tuple[int, int]] = {}
     for spec in dict.fromkeys(specs):

@@ -25,12 +25,12 @@ class Schedule:
     def __init__(self, config: pytest.Config, files: Mapping[str, GuestFile]) -> None:
         self._files = files
         self._seats: Seats | None = None
-        self._file = ""
+        self._file = self._run = ""
         self._kernel = str(config.getoption("--kernel"))
         config.stash[FILES] = files
         run = getattr(config, "workerinput", {}).get("testrunuid")
         if run:
-            self._seats = Seats(Path(tempfile.gettempdir()) / f"chario-seats-{run}", seats_of_machine())
+            self._seats = Seats(seats_file(run), seats_of_machine())
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
@@ -58,6 +58,15 @@ class Schedule:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: object) -> None:
-        """The last worker of a run leaves no file behind."""
-        run = getattr(node, "workerinput", {}).get("testrunuid")
-        (Path(tempfile.gettempdir()) / f"chario-seats-{run}").unlink(missing_ok=True)
+        """Another worker may come in its place, and needs the same file."""
+        self._run = getattr(node, "workerinput", {}).get("testrunuid", "")
+
+    def pytest_sessionfinish(self) -> None:
+        """Whoever has had workers removes the file of their seats."""
+        if self._run:
+            seats_file(self._run).unlink(missing_ok=True)
+
+
+def seats_file(run: str) -> Path:
+    """Where the workers of a run lock their seats."""
+    return Path(tempfile.gettempdir()) / f"chario-seats-{run}"

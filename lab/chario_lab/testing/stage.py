@@ -76,7 +76,7 @@ def run_group(stages: Sequence[Stage]) -> list[Outcome]:
         pid, status, usage = os.wait4(-1, 0)
         ended = next((one for one in running if one.process.pid == pid), None)
         if ended is None:
-            continue  # a child of a program that is not ours to wait for
+            continue  # a process that was handed to us when its parent ended
         running.remove(ended)
         rc = os.waitstatus_to_exitcode(status)
         ended.process.returncode = rc

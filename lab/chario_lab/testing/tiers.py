@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""The three tiers of tests as lists of stages.  Everything here is pure.
+"""The three tiers of tests as lists of stages.
 
     quick    static and unit tests, a smoke test of each feature, all tests of what has changed
-    check    everything, on all kernels; nothing is selected and nothing used again
+    check    every test on 6.1, and on each other kernel what depends on it; nothing is selected or used again
     long     what takes hours: fuzzers, many crash points, mutations, fresh machines
 
 Stages in one group run side by side.
