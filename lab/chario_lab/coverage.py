@@ -6,7 +6,8 @@
 adds up what the guests left in FOLDER (see guest/counters.py), and prints per
 file which lines and branches have run, and after that each line that has not,
 with its function.  Functions of which tests/unreached.toml says why that is so
-are named with that reason; any other makes the report fail.
+are named with that reason; any other makes the report fail.  A reason that no
+line needs any more is named too.
 FOLDER/coverage.json is for gcovr's other formats.
 """
 
@@ -135,9 +136,12 @@ def report(folder: Path) -> bool:
     if lost.exists():
         print("These guests died or were killed, and left no counters:")
         print(lost.read_text(), end="")
-    found = missed(json.loads((folder / "coverage.json").read_text()))
-    known, unknown = explained(found, tomllib.loads(REASONS.read_text()))
+    found = list(missed(json.loads((folder / "coverage.json").read_text())))
+    reasons = tomllib.loads(REASONS.read_text())
+    known, unknown = explained(found, reasons)
     print("\nLines that have not run, and why:", *known, sep="\n")
+    if idle := sorted(reasons.keys() - {place.function for place in found}):
+        print(f"\nReasons in {REASONS.relative_to(TOP)} that no line needed this time:", *idle, sep="\n  ")
     if unknown:
         print(
             f"\nLines that have not run: write a test, or the reason to {REASONS.relative_to(TOP)}", *unknown, sep="\n"

@@ -2,6 +2,7 @@
 """Fixtures of the guest tests.
 
     guest            the guest most tests share: chario.ko is loaded and has two drives
+    rig              the guest of a file that says with SETUP what it needs, see shared_guest.py
     fresh_guest      a function that launches a guest of a test's own
     disk, disk512, disk4096, disk_second
                      device nodes in the shared guest; `disk` runs a test on both formats
@@ -28,7 +29,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fault_lab import Keeper
+from fault_lab import Keeper, Rig
 from programs import TOP, compile_program
 from shared_guest import WATCHED, Setup, SharedGuests, Watch, watch
 
@@ -102,13 +103,13 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, o
     try:
         outcome = yield
     except Exception as error:
-        for watch in watched:
-            error.add_note(log_note(watch))
-            watch.failed = True
+        for one in watched:
+            error.add_note(log_note(one))
+            one.failed = True
         raise
-    for watch in watched:
-        if not watch.ended_on_purpose:
-            watch.guest.check_log(watch.mark, allowed)
+    for one in watched:
+        if not one.ended_on_purpose:
+            one.guest.check_log(one.mark, allowed)
     return outcome
 
 
@@ -174,6 +175,12 @@ def keeper(shared_guests: SharedGuests, cpus: int, request: pytest.FixtureReques
     keeper = Keeper(shared_guests, request.module.SETUP, cpus)
     yield keeper
     keeper.close()
+
+
+@pytest.fixture
+def rig(keeper: Keeper, request: pytest.FixtureRequest) -> Rig:
+    """The guest of a file with a SETUP, for one test; its drives are bound when the test asks."""
+    return keeper.get(request)
 
 
 @pytest.fixture

@@ -157,6 +157,7 @@ class Played:
     namespaces: Mapping[int, bytes] = field(default_factory=lambda: {1: namespace_page()})
     health: bytes = health_page()
     registers: Mapping[int, int] = field(default_factory=dict)
+    ready_after_s: float = 0.0
     status: Callable[[int, Command], int | None] = lambda queue, command: OK
     fetched: list[tuple[int, Command]] = field(default_factory=list)
 
@@ -170,9 +171,9 @@ class Played:
         self._events: list[int] = []
         self._wishes: SimpleQueue[Callable[[], None]] = SimpleQueue()
 
-    def play(self, ends: threading.Event) -> None:
-        """Be a drive until it ends."""
-        while not ends.is_set():
+    def play(self, stop: threading.Event) -> None:
+        """Be a drive until it is to stop."""
+        while not stop.is_set():
             self._look_at_registers()
             while not self._wishes.empty():
                 self._wishes.get()()
@@ -188,6 +189,7 @@ class Played:
             submissions, completions = (self._memory.readq(self._bar + place) for place in (ASQ, ACQ))
             self._queues[0] = Queue(submissions, completions, (sizes & 0xFFF) + 1, (sizes >> 16 & 0xFFF) + 1)
             self._memory.fill(self._bar + DOORBELLS, PAGE, 0)
+            time.sleep(self.ready_after_s)
             self._memory.writel(self._bar + CSTS, READY)
         elif not control & ENABLE and self._queues:
             self._queues.clear()
@@ -220,7 +222,7 @@ class Played:
         self.complete(number, [command.cid], status, result)
 
     def complete(self, number: int, cids: Sequence[int], status: int = OK, result: int = 0) -> None:
-        """Complete commands of a queue, which the driver sees all at once.  Only `status` may call it."""
+        """Complete commands of a queue; the driver sees them all at once.  For `status`, on the playing thread."""
         queue = self._queues[number]
         entries: list[tuple[int, bytes]] = []
         for cid in cids:
@@ -277,7 +279,7 @@ class Played:
 Status = Callable[[int, Command], int | None]
 
 
-def ends(opcode: Opcode, status: int, dword10: int | None = None) -> Status:
+def ending_with(opcode: Opcode, status: int, dword10: int | None = None) -> Status:
     """Admin commands of a kind end with a status, all others well."""
 
     def status_of(queue: int, command: Command) -> int:
@@ -290,13 +292,13 @@ def ends(opcode: Opcode, status: int, dword10: int | None = None) -> Status:
 @contextmanager
 def played(rig: Rig, drive: int, **what: Any) -> Iterator[Played]:
     """A controller that is played while the block lasts; what it is made of is as in Played."""
-    controller, ends = Played(rig, drive, **what), threading.Event()
+    controller, stop = Played(rig, drive, **what), threading.Event()
     with ThreadPoolExecutor(1) as threads:
-        playing = threads.submit(controller.play, ends)
+        playing = threads.submit(controller.play, stop)
         try:
             yield controller
             rig.release(controller.address)
         finally:
-            ends.set()
+            stop.set()
             # Whoever waits for the driver is to learn why it got no answer.
             playing.result()

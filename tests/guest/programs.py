@@ -32,7 +32,7 @@ def compile_program(name: str, bits: int = 64) -> Path:
         library += sorted((TOP / "lib/src").rglob("*.c"))
         headers += sorted((TOP / "lib").rglob("*.h"))
         library += [SOURCES / "library32.c"] if bits == 32 else []
-    if bits == 32 and re.search("#include .*ring.h", source.read_text()):
+    if bits == 32 and re.search(r'#include ["<](lib)?u?ring\.h[">]', source.read_text()):
         library.append(SOURCES / "liburing32.c")
     digest = hashlib.sha256(repr(flags).encode())
     for path in [source, *headers, *library]:

@@ -122,16 +122,20 @@ class SharedGuest:
         self.stack.close()
 
     def _enter(self, guest: Guest, setup: Setup, first_drive: int) -> None:
-        """What the kernel said before is no business of these tests."""
-        self.setup, self.began = setup, guest.log_mark()
-        guest.first_drive = first_drive
-        if setup.parameters is not None:
-            load_module(guest, self.module, setup.parameters)
-        if setup.bound:
-            for drive in range(len(setup.drives)):
-                bind(guest, bdf(guest, drive))
-            # What probing said is searched too, once and not by any test.
-            guest.check_log(self.began)
+        """Load the module, and bind what the file wants bound: its tests begin here."""
+        guest.first_drive, self.began = first_drive, guest.log_mark()
+        try:
+            if setup.parameters is not None:
+                load_module(guest, self.module, setup.parameters)
+            if setup.bound:
+                for drive in range(len(setup.drives)):
+                    bind(guest, bdf(guest, drive))
+                # What probing said is searched too, once and not by any test.
+                guest.check_log(self.began)
+        except BaseException:
+            self._end()
+            raise
+        self.setup = setup
 
     def _is_spoilt(self, guest: Guest) -> bool:
         """Whether the last test has left a guest that is not as before: its programs may run on when it failed."""
@@ -159,7 +163,7 @@ class SharedGuest:
         self.began = guest.log_mark()
 
     def close(self) -> None:
-        """Nothing has leaked in all the time of this guest."""
+        """End the guest; raise when something has leaked in all its time."""
         try:
             if self.guest and not self._is_spoilt(self.guest):
                 self._leave()

@@ -7,7 +7,7 @@ import json
 import time
 
 import pytest
-from fault_lab import CALL_LIMIT_S, Keeper, Rig
+from fault_lab import CALL_LIMIT_S, Rig
 from shared_guest import Setup
 from test_any_size import PRELUDE, PYTHON
 
@@ -22,12 +22,6 @@ DRIVES = (
     Nvme("bad", (Namespace(64, 4096, backing=Blkdebug((ErrorRule("write", sector=BAD_WRITE // SECTOR),))),)),
 )
 SETUP = Setup(drives=DRIVES)
-
-
-@pytest.fixture
-def rig(keeper: Keeper, request: pytest.FixtureRequest) -> Rig:
-    """The guest, for one test."""
-    return keeper.get(request)
 
 
 def run(rig: Rig, disk: str, script: str) -> object:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 import pytest
 from disks import MIB
-from fault_lab import Keeper, Rig
+from fault_lab import Rig
 from programs import compile_program
 from shared_guest import Setup
 from waiting import SETTLE_LIMIT_S
@@ -36,12 +36,6 @@ DRIVES = (
     Nvme("pulled", (Namespace(64, 512),), cmb_mib=16),
 )
 SETUP = Setup(drives=DRIVES, parameters=f"peer_to_peer=1 windows={HIDDEN:#x}+1M", append=f"memmap=16M${HIDDEN:#x}")
-
-
-@pytest.fixture
-def rig(keeper: Keeper, request: pytest.FixtureRequest) -> Rig:
-    """The guest, for one test."""
-    return keeper.get(request)
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 from disks import MIB, Programs, counters, grown
-from fault_lab import Keeper, Rig
+from fault_lab import Rig
 from shared_guest import Setup
 from test_buffers import BLOCK, run
 from test_pool import SIZES, round_trip
@@ -59,12 +59,6 @@ def test_controller_memory_that_is_refused(guest: Guest, guest_program: Programs
     """A drive without; buffers of other kinds do not go out; and no name, no export."""
     script = [f"inside 0 {MIB}", f"pool 1 {MIB}", "export 1", "destroy 1", "export 1"]
     assert run(guest, guest_program, disk, script) == ["EOPNOTSUPP", "0", "EOPNOTSUPP", "0", "ENOENT"]
-
-
-@pytest.fixture
-def rig(keeper: Keeper, request: pytest.FixtureRequest) -> Rig:
-    """The guest, for one test."""
-    return keeper.get(request)
 
 
 def test_inside_a_drive(rig: Rig, guest_program: Programs) -> None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from errno import EIO
 
 import pytest
-from fault_lab import Keeper, Rig
+from fault_lab import Rig
 from shared_guest import Setup
 
 from chario_lab.guest.spec import Blkdebug, ErrorRule, Namespace, Nvme
@@ -28,12 +28,6 @@ DRIVES = (
     ),
 )
 SETUP = Setup(drives=DRIVES)
-
-
-@pytest.fixture
-def rig(keeper: Keeper, request: pytest.FixtureRequest) -> Rig:
-    """The guest, for one test."""
-    return keeper.get(request)
 
 
 def test_a_bad_sector_gives_eio(rig: Rig) -> None:

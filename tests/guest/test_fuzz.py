@@ -13,7 +13,7 @@ import os
 from collections import Counter
 
 import pytest
-from fault_lab import Keeper, Rig
+from fault_lab import Rig
 from programs import compile_program
 from shared_guest import Setup
 
@@ -67,12 +67,6 @@ SETUP = Setup(
     parameters=f"peer_to_peer=1 loopback_mib=16 windows={HIDDEN:#x}+4M",
     append=f"memmap=16M${HIDDEN:#x}",
 )
-
-
-@pytest.fixture
-def rig(keeper: Keeper, request: pytest.FixtureRequest) -> Rig:
-    """The guest, for one test."""
-    return keeper.get(request)
 
 
 def fuzz(rig: Rig, become: str, disks: list[str]) -> Kinds:

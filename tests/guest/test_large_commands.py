@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 from disks import MIB, Programs, counters, grown, setting
-from fault_lab import Keeper, Rig
+from fault_lab import Rig
 from shared_guest import Setup
 from test_buffers import BLOCK, run
 
@@ -19,12 +19,6 @@ SETUP = Setup(
     drives=(Nvme("large", (Namespace(64, 4096),), mdts=9),),
     parameters=f"max_command_kib={LARGEST >> 10}",
 )
-
-
-@pytest.fixture
-def rig(keeper: Keeper, request: pytest.FixtureRequest) -> Rig:
-    """The guest, for one test."""
-    return keeper.get(request)
 
 
 @pytest.mark.parametrize("pages", [HALF, HALF + 1, 2 * HALF - 1, 2 * HALF], ids=lambda pages: f"{pages} pages")

@@ -22,7 +22,7 @@ from errno import ETIMEDOUT
 
 import pytest
 from entries import FLUSH, READ, WRITE, Entry, Submissions
-from fault_lab import CALL_LIMIT_S, Keeper, Rig, results, uring_results
+from fault_lab import CALL_LIMIT_S, Rig, results, uring_results
 from programs import compile_program
 from shared_guest import Setup
 from waiting import until
@@ -43,12 +43,6 @@ MADE = re.compile(r"pci_nvme_create_cq .*addr=(0x[0-9a-f]+), cqid=(\d+), .*qsize
 SENT = re.compile(r"pci_nvme_io_cmd ")
 ENDED = re.compile(r"pci_nvme_enqueue_req_completion cid \d+ cqid ([1-9]\d*) ")
 SETUP = Setup(drives=DRIVES, qtest=True)
-
-
-@pytest.fixture
-def rig(keeper: Keeper, request: pytest.FixtureRequest) -> Rig:
-    """The guest, for one test."""
-    return keeper.get(request)
 
 
 class SlowDisk:

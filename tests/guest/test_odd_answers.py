@@ -6,9 +6,8 @@ from __future__ import annotations
 import time
 from errno import EAGAIN, EIO, ETIMEDOUT
 
-import pytest
 from disks import folder
-from fault_lab import Keeper, Rig, results, uring_results
+from fault_lab import Rig, results, uring_results
 from played import (
     HEALTH_LOG,
     INVALID_FIELD,
@@ -34,14 +33,8 @@ RETRIES, PIN_APST, PIN_RETRY = 0x05, 1 << 0, 1 << 4
 SLOW_S = 0.4
 
 
-@pytest.fixture
-def rig(keeper: Keeper, request: pytest.FixtureRequest) -> Rig:
-    """The guest, for one test."""
-    return keeper.get(request)
-
-
 def test_completions_of_nothing(rig: Rig) -> None:
-    """Commands that there cannot be, and that are not in flight: told, and the next one is looked at."""
+    """A command that there cannot be, and one that is not in flight, are logged, and the next completion counts."""
     drives: list[Played] = []
 
     def status(queue: int, command: Command) -> int:
@@ -59,7 +52,7 @@ def test_completions_of_nothing(rig: Rig) -> None:
 
 
 def test_a_drive_that_slows_down(rig: Rig) -> None:
-    """It is told for some time after its counters have changed."""
+    """Its health says so for some time after its counters have changed."""
     with played(rig, REGISTERS) as drive:
         (disk,) = rig.take(drive.address)
         assert rig.show(disk, "health/reasons") == ""
@@ -133,7 +126,7 @@ def test_a_question_that_a_reset_cuts_off(rig: Rig) -> None:
         first = rig.guest.start(show)
         until(lambda: bool(asked), "nobody asks")
         second = rig.guest.start(show)
-        rig.guest.must("until [ $(pidof cat | wc -w) = 2 ]; do :; done")
+        until(lambda: len(rig.guest.run("pidof cat").stdout.split()) == 2, "nobody waits behind him")
         assert second.kill()
         assert second.wait().rc == -9
         assert results(rig.start(disk, "deadline,200", "read,0,4096").wait())[1] == ("read", -ETIMEDOUT)
@@ -145,7 +138,7 @@ def test_a_question_that_a_reset_cuts_off(rig: Rig) -> None:
 
 
 def test_a_queue_of_ones_own_is_refused(rig: Rig) -> None:
-    """By the drive, for it is made when a file asks for it; the file goes on without."""
+    """The drive refuses the pair, which is made when a file asks for it; the file goes on without."""
     made: list[int] = []
 
     def status(queue: int, command: Command) -> int:
@@ -179,7 +172,7 @@ def test_a_queue_of_ones_own_comes_back_late(rig: Rig) -> None:
 
 
 def test_a_setting_that_stays(rig: Rig) -> None:
-    """A drive takes a setting, and does not take the old one back: told."""
+    """A drive takes a setting, and does not take the old one back: the log says which stays."""
 
     def status(queue: int, command: Command) -> int:
         back = command.dword10 & 0xFF == RETRIES and command.dword11 == 0

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from fault_lab import Keeper, Rig
+from fault_lab import Rig
 from played import (
     EVENTS,
     INVALID_FIELD,
@@ -15,7 +15,7 @@ from played import (
     Opcode,
     Status,
     controller_page,
-    ends,
+    ending_with,
     health_page,
     namespace_page,
     played,
@@ -37,12 +37,6 @@ READ = 2
 SMBUS = "0000:00:1f.3"
 
 
-@pytest.fixture
-def rig(keeper: Keeper, request: pytest.FixtureRequest) -> Rig:
-    """The guest, for one test."""
-    return keeper.get(request)
-
-
 def test_what_is_played_is_a_drive(rig: Rig) -> None:
     """What follows means something only if the driver takes an ordinary one, and its queues move commands."""
     with played(rig, REGISTERS) as controller:
@@ -59,9 +53,9 @@ def test_what_is_played_is_a_drive(rig: Rig) -> None:
         ({"namespaces": {1: namespace_page(blocks=1 << 62)}}, "its size is not plausible"),
         ({"namespaces": {1: namespace_page(shift=17)}}, "its block size is not supported"),
         ({"namespaces": {1: namespace_page(blocks=0)}}, "it is empty or not active"),
-        ({"status": ends(Opcode.CREATE_CQ, INVALID_SIZE)}, "not bound: error"),
-        ({"status": ends(Opcode.CREATE_SQ, INVALID_SIZE)}, "not bound: error"),
-        ({"status": ends(Opcode.IDENTIFY, INVALID_FIELD, dword10=0)}, "not bound: error -95"),
+        ({"status": ending_with(Opcode.CREATE_CQ, INVALID_SIZE)}, "not bound: error"),
+        ({"status": ending_with(Opcode.CREATE_SQ, INVALID_SIZE)}, "not bound: error"),
+        ({"status": ending_with(Opcode.IDENTIFY, INVALID_FIELD, dword10=0)}, "not bound: error -95"),
     ],
     ids=["no-io", "too-large", "large-blocks", "empty", "no-completions", "no-queue", "no-namespace"],
 )
@@ -82,7 +76,7 @@ def test_a_function_that_is_no_drive(rig: Rig) -> None:
 
 def test_a_queue_that_was_made_by_half_is_taken_back(rig: Rig) -> None:
     """The completion queue is deleted when the drive refuses the submission queue."""
-    with played(rig, REGISTERS, status=ends(Opcode.CREATE_SQ, INVALID_SIZE)) as controller:
+    with played(rig, REGISTERS, status=ending_with(Opcode.CREATE_SQ, INVALID_SIZE)) as controller:
         with pytest.raises(CommandFailed):
             rig.take(controller.address)
         asked = [(command.opcode, command.dword10 & 0xFFFF) for _, command in controller.fetched]
@@ -92,7 +86,7 @@ def test_a_queue_that_was_made_by_half_is_taken_back(rig: Rig) -> None:
 def test_a_drive_without_a_list_of_namespaces(rig: Rig) -> None:
     """As before version 1.1: every number up to the largest is tried."""
     what = {"controller": controller_page(namespaces=2), "namespaces": {1: namespace_page(), 2: namespace_page()}}
-    with played(rig, REGISTERS, status=ends(Opcode.IDENTIFY, INVALID_FIELD, dword10=LIST), **what) as controller:
+    with played(rig, REGISTERS, status=ending_with(Opcode.IDENTIFY, INVALID_FIELD, dword10=LIST), **what) as controller:
         assert [rig.show(disk, "nsid") for disk in rig.take(controller.address)] == ["1", "2"]
 
 
@@ -141,17 +135,19 @@ def test_memory_of_a_controller_that_is_not_used(rig: Rig, registers: dict[int, 
 
 
 def test_a_time_to_become_ready_of_its_own(rig: Rig) -> None:
-    """A drive that needs longer than CAP.TO can say says it in CRTO."""
+    """A drive that needs longer than CAP.TO says, one second here, says it in CRTO."""
+    with played(rig, REGISTERS, ready_after_s=3.0) as controller, pytest.raises(CommandFailed, match="not bound"):
+        rig.take(controller.address)
     registers = {CAP_HIGH: PLAIN_HIGH | READY_TIMES, CRTO: 60}
-    with played(rig, REGISTERS, registers=registers) as controller:
+    with played(rig, REGISTERS, registers=registers, ready_after_s=3.0) as controller:
         assert rig.take(controller.address)
 
 
 @pytest.mark.parametrize(
     ("status", "words"),
     [
-        (ends(Opcode.SET_FEATURES, INVALID_FIELD, dword10=EVENTS), "events of health cannot be asked for"),
-        (ends(Opcode.ASYNC_EVENT, INVALID_FIELD), "no asynchronous events: status 0x002, invalid field"),
+        (ending_with(Opcode.SET_FEATURES, INVALID_FIELD, dword10=EVENTS), "events of health cannot be asked for"),
+        (ending_with(Opcode.ASYNC_EVENT, INVALID_FIELD), "no asynchronous events: status 0x002, invalid field"),
     ],
     ids=["feature", "request"],
 )

@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from fault_lab import PATIENCE, Keeper, Rig
+from fault_lab import PATIENCE, Rig
 from shared_guest import Setup
 from waiting import SETTLE_LIMIT_S, until
 
@@ -30,12 +30,6 @@ DRIVES = (
     Nvme("bare", ()),
 )
 SETUP = Setup(drives=DRIVES, qtest=True)
-
-
-@pytest.fixture
-def rig(keeper: Keeper, request: pytest.FixtureRequest) -> Rig:
-    """The guest, for one test."""
-    return keeper.get(request)
 
 
 def refuse(rig: Rig, address: str, reason: str) -> None:

@@ -11,7 +11,7 @@ from errno import ENODEV
 from pathlib import Path
 
 import pytest
-from fault_lab import PATIENCE, Keeper, Rig, results, uring_results
+from fault_lab import PATIENCE, Rig, results, uring_results
 from shared_guest import Setup
 from waiting import SETTLE_LIMIT_S, until
 
@@ -27,12 +27,6 @@ ASK_IOCTLS = ("info", "stats", "size", "deadline,1000")
 KEPT, SLEEPING, POLLED, ASYNCHRONOUS, POLLED_ASYNCHRONOUS, QUIET = range(6)
 DRIVES = tuple(Nvme(f"drive-{n}", (Namespace(64),)) for n in range(6))
 SETUP = Setup(drives=DRIVES, alone=True)
-
-
-@pytest.fixture
-def rig(keeper: Keeper, request: pytest.FixtureRequest) -> Rig:
-    """The guest, for one test."""
-    return keeper.get(request)
 
 
 def after_removal(rig: Rig, drive: int) -> None:

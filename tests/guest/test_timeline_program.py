@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from disks import MIB, Programs
-from fault_lab import PATIENCE, Keeper, Rig
+from fault_lab import PATIENCE, Rig
 from shared_guest import Setup
 from test_contract_trace import OF_A_COMMAND, STAGES
 from waiting import SETTLE_LIMIT_S, until
@@ -87,12 +87,6 @@ def test_an_interrupt_ends_the_recording(guest: Guest, chario: Path, disk512: st
         timeout_s=LIMIT_S,
     )
     assert "100 records, 0 lost" in guest.must("cat /run/found")
-
-
-@pytest.fixture
-def rig(keeper: Keeper, request: pytest.FixtureRequest) -> Rig:
-    """The guest, for one test."""
-    return keeper.get(request)
 
 
 def record_meanwhile(rig: Rig, programs: Programs, disk: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 from disks import MIB, Programs, counters, grown
-from fault_lab import Keeper, Rig
+from fault_lab import Rig
 from shared_guest import Setup
 from test_buffers import BLOCK, run
 from test_dmabuf import need
@@ -42,12 +42,6 @@ SETUP = Setup(
     parameters=f"windows={HIDDEN:#x}+16M peer_to_peer=1",
     append=f"memmap=16M${HIDDEN:#x}",
 )
-
-
-@pytest.fixture
-def rig(keeper: Keeper, request: pytest.FixtureRequest) -> Rig:
-    """The guest, for one test."""
-    return keeper.get(request)
 
 
 @pytest.mark.parametrize("kind", KINDS)

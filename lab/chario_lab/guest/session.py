@@ -27,7 +27,8 @@ from chario_lab.guest.spec import GuestSpec
 
 ANSWER_LIMIT_S = 60.0
 BOOT_POLL_S = 2.0
-# What a kernel says that cannot go on; it looks sooner while it boots, see plan.boot_args().
+# What a kernel says that cannot go on.  It looks for stalls of 40 s while it boots, see plan.boot_args(), and of
+# BUSY_HOST_STALL_S afterwards.
 LOST_TIMER = "kthread timer wakeup didn't happen"
 BUSY_HOST_STALL_S = 120
 STALL_LIMIT = "/sys/module/rcupdate/parameters/rcu_cpu_stall_timeout"
@@ -63,7 +64,6 @@ class Guest:
         self.host = host
         self.process = process
         self.release = ""
-        self.boot_s = 0.0
         self._channel = Channel(agent)
         self._qmp_line = qmp
         self._qmp: QEMUMonitorProtocol | None = None
@@ -76,7 +76,7 @@ class Guest:
         return self.first_drive + drive
 
     def wait_ready(self, limit_s: float) -> None:
-        """Return when the agent has said that it is there; raise at once when a CPU has lost its timer."""
+        """Return when the agent has said that it is there; raise soon when a CPU has lost its timer."""
         ready, end = self._channel.ready, time.monotonic() + limit_s
         while not ready.done() and time.monotonic() < end:
             concurrent.futures.wait([ready], BOOT_POLL_S)
@@ -86,7 +86,6 @@ class Guest:
             raise GuestSilent(f"the guest has not come up after {limit_s:.0f} s\n{self.console_tail()}")
         record = self._answer(ready, 0)
         self.release = record["release"]
-        self.boot_s = record["uptime_s"]
         # An emulated CPU on a loaded host stands still for seconds: that is not the guest's fault.
         self.files.write(STALL_LIMIT, BUSY_HOST_STALL_S)
 

@@ -111,7 +111,7 @@ class Nvme:
 class RegisterFile:
     """A PCI function with an interrupt pin whose BAR 0 is nothing but memory.
 
-    A driver finds whatever a test has written there (Guest.registers), and
+    A driver finds whatever a test has written there (faults.load_registers()), and
     its own writes change nothing else: this is how a controller looks that
     never becomes ready, or whose registers read all ones.  It is QEMU's
     ati-vga, used for its BAR; it stands in the place of a drive.
