@@ -67,20 +67,27 @@ def check_room(needed_bytes: int, what: str) -> None:
         )
 
 
-def keep(target: Path, what: str, make: Callable[[Path], None]) -> Path:
-    """The folder `target`; `make` fills a scratch folder that becomes it."""
-    if target.is_dir():
+def keep(target: Path, what: str, make: Callable[[Path], None], again: bool = False) -> Path:
+    """The folder `target`; `make` fills a scratch folder that becomes it, `again` also where there is one.
+
+    Other runs have the old one until the new one is whole.
+    """
+    if target.is_dir() and not again:
         return target
     with locked(target, what):
-        if not target.is_dir():
-            scratch = target.parent / f".{target.name}"
-            shutil.rmtree(scratch, ignore_errors=True)  # of a run that was killed
+        if again or not target.is_dir():
+            scratch, old = target.parent / f".{target.name}", target.parent / f".{target.name}.old"
+            for left in (scratch, old):
+                shutil.rmtree(left, ignore_errors=True)  # of a run that was killed
             scratch.mkdir(parents=True)
             try:
                 make(scratch)
+                if target.is_dir():
+                    target.rename(old)
                 scratch.rename(target)
             finally:
                 shutil.rmtree(scratch, ignore_errors=True)
+                shutil.rmtree(old, ignore_errors=True)
     return target
 
 

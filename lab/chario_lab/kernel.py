@@ -75,6 +75,11 @@ MODULES_KEPT_DAYS = 7
 CHECKS = ("W=1", "C=2", "CF=-D__CHECK_ENDIAN__")
 FINDING = re.compile(r"\b(?:warning|error):")
 FINDINGS = "findings"
+# Of a surrounding make, or set by a user: they would change what make, compilers and pytest do.
+CHANGING = {
+    "MAKEFLAGS", "MFLAGS", "GNUMAKEFLAGS", "MAKELEVEL", "KCFLAGS", "KCPPFLAGS", "CFLAGS", "CPPFLAGS", "LDFLAGS",
+    "PYTEST_ADDOPTS",
+}  # fmt: skip
 
 
 def get_kernel(name: str) -> Kernel:
@@ -235,11 +240,10 @@ def build_module(
             shutil.copyfile(workshop / module, folder / module)
         (folder / FINDINGS).write_text(found)
 
-    if again and target.exists():
-        shutil.rmtree(target)
-    keep(target, f"{module} for {kernel.release}", make)
+    keep(target, f"{module} for {kernel.release}", make, again)
+    use(target)
     drop_unused(target.parent, MODULES_KEPT_DAYS)
-    return use(target) / module
+    return target / module
 
 
 def profiling(folder: Path, target: Path) -> list[str]:
@@ -276,7 +280,7 @@ def run_make(kernel: Kernel, folder: Path, label: str, module: str, options: Seq
     command = ["make", "-C", str(kernel.build), f"M={folder}", f"-j{os.cpu_count() or 1}", *options, "modules"]
     say(f"building {module} for {kernel.release}")
     try:
-        done = subprocess.run(command, env=make_environment(), capture_output=True, text=True, check=False)
+        done = subprocess.run(command, env=clean_environment(), capture_output=True, text=True, check=False)
     except FileNotFoundError:
         raise KernelError("make is missing: run scripts/setup.sh as root") from None
     if done.returncode or not (folder / module).exists():
@@ -288,9 +292,9 @@ def run_make(kernel: Kernel, folder: Path, label: str, module: str, options: Seq
     return "".join(f"{line}\n" for line in found)
 
 
-def make_environment() -> dict[str, str]:
-    """The environment without what a surrounding make would pass on."""
-    return {key: value for key, value in os.environ.items() if key not in {"MAKEFLAGS", "MFLAGS", "MAKELEVEL"}}
+def clean_environment() -> dict[str, str]:
+    """The environment without what would change what make and the compiler do."""
+    return {key: value for key, value in os.environ.items() if key not in CHANGING}
 
 
 def compiler_of(kernel: Kernel) -> str:

@@ -109,6 +109,11 @@ def build_kernel(recipe: Recipe) -> tuple[Path, str]:
     return target, (target / "build/include/config/kernel.release").read_text().strip()
 
 
+def is_built(recipe: Recipe) -> bool:
+    """Whether the cache has a kernel of this recipe; it may be of an older one."""
+    return any((cache_dir() / "kernels").glob(f"{recipe.name}-*/boot"))
+
+
 def digest(recipe: Recipe, source: Path) -> str:
     """Hash of all that decides what comes out."""
     state = hashlib.sha256()

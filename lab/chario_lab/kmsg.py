@@ -117,6 +117,11 @@ def complaints(records: Iterable[LogRecord], allowed: Iterable[str] = ()) -> lis
     ]
 
 
+def forbidden_lines(console: str) -> list[str]:
+    """The lines of a console that would be complaints in the kernel log."""
+    return [line for line in console.splitlines() if _forbidden.search(line) and not _harmless.search(line)]
+
+
 def check(records: list[LogRecord], allowed: Iterable[str] = ()) -> None:
     """Raise with the complaint and what the kernel said around it."""
     bad = complaints(records, allowed)

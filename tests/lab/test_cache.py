@@ -108,6 +108,22 @@ def test_two_runs_make_it_once(tmp_path: Path) -> None:
     assert (tmp_path / "made").read_text() == "made\n"
 
 
+def test_a_thing_is_there_while_it_is_made_again(tmp_path: Path) -> None:
+    """Who uses the old one has it until the new one is whole, and when making it fails."""
+    target = tmp_path / "thing"
+    keep(target, "a thing", lambda folder: (folder / "old").touch())
+
+    def make(folder: Path) -> None:
+        assert (target / "old").exists()
+        (folder / "new").touch()
+
+    keep(target, "a thing", make, again=True)
+    assert [path.name for path in target.iterdir()] == ["new"]
+    with pytest.raises(ZeroDivisionError):
+        keep(target, "a thing", lambda folder: print(1 // 0), again=True)
+    assert [path.name for path in target.iterdir()] == ["new"]
+
+
 def test_only_unused_things_are_dropped(tmp_path: Path) -> None:
     """What was used lately stays, what was not goes."""
     for name in ("used", "unused"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from chario_lab.kmsg import KernelComplaint, LogRecord, check, complaints, parse_record
+from chario_lab.kmsg import KernelComplaint, LogRecord, check, complaints, forbidden_lines, parse_record
 
 
 def record(text: str, sequence: int = 0) -> LogRecord:
@@ -80,3 +80,9 @@ def test_records_are_read_as_the_kernel_writes_them() -> None:
     """Priority, facility, continuation lines and escapes."""
     raw = "30,42,1500000,-;tab\\x09here\n SUBSYSTEM=pci\n DEVICE=+pci:0000:01:00.0"
     assert parse_record(raw) == LogRecord(42, 6, 1500000, "tab\there")
+
+
+def test_a_console_has_forbidden_lines_too() -> None:
+    """As the console prints them, with a time in front."""
+    said = "[    1.0] kasan: KernelAddressSanitizer initialized\n[    2.0] BUG: KASAN: use-after-free in chario_pull\n"
+    assert forbidden_lines(said) == ["[    2.0] BUG: KASAN: use-after-free in chario_pull"]

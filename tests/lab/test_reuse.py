@@ -52,7 +52,9 @@ def test_a_pass_is_used_again_and_said(checkout: Path, capfd: pytest.CaptureFixt
     assert runs(checkout) == 2
 
 
-@pytest.mark.parametrize("change", ["content", "new file", "gone", "mode", "command", "environment", "machine"])
+@pytest.mark.parametrize(
+    "change", ["content", "new file", "tracked", "gone", "mode", "command", "environment", "machine"]
+)
 def test_each_input_counts(checkout: Path, change: str) -> None:
     """With any of them changed the key is another one."""
     stage, machine = unit(checkout), MACHINE
@@ -61,6 +63,8 @@ def test_each_input_counts(checkout: Path, change: str) -> None:
         (checkout / "lib/two.c").write_text("changed\n")
     elif change == "new file":
         (checkout / "lib/three.c").touch()
+    elif change == "tracked":
+        subprocess.run(["git", "-C", str(checkout), "add", "lib/two.c"], check=True)
     elif change == "gone":
         (checkout / "lib/one.c").unlink()
     elif change == "mode":
@@ -88,6 +92,8 @@ def test_a_change_during_the_run_is_no_pass(checkout: Path) -> None:
     stage = Stage("unit", (sys.executable, "-c", edit), 1.0, inputs=("lib/*",))
     assert check.run(Plan("quick", ((stage,),)), passes=Passes(checkout)) == 0
     assert not Passes(checkout).has(stage)
+    (checkout / "lib/one.c").write_text("lib/one.c\n")
+    assert not Passes(checkout).has(stage), "what was there before may not be what it has read"
 
 
 def test_a_failure_is_never_used_again(checkout: Path) -> None:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -71,7 +72,9 @@ def test_each_kernel_runs_its_list() -> None:
     assert all(file.name in words["guests 6.1"] for file in FILES)
     assert words["guests 6.12"].endswith("--kernel=6.12 tests/guest/test_buffers.py")
     assert words["guests debug"].endswith("tests/guest/test_buffers.py tests/guest/test_recovery.py")
-    assert "--again 6.1 6.12 debug" in words["module"]
+    assert words["module"].endswith("--again 6.1 6.12")
+    assert words["module debug"].endswith("--again debug")
+    assert list(words).index("guests 6.12") < list(words).index("module debug") < list(words).index("guests debug")
 
 
 def test_the_long_tier_has_all_files_and_no_samples() -> None:
@@ -150,3 +153,25 @@ def test_nothing_run_is_a_failure(capfd: pytest.CaptureFixture[str]) -> None:
     assert "no kernel to test" in capfd.readouterr().err
     assert check.run(Plan("x", ((stage("long", "print()", 60),),)), within_min=5) == 1
     assert "left out for want of time, about 60 minutes: long" in capfd.readouterr().out
+
+
+def test_what_nothing_is_shown_without_may_not_be_left_out(capfd: pytest.CaptureFixture[str]) -> None:
+    """Another stage may be, where it is named."""
+    quick, slow = stage("quick", "print()", 1), stage("guests 6.1", "print()", 60)
+    assert check.run(Plan("x", ((quick,), (slow,)), needed="guests 6.1"), within_min=5) == 1
+    assert "no time for guests 6.1" in capfd.readouterr().err
+    assert check.run(Plan("x", ((quick,), (slow,)), needed="quick"), within_min=5) == 0
+    assert capfd.readouterr().out.endswith("x: 1 passed, 0 failed, 1 left out\n")
+
+
+def test_a_kernel_that_has_to_be_built_takes_its_time() -> None:
+    """What it takes is known before it begins."""
+    plan = tiers.plan_check(replace(SETTING, missing=("debug",)))
+    minutes = {stage.name: stage.minutes for group in plan.groups for stage in group}
+    assert minutes["module debug"] > minutes["guests 6.1"] > minutes["module"]
+
+
+def test_kernels_that_are_not_named_are_left_out_and_said() -> None:
+    """KERNELS= may name fewer than usual."""
+    plan = tiers.plan_check(replace(SETTING, kernels=("6.12",)))
+    assert "guests 6.1: KERNELS does not name it" in plan.left_out

@@ -207,7 +207,9 @@ class Guest:
 
     def _death(self) -> GuestDied:
         text = self.obituary()
-        return QemuCrashed(text) if (self.process.poll() or 0) < 0 else GuestDied(text)
+        # A kernel that has complained first has failed by itself, whatever QEMU did then.
+        crashed = (self.process.poll() or 0) < 0 and not kmsg.forbidden_lines(self._console())
+        return QemuCrashed(text) if crashed else GuestDied(text)
 
     def obituary(self) -> str:
         """How the guest died, for a human."""

@@ -21,14 +21,18 @@ class Changes:
 
 
 def read_changes(top: Path, base: str = "") -> Changes:
-    """What differs from a base: the one that is named, else where this branch left its upstream, else HEAD."""
+    """What differs from a base: the one that is named, else where this branch left its upstream or
+    the default branch of origin, else HEAD."""
     known = git(top, "rev-parse", "--short", "--verify", f"{base or 'HEAD'}^{{commit}}")
     if known is None:
         raise ChangesError(f"git knows no commit {base}: give BASE= a commit, or leave it out")
     if not base:
-        known = git(top, "merge-base", "HEAD", "@{upstream}") or known
-    differing = git(top, "diff", "--name-only", "--no-renames", "-z", known.strip()) or ""
-    untracked = git(top, "ls-files", "--others", "--exclude-standard", "-z") or ""
+        upstream = git(top, "merge-base", "HEAD", "@{upstream}") or git(top, "merge-base", "HEAD", "origin/HEAD")
+        known = upstream or known
+    differing = git(top, "diff", "--name-only", "--no-renames", "-z", known.strip())
+    untracked = git(top, "ls-files", "--others", "--exclude-standard", "-z")
+    if differing is None or untracked is None:
+        raise ChangesError("git cannot say what has changed: see what git diff and git status print")
     paths = {path for path in f"{differing}{untracked}".split("\0") if path}
     return Changes(known.strip()[:12], tuple(sorted(paths)))
 

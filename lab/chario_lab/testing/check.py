@@ -10,14 +10,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from chario_lab.cache import say
-from chario_lab.kernel import DEBUG, NAMES
+from chario_lab.kernel import NAMES
+from chario_lab.kernel_build import RECIPES, is_built
 from chario_lab.testing import areas, tiers
 from chario_lab.testing.changes import read_changes
 from chario_lab.testing.guest_files import read_table
 from chario_lab.testing.reuse import Passes
 from chario_lab.testing.stage import Outcome, Stage, print_table, run_group
-
-DEFAULT_KERNELS = ("6.1", "6.12", "6.12-rt", DEBUG)
+from chario_lab.testing.tiers import DEFAULT_KERNELS
 
 
 def main(words: Sequence[str]) -> int:
@@ -52,7 +52,8 @@ def make_plan(options: argparse.Namespace) -> tiers.Plan:
     if unknown:
         raise SystemExit(f"no kernel is called {unknown[0]!r}: the lab has {', '.join(NAMES)}")
     files = tuple(read_table(top / tiers.GUEST).values())
-    setting = tiers.Setting(Path(sys.executable), options.build.resolve(), kernels, files)
+    missing = tuple(name for name in kernels if name in RECIPES and not is_built(RECIPES[name]))
+    setting = tiers.Setting(Path(sys.executable), options.build.resolve(), kernels, files, missing)
     if options.tier == "quick":
         known, changes = areas.read_map(top), read_changes(top, options.base)
         changed = areas.select(known, changes.paths)
@@ -67,14 +68,19 @@ def run(plan: tiers.Plan, within_min: float | None = None, passes: Passes | None
     began_s = time.monotonic()
     outcomes: list[Outcome] = []
     too_late: list[Stage] = []
+    foreseen_min = 0.0
     for group in plan.groups:
         known = [stage for stage in group if passes and passes.has(stage)]
         outcomes += [Outcome(stage, reused=True) for stage in known]
         wanted = [stage for stage in group if stage not in known]
         spent_min = (time.monotonic() - began_s) / 60
-        if within_min is not None and spent_min + max((stage.minutes for stage in wanted), default=0) > within_min:
+        # A machine that has been slow so far will go on so.
+        pace = max(1.0, spent_min / foreseen_min) if foreseen_min else 1.0
+        minutes = max((stage.minutes for stage in wanted), default=0.0)
+        if within_min is not None and spent_min + pace * minutes > within_min:
             too_late += wanted
         else:
+            foreseen_min += minutes
             outcomes += run_group(wanted)
     for outcome in outcomes:
         if passes and outcome.rc == 0 and not outcome.reused:
@@ -88,7 +94,11 @@ def tell(plan: tiers.Plan, outcomes: Sequence[Outcome], too_late: Sequence[Stage
     for stage in too_late:
         print(f"left out for want of time, about {stage.minutes:.0f} minutes: {stage.name}")
     failed = [outcome.stage.name for outcome in outcomes if outcome.rc != 0]
-    print(f"{plan.tier}: {len(outcomes) - len(failed)} passed, {len(failed)} failed")
+    left_out = f", {len(too_late)} left out" if too_late else ""
+    print(f"{plan.tier}: {len(outcomes) - len(failed)} passed, {len(failed)} failed{left_out}")
     if failed:
         say(f"failed: {', '.join(failed)}")
-    return 0 if outcomes and not failed else 1
+    needed = plan.needed in [stage.name for stage in too_late]
+    if needed:
+        say(f"there was no time for {plan.needed}: without it nothing is shown; run it again, what was built is kept")
+    return 0 if outcomes and not failed and not needed else 1

@@ -4,7 +4,8 @@
 The key of a pass is the content of every file of the checkout that fits the
 stage's inputs, the stage's command, the versions of all Debian packages and of
 the running kernel, and the environment of the lab's Python.  Only the quick
-tier asks; the others run everything.
+tier asks; the others run everything.  What is changed while a stage runs is not
+taken for what has passed: the key is made again behind it.
 """
 
 from __future__ import annotations
@@ -29,32 +30,29 @@ def machine() -> str:
 
 
 def key_of(stage: Stage, top: Path, files: list[str], machine: str) -> str:
-    """The key of a pass of a stage; `files` are those of the checkout, tracked or new."""
+    """The key of a pass of a stage; `files` are those of the checkout, each with how git knows it."""
     digest = hashlib.sha256(f"{machine}\n{stage.command}\n{sorted(stage.environment.items())}\n".encode())
-    for name in sorted(files):
+    for known in sorted(files):
+        name = known[2:]
         path = top / name
         if matches(name, stage.inputs) and path.is_file():
-            digest.update(f"{name} {path.stat().st_mode & 0o111}\n".encode())
+            digest.update(f"{known} {path.stat().st_mode & 0o111}\n".encode())
             digest.update(hashlib.sha256(path.read_bytes()).digest())
     return digest.hexdigest()[:24]
 
 
 def files_of(top: Path) -> list[str]:
-    """The files of a checkout: those that git tracks, and new ones that it does not ignore."""
-    command = ["git", "-C", str(top), "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.split("\0")
+    """The files of a checkout, as "H NAME" where git tracks them and "? NAME" where they are new and not ignored."""
+    command = ["git", "-C", str(top), "ls-files", "-t", "--cached", "--others", "--exclude-standard", "-z"]
+    listing = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    return [line for line in listing.split("\0") if line]
 
 
 class Passes:
-    """The passes of one checkout as it stands.
-
-    What a stage reads is looked at before it runs: a file that is changed
-    meanwhile must not be taken for one that has passed.
-    """
+    """The passes of one checkout."""
 
     def __init__(self, top: Path) -> None:
         self._top = top
-        self._files = files_of(top)
         self._machine = machine()
         self._folder = cache_dir() / "passes"
         self._folder.mkdir(exist_ok=True)
@@ -64,12 +62,13 @@ class Passes:
         """Whether the stage has passed with all that it reads as it is now."""
         if not stage.inputs:
             return False
-        record = self._folder / key_of(stage, self._top, self._files, self._machine)
+        record = self._folder / key_of(stage, self._top, files_of(self._top), self._machine)
         self._records[stage.name] = record
         return record.exists()
 
     def add(self, stage: Stage) -> None:
-        """Remember that it has passed with what it read when has() was asked."""
-        if stage.name in self._records:
+        """Remember that it has passed, unless what it reads has changed since has() was asked."""
+        before = self._records.get(stage.name)
+        if before and before.name == key_of(stage, self._top, files_of(self._top), self._machine):
             drop_unused(self._folder, KEPT_DAYS)
-            self._records[stage.name].mkdir(exist_ok=True)
+            before.mkdir(exist_ok=True)

@@ -16,6 +16,7 @@ from rich.console import Console
 from rich.table import Table
 
 from chario_lab.cache import explain
+from chario_lab.kernel import clean_environment
 
 # As a shell says it.
 CANNOT_START = 127
@@ -92,7 +93,7 @@ def start(stage: Stage, alone: bool) -> Started:
     output = None if alone else tempfile.TemporaryFile()  # noqa: SIM115 - show() closes it
     process = subprocess.Popen(
         stage.command,
-        env={**os.environ, **stage.environment},
+        env={**clean_environment(), **stage.environment},
         stdin=subprocess.DEVNULL,
         stdout=output,
         stderr=subprocess.STDOUT if output else None,
