@@ -102,7 +102,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, o
     watched = pyfuncitem.stash.get(WATCHED, [])
     try:
         outcome = yield
-    except Exception as error:
+    except BaseException as error:
         for one in watched:
             error.add_note(log_note(one))
             one.failed = True
@@ -110,6 +110,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, o
     for one in watched:
         if not one.ended_on_purpose:
             one.guest.check_log(one.mark, allowed)
+            one.mark, one.allowed = one.guest.log_mark(), tuple(allowed)
     return outcome
 
 

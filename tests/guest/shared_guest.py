@@ -23,7 +23,6 @@ from pathlib import Path
 import pytest
 from waiting import SETTLE_LIMIT_S, until
 
-from chario_lab import kmsg
 from chario_lab.guest import leaks
 from chario_lab.guest.devices import bdf, bind, load_module
 from chario_lab.guest.launch import launch
@@ -47,6 +46,7 @@ class Watch:
     mark: int
     ended_on_purpose: bool = False
     failed: bool = False
+    allowed: tuple[str, ...] = ()
 
 
 WATCHED = pytest.StashKey[list[Watch]]()
@@ -102,8 +102,7 @@ class SharedGuest:
 
     def get(self, setup: Setup, first_drive: int, item: pytest.Item) -> Guest:
         """The guest for one test of a file; its log is searched after the test."""
-        if self.guest and self._is_spoilt(self.guest):
-            self._end()
+        self._look()
         if self.setup and self.setup != setup:
             self._leave()
         guest = self.guest or self._boot()
@@ -137,13 +136,25 @@ class SharedGuest:
             raise
         self.setup = setup
 
-    def _is_spoilt(self, guest: Guest) -> bool:
-        """Whether the last test has left a guest that is not as before: its programs may run on when it failed."""
-        allowed = self.setup.allowed if self.setup else ()
-        failed = self.watched is not None and self.watched.failed
-        dead = guest.process.poll() is not None
-        since = self.watched.mark if self.watched else self.began
-        return failed or dead or bool(kmsg.complaints(guest.kernel_records(since), allowed))
+    def _look(self) -> None:
+        """End a guest that is not as before; raise where that has not been told with a test.
+
+        The programs of a failed test may run on.  A complaint since the end of the last test comes late, or from
+        what a test had to put back.
+        """
+        if not self.guest:
+            return
+        if self.guest.process.poll() is not None or (self.watched and self.watched.failed):
+            self._end()
+            return
+        since, allowed = self.began, self.setup.allowed if self.setup else ()
+        if self.watched:
+            since, allowed = self.watched.mark, (*allowed, *self.watched.allowed)
+        try:
+            self.guest.check_log(since, allowed)
+        except BaseException:
+            self._end()
+            raise
 
     def _leave(self) -> None:
         """The file is over, and the guest not spoilt: nothing of the module is left."""
@@ -165,8 +176,9 @@ class SharedGuest:
     def close(self) -> None:
         """End the guest; raise when something has leaked in all its time."""
         try:
-            if self.guest and not self._is_spoilt(self.guest):
-                self._leave()
+            self._look()
+            self._leave()
+            if self.guest:
                 leaks.check(self.guest)
         finally:
             self._end()
