@@ -102,6 +102,8 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, o
     watched = pyfuncitem.stash.get(WATCHED, [])
     try:
         outcome = yield
+    except pytest.skip.Exception:
+        raise
     except BaseException as error:
         for one in watched:
             error.add_note(log_note(one))

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import pytest
 from disks import MIB, Programs, counters, grown
 
+from chario_lab.guest import leaks
 from chario_lab.guest.session import Guest
 
 BLOCK = 4096
@@ -129,6 +130,13 @@ def test_rights(guest: Guest, guest_program: Programs, disk: str) -> None:
     assert run(guest, guest_program, disk, setup, ["wronly"]) == ["0", "0", "EBADF", str(BLOCK)]
     setup[1] = "register 0 1"
     assert run(guest, guest_program, disk, setup) == ["0", "0", "EPERM", str(BLOCK)]
+
+
+def test_memory_of_which_a_part_is_missing(guest: Guest, guest_program: Programs, disk: str) -> None:
+    """EFAULT, and what was pinned before the gap is not any more."""
+    script = [f"heap 0 {MIB}", f"cut 0 {MIB // 2} {MIB // 2}", "register 0", "locked"]
+    assert run(guest, guest_program, disk, script)[2:] == ["EFAULT", "0"]
+    assert leaks.pinned_pages(guest) == 0
 
 
 def test_memory_that_cannot_be_pinned(guest: Guest, guest_program: Programs, disk: str) -> None:

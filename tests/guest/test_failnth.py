@@ -16,6 +16,7 @@ from __future__ import annotations
 import os
 import random
 from collections import Counter
+from collections.abc import Iterator
 from errno import EBUSY, EINVAL, ENOMEM
 from pathlib import Path
 
@@ -58,15 +59,16 @@ SETUP = Setup(
 
 
 @pytest.fixture
-def rig(keeper: Keeper, request: pytest.FixtureRequest) -> Rig:
-    """The guest with fault injection set up; without it the test is skipped."""
+def rig(keeper: Keeper, request: pytest.FixtureRequest) -> Iterator[Rig]:
+    """The guest with fault injection set up, for whatever asks for it next too; without it the test is skipped."""
     rig = keeper.get(request)
     if rig.guest.run("test -e /proc/thread-self/fail-nth").rc != 0:
         pytest.skip(f"kernel {rig.guest.spec.kernel} has no fault injection; use --kernel=debug")
     if rig.guest.must(["cat", f"{DEBUGFS}/failslab/cache-filter"]) == "N":
         spare_checkers(rig)
     aim(rig, EVERYTHING)
-    return rig
+    yield rig
+    aim(rig, EVERYTHING)
 
 
 def spare_checkers(rig: Rig) -> None:
@@ -155,7 +157,7 @@ def test_probing_survives_every_failure(rig: Rig) -> None:
     rig.guest.must(f"echo 0 >{PCI}/devices/{address}/enable")
     assert found[-1] == 0 and found.count(-ENOMEM) >= 100 // STRIDE
     # The PCI core takes a region that it has no memory to note down for one that is busy.
-    assert set(found) <= {0, -ENOMEM, -EBUSY}
+    assert set(found) <= {0, -ENOMEM, -EBUSY} and (STRIDE > 1 or -EBUSY in found)
     assert rig.call(rig.disk(0), "read,0,1048576") == 1048576
 
 

@@ -22,6 +22,8 @@ from chario_lab.mutants.catalogue import (
     select,
 )
 from chario_lab.mutants.tree import Ended, Tree, evidence, needed_files, outcome_of, stale_files
+from chario_lab.testing.areas import read_map
+from chario_lab.testing.areas import select as select_tests
 
 TOP = Path(__file__).resolve().parents[2]
 LIST = """
@@ -176,6 +178,17 @@ def test_a_copy_changes_what_has_changed(tmp_path: Path) -> None:
     (copy / "build/kept").write_text("")
     (copy / "gone").write_text("")
     assert stale_files(copy, {"a"}) == [copy / "gone"]
+
+
+def test_a_changed_file_selects_who_would_kill_its_mutations() -> None:
+    """The quick tier would see each mistake that a test in a guest is known to see."""
+    known, missed = read_map(TOP), []
+    for one in read_all(TOP / "tests/mutants"):
+        selection = select_tests(known, [one.file])
+        killer = f"tests/guest/{one.test.name.partition('::')[0]}"
+        if one.test.kind == GUEST and not selection.everything and killer not in selection.tests:
+            missed.append(one.name)
+    assert not missed
 
 
 def test_each_mutation_fits_the_checkout() -> None:

@@ -26,15 +26,16 @@ def read_changes(top: Path, base: str = "") -> Changes:
     known = git(top, "rev-parse", "--short", "--verify", f"{base or 'HEAD'}^{{commit}}")
     if known is None:
         raise ChangesError(f"git knows no commit {base}: give BASE= a commit, or leave it out")
-    if not base:
-        upstream = git(top, "merge-base", "HEAD", "@{upstream}") or git(top, "merge-base", "HEAD", "origin/HEAD")
-        known = upstream or known
-    differing = git(top, "diff", "--name-only", "--no-renames", "-z", known.strip())
+    upstream = git(top, "merge-base", "HEAD", "@{upstream}") or git(top, "merge-base", "HEAD", "origin/HEAD")
+    commit = (known if base or not upstream else upstream).strip()
+    differing = git(top, "diff", "--name-only", "--no-renames", "-z", commit)
     untracked = git(top, "ls-files", "--others", "--exclude-standard", "-z")
     if differing is None or untracked is None:
         raise ChangesError("git cannot say what has changed: see what git diff and git status print")
     paths = {path for path in f"{differing}{untracked}".split("\0") if path}
-    return Changes(known.strip()[:12], tuple(sorted(paths)))
+    # Of a branch that has left nothing, the commits are no changes: their author must know.
+    name = commit[:12] if base or upstream else f"{commit[:12]}, which is HEAD: BASE= names an earlier commit"
+    return Changes(name, tuple(sorted(paths)))
 
 
 def git(top: Path, *words: str) -> str | None:

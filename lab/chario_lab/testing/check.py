@@ -37,7 +37,6 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="chario-lab check", description="Run a tier of the tests.")
     parser.add_argument("tier", choices=("quick", "check", "long", "guests"))
     parser.add_argument("--kernels", help=f"kernels of the guests, by blanks (default: {' '.join(DEFAULT_KERNELS)})")
-    parser.add_argument("--all", action="store_true", help="guests: every file on every kernel")
     parser.add_argument("--base", default="", help="quick: what has changed since this commit")
     parser.add_argument("--build", type=Path, default=Path("build"), help="folder of the built library and program")
     parser.add_argument("--within", type=float, metavar="MINUTES", help="leave out, and name, what no longer fits")
@@ -59,7 +58,7 @@ def make_plan(options: argparse.Namespace) -> tiers.Plan:
         changed = areas.select(known, changes.paths)
         return tiers.plan_quick(setting, known, changed, changes.base, len(changes.paths))
     if options.tier == "guests":
-        return tiers.plan_guests(setting, options.all)
+        return tiers.plan_guests(setting)
     return tiers.plan_check(setting) if options.tier == "check" else tiers.plan_long(setting)
 
 

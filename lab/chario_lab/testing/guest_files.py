@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from chario_lab.kernel import DEBUG, KCSAN
+from chario_lab.kernel import DEBUG, KCSAN, NAMES
 
 FIRST_KERNEL = "6.1"
 TABLE = "files.toml"
@@ -51,6 +51,9 @@ def read_table(folder: Path) -> Mapping[str, GuestFile]:
         f"{name}.py": GuestFile(name=f"{name}.py", **{**entry, "kernels": tuple(entry.get("kernels", ()))})
         for name, entry in fields.items()
     }
+    strange = {kernel for file in files.values() for kernel in file.kernels} - set(NAMES)
+    if strange:
+        raise TableError(f"{table}: no kernel is called {', '.join(sorted(strange))}: the lab has {', '.join(NAMES)}")
     found = {path.name for path in folder.glob("test_*.py")}
     if found != set(files):
         missing, stale = sorted(found - set(files)), sorted(set(files) - found)

@@ -97,9 +97,9 @@ def guests(setting: Setting, kernel: str, tests: Iterable[str], name: str = "") 
 
 
 def listed(setting: Setting, kernel: str, everything: bool = False) -> list[str]:
-    """The guest test files of a kernel's list; the first kernel that is named gets all."""
-    first = kernel == setting.kernels[0]
-    return [f"{GUEST}{file.name}" for file in setting.files if everything or first or file.runs_on(kernel)]
+    """The guest test files of a kernel's list; 6.1 has all."""
+    everything = everything or kernel == FIRST_KERNEL
+    return [f"{GUEST}{file.name}" for file in setting.files if everything or file.runs_on(kernel)]
 
 
 def module(setting: Setting, kernels: Sequence[str], name: str = "module") -> Stage:
@@ -165,8 +165,7 @@ def plan_quick(setting: Setting, known: Map, changed: Selection, base: str, coun
     notes = [f"{count} paths differ from {base}; areas: {', '.join(changed.areas) or 'none'}"]
     if changed.everything:
         notes.append(f"all tests are selected because of {changed.everything}")
-    kernels = replace(setting, kernels=(FIRST_KERNEL,))
-    chosen = [*HOST_TESTS, *listed(kernels, FIRST_KERNEL)] if changed.everything else list(changed.tests)
+    chosen = [*HOST_TESTS, *listed(setting, FIRST_KERNEL)] if changed.everything else list(changed.tests)
     host = [test for test in chosen if not test.startswith(GUEST)]
     smoke = [area.smoke for area in known.areas if area.smoke and area.smoke.partition("::")[0] not in chosen]
     # The same cuts each time: the unit tests of unchanged sources then need not run again.
