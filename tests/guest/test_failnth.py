@@ -75,8 +75,9 @@ def spare_checkers(rig: Rig) -> None:
     """Let allocations of every kind fail but those of kmemleak, and of the checker of DMA mappings."""
     rig.guest.must(
         f"cd {DEBUGFS}; for d in failslab fail_page_alloc; do echo 0 >$d/verbose; echo N >$d/ignore-gfp-wait; "
-        "done; echo 0 >fail_page_alloc/min-order; for c in /sys/kernel/slab/*/failslab; do echo 1 >$c || exit 1; done; "
-        "leak=/sys/kernel/slab/kmemleak_object/failslab; [ ! -e $leak ] || echo 0 >$leak; echo Y >failslab/cache-filter"
+        "done; echo 0 >fail_page_alloc/min-order; leak=/sys/kernel/slab/kmemleak_object/failslab; "
+        "[ -e $leak ] || exit 0; for c in /sys/kernel/slab/*/failslab; do echo 1 >$c || exit 1; done; "
+        "echo 0 >$leak; echo Y >failslab/cache-filter"
     )
     # kallsyms is sorted: a function ends where the next begins.
     found = rig.guest.run("grep -A1 ' add_dma_entry$' /proc/kallsyms", timeout_s=SETTLE_LIMIT_S).stdout.splitlines()
