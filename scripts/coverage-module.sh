@@ -17,7 +17,9 @@ for file; do
 done
 CHARIO_COVERAGE=$PWD/results/coverage-module
 PYTHONPATH=$PWD/lab
-export CHARIO_COVERAGE PYTHONPATH
+# Each failing allocation, not a sample of them.
+FAIL_NTH_STRIDE=${FAIL_NTH_STRIDE:-1}
+export CHARIO_COVERAGE PYTHONPATH FAIL_NTH_STRIDE
 rm -rf "$CHARIO_COVERAGE"
 
 all=0
