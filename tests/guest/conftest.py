@@ -111,7 +111,10 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, o
         raise
     for one in watched:
         if not one.ended_on_purpose:
+            # A complaint is told once, here: the next test gets another guest.
+            one.failed = True
             one.guest.check_log(one.mark, allowed)
+            one.failed = False
             one.mark, one.allowed = one.guest.log_mark(), tuple(allowed)
     return outcome
 
