@@ -175,3 +175,8 @@ def test_kernels_that_are_not_named_are_left_out_and_said() -> None:
     """KERNELS= may name fewer than usual."""
     plan = tiers.plan_check(replace(SETTING, kernels=("6.12",)))
     assert "guests 6.1: KERNELS does not name it" in plan.left_out
+
+
+def test_no_module_is_built_for_no_kernel() -> None:
+    """Where only a kernel of the lab is named, its module is the only one."""
+    assert "module" not in words_of(tiers.plan_check(replace(SETTING, kernels=("debug",))))

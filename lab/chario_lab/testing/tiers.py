@@ -123,7 +123,7 @@ def plan_check(setting: Setting) -> Plan:
     """
     packaged = [kernel for kernel in setting.kernels if kernel in SERIES]
     host: list[tuple[Stage, ...]] = [
-        (module(setting, packaged),),
+        *([(module(setting, packaged),)] if packaged else []),
         (make("static", "check-static"), make("unit", "check-meson", CUTS=FEW_CUTS)),
         (host_tests(setting, HOST_TESTS), make("sanitizers", "check-sanitize"), fuzz_briefly()),
     ]
