@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterator
 
 import pytest
 from disks import MIB, Programs, setting
@@ -18,14 +19,15 @@ ALLOCATIONS = re.compile(r"(kmalloc|kmem_cache_alloc)(_node)?|mm_page_alloc")
 KINDS = ["read", "write", "read-polled", "write-polled", "uring-read", "uring-write"]
 REGISTERED = ["transfer-read", "transfer-write", "transfer-read-polled", "transfer-write-polled", "command-read",
               "command-write"]  # fmt: skip
+# The filter first and the probability last: in between, the shell that writes them must not fail.
 FAULTS = {
-    "probability": "100",
+    "task-filter": "Y",
     "interval": "1",
     "times": "-1",
     "space": "0",
     "verbose": "0",
-    "task-filter": "Y",
     "ignore-gfp-wait": "N",
+    "probability": "100",
 }
 
 
@@ -71,28 +73,30 @@ def test_allocations_are_seen_when_there_are_any(
     assert {event.name for event in seen} <= {event.removeprefix("kmem/") for event in events}
 
 
-def starve(guest: Guest) -> None:
-    """Make the allocators fail for processes that ask for it; a kernel without fault injection cannot."""
+@pytest.fixture
+def starved(guest: Guest) -> Iterator[Guest]:
+    """A guest whose allocators fail for processes that ask for it; a kernel without fault injection cannot."""
     if guest.run("test -e /proc/self/make-it-fail && test -d /sys/kernel/debug/failslab").rc != 0:
         pytest.skip("this kernel has no fault injection; use --kernel=debug")
+    guest.must("cd /sys/kernel/debug/fail_page_alloc && echo 0 >min-order && echo N >ignore-gfp-highmem")
     for attr in ("failslab", "fail_page_alloc"):
         writes = [f"echo {value} >{name}" for name, value in FAULTS.items()]
         guest.must(f"cd /sys/kernel/debug/{attr} && " + " && ".join(writes))
-    guest.must("cd /sys/kernel/debug/fail_page_alloc && echo 0 >min-order && echo N >ignore-gfp-highmem")
+    yield guest
+    guest.must("cd /sys/kernel/debug && echo 0 | tee failslab/probability >fail_page_alloc/probability")
 
 
 @pytest.mark.parametrize("kind", [kind for kind in [*KINDS, *REGISTERED] if "write" in kind])
 def test_calls_succeed_when_every_allocation_fails(
-    guest: Guest, guest_program: Programs, disk512: str, kind: str
+    starved: Guest, guest_program: Programs, disk512: str, kind: str
 ) -> None:
     """With failslab and fail_page_alloc at 100 % for the caller, 1,000 calls do all they should.
 
     Writes only: for reads the kernel's own DMA debugging allocates, and switches itself off when that fails.
     """
-    starve(guest)
-    program = guest.push(guest_program("hotpath"))
-    assert guest.must(f"{program} {disk512} {kind} 4096 {CALLS} fail", timeout_s=900) == str(CALLS)
-    assert guest.must(f"{program} {disk512} control 4096 10 fail") == "0"
+    program = starved.push(guest_program("hotpath"))
+    assert starved.must(f"{program} {disk512} {kind} 4096 {CALLS} fail", timeout_s=900) == str(CALLS)
+    assert starved.must(f"{program} {disk512} control 4096 10 fail") == "0"
 
 
 @pytest.mark.parametrize("mode", ["irq", "poll"])
