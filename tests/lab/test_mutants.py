@@ -113,7 +113,7 @@ def test_unit_tests_come_first() -> None:
 ENDS = {
     "passed": (Ended(0, "1 passed"), Outcome.SURVIVED),
     "failed": (Ended(1, "FAILED tests/guest/a - assert 0"), Outcome.KILLED),
-    "hung": (Ended(None, ""), Outcome.KILLED),
+    "hung": (Ended(None, "FAILED tests/guest/a"), Outcome.ENDLESS),
     "no guest": (Ended(1, "ERROR tests/guest/a - GuestDied"), Outcome.UNTESTED),
     "no such test": (Ended(4, ""), Outcome.UNTESTED),
     "none chosen": (Ended(5, ""), Outcome.UNTESTED),
@@ -122,7 +122,7 @@ ENDS = {
 
 @pytest.mark.parametrize(("ended", "outcome"), ENDS.values(), ids=ENDS)
 def test_how_a_guest_test_ends(ended: Ended, outcome: Outcome) -> None:
-    """One that fails or hangs has seen the mistake; one that did not run has seen nothing."""
+    """One that fails has seen the mistake; one that did not run or did not end has shown nothing."""
     assert outcome_of(Killer(GUEST, "a"), ended) is outcome
     assert outcome.is_good == (outcome is Outcome.KILLED)
 

@@ -61,6 +61,7 @@ class Outcome(Enum):
     ABSENT = "text not found"
     AMBIGUOUS = "text found twice"
     UNTESTED = "the test did not run"
+    ENDLESS = "the test did not end"
 
     @property
     def is_good(self) -> bool:

@@ -118,13 +118,16 @@ class Tree:
 
 
 def outcome_of(test: Killer, ended: Ended) -> Outcome:
-    """What a run of a test has shown; one that does not end has not passed.
+    """What a run of a test has shown.
 
-    A guest that does not start has seen nothing, so pytest has to name the test as failed.
+    A test has to say itself that it failed: one that does not end may hang for any reason, and a
+    guest that does not start has seen nothing.
     """
     if ended.rc == 0:
         return Outcome.SURVIVED
-    if test.kind == GUEST and ended.rc is not None and f"FAILED tests/guest/{test.name}" not in ended.output:
+    if ended.rc is None:
+        return Outcome.ENDLESS
+    if test.kind == GUEST and f"FAILED tests/guest/{test.name}" not in ended.output:
         return Outcome.UNTESTED
     return Outcome.KILLED
 
