@@ -14,7 +14,8 @@ endif
 
 setup := scripts/setup.sh
 python = "$$($(setup))"/bin/python
-lab = $(python) -m chario_lab.main
+# A signal for make has to reach the lab, which ends what it has started: no shell stays between.
+lab = exec $(python) -m chario_lab.main
 
 # The Python environment is shared by checkouts; each has its own lab.
 export PYTHONPATH := $(CURDIR)/lab$(if $(PYTHONPATH),:$(PYTHONPATH))
@@ -115,11 +116,11 @@ mutants: setup
 bench-store: user
 	@$(BUILD)/tests/unit/store-costs
 
-check check-quick check-long: setup user
+check check-quick check-long: setup
 	@$(lab) check $(@:check-%=%) --build $(BUILD) --kernels "$(KERNELS)" \
 		$(if $(BASE),--base $(BASE)) $(if $(WITHIN),--within $(WITHIN))
 
-check-guest: setup user
+check-guest: setup
 	@$(lab) check guests --build $(BUILD) --kernels "$(KERNELS)"
 
 check-static: setup
@@ -138,10 +139,10 @@ check-sanitize: setup
 	@scripts/test-sanitized.sh $(BUILD)
 
 fuzz-library: setup
-	@scripts/fuzz-library.sh $(FUZZ_SECONDS) $(BUILD)-fuzz
+	@scripts/fuzz-library.sh '$(FUZZ_SECONDS)' $(BUILD)-fuzz
 
 fuzz-store fuzz-stream: fuzz-%: setup
-	@scripts/fuzz-library.sh $(FUZZ_SECONDS) $(BUILD)-fuzz $*
+	@scripts/fuzz-library.sh '$(FUZZ_SECONDS)' $(BUILD)-fuzz $*
 
 coverage: setup
 	@scripts/coverage.sh $(BUILD)-coverage
@@ -151,7 +152,7 @@ coverage-module: setup user
 
 # Half an hour on two idle processors.
 fuzz: setup
-	@FUZZ_COMMANDS=$(FUZZ_COMMANDS) FUZZ_SEED=$${FUZZ_SEED:-$$(od -An -N4 -tu4 /dev/urandom | tr -d ' ')} "$$($(setup))"/bin/pytest -q -s tests/guest/test_fuzz.py --kernel=debug
+	@FUZZ_COMMANDS='$(FUZZ_COMMANDS)' FUZZ_SEED=$${FUZZ_SEED:-$$(od -An -N4 -tu4 /dev/urandom | tr -d ' ')} "$$($(setup))"/bin/pytest -q -s tests/guest/test_fuzz.py --kernel=debug
 
 clean:
 	rm -rf $(BUILD) $(BUILD)-address $(BUILD)-thread $(BUILD)-fuzz $(BUILD)-coverage results/coverage-module

@@ -7,7 +7,7 @@
 # connects to the terminal; a check that is run alone has its errors there.
 { true >&3; } 2>/dev/null || exec 3>&2
 
-cd "$(git -C "$(dirname "$0")" rev-parse --show-toplevel)" || exit 2
+top=$(git -C "$(dirname "$0")" rev-parse --show-toplevel) && cd "$top" || exit 2
 
 # missing WHAT HOW: ends the check with a line that says how to get a tool.
 missing()

@@ -15,6 +15,12 @@
 set -eu
 
 seconds=${1:?usage: scripts/fuzz-library.sh SECONDS [FOLDER [WHAT...]]}
+case $seconds in
+*[!0-9]*)
+	echo "FUZZ_SECONDS is a number of seconds, not '$seconds'" >&2
+	exit 1
+	;;
+esac
 folder=${2:-build-fuzz}
 shift "$(($# < 2 ? $# : 2))"
 [ $# -gt 0 ] || set -- store stream

@@ -23,6 +23,7 @@ it is run again, twice at most, and the summary counts it as rerun.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -38,15 +39,17 @@ from chario_lab.guest.devices import bdf, load_module, nodes
 from chario_lab.guest.launch import launch
 from chario_lab.guest.session import Guest, QemuCrashed
 from chario_lab.guest.spec import GuestSpec, Namespace, Nvme
-from chario_lab.kernel import Kernel, build_module, get_kernel
+from chario_lab.kernel import NAMES, Kernel, build_module, get_kernel
 from chario_lab.kernel_build import RECIPES
 from chario_lab.testing import costs
-from chario_lab.testing.guest_files import read_table
+from chario_lab.testing.guest_files import TableError, read_table
 from chario_lab.testing.schedule import FILES, Schedule
 
 HERE = Path(__file__).resolve().parent
 TEST_LIMIT_S = 1800
 RERUNS = 2
+# Variables of the environment by which the long tier asks for more.
+NUMBERS = ("FUZZ_COMMANDS", "FUZZ_SEED", "KILLS", "FAIL_NTH_STRIDE")
 # Emulation is slow, and slower still on the debug kernel: a call of many MiB may take longer than the default deadline.
 PATIENT = "deadline_ms=600000"
 
@@ -67,14 +70,21 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """--kernel=NAME chooses what the guests boot; --costs=FILE keeps what each file took."""
     costs.add_options(parser)
     parser.addoption(
-        "--kernel", default="6.1", metavar="NAME", help="guests boot it: 6.1, 6.12, 6.12-rt, debug, kcsan, gcov"
+        "--kernel", default="6.1", metavar="NAME", choices=NAMES, help=f"guests boot it: {', '.join(NAMES)}"
     )
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Declare our marks; the table of files says which begins first, the costs what each took."""
     config.pluginmanager.register(costs.Costs(config))
-    config.pluginmanager.register(Schedule(config, read_table(HERE)))
+    try:
+        files = read_table(HERE)
+    except TableError as error:
+        raise pytest.UsageError(str(error)) from None
+    for name in NUMBERS:
+        if not os.environ.get(name, "1").isdecimal():
+            raise pytest.UsageError(f"{name} is a number, not {os.environ[name]!r}")
+    config.pluginmanager.register(Schedule(config, files))
     config.addinivalue_line("markers", "allow_log(pattern, ...): kernel log lines that this test provokes")
 
 

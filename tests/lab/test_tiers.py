@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -180,3 +182,28 @@ def test_kernels_that_are_not_named_are_left_out_and_said() -> None:
 def test_no_module_is_built_for_no_kernel() -> None:
     """Where only a kernel of the lab is named, its module is the only one."""
     assert "module" not in words_of(tiers.plan_check(replace(SETTING, kernels=("debug",))))
+
+
+def test_an_interrupted_run_leaves_nothing_behind(tmp_path: Path) -> None:
+    """SIGTERM, as ctrl-c, ends the stages with all their processes; what had ended is in the table."""
+    program = tmp_path / "run.py"
+    program.write_text(
+        "import signal, sys\n"
+        "from chario_lab.testing import check\n"
+        "from chario_lab.testing.stage import Stage\n"
+        "from chario_lab.testing.tiers import Plan\n"
+        "signal.signal(signal.SIGTERM, check.interrupt)\n"
+        "stages = [Stage('brief', ('true',), 0), Stage('endless', ('sh', '-c', 'echo $$; sleep 1000; :'), 0)]\n"
+        "check.run(Plan('x', tuple((stage,) for stage in stages)))\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(areas.TOP / "lab")}
+    with subprocess.Popen(
+        [sys.executable, program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+    ) as run:
+        assert run.stdout and run.stderr
+        group = next(int(line) for line in run.stdout if line.strip().isdecimal())
+        run.terminate()
+        said, complaint = run.stdout.read(), run.stderr.read()
+    assert "brief" in said and "endless" not in said and "interrupted" in complaint
+    with pytest.raises(ProcessLookupError):
+        os.killpg(group, 0)

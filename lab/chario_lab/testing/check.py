@@ -4,10 +4,13 @@
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
+from typing import NoReturn
 
 from chario_lab.cache import say
 from chario_lab.kernel import NAMES
@@ -27,9 +30,19 @@ def main(words: Sequence[str]) -> int:
         say(f'no kernel to test: make check-guest KERNELS="{" ".join(DEFAULT_KERNELS)}" names some')
         return 1
     plan = make_plan(options)
-    for line in (f"tier: {plan.tier}", *plan.notes, *(f"left out: {line}" for line in plan.left_out)):
+    signal.signal(signal.SIGTERM, interrupt)
+    for line in (f"tier: {plan.tier}", *plan.notes, *(f"left out: {line}" for line in plan.left_out or ["nothing"])):
         print(f"== {line}", flush=True)
+    (built,) = run_group([tiers.make("library and program", "user")])
+    if built.rc != 0:
+        say("the library and the program do not build: nothing was tested")
+        return 1
     return run(plan, options.within, Passes(areas.TOP) if options.tier == "quick" else None)
+
+
+def interrupt(*_: object) -> NoReturn:
+    """End as ctrl-c does: the stages that run, and then this."""
+    raise KeyboardInterrupt
 
 
 def parse(words: Sequence[str]) -> argparse.Namespace:
@@ -68,23 +81,34 @@ def run(plan: tiers.Plan, within_min: float | None = None, passes: Passes | None
     outcomes: list[Outcome] = []
     too_late: list[Stage] = []
     foreseen_min = 0.0
-    for group in plan.groups:
-        known = [stage for stage in group if passes and passes.has(stage)]
-        outcomes += [Outcome(stage, reused=True) for stage in known]
-        wanted = [stage for stage in group if stage not in known]
-        spent_min = (time.monotonic() - began_s) / 60
-        # A machine that has been slow so far will go on so.
-        pace = max(1.0, spent_min / foreseen_min) if foreseen_min else 1.0
-        minutes = max((stage.minutes for stage in wanted), default=0.0)
-        if within_min is not None and spent_min + pace * minutes > within_min:
-            too_late += wanted
-        else:
-            foreseen_min += minutes
-            outcomes += run_group(wanted)
-    for outcome in outcomes:
-        if passes and outcome.rc == 0 and not outcome.reused:
-            passes.add(outcome.stage)
+    try:
+        for group in plan.groups:
+            known = [stage for stage in group if passes and passes.has(stage)]
+            outcomes += [Outcome(stage, reused=True) for stage in known]
+            wanted = [stage for stage in group if stage not in known]
+            spent_min = (time.monotonic() - began_s) / 60
+            # A machine that has been slow so far will go on so.
+            pace = max(1.0, spent_min / foreseen_min) if foreseen_min else 1.0
+            minutes = max((stage.minutes for stage in wanted), default=0.0)
+            if within_min is not None and spent_min + pace * minutes > within_min:
+                too_late += wanted
+            else:
+                foreseen_min += minutes
+                run_wanted(wanted, outcomes, passes)
+    except KeyboardInterrupt:
+        print_table(outcomes, time.monotonic() - began_s)
+        say("interrupted: what is not in the table has not run to its end")
+        raise
     return tell(plan, outcomes, too_late, time.monotonic() - began_s)
+
+
+def run_wanted(wanted: Sequence[Stage], outcomes: list[Outcome], passes: Passes | None) -> None:
+    """Run stages side by side; a pass that may be used again is remembered at once."""
+    with closing(run_group(wanted)) as ended:
+        for outcome in ended:
+            outcomes.append(outcome)
+            if passes and outcome.rc == 0:
+                passes.add(outcome.stage)
 
 
 def tell(plan: tiers.Plan, outcomes: Sequence[Outcome], too_late: Sequence[Stage], wall_s: float) -> int:
@@ -98,6 +122,8 @@ def tell(plan: tiers.Plan, outcomes: Sequence[Outcome], too_late: Sequence[Stage
     if failed:
         say(f"failed: {', '.join(failed)}")
     needed = plan.needed in [stage.name for stage in too_late]
-    if needed:
+    if not outcomes:
+        say("no stage has run: nothing is shown; WITHIN= may be too few minutes")
+    elif needed:
         say(f"there was no time for {plan.needed}: without it nothing is shown; run it again, what was built is kept")
     return 0 if outcomes and not failed and not needed else 1

@@ -57,8 +57,8 @@ class Schedule:
         return outcome
 
     @pytest.hookimpl(optionalhook=True)
-    def pytest_testnodedown(self, node: object) -> None:
-        """Another worker may come in its place, and needs the same file."""
+    def pytest_configure_node(self, node: object) -> None:
+        """Remember the run; all its workers use one file."""
         self._run = getattr(node, "workerinput", {}).get("testrunuid", "")
 
     def pytest_sessionfinish(self) -> None:

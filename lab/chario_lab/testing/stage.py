@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import signal
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import IO
 
@@ -20,6 +22,9 @@ from chario_lab.kernel import clean_environment
 
 # As a shell says it.
 CANNOT_START = 127
+# Guests are ended, and their files removed, when a run is interrupted.
+END_LIMIT_S = 60.0
+POLL_S = 0.1
 
 
 @dataclass(frozen=True)
@@ -63,32 +68,53 @@ class Started:
     output: IO[bytes] | None
 
 
-def run_group(stages: Sequence[Stage]) -> list[Outcome]:
-    """Run stages side by side to their ends; the words of each are printed together."""
-    alone = len(stages) == 1
-    running, outcomes = [], []
-    for stage in stages:
-        try:
-            running.append(start(stage, alone))
-        except OSError as error:
-            print(f"{stage.name} cannot be started: {explain(error)}", flush=True)
-            outcomes.append(Outcome(stage, CANNOT_START))
-    while running:
+def run_group(stages: Sequence[Stage]) -> Generator[Outcome]:
+    """Run stages side by side, and give the outcome of each as it ends; none outlives an interruption."""
+    running: list[Started] = []
+    try:
+        for stage in stages:
+            try:
+                running.append(start(stage, alone=len(stages) == 1))
+            except OSError as error:
+                print(f"{stage.name} cannot be started: {explain(error)}", flush=True)
+                yield Outcome(stage, CANNOT_START)
+        while running:
+            yield wait_for_one(running)
+    finally:
+        for started in running:
+            end(started.process)
+
+
+def wait_for_one(running: list[Started]) -> Outcome:
+    """Wait until one of the stages has ended, and take it from the list."""
+    while True:
         pid, status, usage = os.wait4(-1, 0)
         ended = next((one for one in running if one.process.pid == pid), None)
-        if ended is None:
-            continue  # a process that was handed to us when its parent ended
-        running.remove(ended)
-        rc = os.waitstatus_to_exitcode(status)
-        ended.process.returncode = rc
-        show(ended)
-        wall_s = time.monotonic() - ended.began_s
-        outcomes.append(Outcome(ended.stage, rc, wall_s, usage.ru_utime + usage.ru_stime))
-    return outcomes
+        if ended is not None:
+            break  # others are processes that were handed to us when their parents ended
+    running.remove(ended)
+    rc = os.waitstatus_to_exitcode(status)
+    ended.process.returncode = rc
+    show(ended)
+    wall_s = time.monotonic() - ended.began_s
+    return Outcome(ended.stage, rc, wall_s, usage.ru_utime + usage.ru_stime)
+
+
+def end(process: subprocess.Popen[bytes]) -> None:
+    """Ask a stage and all its processes to end, as ctrl-c does; make those that do not."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGINT)
+        limit_s = time.monotonic() + END_LIMIT_S
+        while time.monotonic() < limit_s:
+            process.poll()
+            os.killpg(process.pid, 0)  # raises when nobody is left
+            time.sleep(POLL_S)
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
 
 
 def start(stage: Stage, alone: bool) -> Started:
-    """Start a stage; alone it has the terminal to itself."""
+    """Start a stage, in a process group of its own; alone it has the terminal to itself."""
     print(f"== {stage.name}{'' if alone else ' (side by side with another)'}", flush=True)
     output = None if alone else tempfile.TemporaryFile()  # noqa: SIM115 - show() closes it
     process = subprocess.Popen(
@@ -97,6 +123,7 @@ def start(stage: Stage, alone: bool) -> Started:
         stdin=subprocess.DEVNULL,
         stdout=output,
         stderr=subprocess.STDOUT if output else None,
+        process_group=0,
     )
     return Started(stage, process, time.monotonic(), output)
 

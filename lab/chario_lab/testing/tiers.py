@@ -109,10 +109,15 @@ def module(setting: Setting, kernels: Sequence[str], name: str = "module") -> St
     return Stage(name, command, MINUTES["module"] + KERNEL_MINUTES * len(missing))
 
 
+def not_named(setting: Setting) -> list[str]:
+    """The usual kernels that a run does without, as it was told to."""
+    return [f"guests {kernel}: KERNELS does not name it" for kernel in DEFAULT_KERNELS if kernel not in setting.kernels]
+
+
 def plan_guests(setting: Setting, everything: bool = False) -> Plan:
     """The guest tests of some kernels."""
     stages = [guests(setting, kernel, listed(setting, kernel, everything)) for kernel in setting.kernels]
-    return Plan("guests", tuple((stage,) for stage in stages))
+    return Plan("guests", tuple((stage,) for stage in stages), ("all but guests", *not_named(setting)))
 
 
 def plan_check(setting: Setting) -> Plan:
@@ -130,9 +135,7 @@ def plan_check(setting: Setting) -> Plan:
     left_out = [f"{name}: in `make check-long`" for name in (
         "fail-nth sweeps without samples, a million commands of the fuzzer, library fuzzers for 10 minutes",
         "100 killed machines, 10,000 crash points", "all files on all kernels")]  # fmt: skip
-    left_out += [
-        f"guests {kernel}: KERNELS does not name it" for kernel in DEFAULT_KERNELS if kernel not in setting.kernels
-    ]
+    left_out += not_named(setting)
     in_guests: list[tuple[Stage, ...]] = []
     for kernel in setting.kernels:
         if kernel not in SERIES:
@@ -157,7 +160,7 @@ def plan_long(setting: Setting) -> Plan:
         (make("mutants", "mutants"),),
         (Stage("fresh machines", ("scripts/test-fresh.sh",), 60.0),),
     ]
-    return Plan("long", tuple(groups))
+    return Plan("long", tuple(groups), ("static checks and sanitizers: in `make check`", *not_named(setting)))
 
 
 def plan_quick(setting: Setting, known: Map, changed: Selection, base: str, count: int) -> Plan:
