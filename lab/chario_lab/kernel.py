@@ -224,16 +224,18 @@ def build_module(
     """
     if not (source / "Kbuild").is_file():
         raise KernelError(f"{source} has no Kbuild file: it is not the folder of a module")
-    files = source_files(source)
-    digest = hashlib.sha256(f"{kernel.build}\n{compiler_of(kernel)}\n{CHECKS}\n{workshop is None}\n".encode())
-    for path in files:
-        digest.update(f"{path.relative_to(source)}\n".encode() + hashlib.sha256(path.read_bytes()).digest())
+    # Read once: what is built is what the name of the result says, whatever is edited meanwhile.
+    files = {path.relative_to(source): path.read_bytes() for path in source_files(source)}
+    tools = f"{compiler_of(kernel)}\n{version_of_sparse()}"
+    digest = hashlib.sha256(f"{kernel.build}\n{tools}\n{CHECKS}\n{workshop is None}\n".encode())
+    for path, content in files.items():
+        digest.update(f"{path}\n".encode() + hashlib.sha256(content).digest())
     target = cache_dir() / "modules" / f"{kernel.release}-{digest.hexdigest()[:16]}"
     module = f"{name}.ko"
 
     def make(folder: Path) -> None:
-        for path in files:
-            update(path, (workshop or folder) / path.relative_to(source))
+        for path, content in files.items():
+            write_changed((workshop or folder) / path, content)
         options = [*(() if workshop else CHECKS), *(profiling(folder, target) if kernel.name == GCOV else ())]
         found = run_make(kernel, workshop or folder, source.name, module, options)
         if workshop:
@@ -253,11 +255,16 @@ def profiling(folder: Path, target: Path) -> list[str]:
 
 def update(source: Path, target: Path) -> None:
     """Make a copy of a file, unless it is one already."""
-    if target.is_file() and target.read_bytes() == source.read_bytes():
+    write_changed(target, source.read_bytes())
+    shutil.copymode(source, target)
+
+
+def write_changed(target: Path, content: bytes) -> None:
+    """Write a file unless it has this content: what is built of it is then still good."""
+    if target.is_file() and target.read_bytes() == content:
         return
     target.parent.mkdir(parents=True, exist_ok=True)
-    shutil.copyfile(source, target)
-    shutil.copymode(source, target)
+    target.write_bytes(content)
 
 
 def source_files(source: Path) -> list[Path]:
@@ -275,8 +282,6 @@ def findings(module: Path) -> str:
 
 def run_make(kernel: Kernel, folder: Path, label: str, module: str, options: Sequence[str]) -> str:
     """Build the module in its folder; what was found in it. The compiler's errors become ours."""
-    if shutil.which("sparse") is None:
-        raise KernelError("sparse is missing, which looks at modules as they are built: run scripts/setup.sh as root")
     command = ["make", "-C", str(kernel.build), f"M={folder}", f"-j{os.cpu_count() or 1}", *options, "modules"]
     say(f"building {module} for {kernel.release}")
     try:
@@ -305,6 +310,13 @@ def compiler_of(kernel: Kernel) -> str:
     if shutil.which(program) is None:
         raise KernelError(f"modules for {kernel.release} need {program}: apt-get install {program}")
     return run([program, "--version"], f"{program} does not run").splitlines()[0]
+
+
+def version_of_sparse() -> str:
+    """What sparse calls itself."""
+    if shutil.which("sparse") is None:
+        raise KernelError("sparse is missing, which looks at modules as they are built: run scripts/setup.sh as root")
+    return run(["sparse", "--version"], "sparse does not run").strip()
 
 
 def main() -> int:

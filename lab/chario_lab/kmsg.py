@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 
 FORBIDDEN = (
     r"\bBUG\b[ :]",
@@ -117,14 +118,23 @@ def complaints(records: Iterable[LogRecord], allowed: Iterable[str] = ()) -> lis
     ]
 
 
+def lost(records: list[LogRecord], since: int) -> int:
+    """How many records behind a mark were overwritten by newer ones; without a mark those of booting may be gone."""
+    numbers = [*([since] if since >= 0 else []), *(record.sequence for record in records)]
+    return sum(after - before - 1 for before, after in pairwise(numbers))
+
+
 def forbidden_lines(console: str) -> list[str]:
     """The lines of a console that would be complaints in the kernel log."""
     return [line for line in console.splitlines() if _forbidden.search(line) and not _harmless.search(line)]
 
 
-def check(records: list[LogRecord], allowed: Iterable[str] = ()) -> None:
-    """Raise with the complaint and what the kernel said around it."""
+def check(records: list[LogRecord], allowed: Iterable[str] = (), since: int = -1) -> None:
+    """Raise with the complaint and what the kernel said around it; or when records behind a mark are missing."""
     bad = complaints(records, allowed)
+    missing = lost(records, since)
+    if missing and not bad:
+        raise KernelComplaint(f"{missing} records of the kernel log were lost before they were searched: ask sooner")
     if not bad:
         return
     first = next(place for place, record in enumerate(records) if record is bad[0])

@@ -7,6 +7,7 @@ import hashlib
 import os
 import re
 import subprocess
+from functools import cache
 from pathlib import Path
 
 from chario_lab.cache import cache_dir
@@ -17,6 +18,12 @@ CFLAGS = ("-std=gnu11", "-O2", "-g", "-Wall", "-Wextra", "-Werror", "-pthread", 
 # What is not used goes, and with it the wish for libraries that Debian has for 64 bits only.
 CFLAGS_32 = ("-m32", "-static", "-D_FILE_OFFSET_BITS=64", "-ffunction-sections", "-Wl,--gc-sections")
 LDLIBS = ("-luring", "-lisal")
+
+
+@cache
+def compiler() -> str:
+    """The compiler's version."""
+    return subprocess.run(["gcc", "--version"], capture_output=True, text=True, check=True).stdout
 
 
 def compile_program(name: str, bits: int = 64) -> Path:
@@ -34,7 +41,7 @@ def compile_program(name: str, bits: int = 64) -> Path:
         library += [SOURCES / "library32.c"] if bits == 32 else []
     if bits == 32 and re.search(r'#include ["<](lib)?u?ring\.h[">]', source.read_text()):
         library.append(SOURCES / "liburing32.c")
-    digest = hashlib.sha256(repr(flags).encode())
+    digest = hashlib.sha256(f"{flags} {compiler()}".encode())
     for path in [source, *headers, *library]:
         digest.update(path.read_bytes())
     target = cache_dir() / "programs" / digest.hexdigest()[:16] / name

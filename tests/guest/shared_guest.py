@@ -44,6 +44,7 @@ class Watch:
 
     guest: Guest
     mark: int
+    test: str
     ended_on_purpose: bool = False
     failed: bool = False
     allowed: tuple[str, ...] = ()
@@ -54,7 +55,7 @@ WATCHED = pytest.StashKey[list[Watch]]()
 
 def watch(item: pytest.Item, guest: Guest, mark: int) -> Watch:
     """Have a guest's log searched at the end of a test."""
-    watched = Watch(guest, mark)
+    watched = Watch(guest, mark, item.nodeid)
     item.stash.setdefault(WATCHED, []).append(watched)
     return watched
 
@@ -152,7 +153,8 @@ class SharedGuest:
             since, allowed = self.watched.mark, (*allowed, *self.watched.allowed)
         try:
             self.guest.check_log(since, allowed)
-        except BaseException:
+        except BaseException as error:
+            self._blame(error)
             self._end()
             raise
 
@@ -167,11 +169,17 @@ class SharedGuest:
             guest.must(FORGET_PROMISES)
             until(lambda: leaks.pinned_pages(guest) == 0, "pages are still pinned")
             guest.check_log(self.began, setup.allowed)
-        except BaseException:
+        except BaseException as error:
+            self._blame(error)
             self._end()
             raise
         self.setup = self.watched = None
         self.began = guest.log_mark()
+
+    def _blame(self, error: BaseException) -> None:
+        """Say whose trace this is: it comes to light when the next test asks for the guest."""
+        if self.watched:
+            error.add_note(f"not the test that fails here: its guest was left like this by {self.watched.test}")
 
     def close(self) -> None:
         """End the guest; raise when something has leaked in all its time."""

@@ -86,3 +86,14 @@ def test_a_console_has_forbidden_lines_too() -> None:
     """As the console prints them, with a time in front."""
     said = "[    1.0] kasan: KernelAddressSanitizer initialized\n[    2.0] BUG: KASAN: use-after-free in chario_pull\n"
     assert forbidden_lines(said) == ["[    2.0] BUG: KASAN: use-after-free in chario_pull"]
+
+
+@pytest.mark.parametrize(("since", "numbers"), [(3, [5, 6]), (3, [4, 6]), (-1, [7, 9])])
+def test_lost_records_are_told(since: int, numbers: list[int]) -> None:
+    """What has been overwritten may have been a complaint; a complaint that is there comes first."""
+    with pytest.raises(KernelComplaint, match="1 records of the kernel log were lost"):
+        check([record("nvme", number) for number in numbers], since=since)
+    with pytest.raises(KernelComplaint, match="the first is"):
+        check([record("Oops: 0", number) for number in numbers], since=since)
+    check([record("nvme", number) for number in range(since + 1, since + 3)], since=since)
+    check([], since=since)

@@ -163,8 +163,8 @@ class Guest:
         return int(self._answer(reply, ANSWER_LIMIT_S)["last"])
 
     def check_log(self, since: int = -1, allowed: Iterable[str] = ()) -> None:
-        """Raise KernelComplaint when the kernel has complained."""
-        kmsg.check(self.kernel_records(since), allowed)
+        """Raise KernelComplaint when the kernel has complained, or said more than its log can hold."""
+        kmsg.check(self.kernel_records(since), allowed, since)
 
     # The machine
 
