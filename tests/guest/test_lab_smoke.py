@@ -119,10 +119,10 @@ def test_a_command_is_killed_at_its_limit_with_its_children(stock: Guest) -> Non
 
 def test_commands_run_side_by_side(stock: Guest) -> None:
     """A job in the background holds up nothing and can be signalled."""
-    job = stock.start("trap 'echo caught; exit 3' USR1; while :; do sleep 0.1; done")
+    job = stock.start("trap 'echo caught; exit 3' USR1; touch /run/trapped; while :; do sleep 0.1; done")
     assert stock.must("echo free") == "free"
+    until(lambda: stock.files.exists("/run/trapped"), "the shell has not come to its trap")
     assert job.poll() is None
-    time.sleep(1)  # the shell has to reach its trap
     assert job.kill(signal.SIGUSR1)
     assert (job.wait().rc, job.wait().stdout) == (3, "caught\n")
     assert not job.kill()

@@ -7,7 +7,6 @@ registers: QEMU has no counter of unsafe shutdowns that ever moves.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -19,6 +18,7 @@ from disks import folder
 from fault_lab import PATIENCE, results, uring_results
 from programs import compile_program
 from shared_guest import Watch, watch
+from waiting import until
 
 from chario_lab.guest import faults, power
 from chario_lab.guest.devices import PCI, bdf, bind, driver_of, load_module, nodes
@@ -31,8 +31,6 @@ from chario_lab.kernel import Kernel
 
 KIB, MIB = 1 << 10, 1 << 20
 CALL_LIMIT_S = 240
-SETTLE_LIMIT_S = 120
-POLL_S = 0.1
 DEPTH = 8
 SLEEPS = 5
 FAST, STALLED, PULLED = range(3)
@@ -99,10 +97,7 @@ def disk_of(guest: Guest, drive: int) -> str:
 
 def wait_file(guest: Guest, path: str) -> None:
     """Return when a program has come to its `touch`; the next one to use this name finds it free."""
-    end = time.monotonic() + SETTLE_LIMIT_S
-    while not guest.files.exists(path):
-        assert time.monotonic() < end, f"{path} did not appear"
-        time.sleep(POLL_S)
+    until(lambda: guest.files.exists(path), f"{path} did not appear")
     guest.files.remove(path)
 
 

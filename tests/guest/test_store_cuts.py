@@ -22,6 +22,7 @@ from pathlib import Path
 import pytest
 from conftest import Launcher
 from disks import Programs
+from waiting import until
 
 from chario_lab.guest.devices import bdf, bind, nodes
 from chario_lab.guest.job import Job
@@ -32,8 +33,6 @@ DISK_MIB = 32
 SNAPSHOTS = 100
 KILLS = int(os.environ.get("KILLS", "2"))
 LIMIT_S = 900
-START_LIMIT_S = 120
-POLL_S = 0.1
 
 
 def run_on(guest: Guest, programs: Programs, seed: int) -> Job:
@@ -42,10 +41,12 @@ def run_on(guest: Guest, programs: Programs, seed: int) -> Job:
     disk = nodes(guest, bdf(guest, 0))[0]
     program = guest.push(programs("store_cuts"))
     job = guest.start(f"{program} run {disk} {seed} >/run/words 2>&1", LIMIT_S)
-    end = time.monotonic() + START_LIMIT_S
-    while not (guest.files.exists("/run/words") and "ready" in guest.files.read("/run/words")):
-        assert job.poll() is None and time.monotonic() < end, guest.must("cat /run/words")
-        time.sleep(POLL_S)
+
+    def is_ready() -> bool:
+        assert job.poll() is None, guest.must("cat /run/words")
+        return guest.files.exists("/run/words") and "ready" in guest.files.read("/run/words")
+
+    until(is_ready, "the store is not ready")
     return job
 
 
