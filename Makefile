@@ -6,7 +6,7 @@ KERNELS ?= 6.1 6.12 6.12-rt debug
 FUZZ_COMMANDS ?= 1000000
 FUZZ_SECONDS ?= 600
 
-# Make, Meson and Kbuild would each take a relative one from another folder.
+# Make, Meson and Kbuild would look for a relative DESTDIR in different folders.
 ifneq ($(DESTDIR),)
 override DESTDIR := $(abspath $(DESTDIR))
 export DESTDIR
@@ -126,7 +126,7 @@ check-guest: setup
 check-static: setup
 	@scripts/check.sh
 
-# A folder from before the setup was made without the compiler for 32 bits.
+# Set up again a build folder from before scripts/setup.sh had installed the 32-bit compiler.
 check-meson: setup user
 	@test -e $(BUILD)/tests/abi/test-layout-32 || \
 		{ meson setup --wipe $(BUILD) && meson compile -C $(BUILD); }

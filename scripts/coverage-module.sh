@@ -22,10 +22,17 @@ FAIL_NTH_STRIDE=${FAIL_NTH_STRIDE:-1}
 export CHARIO_COVERAGE PYTHONPATH FAIL_NTH_STRIDE
 rm -rf "$CHARIO_COVERAGE"
 
-all=0
-[ $# -gt 0 ] || { all=1; set -- tests/guest; }
+# What chario_lab.coverage exits with where only lines without a reason are missing.
+gaps=3
+gaps_fail=0
+[ $# -gt 0 ] || { gaps_fail=1; set -- tests/guest; }
 "$venv/bin/pytest" -q -n "${JOBS:-2}" --dist loadfile --no-loadscope-reorder "$@" --kernel=gcov
 failed=$?
 [ $failed = 0 ] || echo 'tests failed, see above: their lines may count or not' >&2
-"$venv/bin/python" -m chario_lab.coverage "$CHARIO_COVERAGE" || failed=$((failed | all))
+"$venv/bin/python" -m chario_lab.coverage "$CHARIO_COVERAGE"
+case $? in
+0) ;;
+"$gaps") [ $gaps_fail = 0 ] || failed=1 ;;
+*) failed=1 ;;
+esac
 exit "$failed"

@@ -61,8 +61,8 @@ FORBIDDEN = (
     r"turning off the locking correctness validator",
 )
 
-# What the emulated machine itself says at boot, and what a checker prints
-# about itself: it names a checker, but it is no report.
+# Lines that look like complaints and are none about the module: checkers that
+# announce themselves, and races of the kernel proper.
 HARMLESS = (
     r"kasan: KernelAddressSanitizer initialized",
     r"kfence: initialized",
@@ -137,7 +137,7 @@ def check(records: list[LogRecord], allowed: Iterable[str] = (), since: int = -1
         raise KernelComplaint(f"{missing} records of the kernel log were lost before they were searched: ask sooner")
     if not bad:
         return
-    first = next(place for place, record in enumerate(records) if record is bad[0])
+    first = records.index(bad[0])
     around = records[max(0, first - 5) : first + 60]
     raise KernelComplaint(
         f"the kernel log has {len(bad)} forbidden line{'s' * (len(bad) > 1)}, the first is\n    {bad[0]}\n"

@@ -12,6 +12,7 @@ from importlib import import_module
 
 from chario_lab.cache import explain, say
 from chario_lab.guest.spec import GuestSpec, Namespace, Nvme, SpecError
+from chario_lab.kernel import NAMES
 
 DEFAULT_TIMEOUT_S = 600.0
 
@@ -68,7 +69,7 @@ def parse(words: list[str]) -> argparse.Namespace:
     mutants = commands.add_parser("mutants", help="plant mistakes; the test of each has to fail")
     mutants.add_argument("pattern", nargs="?", default="", help="of names, files or tests; all when it is empty")
     for command in (guest, run, demo, recorders, mutants):
-        command.add_argument("--kernel", default="6.1", help="6.1, 6.12, 6.12-rt, debug, kcsan or gcov (default: 6.1)")
+        command.add_argument("--kernel", default="6.1", help=f"{', '.join(NAMES)} (default: 6.1)")
     for command in (guest, run):
         command.add_argument(
             "--drive",

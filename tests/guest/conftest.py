@@ -92,7 +92,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """No test takes for ever, whatever it waits for; one whose QEMU crashed is run again."""
     files, kernel = config.stash[FILES], config.getoption("--kernel")
     for item in items:
-        if kernel in RECIPES and item.path.name in files and files[item.path.name].stock:
+        if kernel in RECIPES and item.path in files and files[item.path].stock:
             item.add_marker(pytest.mark.skip(f"needs what only Debian's kernels have, and {kernel} is not one"))
         item.add_marker(pytest.mark.flaky(reruns=RERUNS, only_rerun=QemuCrashed))
         if item.get_closest_marker("timeout") is None:
@@ -153,7 +153,7 @@ def module(kernel: Kernel) -> Path:
 @pytest.fixture(scope="module")
 def cpus(request: pytest.FixtureRequest) -> int:
     """Processors of the guests of this file, as the table says."""
-    return request.config.stash[FILES][request.path.name].cpus_on(request.config.getoption("--kernel"))
+    return request.config.stash[FILES][request.path].cpus_on(request.config.getoption("--kernel"))
 
 
 @pytest.fixture(scope="session")
@@ -168,9 +168,9 @@ def specs(session: pytest.Session, kernel: str) -> Iterator[GuestSpec]:
     """What each file of this run that shares a guest needs."""
     files = session.config.stash[FILES]
     for item in session.items:
-        if item.path.name not in files:
+        if item.path not in files:
             continue
-        cpus = files[item.path.name].cpus_on(kernel)
+        cpus = files[item.path].cpus_on(kernel)
         names = getattr(item, "fixturenames", ())
         if "guest" in names:
             yield PLAIN.spec(kernel, cpus)

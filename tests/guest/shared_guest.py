@@ -138,10 +138,9 @@ class SharedGuest:
         self.setup = setup
 
     def _look(self) -> None:
-        """End a guest that is not as before; raise where that has not been told with a test.
+        """End the guest if it died or its last test failed; raise if its kernel has complained after that test.
 
-        The programs of a failed test may run on.  A complaint since the end of the last test comes late, or from
-        what a test had to put back.
+        The programs of a failed test may run on.  Such a complaint comes late, or from what a test had to put back.
         """
         if not self.guest:
             return

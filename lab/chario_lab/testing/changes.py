@@ -33,7 +33,7 @@ def read_changes(top: Path, base: str = "") -> Changes:
     if differing is None or untracked is None:
         raise ChangesError("git cannot say what has changed: see what git diff and git status print")
     paths = {path for path in f"{differing}{untracked}".split("\0") if path}
-    # Of a branch that has left nothing, the commits are no changes: their author must know.
+    # HEAD as the base hides what is committed: say so.
     name = commit[:12] if base or upstream else f"{commit[:12]}, which is HEAD: BASE= names an earlier commit"
     return Changes(name, tuple(sorted(paths)))
 

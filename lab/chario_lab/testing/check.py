@@ -29,11 +29,12 @@ def main(words: Sequence[str]) -> int:
     if options.kernels is not None and not options.kernels.split():
         say(f'no kernel to test: make check-guest KERNELS="{" ".join(DEFAULT_KERNELS)}" names some')
         return 1
-    plan = make_plan(options)
+    setting = make_setting(options)
+    plan = make_plan(options, setting)
     signal.signal(signal.SIGTERM, interrupt)
     for line in (f"tier: {plan.tier}", *plan.notes, *(f"left out: {line}" for line in plan.left_out or ["nothing"])):
         print(f"== {line}", flush=True)
-    (built,) = run_group([tiers.make("library and program", "user")])
+    (built,) = run_group([tiers.make(setting, "library and program", "user")])
     if built.rc != 0:
         say("the library and the program do not build: nothing was tested")
         return 1
@@ -56,18 +57,21 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
     return parser.parse_args(words)
 
 
-def make_plan(options: argparse.Namespace) -> tiers.Plan:
-    """The plan of a tier in this checkout."""
-    top = areas.TOP
+def make_setting(options: argparse.Namespace) -> tiers.Setting:
+    """Where the run takes place."""
     kernels = tuple(options.kernels.split()) if options.kernels else DEFAULT_KERNELS
     unknown = [name for name in kernels if name not in NAMES]
     if unknown:
         raise SystemExit(f"no kernel is called {unknown[0]!r}: the lab has {', '.join(NAMES)}")
-    files = tuple(read_table(top / tiers.GUEST).values())
+    files = tuple(read_table(areas.TOP / tiers.GUEST).values())
     missing = tuple(name for name in kernels if name in RECIPES and not is_built(RECIPES[name]))
-    setting = tiers.Setting(Path(sys.executable), options.build.resolve(), kernels, files, missing)
+    return tiers.Setting(Path(sys.executable), options.build.resolve(), kernels, files, missing)
+
+
+def make_plan(options: argparse.Namespace, setting: tiers.Setting) -> tiers.Plan:
+    """The plan of a tier in this checkout."""
     if options.tier == "quick":
-        known, changes = areas.read_map(top), read_changes(top, options.base)
+        known, changes = areas.read_map(areas.TOP), read_changes(areas.TOP, options.base)
         changed = areas.select(known, changes.paths)
         return tiers.plan_quick(setting, known, changed, changes.base, len(changes.paths))
     if options.tier == "guests":
@@ -83,9 +87,9 @@ def run(plan: tiers.Plan, within_min: float | None = None, passes: Passes | None
     foreseen_min = 0.0
     try:
         for group in plan.groups:
-            known = [stage for stage in group if passes and passes.has(stage)]
-            outcomes += [Outcome(stage, reused=True) for stage in known]
-            wanted = [stage for stage in group if stage not in known]
+            reused = [stage for stage in group if passes and passes.has(stage)]
+            outcomes += [Outcome(stage, reused=True) for stage in reused]
+            wanted = [stage for stage in group if stage not in reused]
             spent_min = (time.monotonic() - began_s) / 60
             # A machine that has been slow so far will go on so.
             pace = max(1.0, spent_min / foreseen_min) if foreseen_min else 1.0

@@ -75,8 +75,8 @@ class Costs:
             self._since = (time.monotonic(), processor_s())
         outcome = yield
         if nextitem is None or file_of(nextitem) != self._file:
-            wall_s, cpu_s = self._since
-            self._costs.append(Cost(self._file, time.monotonic() - wall_s, processor_s() - cpu_s))
+            began_s, cpu_before_s = self._since
+            self._costs.append(Cost(self._file, time.monotonic() - began_s, processor_s() - cpu_before_s))
             self._file = ""
         return outcome
 

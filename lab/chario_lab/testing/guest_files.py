@@ -43,19 +43,19 @@ class GuestFile:
         return 2 if kernel in (DEBUG, KCSAN) else self.cpus
 
 
-def read_table(folder: Path) -> Mapping[str, GuestFile]:
-    """The table of a folder, by the names of the files; every test file must be in it."""
+def read_table(folder: Path) -> Mapping[Path, GuestFile]:
+    """The table of a folder, by the paths of the files; every test file must be in it."""
     table = folder / TABLE
     fields = tomllib.loads(table.read_text())
     files = {
-        f"{name}.py": GuestFile(name=f"{name}.py", **{**entry, "kernels": tuple(entry.get("kernels", ()))})
+        folder / f"{name}.py": GuestFile(name=f"{name}.py", **{**entry, "kernels": tuple(entry.get("kernels", ()))})
         for name, entry in fields.items()
     }
     strange = {kernel for file in files.values() for kernel in file.kernels} - set(NAMES)
     if strange:
         raise TableError(f"{table}: no kernel is called {', '.join(sorted(strange))}: the lab has {', '.join(NAMES)}")
-    found = {path.name for path in folder.glob("test_*.py")}
+    found = set(folder.glob("test_*.py"))
     if found != set(files):
-        missing, stale = sorted(found - set(files)), sorted(set(files) - found)
+        missing, stale = ([path.name for path in sorted(paths)] for paths in (found - set(files), set(files) - found))
         raise TableError(f"{table}: add {', '.join(missing) or 'nothing'}; remove {', '.join(stale) or 'nothing'}")
     return files

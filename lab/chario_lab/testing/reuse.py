@@ -5,7 +5,7 @@ The key of a pass is the content of every file of the checkout that fits the
 stage's inputs, the stage's command, the versions of all Debian packages and of
 the running kernel, and the environment of the lab's Python.  Only the quick
 tier asks; the others run everything.  What is changed while a stage runs is not
-taken for what has passed: the key is made again behind it.
+taken for what has passed: the key is made again after it.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ def machine() -> str:
     return f"{packages}{os.uname().release} {sys.prefix} {sys.version}"
 
 
-def key_of(stage: Stage, top: Path, files: list[str], machine: str) -> str:
+def key_of(stage: Stage, top: Path, files: list[str], host: str) -> str:
     """The key of a pass of a stage; `files` are those of the checkout, each with how git knows it."""
-    digest = hashlib.sha256(f"{machine}\n{stage.command}\n{sorted(stage.environment.items())}\n".encode())
-    for known in sorted(files):
-        name = known[2:]
+    digest = hashlib.sha256(f"{host}\n{stage.command}\n{sorted(stage.environment.items())}\n".encode())
+    for entry in sorted(files):
+        name = entry[2:]
         path = top / name
         if matches(name, stage.inputs) and path.is_file():
-            digest.update(f"{known} {path.stat().st_mode & 0o111}\n".encode())
+            digest.update(f"{entry} {path.stat().st_mode & 0o111}\n".encode())
             digest.update(hashlib.sha256(path.read_bytes()).digest())
     return digest.hexdigest()[:24]
 

@@ -16,16 +16,17 @@ import pytest
 from chario_lab.testing.guest_files import GuestFile
 from chario_lab.testing.seats import SEATS_PER_CPU, Seats, seats_of_machine
 
-FILES = pytest.StashKey[Mapping[str, GuestFile]]()
+FILES = pytest.StashKey[Mapping[Path, GuestFile]]()
 
 
 class Schedule:
     """The order of files, and their seats; there are none where pytest has no workers."""
 
-    def __init__(self, config: pytest.Config, files: Mapping[str, GuestFile]) -> None:
+    def __init__(self, config: pytest.Config, files: Mapping[Path, GuestFile]) -> None:
         self._files = files
         self._seats: Seats | None = None
-        self._file = self._run = ""
+        self._path: Path | None = None
+        self._run = ""
         self._kernel = str(config.getoption("--kernel"))
         config.stash[FILES] = files
         run = getattr(config, "workerinput", {}).get("testrunuid")
@@ -35,24 +36,24 @@ class Schedule:
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         """The longest file first; the tests of a file stay together and in their order."""
-        items.sort(key=lambda item: (-self._seconds(item.path.name), item.path.name))
+        items.sort(key=lambda item: (-self._seconds(item.path), item.path.name))
 
-    def _seconds(self, name: str) -> int:
+    def _seconds(self, path: Path) -> int:
         """About how long a file takes; files of other folders are over soon, and need no seats."""
-        return self._files[name].seconds_on(self._kernel) if name in self._files else 0
+        return self._files[path].seconds_on(self._kernel) if path in self._files else 0
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_protocol(
         self, item: pytest.Item, nextitem: pytest.Item | None
     ) -> Generator[None, object, object]:
-        """Take seats before the first test of a file; its time limits begin behind that."""
-        name = item.path.name
-        if self._seats and name in self._files and name != self._file:
-            self._file = name
-            self._seats.take(1 if self._files[name].waits else SEATS_PER_CPU)
+        """Take seats before the first test of a file; its time limits begin after that."""
+        path = item.path
+        if self._seats and path in self._files and path != self._path:
+            self._path = path
+            self._seats.take(1 if self._files[path].waits else SEATS_PER_CPU)
         outcome = yield
-        if self._seats and (nextitem is None or nextitem.path.name != name):
-            self._file = ""
+        if self._seats and (nextitem is None or nextitem.path != path):
+            self._path = None
             self._seats.give_back()
         return outcome
 

@@ -18,7 +18,7 @@ from typing import IO
 
 SEATS_PER_CPU = 2
 POLL_S = 0.1
-GATE = 0  # this byte is had by the one who is next; seats are the bytes behind it
+GATE = 0  # the worker that collects seats has this byte; the seats are the bytes behind it
 
 
 class Seats:
@@ -30,7 +30,7 @@ class Seats:
         self._mine: list[int] = []
 
     def take(self, wanted: int) -> None:
-        """Return when this worker has its seats; who came first is served first."""
+        """Return when this worker has its seats; one at a time collects, so that no two wait for each other."""
         fcntl.lockf(self._file, fcntl.LOCK_EX, 1, GATE)
         while len(self._mine) < min(wanted, self._count):
             if not self._take_one():

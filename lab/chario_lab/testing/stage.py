@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import signal
 import subprocess
@@ -14,6 +15,7 @@ from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import IO
 
+import psutil
 from rich.console import Console
 from rich.table import Table
 
@@ -22,8 +24,8 @@ from chario_lab.kernel import clean_environment
 
 # As a shell says it.
 CANNOT_START = 127
-# Guests are ended, and their files removed, when a run is interrupted.
-END_LIMIT_S = 60.0
+# Guests are ended, and their files removed, when a run is interrupted: longer than mutants/tree.py waits for a test.
+END_LIMIT_S = 180.0
 POLL_S = 0.1
 
 
@@ -91,7 +93,7 @@ def wait_for_one(running: list[Started]) -> Outcome:
         pid, status, usage = os.wait4(-1, 0)
         ended = next((one for one in running if one.process.pid == pid), None)
         if ended is not None:
-            break  # others are processes that were handed to us when their parents ended
+            break  # others are orphans, which process 1 of a container inherits
     running.remove(ended)
     rc = os.waitstatus_to_exitcode(status)
     ended.process.returncode = rc
@@ -102,15 +104,27 @@ def wait_for_one(running: list[Started]) -> Outcome:
 
 def end(process: subprocess.Popen[bytes]) -> None:
     """Ask a stage and all its processes to end, as ctrl-c does; make those that do not."""
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGINT)
-        limit_s = time.monotonic() + END_LIMIT_S
-        while time.monotonic() < limit_s:
-            process.poll()
-            os.killpg(process.pid, 0)  # raises when nobody is left
+    for number, limit_s in ((signal.SIGINT, END_LIMIT_S), (signal.SIGKILL, math.inf)):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, number)
+        deadline_s = time.monotonic() + limit_s
+        while has_processes(process.pid) and time.monotonic() < deadline_s:
             time.sleep(POLL_S)
-        os.killpg(process.pid, signal.SIGKILL)
     process.wait()
+
+
+def has_processes(group: int) -> bool:
+    """Whether a process of a group runs; one that has ended may stay in the list until its parent looks."""
+    return any(group_of(process.pid) == group and process.info["status"] != psutil.STATUS_ZOMBIE
+               for process in psutil.process_iter(["status"]))  # fmt: skip
+
+
+def group_of(pid: int) -> int | None:
+    """The group of a process, if there is such a process."""
+    try:
+        return os.getpgid(pid)
+    except ProcessLookupError:
+        return None
 
 
 def start(stage: Stage, alone: bool) -> Started:

@@ -10,6 +10,7 @@ Stages in one group run side by side.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -65,10 +66,12 @@ class Setting:
     missing: tuple[str, ...] = ()
 
 
-def make(name: str, target: str, **environment: str) -> Stage:
+def make(setting: Setting, name: str, target: str, **environment: str) -> Stage:
     """A stage that is a target of the Makefile."""
     command = ("make", "--no-print-directory", target)
-    return Stage(name, command, MINUTES.get(name, 30.0), environment, INPUTS.get(name, ()))
+    # Relative, so that a pass does not depend on where the checkout lies.
+    variables = {"BUILD": os.path.relpath(setting.build), **environment}
+    return Stage(name, command, MINUTES.get(name, 30.0), variables, INPUTS.get(name, ()))
 
 
 def pytest(setting: Setting, name: str, words: Iterable[str], minutes: float = 10.0) -> Stage:
@@ -82,9 +85,9 @@ def host_tests(setting: Setting, tests: Iterable[str]) -> Stage:
     return pytest(setting, "host", ["-n", "2", *tests])
 
 
-def fuzz_briefly() -> Stage:
+def fuzz_briefly(setting: Setting) -> Stage:
     """The library's fuzzers for ten seconds each, always with the same seed."""
-    return make("fuzz-library", "fuzz-library", FUZZ_SEED="1", FUZZ_SECONDS="10")
+    return make(setting, "fuzz-library", "fuzz-library", FUZZ_SEED="1", FUZZ_SECONDS="10")
 
 
 def guests(setting: Setting, kernel: str, tests: Iterable[str], name: str = "") -> Stage:
@@ -123,14 +126,14 @@ def plan_guests(setting: Setting, everything: bool = False) -> Plan:
 def plan_check(setting: Setting) -> Plan:
     """Everything that has to pass before a change is called done.
 
-    A kernel that the lab builds itself may take most of an hour, where there is no cache: its turn comes behind all
+    A kernel that the lab builds itself may take most of an hour, where there is no cache: its turn comes after all
     that does not need it.
     """
     packaged = [kernel for kernel in setting.kernels if kernel in SERIES]
     host: list[tuple[Stage, ...]] = [
         *([(module(setting, packaged),)] if packaged else []),
-        (make("static", "check-static"), make("unit", "check-meson", CUTS=FEW_CUTS)),
-        (host_tests(setting, HOST_TESTS), make("sanitizers", "check-sanitize"), fuzz_briefly()),
+        (make(setting, "static", "check-static"), make(setting, "unit", "check-meson", CUTS=FEW_CUTS)),
+        (host_tests(setting, HOST_TESTS), make(setting, "sanitizers", "check-sanitize"), fuzz_briefly(setting)),
     ]
     left_out = [f"{name}: in `make check-long`" for name in (
         "fail-nth sweeps without samples, a million commands of the fuzzer, library fuzzers for 10 minutes",
@@ -152,15 +155,16 @@ def plan_long(setting: Setting) -> Plan:
         *((replace(stage, environment={**stage.environment, "FAIL_NTH_STRIDE": "1"}),) for stage in everywhere),
         (guests(setting, KCSAN, listed(setting, KCSAN)),),
         (replace(cuts, environment={**cuts.environment, "KILLS": "100"}),),
-        (make("10,000 crash points", "check-meson", CUTS="10000"),),
-        (make("fuzz-library 10 min", "fuzz-library", FUZZ_SECONDS="600"),),
-        (make("fuzz", "fuzz"),),
-        (make("coverage of the library", "coverage"),),
-        (make("coverage of the module", "coverage-module"),),
-        (make("mutants", "mutants"),),
+        (make(setting, "10,000 crash points", "check-meson", CUTS="10000"),),
+        (make(setting, "fuzz-library 10 min", "fuzz-library", FUZZ_SECONDS="600"),),
+        (make(setting, "fuzz", "fuzz"),),
+        (make(setting, "coverage of the library", "coverage"),),
+        (make(setting, "coverage of the module", "coverage-module"),),
+        (make(setting, "mutants", "mutants"),),
         (Stage("fresh machines", ("scripts/test-fresh.sh",), 60.0),),
     ]
-    return Plan("long", tuple(groups), ("static checks and sanitizers: in `make check`", *not_named(setting)))
+    host = "static checks, sanitizers, tests of the lab, of Python, GStreamer and formats: in `make check`"
+    return Plan("long", tuple(groups), (host, *not_named(setting)))
 
 
 def plan_quick(setting: Setting, known: Map, changed: Selection, base: str, count: int) -> Plan:
@@ -172,19 +176,20 @@ def plan_quick(setting: Setting, known: Map, changed: Selection, base: str, coun
     host = [test for test in chosen if not test.startswith(GUEST)]
     smoke = [area.smoke for area in known.areas if area.smoke and area.smoke.partition("::")[0] not in chosen]
     # The same cuts each time: the unit tests of unchanged sources then need not run again.
-    unit = make("unit", "check-meson", SEED="1", CUTS=FEW_CUTS)
-    groups: list[tuple[Stage, ...]] = [(make("static", "check-static"), unit)]
+    unit = make(setting, "unit", "check-meson", SEED="1", CUTS=FEW_CUTS)
+    groups: list[tuple[Stage, ...]] = [(make(setting, "static", "check-static"), unit)]
     left_out = [f"kernels other than {FIRST_KERNEL}: in `make check`"]
     host += [test for test in smoke if not test.startswith(GUEST)]
     on_host: tuple[Stage, ...] = (host_tests(setting, host),) if host else ()
     if changed.library:
-        on_host += (make("sanitizers", "check-sanitize"), fuzz_briefly())
+        on_host += (make(setting, "sanitizers", "check-sanitize"), fuzz_briefly(setting))
     else:
         left_out.append("sanitizers and fuzzing: nothing of the library or the program has changed")
     if on_host:
         groups.append(on_host)
     in_guests = [test for test in (*chosen, *smoke) if test.startswith(GUEST)]
-    groups.append((guests(setting, FIRST_KERNEL, in_guests, "changed 6.1" if chosen else "smoke 6.1"),))
+    has_changed = any(test.startswith(GUEST) for test in chosen)
+    groups.append((guests(setting, FIRST_KERNEL, in_guests, "changed 6.1" if has_changed else "smoke 6.1"),))
     left = sum(1 for file in setting.files if f"{GUEST}{file.name}" not in chosen)
     if left:
         left_out.append(f"{left} of {len(setting.files)} files of guest tests, but for their smoke tests: not changed")
