@@ -59,7 +59,7 @@ class Passes:
         self._records: dict[str, Path] = {}
 
     def has(self, stage: Stage) -> bool:
-        """Whether the stage has passed with all that it reads as it is now."""
+        """Whether the stage has passed with all that it reads as it is now, which add() compares with."""
         if not stage.inputs:
             return False
         record = self._folder / key_of(stage, self._top, files_of(self._top), self._machine)
