@@ -10,12 +10,12 @@ Patterns are those of a shell; `*` also stands for slashes.
 
 from __future__ import annotations
 
+import fnmatch
 import subprocess
 import sys
 import tomllib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from pathlib import Path
 
 TOP = Path(__file__).resolve().parents[3]
@@ -69,7 +69,7 @@ def read_map(top: Path = TOP) -> Map:
 
 def matches(path: str, patterns: Iterable[str]) -> bool:
     """Whether a path fits one of some patterns."""
-    return any(fnmatchcase(path, pattern) for pattern in patterns)
+    return any(fnmatch.fnmatchcase(path, pattern) for pattern in patterns)
 
 
 def select(known: Map, changed: Sequence[str]) -> Selection:
@@ -99,7 +99,9 @@ def complaints(known: Map, tracked: Sequence[str]) -> list[str]:
     lines += [f"{path}: no area of {MAP} runs it" for path in tracked if matches(path, TESTS) and path not in run]
     for name, patterns in [("everything", known.everything), ("library", known.library),
                            *((area.name, (*area.sources, *area.tests)) for area in known.areas)]:  # fmt: skip
-        lines += [f"{MAP}: {name}: nothing fits {pattern}" for pattern in patterns if not any_fits(tracked, pattern)]
+        lines += [
+            f"{MAP}: {name}: nothing fits {pattern}" for pattern in patterns if not fnmatch.filter(tracked, pattern)
+        ]
     for area in known.areas:
         if area.smoke and area.smoke.partition("::")[0] not in area.tests:
             lines.append(f"{MAP}: {area.name}: the smoke test {area.smoke} is none of its tests")
@@ -115,11 +117,6 @@ def missing_smoke(known: Map, top: Path) -> list[str]:
         if name and f"def {name}(" not in (top / file).read_text():
             lines.append(f"{MAP}: {area.name}: {file} has no {name}")
     return lines
-
-
-def any_fits(tracked: Sequence[str], pattern: str) -> bool:
-    """Whether a pattern fits one of the paths."""
-    return any(fnmatchcase(path, pattern) for path in tracked)
 
 
 def tracked_files(top: Path = TOP) -> list[str]:
