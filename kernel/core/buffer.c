@@ -93,7 +93,7 @@ static bool is_in_use_on(const struct chario_buffer *buf,
 {
 	unsigned int tag;
 
-	for_each_set_bit(tag, q->busy, q->depth)
+	chario_queue_for_each_busy(q, tag)
 		if (is_entered(buf, chario_queue_command(q, tag)))
 			return true;
 	return false;

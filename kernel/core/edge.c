@@ -94,7 +94,7 @@ static bool is_clear(struct chario_queue *q, const struct chario_edge *edge)
 	bool clear = true;
 
 	raw_spin_lock_irqsave(&q->lock, flags);
-	for_each_set_bit(tag, q->busy, q->depth) {
+	chario_queue_for_each_busy(q, tag) {
 		struct chario_command *cmd = chario_queue_command(q, tag);
 
 		if (cmd->state == CHARIO_COMMAND_POSTED && overlaps(edge, cmd))

@@ -260,7 +260,7 @@ static void hand_over_again(struct chario_queue *q,
 {
 	unsigned int tag;
 
-	for_each_set_bit(tag, q->busy, q->depth) {
+	chario_queue_for_each_busy(q, tag) {
 		struct chario_command *cmd = chario_queue_command(q, tag);
 
 		if (cmd->state != state && cmd->state != other)
@@ -330,7 +330,7 @@ void chario_queue_fail(struct chario_queue *q, int error)
 	raw_spin_lock_irqsave(&q->lock, flags);
 	WRITE_ONCE(q->dead_error, error);
 	q->state = CHARIO_QUEUE_DEAD;
-	for_each_set_bit(tag, q->busy, q->depth) {
+	chario_queue_for_each_busy(q, tag) {
 		struct chario_command *cmd = chario_queue_command(q, tag);
 
 		if (chario_command_in_flight(cmd))

@@ -163,6 +163,25 @@ chario_queue_command(const struct chario_queue *q, unsigned int tag)
 	return q->commands + tag * q->stride;
 }
 
+/* The next slot at or behind @tag that is taken; @depth when there is none. */
+static inline unsigned int chario_queue_next_busy(const struct chario_queue *q,
+						  unsigned int tag)
+{
+	/* Bits come and go meanwhile: a caller looks at what is in the slot. */
+	return data_race(find_next_bit(q->busy, q->depth, tag));
+}
+
+/**
+ * chario_queue_for_each_busy() - visit the slots that are taken
+ * @q: the queue
+ * @tag: unsigned int; the number of the slot
+ *
+ * Slots that are taken or given back meanwhile may be visited or not.
+ */
+#define chario_queue_for_each_busy(q, tag)				\
+	for ((tag) = chario_queue_next_busy(q, 0); (tag) < (q)->depth;	\
+	     (tag) = chario_queue_next_busy(q, (tag) + 1))
+
 static inline void chario_queue_free(struct chario_queue *q,
 				     struct chario_command *cmd)
 {
@@ -274,8 +293,9 @@ static inline bool chario_queue_is_pending(const struct chario_queue *q)
 	bool pending;
 
 	preempt_disable();
-	pending = !((READ_ONCE(*READ_ONCE(q->sign)) ^ q->sign_value) &
-		    q->sign_mask);
+	/* The sign may be moved on at this moment: the next guess is right. */
+	pending = data_race(!((READ_ONCE(*READ_ONCE(q->sign)) ^
+			       q->sign_value) & q->sign_mask));
 	preempt_enable();
 	return pending;
 }

@@ -55,7 +55,7 @@ static struct chario_request *find_expired(struct chario_queue *q, bool *busy,
 
 	*busy = false;
 	*next = now + WATCH_INTERVAL;
-	for_each_set_bit(tag, q->busy, q->depth) {
+	chario_queue_for_each_busy(q, tag) {
 		struct chario_command *cmd = chario_queue_command(q, tag);
 
 		if (!chario_command_in_flight(cmd))

@@ -314,7 +314,7 @@ static bool is_posted(struct chario_queue *q)
 	unsigned int tag;
 
 	raw_spin_lock_irq(&q->lock);
-	for_each_set_bit(tag, q->busy, q->depth)
+	chario_queue_for_each_busy(q, tag)
 		found |= chario_queue_command(q, tag)->state ==
 			 CHARIO_COMMAND_POSTED;
 	raw_spin_unlock_irq(&q->lock);
