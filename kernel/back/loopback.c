@@ -72,7 +72,7 @@ static void loopback_move(struct chario_queue *q, struct chario_command *cmd)
 		       cmd->req->op == CHARIO_OP_READ);
 }
 
-static int loopback_prep(struct chario_queue *q, struct chario_command *cmd)
+static void loopback_prep(struct chario_queue *q, struct chario_command *cmd)
 {
 	void *disk = loopback->memory + cmd->disk_offset;
 	u32 offset = cmd->page_offset;
@@ -89,7 +89,6 @@ static int loopback_prep(struct chario_queue *q, struct chario_command *cmd)
 		disk += bytes;
 		offset = 0;
 	}
-	return 0;
 }
 
 static unsigned int loopback_reap(struct chario_queue *q)

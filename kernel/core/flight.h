@@ -182,24 +182,17 @@ static __always_inline int chario_flight_map(struct chario_queue *q,
 	int ret;
 
 	ret = chario_map(q, cmd, op);
-	if (unlikely(ret))
-		goto err_unpin;
-	trace_map(q, cmd, 0);
-	if (unlikely(chario_queue_must_prep(q, cmd))) {
-		ret = q->ops->prep(q, cmd);
-		if (unlikely(ret))
-			goto err_unmap;
+	if (unlikely(ret)) {
+		chario_pages_unpin(cmd, false);
+		return ret;
 	}
+	trace_map(q, cmd, 0);
+	if (unlikely(chario_queue_must_prep(q, cmd)))
+		q->ops->prep(q, cmd);
 	trace_queue(q, cmd, 0);
 	req->bytes += cmd->bytes;
 	this_cpu_inc(req->cio->counters->commands[op]);
 	return 0;
-
-err_unmap:
-	chario_unmap(q, cmd, op);
-err_unpin:
-	chario_pages_unpin(cmd, false);
-	return ret;
 }
 
 static inline bool chario_flight_waits(const struct chario_waiter *waiter)

@@ -45,9 +45,9 @@ enum chario_queue_state {
  * @command_bytes: memory of its own that the back end wants in each command
  * @prep: get ready what the device command of @cmd needs, from its segments
  *	(or pages, when the queue has no DMA device), in cmd->back.  Any
- *	context that may sleep; must not wait for the device.  0 or -errno.
- * @move: for a queue without DMA device: @prep for a slice of a buffer, which
- *	cannot fail.  NULL where @post looks its addresses up.
+ *	context that may sleep; must not wait for the device.  Cannot fail.
+ * @move: for a queue without DMA device: @prep for a slice of a buffer.  NULL
+ *	where @post looks its addresses up.
  * @post: put the device command into the submission queue; when @kick is set,
  *	do what @kick does.  Under q->lock.  Called again for a replay.
  * @post_slices: @post for CHARIO_POST_BATCH commands at most of a request whose
@@ -65,7 +65,7 @@ enum chario_queue_state {
  */
 struct chario_queue_ops {
 	size_t command_bytes;
-	int (*prep)(struct chario_queue *q, struct chario_command *cmd);
+	void (*prep)(struct chario_queue *q, struct chario_command *cmd);
 	void (*move)(struct chario_queue *q, struct chario_command *cmd);
 	void (*post)(struct chario_queue *q, struct chario_command *cmd,
 		     bool kick);

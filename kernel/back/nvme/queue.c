@@ -12,10 +12,9 @@ static union nvme_data_ptr *dptr_of(struct chario_command *cmd)
 	return (union nvme_data_ptr *)cmd->back;
 }
 
-static int nvme_prep(struct chario_queue *q, struct chario_command *cmd)
+static void nvme_prep(struct chario_queue *q, struct chario_command *cmd)
 {
 	chario_nvme_prp_build(to_nvme_queue(q), cmd, dptr_of(cmd));
-	return 0;
 }
 
 static_assert((u16)CHARIO_CONTROL_FUA == NVME_RW_FUA);
