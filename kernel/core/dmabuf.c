@@ -107,7 +107,8 @@ static int map(struct chario_buffer *buf, struct device *dev)
 	attach = dma_buf_dynamic_attach(import->dmabuf, dev, &attach_ops, buf);
 	if (IS_ERR(attach)) {
 		ret = PTR_ERR(attach);
-		return ret == -ENOMEM ? ret : -EOPNOTSUPP;
+		/* Memory that never moves is mapped here. */
+		return ret == -ENOMEM || ret == -EIO ? ret : -EOPNOTSUPP;
 	}
 	dma_resv_lock(import->dmabuf->resv, NULL);
 	ret = map_attached(buf, attach);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Memory that the module allocates: transfers, mappings, what it counts as, and memory that has to be synced."""
+"""Memory that the module allocates: transfers, mappings, and what it counts as."""
 
 from __future__ import annotations
 
@@ -8,14 +8,10 @@ from collections.abc import Callable
 from disks import MIB, Programs
 from test_buffers import BLOCK, run
 
-from chario_lab.guest import leaks
-from chario_lab.guest.devices import bdf, bind, nodes, unbind
 from chario_lab.guest.session import Guest
-from chario_lab.guest.spec import Namespace, Nvme
 
 PAGE = 4096
 POOL, SOURCE, STREAMING = 2, 1, 2
-FOR_DEVICE, FOR_CPU = 1, 2
 SIZES = [BLOCK, 2 * BLOCK, 3 * BLOCK, 32 * BLOCK, 33 * BLOCK, MIB, 5 * MIB]
 
 
@@ -111,27 +107,6 @@ def test_a_source_is_not_read_into(guest: Guest, guest_program: Programs, disk: 
     """The flag means the same for all kinds."""
     script = [f"pool 0 {MIB} {SOURCE}", f"write 0 0 {BLOCK} 0", f"read 0 0 {BLOCK} 0"]
     assert run(guest, guest_program, disk, script) == ["0", str(BLOCK), "EPERM"]
-
-
-def test_memory_that_has_to_be_synced(fresh_guest: Callable[..., Guest], guest_program: Programs) -> None:
-    """With bounce buffers, memory that nobody would sync is refused; synced, it works; else nothing moves."""
-    guest = fresh_guest(drives=(Nvme("disk", (Namespace(64),)),), append="swiotlb=65536,force")
-    bind(guest, bdf(guest, 0))
-    disk = nodes(guest, bdf(guest, 0))[0]
-    refused = [f"heap 0 {MIB}", "register 0", f"pool 1 {MIB}", "locked"]
-    assert run(guest, guest_program, disk, refused) == ["0", "EOPNOTSUPP", "EOPNOTSUPP", "0"]
-    for make in ([f"pool 0 {MIB} {STREAMING}"], [f"heap 0 {MIB} 512", f"register 0 {STREAMING}"]):
-        seen = [f"write 0 0 {MIB} 0", f"pread 1 0 {MIB} 0", f"match 1 5 0 {MIB} 0"]
-        script = [*make, f"heap 1 {MIB}", "fill 0 5", *seen, f"sync 0 0 {MIB} {FOR_DEVICE}", *seen,
-                  "clear 0", f"read 0 0 {MIB} 0", f"all 0 0 {MIB} 0", f"sync 0 5000 100000 {FOR_CPU}",
-                  "match 0 5 5000 100000 5000", "all 0 0 5000 0", f"sync 0 0 {MIB} {FOR_CPU}", f"match 0 5 0 {MIB} 0",
-                  "free 0", "locked"]  # fmt: skip
-        expect = [*["0"] * len(make), "0", "0", str(MIB), str(MIB), "0", "0", str(MIB), str(MIB), "1", "0", str(MIB),
-                  "1", "0", "1", "1", "0", "1", "0", "0"]  # fmt: skip
-        assert run(guest, guest_program, disk, script) == expect
-    unbind(guest, bdf(guest, 0))
-    guest.must("rmmod chario")
-    leaks.check(guest)
 
 
 def test_the_pool_on_a_disk_in_memory(fresh_guest: Callable[..., Guest], guest_program: Programs) -> None:

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: MIT
+"""Where a drive reaches main memory through bounce buffers only: who syncs, and what happens when these are full."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from errno import EIO
+
+from disks import MIB, Programs
+from fault_lab import CALL_LIMIT_S, Rig
+from programs import compile_program
+from shared_guest import Setup
+from test_any_size import PRELUDE, PYTHON
+from test_buffers import run
+from test_dmabuf import need
+from test_pool import POOL, STREAMING
+from waiting import until
+
+from chario_lab.guest.spec import Namespace, Nvme
+
+FOR_DEVICE, FOR_CPU = 1, 2
+KIB = 1 << 10
+# 4,096 slots of 2 KiB: a drive can have 8 MiB mapped.
+SETUP = Setup(drives=(Nvme("disk", (Namespace(64),)),), append="swiotlb=4096,force")
+# The first is given back where there is to be some room; the others are more than there is, of each size.
+ROOM = 64 * KIB
+SIZES = [ROOM, *[MIB] * 9, *[64 * KIB] * 33, *[4 * KIB] * 257]
+
+
+def test_memory_that_has_to_be_synced(rig: Rig, guest_program: Programs) -> None:
+    """Memory that nobody would sync is refused; synced, it works; else nothing moves."""
+    disk = rig.disk(0)
+    refused = [f"heap 0 {MIB}", "register 0", f"pool 1 {MIB}", "locked"]
+    assert run(rig.guest, guest_program, disk, refused) == ["0", "EOPNOTSUPP", "EOPNOTSUPP", "0"]
+    for make in ([f"pool 0 {MIB} {STREAMING}"], [f"heap 0 {MIB} 512", f"register 0 {STREAMING}"]):
+        seen = [f"write 0 0 {MIB} 0", f"pread 1 0 {MIB} 0", f"match 1 5 0 {MIB} 0"]
+        script = [*make, f"heap 1 {MIB}", "fill 0 5", *seen, f"sync 0 0 {MIB} {FOR_DEVICE}", *seen,
+                  "clear 0", f"read 0 0 {MIB} 0", f"all 0 0 {MIB} 0", f"sync 0 5000 100000 {FOR_CPU}",
+                  "match 0 5 5000 100000 5000", "all 0 0 5000 0", f"sync 0 0 {MIB} {FOR_CPU}", f"match 0 5 0 {MIB} 0",
+                  "free 0", "locked"]  # fmt: skip
+        expect = [*["0"] * len(make), "0", "0", str(MIB), str(MIB), "0", "0", str(MIB), str(MIB), "1", "0", str(MIB),
+                  "1", "0", "1", "1", "0", "1", "0", "0"]  # fmt: skip
+        assert run(rig.guest, guest_program, disk, script) == expect
+
+
+@contextmanager
+def full(rig: Rig, disk: str, room: int = 0) -> Iterator[None]:
+    """While the block lasts, buffers of a program have all there is, or all but some room."""
+    program = rig.guest.push(compile_program("buffers"))
+    lines = [f"create {POOL} {STREAMING} 0 {size}" for size in SIZES]
+    lines += [f"destroy {1 if room else 0}", "wait /run/go"]
+    rig.guest.must("cat >/run/script", stdin="\n".join(lines) + "\n")
+    job = rig.guest.start(f"{program} {disk} </run/script >/run/answers", CALL_LIMIT_S)
+
+    def answers() -> list[str]:
+        return rig.guest.run("cat /run/answers").stdout.split()
+
+    until(lambda: len(answers()) == len(SIZES) + 1, "the buffers are not made")
+    try:
+        assert answers()[-2:] == ["EIO", "0" if room else "ENOENT"]
+        yield
+    finally:
+        rig.touch("/run/go")
+    job.wait().check()
+    rig.remove("/run/go", "/run/answers")
+
+
+def test_calls_that_find_them_full(rig: Rig) -> None:
+    """Each gives EIO; nothing stays pinned, and the same calls work as soon as there is room."""
+    disk = rig.disk(0)
+    rig.calls(disk, f"fill,3,0,{MIB}", f"write,0,{MIB}")
+    sizes = (4 * KIB, 64 * KIB, MIB)
+    reads = [f"read,0,{size}" for size in sizes]
+    with full(rig, disk):
+        calls = rig.calls(disk, *reads, f"write,0,{64 * KIB}", "sync")
+        assert calls[:5] == [*[("read", -EIO)] * 3, ("write", -EIO), ("sync", 0)]
+        assert rig.uring(disk, 4, 64 * KIB) == {-EIO: 4}
+        rig.wait_unpinned()
+    assert rig.calls(disk, *reads, f"match,3,0,{MIB}")[:4] == [*[("read", size) for size in sizes], ("match", 1)]
+    assert rig.uring(disk, 4, 64 * KIB) == {64 * KIB: 4}
+    assert rig.counters(disk)["errors"] == 0
+
+
+HALVES = f"""
+fd = disk(False)
+memory = mmap.mmap(-1, {2 * ROOM})
+# No page is the neighbour of the one before: each is mapped by itself.
+for at in reversed(range(0, {2 * ROOM}, 4096)):
+    memory[at] = 1
+def outcome(size):
+    try:
+        return os.preadv(fd, [memoryview(memory)[:size]], 0)
+    except OSError as error:
+        return errno.errorcode[error.errno]
+print(json.dumps([sorted({{outcome({2 * ROOM}) for _ in range(40)}}), outcome({ROOM // 2})]))
+"""
+
+
+def test_memory_that_fits_by_half_only(rig: Rig) -> None:
+    """What has been mapped of a command is unmapped when the rest cannot be: it does not use up what there is."""
+    disk = rig.disk(0)
+    with full(rig, disk, ROOM):
+        script = [*PYTHON, PRELUDE + HALVES, disk]
+        assert json.loads(rig.guest.must(script, timeout_s=CALL_LIMIT_S)) == [["EIO"], ROOM // 2]
+
+
+def test_imports_that_find_them_full(rig: Rig, guest_program: Programs) -> None:
+    """Memory of another driver is mapped by its exporter; what that says is told, and later it works."""
+    need(rig.guest, "udmabuf")
+    disk = rig.disk(0)
+    script = [f"udmabuf 0 {64 * KIB}", f"import 1 0 {64 * KIB}"]
+    with full(rig, disk):
+        assert run(rig.guest, guest_program, disk, script) == ["0", "EIO"]
+    assert run(rig.guest, guest_program, disk, [*script, "free 1"]) == ["0", "0", "0"]
