@@ -158,6 +158,7 @@ class Played:
     health: bytes = health_page()
     registers: Mapping[int, int] = field(default_factory=dict)
     ready_after_s: float = 0.0
+    shuts_down: bool = True
     status: Callable[[int, Command], int | None] = lambda queue, command: OK
     fetched: list[tuple[int, Command]] = field(default_factory=list)
 
@@ -195,7 +196,7 @@ class Played:
             self._queues.clear()
             self._events.clear()
             self._memory.writel(self._bar + CSTS, 0)
-        elif control & SHUTDOWN:
+        elif control & SHUTDOWN and self.shuts_down:
             self._memory.writel(self._bar + CSTS, SHUTDOWN_COMPLETE | (READY if self._queues else 0))
 
     def _serve(self, number: int) -> bool:

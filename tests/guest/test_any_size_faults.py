@@ -112,3 +112,26 @@ def test_another_call_does_not_take_the_error(rig: Rig, call: str) -> None:
 print(json.dumps([{call}, outcome(os.pwrite, fd, b"y", 0), outcome(os.fsync, fd), outcome(os.fsync, fd)]))
 """,
     ) == ["EIO", 1, "EIO", None]
+
+
+def test_an_error_of_what_was_left_lying(rig: Rig) -> None:
+    """Nobody was there when it was written: the next write has the error, once, and so has fsync."""
+    assert run(
+        rig,
+        rig.disk(BAD),
+        LOST
+        + """
+import time
+while open(f"/sys/class/chario/{os.path.basename(NODE)}/counters/errors").read() == "0\\n":
+    time.sleep(0.05)
+write = lambda: outcome(os.pwrite, fd, b"y", 0)
+print(json.dumps([write(), write(), outcome(os.fsync, fd), outcome(os.fsync, fd)]))
+""",
+    ) == ["EIO", 1, "EIO", None]
+
+
+def test_a_close_that_loses_bytes(rig: Rig) -> None:
+    """Nobody has asked by fsync: close() says it, and the log when the last holder of the file has gone."""
+    mark = rig.guest.log_mark()
+    assert run(rig, rig.disk(BAD), LOST + "print(json.dumps(outcome(os.close, fd)))") == "EIO"
+    rig.wait_said(mark, "a file was closed before its last bytes could be written; they are lost")

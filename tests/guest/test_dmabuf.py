@@ -75,6 +75,31 @@ def test_inside_a_drive(rig: Rig, guest_program: Programs) -> None:
     assert run(rig.guest, guest_program, disk, script) == expect
 
 
+def test_a_descriptor_that_is_one_too_many(rig: Rig, guest_program: Programs) -> None:
+    """EMFILE, and the buffer is as before."""
+    program = rig.guest.push(guest_program("buffers"))
+    script = f"inside 0 {MIB}\nexport 0\nfree 0\n"
+    answers = rig.guest.must(f"ulimit -n 4; exec {program} {rig.disk(INSIDE)}", stdin=script).split()
+    assert answers == ["0", "EMFILE", "0"]
+
+
+def test_memory_of_a_drive_that_has_gone(rig: Rig, guest_program: Programs) -> None:
+    """Its dma-buf is there as long as somebody has it, but nobody can import it any more."""
+    inside, plain = rig.disk(INSIDE), rig.disk(PLAIN)
+    rig.remove("/run/gone")
+    script = [f"inside 0 {MIB}", "export 0", f"other {plain}", f"import 1 0 {MIB}", "free 1", "wait /run/gone",
+              f"import 1 0 {MIB}"]  # fmt: skip
+    lines = "\n".join(script)
+    job = rig.guest.start(f"printf '%s' '{lines}' | {rig.guest.push(guest_program('buffers'))} {inside} >/run/answers")
+    until(lambda: len(rig.guest.run("cat /run/answers").stdout.split()) == 5, "it is not imported")
+    rig.unbind(INSIDE)
+    rig.touch("/run/gone")
+    job.wait().check()
+    answers = rig.guest.must("cat /run/answers").split()
+    assert answers == ["0", "0", "0", "0", "0", "0", "EOPNOTSUPP"]
+    rig.remove("/run/gone", "/run/answers")
+
+
 def test_from_drive_to_drive(rig: Rig, guest_program: Programs) -> None:
     """A reads into its own memory, B writes from there, and back: all that the drives were told are addresses of A.
 

@@ -6,8 +6,10 @@ from __future__ import annotations
 from errno import EIO
 
 import pytest
+from disks import Programs
 from fault_lab import Rig
 from shared_guest import Setup
+from test_buffers import run
 
 from chario_lab.guest.spec import Blkdebug, ErrorRule, Namespace, Nvme
 
@@ -107,6 +109,13 @@ def test_polled_and_asynchronous_callers_learn_it_too(rig: Rig) -> None:
     for options in ((), ("iopoll",), ("fixed",)):
         assert rig.uring(disk, 8, COMMAND, *options) == {COMMAND: 7, -EIO: 1}
     assert rig.counters(disk)["errors"] == 5
+
+
+def test_transfers_learn_it_too(rig: Rig, guest_program: Programs) -> None:
+    """A call of two commands whose first fails gives EIO; one whose second fails gives the bytes before it."""
+    first, second, size = BAD_READ, BAD_READ - COMMAND, 2 * COMMAND
+    script = [f"pool 0 {size}", f"read 0 0 {size} {first}", f"read 0 0 {size} {second}"]
+    assert run(rig.guest, guest_program, rig.disk(0), script) == ["0", "EIO", str(COMMAND)]
 
 
 def test_no_page_stays_pinned_after_errors(rig: Rig) -> None:

@@ -31,6 +31,7 @@ READ, UNRECOVERED_READ, NO_COMMAND = 0x02, 0x281, 0xFFFF
 COMMAND_BYTES, COMMANDS = 128 << 10, 64
 RETRIES, PIN_APST, PIN_RETRY = 0x05, 1 << 0, 1 << 4
 SLOW_S = 0.4
+ADMIN_COMMANDS = 14
 
 
 def test_completions_of_nothing(rig: Rig) -> None:
@@ -51,6 +52,15 @@ def test_completions_of_nothing(rig: Rig) -> None:
         assert rig.said(mark).count("which is not in flight") == 2
 
 
+def test_interrupts_that_do_not_come(rig: Rig) -> None:
+    """The watchdog finds what has completed, and counts it."""
+    with played(rig, REGISTERS) as drive:
+        (disk,) = rig.take(drive.address)
+        assert rig.call(disk, "read,0,4096") == 4096
+        counters = rig.counters(disk)
+        assert (counters["late_reaps"], counters["interrupts"]) == (1, 0)
+
+
 def test_a_drive_that_slows_down(rig: Rig) -> None:
     """Its health says so for some time after its counters have changed."""
     with played(rig, REGISTERS) as drive:
@@ -68,6 +78,29 @@ def test_news_of_health(rig: Rig) -> None:
         drive.tell(HEALTH_LOG)
         # Without interrupts an answer is seen when the driver waits for another.
         until(lambda: rig.show(disk, "health/status") == "ok" and rig.show(disk, "health/events") == "1", "no event")
+
+
+def test_news_of_health_that_cannot_be_read(rig: Rig) -> None:
+    """The drive refuses its log page when it has told of it: that is counted, and the next reader has the page."""
+    refused: list[Command] = []
+    refuse = [False]
+
+    def status(queue: int, command: Command) -> int:
+        if queue or command.opcode != Opcode.GET_LOG or not refuse[0]:
+            return OK
+        refused.append(command)
+        return INVALID_FIELD
+
+    with played(rig, REGISTERS, status=status) as drive:
+        (disk,) = rig.take(drive.address)
+        until(lambda: any(command.opcode == Opcode.ASYNC_EVENT for _, command in drive.fetched), "no request")
+        refuse[0] = True
+        drive.tell(HEALTH_LOG)
+        asks = f"cat {folder(disk)}/health/status"
+        until(lambda: rig.guest.run(asks).rc != 0 and len(refused) > 2, "nobody asks for the page")
+        refuse[0] = False
+        reads = f"cat {folder(disk)}/health/events"
+        until(lambda: rig.guest.run(reads).stdout == "1\n", "the event is not counted")
 
 
 def test_more_failures_than_are_told(rig: Rig) -> None:
@@ -107,6 +140,57 @@ def test_aborts_that_take_long(rig: Rig) -> None:
         assert uring_results(rig.start_uring(disk, 8, 4096, "deadline=200").wait()) == {-ETIMEDOUT: 8}
         rig.wait_reset(disk)
         assert 0 < rig.counters(disk)["aborts"] < 8
+
+
+def test_aborts_that_are_not_answered(rig: Rig) -> None:
+    """The first one is waited for; then the drive is reset."""
+
+    def status(queue: int, command: Command) -> int | None:
+        return None if queue or command.opcode == Opcode.ABORT else OK
+
+    with played(rig, REGISTERS, status=status) as drive:
+        (disk,) = rig.take(drive.address)
+        rig.set_admin_timeout(2000)
+        assert uring_results(rig.start_uring(disk, 2, 4096, "deadline=200").wait()) == {-ETIMEDOUT: 2}
+        rig.wait_reset(disk)
+        assert rig.counters(disk)["aborts"] == 0
+        assert len([command for queue, command in drive.fetched if not queue and command.opcode == Opcode.ABORT]) == 1
+    rig.set_admin_timeout()
+
+
+def test_answers_that_come_too_late(rig: Rig) -> None:
+    """Nobody waits for them any more, but their commands are free again: more often than there are commands."""
+    drives: list[Played] = []
+    late: list[int] = []
+    prompt = [False]
+
+    def status(queue: int, command: Command) -> int | None:
+        if queue or command.opcode != Opcode.GET_FEATURES or command.dword10 & 0xFF != RETRIES or prompt[0]:
+            return OK
+        if late:
+            drives[0].complete(0, [late.pop()])
+        late.append(command.cid)
+        return None
+
+    with played(rig, REGISTERS, status=status) as drive:
+        drives.append(drive)
+        (disk,) = rig.take(drive.address)
+        rig.set_admin_timeout(1)
+        asked = [step for _ in range(ADMIN_COMMANDS + 1) for step in (f"pin,{PIN_RETRY}", "pin,0")]
+        assert {value for name, value in rig.calls(disk, *asked) if name == "pin"} == {0}
+        prompt[0] = True
+        rig.set_admin_timeout()
+        calls = rig.calls(disk, f"pin,{PIN_RETRY}", "in-force", "pin,0")
+        assert calls[:3] == [("pin", 0), ("in-force", PIN_RETRY), ("pin", 0)]
+
+
+def test_a_shutdown_that_does_not_end(rig: Rig) -> None:
+    """The log says so, and the drive is let go all the same."""
+    mark = rig.guest.log_mark()
+    with played(rig, REGISTERS, shuts_down=False) as drive:
+        assert rig.take(drive.address)
+        assert rig.release(drive.address) == ""
+        rig.wait_said(mark, "no clean shutdown")
 
 
 def test_a_question_that_a_reset_cuts_off(rig: Rig) -> None:

@@ -3,12 +3,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from errno import EIO, ENODEV, ETIMEDOUT
 
 import pytest
+from disks import folder
 from fault_lab import Keeper, Rig, results, uring_results
 from shared_guest import Setup
+from traces import TRACING
+from waiting import until
 
 from chario_lab.guest import faults
 from chario_lab.guest.spec import Namespace, Nvme, Throttle, root_port_bdf
@@ -104,6 +108,8 @@ def test_a_drive_that_does_not_come_up_is_given_up(rig: Rig) -> None:
     assert rig.calls(disk, "read,0,4096", "write,0,4096", "sync", "info", "seek") == [
         ("read", -EIO), ("write", -EIO), ("sync", -EIO), ("info", 0), ("seek", 0), ("close", 0),
     ]  # fmt: skip
+    health = rig.guest.run(f"cat {folder(disk)}/health/status; cat {folder(disk)}/health/reasons")
+    assert health.stdout == "" and health.stderr.count("Input/output error") == 2
     rig.wait_said(mark, "bus mastering is off, calls give EIO")
     assert int(rig.guest.must(["setpci", "-s", rig.address(0), "COMMAND"]), 16) & 4 == 0
     rig.wait_unpinned()
@@ -172,6 +178,33 @@ def test_a_link_that_is_not_reset(rig: Rig) -> None:
         rig.wait_reset(disk, resets)
         assert rig.counters(disk)["resets"] == resets
     assert "the link has failed; calls wait until it has been reset" in rig.said(mark)
+
+
+@contextmanager
+def looks(rig: Rig) -> Iterator[Callable[[], int]]:
+    """While the block lasts, how often the driver has looked at a link that failed."""
+    switch = f"{TRACING}/events/workqueue/workqueue_execute_end/enable"
+    rig.guest.must(f"echo >{TRACING}/trace; echo 1 >{switch}")
+    yield lambda: int(rig.guest.run(f"grep -c 'function chario_nvme_link_check' {TRACING}/trace").stdout)
+    rig.guest.must(f"echo 0 >{switch}")
+
+
+def test_a_drive_that_comes_back_late(rig: Rig) -> None:
+    """Nothing is behind the link when the driver looks: it looks again, and calls wait until the drive is there."""
+    disk, mark = rig.disk(0), rig.guest.log_mark()
+    bus = ["setpci", "-s", root_port_bdf(rig.guest.place(0)), "SECONDARY_BUS"]
+    number = rig.guest.must(bus)
+    with looks(rig) as looked:
+        fail_link(rig)
+        rig.wait_said(mark, "device recovery failed")
+        rig.guest.must([*bus[:-1], "SECONDARY_BUS=ff"])
+        try:
+            until(lambda: looked() > 0, "the driver does not look")
+            assert (rig.show(disk, "state"), rig.counters(disk)["resets"]) == ("recovering", 0)
+        finally:
+            rig.guest.must([*bus[:-1], f"SECONDARY_BUS={number}"])
+    rig.wait_reset(disk)
+    assert rig.call(disk, "read,0,4096") == 4096
 
 
 def test_a_drive_that_is_lost_behind_its_link_is_given_up(rig: Rig) -> None:

@@ -7,6 +7,8 @@ configuration space all ones; hardware answers all ones in both.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from errno import ENODEV
 from pathlib import Path
 
@@ -17,15 +19,18 @@ from waiting import SETTLE_LIMIT_S, until
 
 from chario_lab.guest import faults
 from chario_lab.guest.devices import PCI, bdf, bind, driver_of, load_module, unbind
-from chario_lab.guest.spec import Namespace, Nvme
+from chario_lab.guest.spec import Blkdebug, Namespace, Nvme
 
 KIB, MIB = 1 << 10, 1 << 20
 GONE = [("read", -ENODEV), ("hipri", -ENODEV), ("write", -ENODEV), ("sync", -ENODEV), ("seek", 0)]
 ASK = ("read,0,4096", "hipri,0,4096", "write,0,4096", "sync", "seek")
 ASK_IOCTLS = ("info", "stats", "size", "deadline,1000")
 
-KEPT, SLEEPING, POLLED, ASYNCHRONOUS, POLLED_ASYNCHRONOUS, QUIET = range(6)
-DRIVES = tuple(Nvme(f"drive-{n}", (Namespace(64),)) for n in range(6))
+KEPT, SLEEPING, POLLED, ASYNCHRONOUS, POLLED_ASYNCHRONOUS, QUIET, PAGED = range(7)
+DRIVES = (
+    *(Nvme(f"drive-{n}", (Namespace(64),)) for n in range(6)),
+    Nvme("paged", (Namespace(64, backing=Blkdebug()),)),
+)
 SETUP = Setup(drives=DRIVES, alone=True)
 
 
@@ -186,3 +191,49 @@ def test_unplugging_and_plugging_in(rig: Rig) -> None:
     faults.plug(rig.guest, KEPT)
     assert driver_of(rig.guest, bdf(rig.guest, KEPT)) != "chario"
     assert rig.calls(rig.disk(KEPT), f"read,0,{MIB}", f"match,4,0,{MIB}")[:2] == [("read", MIB), ("match", 1)]
+
+
+READ_INTO_FILE = """
+import errno, mmap, os, sys
+disk, file = (os.open(path, os.O_RDWR) for path in sys.argv[1:])
+memory = mmap.mmap(file, 4096, mmap.MAP_PRIVATE, offset=32 << 20)
+try:
+    print(os.preadv(disk, [memory], 0))
+except OSError as error:
+    print(errno.errorcode[error.errno])
+"""
+
+
+@contextmanager
+def linux_disk(rig: Rig, drive: int) -> Iterator[str]:
+    """One drive in the hands of Linux's driver, which waits for it as long as it takes: its block device."""
+    probe = f"{PCI}/drivers_autoprobe"
+    rig.guest.must(f"echo 0 >{probe}; modprobe nvme_core io_timeout=600; modprobe nvme; echo 1 >{probe}")
+    address = rig.address(drive)
+    bind(rig.guest, address, "nvme")
+    (controller,) = rig.guest.files.list(f"{PCI}/devices/{address}/nvme")
+    until(lambda: rig.guest.files.exists(f"/dev/{controller}n1"), "it has no block device")
+    yield f"/dev/{controller}n1"
+    rig.release(address)
+    rig.guest.must("rmmod nvme")
+
+
+def test_a_caller_waits_for_its_memory(rig: Rig) -> None:
+    """It is inside a call when the drive is let go, and its memory comes from a drive that hangs.
+
+    Who unbinds waits and says why; when the memory is there, the call gives ENODEV.
+    """
+    disk, mark = rig.disk(KEPT), rig.guest.log_mark()
+    with linux_disk(rig, PAGED) as file:
+        faults.hold(rig.guest, PAGED)
+        try:
+            caller = rig.guest.start(["python3", "-c", READ_INTO_FILE, disk, file])
+            until(lambda: "chario" in rig.guest.run("cat /proc/$(pidof python3)/stack").stdout, "it is not in the call")
+            leaver = rig.guest.start(f"echo {rig.address(KEPT)} >{PCI}/drivers/chario/unbind", SETTLE_LIMIT_S)
+            rig.wait_said(mark, "a caller is held up inside a call")
+            assert (caller.poll(), leaver.poll()) == (None, None)
+        finally:
+            faults.resume(rig.guest, PAGED)
+        assert caller.wait().check().stdout == "ENODEV\n"
+        leaver.wait().check()
+    after_removal(rig, KEPT)

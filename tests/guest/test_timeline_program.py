@@ -23,7 +23,8 @@ TOP = Path(__file__).resolve().parents[2]
 DRIVES = (Nvme("kept", (Namespace(64),)), Nvme("pulled", (Namespace(64),)))
 KEPT, PULLED = range(2)
 LIMIT_S = 600
-SETUP = Setup(drives=DRIVES)
+# Each queue has a ring of its own.
+SETUP = Setup(drives=DRIVES, parameters="private_queues=16")
 
 
 @pytest.fixture(scope="module")
@@ -136,3 +137,10 @@ def test_a_drive_is_pulled_while_it_is_recorded(rig: Rig, guest_program: Program
     assert finishes and "result=-19" in finishes[-1]
     rig.guest.must("rm /run/begun")
     rig.wait_unpinned()
+
+
+def test_rings_that_are_too_large(rig: Rig, guest_program: Programs) -> None:
+    """Each has a size that is allowed, and all together are more than can be mapped."""
+    disk = rig.disk(KEPT)
+    script = f"open {1 << 20} 0\nopen 64 0\n"
+    assert rig.guest.must([rig.guest.push(guest_program("timeline")), disk], stdin=script).split() == ["EINVAL", "0"]
