@@ -140,7 +140,7 @@ def value_of(files: Files, path: str) -> str:
         return ""
 
 
-class Keeper:
+class MachineKeeper:
     """Sets up the machine of a file, and again when it is spoilt."""
 
     def __init__(self, spec: GuestSpec, module: Path, prepare: str) -> None:
@@ -179,9 +179,9 @@ class Keeper:
 @contextmanager
 def keep(
     kernel: Kernel, module: Path, drives: tuple[Drive, ...], prepare: str = "true", **fields: Any
-) -> Iterator[Keeper]:
+) -> Iterator[MachineKeeper]:
     """A machine for the tests of a file; `prepare` is run once when it is up, fields are those of GuestSpec."""
-    keeper = Keeper(GuestSpec(kernel=kernel.name, drives=drives, **fields), module, prepare)
+    keeper = MachineKeeper(GuestSpec(kernel=kernel.name, drives=drives, **fields), module, prepare)
     try:
         yield keeper
     finally:

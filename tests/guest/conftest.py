@@ -30,9 +30,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fault_lab import Keeper, Rig
 from programs import TOP, compile_program
-from shared_guest import WATCHED, Setup, SharedGuests, Watch, watch
+from rig import Rig
+from shared_guest import WATCHED, FileGuest, Setup, SharedGuests, Watch, watch
 
 from chario_lab.guest import leaks
 from chario_lab.guest.devices import bdf, load_module, nodes
@@ -186,15 +186,15 @@ def guest(shared_guests: SharedGuests, cpus: int, request: pytest.FixtureRequest
 
 
 @pytest.fixture(scope="module")
-def keeper(shared_guests: SharedGuests, cpus: int, request: pytest.FixtureRequest) -> Iterator[Keeper]:
+def keeper(shared_guests: SharedGuests, cpus: int, request: pytest.FixtureRequest) -> Iterator[FileGuest]:
     """Who has the guest of a file that says with SETUP what it needs."""
-    keeper = Keeper(shared_guests, request.module.SETUP, cpus)
+    keeper = FileGuest(shared_guests, request.module.SETUP, cpus)
     yield keeper
     keeper.close()
 
 
 @pytest.fixture
-def rig(keeper: Keeper, request: pytest.FixtureRequest) -> Rig:
+def rig(keeper: FileGuest, request: pytest.FixtureRequest) -> Rig:
     """The guest of a file with a SETUP, for one test; its drives are bound when the test asks."""
     return keeper.get(request)
 

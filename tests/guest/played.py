@@ -25,7 +25,7 @@ from enum import IntEnum
 from queue import SimpleQueue
 from typing import Any
 
-from fault_lab import Rig
+from rig import Rig
 
 from chario_lab.guest import faults
 from chario_lab.guest.devices import bar_address
@@ -129,6 +129,10 @@ class Command:
     dword12: int
 
 
+# How a command on a queue ends: its status, or None where it is not answered.
+Status = Callable[[int, Command], int | None]
+
+
 @dataclass
 class Queue:
     """A submission queue with the completion queue of its number."""
@@ -159,7 +163,7 @@ class Played:
     registers: Mapping[int, int] = field(default_factory=dict)
     ready_after_s: float = 0.0
     shuts_down: bool = True
-    status: Callable[[int, Command], int | None] = lambda queue, command: OK
+    status: Status = lambda queue, command: OK
     fetched: list[tuple[int, Command]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -275,9 +279,6 @@ class Played:
         pages = {CONTROLLER: self.controller, LIST: numbers.ljust(PAGE, b"\0")}
         self._memory.write(command.prp1, pages[kind] if kind in pages else self.namespaces[command.nsid])
         return OK
-
-
-Status = Callable[[int, Command], int | None]
 
 
 def ending_with(opcode: Opcode, status: int, dword10: int | None = None) -> Status:

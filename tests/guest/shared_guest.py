@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Guests that files of tests have in turn, and what each file needs of its guest.
 
-A file of fault tests says it in one constant, and its tests ask the fixture
-`keeper` for the guest:
+A file says it in one constant, and its tests ask the fixture `rig` for the
+guest:
 
     SETUP = Setup(drives=(Nvme("fails"),), qtest=True)
 
@@ -17,10 +17,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
+from rig import PATIENCE, Rig
 from waiting import SETTLE_LIMIT_S, until
 
 from chario_lab.guest import leaks
@@ -224,3 +225,25 @@ class SharedGuests:
     def _place(self, setup: Setup, cpus: int) -> Place:
         spec = setup.spec(self._kernel, cpus)
         return self._places.get(spec, Place(spec))
+
+
+class FileGuest:
+    """Hands the shared guest of a file to each of its tests."""
+
+    def __init__(self, guests: SharedGuests, setup: Setup, cpus: int) -> None:
+        self._guests = guests
+        patient = f"{PATIENCE} {setup.parameters}"
+        self._setup = setup if setup.parameters is None else replace(setup, parameters=patient)
+        self._cpus = cpus
+        self._rig: Rig | None = None
+
+    def get(self, request: pytest.FixtureRequest) -> Rig:
+        """The guest for one test, launched anew when a test has spoilt it; its log is searched after the test."""
+        guest = self._guests.get(self._setup, self._cpus, request.node)
+        if not self._rig or self._rig.guest is not guest:
+            self._rig = Rig(guest)
+        return self._rig
+
+    def close(self) -> None:
+        """The file is over."""
+        self._guests.done(self._setup, self._cpus)

@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from errno import ENODEV
 
 import pytest
-from fault_lab import Keeper, Rig, results, uring_results
-from shared_guest import Setup
+from rig import Rig, results, uring_results
+from shared_guest import FileGuest, Setup
 
 from chario_lab.guest import faults
 from chario_lab.guest.spec import Namespace, Nvme, Throttle
@@ -27,7 +27,7 @@ SETUP = Setup(drives=DRIVES, native_hotplug=True)
 
 
 @pytest.fixture
-def rig(keeper: Keeper, request: pytest.FixtureRequest) -> Iterator[Rig]:
+def rig(keeper: FileGuest, request: pytest.FixtureRequest) -> Iterator[Rig]:
     """The guest, for one test, with a drive at full speed."""
     rig = keeper.get(request)
     faults.let_go(rig.guest, FAILING)

@@ -7,7 +7,7 @@ import json
 import time
 
 import pytest
-from fault_lab import CALL_LIMIT_S, Rig
+from rig import CALL_LIMIT_S, Rig
 from shared_guest import Setup
 from test_any_size import PRELUDE, PYTHON
 

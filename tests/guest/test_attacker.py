@@ -13,8 +13,8 @@ from collections.abc import Sequence
 
 import pytest
 from disks import MIB
-from fault_lab import Rig
 from programs import compile_program
+from rig import Rig
 from shared_guest import Setup
 from waiting import SETTLE_LIMIT_S
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from bind_lab import FAILED, MODPROBE, OK, PARTITION, USAGE, Keeper, Machine, keep, make_known
+from bind_lab import FAILED, MODPROBE, OK, PARTITION, USAGE, Machine, MachineKeeper, keep, make_known
 
 from chario_lab.guest.spec import Namespace, Nvme, root_port_bdf
 from chario_lab.kernel import Kernel
@@ -22,14 +22,14 @@ DRIVES = (
 
 
 @pytest.fixture(scope="module")
-def keeper(kernel: Kernel, module: Path, cpus: int) -> Iterator[Keeper]:
+def keeper(kernel: Kernel, module: Path, cpus: int) -> Iterator[MachineKeeper]:
     """One guest for this file."""
     with keep(kernel, module, DRIVES, cpus=cpus) as keeper:
         yield keeper
 
 
 @pytest.fixture
-def machine(keeper: Keeper, request: pytest.FixtureRequest) -> Machine:
+def machine(keeper: MachineKeeper, request: pytest.FixtureRequest) -> Machine:
     """The guest, for one test; Linux's driver has all drives."""
     return keeper.get(request)
 

@@ -13,7 +13,7 @@ from errno import ENODEV
 from pathlib import Path
 
 import pytest
-from bind_lab import FAILED, OK, PARTITION, Keeper, Machine, keep
+from bind_lab import FAILED, OK, PARTITION, Machine, MachineKeeper, keep
 from programs import compile_program
 from waiting import until
 
@@ -26,7 +26,7 @@ MKFS = "mkfs.ext4 -q -F -E nodiscard"
 
 
 @pytest.fixture(scope="module")
-def keeper(kernel: Kernel, module: Path, cpus: int) -> Iterator[Keeper]:
+def keeper(kernel: Kernel, module: Path, cpus: int) -> Iterator[MachineKeeper]:
     """One guest for this file."""
     with keep(
         kernel, module, DRIVES, "modprobe -a loop dm_mod dm_crypt raid1 && mkdir -p /mnt/a /mnt/b", cpus=cpus
@@ -35,7 +35,7 @@ def keeper(kernel: Kernel, module: Path, cpus: int) -> Iterator[Keeper]:
 
 
 @pytest.fixture
-def machine(keeper: Keeper, request: pytest.FixtureRequest) -> Machine:
+def machine(keeper: MachineKeeper, request: pytest.FixtureRequest) -> Machine:
     """The guest, for one test; Linux's driver has all drives."""
     return keeper.get(request)
 

@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from errno import EIO
 
 from disks import MIB, Programs
-from fault_lab import CALL_LIMIT_S, Rig
 from programs import compile_program
+from rig import CALL_LIMIT_S, Rig
 from shared_guest import Setup
 from test_any_size import PRELUDE, PYTHON
 from test_buffers import run

@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from fault_lab import CALL_LIMIT_S, Keeper, Rig
 from programs import compile_program
-from shared_guest import Setup
+from rig import CALL_LIMIT_S, Rig
+from shared_guest import FileGuest, Setup
 from waiting import until
 
 from chario_lab.guest import faults
@@ -27,7 +27,7 @@ SETUP = Setup(drives=(Nvme("stalls", (Namespace(64, backing=Throttle()),)),))
 
 
 @pytest.fixture
-def rig(keeper: Keeper, request: pytest.FixtureRequest) -> Iterator[Rig]:
+def rig(keeper: FileGuest, request: pytest.FixtureRequest) -> Iterator[Rig]:
     """The guest, for one test, with a drive at full speed, and a file system on a loop device."""
     rig = keeper.get(request)
     faults.let_go(rig.guest, 0)

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import pytest
 from disks import MIB, Programs, calls
 from entries import FLUSH, READ, WRITE, Entry, Submissions
-from fault_lab import Keeper, Rig
-from shared_guest import Setup
+from rig import Rig
+from shared_guest import FileGuest, Setup
 from test_buffers import run
 
 from chario_lab.guest.devices import nodes
@@ -77,7 +77,7 @@ class Disk:
 
 
 @pytest.fixture(params=[512, 4096])
-def disk(keeper: Keeper, request: pytest.FixtureRequest) -> Disk:
+def disk(keeper: FileGuest, request: pytest.FixtureRequest) -> Disk:
     """Either format, bound afresh."""
     rig = keeper.get(request)
     submissions = Submissions(rig.guest)

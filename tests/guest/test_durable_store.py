@@ -14,8 +14,8 @@ import pytest
 from bind_lab import install_into_cache, installing
 from disks import MIB
 from entries import FLUSH, WRITE, Entry, Submissions
-from fault_lab import Keeper, Rig
-from shared_guest import Setup
+from rig import Rig
+from shared_guest import FileGuest, Setup
 
 from chario_lab.guest.spec import Namespace, Nvme
 
@@ -89,7 +89,7 @@ def part_of(place: int) -> str:
 
 
 @pytest.fixture(params=[512, 4096])
-def store(keeper: Keeper, request: pytest.FixtureRequest) -> Store:
+def store(keeper: FileGuest, request: pytest.FixtureRequest) -> Store:
     """A store on either format."""
     rig = keeper.get(request)
     rig.guest.must(

@@ -21,9 +21,9 @@ from errno import EBUSY, EINVAL, ENOMEM
 from pathlib import Path
 
 import pytest
-from fault_lab import PATIENCE, Keeper, Rig
 from programs import compile_program
-from shared_guest import Setup
+from rig import PATIENCE, Rig
+from shared_guest import FileGuest, Setup
 from waiting import SETTLE_LIMIT_S, until
 
 from chario_lab.guest.devices import PCI, load_module
@@ -59,7 +59,7 @@ SETUP = Setup(
 
 
 @pytest.fixture
-def rig(keeper: Keeper, request: pytest.FixtureRequest) -> Iterator[Rig]:
+def rig(keeper: FileGuest, request: pytest.FixtureRequest) -> Iterator[Rig]:
     """The guest with fault injection set up, for whatever asks for it next too; without it the test is skipped."""
     rig = keeper.get(request)
     if rig.guest.run("test -e /proc/thread-self/fail-nth").rc != 0:

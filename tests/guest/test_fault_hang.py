@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from errno import ETIMEDOUT
 
 import pytest
-from fault_lab import CALL_LIMIT_S, Keeper, Rig, results, uring_results
 from programs import compile_program
-from shared_guest import Setup
+from rig import CALL_LIMIT_S, Rig, results, uring_results
+from shared_guest import FileGuest, Setup
 from waiting import until
 
 from chario_lab.guest import faults
@@ -32,7 +32,7 @@ SETUP = Setup(drives=DRIVES)
 
 
 @pytest.fixture
-def rig(keeper: Keeper, request: pytest.FixtureRequest) -> Iterator[Rig]:
+def rig(keeper: FileGuest, request: pytest.FixtureRequest) -> Iterator[Rig]:
     """The guest, for one test, with a drive at full speed."""
     rig = keeper.get(request)
     faults.let_go(rig.guest, STALLS)

@@ -7,7 +7,7 @@ from errno import EIO
 
 import pytest
 from disks import Programs
-from fault_lab import Rig
+from rig import Rig
 from shared_guest import Setup
 from test_buffers import run
 

@@ -14,8 +14,8 @@ from errno import ETIMEDOUT
 
 import pytest
 from disks import setting
-from fault_lab import CALL_LIMIT_S, Rig, results
 from programs import compile_program
+from rig import CALL_LIMIT_S, Rig, results
 from shared_guest import Setup
 from test_any_size import PRELUDE, PYTHON
 from waiting import until

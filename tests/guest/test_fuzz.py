@@ -13,8 +13,8 @@ import os
 from collections import Counter
 
 import pytest
-from fault_lab import Rig
 from programs import compile_program
+from rig import Rig
 from shared_guest import Setup
 
 from chario_lab.guest.spec import Namespace, Nvme

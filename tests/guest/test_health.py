@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bind_lab import FAILED, OK, Keeper, Machine, keep
+from bind_lab import FAILED, OK, Machine, MachineKeeper, keep
 from waiting import until
 
 from chario_lab.guest import faults
@@ -33,14 +33,14 @@ LOG_PAGES = re.compile(r"pci_nvme_get_log .*lid 0x2 ")
 
 
 @pytest.fixture(scope="module")
-def keeper(kernel: Kernel, module: Path, cpus: int) -> Iterator[Keeper]:
+def keeper(kernel: Kernel, module: Path, cpus: int) -> Iterator[MachineKeeper]:
     """One machine for this file."""
     with keep(kernel, module, DRIVES, qtest=True, cpus=cpus) as keeper:
         yield keeper
 
 
 @pytest.fixture
-def machine(keeper: Keeper, request: pytest.FixtureRequest) -> Machine:
+def machine(keeper: MachineKeeper, request: pytest.FixtureRequest) -> Machine:
     """The machine, for one test; its drive is well, and Linux's driver has it."""
     machine = keeper.get(request)
     warn(machine, 0)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from bind_lab import Keeper, Machine, keep
+from bind_lab import Machine, MachineKeeper, keep
 from programs import TOP
 from waiting import until
 
@@ -24,14 +24,14 @@ MEMORY_WITHOUT_BUS_MASTER = 2
 
 
 @pytest.fixture(scope="module")
-def keeper(kernel: Kernel, module: Path, cpus: int) -> Iterator[Keeper]:
+def keeper(kernel: Kernel, module: Path, cpus: int) -> Iterator[MachineKeeper]:
     """One guest for this file."""
     with keep(kernel, module, (Nvme("real", (Namespace(64, 4096),)),), cpus=cpus) as keeper:
         yield keeper
 
 
 @pytest.fixture
-def machine(keeper: Keeper, request: pytest.FixtureRequest) -> Machine:
+def machine(keeper: MachineKeeper, request: pytest.FixtureRequest) -> Machine:
     """The guest, for one test; Linux's driver has the drive."""
     return keeper.get(request)
 

@@ -12,8 +12,8 @@ import pytest
 import test_any_size
 import test_private_queue
 from disks import MIB, Programs
-from fault_lab import Keeper, Rig
-from shared_guest import Setup
+from rig import Rig
+from shared_guest import FileGuest, Setup
 from test_buffers import BLOCK, run
 from test_dmabuf import CMB_MIB
 from test_hotpath import allocations
@@ -46,7 +46,7 @@ SETUP = Setup(
 
 
 @pytest.fixture
-def rig(keeper: Keeper, request: pytest.FixtureRequest) -> Rig:
+def rig(keeper: FileGuest, request: pytest.FixtureRequest) -> Rig:
     """The guest, for one test."""
     rig = keeper.get(request)
     rig.guest.must("echo 4 >/proc/sys/vm/nr_hugepages")

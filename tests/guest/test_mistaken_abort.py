@@ -22,8 +22,8 @@ from errno import ETIMEDOUT
 
 import pytest
 from entries import FLUSH, READ, WRITE, Entry, Submissions
-from fault_lab import CALL_LIMIT_S, Rig, results, uring_results
 from programs import compile_program
+from rig import CALL_LIMIT_S, Rig, results, uring_results
 from shared_guest import Setup
 from waiting import until
 

@@ -7,7 +7,6 @@ import time
 from errno import EAGAIN, EIO, ETIMEDOUT
 
 from disks import folder
-from fault_lab import Rig, results, uring_results
 from played import (
     HEALTH_LOG,
     INVALID_FIELD,
@@ -20,6 +19,7 @@ from played import (
     health_page,
     played,
 )
+from rig import Rig, results, uring_results
 from shared_guest import Setup
 from waiting import until
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from fault_lab import Rig
 from played import (
     EVENTS,
     INVALID_FIELD,
@@ -20,6 +19,7 @@ from played import (
     namespace_page,
     played,
 )
+from rig import Rig
 from shared_guest import Setup
 from waiting import until
 

@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 from disks import folder
-from fault_lab import PATIENCE, results, uring_results
 from programs import compile_program
+from rig import PATIENCE, results, uring_results
 from shared_guest import Watch, watch
 from waiting import until
 

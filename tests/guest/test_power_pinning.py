@@ -12,9 +12,9 @@ import re
 from errno import EINVAL, ENODEV, EOPNOTSUPP, ETIMEDOUT
 
 import pytest
-from fault_lab import Keeper, Rig, results
 from programs import compile_program
-from shared_guest import Setup
+from rig import Rig, results
+from shared_guest import FileGuest, Setup
 from waiting import until
 
 from chario_lab.guest import faults
@@ -40,7 +40,7 @@ SETUP = Setup(drives=DRIVES, parameters="loopback_mib=1", qtest=True)
 
 
 @pytest.fixture
-def rig(keeper: Keeper, request: pytest.FixtureRequest) -> Rig:
+def rig(keeper: FileGuest, request: pytest.FixtureRequest) -> Rig:
     """The guest, for one test, with a drive whose retries have limits of their own."""
     rig = keeper.get(request)
     rig.remove("/run/pinned", "/run/go")

@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from fault_lab import PATIENCE, Rig
+from rig import PATIENCE, Rig
 from shared_guest import Setup
 from waiting import SETTLE_LIMIT_S, until
 

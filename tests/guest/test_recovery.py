@@ -9,8 +9,8 @@ from errno import EIO, ENODEV, ETIMEDOUT
 
 import pytest
 from disks import folder
-from fault_lab import Keeper, Rig, results, uring_results
-from shared_guest import Setup
+from rig import Rig, results, uring_results
+from shared_guest import FileGuest, Setup
 from traces import TRACING
 from waiting import until
 
@@ -26,7 +26,7 @@ SETUP = Setup(drives=DRIVES, qtest=True)
 
 
 @pytest.fixture
-def rig(keeper: Keeper, request: pytest.FixtureRequest) -> Iterator[Rig]:
+def rig(keeper: FileGuest, request: pytest.FixtureRequest) -> Iterator[Rig]:
     """The guest, for one test, with a drive at full speed; binding it lets it reach memory."""
     rig = keeper.get(request)
     faults.let_go(rig.guest, 0)

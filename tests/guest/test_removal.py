@@ -13,7 +13,7 @@ from errno import ENODEV
 from pathlib import Path
 
 import pytest
-from fault_lab import PATIENCE, Rig, results, uring_results
+from rig import PATIENCE, Rig, results, uring_results
 from shared_guest import Setup
 from waiting import SETTLE_LIMIT_S, until
 

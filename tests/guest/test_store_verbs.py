@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from bind_lab import FAILED, OK, Keeper, Machine, keep
+from bind_lab import FAILED, OK, Machine, MachineKeeper, keep
 
 from chario_lab.guest.spec import Namespace, Nvme
 from chario_lab.kernel import Kernel
@@ -18,14 +18,14 @@ SOURCE = "/run/source"
 
 
 @pytest.fixture(scope="module")
-def keeper(kernel: Kernel, module: Path, cpus: int) -> Iterator[Keeper]:
+def keeper(kernel: Kernel, module: Path, cpus: int) -> Iterator[MachineKeeper]:
     """One guest for this file."""
     with keep(kernel, module, DRIVES, f"dd if=/dev/urandom of={SOURCE} bs=1000 count=5000", cpus=cpus) as keeper:
         yield keeper
 
 
 @pytest.fixture
-def machine(keeper: Keeper, request: pytest.FixtureRequest) -> Machine:
+def machine(keeper: MachineKeeper, request: pytest.FixtureRequest) -> Machine:
     """The guest, for one test; Linux's driver has all drives."""
     return keeper.get(request)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from disks import MIB, Programs
-from fault_lab import PATIENCE, Rig
+from rig import PATIENCE, Rig
 from shared_guest import Setup
 from test_contract_trace import OF_A_COMMAND, STAGES
 from waiting import SETTLE_LIMIT_S, until

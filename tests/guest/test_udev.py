@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from bind_lab import OK, Keeper, Machine, keep, start_udev
+from bind_lab import OK, Machine, MachineKeeper, keep, start_udev
 from disks import attributes
 from waiting import until
 
@@ -26,14 +26,14 @@ STRANGER = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
 
 
 @pytest.fixture(scope="module")
-def keeper(kernel: Kernel, module: Path, cpus: int) -> Iterator[Keeper]:
+def keeper(kernel: Kernel, module: Path, cpus: int) -> Iterator[MachineKeeper]:
     """One guest for this file."""
     with keep(kernel, module, DRIVES, cpus=cpus) as keeper:
         yield keeper
 
 
 @pytest.fixture
-def machine(keeper: Keeper, request: pytest.FixtureRequest) -> Machine:
+def machine(keeper: MachineKeeper, request: pytest.FixtureRequest) -> Machine:
     """The guest, for one test; Linux's driver has all drives."""
     return keeper.get(request)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 from disks import MIB, Programs, counters, grown
-from fault_lab import Rig
+from rig import Rig
 from shared_guest import Setup
 from test_buffers import BLOCK, run
 from test_dmabuf import need

@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 from disks import MIB, Programs
-from fault_lab import Keeper
 from programs import SOURCES
-from shared_guest import Setup
+from shared_guest import FileGuest, Setup
 from test_buffers import BLOCK, run
 from test_pool import round_trip
 from test_window import WINDOWS
@@ -28,7 +27,7 @@ SETUP = Setup(drives=(Nvme("disk", (Namespace(64),)),), parameters=None, append=
 
 
 @pytest.fixture
-def board(keeper: Keeper, kernel: Kernel, module: Path, request: pytest.FixtureRequest) -> Iterator[Guest]:
+def board(keeper: FileGuest, kernel: Kernel, module: Path, request: pytest.FixtureRequest) -> Iterator[Guest]:
     """A guest with such a tree, and the module; at the end nothing is left."""
     if not kernel.debug:
         pytest.skip("Debian's kernels for this machine know no device tree; the debug kernel does")

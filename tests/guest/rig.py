@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""What the fault tests share: a guest a file, its drives, and calls made in it.
+"""A guest as most tests of faults have it: its drives, calls made in it, and what its kernel shows.
 
-A file's tests use one guest, launched anew when a test has spoilt it (its
-kernel complained, or it died).  Each test binds the drives it needs afresh, so
-counters begin at zero and no test depends on another.
+Each test binds the drives it needs afresh, so counters begin at zero and no
+test depends on another.
 
 On the debug kernel a process takes longer to start than most calls take to
 run, so that the scripts here leave to the shell what it can do itself.
@@ -12,17 +11,14 @@ run, so that the scripts here leave to the shell what it can do itself.
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import replace
 
-import pytest
 from disks import counters, folder
 from programs import compile_program
-from shared_guest import Setup, SharedGuests
 from waiting import SETTLE_LIMIT_S, until
 
 from chario_lab.guest import faults, leaks
-from chario_lab.guest.devices import PCI, bdf, unbind
-from chario_lab.guest.job import CommandFailed, Job, Result
+from chario_lab.guest.devices import PCI, bdf, bind, nodes, unbind
+from chario_lab.guest.job import Job, Result
 from chario_lab.guest.session import Guest
 
 # Guests are slow and hosts are busy: nothing here is about speed.
@@ -63,16 +59,8 @@ class Rig:
 
         Raises with what the kernel said when it is refused.
         """
-        mark = self.guest.log_mark()
-        result = self.guest.run(
-            f"cd {PCI}/devices/{address} || exit 1\n"
-            f"[ ! -e driver ] || echo {address} >driver/unbind || exit 1\n"
-            f"echo chario >driver_override && echo {address} >{PCI}/drivers_probe && cd chario && echo *",
-            timeout_s=SETTLE_LIMIT_S,
-        )
-        if result.rc != 0:
-            raise CommandFailed(f"{address} was not bound\n{result.describe()}\nkernel log:\n{self.said(mark)}")
-        return [f"/dev/{name}" for name in sorted(result.stdout.split(), key=lambda name: (len(name), name))]
+        bind(self.guest, address)
+        return nodes(self.guest, address)
 
     def release(self, address: str) -> str:
         """Take the device at an address from its driver; what is left of its binding: nothing, it should be."""
@@ -182,28 +170,6 @@ class Rig:
     def wait_unpinned(self) -> None:
         """Return when no page is pinned any more."""
         until(lambda: self.pinned_pages() == 0, "pages stay pinned")
-
-
-class Keeper:
-    """Who has the guest of a file."""
-
-    def __init__(self, guests: SharedGuests, setup: Setup, cpus: int) -> None:
-        self._guests = guests
-        patient = f"{PATIENCE} {setup.parameters}"
-        self._setup = setup if setup.parameters is None else replace(setup, parameters=patient)
-        self._cpus = cpus
-        self._rig: Rig | None = None
-
-    def get(self, request: pytest.FixtureRequest) -> Rig:
-        """The guest for one test, launched anew when a test has spoilt it; its log is searched after the test."""
-        guest = self._guests.get(self._setup, self._cpus, request.node)
-        if not self._rig or self._rig.guest is not guest:
-            self._rig = Rig(guest)
-        return self._rig
-
-    def close(self) -> None:
-        """The file is over."""
-        self._guests.done(self._setup, self._cpus)
 
 
 def results(result: Result) -> Calls:
