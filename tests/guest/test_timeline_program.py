@@ -24,7 +24,8 @@ DRIVES = (Nvme("kept", (Namespace(64),)), Nvme("pulled", (Namespace(64),)))
 KEPT, PULLED = range(2)
 LIMIT_S = 600
 # Each queue has a ring of its own.
-SETUP = Setup(drives=DRIVES, parameters="private_queues=16")
+MANY_QUEUES = "private_queues=16"
+SETUP = Setup(drives=DRIVES, parameters=MANY_QUEUES)
 
 
 @pytest.fixture(scope="module")
@@ -116,7 +117,7 @@ def test_a_timeline_outlives_the_driver(rig: Rig, guest_program: Programs, modul
     answers = answers_of(rig, path)
     assert answers[0] == "0" and answers[4:7] == ["0", "0", "10 0 1 0"]
     until(lambda: rig.guest.run("rmmod chario").rc == 0, "the module does not go")
-    load_module(rig.guest, module, PATIENCE)
+    load_module(rig.guest, module, f"{PATIENCE} {MANY_QUEUES}")
     program = rig.guest.push(guest_program("timeline"))
     assert rig.guest.must([program, rig.disk(KEPT)], stdin="open 64 0\n", timeout_s=SETTLE_LIMIT_S) == "0"
 

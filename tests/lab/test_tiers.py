@@ -193,6 +193,7 @@ def test_an_interrupted_run_leaves_nothing_behind(tmp_path: Path) -> None:
         "from chario_lab.testing.stage import Stage\n"
         "from chario_lab.testing.tiers import Plan\n"
         "signal.signal(signal.SIGTERM, check.interrupt)\n"
+        "signal.signal(signal.SIGINT, signal.SIG_IGN)  # as a script does with what it starts in the background\n"
         'endless = \'import os, subprocess; p = subprocess.Popen(["sleep", "1000"]); '
         "print(os.getpid(), flush=True); p.wait()'\n"
         "stages = [Stage('brief', ('true',), 0), Stage('endless', (sys.executable, '-c', endless), 0)]\n"

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import IO
 
@@ -131,15 +131,26 @@ def start(stage: Stage, alone: bool) -> Started:
     """Start a stage, in a process group of its own; alone it has the terminal to itself."""
     print(f"== {stage.name}{'' if alone else ' (side by side with another)'}", flush=True)
     output = None if alone else tempfile.TemporaryFile()  # noqa: SIM115 - show() closes it
-    process = subprocess.Popen(
-        stage.command,
-        env={**clean_environment(), **stage.environment},
-        stdin=subprocess.DEVNULL,
-        stdout=output,
-        stderr=subprocess.STDOUT if output else None,
-        process_group=0,
-    )
+    with heard(signal.SIGINT):
+        process = subprocess.Popen(
+            stage.command,
+            env={**clean_environment(), **stage.environment},
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT if output else None,
+            process_group=0,
+        )
     return Started(stage, process, time.monotonic(), output)
+
+
+@contextlib.contextmanager
+def heard(number: signal.Signals) -> Iterator[None]:
+    """Programs that are started in this block do not ignore a signal, as what a script has in its background does."""
+    before = signal.signal(number, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(number, before)
 
 
 def show(ended: Started) -> None:
