@@ -68,7 +68,8 @@ class Setup:
     `parameters` are the module's; None leaves it to the tests to load it.
     `bound` drives are given to chario at once, the others when a test asks.
     Log lines that match an `allowed` pattern do not spoil the guest.  A file
-    that is `alone` never shares one: its tests use up drives, or QEMU crashes.
+    that is `alone` never shares one: its tests use up drives, QEMU crashes, or
+    its kernel's options would change what others see.
     The rest is as in GuestSpec.
     """
 

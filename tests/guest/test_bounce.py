@@ -23,7 +23,7 @@ from chario_lab.guest.spec import Namespace, Nvme
 FOR_DEVICE, FOR_CPU = 1, 2
 KIB = 1 << 10
 # 4,096 slots of 2 KiB: a drive can have 8 MiB mapped.
-SETUP = Setup(drives=(Nvme("disk", (Namespace(64),)),), append="swiotlb=4096,force")
+SETUP = Setup(drives=(Nvme("disk", (Namespace(64),)),), append="swiotlb=4096,force", alone=True)
 # The first is given back where there is to be some room; the others are more than there is, of each size.
 ROOM = 64 * KIB
 SIZES = [ROOM, *[MIB] * 9, *[64 * KIB] * 33, *[4 * KIB] * 257]
