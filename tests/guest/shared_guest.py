@@ -33,6 +33,7 @@ from chario_lab.kernel import Kernel
 from chario_lab.testing.places import Place, combine
 
 UNLOAD = "! grep -q ^chario /proc/modules || rmmod chario"
+NOTHING_HELD = "! grep chario /proc/iomem /proc/interrupts"
 # A drive that is promised to a driver is bound when the driver comes back.
 FORGET_PROMISES = (
     "for promise in $(grep -lx chario /sys/bus/pci/devices/*/driver_override); do echo >$promise || exit 1; done"
@@ -168,6 +169,7 @@ class SharedGuest:
             # Programs that a test has left behind may be about to end.
             until(lambda: guest.run(UNLOAD, SETTLE_LIMIT_S).rc == 0, "the module does not go")
             guest.must(FORGET_PROMISES)
+            guest.must(NOTHING_HELD)
             until(lambda: leaks.pinned_pages(guest) == 0, "pages are still pinned")
             guest.check_log(self.began, setup.allowed)
         except BaseException as error:

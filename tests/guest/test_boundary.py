@@ -10,29 +10,27 @@ from __future__ import annotations
 import json
 import random
 import subprocess
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from disks import Programs, attributes, setting
 from programs import TOP
-from shared_guest import watch
+from rig import Rig
+from shared_guest import Setup
 from traces import trace
 
 from chario_lab.demo.programs import build_chario
-from chario_lab.guest import leaks
 from chario_lab.guest.devices import load_module
-from chario_lab.guest.launch import launch
 from chario_lab.guest.session import Guest
-from chario_lab.guest.spec import GuestSpec
-from chario_lab.kernel import Kernel
 
 NODE = "/dev/chardisk0"
 SIZE_MIB = 48
 KIB, MIB, BLOCK = 1 << 10, 1 << 20, 512
 COMMAND, CHUNK = 128 * KIB, 4 * MIB
 CALL_LIMIT_S = 600
+
+SETUP = Setup(drives=(), parameters=None)
 
 
 @dataclass(frozen=True)
@@ -53,23 +51,10 @@ def chario() -> Path:
     return build_chario(TOP)
 
 
-@pytest.fixture(scope="module")
-def launched(kernel: Kernel, cpus: int) -> Iterator[Guest]:
-    """One guest without the module for this file; a test loads it as often as it needs."""
-    with launch(GuestSpec(kernel=kernel.name, cpus=cpus)) as guest:
-        leaks.forget(guest)
-        yield guest
-        mark = guest.log_mark()
-        guest.must("! grep -q ^chario /proc/modules || rmmod chario")
-        guest.check_log(mark)
-        leaks.check(guest)
-
-
 @pytest.fixture
-def loopback(launched: Guest, request: pytest.FixtureRequest) -> Guest:
-    """The guest, for one test."""
-    watch(request.node, launched, launched.log_mark())
-    return launched
+def loopback(rig: Rig) -> Guest:
+    """The guest of this file; a test loads the module as often as it needs."""
+    return rig.guest
 
 
 def load(guest: Guest, module: Path, boundary_kib: int) -> None:

@@ -9,23 +9,23 @@ from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from rig import Rig
+from shared_guest import Setup
 from waiting import until
 
 from chario_lab import kmsg
 from chario_lab.guest import faults
-from chario_lab.guest.devices import bdf, bind, command_counts, driver_of, unbind, use_intx
+from chario_lab.guest.devices import PCI, bdf, bind, command_counts, driver_of, unbind, use_intx
 from chario_lab.guest.job import CommandFailed
-from chario_lab.guest.launch import launch
 from chario_lab.guest.session import Guest, GuestDied, QemuCrashed
 from chario_lab.guest.spec import (
     Blkdebug,
     ErrorRule,
-    GuestSpec,
     Namespace,
     NullCo,
     Nvme,
@@ -33,7 +33,6 @@ from chario_lab.guest.spec import (
     Throttle,
     WriteLog,
 )
-from chario_lab.kernel import Kernel
 
 DRIVES = (
     Nvme("plain", (Namespace(64),)),
@@ -43,14 +42,17 @@ DRIVES = (
     Nvme("pulled", (Namespace(64),)),
 )
 PLAIN, BAD, SLOW, REGISTERS, PULLED = range(5)
+PLANTED = "planted by a test"
+
+SETUP = Setup(drives=DRIVES, parameters=None, allowed=(PLANTED,), qtest=True)
 
 
-@pytest.fixture(scope="module")
-def stock(kernel: Kernel, cpus: int) -> Iterator[Guest]:
-    """One guest with the stock driver for all tests of this file."""
-    with launch(GuestSpec(kernel=kernel.name, cpus=cpus, drives=DRIVES, qtest=True)) as guest:
-        guest.must("modprobe nvme")
-        yield guest
+@pytest.fixture
+def stock(rig: Rig) -> Guest:
+    """The guest of this file, where Linux's driver has the drives."""
+    if not rig.guest.files.exists(f"{PCI}/drivers/nvme"):
+        rig.guest.must("modprobe nvme")
+    return rig.guest
 
 
 def block_device(guest: Guest, drive: int) -> str:
@@ -161,13 +163,14 @@ def test_the_kernel_finds_its_modules(stock: Guest) -> None:
     assert "unknown filesystem type" not in stock.run("mount -t ext4 /dev/null /mnt").stderr
 
 
+@pytest.mark.allow_log(PLANTED)
 def test_the_log_search_sees_what_user_space_writes(stock: Guest) -> None:
     """A forbidden line fails; one from before the mark or a permitted one does not."""
     mark = stock.log_mark()
-    stock.must("echo '<4>WARNING: planted by a test' >/dev/kmsg")
-    with pytest.raises(kmsg.KernelComplaint, match="WARNING: planted"):
+    stock.must(f"echo '<4>WARNING: {PLANTED}' >/dev/kmsg")
+    with pytest.raises(kmsg.KernelComplaint, match=f"WARNING: {PLANTED}"):
         stock.check_log(mark)
-    stock.check_log(mark, allowed=["planted by a test"])
+    stock.check_log(mark, allowed=[PLANTED])
     stock.check_log(stock.log_mark())
 
 
@@ -251,10 +254,10 @@ def test_a_controller_can_fail(stock: Guest) -> None:
     assert faults.read_register(stock, PULLED, faults.CSTS) & 2
 
 
-def test_a_pulled_drive_reads_all_ones(stock: Guest) -> None:
+def test_a_pulled_drive_reads_all_ones(stock: Guest, rig: Rig) -> None:
     """Surprise removal: the device is still listed and answers nothing."""
     address = bdf(stock, PULLED)
-    faults.pull(stock, PULLED)
+    rig.pull(PULLED)
     assert stock.must(f"setpci -s {address} VENDOR_ID") == "ffff"
 
 

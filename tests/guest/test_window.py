@@ -3,22 +3,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from disks import MIB, Programs
-from shared_guest import watch
+from rig import Rig
+from shared_guest import Setup
 from test_buffers import BLOCK, run
 from test_pool import PAGE, SIZES, round_trip
 
-from chario_lab.guest import leaks
-from chario_lab.guest.devices import PCI, bar_address, bdf, bind, load_module, nodes, unbind
-from chario_lab.guest.launch import launch
+from chario_lab.guest.devices import PCI, bar_address, bdf, bind, load_module, unbind
 from chario_lab.guest.session import Guest
-from chario_lab.guest.spec import GuestSpec, Namespace, Nvme, RegisterFile
-from chario_lab.kernel import Kernel
+from chario_lab.guest.spec import Namespace, Nvme, RegisterFile
 
 WINDOWS = "/sys/module/chario/parameters/windows"
 HIDDEN, HIDDEN_BYTES = 0x3000_0000, 16 * MIB
@@ -34,29 +31,20 @@ class Board:
     bar: int
 
 
-@pytest.fixture(scope="module")
-def launched(kernel: Kernel, module: Path, cpus: int) -> Iterator[Board]:
-    """One guest for this file; a window is open from the start.  At the end nothing is left."""
-    drives = (Nvme("disk", (Namespace(64),)), RegisterFile())
-    spec = GuestSpec(kernel=kernel.name, cpus=cpus, drives=drives, append=f"memmap=16M${HIDDEN:#x}")
-    with launch(spec) as guest:
-        leaks.forget(guest)
-        load_module(guest, module, f"windows={HIDDEN:#x}+{HIDDEN_BYTES} deadline_ms=200000")
-        bind(guest, bdf(guest, 0))
-        guest.must(f"echo 1 >{PCI}/devices/{bdf(guest, 1)}/enable")
-        yield Board(guest, nodes(guest, bdf(guest, 0))[0], bar_address(guest, bdf(guest, 1)))
-        mark = guest.log_mark()
-        guest.must("rmmod chario", timeout_s=120)
-        guest.check_log(mark)
-        assert guest.must("grep -c 'chario window' /proc/iomem || true") == "0"
-        leaks.check(guest)
+# A window is open from the start.
+SETUP = Setup(
+    drives=(Nvme("disk", (Namespace(64),)), RegisterFile()),
+    parameters=f"windows={HIDDEN:#x}+{HIDDEN_BYTES}",
+    alone=True,
+    append=f"memmap=16M${HIDDEN:#x}",
+)
 
 
 @pytest.fixture
-def board(launched: Board, request: pytest.FixtureRequest) -> Board:
+def board(rig: Rig) -> Board:
     """The guest, for one test."""
-    watch(request.node, launched.guest, launched.guest.log_mark())
-    return launched
+    rig.guest.files.write(f"{PCI}/devices/{rig.address(1)}/enable", 1)
+    return Board(rig.guest, rig.disk(0), bar_address(rig.guest, rig.address(1)))
 
 
 def change(board: Board, text: str) -> str:

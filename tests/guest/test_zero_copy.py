@@ -3,27 +3,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
 from disks import MIB, Programs
-from shared_guest import watch
+from rig import Rig
+from shared_guest import Setup
 from test_dmabuf import EXPORTERS, need
 
-from chario_lab.guest import leaks
-from chario_lab.guest.devices import bdf, bind, load_module, nodes
-from chario_lab.guest.launch import launch
+from chario_lab.guest.devices import nodes
 from chario_lab.guest.session import Guest
-from chario_lab.guest.spec import GuestSpec, Namespace, Nvme
-from chario_lab.kernel import Kernel
+from chario_lab.guest.spec import Namespace, Nvme
 
 HIDDEN, HIDDEN_BYTES = 0x3000_0000, 16 * MIB
 KINDS = ("heap", "inside", f"window {HIDDEN:#x}")
+MEMORIES = (*KINDS, *EXPORTERS)
 # Each recording has a disk of its own: what an earlier one has left there could not be told from it.
-DRIVE = Nvme("sensor", (Namespace(128, 4096),) * (len(KINDS) + len(EXPORTERS)), cmb_mib=16)
-PARAMETERS = f"windows={HIDDEN:#x}+{HIDDEN_BYTES} deadline_ms=200000"
+DRIVE = Nvme("sensor", (Namespace(128, 4096),) * len(MEMORIES), cmb_mib=16)
 RECORDS = 80
 # Of each segment, which holds seven records, the first block; with the last of them the recording is ended.
 SEGMENTS, BLOCK = 12, 4096
@@ -36,33 +32,27 @@ class Recorder:
     """A guest with a drive that has memory of its own, and a window to RAM that Linux leaves alone."""
 
     guest: Guest
-    unused: list[str]
+    disks: list[str]
 
     def cost(self, programs: Programs, kind: str) -> str:
         """What src/zero_copy.c says of a recording from this kind of memory."""
-        return self.guest.must(f"{self.guest.push(programs('zero_copy'))} {self.unused.pop()} {kind}", LIMIT_S)
+        program = self.guest.push(programs("zero_copy"))
+        return self.guest.must(f"{program} {self.disks[MEMORIES.index(kind)]} {kind}", LIMIT_S)
 
 
-@pytest.fixture(scope="module")
-def launched(kernel: Kernel, module: Path, cpus: int) -> Iterator[Recorder]:
-    """One guest for this file; at the end nothing is left."""
-    spec = GuestSpec(kernel=kernel.name, cpus=cpus, drives=(DRIVE,), append=f"memmap=16M${HIDDEN:#x}")
-    with launch(spec) as guest:
-        leaks.forget(guest)
-        load_module(guest, module, PARAMETERS)
-        bind(guest, bdf(guest, 0))
-        yield Recorder(guest, nodes(guest, bdf(guest, 0)))
-        mark = guest.log_mark()
-        guest.must("rmmod chario", LIMIT_S)
-        guest.check_log(mark)
-        leaks.check(guest)
+SETUP = Setup(
+    drives=(DRIVE,),
+    parameters=f"windows={HIDDEN:#x}+{HIDDEN_BYTES}",
+    bound=True,
+    alone=True,
+    append=f"memmap=16M${HIDDEN:#x}",
+)
 
 
 @pytest.fixture
-def recorder(launched: Recorder, request: pytest.FixtureRequest) -> Recorder:
+def recorder(rig: Rig) -> Recorder:
     """The guest, for one test."""
-    watch(request.node, launched.guest, launched.guest.log_mark())
-    return launched
+    return Recorder(rig.guest, nodes(rig.guest, rig.address(0)))
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=[kind.split()[0] for kind in KINDS])
