@@ -17,10 +17,9 @@ from typing import Any
 
 import pytest
 from programs import TOP
-from shared_guest import watch
+from shared_guest import Watch, is_fit, watch
 from waiting import SETTLE_LIMIT_S, until
 
-from chario_lab import kmsg
 from chario_lab.cache import locked
 from chario_lab.demo.programs import build_chario
 from chario_lab.guest import leaks, tools
@@ -149,30 +148,43 @@ class MachineKeeper:
         self._prepare = prepare
         self._stack = ExitStack()
         self._machine: Machine | None = None
+        self._watched: Watch | None = None
 
     def get(self, request: pytest.FixtureRequest) -> Machine:
         """The machine for one test; its log is searched after the test."""
-        if self._machine and is_spoilt(self._machine.guest):
-            self._stack.close()
-            self._machine = None
+        self._look()
         if self._machine is None:
             guest = self._stack.enter_context(launch(self._spec))
             leaks.forget(guest)
             set_up(guest, self._module)
             guest.must(self._prepare, COMMAND_LIMIT_S)
+            guest.check_log()
             self._machine = Machine(guest)
-        watch(request.node, self._machine.guest, self._machine.guest.log_mark())
+        self._watched = watch(request.node, self._machine.guest, self._machine.guest.log_mark())
         self._machine.bring_home()
         return self._machine
+
+    def _look(self) -> None:
+        """End the machine unless it is fit for another test."""
+        if not self._machine:
+            return
+        fit = False
+        try:
+            fit = is_fit(self._machine.guest, self._watched)
+        finally:
+            if not fit:
+                self._machine = self._watched = None
+                self._stack.close()
 
     def close(self) -> None:
         """Unload the module, look for what it has left behind, end the guest."""
         with self._stack:
-            if self._machine and not is_spoilt(self._machine.guest):
+            self._look()
+            if self._machine:
                 guest = self._machine.guest
                 self._machine.bring_home()
                 guest.must("! grep -q ^chario /proc/modules || rmmod chario", SETTLE_LIMIT_S)
-                guest.check_log()
+                is_fit(guest, self._watched)
                 leaks.check(guest)
 
 
@@ -186,11 +198,6 @@ def keep(
         yield keeper
     finally:
         keeper.close()
-
-
-def is_spoilt(guest: Guest) -> bool:
-    """Whether a guest has died, or its kernel has complained."""
-    return guest.process.poll() is not None or bool(kmsg.complaints(guest.kernel_records()))
 
 
 def set_up(guest: Guest, module: Path) -> None:

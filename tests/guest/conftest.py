@@ -210,7 +210,8 @@ def fresh_guest(kernel: Kernel, cpus: int, request: pytest.FixtureRequest) -> It
 
         def start(module: bool = True, parameters: str = "", dies: bool = False, **fields: Any) -> Guest:
             running = stack.enter_context(launch(GuestSpec(**{"kernel": kernel.name, "cpus": cpus, **fields})))
-            watch(request.node, running, -1).ended_on_purpose = dies
+            running.check_log()
+            watch(request.node, running, running.log_mark()).ended_on_purpose = dies
             leaks.forget(running)
             if module:
                 load_module(running, request.getfixturevalue("module"), parameters)

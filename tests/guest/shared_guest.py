@@ -15,7 +15,7 @@ drive 0 is the first of its own.  Between two files the module is unloaded.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -60,6 +60,30 @@ def watch(item: pytest.Item, guest: Guest, mark: int) -> Watch:
     watched = Watch(guest, mark, item.nodeid)
     item.stash.setdefault(WATCHED, []).append(watched)
     return watched
+
+
+def is_fit(guest: Guest, last: Watch | None, since: int = -1, allowed: Sequence[str] = ()) -> bool:
+    """Whether another test can have a guest: not after one that failed, because its programs may run on.
+
+    Raises when the guest has died, or its kernel has complained, since the end of a test that passed: such trouble
+    comes late, or from what a test had to put back.  Without a last test the log is searched since a mark.
+    """
+    if last and last.failed:
+        return False
+    try:
+        if guest.process.poll() is not None:
+            raise guest.death()
+        guest.check_log(last.mark if last else since, (*allowed, *(last.allowed if last else ())))
+    except BaseException as error:
+        blame(error, last)
+        raise
+    return True
+
+
+def blame(error: BaseException, last: Watch | None) -> None:
+    """Say whose trace this is: it comes to light when the next test asks for the guest."""
+    if last:
+        error.add_note(f"not the test that fails here: its guest was left like this by {last.test}")
 
 
 @dataclass(frozen=True)
@@ -141,24 +165,15 @@ class SharedGuest:
         self.setup = setup
 
     def _look(self) -> None:
-        """End the guest if it died or its last test failed; raise if its kernel has complained after that test.
-
-        The programs of a failed test may run on.  Such a complaint comes late, or from what a test had to put back.
-        """
+        """End the guest unless it is fit for another test."""
         if not self.guest:
             return
-        if self.guest.process.poll() is not None or (self.watched and self.watched.failed):
-            self._end()
-            return
-        since, allowed = self.began, self.setup.allowed if self.setup else ()
-        if self.watched:
-            since, allowed = self.watched.mark, (*allowed, *self.watched.allowed)
+        fit = False
         try:
-            self.guest.check_log(since, allowed)
-        except BaseException as error:
-            self._blame(error)
-            self._end()
-            raise
+            fit = is_fit(self.guest, self.watched, self.began, self.setup.allowed if self.setup else ())
+        finally:
+            if not fit:
+                self._end()
 
     def _leave(self) -> None:
         """The file is over, and the guest not spoilt: nothing of the module is left."""
@@ -173,16 +188,11 @@ class SharedGuest:
             until(lambda: leaks.pinned_pages(guest) == 0, "pages are still pinned")
             guest.check_log(self.began, setup.allowed)
         except BaseException as error:
-            self._blame(error)
+            blame(error, self.watched)
             self._end()
             raise
         self.setup = self.watched = None
         self.began = guest.log_mark()
-
-    def _blame(self, error: BaseException) -> None:
-        """Say whose trace this is: it comes to light when the next test asks for the guest."""
-        if self.watched:
-            error.add_note(f"not the test that fails here: its guest was left like this by {self.watched.test}")
 
     def close(self) -> None:
         """End the guest; raise when something has leaked in all its time."""

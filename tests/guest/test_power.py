@@ -17,9 +17,10 @@ import pytest
 from disks import folder
 from programs import compile_program
 from rig import PATIENCE, results, uring_results
-from shared_guest import Watch, watch
+from shared_guest import Watch, is_fit, watch
 from waiting import until
 
+from chario_lab import kmsg
 from chario_lab.guest import faults, power
 from chario_lab.guest.devices import PCI, bdf, bind, driver_of, load_module, nodes
 from chario_lab.guest.job import Job
@@ -53,12 +54,22 @@ class Sleepers:
 
     def get(self, request: pytest.FixtureRequest) -> Guest:
         """The guest, for one test; its log is searched after the test."""
-        if self.watched and (self.watched.failed or self.watched.guest.process.poll() is not None):
-            self.stack.close()
-            self.watched = None
+        self.look()
         guest = self.watched.guest if self.watched else self.launch()
         self.watched = watch(request.node, guest, guest.log_mark() if self.watched else -1)
         return guest
+
+    def look(self) -> None:
+        """End the guest unless it is fit for another test."""
+        if not self.watched:
+            return
+        fit = False
+        try:
+            fit = is_fit(self.watched.guest, self.watched)
+        finally:
+            if not fit:
+                self.watched = None
+                self.stack.close()
 
     def launch(self) -> Guest:
         """A guest that has all in memory that its tests start, because it loses its file systems when it sleeps."""
@@ -77,6 +88,7 @@ def sleepers(kernel: Kernel, module: Path) -> Iterator[Sleepers]:
     sleepers = Sleepers(GuestSpec(kernel=kernel.name, drives=SLEEPING, can_sleep=True, cpus=2), module)
     with sleepers.stack:
         yield sleepers
+        sleepers.look()
 
 
 @pytest.fixture
@@ -256,11 +268,18 @@ def test_a_drive_goes_while_the_machine_sleeps(sleeper: Guest) -> None:
 # The end
 
 
+def say_all(guest: Guest) -> None:
+    """Have the kernel write its whole log to the console, because nobody can ask for it when the kernel has ended."""
+    guest.files.write("/proc/sys/kernel/printk", 8)
+
+
 def end_of(guest: Guest, mark: int, command: str) -> list[power.Event]:
     """End the machine; what its drives were told since the mark, until nobody could tell them anything."""
     power.stop_at_end(guest)
+    say_all(guest)
     guest.start([BUSYBOX, command, "-f"])
     power.wait_end(guest)
+    assert kmsg.forbidden_lines(guest.console()) == []
     events = power.controller_events(guest, mark)
     # What stands still cannot end by itself.
     guest.process.kill()
@@ -308,8 +327,10 @@ def hand_over(guest: Guest, kernel: Kernel) -> None:
         pytest.skip("this kernel is built without kexec_file_load")
     loaded.check()
     guest.qmp("query-status")
+    say_all(guest)
     guest.start([program])
     power.wait_restart(guest)
+    assert kmsg.forbidden_lines(guest.console()) == []
 
 
 def block_device(guest: Guest) -> str:

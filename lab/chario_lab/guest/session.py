@@ -80,7 +80,7 @@ class Guest:
         ready, end = self._channel.ready, time.monotonic() + limit_s
         while not ready.done() and time.monotonic() < end:
             concurrent.futures.wait([ready], BOOT_POLL_S)
-            if LOST_TIMER in self._console():
+            if LOST_TIMER in self.console():
                 raise GuestSilent(f"an emulated CPU has lost its timer\n{self.console_tail()}")
         if not ready.done():
             raise GuestSilent(f"the guest has not come up after {limit_s:.0f} s\n{self.console_tail()}")
@@ -124,7 +124,7 @@ class Guest:
         try:
             return reply.result(limit_s)
         except ChannelClosed:
-            raise self._death() from None
+            raise self.death() from None
         except concurrent.futures.TimeoutError:
             raise GuestSilent(f"the guest has not answered for {limit_s:.0f} s\n{self.console_tail()}") from None
 
@@ -181,7 +181,7 @@ class Guest:
         except TimeoutError:
             raise GuestSilent(f"QEMU has not answered {command} for {ANSWER_LIMIT_S:.0f} s") from None
         except (QMPError, OSError, EOFError):
-            raise self._death() from None
+            raise self.death() from None
 
     def hmp(self, line: str) -> str:
         """One command of QEMU's human monitor; its output."""
@@ -205,10 +205,11 @@ class Guest:
 
     # The end
 
-    def _death(self) -> GuestDied:
+    def death(self) -> GuestDied:
+        """What to raise for a guest that has died."""
         text = self.obituary()
         # A kernel that has complained first has failed by itself, whatever QEMU did then.
-        crashed = (self.process.poll() or 0) < 0 and not kmsg.forbidden_lines(self._console())
+        crashed = (self.process.poll() or 0) < 0 and not kmsg.forbidden_lines(self.console())
         return QemuCrashed(text) if crashed else GuestDied(text)
 
     def obituary(self) -> str:
@@ -220,7 +221,8 @@ class Guest:
         said = (self.host.run_dir / "qemu.log").read_text(errors="replace").strip()
         return "\n".join(part for part in (f"the guest died: {end}", said, self.console_tail()) if part)
 
-    def _console(self) -> str:
+    def console(self) -> str:
+        """What the kernel has written to the console."""
         try:
             return self.host.console.read_text(errors="replace")
         except FileNotFoundError:
@@ -228,7 +230,7 @@ class Guest:
 
     def console_tail(self) -> str:
         """The last lines of the console."""
-        lines = self._console().splitlines()
+        lines = self.console().splitlines()
         # A panic is told by its first lines, not by the end of its register dump.
         panic = [place for place, line in enumerate(lines) if "Kernel panic" in line or "Oops" in line]
         start = panic[0] if panic else max(0, len(lines) - CONSOLE_LINES)
