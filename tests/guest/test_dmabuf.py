@@ -62,25 +62,29 @@ def test_controller_memory_that_is_refused(guest: Guest, guest_program: Programs
 
 
 def test_inside_a_drive(rig: Rig, guest_program: Programs) -> None:
-    """The drive reads into its own memory, zeroed before, and writes from it; it is finite, and given back."""
+    """The drive reads into its own memory, zeroed before, and writes from it; it is finite, and given back.
+
+    Who has it next finds zeros, and nothing of the one before.
+    """
     disk = rig.disk(INSIDE)
     script = [f"heap 0 {4 * MIB}", "fill 0 5", f"pwrite 0 0 {4 * MIB} 0", f"inside 1 {4 * MIB}",
               f"write 1 0 {MIB} {16 * MIB}", f"heap 2 {4 * MIB}", "fill 2 1", f"pread 2 0 {MIB} {16 * MIB}",
               f"all 2 0 {MIB} 0", f"read 1 0 {4 * MIB} 0", f"write 1 0 {4 * MIB} {8 * MIB}",
               f"pread 2 0 {4 * MIB} {8 * MIB}", f"match 2 5 0 {4 * MIB} 0", f"inside 3 {13 * MIB}",
               f"inside 3 {12 * MIB}", f"inside 4 {BLOCK}", "free 1", f"inside 4 {4 * MIB}",
+              f"write 4 0 {4 * MIB} {24 * MIB}", f"pread 2 0 {4 * MIB} {24 * MIB}", f"all 2 0 {4 * MIB} 0",
               f"create {CMB} 0 4096 {BLOCK}", f"create {CMB} 2 0 {BLOCK}"]  # fmt: skip
     expect = ["0", "0", str(4 * MIB), "0", str(MIB), "0", "0", str(MIB), "1", str(4 * MIB), str(4 * MIB), str(4 * MIB),
-              "1", "ENOMEM", "0", "ENOMEM", "0", "0", "EINVAL", "EINVAL"]  # fmt: skip
+              "1", "ENOMEM", "0", "ENOMEM", "0", "0", str(4 * MIB), str(4 * MIB), "1", "EINVAL", "EINVAL"]  # fmt: skip
     assert run(rig.guest, guest_program, disk, script) == expect
 
 
 def test_a_descriptor_that_is_one_too_many(rig: Rig, guest_program: Programs) -> None:
-    """EMFILE, and the buffer is as before."""
+    """EMFILE, and the buffer is as before: freed, it leaves all of the drive's memory to the next."""
     program = rig.guest.push(guest_program("buffers"))
-    script = f"inside 0 {MIB}\nexport 0\nfree 0\n"
+    script = f"inside 0 {MIB}\nexport 0\nfree 0\ninside 0 {CMB_MIB * MIB}\n"
     answers = rig.guest.must(f"ulimit -n 4; exec {program} {rig.disk(INSIDE)}", stdin=script).split()
-    assert answers == ["0", "EMFILE", "0"]
+    assert answers == ["0", "EMFILE", "0", "0"]
 
 
 def test_memory_of_a_drive_that_has_gone(rig: Rig, guest_program: Programs) -> None:

@@ -27,29 +27,11 @@ from chario_lab.guest.spec import RegisterFile
 
 REGISTERS = 0
 SETUP = Setup(drives=(RegisterFile(),), parameters="private_queues=1", qtest=True)
-READ, UNRECOVERED_READ, NO_COMMAND = 0x02, 0x281, 0xFFFF
+READ, UNRECOVERED_READ = 0x02, 0x281
 COMMAND_BYTES, COMMANDS = 128 << 10, 64
 RETRIES, PIN_APST, PIN_RETRY = 0x05, 1 << 0, 1 << 4
 SLOW_S = 0.4
 ADMIN_COMMANDS = 14
-
-
-def test_completions_of_nothing(rig: Rig) -> None:
-    """A command that there cannot be, and one that is not in flight, are logged, and the next completion counts."""
-    drives: list[Played] = []
-
-    def status(queue: int, command: Command) -> int:
-        if queue:
-            drives[0].complete(queue, [NO_COMMAND, command.cid ^ 1])
-        return OK
-
-    mark = rig.guest.log_mark()
-    with played(rig, REGISTERS, status=status) as drive:
-        drives.append(drive)
-        (disk,) = rig.take(drive.address)
-        assert dict(rig.calls(disk, "completion,2", "read,0,4096"))["read"] == 4096
-        rig.wait_said(mark, f"completion of command {NO_COMMAND}, which is not in flight")
-        assert rig.said(mark).count("which is not in flight") == 2
 
 
 def test_interrupts_that_do_not_come(rig: Rig) -> None:

@@ -272,13 +272,13 @@ def test_what_cannot_be_asked(guest: Guest, guest_program: Programs, disk512: st
 
 
 def test_its_memory_is_accounted(guest: Guest, guest_program: Programs, disk512: str) -> None:
-    """RLIMIT_MEMLOCK holds for who has no right to pass it, and is given back."""
+    """RLIMIT_MEMLOCK holds for rings and for tags, for who has no right to pass it, and is given back."""
     program = guest.push(guest_program("timeline"))
     limited = f"ulimit -l 1024; setpriv --reuid=65534 --clear-groups {program} {disk512}"
     guest.must(f"chmod 666 {disk512}")
-    answers = guest.must(limited, stdin="open 65536 0\nopen 64 0\nclose\nopen 64 0\n").split()
+    answers = guest.must(limited, stdin="open 65536 0\nopen 64 65536\nopen 64 0\nclose\nopen 64 0\n").split()
     guest.must(f"chmod 600 {disk512}")
-    assert answers == ["ENOMEM", "0", "0", "0"]
+    assert answers == ["ENOMEM", "ENOMEM", "0", "0", "0"]
 
 
 def test_its_memory_is_given_back(guest: Guest, guest_program: Programs, disk512: str) -> None:
