@@ -3,9 +3,10 @@
  * Controller memory: buffers inside a drive, and other drives that reach them.
  *
  * The drive itself knows its memory by the bus address that it has been told;
- * no IOMMU lies in between.  Others import it as a dma-buf, and are given it as
- * a resource, so through their own IOMMU.  Whether traffic between two slots
- * arrives is a matter of the chipset, which answers nothing when it does not:
+ * no IOMMU lies in between, also where it imports its own memory as a dma-buf:
+ * what goes up to the IOMMU need not come down to the same slot.  Others are
+ * given it as a resource, so through their own IOMMU.  Whether traffic between
+ * two slots arrives is a matter of the chipset, which answers nothing when it does not:
  * the administrator says so, by the module parameter `peer_to_peer`.
  *
  * A drive that goes takes its memory away from all that have it mapped, and
@@ -31,6 +32,7 @@ MODULE_PARM_DESC(peer_to_peer, "The chipset carries traffic between slots, so th
 /**
  * struct chario_cmb - the controller memory of a drive
  * @ref: of the drive and of each slice
+ * @dev: the drive; compared only, for the memory may outlive it
  * @start: where the CPU and other devices have it
  * @bus: where the drive has it
  * @memory: mapped for the CPU, to clear it; NULL when the drive has gone
@@ -44,6 +46,7 @@ MODULE_PARM_DESC(peer_to_peer, "The chipset carries traffic between slots, so th
  */
 struct chario_cmb {
 	struct kref ref;
+	const struct device *dev;
 	phys_addr_t start;
 	u64 bus;
 	void __iomem *memory;
@@ -84,13 +87,15 @@ struct export {
 
 /**
  * chario_cmb_create() - the memory of a drive
+ * @dev: the drive
  * @start: where the CPU has it, page-aligned
  * @bus: where the drive has it
  * @bytes: length, whole pages
  *
  * Return: the memory, or NULL.  chario_cmb_put() gives it back.
  */
-struct chario_cmb *chario_cmb_create(phys_addr_t start, u64 bus, u64 bytes)
+struct chario_cmb *chario_cmb_create(const struct device *dev,
+				     phys_addr_t start, u64 bus, u64 bytes)
 {
 	struct chario_cmb *cmb = kzalloc(sizeof(*cmb), GFP_KERNEL);
 
@@ -101,6 +106,7 @@ struct chario_cmb *chario_cmb_create(phys_addr_t start, u64 bus, u64 bytes)
 	mutex_init(&cmb->lock);
 	init_waitqueue_head(&cmb->idle);
 	INIT_LIST_HEAD(&cmb->exports);
+	cmb->dev = dev;
 	cmb->start = start;
 	cmb->bus = bus;
 	cmb->nr_pages = bytes >> PAGE_SHIFT;
@@ -229,6 +235,11 @@ static void release(struct chario_buffer *buf)
 	kref_put(&slice->ref, free_slice);
 }
 
+static u64 bus_address(const struct slice *slice)
+{
+	return slice->cmb->bus + slice->first * PAGE_SIZE;
+}
+
 static int map(struct chario_buffer *buf, struct device *dev)
 {
 	struct slice *slice = buf->own;
@@ -236,8 +247,7 @@ static int map(struct chario_buffer *buf, struct device *dev)
 
 	if (ret)
 		return ret;
-	sg_dma_address(buf->sgt.sgl) = slice->cmb->bus +
-				       slice->first * PAGE_SIZE;
+	sg_dma_address(buf->sgt.sgl) = bus_address(slice);
 	sg_dma_len(buf->sgt.sgl) = slice->nr_pages * PAGE_SIZE;
 	buf->dma = &buf->sgt;
 	return 0;
@@ -248,9 +258,17 @@ static void unmap(struct chario_buffer *buf, struct device *dev)
 	sg_free_table(&buf->sgt);
 }
 
+/* Whether the importer is the drive that has the memory. */
+static bool is_own(const struct dma_buf_attachment *attach)
+{
+	const struct export *export = attach->dmabuf->priv;
+
+	return attach->dev == export->slice->cmb->dev;
+}
+
 static int attach(struct dma_buf *dmabuf, struct dma_buf_attachment *attach)
 {
-	if (peer_to_peer && attach->peer2peer)
+	if (is_own(attach) || (peer_to_peer && attach->peer2peer))
 		return 0;
 	dev_warn_ratelimited(attach->dev,
 			     "controller memory of another drive refused: %s\n",
@@ -259,17 +277,24 @@ static int attach(struct dma_buf *dmabuf, struct dma_buf_attachment *attach)
 	return -EOPNOTSUPP;
 }
 
-static int map_resource(const struct slice *slice, struct device *dev,
+static int map_resource(const struct dma_buf_attachment *attach,
 			struct scatterlist *sg,
 			enum dma_data_direction direction)
 {
+	const struct export *export = attach->dmabuf->priv;
+	const struct slice *slice = export->slice;
 	size_t bytes = slice->nr_pages * PAGE_SIZE;
-	dma_addr_t addr = dma_map_resource(dev, slice->cmb->start +
-					   slice->first * PAGE_SIZE, bytes,
-					   direction, CHARIO_RESOURCE_ATTRS);
+	dma_addr_t addr;
 
-	if (dma_mapping_error(dev, addr))
-		return -EIO;
+	if (is_own(attach)) {
+		addr = bus_address(slice);
+	} else {
+		addr = dma_map_resource(attach->dev, slice->cmb->start +
+					slice->first * PAGE_SIZE, bytes,
+					direction, CHARIO_RESOURCE_ATTRS);
+		if (dma_mapping_error(attach->dev, addr))
+			return -EIO;
+	}
 	sg_dma_address(sg) = addr;
 	sg_dma_len(sg) = bytes;
 	return 0;
@@ -289,8 +314,7 @@ static struct sg_table *map_dma_buf(struct dma_buf_attachment *attach,
 	if (ret)
 		goto err_free;
 	mutex_lock(&cmb->lock);
-	ret = cmb->memory ? map_resource(export->slice, attach->dev, sgt->sgl,
-					 direction) : -ENODEV;
+	ret = cmb->memory ? map_resource(attach, sgt->sgl, direction) : -ENODEV;
 	cmb->nr_mapped += !ret;
 	mutex_unlock(&cmb->lock);
 	if (!ret)
@@ -309,9 +333,10 @@ static void unmap_dma_buf(struct dma_buf_attachment *attach,
 	const struct export *export = attach->dmabuf->priv;
 	struct chario_cmb *cmb = export->slice->cmb;
 
-	dma_unmap_resource(attach->dev, sg_dma_address(sgt->sgl),
-			   sg_dma_len(sgt->sgl), direction,
-			   CHARIO_RESOURCE_ATTRS);
+	if (!is_own(attach))
+		dma_unmap_resource(attach->dev, sg_dma_address(sgt->sgl),
+				   sg_dma_len(sgt->sgl), direction,
+				   CHARIO_RESOURCE_ATTRS);
 	mutex_lock(&cmb->lock);
 	WRITE_ONCE(cmb->nr_mapped, cmb->nr_mapped - 1);
 	mutex_unlock(&cmb->lock);

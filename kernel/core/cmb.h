@@ -8,8 +8,10 @@
 #include <linux/types.h>
 
 struct chario_cmb;
+struct device;
 
-struct chario_cmb *chario_cmb_create(phys_addr_t start, u64 bus, u64 bytes);
+struct chario_cmb *chario_cmb_create(const struct device *dev,
+				     phys_addr_t start, u64 bus, u64 bytes);
 void chario_cmb_revoke(struct chario_cmb *cmb);
 void chario_cmb_put(struct chario_cmb *cmb);
 

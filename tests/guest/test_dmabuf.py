@@ -217,10 +217,11 @@ def test_a_drive_that_is_reset_keeps_its_memory_in_place(rig: Rig, guest_program
 
 
 def test_traffic_between_slots_must_be_allowed(fresh_guest: object, guest_program: Programs) -> None:
-    """Without the administrator's word the import is refused, and the log says what to do."""
+    """Without the administrator's word the import is refused, and the log says what to do; a drive's own is not."""
     guest = fresh_guest(drives=DRIVES[:2])  # type: ignore[operator]
     rig = Rig(guest)
     inside, plain = rig.disk(INSIDE), rig.disk(PLAIN)
-    script = [f"inside 1 {MIB}", "export 1", f"other {plain}", f"import 2 1 {MIB}", f"read 1 0 {MIB} 0"]
-    assert run(guest, guest_program, inside, script) == ["0", "0", "0", "EOPNOTSUPP", str(MIB)]
+    script = [f"inside 1 {MIB}", "export 1", f"import 2 1 {MIB}", f"write 2 0 {MIB} 0", f"other {plain}",
+              f"import 3 1 {MIB}", f"read 1 0 {MIB} 0"]  # fmt: skip
+    assert run(guest, guest_program, inside, script) == ["0", "0", "0", str(MIB), "0", "EOPNOTSUPP", str(MIB)]
     assert "load chario with peer_to_peer=1" in "\n".join(guest.kernel_log(-1))

@@ -194,6 +194,17 @@ def test_inside_a_drive(rig: Rig, guest_program: Programs) -> None:
     expect_balance(events)
 
 
+def test_its_own_memory_as_a_dma_buf(rig: Rig, guest_program: Programs) -> None:
+    """A drive that imports its own memory reaches it as it does without: the IOMMU knows nothing of it."""
+    script = [f"heap 0 {MIB}", "fill 0 5", f"pwrite 0 0 {MIB} 0", f"inside 1 {MIB}", "export 1", f"import 2 1 {MIB}",
+              f"read 2 0 {MIB} 0", f"write 2 0 {MIB} {8 * MIB}", "clear 0", f"pread 0 0 {MIB} {8 * MIB}",
+              f"match 0 5 0 {MIB} 0", "free 2"]  # fmt: skip
+    answers, events = traced(rig, guest_program, (INSIDE,), script)
+    assert answers == ["0", "0", str(MIB), "0", "0", "0", str(MIB), str(MIB), "0", str(MIB), "1", "0"]
+    assert targets(events, bar_address(rig.guest, rig.address(INSIDE), 2), CMB_MIB * MIB) == []
+    expect_balance(events)
+
+
 def test_from_drive_to_drive(rig: Rig, guest_program: Programs) -> None:
     """Another drive's memory is a resource in this drive's address space, and leaves it with the buffer."""
     script = [f"heap 0 {MIB}", "fill 0 9", f"pwrite 0 0 {MIB} 0", f"inside 1 {MIB}", f"read 1 0 {MIB} 0", "export 1",

@@ -75,7 +75,8 @@ void chario_nvme_cmb_init(struct chario_nvme *ctrl)
 		return;
 	}
 	ctrl->cmb_bus = pci_bus_address(pdev, bar) + offset;
-	ctrl->cmb = chario_cmb_create(pci_resource_start(pdev, bar) + offset,
+	ctrl->cmb = chario_cmb_create(&pdev->dev,
+				      pci_resource_start(pdev, bar) + offset,
 				      ctrl->cmb_bus, bytes);
 	if (ctrl->cmb)
 		dev_info(&pdev->dev, "controller memory of %llu KiB\n",
