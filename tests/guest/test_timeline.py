@@ -213,6 +213,14 @@ def test_one_timeline_a_drive(guest: Guest, guest_program: Programs, disk4096: s
     assert run(guest, guest_program, disk_second, [OPEN, "close", OPEN]) == ["0", "0", "0"]
 
 
+def test_a_descriptor_that_is_one_too_many(guest: Guest, guest_program: Programs, disk512: str) -> None:
+    """EMFILE, and the place of the drive's timeline is free for the next."""
+    program = guest.push(guest_program("timeline"))
+    answers = guest.must(f"ulimit -n 4; exec {program} {disk512}", stdin=f"{OPEN}\n{OPEN}\n").split()
+    assert answers == ["EMFILE", "EMFILE"]
+    assert run(guest, guest_program, disk512, [OPEN]) == ["0"]
+
+
 def test_other_disks_of_the_drive_are_left_out(
     guest: Guest, guest_program: Programs, disk4096: str, disk_second: str
 ) -> None:
