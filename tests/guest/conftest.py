@@ -118,6 +118,11 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, o
         for one in watched:
             error.add_note(log_note(one))
             one.failed = True
+        if isinstance(error, QemuCrashed):
+            # Such a test is run again: what the kernels of its other guests said would be lost.
+            for one in watched:
+                if one.guest.process.poll() is None:
+                    one.guest.check_log(one.mark, allowed)
         raise
     for one in watched:
         if not one.ended_on_purpose:

@@ -308,3 +308,13 @@ def test_a_crash_of_qemu_is_told_from_a_panic(fresh_guest: Callable[..., Guest])
         waiting.wait()
     with pytest.raises(QemuCrashed):
         guest.qmp("query-status")
+
+
+def test_a_crash_behind_a_complaint_is_a_death(fresh_guest: Callable[..., Guest]) -> None:
+    """The kernel had warned before QEMU was gone: such a test is not run again."""
+    guest = fresh_guest(module=False, dies=True)
+    guest.must("echo '<4>WARNING: planted before a crash' >/dev/kmsg")
+    guest.process.send_signal(signal.SIGSEGV)
+    with pytest.raises(GuestDied, match=f"QEMU ended with -{signal.SIGSEGV.value}") as caught:
+        guest.must("true")
+    assert not isinstance(caught.value, QemuCrashed)

@@ -105,7 +105,7 @@ def boot_args(spec: GuestSpec, host: Host) -> list[str]:
     """Kernel, initramfs and kernel command line."""
     words = [
         "console=ttyS0",
-        "loglevel=4",
+        "loglevel=5",  # warnings too: the console is all that is left of a guest that has died
         "panic=-1",
         "nokaslr",
         "mitigations=off",
