@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The map of the repository, tests/areas.toml: which tests show which sources.
+"""The map of the repository, tests/areas.toml: which tests show which sources; see readers.py for those of guest tests.
 
     python -m chario_lab.testing.areas       names every file that is in no area, and every stale line
 
@@ -17,6 +17,8 @@ import tomllib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+from chario_lab.testing.readers import Readers
 
 TOP = Path(__file__).resolve().parents[3]
 MAP = "tests/areas.toml"
@@ -72,8 +74,10 @@ def matches(path: str, patterns: Iterable[str]) -> bool:
     return any(fnmatch.fnmatchcase(path, pattern) for pattern in patterns)
 
 
-def select(known: Map, changed: Sequence[str]) -> Selection:
-    """The tests of the areas that changed paths are in; all tests where a path says so or is in none."""
+def select(known: Map, changed: Sequence[str], top: Path = TOP) -> Selection:
+    """The tests of the areas that changed paths are in, and those that read them; all tests where a path says so
+    or is in no area."""
+    readers = Readers(top)
     areas: dict[str, Area] = {}
     everything = ""
     for path in changed:
@@ -83,7 +87,8 @@ def select(known: Map, changed: Sequence[str]) -> Selection:
             everything = everything or path
         elif not found:
             everything = everything or f"{path}, which is in no area"
-    tests = sorted({test for area in areas.values() for test in area.tests})
+    reading = {test for path in changed if not everything for test in readers.of(path)}
+    tests = sorted(reading.union(*(area.tests for area in areas.values())))
     library = any(matches(path, known.library) for path in changed)
     return Selection(tuple(sorted(areas)), tuple(tests), everything, library)
 
