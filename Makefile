@@ -3,6 +3,7 @@
 
 BUILD ?= build
 KERNELS ?= 6.1 6.12 6.12-rt debug
+export KERNELS
 FUZZ_COMMANDS ?= 1000000
 FUZZ_SECONDS ?= 600
 
@@ -41,7 +42,7 @@ help:
 	@echo '                    has changed since the upstream branch, or since BASE=; for everyday work'
 	@echo '  make check        every test (of sweeps and fuzzers a sample), on Debian'"'"'s kernels and on one'
 	@echo '                    with KASAN, lockdep and more (KERNELS="$(KERNELS)");'
-	@echo '                    before a change is done'
+	@echo '                    before a change is done; WITHIN=MINUTES leaves out, and names, what does not fit'
 	@echo '  make check-long   what takes hours: fuzzers, every file on every kernel, many crashes'
 	@echo '  make check-guest  the guest tests of make check alone'
 	@echo '  make fuzz         a million random commands on the debug kernel; FUZZ_COMMANDS=N says'
@@ -118,11 +119,10 @@ bench-store: user
 	@$(BUILD)/tests/unit/store-costs
 
 check check-quick check-long: setup
-	@$(lab) check $(@:check-%=%) --build $(BUILD) --kernels "$(KERNELS)" \
-		$(if $(BASE),--base $(BASE)) $(if $(WITHIN),--within $(WITHIN))
+	@$(lab) check $(@:check-%=%) --build '$(BUILD)' --kernels "$$KERNELS" --base="$$BASE" --within="$$WITHIN"
 
 check-guest: setup
-	@$(lab) check guests --build $(BUILD) --kernels "$(KERNELS)"
+	@$(lab) check guests --build '$(BUILD)' --kernels "$$KERNELS"
 
 check-static: setup
 	@scripts/check.sh

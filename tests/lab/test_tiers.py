@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,6 +16,7 @@ import pytest
 from chario_lab.testing import areas, check, tiers
 from chario_lab.testing.areas import Area, Map
 from chario_lab.testing.guest_files import GuestFile, TableError, read_table
+from chario_lab.testing.readers import Readers
 from chario_lab.testing.stage import Stage, has_processes
 from chario_lab.testing.tiers import Plan, Setting
 
@@ -184,17 +187,72 @@ def test_no_module_is_built_for_no_kernel() -> None:
     assert "module" not in words_of(tiers.plan_check(replace(SETTING, kernels=("debug",))))
 
 
-def test_an_interrupted_run_leaves_nothing_behind(tmp_path: Path) -> None:
-    """SIGTERM, as ctrl-c, ends the stages with all their processes; what had ended is in the table."""
+def test_each_tier_needs_its_guests() -> None:
+    """A run for which there was no time shows nothing."""
+    assert quick().needed == "smoke 6.1"
+    assert quick("kernel/core/buffer.c").needed == "changed 6.1"
+    assert tiers.plan_check(SETTING).needed == tiers.plan_long(SETTING).needed == "guests 6.1"
+
+
+@pytest.mark.parametrize("word", ["abc", "nan", "inf", "0", "-5"])
+def test_minutes_that_are_none_are_refused(word: str) -> None:
+    """They are refused before anything is built."""
+    with pytest.raises(SystemExit, match=f"WITHIN= is a number of minutes above 0, not '{word}'"):
+        check.main(["quick", f"--within={word}"])
+
+
+def test_a_changed_checkout_is_a_failure(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+    """Its tests have passed, but nobody knows with which of its two states."""
+    states = iter([{"a": "1", "b": "1"}, {"a": "1", "b": "2"}])
+    monkeypatch.setattr(check, "read_files", lambda top: next(states))
+    monkeypatch.setattr(check, "make_plan", lambda options, setting: Plan("check", ((stage("good", "print()"),),)))
+    monkeypatch.setattr(tiers, "make", lambda setting, name, target: stage(name, "print()"))
+    assert check.main(["check"]) == 1
+    captured = capfd.readouterr()
+    assert captured.out.endswith("check: 2 passed, 0 failed\n")
+    assert "changed while it was tested, nothing is shown of it: b" in captured.err
+
+
+def test_the_table_has_seconds_of_processors(capfd: pytest.CaptureFixture[str]) -> None:
+    """What a stage has computed is told from what it has waited for."""
+    burn = stage("burns", "import time\nwhile time.process_time() < 2: pass")
+    assert check.run(Plan("x", ((burn,), (stage("waits", "import time; time.sleep(2)"),)))) == 0
+    cpu_s = {words[0]: int(words[2]) for line in capfd.readouterr().out.splitlines()
+             if (words := line.split()) and words[0] in ("burns", "waits")}  # fmt: skip
+    assert cpu_s["burns"] >= 2 > cpu_s["waits"]
+
+
+def test_who_reads_a_program_or_a_module_is_selected(tmp_path: Path) -> None:
+    """By itself, or by another test that it takes something from; the map need not say so."""
+    folder = tmp_path / "tests/guest"
+    folder.mkdir(parents=True)
+    (folder / "test_runs.py").write_text("def test_a(programs): programs('late')\n")
+    (folder / "test_imports.py").write_text("def test_b():\n    from test_runs import test_a\n")
+    (folder / "test_other.py").write_text("import helper\n")
+    readers = Readers(tmp_path)
+    users = ["tests/guest/test_imports.py", "tests/guest/test_runs.py"]
+    assert readers.of("tests/guest/src/late.c") == readers.of("tests/guest/src/late/part.c") == users
+    assert readers.of("tests/guest/test_runs.py") == users
+    assert readers.of("tests/guest/helper.py") == ["tests/guest/test_other.py"]
+    assert readers.of("tests/guest/src/none.c") == readers.of("lib/late.c") == []
+    known = Map((Area("late", ("tests/guest/src/late.c",)),), (), ())
+    assert areas.select(known, ["tests/guest/src/late.c"], tmp_path).tests == tuple(users)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_an_interrupted_run_leaves_nothing_behind(tmp_path: Path, number: signal.Signals) -> None:
+    """SIGTERM and a hangup, as ctrl-c, end the stages with all their processes; what had ended is in the table."""
     program = tmp_path / "run.py"
     program.write_text(
         "import signal, sys\n"
         "from chario_lab.testing import check\n"
         "from chario_lab.testing.stage import Stage\n"
         "from chario_lab.testing.tiers import Plan\n"
-        "signal.signal(signal.SIGTERM, check.interrupt)\n"
+        "check.end_by_signals()\n"
         "signal.signal(signal.SIGINT, signal.SIG_IGN)  # as a script does with what it starts in the background\n"
-        'endless = \'import os, subprocess; p = subprocess.Popen(["sleep", "1000"]); '
+        # It takes its time to end, as guests do.
+        'endless = \'import os, signal, subprocess, sys, time; p = subprocess.Popen(["sleep", "1000"]); '
+        "signal.signal(signal.SIGINT, lambda *_: (time.sleep(1), sys.exit())); "
         "print(os.getpid(), flush=True); p.wait()'\n"
         "stages = [Stage('brief', ('true',), 0), Stage('endless', (sys.executable, '-c', endless), 0)]\n"
         "check.run(Plan('x', tuple((stage,) for stage in stages)))\n"
@@ -205,7 +263,9 @@ def test_an_interrupted_run_leaves_nothing_behind(tmp_path: Path) -> None:
     ) as run:
         assert run.stdout and run.stderr
         group = next(int(line) for line in run.stdout if line.strip().isdecimal())
-        run.terminate()
+        for _ in range(3):
+            run.send_signal(number)
+            time.sleep(0.2)  # signals that come at once are one
         said, complaint = run.stdout.read(), run.stderr.read()
     assert "brief" in said and "endless" not in said and "interrupted" in complaint
     assert not has_processes(group)

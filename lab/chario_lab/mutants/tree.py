@@ -23,6 +23,7 @@ from typing import Any
 from chario_lab.cache import cache_dir
 from chario_lab.kernel import KernelError, build_module, get_kernel, update
 from chario_lab.mutants.catalogue import GUEST, Killer, MutantError, Mutation, Outcome, apply
+from chario_lab.testing.changes import ask_git
 
 GUEST_LIMIT_S = 1200.0
 UNIT_LIMIT_S = 1200.0
@@ -197,7 +198,7 @@ def must(command: Sequence[str], folder: Path) -> str:
 
 def copy_tree(top: Path) -> Path:
     """The copy of a checkout, with all files that git knows there as they are now."""
-    names = must(["git", "ls-files", "-z"], top).split("\0")
+    names = ask_git(top, "ls-files", "-z").split("\0")
     wanted = {name for name in names if name and (top / name).is_file()}
     folder = cache_dir() / "mutants" / hashlib.sha256(str(top).encode()).hexdigest()[:16]
     folder.mkdir(parents=True, exist_ok=True)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import signal
 import sys
 import time
@@ -17,32 +18,56 @@ from chario_lab.kernel import NAMES
 from chario_lab.kernel_build import RECIPES, is_built
 from chario_lab.testing import areas, tiers
 from chario_lab.testing.changes import read_changes
+from chario_lab.testing.checkout import differing, read_files
 from chario_lab.testing.guest_files import read_table
 from chario_lab.testing.reuse import Passes
 from chario_lab.testing.stage import Outcome, Stage, print_table, run_group
 from chario_lab.testing.tiers import DEFAULT_KERNELS
+
+ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def main(words: Sequence[str]) -> int:
     """Run a tier; 0 where every stage that ran has passed, and one has run."""
     options = parse(words)
     if options.kernels is not None and not options.kernels.split():
-        say(f'no kernel to test: make check-guest KERNELS="{" ".join(DEFAULT_KERNELS)}" names some')
+        say(f'no kernel to test: KERNELS="{" ".join(DEFAULT_KERNELS)}" names some')
         return 1
+    within_min = read_minutes(options.within)
     setting = make_setting(options)
     plan = make_plan(options, setting)
-    signal.signal(signal.SIGTERM, interrupt)
+    end_by_signals()
     for line in (f"tier: {plan.tier}", *plan.notes, *(f"left out: {line}" for line in plan.left_out or ["nothing"])):
         print(f"== {line}", flush=True)
+    before = read_state(options.tier)
     (built,) = run_group([tiers.make(setting, "library and program", "user")])
     if built.rc != 0:
         say("the library and the program do not build: nothing was tested")
         return 1
-    return run(plan, options.within, Passes(areas.TOP) if options.tier == "quick" else None)
+    passes = Passes(areas.TOP, setting.build) if options.tier == "quick" else None
+    rc = run(plan, within_min, passes, built=(built,))
+    changed = differing(before, read_state(options.tier))
+    if changed:
+        say(f"the checkout was changed while it was tested, nothing is shown of it: {', '.join(changed)}")
+    return 1 if changed else rc
+
+
+def read_state(tier: str) -> dict[str, str]:
+    """The files that a run shows something of; guest tests alone also run where git knows nothing of the files."""
+    return {} if tier == "guests" else read_files(areas.TOP)
+
+
+def end_by_signals() -> None:
+    """Let ctrl-c, SIGTERM and a hangup end the run; what nohup or a script's background ignores stays ignored."""
+    for number in ENDING:
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, interrupt)
 
 
 def interrupt(*_: object) -> NoReturn:
-    """End as ctrl-c does: the stages that run, and then this."""
+    """End the stages that run, and then this.  Who asks again has to wait: a stage that is left alone runs on."""
+    for number in ENDING:
+        signal.signal(number, signal.SIG_IGN)
     raise KeyboardInterrupt
 
 
@@ -53,8 +78,21 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--kernels", help=f"kernels of the guests, by blanks (default: {' '.join(DEFAULT_KERNELS)})")
     parser.add_argument("--base", default="", help="quick: what has changed since this commit")
     parser.add_argument("--build", type=Path, default=Path("build"), help="folder of the built library and program")
-    parser.add_argument("--within", type=float, metavar="MINUTES", help="leave out, and name, what no longer fits")
+    parser.add_argument("--within", metavar="MINUTES", help="leave out, and name, what no longer fits")
     return parser.parse_args(words)
+
+
+def read_minutes(word: str | None) -> float | None:
+    """The minutes that a run may take, where it is told."""
+    if not word:
+        return None
+    try:
+        minutes = float(word)
+    except ValueError:
+        minutes = math.nan
+    if not (math.isfinite(minutes) and minutes > 0):
+        raise SystemExit(f"WITHIN= is a number of minutes above 0, not {word!r}")
+    return minutes
 
 
 def make_setting(options: argparse.Namespace) -> tiers.Setting:
@@ -79,10 +117,15 @@ def make_plan(options: argparse.Namespace, setting: tiers.Setting) -> tiers.Plan
     return tiers.plan_check(setting) if options.tier == "check" else tiers.plan_long(setting)
 
 
-def run(plan: tiers.Plan, within_min: float | None = None, passes: Passes | None = None) -> int:
-    """Run the groups one after the other; all of them, so that one run shows all that fails."""
-    began_s = time.monotonic()
-    outcomes: list[Outcome] = []
+def run(
+    plan: tiers.Plan, within_min: float | None = None, passes: Passes | None = None, built: Sequence[Outcome] = ()
+) -> int:
+    """Run the groups one after the other; all of them, so that one run shows all that fails.
+
+    What was `built` for them is in the table, and in the time that has been spent.
+    """
+    began_s = time.monotonic() - sum(outcome.wall_s for outcome in built)
+    outcomes = list(built)
     too_late: list[Stage] = []
     foreseen_min = 0.0
     try:

@@ -2,58 +2,68 @@
 """Passes that need not be shown again: of a deterministic stage, with all that it reads unchanged.
 
 The key of a pass is the content of every file of the checkout that fits the
-stage's inputs, the stage's command, the versions of all Debian packages and of
-the running kernel, and the environment of the lab's Python.  Only the quick
-tier asks; the others run everything.  What is changed while a stage runs is not
-taken for what has passed: the key is made again after it.
+stage's inputs, the stage's command, and what of this machine a stage may
+depend on, see machine().  Only the quick tier asks; the others run everything.
+What is changed while a stage runs is not taken for what has passed: the key is
+made again after it.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 from chario_lab.cache import cache_dir, drop_unused
 from chario_lab.testing.areas import matches
+from chario_lab.testing.checkout import read_files
 from chario_lab.testing.stage import Stage
 
 KEPT_DAYS = 7
+COMPILERS = ("gcc", "g++", "sparse")
+VARIABLES = ("PATH", "CC", "CXX")
 
 
-def machine() -> str:
-    """What of this machine a test may depend on."""
+def machine(build: Path) -> str:
+    """What of this machine a test may depend on: the versions of all Debian packages, of compilers that may be
+    others than Debian's and of the running kernel, the lab's Python, variables that change a build or a test, the
+    kernels that modules are built for, and how the folder of the build is configured."""
     packages = subprocess.run(["dpkg-query", "-W"], check=True, capture_output=True, text=True).stdout
-    return f"{packages}{os.uname().release} {sys.prefix} {sys.version}"
+    texts = [packages, os.uname().release, sys.prefix, sys.version, *map(version_of, COMPILERS)]
+    texts += [f"{name}={value}" for name, value in sorted(os.environ.items())
+              if name in VARIABLES or name.startswith("CHARIO_")]  # fmt: skip
+    for path in [*sorted((cache_dir() / "kernels").glob("*.json")), build / "meson-info/intro-buildoptions.json"]:
+        texts.append(path.read_text() if path.exists() else "")
+    return "\n".join(texts)
 
 
-def key_of(stage: Stage, top: Path, files: list[str], host: str) -> str:
-    """The key of a pass of a stage; `files` are those of the checkout, each with how git knows it."""
+def version_of(program: str) -> str:
+    """Where a program is and what it calls itself; nothing where there is none."""
+    path = shutil.which(program)
+    if path is None:
+        return ""
+    return f"{path} {subprocess.run([path, '--version'], check=False, capture_output=True, text=True).stdout}"
+
+
+def key_of(stage: Stage, files: Mapping[str, str], host: str) -> str:
+    """The key of a pass of a stage; `files` are those of the checkout, see read_files()."""
     digest = hashlib.sha256(f"{host}\n{stage.command}\n{sorted(stage.environment.items())}\n".encode())
-    for entry in sorted(files):
-        name = entry[2:]
-        path = top / name
-        if matches(name, stage.inputs) and path.is_file():
-            digest.update(f"{entry} {path.stat().st_mode & 0o111}\n".encode())
-            digest.update(hashlib.sha256(path.read_bytes()).digest())
+    for name in sorted(files):
+        if matches(name, stage.inputs):
+            digest.update(f"{name} {files[name]}\n".encode())
     return digest.hexdigest()[:24]
 
 
-def files_of(top: Path) -> list[str]:
-    """The files of a checkout, as "H NAME" where git tracks them and "? NAME" where they are new and not ignored."""
-    command = ["git", "-C", str(top), "ls-files", "-t", "--cached", "--others", "--exclude-standard", "-z"]
-    listing = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-    return [line for line in listing.split("\0") if line]
-
-
 class Passes:
-    """The passes of one checkout."""
+    """The passes of one checkout, whose library and program are built in `build`."""
 
-    def __init__(self, top: Path) -> None:
+    def __init__(self, top: Path, build: Path) -> None:
         self._top = top
-        self._machine = machine()
+        self._machine = machine(build)
         self._folder = cache_dir() / "passes"
         self._folder.mkdir(exist_ok=True)
         self._records: dict[str, Path] = {}
@@ -62,13 +72,13 @@ class Passes:
         """Whether the stage has passed with all that it reads as it is now, which add() compares with."""
         if not stage.inputs:
             return False
-        record = self._folder / key_of(stage, self._top, files_of(self._top), self._machine)
+        record = self._folder / key_of(stage, read_files(self._top), self._machine)
         self._records[stage.name] = record
         return record.exists()
 
     def add(self, stage: Stage) -> None:
         """Remember that it has passed, unless what it reads has changed since has() was asked."""
         before = self._records.get(stage.name)
-        if before and before.name == key_of(stage, self._top, files_of(self._top), self._machine):
+        if before and before.name == key_of(stage, read_files(self._top), self._machine):
             drop_unused(self._folder, KEPT_DAYS)
             before.mkdir(exist_ok=True)

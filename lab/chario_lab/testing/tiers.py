@@ -164,7 +164,7 @@ def plan_long(setting: Setting) -> Plan:
         (Stage("fresh machines", ("scripts/test-fresh.sh",), 60.0),),
     ]
     host = "static checks, sanitizers, tests of the lab, of Python, GStreamer and formats: in `make check`"
-    return Plan("long", tuple(groups), (host, *not_named(setting)))
+    return Plan("long", tuple(groups), (host, *not_named(setting)), needed=everywhere[0].name)
 
 
 def plan_quick(setting: Setting, known: Map, changed: Selection, base: str, count: int) -> Plan:
@@ -189,8 +189,9 @@ def plan_quick(setting: Setting, known: Map, changed: Selection, base: str, coun
         groups.append(on_host)
     in_guests = [test for test in (*chosen, *smoke) if test.startswith(GUEST)]
     has_changed = any(test.startswith(GUEST) for test in chosen)
-    groups.append((guests(setting, FIRST_KERNEL, in_guests, "changed 6.1" if has_changed else "smoke 6.1"),))
+    in_guest = guests(setting, FIRST_KERNEL, in_guests, "changed 6.1" if has_changed else "smoke 6.1")
+    groups.append((in_guest,))
     left = sum(1 for file in setting.files if f"{GUEST}{file.name}" not in chosen)
     if left:
         left_out.append(f"{left} of {len(setting.files)} files of guest tests, but for their smoke tests: not changed")
-    return Plan("quick", tuple(groups), tuple(left_out), tuple(notes))
+    return Plan("quick", tuple(groups), tuple(left_out), tuple(notes), needed=in_guest.name)
