@@ -14,12 +14,12 @@ BURN = f"import time\nwhile time.process_time() < {BUSY_S}: pass"
 
 
 def test_the_table_has_a_total_and_says_what_waits() -> None:
-    """The file that is idle for more than half of its time is marked."""
-    lines = table([Cost("test_recovery.py", 98, 23), Cost("test_buffers.py", 18, 17.5)])
+    """The file that is idle for more than a third of its time is marked."""
+    lines = table([Cost("test_recovery.py", 98, 65), Cost("test_buffers.py", 18, 12.5)])
     assert [line.split() for line in lines[1:]] == [
-        ["test_recovery.py", "98.0", "23.0", "75.0", "waits"],
-        ["test_buffers.py", "18.0", "17.5", "0.5"],
-        ["all", "116.0", "40.5", "75.5"],
+        ["test_recovery.py", "98.0", "65.0", "33.0", "waits"],
+        ["test_buffers.py", "18.0", "12.5", "5.5"],
+        ["all", "116.0", "77.5", "38.5"],
     ]
     assert table([]) == []
 
