@@ -15,11 +15,12 @@ from chario_lab.guest import faults
 from chario_lab.guest.spec import Blkdebug, ErrorRule, Namespace, Nvme
 
 HOLDS, BAD = 0, 1
-BAD_WRITE = 1 << 20
+BAD_WRITE, BAD_READ = 1 << 20, 2 << 20
 SECTOR = 512
+RULES = (ErrorRule("write", sector=BAD_WRITE // SECTOR), ErrorRule("read", sector=BAD_READ // SECTOR))
 DRIVES = (
     Nvme("holds", (Namespace(64, 4096, backing=Blkdebug()),)),
-    Nvme("bad", (Namespace(64, 4096, backing=Blkdebug((ErrorRule("write", sector=BAD_WRITE // SECTOR),))),)),
+    Nvme("bad", (Namespace(64, 4096, backing=Blkdebug(RULES)),)),
 )
 SETUP = Setup(drives=DRIVES)
 
@@ -73,15 +74,26 @@ def test_a_kill_loses_nothing(rig: Rig, call: str, size: int) -> None:
     assert json.loads(job.wait().check().stdout) == size
 
 
-LOST = f"""
+OUTCOME = """
 def outcome(call, *values):
     try:
         return call(*values)
     except OSError as error:
         return errno.errorcode[error.errno]
+"""
+LOST = f"""{OUTCOME}
 fd = disk()
 os.pwrite(fd, b"x" * 4096, {BAD_WRITE})
 """
+
+
+def test_what_cannot_be_read_is_not_written(rig: Rig) -> None:
+    """Nobody knows the rest of the block, so that a part of it cannot be changed: the drive gets no write."""
+    disk = rig.disk(BAD)
+    before = rig.counters(disk)["write_commands"]
+    script = f"fd = disk()\nos.pwrite(fd, b'x', {BAD_READ + 5})\nprint(json.dumps(outcome(os.fsync, fd)))"
+    assert run(rig, disk, OUTCOME + script) == "EIO"
+    assert rig.counters(disk)["write_commands"] == before
 
 
 def test_another_close_does_not_take_the_error(rig: Rig) -> None:
