@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "log-device.h"
+#include "store/inner.h"
 #include "store-model.h"
 #include "store-rig.h"
 #include "tap.h"
@@ -317,6 +318,75 @@ static void table_is_lost_in_a_move(void)
 	}
 }
 
+/* mending */
+
+#define IN_FIRST_BLOCK  "area-0"
+#define IN_SECOND_BLOCK "area-10"
+
+static int fill_first_block(struct chario_store *store)
+{
+	char name[16];
+	int err = 0;
+
+	for (int i = 0; i <= STORE_ENTRIES && !err; i++) {
+		snprintf(name, sizeof(name), "area-%d", i);
+		err = chario_store_create(store, name, 4096, 0);
+	}
+	return err;
+}
+
+/* A writer of the first block is killed when it has written the note and one of the copies. */
+static int die_in_mid_change(struct log_disk *disk, struct chario_store *store)
+{
+	int err;
+
+	disk->faults.write = (struct log_fault){ 2, LOG_FOR_EVER };
+	err = chario_store_resize(store, IN_FIRST_BLOCK, 100);
+	chario_store_close(store);
+	log_disk_heal(disk);
+	return err;
+}
+
+/*
+ * Fail what mends in the next change: its first write, in each way, or one of the reads
+ * that follow those of the note, of both copies, and of the note again.
+ */
+static void fail_mending(struct log_disk *disk, unsigned int failure)
+{
+	if (failure > LOG_REACH_ALL) {
+		disk->faults.read = (struct log_fault){ failure + 1, LOG_FOR_EVER };
+		return;
+	}
+	disk->faults.write = (struct log_fault){ 0, 1 };
+	disk->faults.reach = (enum log_reach)failure;
+}
+
+/* The next change is of the other block: its note would replace the one that asks for mending. */
+static void try_mending(unsigned int failure)
+{
+	struct rig_findings findings;
+	struct chario_store *store;
+	struct log_disk *disk = rig_begin(DISK_BYTES, 512, &layout, &store);
+
+	EQUAL(fill_first_block(store), 0);
+	EQUAL(die_in_mid_change(disk, store), -EIO);
+	EQUAL(rig_open(disk, O_RDWR, &store), 0);
+	fail_mending(disk, failure);
+	CHECK(chario_store_remove(store, IN_SECOND_BLOCK) < 0);
+	log_disk_heal(disk);
+	EQUAL(chario_store_remove(store, IN_SECOND_BLOCK), 0);
+	EQUAL(rig_info(store, IN_FIRST_BLOCK).bytes, 100);
+	CHECK(rig_is_clean(disk, &findings) && !findings.notes);
+	chario_store_close(store);
+	log_disk_destroy(disk);
+}
+
+static void mending_fails(void)
+{
+	for (unsigned int failure = 0; failure <= LOG_REACH_ALL + 2 && !tap_failed; failure++)
+		try_mending(failure);
+}
+
 /* Open a store of one area, and change it, while one read fails; -1 where none did. */
 static int open_and_change(int64_t number)
 {
@@ -367,6 +437,7 @@ static const struct tap_test tests[] = {
 	{ "all reads fail from one on", reads_fail_for_ever },
 	{ "one transfer in some fails", any_fail_at_times },
 	{ "the table cannot be read again in the middle of a move", table_is_lost_in_a_move },
+	{ "what a killed writer left cannot be mended at first", mending_fails },
 };
 
 static void read_seed(void)

@@ -254,10 +254,63 @@ static void readers_wait_for_nobody(void)
 	CHECK(fine);
 }
 
+/* damage */
+
+/* The note of changes gets other bytes, which its checksum does not fit. */
+static bool damage_note(void)
+{
+	int fd = open(path, O_RDWR | O_CLOEXEC);
+	bool done = fd >= 0 &&
+		    pwrite(fd, "damage", 6, STORE_CHANGES_BLOCK * CHARIO_STORE_BLOCK + 100) == 6;
+
+	close(fd);
+	return done;
+}
+
+static bool has_area(struct chario_store *store, const char *name)
+{
+	struct chario_area_info info;
+
+	return !chario_store_find(store, name, &info, sizeof(info));
+}
+
+/* Two have the store open, and see some changes; then the note is damaged. */
+static void change_behind_damage(unsigned int changes)
+{
+	struct chario_store *store, *other;
+	char name[16];
+
+	EQUAL(chario_store_open(path, O_RDWR, &store), 0);
+	EQUAL(chario_store_open(path, O_RDWR, &other), 0);
+	for (unsigned int i = 0; i < changes; i++) {
+		snprintf(name, sizeof(name), "area-%u", i);
+		EQUAL(chario_store_create(store, name, 4096, 0), 0);
+		CHECK(has_area(other, name));
+	}
+	CHECK(damage_note());
+	EQUAL(chario_store_create(store, "behind damage", 4096, 0), 0);
+	CHECK(has_area(other, "behind damage"));
+	EQUAL(chario_store_create(other, "one more", 4096, 0), 0);
+	CHECK(has_area(store, "behind damage") && has_area(store, "one more"));
+	chario_store_close(other);
+	chario_store_close(store);
+}
+
+/* The other one must not take the number of the new note for one that it has seen. */
+static void a_damaged_note_hides_no_change(void)
+{
+	for (unsigned int changes = 0; changes < 5 && !tap_failed; changes++) {
+		change_behind_damage(changes);
+		drop_store();
+		make_store();
+	}
+}
+
 static const struct tap_test tests[] = {
 	{ "processes and threads change a store at once", all_work_at_once },
 	{ "processes that are killed leave a sound store", some_are_killed },
 	{ "readers wait for nobody", readers_wait_for_nobody },
+	{ "a damaged note of changes hides no change", a_damaged_note_hides_no_change },
 };
 
 TAP_MAIN(tests, make_store, drop_store)
