@@ -229,15 +229,27 @@ size_t input_mutate(unsigned char *image, size_t bytes, size_t most, uint64_t *r
 
 /* trying */
 
+/* One for all images, with a file in /tmp that is removed at the end. */
+static struct log_disk *disk;
+
+static void drop_disk(void)
+{
+	log_disk_destroy(disk);
+}
+
+static void make_disk(void)
+{
+	disk = log_disk_create(INPUT_MOST, 512);
+	if (!disk || atexit(drop_disk))
+		abort();
+}
+
 void input_try(const unsigned char *image, size_t bytes)
 {
-	static struct log_disk *disk;
 	uint64_t random = bytes;
 
 	if (!disk)
-		disk = log_disk_create(INPUT_MOST, 512);
-	if (!disk)
-		abort();
+		make_disk();
 	disk->bytes = bytes < INPUT_MOST ? bytes / BLOCK * BLOCK : INPUT_MOST;
 	memcpy(disk->image, image, disk->bytes);
 	for (size_t i = 0; i < bytes; i += 1 + bytes / 64)
