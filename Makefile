@@ -134,7 +134,7 @@ check-meson: setup user
 	@meson test -C $(BUILD) --print-errorlogs
 
 check-unit: check-meson check-sanitize
-	@CHARIO_BUILD=$(abspath $(BUILD)) "$$($(setup))"/bin/pytest -q -n 2 tests/lab tests/python tests/gst tests/format
+	@CHARIO_BUILD='$(abspath $(BUILD))' "$$($(setup))"/bin/pytest -q -n 2 tests/lab tests/python tests/gst tests/format
 
 check-sanitize: setup
 	@scripts/test-sanitized.sh $(BUILD)

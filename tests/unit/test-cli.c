@@ -16,7 +16,7 @@
 
 static char output[65536];
 
-#define RUN(...) fake_run(output, sizeof(output), "$CHARIO " __VA_ARGS__)
+#define RUN(...) fake_run(output, sizeof(output), "\"$CHARIO\" " __VA_ARGS__)
 #define SAYS(text)                                                         \
 	do {                                                               \
 		if (!strstr(output, text)) {                               \
@@ -354,7 +354,7 @@ static void test_timeline_of_a_program(void)
 	SAYS("19 records, 0 lost");
 	EQUAL(RUN("timeline 0 -- no-such-program 2>&1"), 1);
 	SAYS("cannot run \"no-such-program\"");
-	EQUAL(RUN("timeline --all 0 -- $CHARIO timeline --tag 0x77 2>&1"), 0);
+	EQUAL(RUN("timeline --all 0 -- \"$CHARIO\" timeline --tag 0x77 2>&1"), 0);
 	SAYS(" tag 119\n");
 	SAYS("19 records, 0 lost; 1 tags, 0 lost\n");
 	EQUAL(RUN("timeline --json --all 0 -- true"), 0);

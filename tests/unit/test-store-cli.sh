@@ -148,7 +148,7 @@ gives 0 create "$(printf 'not\377utf')" 4k
 gives 0 ls --json
 says '"name": "tab\there"' '"name": "not\\xffutf"' '"name_hex": "6e6f74ff757466"'
 gives 0 rm "$(printf 'not\377utf')"
-script -qec "$chario ls 'tab*'" /dev/null >said
+script -qec "'$chario' ls 'tab*'" /dev/null >said
 says 'tab\x09here'
 claim "names are any bytes, escaped where they do not print"
 
