@@ -148,8 +148,11 @@ fuzz-store fuzz-stream: fuzz-%: setup
 coverage: setup
 	@scripts/coverage.sh $(BUILD)-coverage
 
-coverage-module: setup user
-	@CHARIO_BUILD=$(abspath $(BUILD)) scripts/coverage-module.sh $(FILES)
+# What FILES= names is looked for before anything is built.
+coverage-module: setup
+	@scripts/coverage-module.sh --check $$FILES
+	@$(MAKE) --no-print-directory user
+	@CHARIO_BUILD='$(abspath $(BUILD))' scripts/coverage-module.sh $$FILES
 
 # Half an hour on two idle processors.
 fuzz: setup

@@ -160,6 +160,9 @@ def main() -> int:
     except (CoverageError, KernelError, BuildError, PackageError, CacheError, OSError) as error:
         print(explain(error), file=sys.stderr)
         return 1
+    except KeyboardInterrupt:
+        print("interrupted: there is no report", file=sys.stderr)
+        return 130
     return 0 if complete else GAPS
 
 

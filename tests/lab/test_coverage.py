@@ -4,9 +4,12 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
@@ -14,11 +17,12 @@ from typing import cast
 import pytest
 
 from chario_lab import coverage
-from chario_lab.coverage import CoverageError, Missed, explained, missed, ranges
+from chario_lab.coverage import GAPS, CoverageError, Missed, explained, missed, ranges
 from chario_lab.guest.counters import VARIABLE, collect, save
 from chario_lab.guest.session import Guest, GuestDied
 from chario_lab.guest.spec import GuestSpec
 
+SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"
 HEADER = "static inline int minus_one(int number) { return number - 1; }\n"
 SOURCE = """\
 static int half(int number)
@@ -151,3 +155,83 @@ def test_ranges() -> None:
     """Numbers that follow each other are put together."""
     assert ranges(numbers()) == "3-5,9,11-12"
     assert ranges([]) == ""
+
+
+@pytest.fixture
+def module(build: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The file of reasons, where the program is taken for the module, and the report is asked for."""
+    monkeypatch.setattr(coverage, "get_kernel", lambda _name: None)
+    monkeypatch.setattr(coverage, "build_module", lambda _kernel, _source: build / "chario.ko")
+    monkeypatch.setattr(coverage, "TOP", tmp_path)
+    monkeypatch.setattr(coverage, "REASONS", tmp_path / "reasons.toml")
+    monkeypatch.setattr(sys, "argv", ["coverage", str(tmp_path)])
+    return tmp_path / "reasons.toml"
+
+
+def test_a_line_without_a_reason_fails_the_report(
+    module: Path, build: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its exit code says so; where each line that has not run has a reason, there is nothing to complain of."""
+    run_guest(build, tmp_path, "only")
+    module.write_text('"half.c:half" = "no number is negative"\n')
+    assert coverage.main() == GAPS
+    assert "write a test, or the reason to reasons.toml\n  half.c:main: 11\n" in capsys.readouterr().out
+    module.write_text('"half.c:half" = "no number is negative"\n"half.c:main" = "nobody has two words"\n')
+    assert coverage.main() == 0
+    assert "write a test" not in capsys.readouterr().out
+
+
+def test_no_report_is_no_gap(module: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """An error, or ctrl-c, is one line and has an exit code of its own."""
+    assert coverage.main() == 1
+    monkeypatch.setattr(coverage, "report", interrupt)
+    assert coverage.main() == 130
+    assert len(capsys.readouterr().err.splitlines()) == 2
+
+
+def interrupt(_folder: Path) -> bool:
+    """What ctrl-c does."""
+    raise KeyboardInterrupt
+
+
+@dataclass(frozen=True)
+class Checkout:
+    """A checkout in miniature, with the real scripts but for setup.sh."""
+
+    top: Path
+
+    def plant(self, path: str, text: str) -> Path:
+        """A file, which is a program where it begins like one."""
+        target = self.top / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text)
+        if text.startswith("#!"):
+            target.chmod(0o755)
+        return target
+
+    def run(self, script: str, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
+        """One of the scripts."""
+        settings = {**os.environ, "PATH": f"{self.top}/bin:{os.environ['PATH']}", **environment}
+        command = [str(self.top / "scripts" / script), *words]
+        return subprocess.run(command, env=settings, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Checkout:
+    """It uses the Python that runs this test."""
+    made = Checkout(tmp_path)
+    made.plant("scripts/coverage-module.sh", (SCRIPTS / "coverage-module.sh").read_text())
+    made.plant("scripts/setup.sh", f"#!/bin/sh\necho '{sys.prefix}'\n")
+    return made
+
+
+@pytest.mark.parametrize("word", ["tests/guest/test_x.py::nonsense", "tests/guest/test_y.py"])
+def test_the_last_report_outlives_a_wrong_name(checkout: Checkout, word: str) -> None:
+    """A file or a test that does not exist is named, and nothing is removed for it."""
+    checkout.plant("tests/guest/conftest.py", "def pytest_addoption(parser):\n    parser.addoption('--kernel')\n")
+    checkout.plant("tests/guest/test_x.py", "def test_one():\n    pass\n")
+    report = checkout.plant("results/coverage-module/coverage.json", "{}")
+    done = checkout.run("coverage-module.sh", word)
+    assert done.returncode == 2 and report.exists()
+    assert "FILES=" in done.stderr and ("nonsense" in done.stderr or word in done.stderr)
+    assert checkout.run("coverage-module.sh", "--check", "tests/guest/test_x.py::test_one").returncode == 0
