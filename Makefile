@@ -80,13 +80,15 @@ module: setup-build
 # Meson knows Debian's folder of libraries only where dpkg-dev is installed.
 # A folder that has been set up keeps its prefix until another one is given.
 user: setup-build
-	@mkdir -p $(BUILD) || { echo 'give BUILD=..., a folder that can be written to' >&2; exit 1; }
+	@mkdir -p $(BUILD) && test -w $(BUILD) || { \
+		echo 'the folder $(BUILD) cannot be written to: give BUILD=..., one that can' >&2; \
+		exit 1; }
 	@test -e $(BUILD)/build.ninja || \
 		meson setup --prefix=$(or $(PREFIX),/usr/local) --libdir=lib/$$(gcc -print-multiarch) $(BUILD)
 	@test -z "$(PREFIX)" || \
 		grep -qF '"name": "prefix", "value": "$(PREFIX)"' $(BUILD)/meson-info/intro-buildoptions.json || \
 		meson configure -Dprefix=$(PREFIX) $(BUILD)
-	@meson compile -C $(BUILD)
+	@ninja -C $(BUILD)
 
 may-install:
 	@test -n "$(DESTDIR)" || test "$$(id -u)" = 0 || { \
@@ -130,7 +132,7 @@ check-static: setup
 # Set up again a build folder from before scripts/setup.sh had installed the 32-bit compiler.
 check-meson: setup user
 	@test -e $(BUILD)/tests/abi/test-layout-32 || \
-		{ meson setup --wipe $(BUILD) && meson compile -C $(BUILD); }
+		{ meson setup --wipe $(BUILD) && ninja -C $(BUILD); }
 	@meson test -C $(BUILD) --print-errorlogs
 
 check-unit: check-meson check-sanitize

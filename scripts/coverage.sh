@@ -11,6 +11,7 @@
 set -eu
 
 cd "$(dirname -- "$0")/.."
+. scripts/build-common.sh
 folder=${1:-build-coverage}
 venv=$(scripts/setup.sh --venv)
 
@@ -22,10 +23,8 @@ report()
 }
 
 # Without optimisation each line of the source is a line of the program.
-if ! [ -e "$folder/build.ninja" ]; then
-	meson setup "$folder" -Dbuildtype=debug -Db_coverage=true >&2
-fi
-meson compile -C "$folder" >&2
+set_up "$folder" -Dbuildtype=debug -Db_coverage=true
+ninja -C "$folder" >&2
 find "$folder" -name '*.gcda' -delete
 # The cuts are the same ones many times over: fewer of them reach as much.
 CUTS=2000 meson test -C "$folder" --suite unit --no-rebuild --print-errorlogs --timeout-multiplier 5 >&2

@@ -25,17 +25,16 @@ folder=${2:-build-fuzz}
 shift "$(($# < 2 ? $# : 2))"
 [ $# -gt 0 ] || set -- store stream
 cd "$(dirname -- "$0")/.."
+. scripts/build-common.sh
 folder=$(realpath -m -- "$folder")
 
-if ! [ -e "$folder/build.ninja" ]; then
-	# What GCC warns of is an error elsewhere; another compiler has other ideas.
-	CC=clang-19 CXX=clang++-19 meson setup "$folder" -Dfuzz=true -Dwerror=false \
-		-Db_sanitize=address,undefined -Db_lundef=false >&2
-fi
+# What GCC warns of is an error elsewhere; another compiler has other ideas.
+export CC=clang-19 CXX=clang++-19
+set_up "$folder" -Dfuzz=true -Dwerror=false -Db_sanitize=address,undefined -Db_lundef=false
 mkdir -p "$folder/found"
 
 for what; do
-	meson compile -C "$folder" "fuzz-$what" "test-fuzz-$what" >&2
+	ninja -C "$folder" "tests/fuzz/fuzz-$what" "tests/fuzz/test-fuzz-$what" >&2
 	corpus=$folder/corpus-$what
 	mkdir -p "$corpus"
 	"$folder/tests/fuzz/test-fuzz-$what" "$corpus"

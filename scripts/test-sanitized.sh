@@ -10,6 +10,7 @@
 set -eu
 
 cd "$(dirname -- "$0")/.."
+. scripts/build-common.sh
 folder=${1:-build}
 
 # run KIND SANITIZERS [TEST...]: those tests, else all that need no other compiler.
@@ -18,10 +19,8 @@ run()
 	build=$folder-$1
 	sanitizers=$2
 	shift 2
-	if ! [ -e "$build/build.ninja" ]; then
-		meson setup "$build" -Db_sanitize="$sanitizers" -Db_lundef=false >&2
-	fi
-	meson compile -C "$build" >&2
+	set_up "$build" -Db_sanitize="$sanitizers" -Db_lundef=false
+	ninja -C "$build" >&2
 	meson test -C "$build" --print-errorlogs --no-rebuild "$@"
 }
 

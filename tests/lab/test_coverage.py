@@ -220,7 +220,8 @@ class Checkout:
 def checkout(tmp_path: Path) -> Checkout:
     """It uses the Python that runs this test."""
     made = Checkout(tmp_path)
-    made.plant("scripts/coverage-module.sh", (SCRIPTS / "coverage-module.sh").read_text())
+    for name in ("build-common.sh", "coverage.sh", "coverage-module.sh", "fuzz-library.sh"):
+        made.plant(f"scripts/{name}", (SCRIPTS / name).read_text())
     made.plant("scripts/setup.sh", f"#!/bin/sh\necho '{sys.prefix}'\n")
     return made
 
@@ -235,3 +236,52 @@ def test_the_last_report_outlives_a_wrong_name(checkout: Checkout, word: str) ->
     assert done.returncode == 2 and report.exists()
     assert "FILES=" in done.stderr and ("nonsense" in done.stderr or word in done.stderr)
     assert checkout.run("coverage-module.sh", "--check", "tests/guest/test_x.py::test_one").returncode == 0
+
+
+PROGRAM = """\
+int main(int argc, char **argv)
+{
+	(void)argv;
+	if (argc > 1)
+		return 0;
+	return 0;
+}
+"""
+MESON = """\
+#!/bin/sh
+case $1 in
+setup)
+	mkdir "$2/lib" "$2/meson-logs"
+	: >"$2/build.ninja"
+	gcc --coverage -o "$2/lib/program" lib/src/program.c ;;
+test)
+	build-coverage/lib/program
+	build-coverage/lib/program $WORDS
+	: >build-coverage/meson-logs/testlog.txt ;;
+esac
+"""
+
+
+def test_the_floors_of_the_library_hold(checkout: Checkout) -> None:
+    """A library of which the tests run less than lib/gcovr.cfg asks for fails `make coverage`."""
+    checkout.plant("lib/gcovr.cfg", (SCRIPTS.parent / "lib/gcovr.cfg").read_text())
+    checkout.plant("lib/src/program.c", PROGRAM)
+    checkout.plant("bin/meson", MESON)
+    checkout.plant("bin/ninja", "#!/bin/sh\n")
+    assert checkout.run("coverage.sh", WORDS="").returncode != 0
+    done = checkout.run("coverage.sh", WORDS="one")
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("words", [["coverage.sh"], ["fuzz-library.sh", "1"]])
+def test_a_build_needs_its_folder_and_meson(checkout: Checkout, words: list[str]) -> None:
+    """Where one is missing, one line says which, and what to do."""
+    folder = checkout.plant("no folder", "")
+    done = checkout.run(*words, str(folder))
+    assert done.returncode == 1 and f"the folder {folder} cannot be written to: give make BUILD=" in done.stderr
+    few = checkout.top / "few"
+    few.mkdir()
+    for tool in ("dirname", "realpath"):
+        (few / tool).symlink_to(shutil.which(tool) or "/nonexistent")
+    done = checkout.run(*words, str(folder), PATH=str(few))
+    assert (done.returncode, done.stderr) == (1, "meson is missing: run scripts/setup.sh as root\n")
