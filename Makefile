@@ -4,8 +4,6 @@
 BUILD ?= build
 KERNELS ?= 6.1 6.12 6.12-rt debug
 export KERNELS
-FUZZ_COMMANDS ?= 1000000
-FUZZ_SECONDS ?= 600
 
 # Make, Meson and Kbuild would look for a relative DESTDIR in different folders.
 ifneq ($(DESTDIR),)
@@ -115,7 +113,7 @@ recorders: setup
 	@$(lab) recorders
 
 mutants: setup
-	@$(lab) mutants '$(MUTANTS)'
+	@$(lab) mutants "$$MUTANTS"
 
 bench-store: user
 	@$(BUILD)/tests/unit/store-costs
@@ -141,11 +139,12 @@ check-unit: check-meson check-sanitize
 check-sanitize: setup
 	@scripts/test-sanitized.sh $(BUILD)
 
+fuzz-library fuzz-store fuzz-stream: export FUZZ_SECONDS ?= 600
 fuzz-library: setup
-	@scripts/fuzz-library.sh '$(FUZZ_SECONDS)' $(BUILD)-fuzz
+	@scripts/fuzz-library.sh "$$FUZZ_SECONDS" $(BUILD)-fuzz
 
 fuzz-store fuzz-stream: fuzz-%: setup
-	@scripts/fuzz-library.sh '$(FUZZ_SECONDS)' $(BUILD)-fuzz $*
+	@scripts/fuzz-library.sh "$$FUZZ_SECONDS" $(BUILD)-fuzz $*
 
 coverage: setup
 	@scripts/coverage.sh $(BUILD)-coverage
@@ -157,8 +156,9 @@ coverage-module: setup
 	@CHARIO_BUILD='$(abspath $(BUILD))' scripts/coverage-module.sh $$FILES
 
 # Half an hour on two idle processors.
+fuzz: export FUZZ_COMMANDS ?= 1000000
 fuzz: setup
-	@FUZZ_COMMANDS='$(FUZZ_COMMANDS)' FUZZ_SEED=$${FUZZ_SEED:-$$(od -An -N4 -tu4 /dev/urandom | tr -d ' ')} "$$($(setup))"/bin/pytest -q -s tests/guest/test_fuzz.py --kernel=debug
+	@FUZZ_SEED=$${FUZZ_SEED:-$$(od -An -N4 -tu4 /dev/urandom | tr -d ' ')} "$$($(setup))"/bin/pytest -q -s tests/guest/test_fuzz.py --kernel=debug
 
 clean:
 	rm -rf $(BUILD) $(BUILD)-address $(BUILD)-thread $(BUILD)-fuzz $(BUILD)-coverage results/coverage-module

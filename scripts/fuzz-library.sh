@@ -14,9 +14,9 @@
 
 set -eu
 
-seconds=${1:?usage: scripts/fuzz-library.sh SECONDS [FOLDER [WHAT...]]}
+seconds=${1?usage: scripts/fuzz-library.sh SECONDS [FOLDER [WHAT...]]}
 case $seconds in
-*[!0-9]*)
+'' | *[!0-9]*)
 	echo "FUZZ_SECONDS is a number of seconds, not '$seconds'" >&2
 	exit 1
 	;;

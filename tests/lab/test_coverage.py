@@ -285,3 +285,10 @@ def test_a_build_needs_its_folder_and_meson(checkout: Checkout, words: list[str]
         (few / tool).symlink_to(shutil.which(tool) or "/nonexistent")
     done = checkout.run(*words, str(folder), PATH=str(few))
     assert (done.returncode, done.stderr) == (1, "meson is missing: run scripts/setup.sh as root\n")
+
+
+@pytest.mark.parametrize("seconds", ["", "ten", "-1"])
+def test_seconds_are_a_number(checkout: Checkout, seconds: str) -> None:
+    """Anything else is told as it was given."""
+    done = checkout.run("fuzz-library.sh", seconds)
+    assert (done.returncode, done.stderr) == (1, f"FUZZ_SECONDS is a number of seconds, not '{seconds}'\n")
