@@ -33,7 +33,9 @@ usage()
 # script_of NAME: the script of a check; nothing where there is no such check.
 script_of()
 {
-	echo "$table" | awk -v name="$1" '$1 == name { print $2 }'
+	echo "$table" | while read -r name script _; do
+		[ "$name" != "$1" ] || echo "$script"
+	done
 }
 
 # run NAME: one line, then the findings.  On a terminal the name stands alone
@@ -79,7 +81,7 @@ for name in "$@"; do
 done
 
 # shellcheck disable=SC2046 # names of checks have no blanks
-[ $# -gt 0 ] || set -- $(echo "$table" | awk '{ print $1 }')
+[ $# -gt 0 ] || set -- $(echo "$table" | sed 's/ .*//')
 
 passed=0
 failed=0

@@ -340,7 +340,7 @@ def test_a_missing_tool_is_a_failure(house: House, monkeypatch: pytest.MonkeyPat
     """A check that cannot run fails and names the package."""
     tools = house.root / "bin"
     tools.mkdir()
-    for tool in ("sh", "git", "dirname", "sed", "awk", "tail", "env"):
+    for tool in ("sh", "git", "dirname", "sed", "tail", "env"):
         (tools / tool).symlink_to(shutil.which(tool) or "/nonexistent")
     monkeypatch.setenv("PATH", str(tools))
     result = house.check("spelling")
