@@ -26,6 +26,7 @@ from queue import SimpleQueue
 from typing import Any
 
 from rig import Rig
+from waiting import until
 
 from chario_lab.guest import faults
 from chario_lab.guest.devices import bar_address
@@ -33,7 +34,7 @@ from chario_lab.guest.devices import bar_address
 PAGE, LOG_BYTES = 4096, 512
 # Registers, section 3.1.3, and the doorbells behind them.
 CC, CSTS, AQA, ASQ, ACQ, DOORBELLS = 0x14, 0x1C, 0x24, 0x28, 0x30, 0x1000
-ENABLE, SHUTDOWN, READY, SHUTDOWN_COMPLETE = 0x1, 0xC000, 0x1, 0x8
+ENABLE, SHUTDOWN, READY, FAILED, SHUTDOWN_COMPLETE = 0x1, 0xC000, 0x1, 0x2, 0x8
 NAMESPACE, CONTROLLER, LIST = 0, 1, 2  # what IDENTIFY can ask for
 NUMBER_OF_QUEUES, EVENTS, TRANSITIONS = 0x07, 0x0B, 0x0C  # features
 TRANSITIONS_BYTES = 256
@@ -70,6 +71,7 @@ CONTROLLER_FIELDS: Fields = {
     "serial": (4, "20s"), "model": (24, "40s"), "mdts": (77, "B"), "cntrltype": (111, "B"), "power_states": (263, "B"),
     "autonomous": (265, "B"),
     "warning_k": (266, "H"), "critical_k": (268, "H"), "entries": (512, "H"), "namespaces": (516, "I"),
+    "write_cache": (525, "B"),
 }  # fmt: skip
 # NVM Command Set Specification 1.0, section 4.1.5.1.
 NAMESPACE_FIELDS: Fields = {
@@ -243,6 +245,15 @@ class Played:
     def tell(self, log: int) -> None:
         """Complete the request for events: a log page has news.  Seen when an admin command ends."""
         self._wishes.put(lambda: self.complete(0, [self._events.pop()], result=log << 16 | 1))
+
+    def fail(self, number: int, ending: Sequence[int] = (), status: int = OK) -> None:
+        """Report a failure (CSTS.CFS).  Some commands of a queue end when the driver has disabled the controller."""
+        self._wishes.put(lambda: self._fail(number, ending, status))
+
+    def _fail(self, number: int, ending: Sequence[int], status: int) -> None:
+        self._memory.writel(self._bar + CSTS, READY | FAILED)
+        until(lambda: not self._memory.readl(self._bar + CC) & ENABLE, "the controller is not disabled")
+        self.complete(number, ending, status)
 
     def _administer(self, command: Command) -> tuple[int, int]:
         """Do what an admin command asks for; its status and result."""
