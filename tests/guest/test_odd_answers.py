@@ -6,6 +6,7 @@ from __future__ import annotations
 import time
 from errno import EAGAIN, EIO, ETIMEDOUT
 
+import pytest
 from disks import folder
 from played import (
     HEALTH_LOG,
@@ -27,8 +28,8 @@ from chario_lab.guest.spec import RegisterFile
 
 REGISTERS = 0
 SETUP = Setup(drives=(RegisterFile(),), parameters="private_queues=1", qtest=True)
-READ, UNRECOVERED_READ = 0x02, 0x281
-COMMAND_BYTES, COMMANDS = 128 << 10, 64
+READ, OUT_OF_RANGE, UNRECOVERED_READ = 0x02, 0x080, 0x281
+BLOCK_BYTES, COMMAND_BYTES, COMMANDS = 512, 128 << 10, 64
 RETRIES, PIN_APST, PIN_RETRY = 0x05, 1 << 0, 1 << 4
 SLOW_S = 0.4
 ADMIN_COMMANDS = 14
@@ -105,6 +106,33 @@ def test_more_failures_than_are_told(rig: Rig) -> None:
         assert dict(rig.calls(disk, "completion,2", f"read,0,{COMMANDS * COMMAND_BYTES}"))["read"] == -EIO
         rig.wait_said(mark, "more failed commands")
         assert rig.counters(disk)["errors"] == COMMANDS
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2, 3), (3, 2, 1, 0)], ids=["in-order", "backwards"])
+@pytest.mark.parametrize(
+    ("failures", "result"),
+    [({1: UNRECOVERED_READ, 3: OUT_OF_RANGE}, COMMAND_BYTES), ({0: UNRECOVERED_READ, 2: OUT_OF_RANGE}, -EIO)],
+    ids=["second", "first"],
+)
+def test_failures_in_any_order(rig: Rig, failures: dict[int, int], result: int, order: tuple[int, ...]) -> None:
+    """A call of four commands ends at the first place that failed, whichever failure the drive tells first."""
+    drives: list[Played] = []
+    waiting: dict[int, int] = {}
+
+    def status(queue: int, command: Command) -> int | None:
+        if not queue:
+            return OK
+        waiting[command.dword10 * BLOCK_BYTES // COMMAND_BYTES] = command.cid
+        if len(waiting) == len(order):
+            for place in order:
+                drives[0].complete(queue, [waiting[place]], failures.get(place, OK))
+        return None
+
+    with played(rig, REGISTERS, status=status) as drive:
+        drives.append(drive)
+        (disk,) = rig.take(drive.address)
+        assert dict(rig.calls(disk, "completion,2", f"read,0,{len(order) * COMMAND_BYTES}"))["read"] == result
+        assert rig.counters(disk)["errors"] == len(failures)
 
 
 def test_aborts_that_take_long(rig: Rig) -> None:
