@@ -18,15 +18,15 @@ import struct
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import IntEnum
 from queue import SimpleQueue
-from typing import Any
+from typing import Any, TypeVar
 
 from rig import Rig
-from waiting import until
+from waiting import SETTLE_LIMIT_S, until
 
 from chario_lab.guest import faults
 from chario_lab.guest.devices import bar_address
@@ -133,6 +133,7 @@ class Command:
 
 # How a command on a queue ends: its status, or None where it is not answered.
 Status = Callable[[int, Command], int | None]
+T = TypeVar("T")
 
 
 @dataclass
@@ -248,7 +249,13 @@ class Played:
 
     def fail(self, number: int, ending: Sequence[int] = (), status: int = OK) -> None:
         """Report a failure (CSTS.CFS).  Some commands of a queue end when the driver has disabled the controller."""
-        self._wishes.put(lambda: self._fail(number, ending, status))
+        self.ask(lambda: self._fail(number, ending, status))
+
+    def ask(self, act: Callable[[], T]) -> T:
+        """Have something done on the playing thread, which has taken by then all that was sent before."""
+        answer: Future[T] = Future()
+        self._wishes.put(lambda: answer.set_result(act()))
+        return answer.result(SETTLE_LIMIT_S)
 
     def _fail(self, number: int, ending: Sequence[int], status: int) -> None:
         self._memory.writel(self._bar + CSTS, READY | FAILED)

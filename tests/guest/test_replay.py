@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a drive had when it was reset is sent again as it was.
+"""What a drive had when it was reset is sent again as it was; what had to wait is sent when the reset is over.
 
 The drive is played: it answers nothing until it is reset, and the test says when the reset is over.
 """
@@ -9,13 +9,15 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Iterator
+from errno import EIO
 
 import pytest
 from entries import FLUSH, FUA, READ, WRITE
 from played import OK, Command, Opcode, Played, controller_page, played
 from programs import compile_program
-from rig import CALL_LIMIT_S, Rig
+from rig import CALL_LIMIT_S, Rig, results
 from shared_guest import Setup
+from test_any_size import PRELUDE, PYTHON
 from waiting import until
 
 from chario_lab.guest import faults
@@ -28,7 +30,7 @@ SETUP = Setup(drives=(RegisterFile(),), parameters="private_queues=0", qtest=Tru
 PATIENT = {faults.CAP: faults.PLAIN[faults.CAP] | 0xFF << 24}
 ADMIN_TIMEOUT_MS, LIMIT_S = 200_000, 120
 SHARED_QUEUE = 1
-PAGE, MIB = 4096, 1 << 20
+PAGE, BLOCKS, MIB = 4096, 8, 1 << 20
 TWO_COMMANDS = 256 << 10
 TRANSFER_FUA = 2
 UNRECOVERED_READ = 0x281
@@ -41,8 +43,7 @@ class Kept:
         self.rig = rig
         self.node = ""
         self.drive: Played
-        self._answers = threading.Event()
-        self._is_over = threading.Event()
+        self._fails, self._is_over, self._answers = (threading.Event() for _ in range(3))
 
     def take(self, drive: Played) -> None:
         """Bind the drive."""
@@ -50,10 +51,10 @@ class Kept:
         (self.node,) = self.rig.take(drive.address)
 
     def status(self, queue: int, command: Command) -> int | None:
-        """How a command ends; without its queues the drive is not sent any."""
+        """How a command ends; during a reset the drive is slow to make a queue, so that it is sent none."""
         if queue:
             return OK if self._answers.is_set() else None
-        if command.opcode == Opcode.CREATE_SQ and self._answers.is_set():
+        if command.opcode == Opcode.CREATE_SQ and self._fails.is_set():
             self._is_over.wait(LIMIT_S)
         return OK
 
@@ -66,15 +67,33 @@ class Kept:
         until(lambda: len(self.commands()) >= count, "the drive is not sent what it should be")
         assert len(self.commands()) == count
 
-    def begin_reset(self, ending: tuple[int, ...] = ()) -> None:
-        """The drive fails; some of its commands end with an error while nothing can be sent to it."""
-        self._answers.set()
-        self.drive.fail(SHARED_QUEUE, ending, UNRECOVERED_READ)
-        self.rig.wait_state(self.node, "recovering")
+    def wait_sleeping(self, count: int) -> None:
+        """Return when so many programs have handed over all they had, and sleep."""
+        stacks = "cat $(printf '/proc/%s/stack ' $(pidof fault_io calls buffers python3))"
+        until(lambda: self.rig.guest.run(stacks).stdout.count("chario_flight_sleep") == count, "nobody sleeps")
 
-    def end_reset(self) -> None:
-        """The drive takes commands again."""
+    def begin_reset(self, ending: tuple[int, ...] = (), status: int = OK) -> None:
+        """The drive fails; some of its commands end while nothing can be sent to it."""
+        self._fails.set()
+        self.drive.fail(SHARED_QUEUE, ending, status)
+        assert self.rig.show(self.node, "state") == "recovering"
+
+    def end_reset(self, answering: bool = True) -> None:
+        """The drive takes commands again, and answers them."""
+        if answering:
+            self._answers.set()
         self._is_over.set()
+
+    def end(self, command: Command) -> list[Command]:
+        """The drive ends a command, and answers all that come after it; what it was sent before."""
+
+        def act() -> list[Command]:
+            before = self.commands()
+            self._answers.set()
+            self.drive.complete(SHARED_QUEUE, [command.cid])
+            return before
+
+        return self.drive.ask(act)
 
 
 @pytest.fixture
@@ -132,3 +151,71 @@ def test_what_the_drive_had_is_sent_again(kept: Kept) -> None:
     assert Counter(kept.commands()[len(before) :]) == Counter(before)
     kept.rig.wait_reset(kept.node)
     assert kept.rig.counters(kept.node)["errors"] == 0
+
+
+def test_what_comes_during_a_reset_is_sent_after_it(kept: Kept) -> None:
+    """Each command once, writes with FUA if they are to be durable, and flushes."""
+    first = kept.rig.start(kept.node, f"read,{4 * MIB},{PAGE}")
+    kept.wait_commands(1)
+    kept.begin_reset()
+    jobs = begin(kept)
+    kept.wait_sleeping(1 + len(jobs))
+    assert len(kept.commands()) == 1
+    kept.end_reset()
+    assert answers(jobs) == ANSWERS
+    assert results(first.wait())[0] == ("read", PAGE)
+    assert kinds(kept.commands()) == KINDS + Counter({(READ, False): 2})
+
+
+# Prints what it has written, or -errno.
+PART = """
+fd = disk()
+try:
+    print(os.pwritev(fd, [b"p" * 100], 7, os.RWF_DSYNC))
+except OSError as error:
+    print(-error.errno)
+"""
+
+
+def write_both(kept: Kept) -> tuple[Job, Job, Command]:
+    """Begin to write a part of a block, whose read the drive keeps, and then all of it: this waits for the first."""
+    part = kept.rig.guest.start([*PYTHON, PRELUDE + PART, kept.node], CALL_LIMIT_S)
+    kept.wait_commands(1)
+    whole = kept.rig.start(kept.node, f"write,0,{PAGE}")
+    kept.wait_sleeping(2)
+    (read,) = kept.commands()
+    assert places([read]) == [(READ, 0, 1)]
+    return part, whole, read
+
+
+def places(commands: list[Command]) -> list[tuple[int, int, int]]:
+    """Opcodes of reads and writes, their first blocks and how many there are."""
+    return [(command.opcode, command.dword10, (command.dword12 & 0xFFFF) + 1) for command in commands]
+
+
+def test_a_write_whose_block_is_let_go_during_a_reset(kept: Kept) -> None:
+    """Who changes a part of the block fails while nothing can be sent: who waited is sent after the reset."""
+    part, whole, read = write_both(kept)
+    kept.begin_reset((read.cid,), UNRECOVERED_READ)
+    assert answers([part]) == [-EIO]
+    assert kept.commands() == [read]
+    kept.end_reset()
+    kept.wait_commands(2)
+    assert results(whole.wait())[0] == ("write", PAGE)
+    assert places(kept.commands()[1:]) == [(WRITE, 0, BLOCKS)]
+
+
+def test_a_write_still_waits_for_its_block_after_a_reset(kept: Kept) -> None:
+    """Who changes a part of the block has read it and is to write it back: who waited is sent when that has ended."""
+    part, whole, read = write_both(kept)
+    kept.begin_reset((read.cid,))
+    until(lambda: kept.rig.counters(kept.node)["write_commands"] == 2, "the block is not written back")
+    kept.wait_sleeping(2)
+    assert kept.commands() == [read]
+    kept.end_reset(answering=False)
+    until(lambda: len(kept.commands()) > 1, "the block is not sent back")
+    back = kept.commands()[1]
+    assert kept.end(back) == [read, back]
+    assert results(whole.wait())[0] == ("write", PAGE)
+    assert answers([part]) == [100]
+    assert places(kept.commands()) == [(READ, 0, 1), (WRITE, 0, 1), (WRITE, 0, BLOCKS)]
