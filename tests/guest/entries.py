@@ -15,6 +15,8 @@ import struct
 from dataclasses import dataclass
 from pathlib import Path
 
+from qemu_log import QemuLog
+
 from chario_lab.guest.session import Guest
 
 FLUSH, WRITE, READ = 0, 1, 2  # NVMe opcodes
@@ -62,16 +64,13 @@ class Submissions:
 
     def __init__(self, guest: Guest) -> None:
         self._guest = guest
-        self._log = guest.host.run_dir / "qemu.log"
-        self._read = self._log.stat().st_size
+        self._log = QemuLog(guest, TRACED)
         self._rings: dict[int, Ring] = {}
-        for name in TRACED:
-            guest.hmp(f"trace-event {name} on")
 
     def fetched(self) -> list[Entry]:
         """The entries that were fetched since the last call, in the order in which the drive took them."""
         news: list[tuple[int, int]] = []
-        for match in LINE.finditer(self._news()):
+        for match in LINE.finditer(self._log.news()):
             if match["made"]:
                 news = [place for place in news if place[0] != int(match["made"])]
                 # The size is counted from 0.
@@ -80,15 +79,6 @@ class Submissions:
                 news.append(self._fetch(int(match["fetched"])))
         memory = {number: self._memory(self._rings[number]) for number in {number for number, _ in news}}
         return [decode(self._entry(number, count, memory[number])) for number, count in news]
-
-    def _news(self) -> str:
-        """Whole lines that QEMU has written since the last call."""
-        with self._log.open("rb") as log:
-            log.seek(self._read)
-            text = log.read()
-        text = text[: text.rfind(b"\n") + 1]
-        self._read += len(text)
-        return text.decode(errors="replace")
 
     def _fetch(self, number: int) -> tuple[int, int]:
         """One more entry of a queue: the queue, and how many it had before."""
