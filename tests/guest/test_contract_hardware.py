@@ -13,12 +13,24 @@ TIMES = 200
 HIPRI, DSYNC = 1, 2
 
 
+def interrupts_taken(guest: Guest) -> int:
+    """Interrupts that the processors have taken from the module's drives, as /proc/interrupts shows them."""
+    lines = [line for line in guest.files.read("/proc/interrupts").splitlines() if "chario" in line]
+    assert lines, "/proc/interrupts has no line of the module"
+    return sum(int(number) for line in lines for number in line.split()[1 : 1 + guest.spec.cpus])
+
+
 def cost(guest: Guest, programs: Programs, node: str, line: str, times: int = TIMES) -> dict[str, int]:
-    """The counters that a repeated call changes, and by how much."""
-    before = counters(guest, node)
+    """The counters that a repeated call changes, and by how much.
+
+    The module counts its interrupts itself: /proc/interrupts has to show as many.
+    """
+    before, taken = counters(guest, node), interrupts_taken(guest)
     answers = calls(guest, programs, node, [line] * times)
     assert len(set(answers)) == 1 and answers[0].isdigit(), answers
-    return grown(guest, node, before)
+    change = grown(guest, node, before)
+    assert interrupts_taken(guest) - taken == change.get("interrupts", 0)
+    return change
 
 
 @pytest.mark.parametrize("kind", ["read", "write"])
