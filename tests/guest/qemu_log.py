@@ -1,21 +1,29 @@
 # SPDX-License-Identifier: MIT
-"""What QEMU tells of its drives: its own trace events."""
+"""Trace events of QEMU's drives, and how often QEMU has seen their doorbells rung."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from chario_lab.guest.session import Guest
+
+DOORBELLS = {"pci_nvme_mmio_doorbell_sq": "sq_doorbells", "pci_nvme_mmio_doorbell_cq": "cq_doorbells"}
+# Queue 0 has the admin commands.
+RUNG = re.compile(r"(?P<event>pci_nvme_mmio_doorbell_[sc]q) [sc]qid [1-9]")
 
 
 class QemuLog:
     """The lines that QEMU writes about some trace events, of all drives of a guest, from now on."""
 
     def __init__(self, guest: Guest, events: Sequence[str]) -> None:
+        self._guest = guest
+        self._events = events
         self._log = guest.host.run_dir / "qemu.log"
         self._read = self._log.stat().st_size
-        for name in events:
-            guest.hmp(f"trace-event {name} on")
+        self._switch("on")
 
     def news(self) -> str:
         """Whole lines that QEMU has written since the last call."""
@@ -25,3 +33,25 @@ class QemuLog:
         text = text[: text.rfind(b"\n") + 1]
         self._read += len(text)
         return text.decode(errors="replace")
+
+    def stop(self) -> None:
+        """Have QEMU write no more such lines."""
+        self._switch("off")
+
+    def _switch(self, state: str) -> None:
+        for name in self._events:
+            self._guest.hmp(f"trace-event {name} {state}")
+
+
+@contextmanager
+def doorbells(guest: Guest) -> Iterator[Counter[str]]:
+    """Count the writes to doorbells of I/O queues, of all drives of a guest together, while a block lasts.
+
+    The numbers are there when the block has ended, under the names of the module's own counters.
+    """
+    log, rung = QemuLog(guest, tuple(DOORBELLS)), Counter[str]()
+    try:
+        yield rung
+    finally:
+        log.stop()
+    rung.update(DOORBELLS[match["event"]] for match in RUNG.finditer(log.news()))

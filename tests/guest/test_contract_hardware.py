@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import pytest
 from disks import MIB, Programs, calls, counters, grown, setting
+from qemu_log import doorbells
 
 from chario_lab.guest.session import Guest
 
@@ -117,3 +118,39 @@ def test_the_disks_completion_mode_holds(
     with setting(guest, disk512, "completion", mode):
         result = cost(guest, guest_program, disk512, f"pread 0 {KIB4}")
     assert result.get("interrupts", 0) == interrupts
+
+
+@pytest.mark.parametrize(
+    ("line", "times"),
+    [
+        pytest.param(f"pread 8192 {KIB4}", TIMES, id="4 KiB that sleep"),
+        pytest.param(f"pwritev 8192 {HIPRI} {KIB4}:0", TIMES, id="4 KiB that poll"),
+        pytest.param(f"preadv 0 {HIPRI} {MIB}:0", 20, id="1 MiB"),
+    ],
+)
+def test_doorbells_as_the_drive_sees_them(
+    guest: Guest, guest_program: Programs, disk: str, line: str, times: int
+) -> None:
+    """QEMU sees one write to each of the two doorbells a call, and so many does the module count."""
+    with doorbells(guest) as rung:
+        result = cost(guest, guest_program, disk, line, times)
+    assert rung == {"sq_doorbells": times, "cq_doorbells": times}
+    assert rung == {name: result[name] for name in rung}
+
+
+@pytest.mark.parametrize("flags", ["", "poll fixed", "transfer"])
+def test_doorbells_of_a_batch_as_the_drive_sees_them(
+    guest: Guest, guest_program: Programs, disk: str, flags: str
+) -> None:
+    """32 writes submitted together, then 32 reads: QEMU sees two submission doorbells.
+
+    How many completions are found at a time varies, and with it the number of completion doorbells: QEMU sees
+    as many as the module counts.
+    """
+    program = guest.push(guest_program("uring"))
+    before = counters(guest, disk)
+    with doorbells(guest) as rung:
+        guest.must(f"taskset -c 0 {program} {disk} 32 32 {KIB4} {flags}")
+    result = grown(guest, disk, before)
+    assert rung == {"sq_doorbells": 2, "cq_doorbells": result["cq_doorbells"]}
+    assert result["sq_doorbells"] == 2
