@@ -158,7 +158,7 @@ coverage-module: setup
 # Half an hour on two idle processors.
 fuzz: export FUZZ_COMMANDS ?= 1000000
 fuzz: setup
-	@FUZZ_SEED=$${FUZZ_SEED:-$$(od -An -N4 -tu4 /dev/urandom | tr -d ' ')} "$$($(setup))"/bin/pytest -q -s tests/guest/test_fuzz.py --kernel=debug
+	@"$$($(setup))"/bin/pytest -q -s tests/guest/test_fuzz.py --kernel=debug
 
 clean:
 	rm -rf $(BUILD) $(BUILD)-address $(BUILD)-thread $(BUILD)-fuzz $(BUILD)-coverage results/coverage-module

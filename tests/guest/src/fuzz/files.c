@@ -150,6 +150,11 @@ static void seek(struct fuzzer *f)
 	note_call(f, KIND_LSEEK, lseek(file->fd, (off_t)place(f, file->disk), (int)below(f, 6)));
 }
 
+static void sync_something(struct fuzzer *f)
+{
+	note_call(f, KIND_FSYNC, fsync(some_file(f)->fd));
+}
+
 void use_file(struct fuzzer *f)
 {
 	uint64_t dice = below(f, 100);
@@ -163,7 +168,7 @@ void use_file(struct fuzzer *f)
 	else if (dice < 75)
 		replace_memory(f);
 	else if (dice < 80)
-		note_call(f, KIND_FSYNC, fsync(some_file(f)->fd));
+		sync_something(f);
 	else if (dice < 85)
 		wait_for_events(f);
 	else if (dice < 90)
@@ -172,4 +177,18 @@ void use_file(struct fuzzer *f)
 		seek(f);
 	else
 		open_some(f, some_file(f));
+}
+
+void make_every_call(struct fuzzer *f)
+{
+	/* A file that takes any size never takes buffers again: replace it in time. */
+	open_some(f, some_file(f));
+	read_or_write(f, true);
+	read_or_write(f, false);
+	map_something(f);
+	replace_memory(f);
+	sync_something(f);
+	wait_for_events(f);
+	duplicate(f);
+	seek(f);
 }

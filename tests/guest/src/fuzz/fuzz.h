@@ -165,6 +165,7 @@ struct world {
  * @ring_flags: IORING_SETUP_* flags of it
  * @in_flight: commands that have not been reaped
  * @has_ring: there is one
+ * @careful: it spoils no command on purpose
  */
 struct fuzzer {
 	struct world *world;
@@ -176,6 +177,7 @@ struct fuzzer {
 	unsigned int ring_flags;
 	unsigned int in_flight;
 	bool has_ring;
+	bool careful;
 };
 
 /* values.c */
@@ -195,13 +197,16 @@ void note_call(struct fuzzer *f, enum kind kind, long result);
 /* ioctls.c */
 void build_transfer(struct fuzzer *f, struct open_file *file, struct chario_transfer *t);
 void issue_ioctl(struct fuzzer *f);
+void issue_every_ioctl(struct fuzzer *f);
 
 /* files.c */
 void open_some(struct fuzzer *f, struct open_file *file);
 void use_file(struct fuzzer *f);
+void make_every_call(struct fuzzer *f);
 
 /* rings.c */
 void use_ring(struct fuzzer *f);
+void use_every_ring(struct fuzzer *f);
 void end_ring(struct fuzzer *f);
 
 #endif /* FUZZ_FUZZ_H */

@@ -14,7 +14,7 @@
 /* The struct's address: mostly itself, at times one that does not hold it. */
 static unsigned long pointer(struct fuzzer *f, size_t size)
 {
-	if (!chance(f, 64))
+	if (f->careful || !chance(f, 64))
 		return (uintptr_t)f->args;
 	switch (below(f, 4)) {
 	case 0:
@@ -351,4 +351,26 @@ void issue_ioctl(struct fuzzer *f)
 		do_seldom(f);
 	else
 		read_something(f);
+}
+
+void issue_every_ioctl(struct fuzzer *f)
+{
+	/* Several, because not every disk has every kind of buffer. */
+	for (int i = 0; i < 4; i++)
+		create_buffer(f, some_file(f));
+	transfer(f);
+	sync_buffer(f);
+	export_buffer(f);
+	destroy_buffer(f);
+	set_file(f);
+	create_queue(f);
+	set_pin(f);
+	open_timeline(f);
+	control_timeline(f);
+	ask(f, KIND_INFO, CHARIO_IOC_INFO, sizeof(struct chario_info));
+	ask(f, KIND_STATS, CHARIO_IOC_STATS, sizeof(struct chario_stats));
+	ask(f, KIND_GET_FILE, CHARIO_IOC_GET_FILE, sizeof(struct chario_file_options));
+	ask(f, KIND_GET_PIN, CHARIO_IOC_GET_PIN, sizeof(struct chario_pin));
+	ask(f, KIND_HEALTH, CHARIO_IOC_HEALTH, sizeof(struct chario_health));
+	ask_block_device(f);
 }

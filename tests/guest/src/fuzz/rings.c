@@ -13,12 +13,14 @@
 /* Behind the struct of an ioctl: a struct for each entry, reused at will. */
 #define STRUCTS (PAGE / sizeof(struct chario_transfer))
 
-static void begin_ring(struct fuzzer *f)
-{
-	static const unsigned int all_flags[] = { 0, IORING_SETUP_SQE128, IORING_SETUP_IOPOLL,
-						  IORING_SETUP_IOPOLL | IORING_SETUP_SQE128 };
+#define RING_KINDS 4
 
-	f->ring_flags = all_flags[below(f, 4)];
+static const unsigned int ring_flags[RING_KINDS] = { 0, IORING_SETUP_SQE128, IORING_SETUP_IOPOLL,
+						     IORING_SETUP_IOPOLL | IORING_SETUP_SQE128 };
+
+static void begin_ring(struct fuzzer *f, unsigned int flags)
+{
+	f->ring_flags = flags;
 	f->in_flight = 0;
 	f->has_ring = !io_uring_queue_init(ENTRIES, &f->ring, f->ring_flags);
 }
@@ -53,7 +55,7 @@ static struct open_file *file_with_buffer(struct fuzzer *f)
 /* The address of a struct, or what is none. */
 static uint64_t pointer(struct fuzzer *f, const struct open_file *file, struct chario_transfer *t)
 {
-	return chance(f, 64) ? edge(f, file->disk, sizeof(*t)) : (uintptr_t)t;
+	return !f->careful && chance(f, 64) ? edge(f, file->disk, sizeof(*t)) : (uintptr_t)t;
 }
 
 static void prepare_command(struct fuzzer *f, struct io_uring_sqe *sqe)
@@ -139,13 +141,13 @@ void use_ring(struct fuzzer *f)
 	int submitted;
 
 	if (!f->has_ring)
-		begin_ring(f);
+		begin_ring(f, ring_flags[below(f, RING_KINDS)]);
 	if (!f->has_ring)
 		return;
 	while (count--)
 		prepare(f);
 	/* All of them at times, else those that are too many. */
-	if (chance(f, 4) || f->in_flight > ENTRIES)
+	if (f->careful || chance(f, 4) || f->in_flight > ENTRIES)
 		wanted = f->in_flight + 1;
 	submitted = io_uring_submit_and_wait(&f->ring, wanted);
 	if (submitted > 0)
@@ -153,4 +155,13 @@ void use_ring(struct fuzzer *f)
 	reap(f);
 	if (chance(f, 64))
 		end_ring(f);
+}
+
+void use_every_ring(struct fuzzer *f)
+{
+	for (int i = 0; i < RING_KINDS; i++) {
+		end_ring(f);
+		begin_ring(f, ring_flags[i]);
+		use_ring(f);
+	}
 }

@@ -69,6 +69,8 @@ void mutate(struct fuzzer *f, const struct disk *disk, void *args, size_t size)
 	uint64_t dice = below(f, 100);
 	unsigned int count = dice < 70 ? 0 : dice < 92 ? 1 : dice < 98 ? 3 : 0;
 
+	if (f->careful)
+		return;
 	while (count--)
 		mutate_one(f, disk, args, size);
 	for (size_t i = 0; dice >= 99 && i + 4 <= size; i += 4) {
