@@ -29,7 +29,8 @@ SETUP = Setup(drives=(RegisterFile(),), parameters="private_queues=0", qtest=Tru
 # CAP.TO: the driver waits two minutes for the drive to become ready, or to stop.
 PATIENT = {faults.CAP: faults.PLAIN[faults.CAP] | 0xFF << 24}
 ADMIN_TIMEOUT_MS, LIMIT_S = 200_000, 120
-SHARED_QUEUE = 1
+ON_FIRST_CPU = ("taskset", "-c", "0")
+FIRST_QUEUE = 1  # of that processor
 PAGE, BLOCKS, MIB = 4096, 8, 1 << 20
 TWO_COMMANDS = 256 << 10
 TRANSFER_FUA = 2
@@ -75,7 +76,7 @@ class Kept:
     def begin_reset(self, ending: tuple[int, ...] = (), status: int = OK) -> None:
         """The drive fails; some of its commands end while nothing can be sent to it."""
         self._fails.set()
-        self.drive.fail(SHARED_QUEUE, ending, status)
+        self.drive.fail(FIRST_QUEUE, ending, status)
         assert self.rig.show(self.node, "state") == "recovering"
 
     def end_reset(self, answering: bool = True) -> None:
@@ -90,7 +91,7 @@ class Kept:
         def act() -> list[Command]:
             before = self.commands()
             self._answers.set()
-            self.drive.complete(SHARED_QUEUE, [command.cid])
+            self.drive.complete(FIRST_QUEUE, [command.cid])
             return before
 
         return self.drive.ask(act)
@@ -179,7 +180,7 @@ except OSError as error:
 
 def write_both(kept: Kept) -> tuple[Job, Job, Command]:
     """Begin to write a part of a block, whose read the drive keeps, and then all of it: this waits for the first."""
-    part = kept.rig.guest.start([*PYTHON, PRELUDE + PART, kept.node], CALL_LIMIT_S)
+    part = kept.rig.guest.start([*ON_FIRST_CPU, *PYTHON, PRELUDE + PART, kept.node], CALL_LIMIT_S)
     kept.wait_commands(1)
     whole = kept.rig.start(kept.node, f"write,0,{PAGE}")
     kept.wait_sleeping(2)
