@@ -248,10 +248,11 @@ def test_an_interrupted_run_leaves_nothing_behind(tmp_path: Path, number: signal
         "from chario_lab.testing import check\n"
         "from chario_lab.testing.stage import Stage\n"
         "from chario_lab.testing.tiers import Plan\n"
+        f"signal.signal({number.value}, signal.SIG_DFL)  # nohup may have this test's run ignore it\n"
         "check.end_by_signals()\n"
         "signal.signal(signal.SIGINT, signal.SIG_IGN)  # as a script does with what it starts in the background\n"
         # It takes its time to end, as guests do.
-        'endless = \'import os, signal, subprocess, sys, time; p = subprocess.Popen(["sleep", "1000"]); '
+        'endless = \'import os, signal, subprocess, sys, time; p = subprocess.Popen(["sleep", "100"]); '
         "signal.signal(signal.SIGINT, lambda *_: (time.sleep(1), sys.exit())); "
         "print(os.getpid(), flush=True); p.wait()'\n"
         "stages = [Stage('brief', ('true',), 0), Stage('endless', (sys.executable, '-c', endless), 0)]\n"
