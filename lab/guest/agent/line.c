@@ -5,15 +5,17 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#define PORT_NAME  "chario.agent"
-#define PORTS      "/sys/class/virtio-ports"
-#define READ_BYTES (1UL << 16)
-#define WAIT_US    20000
+#define PORT_NAME        "chario.agent"
+#define PORTS            "/sys/class/virtio-ports"
+#define READ_BYTES       (1UL << 16)
+#define WAIT_US          20000
+#define OPENING_LIMIT_US 10000000
 
 static int port;
 
@@ -168,7 +170,23 @@ static void serve_line(char *line, size_t bytes, void (*serve)(struct json_objec
 	json_tokener_free(tokener);
 }
 
-/* Take what the host wrote and serve every complete line of it; none when the host has closed its end. */
+/*
+ * Whether the port is open, or will be soon: after a sleep of the machine its
+ * driver takes the host's end for closed until the host has answered it.
+ */
+static bool opens(void)
+{
+	struct pollfd ready = { .fd = port };
+
+	for (int waited_us = 0; waited_us < OPENING_LIMIT_US; waited_us += WAIT_US) {
+		if (poll(&ready, 1, 0) >= 0 && !(ready.revents & POLLHUP))
+			return true;
+		usleep(WAIT_US);
+	}
+	return false;
+}
+
+/* Take what the host wrote and serve every complete line of it; false when the host has closed its end. */
 bool receive(void (*serve)(struct json_object *request))
 {
 	static struct bytes pending;
@@ -177,7 +195,7 @@ bool receive(void (*serve)(struct json_object *request))
 
 	got = read(port, reserve(&pending, READ_BYTES), READ_BYTES);
 	if (got <= 0)
-		return false;
+		return opens();
 	pending.used += (size_t)got;
 	for (line = pending.data; (end = memchr(line, '\n', pending.used)); line = end + 1) {
 		serve_line(line, (size_t)(end - line), serve);
