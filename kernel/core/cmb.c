@@ -6,8 +6,8 @@
  * no IOMMU lies in between, also where it imports its own memory as a dma-buf:
  * what goes up to the IOMMU need not come down to the same slot.  Others are
  * given it as a resource, so through their own IOMMU.  Whether traffic between
- * two slots arrives is a matter of the chipset, which answers nothing when it does not:
- * the administrator says so, by the module parameter `peer_to_peer`.
+ * two slots arrives is a matter of the chipset, which answers nothing when it
+ * does not: the administrator says so, by the module parameter `peer_to_peer`.
  *
  * A drive that goes takes its memory away from all that have it mapped, and
  * waits for them.

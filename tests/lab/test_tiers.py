@@ -205,6 +205,7 @@ def test_a_changed_checkout_is_a_failure(monkeypatch: pytest.MonkeyPatch, capfd:
     """Its tests have passed, but nobody knows with which of its two states."""
     states = iter([{"a": "1", "b": "1"}, {"a": "1", "b": "2"}])
     monkeypatch.setattr(check, "read_files", lambda top: next(states))
+    monkeypatch.setattr(check, "end_by_signals", lambda: None)
     monkeypatch.setattr(check, "make_plan", lambda options, setting: Plan("check", ((stage("good", "print()"),),)))
     monkeypatch.setattr(tiers, "make", lambda setting, name, target: stage(name, "print()"))
     assert check.main(["check"]) == 1
