@@ -260,6 +260,22 @@ static void test_another_thread(void)
 	EQUAL(reap_all(1), 1);
 }
 
+/* A transfer wakes the thread that takes it, and none of the others. */
+static void test_few_wakeups(void)
+{
+	struct rusage before, after;
+
+	EQUAL(getrusage(RUSAGE_SELF, &before), 0);
+	for (unsigned int i = 0; i < 1000; i++) {
+		EQUAL(add(CHARIO_TRANSFER_READ, 0, BLOCK, 0, 0), 0);
+		EQUAL(chario_queue_submit(queue), 0);
+		EQUAL(reap_all(1), 1);
+	}
+	EQUAL(getrusage(RUSAGE_SELF, &after), 0);
+	printf("# %ld sleeps for 1000 transfers\n", after.ru_nvcsw - before.ru_nvcsw);
+	CHECK(after.ru_nvcsw - before.ru_nvcsw < 10000);
+}
+
 /* Nothing can be written past the limit: what lies before it is, and is told. */
 static void test_a_write_that_is_cut(void)
 {
@@ -421,6 +437,7 @@ static const struct tap_test tests[] = {
 	BOTH("an event loop", test_event_loop),
 	BOTH("close drops what is left", test_close_drops),
 	BOTH("another thread takes over", test_another_thread),
+	BOTH("a transfer wakes one thread", test_few_wakeups),
 	BOTH("a write that is cut", test_a_write_that_is_cut),
 	BOTH("a file that was cut", test_a_file_that_was_cut),
 	BOTH("waiting for a device", test_waiting),

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
@@ -36,15 +37,14 @@ struct line {
 /**
  * struct threads - a queue of threads
  * @base: what all queues have
- * @lock: for @waiting, @ended, @stop and what can be read from @event
- * @begin: a job waits, or all is over
+ * @lock: for @waiting, @ended and what can be read from @event
+ * @begin: one for each job that waits; one without a job ends a thread
  * @end: a job has ended
  * @free: jobs that are not used
  * @added: jobs that have been added
  * @waiting: jobs that have been submitted
  * @ended: jobs whose results wait; @event can be read as long as there are any
  * @event: eventfd(2)
- * @stop: the threads are to end
  * @nr_threads: how many there are
  * @threads: who they are
  * @jobs: all jobs
@@ -52,14 +52,13 @@ struct line {
 struct threads {
 	struct chario_queue base;
 	pthread_mutex_t lock;
-	pthread_cond_t begin;
+	sem_t begin;
 	pthread_cond_t end;
 	struct line free;
 	struct line added;
 	struct line waiting;
 	struct line ended;
 	int event;
-	bool stop;
 	unsigned int nr_threads;
 	pthread_t threads[THREADS_MAX];
 	struct job jobs[];
@@ -104,25 +103,31 @@ static void put_result(struct threads *threads, struct job *job)
 	pthread_cond_signal(&threads->end);
 }
 
+/* The next job, when there is one; NULL when the thread is to end. */
+static struct job *wait_for_job(struct threads *threads)
+{
+	struct job *job = NULL;
+
+	while (sem_wait(&threads->begin))
+		;
+	pthread_mutex_lock(&threads->lock);
+	if (threads->waiting.count)
+		job = pop(&threads->waiting);
+	pthread_mutex_unlock(&threads->lock);
+	return job;
+}
+
 static void *work(void *data)
 {
 	struct threads *threads = data;
+	struct job *job;
 
-	pthread_mutex_lock(&threads->lock);
-	while (!threads->stop) {
-		struct job *job;
-
-		if (!threads->waiting.count) {
-			pthread_cond_wait(&threads->begin, &threads->lock);
-			continue;
-		}
-		job = pop(&threads->waiting);
-		pthread_mutex_unlock(&threads->lock);
+	while ((job = wait_for_job(threads))) {
 		job->result = run(&threads->base, &job->transfer);
 		pthread_mutex_lock(&threads->lock);
 		put_result(threads, job);
+		pthread_mutex_unlock(&threads->lock);
 	}
-	pthread_mutex_unlock(&threads->lock);
 	return NULL;
 }
 
@@ -140,14 +145,16 @@ static void add(struct chario_queue *queue, const struct chario_transfer *transf
 static int submit(struct chario_queue *queue)
 {
 	struct threads *threads = threads_of(queue);
+	unsigned int count = queue->added;
 
-	queue->flying += queue->added;
+	queue->flying += count;
 	queue->added = 0;
 	pthread_mutex_lock(&threads->lock);
 	while (threads->added.count)
 		push(&threads->waiting, pop(&threads->added));
-	pthread_cond_broadcast(&threads->begin);
 	pthread_mutex_unlock(&threads->lock);
+	while (count--)
+		sem_post(&threads->begin);
 	return 0;
 }
 
@@ -209,17 +216,15 @@ static int fd(const struct chario_queue *queue)
 
 static void stop(struct threads *threads)
 {
-	pthread_mutex_lock(&threads->lock);
-	threads->stop = true;
-	pthread_cond_broadcast(&threads->begin);
-	pthread_mutex_unlock(&threads->lock);
+	for (unsigned int i = 0; i < threads->nr_threads; i++)
+		sem_post(&threads->begin);
 	for (unsigned int i = 0; i < threads->nr_threads; i++)
 		pthread_join(threads->threads[i], NULL);
 }
 
 static void free_all(struct threads *threads)
 {
-	pthread_cond_destroy(&threads->begin);
+	sem_destroy(&threads->begin);
 	pthread_cond_destroy(&threads->end);
 	pthread_mutex_destroy(&threads->lock);
 	if (threads->event >= 0)
@@ -251,7 +256,7 @@ static void init_sync(struct threads *threads)
 	pthread_condattr_t clock;
 
 	pthread_mutex_init(&threads->lock, NULL);
-	pthread_cond_init(&threads->begin, NULL);
+	sem_init(&threads->begin, 0, 0);
 	pthread_condattr_init(&clock);
 	pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
 	pthread_cond_init(&threads->end, &clock);
