@@ -8,9 +8,10 @@ true, nothing hangs, faults are the faults they claim to be.
 from __future__ import annotations
 
 import signal
+import socket
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,7 @@ from waiting import until
 
 from chario_lab import kmsg
 from chario_lab.guest import faults
+from chario_lab.guest.channel import Channel
 from chario_lab.guest.devices import PCI, bdf, bind, command_counts, driver_of, unbind, use_intx
 from chario_lab.guest.job import CommandFailed
 from chario_lab.guest.session import Guest, GuestDied, QemuCrashed
@@ -43,6 +45,7 @@ DRIVES = (
 )
 PLAIN, BAD, SLOW, REGISTERS, PULLED = range(5)
 PLANTED = "planted by a test"
+LINE_LIMIT_S = 60
 
 SETUP = Setup(drives=DRIVES, parameters=None, allowed=(PLANTED,), qtest=True)
 
@@ -53,6 +56,16 @@ def stock(rig: Rig) -> Guest:
     if not rig.guest.files.exists(f"{PCI}/drivers/nvme"):
         rig.guest.must("modprobe nvme")
     return rig.guest
+
+
+@contextmanager
+def line(path: Path) -> Iterator[Channel]:
+    """A line of a test's own to an agent, by the socket of a port."""
+    near = socket.socket(socket.AF_UNIX)
+    near.connect(str(path))
+    channel = Channel(near)
+    yield channel
+    channel.close()
 
 
 def block_device(guest: Guest, drive: int) -> str:
@@ -133,6 +146,22 @@ def test_commands_run_side_by_side(stock: Guest) -> None:
 def test_a_daemon_does_not_hold_up_its_starter(stock: Guest) -> None:
     """A process that keeps the output open is not waited for."""
     assert stock.run("sleep 30 & echo started", timeout_s=20).stdout == "started\n"
+
+
+def test_a_line_that_is_closed_for_a_moment(stock: Guest, tmp_path: Path) -> None:
+    """An agent waits for the host to open its port again: after a sleep it looks closed until the host has answered."""
+    path = tmp_path / "line"
+    where = {"type": "unix", "data": {"path": str(path)}}
+    stock.qmp("chardev-add", id="late", backend={"type": "socket", "data": {"addr": where, "wait": False}})
+    stock.qmp("device_add", driver="virtserialport", id="late", chardev="late", name="chario.late")
+    agent = stock.start(["/run/lab/agent", "chario.late"], timeout_s=LINE_LIMIT_S)
+    with line(path) as channel:
+        assert channel.ready.result(LINE_LIMIT_S)["release"]
+    with line(path) as channel:
+        assert channel.request("list", path="/proc/self")[1].result(LINE_LIMIT_S)["value"]
+    assert agent.kill(signal.SIGKILL)
+    agent.wait()
+    stock.qmp("device_del", id="late")
 
 
 def test_files_go_in_and_come_out(stock: Guest, tmp_path: Path) -> None:

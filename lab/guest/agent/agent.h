@@ -27,7 +27,7 @@ struct json_object *take_text(struct bytes *bytes);
 const char *string_in(struct json_object *request, const char *key);
 int64_t number_in(struct json_object *request, const char *key);
 struct json_object *reply_to(int64_t id);
-void open_port(void);
+void open_port(const char *name);
 int port_descriptor(void);
 void send_reply(struct json_object *reply);
 bool receive(void (*serve)(struct json_object *request));

@@ -11,7 +11,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#define PORT_NAME        "chario.agent"
 #define PORTS            "/sys/class/virtio-ports"
 #define READ_BYTES       (1UL << 16)
 #define WAIT_US          20000
@@ -105,27 +104,27 @@ int64_t number_in(struct json_object *request, const char *key)
 	return json_object_get_int64(json_object_object_get(request, key));
 }
 
-/* Whether a port, by its folder in sysfs, is ours. */
-static bool is_ours(const char *name)
+/* Whether a port, by its folder in sysfs, has a name. */
+static bool has_name(const char *folder, const char *name)
 {
 	struct bytes said = { NULL, 0, 0 };
+	size_t bytes = strlen(name);
 	char path[300];
-	bool ours;
+	bool same;
 	int fd;
 
-	snprintf(path, sizeof(path), PORTS "/%.200s/name", name);
+	snprintf(path, sizeof(path), PORTS "/%.200s/name", folder);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return false;
-	ours = slurp(fd, &said) && said.used == strlen(PORT_NAME "\n") &&
-	       !memcmp(said.data, PORT_NAME "\n", said.used);
+	same = slurp(fd, &said) && said.used == bytes + 1 && !memcmp(said.data, name, bytes);
 	close(fd);
 	free(said.data);
-	return ours;
+	return same;
 }
 
 /* The device node appears when the port's driver has probed. */
-static int find_port(void)
+static int find_port(const char *name)
 {
 	struct dirent *entry;
 	char path[300];
@@ -134,7 +133,7 @@ static int find_port(void)
 
 	folder = opendir(PORTS);
 	while (folder && found < 0 && (entry = readdir(folder))) {
-		if (!is_ours(entry->d_name))
+		if (!has_name(entry->d_name, name))
 			continue;
 		snprintf(path, sizeof(path), "/dev/%.200s", entry->d_name);
 		found = open(path, O_RDWR | O_CLOEXEC);
@@ -144,9 +143,9 @@ static int find_port(void)
 	return found;
 }
 
-void open_port(void)
+void open_port(const char *name)
 {
-	while ((port = find_port()) < 0)
+	while ((port = find_port(name)) < 0)
 		usleep(WAIT_US);
 }
 

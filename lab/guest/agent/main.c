@@ -40,6 +40,7 @@
 #include <unistd.h>
 
 #define EXIT_PORT 0xf4
+#define PORT_NAME "chario.agent"
 
 /* Leave QEMU with exit status (code << 1) | 1, or else by power off. */
 static void end_machine(int64_t code)
@@ -95,13 +96,14 @@ static int watch_children(void)
 	return fd;
 }
 
-int main(void)
+/* A test gives another port, to an agent beside the one that is process 1. */
+int main(int argc, char **argv)
 {
 	struct signalfd_siginfo ended;
 	struct pollfd ready[2] = { { .events = POLLIN }, { .events = POLLIN } };
 
 	open_kmsg();
-	open_port();
+	open_port(argc > 1 ? argv[1] : PORT_NAME);
 	ready[0].fd = port_descriptor();
 	ready[1].fd = watch_children();
 	greet();
