@@ -142,7 +142,8 @@ def test_an_error_that_does_not_break_the_link(rig: Rig, error: str) -> None:
     rig.wait_file("/run/busy")
     mark = rig.guest.log_mark()
     fail(rig, error)
-    rig.wait_said(mark, "device recovery successful" if error == NOT_FATAL else "severity=Corrected")
+    # "Corrected" on 6.1, "Correctable" on 6.12.
+    rig.wait_said(mark, "device recovery successful" if error == NOT_FATAL else "severity=Correct")
     assert (rig.counters(disk)["resets"], rig.counters(disk)["errors"], job.poll()) == (0, 0, None)
     assert rig.call(disk, f"read,0,{MIB}") == MIB
     job.kill()

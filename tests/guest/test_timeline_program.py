@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+from errno import ETIMEDOUT
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +16,20 @@ from test_contract_trace import OF_A_COMMAND, STAGES
 from waiting import SETTLE_LIMIT_S, until
 
 from chario_lab.demo.programs import build_chario
+from chario_lab.guest import faults
 from chario_lab.guest.devices import load_module
 from chario_lab.guest.session import Guest
-from chario_lab.guest.spec import Namespace, Nvme
+from chario_lab.guest.spec import Namespace, Nvme, Throttle
 
 TOP = Path(__file__).resolve().parents[2]
-DRIVES = (Nvme("kept", (Namespace(64),)), Nvme("pulled", (Namespace(64),)))
-KEPT, PULLED = range(2)
+DRIVES = (
+    Nvme("kept", (Namespace(64),)),
+    Nvme("pulled", (Namespace(64),)),
+    Nvme("stalls", (Namespace(64, backing=Throttle()),)),
+)
+KEPT, PULLED, STALLS = range(3)
+NO_REQUEST = 0xFFFFFFFF
+KIB = 1 << 10
 LIMIT_S = 600
 # Each queue has a ring of its own.
 MANY_QUEUES = "private_queues=16"
@@ -106,6 +114,21 @@ def answers_of(rig: Rig, path: str) -> list[str]:
     rig.guest.must("touch /run/close")
     until(lambda: rig.guest.run(f"grep -q ^end {path}").rc == 0, "the recorder does not end")
     return rig.guest.must(f"cat {path}").splitlines()
+
+
+def test_a_caller_who_gives_up(rig: Rig, guest_program: Programs) -> None:
+    """Its finish is there, of no request: the slot is the drive's still."""
+    disk = rig.disk(STALLS)
+    path = record_meanwhile(rig, guest_program, disk)
+    faults.stall(rig.guest, STALLS)
+    calls = rig.calls(disk, "deadline,300", f"read,0,{64 * KIB}", f"read,0,{64 * KIB}")
+    faults.let_go(rig.guest, STALLS)
+    assert [value for name, value in calls if name == "read"] == [64 * KIB, -ETIMEDOUT]
+    finishes = [line for line in answers_of(rig, path) if line.startswith("finish")]
+    assert f"request={NO_REQUEST} " in finishes[-1] and f"result={-ETIMEDOUT}" in finishes[-1]
+    until(lambda: rig.counters(disk)["resets"] == 1, "the drive was not reset")
+    rig.wait_state(disk, "live")
+    rig.release(rig.address(STALLS))
 
 
 def test_a_timeline_outlives_the_driver(rig: Rig, guest_program: Programs, module: Path) -> None:
