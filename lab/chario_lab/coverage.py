@@ -5,9 +5,9 @@
 
 adds up what the guests left in FOLDER (see guest/counters.py), and prints per
 file which lines and branches have run, and after that each line that has not,
-with its function.  Functions of which tests/unreached.toml says why that is so
-are named with that reason; any other makes the report fail.  A reason that no
-line needs any more is named too.
+with its function.  Lines of which tests/unreached.toml says why that is so are
+named with that reason; any other makes the report fail.  A reason that no line
+needs any more is named too.
 FOLDER/coverage.json is for gcovr's other formats.
 """
 
@@ -16,10 +16,12 @@ from __future__ import annotations
 import argparse
 import itertools
 import json
+import re
 import shutil
 import subprocess
 import sys
 import tomllib
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -82,26 +84,65 @@ def tables(folder: Path, total: Path, build: Path) -> str:
     # whose functions are made by the kernel's macros.
     quiet = ["--gcov-ignore-errors=source_not_found", "--exclude", r".*/trace\.h$"]
     run([*gcovr, *quiet, "--json", trace, str(total)])
-    lines, branches = (run([*gcovr, "-a", trace, "--txt", "--txt-metric", kind]) for kind in ("line", "branch"))
+    gcovr += ["--merge-lines", "-a", trace]
+    lines, branches = (run([*gcovr, "--txt", "--txt-metric", kind]) for kind in ("line", "branch"))
     # A table has to be written for a summary to be printed. gcovr removes what it writes to: never a device.
     spare = str(folder / "spare.txt")
-    return lines + branches + run([*gcovr, "-a", trace, "--txt", spare, "--print-summary"])
+    return lines + branches + run([*gcovr, "--txt", spare, "--print-summary"])
 
 
 @dataclass(frozen=True)
 class Missed:
-    """Lines of one function that have not run."""
+    """Lines of one function that have not run: their numbers, and what stands there."""
 
     function: str
-    lines: str
+    lines: Mapping[int, str]
+
+    def say(self, numbers: Iterable[int]) -> str:
+        """Some of the lines, for a human."""
+        return f"  {self.function}: {ranges(numbers)}"
 
 
-def missed(trace: dict[str, Any]) -> Iterator[Missed]:
-    """What has not run; a function's name is FILE:FUNCTION."""
+@dataclass(frozen=True)
+class Reason:
+    """Why some lines of a function do not run, each as it stands in the source but for blanks at its ends."""
+
+    why: str
+    lines: frozenset[str]
+
+
+def read_reasons(text: str) -> dict[str, Reason]:
+    """The reasons of tests/unreached.toml, by function."""
+    try:
+        entries = tomllib.loads(text).items()
+        return {function: Reason(entry["why"], frozenset(entry["lines"])) for function, entry in entries}
+    except (tomllib.TOMLDecodeError, KeyError, TypeError) as error:
+        raise CoverageError(f"{REASONS}: its head says what stands in it: {error!r}") from None
+
+
+def missed(trace: dict[str, Any], source: Path) -> Iterator[Missed]:
+    """What has not run of the sources in a folder; a function's name is FILE:FUNCTION."""
     for file in trace["files"]:
-        lines = [line for line in file["lines"] if not line["count"]]
-        for function, group in itertools.groupby(lines, key=lambda line: line.get("function_name", "")):
-            yield Missed(f"{file['file']}:{function}", ranges(line["line_number"] for line in group))
+        text = (source / file["file"]).read_text().splitlines()
+        names = functions(text)
+        # A line of a function that is part of several others stands there once for each.
+        runs: Counter[int] = Counter()
+        for line in file["lines"]:
+            runs[line["line_number"]] += line["count"]
+        idle = sorted(number for number, count in runs.items() if not count)
+        for name, numbers in itertools.groupby(idle, key=lambda number: names[number - 1]):
+            yield Missed(f"{file['file']}:{name}", {number: text[number - 1].strip() for number in numbers})
+
+
+def functions(text: Iterable[str]) -> list[str]:
+    """The function that each line belongs to; gcov names another one for what is always part of others."""
+    names, name = [], ""
+    for line in text:
+        # It is named where a line begins at the left edge.
+        if head := re.match(r"(?=[A-Za-z_]).*?(\w+)\(", line):
+            name = head[1]
+        names.append(name)
+    return names
 
 
 def ranges(numbers: Iterable[int]) -> str:
@@ -115,15 +156,23 @@ def ranges(numbers: Iterable[int]) -> str:
     return ",".join(str(group[0]) if group[0] == group[-1] else f"{group[0]}-{group[-1]}" for group in found)
 
 
-def explained(found: Iterable[Missed], reasons: Mapping[str, str]) -> tuple[list[str], list[str]]:
+def explained(found: Iterable[Missed], reasons: Mapping[str, Reason]) -> tuple[list[str], list[str]]:
     """What has not run, for a reason that is known, and for none."""
     known, unknown = [], []
     for place in found:
-        if place.function in reasons:
-            known.append(f"  {place.function}: {place.lines}: {reasons[place.function]}")
-        else:
-            unknown.append(f"  {place.function}: {place.lines}")
+        reason = reasons.get(place.function, Reason("", frozenset()))
+        with_reason = [number for number, text in place.lines.items() if text in reason.lines]
+        without = [number for number in place.lines if number not in with_reason]
+        known += [f"{place.say(with_reason)}: {reason.why}"] if with_reason else []
+        unknown += [place.say(without)] if without else []
     return known, unknown
+
+
+def unneeded(found: Sequence[Missed], reasons: Mapping[str, Reason]) -> list[str]:
+    """Lines that have a reason not to run and have run, or are not there any more."""
+    idle = {(function, text) for function, reason in reasons.items() for text in reason.lines}
+    idle -= {(place.function, text) for place in found for text in place.lines.values()}
+    return [f"{function}: {text}" for function, text in sorted(idle)]
 
 
 def report(folder: Path) -> bool:
@@ -138,11 +187,11 @@ def report(folder: Path) -> bool:
     if lost.exists():
         print("These guests died or were killed, and left no counters:")
         print(lost.read_text(), end="")
-    found = list(missed(json.loads((folder / "coverage.json").read_text())))
-    reasons = tomllib.loads(REASONS.read_text())
+    found = list(missed(json.loads((folder / "coverage.json").read_text()), SOURCE))
+    reasons = read_reasons(REASONS.read_text())
     known, unknown = explained(found, reasons)
     print("\nLines that have not run, and why:", *known, sep="\n")
-    if idle := sorted(reasons.keys() - {place.function for place in found}):
+    if idle := unneeded(found, reasons):
         print(f"\nReasons in {REASONS.relative_to(TOP)} that no line needed this time:", *idle, sep="\n  ")
     if unknown:
         print(

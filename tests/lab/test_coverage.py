@@ -17,7 +17,18 @@ from typing import cast
 import pytest
 
 from chario_lab import coverage
-from chario_lab.coverage import GAPS, CoverageError, Missed, explained, missed, ranges
+from chario_lab.coverage import (
+    GAPS,
+    CoverageError,
+    Missed,
+    Reason,
+    explained,
+    functions,
+    missed,
+    ranges,
+    read_reasons,
+    unneeded,
+)
 from chario_lab.guest.counters import VARIABLE, collect, save
 from chario_lab.guest.session import Guest, GuestDied
 from chario_lab.guest.spec import GuestSpec
@@ -39,6 +50,9 @@ int main(int argc, char **argv)
 	return half(minus_one(argc));
 }
 """
+
+
+HALF = '["half.c:half"]\nwhy = "no number is negative"\nlines = ["return -1;"]\n'
 
 
 @pytest.fixture
@@ -78,16 +92,47 @@ def test_guests_add_up(build: Path, tmp_path: Path) -> None:
     """A line that ran in any guest has run; one that ran in none is told with its function."""
     run_guest(build, tmp_path, "first")
     run_guest(build, tmp_path, "second", "word", "word")
-    assert list(missed(trace_of(tmp_path, build))) == [Missed("half.c:half", "4")]
+    assert list(missed(trace_of(tmp_path, build), build)) == [Missed("half.c:half", {4: "return -1;"})]
 
 
 def test_one_guest_is_enough(build: Path, tmp_path: Path) -> None:
     """Lines of one function are put together."""
     run_guest(build, tmp_path, "only", "word", "word")
-    assert list(missed(trace_of(tmp_path, build))) == [
-        Missed("half.c:half", "1,3-5"),
-        Missed("half.c:main", "12"),
+    half = {1: "static int half(int number)", 3: "if (number < 0)", 4: "return -1;", 5: "return number / 2;"}
+    assert list(missed(trace_of(tmp_path, build), build)) == [
+        Missed("half.c:half", half),
+        Missed("half.c:main", {12: "return half(minus_one(argc));"}),
     ]
+
+
+def test_functions_are_those_of_the_source() -> None:
+    """Also where a name has a line of its own, and where the compiler makes the function part of others."""
+    text = "static int\nfirst(int a)\n{\n\tif (a)\n}\n#define SECOND(a) \\\n\tcall(a)\nint third(int a)\n{\n"
+    assert functions(text.splitlines()) == ["", *["first"] * 6, *["third"] * 2]
+
+
+def test_a_line_of_an_inline_function_runs_where_it_is_part_of_another(tmp_path: Path) -> None:
+    """gcovr tells such a line once for each."""
+    (tmp_path / "part.h").write_text("static int part(int a)\n{\n\tuse(a);\n\treturn a;\n}\n")
+    lines = [{"line_number": 3, "count": 0}, {"line_number": 4, "count": 0}, {"line_number": 3, "count": 7}]
+    trace = {"files": [{"file": "part.h", "lines": lines}]}
+    assert list(missed(trace, tmp_path)) == [Missed("part.h:part", {4: "return a;"})]
+
+
+def test_reasons_are_of_lines_that_there_are() -> None:
+    """Code that changes takes its reasons with it."""
+    for place, reason in read_reasons(coverage.REASONS.read_text()).items():
+        file, _, name = place.partition(":")
+        text = (coverage.SOURCE / file).read_text().splitlines()
+        lines = {line.strip() for line, function in zip(text, functions(text), strict=True) if function == name}
+        assert reason.why and reason.lines <= lines, place
+
+
+@pytest.mark.parametrize("text", ['"a.c:f" = "why"', "[a", '["a.c:f"]\nwhy = "so"'])
+def test_reasons_in_another_form_are_refused(text: str) -> None:
+    """With the name of the file."""
+    with pytest.raises(CoverageError, match=r"unreached\.toml"):
+        read_reasons(text)
 
 
 def test_no_counters_are_explained(build: Path, tmp_path: Path) -> None:
@@ -143,12 +188,14 @@ def numbers() -> Iterator[int]:
 
 
 def test_reasons() -> None:
-    """What has one is told with it; what has none is told apart."""
-    found = [Missed("half.c:half", "4"), Missed("half.c:main", "12")]
-    assert explained(found, {"half.c:half": "no number is negative"}) == (
+    """A line that has one is told with it, another line of the function apart; a reason of no line is told too."""
+    found = [Missed("half.c:half", {4: "return -1;", 5: "return number / 2;"}), Missed("half.c:main", {12: "return;"})]
+    reasons = {"half.c:half": Reason("no number is negative", frozenset({"return -1;", "return 0;"}))}
+    assert explained(found, reasons) == (
         ["  half.c:half: 4: no number is negative"],
-        ["  half.c:main: 12"],
+        ["  half.c:half: 5", "  half.c:main: 12"],
     )
+    assert unneeded(found, reasons) == ["half.c:half: return 0;"]
 
 
 def test_ranges() -> None:
@@ -163,6 +210,7 @@ def module(build: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path
     monkeypatch.setattr(coverage, "get_kernel", lambda _name: None)
     monkeypatch.setattr(coverage, "build_module", lambda _kernel, _source: build / "chario.ko")
     monkeypatch.setattr(coverage, "TOP", tmp_path)
+    monkeypatch.setattr(coverage, "SOURCE", build)
     monkeypatch.setattr(coverage, "REASONS", tmp_path / "reasons.toml")
     monkeypatch.setattr(sys, "argv", ["coverage", str(tmp_path)])
     return tmp_path / "reasons.toml"
@@ -173,10 +221,10 @@ def test_a_line_without_a_reason_fails_the_report(
 ) -> None:
     """Its exit code says so; where each line that has not run has a reason, there is nothing to complain of."""
     run_guest(build, tmp_path, "only")
-    module.write_text('"half.c:half" = "no number is negative"\n')
+    module.write_text(HALF)
     assert coverage.main() == GAPS
     assert "write a test, or the reason to reasons.toml\n  half.c:main: 11\n" in capsys.readouterr().out
-    module.write_text('"half.c:half" = "no number is negative"\n"half.c:main" = "nobody has two words"\n')
+    module.write_text(HALF + '["half.c:main"]\nwhy = "nobody has two words"\nlines = ["return 3;"]\n')
     assert coverage.main() == 0
     assert "write a test" not in capsys.readouterr().out
 
