@@ -105,17 +105,17 @@ class Missed:
 
 @dataclass(frozen=True)
 class Reason:
-    """Why some lines of a function do not run, each as it stands in the source but for blanks at its ends."""
+    """Why some lines of a function do not run: each as it stands in the source but for blanks at its ends."""
 
     why: str
-    lines: frozenset[str]
+    lines: tuple[str, ...]
 
 
 def read_reasons(text: str) -> dict[str, Reason]:
     """The reasons of tests/unreached.toml, by function."""
     try:
         entries = tomllib.loads(text).items()
-        return {function: Reason(entry["why"], frozenset(entry["lines"])) for function, entry in entries}
+        return {function: Reason(entry["why"], tuple(entry["lines"])) for function, entry in entries}
     except (tomllib.TOMLDecodeError, KeyError, TypeError) as error:
         raise CoverageError(f"{REASONS}: its head says what stands in it: {error!r}") from None
 
@@ -125,17 +125,22 @@ def missed(trace: dict[str, Any], source: Path) -> Iterator[Missed]:
     for file in trace["files"]:
         text = (source / file["file"]).read_text().splitlines()
         names = functions(text)
-        # A line of a function that is part of several others stands there once for each.
-        runs: Counter[int] = Counter()
+        # A line of a function that is part of several others stands there once for each, and runs in any of them;
+        # a macro that makes several functions is to run as each.
+        made = Counter(function["lineno"] for function in file["functions"])
+        runs: dict[int, list[int]] = {}
         for line in file["lines"]:
-            runs[line["line_number"]] += line["count"]
-        idle = sorted(number for number, count in runs.items() if not count)
+            runs.setdefault(line["line_number"], []).append(line["count"])
+        idle = sorted(number for number, counts in runs.items() if not (min if made[number] > 1 else max)(counts))
         for name, numbers in itertools.groupby(idle, key=lambda number: names[number - 1]):
             yield Missed(f"{file['file']}:{name}", {number: text[number - 1].strip() for number in numbers})
 
 
 def functions(text: Iterable[str]) -> list[str]:
-    """The function that each line belongs to; gcov names another one for what is always part of others."""
+    """The function, or the macro that makes one, that each line of a source belongs to.
+
+    gcov itself names another function where one is always part of others.
+    """
     names, name = [], ""
     for line in text:
         # It is named where a line begins at the left edge.
@@ -160,9 +165,14 @@ def explained(found: Iterable[Missed], reasons: Mapping[str, Reason]) -> tuple[l
     """What has not run, for a reason that is known, and for none."""
     known, unknown = [], []
     for place in found:
-        reason = reasons.get(place.function, Reason("", frozenset()))
-        with_reason = [number for number, text in place.lines.items() if text in reason.lines]
-        without = [number for number in place.lines if number not in with_reason]
+        reason = reasons.get(place.function, Reason("", ()))
+        # A line excuses one that reads the same, not two.
+        left = Counter(reason.lines)
+        with_reason: list[int] = []
+        without: list[int] = []
+        for number, text in place.lines.items():
+            (with_reason if left[text] > 0 else without).append(number)
+            left[text] -= 1
         known += [f"{place.say(with_reason)}: {reason.why}"] if with_reason else []
         unknown += [place.say(without)] if without else []
     return known, unknown

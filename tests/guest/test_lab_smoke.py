@@ -11,7 +11,7 @@ import signal
 import socket
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -64,8 +64,8 @@ def line(path: Path) -> Iterator[Channel]:
     near = socket.socket(socket.AF_UNIX)
     near.connect(str(path))
     channel = Channel(near)
-    yield channel
-    channel.close()
+    with closing(channel):
+        yield channel
 
 
 def block_device(guest: Guest, drive: int) -> str:
@@ -154,14 +154,18 @@ def test_a_line_that_is_closed_for_a_moment(stock: Guest, tmp_path: Path) -> Non
     where = {"type": "unix", "data": {"path": str(path)}}
     stock.qmp("chardev-add", id="late", backend={"type": "socket", "data": {"addr": where, "wait": False}})
     stock.qmp("device_add", driver="virtserialport", id="late", chardev="late", name="chario.late")
-    agent = stock.start(["/run/lab/agent", "chario.late"], timeout_s=LINE_LIMIT_S)
+    agent = stock.start(["/run/lab/agent", "chario.late"], timeout_s=3 * LINE_LIMIT_S)
     with line(path) as channel:
         assert channel.ready.result(LINE_LIMIT_S)["release"]
+    closed = "grep -l 'name: chario.late' /sys/kernel/debug/virtio-ports/* | xargs grep -q 'host_connected: 0'"
+    until(lambda: stock.run(closed).rc == 0, "the guest does not see that the line is closed")
     with line(path) as channel:
         assert channel.request("list", path="/proc/self")[1].result(LINE_LIMIT_S)["value"]
     assert agent.kill(signal.SIGKILL)
     agent.wait()
     stock.qmp("device_del", id="late")
+    stock.wait_event("DEVICE_DELETED", match=lambda data: data.get("device") == "late")
+    stock.qmp("chardev-remove", id="late")
 
 
 def test_files_go_in_and_come_out(stock: Guest, tmp_path: Path) -> None:

@@ -121,13 +121,12 @@ def test_a_caller_who_gives_up(rig: Rig, guest_program: Programs) -> None:
     disk = rig.disk(STALLS)
     path = record_meanwhile(rig, guest_program, disk)
     faults.stall(rig.guest, STALLS)
-    calls = rig.calls(disk, "deadline,300", f"read,0,{64 * KIB}", f"read,0,{64 * KIB}")
+    calls = rig.calls(disk, f"read,0,{64 * KIB}", "deadline,300", f"read,0,{64 * KIB}")
     faults.let_go(rig.guest, STALLS)
     assert [value for name, value in calls if name == "read"] == [64 * KIB, -ETIMEDOUT]
     finishes = [line for line in answers_of(rig, path) if line.startswith("finish")]
     assert f"request={NO_REQUEST} " in finishes[-1] and f"result={-ETIMEDOUT}" in finishes[-1]
-    until(lambda: rig.counters(disk)["resets"] == 1, "the drive was not reset")
-    rig.wait_state(disk, "live")
+    rig.wait_reset(disk)
     rig.release(rig.address(STALLS))
 
 

@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -115,8 +116,17 @@ def test_a_line_of_an_inline_function_runs_where_it_is_part_of_another(tmp_path:
     """gcovr tells such a line once for each."""
     (tmp_path / "part.h").write_text("static int part(int a)\n{\n\tuse(a);\n\treturn a;\n}\n")
     lines = [{"line_number": 3, "count": 0}, {"line_number": 4, "count": 0}, {"line_number": 3, "count": 7}]
-    trace = {"files": [{"file": "part.h", "lines": lines}]}
+    trace = {"files": [{"file": "part.h", "lines": lines, "functions": [{"lineno": 1}]}]}
     assert list(missed(trace, tmp_path)) == [Missed("part.h:part", {4: "return a;"})]
+
+
+def test_each_function_that_a_macro_makes_is_to_run(tmp_path: Path) -> None:
+    """They are all of one line."""
+    (tmp_path / "pair.c").write_text("PAIR(enter)\nPAIR(leave)\n")
+    lines = [{"line_number": number, "count": count} for number, count in ((1, 5), (1, 5), (2, 5), (2, 0))]
+    functions_made = [{"lineno": number} for number in (1, 1, 2, 2)]
+    trace = {"files": [{"file": "pair.c", "lines": lines, "functions": functions_made}]}
+    assert list(missed(trace, tmp_path)) == [Missed("pair.c:PAIR", {2: "PAIR(leave)"})]
 
 
 def test_reasons_are_of_lines_that_there_are() -> None:
@@ -124,8 +134,8 @@ def test_reasons_are_of_lines_that_there_are() -> None:
     for place, reason in read_reasons(coverage.REASONS.read_text()).items():
         file, _, name = place.partition(":")
         text = (coverage.SOURCE / file).read_text().splitlines()
-        lines = {line.strip() for line, function in zip(text, functions(text), strict=True) if function == name}
-        assert reason.why and reason.lines <= lines, place
+        lines = Counter(line.strip() for line, function in zip(text, functions(text), strict=True) if function == name)
+        assert reason.why and Counter(reason.lines) <= lines, place
 
 
 @pytest.mark.parametrize("text", ['"a.c:f" = "why"', "[a", '["a.c:f"]\nwhy = "so"'])
@@ -190,12 +200,21 @@ def numbers() -> Iterator[int]:
 def test_reasons() -> None:
     """A line that has one is told with it, another line of the function apart; a reason of no line is told too."""
     found = [Missed("half.c:half", {4: "return -1;", 5: "return number / 2;"}), Missed("half.c:main", {12: "return;"})]
-    reasons = {"half.c:half": Reason("no number is negative", frozenset({"return -1;", "return 0;"}))}
+    reasons = {"half.c:half": Reason("no number is negative", ("return -1;", "return 0;"))}
     assert explained(found, reasons) == (
         ["  half.c:half: 4: no number is negative"],
         ["  half.c:half: 5", "  half.c:main: 12"],
     )
     assert unneeded(found, reasons) == ["half.c:half: return 0;"]
+
+
+def test_a_reason_is_of_as_many_lines_as_it_names() -> None:
+    """Another one that reads the same has none."""
+    found = [Missed("half.c:half", {4: "goto out;", 8: "goto out;", 9: "goto out;"})]
+    once = Reason("why", ("goto out;",))
+    assert explained(found, {"half.c:half": once}) == (["  half.c:half: 4: why"], ["  half.c:half: 8-9"])
+    twice = Reason("why", ("goto out;", "goto out;"))
+    assert explained(found, {"half.c:half": twice}) == (["  half.c:half: 4,8: why"], ["  half.c:half: 9"])
 
 
 def test_ranges() -> None:

@@ -18,7 +18,7 @@
 
 #define MS 1000000LL
 
-/* Which records share a segment is the tests' to say, not that of a slow machine. */
+/* Which records share a segment is for the tests to decide, not for a slow machine. */
 #define NEVER_NS (1000000 * MS)
 
 static const char *path;
@@ -294,7 +294,7 @@ static void test_follow(void)
 	EQUAL(close_stream(), 0);
 	writer = start_writer(CHARIO_STREAM_APPEND, 0, 30, 1000, true);
 	EQUAL(open_reader(), 0);
-	/* Until it goes on, the recording has an end. */
+	/* Until the writer goes on, the recording has an end. */
 	do
 		EQUAL(get_recording(), 0);
 	while (!recording.next_record && !has_ended(writer));

@@ -30,7 +30,7 @@ struct json_object *reply_to(int64_t id);
 void open_port(const char *name);
 int port_descriptor(void);
 void send_reply(struct json_object *reply);
-bool receive(void (*serve)(struct json_object *request));
+bool receive(short events, void (*serve)(struct json_object *request));
 
 /* jobs.c: commands, from the request to the report of the end */
 void run(struct json_object *request);

@@ -104,7 +104,7 @@ int64_t number_in(struct json_object *request, const char *key)
 	return json_object_get_int64(json_object_object_get(request, key));
 }
 
-/* Whether a port, by its folder in sysfs, has a name. */
+/* Whether a port, by its folder in sysfs, has this name. */
 static bool has_name(const char *folder, const char *name)
 {
 	struct bytes said = { NULL, 0, 0 };
@@ -186,12 +186,15 @@ static bool opens(void)
 }
 
 /* Take what the host wrote and serve every complete line of it; false when the host has closed its end. */
-bool receive(void (*serve)(struct json_object *request))
+bool receive(short events, void (*serve)(struct json_object *request))
 {
 	static struct bytes pending;
 	char *line, *end;
 	ssize_t got;
 
+	/* A read would wait for the next request, should the port be open again by now. */
+	if (events & POLLHUP)
+		return opens();
 	got = read(port, reserve(&pending, READ_BYTES), READ_BYTES);
 	if (got <= 0)
 		return opens();

@@ -116,7 +116,7 @@ int main(int argc, char **argv)
 		if (poll(ready, 2, patience_ms()) < 0)
 			die("poll");
 		/* When the host has closed its end, nobody needs this guest. */
-		if (ready[0].revents && !receive(serve))
+		if (ready[0].revents && !receive(ready[0].revents, serve))
 			end_machine(0);
 	}
 }

@@ -153,6 +153,7 @@ static int submit(struct chario_queue *queue)
 	while (threads->added.count)
 		push(&threads->waiting, pop(&threads->added));
 	pthread_mutex_unlock(&threads->lock);
+	/* Not before the jobs are there: a thread that finds none ends. */
 	while (count--)
 		sem_post(&threads->begin);
 	return 0;
