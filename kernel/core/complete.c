@@ -114,6 +114,7 @@ struct chario_async chario_complete_orphan(struct chario_request *req, int error
 		if (cmd->state != CHARIO_COMMAND_IDLE)
 			chario_pages_keep(cmd);
 	req->orphaned = true;
+	chario_origin_hold(req->origin);
 	req->waiter = NULL;
 	req->async.who = NULL;
 	if (!waiter)
@@ -207,6 +208,7 @@ static void finish(struct chario_queue *q, struct chario_request *req,
 	struct chario_device *cio = req->cio;
 	ssize_t result = result_of(req);
 	struct chario_async async = req->async;
+	struct chario_origin *origin = req->orphaned ? req->origin : NULL;
 	enum chario_op op = req->op;
 
 	if (async.who && result > 0)
@@ -214,6 +216,8 @@ static void finish(struct chario_queue *q, struct chario_request *req,
 	release(q, req, mark_dirty, result);
 	if (async.who)
 		async.tell(async.who, result);
+	if (origin)
+		chario_origin_drop(origin);
 }
 
 static bool must_mark_dirty(const struct chario_request *req)

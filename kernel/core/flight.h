@@ -87,6 +87,7 @@ static inline void chario_flight_init(struct chario_request *req,
 	req->waiter = NULL;
 	req->async.who = NULL;
 	req->cio = call->cio;
+	req->origin = call->origin;
 	req->buffer = NULL;
 	req->first = first;
 	req->expires = call->expires;

@@ -20,6 +20,7 @@
  * the request: the request is orphaned.  Its memory stays pinned and mapped
  * (quarantined) and its commands stay taken until the device can no longer
  * touch them; then it finishes like an asynchronous one, with nobody to tell.
+ * Until then the file that it came from stays open, see core/origin.h.
  */
 #ifndef CHARIO_CORE_REQUEST_H
 #define CHARIO_CORE_REQUEST_H
@@ -29,6 +30,7 @@
 #include <linux/uio.h>
 
 #include "chario.h"
+#include "core/origin.h"
 #include "core/split.h"
 #include "front/front.h"
 
@@ -69,6 +71,7 @@ struct chario_waiter {
  * @waiter: synchronous caller or NULL; under the queue's lock
  * @async: the caller, if it does not wait; under the queue's lock
  * @cio: the disk
+ * @origin: the open file that it comes from
  * @buffer: whose memory it is; NULL for pages of the caller.  That it stands here
  *	keeps the buffer, see core/buffer.h
  * @first: head of the chain of commands, in order of their place in the call
@@ -90,6 +93,7 @@ struct chario_request {
 	struct chario_waiter *waiter;
 	struct chario_async async;
 	struct chario_device *cio;
+	struct chario_origin *origin;
 	struct chario_buffer *buffer;
 	struct chario_command *first;
 	unsigned long expires;

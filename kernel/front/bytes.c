@@ -10,8 +10,11 @@
  * so that no other writer of the disk gets lost in between.
  *
  * What has been gathered is written by fsync and close, by a read or write
- * elsewhere, and a second after the last write.
+ * elsewhere, and a second after the last write.  Until then it keeps the file
+ * open: a last close writes nothing, for the locks of the file have gone by
+ * then.
  */
+#include <linux/file.h>
 #include <linux/gfp.h>
 #include <linux/sizes.h>
 #include <linux/slab.h>
@@ -42,6 +45,7 @@
  * @error: of bytes that are lost; until an fsync has told of it, whoever else
  *	has been told: other holders of the file have not
  * @untold: the next write is to tell of it, too
+ * @holds: what has been gathered keeps the file open
  * @work: writes what has been left lying
  */
 struct chario_bytes {
@@ -54,6 +58,7 @@ struct chario_bytes {
 	u64 end;
 	int error;
 	bool untold;
+	bool holds;
 	struct delayed_work work;
 };
 
@@ -82,6 +87,20 @@ static int get_memory(struct chario_bytes *b)
 		return 0;
 	drop_memory(b);
 	return -ENOMEM;
+}
+
+/* Undo mutex_lock(); the caller has the file open, or is what keeps it open. */
+static void leave(struct chario_bytes *b)
+{
+	struct file *file = b->cf->origin.file;
+	bool held = b->holds, holds = b->start != b->end;
+
+	b->holds = holds;
+	if (holds && !held)
+		get_file(file);
+	mutex_unlock(&b->lock);
+	if (held && !holds)
+		fput(file);
 }
 
 static int write_whole(struct chario_bytes *b, u64 pos, void *from, u32 bytes,
@@ -160,7 +179,7 @@ static void write_left_lying(struct work_struct *work)
 	}
 	if (write_late(b))
 		b->untold = true;
-	mutex_unlock(&b->lock);
+	leave(b);
 }
 
 /* Can this part of a call go straight to the drive?  Its length, or 0. */
@@ -331,7 +350,7 @@ ssize_t chario_bytes_transfer(struct kiocb *iocb, struct iov_iter *iter,
 	else
 		ret = write_bytes(b, iter, pos, iocb->ki_flags & IOCB_DSYNC);
 out:
-	mutex_unlock(&b->lock);
+	leave(b);
 	if (ret > 0)
 		iocb->ki_pos += ret;
 	return ret;
@@ -357,7 +376,7 @@ int chario_bytes_flush(struct chario_file *cf, bool sync)
 		b->error = 0;
 		b->untold = false;
 	}
-	mutex_unlock(&b->lock);
+	leave(b);
 	return ret;
 }
 
@@ -419,16 +438,15 @@ int chario_bytes_enable(struct chario_file *cf)
 
 /**
  * chario_bytes_disable() - the last close of a file of any size
- * @cf: the file
+ * @cf: the file; nothing is gathered
  *
  * Return: 0, or what became of bytes that no fsync has told of.
  */
 int chario_bytes_disable(struct chario_file *cf)
 {
-	int ret;
+	int ret = cf->bytes->error;
 
 	cancel_delayed_work_sync(&cf->bytes->work);
-	ret = chario_bytes_flush(cf, false);
 	free_bytes(cf->bytes);
 	chario_edge_disable();
 	return ret;

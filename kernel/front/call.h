@@ -13,12 +13,13 @@
 
 /* A synchronous call without memory, as disk and file are set. */
 static inline void chario_call_start(struct chario_call *call,
-				     const struct chario_file *cf,
+				     struct chario_file *cf,
 				     enum chario_op op, u64 pos)
 {
 	struct chario_device *cio = cf->cio;
 
 	call->cio = cio;
+	call->origin = &cf->origin;
 	call->irq_queue = READ_ONCE(cf->irq_queue);
 	call->poll_queue = READ_ONCE(cf->poll_queue);
 	call->taken = NULL;

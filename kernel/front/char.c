@@ -54,6 +54,7 @@ static int chario_open(struct inode *inode, struct file *file)
 	}
 	get_device(&cio->dev);
 	cf->cio = cio;
+	chario_origin_init(&cf->origin, file);
 	cf->irq_queue = cio->irq_queue;
 	cf->poll_queue = cio->poll_queue;
 	cf->single_bytes = &cio->single_bytes;

@@ -11,6 +11,7 @@
 #include <chario/uapi.h>
 
 #include "chario.h"
+#include "core/origin.h"
 
 /**
  * struct chario_async - a caller who does not wait
@@ -37,6 +38,7 @@ struct chario_async {
 /**
  * struct chario_call - what a caller wants, checked by the front end
  * @cio: the disk
+ * @origin: the open file
  * @irq_queue: queue for each CPU that completes by interrupt
  * @poll_queue: the same for polling
  * @taken: a command that has been taken for it, or NULL
@@ -63,6 +65,7 @@ struct chario_async {
  */
 struct chario_call {
 	struct chario_device *cio;
+	struct chario_origin *origin;
 	struct chario_queue *const *irq_queue;
 	struct chario_queue *const *poll_queue;
 	struct chario_command *taken;
@@ -110,6 +113,7 @@ long chario_ioctl(struct file *file, unsigned int cmd, unsigned long arg);
 /**
  * struct chario_file - one open of a disk
  * @cio: the disk; holds a reference
+ * @origin: what keeps the file open when its callers have gone
  * @completion: &enum chario_completion, may be DEFAULT
  * @spin_ns: 0 for the disk's own
  * @deadline_ns: as set by the user, 0 for the disk's own
@@ -126,6 +130,7 @@ long chario_ioctl(struct file *file, unsigned int cmd, unsigned long arg);
  */
 struct chario_file {
 	struct chario_device *cio;
+	struct chario_origin origin;
 	u32 completion;
 	u32 spin_ns;
 	u64 deadline_ns;

@@ -23,6 +23,7 @@ union chario_argument {
 	struct chario_buffer_destroy destroy;
 	struct chario_buffer_sync sync;
 	struct chario_buffer_export export;
+	struct chario_settle settle;
 	struct chario_queue_create queue;
 	struct chario_pin pin;
 	struct chario_health health;
@@ -188,6 +189,21 @@ static int sync_buffer(struct chario_file *cf, union chario_argument *arg)
 	return chario_buffer_sync(cf->buffers, &arg->sync);
 }
 
+static int settle(struct chario_file *cf, union chario_argument *arg)
+{
+	const struct chario_settle *args = &arg->settle;
+	u64 ns = args->deadline_ns ?: chario_device_recovery_bound_ns(cf->cio);
+
+	if (args->reserved || args->disk_offset + args->bytes < args->bytes)
+		return -EINVAL;
+	if (args->deadline_ns && (args->deadline_ns < CHARIO_DEADLINE_MIN_NS ||
+				  args->deadline_ns > CHARIO_DEADLINE_MAX_NS))
+		return -EINVAL;
+	return chario_origin_settle(&cf->origin, cf->cio, args->disk_offset,
+				    args->bytes,
+				    jiffies + 1 + nsecs_to_jiffies(ns));
+}
+
 static int export_buffer(struct chario_file *cf, union chario_argument *arg)
 {
 	return chario_dmabuf_export(cf->buffers, &arg->export);
@@ -233,6 +249,8 @@ static const struct decoder decoders[] = {
 	  true, false, sync_buffer },
 	{ CHARIO_IOC_BUFFER_EXPORT, 16, sizeof(struct chario_buffer_export),
 	  true, true, export_buffer },
+	{ CHARIO_IOC_SETTLE, 32, sizeof(struct chario_settle),
+	  true, false, settle },
 	{ CHARIO_IOC_QUEUE_CREATE, 32, sizeof(struct chario_queue_create),
 	  true, true, create_queue },
 	{ CHARIO_IOC_GET_PIN, 88, sizeof(struct chario_pin),
@@ -252,6 +270,7 @@ static_assert(sizeof(struct chario_buffer_create) == 56);
 static_assert(sizeof(struct chario_buffer_destroy) == 8);
 static_assert(sizeof(struct chario_buffer_sync) == 32);
 static_assert(sizeof(struct chario_buffer_export) == 16);
+static_assert(sizeof(struct chario_settle) == 32);
 static_assert(sizeof(struct chario_queue_create) == 32);
 static_assert(sizeof(struct chario_pin) == 88);
 static_assert(sizeof(struct chario_health) == 192);
@@ -340,9 +359,12 @@ long chario_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 
 	if (likely(cmd == CHARIO_IOC_TRANSFER))
 		return chario_transfer(file, user);
-	/* Memory is given back, and asked for, whatever has become of the disk. */
+	/*
+	 * Memory is given back, and asked for, whatever has become of the disk;
+	 * and transfers that have been given up are waited for.
+	 */
 	if (READ_ONCE(cf->cio->removed) && cmd != CHARIO_IOC_BUFFER_DESTROY &&
-	    cmd != CHARIO_IOC_BUFFER_SYNC)
+	    cmd != CHARIO_IOC_BUFFER_SYNC && cmd != CHARIO_IOC_SETTLE)
 		return -ENODEV;
 	for (i = 0; i < ARRAY_SIZE(decoders); i++)
 		if (decoders[i].cmd == cmd)

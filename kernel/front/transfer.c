@@ -65,7 +65,7 @@ static inline int check(const struct chario_transfer *t, fmode_t mode)
 	return 0;
 }
 
-static inline void start(struct chario_call *call, const struct chario_file *cf,
+static inline void start(struct chario_call *call, struct chario_file *cf,
 			 const struct chario_transfer *t)
 {
 	chario_call_start(call, cf, t->op, t->disk_offset);

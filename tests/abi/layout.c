@@ -117,6 +117,13 @@
 	M(chario_transfer, deadline_ns, 40, 8)   \
 	M(chario_transfer, reserved, 48, 16)
 
+#define SETTLE(M)                           \
+	M(chario_settle, size, 0, 4)        \
+	M(chario_settle, reserved, 4, 4)    \
+	M(chario_settle, disk_offset, 8, 8) \
+	M(chario_settle, bytes, 16, 8)      \
+	M(chario_settle, deadline_ns, 24, 8)
+
 #define QUEUE_CREATE(M)                        \
 	M(chario_queue_create, size, 0, 4)     \
 	M(chario_queue_create, flags, 4, 4)    \
@@ -249,6 +256,7 @@ LAYOUT(chario_timeline_record, 64, TIMELINE_RECORD);
 LAYOUT(chario_timeline_ring, 64, TIMELINE_RING);
 LAYOUT(chario_timeline_tag, 32, TIMELINE_TAG);
 LAYOUT(chario_timeline_tags, 32, TIMELINE_TAGS);
+LAYOUT(chario_settle, 32, SETTLE);
 LAYOUT(chario_queue_create, 32, QUEUE_CREATE);
 LAYOUT(chario_pin, 88, PIN);
 LAYOUT(chario_health, 192, HEALTH);

@@ -38,7 +38,7 @@
  *      CHARIO_IOC_GET_PIN, CHARIO_IOC_SET_PIN, CHARIO_IOC_HEALTH,
  *      CHARIO_FEATURE_PIN, CHARIO_FEATURE_HEALTH;
  *      CHARIO_IOC_TIMELINE_OPEN, CHARIO_IOC_TIMELINE_CONTROL;
- *      the last four members of struct chario_info
+ *      the last four members of struct chario_info; CHARIO_IOC_SETTLE
  */
 #ifndef _CHARIO_UAPI_H
 #define _CHARIO_UAPI_H
@@ -59,6 +59,7 @@
 #define CHARIO_IOC_BUFFER_SYNC	_IO(CHARIO_IOC_TYPE, 0x12)
 #define CHARIO_IOC_BUFFER_EXPORT	_IO(CHARIO_IOC_TYPE, 0x13)
 #define CHARIO_IOC_TRANSFER	_IO(CHARIO_IOC_TYPE, 0x20)
+#define CHARIO_IOC_SETTLE	_IO(CHARIO_IOC_TYPE, 0x21)
 #define CHARIO_IOC_QUEUE_CREATE	_IO(CHARIO_IOC_TYPE, 0x30)
 #define CHARIO_IOC_GET_PIN	_IO(CHARIO_IOC_TYPE, 0x40)
 #define CHARIO_IOC_SET_PIN	_IO(CHARIO_IOC_TYPE, 0x41)
@@ -483,6 +484,32 @@ struct chario_transfer {
 	__aligned_u64 bytes;
 	__aligned_u64 deadline_ns;
 	__aligned_u64 reserved[2];
+};
+
+/**
+ * struct chario_settle - wait for transfers that have been given up
+ *	(CHARIO_IOC_SETTLE)
+ * @size: as in &struct chario_info
+ * @reserved: zero
+ * @disk_offset: byte offset on the disk
+ * @bytes: from there; transfers elsewhere are not waited for
+ * @deadline_ns: when to give up; 0 for the disk's recovery bound
+ *
+ * A call that gave ETIMEDOUT, or whose caller was killed, may still be with the
+ * drive and reach the disk later, until recovery has ended it.  Afterwards none
+ * of this open file can.  Who gives up a lock of the file (fcntl(2),
+ * F_OFD_SETLK) that others wait for calls this before; who closes the file need
+ * not, for such transfers keep it open, and so its locks.
+ *
+ * Errors: ETIMEDOUT when there still was one at the deadline; EINTR when the
+ * caller was killed.
+ */
+struct chario_settle {
+	__u32 size;
+	__u32 reserved;
+	__aligned_u64 disk_offset;
+	__aligned_u64 bytes;
+	__aligned_u64 deadline_ns;
 };
 
 /* Flags of &struct chario_queue_create. */

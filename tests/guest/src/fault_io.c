@@ -9,6 +9,7 @@
  *
  *   read POS BYTES, write POS BYTES   one pread or pwrite of the buffer
  *   hipri POS BYTES                   one preadv2 with RWF_HIPRI
+ *   transfer POS BYTES                one CHARIO_IOC_TRANSFER that writes from a pool
  *   until POS BYTES                   preads until one fails: prints its errno
  *   fill SEED POS BYTES               give the buffer a content
  *   match SEED POS BYTES              does it have this content?  1 or 0
@@ -19,6 +20,9 @@
  *   pin BITS                          ask for pins, CHARIO_PIN_*
  *   in-force, absent, refused         what has come of it, bits
  *   own-queue                         have a queue of one's own
+ *   any-size                          calls of the file may have any size
+ *   lock, take                        lock the open file (F_OFD_SETLK); the same, and wait
+ *   settle POS BYTES MS               CHARIO_IOC_SETTLE
  *   pin-status PLACE                  why one of them is refused
  *   touch FILE, await FILE            meet the test
  *   fork                              go on in two processes
@@ -81,6 +85,50 @@ static long hipri(uint64_t pos, uint64_t bytes)
 	return preadv2(fd, &iov, 1, (off_t)pos, RWF_HIPRI);
 }
 
+static long transfer(uint64_t pos, uint64_t bytes)
+{
+	struct chario_buffer_create pool = {
+		.size = sizeof(pool),
+		.kind = CHARIO_BUFFER_POOL,
+		.bytes = bytes,
+	};
+	struct chario_transfer arg = {
+		.size = sizeof(arg),
+		.op = CHARIO_TRANSFER_WRITE,
+		.disk_offset = pos,
+		.bytes = bytes,
+	};
+	void *memory;
+
+	if (ioctl(fd, CHARIO_IOC_BUFFER_CREATE, &pool))
+		return -1;
+	memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)pool.mmap_offset);
+	if (memory == MAP_FAILED)
+		return -1;
+	memcpy(memory, buffer, bytes);
+	arg.buffer = pool.id;
+	return ioctl(fd, CHARIO_IOC_TRANSFER, &arg);
+}
+
+static long settle(uint64_t pos, uint64_t bytes, uint64_t ms)
+{
+	struct chario_settle arg = {
+		.size = sizeof(arg),
+		.disk_offset = pos,
+		.bytes = bytes,
+		.deadline_ns = ms * 1000000,
+	};
+
+	return ioctl(fd, CHARIO_IOC_SETTLE, &arg);
+}
+
+static long lock(int command)
+{
+	struct flock flock = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1 };
+
+	return fcntl(fd, command, &flock);
+}
+
 static long read_until_failure(uint64_t pos, uint64_t bytes)
 {
 	long ret;
@@ -100,6 +148,12 @@ static long set_deadline(uint64_t ms)
 static long set_completion(uint64_t mode)
 {
 	options.completion = (uint32_t)mode;
+	return ioctl(fd, CHARIO_IOC_SET_FILE, &options);
+}
+
+static long any_size(void)
+{
+	options.flags |= CHARIO_FILE_ANY_SIZE;
 	return ioctl(fd, CHARIO_IOC_SET_FILE, &options);
 }
 
@@ -195,6 +249,16 @@ static long run(const char *name, char **arg)
 		return pwrite(fd, buffer, n[1], (off_t)n[0]);
 	if (!strcmp(name, "hipri"))
 		return hipri(n[0], n[1]);
+	if (!strcmp(name, "transfer"))
+		return transfer(n[0], n[1]);
+	if (!strcmp(name, "settle"))
+		return settle(n[0], n[1], n[2]);
+	if (!strcmp(name, "lock"))
+		return lock(F_OFD_SETLK);
+	if (!strcmp(name, "take"))
+		return lock(F_OFD_SETLKW);
+	if (!strcmp(name, "any-size"))
+		return any_size();
 	if (!strcmp(name, "until"))
 		return read_until_failure(n[0], n[1]);
 	if (!strcmp(name, "fill"))

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * Keeps reads in flight through io_uring and prints how they ended.
+ * Keeps reads or writes in flight through io_uring and prints how they ended.
  *
  *   fault_uring PATH DEPTH BYTES [iopoll] [fixed] [deadline=MS] [touch=FILE] [until]
+ *               [write] [registered] [close] [command] [lock]
  *
  * DEPTH reads, side by side, each of its own range.  With "until" each is
- * repeated until it fails.  FILE appears when all have been submitted (and,
+ * repeated until it fails.  "registered" names the file by its place in a table of
+ * the ring, "close" closes its descriptor then, "command" is CHARIO_IOC_TRANSFER as a command of io_uring, "lock" locks the
+ * open file (F_OFD_SETLK) before.  FILE appears when all have been submitted (and,
  * with "until", the first has come back).  One line a result: "RESULT COUNT",
  * the lowest result first.
  */
@@ -32,6 +35,11 @@ struct job {
 	bool iopoll;
 	bool fixed;
 	bool until;
+	bool write;
+	bool registered;
+	bool close;
+	bool command;
+	__u32 pool;
 	const char *touch;
 	unsigned char *memory;
 };
@@ -74,16 +82,50 @@ static void set_deadline(int fd, unsigned long long ms)
 		must(-errno, "deadline");
 }
 
+static void lock(int fd)
+{
+	struct flock flock = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1 };
+
+	if (fcntl(fd, F_OFD_SETLK, &flock))
+		must(-errno, "lock");
+}
+
+static void prepare_command(const struct job *job, struct io_uring_sqe *sqe, __u64 pos)
+{
+	const struct chario_transfer transfer = {
+		.size = sizeof(transfer),
+		.op = job->write ? CHARIO_TRANSFER_WRITE : CHARIO_TRANSFER_READ,
+		.buffer = job->pool,
+		.buffer_offset = pos,
+		.disk_offset = pos,
+		.bytes = job->bytes,
+	};
+
+	io_uring_prep_rw(IORING_OP_URING_CMD, sqe, job->fd, NULL, 0, 0);
+	sqe->cmd_op = CHARIO_IOC_TRANSFER;
+	memcpy(sqe->cmd, &transfer, sizeof(transfer));
+}
+
 static void submit(struct job *job, unsigned int slot)
 {
 	struct io_uring_sqe *sqe = io_uring_get_sqe(&job->ring);
 	unsigned char *to = job->memory + (size_t)slot * job->bytes;
 	__u64 pos = (__u64)slot * job->bytes;
 
-	if (job->fixed)
+	if (job->command)
+		prepare_command(job, sqe, pos);
+	else if (job->fixed && job->write)
+		io_uring_prep_write_fixed(sqe, job->fd, to, job->bytes, pos, 0);
+	else if (job->fixed)
 		io_uring_prep_read_fixed(sqe, job->fd, to, job->bytes, pos, 0);
+	else if (job->write)
+		io_uring_prep_write(sqe, job->fd, to, job->bytes, pos);
 	else
 		io_uring_prep_read(sqe, job->fd, to, job->bytes, pos);
+	if (job->registered) {
+		sqe->fd = 0;
+		sqe->flags |= IOSQE_FIXED_FILE;
+	}
 	sqe->user_data = slot;
 	must(io_uring_submit(&job->ring), "submit");
 }
@@ -133,6 +175,19 @@ static void run(struct job *job)
 	}
 }
 
+static __u32 make_pool(int fd, size_t bytes)
+{
+	struct chario_buffer_create pool = {
+		.size = sizeof(pool),
+		.kind = CHARIO_BUFFER_POOL,
+		.bytes = bytes,
+	};
+
+	if (ioctl(fd, CHARIO_IOC_BUFFER_CREATE, &pool))
+		must(-errno, "pool");
+	return pool.id;
+}
+
 static void set_up(struct job *job)
 {
 	size_t total = (size_t)job->depth * job->bytes;
@@ -142,8 +197,15 @@ static void set_up(struct job *job)
 	if (!job->memory)
 		must(-ENOMEM, "memory");
 	memset(job->memory, 0xA5, total);
-	must(io_uring_queue_init(job->depth, &job->ring, job->iopoll ? IORING_SETUP_IOPOLL : 0),
+	must(io_uring_queue_init(job->depth, &job->ring,
+				 IORING_SETUP_SQE128 | (job->iopoll ? IORING_SETUP_IOPOLL : 0)),
 	     "ring");
+	if (job->registered)
+		must(io_uring_register_files(&job->ring, &job->fd, 1), "files");
+	if (job->close)
+		close(job->fd);
+	if (job->command)
+		job->pool = make_pool(job->fd, total);
 	iov.iov_base = job->memory;
 	iov.iov_len = total;
 	if (job->fixed)
@@ -166,6 +228,12 @@ int main(int argc, char **argv)
 		job.iopoll |= !strcmp(argv[i], "iopoll");
 		job.fixed |= !strcmp(argv[i], "fixed");
 		job.until |= !strcmp(argv[i], "until");
+		job.write |= !strcmp(argv[i], "write");
+		job.registered |= !strcmp(argv[i], "registered");
+		job.close |= !strcmp(argv[i], "close");
+		job.command |= !strcmp(argv[i], "command");
+		if (!strcmp(argv[i], "lock"))
+			lock(job.fd);
 		if (!strncmp(argv[i], "touch=", 6))
 			job.touch = argv[i] + 6;
 		if (!strncmp(argv[i], "deadline=", 9))

@@ -52,6 +52,7 @@ static const char *const names[KINDS] = {
 	[KIND_BUFFER_SYNC] = "buffer-sync",
 	[KIND_BUFFER_EXPORT] = "buffer-export",
 	[KIND_TRANSFER] = "transfer",
+	[KIND_SETTLE] = "settle",
 	[KIND_QUEUE_CREATE] = "queue-create",
 	[KIND_GET_PIN] = "get-pin",
 	[KIND_SET_PIN] = "set-pin",

@@ -211,6 +211,19 @@ static void transfer(struct fuzzer *f)
 	issue(f, KIND_TRANSFER, file->fd, CHARIO_IOC_TRANSFER, sizeof(*t));
 }
 
+static void settle(struct fuzzer *f)
+{
+	struct open_file *file = some_file(f);
+	struct chario_settle *s = begin(f, sizeof(*s));
+
+	s->disk_offset = below(f, 1 << 20);
+	s->bytes = chance(f, 4) ? UINT64_MAX - s->disk_offset : below(f, 1 << 20);
+	/* Of what is given up while the drive stalls nobody waits for all. */
+	s->deadline_ns = 1000000 * (1 + below(f, 20));
+	mutate(f, file->disk, s, sizeof(*s));
+	issue(f, KIND_SETTLE, file->fd, CHARIO_IOC_SETTLE, sizeof(*s));
+}
+
 static void create_queue(struct fuzzer *f)
 {
 	struct open_file *file = some_file(f);
@@ -315,9 +328,12 @@ static void read_something(struct fuzzer *f)
 /* What takes the drive, or all of the kernel, a while. */
 static void do_seldom(struct fuzzer *f)
 {
-	switch (below(f, 4)) {
+	switch (below(f, 5)) {
 	case 0:
 		create_queue(f);
+		break;
+	case 2:
+		settle(f);
 		break;
 	case 1:
 		set_pin(f);
@@ -363,6 +379,7 @@ void issue_every_ioctl(struct fuzzer *f)
 	export_buffer(f);
 	destroy_buffer(f);
 	set_file(f);
+	settle(f);
 	create_queue(f);
 	set_pin(f);
 	open_timeline(f);

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * An origin: the open file that requests come from.
+ *
+ * A caller may be gone before the drive has let go of what it asked for: the
+ * deadline has passed, or the process was killed.  Such a request, an orphan,
+ * keeps the origin's file open.  So the file's locks (fcntl(2), F_OFD_SETLK)
+ * stay as long as a write that was made through it can still reach the disk:
+ * who is granted such a lock knows that no write of an earlier holder follows.
+ */
+#ifndef CHARIO_CORE_ORIGIN_H
+#define CHARIO_CORE_ORIGIN_H
+
+#include <linux/atomic.h>
+#include <linux/fs.h>
+#include <linux/workqueue.h>
+
+struct chario_device;
+
+/**
+ * struct chario_origin - an open file, as requests know it
+ * @file: the file
+ * @orphans: requests whose caller has gone
+ * @put_work: drops the reference of the last of them
+ */
+struct chario_origin {
+	struct file *file;
+	atomic_t orphans;
+	struct work_struct put_work;
+};
+
+/* core/origin.c */
+void chario_origin_init(struct chario_origin *origin, struct file *file);
+void chario_origin_hold(struct chario_origin *origin);
+void chario_origin_drop(struct chario_origin *origin);
+int chario_origin_settle(const struct chario_origin *origin,
+			 const struct chario_device *cio, u64 pos, u64 bytes,
+			 unsigned long expires);
+
+#endif /* CHARIO_CORE_ORIGIN_H */
