@@ -71,11 +71,11 @@ static void end_block(void)
 	end();
 }
 
-static int64_t settle(enum chario_transfer_op op, int64_t result)
+static int64_t conclude(enum chario_transfer_op op, int64_t result)
 {
 	const struct chario_transfer transfer = { .op = op };
 
-	return device->ops->settle(device, &transfer, result);
+	return device->ops->conclude(device, &transfer, result);
 }
 
 /* What it was for may be gone: it is not made again. */
@@ -86,7 +86,7 @@ static void test_flushes(void)
 	for (size_t i = 0; i < 3; i++) {
 		flush_error = errors[i];
 		EQUAL(run(CHARIO_TRANSFER_FLUSH, 0, 0, 0, 0, 0), -EIO);
-		EQUAL(settle(CHARIO_TRANSFER_FLUSH, -errors[i]), -EIO);
+		EQUAL(conclude(CHARIO_TRANSFER_FLUSH, -errors[i]), -EIO);
 	}
 	flush_error = ENOSPC;
 	EQUAL(run(CHARIO_TRANSFER_FLUSH, 0, 0, 0, 0, 0), -ENOSPC);
@@ -117,7 +117,7 @@ static int queued_flags(enum chario_transfer_op op, uint32_t flags)
 
 	if (device->ops->prepare(device, &transfer, &sqe, &expected) != 1)
 		TAP_FAIL("it cannot be prepared");
-	device->ops->settle(device, &transfer, (int64_t)expected);
+	device->ops->conclude(device, &transfer, (int64_t)expected);
 	return sqe.rw_flags;
 }
 

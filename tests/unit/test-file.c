@@ -86,6 +86,8 @@ static void test_what_only_the_module_has(void)
 	EQUAL(chario_device_get_options(device, &options, sizeof(options)), -ENOTTY);
 	EQUAL(chario_device_set_options(device, &options, sizeof(options)), -ENOTTY);
 	EQUAL(chario_device_take_queue(device, &queue, sizeof(queue)), -ENOTTY);
+	/* No transfer is given up. */
+	EQUAL(chario_device_settle(device, 0, UINT64_MAX, 0), 0);
 	EQUAL(chario_pin_get(device, &pin, sizeof(pin)), -ENOTTY);
 	EQUAL(chario_pin_set(device, 0, &pin, sizeof(pin)), -ENOTTY);
 	EQUAL(chario_health_get(device, &health, sizeof(health)), -ENOTTY);

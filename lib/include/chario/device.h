@@ -15,6 +15,7 @@
 #define CHARIO_DEVICE_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include <chario/uapi.h>
 
@@ -181,6 +182,29 @@ int chario_device_set_options(const struct chario_device *device,
  */
 int chario_device_take_queue(const struct chario_device *device, struct chario_queue_create *queue,
 			     size_t size);
+
+/**
+ * chario_device_settle() - wait for transfers that have been given up
+ * @device: an open device
+ * @offset: on the disk
+ * @bytes: from there; transfers elsewhere are not waited for
+ * @deadline_ns: when to give up, 0 for the disk's recovery bound
+ *
+ * A transfer that gave -ETIMEDOUT, or whose caller was killed, may still be with the
+ * drive, and reach the disk later, until recovery has ended it.  Afterwards none that
+ * was made through this open file can.  A block device and a plain file give no transfer
+ * up: there is nothing to wait for.
+ *
+ * Who gives back a lock of the file (fcntl(2), F_OFD_SETLK) calls this before.  Who closes
+ * the device need not: such transfers keep its file open, and its locks.
+ *
+ * Context: may sleep.
+ * Return: 0; -ETIMEDOUT where there still was one at the deadline; -EINTR where the
+ * caller was killed; -EINVAL where @deadline_ns is not 1 ms to 1 hour; -ENOTTY where the
+ * module is too old.
+ */
+int chario_device_settle(const struct chario_device *device, uint64_t offset, uint64_t bytes,
+			 uint64_t deadline_ns);
 
 #ifdef __cplusplus
 }

@@ -94,6 +94,19 @@ static ssize_t transfer(const struct chario_device *device, struct chario_transf
 	return chario_sys.ioctl(device->fd, CHARIO_IOC_TRANSFER, transfer);
 }
 
+static int settle(const struct chario_device *device, uint64_t offset, uint64_t bytes,
+		  uint64_t deadline_ns)
+{
+	struct chario_settle settle = {
+		.size = sizeof(settle),
+		.disk_offset = offset,
+		.bytes = bytes,
+		.deadline_ns = deadline_ns,
+	};
+
+	return chario_sys.ioctl(device->fd, CHARIO_IOC_SETTLE, &settle);
+}
+
 /* The module checks it, and its result is the last: it restarts what it has to. */
 static int prepare(const struct chario_device *device, const struct chario_transfer *transfer,
 		   struct io_uring_sqe *sqe, uint32_t *expected)
@@ -113,6 +126,7 @@ static const struct chario_device_ops ops = {
 	.sync_buffer = sync_buffer,
 	.transfer = transfer,
 	.prepare = prepare,
+	.settle = settle,
 };
 
 /* Another device may know the number of our ioctl and mean something else. */

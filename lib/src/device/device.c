@@ -152,6 +152,12 @@ int chario_device_get_info(const struct chario_device *device, struct chario_inf
 	return device->ops->get_info(device, info, size);
 }
 
+int chario_device_settle(const struct chario_device *device, uint64_t offset, uint64_t bytes,
+			 uint64_t deadline_ns)
+{
+	return device->ops->settle ? device->ops->settle(device, offset, bytes, deadline_ns) : 0;
+}
+
 /* Every struct of the ABI begins with its size. */
 static int get(const struct chario_device *device, unsigned long request, void *argument,
 	       size_t size, size_t smallest)

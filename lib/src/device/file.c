@@ -191,8 +191,8 @@ static int prepare(const struct chario_device *device, const struct chario_trans
 	return 1;
 }
 
-static int64_t settle(const struct chario_device *device, const struct chario_transfer *transfer,
-		      int64_t result)
+static int64_t conclude(const struct chario_device *device, const struct chario_transfer *transfer,
+			int64_t result)
 {
 	ssize_t ret = judge(device, transfer, (ssize_t)result);
 
@@ -213,7 +213,7 @@ static const struct chario_device_ops ops = {
 	.free_buffer = chario_memory_free,
 	.transfer = transfer,
 	.prepare = prepare,
-	.settle = settle,
+	.conclude = conclude,
 	.close = close_file,
 };
 

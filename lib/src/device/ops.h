@@ -65,8 +65,9 @@ struct chario_buffer {
  *	errno, which is the result then, and the entry is not used.  @expected is
  *	set to the bytes below which a result is short, so that the rest has to be
  *	prepared; 0 where any result is the last.  NULL: io_uring cannot
- * @settle: what @prepare has prepared is over, with this result; returns what the
+ * @conclude: what @prepare has prepared is over, with this result; returns what the
  *	caller is told.  NULL where that means nothing
+ * @settle: as chario_device_settle(); NULL where no transfer is ever given up
  * @close: let go of @data
  *
  * All return 0 when not said otherwise, or a negative errno, and may be called
@@ -80,8 +81,10 @@ struct chario_device_ops {
 	ssize_t (*transfer)(const struct chario_device *device, struct chario_transfer *transfer);
 	int (*prepare)(const struct chario_device *device, const struct chario_transfer *transfer,
 		       struct io_uring_sqe *sqe, uint32_t *expected);
-	int64_t (*settle)(const struct chario_device *device,
-			  const struct chario_transfer *transfer, int64_t result);
+	int64_t (*conclude)(const struct chario_device *device,
+			    const struct chario_transfer *transfer, int64_t result);
+	int (*settle)(const struct chario_device *device, uint64_t offset, uint64_t bytes,
+		      uint64_t deadline_ns);
 	void (*close)(struct chario_device *device);
 };
 

@@ -129,11 +129,11 @@ static bool is_short(const struct slot *slot, int result)
 	return result == -EINTR || (result > 0 && (uint32_t)result < slot->expected);
 }
 
-static int64_t settle(const struct chario_device *device, struct slot *slot, int64_t result)
+static int64_t conclude(const struct chario_device *device, struct slot *slot, int64_t result)
 {
 	slot->used = false;
-	if (slot->prepared && device->ops->settle)
-		return device->ops->settle(device, &slot->transfer, result);
+	if (slot->prepared && device->ops->conclude)
+		return device->ops->conclude(device, &slot->transfer, result);
 	return result;
 }
 
@@ -150,7 +150,7 @@ static void finish(struct uring *uring, const struct io_uring_cqe *cqe,
 		result->result = do_rest(device, slot, cqe->res);
 	else
 		result->result = cqe->res;
-	result->result = settle(device, slot, result->result);
+	result->result = conclude(device, slot, result->result);
 	slot->next = uring->free;
 	uring->free = slot;
 }
@@ -243,7 +243,7 @@ static void close_queue(struct chario_queue *queue)
 	/* What was added and not submitted. */
 	for (unsigned int i = 0; i < queue->depth; i++)
 		if (uring->slots[i].used)
-			settle(queue->device, &uring->slots[i], -ECANCELED);
+			conclude(queue->device, &uring->slots[i], -ECANCELED);
 	/* The ring ends some time after we do: it must not keep the device open. */
 	io_uring_unregister_files(&uring->ring);
 	io_uring_queue_exit(&uring->ring);
