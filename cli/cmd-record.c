@@ -87,14 +87,14 @@ static int fail_stream(const struct cli_record *record, int err)
 static int open_stream(struct cli_record *record)
 {
 	struct cli_recorder *recorder = &record->recorder;
-	unsigned int attempts = 0;
+	uint64_t begin_ns = cli_now_ns();
 	size_t room;
 	int err;
 
 	do
 		err = chario_stream_open(record->store, record->name, &record->options,
 					 &recorder->stream);
-	while (cli_once_more(err, &attempts));
+	while (cli_once_more(err, begin_ns));
 	/* The first of a series of recordings has nothing to go on with. */
 	if (err == -ENODATA && (record->options.flags & CHARIO_STREAM_APPEND)) {
 		record->options.flags &= ~CHARIO_STREAM_APPEND;

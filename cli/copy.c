@@ -8,6 +8,7 @@
  * functions know where the pieces are.
  */
 #include "copy.h"
+#include "progress.h"
 #include "store.h"
 
 #include <errno.h>
@@ -55,12 +56,12 @@ int cli_copy_open(struct cli_copy *copy, struct chario_store *store, const char 
 		  enum chario_transfer_op op)
 {
 	int err, flags = op == CHARIO_TRANSFER_READ ? O_RDONLY : O_RDWR;
-	unsigned int attempts = 0;
+	uint64_t begin_ns = cli_now_ns();
 
 	*copy = (struct cli_copy){ .device = chario_store_device(store), .op = op };
 	do
 		err = chario_area_open(store, name, flags, &copy->area);
-	while (cli_once_more(err, &attempts));
+	while (cli_once_more(err, begin_ns));
 	if (!err)
 		err = chario_area_get_info(copy->area, &copy->info, sizeof(copy->info));
 	if (!err)

@@ -12,6 +12,7 @@
 
 #include <chario/error.h>
 #include <chario/probe.h>
+#include <chario/store.h>
 
 #include "cli.h"
 
@@ -83,6 +84,16 @@ static bool wants_help(const struct cli *cli)
 	return false;
 }
 
+/* A program that stands still for a minute says why. */
+static int say_wait(uint64_t patience_ns, void *data)
+{
+	cli_say(data,
+		"writes of a process that has died may still be on their way to the disk, or one that "
+		"changes the store stands still\nwaiting for that, up to %.0f s",
+		(double)patience_ns / 1e9);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	struct cli cli = { .argc = argc - 1, .argv = argv + 1 };
@@ -108,5 +119,6 @@ int main(int argc, char **argv)
 		cli_print_help(cli.command);
 		return flush(CLI_OK);
 	}
+	chario_store_on_wait(say_wait, &cli);
 	return flush(cli.command->run(&cli));
 }

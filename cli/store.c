@@ -12,6 +12,7 @@
 #include <chario/device.h>
 #include <chario/list.h>
 
+#include "progress.h"
 #include "store.h"
 
 /**
@@ -24,14 +25,14 @@ struct only {
 	char path[32];
 };
 
-#define ATTEMPTS 40
+#define SOON_NS  2000000000ULL
 #define PAUSE_NS 50000000L
 
-bool cli_once_more(int err, unsigned int *attempts)
+bool cli_once_more(int err, uint64_t begin_ns)
 {
 	const struct timespec pause = { .tv_nsec = PAUSE_NS };
 
-	if (err != -EBUSY || ++*attempts > ATTEMPTS)
+	if (err != -EBUSY || cli_now_ns() - begin_ns > SOON_NS)
 		return false;
 	nanosleep(&pause, NULL);
 	return true;

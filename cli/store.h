@@ -39,10 +39,11 @@ int cli_fail_area(const struct cli *cli, int err, const char *format, ...)
 	__attribute__((__format__(__printf__, 3, 4)));
 
 /*
- * Whether to open an area once more, after a pause: it is busy, and not for long yet.
- * A program that was killed holds it until the disk has done what it had begun.
+ * Whether to open an area once more, after a pause: it is busy, and was asked for first at
+ * @begin_ns, of cli_now_ns(), which is not long ago.  A program that was killed holds it
+ * until all of its threads have ended.
  */
-bool cli_once_more(int err, unsigned int *attempts);
+bool cli_once_more(int err, uint64_t begin_ns);
 
 /*
  * After a flush that failed: what Linux has in its cache, and takes for written, need not

@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "interrupt.h"
+#include "progress.h"
 
 #define BLOCK      ((size_t)CHARIO_STORE_BLOCK)
 #define PART_BYTES ((size_t)4 << 20)
@@ -40,7 +41,7 @@ static int refuse_length(const struct cli_update *update, const struct chario_ar
 int cli_update_fit(const struct cli_update *update, struct chario_store *store,
 		   const struct chario_area_info *info, bool force)
 {
-	unsigned int attempts = 0;
+	uint64_t begin_ns = cli_now_ns();
 	int err;
 
 	if (info->flags & CHARIO_AREA_STREAM) {
@@ -55,7 +56,7 @@ int cli_update_fit(const struct cli_update *update, struct chario_store *store,
 		return refuse_length(update, info);
 	do
 		err = chario_store_resize(store, update->name, update->source->bytes);
-	while (cli_once_more(err, &attempts));
+	while (cli_once_more(err, begin_ns));
 	return err ? cli_fail_area(update->cli, err, "cannot resize \"%s\"", update->name) : CLI_OK;
 }
 
@@ -230,12 +231,12 @@ static int make_buffer(struct cli_update *update, struct chario_device *device)
 
 static int open_area(struct cli_update *update, struct chario_store *store)
 {
-	unsigned int attempts = 0;
+	uint64_t begin_ns = cli_now_ns();
 	int err;
 
 	do
 		err = chario_area_open(store, update->name, O_RDWR, &update->area);
-	while (cli_once_more(err, &attempts));
+	while (cli_once_more(err, begin_ns));
 	if (!err)
 		err = make_buffer(update, chario_store_device(store));
 	return err ? cli_fail_area(update->cli, err, "cannot write \"%s\"", update->name) : CLI_OK;

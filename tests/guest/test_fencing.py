@@ -7,12 +7,15 @@ through it can reach the disk: after its caller was killed, and after it was tol
 
 from __future__ import annotations
 
+import os
+import random
 from collections.abc import Iterator
 from errno import EAGAIN, ETIMEDOUT
 
 import pytest
 from disks import setting
-from rig import Rig, results, uring_results
+from programs import compile_program
+from rig import CALL_LIMIT_S, Rig, results, uring_results
 from shared_guest import FileGuest, Setup
 from waiting import until
 
@@ -22,6 +25,8 @@ from chario_lab.guest.spec import Blkdebug, Namespace, Nvme, Throttle
 
 BYTES = 64 << 10
 HELD, STALLS = 0, 1
+WRITERS = int(os.environ.get("WRITERS", "30"))
+WRITES_PER_S = 200
 DRIVES = (Nvme("held", (Namespace(64, backing=Blkdebug()),)), Nvme("stalls", (Namespace(64, backing=Throttle()),)))
 SETUP = Setup(drives=DRIVES)
 
@@ -128,3 +133,26 @@ def test_settle_waits_for_late_writes_of_the_file(rig: Rig) -> None:
     values = [value for _, value in results(job.wait())]
     assert values == [0, 0, -ETIMEDOUT, 0, 0, 0, 0, 0, 0]
     assert rig.counters(disk)["resets"] == 1
+
+
+def make_slow(rig: Rig) -> str:
+    """A disk that takes a moment for each write, so that who is killed has some in flight."""
+    disk = rig.disk(STALLS)
+    faults.set_limits(rig.guest, STALLS, 1, {"iops-write": WRITES_PER_S})
+    return disk
+
+
+def succeed(rig: Rig, store: str, way: str) -> None:
+    """Writers of a store that are killed, one after the other, and what each finds."""
+    seed = random.randrange(1 << 32)
+    print(f"successors {store} {seed} {WRITERS} {way}")
+    program = rig.guest.push(compile_program("successors"))
+    result = rig.guest.run([program, store, str(seed), str(WRITERS), way], timeout_s=CALL_LIMIT_S + WRITERS)
+    assert result.check().stdout.startswith(f"{WRITERS} writers, "), result.describe()
+    print(result.stdout)
+
+
+@pytest.mark.parametrize("way", ["calls", "ring", "threads"])
+def test_successors_of_killed_writers(rig: Rig, way: str) -> None:
+    """On a character disk nothing that was durable is replaced by what is older; WRITERS says how many are killed."""
+    succeed(rig, make_slow(rig), way)

@@ -265,6 +265,7 @@ static const struct chario_device_ops ops = {
 struct chario_device *log_disk_open(struct log_disk *disk, int access)
 {
 	struct log_file *file = log_must(calloc(1, sizeof(*file)));
+	struct chario_device *device;
 
 	file->disk = disk;
 	file->rules = (struct chario_transfer_rules){
@@ -272,5 +273,8 @@ struct chario_device *log_disk_open(struct log_disk *disk, int access)
 		.block_bytes = disk->block_bytes,
 		.alignment_bytes = disk->alignment_bytes,
 	};
-	return log_must(chario_device_make(&ops, file, disk->path));
+	device = log_must(chario_device_make(&ops, file, disk->path));
+	/* Fences stand on the file of a device; nothing else uses it. */
+	device->fd = open(disk->path, O_RDWR | O_CLOEXEC);
+	return device;
 }

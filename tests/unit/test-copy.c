@@ -10,6 +10,7 @@
 
 #include "copy.h"
 #include "device/ops.h"
+#include "progress.h"
 #include "store-rig.h"
 #include "store.h"
 #include "tap.h"
@@ -46,10 +47,15 @@ static struct late {
 	unsigned int clashes;
 } late;
 
-bool cli_once_more(int err, unsigned int *attempts)
+uint64_t cli_now_ns(void)
+{
+	return 0;
+}
+
+bool cli_once_more(int err, uint64_t begin_ns)
 {
 	(void)err;
-	(void)attempts;
+	(void)begin_ns;
 	return false;
 }
 

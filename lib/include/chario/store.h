@@ -234,6 +234,29 @@ struct chario_device *chario_store_device(const struct chario_store *store);
 int chario_store_get_info(struct chario_store *store, struct chario_store_info *info, size_t size);
 
 /**
+ * chario_store_waiting - is told that a function of a store waits
+ * @patience_ns: for how long at most
+ * @data: as given
+ *
+ * Writes of a process that has died may still be on their way to the disk: who takes
+ * over what it wrote to waits until none follows.  A process that was stopped while it
+ * changed the table is waited for, too.
+ *
+ * Return: 0 to wait; anything else to give up at once, with -EBUSY.
+ */
+typedef int chario_store_waiting(uint64_t patience_ns, void *data);
+
+/**
+ * chario_store_on_wait() - be told when a function of a store waits
+ * @visit: is called half a second after the wait has begun, by the thread that waits;
+ *	NULL for nobody, as at first
+ * @data: is handed to it
+ *
+ * For all stores of the process; not while another thread uses one.
+ */
+void chario_store_on_wait(chario_store_waiting *visit, void *data);
+
+/**
  * chario_area_visit - is called for an area
  * @area: valid during the call
  * @data: as given

@@ -9,11 +9,18 @@
 
 #include "store/inner.h"
 
+/* What an area is open for. */
+enum area_use {
+	AREA_READ,
+	AREA_WRITE, /* by its only writer */
+	AREA_ALONE, /* to be moved or removed: nobody else has it open */
+};
+
 /**
  * struct chario_area - an open area
  * @store: whose
- * @writable: opened with O_RDWR
- * @lock_fd: holds its locks
+ * @use: what it is open for
+ * @lock_fd: holds its locks, but for the fence
  * @slot: of its entry
  * @fields: as in the table
  * @name: when it was opened
@@ -22,7 +29,7 @@
  */
 struct chario_area {
 	struct chario_store *store;
-	bool writable;
+	enum area_use use;
 	int lock_fd;
 	uint64_t slot;
 	struct store_fields fields;
@@ -44,6 +51,23 @@ struct chario_area_stream {
 	uint32_t nr_buffers;
 	bool ring;
 };
+
+/* chario_area_open() for any use; -EBUSY where others have it open. */
+int chario_area_open_for(struct chario_store *store, const char *name, enum area_use use,
+			 struct chario_area **area);
+
+/*
+ * Open an area alone, at once: -EBUSY where others have it open, or writes of a process that
+ * has died follow.  Between the begin and the end of a change.
+ */
+int chario_area_seize(struct chario_store *store, const struct store_item *item,
+		      struct chario_area **area);
+
+/*
+ * Its entry of the index; NULL where its block has been damaged meanwhile, or has been given
+ * up and its slot is another's.
+ */
+const struct store_item *chario_area_item(const struct chario_area *area);
 
 /* Say in the table what recording an area holds: one change. */
 int chario_area_set_stream(struct chario_area *area, const struct chario_area_stream *stream);

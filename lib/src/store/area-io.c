@@ -81,7 +81,7 @@ ssize_t chario_area_write_buffer(struct chario_area *area, const struct chario_b
 
 	if (moved)
 		return moved;
-	if (!area->writable)
+	if (area->use == AREA_READ)
 		return -EROFS;
 	moved = move(area, CHARIO_TRANSFER_WRITE, buffer, buffer_offset, bytes, offset, flags);
 	return moved || !bytes ? moved : -ENOSPC;
@@ -210,7 +210,7 @@ ssize_t chario_area_write(struct chario_area *area, const void *memory, size_t b
 	size_t done = 0;
 	int err;
 
-	if (!area->writable)
+	if (area->use == AREA_READ)
 		return -EROFS;
 	if (!bytes)
 		return 0;

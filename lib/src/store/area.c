@@ -37,22 +37,28 @@ static int look_up(struct chario_area *area)
 	return err;
 }
 
-static int lock(const struct chario_area *area)
-{
-	int err = chario_lock_try(area->lock_fd, chario_lock_users(area->slot), false);
-
-	if (err || !area->writable)
-		return err;
-	err = chario_lock_try(area->lock_fd, chario_lock_writer(area->slot), true);
-	if (err)
-		chario_lock_drop(area->lock_fd, chario_lock_users(area->slot));
-	return err;
-}
-
 static void unlock(const struct chario_area *area)
 {
 	chario_lock_drop(area->lock_fd, chario_lock_users(area->slot));
 	chario_lock_drop(area->lock_fd, chario_lock_writer(area->slot));
+}
+
+/* Who has the locks of a writer may have to wait for what one that has died has begun to write. */
+static int lock(const struct chario_area *area, bool wait)
+{
+	const struct chario_device *device = area->store->device;
+	uint64_t fence = STORE_FENCE_AREAS + area->slot;
+	int err = chario_lock_try(area->lock_fd, chario_lock_users(area->slot),
+				  area->use == AREA_ALONE);
+
+	if (!err && area->use == AREA_WRITE)
+		err = chario_lock_try(area->lock_fd, chario_lock_writer(area->slot), true);
+	if (!err && area->use != AREA_READ)
+		err = wait ? chario_fence_take(device, fence, true) :
+			     chario_fence_try(device, fence, true);
+	if (err)
+		unlock(area);
+	return err;
 }
 
 /* What was locked must still be what has the name. */
@@ -63,7 +69,7 @@ static int lock_by_name(struct chario_area *area)
 		int err = look_up(area);
 
 		if (!err)
-			err = lock(area);
+			err = lock(area, true);
 		if (err)
 			return err;
 		slot = area->slot;
@@ -72,6 +78,8 @@ static int lock_by_name(struct chario_area *area)
 		if (!err && area->slot == slot && area->fields.id == id)
 			return 0;
 		area->slot = slot;
+		if (area->use != AREA_READ)
+			chario_fence_drop(area->store->device, STORE_FENCE_AREAS + slot);
 		unlock(area);
 		if (err)
 			return err;
@@ -79,46 +87,95 @@ static int lock_by_name(struct chario_area *area)
 	return -EBUSY;
 }
 
-int chario_area_open(struct chario_store *store, const char *name, int flags,
-		     struct chario_area **area)
+/* An area that has no locks yet. */
+static int make(struct chario_store *store, enum area_use use, struct chario_area **area)
+{
+	struct chario_area *made = calloc(1, sizeof(*made));
+
+	if (!made)
+		return -ENOMEM;
+	made->lock_fd = chario_lock_open(store->device, use != AREA_READ);
+	if (made->lock_fd < 0) {
+		int err = made->lock_fd;
+
+		free(made);
+		return err;
+	}
+	made->store = store;
+	made->use = use;
+	pthread_mutex_init(&made->mutex, NULL);
+	*area = made;
+	return 0;
+}
+
+static void drop(struct chario_area *area, bool unlock)
+{
+	chario_lock_close(area->lock_fd, unlock);
+	pthread_mutex_destroy(&area->mutex);
+	free(area);
+}
+
+int chario_area_open_for(struct chario_store *store, const char *name, enum area_use use,
+			 struct chario_area **area)
 {
 	struct chario_area *opened;
 	int err;
 
-	if (flags != O_RDONLY && flags != O_RDWR)
-		return -EINVAL;
-	if (flags == O_RDWR && !store->writable)
+	if (use != AREA_READ && !store->writable)
 		return -EROFS;
 	if (strlen(name) > CHARIO_STORE_NAME_MAX)
 		return -ENOENT;
-	opened = calloc(1, sizeof(*opened));
-	if (!opened)
-		return -ENOMEM;
-	opened->store = store;
-	opened->writable = flags == O_RDWR;
-	strcpy(opened->name, name);
-	err = opened->lock_fd = chario_lock_open(store->device, opened->writable);
-	if (err >= 0)
-		err = lock_by_name(opened);
-	if (err < 0) {
-		if (opened->lock_fd >= 0)
-			close(opened->lock_fd);
-		free(opened);
+	err = make(store, use, &opened);
+	if (err)
 		return err;
-	}
-	pthread_mutex_init(&opened->mutex, NULL);
-	*area = opened;
-	return 0;
+	strcpy(opened->name, name);
+	err = lock_by_name(opened);
+	if (err)
+		drop(opened, false);
+	else
+		*area = opened;
+	return err;
+}
+
+int chario_area_seize(struct chario_store *store, const struct store_item *item,
+		      struct chario_area **area)
+{
+	struct chario_area *seized;
+	int err = make(store, AREA_ALONE, &seized);
+
+	if (err)
+		return err;
+	strcpy(seized->name, item->name);
+	seized->slot = item->slot;
+	seized->fields = item->fields;
+	err = lock(seized, false);
+	if (err)
+		drop(seized, false);
+	else
+		*area = seized;
+	return err;
+}
+
+int chario_area_open(struct chario_store *store, const char *name, int flags,
+		     struct chario_area **area)
+{
+	if (flags != O_RDONLY && flags != O_RDWR)
+		return -EINVAL;
+	return chario_area_open_for(store, name, flags == O_RDWR ? AREA_WRITE : AREA_READ, area);
 }
 
 void chario_area_close(struct chario_area *area)
 {
+	bool ours;
+
 	if (!area)
 		return;
+	/* The locks of a child of fork(2) are its parent's. */
+	ours = !chario_pool_check(&area->store->pool);
 	chario_pool_destroy(&area->bounce);
-	chario_lock_close(area->lock_fd, !chario_pool_check(&area->store->pool));
-	pthread_mutex_destroy(&area->mutex);
-	free(area);
+	if (ours && area->use != AREA_READ)
+		chario_fence_lower(area->store->device, STORE_FENCE_AREAS + area->slot);
+	drop(area, ours);
 }
 
 int chario_area_get_info(const struct chario_area *area, struct chario_area_info *info, size_t size)
@@ -139,11 +196,8 @@ bool chario_area_has_writer(const struct chario_area *area)
 	return chario_lock_is_held(area->lock_fd, chario_lock_writer(area->slot));
 }
 
-/*
- * The entry of an area.  Nobody removes it while it is open; NULL where its block has been
- * damaged meanwhile, or has been given up and its slot is another's.
- */
-static const struct store_item *item_of(const struct chario_area *area)
+/* Nobody removes it while it is open. */
+const struct store_item *chario_area_item(const struct chario_area *area)
 {
 	const struct store_item *item = area->store->index.slots[area->slot];
 
@@ -153,7 +207,7 @@ static const struct store_item *item_of(const struct chario_area *area)
 static int replace_fields(const struct chario_area *area, struct store_entry *entry,
 			  const struct store_fields *fields)
 {
-	const struct store_item *item = item_of(area);
+	const struct store_item *item = chario_area_item(area);
 
 	if (!item)
 		return -EUCLEAN;
@@ -170,7 +224,7 @@ static int change(struct chario_area *area, const struct store_fields *fields)
 	struct store_entry entry;
 	int err;
 
-	if (!area->writable)
+	if (area->use == AREA_READ)
 		return -EROFS;
 	err = chario_change_begin(store);
 	if (err)
@@ -187,7 +241,7 @@ int chario_area_set_filled(struct chario_area *area, uint64_t bytes, uint64_t ta
 	struct store_fields fields = area->fields;
 
 	if (bytes > fields.bytes || !(fields.flags & STORE_ENTRY_FILLING))
-		return area->writable ? -EINVAL : -EROFS;
+		return area->use == AREA_READ ? -EROFS : -EINVAL;
 	fields.filled_bytes = bytes;
 	fields.fill_tag = tag;
 	if (bytes == fields.bytes) {
@@ -224,7 +278,7 @@ int chario_area_get_stream(struct chario_area *area, struct chario_area_stream *
 	if (err)
 		return err;
 	err = chario_store_refresh(store);
-	item = err ? NULL : item_of(area);
+	item = err ? NULL : chario_area_item(area);
 	if (item)
 		fields = item->fields;
 	else if (!err)

@@ -5,23 +5,8 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/random.h>
-#include <unistd.h>
 
-#include "store/inner.h"
-
-int chario_area_seize(struct chario_store *store, uint64_t slot)
-{
-	int fd = chario_lock_open(store->device, true);
-	int err;
-
-	if (fd < 0)
-		return fd;
-	err = chario_lock_try(fd, chario_lock_users(slot), true);
-	if (!err)
-		return fd;
-	close(fd);
-	return err;
-}
+#include "store/area-inner.h"
 
 /* The table has what users call files: what would surprise there is refused here. */
 static int check_name(const char *name)
@@ -117,28 +102,19 @@ int chario_store_rename(struct chario_store *store, const char *name, const char
 	return err;
 }
 
-static int remove_item(struct chario_store *store, const char *name)
-{
-	const struct store_item *item = chario_index_find(&store->index, name);
-	int fd, err;
-
-	if (!item)
-		return -ENOENT;
-	fd = chario_area_seize(store, item->slot);
-	if (fd < 0)
-		return fd;
-	err = chario_change_entry(store, item->slot, NULL);
-	chario_lock_close(fd, true);
-	return err;
-}
-
 int chario_store_remove(struct chario_store *store, const char *name)
 {
-	int err = chario_change_begin(store);
+	struct chario_area *area;
+	int err = chario_area_open_for(store, name, AREA_ALONE, &area);
 
 	if (err)
 		return err;
-	err = remove_item(store, name);
-	chario_change_end(store);
+	err = chario_change_begin(store);
+	if (!err) {
+		err = chario_area_item(area) ? chario_change_entry(store, area->slot, NULL) :
+					       -EUCLEAN;
+		chario_change_end(store);
+	}
+	chario_area_close(area);
 	return err;
 }

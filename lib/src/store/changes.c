@@ -293,7 +293,7 @@ int chario_store_refresh(struct chario_store *store)
 static void unlock(struct chario_store *store)
 {
 	pthread_mutex_unlock(&store->mutex);
-	chario_lock_drop(store->lock_fd, STORE_LOCK_TABLE);
+	chario_fence_drop(store->device, STORE_LOCK_TABLE);
 	pthread_mutex_unlock(&store->changing);
 }
 
@@ -308,7 +308,7 @@ int chario_change_begin(struct chario_store *store)
 	if (err)
 		return err;
 	pthread_mutex_lock(&store->changing);
-	err = chario_lock_wait_table(store->lock_fd, true);
+	err = chario_fence_take_table(store->device, store->lock_fd, true);
 	if (err) {
 		pthread_mutex_unlock(&store->changing);
 		return err;

@@ -246,9 +246,12 @@ static int lock(struct chario_check *check)
 	if (fd < 0)
 		return fd;
 	check->store.lock_fd = fd;
-	err = chario_lock_wait_table(fd, check->store.writable);
+	err = chario_fence_take_table(check->store.device, fd, check->store.writable);
 	if (!err)
 		err = chario_lock_try(fd, STORE_LOCK_OPEN, check->store.writable);
+	if (!err)
+		err = chario_fence_take(check->store.device, STORE_FENCE_OPEN,
+					check->store.writable);
 	return err;
 }
 
@@ -272,6 +275,8 @@ static int check_device(struct chario_check *check)
 		ret = run(check);
 		chario_pool_destroy(&check->store.pool);
 	}
+	chario_fence_drop(check->store.device, STORE_FENCE_OPEN);
+	chario_fence_drop(check->store.device, STORE_LOCK_TABLE);
 	chario_lock_close(check->store.lock_fd, true);
 	return ret;
 }

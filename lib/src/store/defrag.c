@@ -9,7 +9,7 @@
  */
 #include <errno.h>
 
-#include "store/inner.h"
+#include "store/area-inner.h"
 
 #define SHORT_DISTANCE (1ULL << 20)
 #define MANY_STEPS     16
@@ -81,12 +81,14 @@ static uint64_t choose_target(const struct chario_store *store, const struct sto
 }
 
 /* Lock an area and begin to move it, unless somebody has it open: -EBUSY. */
-static int begin(struct store_move *move, const struct store_place *place, uint64_t target)
+static int begin(struct store_move *move, const struct store_place *place, uint64_t target,
+		 struct chario_area **area)
 {
+	int err = chario_area_seize(move->store, place->item, area);
+
+	if (err)
+		return err;
 	move->slot = place->item->slot;
-	move->lock_fd = chario_area_seize(move->store, move->slot);
-	if (move->lock_fd < 0)
-		return move->lock_fd;
 	if (place->item->fields.flags & STORE_ENTRY_MOVING)
 		return 0;
 	target = choose_target(move->store, place, target);
@@ -95,9 +97,9 @@ static int begin(struct store_move *move, const struct store_place *place, uint6
 
 /*
  * Begin to move the next area; what lies before @end is where it is to be.  Where
- * none is left, no lock is held.
+ * none is left, there is no @area.
  */
-static int begin_next(struct store_move *move, uint64_t *end)
+static int begin_next(struct store_move *move, uint64_t *end, struct chario_area **area)
 {
 	const struct store_header *header = &move->store->header;
 	const struct store_index *index = &move->store->index;
@@ -110,7 +112,7 @@ static int begin_next(struct store_move *move, uint64_t *end)
 
 		/* The second place of an area that slides over itself, and is open, is behind. */
 		if (place->offset >= *end && (moving || place->offset > target)) {
-			err = begin(move, place, target);
+			err = begin(move, place, target, area);
 			if (err != -EBUSY)
 				return err;
 		}
@@ -121,22 +123,22 @@ static int begin_next(struct store_move *move, uint64_t *end)
 
 static int move_next(struct store_move *move, uint64_t *end, bool *moved)
 {
+	struct chario_area *area = NULL;
 	int ret = chario_change_begin(move->store);
 
 	*moved = false;
 	if (ret)
 		return ret;
-	move->lock_fd = -1;
 	if (!move->total_bytes)
 		move->total_bytes = count_bytes(move->store);
-	ret = begin_next(move, end);
+	ret = begin_next(move, end, &area);
 	chario_change_end(move->store);
-	if (move->lock_fd < 0)
+	if (!area)
 		return ret;
 	*moved = true;
 	if (!ret)
 		ret = chario_move_run(move);
-	chario_lock_close(move->lock_fd, true);
+	chario_area_close(area);
 	return ret;
 }
 

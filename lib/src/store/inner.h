@@ -7,6 +7,7 @@
  * store/changes.c	what other processes have changed; changing an entry
  * store/index.c	the areas in memory: by name, by place, by slot
  * store/lock.c		who may do what at one time
+ * store/fence.c	no write of a process that has died follows
  * store/store.c		open, close, look up
  * store/areas.c	create, rename, remove
  * store/move.c		move an area
@@ -84,7 +85,7 @@ struct store_index {
  * struct chario_store - an open store
  * @device: that it is on; its own
  * @writable: opened with O_RDWR
- * @lock_fd: holds the locks of the store
+ * @lock_fd: holds the locks of the store, but for the fences
  * @changing: held by the thread that changes the table, around @mutex
  * @mutex: protects all below, and the buffer
  * @pool: memory for blocks
@@ -286,10 +287,14 @@ void chario_change_copy(const struct store_item *item, struct store_entry *entry
 
 enum store_lock {
 	STORE_LOCK_QUEUE, /* is the next to have the lock of the table */
-	STORE_LOCK_TABLE, /* exclusive: changes the table; shared: checks it */
+	STORE_LOCK_TABLE, /* exclusive: changes the table; shared: checks it; a fence */
 	STORE_LOCK_OPEN,  /* shared: has the store open; exclusive: makes a new one */
 	STORE_LOCK_AREAS, /* two bytes for each slot */
 };
+
+/* Fences of what STORE_LOCK_OPEN is for, and of the areas: a byte for each slot. */
+#define STORE_FENCE_OPEN  (1ULL << 32)
+#define STORE_FENCE_AREAS (STORE_FENCE_OPEN + 1)
 
 /* Bytes of an area: its writer has the first, all who have it open the second. */
 static inline uint64_t chario_lock_writer(uint64_t slot)
@@ -308,11 +313,8 @@ int chario_lock_open(const struct chario_device *device, bool writable);
 /* Take a lock or -EBUSY, at once. */
 int chario_lock_try(int fd, uint64_t byte, bool exclusive);
 
-/*
- * Take the lock of the table in turn, or -EBUSY: where it was not one's turn for 10 s,
- * and then somebody has held the lock for 10 s.
- */
-int chario_lock_wait_table(int fd, bool exclusive);
+/* The same, and wait so long for it. */
+int chario_lock_wait(int fd, uint64_t byte, bool exclusive, int64_t ns);
 void chario_lock_drop(int fd, uint64_t byte);
 
 /* Close a descriptor, if it is one, and drop all its locks first, unless they are a parent's. */
@@ -321,16 +323,31 @@ void chario_lock_close(int fd, bool drop);
 /* Whether somebody else has a lock exclusively. */
 bool chario_lock_is_held(int fd, uint64_t byte);
 
+/* store/fence.c */
+
+/* Take a fence or -EBUSY, at once, or as soon as nothing of a process that has died follows. */
+int chario_fence_try(const struct chario_device *device, uint64_t byte, bool exclusive);
+int chario_fence_take(const struct chario_device *device, uint64_t byte, bool exclusive);
+void chario_fence_drop(const struct chario_device *device, uint64_t byte);
+
+/*
+ * Drop a fence once nothing that was written behind it follows.  Where the drive does not let
+ * go of that for too long, the fence goes with the last of it.
+ */
+void chario_fence_lower(const struct chario_device *device, uint64_t byte);
+
+/*
+ * Take the lock of the table in turn, or -EBUSY: where it was not one's turn for 10 s,
+ * and then somebody has held the lock for longer than the writes of a process that has
+ * died can be on their way, and for 10 s at least.
+ */
+int chario_fence_take_table(const struct chario_device *device, int lock_fd, bool exclusive);
+
 /* store/store.c */
 
 void chario_store_fill_info(const struct store_fields *fields, const char *name,
 			    struct chario_area_info *info);
 uint64_t chario_store_now(void);
-
-/* store/areas.c */
-
-/* Lock an area that nobody has open: a descriptor that holds the lock, or -errno. */
-int chario_area_seize(struct chario_store *store, uint64_t slot);
 
 /* store/check.c */
 
@@ -343,8 +360,7 @@ int chario_store_check_device(struct chario_device *device, unsigned int flags,
 /**
  * struct store_move - an area that is being moved
  * @store: whose
- * @slot: of the area
- * @lock_fd: holds the lock of the area, which nobody has open
+ * @slot: of the area, which nobody has open
  * @progress: is told, or NULL
  * @data: is handed to it
  * @done_bytes: that have been copied
@@ -353,7 +369,6 @@ int chario_store_check_device(struct chario_device *device, unsigned int flags,
 struct store_move {
 	struct chario_store *store;
 	uint64_t slot;
-	int lock_fd;
 	chario_store_progress *progress;
 	void *data;
 	uint64_t done_bytes;

@@ -308,11 +308,14 @@ int chario_store_format_device(struct chario_device *device,
 		return store.lock_fd;
 	err = chario_lock_try(store.lock_fd, STORE_LOCK_OPEN, true);
 	if (!err)
+		err = chario_fence_take(device, STORE_FENCE_OPEN, true);
+	if (!err)
 		err = chario_pool_create(&store.pool, device, STORE_BUFFER, 0);
 	if (!err) {
 		err = format(&store, layout);
 		chario_pool_destroy(&store.pool);
 	}
+	chario_fence_drop(device, STORE_FENCE_OPEN);
 	chario_lock_close(store.lock_fd, true);
 	return err;
 }

@@ -7,7 +7,8 @@
  * that has died holds nothing, unless a child of fork(2) is left that has its
  * descriptors; they close when the child ends or calls execve(2).  Who closes drops
  * them at once.  Each area that is open and each store has an open file of its own, so
- * threads of one process exclude each other as processes do.
+ * threads of one process exclude each other as processes do.  The fences of fence.c
+ * are locks, too, but of the open file that the transfers use.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -24,7 +25,6 @@
 /* No disk has a byte there, and the last lock is below the largest offset. */
 #define FIRST_BYTE ((1LL << 62) - 1)
 
-#define WAIT_NS   10000000000LL
 #define SHORT_NS  50000L
 #define LONG_NS   5000000L
 #define SECOND_NS 1000000000LL
@@ -123,38 +123,19 @@ static int64_t now_ns(void)
 	return now.tv_sec * SECOND_NS + now.tv_nsec;
 }
 
-/*
- * A process that was stopped in the middle of a change must not stop all others for ever.
- * Who has waited long looks more often than who has just come.
- */
-static int wait_for(int fd, uint64_t byte, bool exclusive)
+/* Who has waited long looks more often than who has just come. */
+int chario_lock_wait(int fd, uint64_t byte, bool exclusive, int64_t ns)
 {
 	struct timespec pause = { .tv_nsec = SHORT_NS };
 	int64_t begin_ns = now_ns(), waited_ns = 0;
 	int err;
 
-	while ((err = chario_lock_try(fd, byte, exclusive)) == -EBUSY && waited_ns < WAIT_NS) {
+	while ((err = chario_lock_try(fd, byte, exclusive)) == -EBUSY && waited_ns < ns) {
 		nanosleep(&pause, NULL);
 		waited_ns = now_ns() - begin_ns;
 		pause.tv_nsec = (long)(waited_ns < LONG_NS ? waited_ns : LONG_NS);
 		pause.tv_nsec /= 1 + (long)(waited_ns / SECOND_NS);
 		pause.tv_nsec += SHORT_NS;
 	}
-	return err;
-}
-
-/*
- * One waits for the table at a time, with the lock of the queue: who has just had the
- * table has to wait for the queue first, and cannot be faster than who waits already.
- * One that was stopped while it waits must not stop others either, so who has waited for
- * its turn for long goes without.
- */
-int chario_lock_wait_table(int fd, bool exclusive)
-{
-	bool queued = !wait_for(fd, STORE_LOCK_QUEUE, exclusive);
-	int err = wait_for(fd, STORE_LOCK_TABLE, exclusive);
-
-	if (queued)
-		chario_lock_drop(fd, STORE_LOCK_QUEUE);
 	return err;
 }

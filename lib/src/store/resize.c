@@ -4,7 +4,7 @@
  */
 #include <errno.h>
 
-#include "store/inner.h"
+#include "store/area-inner.h"
 
 /* How long an area could be where it is. */
 static uint64_t room_of(const struct chario_store *store, const struct store_item *item)
@@ -75,37 +75,21 @@ static int resize(struct store_move *move, uint64_t bytes)
 	return ret;
 }
 
-/* The slot of an area that is then locked: a descriptor or -errno. */
-static int seize(struct chario_store *store, const char *name, uint64_t *slot)
-{
-	const struct store_item *item;
-	int fd = chario_change_begin(store);
-
-	if (fd)
-		return fd;
-	item = chario_index_find(&store->index, name);
-	fd = -ENOENT;
-	if (item && item->fields.flags & STORE_ENTRY_STREAM)
-		fd = -EINVAL;
-	else if (item)
-		fd = chario_area_seize(store, *slot = item->slot);
-	chario_change_end(store);
-	return fd;
-}
-
 int chario_store_resize(struct chario_store *store, const char *name, uint64_t bytes)
 {
 	struct store_move move = { .store = store };
+	struct chario_area *area;
 	int err;
 
 	if (!bytes)
 		return -EINVAL;
 	if (bytes > store->header.capacity_bytes)
 		return store->writable ? -ENOSPC : -EROFS;
-	move.lock_fd = seize(store, name, &move.slot);
-	if (move.lock_fd < 0)
-		return move.lock_fd;
-	err = resize(&move, bytes);
-	chario_lock_close(move.lock_fd, true);
+	err = chario_area_open_for(store, name, AREA_ALONE, &area);
+	if (err)
+		return err;
+	move.slot = area->slot;
+	err = area->fields.flags & STORE_ENTRY_STREAM ? -EINVAL : resize(&move, bytes);
+	chario_area_close(area);
 	return err;
 }

@@ -45,6 +45,8 @@ static int open_parts(struct chario_store *store)
 	if (store->lock_fd < 0)
 		return store->lock_fd;
 	err = chario_lock_try(store->lock_fd, STORE_LOCK_OPEN, false);
+	if (!err && store->writable)
+		err = chario_fence_take(store->device, STORE_FENCE_OPEN, false);
 	if (!err)
 		err = chario_pool_create(&store->pool, store->device, STORE_BUFFER, 0);
 	return err ? err : read_store(store);
@@ -53,8 +55,13 @@ static int open_parts(struct chario_store *store)
 /* All but the device. */
 static void close_parts(struct chario_store *store)
 {
+	/* The locks of a child of fork(2) are its parent's. */
+	bool ours = !store->pool.owner || !chario_pool_check(&store->pool);
+
 	chario_index_deinit(&store->index);
-	chario_lock_close(store->lock_fd, !chario_pool_check(&store->pool));
+	if (ours && store->writable)
+		chario_fence_lower(store->device, STORE_FENCE_OPEN);
+	chario_lock_close(store->lock_fd, ours);
 	chario_pool_destroy(&store->pool);
 	pthread_mutex_destroy(&store->mutex);
 	pthread_mutex_destroy(&store->changing);

@@ -113,7 +113,7 @@ int chario_view_flush(struct chario_view *view, unsigned int flags, uint64_t *wr
 		return err;
 	if (flags & ~CHARIO_TRANSFER_FUA)
 		return -EINVAL;
-	if (!view->area->writable)
+	if (view->area->use == AREA_READ)
 		return -EROFS;
 	pthread_mutex_lock(&view->lock);
 	err = flush(view, flags, &nr_written);

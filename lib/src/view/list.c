@@ -34,7 +34,7 @@ static bool share_memory(const struct chario_view *one, const struct chario_view
 
 static bool share_area(const struct chario_view *one, const struct chario_view *other)
 {
-	return one->area == other->area && one->area->writable &&
+	return one->area == other->area && one->area->use != AREA_READ &&
 	       overlaps(one->offset, one->bytes, other->offset, other->bytes);
 }
 

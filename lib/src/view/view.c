@@ -98,7 +98,7 @@ static int load_auto(struct chario_view *view)
 	size_t way = is_page_aligned(view) ? 0 : 2;
 	int err;
 
-	if (!view->area->writable)
+	if (view->area->use == AREA_READ)
 		way = 3;
 	do {
 		err = load_with(view, ways[way]);
