@@ -55,8 +55,8 @@ static const char *advice(const struct chario_finding *finding)
 	case CHARIO_DAMAGE_BEHIND:
 		return repair;
 	case CHARIO_DAMAGE_HEADERS:
-		return "if it was a store, restore the first or the last block of the disk from a "
-		       "backup";
+		return "if it was a store, restore its first block or its last one from a backup; "
+		       "chario format --force makes a new one";
 	case CHARIO_DAMAGE_BLOCKS:
 		return forget;
 	case CHARIO_DAMAGE_CHANGES:

@@ -79,6 +79,11 @@ def _sealed(block: bytes, magic: bytes, number: int) -> bool:
     return crc32c(0, block[:36] + bytes(4) + block[40:]) == crc
 
 
+def _number(block: bytes) -> int:
+    number: int = struct.unpack_from("<I", block, 32)[0]
+    return number
+
+
 def _sequence(block: bytes) -> int:
     sequence: int = struct.unpack_from("<Q", block, 24)[0]
     return sequence
@@ -116,16 +121,38 @@ class Store:
 
     def _read_header(self) -> Header:
         end = self._file.seek(0, 2) // BLOCK * BLOCK
-        for offset in (0, end - BLOCK):
-            block = self._at(offset, BLOCK)
-            if not _sealed(block, b"ChrioST1", 0):
-                continue
+        block = self._at(0, BLOCK)
+        header = _parse_header(block) if _sealed(block, b"ChrioST1", 0) else self._find_header(end)
+        if header.capacity_bytes > end:
+            raise FormatError("the disk is smaller than the store")
+        return header
+
+    def _find_header(self, end: int) -> Header:
+        """The first header is damaged."""
+        first = next(filter(None, (self._any_table(2 * BLOCK + BLOCK * i, i) for i in range(128))), None)
+        block = self._at(end - BLOCK, BLOCK)
+        if _sealed(block, b"ChrioST1", 0) and (not first or first[8:24] == block[8:24]):
             header = _parse_header(block)
-            if header.capacity_bytes > end:
-                raise FormatError("the disk is smaller than the store")
-            if not offset or header.capacity_bytes == end:
+            if header.capacity_bytes == end:
                 return header
-        raise FormatError("there is no store")
+        said = _parse_geometry(first) if first else None
+        last = self._any_table((said.capacity_bytes if said else end) - 2 * BLOCK)
+        if not first and not last:
+            raise FormatError("there is no store")
+        if not last or (first and first[8:24] != last[8:24]):
+            raise FormatError("what is left of a store does not belong together")
+        said = said or _parse_geometry(last)
+        if said:
+            return said
+        count = _number(last) + 1
+        return Header(last[8:24], count, BLOCK, end, BLOCK * (2 + count), end - BLOCK * (1 + count), 0, 0, 0)
+
+    def _any_table(self, offset: int, number: int | None = None) -> bytes | None:
+        """A good block of a table of any store."""
+        block = self._at(offset, BLOCK)
+        if len(block) != BLOCK:
+            return None
+        return block if _sealed(block, b"ChrioTB1", _number(block) if number is None else number) else None
 
     def _read_table(self) -> Iterator[Area]:
         for number in range(self.header.nr_blocks):
@@ -162,6 +189,16 @@ def _parse_header(block: bytes) -> Header:
     if header.read_features:
         raise FormatError(f"features {header.read_features:#x} of the store are not known")
     return header
+
+
+def _parse_geometry(block: bytes) -> Header | None:
+    """What a block of the table says of its store; those of the first release do not."""
+    count, align, capacity, data, created, to_read, to_write = struct.unpack_from("<7Q", block, 40)
+    if not capacity:
+        return None
+    if to_read:
+        raise FormatError(f"features {to_read:#x} of the store are not known")
+    return Header(block[8:24], count, align, capacity, data, capacity - BLOCK * (1 + count), created, to_read, to_write)
 
 
 def _parse_entry(slot: int, entry: bytes) -> Area:

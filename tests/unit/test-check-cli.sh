@@ -125,9 +125,28 @@ claim "a run of damaged blocks is one line, and each is counted"
 
 format 32M
 gives 0 create a 4k
-damage 0 $(($(stat -c %s store) / 4096 - 1))
+last=$(($(stat -c %s store) / 4096 - 1))
+damage 0 "$last"
+gives 0 ls
+says a
+gives 3 check
+says 'repairable: the first copy of the header is damaged' \
+	'repairable: the second copy of the header is damaged' '2 found, 0 repaired, 0 lost'
+gives 1 format
+says 'there is a store on "store", with 1 area'
+gives 0 check --repair
+says '2 found, 2 repaired, 0 lost'
+gives 0 check
+claim "headers are made again from the table"
+
+format 32M
+last=$(($(stat -c %s store) / 4096 - 1))
+second=$(second_copy)
+# shellcheck disable=SC2046
+damage 0 1 $(seq 2 101) $(seq "$second" "$last")
 gives 1 check
 says ENOMEDIUM
 gives 1 ls
-claim "a store without any header is none"
+gives 0 format
+claim "a store without header and table is none"
 end

@@ -206,7 +206,8 @@ static bool opens_or_is_none(struct log_disk *disk, const struct model_step *ste
 	struct chario_store *store;
 	int err = rig_open(disk, O_RDONLY, &store);
 
-	if (err == -ENOMEDIUM)
+	/* Some of the new one is there, and some of the old one. */
+	if (err == -ENOMEDIUM || err == -EUCLEAN)
 		return true;
 	if (err) {
 		printf("# opening the store gives %d\n", err);

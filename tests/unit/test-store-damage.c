@@ -211,6 +211,8 @@ static void both_headers_are_named(void)
 	wreck_mend();
 	wreck.disk->image[100] ^= 1;
 	wreck.disk->image[WRECK_BYTES - BLOCK + 100] ^= 1;
+	/* Without its end nobody knows where the second copy of the table is. */
+	wreck.disk->image[WRECK_BYTES - 2 * BLOCK + 100] ^= 1;
 	EQUAL(wreck_count_areas(O_RDONLY), -EUCLEAN);
 	EQUAL(rig_check(wreck.disk, CHARIO_CHECK_REPAIR | CHARIO_CHECK_FORGET, &findings), 1);
 	EQUAL(findings.last.damage, CHARIO_DAMAGE_HEADERS);
@@ -286,7 +288,7 @@ static void open_stores_bear_what_is_unread(void)
 	chario_store_close(store);
 }
 
-/* What the first header is that cannot be read, only the second one can say. */
+/* What the first header is that cannot be read, the second one says, or the table. */
 static void unread_headers_are_no_empty_disk(void)
 {
 	struct rig_findings findings = { .quiet = true };
@@ -295,10 +297,13 @@ static void unread_headers_are_no_empty_disk(void)
 	make_bad(0, 0);
 	EQUAL(wreck_count_areas(O_RDONLY), WRECK_AREAS);
 	memset(wreck.disk->image + WRECK_BYTES - BLOCK, 0, BLOCK);
-	EQUAL(wreck_count_areas(O_RDONLY), -EIO);
-	EQUAL(rig_check(wreck.disk, 0, &findings), 1);
-	EQUAL(findings.last.damage, CHARIO_DAMAGE_HEADERS);
+	EQUAL(wreck_count_areas(O_RDONLY), WRECK_AREAS);
 	make_bad(1, WRECK_BYTES - BLOCK);
+	EQUAL(wreck_count_areas(O_RDONLY), WRECK_AREAS);
+	EQUAL(rig_check(wreck.disk, 0, &findings), 2);
+	EQUAL(findings.last.damage, CHARIO_DAMAGE_HEADER);
+	for (size_t i = 1; i < WRECK_METADATA; i++)
+		memset(wreck.disk->image + wreck_offset(i), 0, BLOCK);
 	EQUAL(wreck_count_areas(O_RDONLY), -EIO);
 	EQUAL(rig_check(wreck.disk, 0, &findings), 1);
 	EQUAL(findings.last.damage, CHARIO_DAMAGE_HEADERS);

@@ -17,7 +17,8 @@ extern "C" {
 /**
  * enum chario_damage - a kind of damage
  * @CHARIO_DAMAGE_HEADER: one copy of the header of the store is damaged
- * @CHARIO_DAMAGE_HEADERS: both are: the store cannot be opened
+ * @CHARIO_DAMAGE_HEADERS: both are, or the second one is of another store, and the
+ *	table does not say what they said: the store cannot be opened
  * @CHARIO_DAMAGE_BLOCK: one copy of a block of the table is damaged
  * @CHARIO_DAMAGE_BLOCKS: both copies of a block are: its areas are lost
  * @CHARIO_DAMAGE_BEHIND: the second copy of a block is older than the first, as a
@@ -113,7 +114,7 @@ typedef int chario_finding_visit(const struct chario_finding *finding, void *dat
  * @data: is handed to it
  *
  * With CHARIO_CHECK_REPAIR a damaged or older copy is written anew from the good
- * one, and a block that counts as never used counts as used where one behind it is.
+ * one, a header whose both copies are damaged from what the table says, and a block that counts as never used counts as used where one behind it is.
  * Where both are damaged, or areas contradict each other, nothing is
  * touched: which one is right is not for a program to say.  With CHARIO_CHECK_FORGET
  * too, a block of which both copies are damaged becomes empty, and what its areas

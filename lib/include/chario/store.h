@@ -156,8 +156,8 @@ struct chario_area_info {
  * systems that lie where areas will stay, too: chario format --force wipes them.
  *
  * Context: may sleep.
- * Return: 0; -EEXIST where there is a store, whole or damaged, and
- * CHARIO_LAYOUT_REPLACE is not set; -EBUSY where a store on it is open;
+ * Return: 0; -EEXIST where there is a store, or a header or a part of a table is left
+ * of one, and CHARIO_LAYOUT_REPLACE is not set; -EBUSY where a store on it is open;
  * -ENOSPC where the disk is too small; -EOPNOTSUPP where its logical block is longer
  * than 4096; -ENOMEM; -EINVAL where a member of @layout is out
  * of its range; -EROFS; and the errors of chario_device_open_any() and of
@@ -175,8 +175,8 @@ int chario_store_format(const char *name, const struct chario_store_layout *layo
  * whatever is damaged.
  *
  * Context: may sleep.
- * Return: 0; -ENOMEDIUM where there is no store; -EUCLEAN where both copies of
- * the header are damaged, and with O_RDWR where both of a block of the table are or
+ * Return: 0; -ENOMEDIUM where there is no store; -EUCLEAN where
+ * the header is damaged and what else is left does not belong together, and with O_RDWR where both of a block of the table are or
  * cannot be read, areas contradict each other, or one is of a later release:
  * chario_store_check() says what, and O_RDONLY gives what is left; -EIO where nothing
  * of the header or of the table can be read; -EPROTO where the

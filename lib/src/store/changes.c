@@ -406,6 +406,7 @@ static int replace(struct chario_store *store, uint64_t slot, const struct store
 	table = *old;
 	table.head.sequence++;
 	table.entries[slot % STORE_ENTRIES] = entry ? *entry : (struct store_entry){ 0 };
+	chario_remains_leave(&store->header, &table);
 	chario_block_seal(&table);
 	err = chario_table_write(store, number, &table, old);
 	if (err) {

@@ -130,6 +130,7 @@ static void make_empty(const struct chario_check *check, const struct pair *pair
 	memcpy(table->head.uuid, check->store.header.head.uuid, sizeof(table->head.uuid));
 	table->head.number = (uint32_t)pair->number;
 	table->head.sequence = check->unused == UINT64_MAX ? chario_store_now() : 0;
+	chario_remains_leave(&check->store.header, table);
 	chario_block_seal(table);
 }
 

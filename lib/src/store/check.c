@@ -69,11 +69,6 @@ int chario_check_pull(struct chario_check *check, uint64_t at, uint64_t offset)
 	return err;
 }
 
-static bool is_header(const void *block)
-{
-	return ((const struct store_head *)block)->magic == STORE_MAGIC_HEADER;
-}
-
 static bool is_intact_header(const void *block)
 {
 	const struct store_header *header = block;
@@ -92,14 +87,6 @@ static int refuse_unknown(const struct chario_check *check, const void *block)
 	if (!is_intact_header(block))
 		return 0;
 	return chario_layout_is_known(block, chario_check_repairs(check));
-}
-
-/* The second copy stands at the end of the store, or is not of this place. */
-static bool is_good_second(const void *block, uint64_t offset)
-{
-	const struct store_header *header = block;
-
-	return is_good_header(block) && header->capacity_bytes == offset + CHARIO_STORE_BLOCK;
 }
 
 static int report_header(struct chario_check *check, unsigned int copy, uint64_t offset)
@@ -131,8 +118,8 @@ static int report_headers(struct chario_check *check)
 	};
 
 	check->headless = true;
-	chario_check_describe(&finding,
-			      "both copies of the header are damaged: the store cannot be opened");
+	chario_check_describe(&finding, "the header is damaged, and what else is left of a store "
+					"does not belong together: it cannot be opened");
 	return chario_check_report(check, &finding);
 }
 
@@ -151,48 +138,58 @@ static int report_newer(struct chario_check *check)
 	return chario_check_report(check, &finding);
 }
 
+/* The first header, or what takes its place; -EUCLEAN where nothing can. */
+static int find_header(struct chario_check *check)
+{
+	struct store_header *header = &check->store.header;
+	const void *first = check->store.pool.memory;
+	int ret = chario_check_pull(check, 0, 0);
+
+	if (!ret)
+		ret = refuse_unknown(check, first);
+	if (ret)
+		return ret;
+	memcpy(header, first, sizeof(*header));
+	if (is_good_header(header))
+		return header->capacity_bytes > check->capacity ? -ESTALE : 0;
+	ret = chario_remains_find(&check->store, check->capacity,
+				  header->head.magic == STORE_MAGIC_HEADER ? -EUCLEAN : -ENOMEDIUM,
+				  header);
+	/* What cannot be read may be one. */
+	if (chario_pool_is_damage(ret) || (ret == -ENOMEDIUM && check->unread))
+		ret = -EUCLEAN;
+	return ret;
+}
+
+static int check_header(struct chario_check *check, unsigned int copy, uint64_t offset)
+{
+	int ret = chario_check_pull(check, 0, offset);
+
+	if (ret || !memcmp(check->store.pool.memory, &check->store.header, CHARIO_STORE_BLOCK))
+		return ret;
+	return report_header(check, copy, offset);
+}
+
 /*
  * Sets the header of the store, or that it is headless.  Returns 0; -ENOMEDIUM where
  * there is no trace of a store.
  */
 static int check_headers(struct chario_check *check)
 {
-	unsigned char *first = check->store.pool.memory, *second = first + CHARIO_STORE_BLOCK;
-	struct store_header *header = &check->store.header;
-	uint64_t last = check->capacity - CHARIO_STORE_BLOCK;
-	int ret = chario_check_pull(check, 0, 0);
+	int ret = find_header(check);
 
-	if (!ret)
-		ret = refuse_unknown(check, first);
-	if (!ret && is_good_header(first))
-		last = ((struct store_header *)first)->capacity_bytes - CHARIO_STORE_BLOCK;
-	if (!ret && last + CHARIO_STORE_BLOCK > check->capacity)
-		return -ESTALE;
-	if (!ret)
-		ret = chario_check_pull(check, CHARIO_STORE_BLOCK, last);
-	if (ret)
-		return ret;
-	if (!is_good_header(first))
-		ret = refuse_unknown(check, second);
-	if (ret)
-		return ret;
-	if (!is_good_header(first) && !is_good_second(second, last)) {
-		/* What cannot be read may be one. */
-		if (!is_header(first) && !is_header(second) && !check->unread)
-			return -ENOMEDIUM;
+	if (ret == -EUCLEAN)
 		return report_headers(check);
-	}
-	memcpy(header, is_good_header(first) ? first : second, sizeof(*header));
-	ret = chario_check_refrain(check);
+	if (!ret)
+		ret = chario_check_refrain(check);
 	if (!ret)
 		ret = report_newer(check);
-	if (ret)
-		return ret;
-	if (memcmp(first, header, sizeof(*header)))
-		return report_header(check, 0, 0);
-	if (memcmp(second, header, sizeof(*header)))
-		return report_header(check, 1, last);
-	return 0;
+	if (!ret)
+		ret = check_header(check, 0, 0);
+	if (!ret)
+		ret = check_header(check, 1,
+				   check->store.header.capacity_bytes - CHARIO_STORE_BLOCK);
+	return ret;
 }
 
 static int check_note(struct chario_check *check)

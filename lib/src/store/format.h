@@ -155,14 +155,35 @@ struct store_entry {
 #define STORE_ENTRIES 10
 
 /**
+ * struct store_geometry - what the header says, once more; all zero in a store of the
+ *	first release, until its block is changed
+ * @nr_blocks: as in the header, all of it
+ * @alignment_bytes: as above
+ * @capacity_bytes: as above
+ * @data_offset: as above
+ * @created_ns: as above
+ * @read_features: as above
+ * @write_features: as above
+ */
+struct store_geometry {
+	uint64_t nr_blocks;
+	uint64_t alignment_bytes;
+	uint64_t capacity_bytes;
+	uint64_t data_offset;
+	uint64_t created_ns;
+	uint64_t read_features;
+	uint64_t write_features;
+};
+
+/**
  * struct store_table - a block of the table
  * @head: as every block
- * @zero: nothing
+ * @geometry: for when both headers are damaged
  * @entries: areas in no order
  */
 struct store_table {
 	struct store_head head;
-	uint8_t zero[56];
+	struct store_geometry geometry;
 	struct store_entry entries[STORE_ENTRIES];
 };
 

@@ -3,6 +3,7 @@
  * A store from the inside.
  *
  * store/layout.c	the header: making a store, finding one
+ * store/remains.c	finding one whose header is damaged
  * store/block.c	blocks: checksums, both copies, reading and writing
  * store/changes.c	what other processes have changed; changing an entry
  * store/index.c	the areas in memory: by name, by place, by slot
@@ -194,9 +195,26 @@ bool chario_layout_is_sane(const struct store_header *header);
  */
 int chario_layout_is_known(const struct store_header *header, bool to_write);
 
+/* The header in a block: 0, -ENOMEDIUM, -EUCLEAN, -EPROTO, or an error of reading. */
+int chario_layout_read_at(struct chario_store *store, uint64_t offset, struct store_header *header);
+
 /* chario_store_format() on a device that is open, and stays the caller's. */
 int chario_store_format_device(struct chario_device *device,
 			       const struct chario_store_layout *layout);
+
+/* store/remains.c */
+
+/*
+ * The header of a store whose first one is damaged: the second one, or what the table says.
+ * @why is what reading the first one gave.  0; -EUCLEAN where what there is does not belong
+ * together; -ESTALE where the store ends behind the disk; -ENOMEDIUM or @why where there is
+ * nothing of a store; -EPROTO; or an error of reading.
+ */
+int chario_remains_find(struct chario_store *store, uint64_t capacity, int why,
+			struct store_header *header);
+
+/* Have a block of the table say what the header says, before it is sealed. */
+void chario_remains_leave(const struct store_header *header, struct store_table *table);
 
 /* store/index.c */
 

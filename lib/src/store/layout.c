@@ -129,8 +129,7 @@ static int judge_bad(const struct store_header *header)
 	return header->head.magic == STORE_MAGIC_HEADER ? -EUCLEAN : -ENOMEDIUM;
 }
 
-/* The header in a block: 0, -ENOMEDIUM, -EUCLEAN, -EPROTO, or an error of reading. */
-static int read_header(struct chario_store *store, uint64_t offset, struct store_header *header)
+int chario_layout_read_at(struct chario_store *store, uint64_t offset, struct store_header *header)
 {
 	int err = chario_store_pull(store, 0, offset, CHARIO_STORE_BLOCK);
 
@@ -158,17 +157,6 @@ static int get_capacity(const struct chario_store *store, uint64_t *capacity)
 	return 0;
 }
 
-/* What the first one was counts where there is no second one either. */
-static int read_second(struct chario_store *store, uint64_t capacity, int first)
-{
-	int err = read_header(store, capacity - CHARIO_STORE_BLOCK, &store->header);
-
-	/* One of a store that ends elsewhere is not of this place. */
-	if (!err && store->header.capacity_bytes != capacity)
-		err = -ENOMEDIUM;
-	return err == -ENOMEDIUM && first != -ENOMEDIUM ? first : err;
-}
-
 int chario_layout_read(struct chario_store *store)
 {
 	struct store_header *header = &store->header;
@@ -179,9 +167,9 @@ int chario_layout_read(struct chario_store *store)
 		return err;
 	if (capacity < 2 * CHARIO_STORE_BLOCK)
 		return -ENOMEDIUM;
-	err = read_header(store, 0, header);
+	err = chario_layout_read_at(store, 0, header);
 	if (err == -ENOMEDIUM || err == -EUCLEAN || chario_pool_is_damage(err))
-		err = read_second(store, capacity, err);
+		err = chario_remains_find(store, capacity, err, header);
 	if (err)
 		return err;
 	return header->capacity_bytes > capacity ? -ESTALE : 0;
@@ -207,6 +195,7 @@ static void make_empty(const struct store_header *header, uint64_t number, void 
 	table->head.magic = STORE_MAGIC_TABLE;
 	memcpy(table->head.uuid, header->head.uuid, sizeof(table->head.uuid));
 	table->head.number = (uint32_t)number;
+	chario_remains_leave(header, table);
 	chario_block_seal(table);
 }
 
@@ -262,22 +251,27 @@ static int write_store(struct chario_store *store)
 	return err ? err : push_header(store, 0);
 }
 
-/* A block that begins like a header is one, however damaged. */
+/* A block that begins like a header is one, however damaged; and so is any of a table. */
 static int refuse_store(struct chario_store *store)
 {
+	struct store_header found;
 	const uint64_t last = store->header.capacity_bytes - CHARIO_STORE_BLOCK;
 	const uint64_t offsets[] = { 0, last };
+	int err;
 
 	for (size_t i = 0; i < 2; i++) {
 		const struct store_head *head = (const struct store_head *)store->pool.memory;
-		int err = chario_store_pull(store, 0, offsets[i], CHARIO_STORE_BLOCK);
 
+		err = chario_store_pull(store, 0, offsets[i], CHARIO_STORE_BLOCK);
 		if (err)
 			return err;
 		if (head->magic == STORE_MAGIC_HEADER)
 			return -EEXIST;
 	}
-	return 0;
+	err = chario_remains_find(store, store->header.capacity_bytes, -ENOMEDIUM, &found);
+	if (err == -ENOMEDIUM)
+		return 0;
+	return chario_pool_is_damage(err) ? err : -EEXIST;
 }
 
 static int format(struct chario_store *store, const struct chario_store_layout *layout)

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+/*
+ * What is left of a store whose first header is damaged.
+ *
+ * The second header stands in the last block of the store.  Where that is not the last
+ * block of the disk, another one may stand there: that of an older, larger store, over
+ * whose start this one was copied.  So the first copy of the table is asked whose it is.
+ * Its blocks also say what the header said; those of the first release did not, but their
+ * second copy ends before the last block of the disk, or they are not found.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "store/inner.h"
+
+/**
+ * struct remains - a block of a table that stands in its place
+ * @is_there: there is one
+ * @header: what it says of its store; of one of the first release only the UUID, and a
+ *	size of 0
+ */
+struct remains {
+	bool is_there;
+	struct store_header header;
+};
+
+void chario_remains_leave(const struct store_header *header, struct store_table *table)
+{
+	table->geometry = (struct store_geometry){
+		.nr_blocks = header->nr_blocks,
+		.alignment_bytes = header->alignment_bytes,
+		.capacity_bytes = header->capacity_bytes,
+		.data_offset = header->data_offset,
+		.created_ns = header->created_ns,
+		.read_features = header->read_features,
+		.write_features = header->write_features,
+	};
+}
+
+static void take_geometry(const struct store_table *table, struct store_header *header)
+{
+	const struct store_geometry *geometry = &table->geometry;
+	const uint64_t behind = (geometry->nr_blocks + 1) * CHARIO_STORE_BLOCK;
+
+	memset(header, 0, sizeof(*header));
+	header->head.magic = STORE_MAGIC_HEADER;
+	header->head.sequence = 1;
+	memcpy(header->head.uuid, table->head.uuid, sizeof(header->head.uuid));
+	header->version = STORE_VERSION;
+	header->block_bytes = CHARIO_STORE_BLOCK;
+	header->nr_blocks = geometry->nr_blocks;
+	header->alignment_bytes = geometry->alignment_bytes;
+	header->capacity_bytes = geometry->capacity_bytes;
+	header->data_offset = geometry->data_offset;
+	header->second_offset = geometry->capacity_bytes - behind;
+	header->created_ns = geometry->created_ns;
+	header->read_features = geometry->read_features;
+	header->write_features = geometry->write_features;
+	chario_block_seal(header);
+}
+
+/* A good block of any store, with this number. */
+static bool is_table(const struct store_table *table, uint64_t number)
+{
+	return chario_block_is_good(table, STORE_MAGIC_TABLE, table->head.uuid, number);
+}
+
+/* The first block that is good, among those of the first copy that are read at a time. */
+static int find_first_copy(struct chario_store *store, uint64_t capacity, struct remains *remains)
+{
+	const uint64_t from = (uint64_t)STORE_TABLE_BLOCK * CHARIO_STORE_BLOCK;
+	const struct store_table *table = (const struct store_table *)store->pool.memory;
+
+	for (uint64_t number = 0; number < STORE_BUFFER / CHARIO_STORE_BLOCK; number++) {
+		uint64_t offset = from + number * CHARIO_STORE_BLOCK;
+		int err;
+
+		if (offset >= capacity)
+			return 0;
+		err = chario_store_pull(store, 0, offset, CHARIO_STORE_BLOCK);
+		if (err && !chario_pool_is_damage(err))
+			return err;
+		if (err || !is_table(table, number))
+			continue;
+		remains->is_there = true;
+		take_geometry(table, &remains->header);
+		return 0;
+	}
+	return 0;
+}
+
+/* The last block of the second copy, of a store that ends at @end. */
+static int find_second_copy(struct chario_store *store, uint64_t end, struct remains *remains)
+{
+	const struct store_table *table = (const struct store_table *)store->pool.memory;
+	int err = 0;
+
+	if (end < 2 * CHARIO_STORE_BLOCK)
+		return 0;
+	err = chario_store_pull(store, 0, end - 2 * CHARIO_STORE_BLOCK, CHARIO_STORE_BLOCK);
+	if (err)
+		return chario_pool_is_damage(err) ? 0 : err;
+	if (!is_table(table, table->head.number))
+		return 0;
+	remains->is_there = true;
+	take_geometry(table, &remains->header);
+	if (!remains->header.capacity_bytes)
+		remains->header.nr_blocks = (uint64_t)table->head.number + 1;
+	return 0;
+}
+
+static bool is_same_store(const struct store_header *one, const struct store_header *two)
+{
+	return !memcmp(one->head.uuid, two->head.uuid, sizeof(one->head.uuid));
+}
+
+/* What the first release did not say follows from where the second copy ends. */
+static void deduce(struct store_header *header, uint64_t nr_blocks, uint64_t capacity)
+{
+	const uint64_t table = nr_blocks * CHARIO_STORE_BLOCK;
+
+	header->nr_blocks = nr_blocks;
+	header->alignment_bytes = CHARIO_STORE_BLOCK;
+	header->capacity_bytes = capacity;
+	header->data_offset = (uint64_t)STORE_TABLE_BLOCK * CHARIO_STORE_BLOCK + table;
+	header->second_offset = capacity - CHARIO_STORE_BLOCK - table;
+	chario_block_seal(header);
+}
+
+/* Both copies of the table, and they belong together: then the header follows. */
+static int rebuild(struct chario_store *store, uint64_t capacity, const struct remains *first,
+		   struct store_header *header)
+{
+	struct remains second = { 0 };
+	uint64_t end = first->header.capacity_bytes ? first->header.capacity_bytes : capacity;
+	int err;
+
+	if (first->header.capacity_bytes && !chario_layout_is_sane(&first->header))
+		return -EUCLEAN;
+	if (end > capacity)
+		return -ESTALE;
+	err = find_second_copy(store, end, &second);
+	if (err)
+		return err;
+	if (!second.is_there || !is_same_store(&first->header, &second.header))
+		return -EUCLEAN;
+	*header = first->header;
+	if (!first->header.capacity_bytes)
+		deduce(header, second.header.nr_blocks, capacity);
+	return chario_layout_is_sane(header) ? 0 : -EUCLEAN;
+}
+
+/* The start of the disk has been overwritten, with the first header. */
+static int rebuild_from_end(struct chario_store *store, uint64_t capacity,
+			    struct store_header *header)
+{
+	struct remains second = { 0 };
+	int err = find_second_copy(store, capacity, &second);
+
+	if (err)
+		return err;
+	if (!second.is_there)
+		return -ENOMEDIUM;
+	if (!second.header.capacity_bytes)
+		deduce(&second.header, second.header.nr_blocks, capacity);
+	if (second.header.capacity_bytes != capacity || !chario_layout_is_sane(&second.header))
+		return -EUCLEAN;
+	*header = second.header;
+	return 0;
+}
+
+int chario_remains_find(struct chario_store *store, uint64_t capacity, int why,
+			struct store_header *header)
+{
+	struct remains first = { 0 };
+	int err = find_first_copy(store, capacity, &first), second;
+
+	if (err)
+		return err;
+	second = chario_layout_read_at(store, capacity - CHARIO_STORE_BLOCK, header);
+	/* One of a store that ends elsewhere is not of this place. */
+	if (!second && header->capacity_bytes != capacity)
+		second = -ENOMEDIUM;
+	if (!second && (!first.is_there || is_same_store(header, &first.header)))
+		return 0;
+	if (second && second != -ENOMEDIUM && second != -EUCLEAN && !chario_pool_is_damage(second))
+		return second;
+	err = first.is_there ? rebuild(store, capacity, &first, header) :
+			       rebuild_from_end(store, capacity, header);
+	if (!err)
+		return chario_layout_is_known(header, store->writable);
+	if (err != -ENOMEDIUM)
+		return err;
+	return why != -ENOMEDIUM ? why : second;
+}

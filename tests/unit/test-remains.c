@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What is left of a store whose header is damaged: nothing else comes to life in its place, and
+ * what its table says is enough to have it back.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "store-exercise.h"
+#include "store-rig.h"
+#include "store/inner.h"
+#include "tap.h"
+
+#define BLOCK  ((size_t)CHARIO_STORE_BLOCK)
+#define SMALL  (20U << 20)
+#define LARGE  (30U << 20)
+#define AREAS  100
+/* Blocks of one copy of the table. */
+#define BLOCKS (AREAS / STORE_ENTRIES)
+
+/**
+ * enum release - who has made a store
+ * @THIS: its table says what its header says
+ * @FIRST: it does not
+ */
+enum release { THIS, FIRST };
+
+static const struct chario_store_layout layout = { .size = sizeof(layout), .max_areas = AREAS };
+
+static void forget_geometry(unsigned char *image, uint64_t bytes)
+{
+	for (uint64_t at = 0; at < bytes; at += BLOCK) {
+		struct store_table *table = (struct store_table *)(image + at);
+
+		if (table->head.magic == STORE_MAGIC_TABLE)
+			memset(&table->geometry, 0, sizeof(table->geometry));
+	}
+	exercise_seal(image, bytes);
+}
+
+static struct log_disk *make_disk(uint64_t bytes, enum release release, const char *name)
+{
+	struct chario_store *store;
+	struct log_disk *disk = rig_begin(bytes, 512, &layout, &store);
+
+	if (chario_store_create(store, name, 1 << 20, 0))
+		abort();
+	chario_store_close(store);
+	if (release == FIRST)
+		forget_geometry(disk->image, bytes);
+	return disk;
+}
+
+/* A store of 30 MiB, over the start of which one of 20 MiB has been copied. */
+static struct log_disk *make_two(enum release release)
+{
+	struct log_disk *disk = make_disk(LARGE, release, "old");
+	struct log_disk *small = make_disk(SMALL, release, "living");
+
+	memcpy(disk->image, small->image, SMALL);
+	log_disk_destroy(small);
+	return disk;
+}
+
+/* 0 where a store opens and has an area, or why not. */
+static int find(struct log_disk *disk, int flags, const char *name)
+{
+	struct chario_area_info info;
+	struct chario_store *store;
+	int err = rig_open(disk, flags, &store);
+
+	if (err)
+		return err;
+	err = chario_store_find(store, name, &info, sizeof(info));
+	chario_store_close(store);
+	return err;
+}
+
+/* What a repair leaves of damage; -1 where it was found to be more than it is then. */
+static int repair(struct log_disk *disk, int found)
+{
+	struct rig_findings findings = { .quiet = true };
+
+	if (rig_check(disk, 0, &findings) != found)
+		return -1;
+	return rig_check(disk, CHARIO_CHECK_REPAIR, &findings);
+}
+
+static void an_older_store_stays_dead(void)
+{
+	struct log_disk *disk = make_two(THIS);
+
+	disk->image[100] ^= 1;
+	EQUAL(find(disk, O_RDONLY, "living"), 0);
+	EQUAL(find(disk, O_RDWR, "living"), 0);
+	EQUAL(repair(disk, 1), 0);
+	EQUAL(find(disk, O_RDWR, "living"), 0);
+	EQUAL(repair(disk, 0), 0);
+	log_disk_destroy(disk);
+}
+
+/* It was not said anywhere how long the living one is. */
+static void an_older_store_of_the_first_release_stays_dead(void)
+{
+	struct log_disk *disk = make_two(FIRST);
+	unsigned char *before = malloc(LARGE);
+
+	disk->image[100] ^= 1;
+	memcpy(before, disk->image, LARGE);
+	EQUAL(find(disk, O_RDONLY, "old"), -EUCLEAN);
+	EQUAL(repair(disk, 1), 1);
+	EQUAL(memcmp(before, disk->image, LARGE), 0);
+	EQUAL(rig_format(disk, &layout), -EEXIST);
+	free(before);
+	log_disk_destroy(disk);
+}
+
+/* Also where the note, and the first block of the table, have gone with the header. */
+static void headers_are_made_from_the_table(void)
+{
+	for (enum release release = THIS; release <= FIRST; release++) {
+		for (size_t blocks = 1; blocks <= 3; blocks++) {
+			struct log_disk *disk = make_disk(SMALL, release, "there");
+
+			memset(disk->image, 0x5a, blocks * BLOCK);
+			memset(disk->image + SMALL - BLOCK, 0x5a, BLOCK);
+			EQUAL(find(disk, O_RDONLY, "there"), 0);
+			EQUAL(find(disk, O_RDWR, "there"), 0);
+			EQUAL(rig_format(disk, &layout), -EEXIST);
+			EQUAL(repair(disk, blocks == 3 ? 3 : 2), 0);
+			EQUAL(repair(disk, 0), 0);
+			EQUAL(find(disk, O_RDWR, "there"), 0);
+			log_disk_destroy(disk);
+		}
+	}
+}
+
+static void headers_are_what_they_were(void)
+{
+	struct log_disk *disk = make_disk(SMALL, THIS, "there");
+	unsigned char before[BLOCK];
+
+	memcpy(before, disk->image, BLOCK);
+	memset(disk->image, 0, BLOCK);
+	memset(disk->image + SMALL - BLOCK, 0, BLOCK);
+	EQUAL(repair(disk, 2), 0);
+	EQUAL(memcmp(before, disk->image, BLOCK), 0);
+	EQUAL(memcmp(before, disk->image + SMALL - BLOCK, BLOCK), 0);
+	log_disk_destroy(disk);
+}
+
+/* What overwrites the start of a disk takes the first copy of the table as well. */
+static void the_second_copy_is_enough(void)
+{
+	for (enum release release = THIS; release <= FIRST; release++) {
+		struct log_disk *disk = make_disk(SMALL, release, "there");
+
+		memset(disk->image, 0x5a, (2 + BLOCKS) * BLOCK);
+		memset(disk->image + SMALL - BLOCK, 0x5a, BLOCK);
+		EQUAL(find(disk, O_RDWR, "there"), 0);
+		EQUAL(rig_format(disk, &layout), -EEXIST);
+		EQUAL(repair(disk, 2 + BLOCKS), 0);
+		EQUAL(repair(disk, 0), 0);
+		log_disk_destroy(disk);
+	}
+}
+
+static void one_copy_alone_asks_for_force(void)
+{
+	const struct chario_store_layout replace = { .size = sizeof(replace),
+						     .flags = CHARIO_LAYOUT_REPLACE };
+	struct log_disk *disk = make_disk(SMALL, THIS, "there");
+
+	memset(disk->image, 0, 2 * BLOCK);
+	memset(disk->image + SMALL - (BLOCKS + 1) * BLOCK, 0, (BLOCKS + 1) * BLOCK);
+	EQUAL(find(disk, O_RDONLY, "there"), -EUCLEAN);
+	EQUAL(rig_format(disk, &layout), -EEXIST);
+	EQUAL(rig_format(disk, &replace), 0);
+	EQUAL(find(disk, O_RDWR, "there"), -ENOENT);
+	log_disk_destroy(disk);
+}
+
+/* An area may hold a store of its own, and a table may have ended there once. */
+static void tables_elsewhere_are_none(void)
+{
+	struct log_disk *disk = make_disk(SMALL, THIS, "there");
+	struct log_disk *other = make_disk(SMALL, THIS, "inside");
+
+	memset(disk->image, 0, (2 + BLOCKS) * BLOCK);
+	memset(disk->image + SMALL - (BLOCKS + 1) * BLOCK, 0, (BLOCKS + 1) * BLOCK);
+	memcpy(disk->image + (SMALL >> 1), other->image, SMALL >> 2);
+	memcpy(disk->image + 7 * BLOCK, other->image + 2 * BLOCK, BLOCKS * BLOCK);
+	EQUAL(find(disk, O_RDONLY, "inside"), -ENOMEDIUM);
+	EQUAL(rig_format(disk, &layout), 0);
+	log_disk_destroy(other);
+	log_disk_destroy(disk);
+}
+
+static const struct tap_test tests[] = {
+	{ "an older, larger store stays dead", an_older_store_stays_dead },
+	{ "an older, larger store of the first release stays dead",
+	  an_older_store_of_the_first_release_stays_dead },
+	{ "headers are made from the table", headers_are_made_from_the_table },
+	{ "headers that are made again are what they were", headers_are_what_they_were },
+	{ "the second copy of the table is enough", the_second_copy_is_enough },
+	{ "what is left of a store asks for force", one_copy_alone_asks_for_force },
+	{ "blocks of a table in other places are none", tables_elsewhere_are_none },
+};
+
+TAP_MAIN(tests, tap_nothing, tap_nothing)
