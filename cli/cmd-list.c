@@ -2,6 +2,7 @@
 /*
  * chario list: the disks of CharIO, and all NVMe controllers.
  */
+#include <errno.h>
 #include <stdio.h>
 
 #include <chario/drive.h>
@@ -22,6 +23,14 @@ static int add_disk_row(const struct chario_list_disk *disk, void *data)
 	cli_table_add(table, "%s", disk->address);
 	cli_table_add(table, "%s", disk->serial);
 	cli_table_add(table, "%s", disk->model);
+	return 0;
+}
+
+/* The disk is well, and what is written to its path is lost. */
+static int warn_of_node(const struct chario_list_disk *disk, void *data)
+{
+	if (disk->node_error == ENOTBLK)
+		cli_fail(data, -ENOTBLK, "%s", disk->path);
 	return 0;
 }
 
@@ -63,6 +72,8 @@ static int print_tables(struct cli *cli, bool all)
 		cli_say(cli,
 			"there is no disk of CharIO; chario list --all shows what could be bound");
 	cli_table_clear(&table);
+	if (!err)
+		err = chario_list_disks(warn_of_node, cli);
 	if (err || !all)
 		return err;
 
@@ -90,6 +101,7 @@ static int add_disk_object(const struct chario_list_disk *disk, void *data)
 	cli_json_text(object, "serial", disk->serial);
 	cli_json_text(object, "model", disk->model);
 	cli_json_text(object, "firmware", disk->firmware);
+	cli_json_number(object, "node_error", (uint64_t)disk->node_error);
 	json_object_array_add(data, object);
 	return 0;
 }

@@ -82,8 +82,11 @@ static void say_failure(const struct cli *cli, const char *address, int err,
 			 address);
 		break;
 	case CHARIO_BIND_APPEAR:
-		cli_say(cli, "%s: no /dev/chardiskN has appeared; the kernel log says why",
-			address);
+		if (err == -ENOTBLK)
+			cli_fail(cli, err, "%s", address);
+		else
+			cli_say(cli, "%s: no /dev/chardiskN has appeared; the kernel log says why",
+				address);
 		break;
 	default:
 		cli_fail(cli, err, "%s: cannot move it to another driver", address);

@@ -59,6 +59,25 @@ def test_there_and_back(machine: Machine) -> None:
         machine.must(f"cmp -n {4 << 20} /run/data {machine.block(PLAIN)}")
 
 
+def test_a_file_that_dd_has_left_in_its_place(machine: Machine) -> None:
+    """It is in memory, and no disk: no program writes a recording to it, and a bind that finds it undoes itself."""
+    address = machine.address(PLAIN)
+    machine.chario("bind", address)
+    (disk,) = machine.disks(PLAIN)
+    machine.chario("unbind", address)
+    machine.must(f"dd if=/dev/zero of={disk} bs=1M count=4")
+    for words in (["format", disk], ["ls", "--store", disk], ["info", disk]):
+        done = machine.chario(*words)
+        assert done.rc == FAILED and "not its node" in done.stderr and "chario bind" in done.stderr
+    done = machine.chario("bind", address)
+    assert done.rc == FAILED and "not its node" in done.stderr
+    assert machine.driver(PLAIN) == "nvme"
+    machine.must(f"mv {disk} /run/left")
+    assert machine.chario("bind", address).rc == OK
+    machine.must(f"dd if={disk} of=/dev/null bs=1M count=4")
+    assert machine.chario("unbind", address).rc == OK
+
+
 def test_what_the_drive_prefers(machine: Machine) -> None:
     """`chario info` says what nvme-cli reads of the drive: wishes for writes, and what a power cut does not tear."""
     block = machine.block(PLAIN)

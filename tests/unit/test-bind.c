@@ -170,6 +170,16 @@ static void test_disks_do_not_appear(void)
 	check_untouched();
 }
 
+/* dd has left a file there while the drive was away: there is no node then. */
+static void test_foreign_node(void)
+{
+	fake_file("250:0\n", "/sys/devices/pci0000:00/" FAKE_ADDRESS "/chario/chardisk0/dev");
+	EQUAL(bind_drive(0), -ENOTBLK);
+	EQUAL(result.step, CHARIO_BIND_APPEAR);
+	EQUAL(result.restored, 1);
+	check_untouched();
+}
+
 static void test_note_fails(void)
 {
 	fake_file("", "/run/chario");
@@ -383,6 +393,7 @@ static const struct tap_test tests[] = {
 	{ "undone: the earlier driver keeps the drive", test_release_fails },
 	{ "undone: chario refuses the drive", test_attach_fails },
 	{ "undone: no disk appears", test_disks_do_not_appear },
+	{ "undone: a file stands where its node should be", test_foreign_node },
 	{ "untouched: the note cannot be written", test_note_fails },
 	{ "an earlier override comes back", test_earlier_override_comes_back },
 	{ "without the note the kernel chooses", test_note_lost },

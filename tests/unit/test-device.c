@@ -200,6 +200,22 @@ static void test_removed(void)
 	fake_file("", "/dev/chardisk0");
 }
 
+/* What dd has made while the disk was away, and what a name in /dev leads to. */
+static void test_plain_file_in_its_place(void)
+{
+	fake_file("", "/dev/chardisk7");
+	fake_link("/dev/chardisk7", "/dev/by-id/drive");
+	fake_file("", "/srv/chardisk7");
+	EQUAL(chario_device_open("/dev/chardisk7", O_RDONLY, &device), -ENOTBLK);
+	EQUAL(chario_device_open_any("/dev/chardisk7", O_RDWR, &device), -ENOTBLK);
+	EQUAL(chario_device_open_any("/dev/by-id/drive", O_RDWR, &device), -ENOTBLK);
+	EQUAL(open_disk("chardisk0"), 0);
+	chario_device_close(device);
+	fake_file("250:0\n", "/sys/class/chario/chardisk0/dev");
+	EQUAL(open_disk("chardisk0"), -ENOTBLK);
+	fake_remove("/sys/class/chario/chardisk0/dev");
+}
+
 static void test_limits(void)
 {
 	struct chario_plan_limits limits;
@@ -230,6 +246,7 @@ static const struct tap_test tests[] = {
 	{ "waiting for an event of health", test_health_wait },
 	{ "words for health", test_health_words },
 	{ "a disk that has been removed", test_removed },
+	{ "a plain file in the place of its node is none", test_plain_file_in_its_place },
 	{ "limits for a plan", test_limits },
 };
 

@@ -79,6 +79,28 @@ static void test_disks_in_order(void)
 	EQUAL(probe.features, 7);
 }
 
+static int note_node(const struct chario_list_disk *disk, void *data)
+{
+	*(int *)data = disk->node_error;
+	return 0;
+}
+
+static int node_error(void)
+{
+	int error = -1;
+
+	return chario_list_disks(note_node, &error) ? -1 : error;
+}
+
+static void test_nodes(void)
+{
+	add_loopback(0);
+	EQUAL(node_error(), ENOENT);
+	fake_file("250:0\n", "/sys/class/chario/chardisk0/dev");
+	fake_file("", "/dev/chardisk0");
+	EQUAL(node_error(), ENOTBLK);
+}
+
 static void test_drives(void)
 {
 	fake_drive("0000:0a:00.0", "nvme10");
@@ -222,6 +244,7 @@ static void test_subjects(void)
 static const struct tap_test tests[] = {
 	{ "a machine without the module", test_no_module },
 	{ "disks come in the order of their numbers", test_disks_in_order },
+	{ "what stands where the node of a disk should be", test_nodes },
 	{ "NVMe controllers, with or without a driver, and nothing else", test_drives },
 	{ "a drive by all its names", test_names_of_drive },
 	{ "a drive that is bound, by all its names", test_names_of_bound_drive },

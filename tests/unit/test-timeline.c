@@ -357,6 +357,7 @@ static void begin(void)
 	end_at = 0;
 	fake_begin();
 	fake_file("", "/dev/chardisk0");
+	fake_file("nvme\n", "/sys/class/chario/chardisk0/backend");
 	fake_timeline_begin();
 	if (chario_device_open("/dev/chardisk0", O_RDONLY, &device) || open_timeline())
 		abort();

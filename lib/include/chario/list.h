@@ -28,6 +28,8 @@ extern "C" {
  * @serial: serial number of the drive
  * @model: model of the drive
  * @firmware: firmware revision of the drive
+ * @node_error: 0 where @path is the node of the disk; ENOENT where it is missing;
+ *	ENOTBLK where something else stands there, such as a plain file
  *
  * The library makes it and may add members at its end.  Strings end with a
  * NUL and are empty where the disk does not say.
@@ -46,6 +48,7 @@ struct chario_list_disk {
 	char serial[24];
 	char model[48];
 	char firmware[16];
+	int32_t node_error;
 };
 
 /**

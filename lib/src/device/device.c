@@ -49,8 +49,10 @@ int chario_device_open(const char *name, int flags, struct chario_device **devic
 	char path[PATH_MAX];
 	int fd, err = chario_disk_path(path, name);
 
+	if (!err)
+		err = chario_disk_check_node(path);
 	if (err)
-		return err;
+		return err == -ENOENT ? -ENODEV : err;
 	fd = chario_sys.open(path, flags);
 	err = fd < 0 ? fd : chario_device_make_char(fd, path, device);
 	if (err && fd >= 0)
@@ -87,8 +89,10 @@ static int make_any(int fd, const char *path, struct chario_device **device)
 static int open_any(const char *path, int flags, struct chario_device **device)
 {
 	struct stat status;
-	int fd, err = chario_sys_stat(&status, path);
+	int fd, err = chario_disk_check_node(path);
 
+	if (!err)
+		err = chario_sys_stat(&status, path);
 	if (err)
 		return err;
 	if (!is_possible(status.st_mode))

@@ -241,6 +241,7 @@ struct appearance {
 	const char *address;
 	uint32_t nr_disks;
 	uint32_t nr_missing;
+	uint32_t nr_foreign;
 };
 
 static int look_at(const struct chario_list_disk *disk, void *data)
@@ -249,7 +250,8 @@ static int look_at(const struct chario_list_disk *disk, void *data)
 
 	if (!strcmp(disk->address, seen->address)) {
 		seen->nr_disks++;
-		seen->nr_missing += !chario_sys_exists("%s", disk->path);
+		seen->nr_missing += disk->node_error != 0;
+		seen->nr_foreign += disk->node_error == ENOTBLK;
 	}
 	return 0;
 }
@@ -263,6 +265,7 @@ static int wait_for_disks(struct move *move)
 	for (int i = 0; i < WAIT_STEPS; i++) {
 		seen.nr_disks = 0;
 		seen.nr_missing = 0;
+		seen.nr_foreign = 0;
 		err = chario_list_disks(look_at, &seen);
 		if (err)
 			return err;
@@ -271,6 +274,9 @@ static int wait_for_disks(struct move *move)
 			wait_for_udev();
 			return 0;
 		}
+		/* devtmpfs makes no node in its place. */
+		if (seen.nr_foreign)
+			return -ENOTBLK;
 		chario_sys.sleep_ms(WAIT_STEP_MS);
 	}
 	return -ETIMEDOUT;

@@ -16,4 +16,11 @@
  */
 int chario_disk_path(char path[PATH_MAX], const char *name);
 
+/*
+ * Whether what stands at a path may be opened: 0; -ENOTBLK where it is /dev/chardiskN and not
+ * the node of that disk, such as a plain file that dd has made there while the disk was away;
+ * -ENOENT where nothing stands there.
+ */
+int chario_disk_check_node(const char *path);
+
 #endif /* CHARIO_DISK_H */

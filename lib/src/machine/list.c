@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 
 #include "machine/disk.h"
 #include "machine/pci.h"
@@ -53,6 +55,47 @@ static bool is_disk(const char *name, uint32_t *index)
 	return !strncmp(name, NAME_PREFIX, prefix) && parse_index(name + prefix, index);
 }
 
+/* Major and minor number of a disk as its node has to have them. */
+static int read_number_of_node(dev_t *number, uint32_t index)
+{
+	unsigned int major, minor;
+	char text[CHARIO_SYS_TEXT];
+	int err = chario_sys_read(text, sizeof(text), CHARIO_DISK_CLASS "/" NAME_PREFIX "%u/dev",
+				  index);
+
+	if (err)
+		return err;
+	if (sscanf(text, "%u:%u", &major, &minor) != 2)
+		return -EPROTO;
+	*number = makedev(major, minor);
+	return 0;
+}
+
+int chario_disk_check_node(const char *path)
+{
+	const char folder[] = "/dev/";
+	char place[PATH_MAX];
+	struct stat status;
+	uint32_t index;
+	dev_t number;
+	int err = chario_sys_stat(&status, path);
+
+	if (!err)
+		err = chario_sys_resolve(place, "%s", path);
+	if (err)
+		return err;
+	if (strncmp(place, folder, strlen(folder)) || !is_disk(place + strlen(folder), &index))
+		return 0;
+	err = read_number_of_node(&number, index);
+	if (!err)
+		return S_ISCHR(status.st_mode) && status.st_rdev == number ? 0 : -ENOTBLK;
+	/* There is no such disk: it cannot be one, but it may be what a program left there. */
+	if (!chario_sys_exists(CHARIO_DISK_CLASS "/" NAME_PREFIX "%u", index) &&
+	    S_ISREG(status.st_mode))
+		return -ENOTBLK;
+	return 0;
+}
+
 static void read_disk(struct chario_list_disk *disk, uint32_t index)
 {
 	char folder[64];
@@ -61,6 +104,7 @@ static void read_disk(struct chario_list_disk *disk, uint32_t index)
 	snprintf(disk->name, sizeof(disk->name), NAME_PREFIX "%u", index);
 	snprintf(disk->path, sizeof(disk->path), "/dev/%s", disk->name);
 	snprintf(folder, sizeof(folder), CHARIO_DISK_CLASS "/%s/device", disk->name);
+	disk->node_error = -chario_disk_check_node(disk->path);
 	chario_pci_address_of(disk->address, sizeof(disk->address), folder);
 	disk->namespace_id = (uint32_t)read_number(disk->name, "nsid");
 	disk->capacity_bytes = read_number(disk->name, "size");
