@@ -37,6 +37,7 @@ struct chario_command;
 struct chario_device;
 struct chario_edge;
 struct chario_file;
+struct chario_medium;
 struct chario_queue;
 struct chario_request;
 struct chario_timeline;

@@ -15,6 +15,7 @@
 
 #include "back/back.h"
 #include "core/buffer.h"
+#include "core/medium.h"
 #include "trace.h"
 
 #define LOOPBACK_DEPTH	256
@@ -259,5 +260,6 @@ void chario_loopback_exit(void)
 		chario_queue_fail(loopback->queues[i], -ENODEV);
 		chario_queue_drain(loopback->queues[i]);
 	}
+	chario_medium_leave(loopback->cio);
 	put_device(&loopback->cio->dev);
 }

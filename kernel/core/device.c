@@ -15,6 +15,7 @@
 
 #include "back/back.h"
 #include "core/device.h"
+#include "core/medium.h"
 #include "core/queue.h"
 #include "front/front.h"
 
@@ -89,6 +90,7 @@ static void release(struct device *dev)
 	struct chario_device *cio = to_chario_device(dev);
 
 	cio->backend->release(cio);
+	chario_medium_put(cio);
 	ida_free(&indices, cio->index);
 	free_percpu(cio->counters);
 	kfree(cio->irq_queue);
@@ -256,9 +258,15 @@ int chario_device_register(struct chario_device *cio,
 	ret = dev_set_name(&cio->dev, "chardisk%d", cio->index);
 	if (ret)
 		return ret;
+	ret = chario_medium_join(cio, cio->is_shared ? cio->wwid : "");
+	if (ret)
+		return ret;
 	cdev_init(&cio->cdev, &chario_char_fops);
 	cio->cdev.owner = THIS_MODULE;
-	return cdev_device_add(&cio->cdev, &cio->dev);
+	ret = cdev_device_add(&cio->cdev, &cio->dev);
+	if (ret)
+		chario_medium_leave(cio);
+	return ret;
 }
 
 /**
@@ -273,6 +281,18 @@ void chario_device_unregister(struct chario_device *cio)
 {
 	WRITE_ONCE(cio->removed, true);
 	cdev_device_del(&cio->cdev, &cio->dev);
+}
+
+/**
+ * chario_device_lose() - what a disk stands for is not there any more
+ * @cio: registered
+ *
+ * Its calls give ENODEV from here on.  Commands that are with the device end by
+ * themselves.
+ */
+void chario_device_lose(struct chario_device *cio)
+{
+	WRITE_ONCE(cio->removed, true);
 }
 
 /**

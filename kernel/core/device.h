@@ -66,6 +66,10 @@ struct chario_counters {
  * @buffer_lock: protects @buffers, and what it is to be mapped
  * @buffers: all buffers of all open files
  * @cmb: the drive's controller memory, or NULL
+ * @wwid: name of what it stands for, as nvme's attribute of this name; "" for none
+ * @is_shared: other disks may stand for the same
+ * @medium: what it stands for
+ * @medium_node: on the list of its disks
  * @dev: in class chario
  * @cdev: the node
  * @index: N
@@ -107,6 +111,10 @@ struct chario_device {
 	struct mutex buffer_lock; /* buffers, and what it is to be mapped */
 	struct list_head buffers;
 	struct chario_cmb *cmb;
+	char wwid[144];
+	bool is_shared;
+	struct chario_medium *medium;
+	struct list_head medium_node;
 
 	struct device dev;
 	struct cdev cdev;
@@ -166,6 +174,7 @@ int chario_device_register(struct chario_device *cio,
 			   struct chario_queue **queues,
 			   unsigned int nr_queues);
 void chario_device_unregister(struct chario_device *cio);
+void chario_device_lose(struct chario_device *cio);
 unsigned int chario_device_nr_queues(const struct chario_device *cio,
 				     bool polled);
 const char *chario_device_state(const struct chario_device *cio);

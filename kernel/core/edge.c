@@ -9,35 +9,25 @@
 #include <linux/jiffies.h>
 #include <linux/wait.h>
 
-#include "core/device.h"
 #include "core/edge.h"
 #include "core/queue.h"
-#include "front/front.h"
-
-DEFINE_STATIC_KEY_FALSE(chario_edge_key);
-
-static LIST_HEAD(edges);
-static DEFINE_RAW_SPINLOCK(edges_lock);
-static DECLARE_WAIT_QUEUE_HEAD(edges_wait);
 
 /**
  * chario_edge_enable() - there may be edges from now on
- *
- * Context: may sleep.
+ * @cio: the disk
  */
-void chario_edge_enable(void)
+void chario_edge_enable(struct chario_device *cio)
 {
-	static_branch_inc(&chario_edge_key);
+	atomic_inc(&cio->medium->patchers);
 }
 
 /**
  * chario_edge_disable() - undo chario_edge_enable()
- *
- * Context: may sleep.
+ * @cio: the disk
  */
-void chario_edge_disable(void)
+void chario_edge_disable(struct chario_device *cio)
 {
-	static_branch_dec(&chario_edge_key);
+	atomic_dec(&cio->medium->patchers);
 }
 
 static bool overlaps(const struct chario_edge *edge,
@@ -45,7 +35,8 @@ static bool overlaps(const struct chario_edge *edge,
 {
 	const struct chario_request *req = cmd->req;
 
-	return req->op == CHARIO_OP_WRITE && req->cio == edge->cio &&
+	return req->op == CHARIO_OP_WRITE &&
+	       req->cio->medium == edge->medium &&
 	       cmd->disk_offset <= edge->pos &&
 	       cmd->disk_offset + cmd->bytes > edge->pos;
 }
@@ -59,31 +50,34 @@ static bool overlaps(const struct chario_edge *edge,
  */
 bool chario_edge_meets(const struct chario_command *cmd)
 {
+	struct chario_medium *medium = cmd->req->cio->medium;
 	const struct chario_edge *edge;
 	bool meets = false;
 
-	raw_spin_lock(&edges_lock);
-	list_for_each_entry(edge, &edges, node)
-		if (!(cmd->req->duty & CHARIO_DUTY_EDGE) &&
-		    overlaps(edge, cmd))
+	if (cmd->req->duty & CHARIO_DUTY_EDGE)
+		return false;
+	raw_spin_lock(&medium->edges_lock);
+	list_for_each_entry(edge, &medium->edges, node)
+		if (overlaps(edge, cmd))
 			meets = true;
-	raw_spin_unlock(&edges_lock);
+	raw_spin_unlock(&medium->edges_lock);
 	return meets;
 }
 
 static bool try_enter(struct chario_edge *edge)
 {
+	struct chario_medium *medium = edge->medium;
 	const struct chario_edge *other;
 	unsigned long flags;
 	bool free = true;
 
-	raw_spin_lock_irqsave(&edges_lock, flags);
-	list_for_each_entry(other, &edges, node)
-		if (other->cio == edge->cio && other->pos == edge->pos)
+	raw_spin_lock_irqsave(&medium->edges_lock, flags);
+	list_for_each_entry(other, &medium->edges, node)
+		if (other->pos == edge->pos)
 			free = false;
 	if (free)
-		list_add(&edge->node, &edges);
-	raw_spin_unlock_irqrestore(&edges_lock, flags);
+		list_add(&edge->node, &medium->edges);
+	raw_spin_unlock_irqrestore(&medium->edges_lock, flags);
 	return free;
 }
 
@@ -104,10 +98,10 @@ static bool is_clear(struct chario_queue *q, const struct chario_edge *edge)
 	return clear;
 }
 
-/* Until writes of the block that have been handed over have ended. */
-static int wait_clear(const struct chario_edge *edge, unsigned long expires)
+/* Until writes of the block that a disk has handed over have ended. */
+static int wait_disk(const struct chario_edge *edge,
+		     const struct chario_device *cio, unsigned long expires)
 {
-	const struct chario_device *cio = edge->cio;
 	unsigned int i;
 
 	for (i = 0; i < cio->nr_queues; i++) {
@@ -120,6 +114,23 @@ static int wait_clear(const struct chario_edge *edge, unsigned long expires)
 			return -ETIMEDOUT;
 	}
 	return 0;
+}
+
+/* The same for all disks of the medium; one that goes ends its commands first. */
+static int wait_clear(const struct chario_edge *edge, unsigned long expires)
+{
+	struct chario_medium *medium = edge->medium;
+	const struct chario_device *cio;
+	int ret = 0;
+
+	down_read(&medium->lock);
+	list_for_each_entry(cio, &medium->disks, medium_node) {
+		ret = wait_disk(edge, cio, expires);
+		if (ret)
+			break;
+	}
+	up_read(&medium->lock);
+	return ret;
 }
 
 /**
@@ -139,9 +150,10 @@ int chario_edge_lock(struct chario_edge *edge, struct chario_device *cio,
 	long left = max_t(long, expires - jiffies, 1);
 	int ret;
 
-	edge->cio = cio;
+	edge->medium = cio->medium;
 	edge->pos = pos;
-	left = wait_event_timeout(edges_wait, try_enter(edge), left);
+	left = wait_event_timeout(edge->medium->edges_wait, try_enter(edge),
+				  left);
 	if (!left)
 		return -ETIMEDOUT;
 	ret = wait_clear(edge, expires);
@@ -168,14 +180,18 @@ void chario_edge_settle(const struct chario_edge *edge)
  */
 void chario_edge_unlock(struct chario_edge *edge)
 {
-	const struct chario_device *cio = edge->cio;
+	struct chario_medium *medium = edge->medium;
+	const struct chario_device *cio;
 	unsigned long flags;
 	unsigned int i;
 
-	raw_spin_lock_irqsave(&edges_lock, flags);
+	raw_spin_lock_irqsave(&medium->edges_lock, flags);
 	list_del(&edge->node);
-	raw_spin_unlock_irqrestore(&edges_lock, flags);
-	wake_up_all(&edges_wait);
-	for (i = 0; i < cio->nr_queues; i++)
-		chario_queue_release_held(cio->queues[i]);
+	raw_spin_unlock_irqrestore(&medium->edges_lock, flags);
+	wake_up_all(&medium->edges_wait);
+	down_read(&medium->lock);
+	list_for_each_entry(cio, &medium->disks, medium_node)
+		for (i = 0; i < cio->nr_queues; i++)
+			chario_queue_release_held(cio->queues[i]);
+	up_read(&medium->lock);
 }

@@ -4,42 +4,47 @@
  *
  * Whoever changes a part of a block reads it, changes it and writes it back.
  * From before the read until after the write no other write of the block may
- * reach the device.  Ordinary writers pay nothing for that: the check is behind
- * a static key that is on while a file of any size is open, and stands where a
- * command is handed to the device.  A write that meets an edge is held, as
- * during a recovery, and handed over when the edge has gone.
+ * reach the device.  Ordinary writers pay three instructions for that: the check
+ * stands where a command is handed to the device, and is made while a file of any
+ * size is open on the medium.  A write that meets an edge is held, as during a
+ * recovery, and handed over when the edge has gone.
  */
 #ifndef CHARIO_CORE_EDGE_H
 #define CHARIO_CORE_EDGE_H
 
-#include <linux/jump_label.h>
 #include <linux/list.h>
 
+#include "core/device.h"
+#include "core/medium.h"
 #include "core/request.h"
-
-DECLARE_STATIC_KEY_FALSE(chario_edge_key);
 
 /**
  * struct chario_edge - a block that is being changed in part; lives on the
  *	stack of who does it
- * @node: on the list of all edges
- * @cio: the disk
+ * @node: on the list of its medium
+ * @medium: of the disk
  * @pos: byte offset of the block on the disk
  */
 struct chario_edge {
 	struct list_head node;
-	struct chario_device *cio;
+	struct chario_medium *medium;
 	u64 pos;
 };
 
 /* core/edge.c */
-void chario_edge_enable(void);
-void chario_edge_disable(void);
+void chario_edge_enable(struct chario_device *cio);
+void chario_edge_disable(struct chario_device *cio);
 int chario_edge_lock(struct chario_edge *edge, struct chario_device *cio,
 		     u64 pos, unsigned long expires);
 void chario_edge_settle(const struct chario_edge *edge);
 void chario_edge_unlock(struct chario_edge *edge);
 bool chario_edge_meets(const struct chario_command *cmd);
+
+/* Can there be an edge where a request goes? */
+static inline bool chario_edge_may_be(const struct chario_request *req)
+{
+	return atomic_read(&req->cio->medium->patchers);
+}
 
 /**
  * chario_edge_holds() - must a command wait for an edge?
@@ -50,8 +55,7 @@ bool chario_edge_meets(const struct chario_command *cmd);
  */
 static inline bool chario_edge_holds(const struct chario_command *cmd)
 {
-	return static_branch_unlikely(&chario_edge_key) &&
-	       chario_edge_meets(cmd);
+	return unlikely(chario_edge_may_be(cmd->req)) && chario_edge_meets(cmd);
 }
 
 #endif /* CHARIO_CORE_EDGE_H */

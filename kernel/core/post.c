@@ -2,6 +2,7 @@
 /*
  * The way out: commands are handed to the device.
  */
+#include "core/device.h"
 #include "core/edge.h"
 #include "core/pages.h"
 #include "core/queue.h"
@@ -44,14 +45,18 @@ void chario_queue_hand_over(struct chario_queue *q, struct chario_command *cmd,
 static inline void post_one(struct chario_queue *q, struct chario_command *cmd,
 			    bool kick)
 {
-	if (unlikely(q->state == CHARIO_QUEUE_DEAD || cmd->req->orphaned)) {
+	const struct chario_request *req = cmd->req;
+
+	if (unlikely(q->state == CHARIO_QUEUE_DEAD || req->orphaned ||
+		     READ_ONCE(req->cio->removed))) {
 		chario_pages_keep(cmd);
-		chario_complete_command(q, cmd, q->dead_error ?: -ECANCELED);
+		chario_complete_command(q, cmd, q->dead_error ?:
+					(req->orphaned ? -ECANCELED : -ENODEV));
 		if (kick && q->state == CHARIO_QUEUE_LIVE)
 			q->ops->kick(q);
 		return;
 	}
-	chario_watch_arm(q, cmd->req->expires);
+	chario_watch_arm(q, req->expires);
 	hand_over(q, cmd, kick);
 }
 
@@ -87,8 +92,8 @@ static inline bool is_clear(const struct chario_queue *q,
 			    const struct chario_request *req)
 {
 	return likely(q->state == CHARIO_QUEUE_LIVE && !req->orphaned &&
-		      q->ops->post_slices) &&
-	       !static_branch_unlikely(&chario_edge_key);
+		      q->ops->post_slices && !READ_ONCE(req->cio->removed)) &&
+	       !unlikely(chario_edge_may_be(req));
 }
 
 /* CHARIO_POST_BATCH of them at most; the rest.  Under q->lock. */

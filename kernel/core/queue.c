@@ -343,6 +343,36 @@ void chario_queue_fail(struct chario_queue *q, int error)
 }
 
 /**
+ * chario_queue_fail_frozen() - one of the disks has gone: end what was asked of it
+ * @q: the queue
+ * @cio: the disk, which has been lost
+ * @error: what its callers get
+ *
+ * While the queue is frozen the device has forgotten every command.  One that is
+ * live ends its commands by itself.
+ */
+void chario_queue_fail_frozen(struct chario_queue *q,
+			      const struct chario_device *cio, int error)
+{
+	struct chario_request *done;
+	unsigned long flags;
+	unsigned int tag;
+
+	raw_spin_lock_irqsave(&q->lock, flags);
+	if (q->state == CHARIO_QUEUE_FROZEN)
+		chario_queue_for_each_busy(q, tag) {
+			struct chario_command *cmd = chario_queue_command(q, tag);
+
+			if (chario_command_in_flight(cmd) &&
+			    cmd->req->cio == cio)
+				chario_complete_command(q, cmd, error);
+		}
+	done = chario_queue_take_done(q);
+	raw_spin_unlock_irqrestore(&q->lock, flags);
+	chario_complete_list(q, done);
+}
+
+/**
  * chario_queue_is_idle() - is every command free?
  * @q: the queue
  */

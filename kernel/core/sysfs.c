@@ -39,6 +39,8 @@ SHOW(firmware, "%s", cio->firmware)
 static DEVICE_ATTR_RO(firmware);
 SHOW(nsid, "%u", cio->namespace_id)
 static DEVICE_ATTR_RO(nsid);
+SHOW(wwid, "%s", cio->wwid)
+static DEVICE_ATTR_RO(wwid);
 SHOW(size, "%llu", cio->capacity_bytes)
 static DEVICE_ATTR_RO(size);
 SHOW(logical_block_size, "%u", cio->block_mask + 1)
@@ -190,6 +192,7 @@ static struct attribute *disk_attributes[] = {
 	&dev_attr_serial.attr,
 	&dev_attr_firmware.attr,
 	&dev_attr_nsid.attr,
+	&dev_attr_wwid.attr,
 	&dev_attr_size.attr,
 	&dev_attr_logical_block_size.attr,
 	&dev_attr_physical_block_size.attr,

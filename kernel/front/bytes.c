@@ -426,9 +426,9 @@ int chario_bytes_enable(struct chario_file *cf)
 		free_bytes(b);
 		return -ENOMEM;
 	}
-	chario_edge_enable();
+	chario_edge_enable(cf->cio);
 	if (cmpxchg_release(&cf->bytes, NULL, b)) {
-		chario_edge_disable();
+		chario_edge_disable(cf->cio);
 		free_bytes(b);
 		return 0;
 	}
@@ -448,6 +448,6 @@ int chario_bytes_disable(struct chario_file *cf)
 
 	cancel_delayed_work_sync(&cf->bytes->work);
 	free_bytes(cf->bytes);
-	chario_edge_disable();
+	chario_edge_disable(cf->cio);
 	return ret;
 }

@@ -38,7 +38,8 @@ ENABLE, SHUTDOWN, READY, FAILED, SHUTDOWN_COMPLETE = 0x1, 0xC000, 0x1, 0x2, 0x8
 NAMESPACE, CONTROLLER, LIST = 0, 1, 2  # what IDENTIFY can ask for
 NUMBER_OF_QUEUES, EVENTS, TRANSITIONS = 0x07, 0x0B, 0x0C  # features
 TRANSITIONS_BYTES = 256
-HEALTH_LOG = 2
+HEALTH_LOG, CHANGED_NAMESPACES = 2, 4
+NAMESPACE_EVENTS = 1 << 8  # Optional Asynchronous Events Supported, and what SET_FEATURES asks for
 PAIRS = 4
 # Status codes, section 3.3.3.2.
 OK, INVALID_FIELD, INVALID_NAMESPACE, INVALID_SIZE = 0x000, 0x002, 0x00B, 0x102
@@ -68,15 +69,15 @@ Fields = Mapping[str, tuple[int, str]]
 
 # Section 5.17.2.1.
 CONTROLLER_FIELDS: Fields = {
-    "serial": (4, "20s"), "model": (24, "40s"), "mdts": (77, "B"), "cntrltype": (111, "B"), "power_states": (263, "B"),
-    "autonomous": (265, "B"),
+    "serial": (4, "20s"), "model": (24, "40s"), "firmware": (64, "8s"), "mdts": (77, "B"), "oaes": (92, "I"),
+    "cntrltype": (111, "B"), "power_states": (263, "B"), "autonomous": (265, "B"),
     "warning_k": (266, "H"), "critical_k": (268, "H"), "entries": (512, "H"), "namespaces": (516, "I"),
     "write_cache": (525, "B"),
 }  # fmt: skip
 # NVM Command Set Specification 1.0, section 4.1.5.1.
 NAMESPACE_FIELDS: Fields = {
     "blocks": (0, "Q"), "nsfeat": (24, "B"), "nawupf": (36, "H"), "nabspf": (44, "H"), "nsattr": (99, "B"),
-    "shift": (130, "B"),
+    "nguid": (104, "16s"), "eui64": (120, "8s"), "shift": (130, "B"),
 }  # fmt: skip
 # Section 5.16.1.3.
 HEALTH_FIELDS: Fields = {
@@ -107,7 +108,7 @@ def controller_page(**values: int | bytes) -> bytes:
     return fill(PAGE, CONTROLLER_FIELDS, {**usual, **values})
 
 
-def namespace_page(**values: int) -> bytes:
+def namespace_page(**values: int | bytes) -> bytes:
     """What IDENTIFY says of a namespace; by default it has 64 MiB in blocks of 512 bytes."""
     return fill(PAGE, NAMESPACE_FIELDS, {"blocks": 1 << 17, "shift": 9, **values})
 

@@ -149,7 +149,7 @@ def test_a_time_to_become_ready_of_its_own(rig: Rig) -> None:
 @pytest.mark.parametrize(
     ("status", "words"),
     [
-        (ending_with(Opcode.SET_FEATURES, INVALID_FIELD, dword10=EVENTS), "events of health cannot be asked for"),
+        (ending_with(Opcode.SET_FEATURES, INVALID_FIELD, dword10=EVENTS), "events cannot be asked for"),
         (ending_with(Opcode.ASYNC_EVENT, INVALID_FIELD), "no asynchronous events: status 0x002, invalid field"),
     ],
     ids=["feature", "request"],

@@ -20,7 +20,7 @@ DRIVES = (
     Nvme("pair", (Namespace(64), Namespace(32, 4096, nsid=7))),
     Nvme("o d/d %k $x", (Namespace(64),)),
 )
-LINKS = "/dev/chardisk/by-id"
+LINKS, PLACES = "/dev/chardisk/by-id", "/dev/chardisk/by-path"
 MODEL = "nvme-QEMU_NVMe_Ctrl"
 STRANGER = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
 
@@ -73,6 +73,14 @@ def test_a_name_for_each_namespace(machine: Machine) -> None:
     assert sorted(found.values()) == machine.disks(PAIR)
 
 
+def test_a_name_for_each_place(machine: Machine) -> None:
+    """The PCI address and the namespace, for drives that have two controllers."""
+    bind(machine, PAIR)
+    lines = machine.must(f"cd {PLACES} && for n in *; do echo $(readlink -f $n) $n; done").splitlines()
+    names = [f"pci-{machine.address(PAIR)}-nvme-{nsid}" for nsid in (1, 7)]
+    assert sorted(lines) == [f"{node} {name}" for node, name in zip(machine.disks(PAIR), names, strict=True)]
+
+
 def test_names_stay_when_numbers_change(machine: Machine) -> None:
     """In whatever order drives are found, a name leads to the same drive."""
     nodes = []
@@ -111,7 +119,9 @@ def test_only_names_of_our_own(machine: Machine) -> None:
     """No other rule of the machine takes a disk for a block device and names or probes it."""
     bind(machine, PLAIN)
     disk = machine.disks(PLAIN)[0]
-    machine.must(f"! find /dev -type l ! -path '{LINKS}/*' ! -path '/dev/char/*' -lname '*{Path(disk).name}' | grep .")
+    machine.must(
+        f"! find /dev -type l ! -path '/dev/chardisk/*' ! -path '/dev/char/*' -lname '*{Path(disk).name}' | grep ."
+    )
     shown = machine.must(f"udevadm info --query=property {disk}")
     assert "ID_SERIAL=QEMU_NVMe_Ctrl_plain" in shown.splitlines() and "ID_FS_" not in shown
 

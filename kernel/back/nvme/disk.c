@@ -8,6 +8,7 @@
 #include "back/back.h"
 #include "core/buffer.h"
 #include "core/cmb.h"
+#include "core/medium.h"
 #include "nvme.h"
 
 #define MAX_DISKS	256
@@ -128,6 +129,7 @@ static void fill_in(struct chario_device *cio, const struct chario_nvme *ctrl,
 	fill_in_wishes(cio, id, shift);
 	cio->atomic_write_bytes = atomic_write_bytes(ctrl, id, shift);
 	cio->cmb = ctrl->cmb;
+	chario_nvme_identity_name(ctrl, nsid, id, cio);
 	strscpy(cio->serial, ctrl->serial, sizeof(cio->serial));
 	strscpy(cio->model, ctrl->model, sizeof(cio->model));
 	strscpy(cio->firmware, ctrl->firmware, sizeof(cio->firmware));
@@ -183,6 +185,7 @@ static int add(struct chario_nvme *ctrl, u32 nsid, struct nvme_id_ns *id)
 	cio = create(ctrl, nsid, id);
 	if (IS_ERR(cio))
 		return PTR_ERR(cio);
+	chario_nvme_identity_note(ctrl, ctrl->nr_disks, id);
 	ctrl->disks[ctrl->nr_disks++] = cio;
 	return 0;
 }
@@ -222,6 +225,8 @@ int chario_nvme_disks_create(struct chario_nvme *ctrl)
 
 	ctrl->disks = kcalloc(MAX_DISKS, sizeof(*ctrl->disks), GFP_KERNEL);
 	if (nsids && ctrl->disks)
+		ret = chario_nvme_identity_alloc(ctrl, MAX_DISKS);
+	if (!ret)
 		ret = add_all(ctrl, nsids);
 	kfree(nsids);
 	return ret;
@@ -251,8 +256,10 @@ void chario_nvme_disks_put(struct chario_nvme *ctrl)
 		struct chario_device *cio = ctrl->disks[--ctrl->nr_disks];
 
 		chario_buffer_detach_all(cio);
+		chario_medium_leave(cio);
 		put_device(&cio->dev);
 	}
 	kfree(ctrl->disks);
 	ctrl->disks = NULL;
+	chario_nvme_identity_free(ctrl);
 }

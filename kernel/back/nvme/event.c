@@ -19,7 +19,7 @@
 #include "nvme.h"
 
 /* Critical warnings of the health log, each of them (5.27.1.8). */
-#define WANTED	GENMASK(4, 0)
+#define WARNINGS	GENMASK(4, 0)
 
 #define PAUSE	(HZ / 20)
 
@@ -76,6 +76,17 @@ static bool take(struct chario_nvme *ctrl,
 	return arrived;
 }
 
+/* It may have been formatted, by another controller of the drive or its host. */
+static void look_at_namespaces(struct chario_nvme *ctrl)
+{
+	void *page = kmalloc(NVME_IDENTIFY_DATA_SIZE, GFP_KERNEL);
+
+	/* A reset looks as well, and has memory for it. */
+	if (!page || chario_nvme_identity_check(ctrl, page) == -ENODEV)
+		chario_nvme_recover_wanted(ctrl, true);
+	kfree(page);
+}
+
 static void attend(struct chario_nvme *ctrl,
 		   const struct chario_nvme_admin_answer *event)
 {
@@ -88,23 +99,27 @@ static void attend(struct chario_nvme *ctrl,
 		return;
 	}
 	clear(ctrl, EVENT_LOG(event->result));
+	if (EVENT_LOG(event->result) == NVME_LOG_CHANGED_NS)
+		look_at_namespaces(ctrl);
 	chario_nvme_health_expire(ctrl);
 	tell(ctrl);
 }
 
 static void configure(struct chario_nvme *ctrl)
 {
+	u32 wanted = WARNINGS;
 	struct nvme_command c = { };
 	int ret;
 
+	if (ctrl->has_namespace_events)
+		wanted |= NVME_AEN_CFG_NS_ATTR;
 	c.features.opcode = nvme_admin_set_features;
 	c.features.fid = cpu_to_le32(NVME_FEAT_ASYNC_EVENT);
-	c.features.dword11 = cpu_to_le32(WANTED);
+	c.features.dword11 = cpu_to_le32(wanted);
 	ret = chario_nvme_admin_run(ctrl, &c, NULL);
 	if (ret)
 		dev_warn(&ctrl->pdev->dev,
-			 "events of health cannot be asked for: error %d\n",
-			 ret);
+			 "events cannot be asked for: error %d\n", ret);
 	ctrl->events.configured = true;
 }
 

@@ -56,6 +56,11 @@ static int take_ctrl(struct chario_nvme *ctrl, const struct nvme_id_ctrl *id)
 			id->cntrltype);
 		return -ENODEV;
 	}
+	ctrl->vid = le16_to_cpu(id->vid);
+	memcpy(ctrl->sn, id->sn, sizeof(ctrl->sn));
+	memcpy(ctrl->mn, id->mn, sizeof(ctrl->mn));
+	ctrl->has_namespace_events = le32_to_cpu(id->oaes) &
+				     NVME_AEN_CFG_NS_ATTR;
 	copy_text(ctrl->serial, sizeof(ctrl->serial), id->sn, sizeof(id->sn));
 	copy_text(ctrl->model, sizeof(ctrl->model), id->mn, sizeof(id->mn));
 	copy_text(ctrl->firmware, sizeof(ctrl->firmware), id->fr,
@@ -97,6 +102,36 @@ int chario_nvme_identify_ctrl(struct chario_nvme *ctrl)
 		ret = take_ctrl(ctrl, id);
 	kfree(id);
 	return ret;
+}
+
+/**
+ * chario_nvme_identify_again() - is it the controller that it was?
+ * @ctrl: identified before
+ * @id: room for the answer
+ *
+ * Its firmware may be another one.
+ *
+ * Return: 0; ENODEV when it is not, said in the log; or as
+ * chario_nvme_admin_run().
+ */
+int chario_nvme_identify_again(struct chario_nvme *ctrl,
+			       struct nvme_id_ctrl *id)
+{
+	char serial[sizeof(ctrl->serial)];
+	int ret;
+
+	memset(id, 0, sizeof(*id));
+	ret = identify(ctrl, NVME_ID_CNS_CTRL, 0, id, sizeof(*id));
+	if (ret)
+		return ret;
+	if (!memcmp(ctrl->sn, id->sn, sizeof(id->sn)) &&
+	    !memcmp(ctrl->mn, id->mn, sizeof(id->mn)))
+		return 0;
+	copy_text(serial, sizeof(serial), id->sn, sizeof(id->sn));
+	dev_err(&ctrl->pdev->dev,
+		"another drive is in the slot: its serial number is \"%s\", that of the disks was \"%s\"\n",
+		serial, ctrl->serial);
+	return -ENODEV;
 }
 
 /**

@@ -195,6 +195,12 @@ struct chario_nvme_events {
  * @serial: see &struct chario_info
  * @model: see &struct chario_info
  * @firmware: see &struct chario_info
+ * @vid: PCI vendor, as the drive says it
+ * @sn: serial number as the drive says it
+ * @mn: model number as the drive says it
+ * @has_namespace_events: it tells when namespaces change
+ * @identities: what each of @disks is known by
+ * @identify_page: for what a reset asks the drive; under recover_lock
  * @disks: one for each namespace that can be driven
  * @nr_disks: how many
  * @state: &enum chario_nvme_state
@@ -240,6 +246,12 @@ struct chario_nvme {
 	char serial[24];
 	char model[48];
 	char firmware[16];
+	u16 vid;
+	char sn[20];
+	char mn[40];
+	bool has_namespace_events;
+	struct chario_nvme_identity *identities;
+	void *identify_page;
 	struct chario_device **disks;
 	unsigned int nr_disks;
 	int state;
@@ -340,6 +352,16 @@ static inline void chario_nvme_queue_rewind(struct chario_nvme_queue *nq)
 void chario_nvme_get(struct chario_nvme *ctrl);
 void chario_nvme_put(struct chario_nvme *ctrl);
 
+/* identity.c */
+int chario_nvme_identity_alloc(struct chario_nvme *ctrl, unsigned int count);
+void chario_nvme_identity_free(struct chario_nvme *ctrl);
+void chario_nvme_identity_note(struct chario_nvme *ctrl, unsigned int index,
+			       const struct nvme_id_ns *id);
+void chario_nvme_identity_name(const struct chario_nvme *ctrl, u32 nsid,
+			       const struct nvme_id_ns *id,
+			       struct chario_device *cio);
+int chario_nvme_identity_check(struct chario_nvme *ctrl, void *page);
+
 /* disk.c */
 int chario_nvme_disks_create(struct chario_nvme *ctrl);
 void chario_nvme_disks_unregister(struct chario_nvme *ctrl);
@@ -360,6 +382,8 @@ void chario_nvme_cmb_enable(struct chario_nvme *ctrl);
 
 /* identify.c */
 int chario_nvme_identify_ctrl(struct chario_nvme *ctrl);
+int chario_nvme_identify_again(struct chario_nvme *ctrl,
+			       struct nvme_id_ctrl *id);
 int chario_nvme_identify_list(struct chario_nvme *ctrl, u32 *nsids,
 			      unsigned int max);
 int chario_nvme_identify_ns(struct chario_nvme *ctrl, u32 nsid,

@@ -125,6 +125,9 @@ static int bring_up(struct chario_nvme *ctrl)
 	ret = chario_nvme_admin_set_queues(ctrl, &granted);
 	if (!ret && granted < ctrl->nr_queues)
 		ret = -ENOSPC;
+	/* Nothing of what was asked of one drive is posted to another. */
+	if (!ret)
+		ret = chario_nvme_identity_check(ctrl, ctrl->identify_page);
 	if (!ret)
 		ret = chario_nvme_queues_create(ctrl);
 	ctrl->admin.has_deadline = false;

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Is it still what the disks were made of?
+ *
+ * While the machine slept, the link was down or the controller was reset,
+ * somebody may have put another drive into the slot; and another host, or
+ * another controller of the same drive, may format a namespace anew at any
+ * time.  What is asked of a disk then would be done to something else, with
+ * blocks of another size.
+ */
+#include <linux/slab.h>
+#include <linux/string.h>
+
+#include "core/device.h"
+#include "core/queue.h"
+#include "nvme.h"
+
+/**
+ * struct chario_nvme_identity - what a namespace is known by
+ * @nsze: size in blocks
+ * @format: of its blocks
+ * @eui64: identifiers of it, which may be zero
+ * @nguid: as above
+ */
+struct chario_nvme_identity {
+	__le64 nsze;
+	struct nvme_lbaf format;
+	u8 eui64[8];
+	u8 nguid[16];
+};
+
+static void take(struct chario_nvme_identity *identity,
+		 const struct nvme_id_ns *id)
+{
+	memset(identity, 0, sizeof(*identity));
+	identity->nsze = id->nsze;
+	identity->format.ms = id->lbaf[nvme_lbaf_index(id->flbas)].ms;
+	identity->format.ds = id->lbaf[nvme_lbaf_index(id->flbas)].ds;
+	memcpy(identity->eui64, id->eui64, sizeof(identity->eui64));
+	memcpy(identity->nguid, id->nguid, sizeof(identity->nguid));
+}
+
+/**
+ * chario_nvme_identity_alloc() - room for what the disks are known by
+ * @ctrl: identified
+ * @count: disks at most
+ *
+ * Return: 0 or ENOMEM.
+ */
+int chario_nvme_identity_alloc(struct chario_nvme *ctrl, unsigned int count)
+{
+	ctrl->identities = kcalloc(count, sizeof(*ctrl->identities), GFP_KERNEL);
+	/* A reset asks for no memory. */
+	ctrl->identify_page = kmalloc(NVME_IDENTIFY_DATA_SIZE, GFP_KERNEL);
+	return ctrl->identities && ctrl->identify_page ? 0 : -ENOMEM;
+}
+
+/**
+ * chario_nvme_identity_free() - undo chario_nvme_identity_alloc()
+ * @ctrl: nothing is reset any more
+ */
+void chario_nvme_identity_free(struct chario_nvme *ctrl)
+{
+	kfree(ctrl->identities);
+	kfree(ctrl->identify_page);
+	ctrl->identities = NULL;
+	ctrl->identify_page = NULL;
+}
+
+/**
+ * chario_nvme_identity_note() - what a new disk is known by
+ * @ctrl: the controller
+ * @index: of the disk
+ * @id: its namespace
+ */
+void chario_nvme_identity_note(struct chario_nvme *ctrl, unsigned int index,
+			       const struct nvme_id_ns *id)
+{
+	take(&ctrl->identities[index], id);
+}
+
+/**
+ * chario_nvme_identity_name() - fill in wwid and is_shared of a disk
+ * @ctrl: identified
+ * @nsid: the namespace
+ * @id: of it
+ * @cio: its disk
+ *
+ * The name is the one that Linux's driver gives it: from the identifiers of the
+ * namespace, or else from those of the drive.
+ */
+void chario_nvme_identity_name(const struct chario_nvme *ctrl, u32 nsid,
+			       const struct nvme_id_ns *id,
+			       struct chario_device *cio)
+{
+	const size_t size = sizeof(cio->wwid);
+
+	cio->is_shared = id->nmic & NVME_NS_NMIC_SHARED;
+	if (memchr_inv(id->nguid, 0, sizeof(id->nguid)))
+		snprintf(cio->wwid, size, "eui.%16phN", id->nguid);
+	else if (memchr_inv(id->eui64, 0, sizeof(id->eui64)))
+		snprintf(cio->wwid, size, "eui.%8phN", id->eui64);
+	else
+		snprintf(cio->wwid, size, "nvme.%04x-%*phN-%*phN-%08x",
+			 ctrl->vid, (int)strlen(ctrl->serial), ctrl->serial,
+			 (int)strlen(ctrl->model), ctrl->model, nsid);
+}
+
+/* 0, also of a namespace that is not the same; an error of the controller. */
+static int look(struct chario_nvme *ctrl, unsigned int index,
+		struct nvme_id_ns *id, bool *same)
+{
+	struct chario_nvme_identity now;
+	int ret;
+
+	memset(id, 0, sizeof(*id));
+	ret = chario_nvme_identify_ns(ctrl, ctrl->disks[index]->namespace_id, id);
+	/* Without an answer, or while it is being formatted, nobody knows. */
+	if (ret == -ETIMEDOUT || ret == -ENODEV || ret == -ECANCELED ||
+	    ret == -EAGAIN || ret == -EBUSY)
+		return ret;
+	take(&now, id);
+	*same = !ret && !memcmp(&now, &ctrl->identities[index], sizeof(now));
+	return 0;
+}
+
+static void lose(struct chario_nvme *ctrl, struct chario_device *cio)
+{
+	dev_err(&ctrl->pdev->dev,
+		"%s: namespace %u has another size, format or identifier, or has gone; calls give ENODEV; unbind the drive and bind it again\n",
+		dev_name(&cio->dev), cio->namespace_id);
+	chario_device_lose(cio);
+}
+
+/* What the drive has forgotten of a lost disk is not asked of it again. */
+static void forget(struct chario_nvme *ctrl, const struct chario_device *cio)
+{
+	unsigned int i;
+
+	for (i = 0; i < ctrl->nr_queues; i++)
+		chario_queue_fail_frozen(ctrl->core_queues[i], cio, -ENODEV);
+}
+
+/**
+ * chario_nvme_identity_check() - lose the disks that are not there any more
+ * @ctrl: enabled
+ * @page: room for an answer of the drive, of NVME_IDENTIFY_DATA_SIZE
+ *
+ * Return: 0; ENODEV when it is another drive, said in the log; or as
+ * chario_nvme_admin_exchange().
+ */
+int chario_nvme_identity_check(struct chario_nvme *ctrl, void *page)
+{
+	int ret = chario_nvme_identify_again(ctrl, page);
+	unsigned int i;
+
+	for (i = 0; i < ctrl->nr_disks && !ret; i++) {
+		struct chario_device *cio = ctrl->disks[i];
+		bool same = true;
+
+		if (!READ_ONCE(cio->removed))
+			ret = look(ctrl, i, page, &same);
+		if (!same)
+			lose(ctrl, cio);
+		if (READ_ONCE(cio->removed))
+			forget(ctrl, cio);
+	}
+	return ret;
+}

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Media: found by their name, or made.
+ */
+#include <linux/mutex.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+
+#include "core/device.h"
+#include "core/medium.h"
+
+static LIST_HEAD(media);
+static DEFINE_MUTEX(media_lock);
+
+static struct chario_medium *find(const char *name)
+{
+	struct chario_medium *medium;
+
+	list_for_each_entry(medium, &media, node)
+		if (*name && !strcmp(medium->name, name))
+			return medium;
+	return NULL;
+}
+
+static struct chario_medium *create(const char *name)
+{
+	struct chario_medium *medium = kzalloc(sizeof(*medium), GFP_KERNEL);
+
+	if (!medium)
+		return NULL;
+	medium->name = kstrdup_const(name, GFP_KERNEL);
+	if (!medium->name) {
+		kfree(medium);
+		return NULL;
+	}
+	kref_init(&medium->alive);
+	init_rwsem(&medium->lock);
+	INIT_LIST_HEAD(&medium->disks);
+	raw_spin_lock_init(&medium->edges_lock);
+	INIT_LIST_HEAD(&medium->edges);
+	init_waitqueue_head(&medium->edges_wait);
+	list_add(&medium->node, &media);
+	return medium;
+}
+
+/* A disk that stands for the same may be the one that its user did not mean. */
+static void tell(const struct chario_device *cio)
+{
+	const struct chario_device *other;
+
+	list_for_each_entry(other, &cio->medium->disks, medium_node)
+		if (other != cio)
+			dev_warn(cio->dev.parent,
+				 "chardisk%d and chardisk%d are the same namespace of one drive, by two controllers\n",
+				 cio->index, other->index);
+}
+
+/**
+ * chario_medium_join() - a disk is about to appear
+ * @cio: its queues are known
+ * @name: of what it stands for, which other disks may have as well; "" when none
+ *	can
+ *
+ * Return: 0 or ENOMEM.
+ */
+int chario_medium_join(struct chario_device *cio, const char *name)
+{
+	struct chario_medium *medium;
+
+	mutex_lock(&media_lock);
+	medium = find(name);
+	if (medium)
+		kref_get(&medium->alive);
+	else
+		medium = create(name);
+	if (medium) {
+		cio->medium = medium;
+		down_write(&medium->lock);
+		list_add_tail(&cio->medium_node, &medium->disks);
+		tell(cio);
+		up_write(&medium->lock);
+	}
+	mutex_unlock(&media_lock);
+	return medium ? 0 : -ENOMEM;
+}
+
+/**
+ * chario_medium_leave() - a disk has gone
+ * @cio: its queues have been failed and drained, but are still there
+ */
+void chario_medium_leave(struct chario_device *cio)
+{
+	if (!cio->medium)
+		return;
+	down_write(&cio->medium->lock);
+	list_del_init(&cio->medium_node);
+	up_write(&cio->medium->lock);
+}
+
+static void release(struct kref *alive)
+{
+	struct chario_medium *medium = container_of(alive, struct chario_medium,
+						    alive);
+
+	list_del(&medium->node);
+	mutex_unlock(&media_lock);
+	kfree_const(medium->name);
+	kfree(medium);
+}
+
+/**
+ * chario_medium_put() - undo chario_medium_join()
+ * @cio: nobody has it open any more
+ */
+void chario_medium_put(struct chario_device *cio)
+{
+	if (cio->medium)
+		kref_put_mutex(&cio->medium->alive, release, &media_lock);
+}

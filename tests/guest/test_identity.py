@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: MIT
+"""What was asked of one drive is not done to another: after a reset, and at the drive's word, it is looked at again.
+
+The drive is played: it answers nothing until it is reset, and is another one by then, or has another namespace.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from errno import ENODEV
+from typing import Any
+
+import pytest
+from entries import WRITE
+from played import (
+    CHANGED_NAMESPACES,
+    EVENTS,
+    NAMESPACE_EVENTS,
+    Command,
+    Opcode,
+    Played,
+    controller_page,
+    namespace_page,
+    played,
+)
+from rig import Rig, results
+from shared_guest import Setup
+from test_replay import ADMIN_TIMEOUT_MS, PAGE, PATIENT, REGISTERS, Kept
+from waiting import until
+
+from chario_lab.guest.spec import RegisterFile
+
+SETUP = Setup(drives=(RegisterFile(),), parameters="private_queues=0", qtest=True)
+EUI64, NGUID = b"ABCDEFGH", b"0123456789abcdef"
+
+
+class Pair(Kept):
+    """A drive with two namespaces, both disks of which have a write in flight; another is used meanwhile."""
+
+    nodes: list[str]
+
+    def take(self, drive: Played) -> None:
+        """Bind the drive."""
+        self.drive = drive
+        self.nodes = self.rig.take(drive.address)
+        self.node = self.nodes[1]
+
+
+@contextmanager
+def kept_pair(rig: Rig) -> Iterator[Pair]:
+    """The drive while the block lasts."""
+    pair = Pair(rig)
+    rig.set_admin_timeout(ADMIN_TIMEOUT_MS)
+    page = controller_page(namespaces=2, firmware=b"one", oaes=NAMESPACE_EVENTS)
+    spaces = {1: namespace_page(eui64=EUI64, nguid=NGUID), 2: namespace_page(eui64=EUI64[::-1])}
+    with played(rig, REGISTERS, controller=page, namespaces=spaces, registers=PATIENT, status=pair.status) as drive:
+        pair.take(drive)
+        yield pair
+        pair.end_reset()
+    rig.set_admin_timeout()
+
+
+@pytest.fixture
+def pair(rig: Rig) -> Iterator[Pair]:
+    """As above."""
+    with kept_pair(rig) as pair:
+        yield pair
+
+
+def change(pair: Pair, **values: Any) -> None:
+    """Have the first namespace be another one."""
+    usual: dict[str, Any] = {"eui64": EUI64, "nguid": NGUID}
+    pair.drive.namespaces = {**pair.drive.namespaces, 1: namespace_page(**{**usual, **values})}
+
+
+def test_another_drive_in_the_slot(pair: Pair) -> None:
+    """It has another serial number: no command is sent to it, and calls give ENODEV."""
+    mark = pair.rig.guest.log_mark()
+    jobs = [pair.rig.start(node, f"write,0,{PAGE}") for node in pair.nodes]
+    pair.wait_commands(2)
+    pair.drive.controller = controller_page(namespaces=2, serial=b"other")
+    pair.begin_reset()
+    pair.end_reset()
+    assert [results(job.wait())[0] for job in jobs] == [("write", -ENODEV)] * 2
+    assert len(pair.commands()) == 2
+    assert pair.rig.calls(pair.nodes[0], f"write,0,{PAGE}")[0] in [("write", -ENODEV), ("open", -ENODEV)]
+    pair.rig.wait_said(
+        mark, 'another drive is in the slot: its serial number is "other", that of the disks was "played"'
+    )
+    assert pair.rig.show(pair.nodes[0], "state") == "dead"
+
+
+def test_other_firmware_is_no_other_drive(pair: Pair) -> None:
+    """A reset may be what activates it."""
+    job = pair.rig.start(pair.node, f"write,0,{PAGE}")
+    pair.wait_commands(1)
+    pair.drive.controller = controller_page(namespaces=2, firmware=b"two", oaes=NAMESPACE_EVENTS)
+    pair.begin_reset()
+    pair.end_reset()
+    assert results(job.wait())[0] == ("write", PAGE)
+
+
+CHANGES: dict[str, dict[str, Any] | None] = {
+    "size": {"blocks": 1 << 16},
+    "format": {"shift": 12},
+    "eui64": {"eui64": b"another!"},
+    "nguid": {"nguid": NGUID[::-1]},
+    "gone": None,
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_another_namespace_after_a_reset(pair: Pair, name: str) -> None:
+    """What was in flight on it gives ENODEV and is not sent again; the other namespace goes on."""
+    mark = pair.rig.guest.log_mark()
+    jobs = [pair.rig.start(node, f"write,0,{PAGE}") for node in pair.nodes]
+    pair.wait_commands(2)
+    values = CHANGES[name]
+    if values is None:
+        pair.drive.namespaces = {2: pair.drive.namespaces[2]}
+    else:
+        change(pair, **values)
+    pair.begin_reset()
+    held = pair.rig.start(pair.nodes[0], f"write,0,{PAGE}")
+    pair.end_reset()
+    assert results(jobs[0].wait())[0] == ("write", -ENODEV)
+    assert results(held.wait())[0] in [("write", -ENODEV), ("open", -ENODEV)]
+    assert results(jobs[1].wait())[0] == ("write", PAGE)
+    assert [(command.opcode, command.nsid) for command in pair.commands()[2:]] == [(WRITE, 2)]
+    pair.rig.wait_said(mark, "namespace 1 has another size, format or identifier, or has gone; calls give ENODEV")
+    assert [pair.rig.show(node, "state") for node in pair.nodes] == ["removed", "live"]
+
+
+def test_a_namespace_that_is_formatted_anew(pair: Pair) -> None:
+    """The drive tells of it: calls give ENODEV from then on; a word about nothing changes nothing."""
+    pair.end_reset()
+    until(lambda: len(asked_for(pair, Opcode.ASYNC_EVENT)) == 1, "no request for events")
+    wishes = [c.dword11 for c in asked_for(pair, Opcode.SET_FEATURES) if c.dword10 & 0xFF == EVENTS]
+    assert [wish & NAMESPACE_EVENTS for wish in wishes] == [NAMESPACE_EVENTS]
+    mark = len(pair.drive.fetched)
+    pair.drive.tell(CHANGED_NAMESPACES)
+    until(lambda: looks(pair) and identified(pair, mark) == [1, 2], "the namespaces have not been looked at")
+    assert pair.rig.call(pair.nodes[0], f"write,0,{PAGE}") == PAGE
+    until(lambda: len(asked_for(pair, Opcode.ASYNC_EVENT)) == 2, "no second request for events")
+    change(pair, shift=12)
+    pair.drive.tell(CHANGED_NAMESPACES)
+    until(lambda: looks(pair) and pair.rig.show(pair.nodes[0], "state") == "removed", "the disk is still there")
+    assert pair.rig.calls(pair.nodes[0], f"write,0,{PAGE}")[0] == ("open", -ENODEV)
+    assert pair.rig.call(pair.nodes[1], f"write,0,{PAGE}") == PAGE
+
+
+def test_a_disk_that_was_lost_before_a_reset(pair: Pair) -> None:
+    """What it had in flight is not sent again when the controller is reset later."""
+    until(lambda: len(asked_for(pair, Opcode.ASYNC_EVENT)) == 1, "no request for events")
+    job = pair.rig.start(pair.nodes[0], f"write,0,{PAGE}")
+    pair.wait_commands(1)
+    change(pair, shift=12)
+    pair.drive.tell(CHANGED_NAMESPACES)
+    until(lambda: looks(pair) and pair.rig.show(pair.nodes[0], "state") == "removed", "the disk is still there")
+    pair.begin_reset()
+    pair.end_reset()
+    assert results(job.wait())[0] == ("write", -ENODEV)
+    assert len(pair.commands()) == 1
+
+
+def looks(pair: Pair) -> bool:
+    """Have the driver wait for an answer: without interrupts, it sees an event only then."""
+    return pair.rig.show(pair.nodes[1], "health/status") == "ok"
+
+
+def asked_for(pair: Pair, opcode: Opcode) -> list[Command]:
+    """Admin commands that have been sent."""
+    return [command for queue, command in pair.drive.fetched if queue == 0 and command.opcode == opcode]
+
+
+def identified(pair: Pair, since: int) -> list[int]:
+    """Which namespaces have been asked for."""
+    sent = pair.drive.fetched[since:]
+    return [c.nsid for queue, c in sent if queue == 0 and c.opcode == Opcode.IDENTIFY and c.dword10 & 0xFF == 0]

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: MIT
+"""Two controllers of one drive show the same namespace, each as a disk of its own."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import pytest
+from rig import CALL_LIMIT_S, Rig
+from shared_guest import Setup
+from test_any_size import PRELUDE, PYTHON
+from waiting import until
+
+from chario_lab.guest import faults
+from chario_lab.guest.job import Job
+from chario_lab.guest.plan import nvme_device
+from chario_lab.guest.spec import Blkdebug, Namespace, Nvme, drive_id
+
+FIRST, PLACE = 0, 1
+SHARED = Nvme("shared", (Namespace(64, 4096, backing=Blkdebug()),))
+SETUP = Setup(drives=(SHARED, Nvme("gives-way")))
+PAGE = 4096
+WRITER = """
+fd = disk({any_size})
+os.pwrite(fd, {data}, {at})
+os.fsync(fd)
+"""
+
+
+@pytest.fixture
+def twins(rig: Rig) -> Iterator[tuple[str, str]]:
+    """The two disks.  The second controller stands in the place of another drive."""
+    guest = rig.guest
+    faults.unplug(guest, PLACE)
+    subsystem = f"{drive_id(guest.place(FIRST))}-subsys"
+    guest.qmp("device_add", **{**nvme_device(guest.place(PLACE), SHARED), "subsys": subsystem})
+    yield rig.disk(FIRST), rig.disk(PLACE)
+    faults.unplug(guest, PLACE)
+    faults.plug(guest, PLACE)
+
+
+def start(rig: Rig, disk: str, **values: object) -> Job:
+    """A process that writes."""
+    return rig.guest.start([*PYTHON, PRELUDE + WRITER.format(**values), disk], timeout_s=CALL_LIMIT_S)
+
+
+def test_they_can_be_told_apart(rig: Rig, twins: tuple[str, str]) -> None:
+    """They have one name in the world, and the log says of the second that it is the same."""
+    names = [rig.show(disk, "wwid") for disk in twins]
+    assert names[0] == names[1] != ""
+    mark = rig.guest.log_mark()
+    rig.unbind(PLACE)
+    (second,) = rig.disks(PLACE)
+    first = twins[0].removeprefix("/dev/")
+    rig.wait_said(mark, f"{second.removeprefix('/dev/')} and {first} are the same namespace of one drive")
+
+
+def test_a_block_that_the_other_changes_in_part(rig: Rig, twins: tuple[str, str]) -> None:
+    """A write of the whole block waits until the other controller has written its part; neither is lost."""
+    one, other = twins
+    before = rig.counters(one)["write_commands"]
+    faults.hold(rig.guest, FIRST, event="write_aio")
+    part = start(rig, one, any_size=True, data='b"part"', at=7)
+    until(lambda: rig.counters(one)["write_commands"] == before + 1, "the part is not written")
+    whole = start(rig, other, any_size=False, data=f'b"w" * {PAGE}', at=0)
+    until(lambda: rig.counters(other)["write_commands"] >= 1, "the whole block is not asked for")
+    elsewhere = rig.call(other, f"write,{PAGE},{PAGE}")
+    faults.resume(rig.guest, FIRST)
+    part.wait().check()
+    whole.wait().check()
+    read = f"fd = disk(False)\nprint(json.dumps(read(fd, {PAGE}, 0).decode()))"
+    assert elsewhere == PAGE
+    assert json.loads(rig.guest.must([*PYTHON, PRELUDE + read, one])) == "w" * PAGE
