@@ -3,20 +3,22 @@
  * The front end `bytes`: a file whose reads and writes have any size, place and
  * alignment.
  *
- * Parts that are large and aligned go straight between the caller's memory and
- * the drive.  Small writes that follow one another are gathered until they are
- * a whole command.  What is left at both ends of a part is a block that changes
- * in part: it is read, changed and written back behind an edge (core/edge.h),
- * so that no other writer of the disk gets lost in between.
+ * A call of whole blocks from memory that is aligned is straight: it goes the way
+ * of all calls (front/char.c), as many at a time as there are commands.  Only
+ * synchronous writes that are small are gathered all the same (front/gather.h),
+ * for the next may follow them.  What is left at both ends of other calls is a
+ * block that changes in part: it is read, changed and written back behind an edge
+ * (core/edge.h), so that no other writer of the disk gets lost in between.
  *
- * What has been gathered is written by fsync and close, by a read or write
- * elsewhere, and a second after the last write.  Until then it keeps the file
- * open: a last close writes nothing, for the locks of the file have gone by
- * then.
+ * The file has one gather.  A call that finds it in use by another has one of its
+ * own for as long as it lasts.
+ *
+ * What has been gathered is written by fsync and close, by a read or write that
+ * meets it, by a small write elsewhere, and a second after the last write.  Until
+ * then it keeps the file open: a last close writes nothing, for the locks of the
+ * file have gone by then.
  */
 #include <linux/file.h>
-#include <linux/gfp.h>
-#include <linux/sizes.h>
 #include <linux/slab.h>
 #include <linux/workqueue.h>
 
@@ -26,74 +28,33 @@
 #include "front/bytes.h"
 #include "front/call.h"
 #include "front/front.h"
+#include "front/gather.h"
 #include "front/patch.h"
 #include "trace.h"
-
-#define GATHER_BYTES	SZ_128K
 
 /**
  * struct chario_bytes - what a file of any size has in hand
  * @lock: protects all of it
- * @cf: the file
- * @size: of @gathered and of @bounce, a power of two
- * @gathered: bytes @start to @end of the disk, where they lie in a piece of the
- *	disk of @size
- * @bounce: for parts of blocks, and for memory that is not aligned; both are
- *	NULL after a failure, until the next call
- * @start: of what has been gathered
- * @end: of it; nothing when it is @start
- * @error: of bytes that are lost; until an fsync has told of it, whoever else
- *	has been told: other holders of the file have not
+ * @gather: bytes that have been written and are not on the disk yet; an fsync
+ *	tells of those that are lost, whoever else has been told: other holders
+ *	of the file have not
  * @untold: the next write is to tell of it, too
  * @holds: what has been gathered keeps the file open
  * @work: writes what has been left lying
  */
 struct chario_bytes {
 	struct mutex lock; /* all of it */
-	struct chario_file *cf;
-	u32 size;
-	void *gathered;
-	void *bounce;
-	u64 start;
-	u64 end;
-	int error;
+	struct chario_gather gather;
 	bool untold;
 	bool holds;
 	struct delayed_work work;
 };
 
-/*
- * A call that has been given up leaves its command with the drive, which may
- * still reach this memory: it is not used again.  The core holds its pages as
- * long as that.
- */
-static void drop_memory(struct chario_bytes *b)
-{
-	if (b->gathered)
-		free_pages_exact(b->gathered, b->size);
-	if (b->bounce)
-		free_pages_exact(b->bounce, b->size);
-	b->gathered = NULL;
-	b->bounce = NULL;
-}
-
-static int get_memory(struct chario_bytes *b)
-{
-	if (b->gathered)
-		return 0;
-	b->gathered = alloc_pages_exact(b->size, GFP_KERNEL_ACCOUNT);
-	b->bounce = alloc_pages_exact(b->size, GFP_KERNEL_ACCOUNT);
-	if (b->gathered && b->bounce)
-		return 0;
-	drop_memory(b);
-	return -ENOMEM;
-}
-
 /* Undo mutex_lock(); the caller has the file open, or is what keeps it open. */
 static void leave(struct chario_bytes *b)
 {
-	struct file *file = b->cf->origin.file;
-	bool held = b->holds, holds = b->start != b->end;
+	struct file *file = b->gather.cf->origin.file;
+	bool held = b->holds, holds = !chario_gather_is_empty(&b->gather);
 
 	b->holds = holds;
 	if (holds && !held)
@@ -103,68 +64,15 @@ static void leave(struct chario_bytes *b)
 		fput(file);
 }
 
-static int write_whole(struct chario_bytes *b, u64 pos, void *from, u32 bytes,
-		       bool fua)
-{
-	const struct chario_move m = {
-		.op = CHARIO_OP_WRITE,
-		.memory = from,
-		.pos = pos,
-		.bytes = bytes,
-		.fua = fua,
-		.duty = CHARIO_DUTY_STAY,
-	};
-
-	return chario_move(b->cf, &m);
-}
-
-/*
- * Write what has been gathered.  Whatever comes of it, it is gone then.  Its
- * callers have been told that it is written: that one is killed ends nothing.
- */
-static int write_gathered(struct chario_bytes *b, bool fua)
-{
-	const u32 mask = b->cf->cio->block_mask;
-	u64 pos = b->start, end = b->end;
-	int ret = 0;
-
-	b->start = 0;
-	b->end = 0;
-	while (pos < end && !ret) {
-		void *from = b->gathered + (pos & (b->size - 1));
-		u64 stop = min(end, (pos | mask) + 1);
-
-		if (!(pos & mask) && end - pos > mask)
-			stop = end & ~(u64)mask;
-		if ((pos | stop) & mask)
-			ret = chario_patch_block(b->cf, b->bounce, pos, from,
-						 stop - pos, fua);
-		else
-			ret = write_whole(b, pos, from, stop - pos, fua);
-		pos = stop;
-	}
-	if (ret)
-		drop_memory(b);
-	return ret;
-}
-
-/* The same, and nobody may be there who wants to know. */
-static int write_for_others(struct chario_bytes *b, bool fua)
-{
-	int ret = write_gathered(b, fua);
-
-	if (ret)
-		b->error = ret;
-	return ret;
-}
-
-/* The same, not for a call that goes on: it is one of its own. */
+/* Not for a call that goes on: it is one of its own. */
 static int write_late(struct chario_bytes *b)
 {
-	if (b->start != b->end)
-		trace_enter(b->cf->cio, CHARIO_OP_WRITE, b->start,
-			    b->end - b->start);
-	return write_for_others(b, false);
+	const struct chario_gather *g = &b->gather;
+
+	if (!chario_gather_is_empty(g))
+		trace_enter(g->cf->cio, CHARIO_OP_WRITE, g->start,
+			    g->end - g->start);
+	return chario_gather_write(&b->gather, false);
 }
 
 static void write_left_lying(struct work_struct *work)
@@ -183,11 +91,9 @@ static void write_left_lying(struct work_struct *work)
 }
 
 /* Can this part of a call go straight to the drive?  Its length, or 0. */
-static size_t direct_bytes(const struct chario_bytes *b,
+static size_t direct_bytes(const struct chario_device *cio,
 			   const struct iov_iter *iter, u64 pos, size_t least)
 {
-	const struct chario_device *cio = b->cf->cio;
-
 	if (!iter_is_ubuf(iter) || (pos & cio->block_mask) ||
 	    (chario_pages_address(iter) & cio->dma_mask))
 		return 0;
@@ -196,7 +102,7 @@ static size_t direct_bytes(const struct chario_bytes *b,
 	return iov_iter_count(iter) & ~(size_t)cio->block_mask;
 }
 
-static ssize_t move_direct(struct chario_bytes *b, struct iov_iter *iter,
+static ssize_t move_direct(struct chario_file *cf, struct iov_iter *iter,
 			   enum chario_op op, u64 pos, size_t bytes, bool fua)
 {
 	size_t rest = iov_iter_count(iter) - bytes;
@@ -204,7 +110,7 @@ static ssize_t move_direct(struct chario_bytes *b, struct iov_iter *iter,
 	ssize_t ret;
 
 	iov_iter_truncate(iter, bytes);
-	chario_call_start(&call, b->cf, op, pos);
+	chario_call_start(&call, cf, op, pos);
 	call.iter = iter;
 	if (fua)
 		chario_call_set_durable(&call);
@@ -217,98 +123,233 @@ static ssize_t move_direct(struct chario_bytes *b, struct iov_iter *iter,
 	return ret;
 }
 
-/* Bytes that have been gathered, or -errno. */
-static ssize_t gather(struct chario_bytes *b, struct iov_iter *iter, u64 pos)
+/* Bytes of a write that have been gathered or written; @least go straight. */
+static ssize_t write_part(struct chario_gather *g, struct iov_iter *iter,
+			  u64 pos, size_t least, bool fua)
 {
-	u32 offset = pos & (b->size - 1);
-	size_t bytes = min_t(size_t, iov_iter_count(iter), b->size - offset);
+	size_t direct = direct_bytes(g->cf->cio, iter, pos, least);
+	int ret = 0;
 
-	if (copy_from_iter(b->gathered + offset, bytes, iter) != bytes)
-		return -EFAULT;
-	if (b->start == b->end)
-		b->start = pos;
-	b->end = pos + bytes;
-	return bytes;
-}
-
-static ssize_t write_part(struct chario_bytes *b, struct iov_iter *iter,
-			  u64 pos, bool fua)
-{
-	size_t direct = direct_bytes(b, iter, pos, b->size);
-	ssize_t ret = 0;
-
-	if (b->start != b->end &&
-	    (direct || pos != b->end || !(b->end & (b->size - 1))))
-		ret = write_for_others(b, fua);
+	if (!chario_gather_is_empty(g) &&
+	    (direct || pos != g->end || chario_gather_is_full(g)))
+		ret = chario_gather_write(g, fua);
 	if (ret)
 		return ret;
 	if (direct)
-		return move_direct(b, iter, CHARIO_OP_WRITE, pos, direct, fua);
-	return gather(b, iter, pos);
+		return move_direct(g->cf, iter, CHARIO_OP_WRITE, pos, direct,
+				   fua);
+	ret = chario_gather_get_memory(g);
+	return ret ?: chario_gather_add(g, iter, pos);
 }
 
-static ssize_t write_bytes(struct chario_bytes *b, struct iov_iter *iter,
-			   u64 pos, bool durable)
-{
-	ssize_t ret = b->untold ? b->error : 0, total = 0;
-
-	b->untold = false;
-	while (ret >= 0 && iov_iter_count(iter)) {
-		ret = write_part(b, iter, pos + total, durable);
-		total += max_t(ssize_t, ret, 0);
-	}
-	/* Memory that cannot be read ends a call that has begun. */
-	if (ret == -EFAULT && total)
-		ret = 0;
-	if (ret >= 0 && (durable || !(b->end & (b->size - 1))))
-		ret = write_for_others(b, durable);
-	if (b->start != b->end)
-		mod_delayed_work(chario_workqueue, &b->work, HZ);
-	return ret < 0 ? ret : total;
-}
-
-/* Through the bounce memory, whole blocks around what is wanted. */
-static ssize_t read_bounced(struct chario_bytes *b, struct iov_iter *iter,
-			    u64 pos)
-{
-	const u32 mask = b->cf->cio->block_mask;
-	u32 skip = pos & mask;
-	size_t bytes = min_t(size_t, iov_iter_count(iter), b->size - skip);
-	const struct chario_move m = {
-		.op = CHARIO_OP_READ,
-		.memory = b->bounce,
-		.pos = pos - skip,
-		.bytes = (skip + bytes + mask) & ~mask,
-	};
-	ssize_t ret = chario_move(b->cf, &m);
-
-	if (ret) {
-		drop_memory(b);
-		return ret;
-	}
-	ret = copy_to_iter(b->bounce + skip, bytes, iter);
-	return ret ?: -EFAULT;
-}
-
-static ssize_t read_bytes(struct chario_bytes *b, struct iov_iter *iter,
-			  u64 pos)
+/* All of a write; what is left in the gather is its caller's business. */
+static ssize_t write_parts(struct chario_gather *g, struct iov_iter *iter,
+			   u64 pos, size_t least, bool fua)
 {
 	ssize_t ret = 0, total = 0;
 
-	if (pos < b->end && pos + iov_iter_count(iter) > b->start)
-		ret = write_for_others(b, false);
 	while (ret >= 0 && iov_iter_count(iter)) {
-		size_t direct = direct_bytes(b, iter, pos + total,
-					     b->cf->cio->block_mask + 1);
+		ret = write_part(g, iter, pos + total, least, fua);
+		total += max_t(ssize_t, ret, 0);
+	}
+	/* Memory that cannot be read ends a call that has begun. */
+	return ret < 0 && !(ret == -EFAULT && total) ? ret : total;
+}
+
+/* The gather is the file's, and stays. */
+static ssize_t write_shared(struct chario_bytes *b, struct iov_iter *iter,
+			    u64 pos, bool durable)
+{
+	struct chario_gather *g = &b->gather;
+	ssize_t ret = b->untold ? g->error : 0;
+
+	b->untold = false;
+	if (!ret)
+		ret = write_parts(g, iter, pos, g->size, durable);
+	if (ret >= 0 && (durable || chario_gather_is_full(g)))
+		ret = chario_gather_write(g, durable) ?: ret;
+	if (!chario_gather_is_empty(g))
+		mod_delayed_work(chario_workqueue, &b->work, HZ);
+	return ret;
+}
+
+/* The gather goes with the call. */
+static ssize_t write_alone(struct chario_gather *g, struct iov_iter *iter,
+			   u64 pos, bool durable)
+{
+	ssize_t ret = write_parts(g, iter, pos, 1, durable);
+
+	if (!chario_gather_is_empty(g) && ret >= 0)
+		ret = chario_gather_write(g, durable) ?: ret;
+	return ret;
+}
+
+/* Through the bounce memory, whole blocks around what is wanted. */
+static ssize_t read_bounced(struct chario_gather *g, struct iov_iter *iter,
+			    u64 pos)
+{
+	const u32 mask = g->cf->cio->block_mask;
+	u32 skip = pos & mask;
+	size_t bytes = min_t(size_t, iov_iter_count(iter), g->size - skip);
+	struct chario_move m = {
+		.op = CHARIO_OP_READ,
+		.pos = pos - skip,
+		.bytes = (skip + bytes + mask) & ~mask,
+	};
+	ssize_t ret = chario_gather_get_memory(g);
+
+	if (ret)
+		return ret;
+	m.memory = g->bounce;
+	ret = chario_move(g->cf, &m);
+	if (ret) {
+		chario_gather_drop_memory(g);
+		return ret;
+	}
+	ret = copy_to_iter(g->bounce + skip, bytes, iter);
+	return ret ?: -EFAULT;
+}
+
+static ssize_t read_parts(struct chario_gather *g, struct iov_iter *iter,
+			  u64 pos)
+{
+	struct chario_file *cf = g->cf;
+	ssize_t ret = 0, total = 0;
+
+	while (ret >= 0 && iov_iter_count(iter)) {
+		size_t direct = direct_bytes(cf->cio, iter, pos + total,
+					     cf->cio->block_mask + 1);
 
 		if (direct)
-			ret = move_direct(b, iter, CHARIO_OP_READ, pos + total,
-					  direct, false);
+			ret = move_direct(cf, iter, CHARIO_OP_READ,
+					  pos + total, direct, false);
 		else
-			ret = read_bounced(b, iter, pos + total);
+			ret = read_bounced(g, iter, pos + total);
 		total += max_t(ssize_t, ret, 0);
 	}
 	return total ?: ret;
+}
+
+static ssize_t transfer_shared(struct chario_bytes *b, struct iov_iter *iter,
+			       enum chario_op op, u64 pos, bool durable)
+{
+	struct chario_gather *g = &b->gather;
+	ssize_t ret = 0;
+
+	if (op == CHARIO_OP_WRITE)
+		return write_shared(b, iter, pos, durable);
+	if (chario_gather_meets(g, pos, iov_iter_count(iter)))
+		ret = chario_gather_write(g, false);
+	return ret ?: read_parts(g, iter, pos);
+}
+
+static ssize_t transfer_alone(struct chario_file *cf, struct iov_iter *iter,
+			      enum chario_op op, u64 pos, bool durable)
+{
+	struct chario_gather own;
+	ssize_t ret;
+
+	chario_gather_init(&own, cf, iov_iter_count(iter));
+	if (op == CHARIO_OP_WRITE)
+		ret = write_alone(&own, iter, pos, durable);
+	else
+		ret = read_parts(&own, iter, pos);
+	chario_gather_drop_memory(&own);
+	return ret;
+}
+
+/* Has a small write only to be put to what is gathered?  -EAGAIN when not. */
+static ssize_t gather_now(struct chario_bytes *b, struct iov_iter *iter,
+			  u64 pos)
+{
+	struct chario_gather *g = &b->gather;
+	size_t bytes = iov_iter_count(iter);
+
+	if (!g->memory || b->untold ||
+	    (pos & (g->size - 1)) + bytes >= g->size)
+		return -EAGAIN;
+	if (!chario_gather_is_empty(g) &&
+	    (pos != g->end || chario_gather_is_full(g)))
+		return -EAGAIN;
+	return write_shared(b, iter, pos, false);
+}
+
+static ssize_t transfer_now(struct chario_bytes *b, struct iov_iter *iter,
+			    enum chario_op op, u64 pos, bool durable)
+{
+	ssize_t ret;
+
+	if (op == CHARIO_OP_READ || durable || !mutex_trylock(&b->lock))
+		return -EAGAIN;
+	ret = gather_now(b, iter, pos);
+	leave(b);
+	return ret;
+}
+
+static ssize_t transfer(struct chario_file *cf, struct iov_iter *iter,
+			enum chario_op op, u64 pos, bool durable)
+{
+	struct chario_bytes *b = cf->bytes;
+	ssize_t ret;
+
+	if (READ_ONCE(b->untold) ||
+	    chario_gather_meets(&b->gather, pos, iov_iter_count(iter))) {
+		if (mutex_lock_killable(&b->lock))
+			return -EINTR;
+	} else if (!mutex_trylock(&b->lock)) {
+		return transfer_alone(cf, iter, op, pos, durable);
+	}
+	ret = transfer_shared(b, iter, op, pos, durable);
+	leave(b);
+	return ret;
+}
+
+/**
+ * chario_bytes_are_straight() - does a call go the way of all calls?
+ * @iocb: of a file of any size
+ * @iter: the caller's memory
+ * @op: read or write
+ */
+bool chario_bytes_are_straight(struct kiocb *iocb, struct iov_iter *iter,
+			       enum chario_op op)
+{
+	const struct chario_file *cf = iocb->ki_filp->private_data;
+	const struct chario_bytes *b = cf->bytes;
+	size_t bytes = iov_iter_count(iter);
+
+	if (!bytes || ((iocb->ki_pos | bytes) & cf->cio->block_mask) ||
+	    chario_pages_check(cf->cio, iter))
+		return false;
+	if (op == CHARIO_OP_READ)
+		return true;
+	return !READ_ONCE(b->untold) &&
+	       (bytes >= b->gather.size || !is_sync_kiocb(iocb) ||
+		(iocb->ki_flags & IOCB_DSYNC));
+}
+
+/**
+ * chario_bytes_make_way() - write what a straight call meets
+ * @iocb: of a file of any size
+ * @iter: the caller's memory
+ *
+ * Return: 0; EAGAIN when that cannot be done now; EINTR; or what became of it.
+ */
+int chario_bytes_make_way(struct kiocb *iocb, const struct iov_iter *iter)
+{
+	const struct chario_file *cf = iocb->ki_filp->private_data;
+	struct chario_bytes *b = cf->bytes;
+	int ret;
+
+	if (likely(!chario_gather_meets(&b->gather, iocb->ki_pos,
+					iov_iter_count(iter))))
+		return 0;
+	if (iocb->ki_flags & IOCB_NOWAIT)
+		return -EAGAIN;
+	if (mutex_lock_killable(&b->lock))
+		return -EINTR;
+	ret = write_late(b);
+	leave(b);
+	return ret;
 }
 
 /**
@@ -325,7 +366,7 @@ ssize_t chario_bytes_transfer(struct kiocb *iocb, struct iov_iter *iter,
 {
 	struct chario_file *cf = iocb->ki_filp->private_data;
 	const struct chario_device *cio = cf->cio;
-	struct chario_bytes *b = cf->bytes;
+	bool durable = iocb->ki_flags & IOCB_DSYNC;
 	u64 pos = iocb->ki_pos;
 	ssize_t ret;
 
@@ -337,20 +378,11 @@ ssize_t chario_bytes_transfer(struct kiocb *iocb, struct iov_iter *iter,
 		return -ENOSPC;
 	if (pos >= cio->capacity_bytes)
 		return op == CHARIO_OP_WRITE ? -ENOSPC : 0;
-	if (iocb->ki_flags & IOCB_NOWAIT)
-		return -EAGAIN;
 	iov_iter_truncate(iter, cio->capacity_bytes - pos);
-	if (mutex_lock_killable(&b->lock))
-		return -EINTR;
-	ret = get_memory(b);
-	if (ret)
-		goto out;
-	if (op == CHARIO_OP_READ)
-		ret = read_bytes(b, iter, pos);
+	if (iocb->ki_flags & IOCB_NOWAIT)
+		ret = transfer_now(cf->bytes, iter, op, pos, durable);
 	else
-		ret = write_bytes(b, iter, pos, iocb->ki_flags & IOCB_DSYNC);
-out:
-	leave(b);
+		ret = transfer(cf, iter, op, pos, durable);
 	if (ret > 0)
 		iocb->ki_pos += ret;
 	return ret;
@@ -371,9 +403,9 @@ int chario_bytes_flush(struct chario_file *cf, bool sync)
 
 	mutex_lock(&b->lock);
 	write_late(b);
-	ret = b->error;
+	ret = b->gather.error;
 	if (sync) {
-		b->error = 0;
+		b->gather.error = 0;
 		b->untold = false;
 	}
 	leave(b);
@@ -382,23 +414,22 @@ int chario_bytes_flush(struct chario_file *cf, bool sync)
 
 static struct chario_bytes *alloc_bytes(struct chario_file *cf)
 {
-	u32 size = min_t(u32, READ_ONCE(cf->cio->limits.command_bytes),
-			 GATHER_BYTES);
 	struct chario_bytes *b = kzalloc(sizeof(*b), GFP_KERNEL_ACCOUNT);
 
 	if (!b)
 		return NULL;
-	b->size = max_t(u32, rounddown_pow_of_two(size),
-			cf->cio->block_mask + 1);
 	mutex_init(&b->lock);
-	b->cf = cf;
+	chario_gather_init(&b->gather, cf, SIZE_MAX);
 	INIT_DELAYED_WORK(&b->work, write_left_lying);
-	return b;
+	if (!chario_gather_get_memory(&b->gather))
+		return b;
+	kfree(b);
+	return NULL;
 }
 
 static void free_bytes(struct chario_bytes *b)
 {
-	drop_memory(b);
+	chario_gather_drop_memory(&b->gather);
 	kfree(b);
 }
 
@@ -422,10 +453,6 @@ int chario_bytes_enable(struct chario_file *cf)
 	b = alloc_bytes(cf);
 	if (!b)
 		return -ENOMEM;
-	if (get_memory(b)) {
-		free_bytes(b);
-		return -ENOMEM;
-	}
 	chario_edge_enable(cf->cio);
 	if (cmpxchg_release(&cf->bytes, NULL, b)) {
 		chario_edge_disable(cf->cio);
@@ -444,7 +471,7 @@ int chario_bytes_enable(struct chario_file *cf)
  */
 int chario_bytes_disable(struct chario_file *cf)
 {
-	int ret = cf->bytes->error;
+	int ret = cf->bytes->gather.error;
 
 	cancel_delayed_work_sync(&cf->bytes->work);
 	free_bytes(cf->bytes);

@@ -13,6 +13,9 @@
 int chario_bytes_enable(struct chario_file *cf);
 int chario_bytes_disable(struct chario_file *cf);
 int chario_bytes_flush(struct chario_file *cf, bool sync);
+bool chario_bytes_are_straight(struct kiocb *iocb, struct iov_iter *iter,
+			       enum chario_op op);
+int chario_bytes_make_way(struct kiocb *iocb, const struct iov_iter *iter);
 ssize_t chario_bytes_transfer(struct kiocb *iocb, struct iov_iter *iter,
 			      enum chario_op op);
 

@@ -116,8 +116,13 @@ static ssize_t transfer(struct kiocb *iocb, struct iov_iter *iter,
 	ssize_t ret;
 
 	trace_enter(cf->cio, op, iocb->ki_pos, iov_iter_count(iter));
-	if (unlikely(READ_ONCE(cf->bytes)))
-		return chario_bytes_transfer(iocb, iter, op);
+	if (unlikely(READ_ONCE(cf->bytes))) {
+		if (!chario_bytes_are_straight(iocb, iter, op))
+			return chario_bytes_transfer(iocb, iter, op);
+		ret = chario_bytes_make_way(iocb, iter);
+		if (ret)
+			return ret;
+	}
 	ret = chario_call_clip(cf->cio, iocb->ki_pos, iov_iter_count(iter), op);
 	if (unlikely(ret <= 0))
 		return ret;

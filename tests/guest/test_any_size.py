@@ -105,6 +105,26 @@ print(1)
     assert writes == expected
 
 
+def test_what_was_gathered_comes_before_what_is_not(guest: Guest, disk: str) -> None:
+    """A large write, and a read, of a block of which a part has been gathered: bytes are those of the last write."""
+    assert run(
+        guest,
+        disk,
+        """
+fd = disk()
+large = mmap.mmap(-1, 256 << 10)
+large.write(b"l" * len(large))
+os.pwrite(fd, large, 0)
+os.pwrite(fd, b"small", 70000)
+with mmap.mmap(-1, 65536) as memory:
+    seen = memory[: os.preadv(fd, [memory], 65536)][70000 - 65536 :][:6]
+os.pwrite(fd, large, 0)
+os.fsync(fd)
+print(json.dumps([seen.decode(), set(read(disk(False), 256 << 10, 0)) == {ord("l")}]))
+""",
+    ) == ["smalll", True]
+
+
 def test_neighbours_in_one_block(guest: Guest, disk: str) -> None:
     """Eight processes write a part each of the same blocks, others whole blocks beside them: nothing is lost."""
     assert (

@@ -10,17 +10,20 @@ import pytest
 from rig import CALL_LIMIT_S, Rig
 from shared_guest import Setup
 from test_any_size import PRELUDE, PYTHON
+from waiting import until
 
 from chario_lab.guest import faults
-from chario_lab.guest.spec import Blkdebug, ErrorRule, Namespace, Nvme
+from chario_lab.guest.spec import Blkdebug, ErrorRule, Namespace, Nvme, Throttle
 
-HOLDS, BAD = 0, 1
+HOLDS, BAD, STALLS = 0, 1, 2
+KIB, DEPTH = 1024, 16
 BAD_WRITE, BAD_READ = 1 << 20, 2 << 20
 SECTOR = 512
 RULES = (ErrorRule("write", sector=BAD_WRITE // SECTOR), ErrorRule("read", sector=BAD_READ // SECTOR))
 DRIVES = (
     Nvme("holds", (Namespace(64, 4096, backing=Blkdebug()),)),
     Nvme("bad", (Namespace(64, 4096, backing=Blkdebug(RULES)),)),
+    Nvme("stalls", (Namespace(64, 4096, backing=Throttle()),)),
 )
 SETUP = Setup(drives=DRIVES)
 
@@ -84,6 +87,65 @@ def outcome(call, *values):
 LOST = f"""{OUTCOME}
 fd = disk()
 os.pwrite(fd, b"x" * 4096, {BAD_WRITE})
+"""
+
+
+@pytest.mark.parametrize("way", [["write"], []], ids=["writes", "reads"])
+def test_whole_blocks_go_side_by_side(rig: Rig, way: list[str]) -> None:
+    """All that a ring has submitted is with the drive at one time, as without any size."""
+    disk = rig.disk(STALLS)
+    rig.set(disk, "any_size", 1)
+    faults.stall(rig.guest, STALLS)
+    name = f"{'write' if way else 'read'}_commands"
+    rig.set(disk, "deadline_ms", 20000)
+    job = rig.start_uring(disk, DEPTH, 64 * KIB, *way)
+    until(lambda: rig.counters(disk)[name] == DEPTH, "they wait for one another")
+    # The first passes.  None of the others has come back, and it is no deadline that has let the next begin.
+    assert rig.counters(disk)["timeouts"] == 0
+    faults.let_go(rig.guest, STALLS)
+    job.wait()
+
+
+def test_parts_of_blocks_wait_for_their_own_only(rig: Rig) -> None:
+    """While the part of one block is on its way, those of others are written, and a write of that block waits."""
+    disk = rig.disk(HOLDS)
+    rig.remove("/run/ready", "/run/go", "/run/held")
+    job = rig.guest.start([*PYTHON, PRELUDE + PARTS, disk], timeout_s=CALL_LIMIT_S)
+    rig.wait_file("/run/ready")
+    faults.hold(rig.guest, HOLDS, event="write_aio")
+    rig.touch("/run/go")
+    rig.wait_file("/run/held")
+    faults.resume(rig.guest, HOLDS)
+    assert json.loads(job.wait().check().stdout) == [2, 1, 1]
+
+
+PARTS = """
+import threading, time
+fd, strict = disk(), disk(False)
+os.pwrite(strict, bytes(1 << 16), 0)
+open("/run/ready", "w").close()
+while not os.path.exists("/run/go"):
+    time.sleep(0.01)
+def durable(at):
+    writer = disk(True, os.O_RDWR | os.O_DSYNC) if at == 9 else fd
+    os.pwrite(writer, b"k", at)
+    if writer != fd:
+        os.close(writer)
+first = threading.Thread(target=durable, args=(9,))
+first.start()
+while "chario" not in open(f"/proc/self/task/{first.native_id}/stack").read():
+    time.sleep(0.01)
+for at in (5000, 9000):
+    os.pwrite(fd, b"k", at)
+    os.fsync(fd)
+second = threading.Thread(target=durable, args=(11,))
+second.start()
+open("/run/held", "w").close()
+first.join()
+second.join()
+os.fsync(fd)
+blocks = [read(strict, 4096, at) for at in (0, 4096, 8192)]
+print(json.dumps([block.count(b"k") for block in blocks]))
 """
 
 

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Small writes that follow one another are gathered, and written as one.
+ */
+#include <linux/gfp.h>
+#include <linux/log2.h>
+#include <linux/sizes.h>
+
+#include "core/device.h"
+#include "front/gather.h"
+#include "front/patch.h"
+
+#define GATHER_BYTES	SZ_128K
+
+/**
+ * chario_gather_init() - nothing is gathered yet
+ * @g: the caller's
+ * @cf: the file
+ * @bytes: that are going to be, as far as is known
+ */
+void chario_gather_init(struct chario_gather *g, struct chario_file *cf,
+			size_t bytes)
+{
+	const struct chario_device *cio = cf->cio;
+	u32 block = cio->block_mask + 1;
+	u32 most = min_t(u32, READ_ONCE(cio->limits.command_bytes),
+			 GATHER_BYTES);
+
+	/* With a part of a block at both ends. */
+	bytes = min_t(size_t, bytes, GATHER_BYTES) + 2 * block;
+	most = max_t(u32, rounddown_pow_of_two(most), block);
+	g->cf = cf;
+	g->size = min_t(u32, roundup_pow_of_two(bytes), most);
+	g->memory = NULL;
+	g->bounce = NULL;
+	spin_lock_init(&g->lock);
+	g->start = 0;
+	g->end = 0;
+	g->error = 0;
+}
+
+/**
+ * chario_gather_drop_memory() - let go of the memory
+ * @g: nothing is gathered
+ *
+ * A call that has been given up leaves its command with the drive, which may
+ * still reach this memory: it is not used again.  The core holds its pages as
+ * long as that.
+ */
+void chario_gather_drop_memory(struct chario_gather *g)
+{
+	if (g->memory)
+		free_pages_exact(g->memory, g->size);
+	if (g->bounce)
+		free_pages_exact(g->bounce, g->size);
+	g->memory = NULL;
+	g->bounce = NULL;
+}
+
+/**
+ * chario_gather_get_memory() - have memory
+ * @g: the gather
+ *
+ * Return: 0 or ENOMEM.
+ */
+int chario_gather_get_memory(struct chario_gather *g)
+{
+	if (g->memory)
+		return 0;
+	g->memory = alloc_pages_exact(g->size, GFP_KERNEL_ACCOUNT);
+	g->bounce = alloc_pages_exact(g->size, GFP_KERNEL_ACCOUNT);
+	if (g->memory && g->bounce)
+		return 0;
+	chario_gather_drop_memory(g);
+	return -ENOMEM;
+}
+
+static void set_range(struct chario_gather *g, u64 start, u64 end)
+{
+	spin_lock(&g->lock);
+	g->start = start;
+	g->end = end;
+	spin_unlock(&g->lock);
+}
+
+/**
+ * chario_gather_meets() - is something gathered there, or being written?
+ * @g: anybody's
+ * @pos: byte offset on the disk
+ * @bytes: length
+ */
+bool chario_gather_meets(struct chario_gather *g, u64 pos, u64 bytes)
+{
+	bool meets;
+
+	spin_lock(&g->lock);
+	meets = pos < g->end && pos + bytes > g->start;
+	spin_unlock(&g->lock);
+	return meets;
+}
+
+/**
+ * chario_gather_add() - gather more bytes
+ * @g: has memory, and is empty or ends at @pos, but not at the end of a piece
+ * @iter: where they are
+ * @pos: byte offset on the disk
+ *
+ * Return: how many there was room for, or EFAULT.
+ */
+ssize_t chario_gather_add(struct chario_gather *g, struct iov_iter *iter,
+			  u64 pos)
+{
+	u32 offset = pos & (g->size - 1);
+	size_t bytes = min_t(size_t, iov_iter_count(iter), g->size - offset);
+
+	if (copy_from_iter(g->memory + offset, bytes, iter) != bytes)
+		return -EFAULT;
+	set_range(g, chario_gather_is_empty(g) ? pos : g->start, pos + bytes);
+	return bytes;
+}
+
+static int write_whole(struct chario_gather *g, u64 pos, void *from, u32 bytes,
+		       bool fua)
+{
+	const struct chario_move m = {
+		.op = CHARIO_OP_WRITE,
+		.memory = from,
+		.pos = pos,
+		.bytes = bytes,
+		.fua = fua,
+		.duty = CHARIO_DUTY_STAY,
+	};
+
+	return chario_move(g->cf, &m);
+}
+
+/**
+ * chario_gather_write() - write what has been gathered
+ * @g: the gather; whatever comes of it, it is empty then
+ * @fua: durable at completion
+ *
+ * Its callers have been told that it is written: that one is killed ends nothing.
+ *
+ * Return: 0 or -errno.
+ */
+int chario_gather_write(struct chario_gather *g, bool fua)
+{
+	const u32 mask = g->cf->cio->block_mask;
+	u64 pos = g->start, end = g->end;
+	int ret = 0;
+
+	while (pos < end && !ret) {
+		void *from = g->memory + (pos & (g->size - 1));
+		u64 stop = min(end, (pos | mask) + 1);
+
+		if (!(pos & mask) && end - pos > mask)
+			stop = end & ~(u64)mask;
+		if ((pos | stop) & mask)
+			ret = chario_patch_block(g->cf, g->bounce, pos, from,
+						 stop - pos, fua);
+		else
+			ret = write_whole(g, pos, from, stop - pos, fua);
+		pos = stop;
+	}
+	/* Until here whoever writes or reads the same waits for us. */
+	set_range(g, 0, 0);
+	if (ret) {
+		g->error = ret;
+		chario_gather_drop_memory(g);
+	}
+	return ret;
+}
