@@ -123,8 +123,8 @@ def test_late_data_does_not_reach_memory_that_was_given_back(rig: Rig) -> None:
 
 def test_a_buffer_is_busy_until_the_drive_is_done(rig: Rig) -> None:
     """After ETIMEDOUT the drive may still reach the memory: who asks is told, and when it no longer can."""
-    disk = stalled(rig)
     program = rig.guest.push(compile_program("buffers"))
+    disk = stalled(rig)
     idle = "sync 0 0 0 3"
     script = ("heap 0 65536", "register 0", idle, "read 0 0 65536 0 0 300000000", idle, "wait /run/again", idle,
               "read 0 0 65536 0", "sync 0 1 65536 3", "sync 0 0 0 4")  # fmt: skip
@@ -276,9 +276,9 @@ def test_killed_processes_leave_nothing_behind(rig: Rig) -> None:
     disk = rig.disk(STALLS)
     for options in (None, "poll", "iopoll"):
         if options == "iopoll":
-            jobs = [rig.start_uring(disk, 8, 64 * KIB, "until", "touch=/run/busy", "iopoll")]
+            jobs = [rig.start_uring(disk, 8, 64 * KIB, "until", "deadline=200000", "touch=/run/busy", "iopoll")]
         else:
-            modes = ["completion,2"] if options else []
+            modes = ["deadline,200000"] + (["completion,2"] if options else [])
             jobs = [rig.start(disk, *modes, "touch,/run/busy", f"until,{n * MIB},{MIB}") for n in range(3)]
         rig.wait_file("/run/busy")
         assert all(job.kill() for job in jobs)
