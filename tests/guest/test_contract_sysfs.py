@@ -22,7 +22,7 @@ FIXED = {
 SETTABLE = {"any_size", "command_bytes", "chunk_bytes", "completion", "spin_us", "deadline_ms"}
 OTHERS = {
     "firmware", "last_error", "logical_block_size", "max_command_bytes", "physical_block_size", "poll_queue_count",
-    "queue_count", "queue_depth", "recovery_bound_ms", "serial",
+    "queue_count", "queue_depth", "recovery_bound_ms", "serial", "wwid",
 }  # fmt: skip
 COUNTERS = {
     "aborts", "cq_doorbells", "errors", "flush_commands", "interrupted", "interrupts", "late_reaps", "read_bytes",

@@ -208,7 +208,9 @@ except OSError as error:
 def linux_disk(rig: Rig, drive: int) -> Iterator[str]:
     """One drive in the hands of Linux's driver, which waits for it as long as it takes: its block device."""
     probe = f"{PCI}/drivers_autoprobe"
-    rig.guest.must(f"echo 0 >{probe}; modprobe nvme_core io_timeout=600; modprobe nvme; echo 1 >{probe}")
+    # Where the module was loaded before, its parameter is too.
+    timeout = "/sys/module/nvme_core/parameters/io_timeout"
+    rig.guest.must(f"echo 0 >{probe}; modprobe nvme_core && echo 600 >{timeout}; modprobe nvme; echo 1 >{probe}")
     address = rig.address(drive)
     bind(rig.guest, address, "nvme")
     (controller,) = rig.guest.files.list(f"{PCI}/devices/{address}/nvme")
