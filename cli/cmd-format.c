@@ -21,6 +21,7 @@
  * @layout: of the store
  * @file_bytes: of a file that is to be created; 0 for none
  * @force: whatever is there
+ * @upgrade: keep what is there, and have it be of the present format
  */
 struct format {
 	const struct cli *cli;
@@ -28,6 +29,7 @@ struct format {
 	struct chario_store_layout layout;
 	uint64_t file_bytes;
 	bool force;
+	bool upgrade;
 };
 
 static int parse_option(const struct cli *cli, int option, struct format *format)
@@ -40,6 +42,9 @@ static int parse_option(const struct cli *cli, int option, struct format *format
 		return CLI_OK;
 	case 'f':
 		format->force = true;
+		return CLI_OK;
+	case 'u':
+		format->upgrade = true;
 		return CLI_OK;
 	case 'n':
 		if (cli_parse_size(optarg, &layout->max_areas) && layout->max_areas &&
@@ -195,9 +200,28 @@ static int examine(const struct format *format)
 	return ret ? refuse_content(format, content) : CLI_OK;
 }
 
+static int print(const struct format *format)
+{
+	struct chario_store *store = cli_open_store(format->cli, format->name, O_RDONLY);
+	int status;
+
+	if (!store)
+		return CLI_FAILED;
+	status = cli_print_store(format->cli, store);
+	chario_store_close(store);
+	return status;
+}
+
+static int upgrade(const struct format *format)
+{
+	int err = chario_store_upgrade(format->name);
+
+	return err ? cli_fail_store(format->cli, err, "cannot upgrade \"%s\"", format->name) :
+		     print(format);
+}
+
 static int run(struct format *format)
 {
-	struct chario_store *store;
 	int err, status = examine(format);
 
 	if (status)
@@ -207,14 +231,7 @@ static int run(struct format *format)
 	err = chario_store_format(format->name, &format->layout);
 	if (!err && format->force)
 		err = cli_wipe_content(format->name);
-	if (err)
-		return fail(format, err);
-	store = cli_open_store(format->cli, format->name, O_RDONLY);
-	if (!store)
-		return CLI_FAILED;
-	status = cli_print_store(format->cli, store);
-	chario_store_close(store);
-	return status;
+	return err ? fail(format, err) : print(format);
 }
 
 int cmd_format(struct cli *cli)
@@ -232,6 +249,8 @@ int cmd_format(struct cli *cli)
 	format.name = cli_choose_store(cli, format.name);
 	if (!format.name)
 		return CLI_FAILED;
+	if (format.upgrade)
+		return upgrade(&format);
 	if (format.file_bytes) {
 		status = create_file(&format);
 		if (status)

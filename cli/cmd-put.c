@@ -2,6 +2,9 @@
 /*
  * chario put: a file becomes an area, or changes one.
  *
+ * What replaces an area is written beside it, under a name of its own, and takes the name
+ * when all of it is there: one change of the table.
+ *
  * How much of it is there, durably, is written down now and then; the area keeps a
  * tag of its source.  The same command goes on from there, however it was ended.
  */
@@ -29,8 +32,11 @@
  * @cli: the call
  * @store_name: that was given, or NULL
  * @name: of the area
+ * @into: name that it is written under
+ * @beside: room for one that is not @name
  * @asked_bytes: that --bytes says
  * @force: replace an area that is there
+ * @remove_first: before the new one is written
  * @changed: write the blocks that differ to an area that is there
  * @quiet: no progress
  * @source: what is put
@@ -50,8 +56,11 @@ struct put {
 	const struct cli *cli;
 	const char *store_name;
 	const char *name;
+	const char *into;
+	char beside[CHARIO_STORE_NAME_MAX + 1];
 	uint64_t asked_bytes;
 	bool force;
+	bool remove_first;
 	bool changed;
 	bool quiet;
 	struct cli_source source;
@@ -124,23 +133,26 @@ static int check_room(const struct put *put)
 
 static int create(const struct put *put)
 {
-	int err = chario_store_create(put->store, put->name, put->source.bytes,
+	int err = chario_store_create(put->store, put->into, put->source.bytes,
 				      CHARIO_CREATE_FILLING);
 
-	return err ? cli_fail_create(put->cli, err, put->name) : CLI_OK;
+	return err ? cli_fail_create(put->cli, err, put->into) : CLI_OK;
 }
 
-static int replace(const struct put *put, const struct chario_area_info *area)
+static int remove_and_create(const struct put *put)
 {
 	int err = check_room(put);
 
-	if (!err && area->flags & CHARIO_AREA_STREAM)
-		cli_say(put->cli, "the recording in \"%s\" is replaced", put->name);
 	if (!err)
 		err = chario_store_remove(put->store, put->name);
 	if (err)
 		return cli_fail_area(put->cli, err, "cannot replace \"%s\"", put->name);
 	return create(put);
+}
+
+static void go_on(struct put *put, const struct chario_area_info *area)
+{
+	put->start = area->filled_bytes / CHARIO_STORE_BLOCK * CHARIO_STORE_BLOCK;
 }
 
 /* Begun with the same source, or with nothing yet. */
@@ -149,6 +161,62 @@ static bool can_go_on(const struct put *put, const struct chario_area_info *area
 	if (!(area->flags & CHARIO_AREA_FILLING) || area->bytes != put->source.bytes)
 		return false;
 	return !area->filled_bytes || (put->source.tag && area->fill_tag == put->source.tag);
+}
+
+static int say_no_room(const struct put *put)
+{
+	cli_say(put->cli,
+		"no hole of the store is long enough for the new \"%s\" beside the old one\n"
+		"chario df shows the largest hole, chario defrag makes one of all free space; "
+		"--remove-first removes the old one before the new one is there",
+		put->name);
+	return CLI_FAILED;
+}
+
+static int create_beside(struct put *put)
+{
+	int err = chario_store_create(put->store, put->into, put->source.bytes,
+				      CHARIO_CREATE_FILLING);
+
+	if (err == -ENOSPC)
+		return say_no_room(put);
+	return err ? cli_fail_create(put->cli, err, put->into) : CLI_OK;
+}
+
+/* What an earlier put has left there, it goes on with or begins anew. */
+static int write_beside(struct put *put)
+{
+	struct chario_area_info area;
+	int err, length = snprintf(put->beside, sizeof(put->beside), "%s.part", put->name);
+
+	if (length >= (int)sizeof(put->beside))
+		return cli_fail_area(put->cli, -ENAMETOOLONG, "cannot write \"%s.part\"",
+				     put->name);
+	put->into = put->beside;
+	err = chario_store_find(put->store, put->into, &area, sizeof(area));
+	if (!err && !(area.flags & CHARIO_AREA_FILLING)) {
+		cli_say(put->cli,
+			"there is an area \"%s\", where the new content is written until all of it is "
+			"there\nrename or remove it",
+			put->into);
+		return CLI_FAILED;
+	}
+	if (!err && can_go_on(put, &area)) {
+		go_on(put, &area);
+		return CLI_OK;
+	}
+	if (!err)
+		err = chario_store_remove(put->store, put->into);
+	if (err && err != -ENOENT)
+		return cli_fail_area(put->cli, err, "cannot replace \"%s\"", put->name);
+	return create_beside(put);
+}
+
+static int replace(struct put *put, const struct chario_area_info *area)
+{
+	if (area->flags & CHARIO_AREA_STREAM)
+		cli_say(put->cli, "the recording in \"%s\" is replaced", put->name);
+	return put->remove_first ? remove_and_create(put) : write_beside(put);
 }
 
 static int refuse(const struct put *put, const struct chario_area_info *area)
@@ -172,12 +240,13 @@ static int have_area(struct put *put)
 	struct chario_area_info area;
 	int err = chario_store_find(put->store, put->name, &area, sizeof(area));
 
+	put->into = put->name;
 	if (err == -ENOENT)
 		return create(put);
 	if (err)
 		return cli_fail_area(put->cli, err, "cannot look for \"%s\"", put->name);
 	if (can_go_on(put, &area)) {
-		put->start = area.filled_bytes / CHARIO_STORE_BLOCK * CHARIO_STORE_BLOCK;
+		go_on(put, &area);
 		return CLI_OK;
 	}
 	return put->force ? replace(put, &area) : refuse(put, &area);
@@ -192,12 +261,20 @@ static int fail_write(struct put *put, int err)
 	return cli_fail_write(put->cli, err, "cannot write \"%s\"", put->name);
 }
 
+/* All that is written beside an area takes its place. */
+static bool is_to_be_published(const struct put *put)
+{
+	return put->into != put->name && put->written == put->source.bytes && !put->broken;
+}
+
 /* What a failed flush was for, the next says nothing of; a write of the table is one too. */
 static int write_down(struct put *put)
 {
 	int err = put->unflushed ? -EIO : chario_area_sync(put->copy.area);
 
-	if (!err)
+	if (!err && is_to_be_published(put))
+		err = chario_area_publish(put->copy.area, put->name);
+	else if (!err)
 		err = chario_area_set_filled(put->copy.area, put->written, put->source.tag);
 	put->unflushed = err;
 	if (err) {
@@ -211,11 +288,17 @@ static int write_down(struct put *put)
 
 static int record(struct put *put)
 {
+	const bool publishes = is_to_be_published(put);
 	int err = write_down(put);
 
 	if (!err)
 		return CLI_OK;
 	put->broken = true;
+	if (publishes)
+		return cli_fail_area(put->cli, err,
+				     "cannot replace \"%s\"; the new content is in \"%s\", and the "
+				     "same command goes on with it",
+				     put->name, put->into);
 	return cli_fail_write(put->cli, err, "cannot write down how much of \"%s\" is there",
 			      put->name);
 }
@@ -365,9 +448,9 @@ static int put_whole(struct put *put)
 
 	if (status)
 		return status;
-	err = cli_copy_open(&put->copy, put->store, put->name, CHARIO_TRANSFER_WRITE);
+	err = cli_copy_open(&put->copy, put->store, put->into, CHARIO_TRANSFER_WRITE);
 	if (err)
-		return cli_fail_area(put->cli, err, "cannot write \"%s\"", put->name);
+		return cli_fail_area(put->cli, err, "cannot write \"%s\"", put->into);
 	put->read = put->written = put->start;
 	if (put->start)
 		cli_say(put->cli, "goes on after %" PRIu64 " bytes", put->start);
@@ -425,9 +508,12 @@ static int parse_options(struct cli *cli, struct put *put)
 		if (option == 's')
 			put->store_name = optarg;
 		put->force |= option == 'f';
+		put->remove_first |= option == 'R';
 		put->changed |= option == 'c';
 		put->quiet |= option == 'q';
 	}
+	if (put->remove_first && (!put->force || put->changed))
+		return cli_usage(cli, "--remove-first goes with --force, and without --changed");
 	return cli_has_operands(cli, 2, 2) ? CLI_OK : CLI_USAGE;
 }
 

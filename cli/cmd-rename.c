@@ -1,23 +1,48 @@
 // SPDX-License-Identifier: MIT
 /*
- * chario rename: an area gets another name.
+ * chario rename: an area gets another name, which may have been another's.
  */
 #include <fcntl.h>
+#include <getopt.h>
 
 #include "store.h"
+
+typedef int rename_how(struct chario_store *store, const char *name, const char *new_name);
+
+static int parse_options(struct cli *cli, const char **store, rename_how **how)
+{
+	bool force = false, exchange = false;
+	int option;
+
+	while ((option = cli_next_option(cli)) != CLI_NO_OPTION) {
+		if (option == CLI_BAD_OPTION)
+			return CLI_USAGE;
+		if (option == 's')
+			*store = optarg;
+		force |= option == 'f';
+		exchange |= option == 'x';
+	}
+	if (force && exchange)
+		return cli_usage(cli, "--exchange keeps both areas, --force one of them");
+	*how = exchange ? chario_store_exchange :
+	       force    ? chario_store_replace :
+			  chario_store_rename;
+	return cli_has_operands(cli, 2, 2) ? CLI_OK : CLI_USAGE;
+}
 
 int cmd_rename(struct cli *cli)
 {
 	struct chario_store *store;
 	const char *given = NULL;
-	int err, status = cli_store_option(cli, &given);
+	rename_how *how = NULL;
+	int err, status = parse_options(cli, &given, &how);
 
-	if (status || !cli_has_operands(cli, 2, 2))
-		return CLI_USAGE;
+	if (status)
+		return status;
 	store = cli_open_store(cli, given, O_RDWR);
 	if (!store)
 		return CLI_FAILED;
-	err = chario_store_rename(store, cli->argv[0], cli->argv[1]);
+	err = how(store, cli->argv[0], cli->argv[1]);
 	status = err ? cli_fail_area(cli, err, "cannot rename \"%s\" to \"%s\"", cli->argv[0],
 				     cli->argv[1]) :
 		       cli_print_area_json(cli, store, cli->argv[1]);

@@ -61,8 +61,16 @@ static const struct cli_option store_options[] = {
 	{ 0 },
 };
 
+static const struct cli_option rename_options[] = {
+	CLI_STORE_OPTION,
+	{ 'f', "force", NULL, "an area that has the new name goes, in the same step" },
+	{ 'x', "exchange", NULL, "each gets the name of the other, in one step" },
+	{ 0 },
+};
+
 static const struct cli_option format_options[] = {
 	CLI_STORE_OPTION,
+	{ 'u', "upgrade", NULL, "take a store of the first release to the present format" },
 	{ 'f', "force", NULL, "although a store or a file system is there: it is lost" },
 	{ 'n', "areas", "N", "areas that there can be; without it, what suits the disk" },
 	{ 'a', "align", "SIZE", "areas begin at multiples of this, a power of two from 4k" },
@@ -90,6 +98,8 @@ static const struct cli_option put_options[] = {
 	{ 'b', "bytes", "SIZE", "so many bytes; a pipe needs it" },
 	{ 'c', "changed", NULL, "write only the blocks that differ to an area that is there" },
 	{ 'f', "force", NULL, "replace an area that is there; with -c: change its length" },
+	{ 'R', "remove-first", NULL,
+	  "with --force: remove it before, where there is no room for both" },
 	QUIET_OPTION,
 	{ 0 },
 };
@@ -205,7 +215,7 @@ const struct cli_command cli_commands[] = {
 	  "It holds what its place on the disk held.  SIZE takes the suffixes k, M, G, T\n"
 	  "and P, powers of 1024.",
 	  store_options, cmd_create },
-	{ "rename", "NAME NEW-NAME", "give an area another name", "", store_options, cmd_rename },
+	{ "rename", "NAME NEW-NAME", "give an area another name", "", rename_options, cmd_rename },
 	{ "resize", "NAME SIZE", "make an area longer or shorter",
 	  "It is moved where the space behind it is not free.", store_options, cmd_resize },
 	{ "rm", "NAME...", "remove areas", "Their bytes are not overwritten.", rm_options, cmd_rm },

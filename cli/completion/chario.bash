@@ -77,11 +77,15 @@ _chario()
 				words="--interval --count --store $(_chario_disks)"
 				_chario_complete_areas "$word"
 				;;
-			format) words="--force --areas --align --size --store $(_chario_disks)" ;;
+			format) words="--force --areas --align --size --upgrade --store $(_chario_disks)" ;;
 			check) words="--repair --forget --store $(_chario_disks)" ;;
 			df) words="--store $(_chario_disks)" ;;
 			defrag) words="--quiet --store $(_chario_disks)" ;;
-			ls | create | rename | resize)
+			rename)
+				words='--force --exchange --store'
+				_chario_complete_areas "$word"
+				;;
+			ls | create | resize)
 				words='--store'
 				_chario_complete_areas "$word"
 				;;
@@ -90,7 +94,7 @@ _chario()
 				_chario_complete_areas "$word"
 				;;
 			put)
-				words='--bytes --changed --force --quiet --store'
+				words='--bytes --changed --force --remove-first --quiet --store'
 				compopt -o filenames
 				mapfile -t COMPREPLY < <(compgen -f -- "$word")
 				;;

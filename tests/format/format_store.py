@@ -11,6 +11,7 @@ from pathlib import Path
 BLOCK = 4096
 ENTRY_BYTES, ENTRIES = 400, 10
 USED, FILLING, MOVING, RECORDING, RING = 1, 2, 4, 8, 16
+LOG = 1  # a feature
 KNOWN = USED | FILLING | MOVING | RECORDING | RING
 
 
@@ -154,7 +155,18 @@ class Store:
             return None
         return block if _sealed(block, b"ChrioTB1", _number(block) if number is None else number) else None
 
+    def _read_log(self) -> dict[int, bytes]:
+        """Entries of a change that is under way, by slot."""
+        note = self._at(BLOCK, BLOCK)
+        good = _sealed(note, b"ChrioCH1", 0) and note[8:24] == self.header.uuid
+        if not self.header.read_features & LOG or not good or not _sequence(note) % 2:
+            return {}
+        (count,) = struct.unpack_from("<I", note, 808)
+        entries = (note[816 + 408 * i : 816 + 408 * (i + 1)] for i in range(count))
+        return {struct.unpack_from("<I", entry)[0]: entry[8:] for entry in entries}
+
     def _read_table(self) -> Iterator[Area]:
+        log = self._read_log()
         for number in range(self.header.nr_blocks):
             block = self._newest_copy(number)
             if block is None:
@@ -163,8 +175,8 @@ class Store:
             if _sequence(block) == 0:
                 return
             for i in range(ENTRIES):
-                entry = block[96 + ENTRY_BYTES * i : 96 + ENTRY_BYTES * (i + 1)]
-                area = _parse_entry(ENTRIES * number + i, entry)
+                slot = ENTRIES * number + i
+                area = _parse_entry(slot, log.get(slot, block[96 + ENTRY_BYTES * i : 96 + ENTRY_BYTES * (i + 1)]))
                 if area.flags & USED and self._can_be(area):
                     yield area
 
@@ -186,8 +198,9 @@ def _parse_header(block: bytes) -> Header:
     if version != 1 or block_bytes != BLOCK:
         raise FormatError(f"version {version} of the format is not known")
     header = Header(block[8:24], *numbers)
-    if header.read_features:
-        raise FormatError(f"features {header.read_features:#x} of the store are not known")
+    unknown = header.read_features & ~LOG
+    if unknown:
+        raise FormatError(f"features {unknown:#x} of the store are not known")
     return header
 
 
@@ -196,8 +209,8 @@ def _parse_geometry(block: bytes) -> Header | None:
     count, align, capacity, data, created, to_read, to_write = struct.unpack_from("<7Q", block, 40)
     if not capacity:
         return None
-    if to_read:
-        raise FormatError(f"features {to_read:#x} of the store are not known")
+    if to_read & ~LOG:
+        raise FormatError(f"features {to_read & ~LOG:#x} of the store are not known")
     return Header(block[8:24], count, align, capacity, data, capacity - BLOCK * (1 + count), created, to_read, to_write)
 
 

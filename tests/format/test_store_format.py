@@ -320,6 +320,38 @@ def test_the_end_of_another_store_does_not_count(filled: Path) -> None:
     assert_same_areas(filled)
 
 
+def write_log(image: Path, entries: dict[int, bytes]) -> None:
+    """A change of several entries has begun, and nothing of it has been written."""
+    note = bytearray(read(image, BLOCK, BLOCK))
+    struct.pack_into("<Q", note, 24, struct.unpack_from("<Q", note, 24)[0] + 1)
+    struct.pack_into("<II", note, 808, len(entries), 0)
+    for place, slot in enumerate(sorted(entries)):
+        struct.pack_into("<II400s", note, 816 + 408 * place, slot, 0, entries[slot])
+    overwrite(image, BLOCK, seal(note))
+
+
+def test_a_change_that_is_in_the_log(filled: Path) -> None:
+    """It has happened, for the program and for the reader; the next change writes it, and so does a repair."""
+    with Store(filled) as store:
+        first, last = store.find("first").slot, store.find("last").slot
+    block = first_block(filled)
+    entry = bytearray(block[96 + ENTRY_BYTES * last : 96 + ENTRY_BYTES * (last + 1)])
+    entry[144:] = b"first".ljust(256, b"\0")
+    write_log(filled, {first: bytes(ENTRY_BYTES), last: bytes(entry)})
+    before = sorted(set(NAMES) - {"last"})
+    assert sorted(area["name"] for area in listing(filled)) == before
+    assert_same_areas(filled)
+    chario(filled, "check")
+    repaired = copy(filled, filled.with_name("repaired"))
+    chario(repaired, "check", "--repair")
+    chario(filled, "create", "more", "4k")
+    for image, names in ((filled, [*before, "more"]), (repaired, before)):
+        assert sorted(area["name"] for area in listing(image)) == sorted(names)
+        assert_same_areas(image)
+        assert struct.unpack_from("<Q", read(image, BLOCK, BLOCK), 24)[0] % 2 == 0
+        chario(image, "check")
+
+
 @pytest.mark.parametrize("moved_blocks", [0, 3, 13])
 def test_an_area_that_is_being_moved(image: Path, tmp_path: Path, moved_blocks: int) -> None:
     """The bytes that were moved are at the new place, the others at the old one, and nowhere else."""

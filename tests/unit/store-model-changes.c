@@ -82,6 +82,23 @@ static int create(struct model *model, struct chario_store *store, uint64_t *ran
 	return err ? expect("creating", err, 0) : learn(store, area);
 }
 
+int model_fill(struct model *model, struct chario_store *store, size_t count)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < count && !err; i++) {
+		struct model_area *area = &model->areas[i];
+
+		area->tag = ++model->tags;
+		area->info.bytes = 1;
+		snprintf(area->info.name, sizeof(area->info.name), "small-%zu", i);
+		err = chario_store_create(store, area->info.name, 1, 0);
+		if (!err)
+			err = learn(store, area);
+	}
+	return err;
+}
+
 static int rename_area(struct model *model, struct chario_store *store, uint64_t *random)
 {
 	struct model_area *area = choose_area(model, random);
@@ -97,6 +114,42 @@ static int rename_area(struct model *model, struct chario_store *store, uint64_t
 	if (!err || (err == -EIO && !taken))
 		strcpy(area->info.name, name);
 	return expect("renaming", err, taken ? -EEXIST : 0);
+}
+
+static int replace_area(struct model *model, struct chario_store *store, uint64_t *random)
+{
+	struct model_area *area = choose_area(model, random), *old;
+	char name[CHARIO_STORE_NAME_MAX + 1];
+	int err;
+
+	if (!area)
+		return 0;
+	choose_name(name, random);
+	old = model_find(model, name);
+	err = chario_store_replace(store, area->info.name, name);
+	if ((!err || err == -EIO) && old != area) {
+		if (old)
+			old->info.bytes = 0;
+		strcpy(area->info.name, name);
+	}
+	return expect("replacing", err, 0);
+}
+
+static int exchange_areas(struct model *model, struct chario_store *store, uint64_t *random)
+{
+	struct model_area *one = choose_area(model, random), *two = choose_area(model, random);
+	char name[CHARIO_STORE_NAME_MAX + 1];
+	int err;
+
+	if (!one)
+		return 0;
+	err = chario_store_exchange(store, one->info.name, two->info.name);
+	if (!err || err == -EIO) {
+		strcpy(name, one->info.name);
+		strcpy(one->info.name, two->info.name);
+		strcpy(two->info.name, name);
+	}
+	return expect("exchanging", err, 0);
 }
 
 /* What an area loses at its end is not there when it grows again. */
@@ -290,8 +343,12 @@ int model_change(struct model *model, struct chario_store *store, uint64_t *rand
 
 	if (number < 20)
 		return create(model, store, random);
-	if (number < 27)
+	if (number < 24)
 		return rename_area(model, store, random);
+	if (number < 28)
+		return replace_area(model, store, random);
+	if (number < 32)
+		return exchange_areas(model, store, random);
 	if (number < 40)
 		return resize(model, store, random);
 	if (number < 48)

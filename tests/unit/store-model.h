@@ -15,7 +15,7 @@
 
 #include <chario/store.h>
 
-#define MODEL_AREAS   16
+#define MODEL_AREAS   20
 #define MODEL_SECTOR  512
 #define MODEL_SECTORS 256
 
@@ -55,6 +55,9 @@ struct model_step {
 	const struct model *before;
 	const struct model *after;
 };
+
+/* Create small areas, so that others are in the next block of the table: 0 or an error. */
+int model_fill(struct model *model, struct chario_store *store, size_t count);
 
 /*
  * Do something to a store, of which a number decides what, and to its model.

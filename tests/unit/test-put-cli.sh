@@ -58,6 +58,61 @@ says 'No such file or directory'
 claim "put replaces only by force, and what fits"
 
 format 32M
+bytes 3000000 >old
+bytes 5000000 >new
+gives 0 put old area
+# Ended in the middle, by whatever: the old one is there, and the same command goes on.
+head -c 2000000 new | "$chario" put - area --force --bytes 5000000 >said 2>&1 &&
+	note "a short put replaces"
+same old area
+gives 0 ls
+says 'area.part' 'filling'
+gives 0 put --force new area
+same new area
+gives 0 ls
+[ "$(grep -c area said)" = 1 ] || note "something is left: $(cat said)"
+# Who reads it keeps it from going; what has been written beside it stays.
+"$chario" cat area >/dev/null || note "cat failed"
+gives 0 rename area area.part
+gives 0 put old area
+gives 1 put --force new area
+says '"area.part"' 'rename or remove it'
+same old area
+gives 0 check
+claim "put writes what replaces an area beside it"
+
+format 32M
+bytes 20000000 >old
+bytes 21000000 >new
+gives 0 put old area
+gives 1 put --force new area
+says 'beside the old one' '--remove-first'
+same old area
+gives 0 put --force --remove-first new area
+same new area
+gives 2 put --remove-first new area
+claim "put removes first only when told to"
+
+format 32M
+bytes 3000000 >one
+bytes 2000000 >two
+gives 0 put one a
+gives 0 put two b
+gives 1 rename a b
+gives 0 rename --exchange a b
+same one b
+same two a
+gives 0 rename --force a b
+same two b
+gives 1 cat a
+gives 0 rename --force b b
+gives 1 rename --force nosuch b
+gives 1 rename --exchange nosuch b
+gives 2 rename --force --exchange a b
+gives 0 check
+claim "rename replaces by force, and exchanges"
+
+format 32M
 bytes 5000000 >source
 "$chario" put - area --bytes 5000000 <source || note "put of a file as standard input failed"
 same source area

@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -198,6 +199,76 @@ static void tables_elsewhere_are_none(void)
 	log_disk_destroy(disk);
 }
 
+/* As the first release has made it: with more changes noted, and no log. */
+static struct log_disk *make_first(void)
+{
+	struct log_disk *disk = make_disk(SMALL, FIRST, "area-0");
+	struct chario_store *store;
+	char name[16];
+
+	for (size_t copy = 0; copy < 2; copy++)
+		((struct store_header *)(disk->image + copy * (SMALL - BLOCK)))->read_features = 0;
+	memset(disk->image + BLOCK + sizeof(struct store_head), 0,
+	       BLOCK - sizeof(struct store_head));
+	exercise_seal(disk->image, SMALL);
+	if (rig_open(disk, O_RDWR, &store))
+		abort();
+	for (int i = 1; i < 15; i++) {
+		snprintf(name, sizeof(name), "area-%d", i);
+		if (chario_store_create(store, name, 1, 0))
+			abort();
+	}
+	chario_store_close(store);
+	return disk;
+}
+
+static int upgrade(struct log_disk *disk)
+{
+	struct chario_device *device = log_disk_open(disk, O_RDWR);
+	int err = chario_store_upgrade_device(device);
+
+	chario_device_close(device);
+	return err;
+}
+
+/* In one block both can change at once, in two they cannot: then nothing has happened. */
+static void stores_of_the_first_release_are_changed(void)
+{
+	struct log_disk *disk = make_first();
+	struct chario_store *store;
+
+	EQUAL(rig_open(disk, O_RDWR, &store), 0);
+	EQUAL(chario_store_replace(store, "area-1", "area-2"), 0);
+	EQUAL(chario_store_exchange(store, "area-12", "area-13"), 0);
+	EQUAL(chario_store_replace(store, "area-12", "area-0"), -EOPNOTSUPP);
+	EQUAL(chario_store_exchange(store, "area-12", "area-0"), -EOPNOTSUPP);
+	EQUAL(rig_count_areas(store), 14);
+	EQUAL(chario_store_create(store, "more", 1, 0), 0);
+	chario_store_close(store);
+	EQUAL(repair(disk, 0), 0);
+	EQUAL(((struct store_header *)disk->image)->read_features, 0);
+	log_disk_destroy(disk);
+}
+
+static void stores_of_the_first_release_are_upgraded(void)
+{
+	struct log_disk *disk = make_first();
+	struct chario_store *store;
+
+	EQUAL(rig_open(disk, O_RDWR, &store), 0);
+	EQUAL(upgrade(disk), -EBUSY);
+	chario_store_close(store);
+	EQUAL(upgrade(disk), 0);
+	EQUAL(upgrade(disk), 0);
+	EQUAL(repair(disk, 0), 0);
+	EQUAL(rig_open(disk, O_RDWR, &store), 0);
+	EQUAL(chario_store_replace(store, "area-12", "area-0"), 0);
+	EQUAL(rig_count_areas(store), 14);
+	chario_store_close(store);
+	EQUAL(repair(disk, 0), 0);
+	log_disk_destroy(disk);
+}
+
 static const struct tap_test tests[] = {
 	{ "an older, larger store stays dead", an_older_store_stays_dead },
 	{ "an older, larger store of the first release stays dead",
@@ -207,6 +278,8 @@ static const struct tap_test tests[] = {
 	{ "the second copy of the table is enough", the_second_copy_is_enough },
 	{ "what is left of a store asks for force", one_copy_alone_asks_for_force },
 	{ "blocks of a table in other places are none", tables_elsewhere_are_none },
+	{ "stores of the first release are changed", stores_of_the_first_release_are_changed },
+	{ "stores of the first release are upgraded", stores_of_the_first_release_are_upgraded },
 };
 
 TAP_MAIN(tests, tap_nothing, tap_nothing)

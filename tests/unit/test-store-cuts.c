@@ -20,6 +20,8 @@
 #define CHANGES    40
 #define CUTS       10000
 #define DAMAGES    8
+/* Others are in both blocks of the table then. */
+#define FILLERS    7
 
 static uint64_t seed, nr_wanted = CUTS;
 
@@ -55,6 +57,7 @@ static int run_script(struct script *script, uint64_t *random)
 	if (err)
 		return err;
 	memset(&script->models[0], 0, sizeof(script->models[0]));
+	err = model_fill(&script->models[0], store, FILLERS);
 	script->ends[0] = 0;
 	log_disk_record(script->disk);
 	for (size_t i = 1; i <= CHANGES && !err; i++) {

@@ -169,6 +169,21 @@ int chario_area_sync(struct chario_area *area);
  */
 int chario_area_set_filled(struct chario_area *area, uint64_t bytes, uint64_t tag);
 
+/**
+ * chario_area_publish() - say that all of the content is there, under another name
+ * @area: an area that is open for writing and has CHARIO_AREA_FILLING
+ * @name: that it gets; an area that has this name goes
+ *
+ * For what replaces something: it is written beside it, under a name of its own.  One
+ * change: whatever happens, @name is the old content or all of the new one.  The content
+ * has been made durable before, by chario_area_sync().
+ *
+ * Context: may sleep.
+ * Return: 0; -EINVAL where it is not being filled, or has this name; and the errors of
+ * chario_store_replace().
+ */
+int chario_area_publish(struct chario_area *area, const char *name);
+
 #ifdef __cplusplus
 }
 #endif

@@ -166,6 +166,21 @@ struct chario_area_info {
 int chario_store_format(const char *name, const struct chario_store_layout *layout);
 
 /**
+ * chario_store_upgrade() - have a store be of the present format
+ * @name: as for chario_store_format()
+ *
+ * A store of the first release is read and written as it is; only a change of several
+ * blocks of the table (chario_store_replace(), chario_store_exchange()) needs the present
+ * format.  Programs of the first release cannot read it any more then.  What the store
+ * holds stays, whatever happens meanwhile.
+ *
+ * Context: may sleep.
+ * Return: 0, also for one that is of the present format; -EBUSY where the store is open;
+ * -EUCLEAN where it is damaged; and the errors of chario_store_open() with O_RDWR.
+ */
+int chario_store_upgrade(const char *name);
+
+/**
  * chario_store_open() - open a store
  * @name: as for chario_store_format()
  * @flags: O_RDONLY, or O_RDWR for whoever changes the table or writes to an area
@@ -330,6 +345,39 @@ int chario_store_create(struct chario_store *store, const char *name, uint64_t b
  * area has @new_name; and the errors of chario_store_create().
  */
 int chario_store_rename(struct chario_store *store, const char *name, const char *new_name);
+
+/**
+ * chario_store_replace() - give an area the name of another, which goes
+ * @store: a store that is open for writing
+ * @name: of the area
+ * @new_name: of the area that is replaced; where there is none, as
+ *	chario_store_rename()
+ *
+ * One change: whatever happens, @new_name is the old area or the new one.
+ *
+ * Context: may sleep, as long as what a process that has died has begun to write to the
+ * old area is on its way.
+ * Return: 0, also where both names are the same; -ENOENT; -EBUSY where somebody has
+ * the area open that is replaced; -EOPNOTSUPP where the store is of the first release and
+ * both stand in different blocks of the table, see chario_store_upgrade(); and the errors of
+ * chario_store_create().
+ */
+int chario_store_replace(struct chario_store *store, const char *name, const char *new_name);
+
+/**
+ * chario_store_exchange() - give two areas the name of the other
+ * @store: a store that is open for writing
+ * @name: of one
+ * @other: of the other
+ *
+ * One change: whatever happens, both have their old names or their new ones.  Who has
+ * one of them open keeps it.
+ *
+ * Context: may sleep.
+ * Return: 0; -ENOENT; -EOPNOTSUPP as chario_store_replace(); and the errors of
+ * chario_store_create().
+ */
+int chario_store_exchange(struct chario_store *store, const char *name, const char *other);
 
 /**
  * chario_store_resize() - change the length of an area

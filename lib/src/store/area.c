@@ -252,6 +252,63 @@ int chario_area_set_filled(struct chario_area *area, uint64_t bytes, uint64_t ta
 	return change(area, &fields);
 }
 
+/* What has the name, and is to go with it; NULL where there is none. */
+static int take_over(struct chario_area *area, const char *name, const struct chario_area *old,
+		     struct store_entry *entry)
+{
+	const struct store_item *item = chario_area_item(area);
+	struct store_change changes[2] = { { area->slot, entry } };
+
+	if (!item || (old && !chario_area_item(old)))
+		return -EUCLEAN;
+	if (!old && chario_index_find(&area->store->index, name))
+		return -EEXIST;
+	chario_store_give_name(item, name, entry);
+	entry->fields.flags &= ~STORE_ENTRY_FILLING;
+	entry->fields.filled_bytes = 0;
+	entry->fields.fill_tag = 0;
+	if (old)
+		changes[1].slot = old->slot;
+	return chario_change_entries(area->store, changes, old ? 2 : 1);
+}
+
+static int publish(struct chario_area *area, const char *name, struct store_entry *entry)
+{
+	struct chario_store *store = area->store;
+	struct chario_area *old = NULL;
+	int err = chario_area_open_for(store, name, AREA_ALONE, &old);
+
+	if (!err || err == -ENOENT)
+		err = chario_change_begin(store);
+	if (!err) {
+		err = take_over(area, name, old, entry);
+		chario_change_end(store);
+	}
+	chario_area_close(old);
+	return err;
+}
+
+int chario_area_publish(struct chario_area *area, const char *name)
+{
+	struct store_entry entry;
+	int err = chario_store_check_name(name);
+
+	if (area->use == AREA_READ)
+		return -EROFS;
+	if (err || !(area->fields.flags & STORE_ENTRY_FILLING) || !strcmp(name, area->name))
+		return err ? err : -EINVAL;
+	for (int i = 0; i < OPEN_ATTEMPTS; i++) {
+		err = publish(area, name, &entry);
+		if (err != -EEXIST)
+			break;
+	}
+	if (err)
+		return err;
+	area->fields = entry.fields;
+	strcpy(area->name, name);
+	return 0;
+}
+
 int chario_area_set_stream(struct chario_area *area, const struct chario_area_stream *stream)
 {
 	struct store_fields fields = area->fields;

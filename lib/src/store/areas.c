@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
- * Create, rename, remove: each changes one entry of the table.
+ * Create, rename, replace, exchange, remove: each is one change of the table.
  */
 #include <errno.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "store/area-inner.h"
 
 /* The table has what users call files: what would surprise there is refused here. */
-static int check_name(const char *name)
+int chario_store_check_name(const char *name)
 {
 	size_t length = strnlen(name, CHARIO_STORE_NAME_MAX + 1);
 
@@ -45,7 +45,7 @@ int chario_store_create(struct chario_store *store, const char *name, uint64_t b
 {
 	struct store_entry entry = { .fields.flags = STORE_ENTRY_AREA };
 	uint64_t slot;
-	int err = check_name(name);
+	int err = chario_store_check_name(name);
 
 	if (err)
 		return err;
@@ -91,13 +91,105 @@ static int rename_item(struct chario_store *store, const char *name, const char 
 
 int chario_store_rename(struct chario_store *store, const char *name, const char *new_name)
 {
-	int err = check_name(new_name);
+	int err = chario_store_check_name(new_name);
 
 	if (!err)
 		err = chario_change_begin(store);
 	if (err)
 		return err;
 	err = rename_item(store, name, new_name);
+	chario_change_end(store);
+	return err;
+}
+
+/* How often others may take a name, or give it up, while it is looked at. */
+#define REPLACE_ATTEMPTS 100
+
+void chario_store_give_name(const struct store_item *item, const char *name,
+			    struct store_entry *entry)
+{
+	chario_change_copy(item, entry);
+	memset(entry->name, 0, sizeof(entry->name));
+	strcpy(entry->name, name);
+	entry->fields.changed_ns = chario_store_now();
+}
+
+static int replace_item(struct chario_store *store, const char *name, const struct chario_area *old)
+{
+	const struct store_item *item = chario_index_find(&store->index, name);
+	struct store_entry entry;
+	const struct store_change changes[] = { { item ? item->slot : 0, &entry },
+						{ old->slot, NULL } };
+
+	if (!item)
+		return -ENOENT;
+	if (!chario_area_item(old))
+		return -EUCLEAN;
+	chario_store_give_name(item, old->name, &entry);
+	return chario_change_entries(store, changes, 2);
+}
+
+static int replace(struct chario_store *store, const char *name, const char *new_name)
+{
+	struct chario_area *old;
+	int err = chario_area_open_for(store, new_name, AREA_ALONE, &old);
+
+	/* Nobody has the name: it may be another's meanwhile. */
+	if (err == -ENOENT)
+		return chario_store_rename(store, name, new_name);
+	if (err)
+		return err;
+	err = chario_change_begin(store);
+	if (!err) {
+		err = replace_item(store, name, old);
+		chario_change_end(store);
+	}
+	chario_area_close(old);
+	return err;
+}
+
+int chario_store_replace(struct chario_store *store, const char *name, const char *new_name)
+{
+	struct chario_area_info info;
+	int err = chario_store_check_name(new_name);
+
+	if (!err)
+		err = chario_store_find(store, name, &info, sizeof(info));
+	if (err || !strcmp(name, new_name))
+		return err ? err : store->writable ? 0 : -EROFS;
+	for (int i = 0; i < REPLACE_ATTEMPTS; i++) {
+		err = replace(store, name, new_name);
+		if (err != -EEXIST)
+			break;
+	}
+	return err;
+}
+
+static int exchange_items(struct chario_store *store, const char *name, const char *other)
+{
+	const struct store_item *one = chario_index_find(&store->index, name);
+	const struct store_item *two = chario_index_find(&store->index, other);
+	struct store_entry entries[2];
+
+	if (!one || !two)
+		return -ENOENT;
+	if (one == two)
+		return 0;
+	chario_store_give_name(one, other, &entries[0]);
+	chario_store_give_name(two, name, &entries[1]);
+	return chario_change_entries(store,
+				     (const struct store_change[]){ { one->slot, &entries[0] },
+								    { two->slot, &entries[1] } },
+				     2);
+}
+
+int chario_store_exchange(struct chario_store *store, const char *name, const char *other)
+{
+	int err = chario_change_begin(store);
+
+	if (err)
+		return err;
+	err = exchange_items(store, name, other);
 	chario_change_end(store);
 	return err;
 }

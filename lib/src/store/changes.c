@@ -19,34 +19,11 @@
 
 #include "store/inner.h"
 
-#define CHANGES_OFFSET ((uint64_t)STORE_CHANGES_BLOCK * CHARIO_STORE_BLOCK)
-
-/* Where the note is in the buffer: behind what blocks of the table need. */
-#define CHANGES_AT (3 * CHARIO_STORE_BLOCK)
-
 /* How often the table is read while others change it, before what is found counts. */
 #define LOAD_ATTEMPTS 20
 
 /* Blocks of one copy that are read at a time. */
 #define BATCH (STORE_BUFFER / CHARIO_STORE_BLOCK / 2)
-
-static struct store_changes *note(struct chario_store *store)
-{
-	return (struct store_changes *)(store->pool.memory + CHANGES_AT);
-}
-
-/* 0; -EUCLEAN where the note is damaged or cannot be read, which only costs time. */
-static int read_note(struct chario_store *store)
-{
-	int err = chario_store_pull(store, CHANGES_AT, CHANGES_OFFSET, CHARIO_STORE_BLOCK);
-
-	if (err && !chario_pool_is_damage(err))
-		return err;
-	if (err ||
-	    !chario_block_is_good(note(store), STORE_MAGIC_CHANGES, store->header.head.uuid, 0))
-		return -EUCLEAN;
-	return 0;
-}
 
 static bool is_taken(const struct store_item *item, const struct store_entry *entry)
 {
@@ -84,11 +61,14 @@ static int take_entry(struct chario_store *store, uint64_t slot, const struct st
 	return 0;
 }
 
-static int take_block(struct chario_store *store, uint64_t number, const struct store_table *table)
+static int take_block(struct chario_store *store, uint64_t number, const struct store_table *found)
 {
-	drop_block(store, number, table);
+	struct store_table table = *found;
+
+	chario_note_overlay(store, number, &table);
+	drop_block(store, number, &table);
 	for (unsigned int i = 0; i < STORE_ENTRIES; i++) {
-		int err = take_entry(store, number * STORE_ENTRIES + i, &table->entries[i]);
+		int err = take_entry(store, number * STORE_ENTRIES + i, &table.entries[i]);
 
 		if (err)
 			return err;
@@ -175,12 +155,13 @@ static int load_all(struct chario_store *store)
 	return 0;
 }
 
-/* 0 where there is none that is good. */
-static int read_sequence(struct chario_store *store, uint64_t *sequence)
+/* The sequence number, and the first change that may be under way; 0 without a good note. */
+static int read_sequence(struct chario_store *store, uint64_t *sequence, uint64_t *first)
 {
-	int err = read_note(store);
+	int err = chario_note_read(store);
 
-	*sequence = err ? 0 : note(store)->head.sequence;
+	*sequence = err ? 0 : chario_note_sequence(store);
+	*first = err ? 0 : chario_note_first(store);
 	return err == -EUCLEAN ? 0 : err;
 }
 
@@ -191,13 +172,13 @@ static int read_sequence(struct chario_store *store, uint64_t *sequence)
  */
 int chario_store_load(struct chario_store *store)
 {
-	uint64_t sequence, before = UINT64_MAX;
+	uint64_t sequence, first = 0, before = UINT64_MAX;
 	unsigned int same = 0;
 	int err = 0;
 
 	store->seen = 0;
 	for (int attempt = 0; attempt < LOAD_ATTEMPTS; attempt++) {
-		err = read_sequence(store, &sequence);
+		err = read_sequence(store, &sequence, &first);
 		same = sequence == before ? same + 1 : 0;
 		if (err || same == 2)
 			break;
@@ -208,16 +189,19 @@ int chario_store_load(struct chario_store *store)
 	}
 	/* What was under way then may have been read in its old state. */
 	if (!err)
-		store->seen = before & ~1ULL;
+		store->seen = 2 * first;
 	return err;
 }
 
 typedef int block_visit(struct chario_store *store, uint64_t number,
 			const struct store_table *table);
 
-static int visit_drop(struct chario_store *store, uint64_t number, const struct store_table *table)
+static int visit_drop(struct chario_store *store, uint64_t number, const struct store_table *found)
 {
-	drop_block(store, number, table);
+	struct store_table table = *found;
+
+	chario_note_overlay(store, number, &table);
+	drop_block(store, number, &table);
 	return 0;
 }
 
@@ -227,7 +211,7 @@ static int each_changed(struct chario_store *store, uint64_t from, uint64_t to, 
 	uint64_t last = UINT64_MAX;
 
 	for (uint64_t i = from; i < to; i++) {
-		uint32_t number = note(store)->numbers[i % STORE_CHANGES_KEPT];
+		uint64_t number = chario_note_block(store, i);
 		const struct store_table *table;
 		int err;
 
@@ -267,26 +251,27 @@ int chario_store_enter(struct chario_store *store)
 
 int chario_store_refresh(struct chario_store *store)
 {
-	uint64_t sequence, from = store->seen / 2, to;
-	int err = read_note(store);
+	uint64_t sequence, first, from = store->seen / 2, to;
+	int err = chario_note_read(store);
 
 	if (err && err != -EUCLEAN)
 		return err;
 	if (err)
 		return chario_store_load(store);
-	sequence = note(store)->head.sequence;
+	sequence = chario_note_sequence(store);
 	if (sequence == store->seen)
 		return 0;
-	/* With the one that is under way. */
+	first = chario_note_first(store);
+	/* With what is under way. */
 	to = (sequence + 1) / 2;
-	if (store->nr_damaged || !store->seen || to < from || to - from > STORE_CHANGES_KEPT)
+	if (store->nr_damaged || !store->seen || to < from || to - from > chario_note_kept(store))
 		return chario_store_load(store);
 	store->seen = 0;
 	err = load_changed(store, from, to);
 	if (err == -EUCLEAN || chario_pool_is_damage(err) || (!err && store->nr_damaged))
 		return chario_store_load(store);
 	if (!err)
-		store->seen = sequence & ~1ULL;
+		store->seen = 2 * first;
 	return err;
 }
 
@@ -327,105 +312,150 @@ void chario_change_end(struct chario_store *store)
 	unlock(store);
 }
 
-/* A note that was damaged goes on with a number that nobody can have seen. */
-static void make_note(struct chario_store *store)
+/* How many of the changes from one on are of its block. */
+static unsigned int count_in_block(const struct store_change *changes, unsigned int nr_changes)
 {
-	struct store_changes *changes = note(store);
+	unsigned int count = 1;
 
-	memset(changes, 0, sizeof(*changes));
-	changes->head.magic = STORE_MAGIC_CHANGES;
-	memcpy(changes->head.uuid, store->header.head.uuid, sizeof(changes->head.uuid));
-	changes->head.sequence = chario_store_now() & ~1ULL;
+	while (count < nr_changes &&
+	       changes[count].slot / STORE_ENTRIES == changes->slot / STORE_ENTRIES)
+		count++;
+	return count;
 }
 
-static int write_note(struct chario_store *store, unsigned int flags)
+/* Changes of one block, which is @table then. */
+static int write_block(struct chario_store *store, const struct store_change *changes,
+		       unsigned int nr_changes, struct store_table *table)
 {
-	chario_block_seal(note(store));
-	return chario_store_push(store, CHANGES_AT, CHANGES_OFFSET, CHARIO_STORE_BLOCK, flags);
+	const uint64_t number = changes->slot / STORE_ENTRIES;
+	const struct store_table *old;
+	int err = chario_table_read(store, number, &old);
+
+	if (err)
+		return err;
+	*table = *old;
+	table->head.sequence++;
+	for (unsigned int i = 0; i < nr_changes; i++)
+		table->entries[changes[i].slot % STORE_ENTRIES] =
+			changes[i].entry ? *changes[i].entry : (struct store_entry){ 0 };
+	chario_remains_leave(&store->header, table);
+	chario_block_seal(table);
+	return chario_table_write(store, number, table, old);
 }
 
-bool chario_changes_interrupted(const struct store_changes *changes, uint64_t *number)
+/* What is durable has not failed: without memory for it the table is read anew later. */
+static void take_up(struct chario_store *store, uint64_t number, const struct store_table *table)
 {
-	const uint64_t sequence = changes->head.sequence;
+	if (take_block(store, number, table))
+		store->seen = 0;
+}
 
-	*number = changes->numbers[sequence / 2 % STORE_CHANGES_KEPT];
-	return sequence % 2;
+/* All blocks of the log, which stays until the note says that they have been written. */
+static int write_log(struct chario_store *store)
+{
+	struct store_change changes[STORE_LOGGED_MAX];
+	struct store_table table;
+
+	for (unsigned int i = 0; i < store->nr_logged; i++)
+		changes[i] = (struct store_change){ store->log[i].slot, &store->log[i].entry };
+	for (unsigned int i = 0, count; i < store->nr_logged; i += count) {
+		int err;
+
+		count = count_in_block(changes + i, store->nr_logged - i);
+		err = write_block(store, changes + i, count, &table);
+		if (err)
+			return err;
+	}
+	return 0;
 }
 
 /*
- * Who was changing the table has died: the block has one good copy at least.  It gets
- * a second before the note says that it is another's turn.
+ * Who was changing the table has died.  What its log says is done; without one the block
+ * has one good copy at least, and gets a second before the note says that it is another's
+ * turn.
  */
-static int mend_interrupted(struct chario_store *store)
+int chario_change_finish(struct chario_store *store)
 {
+	const uint64_t sequence = chario_note_sequence(store);
 	const struct store_table *table;
 	uint64_t number;
 	int err;
 
-	if (!chario_changes_interrupted(note(store), &number) || number >= store->header.nr_blocks)
+	if (store->nr_logged)
+		return write_log(store);
+	number = chario_note_block(store, sequence / 2);
+	if (sequence % 2 == 0 || number >= store->header.nr_blocks)
 		return 0;
 	err = chario_table_read(store, number, &table);
 	return err ? err : chario_table_mend(store, number, table);
 }
 
-static int announce(struct chario_store *store, uint64_t number)
+static int announce(struct chario_store *store, const struct store_change *changes,
+		    unsigned int nr_changes)
 {
-	struct store_head *head = &note(store)->head;
-	int err = read_note(store);
+	int err = chario_note_read(store);
 
 	if (err == -EUCLEAN) {
-		make_note(store);
+		chario_note_make(store);
 		err = 0;
 	} else if (!err) {
-		err = mend_interrupted(store);
+		err = chario_change_finish(store);
 	}
-	if (err)
-		return err;
-	/* Odd already: the change that was interrupted counts as one. */
-	head->sequence += head->sequence % 2 ? 2 : 1;
-	note(store)->numbers[head->sequence / 2 % STORE_CHANGES_KEPT] = (uint32_t)number;
-	return write_note(store, CHARIO_TRANSFER_FUA);
+	return err ? err : chario_note_begin(store, changes, nr_changes);
 }
 
-/* The change has been made; that others are slow to see that it has ended is no failure. */
-static void settle(struct chario_store *store)
+static int change_block(struct chario_store *store, const struct store_change *changes,
+			unsigned int nr_changes)
 {
-	note(store)->head.sequence++;
-	store->seen = write_note(store, 0) ? 0 : note(store)->head.sequence;
-}
-
-static int replace(struct chario_store *store, uint64_t slot, const struct store_entry *entry)
-{
-	const struct store_table *old;
 	struct store_table table;
-	uint64_t number = slot / STORE_ENTRIES;
-	int err = chario_table_read(store, number, &old);
+	int err = write_block(store, changes, nr_changes, &table);
 
-	if (err)
-		return err;
-	table = *old;
-	table.head.sequence++;
-	table.entries[slot % STORE_ENTRIES] = entry ? *entry : (struct store_entry){ 0 };
-	chario_remains_leave(&store->header, &table);
-	chario_block_seal(&table);
-	err = chario_table_write(store, number, &table, old);
 	if (err) {
 		/* A write that failed may have reached the disk: what is there counts. */
 		store->seen = 0;
 		return err;
 	}
-	settle(store);
-	/* What is durable has not failed: without memory the table is read anew later. */
-	if (take_block(store, number, &table))
-		store->seen = 0;
+	chario_note_end(store);
+	take_up(store, changes->slot / STORE_ENTRIES, &table);
 	return 0;
+}
+
+/* It has happened: a block that cannot be written now is written by whoever comes next. */
+static int change_blocks(struct chario_store *store)
+{
+	if (write_log(store))
+		store->seen = 0;
+	else
+		chario_note_end(store);
+	return chario_store_load(store);
+}
+
+static int compare_slots(const void *one, const void *two)
+{
+	const struct store_change *first = one, *second = two;
+
+	return (first->slot > second->slot) - (first->slot < second->slot);
+}
+
+int chario_change_entries(struct chario_store *store, const struct store_change *changes,
+			  unsigned int nr_changes)
+{
+	struct store_change sorted[STORE_LOGGED_MAX];
+	int err;
+
+	memcpy(sorted, changes, nr_changes * sizeof(*changes));
+	qsort(sorted, nr_changes, sizeof(*sorted), compare_slots);
+	err = announce(store, sorted, nr_changes);
+	if (err)
+		return err;
+	return store->nr_logged ? change_blocks(store) : change_block(store, sorted, nr_changes);
 }
 
 int chario_change_entry(struct chario_store *store, uint64_t slot, const struct store_entry *entry)
 {
-	int err = announce(store, slot / STORE_ENTRIES);
+	const struct store_change change = { slot, entry };
 
-	return err ? err : replace(store, slot, entry);
+	return chario_change_entries(store, &change, 1);
 }
 
 void chario_change_copy(const struct store_item *item, struct store_entry *entry)

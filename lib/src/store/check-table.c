@@ -105,15 +105,17 @@ static int report_copy(struct chario_check *check, const struct pair *pair, unsi
 		.offset = chario_table_offset(&check->store.header, pair->number, copy),
 	};
 	const char *which = copy ? "second" : "first";
+	const bool interrupted = pair->number == check->interrupted ||
+				 chario_note_is_logged(&check->store, pair->number);
 	int err;
 
 	/* The next change mends what a cut in the middle of the last one left. */
-	if (pair->number == check->interrupted)
+	if (interrupted)
 		finding.severity = CHARIO_SEVERITY_NOTE;
-	chario_check_describe(
-		&finding, "the %s copy of block %" PRIu64 " of the table is %s%s", which,
-		pair->number, pair->good[copy] ? "older than the other" : "damaged",
-		pair->number == check->interrupted ? ": a change was interrupted" : "");
+	chario_check_describe(&finding, "the %s copy of block %" PRIu64 " of the table is %s%s",
+			      which, pair->number,
+			      pair->good[copy] ? "older than the other" : "damaged",
+			      interrupted ? ": a change was interrupted" : "");
 	err = repair_copy(check, pair, copy, &finding);
 	return err ? err : chario_check_report(check, &finding);
 }
@@ -318,6 +320,7 @@ static int check_entries(struct chario_check *check, uint64_t number,
 	struct store_table copy = *table;
 	int ret = 0;
 
+	chario_note_overlay(&check->store, number, &copy);
 	for (unsigned int i = 0; i < STORE_ENTRIES && !ret; i++)
 		ret = check_entry(check, number * STORE_ENTRIES + i, &copy.entries[i]);
 	return ret;

@@ -25,6 +25,10 @@
 
 #define STORE_VERSION 1
 
+/* Bits of @read_features: the note of the last changes has a log. */
+#define STORE_FEATURE_LOG   (1ULL << 0)
+#define STORE_READ_FEATURES STORE_FEATURE_LOG
+
 #define STORE_MAGIC_HEADER  0x3154536f69726843ULL /* "ChrioST1" */
 #define STORE_MAGIC_CHANGES 0x3148436f69726843ULL /* "ChrioCH1" */
 #define STORE_MAGIC_TABLE   0x3142546f69726843ULL /* "ChrioTB1" */
@@ -60,7 +64,7 @@ struct store_head {
  * @data_offset: where areas begin
  * @second_offset: where they end and the second copy of the table begins
  * @created_ns: since 1970
- * @read_features: 0; who does not know a bit that is set does not read on
+ * @read_features: STORE_FEATURE_* bits; who does not know one that is set does not read on
  * @write_features: 0; who does not know a bit that is set writes nothing
  * @zero: nothing
  */
@@ -77,25 +81,6 @@ struct store_header {
 	uint64_t read_features;
 	uint64_t write_features;
 	uint8_t zero[3984];
-};
-
-#define STORE_CHANGES_KEPT 1010
-
-/**
- * struct store_changes - which blocks of the table have changed last
- * @head: as every block; its sequence number is odd while a change is under way
- * @numbers: that of the block that change i was made in, at i % STORE_CHANGES_KEPT;
- *	changes are counted by half of the sequence number
- * @zero: nothing
- *
- * For processes that have the table in memory: who finds another sequence number
- * than before reads these blocks again.  Says nothing that a power cut could
- * make wrong, and is never needed to open a store.
- */
-struct store_changes {
-	struct store_head head;
-	uint32_t numbers[STORE_CHANGES_KEPT];
-	uint8_t zero[16];
 };
 
 #define STORE_ENTRY_AREA    (1U << 0) /* there is an area */
@@ -150,6 +135,51 @@ struct store_fields {
 struct store_entry {
 	struct store_fields fields;
 	char name[CHARIO_STORE_NAME_MAX + 1];
+};
+
+#define STORE_CHANGES_KEPT     192
+#define STORE_CHANGES_KEPT_OLD 1010 /* without STORE_FEATURE_LOG */
+#define STORE_LOGGED_MAX       8
+
+/**
+ * struct store_logged - what an entry of the table is to be
+ * @slot: of the entry
+ * @zero: nothing
+ * @entry: its new content
+ */
+struct store_logged {
+	uint32_t slot;
+	uint32_t zero;
+	struct store_entry entry;
+};
+
+/**
+ * struct store_changes - which blocks of the table have changed last
+ * @head: as every block; its sequence number is odd while a change is under way
+ * @numbers: that of the block that change i was made in, at i % STORE_CHANGES_KEPT;
+ *	changes are counted by half of the sequence number
+ * @nr_logged: entries of @log; none counts while the sequence number is even
+ * @zero: nothing
+ * @log: the change that is under way, where it is one of several blocks
+ * @old_numbers: in the place of all these, without STORE_FEATURE_LOG
+ * @zero_too: nothing
+ *
+ * For processes that have the table in memory: who finds another sequence number
+ * than before reads these blocks again.  But for the log it says nothing that a power
+ * cut could make wrong, and is never needed to open a store.
+ */
+struct store_changes {
+	struct store_head head;
+	union {
+		struct {
+			uint32_t numbers[STORE_CHANGES_KEPT];
+			uint32_t nr_logged;
+			uint32_t zero;
+			struct store_logged log[STORE_LOGGED_MAX];
+		};
+		uint32_t old_numbers[STORE_CHANGES_KEPT_OLD];
+	};
+	uint8_t zero_too[16];
 };
 
 #define STORE_ENTRIES 10

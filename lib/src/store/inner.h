@@ -5,7 +5,8 @@
  * store/layout.c	the header: making a store, finding one
  * store/remains.c	finding one whose header is damaged
  * store/block.c	blocks: checksums, both copies, reading and writing
- * store/changes.c	what other processes have changed; changing an entry
+ * store/note.c		the note of the last changes, and its log
+ * store/changes.c	what other processes have changed; changing entries
  * store/index.c	the areas in memory: by name, by place, by slot
  * store/lock.c		who may do what at one time
  * store/fence.c	no write of a process that has died follows
@@ -83,6 +84,16 @@ struct store_index {
 };
 
 /**
+ * struct store_change - what an entry of the table is to be
+ * @slot: of the entry
+ * @entry: its new content; NULL for none
+ */
+struct store_change {
+	uint64_t slot;
+	const struct store_entry *entry;
+};
+
+/**
  * struct chario_store - an open store
  * @device: that it is on; its own
  * @writable: opened with O_RDWR
@@ -93,6 +104,8 @@ struct store_index {
  * @header: as on the disk
  * @index: of the table as it was at @seen
  * @seen: sequence number of the note of changes; 0 for never
+ * @nr_logged: entries of @log
+ * @log: what the note of changes says that entries are, whatever their blocks say
  * @nr_damaged: blocks that are lost, entries that contradict others
  */
 struct chario_store {
@@ -105,6 +118,8 @@ struct chario_store {
 	struct store_header header;
 	struct store_index index;
 	uint64_t seen;
+	unsigned int nr_logged;
+	struct store_logged log[STORE_LOGGED_MAX];
 	uint64_t nr_damaged;
 };
 
@@ -202,6 +217,9 @@ int chario_layout_read_at(struct chario_store *store, uint64_t offset, struct st
 int chario_store_format_device(struct chario_device *device,
 			       const struct chario_store_layout *layout);
 
+/* chario_store_upgrade() of the same. */
+int chario_store_upgrade_device(struct chario_device *device);
+
 /* store/remains.c */
 
 /*
@@ -267,6 +285,44 @@ int chario_index_find_hole(const struct store_index *index, const struct store_h
 /* Whether an entry of the table can be: NULL, or what is wrong. */
 const char *chario_entry_fault(const struct store_header *header, const struct store_entry *entry);
 
+/* store/note.c */
+
+/*
+ * Read the note of the last changes, and take up its log: 0; -EUCLEAN where it is damaged
+ * or cannot be read, which only costs time; or an error of the disk.  What follows is about
+ * the note that was read last, as long as no more than two blocks of the table have been.
+ */
+int chario_note_read(struct chario_store *store);
+
+/* Make one in the place of one that is damaged, with a number that nobody can have seen. */
+void chario_note_make(struct chario_store *store);
+
+uint64_t chario_note_sequence(struct chario_store *store);
+
+/* The first change that is under way, or the next one. */
+uint64_t chario_note_first(struct chario_store *store);
+
+/* The block of a change, and of how many changes it is known. */
+uint64_t chario_note_block(struct chario_store *store, uint64_t change);
+uint64_t chario_note_kept(const struct chario_store *store);
+
+/* Whether a block is one of those of the log. */
+bool chario_note_is_logged(const struct chario_store *store, uint64_t number);
+
+/* Have a block say what the log says. */
+void chario_note_overlay(const struct chario_store *store, uint64_t number,
+			 struct store_table *table);
+
+/*
+ * Say durably that a change begins; where it is one of several blocks it has happened then.
+ * @changes are in the order of their slots.
+ */
+int chario_note_begin(struct chario_store *store, const struct store_change *changes,
+		      unsigned int nr_changes);
+
+/* Say that it has ended; that others are slow to see it is no failure. */
+void chario_note_end(struct chario_store *store);
+
 /* store/changes.c */
 
 /*
@@ -295,8 +351,19 @@ void chario_change_end(struct chario_store *store);
  */
 int chario_change_entry(struct chario_store *store, uint64_t slot, const struct store_entry *entry);
 
-/* Whether a change of the table was begun and not ended, and of which block. */
-bool chario_changes_interrupted(const struct store_changes *changes, uint64_t *number);
+/*
+ * The same for several entries, STORE_LOGGED_MAX at most: all of them, or none, whatever
+ * happens.  -EOPNOTSUPP where they are of several blocks, and the store is of the first
+ * release.
+ */
+int chario_change_entries(struct chario_store *store, const struct store_change *changes,
+			  unsigned int nr_changes);
+
+/*
+ * Finish a change that was interrupted; after chario_note_read(), and before the next
+ * change.
+ */
+int chario_change_finish(struct chario_store *store);
 
 /* The entry of an item, to be edited. */
 void chario_change_copy(const struct store_item *item, struct store_entry *entry);
@@ -366,6 +433,15 @@ int chario_fence_take_table(const struct chario_device *device, int lock_fd, boo
 void chario_store_fill_info(const struct store_fields *fields, const char *name,
 			    struct chario_area_info *info);
 uint64_t chario_store_now(void);
+
+/* store/areas.c */
+
+/* Whether an area may have a name: 0, -EINVAL or -ENAMETOOLONG. */
+int chario_store_check_name(const char *name);
+
+/* The entry of an item that gets another name. */
+void chario_store_give_name(const struct store_item *item, const char *name,
+			    struct store_entry *entry);
 
 /* store/check.c */
 

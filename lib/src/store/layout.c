@@ -88,6 +88,7 @@ static int plan(struct store_header *header, const struct chario_store_layout *l
 	header->alignment_bytes = alignment;
 	header->capacity_bytes = capacity;
 	header->created_ns = chario_store_now();
+	header->read_features = STORE_FEATURE_LOG;
 	table = header->nr_blocks * CHARIO_STORE_BLOCK;
 	header->data_offset = chario_store_round_up(
 		(uint64_t)STORE_TABLE_BLOCK * CHARIO_STORE_BLOCK + table, alignment);
@@ -118,7 +119,7 @@ bool chario_layout_is_sane(const struct store_header *header)
 
 int chario_layout_is_known(const struct store_header *header, bool to_write)
 {
-	if (header->version != STORE_VERSION || header->read_features)
+	if (header->version != STORE_VERSION || header->read_features & ~STORE_READ_FEATURES)
 		return -EPROTO;
 	return to_write && header->write_features ? -EPROTO : 0;
 }
@@ -289,14 +290,15 @@ static int format(struct chario_store *store, const struct chario_store_layout *
 	return err ? err : write_store(store);
 }
 
-int chario_store_format_device(struct chario_device *device,
-			       const struct chario_store_layout *layout)
+/* Alone with the store of a device, if there is one. */
+static int run_alone(struct chario_device *device,
+		     int (*act)(struct chario_store *store,
+				const struct chario_store_layout *layout),
+		     const struct chario_store_layout *layout)
 {
 	struct chario_store store = { .device = device, .writable = true };
 	int err;
 
-	if (layout && (layout->size < LAYOUT_MIN || layout->flags & ~CHARIO_LAYOUT_REPLACE))
-		return -EINVAL;
 	store.lock_fd = chario_lock_open(device, true);
 	if (store.lock_fd < 0)
 		return store.lock_fd;
@@ -306,12 +308,20 @@ int chario_store_format_device(struct chario_device *device,
 	if (!err)
 		err = chario_pool_create(&store.pool, device, STORE_BUFFER, 0);
 	if (!err) {
-		err = format(&store, layout);
+		err = act(&store, layout);
 		chario_pool_destroy(&store.pool);
 	}
 	chario_fence_drop(device, STORE_FENCE_OPEN);
 	chario_lock_close(store.lock_fd, true);
 	return err;
+}
+
+int chario_store_format_device(struct chario_device *device,
+			       const struct chario_store_layout *layout)
+{
+	if (layout && (layout->size < LAYOUT_MIN || layout->flags & ~CHARIO_LAYOUT_REPLACE))
+		return -EINVAL;
+	return run_alone(device, format, layout);
 }
 
 int chario_store_format(const char *name, const struct chario_store_layout *layout)
@@ -322,6 +332,52 @@ int chario_store_format(const char *name, const struct chario_store_layout *layo
 	if (err)
 		return err;
 	err = chario_store_format_device(device, layout);
+	chario_device_close(device);
+	return err;
+}
+
+/* Empty, it means the same in both formats. */
+static int empty_note(struct chario_store *store)
+{
+	int err = chario_note_read(store);
+
+	if (!err)
+		err = chario_change_finish(store);
+	else if (err == -EUCLEAN)
+		err = 0;
+	return err ? err : push_note(store);
+}
+
+/* The second copy first: until the first one is written, that one counts. */
+static int upgrade(struct chario_store *store, const struct chario_store_layout *layout)
+{
+	struct store_header *header = &store->header;
+	int err = chario_layout_read(store);
+
+	(void)layout;
+	if (err || header->read_features & STORE_FEATURE_LOG)
+		return err;
+	err = empty_note(store);
+	header->read_features |= STORE_FEATURE_LOG;
+	chario_block_seal(header);
+	if (!err)
+		err = push_header(store, header->capacity_bytes - CHARIO_STORE_BLOCK);
+	return err ? err : push_header(store, 0);
+}
+
+int chario_store_upgrade_device(struct chario_device *device)
+{
+	return run_alone(device, upgrade, NULL);
+}
+
+int chario_store_upgrade(const char *name)
+{
+	struct chario_device *device;
+	int err = chario_device_open_any(name, O_RDWR, &device);
+
+	if (err)
+		return err;
+	err = chario_store_upgrade_device(device);
 	chario_device_close(device);
 	return err;
 }

@@ -142,6 +142,9 @@ static const struct entry of_areas[] = {
 	      "the file was cut: restore its size"),
 	ERROR(EFBIG, "the file of the store may not be written so far",
 	      "raise the limit of the length of files (ulimit -f)"),
+	ERROR(EOPNOTSUPP,
+	      "the store is of the format of the first release, in which these two areas cannot change in one step",
+	      "chario format --upgrade takes it to the present one; older releases cannot read it then"),
 	ERROR(ENODATA, "the area holds no recording", "chario ls shows which areas are streams"),
 	{ 0 },
 };

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+/*
+ * The note of the last changes, behind the first header.
+ *
+ * It says how many changes there have been, and in which blocks the last of them; its
+ * sequence number is odd while one is under way.  A change of several blocks stands in its
+ * log, durably, before the first of them is written: from then on it has happened, for
+ * whoever reads a block takes the entries of the log for what they say.  Where its maker
+ * dies, the next one who changes the table writes the blocks.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "store/inner.h"
+
+#define NOTE_OFFSET ((uint64_t)STORE_CHANGES_BLOCK * CHARIO_STORE_BLOCK)
+
+/* Where it is in the buffer: behind what blocks of the table need. */
+#define NOTE_AT (3 * CHARIO_STORE_BLOCK)
+
+static bool has_log(const struct chario_store *store)
+{
+	return store->header.read_features & STORE_FEATURE_LOG;
+}
+
+static struct store_changes *note(struct chario_store *store)
+{
+	return (struct store_changes *)(store->pool.memory + NOTE_AT);
+}
+
+uint64_t chario_note_kept(const struct chario_store *store)
+{
+	return has_log(store) ? STORE_CHANGES_KEPT : STORE_CHANGES_KEPT_OLD;
+}
+
+uint64_t chario_note_sequence(struct chario_store *store)
+{
+	return note(store)->head.sequence;
+}
+
+/* Both layouts have it in the same place. */
+uint64_t chario_note_block(struct chario_store *store, uint64_t change)
+{
+	return note(store)->old_numbers[change % chario_note_kept(store)];
+}
+
+static bool is_sane(struct chario_store *store)
+{
+	const struct store_changes *changes = note(store);
+
+	if (!has_log(store))
+		return true;
+	if (changes->nr_logged > STORE_LOGGED_MAX)
+		return false;
+	for (unsigned int i = 0; i < changes->nr_logged; i++)
+		if (changes->log[i].slot / STORE_ENTRIES >= store->header.nr_blocks)
+			return false;
+	return true;
+}
+
+/* What counts of the log, as long as the next note has not been read. */
+static void take_log(struct chario_store *store)
+{
+	const struct store_changes *changes = note(store);
+
+	store->nr_logged = 0;
+	if (!has_log(store) || changes->head.sequence % 2 == 0)
+		return;
+	store->nr_logged = changes->nr_logged;
+	memcpy(store->log, changes->log, sizeof(store->log));
+}
+
+int chario_note_read(struct chario_store *store)
+{
+	int err = chario_store_pull(store, NOTE_AT, NOTE_OFFSET, CHARIO_STORE_BLOCK);
+
+	store->nr_logged = 0;
+	if (err && !chario_pool_is_damage(err))
+		return err;
+	if (err ||
+	    !chario_block_is_good(note(store), STORE_MAGIC_CHANGES, store->header.head.uuid, 0) ||
+	    !is_sane(store))
+		return -EUCLEAN;
+	take_log(store);
+	return 0;
+}
+
+void chario_note_make(struct chario_store *store)
+{
+	struct store_changes *changes = note(store);
+
+	memset(changes, 0, sizeof(*changes));
+	changes->head.magic = STORE_MAGIC_CHANGES;
+	memcpy(changes->head.uuid, store->header.head.uuid, sizeof(changes->head.uuid));
+	changes->head.sequence = chario_store_now() & ~1ULL;
+	store->nr_logged = 0;
+}
+
+static int write_note(struct chario_store *store, unsigned int flags)
+{
+	chario_block_seal(note(store));
+	return chario_store_push(store, NOTE_AT, NOTE_OFFSET, CHARIO_STORE_BLOCK, flags);
+}
+
+bool chario_note_is_logged(const struct chario_store *store, uint64_t number)
+{
+	for (unsigned int i = 0; i < store->nr_logged; i++)
+		if (store->log[i].slot / STORE_ENTRIES == number)
+			return true;
+	return false;
+}
+
+uint64_t chario_note_first(struct chario_store *store)
+{
+	const uint64_t sequence = chario_note_sequence(store);
+	uint64_t first = sequence / 2 + sequence % 2;
+
+	/* The blocks of the log, which are side by side and not the same. */
+	for (unsigned int i = 0; i < store->nr_logged; i++)
+		first -= !i || store->log[i].slot / STORE_ENTRIES !=
+				       store->log[i - 1].slot / STORE_ENTRIES;
+	return store->nr_logged ? first : sequence / 2;
+}
+
+void chario_note_overlay(const struct chario_store *store, uint64_t number,
+			 struct store_table *table)
+{
+	for (unsigned int i = 0; i < store->nr_logged; i++)
+		if (store->log[i].slot / STORE_ENTRIES == number)
+			table->entries[store->log[i].slot % STORE_ENTRIES] = store->log[i].entry;
+}
+
+/* Sets which blocks a change has: its entries are in the order of their slots. */
+static void add_blocks(struct chario_store *store, const struct store_change *changes,
+		       unsigned int nr_changes)
+{
+	struct store_changes *written = note(store);
+	uint64_t next = written->head.sequence / 2 + written->head.sequence % 2;
+
+	for (unsigned int i = 0; i < nr_changes; i++) {
+		uint64_t number = changes[i].slot / STORE_ENTRIES;
+
+		if (i && changes[i - 1].slot / STORE_ENTRIES == number)
+			continue;
+		written->old_numbers[next++ % chario_note_kept(store)] = (uint32_t)number;
+	}
+	written->head.sequence = 2 * (next - 1) + 1;
+}
+
+static void add_log(struct chario_store *store, const struct store_change *changes,
+		    unsigned int nr_changes)
+{
+	struct store_changes *written = note(store);
+
+	memset(written->log, 0, sizeof(written->log));
+	for (unsigned int i = 0; i < nr_changes; i++) {
+		written->log[i].slot = (uint32_t)changes[i].slot;
+		if (changes[i].entry)
+			written->log[i].entry = *changes[i].entry;
+	}
+	written->nr_logged = nr_changes;
+}
+
+int chario_note_begin(struct chario_store *store, const struct store_change *changes,
+		      unsigned int nr_changes)
+{
+	const bool logs = changes[0].slot / STORE_ENTRIES !=
+			  changes[nr_changes - 1].slot / STORE_ENTRIES;
+	int err;
+
+	if (logs && !has_log(store))
+		return -EOPNOTSUPP;
+	add_blocks(store, changes, nr_changes);
+	if (has_log(store))
+		add_log(store, changes, logs ? nr_changes : 0);
+	err = write_note(store, CHARIO_TRANSFER_FUA);
+	if (!err) {
+		take_log(store);
+		return 0;
+	}
+	/* It may be on the disk all the same; nothing of it is to happen then. */
+	store->seen = 0;
+	chario_note_end(store);
+	return err;
+}
+
+void chario_note_end(struct chario_store *store)
+{
+	struct store_changes *written = note(store);
+
+	written->head.sequence += written->head.sequence % 2;
+	if (has_log(store))
+		written->nr_logged = 0;
+	store->nr_logged = 0;
+	store->seen = write_note(store, 0) ? 0 : written->head.sequence;
+}
