@@ -14,8 +14,7 @@ from waiting import until
 
 from chario_lab.guest import faults
 from chario_lab.guest.job import Job
-from chario_lab.guest.plan import nvme_device
-from chario_lab.guest.spec import Blkdebug, Namespace, Nvme, drive_id
+from chario_lab.guest.spec import Blkdebug, Namespace, Nvme
 
 FIRST, PLACE = 0, 1
 SHARED = Nvme("shared", (Namespace(64, 4096, backing=Blkdebug()),))
@@ -31,13 +30,11 @@ os.fsync(fd)
 @pytest.fixture
 def twins(rig: Rig) -> Iterator[tuple[str, str]]:
     """The two disks.  The second controller stands in the place of another drive."""
-    guest = rig.guest
-    faults.unplug(guest, PLACE)
-    subsystem = f"{drive_id(guest.place(FIRST))}-subsys"
-    guest.qmp("device_add", **{**nvme_device(guest.place(PLACE), SHARED), "subsys": subsystem})
+    faults.unplug(rig.guest, PLACE)
+    faults.plug(rig.guest, PLACE, twin_of=FIRST)
     yield rig.disk(FIRST), rig.disk(PLACE)
-    faults.unplug(guest, PLACE)
-    faults.plug(guest, PLACE)
+    faults.unplug(rig.guest, PLACE)
+    faults.plug(rig.guest, PLACE)
 
 
 def start(rig: Rig, disk: str, **values: object) -> Job:

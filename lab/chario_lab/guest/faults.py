@@ -60,11 +60,16 @@ def unplug(guest: Guest, drive: int) -> None:
     guest.wait_event("DEVICE_DELETED", UNPLUG_LIMIT_S, lambda data: data.get("device") == name)
 
 
-def plug(guest: Guest, drive: int) -> None:
-    """Put an unplugged drive back, with its old content: returns when the guest has it."""
-    spec = guest.spec.drives[guest.place(drive)]
+def plug(guest: Guest, drive: int, twin_of: int | None = None) -> None:
+    """Put an unplugged drive back, with its old content: returns when the guest has it.
+
+    Or, in its place, a second controller of another drive.
+    """
+    shown = drive if twin_of is None else twin_of
+    spec = guest.spec.drives[guest.place(shown)]
     assert isinstance(spec, Nvme), "only an NVMe drive can be plugged"
-    guest.qmp("device_add", **nvme_device(guest.place(drive), spec))
+    subsystem = f"{drive_id(guest.place(shown))}-subsys"
+    guest.qmp("device_add", **{**nvme_device(guest.place(drive), spec), "subsys": subsystem})
     bdf(guest, drive)
     # A device has its folder before it can be bound: whoever adds it holds a lock meanwhile, which a rescan takes.
     guest.files.write(f"{PCI}/devices/{root_port_bdf(guest.place(drive))}/rescan", 1)
