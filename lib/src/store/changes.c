@@ -420,14 +420,17 @@ static int change_block(struct chario_store *store, const struct store_change *c
 	return 0;
 }
 
-/* It has happened: a block that cannot be written now is written by whoever comes next. */
-static int change_blocks(struct chario_store *store)
+/*
+ * It has happened: a block that cannot be written now is written by whoever comes next.  The
+ * index takes the blocks up when it is refreshed, all of them at once.
+ */
+static void change_blocks(struct chario_store *store)
 {
-	if (write_log(store))
-		store->seen = 0;
-	else
+	const uint64_t seen = store->seen;
+
+	if (!write_log(store))
 		chario_note_end(store);
-	return chario_store_load(store);
+	store->seen = seen;
 }
 
 static int compare_slots(const void *one, const void *two)
@@ -448,7 +451,10 @@ int chario_change_entries(struct chario_store *store, const struct store_change 
 	err = announce(store, sorted, nr_changes);
 	if (err)
 		return err;
-	return store->nr_logged ? change_blocks(store) : change_block(store, sorted, nr_changes);
+	if (!store->nr_logged)
+		return change_block(store, sorted, nr_changes);
+	change_blocks(store);
+	return 0;
 }
 
 int chario_change_entry(struct chario_store *store, uint64_t slot, const struct store_entry *entry)

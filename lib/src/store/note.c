@@ -179,8 +179,8 @@ int chario_note_begin(struct chario_store *store, const struct store_change *cha
 		return 0;
 	}
 	/* It may be on the disk all the same; nothing of it is to happen then. */
-	store->seen = 0;
 	chario_note_end(store);
+	store->seen = 0;
 	return err;
 }
 
