@@ -72,6 +72,10 @@ static int parse_options(struct cli *cli, struct format *format)
 		status = parse_option(cli, option, format);
 	if (status || !cli_has_operands(cli, 0, format->name ? 0 : 1))
 		return CLI_USAGE;
+	if (format->upgrade && (format->force || format->file_bytes || format->layout.max_areas ||
+				format->layout.alignment_bytes))
+		return cli_usage(cli, "--upgrade keeps the store as it was made: it goes with no "
+				      "other option but --store");
 	if (cli->argc)
 		format->name = cli->argv[0];
 	return CLI_OK;

@@ -131,11 +131,23 @@ static int check_room(const struct put *put)
 	return room.longest >= put->source.bytes ? 0 : -ENOSPC;
 }
 
+static int say_no_room(const struct put *put)
+{
+	cli_say(put->cli,
+		"no hole of the store is long enough for the new \"%s\" beside the old one\n"
+		"chario df shows the largest hole, chario defrag makes one of all free space; "
+		"--remove-first removes the old one before the new one is there",
+		put->name);
+	return CLI_FAILED;
+}
+
 static int create(const struct put *put)
 {
 	int err = chario_store_create(put->store, put->into, put->source.bytes,
 				      CHARIO_CREATE_FILLING);
 
+	if (err == -ENOSPC && put->into != put->name)
+		return say_no_room(put);
 	return err ? cli_fail_create(put->cli, err, put->into) : CLI_OK;
 }
 
@@ -161,26 +173,6 @@ static bool can_go_on(const struct put *put, const struct chario_area_info *area
 	if (!(area->flags & CHARIO_AREA_FILLING) || area->bytes != put->source.bytes)
 		return false;
 	return !area->filled_bytes || (put->source.tag && area->fill_tag == put->source.tag);
-}
-
-static int say_no_room(const struct put *put)
-{
-	cli_say(put->cli,
-		"no hole of the store is long enough for the new \"%s\" beside the old one\n"
-		"chario df shows the largest hole, chario defrag makes one of all free space; "
-		"--remove-first removes the old one before the new one is there",
-		put->name);
-	return CLI_FAILED;
-}
-
-static int create_beside(struct put *put)
-{
-	int err = chario_store_create(put->store, put->into, put->source.bytes,
-				      CHARIO_CREATE_FILLING);
-
-	if (err == -ENOSPC)
-		return say_no_room(put);
-	return err ? cli_fail_create(put->cli, err, put->into) : CLI_OK;
 }
 
 /* What an earlier put has left there, it goes on with or begins anew. */
@@ -209,7 +201,7 @@ static int write_beside(struct put *put)
 		err = chario_store_remove(put->store, put->into);
 	if (err && err != -ENOENT)
 		return cli_fail_area(put->cli, err, "cannot replace \"%s\"", put->name);
-	return create_beside(put);
+	return create(put);
 }
 
 static int replace(struct put *put, const struct chario_area_info *area)

@@ -109,6 +109,9 @@ gives 0 rename --force b b
 gives 1 rename --force nosuch b
 gives 1 rename --exchange nosuch b
 gives 2 rename --force --exchange a b
+gives 2 format --upgrade --force
+says '--upgrade keeps the store'
+gives 0 format --upgrade
 gives 0 check
 claim "rename replaces by force, and exchanges"
 
