@@ -269,6 +269,20 @@ static void stores_of_the_first_release_are_upgraded(void)
 	log_disk_destroy(disk);
 }
 
+/* A header that is made again from the table says so as well. */
+static void an_upgrade_outlives_the_headers(void)
+{
+	struct log_disk *disk = make_first();
+	const struct store_header *header = (const struct store_header *)disk->image;
+
+	EQUAL(upgrade(disk), 0);
+	memset(disk->image, 0x5a, BLOCK);
+	memset(disk->image + SMALL - BLOCK, 0x5a, BLOCK);
+	EQUAL(repair(disk, 2), 0);
+	EQUAL(header->read_features, STORE_FEATURE_LOG);
+	log_disk_destroy(disk);
+}
+
 static const struct tap_test tests[] = {
 	{ "an older, larger store stays dead", an_older_store_stays_dead },
 	{ "an older, larger store of the first release stays dead",
@@ -280,6 +294,7 @@ static const struct tap_test tests[] = {
 	{ "blocks of a table in other places are none", tables_elsewhere_are_none },
 	{ "stores of the first release are changed", stores_of_the_first_release_are_changed },
 	{ "stores of the first release are upgraded", stores_of_the_first_release_are_upgraded },
+	{ "an upgrade outlives the headers", an_upgrade_outlives_the_headers },
 };
 
 TAP_MAIN(tests, tap_nothing, tap_nothing)

@@ -348,6 +348,34 @@ static int empty_note(struct chario_store *store)
 	return err ? err : push_note(store);
 }
 
+/* A header that is made again from the table is of the present format, too. */
+static int upgrade_block(struct chario_store *store, const struct store_table *old)
+{
+	struct store_table table = *old;
+
+	table.head.sequence++;
+	chario_remains_leave(&store->header, &table);
+	chario_block_seal(&table);
+	return chario_table_write(store, table.head.number, &table, old);
+}
+
+/* The blocks that have ever been used; where none has been, there is nothing to lose. */
+static int upgrade_table(struct chario_store *store)
+{
+	for (uint64_t number = 0; number < store->header.nr_blocks; number++) {
+		const struct store_table *table;
+		int err = chario_table_read(store, number, &table);
+
+		if (!err && !table->head.sequence)
+			return 0;
+		if (!err)
+			err = upgrade_block(store, table);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
 /* The second copy first: until the first one is written, that one counts. */
 static int upgrade(struct chario_store *store, const struct chario_store_layout *layout)
 {
@@ -360,6 +388,8 @@ static int upgrade(struct chario_store *store, const struct chario_store_layout 
 	err = empty_note(store);
 	header->read_features |= STORE_FEATURE_LOG;
 	chario_block_seal(header);
+	if (!err)
+		err = upgrade_table(store);
 	if (!err)
 		err = push_header(store, header->capacity_bytes - CHARIO_STORE_BLOCK);
 	return err ? err : push_header(store, 0);
