@@ -123,22 +123,22 @@ PARTS = """
 import threading, time
 fd, strict = disk(), disk(False)
 os.pwrite(strict, bytes(1 << 16), 0)
+counter = f"/sys/class/chario/{os.path.basename(NODE)}/counters/write_commands"
+def writes():
+    return int(open(counter).read())
 open("/run/ready", "w").close()
 while not os.path.exists("/run/go"):
     time.sleep(0.01)
-def durable(at):
-    writer = disk(True, os.O_RDWR | os.O_DSYNC) if at == 9 else fd
-    os.pwrite(writer, b"k", at)
-    if writer != fd:
-        os.close(writer)
-first = threading.Thread(target=durable, args=(9,))
+before = writes()
+# The gather of the file is in use until the drive has written this.
+first = threading.Thread(target=os.pwritev, args=(fd, [b"k"], 9, os.RWF_DSYNC))
 first.start()
-while "chario" not in open(f"/proc/self/task/{first.native_id}/stack").read():
+while writes() == before:
     time.sleep(0.01)
+time.sleep(0.5)
 for at in (5000, 9000):
     os.pwrite(fd, b"k", at)
-    os.fsync(fd)
-second = threading.Thread(target=durable, args=(11,))
+second = threading.Thread(target=os.pwrite, args=(fd, b"k", 11))
 second.start()
 open("/run/held", "w").close()
 first.join()
