@@ -17,7 +17,7 @@ from __future__ import annotations
 import struct
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -43,6 +43,7 @@ NAMESPACE_EVENTS = 1 << 8  # Optional Asynchronous Events Supported, and what SE
 PAIRS = 4
 # Status codes, section 3.3.3.2.
 OK, INVALID_FIELD, INVALID_NAMESPACE, INVALID_SIZE = 0x000, 0x002, 0x00B, 0x102
+FORMAT_IN_PROGRESS = 0x084
 ENTRY_BYTES, COMPLETION_BYTES = 64, 16
 ENTRY = struct.Struct("<BxHI16xQ8xIII12x")
 COMPLETION = struct.Struct("<IIHHHH")
@@ -163,6 +164,7 @@ class Played:
     drive: int
     controller: bytes = controller_page()
     namespaces: Mapping[int, bytes] = field(default_factory=lambda: {1: namespace_page()})
+    being_formatted: Collection[int] = ()
     health: bytes = health_page()
     registers: Mapping[int, int] = field(default_factory=dict)
     ready_after_s: float = 0.0
@@ -294,6 +296,8 @@ class Played:
         kind = command.dword10 & 0xFF
         if kind == NAMESPACE and command.nsid not in self.namespaces:
             return INVALID_NAMESPACE
+        if kind == NAMESPACE and command.nsid in self.being_formatted:
+            return FORMAT_IN_PROGRESS
         numbers = b"".join(struct.pack("<I", nsid) for nsid in sorted(self.namespaces))
         pages = {CONTROLLER: self.controller, LIST: numbers.ljust(PAGE, b"\0")}
         self._memory.write(command.prp1, pages[kind] if kind in pages else self.namespaces[command.nsid])

@@ -107,6 +107,7 @@ CHANGES: dict[str, dict[str, Any] | None] = {
     "eui64": {"eui64": b"another!"},
     "nguid": {"nguid": NGUID[::-1]},
     "gone": None,
+    "being formatted": None,
 }
 
 
@@ -117,10 +118,12 @@ def test_another_namespace_after_a_reset(pair: Pair, name: str) -> None:
     jobs = [pair.rig.start(node, f"write,0,{PAGE}") for node in pair.nodes]
     pair.wait_commands(2)
     values = CHANGES[name]
-    if values is None:
+    if values:
+        change(pair, **values)
+    elif name == "gone":
         pair.drive.namespaces = {2: pair.drive.namespaces[2]}
     else:
-        change(pair, **values)
+        pair.drive.being_formatted = {1}
     pair.begin_reset()
     held = pair.rig.start(pair.nodes[0], f"write,0,{PAGE}")
     pair.end_reset()

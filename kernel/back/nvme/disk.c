@@ -171,9 +171,11 @@ static int add(struct chario_nvme *ctrl, u32 nsid, struct nvme_id_ns *id)
 {
 	struct chario_device *cio;
 	const char *why;
+	u16 status;
 	int ret;
 
-	ret = chario_nvme_identify_ns(ctrl, nsid, id);
+	ret = chario_nvme_identify_ns(ctrl, nsid, id, &status) ?:
+	      chario_nvme_status_errno(status);
 	if (ret)
 		return ret;
 	why = refusal(id);

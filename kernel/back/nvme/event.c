@@ -82,7 +82,7 @@ static void look_at_namespaces(struct chario_nvme *ctrl)
 	void *page = kmalloc(NVME_IDENTIFY_DATA_SIZE, GFP_KERNEL);
 
 	/* A reset looks as well, and has memory for it. */
-	if (!page || chario_nvme_identity_check(ctrl, page) == -ENODEV)
+	if (!page || chario_nvme_identity_check(ctrl, page))
 		chario_nvme_recover_wanted(ctrl, true);
 	kfree(page);
 }

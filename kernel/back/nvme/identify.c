@@ -10,18 +10,25 @@
 
 #include "nvme.h"
 
+/* As chario_nvme_admin_exchange(). */
+static int ask(struct chario_nvme *ctrl, u8 cns, u32 nsid, void *to,
+	       size_t bytes, struct chario_nvme_admin_answer *answer)
+{
+	struct nvme_command c = { };
+
+	c.identify.opcode = nvme_admin_identify;
+	c.identify.nsid = cpu_to_le32(nsid);
+	c.identify.cns = cns;
+	return chario_nvme_admin_exchange(ctrl, &c, to, bytes, answer);
+}
+
 /* 0 or as chario_nvme_admin_exchange(), or the errno of the status. */
 static int identify(struct chario_nvme *ctrl, u8 cns, u32 nsid, void *to,
 		    size_t bytes)
 {
 	struct chario_nvme_admin_answer answer;
-	struct nvme_command c = { };
-	int ret;
+	int ret = ask(ctrl, cns, nsid, to, bytes, &answer);
 
-	c.identify.opcode = nvme_admin_identify;
-	c.identify.nsid = cpu_to_le32(nsid);
-	c.identify.cns = cns;
-	ret = chario_nvme_admin_exchange(ctrl, &c, to, bytes, &answer);
 	return ret ?: chario_nvme_status_errno(answer.status);
 }
 
@@ -173,11 +180,17 @@ int chario_nvme_identify_list(struct chario_nvme *ctrl, u32 *nsids,
  * @ctrl: identified
  * @nsid: its identifier
  * @id: gets the answer
+ * @status: of the answer; for chario_nvme_status_errno()
  *
- * Return: as chario_nvme_admin_run().
+ * Return: 0 when the controller has answered, or as
+ * chario_nvme_admin_exchange().
  */
 int chario_nvme_identify_ns(struct chario_nvme *ctrl, u32 nsid,
-			    struct nvme_id_ns *id)
+			    struct nvme_id_ns *id, u16 *status)
 {
-	return identify(ctrl, NVME_ID_CNS_NS, nsid, id, sizeof(*id));
+	struct chario_nvme_admin_answer answer = { };
+	int ret = ask(ctrl, NVME_ID_CNS_NS, nsid, id, sizeof(*id), &answer);
+
+	*status = answer.status;
+	return ret;
 }

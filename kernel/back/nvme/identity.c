@@ -106,21 +106,22 @@ void chario_nvme_identity_name(const struct chario_nvme *ctrl, u32 nsid,
 			 (int)strlen(ctrl->model), ctrl->model, nsid);
 }
 
-/* 0, also of a namespace that is not the same; an error of the controller. */
+/* As chario_nvme_admin_exchange(); 0 also of a namespace that is not the same. */
 static int look(struct chario_nvme *ctrl, unsigned int index,
 		struct nvme_id_ns *id, bool *same)
 {
 	struct chario_nvme_identity now;
+	u16 status;
 	int ret;
 
 	memset(id, 0, sizeof(*id));
-	ret = chario_nvme_identify_ns(ctrl, ctrl->disks[index]->namespace_id, id);
-	/* Without an answer, or while it is being formatted, nobody knows. */
-	if (ret == -ETIMEDOUT || ret == -ENODEV || ret == -ECANCELED ||
-	    ret == -EAGAIN || ret == -EBUSY)
+	ret = chario_nvme_identify_ns(ctrl, ctrl->disks[index]->namespace_id,
+				      id, &status);
+	if (ret)
 		return ret;
 	take(&now, id);
-	*same = !ret && !memcmp(&now, &ctrl->identities[index], sizeof(now));
+	/* One that is being formatted is not to be had, and will be another. */
+	*same = !status && !memcmp(&now, &ctrl->identities[index], sizeof(now));
 	return 0;
 }
 

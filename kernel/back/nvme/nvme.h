@@ -387,7 +387,7 @@ int chario_nvme_identify_again(struct chario_nvme *ctrl,
 int chario_nvme_identify_list(struct chario_nvme *ctrl, u32 *nsids,
 			      unsigned int max);
 int chario_nvme_identify_ns(struct chario_nvme *ctrl, u32 nsid,
-			    struct nvme_id_ns *id);
+			    struct nvme_id_ns *id, u16 *status);
 
 /* queues.c */
 int chario_nvme_queues_init(struct chario_nvme *ctrl);
