@@ -16,9 +16,10 @@ fails the test.  A test that provokes one names it:
 A guest that died, whose kernel complained, or in which a test failed and may
 have left its programs running, is not used again.
 
-QEMU 7.2 sometimes crashes when a function is reset or pulled while its drive
-works.  A test whose QEMU was ended by a signal has shown nothing about CharIO:
-it is run again, twice at most, and the summary counts it as rerun.
+QEMU 7.2 sometimes crashes, or loses an interrupt for good (see apic.py in the
+lab), when a function is reset or pulled while its drive works.  A test whose
+QEMU was ended by a signal, or has lost an interrupt, has shown nothing about
+CharIO: it is run again, twice at most, and the summary counts it as rerun.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ from rig import Rig
 from shared_guest import WATCHED, FileGuest, Setup, SharedGuests, Watch, watch
 
 from chario_lab.guest import leaks
+from chario_lab.guest.apic import InterruptLost, check_interrupts
 from chario_lab.guest.devices import bdf, load_module, nodes
 from chario_lab.guest.launch import launch
 from chario_lab.guest.session import Guest, QemuCrashed
@@ -89,12 +91,12 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """No test takes for ever, whatever it waits for; one whose QEMU crashed is run again."""
+    """No test takes for ever, whatever it waits for; one that QEMU has failed is run again."""
     files, kernel = config.stash[FILES], config.getoption("--kernel")
     for item in items:
         if kernel in RECIPES and item.path in files and files[item.path].stock:
             item.add_marker(pytest.mark.skip(f"needs what only Debian's kernels have, and {kernel} is not one"))
-        item.add_marker(pytest.mark.flaky(reruns=RERUNS, only_rerun=QemuCrashed))
+        item.add_marker(pytest.mark.flaky(reruns=RERUNS, only_rerun=[QemuCrashed, InterruptLost]))
         if item.get_closest_marker("timeout") is None:
             item.add_marker(pytest.mark.timeout(TEST_LIMIT_S))
 
@@ -116,8 +118,9 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, o
         raise
     except BaseException as error:
         for one in watched:
-            error.add_note(log_note(one))
             one.failed = True
+            check_interrupts(one.guest)
+            error.add_note(log_note(one))
         if isinstance(error, QemuCrashed):
             # Such a test is run again: what the kernels of its other guests said would be lost.
             for one in watched:
