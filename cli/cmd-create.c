@@ -2,17 +2,64 @@
 /*
  * chario create: an area that holds what its place held.
  */
+#include <fcntl.h>
+#include <getopt.h>
+
+#include "capacity.h"
 #include "store.h"
 
-static int create(const struct cli *cli, struct chario_store *store, const char *name,
-		  uint64_t bytes)
-{
-	int err = chario_store_create(store, name, bytes, 0);
+struct creation {
+	const char *store;
+	struct chario_stream_options options;
+	uint64_t bytes;
+};
 
-	return err ? cli_fail_create(cli, err, name) : CLI_OK;
+static int parse_options(struct cli *cli, struct creation *creation)
+{
+	int option;
+
+	while ((option = cli_next_option(cli)) != CLI_NO_OPTION) {
+		if (option == 's')
+			creation->store = optarg;
+		else if (option != 'R' ||
+			 !cli_need_record_size(cli, optarg, &creation->options.record_bytes))
+			return CLI_USAGE;
+	}
+	if (!cli_has_operands(cli, 2, 2) || !cli_need_size(cli, cli->argv[1], &creation->bytes))
+		return CLI_USAGE;
+	return CLI_OK;
+}
+
+/* What does not fit is known before there is an area. */
+static int create(struct cli *cli, struct chario_store *store, const struct creation *creation)
+{
+	const struct chario_stream_options *options = &creation->options;
+	struct chario_stream_fit fit;
+	int err;
+
+	if (options->record_bytes && !cli_find_capacity(cli, creation->bytes, options, &fit))
+		return CLI_FAILED;
+	err = chario_store_create(store, cli->argv[0], creation->bytes, 0);
+	if (err)
+		return cli_fail_create(cli, err, cli->argv[0]);
+	if (!options->record_bytes)
+		return cli_print_area_json(cli, store, cli->argv[0]);
+	cli_print_capacity(cli, cli->argv[0], creation->bytes, options, &fit);
+	return CLI_OK;
 }
 
 int cmd_create(struct cli *cli)
 {
-	return cli_set_size(cli, create);
+	struct creation creation = { .options.size = sizeof(creation.options) };
+	struct chario_store *store;
+	int status = parse_options(cli, &creation);
+
+	if (status)
+		return status;
+	store = cli_open_store(cli, creation.store, O_RDWR);
+	if (!store)
+		return CLI_FAILED;
+	status = create(cli, store, &creation);
+	chario_store_close(store);
+	return status;
 }

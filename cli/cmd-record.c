@@ -7,12 +7,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "capacity.h"
 #include "interrupt.h"
 #include "progress.h"
 #include "record.h"
 
-#define USUAL_RECORD ((size_t)64 << 10)
-#define USUAL_PART   1000000000ULL
+#define USUAL_PART 1000000000ULL
 
 static int create(const struct cli_record *record)
 {
@@ -104,8 +104,8 @@ static int open_stream(struct cli_record *record)
 	if (err)
 		return fail_stream(record, err);
 	room = chario_stream_room_bytes(recorder->stream);
-	if (!recorder->record_bytes)
-		recorder->record_bytes = room < USUAL_RECORD ? room : USUAL_RECORD;
+	if (!record->sized && recorder->record_bytes > room)
+		recorder->record_bytes = room;
 	if (recorder->record_bytes <= room)
 		return CLI_OK;
 	cli_say(record->cli,
@@ -178,6 +178,28 @@ static int run(struct cli_record *record)
 	return finish(record);
 }
 
+/* Of the area that is there, or would be made. */
+static int tell_capacity(const struct cli_record *record)
+{
+	struct chario_stream_fit fit;
+	struct chario_area_info area;
+	uint64_t bytes = record->size;
+	int err = chario_store_find(record->store, record->name, &area, sizeof(area));
+
+	if (!err)
+		bytes = area.bytes;
+	else if (err != -ENOENT)
+		return cli_fail_area(record->cli, err, "cannot look for \"%s\"", record->name);
+	if (!bytes)
+		cli_say(record->cli,
+			"there is no area \"%s\"\n--size SIZE says how long it would be",
+			record->name);
+	if (!bytes || !cli_find_capacity(record->cli, bytes, &record->options, &fit))
+		return CLI_FAILED;
+	cli_print_capacity(record->cli, record->name, bytes, &record->options, &fit);
+	return CLI_OK;
+}
+
 int cmd_record(struct cli *cli)
 {
 	struct cli_record record = {
@@ -189,9 +211,14 @@ int cmd_record(struct cli *cli)
 
 	if (status)
 		return status;
-	record.store = cli_open_store(cli, record.store_name, O_RDWR);
+	record.store = cli_open_store(cli, record.store_name, record.dry_run ? O_RDONLY : O_RDWR);
 	if (!record.store)
 		return CLI_FAILED;
+	if (record.dry_run) {
+		status = tell_capacity(&record);
+		chario_store_close(record.store);
+		return status;
+	}
 	cli_interrupt_catch();
 	status = cli_intake_open(cli, &record.intake, record.from);
 	if (!status)

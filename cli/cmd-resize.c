@@ -3,6 +3,7 @@
  * chario resize: an area becomes longer or shorter.
  */
 #include <errno.h>
+#include <fcntl.h>
 
 #include "store.h"
 
@@ -23,5 +24,19 @@ static int resize(const struct cli *cli, struct chario_store *store, const char 
 
 int cmd_resize(struct cli *cli)
 {
-	return cli_set_size(cli, resize);
+	struct chario_store *store;
+	const char *given = NULL;
+	uint64_t bytes;
+	int status = cli_store_option(cli, &given);
+
+	if (status || !cli_has_operands(cli, 2, 2) || !cli_need_size(cli, cli->argv[1], &bytes))
+		return CLI_USAGE;
+	store = cli_open_store(cli, given, O_RDWR);
+	if (!store)
+		return CLI_FAILED;
+	status = resize(cli, store, cli->argv[0], bytes);
+	if (!status)
+		status = cli_print_area_json(cli, store, cli->argv[0]);
+	chario_store_close(store);
+	return status;
 }

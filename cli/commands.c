@@ -93,6 +93,12 @@ static const struct cli_option rm_options[] = {
 
 #define QUIET_OPTION { 'q', "quiet", NULL, "show no progress" }
 
+static const struct cli_option create_options[] = {
+	CLI_STORE_OPTION,
+	{ 'R', "record", "SIZE", "say how many records of this size fit" },
+	{ 0 },
+};
+
 static const struct cli_option put_options[] = {
 	CLI_STORE_OPTION,
 	{ 'b', "bytes", "SIZE", "so many bytes; a pipe needs it" },
@@ -136,10 +142,11 @@ static const struct cli_option record_options[] = {
 	{ 'd', "durability", "KIND", "auto, none, flush or fua" },
 	{ 'm', "flush-ms", "MS", "time after which what came is durable, 1000" },
 	{ 'l', "late-ms", "MS", "a segment that takes longer is late, 100" },
-	{ 'g', "segment", "SIZE", "bytes of a write, 4M" },
+	{ 'g', "segment", "SIZE", "bytes of a write, about 4M, so that records fill it" },
 	{ 'n', "buffers", "N", "segments that are held in memory, 8" },
 	{ 'D', "drop", NULL,
 	  "where the disk is too slow, drop and count; never let the source wait" },
+	{ 'N', "dry-run", NULL, "record nothing, say how much fits" },
 	QUIET_OPTION,
 	{ 0 },
 };
@@ -214,7 +221,7 @@ const struct cli_command cli_commands[] = {
 	{ "create", "NAME SIZE", "create an area",
 	  "It holds what its place on the disk held.  SIZE takes the suffixes k, M, G, T\n"
 	  "and P, powers of 1024.",
-	  store_options, cmd_create },
+	  create_options, cmd_create },
 	{ "rename", "NAME NEW-NAME", "give an area another name", "", rename_options, cmd_rename },
 	{ "resize", "NAME SIZE", "make an area longer or shorter",
 	  "It is moved where the space behind it is not free.", store_options, cmd_resize },

@@ -7,11 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "capacity.h"
 #include "record.h"
 
 #define NS_PER_S  1000000000ULL
 #define NS_PER_MS 1000000ULL
 
+#define USUAL_RECORD (64U << 10)
 #define MOST_BUFFERS 64
 #define MOST_MS      3600000
 #define MOST_SECONDS 1e9
@@ -66,20 +68,10 @@ static int parse_segment(const struct cli *cli, const char *text, uint32_t *byte
 {
 	uint64_t size;
 
-	if (!cli_parse_size(text, &size) || size < 8192 || size > 64U << 20 ||
+	if (!cli_parse_size(text, &size) || size < 8192 || size > 128U << 20 ||
 	    size % CHARIO_STORE_BLOCK)
-		return cli_usage(cli, "\"%s\" is not a multiple of 4k from 8k to 64M", text);
+		return cli_usage(cli, "\"%s\" is not a multiple of 4k from 8k to 128M", text);
 	*bytes = (uint32_t)size;
-	return CLI_OK;
-}
-
-static int parse_record(const struct cli *cli, const char *text, size_t *bytes)
-{
-	uint64_t size;
-
-	if (!cli_parse_size(text, &size) || !size || size > 64U << 20)
-		return cli_usage(cli, "\"%s\" is not a size from 1 to 64M", text);
-	*bytes = (size_t)size;
 	return CLI_OK;
 }
 
@@ -111,6 +103,9 @@ static int parse_flag(struct cli_record *record, int option)
 	case 'D':
 		record->recorder.drop = true;
 		return CLI_OK;
+	case 'N':
+		record->dry_run = true;
+		return CLI_OK;
 	case 'F':
 		record->force = true;
 		return CLI_OK;
@@ -132,7 +127,8 @@ static int parse_option(const struct cli *cli, struct cli_record *record, int op
 	case 't':
 		return parse_seconds(cli, optarg, &record->recorder.limit_ns);
 	case 'R':
-		return parse_record(cli, optarg, &record->recorder.record_bytes);
+		return cli_need_record_size(cli, optarg, &record->options.record_bytes) ? CLI_OK :
+											  CLI_USAGE;
 	case 'd':
 		return parse_durability(cli, optarg, &record->options.durability);
 	case 'm':
@@ -155,6 +151,12 @@ int cli_record_parse(struct cli *cli, struct cli_record *record)
 		status = parse_option(cli, record, option);
 	if (status || !cli_has_operands(cli, 1, 1))
 		return CLI_USAGE;
+	if (record->dry_run && record->options.flags & CHARIO_STREAM_APPEND)
+		return cli_usage(cli, "--dry-run tells of a new recording: leave --append away");
 	record->name = cli->argv[0];
+	record->sized = record->options.record_bytes;
+	if (!record->sized)
+		record->options.record_bytes = USUAL_RECORD;
+	record->recorder.record_bytes = record->options.record_bytes;
 	return CLI_OK;
 }

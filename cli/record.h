@@ -20,6 +20,8 @@
  * @from: the source
  * @size: of the area where it is missing; 0 where it has to be there
  * @force: although there is a recording
+ * @dry_run: only say what fits
+ * @sized: somebody has said how long a record is
  * @options: of the stream
  * @intake: the source
  * @store: open
@@ -32,6 +34,8 @@ struct cli_record {
 	const char *from;
 	uint64_t size;
 	bool force;
+	bool dry_run;
+	bool sized;
 	struct chario_stream_options options;
 	struct cli_intake intake;
 	struct chario_store *store;

@@ -138,22 +138,3 @@ bool cli_need_size(const struct cli *cli, const char *text, uint64_t *bytes)
 	cli_usage(cli, "\"%s\" is not a size: 4096, 64k, 100M, 2G", text);
 	return false;
 }
-
-int cli_set_size(struct cli *cli, cli_size_setter *set)
-{
-	struct chario_store *store;
-	const char *given = NULL;
-	uint64_t bytes;
-	int status = cli_store_option(cli, &given);
-
-	if (status || !cli_has_operands(cli, 2, 2) || !cli_need_size(cli, cli->argv[1], &bytes))
-		return CLI_USAGE;
-	store = cli_open_store(cli, given, O_RDWR);
-	if (!store)
-		return CLI_FAILED;
-	status = set(cli, store, cli->argv[0], bytes);
-	if (!status)
-		status = cli_print_area_json(cli, store, cli->argv[0]);
-	chario_store_close(store);
-	return status;
-}

@@ -73,11 +73,4 @@ int cli_print_area_json(const struct cli *cli, struct chario_store *store, const
 /* A size that is not 0; a message when it is none. */
 bool cli_need_size(const struct cli *cli, const char *text, uint64_t *bytes);
 
-/* Give an area a size: CLI_OK, or a message and an exit code. */
-typedef int cli_size_setter(const struct cli *cli, struct chario_store *store, const char *name,
-			    uint64_t bytes);
-
-/* The whole of a verb with the operands NAME SIZE. */
-int cli_set_size(struct cli *cli, cli_size_setter *set);
-
 #endif /* CHARIO_CLI_STORE_H */

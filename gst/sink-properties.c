@@ -179,7 +179,7 @@ static const struct number numbers[] = {
 	  G_MAXUINT, FLUSH_MS },
 	{ PROP_SEGMENT_BYTES, "segment-bytes",
 	  "Bytes that are written at once, a multiple of 4096 (0 = what suits the area)", 0,
-	  64 << 20, 0 },
+	  128 << 20, 0 },
 	{ PROP_BUFFERS, "buffers", "Segments that are held in memory", 2, 64, BUFFERS },
 	{ PROP_LATE_MS, "late-ms", "A segment that takes the disk longer counts as late", 1,
 	  G_MAXUINT, LATE_MS },

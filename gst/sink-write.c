@@ -2,7 +2,8 @@
 /*
  * Records of a chariosink.
  *
- * A buffer is copied once, into memory that the drive reads.  That memory cannot be
+ * A buffer is copied once, into memory that the drive reads; one that lies in several
+ * pieces of memory is put together before.  That memory cannot be
  * handed upstream to be filled there: room in a stream is given in the order of the
  * records and holds its segment back until it is committed, while an element may
  * keep a buffer, drop it, send it twice, or go on to read it after it was recorded.
@@ -17,44 +18,22 @@
 /**
  * struct draft - a record that is to be
  * @header: its beginning
- * @buffer: what follows, or NULL
- * @memory: what follows where @buffer is NULL
- * @whole: all of it, where it is longer than a segment, else NULL
- * @bytes: of the whole
+ * @memory: what follows
+ * @size: of that
  * @time_ns: see chario_stream_commit()
  * @flags: see chario_stream_commit()
  */
 struct draft {
 	struct chario_gst_header header;
-	GstBuffer *buffer;
 	const void *memory;
-	void *whole;
-	gsize bytes;
+	gsize size;
 	guint64 time_ns;
 	unsigned int flags;
 };
 
-static void copy(const struct draft *draft, void *to)
+static gsize bytes_of(const struct draft *draft)
 {
-	gsize size = draft->bytes - sizeof(draft->header);
-
-	memcpy(to, &draft->header, sizeof(draft->header));
-	if (draft->buffer)
-		gst_buffer_extract(draft->buffer, 0, (guint8 *)to + sizeof(draft->header), size);
-	else
-		memcpy((guint8 *)to + sizeof(draft->header), draft->memory, size);
-}
-
-static int try_short(ChariOSink *sink, const struct draft *draft, int64_t timeout_ns)
-{
-	struct chario_stream_room room;
-	int err = chario_stream_get(sink->stream, draft->bytes, timeout_ns, &room);
-
-	if (err)
-		return err;
-	copy(draft, room.memory);
-	return chario_stream_commit(sink->stream, &room, draft->bytes, draft->time_ns,
-				    draft->flags);
+	return sizeof(draft->header) + draft->size;
 }
 
 static guint64 count_segments(ChariOSink *sink)
@@ -63,6 +42,17 @@ static guint64 count_segments(ChariOSink *sink)
 
 	chario_stream_get_status(sink->stream, &status, sizeof(status));
 	return status.segments;
+}
+
+static int try_once(ChariOSink *sink, const struct draft *draft, int64_t timeout_ns)
+{
+	const struct iovec pieces[] = {
+		{ (void *)(guintptr)&draft->header, sizeof(draft->header) },
+		{ (void *)(guintptr)draft->memory, draft->size },
+	};
+
+	return chario_stream_writev(sink->stream, pieces, G_N_ELEMENTS(pieces), draft->time_ns,
+				    draft->flags, timeout_ns);
 }
 
 /*
@@ -74,8 +64,7 @@ static guint64 count_segments(ChariOSink *sink)
 static int try_long(ChariOSink *sink, const struct draft *draft, int64_t timeout_ns)
 {
 	guint64 segments = count_segments(sink);
-	int err = chario_stream_write(sink->stream, draft->whole, draft->bytes, draft->time_ns,
-				      draft->flags, timeout_ns);
+	int err = try_once(sink, draft, timeout_ns);
 
 	if (err == -EAGAIN && timeout_ns && count_segments(sink) != segments)
 		sink->patience_ns *= 2;
@@ -83,12 +72,14 @@ static int try_long(ChariOSink *sink, const struct draft *draft, int64_t timeout
 }
 
 /* 0, -EAGAIN where buffers are to be dropped and this one is, -EINTR, or an error. */
-static int write_patiently(ChariOSink *sink, const struct draft *draft)
+static int write_draft(ChariOSink *sink, const struct draft *draft)
 {
+	gboolean is_long = bytes_of(draft) > chario_stream_room_bytes(sink->stream);
+
 	for (;;) {
 		gboolean drop = g_atomic_int_get(&sink->drop);
-		int err = draft->whole ? try_long(sink, draft, drop ? 0 : sink->patience_ns) :
-					 try_short(sink, draft, drop ? 0 : CHARIO_GST_PATIENCE_NS);
+		int err = is_long ? try_long(sink, draft, drop ? 0 : sink->patience_ns) :
+				    try_once(sink, draft, drop ? 0 : CHARIO_GST_PATIENCE_NS);
 
 		if (err != -EAGAIN || drop)
 			return err;
@@ -97,28 +88,12 @@ static int write_patiently(ChariOSink *sink, const struct draft *draft)
 	}
 }
 
-/* A record that is longer than a segment is put together elsewhere first. */
-static int write_draft(ChariOSink *sink, struct draft *draft)
-{
-	int err;
-
-	if (draft->bytes <= chario_stream_room_bytes(sink->stream))
-		return write_patiently(sink, draft);
-	draft->whole = g_try_malloc(draft->bytes);
-	if (!draft->whole)
-		return -ENOMEM;
-	copy(draft, draft->whole);
-	err = write_patiently(sink, draft);
-	g_free(draft->whole);
-	return err;
-}
-
 static int describe(ChariOSink *sink, enum chario_gst_kind kind, const void *memory, gsize size,
 		    guint64 time_ns)
 {
 	struct draft draft = {
 		.memory = memory,
-		.bytes = sizeof(draft.header) + size,
+		.size = size,
 		.time_ns = time_ns,
 		.flags = CHARIO_RECORD_META,
 	};
@@ -178,12 +153,12 @@ static guint64 time_of(ChariOSink *sink, guint64 running)
 	return sink->start_ns + running;
 }
 
-static int write_all(ChariOSink *sink, GstBuffer *buffer)
+static int write_mapped(ChariOSink *sink, GstBuffer *buffer, const GstMapInfo *map)
 {
 	guint64 running = running_of(sink, buffer);
 	struct draft draft = {
-		.buffer = buffer,
-		.bytes = sizeof(draft.header) + gst_buffer_get_size(buffer),
+		.memory = map->data,
+		.size = map->size,
 		.time_ns = time_of(sink, running),
 	};
 	int err = 0;
@@ -195,7 +170,19 @@ static int write_all(ChariOSink *sink, GstBuffer *buffer)
 	chario_gst_header_fill(&draft.header, CHARIO_GST_BUFFER, sink->epoch, buffer, running);
 	err = write_draft(sink, &draft);
 	if (!err)
-		sink->bytes_since += draft.bytes;
+		sink->bytes_since += bytes_of(&draft);
+	return err;
+}
+
+static int write_all(ChariOSink *sink, GstBuffer *buffer)
+{
+	GstMapInfo map;
+	int err;
+
+	if (!gst_buffer_map(buffer, &map, GST_MAP_READ))
+		return -ENOMEM;
+	err = write_mapped(sink, buffer, &map);
+	gst_buffer_unmap(buffer, &map);
 	return err;
 }
 

@@ -85,7 +85,8 @@ _chario()
 				words='--force --exchange --store'
 				_chario_complete_areas "$word"
 				;;
-			ls | create | resize)
+			create) words='--record --store' ;;
+			ls | resize)
 				words='--store'
 				_chario_complete_areas "$word"
 				;;
@@ -100,7 +101,7 @@ _chario()
 				;;
 			record)
 				words='--from --size --ring --append --force --seconds --bytes --record'
-				words+=' --durability --flush-ms --late-ms --segment --buffers --drop --quiet --store'
+				words+=' --durability --flush-ms --late-ms --segment --buffers --drop --dry-run --quiet --store'
 				_chario_complete_areas "$word"
 				;;
 			replay)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from format_store import BLOCK, RING, Area, Store, crc32c
 
-END, SEALED, MIDDLE = 1, 2, 4
+END, SEALED, MIDDLE, CLEAN = 1, 2, 4, 8
 META, NO_CRC, FIRST, LAST, VOID, APART = 1, 2, 256, 512, 1024, 2048
 
 
@@ -97,7 +97,8 @@ class Recording:
         if not self.is_ring or self.newest < next_lap - self._area.window:
             return True
         *_, last = self._batches_of(self.newest)
-        return bool(last.flags & END) and last.part == batch.part and self.newest < next_lap
+        untorn = last.part == batch.part or bool(last.flags & CLEAN)
+        return bool(last.flags & END) and untorn and self.newest < next_lap
 
     def _segments(self) -> range:
         oldest = max(0, self.newest - self.nr_slots + 1)

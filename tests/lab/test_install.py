@@ -48,7 +48,7 @@ class House:
             cwd=TOP,
             env=settings,
             check=True,
-            timeout=120,
+            timeout=600,
         )
 
     def prefix(self) -> str:

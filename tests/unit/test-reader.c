@@ -337,9 +337,9 @@ static void test_damage(void)
 	int fd = open(path, O_RDWR | O_CLOEXEC);
 
 	EQUAL(open_stream(0), 0);
-	EQUAL(record(0, 50, 3500), 0);
+	EQUAL(record(0, 50, 3930), 0);
 	EQUAL(close_stream(), 0);
-	/* Two records a segment: data of one, the header of the next but one, all. */
+	/* Two records fill a segment: data of one, the header of the next but one, all. */
 	EQUAL(pwrite(fd, junk, 100, (off_t)from + 3 * SEGMENT + 1000), 100);
 	EQUAL(pwrite(fd, junk, 4, (off_t)from + 5 * SEGMENT + 128), 4);
 	EQUAL(pwrite(fd, junk, 4096, (off_t)from + 7 * SEGMENT), 4096);

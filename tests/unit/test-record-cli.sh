@@ -72,7 +72,7 @@ format 8M
 gives 0 create area 4M
 for arguments in '' 'a b' '--seconds 0 a' '--seconds x a' '--bytes 0 a' '--record 0 a' \
 	'--record 100M a' '--durability often a' '--flush-ms 0 a' '--late-ms x a' \
-	'--segment 5000 a' '--segment 128M a' '--buffers 1 a' '--buffers 65 a' '--from udp:x area' \
+	'--segment 5000 a' '--segment 256M a' '--buffers 1 a' '--buffers 65 a' '--from udp:x area' \
 	'--from tcp:127.0.0.1:65536 area' '--from udp::0 area' '--from unix: area'; do
 	# shellcheck disable=SC2086
 	gives 2 record $arguments
@@ -120,6 +120,29 @@ replays source new
 records 2 new --force --record 1M --segment 64k
 says 'does not fit into a segment'
 claim "a recording goes on, or goes, when that is said"
+
+format 400M
+gives 0 create frames 150M --record 2100000
+says '74 of 2052 KiB, 8 of them in memory' 'records        74 records of 2100000 bytes fit' \
+	'98.8 % of the area'
+gives 0 record frames --dry-run --record 3110400 --json
+has records 50 segment_bytes 3112960 bytes 155520000
+gives 0 record other --size 100M --dry-run --record 8294400
+says 'records        12 records of 8294400 bytes fit'
+gives 1 record other --dry-run
+says 'there is no area "other"' '--size SIZE'
+gives 2 record frames --dry-run --append
+says 'leave --append away'
+gives 1 create short 100k --record 64k
+says 'no recording fits into 100 KiB'
+gives 2 create other 1M --record 0
+says '"0" is not a size from 1 to 64M'
+gives 1 rm short
+bytes 42000000 >source
+records 0 frames --record 2100000 --json
+has records 20 segment_bytes 2101248
+replays source frames
+claim "segments are as long as records, and it is told how many fit"
 
 format 64M
 bytes 10000000 >source

@@ -25,6 +25,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/uio.h>
 
 #include <chario/area.h>
 
@@ -68,11 +69,15 @@ enum chario_durability {
  * @size: sizeof(struct chario_stream_options)
  * @flags: CHARIO_STREAM_* bits; with APPEND the recording stays a ring, or none
  * @segment_bytes: of a buffer and of a segment on the disk, a multiple of 4096 from
- *	8 KiB to 64 MiB; 0 for 4 MiB, or less where the area is small; with APPEND
- *	0, or what the recording has
- * @nr_buffers: segments that are held in memory, 2 to 64; 0 for 8
+ *	8 KiB to 128 MiB; 0 for 4 MiB, or less where the area is small, or what
+ *	@record_bytes fill; with APPEND 0, or what the recording has
+ * @nr_buffers: segments that are held in memory, 2 to 64; 0 for 8, or as many as take
+ *	64 MiB, but 3 at least
  * @durability: &enum chario_durability
- * @reserved: zero
+ * @record_bytes: of a room, as chario_stream_get() is going to be asked for it most of the
+ *	time: one lies in a segment as a whole, so where @segment_bytes are 0 they become a
+ *	multiple of it; 0 where nobody knows, or for chario_stream_write() only, whose
+ *	records fill segments of any length
  * @flush_bytes: for FLUSH: bytes between flushes; 0 for 64 MiB; not more than 128
  *	segments, or a quarter of a ring
  * @flush_ns: time after which what has been committed is written, and flushed with
@@ -86,11 +91,50 @@ struct chario_stream_options {
 	uint32_t segment_bytes;
 	uint32_t nr_buffers;
 	uint32_t durability;
-	uint32_t reserved;
+	uint32_t record_bytes;
 	uint64_t flush_bytes;
 	uint64_t flush_ns;
 	uint64_t late_ns;
 };
+
+/**
+ * struct chario_stream_fit - how a recording lies in an area
+ * @size: sizeof(struct chario_stream_fit)
+ * @segment_bytes: of a segment
+ * @nr_buffers: segments that are held in memory
+ * @reserved: zero
+ * @segments: in the area; a ring has one less that is whole, when it has come round
+ * @records: of @record_bytes of the options that these hold, in rooms; 0 where it is 0
+ * @bytes: of the data of these records; where there are none, of one record that fills
+ *	all segments
+ */
+struct chario_stream_fit {
+	uint32_t size;
+	uint32_t segment_bytes;
+	uint32_t nr_buffers;
+	uint32_t reserved;
+	uint64_t segments;
+	uint64_t records;
+	uint64_t bytes;
+};
+
+/**
+ * chario_stream_get_fit() - how a recording would lie in an area
+ * @area_bytes: of the area, see &struct chario_area_info; rounded up to 4096
+ * @options: as for chario_stream_open(), without CHARIO_STREAM_APPEND; or NULL
+ * @fit: is filled in; members that the library does not know read as zero
+ * @size: sizeof(*@fit)
+ *
+ * What records need beside their data is left out: 128 bytes a segment, 48 to 111 a
+ * record.  So is what is written before a segment is full, because time is over: each
+ * time up to 4 KiB stay empty.
+ *
+ * Context: does not sleep.
+ * Return: 0; -ENOSPC where the area is shorter than two segments; -EINVAL where an option
+ * is out of its range, or @size is smaller than the first version of the struct.
+ */
+int chario_stream_get_fit(uint64_t area_bytes, const struct chario_stream_options *options,
+			  struct chario_stream_fit *fit, size_t size);
 
 /**
  * struct chario_stream_status - how a recording is going
@@ -247,7 +291,8 @@ int chario_stream_commit(struct chario_stream *stream, const struct chario_strea
  * chario_stream_write() - record a copy
  * @stream: the stream
  * @memory: the record
- * @bytes: any number but 0; what does not fit into a segment goes on in the next
+ * @bytes: any number but 0; what does not fit into a segment goes on in the next, so
+ *	that records of any length fill an area
  * @time_ns: as for chario_stream_commit()
  * @flags: as for chario_stream_commit()
  * @timeout_ns: as for chario_stream_get(), for the whole record
@@ -262,12 +307,27 @@ int chario_stream_write(struct chario_stream *stream, const void *memory, size_t
 			uint64_t time_ns, unsigned int flags, int64_t timeout_ns);
 
 /**
+ * chario_stream_writev() - record a copy of what lies in several places
+ * @stream: the stream
+ * @pieces: of the one record, in order
+ * @nr_pieces: how many
+ * @time_ns: as for chario_stream_commit()
+ * @flags: as for chario_stream_commit()
+ * @timeout_ns: as for chario_stream_write()
+ *
+ * Context: may sleep where @timeout_ns is not 0.
+ * Return: as chario_stream_write().
+ */
+int chario_stream_writev(struct chario_stream *stream, const struct iovec *pieces, int nr_pieces,
+			 uint64_t time_ns, unsigned int flags, int64_t timeout_ns);
+
+/**
  * chario_stream_write_buffer() - record the content of a buffer without touching it
  * @stream: the stream
  * @buffer: of the store's device: a window, a dma-buf, any
  * @buffer_offset: of the record in it, a multiple of the DMA alignment
- * @bytes: of the record, a multiple of the logical block of the disk, up to
- *	chario_stream_room_bytes() less 4096
+ * @bytes: of the record, a multiple of the logical block of the disk, up to the bytes of
+ *	a segment less 4096
  * @time_ns: as for chario_stream_commit()
  * @flags: CHARIO_RECORD_META or 0; CHARIO_RECORD_NO_CRC is understood
  * @timeout_ns: as for chario_stream_get()

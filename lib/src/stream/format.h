@@ -21,7 +21,7 @@
 
 /* A segment is that long. */
 #define CHARIO_DISK_SEGMENT_MIN (2 * CHARIO_DISK_BLOCK)
-#define CHARIO_DISK_SEGMENT_MAX (64U << 20)
+#define CHARIO_DISK_SEGMENT_MAX (128U << 20)
 
 /* No recording gets so far; what is computed with lesser numbers does not overflow. */
 #define CHARIO_DISK_COUNT_MAX (1ULL << 62)
@@ -34,10 +34,11 @@
 #define CHARIO_DISK_BATCH_END    (1U << 0) /* the recording was closed behind it */
 #define CHARIO_DISK_BATCH_SEALED (1U << 1) /* was durable before its first block was written */
 #define CHARIO_DISK_BATCH_MIDDLE (1U << 2) /* begins in the middle of a record */
+#define CHARIO_DISK_BATCH_CLEAN  (1U << 3) /* of a ring: no part before it has torn anything in it */
 
 /* Flags of a record; CHARIO_RECORD_META and CHARIO_RECORD_NO_CRC stand below. */
-#define CHARIO_DISK_RECORD_FIRST (1U << 8)  /* begins here */
-#define CHARIO_DISK_RECORD_LAST  (1U << 9)  /* ends here */
+#define CHARIO_DISK_RECORD_FIRST (1U << 8) /* begins here */
+#define CHARIO_DISK_RECORD_LAST  (1U << 9) /* ends here */
 #define CHARIO_DISK_RECORD_VOID  (1U << 10) /* was taken back, and has no data */
 #define CHARIO_DISK_RECORD_APART (1U << 11) /* its data are behind all of the batch */
 

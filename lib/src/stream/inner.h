@@ -2,7 +2,8 @@
 /*
  * A stream from the inside.
  *
- *	stream/open.c	options, memory, where to begin; and the end
+ *	stream/open.c	memory, where to begin; and the end
+ *	stream/fit.c	options: how a recording lies in its area
  *	stream/stream.c	rooms: get, commit
  *	stream/record.c	copies, buffers of others, losses
  *	stream/segment.c	which segment and batch is being filled
@@ -174,6 +175,8 @@ struct chario_patience {
  * @window: segments that are written and not durable, at most
  * @options: as given, with what 0 stood for
  * @part: random number of this stream
+ * @clean_from: the segment by which a ring has overwritten what a part that was cut off
+ *	may have torn; UINT64_MAX where there is no ring
  * @cursor: where the next header of a record goes in it
  * @ceiling: where the data of others' buffers begin in it
  * @filling: there is such a segment
@@ -239,6 +242,7 @@ struct chario_stream {
 	uint32_t window;
 	struct chario_stream_options options;
 	uint64_t part;
+	uint64_t clean_from;
 
 	uint32_t cursor;
 	uint32_t ceiling;
@@ -324,6 +328,18 @@ static inline bool chario_stream_needs_flush(const struct chario_stream *stream)
 	return stream->cached && stream->durability != CHARIO_DURABILITY_FUA;
 }
 
+/* stream/fit.c */
+
+/* 0 or -EINVAL. */
+int chario_stream_check_options(const struct chario_stream_options *options);
+
+/* Fill in the segments and the buffers of a new recording; 0 or -ENOSPC. */
+int chario_stream_choose_segments(struct chario_stream_options *options, uint64_t area_bytes,
+				  uint64_t *slots);
+
+/* The same of the buffers, whose length is known. */
+void chario_stream_choose_buffers(struct chario_stream_options *options);
+
 /* stream/stream.c */
 
 /* A record that has been committed: its room, and what of it to count. */
@@ -334,11 +350,16 @@ struct chario_commit {
 	uint32_t flags;
 };
 
-/*
- * Reserve a header and @bytes of data, @above the others for those of another
- * buffer, with the lock held; may wait.  0 or as chario_stream_get().
- */
-int chario_stream_reserve(struct chario_stream *stream, uint32_t bytes, bool above,
+/* Room that is asked for: @bytes behind a header, or @above the others, for those of another buffer. */
+struct chario_claim {
+	uint32_t bytes;
+	bool above;
+	/* The record goes on in the next segment, for which there has to be a buffer. */
+	bool goes_on;
+};
+
+/* Reserve it with the lock held; may wait.  0 or as chario_stream_get(). */
+int chario_stream_reserve(struct chario_stream *stream, const struct chario_claim *claim,
 			  struct chario_patience *patience, struct chario_disk_record **record);
 
 /* The same of the header without the lock: sign it, and count it. */
@@ -350,15 +371,14 @@ void chario_stream_void(struct chario_stream *stream, struct chario_disk_record 
 /* stream/segment.c: all with the lock held. */
 
 /*
- * Have room for a header and @bytes of data behind it, or @above the others, in the
- * batch that is open; opens a batch and begins a segment where that is needed.  0;
- * -EAGAIN without a free buffer, -ENOSPC.
+ * Have room in the batch that is open; opens a batch and begins a segment where that is
+ * needed.  0; -EAGAIN without a free buffer, -ENOSPC.
  */
-int chario_stream_make_room(struct chario_stream *stream, uint32_t bytes, bool above);
+int chario_stream_make_room(struct chario_stream *stream, const struct chario_claim *claim);
 
 /* Take the room that there is: its header. */
-struct chario_disk_record *chario_stream_take_room(struct chario_stream *stream, uint32_t bytes,
-						   bool above);
+struct chario_disk_record *chario_stream_take_room(struct chario_stream *stream,
+						   const struct chario_claim *claim);
 
 /* Bytes of data that one more record in the segment that is being filled can have. */
 uint32_t chario_stream_space(const struct chario_stream *stream);

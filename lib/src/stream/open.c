@@ -16,53 +16,22 @@
 
 #define MS 1000000ULL
 
-#define SEGMENT_DEFAULT (4U << 20)
-#define BUFFERS_MAX     64U
-#define BUFFERS_DEFAULT 8U
-#define FLUSH_DEFAULT   (64ULL << 20)
-
-/* Segments that an area is cut into at least, where nobody says how. */
-#define SEGMENTS_WANTED 16U
+#define FLUSH_DEFAULT (64ULL << 20)
 
 /* Segments that may be written and not durable: the search for the head reads them. */
 #define WINDOW_MAX 256U
 
-static int check_options(const struct chario_stream_options *options)
-{
-	uint32_t known = CHARIO_STREAM_RING | CHARIO_STREAM_APPEND | CHARIO_STREAM_NO_CRC;
-	uint32_t bytes = options->segment_bytes;
-
-	if (options->size < sizeof(*options) || options->flags & ~known || options->reserved ||
-	    options->durability > CHARIO_DURABILITY_FUA)
-		return -EINVAL;
-	if (bytes && (bytes % CHARIO_DISK_BLOCK || bytes < CHARIO_DISK_SEGMENT_MIN ||
-		      bytes > CHARIO_DISK_SEGMENT_MAX))
-		return -EINVAL;
-	if (options->nr_buffers && (options->nr_buffers < 2 || options->nr_buffers > BUFFERS_MAX))
-		return -EINVAL;
-	/* A larger one ends beyond what the timer can say. */
-	return options->flush_ns > INT64_MAX / 2 ? -EINVAL : 0;
-}
+/* Of a ring, so much may be overwritten and not be there after a power cut. */
+#define RING_PART 8U
 
 static void fill_in(struct chario_stream_options *options)
 {
-	if (!options->nr_buffers)
-		options->nr_buffers = BUFFERS_DEFAULT;
 	if (!options->flush_bytes)
 		options->flush_bytes = FLUSH_DEFAULT;
 	if (!options->flush_ns)
 		options->flush_ns = 1000 * MS;
 	if (!options->late_ns)
 		options->late_ns = 100 * MS;
-}
-
-static uint32_t choose_segment(uint64_t area_bytes)
-{
-	uint32_t bytes = SEGMENT_DEFAULT;
-
-	while (bytes > CHARIO_DISK_SEGMENT_MIN && area_bytes / bytes < SEGMENTS_WANTED)
-		bytes /= 2;
-	return bytes;
 }
 
 static int learn_device(struct chario_stream *stream)
@@ -86,7 +55,7 @@ static int learn_device(struct chario_stream *stream)
 
 /*
  * Without flushes a segment is durable when it is complete, and the buffers are the
- * window.  A ring keeps half of its segments from being written to.
+ * window.  A ring keeps most of its segments from being written to.
  */
 static uint32_t choose_window(const struct chario_stream *stream, uint64_t slots, bool ring)
 {
@@ -99,8 +68,8 @@ static uint32_t choose_window(const struct chario_stream *stream, uint64_t slots
 		window = WINDOW_MAX;
 	if (window > WINDOW_MAX)
 		window = WINDOW_MAX;
-	if (ring && window > slots / 2)
-		window = slots / 2;
+	if (ring && window > slots / RING_PART)
+		window = slots < RING_PART ? 1 : slots / RING_PART;
 	return (uint32_t)(window > slots ? slots : window);
 }
 
@@ -118,13 +87,10 @@ static int plan_new(struct chario_stream *stream, struct chario_area_stream *ent
 	uint64_t slots;
 	int err = chario_area_get_info(stream->area, &info, sizeof(info));
 
+	if (!err)
+		err = chario_stream_choose_segments(&stream->options, info.allocated_bytes, &slots);
 	if (err)
 		return err;
-	if (!stream->options.segment_bytes)
-		stream->options.segment_bytes = choose_segment(info.allocated_bytes);
-	slots = info.allocated_bytes / stream->options.segment_bytes;
-	if (slots < 2)
-		return -ENOSPC;
 	entry->segment_bytes = stream->options.segment_bytes;
 	entry->ring = stream->options.flags & CHARIO_STREAM_RING;
 	entry->nr_buffers = choose_window(stream, slots, entry->ring);
@@ -147,6 +113,8 @@ static int find_end(struct chario_stream *stream)
 	if (err || !head.found)
 		return err;
 	stream->next_segment = head.last.segment + 1;
+	if (stream->tape.ring && !(head.ended && head.last.flags & CHARIO_DISK_BATCH_CLEAN))
+		stream->clean_from = stream->next_segment + stream->tape.slots;
 	stream->sequence = head.next_sequence;
 	stream->records = head.records;
 	stream->bytes = head.position;
@@ -174,6 +142,7 @@ static int plan_append(struct chario_stream *stream, struct chario_area_stream *
 	if (options->segment_bytes && options->segment_bytes != entry->segment_bytes)
 		return -EINVAL;
 	options->segment_bytes = entry->segment_bytes;
+	chario_stream_choose_buffers(options);
 	return 0;
 }
 
@@ -270,8 +239,11 @@ static int set_up(struct chario_stream *stream, struct chario_store *store, cons
 	err = learn_device(stream);
 	if (!err)
 		err = append ? plan_append(stream, &entry) : plan_new(stream, &entry);
+	stream->least_free = stream->options.nr_buffers;
 	if (!err)
 		err = chario_tape_init(&stream->tape, stream->area, &entry);
+	if (!err && !stream->tape.ring)
+		stream->clean_from = UINT64_MAX;
 	if (!err)
 		err = find_place(stream);
 	if (!err)
@@ -292,7 +264,7 @@ int chario_stream_open(struct chario_store *store, const char *name,
 {
 	static const struct chario_stream_options usual = { .size = sizeof(usual) };
 	struct chario_stream *made;
-	int err = check_options(options ? options : &usual);
+	int err = chario_stream_check_options(options ? options : &usual);
 
 	if (err)
 		return err;
@@ -303,7 +275,6 @@ int chario_stream_open(struct chario_store *store, const char *name,
 	made->options = options ? *options : usual;
 	fill_in(&made->options);
 	made->no_crc = made->options.flags & CHARIO_STREAM_NO_CRC;
-	made->least_free = made->options.nr_buffers;
 	made->timer_ns = UINT64_MAX;
 	made->timer = made->wake = made->epoll = -1;
 	err = set_up(made, store, name);

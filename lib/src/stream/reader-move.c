@@ -100,9 +100,9 @@ static int check_session(struct chario_reader *reader)
 }
 
 /*
- * Whether the recording was ended before the ring came round to a segment.  It has
- * to be of the last part: what was on its way when an earlier one was cut off can
- * have torn what is older.
+ * Whether the recording was ended before the ring came round to a segment.  Where it is
+ * not of the last part, an earlier one may have been cut off, and what was on its way
+ * then can have torn what is older: only who recorded last knows.
  */
 static int is_last_lap(struct chario_reader *reader, const struct chario_disk_batch *batch)
 {
@@ -114,8 +114,8 @@ static int is_last_lap(struct chario_reader *reader, const struct chario_disk_ba
 	err = chario_reader_find_head(reader, &head);
 	if (err)
 		return err;
-	return head.ended && head.last.part == batch->part &&
-	       head.last.segment < batch->segment + reader->tape.slots;
+	return head.ended && head.last.segment < batch->segment + reader->tape.slots &&
+	       (head.last.part == batch->part || head.last.flags & CHARIO_DISK_BATCH_CLEAN);
 }
 
 /*

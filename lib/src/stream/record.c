@@ -9,18 +9,22 @@
 
 #include "device/ops.h"
 
-/* A fragment of less is not worth its header: it waits for the next segment. */
-#define FRAGMENT_MIN CHARIO_DISK_BLOCK
-
 /* What is being written of a record, and how far it is. */
 struct copy {
-	const unsigned char *memory;
+	const struct iovec *pieces;
+	size_t piece_done;
 	size_t bytes;
 	uint64_t done;
 	uint64_t sequence;
 	uint64_t time_ns;
 	uint32_t flags;
 };
+
+/* A fragment of less is not worth its header: it waits for the next segment. */
+static bool is_worth_a_fragment(const struct chario_stream *stream, uint32_t space)
+{
+	return space >= stream->options.segment_bytes / 64;
+}
 
 /* Segments that a record needs beyond what is left of the one being filled. */
 static uint64_t count_segments(const struct chario_stream *stream, size_t bytes)
@@ -30,7 +34,7 @@ static uint64_t count_segments(const struct chario_stream *stream, size_t bytes)
 
 	if (bytes <= space)
 		return 0;
-	if (bytes > room && space >= FRAGMENT_MIN)
+	if (is_worth_a_fragment(stream, space))
 		bytes -= space;
 	return (bytes + room - 1) / room;
 }
@@ -57,7 +61,7 @@ static uint32_t choose_bytes(const struct chario_stream *stream, const struct co
 
 	if (left <= space)
 		return (uint32_t)left;
-	if (copy->bytes > room && space >= FRAGMENT_MIN)
+	if (is_worth_a_fragment(stream, space))
 		return space;
 	return (uint32_t)(left < room ? left : room);
 }
@@ -66,13 +70,18 @@ static int reserve(struct chario_stream *stream, struct copy *copy,
 		   struct chario_patience *patience, struct chario_disk_record **record,
 		   uint32_t *bytes)
 {
+	struct chario_claim claim = { 0 };
 	int err;
 
 	pthread_mutex_lock(&stream->lock);
 	err = copy->done ? 0 : check_length(stream, copy->bytes, patience->timeout_ns);
 	if (!err) {
 		*bytes = choose_bytes(stream, copy);
-		err = chario_stream_reserve(stream, *bytes, false, patience, record);
+		claim.bytes = *bytes;
+		/* A longer one waits when it has begun: there may never be so many buffers. */
+		claim.goes_on = !copy->done && *bytes < copy->bytes &&
+				copy->bytes <= chario_stream_room_bytes(stream);
+		err = chario_stream_reserve(stream, &claim, patience, record);
 	}
 	if (!err && !copy->done)
 		copy->sequence = stream->sequence;
@@ -84,6 +93,25 @@ static int reserve(struct chario_stream *stream, struct copy *copy,
 		stream->partial = copy->done + *bytes;
 	pthread_mutex_unlock(&stream->lock);
 	return err;
+}
+
+/* The next bytes of the record, from as many pieces as they lie in. */
+static void gather(struct copy *copy, unsigned char *to, size_t bytes)
+{
+	while (bytes) {
+		size_t left = copy->pieces->iov_len - copy->piece_done;
+		size_t now = bytes < left ? bytes : left;
+
+		if (now)
+			memcpy(to, (unsigned char *)copy->pieces->iov_base + copy->piece_done, now);
+		to += now;
+		bytes -= now;
+		copy->piece_done += now;
+		if (now < left)
+			return;
+		copy->pieces++;
+		copy->piece_done = 0;
+	}
 }
 
 static int write_fragment(struct chario_stream *stream, struct copy *copy,
@@ -98,8 +126,7 @@ static int write_fragment(struct chario_stream *stream, struct copy *copy,
 	commit.bytes = bytes;
 	commit.record->sequence = htole64(copy->sequence);
 	commit.record->done_bytes = htole64(copy->done);
-	memcpy((unsigned char *)commit.record + le32toh(commit.record->data),
-	       copy->memory + copy->done, bytes);
+	gather(copy, (unsigned char *)commit.record + le32toh(commit.record->data), bytes);
 	if (!copy->done)
 		commit.flags |= CHARIO_DISK_RECORD_FIRST;
 	copy->done += bytes;
@@ -119,30 +146,47 @@ static bool fits_ring(const struct chario_stream *stream, size_t bytes)
 	return !stream->tape.ring || bytes <= room || bytes <= (stream->tape.slots - 2) * room;
 }
 
-int chario_stream_write(struct chario_stream *stream, const void *memory, size_t bytes,
-			uint64_t time_ns, unsigned int flags, int64_t timeout_ns)
+static int count_bytes(const struct iovec *pieces, int nr_pieces, size_t *bytes)
+{
+	for (int i = 0; i < nr_pieces; i++)
+		if (__builtin_add_overflow(*bytes, pieces[i].iov_len, bytes))
+			return -EINVAL;
+	return *bytes ? 0 : -EINVAL;
+}
+
+int chario_stream_writev(struct chario_stream *stream, const struct iovec *pieces, int nr_pieces,
+			 uint64_t time_ns, unsigned int flags, int64_t timeout_ns)
 {
 	struct chario_patience patience = { .timeout_ns = timeout_ns };
 	struct copy copy = {
-		.memory = memory,
-		.bytes = bytes,
+		.pieces = pieces,
 		.time_ns = time_ns,
 		.flags = flags | (stream->no_crc ? CHARIO_RECORD_NO_CRC : 0),
 	};
 	int err = chario_pool_check(&stream->pool);
 
+	if (!err)
+		err = count_bytes(pieces, nr_pieces, &copy.bytes);
 	if (err)
 		return err;
-	if (!bytes || flags & ~(CHARIO_RECORD_META | CHARIO_RECORD_NO_CRC))
+	if (flags & ~(CHARIO_RECORD_META | CHARIO_RECORD_NO_CRC))
 		return -EINVAL;
-	if (!fits_ring(stream, bytes))
+	if (!fits_ring(stream, copy.bytes))
 		return -EMSGSIZE;
 	/* All fragments have the time of the record. */
-	if (!time_ns && bytes > chario_stream_room_bytes(stream))
+	if (!time_ns)
 		copy.time_ns = chario_stream_clock(CLOCK_REALTIME);
 	while (!err && copy.done < copy.bytes)
 		err = write_fragment(stream, &copy, &patience);
 	return err;
+}
+
+int chario_stream_write(struct chario_stream *stream, const void *memory, size_t bytes,
+			uint64_t time_ns, unsigned int flags, int64_t timeout_ns)
+{
+	const struct iovec piece = { .iov_base = (void *)(uintptr_t)memory, .iov_len = bytes };
+
+	return chario_stream_writev(stream, &piece, 1, time_ns, flags, timeout_ns);
 }
 
 static int check_buffer(const struct chario_stream *stream, const struct chario_buffer *buffer,
@@ -155,7 +199,7 @@ static int check_buffer(const struct chario_stream *stream, const struct chario_
 		return -EINVAL;
 	if (flags & ~(CHARIO_RECORD_META | CHARIO_RECORD_NO_CRC))
 		return -EINVAL;
-	return bytes > chario_stream_room_bytes(stream) - CHARIO_DISK_BLOCK ? -EMSGSIZE : 0;
+	return bytes > stream->options.segment_bytes - CHARIO_DISK_BLOCK ? -EMSGSIZE : 0;
 }
 
 static struct chario_external *find_external(struct chario_stream *stream)
@@ -170,6 +214,7 @@ static struct chario_external *find_external(struct chario_stream *stream)
 static int reserve_external(struct chario_stream *stream, uint32_t bytes,
 			    struct chario_patience *patience, struct chario_disk_record **record)
 {
+	const struct chario_claim claim = { .bytes = bytes, .above = true };
 	int err = 0;
 
 	while (!err && stream->nr_externals == CHARIO_STREAM_EXTERNALS) {
@@ -178,7 +223,7 @@ static int reserve_external(struct chario_stream *stream, uint32_t bytes,
 			err = chario_stream_sleep(stream, patience);
 	}
 	if (!err)
-		err = chario_stream_reserve(stream, bytes, true, patience, record);
+		err = chario_stream_reserve(stream, &claim, patience, record);
 	return err;
 }
 

@@ -37,9 +37,10 @@ static bool fits_above(const struct chario_stream *stream, uint32_t bytes)
 	       chario_disk_round(bytes, CHARIO_DISK_BLOCK) <= stream->ceiling - blocks;
 }
 
-static bool fits(const struct chario_stream *stream, uint32_t bytes, bool above)
+static bool fits(const struct chario_stream *stream, const struct chario_claim *claim)
 {
-	return above ? fits_above(stream, bytes) : bytes <= chario_stream_space(stream);
+	return claim->above ? fits_above(stream, claim->bytes) :
+			      claim->bytes <= chario_stream_space(stream);
 }
 
 static int check_segment(const struct chario_stream *stream)
@@ -66,14 +67,17 @@ static void begin_segment(struct chario_stream *stream)
 
 static int open_batch(struct chario_stream *stream)
 {
+	uint64_t segment = stream->next_segment - 1;
+
 	if (stream->tail - stream->head == stream->nr_batches)
 		return -EAGAIN;
 	stream->cursor = chario_disk_round(stream->cursor, CHARIO_DISK_BLOCK);
 	*chario_stream_batch(stream, stream->tail++) = (struct chario_batch){
 		.state = CHARIO_BATCH_OPEN,
-		.segment = stream->next_segment - 1,
+		.segment = segment,
 		.offset = stream->cursor,
-		.flags = stream->partial ? CHARIO_DISK_BATCH_MIDDLE : 0,
+		.flags = (stream->partial ? CHARIO_DISK_BATCH_MIDDLE : 0) |
+			 (segment >= stream->clean_from ? CHARIO_DISK_BATCH_CLEAN : 0),
 		.sequence = stream->sequence,
 		.begun_ns = stream->now_ns,
 	};
@@ -83,11 +87,13 @@ static int open_batch(struct chario_stream *stream)
 }
 
 /* A full buffer goes to the drive at once, though there is no other to fill. */
-int chario_stream_make_room(struct chario_stream *stream, uint32_t bytes, bool above)
+int chario_stream_make_room(struct chario_stream *stream, const struct chario_claim *claim)
 {
 	int err;
 
-	if (!fits(stream, bytes, above)) {
+	if (claim->goes_on && !chario_stream_free_buffers(stream))
+		return -EAGAIN;
+	if (!fits(stream, claim)) {
 		err = check_segment(stream);
 		if (err == -ENOSPC)
 			return err;
@@ -101,8 +107,8 @@ int chario_stream_make_room(struct chario_stream *stream, uint32_t bytes, bool a
 	return stream->open ? 0 : open_batch(stream);
 }
 
-struct chario_disk_record *chario_stream_take_room(struct chario_stream *stream, uint32_t bytes,
-						   bool above)
+struct chario_disk_record *chario_stream_take_room(struct chario_stream *stream,
+						   const struct chario_claim *claim)
 {
 	struct chario_batch *batch = chario_stream_batch(stream, stream->tail - 1);
 	uint64_t at = chario_stream_pool_offset(stream, batch->segment) + stream->cursor;
@@ -110,16 +116,16 @@ struct chario_disk_record *chario_stream_take_room(struct chario_stream *stream,
 	uint32_t header = stream->cursor;
 	uint32_t data = chario_disk_round(header + HEADER, CHARIO_DISK_DATA_ALIGN);
 
-	if (above) {
-		data = stream->ceiling - chario_disk_round(bytes, CHARIO_DISK_BLOCK);
+	if (claim->above) {
+		data = stream->ceiling - chario_disk_round(claim->bytes, CHARIO_DISK_BLOCK);
 		stream->ceiling = data;
 		stream->cursor += HEADER;
 	} else {
-		stream->cursor = chario_disk_round(data + bytes, CHARIO_DISK_HEADER_ALIGN);
+		stream->cursor = chario_disk_round(data + claim->bytes, CHARIO_DISK_HEADER_ALIGN);
 	}
 	*record = (struct chario_disk_record){
 		.sequence = htole64(stream->sequence),
-		.bytes = htole32(bytes),
+		.bytes = htole32(claim->bytes),
 		.data = htole32(data - header),
 		.next = htole32(stream->cursor - header),
 		/* Until it is signed it says which batch it is in. */

@@ -12,7 +12,8 @@
 #define TOKEN_SHIFT 30
 #define TOKEN_UNIT  CHARIO_DISK_HEADER_ALIGN
 
-_Static_assert(64ULL * (64 << 20) / TOKEN_UNIT <= 1ULL << TOKEN_SHIFT, "a pool fits a token");
+_Static_assert(64ULL * CHARIO_DISK_SEGMENT_MAX / TOKEN_UNIT <= 1ULL << TOKEN_SHIFT,
+	       "a pool fits a token");
 
 static uint64_t offset_of(const struct chario_stream *stream,
 			  const struct chario_disk_record *record)
@@ -51,7 +52,7 @@ static void wait_began(struct chario_stream *stream, const struct chario_patienc
 	stream->waits++;
 }
 
-static int wait_for_room(struct chario_stream *stream, uint32_t bytes, bool above,
+static int wait_for_room(struct chario_stream *stream, const struct chario_claim *claim,
 			 struct chario_patience *patience)
 {
 	uint64_t begun_ns = 0;
@@ -61,7 +62,7 @@ static int wait_for_room(struct chario_stream *stream, uint32_t bytes, bool abov
 		chario_stream_pump(stream);
 		err = stream->error;
 		if (!err)
-			err = chario_stream_make_room(stream, bytes, above);
+			err = chario_stream_make_room(stream, claim);
 		if (err != -EAGAIN)
 			break;
 		/* What is full by now is on its way before anybody sleeps. */
@@ -77,7 +78,7 @@ static int wait_for_room(struct chario_stream *stream, uint32_t bytes, bool abov
 	return err;
 }
 
-int chario_stream_reserve(struct chario_stream *stream, uint32_t bytes, bool above,
+int chario_stream_reserve(struct chario_stream *stream, const struct chario_claim *claim,
 			  struct chario_patience *patience, struct chario_disk_record **record)
 {
 	int err;
@@ -85,12 +86,12 @@ int chario_stream_reserve(struct chario_stream *stream, uint32_t bytes, bool abo
 	chario_stream_tick(stream);
 	err = stream->error;
 	if (!err)
-		err = chario_stream_make_room(stream, bytes, above);
+		err = chario_stream_make_room(stream, claim);
 	if (err == -EAGAIN)
-		err = wait_for_room(stream, bytes, above, patience);
+		err = wait_for_room(stream, claim, patience);
 	if (err)
 		return err;
-	*record = chario_stream_take_room(stream, bytes, above);
+	*record = chario_stream_take_room(stream, claim);
 	if (stream->tail - stream->next > 1)
 		chario_stream_pump(stream);
 	return 0;
@@ -100,6 +101,7 @@ int chario_stream_get(struct chario_stream *stream, size_t bytes, int64_t timeou
 		      struct chario_stream_room *room)
 {
 	struct chario_patience patience = { .timeout_ns = timeout_ns };
+	const struct chario_claim claim = { .bytes = (uint32_t)bytes };
 	struct chario_disk_record *record;
 	int err = chario_pool_check(&stream->pool);
 
@@ -110,7 +112,7 @@ int chario_stream_get(struct chario_stream *stream, size_t bytes, int64_t timeou
 	if (bytes > chario_stream_room_bytes(stream))
 		return -EMSGSIZE;
 	pthread_mutex_lock(&stream->lock);
-	err = chario_stream_reserve(stream, (uint32_t)bytes, false, &patience, &record);
+	err = chario_stream_reserve(stream, &claim, &patience, &record);
 	if (!err)
 		stream->sequence++;
 	pthread_mutex_unlock(&stream->lock);

@@ -167,7 +167,7 @@ static const struct entry of_recordings[] = {
 	      "take a longer area, shorter segments, or a ring, which overwrites the oldest"),
 	ERROR(EINVAL,
 	      "the recording has segments of another length, or an option is out of its range",
-	      "a segment is a multiple of 4096 bytes from 8192 to 64 MiB; what goes on with a recording has its segments"),
+	      "a segment is a multiple of 4096 bytes from 8192 to 128 MiB; what goes on with a recording has its segments"),
 	ERROR(ENOMEM, "there is no memory for the buffers",
 	      "fewer or shorter ones, or a higher limit of locked memory (ulimit -l), help"),
 	{ 0 },

@@ -162,7 +162,7 @@ class StreamOptions(Struct):
     """struct chario_stream_options."""
 
     _fields_ = (
-        *_u32("size", "flags", "segment_bytes", "nr_buffers", "durability", "reserved"),
+        *_u32("size", "flags", "segment_bytes", "nr_buffers", "durability", "record_bytes"),
         *_u64("flush_bytes", "flush_ns", "late_ns"),
     )
 

@@ -90,8 +90,13 @@ class Stream(Resource):
         flush_bytes: int = 0,
         flush_s: float = 0,
         late_s: float = 0,
+        record_bytes: int = 0,
     ) -> None:
-        """Begin a recording in an area, or go on with ``append``; 0 is the usual."""
+        """Begin a recording in an area, or go on with ``append``; 0 is the usual.
+
+        ``record_bytes`` is the size that room() is going to be asked for: segments become a
+        multiple of it, so that rooms fill them.
+        """
         flags = (_abi.STREAM_RING if ring else 0) | (_abi.STREAM_APPEND if append else 0)
         options = _abi.StreamOptions.new(
             flags=flags | (0 if checksums else _abi.STREAM_NO_CRC),
@@ -101,6 +106,7 @@ class Stream(Resource):
             flush_bytes=not_negative(flush_bytes),
             flush_ns=int(not_negative_s(flush_s) * 1e9),
             late_ns=int(not_negative_s(late_s) * 1e9),
+            record_bytes=not_negative(record_bytes),
         )
         self._what = f"recording {name}"
         self._loans = Loans()

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+/*
+ * How a recording lies in an area: in segments of which length, and how many of them
+ * are held in memory.
+ *
+ * A room lies in a segment as a whole.  What is left behind the last one is lost, unless
+ * segments are as long as some of them.
+ */
+#include "stream/inner.h"
+
+#include <errno.h>
+
+#include "system/sys.h"
+
+#define SEGMENT_DEFAULT (4U << 20)
+#define BUFFERS_MAX     64U
+#define BUFFERS_DEFAULT 8U
+#define BUFFERS_FEW     3U
+#define MEMORY_WANTED   (64U << 20)
+
+/* Segments that an area is cut into at least, where nobody says how. */
+#define SEGMENTS_WANTED      16U
+#define RING_SEGMENTS_WANTED 64U
+
+/* Rooms of less than such a part of a segment fill any. */
+#define SMALL_PART 32U
+
+/* One that is as long begins at a block: it fits also when a batch has to end early. */
+#define BLOCK_PART (32 * CHARIO_DISK_BLOCK)
+
+int chario_stream_check_options(const struct chario_stream_options *options)
+{
+	uint32_t known = CHARIO_STREAM_RING | CHARIO_STREAM_APPEND | CHARIO_STREAM_NO_CRC;
+	uint32_t bytes = options->segment_bytes;
+
+	if (options->size < sizeof(*options) || options->flags & ~known ||
+	    options->durability > CHARIO_DURABILITY_FUA ||
+	    options->record_bytes > CHARIO_DISK_SEGMENT_MAX - CHARIO_DISK_FIRST_DATA)
+		return -EINVAL;
+	if (bytes && (bytes % CHARIO_DISK_BLOCK || bytes < CHARIO_DISK_SEGMENT_MIN ||
+		      bytes > CHARIO_DISK_SEGMENT_MAX))
+		return -EINVAL;
+	if (options->nr_buffers && (options->nr_buffers < 2 || options->nr_buffers > BUFFERS_MAX))
+		return -EINVAL;
+	/* A larger one ends beyond what the timer can say. */
+	return options->flush_ns > INT64_MAX / 2 ? -EINVAL : 0;
+}
+
+/* From one room in a segment to the next. */
+static uint32_t room_step(uint32_t record_bytes)
+{
+	uint32_t bytes = chario_disk_round(record_bytes, CHARIO_DISK_HEADER_ALIGN) +
+			 (uint32_t)sizeof(struct chario_disk_record);
+
+	if (record_bytes >= BLOCK_PART)
+		return chario_disk_round(record_bytes + CHARIO_DISK_FIRST_DATA, CHARIO_DISK_BLOCK);
+	return chario_disk_round(bytes, CHARIO_DISK_DATA_ALIGN);
+}
+
+/* Rooms that a segment has at least. */
+static uint32_t count_rooms(uint32_t segment_bytes, uint32_t record_bytes)
+{
+	uint32_t space = segment_bytes - CHARIO_DISK_FIRST_DATA;
+
+	return record_bytes > space ? 0 : (space - record_bytes) / room_step(record_bytes) + 1;
+}
+
+static uint32_t segment_of(uint32_t rooms, uint32_t record_bytes)
+{
+	uint32_t bytes = chario_disk_round(
+		CHARIO_DISK_FIRST_DATA + (rooms - 1) * room_step(record_bytes) + record_bytes,
+		CHARIO_DISK_BLOCK);
+
+	return bytes < CHARIO_DISK_SEGMENT_MIN ? CHARIO_DISK_SEGMENT_MIN : bytes;
+}
+
+/* As long as @usual, or less where that leaves less of the area behind the last segment. */
+static uint32_t fit_rooms(uint64_t area_bytes, uint32_t usual, uint32_t record_bytes)
+{
+	uint32_t most = count_rooms(usual, record_bytes);
+	uint32_t best = segment_of(most ? most : 1, record_bytes);
+	uint64_t best_rooms = area_bytes / best * (most ? most : 1);
+
+	for (uint32_t rooms = most; rooms > 1; rooms--) {
+		uint32_t bytes = segment_of(rooms - 1, record_bytes);
+		uint64_t all = area_bytes / bytes * count_rooms(bytes, record_bytes);
+
+		/* Short ones cost more commands. */
+		if (all <= best_rooms + best_rooms / 64)
+			continue;
+		best = bytes;
+		best_rooms = all;
+	}
+	return best;
+}
+
+static uint32_t choose_segment(const struct chario_stream_options *options, uint64_t area_bytes)
+{
+	bool ring = options->flags & CHARIO_STREAM_RING;
+	uint32_t usual = SEGMENT_DEFAULT;
+	uint32_t wanted = ring ? RING_SEGMENTS_WANTED : SEGMENTS_WANTED;
+
+	while (usual > CHARIO_DISK_SEGMENT_MIN && area_bytes / usual < wanted)
+		usual /= 2;
+	if (options->record_bytes < usual / SMALL_PART)
+		return usual;
+	return fit_rooms(area_bytes, usual, options->record_bytes);
+}
+
+void chario_stream_choose_buffers(struct chario_stream_options *options)
+{
+	uint32_t buffers = MEMORY_WANTED / options->segment_bytes;
+
+	if (buffers > BUFFERS_DEFAULT)
+		buffers = BUFFERS_DEFAULT;
+	if (buffers < BUFFERS_FEW)
+		buffers = BUFFERS_FEW;
+	if (!options->nr_buffers)
+		options->nr_buffers = buffers;
+}
+
+int chario_stream_choose_segments(struct chario_stream_options *options, uint64_t area_bytes,
+				  uint64_t *slots)
+{
+	if (!options->segment_bytes)
+		options->segment_bytes = choose_segment(options, area_bytes);
+	chario_stream_choose_buffers(options);
+	*slots = area_bytes / options->segment_bytes;
+	return *slots < 2 ? -ENOSPC : 0;
+}
+
+int chario_stream_get_fit(uint64_t area_bytes, const struct chario_stream_options *options,
+			  struct chario_stream_fit *fit, size_t size)
+{
+	struct chario_stream_options chosen = { .size = sizeof(chosen) };
+	struct chario_stream_fit found = { .size = sizeof(found) };
+	uint64_t rounded;
+	int err;
+
+	if (options)
+		chosen = *options;
+	if (chosen.flags & CHARIO_STREAM_APPEND ||
+	    __builtin_add_overflow(area_bytes, CHARIO_DISK_BLOCK - 1, &rounded))
+		return -EINVAL;
+	err = chario_stream_check_options(&chosen);
+	if (!err)
+		err = chario_stream_choose_segments(
+			&chosen, rounded / CHARIO_DISK_BLOCK * CHARIO_DISK_BLOCK, &found.segments);
+	if (err)
+		return err;
+	found.segment_bytes = chosen.segment_bytes;
+	found.nr_buffers = chosen.nr_buffers;
+	found.bytes = found.segments * (chosen.segment_bytes - CHARIO_DISK_FIRST_DATA);
+	if (chosen.record_bytes) {
+		found.records =
+			found.segments * count_rooms(chosen.segment_bytes, chosen.record_bytes);
+		found.bytes = found.records * chosen.record_bytes;
+	}
+	return chario_sys_give(fit, size, &found, sizeof(found), sizeof(found));
+}

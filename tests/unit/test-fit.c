@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: MIT
+/*
+ * How much of an area holds data, whatever the length of records.
+ */
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tap.h"
+#include "tape-rig.h"
+
+#define KIB 1024ULL
+#define MIB (KIB * KIB)
+
+static void before(void)
+{
+	/* Against hanging for ever. */
+	alarm(300);
+	rig_begin(2 * MIB, true);
+}
+
+static int get_fit(uint64_t area_bytes, uint64_t record_bytes, unsigned int flags,
+		   struct chario_stream_fit *fit)
+{
+	const struct chario_stream_options options = {
+		.size = sizeof(options),
+		.flags = flags,
+		.record_bytes = (uint32_t)record_bytes,
+	};
+
+	return chario_stream_get_fit(area_bytes, &options, fit, sizeof(*fit));
+}
+
+/* What a record takes: its data, a header of 48 bytes, and what aligns the next. */
+static uint64_t footprint(uint64_t bytes)
+{
+	return (bytes + 48 + 63) / 64 * 64;
+}
+
+/* Of what is left when the last record does not fit any more, 95 % is used. */
+static void test_share(void)
+{
+	static const uint64_t records[] = { 1,       48,      1000,     4096,     10000,
+					    65536,   100000,  131072,   300000,   614400,
+					    921600,  2097152, 2100000,  3110400,  4194304,
+					    6220800, 8294400, 12441600, 33177600, 64 * MIB };
+	static const uint64_t areas[] = { 150 * MIB, 200 * MIB, 777 * MIB, 4096 * MIB,
+					  100000 * MIB };
+
+	for (size_t i = 0; i < sizeof(records) / sizeof(records[0]); i++) {
+		for (size_t k = 0; k < sizeof(areas) / sizeof(areas[0]); k++) {
+			uint64_t least = (areas[k] - records[i]) / 100 * 95;
+			struct chario_stream_fit fit;
+
+			EQUAL(get_fit(areas[k], records[i], 0, &fit), 0);
+			EQUAL(fit.bytes, fit.records * records[i]);
+			if (fit.records * footprint(records[i]) < least)
+				TAP_FAIL("%llu records of %llu bytes in %llu",
+					 (unsigned long long)fit.records,
+					 (unsigned long long)records[i],
+					 (unsigned long long)areas[k]);
+			CHECK(fit.segments * fit.segment_bytes <= areas[k]);
+			CHECK((uint64_t)fit.nr_buffers * fit.segment_bytes <=
+			      (fit.segment_bytes > 21 * MIB ? 3ULL * fit.segment_bytes : 64 * MIB));
+		}
+	}
+}
+
+/* The number that is told is the number that fits. */
+static void test_rooms(void)
+{
+	static const uint32_t records[] = { 1,      100,    2100,   5000,   30000,  65536,
+					    100000, 131072, 200000, 300000, 1000000 };
+
+	for (size_t i = 0; i < sizeof(records) / sizeof(records[0]); i++) {
+		struct chario_stream_options options = rig_small;
+		struct chario_stream_room room;
+		struct chario_stream_fit fit;
+		uint64_t count = 0;
+		int err;
+
+		options.segment_bytes = options.nr_buffers = 0;
+		options.record_bytes = records[i];
+		EQUAL(chario_stream_get_fit(2 * MIB, &options, &fit, sizeof(fit)), 0);
+		EQUAL(rig_open(&options), 0);
+		while (!(err = chario_stream_get(rig.stream, records[i], -1, &room))) {
+			memset(room.memory, 1, records[i]);
+			EQUAL(chario_stream_commit(rig.stream, &room, records[i], 0, 0), 0);
+			count++;
+		}
+		EQUAL(err, -ENOSPC);
+		EQUAL(count, fit.records);
+		EQUAL(rig_look(), 0);
+		EQUAL(rig.status.segment_bytes, fit.segment_bytes);
+		EQUAL(rig.status.nr_buffers, fit.nr_buffers);
+		EQUAL(rig_close(), 0);
+	}
+}
+
+/* Copies fill segments of any length. */
+static void test_copies(void)
+{
+	static const size_t records[] = { 100, 2100, 5000, 30000, 100000, 300000, 700000 };
+
+	for (size_t i = 0; i < sizeof(records) / sizeof(records[0]); i++) {
+		uint64_t count = 0;
+		int err;
+
+		EQUAL(rig_open(&rig_small), 0);
+		while (!(err = lab_write(rig.stream, count, records[i])))
+			count++;
+		EQUAL(err, -ENOSPC);
+		CHECK((count + 1) * footprint(records[i]) >= 2 * MIB / 100 * 95);
+		CHECK(rig_holds(0, count));
+	}
+}
+
+/* One that lies in pieces is one. */
+static void test_pieces(void)
+{
+	unsigned char memory[20000];
+	const struct iovec pieces[] = { { memory, 1 },
+					{ NULL, 0 },
+					{ memory + 1, 9000 },
+					{ memory + 9001, sizeof(memory) - 9001 } };
+	const struct iovec endless[] = { { memory, SIZE_MAX }, { memory, 2 } };
+
+	lab_fill(memory, sizeof(memory), 0);
+	EQUAL(rig_open(&rig_small), 0);
+	EQUAL(chario_stream_writev(rig.stream, pieces, 4, 1, 0, -1), 0);
+	EQUAL(chario_stream_writev(rig.stream, pieces, 0, 1, 0, -1), -EINVAL);
+	EQUAL(chario_stream_writev(rig.stream, pieces + 1, 1, 1, 0, -1), -EINVAL);
+	EQUAL(chario_stream_writev(rig.stream, endless, 2, 1, 0, -1), -EINVAL);
+	EQUAL(rig_close(), 0);
+	EQUAL(rig_open_reader(), 0);
+	EQUAL(rig_next(), 0);
+	EQUAL(rig.record.bytes, sizeof(memory));
+	CHECK(lab_is(rig.record.memory, sizeof(memory), 0));
+	EQUAL(rig_next(), -ENODATA);
+}
+
+static void test_refused(void)
+{
+	struct chario_stream_fit fit;
+
+	EQUAL(get_fit(150 * MIB, 128 * MIB, 0, &fit), -EINVAL);
+	EQUAL(get_fit(150 * MIB, 100 * MIB, 0, &fit), -ENOSPC);
+	EQUAL(get_fit(UINT64_MAX, 0, 0, &fit), -EINVAL);
+	EQUAL(get_fit(8192, 0, 0, &fit), -ENOSPC);
+	EQUAL(get_fit(150 * MIB, 0, CHARIO_STREAM_APPEND, &fit), -EINVAL);
+	EQUAL(chario_stream_get_fit(150 * MIB, NULL, &fit, 8), -EINVAL);
+	EQUAL(chario_stream_get_fit(150 * MIB, NULL, &fit, sizeof(fit)), 0);
+	EQUAL(fit.segments, 37);
+	EQUAL(fit.records, 0);
+	EQUAL(fit.bytes, 37 * (4 * MIB - 192));
+	/* A ring has more, so that less of it is being overwritten at a time. */
+	EQUAL(get_fit(150 * MIB, 0, CHARIO_STREAM_RING, &fit), 0);
+	EQUAL(fit.segments, 75);
+}
+
+static const struct tap_test tests[] = {
+	{ "95 % of an area holds data and what names them", test_share },
+	{ "as many rooms fit as is told", test_rooms },
+	{ "copies of any length fill an area", test_copies },
+	{ "a record that lies in pieces", test_pieces },
+	{ "what does not fit, and what is asked wrongly", test_refused },
+};
+
+TAP_MAIN(tests, before, rig_end)
