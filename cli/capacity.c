@@ -27,7 +27,7 @@ static void print_text(const char *name, uint64_t area_bytes, uint32_t record_by
 	char area[32], segment[32], memory[32], data[32], records[48];
 
 	printf("%-14s %s, %s\n", "area", name, cli_exact_size(area, area_bytes));
-	printf("%-14s %" PRIu64 " of %s, %u of them in memory (%s)\n", "segments", fit->segments,
+	printf("%-14s %" PRIu64 " of %s; memory for %u (%s)\n", "segments", fit->segments,
 	       cli_exact_size(segment, fit->segment_bytes), fit->nr_buffers,
 	       cli_round_size(memory, (uint64_t)fit->segment_bytes * fit->nr_buffers));
 	printf("%-14s %s of %" PRIu32 " bytes fit\n", "records",

@@ -4,22 +4,29 @@
  */
 #include <fcntl.h>
 #include <fnmatch.h>
+#include <getopt.h>
+#include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 
-#include "store.h"
+#include "recording.h"
 
 /**
  * struct listing - what is being made
  * @cli: the call
- * @table: for people
- * @areas: for programs
- * @nr_areas: that match
+ * @store: open
+ * @is_long: also what recordings hold
+ * @areas: that match
+ * @nr_areas: of them
+ * @room: for so many
  */
 struct listing {
 	const struct cli *cli;
-	struct cli_table table;
-	struct json_object *areas;
+	struct chario_store *store;
+	bool is_long;
+	struct chario_area_info *areas;
 	size_t nr_areas;
+	size_t room;
 };
 
 static bool is_wanted(const struct cli *cli, const char *name)
@@ -30,71 +37,134 @@ static bool is_wanted(const struct cli *cli, const char *name)
 	return !cli->argc;
 }
 
-static void add_row(struct cli_table *table, const struct chario_area_info *area)
-{
-	char size[32], state[64], place[32], time[32];
-
-	cli_table_add(table, "%s", area->name);
-	cli_table_add(table, "%s", cli_round_size(size, area->bytes));
-	cli_table_add(table, "%s", cli_area_state(state, area));
-	cli_table_add(table, "%s", cli_exact_size(place, area->offset));
-	cli_table_add(table, "%s", cli_show_time(time, area->changed_ns));
-}
-
 static int add_area(const struct chario_area_info *area, void *data)
 {
 	struct listing *listing = data;
 
 	if (!is_wanted(listing->cli, area->name))
 		return 0;
-	listing->nr_areas++;
-	if (listing->cli->json)
-		json_object_array_add(listing->areas, cli_area_object(area));
-	else
-		add_row(&listing->table, area);
+	if (listing->nr_areas == listing->room) {
+		listing->room = listing->room ? 2 * listing->room : 64;
+		listing->areas =
+			cli_must(reallocarray(listing->areas, listing->room, sizeof(*area)));
+	}
+	listing->areas[listing->nr_areas++] = *area;
 	return 0;
 }
 
-/* A pattern that matches nothing has most likely been mistyped. */
-static int print(struct listing *listing)
+/* Of an area that holds a recording, where that is asked for. */
+static bool find_recording(const struct listing *listing, const struct chario_area_info *area,
+			   struct chario_recording *recording)
 {
-	const struct cli *cli = listing->cli;
+	return listing->is_long && area->flags & CHARIO_AREA_STREAM &&
+	       cli_find_recording(listing->cli, listing->store, area->name, recording);
+}
 
-	if (cli->json) {
-		struct json_object *object = cli_must(json_object_new_object());
+static void add_recording(struct cli_table *table, const struct chario_recording *recording)
+{
+	char size[32], from[32], to[32];
 
-		json_object_object_add(object, "areas", json_object_get(listing->areas));
-		cli_json_print(object);
-	} else if (listing->nr_areas) {
-		cli_table_print(&listing->table);
+	cli_table_add(table, "%" PRIu64, recording->records);
+	cli_table_add(table, "%s", cli_round_size(size, recording->bytes));
+	cli_table_add(table, "%s", cli_show_time(from, recording->first_time_ns));
+	cli_table_add(table, "%s", cli_show_time(to, recording->last_time_ns));
+	cli_table_add(table, "%s", cli_exact_size(size, recording->segment_bytes));
+	cli_table_add(table, "%s", cli_recording_state(recording));
+}
+
+static void add_row(const struct listing *listing, struct cli_table *table,
+		    const struct chario_area_info *area)
+{
+	char size[32], state[64], place[32], time[32];
+	struct chario_recording recording;
+
+	cli_table_add(table, "%s", area->name);
+	cli_table_add(table, "%s", cli_round_size(size, area->bytes));
+	cli_table_add(table, "%s", cli_area_state(state, area));
+	cli_table_add(table, "%s", cli_exact_size(place, area->offset));
+	cli_table_add(table, "%s", cli_show_time(time, area->changed_ns));
+	if (find_recording(listing, area, &recording))
+		add_recording(table, &recording);
+	else
+		for (size_t i = 5; i < table->nr_columns; i++)
+			cli_table_add(table, "%s", "");
+}
+
+static void print_table(const struct listing *listing)
+{
+	static const char *const heading[] = { "NAME",    "SIZE",    "STATE", "PLACE",
+					       "CHANGED", "RECORDS", "DATA",  "FROM",
+					       "TO",      "SEGMENT", "END" };
+	struct cli_table table = { .nr_columns = listing->is_long ? 11 : 5 };
+
+	for (size_t i = 0; i < table.nr_columns; i++)
+		cli_table_add(&table, "%s", heading[i]);
+	for (size_t i = 0; i < listing->nr_areas; i++)
+		add_row(listing, &table, &listing->areas[i]);
+	if (listing->nr_areas)
+		cli_table_print(&table);
+	cli_table_clear(&table);
+}
+
+static void print_json(const struct listing *listing)
+{
+	struct json_object *object = cli_must(json_object_new_object());
+	struct json_object *areas = cli_must(json_object_new_array());
+
+	for (size_t i = 0; i < listing->nr_areas; i++) {
+		struct json_object *area = cli_area_object(&listing->areas[i]);
+		struct chario_recording recording;
+
+		if (find_recording(listing, &listing->areas[i], &recording))
+			json_object_object_add(area, "recording", cli_recording_object(&recording));
+		json_object_array_add(areas, area);
 	}
-	if (listing->nr_areas || !cli->argc)
+	json_object_object_add(object, "areas", areas);
+	cli_json_print(object);
+}
+
+/* A pattern that matches nothing has most likely been mistyped. */
+static int print(const struct listing *listing)
+{
+	if (listing->cli->json)
+		print_json(listing);
+	else
+		print_table(listing);
+	if (listing->nr_areas || !listing->cli->argc)
 		return CLI_OK;
-	cli_say(cli, "no area is called like this");
+	cli_say(listing->cli, "no area is called like this");
 	return CLI_FAILED;
+}
+
+static int parse_options(struct cli *cli, const char **given, bool *is_long)
+{
+	int option;
+
+	while ((option = cli_next_option(cli)) != CLI_NO_OPTION) {
+		if (option == 's')
+			*given = optarg;
+		else if (option == 'l')
+			*is_long = true;
+		else
+			return CLI_USAGE;
+	}
+	return CLI_OK;
 }
 
 int cmd_ls(struct cli *cli)
 {
-	static const char *const heading[] = { "NAME", "SIZE", "STATE", "PLACE", "CHANGED" };
 	struct listing listing = { .cli = cli };
-	struct chario_store *store;
 	const char *given = NULL;
-	int err, status = cli_store_option(cli, &given);
+	int err, status = parse_options(cli, &given, &listing.is_long);
 
 	if (status)
 		return status;
-	store = cli_open_store(cli, given, O_RDONLY);
-	if (!store)
+	listing.store = cli_open_store(cli, given, O_RDONLY);
+	if (!listing.store)
 		return CLI_FAILED;
-	listing.areas = cli_must(json_object_new_array());
-	for (size_t i = 0; i < sizeof(heading) / sizeof(heading[0]); i++)
-		cli_table_add(&listing.table, "%s", heading[i]);
-	listing.table.nr_columns = sizeof(heading) / sizeof(heading[0]);
-	err = chario_store_each(store, add_area, &listing);
+	err = chario_store_each(listing.store, add_area, &listing);
 	status = err ? cli_fail_store(cli, err, "cannot read the table") : print(&listing);
-	cli_table_clear(&listing.table);
-	json_object_put(listing.areas);
-	chario_store_close(store);
+	free(listing.areas);
+	chario_store_close(listing.store);
 	return status;
 }

@@ -13,7 +13,7 @@
 
 #include <chario/device.h>
 
-#include "store.h"
+#include "recording.h"
 
 #define NS_PER_S 1000000000ULL
 
@@ -195,6 +195,29 @@ static void print_area(const struct chario_area_info *area)
 	printf("%-16s %s\n", "changed", cli_show_time(time, area->changed_ns));
 }
 
+static int describe(const struct cli *cli, struct chario_store *store,
+		    const struct chario_area_info *area)
+{
+	bool is_recording = area->flags & CHARIO_AREA_STREAM;
+	struct chario_recording recording;
+
+	if (is_recording && !cli_find_recording(cli, store, area->name, &recording))
+		return CLI_FAILED;
+	if (cli->json) {
+		struct json_object *object = cli_area_object(area);
+
+		if (is_recording)
+			json_object_object_add(object, "recording",
+					       cli_recording_object(&recording));
+		cli_json_print(object);
+		return CLI_OK;
+	}
+	print_area(area);
+	if (is_recording)
+		cli_print_recording(&recording);
+	return CLI_OK;
+}
+
 static int show_area(const struct cli *cli, const char *given)
 {
 	struct chario_store *store = cli_open_store(cli, given, O_RDONLY);
@@ -203,13 +226,8 @@ static int show_area(const struct cli *cli, const char *given)
 
 	if (!store)
 		return CLI_FAILED;
-	if (cli_find_area(cli, store, cli->argv[0], &area)) {
-		status = CLI_OK;
-		if (cli->json)
-			cli_json_print(cli_area_object(&area));
-		else
-			print_area(&area);
-	}
+	if (cli_find_area(cli, store, cli->argv[0], &area))
+		status = describe(cli, store, &area);
 	chario_store_close(store);
 	return status;
 }

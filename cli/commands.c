@@ -93,6 +93,12 @@ static const struct cli_option rm_options[] = {
 
 #define QUIET_OPTION { 'q', "quiet", NULL, "show no progress" }
 
+static const struct cli_option ls_options[] = {
+	CLI_STORE_OPTION,
+	{ 'l', "long", NULL, "also what recordings hold: records, data, times, how they ended" },
+	{ 0 },
+};
+
 static const struct cli_option create_options[] = {
 	CLI_STORE_OPTION,
 	{ 'R', "record", "SIZE", "say how many records of this size fit" },
@@ -216,7 +222,7 @@ const struct cli_command cli_commands[] = {
 	{ "df", "[STORE]", "show how full a store is, and its largest hole", "", store_options,
 	  cmd_df },
 	{ "ls", "[PATTERN...]", "list the areas of a store",
-	  "In the order of their places.  PATTERN is as in a shell: 'camera*'.", store_options,
+	  "In the order of their places.  PATTERN is as in a shell: 'camera*'.", ls_options,
 	  cmd_ls },
 	{ "create", "NAME SIZE", "create an area",
 	  "It holds what its place on the disk held.  SIZE takes the suffixes k, M, G, T\n"

@@ -46,7 +46,10 @@ int cli_player_next(struct cli_player *player, int64_t timeout_ns, struct chario
 			player->missing += record->missing;
 			if (!(record->flags & CHARIO_RECORD_META))
 				return 1;
-		} else if (err == -ENODATA || err == -EAGAIN) {
+		} else if (err == -ENODATA) {
+			player->missing += record->missing;
+			return 0;
+		} else if (err == -EAGAIN) {
 			return 0;
 		} else if (err == -ENOMEM || ++player->errors > MOST_ERRORS) {
 			return err;
@@ -105,7 +108,7 @@ int cli_player_report(struct cli_player *player, int status)
 
 	if (player->missing)
 		cli_say(player->cli,
-			"%s missing between the %" PRIu64
+			"%s missing beside the %" PRIu64
 			" that were read: lost when recording, overwritten, or damaged",
 			cli_count(missing, player->missing, "record"), player->records);
 	if (status)

@@ -238,6 +238,8 @@ int chario_src_next(ChariOSrc *source, GstBuffer **buffer)
 
 	if (err == -EAGAIN)
 		return source->follow ? 0 : -ENODATA;
+	if (err == -ENODATA)
+		note_missing(source, &record);
 	if (err)
 		return err == -ENODATA ? err : note_damage(source, err);
 	source->damages = 0;

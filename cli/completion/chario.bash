@@ -86,7 +86,11 @@ _chario()
 				_chario_complete_areas "$word"
 				;;
 			create) words='--record --store' ;;
-			ls | resize)
+			ls)
+				words='--long --store'
+				_chario_complete_areas "$word"
+				;;
+			resize)
 				words='--store'
 				_chario_complete_areas "$word"
 				;;

@@ -86,6 +86,7 @@ complete -c chario -n "__chario_verb $stores $areas put" -s s -l store -r -F -d 
 complete -c chario -n "__chario_verb $stores" -F -a '(__chario_disks)'
 complete -c chario -n "__chario_verb $areas" -a '(__chario_areas)'
 complete -c chario -n '__chario_verb put get' -F
+complete -c chario -n '__chario_verb ls' -s l -l long -d 'What recordings hold'
 complete -c chario -n '__chario_verb format rename rm put get cat' -s f -l force -d 'Although it is there'
 complete -c chario -n '__chario_verb rename' -s x -l exchange -d 'Each gets the name of the other'
 complete -c chario -n '__chario_verb put' -s R -l remove-first -d 'No room for both'

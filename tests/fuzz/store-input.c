@@ -76,7 +76,9 @@ static void add_filling(struct chario_store *store)
 
 static void add_stream(struct chario_store *store)
 {
-	const struct chario_area_stream stream = { 1, BLOCK, 2, true };
+	const struct chario_area_stream stream = {
+		.session = 1, .segment_bytes = BLOCK, .nr_buffers = 2, .ring = true
+	};
 	struct chario_area *area;
 
 	must(chario_store_create(store, "records", 20000, 0));

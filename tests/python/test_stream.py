@@ -113,6 +113,34 @@ def test_a_recording_goes_on(store: chario.Store, area: str) -> None:
         assert list(reader) == []
 
 
+def test_the_end_is_missed(store: chario.Store, area: str, image: Path) -> None:
+    """Of a recording that was closed and then damaged."""
+    with chario.Stream(store, area, segment_bytes=8192) as stream:
+        for number in range(10):
+            stream.write(bytes([number]) * 4000)
+    offset = store.find(area).offset
+    with image.open("r+b") as file:
+        file.seek(offset + 2 * 8192)
+        file.write(bytes(10 * 8192))
+    with chario.Reader(store, area) as reader:
+        there = [record.sequence for record in reader]
+        assert there == list(range(len(there))) and len(there) < 10
+        assert reader.missing_at_end == 10 - len(there) == reader.recording.missing_records
+        assert reader.recording.ended_ns and not reader.recording.live
+
+
+def test_rooms_fill_segments(store: chario.Store, area: str) -> None:
+    """Where it is known how long they are."""
+    with chario.Stream(store, area, record_bytes=300_000) as stream:
+        assert stream.status.segment_bytes >= 300_000
+        count = 0
+        with pytest.raises(chario.ChariOError):
+            while True:
+                with stream.room(300_000, timeout=60):
+                    count += 1
+    assert count * 300_000 >= store.find(area).bytes * 95 // 100 - 300_000
+
+
 def test_a_time_is_found(store: chario.Store, area: str) -> None:
     """The first record that was taken then or later."""
     with chario.Stream(store, area, segment_bytes=8192) as stream:

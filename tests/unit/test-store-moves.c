@@ -127,7 +127,9 @@ static void grows_elsewhere(void)
 
 static void recordings_keep_their_length(void)
 {
-	const struct chario_area_stream stream = { 1, BLOCK, 2, false };
+	const struct chario_area_stream stream = { .session = 1,
+						   .segment_bytes = BLOCK,
+						   .nr_buffers = 2 };
 	struct chario_area_stream is;
 	struct chario_area *area;
 

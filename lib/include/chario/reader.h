@@ -30,6 +30,9 @@ struct chario_reader;
  *	producer lost, or that are damaged, or that the ring has overwritten
  *	since; of the first one, from 0 on, unless the ring had come round or
  *	there was a seek
+ *
+ * With -ENODATA, at the end of a recording, @sequence is the number behind its last
+ * record, and @missing says how many are missing before it; all else is 0.
  */
 struct chario_record {
 	const void *memory;
@@ -61,6 +64,12 @@ struct chario_record {
  * @torn_segments: near the head that a power cut left incomplete, or that are being
  *	written: those that are missing, and the newest where it is not whole
  * @reads: of the disk, that the search for the head took
+ * @missing_records: that it had when it was closed, and has no more: its end is damaged
+ * @missing_bytes: of their data
+ * @records: that were committed, those that a ring has overwritten included
+ * @ended_ns: when it was closed last, nanoseconds since 1970; 0 where it was not, or by a
+ *	program of the first release
+ * @live: 1 while somebody records
  * @reserved: zero
  */
 struct chario_recording {
@@ -79,7 +88,12 @@ struct chario_recording {
 	uint64_t lost_bytes;
 	uint32_t torn_segments;
 	uint32_t reads;
-	uint64_t reserved;
+	uint64_t missing_records;
+	uint64_t missing_bytes;
+	uint64_t records;
+	uint64_t ended_ns;
+	uint32_t live;
+	uint32_t reserved;
 };
 
 /**
@@ -134,7 +148,8 @@ int chario_reader_get_recording(struct chario_reader *reader, struct chario_reco
  * left out when it is being recorded to, or was cut off.
  *
  * Context: may sleep.
- * Return: 0; -ENODATA at the end of a recording that was ended; -EAGAIN where there
+ * Return: 0; -ENODATA at the end of a recording that was ended, with the number of those that
+ * are missing there; -EAGAIN where there
  * is none yet, which is also the end of one that was cut off; -ESTALE where another
  * recording has been begun in the area: close the reader; -ENOMEM; or an error of
  * pread(2).

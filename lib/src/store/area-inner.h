@@ -39,17 +39,35 @@ struct chario_area {
 };
 
 /**
+ * struct chario_area_end - how a recording was closed
+ * @sequence: number behind the last record
+ * @records: that were committed
+ * @bytes: of their data
+ * @segment: the last
+ * @time_ns: when, since 1970; 0 where it was not closed
+ */
+struct chario_area_end {
+	uint64_t sequence;
+	uint64_t records;
+	uint64_t bytes;
+	uint64_t segment;
+	uint64_t time_ns;
+};
+
+/**
  * struct chario_area_stream - the recording of an area
  * @session: a number of its own
  * @segment_bytes: of a segment
  * @nr_buffers: segments that may have been in flight at a time
  * @ring: when the area is full the oldest goes
+ * @end: of it, or of an earlier part
  */
 struct chario_area_stream {
 	uint64_t session;
 	uint32_t segment_bytes;
 	uint32_t nr_buffers;
 	bool ring;
+	struct chario_area_end end;
 };
 
 /* chario_area_open() for any use; -EBUSY where others have it open. */
@@ -71,6 +89,9 @@ const struct store_item *chario_area_item(const struct chario_area *area);
 
 /* Say in the table what recording an area holds: one change. */
 int chario_area_set_stream(struct chario_area *area, const struct chario_area_stream *stream);
+
+/* Say in the table how it was closed: one change. */
+int chario_area_end_stream(struct chario_area *area, const struct chario_area_end *end);
 
 /* What the table says now: 0, -ENODATA, -EUCLEAN where it has lost the area, or an error. */
 int chario_area_get_stream(struct chario_area *area, struct chario_area_stream *stream);

@@ -322,7 +322,35 @@ int chario_area_set_stream(struct chario_area *area, const struct chario_area_st
 	fields.session = stream->session;
 	fields.segment_bytes = stream->segment_bytes;
 	fields.nr_buffers = stream->nr_buffers;
+	fields.end_session = 0;
 	return change(area, &fields);
+}
+
+int chario_area_end_stream(struct chario_area *area, const struct chario_area_end *end)
+{
+	struct store_fields fields = area->fields;
+
+	fields.end_session = (uint32_t)fields.session;
+	fields.end_sequence = end->sequence;
+	fields.end_records = end->records;
+	fields.end_bytes = end->bytes;
+	fields.end_segment = end->segment;
+	fields.ended_ns = end->time_ns;
+	return change(area, &fields);
+}
+
+/* Programs of the first release leave what an earlier recording has said of its end. */
+static struct chario_area_end end_of(const struct store_fields *fields)
+{
+	if (!fields->end_session || fields->end_session != (uint32_t)fields->session)
+		return (struct chario_area_end){ 0 };
+	return (struct chario_area_end){
+		.sequence = fields->end_sequence,
+		.records = fields->end_records,
+		.bytes = fields->end_bytes,
+		.segment = fields->end_segment,
+		.time_ns = fields->ended_ns,
+	};
 }
 
 int chario_area_get_stream(struct chario_area *area, struct chario_area_stream *stream)
@@ -350,6 +378,7 @@ int chario_area_get_stream(struct chario_area *area, struct chario_area_stream *
 		.segment_bytes = fields.segment_bytes,
 		.nr_buffers = fields.nr_buffers,
 		.ring = fields.flags & STORE_ENTRY_RING,
+		.end = end_of(&fields),
 	};
 	return 0;
 }

@@ -107,7 +107,13 @@ struct store_header {
  *	rest lies at @move_offset
  * @session: of a stream
  * @nr_buffers: of a stream
- * @zero: nothing
+ * @end_session: of a stream that was closed: the lower half of its session; else what
+ *	follows says nothing
+ * @end_sequence: number behind the last record
+ * @end_records: that were committed
+ * @end_bytes: of their data
+ * @end_segment: the last
+ * @ended_ns: since 1970
  */
 struct store_fields {
 	uint32_t flags;
@@ -124,7 +130,12 @@ struct store_fields {
 	uint64_t moved_bytes;
 	uint64_t session;
 	uint32_t nr_buffers;
-	uint8_t zero[44];
+	uint32_t end_session;
+	uint64_t end_sequence;
+	uint64_t end_records;
+	uint64_t end_bytes;
+	uint64_t end_segment;
+	uint64_t ended_ns;
 };
 
 /**

@@ -107,7 +107,7 @@ static uint32_t choose_segment(const struct chario_stream_options *options, uint
 	return fit_rooms(area_bytes, usual, options->record_bytes);
 }
 
-void chario_stream_choose_buffers(struct chario_stream_options *options)
+void chario_stream_choose_buffers(struct chario_stream_options *options, uint64_t slots)
 {
 	uint32_t buffers = MEMORY_WANTED / options->segment_bytes;
 
@@ -115,6 +115,8 @@ void chario_stream_choose_buffers(struct chario_stream_options *options)
 		buffers = BUFFERS_DEFAULT;
 	if (buffers < BUFFERS_FEW)
 		buffers = BUFFERS_FEW;
+	if (buffers > slots)
+		buffers = (uint32_t)slots;
 	if (!options->nr_buffers)
 		options->nr_buffers = buffers;
 }
@@ -124,9 +126,11 @@ int chario_stream_choose_segments(struct chario_stream_options *options, uint64_
 {
 	if (!options->segment_bytes)
 		options->segment_bytes = choose_segment(options, area_bytes);
-	chario_stream_choose_buffers(options);
 	*slots = area_bytes / options->segment_bytes;
-	return *slots < 2 ? -ENOSPC : 0;
+	if (*slots < 2)
+		return -ENOSPC;
+	chario_stream_choose_buffers(options, *slots);
+	return 0;
 }
 
 int chario_stream_get_fit(uint64_t area_bytes, const struct chario_stream_options *options,

@@ -337,8 +337,8 @@ int chario_stream_check_options(const struct chario_stream_options *options);
 int chario_stream_choose_segments(struct chario_stream_options *options, uint64_t area_bytes,
 				  uint64_t *slots);
 
-/* The same of the buffers, whose length is known. */
-void chario_stream_choose_buffers(struct chario_stream_options *options);
+/* The same of the buffers, whose length is known, for an area that has so many segments. */
+void chario_stream_choose_buffers(struct chario_stream_options *options, uint64_t slots);
 
 /* stream/stream.c */
 

@@ -95,7 +95,11 @@ static int plan_new(struct chario_stream *stream, struct chario_area_stream *ent
 	entry->ring = stream->options.flags & CHARIO_STREAM_RING;
 	entry->nr_buffers = choose_window(stream, slots, entry->ring);
 	stream->window = entry->nr_buffers;
-	return get_random(&entry->session);
+	/* The table has half of it with the end, where 0 is none. */
+	do
+		err = get_random(&entry->session);
+	while (!err && !(uint32_t)entry->session);
+	return err;
 }
 
 /* Where the recording ends that is gone on with. */
@@ -142,7 +146,6 @@ static int plan_append(struct chario_stream *stream, struct chario_area_stream *
 	if (options->segment_bytes && options->segment_bytes != entry->segment_bytes)
 		return -EINVAL;
 	options->segment_bytes = entry->segment_bytes;
-	chario_stream_choose_buffers(options);
 	return 0;
 }
 
@@ -239,9 +242,12 @@ static int set_up(struct chario_stream *stream, struct chario_store *store, cons
 	err = learn_device(stream);
 	if (!err)
 		err = append ? plan_append(stream, &entry) : plan_new(stream, &entry);
-	stream->least_free = stream->options.nr_buffers;
 	if (!err)
 		err = chario_tape_init(&stream->tape, stream->area, &entry);
+	if (!err) {
+		chario_stream_choose_buffers(&stream->options, stream->tape.slots);
+		stream->least_free = stream->options.nr_buffers;
+	}
 	if (!err && !stream->tape.ring)
 		stream->clean_from = UINT64_MAX;
 	if (!err)
@@ -328,6 +334,20 @@ static bool is_at_rest(const struct chario_stream *stream)
 	       stream->durable.batches == stream->completed.batches;
 }
 
+/* Who finds less later on knows that it was damaged. */
+static int note_end(struct chario_stream *stream)
+{
+	const struct chario_area_end end = {
+		.sequence = stream->sequence,
+		.records = stream->records,
+		.bytes = stream->bytes,
+		.segment = stream->next_segment - 1,
+		.time_ns = chario_stream_clock(CLOCK_REALTIME),
+	};
+
+	return chario_area_end_stream(stream->area, &end);
+}
+
 static int end(struct chario_stream *stream)
 {
 	struct chario_patience patience = { .timeout_ns = -1 };
@@ -344,7 +364,7 @@ static int end(struct chario_stream *stream)
 		err = chario_stream_sleep(stream, &patience);
 	/* What is in flight after an error lets go of the memory of others, too. */
 	chario_stream_drain(stream);
-	return err;
+	return err ? err : note_end(stream);
 }
 
 int chario_stream_close(struct chario_stream *stream)

@@ -49,6 +49,7 @@
  * @from_sequence: records before this are passed over
  * @from_time_ns: records before this are too
  * @looks: since the window was looked at
+ * @end: number behind the last record, at the end of a recording that was ended
  */
 struct chario_reader {
 	struct chario_area *area;
@@ -69,6 +70,7 @@ struct chario_reader {
 	uint64_t from_sequence;
 	uint64_t from_time_ns;
 	uint32_t looks;
+	uint64_t end;
 };
 
 /*

@@ -233,6 +233,33 @@ static int find_next(struct chario_reader *reader, bool live, struct chario_disk
 	return ret ? ret : search(reader, live, batch);
 }
 
+/*
+ * Whether nothing follows what has been read: -ENODATA, 0, or another errno.  The table
+ * knows of an end that is damaged; one of an earlier part is no end.
+ */
+static int look_for_end(struct chario_reader *reader, bool live)
+{
+	bool at_end = is_at_end(reader, live);
+	struct chario_area_stream entry;
+	int err;
+
+	if (live && !at_end)
+		return 0;
+	err = chario_area_get_stream(reader->area, &entry);
+	if (err)
+		return err == -ENODATA ? -ESTALE : err;
+	if (reader->fresh && !reader->has_expected)
+		expect_first(reader);
+	reader->end = at_end ? reader->last.next_sequence : 0;
+	if (entry.session == reader->tape.session && entry.end.time_ns &&
+	    entry.end.sequence >= reader->expected) {
+		at_end = true;
+		if (entry.end.sequence > reader->end)
+			reader->end = entry.end.sequence;
+	}
+	return at_end ? -ENODATA : 0;
+}
+
 int chario_reader_go_on(struct chario_reader *reader)
 {
 	bool live = chario_area_has_writer(reader->area);
@@ -243,5 +270,5 @@ int chario_reader_go_on(struct chario_reader *reader)
 	ret = find_next(reader, live, &batch);
 	if (ret == 1)
 		return chario_reader_enter(reader, &batch);
-	return !ret && is_at_end(reader, live) ? -ENODATA : ret;
+	return ret ? ret : look_for_end(reader, live);
 }

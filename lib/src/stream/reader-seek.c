@@ -4,10 +4,12 @@
  */
 #include "stream/reader-inner.h"
 
+#include <stddef.h>
+
 #include "system/sys.h"
 
 /* The first version of the struct. */
-#define RECORDING_MIN sizeof(struct chario_recording)
+#define RECORDING_MIN offsetof(struct chario_recording, records)
 
 /* A record that began in a segment that has been overwritten is none. */
 static uint64_t first_record(const struct chario_disk_batch *oldest)
@@ -26,10 +28,28 @@ static void fill(const struct chario_head *head, const struct chario_disk_batch 
 	recording->first_time_ns = oldest->time_ns;
 	recording->last_time_ns = last->time_ns;
 	recording->bytes = head->position;
+	recording->records = head->records;
 	recording->durable_records = head->ended ? head->records : last->durable_records;
 	recording->lost_records = last->lost_records;
 	recording->lost_bytes = last->lost_bytes;
 	recording->torn_segments = head->missing + !head->whole;
+}
+
+/* What the table says of the end; somebody may have gone on since. */
+static int fill_end(struct chario_reader *reader, struct chario_recording *recording)
+{
+	struct chario_area_stream entry;
+	int err = chario_area_get_stream(reader->area, &entry);
+
+	if (err || entry.session != reader->tape.session)
+		return err;
+	recording->ended_ns = entry.end.time_ns;
+	if (entry.end.records > recording->records) {
+		recording->missing_records = entry.end.records - recording->records;
+		recording->missing_bytes = entry.end.bytes - recording->bytes;
+		recording->ended = !recording->live;
+	}
+	return 0;
 }
 
 int chario_reader_get_recording(struct chario_reader *reader, struct chario_recording *recording,
@@ -41,6 +61,7 @@ int chario_reader_get_recording(struct chario_reader *reader, struct chario_reco
 		.ring = tape->ring,
 		.segment_bytes = tape->segment_bytes,
 		.session = tape->session,
+		.live = chario_area_has_writer(reader->area),
 	};
 	uint32_t reads = tape->reads;
 	struct chario_disk_batch oldest;
@@ -56,6 +77,9 @@ int chario_reader_get_recording(struct chario_reader *reader, struct chario_reco
 			return ret;
 		fill(&head, ret ? &oldest : &head.last, &all);
 	}
+	ret = fill_end(reader, &all);
+	if (ret)
+		return ret;
 	return chario_sys_give(recording, size, &all, sizeof(all), RECORDING_MIN);
 }
 

@@ -246,6 +246,16 @@ static int try_next(struct chario_reader *reader, struct chario_record *record)
 	return ret;
 }
 
+/* What is missing behind the last record; told once. */
+static void give_end(struct chario_reader *reader, struct chario_record *record)
+{
+	*record = (struct chario_record){ .sequence = reader->end };
+	if (reader->has_expected && reader->end > reader->expected)
+		record->missing = reader->end - reader->expected;
+	if (reader->end > reader->expected)
+		reader->expected = reader->end;
+}
+
 static int64_t now_ns(void)
 {
 	struct timespec now;
@@ -278,6 +288,8 @@ int chario_reader_next(struct chario_reader *reader, int64_t timeout_ns,
 	reader->looks = 0;
 	do {
 		ret = try_next(reader, record);
+		if (ret == -ENODATA)
+			give_end(reader, record);
 		if (ret)
 			return ret == 1 ? 0 : ret;
 	} while (timeout_ns && sleep_until(timeout_ns, begun_ns));

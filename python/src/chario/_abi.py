@@ -210,7 +210,8 @@ class Recording(Struct):
         *_u64("session", "first_record", "next_record", "first_time_ns", "last_time_ns", "bytes"),
         *_u64("durable_records", "lost_records", "lost_bytes"),
         *_u32("torn_segments", "reads"),
-        ("reserved", c_uint64),
+        *_u64("missing_records", "missing_bytes", "records", "ended_ns"),
+        *_u32("live", "reserved"),
     )
 
 

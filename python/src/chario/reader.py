@@ -43,6 +43,7 @@ class Recording:
 
     ended: bool
     ring: bool
+    live: bool
     segment_bytes: int
     session: int
     first_record: int
@@ -55,13 +56,18 @@ class Recording:
     lost_bytes: int
     torn_segments: int
     reads: int
+    missing_records: int
+    missing_bytes: int
+    records: int
+    ended_ns: int
 
 
 class Reader(Resource):
     """A place in a recording, for one thread; iterating gives the records from there on.
 
     With ``follow``, iterating waits for records of a recording that is being made, until
-    it is ended; else it stops at the newest.
+    it is ended; else it stops at the newest.  ``missing_at_end`` is the number of records
+    that are missing behind the last one, known when all have been read.
     """
 
     def __init__(self, store: Store, name: str, *, follow: bool = False) -> None:
@@ -70,6 +76,7 @@ class Reader(Resource):
         self._loans = Loans()
         self._lent: memoryview | None = None
         self.follow = follow
+        self.missing_at_end = 0
         with store._use() as pointer:
             mine = opened(self._what, _close, "chario_reader_open", pointer, encoded(name))
             self._own(mine, _close, store)
@@ -100,6 +107,7 @@ class Reader(Resource):
             if not result:
                 return [self._record(raw, copy)]
         if result == -errno.ENODATA:
+            self.missing_at_end += raw.missing
             return None
         if result == -errno.EAGAIN:
             return []
@@ -151,8 +159,8 @@ class Reader(Resource):
         raw = _abi.Recording.new()
         with self._use() as pointer:
             checked(self._what, "chario_reader_get_recording", pointer, byref(raw), sizeof(raw))
-        plain = {name: getattr(raw, name) for name in Recording.__slots__[2:]}
-        return Recording(bool(raw.ended), bool(raw.ring), **plain)
+        plain = {name: getattr(raw, name) for name in Recording.__slots__[3:]}
+        return Recording(bool(raw.ended), bool(raw.ring), bool(raw.live), **plain)
 
     def _may_close(self) -> None:
         self._take_back()

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What a recording holds, without reading it all.
+ */
+#include "recording.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+bool cli_find_recording(const struct cli *cli, struct chario_store *store, const char *name,
+			struct chario_recording *recording)
+{
+	struct chario_reader *reader;
+	int err = chario_reader_open(store, name, &reader);
+
+	if (!err) {
+		err = chario_reader_get_recording(reader, recording, sizeof(*recording));
+		chario_reader_close(reader);
+	}
+	if (err)
+		cli_fail_area(cli, err, "cannot read the recording in \"%s\"", name);
+	return !err;
+}
+
+const char *cli_recording_state(const struct chario_recording *recording)
+{
+	if (recording->live)
+		return "being made";
+	if (recording->missing_records)
+		return "damaged";
+	return recording->ended ? "closed" : "cut off";
+}
+
+static void print_count(const char *name, uint64_t records, uint64_t bytes)
+{
+	char count[48], length[48], size[32];
+
+	printf("%-16s %s, %s (%s)\n", name, cli_count(count, records, "record"),
+	       cli_count(length, bytes, "byte"), cli_round_size(size, bytes));
+}
+
+void cli_print_recording(const struct chario_recording *recording)
+{
+	char time[32], size[32];
+
+	print_count("recorded", recording->records, recording->bytes);
+	if (recording->next_record > recording->first_record) {
+		printf("%-16s number %" PRIu64 ", %s\n", "first record", recording->first_record,
+		       cli_show_time(time, recording->first_time_ns));
+		printf("%-16s number %" PRIu64 ", %s\n", "last record", recording->next_record - 1,
+		       cli_show_time(time, recording->last_time_ns));
+	}
+	printf("%-16s %s%s\n", "segment", cli_exact_size(size, recording->segment_bytes),
+	       recording->ring ? ", in a ring" : "");
+	if (recording->lost_records)
+		print_count("lost", recording->lost_records, recording->lost_bytes);
+	if (recording->missing_records)
+		print_count("missing", recording->missing_records, recording->missing_bytes);
+	printf("%-16s %s\n", "end", cli_recording_state(recording));
+	if (recording->ended_ns)
+		printf("%-16s %s\n", "closed last", cli_show_time(time, recording->ended_ns));
+}
+
+struct json_object *cli_recording_object(const struct chario_recording *recording)
+{
+	struct json_object *object = cli_must(json_object_new_object());
+
+	cli_json_text(object, "state", cli_recording_state(recording));
+	cli_json_flag(object, "ring", recording->ring);
+#define NUMBER(name) cli_json_number(object, #name, recording->name)
+	NUMBER(segment_bytes);
+	NUMBER(records);
+	NUMBER(bytes);
+	NUMBER(first_record);
+	NUMBER(next_record);
+	NUMBER(first_time_ns);
+	NUMBER(last_time_ns);
+	NUMBER(durable_records);
+	NUMBER(lost_records);
+	NUMBER(lost_bytes);
+	NUMBER(missing_records);
+	NUMBER(missing_bytes);
+	NUMBER(torn_segments);
+	NUMBER(ended_ns);
+#undef NUMBER
+	return object;
+}

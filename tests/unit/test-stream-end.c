@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: MIT
+/*
+ * How a recording ended: what is damaged at its end is missed.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "store/crc32c.h"
+#include "store/format.h"
+#include "tap.h"
+#include "tape-rig.h"
+
+#define RECORDS      12U
+#define RECORD_BYTES 3000U
+
+static struct chario_recording recording;
+
+static void before(void)
+{
+	/* Against hanging for ever. */
+	alarm(300);
+	rig_begin(RIG_BYTES, true);
+}
+
+static int record_all(unsigned int flags, uint64_t from, uint64_t to)
+{
+	struct chario_stream_options options = rig_small;
+	int err;
+
+	options.flags = flags;
+	err = rig_open(&options) ?: rig_record(from, to, RECORD_BYTES);
+	return err ?: rig_close();
+}
+
+static void wipe(uint64_t from_segment)
+{
+	unsigned char *area = rig.disk->image + lab_area_offset(rig.store);
+
+	memset(area + from_segment * RIG_SEGMENT, 0x55, RIG_BYTES - from_segment * RIG_SEGMENT);
+}
+
+/* Read up to the end: how many records there were, and the errno of the end. */
+static int read_all(uint64_t *count)
+{
+	int err = rig_open_reader();
+
+	*count = 0;
+	while (!err && !(err = rig_next()))
+		++*count;
+	return err;
+}
+
+static int look(void)
+{
+	return chario_reader_get_recording(rig.reader, &recording, sizeof(recording));
+}
+
+static void test_whole(void)
+{
+	uint64_t count;
+
+	EQUAL(record_all(0, 0, RECORDS), 0);
+	EQUAL(read_all(&count), -ENODATA);
+	EQUAL(count, RECORDS);
+	EQUAL(rig.record.missing, 0);
+	EQUAL(rig.record.sequence, RECORDS);
+	EQUAL(look(), 0);
+	EQUAL(recording.records, RECORDS);
+	EQUAL(recording.missing_records, 0);
+	CHECK(recording.ended && recording.ended_ns);
+}
+
+/* Each number of segments that are left. */
+static void test_damaged(void)
+{
+	for (uint64_t left = 0; left < 4; left++) {
+		uint64_t count;
+
+		EQUAL(record_all(0, 0, RECORDS), 0);
+		wipe(left);
+		EQUAL(read_all(&count), -ENODATA);
+		CHECK(count < RECORDS);
+		EQUAL(rig.record.missing, RECORDS - count);
+		EQUAL(rig.record.sequence, RECORDS);
+		EQUAL(look(), 0);
+		EQUAL(recording.records, count);
+		EQUAL(recording.missing_records, RECORDS - count);
+		EQUAL(recording.missing_bytes, (RECORDS - count) * RECORD_BYTES);
+		EQUAL(recording.ended, 1);
+		/* It is told once. */
+		EQUAL(rig_next(), -ENODATA);
+		EQUAL(rig.record.missing, 0);
+		rig_close_reader();
+	}
+}
+
+/* A record that is damaged, before the word that the recording has ended. */
+static void test_last_record(void)
+{
+	unsigned char *area = rig.disk->image + lab_area_offset(rig.store);
+	uint64_t count;
+
+	EQUAL(record_all(0, 0, 2), 0);
+	area[192 + RECORD_BYTES + 200] ^= 1;
+	EQUAL(read_all(&count), -ENODATA);
+	EQUAL(count, 1);
+	EQUAL(rig.record.missing, 1);
+}
+
+/* An end of an earlier part says nothing of the one behind it. */
+static void test_append(void)
+{
+	unsigned char *image = malloc(rig.disk->bytes);
+	struct chario_stream_options options = rig_small;
+	uint64_t count;
+
+	options.flags = CHARIO_STREAM_APPEND;
+	EQUAL(record_all(0, 0, RECORDS), 0);
+	EQUAL(record_all(CHARIO_STREAM_APPEND, RECORDS, 2 * RECORDS), 0);
+	EQUAL(read_all(&count), -ENODATA);
+	EQUAL(count, 2 * RECORDS);
+	EQUAL(rig.record.missing, 0);
+	rig_close_reader();
+	EQUAL(rig_open(&options), 0);
+	EQUAL(rig_record(2 * RECORDS, 2 * RECORDS + 2, RECORD_BYTES), 0);
+	EQUAL(rig_wait(), 0);
+	memcpy(image, rig.disk->image, rig.disk->bytes);
+	EQUAL(rig_close(), 0);
+	memcpy(rig.disk->image, image, rig.disk->bytes);
+	free(image);
+	EQUAL(read_all(&count), -EAGAIN);
+	EQUAL(count, 2 * RECORDS + 2);
+}
+
+/* While somebody records, an end of the table is none. */
+static void test_live(void)
+{
+	struct chario_stream_options options = rig_small;
+	uint64_t count;
+
+	options.flags = CHARIO_STREAM_APPEND;
+	EQUAL(record_all(0, 0, RECORDS), 0);
+	wipe(2);
+	EQUAL(rig_open(&options), 0);
+	EQUAL(read_all(&count), -EAGAIN);
+	CHECK(count < RECORDS);
+	EQUAL(look(), 0);
+	EQUAL(recording.ended, 0);
+}
+
+/* Programs of the first release begin another recording, and leave what stands there. */
+static void test_other_session(void)
+{
+	uint64_t count;
+
+	EQUAL(record_all(0, 0, RECORDS), 0);
+	for (size_t at = 0; at < rig.disk->bytes; at += CHARIO_STORE_BLOCK) {
+		struct store_table *block = (void *)(rig.disk->image + at);
+
+		if (block->head.magic != STORE_MAGIC_TABLE)
+			continue;
+		block->entries[0].fields.session ^= 1;
+		block->head.checksum = 0;
+		block->head.checksum = chario_crc32c(0, block, sizeof(*block));
+	}
+	chario_store_close(rig.store);
+	EQUAL(chario_store_open_device(log_disk_open(rig.disk, O_RDWR), O_RDWR, &rig.store), 0);
+	EQUAL(read_all(&count), -EAGAIN);
+	EQUAL(count, 0);
+	EQUAL(look(), 0);
+	EQUAL(recording.missing_records, 0);
+	EQUAL(recording.ended_ns, 0);
+}
+
+static const struct tap_test tests[] = {
+	{ "a recording that was closed says so", test_whole },
+	{ "what is damaged at its end is missed", test_damaged },
+	{ "so is the last record of all", test_last_record },
+	{ "who goes on and is cut off has not ended", test_append },
+	{ "a recording that goes on has not ended", test_live },
+	{ "what a table says of another recording", test_other_session },
+};
+
+TAP_MAIN(tests, before, rig_end)
