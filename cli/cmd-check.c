@@ -10,7 +10,7 @@
 
 #include <chario/check.h>
 
-#include "store.h"
+#include "check-data.h"
 
 /**
  * struct run - findings that differ in nothing but the number of their block
@@ -223,7 +223,15 @@ static int print_end(const struct report *report, const char *store)
 	return status_of(report);
 }
 
-static int parse_options(struct cli *cli, const char **store, unsigned int *flags)
+/* What is asked for. */
+struct task {
+	const char *store;
+	unsigned int flags;
+	bool data;
+	bool quiet;
+};
+
+static int parse_options(struct cli *cli, struct task *task)
 {
 	int option;
 
@@ -231,34 +239,59 @@ static int parse_options(struct cli *cli, const char **store, unsigned int *flag
 		if (option == CLI_BAD_OPTION)
 			return CLI_USAGE;
 		if (option == 's')
-			*store = optarg;
+			task->store = optarg;
+		else if (option == 'd')
+			task->data = true;
+		else if (option == 'q')
+			task->quiet = true;
 		else
-			*flags |= option == 'r' ? CHARIO_CHECK_REPAIR : CHARIO_CHECK_FORGET;
+			task->flags |= option == 'r' ? CHARIO_CHECK_REPAIR : CHARIO_CHECK_FORGET;
 	}
-	if (*flags == CHARIO_CHECK_FORGET)
+	if (task->flags == CHARIO_CHECK_FORGET)
 		return cli_usage(cli, "--forget needs --repair: it gives up areas");
-	return cli_has_operands(cli, 0, *store ? 0 : 1) ? CLI_OK : CLI_USAGE;
+	return cli_has_operands(cli, 0, task->store ? 0 : 1) ? CLI_OK : CLI_USAGE;
+}
+
+/* The data behind a table that is there. */
+static bool check_data(const struct task *task, struct report *report)
+{
+	int nr_lost = cli_check_data(report->cli, task->store, task->quiet, report->findings);
+
+	if (nr_lost < 0)
+		return false;
+	report->nr_findings += (unsigned int)nr_lost;
+	report->nr_lost += (unsigned int)nr_lost;
+	return true;
+}
+
+static int check(const struct task *task, struct report *report)
+{
+	int ret = chario_store_check(task->store, task->flags, show, report);
+	bool is_done;
+
+	print_run(&report->run);
+	if (ret < 0)
+		return cli_fail_store(report->cli, ret, "cannot check \"%s\"", task->store);
+	is_done = !task->data || check_data(task, report);
+	ret = print_end(report, task->store);
+	return is_done ? ret : CLI_FAILED;
 }
 
 int cmd_check(struct cli *cli)
 {
 	struct report report = { .cli = cli };
-	unsigned int flags = 0;
-	const char *given = NULL;
-	int ret, status = parse_options(cli, &given, &flags);
+	struct task task = { 0 };
+	int status = parse_options(cli, &task);
 
 	if (status)
 		return status;
-	given = cli_choose_store(cli, cli->argc ? cli->argv[0] : given);
-	if (!given)
+	task.store = cli_choose_store(cli, cli->argc ? cli->argv[0] : task.store);
+	if (!task.store)
 		return CLI_FAILED;
-	if (flags & CHARIO_CHECK_FORGET)
+	if (task.flags & CHARIO_CHECK_FORGET)
 		cli_say(cli, "areas of blocks that are lost are given up for good");
 	report.findings = cli_must(json_object_new_array());
-	ret = chario_store_check(given, flags, show, &report);
-	print_run(&report.run);
-	status = ret < 0 ? cli_fail_store(cli, ret, "cannot check \"%s\"", given) :
-			   print_end(&report, given);
+	status = check(&task, &report);
 	json_object_put(report.findings);
 	return status;
 }

@@ -7,6 +7,8 @@
 
 #include "store.h"
 
+#define QUIET_OPTION { 'q', "quiet", NULL, "show no progress" }
+
 static const struct cli_option list_options[] = {
 	{ 'a', "all", NULL, "also the NVMe controllers of this machine and their drivers" },
 	{ 0 },
@@ -82,6 +84,8 @@ static const struct cli_option check_options[] = {
 	CLI_STORE_OPTION,
 	{ 'r', "repair", NULL, "put right what is safe to put right" },
 	{ 'F', "forget", NULL, "with --repair: give up the areas of blocks that are lost" },
+	{ 'd', "data", NULL, "read all areas too, and the records of all recordings" },
+	QUIET_OPTION,
 	{ 0 },
 };
 
@@ -90,8 +94,6 @@ static const struct cli_option rm_options[] = {
 	{ 'f', "force", NULL, "an area that is not there is no failure" },
 	{ 0 },
 };
-
-#define QUIET_OPTION { 'q', "quiet", NULL, "show no progress" }
 
 static const struct cli_option ls_options[] = {
 	CLI_STORE_OPTION,

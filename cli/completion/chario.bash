@@ -78,7 +78,7 @@ _chario()
 				_chario_complete_areas "$word"
 				;;
 			format) words="--force --areas --align --size --upgrade --store $(_chario_disks)" ;;
-			check) words="--repair --forget --store $(_chario_disks)" ;;
+			check) words="--repair --forget --data --quiet --store $(_chario_disks)" ;;
 			df) words="--store $(_chario_disks)" ;;
 			defrag) words="--quiet --store $(_chario_disks)" ;;
 			rename)

@@ -7,6 +7,7 @@
  *			then dropped what the flush was for
  *	FAULT_DISK=FILE	what was not flushed is not on the disk: this is, and is seen again
  *			when Linux has forgotten what it has in memory
+ *	FAULT_READ=N	the block of the store at this offset cannot be read
  *	FAULT_CLOCK=1	10 s pass whenever somebody looks
  *	FAULT_LOCK=COMMAND	is run before a file is first locked by flock(2)
  *	FAULT_WIPE=COMMAND	is run before libblkid first wipes a mark
@@ -18,6 +19,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #define LEAP_NS 10000000000ULL
@@ -25,6 +27,8 @@
 int __real_fdatasync(int fd);
 int __wrap_fdatasync(int fd);
 int __wrap_posix_fadvise64(int fd, off_t offset, off_t bytes, int advice);
+ssize_t __real_preadv64v2(int fd, const struct iovec *pieces, int nr, off_t offset, int flags);
+ssize_t __wrap_preadv64v2(int fd, const struct iovec *pieces, int nr, off_t offset, int flags);
 uint64_t __real_cli_now_ns(void);
 uint64_t __wrap_cli_now_ns(void);
 int __real_flock(int fd, int operation);
@@ -59,6 +63,23 @@ int __wrap_posix_fadvise64(int fd, off_t offset, off_t bytes, int advice)
 		if (pwrite(fd, piece, (size_t)got, at) != got)
 			abort();
 	return close(from);
+}
+
+/* What is before the block is read. */
+ssize_t __wrap_preadv64v2(int fd, const struct iovec *pieces, int nr, off_t offset, int flags)
+{
+	const char *number = getenv("FAULT_READ");
+	off_t block = number ? atoll(number) : 0;
+	struct iovec piece = pieces[0];
+
+	if (!number || offset >= block + 4096 || offset + (off_t)piece.iov_len <= block)
+		return __real_preadv64v2(fd, pieces, nr, offset, flags);
+	if (offset >= block) {
+		errno = EIO;
+		return -1;
+	}
+	piece.iov_len = (size_t)(block - offset);
+	return __real_preadv64v2(fd, &piece, 1, offset, flags);
 }
 
 uint64_t __wrap_cli_now_ns(void)

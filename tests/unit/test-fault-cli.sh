@@ -106,4 +106,29 @@ faulty FAULT_LOCK='rm file.part' 0 get --force area file
 cmp -s source file || note "get --force differs when the part goes"
 claim "get does not touch what another get has finished"
 
+# place AREA: where it is on the disk.
+place()
+{
+	"$chario" ls --json "$1" | sed -n 's/.*"disk_offset": *\([0-9]*\).*/\1/p'
+}
+
+format 32M
+bytes 3000000 >source
+gives 0 put source area
+gives 0 record cam --size 1M --from source --bytes 500k --record 1000
+gives 0 check --data
+says 'no damage'
+faulty FAULT_READ=$(($(place area) + 1228800)) 4 check --data
+says 'loss: 1 block cannot be read, the first at 1200 KiB: "area"' '1 found, 0 repaired, 1 lost'
+faulty FAULT_READ=$(($(place area) + 1228800)) 4 check --data --json
+has unreadable_blocks 1 first_unreadable 1228800 missing_records 0
+faulty FAULT_READ="$(place cam)" 4 check --data
+says 'missing or damaged: "cam"' 'chario replay gives all other records'
+gives 0 rename area other
+printf X | dd of=store bs=1 seek=$(($(place cam) + 1000)) conv=notrunc 2>/dev/null
+gives 4 check --data
+says 'loss: 1 record missing or damaged: "cam"'
+gives 0 check
+claim "data that cannot be read or are damaged are told"
+
 end

@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Whether all that a store holds can be read, and is whole where a checksum says so.
+ */
+#include "check-data.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "interrupt.h"
+#include "progress.h"
+#include "recording.h"
+
+#define CHUNK_BYTES ((size_t)1 << 20)
+
+/* A disk that reads nothing any more is not asked for each block that it had. */
+#define MOST_ERRORS 100
+
+/**
+ * struct check - what is being read
+ * @cli: the call
+ * @store: open
+ * @areas: of it
+ * @nr_areas: of them
+ * @room: for so many
+ * @memory: that areas are read into
+ * @progress: of all bytes
+ * @done_bytes: of them
+ * @findings: for programs
+ * @nr_lost: areas that have lost something
+ */
+struct check {
+	const struct cli *cli;
+	struct chario_store *store;
+	struct chario_area_info *areas;
+	size_t nr_areas;
+	size_t room;
+	void *memory;
+	struct cli_progress progress;
+	uint64_t done_bytes;
+	struct json_object *findings;
+	int nr_lost;
+};
+
+/**
+ * struct loss - what of an area is lost
+ * @blocks: that cannot be read
+ * @first: offset of the first of them
+ * @records: that are missing and were not lost when recording
+ */
+struct loss {
+	uint64_t blocks;
+	uint64_t first;
+	uint64_t records;
+};
+
+static int add_area(const struct chario_area_info *area, void *data)
+{
+	struct check *check = data;
+
+	if (check->nr_areas == check->room) {
+		check->room = check->room ? 2 * check->room : 64;
+		check->areas = cli_must(reallocarray(check->areas, check->room, sizeof(*area)));
+	}
+	check->areas[check->nr_areas++] = *area;
+	return 0;
+}
+
+/* Of an area that is being filled the rest is anything. */
+static uint64_t bytes_of(const struct chario_area_info *area)
+{
+	return area->flags & CHARIO_AREA_FILLING ? area->filled_bytes : area->bytes;
+}
+
+/* What a disk says of a block that it cannot read. */
+static bool is_unreadable(ssize_t err)
+{
+	return err == -EIO || err == -ENODATA || err == -EBADMSG || err == -EILSEQ;
+}
+
+static void add_bytes(struct check *check, uint64_t bytes)
+{
+	check->done_bytes += bytes;
+	cli_progress_update(&check->progress, check->done_bytes);
+}
+
+/*
+ * Read the next bytes; how many, or a negative errno.  A piece in which something cannot
+ * be read is read again block by block.
+ */
+static ssize_t read_piece(const struct check *check, struct chario_area *area, uint64_t at,
+			  uint64_t end, uint64_t *slow_end)
+{
+	size_t piece = at < *slow_end ? CHARIO_STORE_BLOCK : CHUNK_BYTES;
+	size_t bytes = end - at < piece ? (size_t)(end - at) : piece;
+	ssize_t got = chario_area_read(area, check->memory, bytes, at);
+
+	if (!is_unreadable(got) || piece == CHARIO_STORE_BLOCK)
+		return got ? got : -EIO;
+	*slow_end = at + bytes;
+	return 0;
+}
+
+static int read_bytes(struct check *check, struct chario_area *area, uint64_t end,
+		      struct loss *loss)
+{
+	uint64_t at = 0, slow_end = 0;
+
+	while (at < end && loss->blocks < MOST_ERRORS && !cli_interrupted()) {
+		ssize_t got = read_piece(check, area, at, end, &slow_end);
+
+		if (is_unreadable(got)) {
+			if (!loss->blocks++)
+				loss->first = at;
+			got = CHARIO_STORE_BLOCK;
+		}
+		if (got < 0)
+			return (int)got;
+		at += (uint64_t)got;
+		add_bytes(check, (uint64_t)got);
+	}
+	return 0;
+}
+
+static int read_area(struct check *check, const struct chario_area_info *info, struct loss *loss)
+{
+	struct chario_area *area;
+	int err = chario_area_open(check->store, info->name, O_RDONLY, &area);
+
+	if (err)
+		return err;
+	err = read_bytes(check, area, bytes_of(info), loss);
+	chario_area_close(area);
+	return err;
+}
+
+/* The records that are there have right checksums; the others are missing. */
+static int read_records(struct check *check, struct chario_reader *reader, struct loss *loss)
+{
+	struct chario_recording recording;
+	struct chario_record record = { 0 };
+	uint64_t missing = 0;
+	int err = 0;
+
+	while ((!err || err == -EIO) && loss->blocks < MOST_ERRORS && !cli_interrupted()) {
+		err = chario_reader_next(reader, 0, &record);
+		if (err == -EIO)
+			loss->blocks++;
+		if (!err || err == -ENODATA)
+			missing += record.missing;
+		if (!err)
+			add_bytes(check, record.bytes);
+	}
+	if (err != -ENODATA && err != -EAGAIN)
+		return err;
+	err = chario_reader_get_recording(reader, &recording, sizeof(recording));
+	/* What is on its way counts as missing while somebody records. */
+	if (!err && !recording.live && missing > recording.lost_records)
+		loss->records = missing - recording.lost_records;
+	return err;
+}
+
+static int read_recording(struct check *check, const struct chario_area_info *info,
+			  struct loss *loss)
+{
+	struct chario_reader *reader;
+	int err = chario_reader_open(check->store, info->name, &reader);
+
+	if (err)
+		return err;
+	err = read_records(check, reader, loss);
+	chario_reader_close(reader);
+	return err;
+}
+
+static void print_loss(const struct chario_area_info *info, const struct loss *loss,
+		       const char *advice)
+{
+	char count[48], size[32];
+
+	printf("loss: ");
+	if (loss->records)
+		printf("%s missing or damaged", cli_count(count, loss->records, "record"));
+	if (loss->records && loss->blocks)
+		printf(", ");
+	if (loss->blocks)
+		printf("%s cannot be read, the first at %s",
+		       cli_count(count, loss->blocks, "block"), cli_exact_size(size, loss->first));
+	if (loss->blocks >= MOST_ERRORS)
+		printf(", and the rest was not tried");
+	cli_print(": \"%s\"\n  %s\n", info->name, advice);
+}
+
+static void tell_loss(struct check *check, const struct chario_area_info *info,
+		      const struct loss *loss)
+{
+	const char *advice =
+		info->flags & CHARIO_AREA_STREAM ?
+			"chario replay gives all other records" :
+			"put it again from a backup; dd conv=noerror,sync copies the rest";
+	struct json_object *object;
+
+	check->nr_lost++;
+	if (!check->cli->json) {
+		print_loss(info, loss, advice);
+		return;
+	}
+	object = cli_must(json_object_new_object());
+	cli_json_text(object, "damage", "data");
+	cli_json_text(object, "severity", "loss");
+	cli_json_text(object, "name", info->name);
+	cli_json_number(object, "missing_records", loss->records);
+	cli_json_number(object, "unreadable_blocks", loss->blocks);
+	cli_json_number(object, "first_unreadable", loss->first);
+	cli_json_text(object, "advice", advice);
+	json_object_array_add(check->findings, object);
+}
+
+static bool check_area(struct check *check, const struct chario_area_info *info)
+{
+	bool is_recording = info->flags & CHARIO_AREA_STREAM;
+	uint64_t done_bytes = check->done_bytes;
+	struct loss loss = { 0 };
+	int err = is_recording ? read_recording(check, info, &loss) : read_area(check, info, &loss);
+
+	if (loss.blocks || loss.records || err)
+		cli_progress_clear();
+	if (loss.blocks || loss.records)
+		tell_loss(check, info, &loss);
+	/* Somebody has removed it, or begun it anew. */
+	if (err && err != -ENOENT && err != -ESTALE)
+		cli_fail_area(check->cli, err, "cannot check \"%s\"", info->name);
+	check->done_bytes = done_bytes;
+	add_bytes(check, bytes_of(info));
+	return !err || err == -ENOENT || err == -ESTALE;
+}
+
+static bool check_all(struct check *check, bool quiet)
+{
+	uint64_t total_bytes = 0;
+	bool is_done = true;
+
+	for (size_t i = 0; i < check->nr_areas; i++)
+		total_bytes += bytes_of(&check->areas[i]);
+	cli_progress_begin(&check->progress, "data", 0, total_bytes, quiet);
+	for (size_t i = 0; i < check->nr_areas && !cli_interrupted(); i++)
+		is_done &= check_area(check, &check->areas[i]);
+	cli_progress_end(&check->progress);
+	if (!cli_interrupted())
+		return is_done;
+	cli_say(check->cli, "interrupted: not all data have been read");
+	return false;
+}
+
+int cli_check_data(const struct cli *cli, const char *store, bool quiet,
+		   struct json_object *findings)
+{
+	struct check check = { .cli = cli, .findings = findings };
+	bool is_done;
+	int err;
+
+	check.store = cli_open_store(cli, store, O_RDONLY);
+	if (!check.store)
+		return -1;
+	cli_interrupt_catch();
+	check.memory = cli_must(malloc(CHUNK_BYTES));
+	err = chario_store_each(check.store, add_area, &check);
+	if (err)
+		cli_fail_store(cli, err, "cannot read the table");
+	is_done = !err && check_all(&check, quiet);
+	free(check.memory);
+	free(check.areas);
+	chario_store_close(check.store);
+	return is_done ? check.nr_lost : -1;
+}
