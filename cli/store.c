@@ -94,6 +94,22 @@ bool cli_has_store(void)
 	return (set && *set) || (!chario_list_disks(count_disk, &only) && only.nr_disks == 1);
 }
 
+/* Of what the table says, some is not there any more. */
+static void tell_of_cut(const struct cli *cli, struct chario_store *store, const char *name)
+{
+	struct chario_store_info info;
+	struct chario_info disk;
+	char is[32], was[32];
+
+	if (chario_store_get_info(store, &info, sizeof(info)) ||
+	    chario_device_get_info(chario_store_device(store), &disk, sizeof(disk)) ||
+	    disk.capacity_bytes >= info.capacity_bytes)
+		return;
+	cli_say(cli, "\"%s\" has %s, and the store on it %s: what lies behind the end is missing",
+		name, cli_exact_size(is, disk.capacity_bytes),
+		cli_exact_size(was, info.capacity_bytes));
+}
+
 struct chario_store *cli_open_store(const struct cli *cli, const char *given, int flags)
 {
 	const char *name = cli_choose_store(cli, given);
@@ -103,8 +119,10 @@ struct chario_store *cli_open_store(const struct cli *cli, const char *given, in
 	if (!name)
 		return NULL;
 	err = chario_store_open(name, flags, &store);
-	if (!err)
+	if (!err) {
+		tell_of_cut(cli, store, name);
 		return store;
+	}
 	cli_fail_store(cli, err, "cannot open the store \"%s\"", name);
 	return NULL;
 }

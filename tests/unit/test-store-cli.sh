@@ -83,7 +83,7 @@ gives 1 df empty
 says 'there is no store on it (ENOMEDIUM)' 'chario format makes one'
 format 1M
 truncate -s 900K store
-gives 1 ls
+gives 1 create a 4k
 says 'smaller than the store on it (ESTALE)'
 claim "a store that cannot be opened says why and what to do"
 
@@ -253,5 +253,22 @@ gives 0 create a 4k
 says 'cannot write the output'
 gives 0 check
 claim "what is said where nobody hears does not go into the store"
+
+CHARIO_STORE=store
+format 32M
+bytes 3000000 >source
+gives 0 put source first
+gives 0 put source last
+truncate -s 4M store
+gives 0 ls
+says '"store" has 4 MiB, and the store on it 32 MiB: what lies behind the end is missing' 'first' 'last'
+gives 0 get first copy
+cmp -s source copy || note "what lies before the end differs"
+gives 1 get last copy
+gives 1 create other 4k
+says 'the disk is smaller than the store on it' 'chario get copies away'
+truncate -s 32M store
+gives 0 create other 4k
+claim "a store that was cut off is read"
 
 end

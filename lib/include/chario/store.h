@@ -196,7 +196,8 @@ int chario_store_upgrade(const char *name);
  * chario_store_check() says what, and O_RDONLY gives what is left; -EIO where nothing
  * of the header or of the table can be read; -EPROTO where the
  * format is newer than the library, or has with O_RDWR what only a newer one can
- * write; -ESTALE where the disk is smaller than the store; -EBUSY where a new one is
+ * write; -ESTALE with O_RDWR where the disk is smaller than the store, of which O_RDONLY
+ * gives what lies before the end; -EBUSY where a new one is
  * being made, or this one repaired; -EOPNOTSUPP where the logical block of the disk is
  * longer than 4096; -ENOMEM, -EMFILE; -EINVAL where @flags are of another kind;
  * and the errors of chario_device_open_any() and of pread(2).

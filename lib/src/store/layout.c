@@ -173,7 +173,8 @@ int chario_layout_read(struct chario_store *store)
 		err = chario_remains_find(store, capacity, err, header);
 	if (err)
 		return err;
-	return header->capacity_bytes > capacity ? -ESTALE : 0;
+	/* What lies before the end of a store that has been cut off can be read all the same. */
+	return header->capacity_bytes > capacity && store->writable ? -ESTALE : 0;
 }
 
 static int push_header(struct chario_store *store, uint64_t offset)

@@ -112,7 +112,8 @@ static const struct entry of_stores[] = {
 	ERROR(EPROTO, "the store is of a newer format than this program knows",
 	      "install a newer release of CharIO"),
 	ERROR(ESTALE, "the disk is smaller than the store on it",
-	      "the file was cut, or this is a copy on a smaller disk: restore its size"),
+	      "the file was cut, or this is a copy on a smaller disk: chario get copies away what "
+	      "lies before its end; restore its size to write to it"),
 	ERROR(ENOSPC,
 	      "the disk, or the file system that the file of the store lies on, is too small",
 	      "take a larger one, or a store of fewer areas"),
