@@ -123,10 +123,7 @@ class Store:
     def _read_header(self) -> Header:
         end = self._file.seek(0, 2) // BLOCK * BLOCK
         block = self._at(0, BLOCK)
-        header = _parse_header(block) if _sealed(block, b"ChrioST1", 0) else self._find_header(end)
-        if header.capacity_bytes > end:
-            raise FormatError("the disk is smaller than the store")
-        return header
+        return _parse_header(block) if _sealed(block, b"ChrioST1", 0) else self._find_header(end)
 
     def _find_header(self, end: int) -> Header:
         """The first header is damaged."""
