@@ -447,7 +447,8 @@ static int put_whole(struct put *put)
 	if (put->start)
 		cli_say(put->cli, "goes on after %" PRIu64 " bytes", put->start);
 	cli_interrupt_catch();
-	status = record(put);
+	/* Of nothing the beginning is the end. */
+	status = put->source.bytes ? record(put) : CLI_OK;
 	cli_progress_begin(&put->progress, put->name, put->start, put->source.bytes, put->quiet);
 	if (!status)
 		status = finish(put, copy_all(put));

@@ -50,6 +50,14 @@ static int measure_file(const struct cli *cli, struct cli_source *source, uint64
 	return CLI_OK;
 }
 
+/* Files of /proc say that they have nothing, and have something. */
+static bool is_empty(const struct cli_source *source)
+{
+	char byte;
+
+	return S_ISREG(source->begin.st_mode) && !pread(source->fd, &byte, 1, 0);
+}
+
 static int measure(const struct cli *cli, struct cli_source *source, uint64_t bytes)
 {
 	off_t size = lseek(source->fd, 0, SEEK_END);
@@ -61,12 +69,8 @@ static int measure(const struct cli *cli, struct cli_source *source, uint64_t by
 		return CLI_FAILED;
 	}
 	/* Devices such as /dev/zero have no end. */
-	if (size > 0)
+	if (size > 0 || is_empty(source))
 		return measure_file(cli, source, (uint64_t)size, bytes);
-	if (S_ISREG(source->begin.st_mode)) {
-		cli_say(cli, "\"%s\" is empty; an area has one byte at least", source->name);
-		return CLI_FAILED;
-	}
 	if (!bytes)
 		return cli_usage(cli, "the length of \"%s\" is not known: give --bytes SIZE",
 				 source->name);

@@ -49,8 +49,24 @@ same source short
 gives 1 put --bytes 4M other x
 says 'has 3000000 bytes, fewer'
 : >source
-gives 1 put source x
-says 'is empty; an area has one byte at least'
+gives 0 put source x
+same source x
+gives 0 get x copy
+cmp -s source copy || note "an empty file differs"
+gives 0 put --force other x
+same other x
+gives 0 put --force source x
+same source x
+gives 0 put --changed source x
+gives 0 put --changed --force other x
+same other x
+gives 0 put --changed --force source x
+same source x
+gives 0 check --data
+gives 1 put source x --bytes 1 --force
+says 'has 0 bytes, fewer'
+gives 2 put /proc/version y
+says 'the length of "/proc/version" is not known'
 gives 1 put . x
 says 'is a directory'
 gives 1 put nosuch x

@@ -243,6 +243,8 @@ static void stores_of_the_first_release_are_changed(void)
 	EQUAL(chario_store_replace(store, "area-12", "area-0"), -EOPNOTSUPP);
 	EQUAL(chario_store_exchange(store, "area-12", "area-0"), -EOPNOTSUPP);
 	EQUAL(rig_count_areas(store), 14);
+	EQUAL(chario_store_create(store, "empty", 0, 0), -EOPNOTSUPP);
+	EQUAL(chario_store_resize(store, "area-0", 0), -EOPNOTSUPP);
 	EQUAL(chario_store_create(store, "more", 1, 0), 0);
 	chario_store_close(store);
 	EQUAL(repair(disk, 0), 0);

@@ -122,7 +122,7 @@ static struct store_entry good_entry(void)
 static void faults_of_an_entry_are_named(void)
 {
 	CALLED(CHARIO_DAMAGE_ENTRY, f->id = 0);
-	CALLED(CHARIO_DAMAGE_ENTRY, f->bytes = 0);
+	CALLED(CHARIO_DAMAGE_ENTRY, f->bytes = f->allocated_bytes = 0);
 	CALLED(CHARIO_DAMAGE_ENTRY, f->bytes = f->allocated_bytes + 1);
 	CALLED(CHARIO_DAMAGE_ENTRY, memset(e.name, 'n', sizeof(e.name)));
 	CALLED(CHARIO_DAMAGE_ENTRY, e.name[0] = 0);

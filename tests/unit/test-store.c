@@ -111,16 +111,18 @@ static void names_have_rules(void)
 
 static void lengths_have_rules(void)
 {
-	EQUAL(chario_store_create(store, "none", 0, 0), -EINVAL);
+	EQUAL(chario_store_create(store, "none", 0, 0), 0);
+	EQUAL(length_of("none"), 0);
 	EQUAL(chario_store_create(store, "flags", 1, 2), -EINVAL);
 	EQUAL(chario_store_create(store, "long", UINT64_MAX, 0), -ENOSPC);
 	EQUAL(chario_store_create(store, "long", 4 * MIB, 0), -ENOSPC);
 	EQUAL(chario_store_create(store, "a", 1, 0), 0);
-	EQUAL(chario_store_resize(store, "a", 0), -EINVAL);
+	EQUAL(chario_store_resize(store, "a", 0), 0);
+	EQUAL(length_of("a"), 0);
 	EQUAL(chario_store_resize(store, "a", UINT64_MAX), -ENOSPC);
 	EQUAL(chario_store_resize(store, "a", 4 * MIB), -ENOSPC);
 	EQUAL(chario_store_resize(store, "b", 1), -ENOENT);
-	EQUAL(length_of("a"), 1);
+	EQUAL(length_of("a"), 0);
 }
 
 static void table_fills_up(void)

@@ -316,7 +316,7 @@ int chario_store_find(struct chario_store *store, const char *name, struct chari
  * chario_store_create() - create an area
  * @store: a store that is open for writing
  * @name: 1 to CHARIO_STORE_NAME_MAX bytes without '/', not "." or ".."
- * @bytes: its length, not 0
+ * @bytes: its length
  * @flags: CHARIO_CREATE_* bits, or 0
  *
  * Takes the smallest hole that is long enough.  The area holds what its place on
@@ -328,8 +328,8 @@ int chario_store_find(struct chario_store *store, const char *name, struct chari
  * Return: 0; -EEXIST where there is one of this name; -ENOSPC where no hole is
  * long enough; -EMFILE where the table is full; -EDQUOT where the file system of the
  * file of the store has no room for the table; -ENAMETOOLONG; -EINVAL where
- * the name or @bytes is not allowed; -EROFS where the store was opened for
- * reading; -EBUSY where another process has held the lock of the table for
+ * the name or a flag is not allowed; -EOPNOTSUPP where @bytes are 0 and the store is of the
+ * format of the first release; -EROFS where the store was opened for reading; -EBUSY where another process has held the lock of the table for
  * 10 s; -EUCLEAN, -ENOMEM, and the errors of pread(2) and pwrite(2).
  */
 int chario_store_create(struct chario_store *store, const char *name, uint64_t bytes,
@@ -384,7 +384,7 @@ int chario_store_exchange(struct chario_store *store, const char *name, const ch
  * chario_store_resize() - change the length of an area
  * @store: a store that is open for writing
  * @name: of the area, which is not open
- * @bytes: its new length, not 0
+ * @bytes: its new length
  *
  * Grows where it is when the space behind it is free; else it is moved to a hole
  * that is long enough, as chario_store_defrag() moves areas.  The content stays

@@ -49,13 +49,16 @@ int chario_store_create(struct chario_store *store, const char *name, uint64_t b
 
 	if (err)
 		return err;
-	if (!bytes || flags & ~CHARIO_CREATE_FILLING)
+	if (flags & ~CHARIO_CREATE_FILLING)
 		return -EINVAL;
+	/* Programs of the first release take one of no bytes for damage. */
+	if (!bytes && !chario_store_has_log(store))
+		return -EOPNOTSUPP;
 	if (bytes > store->header.capacity_bytes)
 		return store->writable ? -ENOSPC : -EROFS;
 	strcpy(entry.name, name);
 	entry.fields.bytes = bytes;
-	entry.fields.allocated_bytes = chario_store_round_up(bytes, CHARIO_STORE_BLOCK);
+	entry.fields.allocated_bytes = chario_store_extent(bytes);
 	entry.fields.created_ns = entry.fields.changed_ns = chario_store_now();
 	if (flags & CHARIO_CREATE_FILLING)
 		entry.fields.flags |= STORE_ENTRY_FILLING;

@@ -268,7 +268,8 @@ static const char *stream_fault(const struct store_fields *fields)
 
 static const char *range_fault(const struct store_header *header, const struct store_fields *fields)
 {
-	if (!fields->bytes || fields->bytes > fields->allocated_bytes ||
+	if ((!fields->bytes && !(header->read_features & STORE_FEATURE_LOG)) ||
+	    !fields->allocated_bytes || fields->bytes > fields->allocated_bytes ||
 	    fields->allocated_bytes % CHARIO_STORE_BLOCK)
 		return "its length is one that none can have";
 	if (fields->offset % CHARIO_STORE_BLOCK ||

@@ -123,10 +123,22 @@ struct chario_store {
 	uint64_t nr_damaged;
 };
 
+/* Whether the store is of the present format, or of that of the first release. */
+static inline bool chario_store_has_log(const struct chario_store *store)
+{
+	return store->header.read_features & STORE_FEATURE_LOG;
+}
+
 /* To a power of two: a division for each area would be most of a search for a hole. */
 static inline uint64_t chario_store_round_up(uint64_t number, uint64_t unit)
 {
 	return (number + unit - 1) & ~(unit - 1);
+}
+
+/* What an area of a length has on the disk; one of no bytes has a place, too. */
+static inline uint64_t chario_store_extent(uint64_t bytes)
+{
+	return bytes ? chario_store_round_up(bytes, CHARIO_STORE_BLOCK) : CHARIO_STORE_BLOCK;
 }
 
 /* store/block.c */

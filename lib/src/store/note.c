@@ -18,11 +18,6 @@
 /* Where it is in the buffer: behind what blocks of the table need. */
 #define NOTE_AT (3 * CHARIO_STORE_BLOCK)
 
-static bool has_log(const struct chario_store *store)
-{
-	return store->header.read_features & STORE_FEATURE_LOG;
-}
-
 static struct store_changes *note(struct chario_store *store)
 {
 	return (struct store_changes *)(store->pool.memory + NOTE_AT);
@@ -30,7 +25,7 @@ static struct store_changes *note(struct chario_store *store)
 
 uint64_t chario_note_kept(const struct chario_store *store)
 {
-	return has_log(store) ? STORE_CHANGES_KEPT : STORE_CHANGES_KEPT_OLD;
+	return chario_store_has_log(store) ? STORE_CHANGES_KEPT : STORE_CHANGES_KEPT_OLD;
 }
 
 uint64_t chario_note_sequence(struct chario_store *store)
@@ -48,7 +43,7 @@ static bool is_sane(struct chario_store *store)
 {
 	const struct store_changes *changes = note(store);
 
-	if (!has_log(store))
+	if (!chario_store_has_log(store))
 		return true;
 	if (changes->nr_logged > STORE_LOGGED_MAX)
 		return false;
@@ -64,7 +59,7 @@ static void take_log(struct chario_store *store)
 	const struct store_changes *changes = note(store);
 
 	store->nr_logged = 0;
-	if (!has_log(store) || changes->head.sequence % 2 == 0)
+	if (!chario_store_has_log(store) || changes->head.sequence % 2 == 0)
 		return;
 	store->nr_logged = changes->nr_logged;
 	memcpy(store->log, changes->log, sizeof(store->log));
@@ -168,10 +163,10 @@ int chario_note_begin(struct chario_store *store, const struct store_change *cha
 			  changes[nr_changes - 1].slot / STORE_ENTRIES;
 	int err;
 
-	if (logs && !has_log(store))
+	if (logs && !chario_store_has_log(store))
 		return -EOPNOTSUPP;
 	add_blocks(store, changes, nr_changes);
-	if (has_log(store))
+	if (chario_store_has_log(store))
 		add_log(store, changes, logs ? nr_changes : 0);
 	err = write_note(store, CHARIO_TRANSFER_FUA);
 	if (!err) {
@@ -189,7 +184,7 @@ void chario_note_end(struct chario_store *store)
 	struct store_changes *written = note(store);
 
 	written->head.sequence += written->head.sequence % 2;
-	if (has_log(store))
+	if (chario_store_has_log(store))
 		written->nr_logged = 0;
 	store->nr_logged = 0;
 	store->seen = write_note(store, 0) ? 0 : written->head.sequence;

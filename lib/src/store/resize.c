@@ -18,11 +18,6 @@ static uint64_t room_of(const struct chario_store *store, const struct store_ite
 	return end - item->fields.offset;
 }
 
-static uint64_t blocks_of(uint64_t bytes)
-{
-	return chario_store_round_up(bytes, CHARIO_STORE_BLOCK);
-}
-
 static int resize_in_place(struct chario_store *store, const struct store_item *item,
 			   uint64_t bytes)
 {
@@ -30,7 +25,7 @@ static int resize_in_place(struct chario_store *store, const struct store_item *
 
 	chario_change_copy(item, &entry);
 	entry.fields.bytes = bytes;
-	entry.fields.allocated_bytes = blocks_of(bytes);
+	entry.fields.allocated_bytes = chario_store_extent(bytes);
 	entry.fields.changed_ns = chario_store_now();
 	if (entry.fields.filled_bytes > bytes)
 		entry.fields.filled_bytes = bytes;
@@ -49,9 +44,10 @@ static int try(struct chario_store *store, uint64_t slot, uint64_t bytes)
 
 	if (item->fields.flags & STORE_ENTRY_MOVING)
 		return 1;
-	if (blocks_of(bytes) <= room_of(store, item))
+	if (chario_store_extent(bytes) <= room_of(store, item))
 		return resize_in_place(store, item, bytes);
-	err = chario_index_find_hole(&store->index, &store->header, blocks_of(bytes), &offset);
+	err = chario_index_find_hole(&store->index, &store->header, chario_store_extent(bytes),
+				     &offset);
 	if (!err)
 		err = chario_move_begin(store, slot, offset);
 	return err ? err : 1;
@@ -81,8 +77,8 @@ int chario_store_resize(struct chario_store *store, const char *name, uint64_t b
 	struct chario_area *area;
 	int err;
 
-	if (!bytes)
-		return -EINVAL;
+	if (!bytes && !chario_store_has_log(store))
+		return -EOPNOTSUPP;
 	if (bytes > store->header.capacity_bytes)
 		return store->writable ? -ENOSPC : -EROFS;
 	err = chario_area_open_for(store, name, AREA_ALONE, &area);

@@ -130,8 +130,7 @@ static const struct entry of_areas[] = {
 	ERROR(ENOSPC, "no hole of the store is long enough",
 	      "chario df shows the largest hole, chario defrag makes one of all free space"),
 	ERROR(ENAMETOOLONG, "a name has 255 bytes at most", "choose a shorter one"),
-	ERROR(EINVAL, "a name is not empty, not \".\" or \"..\" and has no '/'; a size is not 0",
-	      NULL),
+	ERROR(EINVAL, "a name is not empty, not \".\" or \"..\" and has no '/'", NULL),
 	ERROR(EBUSY, "the area is open elsewhere, or another process changes the store",
 	      "close it there, end that program (fuser STORE names it), or try again later"),
 	ERROR(EROFS, "the store is open for reading only, or its disk is write-protected", NULL),
@@ -151,6 +150,9 @@ static const struct entry of_areas[] = {
 };
 
 static const struct entry of_new_areas[] = {
+	ERROR(EOPNOTSUPP,
+	      "the store is of the format of the first release, in which an area has one byte at least",
+	      "chario format --upgrade takes it to the present one; older releases cannot read it then"),
 	ERROR(EMFILE, "the table of the store is full",
 	      "chario df shows how many areas there can be; chario format --areas sets it"),
 	{ 0 },
