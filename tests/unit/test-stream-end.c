@@ -133,6 +133,10 @@ static void test_append(void)
 	free(image);
 	EQUAL(read_all(&count), -EAGAIN);
 	EQUAL(count, 2 * RECORDS + 2);
+	rig_close_reader();
+	EQUAL(rig_open_reader(), 0);
+	EQUAL(chario_reader_seek(rig.reader, UINT64_MAX), 0);
+	EQUAL(rig_next(), -EAGAIN);
 }
 
 /* While somebody records, an end of the table is none. */

@@ -233,6 +233,14 @@ static int find_next(struct chario_reader *reader, bool live, struct chario_disk
 	return ret ? ret : search(reader, live, batch);
 }
 
+/* The number behind what has been read, or passed over. */
+static uint64_t number_reached(const struct chario_reader *reader)
+{
+	if (reader->has_expected)
+		return reader->expected;
+	return reader->fresh ? 0 : reader->last.next_sequence;
+}
+
 /*
  * Whether nothing follows what has been read: -ENODATA, 0, or another errno.  The table
  * knows of an end that is damaged; one of an earlier part is no end.
@@ -252,7 +260,7 @@ static int look_for_end(struct chario_reader *reader, bool live)
 		expect_first(reader);
 	reader->end = at_end ? reader->last.next_sequence : 0;
 	if (entry.session == reader->tape.session && entry.end.time_ns &&
-	    entry.end.sequence >= reader->expected) {
+	    entry.end.sequence >= number_reached(reader)) {
 		at_end = true;
 		if (entry.end.sequence > reader->end)
 			reader->end = entry.end.sequence;
