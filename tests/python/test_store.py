@@ -31,6 +31,30 @@ def test_areas_are_made_listed_renamed_resized_removed(store: chario.Store) -> N
     assert store.info.used_bytes == 5 * MIB
 
 
+def test_areas_take_the_place_of_others(store: chario.Store) -> None:
+    """In one step, whether the name is free or not."""
+    for name, size in (("old", MIB), ("new", 2 * MIB), ("other", 3 * MIB)):
+        store.create(name, size)
+    store.replace("new", "old")
+    assert {area.name: area.bytes for area in store} == {"old": 2 * MIB, "other": 3 * MIB}
+    store.exchange("old", "other")
+    assert {area.name: area.bytes for area in store} == {"old": 3 * MIB, "other": 2 * MIB}
+    store.replace("old", "free")
+    assert "free" in store and "old" not in store
+    with pytest.raises(chario.NoSuchArea):
+        store.exchange("free", "nobody")
+
+
+def test_a_store_of_the_present_format_is_upgraded(store: chario.Store, image: Path) -> None:
+    """Nothing is to be done, but nobody may have it open."""
+    with pytest.raises(chario.ChariOError):
+        chario.Store.upgrade(image)
+    store.close()
+    before = image.read_bytes()
+    chario.Store.upgrade(image)
+    assert image.read_bytes() == before
+
+
 def test_a_name_that_is_not_there_is_three_errors(store: chario.Store) -> None:
     """Whoever expects a mapping, a file or CharIO catches it."""
     for kind in (KeyError, FileNotFoundError, chario.ChariOError):

@@ -128,6 +128,11 @@ class Store(Resource):
         checked(f"store {os.fspath(path)}", "chario_store_format", os.fsencode(path), byref(layout))
 
     @staticmethod
+    def upgrade(path: Path) -> None:
+        """Take a store of the first release to the present format; older programs cannot read it then."""
+        checked(f"store {os.fspath(path)}", "chario_store_upgrade", os.fsencode(path))
+
+    @staticmethod
     def check(path: Path, *, repair: bool = False, forget: bool = False) -> Report:
         """Look for damage of the table; ``repair`` puts right what is safe to.
 
@@ -174,6 +179,16 @@ class Store(Resource):
         """Give an area another name; it may be open."""
         with self._use() as pointer:
             checked(f"area {name}", "chario_store_rename", pointer, encoded(name), encoded(new_name))
+
+    def replace(self, name: str, new_name: str) -> None:
+        """Give an area a new name, in one step also where another one has it, which goes."""
+        with self._use() as pointer:
+            checked(f"area {name}", "chario_store_replace", pointer, encoded(name), encoded(new_name))
+
+    def exchange(self, name: str, other: str) -> None:
+        """Give two areas the name of the other, in one step."""
+        with self._use() as pointer:
+            checked(f"area {name}", "chario_store_exchange", pointer, encoded(name), encoded(other))
 
     def resize(self, name: str, size: int) -> None:
         """Change the length of an area that is not open; moves it where that is needed."""
