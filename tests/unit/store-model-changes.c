@@ -144,7 +144,7 @@ static int exchange_areas(struct model *model, struct chario_store *store, uint6
 	if (!one)
 		return 0;
 	err = chario_store_exchange(store, one->info.name, two->info.name);
-	if (!err || err == -EIO) {
+	if (one != two && (!err || err == -EIO)) {
 		strcpy(name, one->info.name);
 		strcpy(one->info.name, two->info.name);
 		strcpy(two->info.name, name);

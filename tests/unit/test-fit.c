@@ -112,6 +112,7 @@ static void test_copies(void)
 		EQUAL(err, -ENOSPC);
 		CHECK((count + 1) * footprint(records[i]) >= 2 * MIB / 100 * 95);
 		CHECK(rig_holds(0, count));
+		rig_close_reader();
 	}
 }
 
