@@ -50,24 +50,49 @@ static bool is_utf8(const char *text)
 	return true;
 }
 
-/* JSON is UTF-8: where a name is not, its bytes stand beside as hexadecimal digits. */
-static void add_name(struct json_object *object, const char *name)
+/* A text with the bytes of another that is no UTF-8 as \xHH. */
+static void escape_bytes(char escaped[4 * CHARIO_STORE_NAME_MAX + 1], const char *text)
 {
-	char text[4 * CHARIO_STORE_NAME_MAX + 1], digits[2 * CHARIO_STORE_NAME_MAX + 1],
-		*end = text;
+	for (; *text; text++) {
+		unsigned char byte = (unsigned char)*text;
 
-	if (is_utf8(name)) {
-		cli_json_text(object, "name", name);
+		escaped += sprintf(escaped, byte < 0x80 ? "%c" : "\\x%02x", byte);
+	}
+	*escaped = '\0';
+}
+
+/* JSON is UTF-8: where a value is not, its bytes stand beside as hexadecimal digits. */
+static void add_text(struct json_object *object, const char *key, const char *value)
+{
+	char escaped[4 * CHARIO_STORE_NAME_MAX + 1], digits[2 * CHARIO_STORE_NAME_MAX + 1];
+	char hex_key[4 * CHARIO_STORE_NAME_MAX + sizeof("_hex")];
+
+	if (is_utf8(value)) {
+		cli_json_text(object, key, value);
 		return;
 	}
-	for (size_t i = 0; name[i]; i++) {
-		unsigned char byte = (unsigned char)name[i];
+	escape_bytes(escaped, value);
+	cli_json_text(object, key, escaped);
+	for (size_t i = 0; value[i]; i++)
+		snprintf(digits + 2 * i, 3, "%02x", (unsigned char)value[i]);
+	snprintf(hex_key, sizeof(hex_key), "%s_hex", key);
+	cli_json_text(object, hex_key, digits);
+}
 
-		snprintf(digits + 2 * i, 3, "%02x", byte);
-		end += byte < 0x80 ? sprintf(end, "%c", byte) : sprintf(end, "\\x%02x", byte);
+static struct json_object *attributes_object(const struct chario_area_info *area)
+{
+	struct json_object *object = cli_must(json_object_new_object());
+
+	for (const char *at = area->attributes; *at; at += strlen(at) + 1) {
+		char key[CHARIO_STORE_NAME_MAX + 1], escaped[4 * CHARIO_STORE_NAME_MAX + 1];
+		const char *value = strchr(at, '=') + 1;
+
+		snprintf(key, sizeof(key), "%.*s", (int)(value - 1 - at), at);
+		if (!is_utf8(key))
+			escape_bytes(escaped, key);
+		add_text(object, is_utf8(key) ? key : escaped, value);
 	}
-	cli_json_text(object, "name", text);
-	cli_json_text(object, "name_hex", digits);
+	return object;
 }
 
 static unsigned int percent(uint64_t part, uint64_t whole)
@@ -104,7 +129,7 @@ struct json_object *cli_area_object(const struct chario_area_info *area)
 {
 	struct json_object *object = cli_must(json_object_new_object());
 
-	add_name(object, area->name);
+	add_text(object, "name", area->name);
 	cli_json_number(object, "id", area->id);
 	cli_json_number(object, "bytes", area->bytes);
 	cli_json_number(object, "allocated_bytes", area->allocated_bytes);
@@ -117,6 +142,7 @@ struct json_object *cli_area_object(const struct chario_area_info *area)
 	cli_json_number(object, "fill_tag", area->fill_tag);
 	cli_json_number(object, "created_ns", area->created_ns);
 	cli_json_number(object, "changed_ns", area->changed_ns);
+	json_object_object_add(object, "attributes", attributes_object(area));
 	return object;
 }
 

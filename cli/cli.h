@@ -91,6 +91,7 @@ int cmd_df(struct cli *cli);
 int cmd_ls(struct cli *cli);
 int cmd_create(struct cli *cli);
 int cmd_rename(struct cli *cli);
+int cmd_set(struct cli *cli);
 int cmd_resize(struct cli *cli);
 int cmd_rm(struct cli *cli);
 int cmd_put(struct cli *cli);

@@ -151,15 +151,21 @@ static int create(const struct put *put)
 	return err ? cli_fail_create(put->cli, err, put->into) : CLI_OK;
 }
 
-static int remove_and_create(const struct put *put)
+/* The new one has the attributes of the old one, as it would have beside it. */
+static int remove_and_create(const struct put *put, const struct chario_area_info *old)
 {
-	int err = check_room(put);
+	int status, err = check_room(put);
 
 	if (!err)
 		err = chario_store_remove(put->store, put->name);
 	if (err)
 		return cli_fail_area(put->cli, err, "cannot replace \"%s\"", put->name);
-	return create(put);
+	status = create(put);
+	if (status || !old->attributes[0])
+		return status;
+	err = chario_store_set_attributes(put->store, put->name, old->attributes);
+	return err ? cli_fail_area(put->cli, err, "cannot set attributes of \"%s\"", put->name) :
+		     CLI_OK;
 }
 
 static void go_on(struct put *put, const struct chario_area_info *area)
@@ -208,7 +214,7 @@ static int replace(struct put *put, const struct chario_area_info *area)
 {
 	if (area->flags & CHARIO_AREA_STREAM)
 		cli_say(put->cli, "the recording in \"%s\" is replaced", put->name);
-	return put->remove_first ? remove_and_create(put) : write_beside(put);
+	return put->remove_first ? remove_and_create(put, area) : write_beside(put);
 }
 
 static int refuse(const struct put *put, const struct chario_area_info *area)

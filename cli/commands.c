@@ -70,6 +70,12 @@ static const struct cli_option rename_options[] = {
 	{ 0 },
 };
 
+static const struct cli_option set_options[] = {
+	CLI_STORE_OPTION,
+	{ 'u', "unset", "KEY", "take this one away; may be given several times" },
+	{ 0 },
+};
+
 static const struct cli_option format_options[] = {
 	CLI_STORE_OPTION,
 	{ 'u', "upgrade", NULL, "take a store of the first release to the present format" },
@@ -231,6 +237,10 @@ const struct cli_command cli_commands[] = {
 	  "and P, powers of 1024.",
 	  create_options, cmd_create },
 	{ "rename", "NAME NEW-NAME", "give an area another name", "", rename_options, cmd_rename },
+	{ "set", "NAME [KEY=VALUE...]", "give an area keys and values of your own",
+	  "chario stat and chario ls --json show them.  All that is asked for is done in one\n"
+	  "step.  Name and attributes together have 255 bytes at most.",
+	  set_options, cmd_set },
 	{ "resize", "NAME SIZE", "make an area longer or shorter",
 	  "It is moved where the space behind it is not free.", store_options, cmd_resize },
 	{ "rm", "NAME...", "remove areas", "Their bytes are not overwritten.", rm_options, cmd_rm },

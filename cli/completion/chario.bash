@@ -28,7 +28,7 @@ _chario_areas()
 		--store | -s) store=(--store "${COMP_WORDS[i + 1]}") ;;
 		esac
 	done
-	chario ls --json "${store[@]}" 2>/dev/null | sed -n 's/^ *"name": *"\(.*\)",$/\1/p'
+	chario ls --json "${store[@]}" 2>/dev/null | sed -n 's/^ \{6\}"name": *"\(.*\)",$/\1/p'
 }
 
 # A name may have blanks in it: each line is one.
@@ -50,7 +50,7 @@ _chario()
 	COMPREPLY=()
 	if [[ $COMP_CWORD -eq 1 ]]; then
 		words='list info bind unbind plan stat health pin timeline'
-		words+=' format check df ls create rename resize rm put get cat defrag record replay tail help --help --version'
+		words+=' format check df ls create rename set resize rm put get cat defrag record replay tail help --help --version'
 	else
 		case $before in
 		--limits | -l) words='block= command= chunk= boundary= capacity=' ;;
@@ -66,6 +66,7 @@ _chario()
 			;;
 		--interval | -i | --count | -c) return ;;
 		--seconds | -s | --stop-above-us | -u | --records | -r | --tag | -t) return ;;
+		--unset) return ;;
 		*)
 			case $verb in
 			list) words='--all' ;;
@@ -88,6 +89,10 @@ _chario()
 			create) words='--record --store' ;;
 			ls)
 				words='--long --store'
+				_chario_complete_areas "$word"
+				;;
+			set)
+				words='--unset --store'
 				_chario_complete_areas "$word"
 				;;
 			resize)
@@ -125,7 +130,7 @@ _chario()
 			timeline) words="--seconds --stop-above-us --records --all --tag $(_chario_disks)" ;;
 			help)
 				words='list info bind unbind plan stat health pin timeline'
-				words+=' format check df ls create rename resize rm put get cat defrag record replay tail help'
+				words+=' format check df ls create rename set resize rm put get cat defrag record replay tail help'
 				;;
 			esac
 			words+=' --json --help'

@@ -24,7 +24,7 @@ function __chario_areas
             set store --store $words[(math $i + 1)]
         end
     end
-    chario ls --json $store 2>/dev/null | string replace -rf '^ *"name": *"(.*)",$' '$1'
+    chario ls --json $store 2>/dev/null | string replace -rf '^ {6}"name": *"(.*)",$' '$1'
 end
 
 function __chario_verb
@@ -51,6 +51,7 @@ complete -c chario -n __fish_use_subcommand -a df -d 'Show how full a store is'
 complete -c chario -n __fish_use_subcommand -a ls -d 'List the areas of a store'
 complete -c chario -n __fish_use_subcommand -a create -d 'Create an area'
 complete -c chario -n __fish_use_subcommand -a rename -d 'Give an area another name'
+complete -c chario -n __fish_use_subcommand -a set -d 'Give an area keys and values'
 complete -c chario -n __fish_use_subcommand -a resize -d 'Make an area longer or shorter'
 complete -c chario -n __fish_use_subcommand -a rm -d 'Remove areas'
 complete -c chario -n __fish_use_subcommand -a put -d 'Make an area of a file'
@@ -81,7 +82,7 @@ complete -c chario -n '__chario_verb timeline' -s r -l records -x -d 'Records th
 complete -c chario -n '__chario_verb timeline' -s a -l all -d 'Print every record'
 complete -c chario -n '__chario_verb timeline' -s t -l tag -x -d 'Put a tag beside the records'
 set -l stores format check df defrag
-set -l areas ls create rename resize rm get cat stat record replay tail
+set -l areas ls create rename set resize rm get cat stat record replay tail
 complete -c chario -n "__chario_verb $stores $areas put" -s s -l store -r -F -d 'Which store'
 complete -c chario -n "__chario_verb $stores" -F -a '(__chario_disks)'
 complete -c chario -n "__chario_verb $areas" -a '(__chario_areas)'
@@ -89,6 +90,7 @@ complete -c chario -n '__chario_verb put get' -F
 complete -c chario -n '__chario_verb ls' -s l -l long -d 'What recordings hold'
 complete -c chario -n '__chario_verb format rename rm put get cat' -s f -l force -d 'Although it is there'
 complete -c chario -n '__chario_verb rename' -s x -l exchange -d 'Each gets the name of the other'
+complete -c chario -n '__chario_verb set' -s u -l unset -x -d 'Take this key away'
 complete -c chario -n '__chario_verb put' -s R -l remove-first -d 'No room for both'
 complete -c chario -n '__chario_verb put' -s c -l changed -d 'Write only what differs'
 complete -c chario -n '__chario_verb check put get defrag record' -s q -l quiet -d 'Show no progress'
@@ -122,4 +124,4 @@ complete -c chario -n '__chario_verb tail' -s n -l records -x -d 'So many'
 complete -c chario -n '__chario_verb tail' -s f -l follow -d 'And those that come'
 complete -c chario -n '__chario_verb put record' -s b -l bytes -x -d 'So many bytes'
 complete -c chario -n '__chario_verb help' -a 'list info bind unbind plan stat health pin timeline'
-complete -c chario -n '__chario_verb help' -a 'format check df ls create rename resize rm put get cat defrag record replay tail help'
+complete -c chario -n '__chario_verb help' -a 'format check df ls create rename set resize rm put get cat defrag record replay tail help'

@@ -62,6 +62,7 @@ def as_listed(area: Area) -> dict[str, Any]:
         "fill_tag": area.source,
         "created_ns": area.created_ns,
         "changed_ns": area.changed_ns,
+        "attributes": area.attributes,
     }
 
 

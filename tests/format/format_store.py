@@ -6,6 +6,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 
 BLOCK = 4096
@@ -56,6 +57,7 @@ class Header:
 class Area:
     name: str
     slot: int
+    attributes: dict[str, str]
     flags: int
     segment_bytes: int
     id: int
@@ -212,5 +214,8 @@ def _parse_geometry(block: bytes) -> Header | None:
 
 
 def _parse_entry(slot: int, entry: bytes) -> Area:
-    name = entry[144:].split(b"\0")[0].decode()
-    return Area(name, slot, *struct.unpack_from("<II11QI", entry))
+    name, *texts = entry[144:].decode(errors="surrogateescape").split("\0")
+    attributes = takewhile(lambda text: text.find("=") > 0, texts[:-1])
+    parts = (text.partition("=") for text in attributes)
+    pairs = {key: value for key, _, value in parts}
+    return Area(name, slot, pairs, *struct.unpack_from("<II11QI", entry))

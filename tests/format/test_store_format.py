@@ -80,6 +80,9 @@ def test_every_change_is_seen(filled: Path, tmp_path: Path) -> None:
     """Rename, resize in place and elsewhere, remove, create again, defrag."""
     chario(filled, "rename", "first", "renamed")
     assert_same_areas(filled)
+    chario(filled, "set", "renamed", "größe=a=b", "lens=35mm", "empty=")
+    chario(filled, "set", "renamed", "--unset", "lens")
+    assert_same_areas(filled)
     chario(filled, "resize", "renamed", "700k")
     chario(filled, "resize", "last", "90k")
     assert_same_areas(filled)
@@ -95,7 +98,7 @@ def test_every_change_is_seen(filled: Path, tmp_path: Path) -> None:
         assert max(area.slot for area in store.areas) > 10
 
 
-@pytest.mark.parametrize("key", ["name", "bytes", "disk_offset", "moving"])
+@pytest.mark.parametrize("key", ["name", "bytes", "disk_offset", "moving", "attributes"])
 def test_a_difference_is_found(filled: Path, key: str) -> None:
     """The comparison that all else here stands on is not blind."""
     listed = listing(filled)
@@ -154,6 +157,17 @@ def test_what_is_zero_stays_as_it_is(filled: Path) -> None:
     chario(filled, "check")
     after = first_block(filled)
     assert [after[start:end] for start, end in places] == [block[start:end] for start, end in places]
+
+
+@pytest.mark.parametrize("rest", [b"=y\0z=1\0", b"y\0z=1\0", b"\0z=1\0", b"y=" + b"z" * 256])
+def test_what_is_no_attribute_ends_them(filled: Path, rest: bytes) -> None:
+    """One without a key, one without a value, an empty text, one that the entry ends in."""
+    block = first_block(filled)
+    block[96 + 144 : 96 + ENTRY_BYTES] = (b"first\0x=1\0" + rest).ljust(256, b"\0")[:256]
+    rewrite(filled, block)
+    assert_same_areas(filled)
+    with Store(filled) as store:
+        assert store.find("first").attributes == {"x": "1"}
 
 
 def test_a_block_of_another_place_does_not_count(filled: Path) -> None:

@@ -45,6 +45,25 @@ def test_areas_take_the_place_of_others(store: chario.Store) -> None:
         store.exchange("free", "nobody")
 
 
+def test_areas_have_attributes(store: chario.Store) -> None:
+    """They are set, taken away, and pass to what replaces the area."""
+    assert store.create("a", MIB).attributes == {}
+    store.set_attributes("a", {"lens": "35mm", "größe": "a=b", "empty": ""})
+    assert store.find("a").attributes == {"lens": "35mm", "größe": "a=b", "empty": ""}
+    store.set_attributes("a", {"lens": "50mm", "empty": None})
+    assert [area.attributes for area in store] == [{"größe": "a=b", "lens": "50mm"}]
+    store.create("b", MIB)
+    store.replace("b", "a")
+    assert store["a"].info.attributes["lens"] == "50mm"
+    store.set_attributes("a", {"größe": None, "lens": None, "k": "v" * 251})
+    assert len(store.find("a").attributes["k"]) == 251
+    with pytest.raises(chario.ChariOError, match="255 bytes"):
+        store.set_attributes("a", {"x": ""})
+    for key in ("", "a=b", "a\0b"):
+        with pytest.raises(ValueError, match=r"key|NUL"):
+            store.set_attributes("a", {key: "x"})
+
+
 def test_a_store_of_the_present_format_is_upgraded(store: chario.Store, image: Path) -> None:
     """Nothing is to be done, but nobody may have it open."""
     with pytest.raises(chario.ChariOError):

@@ -128,6 +128,9 @@ static int replace_area(struct model *model, struct chario_store *store, uint64_
 	old = model_find(model, name);
 	err = chario_store_replace(store, area->info.name, name);
 	if ((!err || err == -EIO) && old != area) {
+		if (old && !area->info.attributes[0])
+			memcpy(area->info.attributes, old->info.attributes,
+			       sizeof(area->info.attributes));
 		if (old)
 			old->info.bytes = 0;
 		strcpy(area->info.name, name);
@@ -150,6 +153,27 @@ static int exchange_areas(struct model *model, struct chario_store *store, uint6
 		strcpy(two->info.name, name);
 	}
 	return expect("exchanging", err, 0);
+}
+
+/* A key gets a value of any length that fits behind any name, or goes. */
+static int set_attribute(struct model *model, struct chario_store *store, uint64_t *random)
+{
+	struct model_area *area = choose_area(model, random);
+	char changes[CHARIO_STORE_NAME_MAX + 1] = "key";
+	int err;
+
+	if (!area)
+		return 0;
+	if (log_below(random, 4)) {
+		changes[3] = '=';
+		memset(changes + 4, 'a' + (int)log_below(random, 26), log_below(random, 240));
+	}
+	err = chario_store_set_attributes(store, area->info.name, changes);
+	if (!err || err == -EIO)
+		memset(area->info.attributes, 0, sizeof(area->info.attributes));
+	if ((!err || err == -EIO) && changes[3])
+		strcpy(area->info.attributes, changes);
+	return expect("setting an attribute", err, 0);
 }
 
 /* What an area loses at its end is not there when it grows again. */
@@ -349,11 +373,13 @@ int model_change(struct model *model, struct chario_store *store, uint64_t *rand
 		return replace_area(model, store, random);
 	if (number < 32)
 		return exchange_areas(model, store, random);
-	if (number < 40)
+	if (number < 36)
+		return set_attribute(model, store, random);
+	if (number < 42)
 		return resize(model, store, random);
-	if (number < 48)
+	if (number < 50)
 		return remove_area(model, store, random);
-	if (number < 58)
+	if (number < 59)
 		return defrag(model, store, random);
 	if (number < 78)
 		return use(model, store, random, write_some);

@@ -139,7 +139,8 @@ static bool is_same(const struct chario_area_info *is, const struct chario_area_
 {
 	return is->bytes == should->bytes && (is->flags & ~CHARIO_AREA_MOVING) == should->flags &&
 	       is->filled_bytes == should->filled_bytes && is->fill_tag == should->fill_tag &&
-	       !strcmp(is->name, should->name);
+	       !strcmp(is->name, should->name) &&
+	       !memcmp(is->attributes, should->attributes, sizeof(is->attributes));
 }
 
 static size_t count_areas(const struct model *model)

@@ -132,6 +132,38 @@ gives 0 check
 claim "rename replaces by force, and exchanges"
 
 format 32M
+bytes 20000000 >one
+bytes 11000000 >two
+gives 0 put one a
+gives 0 set a lens=35mm operator=kim 'note=two words' empty=
+gives 0 stat a
+says 'attribute        lens=35mm' 'attribute        note=two words'
+gives 0 set a --unset operator -u nosuch lens=50mm
+gives 0 ls --json
+says '"lens": "50mm"' '"empty": ""'
+! grep -q operator said || note "operator is still there"
+gives 0 put --force two a
+gives 0 stat a
+says 'lens=50mm' 'note=two words'
+gives 0 put --force --remove-first one a
+gives 0 stat a
+says 'lens=50mm' 'note=two words'
+same one a
+gives 1 set a "k=$(printf '%0255d' 0)"
+says '255 bytes' '--unset'
+gives 1 set nosuch k=v
+gives 2 set
+gives 2 set a
+gives 2 set a k
+gives 2 set a =v
+gives 2 set a -u k=v
+gives 2 set a -u
+gives 0 set a -j "$(printf 'k\377=\376')"
+says '_hex": "fe"'
+gives 0 check
+claim "areas have attributes, which stay when their content is replaced"
+
+format 32M
 bytes 5000000 >source
 "$chario" put - area --bytes 5000000 <source || note "put of a file as standard input failed"
 same source area

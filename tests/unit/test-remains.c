@@ -245,6 +245,7 @@ static void stores_of_the_first_release_are_changed(void)
 	EQUAL(rig_count_areas(store), 14);
 	EQUAL(chario_store_create(store, "empty", 0, 0), -EOPNOTSUPP);
 	EQUAL(chario_store_resize(store, "area-0", 0), -EOPNOTSUPP);
+	EQUAL(chario_store_set_attributes(store, "area-0", "key=value\0"), -EOPNOTSUPP);
 	EQUAL(chario_store_create(store, "more", 1, 0), 0);
 	chario_store_close(store);
 	EQUAL(repair(disk, 0), 0);
@@ -264,6 +265,7 @@ static void stores_of_the_first_release_are_upgraded(void)
 	EQUAL(upgrade(disk), 0);
 	EQUAL(repair(disk, 0), 0);
 	EQUAL(rig_open(disk, O_RDWR, &store), 0);
+	EQUAL(chario_store_set_attributes(store, "area-0", "key=value\0"), 0);
 	EQUAL(chario_store_replace(store, "area-12", "area-0"), 0);
 	EQUAL(rig_count_areas(store), 14);
 	chario_store_close(store);

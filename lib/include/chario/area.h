@@ -176,7 +176,8 @@ int chario_area_set_filled(struct chario_area *area, uint64_t bytes, uint64_t ta
  *
  * For what replaces something: it is written beside it, under a name of its own.  One
  * change: whatever happens, @name is the old content or all of the new one.  The content
- * has been made durable before, by chario_area_sync().
+ * has been made durable before, by chario_area_sync().  Attributes are kept as by
+ * chario_store_replace().
  *
  * Context: may sleep.
  * Return: 0; -EINVAL where it is not being filled, or has this name; and the errors of

@@ -130,6 +130,8 @@ struct chario_store_info {
  * @filled_bytes: with CHARIO_AREA_FILLING: that are there, durably
  * @fill_tag: with CHARIO_AREA_FILLING: what the filler calls its source
  * @name: UTF-8 by custom, any bytes but NUL and '/'; ends with a NUL
+ * @attributes: the user's own keys and values, texts "key=value" that each end with a NUL;
+ *	an empty text is behind the last
  */
 struct chario_area_info {
 	uint32_t size;
@@ -143,6 +145,7 @@ struct chario_area_info {
 	uint64_t filled_bytes;
 	uint64_t fill_tag;
 	char name[CHARIO_STORE_NAME_MAX + 1];
+	char attributes[CHARIO_STORE_NAME_MAX + 1];
 };
 
 /**
@@ -343,7 +346,7 @@ int chario_store_create(struct chario_store *store, const char *name, uint64_t b
  *
  * Context: may sleep.
  * Return: 0, also where both names are the same; -ENOENT; -EEXIST where another
- * area has @new_name; and the errors of chario_store_create().
+ * area has @new_name; -E2BIG where its attributes do not fit behind @new_name; and the errors of chario_store_create().
  */
 int chario_store_rename(struct chario_store *store, const char *name, const char *new_name);
 
@@ -354,14 +357,15 @@ int chario_store_rename(struct chario_store *store, const char *name, const char
  * @new_name: of the area that is replaced; where there is none, as
  *	chario_store_rename()
  *
- * One change: whatever happens, @new_name is the old area or the new one.
+ * One change: whatever happens, @new_name is the old area or the new one.  The new one keeps
+ * its attributes; without any, it gets those of the old one.
  *
  * Context: may sleep, as long as what a process that has died has begun to write to the
  * old area is on its way.
  * Return: 0, also where both names are the same; -ENOENT; -EBUSY where somebody has
  * the area open that is replaced; -EOPNOTSUPP where the store is of the first release and
- * both stand in different blocks of the table, see chario_store_upgrade(); and the errors of
- * chario_store_create().
+ * both stand in different blocks of the table, see chario_store_upgrade(); -E2BIG as
+ * chario_store_rename(); and the errors of chario_store_create().
  */
 int chario_store_replace(struct chario_store *store, const char *name, const char *new_name);
 
@@ -375,10 +379,41 @@ int chario_store_replace(struct chario_store *store, const char *name, const cha
  * one of them open keeps it.
  *
  * Context: may sleep.
- * Return: 0; -ENOENT; -EOPNOTSUPP as chario_store_replace(); and the errors of
- * chario_store_create().
+ * Return: 0; -ENOENT; -EOPNOTSUPP as chario_store_replace(); -E2BIG as
+ * chario_store_rename(); and the errors of chario_store_create().
  */
 int chario_store_exchange(struct chario_store *store, const char *name, const char *other);
+
+/**
+ * chario_store_set_attributes() - change the attributes of an area
+ * @store: a store that is open for writing
+ * @name: of the area, which may be open
+ * @changes: texts that each end with a NUL, and an empty one behind the last, such as
+ *	"lens=35mm\0operator\0": "key=value" gives a key its value, "key" takes it away.
+ *	A key has one byte at least and no '='.  Of what is said of a key twice, the last
+ *	counts.
+ *
+ * Attributes are the user's own: nothing here looks at them.  They stay with the area when
+ * it is renamed, moved, resized or recorded to.  The name and all attributes together have
+ * CHARIO_STORE_NAME_MAX + 1 bytes at most, each with its NUL.  One change: whatever happens,
+ * all of @changes is done or nothing.
+ *
+ * Context: may sleep.
+ * Return: 0; -ENOENT; -E2BIG where they do not fit; -EINVAL where a key is empty;
+ * -EOPNOTSUPP where the store is of the first release, see chario_store_upgrade(); and the
+ * errors of chario_store_create().
+ */
+int chario_store_set_attributes(struct chario_store *store, const char *name, const char *changes);
+
+/**
+ * chario_area_attribute() - the value of a key
+ * @info: of the area, from chario_store_find(), chario_store_each() or
+ *	chario_area_get_info()
+ * @key: a text
+ *
+ * Return: its value, in @info; NULL where the area has no such key.
+ */
+const char *chario_area_attribute(const struct chario_area_info *info, const char *key);
 
 /**
  * chario_store_resize() - change the length of an area

@@ -23,7 +23,7 @@ enum area_use {
  * @lock_fd: holds its locks, but for the fence
  * @slot: of its entry
  * @fields: as in the table
- * @name: when it was opened
+ * @name: when it was opened, and the attributes behind it; then an empty text
  * @mutex: protects @bounce
  * @bounce: for bytes that are not whole blocks; zero until it is needed
  */
@@ -35,7 +35,7 @@ struct chario_area {
 	struct store_fields fields;
 	pthread_mutex_t mutex;
 	struct chario_pool bounce;
-	char name[CHARIO_STORE_NAME_MAX + 1];
+	char name[CHARIO_STORE_NAME_MAX + 2];
 };
 
 /**

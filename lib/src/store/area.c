@@ -16,6 +16,14 @@
 /* How often an area may be renamed or removed between looking it up and locking it. */
 #define OPEN_ATTEMPTS 100
 
+/* What the table says of it. */
+static void take_item(struct chario_area *area, const struct store_item *item)
+{
+	area->slot = item->slot;
+	area->fields = item->fields;
+	memcpy(area->name, item->name, chario_label_bytes(item->name) + 1);
+}
+
 /* The entry of a name as it is now. */
 static int look_up(struct chario_area *area)
 {
@@ -27,12 +35,10 @@ static int look_up(struct chario_area *area)
 		return err;
 	err = chario_store_refresh(store);
 	item = err ? NULL : chario_index_find(&store->index, area->name);
-	if (item) {
-		area->slot = item->slot;
-		area->fields = item->fields;
-	} else if (!err) {
+	if (item)
+		take_item(area, item);
+	else if (!err)
 		err = -ENOENT;
-	}
 	pthread_mutex_unlock(&store->mutex);
 	return err;
 }
@@ -145,9 +151,7 @@ int chario_area_seize(struct chario_store *store, const struct store_item *item,
 
 	if (err)
 		return err;
-	strcpy(seized->name, item->name);
-	seized->slot = item->slot;
-	seized->fields = item->fields;
+	take_item(seized, item);
 	err = lock(seized, false);
 	if (err)
 		drop(seized, false);
@@ -257,13 +261,17 @@ static int take_over(struct chario_area *area, const char *name, const struct ch
 		     struct store_entry *entry)
 {
 	const struct store_item *item = chario_area_item(area);
+	const struct store_item *old_item = old ? chario_area_item(old) : NULL;
 	struct store_change changes[2] = { { area->slot, entry } };
+	int err;
 
-	if (!item || (old && !chario_area_item(old)))
+	if (!item || (old && !old_item))
 		return -EUCLEAN;
 	if (!old && chario_index_find(&area->store->index, name))
 		return -EEXIST;
-	chario_store_give_name(item, name, entry);
+	err = chario_store_give_name(item, name, old_item, entry);
+	if (err)
+		return err;
 	entry->fields.flags &= ~STORE_ENTRY_FILLING;
 	entry->fields.filled_bytes = 0;
 	entry->fields.fill_tag = 0;
@@ -305,7 +313,7 @@ int chario_area_publish(struct chario_area *area, const char *name)
 	if (err)
 		return err;
 	area->fields = entry.fields;
-	strcpy(area->name, name);
+	memcpy(area->name, entry.name, sizeof(entry.name));
 	return 0;
 }
 

@@ -78,6 +78,7 @@ static int rename_item(struct chario_store *store, const char *name, const char 
 {
 	const struct store_item *item = chario_index_find(&store->index, name);
 	struct store_entry entry;
+	int err;
 
 	if (!item)
 		return -ENOENT;
@@ -85,11 +86,8 @@ static int rename_item(struct chario_store *store, const char *name, const char 
 		return 0;
 	if (chario_index_find(&store->index, new_name))
 		return -EEXIST;
-	chario_change_copy(item, &entry);
-	memset(entry.name, 0, sizeof(entry.name));
-	strcpy(entry.name, new_name);
-	entry.fields.changed_ns = chario_store_now();
-	return chario_change_entry(store, item->slot, &entry);
+	err = chario_store_give_name(item, new_name, NULL, &entry);
+	return err ? err : chario_change_entry(store, item->slot, &entry);
 }
 
 int chario_store_rename(struct chario_store *store, const char *name, const char *new_name)
@@ -108,13 +106,16 @@ int chario_store_rename(struct chario_store *store, const char *name, const char
 /* How often others may take a name, or give it up, while it is looked at. */
 #define REPLACE_ATTEMPTS 100
 
-void chario_store_give_name(const struct store_item *item, const char *name,
-			    struct store_entry *entry)
+int chario_store_give_name(const struct store_item *item, const char *name,
+			   const struct store_item *old, struct store_entry *entry)
 {
+	char attributes[CHARIO_STORE_NAME_MAX + 1];
+
 	chario_change_copy(item, entry);
-	memset(entry->name, 0, sizeof(entry->name));
-	strcpy(entry->name, name);
 	entry->fields.changed_ns = chario_store_now();
+	if (!chario_label_attributes(item->name, attributes) && old)
+		chario_label_attributes(old->name, attributes);
+	return chario_label_make(entry->name, name, attributes, "");
 }
 
 static int replace_item(struct chario_store *store, const char *name, const struct chario_area *old)
@@ -123,13 +124,14 @@ static int replace_item(struct chario_store *store, const char *name, const stru
 	struct store_entry entry;
 	const struct store_change changes[] = { { item ? item->slot : 0, &entry },
 						{ old->slot, NULL } };
+	int err;
 
 	if (!item)
 		return -ENOENT;
 	if (!chario_area_item(old))
 		return -EUCLEAN;
-	chario_store_give_name(item, old->name, &entry);
-	return chario_change_entries(store, changes, 2);
+	err = chario_store_give_name(item, old->name, chario_area_item(old), &entry);
+	return err ? err : chario_change_entries(store, changes, 2);
 }
 
 static int replace(struct chario_store *store, const char *name, const char *new_name)
@@ -173,13 +175,17 @@ static int exchange_items(struct chario_store *store, const char *name, const ch
 	const struct store_item *one = chario_index_find(&store->index, name);
 	const struct store_item *two = chario_index_find(&store->index, other);
 	struct store_entry entries[2];
+	int err;
 
 	if (!one || !two)
 		return -ENOENT;
 	if (one == two)
 		return 0;
-	chario_store_give_name(one, other, &entries[0]);
-	chario_store_give_name(two, name, &entries[1]);
+	err = chario_store_give_name(one, other, NULL, &entries[0]);
+	if (!err)
+		err = chario_store_give_name(two, name, NULL, &entries[1]);
+	if (err)
+		return err;
 	return chario_change_entries(store,
 				     (const struct store_change[]){ { one->slot, &entries[0] },
 								    { two->slot, &entries[1] } },

@@ -27,8 +27,10 @@
 
 static bool is_taken(const struct store_item *item, const struct store_entry *entry)
 {
+	size_t bytes = chario_label_bytes(item->name);
+
 	return !memcmp(&item->fields, &entry->fields, sizeof(item->fields)) &&
-	       !strncmp(item->name, entry->name, sizeof(entry->name));
+	       chario_label_bytes(entry->name) == bytes && !memcmp(item->name, entry->name, bytes);
 }
 
 /* Forget what a block says otherwise now. */
@@ -468,5 +470,5 @@ void chario_change_copy(const struct store_item *item, struct store_entry *entry
 {
 	memset(entry, 0, sizeof(*entry));
 	entry->fields = item->fields;
-	strcpy(entry->name, item->name);
+	memcpy(entry->name, item->name, chario_label_bytes(item->name));
 }

@@ -141,7 +141,8 @@ struct store_fields {
 /**
  * struct store_entry - an area, or all zero
  * @fields: what is known of it
- * @name: ends with a NUL; the rest is zero
+ * @name: ends with a NUL; behind it are attributes, texts that each end with one, as far as
+ *	they are "key=value"; the rest is zero
  */
 struct store_entry {
 	struct store_fields fields;

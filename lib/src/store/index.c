@@ -114,14 +114,15 @@ static void remove_place(struct store_index *index, const struct store_item *ite
 
 static struct store_item *make_item(uint64_t slot, const struct store_entry *entry)
 {
-	size_t length = strlen(entry->name) + 1;
-	struct store_item *item = malloc(sizeof(*item) + length);
+	size_t bytes = chario_label_bytes(entry->name);
+	struct store_item *item = malloc(sizeof(*item) + bytes + 1);
 
 	if (!item)
 		return NULL;
 	item->slot = slot;
 	item->fields = entry->fields;
-	memcpy(item->name, entry->name, length);
+	memcpy(item->name, entry->name, bytes);
+	item->name[bytes] = '\0';
 	return item;
 }
 

@@ -12,6 +12,7 @@
  * store/fence.c	no write of a process that has died follows
  * store/store.c		open, close, look up
  * store/areas.c	create, rename, remove
+ * store/attributes.c	the user's own keys and values
  * store/move.c		move an area
  * store/resize.c, store/defrag.c
  * store/check.c, store/check-table.c
@@ -41,7 +42,7 @@
  * struct store_item - an area in memory
  * @slot: number of its entry in the table
  * @fields: as in the table
- * @name: as in the table
+ * @name: as in the table, and the attributes behind it; then an empty text
  */
 struct store_item {
 	uint64_t slot;
@@ -297,6 +298,20 @@ int chario_index_find_hole(const struct store_index *index, const struct store_h
 /* Whether an entry of the table can be: NULL, or what is wrong. */
 const char *chario_entry_fault(const struct store_header *header, const struct store_entry *entry);
 
+/* store/attributes.c */
+
+/* Bytes of the name and of the attributes in the field of an entry, each with its NUL. */
+size_t chario_label_bytes(const char *label);
+
+/* The attributes alone, and how many bytes they have; an empty text is behind the last. */
+size_t chario_label_attributes(const char *label, char attributes[CHARIO_STORE_NAME_MAX + 1]);
+
+/*
+ * A name, the attributes @old, and what chario_store_set_attributes() is asked to change in
+ * them.  0; -E2BIG where they do not fit; -EINVAL for a change of no key.
+ */
+int chario_label_make(char *label, const char *name, const char *old, const char *changes);
+
 /* store/note.c */
 
 /*
@@ -442,7 +457,8 @@ int chario_fence_take_table(const struct chario_device *device, int lock_fd, boo
 
 /* store/store.c */
 
-void chario_store_fill_info(const struct store_fields *fields, const char *name,
+/* @label: the name, and the attributes behind it. */
+void chario_store_fill_info(const struct store_fields *fields, const char *label,
 			    struct chario_area_info *info);
 uint64_t chario_store_now(void);
 
@@ -451,9 +467,12 @@ uint64_t chario_store_now(void);
 /* Whether an area may have a name: 0, -EINVAL or -ENAMETOOLONG. */
 int chario_store_check_name(const char *name);
 
-/* The entry of an item that gets another name. */
-void chario_store_give_name(const struct store_item *item, const char *name,
-			    struct store_entry *entry);
+/*
+ * The entry of an item that gets another name, and keeps its attributes; without any, it gets
+ * those of @old.  0, or -E2BIG.
+ */
+int chario_store_give_name(const struct store_item *item, const char *name,
+			   const struct store_item *old, struct store_entry *entry);
 
 /* store/check.c */
 

@@ -191,7 +191,7 @@ static uint32_t area_flags(uint32_t flags)
 	       (flags & STORE_ENTRY_MOVING ? CHARIO_AREA_MOVING : 0);
 }
 
-void chario_store_fill_info(const struct store_fields *fields, const char *name,
+void chario_store_fill_info(const struct store_fields *fields, const char *label,
 			    struct chario_area_info *info)
 {
 	*info = (struct chario_area_info){
@@ -206,7 +206,8 @@ void chario_store_fill_info(const struct store_fields *fields, const char *name,
 		.filled_bytes = fields->filled_bytes,
 		.fill_tag = fields->fill_tag,
 	};
-	strcpy(info->name, name);
+	strcpy(info->name, label);
+	chario_label_attributes(label, info->attributes);
 }
 
 /* A copy, so that no lock is held while the caller looks at it. */

@@ -143,8 +143,11 @@ static const struct entry of_areas[] = {
 	ERROR(EFBIG, "the file of the store may not be written so far",
 	      "raise the limit of the length of files (ulimit -f)"),
 	ERROR(EOPNOTSUPP,
-	      "the store is of the format of the first release, in which these two areas cannot change in one step",
+	      "the store is of the format of the first release, which has no attributes, and in which these two areas cannot change in one step",
 	      "chario format --upgrade takes it to the present one; older releases cannot read it then"),
+	ERROR(E2BIG,
+	      "the name of an area and its attributes together have 255 bytes at most, each attribute counting one more than it has",
+	      "choose shorter ones, or take attributes away with chario set --unset"),
 	ERROR(ENODATA, "the area holds no recording", "chario ls shows which areas are streams"),
 	{ 0 },
 };

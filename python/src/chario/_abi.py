@@ -142,6 +142,7 @@ class AreaInfo(Struct):
         *_u32("size", "flags"),
         *_u64("id", "offset", "bytes", "allocated_bytes", "created_ns", "changed_ns", "filled_bytes", "fill_tag"),
         ("name", c_char * 256),
+        ("attributes", c_uint8 * 256),
     )
 
 
@@ -278,6 +279,7 @@ FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "chario_store_rename": (c_int, c_void_p, c_char_p, c_char_p),
     "chario_store_replace": (c_int, c_void_p, c_char_p, c_char_p),
     "chario_store_exchange": (c_int, c_void_p, c_char_p, c_char_p),
+    "chario_store_set_attributes": (c_int, c_void_p, c_char_p, c_char_p),
     "chario_store_resize": (c_int, c_void_p, c_char_p, c_uint64),
     "chario_store_remove": (c_int, c_void_p, c_char_p),
     "chario_store_defrag": (c_int, c_void_p, PROGRESS, c_void_p),

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import os
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from ctypes import byref, sizeof
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 
@@ -61,6 +61,7 @@ class AreaInfo:
     recording: bool
     filling: bool
     moving: bool
+    attributes: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     @classmethod
     def _of(cls, raw: _abi.AreaInfo) -> AreaInfo:
@@ -69,7 +70,8 @@ class AreaInfo:
             recording=bool(raw.flags & _abi.AREA_STREAM),
             filling=bool(raw.flags & _abi.AREA_FILLING),
             moving=bool(raw.flags & _abi.AREA_MOVING),
-            **{name: getattr(raw, name) for name in cls.__slots__[1:-3]},
+            attributes=_attributes(bytes(raw.attributes)),
+            **{name: getattr(raw, name) for name in cls.__slots__[1:-4]},
         )
 
 
@@ -190,6 +192,16 @@ class Store(Resource):
         with self._use() as pointer:
             checked(f"area {name}", "chario_store_exchange", pointer, encoded(name), encoded(other))
 
+    def set_attributes(self, name: str, changes: Mapping[str, str | None]) -> None:
+        """Give an area keys and values of your own, in one step; None takes a key away."""
+        for key in changes:
+            if not key or "=" in key:
+                raise ValueError(f"{key!r} is not a key: one is not empty and has no '='")
+        texts = [key if value is None else f"{key}={value}" for key, value in changes.items()]
+        listed = b"".join(encoded(text) + b"\0" for text in texts)
+        with self._use() as pointer:
+            checked(f"area {name}", "chario_store_set_attributes", pointer, encoded(name), listed)
+
     def resize(self, name: str, size: int) -> None:
         """Change the length of an area that is not open; moves it where that is needed."""
         if size < 0:
@@ -287,6 +299,12 @@ def encoded(name: str) -> bytes:
 def decoded(name: bytes) -> str:
     """A name of the store; bytes that are no UTF-8 come back by encoded()."""
     return name.decode("utf-8", "surrogateescape")
+
+
+def _attributes(raw: bytes) -> dict[str, str]:
+    texts = raw[: raw.index(b"\0\0")] if raw[0] else b""
+    parts = (decoded(text).partition("=") for text in texts.split(b"\0") if text)
+    return {key: value for key, _, value in parts}
 
 
 def _finding(raw: _abi.Finding) -> Finding:

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: MIT
+/*
+ * chario set: the user's own keys and values of an area.
+ */
+#include <fcntl.h>
+#include <getopt.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "store.h"
+
+/**
+ * struct changes - what is asked for
+ * @list: as chario_store_set_attributes() takes it
+ * @bytes: of it, without the empty text behind the last
+ */
+struct changes {
+	char *list;
+	size_t bytes;
+};
+
+static void add(struct changes *changes, const char *text)
+{
+	size_t length = strlen(text) + 1;
+
+	changes->list = cli_must(realloc(changes->list, changes->bytes + length + 1));
+	memcpy(changes->list + changes->bytes, text, length);
+	changes->bytes += length;
+	changes->list[changes->bytes] = '\0';
+}
+
+static int add_key(struct cli *cli, struct changes *changes, const char *key)
+{
+	if (!*key || strchr(key, '='))
+		return cli_usage(cli, "\"%s\" is not a key: one is not empty and has no '='", key);
+	add(changes, key);
+	return CLI_OK;
+}
+
+static int add_value(struct cli *cli, struct changes *changes, const char *attribute)
+{
+	const char *equals = strchr(attribute, '=');
+
+	if (!equals || equals == attribute)
+		return cli_usage(cli, "\"%s\" is not KEY=VALUE", attribute);
+	add(changes, attribute);
+	return CLI_OK;
+}
+
+static int parse_options(struct cli *cli, const char **store, struct changes *changes)
+{
+	int option;
+
+	while ((option = cli_next_option(cli)) != CLI_NO_OPTION) {
+		if (option == CLI_BAD_OPTION)
+			return CLI_USAGE;
+		if (option == 's')
+			*store = optarg;
+		else if (add_key(cli, changes, optarg))
+			return CLI_USAGE;
+	}
+	if (!cli_has_operands(cli, 1, INT_MAX))
+		return CLI_USAGE;
+	for (int i = 1; i < cli->argc; i++)
+		if (add_value(cli, changes, cli->argv[i]))
+			return CLI_USAGE;
+	return changes->list ? CLI_OK : cli_usage(cli, "neither KEY=VALUE nor --unset is given");
+}
+
+static int set(const struct cli *cli, const char *given, const struct changes *changes)
+{
+	struct chario_store *store = cli_open_store(cli, given, O_RDWR);
+	int err, status;
+
+	if (!store)
+		return CLI_FAILED;
+	err = chario_store_set_attributes(store, cli->argv[0], changes->list);
+	status = err ? cli_fail_area(cli, err, "cannot set attributes of \"%s\"", cli->argv[0]) :
+		       cli_print_area_json(cli, store, cli->argv[0]);
+	chario_store_close(store);
+	return status;
+}
+
+int cmd_set(struct cli *cli)
+{
+	struct changes changes = { 0 };
+	const char *given = NULL;
+	int status = parse_options(cli, &given, &changes);
+
+	if (!status)
+		status = set(cli, given, &changes);
+	free(changes.list);
+	return status;
+}
