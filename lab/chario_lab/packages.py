@@ -96,19 +96,19 @@ def fill(folder: Path, names: Sequence[str], suite: str) -> None:
 
 
 class AptRoot:
-    """apt with a state folder of its own for one suite.
+    """apt with a state folder of its own for one suite, for packages or, with "deb-src", for their sources.
 
     A release ("bookworm") includes its updates and its security archive; any
     other suite ("bookworm-backports") stands for itself.
     """
 
-    def __init__(self, suite: str) -> None:
+    def __init__(self, suite: str, kind: str = "deb") -> None:
         self.suite = suite
-        self.root = cache_dir() / "apt" / suite
+        self.root = cache_dir() / "apt" / (suite if kind == "deb" else f"{suite}-source")
         for name in ("lists/partial", "cache/archives/partial", "empty"):
             (self.root / name).mkdir(parents=True, exist_ok=True)
         (self.root / "status").touch()
-        (self.root / "sources.list").write_text(source_lines(find_mirror(), suite))
+        (self.root / "sources.list").write_text(source_lines(find_mirror(), suite, kind))
         (self.root / "apt.conf").write_text(settings(self.root))
 
     def command(self, program: str, *words: str) -> list[str]:
@@ -144,6 +144,12 @@ class AptRoot:
         say(f"downloading {', '.join(names)} of Debian {self.suite}, {size / 1e6:.1f} MB")
         complaint = f"cannot download {', '.join(names)} of Debian {self.suite}"
         retry(self.command("apt-get", "-qq", "download", *names), complaint, cwd=folder)
+
+    def download_source(self, name: str, folder: Path) -> None:
+        """Fetch the files of a source package into a folder, checked by apt."""
+        say(f"downloading the source of {name} of Debian {self.suite}")
+        complaint = f"cannot download the source of {name} of Debian {self.suite}"
+        retry(self.command("apt-get", "-qq", "source", "--download-only", name), complaint, cwd=folder)
 
 
 _refreshed: set[Path] = set()
@@ -233,15 +239,15 @@ def parse_deb822(text: str) -> list[Source]:
     return sources
 
 
-def source_lines(mirror: Mirror, suite: str) -> str:
-    """The sources.list for one suite."""
+def source_lines(mirror: Mirror, suite: str, kind: str = "deb") -> str:
+    """The sources.list for one suite, of packages or with "deb-src" of their sources."""
     suites = [(mirror.archive, suite)]
     if suite in CODENAMES:
         suites.append((mirror.archive, f"{suite}-updates"))
         if mirror.security:
             suites.append((mirror.security, f"{suite}-security"))
     signed_by = f"[signed-by={mirror.signed_by}] " if mirror.signed_by.startswith("/") else ""
-    return "".join(f"deb {signed_by}{uri} {name} main\n" for uri, name in suites)
+    return "".join(f"{kind} {signed_by}{uri} {name} main\n" for uri, name in suites)
 
 
 def retry(command: Sequence[str], complaint: str, cwd: Path | None = None) -> None:

@@ -19,6 +19,7 @@ from functools import partial
 from pathlib import Path
 
 from chario_lab.cache import CacheError, cache_dir, explain, say
+from chario_lab.guest.liburing import get_liburing_tests
 from chario_lab.guest.tools import Tools, get_tools
 from chario_lab.kernel import DEBUG, SERIES, KernelError, get_kernel
 from chario_lab.kernel_build import SOURCE, BuildError, get_source
@@ -46,6 +47,7 @@ def needs(debug: bool) -> list[Need]:
         Need("QEMU", find_qemu),
         *(Need(f"kernel {name}", partial(get_kernel, name)) for name in SERIES),
         *(Need(f"guest packages {', '.join(tools.value)}", partial(get_tools, tools)) for tools in Tools),
+        Need("tests of liburing", get_liburing_tests),
         Need(SOURCE, get_source),
         Need("checkpatch and kernel-doc", get_kernel_scripts),
         *([Need("debug kernel", partial(get_kernel, DEBUG))] if debug else []),

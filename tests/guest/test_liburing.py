@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: MIT
+"""The tests of liburing that take a device, strict and with any size."""
+
+from __future__ import annotations
+
+import pytest
+from disks import setting
+
+from chario_lab.guest.liburing import PROGRAMS, get_liburing_tests
+from chario_lab.guest.session import Guest
+
+# Its transfers begin and end anywhere, which is what any size is for.
+NEEDS_ANY_SIZE = "read-write"
+LIMIT_S = 300
+
+
+@pytest.fixture
+def network(guest: Guest) -> None:
+    """defer-taskrun connects to itself."""
+    guest.must("ip link set lo up")
+
+
+@pytest.mark.usefixtures("network")
+@pytest.mark.parametrize("any_size", [0, 1], ids=["strict", "any-size"])
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_program(guest: Guest, disk512: str, program: str, any_size: int) -> None:
+    """It passes, and skips nothing as a whole: that would be 77."""
+    with setting(guest, disk512, "any_size", any_size):
+        done = guest.run(f"cd /run && {get_liburing_tests() / program} {disk512}", timeout_s=LIMIT_S)
+    if program == NEEDS_ANY_SIZE and not any_size:
+        assert done.rc and "cqe res -22" in done.stderr
+    else:
+        done.check()
