@@ -179,13 +179,13 @@ static void others_see_them(void)
 /* What somebody else has left behind a name, and is no attribute, ends them. */
 static void what_is_none_ends_them(void)
 {
-	static const char *const labels[] = { "a\0x=1\0no", "a\0x=1\0=1", "a\0x=1\0\0y=2" };
+	static const char labels[][12] = { "a\0x=1\0no", "a\0x=1\0=1", "a\0x=1\0\0y=2" };
 	unsigned char *name = disk->image + 2 * CHARIO_STORE_BLOCK + 96 + 144;
 	char full[CHARIO_STORE_NAME_MAX + 1];
 
 	for (size_t i = 0; i < sizeof(labels) / sizeof(labels[0]); i++) {
 		memset(name, 0, sizeof(full));
-		memcpy(name, labels[i], 10);
+		memcpy(name, labels[i], sizeof(labels[i]));
 		exercise_seal(disk->image, STORE_BYTES);
 		chario_store_close(store);
 		EQUAL(rig_open(disk, O_RDWR, &store), 0);
