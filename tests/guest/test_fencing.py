@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import os
 import random
+import time
 from collections.abc import Iterator
 from errno import EAGAIN, ETIMEDOUT
+from pathlib import Path
 
 import pytest
 from disks import setting
@@ -20,13 +22,16 @@ from shared_guest import FileGuest, Setup
 from waiting import until
 
 from chario_lab.guest import faults
+from chario_lab.guest.devices import PCI, bind
 from chario_lab.guest.job import Job
 from chario_lab.guest.spec import Blkdebug, Namespace, Nvme, Throttle
 
 BYTES = 64 << 10
 HELD, STALLS = 0, 1
-WRITERS = int(os.environ.get("WRITERS", "30"))
-WRITES_PER_S = 200
+BUILD = Path(os.environ.get("CHARIO_BUILD", Path(__file__).resolve().parents[2] / "build"))
+# Of each way to write and each medium.
+WRITERS = int(os.environ.get("WRITERS", "10"))
+WRITES_PER_S = (20, 100, 200, 1000)
 DRIVES = (Nvme("held", (Namespace(64, backing=Blkdebug()),)), Nvme("stalls", (Namespace(64, backing=Throttle()),)))
 SETUP = Setup(drives=DRIVES)
 
@@ -135,24 +140,122 @@ def test_settle_waits_for_late_writes_of_the_file(rig: Rig) -> None:
     assert rig.counters(disk)["resets"] == 1
 
 
-def make_slow(rig: Rig) -> str:
-    """A disk that takes a moment for each write, so that who is killed has some in flight."""
-    disk = rig.disk(STALLS)
-    faults.set_limits(rig.guest, STALLS, 1, {"iops-write": WRITES_PER_S})
-    return disk
+def plain_device(rig: Rig) -> str:
+    """The slow drive as Linux's driver has it."""
+    rig.guest.must("modprobe nvme_core multipath=N && modprobe nvme")
+    address = rig.address(STALLS)
+    bind(rig.guest, address, "nvme")
+    found = f"{PCI}/devices/{address}/nvme/*/nvme*n1"
+    return "/dev/" + rig.guest.must(f"until ls -d {found} 2>/dev/null; do sleep 0.1; done").split("/")[-1].strip()
 
 
-def succeed(rig: Rig, store: str, way: str) -> None:
-    """Writers of a store that are killed, one after the other, and what each finds."""
+def plain_file(rig: Rig) -> str:
+    """A file on it."""
+    device = plain_device(rig)
+    rig.guest.must(f"mkfs.ext4 -q {device} && mkdir -p /run/slow && mount {device} /run/slow")
+    rig.guest.must("truncate -s 8M /run/slow/store")
+    return "/run/slow/store"
+
+
+def character_disk(rig: Rig) -> str:
+    """The slow drive as the module has it."""
+    return rig.disk(STALLS)
+
+
+MEDIA = {"disk": character_disk, "block device": plain_device, "file": plain_file}
+
+
+@pytest.fixture(params=MEDIA)
+def store(rig: Rig, request: pytest.FixtureRequest) -> Iterator[str]:
+    """What a store can be on, on a drive that takes a moment for each write."""
+    yield MEDIA[request.param](rig)
+    faults.set_limits(rig.guest, STALLS, 1, {"iops-write": 0})
+    if request.param != "disk":
+        rig.guest.must("! mountpoint -q /run/slow || umount /run/slow", timeout_s=CALL_LIMIT_S)
+        rig.release(rig.address(STALLS))
+        rig.guest.must("rmmod nvme nvme_core", timeout_s=CALL_LIMIT_S)
+
+
+@pytest.mark.parametrize("way", ["calls", "ring", "threads"])
+def test_successors_of_killed_writers(rig: Rig, store: str, way: str) -> None:
+    """Nothing that was durable is replaced by what is older, however slow the drive; WRITERS are killed."""
     seed = random.randrange(1 << 32)
     print(f"successors {store} {seed} {WRITERS} {way}")
     program = rig.guest.push(compile_program("successors"))
-    result = rig.guest.run([program, store, str(seed), str(WRITERS), way], timeout_s=CALL_LIMIT_S + WRITERS)
+    job = rig.guest.start([program, store, str(seed), str(WRITERS), way], timeout_s=CALL_LIMIT_S + 2 * WRITERS)
+    speeds = random.Random(seed)
+    while not job.poll():
+        faults.set_limits(rig.guest, STALLS, 1, {"iops-write": speeds.choice(WRITES_PER_S)})
+        time.sleep(speeds.uniform(0.05, 0.5))
+    result = job.wait()
     assert result.check().stdout.startswith(f"{WRITERS} writers, "), result.describe()
     print(result.stdout)
 
 
-@pytest.mark.parametrize("way", ["calls", "ring", "threads"])
-def test_successors_of_killed_writers(rig: Rig, way: str) -> None:
-    """On a character disk nothing that was durable is replaced by what is older; WRITERS says how many are killed."""
-    succeed(rig, make_slow(rig), way)
+class Program:
+    """chario on a store of the drive that can hold a write: several calls in one shell, what they say in a file."""
+
+    SAID = "/run/said"
+
+    def __init__(self, rig: Rig) -> None:
+        self.rig = rig
+        self.disk = rig.disk(HELD)
+        folders = f"LD_LIBRARY_PATH={BUILD / 'lib'} PATH={BUILD / 'cli'}:$PATH"
+        self._setting = f"export LC_ALL=C CHARIO_STORE={self.disk} {folders}"
+
+    def start(self, words: str) -> Job:
+        """Begin."""
+        return self.rig.guest.start(f"{self._setting}; {{ {words}; }} 2>{self.SAID}", timeout_s=CALL_LIMIT_S)
+
+    def run(self, words: str) -> str:
+        """To its end, which is to be 0: its output."""
+        return self.start(words).wait().check().stdout
+
+    def kill_while_it_writes(self, words: str) -> None:
+        """The drive holds the first write that is made once /run/go is there."""
+        self.rig.guest.must("rm -f /run/go /run/ready")
+        job = self.start(words)
+        self.rig.wait_file("/run/ready")
+        before = self.rig.counters(self.disk)["write_commands"]
+        faults.hold(self.rig.guest, HELD, event="write_aio")
+        self.rig.touch("/run/go")
+        until(lambda: self.rig.counters(self.disk)["write_commands"] > before, "nothing has been written")
+        job.kill()
+
+    def follow(self, words: str) -> None:
+        """What is started at once waits, says so, and succeeds when the drive has let go of the write."""
+        job = self.start(words)
+        until(lambda: "waiting for that" in self.rig.guest.files.read(self.SAID), "it does not say that it waits")
+        faults.resume(self.rig.guest, HELD)
+        job.wait().check()
+
+
+@pytest.fixture
+def program(rig: Rig) -> Program:
+    """The program, and three files of 1 MiB."""
+    rig.guest.must("for name in first second third; do yes $name | head -c 1M >/run/$name; done")
+    program = Program(rig)
+    program.run("chario format --force $CHARIO_STORE")
+    return program
+
+
+GO = "touch /run/ready; until [ -e /run/go ]; do sleep 0.1; done"
+
+
+def test_a_recorder_that_is_started_again_at_once(program: Program) -> None:
+    """What was durable is there, and what comes after it."""
+    options = "--record=4k --segment=64k --flush-ms=100 --quiet camera"
+    # The newest that the disk itself says is durable: not the last one.
+    durable = "chario stat --json camera | grep -q '\"durable_records\": 255'"
+    source = f"cat /run/first; until {durable}; do sleep 0.1; done; {GO}; cat /run/second; sleep 1000"
+    program.kill_while_it_writes(f"{{ {source}; }} | chario record --size=8M {options}")
+    program.follow(f"chario record --append {options} </run/third")
+    program.run("chario replay camera >/run/all && head -c 1M /run/all | cmp - /run/first")
+    program.run("tail -c 1M /run/all | cmp - /run/third && chario check --data --quiet")
+
+
+def test_a_put_after_one_that_was_killed(program: Program) -> None:
+    """An area in the place of one that is being written to has what was put there, and keeps it."""
+    program.kill_while_it_writes(f"chario create other 8k; {GO}; chario put --quiet /run/first one")
+    program.follow("chario rm one; chario put --quiet /run/second two")
+    program.run("chario cat two | cmp - /run/second && chario check --data --quiet")
