@@ -50,7 +50,11 @@ static int create(struct cli *cli, struct chario_store *store, const struct crea
 
 int cmd_create(struct cli *cli)
 {
-	struct creation creation = { .options.size = sizeof(creation.options) };
+	/* As record makes it. */
+	struct creation creation = {
+		.options.size = sizeof(creation.options),
+		.options.flags = CHARIO_STREAM_DENSE,
+	};
 	struct chario_store *store;
 	int status = parse_options(cli, &creation);
 

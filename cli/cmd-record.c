@@ -206,6 +206,7 @@ int cmd_record(struct cli *cli)
 		.cli = cli,
 		.from = "-",
 		.options.size = sizeof(struct chario_stream_options),
+		.options.flags = CHARIO_STREAM_DENSE,
 	};
 	int status = cli_record_parse(cli, &record);
 

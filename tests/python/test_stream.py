@@ -141,6 +141,22 @@ def test_rooms_fill_segments(store: chario.Store, area: str) -> None:
     assert count * 300_000 >= store.find(area).bytes * 95 // 100 - 300_000
 
 
+def test_short_rooms_are_dense(store: chario.Store) -> None:
+    """More of them fit where they are."""
+    area = "short"
+    store.create(area, MIB // 4)
+    counts = []
+    for dense in (False, True):
+        with chario.Stream(store, area, dense=dense, segment_bytes=65536) as stream:
+            count = 0
+            with pytest.raises(chario.ChariOError):
+                while True:
+                    with stream.room(100, timeout=60):
+                        count += 1
+        counts.append(count)
+    assert counts[1] * 152 > counts[0] * 192 * 0.97 > counts[0] * 152
+
+
 def test_a_time_is_found(store: chario.Store, area: str) -> None:
     """The first record that was taken then or later."""
     with chario.Stream(store, area, segment_bytes=8192) as stream:

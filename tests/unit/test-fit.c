@@ -37,6 +37,12 @@ static uint64_t footprint(uint64_t bytes)
 	return (bytes + 48 + 63) / 64 * 64;
 }
 
+/* The same of a short copy, and of a room that is dense. */
+static uint64_t dense_footprint(uint64_t bytes)
+{
+	return bytes < 4096 ? (bytes + 48 + 7) / 8 * 8 : footprint(bytes);
+}
+
 /* Of what is left when the last record does not fit any more, 95 % is used. */
 static void test_share(void)
 {
@@ -66,34 +72,59 @@ static void test_share(void)
 	}
 }
 
+/* Of records of 1000 bytes on, the data alone are 95 %. */
+static void test_dense(void)
+{
+	static const uint64_t records[] = { 1, 8, 50, 100, 1000, 4095, 4096, 65536 };
+
+	for (size_t i = 0; i < sizeof(records) / sizeof(records[0]); i++) {
+		struct chario_stream_fit fit;
+
+		EQUAL(get_fit(777 * MIB, records[i], CHARIO_STREAM_DENSE, &fit), 0);
+		CHECK(fit.records * dense_footprint(records[i]) >= 777 * MIB / 100 * 98);
+		if (records[i] >= 1000)
+			CHECK(fit.bytes >= 777 * MIB / 100 * 95);
+	}
+}
+
 /* The number that is told is the number that fits. */
+static void fill_with_rooms(uint32_t bytes, uint32_t flags)
+{
+	struct chario_stream_options options = rig_small;
+	struct chario_stream_room room;
+	struct chario_stream_fit fit;
+	uint64_t count = 0;
+	int err;
+
+	options.flags = flags;
+	options.segment_bytes = options.nr_buffers = 0;
+	options.record_bytes = bytes;
+	EQUAL(chario_stream_get_fit(2 * MIB, &options, &fit, sizeof(fit)), 0);
+	EQUAL(rig_open(&options), 0);
+	while (!(err = chario_stream_get(rig.stream, bytes, -1, &room))) {
+		CHECK((uintptr_t)room.memory % (flags && bytes < 4096 ? 8 : 64) == 0);
+		lab_fill(room.memory, bytes, count);
+		EQUAL(chario_stream_commit(rig.stream, &room, bytes, 0, 0), 0);
+		count++;
+	}
+	EQUAL(err, -ENOSPC);
+	EQUAL(count, fit.records);
+	EQUAL(rig_look(), 0);
+	EQUAL(rig.status.segment_bytes, fit.segment_bytes);
+	EQUAL(rig.status.nr_buffers, fit.nr_buffers);
+	EQUAL(rig_close(), 0);
+	CHECK(rig_holds(0, count));
+	rig_close_reader();
+}
+
 static void test_rooms(void)
 {
 	static const uint32_t records[] = { 1,      100,    2100,   5000,   30000,  65536,
 					    100000, 131072, 200000, 300000, 1000000 };
 
 	for (size_t i = 0; i < sizeof(records) / sizeof(records[0]); i++) {
-		struct chario_stream_options options = rig_small;
-		struct chario_stream_room room;
-		struct chario_stream_fit fit;
-		uint64_t count = 0;
-		int err;
-
-		options.segment_bytes = options.nr_buffers = 0;
-		options.record_bytes = records[i];
-		EQUAL(chario_stream_get_fit(2 * MIB, &options, &fit, sizeof(fit)), 0);
-		EQUAL(rig_open(&options), 0);
-		while (!(err = chario_stream_get(rig.stream, records[i], -1, &room))) {
-			memset(room.memory, 1, records[i]);
-			EQUAL(chario_stream_commit(rig.stream, &room, records[i], 0, 0), 0);
-			count++;
-		}
-		EQUAL(err, -ENOSPC);
-		EQUAL(count, fit.records);
-		EQUAL(rig_look(), 0);
-		EQUAL(rig.status.segment_bytes, fit.segment_bytes);
-		EQUAL(rig.status.nr_buffers, fit.nr_buffers);
-		EQUAL(rig_close(), 0);
+		fill_with_rooms(records[i], 0);
+		fill_with_rooms(records[i], CHARIO_STREAM_DENSE);
 	}
 }
 
@@ -110,7 +141,7 @@ static void test_copies(void)
 		while (!(err = lab_write(rig.stream, count, records[i])))
 			count++;
 		EQUAL(err, -ENOSPC);
-		CHECK((count + 1) * footprint(records[i]) >= 2 * MIB / 100 * 95);
+		CHECK((count + 1) * dense_footprint(records[i]) >= 2 * MIB / 100 * 95);
 		CHECK(rig_holds(0, count));
 		rig_close_reader();
 	}
@@ -161,6 +192,7 @@ static void test_refused(void)
 
 static const struct tap_test tests[] = {
 	{ "95 % of an area holds data and what names them", test_share },
+	{ "short records are dense where that is asked for", test_dense },
 	{ "as many rooms fit as is told", test_rooms },
 	{ "copies of any length fill an area", test_copies },
 	{ "a record that lies in pieces", test_pieces },

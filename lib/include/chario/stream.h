@@ -40,6 +40,7 @@ struct chario_stream;
 #define CHARIO_STREAM_RING   (1U << 0) /* when the area is full the oldest goes */
 #define CHARIO_STREAM_APPEND (1U << 1) /* go on where the recording ends */
 #define CHARIO_STREAM_NO_CRC (1U << 2) /* leave the checksum of records out */
+#define CHARIO_STREAM_DENSE  (1U << 3) /* rooms of less than 4096 bytes begin at multiples of 8 */
 
 /*
  * A segment with a record that has no checksum is written in two steps: all but its
@@ -126,7 +127,8 @@ struct chario_stream_fit {
  * @size: sizeof(*@fit)
  *
  * What records need beside their data is left out: 128 bytes a segment, 48 to 111 a
- * record.  So is what is written before a segment is full, because time is over: each
+ * record, and 48 to 55 where it is a copy of less than 4096 bytes, or a room of less than
+ * that with CHARIO_STREAM_DENSE.  So is what is written before a segment is full, because time is over: each
  * time up to 4 KiB stay empty.
  *
  * Context: does not sleep.
@@ -194,7 +196,8 @@ struct chario_stream_status {
 
 /**
  * struct chario_stream_room - room for a record that has been got
- * @memory: its first byte, a multiple of 64; the caller's until the commit
+ * @memory: its first byte, a multiple of 64, or of 8 with CHARIO_STREAM_DENSE where it has
+ *	less than 4096 bytes; the caller's until the commit
  * @bytes: that there are
  * @buffer: that @memory lies in, for whoever has a device fill it
  * @buffer_offset: of @memory in it

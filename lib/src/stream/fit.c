@@ -30,7 +30,8 @@
 
 int chario_stream_check_options(const struct chario_stream_options *options)
 {
-	uint32_t known = CHARIO_STREAM_RING | CHARIO_STREAM_APPEND | CHARIO_STREAM_NO_CRC;
+	uint32_t known = CHARIO_STREAM_RING | CHARIO_STREAM_APPEND | CHARIO_STREAM_NO_CRC |
+			 CHARIO_STREAM_DENSE;
 	uint32_t bytes = options->segment_bytes;
 
 	if (options->size < sizeof(*options) || options->flags & ~known ||
@@ -46,44 +47,56 @@ int chario_stream_check_options(const struct chario_stream_options *options)
 	return options->flush_ns > INT64_MAX / 2 ? -EINVAL : 0;
 }
 
-/* From one room in a segment to the next. */
-static uint32_t room_step(uint32_t record_bytes)
-{
-	uint32_t bytes = chario_disk_round(record_bytes, CHARIO_DISK_HEADER_ALIGN) +
-			 (uint32_t)sizeof(struct chario_disk_record);
+/* Rooms of one length in a segment: where the data of the first begin, and from one to the next. */
+struct grid {
+	uint32_t record_bytes;
+	uint32_t first;
+	uint32_t step;
+};
 
-	if (record_bytes >= BLOCK_PART)
-		return chario_disk_round(record_bytes + CHARIO_DISK_FIRST_DATA, CHARIO_DISK_BLOCK);
-	return chario_disk_round(bytes, CHARIO_DISK_DATA_ALIGN);
+static struct grid grid_of(const struct chario_stream_options *options)
+{
+	uint32_t bytes = options->record_bytes;
+	struct grid grid = { .record_bytes = bytes, .first = CHARIO_DISK_FIRST_DATA };
+
+	grid.step = chario_disk_round(bytes, CHARIO_DISK_HEADER_ALIGN) +
+		    (uint32_t)sizeof(struct chario_disk_record);
+	if (bytes >= BLOCK_PART) {
+		grid.step = chario_disk_round(bytes + CHARIO_DISK_FIRST_DATA, CHARIO_DISK_BLOCK);
+	} else if (options->flags & CHARIO_STREAM_DENSE && bytes < CHARIO_DISK_DENSE_END) {
+		grid.first = sizeof(struct chario_disk_batch) + sizeof(struct chario_disk_record);
+	} else {
+		grid.step = chario_disk_round(grid.step, CHARIO_DISK_DATA_ALIGN);
+	}
+	return grid;
 }
 
 /* Rooms that a segment has at least. */
-static uint32_t count_rooms(uint32_t segment_bytes, uint32_t record_bytes)
+static uint32_t count_rooms(uint32_t segment_bytes, const struct grid *grid)
 {
-	uint32_t space = segment_bytes - CHARIO_DISK_FIRST_DATA;
+	uint32_t space = segment_bytes - grid->first;
 
-	return record_bytes > space ? 0 : (space - record_bytes) / room_step(record_bytes) + 1;
+	return grid->record_bytes > space ? 0 : (space - grid->record_bytes) / grid->step + 1;
 }
 
-static uint32_t segment_of(uint32_t rooms, uint32_t record_bytes)
+static uint32_t segment_of(uint32_t rooms, const struct grid *grid)
 {
 	uint32_t bytes = chario_disk_round(
-		CHARIO_DISK_FIRST_DATA + (rooms - 1) * room_step(record_bytes) + record_bytes,
-		CHARIO_DISK_BLOCK);
+		grid->first + (rooms - 1) * grid->step + grid->record_bytes, CHARIO_DISK_BLOCK);
 
 	return bytes < CHARIO_DISK_SEGMENT_MIN ? CHARIO_DISK_SEGMENT_MIN : bytes;
 }
 
 /* As long as @usual, or less where that leaves less of the area behind the last segment. */
-static uint32_t fit_rooms(uint64_t area_bytes, uint32_t usual, uint32_t record_bytes)
+static uint32_t fit_rooms(uint64_t area_bytes, uint32_t usual, const struct grid *grid)
 {
-	uint32_t most = count_rooms(usual, record_bytes);
-	uint32_t best = segment_of(most ? most : 1, record_bytes);
+	uint32_t most = count_rooms(usual, grid);
+	uint32_t best = segment_of(most ? most : 1, grid);
 	uint64_t best_rooms = area_bytes / best * (most ? most : 1);
 
 	for (uint32_t rooms = most; rooms > 1; rooms--) {
-		uint32_t bytes = segment_of(rooms - 1, record_bytes);
-		uint64_t all = area_bytes / bytes * count_rooms(bytes, record_bytes);
+		uint32_t bytes = segment_of(rooms - 1, grid);
+		uint64_t all = area_bytes / bytes * count_rooms(bytes, grid);
 
 		/* Short ones cost more commands. */
 		if (all <= best_rooms + best_rooms / 64)
@@ -96,6 +109,7 @@ static uint32_t fit_rooms(uint64_t area_bytes, uint32_t usual, uint32_t record_b
 
 static uint32_t choose_segment(const struct chario_stream_options *options, uint64_t area_bytes)
 {
+	const struct grid grid = grid_of(options);
 	bool ring = options->flags & CHARIO_STREAM_RING;
 	uint32_t usual = SEGMENT_DEFAULT;
 	uint32_t wanted = ring ? RING_SEGMENTS_WANTED : SEGMENTS_WANTED;
@@ -104,7 +118,7 @@ static uint32_t choose_segment(const struct chario_stream_options *options, uint
 		usual /= 2;
 	if (options->record_bytes < usual / SMALL_PART)
 		return usual;
-	return fit_rooms(area_bytes, usual, options->record_bytes);
+	return fit_rooms(area_bytes, usual, &grid);
 }
 
 void chario_stream_choose_buffers(struct chario_stream_options *options, uint64_t slots)
@@ -156,8 +170,9 @@ int chario_stream_get_fit(uint64_t area_bytes, const struct chario_stream_option
 	found.nr_buffers = chosen.nr_buffers;
 	found.bytes = found.segments * (chosen.segment_bytes - CHARIO_DISK_FIRST_DATA);
 	if (chosen.record_bytes) {
-		found.records =
-			found.segments * count_rooms(chosen.segment_bytes, chosen.record_bytes);
+		const struct grid grid = grid_of(&chosen);
+
+		found.records = found.segments * count_rooms(chosen.segment_bytes, &grid);
 		found.bytes = found.records * chosen.record_bytes;
 	}
 	return chario_sys_give(fit, size, &found, sizeof(found), sizeof(found));

@@ -19,6 +19,9 @@
 #define CHARIO_DISK_DATA_ALIGN   64U
 #define CHARIO_DISK_HEADER_ALIGN 8U
 
+/* Where that of shorter ones may begin right behind their header. */
+#define CHARIO_DISK_DENSE_END CHARIO_DISK_BLOCK
+
 /* A segment is that long. */
 #define CHARIO_DISK_SEGMENT_MIN (2 * CHARIO_DISK_BLOCK)
 #define CHARIO_DISK_SEGMENT_MAX (128U << 20)

@@ -354,6 +354,8 @@ struct chario_commit {
 struct chario_claim {
 	uint32_t bytes;
 	bool above;
+	/* Nobody asks for more than the alignment of a header, where it is short. */
+	bool dense;
 	/* The record goes on in the next segment, for which there has to be a buffer. */
 	bool goes_on;
 };
@@ -380,7 +382,10 @@ int chario_stream_make_room(struct chario_stream *stream, const struct chario_cl
 struct chario_disk_record *chario_stream_take_room(struct chario_stream *stream,
 						   const struct chario_claim *claim);
 
-/* Bytes of data that one more record in the segment that is being filled can have. */
+/* Whether there is room for a claim in the segment that is being filled. */
+bool chario_stream_fits(const struct chario_stream *stream, const struct chario_claim *claim);
+
+/* Bytes of data that one more record in that segment can have, whatever its length. */
 uint32_t chario_stream_space(const struct chario_stream *stream);
 
 /* No more records go into the open batch, or into the segment. */

@@ -70,7 +70,7 @@ static int reserve(struct chario_stream *stream, struct copy *copy,
 		   struct chario_patience *patience, struct chario_disk_record **record,
 		   uint32_t *bytes)
 {
-	struct chario_claim claim = { 0 };
+	struct chario_claim claim = { .dense = true };
 	int err;
 
 	pthread_mutex_lock(&stream->lock);

@@ -21,11 +21,26 @@ static uint32_t next_header(const struct chario_stream *stream)
 	       (uint32_t)sizeof(struct chario_disk_batch);
 }
 
+/* Where the data of a header go. */
+static uint32_t data_of(uint32_t header, const struct chario_claim *claim)
+{
+	if (claim->dense && claim->bytes < CHARIO_DISK_DENSE_END)
+		return header + HEADER;
+	return chario_disk_round(header + HEADER, CHARIO_DISK_DATA_ALIGN);
+}
+
 uint32_t chario_stream_space(const struct chario_stream *stream)
 {
 	uint32_t data = chario_disk_round(next_header(stream) + HEADER, CHARIO_DISK_DATA_ALIGN);
 
 	return stream->filling && data < stream->ceiling ? stream->ceiling - data : 0;
+}
+
+static bool fits_below(const struct chario_stream *stream, const struct chario_claim *claim)
+{
+	uint32_t data = data_of(next_header(stream), claim);
+
+	return stream->filling && data < stream->ceiling && claim->bytes <= stream->ceiling - data;
 }
 
 /* Whole blocks of the pool are written: data above begin behind them. */
@@ -37,10 +52,9 @@ static bool fits_above(const struct chario_stream *stream, uint32_t bytes)
 	       chario_disk_round(bytes, CHARIO_DISK_BLOCK) <= stream->ceiling - blocks;
 }
 
-static bool fits(const struct chario_stream *stream, const struct chario_claim *claim)
+bool chario_stream_fits(const struct chario_stream *stream, const struct chario_claim *claim)
 {
-	return claim->above ? fits_above(stream, claim->bytes) :
-			      claim->bytes <= chario_stream_space(stream);
+	return claim->above ? fits_above(stream, claim->bytes) : fits_below(stream, claim);
 }
 
 static int check_segment(const struct chario_stream *stream)
@@ -93,7 +107,7 @@ int chario_stream_make_room(struct chario_stream *stream, const struct chario_cl
 
 	if (claim->goes_on && !chario_stream_free_buffers(stream))
 		return -EAGAIN;
-	if (!fits(stream, claim)) {
+	if (!chario_stream_fits(stream, claim)) {
 		err = check_segment(stream);
 		if (err == -ENOSPC)
 			return err;
@@ -114,7 +128,7 @@ struct chario_disk_record *chario_stream_take_room(struct chario_stream *stream,
 	uint64_t at = chario_stream_pool_offset(stream, batch->segment) + stream->cursor;
 	struct chario_disk_record *record = (void *)(stream->pool.memory + at);
 	uint32_t header = stream->cursor;
-	uint32_t data = chario_disk_round(header + HEADER, CHARIO_DISK_DATA_ALIGN);
+	uint32_t data = data_of(header, claim);
 
 	if (claim->above) {
 		data = stream->ceiling - chario_disk_round(claim->bytes, CHARIO_DISK_BLOCK);

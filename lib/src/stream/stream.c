@@ -97,11 +97,19 @@ int chario_stream_reserve(struct chario_stream *stream, const struct chario_clai
 	return 0;
 }
 
+static bool is_dense(const struct chario_stream *stream)
+{
+	return stream->options.flags & CHARIO_STREAM_DENSE;
+}
+
 int chario_stream_get(struct chario_stream *stream, size_t bytes, int64_t timeout_ns,
 		      struct chario_stream_room *room)
 {
 	struct chario_patience patience = { .timeout_ns = timeout_ns };
-	const struct chario_claim claim = { .bytes = (uint32_t)bytes };
+	const struct chario_claim claim = {
+		.bytes = (uint32_t)bytes,
+		.dense = is_dense(stream),
+	};
 	struct chario_disk_record *record;
 	int err = chario_pool_check(&stream->pool);
 
@@ -190,7 +198,9 @@ static void count(struct chario_stream *stream, struct chario_batch *batch,
 /* Nothing but a header would fit any more: why wait for the next record. */
 static bool is_full(const struct chario_stream *stream)
 {
-	return chario_stream_space(stream) < CHARIO_DISK_DATA_ALIGN;
+	const struct chario_claim least = { .bytes = 1, .dense = is_dense(stream) };
+
+	return !chario_stream_fits(stream, &least);
 }
 
 static void go_on(struct chario_stream *stream, const struct chario_batch *batch)

@@ -84,6 +84,7 @@ class Stream(Resource):
         ring: bool = False,
         append: bool = False,
         checksums: bool = True,
+        dense: bool = False,
         segment_bytes: int = 0,
         buffers: int = 0,
         durability: Durability = Durability.AUTO,
@@ -95,11 +96,12 @@ class Stream(Resource):
         """Begin a recording in an area, or go on with ``append``; 0 is the usual.
 
         ``record_bytes`` is the size that room() is going to be asked for: segments become a
-        multiple of it, so that rooms fill them.
+        multiple of it, so that rooms fill them.  ``dense`` rooms of less than 4096 bytes take
+        less of the area, and begin at multiples of 8 in memory instead of 64.
         """
         flags = (_abi.STREAM_RING if ring else 0) | (_abi.STREAM_APPEND if append else 0)
         options = _abi.StreamOptions.new(
-            flags=flags | (0 if checksums else _abi.STREAM_NO_CRC),
+            flags=flags | (0 if checksums else _abi.STREAM_NO_CRC) | (_abi.STREAM_DENSE if dense else 0),
             segment_bytes=not_negative(segment_bytes),
             nr_buffers=not_negative(buffers),
             durability=durability,
