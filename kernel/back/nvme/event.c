@@ -5,8 +5,9 @@
  * One request is with the controller as long as it is enabled.  When it ends,
  * the log page that it names is read, without which the drive does not tell of
  * events of this kind again; the disks tell their users; and the request is
- * posted again.  A drive that cannot stop talking is listened to twenty times
- * a second.
+ * posted again.  That happens at once, for the news may be that blocks have
+ * another length now; but a drive that cannot stop talking is listened to
+ * twenty times a second.
  *
  * A reset takes the request away and makes the drive forget which events are
  * wanted: both are done again then.
@@ -60,7 +61,7 @@ static void tell(struct chario_nvme *ctrl)
 		chario_health_tell(ctrl->disks[i]);
 }
 
-/* The event that has arrived, if one has. */
+/* The event that has arrived, if one has; the next one waits for a while. */
 static bool take(struct chario_nvme *ctrl,
 		 struct chario_nvme_admin_answer *event)
 {
@@ -71,6 +72,8 @@ static bool take(struct chario_nvme *ctrl,
 	raw_spin_lock_irqsave(&admin->lock, flags);
 	arrived = ctrl->events.arrived;
 	ctrl->events.arrived = false;
+	if (arrived)
+		ctrl->events.earliest = jiffies + PAUSE;
 	*event = admin->event;
 	raw_spin_unlock_irqrestore(&admin->lock, flags);
 	return arrived;
@@ -161,10 +164,13 @@ void chario_nvme_event_arrived(struct chario_nvme *ctrl)
 {
 	struct chario_nvme_admin *admin = &ctrl->admin;
 	unsigned long flags;
+	long delay;
 
 	raw_spin_lock_irqsave(&admin->lock, flags);
 	ctrl->events.arrived = true;
-	queue(ctrl, PAUSE);
+	delay = ctrl->events.earliest - jiffies;
+	/* A time that is long past looks like one to come, one day. */
+	queue(ctrl, clamp(delay, 0L, (long)PAUSE));
 	raw_spin_unlock_irqrestore(&admin->lock, flags);
 }
 

@@ -154,6 +154,8 @@ struct chario_nvme_health {
  * @arrived: a request has ended; under admin.lock
  * @refused: the drive does not take such requests, until the next reset
  * @configured: the drive knows which events we want
+ * @earliest: jiffies before which no other event is attended to; under
+ *	admin.lock
  * @work: attends to them
  */
 struct chario_nvme_events {
@@ -161,6 +163,7 @@ struct chario_nvme_events {
 	bool arrived;
 	bool refused;
 	bool configured;
+	unsigned long earliest;
 	struct delayed_work work;
 };
 
