@@ -142,7 +142,7 @@ static int read_records(struct check *check, struct chario_reader *reader, struc
 {
 	struct chario_recording recording;
 	struct chario_record record = { 0 };
-	uint64_t missing = 0;
+	uint64_t missing = 0, lost;
 	int err = 0;
 
 	while ((!err || err == -EIO) && loss->blocks < MOST_ERRORS && !cli_interrupted()) {
@@ -157,10 +157,13 @@ static int read_records(struct check *check, struct chario_reader *reader, struc
 	if (err != -ENODATA && err != -EAGAIN)
 		return err;
 	err = chario_reader_get_recording(reader, &recording, sizeof(recording));
+	if (err)
+		return err;
+	lost = recording.lost_records - recording.lost_before;
 	/* What is on its way counts as missing while somebody records. */
-	if (!err && !recording.live && missing > recording.lost_records)
-		loss->records = missing - recording.lost_records;
-	return err;
+	if (!recording.live && missing > lost)
+		loss->records = missing - lost;
+	return 0;
 }
 
 static int read_recording(struct check *check, const struct chario_area_info *info,

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from format_store import BLOCK, RING, Area, Store, crc32c
 
-END, SEALED, MIDDLE, CLEAN = 1, 2, 4, 8
+END, SEALED, MIDDLE, CLEAN, TOLD = 1, 2, 4, 8, 16
 META, NO_CRC, FIRST, LAST, VOID, APART = 1, 2, 256, 512, 1024, 2048
 
 
@@ -55,6 +55,7 @@ class Fragment:
     time_ns: int
     before: int
     data: bytes
+    batch: Batch
 
 
 class Recording:
@@ -98,7 +99,9 @@ class Recording:
             return True
         *_, last = self._batches_of(self.newest)
         untorn = last.part == batch.part or bool(last.flags & CLEAN)
-        return bool(last.flags & END) and untorn and self.newest < next_lap
+        closed = self._area.closed_session == self._area.session & 0xFFFFFFFF != 0
+        ended = bool(last.flags & END) and (closed or not last.flags & TOLD)
+        return ended and untorn and self.newest < next_lap
 
     def _segments(self) -> range:
         oldest = max(0, self.newest - self.nr_slots + 1)
@@ -176,9 +179,15 @@ def _join(begun: list[Fragment], fragment: Fragment) -> list[Fragment]:
     if fragment.flags & FIRST:
         return [fragment]
     has = sum(len(piece.data) for piece in begun)
-    if begun and begun[0].sequence == fragment.sequence and has == fragment.before:
+    follows = bool(begun) and _follows(begun[-1].batch, fragment.batch)
+    if follows and begun[0].sequence == fragment.sequence and has == fragment.before:
         return [*begun, fragment]
     return []
+
+
+def _follows(before: Batch, batch: Batch) -> bool:
+    """Whether a record of one batch can go on in another."""
+    return before.part == batch.part and batch.serial - before.serial in (0, 1)
 
 
 def _fragments_of(content: bytes, batch: Batch, trusted: bool) -> Iterator[Fragment]:
@@ -196,5 +205,5 @@ def _fragments_of(content: bytes, batch: Batch, trusted: bool) -> Iterator[Fragm
         covered = header[:44] + bytes(4) + (b"" if flags & NO_CRC else data)
         known = not flags & ~(META | NO_CRC | FIRST | LAST | VOID | APART)
         if known and len(data) == length and crc32c(seed, covered) == crc and (trusted or not flags & NO_CRC):
-            yield Fragment(flags, sequence, time_ns, before, data)
+            yield Fragment(flags, sequence, time_ns, before, data, batch)
         at += step

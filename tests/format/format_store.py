@@ -72,6 +72,7 @@ class Area:
     moved_bytes: int
     session: int
     window: int
+    closed_session: int
 
 
 def _sealed(block: bytes, magic: bytes, number: int) -> bool:
@@ -218,4 +219,4 @@ def _parse_entry(slot: int, entry: bytes) -> Area:
     attributes = takewhile(lambda text: text.find("=") > 0, texts[:-1])
     parts = (text.partition("=") for text in attributes)
     pairs = {key: value for key, _, value in parts}
-    return Area(name, slot, pairs, *struct.unpack_from("<II11QI", entry))
+    return Area(name, slot, pairs, *struct.unpack_from("<II11QII", entry))

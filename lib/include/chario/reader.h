@@ -71,6 +71,7 @@ struct chario_record {
  *	program of the first release
  * @live: 1 while somebody records
  * @reserved: zero
+ * @lost_before: of @lost_records, those in front of the oldest segment that is there
  */
 struct chario_recording {
 	uint32_t size;
@@ -94,6 +95,7 @@ struct chario_recording {
 	uint64_t ended_ns;
 	uint32_t live;
 	uint32_t reserved;
+	uint64_t lost_before;
 };
 
 /**

@@ -93,6 +93,9 @@ int chario_area_set_stream(struct chario_area *area, const struct chario_area_st
 /* Say in the table how it was closed: one change. */
 int chario_area_end_stream(struct chario_area *area, const struct chario_area_end *end);
 
+/* Say that it is not closed any more: one change. */
+int chario_area_reopen_stream(struct chario_area *area);
+
 /* What the table says now: 0, -ENODATA, -EUCLEAN where it has lost the area, or an error. */
 int chario_area_get_stream(struct chario_area *area, struct chario_area_stream *stream);
 
@@ -103,7 +106,7 @@ int chario_area_get_stream(struct chario_area *area, struct chario_area_stream *
 uint64_t chario_area_place(const struct chario_area *area, uint64_t offset, uint64_t bytes,
 			   uint64_t *disk_offset);
 
-/* Whether somebody else has the area open for writing. */
+/* Whether somebody else has the area open for writing, or has died and still writes to it. */
 bool chario_area_has_writer(const struct chario_area *area);
 
 struct chario_device *chario_area_device(const struct chario_area *area);

@@ -197,7 +197,8 @@ struct chario_device *chario_area_device(const struct chario_area *area)
 
 bool chario_area_has_writer(const struct chario_area *area)
 {
-	return chario_lock_is_held(area->lock_fd, chario_lock_writer(area->slot));
+	return chario_lock_is_held(area->lock_fd, chario_lock_writer(area->slot)) ||
+	       chario_fence_is_held(area->store->device, STORE_FENCE_AREAS + area->slot);
 }
 
 /* Nobody removes it while it is open. */
@@ -344,6 +345,14 @@ int chario_area_end_stream(struct chario_area *area, const struct chario_area_en
 	fields.end_bytes = end->bytes;
 	fields.end_segment = end->segment;
 	fields.ended_ns = end->time_ns;
+	return change(area, &fields);
+}
+
+int chario_area_reopen_stream(struct chario_area *area)
+{
+	struct store_fields fields = area->fields;
+
+	fields.end_session = 0;
 	return change(area, &fields);
 }
 

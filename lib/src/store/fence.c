@@ -73,6 +73,11 @@ int chario_fence_take(const struct chario_device *device, uint64_t byte, bool ex
 	return err == -EBUSY ? wait_for(device, byte, exclusive, patience_of(device)) : err;
 }
 
+bool chario_fence_is_held(const struct chario_device *device, uint64_t byte)
+{
+	return device->fd >= 0 && chario_lock_is_held(device->fd, byte);
+}
+
 void chario_fence_drop(const struct chario_device *device, uint64_t byte)
 {
 	if (device->fd >= 0)

@@ -442,6 +442,9 @@ int chario_fence_try(const struct chario_device *device, uint64_t byte, bool exc
 int chario_fence_take(const struct chario_device *device, uint64_t byte, bool exclusive);
 void chario_fence_drop(const struct chario_device *device, uint64_t byte);
 
+/* Whether somebody else has it, who may be dead. */
+bool chario_fence_is_held(const struct chario_device *device, uint64_t byte);
+
 /*
  * Drop a fence once nothing that was written behind it follows.  Where the drive does not let
  * go of that for too long, the fence goes with the last of it.

@@ -103,7 +103,7 @@ static int plan_new(struct chario_stream *stream, struct chario_area_stream *ent
 }
 
 /* Where the recording ends that is gone on with. */
-static int find_end(struct chario_stream *stream)
+static int find_end(struct chario_stream *stream, const struct chario_area_stream *entry)
 {
 	struct chario_pile pile = { 0 };
 	struct chario_head head;
@@ -117,7 +117,8 @@ static int find_end(struct chario_stream *stream)
 	if (err || !head.found)
 		return err;
 	stream->next_segment = head.last.segment + 1;
-	if (stream->tape.ring && !(head.ended && head.last.flags & CHARIO_DISK_BATCH_CLEAN))
+	if (stream->tape.ring && !(chario_head_is_left(&head, entry) &&
+				   head.last.flags & CHARIO_DISK_BATCH_CLEAN))
 		stream->clean_from = stream->next_segment + stream->tape.slots;
 	stream->sequence = head.next_sequence;
 	stream->records = head.records;
@@ -149,12 +150,17 @@ static int plan_append(struct chario_stream *stream, struct chario_area_stream *
 	return 0;
 }
 
-static int begin_append(struct chario_stream *stream)
+/* The table says that a ring is not ended any more before anything in it is overwritten. */
+static int begin_append(struct chario_stream *stream, const struct chario_area_stream *entry)
 {
+	int err;
+
 	stream->window = choose_window(stream, stream->tape.slots, stream->tape.ring);
 	if (stream->window > stream->tape.window)
 		stream->window = stream->tape.window;
-	return find_end(stream);
+	err = find_end(stream, entry);
+	return err || !entry->end.time_ns || !entry->ring ? err :
+							    chario_area_reopen_stream(stream->area);
 }
 
 static int find_place(struct chario_stream *stream)
@@ -262,7 +268,7 @@ static int set_up(struct chario_stream *stream, struct chario_store *store, cons
 		err = make_descriptors(stream);
 	if (err)
 		return err;
-	return append ? begin_append(stream) : chario_area_set_stream(stream->area, &entry);
+	return append ? begin_append(stream, &entry) : chario_area_set_stream(stream->area, &entry);
 }
 
 int chario_stream_open(struct chario_store *store, const char *name,

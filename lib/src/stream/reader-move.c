@@ -6,6 +6,12 @@
 
 #include <errno.h>
 
+/* A record goes on in the very next batch: its number may come again in a later one. */
+static bool goes_on(const struct chario_disk_batch *last, const struct chario_disk_batch *batch)
+{
+	return batch->part == last->part && batch->serial - last->serial <= 1;
+}
+
 int chario_reader_enter(struct chario_reader *reader, const struct chario_disk_batch *batch)
 {
 	int ret = chario_tape_load(&reader->tape, batch, &reader->pile);
@@ -17,6 +23,8 @@ int chario_reader_enter(struct chario_reader *reader, const struct chario_disk_b
 	}
 	if (ret != 1)
 		return ret;
+	if (!goes_on(&reader->last, batch))
+		reader->done_bytes = 0;
 	reader->last = *batch;
 	reader->loaded = true;
 	reader->settled = false;
@@ -100,21 +108,24 @@ static int check_session(struct chario_reader *reader)
 }
 
 /*
- * Whether the recording was ended before the ring came round to a segment.  Where it is
- * not of the last part, an earlier one may have been cut off, and what was on its way
+ * Whether the recording was ended before the ring came round to a segment, and nobody has
+ * begun to go on with it since.  Where it is not of the last part, an earlier one may have been cut off, and what was on its way
  * then can have torn what is older: only who recorded last knows.
  */
 static int is_last_lap(struct chario_reader *reader, const struct chario_disk_batch *batch)
 {
+	struct chario_area_stream entry;
 	struct chario_head head;
 	int err;
 
 	if (chario_area_has_writer(reader->area))
 		return 0;
 	err = chario_reader_find_head(reader, &head);
+	if (!err)
+		err = chario_area_get_stream(reader->area, &entry);
 	if (err)
 		return err;
-	return head.ended && head.last.segment < batch->segment + reader->tape.slots &&
+	return chario_head_is_left(&head, &entry) && head.last.segment < batch->segment + reader->tape.slots &&
 	       (head.last.part == batch->part || head.last.flags & CHARIO_DISK_BATCH_CLEAN);
 }
 

@@ -17,6 +17,17 @@ static uint64_t first_record(const struct chario_disk_batch *oldest)
 	return oldest->sequence + (oldest->flags & CHARIO_DISK_BATCH_MIDDLE ? 1 : 0);
 }
 
+/* Numbers that are left out in the batch itself were lost there, or were rooms given back. */
+static uint64_t lost_before(const struct chario_disk_batch *batch)
+{
+	uint64_t begun = batch->next_sequence - batch->sequence;
+	uint64_t inside = begun > batch->nr_records ? begun - batch->nr_records : 0;
+
+	/* One that ends there had its number before. */
+	inside += !!(batch->flags & CHARIO_DISK_BATCH_MIDDLE);
+	return batch->lost_records > inside ? batch->lost_records - inside : 0;
+}
+
 static void fill(const struct chario_head *head, const struct chario_disk_batch *oldest,
 		 struct chario_recording *recording)
 {
@@ -32,6 +43,7 @@ static void fill(const struct chario_head *head, const struct chario_disk_batch 
 	recording->durable_records = head->ended ? head->records : last->durable_records;
 	recording->lost_records = last->lost_records;
 	recording->lost_bytes = last->lost_bytes;
+	recording->lost_before = lost_before(oldest);
 	recording->torn_segments = head->missing + !head->whole;
 }
 

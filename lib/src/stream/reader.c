@@ -94,6 +94,7 @@ static int pass_over(struct chario_reader *reader)
 	int ret;
 
 	if (reader->settled) {
+		reader->done_bytes = 0;
 		chario_pile_skip(&reader->pile);
 		return 1;
 	}

@@ -91,6 +91,7 @@ static int open_batch(struct chario_stream *stream)
 		.segment = segment,
 		.offset = stream->cursor,
 		.flags = (stream->partial ? CHARIO_DISK_BATCH_MIDDLE : 0) |
+			 (stream->tape.ring ? CHARIO_DISK_BATCH_TOLD : 0) |
 			 (segment >= stream->clean_from ? CHARIO_DISK_BATCH_CLEAN : 0),
 		.sequence = stream->sequence,
 		.begun_ns = stream->now_ns,

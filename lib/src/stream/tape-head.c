@@ -14,14 +14,21 @@
 
 #include <errno.h>
 
-/* The first slot that has anything, among those that cannot all be in flight. */
+/*
+ * The first slot that has anything: one of those that cannot all be in flight, or, where
+ * these are damaged, one at growing distances behind them.
+ */
 static int first_slot(struct chario_tape *tape, struct chario_disk_batch *batch)
 {
-	for (uint64_t slot = 0; slot < tape->slots && slot <= tape->window; slot++) {
+	uint64_t step = 1;
+
+	for (uint64_t slot = 0; slot < tape->slots; slot += step) {
 		int ret = chario_tape_peek(tape, slot, 0, batch);
 
 		if (ret)
 			return ret;
+		if (slot >= tape->window)
+			step *= 2;
 	}
 	return 0;
 }
@@ -168,6 +175,13 @@ static int count_missing(struct chario_tape *tape, struct chario_head *head)
 		head->missing += !ret;
 	}
 	return 0;
+}
+
+/* Programs of the first release said nothing in the table. */
+bool chario_head_is_left(const struct chario_head *head, const struct chario_area_stream *entry)
+{
+	return head->ended &&
+	       (entry->end.time_ns || !(head->last.flags & CHARIO_DISK_BATCH_TOLD));
 }
 
 int chario_tape_head(struct chario_tape *tape, struct chario_pile *pile, struct chario_head *head)

@@ -140,6 +140,12 @@ int chario_tape_oldest(struct chario_tape *tape, uint64_t newest, struct chario_
 int chario_tape_first(struct chario_tape *tape, uint64_t from, uint64_t to,
 		      struct chario_disk_batch *batch);
 
+/*
+ * Whether nobody has written to a ring since it was ended.  The segments that somebody has
+ * begun to overwrite may look as they did before; the table then has no end any more.
+ */
+bool chario_head_is_left(const struct chario_head *head, const struct chario_area_stream *entry);
+
 /* Find the head; @pile is room for it.  0 or a negative errno. */
 int chario_tape_head(struct chario_tape *tape, struct chario_pile *pile, struct chario_head *head);
 

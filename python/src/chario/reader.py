@@ -60,6 +60,7 @@ class Recording:
     missing_bytes: int
     records: int
     ended_ns: int
+    lost_before: int
 
 
 class Reader(Resource):
