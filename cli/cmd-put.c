@@ -32,11 +32,11 @@
  * @cli: the call
  * @store_name: that was given, or NULL
  * @name: of the area
- * @into: name that it is written under
- * @beside: room for one that is not @name
+ * @into: name that it is written under: @name, or @beside
+ * @beside: name of what is written beside the area that it replaces
  * @asked_bytes: that --bytes says
  * @force: replace an area that is there
- * @remove_first: before the new one is written
+ * @remove_first: remove it before the new one is written
  * @changed: write the blocks that differ to an area that is there
  * @quiet: no progress
  * @source: what is put
@@ -151,7 +151,7 @@ static int create(const struct put *put)
 	return err ? cli_fail_create(put->cli, err, put->into) : CLI_OK;
 }
 
-/* The new one has the attributes of the old one, as it would have beside it. */
+/* The new one gets the attributes of the old one, as chario_area_publish() would give them. */
 static int remove_and_create(const struct put *put, const struct chario_area_info *old)
 {
 	int status, err = check_room(put);
@@ -210,11 +210,13 @@ static int write_beside(struct put *put)
 	return create(put);
 }
 
+/* An empty one has room beside, and a store of the first release refuses it: before it removes. */
 static int replace(struct put *put, const struct chario_area_info *area)
 {
 	if (area->flags & CHARIO_AREA_STREAM)
 		cli_say(put->cli, "the recording in \"%s\" is replaced", put->name);
-	return put->remove_first ? remove_and_create(put, area) : write_beside(put);
+	return put->remove_first && put->source.bytes ? remove_and_create(put, area) :
+							write_beside(put);
 }
 
 static int refuse(const struct put *put, const struct chario_area_info *area)
@@ -453,7 +455,7 @@ static int put_whole(struct put *put)
 	if (put->start)
 		cli_say(put->cli, "goes on after %" PRIu64 " bytes", put->start);
 	cli_interrupt_catch();
-	/* Of nothing the beginning is the end. */
+	/* An empty source is written down once, at the end. */
 	status = put->source.bytes ? record(put) : CLI_OK;
 	cli_progress_begin(&put->progress, put->name, put->start, put->source.bytes, put->quiet);
 	if (!status)

@@ -93,7 +93,12 @@ def test_it_changes_and_stays_what_it_is(first: Path, tmp_path: Path) -> None:
     chario(first, "rename", "--force", "twelve", "half")
     chario(first, "resize", "half", "200000")
     chario(first, "defrag", "--quiet")
-    for refused in (["set", "plain", "key=value"], ["put", tmp_path / "empty", "empty"]):
+    empty = tmp_path / "empty"
+    for refused in (
+        ["set", "plain", "key=value"],
+        ["put", empty, "empty"],
+        ["put", "--force", "--remove-first", empty, "plain"],
+    ):
         chario(first, *refused, status=1)
     assert features(first) == 0
     assert chario(first, "cat", "plain") == lines("new", 1000)
