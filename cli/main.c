@@ -15,6 +15,7 @@
 #include <chario/store.h>
 
 #include "cli.h"
+#include "interrupt.h"
 
 static int print_version(void)
 {
@@ -84,14 +85,18 @@ static bool wants_help(const struct cli *cli)
 	return false;
 }
 
-/* A program that stands still for a minute says why. */
+/* A program that stands still for a minute says why, once, and ends when it is to. */
 static int say_wait(uint64_t patience_ns, void *data)
 {
-	cli_say(data,
-		"writes of a process that has died may still be on their way to the disk, or one that "
-		"changes the store stands still\nwaiting for that, up to %.0f s",
-		(double)patience_ns / 1e9);
-	return 0;
+	static bool is_said;
+
+	if (!is_said)
+		cli_say(data,
+			"writes of a process that has died may still be on their way to the disk, or "
+			"one that changes the store stands still\nwaiting for that, up to %.0f s",
+			(double)patience_ns / 1e9);
+	is_said = true;
+	return cli_interrupted();
 }
 
 int main(int argc, char **argv)

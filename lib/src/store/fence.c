@@ -10,7 +10,7 @@
  *
  * Who has a lock of lock.c for writing takes the fence of the same thing before it reads
  * what it will write to.  Nobody who lives has that fence then, but the drive may have to be
- * waited for.  The table has nothing but a fence.
+ * waited for.  The table has nothing but a fence, and so it may be held by one who lives.
  */
 #include <errno.h>
 #include <stdint.h>
@@ -26,7 +26,7 @@
 /* How long a write may take where nobody says it: the kernel gives a drive 30 s, and tries again. */
 #define UNKNOWN_NS 60000000000LL
 
-/* Others are often done before anybody wants to know. */
+/* Waits that are shorter are told to nobody; the visitor is called as often from then on. */
 #define UNTOLD_NS 500000000LL
 
 static chario_store_waiting *visitor;
@@ -54,16 +54,19 @@ int chario_fence_try(const struct chario_device *device, uint64_t byte, bool exc
 	return device->fd < 0 ? 0 : chario_lock_try(device->fd, byte, exclusive);
 }
 
+/* The visitor is asked again and again: a signal may have come that is to end the wait. */
 static int wait_for(const struct chario_device *device, uint64_t byte, bool exclusive,
 		    int64_t patience_ns)
 {
 	int err = chario_lock_wait(device->fd, byte, exclusive, UNTOLD_NS);
 
-	if (err != -EBUSY || patience_ns <= UNTOLD_NS)
-		return err;
-	if (visitor && visitor((uint64_t)patience_ns, visitor_data))
-		return -EBUSY;
-	return chario_lock_wait(device->fd, byte, exclusive, patience_ns - UNTOLD_NS);
+	for (int64_t waited_ns = UNTOLD_NS; err == -EBUSY && waited_ns < patience_ns;
+	     waited_ns += UNTOLD_NS) {
+		if (visitor && visitor((uint64_t)patience_ns, visitor_data))
+			break;
+		err = chario_lock_wait(device->fd, byte, exclusive, UNTOLD_NS);
+	}
+	return err;
 }
 
 int chario_fence_take(const struct chario_device *device, uint64_t byte, bool exclusive)
