@@ -58,12 +58,19 @@ bool cli_find_capacity(const struct cli *cli, uint64_t area_bytes,
 	char area[32];
 	int err = chario_stream_get_fit(area_bytes, options, fit, sizeof(*fit));
 
-	if (err)
+	if (!err && options->record_bytes && !fit->records)
+		cli_say(cli,
+			"a record of %" PRIu32 " bytes does not fit into a segment of %s\n"
+			"--segment makes them longer",
+			options->record_bytes, cli_exact_size(area, fit->segment_bytes));
+	else if (err)
 		cli_say(cli,
 			"no recording fits into %s: an area has two segments at least, each as long "
-			"as a record; a larger area, or shorter records, help",
+			"as a record\na larger area, or shorter records, help",
 			cli_exact_size(area, area_bytes));
-	return !err;
+	else
+		return true;
+	return false;
 }
 
 void cli_print_capacity(const struct cli *cli, const char *name, uint64_t area_bytes,
