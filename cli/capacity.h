@@ -9,7 +9,7 @@
 
 #include "cli.h"
 
-/* The bytes of a record; a message where they are none. */
+/* The bytes of a record, 1 to 64M; a message where the text is no such size. */
 bool cli_need_record_size(const struct cli *cli, const char *text, uint32_t *bytes);
 
 /* What fits into an area; a message where nothing does. */

@@ -23,9 +23,7 @@
  * struct check - what is being read
  * @cli: the call
  * @store: open
- * @areas: of it
- * @nr_areas: of them
- * @room: for so many
+ * @list: its areas
  * @memory: that areas are read into
  * @progress: of all bytes
  * @done_bytes: of them
@@ -35,9 +33,7 @@
 struct check {
 	const struct cli *cli;
 	struct chario_store *store;
-	struct chario_area_info *areas;
-	size_t nr_areas;
-	size_t room;
+	struct cli_areas list;
 	void *memory;
 	struct cli_progress progress;
 	uint64_t done_bytes;
@@ -61,11 +57,7 @@ static int add_area(const struct chario_area_info *area, void *data)
 {
 	struct check *check = data;
 
-	if (check->nr_areas == check->room) {
-		check->room = check->room ? 2 * check->room : 64;
-		check->areas = cli_must(reallocarray(check->areas, check->room, sizeof(*area)));
-	}
-	check->areas[check->nr_areas++] = *area;
+	cli_areas_add(&check->list, area);
 	return 0;
 }
 
@@ -75,7 +67,7 @@ static uint64_t bytes_of(const struct chario_area_info *area)
 	return area->flags & CHARIO_AREA_FILLING ? area->filled_bytes : area->bytes;
 }
 
-/* What a disk says of a block that it cannot read. */
+/* Whether an error is of the place that was read, and others can still be. */
 static bool is_unreadable(ssize_t err)
 {
 	return err == -EIO || err == -ENODATA || err == -EBADMSG || err == -EILSEQ;
@@ -88,8 +80,8 @@ static void add_bytes(struct check *check, uint64_t bytes)
 }
 
 /*
- * Read the next bytes; how many, or a negative errno.  A piece in which something cannot
- * be read is read again block by block.
+ * Read the next bytes: how many, or a negative errno.  A piece in which something cannot
+ * be read gives 0, and up to *@slow_end is read again block by block.
  */
 static ssize_t read_piece(const struct check *check, struct chario_area *area, uint64_t at,
 			  uint64_t end, uint64_t *slow_end)
@@ -246,11 +238,11 @@ static bool check_all(struct check *check, bool quiet)
 	uint64_t total_bytes = 0;
 	bool is_done = true;
 
-	for (size_t i = 0; i < check->nr_areas; i++)
-		total_bytes += bytes_of(&check->areas[i]);
+	for (size_t i = 0; i < check->list.nr_areas; i++)
+		total_bytes += bytes_of(&check->list.areas[i]);
 	cli_progress_begin(&check->progress, "data", 0, total_bytes, quiet);
-	for (size_t i = 0; i < check->nr_areas && !cli_interrupted(); i++)
-		is_done &= check_area(check, &check->areas[i]);
+	for (size_t i = 0; i < check->list.nr_areas && !cli_interrupted(); i++)
+		is_done &= check_area(check, &check->list.areas[i]);
 	cli_progress_end(&check->progress);
 	if (!cli_interrupted())
 		return is_done;
@@ -275,7 +267,7 @@ int cli_check_data(const struct cli *cli, const char *store, bool quiet,
 		cli_fail_store(cli, err, "cannot read the table");
 	is_done = !err && check_all(&check, quiet);
 	free(check.memory);
-	free(check.areas);
+	free(check.list.areas);
 	chario_store_close(check.store);
 	return is_done ? check.nr_lost : -1;
 }

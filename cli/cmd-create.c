@@ -8,6 +8,12 @@
 #include "capacity.h"
 #include "store.h"
 
+/**
+ * struct creation - what is asked for
+ * @store: that was given, or NULL
+ * @options: of a recording, with the size of its records; 0 where nobody asks what fits
+ * @bytes: of the area
+ */
 struct creation {
 	const char *store;
 	struct chario_stream_options options;

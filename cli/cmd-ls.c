@@ -16,17 +16,13 @@
  * @cli: the call
  * @store: open
  * @is_long: also what recordings hold
- * @areas: that match
- * @nr_areas: of them
- * @room: for so many
+ * @list: areas that match
  */
 struct listing {
 	const struct cli *cli;
 	struct chario_store *store;
 	bool is_long;
-	struct chario_area_info *areas;
-	size_t nr_areas;
-	size_t room;
+	struct cli_areas list;
 };
 
 static bool is_wanted(const struct cli *cli, const char *name)
@@ -41,14 +37,8 @@ static int add_area(const struct chario_area_info *area, void *data)
 {
 	struct listing *listing = data;
 
-	if (!is_wanted(listing->cli, area->name))
-		return 0;
-	if (listing->nr_areas == listing->room) {
-		listing->room = listing->room ? 2 * listing->room : 64;
-		listing->areas =
-			cli_must(reallocarray(listing->areas, listing->room, sizeof(*area)));
-	}
-	listing->areas[listing->nr_areas++] = *area;
+	if (is_wanted(listing->cli, area->name))
+		cli_areas_add(&listing->list, area);
 	return 0;
 }
 
@@ -99,9 +89,9 @@ static void print_table(const struct listing *listing)
 
 	for (size_t i = 0; i < table.nr_columns; i++)
 		cli_table_add(&table, "%s", heading[i]);
-	for (size_t i = 0; i < listing->nr_areas; i++)
-		add_row(listing, &table, &listing->areas[i]);
-	if (listing->nr_areas)
+	for (size_t i = 0; i < listing->list.nr_areas; i++)
+		add_row(listing, &table, &listing->list.areas[i]);
+	if (listing->list.nr_areas)
 		cli_table_print(&table);
 	cli_table_clear(&table);
 }
@@ -111,11 +101,11 @@ static void print_json(const struct listing *listing)
 	struct json_object *object = cli_must(json_object_new_object());
 	struct json_object *areas = cli_must(json_object_new_array());
 
-	for (size_t i = 0; i < listing->nr_areas; i++) {
-		struct json_object *area = cli_area_object(&listing->areas[i]);
+	for (size_t i = 0; i < listing->list.nr_areas; i++) {
+		struct json_object *area = cli_area_object(&listing->list.areas[i]);
 		struct chario_recording recording;
 
-		if (find_recording(listing, &listing->areas[i], &recording))
+		if (find_recording(listing, &listing->list.areas[i], &recording))
 			json_object_object_add(area, "recording", cli_recording_object(&recording));
 		json_object_array_add(areas, area);
 	}
@@ -130,7 +120,7 @@ static int print(const struct listing *listing)
 		print_json(listing);
 	else
 		print_table(listing);
-	if (listing->nr_areas || !listing->cli->argc)
+	if (listing->list.nr_areas || !listing->cli->argc)
 		return CLI_OK;
 	cli_say(listing->cli, "no area is called like this");
 	return CLI_FAILED;
@@ -164,7 +154,7 @@ int cmd_ls(struct cli *cli)
 		return CLI_FAILED;
 	err = chario_store_each(listing.store, add_area, &listing);
 	status = err ? cli_fail_store(cli, err, "cannot read the table") : print(&listing);
-	free(listing.areas);
+	free(listing.list.areas);
 	chario_store_close(listing.store);
 	return status;
 }

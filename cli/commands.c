@@ -157,7 +157,7 @@ static const struct cli_option record_options[] = {
 	{ 'm', "flush-ms", "MS", "time after which what came is durable, 1000" },
 	{ 'l', "late-ms", "MS", "a segment that takes longer is late, 100" },
 	{ 'g', "segment", "SIZE", "bytes of a write, about 4M, so that records fill it" },
-	{ 'n', "buffers", "N", "segments that are held in memory, 8" },
+	{ 'n', "buffers", "N", "segments that are held in memory, 8, or as many as take 64M" },
 	{ 'D', "drop", NULL,
 	  "where the disk is too slow, drop and count; never let the source wait" },
 	{ 'N', "dry-run", NULL, "record nothing, say how much fits" },

@@ -149,6 +149,15 @@ bool cli_find_area(const struct cli *cli, struct chario_store *store, const char
 	return !err;
 }
 
+void cli_areas_add(struct cli_areas *list, const struct chario_area_info *area)
+{
+	if (list->nr_areas == list->room) {
+		list->room = list->room ? 2 * list->room : 64;
+		list->areas = cli_must(reallocarray(list->areas, list->room, sizeof(*area)));
+	}
+	list->areas[list->nr_areas++] = *area;
+}
+
 bool cli_need_size(const struct cli *cli, const char *text, uint64_t *bytes)
 {
 	if (cli_parse_size(text, bytes) && *bytes)

@@ -70,6 +70,20 @@ int cli_print_store(const struct cli *cli, struct chario_store *store);
 /* With --json: an area as it is now. */
 int cli_print_area_json(const struct cli *cli, struct chario_store *store, const char *name);
 
+/**
+ * struct cli_areas - a list of areas, freed by its user
+ * @areas: in the order of their places
+ * @nr_areas: of them
+ * @room: for so many
+ */
+struct cli_areas {
+	struct chario_area_info *areas;
+	size_t nr_areas;
+	size_t room;
+};
+
+void cli_areas_add(struct cli_areas *list, const struct chario_area_info *area);
+
 /* A size that is not 0; a message when it is none. */
 bool cli_need_size(const struct cli *cli, const char *text, uint64_t *bytes);
 

@@ -287,8 +287,11 @@ void chario_device_unregister(struct chario_device *cio)
  * chario_device_lose() - what a disk stands for is not there any more
  * @cio: registered
  *
- * Its calls give ENODEV from here on.  Commands that are with the device end by
- * themselves.
+ * Its calls give ENODEV from here on.  The node stays until the back end takes the
+ * disk away.  Commands that are with the device are its own to end; those that it
+ * has forgotten are ended by chario_queue_fail_frozen().
+ *
+ * Context: any.
  */
 void chario_device_lose(struct chario_device *cio)
 {

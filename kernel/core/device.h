@@ -54,22 +54,19 @@ struct chario_counters {
  * @dma_mask: DMA alignment - 1
  * @capacity_bytes: size of the disk
  * @features: CHARIO_FEATURE_*
+ * @medium: what it stands for, see core/medium.h; looked at when a command is posted
  * @counters: per CPU
  * @deadline: default deadline, jiffies
  * @deadline_ms: the same, as it was set
  * @completion: default &enum chario_completion
  * @spin_ns: default for CHARIO_COMPLETION_SPIN
  * @any_size: files that are opened from now on take calls of any size
- * @removed: the drive has gone
+ * @removed: the drive has gone, or what the disk stands for is not there any more
  * @control: CHARIO_CONTROL_* bits of all reads and writes; set by the back end
  * @last_error: errno of the last failed command, 0 for none
  * @buffer_lock: protects @buffers, and what it is to be mapped
  * @buffers: all buffers of all open files
  * @cmb: the drive's controller memory, or NULL
- * @wwid: name of what it stands for, as nvme's attribute of this name; "" for none
- * @is_shared: other disks may stand for the same
- * @medium: what it stands for
- * @medium_node: on the list of its disks
  * @dev: in class chario
  * @cdev: the node
  * @index: N
@@ -85,6 +82,9 @@ struct chario_counters {
  * @optimal_write_bytes: see &struct chario_info
  * @atomic_write_bytes: see &struct chario_info
  * @namespace_id: see &struct chario_info
+ * @medium_node: on the list of the disks of @medium
+ * @is_shared: other disks may stand for the same
+ * @wwid: name of what it stands for, as Linux's driver has it; "" for none
  * @serial: see &struct chario_info
  * @model: see &struct chario_info
  * @firmware: see &struct chario_info
@@ -99,6 +99,7 @@ struct chario_device {
 	u32 dma_mask;
 	u64 capacity_bytes;
 	u64 features;
+	struct chario_medium *medium;
 	struct chario_counters __percpu *counters;
 	unsigned long deadline;
 	u32 deadline_ms;
@@ -111,10 +112,6 @@ struct chario_device {
 	struct mutex buffer_lock; /* buffers, and what it is to be mapped */
 	struct list_head buffers;
 	struct chario_cmb *cmb;
-	char wwid[144];
-	bool is_shared;
-	struct chario_medium *medium;
-	struct list_head medium_node;
 
 	struct device dev;
 	struct cdev cdev;
@@ -131,6 +128,10 @@ struct chario_device {
 	u32 optimal_write_bytes;
 	u32 atomic_write_bytes;
 	u32 namespace_id;
+	struct list_head medium_node;
+	bool is_shared;
+	/* The longest is "nvme.", a vendor, serial and model in digits, and a number. */
+	char wwid[144];
 	char serial[24];
 	char model[48];
 	char firmware[16];

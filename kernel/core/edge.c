@@ -116,7 +116,7 @@ static int wait_disk(const struct chario_edge *edge,
 	return 0;
 }
 
-/* The same for all disks of the medium; one that goes ends its commands first. */
+/* The same for all disks of the medium; one that leaves has ended its commands before. */
 static int wait_clear(const struct chario_edge *edge, unsigned long expires)
 {
 	struct chario_medium *medium = edge->medium;

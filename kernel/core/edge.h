@@ -40,7 +40,11 @@ void chario_edge_settle(const struct chario_edge *edge);
 void chario_edge_unlock(struct chario_edge *edge);
 bool chario_edge_meets(const struct chario_command *cmd);
 
-/* Can there be an edge where a request goes? */
+/*
+ * Can there be an edge where a request goes?  Under the lock of a queue, which needs no
+ * barrier: who locks an edge has raised the count before it takes that lock to look for
+ * writes that have been handed over, see is_clear().
+ */
 static inline bool chario_edge_may_be(const struct chario_request *req)
 {
 	return atomic_read(&req->cio->medium->patchers);

@@ -43,7 +43,7 @@ static struct chario_medium *create(const char *name)
 	return medium;
 }
 
-/* A disk that stands for the same may be the one that its user did not mean. */
+/* Their locks are those of two files: a store that is open by both is not safe. */
 static void tell(const struct chario_device *cio)
 {
 	const struct chario_device *other;
@@ -51,7 +51,7 @@ static void tell(const struct chario_device *cio)
 	list_for_each_entry(other, &cio->medium->disks, medium_node)
 		if (other != cio)
 			dev_warn(cio->dev.parent,
-				 "chardisk%d and chardisk%d are the same namespace of one drive, by two controllers\n",
+				 "chardisk%d and chardisk%d are the same namespace of one drive, by two controllers; use one of them only: locks of one do not hold for the other\n",
 				 cio->index, other->index);
 }
 
@@ -61,6 +61,9 @@ static void tell(const struct chario_device *cio)
  * @name: of what it stands for, which other disks may have as well; "" when none
  *	can
  *
+ * Undone by chario_medium_leave(), and then chario_medium_put().
+ *
+ * Context: may sleep.
  * Return: 0 or ENOMEM.
  */
 int chario_medium_join(struct chario_device *cio, const char *name)
@@ -85,8 +88,11 @@ int chario_medium_join(struct chario_device *cio, const char *name)
 }
 
 /**
- * chario_medium_leave() - a disk has gone
- * @cio: its queues have been failed and drained, but are still there
+ * chario_medium_leave() - a disk has gone: edges do not look at its queues any more
+ * @cio: its queues have been failed and drained, but are still there; keeps the
+ *	medium until chario_medium_put()
+ *
+ * Context: may sleep.
  */
 void chario_medium_leave(struct chario_device *cio)
 {
@@ -109,8 +115,10 @@ static void release(struct kref *alive)
 }
 
 /**
- * chario_medium_put() - undo chario_medium_join()
- * @cio: nobody has it open any more
+ * chario_medium_put() - let go of what chario_medium_join() has found or made
+ * @cio: has left, and nobody has it open any more
+ *
+ * Context: may sleep.
  */
 void chario_medium_put(struct chario_device *cio)
 {

@@ -10,7 +10,7 @@
 #include "core/origin.h"
 #include "core/queue.h"
 
-/* Its buffers may be many: whoever happened to reap the orphan is not held up. */
+/* The last reference: closing takes long where buffers are many, and may sleep. */
 static void put_origin(struct work_struct *work)
 {
 	fput(container_of(work, struct chario_origin, put_work)->file);
@@ -29,10 +29,10 @@ void chario_origin_init(struct chario_origin *origin, struct file *file)
 
 /**
  * chario_origin_hold() - a request becomes an orphan
- * @origin: whose caller has the file open, or is about to be told that the
- *	request has ended
+ * @origin: whose caller, or io_uring for it, still has the file open: it is told
+ *	afterwards that the request has ended
  *
- * Context: any.
+ * Context: any; under the lock of the request's queue.
  */
 void chario_origin_hold(struct chario_origin *origin)
 {
@@ -52,7 +52,7 @@ void chario_origin_drop(struct chario_origin *origin)
 
 	if (!atomic_dec_and_test(&origin->orphans))
 		return;
-	/* Work that has not begun has a reference of its own to drop. */
+	/* Work that is queued already drops the reference of an earlier orphan. */
 	if (!queue_work(chario_workqueue, &origin->put_work))
 		fput(file);
 }

@@ -93,7 +93,7 @@ static inline bool is_clear(const struct chario_queue *q,
 {
 	return likely(q->state == CHARIO_QUEUE_LIVE && !req->orphaned &&
 		      q->ops->post_slices && !READ_ONCE(req->cio->removed)) &&
-	       !unlikely(chario_edge_may_be(req));
+	       likely(!chario_edge_may_be(req));
 }
 
 /* CHARIO_POST_BATCH of them at most; the rest.  Under q->lock. */

@@ -348,8 +348,10 @@ void chario_queue_fail(struct chario_queue *q, int error)
  * @cio: the disk, which has been lost
  * @error: what its callers get
  *
- * While the queue is frozen the device has forgotten every command.  One that is
- * live ends its commands by itself.
+ * While the queue is frozen the device has forgotten every command.  A queue that
+ * is live is left alone: the device ends its commands.
+ *
+ * Context: may not hold the queue's lock.
  */
 void chario_queue_fail_frozen(struct chario_queue *q,
 			      const struct chario_device *cio, int error)

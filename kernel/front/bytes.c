@@ -34,12 +34,13 @@
 
 /**
  * struct chario_bytes - what a file of any size has in hand
- * @lock: protects all of it
+ * @lock: protects all of it; @untold is read without it, and so is where @gather
+ *	lies, see chario_gather_meets()
  * @gather: bytes that have been written and are not on the disk yet; an fsync
  *	tells of those that are lost, whoever else has been told: other holders
  *	of the file have not
  * @untold: the next write is to tell of it, too
- * @holds: what has been gathered keeps the file open
+ * @holds: something is gathered, and has a reference to the file
  * @work: writes what has been left lying
  */
 struct chario_bytes {
@@ -50,7 +51,11 @@ struct chario_bytes {
 	struct delayed_work work;
 };
 
-/* Undo mutex_lock(); the caller has the file open, or is what keeps it open. */
+/*
+ * Undo mutex_lock(), and have a reference to the file as long as something is gathered.
+ * The caller has the file open, or is the work, which runs on that reference; a worker
+ * that drops the last one does not close the file itself.
+ */
 static void leave(struct chario_bytes *b)
 {
 	struct file *file = b->gather.cf->origin.file;
@@ -64,7 +69,7 @@ static void leave(struct chario_bytes *b)
 		fput(file);
 }
 
-/* Not for a call that goes on: it is one of its own. */
+/* Bytes that earlier calls have gathered: to those who trace, a request of its own. */
 static int write_late(struct chario_bytes *b)
 {
 	const struct chario_gather *g = &b->gather;
@@ -80,17 +85,20 @@ static void write_left_lying(struct work_struct *work)
 	struct chario_bytes *b = container_of(to_delayed_work(work),
 					      struct chario_bytes, work);
 
-	/* A call may be waiting for memory that never comes; others need us. */
+	/* A call may have it for long, and the workqueue is needed by others. */
 	if (!mutex_trylock(&b->lock)) {
 		queue_delayed_work(chario_workqueue, &b->work, HZ);
 		return;
 	}
 	if (write_late(b))
-		b->untold = true;
+		WRITE_ONCE(b->untold, true);
 	leave(b);
 }
 
-/* Can this part of a call go straight to the drive?  Its length, or 0. */
+/*
+ * How many of the next bytes can go straight to the drive: whole blocks, from aligned
+ * memory, or 0.  Also 0 where fewer than @least are left, which are better gathered.
+ */
 static size_t direct_bytes(const struct chario_device *cio,
 			   const struct iov_iter *iter, u64 pos, size_t least)
 {
@@ -123,7 +131,7 @@ static ssize_t move_direct(struct chario_file *cf, struct iov_iter *iter,
 	return ret;
 }
 
-/* Bytes of a write that have been gathered or written; @least go straight. */
+/* Write or gather some of the next bytes of a write: how many.  @least: as above. */
 static ssize_t write_part(struct chario_gather *g, struct iov_iter *iter,
 			  u64 pos, size_t least, bool fua)
 {
@@ -142,7 +150,7 @@ static ssize_t write_part(struct chario_gather *g, struct iov_iter *iter,
 	return ret ?: chario_gather_add(g, iter, pos);
 }
 
-/* All of a write; what is left in the gather is its caller's business. */
+/* All of a write.  What is in the gather at the end is written by the caller, or stays. */
 static ssize_t write_parts(struct chario_gather *g, struct iov_iter *iter,
 			   u64 pos, size_t least, bool fua)
 {
@@ -156,14 +164,14 @@ static ssize_t write_parts(struct chario_gather *g, struct iov_iter *iter,
 	return ret < 0 && !(ret == -EFAULT && total) ? ret : total;
 }
 
-/* The gather is the file's, and stays. */
+/* A write by the gather of the file, in which its last bytes stay. */
 static ssize_t write_shared(struct chario_bytes *b, struct iov_iter *iter,
 			    u64 pos, bool durable)
 {
 	struct chario_gather *g = &b->gather;
 	ssize_t ret = b->untold ? g->error : 0;
 
-	b->untold = false;
+	WRITE_ONCE(b->untold, false);
 	if (!ret)
 		ret = write_parts(g, iter, pos, g->size, durable);
 	if (ret >= 0 && (durable || chario_gather_is_full(g)))
@@ -173,7 +181,7 @@ static ssize_t write_shared(struct chario_bytes *b, struct iov_iter *iter,
 	return ret;
 }
 
-/* The gather goes with the call. */
+/* A write by a gather of its own, which ends with the call. */
 static ssize_t write_alone(struct chario_gather *g, struct iov_iter *iter,
 			   u64 pos, bool durable)
 {
@@ -258,7 +266,7 @@ static ssize_t transfer_alone(struct chario_file *cf, struct iov_iter *iter,
 	return ret;
 }
 
-/* Has a small write only to be put to what is gathered?  -EAGAIN when not. */
+/* Without waiting: a small write that only adds to what is gathered, else -EAGAIN. */
 static ssize_t gather_now(struct chario_bytes *b, struct iov_iter *iter,
 			  u64 pos)
 {
@@ -406,7 +414,7 @@ int chario_bytes_flush(struct chario_file *cf, bool sync)
 	ret = b->gather.error;
 	if (sync) {
 		b->gather.error = 0;
-		b->untold = false;
+		WRITE_ONCE(b->untold, false);
 	}
 	leave(b);
 	return ret;

@@ -15,8 +15,8 @@
 /**
  * chario_gather_init() - nothing is gathered yet
  * @g: the caller's
- * @cf: the file
- * @bytes: that are going to be, as far as is known
+ * @cf: the file that they are written to
+ * @bytes: of the call that it is for; SIZE_MAX for a file
  */
 void chario_gather_init(struct chario_gather *g, struct chario_file *cf,
 			size_t bytes)
@@ -43,9 +43,9 @@ void chario_gather_init(struct chario_gather *g, struct chario_file *cf,
  * chario_gather_drop_memory() - let go of the memory
  * @g: nothing is gathered
  *
- * A call that has been given up leaves its command with the drive, which may
- * still reach this memory: it is not used again.  The core holds its pages as
- * long as that.
+ * After a failure too: the command of a call that has been given up is still with the
+ * drive, which may reach this memory, so it is not used again.  The core holds its
+ * pages as long as that.
  */
 void chario_gather_drop_memory(struct chario_gather *g)
 {
@@ -101,7 +101,7 @@ bool chario_gather_meets(struct chario_gather *g, u64 pos, u64 bytes)
 
 /**
  * chario_gather_add() - gather more bytes
- * @g: has memory, and is empty or ends at @pos, but not at the end of a piece
+ * @g: has memory, and is empty, or ends at @pos and is not full
  * @iter: where they are
  * @pos: byte offset on the disk
  *
@@ -139,7 +139,10 @@ static int write_whole(struct chario_gather *g, u64 pos, void *from, u32 bytes,
  * @g: the gather; whatever comes of it, it is empty then
  * @fua: durable at completion
  *
- * Its callers have been told that it is written: that one is killed ends nothing.
+ * Those who wrote it have been told that it is written, so a fatal signal does not
+ * end this.
+ *
+ * Context: may sleep; the caller has the file open and the gather to itself.
  *
  * Return: 0 or -errno.
  */

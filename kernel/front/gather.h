@@ -15,14 +15,14 @@
  * struct chario_gather - bytes that have been gathered
  * @cf: the file that they are written to
  * @size: of @memory and of @bounce, a power of two
- * @memory: bytes @start to @end of the disk, where they lie in a piece of the
- *	disk of @size
+ * @memory: a piece of the disk, which begins at a multiple of @size; bytes @start to
+ *	@end of the disk are there
  * @bounce: for parts of blocks, and for memory that is not aligned; both are
  *	NULL until they are needed, and after a failure
  * @lock: protects @start and @end against chario_gather_meets(); all else is
  *	protected by whose it is
- * @start: of what has been gathered
- * @end: of it; nothing when it is @start
+ * @start: byte offset on the disk of what has been gathered
+ * @end: behind it; nothing is gathered when it is @start
  * @error: of bytes that are lost, 0 for none; whoever tells of it resets it
  */
 struct chario_gather {
@@ -41,7 +41,7 @@ static inline bool chario_gather_is_empty(const struct chario_gather *g)
 	return g->start == g->end;
 }
 
-/* Is it a whole piece of the disk? */
+/* Does it end where its piece of the disk ends? */
 static inline bool chario_gather_is_full(const struct chario_gather *g)
 {
 	return !(g->end & (g->size - 1));

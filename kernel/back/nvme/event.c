@@ -4,10 +4,10 @@
  *
  * One request is with the controller as long as it is enabled.  When it ends,
  * the log page that it names is read, without which the drive does not tell of
- * events of this kind again; the disks tell their users; and the request is
- * posted again.  That happens at once, for the news may be that blocks have
- * another length now; but a drive that cannot stop talking is listened to
- * twenty times a second.
+ * events of this kind again; where namespaces have changed, they are looked at
+ * (identity.c); the disks tell their users; and the request is posted again.
+ * That happens at once, for the news may be that blocks have another length now;
+ * but a drive that cannot stop talking is listened to twenty times a second.
  *
  * A reset takes the request away and makes the drive forget which events are
  * wanted: both are done again then.
@@ -79,7 +79,7 @@ static bool take(struct chario_nvme *ctrl,
 	return arrived;
 }
 
-/* It may have been formatted, by another controller of the drive or its host. */
+/* One may have been formatted, by another host or by another controller of the drive. */
 static void look_at_namespaces(struct chario_nvme *ctrl)
 {
 	void *page = kmalloc(NVME_IDENTIFY_DATA_SIZE, GFP_KERNEL);

@@ -114,9 +114,9 @@ int chario_nvme_identify_ctrl(struct chario_nvme *ctrl)
 /**
  * chario_nvme_identify_again() - is it the controller that it was?
  * @ctrl: identified before
- * @id: room for the answer
+ * @id: room for the answer, of which nothing is kept
  *
- * Its firmware may be another one.
+ * Serial and model number are compared; its firmware may be another one.
  *
  * Return: 0; ENODEV when it is not, said in the log; or as
  * chario_nvme_admin_run().
@@ -136,7 +136,7 @@ int chario_nvme_identify_again(struct chario_nvme *ctrl,
 		return 0;
 	copy_text(serial, sizeof(serial), id->sn, sizeof(id->sn));
 	dev_err(&ctrl->pdev->dev,
-		"another drive is in the slot: its serial number is \"%s\", that of the disks was \"%s\"\n",
+		"another drive is in the slot: its serial number is \"%s\", that of the disks was \"%s\"; unbind it and bind it again\n",
 		serial, ctrl->serial);
 	return -ENODEV;
 }
@@ -180,7 +180,7 @@ int chario_nvme_identify_list(struct chario_nvme *ctrl, u32 *nsids,
  * @ctrl: identified
  * @nsid: its identifier
  * @id: gets the answer
- * @status: of the answer; for chario_nvme_status_errno()
+ * @status: gets that of the answer, for chario_nvme_status_errno()
  *
  * Return: 0 when the controller has answered, or as
  * chario_nvme_admin_exchange().

@@ -18,9 +18,9 @@
 /**
  * struct chario_nvme_identity - what a namespace is known by
  * @nsze: size in blocks
- * @format: of its blocks
- * @eui64: identifiers of it, which may be zero
- * @nguid: as above
+ * @format: bytes of a block (@ds, a logarithm) and of its metadata; the rest is zero
+ * @eui64: its 64-bit identifier, or zero
+ * @nguid: its 128-bit identifier, or zero
  */
 struct chario_nvme_identity {
 	__le64 nsze;
@@ -120,7 +120,7 @@ static int look(struct chario_nvme *ctrl, unsigned int index,
 	if (ret)
 		return ret;
 	take(&now, id);
-	/* One that is being formatted is not to be had, and will be another. */
+	/* An error: it has gone, or is being formatted, and will be another then. */
 	*same = !status && !memcmp(&now, &ctrl->identities[index], sizeof(now));
 	return 0;
 }
@@ -133,7 +133,7 @@ static void lose(struct chario_nvme *ctrl, struct chario_device *cio)
 	chario_device_lose(cio);
 }
 
-/* What the drive has forgotten of a lost disk is not asked of it again. */
+/* In a reset: what was in flight for a disk that is lost is not posted again. */
 static void forget(struct chario_nvme *ctrl, const struct chario_device *cio)
 {
 	unsigned int i;
@@ -147,7 +147,9 @@ static void forget(struct chario_nvme *ctrl, const struct chario_device *cio)
  * @ctrl: enabled
  * @page: room for an answer of the drive, of NVME_IDENTIFY_DATA_SIZE
  *
- * Return: 0; ENODEV when it is another drive, said in the log; or as
+ * Context: may sleep, as long as admin commands take.
+ * Return: 0, also when disks have been lost, said in the log; ENODEV when it is
+ * another drive, said in the log; or as
  * chario_nvme_admin_exchange().
  */
 int chario_nvme_identity_check(struct chario_nvme *ctrl, void *page)

@@ -199,8 +199,8 @@ struct chario_nvme_events {
  * @model: see &struct chario_info
  * @firmware: see &struct chario_info
  * @vid: PCI vendor, as the drive says it
- * @sn: serial number as the drive says it
- * @mn: model number as the drive says it
+ * @sn: serial number as the drive says it, padded, for comparing; @serial is for people
+ * @mn: model number, likewise
  * @has_namespace_events: it tells when namespaces change
  * @identities: what each of @disks is known by
  * @identify_page: for what a reset asks the drive; under recover_lock

@@ -493,16 +493,19 @@ struct chario_transfer {
  * @reserved: zero
  * @disk_offset: byte offset on the disk
  * @bytes: from there; transfers elsewhere are not waited for
- * @deadline_ns: when to give up; 0 for the disk's recovery bound
+ * @deadline_ns: how long to wait: 0 for the disk's recovery bound, else 1 ms to
+ *	1 hour
  *
  * A call that gave ETIMEDOUT, or whose caller was killed, may still be with the
- * drive and reach the disk later, until recovery has ended it.  Afterwards none
- * of this open file can.  Who gives up a lock of the file (fcntl(2),
- * F_OFD_SETLK) that others wait for calls this before; who closes the file need
- * not, for such transfers keep it open, and so its locks.
+ * drive and reach the disk later, until recovery has ended it.  When this returns
+ * 0, none that was made through this open file can reach these bytes any more.
+ * Who gives up a lock of the file (fcntl(2), F_OFD_SETLK) that others wait for
+ * calls this before; who closes the file need not, for such transfers keep it
+ * open, and so its locks.  It also works on a disk that has gone.
  *
  * Errors: ETIMEDOUT when there still was one at the deadline; EINTR when the
- * caller was killed.
+ * caller was killed; EINVAL when @reserved is not zero, @deadline_ns is out of its
+ * range, or the bytes end beyond 2^64.
  */
 struct chario_settle {
 	__u32 size;

@@ -30,9 +30,10 @@ struct chario_area;
  * Until it is closed, nobody moves, shrinks or removes the area; it may be
  * renamed.
  *
- * Context: may sleep.
+ * Context: may sleep; with O_RDWR also until what a process that has died has begun to
+ * write to it has ended, see chario_store_on_wait().
  * Return: 0; -ENOENT where there is no such area; -EBUSY where it has a writer
- * already, or is being moved or removed; -EROFS where the store was opened for
+ * already, or is being moved or removed, or such writes have not ended in time; -EROFS where the store was opened for
  * reading and the area is to be written; -EINVAL where @flags are of another
  * kind; -EMFILE, -ENOMEM; -EUCLEAN, or an error of pread(2).
  */
@@ -46,7 +47,8 @@ int chario_area_open(struct chario_store *store, const char *name, int flags,
  *
  * Writes nothing: chario_area_sync() comes before.
  *
- * Context: may sleep.
+ * Context: may sleep; one that was open for writing also until transfers that were given
+ * up have ended, for the bound of recovery of the disk at most.
  */
 void chario_area_close(struct chario_area *area);
 
@@ -170,7 +172,7 @@ int chario_area_sync(struct chario_area *area);
 int chario_area_set_filled(struct chario_area *area, uint64_t bytes, uint64_t tag);
 
 /**
- * chario_area_publish() - say that all of the content is there, under another name
+ * chario_area_publish() - say that all of the content is there, and give it another name
  * @area: an area that is open for writing and has CHARIO_AREA_FILLING
  * @name: that it gets; an area that has this name goes
  *

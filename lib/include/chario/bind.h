@@ -84,7 +84,8 @@ struct chario_bind_result {
  * CHARIO_BIND_CHECK, chario_use_each() says by what), -EPERM or -EACCES
  * without the rights of root, -ENOENT when the module cannot be loaded because
  * it is not installed, -ENODEV when the drive has gone or the module refused
- * it, -ETIMEDOUT when its disks did not appear, -EINVAL for unknown @flags or
+ * it, -ETIMEDOUT when its disks did not appear, -ENOTBLK when something else, such as a
+ * plain file, stands where the node of one of them is to be, -EINVAL for unknown @flags or
  * a @size smaller than the first version of the struct, or what the driver
  * gave.
  */

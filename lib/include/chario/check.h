@@ -114,9 +114,11 @@ typedef int chario_finding_visit(const struct chario_finding *finding, void *dat
  * @data: is handed to it
  *
  * With CHARIO_CHECK_REPAIR a damaged or older copy is written anew from the good
- * one, a header whose both copies are damaged from what the table says, and a block that counts as never used counts as used where one behind it is.
- * Where both are damaged, or areas contradict each other, nothing is
- * touched: which one is right is not for a program to say.  With CHARIO_CHECK_FORGET
+ * one, a header of which both copies are damaged from what the table says, and a block
+ * that counts as never used counts as used where one behind it is; a change that was
+ * interrupted is finished.  Where both copies of a block are damaged, or areas contradict
+ * each other, nothing is touched: which one is right is not for a program to say.  With
+ * CHARIO_CHECK_FORGET
  * too, a block of which both copies are damaged becomes empty, and what its areas
  * had is free; where both are good and differ, the first is what remains.  Nothing is
  * written to a store that has an entry of a later release.
@@ -125,7 +127,8 @@ typedef int chario_finding_visit(const struct chario_finding *finding, void *dat
  * Return: how many damages are left that are more than a note: 0 where all is
  * well; what @visit returned; -ENOMEDIUM where there is no trace of a store; -EBUSY
  * where CHARIO_CHECK_REPAIR is set and the store is open, where it is being made or
- * repaired, or where the table has been locked for 10 s; -ESTALE where the disk is
+ * repaired, or where the lock of the table was not to be had, as for
+ * chario_store_create(); -ESTALE where the disk is
  * smaller than the store; -EPROTO where the format is newer than the library, or it is
  * to be repaired and has what only a newer one can write; -EINVAL where @flags has
  * other bits;

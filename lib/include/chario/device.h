@@ -38,7 +38,8 @@ struct chario_device;
  * Context: may sleep.
  * Return: 0; -ENODEV where no such disk is there, -ENOTUNIQ where several
  * disks have this serial number, -ENOTTY where the file is not a disk of
- * CharIO, -EPROTO where the module speaks an ABI this library is too old for,
+ * CharIO, -ENOTBLK where it has the path of a disk, /dev/chardiskN, and is not its
+ * node, such as a plain file that dd made there while the disk was away, -EPROTO where the module speaks an ABI this library is too old for,
  * -EACCES or -EPERM without the right to open it, -EROFS when it is
  * write-protected and to be written, -EBUSY when it is in exclusive use,
  * -EINVAL where @name is empty, -ENOMEM, or what else open(2) gives.
@@ -186,13 +187,13 @@ int chario_device_take_queue(const struct chario_device *device, struct chario_q
 /**
  * chario_device_settle() - wait for transfers that have been given up
  * @device: an open device
- * @offset: on the disk
+ * @offset: on the disk, bytes
  * @bytes: from there; transfers elsewhere are not waited for
- * @deadline_ns: when to give up, 0 for the disk's recovery bound
+ * @deadline_ns: how long to wait: 0 for the disk's recovery bound, else 1 ms to 1 hour
  *
  * A transfer that gave -ETIMEDOUT, or whose caller was killed, may still be with the
- * drive, and reach the disk later, until recovery has ended it.  Afterwards none that
- * was made through this open file can.  A block device and a plain file give no transfer
+ * drive, and reach the disk later, until recovery has ended it.  When this returns 0, none
+ * that was made through this open file can reach these bytes any more.  A block device and a plain file give no transfer
  * up: there is nothing to wait for.
  *
  * Who gives back a lock of the file (fcntl(2), F_OFD_SETLK) calls this before.  Who closes
@@ -200,8 +201,8 @@ int chario_device_take_queue(const struct chario_device *device, struct chario_q
  *
  * Context: may sleep.
  * Return: 0; -ETIMEDOUT where there still was one at the deadline; -EINTR where the
- * caller was killed; -EINVAL where @deadline_ns is not 1 ms to 1 hour; -ENOTTY where the
- * module is too old.
+ * caller was killed; -EINVAL where @deadline_ns is out of its range, or the bytes end
+ * beyond 2^64; -ENOTTY where the module is too old.  A disk that has gone gives no -ENODEV.
  */
 int chario_device_settle(const struct chario_device *device, uint64_t offset, uint64_t bytes,
 			 uint64_t deadline_ns);

@@ -150,9 +150,8 @@ int chario_reader_get_recording(struct chario_reader *reader, struct chario_reco
  * left out when it is being recorded to, or was cut off.
  *
  * Context: may sleep.
- * Return: 0; -ENODATA at the end of a recording that was ended, with the number of those that
- * are missing there; -EAGAIN where there
- * is none yet, which is also the end of one that was cut off; -ESTALE where another
+ * Return: 0; -ENODATA at the end of a recording that was ended, with the number of those
+ * that are missing there in @record, the first time; -EAGAIN where there is none yet, which is also the end of one that was cut off; -ESTALE where another
  * recording has been begun in the area: close the reader; -ENOMEM; or an error of
  * pread(2).
  */

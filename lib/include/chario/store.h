@@ -14,9 +14,17 @@
  * - Any number of processes and threads may have a store open.  A struct
  *   chario_store may be used by several threads at once.
  * - Changes of the table are serialised by a lock that the kernel takes back when
- *   its holder dies.  Who looks up, lists or reads waits for nobody.  A process waits
- *   at most 10 s for its turn and then 10 s for the lock; threads that share a store
- *   have it one after the other, and each waits as long when its turn has come.
+ *   its holder has died and nothing that it has begun to write follows.  Who looks up,
+ *   lists or reads waits for nobody.  A process waits at most 10 s for its turn, and then
+ *   for the lock as long as writes of one that has died can take, 10 s at least; threads
+ *   that share a store have it one after the other, and each waits as long when its turn
+ *   has come.
+ * - What a process has begun to write may be on its way to the disk when it has died.  Who
+ *   takes over what it wrote to waits until none of that follows: who opens an area for
+ *   writing, moves, shrinks, replaces or removes one, opens a store for writing, or formats,
+ *   upgrades or repairs it.  That takes the deadline and the bound of recovery of the disk
+ *   at most, and 60 s where it is a file or a block device; then it is -EBUSY.  See
+ *   chario_store_on_wait().
  * - A store is of the process that has opened it, as are its areas, and what has been
  *   opened in them.  A child of fork(2) opens its own: with those of its parent, calls
  *   that look something up, change, read, write or record give -EPERM, and so does
@@ -26,7 +34,8 @@
  *   It cannot be moved, shrunk or removed by others while anybody has it open.
  * - The locks are those of fcntl(2), F_OFD_SETLK, on the file that the store was
  *   opened by: processes see each other when they open the same file, by
- *   whatever path; two device nodes of one disk are two files.  That file is opened
+ *   whatever path; two device nodes of one disk are two files, and so are the two disks
+ *   that two controllers of one drive show.  That file is opened
  *   once more for each area, by /proc/self/fd, so its path may change; without /proc
  *   the path must still lead to it, else the calls give -ESTALE.
  * - Such a lock lasts until it is dropped, as the functions that close do, or all
@@ -172,10 +181,11 @@ int chario_store_format(const char *name, const struct chario_store_layout *layo
  * chario_store_upgrade() - have a store be of the present format
  * @name: as for chario_store_format()
  *
- * A store of the first release is read and written as it is; only a change of several
- * blocks of the table (chario_store_replace(), chario_store_exchange()) needs the present
- * format.  Programs of the first release cannot read it any more then.  What the store
- * holds stays, whatever happens meanwhile.
+ * A store of the first release is read and written as it is.  What it refuses with
+ * -EOPNOTSUPP needs the present format: a change of several blocks of the table
+ * (chario_store_replace(), chario_store_exchange(), chario_area_publish()), attributes, and
+ * areas of no bytes.  Programs of the first release cannot read it any more afterwards.  What
+ * the store holds stays, whatever happens meanwhile.
  *
  * Context: may sleep.
  * Return: 0, also for one that is of the present format; -EBUSY where the store is open;
@@ -193,15 +203,16 @@ int chario_store_upgrade(const char *name);
  * whatever is damaged.
  *
  * Context: may sleep.
- * Return: 0; -ENOMEDIUM where there is no store; -EUCLEAN where
- * the header is damaged and what else is left does not belong together, and with O_RDWR where both of a block of the table are or
- * cannot be read, areas contradict each other, or one is of a later release:
- * chario_store_check() says what, and O_RDONLY gives what is left; -EIO where nothing
+ * Return: 0; -ENOMEDIUM where there is no store; -EUCLEAN where the header is damaged and
+ * what else is left does not belong together, and with O_RDWR where both copies of a block
+ * of the table are damaged or cannot be read, areas contradict each other, or one is of a
+ * later release: chario_store_check() says what, and O_RDONLY gives what is left of the
+ * table; -EIO where nothing
  * of the header or of the table can be read; -EPROTO where the
  * format is newer than the library, or has with O_RDWR what only a newer one can
  * write; -ESTALE with O_RDWR where the disk is smaller than the store, of which O_RDONLY
- * gives what lies before the end; -EBUSY where a new one is
- * being made, or this one repaired; -EOPNOTSUPP where the logical block of the disk is
+ * gives what lies before the end; -EBUSY where a new one is being made, or this one
+ * upgraded or repaired, or writes of one that did so, and has died, follow; -EOPNOTSUPP where the logical block of the disk is
  * longer than 4096; -ENOMEM, -EMFILE; -EINVAL where @flags are of another kind;
  * and the errors of chario_device_open_any() and of pread(2).
  */
@@ -254,7 +265,7 @@ int chario_store_get_info(struct chario_store *store, struct chario_store_info *
 
 /**
  * chario_store_waiting - is told that a function of a store waits
- * @patience_ns: for how long at most
+ * @patience_ns: for how long at most, from the beginning of the wait
  * @data: as given
  *
  * Writes of a process that has died may still be on their way to the disk: who takes
@@ -267,11 +278,13 @@ typedef int chario_store_waiting(uint64_t patience_ns, void *data);
 
 /**
  * chario_store_on_wait() - be told when a function of a store waits
- * @visit: is called half a second after the wait has begun, by the thread that waits;
- *	NULL for nobody, as at first
+ * @visit: is called half a second after the wait has begun, and each half a second from
+ *	then on, by the thread that waits; NULL for nobody, as at first
  * @data: is handed to it
  *
- * For all stores of the process; not while another thread uses one.
+ * For all stores of the process.  @visit calls no function of the store that waits.
+ *
+ * Context: does not sleep; not while another thread uses a store.
  */
 void chario_store_on_wait(chario_store_waiting *visit, void *data);
 
@@ -319,7 +332,7 @@ int chario_store_find(struct chario_store *store, const char *name, struct chari
  * chario_store_create() - create an area
  * @store: a store that is open for writing
  * @name: 1 to CHARIO_STORE_NAME_MAX bytes without '/', not "." or ".."
- * @bytes: its length
+ * @bytes: its length, which may be 0
  * @flags: CHARIO_CREATE_* bits, or 0
  *
  * Takes the smallest hole that is long enough.  The area holds what its place on
@@ -332,8 +345,9 @@ int chario_store_find(struct chario_store *store, const char *name, struct chari
  * long enough; -EMFILE where the table is full; -EDQUOT where the file system of the
  * file of the store has no room for the table; -ENAMETOOLONG; -EINVAL where
  * the name or a flag is not allowed; -EOPNOTSUPP where @bytes are 0 and the store is of the
- * format of the first release; -EROFS where the store was opened for reading; -EBUSY where another process has held the lock of the table for
- * 10 s; -EUCLEAN, -ENOMEM, and the errors of pread(2) and pwrite(2).
+ * format of the first release; -EROFS where the store was opened for reading; -EBUSY where
+ * another process has held the lock of the table for as long as writes of one that has died
+ * can take, see the top; -EUCLEAN, -ENOMEM, and the errors of pread(2) and pwrite(2).
  */
 int chario_store_create(struct chario_store *store, const char *name, uint64_t bytes,
 			unsigned int flags);
@@ -346,7 +360,8 @@ int chario_store_create(struct chario_store *store, const char *name, uint64_t b
  *
  * Context: may sleep.
  * Return: 0, also where both names are the same; -ENOENT; -EEXIST where another
- * area has @new_name; -E2BIG where its attributes do not fit behind @new_name; and the errors of chario_store_create().
+ * area has @new_name; -E2BIG where its attributes do not fit behind @new_name; and the
+ * errors of chario_store_create().
  */
 int chario_store_rename(struct chario_store *store, const char *name, const char *new_name);
 
@@ -360,10 +375,10 @@ int chario_store_rename(struct chario_store *store, const char *name, const char
  * One change: whatever happens, @new_name is the old area or the new one.  The new one keeps
  * its attributes; without any, it gets those of the old one.
  *
- * Context: may sleep, as long as what a process that has died has begun to write to the
- * old area is on its way.
+ * Context: may sleep, also until what a process that has died has begun to write to the
+ * old area has ended.
  * Return: 0, also where both names are the same; -ENOENT; -EBUSY where somebody has
- * the area open that is replaced; -EOPNOTSUPP where the store is of the first release and
+ * the area open that is replaced, or such writes have not ended; -EOPNOTSUPP where the store is of the first release and
  * both stand in different blocks of the table, see chario_store_upgrade(); -E2BIG as
  * chario_store_rename(); and the errors of chario_store_create().
  */
@@ -389,7 +404,8 @@ int chario_store_exchange(struct chario_store *store, const char *name, const ch
  * @store: a store that is open for writing
  * @name: of the area, which may be open
  * @changes: texts that each end with a NUL, and an empty one behind the last, such as
- *	"lens=35mm\0operator\0": "key=value" gives a key its value, "key" takes it away.
+ *	"lens=35mm\0operator\0", where C adds the empty one: "key=value" gives a key its
+ *	value, "key" takes it away.
  *	A key has one byte at least and no '='.  Of what is said of a key twice, the last
  *	counts.
  *
@@ -419,14 +435,14 @@ const char *chario_area_attribute(const struct chario_area_info *info, const cha
  * chario_store_resize() - change the length of an area
  * @store: a store that is open for writing
  * @name: of the area, which is not open
- * @bytes: its new length
+ * @bytes: its new length, which may be 0
  *
  * Grows where it is when the space behind it is free; else it is moved to a hole
  * that is long enough, as chario_store_defrag() moves areas.  The content stays
  * up to the smaller of both lengths; what is new holds what its place held.
  *
  * Context: may sleep; for as long as a copy takes.
- * Return: 0; -ENOENT; -EBUSY where it is open; -ENOSPC where no hole is long
+ * Return: 0; -ENOENT; -EBUSY as chario_store_remove(); -ENOSPC where no hole is long
  * enough; -EDQUOT where the file system has no room for what is moved, too; -EINVAL
  * where it holds a recording; and the errors of
  * chario_store_create(), pread(2) and pwrite(2).
@@ -441,8 +457,8 @@ int chario_store_resize(struct chario_store *store, const char *name, uint64_t b
  * Its bytes are not overwritten.
  *
  * Context: may sleep.
- * Return: 0; -ENOENT; -EBUSY where it is open; and the errors of
- * chario_store_create().
+ * Return: 0; -ENOENT; -EBUSY where it is open, or writes of a process that has died follow;
+ * and the errors of chario_store_create().
  */
 int chario_store_remove(struct chario_store *store, const char *name);
 

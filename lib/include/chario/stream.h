@@ -70,10 +70,10 @@ enum chario_durability {
  * @size: sizeof(struct chario_stream_options)
  * @flags: CHARIO_STREAM_* bits; with APPEND the recording stays a ring, or none
  * @segment_bytes: of a buffer and of a segment on the disk, a multiple of 4096 from
- *	8 KiB to 128 MiB; 0 for 4 MiB, or less where the area is small, or what
- *	@record_bytes fill; with APPEND 0, or what the recording has
- * @nr_buffers: segments that are held in memory, 2 to 64; 0 for 8, or as many as take
- *	64 MiB, but 3 at least
+ *	8 KiB to 128 MiB; 0 for 4 MiB, or less where the area has fewer than 16 of them, or
+ *	64 for a ring, or what @record_bytes fill; with APPEND 0, or what the recording has
+ * @nr_buffers: segments that are held in memory, 2 to 64; 0 for 8, or for as many as take
+ *	64 MiB where that is less, 3 at least where the area has them
  * @durability: &enum chario_durability
  * @record_bytes: of a room, as chario_stream_get() is going to be asked for it most of the
  *	time: one lies in a segment as a whole, so where @segment_bytes are 0 they become a

@@ -49,7 +49,10 @@ static void unlock(const struct chario_area *area)
 	chario_lock_drop(area->lock_fd, chario_lock_writer(area->slot));
 }
 
-/* Who has the locks of a writer may have to wait for what one that has died has begun to write. */
+/*
+ * All locks of a use, or none.  Nobody who lives has the fence then; where @wait is set, what
+ * one that has died has begun to write is waited for.
+ */
 static int lock(const struct chario_area *area, bool wait)
 {
 	const struct chario_device *device = area->store->device;
@@ -93,7 +96,7 @@ static int lock_by_name(struct chario_area *area)
 	return -EBUSY;
 }
 
-/* An area that has no locks yet. */
+/* An area that has no locks yet; drop() undoes it. */
 static int make(struct chario_store *store, enum area_use use, struct chario_area **area)
 {
 	struct chario_area *made = calloc(1, sizeof(*made));
@@ -114,9 +117,9 @@ static int make(struct chario_store *store, enum area_use use, struct chario_are
 	return 0;
 }
 
-static void drop(struct chario_area *area, bool unlock)
+static void drop(struct chario_area *area, bool has_locks)
 {
-	chario_lock_close(area->lock_fd, unlock);
+	chario_lock_close(area->lock_fd, has_locks);
 	pthread_mutex_destroy(&area->mutex);
 	free(area);
 }
@@ -241,6 +244,13 @@ static int change(struct chario_area *area, const struct store_fields *fields)
 	return err;
 }
 
+static void end_filling(struct store_fields *fields)
+{
+	fields->flags &= ~STORE_ENTRY_FILLING;
+	fields->filled_bytes = 0;
+	fields->fill_tag = 0;
+}
+
 int chario_area_set_filled(struct chario_area *area, uint64_t bytes, uint64_t tag)
 {
 	struct store_fields fields = area->fields;
@@ -249,15 +259,12 @@ int chario_area_set_filled(struct chario_area *area, uint64_t bytes, uint64_t ta
 		return area->use == AREA_READ ? -EROFS : -EINVAL;
 	fields.filled_bytes = bytes;
 	fields.fill_tag = tag;
-	if (bytes == fields.bytes) {
-		fields.flags &= ~STORE_ENTRY_FILLING;
-		fields.filled_bytes = 0;
-		fields.fill_tag = 0;
-	}
+	if (bytes == fields.bytes)
+		end_filling(&fields);
 	return change(area, &fields);
 }
 
-/* What has the name, and is to go with it; NULL where there is none. */
+/* Give an area that is whole now a name, and take away @old, which has it; NULL where none has. */
 static int take_over(struct chario_area *area, const char *name, const struct chario_area *old,
 		     struct store_entry *entry)
 {
@@ -273,9 +280,7 @@ static int take_over(struct chario_area *area, const char *name, const struct ch
 	err = chario_store_give_name(item, name, old_item, entry);
 	if (err)
 		return err;
-	entry->fields.flags &= ~STORE_ENTRY_FILLING;
-	entry->fields.filled_bytes = 0;
-	entry->fields.fill_tag = 0;
+	end_filling(&entry->fields);
 	if (old)
 		changes[1].slot = old->slot;
 	return chario_change_entries(area->store, changes, old ? 2 : 1);
@@ -322,12 +327,11 @@ int chario_area_set_stream(struct chario_area *area, const struct chario_area_st
 {
 	struct store_fields fields = area->fields;
 
-	fields.flags &= ~(STORE_ENTRY_FILLING | STORE_ENTRY_RING);
+	end_filling(&fields);
+	fields.flags &= ~STORE_ENTRY_RING;
 	fields.flags |= STORE_ENTRY_STREAM;
 	if (stream->ring)
 		fields.flags |= STORE_ENTRY_RING;
-	fields.filled_bytes = 0;
-	fields.fill_tag = 0;
 	fields.session = stream->session;
 	fields.segment_bytes = stream->segment_bytes;
 	fields.nr_buffers = stream->nr_buffers;

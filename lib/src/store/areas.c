@@ -8,6 +8,9 @@
 
 #include "store/area-inner.h"
 
+/* How often others may take a name, or give it up, while it is looked at. */
+#define REPLACE_ATTEMPTS 100
+
 /* The table has what users call files: what would surprise there is refused here. */
 int chario_store_check_name(const char *name)
 {
@@ -102,9 +105,6 @@ int chario_store_rename(struct chario_store *store, const char *name, const char
 	chario_change_end(store);
 	return err;
 }
-
-/* How often others may take a name, or give it up, while it is looked at. */
-#define REPLACE_ATTEMPTS 100
 
 int chario_store_give_name(const struct store_item *item, const char *name,
 			   const struct store_item *old, struct store_entry *entry)

@@ -20,9 +20,10 @@
  * @data: is handed to it
  * @left: damages that are left, but for notes
  * @unused: the first block that has never been used; UINT64_MAX for none
- * @interrupted: number of a block that was being changed; UINT64_MAX for none
+ * @interrupted: number of a block that was being changed, the last one of several;
+ *	UINT64_MAX for none
  * @unread: a block could not be read
- * @headless: both headers are damaged, which has been reported
+ * @headless: there is no header, and nothing to make one from, which has been reported
  */
 struct chario_check {
 	struct chario_store store;

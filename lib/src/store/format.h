@@ -25,7 +25,7 @@
 
 #define STORE_VERSION 1
 
-/* Bits of @read_features: the note of the last changes has a log. */
+/* Bits of @read_features: the note of the last changes has a log, and areas may have attributes. */
 #define STORE_FEATURE_LOG   (1ULL << 0)
 #define STORE_READ_FEATURES STORE_FEATURE_LOG
 
@@ -41,7 +41,7 @@
  * struct store_head - how every block begins
  * @magic: STORE_MAGIC_*
  * @uuid: of the store
- * @sequence: how often the block has been changed
+ * @sequence: how often the block has been changed; of the note see struct store_changes
  * @number: of the block in the table; else 0
  * @checksum: CRC-32C of the block with zero here
  */
@@ -54,7 +54,7 @@ struct store_head {
 };
 
 /**
- * struct store_header - what a store is; never changes once it is formatted
+ * struct store_header - what a store is; only an upgrade changes it, @read_features
  * @head: as every block
  * @version: STORE_VERSION
  * @block_bytes: CHARIO_STORE_BLOCK

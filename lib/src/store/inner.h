@@ -2,16 +2,16 @@
 /*
  * A store from the inside.
  *
- * store/layout.c	the header: making a store, finding one
+ * store/layout.c	the header: making a store, finding one, upgrading one
  * store/remains.c	finding one whose header is damaged
  * store/block.c	blocks: checksums, both copies, reading and writing
  * store/note.c		the note of the last changes, and its log
  * store/changes.c	what other processes have changed; changing entries
  * store/index.c	the areas in memory: by name, by place, by slot
  * store/lock.c		who may do what at one time
- * store/fence.c	no write of a process that has died follows
+ * store/fence.c	waiting until no write of a process that has died follows
  * store/store.c		open, close, look up
- * store/areas.c	create, rename, remove
+ * store/areas.c	create, rename, replace, exchange, remove
  * store/attributes.c	the user's own keys and values
  * store/move.c		move an area
  * store/resize.c, store/defrag.c
@@ -316,8 +316,9 @@ int chario_label_make(char *label, const char *name, const char *old, const char
 
 /*
  * Read the note of the last changes, and take up its log: 0; -EUCLEAN where it is damaged
- * or cannot be read, which only costs time; or an error of the disk.  What follows is about
- * the note that was read last, as long as no more than two blocks of the table have been.
+ * or cannot be read, which only costs time; or an error of the disk.  The functions below are
+ * about the note that was read last.  It lies in the fourth block of the buffer: it outlives
+ * chario_table_read() and chario_table_write(), and no reading of more than three blocks.
  */
 int chario_note_read(struct chario_store *store);
 
@@ -326,7 +327,7 @@ void chario_note_make(struct chario_store *store);
 
 uint64_t chario_note_sequence(struct chario_store *store);
 
-/* The first change that is under way, or the next one. */
+/* Number of the first change that has not ended: that is under way, or the next one. */
 uint64_t chario_note_first(struct chario_store *store);
 
 /* The block of a change, and of how many changes it is known. */
@@ -437,7 +438,10 @@ bool chario_lock_is_held(int fd, uint64_t byte);
 
 /* store/fence.c */
 
-/* Take a fence or -EBUSY, at once, or as soon as nothing of a process that has died follows. */
+/*
+ * Take a fence or -EBUSY: at once; or wait until nothing of a process that has died follows,
+ * as long as that can take.
+ */
 int chario_fence_try(const struct chario_device *device, uint64_t byte, bool exclusive);
 int chario_fence_take(const struct chario_device *device, uint64_t byte, bool exclusive);
 void chario_fence_drop(const struct chario_device *device, uint64_t byte);

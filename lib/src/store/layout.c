@@ -337,7 +337,7 @@ int chario_store_format(const char *name, const struct chario_store_layout *layo
 	return err;
 }
 
-/* Empty, it means the same in both formats. */
+/* A note without changes means the same in both formats. */
 static int empty_note(struct chario_store *store)
 {
 	int err = chario_note_read(store);
@@ -349,7 +349,7 @@ static int empty_note(struct chario_store *store)
 	return err ? err : push_note(store);
 }
 
-/* A header that is made again from the table is of the present format, too. */
+/* Have a block say it too, for a header that is made again from the table. */
 static int upgrade_block(struct chario_store *store, const struct store_table *old)
 {
 	struct store_table table = *old;
@@ -377,7 +377,7 @@ static int upgrade_table(struct chario_store *store)
 	return 0;
 }
 
-/* The second copy first: until the first one is written, that one counts. */
+/* The second header before the first: until that is written, it counts, and says the old format. */
 static int upgrade(struct chario_store *store, const struct chario_store_layout *layout)
 {
 	struct store_header *header = &store->header;

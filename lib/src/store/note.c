@@ -33,7 +33,7 @@ uint64_t chario_note_sequence(struct chario_store *store)
 	return note(store)->head.sequence;
 }
 
-/* Both layouts have it in the same place. */
+/* Of both formats: the numbers begin in the same place. */
 uint64_t chario_note_block(struct chario_store *store, uint64_t change)
 {
 	return note(store)->old_numbers[change % chario_note_kept(store)];
@@ -53,7 +53,7 @@ static bool is_sane(struct chario_store *store)
 	return true;
 }
 
-/* What counts of the log, as long as the next note has not been read. */
+/* Keep what counts of the log: the buffer that the note is in is used for other blocks, too. */
 static void take_log(struct chario_store *store)
 {
 	const struct store_changes *changes = note(store);
@@ -107,14 +107,13 @@ bool chario_note_is_logged(const struct chario_store *store, uint64_t number)
 
 uint64_t chario_note_first(struct chario_store *store)
 {
-	const uint64_t sequence = chario_note_sequence(store);
-	uint64_t first = sequence / 2 + sequence % 2;
+	uint64_t first = chario_note_sequence(store) / 2;
 
-	/* The blocks of the log, which are side by side and not the same. */
-	for (unsigned int i = 0; i < store->nr_logged; i++)
-		first -= !i || store->log[i].slot / STORE_ENTRIES !=
-				       store->log[i - 1].slot / STORE_ENTRIES;
-	return store->nr_logged ? first : sequence / 2;
+	/* A log of b blocks counts as b changes; those of one block stand side by side in it. */
+	for (unsigned int i = 1; i < store->nr_logged; i++)
+		first -= store->log[i].slot / STORE_ENTRIES !=
+			 store->log[i - 1].slot / STORE_ENTRIES;
+	return first;
 }
 
 void chario_note_overlay(const struct chario_store *store, uint64_t number,

@@ -5,13 +5,18 @@
  * The second header stands in the last block of the store.  Where that is not the last
  * block of the disk, another one may stand there: that of an older, larger store, over
  * whose start this one was copied.  So the first copy of the table is asked whose it is.
- * Its blocks also say what the header said; those of the first release did not, but their
- * second copy ends before the last block of the disk, or they are not found.
+ * Its blocks also say what the header said.  Those of the first release do not: such a store
+ * is found only where it ends with the disk.
+ *
+ * docs/store-format.md has the rules ("Where the first header is damaged").
  */
 #include <errno.h>
 #include <string.h>
 
 #include "store/inner.h"
+
+/* So many blocks of the first copy are looked at, as docs/store-format.md says. */
+#define FIRST_BLOCKS 128
 
 /**
  * struct remains - a block of a table that stands in its place
@@ -65,13 +70,13 @@ static bool is_table(const struct store_table *table, uint64_t number)
 	return chario_block_is_good(table, STORE_MAGIC_TABLE, table->head.uuid, number);
 }
 
-/* The first block that is good, among those of the first copy that are read at a time. */
+/* The first block that is good, among the first FIRST_BLOCKS of the first copy. */
 static int find_first_copy(struct chario_store *store, uint64_t capacity, struct remains *remains)
 {
 	const uint64_t from = (uint64_t)STORE_TABLE_BLOCK * CHARIO_STORE_BLOCK;
 	const struct store_table *table = (const struct store_table *)store->pool.memory;
 
-	for (uint64_t number = 0; number < STORE_BUFFER / CHARIO_STORE_BLOCK; number++) {
+	for (uint64_t number = 0; number < FIRST_BLOCKS; number++) {
 		uint64_t offset = from + number * CHARIO_STORE_BLOCK;
 		int err;
 
@@ -114,7 +119,7 @@ static bool is_same_store(const struct store_header *one, const struct store_hea
 	return !memcmp(one->head.uuid, two->head.uuid, sizeof(one->head.uuid));
 }
 
-/* What the first release did not say follows from where the second copy ends. */
+/* Of the first release: all follows from the number of blocks, and from the end of the disk. */
 static void deduce(struct store_header *header, uint64_t nr_blocks, uint64_t capacity)
 {
 	const uint64_t table = nr_blocks * CHARIO_STORE_BLOCK;
@@ -127,7 +132,7 @@ static void deduce(struct store_header *header, uint64_t nr_blocks, uint64_t cap
 	chario_block_seal(header);
 }
 
-/* Both copies of the table, and they belong together: then the header follows. */
+/* The header, where both copies of the table are there and of one store; else -EUCLEAN. */
 static int rebuild(struct chario_store *store, uint64_t capacity, const struct remains *first,
 		   struct store_header *header)
 {
@@ -150,7 +155,7 @@ static int rebuild(struct chario_store *store, uint64_t capacity, const struct r
 	return chario_layout_is_sane(header) ? 0 : -EUCLEAN;
 }
 
-/* The start of the disk has been overwritten, with the first header. */
+/* The same where nothing is left of the first copy: the start of the disk was overwritten. */
 static int rebuild_from_end(struct chario_store *store, uint64_t capacity,
 			    struct store_header *header)
 {

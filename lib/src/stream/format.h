@@ -37,7 +37,7 @@
 #define CHARIO_DISK_BATCH_END    (1U << 0) /* the recording was closed behind it */
 #define CHARIO_DISK_BATCH_SEALED (1U << 1) /* was durable before its first block was written */
 #define CHARIO_DISK_BATCH_MIDDLE (1U << 2) /* begins in the middle of a record */
-#define CHARIO_DISK_BATCH_CLEAN  (1U << 3) /* of a ring: no part before it has torn anything in it */
+#define CHARIO_DISK_BATCH_CLEAN  (1U << 3) /* of a ring: no earlier part has torn any of it */
 #define CHARIO_DISK_BATCH_TOLD   (1U << 4) /* of a ring: while it is ended the table says so */
 
 /* Flags of a record; CHARIO_RECORD_META and CHARIO_RECORD_NO_CRC stand below. */

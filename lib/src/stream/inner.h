@@ -337,7 +337,7 @@ int chario_stream_check_options(const struct chario_stream_options *options);
 int chario_stream_choose_segments(struct chario_stream_options *options, uint64_t area_bytes,
 				  uint64_t *slots);
 
-/* The same of the buffers, whose length is known, for an area that has so many segments. */
+/* Fill in how many buffers, where nobody says; the bytes of a segment are known. */
 void chario_stream_choose_buffers(struct chario_stream_options *options, uint64_t slots);
 
 /* stream/stream.c */
@@ -350,13 +350,17 @@ struct chario_commit {
 	uint32_t flags;
 };
 
-/* Room that is asked for: @bytes behind a header, or @above the others, for those of another buffer. */
+/**
+ * struct chario_claim - room in a segment that is asked for
+ * @bytes: of data, behind a header
+ * @above: at the end of the segment, for data that the drive fetches from another buffer
+ * @dense: short data may begin right behind their header
+ * @goes_on: the record goes on in the next segment, for which there has to be a buffer
+ */
 struct chario_claim {
 	uint32_t bytes;
 	bool above;
-	/* Nobody asks for more than the alignment of a header, where it is short. */
 	bool dense;
-	/* The record goes on in the next segment, for which there has to be a buffer. */
 	bool goes_on;
 };
 

@@ -21,7 +21,7 @@
 /* Segments that may be written and not durable: the search for the head reads them. */
 #define WINDOW_MAX 256U
 
-/* Of a ring, so much may be overwritten and not be there after a power cut. */
+/* Of the segments of a ring, one in so many may be missing after a power cut, at the most. */
 #define RING_PART 8U
 
 static void fill_in(struct chario_stream_options *options)
@@ -55,7 +55,7 @@ static int learn_device(struct chario_stream *stream)
 
 /*
  * Without flushes a segment is durable when it is complete, and the buffers are the
- * window.  A ring keeps most of its segments from being written to.
+ * window.  Of a ring, only a part may be overwritten before that is durable.
  */
 static uint32_t choose_window(const struct chario_stream *stream, uint64_t slots, bool ring)
 {
@@ -340,7 +340,7 @@ static bool is_at_rest(const struct chario_stream *stream)
 	       stream->durable.batches == stream->completed.batches;
 }
 
-/* Who finds less later on knows that it was damaged. */
+/* The table says where the end is: who finds less later on knows that it is damaged. */
 static int note_end(struct chario_stream *stream)
 {
 	const struct chario_area_end end = {

@@ -244,7 +244,7 @@ static int find_next(struct chario_reader *reader, bool live, struct chario_disk
 	return ret ? ret : search(reader, live, batch);
 }
 
-/* The number behind what has been read, or passed over. */
+/* The number that the next record should have, behind what has been read or passed over. */
 static uint64_t number_reached(const struct chario_reader *reader)
 {
 	if (reader->has_expected)

@@ -57,7 +57,7 @@ static const struct entry of_disks[] = {
 	      "see chario list for the disks that are there"),
 	ERROR(ENOTBLK,
 	      "what stands at the path of the disk is not its node, but a plain file or a node of another device",
-	      "look at it and remove it (rm), then bind the drive again with chario unbind and chario bind"),
+	      "move it away (mv), then bind the drive again with chario unbind and chario bind"),
 	ERROR(ENOTUNIQ, "several disks or drives have this name",
 	      "name one of them by its path or its PCI address"),
 	ERROR(EPROTO, "the kernel module and the library do not understand each other",
