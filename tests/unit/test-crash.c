@@ -370,6 +370,9 @@ static void try_cut(const struct recipe *recipe, size_t at)
 
 	log_replay_go(&replay, at);
 	log_replay_cut(&replay, kind, &chance, victim->image);
+	/* Who has it open keeps what it knows of the table. */
+	chario_store_close(cut_store);
+	cut_store = lab_open_store(victim);
 	check_cut(recipe, at, &seen);
 	if (!tap_failed && !roll(8))
 		check_append(recipe, &seen);

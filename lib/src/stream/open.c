@@ -102,6 +102,45 @@ static int plan_new(struct chario_stream *stream, struct chario_area_stream *ent
 	return err;
 }
 
+/* A table may be made by anybody. */
+static bool is_sane(const struct chario_area_end *end)
+{
+	return end->time_ns && end->sequence < CHARIO_DISK_COUNT_MAX &&
+	       end->records < CHARIO_DISK_COUNT_MAX && end->bytes < CHARIO_DISK_COUNT_MAX &&
+	       end->segment < CHARIO_DISK_COUNT_MAX;
+}
+
+/*
+ * The head is what can be read now.  What the table knows of behind it, or what cannot be
+ * read, is damaged, and may be whole another time: it is not written over.
+ */
+static void pass_damage(struct chario_stream *stream, const struct chario_area_end *end,
+			struct chario_head *head)
+{
+	uint64_t next = head->found ? head->last.segment + 1 : 0;
+	uint64_t last;
+
+	if (is_sane(end) && end->sequence > head->next_sequence) {
+		head->ended = false;
+		head->next_sequence = end->sequence;
+		head->records = end->records;
+		head->position = end->bytes;
+		next = end->segment >= next ? end->segment + 1 : next;
+	}
+	last = next + stream->tape.window;
+	if (!stream->tape.ring && last > stream->tape.slots)
+		last = stream->tape.slots;
+	while (next < last && chario_tape_is_unreadable(&stream->tape, next)) {
+		head->ended = false;
+		next++;
+	}
+	head->found = next;
+	if (!head->found)
+		return;
+	head->last.serial += next - 1 - head->last.segment;
+	head->last.segment = next - 1;
+}
+
 /* Where the recording ends that is gone on with. */
 static int find_end(struct chario_stream *stream, const struct chario_area_stream *entry)
 {
@@ -114,8 +153,11 @@ static int find_end(struct chario_stream *stream, const struct chario_area_strea
 		return err;
 	err = chario_tape_head(&stream->tape, &pile, &head);
 	chario_pool_destroy(&pile.pool);
-	if (err || !head.found)
+	if (err)
 		return err;
+	pass_damage(stream, &entry->end, &head);
+	if (!head.found)
+		return 0;
 	stream->next_segment = head.last.segment + 1;
 	if (stream->tape.ring && !(chario_head_is_left(&head, entry) &&
 				   head.last.flags & CHARIO_DISK_BATCH_CLEAN))

@@ -279,6 +279,23 @@ static int look_for_end(struct chario_reader *reader, bool live)
 	return at_end ? -ENODATA : 0;
 }
 
+/* 0 where it may still be on its way, or a negative errno. */
+#define LEFT_OUT 2
+
+/* The first block of a batch is there, and the batch is not: what follows it may be. */
+static int leave_out(struct chario_reader *reader, const struct chario_disk_batch *batch)
+{
+	int ret = chario_reader_is_final(reader, batch->segment);
+
+	if (ret != 1)
+		return ret;
+	reader->last = *batch;
+	reader->done_bytes = 0;
+	reader->fresh = false;
+	reader->looks = 0;
+	return LEFT_OUT;
+}
+
 int chario_reader_go_on(struct chario_reader *reader)
 {
 	bool live = chario_area_has_writer(reader->area);
@@ -286,8 +303,12 @@ int chario_reader_go_on(struct chario_reader *reader)
 	int ret;
 
 	reader->loaded = false;
-	ret = find_next(reader, live, &batch);
-	if (ret == 1)
-		return chario_reader_enter(reader, &batch);
+	while ((ret = find_next(reader, live, &batch)) == 1) {
+		ret = chario_reader_enter(reader, &batch);
+		if (!ret)
+			ret = leave_out(reader, &batch);
+		if (ret != LEFT_OUT)
+			return ret;
+	}
 	return ret ? ret : look_for_end(reader, live);
 }

@@ -61,6 +61,9 @@ static int fill_end(struct chario_reader *reader, struct chario_recording *recor
 		recording->missing_bytes = entry.end.bytes - recording->bytes;
 		recording->ended = !recording->live;
 	}
+	/* An area that is full has no room for the word of its end. */
+	if (entry.end.time_ns && entry.end.records == recording->records)
+		recording->ended = !recording->live;
 	return 0;
 }
 

@@ -83,21 +83,54 @@ int chario_tape_look(struct chario_tape *tape, uint64_t segment, uint32_t offset
 	return ret == 1 ? batch->segment == segment : ret;
 }
 
+bool chario_tape_is_unreadable(struct chario_tape *tape, uint64_t segment)
+{
+	uint64_t from = segment % tape->slots * tape->segment_bytes;
+	ssize_t ret = chario_pool_give(&tape->block, 0, CHARIO_DISK_BLOCK);
+
+	if (!ret)
+		ret = chario_area_read_buffer(tape->area, tape->block.buffer, 0, CHARIO_DISK_BLOCK,
+					      from, 0);
+	return ret < 0 && chario_pool_is_damage(ret);
+}
+
+/* Block by block, and nothing where one cannot be read. */
+static int read_blocks(struct chario_tape *tape, const struct chario_disk_batch *batch,
+		       uint32_t bytes, const struct chario_pool *pool)
+{
+	int ret = chario_pool_take(pool, 0, bytes);
+
+	for (uint32_t at = 0; at < bytes && !ret; at += CHARIO_DISK_BLOCK) {
+		ret = chario_tape_read(tape, batch->segment, batch->offset + at, CHARIO_DISK_BLOCK,
+				       &tape->block);
+		if (ret == 1)
+			memcpy(pool->memory + at, tape->block.memory, CHARIO_DISK_BLOCK);
+		else if (!ret)
+			memset(pool->memory + at, 0, CHARIO_DISK_BLOCK);
+		ret = ret < 0 ? ret : 0;
+	}
+	return ret;
+}
+
 int chario_tape_load(struct chario_tape *tape, const struct chario_disk_batch *batch,
 		     struct chario_pile *pile)
 {
 	struct chario_disk_batch *is = &pile->batch;
 	uint32_t bytes = chario_disk_round(batch->bytes, CHARIO_DISK_BLOCK);
 	int ret = chario_tape_read(tape, batch->segment, batch->offset, bytes, &pile->pool);
+	bool is_read = ret == 1;
 
-	if (ret <= 0)
+	if (!ret)
+		ret = read_blocks(tape, batch, bytes, &pile->pool);
+	if (ret < 0)
 		return ret;
 	if (!chario_disk_batch_read(is, pile->pool.memory, tape->session, tape->segment_bytes) ||
 	    memcmp(is, batch, sizeof(*is)))
 		return 0;
 	pile->seed = chario_disk_record_seed(is->session, is->part, is->segment);
 	pile->at = is->header_bytes;
-	pile->sealed = chario_disk_batch_sealed(is, pile->pool.memory);
+	/* The seal is of its first block only: the others are whole when all can be read. */
+	pile->sealed = is_read && chario_disk_batch_sealed(is, pile->pool.memory);
 	return 1;
 }
 

@@ -146,6 +146,9 @@ int chario_tape_first(struct chario_tape *tape, uint64_t from, uint64_t to,
  */
 bool chario_head_is_left(const struct chario_head *head, const struct chario_area_stream *entry);
 
+/* Whether the drive cannot read the first block of a segment, so that anything may be there. */
+bool chario_tape_is_unreadable(struct chario_tape *tape, uint64_t segment);
+
 /* Find the head; @pile is room for it.  0 or a negative errno. */
 int chario_tape_head(struct chario_tape *tape, struct chario_pile *pile, struct chario_head *head);
 

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A recording of which a block cannot be read: the other records are read, and what may be
+ * there is not written over.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tap.h"
+#include "tape-rig.h"
+
+/* Eight of them fill a segment: three are in its first block. */
+#define RECORD_BYTES 960U
+#define IN_SEGMENT   8U
+#define IN_BLOCK     3U
+
+#define RECORDS (4 * IN_SEGMENT)
+
+static void before(void)
+{
+	/* Against hanging for ever. */
+	alarm(300);
+	rig_begin(RIG_BYTES, true);
+}
+
+static int record_all(unsigned int flags, uint64_t from, uint64_t to)
+{
+	struct chario_stream_options options = rig_small;
+
+	options.flags = flags;
+	return rig_open(&options) ?: rig_record(from, to, RECORD_BYTES);
+}
+
+/* The drive cannot read a block, until that is healed. */
+static void spoil(uint64_t segment, uint64_t block)
+{
+	rig.disk->faults.bad[0] = (struct log_place){
+		.offset = lab_area_offset(rig.store) + segment * RIG_SEGMENT + block * 4096,
+		.bytes = 4096,
+	};
+	rig.disk->faults.error = -EIO;
+}
+
+/* Leave the recording as if its program had been killed when all was durable. */
+static void stop_without_end(void)
+{
+	unsigned char *image = malloc(rig.disk->bytes);
+
+	EQUAL(rig_wait(), 0);
+	memcpy(image, rig.disk->image, rig.disk->bytes);
+	EQUAL(rig_close(), 0);
+	memcpy(rig.disk->image, image, rig.disk->bytes);
+	free(image);
+}
+
+/* Records that are read, and those that are missing between and behind them. */
+static void count(uint64_t *there, uint64_t *missing)
+{
+	*there = *missing = 0;
+	EQUAL(rig_open_reader(), 0);
+	while (!rig_next()) {
+		CHECK(lab_is(rig.record.memory, rig.record.bytes, rig.record.sequence));
+		*missing += rig.record.missing;
+		++*there;
+	}
+	*missing += rig.record.missing;
+	rig_close_reader();
+}
+
+static void test_others_are_read(void)
+{
+	uint64_t there, missing;
+
+	EQUAL(record_all(0, 0, RECORDS), 0);
+	EQUAL(rig_close(), 0);
+	spoil(1, 1);
+	count(&there, &missing);
+	EQUAL(missing, IN_SEGMENT - IN_BLOCK);
+	EQUAL(there + missing, RECORDS);
+	/* Without its first block nobody knows what a segment has. */
+	spoil(1, 0);
+	count(&there, &missing);
+	EQUAL(missing, IN_SEGMENT);
+	EQUAL(there + missing, RECORDS);
+}
+
+/* Without checksums nobody knows which of the others are whole. */
+static void test_without_checksums(void)
+{
+	uint64_t there, missing;
+
+	EQUAL(record_all(CHARIO_STREAM_NO_CRC, 0, RECORDS), 0);
+	EQUAL(rig_close(), 0);
+	spoil(1, 1);
+	count(&there, &missing);
+	EQUAL(missing, IN_SEGMENT);
+	EQUAL(there + missing, RECORDS);
+}
+
+/* Go on while the first block of a segment cannot be read, and read when it can be. */
+static void go_on(uint64_t segment, uint64_t from)
+{
+	uint64_t there, missing;
+
+	spoil(segment, 0);
+	EQUAL(record_all(CHARIO_STREAM_APPEND, from, from + 1), 0);
+	EQUAL(rig_close(), 0);
+	log_disk_heal(rig.disk);
+	count(&there, &missing);
+	EQUAL(there, RECORDS + 1);
+	EQUAL(missing, 0);
+}
+
+/* The table knows how many there are. */
+static void test_behind_an_end(void)
+{
+	EQUAL(record_all(0, 0, RECORDS), 0);
+	EQUAL(rig_close(), 0);
+	go_on(3, RECORDS);
+}
+
+static void test_behind_an_end_without_any(void)
+{
+	EQUAL(record_all(0, 0, RECORDS), 0);
+	EQUAL(rig_close(), 0);
+	for (uint64_t i = 1; i < 4; i++)
+		memset(rig.disk->image + lab_area_offset(rig.store) + i * RIG_SEGMENT, 0, 4096);
+	spoil(0, 0);
+	EQUAL(record_all(CHARIO_STREAM_APPEND, RECORDS, RECORDS + 1), 0);
+	EQUAL(rig_look(), 0);
+	EQUAL(rig.status.records, RECORDS + 1);
+	EQUAL(rig_close(), 0);
+}
+
+/* Nobody knows the numbers: they come again. */
+static void test_behind_a_cut(void)
+{
+	EQUAL(record_all(0, 0, RECORDS), 0);
+	stop_without_end();
+	go_on(3, RECORDS - IN_SEGMENT);
+}
+
+/* There is no room for the word that it has ended. */
+static void test_full(void)
+{
+	struct chario_recording recording;
+	uint64_t sequence = 0;
+
+	EQUAL(record_all(0, 0, 0), 0);
+	while (!lab_write(rig.stream, sequence, RECORD_BYTES))
+		sequence++;
+	EQUAL(rig_close(), 0);
+	EQUAL(rig_open_reader(), 0);
+	EQUAL(chario_reader_get_recording(rig.reader, &recording, sizeof(recording)), 0);
+	EQUAL(recording.ended, 1);
+}
+
+static const struct tap_test tests[] = {
+	{ "one block costs its records only", test_others_are_read },
+	{ "without checksums it costs its batch", test_without_checksums },
+	{ "who goes on does not write over an end", test_behind_an_end },
+	{ "nor where nothing can be read", test_behind_an_end_without_any },
+	{ "nor over what was cut off", test_behind_a_cut },
+	{ "a recording that fills its area can be closed", test_full },
+};
+
+TAP_MAIN(tests, before, rig_end)
