@@ -80,7 +80,7 @@ enum chario_durability {
  *	multiple of it; 0 where nobody knows, or for chario_stream_write() only, whose
  *	records fill segments of any length
  * @flush_bytes: for FLUSH: bytes between flushes; 0 for 64 MiB; not more than 128
- *	segments, or a quarter of a ring
+ *	segments, or a sixteenth of a ring
  * @flush_ns: time after which what has been committed is written, and flushed with
  *	FLUSH, full or not; 0 for 1 s, up to INT64_MAX / 2
  * @late_ns: a segment that takes longer from its submission to its completion
