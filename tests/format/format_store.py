@@ -130,23 +130,45 @@ class Store:
 
     def _find_header(self, end: int) -> Header:
         """The first header is damaged."""
-        first = next(filter(None, (self._any_table(2 * BLOCK + BLOCK * i, i) for i in range(128))), None)
-        block = self._at(end - BLOCK, BLOCK)
-        if _sealed(block, b"ChrioST1", 0) and (not first or first[8:24] == block[8:24]):
-            header = _parse_header(block)
-            if header.capacity_bytes == end:
-                return header
-        said = _parse_geometry(first) if first else None
-        last = self._any_table((said.capacity_bytes if said else end) - 2 * BLOCK)
-        if not first and not last:
-            raise FormatError("there is no store")
-        if not last or (first and first[8:24] != last[8:24]):
+        blocks = ((i, self._any_table(2 * BLOCK + BLOCK * i, i)) for i in range(128))
+        number, first = next(((i, block) for i, block in blocks if block), (0, None))
+        header = self._last_header(end)
+        tail = header or self._last_table(end)
+        if header and (not first or first[8:24] == header.uuid):
+            return header
+        if not first:
+            if not tail:
+                raise FormatError("there is no store")
+            return tail
+        said = _parse_geometry(first)
+        if tail and tail.uuid != first[8:24] and number >= tail.nr_blocks and self._is_whole(tail):
+            if not said or (said.capacity_bytes < end and self._is_whole(said)):
+                raise FormatError("of two stores that do not belong together either may count")
+            return tail
+        said = said or tail
+        if not said or said.uuid != first[8:24] or not self._is_whole(said):
             raise FormatError("what is left of a store does not belong together")
-        said = said or _parse_geometry(last)
-        if said:
-            return said
+        return said
+
+    def _last_header(self, end: int) -> Header | None:
+        """The one in the last block of the disk, of a store that ends there."""
+        block = self._at(end - BLOCK, BLOCK)
+        header = _parse_header(block) if _sealed(block, b"ChrioST1", 0) else None
+        return header if header and header.capacity_bytes == end else None
+
+    def _last_table(self, end: int) -> Header | None:
+        """What the last block of the second copy says, of a store that ends with the disk."""
+        last = self._any_table(end - 2 * BLOCK)
+        said = _parse_geometry(last) if last else None
+        if said or not last:
+            return said if said and said.capacity_bytes == end else None
         count = _number(last) + 1
         return Header(last[8:24], count, BLOCK, end, BLOCK * (2 + count), end - BLOCK * (1 + count), 0, 0, 0)
+
+    def _is_whole(self, header: Header) -> bool:
+        """Whether the last block of the second copy is there."""
+        last = self._any_table(header.capacity_bytes - 2 * BLOCK)
+        return last is not None and last[8:24] == header.uuid
 
     def _any_table(self, offset: int, number: int | None = None) -> bytes | None:
         """A good block of a table of any store."""

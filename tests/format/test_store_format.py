@@ -336,6 +336,27 @@ def test_the_end_of_another_store_does_not_count(filled: Path) -> None:
     assert_same_areas(filled)
 
 
+@pytest.mark.parametrize("whole", [True, False])
+def test_what_a_longer_table_has_left(image: Path, tmp_path: Path, whole: bool) -> None:
+    """An older store does not come back; where it may be the living one, neither is read."""
+    old = tmp_path / "old"
+    chario(old, "format", "--size=4M", "--areas=100", "--align=4k", old)
+    chario(image, "format", "--force", "--areas=10", "--align=64k", image)
+    put(image, tmp_path, "living", 50_000)
+    overwrite(image, 3 * BLOCK, read(old, 3 * BLOCK, 9 * BLOCK))
+    if whole:
+        offset = table_offsets(old)[1]
+        overwrite(image, offset, read(old, offset, 11 * BLOCK))
+    for block in range(3):
+        overwrite(image, block * BLOCK, RUBBISH)
+    if not whole:
+        assert_same_areas(image)
+        return
+    assert b"damaged" in failing(image, "ls")
+    with pytest.raises(FormatError, match="either"):
+        Store(image)
+
+
 def write_log(image: Path, entries: dict[int, bytes]) -> None:
     """A change of several entries has begun, and nothing of it has been written."""
     note = bytearray(read(image, BLOCK, BLOCK))

@@ -65,6 +65,44 @@ static struct log_disk *make_two(enum release release)
 	return disk;
 }
 
+static const struct chario_store_layout replace = { .size = sizeof(replace),
+						    .flags = CHARIO_LAYOUT_REPLACE };
+
+/* A store of 30 MiB and one block of table, formatted over one whose table was longer. */
+static struct log_disk *make_over(uint64_t old_bytes, uint64_t alignment_bytes)
+{
+	struct log_disk *old = make_disk(old_bytes, THIS, "old");
+	struct chario_store_layout shorter = replace;
+	struct log_disk *disk = log_disk_create(LARGE, 512);
+	struct chario_store *store;
+
+	shorter.max_areas = STORE_ENTRIES;
+	shorter.alignment_bytes = alignment_bytes;
+	memcpy(disk->image, old->image, old_bytes);
+	log_disk_destroy(old);
+	if (rig_format(disk, &shorter) || rig_open(disk, O_RDWR, &store) ||
+	    chario_store_create(store, "living", 1 << 20, 0))
+		abort();
+	chario_store_close(store);
+	return disk;
+}
+
+/* The same by a release that left there what the longer table had behind the new one. */
+static struct log_disk *make_over_and_leave(uint64_t old_bytes)
+{
+	struct log_disk *old = make_disk(old_bytes, THIS, "old");
+	struct log_disk *disk = make_over(old_bytes, 64 << 10);
+
+	memcpy(disk->image + 3 * BLOCK, old->image + 3 * BLOCK, (BLOCKS - 1) * BLOCK);
+	memcpy(disk->image + old_bytes - (BLOCKS + 1) * BLOCK,
+	       old->image + old_bytes - (BLOCKS + 1) * BLOCK, (BLOCKS - 1) * BLOCK);
+	if (old_bytes < LARGE)
+		memcpy(disk->image + old_bytes - 2 * BLOCK, old->image + old_bytes - 2 * BLOCK,
+		       2 * BLOCK);
+	log_disk_destroy(old);
+	return disk;
+}
+
 /* 0 where a store opens and has an area, or why not. */
 static int find(struct log_disk *disk, int flags, const char *name)
 {
@@ -116,6 +154,57 @@ static void an_older_store_of_the_first_release_stays_dead(void)
 	EQUAL(rig_format(disk, &layout), -EEXIST);
 	free(before);
 	log_disk_destroy(disk);
+}
+
+/* What damages the start takes the header, the note and all of the table of the living one. */
+static void a_longer_table_leaves_nothing(void)
+{
+	for (uint64_t alignment = BLOCK; alignment <= 64 << 10; alignment *= 16) {
+		struct log_disk *disk = make_over(SMALL, alignment);
+
+		memset(disk->image, 0, 3 * BLOCK);
+		EQUAL(find(disk, O_RDONLY, "living"), 0);
+		EQUAL(repair(disk, 2), 0);
+		EQUAL(find(disk, O_RDWR, "living"), 0);
+		log_disk_destroy(disk);
+	}
+}
+
+/* It has no end any more, or half of one, before which the living one has its own. */
+static void what_a_longer_table_leaves_stays_dead(void)
+{
+	for (uint64_t bytes = SMALL; bytes <= LARGE; bytes += LARGE - SMALL) {
+		struct log_disk *disk = make_over_and_leave(bytes);
+
+		memset(disk->image, 0, 3 * BLOCK);
+		if (bytes < LARGE)
+			memset(disk->image + SMALL - 2 * BLOCK, 0, BLOCK);
+		EQUAL(find(disk, O_RDONLY, "living"), 0);
+		EQUAL(find(disk, O_RDWR, "living"), 0);
+		EQUAL(repair(disk, 2), 0);
+		EQUAL(find(disk, O_RDWR, "living"), 0);
+		log_disk_destroy(disk);
+	}
+}
+
+/* The longer table may as well be that of a living, smaller store, and the end an older one. */
+static void of_two_whole_stores_neither_counts(void)
+{
+	for (int headers = 1; headers >= 0; headers--) {
+		struct log_disk *disk = make_over_and_leave(SMALL);
+		unsigned char *before = malloc(LARGE);
+
+		memset(disk->image, 0, 3 * BLOCK);
+		if (!headers)
+			memset(disk->image + LARGE - BLOCK, 0, BLOCK);
+		memcpy(before, disk->image, LARGE);
+		EQUAL(find(disk, O_RDONLY, "old"), -EUCLEAN);
+		EQUAL(repair(disk, 1), 1);
+		EQUAL(memcmp(before, disk->image, LARGE), 0);
+		EQUAL(rig_format(disk, &layout), -EEXIST);
+		free(before);
+		log_disk_destroy(disk);
+	}
 }
 
 /* Also where the note, and the first block of the table, have gone with the header. */
@@ -170,8 +259,6 @@ static void the_second_copy_is_enough(void)
 
 static void one_copy_alone_asks_for_force(void)
 {
-	const struct chario_store_layout replace = { .size = sizeof(replace),
-						     .flags = CHARIO_LAYOUT_REPLACE };
 	struct log_disk *disk = make_disk(SMALL, THIS, "there");
 
 	memset(disk->image, 0, 2 * BLOCK);
@@ -291,6 +378,9 @@ static const struct tap_test tests[] = {
 	{ "an older, larger store stays dead", an_older_store_stays_dead },
 	{ "an older, larger store of the first release stays dead",
 	  an_older_store_of_the_first_release_stays_dead },
+	{ "a longer table leaves nothing behind", a_longer_table_leaves_nothing },
+	{ "what a longer table has left stays dead", what_a_longer_table_leaves_stays_dead },
+	{ "of two stores that are whole neither counts", of_two_whole_stores_neither_counts },
 	{ "headers are made from the table", headers_are_made_from_the_table },
 	{ "headers that are made again are what they were", headers_are_what_they_were },
 	{ "the second copy of the table is enough", the_second_copy_is_enough },

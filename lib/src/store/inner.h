@@ -38,6 +38,9 @@
 /* Bytes of the buffer of a store: how much of the table is read at a time. */
 #define STORE_BUFFER (512U << 10)
 
+/* The first blocks of a copy of the table, of which one says whose a store without a header is. */
+#define STORE_TELLING_BLOCKS 128
+
 /**
  * struct store_item - an area in memory
  * @slot: number of its entry in the table

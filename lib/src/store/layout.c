@@ -183,7 +183,7 @@ static int push_header(struct chario_store *store, uint64_t offset)
 	return chario_store_push(store, 0, offset, CHARIO_STORE_BLOCK, CHARIO_TRANSFER_FUA);
 }
 
-static int wipe_header(struct chario_store *store, uint64_t offset)
+static int wipe_block(struct chario_store *store, uint64_t offset)
 {
 	memset(store->pool.memory, 0, CHARIO_STORE_BLOCK);
 	return chario_store_push(store, 0, offset, CHARIO_STORE_BLOCK, CHARIO_TRANSFER_FUA);
@@ -216,6 +216,39 @@ static int push_tables(struct chario_store *store, uint64_t number, uint64_t nr_
 	return 0;
 }
 
+/* Whether a place begins like a block of a table: 1, 0, or -errno. */
+static int holds_table(struct chario_store *store, uint64_t offset)
+{
+	const struct store_head *head = (const struct store_head *)store->pool.memory;
+	int err = chario_store_pull(store, 0, offset, CHARIO_STORE_BLOCK);
+
+	if (err)
+		return chario_pool_is_damage(err) ? 0 : err;
+	return head->magic == STORE_MAGIC_TABLE;
+}
+
+/*
+ * The end of a longer table, of an older store, would pass for what is left of this one.  It
+ * may lie in the space for areas, where all else stays what it is.
+ */
+static int wipe_behind_table(struct chario_store *store)
+{
+	int ret = 0;
+
+	for (uint64_t number = store->header.nr_blocks; number < STORE_TELLING_BLOCKS; number++) {
+		const uint64_t offset = chario_table_offset(&store->header, number, 0);
+
+		if (offset >= store->header.second_offset)
+			break;
+		ret = holds_table(store, offset);
+		if (ret > 0)
+			ret = wipe_block(store, offset);
+		if (ret)
+			break;
+	}
+	return ret;
+}
+
 static int push_note(struct chario_store *store)
 {
 	struct store_changes *changes = (struct store_changes *)store->pool.memory;
@@ -236,13 +269,15 @@ static int write_store(struct chario_store *store)
 	const uint64_t batch = STORE_BUFFER / CHARIO_STORE_BLOCK;
 	const uint64_t nr_blocks = store->header.nr_blocks;
 	const uint64_t last = store->header.capacity_bytes - CHARIO_STORE_BLOCK;
-	int err = wipe_header(store, 0);
+	int err = wipe_block(store, 0);
 
 	if (!err)
-		err = wipe_header(store, last);
+		err = wipe_block(store, last);
 	for (uint64_t number = 0; number < nr_blocks && !err; number += batch)
 		err = push_tables(store, number,
 				  nr_blocks - number < batch ? nr_blocks - number : batch);
+	if (!err)
+		err = wipe_behind_table(store);
 	if (!err)
 		err = push_note(store);
 	if (!err)

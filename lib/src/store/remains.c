@@ -15,17 +15,16 @@
 
 #include "store/inner.h"
 
-/* So many blocks of the first copy are looked at, as docs/store-format.md says. */
-#define FIRST_BLOCKS 128
-
 /**
  * struct remains - a block of a table that stands in its place
  * @is_there: there is one
+ * @number: of the block
  * @header: what it says of its store; of one of the first release only the UUID, and a
  *	size of 0
  */
 struct remains {
 	bool is_there;
+	uint64_t number;
 	struct store_header header;
 };
 
@@ -76,7 +75,7 @@ static int find_first_copy(struct chario_store *store, uint64_t capacity, struct
 	const uint64_t from = (uint64_t)STORE_TABLE_BLOCK * CHARIO_STORE_BLOCK;
 	const struct store_table *table = (const struct store_table *)store->pool.memory;
 
-	for (uint64_t number = 0; number < FIRST_BLOCKS; number++) {
+	for (uint64_t number = 0; number < STORE_TELLING_BLOCKS; number++) {
 		uint64_t offset = from + number * CHARIO_STORE_BLOCK;
 		int err;
 
@@ -88,6 +87,7 @@ static int find_first_copy(struct chario_store *store, uint64_t capacity, struct
 		if (err || !is_table(table, number))
 			continue;
 		remains->is_there = true;
+		remains->number = number;
 		take_geometry(table, &remains->header);
 		return 0;
 	}
@@ -108,9 +108,10 @@ static int find_second_copy(struct chario_store *store, uint64_t end, struct rem
 	if (!is_table(table, table->head.number))
 		return 0;
 	remains->is_there = true;
+	remains->number = table->head.number;
 	take_geometry(table, &remains->header);
 	if (!remains->header.capacity_bytes)
-		remains->header.nr_blocks = (uint64_t)table->head.number + 1;
+		remains->header.nr_blocks = remains->number + 1;
 	return 0;
 }
 
@@ -174,6 +175,57 @@ static int rebuild_from_end(struct chario_store *store, uint64_t capacity,
 	return 0;
 }
 
+/* Whether the second copy of the table is where a header says it is: 1, 0, or -errno. */
+static int is_whole(struct chario_store *store, const struct store_header *header)
+{
+	struct remains second = { 0 };
+	int err = find_second_copy(store, header->capacity_bytes, &second);
+
+	return err ? err : second.is_there && is_same_store(header, &second.header);
+}
+
+/*
+ * The end of the disk is of another store than the first copy.  Where that one has its own
+ * table, a block of another was written after it was made: it is the older one.  Behind its
+ * table, where it was not wiped, the block may as well be what an older one has left.
+ * Returns 1 where the end counts, 0 where the first copy does; -EUCLEAN where both stores
+ * are whole, or it cannot be known.
+ */
+static int weigh_end(struct chario_store *store, const struct remains *first,
+		     const struct store_header *end)
+{
+	int ret;
+
+	if (first->number < end->nr_blocks)
+		return 0;
+	ret = is_whole(store, end);
+	if (ret <= 0)
+		return ret;
+	if (!chario_layout_is_sane(&first->header))
+		return -EUCLEAN;
+	/* Its end was overwritten by this one. */
+	if (first->header.capacity_bytes >= end->capacity_bytes)
+		return 1;
+	ret = is_whole(store, &first->header);
+	if (ret < 0)
+		return ret;
+	return ret ? -EUCLEAN : 1;
+}
+
+/* There is a block of the first copy; @header is what the end of the disk says, if it does. */
+static int rebuild_from_start(struct chario_store *store, uint64_t capacity,
+			      const struct remains *first, bool end_says,
+			      struct store_header *header)
+{
+	int ret = 0;
+
+	if (end_says && !is_same_store(header, &first->header))
+		ret = weigh_end(store, first, header);
+	if (ret)
+		return ret < 0 ? ret : 0;
+	return rebuild(store, capacity, first, header);
+}
+
 int chario_remains_find(struct chario_store *store, uint64_t capacity, int why,
 			struct store_header *header)
 {
@@ -190,8 +242,9 @@ int chario_remains_find(struct chario_store *store, uint64_t capacity, int why,
 		return 0;
 	if (second && second != -ENOMEDIUM && second != -EUCLEAN && !chario_pool_is_damage(second))
 		return second;
-	err = first.is_there ? rebuild(store, capacity, &first, header) :
-			       rebuild_from_end(store, capacity, header);
+	err = second ? rebuild_from_end(store, capacity, header) : 0;
+	if (first.is_there)
+		err = rebuild_from_start(store, capacity, &first, !err, header);
 	if (!err)
 		return chario_layout_is_known(header, store->writable);
 	if (err != -ENOMEDIUM)
