@@ -157,6 +157,44 @@ static void both_copies_cost_one_block(void)
 	}
 }
 
+/* "area-1" of block 0 is to be "area-13", which is in block 1; nothing of it is written. */
+static void leave_log(void)
+{
+	struct chario_store *store;
+
+	wreck_mend();
+	EQUAL(rig_open(wreck.disk, O_RDWR, &store), 0);
+	wreck.disk->faults.write = (struct log_fault){ .after = 1, .times = LOG_FOR_EVER };
+	EQUAL(chario_store_replace(store, "area-1", "area-13"), 0);
+	log_disk_heal(wreck.disk);
+	chario_store_close(store);
+}
+
+/* The log is finished when what it is about can be written: what it says outlives its block. */
+static void a_log_outlives_a_lost_block(void)
+{
+	const unsigned int both = CHARIO_CHECK_REPAIR | CHARIO_CHECK_FORGET;
+	const struct store_head *note =
+		(const struct store_head *)(wreck.disk->image + wreck_offset(1));
+	struct rig_findings findings = { .quiet = true };
+
+	for (size_t i = 0; i < 2; i++) {
+		uint64_t offset = wreck_offset(2 + i);
+
+		leave_log();
+		scribble(wreck.disk->image + offset, BLOCK);
+		scribble(wreck.disk->image + wreck_other_copy(offset), BLOCK);
+		EQUAL(rig_check(wreck.disk, 0, &findings), 1);
+		EQUAL(rig_check(wreck.disk, CHARIO_CHECK_REPAIR, &findings), 1);
+		EQUAL(note->sequence % 2, 1);
+		EQUAL(rig_check(wreck.disk, both, &findings), 0);
+		EQUAL(note->sequence % 2, 0);
+		EQUAL(rig_check(wreck.disk, 0, &findings), 0);
+		/* Of block 0 "area-13" is left, or all ten; of the others nine and five, or five. */
+		EQUAL(wreck_count_areas(O_RDWR), 15);
+	}
+}
+
 /* A block of which nothing is damaged keeps its areas, whatever stands before it. */
 static void check_gap(unsigned int flags)
 {
@@ -349,6 +387,7 @@ static void many_blocks_are_borne(void)
 static const struct tap_test tests[] = {
 	{ "damage of any one block is found, survived and repaired", one_block_is_found },
 	{ "both copies of a block cost its areas only", both_copies_cost_one_block },
+	{ "the log of a change outlives a block that is lost", a_log_outlives_a_lost_block },
 	{ "a block that counts as never used costs nothing", a_gap_costs_nothing },
 	{ "two good copies that differ cost no more", copies_that_differ_cost_no_more },
 	{ "damage of both headers is named", both_headers_are_named },

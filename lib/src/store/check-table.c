@@ -178,6 +178,8 @@ static int report_lost(struct chario_check *check, const struct pair *pair, cons
 		err = forget(check, pair);
 		finding.repaired = !err;
 	}
+	if (!finding.repaired && chario_note_is_logged(&check->store, pair->number))
+		check->stuck = true;
 	return err ? err : chario_check_report(check, &finding);
 }
 

@@ -192,18 +192,6 @@ static int check_headers(struct chario_check *check)
 	return ret;
 }
 
-/* What its log says has happened: whoever changes the table next would do it as well. */
-static int finish_change(struct chario_check *check)
-{
-	int err = chario_change_finish(&check->store);
-
-	if (!err)
-		err = chario_note_read(&check->store);
-	if (!err)
-		chario_note_end(&check->store);
-	return err;
-}
-
 static int check_note(struct chario_check *check)
 {
 	const uint64_t offset = (uint64_t)STORE_CHANGES_BLOCK * CHARIO_STORE_BLOCK;
@@ -218,13 +206,31 @@ static int check_note(struct chario_check *check)
 	check->interrupted = UINT64_MAX;
 	if (!err && chario_note_sequence(store) % 2)
 		check->interrupted = chario_note_block(store, chario_note_sequence(store) / 2);
-	if (!err && store->nr_logged && chario_check_repairs(check))
-		return finish_change(check);
 	if (err != -EUCLEAN)
 		return err;
 	chario_check_describe(&finding,
 			      "the note of the last changes is damaged; the next change renews it");
 	return chario_check_report(check, &finding);
+}
+
+/*
+ * What its log says has happened: whoever changes the table next would do it as well.  Not
+ * before the table has been looked at: a block that is lost cannot be changed, unless it was
+ * forgotten.
+ */
+static int finish_change(struct chario_check *check)
+{
+	struct chario_store *store = &check->store;
+	int err;
+
+	if (!store->nr_logged || check->stuck || !chario_check_repairs(check))
+		return 0;
+	err = chario_note_read(store);
+	if (!err)
+		err = chario_change_finish(store);
+	if (!err)
+		chario_note_end(store);
+	return err;
 }
 
 static int run(struct chario_check *check)
@@ -238,6 +244,8 @@ static int run(struct chario_check *check)
 		ret = check_note(check);
 	if (!ret)
 		ret = chario_check_table(check);
+	if (!ret)
+		ret = finish_change(check);
 	if (!ret)
 		ret = chario_check_overlaps(check);
 	chario_index_deinit(&check->store.index);

@@ -22,6 +22,7 @@
  * @unused: the first block that has never been used; UINT64_MAX for none
  * @interrupted: number of a block that was being changed, the last one of several;
  *	UINT64_MAX for none
+ * @stuck: a block of the log is lost, so that it cannot be finished
  * @unread: a block could not be read
  * @headless: there is no header, and nothing to make one from, which has been reported
  */
@@ -34,6 +35,7 @@ struct chario_check {
 	int left;
 	uint64_t unused;
 	uint64_t interrupted;
+	bool stuck;
 	bool unread;
 	bool headless;
 };
