@@ -159,8 +159,8 @@ static int find_end(struct chario_stream *stream, const struct chario_area_strea
 	if (!head.found)
 		return 0;
 	stream->next_segment = head.last.segment + 1;
-	if (stream->tape.ring && !(chario_head_is_left(&head, entry) &&
-				   head.last.flags & CHARIO_DISK_BATCH_CLEAN))
+	if (stream->tape.ring &&
+	    !(chario_head_is_left(&head, entry) && head.last.flags & CHARIO_DISK_BATCH_CLEAN))
 		stream->clean_from = stream->next_segment + stream->tape.slots;
 	stream->sequence = head.next_sequence;
 	stream->records = head.records;

@@ -125,7 +125,8 @@ static int is_last_lap(struct chario_reader *reader, const struct chario_disk_ba
 		err = chario_area_get_stream(reader->area, &entry);
 	if (err)
 		return err;
-	return chario_head_is_left(&head, &entry) && head.last.segment < batch->segment + reader->tape.slots &&
+	return chario_head_is_left(&head, &entry) &&
+	       head.last.segment < batch->segment + reader->tape.slots &&
 	       (head.last.part == batch->part || head.last.flags & CHARIO_DISK_BATCH_CLEAN);
 }
 

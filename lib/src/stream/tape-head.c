@@ -180,8 +180,7 @@ static int count_missing(struct chario_tape *tape, struct chario_head *head)
 /* Programs of the first release said nothing in the table. */
 bool chario_head_is_left(const struct chario_head *head, const struct chario_area_stream *entry)
 {
-	return head->ended &&
-	       (entry->end.time_ns || !(head->last.flags & CHARIO_DISK_BATCH_TOLD));
+	return head->ended && (entry->end.time_ns || !(head->last.flags & CHARIO_DISK_BATCH_TOLD));
 }
 
 int chario_tape_head(struct chario_tape *tape, struct chario_pile *pile, struct chario_head *head)
