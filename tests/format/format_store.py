@@ -166,9 +166,12 @@ class Store:
         return Header(last[8:24], count, BLOCK, end, BLOCK * (2 + count), end - BLOCK * (1 + count), 0, 0, 0)
 
     def _is_whole(self, header: Header) -> bool:
-        """Whether the last block of the second copy is there."""
-        last = self._any_table(header.capacity_bytes - 2 * BLOCK)
-        return last is not None and last[8:24] == header.uuid
+        """Whether the last good block of the second copy is of this store."""
+        for number in reversed(range(max(0, header.nr_blocks - 128), header.nr_blocks)):
+            block = self._any_table(header.second_offset + BLOCK * number)
+            if block:
+                return block[8:24] == header.uuid and _number(block) == number
+        return False
 
     def _any_table(self, offset: int, number: int | None = None) -> bytes | None:
         """A good block of a table of any store."""

@@ -233,7 +233,8 @@ def test_without_header_and_table_there_is_no_store(filled: Path) -> None:
 
 def test_half_a_table_is_no_store(filled: Path) -> None:
     """Nobody knows what the other half had."""
-    for offset in (0, filled.stat().st_size - BLOCK, all_offsets(filled)[-1]):
+    offsets = all_offsets(filled)
+    for offset in (0, filled.stat().st_size - BLOCK, *offsets[len(offsets) // 2 :]):
         overwrite(filled, offset, RUBBISH)
     assert b"damaged" in failing(filled, "ls")
     with pytest.raises(FormatError, match="belong together"):
@@ -334,6 +335,16 @@ def test_the_end_of_another_store_does_not_count(filled: Path) -> None:
     assert_same_areas(filled)
     overwrite(filled, 0, RUBBISH)
     assert_same_areas(filled)
+
+
+def test_a_partition_table_costs_nothing(image: Path, tmp_path: Path) -> None:
+    """A GPT takes both headers, and of no block both copies."""
+    chario(image, "format", "--force", "--areas=100", image)
+    put(image, tmp_path, "area", 50_000)
+    listed = listing(image)
+    overwrite(image, 0, bytes(34 * 512))
+    overwrite(image, image.stat().st_size - 33 * 512, bytes(33 * 512))
+    assert_same_areas(image, listed)
 
 
 @pytest.mark.parametrize("whole", [True, False])

@@ -170,7 +170,7 @@ static void a_longer_table_leaves_nothing(void)
 	}
 }
 
-/* It has no end any more, or half of one, before which the living one has its own. */
+/* It has no second copy any more, or half of one, before which the living one has its own. */
 static void what_a_longer_table_leaves_stays_dead(void)
 {
 	for (uint64_t bytes = SMALL; bytes <= LARGE; bytes += LARGE - SMALL) {
@@ -178,7 +178,7 @@ static void what_a_longer_table_leaves_stays_dead(void)
 
 		memset(disk->image, 0, 3 * BLOCK);
 		if (bytes < LARGE)
-			memset(disk->image + SMALL - 2 * BLOCK, 0, BLOCK);
+			memset(disk->image + SMALL - (BLOCKS + 1) * BLOCK, 0, BLOCKS * BLOCK);
 		EQUAL(find(disk, O_RDONLY, "living"), 0);
 		EQUAL(find(disk, O_RDWR, "living"), 0);
 		EQUAL(repair(disk, 2), 0);
@@ -255,6 +255,37 @@ static void the_second_copy_is_enough(void)
 		EQUAL(repair(disk, 0), 0);
 		log_disk_destroy(disk);
 	}
+}
+
+/* A GPT takes 34 sectors of 512 bytes at the start and 33 at the end: no pair of copies. */
+static void a_partition_table_takes_both_headers_only(void)
+{
+	struct log_disk *disk = make_disk(SMALL, THIS, "there");
+
+	memset(disk->image, 0x5a, 34 << 9);
+	memset(disk->image + SMALL - (33 << 9), 0x5a, 33 << 9);
+	EQUAL(find(disk, O_RDONLY, "there"), 0);
+	EQUAL(find(disk, O_RDWR, "there"), 0);
+	EQUAL(rig_format(disk, &layout), -EEXIST);
+	EQUAL(repair(disk, 2 + 3 + 4), 0);
+	EQUAL(repair(disk, 0), 0);
+	EQUAL(find(disk, O_RDWR, "there"), 0);
+	log_disk_destroy(disk);
+}
+
+/* Behind what is left of its second copy there is the end of another store, which is whole. */
+static void a_store_without_its_end_is_none(void)
+{
+	struct log_disk *disk = make_over_and_leave(LARGE);
+	struct store_table *table = (struct store_table *)(disk->image + 3 * BLOCK);
+
+	table->head.number = 0;
+	chario_block_seal(table);
+	memmove(disk->image + 2 * BLOCK, table, BLOCK);
+	memset(disk->image, 0, 2 * BLOCK);
+	EQUAL(find(disk, O_RDONLY, "old"), -EUCLEAN);
+	EQUAL(repair(disk, 1), 1);
+	log_disk_destroy(disk);
 }
 
 static void one_copy_alone_asks_for_force(void)
@@ -384,6 +415,8 @@ static const struct tap_test tests[] = {
 	{ "headers are made from the table", headers_are_made_from_the_table },
 	{ "headers that are made again are what they were", headers_are_what_they_were },
 	{ "the second copy of the table is enough", the_second_copy_is_enough },
+	{ "a partition table takes both headers only", a_partition_table_takes_both_headers_only },
+	{ "a store whose end is another's is none", a_store_without_its_end_is_none },
 	{ "what is left of a store asks for force", one_copy_alone_asks_for_force },
 	{ "blocks of a table in other places are none", tables_elsewhere_are_none },
 	{ "stores of the first release are changed", stores_of_the_first_release_are_changed },

@@ -249,8 +249,9 @@ static void both_headers_are_named(void)
 	wreck_mend();
 	wreck.disk->image[100] ^= 1;
 	wreck.disk->image[WRECK_BYTES - BLOCK + 100] ^= 1;
-	/* Without its end nobody knows where the second copy of the table is. */
-	wreck.disk->image[WRECK_BYTES - 2 * BLOCK + 100] ^= 1;
+	/* Of the second copy of the table as well nothing is left. */
+	for (size_t i = 0; i < WRECK_BLOCKS; i++)
+		wreck.disk->image[wreck_offset(2 + WRECK_BLOCKS + i) + 100] ^= 1;
 	EQUAL(wreck_count_areas(O_RDONLY), -EUCLEAN);
 	EQUAL(rig_check(wreck.disk, CHARIO_CHECK_REPAIR | CHARIO_CHECK_FORGET, &findings), 1);
 	EQUAL(findings.last.damage, CHARIO_DAMAGE_HEADERS);

@@ -133,30 +133,7 @@ static void deduce(struct store_header *header, uint64_t nr_blocks, uint64_t cap
 	chario_block_seal(header);
 }
 
-/* The header, where both copies of the table are there and of one store; else -EUCLEAN. */
-static int rebuild(struct chario_store *store, uint64_t capacity, const struct remains *first,
-		   struct store_header *header)
-{
-	struct remains second = { 0 };
-	uint64_t end = first->header.capacity_bytes ? first->header.capacity_bytes : capacity;
-	int err;
-
-	if (first->header.capacity_bytes && !chario_layout_is_sane(&first->header))
-		return -EUCLEAN;
-	if (end > capacity)
-		return -ESTALE;
-	err = find_second_copy(store, end, &second);
-	if (err)
-		return err;
-	if (!second.is_there || !is_same_store(&first->header, &second.header))
-		return -EUCLEAN;
-	*header = first->header;
-	if (!first->header.capacity_bytes)
-		deduce(header, second.header.nr_blocks, capacity);
-	return chario_layout_is_sane(header) ? 0 : -EUCLEAN;
-}
-
-/* The same where nothing is left of the first copy: the start of the disk was overwritten. */
+/* The start of the disk has been overwritten, with the first header. */
 static int rebuild_from_end(struct chario_store *store, uint64_t capacity,
 			    struct store_header *header)
 {
@@ -175,13 +152,47 @@ static int rebuild_from_end(struct chario_store *store, uint64_t capacity,
 	return 0;
 }
 
-/* Whether the second copy of the table is where a header says it is: 1, 0, or -errno. */
+/*
+ * Whether the second copy of the table is where a header says it is: 1, 0, or -errno.  What
+ * overwrites the end of a disk takes the last blocks of it, so the first that is good from
+ * there decides; with another number it is of a store that was made here later.
+ */
 static int is_whole(struct chario_store *store, const struct store_header *header)
 {
-	struct remains second = { 0 };
-	int err = find_second_copy(store, header->capacity_bytes, &second);
+	const struct store_table *table = (const struct store_table *)store->pool.memory;
+	uint64_t number = header->nr_blocks;
 
-	return err ? err : second.is_there && is_same_store(header, &second.header);
+	for (unsigned int i = 0; i < STORE_TELLING_BLOCKS && number; i++) {
+		int err = chario_store_pull(store, 0, chario_table_offset(header, --number, 1),
+					    CHARIO_STORE_BLOCK);
+
+		if (err && !chario_pool_is_damage(err))
+			return err;
+		if (!err && is_table(table, table->head.number))
+			return table->head.number == number &&
+			       !memcmp(table->head.uuid, header->head.uuid,
+				       sizeof(table->head.uuid));
+	}
+	return 0;
+}
+
+/* The first copy of the table says what the header said, and the second copy is there. */
+static int rebuild(struct chario_store *store, uint64_t capacity, const struct remains *first,
+		   struct store_header *header)
+{
+	int ret;
+
+	if (!chario_layout_is_sane(&first->header))
+		return -EUCLEAN;
+	if (first->header.capacity_bytes > capacity)
+		return -ESTALE;
+	ret = is_whole(store, &first->header);
+	if (ret < 0)
+		return ret;
+	if (!ret)
+		return -EUCLEAN;
+	*header = first->header;
+	return 0;
 }
 
 /*
@@ -217,13 +228,15 @@ static int rebuild_from_start(struct chario_store *store, uint64_t capacity,
 			      const struct remains *first, bool end_says,
 			      struct store_header *header)
 {
-	int ret = 0;
+	const bool is_end = end_says && is_same_store(header, &first->header);
+	int ret = end_says && !is_end ? weigh_end(store, first, header) : 0;
 
-	if (end_says && !is_same_store(header, &first->header))
-		ret = weigh_end(store, first, header);
 	if (ret)
 		return ret < 0 ? ret : 0;
-	return rebuild(store, capacity, first, header);
+	if (first->header.capacity_bytes)
+		return rebuild(store, capacity, first, header);
+	/* Of the first release: both copies belong together, and the end says the rest. */
+	return is_end ? 0 : -EUCLEAN;
 }
 
 int chario_remains_find(struct chario_store *store, uint64_t capacity, int why,
