@@ -13,6 +13,7 @@ BLOCK = 4096
 ENTRY_BYTES, ENTRIES = 400, 10
 USED, FILLING, MOVING, RECORDING, RING = 1, 2, 4, 8, 16
 LOG = 1  # a feature
+ATTEMPTS = 20  # while others change the table
 KNOWN = USED | FILLING | MOVING | RECORDING | RING
 
 
@@ -97,10 +98,16 @@ class Store:
     """A store in a file; what it holds is read when it is opened."""
 
     def __init__(self, path: Path) -> None:
-        self._file = path.open("rb")
+        self._file = path.open("rb", buffering=0)
         self.header = self._read_header()
-        self.lost_blocks: list[int] = []
-        self.areas = sorted(self._read_table(), key=lambda area: area.offset)
+        self.lost_blocks: list[int]
+        self.areas: list[Area]
+        for _ in range(ATTEMPTS):
+            before = self._note_sequence()
+            self.lost_blocks = []
+            self.areas = sorted(self._read_table(), key=lambda area: area.offset)
+            if self._note_sequence() == before:
+                break
 
     def __enter__(self) -> Store:
         return self
@@ -179,6 +186,10 @@ class Store:
         if len(block) != BLOCK:
             return None
         return block if _sealed(block, b"ChrioTB1", _number(block) if number is None else number) else None
+
+    def _note_sequence(self) -> int:
+        """Of another change there is another one; what a damaged note has there does not matter."""
+        return _sequence(self._at(BLOCK, BLOCK))
 
     def _read_log(self) -> dict[int, bytes]:
         """Entries of a change that is under way, by slot."""

@@ -169,8 +169,9 @@ static int read_sequence(struct chario_store *store, uint64_t *sequence, uint64_
 
 /*
  * Blocks that others write while they are read look damaged, and an area that they
- * remove and make again elsewhere is found twice.  What is found twice in the same
- * way, with no change in between, is damage.
+ * remove and make again elsewhere is found twice, or one that they replace not at all.  So
+ * what is found counts where no change has begun meanwhile; damage, where it is found
+ * three times in the same way.
  */
 int chario_store_load(struct chario_store *store)
 {
@@ -182,11 +183,11 @@ int chario_store_load(struct chario_store *store)
 	for (int attempt = 0; attempt < LOAD_ATTEMPTS; attempt++) {
 		err = read_sequence(store, &sequence, &first);
 		same = sequence == before ? same + 1 : 0;
-		if (err || same == 2)
+		if (err || same == 2 || (same && !store->nr_damaged))
 			break;
 		before = sequence;
 		err = load_all(store);
-		if (err || !store->nr_damaged)
+		if (err)
 			break;
 	}
 	/* What was under way then may have been read in its old state. */
@@ -251,30 +252,53 @@ int chario_store_enter(struct chario_store *store)
 	return err;
 }
 
-int chario_store_refresh(struct chario_store *store)
+/* Take up what has changed since @seen: -EUCLEAN where all has to be read. */
+static int catch_up(struct chario_store *store, uint64_t sequence)
 {
-	uint64_t sequence, first, from = store->seen / 2, to;
-	int err = chario_note_read(store);
-
-	if (err && err != -EUCLEAN)
-		return err;
-	if (err)
-		return chario_store_load(store);
-	sequence = chario_note_sequence(store);
-	if (sequence == store->seen)
-		return 0;
-	first = chario_note_first(store);
 	/* With what is under way. */
-	to = (sequence + 1) / 2;
+	const uint64_t from = store->seen / 2, to = (sequence + 1) / 2;
+	const uint64_t first = chario_note_first(store);
+	int err;
+
 	if (store->nr_damaged || !store->seen || to < from || to - from > chario_note_kept(store))
-		return chario_store_load(store);
+		return -EUCLEAN;
 	store->seen = 0;
 	err = load_changed(store, from, to);
-	if (err == -EUCLEAN || chario_pool_is_damage(err) || (!err && store->nr_damaged))
-		return chario_store_load(store);
+	if (!err && store->nr_damaged)
+		return -EUCLEAN;
 	if (!err)
 		store->seen = 2 * first;
 	return err;
+}
+
+/*
+ * A change of several blocks between two of the reads would be taken up in part: an area that
+ * is replaced then would be in neither of its slots.  So the note is read once more, where
+ * there was anything to take up.
+ */
+int chario_store_refresh(struct chario_store *store)
+{
+	uint64_t before = UINT64_MAX;
+
+	for (int attempt = 0; attempt < LOAD_ATTEMPTS; attempt++) {
+		int err = chario_note_read(store);
+		uint64_t sequence = chario_note_sequence(store);
+
+		if (err)
+			return err == -EUCLEAN ? chario_store_load(store) : err;
+		if (sequence == store->seen)
+			return 0;
+		/* One is under way, and none has begun meanwhile. */
+		if (sequence == before)
+			return 0;
+		err = catch_up(store, sequence);
+		if (err == -EUCLEAN || chario_pool_is_damage(err))
+			return chario_store_load(store);
+		if (err)
+			return err;
+		before = sequence;
+	}
+	return 0;
 }
 
 static void unlock(struct chario_store *store)

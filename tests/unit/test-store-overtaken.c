@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Readers that are overtaken: an area is replaced between any two reads of who looks it up,
+ * and is there all the same.  The linker has reads of the table pass through here.
+ */
+#include <fcntl.h>
+#include <stdio.h>
+
+#include "store-rig.h"
+#include "store/area-inner.h"
+#include "store/inner.h"
+#include "tap.h"
+
+/* As many as are read at once when a store is opened. */
+#define FULL_BLOCKS (STORE_BUFFER / CHARIO_STORE_BLOCK / 2)
+#define MOST_READS  12
+
+static struct log_disk *disk;
+static struct chario_store *writer;
+
+/* Reads of the table, and before which of them the area is replaced; 0 for none. */
+static int reads, at;
+
+int __real_chario_table_read(struct chario_store *store, uint64_t number,
+			     const struct store_table **table);
+int __wrap_chario_table_read(struct chario_store *store, uint64_t number,
+			     const struct store_table **table);
+int __real_chario_table_pull(struct chario_store *store, uint64_t number, uint64_t nr_blocks,
+			     uint64_t second_at);
+int __wrap_chario_table_pull(struct chario_store *store, uint64_t number, uint64_t nr_blocks,
+			     uint64_t second_at);
+
+/* Each time the new one has a slot of another block than the old one. */
+static void replace(void)
+{
+	struct chario_area *area;
+
+	EQUAL(chario_store_create(writer, "there.part", 4096, CHARIO_CREATE_FILLING), 0);
+	EQUAL(chario_area_open(writer, "there.part", O_RDWR, &area), 0);
+	EQUAL(chario_area_publish(area, "there"), 0);
+	chario_area_close(area);
+}
+
+static void count_read(const struct chario_store *store)
+{
+	if (store != writer && ++reads == at)
+		replace();
+}
+
+int __wrap_chario_table_read(struct chario_store *store, uint64_t number,
+			     const struct store_table **table)
+{
+	count_read(store);
+	return __real_chario_table_read(store, number, table);
+}
+
+int __wrap_chario_table_pull(struct chario_store *store, uint64_t number, uint64_t nr_blocks,
+			     uint64_t second_at)
+{
+	count_read(store);
+	return __real_chario_table_pull(store, number, nr_blocks, second_at);
+}
+
+/* The slots before the last one of some blocks are taken, and then there is the area. */
+static void begin(int nr_blocks)
+{
+	const struct chario_store_layout layout = {
+		.size = sizeof(layout),
+		.max_areas = (unsigned int)(nr_blocks + 1) * STORE_ENTRIES,
+	};
+	char name[16];
+
+	disk = rig_begin(8 << 20, 512, &layout, &writer);
+	at = 0;
+	for (int i = 0; i < nr_blocks * STORE_ENTRIES; i++) {
+		snprintf(name, sizeof(name), "x%d", i);
+		EQUAL(chario_store_create(writer, name, 4096, 0), 0);
+	}
+	EQUAL(chario_store_create(writer, "there", 4096, 0), 0);
+	EQUAL(chario_store_remove(writer, "x0"), 0);
+}
+
+static void end(void)
+{
+	chario_store_close(writer);
+	log_disk_destroy(disk);
+}
+
+static void what_is_replaced_is_always_found(void)
+{
+	struct chario_area_info info;
+	struct chario_store *reader;
+
+	begin(1);
+	EQUAL(rig_open(disk, O_RDONLY, &reader), 0);
+	for (int read = 1; read <= MOST_READS; read++) {
+		/* There is something to take up, and while it is the next comes. */
+		replace();
+		reads = 0;
+		at = read;
+		EQUAL(chario_store_find(reader, "there", &info, sizeof(info)), 0);
+		at = 0;
+		EQUAL(chario_store_find(reader, "there", &info, sizeof(info)), 0);
+	}
+	chario_store_close(reader);
+	end();
+}
+
+/* From the last slot to the first, and back. */
+static void what_is_replaced_is_there_for_who_opens(void)
+{
+	struct chario_store *reader;
+
+	begin(FULL_BLOCKS);
+	for (int i = 0; i < 2 * MOST_READS; i++) {
+		reads = 0;
+		at = 1 + i / 2;
+		EQUAL(rig_open(disk, O_RDONLY, &reader), 0);
+		at = 0;
+		/* As it was opened: nothing that has changed since is taken up. */
+		CHECK(chario_index_find(&reader->index, "there"));
+		chario_store_close(reader);
+	}
+	end();
+}
+
+/* Which is what most look-ups are. */
+static void where_nothing_has_changed_a_block_is_read(void)
+{
+	struct chario_area_info info;
+	struct chario_store *reader;
+	uint64_t before;
+
+	begin(1);
+	EQUAL(rig_open(disk, O_RDONLY, &reader), 0);
+	EQUAL(chario_store_find(reader, "there", &info, sizeof(info)), 0);
+	before = disk->nr_reads;
+	EQUAL(chario_store_find(reader, "there", &info, sizeof(info)), 0);
+	EQUAL(disk->nr_reads - before, 1);
+	chario_store_close(reader);
+	end();
+}
+
+static const struct tap_test tests[] = {
+	{ "what is replaced is always found", what_is_replaced_is_always_found },
+	{ "what is replaced is there for who opens the store",
+	  what_is_replaced_is_there_for_who_opens },
+	{ "where nothing has changed one block is read",
+	  where_nothing_has_changed_a_block_is_read },
+};
+
+TAP_MAIN(tests, tap_nothing, tap_nothing)
