@@ -133,6 +133,8 @@ class Store:
     def _read_header(self) -> Header:
         end = self._file.seek(0, 2) // BLOCK * BLOCK
         block = self._at(0, BLOCK)
+        if block[:8] == b"ChrioFM1":
+            raise FormatError("there is no store: somebody has begun to make one")
         return _parse_header(block) if _sealed(block, b"ChrioST1", 0) else self._find_header(end)
 
     def _find_header(self, end: int) -> Header:

@@ -248,11 +248,10 @@ static void cut_formatting(struct script *script, struct log_disk *victim, uint6
 	CHECK(fine);
 }
 
-static void formatting_is_all_or_nothing(void)
+static void format_over(uint64_t random)
 {
 	static struct script script;
 	struct log_disk *victim = log_disk_create(DISK_BYTES, 512);
-	uint64_t random = seed;
 
 	script.disk = log_disk_create(DISK_BYTES, 512);
 	if (format(script.disk) || run_script(&script, &random))
@@ -261,6 +260,13 @@ static void formatting_is_all_or_nothing(void)
 		cut_formatting(&script, victim, &random);
 	log_disk_destroy(script.disk);
 	log_disk_destroy(victim);
+}
+
+/* Over some stores: few of them have areas where an old and a new table make another one. */
+static void formatting_is_all_or_nothing(void)
+{
+	for (uint64_t i = 0; i < 8 && !tap_failed; i++)
+		format_over(seed + i);
 }
 
 /* damage and a cut */

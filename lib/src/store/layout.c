@@ -189,6 +189,16 @@ static int wipe_block(struct chario_store *store, uint64_t offset)
 	return chario_store_push(store, 0, offset, CHARIO_STORE_BLOCK, CHARIO_TRANSFER_FUA);
 }
 
+/* What is left of an older store is none any more, however far this one comes. */
+static int push_mark(struct chario_store *store)
+{
+	const uint64_t magic = STORE_MAGIC_MAKING;
+
+	memset(store->pool.memory, 0, CHARIO_STORE_BLOCK);
+	memcpy(store->pool.memory, &magic, sizeof(magic));
+	return chario_store_push(store, 0, 0, CHARIO_STORE_BLOCK, CHARIO_TRANSFER_FUA);
+}
+
 static void make_empty(const struct store_header *header, uint64_t number, void *block)
 {
 	struct store_table *table = block;
@@ -269,7 +279,7 @@ static int write_store(struct chario_store *store)
 	const uint64_t batch = STORE_BUFFER / CHARIO_STORE_BLOCK;
 	const uint64_t nr_blocks = store->header.nr_blocks;
 	const uint64_t last = store->header.capacity_bytes - CHARIO_STORE_BLOCK;
-	int err = wipe_block(store, 0);
+	int err = push_mark(store);
 
 	if (!err)
 		err = wipe_block(store, last);

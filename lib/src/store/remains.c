@@ -239,12 +239,24 @@ static int rebuild_from_start(struct chario_store *store, uint64_t capacity,
 	return is_end ? 0 : -EUCLEAN;
 }
 
+/* Whoever was making a store there has not come to its end. */
+static bool is_being_made(struct chario_store *store)
+{
+	const struct store_head *head = (const struct store_head *)store->pool.memory;
+
+	return !chario_store_pull(store, 0, 0, CHARIO_STORE_BLOCK) &&
+	       head->magic == STORE_MAGIC_MAKING;
+}
+
 int chario_remains_find(struct chario_store *store, uint64_t capacity, int why,
 			struct store_header *header)
 {
 	struct remains first = { 0 };
-	int err = find_first_copy(store, capacity, &first), second;
+	int err, second;
 
+	if (is_being_made(store))
+		return -ENOMEDIUM;
+	err = find_first_copy(store, capacity, &first);
 	if (err)
 		return err;
 	second = chario_layout_read_at(store, capacity - CHARIO_STORE_BLOCK, header);
