@@ -196,7 +196,7 @@ class Store:
     def _read_log(self) -> dict[int, bytes]:
         """Entries of a change that is under way, by slot."""
         note = self._at(BLOCK, BLOCK)
-        good = _sealed(note, b"ChrioCH1", 0) and note[8:24] == self.header.uuid
+        good = _sealed(note, b"ChrioCL1", 0) and note[8:24] == self.header.uuid
         if not self.header.read_features & LOG or not good or not _sequence(note) % 2:
             return {}
         (count,) = struct.unpack_from("<I", note, 808)

@@ -28,7 +28,7 @@ void exercise_seal(unsigned char *image, uint64_t bytes)
 
 		memcpy(&magic, image + at, sizeof(magic));
 		if (magic == STORE_MAGIC_HEADER || magic == STORE_MAGIC_CHANGES ||
-		    magic == STORE_MAGIC_TABLE)
+		    magic == STORE_MAGIC_CHANGES_OLD || magic == STORE_MAGIC_TABLE)
 			chario_block_seal(image + at);
 	}
 }

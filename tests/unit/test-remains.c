@@ -328,6 +328,7 @@ static struct log_disk *make_first(void)
 		((struct store_header *)(disk->image + copy * (SMALL - BLOCK)))->read_features = 0;
 	memset(disk->image + BLOCK + sizeof(struct store_head), 0,
 	       BLOCK - sizeof(struct store_head));
+	((struct store_head *)(disk->image + BLOCK))->magic = STORE_MAGIC_CHANGES_OLD;
 	exercise_seal(disk->image, SMALL);
 	if (rig_open(disk, O_RDWR, &store))
 		abort();
@@ -405,6 +406,32 @@ static void an_upgrade_outlives_the_headers(void)
 	log_disk_destroy(disk);
 }
 
+/* An upgrade was cut between its headers, the store went on in the old format, and a change died. */
+static void an_old_note_is_no_log(void)
+{
+	struct log_disk *disk = make_first();
+	struct store_changes *note = (struct store_changes *)(disk->image + BLOCK);
+	unsigned char header[BLOCK];
+	struct chario_store *store;
+
+	memcpy(header, disk->image, BLOCK);
+	EQUAL(upgrade(disk), 0);
+	memcpy(disk->image, header, BLOCK);
+	EQUAL(rig_open(disk, O_RDWR, &store), 0);
+	EQUAL(chario_store_rename(store, "area-12", "renamed"), 0);
+	chario_store_close(store);
+	EQUAL(note->head.magic, STORE_MAGIC_CHANGES_OLD);
+	/* Change 192 was one of block 1, which would be one entry of a log: slot 0 is free. */
+	note->old_numbers[192] = 1;
+	note->head.sequence = 2 * 192 + 1;
+	chario_block_seal(note);
+	memset(disk->image, 0, BLOCK);
+	EQUAL(find(disk, O_RDONLY, "area-0"), 0);
+	EQUAL(repair(disk, 1), 0);
+	EQUAL(find(disk, O_RDWR, "area-0"), 0);
+	log_disk_destroy(disk);
+}
+
 static const struct tap_test tests[] = {
 	{ "an older, larger store stays dead", an_older_store_stays_dead },
 	{ "an older, larger store of the first release stays dead",
@@ -422,6 +449,7 @@ static const struct tap_test tests[] = {
 	{ "stores of the first release are changed", stores_of_the_first_release_are_changed },
 	{ "stores of the first release are upgraded", stores_of_the_first_release_are_upgraded },
 	{ "an upgrade outlives the headers", an_upgrade_outlives_the_headers },
+	{ "an old note is no log", an_old_note_is_no_log },
 };
 
 TAP_MAIN(tests, tap_nothing, tap_nothing)

@@ -29,10 +29,11 @@
 #define STORE_FEATURE_LOG   (1ULL << 0)
 #define STORE_READ_FEATURES STORE_FEATURE_LOG
 
-#define STORE_MAGIC_HEADER  0x3154536f69726843ULL /* "ChrioST1" */
-#define STORE_MAGIC_MAKING  0x314d466f69726843ULL /* "ChrioFM1", in the place of a header */
-#define STORE_MAGIC_CHANGES 0x3148436f69726843ULL /* "ChrioCH1" */
-#define STORE_MAGIC_TABLE   0x3142546f69726843ULL /* "ChrioTB1" */
+#define STORE_MAGIC_HEADER      0x3154536f69726843ULL /* "ChrioST1" */
+#define STORE_MAGIC_MAKING      0x314d466f69726843ULL /* "ChrioFM1", in the place of a header */
+#define STORE_MAGIC_CHANGES     0x314c436f69726843ULL /* "ChrioCL1" */
+#define STORE_MAGIC_CHANGES_OLD 0x3148436f69726843ULL /* "ChrioCH1", without STORE_FEATURE_LOG */
+#define STORE_MAGIC_TABLE       0x3142546f69726843ULL /* "ChrioTB1" */
 
 #define STORE_HEADER_BLOCK  0
 #define STORE_CHANGES_BLOCK 1
@@ -179,7 +180,8 @@ struct store_logged {
  *
  * For processes that have the table in memory: who finds another sequence number
  * than before reads these blocks again.  But for the log it says nothing that a power
- * cut could make wrong, and is never needed to open a store.
+ * cut could make wrong, and is never needed to open a store.  Both kinds have magics of their
+ * own: an upgrade that was cut leaves two headers that differ, and one of them counts later.
  */
 struct store_changes {
 	struct store_head head;

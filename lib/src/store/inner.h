@@ -337,6 +337,9 @@ uint64_t chario_note_first(struct chario_store *store);
 uint64_t chario_note_block(struct chario_store *store, uint64_t change);
 uint64_t chario_note_kept(const struct chario_store *store);
 
+/* What a note of this store begins with. */
+uint64_t chario_note_magic(const struct chario_store *store);
+
 /* Whether a block is one of those of the log. */
 bool chario_note_is_logged(const struct chario_store *store, uint64_t number);
 

@@ -264,7 +264,7 @@ static int push_note(struct chario_store *store)
 	struct store_changes *changes = (struct store_changes *)store->pool.memory;
 
 	memset(changes, 0, sizeof(*changes));
-	changes->head.magic = STORE_MAGIC_CHANGES;
+	changes->head.magic = chario_note_magic(store);
 	memcpy(changes->head.uuid, store->header.head.uuid, sizeof(changes->head.uuid));
 	/* Zero stands for a note that has never been read. */
 	changes->head.sequence = 2;
@@ -382,7 +382,7 @@ int chario_store_format(const char *name, const struct chario_store_layout *layo
 	return err;
 }
 
-/* A note without changes means the same in both formats. */
+/* The change that is under way must not be lost with the old note. */
 static int empty_note(struct chario_store *store)
 {
 	int err = chario_note_read(store);
@@ -438,7 +438,10 @@ static int upgrade(struct chario_store *store, const struct chario_store_layout 
 		err = upgrade_table(store);
 	if (!err)
 		err = push_header(store, header->capacity_bytes - CHARIO_STORE_BLOCK);
-	return err ? err : push_header(store, 0);
+	if (!err)
+		err = push_header(store, 0);
+	/* The old one counts no more. */
+	return err ? err : push_note(store);
 }
 
 int chario_store_upgrade_device(struct chario_device *device)

@@ -28,6 +28,11 @@ uint64_t chario_note_kept(const struct chario_store *store)
 	return chario_store_has_log(store) ? STORE_CHANGES_KEPT : STORE_CHANGES_KEPT_OLD;
 }
 
+uint64_t chario_note_magic(const struct chario_store *store)
+{
+	return chario_store_has_log(store) ? STORE_MAGIC_CHANGES : STORE_MAGIC_CHANGES_OLD;
+}
+
 uint64_t chario_note_sequence(struct chario_store *store)
 {
 	return note(store)->head.sequence;
@@ -73,7 +78,8 @@ int chario_note_read(struct chario_store *store)
 	if (err && !chario_pool_is_damage(err))
 		return err;
 	if (err ||
-	    !chario_block_is_good(note(store), STORE_MAGIC_CHANGES, store->header.head.uuid, 0) ||
+	    !chario_block_is_good(note(store), chario_note_magic(store), store->header.head.uuid,
+				  0) ||
 	    !is_sane(store))
 		return -EUCLEAN;
 	take_log(store);
@@ -85,7 +91,7 @@ void chario_note_make(struct chario_store *store)
 	struct store_changes *changes = note(store);
 
 	memset(changes, 0, sizeof(*changes));
-	changes->head.magic = STORE_MAGIC_CHANGES;
+	changes->head.magic = chario_note_magic(store);
 	memcpy(changes->head.uuid, store->header.head.uuid, sizeof(changes->head.uuid));
 	changes->head.sequence = chario_store_now() & ~1ULL;
 	store->nr_logged = 0;
