@@ -218,6 +218,12 @@ struct chario_device;
 /* Open a disk for its ioctls; NULL and a message when that fails. */
 struct chario_device *cli_open_disk(const struct cli *cli, const char *name);
 
+/*
+ * Before a file is read or made at a path: CLI_OK; a message where it is /dev/chardiskN, and
+ * there is no such disk or something else stands in its place.
+ */
+int cli_check_path(const struct cli *cli, const char *path);
+
 const char *cli_completion_name(uint32_t completion);
 
 #endif /* CHARIO_CLI_H */

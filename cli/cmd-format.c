@@ -85,8 +85,11 @@ static int parse_options(struct cli *cli, struct format *format)
 static int create_file(const struct format *format)
 {
 	const struct cli *cli = format->cli;
-	int err = 0, fd = open(format->name, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0666);
+	int fd, err = 0;
 
+	if (cli_check_path(cli, format->name))
+		return CLI_FAILED;
+	fd = open(format->name, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0666);
 	if (fd < 0 && errno == EEXIST) {
 		cli_say(cli, "\"%s\" is there already: leave --size away", format->name);
 		return CLI_FAILED;

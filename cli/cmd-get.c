@@ -226,7 +226,9 @@ static int run(struct get *get)
 		get->fetch.to = "standard output";
 		return cli_fetch_run(get->cli, &get->fetch);
 	}
-	status = get_file(get, info.bytes);
+	status = cli_check_path(get->cli, get->file);
+	if (!status)
+		status = get_file(get, info.bytes);
 	if (!status)
 		print(get);
 	return status;

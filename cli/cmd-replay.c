@@ -206,6 +206,8 @@ static int open_output(struct cli_player *player)
 		player->out = stdout;
 		return CLI_OK;
 	}
+	if (cli_check_path(player->cli, player->to))
+		return CLI_FAILED;
 	player->out = fopen(player->to, "wxe");
 	if (player->out)
 		return CLI_OK;

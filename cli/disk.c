@@ -2,11 +2,18 @@
 /*
  * What several verbs do with a disk.
  */
+#include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include <chario/device.h>
 
-#include "cli.h"
+#include "store.h"
+
+#define DISK "/dev/chardisk"
 
 struct chario_device *cli_open_disk(const struct cli *cli, const char *name)
 {
@@ -17,6 +24,46 @@ struct chario_device *cli_open_disk(const struct cli *cli, const char *name)
 		return device;
 	cli_fail(cli, err, "cannot open disk \"%s\"", name);
 	return NULL;
+}
+
+/* Where a path leads, also one at which nothing stands. */
+static bool find_place(char place[PATH_MAX], const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	char folder[PATH_MAX] = ".", there[PATH_MAX];
+
+	if (realpath(path, place))
+		return true;
+	if (slash && (size_t)snprintf(folder, sizeof(folder), "%.*s/", (int)(slash - path), path) >=
+			     sizeof(folder))
+		return false;
+	return realpath(folder, there) &&
+	       snprintf(place, PATH_MAX, "%s/%s", there, slash ? slash + 1 : path) < PATH_MAX;
+}
+
+static bool is_path_of_disk(const char *place)
+{
+	const char *number = place + strlen(DISK);
+
+	return !strncmp(place, DISK, strlen(DISK)) && *number &&
+	       !number[strspn(number, "0123456789")];
+}
+
+int cli_check_path(const struct cli *cli, const char *path)
+{
+	struct chario_device *device;
+	char place[PATH_MAX];
+	int err;
+
+	if (!find_place(place, path) || !is_path_of_disk(place))
+		return CLI_OK;
+	err = chario_device_open(place, O_RDONLY, &device);
+	if (!err)
+		chario_device_close(device);
+	/* What else is wrong is said by who opens it. */
+	return err == -ENOTBLK || err == -ENODEV ?
+		       cli_fail_store(cli, err, "cannot use \"%s\"", path) :
+		       CLI_OK;
 }
 
 const char *cli_completion_name(uint32_t completion)

@@ -51,6 +51,8 @@ static int look_at_file(const struct cli *cli, struct cli_intake *intake)
 
 static int open_file(const struct cli *cli, struct cli_intake *intake)
 {
+	if (cli_check_path(cli, intake->name))
+		return CLI_FAILED;
 	intake->fd = open(intake->name, O_RDONLY | O_CLOEXEC);
 	if (intake->fd < 0)
 		return fail(cli, intake, "open");

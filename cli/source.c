@@ -84,6 +84,8 @@ int cli_source_open(const struct cli *cli, struct cli_source *source, const char
 	bool standard = !strcmp(file, "-");
 	int status;
 
+	if (!standard && cli_check_path(cli, file))
+		return CLI_FAILED;
 	*source = (struct cli_source){
 		.name = standard ? "standard input" : file,
 		.fd = standard ? STDIN_FILENO : open(file, O_RDONLY | O_CLOEXEC),

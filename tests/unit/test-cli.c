@@ -397,6 +397,16 @@ static void test_which_store(void)
 	EQUAL(RUN("stat --store nosuch -i 1 0 2>&1"), 2);
 }
 
+static void test_plain_file_in_place_of_disk(void)
+{
+	fake_file("", "/dev/chardisk987");
+	EQUAL(RUN("put /dev/chardisk987 area 2>&1"), 1);
+	SAYS("cannot use \"/dev/chardisk987\": it has the path of a disk and is not its node");
+	SAYS("(ENOTBLK)\nmove it away (mv)");
+	EQUAL(RUN("put /dev/../dev/chardisk986 area 2>&1"), 1);
+	SAYS("there is no such disk (ENODEV)");
+}
+
 static void test_full_output(void)
 {
 	EQUAL(RUN("help 2>&1 >/dev/full"), 1);
@@ -425,6 +435,7 @@ static const struct tap_test tests[] = {
 	{ "timeline of a program, and its tags", test_timeline_of_a_program },
 	{ "timeline that stopped by itself", test_timeline_that_stopped },
 	{ "the only disk is the store, unless another is said", test_which_store },
+	{ "a plain file in the place of a disk is no source", test_plain_file_in_place_of_disk },
 	{ "output that cannot be written is a failure", test_full_output },
 };
 

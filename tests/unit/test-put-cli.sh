@@ -259,6 +259,13 @@ cmp -s source file || note "get --force differs"
 [ -e file.part ] && note "file.part is left"
 gives 1 get area .
 says 'is a directory'
+for verb in 'get area /dev/chardisk98765' 'put /dev/../dev/chardisk98765 other' \
+	'record area --from /dev/chardisk98765' 'format --size 1M /dev/chardisk98765'; do
+	# shellcheck disable=SC2086
+	gives 1 $verb
+	says 'there is no such disk (ENODEV)' 'chario list shows the disks that are there'
+done
+[ -e /dev/chardisk98765 ] && note "a plain file takes the place of a disk"
 gives 1 get area /dev/full
 says 'no room is left for "/dev/full"'
 gives 0 get area /dev/null

@@ -99,6 +99,8 @@ gives 0 replay cam -o copy
 cmp -s source copy || note "replay -o differs"
 gives 1 replay cam -o copy
 says 'is there already'
+gives 1 replay cam -o /dev/chardisk98765
+says 'there is no such disk (ENODEV)'
 claim "what comes from a pipe is recorded and replayed"
 
 format 64M
