@@ -31,6 +31,7 @@ struct run {
  * @findings: for programs
  * @nr_findings: how many
  * @nr_repaired: of them, that have been put right
+ * @nr_notes: of those that are left, that are a note: nothing is wrong
  * @nr_lost: of those that are left, that are a loss
  */
 struct report {
@@ -39,6 +40,7 @@ struct report {
 	struct json_object *findings;
 	unsigned int nr_findings;
 	unsigned int nr_repaired;
+	unsigned int nr_notes;
 	unsigned int nr_lost;
 };
 
@@ -190,6 +192,8 @@ static int show(const struct chario_finding *finding, void *data)
 	report->nr_findings++;
 	if (finding->repaired)
 		report->nr_repaired++;
+	else if (finding->severity == CHARIO_SEVERITY_NOTE)
+		report->nr_notes++;
 	else if (finding->severity == CHARIO_SEVERITY_LOSS)
 		report->nr_lost++;
 	if (report->cli->json)
@@ -203,7 +207,7 @@ static int status_of(const struct report *report)
 {
 	if (report->nr_lost)
 		return CLI_CRITICAL;
-	return report->nr_findings > report->nr_repaired ? CLI_WARNING : CLI_OK;
+	return report->nr_findings > report->nr_repaired + report->nr_notes ? CLI_WARNING : CLI_OK;
 }
 
 static int print_end(const struct report *report, const char *store)

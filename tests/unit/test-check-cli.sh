@@ -102,6 +102,18 @@ says 'are given up for good' 'repaired: block 0'
 gives 0 create more 4k
 claim "check names areas that are lost, and gives them up when told to"
 
+format 32M
+gives 0 create a 4k
+damage 1
+gives 0 check
+says 'note: the note of the last changes is damaged' 'nothing is to be done' '1 found, 0 repaired, 0 lost'
+gives 0 check --json
+says '"severity": "note"'
+damage 2
+gives 3 check
+gives 0 check --repair
+claim "where only a note is left, check ends with 0"
+
 # Blocks are numbered from the table's first, the third of the disk.
 gives 0 format --size 32M --areas 1000 store
 # shellcheck disable=SC2046
