@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,6 +18,8 @@
 #include <unistd.h>
 
 #include <linux/magic.h>
+
+#include <chario/device.h>
 
 #include "fetch.h"
 #include "interrupt.h"
@@ -181,6 +184,79 @@ static int finish(const struct get *get)
 	return CLI_OK;
 }
 
+/* A store is more than the disk: with --force, too, it stays. */
+static int refuse_store(const struct get *get)
+{
+	struct chario_store *store;
+	int err = chario_store_open(get->file, O_RDONLY, &store);
+
+	if (err == -ENOMEDIUM)
+		return CLI_OK;
+	if (!err)
+		chario_store_close(store);
+	if (!err || err == -EUCLEAN || err == -EPROTO || err == -ESTALE || err == -EBUSY)
+		cli_say(get->cli,
+			"there is a store on \"%s\", and all of it would be lost\n"
+			"name another disk, or a file; chario put makes areas in a store",
+			get->file);
+	else
+		cli_fail_store(get->cli, err, "cannot see whether there is a store on \"%s\"",
+			       get->file);
+	return CLI_FAILED;
+}
+
+static int check_length(const struct get *get, const struct chario_info *disk, uint64_t bytes)
+{
+	char is[32], has[32];
+
+	if (bytes > disk->capacity_bytes)
+		cli_say(get->cli, "\"%s\" has %s, too few for %s\nname a larger disk, or a file",
+			get->file, cli_exact_size(has, disk->capacity_bytes),
+			cli_exact_size(is, bytes));
+	else if (bytes % disk->logical_block_bytes)
+		cli_say(get->cli,
+			"\"%s\" has %" PRIu64 " bytes, and \"%s\" takes multiples of %" PRIu32
+			"\nchario cat NAME | dd of=... conv=sync bs=%" PRIu32
+			" fills up the last one",
+			get->fetch.name, bytes, get->file, disk->logical_block_bytes,
+			disk->logical_block_bytes);
+	else
+		return CLI_OK;
+	return CLI_FAILED;
+}
+
+/* What is on a disk goes only when that is said; all that can be known before is. */
+static int check_disk(const struct get *get, const struct chario_info *disk, uint64_t bytes)
+{
+	int status;
+
+	if (!get->fetch.force) {
+		cli_say(get->cli,
+			"\"%s\" is a disk; --force writes over what is there, and that is lost",
+			get->file);
+		return CLI_FAILED;
+	}
+	status = check_length(get, disk, bytes);
+	return status ? status : refuse_store(get);
+}
+
+/* Other devices, such as /dev/null, take what they get. */
+static int check_file(const struct get *get, uint64_t bytes)
+{
+	struct chario_device *device;
+	struct chario_info disk;
+	struct stat status;
+	int err, ret = cli_check_path(get->cli, get->file);
+
+	if (ret || (!stat(get->file, &status) && !S_ISCHR(status.st_mode)) ||
+	    chario_device_open(get->file, O_RDONLY | O_NONBLOCK, &device))
+		return ret;
+	err = chario_device_get_info(device, &disk, sizeof(disk));
+	chario_device_close(device);
+	return err ? cli_fail(get->cli, err, "cannot look at \"%s\"", get->file) :
+		     check_disk(get, &disk, bytes);
+}
+
 static int get_file(struct get *get, uint64_t bytes)
 {
 	bool plain;
@@ -226,7 +302,7 @@ static int run(struct get *get)
 		get->fetch.to = "standard output";
 		return cli_fetch_run(get->cli, &get->fetch);
 	}
-	status = cli_check_path(get->cli, get->file);
+	status = check_file(get, info.bytes);
 	if (!status)
 		status = get_file(get, info.bytes);
 	if (!status)

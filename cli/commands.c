@@ -126,7 +126,8 @@ static const struct cli_option put_options[] = {
 
 static const struct cli_option get_options[] = {
 	CLI_STORE_OPTION,
-	{ 'f', "force", NULL, "replace FILE; take an area that is not all there" },
+	{ 'f', "force", NULL,
+	  "replace FILE, or what is on a disk; take an area that is not all there" },
 	QUIET_OPTION,
 	{ 0 },
 };

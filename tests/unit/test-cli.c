@@ -407,6 +407,24 @@ static void test_plain_file_in_place_of_disk(void)
 	SAYS("there is no such disk (ENODEV)");
 }
 
+/* A store that the program itself makes on the fake machine, without it. */
+#define STORE       "$CHARIO_FAKE_ROOT/a.store"
+#define REALLY(...) fake_run(output, sizeof(output), "\"$CHARIO_ITSELF\" " __VA_ARGS__)
+
+static void test_get_onto_disk(void)
+{
+	EQUAL(RUN("bind nvme0 2>&1"), 0);
+	EQUAL(REALLY("format --size 8M " STORE " 2>&1"), 0);
+	EQUAL(REALLY("create --store " STORE " a 512 2>&1"), 0);
+	EQUAL(REALLY("create --store " STORE " b 513 2>&1"), 0);
+	EQUAL(RUN("get --store /a.store a /dev/chardisk0 2>&1"), 1);
+	SAYS("\"/dev/chardisk0\" is a disk; --force writes over what is there");
+	EQUAL(RUN("get --force --store /a.store b /dev/chardisk0 2>&1"), 1);
+	SAYS("has 513 bytes, and \"/dev/chardisk0\" takes multiples of 512");
+	EQUAL(RUN("get --force --store /a.store a /dev/chardisk0 2>&1"), 1);
+	SAYS("store on \"/dev/chardisk0\"");
+}
+
 static void test_full_output(void)
 {
 	EQUAL(RUN("help 2>&1 >/dev/full"), 1);
@@ -436,6 +454,7 @@ static const struct tap_test tests[] = {
 	{ "timeline that stopped by itself", test_timeline_that_stopped },
 	{ "the only disk is the store, unless another is said", test_which_store },
 	{ "a plain file in the place of a disk is no source", test_plain_file_in_place_of_disk },
+	{ "get writes over a disk only with --force, and whole blocks", test_get_onto_disk },
 	{ "output that cannot be written is a failure", test_full_output },
 };
 
