@@ -2,6 +2,7 @@
 /*
  * chario rename: an area gets another name, which may have been another's.
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
 
@@ -30,6 +31,26 @@ static int parse_options(struct cli *cli, const char **store, rename_how **how)
 	return cli_has_operands(cli, 2, 2) ? CLI_OK : CLI_USAGE;
 }
 
+/* How the other area can go, and which one is not there. */
+static int fail(const struct cli *cli, struct chario_store *store, int err)
+{
+	struct chario_area_info area;
+	const char *name = cli->argv[0], *new_name = cli->argv[1];
+
+	if (err == -EEXIST) {
+		cli_say(cli,
+			"there is an area \"%s\" already\n--force replaces it, --exchange gives each "
+			"the name of the other",
+			new_name);
+		return CLI_FAILED;
+	}
+	if (err == -ENOENT && !chario_store_find(store, name, &area, sizeof(area)))
+		name = new_name;
+	if (err == -ENOENT)
+		return cli_fail_area(cli, err, "cannot find \"%s\"", name);
+	return cli_fail_area(cli, err, "cannot rename \"%s\" to \"%s\"", name, new_name);
+}
+
 int cmd_rename(struct cli *cli)
 {
 	struct chario_store *store;
@@ -43,9 +64,7 @@ int cmd_rename(struct cli *cli)
 	if (!store)
 		return CLI_FAILED;
 	err = how(store, cli->argv[0], cli->argv[1]);
-	status = err ? cli_fail_area(cli, err, "cannot rename \"%s\" to \"%s\"", cli->argv[0],
-				     cli->argv[1]) :
-		       cli_print_area_json(cli, store, cli->argv[1]);
+	status = err ? fail(cli, store, err) : cli_print_area_json(cli, store, cli->argv[1]);
 	chario_store_close(store);
 	return status;
 }

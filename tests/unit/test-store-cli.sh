@@ -114,9 +114,11 @@ gives 0 create b 1M
 gives 1 create a 1M
 says 'there is an area of this name already (EEXIST)' 'chario rm or chario rename'
 gives 1 rename a b
-says EEXIST
+says 'there is an area "b" already' '--force replaces it, --exchange'
 gives 1 rename x y
-says 'no such area'
+says 'cannot find "x": there is no such area'
+gives 1 rename --exchange a y
+says 'cannot find "y": there is no such area'
 gives 0 rename a c
 gives 0 resize c 2M --json
 has bytes 2097152
@@ -165,7 +167,7 @@ format 8M
 gives 0 create "$evil" 4k
 gives 1 create "$evil" 4k
 is_shown "cannot create \"$shown\""
-gives 1 rename nosuch "$evil"
+gives 1 rename "$evil" "$evil/"
 is_shown "$shown"
 gives 1 get "$evil" "$evil/x"
 is_shown "cannot create \"$shown/x.part\""
