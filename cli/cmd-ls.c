@@ -52,12 +52,13 @@ static bool find_recording(const struct listing *listing, const struct chario_ar
 
 static void add_recording(struct cli_table *table, const struct chario_recording *recording)
 {
+	bool has_times = recording->first_time_ns;
 	char size[32], from[32], to[32];
 
 	cli_table_add(table, "%" PRIu64, recording->records);
 	cli_table_add(table, "%s", cli_round_size(size, recording->bytes));
-	cli_table_add(table, "%s", cli_show_time(from, recording->first_time_ns));
-	cli_table_add(table, "%s", cli_show_time(to, recording->last_time_ns));
+	cli_table_add(table, "%s", has_times ? cli_show_time(from, recording->first_time_ns) : "");
+	cli_table_add(table, "%s", has_times ? cli_show_time(to, recording->last_time_ns) : "");
 	cli_table_add(table, "%s", cli_exact_size(size, recording->segment_bytes));
 	cli_table_add(table, "%s", cli_recording_state(recording));
 }

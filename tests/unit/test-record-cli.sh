@@ -146,6 +146,10 @@ gives 0 stat --store store cam
 says 'missing          20 records' 'end              damaged' 'closed last      20'
 gives 0 ls -l cam
 says 'damaged'
+dd if=/dev/zero of=store bs=4k seek=$((offset / 4096)) count=1024 conv=notrunc 2>/dev/null
+gives 0 ls -l cam
+says 'damaged'
+grep -q 1970 said && note "a time of no record: $(cat said)"
 claim "it is told what a recording holds, and what is missing at its end"
 
 format 400M
