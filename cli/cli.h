@@ -141,6 +141,9 @@ void cli_print_error_list(const char *format, va_list args)
 /* Print to stdout: the same where it is a terminal; else names as they are. */
 void cli_print(const char *format, ...) __attribute__((__format__(__printf__, 1, 2)));
 
+/* Print to stdout, escaped wherever that goes: a value with a line end makes no line. */
+void cli_print_escaped(const char *format, ...) __attribute__((__format__(__printf__, 1, 2)));
+
 /* What cli_print() would print; the caller frees it. */
 char *cli_text(const char *format, va_list args) __attribute__((__format__(__printf__, 1, 0)));
 

@@ -194,7 +194,7 @@ static void print_area(const struct chario_area_info *area)
 	printf("%-16s %s\n", "created", cli_show_time(time, area->created_ns));
 	printf("%-16s %s\n", "changed", cli_show_time(time, area->changed_ns));
 	for (const char *at = area->attributes; *at; at += strlen(at) + 1)
-		cli_print("%-16s %s\n", "attribute", at);
+		cli_print_escaped("%-16s %s\n", "attribute", at);
 }
 
 static int describe(const struct cli *cli, struct chario_store *store,

@@ -93,6 +93,18 @@ void cli_print(const char *format, ...)
 	free(text);
 }
 
+void cli_print_escaped(const char *format, ...)
+{
+	va_list args;
+	char *text;
+
+	va_start(args, format);
+	text = escape_format(format, args);
+	va_end(args);
+	fputs(text, stdout);
+	free(text);
+}
+
 void cli_print_error(const char *format, ...)
 {
 	va_list args;

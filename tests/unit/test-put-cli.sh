@@ -138,6 +138,10 @@ gives 0 put one a
 gives 0 set a lens=35mm operator=kim 'note=two words' empty=
 gives 0 stat a
 says 'attribute        lens=35mm' 'attribute        note=two words'
+gives 0 set a "lines=$(printf 'x\nsize             5 bytes')"
+gives 0 stat a
+says 'lines=x\x0asize             5 bytes'
+gives 0 set a -u lines
 gives 0 set a --unset operator -u nosuch lens=50mm
 gives 0 ls --json
 says '"lens": "50mm"' '"empty": ""'
