@@ -52,6 +52,8 @@ _chario()
 		words='list info bind unbind plan stat health pin timeline'
 		words+=' format check df ls create rename set resize rm put get cat defrag record replay tail help --help --version'
 	else
+		# Of timeline, -s are the seconds.
+		[[ $before == -s && $verb != timeline ]] && before=--store
 		case $before in
 		--limits | -l) words='block= command= chunk= boundary= capacity=' ;;
 		--only | -o) words='apst power-state coalescing vectors retry cpu link' ;;

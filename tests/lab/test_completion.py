@@ -12,6 +12,7 @@ COMPLETION = Path(__file__).resolve().parents[2] / "cli/completion/chario.bash"
 # Two drives, and what readline hands over of a line that ends at the cursor.
 SCRIPT = """\
 source "$0"
+compopt() { :; }
 _chario_drives() { echo 0000:01:00.0; echo 0000:02:00.0; }
 COMP_LINE=$1 COMP_POINT=${#1} COMP_WORDBREAKS=$2
 read -ra COMP_WORDS <<<"${1//:/ : }"
@@ -53,3 +54,12 @@ def test_words_that_fit_are_offered(line: str, words: list[str]) -> None:
 def test_colons_may_be_no_breaks() -> None:
     """Who has taken them from COMP_WORDBREAKS gets whole words."""
     assert offered("chario bind 0000:02", USUAL.replace(":", "")) == ["0000:02:00.0"]
+
+
+def test_a_store_is_a_file_also_behind_s(tmp_path: Path) -> None:
+    """The short option completes what the long one does; of timeline it is a number."""
+    store = tmp_path / "a.store"
+    store.touch()
+    for option in ("-s", "--store"):
+        assert offered(f"chario ls {option} {tmp_path}/a") == [str(store)]
+    assert not offered(f"chario timeline -s {tmp_path}/a")
