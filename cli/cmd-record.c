@@ -14,15 +14,30 @@
 
 #define USUAL_PART 1000000000ULL
 
+/* Before anything is written: a record that is too long for a segment is found too late then. */
+static int check_fit(const struct cli_record *record, uint64_t area_bytes)
+{
+	struct chario_stream_options options = record->options;
+	struct chario_stream_fit fit = { 0 };
+
+	options.flags &= ~CHARIO_STREAM_APPEND;
+	if (!record->sized || cli_find_capacity(record->cli, area_bytes, &options, &fit))
+		return CLI_OK;
+	return fit.segment_bytes ? CLI_USAGE : CLI_FAILED;
+}
+
 static int create(const struct cli_record *record)
 {
-	int err;
+	int err, status;
 
 	if (!record->size) {
 		cli_say(record->cli, "there is no area \"%s\"\n--size SIZE creates it",
 			record->name);
 		return CLI_FAILED;
 	}
+	status = check_fit(record, record->size);
+	if (status)
+		return status;
 	err = chario_store_create(record->store, record->name, record->size, 0);
 	return err ? cli_fail_create(record->cli, err, record->name) : CLI_OK;
 }
@@ -52,14 +67,19 @@ static int check_area(const struct cli_record *record, const struct chario_area_
 
 static int have_area(const struct cli_record *record)
 {
+	bool append = record->options.flags & CHARIO_STREAM_APPEND;
 	struct chario_area_info area;
-	int err = chario_store_find(record->store, record->name, &area, sizeof(area));
+	int status, err = chario_store_find(record->store, record->name, &area, sizeof(area));
 
 	if (err == -ENOENT)
 		return create(record);
 	if (err)
 		return cli_fail_area(record->cli, err, "cannot look for \"%s\"", record->name);
-	return check_area(record, &area);
+	status = check_area(record, &area);
+	/* Segments of a recording that goes on are as they are. */
+	if (status || (append && area.flags & CHARIO_AREA_STREAM))
+		return status;
+	return check_fit(record, area.bytes);
 }
 
 static int fail_stream(const struct cli_record *record, int err)
@@ -109,8 +129,9 @@ static int open_stream(struct cli_record *record)
 	if (recorder->record_bytes <= room)
 		return CLI_OK;
 	cli_say(record->cli,
-		"a record of %zu bytes does not fit into a segment, %zu do\n"
-		"--segment makes them longer",
+		"a record of %zu bytes does not fit into a segment of this recording, %zu do\n"
+		"--record makes records shorter; --force begins a new recording, whose segments "
+		"--segment makes longer",
 		recorder->record_bytes, room);
 	chario_stream_close(recorder->stream);
 	return CLI_USAGE;

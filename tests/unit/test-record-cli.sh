@@ -120,7 +120,13 @@ says 'has 32 MiB, not 8 MiB'
 records 0 new --append --size 4M
 replays source new
 records 2 new --force --record 1M --segment 64k
-says 'does not fit into a segment'
+says 'does not fit into a segment of 64 KiB' '--segment makes them longer'
+replays source new
+records 2 new --append --record 10M
+says 'does not fit into a segment of this recording' '--record makes records shorter' '--force begins'
+replays source new
+records 2 other --size 4M --record 1M --segment 64k
+gives 1 stat --store store other
 claim "a recording goes on, or goes, when that is said"
 
 format 64M
