@@ -288,8 +288,8 @@ void chario_device_unregister(struct chario_device *cio)
  * @cio: registered
  *
  * Its calls give ENODEV from here on.  The node stays until the back end takes the
- * disk away.  Commands that are with the device are its own to end; those that it
- * has forgotten are ended by chario_queue_fail_frozen().
+ * disk away.  Commands that may be with the device keep their memory until it ends
+ * them or has forgotten them: chario_queue_replay() ends those.
  *
  * Context: any.
  */

@@ -253,7 +253,11 @@ void chario_queue_freeze(struct chario_queue *q)
 	raw_spin_unlock_irqrestore(&q->lock, flags);
 }
 
-/* Hand over what is in flight and in one of two states.  Under q->lock. */
+/*
+ * Hand over what is in flight and in one of two states: not what nobody waits for,
+ * and not to a disk that is another one by now, with blocks of another length
+ * maybe.  Under q->lock; the device has none of it.
+ */
 static void hand_over_again(struct chario_queue *q,
 			    enum chario_command_state state,
 			    enum chario_command_state other)
@@ -267,6 +271,8 @@ static void hand_over_again(struct chario_queue *q,
 			continue;
 		if (cmd->req->orphaned)
 			chario_complete_command(q, cmd, -ECANCELED);
+		else if (READ_ONCE(cmd->req->cio->removed))
+			chario_complete_command(q, cmd, -ENODEV);
 		else
 			chario_queue_hand_over(q, cmd, false);
 	}
@@ -294,8 +300,9 @@ void chario_queue_release_held(struct chario_queue *q)
  * chario_queue_replay() - the device is new: post all that is in flight again
  * @q: frozen; the device has forgotten every command
  *
- * Commands of orphaned requests are not repeated: they end here.  The others
- * are: to read or write the same bytes once more changes nothing.
+ * Commands of orphaned requests and of disks that have been lost are not repeated:
+ * they end here.  The others are: to read or write the same bytes once more changes
+ * nothing.
  */
 void chario_queue_replay(struct chario_queue *q)
 {
@@ -340,38 +347,6 @@ void chario_queue_fail(struct chario_queue *q, int error)
 	raw_spin_unlock_irqrestore(&q->lock, flags);
 	chario_complete_list(q, done);
 	wake_up_all(&q->slot_wait);
-}
-
-/**
- * chario_queue_fail_frozen() - one of the disks has gone: end what was asked of it
- * @q: the queue
- * @cio: the disk, which has been lost
- * @error: what its callers get
- *
- * While the queue is frozen the device has forgotten every command.  A queue that
- * is live is left alone: the device ends its commands.
- *
- * Context: may not hold the queue's lock.
- */
-void chario_queue_fail_frozen(struct chario_queue *q,
-			      const struct chario_device *cio, int error)
-{
-	struct chario_request *done;
-	unsigned long flags;
-	unsigned int tag;
-
-	raw_spin_lock_irqsave(&q->lock, flags);
-	if (q->state == CHARIO_QUEUE_FROZEN)
-		chario_queue_for_each_busy(q, tag) {
-			struct chario_command *cmd = chario_queue_command(q, tag);
-
-			if (chario_command_in_flight(cmd) &&
-			    cmd->req->cio == cio)
-				chario_complete_command(q, cmd, error);
-		}
-	done = chario_queue_take_done(q);
-	raw_spin_unlock_irqrestore(&q->lock, flags);
-	chario_complete_list(q, done);
 }
 
 /**

@@ -334,8 +334,6 @@ void chario_queue_freeze(struct chario_queue *q);
 void chario_queue_replay(struct chario_queue *q);
 void chario_queue_release_held(struct chario_queue *q);
 void chario_queue_fail(struct chario_queue *q, int error);
-void chario_queue_fail_frozen(struct chario_queue *q,
-			      const struct chario_device *cio, int error);
 void chario_queue_drain(struct chario_queue *q);
 void chario_queue_unsign(struct chario_queue *q);
 bool chario_queue_is_idle(const struct chario_queue *q);

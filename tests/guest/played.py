@@ -48,7 +48,7 @@ ENTRY_BYTES, COMPLETION_BYTES = 64, 16
 ENTRY = struct.Struct("<BxHI16xQ8xIII12x")
 COMPLETION = struct.Struct("<IIHHHH")
 NOT_ABORTED = 1  # section 5.1.1
-IDLE_S = 0.002
+IDLE_S, STOPS_AFTER_S = 0.002, 3.0
 
 
 class Opcode(IntEnum):
@@ -264,6 +264,18 @@ class Played:
         self._memory.writel(self._bar + CSTS, READY | FAILED)
         until(lambda: not self._memory.readl(self._bar + CC) & ENABLE, "the controller is not disabled")
         self.complete(number, ending, status)
+
+    def fail_slowly(self, question: Command, waiting: Callable[[], bool]) -> bool:
+        """Fail; once disabled, answer an admin command, and stop a while later.  Has somebody waited all along?
+
+        On the playing thread.
+        """
+        self._fail(0, (), OK)
+        self.complete(0, [question.cid], *self._administer(question))
+        end = time.monotonic() + STOPS_AFTER_S
+        while waiting() and time.monotonic() < end:
+            time.sleep(IDLE_S)
+        return waiting()
 
     def _administer(self, command: Command) -> tuple[int, int]:
         """Do what an admin command asks for; its status and result."""

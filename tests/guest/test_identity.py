@@ -6,9 +6,10 @@ The drive is played: it answers nothing until it is reset, and is another one by
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from errno import ENODEV
+from errno import ECANCELED, ENODEV
 from typing import Any
 
 import pytest
@@ -26,13 +27,15 @@ from played import (
 )
 from rig import Rig, results
 from shared_guest import Setup
-from test_replay import ADMIN_TIMEOUT_MS, PAGE, PATIENT, REGISTERS, Kept
+from test_replay import ADMIN_TIMEOUT_MS, FIRST_QUEUE, PAGE, PATIENT, REGISTERS, Kept
 from waiting import until
 
 from chario_lab.guest.spec import RegisterFile
 
 SETUP = Setup(drives=(RegisterFile(),), parameters="private_queues=0", qtest=True)
 EUI64, NGUID = b"ABCDEFGH", b"0123456789abcdef"
+ABORT_REQUESTED = 0x007
+LONG_MS = 30_000
 
 
 class Pair(Kept):
@@ -165,6 +168,71 @@ def test_a_disk_that_was_lost_before_a_reset(pair: Pair) -> None:
     pair.end_reset()
     assert results(job.wait())[0] == ("write", -ENODEV)
     assert len(pair.commands()) == 1
+
+
+def test_a_write_that_waits_for_a_part_of_its_block(pair: Pair) -> None:
+    """The disk is lost meanwhile: when the part has ended, the write gives ENODEV and is not sent."""
+    disk = pair.nodes[0]
+    until(lambda: len(asked_for(pair, Opcode.ASYNC_EVENT)) == 1, "no request for events")
+    part = pair.rig.start(disk, f"deadline,{LONG_MS}", "any-size", "write,7,5", "sync")
+    pair.wait_commands(1)
+    (read,) = pair.commands()
+    before = pair.rig.counters(disk)["write_commands"]
+    whole = pair.rig.start(disk, f"deadline,{LONG_MS}", f"write,0,{PAGE}")
+    until(lambda: pair.rig.counters(disk)["write_commands"] > before, "the whole block is not asked for")
+    time.sleep(0.5)
+    lose_first(pair)
+    assert pair.end(read) == [read]
+    assert results(whole.wait())[-2] == ("write", -ENODEV)
+    assert results(part.wait())[-2] == ("sync", -ENODEV)
+    assert pair.commands() == [read]
+
+
+def test_a_write_that_the_drive_aborts(pair: Pair) -> None:
+    """Drives that format a namespace may do so: of a disk that has been lost, it is not sent again."""
+    until(lambda: len(asked_for(pair, Opcode.ASYNC_EVENT)) == 1, "no request for events")
+    job = pair.rig.start(pair.nodes[0], f"deadline,{LONG_MS}", f"write,0,{PAGE}")
+    pair.wait_commands(1)
+    lose_first(pair)
+    (write,) = pair.commands()
+    pair.end_reset()
+    pair.drive.ask(lambda: pair.drive.complete(FIRST_QUEUE, [write.cid], status=ABORT_REQUESTED))
+    assert results(job.wait())[-2] == ("write", -ECANCELED)
+    assert pair.commands() == [write]
+
+
+def test_memory_of_a_lost_disk_while_the_drive_has_it(pair: Pair) -> None:
+    """The drive tells of a format and fails: as long as it has not stopped, its callers wait and their memory stays."""
+    until(lambda: len(asked_for(pair, Opcode.ASYNC_EVENT)) == 1, "no request for events")
+    job = pair.rig.start(pair.nodes[0], f"deadline,{LONG_MS}", f"write,0,{PAGE}")
+    pair.wait_commands(1)
+    looked = unanswered(pair)
+    pair.drive.tell(CHANGED_NAMESPACES)
+    until(lambda: looks(pair) and bool(looked), "the namespace is not looked at")
+    change(pair, shift=12)
+    assert pair.drive.ask(lambda: pair.drive.fail_slowly(looked[0], lambda: job.poll() is None))
+    assert results(job.wait())[-2] == ("write", -ENODEV)
+
+
+def unanswered(pair: Pair) -> list[Command]:
+    """Have the drive not answer the next question after the first namespace; where that will be."""
+    usual, asked = pair.drive.status, list[Command]()
+
+    def status(queue: int, command: Command) -> int | None:
+        if queue or asked or command.opcode != Opcode.IDENTIFY or (command.dword10 & 0xFF, command.nsid) != (0, 1):
+            return usual(queue, command)
+        asked.append(command)
+        return None
+
+    pair.drive.status = status
+    return asked
+
+
+def lose_first(pair: Pair) -> None:
+    """The first namespace is formatted, and the drive tells of it."""
+    change(pair, shift=12)
+    pair.drive.tell(CHANGED_NAMESPACES)
+    until(lambda: looks(pair) and pair.rig.show(pair.nodes[0], "state") == "removed", "the disk is still there")
 
 
 def looks(pair: Pair) -> bool:

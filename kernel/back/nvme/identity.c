@@ -12,7 +12,6 @@
 #include <linux/string.h>
 
 #include "core/device.h"
-#include "core/queue.h"
 #include "nvme.h"
 
 /**
@@ -133,19 +132,13 @@ static void lose(struct chario_nvme *ctrl, struct chario_device *cio)
 	chario_device_lose(cio);
 }
 
-/* In a reset: what was in flight for a disk that is lost is not posted again. */
-static void forget(struct chario_nvme *ctrl, const struct chario_device *cio)
-{
-	unsigned int i;
-
-	for (i = 0; i < ctrl->nr_queues; i++)
-		chario_queue_fail_frozen(ctrl->core_queues[i], cio, -ENODEV);
-}
-
 /**
  * chario_nvme_identity_check() - lose the disks that are not there any more
  * @ctrl: enabled
  * @page: room for an answer of the drive, of NVME_IDENTIFY_DATA_SIZE
+ *
+ * Nothing in flight ends here: the drive may still have it, also while the queues
+ * are frozen.  chario_queue_replay() ends it, when the drive has forgotten.
  *
  * Context: may sleep, as long as admin commands take.
  * Return: 0, also when disks have been lost, said in the log; ENODEV when it is
@@ -165,8 +158,6 @@ int chario_nvme_identity_check(struct chario_nvme *ctrl, void *page)
 			ret = look(ctrl, i, page, &same);
 		if (!same)
 			lose(ctrl, cio);
-		if (READ_ONCE(cio->removed))
-			forget(ctrl, cio);
 	}
 	return ret;
 }

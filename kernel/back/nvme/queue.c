@@ -159,11 +159,14 @@ static void show_sign(struct chario_nvme_queue *nq)
 
 /*
  * Aborts are ours alone.  One that has reached a command that nobody has given
- * up was meant for the last owner of its tag: the command is sent again.
+ * up was meant for the last owner of its tag: the command is sent again.  A disk
+ * that has been lost is sent nothing: drives end what they have as aborted when
+ * a namespace is formatted.
  */
 static bool is_mistaken_abort(u16 status, const struct chario_command *cmd)
 {
-	return (status & 0x7ff) == NVME_SC_ABORT_REQ && !cmd->req->orphaned;
+	return (status & 0x7ff) == NVME_SC_ABORT_REQ && !cmd->req->orphaned &&
+	       !READ_ONCE(cmd->req->cio->removed);
 }
 
 /* A completion that is not a plain success, or of no command in flight. */
