@@ -201,23 +201,35 @@ void chario_complete_release(struct chario_queue *q,
 	release(q, req, mark_dirty, result);
 }
 
+/* One whose caller has gone: nobody is told, and its file may be closed. */
+static noinline void finish_orphan(struct chario_queue *q,
+				   struct chario_request *req, bool mark_dirty)
+{
+	struct chario_origin *origin = req->orphaned ? req->origin : NULL;
+
+	release(q, req, mark_dirty, result_of(req));
+	if (origin)
+		chario_origin_drop(origin);
+}
+
 /* An ended request that nobody waits for: tell the caller, if there is one. */
 static void finish(struct chario_queue *q, struct chario_request *req,
 		   bool mark_dirty)
 {
 	struct chario_device *cio = req->cio;
-	ssize_t result = result_of(req);
 	struct chario_async async = req->async;
-	struct chario_origin *origin = req->orphaned ? req->origin : NULL;
 	enum chario_op op = req->op;
+	ssize_t result;
 
-	if (async.who && result > 0)
+	if (unlikely(!async.who)) {
+		finish_orphan(q, req, mark_dirty);
+		return;
+	}
+	result = result_of(req);
+	if (result > 0)
 		this_cpu_add(cio->counters->bytes[op], result);
 	release(q, req, mark_dirty, result);
-	if (async.who)
-		async.tell(async.who, result);
-	if (origin)
-		chario_origin_drop(origin);
+	async.tell(async.who, result);
 }
 
 static bool must_mark_dirty(const struct chario_request *req)

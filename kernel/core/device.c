@@ -30,6 +30,7 @@ module_param(deadline_ms, uint, 0444);
 MODULE_PARM_DESC(deadline_ms, "Default deadline of a call, ms (1 to 3600000, default 10000)");
 
 struct workqueue_struct *chario_workqueue;
+struct workqueue_struct *chario_put_workqueue;
 
 static dev_t first_devt;
 static struct class *device_class;
@@ -55,9 +56,13 @@ int chario_device_class_init(void)
 	chario_workqueue = alloc_workqueue("chario", WQ_UNBOUND, 0);
 	if (!chario_workqueue)
 		return -ENOMEM;
+	ret = -ENOMEM;
+	chario_put_workqueue = alloc_workqueue("chario_put", WQ_UNBOUND, 0);
+	if (!chario_put_workqueue)
+		goto err_workqueue;
 	ret = alloc_chrdev_region(&first_devt, 0, CHARIO_MINORS, "chardisk");
 	if (ret)
-		goto err_workqueue;
+		goto err_put_workqueue;
 	device_class = chario_compat_class_create("chario");
 	if (IS_ERR(device_class)) {
 		ret = PTR_ERR(device_class);
@@ -68,6 +73,8 @@ int chario_device_class_init(void)
 
 err_region:
 	unregister_chrdev_region(first_devt, CHARIO_MINORS);
+err_put_workqueue:
+	destroy_workqueue(chario_put_workqueue);
 err_workqueue:
 	destroy_workqueue(chario_workqueue);
 	return ret;
@@ -80,6 +87,7 @@ void chario_device_class_exit(void)
 {
 	/* Disks that were closed just now are released from there. */
 	destroy_workqueue(chario_workqueue);
+	destroy_workqueue(chario_put_workqueue);
 	class_destroy(device_class);
 	unregister_chrdev_region(first_devt, CHARIO_MINORS);
 	ida_destroy(&indices);
@@ -279,7 +287,7 @@ int chario_device_register(struct chario_device *cio,
  */
 void chario_device_unregister(struct chario_device *cio)
 {
-	WRITE_ONCE(cio->removed, true);
+	chario_device_lose(cio);
 	cdev_device_del(&cio->cdev, &cio->dev);
 }
 
@@ -296,6 +304,8 @@ void chario_device_unregister(struct chario_device *cio)
 void chario_device_lose(struct chario_device *cio)
 {
 	WRITE_ONCE(cio->removed, true);
+	/* For good: nothing takes it back. */
+	atomic_inc(&cio->obstacles);
 }
 
 /**

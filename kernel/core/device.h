@@ -54,7 +54,10 @@ struct chario_counters {
  * @dma_mask: DMA alignment - 1
  * @capacity_bytes: size of the disk
  * @features: CHARIO_FEATURE_*
- * @medium: what it stands for, see core/medium.h; looked at when a command is posted
+ * @medium: what it stands for, see core/medium.h
+ * @obstacles: 0 while nothing stands between a command and a queue that is live: a
+ *	file that may change blocks of the medium in part, or @removed; looked at
+ *	under the lock of a queue
  * @counters: per CPU
  * @deadline: default deadline, jiffies
  * @deadline_ms: the same, as it was set
@@ -100,6 +103,7 @@ struct chario_device {
 	u64 capacity_bytes;
 	u64 features;
 	struct chario_medium *medium;
+	atomic_t obstacles;
 	struct chario_counters __percpu *counters;
 	unsigned long deadline;
 	u32 deadline_ms;
@@ -159,8 +163,13 @@ static inline void chario_device_get_limits(const struct chario_device *cio,
 extern const struct attribute_group *chario_sysfs_groups[];
 extern const struct attribute_group *chario_sysfs_groups_with_health[];
 
-/* For what outlives its caller; ends before the module does. */
+/*
+ * For what outlives its caller; both end before the module does.  Work of the first
+ * may wait for a drive as long as a deadline.  What is given back without a wait goes
+ * to the second, so that no drive holds up what another has let go of.
+ */
 extern struct workqueue_struct *chario_workqueue;
+extern struct workqueue_struct *chario_put_workqueue;
 
 /* core/device.c */
 int chario_device_class_init(void);

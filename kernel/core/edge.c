@@ -12,13 +12,30 @@
 #include "core/edge.h"
 #include "core/queue.h"
 
+/*
+ * On all disks of the medium; one that joins takes over the number, and one that
+ * has left keeps what it had, for it has obstacles for good.  Who posts a command
+ * needs no barrier: it looks under the lock of a queue, and who locks an edge has
+ * counted before it takes that lock to look for writes that are with the device.
+ */
+static void count_patchers(struct chario_medium *medium, int more)
+{
+	struct chario_device *cio;
+
+	down_read(&medium->lock);
+	atomic_add(more, &medium->patchers);
+	list_for_each_entry(cio, &medium->disks, medium_node)
+		atomic_add(more, &cio->obstacles);
+	up_read(&medium->lock);
+}
+
 /**
  * chario_edge_enable() - there may be edges from now on
  * @cio: the disk
  */
 void chario_edge_enable(struct chario_device *cio)
 {
-	atomic_inc(&cio->medium->patchers);
+	count_patchers(cio->medium, 1);
 }
 
 /**
@@ -27,7 +44,7 @@ void chario_edge_enable(struct chario_device *cio)
  */
 void chario_edge_disable(struct chario_device *cio)
 {
-	atomic_dec(&cio->medium->patchers);
+	count_patchers(cio->medium, -1);
 }
 
 static bool overlaps(const struct chario_edge *edge,

@@ -4,9 +4,9 @@
  *
  * Whoever changes a part of a block reads it, changes it and writes it back.
  * From before the read until after the write no other write of the block may
- * reach the device.  Ordinary writers pay three instructions for that: the check
- * stands where a command is handed to the device, and is made while a file of any
- * size is open on the medium.  A write that meets an edge is held, as during a
+ * reach the device.  The check stands where a command is handed to the device, and
+ * is made while a file of any size is open on the medium: until then other callers
+ * pay for a look at one word of their disk, its obstacles.  A write that meets an edge is held, as during a
  * recovery, and handed over when the edge has gone.
  */
 #ifndef CHARIO_CORE_EDGE_H
@@ -40,16 +40,6 @@ void chario_edge_settle(const struct chario_edge *edge);
 void chario_edge_unlock(struct chario_edge *edge);
 bool chario_edge_meets(const struct chario_command *cmd);
 
-/*
- * Can there be an edge where a request goes?  Under the lock of a queue, which needs no
- * barrier: who locks an edge has raised the count before it takes that lock to look for
- * writes that have been handed over, see is_clear().
- */
-static inline bool chario_edge_may_be(const struct chario_request *req)
-{
-	return atomic_read(&req->cio->medium->patchers);
-}
-
 /**
  * chario_edge_holds() - must a command wait for an edge?
  * @cmd: wants to be handed to the device
@@ -59,7 +49,9 @@ static inline bool chario_edge_may_be(const struct chario_request *req)
  */
 static inline bool chario_edge_holds(const struct chario_command *cmd)
 {
-	return unlikely(chario_edge_may_be(cmd->req)) && chario_edge_meets(cmd);
+	return cmd->req->op == CHARIO_OP_WRITE &&
+	       atomic_read(&cmd->req->cio->medium->patchers) &&
+	       chario_edge_meets(cmd);
 }
 
 #endif /* CHARIO_CORE_EDGE_H */

@@ -79,6 +79,7 @@ int chario_medium_join(struct chario_device *cio, const char *name)
 	if (medium) {
 		cio->medium = medium;
 		down_write(&medium->lock);
+		atomic_add(atomic_read(&medium->patchers), &cio->obstacles);
 		list_add_tail(&cio->medium_node, &medium->disks);
 		tell(cio);
 		up_write(&medium->lock);

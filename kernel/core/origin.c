@@ -53,7 +53,7 @@ void chario_origin_drop(struct chario_origin *origin)
 	if (!atomic_dec_and_test(&origin->orphans))
 		return;
 	/* Work that is queued already drops the reference of an earlier orphan. */
-	if (!queue_work(chario_workqueue, &origin->put_work))
+	if (!queue_work(chario_put_workqueue, &origin->put_work))
 		fput(file);
 }
 

@@ -8,27 +8,18 @@
 #include "core/queue.h"
 #include "trace.h"
 
-/*
- * To the device, unless the queue is frozen or somebody is changing a part of a
- * block that the command writes.
- */
-static inline void hand_over(struct chario_queue *q,
-			     struct chario_command *cmd, bool kick)
+/* To the device. */
+static __always_inline void post(struct chario_queue *q,
+				 struct chario_command *cmd, bool kick)
 {
-	if (unlikely(q->state == CHARIO_QUEUE_FROZEN) ||
-	    chario_edge_holds(cmd)) {
-		cmd->state = CHARIO_COMMAND_HELD;
-		if (kick && q->state == CHARIO_QUEUE_LIVE)
-			q->ops->kick(q);
-		return;
-	}
 	cmd->state = CHARIO_COMMAND_POSTED;
 	trace_post(q, cmd, 0);
 	q->ops->post(q, cmd, kick);
 }
 
 /**
- * chario_queue_hand_over() - the same for one that has been handed over before
+ * chario_queue_hand_over() - to the device, unless the queue is frozen or
+ * somebody is changing a part of a block that the command writes
  * @q: the queue
  * @cmd: in flight
  * @kick: tell the device now
@@ -38,17 +29,24 @@ static inline void hand_over(struct chario_queue *q,
 void chario_queue_hand_over(struct chario_queue *q, struct chario_command *cmd,
 			    bool kick)
 {
-	hand_over(q, cmd, kick);
+	if (unlikely(q->state == CHARIO_QUEUE_FROZEN) ||
+	    chario_edge_holds(cmd)) {
+		cmd->state = CHARIO_COMMAND_HELD;
+		if (kick && q->state == CHARIO_QUEUE_LIVE)
+			q->ops->kick(q);
+		return;
+	}
+	post(q, cmd, kick);
 }
 
-/* Under q->lock. */
-static inline void post_one(struct chario_queue *q, struct chario_command *cmd,
-			    bool kick)
+/* Something may stand between a command and the device.  Under q->lock. */
+static noinline void post_hampered(struct chario_queue *q,
+				   struct chario_command *cmd, bool kick)
 {
 	const struct chario_request *req = cmd->req;
 
-	if (unlikely(q->state == CHARIO_QUEUE_DEAD || req->orphaned ||
-		     READ_ONCE(req->cio->removed))) {
+	if (q->state == CHARIO_QUEUE_DEAD || req->orphaned ||
+	    READ_ONCE(req->cio->removed)) {
 		chario_pages_keep(cmd);
 		chario_complete_command(q, cmd, q->dead_error ?:
 					(req->orphaned ? -ECANCELED : -ENODEV));
@@ -57,7 +55,27 @@ static inline void post_one(struct chario_queue *q, struct chario_command *cmd,
 		return;
 	}
 	chario_watch_arm(q, req->expires);
-	hand_over(q, cmd, kick);
+	chario_queue_hand_over(q, cmd, kick);
+}
+
+/* Nothing stands between a request and the device. */
+static __always_inline bool is_clear(const struct chario_queue *q,
+				     const struct chario_request *req)
+{
+	return likely(q->state == CHARIO_QUEUE_LIVE && !req->orphaned &&
+		      !atomic_read(&req->cio->obstacles));
+}
+
+/* Under q->lock. */
+static __always_inline void post_one(struct chario_queue *q,
+				     struct chario_command *cmd, bool kick)
+{
+	if (!is_clear(q, cmd->req)) {
+		post_hampered(q, cmd, kick);
+		return;
+	}
+	chario_watch_arm(q, cmd->req->expires);
+	post(q, cmd, kick);
 }
 
 /**
@@ -84,16 +102,11 @@ void chario_queue_post(struct chario_queue *q, struct chario_command *cmd,
 		chario_complete_list(q, done);
 }
 
-/*
- * Nothing stands between the slices of a request and the device: they need not
- * be looked at one by one.
- */
-static inline bool is_clear(const struct chario_queue *q,
-			    const struct chario_request *req)
+/* Slices need not be looked at one by one where there is nothing to see. */
+static inline bool can_post_slices(const struct chario_queue *q,
+				   const struct chario_request *req)
 {
-	return likely(q->state == CHARIO_QUEUE_LIVE && !req->orphaned &&
-		      q->ops->post_slices && !READ_ONCE(req->cio->removed)) &&
-	       likely(!chario_edge_may_be(req));
+	return is_clear(q, req) && likely(q->ops->post_slices);
 }
 
 /* CHARIO_POST_BATCH of them at most; the rest.  Under q->lock. */
@@ -144,8 +157,9 @@ void chario_queue_post_slices(struct chario_queue *q,
 	do {
 		raw_spin_lock_irq(&q->lock);
 		/* All that is left of a chain belongs to a request that lives. */
-		next = is_clear(q, next->req) ? post_slices(q, next, kick) :
-						post_one_by_one(q, next, kick);
+		next = can_post_slices(q, next->req) ?
+			       post_slices(q, next, kick) :
+			       post_one_by_one(q, next, kick);
 		done = chario_queue_take_done(q);
 		raw_spin_unlock_irq(&q->lock);
 		if (unlikely(done))

@@ -19,6 +19,7 @@ from disks import setting
 from programs import compile_program
 from rig import CALL_LIMIT_S, Rig, results, uring_results
 from shared_guest import FileGuest, Setup
+from test_any_size import PRELUDE, PYTHON
 from waiting import until
 
 from chario_lab.guest import faults
@@ -58,7 +59,8 @@ def rig(keeper: FileGuest, request: pytest.FixtureRequest) -> Iterator[Rig]:
     yield rig
     faults.resume(rig.guest, HELD)
     faults.let_go(rig.guest, STALLS)
-    faults.set_limits(rig.guest, STALLS, 1, {"iops-write": 0})
+    for limit in ("iops-write", "iops-total"):
+        faults.set_limits(rig.guest, STALLS, 1, {limit: 0})
 
 
 def start(rig: Rig, disk: str, way: str, deadline_ms: int) -> Job:
@@ -126,6 +128,39 @@ def test_what_is_gathered_keeps_the_file_open(rig: Rig) -> None:
         assert rig.uring(disk, 1, 96, "write", "registered", "close") == {96: 1}
     until(lambda: rig.counters(disk)["write_commands"] == 1, "what was gathered has not been written")
     assert rig.guest.must(f"head -c 4096 {disk} | head -c 96 | tr -d '\\245' | wc -c").strip() == "0"
+
+
+# Each has a byte that is written a second later, and may take an hour for it.
+MANY = """
+import resource, time
+resource.setrlimit(resource.RLIMIT_NOFILE, (1024, 1024))
+fds = [disk() for i in range(300)]
+for fd in fds:
+    fcntl.ioctl(fd, 0xC403, struct.pack("=IIQII", 24, 0, 3600 * 10**9, 0, 1))
+    os.pwrite(fd, b"x", 9)
+open("/run/many", "w").close()
+time.sleep(1000)
+"""
+
+
+def test_what_one_drive_holds_up_holds_up_no_other(rig: Rig) -> None:
+    """300 files of a drive that stands still: locks of another drive's files are given back all the same."""
+    stalls, disk = rig.disk(STALLS), rig.disk(HELD)
+    rig.remove("/run/many")
+    many = rig.guest.start([*PYTHON, PRELUDE + MANY, stalls], timeout_s=CALL_LIMIT_S)
+    rig.wait_file("/run/many")
+    faults.set_limits(rig.guest, STALLS, 1, {"iops-total": 1})
+    waiting = "cat /proc/[0-9]*/stack | grep -c write_left_lying"
+    until(lambda: int(rig.guest.run(waiting).stdout) >= 200, "what was gathered is not written")
+    faults.hold(rig.guest, HELD, event="write_aio")
+    job = start(rig, disk, "pwrite", 200000)
+    wait_posted(rig, disk, 1)
+    job.kill()
+    assert rig.calls(disk, "lock")[0] == ("lock", -EAGAIN)
+    faults.resume(rig.guest, HELD)
+    until(lambda: rig.calls(disk, "lock")[0] == ("lock", 0), "the lock waits for the other drive")
+    assert int(rig.guest.run(waiting).stdout) >= 200
+    many.kill()
 
 
 def test_settle_waits_for_late_writes_of_the_file(rig: Rig) -> None:
