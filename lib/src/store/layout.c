@@ -226,15 +226,25 @@ static int push_tables(struct chario_store *store, uint64_t number, uint64_t nr_
 	return 0;
 }
 
-/* Whether a place begins like a block of a table: 1, 0, or -errno. */
-static int holds_table(struct chario_store *store, uint64_t offset)
+/* Which of some blocks begin like those of a table; none that the drive cannot read. */
+static int find_tables(struct chario_store *store, uint64_t offset, uint64_t nr_blocks, bool *found)
 {
-	const struct store_head *head = (const struct store_head *)store->pool.memory;
-	int err = chario_store_pull(store, 0, offset, CHARIO_STORE_BLOCK);
+	int err = chario_store_pull(store, 0, offset, nr_blocks * CHARIO_STORE_BLOCK);
 
-	if (err)
-		return chario_pool_is_damage(err) ? 0 : err;
-	return head->magic == STORE_MAGIC_TABLE;
+	if (chario_pool_is_damage(err) && nr_blocks > 1) {
+		uint64_t half = nr_blocks / 2;
+
+		err = find_tables(store, offset, half, found);
+		return err ? err :
+			     find_tables(store, offset + half * CHARIO_STORE_BLOCK,
+					 nr_blocks - half, found + half);
+	}
+	for (uint64_t i = 0; i < nr_blocks && !err; i++) {
+		const void *block = store->pool.memory + i * CHARIO_STORE_BLOCK;
+
+		found[i] = ((const struct store_head *)block)->magic == STORE_MAGIC_TABLE;
+	}
+	return chario_pool_is_damage(err) ? 0 : err;
 }
 
 /*
@@ -243,20 +253,20 @@ static int holds_table(struct chario_store *store, uint64_t offset)
  */
 static int wipe_behind_table(struct chario_store *store)
 {
-	int ret = 0;
+	const uint64_t from = chario_table_offset(&store->header, store->header.nr_blocks, 0);
+	uint64_t nr_blocks = (store->header.second_offset - from) / CHARIO_STORE_BLOCK;
+	bool found[STORE_TELLING_BLOCKS] = { false };
+	int err;
 
-	for (uint64_t number = store->header.nr_blocks; number < STORE_TELLING_BLOCKS; number++) {
-		const uint64_t offset = chario_table_offset(&store->header, number, 0);
-
-		if (offset >= store->header.second_offset)
-			break;
-		ret = holds_table(store, offset);
-		if (ret > 0)
-			ret = wipe_block(store, offset);
-		if (ret)
-			break;
-	}
-	return ret;
+	if (store->header.nr_blocks >= STORE_TELLING_BLOCKS)
+		return 0;
+	if (nr_blocks > STORE_TELLING_BLOCKS - store->header.nr_blocks)
+		nr_blocks = STORE_TELLING_BLOCKS - store->header.nr_blocks;
+	err = nr_blocks ? find_tables(store, from, nr_blocks, found) : 0;
+	for (uint64_t i = 0; i < nr_blocks && !err; i++)
+		if (found[i])
+			err = wipe_block(store, from + i * CHARIO_STORE_BLOCK);
+	return err;
 }
 
 static int push_note(struct chario_store *store)
