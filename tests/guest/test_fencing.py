@@ -147,7 +147,7 @@ time.sleep(1000)
 def test_what_one_drive_holds_up_holds_up_no_other(rig: Rig) -> None:
     """300 files of a drive that stands still: locks of another drive's files are given back all the same."""
     if rig.guest.spec.kernel == DEBUG:
-        pytest.skip("300 files take too long on the debug kernel: the stock kernels show it")
+        pytest.skip("not seen to pass on the debug kernel yet: the stock kernels show it")
     stalls, disk = rig.disk(STALLS), rig.disk(HELD)
     rig.remove("/run/many")
     many = rig.guest.start([*PYTHON, PRELUDE + MANY, stalls], timeout_s=CALL_LIMIT_S)

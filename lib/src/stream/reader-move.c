@@ -109,8 +109,9 @@ static int check_session(struct chario_reader *reader)
 
 /*
  * Whether the recording was ended before the ring came round to a segment, and nobody has
- * begun to go on with it since.  Where it is not of the last part, an earlier one may have been cut off, and what was on its way
- * then can have torn what is older: only who recorded last knows.
+ * begun to go on with it since.  Where it is not of the last part, an earlier one may have
+ * been cut off, and what was on its way then can have torn what is older: only who recorded
+ * last knows.
  */
 static int is_last_lap(struct chario_reader *reader, const struct chario_disk_batch *batch)
 {
