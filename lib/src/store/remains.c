@@ -69,7 +69,7 @@ static bool is_table(const struct store_table *table, uint64_t number)
 	return chario_block_is_good(table, STORE_MAGIC_TABLE, table->head.uuid, number);
 }
 
-/* The first block that is good, among the first FIRST_BLOCKS of the first copy. */
+/* The first block that is good, among the first of the first copy. */
 static int find_first_copy(struct chario_store *store, uint64_t capacity, struct remains *remains)
 {
 	const uint64_t from = (uint64_t)STORE_TABLE_BLOCK * CHARIO_STORE_BLOCK;

@@ -201,8 +201,9 @@ static int begin_append(struct chario_stream *stream, const struct chario_area_s
 	if (stream->window > stream->tape.window)
 		stream->window = stream->tape.window;
 	err = find_end(stream, entry);
-	return err || !entry->end.time_ns || !entry->ring ? err :
-							    chario_area_reopen_stream(stream->area);
+	if (err || !entry->ring || !entry->end.time_ns)
+		return err;
+	return chario_area_reopen_stream(stream->area);
 }
 
 static int find_place(struct chario_stream *stream)

@@ -281,10 +281,10 @@ static int look_for_end(struct chario_reader *reader, bool live)
 	return at_end ? -ENODATA : 0;
 }
 
-/* 0 where it may still be on its way, or a negative errno. */
-#define LEFT_OUT 2
-
-/* The first block of a batch is there, and the batch is not: what follows it may be. */
+/*
+ * The first block of a batch is there, and the batch is not: what follows it may be.  1 when
+ * it is left out; 0 where it may still be on its way; or a negative errno.
+ */
 static int leave_out(struct chario_reader *reader, const struct chario_disk_batch *batch)
 {
 	int ret = chario_reader_is_final(reader, batch->segment);
@@ -295,7 +295,7 @@ static int leave_out(struct chario_reader *reader, const struct chario_disk_batc
 	reader->done_bytes = 0;
 	reader->fresh = false;
 	reader->looks = 0;
-	return LEFT_OUT;
+	return 1;
 }
 
 int chario_reader_go_on(struct chario_reader *reader)
@@ -307,9 +307,10 @@ int chario_reader_go_on(struct chario_reader *reader)
 	reader->loaded = false;
 	while ((ret = find_next(reader, live, &batch)) == 1) {
 		ret = chario_reader_enter(reader, &batch);
-		if (!ret)
-			ret = leave_out(reader, &batch);
-		if (ret != LEFT_OUT)
+		if (ret)
+			return ret;
+		ret = leave_out(reader, &batch);
+		if (ret != 1)
 			return ret;
 	}
 	return ret ? ret : look_for_end(reader, live);

@@ -59,10 +59,9 @@ static int fill_end(struct chario_reader *reader, struct chario_recording *recor
 	if (entry.end.records > recording->records) {
 		recording->missing_records = entry.end.records - recording->records;
 		recording->missing_bytes = entry.end.bytes - recording->bytes;
-		recording->ended = !recording->live;
 	}
-	/* An area that is full has no room for the word of its end. */
-	if (entry.end.time_ns && entry.end.records == recording->records)
+	/* What says it in the area may be missing; one that is full has no room for it. */
+	if (entry.end.time_ns && entry.end.records >= recording->records)
 		recording->ended = !recording->live;
 	return 0;
 }

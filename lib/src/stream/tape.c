@@ -44,15 +44,22 @@ void chario_tape_deinit(struct chario_tape *tape)
 	chario_pool_destroy(&tape->block);
 }
 
+/* As chario_area_read_buffer(), to the start of the pool. */
+static ssize_t read_place(struct chario_tape *tape, uint64_t segment, uint32_t offset,
+			  uint32_t bytes, const struct chario_pool *pool)
+{
+	uint64_t from = segment % tape->slots * tape->segment_bytes + offset;
+	int err = chario_pool_give(pool, 0, bytes);
+
+	return err ? err : chario_area_read_buffer(tape->area, pool->buffer, 0, bytes, from, 0);
+}
+
 /* A place that the drive cannot read is one where nothing is. */
 int chario_tape_read(struct chario_tape *tape, uint64_t segment, uint32_t offset, uint32_t bytes,
 		     const struct chario_pool *pool)
 {
-	uint64_t from = segment % tape->slots * tape->segment_bytes + offset;
-	ssize_t ret = chario_pool_give(pool, 0, bytes);
+	ssize_t ret = read_place(tape, segment, offset, bytes, pool);
 
-	if (!ret)
-		ret = chario_area_read_buffer(tape->area, pool->buffer, 0, bytes, from, 0);
 	if (ret < 0)
 		return chario_pool_is_damage(ret) ? 0 : (int)ret;
 	if ((size_t)ret != bytes)
@@ -85,13 +92,7 @@ int chario_tape_look(struct chario_tape *tape, uint64_t segment, uint32_t offset
 
 bool chario_tape_is_unreadable(struct chario_tape *tape, uint64_t segment)
 {
-	uint64_t from = segment % tape->slots * tape->segment_bytes;
-	ssize_t ret = chario_pool_give(&tape->block, 0, CHARIO_DISK_BLOCK);
-
-	if (!ret)
-		ret = chario_area_read_buffer(tape->area, tape->block.buffer, 0, CHARIO_DISK_BLOCK,
-					      from, 0);
-	return ret < 0 && chario_pool_is_damage(ret);
+	return chario_pool_is_damage(read_place(tape, segment, 0, CHARIO_DISK_BLOCK, &tape->block));
 }
 
 /* Block by block, and nothing where one cannot be read. */
