@@ -169,7 +169,7 @@ void chario_nvme_event_arrived(struct chario_nvme *ctrl)
 	raw_spin_lock_irqsave(&admin->lock, flags);
 	ctrl->events.arrived = true;
 	delay = ctrl->events.earliest - jiffies;
-	/* A time that is long past looks like one to come, one day. */
+	/* Jiffies wrap: a time that is long past then looks like one to come. */
 	queue(ctrl, clamp(delay, 0L, (long)PAUSE));
 	raw_spin_unlock_irqrestore(&admin->lock, flags);
 }
