@@ -146,8 +146,6 @@ time.sleep(1000)
 
 def test_what_one_drive_holds_up_holds_up_no_other(rig: Rig) -> None:
     """300 files of a drive that stands still: locks of another drive's files are given back all the same."""
-    if rig.guest.spec.kernel == DEBUG:
-        pytest.skip("not seen to pass on the debug kernel yet: the stock kernels show it")
     stalls, disk = rig.disk(STALLS), rig.disk(HELD)
     rig.remove("/run/many")
     many = rig.guest.start([*PYTHON, PRELUDE + MANY, stalls], timeout_s=CALL_LIMIT_S)
@@ -273,8 +271,6 @@ class Program:
 @pytest.fixture
 def program(rig: Rig) -> Program:
     """The program, and three files of 1 MiB."""
-    if rig.guest.spec.kernel == DEBUG:
-        pytest.skip("not seen to pass on the debug kernel yet: the stock kernels show it")
     rig.guest.must("for name in first second third; do yes $name | head -c 1M >/run/$name; done")
     program = Program(rig)
     program.run("chario format --force $CHARIO_STORE")

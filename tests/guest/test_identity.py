@@ -27,7 +27,7 @@ from played import (
 )
 from rig import Rig, results
 from shared_guest import Setup
-from test_replay import ADMIN_TIMEOUT_MS, FIRST_QUEUE, PAGE, PATIENT, REGISTERS, Kept
+from test_replay import ADMIN_TIMEOUT_MS, PAGE, PATIENT, REGISTERS, Kept
 from waiting import until
 
 from chario_lab.guest.spec import RegisterFile
@@ -196,7 +196,7 @@ def test_a_write_that_the_drive_aborts(pair: Pair) -> None:
     lose_first(pair)
     (write,) = pair.commands()
     pair.end_reset()
-    pair.drive.ask(lambda: pair.drive.complete(FIRST_QUEUE, [write.cid], status=ABORT_REQUESTED))
+    pair.drive.ask(lambda: pair.drive.complete(pair.queue_of(write), [write.cid], status=ABORT_REQUESTED))
     assert results(job.wait())[-2] == ("write", -ECANCELED)
     assert pair.commands() == [write]
 

@@ -63,6 +63,10 @@ class Kept:
         """Reads, writes and flushes that the drive has been sent."""
         return [command for queue, command in self.drive.fetched if queue]
 
+    def queue_of(self, command: Command) -> int:
+        """The queue that the drive has been sent it on: that of the caller's processor."""
+        return next(queue for queue, one in self.drive.fetched if one is command)
+
     def wait_commands(self, count: int) -> None:
         """Return when it has been sent so many."""
         until(lambda: len(self.commands()) >= count, "the drive is not sent what it should be")
@@ -91,7 +95,7 @@ class Kept:
         def act() -> list[Command]:
             before = self.commands()
             self._answers.set()
-            self.drive.complete(FIRST_QUEUE, [command.cid])
+            self.drive.complete(self.queue_of(command), [command.cid])
             return before
 
         return self.drive.ask(act)
