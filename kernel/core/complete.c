@@ -72,7 +72,7 @@ void chario_complete_error(struct chario_command *cmd, int error)
  * @q: its queue
  * @req: some of its commands have been posted; @bytes are theirs
  * @missing: number of commands that have not
- * @error: why
+ * @error: why; 0 when they come as another request
  */
 void chario_complete_missing(struct chario_queue *q,
 			     struct chario_request *req, unsigned int missing,
@@ -82,7 +82,8 @@ void chario_complete_missing(struct chario_queue *q,
 	unsigned long flags;
 
 	raw_spin_lock_irqsave(&q->lock, flags);
-	note_error(req, req->bytes, error);
+	if (error)
+		note_error(req, req->bytes, error);
 	req->pending -= missing;
 	if (!req->pending)
 		chario_complete_request(q, req);

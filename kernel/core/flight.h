@@ -40,6 +40,11 @@ void chario_flight_sleep(struct chario_queue *q, struct chario_request *req,
 			 struct chario_waiter *waiter);
 size_t chario_flight_land(struct chario_flight *flight,
 			  const struct chario_call *call, int *error);
+int chario_flight_fault_in(const struct chario_call *call,
+			   const struct iov_iter *iter, size_t least,
+			   size_t most);
+ssize_t chario_flight_single_late(const struct chario_call *call,
+				  unsigned long addr, u32 bytes);
 
 /* The queue of this CPU for the way of completion that a call wants. */
 static inline struct chario_queue *
@@ -261,18 +266,10 @@ static inline bool chario_flight_is_single(const struct chario_device *cio,
 	return bytes - 1 < READ_ONCE(cio->single_bytes);
 }
 
-/**
- * chario_flight_single() - the common call: one command
- * @call: what is asked for; its @iter is not looked at
- * @addr: address in user space, where the memory is not a buffer
- * @bytes: length, see chario_flight_is_single()
- *
- * Context: may sleep.
- * Return: as chario_request_run().
- */
+/* The common call, as long as its memory is there: EFAULT when it is not. */
 static __always_inline ssize_t
-chario_flight_single(const struct chario_call *call, unsigned long addr,
-		     u32 bytes)
+chario_flight_try_single(const struct chario_call *call, unsigned long addr,
+			 u32 bytes)
 {
 	struct chario_queue *q = chario_flight_queue(call);
 	struct chario_flight flight chario_uninitialized;
@@ -321,6 +318,25 @@ chario_flight_single(const struct chario_call *call, unsigned long addr,
 	if (likely(result > 0))
 		this_cpu_add(call->cio->counters->bytes[call->op], result);
 	return result;
+}
+
+/**
+ * chario_flight_single() - the common call: one command
+ * @call: what is asked for; its @iter is not looked at
+ * @addr: address in user space, where the memory is not a buffer
+ * @bytes: length, see chario_flight_is_single()
+ *
+ * Context: may sleep.
+ * Return: as chario_request_run().
+ */
+static __always_inline ssize_t
+chario_flight_single(const struct chario_call *call, unsigned long addr,
+		     u32 bytes)
+{
+	ssize_t ret = chario_flight_try_single(call, addr, bytes);
+
+	return likely(ret != -EFAULT) ? ret :
+	       chario_flight_single_late(call, addr, bytes);
 }
 
 /**

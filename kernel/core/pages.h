@@ -53,6 +53,8 @@ int chario_pages_check_slow(const struct chario_device *cio,
 size_t chario_pages_element(const struct iov_iter *iter);
 int chario_pages_pin(struct chario_command *cmd, struct iov_iter *iter,
 		     struct chario_window *window, size_t ahead);
+ssize_t chario_pages_fault_in(const struct iov_iter *iter, size_t bytes,
+			      enum chario_op op);
 bool chario_pages_is_dirty(const struct chario_command *cmd);
 void chario_pages_keep(struct chario_command *cmd);
 void chario_pages_unpin_slow(struct chario_command *cmd, bool mark_dirty);
@@ -95,18 +97,27 @@ static inline int chario_pages_check(const struct chario_device *cio,
 				       iter->count) ? -EINVAL : 0;
 }
 
+/* How memory is pinned that a device writes to, or reads. */
+static inline unsigned int chario_pages_flags(enum chario_op op)
+{
+	return op == CHARIO_OP_READ ? FOLL_WRITE : 0;
+}
+
 /**
  * chario_pages_pin_user() - hold the memory of a command in place
  * @cmd: its @req, @bytes are set; gets its pages
  * @addr: address in user space
  *
+ * Nobody waits for a page while he has a command that others may want.
+ *
  * Context: may sleep.
- * Return: 0; EFAULT when it is not accessible, ENOMEM.
+ * Return: 0; EFAULT when not all of it is there: give the command back and ask
+ * chario_pages_fault_in().
  */
 static inline int chario_pages_pin_user(struct chario_command *cmd,
 					unsigned long addr)
 {
-	unsigned int flags = cmd->req->op == CHARIO_OP_READ ? FOLL_WRITE : 0;
+	unsigned int flags = chario_pages_flags(cmd->req->op) | FOLL_NOFAULT;
 	int got;
 
 	cmd->hold = CHARIO_HOLD_PIN;
@@ -118,7 +129,7 @@ static inline int chario_pages_pin_user(struct chario_command *cmd,
 		return 0;
 	if (got > 0)
 		unpin_user_pages(cmd->pages, got);
-	return got < 0 ? got : -EFAULT;
+	return -EFAULT;
 }
 
 /**
