@@ -5,6 +5,7 @@
 #include <linux/gfp.h>
 #include <linux/log2.h>
 #include <linux/sizes.h>
+#include <linux/uaccess.h>
 
 #include "core/device.h"
 #include "front/gather.h"
@@ -39,6 +40,11 @@ void chario_gather_init(struct chario_gather *g, struct chario_file *cf,
 	g->error = 0;
 }
 
+static u32 block_bytes(const struct chario_gather *g)
+{
+	return g->cf->cio->block_mask + 1;
+}
+
 /**
  * chario_gather_drop_memory() - let go of the memory
  * @g: nothing is gathered
@@ -52,7 +58,7 @@ void chario_gather_drop_memory(struct chario_gather *g)
 	if (g->memory)
 		free_pages_exact(g->memory, g->size);
 	if (g->bounce)
-		free_pages_exact(g->bounce, g->size);
+		free_pages_exact(g->bounce, block_bytes(g));
 	g->memory = NULL;
 	g->bounce = NULL;
 }
@@ -68,7 +74,7 @@ int chario_gather_get_memory(struct chario_gather *g)
 	if (g->memory)
 		return 0;
 	g->memory = alloc_pages_exact(g->size, GFP_KERNEL_ACCOUNT);
-	g->bounce = alloc_pages_exact(g->size, GFP_KERNEL_ACCOUNT);
+	g->bounce = alloc_pages_exact(block_bytes(g), GFP_KERNEL_ACCOUNT);
 	if (g->memory && g->bounce)
 		return 0;
 	chario_gather_drop_memory(g);
@@ -105,7 +111,10 @@ bool chario_gather_meets(struct chario_gather *g, u64 pos, u64 bytes)
  * @iter: where they are
  * @pos: byte offset on the disk
  *
- * Return: how many there was room for, or EFAULT.
+ * Nobody waits for memory while others may want the gather.
+ *
+ * Return: how many there was room for and are there; EFAULT when the first is not:
+ * ask chario_pages_fault_in().
  */
 ssize_t chario_gather_add(struct chario_gather *g, struct iov_iter *iter,
 			  u64 pos)
@@ -113,10 +122,26 @@ ssize_t chario_gather_add(struct chario_gather *g, struct iov_iter *iter,
 	u32 offset = pos & (g->size - 1);
 	size_t bytes = min_t(size_t, iov_iter_count(iter), g->size - offset);
 
-	if (copy_from_iter(g->memory + offset, bytes, iter) != bytes)
+	pagefault_disable();
+	bytes = copy_from_iter(g->memory + offset, bytes, iter);
+	pagefault_enable();
+	if (!bytes)
 		return -EFAULT;
 	set_range(g, chario_gather_is_empty(g) ? pos : g->start, pos + bytes);
 	return bytes;
+}
+
+/**
+ * chario_gather_take_back() - undo chario_gather_add()
+ * @g: ends behind what was added last
+ * @pos: byte offset on the disk where that begins
+ */
+void chario_gather_take_back(struct chario_gather *g, u64 pos)
+{
+	if (pos == g->start)
+		set_range(g, 0, 0);
+	else
+		set_range(g, g->start, pos);
 }
 
 static int write_whole(struct chario_gather *g, u64 pos, void *from, u32 bytes,
