@@ -29,6 +29,10 @@ static unsigned int deadline_ms = 10000;
 module_param(deadline_ms, uint, 0444);
 MODULE_PARM_DESC(deadline_ms, "Default deadline of a call, ms (1 to 3600000, default 10000)");
 
+static unsigned int recovery_age_ms = 1000;
+module_param(recovery_age_ms, uint, 0444);
+MODULE_PARM_DESC(recovery_age_ms, "How long a drive has a request before it is recovered, at least, ms (0 to 3600000, default 1000)");
+
 struct workqueue_struct *chario_workqueue;
 struct workqueue_struct *chario_put_workqueue;
 
@@ -53,6 +57,7 @@ int chario_device_class_init(void)
 	int ret;
 
 	deadline_ms = clamp_t(unsigned int, deadline_ms, 1, 3600 * 1000);
+	recovery_age_ms = min(recovery_age_ms, 3600U * 1000);
 	chario_workqueue = alloc_workqueue("chario", WQ_UNBOUND, 0);
 	if (!chario_workqueue)
 		return -ENOMEM;
@@ -118,6 +123,17 @@ void chario_device_set_deadline(struct chario_device *cio, u32 ms)
 }
 
 /**
+ * chario_device_set_recovery_age() - set the recovery age of a disk
+ * @cio: the disk
+ * @ms: 0 to CHARIO_DEADLINE_MAX_NS; rounded up to a tick
+ */
+void chario_device_set_recovery_age(struct chario_device *cio, u32 ms)
+{
+	WRITE_ONCE(cio->recovery_age_ms, ms);
+	WRITE_ONCE(cio->recovery_age, msecs_to_jiffies(ms));
+}
+
+/**
  * chario_device_create() - make a disk
  * @be: the back end
  * @backend_data: its own; @be->release() gives it back, from now on
@@ -154,6 +170,7 @@ struct chario_device *chario_device_create(const struct chario_backend *be,
 	cio->backend = be;
 	cio->backend_data = backend_data;
 	chario_device_set_deadline(cio, deadline_ms);
+	chario_device_set_recovery_age(cio, recovery_age_ms);
 	cio->completion = CHARIO_COMPLETION_IRQ;
 	cio->spin_ns = 20 * NSEC_PER_USEC;
 
@@ -352,8 +369,10 @@ const char *chario_device_state(const struct chario_device *cio)
  */
 u64 chario_device_recovery_bound_ns(const struct chario_device *cio)
 {
-	return cio->backend->recovery_bound_ns ?
-	       cio->backend->recovery_bound_ns(cio) : 0;
+	if (!cio->backend->recovery_bound_ns)
+		return 0;
+	return cio->backend->recovery_bound_ns(cio) +
+	       READ_ONCE(cio->recovery_age_ms) * (u64)NSEC_PER_MSEC;
 }
 
 /**

@@ -61,6 +61,9 @@ struct chario_counters {
  * @counters: per CPU
  * @deadline: default deadline, jiffies
  * @deadline_ms: the same, as it was set
+ * @recovery_age: how long the drive has a request before recovery begins, at least;
+ *	jiffies
+ * @recovery_age_ms: the same, as it was set
  * @completion: default &enum chario_completion
  * @spin_ns: default for CHARIO_COMPLETION_SPIN
  * @any_size: files that are opened from now on take calls of any size
@@ -107,6 +110,8 @@ struct chario_device {
 	struct chario_counters __percpu *counters;
 	unsigned long deadline;
 	u32 deadline_ms;
+	unsigned long recovery_age;
+	u32 recovery_age_ms;
 	u32 completion;
 	u32 spin_ns;
 	bool any_size;
@@ -197,6 +202,7 @@ struct chario_queue *chario_device_take_queue(struct chario_device *cio,
 void chario_device_give_queue(struct chario_device *cio,
 			      struct chario_queue *q);
 void chario_device_set_deadline(struct chario_device *cio, u32 ms);
+void chario_device_set_recovery_age(struct chario_device *cio, u32 ms);
 
 /* core/pin.c */
 int chario_pin_set(struct chario_device *cio, u32 *held,

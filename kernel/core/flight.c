@@ -8,6 +8,24 @@
 #include "core/flight.h"
 #include "core/pages.h"
 
+/**
+ * chario_flight_wait_command() - wait for a command
+ * @q: the queue
+ * @call: whose it will be
+ *
+ * Return: as chario_queue_get().
+ */
+struct chario_command *
+chario_flight_wait_command(struct chario_queue *q, const struct chario_call *call)
+{
+	bool killable = !(call->duty & CHARIO_DUTY_STAY);
+	int ret;
+
+	ret = chario_origin_wait_room(call->origin, call->expires, killable);
+	return ret ? ERR_PTR(ret) :
+		     chario_queue_get(q, call->expires, killable);
+}
+
 /* The caller has been killed; there are requests that it sees through. */
 static noinline void leave_or_stay(struct chario_queue *q,
 				   struct chario_request *req,

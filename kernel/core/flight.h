@@ -10,6 +10,7 @@
 #ifndef CHARIO_CORE_FLIGHT_H
 #define CHARIO_CORE_FLIGHT_H
 
+#include <linux/jiffies.h>
 #include <linux/sched/clock.h>
 #include <linux/sched/signal.h>
 #include <linux/smp.h>
@@ -36,6 +37,8 @@ struct chario_flight {
 };
 
 /* core/flight.c */
+struct chario_command *
+chario_flight_wait_command(struct chario_queue *q, const struct chario_call *call);
 void chario_flight_sleep(struct chario_queue *q, struct chario_request *req,
 			 struct chario_waiter *waiter);
 size_t chario_flight_land(struct chario_flight *flight,
@@ -59,6 +62,15 @@ chario_flight_queue(const struct chario_call *call)
 	return call->irq_queue[cpu];
 }
 
+/* A free command, or an ERR_PTR; EAGAIN when there is none for this file. */
+static inline struct chario_command *
+chario_flight_try_command(struct chario_queue *q, const struct chario_call *call)
+{
+	if (unlikely(chario_origin_is_full(call->origin)))
+		return ERR_PTR(-EAGAIN);
+	return chario_queue_try_get(q);
+}
+
 /* A free command, or an ERR_PTR; EAGAIN when there is none and no waiting. */
 static inline struct chario_command *
 chario_flight_command(struct chario_queue *q, const struct chario_call *call,
@@ -68,10 +80,9 @@ chario_flight_command(struct chario_queue *q, const struct chario_call *call,
 
 	if (unlikely(call->taken))
 		return call->taken;
-	cmd = chario_queue_try_get(q);
+	cmd = chario_flight_try_command(q, call);
 	if (unlikely(cmd == ERR_PTR(-EAGAIN)) && may_wait)
-		return chario_queue_get(q, call->expires,
-					!(call->duty & CHARIO_DUTY_STAY));
+		return chario_flight_wait_command(q, call);
 	return cmd;
 }
 
@@ -96,6 +107,7 @@ static inline void chario_flight_init(struct chario_request *req,
 	req->buffer = NULL;
 	req->first = first;
 	req->expires = call->expires;
+	req->started = jiffies;
 }
 
 /* The caller of @flight will wait for a request. */
@@ -357,7 +369,7 @@ chario_flight_send(const struct chario_call *call, u32 bytes,
 	struct chario_request *req;
 	int ret;
 
-	cmd = chario_queue_try_get(q);
+	cmd = chario_flight_try_command(q, call);
 	if (IS_ERR(cmd))
 		return PTR_ERR(cmd);
 	cmd->next = NULL;

@@ -4,11 +4,32 @@
  */
 #include <linux/file.h>
 #include <linux/jiffies.h>
+#include <linux/module.h>
 #include <linux/wait.h>
 
 #include "core/device.h"
 #include "core/origin.h"
 #include "core/queue.h"
+
+#define MAX_ORPHANS	32
+
+unsigned int chario_max_orphans = MAX_ORPHANS;
+
+static int set_max_orphans(const char *text, const struct kernel_param *param)
+{
+	return param_set_uint_minmax(text, param, 1, U16_MAX);
+}
+
+static const struct kernel_param_ops max_orphans_ops = {
+	.set = set_max_orphans,
+	.get = param_get_uint,
+};
+
+module_param_cb(max_orphans, &max_orphans_ops, &chario_max_orphans, 0644);
+MODULE_PARM_DESC(max_orphans, "Requests that an open file may leave with the drive when their callers have gone, before its next calls wait (1 to 65535, default 32)");
+
+/* Those who have left too many orphans. */
+static DECLARE_WAIT_QUEUE_HEAD(room_wait);
 
 /* The last reference: closing takes long where buffers are many, and may sleep. */
 static void put_origin(struct work_struct *work)
@@ -49,12 +70,42 @@ void chario_origin_hold(struct chario_origin *origin)
 void chario_origin_drop(struct chario_origin *origin)
 {
 	struct file *file = origin->file;
+	bool last = atomic_dec_and_test(&origin->orphans);
 
-	if (!atomic_dec_and_test(&origin->orphans))
+	/* Pairs with the barrier in prepare_to_wait(), after the value above. */
+	if (unlikely(waitqueue_active(&room_wait)))
+		wake_up_all(&room_wait);
+	if (!last)
 		return;
 	/* Work that is queued already drops the reference of an earlier orphan. */
 	if (!queue_work(chario_put_workqueue, &origin->put_work))
 		fput(file);
+}
+
+/**
+ * chario_origin_wait_room() - wait until a file may have commands again
+ * @origin: of the file, which the caller has open
+ * @expires: jiffies at which to give up
+ * @killable: a fatal signal ends the wait
+ *
+ * Context: may sleep.
+ * Return: 0; ETIMEDOUT; EINTR on a fatal signal.
+ */
+int chario_origin_wait_room(const struct chario_origin *origin,
+			    unsigned long expires, bool killable)
+{
+	long left = max_t(long, expires - jiffies, 1);
+
+	if (killable)
+		left = wait_event_killable_timeout(room_wait,
+						   !chario_origin_is_full(origin),
+						   left);
+	else
+		left = wait_event_timeout(room_wait,
+					  !chario_origin_is_full(origin), left);
+	if (left > 0)
+		return 0;
+	return left ? -EINTR : -ETIMEDOUT;
 }
 
 static bool is_settled(struct chario_queue *q,

@@ -61,8 +61,8 @@ struct chario_waiter {
  *	under the queue's lock once the first has been posted
  * @op: &enum chario_op
  * @orphaned: the caller has gone; under the queue's lock
- * @overdue: its deadline has passed and recovery has been asked for; under the
- *	queue's lock
+ * @overdue: its deadline has passed, it is old enough, and recovery has been asked
+ *	for; under the queue's lock
  * @duty: CHARIO_DUTY_* bits
  * @control: CHARIO_CONTROL_* bits
  * @error: of the first failed command; under the queue's lock
@@ -76,6 +76,7 @@ struct chario_waiter {
  *	keeps the buffer, see core/buffer.h
  * @first: head of the chain of commands, in order of their place in the call
  * @expires: jiffies at which the caller wants ETIMEDOUT
+ * @started: jiffies at which it had its first command
  * @done_next: on a list of finished requests
  * @node: on the queue's list of requests whose pages must be marked dirty
  *	by a context that can sleep
@@ -97,6 +98,7 @@ struct chario_request {
 	struct chario_buffer *buffer;
 	struct chario_command *first;
 	unsigned long expires;
+	unsigned long started;
 	union {
 		struct chario_request *done_next;
 		struct llist_node node;

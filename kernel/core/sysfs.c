@@ -186,6 +186,25 @@ static ssize_t deadline_ms_store(struct device *dev,
 }
 static DEVICE_ATTR_RW(deadline_ms);
 
+SHOW(recovery_age_ms, "%u", READ_ONCE(cio->recovery_age_ms))
+
+static ssize_t recovery_age_ms_store(struct device *dev,
+				     struct device_attribute *attr,
+				     const char *buf, size_t count)
+{
+	struct chario_device *cio = to_chario_device(dev);
+	u32 ms;
+	int ret = kstrtou32(buf, 0, &ms);
+
+	if (ret)
+		return ret;
+	if (ms > CHARIO_DEADLINE_MAX_NS / NSEC_PER_MSEC)
+		return -EINVAL;
+	chario_device_set_recovery_age(cio, ms);
+	return count;
+}
+static DEVICE_ATTR_RW(recovery_age_ms);
+
 static struct attribute *disk_attributes[] = {
 	&dev_attr_backend.attr,
 	&dev_attr_model.attr,
@@ -208,6 +227,7 @@ static struct attribute *disk_attributes[] = {
 	&dev_attr_completion.attr,
 	&dev_attr_spin_us.attr,
 	&dev_attr_deadline_ms.attr,
+	&dev_attr_recovery_age_ms.attr,
 	&dev_attr_recovery_bound_ms.attr,
 	&dev_attr_state.attr,
 	&dev_attr_last_error.attr,

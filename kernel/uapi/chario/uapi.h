@@ -144,7 +144,8 @@ enum chario_completion {
  * @deadline_ns: time after which a call gives ETIMEDOUT, unless its file has
  *	a deadline of its own
  * @recovery_bound_ns: longest time from a passed deadline until the disk
- *	serves calls again or has been given up
+ *	serves calls again or has been given up; recovery_age_ms of the disk is
+ *	part of it
  * @namespace_id: NVMe namespace identifier; 0 where there is none
  * @index: the N of /dev/chardiskN
  * @backend: name of the back end, "nvme" or "loopback", ends with a NUL
