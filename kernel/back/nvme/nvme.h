@@ -11,6 +11,7 @@
  *   pairs.c     its commands about I/O queues
  *   queues.c    the I/O queues: make, create, take down
  *   queue.c     one of them at work: post, kick, reap
+ *   irq.c       their interrupts, and the CPUs that take them
  *   private.c   those that open files ask for
  *   prp.c       segments become PRP entries
  *   table.c     the PRP entries of a buffer, made once
@@ -182,6 +183,7 @@ struct chario_nvme_events {
  * @shutdown_ms: longest wait for a shutdown
  * @nr_vectors: interrupt vectors
  * @level: interrupts are those of a pin
+ * @hotplug_node: where irq.c finds it
  * @admin: the admin queue
  * @queues: I/O queues, those with interrupt first; identifier is index + 1
  * @core_queues: the same, as the core knows them
@@ -233,6 +235,7 @@ struct chario_nvme {
 	unsigned int shutdown_ms;
 	unsigned int nr_vectors;
 	bool level;
+	struct hlist_node hotplug_node;
 	struct chario_nvme_admin admin;
 	struct chario_nvme_queue **queues;
 	struct chario_queue **core_queues;
@@ -298,7 +301,10 @@ struct chario_nvme {
  * @cq_dma: of @cqes
  * @vector: interrupt vector, index
  * @own_vector: its interrupt can have a CPU of its own
- * @irq_requested: the interrupt handler is there
+ * @irq: number of its interrupt; 0: nobody listens
+ * @irq_cpu: CPU that is to take it, where @own_vector
+ * @irq_is_elsewhere: an administrator has sent it to another one
+ * @irq_choice: tells of that
  * @taken: by an open file; for a queue that is reserved
  * @urgent: the controller is to serve it before others
  * @give_work: gives it back
@@ -329,7 +335,10 @@ struct chario_nvme_queue {
 	dma_addr_t cq_dma;
 	unsigned int vector;
 	bool own_vector;
-	bool irq_requested;
+	unsigned int irq;
+	unsigned int irq_cpu;
+	bool irq_is_elsewhere;
+	struct irq_affinity_notify irq_choice;
 	bool taken;
 	bool urgent;
 	struct work_struct give_work;
@@ -405,8 +414,14 @@ void chario_nvme_queues_stop(struct chario_nvme *ctrl);
 void chario_nvme_queues_deinit(struct chario_nvme *ctrl);
 u32 chario_nvme_queues_max_bytes(const struct chario_nvme *ctrl);
 unsigned int chario_nvme_queues_nr_reserved(void);
+
+/* irq.c */
 int chario_nvme_queue_request_irq(struct chario_nvme_queue *nq, int cpu);
 void chario_nvme_queue_free_irq(struct chario_nvme_queue *nq);
+void chario_nvme_irq_attach(struct chario_nvme *ctrl);
+void chario_nvme_irq_detach(struct chario_nvme *ctrl);
+int chario_nvme_irq_init(void);
+void chario_nvme_irq_exit(void);
 
 /* private.c */
 struct chario_queue *

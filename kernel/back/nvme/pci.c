@@ -454,7 +454,14 @@ static struct pci_driver driver = {
  */
 int chario_nvme_init(void)
 {
-	return pci_register_driver(&driver);
+	int ret = chario_nvme_irq_init();
+
+	if (ret)
+		return ret;
+	ret = pci_register_driver(&driver);
+	if (ret)
+		chario_nvme_irq_exit();
+	return ret;
 }
 
 /**
@@ -463,4 +470,5 @@ int chario_nvme_init(void)
 void chario_nvme_exit(void)
 {
 	pci_unregister_driver(&driver);
+	chario_nvme_irq_exit();
 }

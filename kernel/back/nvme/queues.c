@@ -5,7 +5,6 @@
  */
 #include <linux/delay.h>
 #include <linux/dma-mapping.h>
-#include <linux/interrupt.h>
 #include <linux/module.h>
 #include <linux/rcupdate.h>
 #include <linux/sizes.h>
@@ -191,51 +190,6 @@ int chario_nvme_queues_init(struct chario_nvme *ctrl)
 }
 
 /**
- * chario_nvme_queue_request_irq() - listen to a queue
- * @nq: the queue; one for polling raises no interrupt
- * @cpu: that is to take it
- *
- * Return: 0 or -errno.
- */
-int chario_nvme_queue_request_irq(struct chario_nvme_queue *nq, int cpu)
-{
-	struct chario_nvme *ctrl = nq->ctrl;
-	int irq = pci_irq_vector(ctrl->pdev, nq->vector);
-	int ret;
-
-	if (nq->core.polled)
-		return 0;
-	/*
-	 * A hint that the administrator can override.  Given before the
-	 * interrupt is started: it would move after the first one only.
-	 */
-	if (nq->own_vector)
-		irq_set_affinity_and_hint(irq, cpumask_of(cpu));
-	ret = request_irq(irq, chario_nvme_queue_irq, IRQF_SHARED, "chario",
-			  nq);
-	if (ret && nq->own_vector)
-		irq_update_affinity_hint(irq, NULL);
-	nq->irq_requested = !ret;
-	return ret;
-}
-
-/**
- * chario_nvme_queue_free_irq() - listen no longer
- * @nq: raises no interrupts any more
- */
-void chario_nvme_queue_free_irq(struct chario_nvme_queue *nq)
-{
-	int irq = pci_irq_vector(nq->ctrl->pdev, nq->vector);
-
-	if (!nq->irq_requested)
-		return;
-	if (nq->own_vector)
-		irq_update_affinity_hint(irq, NULL);
-	free_irq(irq, nq);
-	nq->irq_requested = false;
-}
-
-/**
  * chario_nvme_queues_start() - listen to the I/O queues
  * @ctrl: its queues have been made
  *
@@ -246,6 +200,7 @@ int chario_nvme_queues_start(struct chario_nvme *ctrl)
 	unsigned int i;
 	int ret = 0;
 
+	chario_nvme_irq_attach(ctrl);
 	for (i = 0; i < ctrl->nr_irq && !ret; i++)
 		ret = chario_nvme_queue_request_irq(ctrl->queues[i], i);
 	return ret;
@@ -406,6 +361,7 @@ void chario_nvme_queues_stop(struct chario_nvme *ctrl)
 		chario_queue_drain(&nq->core);
 		chario_queue_unsign(&nq->core);
 	}
+	chario_nvme_irq_detach(ctrl);
 	/* A caller that polls may still look at a ring. */
 	synchronize_rcu();
 	for (i = 0; i < ctrl->nr_queues; i++)
