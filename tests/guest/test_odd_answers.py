@@ -265,6 +265,48 @@ def test_a_queue_of_ones_own_comes_back_late(rig: Rig) -> None:
         until(lambda: rig.calls(disk, *steps)[1:3] == fine, "the queue does not come back")
 
 
+def test_a_queue_of_ones_own_is_not_made(rig: Rig) -> None:
+    """The drive does not say whether it has the pair: a reset sees to that, and the next file has it."""
+    made: list[Command] = []
+
+    def status(queue: int, command: Command) -> int | None:
+        if queue or command.opcode != Opcode.CREATE_SQ:
+            return OK
+        made.append(command)
+        return None if len(made) == 3 else OK
+
+    with played(rig, REGISTERS, status=status) as drive:
+        (disk,) = rig.take(drive.address)
+        rig.set_admin_timeout(500)
+        steps = ("completion,2", "own-queue", "read,0,4096")
+        assert rig.calls(disk, *steps)[1] == ("own-queue", -ETIMEDOUT)
+        rig.set_admin_timeout()
+        rig.wait_reset(disk)
+        assert rig.calls(disk, *steps)[1:3] == [("own-queue", 0), ("read", 4096)]
+
+
+@pytest.mark.parametrize("opcode", [Opcode.DELETE_SQ, Opcode.DELETE_CQ], ids=["submissions", "completions"])
+@pytest.mark.parametrize("answer", [None, INVALID_FIELD], ids=["silent", "refused"])
+def test_a_queue_of_ones_own_is_not_deleted(rig: Rig, opcode: Opcode, answer: int | None) -> None:
+    """Its file has been closed and the drive does not let go of the pair: a reset does, and the next file has it."""
+    unwilling = [False]
+
+    def status(queue: int, command: Command) -> int | None:
+        return answer if unwilling[0] and queue == 0 and command.opcode == opcode else OK
+
+    with played(rig, REGISTERS, status=status) as drive:
+        (disk,) = rig.take(drive.address)
+        rig.set_admin_timeout(500)
+        unwilling[0] = True
+        steps, fine = ("completion,2", "own-queue", "read,0,4096"), [("own-queue", 0), ("read", 4096)]
+        assert rig.calls(disk, *steps)[1:3] == fine
+        rig.set_admin_timeout()
+        rig.wait_reset(disk)
+        unwilling[0] = False
+        until(lambda: rig.calls(disk, *steps)[1:3] == fine, "the queue does not come back")
+        assert rig.counters(disk)["resets"] == 1
+
+
 def test_a_setting_that_stays(rig: Rig) -> None:
     """A drive takes a setting, and does not take the old one back: the log says which stays."""
 

@@ -306,6 +306,7 @@ struct chario_nvme {
  * @irq_is_elsewhere: an administrator has sent it to another one
  * @irq_choice: tells of that
  * @taken: by an open file; for a queue that is reserved
+ * @stuck: its file has gone, but the controller has not deleted it
  * @urgent: the controller is to serve it before others
  * @give_work: gives it back
  */
@@ -340,6 +341,7 @@ struct chario_nvme_queue {
 	bool irq_is_elsewhere;
 	struct irq_affinity_notify irq_choice;
 	bool taken;
+	bool stuck;
 	bool urgent;
 	struct work_struct give_work;
 };

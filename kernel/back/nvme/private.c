@@ -58,6 +58,9 @@ static int bring_up(struct chario_nvme *ctrl, struct chario_nvme_queue *nq,
 		return ret;
 	ret = chario_nvme_admin_create(ctrl, nq);
 	if (ret) {
+		/* Without an answer the controller may have it all the same. */
+		if (ret == -ETIMEDOUT)
+			chario_nvme_recover_wanted(ctrl, true);
 		chario_nvme_queue_free_irq(nq);
 		return ret;
 	}
@@ -112,32 +115,44 @@ chario_nvme_private_take(struct chario_device *cio,
 	return q;
 }
 
-/* Under recover_lock; nothing is in flight. */
-static void take_down(struct chario_nvme *ctrl, struct chario_nvme_queue *nq)
+/* One that the controller does not delete is forgotten in a reset. */
+static void delete(struct chario_nvme *ctrl, struct chario_nvme_queue *nq)
 {
-	if (ctrl->state != CHARIO_NVME_LIVE)
-		return;
 	chario_queue_freeze(&nq->core);
 	WRITE_ONCE(nq->created, false);
-	/* One that the controller does not let go is not used again. */
-	if (chario_nvme_admin_delete(ctrl, nq))
-		return;
-	chario_nvme_queue_free_irq(nq);
-	nq->taken = false;
+	nq->stuck = chario_nvme_admin_delete(ctrl, nq);
+	if (nq->stuck)
+		chario_nvme_recover_wanted(ctrl, true);
 }
 
-/* False while the drive is being recovered. */
+/*
+ * Under recover_lock; nothing is in flight.  False: to be tried again, while the
+ * drive is being recovered or will be.  A drive that has been given up keeps it.
+ */
+static bool take_down(struct chario_nvme *ctrl, struct chario_nvme_queue *nq)
+{
+	if (ctrl->state == CHARIO_NVME_RECOVERING)
+		return false;
+	if (ctrl->state != CHARIO_NVME_LIVE)
+		return true;
+	if (nq->created)
+		delete(ctrl, nq);
+	if (nq->stuck)
+		return false;
+	chario_nvme_queue_free_irq(nq);
+	nq->taken = false;
+	return true;
+}
+
 static bool try_take_down(struct chario_nvme *ctrl,
 			  struct chario_nvme_queue *nq)
 {
-	bool ready;
+	bool done;
 
 	mutex_lock(&ctrl->recover_lock);
-	ready = ctrl->state != CHARIO_NVME_RECOVERING;
-	if (ready)
-		take_down(ctrl, nq);
+	done = take_down(ctrl, nq);
 	mutex_unlock(&ctrl->recover_lock);
-	return ready;
+	return done;
 }
 
 static void give_back(struct work_struct *work)

@@ -206,6 +206,12 @@ int chario_nvme_queues_start(struct chario_nvme *ctrl)
 	return ret;
 }
 
+/* Private ones while they have a file. */
+static bool is_wanted(const struct chario_nvme_queue *nq)
+{
+	return !nq->core.reserved || (nq->taken && !nq->stuck);
+}
+
 /**
  * chario_nvme_queues_create() - create the I/O queues on the controller
  * @ctrl: enabled; its queues are frozen
@@ -222,9 +228,11 @@ int chario_nvme_queues_create(struct chario_nvme *ctrl)
 
 	for (i = 0; i < ctrl->nr_queues; i++) {
 		struct chario_nvme_queue *nq = ctrl->queues[i];
+		bool wanted = is_wanted(nq);
 
 		chario_nvme_queue_reset(nq);
-		if (nq->core.reserved && !nq->taken)
+		nq->stuck = false;
+		if (!wanted)
 			continue;
 		ret = chario_nvme_admin_create(ctrl, nq);
 		if (ret)
