@@ -4,6 +4,7 @@
  */
 #include <linux/bitmap.h>
 #include <linux/jiffies.h>
+#include <linux/log2.h>
 #include <linux/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
@@ -90,8 +91,9 @@ int chario_queue_init(struct chario_queue *q,
 		return -ENOMEM;
 	q->max_depth = depth;
 	chario_queue_set_depth(q, depth);
-	q->commands = kvzalloc_node(array_size(depth, q->stride), GFP_KERNEL,
-				    node);
+	q->commands = kvzalloc_node(array_size(roundup_pow_of_two(depth),
+					       q->stride),
+				    GFP_KERNEL, node);
 	if (!q->commands) {
 		bitmap_free(q->busy);
 		return -ENOMEM;

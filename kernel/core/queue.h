@@ -81,7 +81,8 @@ struct chario_queue_ops {
  * struct chario_queue - a submission and completion pair
  * @ops: the back end's part
  * @dma_dev: maps memory for the device; NULL when there is no DMA
- * @commands: @depth slots, @stride bytes apart
+ * @commands: @max_depth slots, @stride bytes apart; behind them others that are
+ *	never taken, up to a power of two: an index can be masked
  * @stride: size of a slot with the back end's part
  * @depth: number of slots that are used
  * @max_depth: number of slots

@@ -138,11 +138,12 @@ enum chario_command_state {
  * @bytes: length
  * @buffer_offset: offset of the first byte in the buffer, where there is one
  * @page_offset: offset of the first byte in the first page
- * @tag: index in the queue, the NVMe command identifier
+ * @tag: index in the queue
  * @state: &enum chario_command_state; under the queue's lock
  * @hold: &enum chario_hold; under the queue's lock once posted
  * @nr_pages: pages in @pages
  * @nr_segments: segments in @segments
+ * @id: what the device calls it; the back end's, under the queue's lock
  * @pages: room for the queue's max_pages, made with the queue
  * @segments: as many
  * @own: the request that lives here when this command is its first
@@ -161,6 +162,7 @@ struct chario_command {
 	u8 hold;
 	u16 nr_pages;
 	u16 nr_segments;
+	u16 id;
 	struct page **pages;
 	struct chario_segment *segments;
 	struct chario_request own;

@@ -45,6 +45,9 @@
 /* How long an abort command may take to have its effect. */
 #define CHARIO_NVME_ABORT_MS	1000
 
+/* Entries of an I/O queue at most. */
+#define CHARIO_NVME_MAX_DEPTH	1024
+
 enum chario_nvme_state {
 	CHARIO_NVME_LIVE,
 	CHARIO_NVME_RECOVERING,
@@ -294,6 +297,7 @@ struct chario_nvme {
  * @phase: expected phase bit
  * @unrung: completions taken that the controller has not been told of
  * @qid: identifier
+ * @tag_mask: the bits of a command's identifier that are its tag
  * @lists: PRP lists, one for each command
  * @list_bytes: size of a list, a power of two, a controller page at most
  * @list_dma: address of @lists for the controller
@@ -329,6 +333,7 @@ struct chario_nvme_queue {
 	u16 phase;
 	u16 unrung;
 	u16 qid;
+	u16 tag_mask;
 	void *lists;
 	u32 list_bytes;
 	dma_addr_t list_dma;

@@ -17,6 +17,26 @@ static void nvme_prep(struct chario_queue *q, struct chario_command *cmd)
 	chario_nvme_prp_build(to_nvme_queue(q), cmd, dptr_of(cmd));
 }
 
+/*
+ * An identifier is a tag and, above all bits that a tag may have, a number that
+ * is the next one each time: a completion that comes twice, or an abort that
+ * comes late, is none of the next command with this tag.
+ */
+#define NEXT_ID	CHARIO_NVME_MAX_DEPTH
+
+static __always_inline struct chario_command *
+command_of(const struct chario_nvme_queue *nq, u16 id)
+{
+	return chario_queue_command(&nq->core, id & nq->tag_mask);
+}
+
+/* A guess of the drive: nothing in it is true before this. */
+static __always_inline bool is_in_flight(const struct chario_command *cmd,
+					 u16 id)
+{
+	return cmd->id == id && cmd->state == CHARIO_COMMAND_POSTED;
+}
+
 static_assert((u16)CHARIO_CONTROL_FUA == NVME_RW_FUA);
 static_assert((u16)CHARIO_CONTROL_LIMITED_RETRY == NVME_RW_LR);
 
@@ -72,7 +92,7 @@ static __always_inline void fill_entry(struct nvme_rw_command *sqe,
 				       const struct chario_command *cmd)
 {
 	sqe->opcode = common->opcode;
-	sqe->command_id = cmd->tag;
+	sqe->command_id = cmd->id;
 	sqe->nsid = cpu_to_le32(common->nsid);
 	sqe->slba = cpu_to_le64(cmd->disk_offset >> common->block_shift);
 	sqe->length = cpu_to_le16((cmd->bytes >> common->block_shift) - 1);
@@ -170,16 +190,14 @@ static bool is_mistaken_abort(u16 status, const struct chario_command *cmd)
 }
 
 /* A completion that is not a plain success, or of no command in flight. */
-static noinline void reap_odd(struct chario_nvme_queue *nq, u16 tag, u16 status)
+static noinline void reap_odd(struct chario_nvme_queue *nq, u16 id, u16 status)
 {
-	struct chario_command *cmd;
+	struct chario_command *cmd = command_of(nq, id);
 	int error;
 
-	if (tag >= nq->core.depth)
+	if (!is_in_flight(cmd, id))
 		goto err_stray;
-	cmd = chario_queue_command(&nq->core, tag);
-	if (cmd->state != CHARIO_COMMAND_POSTED)
-		goto err_stray;
+	cmd->id += NEXT_ID;
 	if (is_mistaken_abort(status, cmd)) {
 		/* A replay posts it where the queue is not live. */
 		if (nq->core.state == CHARIO_QUEUE_LIVE)
@@ -198,20 +216,20 @@ static noinline void reap_odd(struct chario_nvme_queue *nq, u16 tag, u16 status)
 err_stray:
 	dev_err_ratelimited(&nq->ctrl->pdev->dev,
 			    "queue %u: completion of command %u, which is not in flight\n",
-			    nq->qid, tag);
+			    nq->qid, id);
 }
 
 /* @status: with its phase bit. */
-static __always_inline void reap_one(struct chario_nvme_queue *nq, u16 tag,
+static __always_inline void reap_one(struct chario_nvme_queue *nq, u16 id,
 				     u16 status)
 {
-	struct chario_command *cmd = chario_queue_command(&nq->core, tag);
+	struct chario_command *cmd = command_of(nq, id);
 
-	if (unlikely(tag >= nq->core.depth || (status & (0x7ff << 1)) ||
-		     cmd->state != CHARIO_COMMAND_POSTED)) {
-		reap_odd(nq, tag, status >> 1);
+	if (unlikely((status & (0x7ff << 1)) || !is_in_flight(cmd, id))) {
+		reap_odd(nq, id, status >> 1);
 		return;
 	}
+	cmd->id += NEXT_ID;
 	trace_reap(&nq->core, cmd, 0);
 	chario_complete_command(&nq->core, cmd, 0);
 }
@@ -249,7 +267,7 @@ static unsigned int nvme_reap(struct chario_queue *q)
 			break;
 		/* The rest of the entry is not read before its phase bit. */
 		dma_rmb();
-		reap_one(nq, cqe->command_id, status);
+		reap_one(nq, READ_ONCE(cqe->command_id), status);
 		if (++cqe == nq->cqes_end) {
 			cqe = nq->cqes;
 			nq->phase ^= 1;
@@ -312,6 +330,19 @@ irqreturn_t chario_nvme_queue_irq(int irq, void *data)
 	return IRQ_HANDLED;
 }
 
+/* What the controller has said of earlier commands, if it comes late, is wrong. */
+static void renew_ids(struct chario_nvme_queue *nq)
+{
+	unsigned int tag;
+
+	for (tag = 0; tag < nq->core.max_depth; tag++) {
+		struct chario_command *cmd = chario_queue_command(&nq->core,
+								  tag);
+
+		cmd->id = ((cmd->id + NEXT_ID) & ~nq->tag_mask) | tag;
+	}
+}
+
 /**
  * chario_nvme_queue_reset() - empty rings, for a controller that has forgotten
  * @nq: frozen
@@ -321,6 +352,7 @@ void chario_nvme_queue_reset(struct chario_nvme_queue *nq)
 	unsigned long flags;
 
 	raw_spin_lock_irqsave(&nq->core.lock, flags);
+	renew_ids(nq);
 	memset(nq->sqes, 0, nq->entries * sizeof(*nq->sqes));
 	memset(nq->cqes, 0, nq->entries * sizeof(*nq->cqes));
 	chario_nvme_queue_rewind(nq);

@@ -153,6 +153,7 @@ static int init_queue(struct chario_nvme *ctrl, unsigned int index,
 		kfree(nq);
 		return ret;
 	}
+	nq->tag_mask = roundup_pow_of_two(nq->core.max_depth) - 1;
 	nq->core.no_prep_bytes = 1U << ctrl->page_shift;
 	nq->core.reserved = reserved;
 	ctrl->queues[index] = nq;
@@ -174,7 +175,7 @@ int chario_nvme_queues_init(struct chario_nvme *ctrl)
 	int ret;
 
 	ctrl->depth = min_t(unsigned int, clamp_t(unsigned int, queue_depth, 2,
-						  1024),
+						  CHARIO_NVME_MAX_DEPTH),
 			    NVME_CAP_MQES(ctrl->cap) + 1);
 	ret = plan_queues(ctrl, &ctrl->nr_irq, &nr_shared, &nr_queues);
 	if (ret)

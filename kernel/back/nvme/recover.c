@@ -47,25 +47,31 @@ find_expired(const struct chario_queue *q, unsigned int *tag)
 	return NULL;
 }
 
-/* The next expired command of a queue, from @tag on; false when none is. */
-static bool next_expired(struct chario_queue *q, unsigned int *tag)
+/*
+ * The next expired command of a queue, from @tag on, and its identifier; false
+ * when none is.
+ */
+static bool next_expired(struct chario_queue *q, unsigned int *tag, u16 *id)
 {
+	const struct chario_command *cmd;
 	unsigned long flags;
-	bool found;
 
 	raw_spin_lock_irqsave(&q->lock, flags);
-	found = find_expired(q, tag);
+	cmd = find_expired(q, tag);
+	if (cmd)
+		*id = cmd->id;
 	raw_spin_unlock_irqrestore(&q->lock, flags);
-	return found;
+	return cmd;
 }
 
 static bool any_expired(struct chario_nvme *ctrl)
 {
 	unsigned int i, tag;
+	u16 id;
 
 	for (i = 0; i < ctrl->nr_queues; i++) {
 		tag = 0;
-		if (next_expired(ctrl->core_queues[i], &tag))
+		if (next_expired(ctrl->core_queues[i], &tag, &id))
 			return true;
 	}
 	return false;
@@ -75,12 +81,13 @@ static int abort_queue(struct chario_nvme *ctrl, struct chario_nvme_queue *nq,
 		       unsigned long end)
 {
 	unsigned int tag;
+	u16 id;
 	int ret;
 
-	for (tag = 0; next_expired(&nq->core, &tag); tag++) {
+	for (tag = 0; next_expired(&nq->core, &tag, &id); tag++) {
 		if (time_after(jiffies, end))
 			return -ETIMEDOUT;
-		ret = chario_nvme_admin_abort(ctrl, nq->qid, tag);
+		ret = chario_nvme_admin_abort(ctrl, nq->qid, id);
 		if (ret)
 			return ret;
 		ctrl->aborts++;
