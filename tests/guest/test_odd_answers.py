@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import time
-from errno import EAGAIN, EIO, ETIMEDOUT
+from errno import EAGAIN, ECANCELED, EIO, ETIMEDOUT
 
 import pytest
 from disks import folder
@@ -28,7 +28,7 @@ from chario_lab.guest.spec import RegisterFile
 
 REGISTERS = 0
 SETUP = Setup(drives=(RegisterFile(),), parameters="private_queues=1", qtest=True)
-READ, OUT_OF_RANGE, UNRECOVERED_READ = 0x02, 0x080, 0x281
+READ, ABORT_REQUESTED, OUT_OF_RANGE, UNRECOVERED_READ = 0x02, 0x007, 0x080, 0x281
 BLOCK_BYTES, COMMAND_BYTES, COMMANDS = 512, 128 << 10, 64
 RETRIES, PIN_APST, PIN_RETRY = 0x05, 1 << 0, 1 << 4
 SLOW_S = 0.4
@@ -133,6 +133,15 @@ def test_failures_in_any_order(rig: Rig, failures: dict[int, int], result: int, 
         (disk,) = rig.take(drive.address)
         assert dict(rig.calls(disk, "completion,2", f"read,0,{len(order) * COMMAND_BYTES}"))["read"] == result
         assert rig.counters(disk)["errors"] == len(failures)
+
+
+def test_a_drive_that_aborts_everything(rig: Rig) -> None:
+    """Once it may have been an abort that was meant for an earlier command; twice it is the drive's own failure."""
+    with played(rig, REGISTERS, status=lambda queue, _: ABORT_REQUESTED if queue else OK) as drive:
+        (disk,) = rig.take(drive.address)
+        assert rig.calls(disk, "completion,2", "read,0,4096", "read,0,4096")[1:3] == [("read", -ECANCELED)] * 2
+        assert len([command for queue, command in drive.fetched if queue]) == 4
+        assert rig.counters(disk)["errors"] == 2
 
 
 def test_aborts_that_take_long(rig: Rig) -> None:

@@ -7,14 +7,26 @@
 #include "table.h"
 #include "trace.h"
 
-static union nvme_data_ptr *dptr_of(struct chario_command *cmd)
+/**
+ * struct back - what we keep in each command
+ * @dptr: data pointer of its NVMe command
+ * @sent_again: RESENT, and the identifier with which it was sent again
+ */
+struct back {
+	union nvme_data_ptr dptr;
+	u32 sent_again;
+};
+
+#define RESENT	BIT(16)
+
+static struct back *back_of(struct chario_command *cmd)
 {
-	return (union nvme_data_ptr *)cmd->back;
+	return (struct back *)cmd->back;
 }
 
 static void nvme_prep(struct chario_queue *q, struct chario_command *cmd)
 {
-	chario_nvme_prp_build(to_nvme_queue(q), cmd, dptr_of(cmd));
+	chario_nvme_prp_build(to_nvme_queue(q), cmd, &back_of(cmd)->dptr);
 }
 
 /*
@@ -156,7 +168,7 @@ static __always_inline void post_pages(struct chario_nvme_queue *nq,
 		sqe->dptr.prp1 = cpu_to_le64(cmd->segments->addr);
 		sqe->dptr.prp2 = 0;
 	} else {
-		sqe->dptr = *dptr_of(cmd);
+		sqe->dptr = back_of(cmd)->dptr;
 	}
 	advance(nq, kick);
 }
@@ -179,14 +191,25 @@ static void show_sign(struct chario_nvme_queue *nq)
 
 /*
  * Aborts are ours alone.  One that has reached a command that nobody has given
- * up was meant for the last owner of its tag: the command is sent again.  A disk
- * that has been lost is sent nothing: drives end what they have as aborted when
- * a namespace is formatted.
+ * up was meant for an earlier owner of its tag: the command is sent again.  Once:
+ * a drive that ends it so again does that by itself.  A disk that has been lost
+ * is sent nothing: drives end what they have as aborted when a namespace is
+ * formatted.  @id: that it had.
  */
-static bool is_mistaken_abort(u16 status, const struct chario_command *cmd)
+static bool is_mistaken_abort(u16 status, struct chario_command *cmd, u16 id)
 {
 	return (status & 0x7ff) == NVME_SC_ABORT_REQ && !cmd->req->orphaned &&
-	       !READ_ONCE(cmd->req->cio->removed);
+	       !READ_ONCE(cmd->req->cio->removed) &&
+	       back_of(cmd)->sent_again != (RESENT | id);
+}
+
+/* A replay posts it where the queue is not live. */
+static void send_again(struct chario_nvme_queue *nq, struct chario_command *cmd)
+{
+	if (nq->core.state != CHARIO_QUEUE_LIVE)
+		return;
+	back_of(cmd)->sent_again = RESENT | cmd->id;
+	nvme_post(&nq->core, cmd, true);
 }
 
 /* A completion that is not a plain success, or of no command in flight. */
@@ -198,10 +221,8 @@ static noinline void reap_odd(struct chario_nvme_queue *nq, u16 id, u16 status)
 	if (!is_in_flight(cmd, id))
 		goto err_stray;
 	cmd->id += NEXT_ID;
-	if (is_mistaken_abort(status, cmd)) {
-		/* A replay posts it where the queue is not live. */
-		if (nq->core.state == CHARIO_QUEUE_LIVE)
-			nvme_post(&nq->core, cmd, true);
+	if (is_mistaken_abort(status, cmd, id)) {
+		send_again(nq, cmd);
 		return;
 	}
 	error = chario_nvme_status_errno(status);
@@ -300,7 +321,7 @@ static void nvme_expired(struct chario_queue *q)
 }
 
 const struct chario_queue_ops chario_nvme_queue_ops = {
-	.command_bytes	= sizeof(union nvme_data_ptr),
+	.command_bytes	= sizeof(struct back),
 	.prep		= nvme_prep,
 	.post		= nvme_post,
 	.post_slices	= nvme_post_slices,
