@@ -32,7 +32,7 @@ SETUP = Setup(drives=(RegisterFile(),), parameters="private_queues=0", qtest=Tru
 # Registers and bits of section 3.1.3 of the NVMe Base Specification 2.0.
 CAP_HIGH, CMBLOC, CMBSZ, CRTO = 0x04, 0x38, 0x3C, 0x68
 PLAIN_HIGH, MEMORY_BUFFER, READY_TIMES = faults.PLAIN[CAP_HIGH], 1 << 25, 1 << 27
-READS_AND_WRITES = 0x18
+READS_AND_WRITES, ALL_ELSEWHERE, PORTS = 0x18, 0x60, 1
 READ = 2
 SMBUS = "0000:00:1f.3"
 
@@ -122,9 +122,13 @@ def test_a_namespace_that_is_read_only(rig: Rig) -> None:
     [
         ({CMBSZ: 1 << 12}, "it does not take data of reads and of writes"),
         ({CMBSZ: 1 << 12 | READS_AND_WRITES}, "its data need commands or PRP lists there too"),
-        ({CMBSZ: 1 << 12 | READS_AND_WRITES, CMBLOC: 0x60 | 7}, "it does not lie in a BAR"),
+        ({CMBSZ: 1 << 12 | READS_AND_WRITES, CMBLOC: ALL_ELSEWHERE | 7}, "it does not lie in a BAR"),
+        ({CMBSZ: 1 << 12 | READS_AND_WRITES, CMBLOC: ALL_ELSEWHERE | PORTS}, "it does not lie in a BAR"),
+        ({CMBSZ: 1 << 12 | 15 << 8 | READS_AND_WRITES, CMBLOC: ALL_ELSEWHERE}, "it does not lie in a BAR"),
+        ({CMBSZ: 16 << 12 | READS_AND_WRITES, CMBLOC: ALL_ELSEWHERE}, "it lies over the registers"),
+        ({CMBSZ: 16 << 12 | READS_AND_WRITES, CMBLOC: ALL_ELSEWHERE | 1 << 12}, "it lies over the registers"),
     ],
-    ids=["one-way", "all-there", "nowhere"],
+    ids=["one-way", "all-there", "nowhere", "ports", "no-unit", "registers", "doorbells"],
 )
 def test_memory_of_a_controller_that_is_not_used(rig: Rig, registers: dict[int, int], reason: str) -> None:
     """The drive works without."""
@@ -132,6 +136,19 @@ def test_memory_of_a_controller_that_is_not_used(rig: Rig, registers: dict[int, 
     with played(rig, REGISTERS, registers={CAP_HIGH: PLAIN_HIGH | MEMORY_BUFFER, **registers}) as controller:
         assert rig.take(controller.address)
         rig.wait_said(mark, f"controller memory is not used: {reason}")
+
+
+def test_memory_of_a_controller_behind_its_doorbells(rig: Rig) -> None:
+    """It may lie in the BAR of the registers."""
+    registers = {
+        CAP_HIGH: PLAIN_HIGH | MEMORY_BUFFER,
+        CMBSZ: 16 << 12 | READS_AND_WRITES,
+        CMBLOC: ALL_ELSEWHERE | 2 << 12,
+    }
+    mark = rig.guest.log_mark()
+    with played(rig, REGISTERS, registers=registers) as controller:
+        assert rig.take(controller.address)
+        rig.wait_said(mark, "controller memory of 64 KiB")
 
 
 def test_a_time_to_become_ready_of_its_own(rig: Rig) -> None:
