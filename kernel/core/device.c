@@ -375,6 +375,16 @@ u64 chario_device_recovery_bound_ns(const struct chario_device *cio)
 	       READ_ONCE(cio->recovery_age_ms) * (u64)NSEC_PER_MSEC;
 }
 
+/* What is split is torn between its commands; a power of two suits the edges. */
+static u32 atomic_write_bytes(const struct chario_device *cio)
+{
+	u32 most = min(READ_ONCE(cio->limits.command_bytes),
+		       READ_ONCE(cio->limits.chunk_bytes));
+
+	return cio->atomic_write_bytes <= most ? cio->atomic_write_bytes :
+						 rounddown_pow_of_two(most);
+}
+
 /**
  * chario_device_describe() - what a disk is and can do
  * @cio: registered
@@ -407,7 +417,7 @@ void chario_device_describe(const struct chario_device *cio,
 	info->write_alignment_bytes = cio->write_alignment_bytes;
 	info->deallocate_alignment_bytes = cio->deallocate_alignment_bytes;
 	info->optimal_write_bytes = cio->optimal_write_bytes;
-	info->atomic_write_bytes = cio->atomic_write_bytes;
+	info->atomic_write_bytes = atomic_write_bytes(cio);
 	strscpy(info->backend, cio->backend->name, sizeof(info->backend));
 	strscpy(info->serial, cio->serial, sizeof(info->serial));
 	strscpy(info->model, cio->model, sizeof(info->model));

@@ -86,7 +86,8 @@ struct chario_counters {
  * @write_alignment_bytes: see &struct chario_info
  * @deallocate_alignment_bytes: see &struct chario_info
  * @optimal_write_bytes: see &struct chario_info
- * @atomic_write_bytes: see &struct chario_info
+ * @atomic_write_bytes: what the drive promises of one command, see &struct
+ *	chario_info
  * @namespace_id: see &struct chario_info
  * @medium_node: on the list of the disks of @medium
  * @is_shared: other disks may stand for the same

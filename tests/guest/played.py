@@ -77,7 +77,8 @@ CONTROLLER_FIELDS: Fields = {
 }  # fmt: skip
 # NVM Command Set Specification 1.0, section 4.1.5.1.
 NAMESPACE_FIELDS: Fields = {
-    "blocks": (0, "Q"), "nsfeat": (24, "B"), "nawupf": (36, "H"), "nabspf": (44, "H"), "nsattr": (99, "B"),
+    "blocks": (0, "Q"), "nsfeat": (24, "B"), "nawupf": (36, "H"), "nabo": (42, "H"), "nabspf": (44, "H"),
+    "noiob": (46, "H"), "npwg": (64, "H"), "nsattr": (99, "B"),
     "nguid": (104, "16s"), "eui64": (120, "8s"), "shift": (130, "B"),
 }  # fmt: skip
 # Section 5.16.1.3.
@@ -165,6 +166,7 @@ class Played:
     controller: bytes = controller_page()
     namespaces: Mapping[int, bytes] = field(default_factory=lambda: {1: namespace_page()})
     being_formatted: Collection[int] = ()
+    listed: Sequence[int] = ()
     health: bytes = health_page()
     registers: Mapping[int, int] = field(default_factory=dict)
     ready_after_s: float = 0.0
@@ -310,7 +312,7 @@ class Played:
             return INVALID_NAMESPACE
         if kind == NAMESPACE and command.nsid in self.being_formatted:
             return FORMAT_IN_PROGRESS
-        numbers = b"".join(struct.pack("<I", nsid) for nsid in sorted(self.namespaces))
+        numbers = b"".join(struct.pack("<I", nsid) for nsid in self.listed or sorted(self.namespaces))
         pages = {CONTROLLER: self.controller, LIST: numbers.ljust(PAGE, b"\0")}
         self._memory.write(command.prp1, pages[kind] if kind in pages else self.namespaces[command.nsid])
         return OK

@@ -53,11 +53,12 @@ def test_what_is_played_is_a_drive(rig: Rig) -> None:
         ({"namespaces": {1: namespace_page(blocks=1 << 62)}}, "its size is not plausible"),
         ({"namespaces": {1: namespace_page(shift=17)}}, "its block size is not supported"),
         ({"namespaces": {1: namespace_page(blocks=0)}}, "it is empty or not active"),
+        ({"controller": controller_page(mdts=1), "namespaces": {1: namespace_page(shift=16)}}, "the largest command"),
         ({"status": ending_with(Opcode.CREATE_CQ, INVALID_SIZE)}, "not bound: error"),
         ({"status": ending_with(Opcode.CREATE_SQ, INVALID_SIZE)}, "not bound: error"),
         ({"status": ending_with(Opcode.IDENTIFY, INVALID_FIELD, dword10=0)}, "not bound: error -95"),
     ],
-    ids=["no-io", "too-large", "large-blocks", "empty", "no-completions", "no-queue", "no-namespace"],
+    ids=["no-io", "too-large", "large-blocks", "empty", "small-commands", "no-completions", "no-queue", "no-namespace"],
 )
 def test_a_drive_that_is_refused(rig: Rig, what: dict[str, Any], reason: str) -> None:
     """Each with its reason, and nothing of it is left."""
@@ -90,6 +91,12 @@ def test_a_drive_without_a_list_of_namespaces(rig: Rig) -> None:
         assert [rig.show(disk, "nsid") for disk in rig.take(controller.address)] == ["1", "2"]
 
 
+def test_a_list_of_namespaces_that_cannot_be(rig: Rig) -> None:
+    """One that is listed twice becomes one disk, and the number that means all of them none."""
+    with played(rig, REGISTERS, listed=(1, 1, 0xFFFF_FFFF, 1)) as controller:
+        assert [rig.show(disk, "nsid") for disk in rig.take(controller.address)] == ["1"]
+
+
 def test_names_begin_with_a_letter(rig: Rig) -> None:
     """Blanks in front of a serial number are left out, and what cannot be printed is one."""
     with played(rig, REGISTERS, controller=controller_page(serial=b" \x01\xffSN 7", model=b"  M")) as controller:
@@ -99,11 +106,20 @@ def test_names_begin_with_a_letter(rig: Rig) -> None:
 
 @pytest.mark.parametrize(
     ("fields", "bytes_"),
-    [({"nsfeat": 2, "nawupf": 7}, 4096), ({"nsfeat": 2, "nawupf": 7, "nabspf": 3}, 2048), ({"nawupf": 7}, 512)],
-    ids=["own", "boundary", "not-meant"],
+    [
+        ({"nsfeat": 2, "nawupf": 7}, 4096),
+        ({"nsfeat": 2, "nawupf": 7, "nabspf": 3}, 2048),
+        ({"nawupf": 7}, 512),
+        ({"nsfeat": 2, "nawupf": 7, "nabspf": 7, "nabo": 1}, 512),
+        ({"nsfeat": 2, "nawupf": 7, "nabspf": 11}, 2048),
+        ({"nsfeat": 2, "nawupf": 7, "noiob": 6}, 1024),
+        ({"nsfeat": 2, "nawupf": 1023}, 128 << 10),
+        ({"nsfeat": 2, "nawupf": 0xFFFF, "shift": 16}, 128 << 10),
+    ],
+    ids=["own", "boundary", "not-meant", "late-boundary", "odd-boundary", "split", "more-than-a-command", "overflow"],
 )
 def test_what_a_power_cut_does_not_tear(rig: Rig, fields: dict[str, int], bytes_: int) -> None:
-    """A namespace's own number counts where it says so, within its boundary."""
+    """A namespace's own number counts where it says so, within its boundaries and what one command writes."""
     with played(rig, REGISTERS, namespaces={1: namespace_page(**fields)}) as controller:
         (disk,) = rig.take(controller.address)
         assert rig.call(disk, "atomic") == bytes_

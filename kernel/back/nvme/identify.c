@@ -141,6 +141,30 @@ int chario_nvme_identify_again(struct chario_nvme *ctrl,
 	return -ENODEV;
 }
 
+/*
+ * The identifiers of a list, which ends with a 0.  A drive that lists one twice
+ * has one disk of it all the same; that of all namespaces is none of them.
+ */
+static int take_list(struct chario_nvme *ctrl, const __le32 *list, u32 *nsids,
+		     unsigned int max)
+{
+	unsigned int i, place, count = 0;
+
+	for (i = 0; i < max && list[i]; i++) {
+		u32 nsid = le32_to_cpu(list[i]);
+
+		for (place = 0; place < count && nsids[place] != nsid; place++)
+			;
+		if (place == count && nsid != NVME_NSID_ALL)
+			nsids[count++] = nsid;
+		else
+			dev_warn_ratelimited(&ctrl->pdev->dev,
+					     "namespace %u is in the list twice, or cannot be\n",
+					     nsid);
+	}
+	return count;
+}
+
 /**
  * chario_nvme_identify_list() - the active namespaces
  * @ctrl: identified
@@ -167,9 +191,7 @@ int chario_nvme_identify_list(struct chario_nvme *ctrl, u32 *nsids,
 			nsids[i] = i + 1;
 		ret = i;
 	} else if (!ret) {
-		for (i = 0; i < max && list[i]; i++)
-			nsids[i] = le32_to_cpu(list[i]);
-		ret = i;
+		ret = take_list(ctrl, list, nsids, max);
 	}
 	kfree(list);
 	return ret;

@@ -159,8 +159,8 @@ enum chario_completion {
  * @optimal_write_bytes: length of writes that suits the drive best (NOWS); 0 when
  *	it does not tell
  * @atomic_write_bytes: a write of so many bytes, that begins at a multiple of
- *	them, is not torn by a power cut (NAWUPF, AWUPF, NABSPF); 0 where nothing
- *	is promised
+ *	them, is not torn by a power cut (NAWUPF, AWUPF, NABSPF, NABO); a command at
+ *	most, and within the boundaries of the drive; 0 where nothing is promised
  */
 struct chario_info {
 	__u32 size;
