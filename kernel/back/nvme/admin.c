@@ -355,8 +355,15 @@ void chario_nvme_admin_post_event(struct chario_nvme *ctrl)
 	raw_spin_unlock_irqrestore(&admin->lock, flags);
 }
 
-static unsigned long wait_until(const struct chario_nvme_admin *admin)
+/**
+ * chario_nvme_admin_wait_until() - when the patience with the controller ends
+ * @ctrl: the controller
+ *
+ * Return: jiffies at which a command that begins now is given up.
+ */
+unsigned long chario_nvme_admin_wait_until(const struct chario_nvme *ctrl)
 {
+	const struct chario_nvme_admin *admin = &ctrl->admin;
 	unsigned long until;
 
 	until = jiffies + msecs_to_jiffies(chario_nvme_admin_timeout_ms());
@@ -369,7 +376,7 @@ static unsigned long wait_until(const struct chario_nvme_admin *admin)
 static int wait_for(struct chario_nvme *ctrl,
 		    struct chario_nvme_admin_slot *slot)
 {
-	unsigned long until = wait_until(&ctrl->admin);
+	unsigned long until = chario_nvme_admin_wait_until(ctrl);
 
 	while (!wait_for_completion_timeout(&slot->done, HZ / 10 + 1)) {
 		reap(ctrl);

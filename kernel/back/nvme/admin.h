@@ -119,6 +119,7 @@ int chario_nvme_admin_ask(struct chario_nvme *ctrl, struct nvme_command *c,
 int chario_nvme_admin_exchange(struct chario_nvme *ctrl, struct nvme_command *c,
 			       void *data, size_t bytes,
 			       struct chario_nvme_admin_answer *answer);
+unsigned long chario_nvme_admin_wait_until(const struct chario_nvme *ctrl);
 void chario_nvme_admin_post_event(struct chario_nvme *ctrl);
 
 /* pairs.c */

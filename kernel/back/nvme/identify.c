@@ -2,24 +2,55 @@
 /*
  * Identify: what the controller and its namespaces are (5.17).
  */
+#include <linux/bits.h>
 #include <linux/ctype.h>
+#include <linux/delay.h>
 #include <linux/dma-mapping.h>
+#include <linux/jiffies.h>
 #include <linux/sizes.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 
 #include "nvme.h"
 
-/* As chario_nvme_admin_exchange(). */
+/* Do Not Retry (3.3.3.2). */
+#define STATUS_DNR	BIT(14)
+
+#define ASK_AGAIN_MS	20
+
+/* Not an answer to the question: the drive is not able to give one now. */
+static bool may_pass(u16 status)
+{
+	switch (status & 0x7ff) {
+	case NVME_SC_SUCCESS:
+	case NVME_SC_INVALID_OPCODE:
+	case NVME_SC_INVALID_FIELD:
+	case NVME_SC_INVALID_NS:
+	case NVME_SC_FORMAT_IN_PROGRESS:
+		return false;
+	default:
+		return !(status & STATUS_DNR);
+	}
+}
+
+/* As chario_nvme_admin_exchange(); asked for as long as one command may take. */
 static int ask(struct chario_nvme *ctrl, u8 cns, u32 nsid, void *to,
 	       size_t bytes, struct chario_nvme_admin_answer *answer)
 {
+	unsigned long end = chario_nvme_admin_wait_until(ctrl);
 	struct nvme_command c = { };
+	int ret;
 
 	c.identify.opcode = nvme_admin_identify;
 	c.identify.nsid = cpu_to_le32(nsid);
 	c.identify.cns = cns;
-	return chario_nvme_admin_exchange(ctrl, &c, to, bytes, answer);
+	for (;;) {
+		ret = chario_nvme_admin_exchange(ctrl, &c, to, bytes, answer);
+		if (ret || !may_pass(answer->status) ||
+		    time_after(jiffies, end))
+			return ret;
+		msleep(ASK_AGAIN_MS);
+	}
 }
 
 /* 0 or as chario_nvme_admin_exchange(), or the errno of the status. */

@@ -158,8 +158,10 @@ struct chario_nvme_health {
  * @arrived: a request has ended; under admin.lock
  * @refused: the drive does not take such requests, until the next reset
  * @configured: the drive knows which events we want
+ * @tries: how often the log page of this event could not be read
  * @earliest: jiffies before which no other event is attended to; under
  *	admin.lock
+ * @page: what the drive answers; of @work alone
  * @work: attends to them
  */
 struct chario_nvme_events {
@@ -167,7 +169,9 @@ struct chario_nvme_events {
 	bool arrived;
 	bool refused;
 	bool configured;
+	unsigned int tries;
 	unsigned long earliest;
+	void *page;
 	struct delayed_work work;
 };
 
