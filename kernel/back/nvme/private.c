@@ -7,7 +7,10 @@
  * drive is bound.  The controller learns of one when it is taken: then its
  * depth, its interrupt and its priority are known.
  */
+#include <linux/capability.h>
+#include <linux/cpumask.h>
 #include <linux/delay.h>
+#include <linux/sched/isolation.h>
 #include <linux/slab.h>
 
 #include "back/back.h"
@@ -35,6 +38,41 @@ static void set_up(struct chario_nvme_queue *nq,
 	nq->urgent = (args->flags & CHARIO_QUEUE_URGENT) &&
 		     chario_nvme_ctrl_has_priorities(nq->ctrl);
 	chario_nvme_queue_reset(nq);
+}
+
+/* Has nobody asked that this CPU be left alone (isolcpus, nohz_full)? */
+static bool is_common(int cpu)
+{
+	return housekeeping_cpu(cpu, HK_TYPE_DOMAIN) &&
+	       housekeeping_cpu(cpu, HK_TYPE_TICK);
+}
+
+/* May the caller have interrupts come there?  A cpuset bounds where it runs. */
+static bool may_disturb(int cpu)
+{
+	return (is_common(cpu) &&
+		cpumask_test_cpu(cpu, &current->cpus_mask)) ||
+	       capable(CAP_SYS_NICE);
+}
+
+/*
+ * The CPU that takes the interrupt, or EPERM.  Without a wish it is that of the
+ * caller, or another one where the caller may run there but not disturb it.
+ */
+static int pick_cpu(const struct chario_queue_create *args)
+{
+	int here = raw_smp_processor_id(), cpu;
+
+	if (args->flags & CHARIO_QUEUE_POLL)
+		return here;
+	if (args->cpu >= 0)
+		return may_disturb(args->cpu) ? args->cpu : -EPERM;
+	if (may_disturb(here))
+		return here;
+	for_each_online_cpu(cpu)
+		if (is_common(cpu))
+			return cpu;
+	return here;
 }
 
 /* What has been granted. */
@@ -75,9 +113,11 @@ static struct chario_queue *take(struct chario_nvme *ctrl,
 				 struct chario_queue_create *args)
 {
 	struct chario_nvme_queue *nq = find_free(ctrl);
-	int cpu = args->cpu < 0 ? (int)raw_smp_processor_id() : args->cpu;
+	int cpu = pick_cpu(args);
 	int ret;
 
+	if (cpu < 0)
+		return ERR_PTR(cpu);
 	if (ctrl->state == CHARIO_NVME_RECOVERING)
 		return ERR_PTR(-EAGAIN);
 	if (ctrl->state != CHARIO_NVME_LIVE)
@@ -99,7 +139,8 @@ static struct chario_queue *take(struct chario_nvme *ctrl,
  * @args: what is wanted; gets what was granted
  *
  * Return: the queue, live, until chario_nvme_private_give(); EAGAIN while the
- * drive is being recovered, ENOSPC when all have been taken, ENODEV, or as
+ * drive is being recovered, ENOSPC when all have been taken, EPERM when the
+ * caller may not have interrupts on that CPU, ENODEV, or as
  * chario_nvme_admin_run().
  */
 struct chario_queue *

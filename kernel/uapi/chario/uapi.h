@@ -526,8 +526,9 @@ struct chario_settle {
  * @flags: CHARIO_QUEUE_* bits
  * @depth: commands that it is to hold, 0 for as many as possible; out: those
  *	that it holds
- * @cpu: CPU that is to take its interrupt, -1 for that of the caller; out: the
- *	CPU, or -1 when there is no interrupt or it is one that others share
+ * @cpu: CPU that is to take its interrupt, -1 for that of the caller, or another
+ *	where the caller may not have it there; out: the CPU, or -1 when there is
+ *	no interrupt or it is one that others share
  * @granted: out: the CHARIO_QUEUE_* bits that are in force
  * @id: out: identifier of the queue pair on the drive
  * @reserved: zero
@@ -540,8 +541,9 @@ struct chario_settle {
  *
  * Errors: EBUSY when the file has one; ENOSPC when all that were set aside are
  * taken (module parameter ``private_queues``); EAGAIN while the drive is being
- * recovered; EINVAL when there is no such CPU, or it is not online; EOPNOTSUPP
- * where the disk has none; ENOMEM.
+ * recovered; EINVAL when there is no such CPU, or it is not online; EPERM when
+ * the caller has not CAP_SYS_NICE and the CPU is isolated (isolcpus, nohz_full)
+ * or one on which it may not run; EOPNOTSUPP where the disk has none; ENOMEM.
  */
 struct chario_queue_create {
 	__u32 size;
