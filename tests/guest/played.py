@@ -17,10 +17,10 @@ from __future__ import annotations
 import struct
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from queue import SimpleQueue
 from typing import Any, TypeVar
@@ -134,6 +134,28 @@ class Command:
     dword12: int
 
 
+@dataclass(frozen=True)
+class Completion:
+    """An entry of a completion queue, but for its phase."""
+
+    result: int
+    head: int
+    queue: int
+    cid: int
+    status: int
+
+
+def joined(entries: Iterable[tuple[int, bytes]]) -> list[tuple[int, bytes]]:
+    """The same, with neighbours in one piece."""
+    pieces: list[tuple[int, bytes]] = []
+    for address, data in entries:
+        if pieces and pieces[-1][0] + len(pieces[-1][1]) == address:
+            pieces[-1] = (pieces[-1][0], pieces[-1][1] + data)
+        else:
+            pieces.append((address, data))
+    return pieces
+
+
 # How a command on a queue ends: its status, or None where it is not answered.
 Status = Callable[[int, Command], int | None]
 T = TypeVar("T")
@@ -236,17 +258,34 @@ class Played:
 
     def complete(self, number: int, cids: Sequence[int], status: int = OK, result: int = 0) -> None:
         """Complete commands of a queue; the driver sees them all at once.  For `status`, on the playing thread."""
+        head = self._queues[number].head
+        self.put(number, [Completion(result, head, number, cid, status) for cid in cids])
+
+    def put(self, number: int, completions: Sequence[Completion]) -> None:
+        """Put completions into a queue, as they are; the driver sees them all at once."""
         queue = self._queues[number]
+        first, *others = self._entries(queue, completions)
+        # The driver looks at the first of them.
+        for address, answers in (*joined(others), first):
+            self._memory.write(address, answers)
+
+    def put_early(self, number: int, completions: Sequence[Completion]) -> None:
+        """Put completions where the next ones will be, without the phase that says so."""
+        queue = replace(self._queues[number])
+        queue.phase ^= 1
+        for address, answers in joined(self._entries(queue, completions)):
+            self._memory.write(address, answers)
+
+    def _entries(self, queue: Queue, completions: Iterable[Completion]) -> list[tuple[int, bytes]]:
+        """Where each completion goes, and how it looks there; the queue goes on behind them."""
         entries: list[tuple[int, bytes]] = []
-        for cid in cids:
-            answer = COMPLETION.pack(result, 0, queue.head, number, cid, status << 1 | queue.phase)
+        for one in completions:
+            answer = COMPLETION.pack(one.result, 0, one.head, one.queue, one.cid, one.status << 1 | queue.phase)
             entries.append((queue.completions + queue.place * COMPLETION_BYTES, answer))
             queue.place += 1
             if queue.place == queue.completion_entries:
                 queue.place, queue.phase = 0, queue.phase ^ 1
-        # The driver looks at the first of them.
-        for address, answer in reversed(entries):
-            self._memory.write(address, answer)
+        return entries
 
     def tell(self, log: int) -> None:
         """Complete the request for events: a log page has news.  Seen when an admin command ends."""
