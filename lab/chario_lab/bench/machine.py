@@ -18,7 +18,7 @@ from pathlib import Path
 
 from chario_lab.bench import layers
 from chario_lab.bench.build import Tools
-from chario_lab.bench.matrix import COMPLETION, Case
+from chario_lab.bench.matrix import COMPLETION, IOMMU_MODES, Case
 from chario_lab.bench.records import Operation, Reader
 from chario_lab.guest.launch import describe_host, make_run_dir, make_sparse, socket_pair
 from chario_lab.guest.plan import Host, argv
@@ -78,9 +78,10 @@ class CountedGuest:
 
 
 @contextlib.contextmanager
-def counted_guest(kernel_name: str, tools: Tools, iommu: bool = False) -> Iterator[CountedGuest]:
-    """A booted guest with the drive under Linux's own driver."""
-    spec = GuestSpec(kernel=kernel_name, drives=(DRIVE,), cpus=1, append=APPEND, iommu=iommu)
+def counted_guest(kernel_name: str, tools: Tools, iommu: str = "") -> Iterator[CountedGuest]:
+    """A booted guest with the drive under Linux's own driver; behind an IOMMU in one of IOMMU_MODES."""
+    append = f"{APPEND} {IOMMU_MODES[iommu]}" if iommu else APPEND
+    spec = GuestSpec(kernel=kernel_name, drives=(DRIVE,), cpus=1, append=append, iommu=bool(iommu))
     kernel = get_kernel(kernel_name)
     with ExitStack() as stack:
         run_dir = make_run_dir(stack)
