@@ -215,7 +215,7 @@ static noinline void finish_orphan(struct chario_queue *q,
 
 /* An ended request that nobody waits for: tell the caller, if there is one. */
 static void finish(struct chario_queue *q, struct chario_request *req,
-		   bool mark_dirty)
+		   bool mark_dirty, const void *looker)
 {
 	struct chario_device *cio = req->cio;
 	struct chario_async async = req->async;
@@ -230,7 +230,7 @@ static void finish(struct chario_queue *q, struct chario_request *req,
 	if (result > 0)
 		this_cpu_add(cio->counters->bytes[op], result);
 	release(q, req, mark_dirty, result);
-	async.tell(async.who, result);
+	async.tell(async.who, result, looker);
 }
 
 static bool must_mark_dirty(const struct chario_request *req)
@@ -246,14 +246,16 @@ static bool must_mark_dirty(const struct chario_request *req)
 }
 
 /**
- * chario_complete_list() - finish requests that nobody waits for
+ * chario_complete_seen() - finish requests that nobody waits for
  * @q: their queue
  * @done: list of ended requests
+ * @looker: who has found them, see &struct chario_async; or NULL
  *
  * Context: any but under q->lock.  What would have to sleep goes on in
  * chario_complete_dirty().
  */
-void chario_complete_list(struct chario_queue *q, struct chario_request *done)
+void chario_complete_seen(struct chario_queue *q, struct chario_request *done,
+			  const void *looker)
 {
 	while (done) {
 		struct chario_request *req = done;
@@ -263,7 +265,7 @@ void chario_complete_list(struct chario_queue *q, struct chario_request *done)
 			llist_add(&req->node, &q->dirty);
 			schedule_work(&q->dirty_work);
 		} else {
-			finish(q, req, false);
+			finish(q, req, false, looker);
 		}
 	}
 }
@@ -279,5 +281,5 @@ void chario_complete_dirty(struct work_struct *work)
 	struct chario_request *req, *next;
 
 	llist_for_each_entry_safe(req, next, llist_del_all(&q->dirty), node)
-		finish(q, req, true);
+		finish(q, req, true, NULL);
 }

@@ -204,11 +204,12 @@ unsigned int chario_queue_reap(struct chario_queue *q)
 /**
  * chario_queue_poll() - take completions, if there are any
  * @q: the queue
+ * @looker: for those who are told, see &struct chario_async; or NULL
  *
  * Context: process, interrupts on.
  * Return: number of commands that completed.
  */
-unsigned int chario_queue_poll(struct chario_queue *q)
+unsigned int chario_queue_poll(struct chario_queue *q, const void *looker)
 {
 	struct chario_request *done;
 	unsigned int count;
@@ -220,7 +221,7 @@ unsigned int chario_queue_poll(struct chario_queue *q)
 	done = chario_queue_take_done(q);
 	raw_spin_unlock_irq(&q->lock);
 	if (unlikely(done))
-		chario_complete_list(q, done);
+		chario_complete_seen(q, done, looker);
 	return count;
 }
 

@@ -189,7 +189,8 @@ struct chario_async chario_complete_orphan(struct chario_request *req, int error
 bool chario_complete_abandon(struct chario_queue *q,
 			     struct chario_waiter *waiter,
 			     struct chario_request *req, int error);
-void chario_complete_list(struct chario_queue *q, struct chario_request *done);
+void chario_complete_seen(struct chario_queue *q, struct chario_request *done,
+			  const void *looker);
 void chario_complete_dirty(struct work_struct *work);
 void chario_complete_release(struct chario_queue *q,
 			     struct chario_request *req, bool mark_dirty,
@@ -214,6 +215,13 @@ static inline void chario_complete_command(struct chario_queue *q,
 		chario_complete_error(cmd, error);
 	if (!--req->pending)
 		chario_complete_request(q, req);
+}
+
+/* chario_complete_seen() for who does not look on behalf of somebody. */
+static inline void chario_complete_list(struct chario_queue *q,
+					struct chario_request *done)
+{
+	chario_complete_seen(q, done, NULL);
 }
 
 #endif /* CHARIO_CORE_REQUEST_H */

@@ -120,7 +120,7 @@ static bool expire_one(struct chario_queue *q, bool *recover)
 	}
 	raw_spin_unlock_irqrestore(&q->lock, flags);
 	if (async.who)
-		async.tell(async.who, -ETIMEDOUT);
+		async.tell(async.who, -ETIMEDOUT, NULL);
 	return req;
 }
 

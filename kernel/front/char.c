@@ -99,7 +99,7 @@ static inline int apply_flags(struct chario_call *call, int flags)
 }
 
 /* An asynchronous call has ended. */
-static void tell(void *who, ssize_t result)
+static void tell(void *who, ssize_t result, const void *looker)
 {
 	struct kiocb *iocb = who;
 
@@ -230,7 +230,7 @@ static int chario_iopoll(struct kiocb *iocb, struct io_comp_batch *batch,
 {
 	struct chario_queue *q = READ_ONCE(iocb->private);
 
-	return q ? chario_queue_poll(q) : 0;
+	return q ? chario_queue_poll(q, NULL) : 0;
 }
 
 static loff_t chario_llseek(struct file *file, loff_t offset, int whence)
