@@ -312,7 +312,7 @@ static void unpin(struct run *run, const struct chario_command *cmd,
 		  bool mark_dirty)
 {
 	/* The segments say which pages are neighbours, where there are any. */
-	if (cmd->nr_segments && cmd->nr_segments < cmd->nr_pages)
+	if (cmd->nr_runs < cmd->nr_pages)
 		run_on(run, cmd, mark_dirty);
 	else
 		unpin_user_pages_dirty_lock(cmd->pages, cmd->nr_pages,

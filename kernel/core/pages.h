@@ -61,6 +61,7 @@ void chario_pages_unpin_slow(struct chario_command *cmd, bool mark_dirty);
 void chario_pages_unpin_all(struct chario_request *req, bool mark_dirty);
 
 /* core/map.c */
+bool chario_map_wants_list(struct device *dev);
 int chario_map_runs(struct chario_queue *q, struct chario_command *cmd);
 void chario_unmap_runs(struct chario_queue *q, struct chario_command *cmd);
 
@@ -167,6 +168,7 @@ static inline int chario_map(struct chario_queue *q, struct chario_command *cmd,
 	struct chario_segment *seg = cmd->segments;
 
 	cmd->nr_segments = 0;
+	cmd->nr_runs = cmd->nr_pages;
 	if (unlikely(!q->dma_dev))
 		return 0;
 	if (unlikely(cmd->nr_pages != 1))
@@ -184,13 +186,13 @@ static inline int chario_map(struct chario_queue *q, struct chario_command *cmd,
  * chario_unmap() - take the memory of a command back from the device
  * @q: its queue
  * @cmd: the device can no longer touch its memory; its segments still say
- *	which of its pages are neighbours
+ *	which of its pages are neighbours, where there are fewer runs than pages
  * @op: of its request
  */
 static inline void chario_unmap(struct chario_queue *q,
 				struct chario_command *cmd, enum chario_op op)
 {
-	if (likely(cmd->nr_segments == 1))
+	if (likely(cmd->nr_runs == 1))
 		dma_unmap_page(q->dma_dev, cmd->segments[0].addr,
 			       cmd->segments[0].bytes,
 			       chario_map_direction(op));

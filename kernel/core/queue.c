@@ -6,6 +6,7 @@
 #include <linux/jiffies.h>
 #include <linux/log2.h>
 #include <linux/mm.h>
+#include <linux/scatterlist.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 
@@ -68,6 +69,8 @@ int chario_queue_init(struct chario_queue *q,
 {
 	size_t bytes = ALIGN(sizeof(struct chario_command) +
 			     ops->command_bytes, 8);
+	size_t page_bytes = sizeof(struct chario_segment) +
+			    sizeof(struct page *);
 
 	q->ops = ops;
 	q->dma_dev = dma_dev;
@@ -76,9 +79,12 @@ int chario_queue_init(struct chario_queue *q,
 	q->polled = polled;
 	q->state = CHARIO_QUEUE_FROZEN;
 	chario_queue_unsign(q);
-	q->stride = ALIGN(bytes + max_pages * (sizeof(struct chario_segment) +
-					       sizeof(struct page *)),
-			  SMP_CACHE_BYTES);
+	q->has_lists = chario_map_wants_list(dma_dev);
+	if (q->has_lists) {
+		bytes += sizeof(struct sg_table);
+		page_bytes += sizeof(struct scatterlist);
+	}
+	q->stride = ALIGN(bytes + max_pages * page_bytes, SMP_CACHE_BYTES);
 	raw_spin_lock_init(&q->lock);
 	init_waitqueue_head(&q->slot_wait);
 	timer_setup(&q->timer, chario_watch, 0);

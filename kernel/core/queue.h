@@ -87,6 +87,8 @@ struct chario_queue_ops {
  * @depth: number of slots that are used
  * @max_depth: number of slots
  * @max_pages: pages that one command can hold
+ * @has_lists: behind the pages of each slot there is a list for as many, by which
+ *	all of its memory is mapped together
  * @sign: a word that tells of a completion, see chario_queue_is_pending(); the
  *	back end moves it on under q->lock
  * @sign_mask: the bits of it that count
@@ -129,6 +131,7 @@ struct chario_queue {
 	const __le16 *sign;
 	__le16 sign_mask;
 	__le16 sign_value;
+	bool has_lists;
 	bool polled;
 	bool reserved;
 	unsigned long *busy;
@@ -162,6 +165,13 @@ static inline struct chario_command *
 chario_queue_command(const struct chario_queue *q, unsigned int tag)
 {
 	return q->commands + tag * q->stride;
+}
+
+/* Where its @has_lists. */
+static inline struct sg_table *
+chario_queue_list(const struct chario_queue *q, const struct chario_command *cmd)
+{
+	return (struct sg_table *)(cmd->pages + q->max_pages);
 }
 
 /* The next slot at or behind @tag that is taken; @depth when there is none. */

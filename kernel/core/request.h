@@ -144,6 +144,8 @@ enum chario_command_state {
  * @nr_pages: pages in @pages
  * @nr_segments: segments in @segments
  * @id: what the device calls it; the back end's, under the queue's lock
+ * @nr_runs: once mapped: as many, where each is a run of neighbouring pages; else
+ *	@nr_pages
  * @pages: room for the queue's max_pages, made with the queue
  * @segments: as many
  * @own: the request that lives here when this command is its first
@@ -163,6 +165,7 @@ struct chario_command {
 	u16 nr_pages;
 	u16 nr_segments;
 	u16 id;
+	u16 nr_runs;
 	struct page **pages;
 	struct chario_segment *segments;
 	struct chario_request own;
