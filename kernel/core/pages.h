@@ -73,6 +73,19 @@ static inline unsigned long chario_pages_address(const struct iov_iter *iter)
 	return (unsigned long)iter_iov(iter)->iov_base + iter->iov_offset;
 }
 
+/* Memory of user space that is in one piece. */
+static inline bool chario_pages_is_piece(const struct iov_iter *iter)
+{
+	return iter_is_ubuf(iter) || (iter_is_iovec(iter) && iter->nr_segs == 1);
+}
+
+/* The same as iov_iter_advance(), of memory in one piece. */
+static inline void chario_pages_pass(struct iov_iter *iter, size_t bytes)
+{
+	iter->iov_offset += bytes;
+	iter->count -= bytes;
+}
+
 /* Is an address, or a length, one that no command can have? */
 static inline bool chario_pages_is_crooked(const struct chario_device *cio,
 					   unsigned long addr, size_t bytes)
