@@ -197,7 +197,8 @@ int chario_names_resolve(struct chario_buffers *buffers, u64 address, u32 *id,
  */
 struct chario_buffers *chario_buffers_alloc(void)
 {
-	struct chario_buffers *buffers = kzalloc(sizeof(*buffers), GFP_KERNEL);
+	struct chario_buffers *buffers = kzalloc(sizeof(*buffers),
+						 GFP_KERNEL_ACCOUNT);
 
 	if (buffers)
 		mutex_init(&buffers->lock);

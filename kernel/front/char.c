@@ -44,7 +44,7 @@ static int chario_open(struct inode *inode, struct file *file)
 	if ((file->f_mode & FMODE_WRITE) &&
 	    (cio->features & CHARIO_FEATURE_READ_ONLY))
 		return -EROFS;
-	cf = kzalloc(sizeof(*cf), GFP_KERNEL);
+	cf = kzalloc(sizeof(*cf), GFP_KERNEL_ACCOUNT);
 	if (!cf)
 		return -ENOMEM;
 	cf->buffers = chario_buffers_alloc();

@@ -87,6 +87,37 @@ def test_a_descriptor_that_is_one_too_many(rig: Rig, guest_program: Programs) ->
     assert answers == ["0", "EMFILE", "0", "0"]
 
 
+def limited(guest: Guest, programs: Programs, disk: str, kib: int, script: list[str]) -> list[str]:
+    """What a user answers who can only read the disk, and may lock so much memory."""
+    command = f"setpriv --reuid=65534 --clear-groups {guest.push(programs('buffers'))} {disk} rdonly"
+    guest.must(f"chmod 666 {disk}")
+    answers = guest.must(f"ulimit -l {kib}; exec {command}", stdin="\n".join(script) + "\n").split()
+    guest.must(f"chmod 600 {disk}")
+    return answers
+
+
+def test_imports_and_memory_of_a_drive_count_as_locked(rig: Rig, guest_program: Programs) -> None:
+    """An import counts as all that its dma-buf keeps, however short it is, each time that it is made; until it goes."""
+    script = [f"inside 0 {MIB // 2}", "export 0", f"import 1 0 {BLOCK}", "locked", f"import 2 0 {BLOCK}",
+              f"inside 2 {BLOCK}", "free 1", f"inside 2 {BLOCK}", "locked", "free 2", f"import 1 0 {MIB}",
+              f"import 1 0 {MIB // 2}", "free 1", "free 0", "locked"]  # fmt: skip
+    expect = ["0", "0", "0", "1024", "ENOMEM", "ENOMEM", "0", "0", "516", "0", "EINVAL", "0", "0", "0", "0"]
+    assert limited(rig.guest, guest_program, rig.disk(INSIDE), 1024, script) == expect
+
+
+@pytest.mark.parametrize("exporter", EXPORTERS)
+def test_imports_of_other_drivers_count_as_locked(rig: Rig, guest_program: Programs, exporter: str) -> None:
+    """The same where the memory is main memory, which the import keeps when its descriptor has been closed."""
+    need(rig.guest, exporter)
+    node = EXPORTERS[exporter]
+    rig.guest.must(f"chmod 666 {node}")
+    script = [f"{exporter} 0 {MIB}", f"import 0 0 {BLOCK}", "locked", "close 0", f"{exporter} 1 {BLOCK}",
+              f"import 1 1 {BLOCK}", "free 0", f"import 1 1 {BLOCK}", "locked"]  # fmt: skip
+    expect = ["0", "0", "1024", "0", "0", "ENOMEM", "0", "0", "4"]
+    assert limited(rig.guest, guest_program, rig.disk(PLAIN), 1024, script) == expect
+    rig.guest.must(f"chmod 600 {node}")
+
+
 def test_memory_of_a_drive_that_has_gone(rig: Rig, guest_program: Programs) -> None:
     """Its dma-buf is there as long as somebody has it, but nobody can import it any more."""
     inside, plain = rig.disk(INSIDE), rig.disk(PLAIN)

@@ -262,11 +262,9 @@ struct chario_file_options {
 /**
  * enum chario_buffer_kind - whose memory a buffer is
  * @CHARIO_BUFFER_REGISTERED: the caller's: heap, huge pages, shared memory;
- *	pinned once, and counted against RLIMIT_MEMLOCK: of the user, over all of
- *	its processes
+ *	pinned once
  * @CHARIO_BUFFER_POOL: the module's: zeroed, near the drive (NUMA), in as few
- *	pieces as there are; counted the same until neither buffer nor mapping is
- *	left
+ *	pieces as there are; stays until neither buffer nor mapping is left
  * @CHARIO_BUFFER_WINDOW: physical memory outside System RAM, inside a range that
  *	the administrator has opened (module parameter ``windows``); needs
  *	CAP_SYS_RAWIO
@@ -274,6 +272,11 @@ struct chario_file_options {
  *	which may be closed afterwards
  * @CHARIO_BUFFER_CMB: inside the drive, its controller memory; zeroed.  A reset of
  *	the drive, which a call that has timed out may need, leaves it undefined
+ *
+ * All kinds but WINDOW count against RLIMIT_MEMLOCK, of the user over all of its
+ * processes: REGISTERED and CMB with their length, POOL until its mappings are
+ * gone too, DMABUF with the length of the whole dma-buf, each time that it is
+ * imported.  With CAP_IPC_LOCK there is no limit.
  */
 enum chario_buffer_kind {
 	CHARIO_BUFFER_REGISTERED = 1,
