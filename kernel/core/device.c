@@ -17,20 +17,21 @@
 #include "core/device.h"
 #include "core/medium.h"
 #include "core/queue.h"
+#include "core/range.h"
 #include "front/front.h"
 
 #define CHARIO_MINORS	256
 
-static unsigned int chunk_kib = 4096;
-module_param(chunk_kib, uint, 0444);
-MODULE_PARM_DESC(chunk_kib, "Size of the chunks that a call is run in, KiB (default 4096)");
+static int chunk_kib = 4096;
+chario_range_param(chunk_kib, 1, SZ_1G / SZ_1K, 0444);
+MODULE_PARM_DESC(chunk_kib, "Size of the chunks that a call is run in, KiB (1 to 1048576, default 4096), at least a block");
 
-static unsigned int deadline_ms = 10000;
-module_param(deadline_ms, uint, 0444);
+static int deadline_ms = 10000;
+chario_range_param(deadline_ms, 1, 3600 * 1000, 0444);
 MODULE_PARM_DESC(deadline_ms, "Default deadline of a call, ms (1 to 3600000, default 10000)");
 
-static unsigned int recovery_age_ms = 1000;
-module_param(recovery_age_ms, uint, 0444);
+static int recovery_age_ms = 1000;
+chario_range_param(recovery_age_ms, 0, 3600 * 1000, 0444);
 MODULE_PARM_DESC(recovery_age_ms, "How long a drive has a request before it is recovered, at least, ms (0 to 3600000, default 1000)");
 
 struct workqueue_struct *chario_workqueue;
@@ -56,8 +57,6 @@ int chario_device_class_init(void)
 {
 	int ret;
 
-	deadline_ms = clamp_t(unsigned int, deadline_ms, 1, 3600 * 1000);
-	recovery_age_ms = min(recovery_age_ms, 3600U * 1000);
 	chario_workqueue = alloc_workqueue("chario", WQ_UNBOUND, 0);
 	if (!chario_workqueue)
 		return -ENOMEM;
@@ -229,7 +228,7 @@ int chario_device_configure(struct chario_device *cio, u32 block_bytes,
 	cio->max_command_bytes = round_down(max_command_bytes, block_bytes);
 	cio->limits.command_bytes = min_t(u32, cio->max_command_bytes,
 					  max_t(u32, SZ_128K, block_bytes));
-	cio->limits.chunk_bytes = clamp_t(u64, chunk, block_bytes, SZ_1G);
+	cio->limits.chunk_bytes = max_t(u64, chunk, block_bytes);
 	cio->limits.boundary_bytes = boundary_bytes;
 	chario_device_set_single(cio);
 	if (!cio->physical_block_bytes)

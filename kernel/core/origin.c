@@ -4,28 +4,20 @@
  */
 #include <linux/file.h>
 #include <linux/jiffies.h>
+#include <linux/limits.h>
 #include <linux/module.h>
 #include <linux/wait.h>
 
 #include "core/device.h"
 #include "core/origin.h"
 #include "core/queue.h"
+#include "core/range.h"
 
-#define MAX_ORPHANS	32
+int chario_max_orphans = 32;
 
-unsigned int chario_max_orphans = MAX_ORPHANS;
+static struct chario_range max_orphans = { &chario_max_orphans, 1, U16_MAX };
 
-static int set_max_orphans(const char *text, const struct kernel_param *param)
-{
-	return param_set_uint_minmax(text, param, 1, U16_MAX);
-}
-
-static const struct kernel_param_ops max_orphans_ops = {
-	.set = set_max_orphans,
-	.get = param_get_uint,
-};
-
-module_param_cb(max_orphans, &max_orphans_ops, &chario_max_orphans, 0644);
+module_param_cb(max_orphans, &chario_range_ops, &max_orphans, 0644);
 MODULE_PARM_DESC(max_orphans, "Requests that an open file may leave with the drive when their callers have gone, before its next calls wait (1 to 65535, default 32)");
 
 /* Those who have left too many orphans. */

@@ -33,7 +33,7 @@ struct chario_origin {
 };
 
 /* core/origin.c */
-extern unsigned int chario_max_orphans;
+extern int chario_max_orphans;
 void chario_origin_init(struct chario_origin *origin, struct file *file);
 void chario_origin_hold(struct chario_origin *origin);
 void chario_origin_drop(struct chario_origin *origin);
@@ -46,8 +46,7 @@ int chario_origin_settle(const struct chario_origin *origin,
 /* Has it left so many orphans that it gets no more commands until some have ended? */
 static inline bool chario_origin_is_full(const struct chario_origin *origin)
 {
-	return atomic_read(&origin->orphans) >=
-	       (int)READ_ONCE(chario_max_orphans);
+	return atomic_read(&origin->orphans) >= READ_ONCE(chario_max_orphans);
 }
 
 #endif /* CHARIO_CORE_ORIGIN_H */

@@ -16,18 +16,19 @@
 #include <linux/jiffies.h>
 #include <linux/module.h>
 
+#include "core/range.h"
 #include "nvme.h"
 
-static unsigned int admin_timeout_ms = 5000;
-module_param(admin_timeout_ms, uint, 0644);
-MODULE_PARM_DESC(admin_timeout_ms, "Longest wait for an admin command, ms (default 5000)");
+static int admin_timeout_ms = 5000;
+chario_range_param(admin_timeout_ms, 100, 600 * 1000, 0644);
+MODULE_PARM_DESC(admin_timeout_ms, "Longest wait for an admin command, ms (100 to 600000, default 5000)");
 
 /**
  * chario_nvme_admin_timeout_ms() - longest wait for an admin command
  */
 unsigned int chario_nvme_admin_timeout_ms(void)
 {
-	return clamp_t(unsigned int, READ_ONCE(admin_timeout_ms), 100, 600000);
+	return READ_ONCE(admin_timeout_ms);
 }
 
 /**

@@ -10,26 +10,27 @@
 #include <linux/sizes.h>
 #include <linux/slab.h>
 
+#include "core/range.h"
 #include "nvme.h"
 
 /* How long a drive may take for what it has, before it is reset or shut down. */
 #define SETTLE_MS	1000
 
-static unsigned int queue_depth = 256;
-module_param(queue_depth, uint, 0444);
+static int queue_depth = 256;
+chario_range_param(queue_depth, 2, CHARIO_NVME_MAX_DEPTH, 0444);
 MODULE_PARM_DESC(queue_depth, "Entries of an I/O queue (2 to 1024, default 256), bounded by the drive");
 
-static unsigned int max_command_kib = 128;
-module_param(max_command_kib, uint, 0444);
-MODULE_PARM_DESC(max_command_kib, "Largest device command, KiB (default 128), bounded by the drive");
+static int max_command_kib = 128;
+chario_range_param(max_command_kib, 4, 1024, 0444);
+MODULE_PARM_DESC(max_command_kib, "Largest device command, KiB (4 to 1024, default 128), bounded by the drive");
 
 static int poll_queues = -1;
-module_param(poll_queues, int, 0444);
-MODULE_PARM_DESC(poll_queues, "Queues for polling (default -1: one per CPU), as far as the drive grants them");
+chario_range_param(poll_queues, -1, U16_MAX, 0444);
+MODULE_PARM_DESC(poll_queues, "Queues for polling (0 to 65535, default -1: one per CPU), one per CPU at most, as far as the drive grants them");
 
-static unsigned int private_queues = 4;
-module_param(private_queues, uint, 0444);
-MODULE_PARM_DESC(private_queues, "Queues that open files can have for themselves (default 4, up to 64), as far as the drive grants them");
+static int private_queues = 4;
+chario_range_param(private_queues, 0, 64, 0444);
+MODULE_PARM_DESC(private_queues, "Queues that open files can have for themselves (0 to 64, default 4), as far as the drive grants them");
 
 /**
  * chario_nvme_queues_max_bytes() - largest command that the slots can hold
@@ -41,9 +42,8 @@ u32 chario_nvme_queues_max_bytes(const struct chario_nvme *ctrl)
 {
 	u64 list_limit = (1ULL << ctrl->page_shift) / sizeof(__le64)
 			 << ctrl->page_shift;
-	u64 wanted = clamp_t(u64, max_command_kib, 4, SZ_1M) * 1024;
 
-	return min(wanted, list_limit);
+	return min_t(u64, max_command_kib * SZ_1K, list_limit);
 }
 
 /**
@@ -53,7 +53,7 @@ u32 chario_nvme_queues_max_bytes(const struct chario_nvme *ctrl)
  */
 unsigned int chario_nvme_queues_nr_reserved(void)
 {
-	return min(private_queues, 64U);
+	return private_queues;
 }
 
 /* Queues by interrupt, those that all calls share, and how many in all. */
@@ -174,8 +174,7 @@ int chario_nvme_queues_init(struct chario_nvme *ctrl)
 	unsigned int i, nr_shared, nr_queues;
 	int ret;
 
-	ctrl->depth = min_t(unsigned int, clamp_t(unsigned int, queue_depth, 2,
-						  CHARIO_NVME_MAX_DEPTH),
+	ctrl->depth = min_t(unsigned int, queue_depth,
 			    NVME_CAP_MQES(ctrl->cap) + 1);
 	ret = plan_queues(ctrl, &ctrl->nr_irq, &nr_shared, &nr_queues);
 	if (ret)
