@@ -164,7 +164,8 @@ chario_buffer_direction(const struct chario_buffer *buf)
 
 /**
  * struct chario_buffers - the buffers of an open file
- * @lock: protects names that come and go
+ * @lock: protects names that come and go, and @is_closed
+ * @is_closed: no more come
  * @next: where the search for a free name begins, so that one is not used again
  *	soon
  * @physical: buffers that a transfer may name by physical address; for readers
@@ -172,7 +173,8 @@ chario_buffer_direction(const struct chario_buffer *buf)
  * @leaves: buffers by name; leaves are made when they are needed
  */
 struct chario_buffers {
-	struct mutex lock; /* names that come and go */
+	struct mutex lock; /* names that come and go, is_closed */
+	bool is_closed;
 	unsigned int next;
 	struct hlist_head physical;
 	struct chario_buffer **leaves[CHARIO_BUFFER_LEAVES];

@@ -319,17 +319,18 @@ enum chario_buffer_kind {
  * is allowed: the memory is the drive's from creation on, and
  * CHARIO_IOC_BUFFER_SYNC hands it over.  Elsewhere it changes nothing.
  *
- * Errors: EFAULT when the memory is not accessible, or cannot be written to
- * and CHARIO_BUFFER_SOURCE is not set, or is of a kind that cannot be pinned
- * for long; ENOMEM when RLIMIT_MEMLOCK does not allow it, or no memory is
- * left; ENOSPC when the file has 65,535 buffers; EOPNOTSUPP where the memory
- * would have to be synced and CHARIO_BUFFER_STREAMING is not set, or where the
- * disk has no DMA (WINDOW); EPERM without CAP_SYS_RAWIO (WINDOW); ENXIO where
- * no open range has all of the memory (WINDOW); EBADF when @fd is not open, EINVAL
- * when it is not a dma-buf, is shorter, or has pieces that do not fit together
- * in pages, EOPNOTSUPP when its exporter refuses the drive (DMABUF); EOPNOTSUPP
- * when the drive has no controller memory (CMB); EIO when the DMA layer refuses
- * the memory; EINTR when the caller was killed.
+ * Errors: EFAULT when the memory is not accessible, or cannot be written to and
+ * CHARIO_BUFFER_SOURCE is not set, or is of a kind that cannot be pinned for
+ * long; ENOMEM when RLIMIT_MEMLOCK does not allow it, or no memory is left;
+ * EBUSY when the file is one of any size; ENOSPC when it has 65,535 buffers;
+ * EOPNOTSUPP where the memory would have to be synced and
+ * CHARIO_BUFFER_STREAMING is not set, or where the disk has no DMA (WINDOW);
+ * EPERM without CAP_SYS_RAWIO (WINDOW); ENXIO where no open range has all of the
+ * memory (WINDOW); EBADF when @fd is not open, EINVAL when it is not a dma-buf,
+ * is shorter, or has pieces that do not fit together in pages, EOPNOTSUPP when
+ * its exporter refuses the drive (DMABUF); EOPNOTSUPP when the drive has no
+ * controller memory (CMB); EIO when the DMA layer refuses the memory; EINTR when
+ * the caller was killed.
  *
  * A buffer of kind DMABUF whose exporter goes has no bytes from then on:
  * transfers give EINVAL.
