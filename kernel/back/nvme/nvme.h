@@ -489,6 +489,7 @@ void chario_nvme_recover_wanted(struct chario_nvme *ctrl, bool reset);
 void chario_nvme_cut_off(struct chario_nvme *ctrl, int error);
 void chario_nvme_give_up(struct chario_nvme *ctrl, int error);
 int chario_nvme_revive(struct chario_nvme *ctrl);
+int chario_nvme_resume(struct chario_nvme *ctrl);
 void chario_nvme_link_failed(struct chario_nvme *ctrl);
 int chario_nvme_link_is_up(struct chario_nvme *ctrl);
 void chario_nvme_link_check(struct work_struct *work);

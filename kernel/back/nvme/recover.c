@@ -150,11 +150,7 @@ static int reset(struct chario_nvme *ctrl)
 	if (ret)
 		return ret;
 	chario_nvme_queues_forget(ctrl);
-	ret = bring_up(ctrl);
-	if (ret)
-		return ret;
-	ctrl->resets++;
-	return 0;
+	return bring_up(ctrl);
 }
 
 /**
@@ -185,6 +181,20 @@ void chario_nvme_give_up(struct chario_nvme *ctrl, int error)
 		"the drive does not come up again; bus mastering is off, calls give EIO; unbind it and power-cycle it");
 }
 
+/* After a reset, and what has come of that: calls go on, or fail. */
+static int go_on(struct chario_nvme *ctrl, int error)
+{
+	if (error) {
+		chario_nvme_give_up(ctrl, error == -ENODEV ? error : -EIO);
+		return error;
+	}
+	WRITE_ONCE(ctrl->reset_wanted, false);
+	WRITE_ONCE(ctrl->state, CHARIO_NVME_LIVE);
+	chario_nvme_event_restart(ctrl);
+	queue_work(system_unbound_wq, &ctrl->power.work);
+	return 0;
+}
+
 /**
  * chario_nvme_revive() - reset the controller, or give the drive up
  * @ctrl: under recover_lock
@@ -198,16 +208,26 @@ int chario_nvme_revive(struct chario_nvme *ctrl)
 
 	dev_warn(dev, "resetting the controller\n");
 	ret = reset(ctrl);
-	if (ret) {
-		chario_nvme_give_up(ctrl, ret == -ENODEV ? ret : -EIO);
-		return ret;
-	}
-	WRITE_ONCE(ctrl->reset_wanted, false);
-	WRITE_ONCE(ctrl->state, CHARIO_NVME_LIVE);
-	dev_warn(dev, "the controller is up again\n");
-	chario_nvme_event_restart(ctrl);
-	queue_work(system_unbound_wq, &ctrl->power.work);
-	return 0;
+	if (!ret)
+		ctrl->resets++;
+	ret = go_on(ctrl, ret);
+	if (!ret)
+		dev_warn(dev, "the controller is up again\n");
+	return ret;
+}
+
+/**
+ * chario_nvme_resume() - the same for a drive that was put to sleep
+ * @ctrl: under recover_lock
+ *
+ * It is what happens to every drive of a machine that sleeps: no failure, so it
+ * is neither counted nor told.
+ *
+ * Return: 0, or why it did not come up.
+ */
+int chario_nvme_resume(struct chario_nvme *ctrl)
+{
+	return go_on(ctrl, reset(ctrl));
 }
 
 static void look_later(struct chario_nvme *ctrl)

@@ -207,7 +207,7 @@ struct chario_info {
  * @timeouts: requests that passed their deadline
  * @interrupted: requests whose caller was killed while they were in flight
  * @aborts: abort commands sent to the drive, all disks of the controller
- * @resets: resets of the controller, all disks of the controller
+ * @resets: resets of the controller, but for waking up, all disks of the controller
  * @sq_doorbells: writes to submission doorbells, all disks of the controller
  * @cq_doorbells: writes to completion doorbells, all disks of the controller
  * @interrupts: interrupts that found a completion, all disks of the controller
