@@ -53,7 +53,6 @@ struct dma_buf;
 
 /**
  * struct chario_buffer_ops - a kind of memory
- * @flags: CHARIO_BUFFER_* bits that it knows
  * @hold: get the memory and keep it in place.  May sleep.  0 or -errno
  * @release: undo it; the device can no longer touch the memory.  May sleep
  * @map: map it for the device; set @dma, and @apart.  0 or -errno
@@ -67,7 +66,6 @@ struct dma_buf;
  * @export: as a dma-buf, or an ERR_PTR.  NULL where it cannot be
  */
 struct chario_buffer_ops {
-	u32 flags;
 	int (*hold)(struct chario_buffer *buf,
 		    const struct chario_buffer_create *args);
 	void (*release)(struct chario_buffer *buf);

@@ -402,7 +402,6 @@ static struct dma_buf *export_slice(struct chario_buffer *buf)
 }
 
 const struct chario_buffer_ops chario_cmb_ops = {
-	.flags		= CHARIO_BUFFER_SOURCE,
 	.hold		= hold,
 	.release	= release,
 	.map		= map,

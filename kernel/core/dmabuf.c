@@ -147,7 +147,6 @@ static void unmap(struct chario_buffer *buf, struct device *dev)
 }
 
 const struct chario_buffer_ops chario_dmabuf_ops = {
-	.flags		= CHARIO_BUFFER_SOURCE,
 	.hold		= hold,
 	.release	= release,
 	.map		= map,

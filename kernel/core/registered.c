@@ -87,7 +87,6 @@ static void release(struct chario_buffer *buf)
 }
 
 const struct chario_buffer_ops chario_registered_ops = {
-	.flags		= CHARIO_BUFFER_SOURCE | CHARIO_BUFFER_STREAMING,
 	.hold		= hold,
 	.release	= release,
 	.map		= chario_paged_map,

@@ -393,7 +393,6 @@ static int map_memory(struct chario_buffer *buf, struct vm_area_struct *vma)
 }
 
 const struct chario_buffer_ops chario_window_ops = {
-	.flags		= CHARIO_BUFFER_SOURCE,
 	.hold		= hold,
 	.release	= release,
 	.map		= map,

@@ -317,7 +317,8 @@ enum chario_buffer_kind {
  * way round, with nothing to be done.  Where it cannot be, because DMA is not
  * cache-coherent or goes through bounce buffers, only CHARIO_BUFFER_STREAMING
  * is allowed: the memory is the drive's from creation on, and
- * CHARIO_IOC_BUFFER_SYNC hands it over.  Elsewhere it changes nothing.
+ * CHARIO_IOC_BUFFER_SYNC hands it over.  Elsewhere, and for the other kinds, it
+ * changes nothing.
  *
  * Errors: EFAULT when the memory is not accessible, or cannot be written to and
  * CHARIO_BUFFER_SOURCE is not set, or is of a kind that cannot be pinned for
