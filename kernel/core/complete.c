@@ -214,8 +214,9 @@ static noinline void finish_orphan(struct chario_queue *q,
 }
 
 /* An ended request that nobody waits for: tell the caller, if there is one. */
-static void finish(struct chario_queue *q, struct chario_request *req,
-		   bool mark_dirty, const void *looker)
+static __always_inline void finish(struct chario_queue *q,
+				   struct chario_request *req, bool mark_dirty,
+				   const void *looker)
 {
 	struct chario_device *cio = req->cio;
 	struct chario_async async = req->async;

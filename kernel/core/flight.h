@@ -230,7 +230,7 @@ static inline bool chario_flight_spin(struct chario_flight *flight,
 	if (call->completion == CHARIO_COMPLETION_SPIN)
 		until = local_clock() + call->spin_ns;
 	while (chario_flight_waits(waiter)) {
-		if (chario_queue_poll(q, NULL))
+		if (chario_queue_poll(q))
 			continue;
 		if (until && local_clock() > until)
 			return false;

@@ -207,15 +207,7 @@ unsigned int chario_queue_reap(struct chario_queue *q)
 	return count;
 }
 
-/**
- * chario_queue_poll() - take completions, if there are any
- * @q: the queue
- * @looker: for those who are told, see &struct chario_async; or NULL
- *
- * Context: process, interrupts on.
- * Return: number of commands that completed.
- */
-unsigned int chario_queue_poll(struct chario_queue *q, const void *looker)
+static __always_inline unsigned int poll(struct chario_queue *q, const void *looker)
 {
 	struct chario_request *done;
 	unsigned int count;
@@ -229,6 +221,30 @@ unsigned int chario_queue_poll(struct chario_queue *q, const void *looker)
 	if (unlikely(done))
 		chario_complete_seen(q, done, looker);
 	return count;
+}
+
+/**
+ * chario_queue_poll() - take completions, if there are any
+ * @q: the queue
+ *
+ * Context: process, interrupts on.
+ * Return: number of commands that completed.
+ */
+unsigned int chario_queue_poll(struct chario_queue *q)
+{
+	return poll(q, NULL);
+}
+
+/**
+ * chario_queue_poll_for() - chario_queue_poll() on behalf of somebody
+ * @q: the queue
+ * @looker: who that is, for those who are told, see &struct chario_async
+ *
+ * Return: as chario_queue_poll().
+ */
+unsigned int chario_queue_poll_for(struct chario_queue *q, const void *looker)
+{
+	return poll(q, looker);
 }
 
 /**

@@ -339,7 +339,8 @@ void chario_queue_set_depth(struct chario_queue *q, unsigned int depth);
 struct chario_command *chario_queue_get(struct chario_queue *q,
 					unsigned long expires, bool killable);
 unsigned int chario_queue_reap(struct chario_queue *q);
-unsigned int chario_queue_poll(struct chario_queue *q, const void *looker);
+unsigned int chario_queue_poll(struct chario_queue *q);
+unsigned int chario_queue_poll_for(struct chario_queue *q, const void *looker);
 unsigned int chario_queue_irq(struct chario_queue *q);
 void chario_queue_freeze(struct chario_queue *q);
 void chario_queue_replay(struct chario_queue *q);

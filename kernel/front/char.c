@@ -269,7 +269,7 @@ static int chario_iopoll(struct kiocb *iocb, struct io_comp_batch *batch,
 {
 	struct chario_queue *q = READ_ONCE(iocb->private);
 
-	return q ? chario_queue_poll(q, NULL) : 0;
+	return q ? chario_queue_poll(q) : 0;
 }
 
 static loff_t chario_llseek(struct file *file, loff_t offset, int whence)

@@ -150,5 +150,5 @@ int chario_uring_cmd_iopoll(struct io_uring_cmd *ioucmd,
 {
 	struct chario_queue *q = READ_ONCE(note_of(ioucmd)->queue);
 
-	return q ? chario_queue_poll(q, ring_of(ioucmd)) : 0;
+	return q ? chario_queue_poll_for(q, ring_of(ioucmd)) : 0;
 }
