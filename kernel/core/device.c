@@ -172,6 +172,7 @@ struct chario_device *chario_device_create(const struct chario_backend *be,
 	chario_device_set_recovery_age(cio, recovery_age_ms);
 	cio->completion = CHARIO_COMPLETION_IRQ;
 	cio->spin_ns = 20 * NSEC_PER_USEC;
+	cio->command_limit = CHARIO_COMMAND_LIMIT_SLOTS;
 
 	mutex_init(&cio->buffer_lock);
 	INIT_LIST_HEAD(&cio->buffers);
@@ -402,6 +403,7 @@ void chario_device_describe(const struct chario_device *cio,
 	info->dma_alignment_bytes = cio->dma_mask + 1;
 	info->command_bytes = READ_ONCE(cio->limits.command_bytes);
 	info->max_command_bytes = cio->max_command_bytes;
+	info->command_limit = cio->command_limit;
 	info->chunk_bytes = READ_ONCE(cio->limits.chunk_bytes);
 	info->boundary_bytes = cio->limits.boundary_bytes;
 	info->nr_queues = chario_device_nr_queues(cio, false);

@@ -81,6 +81,7 @@ struct chario_counters {
  * @queues: all queues of the disk's controller
  * @nr_queues: length of @queues
  * @max_command_bytes: upper limit of limits.command_bytes
+ * @command_limit: &enum chario_command_limit, what it comes from
  * @max_mapping_bytes: what the DMA layer maps in one piece
  * @physical_block_bytes: see &struct chario_info
  * @write_alignment_bytes: see &struct chario_info
@@ -131,6 +132,7 @@ struct chario_device {
 	struct chario_queue **queues;
 	unsigned int nr_queues;
 	u32 max_command_bytes;
+	u32 command_limit;
 	u32 max_mapping_bytes;
 	u32 physical_block_bytes;
 	u32 write_alignment_bytes;

@@ -187,6 +187,7 @@ def test_a_drive_that_takes_two_pages_a_command(rig: Rig) -> None:
     """MDTS of 1 bounds commands, and the bound is shown."""
     disk = rig.disk(SMALL_COMMANDS)
     assert (rig.show(disk, "max_command_bytes"), rig.show(disk, "command_bytes")) == ("8192", "8192")
+    assert rig.show(disk, "command_limit") == "drive"
     before = rig.counters(disk)["read_commands"]
     assert rig.call(disk, f"read,0,{MIB}") == MIB
     assert rig.counters(disk)["read_commands"] - before == 128

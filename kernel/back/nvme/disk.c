@@ -135,6 +135,7 @@ static void fill_in(struct chario_device *cio, const struct chario_nvme *ctrl,
 
 	cio->capacity_bytes = le64_to_cpu(id->nsze) << shift;
 	cio->namespace_id = nsid;
+	cio->command_limit = ctrl->command_limit;
 	cio->features |= CHARIO_FEATURE_FUA | CHARIO_FEATURE_PIN |
 			 CHARIO_FEATURE_HEALTH;
 	if (ctrl->write_cache)

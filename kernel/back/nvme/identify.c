@@ -85,6 +85,21 @@ static u32 transfer_limit(const struct chario_nvme *ctrl, u8 mdts)
 	return mdts && shift < 31 ? 1U << shift : 1U << 31;
 }
 
+static void limit_commands(struct chario_nvme *ctrl, u8 mdts)
+{
+	u32 drive = transfer_limit(ctrl, mdts);
+	u32 dma = min_t(size_t, SZ_1G, dma_max_mapping_size(&ctrl->pdev->dev));
+	u32 slots = chario_nvme_queues_max_bytes(ctrl);
+
+	ctrl->max_command_bytes = min3(drive, dma, slots);
+	if (ctrl->max_command_bytes == drive)
+		ctrl->command_limit = CHARIO_COMMAND_LIMIT_DRIVE;
+	else if (ctrl->max_command_bytes == dma)
+		ctrl->command_limit = CHARIO_COMMAND_LIMIT_DMA;
+	else
+		ctrl->command_limit = CHARIO_COMMAND_LIMIT_SLOTS;
+}
+
 static int take_ctrl(struct chario_nvme *ctrl, const struct nvme_id_ctrl *id)
 {
 	struct device *dev = &ctrl->pdev->dev;
@@ -114,10 +129,7 @@ static int take_ctrl(struct chario_nvme *ctrl, const struct nvme_id_ctrl *id)
 	/* RTD3 entry latency, microseconds: what a clean shutdown needs. */
 	ctrl->shutdown_ms = clamp_t(u32, le32_to_cpu(id->rtd3e) / 1000,
 				    5000, 60000);
-	ctrl->max_command_bytes = min3(transfer_limit(ctrl, id->mdts),
-				       (u32)min_t(size_t, SZ_1G,
-						  dma_max_mapping_size(dev)),
-				       chario_nvme_queues_max_bytes(ctrl));
+	limit_commands(ctrl, id->mdts);
 	return 0;
 }
 

@@ -198,6 +198,7 @@ struct chario_nvme_events {
  * @nr_irq: how many of them have an interrupt
  * @depth: entries of an I/O queue
  * @max_command_bytes: what drive, DMA layer, and slots allow
+ * @command_limit: &enum chario_command_limit, which of them allows least
  * @write_cache: has a volatile write cache
  * @awupf: blocks that a power cut does not tear, less one
  * @abort_limit: abort commands that it takes at a time
@@ -250,6 +251,7 @@ struct chario_nvme {
 	unsigned int nr_irq;
 	unsigned int depth;
 	u32 max_command_bytes;
+	u32 command_limit;
 	bool write_cache;
 	__le16 awupf;
 	unsigned int abort_limit;

@@ -20,9 +20,9 @@ static int queue_depth = 256;
 chario_range_param(queue_depth, 2, CHARIO_NVME_MAX_DEPTH, 0444);
 MODULE_PARM_DESC(queue_depth, "Entries of an I/O queue (2 to 1024, default 256), bounded by the drive");
 
-static int max_command_kib = 128;
-chario_range_param(max_command_kib, 4, 1024, 0444);
-MODULE_PARM_DESC(max_command_kib, "Largest device command, KiB (4 to 1024, default 128), bounded by the drive");
+static int max_command_kib = 512;
+chario_range_param(max_command_kib, 4, 2048, 0444);
+MODULE_PARM_DESC(max_command_kib, "Largest device command that a disk can be set to, KiB (4 to 2048, default 512), bounded by the drive; each queue has memory for it");
 
 static int poll_queues = -1;
 chario_range_param(poll_queues, -1, U16_MAX, 0444);

@@ -38,7 +38,8 @@
  *      CHARIO_IOC_GET_PIN, CHARIO_IOC_SET_PIN, CHARIO_IOC_HEALTH,
  *      CHARIO_FEATURE_PIN, CHARIO_FEATURE_HEALTH;
  *      CHARIO_IOC_TIMELINE_OPEN, CHARIO_IOC_TIMELINE_CONTROL;
- *      the last four members of struct chario_info; CHARIO_IOC_SETTLE
+ *      the last four members of struct chario_info, and command_limit, which
+ *      was reserved; CHARIO_IOC_SETTLE
  */
 #ifndef _CHARIO_UAPI_H
 #define _CHARIO_UAPI_H
@@ -111,6 +112,22 @@ enum chario_completion {
 	CHARIO_COMPLETION_SPIN = 3,
 };
 
+/**
+ * enum chario_command_limit - why commands can be no larger
+ * @CHARIO_COMMAND_LIMIT_UNKNOWN: the module is older
+ * @CHARIO_COMMAND_LIMIT_DRIVE: the drive takes no more (NVMe MDTS)
+ * @CHARIO_COMMAND_LIMIT_DMA: the kernel maps no more in one piece for this drive,
+ *	through bounce buffers for example
+ * @CHARIO_COMMAND_LIMIT_SLOTS: the module has made no more room for a command
+ *	(module parameter ``max_command_kib``)
+ */
+enum chario_command_limit {
+	CHARIO_COMMAND_LIMIT_UNKNOWN = 0,
+	CHARIO_COMMAND_LIMIT_DRIVE = 1,
+	CHARIO_COMMAND_LIMIT_DMA = 2,
+	CHARIO_COMMAND_LIMIT_SLOTS = 3,
+};
+
 /* Feature bits of &struct chario_info.features. */
 #define CHARIO_FEATURE_POLL		(1ULL << 0) /* has queues to poll */
 #define CHARIO_FEATURE_FUA		(1ULL << 1) /* durable single writes */
@@ -131,7 +148,8 @@ enum chario_completion {
  *	read-modify-write, as far as it tells
  * @dma_alignment_bytes: alignment that a buffer address needs
  * @command_bytes: largest device command that a call is split into
- * @max_command_bytes: upper limit of @command_bytes for this drive and module
+ * @max_command_bytes: upper limit of @command_bytes for this drive and module, see
+ *	@command_limit
  * @chunk_bytes: commands never cross a multiple of this, counted from the
  *	start of the call; at most two chunks of a call are in flight
  * @boundary_bytes: commands never cross a multiple of this, counted from the
@@ -152,6 +170,7 @@ enum chario_completion {
  * @serial: serial number, spaces trimmed, ends with a NUL
  * @model: model number, spaces trimmed, ends with a NUL
  * @firmware: firmware revision, spaces trimmed, ends with a NUL
+ * @command_limit: &enum chario_command_limit, what @max_command_bytes comes from
  * @reserved: zero
  * @write_alignment_bytes: where a write should begin and end (NVMe NPWA); 0 when
  *	the drive does not tell
@@ -187,7 +206,8 @@ struct chario_info {
 	char serial[24];
 	char model[48];
 	char firmware[16];
-	__u32 reserved[2];
+	__u32 command_limit;
+	__u32 reserved;
 	__u32 write_alignment_bytes;
 	__u32 deallocate_alignment_bytes;
 	__u32 optimal_write_bytes;
