@@ -100,19 +100,17 @@ static int map_list(struct chario_queue *q, struct chario_command *cmd)
 {
 	struct sg_table *list = chario_queue_list(q, cmd);
 	struct chario_segment *seg = cmd->segments;
-	struct scatterlist *sg;
-	int i;
+	const struct scatterlist *sg;
 
 	fill_list(list, cmd);
 	if (unlikely(dma_map_sgtable(q->dma_dev, list,
 				     chario_map_direction(cmd->req->op), 0)))
 		return -EIO;
-	for_each_sgtable_dma_sg(list, sg, i) {
+	for (sg = list->sgl; sg < list->sgl + list->nents; sg++, seg++) {
 		seg->addr = sg_dma_address(sg);
 		seg->bytes = sg_dma_len(sg);
-		seg++;
 	}
-	cmd->nr_segments = seg - cmd->segments;
+	cmd->nr_segments = list->nents;
 	cmd->nr_runs = cmd->nr_pages;
 	return 0;
 }

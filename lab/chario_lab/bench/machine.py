@@ -18,7 +18,7 @@ from pathlib import Path
 
 from chario_lab.bench import layers
 from chario_lab.bench.build import Tools
-from chario_lab.bench.matrix import COMPLETION, IOMMU_MODES, Case
+from chario_lab.bench.matrix import ATTRIBUTES, IOMMU_MODES, KIB, Case
 from chario_lab.bench.records import Operation, Reader
 from chario_lab.guest.launch import describe_host, make_run_dir, make_sparse, socket_pair
 from chario_lab.guest.plan import Host, argv
@@ -66,7 +66,9 @@ class CountedGuest:
     def count(self, case: Case) -> tuple[dict[str, object], list[Operation]]:
         """Run a case; what its program said, and what was counted of each operation."""
         if case.completion:
-            self.guest.must(f"echo {case.completion} >{COMPLETION.format(Path(case.device).name)}")
+            attributes = ATTRIBUTES.format(Path(case.device).name)
+            self.guest.must(f"echo {case.completion} >{attributes}/completion")
+            self.guest.must(f"echo {case.command_kib * KIB} >{attributes}/command_bytes")
         words = [case.call, case.device, str(case.size_bytes), case.pages, case.speed, str(case.operations)]
         result = self.guest.run([self._program, *words], CASE_LIMIT_S)
         segments = self._reader.new_segments()

@@ -14,7 +14,7 @@ GENERIC = "/dev/ng0n1"
 CHARDISK = "/dev/chardisk0"
 # Has a medium, for what is read back.
 RECORDED = "/dev/chardisk1"
-COMPLETION = "/sys/class/chario/{}/completion"
+ATTRIBUTES = "/sys/class/chario/{}"
 
 FREE, LATE, STALL = "free", "late", "stall"
 IRQ, POLL = "irq", "poll"
@@ -25,7 +25,7 @@ SCATTERED, JOINED, HUGE = "scattered", "joined", "huge"
 class Case:
     """One call, repeated; the words are those of lab/bench/bench.c.
 
-    `completion` is what the disk's attribute of that name is set to before;
+    `completion` and `command_kib` are what the disk's attributes of about these names are set to before;
     where the kernel has no file that is called as `needs` says, it is left out.
     """
 
@@ -38,6 +38,7 @@ class Case:
     speed: str = FREE
     operations: int = 300
     completion: str = ""
+    command_kib: int = 128
     needs: str = ""
 
 
@@ -113,6 +114,10 @@ CHARIO = (
          MIB, SCATTERED, STALL, LARGE_OPERATIONS, POLL),
     Case("1m-sleep-scattered", "pread 1 MiB, sleeps, 4 KiB pages scattered", CHARDISK, "pread",
          MIB, SCATTERED, LATE, LARGE_OPERATIONS, IRQ),
+    Case("1m-poll-large", "pread 1 MiB, polled, 4 KiB pages scattered, commands of 512 KiB", CHARDISK, "pread",
+         MIB, SCATTERED, STALL, LARGE_OPERATIONS, POLL, 512),
+    Case("1m-sleep-large", "pread 1 MiB, sleeps, 4 KiB pages scattered, commands of 512 KiB", CHARDISK, "pread",
+         MIB, SCATTERED, LATE, LARGE_OPERATIONS, IRQ, 512),
     Case("1m-poll-joined", "pread 1 MiB, polled, 4 KiB pages in a row", CHARDISK, "pread",
          MIB, JOINED, STALL, LARGE_OPERATIONS, POLL),
     Case("1m-poll-huge", "pread 1 MiB, polled, huge pages", CHARDISK, "pread",
@@ -211,6 +216,8 @@ IOMMU_PAIRS = (
     ("128k-sleep", "stock-128k-sleep"),
     ("1m-poll-scattered", "stock-1m"),
     ("1m-sleep-scattered", "stock-1m-scattered"),
+    ("1m-poll-large", "stock-1m"),
+    ("1m-sleep-large", "stock-1m-scattered"),
     ("1m-sleep-joined", "stock-1m-joined"),
     ("1m-sleep-huge", "stock-1m-huge"),
 )
