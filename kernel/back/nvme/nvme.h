@@ -45,6 +45,9 @@
 /* How long an abort command may take to have its effect. */
 #define CHARIO_NVME_ABORT_MS	1000
 
+/* The phase bit in the last word of a completion, see queue.c. */
+#define CHARIO_NVME_PHASE	BIT(16)
+
 /* Entries of an I/O queue at most. */
 #define CHARIO_NVME_MAX_DEPTH	1024
 
@@ -300,7 +303,7 @@ struct chario_nvme {
  * @tail: of @sqes
  * @rung: tail that the controller has been told
  * @head: where in @cqes the next completion comes
- * @phase: expected phase bit
+ * @phase: expected phase bit, as in a completion's last word
  * @unrung: completions taken that the controller has not been told of
  * @qid: identifier
  * @tag_mask: the bits of a command's identifier that are its tag
@@ -336,10 +339,10 @@ struct chario_nvme_queue {
 	u64 reaped_at_irq;
 	u16 tail;
 	u16 rung;
-	u16 phase;
+	u32 phase;
 	u16 unrung;
 	u16 qid;
-	u16 tag_mask;
+	unsigned int tag_mask;
 	void *lists;
 	u32 list_bytes;
 	dma_addr_t list_dma;
@@ -369,7 +372,7 @@ static inline void chario_nvme_queue_rewind(struct chario_nvme_queue *nq)
 	nq->rung = 0;
 	nq->head = nq->cqes;
 	nq->cqes_end = nq->cqes + nq->entries;
-	nq->phase = 1;
+	nq->phase = CHARIO_NVME_PHASE;
 	nq->unrung = 0;
 }
 

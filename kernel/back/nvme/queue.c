@@ -37,16 +37,22 @@ static void nvme_prep(struct chario_queue *q, struct chario_command *cmd)
 #define NEXT_ID	CHARIO_NVME_MAX_DEPTH
 
 static __always_inline struct chario_command *
-command_of(const struct chario_nvme_queue *nq, u16 id)
+command_of(const struct chario_nvme_queue *nq, u32 id)
 {
 	return chario_queue_command(&nq->core, id & nq->tag_mask);
 }
 
-/* A guess of the drive: nothing in it is true before this. */
-static __always_inline bool is_in_flight(const struct chario_command *cmd,
-					 u16 id)
+/*
+ * The last word of a completion: the identifier, and above it the status, whose
+ * lowest bit is the phase.  It is read once and in one piece: a drive that
+ * changes an entry while we look at it changes nothing that we have checked.
+ */
+static_assert(offsetof(struct nvme_completion, command_id) == 12 &&
+	      offsetof(struct nvme_completion, status) == 14);
+
+static __always_inline u32 read_end(const struct nvme_completion *cqe)
 {
-	return cmd->id == id && cmd->state == CHARIO_COMMAND_POSTED;
+	return le32_to_cpu(READ_ONCE(((const __le32 *)cqe)[3]));
 }
 
 static_assert((u16)CHARIO_CONTROL_FUA == NVME_RW_FUA);
@@ -104,7 +110,7 @@ static __always_inline void fill_entry(struct nvme_rw_command *sqe,
 				       const struct chario_command *cmd)
 {
 	sqe->opcode = common->opcode;
-	sqe->command_id = cmd->id;
+	sqe->command_id = (__force u16)cpu_to_le16(cmd->id);
 	sqe->nsid = cpu_to_le32(common->nsid);
 	sqe->slba = cpu_to_le64(cmd->disk_offset >> common->block_shift);
 	sqe->length = cpu_to_le16((cmd->bytes >> common->block_shift) - 1);
@@ -185,7 +191,7 @@ static void nvme_post(struct chario_queue *q, struct chario_command *cmd,
 /* Where the next completion comes, and what tells that it is there. */
 static void show_sign(struct chario_nvme_queue *nq)
 {
-	nq->core.sign_value = cpu_to_le16(nq->phase);
+	nq->core.sign_value = cpu_to_le16(nq->phase >> 16);
 	WRITE_ONCE(nq->core.sign, &nq->head->status);
 }
 
@@ -213,12 +219,13 @@ static void send_again(struct chario_nvme_queue *nq, struct chario_command *cmd)
 }
 
 /* A completion that is not a plain success, or of no command in flight. */
-static noinline void reap_odd(struct chario_nvme_queue *nq, u16 id, u16 status)
+static noinline void reap_odd(struct chario_nvme_queue *nq, u32 end)
 {
+	u16 id = end, status = end >> 17;
 	struct chario_command *cmd = command_of(nq, id);
 	int error;
 
-	if (!is_in_flight(cmd, id))
+	if (cmd->id != id || cmd->state != CHARIO_COMMAND_POSTED)
 		goto err_stray;
 	cmd->id += NEXT_ID;
 	if (is_mistaken_abort(status, cmd, id)) {
@@ -240,14 +247,13 @@ err_stray:
 			    nq->qid, id);
 }
 
-/* @status: with its phase bit. */
-static __always_inline void reap_one(struct chario_nvme_queue *nq, u16 id,
-				     u16 status)
+/* @end: without the phase, so that of a plain success nothing but the identifier. */
+static __always_inline void reap_one(struct chario_nvme_queue *nq, u32 end)
 {
-	struct chario_command *cmd = command_of(nq, id);
+	struct chario_command *cmd = command_of(nq, end);
 
-	if (unlikely((status & (0x7ff << 1)) || !is_in_flight(cmd, id))) {
-		reap_odd(nq, id, status >> 1);
+	if (unlikely(cmd->id != end || cmd->state != CHARIO_COMMAND_POSTED)) {
+		reap_odd(nq, end);
 		return;
 	}
 	cmd->id += NEXT_ID;
@@ -282,16 +288,16 @@ static unsigned int nvme_reap(struct chario_queue *q)
 	unsigned int count;
 
 	for (count = 0; count < CHARIO_REAP_BATCH; count++) {
-		u16 status = le16_to_cpu(READ_ONCE(cqe->status));
+		u32 end = read_end(cqe) ^ nq->phase;
 
-		if ((status ^ nq->phase) & 1)
+		if (end & CHARIO_NVME_PHASE)
 			break;
-		/* The rest of the entry is not read before its phase bit. */
+		/* What the drive has written before is not read before. */
 		dma_rmb();
-		reap_one(nq, READ_ONCE(cqe->command_id), status);
+		reap_one(nq, end);
 		if (++cqe == nq->cqes_end) {
 			cqe = nq->cqes;
-			nq->phase ^= 1;
+			nq->phase ^= CHARIO_NVME_PHASE;
 		}
 	}
 	nq->head = cqe;
