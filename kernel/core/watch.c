@@ -3,9 +3,10 @@
  * The watchdog of a queue: deadlines, lost interrupts, a device that has gone.
  *
  * A timer that runs only while commands are in flight, at the next deadline
- * and at least four times a second.  At its deadline a caller is told; recovery begins
- * when the drive has had the request for the recovery age of its disk, too.  A call whose deadline lies behind that
- * costs nothing on the hot path but one comparison.
+ * and at least four times a second.  At its deadline a caller is told; recovery
+ * begins when the drive has had the request for the recovery age of its disk, too.
+ * A call whose deadline lies behind the next look costs nothing on the hot path but
+ * one comparison.
  */
 #include <linux/jiffies.h>
 
@@ -66,7 +67,7 @@ static unsigned long due_at(const struct chario_request *req)
 
 /* A request about which there is something to be done; @next: when to look again. */
 static struct chario_request *find_due(struct chario_queue *q, bool *busy,
-					   unsigned long *next)
+				       unsigned long *next)
 {
 	unsigned long now = jiffies;
 	unsigned int tag;

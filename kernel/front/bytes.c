@@ -91,6 +91,7 @@ static void leave(struct chario_bytes *b)
 	clear_bit_unlock(0, &b->in_use);
 	/* Pairs with the barrier in prepare_to_wait(). */
 	smp_mb__after_atomic();
+	/* Ordered by the barrier above. */
 	if (unlikely(waitqueue_active(&b->idle)))
 		wake_up(&b->idle);
 	if (held && !holds)

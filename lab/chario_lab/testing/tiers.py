@@ -139,7 +139,8 @@ def plan_check(setting: Setting) -> Plan:
     ]
     left_out = [f"{name}: in `make check-long`" for name in (
         "fail-nth sweeps without samples, a million commands of the fuzzer, library fuzzers for 10 minutes",
-        "100 killed machines, 1,000 killed writers, 100,000 lies of a drive", "10,000 crash points", "all files on all kernels")]  # fmt: skip
+        "100 killed machines, 1,000 killed writers, 100,000 lies of a drive", "10,000 crash points",
+        "all files on all kernels")]  # fmt: skip
     left_out += not_named(setting)
     in_guests: list[tuple[Stage, ...]] = []
     for kernel in setting.kernels:

@@ -26,9 +26,9 @@
 
 #include "common.h"
 
-#define PAGE	 4096ul
-#define ELSEWHERE 0x1000001
-#define MOST	 64
+#define PAGE        4096ul
+#define ELSEWHERE   0x1000001
+#define MOST        64
 #define DEADLINE_NS 60000000000ull
 
 static int fd;
@@ -153,7 +153,8 @@ static void touch(const char *path)
 
 int main(int argc, char **argv)
 {
-	struct chario_file_options options = { .size = sizeof(options), .deadline_ns = DEADLINE_NS };
+	struct chario_file_options options = { .size = sizeof(options),
+					       .deadline_ns = DEADLINE_NS };
 	pthread_t threads[MOST];
 	size_t total = 0;
 	bool ring;
@@ -175,7 +176,8 @@ int main(int argc, char **argv)
 		die("%s", argv[1]);
 	faults = map();
 	for (unsigned int i = 0; i < (ring ? 1 : count); i++)
-		if (pthread_create(&threads[i], NULL, ring ? call_ring : call, (void *)(uintptr_t)i))
+		if (pthread_create(&threads[i], NULL, ring ? call_ring : call,
+				   (void *)(uintptr_t)i))
 			die("no thread");
 	wait_faults(faults);
 	if (parts)
