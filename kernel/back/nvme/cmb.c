@@ -16,7 +16,7 @@
 #define CMBLOC_CDPCILS	BIT(6) /* data here, commands in main memory */
 
 /* The largest unit of its size and place, 64 GiB (3.1.3.12). */
-#define MAX_UNIT	6
+#define MAX_UNIT	6U
 
 /* What one entry of a scatterlist can say, and more than any drive has. */
 #define MAX_BYTES	((u64)SZ_2G)
