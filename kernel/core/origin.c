@@ -111,7 +111,8 @@ static bool is_settled(struct chario_queue *q,
 	chario_queue_for_each_busy(q, tag) {
 		const struct chario_command *cmd = chario_queue_command(q, tag);
 
-		if (chario_command_in_flight(cmd) && cmd->req->orphaned &&
+		/* One that has ended may have its bounce buffers copied yet. */
+		if (cmd->state != CHARIO_COMMAND_IDLE && cmd->req->orphaned &&
 		    cmd->req->origin == origin && cmd->disk_offset < end &&
 		    cmd->disk_offset + cmd->bytes > pos)
 			settled = false;
