@@ -15,9 +15,6 @@
 #include "core/queue.h"
 #include "trace.h"
 
-/* When to say what chario_queue_drain() waits for. */
-#define DRAIN_WARN	(10 * HZ)
-
 /* A word that never tells of a completion. */
 static const __le16 no_sign;
 
@@ -400,8 +397,7 @@ void chario_queue_drain(struct chario_queue *q)
 {
 	/* Pairs with test_and_set_bit() in chario_queue_try_get(). */
 	smp_mb();
-	while (!wait_event_timeout(q->slot_wait, is_left(q), DRAIN_WARN))
-		pr_warn("chario: a caller is held up inside a call, most likely by a page fault that is not served; waiting for it\n");
+	wait_event(q->slot_wait, is_left(q));
 	flush_work(&q->dirty_work);
 	timer_delete_sync(&q->timer);
 }

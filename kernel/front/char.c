@@ -22,8 +22,8 @@
 static void close_file(struct chario_file *cf)
 {
 	if (cf->bytes && chario_bytes_disable(cf))
-		dev_err(&cf->cio->dev,
-			"a file was closed before its last bytes could be written; they are lost\n");
+		dev_err_ratelimited(&cf->cio->dev,
+				    "a file was closed before its last bytes could be written; they are lost\n");
 	chario_pin_release(cf->cio, &cf->pinned);
 	chario_buffers_free(cf->buffers);
 	if (cf->own_queue)

@@ -431,11 +431,12 @@ int chario_nvme_admin_ask(struct chario_nvme *ctrl, struct nvme_command *c,
 		return -EAGAIN;
 	ret = collect(&ctrl->admin, slot, wait_for(ctrl, slot), answer);
 	if (ret)
-		dev_err(&ctrl->pdev->dev, "admin command 0x%02x: %s\n",
-			c->common.opcode,
-			ret == -ENODEV ? "drive has gone" :
-			ret == -ECANCELED ? "cut off by a reset" :
-			"no answer in time");
+		dev_err_ratelimited(&ctrl->pdev->dev,
+				    "admin command 0x%02x: %s\n",
+				    c->common.opcode,
+				    ret == -ENODEV ? "drive has gone" :
+				    ret == -ECANCELED ? "cut off by a reset" :
+				    "no answer in time");
 	return ret;
 }
 

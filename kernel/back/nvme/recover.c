@@ -206,13 +206,13 @@ int chario_nvme_revive(struct chario_nvme *ctrl)
 	struct device *dev = &ctrl->pdev->dev;
 	int ret;
 
-	dev_warn(dev, "resetting the controller\n");
+	dev_warn_ratelimited(dev, "resetting the controller\n");
 	ret = reset(ctrl);
 	if (!ret)
 		ctrl->resets++;
 	ret = go_on(ctrl, ret);
 	if (!ret)
-		dev_warn(dev, "the controller is up again\n");
+		dev_warn_ratelimited(dev, "the controller is up again\n");
 	return ret;
 }
 
@@ -322,7 +322,7 @@ static void recover(struct chario_nvme *ctrl)
 			return;
 		ret = abort_expired(ctrl);
 		if (!ret) {
-			dev_warn(dev, "expired commands have been aborted\n");
+			dev_warn_ratelimited(dev, "expired commands have been aborted\n");
 			return;
 		}
 	}
