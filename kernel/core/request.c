@@ -14,6 +14,8 @@
  * slices.c takes the part of launch() and run_async() where the memory is a
  * buffer, and all of it where such a call is one chunk.
  */
+#include <linux/sizes.h>
+
 #include "core/buffer.h"
 #include "core/device.h"
 #include "core/flight.h"
@@ -225,7 +227,13 @@ static void land_oldest(struct run *run, const struct chario_call *call)
 	run->error = error;
 }
 
-/* Wait for the memory of the next request, with no command that others may want. */
+/*
+ * That is waited for ahead: the requests of a call that begins with memory that is not
+ * there need not wait one by one.
+ */
+#define FAULT_IN_BYTES	SZ_64M
+
+/* Wait for the memory of the next requests, with no command that others may want. */
 static int fault_in(struct run *run, const struct chario_call *call,
 		    const struct cursor *cur)
 {
@@ -238,7 +246,7 @@ static int fault_in(struct run *run, const struct chario_call *call,
 	return chario_flight_fault_in(call, cur->iter,
 				      look_at_next(cur, &split),
 				      min_t(size_t, iov_iter_count(cur->iter),
-					    cur->limits.chunk_bytes));
+					    FAULT_IN_BYTES));
 }
 
 /* 0 when all has been launched, or what kept the rest from it. */

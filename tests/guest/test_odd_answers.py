@@ -194,7 +194,7 @@ def test_answers_that_come_too_late(rig: Rig) -> None:
     with played(rig, REGISTERS, status=status) as drive:
         drives.append(drive)
         (disk,) = rig.take(drive.address)
-        rig.set_admin_timeout(1)
+        rig.set_admin_timeout(100)
         asked = [step for _ in range(ADMIN_COMMANDS + 1) for step in (f"pin,{PIN_RETRY}", "pin,0")]
         assert {value for name, value in rig.calls(disk, *asked) if name == "pin"} == {0}
         prompt[0] = True

@@ -216,7 +216,7 @@ def test_new_id_does_not_claim_drives(rig: Rig) -> None:
 
 RANGES = {
     "queue_depth": (2, 1024),
-    "max_command_kib": (4, 1024),
+    "max_command_kib": (4, 2048),
     "chunk_kib": (1, 1 << 20),
     "deadline_ms": (1, 3600 * 1000),
     "poll_queues": (-1, 65535),

@@ -71,7 +71,8 @@
 /**
  * enum chario_stage - the stages of a request, in order
  * @CHARIO_STAGE_ENTER: the call has reached the front end
- * @CHARIO_STAGE_SPLIT: the size of the next device command is known
+ * @CHARIO_STAGE_SPLIT: the size of the next device command is known; once more
+ *	when its memory was not there and has been waited for
  * @CHARIO_STAGE_MAP: its memory is pinned and mapped for DMA
  * @CHARIO_STAGE_QUEUE: the device command is built
  * @CHARIO_STAGE_POST: it stands in the submission queue
