@@ -12,7 +12,7 @@ import os
 import random
 import re
 from collections.abc import Sequence
-from errno import errorcode
+from errno import EROFS, errorcode
 
 import pytest
 from played import (
@@ -118,11 +118,11 @@ def test_completions_of_all_kinds(rig: Rig, liar: Liar, truth: float) -> None:
     with played(rig, REGISTERS, status=status) as drive:
         drives.append(drive)
         (disk,) = rig.take(drive.address)
-        while liar.told < LIES:
+        # The log takes some of them every few seconds.
+        while liar.told < LIES or STRAY not in rig.said(mark):
             reads = [result for name, result in rig.calls(disk, POLL, *["read,0,4096"] * READS) if name == "read"]
             assert all(is_result(result) for result in reads)
             assert truth or set(reads) == {4096}
-        rig.wait_said(mark, STRAY)
         assert truth or rig.counters(disk)["errors"] == 0
     works(rig, drive.address)
 
@@ -169,6 +169,8 @@ def test_descriptions(rig: Rig, liar: Liar) -> None:
                 continue
             for disk in disks:
                 results = dict(rig.calls(disk, POLL, "read,0,65536", "write,0,65536", "atomic", "info"))
-                assert is_result(results["read"], 65536) and results["info"] == 0
+                # It may say that it is write protected.
+                if results != {"open": -EROFS}:
+                    assert is_result(results["read"], 65536) and results["info"] == 0
                 rig.guest.run(f"grep -rs . /sys/class/chario/{disk.rpartition('/')[2]}/health")
     works(rig, drive.address)
