@@ -27,8 +27,8 @@ from chario_lab.guest.spec import GuestSpec, Namespace, NullCo, Nvme, files
 from chario_lab.kernel import get_kernel
 
 BOOT_LIMIT_S = 240.0
-CASE_LIMIT_S = 120.0
-MAP_LIMIT_S = 120.0
+CASE_LIMIT_S = 900.0
+MAP_LIMIT_S = 600.0
 HUGE_PAGES = 4
 # No medium below the drive: what a call costs the guest's CPU does not depend on one.
 DRIVE = Nvme("bench", namespaces=(Namespace(size_mib=1024, backing=NullCo()), Namespace(size_mib=256)))
