@@ -140,7 +140,7 @@ def plan_check(setting: Setting) -> Plan:
     left_out = [f"{name}: in `make check-long`" for name in (
         "fail-nth sweeps without samples, a million commands of the fuzzer, library fuzzers for 10 minutes",
         "100 killed machines, 1,000 killed writers, 100,000 lies of a drive", "10,000 crash points",
-        "all files on all kernels")]  # fmt: skip
+        "a siege of 10 minutes", "all files on all kernels")]  # fmt: skip
     left_out += not_named(setting)
     in_guests: list[tuple[Stage, ...]] = []
     for kernel in setting.kernels:
@@ -154,12 +154,17 @@ def plan_long(setting: Setting) -> Plan:
     """What takes hours."""
     cuts = pytest(setting, "100 killed machines", [f"{GUEST}test_store_cuts.py"], 40.0)
     writers = pytest(setting, "1,000 killed writers", [f"{GUEST}test_fencing.py"], 8.0)
+    siege = pytest(setting, "siege of 10 min", [f"{GUEST}test_siege.py"], 15.0)
+    watched = pytest(setting, "siege of 10 min debug", [f"{GUEST}test_siege.py", f"--kernel={DEBUG}"], 20.0)
     everywhere = [stage for group in plan_guests(setting, everything=True).groups for stage in group]
     groups = [
         *((replace(stage, environment={**stage.environment, **NO_SAMPLES}),) for stage in everywhere),
         (guests(setting, KCSAN, listed(setting, KCSAN)),),
         (replace(cuts, environment={**cuts.environment, "KILLS": "100"}),),
         (replace(writers, environment={**writers.environment, "WRITERS": "112"}),),
+        (replace(siege, environment={**siege.environment, "SIEGE_SECONDS": "600", "SIEGE_LEAST": "1000"}),),
+        *([(replace(watched, environment={**watched.environment, "SIEGE_SECONDS": "600", "SIEGE_LEAST": "100"}),)]
+          if DEBUG in setting.kernels else []),
         (make(setting, "10,000 crash points", "check-meson", CUTS="10000"),),
         (make(setting, "fuzz-library 10 min", "fuzz-library", FUZZ_SECONDS="600"),),
         (make(setting, "fuzz", "fuzz"),),
