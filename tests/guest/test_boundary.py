@@ -169,6 +169,6 @@ def test_the_parameter_is_bounded(loopback: Guest, module: Path) -> None:
         load(loopback, module, given)
         assert attributes(loopback, NODE)["boundary_bytes"] == str(shown)
         loopback.must(f"dd if=/dev/urandom of={NODE} bs=1M count=3 && rmmod chario")
-    for given in ("1048577", "4294967295", "many"):
-        refused = loopback.run(f"insmod {loopback.push(module)} loopback_mib=8 loopback_boundary_kib={given}")
+    for text in ("1048577", "4294967295", "many"):
+        refused = loopback.run(f"insmod {loopback.push(module)} loopback_mib=8 loopback_boundary_kib={text}")
         assert refused.rc != 0

@@ -163,8 +163,11 @@ def plan_long(setting: Setting) -> Plan:
         (replace(cuts, environment={**cuts.environment, "KILLS": "100"}),),
         (replace(writers, environment={**writers.environment, "WRITERS": "112"}),),
         (replace(siege, environment={**siege.environment, "SIEGE_SECONDS": "600", "SIEGE_LEAST": "1000"}),),
-        *([(replace(watched, environment={**watched.environment, "SIEGE_SECONDS": "600", "SIEGE_LEAST": "100"}),)]
-          if DEBUG in setting.kernels else []),
+        *(
+            [(replace(watched, environment={**watched.environment, "SIEGE_SECONDS": "600", "SIEGE_LEAST": "100"}),)]
+            if DEBUG in setting.kernels
+            else []
+        ),
         (make(setting, "10,000 crash points", "check-meson", CUTS="10000"),),
         (make(setting, "fuzz-library 10 min", "fuzz-library", FUZZ_SECONDS="600"),),
         (make(setting, "fuzz", "fuzz"),),
