@@ -286,10 +286,8 @@ def test_a_queue_of_ones_own_is_not_made(rig: Rig) -> None:
 
     with played(rig, REGISTERS, status=status) as drive:
         (disk,) = rig.take(drive.address)
-        rig.set_admin_timeout(500)
         steps = ("completion,2", "own-queue", "read,0,4096")
         assert rig.calls(disk, *steps)[1] == ("own-queue", -ETIMEDOUT)
-        rig.set_admin_timeout()
         rig.wait_reset(disk)
         assert rig.calls(disk, *steps)[1:3] == [("own-queue", 0), ("read", 4096)]
 
@@ -305,11 +303,9 @@ def test_a_queue_of_ones_own_is_not_deleted(rig: Rig, opcode: Opcode, answer: in
 
     with played(rig, REGISTERS, status=status) as drive:
         (disk,) = rig.take(drive.address)
-        rig.set_admin_timeout(500)
         unwilling[0] = True
         steps, fine = ("completion,2", "own-queue", "read,0,4096"), [("own-queue", 0), ("read", 4096)]
         assert rig.calls(disk, *steps)[1:3] == fine
-        rig.set_admin_timeout()
         rig.wait_reset(disk)
         unwilling[0] = False
         until(lambda: rig.calls(disk, *steps)[1:3] == fine, "the queue does not come back")
