@@ -196,13 +196,14 @@ static int make_way(struct chario_bytes *b, enum chario_op op, u64 pos,
 }
 
 /* Gather some of the next bytes of a write; how many. */
-static ssize_t add(struct chario_gather *g, struct iov_iter *iter, u64 pos)
+static ssize_t add(struct chario_gather *g, struct iov_iter *iter, u64 pos,
+		   bool durable)
 {
 	int ret = 0;
 
 	if (!chario_gather_is_empty(g) &&
 	    (pos != g->end || chario_gather_is_full(g)))
-		ret = chario_gather_write(g, false);
+		ret = chario_gather_write(g, durable);
 	ret = ret ?: chario_gather_get_memory(g);
 	return ret ?: chario_gather_add(g, iter, pos);
 }
@@ -212,7 +213,7 @@ static ssize_t write_shared(struct chario_bytes *b, struct iov_iter *iter,
 			    u64 pos, bool durable)
 {
 	struct chario_gather *g = &b->gather;
-	ssize_t ret = take_untold(b) ?: add(g, iter, pos);
+	ssize_t ret = take_untold(b) ?: add(g, iter, pos, durable);
 
 	if (ret > 0 && (durable || chario_gather_is_full(g)))
 		ret = chario_gather_write(g, durable) ?: ret;
@@ -234,7 +235,7 @@ static ssize_t write_alone(struct chario_file *cf, struct iov_iter *iter,
 		return move_direct(cf, iter, CHARIO_OP_WRITE, pos, direct,
 				   durable);
 	chario_gather_init(&own, cf, iov_iter_count(iter));
-	ret = add(&own, iter, pos);
+	ret = add(&own, iter, pos, durable);
 	if (ret > 0)
 		ret = chario_gather_write(&own, durable) ?: ret;
 	chario_gather_drop_memory(&own);
@@ -265,18 +266,22 @@ static ssize_t write_part(struct chario_file *cf, struct iov_iter *iter,
 	return ret;
 }
 
-/* Wait for memory that is to be gathered, with nothing that others may want. */
-static int fault_in(const struct iov_iter *iter, u32 most, unsigned long expires)
+/*
+ * Wait for memory that is to be gathered, with nothing that others may want.  A call
+ * ends where that cannot be read.
+ */
+static int fault_in(struct iov_iter *iter, u32 most, unsigned long expires)
 {
+	size_t want = min_t(size_t, iov_iter_count(iter), most);
 	ssize_t ret;
 
 	if (!user_backed_iter(iter))
 		return -EFAULT;
-	ret = chario_pages_fault_in(iter,
-				    min_t(size_t, iov_iter_count(iter), most),
-				    CHARIO_OP_WRITE);
+	ret = chario_pages_fault_in(iter, want, CHARIO_OP_WRITE);
 	if (ret < 0)
 		return ret;
+	if (ret < want)
+		iov_iter_truncate(iter, ret);
 	return time_after(jiffies, expires) ? -ETIMEDOUT : 0;
 }
 
@@ -333,14 +338,7 @@ static ssize_t gather_now(struct chario_bytes *b, struct iov_iter *iter,
 	    (pos != g->end || chario_gather_is_full(g)))
 		return -EAGAIN;
 	ret = write_shared(b, iter, pos, false);
-	if (ret == bytes)
-		return ret;
-	/* Not all of its memory is there. */
-	if (ret > 0) {
-		chario_gather_take_back(g, pos);
-		iov_iter_revert(iter, ret);
-	}
-	return -EAGAIN;
+	return ret == -EFAULT ? -EAGAIN : ret;
 }
 
 static ssize_t transfer_now(struct chario_bytes *b, struct iov_iter *iter,

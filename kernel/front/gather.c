@@ -113,35 +113,25 @@ bool chario_gather_meets(struct chario_gather *g, u64 pos, u64 bytes)
  *
  * Nobody waits for memory while others may want the gather.
  *
- * Return: how many there was room for and are there; EFAULT when the first is not:
- * ask chario_pages_fault_in().
+ * Return: how many there was room for; EFAULT when not all of these are there: ask
+ * chario_pages_fault_in().
  */
 ssize_t chario_gather_add(struct chario_gather *g, struct iov_iter *iter,
 			  u64 pos)
 {
 	u32 offset = pos & (g->size - 1);
 	size_t bytes = min_t(size_t, iov_iter_count(iter), g->size - offset);
+	size_t copied;
 
 	pagefault_disable();
-	bytes = copy_from_iter(g->memory + offset, bytes, iter);
+	copied = copy_from_iter(g->memory + offset, bytes, iter);
 	pagefault_enable();
-	if (!bytes)
+	if (copied != bytes) {
+		iov_iter_revert(iter, copied);
 		return -EFAULT;
+	}
 	set_range(g, chario_gather_is_empty(g) ? pos : g->start, pos + bytes);
 	return bytes;
-}
-
-/**
- * chario_gather_take_back() - undo chario_gather_add()
- * @g: ends behind what was added last
- * @pos: byte offset on the disk where that begins
- */
-void chario_gather_take_back(struct chario_gather *g, u64 pos)
-{
-	if (pos == g->start)
-		set_range(g, 0, 0);
-	else
-		set_range(g, g->start, pos);
 }
 
 static int write_whole(struct chario_gather *g, u64 pos, void *from, u32 bytes,

@@ -55,7 +55,6 @@ void chario_gather_drop_memory(struct chario_gather *g);
 bool chario_gather_meets(struct chario_gather *g, u64 pos, u64 bytes);
 ssize_t chario_gather_add(struct chario_gather *g, struct iov_iter *iter,
 			  u64 pos);
-void chario_gather_take_back(struct chario_gather *g, u64 pos);
 int chario_gather_write(struct chario_gather *g, bool fua);
 
 #endif /* CHARIO_FRONT_GATHER_H */
