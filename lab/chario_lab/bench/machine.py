@@ -119,7 +119,7 @@ def _start_qemu(stack: ExitStack, command: list[str], host: Host, plugin: Path) 
 
 def prepare_stock(guest: Guest) -> str:
     """The drive under nvme, ready to be counted; its address on the bus."""
-    guest.must("modprobe nvme")
+    guest.must("modprobe nvme", MAP_LIMIT_S)
     guest.must("for i in $(seq 300); do [ -b /dev/nvme0n1 ] && exit 0; sleep 0.1; done; exit 1", 60)
     guest.must("echo none >/sys/block/nvme0n1/queue/scheduler")
     guest.must(f"echo {HUGE_PAGES} >/proc/sys/vm/nr_hugepages")

@@ -150,24 +150,28 @@ def plan_check(setting: Setting) -> Plan:
     return Plan("check", (*host, *in_guests), tuple(left_out), needed=f"guests {setting.kernels[0]}")
 
 
+def sieges(setting: Setting) -> list[Stage]:
+    """Ten minutes of everything at once; on the debug kernel everything takes longer, so that there is less of it."""
+    long = []
+    for kernel, least in ((FIRST_KERNEL, "1000"), (DEBUG, "100")):
+        if kernel in setting.kernels:
+            stage = pytest(setting, f"siege {kernel}", [f"{GUEST}test_siege.py", f"--kernel={kernel}"], 20.0)
+            environment = {**stage.environment, "SIEGE_SECONDS": "600", "SIEGE_LEAST": least}
+            long.append(replace(stage, environment=environment))
+    return long
+
+
 def plan_long(setting: Setting) -> Plan:
     """What takes hours."""
     cuts = pytest(setting, "100 killed machines", [f"{GUEST}test_store_cuts.py"], 40.0)
     writers = pytest(setting, "1,000 killed writers", [f"{GUEST}test_fencing.py"], 8.0)
-    siege = pytest(setting, "siege of 10 min", [f"{GUEST}test_siege.py"], 15.0)
-    watched = pytest(setting, "siege of 10 min debug", [f"{GUEST}test_siege.py", f"--kernel={DEBUG}"], 20.0)
     everywhere = [stage for group in plan_guests(setting, everything=True).groups for stage in group]
     groups = [
         *((replace(stage, environment={**stage.environment, **NO_SAMPLES}),) for stage in everywhere),
         (guests(setting, KCSAN, listed(setting, KCSAN)),),
         (replace(cuts, environment={**cuts.environment, "KILLS": "100"}),),
         (replace(writers, environment={**writers.environment, "WRITERS": "112"}),),
-        (replace(siege, environment={**siege.environment, "SIEGE_SECONDS": "600", "SIEGE_LEAST": "1000"}),),
-        *(
-            [(replace(watched, environment={**watched.environment, "SIEGE_SECONDS": "600", "SIEGE_LEAST": "100"}),)]
-            if DEBUG in setting.kernels
-            else []
-        ),
+        *((stage,) for stage in sieges(setting)),
         (make(setting, "10,000 crash points", "check-meson", CUTS="10000"),),
         (make(setting, "fuzz-library 10 min", "fuzz-library", FUZZ_SECONDS="600"),),
         (make(setting, "fuzz", "fuzz"),),

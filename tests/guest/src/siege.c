@@ -31,7 +31,7 @@
 #include "siege/siege.h"
 #include "common.h"
 
-#define LIFE_TURNS       600
+#define LIFE_TURNS       250
 #define LIFE_MS          20000 /* if its threads wait for something */
 #define SOFT_LIMIT_MS    400000 /* longer than the longest deadline */
 #define HARD_LIMIT_MS    60000
@@ -86,7 +86,7 @@ struct worker {
 
 struct shared *shared;
 uint64_t window_address;
-bool has_dmabufs;
+bool has_dmabufs, has_userfaultfd;
 
 static const char *addresses[DISKS];
 static uint64_t seed, step;
@@ -308,8 +308,9 @@ static bool has_all(const uint64_t *counts, int nr, uint64_t least)
 static bool is_enough(uint64_t least)
 {
 	const struct tally *tally = &shared->tally;
+	int nr_memories = has_userfaultfd ? MEMORY_GUARDED : MEMORY_LATE;
 	bool enough = has_all(tally->ways, WAYS, least) && has_all(tally->modes, MODES, least) &&
-		      has_all(tally->memories, MEMORY_GUARDED, least);
+		      has_all(tally->memories, nr_memories, least);
 
 	for (int kind = 0; kind < KINDS; kind++)
 		if ((kind != KIND_DMABUF || has_dmabufs) && (kind != KIND_WINDOW || window_address))
@@ -424,6 +425,7 @@ int main(int argc, char **argv)
 	addresses[0] = argv[6];
 	addresses[1] = argv[7];
 	has_dmabufs = !access("/dev/udmabuf", F_OK);
+	has_userfaultfd = !access("/proc/sys/vm/unprivileged_userfaultfd", F_OK);
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
 		      0);
 	if (shared == MAP_FAILED)

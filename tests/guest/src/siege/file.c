@@ -95,7 +95,7 @@ void file_set_mode(struct seat *s)
 	uint64_t deadline = PATIENT_NS;
 	int error;
 
-	s->mode = (enum mode)below(s, MODES);
+	s->mode = chance(s, 3) ? MODE_HURRIED : (enum mode)below(s, MODES);
 	if (s->mode == MODE_OWN_QUEUE || s->mode == MODE_OWN_POLLED)
 		own_queue(s, s->mode == MODE_OWN_POLLED);
 	if (s->mode == MODE_HURRIED)

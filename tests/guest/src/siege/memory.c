@@ -115,6 +115,8 @@ void memory_watch(struct seat *seats)
 	struct uffdio_api api = { .api = UFFD_API };
 	pthread_t thread;
 
+	if (!has_userfaultfd)
+		return;
 	faults = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK);
 	if (faults < 0 || ioctl(faults, UFFDIO_API, &api))
 		die("userfaultfd");

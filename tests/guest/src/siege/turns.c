@@ -115,6 +115,8 @@ static void choose_memory(struct seat *s, struct op *op, uint32_t bytes)
 		at = s->fixed + below(s, PAGE / s->step) * s->step;
 	} else {
 		op->memory = (enum memory)below(s, MEMORIES);
+		if (op->memory == MEMORY_LATE && !has_userfaultfd)
+			op->memory = MEMORY_UNTOUCHED;
 		/* Where items are not whole blocks, a write that ends in the middle would tear one. */
 		if ((op->memory == MEMORY_GUARDED || op->memory == MEMORY_LATE) && op->write &&
 		    file_is_parts(s))
