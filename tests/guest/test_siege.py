@@ -18,7 +18,7 @@ import pytest
 from programs import compile_program
 from rig import Rig
 from shared_guest import Setup
-from waiting import until
+from waiting import SETTLE_LIMIT_S, until
 
 from chario_lab.guest import faults
 from chario_lab.guest.devices import nodes
@@ -28,7 +28,8 @@ from chario_lab.guest.spec import Namespace, Nvme, Throttle
 from chario_lab.kernel import DEBUG
 
 SECONDS = int(os.environ.get("SIEGE_SECONDS") or 0)
-LEAST = int(os.environ.get("SIEGE_LEAST", "20"))
+LEAST = int(os.environ.get("SIEGE_LEAST", "0"))
+FEW, FEW_DEBUG = 20, 2
 SEED = int(os.environ.get("SIEGE_SEED") or random.getrandbits(32))
 LIMIT_S = 20 * SECONDS + 1800
 ADMIN_TIMEOUT_MS = 60_000
@@ -81,9 +82,7 @@ class Siege:
     def slow_down(self, drive: int) -> None:
         """It takes a few requests a second for a while, or a few writes, which reads overtake."""
         what = self.random.choice(("iops-write", "iops-write", "iops-total"))
-        faults.set_limits(
-            self.rig.guest, drive, 1, {what: self.random.choice((5, 20, 50, 200))}
-        )
+        faults.set_limits(self.rig.guest, drive, 1, {what: self.random.choice((5, 20, 50, 200))})
         self.pause(3)
         faults.set_limits(self.rig.guest, drive, 1, {what: 0})
 
@@ -105,24 +104,28 @@ class Siege:
     def switch_processor(self, drive: int) -> None:
         """The second processor goes and comes back."""
         del drive
-        self.rig.guest.files.write(SECOND_PROCESSOR, 0)
-        self.pause(1)
-        self.rig.guest.files.write(SECOND_PROCESSOR, 1)
+        for online in (0, 1):
+            # While no ring is made, see src/siege/rings.c.
+            self.rig.guest.must(f"flock /run/siege -c 'echo {online} >{SECOND_PROCESSOR}'", SETTLE_LIMIT_S)
+            self.pause(1)
 
     def go_on(self) -> None:
         """One thing of it; a drive that was given up is bound again."""
         actions: tuple[Callable[[int], None], ...] = (
             self.stall, self.slow_down, self.slow_down, self.fail, self.rebind, self.switch_processor,
         )  # fmt: skip
-        for dead in (
-            drive for drive in range(len(DRIVES)) if self.state(drive) == "dead"
-        ):
+        for dead in (drive for drive in range(len(DRIVES)) if self.state(drive) == "dead"):
             self.rebind(dead)
             self.done["given_up"] = self.done.get("given_up", 0) + 1
         action, drive = self.random.choice(actions), self.random.randrange(len(DRIVES))
         action(drive)
         self.done[action.__name__] = self.done.get(action.__name__, 0) + 1
         self.pause(1.5)
+
+
+def least(rig: Rig) -> int:
+    """Successes that each way has to have."""
+    return LEAST or (FEW_DEBUG if rig.guest.spec.kernel == DEBUG else FEW)
 
 
 def start(rig: Rig) -> Job:
@@ -139,7 +142,7 @@ def start(rig: Rig) -> Job:
         program,
         SEED,
         SECONDS,
-        LEAST,
+        least(rig),
         step,
         HIDDEN,
         *(rig.address(drive) for drive in range(len(DRIVES))),
@@ -148,10 +151,7 @@ def start(rig: Rig) -> Job:
     return rig.guest.start([str(word) for word in words], timeout_s=LIMIT_S)
 
 
-@pytest.mark.skipif(
-    not SECONDS,
-    reason="a siege is the long tier's; SIEGE_SECONDS=60 asks for a short one",
-)
+@pytest.mark.skipif(not SECONDS, reason="a siege is the long tier's; SIEGE_SECONDS=60 asks for a short one")
 @pytest.mark.timeout(LIMIT_S + 600)
 def test_everything_at_once(rig: Rig) -> None:
     """Every way, kind of buffer and kind of memory has its successes, and nothing was wrong."""
@@ -166,10 +166,6 @@ def test_everything_at_once(rig: Rig) -> None:
     for name, path in OPTIONAL.items():
         if rig.guest.run(f"test -e {path}").rc != 0:
             del counts[name]
-    assert {name: count for name, count in counts.items() if count < LEAST} == {}
-    assert [
-        name
-        for name, count in report["events"].items()
-        if not count and name not in RARE
-    ] == []
+    assert {name: count for name, count in counts.items() if count < least(rig)} == {}
+    assert [name for name, count in report["events"].items() if not count and name not in RARE] == []
     until(lambda: rig.pinned_pages() == 0, "pages stay pinned")

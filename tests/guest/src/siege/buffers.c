@@ -42,14 +42,17 @@ static int create(struct seat *s, int fd, struct buffer *b, struct chario_buffer
 	return 0;
 }
 
+/* NULL when the drive has gone meanwhile. */
 static char *map(int fd, uint64_t offset)
 {
 	int how = fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED;
 	char *at = mmap(NULL, MOST_BYTES, PROT_READ | PROT_WRITE, how, fd, (off_t)offset);
 
-	if (at == MAP_FAILED)
+	if (at != MAP_FAILED)
+		return at;
+	if (errno != ENODEV)
 		die("a mapping");
-	return at;
+	return NULL;
 }
 
 static void destroy(struct seat *s, int fd, uint32_t id)
@@ -145,14 +148,11 @@ bool buffer_have(struct seat *s, enum kind kind)
 		return false;
 	if (kind == KIND_DMABUF && !has_dmabufs)
 		return false;
-	/* The first drive has memory inside, and the other one reaches it there. */
-	if (kind == (s->peer_address ? KIND_INSIDE : KIND_PEER))
-		return false;
 	if (chance(s, 30))
 		buffer_drop(s, kind);
 	if (!b->id)
 		make(s, kind);
-	return b->id;
+	return b->id && (b->memory || kind >= KIND_INSIDE);
 }
 
 /* They go with the file. */

@@ -4,6 +4,8 @@
  * or not; commands of io_uring; and Linux's older aio.
  */
 #define _GNU_SOURCE
+#include <fcntl.h>
+#include <sys/file.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -30,18 +32,35 @@ static const unsigned int ring_flags[] = {
 	[RING_64_POLLED] = IORING_SETUP_IOPOLL,
 };
 
+/*
+ * Linux 6.1 announces the workers of a new ring to processors that come before it has made
+ * them, and dies of that.  Who has this lock alone switches processors.
+ */
+static int keep_processors(void)
+{
+	int fd = open("/run/siege", O_RDONLY | O_CREAT | O_CLOEXEC, 0600);
+
+	if (fd < 0 || flock(fd, LOCK_SH))
+		die("/run/siege");
+	return fd;
+}
+
 static struct io_uring *ring_of(struct seat *s, enum way way)
 {
 	int which = rings[way];
 	struct io_uring *ring = &s->rings[which];
 	struct iovec fixed = { s->fixed, MEMORY_BYTES };
+	int processors, err;
 
 	if (s->ring_made[which])
 		return ring;
-	errno = -io_uring_queue_init(2 * PIECES, ring, ring_flags[which]);
-	if (!errno && which <= RING_POLLED)
-		errno = -io_uring_register_buffers(ring, &fixed, 1);
-	if (errno)
+	processors = keep_processors();
+	err = io_uring_queue_init(2 * PIECES, ring, ring_flags[which]);
+	close(processors);
+	if (!err && which <= RING_POLLED)
+		err = io_uring_register_buffers(ring, &fixed, 1);
+	errno = -err;
+	if (err)
 		die("io_uring");
 	s->ring_made[which] = true;
 	return ring;

@@ -257,6 +257,9 @@ static bool choose_way(struct seat *s, struct op *op)
 	if (!names_buffer(op))
 		return true;
 	op->kind = (enum kind)below(s, KINDS);
+	/* The first drive has memory inside, and the other one reaches it there. */
+	if (is_inside(op))
+		op->kind = s->peer_address ? KIND_PEER : KIND_INSIDE;
 	op->write = op->write || op->kind == KIND_SOURCE;
 	if (is_inside(op))
 		op->write = false;
