@@ -72,7 +72,7 @@ void chario_complete_error(struct chario_command *cmd, int error)
  * @q: its queue
  * @req: some of its commands have been posted; @bytes are theirs
  * @missing: number of commands that have not
- * @error: why; 0 when they come as another request
+ * @error: why
  */
 void chario_complete_missing(struct chario_queue *q,
 			     struct chario_request *req, unsigned int missing,
@@ -82,8 +82,7 @@ void chario_complete_missing(struct chario_queue *q,
 	unsigned long flags;
 
 	raw_spin_lock_irqsave(&q->lock, flags);
-	if (error)
-		note_error(req, req->bytes, error);
+	note_error(req, req->bytes, error);
 	req->pending -= missing;
 	if (!req->pending)
 		chario_complete_request(q, req);
@@ -214,9 +213,8 @@ static noinline void finish_orphan(struct chario_queue *q,
 }
 
 /* An ended request that nobody waits for: tell the caller, if there is one. */
-static __always_inline void finish(struct chario_queue *q,
-				   struct chario_request *req, bool mark_dirty,
-				   const void *looker)
+static void finish(struct chario_queue *q, struct chario_request *req,
+		   bool mark_dirty)
 {
 	struct chario_device *cio = req->cio;
 	struct chario_async async = req->async;
@@ -231,7 +229,7 @@ static __always_inline void finish(struct chario_queue *q,
 	if (result > 0)
 		this_cpu_add(cio->counters->bytes[op], result);
 	release(q, req, mark_dirty, result);
-	async.tell(async.who, result, looker);
+	async.tell(async.who, result);
 }
 
 static bool must_mark_dirty(const struct chario_request *req)
@@ -247,16 +245,14 @@ static bool must_mark_dirty(const struct chario_request *req)
 }
 
 /**
- * chario_complete_seen() - finish requests that nobody waits for
+ * chario_complete_list() - finish requests that nobody waits for
  * @q: their queue
  * @done: list of ended requests
- * @looker: who has found them, see &struct chario_async; or NULL
  *
  * Context: any but under q->lock.  What would have to sleep goes on in
  * chario_complete_dirty().
  */
-void chario_complete_seen(struct chario_queue *q, struct chario_request *done,
-			  const void *looker)
+void chario_complete_list(struct chario_queue *q, struct chario_request *done)
 {
 	while (done) {
 		struct chario_request *req = done;
@@ -266,7 +262,7 @@ void chario_complete_seen(struct chario_queue *q, struct chario_request *done,
 			llist_add(&req->node, &q->dirty);
 			schedule_work(&q->dirty_work);
 		} else {
-			finish(q, req, false, looker);
+			finish(q, req, false);
 		}
 	}
 }
@@ -282,5 +278,5 @@ void chario_complete_dirty(struct work_struct *work)
 	struct chario_request *req, *next;
 
 	llist_for_each_entry_safe(req, next, llist_del_all(&q->dirty), node)
-		finish(q, req, true, NULL);
+		finish(q, req, true);
 }

@@ -3,10 +3,8 @@
  * The watchdog of a queue: deadlines, lost interrupts, a device that has gone.
  *
  * A timer that runs only while commands are in flight, at the next deadline
- * and at least four times a second.  At its deadline a caller is told; recovery
- * begins when the drive has had the request for the recovery age of its disk, too.
- * A call whose deadline lies behind the next look costs nothing on the hot path but
- * one comparison.
+ * and at least four times a second.  A call whose deadline lies behind that
+ * costs nothing on the hot path but one comparison.
  */
 #include <linux/jiffies.h>
 
@@ -48,26 +46,9 @@ static void reap_late(struct chario_queue *q)
 	q->reaped_seen = q->reaped;
 }
 
-/*
- * When recovery may begin: a caller may want an answer sooner than a healthy drive has
- * one, and that is no reason to disturb others.
- */
-static unsigned long recover_at(const struct chario_request *req)
-{
-	unsigned long old = req->started + READ_ONCE(req->cio->recovery_age);
-
-	return time_after(old, req->expires) ? old : req->expires;
-}
-
-/* When there is something to be done about a request. */
-static unsigned long due_at(const struct chario_request *req)
-{
-	return req->orphaned ? recover_at(req) : req->expires;
-}
-
-/* A request about which there is something to be done; @next: when to look again. */
-static struct chario_request *find_due(struct chario_queue *q, bool *busy,
-				       unsigned long *next)
+/* An expired request that has not been noticed; @next: the next deadline. */
+static struct chario_request *find_expired(struct chario_queue *q, bool *busy,
+					   unsigned long *next)
 {
 	unsigned long now = jiffies;
 	unsigned int tag;
@@ -76,27 +57,22 @@ static struct chario_request *find_due(struct chario_queue *q, bool *busy,
 	*next = now + WATCH_INTERVAL;
 	chario_queue_for_each_busy(q, tag) {
 		struct chario_command *cmd = chario_queue_command(q, tag);
-		unsigned long due;
 
 		if (!chario_command_in_flight(cmd))
 			continue;
 		*busy = true;
 		if (cmd->req->overdue)
 			continue;
-		due = due_at(cmd->req);
-		if (time_after_eq(now, due))
+		if (time_after_eq(now, cmd->req->expires))
 			return cmd->req;
-		if (time_before(due, *next))
-			*next = due;
+		if (time_before(cmd->req->expires, *next))
+			*next = cmd->req->expires;
 	}
 	return NULL;
 }
 
-/*
- * Take up one request, or set the timer.  True when there was one; @recover is set when
- * the drive has had it for too long.
- */
-static bool expire_one(struct chario_queue *q, bool *recover)
+/* Take up one expired request, or set the timer.  True when there was one. */
+static bool expire_one(struct chario_queue *q)
 {
 	struct chario_request *req;
 	struct chario_async async = { };
@@ -104,10 +80,9 @@ static bool expire_one(struct chario_queue *q, bool *recover)
 	bool busy;
 
 	raw_spin_lock_irqsave(&q->lock, flags);
-	req = find_due(q, &busy, &next);
+	req = find_expired(q, &busy, &next);
 	if (req) {
-		req->overdue = time_after_eq(jiffies, recover_at(req));
-		*recover |= req->overdue;
+		req->overdue = true;
 		/* A caller that was killed has gone before. */
 		if (!req->orphaned) {
 			this_cpu_inc(req->cio->counters->timeouts);
@@ -121,19 +96,19 @@ static bool expire_one(struct chario_queue *q, bool *recover)
 	}
 	raw_spin_unlock_irqrestore(&q->lock, flags);
 	if (async.who)
-		async.tell(async.who, -ETIMEDOUT, NULL);
+		async.tell(async.who, -ETIMEDOUT);
 	return req;
 }
 
-static bool has_due(struct chario_queue *q)
+static bool has_expired(struct chario_queue *q)
 {
 	unsigned long flags, next;
-	bool busy, due;
+	bool busy, expired;
 
 	raw_spin_lock_irqsave(&q->lock, flags);
-	due = find_due(q, &busy, &next);
+	expired = find_expired(q, &busy, &next);
 	raw_spin_unlock_irqrestore(&q->lock, flags);
-	return due;
+	return expired;
 }
 
 /**
@@ -147,17 +122,17 @@ static bool has_due(struct chario_queue *q)
  */
 void chario_watch_expire(struct chario_queue *q)
 {
-	bool recover = false;
+	bool expired = false;
 
 	/* A request that is there, but has not been reaped, is not late. */
-	if (has_due(q)) {
+	if (has_expired(q)) {
 		/* Its caller may be held up before it could tell the device. */
 		chario_queue_kick(q);
 		chario_queue_reap(q);
 	}
-	while (expire_one(q, &recover))
-		;
-	if (recover && q->ops->expired)
+	while (expire_one(q))
+		expired = true;
+	if (expired && q->ops->expired)
 		q->ops->expired(q);
 }
 

@@ -353,14 +353,13 @@ static void rest(struct chario_nvme *ctrl)
  * What is in flight, or has been held since, is posted on the way up.  The PCI
  * core has used up the saved state, which a reset of the link wants again.
  */
-static int wake(struct chario_nvme *ctrl,
-		int (*revive)(struct chario_nvme *ctrl))
+static int wake(struct chario_nvme *ctrl)
 {
 	int ret = 0;
 
 	mutex_lock(&ctrl->recover_lock);
 	if (ctrl->state == CHARIO_NVME_RECOVERING)
-		ret = revive(ctrl);
+		ret = chario_nvme_revive(ctrl);
 	if (!ret)
 		pci_save_state(ctrl->pdev);
 	mutex_unlock(&ctrl->recover_lock);
@@ -375,7 +374,7 @@ static int suspend(struct device *dev)
 
 static int resume(struct device *dev)
 {
-	return wake(dev_get_drvdata(dev), chario_nvme_resume);
+	return wake(dev_get_drvdata(dev));
 }
 
 static DEFINE_SIMPLE_DEV_PM_OPS(pm_ops, suspend, resume);
@@ -425,7 +424,7 @@ static void reset_prepare(struct pci_dev *pdev)
 
 static void reset_done(struct pci_dev *pdev)
 {
-	wake(pci_get_drvdata(pdev), chario_nvme_revive);
+	wake(pci_get_drvdata(pdev));
 }
 
 static const struct pci_error_handlers error_handlers = {
@@ -455,14 +454,7 @@ static struct pci_driver driver = {
  */
 int chario_nvme_init(void)
 {
-	int ret = chario_nvme_irq_init();
-
-	if (ret)
-		return ret;
-	ret = pci_register_driver(&driver);
-	if (ret)
-		chario_nvme_irq_exit();
-	return ret;
+	return pci_register_driver(&driver);
 }
 
 /**
@@ -471,5 +463,4 @@ int chario_nvme_init(void)
 void chario_nvme_exit(void)
 {
 	pci_unregister_driver(&driver);
-	chario_nvme_irq_exit();
 }
