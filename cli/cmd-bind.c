@@ -9,6 +9,7 @@
 
 #include <chario/list.h>
 
+#include "keep.h"
 #include "move.h"
 
 static int print_disk(const struct chario_list_disk *disk, void *data)
@@ -54,16 +55,38 @@ static int bind_drive(const struct cli *cli, const struct chario_drive *drive, u
 	return err;
 }
 
+static int bind_and_keep(const struct cli *cli, const struct chario_drive *drive, uint32_t flags,
+			 struct chario_bind_result *result)
+{
+	int err = bind_drive(cli, drive, flags, result);
+
+	return err ? err : cli_keep(cli, drive);
+}
+
+static int bind_kept(const struct cli *cli, const struct chario_drive *drive, uint32_t flags,
+		     struct chario_bind_result *result)
+{
+	int kept = cli_is_kept(cli, drive);
+
+	return kept > 0 ? bind_drive(cli, drive, flags, result) : kept;
+}
+
 int cmd_bind(struct cli *cli)
 {
 	int option, nr_forces = 0;
+	cli_mover *move = bind_drive;
 
 	while ((option = cli_next_option(cli)) != CLI_NO_OPTION) {
-		if (option != 'f')
+		if (option == 'f')
+			nr_forces++;
+		else if (option == 'k')
+			move = bind_and_keep;
+		else if (option == 'i')
+			move = bind_kept;
+		else
 			return CLI_USAGE;
-		nr_forces++;
 	}
 	if (!cli_has_operands(cli, 1, INT_MAX))
 		return CLI_USAGE;
-	return cli_move_all(cli, bind_drive, nr_forces > 1 ? CHARIO_BIND_FORCE : 0);
+	return cli_move_all(cli, move, nr_forces > 1 ? CHARIO_BIND_FORCE : 0);
 }

@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <stdio.h>
 
+#include "keep.h"
 #include "move.h"
 
 static void print_success(const struct chario_drive *drive, const struct chario_bind_result *result)
@@ -39,6 +40,23 @@ static int unbind_drive(const struct cli *cli, const struct chario_drive *drive,
 	return err;
 }
 
+/*
+ * The note goes first: udev looks at the drive as soon as another driver has it.  One
+ * that is with another driver already is not to come back either.
+ */
+static int unbind_for_good(const struct cli *cli, const struct chario_drive *drive, uint32_t flags,
+			   struct chario_bind_result *result)
+{
+	int err, kept = cli_keep_no_more(cli, drive);
+
+	if (kept < 0)
+		return kept;
+	err = unbind_drive(cli, drive, flags, result);
+	if (err && err != -ENXIO && kept)
+		cli_keep(cli, drive);
+	return err;
+}
+
 int cmd_unbind(struct cli *cli)
 {
 	uint32_t flags = 0;
@@ -51,5 +69,5 @@ int cmd_unbind(struct cli *cli)
 	}
 	if (!cli_has_operands(cli, 1, INT_MAX))
 		return CLI_USAGE;
-	return cli_move_all(cli, unbind_drive, flags);
+	return cli_move_all(cli, unbind_for_good, flags);
 }

@@ -157,10 +157,7 @@ struct json_object *cli_move_object(const struct chario_drive *drive, int err,
 	return object;
 }
 
-int cli_move_all(struct cli *cli,
-		 int (*move)(const struct cli *cli, const struct chario_drive *drive,
-			     uint32_t flags, struct chario_bind_result *result),
-		 uint32_t flags)
+int cli_move_all(struct cli *cli, cli_mover *move, uint32_t flags)
 {
 	struct json_object *array = cli_must(json_object_new_array());
 	int status = CLI_OK;

@@ -25,13 +25,14 @@ void cli_say_step(const struct cli *cli, const struct chario_drive *drive, int e
 struct json_object *cli_move_object(const struct chario_drive *drive, int err,
 				    const struct chario_bind_result *result);
 
+/* Moves one drive: 0, or a negative errno and a message. */
+typedef int cli_mover(const struct cli *cli, const struct chario_drive *drive, uint32_t flags,
+		      struct chario_bind_result *result);
+
 /*
  * Move all drives that the operands name, each on its own: one that fails
  * does not keep the others.  Prints the JSON.  Returns an exit code.
  */
-int cli_move_all(struct cli *cli,
-		 int (*move)(const struct cli *cli, const struct chario_drive *drive,
-			     uint32_t flags, struct chario_bind_result *result),
-		 uint32_t flags);
+int cli_move_all(struct cli *cli, cli_mover *move, uint32_t flags);
 
 #endif /* CHARIO_CLI_MOVE_H */

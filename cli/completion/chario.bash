@@ -73,7 +73,7 @@ _chario()
 			case $verb in
 			list) words='--all' ;;
 			info) words=$(_chario_disks) ;;
-			bind) words="--force $(_chario_drives) $(compgen -G '/dev/nvme*n*')" ;;
+			bind) words="--force --keep --if-kept $(_chario_drives) $(compgen -G '/dev/nvme*n*')" ;;
 			unbind) words="--force $(_chario_drives) $(_chario_disks)" ;;
 			plan) words="--limits --write $(_chario_disks)" ;;
 			stat)

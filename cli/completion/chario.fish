@@ -65,6 +65,8 @@ complete -c chario -n __fish_use_subcommand -a help -d 'Show help'
 
 complete -c chario -n '__chario_verb list' -s a -l all -d 'Also all NVMe controllers'
 complete -c chario -n '__chario_verb bind unbind' -s f -l force -d 'Although it is in use'
+complete -c chario -n '__chario_verb bind' -s k -l keep -d 'And again whenever it appears'
+complete -c chario -n '__chario_verb bind' -s i -l if-kept -d 'Only drives that are kept'
 complete -c chario -n '__chario_verb bind' -a '(__chario_drives) /dev/nvme*n*'
 complete -c chario -n '__chario_verb unbind' -a '(__chario_drives) (__chario_disks)'
 complete -c chario -n '__chario_verb info plan stat health pin timeline' -a '(__chario_disks)'

@@ -17,8 +17,8 @@
  * @release: the last reference to @cio has gone, no queue of it is in use;
  *	free what backend_data points to.  May sleep.
  * @count: add the counters that the back end keeps to @stats.  May be NULL.
- * @recovery_bound_ns: longest time from a passed deadline until the disk is
- *	live again or dead.  May be NULL: calls cannot hang.
+ * @recovery_bound_ns: longest time from the beginning of recovery until the disk
+ *	is live again or dead.  May be NULL: calls cannot hang.
  * @state: "live", "recovering" or "dead"
  * @pin: an open file asks for the CHARIO_PIN_* bits @wanted, all of which are
  *	known, in place of those in @held, which is brought up to date; also

@@ -16,17 +16,18 @@
 #include "back/back.h"
 #include "core/buffer.h"
 #include "core/medium.h"
+#include "core/range.h"
 #include "trace.h"
 
 #define LOOPBACK_DEPTH	256
 
-static unsigned int loopback_mib;
-module_param(loopback_mib, uint, 0444);
-MODULE_PARM_DESC(loopback_mib, "Size of a disk in memory, MiB (default 0: none)");
+static int loopback_mib;
+chario_range_param(loopback_mib, 0, SZ_16M, 0444);
+MODULE_PARM_DESC(loopback_mib, "Size of a disk in memory, MiB (up to 16777216, default 0: none)");
 
 /* Few drives have such a boundary, and QEMU's have none: here it can be tried. */
-static unsigned int loopback_boundary_kib;
-module_param(loopback_boundary_kib, uint, 0444);
+static int loopback_boundary_kib;
+chario_range_param(loopback_boundary_kib, 0, SZ_1G / SZ_1K, 0444);
 MODULE_PARM_DESC(loopback_boundary_kib, "Boundary that commands of the disk in memory do not cross, KiB (up to 1048576, default 0: none)");
 
 /**
@@ -185,6 +186,19 @@ static const struct chario_backend loopback_backend = {
 	.release	= loopback_release,
 };
 
+/* All memory that there is would be no reason to kill anybody, or for a trace. */
+static void *get_memory(void)
+{
+	void *memory = __vmalloc(array_size(loopback_mib, SZ_1M),
+				 GFP_KERNEL | __GFP_ZERO | __GFP_NOWARN |
+				 __GFP_RETRY_MAYFAIL);
+
+	if (!memory)
+		pr_err("chario: loopback_mib=%d: there is not so much memory\n",
+		       loopback_mib);
+	return memory;
+}
+
 static struct loopback *loopback_create(void)
 {
 	struct loopback *lb = kzalloc(sizeof(*lb), GFP_KERNEL);
@@ -192,7 +206,7 @@ static struct loopback *loopback_create(void)
 
 	if (!lb)
 		return ERR_PTR(-ENOMEM);
-	lb->memory = vzalloc(array_size(loopback_mib, SZ_1M));
+	lb->memory = get_memory();
 	if (!lb->memory)
 		goto err_free;
 	ret = make_queues(lb);
@@ -210,12 +224,6 @@ err_free:
 	vfree(lb->memory);
 	kfree(lb);
 	return ERR_PTR(ret);
-}
-
-static u32 boundary_bytes(void)
-{
-	return min_t(unsigned int, loopback_boundary_kib, SZ_1G / SZ_1K) *
-	       SZ_1K;
 }
 
 /**
@@ -237,7 +245,8 @@ int chario_loopback_init(void)
 	cio->capacity_bytes = (u64)loopback_mib * SZ_1M;
 	strscpy(cio->model, "CharIO loopback", sizeof(cio->model));
 	strscpy(cio->serial, "memory", sizeof(cio->serial));
-	ret = chario_device_configure(cio, 512, SZ_128K, boundary_bytes());
+	ret = chario_device_configure(cio, 512, SZ_128K,
+				      loopback_boundary_kib * SZ_1K);
 	if (!ret)
 		ret = chario_device_register(cio, loopback->queues,
 					     loopback->nr_queues);

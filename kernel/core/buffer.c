@@ -210,7 +210,7 @@ static int check_args(const struct chario_device *cio,
 {
 	if (args->kind >= ARRAY_SIZE(kinds) || !kinds[args->kind])
 		return -EINVAL;
-	if (args->flags & ~kinds[args->kind]->flags)
+	if (args->flags & ~(CHARIO_BUFFER_SOURCE | CHARIO_BUFFER_STREAMING))
 		return -EINVAL;
 	if (args->fd && args->kind != CHARIO_BUFFER_DMABUF)
 		return -EINVAL;

@@ -53,7 +53,6 @@ struct dma_buf;
 
 /**
  * struct chario_buffer_ops - a kind of memory
- * @flags: CHARIO_BUFFER_* bits that it knows
  * @hold: get the memory and keep it in place.  May sleep.  0 or -errno
  * @release: undo it; the device can no longer touch the memory.  May sleep
  * @map: map it for the device; set @dma, and @apart.  0 or -errno
@@ -67,7 +66,6 @@ struct dma_buf;
  * @export: as a dma-buf, or an ERR_PTR.  NULL where it cannot be
  */
 struct chario_buffer_ops {
-	u32 flags;
 	int (*hold)(struct chario_buffer *buf,
 		    const struct chario_buffer_create *args);
 	void (*release)(struct chario_buffer *buf);
@@ -164,7 +162,8 @@ chario_buffer_direction(const struct chario_buffer *buf)
 
 /**
  * struct chario_buffers - the buffers of an open file
- * @lock: protects names that come and go
+ * @lock: protects names that come and go, and @is_closed
+ * @is_closed: no more come
  * @next: where the search for a free name begins, so that one is not used again
  *	soon
  * @physical: buffers that a transfer may name by physical address; for readers
@@ -172,7 +171,8 @@ chario_buffer_direction(const struct chario_buffer *buf)
  * @leaves: buffers by name; leaves are made when they are needed
  */
 struct chario_buffers {
-	struct mutex lock; /* names that come and go */
+	struct mutex lock; /* names that come and go, is_closed */
+	bool is_closed;
 	unsigned int next;
 	struct hlist_head physical;
 	struct chario_buffer **leaves[CHARIO_BUFFER_LEAVES];

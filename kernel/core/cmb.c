@@ -9,6 +9,9 @@
  * two slots arrives is a matter of the chipset, which answers nothing when it
  * does not: the administrator says so, by the module parameter `peer_to_peer`.
  *
+ * It counts as locked, although it is no main memory: each buffer of it costs
+ * some, for its PRP lists.
+ *
  * A drive that goes takes its memory away from all that have it mapped, and
  * waits for them.
  */
@@ -203,7 +206,7 @@ static int hold(struct chario_buffer *buf,
 {
 	struct chario_cmb *cmb = buf->cio->cmb;
 	struct slice *slice;
-	int ret = -ENODEV;
+	int ret;
 
 	if (!cmb)
 		return -EOPNOTSUPP;
@@ -215,17 +218,23 @@ static int hold(struct chario_buffer *buf,
 	kref_init(&slice->ref);
 	slice->cmb = cmb;
 	slice->nr_pages = PFN_UP(args->bytes);
+	ret = chario_locked_charge(&buf->locked, slice->nr_pages);
+	if (ret)
+		goto err_free;
 	mutex_lock(&cmb->lock);
-	if (cmb->memory)
-		ret = take_pages(slice);
+	ret = cmb->memory ? take_pages(slice) : -ENODEV;
 	mutex_unlock(&cmb->lock);
-	if (ret) {
-		kfree(slice);
-		return ret;
-	}
+	if (ret)
+		goto err_uncharge;
 	kref_get(&cmb->ref);
 	buf->own = slice;
 	return 0;
+
+err_uncharge:
+	chario_locked_uncharge(&buf->locked);
+err_free:
+	kfree(slice);
+	return ret;
 }
 
 static void release(struct chario_buffer *buf)
@@ -233,6 +242,7 @@ static void release(struct chario_buffer *buf)
 	struct slice *slice = buf->own;
 
 	kref_put(&slice->ref, free_slice);
+	chario_locked_uncharge(&buf->locked);
 }
 
 static u64 bus_address(const struct slice *slice)
@@ -392,7 +402,6 @@ static struct dma_buf *export_slice(struct chario_buffer *buf)
 }
 
 const struct chario_buffer_ops chario_cmb_ops = {
-	.flags		= CHARIO_BUFFER_SOURCE,
 	.hold		= hold,
 	.release	= release,
 	.map		= map,

@@ -72,7 +72,7 @@ void chario_complete_error(struct chario_command *cmd, int error)
  * @q: its queue
  * @req: some of its commands have been posted; @bytes are theirs
  * @missing: number of commands that have not
- * @error: why
+ * @error: why; 0 when they come as another request
  */
 void chario_complete_missing(struct chario_queue *q,
 			     struct chario_request *req, unsigned int missing,
@@ -82,7 +82,8 @@ void chario_complete_missing(struct chario_queue *q,
 	unsigned long flags;
 
 	raw_spin_lock_irqsave(&q->lock, flags);
-	note_error(req, req->bytes, error);
+	if (error)
+		note_error(req, req->bytes, error);
 	req->pending -= missing;
 	if (!req->pending)
 		chario_complete_request(q, req);
@@ -213,8 +214,9 @@ static noinline void finish_orphan(struct chario_queue *q,
 }
 
 /* An ended request that nobody waits for: tell the caller, if there is one. */
-static void finish(struct chario_queue *q, struct chario_request *req,
-		   bool mark_dirty)
+static __always_inline void finish(struct chario_queue *q,
+				   struct chario_request *req, bool mark_dirty,
+				   const void *looker)
 {
 	struct chario_device *cio = req->cio;
 	struct chario_async async = req->async;
@@ -229,7 +231,7 @@ static void finish(struct chario_queue *q, struct chario_request *req,
 	if (result > 0)
 		this_cpu_add(cio->counters->bytes[op], result);
 	release(q, req, mark_dirty, result);
-	async.tell(async.who, result);
+	async.tell(async.who, result, looker);
 }
 
 static bool must_mark_dirty(const struct chario_request *req)
@@ -245,14 +247,16 @@ static bool must_mark_dirty(const struct chario_request *req)
 }
 
 /**
- * chario_complete_list() - finish requests that nobody waits for
+ * chario_complete_seen() - finish requests that nobody waits for
  * @q: their queue
  * @done: list of ended requests
+ * @looker: who has found them, see &struct chario_async; or NULL
  *
  * Context: any but under q->lock.  What would have to sleep goes on in
  * chario_complete_dirty().
  */
-void chario_complete_list(struct chario_queue *q, struct chario_request *done)
+void chario_complete_seen(struct chario_queue *q, struct chario_request *done,
+			  const void *looker)
 {
 	while (done) {
 		struct chario_request *req = done;
@@ -262,7 +266,7 @@ void chario_complete_list(struct chario_queue *q, struct chario_request *done)
 			llist_add(&req->node, &q->dirty);
 			schedule_work(&q->dirty_work);
 		} else {
-			finish(q, req, false);
+			finish(q, req, false, looker);
 		}
 	}
 }
@@ -278,5 +282,5 @@ void chario_complete_dirty(struct work_struct *work)
 	struct chario_request *req, *next;
 
 	llist_for_each_entry_safe(req, next, llist_del_all(&q->dirty), node)
-		finish(q, req, true);
+		finish(q, req, true, NULL);
 }

@@ -17,17 +17,22 @@
 #include "core/device.h"
 #include "core/medium.h"
 #include "core/queue.h"
+#include "core/range.h"
 #include "front/front.h"
 
 #define CHARIO_MINORS	256
 
-static unsigned int chunk_kib = 4096;
-module_param(chunk_kib, uint, 0444);
-MODULE_PARM_DESC(chunk_kib, "Size of the chunks that a call is run in, KiB (default 4096)");
+static int chunk_kib = 4096;
+chario_range_param(chunk_kib, 1, SZ_1G / SZ_1K, 0444);
+MODULE_PARM_DESC(chunk_kib, "Size of the chunks that a call is run in, KiB (1 to 1048576, default 4096), at least a block");
 
-static unsigned int deadline_ms = 10000;
-module_param(deadline_ms, uint, 0444);
+static int deadline_ms = 10000;
+chario_range_param(deadline_ms, 1, 3600 * 1000, 0444);
 MODULE_PARM_DESC(deadline_ms, "Default deadline of a call, ms (1 to 3600000, default 10000)");
+
+static int recovery_age_ms = 1000;
+chario_range_param(recovery_age_ms, 0, 3600 * 1000, 0444);
+MODULE_PARM_DESC(recovery_age_ms, "How long a drive has a request before it is recovered, at least, ms (0 to 3600000, default 1000)");
 
 struct workqueue_struct *chario_workqueue;
 struct workqueue_struct *chario_put_workqueue;
@@ -52,7 +57,6 @@ int chario_device_class_init(void)
 {
 	int ret;
 
-	deadline_ms = clamp_t(unsigned int, deadline_ms, 1, 3600 * 1000);
 	chario_workqueue = alloc_workqueue("chario", WQ_UNBOUND, 0);
 	if (!chario_workqueue)
 		return -ENOMEM;
@@ -118,6 +122,17 @@ void chario_device_set_deadline(struct chario_device *cio, u32 ms)
 }
 
 /**
+ * chario_device_set_recovery_age() - set the recovery age of a disk
+ * @cio: the disk
+ * @ms: 0 to CHARIO_DEADLINE_MAX_NS; rounded up to a tick
+ */
+void chario_device_set_recovery_age(struct chario_device *cio, u32 ms)
+{
+	WRITE_ONCE(cio->recovery_age_ms, ms);
+	WRITE_ONCE(cio->recovery_age, msecs_to_jiffies(ms));
+}
+
+/**
  * chario_device_create() - make a disk
  * @be: the back end
  * @backend_data: its own; @be->release() gives it back, from now on
@@ -154,8 +169,10 @@ struct chario_device *chario_device_create(const struct chario_backend *be,
 	cio->backend = be;
 	cio->backend_data = backend_data;
 	chario_device_set_deadline(cio, deadline_ms);
+	chario_device_set_recovery_age(cio, recovery_age_ms);
 	cio->completion = CHARIO_COMPLETION_IRQ;
 	cio->spin_ns = 20 * NSEC_PER_USEC;
+	cio->command_limit = CHARIO_COMMAND_LIMIT_SLOTS;
 
 	mutex_init(&cio->buffer_lock);
 	INIT_LIST_HEAD(&cio->buffers);
@@ -212,7 +229,7 @@ int chario_device_configure(struct chario_device *cio, u32 block_bytes,
 	cio->max_command_bytes = round_down(max_command_bytes, block_bytes);
 	cio->limits.command_bytes = min_t(u32, cio->max_command_bytes,
 					  max_t(u32, SZ_128K, block_bytes));
-	cio->limits.chunk_bytes = clamp_t(u64, chunk, block_bytes, SZ_1G);
+	cio->limits.chunk_bytes = max_t(u64, chunk, block_bytes);
 	cio->limits.boundary_bytes = boundary_bytes;
 	chario_device_set_single(cio);
 	if (!cio->physical_block_bytes)
@@ -352,8 +369,20 @@ const char *chario_device_state(const struct chario_device *cio)
  */
 u64 chario_device_recovery_bound_ns(const struct chario_device *cio)
 {
-	return cio->backend->recovery_bound_ns ?
-	       cio->backend->recovery_bound_ns(cio) : 0;
+	if (!cio->backend->recovery_bound_ns)
+		return 0;
+	return cio->backend->recovery_bound_ns(cio) +
+	       READ_ONCE(cio->recovery_age_ms) * (u64)NSEC_PER_MSEC;
+}
+
+/* What is split is torn between its commands; a power of two suits the edges. */
+static u32 atomic_write_bytes(const struct chario_device *cio)
+{
+	u32 most = min(READ_ONCE(cio->limits.command_bytes),
+		       READ_ONCE(cio->limits.chunk_bytes));
+
+	return cio->atomic_write_bytes <= most ? cio->atomic_write_bytes :
+						 rounddown_pow_of_two(most);
 }
 
 /**
@@ -374,6 +403,7 @@ void chario_device_describe(const struct chario_device *cio,
 	info->dma_alignment_bytes = cio->dma_mask + 1;
 	info->command_bytes = READ_ONCE(cio->limits.command_bytes);
 	info->max_command_bytes = cio->max_command_bytes;
+	info->command_limit = cio->command_limit;
 	info->chunk_bytes = READ_ONCE(cio->limits.chunk_bytes);
 	info->boundary_bytes = cio->limits.boundary_bytes;
 	info->nr_queues = chario_device_nr_queues(cio, false);
@@ -388,7 +418,7 @@ void chario_device_describe(const struct chario_device *cio,
 	info->write_alignment_bytes = cio->write_alignment_bytes;
 	info->deallocate_alignment_bytes = cio->deallocate_alignment_bytes;
 	info->optimal_write_bytes = cio->optimal_write_bytes;
-	info->atomic_write_bytes = cio->atomic_write_bytes;
+	info->atomic_write_bytes = atomic_write_bytes(cio);
 	strscpy(info->backend, cio->backend->name, sizeof(info->backend));
 	strscpy(info->serial, cio->serial, sizeof(info->serial));
 	strscpy(info->model, cio->model, sizeof(info->model));

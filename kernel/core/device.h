@@ -61,6 +61,9 @@ struct chario_counters {
  * @counters: per CPU
  * @deadline: default deadline, jiffies
  * @deadline_ms: the same, as it was set
+ * @recovery_age: how long the drive has a request before recovery begins, at least;
+ *	jiffies
+ * @recovery_age_ms: the same, as it was set
  * @completion: default &enum chario_completion
  * @spin_ns: default for CHARIO_COMPLETION_SPIN
  * @any_size: files that are opened from now on take calls of any size
@@ -78,12 +81,14 @@ struct chario_counters {
  * @queues: all queues of the disk's controller
  * @nr_queues: length of @queues
  * @max_command_bytes: upper limit of limits.command_bytes
+ * @command_limit: &enum chario_command_limit, what it comes from
  * @max_mapping_bytes: what the DMA layer maps in one piece
  * @physical_block_bytes: see &struct chario_info
  * @write_alignment_bytes: see &struct chario_info
  * @deallocate_alignment_bytes: see &struct chario_info
  * @optimal_write_bytes: see &struct chario_info
- * @atomic_write_bytes: see &struct chario_info
+ * @atomic_write_bytes: what the drive promises of one command, see &struct
+ *	chario_info
  * @namespace_id: see &struct chario_info
  * @medium_node: on the list of the disks of @medium
  * @is_shared: other disks may stand for the same
@@ -107,6 +112,8 @@ struct chario_device {
 	struct chario_counters __percpu *counters;
 	unsigned long deadline;
 	u32 deadline_ms;
+	unsigned long recovery_age;
+	u32 recovery_age_ms;
 	u32 completion;
 	u32 spin_ns;
 	bool any_size;
@@ -125,6 +132,7 @@ struct chario_device {
 	struct chario_queue **queues;
 	unsigned int nr_queues;
 	u32 max_command_bytes;
+	u32 command_limit;
 	u32 max_mapping_bytes;
 	u32 physical_block_bytes;
 	u32 write_alignment_bytes;
@@ -197,6 +205,7 @@ struct chario_queue *chario_device_take_queue(struct chario_device *cio,
 void chario_device_give_queue(struct chario_device *cio,
 			      struct chario_queue *q);
 void chario_device_set_deadline(struct chario_device *cio, u32 ms);
+void chario_device_set_recovery_age(struct chario_device *cio, u32 ms);
 
 /* core/pin.c */
 int chario_pin_set(struct chario_device *cio, u32 *held,

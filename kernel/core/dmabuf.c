@@ -7,6 +7,9 @@
  * memory - says so by move_notify(), and the buffer loses its memory: transfers
  * that are in flight end first.
  *
+ * An import counts as locked, with all of its dma-buf: it keeps that, and its
+ * exporter describes all of it once more for each import.
+ *
  * When the CPU may touch the memory is between it and the exporter
  * (DMA_BUF_IOCTL_SYNC).
  */
@@ -33,25 +36,34 @@ static int hold(struct chario_buffer *buf,
 		const struct chario_buffer_create *args)
 {
 	struct import *import;
+	struct dma_buf *dmabuf;
+	int ret;
 
 	if (args->address)
 		return -EINVAL;
 	import = kzalloc(sizeof(*import), GFP_KERNEL_ACCOUNT);
 	if (!import)
 		return -ENOMEM;
-	import->dmabuf = dma_buf_get(args->fd);
-	if (IS_ERR(import->dmabuf)) {
-		int ret = PTR_ERR(import->dmabuf);
-
-		kfree(import);
-		return ret;
+	dmabuf = dma_buf_get(args->fd);
+	if (IS_ERR(dmabuf)) {
+		ret = PTR_ERR(dmabuf);
+		goto err_free;
 	}
+	ret = -EINVAL;
+	if (args->bytes > dmabuf->size)
+		goto err_put;
+	ret = chario_locked_charge(&buf->locked, PFN_UP(dmabuf->size));
+	if (ret)
+		goto err_put;
+	import->dmabuf = dmabuf;
 	buf->own = import;
-	if (args->bytes <= import->dmabuf->size)
-		return 0;
-	dma_buf_put(import->dmabuf);
+	return 0;
+
+err_put:
+	dma_buf_put(dmabuf);
+err_free:
 	kfree(import);
-	return -EINVAL;
+	return ret;
 }
 
 static void release(struct chario_buffer *buf)
@@ -59,6 +71,7 @@ static void release(struct chario_buffer *buf)
 	struct import *import = buf->own;
 
 	dma_buf_put(import->dmabuf);
+	chario_locked_uncharge(&buf->locked);
 	kfree(import);
 }
 
@@ -134,7 +147,6 @@ static void unmap(struct chario_buffer *buf, struct device *dev)
 }
 
 const struct chario_buffer_ops chario_dmabuf_ops = {
-	.flags		= CHARIO_BUFFER_SOURCE,
 	.hold		= hold,
 	.release	= release,
 	.map		= map,

@@ -115,39 +115,48 @@ static bool is_clear(struct chario_queue *q, const struct chario_edge *edge)
 	return clear;
 }
 
-/* Until writes of the block that a disk has handed over have ended. */
-static int wait_disk(const struct chario_edge *edge,
-		     const struct chario_device *cio, unsigned long expires)
+/* A queue whose device has a write of the block, and its disk, which is held; or NULL. */
+static struct chario_queue *find_writer(const struct chario_edge *edge,
+					struct chario_device **holder)
 {
+	struct chario_medium *medium = edge->medium;
+	struct chario_queue *found = NULL;
+	struct chario_device *cio;
 	unsigned int i;
 
-	for (i = 0; i < cio->nr_queues; i++) {
-		struct chario_queue *q = cio->queues[i];
+	down_read(&medium->lock);
+	list_for_each_entry(cio, &medium->disks, medium_node) {
+		for (i = 0; i < cio->nr_queues && !found; i++)
+			if (!is_clear(cio->queues[i], edge))
+				found = cio->queues[i];
+		if (found)
+			break;
+	}
+	if (found)
+		*holder = to_chario_device(get_device(&cio->dev));
+	up_read(&medium->lock);
+	return found;
+}
+
+/*
+ * Until writes of the block that the disks of the medium have handed over have ended.
+ * Disks come and go meanwhile; one that leaves has ended its commands before.
+ */
+static int wait_clear(const struct chario_edge *edge, unsigned long expires)
+{
+	struct chario_device *holder;
+	struct chario_queue *q;
+
+	while ((q = find_writer(edge, &holder))) {
 		long left = max_t(long, expires - jiffies, 1);
 
 		left = wait_event_timeout(q->slot_wait, is_clear(q, edge),
 					  left);
+		put_device(&holder->dev);
 		if (!left)
 			return -ETIMEDOUT;
 	}
 	return 0;
-}
-
-/* The same for all disks of the medium; one that leaves has ended its commands before. */
-static int wait_clear(const struct chario_edge *edge, unsigned long expires)
-{
-	struct chario_medium *medium = edge->medium;
-	const struct chario_device *cio;
-	int ret = 0;
-
-	down_read(&medium->lock);
-	list_for_each_entry(cio, &medium->disks, medium_node) {
-		ret = wait_disk(edge, cio, expires);
-		if (ret)
-			break;
-	}
-	up_read(&medium->lock);
-	return ret;
 }
 
 /**

@@ -3,7 +3,28 @@
  * A request in the air: the ends of it that a call of one command has no use
  * for, or reaches seldom.
  */
+#include <linux/jiffies.h>
+
 #include "core/flight.h"
+#include "core/pages.h"
+
+/**
+ * chario_flight_wait_command() - wait for a command
+ * @q: the queue
+ * @call: whose it will be
+ *
+ * Return: as chario_queue_get().
+ */
+struct chario_command *
+chario_flight_wait_command(struct chario_queue *q, const struct chario_call *call)
+{
+	bool killable = !(call->duty & CHARIO_DUTY_STAY);
+	int ret;
+
+	ret = chario_origin_wait_room(call->origin, call->expires, killable);
+	return ret ? ERR_PTR(ret) :
+		     chario_queue_get(q, call->expires, killable);
+}
 
 /* The caller has been killed; there are requests that it sees through. */
 static noinline void leave_or_stay(struct chario_queue *q,
@@ -69,4 +90,55 @@ size_t chario_flight_land(struct chario_flight *flight,
 	chario_complete_release(flight->q, req, req->op == CHARIO_OP_READ,
 				bytes ?: *error);
 	return bytes;
+}
+
+/**
+ * chario_flight_fault_in() - wait for memory of a call that is not there
+ * @call: the call, which has no command that is not with the device
+ * @iter: at the memory
+ * @least: bytes that it needs to go on
+ * @most: bytes that it will need next
+ *
+ * Return: 0; EAGAIN when it must not wait, ETIMEDOUT, or as
+ * chario_pages_fault_in().
+ */
+int chario_flight_fault_in(const struct chario_call *call,
+			   const struct iov_iter *iter, size_t least,
+			   size_t most)
+{
+	ssize_t ret;
+
+	if (call->nowait)
+		return -EAGAIN;
+	ret = chario_pages_fault_in(iter, most, call->op);
+	if (ret < 0)
+		return ret;
+	if (ret < least)
+		return -EFAULT;
+	return time_after(jiffies, call->expires) ? -ETIMEDOUT : 0;
+}
+
+/**
+ * chario_flight_single_late() - chario_flight_single() on memory that is not there
+ * @call: what is asked for
+ * @addr: address in user space
+ * @bytes: length
+ *
+ * Return: as chario_request_run().
+ */
+ssize_t chario_flight_single_late(const struct chario_call *call,
+				  unsigned long addr, u32 bytes)
+{
+	struct iov_iter iter;
+	ssize_t ret;
+
+	iov_iter_ubuf(&iter, call->op == CHARIO_OP_READ ? ITER_DEST :
+		      ITER_SOURCE, (void __user *)addr, bytes);
+	do {
+		ret = chario_flight_fault_in(call, &iter, bytes, bytes);
+		if (ret)
+			return ret;
+		ret = chario_flight_try_single(call, addr, bytes);
+	} while (ret == -EFAULT);
+	return ret;
 }

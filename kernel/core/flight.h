@@ -10,6 +10,7 @@
 #ifndef CHARIO_CORE_FLIGHT_H
 #define CHARIO_CORE_FLIGHT_H
 
+#include <linux/jiffies.h>
 #include <linux/sched/clock.h>
 #include <linux/sched/signal.h>
 #include <linux/smp.h>
@@ -36,10 +37,17 @@ struct chario_flight {
 };
 
 /* core/flight.c */
+struct chario_command *
+chario_flight_wait_command(struct chario_queue *q, const struct chario_call *call);
 void chario_flight_sleep(struct chario_queue *q, struct chario_request *req,
 			 struct chario_waiter *waiter);
 size_t chario_flight_land(struct chario_flight *flight,
 			  const struct chario_call *call, int *error);
+int chario_flight_fault_in(const struct chario_call *call,
+			   const struct iov_iter *iter, size_t least,
+			   size_t most);
+ssize_t chario_flight_single_late(const struct chario_call *call,
+				  unsigned long addr, u32 bytes);
 
 /* The queue of this CPU for the way of completion that a call wants. */
 static inline struct chario_queue *
@@ -54,6 +62,15 @@ chario_flight_queue(const struct chario_call *call)
 	return call->irq_queue[cpu];
 }
 
+/* A free command, or an ERR_PTR; EAGAIN when there is none for this file. */
+static inline struct chario_command *
+chario_flight_try_command(struct chario_queue *q, const struct chario_call *call)
+{
+	if (unlikely(chario_origin_is_full(call->origin)))
+		return ERR_PTR(-EAGAIN);
+	return chario_queue_try_get(q);
+}
+
 /* A free command, or an ERR_PTR; EAGAIN when there is none and no waiting. */
 static inline struct chario_command *
 chario_flight_command(struct chario_queue *q, const struct chario_call *call,
@@ -63,10 +80,9 @@ chario_flight_command(struct chario_queue *q, const struct chario_call *call,
 
 	if (unlikely(call->taken))
 		return call->taken;
-	cmd = chario_queue_try_get(q);
+	cmd = chario_flight_try_command(q, call);
 	if (unlikely(cmd == ERR_PTR(-EAGAIN)) && may_wait)
-		return chario_queue_get(q, call->expires,
-					!(call->duty & CHARIO_DUTY_STAY));
+		return chario_flight_wait_command(q, call);
 	return cmd;
 }
 
@@ -91,6 +107,7 @@ static inline void chario_flight_init(struct chario_request *req,
 	req->buffer = NULL;
 	req->first = first;
 	req->expires = call->expires;
+	req->started = jiffies;
 }
 
 /* The caller of @flight will wait for a request. */
@@ -261,18 +278,10 @@ static inline bool chario_flight_is_single(const struct chario_device *cio,
 	return bytes - 1 < READ_ONCE(cio->single_bytes);
 }
 
-/**
- * chario_flight_single() - the common call: one command
- * @call: what is asked for; its @iter is not looked at
- * @addr: address in user space, where the memory is not a buffer
- * @bytes: length, see chario_flight_is_single()
- *
- * Context: may sleep.
- * Return: as chario_request_run().
- */
+/* The common call, as long as its memory is there: EFAULT when it is not. */
 static __always_inline ssize_t
-chario_flight_single(const struct chario_call *call, unsigned long addr,
-		     u32 bytes)
+chario_flight_try_single(const struct chario_call *call, unsigned long addr,
+			 u32 bytes)
 {
 	struct chario_queue *q = chario_flight_queue(call);
 	struct chario_flight flight chario_uninitialized;
@@ -324,6 +333,25 @@ chario_flight_single(const struct chario_call *call, unsigned long addr,
 }
 
 /**
+ * chario_flight_single() - the common call: one command
+ * @call: what is asked for; its @iter is not looked at
+ * @addr: address in user space, where the memory is not a buffer
+ * @bytes: length, see chario_flight_is_single()
+ *
+ * Context: may sleep.
+ * Return: as chario_request_run().
+ */
+static __always_inline ssize_t
+chario_flight_single(const struct chario_call *call, unsigned long addr,
+		     u32 bytes)
+{
+	ssize_t ret = chario_flight_try_single(call, addr, bytes);
+
+	return likely(ret != -EFAULT) ? ret :
+	       chario_flight_single_late(call, addr, bytes);
+}
+
+/**
  * chario_flight_send() - the same on a buffer, for a caller who is told
  * @call: what is asked for; its @async is not looked at
  * @bytes: length, see chario_flight_is_single()
@@ -341,7 +369,7 @@ chario_flight_send(const struct chario_call *call, u32 bytes,
 	struct chario_request *req;
 	int ret;
 
-	cmd = chario_queue_try_get(q);
+	cmd = chario_flight_try_command(q, call);
 	if (IS_ERR(cmd))
 		return PTR_ERR(cmd);
 	cmd->next = NULL;

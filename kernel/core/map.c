@@ -2,9 +2,17 @@
 /*
  * Pages become segments: memory as the device sees it.
  *
- * Neighbouring pages are mapped together, so that a command into a huge page
- * costs one mapping.
+ * Neighbouring pages are a run, and each run becomes a segment, so that a command
+ * into a huge page costs one mapping.
+ *
+ * To map a run costs next to nothing where the device sees memory as the CPU does.
+ * Behind an IOMMU it costs an address range and, worse, a flush of what the IOMMU
+ * remembers when it is unmapped.  There the runs of a command are handed over as
+ * one list, which gets one range and is flushed once.
  */
+#include <linux/iommu.h>
+#include <linux/scatterlist.h>
+
 #include "core/pages.h"
 
 /* Behind the neighbours of the first page; four at a time, they may be many. */
@@ -27,6 +35,24 @@ static inline struct page *const *end_of_run(struct page *const *pages,
 	return pages;
 }
 
+#ifdef CONFIG_IOMMU_DMA
+/**
+ * chario_map_wants_list() - are the runs of a command to be mapped together?
+ * @dev: does the DMA, bound to its driver; or NULL
+ */
+bool chario_map_wants_list(struct device *dev)
+{
+	struct iommu_domain *domain = dev ? iommu_get_domain_for_dev(dev) : NULL;
+
+	return domain && iommu_is_dma_domain(domain);
+}
+#else
+bool chario_map_wants_list(struct device *dev)
+{
+	return false;
+}
+#endif
+
 /**
  * chario_unmap_runs() - chario_unmap() for any number of segments
  * @q: its queue
@@ -38,8 +64,55 @@ void chario_unmap_runs(struct chario_queue *q, struct chario_command *cmd)
 	const struct chario_segment *seg = cmd->segments;
 	const struct chario_segment *end = seg + cmd->nr_segments;
 
+	if (unlikely(q->has_lists)) {
+		dma_unmap_sgtable(q->dma_dev, chario_queue_list(q, cmd),
+				  direction, 0);
+		return;
+	}
 	for (; seg < end; seg++)
 		dma_unmap_page(q->dma_dev, seg->addr, seg->bytes, direction);
+}
+
+/* The runs of a command, as a list. */
+static void fill_list(struct sg_table *list, const struct chario_command *cmd)
+{
+	struct page *const *page = cmd->pages;
+	struct page *const *end = page + cmd->nr_pages;
+	struct scatterlist *sg = (struct scatterlist *)(list + 1);
+
+	list->sgl = sg;
+	/* Those who map leave marks of their own in it. */
+	sg_init_table(sg, cmd->nr_pages);
+	sg_set_page(sg, *page, PAGE_SIZE - cmd->page_offset, cmd->page_offset);
+	while (++page < end) {
+		if (*page == page[-1] + 1)
+			sg->length += PAGE_SIZE;
+		else
+			sg_set_page(++sg, *page, PAGE_SIZE, 0);
+	}
+	/* The last page need not be used to its end. */
+	sg->length -= -(cmd->page_offset + cmd->bytes) & ~PAGE_MASK;
+	list->orig_nents = sg + 1 - list->sgl;
+}
+
+/* Runs that the device sees in one piece are one segment. */
+static int map_list(struct chario_queue *q, struct chario_command *cmd)
+{
+	struct sg_table *list = chario_queue_list(q, cmd);
+	struct chario_segment *seg = cmd->segments;
+	const struct scatterlist *sg;
+
+	fill_list(list, cmd);
+	if (unlikely(dma_map_sgtable(q->dma_dev, list,
+				     chario_map_direction(cmd->req->op), 0)))
+		return -EIO;
+	for (sg = list->sgl; sg < list->sgl + list->nents; sg++, seg++) {
+		seg->addr = sg_dma_address(sg);
+		seg->bytes = sg_dma_len(sg);
+	}
+	cmd->nr_segments = list->nents;
+	cmd->nr_runs = cmd->nr_pages;
+	return 0;
 }
 
 /**
@@ -55,12 +128,13 @@ int chario_map_runs(struct chario_queue *q, struct chario_command *cmd)
 	struct chario_segment *seg = cmd->segments;
 	struct page *const *pages = cmd->pages;
 	struct page *const *end = pages + cmd->nr_pages;
+	struct page *const *next = end_of_run(pages, end);
 	u32 offset = cmd->page_offset;
 	u32 left = cmd->bytes;
 
-	while (left) {
-		struct page *const *next = end_of_run(pages, end);
-
+	if (unlikely(q->has_lists && next < end))
+		return map_list(q, cmd);
+	for (;;) {
 		seg->bytes = min_t(u32, left, (next - pages) * PAGE_SIZE -
 					      offset);
 		seg->addr = dma_map_page(q->dma_dev, *pages, offset, seg->bytes,
@@ -69,15 +143,19 @@ int chario_map_runs(struct chario_queue *q, struct chario_command *cmd)
 			goto err_unmap;
 		left -= seg->bytes;
 		seg++;
+		if (!left)
+			break;
 		pages = next;
 		offset = 0;
+		next = end_of_run(pages, end);
 	}
 	cmd->nr_segments = seg - cmd->segments;
+	cmd->nr_runs = cmd->nr_segments;
 	return 0;
 
 err_unmap:
-	cmd->nr_segments = seg - cmd->segments;
-	chario_unmap_runs(q, cmd);
-	cmd->nr_segments = 0;
+	for (; seg > cmd->segments; seg--)
+		dma_unmap_page(q->dma_dev, seg[-1].addr, seg[-1].bytes,
+			       direction);
 	return -EIO;
 }

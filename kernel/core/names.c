@@ -34,6 +34,8 @@ static int enter(struct chario_buffers *buffers, struct chario_buffer *buf,
 {
 	unsigned int tries;
 
+	if (buffers->is_closed)
+		return -EBUSY;
 	for (tries = 0; tries < MAX_ID; tries++) {
 		unsigned int candidate = 1 + buffers->next;
 		struct chario_buffer **slot = find_slot(buffers, candidate);
@@ -61,7 +63,7 @@ static int enter(struct chario_buffers *buffers, struct chario_buffer *buf,
  * @buf: the buffer
  * @id: gets the name
  *
- * Return: 0, ENOSPC, ENOMEM.
+ * Return: 0, ENOSPC, ENOMEM; EBUSY where the file takes no buffers any more.
  */
 int chario_names_enter(struct chario_buffers *buffers,
 		       struct chario_buffer *buf, u32 *id)
@@ -142,23 +144,22 @@ struct chario_buffer *chario_names_borrow(struct chario_buffers *buffers,
 /**
  * chario_names_is_empty() - has a file no buffer?
  * @buffers: of the file
+ *
+ * Context: under @buffers->lock.
  */
 bool chario_names_is_empty(struct chario_buffers *buffers)
 {
-	bool empty = true;
 	u64 id;
 
-	mutex_lock(&buffers->lock);
-	for (id = 0; empty && id <= MAX_ID; id++) {
+	for (id = 0; id <= MAX_ID; id++) {
 		struct chario_buffer **slot = chario_names_look_up(buffers, id);
 
 		if (!slot)
 			id |= CHARIO_BUFFER_LEAF - 1;
 		else if (*slot)
-			empty = false;
+			return false;
 	}
-	mutex_unlock(&buffers->lock);
-	return empty;
+	return true;
 }
 
 /**
@@ -197,7 +198,8 @@ int chario_names_resolve(struct chario_buffers *buffers, u64 address, u32 *id,
  */
 struct chario_buffers *chario_buffers_alloc(void)
 {
-	struct chario_buffers *buffers = kzalloc(sizeof(*buffers), GFP_KERNEL);
+	struct chario_buffers *buffers = kzalloc(sizeof(*buffers),
+						 GFP_KERNEL_ACCOUNT);
 
 	if (buffers)
 		mutex_init(&buffers->lock);

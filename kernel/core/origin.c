@@ -4,11 +4,24 @@
  */
 #include <linux/file.h>
 #include <linux/jiffies.h>
+#include <linux/limits.h>
+#include <linux/module.h>
 #include <linux/wait.h>
 
 #include "core/device.h"
 #include "core/origin.h"
 #include "core/queue.h"
+#include "core/range.h"
+
+int chario_max_orphans = 32;
+
+static struct chario_range max_orphans = { &chario_max_orphans, 1, U16_MAX };
+
+module_param_cb(max_orphans, &chario_range_ops, &max_orphans, 0644);
+MODULE_PARM_DESC(max_orphans, "Requests that an open file may leave with the drive when their callers have gone, before its next calls wait (1 to 65535, default 32)");
+
+/* Those who have left too many orphans. */
+static DECLARE_WAIT_QUEUE_HEAD(room_wait);
 
 /* The last reference: closing takes long where buffers are many, and may sleep. */
 static void put_origin(struct work_struct *work)
@@ -49,12 +62,42 @@ void chario_origin_hold(struct chario_origin *origin)
 void chario_origin_drop(struct chario_origin *origin)
 {
 	struct file *file = origin->file;
+	bool last = atomic_dec_and_test(&origin->orphans);
 
-	if (!atomic_dec_and_test(&origin->orphans))
+	/* Pairs with the barrier in prepare_to_wait(), after the value above. */
+	if (unlikely(waitqueue_active(&room_wait)))
+		wake_up_all(&room_wait);
+	if (!last)
 		return;
 	/* Work that is queued already drops the reference of an earlier orphan. */
 	if (!queue_work(chario_put_workqueue, &origin->put_work))
 		fput(file);
+}
+
+/**
+ * chario_origin_wait_room() - wait until a file may have commands again
+ * @origin: of the file, which the caller has open
+ * @expires: jiffies at which to give up
+ * @killable: a fatal signal ends the wait
+ *
+ * Context: may sleep.
+ * Return: 0; ETIMEDOUT; EINTR on a fatal signal.
+ */
+int chario_origin_wait_room(const struct chario_origin *origin,
+			    unsigned long expires, bool killable)
+{
+	long left = max_t(long, expires - jiffies, 1);
+
+	if (killable)
+		left = wait_event_killable_timeout(room_wait,
+						   !chario_origin_is_full(origin),
+						   left);
+	else
+		left = wait_event_timeout(room_wait,
+					  !chario_origin_is_full(origin), left);
+	if (left > 0)
+		return 0;
+	return left ? -EINTR : -ETIMEDOUT;
 }
 
 static bool is_settled(struct chario_queue *q,
@@ -68,7 +111,8 @@ static bool is_settled(struct chario_queue *q,
 	chario_queue_for_each_busy(q, tag) {
 		const struct chario_command *cmd = chario_queue_command(q, tag);
 
-		if (chario_command_in_flight(cmd) && cmd->req->orphaned &&
+		/* One that has ended may have its bounce buffers copied yet. */
+		if (cmd->state != CHARIO_COMMAND_IDLE && cmd->req->orphaned &&
 		    cmd->req->origin == origin && cmd->disk_offset < end &&
 		    cmd->disk_offset + cmd->bytes > pos)
 			settled = false;

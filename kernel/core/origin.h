@@ -7,6 +7,9 @@
  * keeps the origin's file open.  So the file's locks (fcntl(2), F_OFD_SETLK)
  * stay as long as a write that was made through it can still reach the disk:
  * who is granted such a lock knows that no write of an earlier holder follows.
+ *
+ * An orphan keeps its commands, too, and a caller who does not wait for the drive
+ * could leave any number of them: a file that has left max_orphans waits.
  */
 #ifndef CHARIO_CORE_ORIGIN_H
 #define CHARIO_CORE_ORIGIN_H
@@ -30,11 +33,20 @@ struct chario_origin {
 };
 
 /* core/origin.c */
+extern int chario_max_orphans;
 void chario_origin_init(struct chario_origin *origin, struct file *file);
 void chario_origin_hold(struct chario_origin *origin);
 void chario_origin_drop(struct chario_origin *origin);
+int chario_origin_wait_room(const struct chario_origin *origin,
+			    unsigned long expires, bool killable);
 int chario_origin_settle(const struct chario_origin *origin,
 			 const struct chario_device *cio, u64 pos, u64 bytes,
 			 unsigned long expires);
+
+/* Has it left so many orphans that it gets no more commands until some have ended? */
+static inline bool chario_origin_is_full(const struct chario_origin *origin)
+{
+	return atomic_read(&origin->orphans) >= READ_ONCE(chario_max_orphans);
+}
 
 #endif /* CHARIO_CORE_ORIGIN_H */

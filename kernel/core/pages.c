@@ -97,7 +97,7 @@ static int fill_window(struct chario_window *window, unsigned long addr,
 	chario_window_drop(window);
 	got = pin_user_pages_fast(addr, nr, flags, window->pages);
 	if (got < 0)
-		return got;
+		return -EFAULT;
 	window->addr = addr;
 	window->end = got;
 	return 0;
@@ -110,7 +110,7 @@ static int fill_window(struct chario_window *window, unsigned long addr,
 static int pin_ahead(struct chario_command *cmd, unsigned long addr,
 		     struct chario_window *window, size_t ahead)
 {
-	unsigned int flags = cmd->req->op == CHARIO_OP_READ ? FOLL_WRITE : 0;
+	unsigned int flags = chario_pages_flags(cmd->req->op) | FOLL_NOFAULT;
 	unsigned int nr = PFN_DOWN(cmd->bytes);
 	int ret;
 
@@ -166,7 +166,7 @@ static noinline void take_bvec(struct chario_command *cmd, const struct iov_iter
  *	of the command at least
  *
  * Context: may sleep.
- * Return: 0; EFAULT when it is not accessible, ENOMEM.
+ * Return: as chario_pages_pin_user().
  */
 int chario_pages_pin(struct chario_command *cmd, struct iov_iter *iter,
 		     struct chario_window *window, size_t ahead)
@@ -183,6 +183,60 @@ int chario_pages_pin(struct chario_command *cmd, struct iov_iter *iter,
 	if (likely(!ret))
 		iov_iter_advance(iter, cmd->bytes);
 	return ret;
+}
+
+/* Pages that are waited for with one look at the page tables. */
+#define FAULT_IN_PAGES	32
+
+/* Wait for the pages of a piece of memory; bytes that are there, or -errno. */
+static ssize_t fault_in_piece(unsigned long addr, size_t bytes,
+			      unsigned int flags)
+{
+	unsigned int nr = min_t(size_t, PFN_UP(offset_in_page(addr) + bytes),
+				FAULT_IN_PAGES);
+	struct page *pages[FAULT_IN_PAGES];
+	int got;
+
+	got = pin_user_pages_fast(addr & PAGE_MASK, nr, flags, pages);
+	if (fatal_signal_pending(current)) {
+		unpin_user_pages(pages, max(got, 0));
+		return -EINTR;
+	}
+	if (got <= 0)
+		return got == -ENOMEM ? got : -EFAULT;
+	unpin_user_pages(pages, got);
+	return min(bytes, (size_t)got * PAGE_SIZE - offset_in_page(addr));
+}
+
+/**
+ * chario_pages_fault_in() - wait for memory that is not there
+ * @iter: at the memory, of user space; stays where it is
+ * @bytes: how much of it; it has so much
+ * @op: what it is for
+ *
+ * It is not held and may go again: whoever wants it pins it, and comes back.
+ *
+ * Context: may sleep for as long as another process likes, until a fatal signal.
+ * Return: bytes that are there now; -errno when there are none: EFAULT when it is
+ * not accessible, EINTR, ENOMEM.
+ */
+ssize_t chario_pages_fault_in(const struct iov_iter *iter, size_t bytes,
+			      enum chario_op op)
+{
+	unsigned int flags = chario_pages_flags(op);
+	struct iov_iter at = *iter;
+	ssize_t ret = 0;
+	size_t left;
+
+	for (left = bytes; left; left -= ret) {
+		ret = fault_in_piece(chario_pages_address(&at),
+				     min(left, chario_pages_element(&at)),
+				     flags);
+		if (ret < 0)
+			break;
+		iov_iter_advance(&at, ret);
+	}
+	return left < bytes && ret != -EINTR ? bytes - left : ret;
 }
 
 /**
@@ -258,7 +312,7 @@ static void unpin(struct run *run, const struct chario_command *cmd,
 		  bool mark_dirty)
 {
 	/* The segments say which pages are neighbours, where there are any. */
-	if (cmd->nr_segments && cmd->nr_segments < cmd->nr_pages)
+	if (cmd->nr_runs < cmd->nr_pages)
 		run_on(run, cmd, mark_dirty);
 	else
 		unpin_user_pages_dirty_lock(cmd->pages, cmd->nr_pages,

@@ -53,12 +53,15 @@ int chario_pages_check_slow(const struct chario_device *cio,
 size_t chario_pages_element(const struct iov_iter *iter);
 int chario_pages_pin(struct chario_command *cmd, struct iov_iter *iter,
 		     struct chario_window *window, size_t ahead);
+ssize_t chario_pages_fault_in(const struct iov_iter *iter, size_t bytes,
+			      enum chario_op op);
 bool chario_pages_is_dirty(const struct chario_command *cmd);
 void chario_pages_keep(struct chario_command *cmd);
 void chario_pages_unpin_slow(struct chario_command *cmd, bool mark_dirty);
 void chario_pages_unpin_all(struct chario_request *req, bool mark_dirty);
 
 /* core/map.c */
+bool chario_map_wants_list(struct device *dev);
 int chario_map_runs(struct chario_queue *q, struct chario_command *cmd);
 void chario_unmap_runs(struct chario_queue *q, struct chario_command *cmd);
 
@@ -68,6 +71,19 @@ static inline unsigned long chario_pages_address(const struct iov_iter *iter)
 	if (likely(iter_is_ubuf(iter)))
 		return (unsigned long)iter->ubuf + iter->iov_offset;
 	return (unsigned long)iter_iov(iter)->iov_base + iter->iov_offset;
+}
+
+/* Memory of user space that is in one piece. */
+static inline bool chario_pages_is_piece(const struct iov_iter *iter)
+{
+	return iter_is_ubuf(iter) || (iter_is_iovec(iter) && iter->nr_segs == 1);
+}
+
+/* The same as iov_iter_advance(), of memory in one piece. */
+static inline void chario_pages_pass(struct iov_iter *iter, size_t bytes)
+{
+	iter->iov_offset += bytes;
+	iter->count -= bytes;
 }
 
 /* Is an address, or a length, one that no command can have? */
@@ -95,18 +111,27 @@ static inline int chario_pages_check(const struct chario_device *cio,
 				       iter->count) ? -EINVAL : 0;
 }
 
+/* How memory is pinned that a device writes to, or reads. */
+static inline unsigned int chario_pages_flags(enum chario_op op)
+{
+	return op == CHARIO_OP_READ ? FOLL_WRITE : 0;
+}
+
 /**
  * chario_pages_pin_user() - hold the memory of a command in place
  * @cmd: its @req, @bytes are set; gets its pages
  * @addr: address in user space
  *
+ * Nobody waits for a page while he has a command that others may want.
+ *
  * Context: may sleep.
- * Return: 0; EFAULT when it is not accessible, ENOMEM.
+ * Return: 0; EFAULT when not all of it is there: give the command back and ask
+ * chario_pages_fault_in().
  */
 static inline int chario_pages_pin_user(struct chario_command *cmd,
 					unsigned long addr)
 {
-	unsigned int flags = cmd->req->op == CHARIO_OP_READ ? FOLL_WRITE : 0;
+	unsigned int flags = chario_pages_flags(cmd->req->op) | FOLL_NOFAULT;
 	int got;
 
 	cmd->hold = CHARIO_HOLD_PIN;
@@ -118,7 +143,7 @@ static inline int chario_pages_pin_user(struct chario_command *cmd,
 		return 0;
 	if (got > 0)
 		unpin_user_pages(cmd->pages, got);
-	return got < 0 ? got : -EFAULT;
+	return -EFAULT;
 }
 
 /**
@@ -156,6 +181,7 @@ static inline int chario_map(struct chario_queue *q, struct chario_command *cmd,
 	struct chario_segment *seg = cmd->segments;
 
 	cmd->nr_segments = 0;
+	cmd->nr_runs = cmd->nr_pages;
 	if (unlikely(!q->dma_dev))
 		return 0;
 	if (unlikely(cmd->nr_pages != 1))
@@ -173,13 +199,13 @@ static inline int chario_map(struct chario_queue *q, struct chario_command *cmd,
  * chario_unmap() - take the memory of a command back from the device
  * @q: its queue
  * @cmd: the device can no longer touch its memory; its segments still say
- *	which of its pages are neighbours
+ *	which of its pages are neighbours, where there are fewer runs than pages
  * @op: of its request
  */
 static inline void chario_unmap(struct chario_queue *q,
 				struct chario_command *cmd, enum chario_op op)
 {
-	if (likely(cmd->nr_segments == 1))
+	if (likely(cmd->nr_runs == 1))
 		dma_unmap_page(q->dma_dev, cmd->segments[0].addr,
 			       cmd->segments[0].bytes,
 			       chario_map_direction(op));

@@ -169,7 +169,6 @@ static int map_pages(struct chario_buffer *buf, struct vm_area_struct *vma)
 }
 
 const struct chario_buffer_ops chario_pool_ops = {
-	.flags		= CHARIO_BUFFER_SOURCE | CHARIO_BUFFER_STREAMING,
 	.hold		= hold,
 	.release	= release,
 	.map		= chario_paged_map,

@@ -24,13 +24,18 @@ static __always_inline void post(struct chario_queue *q,
  * @cmd: in flight
  * @kick: tell the device now
  *
+ * What the device has had before a reset waits for no edge: it is an edge that
+ * waits for it.
+ *
  * Context: under q->lock.
  */
 void chario_queue_hand_over(struct chario_queue *q, struct chario_command *cmd,
 			    bool kick)
 {
+	bool again = cmd->state == CHARIO_COMMAND_POSTED;
+
 	if (unlikely(q->state == CHARIO_QUEUE_FROZEN) ||
-	    chario_edge_holds(cmd)) {
+	    (!again && chario_edge_holds(cmd))) {
 		cmd->state = CHARIO_COMMAND_HELD;
 		if (kick && q->state == CHARIO_QUEUE_LIVE)
 			q->ops->kick(q);

@@ -4,7 +4,9 @@
  */
 #include <linux/bitmap.h>
 #include <linux/jiffies.h>
+#include <linux/log2.h>
 #include <linux/mm.h>
+#include <linux/scatterlist.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 
@@ -12,9 +14,6 @@
 #include "core/device.h"
 #include "core/queue.h"
 #include "trace.h"
-
-/* When to say what chario_queue_drain() waits for. */
-#define DRAIN_WARN	(10 * HZ)
 
 /* A word that never tells of a completion. */
 static const __le16 no_sign;
@@ -67,6 +66,8 @@ int chario_queue_init(struct chario_queue *q,
 {
 	size_t bytes = ALIGN(sizeof(struct chario_command) +
 			     ops->command_bytes, 8);
+	size_t page_bytes = sizeof(struct chario_segment) +
+			    sizeof(struct page *);
 
 	q->ops = ops;
 	q->dma_dev = dma_dev;
@@ -75,9 +76,12 @@ int chario_queue_init(struct chario_queue *q,
 	q->polled = polled;
 	q->state = CHARIO_QUEUE_FROZEN;
 	chario_queue_unsign(q);
-	q->stride = ALIGN(bytes + max_pages * (sizeof(struct chario_segment) +
-					       sizeof(struct page *)),
-			  SMP_CACHE_BYTES);
+	q->has_lists = chario_map_wants_list(dma_dev);
+	if (q->has_lists) {
+		bytes += sizeof(struct sg_table);
+		page_bytes += sizeof(struct scatterlist);
+	}
+	q->stride = ALIGN(bytes + max_pages * page_bytes, SMP_CACHE_BYTES);
 	raw_spin_lock_init(&q->lock);
 	init_waitqueue_head(&q->slot_wait);
 	timer_setup(&q->timer, chario_watch, 0);
@@ -90,8 +94,9 @@ int chario_queue_init(struct chario_queue *q,
 		return -ENOMEM;
 	q->max_depth = depth;
 	chario_queue_set_depth(q, depth);
-	q->commands = kvzalloc_node(array_size(depth, q->stride), GFP_KERNEL,
-				    node);
+	q->commands = kvzalloc_node(array_size(roundup_pow_of_two(depth),
+					       q->stride),
+				    GFP_KERNEL, node);
 	if (!q->commands) {
 		bitmap_free(q->busy);
 		return -ENOMEM;
@@ -199,14 +204,7 @@ unsigned int chario_queue_reap(struct chario_queue *q)
 	return count;
 }
 
-/**
- * chario_queue_poll() - take completions, if there are any
- * @q: the queue
- *
- * Context: process, interrupts on.
- * Return: number of commands that completed.
- */
-unsigned int chario_queue_poll(struct chario_queue *q)
+static __always_inline unsigned int poll(struct chario_queue *q, const void *looker)
 {
 	struct chario_request *done;
 	unsigned int count;
@@ -218,8 +216,32 @@ unsigned int chario_queue_poll(struct chario_queue *q)
 	done = chario_queue_take_done(q);
 	raw_spin_unlock_irq(&q->lock);
 	if (unlikely(done))
-		chario_complete_list(q, done);
+		chario_complete_seen(q, done, looker);
 	return count;
+}
+
+/**
+ * chario_queue_poll() - take completions, if there are any
+ * @q: the queue
+ *
+ * Context: process, interrupts on.
+ * Return: number of commands that completed.
+ */
+unsigned int chario_queue_poll(struct chario_queue *q)
+{
+	return poll(q, NULL);
+}
+
+/**
+ * chario_queue_poll_for() - chario_queue_poll() on behalf of somebody
+ * @q: the queue
+ * @looker: who that is, for those who are told, see &struct chario_async
+ *
+ * Return: as chario_queue_poll().
+ */
+unsigned int chario_queue_poll_for(struct chario_queue *q, const void *looker)
+{
+	return poll(q, looker);
 }
 
 /**
@@ -375,8 +397,7 @@ void chario_queue_drain(struct chario_queue *q)
 {
 	/* Pairs with test_and_set_bit() in chario_queue_try_get(). */
 	smp_mb();
-	while (!wait_event_timeout(q->slot_wait, is_left(q), DRAIN_WARN))
-		pr_warn("chario: a caller is held up inside a call, most likely by a page fault that is not served; waiting for it\n");
+	wait_event(q->slot_wait, is_left(q));
 	flush_work(&q->dirty_work);
 	timer_delete_sync(&q->timer);
 }

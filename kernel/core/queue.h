@@ -81,11 +81,14 @@ struct chario_queue_ops {
  * struct chario_queue - a submission and completion pair
  * @ops: the back end's part
  * @dma_dev: maps memory for the device; NULL when there is no DMA
- * @commands: @depth slots, @stride bytes apart
+ * @commands: @max_depth slots, @stride bytes apart; behind them others that are
+ *	never taken, up to a power of two: an index can be masked
  * @stride: size of a slot with the back end's part
  * @depth: number of slots that are used
  * @max_depth: number of slots
  * @max_pages: pages that one command can hold
+ * @has_lists: behind the pages of each slot there is a list for as many, by which
+ *	all of its memory is mapped together
  * @sign: a word that tells of a completion, see chario_queue_is_pending(); the
  *	back end moves it on under q->lock
  * @sign_mask: the bits of it that count
@@ -128,6 +131,7 @@ struct chario_queue {
 	const __le16 *sign;
 	__le16 sign_mask;
 	__le16 sign_value;
+	bool has_lists;
 	bool polled;
 	bool reserved;
 	unsigned long *busy;
@@ -161,6 +165,13 @@ static inline struct chario_command *
 chario_queue_command(const struct chario_queue *q, unsigned int tag)
 {
 	return q->commands + tag * q->stride;
+}
+
+/* Where its @has_lists. */
+static inline struct sg_table *
+chario_queue_list(const struct chario_queue *q, const struct chario_command *cmd)
+{
+	return (struct sg_table *)(cmd->pages + q->max_pages);
 }
 
 /* The next slot at or behind @tag that is taken; @depth when there is none. */
@@ -329,6 +340,7 @@ struct chario_command *chario_queue_get(struct chario_queue *q,
 					unsigned long expires, bool killable);
 unsigned int chario_queue_reap(struct chario_queue *q);
 unsigned int chario_queue_poll(struct chario_queue *q);
+unsigned int chario_queue_poll_for(struct chario_queue *q, const void *looker);
 unsigned int chario_queue_irq(struct chario_queue *q);
 void chario_queue_freeze(struct chario_queue *q);
 void chario_queue_replay(struct chario_queue *q);

@@ -19,9 +19,24 @@ static void unpin(struct chario_buffer *buf, unsigned long nr)
 	unpin_user_pages_dirty_lock(buf->pages, nr, !buf->source);
 }
 
+/*
+ * A source is pinned to be written to, too, where it can be: before Linux 6.2 its
+ * owner's next write went to another page otherwise, if the page was shared or had
+ * never been written to.
+ */
+static int pin_batch(struct chario_buffer *buf, unsigned long addr,
+		     unsigned long nr, struct page **pages)
+{
+	int got = pin_user_pages_fast(addr, nr, FOLL_LONGTERM | FOLL_WRITE,
+				      pages);
+
+	if (got > 0 || !buf->source)
+		return got;
+	return pin_user_pages_fast(addr, 1, FOLL_LONGTERM, pages);
+}
+
 static int pin(struct chario_buffer *buf, unsigned long addr)
 {
-	unsigned int flags = FOLL_LONGTERM | (buf->source ? 0 : FOLL_WRITE);
 	unsigned long done = 0;
 
 	while (done < buf->nr_pages) {
@@ -29,8 +44,8 @@ static int pin(struct chario_buffer *buf, unsigned long addr)
 		int got = -EINTR;
 
 		if (!fatal_signal_pending(current))
-			got = pin_user_pages_fast(addr + done * PAGE_SIZE, nr,
-						  flags, buf->pages + done);
+			got = pin_batch(buf, addr + done * PAGE_SIZE, nr,
+					buf->pages + done);
 		if (got <= 0) {
 			unpin(buf, done);
 			/* Of files that are written back: EOPNOTSUPP, since 6.5. */
@@ -87,7 +102,6 @@ static void release(struct chario_buffer *buf)
 }
 
 const struct chario_buffer_ops chario_registered_ops = {
-	.flags		= CHARIO_BUFFER_SOURCE | CHARIO_BUFFER_STREAMING,
 	.hold		= hold,
 	.release	= release,
 	.map		= chario_paged_map,

@@ -14,6 +14,8 @@
  * slices.c takes the part of launch() and run_async() where the memory is a
  * buffer, and all of it where such a call is one chunk.
  */
+#include <linux/sizes.h>
+
 #include "core/buffer.h"
 #include "core/device.h"
 #include "core/flight.h"
@@ -54,20 +56,17 @@ static size_t bytes_left(const struct cursor *cur)
 	       cur->split.end - cur->split.pos;
 }
 
-/* Bytes of the next command; 0 at the end of the call. */
-static u32 next_bytes(struct cursor *cur)
+/* Bytes of the next command, behind which a call is at @split; 0 at its end. */
+static u32 look_at_next(const struct cursor *cur, struct chario_split *split)
 {
-	u32 bytes;
-
-	if (cur->split.pos == cur->split.end) {
+	*split = cur->split;
+	if (split->pos == split->end) {
 		if (!iov_iter_count(cur->iter))
 			return 0;
-		chario_split_start(&cur->split, &cur->limits, cur->pos,
+		chario_split_start(split, &cur->limits, cur->pos,
 				   chario_pages_element(cur->iter));
 	}
-	bytes = chario_split_next(&cur->split, &cur->limits);
-	cur->pos += bytes;
-	return bytes;
+	return chario_split_next(split, &cur->limits);
 }
 
 /* Commands that the next @bytes_max bytes of the call cost, @max at most. */
@@ -81,40 +80,40 @@ static unsigned int count_commands(const struct cursor *cur, size_t bytes_max,
 
 	ahead.iter = &iter;
 	while (count < max) {
-		u32 bytes = next_bytes(&ahead);
+		u32 bytes = look_at_next(&ahead, &ahead.split);
 
 		total += bytes;
 		if (!bytes || total > bytes_max)
 			break;
+		ahead.pos += bytes;
 		iov_iter_advance(&iter, bytes);
 		count++;
 	}
 	return count;
 }
 
-/* Memory that @count commands may want, from the next one on. */
-static size_t look_ahead(const struct cursor *cur, unsigned int count)
-{
-	return min_t(u64, cur->split.end - cur->pos,
-		     (u64)count * cur->limits.command_bytes);
-}
-
 /*
  * split -> map -> queue: fill in one command, and hold the memory of the
- * @count - 1 that follow it while we are at it.
+ * @count - 1 that follow it while we are at it.  EFAULT: its memory is not there,
+ * and the call is where it was.
  */
 static int prepare(struct chario_queue *q, struct chario_command *cmd,
 		   struct cursor *cur, struct chario_window *window,
 		   unsigned int count)
 {
-	u64 pos = cur->pos;
-	u32 bytes = next_bytes(cur);
+	struct chario_split split chario_uninitialized;
+	u32 bytes = look_at_next(cur, &split);
+	u64 ahead = bytes + (u64)(count - 1) * cur->limits.command_bytes;
 	int ret;
 
-	chario_flight_split(q, cmd, cmd->req->bytes, pos, bytes);
+	chario_flight_split(q, cmd, cmd->req->bytes, cur->pos, bytes);
 	ret = chario_pages_pin(cmd, cur->iter, window,
-			       bytes + look_ahead(cur, count - 1));
-	return ret ?: chario_flight_map(q, cmd, cmd->req->op);
+			       min(ahead, split.end - cur->pos));
+	if (unlikely(ret))
+		return ret;
+	cur->split = split;
+	cur->pos += bytes;
+	return chario_flight_map(q, cmd, cmd->req->op);
 }
 
 /* Take up to @want commands of a request, one at least, as a chain. */
@@ -141,15 +140,25 @@ static struct chario_command *take_commands(struct chario_queue *q,
 	return first;
 }
 
+/* The commands of a chain from @cmd on are not wanted; @last is in front of it, or NULL. */
+static void give_back(struct chario_queue *q, struct chario_command *last,
+		      struct chario_command *cmd)
+{
+	/* Whoever orphans the request follows the chain. */
+	if (last)
+		WRITE_ONCE(last->next, NULL);
+	chario_queue_put_chain(q, cmd);
+}
+
 /*
  * Fill in and post a chain of commands.  0 when at least the first has been
  * posted: the request ends by itself.  After the last post it may have.
  *
- * Who pins may sleep, and sleeping unplugs: so it is the last post, with no
- * sleep before it, that is left to the plug.
+ * Where memory is not there the request ends in front of it: its commands do not
+ * wait for that.
  */
 static int post_commands(struct chario_queue *q, struct chario_request *req,
-			 struct cursor *cur, unsigned int count, bool may_plug)
+			 struct cursor *cur, unsigned int count)
 {
 	struct chario_command *cmd = req->first, *last = NULL, *next;
 	struct chario_window window chario_uninitialized;
@@ -161,21 +170,17 @@ static int post_commands(struct chario_queue *q, struct chario_request *req,
 		ret = prepare(q, cmd, cur, &window, count);
 		if (unlikely(ret))
 			break;
-		chario_queue_post(q, cmd,
-				  !next && !(may_plug && chario_plug(q)));
+		chario_queue_post(q, cmd, !next);
 	}
 	chario_window_drop(&window);
 	if (likely(!ret))
 		return 0;
-	/* Whoever orphans the request follows the chain. */
-	if (last)
-		WRITE_ONCE(last->next, NULL);
-	chario_queue_put_chain(q, cmd);
+	give_back(q, last, cmd);
 	if (!last)
 		return ret;
-	cur->cut = true;
+	cur->cut = ret != -EFAULT;
 	chario_queue_kick(q);
-	chario_complete_missing(q, req, count, ret);
+	chario_complete_missing(q, req, count, cur->cut ? ret : 0);
 	return 0;
 }
 
@@ -196,7 +201,7 @@ static int launch(struct chario_flight *flight, struct chario_waiter *waiter,
 		return PTR_ERR(first);
 	flight->pos = cur->pos;
 	chario_flight_board(flight, waiter, q, call, first, got);
-	return post_commands(q, flight->req, cur, got, false);
+	return post_commands(q, flight->req, cur, got);
 }
 
 /* A synchronous call: what is in the air, and what has come of it so far. */
@@ -222,6 +227,28 @@ static void land_oldest(struct run *run, const struct chario_call *call)
 	run->error = error;
 }
 
+/*
+ * That is waited for ahead: the requests of a call that begins with memory that is not
+ * there need not wait one by one.
+ */
+#define FAULT_IN_BYTES	SZ_64M
+
+/* Wait for the memory of the next requests, with no command that others may want. */
+static int fault_in(struct run *run, const struct chario_call *call,
+		    const struct cursor *cur)
+{
+	struct chario_split split;
+
+	while (run->landed != run->launched)
+		land_oldest(run, call);
+	if (run->error)
+		return run->error;
+	return chario_flight_fault_in(call, cur->iter,
+				      look_at_next(cur, &split),
+				      min_t(size_t, iov_iter_count(cur->iter),
+					    FAULT_IN_BYTES));
+}
+
 /* 0 when all has been launched, or what kept the rest from it. */
 static int launch_all(struct run *run, const struct chario_call *call)
 {
@@ -235,6 +262,12 @@ static int launch_all(struct run *run, const struct chario_call *call)
 		ret = launch(&run->flights[run->launched & 1],
 			     &run->waiters[run->launched & 1], call, &cur,
 			     alone && !call->nowait);
+		if (unlikely(ret == -EFAULT)) {
+			ret = fault_in(run, call, &cur);
+			if (ret)
+				return ret;
+			continue;
+		}
 		if (likely(!ret))
 			run->launched++;
 		else if (ret != -EAGAIN || alone)
@@ -336,11 +369,64 @@ static ssize_t run_single(const struct chario_call *call)
 	return ret;
 }
 
-/* -EAGAIN when there are not enough free commands for the whole call. */
+/* What has been prepared of a request goes, and the memory is where it was. */
+static void take_back(struct chario_queue *q, struct chario_request *req,
+		      struct cursor *cur, unsigned int count)
+{
+	struct chario_command *cmd;
+
+	chario_for_each_command(cmd, req)
+		if (cmd->nr_segments)
+			chario_unmap(q, cmd, req->op);
+	chario_pages_unpin_all(req, false);
+	this_cpu_sub(req->cio->counters->commands[req->op], count);
+	iov_iter_revert(cur->iter, req->bytes);
+	chario_queue_put_chain(q, req->first);
+}
+
+/*
+ * Fill in a chain of commands, all of them before the first is posted: one that is
+ * with the device cannot wait for the memory of others.  0 when at least the first
+ * is ready; EFAULT: the memory is not there, and the commands have been given back.
+ */
+static int prepare_commands(struct chario_queue *q, struct chario_request *req,
+			    struct cursor *cur, unsigned int count)
+{
+	struct chario_command *cmd = req->first, *last = NULL;
+	struct chario_window window chario_uninitialized;
+	unsigned int ready;
+	int ret = 0;
+
+	chario_window_init(&window);
+	for (ready = 0; cmd; last = cmd, cmd = cmd->next, ready++) {
+		ret = prepare(q, cmd, cur, &window, count - ready);
+		if (unlikely(ret))
+			break;
+	}
+	chario_window_drop(&window);
+	if (likely(!ret))
+		return 0;
+	give_back(q, last, cmd);
+	if (!last)
+		return ret;
+	if (ret == -EFAULT) {
+		take_back(q, req, cur, ready);
+		return ret;
+	}
+	req->pending = ready;
+	req->error = ret;
+	req->good = req->bytes;
+	return 0;
+}
+
+/*
+ * EAGAIN when there are not enough free commands for the whole call, EFAULT when
+ * not all of its memory is there.
+ */
 static noinline ssize_t run_async(const struct chario_call *call)
 {
 	struct chario_queue *q = chario_flight_queue(call);
-	struct chario_command *first;
+	struct chario_command *cmd, *next;
 	struct chario_request *req;
 	unsigned int want, got;
 	struct cursor cur;
@@ -350,28 +436,50 @@ static noinline ssize_t run_async(const struct chario_call *call)
 	want = count_commands(&cur, SIZE_MAX, q->depth + 1);
 	if (want > q->depth)
 		return -EAGAIN;
-	first = take_commands(q, call, want, false, &got);
-	if (IS_ERR(first))
-		return PTR_ERR(first);
+	cmd = take_commands(q, call, want, false, &got);
+	if (IS_ERR(cmd))
+		return PTR_ERR(cmd);
 	if (got < want) {
-		chario_queue_put_chain(q, first);
+		chario_queue_put_chain(q, cmd);
 		return -EAGAIN;
 	}
-	req = &first->own;
-	chario_flight_init(req, call, first, got);
+	req = &cmd->own;
+	chario_flight_init(req, call, cmd, got);
+	ret = prepare_commands(q, req, &cur, got);
+	if (unlikely(ret))
+		return ret;
 	req->async = call->async;
 	/* Who polls looks for it, from the moment it can be polled. */
 	WRITE_ONCE(*call->async.queue, q);
-	ret = post_commands(q, req, &cur, got, true);
-	return ret ?: -EIOCBQUEUED;
+	/* Nobody sleeps any more, which would unplug: the last can be left to the plug. */
+	for (; cmd; cmd = next) {
+		next = cmd->next;
+		chario_queue_post(q, cmd, !next && !chario_plug(q));
+	}
+	return -EIOCBQUEUED;
+}
+
+/*
+ * The memory of an asynchronous call is not there: once more when it is.  EAGAIN when
+ * that does not do.
+ */
+static noinline ssize_t run_async_late(const struct chario_call *call)
+{
+	size_t bytes = iov_iter_count(call->iter);
+	ssize_t ret;
+
+	ret = chario_flight_fault_in(call, call->iter, bytes, bytes);
+	if (!ret)
+		ret = run_async(call);
+	return ret == -EFAULT ? -EAGAIN : ret;
 }
 
 /**
  * chario_request_run() - do what a caller wants
  * @call: see &struct chario_call for what the front end guarantees
  *
- * An asynchronous call that finds too few free commands is run synchronously
- * unless it is @call->nowait.
+ * An asynchronous call that finds too few free commands, or memory that is not
+ * there, is run synchronously unless it is @call->nowait.
  *
  * Context: may sleep.
  * Return: bytes that have been transferred, up to the first failed command;
@@ -384,6 +492,8 @@ ssize_t chario_request_run(struct chario_call *call)
 	if (call->async.who) {
 		ret = call->iter ? run_async(call) :
 				   chario_slices_run_async(call);
+		if (unlikely(ret == -EFAULT) && call->iter)
+			ret = run_async_late(call);
 		if (ret != -EAGAIN || call->nowait)
 			return ret;
 	}

@@ -61,8 +61,8 @@ struct chario_waiter {
  *	under the queue's lock once the first has been posted
  * @op: &enum chario_op
  * @orphaned: the caller has gone; under the queue's lock
- * @overdue: its deadline has passed and recovery has been asked for; under the
- *	queue's lock
+ * @overdue: its deadline has passed, it is old enough, and recovery has been asked
+ *	for; under the queue's lock
  * @duty: CHARIO_DUTY_* bits
  * @control: CHARIO_CONTROL_* bits
  * @error: of the first failed command; under the queue's lock
@@ -76,6 +76,7 @@ struct chario_waiter {
  *	keeps the buffer, see core/buffer.h
  * @first: head of the chain of commands, in order of their place in the call
  * @expires: jiffies at which the caller wants ETIMEDOUT
+ * @started: jiffies at which it had its first command
  * @done_next: on a list of finished requests
  * @node: on the queue's list of requests whose pages must be marked dirty
  *	by a context that can sleep
@@ -97,6 +98,7 @@ struct chario_request {
 	struct chario_buffer *buffer;
 	struct chario_command *first;
 	unsigned long expires;
+	unsigned long started;
 	union {
 		struct chario_request *done_next;
 		struct llist_node node;
@@ -136,11 +138,14 @@ enum chario_command_state {
  * @bytes: length
  * @buffer_offset: offset of the first byte in the buffer, where there is one
  * @page_offset: offset of the first byte in the first page
- * @tag: index in the queue, the NVMe command identifier
+ * @tag: index in the queue
  * @state: &enum chario_command_state; under the queue's lock
  * @hold: &enum chario_hold; under the queue's lock once posted
  * @nr_pages: pages in @pages
  * @nr_segments: segments in @segments
+ * @id: what the device calls it; the back end's, under the queue's lock
+ * @nr_runs: once mapped: as many, where each is a run of neighbouring pages; else
+ *	@nr_pages
  * @pages: room for the queue's max_pages, made with the queue
  * @segments: as many
  * @own: the request that lives here when this command is its first
@@ -159,6 +164,8 @@ struct chario_command {
 	u8 hold;
 	u16 nr_pages;
 	u16 nr_segments;
+	u16 id;
+	u16 nr_runs;
 	struct page **pages;
 	struct chario_segment *segments;
 	struct chario_request own;
@@ -185,7 +192,8 @@ struct chario_async chario_complete_orphan(struct chario_request *req, int error
 bool chario_complete_abandon(struct chario_queue *q,
 			     struct chario_waiter *waiter,
 			     struct chario_request *req, int error);
-void chario_complete_list(struct chario_queue *q, struct chario_request *done);
+void chario_complete_seen(struct chario_queue *q, struct chario_request *done,
+			  const void *looker);
 void chario_complete_dirty(struct work_struct *work);
 void chario_complete_release(struct chario_queue *q,
 			     struct chario_request *req, bool mark_dirty,
@@ -210,6 +218,13 @@ static inline void chario_complete_command(struct chario_queue *q,
 		chario_complete_error(cmd, error);
 	if (!--req->pending)
 		chario_complete_request(q, req);
+}
+
+/* chario_complete_seen() for who does not look on behalf of somebody. */
+static inline void chario_complete_list(struct chario_queue *q,
+					struct chario_request *done)
+{
+	chario_complete_seen(q, done, NULL);
 }
 
 #endif /* CHARIO_CORE_REQUEST_H */

@@ -97,7 +97,7 @@ static __always_inline struct chario_request *
 prepare(struct chario_queue *q, const struct chario_call *call,
 	const struct chario_split_limits *limits)
 {
-	struct chario_command *first = chario_queue_try_get(q);
+	struct chario_command *first = chario_flight_try_command(q, call);
 	struct chario_split split chario_uninitialized;
 	struct chario_request *req;
 	unsigned int count;

@@ -15,6 +15,12 @@ static const char * const completion_names[] = {
 	[CHARIO_COMPLETION_SPIN] = "spin",
 };
 
+static const char * const limit_names[] = {
+	[CHARIO_COMMAND_LIMIT_DRIVE] = "drive",
+	[CHARIO_COMMAND_LIMIT_DMA] = "dma",
+	[CHARIO_COMMAND_LIMIT_SLOTS] = "slots",
+};
+
 #define SHOW(name, format, expression)					\
 static ssize_t name##_show(struct device *dev,				\
 			   struct device_attribute *attr, char *buf)	\
@@ -51,6 +57,8 @@ SHOW(dma_alignment, "%u", cio->dma_mask + 1)
 static DEVICE_ATTR_RO(dma_alignment);
 SHOW(max_command_bytes, "%u", cio->max_command_bytes)
 static DEVICE_ATTR_RO(max_command_bytes);
+SHOW(command_limit, "%s", limit_names[cio->command_limit])
+static DEVICE_ATTR_RO(command_limit);
 SHOW(boundary_bytes, "%u", cio->limits.boundary_bytes)
 static DEVICE_ATTR_RO(boundary_bytes);
 SHOW(queue_count, "%u", chario_device_nr_queues(cio, false))
@@ -186,6 +194,25 @@ static ssize_t deadline_ms_store(struct device *dev,
 }
 static DEVICE_ATTR_RW(deadline_ms);
 
+SHOW(recovery_age_ms, "%u", READ_ONCE(cio->recovery_age_ms))
+
+static ssize_t recovery_age_ms_store(struct device *dev,
+				     struct device_attribute *attr,
+				     const char *buf, size_t count)
+{
+	struct chario_device *cio = to_chario_device(dev);
+	u32 ms;
+	int ret = kstrtou32(buf, 0, &ms);
+
+	if (ret)
+		return ret;
+	if (ms > CHARIO_DEADLINE_MAX_NS / NSEC_PER_MSEC)
+		return -EINVAL;
+	chario_device_set_recovery_age(cio, ms);
+	return count;
+}
+static DEVICE_ATTR_RW(recovery_age_ms);
+
 static struct attribute *disk_attributes[] = {
 	&dev_attr_backend.attr,
 	&dev_attr_model.attr,
@@ -199,6 +226,7 @@ static struct attribute *disk_attributes[] = {
 	&dev_attr_dma_alignment.attr,
 	&dev_attr_command_bytes.attr,
 	&dev_attr_max_command_bytes.attr,
+	&dev_attr_command_limit.attr,
 	&dev_attr_chunk_bytes.attr,
 	&dev_attr_boundary_bytes.attr,
 	&dev_attr_queue_count.attr,
@@ -208,6 +236,7 @@ static struct attribute *disk_attributes[] = {
 	&dev_attr_completion.attr,
 	&dev_attr_spin_us.attr,
 	&dev_attr_deadline_ms.attr,
+	&dev_attr_recovery_age_ms.attr,
 	&dev_attr_recovery_bound_ms.attr,
 	&dev_attr_state.attr,
 	&dev_attr_last_error.attr,

@@ -3,8 +3,10 @@
  * The watchdog of a queue: deadlines, lost interrupts, a device that has gone.
  *
  * A timer that runs only while commands are in flight, at the next deadline
- * and at least four times a second.  A call whose deadline lies behind that
- * costs nothing on the hot path but one comparison.
+ * and at least four times a second.  At its deadline a caller is told; recovery
+ * begins when the drive has had the request for the recovery age of its disk, too.
+ * A call whose deadline lies behind the next look costs nothing on the hot path but
+ * one comparison.
  */
 #include <linux/jiffies.h>
 
@@ -46,9 +48,26 @@ static void reap_late(struct chario_queue *q)
 	q->reaped_seen = q->reaped;
 }
 
-/* An expired request that has not been noticed; @next: the next deadline. */
-static struct chario_request *find_expired(struct chario_queue *q, bool *busy,
-					   unsigned long *next)
+/*
+ * When recovery may begin: a caller may want an answer sooner than a healthy drive has
+ * one, and that is no reason to disturb others.
+ */
+static unsigned long recover_at(const struct chario_request *req)
+{
+	unsigned long old = req->started + READ_ONCE(req->cio->recovery_age);
+
+	return time_after(old, req->expires) ? old : req->expires;
+}
+
+/* When there is something to be done about a request. */
+static unsigned long due_at(const struct chario_request *req)
+{
+	return req->orphaned ? recover_at(req) : req->expires;
+}
+
+/* A request about which there is something to be done; @next: when to look again. */
+static struct chario_request *find_due(struct chario_queue *q, bool *busy,
+				       unsigned long *next)
 {
 	unsigned long now = jiffies;
 	unsigned int tag;
@@ -57,22 +76,27 @@ static struct chario_request *find_expired(struct chario_queue *q, bool *busy,
 	*next = now + WATCH_INTERVAL;
 	chario_queue_for_each_busy(q, tag) {
 		struct chario_command *cmd = chario_queue_command(q, tag);
+		unsigned long due;
 
 		if (!chario_command_in_flight(cmd))
 			continue;
 		*busy = true;
 		if (cmd->req->overdue)
 			continue;
-		if (time_after_eq(now, cmd->req->expires))
+		due = due_at(cmd->req);
+		if (time_after_eq(now, due))
 			return cmd->req;
-		if (time_before(cmd->req->expires, *next))
-			*next = cmd->req->expires;
+		if (time_before(due, *next))
+			*next = due;
 	}
 	return NULL;
 }
 
-/* Take up one expired request, or set the timer.  True when there was one. */
-static bool expire_one(struct chario_queue *q)
+/*
+ * Take up one request, or set the timer.  True when there was one; @recover is set when
+ * the drive has had it for too long.
+ */
+static bool expire_one(struct chario_queue *q, bool *recover)
 {
 	struct chario_request *req;
 	struct chario_async async = { };
@@ -80,9 +104,10 @@ static bool expire_one(struct chario_queue *q)
 	bool busy;
 
 	raw_spin_lock_irqsave(&q->lock, flags);
-	req = find_expired(q, &busy, &next);
+	req = find_due(q, &busy, &next);
 	if (req) {
-		req->overdue = true;
+		req->overdue = time_after_eq(jiffies, recover_at(req));
+		*recover |= req->overdue;
 		/* A caller that was killed has gone before. */
 		if (!req->orphaned) {
 			this_cpu_inc(req->cio->counters->timeouts);
@@ -96,19 +121,19 @@ static bool expire_one(struct chario_queue *q)
 	}
 	raw_spin_unlock_irqrestore(&q->lock, flags);
 	if (async.who)
-		async.tell(async.who, -ETIMEDOUT);
+		async.tell(async.who, -ETIMEDOUT, NULL);
 	return req;
 }
 
-static bool has_expired(struct chario_queue *q)
+static bool has_due(struct chario_queue *q)
 {
 	unsigned long flags, next;
-	bool busy, expired;
+	bool busy, due;
 
 	raw_spin_lock_irqsave(&q->lock, flags);
-	expired = find_expired(q, &busy, &next);
+	due = find_due(q, &busy, &next);
 	raw_spin_unlock_irqrestore(&q->lock, flags);
-	return expired;
+	return due;
 }
 
 /**
@@ -122,17 +147,17 @@ static bool has_expired(struct chario_queue *q)
  */
 void chario_watch_expire(struct chario_queue *q)
 {
-	bool expired = false;
+	bool recover = false;
 
 	/* A request that is there, but has not been reaped, is not late. */
-	if (has_expired(q)) {
+	if (has_due(q)) {
 		/* Its caller may be held up before it could tell the device. */
 		chario_queue_kick(q);
 		chario_queue_reap(q);
 	}
-	while (expire_one(q))
-		expired = true;
-	if (expired && q->ops->expired)
+	while (expire_one(q, &recover))
+		;
+	if (recover && q->ops->expired)
 		q->ops->expired(q);
 }
 

@@ -114,11 +114,11 @@ static int close_range(u64 start, u64 bytes)
 		if (range->start != start || range->bytes != bytes)
 			continue;
 		if (range->users)
-			return -EBUSY;
+			return refuse(start, bytes, "it is in use", -EBUSY);
 		free_range(range);
 		return 0;
 	}
-	return -ENOENT;
+	return refuse(start, bytes, "it is not open", -ENOENT);
 }
 
 static void close_all(void)
@@ -129,20 +129,29 @@ static void close_all(void)
 		free_range(range);
 }
 
+static bool parse_range(const char *text, u64 *start, u64 *bytes)
+{
+	char *end;
+
+	*start = memparse(text, &end);
+	if (end == text || *end != '+')
+		return false;
+	text = end + 1;
+	*bytes = memparse(text, &end);
+	return end != text && !*end;
+}
+
 /* ADDR+BYTES opens, -ADDR+BYTES closes. */
 static int change(const char *word)
 {
 	bool is_close = *word == '-';
 	u64 start, bytes;
-	char *end;
 
-	start = memparse(word + is_close, &end);
-	if (end == word + is_close || *end != '+')
+	if (!parse_range(word + is_close, &start, &bytes)) {
+		pr_warn("chario: window \"%s\" refused: it is not ADDR+BYTES\n",
+			word);
 		return -EINVAL;
-	word = end + 1;
-	bytes = memparse(word, &end);
-	if (end == word || *end)
-		return -EINVAL;
+	}
 	return is_close ? close_range(start, bytes) : open_range(start, bytes);
 }
 
@@ -384,7 +393,6 @@ static int map_memory(struct chario_buffer *buf, struct vm_area_struct *vma)
 }
 
 const struct chario_buffer_ops chario_window_ops = {
-	.flags		= CHARIO_BUFFER_SOURCE,
 	.hold		= hold,
 	.release	= release,
 	.map		= map,

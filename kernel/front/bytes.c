@@ -11,7 +11,8 @@
  * (core/edge.h), so that no other writer of the disk gets lost in between.
  *
  * The file has one gather.  A call that finds it in use by another has one of its
- * own for as long as it lasts.
+ * own for as long as it lasts.  Whoever has it waits for the drive, which answers or
+ * is recovered, and never for a caller's memory.
  *
  * What has been gathered is written by fsync and close, by a read or write that
  * meets it, by a small write elsewhere, and a second after the last write.  Until
@@ -20,11 +21,13 @@
  */
 #include <linux/file.h>
 #include <linux/slab.h>
+#include <linux/wait.h>
 #include <linux/workqueue.h>
 
 #include "core/device.h"
 #include "core/edge.h"
 #include "core/pages.h"
+#include "front/bounce.h"
 #include "front/bytes.h"
 #include "front/call.h"
 #include "front/front.h"
@@ -34,25 +37,46 @@
 
 /**
  * struct chario_bytes - what a file of any size has in hand
- * @lock: protects all of it; @untold is read without it, and so is where @gather
- *	lies, see chario_gather_meets()
+ * @in_use: bit 0: somebody has what follows to himself; @untold is read without it, and
+ *	so is where @gather lies, see chario_gather_meets()
+ * @idle: who waits for it
  * @gather: bytes that have been written and are not on the disk yet; an fsync
  *	tells of those that are lost, whoever else has been told: other holders
  *	of the file have not
  * @untold: the next write is to tell of it, too
  * @holds: something is gathered, and has a reference to the file
+ * @bounce: for reads; not protected by @in_use
  * @work: writes what has been left lying
  */
 struct chario_bytes {
-	struct mutex lock; /* all of it */
+	unsigned long in_use;
+	wait_queue_head_t idle;
 	struct chario_gather gather;
 	bool untold;
 	bool holds;
+	struct chario_bounce bounce;
 	struct delayed_work work;
 };
 
+static bool try_enter(struct chario_bytes *b)
+{
+	return !test_and_set_bit_lock(0, &b->in_use);
+}
+
+/* Have the gather: 0; ETIMEDOUT, EINTR on a fatal signal. */
+static int enter(struct chario_bytes *b)
+{
+	unsigned long expires = chario_call_expires(b->gather.cf);
+	long left = wait_event_killable_timeout(b->idle, try_enter(b),
+						expires - jiffies);
+
+	if (likely(left > 0))
+		return 0;
+	return left ? -EINTR : -ETIMEDOUT;
+}
+
 /*
- * Undo mutex_lock(), and have a reference to the file as long as something is gathered.
+ * Undo enter(), and have a reference to the file as long as something is gathered.
  * The caller has the file open, or is the work, which runs on that reference; a worker
  * that drops the last one does not close the file itself.
  */
@@ -64,7 +88,12 @@ static void leave(struct chario_bytes *b)
 	b->holds = holds;
 	if (holds && !held)
 		get_file(file);
-	mutex_unlock(&b->lock);
+	clear_bit_unlock(0, &b->in_use);
+	/* Pairs with the barrier in prepare_to_wait(). */
+	smp_mb__after_atomic();
+	/* Ordered by the barrier above. */
+	if (unlikely(waitqueue_active(&b->idle)))
+		wake_up(&b->idle);
 	if (held && !holds)
 		fput(file);
 }
@@ -86,7 +115,7 @@ static void write_left_lying(struct work_struct *work)
 					      struct chario_bytes, work);
 
 	/* A call may have it for long, and the workqueue is needed by others. */
-	if (!mutex_trylock(&b->lock)) {
+	if (!try_enter(b)) {
 		queue_delayed_work(chario_workqueue, &b->work, HZ);
 		return;
 	}
@@ -131,99 +160,154 @@ static ssize_t move_direct(struct chario_file *cf, struct iov_iter *iter,
 	return ret;
 }
 
-/* Write or gather some of the next bytes of a write: how many.  @least: as above. */
-static ssize_t write_part(struct chario_gather *g, struct iov_iter *iter,
-			  u64 pos, size_t least, bool fua)
+/* Does a call have to look at what is gathered before it goes on? */
+static bool is_met(struct chario_bytes *b, enum chario_op op, u64 pos,
+		   size_t bytes)
 {
-	size_t direct = direct_bytes(g->cf->cio, iter, pos, least);
+	return (op == CHARIO_OP_WRITE && READ_ONCE(b->untold)) ||
+	       chario_gather_meets(&b->gather, pos, bytes);
+}
+
+/* The error of bytes that are lost, which a write is to tell once. */
+static int take_untold(struct chario_bytes *b)
+{
+	int error = b->untold ? b->gather.error : 0;
+
+	WRITE_ONCE(b->untold, false);
+	return error;
+}
+
+/* Write what a call meets: 0, or what became of that, or of what was to be told. */
+static int make_way(struct chario_bytes *b, enum chario_op op, u64 pos,
+		    size_t bytes)
+{
+	int ret = 0;
+
+	if (likely(!is_met(b, op, pos, bytes)))
+		return 0;
+	ret = enter(b);
+	if (ret)
+		return ret;
+	if (op == CHARIO_OP_WRITE)
+		ret = take_untold(b);
+	ret = ret ?: write_late(b);
+	leave(b);
+	return ret;
+}
+
+/* Gather some of the next bytes of a write; how many. */
+static ssize_t add(struct chario_gather *g, struct iov_iter *iter, u64 pos,
+		   bool durable)
+{
 	int ret = 0;
 
 	if (!chario_gather_is_empty(g) &&
-	    (direct || pos != g->end || chario_gather_is_full(g)))
-		ret = chario_gather_write(g, fua);
-	if (ret)
-		return ret;
-	if (direct)
-		return move_direct(g->cf, iter, CHARIO_OP_WRITE, pos, direct,
-				   fua);
-	ret = chario_gather_get_memory(g);
+	    (pos != g->end || chario_gather_is_full(g)))
+		ret = chario_gather_write(g, durable);
+	ret = ret ?: chario_gather_get_memory(g);
 	return ret ?: chario_gather_add(g, iter, pos);
 }
 
-/* All of a write.  What is in the gather at the end is written by the caller, or stays. */
-static ssize_t write_parts(struct chario_gather *g, struct iov_iter *iter,
-			   u64 pos, size_t least, bool fua)
-{
-	ssize_t ret = 0, total = 0;
-
-	while (ret >= 0 && iov_iter_count(iter)) {
-		ret = write_part(g, iter, pos + total, least, fua);
-		total += max_t(ssize_t, ret, 0);
-	}
-	/* Memory that cannot be read ends a call that has begun. */
-	return ret < 0 && !(ret == -EFAULT && total) ? ret : total;
-}
-
-/* A write by the gather of the file, in which its last bytes stay. */
+/* By the gather of the file, in which the last bytes of the call stay. */
 static ssize_t write_shared(struct chario_bytes *b, struct iov_iter *iter,
 			    u64 pos, bool durable)
 {
 	struct chario_gather *g = &b->gather;
-	ssize_t ret = b->untold ? g->error : 0;
+	ssize_t ret = take_untold(b) ?: add(g, iter, pos, durable);
 
-	WRITE_ONCE(b->untold, false);
-	if (!ret)
-		ret = write_parts(g, iter, pos, g->size, durable);
-	if (ret >= 0 && (durable || chario_gather_is_full(g)))
+	if (ret > 0 && (durable || chario_gather_is_full(g)))
 		ret = chario_gather_write(g, durable) ?: ret;
 	if (!chario_gather_is_empty(g))
 		mod_delayed_work(chario_workqueue, &b->work, HZ);
 	return ret;
 }
 
-/* A write by a gather of its own, which ends with the call. */
-static ssize_t write_alone(struct chario_gather *g, struct iov_iter *iter,
+/* While another call has the gather of the file. */
+static ssize_t write_alone(struct chario_file *cf, struct iov_iter *iter,
 			   u64 pos, bool durable)
 {
-	ssize_t ret = write_parts(g, iter, pos, 1, durable);
+	size_t direct = direct_bytes(cf->cio, iter, pos,
+				     cf->cio->block_mask + 1);
+	struct chario_gather own;
+	ssize_t ret;
 
-	if (!chario_gather_is_empty(g) && ret >= 0)
-		ret = chario_gather_write(g, durable) ?: ret;
+	if (direct)
+		return move_direct(cf, iter, CHARIO_OP_WRITE, pos, direct,
+				   durable);
+	chario_gather_init(&own, cf, iov_iter_count(iter));
+	ret = add(&own, iter, pos, durable);
+	if (ret > 0)
+		ret = chario_gather_write(&own, durable) ?: ret;
+	chario_gather_drop_memory(&own);
 	return ret;
 }
 
-/* Through the bounce memory, whole blocks around what is wanted. */
-static ssize_t read_bounced(struct chario_gather *g, struct iov_iter *iter,
-			    u64 pos)
+/* Write or gather some of the next bytes of a write; how many. */
+static ssize_t write_part(struct chario_file *cf, struct iov_iter *iter,
+			  u64 pos, bool durable)
 {
-	const u32 mask = g->cf->cio->block_mask;
-	u32 skip = pos & mask;
-	size_t bytes = min_t(size_t, iov_iter_count(iter), g->size - skip);
-	struct chario_move m = {
-		.op = CHARIO_OP_READ,
-		.pos = pos - skip,
-		.bytes = (skip + bytes + mask) & ~mask,
-	};
-	ssize_t ret = chario_gather_get_memory(g);
+	struct chario_bytes *b = cf->bytes;
+	size_t direct = direct_bytes(cf->cio, iter, pos, b->gather.size);
+	ssize_t ret = 0;
 
+	if (direct) {
+		ret = make_way(b, CHARIO_OP_WRITE, pos, direct);
+		return ret ?: move_direct(cf, iter, CHARIO_OP_WRITE, pos,
+					  direct, durable);
+	}
+	if (is_met(b, CHARIO_OP_WRITE, pos, iov_iter_count(iter)))
+		ret = enter(b);
+	else if (!try_enter(b))
+		return write_alone(cf, iter, pos, durable);
 	if (ret)
 		return ret;
-	m.memory = g->bounce;
-	ret = chario_move(g->cf, &m);
-	if (ret) {
-		chario_gather_drop_memory(g);
-		return ret;
-	}
-	ret = copy_to_iter(g->bounce + skip, bytes, iter);
-	return ret ?: -EFAULT;
+	ret = write_shared(b, iter, pos, durable);
+	leave(b);
+	return ret;
 }
 
-static ssize_t read_parts(struct chario_gather *g, struct iov_iter *iter,
-			  u64 pos)
+/*
+ * Wait for memory that is to be gathered, with nothing that others may want.  A call
+ * ends where that cannot be read.
+ */
+static int fault_in(struct iov_iter *iter, u32 most, unsigned long expires)
 {
-	struct chario_file *cf = g->cf;
+	size_t want = min_t(size_t, iov_iter_count(iter), most);
+	ssize_t ret;
+
+	if (!user_backed_iter(iter))
+		return -EFAULT;
+	ret = chario_pages_fault_in(iter, want, CHARIO_OP_WRITE);
+	if (ret < 0)
+		return ret;
+	if (ret < want)
+		iov_iter_truncate(iter, ret);
+	return time_after(jiffies, expires) ? -ETIMEDOUT : 0;
+}
+
+static ssize_t write_parts(struct chario_file *cf, struct iov_iter *iter,
+			   u64 pos, bool durable)
+{
+	unsigned long expires = chario_call_expires(cf);
 	ssize_t ret = 0, total = 0;
 
+	while (ret >= 0 && iov_iter_count(iter)) {
+		ret = write_part(cf, iter, pos + total, durable);
+		if (ret > 0)
+			total += ret;
+		else if (ret == -EFAULT)
+			ret = fault_in(iter, cf->bytes->gather.size, expires);
+	}
+	/* Memory that cannot be read ends a call that has begun. */
+	return ret < 0 && !(ret == -EFAULT && total) ? ret : total;
+}
+
+static ssize_t read_parts(struct chario_file *cf, struct iov_iter *iter,
+			  u64 pos)
+{
+	ssize_t ret, total = 0;
+
+	ret = make_way(cf->bytes, CHARIO_OP_READ, pos, iov_iter_count(iter));
 	while (ret >= 0 && iov_iter_count(iter)) {
 		size_t direct = direct_bytes(cf->cio, iter, pos + total,
 					     cf->cio->block_mask + 1);
@@ -232,38 +316,11 @@ static ssize_t read_parts(struct chario_gather *g, struct iov_iter *iter,
 			ret = move_direct(cf, iter, CHARIO_OP_READ,
 					  pos + total, direct, false);
 		else
-			ret = read_bounced(g, iter, pos + total);
+			ret = chario_bounce_read(cf, &cf->bytes->bounce, iter,
+						 pos + total);
 		total += max_t(ssize_t, ret, 0);
 	}
 	return total ?: ret;
-}
-
-static ssize_t transfer_shared(struct chario_bytes *b, struct iov_iter *iter,
-			       enum chario_op op, u64 pos, bool durable)
-{
-	struct chario_gather *g = &b->gather;
-	ssize_t ret = 0;
-
-	if (op == CHARIO_OP_WRITE)
-		return write_shared(b, iter, pos, durable);
-	if (chario_gather_meets(g, pos, iov_iter_count(iter)))
-		ret = chario_gather_write(g, false);
-	return ret ?: read_parts(g, iter, pos);
-}
-
-static ssize_t transfer_alone(struct chario_file *cf, struct iov_iter *iter,
-			      enum chario_op op, u64 pos, bool durable)
-{
-	struct chario_gather own;
-	ssize_t ret;
-
-	chario_gather_init(&own, cf, iov_iter_count(iter));
-	if (op == CHARIO_OP_WRITE)
-		ret = write_alone(&own, iter, pos, durable);
-	else
-		ret = read_parts(&own, iter, pos);
-	chario_gather_drop_memory(&own);
-	return ret;
 }
 
 /* Without waiting: a small write that only adds to what is gathered, else -EAGAIN. */
@@ -272,6 +329,7 @@ static ssize_t gather_now(struct chario_bytes *b, struct iov_iter *iter,
 {
 	struct chario_gather *g = &b->gather;
 	size_t bytes = iov_iter_count(iter);
+	ssize_t ret;
 
 	if (!g->memory || b->untold ||
 	    (pos & (g->size - 1)) + bytes >= g->size)
@@ -279,7 +337,8 @@ static ssize_t gather_now(struct chario_bytes *b, struct iov_iter *iter,
 	if (!chario_gather_is_empty(g) &&
 	    (pos != g->end || chario_gather_is_full(g)))
 		return -EAGAIN;
-	return write_shared(b, iter, pos, false);
+	ret = write_shared(b, iter, pos, false);
+	return ret == -EFAULT ? -EAGAIN : ret;
 }
 
 static ssize_t transfer_now(struct chario_bytes *b, struct iov_iter *iter,
@@ -287,27 +346,9 @@ static ssize_t transfer_now(struct chario_bytes *b, struct iov_iter *iter,
 {
 	ssize_t ret;
 
-	if (op == CHARIO_OP_READ || durable || !mutex_trylock(&b->lock))
+	if (op == CHARIO_OP_READ || durable || !try_enter(b))
 		return -EAGAIN;
 	ret = gather_now(b, iter, pos);
-	leave(b);
-	return ret;
-}
-
-static ssize_t transfer(struct chario_file *cf, struct iov_iter *iter,
-			enum chario_op op, u64 pos, bool durable)
-{
-	struct chario_bytes *b = cf->bytes;
-	ssize_t ret;
-
-	if (READ_ONCE(b->untold) ||
-	    chario_gather_meets(&b->gather, pos, iov_iter_count(iter))) {
-		if (mutex_lock_killable(&b->lock))
-			return -EINTR;
-	} else if (!mutex_trylock(&b->lock)) {
-		return transfer_alone(cf, iter, op, pos, durable);
-	}
-	ret = transfer_shared(b, iter, op, pos, durable);
 	leave(b);
 	return ret;
 }
@@ -346,18 +387,11 @@ int chario_bytes_make_way(struct kiocb *iocb, const struct iov_iter *iter)
 {
 	const struct chario_file *cf = iocb->ki_filp->private_data;
 	struct chario_bytes *b = cf->bytes;
-	int ret;
 
-	if (likely(!chario_gather_meets(&b->gather, iocb->ki_pos,
-					iov_iter_count(iter))))
-		return 0;
-	if (iocb->ki_flags & IOCB_NOWAIT)
+	if ((iocb->ki_flags & IOCB_NOWAIT) &&
+	    chario_gather_meets(&b->gather, iocb->ki_pos, iov_iter_count(iter)))
 		return -EAGAIN;
-	if (mutex_lock_killable(&b->lock))
-		return -EINTR;
-	ret = write_late(b);
-	leave(b);
-	return ret;
+	return make_way(b, CHARIO_OP_READ, iocb->ki_pos, iov_iter_count(iter));
 }
 
 /**
@@ -389,8 +423,10 @@ ssize_t chario_bytes_transfer(struct kiocb *iocb, struct iov_iter *iter,
 	iov_iter_truncate(iter, cio->capacity_bytes - pos);
 	if (iocb->ki_flags & IOCB_NOWAIT)
 		ret = transfer_now(cf->bytes, iter, op, pos, durable);
+	else if (op == CHARIO_OP_WRITE)
+		ret = write_parts(cf, iter, pos, durable);
 	else
-		ret = transfer(cf, iter, op, pos, durable);
+		ret = read_parts(cf, iter, pos);
 	if (ret > 0)
 		iocb->ki_pos += ret;
 	return ret;
@@ -402,14 +438,16 @@ ssize_t chario_bytes_transfer(struct kiocb *iocb, struct iov_iter *iter,
  * @sync: for an fsync: afterwards an error has been told; a close may be that of
  *	a process that is not interested
  *
- * Return: 0 or -errno, also that of bytes that were lost before.
+ * Return: 0 or -errno, also that of bytes that were lost before; ETIMEDOUT, or EINTR on
+ * a fatal signal, when another has the gather: what is in it is written later.
  */
 int chario_bytes_flush(struct chario_file *cf, bool sync)
 {
 	struct chario_bytes *b = cf->bytes;
-	int ret;
+	int ret = enter(b);
 
-	mutex_lock(&b->lock);
+	if (ret)
+		return ret;
 	write_late(b);
 	ret = b->gather.error;
 	if (sync) {
@@ -420,25 +458,27 @@ int chario_bytes_flush(struct chario_file *cf, bool sync)
 	return ret;
 }
 
+static void free_bytes(struct chario_bytes *b)
+{
+	chario_gather_drop_memory(&b->gather);
+	chario_bounce_deinit(&b->bounce);
+	kfree(b);
+}
+
 static struct chario_bytes *alloc_bytes(struct chario_file *cf)
 {
 	struct chario_bytes *b = kzalloc(sizeof(*b), GFP_KERNEL_ACCOUNT);
 
 	if (!b)
 		return NULL;
-	mutex_init(&b->lock);
+	init_waitqueue_head(&b->idle);
 	chario_gather_init(&b->gather, cf, SIZE_MAX);
 	INIT_DELAYED_WORK(&b->work, write_left_lying);
-	if (!chario_gather_get_memory(&b->gather))
+	if (!chario_gather_get_memory(&b->gather) &&
+	    !chario_bounce_init(&b->bounce, b->gather.size))
 		return b;
-	kfree(b);
+	free_bytes(b);
 	return NULL;
-}
-
-static void free_bytes(struct chario_bytes *b)
-{
-	chario_gather_drop_memory(&b->gather);
-	kfree(b);
 }
 
 /**

@@ -11,6 +11,13 @@
 #include "core/device.h"
 #include "front/front.h"
 
+/* When a call that begins now wants ETIMEDOUT; the current tick has begun already. */
+static inline unsigned long chario_call_expires(const struct chario_file *cf)
+{
+	return jiffies + 1 +
+	       (READ_ONCE(cf->deadline) ?: READ_ONCE(cf->cio->deadline));
+}
+
 /* A synchronous call without memory, as disk and file are set. */
 static inline void chario_call_start(struct chario_call *call,
 				     struct chario_file *cf,
@@ -36,9 +43,7 @@ static inline void chario_call_start(struct chario_call *call,
 	if (unlikely(call->completion == CHARIO_COMPLETION_SPIN))
 		call->spin_ns = READ_ONCE(cf->spin_ns) ?:
 				READ_ONCE(cio->spin_ns);
-	/* The current tick has begun already. */
-	call->expires = jiffies + 1 +
-			(READ_ONCE(cf->deadline) ?: READ_ONCE(cio->deadline));
+	call->expires = chario_call_expires(cf);
 }
 
 /* A write is to be durable; where nothing is cached, each one is. */

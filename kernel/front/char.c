@@ -22,8 +22,8 @@
 static void close_file(struct chario_file *cf)
 {
 	if (cf->bytes && chario_bytes_disable(cf))
-		dev_err(&cf->cio->dev,
-			"a file was closed before its last bytes could be written; they are lost\n");
+		dev_err_ratelimited(&cf->cio->dev,
+				    "a file was closed before its last bytes could be written; they are lost\n");
 	chario_pin_release(cf->cio, &cf->pinned);
 	chario_buffers_free(cf->buffers);
 	if (cf->own_queue)
@@ -44,7 +44,7 @@ static int chario_open(struct inode *inode, struct file *file)
 	if ((file->f_mode & FMODE_WRITE) &&
 	    (cio->features & CHARIO_FEATURE_READ_ONLY))
 		return -EROFS;
-	cf = kzalloc(sizeof(*cf), GFP_KERNEL);
+	cf = kzalloc(sizeof(*cf), GFP_KERNEL_ACCOUNT);
 	if (!cf)
 		return -ENOMEM;
 	cf->buffers = chario_buffers_alloc();
@@ -85,6 +85,9 @@ static int chario_flush(struct file *file, fl_owner_t id)
 	return READ_ONCE(cf->bytes) ? chario_bytes_flush(cf, false) : 0;
 }
 
+/* What apply_flags() looks at. */
+#define SPECIAL	(IOCB_NOWAIT | IOCB_DSYNC | IOCB_HIPRI | IOCB_APPEND)
+
 /* Who appends writes at the end, where there is no room: as with block devices. */
 static inline int apply_flags(struct chario_call *call, int flags)
 {
@@ -99,7 +102,7 @@ static inline int apply_flags(struct chario_call *call, int flags)
 }
 
 /* An asynchronous call has ended. */
-static void tell(void *who, ssize_t result)
+static void tell(void *who, ssize_t result, const void *looker)
 {
 	struct kiocb *iocb = who;
 
@@ -138,8 +141,7 @@ static ssize_t transfer(struct kiocb *iocb, struct iov_iter *iter,
 		call.async.queue = (struct chario_queue **)&iocb->private;
 		call.completion = CHARIO_COMPLETION_IRQ;
 	}
-	if (unlikely(iocb->ki_flags & (IOCB_NOWAIT | IOCB_DSYNC | IOCB_HIPRI |
-				       IOCB_APPEND))) {
+	if (unlikely(iocb->ki_flags & SPECIAL)) {
 		ret = apply_flags(&call, iocb->ki_flags);
 		if (ret)
 			return ret;
@@ -150,20 +152,74 @@ static ssize_t transfer(struct kiocb *iocb, struct iov_iter *iter,
 	return ret;
 }
 
+/* The common call is one command, and nothing is special about it: errors are. */
+static __always_inline bool is_common(const struct chario_file *cf,
+				      unsigned long addr, size_t bytes, u64 pos)
+{
+	const struct chario_device *cio = cf->cio;
+
+	return likely(!READ_ONCE(cio->removed) &&
+		      bytes - 1 < READ_ONCE(*READ_ONCE(cf->single_bytes)) &&
+		      !chario_pages_is_crooked(cio, addr, bytes | pos) &&
+		      pos + bytes <= cio->capacity_bytes);
+}
+
+static __always_inline ssize_t transfer_common(struct chario_file *cf,
+					       unsigned long addr, size_t bytes,
+					       loff_t *pos, enum chario_op op,
+					       int flags)
+{
+	struct chario_call call chario_uninitialized;
+	ssize_t ret;
+
+	trace_enter(cf->cio, op, *pos, bytes);
+	chario_call_start(&call, cf, op, *pos);
+	if (unlikely(flags & SPECIAL)) {
+		ret = apply_flags(&call, flags);
+		if (ret)
+			return ret;
+	}
+	ret = chario_flight_single(&call, addr, bytes);
+	if (likely(ret > 0))
+		*pos += ret;
+	return ret;
+}
+
+/* preadv2() and the like. */
+static __always_inline ssize_t transfer_iter(struct kiocb *iocb,
+					     struct iov_iter *iter,
+					     enum chario_op op)
+{
+	struct chario_file *cf = iocb->ki_filp->private_data;
+	unsigned long addr;
+	ssize_t ret;
+
+	if (!is_sync_kiocb(iocb) || !chario_pages_is_piece(iter))
+		return transfer(iocb, iter, op);
+	addr = chario_pages_address(iter);
+	if (!is_common(cf, addr, iter->count, iocb->ki_pos))
+		return transfer(iocb, iter, op);
+	ret = transfer_common(cf, addr, iter->count, &iocb->ki_pos, op,
+			      iocb->ki_flags);
+	if (likely(ret > 0))
+		chario_pages_pass(iter, ret);
+	return ret;
+}
+
 static ssize_t chario_read_iter(struct kiocb *iocb, struct iov_iter *iter)
 {
-	return transfer(iocb, iter, CHARIO_OP_READ);
+	return transfer_iter(iocb, iter, CHARIO_OP_READ);
 }
 
 static ssize_t chario_write_iter(struct kiocb *iocb, struct iov_iter *iter)
 {
-	return transfer(iocb, iter, CHARIO_OP_WRITE);
+	return transfer_iter(iocb, iter, CHARIO_OP_WRITE);
 }
 
 /* What read() and write() do with all but the common call. */
-static noinline ssize_t transfer_iter(struct file *file, char __user *buf,
-				      size_t bytes, loff_t *pos,
-				      enum chario_op op)
+static noinline ssize_t transfer_other(struct file *file, char __user *buf,
+				       size_t bytes, loff_t *pos,
+				       enum chario_op op)
 {
 	struct iov_iter iter;
 	struct kiocb iocb;
@@ -180,8 +236,7 @@ static noinline ssize_t transfer_iter(struct file *file, char __user *buf,
 
 /*
  * read() and write(), without the structures that only vectors and io_uring
- * need: the common call is one command.  All that is special goes the long way,
- * errors too.
+ * need.
  */
 static __always_inline ssize_t transfer_user(struct file *file,
 					     char __user *buf, size_t bytes,
@@ -189,27 +244,11 @@ static __always_inline ssize_t transfer_user(struct file *file,
 {
 	const unsigned long addr = (unsigned long)buf;
 	struct chario_file *cf = file->private_data;
-	struct chario_device *cio = cf->cio;
-	struct chario_call call chario_uninitialized;
-	ssize_t ret;
 
-	if (unlikely(READ_ONCE(cio->removed) ||
-		     bytes - 1 >= READ_ONCE(*READ_ONCE(cf->single_bytes)) ||
-		     chario_pages_is_crooked(cio, addr, bytes | *pos) ||
-		     *pos + bytes > cio->capacity_bytes))
-		return transfer_iter(file, buf, bytes, pos, op);
-	trace_enter(cio, op, *pos, bytes);
-	chario_call_start(&call, cf, op, *pos);
-	if (op == CHARIO_OP_WRITE &&
-	    unlikely(file->f_flags & (O_DSYNC | O_APPEND))) {
-		if (file->f_flags & O_APPEND)
-			return -ENOSPC;
-		chario_call_set_durable(&call);
-	}
-	ret = chario_flight_single(&call, addr, bytes);
-	if (likely(ret > 0))
-		*pos += ret;
-	return ret;
+	if (!is_common(cf, addr, bytes, *pos))
+		return transfer_other(file, buf, bytes, pos, op);
+	return transfer_common(cf, addr, bytes, pos, op,
+			       op == CHARIO_OP_WRITE ? file->f_iocb_flags : 0);
 }
 
 static ssize_t chario_read(struct file *file, char __user *buf, size_t bytes,

@@ -15,14 +15,14 @@
 
 /**
  * struct chario_async - a caller who does not wait
- * @tell: called once with bytes or -errno; any context but under the queue's
- *	lock
+ * @tell: called once with bytes or -errno, and with what chario_queue_poll_for()
+ *	was told of who looks, or NULL; any context but under the queue's lock
  * @who: for @tell; NULL for a caller who waits
  * @queue: where the queue of the request is noted before it can end, for who
  *	polls
  */
 struct chario_async {
-	void (*tell)(void *who, ssize_t result);
+	void (*tell)(void *who, ssize_t result, const void *looker);
 	void *who;
 	struct chario_queue **queue;
 };

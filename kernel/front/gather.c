@@ -5,6 +5,7 @@
 #include <linux/gfp.h>
 #include <linux/log2.h>
 #include <linux/sizes.h>
+#include <linux/uaccess.h>
 
 #include "core/device.h"
 #include "front/gather.h"
@@ -39,6 +40,11 @@ void chario_gather_init(struct chario_gather *g, struct chario_file *cf,
 	g->error = 0;
 }
 
+static u32 block_bytes(const struct chario_gather *g)
+{
+	return g->cf->cio->block_mask + 1;
+}
+
 /**
  * chario_gather_drop_memory() - let go of the memory
  * @g: nothing is gathered
@@ -52,7 +58,7 @@ void chario_gather_drop_memory(struct chario_gather *g)
 	if (g->memory)
 		free_pages_exact(g->memory, g->size);
 	if (g->bounce)
-		free_pages_exact(g->bounce, g->size);
+		free_pages_exact(g->bounce, block_bytes(g));
 	g->memory = NULL;
 	g->bounce = NULL;
 }
@@ -68,7 +74,7 @@ int chario_gather_get_memory(struct chario_gather *g)
 	if (g->memory)
 		return 0;
 	g->memory = alloc_pages_exact(g->size, GFP_KERNEL_ACCOUNT);
-	g->bounce = alloc_pages_exact(g->size, GFP_KERNEL_ACCOUNT);
+	g->bounce = alloc_pages_exact(block_bytes(g), GFP_KERNEL_ACCOUNT);
 	if (g->memory && g->bounce)
 		return 0;
 	chario_gather_drop_memory(g);
@@ -105,16 +111,25 @@ bool chario_gather_meets(struct chario_gather *g, u64 pos, u64 bytes)
  * @iter: where they are
  * @pos: byte offset on the disk
  *
- * Return: how many there was room for, or EFAULT.
+ * Nobody waits for memory while others may want the gather.
+ *
+ * Return: how many there was room for; EFAULT when not all of these are there: ask
+ * chario_pages_fault_in().
  */
 ssize_t chario_gather_add(struct chario_gather *g, struct iov_iter *iter,
 			  u64 pos)
 {
 	u32 offset = pos & (g->size - 1);
 	size_t bytes = min_t(size_t, iov_iter_count(iter), g->size - offset);
+	size_t copied;
 
-	if (copy_from_iter(g->memory + offset, bytes, iter) != bytes)
+	pagefault_disable();
+	copied = copy_from_iter(g->memory + offset, bytes, iter);
+	pagefault_enable();
+	if (copied != bytes) {
+		iov_iter_revert(iter, copied);
 		return -EFAULT;
+	}
 	set_range(g, chario_gather_is_empty(g) ? pos : g->start, pos + bytes);
 	return bytes;
 }

@@ -14,11 +14,11 @@
 /**
  * struct chario_gather - bytes that have been gathered
  * @cf: the file that they are written to
- * @size: of @memory and of @bounce, a power of two
+ * @size: of @memory, a power of two
  * @memory: a piece of the disk, which begins at a multiple of @size; bytes @start to
  *	@end of the disk are there
- * @bounce: for parts of blocks, and for memory that is not aligned; both are
- *	NULL until they are needed, and after a failure
+ * @bounce: a block, for parts of one; both are NULL until they are needed, and
+ *	after a failure
  * @lock: protects @start and @end against chario_gather_meets(); all else is
  *	protected by whose it is
  * @start: byte offset on the disk of what has been gathered

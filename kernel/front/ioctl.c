@@ -61,6 +61,24 @@ static u32 default_completion(const struct chario_file *cf)
 				    CHARIO_COMPLETION_DEFAULT;
 }
 
+/*
+ * A file has buffers or any size, for a buffer would not see what has been
+ * gathered.  A buffer that is being made gets its name under the same lock.
+ */
+static int enable_any_size(struct chario_file *cf)
+{
+	struct chario_buffers *buffers = cf->buffers;
+	int ret = -EBUSY;
+
+	mutex_lock(&buffers->lock);
+	if (chario_names_is_empty(buffers))
+		ret = chario_bytes_enable(cf);
+	if (!ret)
+		buffers->is_closed = true;
+	mutex_unlock(&buffers->lock);
+	return ret;
+}
+
 static int set_file_options(struct chario_file *cf, union chario_argument *arg)
 {
 	const struct chario_file_options *options = &arg->file;
@@ -81,11 +99,8 @@ static int set_file_options(struct chario_file *cf, union chario_argument *arg)
 		return -EINVAL;
 	if (options->spin_ns > CHARIO_SPIN_MAX_NS)
 		return -EINVAL;
-	if ((options->flags & CHARIO_FILE_ANY_SIZE) &&
-	    !chario_names_is_empty(cf->buffers))
-		return -EBUSY;
 	if (options->flags & CHARIO_FILE_ANY_SIZE)
-		ret = chario_bytes_enable(cf);
+		ret = enable_any_size(cf);
 	if (ret)
 		return ret;
 	WRITE_ONCE(cf->completion, options->completion ?: default_completion(cf));
@@ -98,7 +113,7 @@ static int set_file_options(struct chario_file *cf, union chario_argument *arg)
 
 static int create_buffer(struct chario_file *cf, union chario_argument *arg)
 {
-	/* What has been gathered would not be seen. */
+	/* One that comes too late for this is refused a name. */
 	if (READ_ONCE(cf->bytes))
 		return -EBUSY;
 	return chario_buffer_create(cf->cio, cf->buffers, &arg->create);

@@ -13,12 +13,6 @@
 #include "front/front.h"
 #include "front/patch.h"
 
-static unsigned long deadline_of(const struct chario_file *cf)
-{
-	return jiffies + 1 + (READ_ONCE(cf->deadline) ?:
-			      READ_ONCE(cf->cio->deadline));
-}
-
 /**
  * chario_move() - move memory of the kernel to or from the disk
  * @cf: the open file, for what is set for its calls
@@ -127,7 +121,7 @@ int chario_patch_block(struct chario_file *cf, void *bounce, u64 pos,
 {
 	struct chario_device *cio = cf->cio;
 	struct chario_queue *q = cio->irq_queue[raw_smp_processor_id()];
-	unsigned long expires = deadline_of(cf);
+	unsigned long expires = chario_call_expires(cf);
 	u32 offset = pos & cio->block_mask;
 	struct chario_command *taken[2];
 	struct chario_edge edge;

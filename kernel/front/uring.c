@@ -8,6 +8,7 @@
  * out by polling.
  */
 #include <linux/fs.h>
+#include <linux/io_uring_types.h>
 #include <linux/uaccess.h>
 
 #include "core/device.h"
@@ -33,23 +34,31 @@ static struct note *note_of(struct io_uring_cmd *ioucmd)
 	return (struct note *)ioucmd->pdu;
 }
 
+static const void *ring_of(struct io_uring_cmd *ioucmd)
+{
+	return cmd_to_io_kiocb(ioucmd)->ctx;
+}
+
 static void end(struct io_uring_cmd *ioucmd, unsigned int issue_flags)
 {
 	io_uring_cmd_done(ioucmd, note_of(ioucmd)->result, 0, issue_flags);
 }
 
-static void tell(void *who, ssize_t result)
+/*
+ * A ring that is polled only takes a note, from any context.  Its lock is held
+ * where it looks by itself: only then may io_uring keep the memory of the command
+ * for the next.  What finds the command may as well be another ring.
+ */
+static void tell(void *who, ssize_t result, const void *looker)
 {
 	struct io_uring_cmd *ioucmd = who;
 	struct note *note = note_of(ioucmd);
 
 	note->result = result;
-	/*
-	 * A ring that is polled only takes a note, from any context: that of
-	 * another ring, which has not locked this one, as well.
-	 */
 	if (note->polled)
-		io_uring_cmd_done(ioucmd, result, 0, IO_URING_F_UNLOCKED);
+		io_uring_cmd_done(ioucmd, result, 0,
+				  looker == ring_of(ioucmd) ?
+					  0 : IO_URING_F_UNLOCKED);
 	else
 		io_uring_cmd_complete_in_task(ioucmd, end);
 }
@@ -141,5 +150,5 @@ int chario_uring_cmd_iopoll(struct io_uring_cmd *ioucmd,
 {
 	struct chario_queue *q = READ_ONCE(note_of(ioucmd)->queue);
 
-	return q ? chario_queue_poll(q) : 0;
+	return q ? chario_queue_poll_for(q, ring_of(ioucmd)) : 0;
 }

@@ -64,7 +64,7 @@ class Recipe:
 RECIPES = {
     recipe.name: recipe
     for recipe in (
-        Recipe("debug", ("base.config", "debug.config"), 1520),
+        Recipe("debug", ("base.config", "debug.config"), 1550),
         Recipe("kcsan", ("base.config", "kcsan.config"), 1450),
         Recipe("gcov", ("base.config", "gcov.config"), 1450),
     )

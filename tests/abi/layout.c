@@ -45,7 +45,8 @@
 	M(chario_info, serial, 112, 24)                    \
 	M(chario_info, model, 136, 48)                     \
 	M(chario_info, firmware, 184, 16)                  \
-	M(chario_info, reserved, 200, 8)                   \
+	M(chario_info, command_limit, 200, 4)              \
+	M(chario_info, reserved, 204, 4)                   \
 	M(chario_info, write_alignment_bytes, 208, 4)      \
 	M(chario_info, deallocate_alignment_bytes, 212, 4) \
 	M(chario_info, optimal_write_bytes, 216, 4)        \

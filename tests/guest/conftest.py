@@ -51,7 +51,10 @@ HERE = Path(__file__).resolve().parent
 TEST_LIMIT_S = 1800
 RERUNS = 2
 # Variables of the environment by which the long tier asks for more.
-NUMBERS = ("FUZZ_COMMANDS", "FUZZ_SEED", "KILLS", "WRITERS", "FAIL_NTH_STRIDE")
+NUMBERS = (
+    "FUZZ_COMMANDS", "FUZZ_SEED", "KILLS", "LIES", "WRITERS", "FAIL_NTH_STRIDE", "SIEGE_SECONDS", "SIEGE_LEAST",
+    "SIEGE_SEED",
+)  # fmt: skip
 # Emulation is slow, and slower still on the debug kernel: a call of many MiB may take longer than the default deadline.
 PATIENT = "deadline_ms=600000"
 

@@ -17,10 +17,10 @@ from __future__ import annotations
 import struct
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from queue import SimpleQueue
 from typing import Any, TypeVar
@@ -77,7 +77,8 @@ CONTROLLER_FIELDS: Fields = {
 }  # fmt: skip
 # NVM Command Set Specification 1.0, section 4.1.5.1.
 NAMESPACE_FIELDS: Fields = {
-    "blocks": (0, "Q"), "nsfeat": (24, "B"), "nawupf": (36, "H"), "nabspf": (44, "H"), "nsattr": (99, "B"),
+    "blocks": (0, "Q"), "nsfeat": (24, "B"), "nawupf": (36, "H"), "nabo": (42, "H"), "nabspf": (44, "H"),
+    "noiob": (46, "H"), "npwg": (64, "H"), "nsattr": (99, "B"),
     "nguid": (104, "16s"), "eui64": (120, "8s"), "shift": (130, "B"),
 }  # fmt: skip
 # Section 5.16.1.3.
@@ -133,6 +134,28 @@ class Command:
     dword12: int
 
 
+@dataclass(frozen=True)
+class Completion:
+    """An entry of a completion queue, but for its phase."""
+
+    result: int
+    head: int
+    queue: int
+    cid: int
+    status: int
+
+
+def joined(entries: Iterable[tuple[int, bytes]]) -> list[tuple[int, bytes]]:
+    """The same, with neighbours in one piece."""
+    pieces: list[tuple[int, bytes]] = []
+    for address, data in entries:
+        if pieces and pieces[-1][0] + len(pieces[-1][1]) == address:
+            pieces[-1] = (pieces[-1][0], pieces[-1][1] + data)
+        else:
+            pieces.append((address, data))
+    return pieces
+
+
 # How a command on a queue ends: its status, or None where it is not answered.
 Status = Callable[[int, Command], int | None]
 T = TypeVar("T")
@@ -165,6 +188,7 @@ class Played:
     controller: bytes = controller_page()
     namespaces: Mapping[int, bytes] = field(default_factory=lambda: {1: namespace_page()})
     being_formatted: Collection[int] = ()
+    listed: Sequence[int] = ()
     health: bytes = health_page()
     registers: Mapping[int, int] = field(default_factory=dict)
     ready_after_s: float = 0.0
@@ -234,17 +258,34 @@ class Played:
 
     def complete(self, number: int, cids: Sequence[int], status: int = OK, result: int = 0) -> None:
         """Complete commands of a queue; the driver sees them all at once.  For `status`, on the playing thread."""
+        head = self._queues[number].head
+        self.put(number, [Completion(result, head, number, cid, status) for cid in cids])
+
+    def put(self, number: int, completions: Sequence[Completion]) -> None:
+        """Put completions into a queue, as they are; the driver sees them all at once."""
         queue = self._queues[number]
+        first, *others = self._entries(queue, completions)
+        # The driver looks at the first of them.
+        for address, answers in (*joined(others), first):
+            self._memory.write(address, answers)
+
+    def put_early(self, number: int, completions: Sequence[Completion]) -> None:
+        """Put completions where the next ones will be, without the phase that says so."""
+        queue = replace(self._queues[number])
+        queue.phase ^= 1
+        for address, answers in joined(self._entries(queue, completions)):
+            self._memory.write(address, answers)
+
+    def _entries(self, queue: Queue, completions: Iterable[Completion]) -> list[tuple[int, bytes]]:
+        """Where each completion goes, and how it looks there; the queue goes on behind them."""
         entries: list[tuple[int, bytes]] = []
-        for cid in cids:
-            answer = COMPLETION.pack(result, 0, queue.head, number, cid, status << 1 | queue.phase)
+        for one in completions:
+            answer = COMPLETION.pack(one.result, 0, one.head, one.queue, one.cid, one.status << 1 | queue.phase)
             entries.append((queue.completions + queue.place * COMPLETION_BYTES, answer))
             queue.place += 1
             if queue.place == queue.completion_entries:
                 queue.place, queue.phase = 0, queue.phase ^ 1
-        # The driver looks at the first of them.
-        for address, answer in reversed(entries):
-            self._memory.write(address, answer)
+        return entries
 
     def tell(self, log: int) -> None:
         """Complete the request for events: a log page has news.  Seen when an admin command ends."""
@@ -310,7 +351,7 @@ class Played:
             return INVALID_NAMESPACE
         if kind == NAMESPACE and command.nsid in self.being_formatted:
             return FORMAT_IN_PROGRESS
-        numbers = b"".join(struct.pack("<I", nsid) for nsid in sorted(self.namespaces))
+        numbers = b"".join(struct.pack("<I", nsid) for nsid in self.listed or sorted(self.namespaces))
         pages = {CONTROLLER: self.controller, LIST: numbers.ljust(PAGE, b"\0")}
         self._memory.write(command.prp1, pages[kind] if kind in pages else self.namespaces[command.nsid])
         return OK

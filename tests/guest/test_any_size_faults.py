@@ -7,6 +7,7 @@ import json
 import time
 
 import pytest
+from programs import compile_program
 from rig import CALL_LIMIT_S, Rig
 from shared_guest import Setup
 from test_any_size import PRELUDE, PYTHON
@@ -31,6 +32,12 @@ SETUP = Setup(drives=DRIVES)
 def run(rig: Rig, disk: str, script: str) -> object:
     """What a script that runs in the guest prints, as JSON."""
     return json.loads(rig.guest.must([*PYTHON, PRELUDE + script, disk], timeout_s=CALL_LIMIT_S))
+
+
+def test_a_file_has_a_buffer_or_any_size(rig: Rig) -> None:
+    """A buffer that is being made when the file becomes one of any size is refused, and leaves nothing."""
+    program = rig.guest.push(compile_program("buffer_or_any_size"))
+    assert rig.guest.must([program, rig.disk(HOLDS)], timeout_s=CALL_LIMIT_S).split() == ["0", "EBUSY", "ENOENT"]
 
 
 KILLED = """

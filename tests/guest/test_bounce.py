@@ -29,6 +29,13 @@ ROOM = 64 * KIB
 SIZES = [ROOM, *[MIB] * 9, *[64 * KIB] * 33, *[4 * KIB] * 257]
 
 
+def test_what_bounds_a_command(rig: Rig) -> None:
+    """Bounce buffers take less in one piece than drive and slots."""
+    disk = rig.disk(0)
+    assert rig.show(disk, "command_limit") == "dma"
+    assert int(rig.show(disk, "max_command_bytes")) < 512 * KIB
+
+
 def test_memory_that_has_to_be_synced(rig: Rig, guest_program: Programs) -> None:
     """Memory that nobody would sync is refused; synced, it works; else nothing moves."""
     disk = rig.disk(0)

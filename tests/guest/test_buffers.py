@@ -174,6 +174,13 @@ def test_many_buffers_go_with_their_file(guest: Guest, guest_program: Programs, 
     guest.must(f"for i in $(seq 100); do test $({pinned}) = 0 && exit 0; sleep 0.1; done; exit 1")
 
 
+def test_a_source_that_is_filled_afterwards(guest: Guest, guest_program: Programs, disk: str) -> None:
+    """Its memory has not been touched when it is registered: what is written to it then goes to the disk."""
+    script = ["heap 0 65536", "register 0 1", "fill 0 5", "write 0 0 65536 0",
+              "heap 1 65536", "fill 1 9", "pread 1 0 65536 0", "match 1 5 0 65536 0"]  # fmt: skip
+    assert run(guest, guest_program, disk, script)[-1] == "1"
+
+
 @pytest.mark.parametrize("memory", ["heap", "pool"])
 def test_locked_memory_is_given_back(guest: Guest, guest_program: Programs, disk: str, memory: str) -> None:
     """More often than the limit of a user allows at a time: with each buffer freed, and with each process ended.

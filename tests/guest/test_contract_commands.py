@@ -59,7 +59,9 @@ def test_the_drive_counts_what_the_rule_says(
     assert reads > 2 * CALLS and writes > 2 * CALLS
 
 
-@pytest.mark.parametrize(("command", "chunk", "count"), [(1, 1, 2), (29, 1001, 20), (32, 32 * 5 + 3, 20)])
+@pytest.mark.parametrize(
+    ("command", "chunk", "count"), [(1, 1, 2), (29, 1001, 20), (32, 32 * 5 + 3, 20), (128, 1024, 20)]
+)
 def test_the_rule_holds_for_other_limits(
     guest: Guest, guest_program: Programs, request: pytest.FixtureRequest, command: int, chunk: int, count: int
 ) -> None:

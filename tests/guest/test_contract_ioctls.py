@@ -63,7 +63,7 @@ def test_info_says_what_sysfs_says(guest: Guest, guest_program: Programs, disk: 
     fields = [text[:16], text[16:40], text[40:88], text[88:104]]
     names = ["backend", "serial", "model", "firmware"]
     assert [field.rstrip(b"\0").decode() for field in fields] == [shown[name] for name in names]
-    assert info[50:52] == [0, 0]
+    assert (info[50], shown["command_limit"], info[51]) == (1, "drive", 0)
     block = int(shown["logical_block_size"])
     # QEMU's drives write any block, give up 4096 bytes at a time, and promise not to tear a block.
     assert info[52:54] == [block, 4096] and info[55] == block

@@ -8,7 +8,7 @@ from disks import MIB, Programs, counters, grown
 from rig import Rig
 from shared_guest import Setup
 from test_buffers import BLOCK, run
-from test_pool import SIZES, round_trip
+from test_pool import SIZES, STREAMING, round_trip
 from traces import trace
 from waiting import until
 
@@ -48,7 +48,7 @@ def test_memory_of_another_driver(guest: Guest, guest_program: Programs, disk: s
 def test_imports_that_are_refused(guest: Guest, guest_program: Programs, disk: str, exporter: str) -> None:
     """Longer than it is, crooked, no dma-buf, no descriptor; a mapping of it is the exporter's business."""
     need(guest, exporter)
-    script = [f"{exporter} 0 {MIB}", f"import 1 0 {MIB + BLOCK}", "import 1 0 0", "import 1 0 2", f"import 1 0 {MIB} 2",
+    script = [f"{exporter} 0 {MIB}", f"import 1 0 {MIB + BLOCK}", "import 1 0 0", "import 1 0 2", f"import 1 0 {MIB} 4",
               f"import 1 5 {MIB}", f"import 1 0 {MIB}", f"map 2 4096 {MIB}", "export 1", "close 0",
               f"import 3 0 {MIB}", f"write 1 0 {MIB} 0"]  # fmt: skip
     expect = ["0", *["EINVAL"] * 5, "0", "EINVAL", "EOPNOTSUPP", "0", "EBADF", str(MIB)]
@@ -73,10 +73,18 @@ def test_inside_a_drive(rig: Rig, guest_program: Programs) -> None:
               f"pread 2 0 {4 * MIB} {8 * MIB}", f"match 2 5 0 {4 * MIB} 0", f"inside 3 {13 * MIB}",
               f"inside 3 {12 * MIB}", f"inside 4 {BLOCK}", "free 1", f"inside 4 {4 * MIB}",
               f"write 4 0 {4 * MIB} {24 * MIB}", f"pread 2 0 {4 * MIB} {24 * MIB}", f"all 2 0 {4 * MIB} 0",
-              f"create {CMB} 0 4096 {BLOCK}", f"create {CMB} 2 0 {BLOCK}"]  # fmt: skip
+              f"create {CMB} 0 4096 {BLOCK}", f"create {CMB} 4 0 {BLOCK}"]  # fmt: skip
     expect = ["0", "0", str(4 * MIB), "0", str(MIB), "0", "0", str(MIB), "1", str(4 * MIB), str(4 * MIB), str(4 * MIB),
               "1", "ENOMEM", "0", "ENOMEM", "0", "0", str(4 * MIB), str(4 * MIB), "1", "EINVAL", "EINVAL"]  # fmt: skip
     assert run(rig.guest, guest_program, disk, script) == expect
+
+
+def test_memory_that_may_be_synced(rig: Rig, guest_program: Programs) -> None:
+    """An import, and memory inside a drive, that are made to be synced are like any other."""
+    script = [f"inside 0 {MIB}", "export 0", f"import 1 0 {MIB} {STREAMING}", f"sync 1 0 {MIB} 1", f"write 1 0 {MIB} 0",
+              f"read 1 0 {MIB} 0", f"sync 1 0 {MIB} 2", f"create {CMB} {STREAMING} 0 {BLOCK}"]  # fmt: skip
+    expect = ["0", "0", "0", "0", str(MIB), str(MIB), "0", "3"]
+    assert run(rig.guest, guest_program, rig.disk(INSIDE), script) == expect
 
 
 def test_a_descriptor_that_is_one_too_many(rig: Rig, guest_program: Programs) -> None:
@@ -85,6 +93,37 @@ def test_a_descriptor_that_is_one_too_many(rig: Rig, guest_program: Programs) ->
     script = f"inside 0 {MIB}\nexport 0\nfree 0\ninside 0 {CMB_MIB * MIB}\n"
     answers = rig.guest.must(f"ulimit -n 4; exec {program} {rig.disk(INSIDE)}", stdin=script).split()
     assert answers == ["0", "EMFILE", "0", "0"]
+
+
+def limited(guest: Guest, programs: Programs, disk: str, kib: int, script: list[str]) -> list[str]:
+    """What a user answers who can only read the disk, and may lock so much memory."""
+    command = f"setpriv --reuid=65534 --clear-groups {guest.push(programs('buffers'))} {disk} rdonly"
+    guest.must(f"chmod 666 {disk}")
+    answers = guest.must(f"ulimit -l {kib}; exec {command}", stdin="\n".join(script) + "\n").split()
+    guest.must(f"chmod 600 {disk}")
+    return answers
+
+
+def test_imports_and_memory_of_a_drive_count_as_locked(rig: Rig, guest_program: Programs) -> None:
+    """An import counts as all that its dma-buf keeps, however short it is, each time that it is made; until it goes."""
+    script = [f"inside 0 {MIB // 2}", "export 0", f"import 1 0 {BLOCK}", "locked", f"import 2 0 {BLOCK}",
+              f"inside 2 {BLOCK}", "free 1", f"inside 2 {BLOCK}", "locked", "free 2", f"import 1 0 {MIB}",
+              f"import 1 0 {MIB // 2}", "free 1", "free 0", "locked"]  # fmt: skip
+    expect = ["0", "0", "0", "1024", "ENOMEM", "ENOMEM", "0", "0", "516", "0", "EINVAL", "0", "0", "0", "0"]
+    assert limited(rig.guest, guest_program, rig.disk(INSIDE), 1024, script) == expect
+
+
+@pytest.mark.parametrize("exporter", EXPORTERS)
+def test_imports_of_other_drivers_count_as_locked(rig: Rig, guest_program: Programs, exporter: str) -> None:
+    """The same where the memory is main memory, which the import keeps when its descriptor has been closed."""
+    need(rig.guest, exporter)
+    node = EXPORTERS[exporter]
+    rig.guest.must(f"chmod 666 {node}")
+    script = [f"{exporter} 0 {MIB}", f"import 0 0 {BLOCK}", "locked", "close 0", f"{exporter} 1 {BLOCK}",
+              f"import 1 1 {BLOCK}", "free 0", f"import 1 1 {BLOCK}", "locked"]  # fmt: skip
+    expect = ["0", "0", "1024", "0", "0", "ENOMEM", "0", "0", "4"]
+    assert limited(rig.guest, guest_program, rig.disk(PLAIN), 1024, script) == expect
+    rig.guest.must(f"chmod 600 {node}")
 
 
 def test_memory_of_a_drive_that_has_gone(rig: Rig, guest_program: Programs) -> None:

@@ -209,6 +209,7 @@ def test_a_command_that_comes_back_after_the_abort_spares_the_reset(rig: Rig) ->
     mark = rig.guest.log_mark()
     for _ in range(8):  # on a busy host the command can come back too early or too late
         disk = rig.disk(SLOW)
+        rig.set(disk, "recovery_age_ms", 0)
         result = rig.calls(disk, "deadline,300", "read,0,4096")[1][1]
         rig.wait_unpinned()
         counters = rig.counters(disk)

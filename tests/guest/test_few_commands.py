@@ -170,7 +170,7 @@ def test_what_is_left_lying_does_not_wait_for_others(rig: Rig, disk: str) -> Non
     """Two files have gathered bytes, and a call of one hangs: those of the other are written after a second."""
     other = rig.disk(MORE)
     faults.hold(rig.guest, MORE, event=READ)
-    hangs = run(rig, other, LEFT_LYING.format(begin="os.pread(fd, 9, 0)"))
+    hangs = run(rig, other, LEFT_LYING.format(begin="os.pwritev(fd, [b'k'], 9, os.RWF_DSYNC)"))
     wait_commands(rig, other, READ, 1)
     try:
         lies = run(rig, disk, LEFT_LYING.format(begin=""))

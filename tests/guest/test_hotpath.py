@@ -15,10 +15,11 @@ from chario_lab.guest.session import Guest
 from chario_lab.kernel import Kernel
 
 CALLS = 1000
+BATCH = 32
 ALLOCATIONS = re.compile(r"(kmalloc|kmem_cache_alloc)(_node)?|mm_page_alloc")
 KINDS = ["read", "write", "read-polled", "write-polled", "uring-read", "uring-write"]
 REGISTERED = ["transfer-read", "transfer-write", "transfer-read-polled", "transfer-write-polled", "command-read",
-              "command-write"]  # fmt: skip
+              "command-write", "command-read-polled", "batch-read-polled", "batch-write-polled"]  # fmt: skip
 # The filter first and the probability last: in between, the shell that writes them must not fail.
 FAULTS = {
     "task-filter": "Y",
@@ -51,7 +52,8 @@ def test_a_thousand_calls_allocate_nothing(
 ) -> None:
     """No object, no page: the kernel's allocators are not even asked."""
     program = guest.push(guest_program("hotpath"))
-    assert trace(guest, f"{program} {disk512} {kind} 4096 {CALLS}", events, by_itself=True) == []
+    calls = CALLS // BATCH if kind.startswith("batch") else CALLS
+    assert trace(guest, f"{program} {disk512} {kind} 4096 {calls}", events, by_itself=True) == []
 
 
 @pytest.mark.parametrize("kind", ["read", "write-polled"])
@@ -61,6 +63,15 @@ def test_large_calls_allocate_nothing(
     """Neither do calls of many commands."""
     program = guest.push(guest_program("hotpath"))
     assert trace(guest, f"{program} {disk4096} {kind} {5 * MIB} 20", events, by_itself=True) == []
+
+
+def test_a_command_that_another_ring_finds(
+    guest: Guest, guest_program: Programs, disk512: str, kernel: Kernel, events: list[str]
+) -> None:
+    """Its ring is not locked, so that io_uring must not keep its memory: newer kernels have to allocate again."""
+    program = guest.push(guest_program("hotpath"))
+    seen = trace(guest, f"taskset -c 0 {program} {disk512} seen-read-polled 4096 {CALLS // 10}", events, by_itself=True)
+    assert bool(seen) == (kernel.name != "6.1")
 
 
 def test_allocations_are_seen_when_there_are_any(

@@ -16,8 +16,11 @@ import pytest
 from entries import WRITE
 from played import (
     CHANGED_NAMESPACES,
+    CONTROLLER,
     EVENTS,
+    NAMESPACE,
     NAMESPACE_EVENTS,
+    OK,
     Command,
     Opcode,
     Played,
@@ -34,7 +37,7 @@ from chario_lab.guest.spec import RegisterFile
 
 SETUP = Setup(drives=(RegisterFile(),), parameters="private_queues=0", qtest=True)
 EUI64, NGUID = b"ABCDEFGH", b"0123456789abcdef"
-ABORT_REQUESTED = 0x007
+ABORT_REQUESTED, INTERNAL_ERROR, INTERRUPTED, NOT_READY = 0x007, 0x006, 0x021, 0x082
 LONG_MS = 30_000
 
 
@@ -136,6 +139,72 @@ def test_another_namespace_after_a_reset(pair: Pair, name: str) -> None:
     assert [(command.opcode, command.nsid) for command in pair.commands()[2:]] == [(WRITE, 2)]
     pair.rig.wait_said(mark, "namespace 1 has another size, format or identifier, or has gone; calls give ENODEV")
     assert [pair.rig.show(node, "state") for node in pair.nodes] == ["removed", "live"]
+
+
+@pytest.mark.parametrize("kind", [NAMESPACE, CONTROLLER], ids=["namespace", "controller"])
+@pytest.mark.parametrize("status", [INTERNAL_ERROR, INTERRUPTED, NOT_READY], ids=["internal", "cut", "not-ready"])
+def test_a_drive_that_cannot_say_yet(pair: Pair, kind: int, status: int) -> None:
+    """After a reset it is asked again until it answers: neither of the disks is lost."""
+    jobs = [pair.rig.start(node, f"write,0,{PAGE}") for node in pair.nodes]
+    pair.wait_commands(2)
+    usual, asked = pair.drive.status, list[Command]()
+
+    def status_of(queue: int, command: Command) -> int | None:
+        if queue or command.opcode != Opcode.IDENTIFY or command.dword10 & 0xFF != kind or len(asked) == 3:
+            return usual(queue, command)
+        asked.append(command)
+        return status
+
+    pair.begin_reset()
+    pair.drive.status = status_of
+    pair.end_reset()
+    assert [results(job.wait())[0] for job in jobs] == [("write", PAGE)] * 2
+    assert len(asked) == 3
+
+
+def test_a_format_before_events_are_asked_for(rig: Rig) -> None:
+    """The drive tells of none that was earlier: the namespace is looked at once more."""
+    drives: list[Played] = []
+
+    def status(queue: int, command: Command) -> int:
+        if queue == 0 and command.opcode == Opcode.SET_FEATURES and command.dword10 & 0xFF == EVENTS:
+            drives[0].namespaces = {1: namespace_page(shift=12)}
+        return OK
+
+    with played(rig, REGISTERS, controller=controller_page(oaes=NAMESPACE_EVENTS), status=status) as drive:
+        drives.append(drive)
+        (disk,) = rig.take(drive.address)
+        until(lambda: rig.show(disk, "state") == "removed", "the disk is still there")
+
+
+@pytest.mark.parametrize("often", [3, 1000], ids=["for a while", "for ever"])
+def test_a_log_page_that_cannot_be_read(rig: Rig, often: int) -> None:
+    """It is asked for again, for the drive tells of no other format before; if that does not help, a reset does."""
+    refused: list[Command] = []
+    said = rig.guest.log_mark()
+
+    def status(queue: int, command: Command) -> int:
+        if queue or command.opcode != Opcode.GET_LOG or command.dword10 & 0xFF != CHANGED_NAMESPACES:
+            return OK
+        refused.append(command)
+        return INTERNAL_ERROR if len(refused) <= often else OK
+
+    with played(rig, REGISTERS, controller=controller_page(oaes=NAMESPACE_EVENTS), status=status) as drive:
+        (disk,) = rig.take(drive.address)
+        until(lambda: any(command.opcode == Opcode.ASYNC_EVENT for _, command in drive.fetched), "no request")
+        mark = len(drive.fetched)
+        drive.tell(CHANGED_NAMESPACES)
+        until(
+            lambda: (
+                rig.show(disk, "health/status") == "ok"
+                and any(command.opcode == Opcode.ASYNC_EVENT for _, command in drive.fetched[mark:])
+            ),
+            "no second request",
+        )
+        if often > 5:
+            rig.wait_said(said, "the log page of an event, 0x04, cannot be read")
+            rig.wait_reset(disk)
+        assert (len(refused), rig.counters(disk)["resets"]) == ((4, 0) if often == 3 else (5, 1))
 
 
 def test_a_namespace_that_is_formatted_anew(pair: Pair) -> None:

@@ -281,10 +281,11 @@ def test_other_memory_costs_a_mapping_a_command(rig: Rig, guest_program: Program
 
 
 @pytest.mark.usefixtures("stock")
-def test_scattered_memory_costs_a_mapping_a_piece(rig: Rig, guest_program: Programs) -> None:
-    """Pages that are not neighbours are mapped one by one: for 1 MiB, 8 to 256 mappings."""
-    events = count(rig, guest_program, [f"read {MIB} {CALLS}"])
-    pieces = [int(event.fields["size"]) for event in events if event.name == "map"]
-    assert sum(pieces) == MIB * CALLS
-    assert 8 * CALLS <= len(pieces) <= MIB // PAGE * CALLS
+@pytest.mark.parametrize("kind", ["read", "write-polled", "uring-read"])
+def test_scattered_memory_costs_an_address_range_a_command(rig: Rig, guest_program: Programs, kind: str) -> None:
+    """Pages that are not neighbours are behind each other for the drive, and unmapped together."""
+    events = count(rig, guest_program, [f"{kind} {MIB} {CALLS}"])
+    assert sum(int(event.fields["size"]) for event in events if event.name == "map") == MIB * CALLS
+    unmapped = Counter(int(event.fields["size"]) for event in events if event.name == "unmap")
+    assert unmapped == {COMMAND: MIB // COMMAND * CALLS}
     expect_balance([event for event in events if event.name != "doorbell"])

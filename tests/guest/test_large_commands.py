@@ -16,9 +16,15 @@ BUFFER = 5 * MIB
 # A PRP list of a buffer has 512 entries and shares the last 256 of them with the list behind it.
 HALF = 256
 SETUP = Setup(
-    drives=(Nvme("large", (Namespace(64, 4096),), mdts=9),),
+    drives=(Nvme("large", (Namespace(64, 4096),), mdts=10),),
     parameters=f"max_command_kib={LARGEST >> 10}",
 )
+
+
+def test_the_slots_are_the_limit(rig: Rig) -> None:
+    """What the administrator has asked for is less than the drive takes; a new disk keeps to 128 KiB all the same."""
+    shown = [rig.show(rig.disk(0), name) for name in ("max_command_bytes", "command_limit", "command_bytes")]
+    assert shown == [str(LARGEST), "slots", str(128 << 10)]
 
 
 @pytest.mark.parametrize("pages", [HALF, HALF + 1, 2 * HALF - 1, 2 * HALF], ids=lambda pages: f"{pages} pages")

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import time
-from errno import EAGAIN, EIO, ETIMEDOUT
+from errno import EAGAIN, ECANCELED, EIO, ETIMEDOUT
 
 import pytest
 from disks import folder
@@ -28,7 +28,7 @@ from chario_lab.guest.spec import RegisterFile
 
 REGISTERS = 0
 SETUP = Setup(drives=(RegisterFile(),), parameters="private_queues=1", qtest=True)
-READ, OUT_OF_RANGE, UNRECOVERED_READ = 0x02, 0x080, 0x281
+READ, ABORT_REQUESTED, OUT_OF_RANGE, UNRECOVERED_READ = 0x02, 0x007, 0x080, 0x281
 BLOCK_BYTES, COMMAND_BYTES, COMMANDS = 512, 128 << 10, 64
 RETRIES, PIN_APST, PIN_RETRY = 0x05, 1 << 0, 1 << 4
 SLOW_S = 0.4
@@ -135,6 +135,15 @@ def test_failures_in_any_order(rig: Rig, failures: dict[int, int], result: int, 
         assert rig.counters(disk)["errors"] == len(failures)
 
 
+def test_a_drive_that_aborts_everything(rig: Rig) -> None:
+    """Once it may have been an abort that was meant for an earlier command; twice it is the drive's own failure."""
+    with played(rig, REGISTERS, status=lambda queue, _: ABORT_REQUESTED if queue else OK) as drive:
+        (disk,) = rig.take(drive.address)
+        assert rig.calls(disk, "completion,2", "read,0,4096", "read,0,4096")[1:3] == [("read", -ECANCELED)] * 2
+        assert len([command for queue, command in drive.fetched if queue]) == 4
+        assert rig.counters(disk)["errors"] == 2
+
+
 def test_aborts_that_take_long(rig: Rig) -> None:
     """They share a second; then the drive is reset."""
 
@@ -185,7 +194,7 @@ def test_answers_that_come_too_late(rig: Rig) -> None:
     with played(rig, REGISTERS, status=status) as drive:
         drives.append(drive)
         (disk,) = rig.take(drive.address)
-        rig.set_admin_timeout(1)
+        rig.set_admin_timeout(100)
         asked = [step for _ in range(ADMIN_COMMANDS + 1) for step in (f"pin,{PIN_RETRY}", "pin,0")]
         assert {value for name, value in rig.calls(disk, *asked) if name == "pin"} == {0}
         prompt[0] = True
@@ -263,6 +272,44 @@ def test_a_queue_of_ones_own_comes_back_late(rig: Rig) -> None:
         answers[0] = True
         steps, fine = ("completion,2", "own-queue", "read,0,4096"), [("own-queue", 0), ("read", 4096)]
         until(lambda: rig.calls(disk, *steps)[1:3] == fine, "the queue does not come back")
+
+
+def test_a_queue_of_ones_own_is_not_made(rig: Rig) -> None:
+    """The drive does not say whether it has the pair: a reset sees to that, and the next file has it."""
+    made: list[Command] = []
+
+    def status(queue: int, command: Command) -> int | None:
+        if queue or command.opcode != Opcode.CREATE_SQ:
+            return OK
+        made.append(command)
+        return None if len(made) == 3 else OK
+
+    with played(rig, REGISTERS, status=status) as drive:
+        (disk,) = rig.take(drive.address)
+        steps = ("completion,2", "own-queue", "read,0,4096")
+        assert rig.calls(disk, *steps)[1] == ("own-queue", -ETIMEDOUT)
+        rig.wait_reset(disk)
+        assert rig.calls(disk, *steps)[1:3] == [("own-queue", 0), ("read", 4096)]
+
+
+@pytest.mark.parametrize("opcode", [Opcode.DELETE_SQ, Opcode.DELETE_CQ], ids=["submissions", "completions"])
+@pytest.mark.parametrize("answer", [None, INVALID_FIELD], ids=["silent", "refused"])
+def test_a_queue_of_ones_own_is_not_deleted(rig: Rig, opcode: Opcode, answer: int | None) -> None:
+    """Its file has been closed and the drive does not let go of the pair: a reset does, and the next file has it."""
+    unwilling = [False]
+
+    def status(queue: int, command: Command) -> int | None:
+        return answer if unwilling[0] and queue == 0 and command.opcode == opcode else OK
+
+    with played(rig, REGISTERS, status=status) as drive:
+        (disk,) = rig.take(drive.address)
+        unwilling[0] = True
+        steps, fine = ("completion,2", "own-queue", "read,0,4096"), [("own-queue", 0), ("read", 4096)]
+        assert rig.calls(disk, *steps)[1:3] == fine
+        rig.wait_reset(disk)
+        unwilling[0] = False
+        until(lambda: rig.calls(disk, *steps)[1:3] == fine, "the queue does not come back")
+        assert rig.counters(disk)["resets"] == 1
 
 
 def test_a_setting_that_stays(rig: Rig) -> None:

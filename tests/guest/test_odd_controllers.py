@@ -32,7 +32,7 @@ SETUP = Setup(drives=(RegisterFile(),), parameters="private_queues=0", qtest=Tru
 # Registers and bits of section 3.1.3 of the NVMe Base Specification 2.0.
 CAP_HIGH, CMBLOC, CMBSZ, CRTO = 0x04, 0x38, 0x3C, 0x68
 PLAIN_HIGH, MEMORY_BUFFER, READY_TIMES = faults.PLAIN[CAP_HIGH], 1 << 25, 1 << 27
-READS_AND_WRITES = 0x18
+READS_AND_WRITES, ALL_ELSEWHERE, PORTS = 0x18, 0x60, 1
 READ = 2
 SMBUS = "0000:00:1f.3"
 
@@ -53,11 +53,12 @@ def test_what_is_played_is_a_drive(rig: Rig) -> None:
         ({"namespaces": {1: namespace_page(blocks=1 << 62)}}, "its size is not plausible"),
         ({"namespaces": {1: namespace_page(shift=17)}}, "its block size is not supported"),
         ({"namespaces": {1: namespace_page(blocks=0)}}, "it is empty or not active"),
+        ({"controller": controller_page(mdts=1), "namespaces": {1: namespace_page(shift=16)}}, "the largest command"),
         ({"status": ending_with(Opcode.CREATE_CQ, INVALID_SIZE)}, "not bound: error"),
         ({"status": ending_with(Opcode.CREATE_SQ, INVALID_SIZE)}, "not bound: error"),
         ({"status": ending_with(Opcode.IDENTIFY, INVALID_FIELD, dword10=0)}, "not bound: error -95"),
     ],
-    ids=["no-io", "too-large", "large-blocks", "empty", "no-completions", "no-queue", "no-namespace"],
+    ids=["no-io", "too-large", "large-blocks", "empty", "small-commands", "no-completions", "no-queue", "no-namespace"],
 )
 def test_a_drive_that_is_refused(rig: Rig, what: dict[str, Any], reason: str) -> None:
     """Each with its reason, and nothing of it is left."""
@@ -90,6 +91,12 @@ def test_a_drive_without_a_list_of_namespaces(rig: Rig) -> None:
         assert [rig.show(disk, "nsid") for disk in rig.take(controller.address)] == ["1", "2"]
 
 
+def test_a_list_of_namespaces_that_cannot_be(rig: Rig) -> None:
+    """One that is listed twice becomes one disk, and the number that means all of them none."""
+    with played(rig, REGISTERS, listed=(1, 1, 0xFFFF_FFFF, 1)) as controller:
+        assert [rig.show(disk, "nsid") for disk in rig.take(controller.address)] == ["1"]
+
+
 def test_names_begin_with_a_letter(rig: Rig) -> None:
     """Blanks in front of a serial number are left out, and what cannot be printed is one."""
     with played(rig, REGISTERS, controller=controller_page(serial=b" \x01\xffSN 7", model=b"  M")) as controller:
@@ -99,11 +106,20 @@ def test_names_begin_with_a_letter(rig: Rig) -> None:
 
 @pytest.mark.parametrize(
     ("fields", "bytes_"),
-    [({"nsfeat": 2, "nawupf": 7}, 4096), ({"nsfeat": 2, "nawupf": 7, "nabspf": 3}, 2048), ({"nawupf": 7}, 512)],
-    ids=["own", "boundary", "not-meant"],
+    [
+        ({"nsfeat": 2, "nawupf": 7}, 4096),
+        ({"nsfeat": 2, "nawupf": 7, "nabspf": 3}, 2048),
+        ({"nawupf": 7}, 512),
+        ({"nsfeat": 2, "nawupf": 7, "nabspf": 7, "nabo": 1}, 512),
+        ({"nsfeat": 2, "nawupf": 7, "nabspf": 11}, 2048),
+        ({"nsfeat": 2, "nawupf": 7, "noiob": 6}, 1024),
+        ({"nsfeat": 2, "nawupf": 1023}, 128 << 10),
+        ({"nsfeat": 2, "nawupf": 0xFFFF, "shift": 16}, 128 << 10),
+    ],
+    ids=["own", "boundary", "not-meant", "late-boundary", "odd-boundary", "split", "more-than-a-command", "overflow"],
 )
 def test_what_a_power_cut_does_not_tear(rig: Rig, fields: dict[str, int], bytes_: int) -> None:
-    """A namespace's own number counts where it says so, within its boundary."""
+    """A namespace's own number counts where it says so, within its boundaries and what one command writes."""
     with played(rig, REGISTERS, namespaces={1: namespace_page(**fields)}) as controller:
         (disk,) = rig.take(controller.address)
         assert rig.call(disk, "atomic") == bytes_
@@ -122,9 +138,13 @@ def test_a_namespace_that_is_read_only(rig: Rig) -> None:
     [
         ({CMBSZ: 1 << 12}, "it does not take data of reads and of writes"),
         ({CMBSZ: 1 << 12 | READS_AND_WRITES}, "its data need commands or PRP lists there too"),
-        ({CMBSZ: 1 << 12 | READS_AND_WRITES, CMBLOC: 0x60 | 7}, "it does not lie in a BAR"),
+        ({CMBSZ: 1 << 12 | READS_AND_WRITES, CMBLOC: ALL_ELSEWHERE | 7}, "it does not lie in a BAR"),
+        ({CMBSZ: 1 << 12 | READS_AND_WRITES, CMBLOC: ALL_ELSEWHERE | PORTS}, "it does not lie in a BAR"),
+        ({CMBSZ: 1 << 12 | 15 << 8 | READS_AND_WRITES, CMBLOC: ALL_ELSEWHERE}, "it does not lie in a BAR"),
+        ({CMBSZ: 16 << 12 | READS_AND_WRITES, CMBLOC: ALL_ELSEWHERE}, "it lies over the registers"),
+        ({CMBSZ: 16 << 12 | READS_AND_WRITES, CMBLOC: ALL_ELSEWHERE | 1 << 12}, "it lies over the registers"),
     ],
-    ids=["one-way", "all-there", "nowhere"],
+    ids=["one-way", "all-there", "nowhere", "ports", "no-unit", "registers", "doorbells"],
 )
 def test_memory_of_a_controller_that_is_not_used(rig: Rig, registers: dict[int, int], reason: str) -> None:
     """The drive works without."""
@@ -132,6 +152,19 @@ def test_memory_of_a_controller_that_is_not_used(rig: Rig, registers: dict[int, 
     with played(rig, REGISTERS, registers={CAP_HIGH: PLAIN_HIGH | MEMORY_BUFFER, **registers}) as controller:
         assert rig.take(controller.address)
         rig.wait_said(mark, f"controller memory is not used: {reason}")
+
+
+def test_memory_of_a_controller_behind_its_doorbells(rig: Rig) -> None:
+    """It may lie in the BAR of the registers."""
+    registers = {
+        CAP_HIGH: PLAIN_HIGH | MEMORY_BUFFER,
+        CMBSZ: 16 << 12 | READS_AND_WRITES,
+        CMBLOC: ALL_ELSEWHERE | 2 << 12,
+    }
+    mark = rig.guest.log_mark()
+    with played(rig, REGISTERS, registers=registers) as controller:
+        assert rig.take(controller.address)
+        rig.wait_said(mark, "controller memory of 64 KiB")
 
 
 def test_a_time_to_become_ready_of_its_own(rig: Rig) -> None:

@@ -4,11 +4,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 
 import pytest
 from disks import counters, grown
 
+from chario_lab.guest.devices import bdf, bind, nodes
 from chario_lab.guest.session import Guest
+from chario_lab.guest.spec import Namespace, Nvme
 
 # Runs in the guest.  take() gives the struct's answer or the name of the error.
 PRELUDE = r"""
@@ -178,6 +181,45 @@ print(json.dumps("done"))
         )
         == "done"
     )
+
+
+# Runs in the guest, with a node that everybody may open.
+STRANGER = r"""
+def stranger(cpus, **wish):
+    ready, told = os.pipe()
+    if os.fork() == 0:
+        os.setuid(65534)
+        os.sched_setaffinity(0, cpus)
+        for _ in range(400):
+            answer = take(disk(), **wish)
+            if answer != "ENOSPC":
+                break
+            time.sleep(0.05)
+        os.write(told, json.dumps(answer["cpu"] if isinstance(answer, dict) else answer).encode())
+        os._exit(0)
+    os.wait()
+    return json.loads(os.read(ready, 100))
+import atexit, time
+atexit.register(os.chmod, NODE, os.stat(NODE).st_mode)
+os.chmod(NODE, 0o666)
+"""
+
+
+def test_strangers_interrupt_only_where_they_run(guest: Guest, disk: str) -> None:
+    """A CPU outside of the caller's is refused without CAP_SYS_NICE; a queue to poll has no interrupt."""
+    script = "[stranger({0, 1}, cpu=1), stranger({0}, cpu=1), stranger({1}), stranger({0}, cpu=1, flags=1)]"
+    answers = run(guest, disk, f"{STRANGER}print(json.dumps({script}))")
+    assert answers == [1, "EPERM", 1, -1]
+    assert run(guest, disk, "os.sched_setaffinity(0, {0})\nprint(json.dumps(take(disk(), cpu=1)['cpu']))") == 1
+
+
+def test_strangers_leave_isolated_processors_alone(fresh_guest: Callable[..., Guest]) -> None:
+    """They are refused there also when they run there; what they get without a wish is another one's."""
+    guest = fresh_guest(drives=(Nvme("one", (Namespace(16),)),), append="isolcpus=1")
+    bind(guest, bdf(guest, 0))
+    (node,) = nodes(guest, bdf(guest, 0))
+    script = "[stranger({1}, cpu=1), stranger({1}), stranger({0}, cpu=0), take(disk(), cpu=1)['cpu']]"
+    assert run(guest, node, f"{STRANGER}print(json.dumps({script}))") == ["EPERM", 0, 0, 1]
 
 
 def test_what_is_refused(guest: Guest, disk: str) -> None:

@@ -187,6 +187,7 @@ def test_a_drive_that_takes_two_pages_a_command(rig: Rig) -> None:
     """MDTS of 1 bounds commands, and the bound is shown."""
     disk = rig.disk(SMALL_COMMANDS)
     assert (rig.show(disk, "max_command_bytes"), rig.show(disk, "command_bytes")) == ("8192", "8192")
+    assert rig.show(disk, "command_limit") == "drive"
     before = rig.counters(disk)["read_commands"]
     assert rig.call(disk, f"read,0,{MIB}") == MIB
     assert rig.counters(disk)["read_commands"] - before == 128
@@ -213,35 +214,82 @@ def test_new_id_does_not_claim_drives(rig: Rig) -> None:
     bind(rig.guest, address)
 
 
-PARAMETERS = {
-    "too-small": "queue_depth=0 max_command_kib=0 chunk_kib=0 deadline_ms=0 poll_queues=-9 admin_timeout_ms=0",
-    "too-large": "queue_depth=4294967295 max_command_kib=4294967295 chunk_kib=4294967295 deadline_ms=4294967295 "
-    "poll_queues=2147483647 admin_timeout_ms=4294967295",
+RANGES = {
+    "queue_depth": (2, 1024),
+    "max_command_kib": (4, 2048),
+    "chunk_kib": (1, 1 << 20),
+    "deadline_ms": (1, 3600 * 1000),
+    "poll_queues": (-1, 65535),
+    "private_queues": (0, 64),
+    "admin_timeout_ms": (100, 600 * 1000),
+    "loopback_mib": (0, 1 << 24),
+    "loopback_boundary_kib": (0, 1 << 20),
+}
+
+
+def refused(rig: Rig, file: str, parameter: str) -> str:
+    """The last line that the module has in the log when it is not loaded with a parameter."""
+    mark = rig.guest.log_mark()
+    assert rig.guest.run(f"insmod {file} {parameter}", timeout_s=SETTLE_LIMIT_S).rc != 0
+    assert rig.guest.run("grep -q ^chario /proc/modules").rc != 0
+    lines = [line.partition("] chario: ")[2] for line in rig.guest.kernel_log(mark)]
+    return [line for line in lines if line and "invalid for parameter" not in line][-1]
+
+
+@pytest.mark.usefixtures("nothing_bound")
+def test_parameters_out_of_range_are_refused(rig: Rig, module: Path) -> None:
+    """The module is not loaded with them, nor with what is no number, and the log names the range."""
+    file = rig.guest.push(module)
+    rig.guest.must("rmmod chario", timeout_s=SETTLE_LIMIT_S)
+    for name, (least, most) in RANGES.items():
+        for value in (least - 1, most + 1, 1 << 32, "many", ""):
+            said = f"parameter {name} takes a number from {least} to {most}"
+            assert refused(rig, file, f"{name}={value}") == said
+    rig.guest.must(f"insmod {file} {PATIENCE}", timeout_s=SETTLE_LIMIT_S)
+
+
+EXTREMES = {
+    "smallest": {name: least for name, (least, _) in RANGES.items()},
+    "largest": {name: most for name, (_, most) in RANGES.items()} | {"loopback_mib": 1},
 }
 
 
 @pytest.mark.usefixtures("nothing_bound")
-@pytest.mark.parametrize("parameters", PARAMETERS.values(), ids=PARAMETERS.keys())
-def test_parameters_out_of_range_are_bounded(rig: Rig, module: Path, parameters: str) -> None:
-    """The module loads, shows the values it works with, and works."""
+@pytest.mark.parametrize("values", EXTREMES.values(), ids=EXTREMES.keys())
+def test_the_ends_of_the_ranges(rig: Rig, module: Path, values: dict[str, int]) -> None:
+    """The module loads with them, shows what it was given, and works with a deadline that a drive can keep."""
     file = rig.guest.push(module)
+    parameters = " ".join(f"{name}={value}" for name, value in values.items())
     rig.guest.must(f"rmmod chario; insmod {file} {parameters}", timeout_s=SETTLE_LIMIT_S)
+    for name, value in values.items():
+        assert rig.guest.files.value(f"/sys/module/chario/parameters/{name}") == str(value)
     disk = rig.disk(PLAIN)
-    assert 1 <= int(rig.show(disk, "queue_depth")) <= 4095
-    assert 4096 <= int(rig.show(disk, "command_bytes")) <= int(rig.show(disk, "max_command_bytes")) <= 1 << 20
+    assert 1 <= int(rig.show(disk, "queue_depth")) < 1024
     assert 512 <= int(rig.show(disk, "chunk_bytes")) <= 1 << 30
-    assert 1 <= int(rig.show(disk, "deadline_ms")) <= 3600 * 1000
-    assert 1 <= int(rig.show(disk, "poll_queue_count")) <= 2
     rig.set(disk, "deadline_ms", 200000)
     write_and_read_back(rig, disk)
     rig.guest.must(f"rmmod chario; insmod {file} {PATIENCE}", timeout_s=SETTLE_LIMIT_S)
 
 
+def test_a_parameter_that_can_be_written_keeps_its_value(rig: Rig) -> None:
+    """What is out of its range is refused."""
+    path = "/sys/module/chario/parameters/admin_timeout_ms"
+    before = rig.guest.files.value(path)
+    for value in ("99", "600001", "many"):
+        assert rig.guest.run(f"echo {value} >{path}").rc != 0
+    assert rig.guest.files.value(path) == before
+    rig.guest.must(f"echo 600000 >{path}; echo {before} >{path}")
+
+
 @pytest.mark.usefixtures("nothing_bound")
-def test_parameters_that_are_no_numbers_are_refused(rig: Rig, module: Path) -> None:
-    """The module does not load with them; without them it does."""
+def test_what_else_is_refused_is_told(rig: Rig, module: Path) -> None:
+    """Windows that are none, and a disk in memory that is larger than the memory: one line each, and no trace."""
     file = rig.guest.push(module)
     rig.guest.must("rmmod chario", timeout_s=SETTLE_LIMIT_S)
-    for parameter in ("queue_depth=many", "poll_queues=2x", "deadline_ms=-1", "chunk_kib="):
-        assert rig.guest.run(f"insmod {file} {parameter}", timeout_s=SETTLE_LIMIT_S).rc != 0
+    assert refused(rig, file, "windows=junk") == 'window "junk" refused: it is not ADDR+BYTES'
+    assert refused(rig, file, "windows=0x1+1") == "window 0x1+0x1 refused: not whole pages"
+    mark = rig.guest.log_mark()
+    for mib in (1 << 24, 4096):
+        assert refused(rig, file, f"loopback_mib={mib}") == f"loopback_mib={mib}: there is not so much memory"
+    assert "Call Trace" not in "\n".join(rig.guest.kernel_log(mark))
     rig.guest.must(f"insmod {file} {PATIENCE}", timeout_s=SETTLE_LIMIT_S)

@@ -224,3 +224,18 @@ def test_a_write_still_waits_for_its_block_after_a_reset(kept: Kept) -> None:
     assert results(whole.wait())[0] == ("write", PAGE)
     assert answers([part]) == [100]
     assert places(kept.commands()) == [(READ, 0, 1), (WRITE, 0, 1), (WRITE, 0, BLOCKS)]
+
+
+def test_a_write_that_somebody_waits_for_is_sent_again_first(kept: Kept) -> None:
+    """Who changes a part of the block waits for a write that the drive has: after a reset it still comes first."""
+    whole = kept.rig.start(kept.node, f"write,0,{PAGE}")
+    kept.wait_commands(1)
+    part = kept.rig.guest.start([*PYTHON, PRELUDE + PART, kept.node], CALL_LIMIT_S)
+    stack = "cat /proc/$(pidof python3)/stack"
+    until(lambda: "chario_edge_lock" in kept.rig.guest.run(stack).stdout, "nobody waits for the write")
+    kept.begin_reset()
+    kept.end_reset()
+    assert answers([part]) == [100]
+    assert results(whole.wait())[0] == ("write", PAGE)
+    assert places(kept.commands()) == [(WRITE, 0, BLOCKS)] * 2 + [(READ, 0, 1), (WRITE, 0, 1)]
+    assert kept.rig.counters(kept.node)["timeouts"] == 0

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from played import OK, Command, Opcode, Played, played
+from played import INVALID_FIELD, OK, Command, Opcode, Played, played
 from rig import Rig
 from shared_guest import Setup
 
@@ -12,8 +12,11 @@ from chario_lab.guest.spec import RegisterFile
 REGISTERS = 0
 SETUP = Setup(drives=(RegisterFile(),), parameters="private_queues=1", qtest=True)
 NO_COMMAND, PIN_RETRY = 0xFFFF, 1 << 4
-# Identifiers of admin commands are below; the next is that of the request for events.
-ADMIN_COMMANDS, ADMIN_DEPTH = 14, 16
+# Places of admin commands are below; the next is that of the request for events.  Above, an identifier is a number.
+ADMIN_COMMANDS, ADMIN_DEPTH, PLACE = 14, 16, 15
+UNRECOVERED_READ = 0x281
+# More often than there are identifiers for a place in a queue.
+OFTEN = 70
 
 
 def test_of_an_io_queue(rig: Rig) -> None:
@@ -48,15 +51,17 @@ def test_of_the_admin_queue(rig: Rig) -> None:
             return OK
         if silent[0] and command.opcode == Opcode.GET_FEATURES:
             return None
-        others = [cid for cid in range(ADMIN_COMMANDS) if cid != command.cid]
+        others = [command.cid & ~PLACE | place for place in range(ADMIN_COMMANDS) if place != command.cid & PLACE]
         free = [others[(3 * len(sent) + more) % len(others)] for more in range(3)]
         drives[0].complete(0, [ADMIN_DEPTH - 1, NO_COMMAND, *free])
         sent.append(command.cid)
         return OK
 
+    mark = rig.guest.log_mark()
     with played(rig, REGISTERS, status=status) as drive:
         drives.append(drive)
         (disk,) = rig.take(drive.address)
+        rig.wait_said(mark, f"admin queue: completion of command {NO_COMMAND}, which is not in flight")
         assert len(sent) * 3 >= ADMIN_COMMANDS, "each has not been completed once"
         # The drive keeps the one that is in use: there have to be others.
         silent[0] = True
@@ -67,3 +72,28 @@ def test_of_the_admin_queue(rig: Rig) -> None:
         calls = rig.calls(disk, f"pin,{PIN_RETRY}", "in-force", "pin,0")
         assert calls[:3] == [("pin", 0), ("in-force", PIN_RETRY), ("pin", 0)]
         assert rig.call(disk, "read,0,4096") == 4096
+
+
+def test_twice(rig: Rig) -> None:
+    """What a drive says once more of the command before is not taken for the end of the next in the same place."""
+    drives: list[Played] = []
+    last: dict[bool, int] = {}
+
+    def status(queue: int, command: Command) -> int:
+        if queue or command.opcode == Opcode.GET_FEATURES:
+            if bool(queue) in last:
+                drives[0].complete(queue, [last[bool(queue)]], UNRECOVERED_READ if queue else INVALID_FIELD)
+            last[bool(queue)] = command.cid
+        return OK
+
+    mark = rig.guest.log_mark()
+    with played(rig, REGISTERS, status=status) as drive:
+        drives.append(drive)
+        (disk,) = rig.take(drive.address)
+        reads = rig.calls(disk, "completion,2", *["read,0,4096"] * OFTEN)
+        assert set(reads[1:-1]) == {("read", 4096)}
+        rig.wait_said(mark, "which is not in flight")
+        pins = [("pin", 0), ("in-force", PIN_RETRY), ("pin", 0)] * 2
+        assert rig.calls(disk, *[f"pin,{PIN_RETRY}", "in-force", "pin,0"] * 2)[:6] == pins
+        rig.wait_said(mark, "admin queue: completion of command")
+        assert rig.counters(disk)["errors"] == 0

@@ -11,7 +11,7 @@ from disks import MIB, Programs
 from rig import Rig
 from shared_guest import Setup
 from test_buffers import BLOCK, run
-from test_pool import PAGE, SIZES, round_trip
+from test_pool import PAGE, SIZES, STREAMING, round_trip
 
 from chario_lab.guest.devices import PCI, bar_address, bdf, bind, load_module, unbind
 from chario_lab.guest.session import Guest
@@ -65,6 +65,14 @@ def test_hidden_memory_as_source_and_target(board: Board, guest_program: Program
     assert run(board.guest, guest_program, board.disk, [*begin, *script, *end]) == ["0", *expect, "0", "0", "0"]
 
 
+def test_a_window_may_be_synced(board: Board, guest_program: Programs) -> None:
+    """One that is made to be synced is like any other: nothing has to be handed over."""
+    script = [f"window 0 {HIDDEN} {MIB} {STREAMING}", "fill 0 3", f"sync 0 0 {MIB} 1", f"write 0 0 {MIB} 0",
+              "clear 0", f"read 0 0 {MIB} 0", f"sync 0 0 {MIB} 2", f"match 0 3 0 {MIB} 0", "free 0"]  # fmt: skip
+    assert run(board.guest, guest_program, board.disk, script) == ["0", "0", "0", str(MIB), "0", str(MIB), "0", "1",
+                                                                   "0"]  # fmt: skip
+
+
 def test_a_bar_as_source_and_target(board: Board, guest_program: Programs) -> None:
     """Memory of another device, opened and closed at run time, its lines in /proc/iomem meanwhile."""
     text = f"{board.bar:#x}+{8 * MIB:#x}"
@@ -103,7 +111,7 @@ def test_buffers_that_are_refused(board: Board, guest_program: Programs) -> None
     script = [f"create {WINDOW} 0 {address} {size}" for address, size in outside]
     assert run(board.guest, guest_program, board.disk, script) == ["ENXIO"] * len(script)
     crooked = [f"create {WINDOW} 0 {HIDDEN + 4} {PAGE}", f"create {WINDOW} 0 {HIDDEN} {PAGE + 512}",
-               f"create {WINDOW} 2 {HIDDEN} {PAGE}", f"create {WINDOW} 0 {HIDDEN} 0"]  # fmt: skip
+               f"create {WINDOW} 4 {HIDDEN} {PAGE}", f"create {WINDOW} 0 {HIDDEN} 0"]  # fmt: skip
     assert run(board.guest, guest_program, board.disk, crooked) == ["EINVAL"] * len(crooked)
     program = board.guest.push(guest_program("buffers"))
     board.guest.must(f"chmod 666 {board.disk}")

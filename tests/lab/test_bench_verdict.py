@@ -7,12 +7,13 @@ import io
 import json
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 
 from rich.console import Console
 
 from chario_lab.bench.layers import LAYERS, Symbol
-from chario_lab.bench.matrix import CASES, IOMMU_CALLS, KNOWN, TARGETS
+from chario_lab.bench.matrix import CASES, HIPRI_PAIRS, IOMMU_CALLS, IOMMU_KEYS, IOMMU_PAIRS, KNOWN, TARGETS
 from chario_lab.bench.measure import Outcome, Run
 from chario_lab.bench.records import Operation
 from chario_lab.bench.report import print_run, write_json
@@ -111,7 +112,8 @@ def test_known_figures_within_two_percent_agree() -> None:
 
 def test_every_target_and_known_figure_names_a_case() -> None:
     """A mistyped key would be a figure that is never reached."""
-    keys = set(IOMMU_CALLS) | {target.key for target in TARGETS} | {target.reference for target in TARGETS}
+    keys = {*IOMMU_KEYS, *chain(*HIPRI_PAIRS)}
+    keys |= {target.key for target in TARGETS} | {target.reference for target in TARGETS}
     for figures in KNOWN.values():
         keys |= set(figures)
     assert keys <= set(CASES)
@@ -122,12 +124,12 @@ def test_the_report_says_what_failed_and_why(tmp_path: Path) -> None:
     run = run_with(stock_uring_read=4_000, read_poll=2_500, steady=2_500)
     run.outcomes["uring-read"] = Outcome(CASES["uring-read"], failure="io_uring: Operation not supported")
     output = io.StringIO()
-    print_run(Console(file=output, width=200), run)
+    print_run(Console(file=output, width=200), run, {})
     assert "Operation not supported" in output.getvalue()
     assert "By layer: pread 4 KiB, polled" in output.getvalue()
     path = tmp_path / "run.json"
-    write_json(path, run)
-    assert len(json.loads(path.read_text())["cases"]["read-poll"]["operations"]) == 10
+    write_json(path, [(run, {})])
+    assert len(json.loads(path.read_text())[0]["cases"]["read-poll"]["operations"]) == 10
 
 
 def test_what_an_iommu_costs_is_said(tmp_path: Path) -> None:
@@ -135,7 +137,7 @@ def test_what_an_iommu_costs_is_said(tmp_path: Path) -> None:
     run = run_with(stock_pass_read=5_000, read_poll=1_000, transfer_poll=700, uring_transfer=1_200)
     behind = run_with(stock_pass_read=7_000, read_poll=3_010, transfer_poll=700, uring_transfer=1_201)
     output = io.StringIO()
-    print_run(Console(file=output, width=200), run, behind)
+    print_run(Console(file=output, width=200), run, {"strict": behind})
     table = output.getvalue().partition("What an IOMMU costs")[2]
     titles = [CASES[key].title for key in IOMMU_CALLS]
     cells = [table.partition(title)[2].splitlines()[0].split() for title in titles]
@@ -144,8 +146,21 @@ def test_what_an_iommu_costs_is_said(tmp_path: Path) -> None:
     assert cells[3] == ["-", "-", "-", "-", "no"]
     assert cells[4] == ["1,200", "1,201", "1", "0.17", "no"]
     path = tmp_path / "run.json"
-    write_json(path, run, behind)
-    assert "transfer-poll" in json.loads(path.read_text())["iommu"]["cases"]
+    write_json(path, [(run, {"strict": behind})])
+    assert "transfer-poll" in json.loads(path.read_text())[0]["iommu"]["strict"]["cases"]
+
+
+def test_large_calls_behind_an_iommu_are_held_against_o_direct() -> None:
+    """Each mode has a table of its own; a ratio above what is asked, or none, is a no."""
+    output = io.StringIO()
+    strict = run_with(stock_128k=1_000, _128k_poll=800, stock_1m=1_000, _1m_poll_scattered=801)
+    print_run(Console(file=output, width=200), run_with(getppid=337), {"strict": strict, "lazy": Run("6.1", "")})
+    table = output.getvalue().partition("Large calls behind an IOMMU (strict)")[2]
+    rows = {key: table.partition(CASES[key].title)[2].splitlines()[0].split() for key, _ in IOMMU_PAIRS}
+    assert rows["128k-poll"] == ["1,000", "800", "0.80", "yes"]
+    assert rows["1m-poll-scattered"] == ["1,000", "801", "0.80", "no"]
+    assert rows["128k-sleep"] == ["-", "-", "-", "no"]
+    assert "Large calls behind an IOMMU (lazy)" in output.getvalue()
 
 
 def test_a_complaint_of_the_kernel_is_a_failure_that_keeps_the_figures() -> None:
@@ -155,7 +170,7 @@ def test_a_complaint_of_the_kernel_is_a_failure_that_keeps_the_figures() -> None
     run.complaint = "WARNING: at core/queue.c [chario]"
     assert not run.complete
     output = io.StringIO()
-    print_run(Console(file=output, width=200), run)
+    print_run(Console(file=output, width=200), run, {})
     assert "WARNING: at core/queue.c [chario]" in output.getvalue()
     assert "337" in output.getvalue()
 
@@ -166,6 +181,6 @@ def test_doubtful_figures_are_marked() -> None:
     run.outcomes["stock-read"] = outcome("stock-read", [operation(100, ticks=1)] * 10)
     run.outcomes["stock-write"] = outcome("stock-write", [replace(operation(200), stalls_missed=1)] * 10)
     output = io.StringIO()
-    print_run(Console(file=output, width=200), run)
+    print_run(Console(file=output, width=200), run, {})
     assert "100*" in output.getvalue()
     assert "200!" in output.getvalue()

@@ -51,6 +51,13 @@ class House:
             timeout=600,
         )
 
+    def after_install(self) -> str:
+        """What a user is told at the end."""
+        settings = {**os.environ, "PATH": f"{self.folder / 'bin'}:{os.environ['PATH']}"}
+        settings.pop("DESTDIR", None)
+        script = [TOP / "scripts/after-install.sh"]
+        return subprocess.run(script, env=settings, check=True, capture_output=True, text=True, timeout=60).stdout
+
     def prefix(self) -> str:
         """Where Meson would install."""
         options = json.loads((self.folder / "build/meson-info/intro-buildoptions.json").read_text())
@@ -92,3 +99,14 @@ def test_all_goes_below_one_root(house: House, by_environment: bool) -> None:
     root = TOP / "stage/root"
     calls = (house.folder / "calls").read_text().splitlines()
     assert sorted(calls) == sorted([f"make {root}", f"meson {root}", f"install {root}", f"install {root}"])
+
+
+@pytest.mark.parametrize(("loaded", "installed", "told"), [("A1", "B2", True), ("A1", "A1", False), ("", "B2", False)])
+def test_a_module_that_still_runs_is_told_of(house: House, loaded: str, installed: str, told: bool) -> None:
+    """Who installs another one than that which is loaded learns that, and what to do; others do not."""
+    for name in ("ldconfig", "systemd-sysusers", "udevadm"):
+        house.give(name, "")
+    house.give("modinfo", f"echo {installed}")
+    running = f"echo {loaded}" if loaded else "false"
+    house.give("cat", f'case $1 in /sys/module/chario/srcversion) {running} ;; *) exec /bin/cat "$@" ;; esac')
+    assert ("modprobe -r chario" in house.after_install()) == told

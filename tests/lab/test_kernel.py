@@ -136,10 +136,13 @@ def test_refused_options_are_found() -> None:
 
 @pytest.mark.parametrize("recipe", RECIPES.values(), ids=RECIPES)
 def test_fragments_do_not_contradict(recipe: Recipe) -> None:
-    """A kernel's fragments ask for no option twice, but for the end of its release, which tells it from the others."""
+    """A kernel's fragments ask for no option twice.
+
+    But for the end of its release, which tells it from the others, and for sleep, which one of them knows.
+    """
     texts = [path.read_text() for path in recipe.fragments]
     names = [line.partition("=")[0] for text in texts for line in text.splitlines() if line.startswith("CONFIG_")]
-    assert {name for name in names if names.count(name) > 1} <= {"CONFIG_LOCALVERSION"}
+    assert {name for name in names if names.count(name) > 1} <= {"CONFIG_LOCALVERSION", "CONFIG_SUSPEND"}
 
 
 def test_only_the_counting_kernel_gets_a_module_that_counts(built_with: tuple[Kernel, Path]) -> None:

@@ -89,9 +89,12 @@ def test_the_long_tier_has_all_files_and_no_samples() -> None:
     for kernel in SETTING.kernels:
         assert all(file.name in " ".join(stages[f"guests {kernel}"].command) for file in FILES)
         assert stages[f"guests {kernel}"].environment["FAIL_NTH_STRIDE"] == "1"
+        assert stages[f"guests {kernel}"].environment["LIES"] == "100000"
     assert [file.name in " ".join(stages["guests kcsan"].command) for file in FILES].count(True) == 1
     assert stages["100 killed machines"].environment["KILLS"] == "100"
     assert stages["1,000 killed writers"].environment["WRITERS"] == "112"
+    assert stages["siege 6.1"].environment["SIEGE_LEAST"] == "1000"
+    assert stages["siege debug"].environment["SIEGE_SECONDS"] == "600"
     assert {"mutants", "fuzz", "coverage of the module", "fresh machines"} <= set(stages)
 
 

@@ -187,6 +187,7 @@ static const struct chario_info info = {
 	.dma_alignment_bytes = 4,
 	.command_bytes = 128 << 10,
 	.max_command_bytes = 512 << 10,
+	.command_limit = CHARIO_COMMAND_LIMIT_DRIVE,
 	.chunk_bytes = 4 << 20,
 	.boundary_bytes = 0,
 	.nr_queues = 2,

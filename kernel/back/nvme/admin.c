@@ -16,18 +16,19 @@
 #include <linux/jiffies.h>
 #include <linux/module.h>
 
+#include "core/range.h"
 #include "nvme.h"
 
-static unsigned int admin_timeout_ms = 5000;
-module_param(admin_timeout_ms, uint, 0644);
-MODULE_PARM_DESC(admin_timeout_ms, "Longest wait for an admin command, ms (default 5000)");
+static int admin_timeout_ms = 5000;
+chario_range_param(admin_timeout_ms, 100, 600 * 1000, 0644);
+MODULE_PARM_DESC(admin_timeout_ms, "Longest wait for an admin command, ms (100 to 600000, default 5000)");
 
 /**
  * chario_nvme_admin_timeout_ms() - longest wait for an admin command
  */
 unsigned int chario_nvme_admin_timeout_ms(void)
 {
-	return clamp_t(unsigned int, READ_ONCE(admin_timeout_ms), 100, 600000);
+	return READ_ONCE(admin_timeout_ms);
 }
 
 /**
@@ -47,6 +48,8 @@ int chario_nvme_admin_init(struct chario_nvme *ctrl)
 	admin->phase = 1;
 	for (i = 0; i < ARRAY_SIZE(admin->slots); i++)
 		init_completion(&admin->slots[i].done);
+	for (i = 0; i < ARRAY_SIZE(admin->ids); i++)
+		admin->ids[i] = i;
 	admin->sqes = dma_alloc_coherent(dev, CHARIO_NVME_ADMIN_DEPTH *
 					 sizeof(*admin->sqes), &admin->sq_dma,
 					 GFP_KERNEL);
@@ -162,38 +165,66 @@ void chario_nvme_admin_forget(struct chario_nvme *ctrl)
 	raw_spin_unlock_irqrestore(&admin->lock, flags);
 }
 
-static void end_command(struct chario_nvme_admin_slot *slot,
-			const struct chario_nvme_admin_answer *answer)
+static bool end_slot(struct chario_nvme_admin_slot *slot,
+		     const struct chario_nvme_admin_answer *answer)
 {
 	if (slot->state == CHARIO_NVME_ADMIN_LOST) {
 		slot->state = CHARIO_NVME_ADMIN_FREE;
-	} else if (slot->state == CHARIO_NVME_ADMIN_BUSY) {
-		slot->answer = *answer;
-		slot->state = CHARIO_NVME_ADMIN_ENDED;
+		return true;
 	}
+	if (slot->state != CHARIO_NVME_ADMIN_BUSY)
+		return false;
+	slot->answer = *answer;
+	slot->state = CHARIO_NVME_ADMIN_ENDED;
+	return true;
 }
 
-/* One completion; a command that it ends is noted in @ended. */
-static bool reap_one(struct chario_nvme_admin *admin, unsigned long *ended)
+static bool end_event(struct chario_nvme_admin *admin,
+		      const struct chario_nvme_admin_answer *answer)
 {
-	struct nvme_completion *cqe = &admin->cqes[admin->head];
+	if (!admin->event_posted)
+		return false;
+	admin->event = *answer;
+	admin->event_posted = false;
+	return true;
+}
+
+/* False when the controller has no command with this identifier. */
+static bool end_command(struct chario_nvme_admin *admin, u16 id,
+			const struct chario_nvme_admin_answer *answer)
+{
+	unsigned int place = id % CHARIO_NVME_ADMIN_DEPTH;
+
+	if (place > CHARIO_NVME_EVENT_PLACE || admin->ids[place] != id)
+		return false;
+	if (place == CHARIO_NVME_EVENT_PLACE)
+		return end_event(admin, answer);
+	return end_slot(&admin->slots[place], answer);
+}
+
+/* One completion; the place of the command that it ends is noted in @ended. */
+static bool reap_one(struct chario_nvme *ctrl, unsigned long *ended)
+{
+	struct chario_nvme_admin *admin = &ctrl->admin;
+	const struct nvme_completion *cqe = &admin->cqes[admin->head];
 	u16 status = le16_to_cpu(READ_ONCE(cqe->status));
 	struct chario_nvme_admin_answer answer;
+	u16 id;
 
 	if ((status & 1) != admin->phase)
 		return false;
 	/* The rest of the entry is not read before its phase bit. */
 	dma_rmb();
-	answer.result = le32_to_cpu(cqe->result.u32);
+	/* Once: the drive may change it at any time. */
+	id = READ_ONCE(cqe->command_id);
+	answer.result = le32_to_cpu(READ_ONCE(cqe->result.u32));
 	answer.status = status >> 1;
-	if (cqe->command_id < ARRAY_SIZE(admin->slots)) {
-		end_command(&admin->slots[cqe->command_id], &answer);
-		*ended |= BIT(cqe->command_id);
-	} else if (cqe->command_id == CHARIO_NVME_EVENT_ID) {
-		admin->event = answer;
-		admin->event_posted = false;
-		*ended |= BIT(CHARIO_NVME_EVENT_ID);
-	}
+	if (end_command(admin, id, &answer))
+		*ended |= BIT(id % CHARIO_NVME_ADMIN_DEPTH);
+	else
+		dev_err_ratelimited(&ctrl->pdev->dev,
+				    "admin queue: completion of command %u, which is not in flight\n",
+				    id);
 	if (++admin->head == CHARIO_NVME_ADMIN_DEPTH) {
 		admin->head = 0;
 		admin->phase ^= 1;
@@ -206,20 +237,21 @@ static bool reap(struct chario_nvme *ctrl)
 {
 	struct chario_nvme_admin *admin = &ctrl->admin;
 	unsigned long flags, ended = 0;
-	unsigned int tag;
-	bool any = false;
+	unsigned int place, count;
 
 	raw_spin_lock_irqsave(&admin->lock, flags);
-	while (reap_one(admin, &ended))
-		any = true;
-	if (any)
+	/* No more than there are, also from a drive that goes on and on. */
+	for (count = 0; count < CHARIO_NVME_ADMIN_DEPTH; count++)
+		if (!reap_one(ctrl, &ended))
+			break;
+	if (count)
 		writel(admin->head, chario_nvme_doorbell(ctrl, 1));
-	for_each_set_bit(tag, &ended, ARRAY_SIZE(admin->slots))
-		complete(&admin->slots[tag].done);
+	for_each_set_bit(place, &ended, ARRAY_SIZE(admin->slots))
+		complete(&admin->slots[place].done);
 	raw_spin_unlock_irqrestore(&admin->lock, flags);
-	if (ended & BIT(CHARIO_NVME_EVENT_ID))
+	if (ended & BIT(CHARIO_NVME_EVENT_PLACE))
 		chario_nvme_event_arrived(ctrl);
-	return any;
+	return count;
 }
 
 static irqreturn_t handle_irq(int irq, void *data)
@@ -254,12 +286,18 @@ void chario_nvme_admin_free_irq(struct chario_nvme *ctrl)
 	ctrl->admin.irq_requested = false;
 }
 
-/* Under the lock; there are as many entries as identifiers, and one more. */
-static void post(struct chario_nvme *ctrl, struct nvme_command *c, u16 id)
+/*
+ * Under the lock; there are as many entries as places, and one more.  An
+ * identifier is its place and, above that, a number that is the next one each
+ * time: a completion that comes twice does not end the next command.
+ */
+static void post(struct chario_nvme *ctrl, struct nvme_command *c,
+		 unsigned int place)
 {
 	struct chario_nvme_admin *admin = &ctrl->admin;
 
-	c->common.command_id = id;
+	admin->ids[place] += CHARIO_NVME_ADMIN_DEPTH;
+	c->common.command_id = admin->ids[place];
 	admin->sqes[admin->tail] = *c;
 	if (++admin->tail == CHARIO_NVME_ADMIN_DEPTH)
 		admin->tail = 0;
@@ -313,13 +351,20 @@ void chario_nvme_admin_post_event(struct chario_nvme *ctrl)
 	raw_spin_lock_irqsave(&admin->lock, flags);
 	if (admin->open && !admin->event_posted) {
 		admin->event_posted = true;
-		post(ctrl, &c, CHARIO_NVME_EVENT_ID);
+		post(ctrl, &c, CHARIO_NVME_EVENT_PLACE);
 	}
 	raw_spin_unlock_irqrestore(&admin->lock, flags);
 }
 
-static unsigned long wait_until(const struct chario_nvme_admin *admin)
+/**
+ * chario_nvme_admin_wait_until() - when the patience with the controller ends
+ * @ctrl: the controller
+ *
+ * Return: jiffies at which a command that begins now is given up.
+ */
+unsigned long chario_nvme_admin_wait_until(const struct chario_nvme *ctrl)
 {
+	const struct chario_nvme_admin *admin = &ctrl->admin;
 	unsigned long until;
 
 	until = jiffies + msecs_to_jiffies(chario_nvme_admin_timeout_ms());
@@ -332,7 +377,7 @@ static unsigned long wait_until(const struct chario_nvme_admin *admin)
 static int wait_for(struct chario_nvme *ctrl,
 		    struct chario_nvme_admin_slot *slot)
 {
-	unsigned long until = wait_until(&ctrl->admin);
+	unsigned long until = chario_nvme_admin_wait_until(ctrl);
 
 	while (!wait_for_completion_timeout(&slot->done, HZ / 10 + 1)) {
 		reap(ctrl);
@@ -386,11 +431,12 @@ int chario_nvme_admin_ask(struct chario_nvme *ctrl, struct nvme_command *c,
 		return -EAGAIN;
 	ret = collect(&ctrl->admin, slot, wait_for(ctrl, slot), answer);
 	if (ret)
-		dev_err(&ctrl->pdev->dev, "admin command 0x%02x: %s\n",
-			c->common.opcode,
-			ret == -ENODEV ? "drive has gone" :
-			ret == -ECANCELED ? "cut off by a reset" :
-			"no answer in time");
+		dev_err_ratelimited(&ctrl->pdev->dev,
+				    "admin command 0x%02x: %s\n",
+				    c->common.opcode,
+				    ret == -ENODEV ? "drive has gone" :
+				    ret == -ECANCELED ? "cut off by a reset" :
+				    "no answer in time");
 	return ret;
 }
 

@@ -15,8 +15,8 @@ struct chario_nvme_queue;
 
 #define CHARIO_NVME_ADMIN_DEPTH	16
 
-/* The identifier of the asynchronous event request: behind those of the slots. */
-#define CHARIO_NVME_EVENT_ID	(CHARIO_NVME_ADMIN_DEPTH - 2)
+/* Where the identifier of the asynchronous event request is: behind the slots. */
+#define CHARIO_NVME_EVENT_PLACE	(CHARIO_NVME_ADMIN_DEPTH - 2)
 
 /**
  * struct chario_nvme_admin_answer - how an admin command has ended
@@ -29,7 +29,7 @@ struct chario_nvme_admin_answer {
 };
 
 /**
- * enum chario_nvme_admin_state - who has an admin command's identifier
+ * enum chario_nvme_admin_state - who has an admin command's place
  * @CHARIO_NVME_ADMIN_FREE: nobody
  * @CHARIO_NVME_ADMIN_BUSY: the controller, and somebody waits for it
  * @CHARIO_NVME_ADMIN_ENDED: who waits, and has not looked yet
@@ -70,7 +70,8 @@ struct chario_nvme_admin_slot {
  * @page: a page for data; coherent
  * @page_dma: its address for the controller
  * @page_lost: a command that did not come back may still write to @page
- * @slots: by command identifier
+ * @slots: commands, each in its place
+ * @ids: identifier that the last command in a place had
  * @open: commands are taken
  * @event_posted: the controller has the asynchronous event request
  * @event: how the last one has ended
@@ -91,7 +92,8 @@ struct chario_nvme_admin {
 	void *page;
 	dma_addr_t page_dma;
 	bool page_lost;
-	struct chario_nvme_admin_slot slots[CHARIO_NVME_EVENT_ID];
+	struct chario_nvme_admin_slot slots[CHARIO_NVME_EVENT_PLACE];
+	u16 ids[CHARIO_NVME_EVENT_PLACE + 1];
 	bool open;
 	bool event_posted;
 	struct chario_nvme_admin_answer event;
@@ -117,6 +119,7 @@ int chario_nvme_admin_ask(struct chario_nvme *ctrl, struct nvme_command *c,
 int chario_nvme_admin_exchange(struct chario_nvme *ctrl, struct nvme_command *c,
 			       void *data, size_t bytes,
 			       struct chario_nvme_admin_answer *answer);
+unsigned long chario_nvme_admin_wait_until(const struct chario_nvme *ctrl);
 void chario_nvme_admin_post_event(struct chario_nvme *ctrl);
 
 /* pairs.c */

@@ -15,6 +15,9 @@
 #define CMBLOC_CDPMLS	BIT(5) /* data here, PRP lists in main memory */
 #define CMBLOC_CDPCILS	BIT(6) /* data here, commands in main memory */
 
+/* The largest unit of its size and place, 64 GiB (3.1.3.12). */
+#define MAX_UNIT	6U
+
 /* What one entry of a scatterlist can say, and more than any drive has. */
 #define MAX_BYTES	((u64)SZ_2G)
 
@@ -27,23 +30,88 @@ static const char *refusal(u32 loc, u32 sz)
 	return NULL;
 }
 
-/* Where in which BAR; 0 bytes where it is not plausible. */
-static u64 place(struct pci_dev *pdev, u32 loc, u32 sz, unsigned int *bar,
-		 u64 *offset)
+/**
+ * struct place - where controller memory lies
+ * @bar: number of the BAR
+ * @offset: of its first byte in the BAR
+ * @bytes: length
+ */
+struct place {
+	unsigned int bar;
+	u64 offset;
+	u64 bytes;
+};
+
+/* Where it says to be, as far as that is memory of the device; else 0 bytes. */
+static struct place find(struct pci_dev *pdev, u32 loc, u32 sz)
 {
-	u64 unit = 1ULL << (12 + 4 * ((sz >> NVME_CMBSZ_SZU_SHIFT) &
-				      NVME_CMBSZ_SZU_MASK));
+	unsigned int szu = (sz >> NVME_CMBSZ_SZU_SHIFT) & NVME_CMBSZ_SZU_MASK;
+	u64 unit = 1ULL << (12 + 4 * min(szu, MAX_UNIT));
 	u64 bytes = unit * ((sz >> NVME_CMBSZ_SZ_SHIFT) & NVME_CMBSZ_SZ_MASK);
+	struct place place = {
+		.bar = NVME_CMB_BIR(loc),
+		.offset = unit * NVME_CMB_OFST(loc),
+	};
 	u64 room;
 
-	*bar = NVME_CMB_BIR(loc);
-	*offset = unit * NVME_CMB_OFST(loc);
-	if (*bar >= PCI_STD_NUM_BARS)
+	if (szu > MAX_UNIT || place.bar >= PCI_STD_NUM_BARS ||
+	    !(pci_resource_flags(pdev, place.bar) & IORESOURCE_MEM))
+		return place;
+	room = pci_resource_len(pdev, place.bar);
+	if (place.offset >= room || !PAGE_ALIGNED(place.offset))
+		return place;
+	place.bytes = round_down(min3(bytes, room - place.offset, MAX_BYTES),
+				 PAGE_SIZE);
+	return place;
+}
+
+/* Does one of the tables of MSI-X lie in it? @reg says where the table is. */
+static bool has_table(struct pci_dev *pdev, const struct place *place, int reg,
+		      u64 bytes)
+{
+	u64 offset;
+	u32 where;
+
+	pci_read_config_dword(pdev, pdev->msix_cap + reg, &where);
+	offset = where & PCI_MSIX_TABLE_OFFSET;
+	return (where & PCI_MSIX_TABLE_BIR) == place->bar &&
+	       offset < place->offset + place->bytes &&
+	       place->offset < offset + bytes;
+}
+
+/* Whoever may write to the vectors may raise any interrupt of the machine. */
+static bool has_vectors(struct pci_dev *pdev, const struct place *place)
+{
+	int count = pci_msix_vec_count(pdev);
+
+	return count > 0 &&
+	       (has_table(pdev, place, PCI_MSIX_TABLE,
+			  count * PCI_MSIX_ENTRY_SIZE) ||
+		has_table(pdev, place, PCI_MSIX_PBA,
+			  DIV_ROUND_UP(count, 64) * sizeof(u64)));
+}
+
+/* Pairs of doorbells, that of the admin queue included, that lie before it. */
+static u64 pairs_before(const struct chario_nvme *ctrl,
+			const struct place *place)
+{
+	if (place->bar)
+		return ctrl->max_queues + 1;
+	if (place->offset < NVME_REG_DBS)
 		return 0;
-	room = pci_resource_len(pdev, *bar);
-	if (*offset >= room || !PAGE_ALIGNED(*offset))
-		return 0;
-	return round_down(min3(bytes, room - *offset, MAX_BYTES), PAGE_SIZE);
+	return (place->offset - NVME_REG_DBS) / (2 * ctrl->doorbell_bytes);
+}
+
+/* NULL, or why it is not used. */
+static const char *why_not(struct chario_nvme *ctrl, const struct place *place)
+{
+	if (!place->bytes)
+		return "it does not lie in a BAR";
+	if (pairs_before(ctrl, place) < 2)
+		return "it lies over the registers";
+	if (has_vectors(ctrl->pdev, place))
+		return "it lies over the interrupt vectors";
+	return NULL;
 }
 
 /**
@@ -55,9 +123,8 @@ static u64 place(struct pci_dev *pdev, u32 loc, u32 sz, unsigned int *bar,
 void chario_nvme_cmb_init(struct chario_nvme *ctrl)
 {
 	struct pci_dev *pdev = ctrl->pdev;
+	struct place place;
 	const char *why;
-	unsigned int bar;
-	u64 offset, bytes;
 	u32 loc, sz;
 
 	/* Before 1.4 nobody tells the controller where it is: not safe. */
@@ -66,21 +133,25 @@ void chario_nvme_cmb_init(struct chario_nvme *ctrl)
 	writel(NVME_CMBMSC_CRE, ctrl->bar + NVME_REG_CMBMSC);
 	sz = readl(ctrl->bar + NVME_REG_CMBSZ);
 	loc = readl(ctrl->bar + NVME_REG_CMBLOC);
-	why = refusal(loc, sz);
-	bytes = place(pdev, loc, sz, &bar, &offset);
-	if (why || !bytes) {
+	place = find(pdev, loc, sz);
+	why = refusal(loc, sz) ?: why_not(ctrl, &place);
+	if (why) {
 		dev_info(&pdev->dev, "controller memory is not used: %s\n",
-			 why ?: "it does not lie in a BAR");
+			 why);
 		writel(0, ctrl->bar + NVME_REG_CMBMSC);
 		return;
 	}
-	ctrl->cmb_bus = pci_bus_address(pdev, bar) + offset;
+	/* Doorbells that lie in it are left alone. */
+	ctrl->max_queues = min_t(u64, ctrl->max_queues,
+				 pairs_before(ctrl, &place) - 1);
+	ctrl->cmb_bus = pci_bus_address(pdev, place.bar) + place.offset;
 	ctrl->cmb = chario_cmb_create(&pdev->dev,
-				      pci_resource_start(pdev, bar) + offset,
-				      ctrl->cmb_bus, bytes);
+				      pci_resource_start(pdev, place.bar) +
+				      place.offset,
+				      ctrl->cmb_bus, place.bytes);
 	if (ctrl->cmb)
 		dev_info(&pdev->dev, "controller memory of %llu KiB\n",
-			 bytes / SZ_1K);
+			 place.bytes / SZ_1K);
 }
 
 /**

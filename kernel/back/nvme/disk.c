@@ -2,6 +2,8 @@
 /*
  * A namespace becomes a disk.
  */
+#include <linux/bitops.h>
+#include <linux/log2.h>
 #include <linux/sizes.h>
 #include <linux/slab.h>
 
@@ -60,8 +62,9 @@ static const struct chario_backend nvme_backend = {
 	.give_queue		= chario_nvme_private_give,
 };
 
-/* 0, or why a namespace cannot be driven. */
-static const char *refusal(const struct nvme_id_ns *id)
+/* NULL, or why a namespace cannot be driven. */
+static const char *refusal(const struct chario_nvme *ctrl,
+			   const struct nvme_id_ns *id)
 {
 	const struct nvme_lbaf *format = &id->lbaf[nvme_lbaf_index(id->flbas)];
 
@@ -73,13 +76,21 @@ static const char *refusal(const struct nvme_id_ns *id)
 		return "its block size is not supported";
 	if (le64_to_cpu(id->nsze) > (u64)LLONG_MAX >> format->ds)
 		return "its size is not plausible";
+	if (1U << format->ds > ctrl->max_command_bytes)
+		return "its blocks are larger than the largest command (MDTS)";
 	return NULL;
 }
 
 /* A number of blocks that counts from 0 (NVM Command Set 1.0 4.1.5.1). */
 static u32 blocks_to_bytes(__le16 blocks, u32 shift)
 {
-	return (le16_to_cpu(blocks) + 1U) << shift;
+	return min_t(u64, (le16_to_cpu(blocks) + 1ULL) << shift, SZ_2G);
+}
+
+/* No command crosses a multiple of it (NOIOB); 0 for none. */
+static u32 boundary_bytes(const struct nvme_id_ns *id, u32 shift)
+{
+	return (u32)le16_to_cpu(id->noiob) << shift;
 }
 
 /* How the drive likes to be written to, where it tells. */
@@ -96,21 +107,25 @@ static void fill_in_wishes(struct chario_device *cio,
 
 /*
  * What a power cut does not tear: at least a block (NVM Command Set 1.0 2.1.4).
- * A namespace may have a number of its own, and a boundary that must not be
- * crossed.
+ * A namespace may have a number of its own, and boundaries: the first at NABO,
+ * and so far apart.  What begins at a multiple of its length crosses none of
+ * them, nor is it split at NOIOB, when its length is a power of two that
+ * divides all their places.
  */
 static u32 atomic_write_bytes(const struct chario_nvme *ctrl,
 			      const struct nvme_id_ns *id, u32 shift)
 {
-	u32 bytes = blocks_to_bytes(ctrl->awupf, shift);
+	bool own = id->nsfeat & NVME_NS_FEAT_ATOMICS;
+	u32 bytes = blocks_to_bytes(own && id->nawupf ? id->nawupf : ctrl->awupf,
+				    shift);
+	u32 edges = boundary_bytes(id, shift);
 
-	if (!(id->nsfeat & NVME_NS_FEAT_ATOMICS))
+	if (own && id->nabspf)
+		edges |= blocks_to_bytes(id->nabspf, shift) |
+			 (u32)le16_to_cpu(id->nabo) << shift;
+	if (!edges)
 		return bytes;
-	if (id->nawupf)
-		bytes = blocks_to_bytes(id->nawupf, shift);
-	if (id->nabspf)
-		bytes = min(bytes, blocks_to_bytes(id->nabspf, shift));
-	return bytes;
+	return min_t(u32, rounddown_pow_of_two(bytes), 1U << __ffs(edges));
 }
 
 static void fill_in(struct chario_device *cio, const struct chario_nvme *ctrl,
@@ -120,6 +135,7 @@ static void fill_in(struct chario_device *cio, const struct chario_nvme *ctrl,
 
 	cio->capacity_bytes = le64_to_cpu(id->nsze) << shift;
 	cio->namespace_id = nsid;
+	cio->command_limit = ctrl->command_limit;
 	cio->features |= CHARIO_FEATURE_FUA | CHARIO_FEATURE_PIN |
 			 CHARIO_FEATURE_HEALTH;
 	if (ctrl->write_cache)
@@ -150,7 +166,7 @@ static struct chario_device *create(struct chario_nvme *ctrl, u32 nsid,
 	chario_nvme_get(ctrl);
 	fill_in(cio, ctrl, nsid, id);
 	ret = chario_device_configure(cio, 1U << shift, max_bytes,
-				      le16_to_cpu(id->noiob) << shift);
+				      boundary_bytes(id, shift));
 	if (!ret)
 		ret = chario_device_register(cio, ctrl->core_queues,
 					     ctrl->nr_queues);
@@ -178,7 +194,7 @@ static int add(struct chario_nvme *ctrl, u32 nsid, struct nvme_id_ns *id)
 	      chario_nvme_status_errno(status);
 	if (ret)
 		return ret;
-	why = refusal(id);
+	why = refusal(ctrl, id);
 	if (why) {
 		dev_warn(&ctrl->pdev->dev, "namespace %u refused: %s\n", nsid,
 			 why);

@@ -9,12 +9,15 @@
  * That happens at once, for the news may be that blocks have another length now;
  * but a drive that cannot stop talking is listened to twenty times a second.
  *
+ * A log page that cannot be read is tried a few times, for the event would be
+ * the last one of its kind.
+ *
  * A reset takes the request away and makes the drive forget which events are
- * wanted: both are done again then.
+ * wanted: both are done again then.  Namespaces are looked at as soon as the drive
+ * knows: it has not told what has happened to them before.
  */
 #include <linux/bits.h>
 #include <linux/jiffies.h>
-#include <linux/slab.h>
 
 #include "core/health.h"
 #include "nvme.h"
@@ -23,6 +26,9 @@
 #define WARNINGS	GENMASK(4, 0)
 
 #define PAUSE	(HZ / 20)
+
+/* How often a log page is asked for. */
+#define TRIES	5
 
 /* Dword 0 of the completion. */
 #define EVENT_LOG(result)	(((result) >> 16) & 0xff)
@@ -35,22 +41,21 @@ static u32 log_bytes(u8 log)
 	return log == NVME_LOG_CHANGED_NS ? LOG_BYTES : 512;
 }
 
-/* That the page is read is what counts. */
-static void clear(struct chario_nvme *ctrl, u8 log)
+/* Reading the page lets the drive tell of the next event; its content is unused. */
+static int clear(struct chario_nvme *ctrl, u8 log)
 {
 	struct chario_nvme_admin_answer answer;
 	struct nvme_command c = { };
 	u32 bytes = log_bytes(log);
-	void *data = kzalloc(bytes, GFP_KERNEL);
+	int ret;
 
-	if (!data)
-		return;
 	c.get_log_page.opcode = nvme_admin_get_log_page;
 	c.get_log_page.nsid = cpu_to_le32(NVME_NSID_ALL);
 	c.get_log_page.lid = log;
 	c.get_log_page.numdl = cpu_to_le16(bytes / 4 - 1);
-	chario_nvme_admin_exchange(ctrl, &c, data, bytes, &answer);
-	kfree(data);
+	ret = chario_nvme_admin_exchange(ctrl, &c, ctrl->events.page, bytes,
+					 &answer);
+	return ret ?: chario_nvme_status_errno(answer.status);
 }
 
 static void tell(struct chario_nvme *ctrl)
@@ -82,15 +87,36 @@ static bool take(struct chario_nvme *ctrl,
 /* One may have been formatted, by another host or by another controller of the drive. */
 static void look_at_namespaces(struct chario_nvme *ctrl)
 {
-	void *page = kmalloc(NVME_IDENTIFY_DATA_SIZE, GFP_KERNEL);
-
-	/* A reset looks as well, and has memory for it. */
-	if (!page || chario_nvme_identity_check(ctrl, page))
+	/* A reset looks as well. */
+	if (chario_nvme_identity_check(ctrl, ctrl->events.page))
 		chario_nvme_recover_wanted(ctrl, true);
-	kfree(page);
 }
 
-static void attend(struct chario_nvme *ctrl,
+/* A reset makes the drive tell again, where it matters. */
+static void give_up_log(struct chario_nvme *ctrl, u8 log, int error)
+{
+	dev_warn(&ctrl->pdev->dev,
+		 "the log page of an event, 0x%02x, cannot be read: error %d\n",
+		 log, error);
+	if (log == NVME_LOG_CHANGED_NS)
+		chario_nvme_recover_wanted(ctrl, true);
+}
+
+/* False when it has to be tried again. */
+static bool clear_or_give_up(struct chario_nvme *ctrl, u8 log)
+{
+	int ret = clear(ctrl, log);
+
+	if (ret && ++ctrl->events.tries < TRIES)
+		return false;
+	ctrl->events.tries = 0;
+	if (ret)
+		give_up_log(ctrl, log, ret);
+	return true;
+}
+
+/* False when it has to be attended to again. */
+static bool attend(struct chario_nvme *ctrl,
 		   const struct chario_nvme_admin_answer *event)
 {
 	if (event->status) {
@@ -99,13 +125,15 @@ static void attend(struct chario_nvme *ctrl,
 			 "no asynchronous events: status 0x%03x, %s\n",
 			 event->status & 0x7ff,
 			 chario_nvme_status_text(event->status));
-		return;
+		return true;
 	}
-	clear(ctrl, EVENT_LOG(event->result));
+	if (!clear_or_give_up(ctrl, EVENT_LOG(event->result)))
+		return false;
 	if (EVENT_LOG(event->result) == NVME_LOG_CHANGED_NS)
 		look_at_namespaces(ctrl);
 	chario_nvme_health_expire(ctrl);
 	tell(ctrl);
+	return true;
 }
 
 static void configure(struct chario_nvme *ctrl)
@@ -124,6 +152,8 @@ static void configure(struct chario_nvme *ctrl)
 		dev_warn(&ctrl->pdev->dev,
 			 "events cannot be asked for: error %d\n", ret);
 	ctrl->events.configured = true;
+	if (ctrl->has_namespace_events)
+		look_at_namespaces(ctrl);
 }
 
 static void run(struct work_struct *work)
@@ -141,9 +171,9 @@ static void run(struct work_struct *work)
 		return;
 	if (!events->configured)
 		configure(ctrl);
-	if (take(ctrl, &event))
-		attend(ctrl, &event);
-	if (!events->refused)
+	if (take(ctrl, &event) && !attend(ctrl, &event))
+		chario_nvme_event_arrived(ctrl);
+	else if (!events->refused)
 		chario_nvme_admin_post_event(ctrl);
 }
 

@@ -2,24 +2,55 @@
 /*
  * Identify: what the controller and its namespaces are (5.17).
  */
+#include <linux/bits.h>
 #include <linux/ctype.h>
+#include <linux/delay.h>
 #include <linux/dma-mapping.h>
+#include <linux/jiffies.h>
 #include <linux/sizes.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 
 #include "nvme.h"
 
-/* As chario_nvme_admin_exchange(). */
+/* Do Not Retry (3.3.3.2). */
+#define STATUS_DNR	BIT(14)
+
+#define ASK_AGAIN_MS	20
+
+/* Not an answer to the question: the drive is not able to give one now. */
+static bool may_pass(u16 status)
+{
+	switch (status & 0x7ff) {
+	case NVME_SC_SUCCESS:
+	case NVME_SC_INVALID_OPCODE:
+	case NVME_SC_INVALID_FIELD:
+	case NVME_SC_INVALID_NS:
+	case NVME_SC_FORMAT_IN_PROGRESS:
+		return false;
+	default:
+		return !(status & STATUS_DNR);
+	}
+}
+
+/* As chario_nvme_admin_exchange(); asked for as long as one command may take. */
 static int ask(struct chario_nvme *ctrl, u8 cns, u32 nsid, void *to,
 	       size_t bytes, struct chario_nvme_admin_answer *answer)
 {
+	unsigned long end = chario_nvme_admin_wait_until(ctrl);
 	struct nvme_command c = { };
+	int ret;
 
 	c.identify.opcode = nvme_admin_identify;
 	c.identify.nsid = cpu_to_le32(nsid);
 	c.identify.cns = cns;
-	return chario_nvme_admin_exchange(ctrl, &c, to, bytes, answer);
+	for (;;) {
+		ret = chario_nvme_admin_exchange(ctrl, &c, to, bytes, answer);
+		if (ret || !may_pass(answer->status) ||
+		    time_after(jiffies, end))
+			return ret;
+		msleep(ASK_AGAIN_MS);
+	}
 }
 
 /* 0 or as chario_nvme_admin_exchange(), or the errno of the status. */
@@ -54,6 +85,21 @@ static u32 transfer_limit(const struct chario_nvme *ctrl, u8 mdts)
 	return mdts && shift < 31 ? 1U << shift : 1U << 31;
 }
 
+static void limit_commands(struct chario_nvme *ctrl, u8 mdts)
+{
+	u32 drive = transfer_limit(ctrl, mdts);
+	u32 dma = min_t(size_t, SZ_1G, dma_max_mapping_size(&ctrl->pdev->dev));
+	u32 slots = chario_nvme_queues_max_bytes(ctrl);
+
+	ctrl->max_command_bytes = min3(drive, dma, slots);
+	if (ctrl->max_command_bytes == drive)
+		ctrl->command_limit = CHARIO_COMMAND_LIMIT_DRIVE;
+	else if (ctrl->max_command_bytes == dma)
+		ctrl->command_limit = CHARIO_COMMAND_LIMIT_DMA;
+	else
+		ctrl->command_limit = CHARIO_COMMAND_LIMIT_SLOTS;
+}
+
 static int take_ctrl(struct chario_nvme *ctrl, const struct nvme_id_ctrl *id)
 {
 	struct device *dev = &ctrl->pdev->dev;
@@ -83,10 +129,7 @@ static int take_ctrl(struct chario_nvme *ctrl, const struct nvme_id_ctrl *id)
 	/* RTD3 entry latency, microseconds: what a clean shutdown needs. */
 	ctrl->shutdown_ms = clamp_t(u32, le32_to_cpu(id->rtd3e) / 1000,
 				    5000, 60000);
-	ctrl->max_command_bytes = min3(transfer_limit(ctrl, id->mdts),
-				       (u32)min_t(size_t, SZ_1G,
-						  dma_max_mapping_size(dev)),
-				       chario_nvme_queues_max_bytes(ctrl));
+	limit_commands(ctrl, id->mdts);
 	return 0;
 }
 
@@ -141,6 +184,30 @@ int chario_nvme_identify_again(struct chario_nvme *ctrl,
 	return -ENODEV;
 }
 
+/*
+ * The identifiers of a list, which ends with a 0.  A drive that lists one twice
+ * has one disk of it all the same; that of all namespaces is none of them.
+ */
+static int take_list(struct chario_nvme *ctrl, const __le32 *list, u32 *nsids,
+		     unsigned int max)
+{
+	unsigned int i, place, count = 0;
+
+	for (i = 0; i < max && list[i]; i++) {
+		u32 nsid = le32_to_cpu(list[i]);
+
+		for (place = 0; place < count && nsids[place] != nsid; place++)
+			;
+		if (place == count && nsid != NVME_NSID_ALL)
+			nsids[count++] = nsid;
+		else
+			dev_warn_ratelimited(&ctrl->pdev->dev,
+					     "namespace %u is in the list twice, or cannot be\n",
+					     nsid);
+	}
+	return count;
+}
+
 /**
  * chario_nvme_identify_list() - the active namespaces
  * @ctrl: identified
@@ -167,9 +234,7 @@ int chario_nvme_identify_list(struct chario_nvme *ctrl, u32 *nsids,
 			nsids[i] = i + 1;
 		ret = i;
 	} else if (!ret) {
-		for (i = 0; i < max && list[i]; i++)
-			nsids[i] = le32_to_cpu(list[i]);
-		ret = i;
+		ret = take_list(ctrl, list, nsids, max);
 	}
 	kfree(list);
 	return ret;

@@ -51,19 +51,24 @@ int chario_nvme_identity_alloc(struct chario_nvme *ctrl, unsigned int count)
 	ctrl->identities = kcalloc(count, sizeof(*ctrl->identities), GFP_KERNEL);
 	/* A reset asks for no memory. */
 	ctrl->identify_page = kmalloc(NVME_IDENTIFY_DATA_SIZE, GFP_KERNEL);
-	return ctrl->identities && ctrl->identify_page ? 0 : -ENOMEM;
+	/* Nor does an event, which the drive tells of once. */
+	ctrl->events.page = kmalloc(NVME_IDENTIFY_DATA_SIZE, GFP_KERNEL);
+	return ctrl->identities && ctrl->identify_page && ctrl->events.page ?
+	       0 : -ENOMEM;
 }
 
 /**
  * chario_nvme_identity_free() - undo chario_nvme_identity_alloc()
- * @ctrl: nothing is reset any more
+ * @ctrl: nothing is reset any more, and no events are attended to
  */
 void chario_nvme_identity_free(struct chario_nvme *ctrl)
 {
 	kfree(ctrl->identities);
 	kfree(ctrl->identify_page);
+	kfree(ctrl->events.page);
 	ctrl->identities = NULL;
 	ctrl->identify_page = NULL;
+	ctrl->events.page = NULL;
 }
 
 /**
@@ -119,7 +124,10 @@ static int look(struct chario_nvme *ctrl, unsigned int index,
 	if (ret)
 		return ret;
 	take(&now, id);
-	/* An error: it has gone, or is being formatted, and will be another then. */
+	/*
+	 * An error that stays: it has gone, or is being formatted, and will be
+	 * another then.
+	 */
 	*same = !status && !memcmp(&now, &ctrl->identities[index], sizeof(now));
 	return 0;
 }

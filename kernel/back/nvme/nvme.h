@@ -11,6 +11,7 @@
  *   pairs.c     its commands about I/O queues
  *   queues.c    the I/O queues: make, create, take down
  *   queue.c     one of them at work: post, kick, reap
+ *   irq.c       their interrupts, and the CPUs that take them
  *   private.c   those that open files ask for
  *   prp.c       segments become PRP entries
  *   table.c     the PRP entries of a buffer, made once
@@ -43,6 +44,12 @@
 
 /* How long an abort command may take to have its effect. */
 #define CHARIO_NVME_ABORT_MS	1000
+
+/* The phase bit in the last word of a completion, see queue.c. */
+#define CHARIO_NVME_PHASE	BIT(16)
+
+/* Entries of an I/O queue at most. */
+#define CHARIO_NVME_MAX_DEPTH	1024
 
 enum chario_nvme_state {
 	CHARIO_NVME_LIVE,
@@ -154,8 +161,10 @@ struct chario_nvme_health {
  * @arrived: a request has ended; under admin.lock
  * @refused: the drive does not take such requests, until the next reset
  * @configured: the drive knows which events we want
+ * @tries: how often the log page of this event could not be read
  * @earliest: jiffies before which no other event is attended to; under
  *	admin.lock
+ * @page: what the drive answers; of @work alone
  * @work: attends to them
  */
 struct chario_nvme_events {
@@ -163,7 +172,9 @@ struct chario_nvme_events {
 	bool arrived;
 	bool refused;
 	bool configured;
+	unsigned int tries;
 	unsigned long earliest;
+	void *page;
 	struct delayed_work work;
 };
 
@@ -182,6 +193,7 @@ struct chario_nvme_events {
  * @shutdown_ms: longest wait for a shutdown
  * @nr_vectors: interrupt vectors
  * @level: interrupts are those of a pin
+ * @hotplug_node: where irq.c finds it
  * @admin: the admin queue
  * @queues: I/O queues, those with interrupt first; identifier is index + 1
  * @core_queues: the same, as the core knows them
@@ -189,6 +201,7 @@ struct chario_nvme_events {
  * @nr_irq: how many of them have an interrupt
  * @depth: entries of an I/O queue
  * @max_command_bytes: what drive, DMA layer, and slots allow
+ * @command_limit: &enum chario_command_limit, which of them allows least
  * @write_cache: has a volatile write cache
  * @awupf: blocks that a power cut does not tear, less one
  * @abort_limit: abort commands that it takes at a time
@@ -233,6 +246,7 @@ struct chario_nvme {
 	unsigned int shutdown_ms;
 	unsigned int nr_vectors;
 	bool level;
+	struct hlist_node hotplug_node;
 	struct chario_nvme_admin admin;
 	struct chario_nvme_queue **queues;
 	struct chario_queue **core_queues;
@@ -240,6 +254,7 @@ struct chario_nvme {
 	unsigned int nr_irq;
 	unsigned int depth;
 	u32 max_command_bytes;
+	u32 command_limit;
 	bool write_cache;
 	__le16 awupf;
 	unsigned int abort_limit;
@@ -288,9 +303,10 @@ struct chario_nvme {
  * @tail: of @sqes
  * @rung: tail that the controller has been told
  * @head: where in @cqes the next completion comes
- * @phase: expected phase bit
+ * @phase: expected phase bit, as in a completion's last word
  * @unrung: completions taken that the controller has not been told of
  * @qid: identifier
+ * @tag_mask: the bits of a command's identifier that are its tag
  * @lists: PRP lists, one for each command
  * @list_bytes: size of a list, a power of two, a controller page at most
  * @list_dma: address of @lists for the controller
@@ -298,8 +314,12 @@ struct chario_nvme {
  * @cq_dma: of @cqes
  * @vector: interrupt vector, index
  * @own_vector: its interrupt can have a CPU of its own
- * @irq_requested: the interrupt handler is there
+ * @irq: number of its interrupt; 0: nobody listens
+ * @irq_cpu: CPU that is to take it, where @own_vector
+ * @irq_is_elsewhere: an administrator has sent it to another one
+ * @irq_choice: tells of that
  * @taken: by an open file; for a queue that is reserved
+ * @stuck: its file has gone, but the controller has not deleted it
  * @urgent: the controller is to serve it before others
  * @give_work: gives it back
  */
@@ -319,9 +339,10 @@ struct chario_nvme_queue {
 	u64 reaped_at_irq;
 	u16 tail;
 	u16 rung;
-	u16 phase;
+	u32 phase;
 	u16 unrung;
 	u16 qid;
+	unsigned int tag_mask;
 	void *lists;
 	u32 list_bytes;
 	dma_addr_t list_dma;
@@ -329,8 +350,12 @@ struct chario_nvme_queue {
 	dma_addr_t cq_dma;
 	unsigned int vector;
 	bool own_vector;
-	bool irq_requested;
+	unsigned int irq;
+	unsigned int irq_cpu;
+	bool irq_is_elsewhere;
+	struct irq_affinity_notify irq_choice;
 	bool taken;
+	bool stuck;
 	bool urgent;
 	struct work_struct give_work;
 };
@@ -347,7 +372,7 @@ static inline void chario_nvme_queue_rewind(struct chario_nvme_queue *nq)
 	nq->rung = 0;
 	nq->head = nq->cqes;
 	nq->cqes_end = nq->cqes + nq->entries;
-	nq->phase = 1;
+	nq->phase = CHARIO_NVME_PHASE;
 	nq->unrung = 0;
 }
 
@@ -405,8 +430,14 @@ void chario_nvme_queues_stop(struct chario_nvme *ctrl);
 void chario_nvme_queues_deinit(struct chario_nvme *ctrl);
 u32 chario_nvme_queues_max_bytes(const struct chario_nvme *ctrl);
 unsigned int chario_nvme_queues_nr_reserved(void);
+
+/* irq.c */
 int chario_nvme_queue_request_irq(struct chario_nvme_queue *nq, int cpu);
 void chario_nvme_queue_free_irq(struct chario_nvme_queue *nq);
+void chario_nvme_irq_attach(struct chario_nvme *ctrl);
+void chario_nvme_irq_detach(struct chario_nvme *ctrl);
+int chario_nvme_irq_init(void);
+void chario_nvme_irq_exit(void);
 
 /* private.c */
 struct chario_queue *
@@ -463,6 +494,7 @@ void chario_nvme_recover_wanted(struct chario_nvme *ctrl, bool reset);
 void chario_nvme_cut_off(struct chario_nvme *ctrl, int error);
 void chario_nvme_give_up(struct chario_nvme *ctrl, int error);
 int chario_nvme_revive(struct chario_nvme *ctrl);
+int chario_nvme_resume(struct chario_nvme *ctrl);
 void chario_nvme_link_failed(struct chario_nvme *ctrl);
 int chario_nvme_link_is_up(struct chario_nvme *ctrl);
 void chario_nvme_link_check(struct work_struct *work);

@@ -126,6 +126,6 @@ int chario_nvme_admin_abort(struct chario_nvme *ctrl, u16 qid, u16 cid)
 
 	c.abort.opcode = nvme_admin_abort_cmd;
 	c.abort.sqid = cpu_to_le16(qid);
-	c.abort.cid = cid;
+	c.abort.cid = (__force u16)cpu_to_le16(cid);
 	return chario_nvme_admin_run(ctrl, &c, NULL);
 }

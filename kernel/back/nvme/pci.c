@@ -353,13 +353,14 @@ static void rest(struct chario_nvme *ctrl)
  * What is in flight, or has been held since, is posted on the way up.  The PCI
  * core has used up the saved state, which a reset of the link wants again.
  */
-static int wake(struct chario_nvme *ctrl)
+static int wake(struct chario_nvme *ctrl,
+		int (*revive)(struct chario_nvme *ctrl))
 {
 	int ret = 0;
 
 	mutex_lock(&ctrl->recover_lock);
 	if (ctrl->state == CHARIO_NVME_RECOVERING)
-		ret = chario_nvme_revive(ctrl);
+		ret = revive(ctrl);
 	if (!ret)
 		pci_save_state(ctrl->pdev);
 	mutex_unlock(&ctrl->recover_lock);
@@ -374,7 +375,7 @@ static int suspend(struct device *dev)
 
 static int resume(struct device *dev)
 {
-	return wake(dev_get_drvdata(dev));
+	return wake(dev_get_drvdata(dev), chario_nvme_resume);
 }
 
 static DEFINE_SIMPLE_DEV_PM_OPS(pm_ops, suspend, resume);
@@ -424,7 +425,7 @@ static void reset_prepare(struct pci_dev *pdev)
 
 static void reset_done(struct pci_dev *pdev)
 {
-	wake(pci_get_drvdata(pdev));
+	wake(pci_get_drvdata(pdev), chario_nvme_revive);
 }
 
 static const struct pci_error_handlers error_handlers = {
@@ -454,7 +455,14 @@ static struct pci_driver driver = {
  */
 int chario_nvme_init(void)
 {
-	return pci_register_driver(&driver);
+	int ret = chario_nvme_irq_init();
+
+	if (ret)
+		return ret;
+	ret = pci_register_driver(&driver);
+	if (ret)
+		chario_nvme_irq_exit();
+	return ret;
 }
 
 /**
@@ -463,4 +471,5 @@ int chario_nvme_init(void)
 void chario_nvme_exit(void)
 {
 	pci_unregister_driver(&driver);
+	chario_nvme_irq_exit();
 }

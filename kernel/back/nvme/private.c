@@ -7,7 +7,10 @@
  * drive is bound.  The controller learns of one when it is taken: then its
  * depth, its interrupt and its priority are known.
  */
+#include <linux/capability.h>
+#include <linux/cpumask.h>
 #include <linux/delay.h>
+#include <linux/sched/isolation.h>
 #include <linux/slab.h>
 
 #include "back/back.h"
@@ -37,6 +40,41 @@ static void set_up(struct chario_nvme_queue *nq,
 	chario_nvme_queue_reset(nq);
 }
 
+/* Has nobody asked that this CPU be left alone (isolcpus, nohz_full)? */
+static bool is_common(int cpu)
+{
+	return housekeeping_cpu(cpu, HK_TYPE_DOMAIN) &&
+	       housekeeping_cpu(cpu, HK_TYPE_TICK);
+}
+
+/* May the caller have interrupts come there?  A cpuset bounds where it runs. */
+static bool may_disturb(int cpu)
+{
+	return (is_common(cpu) &&
+		cpumask_test_cpu(cpu, &current->cpus_mask)) ||
+	       capable(CAP_SYS_NICE);
+}
+
+/*
+ * The CPU that takes the interrupt, or EPERM.  Without a wish it is that of the
+ * caller, or another one where the caller may run there but not disturb it.
+ */
+static int pick_cpu(const struct chario_queue_create *args)
+{
+	int here = raw_smp_processor_id(), cpu;
+
+	if (args->flags & CHARIO_QUEUE_POLL)
+		return here;
+	if (args->cpu >= 0)
+		return may_disturb(args->cpu) ? args->cpu : -EPERM;
+	if (may_disturb(here))
+		return here;
+	for_each_online_cpu(cpu)
+		if (is_common(cpu))
+			return cpu;
+	return here;
+}
+
 /* What has been granted. */
 static void tell(const struct chario_nvme_queue *nq, int cpu,
 		 struct chario_queue_create *args)
@@ -58,6 +96,9 @@ static int bring_up(struct chario_nvme *ctrl, struct chario_nvme_queue *nq,
 		return ret;
 	ret = chario_nvme_admin_create(ctrl, nq);
 	if (ret) {
+		/* Without an answer the controller may have it all the same. */
+		if (ret == -ETIMEDOUT)
+			chario_nvme_recover_wanted(ctrl, true);
 		chario_nvme_queue_free_irq(nq);
 		return ret;
 	}
@@ -72,9 +113,11 @@ static struct chario_queue *take(struct chario_nvme *ctrl,
 				 struct chario_queue_create *args)
 {
 	struct chario_nvme_queue *nq = find_free(ctrl);
-	int cpu = args->cpu < 0 ? (int)raw_smp_processor_id() : args->cpu;
+	int cpu = pick_cpu(args);
 	int ret;
 
+	if (cpu < 0)
+		return ERR_PTR(cpu);
 	if (ctrl->state == CHARIO_NVME_RECOVERING)
 		return ERR_PTR(-EAGAIN);
 	if (ctrl->state != CHARIO_NVME_LIVE)
@@ -96,7 +139,8 @@ static struct chario_queue *take(struct chario_nvme *ctrl,
  * @args: what is wanted; gets what was granted
  *
  * Return: the queue, live, until chario_nvme_private_give(); EAGAIN while the
- * drive is being recovered, ENOSPC when all have been taken, ENODEV, or as
+ * drive is being recovered, ENOSPC when all have been taken, EPERM when the
+ * caller may not have interrupts on that CPU, ENODEV, or as
  * chario_nvme_admin_run().
  */
 struct chario_queue *
@@ -112,32 +156,44 @@ chario_nvme_private_take(struct chario_device *cio,
 	return q;
 }
 
-/* Under recover_lock; nothing is in flight. */
-static void take_down(struct chario_nvme *ctrl, struct chario_nvme_queue *nq)
+/* One that the controller does not delete is forgotten in a reset. */
+static void delete(struct chario_nvme *ctrl, struct chario_nvme_queue *nq)
 {
-	if (ctrl->state != CHARIO_NVME_LIVE)
-		return;
 	chario_queue_freeze(&nq->core);
 	WRITE_ONCE(nq->created, false);
-	/* One that the controller does not let go is not used again. */
-	if (chario_nvme_admin_delete(ctrl, nq))
-		return;
-	chario_nvme_queue_free_irq(nq);
-	nq->taken = false;
+	nq->stuck = chario_nvme_admin_delete(ctrl, nq);
+	if (nq->stuck)
+		chario_nvme_recover_wanted(ctrl, true);
 }
 
-/* False while the drive is being recovered. */
+/*
+ * Under recover_lock; nothing is in flight.  False: to be tried again, while the
+ * drive is being recovered or will be.  A drive that has been given up keeps it.
+ */
+static bool take_down(struct chario_nvme *ctrl, struct chario_nvme_queue *nq)
+{
+	if (ctrl->state == CHARIO_NVME_RECOVERING)
+		return false;
+	if (ctrl->state != CHARIO_NVME_LIVE)
+		return true;
+	if (nq->created)
+		delete(ctrl, nq);
+	if (nq->stuck)
+		return false;
+	chario_nvme_queue_free_irq(nq);
+	nq->taken = false;
+	return true;
+}
+
 static bool try_take_down(struct chario_nvme *ctrl,
 			  struct chario_nvme_queue *nq)
 {
-	bool ready;
+	bool done;
 
 	mutex_lock(&ctrl->recover_lock);
-	ready = ctrl->state != CHARIO_NVME_RECOVERING;
-	if (ready)
-		take_down(ctrl, nq);
+	done = take_down(ctrl, nq);
 	mutex_unlock(&ctrl->recover_lock);
-	return ready;
+	return done;
 }
 
 static void give_back(struct work_struct *work)

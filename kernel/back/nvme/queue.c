@@ -7,14 +7,52 @@
 #include "table.h"
 #include "trace.h"
 
-static union nvme_data_ptr *dptr_of(struct chario_command *cmd)
+/**
+ * struct back - what we keep in each command
+ * @dptr: data pointer of its NVMe command
+ * @sent_again: RESENT, and the identifier with which it was sent again
+ */
+struct back {
+	union nvme_data_ptr dptr;
+	u32 sent_again;
+};
+
+#define RESENT	BIT(16)
+
+static struct back *back_of(struct chario_command *cmd)
 {
-	return (union nvme_data_ptr *)cmd->back;
+	return (struct back *)cmd->back;
 }
 
 static void nvme_prep(struct chario_queue *q, struct chario_command *cmd)
 {
-	chario_nvme_prp_build(to_nvme_queue(q), cmd, dptr_of(cmd));
+	chario_nvme_prp_build(to_nvme_queue(q), cmd, &back_of(cmd)->dptr);
+}
+
+/*
+ * An identifier is a tag and, above all bits that a tag may have, a number that
+ * is the next one each time: a completion that comes twice, or an abort that
+ * comes late, is none of the next command with this tag.
+ */
+#define NEXT_ID	CHARIO_NVME_MAX_DEPTH
+
+static __always_inline struct chario_command *
+command_of(const struct chario_nvme_queue *nq, u32 id)
+{
+	return chario_queue_command(&nq->core, id & nq->tag_mask);
+}
+
+/*
+ * The last word of a completion: the identifier, and above it the status, whose
+ * lowest bit is the phase.  It is read once and in one piece: a drive that
+ * changes an entry while we look at it changes nothing that we have checked.
+ */
+static_assert(offsetof(struct nvme_completion, command_id) == 12 &&
+	      offsetof(struct nvme_completion, status) == 14);
+
+static __always_inline u32 read_end(const struct nvme_completion *cqe)
+{
+	return le32_to_cpu(READ_ONCE(((const __le32 *)cqe)[3]));
 }
 
 static_assert((u16)CHARIO_CONTROL_FUA == NVME_RW_FUA);
@@ -72,7 +110,7 @@ static __always_inline void fill_entry(struct nvme_rw_command *sqe,
 				       const struct chario_command *cmd)
 {
 	sqe->opcode = common->opcode;
-	sqe->command_id = cmd->tag;
+	sqe->command_id = (__force u16)cpu_to_le16(cmd->id);
 	sqe->nsid = cpu_to_le32(common->nsid);
 	sqe->slba = cpu_to_le64(cmd->disk_offset >> common->block_shift);
 	sqe->length = cpu_to_le16((cmd->bytes >> common->block_shift) - 1);
@@ -136,7 +174,7 @@ static __always_inline void post_pages(struct chario_nvme_queue *nq,
 		sqe->dptr.prp1 = cpu_to_le64(cmd->segments->addr);
 		sqe->dptr.prp2 = 0;
 	} else {
-		sqe->dptr = *dptr_of(cmd);
+		sqe->dptr = back_of(cmd)->dptr;
 	}
 	advance(nq, kick);
 }
@@ -153,37 +191,45 @@ static void nvme_post(struct chario_queue *q, struct chario_command *cmd,
 /* Where the next completion comes, and what tells that it is there. */
 static void show_sign(struct chario_nvme_queue *nq)
 {
-	nq->core.sign_value = cpu_to_le16(nq->phase);
+	nq->core.sign_value = cpu_to_le16(nq->phase >> 16);
 	WRITE_ONCE(nq->core.sign, &nq->head->status);
 }
 
 /*
  * Aborts are ours alone.  One that has reached a command that nobody has given
- * up was meant for the last owner of its tag: the command is sent again.  A disk
- * that has been lost is sent nothing: drives end what they have as aborted when
- * a namespace is formatted.
+ * up was meant for an earlier owner of its tag: the command is sent again.  Once:
+ * a drive that ends it so again does that by itself.  A disk that has been lost
+ * is sent nothing: drives end what they have as aborted when a namespace is
+ * formatted.  @id: that it had.
  */
-static bool is_mistaken_abort(u16 status, const struct chario_command *cmd)
+static bool is_mistaken_abort(u16 status, struct chario_command *cmd, u16 id)
 {
 	return (status & 0x7ff) == NVME_SC_ABORT_REQ && !cmd->req->orphaned &&
-	       !READ_ONCE(cmd->req->cio->removed);
+	       !READ_ONCE(cmd->req->cio->removed) &&
+	       back_of(cmd)->sent_again != (RESENT | id);
+}
+
+/* A replay posts it where the queue is not live. */
+static void send_again(struct chario_nvme_queue *nq, struct chario_command *cmd)
+{
+	if (nq->core.state != CHARIO_QUEUE_LIVE)
+		return;
+	back_of(cmd)->sent_again = RESENT | cmd->id;
+	nvme_post(&nq->core, cmd, true);
 }
 
 /* A completion that is not a plain success, or of no command in flight. */
-static noinline void reap_odd(struct chario_nvme_queue *nq, u16 tag, u16 status)
+static noinline void reap_odd(struct chario_nvme_queue *nq, u32 end)
 {
-	struct chario_command *cmd;
+	u16 id = end, status = end >> 17;
+	struct chario_command *cmd = command_of(nq, id);
 	int error;
 
-	if (tag >= nq->core.depth)
+	if (cmd->id != id || cmd->state != CHARIO_COMMAND_POSTED)
 		goto err_stray;
-	cmd = chario_queue_command(&nq->core, tag);
-	if (cmd->state != CHARIO_COMMAND_POSTED)
-		goto err_stray;
-	if (is_mistaken_abort(status, cmd)) {
-		/* A replay posts it where the queue is not live. */
-		if (nq->core.state == CHARIO_QUEUE_LIVE)
-			nvme_post(&nq->core, cmd, true);
+	cmd->id += NEXT_ID;
+	if (is_mistaken_abort(status, cmd, id)) {
+		send_again(nq, cmd);
 		return;
 	}
 	error = chario_nvme_status_errno(status);
@@ -198,20 +244,19 @@ static noinline void reap_odd(struct chario_nvme_queue *nq, u16 tag, u16 status)
 err_stray:
 	dev_err_ratelimited(&nq->ctrl->pdev->dev,
 			    "queue %u: completion of command %u, which is not in flight\n",
-			    nq->qid, tag);
+			    nq->qid, id);
 }
 
-/* @status: with its phase bit. */
-static __always_inline void reap_one(struct chario_nvme_queue *nq, u16 tag,
-				     u16 status)
+/* @end: without the phase, so that of a plain success nothing but the identifier. */
+static __always_inline void reap_one(struct chario_nvme_queue *nq, u32 end)
 {
-	struct chario_command *cmd = chario_queue_command(&nq->core, tag);
+	struct chario_command *cmd = command_of(nq, end);
 
-	if (unlikely(tag >= nq->core.depth || (status & (0x7ff << 1)) ||
-		     cmd->state != CHARIO_COMMAND_POSTED)) {
-		reap_odd(nq, tag, status >> 1);
+	if (unlikely(cmd->id != end || cmd->state != CHARIO_COMMAND_POSTED)) {
+		reap_odd(nq, end);
 		return;
 	}
+	cmd->id += NEXT_ID;
 	trace_reap(&nq->core, cmd, 0);
 	chario_complete_command(&nq->core, cmd, 0);
 }
@@ -243,16 +288,16 @@ static unsigned int nvme_reap(struct chario_queue *q)
 	unsigned int count;
 
 	for (count = 0; count < CHARIO_REAP_BATCH; count++) {
-		u16 status = le16_to_cpu(READ_ONCE(cqe->status));
+		u32 end = read_end(cqe) ^ nq->phase;
 
-		if ((status ^ nq->phase) & 1)
+		if (end & CHARIO_NVME_PHASE)
 			break;
-		/* The rest of the entry is not read before its phase bit. */
+		/* What the drive has written before is not read before. */
 		dma_rmb();
-		reap_one(nq, cqe->command_id, status);
+		reap_one(nq, end);
 		if (++cqe == nq->cqes_end) {
 			cqe = nq->cqes;
-			nq->phase ^= 1;
+			nq->phase ^= CHARIO_NVME_PHASE;
 		}
 	}
 	nq->head = cqe;
@@ -282,7 +327,7 @@ static void nvme_expired(struct chario_queue *q)
 }
 
 const struct chario_queue_ops chario_nvme_queue_ops = {
-	.command_bytes	= sizeof(union nvme_data_ptr),
+	.command_bytes	= sizeof(struct back),
 	.prep		= nvme_prep,
 	.post		= nvme_post,
 	.post_slices	= nvme_post_slices,
@@ -312,6 +357,19 @@ irqreturn_t chario_nvme_queue_irq(int irq, void *data)
 	return IRQ_HANDLED;
 }
 
+/* What the controller has said of earlier commands, if it comes late, is wrong. */
+static void renew_ids(struct chario_nvme_queue *nq)
+{
+	unsigned int tag;
+
+	for (tag = 0; tag < nq->core.max_depth; tag++) {
+		struct chario_command *cmd = chario_queue_command(&nq->core,
+								  tag);
+
+		cmd->id = ((cmd->id + NEXT_ID) & ~nq->tag_mask) | tag;
+	}
+}
+
 /**
  * chario_nvme_queue_reset() - empty rings, for a controller that has forgotten
  * @nq: frozen
@@ -321,6 +379,7 @@ void chario_nvme_queue_reset(struct chario_nvme_queue *nq)
 	unsigned long flags;
 
 	raw_spin_lock_irqsave(&nq->core.lock, flags);
+	renew_ids(nq);
 	memset(nq->sqes, 0, nq->entries * sizeof(*nq->sqes));
 	memset(nq->cqes, 0, nq->entries * sizeof(*nq->cqes));
 	chario_nvme_queue_rewind(nq);

@@ -5,32 +5,32 @@
  */
 #include <linux/delay.h>
 #include <linux/dma-mapping.h>
-#include <linux/interrupt.h>
 #include <linux/module.h>
 #include <linux/rcupdate.h>
 #include <linux/sizes.h>
 #include <linux/slab.h>
 
+#include "core/range.h"
 #include "nvme.h"
 
 /* How long a drive may take for what it has, before it is reset or shut down. */
 #define SETTLE_MS	1000
 
-static unsigned int queue_depth = 256;
-module_param(queue_depth, uint, 0444);
+static int queue_depth = 256;
+chario_range_param(queue_depth, 2, CHARIO_NVME_MAX_DEPTH, 0444);
 MODULE_PARM_DESC(queue_depth, "Entries of an I/O queue (2 to 1024, default 256), bounded by the drive");
 
-static unsigned int max_command_kib = 128;
-module_param(max_command_kib, uint, 0444);
-MODULE_PARM_DESC(max_command_kib, "Largest device command, KiB (default 128), bounded by the drive");
+static int max_command_kib = 512;
+chario_range_param(max_command_kib, 4, 2048, 0444);
+MODULE_PARM_DESC(max_command_kib, "Largest device command that a disk can be set to, KiB (4 to 2048, default 512), bounded by the drive; each queue has memory for it");
 
 static int poll_queues = -1;
-module_param(poll_queues, int, 0444);
-MODULE_PARM_DESC(poll_queues, "Queues for polling (default -1: one per CPU), as far as the drive grants them");
+chario_range_param(poll_queues, -1, U16_MAX, 0444);
+MODULE_PARM_DESC(poll_queues, "Queues for polling (0 to 65535, default -1: one per CPU), one per CPU at most, as far as the drive grants them");
 
-static unsigned int private_queues = 4;
-module_param(private_queues, uint, 0444);
-MODULE_PARM_DESC(private_queues, "Queues that open files can have for themselves (default 4, up to 64), as far as the drive grants them");
+static int private_queues = 4;
+chario_range_param(private_queues, 0, 64, 0444);
+MODULE_PARM_DESC(private_queues, "Queues that open files can have for themselves (0 to 64, default 4), as far as the drive grants them");
 
 /**
  * chario_nvme_queues_max_bytes() - largest command that the slots can hold
@@ -42,9 +42,8 @@ u32 chario_nvme_queues_max_bytes(const struct chario_nvme *ctrl)
 {
 	u64 list_limit = (1ULL << ctrl->page_shift) / sizeof(__le64)
 			 << ctrl->page_shift;
-	u64 wanted = clamp_t(u64, max_command_kib, 4, SZ_1M) * 1024;
 
-	return min(wanted, list_limit);
+	return min_t(u64, max_command_kib * SZ_1K, list_limit);
 }
 
 /**
@@ -54,7 +53,7 @@ u32 chario_nvme_queues_max_bytes(const struct chario_nvme *ctrl)
  */
 unsigned int chario_nvme_queues_nr_reserved(void)
 {
-	return min(private_queues, 64U);
+	return private_queues;
 }
 
 /* Queues by interrupt, those that all calls share, and how many in all. */
@@ -154,6 +153,7 @@ static int init_queue(struct chario_nvme *ctrl, unsigned int index,
 		kfree(nq);
 		return ret;
 	}
+	nq->tag_mask = roundup_pow_of_two(nq->core.max_depth) - 1;
 	nq->core.no_prep_bytes = 1U << ctrl->page_shift;
 	nq->core.reserved = reserved;
 	ctrl->queues[index] = nq;
@@ -174,8 +174,7 @@ int chario_nvme_queues_init(struct chario_nvme *ctrl)
 	unsigned int i, nr_shared, nr_queues;
 	int ret;
 
-	ctrl->depth = min_t(unsigned int, clamp_t(unsigned int, queue_depth, 2,
-						  1024),
+	ctrl->depth = min_t(unsigned int, queue_depth,
 			    NVME_CAP_MQES(ctrl->cap) + 1);
 	ret = plan_queues(ctrl, &ctrl->nr_irq, &nr_shared, &nr_queues);
 	if (ret)
@@ -191,51 +190,6 @@ int chario_nvme_queues_init(struct chario_nvme *ctrl)
 }
 
 /**
- * chario_nvme_queue_request_irq() - listen to a queue
- * @nq: the queue; one for polling raises no interrupt
- * @cpu: that is to take it
- *
- * Return: 0 or -errno.
- */
-int chario_nvme_queue_request_irq(struct chario_nvme_queue *nq, int cpu)
-{
-	struct chario_nvme *ctrl = nq->ctrl;
-	int irq = pci_irq_vector(ctrl->pdev, nq->vector);
-	int ret;
-
-	if (nq->core.polled)
-		return 0;
-	/*
-	 * A hint that the administrator can override.  Given before the
-	 * interrupt is started: it would move after the first one only.
-	 */
-	if (nq->own_vector)
-		irq_set_affinity_and_hint(irq, cpumask_of(cpu));
-	ret = request_irq(irq, chario_nvme_queue_irq, IRQF_SHARED, "chario",
-			  nq);
-	if (ret && nq->own_vector)
-		irq_update_affinity_hint(irq, NULL);
-	nq->irq_requested = !ret;
-	return ret;
-}
-
-/**
- * chario_nvme_queue_free_irq() - listen no longer
- * @nq: raises no interrupts any more
- */
-void chario_nvme_queue_free_irq(struct chario_nvme_queue *nq)
-{
-	int irq = pci_irq_vector(nq->ctrl->pdev, nq->vector);
-
-	if (!nq->irq_requested)
-		return;
-	if (nq->own_vector)
-		irq_update_affinity_hint(irq, NULL);
-	free_irq(irq, nq);
-	nq->irq_requested = false;
-}
-
-/**
  * chario_nvme_queues_start() - listen to the I/O queues
  * @ctrl: its queues have been made
  *
@@ -246,9 +200,16 @@ int chario_nvme_queues_start(struct chario_nvme *ctrl)
 	unsigned int i;
 	int ret = 0;
 
+	chario_nvme_irq_attach(ctrl);
 	for (i = 0; i < ctrl->nr_irq && !ret; i++)
 		ret = chario_nvme_queue_request_irq(ctrl->queues[i], i);
 	return ret;
+}
+
+/* Private ones while they have a file. */
+static bool is_wanted(const struct chario_nvme_queue *nq)
+{
+	return !nq->core.reserved || (nq->taken && !nq->stuck);
 }
 
 /**
@@ -267,9 +228,11 @@ int chario_nvme_queues_create(struct chario_nvme *ctrl)
 
 	for (i = 0; i < ctrl->nr_queues; i++) {
 		struct chario_nvme_queue *nq = ctrl->queues[i];
+		bool wanted = is_wanted(nq);
 
 		chario_nvme_queue_reset(nq);
-		if (nq->core.reserved && !nq->taken)
+		nq->stuck = false;
+		if (!wanted)
 			continue;
 		ret = chario_nvme_admin_create(ctrl, nq);
 		if (ret)
@@ -406,6 +369,7 @@ void chario_nvme_queues_stop(struct chario_nvme *ctrl)
 		chario_queue_drain(&nq->core);
 		chario_queue_unsign(&nq->core);
 	}
+	chario_nvme_irq_detach(ctrl);
 	/* A caller that polls may still look at a ring. */
 	synchronize_rcu();
 	for (i = 0; i < ctrl->nr_queues; i++)

@@ -47,25 +47,31 @@ find_expired(const struct chario_queue *q, unsigned int *tag)
 	return NULL;
 }
 
-/* The next expired command of a queue, from @tag on; false when none is. */
-static bool next_expired(struct chario_queue *q, unsigned int *tag)
+/*
+ * The next expired command of a queue, from @tag on, and its identifier; false
+ * when none is.
+ */
+static bool next_expired(struct chario_queue *q, unsigned int *tag, u16 *id)
 {
+	const struct chario_command *cmd;
 	unsigned long flags;
-	bool found;
 
 	raw_spin_lock_irqsave(&q->lock, flags);
-	found = find_expired(q, tag);
+	cmd = find_expired(q, tag);
+	if (cmd)
+		*id = cmd->id;
 	raw_spin_unlock_irqrestore(&q->lock, flags);
-	return found;
+	return cmd;
 }
 
 static bool any_expired(struct chario_nvme *ctrl)
 {
 	unsigned int i, tag;
+	u16 id;
 
 	for (i = 0; i < ctrl->nr_queues; i++) {
 		tag = 0;
-		if (next_expired(ctrl->core_queues[i], &tag))
+		if (next_expired(ctrl->core_queues[i], &tag, &id))
 			return true;
 	}
 	return false;
@@ -75,12 +81,13 @@ static int abort_queue(struct chario_nvme *ctrl, struct chario_nvme_queue *nq,
 		       unsigned long end)
 {
 	unsigned int tag;
+	u16 id;
 	int ret;
 
-	for (tag = 0; next_expired(&nq->core, &tag); tag++) {
+	for (tag = 0; next_expired(&nq->core, &tag, &id); tag++) {
 		if (time_after(jiffies, end))
 			return -ETIMEDOUT;
-		ret = chario_nvme_admin_abort(ctrl, nq->qid, tag);
+		ret = chario_nvme_admin_abort(ctrl, nq->qid, id);
 		if (ret)
 			return ret;
 		ctrl->aborts++;
@@ -143,11 +150,7 @@ static int reset(struct chario_nvme *ctrl)
 	if (ret)
 		return ret;
 	chario_nvme_queues_forget(ctrl);
-	ret = bring_up(ctrl);
-	if (ret)
-		return ret;
-	ctrl->resets++;
-	return 0;
+	return bring_up(ctrl);
 }
 
 /**
@@ -178,6 +181,20 @@ void chario_nvme_give_up(struct chario_nvme *ctrl, int error)
 		"the drive does not come up again; bus mastering is off, calls give EIO; unbind it and power-cycle it");
 }
 
+/* After a reset, and what has come of that: calls go on, or fail. */
+static int go_on(struct chario_nvme *ctrl, int error)
+{
+	if (error) {
+		chario_nvme_give_up(ctrl, error == -ENODEV ? error : -EIO);
+		return error;
+	}
+	WRITE_ONCE(ctrl->reset_wanted, false);
+	WRITE_ONCE(ctrl->state, CHARIO_NVME_LIVE);
+	chario_nvme_event_restart(ctrl);
+	queue_work(system_unbound_wq, &ctrl->power.work);
+	return 0;
+}
+
 /**
  * chario_nvme_revive() - reset the controller, or give the drive up
  * @ctrl: under recover_lock
@@ -189,18 +206,28 @@ int chario_nvme_revive(struct chario_nvme *ctrl)
 	struct device *dev = &ctrl->pdev->dev;
 	int ret;
 
-	dev_warn(dev, "resetting the controller\n");
+	dev_warn_ratelimited(dev, "resetting the controller\n");
 	ret = reset(ctrl);
-	if (ret) {
-		chario_nvme_give_up(ctrl, ret == -ENODEV ? ret : -EIO);
-		return ret;
-	}
-	WRITE_ONCE(ctrl->reset_wanted, false);
-	WRITE_ONCE(ctrl->state, CHARIO_NVME_LIVE);
-	dev_warn(dev, "the controller is up again\n");
-	chario_nvme_event_restart(ctrl);
-	queue_work(system_unbound_wq, &ctrl->power.work);
-	return 0;
+	if (!ret)
+		ctrl->resets++;
+	ret = go_on(ctrl, ret);
+	if (!ret)
+		dev_warn_ratelimited(dev, "the controller is up again\n");
+	return ret;
+}
+
+/**
+ * chario_nvme_resume() - the same for a drive that was put to sleep
+ * @ctrl: under recover_lock
+ *
+ * It is what happens to every drive of a machine that sleeps: no failure, so it
+ * is neither counted nor told.
+ *
+ * Return: 0, or why it did not come up.
+ */
+int chario_nvme_resume(struct chario_nvme *ctrl)
+{
+	return go_on(ctrl, reset(ctrl));
 }
 
 static void look_later(struct chario_nvme *ctrl)
@@ -295,7 +322,7 @@ static void recover(struct chario_nvme *ctrl)
 			return;
 		ret = abort_expired(ctrl);
 		if (!ret) {
-			dev_warn(dev, "expired commands have been aborted\n");
+			dev_warn_ratelimited(dev, "expired commands have been aborted\n");
 			return;
 		}
 	}

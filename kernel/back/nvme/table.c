@@ -85,7 +85,7 @@ static struct chario_nvme_table *alloc_table(struct chario_nvme *ctrl,
 	if (nr_lists > UINT_MAX)
 		return NULL;
 	table = kvzalloc(struct_size(table, lists, nr_lists),
-			 GFP_KERNEL_ACCOUNT);
+			 CHARIO_BUFFER_GFP);
 	if (!table)
 		return NULL;
 	table->page_shift = ctrl->page_shift;
@@ -95,7 +95,8 @@ static struct chario_nvme_table *alloc_table(struct chario_nvme *ctrl,
 
 		list->entries = dma_alloc_coherent(&ctrl->pdev->dev,
 						   1U << table->page_shift,
-						   &list->dma, GFP_KERNEL);
+						   &list->dma,
+						   CHARIO_BUFFER_GFP);
 		if (!list->entries) {
 			free_table(ctrl, table);
 			return NULL;

@@ -38,7 +38,8 @@
  *      CHARIO_IOC_GET_PIN, CHARIO_IOC_SET_PIN, CHARIO_IOC_HEALTH,
  *      CHARIO_FEATURE_PIN, CHARIO_FEATURE_HEALTH;
  *      CHARIO_IOC_TIMELINE_OPEN, CHARIO_IOC_TIMELINE_CONTROL;
- *      the last four members of struct chario_info; CHARIO_IOC_SETTLE
+ *      the last four members of struct chario_info, and command_limit, which
+ *      was reserved; CHARIO_IOC_SETTLE
  */
 #ifndef _CHARIO_UAPI_H
 #define _CHARIO_UAPI_H
@@ -70,7 +71,8 @@
 /**
  * enum chario_stage - the stages of a request, in order
  * @CHARIO_STAGE_ENTER: the call has reached the front end
- * @CHARIO_STAGE_SPLIT: the size of the next device command is known
+ * @CHARIO_STAGE_SPLIT: the size of the next device command is known; once more
+ *	when its memory was not there and has been waited for
  * @CHARIO_STAGE_MAP: its memory is pinned and mapped for DMA
  * @CHARIO_STAGE_QUEUE: the device command is built
  * @CHARIO_STAGE_POST: it stands in the submission queue
@@ -111,6 +113,22 @@ enum chario_completion {
 	CHARIO_COMPLETION_SPIN = 3,
 };
 
+/**
+ * enum chario_command_limit - why commands can be no larger
+ * @CHARIO_COMMAND_LIMIT_UNKNOWN: the module is older
+ * @CHARIO_COMMAND_LIMIT_DRIVE: the drive takes no more (NVMe MDTS)
+ * @CHARIO_COMMAND_LIMIT_DMA: the kernel maps no more in one piece for this drive,
+ *	through bounce buffers for example
+ * @CHARIO_COMMAND_LIMIT_SLOTS: the module has made no more room for a command
+ *	(module parameter ``max_command_kib``)
+ */
+enum chario_command_limit {
+	CHARIO_COMMAND_LIMIT_UNKNOWN = 0,
+	CHARIO_COMMAND_LIMIT_DRIVE = 1,
+	CHARIO_COMMAND_LIMIT_DMA = 2,
+	CHARIO_COMMAND_LIMIT_SLOTS = 3,
+};
+
 /* Feature bits of &struct chario_info.features. */
 #define CHARIO_FEATURE_POLL		(1ULL << 0) /* has queues to poll */
 #define CHARIO_FEATURE_FUA		(1ULL << 1) /* durable single writes */
@@ -131,7 +149,8 @@ enum chario_completion {
  *	read-modify-write, as far as it tells
  * @dma_alignment_bytes: alignment that a buffer address needs
  * @command_bytes: largest device command that a call is split into
- * @max_command_bytes: upper limit of @command_bytes for this drive and module
+ * @max_command_bytes: upper limit of @command_bytes for this drive and module, see
+ *	@command_limit
  * @chunk_bytes: commands never cross a multiple of this, counted from the
  *	start of the call; at most two chunks of a call are in flight
  * @boundary_bytes: commands never cross a multiple of this, counted from the
@@ -144,13 +163,15 @@ enum chario_completion {
  * @deadline_ns: time after which a call gives ETIMEDOUT, unless its file has
  *	a deadline of its own
  * @recovery_bound_ns: longest time from a passed deadline until the disk
- *	serves calls again or has been given up
+ *	serves calls again or has been given up; recovery_age_ms of the disk is
+ *	part of it
  * @namespace_id: NVMe namespace identifier; 0 where there is none
  * @index: the N of /dev/chardiskN
  * @backend: name of the back end, "nvme" or "loopback", ends with a NUL
  * @serial: serial number, spaces trimmed, ends with a NUL
  * @model: model number, spaces trimmed, ends with a NUL
  * @firmware: firmware revision, spaces trimmed, ends with a NUL
+ * @command_limit: &enum chario_command_limit, what @max_command_bytes comes from
  * @reserved: zero
  * @write_alignment_bytes: where a write should begin and end (NVMe NPWA); 0 when
  *	the drive does not tell
@@ -158,8 +179,8 @@ enum chario_completion {
  * @optimal_write_bytes: length of writes that suits the drive best (NOWS); 0 when
  *	it does not tell
  * @atomic_write_bytes: a write of so many bytes, that begins at a multiple of
- *	them, is not torn by a power cut (NAWUPF, AWUPF, NABSPF); 0 where nothing
- *	is promised
+ *	them, is not torn by a power cut (NAWUPF, AWUPF, NABSPF, NABO); a command at
+ *	most, and within the boundaries of the drive; 0 where nothing is promised
  */
 struct chario_info {
 	__u32 size;
@@ -186,7 +207,8 @@ struct chario_info {
 	char serial[24];
 	char model[48];
 	char firmware[16];
-	__u32 reserved[2];
+	__u32 command_limit;
+	__u32 reserved;
 	__u32 write_alignment_bytes;
 	__u32 deallocate_alignment_bytes;
 	__u32 optimal_write_bytes;
@@ -206,7 +228,7 @@ struct chario_info {
  * @timeouts: requests that passed their deadline
  * @interrupted: requests whose caller was killed while they were in flight
  * @aborts: abort commands sent to the drive, all disks of the controller
- * @resets: resets of the controller, all disks of the controller
+ * @resets: resets of the controller, but for waking up, all disks of the controller
  * @sq_doorbells: writes to submission doorbells, all disks of the controller
  * @cq_doorbells: writes to completion doorbells, all disks of the controller
  * @interrupts: interrupts that found a completion, all disks of the controller
@@ -261,11 +283,9 @@ struct chario_file_options {
 /**
  * enum chario_buffer_kind - whose memory a buffer is
  * @CHARIO_BUFFER_REGISTERED: the caller's: heap, huge pages, shared memory;
- *	pinned once, and counted against RLIMIT_MEMLOCK: of the user, over all of
- *	its processes
+ *	pinned once
  * @CHARIO_BUFFER_POOL: the module's: zeroed, near the drive (NUMA), in as few
- *	pieces as there are; counted the same until neither buffer nor mapping is
- *	left
+ *	pieces as there are; stays until neither buffer nor mapping is left
  * @CHARIO_BUFFER_WINDOW: physical memory outside System RAM, inside a range that
  *	the administrator has opened (module parameter ``windows``); needs
  *	CAP_SYS_RAWIO
@@ -273,6 +293,11 @@ struct chario_file_options {
  *	which may be closed afterwards
  * @CHARIO_BUFFER_CMB: inside the drive, its controller memory; zeroed.  A reset of
  *	the drive, which a call that has timed out may need, leaves it undefined
+ *
+ * All kinds but WINDOW count against RLIMIT_MEMLOCK, of the user over all of its
+ * processes: REGISTERED and CMB with their length, POOL until its mappings are
+ * gone too, DMABUF with the length of the whole dma-buf, each time that it is
+ * imported.  With CAP_IPC_LOCK there is no limit.
  */
 enum chario_buffer_kind {
 	CHARIO_BUFFER_REGISTERED = 1,
@@ -313,19 +338,21 @@ enum chario_buffer_kind {
  * way round, with nothing to be done.  Where it cannot be, because DMA is not
  * cache-coherent or goes through bounce buffers, only CHARIO_BUFFER_STREAMING
  * is allowed: the memory is the drive's from creation on, and
- * CHARIO_IOC_BUFFER_SYNC hands it over.  Elsewhere it changes nothing.
+ * CHARIO_IOC_BUFFER_SYNC hands it over.  Elsewhere, and for the other kinds, it
+ * changes nothing.
  *
- * Errors: EFAULT when the memory is not accessible, or cannot be written to
- * and CHARIO_BUFFER_SOURCE is not set, or is of a kind that cannot be pinned
- * for long; ENOMEM when RLIMIT_MEMLOCK does not allow it, or no memory is
- * left; ENOSPC when the file has 65,535 buffers; EOPNOTSUPP where the memory
- * would have to be synced and CHARIO_BUFFER_STREAMING is not set, or where the
- * disk has no DMA (WINDOW); EPERM without CAP_SYS_RAWIO (WINDOW); ENXIO where
- * no open range has all of the memory (WINDOW); EBADF when @fd is not open, EINVAL
- * when it is not a dma-buf, is shorter, or has pieces that do not fit together
- * in pages, EOPNOTSUPP when its exporter refuses the drive (DMABUF); EOPNOTSUPP
- * when the drive has no controller memory (CMB); EIO when the DMA layer refuses
- * the memory; EINTR when the caller was killed.
+ * Errors: EFAULT when the memory is not accessible, or cannot be written to and
+ * CHARIO_BUFFER_SOURCE is not set, or is of a kind that cannot be pinned for
+ * long; ENOMEM when RLIMIT_MEMLOCK does not allow it, or no memory is left;
+ * EBUSY when the file is one of any size; ENOSPC when it has 65,535 buffers;
+ * EOPNOTSUPP where the memory would have to be synced and
+ * CHARIO_BUFFER_STREAMING is not set, or where the disk has no DMA (WINDOW);
+ * EPERM without CAP_SYS_RAWIO (WINDOW); ENXIO where no open range has all of the
+ * memory (WINDOW); EBADF when @fd is not open, EINVAL when it is not a dma-buf,
+ * is shorter, or has pieces that do not fit together in pages, EOPNOTSUPP when
+ * its exporter refuses the drive (DMABUF); EOPNOTSUPP when the drive has no
+ * controller memory (CMB); EIO when the DMA layer refuses the memory; EINTR when
+ * the caller was killed.
  *
  * A buffer of kind DMABUF whose exporter goes has no bytes from then on:
  * transfers give EINVAL.
@@ -525,8 +552,9 @@ struct chario_settle {
  * @flags: CHARIO_QUEUE_* bits
  * @depth: commands that it is to hold, 0 for as many as possible; out: those
  *	that it holds
- * @cpu: CPU that is to take its interrupt, -1 for that of the caller; out: the
- *	CPU, or -1 when there is no interrupt or it is one that others share
+ * @cpu: CPU that is to take its interrupt, -1 for that of the caller, or another
+ *	where the caller may not have it there; out: the CPU, or -1 when there is
+ *	no interrupt or it is one that others share
  * @granted: out: the CHARIO_QUEUE_* bits that are in force
  * @id: out: identifier of the queue pair on the drive
  * @reserved: zero
@@ -539,8 +567,9 @@ struct chario_settle {
  *
  * Errors: EBUSY when the file has one; ENOSPC when all that were set aside are
  * taken (module parameter ``private_queues``); EAGAIN while the drive is being
- * recovered; EINVAL when there is no such CPU, or it is not online; EOPNOTSUPP
- * where the disk has none; ENOMEM.
+ * recovered; EINVAL when there is no such CPU, or it is not online; EPERM when
+ * the caller has not CAP_SYS_NICE and the CPU is isolated (isolcpus, nohz_full)
+ * or one on which it may not run; EOPNOTSUPP where the disk has none; ENOMEM.
  */
 struct chario_queue_create {
 	__u32 size;

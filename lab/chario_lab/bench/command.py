@@ -10,11 +10,13 @@ from pathlib import Path
 from rich.console import Console
 
 from chario_lab.bench.build import build_tools
-from chario_lab.bench.measure import measure
+from chario_lab.bench.matrix import IOMMU_MODES
+from chario_lab.bench.measure import Run, measure
 from chario_lab.bench.report import print_run, write_json
 from chario_lab.kernel import build_module, get_kernel
 
 SOURCE = Path(__file__).resolve().parents[3] / "kernel"
+KERNELS = ("6.1", "6.12")
 # Where the output is a file, the tables may be as wide as they need.
 FILE_WIDTH = 190
 
@@ -25,31 +27,41 @@ def main(argv: Sequence[str] | None = None) -> int:
     console = Console()
     if not console.is_terminal:
         console = Console(width=FILE_WIDTH)
-    with console.status("preparing") as status:
+    counted = []
+    for kernel in options.kernel or KERNELS:
+        counted.append(_count(console, kernel, options.stock_only, options.iommu))
+        print_run(console, *counted[-1])
+    if options.json:
+        write_json(options.json, counted)
+        console.print(f"\nevery operation is in {options.json}")
+    return 0 if all(one.complete for run, behind in counted for one in (run, *behind.values())) else 1
+
+
+def _count(console: Console, kernel: str, stock_only: bool, iommu: bool) -> tuple[Run, dict[str, Run]]:
+    """On one kernel: without an IOMMU, and behind it in each of its modes, where that is asked for."""
+    with console.status(f"{kernel}: preparing") as status:
         tools = build_tools()
-        module = None if options.stock_only else build_module(get_kernel(options.kernel), SOURCE)
+        module = None if stock_only else build_module(get_kernel(kernel), SOURCE)
 
         def progress(text: str) -> None:
-            status.update(f"counting: {text}")
+            status.update(f"{kernel}: counting: {text}")
 
-        run = measure(options.kernel, module, tools, progress)
-        behind = measure(options.kernel, module, tools, progress, iommu=True) if options.iommu else None
-    print_run(console, run, behind)
-    if options.json:
-        write_json(options.json, run, behind)
-        console.print(f"\nevery operation is in {options.json}")
-    return 0 if run.complete and (behind is None or behind.complete) else 1
+        run = measure(kernel, module, tools, progress)
+        modes = IOMMU_MODES if iommu else ()
+        return run, {mode: measure(kernel, module, tools, progress, mode) for mode in modes}
 
 
 def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="chario-lab bench",
-        description="Count the instructions of one call through CharIO and through Linux's own paths, in one guest.",
+        description="Count the instructions of one call through CharIO and through Linux's own paths, side by side.",
     )
-    parser.add_argument("--kernel", default="6.1", help="kernel of the guest (default: 6.1)")
+    parser.add_argument(
+        "--kernel", action="append", help=f"kernel of the guest; may be repeated (default: {' and '.join(KERNELS)})"
+    )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write every operation to FILE")
     parser.add_argument("--stock-only", action="store_true", help="leave CharIO out")
     parser.add_argument(
-        "--iommu", action="store_true", help="count some calls once more, in a second guest, behind an IOMMU"
+        "--iommu", action="store_true", help="count some calls once more, in guests behind an IOMMU, strict and lazy"
     )
     return parser.parse_args(argv)

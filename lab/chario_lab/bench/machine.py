@@ -18,7 +18,7 @@ from pathlib import Path
 
 from chario_lab.bench import layers
 from chario_lab.bench.build import Tools
-from chario_lab.bench.matrix import COMPLETION, Case
+from chario_lab.bench.matrix import ATTRIBUTES, IOMMU_MODES, KIB, Case
 from chario_lab.bench.records import Operation, Reader
 from chario_lab.guest.launch import describe_host, make_run_dir, make_sparse, socket_pair
 from chario_lab.guest.plan import Host, argv
@@ -27,8 +27,8 @@ from chario_lab.guest.spec import GuestSpec, Namespace, NullCo, Nvme, files
 from chario_lab.kernel import get_kernel
 
 BOOT_LIMIT_S = 240.0
-CASE_LIMIT_S = 120.0
-MAP_LIMIT_S = 120.0
+CASE_LIMIT_S = 900.0
+MAP_LIMIT_S = 600.0
 HUGE_PAGES = 4
 # No medium below the drive: what a call costs the guest's CPU does not depend on one.
 DRIVE = Nvme("bench", namespaces=(Namespace(size_mib=1024, backing=NullCo()), Namespace(size_mib=256)))
@@ -66,7 +66,9 @@ class CountedGuest:
     def count(self, case: Case) -> tuple[dict[str, object], list[Operation]]:
         """Run a case; what its program said, and what was counted of each operation."""
         if case.completion:
-            self.guest.must(f"echo {case.completion} >{COMPLETION.format(Path(case.device).name)}")
+            attributes = ATTRIBUTES.format(Path(case.device).name)
+            self.guest.must(f"echo {case.completion} >{attributes}/completion")
+            self.guest.must(f"echo {case.command_kib * KIB} >{attributes}/command_bytes")
         words = [case.call, case.device, str(case.size_bytes), case.pages, case.speed, str(case.operations)]
         result = self.guest.run([self._program, *words], CASE_LIMIT_S)
         segments = self._reader.new_segments()
@@ -78,9 +80,10 @@ class CountedGuest:
 
 
 @contextlib.contextmanager
-def counted_guest(kernel_name: str, tools: Tools, iommu: bool = False) -> Iterator[CountedGuest]:
-    """A booted guest with the drive under Linux's own driver."""
-    spec = GuestSpec(kernel=kernel_name, drives=(DRIVE,), cpus=1, append=APPEND, iommu=iommu)
+def counted_guest(kernel_name: str, tools: Tools, iommu: str = "") -> Iterator[CountedGuest]:
+    """A booted guest with the drive under Linux's own driver; behind an IOMMU in one of IOMMU_MODES."""
+    append = f"{APPEND} {IOMMU_MODES[iommu]}" if iommu else APPEND
+    spec = GuestSpec(kernel=kernel_name, drives=(DRIVE,), cpus=1, append=append, iommu=bool(iommu))
     kernel = get_kernel(kernel_name)
     with ExitStack() as stack:
         run_dir = make_run_dir(stack)
@@ -116,7 +119,7 @@ def _start_qemu(stack: ExitStack, command: list[str], host: Host, plugin: Path) 
 
 def prepare_stock(guest: Guest) -> str:
     """The drive under nvme, ready to be counted; its address on the bus."""
-    guest.must("modprobe nvme")
+    guest.must("modprobe nvme", MAP_LIMIT_S)
     guest.must("for i in $(seq 300); do [ -b /dev/nvme0n1 ] && exit 0; sleep 0.1; done; exit 1", 60)
     guest.must("echo none >/sys/block/nvme0n1/queue/scheduler")
     guest.must(f"echo {HUGE_PAGES} >/proc/sys/vm/nr_hugepages")

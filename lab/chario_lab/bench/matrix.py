@@ -14,7 +14,7 @@ GENERIC = "/dev/ng0n1"
 CHARDISK = "/dev/chardisk0"
 # Has a medium, for what is read back.
 RECORDED = "/dev/chardisk1"
-COMPLETION = "/sys/class/chario/{}/completion"
+ATTRIBUTES = "/sys/class/chario/{}"
 
 FREE, LATE, STALL = "free", "late", "stall"
 IRQ, POLL = "irq", "poll"
@@ -25,7 +25,7 @@ SCATTERED, JOINED, HUGE = "scattered", "joined", "huge"
 class Case:
     """One call, repeated; the words are those of lab/bench/bench.c.
 
-    `completion` is what the disk's attribute of that name is set to before;
+    `completion` and `command_kib` are what the disk's attributes of about these names are set to before;
     where the kernel has no file that is called as `needs` says, it is left out.
     """
 
@@ -38,6 +38,7 @@ class Case:
     speed: str = FREE
     operations: int = 300
     completion: str = ""
+    command_kib: int = 128
     needs: str = ""
 
 
@@ -68,6 +69,7 @@ MANY_OPERATIONS = 10_000
 FLOORS = (
     Case("getppid", "getppid()", NULL, "getppid"),
     Case("pread-null", "pread() of /dev/null", NULL, "pread-null"),
+    Case("preadv-null", "preadv2() of /dev/null, RWF_HIPRI", NULL, "preadv-null"),
 )
 
 STOCK = (
@@ -81,6 +83,12 @@ STOCK = (
          speed=STALL),
     Case("stock-pass-batch", "io_uring passthrough, 32 reads of 4 KiB at once, IOPOLL", GENERIC, "uring-pass-batch",
          speed=STALL, operations=LARGE_OPERATIONS),
+    Case("stock-128k", "O_DIRECT pread 128 KiB, 4 KiB pages scattered, answered before the sleep", BLOCK, "pread",
+         128 * KIB, SCATTERED, STALL, LARGE_OPERATIONS),
+    Case("stock-128k-sleep", "O_DIRECT pread 128 KiB, 4 KiB pages scattered, sleeps", BLOCK, "pread",
+         128 * KIB, SCATTERED, LATE, LARGE_OPERATIONS),
+    Case("stock-1m", "O_DIRECT pread 1 MiB, 4 KiB pages scattered, answered before the sleep", BLOCK, "pread",
+         MIB, SCATTERED, STALL, LARGE_OPERATIONS),
     Case("stock-1m-scattered", "O_DIRECT pread 1 MiB, 4 KiB pages scattered", BLOCK, "pread",
          MIB, SCATTERED, LATE, LARGE_OPERATIONS),
     Case("stock-1m-joined", "O_DIRECT pread 1 MiB, 4 KiB pages in a row", BLOCK, "pread",
@@ -98,8 +106,18 @@ CHARIO = (
     Case("write", "pwrite 4 KiB, answered before the sleep", CHARDISK, "pwrite", speed=STALL, completion=IRQ),
     Case("write-sleep", "pwrite 4 KiB, sleeps, one interrupt", CHARDISK, "pwrite", speed=LATE, completion=IRQ),
     Case("write-hipri", "pwritev2 4 KiB, polled by RWF_HIPRI", CHARDISK, "pwrite-poll", speed=STALL, completion=IRQ),
+    Case("128k-poll", "pread 128 KiB, polled, 4 KiB pages scattered", CHARDISK, "pread",
+         128 * KIB, SCATTERED, STALL, LARGE_OPERATIONS, POLL),
+    Case("128k-sleep", "pread 128 KiB, sleeps, 4 KiB pages scattered", CHARDISK, "pread",
+         128 * KIB, SCATTERED, LATE, LARGE_OPERATIONS, IRQ),
     Case("1m-poll-scattered", "pread 1 MiB, polled, 4 KiB pages scattered", CHARDISK, "pread",
          MIB, SCATTERED, STALL, LARGE_OPERATIONS, POLL),
+    Case("1m-sleep-scattered", "pread 1 MiB, sleeps, 4 KiB pages scattered", CHARDISK, "pread",
+         MIB, SCATTERED, LATE, LARGE_OPERATIONS, IRQ),
+    Case("1m-poll-large", "pread 1 MiB, polled, 4 KiB pages scattered, commands of 512 KiB", CHARDISK, "pread",
+         MIB, SCATTERED, STALL, LARGE_OPERATIONS, POLL, 512),
+    Case("1m-sleep-large", "pread 1 MiB, sleeps, 4 KiB pages scattered, commands of 512 KiB", CHARDISK, "pread",
+         MIB, SCATTERED, LATE, LARGE_OPERATIONS, IRQ, 512),
     Case("1m-poll-joined", "pread 1 MiB, polled, 4 KiB pages in a row", CHARDISK, "pread",
          MIB, JOINED, STALL, LARGE_OPERATIONS, POLL),
     Case("1m-poll-huge", "pread 1 MiB, polled, huge pages", CHARDISK, "pread",
@@ -186,7 +204,26 @@ RECORD_PAIRS = (
     ("record-1m", "write-1m", None),
 )
 
-# What an IOMMU costs, which is counted in a guest of its own: one call a row, and whether it maps memory.
+# What a flag of preadv2() costs beside the disk's own setting; and how much of it the kernel takes on its way.
+HIPRI_PAIRS = (("read-hipri", "read-poll"), ("write-hipri", "write-poll"), ("preadv-null", "pread-null"))
+
+# How the IOMMU forgets what is unmapped, each in a guest of its own: what the kernel is told.
+IOMMU_MODES = {"strict": "iommu.strict=1", "lazy": "iommu.strict=0"}
+
+# Large calls behind it beside O_DIRECT's, and what is asked of the ratio.
+IOMMU_PAIRS = (
+    ("128k-poll", "stock-128k"),
+    ("128k-sleep", "stock-128k-sleep"),
+    ("1m-poll-scattered", "stock-1m"),
+    ("1m-sleep-scattered", "stock-1m-scattered"),
+    ("1m-poll-large", "stock-1m"),
+    ("1m-sleep-large", "stock-1m-scattered"),
+    ("1m-sleep-joined", "stock-1m-joined"),
+    ("1m-sleep-huge", "stock-1m-huge"),
+)
+IOMMU_RATIO = 0.8
+
+# What an IOMMU costs other calls: one call a row, and whether it maps memory.
 IOMMU_CALLS = {
     "stock-pass-read": True,
     "read-poll": True,
@@ -194,6 +231,8 @@ IOMMU_CALLS = {
     "transfer-1m-poll": False,
     "uring-transfer": False,
 }
+# All that is counted there.
+IOMMU_KEYS = frozenset({*IOMMU_CALLS, *(key for pair in IOMMU_PAIRS for key in pair)})
 
 STEADY_KEY = "steady"
 STEADY_SHARE = 0.98

@@ -10,7 +10,7 @@ from pathlib import Path
 from chario_lab.bench import machine
 from chario_lab.bench.build import Tools
 from chario_lab.bench.layers import Symbol
-from chario_lab.bench.matrix import CHARIO, FLOORS, IOMMU_CALLS, STOCK, Case
+from chario_lab.bench.matrix import CHARIO, FLOORS, IOMMU_KEYS, STOCK, Case
 from chario_lab.bench.records import Operation
 from chario_lab.bench.stats import Difference, Summary, differences, summarise
 from chario_lab.guest.job import CommandFailed
@@ -53,10 +53,11 @@ class Run:
         return not self.complaint and all(outcome.summary for outcome in self.outcomes.values())
 
 
-def measure(kernel: str, module: Path | None, tools: Tools, progress: Progress, iommu: bool = False) -> Run:
+def measure(kernel: str, module: Path | None, tools: Tools, progress: Progress, iommu: str = "") -> Run:
     """Count Linux's paths, then, if there is a module, chario's, on the same drive.
 
-    With an IOMMU in front of the drive, only the calls are counted that tell what it costs.
+    With an IOMMU in front of the drive, which is in one of IOMMU_MODES, only the calls are counted that
+    tell what it costs.
     """
     progress("booting the guest")
     with machine.counted_guest(kernel, tools, iommu) as counted:
@@ -74,8 +75,8 @@ def measure(kernel: str, module: Path | None, tools: Tools, progress: Progress, 
     return run
 
 
-def _chosen(cases: Sequence[Case], iommu: bool) -> list[Case]:
-    return [case for case in cases if not iommu or case.key in IOMMU_CALLS]
+def _chosen(cases: Sequence[Case], iommu: str) -> list[Case]:
+    return [case for case in cases if not iommu or case.key in IOMMU_KEYS]
 
 
 def _count_chario(

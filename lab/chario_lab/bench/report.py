@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -18,7 +18,10 @@ from chario_lab.bench.matrix import (
     CASES,
     CHARIO,
     FLOORS,
+    HIPRI_PAIRS,
     IOMMU_CALLS,
+    IOMMU_PAIRS,
+    IOMMU_RATIO,
     KIND_PAIRS,
     MIB,
     RECORD_PAIRS,
@@ -58,8 +61,8 @@ CULPRITS_SHOWN = 4
 FIRST_COLUMN = 46
 
 
-def print_run(console: Console, run: Run, behind: Run | None = None) -> None:
-    """Every table of a run, and of what was counted behind an IOMMU."""
+def print_run(console: Console, run: Run, behind: Mapping[str, Run]) -> None:
+    """Every table of a run, and of what was counted behind an IOMMU, by the mode that it was in."""
     verdicts = judge(run)
     console.print(f"\n[bold]Instructions a call, kernel {run.release}[/bold]")
     known = compare_known(run)
@@ -72,6 +75,7 @@ def print_run(console: Console, run: Run, behind: Run | None = None) -> None:
         console.print(_verdict_table(run, verdicts))
         console.print(_steady_line(run))
         console.print(_pairs_table(run, "What a timeline costs", TIMELINE_PAIRS))
+        console.print(_pairs_table(run, "What RWF_HIPRI costs, beside a file that is polled anyway", HIPRI_PAIRS))
         console.print(_pairs_table(run, "What memory of other kinds costs, beside registered memory", KIND_PAIRS))
         for case in run.left_out:
             console.print(f"left out, for this kernel has no {case.needs}: {case.title}", highlight=False)
@@ -82,18 +86,23 @@ def print_run(console: Console, run: Run, behind: Run | None = None) -> None:
             console.print(table)
     else:
         console.print("[yellow]CharIO was not measured: no module was given.[/yellow]")
-    if behind:
-        console.print(_iommu_table(run, behind))
-        _print_failures(console, behind)
+    for mode, one in behind.items():
+        console.print(_iommu_table(run, one, mode))
+        console.print(_large_table(one, mode))
+        _print_failures(console, one)
     console.print(EXCLUDED, style="dim", highlight=False)
-    for one in filter(None, (run, behind)):
+    for one in (run, *behind.values()):
         if one.complaint:
             console.print(f"[red]The guest's kernel complained:[/red]\n{escape(one.complaint)}", highlight=False)
 
 
-def write_json(path: Path, run: Run, behind: Run | None = None) -> None:
-    """Everything, down to the single operation."""
-    document: dict[str, object] = {
+def write_json(path: Path, counted: Sequence[tuple[Run, Mapping[str, Run]]]) -> None:
+    """Everything, down to the single operation; of each run, and of those behind an IOMMU."""
+    path.write_text(json.dumps([_run_json(run, behind) for run, behind in counted], indent=1) + "\n")
+
+
+def _run_json(run: Run, behind: Mapping[str, Run]) -> dict[str, object]:
+    return {
         "kernel": run.kernel,
         "release": run.release,
         "complaint": run.complaint,
@@ -101,13 +110,8 @@ def write_json(path: Path, run: Run, behind: Run | None = None) -> None:
         "cases": {key: _outcome_json(outcome) for key, outcome in run.outcomes.items()},
         "verdicts": [asdict(verdict) | {"reached": verdict.reached} for verdict in judge(run)],
         "known": [asdict(known) | {"agrees": known.agrees} for known in compare_known(run)],
+        "iommu": {mode: _run_json(one, {}) for mode, one in behind.items()},
     }
-    if behind:
-        document["iommu"] = {
-            "complaint": behind.complaint,
-            "cases": {key: _outcome_json(outcome) for key, outcome in behind.outcomes.items()},
-        }
-    path.write_text(json.dumps(document, indent=1) + "\n")
 
 
 def _outcome_json(outcome: Outcome) -> dict[str, object]:
@@ -243,10 +247,24 @@ def _per_mib(run: Run, key: str) -> float | None:
     return None if counted is None else counted * MIB / CASES[key].size_bytes
 
 
-def _iommu_table(run: Run, behind: Run) -> Table:
+def _large_table(behind: Run, mode: str) -> Table:
+    """Large calls behind an IOMMU, beside those of O_DIRECT."""
+    table = _table(
+        f"Large calls behind an IOMMU ({mode}), beside O_DIRECT", "call", "O_DIRECT", "here", "ratio", "as asked"
+    )
+    for key, peer in IOMMU_PAIRS:
+        counted, beside = behind.instructions(key), behind.instructions(peer)
+        ratio = counted / beside if counted and beside else None
+        cells = ("-" if n is None else f"{n:,}" for n in (beside, counted))
+        share = "-" if ratio is None else f"{ratio:.2f}"
+        table.add_row(CASES[key].title, *cells, share, _mark(ratio is not None and ratio <= IOMMU_RATIO))
+    return table
+
+
+def _iommu_table(run: Run, behind: Run, mode: str) -> Table:
     """What an IOMMU costs: two guests, one kernel, one module."""
     columns = ("call", "without", "behind it", "more", "of the\npassthrough", "as asked")
-    table = _table("What an IOMMU costs (Intel's, emulated, strict)", *columns)
+    table = _table(f"What an IOMMU costs (Intel's, emulated, {mode})", *columns)
     peer = behind.instructions("stock-pass-read")
     for key, maps in IOMMU_CALLS.items():
         without, counted = run.instructions(key), behind.instructions(key)

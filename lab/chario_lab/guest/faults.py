@@ -128,11 +128,19 @@ def undeafen(guest: Guest, address: str) -> None:
     guest.must(["setpci", "-s", address, "COMMAND=6"])
 
 
-def fail_controller(guest: Guest, drive: int) -> None:
-    """Make a running controller report CSTS.CFS and forget its queues."""
+def fail_controller(guest: Guest, drive: int, stopped: bool = False) -> None:
+    """Make a running controller report CSTS.CFS and forget its queues.
+
+    QEMU may crash when it has requests and processors ring doorbells just then: `stopped` stops them for that moment,
+    and has the requests end.
+    """
     registers = bar_address(guest, bdf(guest, drive))
+    if stopped:
+        guest.qmp("stop")
     guest.qtest.writel(registers + CC, CC_OFF)
     guest.qtest.writel(registers + CC, CC_IMPOSSIBLE)
+    if stopped:
+        guest.qmp("cont")
 
 
 def disable_controller(guest: Guest, drive: int) -> None:

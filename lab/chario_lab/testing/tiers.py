@@ -34,6 +34,8 @@ MINUTES = {
 KERNEL_MINUTES = 35.0
 # Power cuts of the store's unit test; the long tier has five times as many.
 FEW_CUTS = "2000"
+# Other tests look at samples too, which these make whole.
+NO_SAMPLES = {"FAIL_NTH_STRIDE": "1", "LIES": "100000"}
 
 # All that a stage reads, where it is deterministic: such a pass is used again in the quick tier.
 SCRIPTS = ("Makefile", "scripts/*", "lab/pyproject.toml")
@@ -137,7 +139,8 @@ def plan_check(setting: Setting) -> Plan:
     ]
     left_out = [f"{name}: in `make check-long`" for name in (
         "fail-nth sweeps without samples, a million commands of the fuzzer, library fuzzers for 10 minutes",
-        "100 killed machines, 1,000 killed writers, 10,000 crash points", "all files on all kernels")]  # fmt: skip
+        "100 killed machines, 1,000 killed writers, 100,000 lies of a drive", "10,000 crash points",
+        "a siege of 10 minutes", "all files on all kernels")]  # fmt: skip
     left_out += not_named(setting)
     in_guests: list[tuple[Stage, ...]] = []
     for kernel in setting.kernels:
@@ -147,16 +150,28 @@ def plan_check(setting: Setting) -> Plan:
     return Plan("check", (*host, *in_guests), tuple(left_out), needed=f"guests {setting.kernels[0]}")
 
 
+def sieges(setting: Setting) -> list[Stage]:
+    """Ten minutes of everything at once; on the debug kernel everything takes longer, so that there is less of it."""
+    long = []
+    for kernel, least in ((FIRST_KERNEL, "1000"), (DEBUG, "100")):
+        if kernel in setting.kernels:
+            stage = pytest(setting, f"siege {kernel}", [f"{GUEST}test_siege.py", f"--kernel={kernel}"], 20.0)
+            environment = {**stage.environment, "SIEGE_SECONDS": "600", "SIEGE_LEAST": least}
+            long.append(replace(stage, environment=environment))
+    return long
+
+
 def plan_long(setting: Setting) -> Plan:
     """What takes hours."""
     cuts = pytest(setting, "100 killed machines", [f"{GUEST}test_store_cuts.py"], 40.0)
     writers = pytest(setting, "1,000 killed writers", [f"{GUEST}test_fencing.py"], 8.0)
     everywhere = [stage for group in plan_guests(setting, everything=True).groups for stage in group]
     groups = [
-        *((replace(stage, environment={**stage.environment, "FAIL_NTH_STRIDE": "1"}),) for stage in everywhere),
+        *((replace(stage, environment={**stage.environment, **NO_SAMPLES}),) for stage in everywhere),
         (guests(setting, KCSAN, listed(setting, KCSAN)),),
         (replace(cuts, environment={**cuts.environment, "KILLS": "100"}),),
         (replace(writers, environment={**writers.environment, "WRITERS": "112"}),),
+        *((stage,) for stage in sieges(setting)),
         (make(setting, "10,000 crash points", "check-meson", CUTS="10000"),),
         (make(setting, "fuzz-library 10 min", "fuzz-library", FUZZ_SECONDS="600"),),
         (make(setting, "fuzz", "fuzz"),),

@@ -103,6 +103,9 @@ int chario_buffer_window(struct chario_device *device, uint64_t address, size_t 
  * @buffer: where the new buffer is put; the caller gives it to
  *	chario_buffer_free()
  *
+ * The whole dma-buf counts against RLIMIT_MEMLOCK, however short @bytes is, and again
+ * for each import of it.
+ *
  * The CPU reaches the memory by mmap(2) of @fd and as DMA_BUF_IOCTL_SYNC says;
  * chario_buffer_memory() is NULL.  When the exporter takes its memory back,
  * transfers give -EINVAL.
@@ -124,7 +127,8 @@ int chario_buffer_import(struct chario_device *device, int fd, size_t bytes, uns
  * @buffer: where the new buffer is put; the caller gives it to
  *	chario_buffer_free()
  *
- * The memory is the drive's controller memory, zeroed.  The CPU does not reach it:
+ * The memory is the drive's controller memory, zeroed.  It counts against
+ * RLIMIT_MEMLOCK.  The CPU does not reach it:
  * chario_buffer_memory() is NULL; other drives do, by chario_buffer_export().
  *
  * Context: may sleep.

@@ -87,7 +87,7 @@ class DeviceInfo(Struct):
         ("serial", c_char * 24),
         ("model", c_char * 48),
         ("firmware", c_char * 16),
-        ("reserved", c_uint32 * 2),
+        *_u32("command_limit", "reserved"),
         *_u32("write_alignment_bytes", "deallocate_alignment_bytes", "optimal_write_bytes", "atomic_write_bytes"),
     )
 

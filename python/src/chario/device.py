@@ -45,6 +45,7 @@ class DeviceInfo:
     serial: str
     model: str
     firmware: str
+    command_limit: int
     write_alignment_bytes: int
     deallocate_alignment_bytes: int
     optimal_write_bytes: int

@@ -9,8 +9,10 @@
  *	transfer-   registered memory, by the ioctl
  *	command-    registered memory, by a command of io_uring
  *	batch-      32 such commands that are submitted together
- * The calls of read, write and transfer- can be polled: read-polled.  Or KIND is
- * control: a pipe made and closed, which allocates.
+ *	seen-       a command on a ring that does not look before another one, on the
+ *	            same queue, has looked for 32 of its own; always polled
+ * All can be polled: read-polled.  Or KIND is control: a pipe made and closed,
+ * which allocates.
  *
  * After a warm-up the process switches tracing on for itself, makes the calls,
  * and switches it off: whoever runs it has chosen the events.  FLAG is
@@ -46,7 +48,7 @@ struct kind {
 	unsigned int batch;
 };
 
-static struct io_uring ring;
+static struct io_uring ring, second;
 static struct chario_transfer transfer = { .size = sizeof(transfer) };
 static char *buffer;
 static int fd;
@@ -75,9 +77,9 @@ static ssize_t by_ioctl(const struct kind *kind, uint64_t bytes)
 	return ioctl(fd, CHARIO_IOC_TRANSFER, &transfer);
 }
 
-static void prepare(const struct kind *kind, uint64_t bytes, uint64_t offset)
+static void prepare(struct io_uring *on, const struct kind *kind, uint64_t bytes, uint64_t offset)
 {
-	struct io_uring_sqe *sqe = io_uring_get_sqe(&ring);
+	struct io_uring_sqe *sqe = io_uring_get_sqe(on);
 
 	if (kind->registered) {
 		transfer.op = kind->write ? CHARIO_TRANSFER_WRITE : CHARIO_TRANSFER_READ;
@@ -96,23 +98,56 @@ static void prepare(const struct kind *kind, uint64_t bytes, uint64_t offset)
 }
 
 /* All of a batch must come to the same. */
-static ssize_t by_ring(const struct kind *kind, uint64_t bytes)
+static ssize_t reap(struct io_uring *from, unsigned int count, uint64_t bytes)
 {
-	struct io_uring_cqe *cqe;
 	ssize_t done = (ssize_t)bytes;
+	struct io_uring_cqe *cqe;
 
-	for (unsigned int i = 0; i < kind->batch; i++)
-		prepare(kind, bytes, i * bytes);
-	if (io_uring_submit_and_wait(&ring, kind->batch) != (int)kind->batch)
-		die("io_uring_enter");
-	for (unsigned int i = 0; i < kind->batch; i++) {
-		if (io_uring_wait_cqe(&ring, &cqe))
+	while (count--) {
+		if (io_uring_wait_cqe(from, &cqe))
 			die("io_uring_enter");
 		if (cqe->res != (int)bytes)
 			done = cqe->res;
-		io_uring_cqe_seen(&ring, cqe);
+		io_uring_cqe_seen(from, cqe);
 	}
 	return done;
+}
+
+static ssize_t run_batch(struct io_uring *on, const struct kind *kind, uint64_t bytes)
+{
+	for (unsigned int i = 0; i < kind->batch; i++)
+		prepare(on, kind, bytes, i * bytes);
+	if (io_uring_submit_and_wait(on, kind->batch) != (int)kind->batch)
+		die("io_uring_enter");
+	return reap(on, kind->batch, bytes);
+}
+
+static ssize_t by_ring(const struct kind *kind, uint64_t bytes)
+{
+	return run_batch(&ring, kind, bytes);
+}
+
+/* io_uring_submit() would look for completions too. */
+static void submit_only(struct io_uring *to)
+{
+	struct io_uring_sq *sq = &to->sq;
+	unsigned int count = sq->sqe_tail - sq->sqe_head;
+
+	for (unsigned int at = sq->sqe_head; at != sq->sqe_tail; at++)
+		sq->array[at & sq->ring_mask] = at & sq->ring_mask;
+	sq->sqe_head = sq->sqe_tail;
+	io_uring_smp_store_release(sq->ktail, sq->sqe_tail);
+	if (io_uring_enter((unsigned int)to->ring_fd, count, 0, 0, NULL) != (int)count)
+		die("io_uring_enter");
+}
+
+static ssize_t by_two_rings(const struct kind *kind, uint64_t bytes)
+{
+	prepare(&ring, kind, bytes, 0);
+	submit_only(&ring);
+	if (run_batch(&second, kind, bytes) != (ssize_t)bytes)
+		return -1;
+	return reap(&ring, 1, bytes);
 }
 
 static ssize_t control(const struct kind *kind, uint64_t bytes)
@@ -135,6 +170,7 @@ static const struct way {
 	{ "transfer-", { .call = by_ioctl, .registered = true } },
 	{ "command-", { .call = by_ring, .registered = true, .batch = 1 } },
 	{ "batch-", { .call = by_ring, .registered = true, .batch = BATCH } },
+	{ "seen-", { .call = by_two_rings, .registered = true, .batch = BATCH } },
 	{ "control", { .call = control } },
 	{ "", { .call = by_call } },
 };
@@ -152,9 +188,16 @@ static struct kind parse(const char *name)
 	kind.polled = !strcmp(name, "read-polled") || !strcmp(name, "write-polled");
 	if (kind.call != control && !kind.polled && strcmp(name, "read") && strcmp(name, "write"))
 		die("no such kind");
-	if (kind.polled && kind.call == by_ring)
-		die("calls of io_uring are not polled here");
 	return kind;
+}
+
+static void set_up_ring(struct io_uring *made, const struct kind *kind)
+{
+	const unsigned int flags = kind->polled ? IORING_SETUP_IOPOLL : 0;
+
+	errno = -io_uring_queue_init(BATCH, made, IORING_SETUP_SQE128 | flags);
+	if (errno)
+		die("io_uring_queue_init");
 }
 
 static void set_up_memory(const struct kind *kind, uint64_t bytes, bool huge)
@@ -206,9 +249,8 @@ int main(int argc, char **argv)
 	if (fd < 0)
 		die("%s", argv[1]);
 	set_up_memory(&kind, bytes, huge);
-	errno = -io_uring_queue_init(BATCH, &ring, IORING_SETUP_SQE128);
-	if (errno)
-		die("io_uring_queue_init");
+	set_up_ring(&ring, &kind);
+	set_up_ring(&second, &kind);
 	file = open(fail ? FAIL : TRACING "tracing_on", O_WRONLY);
 	if (file < 0)
 		die("%s", fail ? FAIL : TRACING);

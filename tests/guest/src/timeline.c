@@ -309,8 +309,8 @@ int main(int argc, char **argv)
 	err = chario_device_open(argv[1], O_RDWR | O_DIRECT, &device);
 	if (err)
 		die("%s: %s", argv[1], strerrorname_np(-err));
-	memory = mmap(NULL, BUFFER_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
-		      0);
+	memory = mmap(NULL, BUFFER_BYTES, PROT_READ | PROT_WRITE,
+		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
 	if (memory == MAP_FAILED)
 		die("no memory");
 	setvbuf(stdout, NULL, _IOLBF, 0);

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Drives that are kept.  See keep.h.
+ *
+ * A note is an empty file whose name is model and serial number: it holds for the
+ * drive, in whatever slot it is found, and for no other in its place.  A drive that
+ * cannot be told from another is not kept.
+ */
+#include "keep.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define FOLDER "/etc/chario"
+#define DRIVES FOLDER "/drives"
+
+/* Each byte may take three, and two parts have an underscore between. */
+#define NAME_MAX_BYTES (sizeof(DRIVES) + 3 * (24 + 48) + 2)
+
+/* How long its driver may take to ask a new drive who it is. */
+#define WAIT_STEP_MS 100
+#define WAIT_STEPS   300
+
+static char *add_text(char *to, const char *text)
+{
+	size_t length = strlen(text);
+
+	while (length && text[length - 1] == ' ')
+		length--;
+	for (size_t i = 0; i < length; i++) {
+		unsigned char c = (unsigned char)text[i];
+
+		if (isalnum(c) || c == '-')
+			*to++ = (char)c;
+		else
+			to += sprintf(to, "%%%02X", c);
+	}
+	*to = '\0';
+	return to;
+}
+
+/* The same for the same drive only: what separates the parts stands in none. */
+static void make_name(char name[NAME_MAX_BYTES], const struct chario_drive *drive)
+{
+	char *end = add_text(stpcpy(name, DRIVES "/"), drive->model);
+
+	*end++ = '_';
+	add_text(end, drive->serial);
+}
+
+struct twins {
+	const char *name;
+	int count;
+};
+
+static int count_twin(const struct chario_drive *drive, void *data)
+{
+	char name[NAME_MAX_BYTES];
+	struct twins *twins = data;
+
+	make_name(name, drive);
+	twins->count += !strcmp(name, twins->name);
+	return 0;
+}
+
+/* 0 when nothing else in this machine has the name. */
+static int check_alone(const struct cli *cli, const struct chario_drive *drive, const char *name)
+{
+	struct twins twins = { .name = name };
+	int err = chario_drive_each(count_twin, &twins);
+
+	if (err)
+		return cli_fail(cli, err, "cannot look at all drives"), err;
+	if (twins.count < 2)
+		return 0;
+	cli_say(cli,
+		"%s: another drive has its model and serial number, so it cannot be kept; the service chario-bind@%s binds it at each start",
+		drive->address, drive->address);
+	return -ENOTUNIQ;
+}
+
+static int create(const char *name)
+{
+	int fd;
+
+	if ((mkdir(FOLDER, 0755) && errno != EEXIST) || (mkdir(DRIVES, 0755) && errno != EEXIST))
+		return -errno;
+	fd = open(name, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+	if (fd < 0)
+		return -errno;
+	close(fd);
+	return 0;
+}
+
+int cli_keep(const struct cli *cli, const struct chario_drive *drive)
+{
+	char name[NAME_MAX_BYTES];
+	struct chario_drive now;
+	int err = chario_drive_find(drive->address, &now, sizeof(now));
+
+	if (err)
+		return cli_fail(cli, err, "%s: cannot be looked at", drive->address), err;
+	if (!now.serial[0]) {
+		cli_say(cli, "%s: has no serial number, so it cannot be kept", now.address);
+		return -EOPNOTSUPP;
+	}
+	make_name(name, &now);
+	err = check_alone(cli, &now, name);
+	if (err)
+		return err;
+	err = create(name);
+	if (err)
+		cli_fail(cli, err, "%s: cannot be noted in " DRIVES, now.address);
+	return err;
+}
+
+int cli_keep_no_more(const struct cli *cli, const struct chario_drive *drive)
+{
+	char name[NAME_MAX_BYTES];
+	int err;
+
+	make_name(name, drive);
+	if (!unlink(name))
+		return 1;
+	if (errno == ENOENT)
+		return 0;
+	err = -errno;
+	cli_fail(cli, err, "%s: the note %s stays", drive->address, name);
+	return err;
+}
+
+/* The kernel makes a controller first, and asks it afterwards. */
+static int wait_identity(const char *address, struct chario_drive *drive)
+{
+	const struct timespec step = { .tv_nsec = WAIT_STEP_MS * 1000000L };
+	int err = chario_drive_find(address, drive, sizeof(*drive));
+
+	for (int i = 0; i < WAIT_STEPS && !err && drive->driver[0] && !drive->serial[0]; i++) {
+		nanosleep(&step, NULL);
+		err = chario_drive_find(address, drive, sizeof(*drive));
+	}
+	return err;
+}
+
+int cli_is_kept(const struct cli *cli, const struct chario_drive *drive)
+{
+	char name[NAME_MAX_BYTES];
+	struct chario_drive now;
+	int err = wait_identity(drive->address, &now);
+
+	if (err)
+		return cli_fail(cli, err, "%s: cannot be looked at", drive->address), err;
+	make_name(name, &now);
+	if (!now.serial[0] || access(name, F_OK))
+		return 0;
+	err = check_alone(cli, &now, name);
+	return err ? err : 1;
+}

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The interrupts of the I/O queues, and the CPUs that take them.
+ *
+ * A vector that only one queue has is sent to a CPU.  When that goes offline,
+ * as all but one do before the machine sleeps, the kernel sends the interrupt
+ * to another one, and leaves it there.  We send it back when the CPU returns,
+ * unless an administrator has chosen where it goes.
+ *
+ * Managed vectors would be shut down with their CPU, and what is in flight had
+ * to be waited for; and nobody could choose.
+ */
+#include <linux/cpu.h>
+#include <linux/cpuhotplug.h>
+#include <linux/cpumask.h>
+#include <linux/interrupt.h>
+
+#include "nvme.h"
+
+/* A dynamic state of CPU hotplug, which calls put_back() for each controller. */
+static int hotplug_state;
+
+/* By a worker, after each choice of a CPU, ours and others'. */
+static void note_choice(struct irq_affinity_notify *choice,
+			const cpumask_t *mask)
+{
+	struct chario_nvme_queue *nq = container_of(choice,
+						    struct chario_nvme_queue,
+						    irq_choice);
+
+	WRITE_ONCE(nq->irq_is_elsewhere,
+		   !cpumask_equal(mask, cpumask_of(nq->irq_cpu)));
+}
+
+/* The kernel wants to have one; it is part of the queue. */
+static void release_choice(struct kref *ref)
+{
+}
+
+/*
+ * Given before the interrupt is started: it would move after the first one only.
+ * A CPU that is offline gets it when it comes.
+ */
+static void choose_cpu(struct chario_nvme_queue *nq, unsigned int irq, int cpu)
+{
+	nq->irq_cpu = cpu;
+	nq->irq_is_elsewhere = false;
+	if (cpu_online(cpu))
+		irq_set_affinity_and_hint(irq, cpumask_of(cpu));
+}
+
+static int start_irq(struct chario_nvme_queue *nq, unsigned int irq, int cpu)
+{
+	int ret;
+
+	if (nq->own_vector)
+		choose_cpu(nq, irq, cpu);
+	ret = request_irq(irq, chario_nvme_queue_irq, IRQF_SHARED, "chario",
+			  nq);
+	if (ret) {
+		irq_update_affinity_hint(irq, NULL);
+		return ret;
+	}
+	nq->irq = irq;
+	if (nq->own_vector) {
+		nq->irq_choice.notify = note_choice;
+		nq->irq_choice.release = release_choice;
+		irq_set_affinity_notifier(irq, &nq->irq_choice);
+	}
+	return 0;
+}
+
+/**
+ * chario_nvme_queue_request_irq() - listen to a queue
+ * @nq: the queue; one for polling raises no interrupt
+ * @cpu: that is to take it
+ *
+ * Return: 0 or -errno.
+ */
+int chario_nvme_queue_request_irq(struct chario_nvme_queue *nq, int cpu)
+{
+	int irq = pci_irq_vector(nq->ctrl->pdev, nq->vector);
+	int ret;
+
+	if (nq->core.polled)
+		return 0;
+	/* No CPU comes or goes between a look at it and the end of this. */
+	cpus_read_lock();
+	ret = start_irq(nq, irq, cpu);
+	cpus_read_unlock();
+	return ret;
+}
+
+/**
+ * chario_nvme_queue_free_irq() - listen no longer
+ * @nq: raises no interrupts any more
+ */
+void chario_nvme_queue_free_irq(struct chario_nvme_queue *nq)
+{
+	if (!nq->irq)
+		return;
+	/* Excludes put_back(). */
+	cpus_read_lock();
+	if (nq->own_vector) {
+		irq_set_affinity_notifier(nq->irq, NULL);
+		irq_update_affinity_hint(nq->irq, NULL);
+	}
+	free_irq(nq->irq, nq);
+	nq->irq = 0;
+	cpus_read_unlock();
+}
+
+/* A CPU has come: its interrupts go to it. */
+static int put_back(unsigned int cpu, struct hlist_node *node)
+{
+	struct chario_nvme *ctrl = hlist_entry(node, struct chario_nvme,
+					       hotplug_node);
+	unsigned int i;
+
+	for (i = 0; i < ctrl->nr_queues; i++) {
+		struct chario_nvme_queue *nq = ctrl->queues[i];
+
+		if (nq->irq && nq->own_vector && nq->irq_cpu == cpu &&
+		    !READ_ONCE(nq->irq_is_elsewhere))
+			irq_set_affinity_and_hint(nq->irq, cpumask_of(cpu));
+	}
+	return 0;
+}
+
+/**
+ * chario_nvme_irq_attach() - look after the interrupts of a controller
+ * @ctrl: its queues have been made, and listen to none yet
+ */
+void chario_nvme_irq_attach(struct chario_nvme *ctrl)
+{
+	cpuhp_state_add_instance_nocalls(hotplug_state, &ctrl->hotplug_node);
+}
+
+/**
+ * chario_nvme_irq_detach() - undo chario_nvme_irq_attach(), where it was done
+ * @ctrl: the controller
+ */
+void chario_nvme_irq_detach(struct chario_nvme *ctrl)
+{
+	if (!hlist_unhashed(&ctrl->hotplug_node))
+		cpuhp_state_remove_instance_nocalls(hotplug_state,
+						    &ctrl->hotplug_node);
+}
+
+/**
+ * chario_nvme_irq_init() - be told of CPUs that come
+ *
+ * Return: 0 or -errno.
+ */
+int chario_nvme_irq_init(void)
+{
+	hotplug_state = cpuhp_setup_state_multi(CPUHP_AP_ONLINE_DYN,
+						"chario:online", put_back,
+						NULL);
+	return min(hotplug_state, 0);
+}
+
+/**
+ * chario_nvme_irq_exit() - undo chario_nvme_irq_init()
+ */
+void chario_nvme_irq_exit(void)
+{
+	cpuhp_remove_multi_state(hotplug_state);
+}

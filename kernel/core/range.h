@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Module parameters that are numbers in a range: see range.c.
+ */
+#ifndef CHARIO_CORE_RANGE_H
+#define CHARIO_CORE_RANGE_H
+
+#include <linux/moduleparam.h>
+
+/**
+ * struct chario_range - a module parameter that is a number
+ * @value: where it is kept
+ * @min: smallest that is possible
+ * @max: largest
+ */
+struct chario_range {
+	int *value;
+	int min;
+	int max;
+};
+
+extern const struct kernel_param_ops chario_range_ops;
+
+/* A parameter that is kept in an int of this name, which has its default. */
+#define chario_range_param(name, min, max, mode)			\
+	static struct chario_range name##_range = { &(name), min, max };\
+	module_param_cb(name, &chario_range_ops, &name##_range, mode);	\
+	__MODULE_PARM_TYPE(name, "int")
+
+#endif /* CHARIO_CORE_RANGE_H */

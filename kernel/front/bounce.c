@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Reads through memory of the kernel: whole blocks around what is wanted.
+ */
+#include <linux/atomic.h>
+#include <linux/gfp.h>
+
+#include "core/device.h"
+#include "front/bounce.h"
+#include "front/patch.h"
+
+/**
+ * chario_bounce_init() - have memory
+ * @bounce: zeroed
+ * @size: most that is read at a time, whole blocks
+ *
+ * Return: 0 or ENOMEM.
+ */
+int chario_bounce_init(struct chario_bounce *bounce, u32 size)
+{
+	bounce->size = size;
+	bounce->spare = alloc_pages_exact(size, GFP_KERNEL_ACCOUNT);
+	return bounce->spare ? 0 : -ENOMEM;
+}
+
+/**
+ * chario_bounce_deinit() - undo chario_bounce_init()
+ * @bounce: nobody reads
+ */
+void chario_bounce_deinit(struct chario_bounce *bounce)
+{
+	if (bounce->spare)
+		free_pages_exact(bounce->spare, bounce->size);
+}
+
+/*
+ * After a failure the drive may still reach the memory: other memory takes its place.
+ * The core holds the pages as long as that.
+ */
+static void *replace(struct chario_bounce *bounce, void *spare)
+{
+	free_pages_exact(spare, bounce->size);
+	return alloc_pages_exact(bounce->size, GFP_KERNEL_ACCOUNT);
+}
+
+/**
+ * chario_bounce_read() - read some of the next bytes of a call
+ * @cf: the file
+ * @bounce: its
+ * @iter: where they are wanted
+ * @pos: byte offset on the disk
+ *
+ * Return: how many, or -errno.
+ */
+ssize_t chario_bounce_read(struct chario_file *cf, struct chario_bounce *bounce,
+			   struct iov_iter *iter, u64 pos)
+{
+	const u32 mask = cf->cio->block_mask;
+	u32 skip = pos & mask;
+	size_t bytes = min_t(size_t, iov_iter_count(iter),
+			     bounce->size - skip);
+	struct chario_move m = {
+		.op = CHARIO_OP_READ,
+		.pos = pos - skip,
+		.bytes = (skip + bytes + mask) & ~mask,
+	};
+	void *spare = xchg(&bounce->spare, NULL);
+	int error;
+
+	m.memory = spare ?: alloc_pages_exact(m.bytes, GFP_KERNEL_ACCOUNT);
+	if (!m.memory)
+		return -ENOMEM;
+	error = chario_move(cf, &m);
+	if (!error)
+		bytes = copy_to_iter(m.memory + skip, bytes, iter);
+	if (!spare)
+		free_pages_exact(m.memory, m.bytes);
+	else
+		/* Pairs with the exchange of the next reader. */
+		smp_store_release(&bounce->spare,
+				  error ? replace(bounce, spare) : spare);
+	if (error)
+		return error;
+	return bytes ?: -EFAULT;
+}

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Calls whose memory does not come until it is let come.
+ *
+ *	absent DEVICE WAY COUNT BYTES WAITING GO
+ *
+ * WAY is read, write, read-parts or write-parts (of a file of any size), or uring
+ * (reads).  COUNT calls of BYTES each are made at one time, through one open file; the
+ * last page of their memory is not there.  When every one of them waits for its page,
+ * and for nothing else, the file WAITING is made.  A file of any size is written to,
+ * synced and closed by another thread before that.  When there is a file GO the pages
+ * come.  Prints how many bytes all calls have moved.
+ */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <liburing.h>
+#include <linux/userfaultfd.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <chario/uapi.h>
+
+#include "common.h"
+
+#define PAGE        4096ul
+#define ELSEWHERE   0x1000001
+#define MOST        64
+#define DEADLINE_NS 60000000000ull
+
+static int fd;
+static const char *way;
+static bool parts;
+static size_t bytes, room;
+static unsigned int count;
+static char *memory;
+static ssize_t moved[MOST];
+
+/* So that the last page has at least a byte. */
+static char *memory_of(unsigned int i)
+{
+	return memory + i * room + (parts ? 1 : 0);
+}
+
+static off_t place_of(unsigned int i)
+{
+	return (off_t)(i * 2 * room + (parts ? 7 : 0));
+}
+
+static void *call(void *argument)
+{
+	unsigned int i = (unsigned int)(uintptr_t)argument;
+	bool reads = !strncmp(way, "read", 4);
+
+	moved[i] = reads ? pread(fd, memory_of(i), bytes, place_of(i)) :
+			   pwrite(fd, memory_of(i), bytes, place_of(i));
+	if (moved[i] < 0)
+		die("call %u", i);
+	return NULL;
+}
+
+/* All of a ring's calls; nobody else touches their memory. */
+static void *call_ring(void *argument)
+{
+	struct io_uring ring;
+
+	(void)argument;
+	errno = -io_uring_queue_init(MOST, &ring, 0);
+	if (errno)
+		die("io_uring_queue_init");
+	for (unsigned int i = 0; i < count; i++)
+		io_uring_prep_read(io_uring_get_sqe(&ring), fd, memory_of(i), (unsigned int)bytes,
+				   (uint64_t)place_of(i));
+	if (io_uring_submit(&ring) != (int)count)
+		die("io_uring_submit");
+	for (unsigned int i = 0; i < count; i++) {
+		struct io_uring_cqe *cqe;
+
+		errno = -io_uring_wait_cqe(&ring, &cqe);
+		if (errno)
+			die("io_uring_wait_cqe");
+		errno = cqe->res < 0 ? -cqe->res : 0;
+		if (errno)
+			die("a read");
+		moved[i] = cqe->res;
+		io_uring_cqe_seen(&ring, cqe);
+	}
+	return NULL;
+}
+
+static void zero(int faults, char *from, size_t length)
+{
+	struct uffdio_zeropage pages = { .range = { (uintptr_t)from, length } };
+
+	if (length && ioctl(faults, UFFDIO_ZEROPAGE, &pages) && errno != EEXIST)
+		die("UFFDIO_ZEROPAGE");
+}
+
+/* All is there but the last page of each call. */
+static int map(void)
+{
+	struct uffdio_api api = { .api = UFFD_API };
+	struct uffdio_register all = { .mode = UFFDIO_REGISTER_MODE_MISSING };
+	int faults = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
+
+	memory = mmap(NULL, count * room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+		      0);
+	all.range = (struct uffdio_range){ (uintptr_t)memory, count * room };
+	if (memory == MAP_FAILED || faults < 0 || ioctl(faults, UFFDIO_API, &api) ||
+	    ioctl(faults, UFFDIO_REGISTER, &all))
+		die("userfaultfd");
+	for (unsigned int i = 0; i < count; i++)
+		zero(faults, memory + i * room, room - PAGE);
+	return faults;
+}
+
+static void wait_faults(int faults)
+{
+	bool waits[MOST] = { 0 };
+	unsigned int waiting = 0;
+	struct uffd_msg message;
+
+	while (waiting < count) {
+		unsigned int i;
+
+		if (read(faults, &message, sizeof(message)) != sizeof(message))
+			die("userfaultfd");
+		i = (unsigned int)((message.arg.pagefault.address - (uintptr_t)memory) / room);
+		waiting += !waits[i];
+		waits[i] = true;
+	}
+}
+
+/* What others do with a file of any size meanwhile. */
+static void use_file(void)
+{
+	int other = dup(fd);
+
+	if (pwrite(fd, "x", 1, ELSEWHERE) != 1 || fsync(fd) || other < 0 || close(other))
+		die("another thread");
+}
+
+static void touch(const char *path)
+{
+	int made = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+
+	if (made < 0 || close(made))
+		die("%s", path);
+}
+
+int main(int argc, char **argv)
+{
+	struct chario_file_options options = { .size = sizeof(options),
+					       .deadline_ns = DEADLINE_NS };
+	pthread_t threads[MOST];
+	size_t total = 0;
+	bool ring;
+	int faults;
+
+	if (argc != 7)
+		die("usage: absent DEVICE WAY COUNT BYTES WAITING GO");
+	way = argv[2];
+	parts = strstr(way, "-parts");
+	ring = !strcmp(way, "uring");
+	count = (unsigned int)number(argv[3]);
+	bytes = number(argv[4]);
+	room = (bytes + PAGE) & ~(PAGE - 1);
+	if (!parts)
+		room = bytes;
+	fd = open(argv[1], O_RDWR);
+	options.flags = parts ? CHARIO_FILE_ANY_SIZE : 0;
+	if (count > MOST || fd < 0 || ioctl(fd, CHARIO_IOC_SET_FILE, &options))
+		die("%s", argv[1]);
+	faults = map();
+	for (unsigned int i = 0; i < (ring ? 1 : count); i++)
+		if (pthread_create(&threads[i], NULL, ring ? call_ring : call,
+				   (void *)(uintptr_t)i))
+			die("no thread");
+	wait_faults(faults);
+	if (parts)
+		use_file();
+	touch(argv[5]);
+	while (access(argv[6], F_OK))
+		usleep(10000);
+	zero(faults, memory, count * room);
+	for (unsigned int i = 0; i < count; i++)
+		zero(faults, memory + (i + 1) * room - PAGE, PAGE);
+	for (unsigned int i = 0; i < (ring ? 1 : count); i++)
+		pthread_join(threads[i], NULL);
+	for (unsigned int i = 0; i < count; i++)
+		total += (size_t)moved[i];
+	printf("%zu\n", total);
+	return 0;
+}

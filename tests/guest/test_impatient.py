@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: MIT
+"""Callers who want an answer sooner than the drive has one are told so, and disturb nobody else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from errno import ETIMEDOUT
+
+import pytest
+from rig import Rig
+from shared_guest import FileGuest, Setup
+
+from chario_lab.guest import faults
+from chario_lab.guest.spec import Namespace, NullCo, Nvme, Throttle
+
+SLOW, STALLS = 0, 1
+BLOCK, KIB = 4096, 1024
+CALLS, MAX_ORPHANS = 40, 32
+FOR_EVER_MS = 3_600_000
+DRIVES = (
+    # Well, and slower than some callers want.
+    Nvme("slow", (Namespace(64, BLOCK, backing=NullCo(latency_us=20000)),)),
+    Nvme("stalls", (Namespace(64, BLOCK, backing=Throttle()),)),
+)
+SETUP = Setup(drives=DRIVES)
+IMPATIENT = ["deadline,1", *[f"read,{BLOCK * i},{BLOCK}" for i in range(CALLS)]]
+
+
+@pytest.fixture
+def rig(keeper: FileGuest, request: pytest.FixtureRequest) -> Iterator[Rig]:
+    """The guest, for one test, with drives at full speed."""
+    rig = keeper.get(request)
+    faults.let_go(rig.guest, STALLS)
+    yield rig
+    faults.let_go(rig.guest, STALLS)
+
+
+def stalled(rig: Rig, age_ms: int) -> str:
+    """A disk whose drive does not answer any more, and has that age before it is recovered."""
+    disk = rig.disk(STALLS)
+    rig.set(disk, "recovery_age_ms", age_ms)
+    faults.stall(rig.guest, STALLS)
+    assert rig.call(disk, f"read,0,{64 * KIB}") == 64 * KIB
+    return disk
+
+
+def test_a_drive_that_is_well_is_left_alone(rig: Rig) -> None:
+    """Deadlines of 1 ms, and a drive that takes 20: each caller is told, nothing is aborted, the log is silent."""
+    disk = rig.disk(SLOW)
+    mark = rig.guest.log_mark()
+    told = rig.calls(disk, *IMPATIENT)[1:-1]
+    assert set(told) == {("read", -ETIMEDOUT)}
+    assert rig.call(disk, f"read,0,{BLOCK}") == BLOCK
+    counters = rig.counters(disk)
+    assert (counters["aborts"], counters["resets"]) == (0, 0)
+    assert rig.said(mark) == ""
+
+
+def test_the_age_of_recovery(rig: Rig) -> None:
+    """The caller is told at his deadline; nothing is done about the drive before that age, which root can change."""
+    disk = stalled(rig, FOR_EVER_MS)
+    assert rig.calls(disk, "deadline,100", f"read,0,{BLOCK}")[1] == ("read", -ETIMEDOUT)
+    bound_ms = int(rig.show(disk, "recovery_bound_ms"))
+    assert rig.counters(disk)["aborts"] == 0
+    rig.set(disk, "recovery_age_ms", 0)
+    assert int(rig.show(disk, "recovery_bound_ms")) == bound_ms - FOR_EVER_MS
+    faults.let_go(rig.guest, STALLS)
+    rig.wait_unpinned()
+
+
+def test_no_file_leaves_more_than_that(rig: Rig) -> None:
+    """With so many requests left behind, its calls get no command any more; other files do."""
+    disk = stalled(rig, FOR_EVER_MS)
+    before = rig.counters(disk)["read_commands"]
+    told = rig.calls(disk, *IMPATIENT)[1:-1]
+    assert told == [("read", -ETIMEDOUT)] * CALLS
+    assert rig.counters(disk)["read_commands"] - before == MAX_ORPHANS
+    assert rig.calls(disk, "deadline,1", f"read,0,{BLOCK}")[1] == ("read", -ETIMEDOUT)
+    assert rig.counters(disk)["read_commands"] - before == MAX_ORPHANS + 1
+    faults.let_go(rig.guest, STALLS)
+    rig.wait_unpinned()
+
+
+def test_a_file_is_served_again_when_its_requests_have_ended(rig: Rig) -> None:
+    """Its call that had to wait for that goes on by itself."""
+    disk = stalled(rig, FOR_EVER_MS)
+    job = rig.start(disk, *IMPATIENT, "touch,/run/full", "deadline,200000", f"read,0,{BLOCK}")
+    rig.wait_file("/run/full")
+    faults.let_go(rig.guest, STALLS)
+    assert rig.show(disk, "state") == "live"
+    assert job.wait().check().stdout.splitlines()[-2] == f"read {BLOCK}"
+    rig.remove("/run/full")
+
+
+@pytest.mark.parametrize("value", ["-1", "3600001", "soon"])
+def test_ages_that_there_are_not(rig: Rig, value: str) -> None:
+    """They are refused, and the age stays."""
+    disk = rig.disk(STALLS)
+    before = rig.show(disk, "recovery_age_ms")
+    with pytest.raises(OSError, match="Invalid argument"):
+        rig.set(disk, "recovery_age_ms", value)
+    assert rig.show(disk, "recovery_age_ms") == before
