@@ -72,7 +72,7 @@ chario_flight_try_command(struct chario_queue *q, const struct chario_call *call
 }
 
 /* A free command, or an ERR_PTR; EAGAIN when there is none and no waiting. */
-static inline struct chario_command *
+static __always_inline struct chario_command *
 chario_flight_command(struct chario_queue *q, const struct chario_call *call,
 		      bool may_wait)
 {

@@ -186,7 +186,7 @@ static __always_inline ssize_t transfer_common(struct chario_file *cf,
 }
 
 /* preadv2() and the like. */
-static __always_inline ssize_t transfer_iter(struct kiocb *iocb,
+static __always_inline ssize_t transfer_sync(struct kiocb *iocb,
 					     struct iov_iter *iter,
 					     enum chario_op op)
 {
@@ -194,7 +194,7 @@ static __always_inline ssize_t transfer_iter(struct kiocb *iocb,
 	unsigned long addr;
 	ssize_t ret;
 
-	if (!is_sync_kiocb(iocb) || !chario_pages_is_piece(iter))
+	if (!chario_pages_is_piece(iter))
 		return transfer(iocb, iter, op);
 	addr = chario_pages_address(iter);
 	if (!is_common(cf, addr, iter->count, iocb->ki_pos))
@@ -206,14 +206,27 @@ static __always_inline ssize_t transfer_iter(struct kiocb *iocb,
 	return ret;
 }
 
+/* Apart, so that asynchronous calls do not pay for the stack of these. */
+static noinline ssize_t read_sync(struct kiocb *iocb, struct iov_iter *iter)
+{
+	return transfer_sync(iocb, iter, CHARIO_OP_READ);
+}
+
+static noinline ssize_t write_sync(struct kiocb *iocb, struct iov_iter *iter)
+{
+	return transfer_sync(iocb, iter, CHARIO_OP_WRITE);
+}
+
 static ssize_t chario_read_iter(struct kiocb *iocb, struct iov_iter *iter)
 {
-	return transfer_iter(iocb, iter, CHARIO_OP_READ);
+	return is_sync_kiocb(iocb) ? read_sync(iocb, iter) :
+				     transfer(iocb, iter, CHARIO_OP_READ);
 }
 
 static ssize_t chario_write_iter(struct kiocb *iocb, struct iov_iter *iter)
 {
-	return transfer_iter(iocb, iter, CHARIO_OP_WRITE);
+	return is_sync_kiocb(iocb) ? write_sync(iocb, iter) :
+				     transfer(iocb, iter, CHARIO_OP_WRITE);
 }
 
 /* What read() and write() do with all but the common call. */
