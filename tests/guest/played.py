@@ -263,10 +263,9 @@ class Played:
 
     def put(self, number: int, completions: Sequence[Completion]) -> None:
         """Put completions into a queue, as they are; the driver sees them all at once."""
-        queue = self._queues[number]
-        first, *others = self._entries(queue, completions)
+        entries = self._entries(self._queues[number], completions)
         # The driver looks at the first of them.
-        for address, answers in (*joined(others), first):
+        for address, answers in (*joined(entries[1:]), *entries[:1]):
             self._memory.write(address, answers)
 
     def put_early(self, number: int, completions: Sequence[Completion]) -> None:
@@ -298,7 +297,15 @@ class Played:
     def ask(self, act: Callable[[], T]) -> T:
         """Have something done on the playing thread, which has taken by then all that was sent before."""
         answer: Future[T] = Future()
-        self._wishes.put(lambda: answer.set_result(act()))
+
+        def answer_with() -> None:
+            try:
+                answer.set_result(act())
+            except BaseException as error:
+                answer.set_exception(error)
+                raise
+
+        self._wishes.put(answer_with)
         return answer.result(SETTLE_LIMIT_S)
 
     def _fail(self, number: int, ending: Sequence[int], status: int) -> None:
