@@ -421,8 +421,6 @@ print(json.dumps(answers))
 
 def test_memory_that_never_comes_holds_up_its_own_file_only(guest: Guest, disk: str) -> None:
     """300 writers wait for a page with bytes in hand: others' buffers are given back all the same."""
-    if guest.run("test -e /proc/sys/vm/unprivileged_userfaultfd").rc != 0:
-        pytest.skip("this kernel has no userfaultfd: Debian's have")
     assert (
         run(
             guest,

@@ -87,8 +87,6 @@ def test_nothing_is_queued_for_workers(guest: Guest, guest_program: Programs, di
 @pytest.mark.parametrize("size", [4096, 64 * 1024])
 def test_memory_that_comes_late(guest: Guest, guest_program: Programs, disk: str, size: int) -> None:
     """Four calls together, and each sleeps for its memory before its command is posted: the drive is told of all."""
-    if guest.run("test -e /proc/sys/vm/unprivileged_userfaultfd").rc != 0:
-        pytest.skip("this kernel has no userfaultfd: Debian's have")
     guest.must(f"dd if=/dev/urandom of={disk} bs=64k count=4")
     before = counters(guest, disk)
     assert guest.must([guest.push(guest_program("late_pages")), disk, "4", str(size)], timeout_s=300) == str(4 * size)

@@ -17,12 +17,11 @@ LIMIT_S = 900
 AUTO, MARKS, WRITE_PROTECT, SOFT_DIRTY, COMPARE, NONE = range(6)
 HIDDEN, HIDDEN_BYTES = 0x3000_0000, 16 * MIB
 TRACKING = {"marks": MARKS, "write-protect": WRITE_PROTECT, "soft-dirty": SOFT_DIRTY, "compare": COMPARE}
-# What of the kernel's each kernel has: Debian's 6.1 no asynchronous userfaultfd, the debug kernel nothing.
+# What of the kernel's each kernel has: 6.1 no asynchronous userfaultfd.
 KNOWN = {
     "6.1": {SOFT_DIRTY},
     "6.12": {WRITE_PROTECT, SOFT_DIRTY},
     "6.12-rt": {WRITE_PROTECT, SOFT_DIRTY},
-    "debug": set(),
 }
 BLOCKS = 64
 # What src/view.c changes: every third block and one beside the first, then one more.
