@@ -21,7 +21,7 @@ FIXED = {
     "command_limit": "drive",
     "nsid": "1",
 }
-SETTABLE = {"any_size", "command_bytes", "chunk_bytes", "completion", "spin_us", "deadline_ms"}
+SETTABLE = {"any_size", "command_bytes", "chunk_bytes", "completion", "deadline_ms", "recovery_age_ms", "spin_us"}
 OTHERS = {
     "firmware", "last_error", "logical_block_size", "physical_block_size", "poll_queue_count",
     "queue_count", "queue_depth", "recovery_bound_ms", "serial", "wwid",
@@ -68,6 +68,7 @@ def test_namespaces_have_disks_of_their_own(guest: Guest, disk4096: str, disk_se
         ("completion", "poll spin irq", "default interrupt 1 polling"),
         ("spin_us", "1 1000000", "0 1000001 -1 x"),
         ("deadline_ms", "20 3600000", "0 3600001 -1 x"),
+        ("recovery_age_ms", "0 3600000", "3600001 -1 x"),
     ],
 )
 def test_settings_are_checked(guest: Guest, disk4096: str, name: str, good: str, bad: str) -> None:

@@ -15,6 +15,8 @@ from chario_lab.guest.session import Guest
 UAPI = Path(__file__).resolve().parents[2] / "kernel/uapi/chario/uapi.h"
 STAGES = [name.lower() for name in re.findall(r"^\tCHARIO_STAGE_(\w+),$", UAPI.read_text(), re.MULTILINE)]
 OF_A_COMMAND = ["split", "map", "queue", "post", "reap", "unmap"]
+# 1 MiB is 8 commands.  dd's memory is not there at first: the first command is split once more when it has come.
+OF_A_LARGE_READ = {**dict.fromkeys(OF_A_COMMAND, 8), "split": 9}
 
 
 def first_places(events: list[Event]) -> list[int]:
@@ -37,10 +39,10 @@ def test_the_stages_of_a_large_read_stand_in_order(guest: Guest, disk: str) -> N
     assert first_places(events) == sorted(first_places(events))
     counts = Counter(event.name for event in events)
     assert 1 <= counts.pop("irq") <= 8
-    assert counts == {stage: 8 if stage in OF_A_COMMAND else 1 for stage in STAGES if stage != "irq"}
+    assert counts == {stage: OF_A_LARGE_READ.get(stage, 1) for stage in STAGES if stage != "irq"}
     for start in range(0, 1 << 20, 128 << 10):
         mine = [event for event in events if event.name in OF_A_COMMAND and event.fields["offset"] == str(start)]
-        assert [event.name for event in mine] == OF_A_COMMAND
+        assert [event.name for event in mine] == (OF_A_COMMAND if start else ["split", *OF_A_COMMAND])
         assert {event.fields["bytes"] for event in mine} == {str(128 << 10)}
     assert events[0].fields["bytes"] == events[-1].fields["bytes"] == str(1 << 20)
 

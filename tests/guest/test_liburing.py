@@ -12,6 +12,9 @@ from chario_lab.guest.session import Guest
 # Its transfers begin and end anywhere, which is what any size is for.
 NEEDS_ANY_SIZE = "read-write"
 LIMIT_S = 300
+# read-write lets two workers of io_uring read one pipe and expects them to be served in order, which they are not
+# where the machine is busy; the disk has no part in it.
+RACE, TRIES = "test_buf_select_pipe failed", 10
 
 
 @pytest.fixture
@@ -26,7 +29,10 @@ def network(guest: Guest) -> None:
 def test_program(guest: Guest, disk512: str, program: str, any_size: int) -> None:
     """It passes, and skips nothing as a whole: that would be 77."""
     with setting(guest, disk512, "any_size", any_size):
-        done = guest.run(f"cd /run && {get_liburing_tests() / program} {disk512}", timeout_s=LIMIT_S)
+        for _ in range(TRIES):
+            done = guest.run(f"cd /run && {get_liburing_tests() / program} {disk512}", timeout_s=LIMIT_S)
+            if RACE not in done.stderr:
+                break
     if program == NEEDS_ANY_SIZE and not any_size:
         assert done.rc and "cqe res -22" in done.stderr
     else:

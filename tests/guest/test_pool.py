@@ -16,8 +16,8 @@ SIZES = [BLOCK, 2 * BLOCK, 3 * BLOCK, 32 * BLOCK, 33 * BLOCK, MIB, 5 * MIB]
 
 
 def round_trip(sizes: list[int], slot: int = 0) -> tuple[list[str], list[str]]:
-    """Each size written and read from places of a filled buffer, seen by ordinary calls too."""
-    script, expect = [f"heap 15 {8 * MIB}", f"fill {slot} 5"], ["0", "0"]
+    """Each size written and read from places of a filled buffer, seen by ordinary calls too, whose memory is there."""
+    script, expect = [f"heap 15 {8 * MIB}", "clear 15", f"fill {slot} 5"], ["0", "0", "0"]
     for place, size in enumerate(sizes):
         start = place * 3 * BLOCK
         script += [f"write {slot} {start} {size} {place * 8 * MIB}", f"pread 15 0 {size} {place * 8 * MIB}",
