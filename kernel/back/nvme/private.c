@@ -126,8 +126,9 @@ static struct chario_queue *take(struct chario_nvme *ctrl,
 		return ERR_PTR(-ENOSPC);
 	set_up(nq, args);
 	ret = bring_up(ctrl, nq, cpu);
+	/* A reset has ended what was asked of the drive. */
 	if (ret)
-		return ERR_PTR(ret);
+		return ERR_PTR(ret == -ECANCELED ? -EAGAIN : ret);
 	tell(nq, cpu, args);
 	queue_work(system_unbound_wq, &ctrl->power.work);
 	return &nq->core;

@@ -569,7 +569,9 @@ struct chario_settle {
  * taken (module parameter ``private_queues``); EAGAIN while the drive is being
  * recovered; EINVAL when there is no such CPU, or it is not online; EPERM when
  * the caller has not CAP_SYS_NICE and the CPU is isolated (isolcpus, nohz_full)
- * or one on which it may not run; EOPNOTSUPP where the disk has none; ENOMEM.
+ * or one on which it may not run; EOPNOTSUPP where the disk has none; ENOMEM;
+ * ETIMEDOUT when the drive does not answer, and is reset, after which it can be
+ * asked again; EIO when it refuses; ENODEV when it has gone.
  */
 struct chario_queue_create {
 	__u32 size;
