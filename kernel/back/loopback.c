@@ -245,6 +245,8 @@ int chario_loopback_init(void)
 	cio->capacity_bytes = (u64)loopback_mib * SZ_1M;
 	strscpy(cio->model, "CharIO loopback", sizeof(cio->model));
 	strscpy(cio->serial, "memory", sizeof(cio->serial));
+	/* It takes no more, whatever room the module makes. */
+	cio->command_limit = CHARIO_COMMAND_LIMIT_DRIVE;
 	ret = chario_device_configure(cio, 512, SZ_128K,
 				      loopback_boundary_kib * SZ_1K);
 	if (!ret)

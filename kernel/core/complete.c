@@ -110,12 +110,15 @@ struct chario_async chario_complete_orphan(struct chario_request *req, int error
 	struct chario_async async = req->async;
 	struct chario_command *cmd;
 
+	req->left = 0;
 	/* One that is being prepared is seen to by chario_queue_post(). */
-	chario_for_each_command(cmd, req)
+	chario_for_each_command(cmd, req) {
 		if (cmd->state != CHARIO_COMMAND_IDLE)
 			chario_pages_keep(cmd);
+		req->left++;
+	}
 	req->orphaned = true;
-	chario_origin_hold(req->origin);
+	chario_origin_hold(req->origin, req->left);
 	req->waiter = NULL;
 	req->async.who = NULL;
 	if (!waiter)
@@ -207,10 +210,11 @@ static noinline void finish_orphan(struct chario_queue *q,
 				   struct chario_request *req, bool mark_dirty)
 {
 	struct chario_origin *origin = req->orphaned ? req->origin : NULL;
+	unsigned int left = req->left;
 
 	release(q, req, mark_dirty, result_of(req));
 	if (origin)
-		chario_origin_drop(origin);
+		chario_origin_drop(origin, left);
 }
 
 /* An ended request that nobody waits for: tell the caller, if there is one. */

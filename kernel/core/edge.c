@@ -13,10 +13,10 @@
 #include "core/queue.h"
 
 /*
- * On all disks of the medium; one that joins takes over the number, and one that
- * has left keeps what it had, for it has obstacles for good.  Who posts a command
- * needs no barrier: it looks under the lock of a queue, and who locks an edge has
- * counted before it takes that lock to look for writes that are with the device.
+ * On all disks of the medium.  One that joins takes over the number; one that has
+ * left keeps what it had, for it has obstacles for good.  Posting needs no barrier: it
+ * reads @obstacles under the lock of its queue, and chario_edge_lock() takes the lock
+ * of each queue after the count was raised.
  */
 static void count_patchers(struct chario_medium *medium, int more)
 {
@@ -148,7 +148,7 @@ static int wait_clear(const struct chario_edge *edge, unsigned long expires)
 	struct chario_queue *q;
 
 	while ((q = find_writer(edge, &holder))) {
-		long left = max_t(long, expires - jiffies, 1);
+		long left = chario_jiffies_left(expires);
 
 		left = wait_event_timeout(q->slot_wait, is_clear(q, edge),
 					  left);
@@ -173,7 +173,7 @@ static int wait_clear(const struct chario_edge *edge, unsigned long expires)
 int chario_edge_lock(struct chario_edge *edge, struct chario_device *cio,
 		     u64 pos, unsigned long expires)
 {
-	long left = max_t(long, expires - jiffies, 1);
+	long left = chario_jiffies_left(expires);
 	int ret;
 
 	edge->medium = cio->medium;

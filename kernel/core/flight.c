@@ -26,7 +26,11 @@ chario_flight_wait_command(struct chario_queue *q, const struct chario_call *cal
 		     chario_queue_get(q, call->expires, killable);
 }
 
-/* The caller has been killed; there are requests that it sees through. */
+/*
+ * The caller has been killed.  Unless CHARIO_DUTY_STAY binds it, the request goes on
+ * without it.  @req may have ended and be another's: chario_complete_abandon() decides
+ * by the waiter, under the lock.
+ */
 static noinline void leave_or_stay(struct chario_queue *q,
 				   struct chario_request *req,
 				   struct chario_waiter *waiter)
@@ -94,10 +98,10 @@ size_t chario_flight_land(struct chario_flight *flight,
 
 /**
  * chario_flight_fault_in() - wait for memory of a call that is not there
- * @call: the call, which has no command that is not with the device
+ * @call: the call; what commands it has are with the device
  * @iter: at the memory
- * @least: bytes that it needs to go on
- * @most: bytes that it will need next
+ * @least: bytes of its next command
+ * @most: bytes to bring in, @least or more
  *
  * Return: 0; EAGAIN when it must not wait, ETIMEDOUT, or as
  * chario_pages_fault_in().

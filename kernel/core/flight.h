@@ -107,7 +107,6 @@ static inline void chario_flight_init(struct chario_request *req,
 	req->buffer = NULL;
 	req->first = first;
 	req->expires = call->expires;
-	req->started = jiffies;
 }
 
 /* The caller of @flight will wait for a request. */

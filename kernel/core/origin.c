@@ -18,9 +18,10 @@ int chario_max_orphans = 32;
 static struct chario_range max_orphans = { &chario_max_orphans, 1, U16_MAX };
 
 module_param_cb(max_orphans, &chario_range_ops, &max_orphans, 0644);
-MODULE_PARM_DESC(max_orphans, "Requests that an open file may leave with the drive when their callers have gone, before its next calls wait (1 to 65535, default 32)");
+__MODULE_PARM_TYPE(max_orphans, "int");
+MODULE_PARM_DESC(max_orphans, "Commands that an open file may leave with the drive when their callers have gone, before its next calls wait (1 to 65535, default 32)");
 
-/* Those who have left too many orphans. */
+/* Callers whose file is full, see chario_origin_is_full(); one for all files, for they are few. */
 static DECLARE_WAIT_QUEUE_HEAD(room_wait);
 
 /* The last reference: closing takes long where buffers are many, and may sleep. */
@@ -44,25 +45,27 @@ void chario_origin_init(struct chario_origin *origin, struct file *file)
  * chario_origin_hold() - a request becomes an orphan
  * @origin: whose caller, or io_uring for it, still has the file open: it is told
  *	afterwards that the request has ended
+ * @commands: that it keeps
  *
  * Context: any; under the lock of the request's queue.
  */
-void chario_origin_hold(struct chario_origin *origin)
+void chario_origin_hold(struct chario_origin *origin, unsigned int commands)
 {
-	if (atomic_inc_return(&origin->orphans) == 1)
+	if (atomic_add_return(commands, &origin->orphans) == commands)
 		get_file(origin->file);
 }
 
 /**
  * chario_origin_drop() - an orphan has ended
  * @origin: may be gone afterwards
+ * @commands: that it has kept
  *
  * Context: any.
  */
-void chario_origin_drop(struct chario_origin *origin)
+void chario_origin_drop(struct chario_origin *origin, unsigned int commands)
 {
 	struct file *file = origin->file;
-	bool last = atomic_dec_and_test(&origin->orphans);
+	bool last = atomic_sub_and_test(commands, &origin->orphans);
 
 	/* Pairs with the barrier in prepare_to_wait(), after the value above. */
 	if (unlikely(waitqueue_active(&room_wait)))
@@ -86,7 +89,7 @@ void chario_origin_drop(struct chario_origin *origin)
 int chario_origin_wait_room(const struct chario_origin *origin,
 			    unsigned long expires, bool killable)
 {
-	long left = max_t(long, expires - jiffies, 1);
+	long left = chario_jiffies_left(expires);
 
 	if (killable)
 		left = wait_event_killable_timeout(room_wait,
@@ -140,7 +143,7 @@ int chario_origin_settle(const struct chario_origin *origin,
 
 	for (i = 0; i < cio->nr_queues && atomic_read(&origin->orphans); i++) {
 		struct chario_queue *q = cio->queues[i];
-		long left = max_t(long, expires - jiffies, 1);
+		long left = chario_jiffies_left(expires);
 
 		left = wait_event_killable_timeout(q->slot_wait,
 						   is_settled(q, origin, pos,

@@ -8,8 +8,9 @@
  * stay as long as a write that was made through it can still reach the disk:
  * who is granted such a lock knows that no write of an earlier holder follows.
  *
- * An orphan keeps its commands, too, and a caller who does not wait for the drive
- * could leave any number of them: a file that has left max_orphans waits.
+ * An orphan keeps its commands, too.  A file that has left max_orphans of those gets
+ * no other until some have ended, or a caller who never waits could take every command
+ * of a queue.
  */
 #ifndef CHARIO_CORE_ORIGIN_H
 #define CHARIO_CORE_ORIGIN_H
@@ -23,7 +24,7 @@ struct chario_device;
 /**
  * struct chario_origin - an open file, as requests know it
  * @file: the file
- * @orphans: requests whose caller has gone
+ * @orphans: commands of requests whose caller has gone
  * @put_work: drops the reference of the last of them
  */
 struct chario_origin {
@@ -35,8 +36,8 @@ struct chario_origin {
 /* core/origin.c */
 extern int chario_max_orphans;
 void chario_origin_init(struct chario_origin *origin, struct file *file);
-void chario_origin_hold(struct chario_origin *origin);
-void chario_origin_drop(struct chario_origin *origin);
+void chario_origin_hold(struct chario_origin *origin, unsigned int commands);
+void chario_origin_drop(struct chario_origin *origin, unsigned int commands);
 int chario_origin_wait_room(const struct chario_origin *origin,
 			    unsigned long expires, bool killable);
 int chario_origin_settle(const struct chario_origin *origin,

@@ -13,6 +13,7 @@ static __always_inline void post(struct chario_queue *q,
 				 struct chario_command *cmd, bool kick)
 {
 	cmd->state = CHARIO_COMMAND_POSTED;
+	cmd->req->started = jiffies;
 	trace_post(q, cmd, 0);
 	q->ops->post(q, cmd, kick);
 }
@@ -24,8 +25,8 @@ static __always_inline void post(struct chario_queue *q,
  * @cmd: in flight
  * @kick: tell the device now
  *
- * What the device has had before a reset waits for no edge: it is an edge that
- * waits for it.
+ * A command that was posted before a reset is posted again whatever edges there
+ * are: the owner of the edge waits for just this command (wait_clear()).
  *
  * Context: under q->lock.
  */
@@ -37,6 +38,7 @@ void chario_queue_hand_over(struct chario_queue *q, struct chario_command *cmd,
 	if (unlikely(q->state == CHARIO_QUEUE_FROZEN) ||
 	    (!again && chario_edge_holds(cmd))) {
 		cmd->state = CHARIO_COMMAND_HELD;
+		cmd->req->started = jiffies;
 		if (kick && q->state == CHARIO_QUEUE_LIVE)
 			q->ops->kick(q);
 		return;
@@ -122,6 +124,7 @@ static inline struct chario_command *post_slices(struct chario_queue *q,
 	struct chario_command *left;
 
 	chario_watch_arm(q, first->req->expires);
+	first->req->started = jiffies;
 	left = q->ops->post_slices(q, first);
 	if (kick && !left)
 		q->ops->kick(q);

@@ -150,7 +150,7 @@ static bool is_got(struct chario_queue *q, struct chario_command **cmd)
 struct chario_command *chario_queue_get(struct chario_queue *q,
 					unsigned long expires, bool killable)
 {
-	long left = max_t(long, expires - jiffies, 1);
+	long left = chario_jiffies_left(expires);
 	struct chario_command *cmd;
 
 	if (killable)

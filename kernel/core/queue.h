@@ -161,6 +161,12 @@ struct chario_queue {
 	struct chario_track __rcu *track;
 };
 
+/* For waits: 1 at least, for the deadline may pass while it is read. */
+static inline long chario_jiffies_left(unsigned long expires)
+{
+	return max_t(long, expires - jiffies, 1);
+}
+
 static inline struct chario_command *
 chario_queue_command(const struct chario_queue *q, unsigned int tag)
 {

@@ -93,9 +93,9 @@ static unsigned int count_commands(const struct cursor *cur, size_t bytes_max,
 }
 
 /*
- * split -> map -> queue: fill in one command, and hold the memory of the
- * @count - 1 that follow it while we are at it.  EFAULT: its memory is not there,
- * and the call is where it was.
+ * split -> map -> queue: fill in one command.  Pins the memory of the @count - 1
+ * commands behind it with the same call, where it can.  EFAULT: a page is not
+ * there, and @cur has not moved.
  */
 static int prepare(struct chario_queue *q, struct chario_command *cmd,
 		   struct cursor *cur, struct chario_window *window,
@@ -154,8 +154,8 @@ static void give_back(struct chario_queue *q, struct chario_command *last,
  * Fill in and post a chain of commands.  0 when at least the first has been
  * posted: the request ends by itself.  After the last post it may have.
  *
- * Where memory is not there the request ends in front of it: its commands do not
- * wait for that.
+ * Where a page is not there the request ends in front of it; the bytes that are left
+ * become another request, so that no command waits for the page.
  */
 static int post_commands(struct chario_queue *q, struct chario_request *req,
 			 struct cursor *cur, unsigned int count)
@@ -228,12 +228,12 @@ static void land_oldest(struct run *run, const struct chario_call *call)
 }
 
 /*
- * That is waited for ahead: the requests of a call that begins with memory that is not
- * there need not wait one by one.
+ * How much fault_in() brings in at once: the requests that follow find their pages
+ * there, and need not wait one by one.
  */
 #define FAULT_IN_BYTES	SZ_64M
 
-/* Wait for the memory of the next requests, with no command that others may want. */
+/* Wait for the pages of the next requests; those before have landed, so that no command is kept. */
 static int fault_in(struct run *run, const struct chario_call *call,
 		    const struct cursor *cur)
 {

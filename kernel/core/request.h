@@ -65,6 +65,7 @@ struct chario_waiter {
  *	for; under the queue's lock
  * @duty: CHARIO_DUTY_* bits
  * @control: CHARIO_CONTROL_* bits
+ * @left: once it is orphaned: its commands, as its origin has counted them
  * @error: of the first failed command; under the queue's lock
  * @good: bytes in front of the first failed command; under the queue's lock
  * @bytes: bytes of all commands
@@ -76,7 +77,7 @@ struct chario_waiter {
  *	keeps the buffer, see core/buffer.h
  * @first: head of the chain of commands, in order of their place in the call
  * @expires: jiffies at which the caller wants ETIMEDOUT
- * @started: jiffies at which it had its first command
+ * @started: jiffies at which a command of it was last handed over, or had to wait
  * @done_next: on a list of finished requests
  * @node: on the queue's list of requests whose pages must be marked dirty
  *	by a context that can sleep
@@ -88,6 +89,7 @@ struct chario_request {
 	bool overdue;
 	u8 duty;
 	u16 control;
+	u16 left;
 	int error;
 	size_t good;
 	size_t bytes;

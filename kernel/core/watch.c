@@ -49,8 +49,8 @@ static void reap_late(struct chario_queue *q)
 }
 
 /*
- * When recovery may begin: a caller may want an answer sooner than a healthy drive has
- * one, and that is no reason to disturb others.
+ * From when on the drive may be recovered for a request: its deadline, but not before
+ * the recovery age.  A caller may be less patient than a healthy drive is fast.
  */
 static unsigned long recover_at(const struct chario_request *req)
 {
@@ -59,13 +59,13 @@ static unsigned long recover_at(const struct chario_request *req)
 	return time_after(old, req->expires) ? old : req->expires;
 }
 
-/* When there is something to be done about a request. */
+/* The next step: at its deadline the caller is told; for an orphan the drive is recovered. */
 static unsigned long due_at(const struct chario_request *req)
 {
 	return req->orphaned ? recover_at(req) : req->expires;
 }
 
-/* A request about which there is something to be done; @next: when to look again. */
+/* The first request whose next step is due, or NULL; @next: when to look again then. */
 static struct chario_request *find_due(struct chario_queue *q, bool *busy,
 				       unsigned long *next)
 {

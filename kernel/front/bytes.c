@@ -27,6 +27,7 @@
 #include "core/device.h"
 #include "core/edge.h"
 #include "core/pages.h"
+#include "core/queue.h"
 #include "front/bounce.h"
 #include "front/bytes.h"
 #include "front/call.h"
@@ -37,8 +38,8 @@
 
 /**
  * struct chario_bytes - what a file of any size has in hand
- * @in_use: bit 0: somebody has what follows to himself; @untold is read without it, and
- *	so is where @gather lies, see chario_gather_meets()
+ * @in_use: bit 0: taken by enter(), protects all below but @bounce.  @untold and the
+ *	place of @gather are read without it, too, see chario_gather_meets()
  * @idle: who waits for it
  * @gather: bytes that have been written and are not on the disk yet; an fsync
  *	tells of those that are lost, whoever else has been told: other holders
@@ -68,7 +69,7 @@ static int enter(struct chario_bytes *b)
 {
 	unsigned long expires = chario_call_expires(b->gather.cf);
 	long left = wait_event_killable_timeout(b->idle, try_enter(b),
-						expires - jiffies);
+						chario_jiffies_left(expires));
 
 	if (likely(left > 0))
 		return 0;
@@ -76,9 +77,9 @@ static int enter(struct chario_bytes *b)
 }
 
 /*
- * Undo enter(), and have a reference to the file as long as something is gathered.
- * The caller has the file open, or is the work, which runs on that reference; a worker
- * that drops the last one does not close the file itself.
+ * Undo enter().  While something is gathered the file has one reference more: it is
+ * taken before the bit is cleared, and dropped after.  @b stays there all the time: the
+ * caller has the file open, or is the work, which the last close waits for.
  */
 static void leave(struct chario_bytes *b)
 {
@@ -114,7 +115,7 @@ static void write_left_lying(struct work_struct *work)
 	struct chario_bytes *b = container_of(to_delayed_work(work),
 					      struct chario_bytes, work);
 
-	/* A call may have it for long, and the workqueue is needed by others. */
+	/* Never wait: a call may have it for long, and other files need this worker. */
 	if (!try_enter(b)) {
 		queue_delayed_work(chario_workqueue, &b->work, HZ);
 		return;
@@ -289,17 +290,23 @@ static ssize_t write_parts(struct chario_file *cf, struct iov_iter *iter,
 			   u64 pos, bool durable)
 {
 	unsigned long expires = chario_call_expires(cf);
-	ssize_t ret = 0, total = 0;
+	ssize_t ret, total = 0;
 
-	while (ret >= 0 && iov_iter_count(iter)) {
+	while (iov_iter_count(iter)) {
 		ret = write_part(cf, iter, pos + total, durable);
-		if (ret > 0)
+		if (ret >= 0) {
 			total += ret;
-		else if (ret == -EFAULT)
-			ret = fault_in(iter, cf->bytes->gather.size, expires);
+			expires = chario_call_expires(cf);
+			continue;
+		}
+		if (ret != -EFAULT)
+			return ret;
+		ret = fault_in(iter, cf->bytes->gather.size, expires);
+		/* The call ends there, as at the end of the disk. */
+		if (ret)
+			return total ?: ret;
 	}
-	/* Memory that cannot be read ends a call that has begun. */
-	return ret < 0 && !(ret == -EFAULT && total) ? ret : total;
+	return total;
 }
 
 static ssize_t read_parts(struct chario_file *cf, struct iov_iter *iter,

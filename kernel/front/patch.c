@@ -53,9 +53,13 @@ int chario_move(struct chario_file *cf, const struct chario_move *m)
  * Two commands of one queue, for the read and the write, before other writers
  * are held up: these keep theirs while they wait for us.
  */
-static int take_two(struct chario_queue *q, struct chario_command **taken,
-		    unsigned long expires)
+static int take_two(struct chario_queue *q, const struct chario_origin *origin,
+		    struct chario_command **taken, unsigned long expires)
 {
+	int ret = chario_origin_wait_room(origin, expires, false);
+
+	if (ret)
+		return ret;
 	for (;;) {
 		taken[0] = chario_queue_get(q, expires, false);
 		if (IS_ERR(taken[0]))
@@ -127,7 +131,7 @@ int chario_patch_block(struct chario_file *cf, void *bounce, u64 pos,
 	struct chario_edge edge;
 	int ret;
 
-	ret = take_two(q, taken, expires);
+	ret = take_two(q, &cf->origin, taken, expires);
 	if (ret)
 		return ret;
 	ret = chario_edge_lock(&edge, cio, pos - offset, expires);

@@ -14,12 +14,12 @@ from chario_lab.guest import faults
 from chario_lab.guest.spec import Namespace, NullCo, Nvme, Throttle
 
 SLOW, STALLS = 0, 1
-BLOCK, KIB = 4096, 1024
+BLOCK, KIB, MIB = 4096, 1024, 1 << 20
 CALLS, MAX_ORPHANS = 40, 32
 FOR_EVER_MS = 3_600_000
 DRIVES = (
     # Well, and slower than some callers want.
-    Nvme("slow", (Namespace(64, BLOCK, backing=NullCo(latency_us=20000)),)),
+    Nvme("slow", (Namespace(64, BLOCK, backing=NullCo(latency_us=200_000)),)),
     Nvme("stalls", (Namespace(64, BLOCK, backing=Throttle()),)),
 )
 SETUP = Setup(drives=DRIVES)
@@ -44,8 +44,15 @@ def stalled(rig: Rig, age_ms: int) -> str:
     return disk
 
 
+def end(rig: Rig, disk: str) -> None:
+    """The drive lets go of what it has, by a reset at the latest."""
+    faults.let_go(rig.guest, STALLS)
+    rig.set(disk, "recovery_age_ms", 0)
+    rig.wait_unpinned()
+
+
 def test_a_drive_that_is_well_is_left_alone(rig: Rig) -> None:
-    """Deadlines of 1 ms, and a drive that takes 20: each caller is told, nothing is aborted, the log is silent."""
+    """Deadlines of 1 ms, and a drive that takes 200: each caller is told, nothing is aborted, the log is silent."""
     disk = rig.disk(SLOW)
     mark = rig.guest.log_mark()
     told = rig.calls(disk, *IMPATIENT)[1:-1]
@@ -64,8 +71,7 @@ def test_the_age_of_recovery(rig: Rig) -> None:
     assert rig.counters(disk)["aborts"] == 0
     rig.set(disk, "recovery_age_ms", 0)
     assert int(rig.show(disk, "recovery_bound_ms")) == bound_ms - FOR_EVER_MS
-    faults.let_go(rig.guest, STALLS)
-    rig.wait_unpinned()
+    end(rig, disk)
 
 
 def test_no_file_leaves_more_than_that(rig: Rig) -> None:
@@ -77,8 +83,28 @@ def test_no_file_leaves_more_than_that(rig: Rig) -> None:
     assert rig.counters(disk)["read_commands"] - before == MAX_ORPHANS
     assert rig.calls(disk, "deadline,1", f"read,0,{BLOCK}")[1] == ("read", -ETIMEDOUT)
     assert rig.counters(disk)["read_commands"] - before == MAX_ORPHANS + 1
-    faults.let_go(rig.guest, STALLS)
-    rig.wait_unpinned()
+    end(rig, disk)
+
+
+def test_large_calls_leave_no_more_than_small_ones(rig: Rig) -> None:
+    """What is counted is commands: one call has as many as a file may leave, and few get in before that."""
+    disk = stalled(rig, FOR_EVER_MS)
+    before = rig.counters(disk)["write_commands"]
+    calls = [f"fill,1,0,{4 * MIB}", "deadline,20", *[f"write,{4 * MIB * i},{4 * MIB}" for i in range(8)]]
+    assert rig.calls(disk, *calls)[2:-1] == [("write", -ETIMEDOUT)] * 8
+    assert MAX_ORPHANS <= rig.counters(disk)["write_commands"] - before < 2 * MAX_ORPHANS
+    end(rig, disk)
+
+
+def test_parts_of_blocks_leave_no_more_than_whole_ones(rig: Rig) -> None:
+    """Each write of a part begins with a read of its block, which the drive keeps."""
+    disk = stalled(rig, FOR_EVER_MS)
+    before = rig.counters(disk)["read_commands"]
+    writes = [f"write,{2 * BLOCK * i},100" for i in range(2 * CALLS)]
+    told = rig.calls(disk, "any-size", "deadline,1", *writes)[2:-1]
+    assert set(told) <= {("write", -ETIMEDOUT), ("write", 100)}
+    assert rig.counters(disk)["read_commands"] - before == MAX_ORPHANS
+    end(rig, disk)
 
 
 def test_a_file_is_served_again_when_its_requests_have_ended(rig: Rig) -> None:
