@@ -10,6 +10,7 @@
 
 #include <linux/version.h>
 #include <linux/device/class.h>
+#include <linux/mm.h>
 #include <linux/timer.h>
 #include <linux/uio.h>
 
@@ -35,7 +36,6 @@
 
 /* "mm: introduce vma->vm_flags wrapper functions", 6.3 */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 3, 0)
-#include <linux/mm.h>
 static inline void vm_flags_clear(struct vm_area_struct *vma, vm_flags_t flags)
 {
 	vma->vm_flags &= ~flags;
@@ -90,6 +90,19 @@ static inline void vm_flags_clear(struct vm_area_struct *vma, vm_flags_t flags)
 #define chario_compat_has_override(pdev) device_has_driver_override(&(pdev)->dev)
 #else
 #define chario_compat_has_override(pdev) (!!(pdev)->driver_override)
+#endif
+
+/*
+ * "mm/gup: retire follow_hugetlb_page()", 6.6: before, FOLL_NOFAULT was not looked at
+ * for huge pages.  See pages.c; where the header has no FOLL_FAST_ONLY, from 6.3 on,
+ * nothing can be done about it.
+ */
+#ifdef FOLL_FAST_ONLY
+int chario_compat_pin_present(unsigned long addr, unsigned int nr,
+			      unsigned int flags, struct page **pages);
+#else
+#define chario_compat_pin_present(addr, nr, flags, pages) \
+	pin_user_pages_fast(addr, nr, (flags) | FOLL_NOFAULT, pages)
 #endif
 
 /*

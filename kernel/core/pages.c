@@ -95,7 +95,7 @@ static int fill_window(struct chario_window *window, unsigned long addr,
 	int got;
 
 	chario_window_drop(window);
-	got = pin_user_pages_fast(addr, nr, flags, window->pages);
+	got = chario_compat_pin_present(addr, nr, flags, window->pages);
 	if (got < 0)
 		return -EFAULT;
 	window->addr = addr;
@@ -110,7 +110,7 @@ static int fill_window(struct chario_window *window, unsigned long addr,
 static int pin_ahead(struct chario_command *cmd, unsigned long addr,
 		     struct chario_window *window, size_t ahead)
 {
-	unsigned int flags = chario_pages_flags(cmd->req->op) | FOLL_NOFAULT;
+	unsigned int flags = chario_pages_flags(cmd->req->op);
 	unsigned int nr = PFN_DOWN(cmd->bytes);
 	int ret;
 
@@ -211,7 +211,7 @@ static ssize_t fault_in_piece(unsigned long addr, size_t bytes,
 /**
  * chario_pages_fault_in() - wait for memory that is not there
  * @iter: at the memory, of user space; stays where it is
- * @bytes: how much of it; it has so much
+ * @bytes: how much of it, at most iov_iter_count(@iter)
  * @op: what it is for
  *
  * It is not held and may go again: whoever wants it pins it, and comes back.

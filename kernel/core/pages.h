@@ -122,7 +122,7 @@ static inline unsigned int chario_pages_flags(enum chario_op op)
  * @cmd: its @req, @bytes are set; gets its pages
  * @addr: address in user space
  *
- * Nobody waits for a page while he has a command that others may want.
+ * Faults no page in: whoever waited for one would keep a command that others may want.
  *
  * Context: may sleep.
  * Return: 0; EFAULT when not all of it is there: give the command back and ask
@@ -131,14 +131,14 @@ static inline unsigned int chario_pages_flags(enum chario_op op)
 static inline int chario_pages_pin_user(struct chario_command *cmd,
 					unsigned long addr)
 {
-	unsigned int flags = chario_pages_flags(cmd->req->op) | FOLL_NOFAULT;
 	int got;
 
 	cmd->hold = CHARIO_HOLD_PIN;
 	cmd->page_offset = offset_in_page(addr);
 	cmd->nr_pages = PFN_UP(cmd->page_offset + cmd->bytes);
-	got = pin_user_pages_fast(addr & PAGE_MASK, cmd->nr_pages, flags,
-				  cmd->pages);
+	got = chario_compat_pin_present(addr & PAGE_MASK, cmd->nr_pages,
+					chario_pages_flags(cmd->req->op),
+					cmd->pages);
 	if (likely(got == cmd->nr_pages))
 		return 0;
 	if (got > 0)

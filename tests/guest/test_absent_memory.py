@@ -22,6 +22,8 @@ WAITING, GO = "/run/waiting", "/run/go"
 SETUP = Setup(drives=(Nvme("few", (Namespace(64, BLOCK),), mqes=2, max_ioqpairs=1),))
 WAYS = ("read", "write", "uring")
 STRICT = [(way, size) for way in WAYS for size in (BLOCK, LONG)]
+# Each of a huge page, which some kernels wait for although they are told not to.
+HUGE = [(way, size) for way in ("read-huge", "write-huge") for size in (BLOCK, LONG)]
 PARTS = [(way, size) for way in ("read-parts", "write-parts") for size in (100, LONG + 100)]
 
 
@@ -29,7 +31,8 @@ PARTS = [(way, size) for way in ("read-parts", "write-parts") for size in (100, 
 def disk(rig: Rig) -> Iterator[str]:
     """A disk of two commands, which unprivileged callers may use."""
     node = rig.disk(FEW)
-    rig.guest.must(f"chmod 666 {node}; echo 1 >/proc/sys/vm/unprivileged_userfaultfd; mkdir -p /run; chmod 1777 /run")
+    rig.guest.must(f"chmod 666 {node}; echo 1 >/proc/sys/vm/unprivileged_userfaultfd; mkdir -p /run; chmod 1777 /run; "
+                   f"echo {COUNT} >/proc/sys/vm/nr_hugepages")  # fmt: skip
     yield node
     rig.unbind(FEW)
 
@@ -47,7 +50,7 @@ def waiting(rig: Rig, disk: str, way: str, size: int) -> Iterator[Job]:
         rig.touch(GO)
 
 
-@pytest.mark.parametrize(("way", "size"), STRICT + PARTS)
+@pytest.mark.parametrize(("way", "size"), STRICT + HUGE + PARTS)
 def test_others_are_served(rig: Rig, disk: str, way: str, size: int) -> None:
     """All of them wait at one time, and a call of somebody else passes; when the memory comes they end well."""
     with waiting(rig, disk, way, size) as job:

@@ -4,8 +4,8 @@
  *
  *	absent DEVICE WAY COUNT BYTES WAITING GO
  *
- * WAY is read, write, read-parts or write-parts (of a file of any size), or uring
- * (reads).  COUNT calls of BYTES each are made at one time, through one open file; the
+ * WAY is read, write, read-parts or write-parts (of a file of any size), read-huge or
+ * write-huge (a huge page each, no part of which is there), or uring (reads).  COUNT calls of BYTES each are made at one time, through one open file; the
  * last page of their memory is not there.  When every one of them waits for its page,
  * and for nothing else, the file WAITING is made.  A file of any size is written to,
  * synced and closed by another thread before that.  When there is a file GO the pages
@@ -27,19 +27,20 @@
 #include "common.h"
 
 #define PAGE        4096ul
+#define HUGE        (2ul << 20)
 #define ELSEWHERE   0x1000001
 #define MOST        64
 #define DEADLINE_NS 60000000000ull
 
 static int fd;
 static const char *way;
-static bool parts;
+static bool parts, huge;
 static size_t bytes, room;
 static unsigned int count;
 static char *memory;
 static ssize_t moved[MOST];
 
-/* So that the last page has at least a byte. */
+/* One byte into its page, so that 4096 * n + 100 bytes reach into one page more. */
 static char *memory_of(unsigned int i)
 {
 	return memory + i * room + (parts ? 1 : 0);
@@ -99,6 +100,29 @@ static void zero(int faults, char *from, size_t length)
 		die("UFFDIO_ZEROPAGE");
 }
 
+/* There is no zero page of that size. */
+static void copy_huge(int faults, char *to)
+{
+	struct uffdio_copy page = { .dst = (uintptr_t)to, .len = HUGE };
+	void *from = mmap(NULL, HUGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	page.src = (uintptr_t)from;
+	if (from == MAP_FAILED || ioctl(faults, UFFDIO_COPY, &page))
+		die("UFFDIO_COPY");
+}
+
+/* All memory comes. */
+static void come(int faults)
+{
+	for (unsigned int i = 0; huge && i < count; i++)
+		copy_huge(faults, memory + i * room);
+	if (huge)
+		return;
+	zero(faults, memory, count * room);
+	for (unsigned int i = 0; i < count; i++)
+		zero(faults, memory + (i + 1) * room - PAGE, PAGE);
+}
+
 /* All is there but the last page of each call. */
 static int map(void)
 {
@@ -106,13 +130,13 @@ static int map(void)
 	struct uffdio_register all = { .mode = UFFDIO_REGISTER_MODE_MISSING };
 	int faults = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
 
-	memory = mmap(NULL, count * room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
-		      0);
+	memory = mmap(NULL, count * room, PROT_READ | PROT_WRITE,
+		      MAP_PRIVATE | MAP_ANONYMOUS | (huge ? MAP_HUGETLB : 0), -1, 0);
 	all.range = (struct uffdio_range){ (uintptr_t)memory, count * room };
 	if (memory == MAP_FAILED || faults < 0 || ioctl(faults, UFFDIO_API, &api) ||
 	    ioctl(faults, UFFDIO_REGISTER, &all))
 		die("userfaultfd");
-	for (unsigned int i = 0; i < count; i++)
+	for (unsigned int i = 0; !huge && i < count; i++)
 		zero(faults, memory + i * room, room - PAGE);
 	return faults;
 }
@@ -164,12 +188,13 @@ int main(int argc, char **argv)
 		die("usage: absent DEVICE WAY COUNT BYTES WAITING GO");
 	way = argv[2];
 	parts = strstr(way, "-parts");
+	huge = strstr(way, "-huge");
 	ring = !strcmp(way, "uring");
 	count = (unsigned int)number(argv[3]);
 	bytes = number(argv[4]);
 	room = (bytes + PAGE) & ~(PAGE - 1);
 	if (!parts)
-		room = bytes;
+		room = huge ? HUGE : bytes;
 	fd = open(argv[1], O_RDWR);
 	options.flags = parts ? CHARIO_FILE_ANY_SIZE : 0;
 	if (count > MOST || fd < 0 || ioctl(fd, CHARIO_IOC_SET_FILE, &options))
@@ -185,9 +210,7 @@ int main(int argc, char **argv)
 	touch(argv[5]);
 	while (access(argv[6], F_OK))
 		usleep(10000);
-	zero(faults, memory, count * room);
-	for (unsigned int i = 0; i < count; i++)
-		zero(faults, memory + (i + 1) * room - PAGE, PAGE);
+	come(faults);
 	for (unsigned int i = 0; i < (ring ? 1 : count); i++)
 		pthread_join(threads[i], NULL);
 	for (unsigned int i = 0; i < count; i++)
