@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import time
-from errno import EAGAIN, ECANCELED, EIO, ETIMEDOUT
+from collections import Counter
+from errno import EAGAIN, ECANCELED, EIO, ENOSPC, ETIMEDOUT
 
 import pytest
 from disks import folder
@@ -290,6 +291,63 @@ def test_a_queue_of_ones_own_is_not_made(rig: Rig) -> None:
         assert rig.calls(disk, *steps)[1] == ("own-queue", -ETIMEDOUT)
         rig.wait_reset(disk)
         assert rig.calls(disk, *steps)[1:3] == [("own-queue", 0), ("read", 4096)]
+
+
+def test_many_who_ask_a_silent_drive_for_a_queue(rig: Rig) -> None:
+    """One waits for the answer; the reset comes next, and not after the time-outs of all the others."""
+    made: list[Command] = []
+
+    def status(queue: int, command: Command) -> int | None:
+        if queue or command.opcode != Opcode.CREATE_SQ:
+            return OK
+        made.append(command)
+        return None if len(made) == 3 else OK
+
+    mark = rig.guest.log_mark()
+    with played(rig, REGISTERS, status=status) as drive:
+        (disk,) = rig.take(drive.address)
+        jobs = [rig.start(disk, "own-queue") for _ in range(6)]
+        told = Counter(dict(results(job.wait()))["own-queue"] for job in jobs)
+        rig.wait_reset(disk)
+        assert told[-ETIMEDOUT] == 1 and set(told) <= {-ETIMEDOUT, -EAGAIN, -ENOSPC, 0}
+        assert rig.said(mark).count("no answer in time") == 1
+        assert rig.counters(disk)["resets"] == 1
+
+
+def test_half_of_a_queue_of_ones_own_is_left(rig: Rig) -> None:
+    """The drive refuses one half of the pair and does not let go of the other: a reset sees to that."""
+    made: list[Command] = []
+
+    def status(queue: int, command: Command) -> int:
+        if queue == 0 and command.opcode == Opcode.CREATE_SQ:
+            made.append(command)
+            return INVALID_SIZE if len(made) == 3 else OK
+        return INVALID_FIELD if queue == 0 and command.opcode == Opcode.DELETE_CQ and len(made) == 3 else OK
+
+    with played(rig, REGISTERS, status=status) as drive:
+        (disk,) = rig.take(drive.address)
+        steps = ("completion,2", "own-queue", "read,0,4096")
+        assert rig.calls(disk, *steps)[1] == ("own-queue", -ETIMEDOUT)
+        rig.wait_reset(disk)
+        assert rig.calls(disk, *steps)[1:3] == [("own-queue", 0), ("read", 4096)]
+
+
+def test_a_drive_that_keeps_every_question(rig: Rig) -> None:
+    """When it can be asked nothing any more it is reset."""
+    prompt = [False]
+
+    def status(queue: int, command: Command) -> int | None:
+        return OK if queue or command.opcode != Opcode.GET_FEATURES or prompt[0] else None
+
+    with played(rig, REGISTERS, status=status) as drive:
+        (disk,) = rig.take(drive.address)
+        rig.set_admin_timeout(100)
+        rig.calls(disk, *[f"pin,{PIN_RETRY}", "pin,0"] * (ADMIN_COMMANDS + 2))
+        prompt[0] = True
+        rig.wait_reset(disk)
+        rig.set_admin_timeout()
+        calls = rig.calls(disk, f"pin,{PIN_RETRY}", "in-force", "pin,0")
+        assert calls[:3] == [("pin", 0), ("in-force", PIN_RETRY), ("pin", 0)]
 
 
 @pytest.mark.parametrize("opcode", [Opcode.DELETE_SQ, Opcode.DELETE_CQ], ids=["submissions", "completions"])

@@ -65,7 +65,7 @@ def test_of_the_admin_queue(rig: Rig) -> None:
         assert len(sent) * 3 >= ADMIN_COMMANDS, "each has not been completed once"
         # The drive keeps the one that is in use: there have to be others.
         silent[0] = True
-        rig.set_admin_timeout(1)
+        rig.set_admin_timeout(100)
         rig.calls(disk, f"pin,{PIN_RETRY}", "pin,0")
         rig.set_admin_timeout()
         silent[0] = False

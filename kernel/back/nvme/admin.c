@@ -385,6 +385,10 @@ static int wait_for(struct chario_nvme *ctrl,
 			continue;
 		if (chario_nvme_ctrl_is_gone(ctrl))
 			return -ENODEV;
+		/* Recovery may wait for us, and ends what the controller has. */
+		if (READ_ONCE(ctrl->reset_wanted) &&
+		    READ_ONCE(ctrl->state) == CHARIO_NVME_LIVE)
+			return -ECANCELED;
 		if (time_after(jiffies, until))
 			return -ETIMEDOUT;
 	}
@@ -410,6 +414,22 @@ static int collect(struct chario_nvme_admin *admin,
 	return ret;
 }
 
+/* Has the controller kept all commands, so that it can be asked nothing? */
+static bool is_stuck(struct chario_nvme_admin *admin)
+{
+	unsigned long flags;
+	bool stuck;
+	unsigned int i;
+
+	raw_spin_lock_irqsave(&admin->lock, flags);
+	stuck = admin->open;
+	for (i = 0; i < ARRAY_SIZE(admin->slots); i++)
+		if (admin->slots[i].state != CHARIO_NVME_ADMIN_LOST)
+			stuck = false;
+	raw_spin_unlock_irqrestore(&admin->lock, flags);
+	return stuck;
+}
+
 /**
  * chario_nvme_admin_ask() - run an admin command, whatever the answer is
  * @ctrl: the controller
@@ -418,7 +438,8 @@ static int collect(struct chario_nvme_admin *admin,
  *
  * Context: may sleep, up to admin_timeout_ms.
  * Return: 0 when the controller has answered; ETIMEDOUT, ENODEV; EAGAIN when
- * it takes no command now, ECANCELED when it has been disabled meanwhile.
+ * it takes no command now, ECANCELED when it has been disabled meanwhile, or is
+ * about to be.
  */
 int chario_nvme_admin_ask(struct chario_nvme *ctrl, struct nvme_command *c,
 			  struct chario_nvme_admin_answer *answer)
@@ -427,8 +448,11 @@ int chario_nvme_admin_ask(struct chario_nvme *ctrl, struct nvme_command *c,
 	int ret;
 
 	slot = submit(ctrl, c);
-	if (!slot)
+	if (!slot) {
+		if (is_stuck(&ctrl->admin))
+			chario_nvme_recover_wanted(ctrl, true);
 		return -EAGAIN;
+	}
 	ret = collect(&ctrl->admin, slot, wait_for(ctrl, slot), answer);
 	if (ret)
 		dev_err_ratelimited(&ctrl->pdev->dev,

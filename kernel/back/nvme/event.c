@@ -95,9 +95,9 @@ static void look_at_namespaces(struct chario_nvme *ctrl)
 /* A reset makes the drive tell again, where it matters. */
 static void give_up_log(struct chario_nvme *ctrl, u8 log, int error)
 {
-	dev_warn(&ctrl->pdev->dev,
-		 "the log page of an event, 0x%02x, cannot be read: error %d\n",
-		 log, error);
+	dev_warn_ratelimited(&ctrl->pdev->dev,
+			     "the log page of an event, 0x%02x, cannot be read: error %d\n",
+			     log, error);
 	if (log == NVME_LOG_CHANGED_NS)
 		chario_nvme_recover_wanted(ctrl, true);
 }
@@ -121,10 +121,10 @@ static bool attend(struct chario_nvme *ctrl,
 {
 	if (event->status) {
 		ctrl->events.refused = true;
-		dev_warn(&ctrl->pdev->dev,
-			 "no asynchronous events: status 0x%03x, %s\n",
-			 event->status & 0x7ff,
-			 chario_nvme_status_text(event->status));
+		dev_warn_ratelimited(&ctrl->pdev->dev,
+				     "no asynchronous events: status 0x%03x, %s\n",
+				     event->status & 0x7ff,
+				     chario_nvme_status_text(event->status));
 		return true;
 	}
 	if (!clear_or_give_up(ctrl, EVENT_LOG(event->result)))
@@ -149,8 +149,8 @@ static void configure(struct chario_nvme *ctrl)
 	c.features.dword11 = cpu_to_le32(wanted);
 	ret = chario_nvme_admin_run(ctrl, &c, NULL);
 	if (ret)
-		dev_warn(&ctrl->pdev->dev,
-			 "events cannot be asked for: error %d\n", ret);
+		dev_warn_ratelimited(&ctrl->pdev->dev,
+				     "events cannot be asked for: error %d\n", ret);
 	ctrl->events.configured = true;
 	if (ctrl->has_namespace_events)
 		look_at_namespaces(ctrl);

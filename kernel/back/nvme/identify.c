@@ -121,7 +121,6 @@ static int take_ctrl(struct chario_nvme *ctrl, const struct nvme_id_ctrl *id)
 	ctrl->nn = le32_to_cpu(id->nn);
 	ctrl->awupf = id->awupf;
 	ctrl->write_cache = id->vwc & NVME_CTRL_VWC_PRESENT;
-	ctrl->abort_limit = id->acl + 1;
 	ctrl->power_states = id->npss + 1;
 	ctrl->autonomous = id->apsta & 1;
 	ctrl->health.warning_k = le16_to_cpu(id->wctemp);

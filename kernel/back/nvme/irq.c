@@ -7,8 +7,8 @@
  * to another one, and leaves it there.  We send it back when the CPU returns,
  * unless an administrator has chosen where it goes.
  *
- * Managed vectors would be shut down with their CPU, and what is in flight had
- * to be waited for; and nobody could choose.
+ * Managed vectors would be shut down with their CPU: what is in flight on them
+ * would have to be waited for first, and an administrator could not move them.
  */
 #include <linux/cpu.h>
 #include <linux/cpuhotplug.h>
@@ -17,10 +17,13 @@
 
 #include "nvme.h"
 
-/* A dynamic state of CPU hotplug, which calls put_back() for each controller. */
+/* State of CPU hotplug; put_back() is called for each controller when a CPU has come. */
 static int hotplug_state;
 
-/* By a worker, after each choice of a CPU, ours and others'. */
+/*
+ * By a worker, after each choice of a CPU, ours and others'.  While ours is offline
+ * the kernel has chosen, and that is no wish of anybody's.
+ */
 static void note_choice(struct irq_affinity_notify *choice,
 			const cpumask_t *mask)
 {
@@ -29,17 +32,18 @@ static void note_choice(struct irq_affinity_notify *choice,
 						    irq_choice);
 
 	WRITE_ONCE(nq->irq_is_elsewhere,
+		   cpu_online(nq->irq_cpu) &&
 		   !cpumask_equal(mask, cpumask_of(nq->irq_cpu)));
 }
 
-/* The kernel wants to have one; it is part of the queue. */
+/* The kernel insists on a release function; the notifier is part of the queue. */
 static void release_choice(struct kref *ref)
 {
 }
 
 /*
- * Given before the interrupt is started: it would move after the first one only.
- * A CPU that is offline gets it when it comes.
+ * Called before request_irq(): an interrupt that has been started moves only with its
+ * next occurrence.  A CPU that is offline gets it when it comes.
  */
 static void choose_cpu(struct chario_nvme_queue *nq, unsigned int irq, int cpu)
 {
@@ -58,7 +62,8 @@ static int start_irq(struct chario_nvme_queue *nq, unsigned int irq, int cpu)
 	ret = request_irq(irq, chario_nvme_queue_irq, IRQF_SHARED, "chario",
 			  nq);
 	if (ret) {
-		irq_update_affinity_hint(irq, NULL);
+		if (nq->own_vector)
+			irq_update_affinity_hint(irq, NULL);
 		return ret;
 	}
 	nq->irq = irq;

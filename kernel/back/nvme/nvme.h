@@ -204,7 +204,6 @@ struct chario_nvme_events {
  * @command_limit: &enum chario_command_limit, which of them allows least
  * @write_cache: has a volatile write cache
  * @awupf: blocks that a power cut does not tear, less one
- * @abort_limit: abort commands that it takes at a time
  * @power_states: that it has
  * @autonomous: it can change between them by itself (APSTA)
  * @nn: largest namespace identifier
@@ -257,7 +256,6 @@ struct chario_nvme {
 	u32 command_limit;
 	bool write_cache;
 	__le16 awupf;
-	unsigned int abort_limit;
 	unsigned int power_states;
 	bool autonomous;
 	u32 nn;

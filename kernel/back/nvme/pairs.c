@@ -75,7 +75,8 @@ static int delete_queue(struct chario_nvme *ctrl, u8 opcode, u16 qid)
  * @ctrl: enabled
  * @nq: its rings are clean
  *
- * Return: as chario_nvme_admin_run().
+ * Return: as chario_nvme_admin_run(); ETIMEDOUT or ECANCELED when the controller may
+ * have one half of the pair, or both.
  */
 int chario_nvme_admin_create(struct chario_nvme *ctrl,
 			     struct chario_nvme_queue *nq)
@@ -86,9 +87,10 @@ int chario_nvme_admin_create(struct chario_nvme *ctrl,
 	if (ret)
 		return ret;
 	ret = create_sq(ctrl, nq);
-	if (ret)
-		delete_queue(ctrl, nvme_admin_delete_cq, nq->qid);
-	return ret;
+	if (!ret || ret == -ETIMEDOUT || ret == -ECANCELED)
+		return ret;
+	return delete_queue(ctrl, nvme_admin_delete_cq, nq->qid) ? -ETIMEDOUT :
+								   ret;
 }
 
 /**

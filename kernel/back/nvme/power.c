@@ -155,9 +155,9 @@ static int restore_setting(struct chario_nvme *ctrl,
 	if (status < 0)
 		return status;
 	if (status)
-		dev_warn(&ctrl->pdev->dev,
-			 "feature 0x%02x stays changed: status 0x%03x\n",
-			 s->fid, status);
+		dev_warn_ratelimited(&ctrl->pdev->dev,
+				     "feature 0x%02x stays changed: status 0x%03x\n",
+				     s->fid, status);
 	s->changed = false;
 	s->known = false;
 	return 0;

@@ -40,17 +40,17 @@ static void set_up(struct chario_nvme_queue *nq,
 	chario_nvme_queue_reset(nq);
 }
 
-/* Has nobody asked that this CPU be left alone (isolcpus, nohz_full)? */
-static bool is_common(int cpu)
+/* True unless isolcpus or nohz_full keep this CPU free. */
+static bool is_housekeeping(int cpu)
 {
 	return housekeeping_cpu(cpu, HK_TYPE_DOMAIN) &&
 	       housekeeping_cpu(cpu, HK_TYPE_TICK);
 }
 
-/* May the caller have interrupts come there?  A cpuset bounds where it runs. */
+/* May the caller direct interrupts to this CPU?  A cpuset bounds where it runs. */
 static bool may_disturb(int cpu)
 {
-	return (is_common(cpu) &&
+	return (is_housekeeping(cpu) &&
 		cpumask_test_cpu(cpu, &current->cpus_mask)) ||
 	       capable(CAP_SYS_NICE);
 }
@@ -69,8 +69,11 @@ static int pick_cpu(const struct chario_queue_create *args)
 		return may_disturb(args->cpu) ? args->cpu : -EPERM;
 	if (may_disturb(here))
 		return here;
+	for_each_cpu_and(cpu, cpu_online_mask, &current->cpus_mask)
+		if (is_housekeeping(cpu))
+			return cpu;
 	for_each_online_cpu(cpu)
-		if (is_common(cpu))
+		if (is_housekeeping(cpu))
 			return cpu;
 	return here;
 }
@@ -96,8 +99,8 @@ static int bring_up(struct chario_nvme *ctrl, struct chario_nvme_queue *nq,
 		return ret;
 	ret = chario_nvme_admin_create(ctrl, nq);
 	if (ret) {
-		/* Without an answer the controller may have it all the same. */
-		if (ret == -ETIMEDOUT)
+		/* The controller may have it all the same, until a reset. */
+		if (ret == -ETIMEDOUT || ret == -ECANCELED)
 			chario_nvme_recover_wanted(ctrl, true);
 		chario_nvme_queue_free_irq(nq);
 		return ret;
@@ -122,11 +125,13 @@ static struct chario_queue *take(struct chario_nvme *ctrl,
 		return ERR_PTR(-EAGAIN);
 	if (ctrl->state != CHARIO_NVME_LIVE)
 		return ERR_PTR(-ENODEV);
+	/* Recovery waits for recover_lock: nobody asks a silent drive before it. */
+	if (READ_ONCE(ctrl->reset_wanted))
+		return ERR_PTR(-EAGAIN);
 	if (!nq)
 		return ERR_PTR(-ENOSPC);
 	set_up(nq, args);
 	ret = bring_up(ctrl, nq, cpu);
-	/* A reset has ended what was asked of the drive. */
 	if (ret)
 		return ERR_PTR(ret == -ECANCELED ? -EAGAIN : ret);
 	tell(nq, cpu, args);
@@ -140,9 +145,9 @@ static struct chario_queue *take(struct chario_nvme *ctrl,
  * @args: what is wanted; gets what was granted
  *
  * Return: the queue, live, until chario_nvme_private_give(); EAGAIN while the
- * drive is being recovered, ENOSPC when all have been taken, EPERM when the
- * caller may not have interrupts on that CPU, ENODEV, or as
- * chario_nvme_admin_run().
+ * drive is being recovered, or will be; ENOSPC when all have been taken, EPERM when
+ * the caller may not have interrupts on that CPU, ENODEV, EINTR on a fatal signal,
+ * or as chario_nvme_admin_run().
  */
 struct chario_queue *
 chario_nvme_private_take(struct chario_device *cio,
@@ -151,13 +156,14 @@ chario_nvme_private_take(struct chario_device *cio,
 	struct chario_nvme *ctrl = cio->backend_data;
 	struct chario_queue *q;
 
-	mutex_lock(&ctrl->recover_lock);
+	if (mutex_lock_killable(&ctrl->recover_lock))
+		return ERR_PTR(-EINTR);
 	q = take(ctrl, args);
 	mutex_unlock(&ctrl->recover_lock);
 	return q;
 }
 
-/* One that the controller does not delete is forgotten in a reset. */
+/* A queue that the controller does not delete is stuck until the reset that is asked for here. */
 static void delete(struct chario_nvme *ctrl, struct chario_nvme_queue *nq)
 {
 	chario_queue_freeze(&nq->core);

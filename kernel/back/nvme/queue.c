@@ -30,9 +30,10 @@ static void nvme_prep(struct chario_queue *q, struct chario_command *cmd)
 }
 
 /*
- * An identifier is a tag and, above all bits that a tag may have, a number that
- * is the next one each time: a completion that comes twice, or an abort that
- * comes late, is none of the next command with this tag.
+ * An identifier is a tag (bits 0 to 9) and a generation (bits 10 to 15), which is the
+ * next one after each completion and each reset.  A completion that comes twice, or an
+ * abort that comes late, names an old generation and ends nothing; after 64 commands
+ * of a tag they repeat.
  */
 #define NEXT_ID	CHARIO_NVME_MAX_DEPTH
 
@@ -357,7 +358,7 @@ irqreturn_t chario_nvme_queue_irq(int irq, void *data)
 	return IRQ_HANDLED;
 }
 
-/* What the controller has said of earlier commands, if it comes late, is wrong. */
+/* New generations: a completion of the time before the reset is none of a command. */
 static void renew_ids(struct chario_nvme_queue *nq)
 {
 	unsigned int tag;
