@@ -68,12 +68,14 @@ struct chario_cmb {
  * @cmb: where
  * @first: page
  * @nr_pages: how many
+ * @locked: what it counts as, for as long as anybody has it
  */
 struct slice {
 	struct kref ref;
 	struct chario_cmb *cmb;
 	unsigned long first;
 	unsigned long nr_pages;
+	struct chario_locked locked;
 };
 
 /**
@@ -183,6 +185,7 @@ static void free_slice(struct kref *ref)
 	bitmap_clear(cmb->used, slice->first, slice->nr_pages);
 	mutex_unlock(&cmb->lock);
 	chario_cmb_put(cmb);
+	chario_locked_uncharge(&slice->locked);
 	kfree(slice);
 }
 
@@ -218,7 +221,7 @@ static int hold(struct chario_buffer *buf,
 	kref_init(&slice->ref);
 	slice->cmb = cmb;
 	slice->nr_pages = PFN_UP(args->bytes);
-	ret = chario_locked_charge(&buf->locked, slice->nr_pages);
+	ret = chario_locked_charge(&slice->locked, slice->nr_pages);
 	if (ret)
 		goto err_free;
 	mutex_lock(&cmb->lock);
@@ -231,7 +234,7 @@ static int hold(struct chario_buffer *buf,
 	return 0;
 
 err_uncharge:
-	chario_locked_uncharge(&buf->locked);
+	chario_locked_uncharge(&slice->locked);
 err_free:
 	kfree(slice);
 	return ret;
@@ -242,7 +245,6 @@ static void release(struct chario_buffer *buf)
 	struct slice *slice = buf->own;
 
 	kref_put(&slice->ref, free_slice);
-	chario_locked_uncharge(&buf->locked);
 }
 
 static u64 bus_address(const struct slice *slice)

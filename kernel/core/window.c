@@ -15,6 +15,7 @@
  * cache-coherent.
  */
 #include <linux/capability.h>
+#include <linux/ctype.h>
 #include <linux/ioport.h>
 #include <linux/list.h>
 #include <linux/mm.h>
@@ -24,6 +25,7 @@
 #include <linux/security.h>
 #include <linux/sizes.h>
 #include <linux/slab.h>
+#include <linux/string.h>
 
 #include "core/buffer.h"
 
@@ -129,16 +131,35 @@ static void close_all(void)
 		free_range(range);
 }
 
+/* As memparse(), but false for what is no number, or none of 64 bits. */
+static bool parse_bytes(const char *text, size_t length, u64 *value)
+{
+	static const char units[] = "KMGT";
+	unsigned int shift = 0;
+	char number[24];
+	const char *unit;
+
+	if (!length || length >= sizeof(number) || !isdigit(*text))
+		return false;
+	memcpy(number, text, length);
+	unit = strchr(units, toupper(number[length - 1]));
+	if (unit) {
+		shift = 10 * (unit - units + 1);
+		length--;
+	}
+	number[length] = '\0';
+	if (kstrtoull(number, 0, value) || *value > U64_MAX >> shift)
+		return false;
+	*value <<= shift;
+	return true;
+}
+
 static bool parse_range(const char *text, u64 *start, u64 *bytes)
 {
-	char *end;
+	const char *plus = strchr(text, '+');
 
-	*start = memparse(text, &end);
-	if (end == text || *end != '+')
-		return false;
-	text = end + 1;
-	*bytes = memparse(text, &end);
-	return end != text && !*end;
+	return plus && parse_bytes(text, plus - text, start) &&
+	       parse_bytes(plus + 1, strlen(plus + 1), bytes);
 }
 
 /* ADDR+BYTES opens, -ADDR+BYTES closes. */
@@ -167,6 +188,16 @@ static int change_all(char *text)
 	return ret;
 }
 
+/* What is opened now would stay if the module is not loaded. */
+static int keep_text(const char *text)
+{
+	if (strscpy(text_at_load, text, MAX_TEXT) >= 0)
+		return 0;
+	pr_warn("chario: windows= refused: it is longer than %u characters; open the others later, by /sys/module/chario/parameters/windows\n",
+		MAX_TEXT - 1);
+	return -EINVAL;
+}
+
 static int set_windows(const char *value, const struct kernel_param *param)
 {
 	char *text = kstrdup(value, GFP_KERNEL);
@@ -178,8 +209,7 @@ static int set_windows(const char *value, const struct kernel_param *param)
 	if (is_up)
 		ret = change_all(text);
 	else
-		/* What is opened now would stay if the module is not loaded. */
-		ret = strscpy(text_at_load, text, MAX_TEXT) < 0 ? -EINVAL : 0;
+		ret = keep_text(text);
 	mutex_unlock(&lock);
 	kfree(text);
 	return ret;
