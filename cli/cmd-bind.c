@@ -60,7 +60,11 @@ static int bind_and_keep(const struct cli *cli, const struct chario_drive *drive
 {
 	int err = bind_drive(cli, drive, flags, result);
 
-	return err ? err : cli_keep(cli, drive);
+	if (!err)
+		err = cli_keep(cli, drive);
+	if (!err && !cli->json)
+		printf("  kept: bound again whenever it comes back, until it is unbound\n");
+	return err;
 }
 
 static int bind_kept(const struct cli *cli, const struct chario_drive *drive, uint32_t flags,

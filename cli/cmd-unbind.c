@@ -54,6 +54,13 @@ static int unbind_for_good(const struct cli *cli, const struct chario_drive *dri
 	err = unbind_drive(cli, drive, flags, result);
 	if (err && err != -ENXIO && kept)
 		cli_keep(cli, drive);
+	else if (kept)
+		cli_say(cli, "%s is not kept any more", drive->address);
+	else if (!err && !drive->serial[0])
+		cli_say(cli,
+			"%s had no driver that knows its serial number: if it was kept, its note in " CLI_KEEP_FOLDER
+			" stays, and is yours to remove",
+			drive->address);
 	return err;
 }
 

@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #define FOLDER "/etc/chario"
-#define DRIVES FOLDER "/drives"
+#define DRIVES CLI_KEEP_FOLDER
 
 /* Each byte may take three, and two parts have an underscore between. */
 #define NAME_MAX_BYTES (sizeof(DRIVES) + 3 * (24 + 48) + 2)

@@ -9,6 +9,9 @@
 
 #include "cli.h"
 
+/* Where the notes are. */
+#define CLI_KEEP_FOLDER "/etc/chario/drives"
+
 /* Note a drive that is bound: 0, or a negative errno and a message. */
 int cli_keep(const struct cli *cli, const struct chario_drive *drive);
 

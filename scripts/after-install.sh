@@ -19,7 +19,7 @@ fi
 loaded=$(cat /sys/module/chario/srcversion 2>/dev/null || true)
 if [ -n "$loaded" ] && [ "$loaded" != "$(modinfo -F srcversion chario 2>/dev/null)" ]; then
 	echo "Another chario.ko is loaded and goes on running.  For the new one, when nobody uses the disks:"
-	echo "chario unbind each drive (chario list names them), modprobe -r chario, chario bind each again; or restart."
+	echo "chario unbind each drive (chario list names them), modprobe -r chario, chario bind each again (with --keep where it was kept); or restart."
 fi
 cat <<TEXT
 Installed.  Next: chario list --all, then chario bind ADDRESS (it says what it does and how to undo it).
