@@ -72,7 +72,8 @@
  * enum chario_stage - the stages of a request, in order
  * @CHARIO_STAGE_ENTER: the call has reached the front end
  * @CHARIO_STAGE_SPLIT: the size of the next device command is known; once more
- *	when its memory was not there and has been waited for
+ *	when its memory was not there and has been waited for, and MAP and QUEUE too
+ *	for those in front of it where the caller does not wait
  * @CHARIO_STAGE_MAP: its memory is pinned and mapped for DMA
  * @CHARIO_STAGE_QUEUE: the device command is built
  * @CHARIO_STAGE_POST: it stands in the submission queue
@@ -567,11 +568,12 @@ struct chario_settle {
  *
  * Errors: EBUSY when the file has one; ENOSPC when all that were set aside are
  * taken (module parameter ``private_queues``); EAGAIN while the drive is being
- * recovered; EINVAL when there is no such CPU, or it is not online; EPERM when
+ * recovered, or will be; EINVAL when there is no such CPU, or it is not online; EPERM when
  * the caller has not CAP_SYS_NICE and the CPU is isolated (isolcpus, nohz_full)
  * or one on which it may not run; EOPNOTSUPP where the disk has none; ENOMEM;
- * ETIMEDOUT when the drive does not answer, and is reset, after which it can be
- * asked again; EIO when it refuses; ENODEV when it has gone.
+ * EINTR when the caller was killed; ETIMEDOUT when the drive does not answer, and is
+ * reset, after which it can be asked again; EIO, EBUSY, EACCES or EOPNOTSUPP when it
+ * refuses; ENODEV when it has gone.
  */
 struct chario_queue_create {
 	__u32 size;
