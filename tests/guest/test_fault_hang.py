@@ -43,6 +43,8 @@ def rig(keeper: FileGuest, request: pytest.FixtureRequest) -> Iterator[Rig]:
 def stalled(rig: Rig) -> str:
     """A disk that does not answer any more: what passed is the first request."""
     disk = rig.disk(STALLS)
+    # Or it may have answered before it is old enough.
+    rig.set(disk, "recovery_age_ms", 0)
     faults.stall(rig.guest, STALLS)
     assert rig.call(disk, f"read,0,{64 * KIB}") == 64 * KIB
     return disk

@@ -7,7 +7,8 @@
  * Each step prints "NAME RESULT", the result being what the call returned or
  * -errno.  Steps and their arguments:
  *
- *   read POS BYTES, write POS BYTES   one pread or pwrite of the buffer
+ *   read POS BYTES, write POS BYTES   one pread or pwrite of the buffer; after one that
+ *                                     the drive may still have, of a new one
  *   hipri POS BYTES                   one preadv2 with RWF_HIPRI
  *   transfer POS BYTES                one CHARIO_IOC_TRANSFER that writes from a pool
  *   until POS BYTES                   preads until one fails: prints its errno
@@ -31,6 +32,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/fs.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,6 +48,7 @@
 
 static int fd;
 static unsigned char *buffer;
+static bool may_be_written;
 static struct chario_file_options options = { .size = sizeof(options) };
 
 static void map_buffer(void)
@@ -56,6 +59,19 @@ static void map_buffer(void)
 		perror("mmap");
 		exit(2);
 	}
+	may_be_written = false;
+}
+
+/* The drive may still have the memory of a read that has timed out. */
+static long read_once(uint64_t pos, uint64_t bytes)
+{
+	long ret;
+
+	if (may_be_written)
+		map_buffer();
+	ret = pread(fd, buffer, bytes, (off_t)pos);
+	may_be_written = ret < 0 && errno == ETIMEDOUT;
+	return ret;
 }
 
 static uint64_t word(uint64_t seed, uint64_t pos)
@@ -244,7 +260,7 @@ static long run(const char *name, char **arg)
 	for (int i = 0; i < 3 && arg[i]; i++)
 		n[i] = strtoull(arg[i], NULL, 0);
 	if (!strcmp(name, "read"))
-		return pread(fd, buffer, n[1], (off_t)n[0]);
+		return read_once(n[0], n[1]);
 	if (!strcmp(name, "write"))
 		return pwrite(fd, buffer, n[1], (off_t)n[0]);
 	if (!strcmp(name, "hipri"))

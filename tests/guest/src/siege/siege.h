@@ -238,7 +238,7 @@ char *memory_data(const struct seat *s, enum memory memory, char *at);
 void memory_close(const struct seat *s, enum memory memory, bool write);
 void memory_join(struct seat *s);
 
-/* ways.c, rings.c, buffers.c */
+/* calls.c, rings.c, buffers.c */
 void run_call(struct seat *s, struct op *op);
 void run_aio(struct seat *s, struct op *op);
 void run_ring(struct seat *s, struct op *op);
