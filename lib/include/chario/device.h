@@ -176,9 +176,11 @@ int chario_device_set_options(const struct chario_device *device,
  *
  * Context: may sleep.
  * Return: 0; -EBUSY where the file has one; -ENOSPC where all that the module
- * has set aside are taken; -EAGAIN while the drive is being recovered; -EINVAL
- * where there is no such CPU or a flag is not known; -EPERM where the caller may
- * not have interrupts on that CPU; -EOPNOTSUPP where the disk has none; -ENODEV
+ * has set aside are taken; -EAGAIN while the drive is being recovered, or will
+ * be; -EINVAL where there is no such CPU or a flag is not known; -EPERM where the
+ * caller may not have interrupts on that CPU; -EOPNOTSUPP where the disk has none;
+ * -ENOMEM; -EINTR on a fatal signal; -ETIMEDOUT where the drive does not answer,
+ * and is reset; -EIO, -EBUSY, -EACCES or -EOPNOTSUPP where it refuses; -ENODEV
  * when the disk has been removed; -ENOTTY where the module is too old.
  */
 int chario_device_take_queue(const struct chario_device *device, struct chario_queue_create *queue,
