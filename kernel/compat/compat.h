@@ -98,8 +98,18 @@ static inline void vm_flags_clear(struct vm_area_struct *vma, vm_flags_t flags)
  * nothing can be done about it.
  */
 #ifdef FOLL_FAST_ONLY
-int chario_compat_pin_present(unsigned long addr, unsigned int nr,
-			      unsigned int flags, struct page **pages);
+int chario_compat_pin_locked(unsigned long addr, unsigned int nr,
+			     unsigned int flags, struct page **pages, int got);
+
+static inline int chario_compat_pin_present(unsigned long addr, unsigned int nr,
+					    unsigned int flags,
+					    struct page **pages)
+{
+	int got = pin_user_pages_fast(addr, nr, flags | FOLL_FAST_ONLY, pages);
+
+	return likely(got == nr) ? got :
+	       chario_compat_pin_locked(addr, nr, flags, pages, got);
+}
 #else
 #define chario_compat_pin_present(addr, nr, flags, pages) \
 	pin_user_pages_fast(addr, nr, (flags) | FOLL_NOFAULT, pages)

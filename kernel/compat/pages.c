@@ -23,38 +23,28 @@ static bool has_huge(unsigned long addr, unsigned long end)
 	return false;
 }
 
-static noinline int pin_locked(unsigned long addr, unsigned int nr,
-			       unsigned int flags, struct page **pages)
+/**
+ * chario_compat_pin_locked() - pin what is there, but no huge pages
+ * @addr: address in user space, of a page
+ * @nr: pages
+ * @flags: FOLL_WRITE or 0
+ * @pages: get pinned
+ * @got: pages that have been pinned without a lock, which are let go; or an errno
+ *
+ * Return: how many from the first on have been pinned; EFAULT when that is not there.
+ */
+int chario_compat_pin_locked(unsigned long addr, unsigned int nr,
+			     unsigned int flags, struct page **pages, int got)
 {
-	int got = -EFAULT;
-
+	if (got > 0)
+		unpin_user_pages(pages, got);
+	got = -EFAULT;
 	if (!mmap_read_trylock(current->mm))
-		return -EFAULT;
+		return got;
 	if (!has_huge(addr, addr + nr * PAGE_SIZE))
 		got = pin_user_pages(addr, nr, flags | FOLL_NOFAULT, pages,
 				     NULL);
 	mmap_read_unlock(current->mm);
 	return got;
-}
-
-/**
- * chario_compat_pin_present() - pin_user_pages_fast() of what is there
- * @addr: address in user space, of a page
- * @nr: pages
- * @flags: FOLL_WRITE or 0
- * @pages: get pinned
- *
- * Return: how many from the first on have been pinned; EFAULT when that is not there.
- */
-int chario_compat_pin_present(unsigned long addr, unsigned int nr,
-			      unsigned int flags, struct page **pages)
-{
-	int got = pin_user_pages_fast(addr, nr, flags | FOLL_FAST_ONLY, pages);
-
-	if (likely(got == nr))
-		return got;
-	if (got > 0)
-		unpin_user_pages(pages, got);
-	return pin_locked(addr, nr, flags, pages);
 }
 #endif

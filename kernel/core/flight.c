@@ -11,19 +11,21 @@
 /**
  * chario_flight_wait_command() - wait for a command
  * @q: the queue
- * @call: whose it will be
+ * @origin: whose it will be
+ * @expires: jiffies at which to give up
+ * @killable: a fatal signal ends the wait
  *
  * Return: as chario_queue_get().
  */
 struct chario_command *
-chario_flight_wait_command(struct chario_queue *q, const struct chario_call *call)
+chario_flight_wait_command(struct chario_queue *q,
+			   const struct chario_origin *origin,
+			   unsigned long expires, bool killable)
 {
-	bool killable = !(call->duty & CHARIO_DUTY_STAY);
 	int ret;
 
-	ret = chario_origin_wait_room(call->origin, call->expires, killable);
-	return ret ? ERR_PTR(ret) :
-		     chario_queue_get(q, call->expires, killable);
+	ret = chario_origin_wait_room(origin, expires, killable);
+	return ret ? ERR_PTR(ret) : chario_queue_get(q, expires, killable);
 }
 
 /*

@@ -38,7 +38,9 @@ struct chario_flight {
 
 /* core/flight.c */
 struct chario_command *
-chario_flight_wait_command(struct chario_queue *q, const struct chario_call *call);
+chario_flight_wait_command(struct chario_queue *q,
+			   const struct chario_origin *origin,
+			   unsigned long expires, bool killable);
 void chario_flight_sleep(struct chario_queue *q, struct chario_request *req,
 			 struct chario_waiter *waiter);
 size_t chario_flight_land(struct chario_flight *flight,
@@ -82,7 +84,8 @@ chario_flight_command(struct chario_queue *q, const struct chario_call *call,
 		return call->taken;
 	cmd = chario_flight_try_command(q, call);
 	if (unlikely(cmd == ERR_PTR(-EAGAIN)) && may_wait)
-		return chario_flight_wait_command(q, call);
+		return chario_flight_wait_command(q, call->origin, call->expires,
+						  !(call->duty & CHARIO_DUTY_STAY));
 	return cmd;
 }
 

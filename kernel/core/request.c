@@ -57,7 +57,8 @@ static size_t bytes_left(const struct cursor *cur)
 }
 
 /* Bytes of the next command, behind which a call is at @split; 0 at its end. */
-static u32 look_at_next(const struct cursor *cur, struct chario_split *split)
+static __always_inline u32 look_at_next(const struct cursor *cur,
+					struct chario_split *split)
 {
 	*split = cur->split;
 	if (split->pos == split->end) {
@@ -97,9 +98,11 @@ static unsigned int count_commands(const struct cursor *cur, size_t bytes_max,
  * commands behind it with the same call, where it can.  EFAULT: a page is not
  * there, and @cur has not moved.
  */
-static int prepare(struct chario_queue *q, struct chario_command *cmd,
-		   struct cursor *cur, struct chario_window *window,
-		   unsigned int count)
+static __always_inline int prepare(struct chario_queue *q,
+				   struct chario_command *cmd,
+				   struct cursor *cur,
+				   struct chario_window *window,
+				   unsigned int count)
 {
 	struct chario_split split chario_uninitialized;
 	u32 bytes = look_at_next(cur, &split);

@@ -89,7 +89,7 @@ static int chario_flush(struct file *file, fl_owner_t id)
 #define SPECIAL	(IOCB_NOWAIT | IOCB_DSYNC | IOCB_HIPRI | IOCB_APPEND)
 
 /* Who appends writes at the end, where there is no room: as with block devices. */
-static inline int apply_flags(struct chario_call *call, int flags)
+static __always_inline int apply_flags(struct chario_call *call, int flags)
 {
 	if (call->op == CHARIO_OP_WRITE && (flags & IOCB_APPEND))
 		return -ENOSPC;
@@ -164,6 +164,23 @@ static __always_inline bool is_common(const struct chario_file *cf,
 		      pos + bytes <= cio->capacity_bytes);
 }
 
+/* Its memory is not there: the call is made up again, so that the common one needs no address. */
+static noinline ssize_t transfer_late(struct chario_file *cf,
+				      unsigned long addr, size_t bytes,
+				      loff_t pos, enum chario_op op, int flags)
+{
+	struct chario_call call chario_uninitialized;
+	int ret;
+
+	chario_call_start(&call, cf, op, pos);
+	if (unlikely(flags & SPECIAL)) {
+		ret = apply_flags(&call, flags);
+		if (ret)
+			return ret;
+	}
+	return chario_flight_single_late(&call, addr, bytes);
+}
+
 static __always_inline ssize_t transfer_common(struct chario_file *cf,
 					       unsigned long addr, size_t bytes,
 					       loff_t *pos, enum chario_op op,
@@ -179,7 +196,9 @@ static __always_inline ssize_t transfer_common(struct chario_file *cf,
 		if (ret)
 			return ret;
 	}
-	ret = chario_flight_single(&call, addr, bytes);
+	ret = chario_flight_try_single(&call, addr, bytes);
+	if (unlikely(ret == -EFAULT))
+		ret = transfer_late(cf, addr, bytes, *pos, op, flags);
 	if (likely(ret > 0))
 		*pos += ret;
 	return ret;

@@ -131,7 +131,7 @@ static __always_inline ssize_t transfer_single(struct chario_file *cf,
 
 	start(&call, cf, t);
 	set_slice(&call, cf, t, bytes);
-	return chario_flight_single(&call, 0, bytes);
+	return chario_flight_try_single(&call, 0, bytes);
 }
 
 /* Nobody polls for an asynchronous call unless it is said so. */
