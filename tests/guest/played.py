@@ -268,6 +268,12 @@ class Played:
         for address, answers in (*joined(entries[1:]), *entries[:1]):
             self._memory.write(address, answers)
 
+    def room(self, number: int) -> int:
+        """How many completions a queue takes before one is overwritten that the driver has not looked at."""
+        queue = self._queues[number]
+        head = self._memory.readl(self._bar + DOORBELLS + 8 * number + 4)
+        return (head - queue.place - 1) % queue.completion_entries
+
     def put_early(self, number: int, completions: Sequence[Completion]) -> None:
         """Put completions where the next ones will be, without the phase that says so."""
         queue = replace(self._queues[number])
