@@ -72,7 +72,7 @@ void chario_complete_error(struct chario_command *cmd, int error)
  * @q: its queue
  * @req: some of its commands have been posted; @bytes are theirs
  * @missing: number of commands that have not
- * @error: why; 0 when they come as another request
+ * @error: why; 0: the caller asks for these bytes again, in another request
  */
 void chario_complete_missing(struct chario_queue *q,
 			     struct chario_request *req, unsigned int missing,

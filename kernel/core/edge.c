@@ -189,11 +189,11 @@ int chario_edge_lock(struct chario_edge *edge, struct chario_device *cio,
 }
 
 /**
- * chario_edge_settle() - the write of who changes the block may be under way
+ * chario_edge_settle() - wait for the owner's own write, after its deadline
  * @edge: locked
  *
- * Its caller has been told that it is late; until it has ended it could still
- * come after that of another.  Recovery sees to it that it ends.
+ * Its caller is late already.  The block stays locked until the drive has let go of
+ * the write, or it could land on top of the next owner's.  Recovery sees to it that it ends.
  */
 void chario_edge_settle(const struct chario_edge *edge)
 {

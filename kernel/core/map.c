@@ -15,7 +15,7 @@
 
 #include "core/pages.h"
 
-/* Behind the neighbours of the first page; four at a time, they may be many. */
+/* The end of the run that begins at @pages: four pages at a time, for runs may be long. */
 static inline struct page *const *end_of_run(struct page *const *pages,
 					     struct page *const *end)
 {
@@ -81,7 +81,7 @@ static void fill_list(struct sg_table *list, const struct chario_command *cmd)
 	struct scatterlist *sg = (struct scatterlist *)(list + 1);
 
 	list->sgl = sg;
-	/* Those who map leave marks of their own in it. */
+	/* Each time: dma_map_sgtable() has written to the entries. */
 	sg_init_table(sg, cmd->nr_pages);
 	sg_set_page(sg, *page, PAGE_SIZE - cmd->page_offset, cmd->page_offset);
 	while (++page < end) {

@@ -67,7 +67,7 @@ void chario_origin_drop(struct chario_origin *origin, unsigned int commands)
 	struct file *file = origin->file;
 	bool last = atomic_sub_and_test(commands, &origin->orphans);
 
-	/* Pairs with the barrier in prepare_to_wait(), after the value above. */
+	/* The value above orders this look; pairs with prepare_to_wait(). */
 	if (unlikely(waitqueue_active(&room_wait)))
 		wake_up_all(&room_wait);
 	if (!last)

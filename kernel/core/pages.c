@@ -185,7 +185,7 @@ int chario_pages_pin(struct chario_command *cmd, struct iov_iter *iter,
 	return ret;
 }
 
-/* Pages that are waited for with one look at the page tables. */
+/* Pages that fault_in_piece() pins, and unpins again, with one call. */
 #define FAULT_IN_PAGES	32
 
 /* Wait for the pages of a piece of memory; bytes that are there, or -errno. */
@@ -214,7 +214,8 @@ static ssize_t fault_in_piece(unsigned long addr, size_t bytes,
  * @bytes: how much of it, at most iov_iter_count(@iter)
  * @op: what it is for
  *
- * It is not held and may go again: whoever wants it pins it, and comes back.
+ * The pages are not kept: the caller pins them afterwards, and calls again where one has
+ * gone meanwhile.
  *
  * Context: may sleep for as long as another process likes, until a fatal signal.
  * Return: bytes that are there now; -errno when there are none: EFAULT when it is

@@ -173,7 +173,7 @@ chario_queue_command(const struct chario_queue *q, unsigned int tag)
 	return q->commands + tag * q->stride;
 }
 
-/* Where its @has_lists. */
+/* The list of a command; only where q->has_lists. */
 static inline struct sg_table *
 chario_queue_list(const struct chario_queue *q, const struct chario_command *cmd)
 {

@@ -20,9 +20,9 @@ static void unpin(struct chario_buffer *buf, unsigned long nr)
 }
 
 /*
- * A source is pinned to be written to, too, where it can be: before Linux 6.2 its
- * owner's next write went to another page otherwise, if the page was shared or had
- * never been written to.
+ * Before Linux 6.2 a pin to read does not stop copy-on-write: the owner's next write
+ * would go to another page than the drive reads.  So a source is pinned for writing
+ * where that is allowed.
  */
 static int pin_batch(struct chario_buffer *buf, unsigned long addr,
 		     unsigned long nr, struct page **pages)

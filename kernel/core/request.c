@@ -372,7 +372,7 @@ static ssize_t run_single(const struct chario_call *call)
 	return ret;
 }
 
-/* What has been prepared of a request goes, and the memory is where it was. */
+/* Undo prepare() for a request of which nothing has been posted. */
 static void take_back(struct chario_queue *q, struct chario_request *req,
 		      struct cursor *cur, unsigned int count)
 {
@@ -388,9 +388,10 @@ static void take_back(struct chario_queue *q, struct chario_request *req,
 }
 
 /*
- * Fill in a chain of commands, all of them before the first is posted: one that is
- * with the device cannot wait for the memory of others.  0 when at least the first
- * is ready; EFAULT: the memory is not there, and the commands have been given back.
+ * Fill in all commands before the first is posted: an asynchronous call is one request,
+ * and commands that are with the device could not be taken back when a later page is
+ * not there.  0: the first @req->pending are ready; EFAULT: a page is not there, and all
+ * commands have been given back.
  */
 static int prepare_commands(struct chario_queue *q, struct chario_request *req,
 			    struct cursor *cur, unsigned int count)
@@ -463,8 +464,8 @@ static noinline ssize_t run_async(const struct chario_call *call)
 }
 
 /*
- * The memory of an asynchronous call is not there: once more when it is.  EAGAIN when
- * that does not do.
+ * Bring in all pages of an asynchronous call, and try once more.  EAGAIN: it is for a
+ * caller who waits.
  */
 static noinline ssize_t run_async_late(const struct chario_call *call)
 {
