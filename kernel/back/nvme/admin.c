@@ -327,6 +327,8 @@ static struct chario_nvme_admin_slot *submit(struct chario_nvme *ctrl,
 	if (slot) {
 		slot->state = CHARIO_NVME_ADMIN_BUSY;
 		slot->cancelled = false;
+		slot->has_page = c->common.dptr.prp1 ==
+				 cpu_to_le64(admin->page_dma);
 		reinit_completion(&slot->done);
 		post(ctrl, c, slot - admin->slots);
 	}
@@ -409,6 +411,8 @@ static int collect(struct chario_nvme_admin *admin,
 		slot->state = CHARIO_NVME_ADMIN_FREE;
 	} else {
 		slot->state = CHARIO_NVME_ADMIN_LOST;
+		if (slot->has_page)
+			WRITE_ONCE(admin->page_lost, true);
 	}
 	raw_spin_unlock_irqrestore(&admin->lock, flags);
 	return ret;
@@ -513,9 +517,7 @@ int chario_nvme_admin_exchange(struct chario_nvme *ctrl, struct nvme_command *c,
 	if (!READ_ONCE(admin->page_lost)) {
 		memcpy(admin->page, data, bytes);
 		ret = chario_nvme_admin_ask(ctrl, c, answer);
-		if (ret == -ETIMEDOUT || ret == -ENODEV)
-			WRITE_ONCE(admin->page_lost, true);
-		else if (!ret)
+		if (!ret)
 			memcpy(data, admin->page, bytes);
 	}
 	mutex_unlock(&admin->mutex);

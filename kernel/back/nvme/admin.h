@@ -48,12 +48,14 @@ enum chario_nvme_admin_state {
  * @answer: valid in state ENDED
  * @state: &enum chario_nvme_admin_state
  * @cancelled: ended without an answer: the controller has been disabled
+ * @has_page: the controller reads or writes the page for data
  */
 struct chario_nvme_admin_slot {
 	struct completion done;
 	struct chario_nvme_admin_answer answer;
 	u8 state;
 	bool cancelled;
+	bool has_page;
 };
 
 /**
