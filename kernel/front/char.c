@@ -164,21 +164,26 @@ static __always_inline bool is_common(const struct chario_file *cf,
 		      pos + bytes <= cio->capacity_bytes);
 }
 
-/* Its memory is not there: the call is made up again, so that the common one needs no address. */
+static __always_inline int start_common(struct chario_call *call,
+					struct chario_file *cf, u64 pos,
+					enum chario_op op, int flags)
+{
+	chario_call_start(call, cf, op, pos);
+	return unlikely(flags & SPECIAL) ? apply_flags(call, flags) : 0;
+}
+
+/*
+ * Memory of a common call is not there.  The call is started anew: one whose address is
+ * given to a function cannot live in registers.
+ */
 static noinline ssize_t transfer_late(struct chario_file *cf,
 				      unsigned long addr, size_t bytes,
 				      loff_t pos, enum chario_op op, int flags)
 {
 	struct chario_call call chario_uninitialized;
-	int ret;
+	int ret = start_common(&call, cf, pos, op, flags);
 
-	chario_call_start(&call, cf, op, pos);
-	if (unlikely(flags & SPECIAL)) {
-		ret = apply_flags(&call, flags);
-		if (ret)
-			return ret;
-	}
-	return chario_flight_single_late(&call, addr, bytes);
+	return ret ?: chario_flight_single_late(&call, addr, bytes);
 }
 
 static __always_inline ssize_t transfer_common(struct chario_file *cf,
@@ -190,12 +195,9 @@ static __always_inline ssize_t transfer_common(struct chario_file *cf,
 	ssize_t ret;
 
 	trace_enter(cf->cio, op, *pos, bytes);
-	chario_call_start(&call, cf, op, *pos);
-	if (unlikely(flags & SPECIAL)) {
-		ret = apply_flags(&call, flags);
-		if (ret)
-			return ret;
-	}
+	ret = start_common(&call, cf, *pos, op, flags);
+	if (ret)
+		return ret;
 	ret = chario_flight_try_single(&call, addr, bytes);
 	if (unlikely(ret == -EFAULT))
 		ret = transfer_late(cf, addr, bytes, *pos, op, flags);
