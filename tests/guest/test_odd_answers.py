@@ -17,6 +17,7 @@ from played import (
     Command,
     Opcode,
     Played,
+    Status,
     controller_page,
     health_page,
     played,
@@ -275,17 +276,25 @@ def test_a_queue_of_ones_own_comes_back_late(rig: Rig) -> None:
         until(lambda: rig.calls(disk, *steps)[1:3] == fine, "the queue does not come back")
 
 
-def test_a_queue_of_ones_own_is_not_made(rig: Rig) -> None:
-    """The drive does not say whether it has the pair: a reset sees to that, and the next file has it."""
-    made: list[Command] = []
+def once_at_the_third_pair(answer: int | None) -> Status:
+    """A drive that says this to the third pair, which is a file's own, and does not let go of the first half of it."""
+    made = 0
 
     def status(queue: int, command: Command) -> int | None:
-        if queue or command.opcode != Opcode.CREATE_SQ:
+        nonlocal made
+        if queue or command.opcode not in (Opcode.CREATE_SQ, Opcode.DELETE_CQ):
             return OK
-        made.append(command)
-        return None if len(made) == 3 else OK
+        if command.opcode == Opcode.DELETE_CQ:
+            return INVALID_FIELD if made == 3 else OK
+        made += 1
+        return answer if made == 3 else OK
 
-    with played(rig, REGISTERS, status=status) as drive:
+    return status
+
+
+def test_a_queue_of_ones_own_is_not_made(rig: Rig) -> None:
+    """The drive does not say whether it has the pair: a reset sees to that, and the next file has it."""
+    with played(rig, REGISTERS, status=once_at_the_third_pair(None)) as drive:
         (disk,) = rig.take(drive.address)
         steps = ("completion,2", "own-queue", "read,0,4096")
         assert rig.calls(disk, *steps)[1] == ("own-queue", -ETIMEDOUT)
@@ -295,16 +304,8 @@ def test_a_queue_of_ones_own_is_not_made(rig: Rig) -> None:
 
 def test_many_who_ask_a_silent_drive_for_a_queue(rig: Rig) -> None:
     """One waits for the answer; the reset comes next, and not after the time-outs of all the others."""
-    made: list[Command] = []
-
-    def status(queue: int, command: Command) -> int | None:
-        if queue or command.opcode != Opcode.CREATE_SQ:
-            return OK
-        made.append(command)
-        return None if len(made) == 3 else OK
-
     mark = rig.guest.log_mark()
-    with played(rig, REGISTERS, status=status) as drive:
+    with played(rig, REGISTERS, status=once_at_the_third_pair(None)) as drive:
         (disk,) = rig.take(drive.address)
         jobs = [rig.start(disk, "own-queue") for _ in range(6)]
         told = Counter(dict(results(job.wait()))["own-queue"] for job in jobs)
@@ -316,15 +317,7 @@ def test_many_who_ask_a_silent_drive_for_a_queue(rig: Rig) -> None:
 
 def test_half_of_a_queue_of_ones_own_is_left(rig: Rig) -> None:
     """The drive refuses one half of the pair and does not let go of the other: a reset sees to that."""
-    made: list[Command] = []
-
-    def status(queue: int, command: Command) -> int:
-        if queue == 0 and command.opcode == Opcode.CREATE_SQ:
-            made.append(command)
-            return INVALID_SIZE if len(made) == 3 else OK
-        return INVALID_FIELD if queue == 0 and command.opcode == Opcode.DELETE_CQ and len(made) == 3 else OK
-
-    with played(rig, REGISTERS, status=status) as drive:
+    with played(rig, REGISTERS, status=once_at_the_third_pair(INVALID_SIZE)) as drive:
         (disk,) = rig.take(drive.address)
         steps = ("completion,2", "own-queue", "read,0,4096")
         assert rig.calls(disk, *steps)[1] == ("own-queue", -ETIMEDOUT)

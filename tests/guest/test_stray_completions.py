@@ -6,6 +6,7 @@ from __future__ import annotations
 from played import INVALID_FIELD, OK, Command, Opcode, Played, played
 from rig import Rig
 from shared_guest import Setup
+from waiting import until
 
 from chario_lab.guest.spec import RegisterFile
 
@@ -90,11 +91,18 @@ def test_twice(rig: Rig) -> None:
     with played(rig, REGISTERS, status=status) as drive:
         drives.append(drive)
         (disk,) = rig.take(drive.address)
-        # The log takes some of them every few seconds.
-        while "queue 2: completion of command" not in rig.said(mark):
+
+        def is_told_of_reads() -> bool:
             reads = rig.calls(disk, "completion,2", *["read,0,4096"] * OFTEN)
             assert set(reads[1:-1]) == {("read", 4096)}
-        pins = [("pin", 0), ("in-force", PIN_RETRY), ("pin", 0)] * 2
-        while "admin queue: completion of command" not in rig.said(mark):
-            assert rig.calls(disk, *[f"pin,{PIN_RETRY}", "in-force", "pin,0"] * 2)[:6] == pins
+            return "queue 2: completion of command" in rig.said(mark)
+
+        def is_told_of_questions() -> bool:
+            calls = rig.calls(disk, *[f"pin,{PIN_RETRY}", "in-force", "pin,0"] * 2)
+            assert calls[:6] == [("pin", 0), ("in-force", PIN_RETRY), ("pin", 0)] * 2
+            return "admin queue: completion of command" in rig.said(mark)
+
+        # The log takes some of them every few seconds.
+        until(is_told_of_reads, "the log does not say that a read has ended twice")
+        until(is_told_of_questions, "the log does not say that a question has ended twice")
         assert rig.counters(disk)["errors"] == 0

@@ -5,8 +5,9 @@
  *	absent DEVICE WAY COUNT BYTES WAITING GO
  *
  * WAY is read, write, read-parts or write-parts (of a file of any size), read-huge or
- * write-huge (a huge page each, no part of which is there), or uring (reads).  COUNT calls of BYTES each are made at one time, through one open file; the
- * last page of their memory is not there.  When every one of them waits for its page,
+ * write-huge (a huge page each, no part of which is there), or uring (reads).  COUNT
+ * calls of BYTES each are made at one time, through one open file; the last page of
+ * their memory is not there.  When every one of them waits for its page,
  * and for nothing else, the file WAITING is made.  A file of any size is written to,
  * synced and closed by another thread before that.  When there is a file GO the pages
  * come.  Prints how many bytes all calls have moved.
