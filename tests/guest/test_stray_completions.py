@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import re
+
 from played import INVALID_FIELD, OK, Command, Opcode, Played, played
 from rig import Rig
 from shared_guest import Setup
@@ -78,13 +80,13 @@ def test_of_the_admin_queue(rig: Rig) -> None:
 def test_twice(rig: Rig) -> None:
     """What a drive says once more of the command before is not taken for the end of the next in the same place."""
     drives: list[Played] = []
-    last: dict[bool, int] = {}
+    last: dict[int, int] = {}
 
     def status(queue: int, command: Command) -> int:
         if queue or command.opcode == Opcode.GET_FEATURES:
-            if bool(queue) in last:
-                drives[0].complete(queue, [last[bool(queue)]], UNRECOVERED_READ if queue else INVALID_FIELD)
-            last[bool(queue)] = command.cid
+            if queue in last:
+                drives[0].complete(queue, [last[queue]], UNRECOVERED_READ if queue else INVALID_FIELD)
+            last[queue] = command.cid
         return OK
 
     mark = rig.guest.log_mark()
@@ -95,7 +97,7 @@ def test_twice(rig: Rig) -> None:
         def is_told_of_reads() -> bool:
             reads = rig.calls(disk, "completion,2", *["read,0,4096"] * OFTEN)
             assert set(reads[1:-1]) == {("read", 4096)}
-            return "queue 2: completion of command" in rig.said(mark)
+            return re.search(r" queue \d+: completion of command", rig.said(mark)) is not None
 
         def is_told_of_questions() -> bool:
             calls = rig.calls(disk, *[f"pin,{PIN_RETRY}", "in-force", "pin,0"] * 2)
