@@ -4,6 +4,9 @@
 While processes move data in every way, and are killed, the host has the drives stall, fail, be unbound and bound, and
 a processor go and come.  SIEGE_SECONDS says for how long, SIEGE_LEAST how many successes each way has to have at
 least; each run draws its own seed, and SIEGE_SEED=N makes the same choices again.
+
+What one drive has in the memory of the other is besieged by itself, and the drive is not reset meanwhile: QEMU keeps
+such requests over a reset and then crashes.  (They wait for its only bounce buffer, where a reset does not see them.)
 """
 
 from __future__ import annotations
@@ -46,8 +49,12 @@ SETUP = Setup(
     qtest=True,
     alone=True,
 )
+# Without SIEGE_SECONDS: long enough to see each way succeed.
+SHORT_SECONDS = 5
 # Things that have to coincide with others: a short siege may pass without one.
 RARE = {"late-page", "gone", "no-page", "not-landed", "undefined"}
+INSIDE, PLAIN = range(2)
+FOR_EVER_MS = 3_600_000
 # What not every kernel has.
 OPTIONAL = {
     "kinds dma-buf": "/dev/udmabuf",
@@ -61,8 +68,38 @@ class Siege:
 
     def __init__(self, rig: Rig) -> None:
         self.rig = rig
+        # A drive that is held up, on a host that is busy, is slow and not broken.
+        rig.set_admin_timeout(ADMIN_TIMEOUT_MS)
+        for drive in range(len(DRIVES)):
+            rig.disks(drive)
         self.random = random.Random(SEED)
         self.done: dict[str, int] = {}
+        self.actions: tuple[tuple[Callable[[int], None], tuple[int, ...]], ...] = (
+            (self.stall, (INSIDE, PLAIN)),
+            (self.slow_down, (INSIDE, PLAIN)),
+            (self.slow_down, (INSIDE, PLAIN)),
+            (self.fail, (INSIDE, PLAIN)),
+            (self.rebind, (INSIDE, PLAIN)),
+            (self.switch_processor, (INSIDE,)),
+        )
+
+    def spare(self, drive: int) -> None:
+        """Do nothing that has this drive reset: neither faults, nor recoveries."""
+        self.actions = ((self.rebind, (INSIDE + PLAIN - drive,)), (self.switch_processor, (drive,)))
+        for each in range(len(DRIVES)):
+            self.rig.set(nodes(self.rig.guest, self.rig.address(each))[0], "recovery_age_ms", FOR_EVER_MS)
+
+    def start(self, seconds: int, peers: bool) -> Job:
+        """Begin."""
+        guest = self.rig.guest
+        program = guest.push(compile_program("siege"))
+        # Debugging of DMA takes two commands of one call for overlapping, where they meet in the same cache line.
+        step = 64 if guest.spec.kernel == DEBUG else 4
+        guest.must("modprobe -q udmabuf; :")
+        addresses = (self.rig.address(drive) for drive in range(len(DRIVES)))
+        words = [program, SEED, seconds, least(self.rig), step, HIDDEN, int(peers), *addresses]
+        print(f"SIEGE_SEED={SEED} {' '.join(map(str, words))}", flush=True)
+        return guest.start([str(word) for word in words], timeout_s=LIMIT_S)
 
     def state(self, drive: int) -> str:
         """Of its disk."""
@@ -111,14 +148,11 @@ class Siege:
 
     def go_on(self) -> None:
         """One thing of it; a drive that was given up is bound again."""
-        actions: tuple[Callable[[int], None], ...] = (
-            self.stall, self.slow_down, self.slow_down, self.fail, self.rebind, self.switch_processor,
-        )  # fmt: skip
         for dead in (drive for drive in range(len(DRIVES)) if self.state(drive) == "dead"):
             self.rebind(dead)
             self.done["given_up"] = self.done.get("given_up", 0) + 1
-        action, drive = self.random.choice(actions), self.random.randrange(len(DRIVES))
-        action(drive)
+        action, drives = self.random.choice(self.actions)
+        action(self.random.choice(drives))
         self.done[action.__name__] = self.done.get(action.__name__, 0) + 1
         self.pause(1.5)
 
@@ -128,44 +162,38 @@ def least(rig: Rig) -> int:
     return LEAST or (FEW_DEBUG if rig.guest.spec.kernel == DEBUG else FEW)
 
 
-def start(rig: Rig) -> Job:
-    """Begin."""
-    # A drive that is held up, on a host that is busy, is slow and not broken.
-    rig.set_admin_timeout(ADMIN_TIMEOUT_MS)
-    for drive in range(len(DRIVES)):
-        rig.disks(drive)
-    program = rig.guest.push(compile_program("siege"))
-    # Debugging of DMA takes two commands of one call for overlapping, where they meet in the same cache line.
-    step = 64 if rig.guest.spec.kernel == DEBUG else 4
-    rig.guest.must("modprobe -q udmabuf; :")
-    words = [
-        program,
-        SEED,
-        SECONDS,
-        least(rig),
-        step,
-        HIDDEN,
-        *(rig.address(drive) for drive in range(len(DRIVES))),
-    ]
-    print(f"SIEGE_SEED={SEED} {' '.join(map(str, words))}", flush=True)
-    return rig.guest.start([str(word) for word in words], timeout_s=LIMIT_S)
+def finish(rig: Rig, job: Job, siege: Siege, without: set[str]) -> None:
+    """Every way, kind of buffer and kind of memory has its successes but some, and nothing was wrong."""
+    report = json.loads(job.wait().check().stdout)
+    print(f"{json.dumps(report, indent=1)}\n{siege.done}", flush=True)
+    without |= {name for name, path in OPTIONAL.items() if rig.guest.run(f"test -e {path}").rc != 0}
+    counts = {f"{group} {name}": count for group in ("ways", "kinds", "memories", "modes")
+              for name, count in report[group].items()}  # fmt: skip
+    assert {name for name, count in counts.items() if count < least(rig)} <= {"memories guarded"} | without
+    assert [name for name, count in report["events"].items() if not count and name not in RARE] == []
+    until(lambda: rig.pinned_pages() == 0, "pages stay pinned")
 
 
 @pytest.mark.skipif(not SECONDS, reason="a siege is the long tier's; SIEGE_SECONDS=60 asks for a short one")
 @pytest.mark.timeout(LIMIT_S + 600)
 def test_everything_at_once(rig: Rig) -> None:
-    """Every way, kind of buffer and kind of memory has its successes, and nothing was wrong."""
-    job, siege = start(rig), Siege(rig)
+    """All that the host can do."""
+    siege = Siege(rig)
+    job = siege.start(SECONDS, peers=False)
     while not job.poll():
         siege.go_on()
-    report = json.loads(job.wait().check().stdout)
-    print(f"{json.dumps(report, indent=1)}\n{siege.done}", flush=True)
-    counts = {f"{group} {name}": count for group in ("ways", "kinds", "memories", "modes")
-              for name, count in report[group].items()}  # fmt: skip
-    del counts["memories guarded"]
-    for name, path in OPTIONAL.items():
-        if rig.guest.run(f"test -e {path}").rc != 0:
-            del counts[name]
-    assert {name: count for name, count in counts.items() if count < least(rig)} == {}
-    assert [name for name, count in report["events"].items() if not count and name not in RARE] == []
-    until(lambda: rig.pinned_pages() == 0, "pages stay pinned")
+    finish(rig, job, siege, {"kinds peer"})
+
+
+@pytest.mark.timeout(LIMIT_S + 600)
+def test_memory_of_the_other_drive(rig: Rig) -> None:
+    """The drive that has it goes and comes, where there is time for that; the one that reaches it does not."""
+    siege = Siege(rig)
+    siege.spare(PLAIN)
+    job = siege.start(SECONDS or SHORT_SECONDS, peers=True)
+    while not job.poll():
+        if SECONDS:
+            siege.go_on()
+        else:
+            siege.pause(1)
+    finish(rig, job, siege, set())

@@ -3,7 +3,7 @@
  * Two disks under siege: every way to move data and every kind of memory at a time, by
  * threads of processes that are killed, and nothing that anybody reads is ever wrong.
  *
- *	siege SEED SECONDS LEAST STEP WINDOW ADDRESS ADDRESS
+ *	siege SEED SECONDS LEAST STEP WINDOW PEERS ADDRESS ADDRESS
  *
  * Each thread has a seat: an area of a disk.  What it has written before, is writing, or
  * has failed to write, stands in memory that outlives it, see siege/items.c.  A process
@@ -13,8 +13,9 @@
  * it likes: they stall, fail, are reset, go and come back.
  *
  * Memory begins at multiples of STEP.  WINDOW is the physical address of a range that is
- * open for buffers, or 0.  It ends when SECONDS have passed and each way, kind of buffer, memory and
- * mode has had LEAST successes.  The numbers that a thread draws follow from SEED; what
+ * open for buffers, or 0.  PEERS is 1 where the second drive reaches memory inside the first.
+ * It ends when SECONDS have passed and each way, kind of buffer, memory and mode has had LEAST
+ * successes.  The numbers that a thread draws follow from SEED; what
  * comes of them depends on the others too.  The last line is JSON.
  */
 #define _GNU_SOURCE
@@ -86,7 +87,7 @@ struct worker {
 
 struct shared *shared;
 uint64_t window_address;
-bool has_dmabufs, has_userfaultfd;
+bool has_dmabufs, has_userfaultfd, has_peers;
 
 static const char *addresses[DISKS];
 static uint64_t seed, step;
@@ -313,7 +314,8 @@ static bool is_enough(uint64_t least)
 		      has_all(tally->memories, nr_memories, least);
 
 	for (int kind = 0; kind < KINDS; kind++)
-		if ((kind != KIND_DMABUF || has_dmabufs) && (kind != KIND_WINDOW || window_address))
+		if ((kind != KIND_DMABUF || has_dmabufs) && (kind != KIND_PEER || has_peers) &&
+		    (kind != KIND_WINDOW || window_address))
 			enough = enough && tally->kinds[kind] >= least;
 	return enough;
 }
@@ -417,13 +419,14 @@ int main(int argc, char **argv)
 {
 	const struct tally *tally;
 
-	if (argc != 8)
-		die("usage: siege SEED SECONDS LEAST STEP WINDOW ADDRESS ADDRESS");
+	if (argc != 9)
+		die("usage: siege SEED SECONDS LEAST STEP WINDOW PEERS ADDRESS ADDRESS");
 	seed = number(argv[1]);
 	step = number(argv[4]);
 	window_address = number(argv[5]);
-	addresses[0] = argv[6];
-	addresses[1] = argv[7];
+	has_peers = number(argv[6]);
+	addresses[0] = argv[7];
+	addresses[1] = argv[8];
 	has_dmabufs = !access("/dev/udmabuf", F_OK);
 	has_userfaultfd = !access("/proc/sys/vm/unprivileged_userfaultfd", F_OK);
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,

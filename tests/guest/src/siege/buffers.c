@@ -148,6 +148,8 @@ bool buffer_have(struct seat *s, enum kind kind)
 		return false;
 	if (kind == KIND_DMABUF && !has_dmabufs)
 		return false;
+	if (kind == KIND_PEER && !has_peers)
+		return false;
 	if (chance(s, 30))
 		buffer_drop(s, kind);
 	if (!b->id)

@@ -202,7 +202,7 @@ typedef void run_fn(struct seat *s, struct op *op);
 
 extern struct shared *shared;
 extern uint64_t window_address;
-extern bool has_dmabufs, has_userfaultfd;
+extern bool has_dmabufs, has_userfaultfd, has_peers;
 
 _Noreturn __attribute__((format(printf, 2, 3))) void wrong(const struct seat *s, const char *format,
 							   ...);
