@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 import pytest
 from programs import compile_program
-from rig import CALL_LIMIT_S, Rig
+from rig import CALL_LIMIT_S, NOBODY, Rig
 from shared_guest import Setup
 
 from chario_lab.guest.job import Job
@@ -42,7 +42,7 @@ def waiting(rig: Rig, disk: str, way: str, size: int) -> Iterator[Job]:
     """Calls of one who may do nothing else, each of which waits for a page: more than there are commands."""
     rig.remove(WAITING, GO)
     command = [rig.guest.push(compile_program("absent")), disk, way, str(COUNT), str(size), WAITING, GO]
-    job = rig.guest.start(["setpriv", "--reuid=65534", "--clear-groups", *command], timeout_s=CALL_LIMIT_S)
+    job = rig.guest.start([*NOBODY, *command], timeout_s=CALL_LIMIT_S)
     try:
         rig.wait_file(WAITING)
         yield job

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Callers who want an answer sooner than the drive has one are told so, and disturb nobody else."""
+"""Callers who want an answer sooner than the drive has one are told so, and disturb nobody else.
+
+They may do nothing but read and write the disk.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from collections.abc import Iterator
 from errno import ETIMEDOUT
 
 import pytest
-from rig import Rig
+from rig import NOBODY, Rig
 from shared_guest import FileGuest, Setup
 
 from chario_lab.guest import faults
@@ -37,7 +40,7 @@ def rig(keeper: FileGuest, request: pytest.FixtureRequest) -> Iterator[Rig]:
 
 def stalled(rig: Rig, age_ms: int) -> str:
     """A disk whose drive does not answer any more, and has that age before it is recovered."""
-    disk = rig.disk(STALLS)
+    disk = rig.open_to_all(rig.disk(STALLS))
     rig.set(disk, "recovery_age_ms", age_ms)
     faults.stall(rig.guest, STALLS)
     assert rig.call(disk, f"read,0,{64 * KIB}") == 64 * KIB
@@ -53,9 +56,9 @@ def end(rig: Rig, disk: str) -> None:
 
 def test_a_drive_that_is_well_is_left_alone(rig: Rig) -> None:
     """Deadlines of 1 ms, and a drive that takes 200: each caller is told, nothing is aborted, the log is silent."""
-    disk = rig.disk(SLOW)
+    disk = rig.open_to_all(rig.disk(SLOW))
     mark = rig.guest.log_mark()
-    told = rig.calls(disk, *IMPATIENT)[1:-1]
+    told = rig.calls(disk, *IMPATIENT, user=NOBODY)[1:-1]
     assert set(told) == {("read", -ETIMEDOUT)}
     assert rig.call(disk, f"read,0,{BLOCK}") == BLOCK
     counters = rig.counters(disk)
@@ -66,7 +69,7 @@ def test_a_drive_that_is_well_is_left_alone(rig: Rig) -> None:
 def test_the_age_of_recovery(rig: Rig) -> None:
     """The caller is told at his deadline; nothing is done about the drive before that age, which root can change."""
     disk = stalled(rig, FOR_EVER_MS)
-    assert rig.calls(disk, "deadline,100", f"read,0,{BLOCK}")[1] == ("read", -ETIMEDOUT)
+    assert rig.calls(disk, "deadline,100", f"read,0,{BLOCK}", user=NOBODY)[1] == ("read", -ETIMEDOUT)
     bound_ms = int(rig.show(disk, "recovery_bound_ms"))
     assert rig.counters(disk)["aborts"] == 0
     rig.set(disk, "recovery_age_ms", 0)
@@ -78,10 +81,10 @@ def test_no_file_leaves_more_than_that(rig: Rig) -> None:
     """With so many requests left behind, its calls get no command any more; other files do."""
     disk = stalled(rig, FOR_EVER_MS)
     before = rig.counters(disk)["read_commands"]
-    told = rig.calls(disk, *IMPATIENT)[1:-1]
+    told = rig.calls(disk, *IMPATIENT, user=NOBODY)[1:-1]
     assert told == [("read", -ETIMEDOUT)] * CALLS
     assert rig.counters(disk)["read_commands"] - before == MAX_ORPHANS
-    assert rig.calls(disk, "deadline,1", f"read,0,{BLOCK}")[1] == ("read", -ETIMEDOUT)
+    assert rig.calls(disk, "deadline,1", f"read,0,{BLOCK}", user=NOBODY)[1] == ("read", -ETIMEDOUT)
     assert rig.counters(disk)["read_commands"] - before == MAX_ORPHANS + 1
     end(rig, disk)
 
@@ -91,7 +94,7 @@ def test_large_calls_leave_no_more_than_small_ones(rig: Rig) -> None:
     disk = stalled(rig, FOR_EVER_MS)
     before = rig.counters(disk)["write_commands"]
     calls = [f"fill,1,0,{4 * MIB}", "deadline,20", *[f"write,{4 * MIB * i},{4 * MIB}" for i in range(8)]]
-    assert rig.calls(disk, *calls)[2:-1] == [("write", -ETIMEDOUT)] * 8
+    assert rig.calls(disk, *calls, user=NOBODY)[2:-1] == [("write", -ETIMEDOUT)] * 8
     assert MAX_ORPHANS <= rig.counters(disk)["write_commands"] - before < 2 * MAX_ORPHANS
     end(rig, disk)
 
@@ -101,7 +104,7 @@ def test_parts_of_blocks_leave_no_more_than_whole_ones(rig: Rig) -> None:
     disk = stalled(rig, FOR_EVER_MS)
     before = rig.counters(disk)["read_commands"]
     writes = [f"write,{2 * BLOCK * i},100" for i in range(2 * CALLS)]
-    told = rig.calls(disk, "any-size", "deadline,1", *writes)[2:-1]
+    told = rig.calls(disk, "any-size", "deadline,1", *writes, user=NOBODY)[2:-1]
     assert set(told) <= {("write", -ETIMEDOUT), ("write", 100)}
     assert rig.counters(disk)["read_commands"] - before == MAX_ORPHANS
     end(rig, disk)
@@ -110,12 +113,12 @@ def test_parts_of_blocks_leave_no_more_than_whole_ones(rig: Rig) -> None:
 def test_a_file_is_served_again_when_its_requests_have_ended(rig: Rig) -> None:
     """Its call that had to wait for that goes on by itself."""
     disk = stalled(rig, FOR_EVER_MS)
-    job = rig.start(disk, *IMPATIENT, "touch,/run/full", "deadline,200000", f"read,0,{BLOCK}")
-    rig.wait_file("/run/full")
+    job = rig.start(disk, *IMPATIENT, "touch,/tmp/full", "deadline,200000", f"read,0,{BLOCK}", user=NOBODY)
+    rig.wait_file("/tmp/full")
     faults.let_go(rig.guest, STALLS)
     assert rig.show(disk, "state") == "live"
     assert job.wait().check().stdout.splitlines()[-2] == f"read {BLOCK}"
-    rig.remove("/run/full")
+    rig.remove("/tmp/full")
 
 
 @pytest.mark.parametrize("value", ["-1", "3600001", "soon"])

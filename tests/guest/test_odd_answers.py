@@ -4,24 +4,11 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
-from errno import EAGAIN, ECANCELED, EIO, ENOSPC, ETIMEDOUT
+from errno import ECANCELED, EIO, ETIMEDOUT
 
 import pytest
 from disks import folder
-from played import (
-    HEALTH_LOG,
-    INVALID_FIELD,
-    INVALID_SIZE,
-    OK,
-    Command,
-    Opcode,
-    Played,
-    Status,
-    controller_page,
-    health_page,
-    played,
-)
+from played import HEALTH_LOG, INVALID_FIELD, OK, Command, Opcode, Played, controller_page, health_page, played
 from rig import Rig, results, uring_results
 from shared_guest import Setup
 from waiting import until
@@ -242,89 +229,6 @@ def test_a_question_that_a_reset_cuts_off(rig: Rig) -> None:
     rig.set_admin_timeout()
 
 
-def test_a_queue_of_ones_own_is_refused(rig: Rig) -> None:
-    """The drive refuses the pair, which is made when a file asks for it; the file goes on without."""
-    made: list[int] = []
-
-    def status(queue: int, command: Command) -> int:
-        if queue == 0 and command.opcode == Opcode.CREATE_SQ:
-            made.append(command.dword10 & 0xFFFF)
-            return OK if len(made) <= 2 else INVALID_SIZE
-        return OK
-
-    with played(rig, REGISTERS, status=status) as drive:
-        (disk,) = rig.take(drive.address)
-        calls = rig.calls(disk, "completion,2", "own-queue", "read,0,4096")
-        assert calls[1][1] < 0 and calls[1][1] != -EAGAIN and calls[2] == ("read", 4096)
-
-
-def test_a_queue_of_ones_own_comes_back_late(rig: Rig) -> None:
-    """Its file has gone, but the drive still has a command: a reset ends that, and the next file has the queue."""
-    answers = [False]
-
-    def status(queue: int, command: Command) -> int | None:
-        return None if queue and not answers[0] else OK
-
-    with played(rig, REGISTERS, status=status) as drive:
-        (disk,) = rig.take(drive.address)
-        calls = rig.calls(disk, "deadline,200", "completion,2", "own-queue", "read,0,4096")
-        assert calls[2:4] == [("own-queue", 0), ("read", -ETIMEDOUT)]
-        assert rig.calls(disk, "completion,2", "own-queue")[1][1] < 0
-        rig.wait_reset(disk)
-        answers[0] = True
-        steps, fine = ("completion,2", "own-queue", "read,0,4096"), [("own-queue", 0), ("read", 4096)]
-        until(lambda: rig.calls(disk, *steps)[1:3] == fine, "the queue does not come back")
-
-
-def once_at_the_third_pair(answer: int | None) -> Status:
-    """A drive that says this to the third pair, which is a file's own, and does not let go of the first half of it."""
-    made = 0
-
-    def status(queue: int, command: Command) -> int | None:
-        nonlocal made
-        if queue or command.opcode not in (Opcode.CREATE_SQ, Opcode.DELETE_CQ):
-            return OK
-        if command.opcode == Opcode.DELETE_CQ:
-            return INVALID_FIELD if made == 3 else OK
-        made += 1
-        return answer if made == 3 else OK
-
-    return status
-
-
-def test_a_queue_of_ones_own_is_not_made(rig: Rig) -> None:
-    """The drive does not say whether it has the pair: a reset sees to that, and the next file has it."""
-    with played(rig, REGISTERS, status=once_at_the_third_pair(None)) as drive:
-        (disk,) = rig.take(drive.address)
-        steps = ("completion,2", "own-queue", "read,0,4096")
-        assert rig.calls(disk, *steps)[1] == ("own-queue", -ETIMEDOUT)
-        rig.wait_reset(disk)
-        assert rig.calls(disk, *steps)[1:3] == [("own-queue", 0), ("read", 4096)]
-
-
-def test_many_who_ask_a_silent_drive_for_a_queue(rig: Rig) -> None:
-    """One waits for the answer; the reset comes next, and not after the time-outs of all the others."""
-    mark = rig.guest.log_mark()
-    with played(rig, REGISTERS, status=once_at_the_third_pair(None)) as drive:
-        (disk,) = rig.take(drive.address)
-        jobs = [rig.start(disk, "own-queue") for _ in range(6)]
-        told = Counter(dict(results(job.wait()))["own-queue"] for job in jobs)
-        rig.wait_reset(disk)
-        assert told[-ETIMEDOUT] == 1 and set(told) <= {-ETIMEDOUT, -EAGAIN, -ENOSPC, 0}
-        assert rig.said(mark).count("no answer in time") == 1
-        assert rig.counters(disk)["resets"] == 1
-
-
-def test_half_of_a_queue_of_ones_own_is_left(rig: Rig) -> None:
-    """The drive refuses one half of the pair and does not let go of the other: a reset sees to that."""
-    with played(rig, REGISTERS, status=once_at_the_third_pair(INVALID_SIZE)) as drive:
-        (disk,) = rig.take(drive.address)
-        steps = ("completion,2", "own-queue", "read,0,4096")
-        assert rig.calls(disk, *steps)[1] == ("own-queue", -ETIMEDOUT)
-        rig.wait_reset(disk)
-        assert rig.calls(disk, *steps)[1:3] == [("own-queue", 0), ("read", 4096)]
-
-
 def test_a_drive_that_keeps_every_question(rig: Rig) -> None:
     """When it can be asked nothing any more it is reset."""
     prompt = [False]
@@ -341,26 +245,6 @@ def test_a_drive_that_keeps_every_question(rig: Rig) -> None:
         rig.set_admin_timeout()
         calls = rig.calls(disk, f"pin,{PIN_RETRY}", "in-force", "pin,0")
         assert calls[:3] == [("pin", 0), ("in-force", PIN_RETRY), ("pin", 0)]
-
-
-@pytest.mark.parametrize("opcode", [Opcode.DELETE_SQ, Opcode.DELETE_CQ], ids=["submissions", "completions"])
-@pytest.mark.parametrize("answer", [None, INVALID_FIELD], ids=["silent", "refused"])
-def test_a_queue_of_ones_own_is_not_deleted(rig: Rig, opcode: Opcode, answer: int | None) -> None:
-    """Its file has been closed and the drive does not let go of the pair: a reset does, and the next file has it."""
-    unwilling = [False]
-
-    def status(queue: int, command: Command) -> int | None:
-        return answer if unwilling[0] and queue == 0 and command.opcode == opcode else OK
-
-    with played(rig, REGISTERS, status=status) as drive:
-        (disk,) = rig.take(drive.address)
-        unwilling[0] = True
-        steps, fine = ("completion,2", "own-queue", "read,0,4096"), [("own-queue", 0), ("read", 4096)]
-        assert rig.calls(disk, *steps)[1:3] == fine
-        rig.wait_reset(disk)
-        unwilling[0] = False
-        until(lambda: rig.calls(disk, *steps)[1:3] == fine, "the queue does not come back")
-        assert rig.counters(disk)["resets"] == 1
 
 
 def test_a_setting_that_stays(rig: Rig) -> None:

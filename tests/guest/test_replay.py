@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """What a drive had when it was reset is sent again as it was; what had to wait is sent when the reset is over.
 
-The drive is played: it answers nothing until it is reset, and the test says when the reset is over.
+The drive is played: it answers nothing until it is reset, and the test says when the reset is over.  The callers may
+do nothing but read and write the disk.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import pytest
 from entries import FLUSH, FUA, READ, WRITE
 from played import OK, Command, Opcode, Played, controller_page, played
 from programs import compile_program
-from rig import CALL_LIMIT_S, Rig, results
+from rig import CALL_LIMIT_S, NOBODY, Rig, results
 from shared_guest import Setup
 from test_any_size import PRELUDE, PYTHON
 from waiting import until
@@ -51,6 +52,7 @@ class Kept:
         """Bind the drive."""
         self.drive = drive
         (self.node,) = self.rig.take(drive.address)
+        self.rig.open_to_all(self.node)
 
     def status(self, queue: int, command: Command) -> int | None:
         """How a command ends; during a reset the drive is slow to make a queue, so that it is sent none."""
@@ -131,7 +133,7 @@ def begin(kept: Kept) -> list[Job]:
     """Begin all calls."""
     guest = kept.rig.guest
     programs = {name: guest.push(compile_program(name)) for name in ("calls", "buffers")}
-    return [guest.start([programs[name], kept.node, *flags], CALL_LIMIT_S, stdin="\n".join(lines) + "\n")
+    return [guest.start([*NOBODY, programs[name], kept.node, *flags], CALL_LIMIT_S, stdin="\n".join(lines) + "\n")
             for name, flags, lines in CALLS]  # fmt: skip
 
 
@@ -171,7 +173,7 @@ def test_what_the_drive_had_is_sent_again(kept: Kept) -> None:
 
 def test_what_comes_during_a_reset_is_sent_after_it(kept: Kept) -> None:
     """Each command once, writes with FUA if they are to be durable, and flushes."""
-    first = kept.rig.start(kept.node, f"read,{4 * MIB},{PAGE}")
+    first = kept.rig.start(kept.node, f"read,{4 * MIB},{PAGE}", user=NOBODY)
     kept.wait_commands(1)
     kept.begin_reset()
     jobs = begin(kept)
@@ -195,9 +197,9 @@ except OSError as error:
 
 def write_both(kept: Kept) -> tuple[Job, Job, Command]:
     """Begin to write a part of a block, whose read the drive keeps, and then all of it: this waits for the first."""
-    part = kept.rig.guest.start([*ON_FIRST_CPU, *PYTHON, PRELUDE + PART, kept.node], CALL_LIMIT_S)
+    part = kept.rig.guest.start([*ON_FIRST_CPU, *NOBODY, *PYTHON, PRELUDE + PART, kept.node], CALL_LIMIT_S)
     kept.wait_commands(1)
-    whole = kept.rig.start(kept.node, f"write,0,{PAGE}")
+    whole = kept.rig.start(kept.node, f"write,0,{PAGE}", user=NOBODY)
     kept.wait_sleeping(2)
     (read,) = kept.commands()
     assert places([read]) == [(READ, 0, 1)]
@@ -239,9 +241,9 @@ def test_a_write_still_waits_for_its_block_after_a_reset(kept: Kept) -> None:
 
 def test_a_write_that_somebody_waits_for_is_sent_again_first(kept: Kept) -> None:
     """Who changes a part of the block waits for a write that the drive has: after a reset it still comes first."""
-    whole = kept.rig.start(kept.node, f"write,0,{PAGE}")
+    whole = kept.rig.start(kept.node, f"write,0,{PAGE}", user=NOBODY)
     kept.wait_commands(1)
-    part = kept.rig.guest.start([*PYTHON, PRELUDE + PART, kept.node], CALL_LIMIT_S)
+    part = kept.rig.guest.start([*NOBODY, *PYTHON, PRELUDE + PART, kept.node], CALL_LIMIT_S)
     stack = "cat /proc/$(pidof python3)/stack"
     until(lambda: "chario_edge_lock" in kept.rig.guest.run(stack).stdout, "nobody waits for the write")
     kept.begin_reset()
