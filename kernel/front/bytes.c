@@ -26,6 +26,7 @@
 
 #include "core/device.h"
 #include "core/edge.h"
+#include "core/locked.h"
 #include "core/pages.h"
 #include "core/queue.h"
 #include "front/bounce.h"
@@ -47,6 +48,7 @@
  * @untold: the next write is to tell of it, too
  * @holds: something is gathered, and has a reference to the file
  * @bounce: for reads; not protected by @in_use
+ * @locked: as what the memory of both counts
  * @work: writes what has been left lying
  */
 struct chario_bytes {
@@ -56,6 +58,7 @@ struct chario_bytes {
 	bool untold;
 	bool holds;
 	struct chario_bounce bounce;
+	struct chario_locked locked;
 	struct delayed_work work;
 };
 
@@ -469,20 +472,30 @@ static void free_bytes(struct chario_bytes *b)
 {
 	chario_gather_drop_memory(&b->gather);
 	chario_bounce_deinit(&b->bounce);
+	chario_locked_uncharge(&b->locked);
 	kfree(b);
 }
 
+/* It counts as locked: or open files without number would use up all memory. */
 static struct chario_bytes *alloc_bytes(struct chario_file *cf)
 {
 	struct chario_bytes *b = kzalloc(sizeof(*b), GFP_KERNEL_ACCOUNT);
+	bool writes = cf->origin.file->f_mode & FMODE_WRITE;
+	u32 size;
 
 	if (!b)
 		return NULL;
 	init_waitqueue_head(&b->idle);
 	chario_gather_init(&b->gather, cf, SIZE_MAX);
 	INIT_DELAYED_WORK(&b->work, write_left_lying);
-	if (!chario_gather_get_memory(&b->gather) &&
-	    !chario_bounce_init(&b->bounce, b->gather.size))
+	size = b->gather.size;
+	if (chario_locked_charge(&b->locked,
+				 PFN_UP(writes ? 2 * size : size))) {
+		kfree(b);
+		return NULL;
+	}
+	if ((!writes || !chario_gather_get_memory(&b->gather)) &&
+	    !chario_bounce_init(&b->bounce, size))
 		return b;
 	free_bytes(b);
 	return NULL;
@@ -492,8 +505,8 @@ static struct chario_bytes *alloc_bytes(struct chario_file *cf)
  * chario_bytes_enable() - let calls of a file have any size
  * @cf: the file
  *
- * Return: 0, also when they could before; ENOMEM; EOPNOTSUPP where a queue holds
- * one command only.
+ * Return: 0, also when they could before; ENOMEM, also where RLIMIT_MEMLOCK does not
+ * allow its memory; EOPNOTSUPP where a queue holds one command only.
  */
 int chario_bytes_enable(struct chario_file *cf)
 {

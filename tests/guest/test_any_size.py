@@ -465,3 +465,31 @@ os._exit(0)
         )
         == "done"
     )
+
+
+def test_their_memory_counts_as_locked(guest: Guest, disk: str) -> None:
+    """A user who may lock 1 MiB has four of them, or eight that he only reads; one that is closed makes room."""
+    script = """
+def have(flags):
+    files, error = [], 0
+    while not error:
+        files.append(os.open(NODE, flags))
+        try:
+            fcntl.ioctl(files[-1], 0xC403, struct.pack("=IIQII", 24, 0, 0, 0, 1))
+        except OSError as told:
+            error = told.errno
+    fcntl.ioctl(files[-1], 0xC403, struct.pack("=IIQII", 24, 0, 0, 0, 0))
+    os.close(files[0])
+    again = disk(flags=flags)
+    for fd in (*files[1:], again):
+        os.close(fd)
+    return [len(files) - 1, errno.errorcode[error]]
+os.setgroups([])
+os.setuid(65534)
+import resource
+resource.setrlimit(resource.RLIMIT_MEMLOCK, (1 << 20, 1 << 20))
+print(json.dumps([have(os.O_RDWR), have(os.O_RDONLY), have(os.O_RDWR)]))
+"""
+    guest.must(f"chmod 666 {disk}")
+    assert run(guest, disk, script) == [[4, "ENOMEM"], [8, "ENOMEM"], [4, "ENOMEM"]]
+    guest.must(f"chmod 600 {disk}")

@@ -270,8 +270,10 @@ struct chario_stats {
  *
  * ANY_SIZE stays until the file is closed: EBUSY without it from then on, and
  * EBUSY for a buffer, since transfers of buffers are not gathered; EBUSY with it
- * for a file that has one.  ENOMEM when there is no memory for it; EOPNOTSUPP
- * where a queue holds one command only (module parameter ``queue_depth``).
+ * for a file that has one.  ENOMEM when there is no memory for it, or
+ * RLIMIT_MEMLOCK does not allow it: 256 KiB count, or 128 KiB where the file is
+ * only read, as for buffers.  EOPNOTSUPP where a queue holds one command only
+ * (module parameter ``queue_depth``).
  */
 struct chario_file_options {
 	__u32 size;
