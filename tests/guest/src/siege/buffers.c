@@ -273,6 +273,9 @@ void buffer_copy(struct seat *s, struct op *op, run_fn *run)
 		p->result = pread(s->fd, s->check, p->bytes, (off_t)copy);
 		if (p->result < 0)
 			p->result = -errno;
+	} else if (p->result > 0) {
+		/* A part of the way: nothing of it has come to s->check. */
+		p->result = 0;
 	}
 	op->is_undefined = !before || resets(owner, node) != before;
 	item_place(s, p->first, &p->disk_offset, &p->bytes);
