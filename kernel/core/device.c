@@ -323,6 +323,8 @@ void chario_device_lose(struct chario_device *cio)
 	WRITE_ONCE(cio->removed, true);
 	/* For good: nothing takes it back. */
 	atomic_inc(&cio->obstacles);
+	/* Whoever waits there for another disk. */
+	wake_up_all(&cio->medium->edges_wait);
 }
 
 /**

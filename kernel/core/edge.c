@@ -138,23 +138,32 @@ static struct chario_queue *find_writer(const struct chario_edge *edge,
 	return found;
 }
 
+/* How often who waits for another disk looks whether its own has gone. */
+#define LOOK	(HZ / 5)
+
 /*
  * Until writes of the block that the disks of the medium have handed over have ended.
  * Disks come and go meanwhile; one that leaves has ended its commands before.
  */
-static int wait_clear(const struct chario_edge *edge, unsigned long expires)
+static int wait_clear(const struct chario_edge *edge,
+		      const struct chario_device *cio, unsigned long expires)
 {
 	struct chario_device *holder;
 	struct chario_queue *q;
 
 	while ((q = find_writer(edge, &holder))) {
+		bool is_others = holder != cio;
 		long left = chario_jiffies_left(expires);
 
-		left = wait_event_timeout(q->slot_wait, is_clear(q, edge),
-					  left);
+		if (is_others && READ_ONCE(cio->removed))
+			left = -ENODEV;
+		else if (!wait_event_timeout(q->slot_wait, is_clear(q, edge),
+					     is_others ? min(left, LOOK) : left) &&
+			 time_after_eq(jiffies, expires))
+			left = -ETIMEDOUT;
 		put_device(&holder->dev);
-		if (!left)
-			return -ETIMEDOUT;
+		if (left < 0)
+			return left;
 	}
 	return 0;
 }
@@ -168,21 +177,24 @@ static int wait_clear(const struct chario_edge *edge, unsigned long expires)
  *
  * Context: may sleep, a fatal signal does not end that; between
  * chario_edge_enable() and chario_edge_disable().
- * Return: 0; ETIMEDOUT.
+ * Return: 0; ETIMEDOUT; ENODEV when the disk has gone while another one that shows the
+ * block had it: whoever takes the disk away waits for the commands that we have.
  */
 int chario_edge_lock(struct chario_edge *edge, struct chario_device *cio,
 		     u64 pos, unsigned long expires)
 {
 	long left = chario_jiffies_left(expires);
+	bool entered;
 	int ret;
 
 	edge->medium = cio->medium;
 	edge->pos = pos;
-	left = wait_event_timeout(edge->medium->edges_wait, try_enter(edge),
-				  left);
-	if (!left)
-		return -ETIMEDOUT;
-	ret = wait_clear(edge, expires);
+	left = wait_event_timeout(edge->medium->edges_wait,
+				  (entered = try_enter(edge)) ||
+				  READ_ONCE(cio->removed), left);
+	if (!entered)
+		return left ? -ENODEV : -ETIMEDOUT;
+	ret = wait_clear(edge, cio, expires);
 	if (ret)
 		chario_edge_unlock(edge);
 	return ret;
@@ -191,13 +203,15 @@ int chario_edge_lock(struct chario_edge *edge, struct chario_device *cio,
 /**
  * chario_edge_settle() - wait for the owner's own write, after its deadline
  * @edge: locked
+ * @cio: the disk
  *
  * Its caller is late already.  The block stays locked until the drive has let go of
  * the write, or it could land on top of the next owner's.  Recovery sees to it that it ends.
  */
-void chario_edge_settle(const struct chario_edge *edge)
+void chario_edge_settle(const struct chario_edge *edge,
+			const struct chario_device *cio)
 {
-	wait_clear(edge, jiffies + MAX_JIFFY_OFFSET);
+	wait_clear(edge, cio, jiffies + MAX_JIFFY_OFFSET);
 }
 
 /**

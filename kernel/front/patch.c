@@ -143,7 +143,7 @@ int chario_patch_block(struct chario_file *cf, void *bounce, u64 pos,
 	ret = change_locked(cf, bounce, &edge, q, taken, offset, from, bytes,
 			    fua);
 	if (ret)
-		chario_edge_settle(&edge);
+		chario_edge_settle(&edge, cio);
 	chario_edge_unlock(&edge);
 	return ret;
 }

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import contextmanager
+from errno import ENODEV
 
 import pytest
 from rig import CALL_LIMIT_S, Rig
@@ -14,11 +16,12 @@ from waiting import until
 
 from chario_lab.guest import faults
 from chario_lab.guest.job import Job
-from chario_lab.guest.spec import Blkdebug, Namespace, Nvme
+from chario_lab.guest.spec import Blkdebug, Namespace, Nvme, Throttle
 
-FIRST, PLACE = 0, 1
+FIRST, PLACE, SLOW = range(3)
 SHARED = Nvme("shared", (Namespace(64, 4096, backing=Blkdebug()),))
-SETUP = Setup(drives=(SHARED, Nvme("gives-way")))
+STALLS = Nvme("stalls", (Namespace(64, 4096, backing=Throttle()),))
+SETUP = Setup(drives=(SHARED, Nvme("gives-way"), STALLS))
 PAGE = 4096
 WRITER = """
 fd = disk({any_size})
@@ -27,14 +30,21 @@ os.fsync(fd)
 """
 
 
-@pytest.fixture
-def twins(rig: Rig) -> Iterator[tuple[str, str]]:
+@contextmanager
+def twins_of(rig: Rig, first: int) -> Iterator[tuple[str, str]]:
     """The two disks.  The second controller stands in the place of another drive."""
     faults.unplug(rig.guest, PLACE)
-    faults.plug(rig.guest, PLACE, twin_of=FIRST)
-    yield rig.disk(FIRST), rig.disk(PLACE)
+    faults.plug(rig.guest, PLACE, twin_of=first)
+    yield rig.disk(first), rig.disk(PLACE)
     faults.unplug(rig.guest, PLACE)
     faults.plug(rig.guest, PLACE)
+
+
+@pytest.fixture
+def twins(rig: Rig) -> Iterator[tuple[str, str]]:
+    """Disks whose requests can be held one by one."""
+    with twins_of(rig, FIRST) as both:
+        yield both
 
 
 def start(rig: Rig, disk: str, **values: object) -> Job:
@@ -69,3 +79,31 @@ def test_a_block_that_the_other_changes_in_part(rig: Rig, twins: tuple[str, str]
     read = f"fd = disk(False)\nprint(json.dumps(read(fd, {PAGE}, 0).decode()))"
     assert elsewhere == PAGE
     assert json.loads(rig.guest.must([*PYTHON, PRELUDE + read, one])) == "w" * PAGE
+
+
+PART = """
+fd = disk()
+try:
+    print(os.pwritev(fd, [b"p" * 100], 7, os.RWF_DSYNC))
+except OSError as error:
+    print(error.errno)
+"""
+
+
+def test_one_is_taken_away_while_its_caller_waits_for_the_other(rig: Rig) -> None:
+    """Both change a part of one block, and the drive keeps the first one's read: the second disk goes all the same."""
+    with twins_of(rig, SLOW) as (one, other):
+        faults.stall(rig.guest, SLOW, bytes_per_s=1)
+        assert rig.call(one, f"read,{PAGE},{PAGE}") == PAGE
+        before = rig.counters(one)["read_commands"]
+        first = rig.guest.start([*PYTHON, PRELUDE + PART, one], timeout_s=CALL_LIMIT_S)
+        until(lambda: rig.counters(one)["read_commands"] == before + 1, "the block is not read")
+        second = rig.guest.start([*PYTHON, PRELUDE + PART, other], timeout_s=CALL_LIMIT_S)
+        stacks = "cat $(printf '/proc/%s/stack ' $(pidof python3))"
+        until(lambda: "chario_edge_lock" in rig.guest.run(stacks).stdout, "nobody waits for the block")
+        rig.unbind(PLACE)
+        assert second.wait().check().stdout == f"{ENODEV}\n"
+        assert not first.poll()
+        rig.unbind(SLOW)
+        assert first.wait().check().stdout == f"{ENODEV}\n"
+        faults.let_go(rig.guest, SLOW)
