@@ -22,10 +22,10 @@
  * @state: "live", "recovering" or "dead"
  * @pin: an open file asks for the CHARIO_PIN_* bits @wanted, all of which are
  *	known, in place of those in @held, which is brought up to date; also
- *	called after the drive has gone.  0 or -errno.  May sleep.  NULL where
- *	there is nothing to pin
+ *	called after the drive has gone, with nothing @wanted, which succeeds.  0
+ *	or -errno.  May sleep.  NULL where there is nothing to pin
  * @get_pin: fill in what has come of it, for a file that asks for @held; there
- *	where @pin is.  May sleep
+ *	where @pin is.  0 or -errno.  May sleep
  * @health: fill in all members of @health but size, status and reasons.  May
  *	sleep.  0 or -errno.  NULL where nothing can fail
  * @map_buffer: prepare a buffer that has been mapped for the device, in
@@ -43,8 +43,8 @@ struct chario_backend {
 	u64 (*recovery_bound_ns)(const struct chario_device *cio);
 	const char *(*state)(const struct chario_device *cio);
 	int (*pin)(struct chario_device *cio, u32 *held, u32 wanted);
-	void (*get_pin)(struct chario_device *cio, u32 held,
-			struct chario_pin *pin);
+	int (*get_pin)(struct chario_device *cio, u32 held,
+		       struct chario_pin *pin);
 	int (*health)(struct chario_device *cio, struct chario_health *health);
 	int (*map_buffer)(struct chario_buffer *buf);
 	void (*unmap_buffer)(struct chario_buffer *buf);

@@ -14,15 +14,14 @@ static_assert(CHARIO_PIN_ALL == (1U << CHARIO_NR_PINS) - 1);
  * @held: what a file asks for
  * @pin: filled in
  *
- * Return: 0 or EOPNOTSUPP.
+ * Return: 0; EOPNOTSUPP, EINTR.
  */
 int chario_pin_get(struct chario_device *cio, u32 held, struct chario_pin *pin)
 {
 	if (!cio->backend->pin)
 		return -EOPNOTSUPP;
 	memset(pin, 0, sizeof(*pin));
-	cio->backend->get_pin(cio, held, pin);
-	return 0;
+	return cio->backend->get_pin(cio, held, pin);
 }
 
 /**
@@ -31,7 +30,7 @@ int chario_pin_get(struct chario_device *cio, u32 held, struct chario_pin *pin)
  * @held: what it asks for so far; becomes what it asks for now
  * @pin: in: what it wants; filled in
  *
- * Return: 0; EINVAL, EOPNOTSUPP, ENODEV, ENOMEM.
+ * Return: 0; EINVAL, EOPNOTSUPP, ENODEV, ENOMEM, EINTR.
  */
 int chario_pin_set(struct chario_device *cio, u32 *held, struct chario_pin *pin)
 {

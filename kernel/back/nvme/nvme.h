@@ -463,8 +463,8 @@ void chario_nvme_table_destroy(struct chario_buffer *buf);
 void chario_nvme_power_init(struct chario_nvme *ctrl);
 void chario_nvme_power_deinit(struct chario_nvme *ctrl);
 int chario_nvme_power_pin(struct chario_device *cio, u32 *held, u32 wanted);
-void chario_nvme_power_get(struct chario_device *cio, u32 held,
-			   struct chario_pin *pin);
+int chario_nvme_power_get(struct chario_device *cio, u32 held,
+			  struct chario_pin *pin);
 void chario_nvme_power_restore(struct chario_nvme *ctrl);
 void chario_nvme_power_detach(struct chario_nvme *ctrl);
 

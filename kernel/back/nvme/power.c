@@ -405,15 +405,20 @@ static int change(struct chario_nvme *ctrl, u32 *held, u32 wanted)
  * @held: what the file asks for so far
  * @wanted: what it asks for from now on
  *
- * Context: sleeps for as long as the drive takes for some admin commands.
- * Return: 0, whatever the drive says to it; ENODEV, ENOMEM.
+ * Context: sleeps for as long as the drive takes for some admin commands, and for
+ * those of others who ask.
+ * Return: 0, whatever the drive says to it; ENODEV, ENOMEM; EINTR on a fatal signal,
+ * but where nothing is wanted any more.
  */
 int chario_nvme_power_pin(struct chario_device *cio, u32 *held, u32 wanted)
 {
 	struct chario_nvme *ctrl = cio->backend_data;
 	int ret;
 
-	mutex_lock(&ctrl->power.lock);
+	if (!wanted)
+		mutex_lock(&ctrl->power.lock);
+	else if (mutex_lock_killable(&ctrl->power.lock))
+		return -EINTR;
 	ret = change(ctrl, held, wanted);
 	mutex_unlock(&ctrl->power.lock);
 	return ret;
@@ -455,15 +460,18 @@ static void describe(const struct chario_nvme_power *power, unsigned int i,
  * @cio: the disk
  * @held: what the file asks for
  * @pin: filled in
+ *
+ * Return: 0; EINTR on a fatal signal.
  */
-void chario_nvme_power_get(struct chario_device *cio, u32 held,
-			   struct chario_pin *pin)
+int chario_nvme_power_get(struct chario_device *cio, u32 held,
+			  struct chario_pin *pin)
 {
 	struct chario_nvme *ctrl = cio->backend_data;
 	struct chario_nvme_power *power = &ctrl->power;
 	unsigned int i;
 
-	mutex_lock(&power->lock);
+	if (mutex_lock_killable(&power->lock))
+		return -EINTR;
 	pin->wanted = held;
 	if (!power->detached) {
 		pin->absent = absent(ctrl) & held;
@@ -472,6 +480,7 @@ void chario_nvme_power_get(struct chario_device *cio, u32 held,
 				describe(power, i, pin);
 	}
 	mutex_unlock(&power->lock);
+	return 0;
 }
 
 /**
