@@ -15,10 +15,7 @@
 
 int chario_max_orphans = 32;
 
-static struct chario_range max_orphans = { &chario_max_orphans, 1, U16_MAX };
-
-module_param_cb(max_orphans, &chario_range_ops, &max_orphans, 0644);
-__MODULE_PARM_TYPE(max_orphans, "int");
+chario_range_param_named(max_orphans, chario_max_orphans, 1, U16_MAX, 0644);
 MODULE_PARM_DESC(max_orphans, "Commands that an open file may leave with the drive when their callers have gone, before its next calls wait (1 to 65535, default 32)");
 
 /* Callers whose file is full, see chario_origin_is_full(); one for all files, for they are few. */

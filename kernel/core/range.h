@@ -22,8 +22,12 @@ struct chario_range {
 extern const struct kernel_param_ops chario_range_ops;
 
 /* A parameter that is kept in an int of this name, which has its default. */
-#define chario_range_param(name, min, max, mode)			\
-	static struct chario_range name##_range = { &(name), min, max };\
+#define chario_range_param(name, min, max, mode) \
+	chario_range_param_named(name, name, min, max, mode)
+
+/* The same, where the int is of another name. */
+#define chario_range_param_named(name, variable, min, max, mode)	\
+	static struct chario_range name##_range = { &(variable), min, max };\
 	module_param_cb(name, &chario_range_ops, &name##_range, mode);	\
 	__MODULE_PARM_TYPE(name, "int")
 

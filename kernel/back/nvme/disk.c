@@ -175,8 +175,9 @@ static struct chario_device *create(struct chario_nvme *ctrl, u32 nsid,
 		return ERR_PTR(ret);
 	}
 	dev_info(&ctrl->pdev->dev,
-		 "%s: namespace %u, %llu blocks of %u bytes, commands up to %u KiB, %u queues by interrupt, %u to poll\n",
+		 "%s: namespace %u, %llu blocks of %u bytes, commands of %u KiB (up to %u), %u queues by interrupt, %u to poll\n",
 		 dev_name(&cio->dev), nsid, le64_to_cpu(id->nsze), 1U << shift,
+		 cio->limits.command_bytes / 1024,
 		 cio->max_command_bytes / 1024,
 		 chario_device_nr_queues(cio, false),
 		 chario_device_nr_queues(cio, true));
