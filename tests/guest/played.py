@@ -314,8 +314,12 @@ class Played:
         self._wishes.put(answer_with)
         return answer.result(SETTLE_LIMIT_S)
 
-    def _fail(self, number: int, ending: Sequence[int], status: int) -> None:
+    def report_failure(self) -> None:
+        """Report a failure (CSTS.CFS), until the driver disables the controller.  On the playing thread."""
         self._memory.writel(self._bar + CSTS, READY | FAILED)
+
+    def _fail(self, number: int, ending: Sequence[int], status: int) -> None:
+        self.report_failure()
         until(lambda: not self._memory.readl(self._bar + CC) & ENABLE, "the controller is not disabled")
         self.complete(number, ending, status)
 

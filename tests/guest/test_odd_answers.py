@@ -229,6 +229,39 @@ def test_a_question_that_a_reset_cuts_off(rig: Rig) -> None:
     rig.set_admin_timeout()
 
 
+@pytest.mark.parametrize("failures", [1, 2])
+def test_a_drive_that_fails_again_while_it_is_reset(rig: Rig, failures: int) -> None:
+    """It is reset once more, and the call goes on; one that fails a third time is given up."""
+    left = [0]
+
+    def status(queue: int, command: Command) -> int | None:
+        if queue:
+            return None if left[0] else OK
+        if command.opcode == Opcode.IDENTIFY and left[0]:
+            left[0] -= 1
+            drives[0].report_failure()
+            return None
+        return OK
+
+    drives: list[Played] = []
+    mark = rig.guest.log_mark()
+    with played(rig, REGISTERS, status=status) as drive:
+        drives.append(drive)
+        (disk,) = rig.take(drive.address)
+        left[0] = failures
+        job = rig.start(disk, "read,0,4096")
+        until(lambda: any(queue for queue, _ in drive.fetched), "the drive is not asked")
+        drive.ask(drive.report_failure)
+        if failures == 1:
+            assert results(job.wait())[0] == ("read", 4096)
+            assert rig.counters(disk)["resets"] == 1
+        else:
+            assert results(job.wait())[0] == ("read", -EIO)
+            rig.wait_said(mark, "does not come up again")
+        assert rig.said(mark).count("the controller has failed") == failures
+    rig.release(rig.address(REGISTERS))
+
+
 def test_a_drive_that_keeps_every_question(rig: Rig) -> None:
     """When it can be asked nothing any more it is reset."""
     prompt = [False]

@@ -19,7 +19,6 @@ from chario_lab.guest.spec import Namespace, Nvme, Throttle, root_port_bdf
 
 KIB, MIB = 1 << 10, 1 << 20
 # A recovery that lasts: all that is to happen during it takes less, on a busy host too.
-FROZEN_MS = 10000
 MEMORY_WITHOUT_BUS_MASTER, MEMORY_AND_BUS_MASTER = 2, 6
 DRIVES = (Nvme("fails", (Namespace(64, backing=Throttle()), Namespace(64))),)
 SETUP = Setup(drives=DRIVES, qtest=True)
@@ -122,42 +121,6 @@ def test_a_drive_that_was_given_up_can_be_bound_again(rig: Rig) -> None:
     assert rig.call(disk, "read,0,4096") == -EIO
     rig.set_admin_timeout()
     assert rig.calls(rig.disk(0), "read,0,65536", "match,6,0,65536") == [("read", 65536), ("match", 1), ("close", 0)]
-
-
-def test_a_deadline_passes_while_the_queues_are_frozen(rig: Rig) -> None:
-    """During recovery a call is held; its deadline ends it all the same, and others wait on."""
-    disk = lose_memory_access(rig, admin_timeout_ms=FROZEN_MS)
-    # Memory that a call has left behind is the drive's until recovery ends: each read has its own.
-    steps = ("read,0,4096", "unmap", "map", "hipri,0,4096", "write,0,65536", "sync")
-    held = rig.start(disk, "deadline,200", "touch,/run/ready", "await,/run/frozen", *steps)
-    rig.wait_file("/run/ready")
-    waits = rig.start(disk, "deadline,200000", "read,0,4096")
-    rig.wait_state(disk, "recovering")
-    rig.touch("/run/frozen")
-    asynchronous = rig.start_uring(disk, 4, 4096, "deadline=200")
-    assert [value for name, value in results(held.wait())[3:-1] if "map" not in name] == [-ETIMEDOUT] * 4
-    assert uring_results(asynchronous.wait()) == {-ETIMEDOUT: 4}
-    assert results(waits.wait())[1] == ("read", -EIO)
-    rig.wait_unpinned()
-    rig.remove("/run/ready", "/run/frozen")
-
-
-def test_a_killed_caller_leaves_a_frozen_queue(rig: Rig) -> None:
-    """SIGKILL ends a call that is held during recovery."""
-    disk = lose_memory_access(rig, admin_timeout_ms=FROZEN_MS)
-    read = f"read,0,{8 * MIB}"
-    late = rig.start(disk, "deadline,200000", "touch,/run/ready", "await,/run/frozen", "touch,/run/held", read)
-    rig.wait_file("/run/ready")
-    jobs = [rig.start(disk, "deadline,200000", *mode, read) for mode in ([], ["completion,2"])]
-    rig.wait_state(disk, "recovering")
-    rig.touch("/run/frozen")
-    rig.wait_file("/run/held")
-    jobs.append(late)
-    assert all(job.kill() for job in jobs)
-    assert [(job.wait().rc, job.wait().stuck) for job in jobs] == [(-9, None)] * 3
-    rig.unbind(0)
-    rig.wait_unpinned()
-    rig.remove("/run/ready", "/run/frozen", "/run/held")
 
 
 def fail_link(rig: Rig) -> None:

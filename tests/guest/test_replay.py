@@ -11,7 +11,7 @@ import threading
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
-from errno import EIO
+from errno import EIO, ETIMEDOUT
 
 import pytest
 from entries import FLUSH, FUA, READ, WRITE
@@ -183,6 +183,39 @@ def test_what_comes_during_a_reset_is_sent_after_it(kept: Kept) -> None:
     assert answers(jobs) == ANSWERS
     assert results(first.wait())[0] == ("read", PAGE)
     assert kinds(kept.commands()) == KINDS + Counter({(READ, False): 2})
+
+
+def test_a_deadline_passes_during_a_reset(kept: Kept) -> None:
+    """A call is held; its deadline ends it all the same, and others wait on."""
+    rig = kept.rig
+    waits = rig.start(kept.node, f"read,0,{PAGE}", user=NOBODY)
+    kept.wait_commands(1)
+    kept.begin_reset()
+    # Memory that a call has left behind is the drive's until recovery ends: each read has its own.
+    steps = (f"read,0,{PAGE}", "unmap", "map", f"hipri,0,{PAGE}", f"write,0,{2 * PAGE}", "sync")
+    told = rig.calls(kept.node, "deadline,200", *steps, user=NOBODY)
+    assert [value for name, value in told[1:-1] if "map" not in name] == [-ETIMEDOUT] * 4
+    assert rig.uring(kept.node, 4, PAGE, "deadline=200") == {-ETIMEDOUT: 4}
+    assert len(kept.commands()) == 1
+    kept.end_reset()
+    assert results(waits.wait())[0] == ("read", PAGE)
+    rig.wait_unpinned()
+
+
+def test_who_waits_for_a_reset_can_be_killed(kept: Kept) -> None:
+    """Whether the drive had the call, or it came later; by interrupt and by polling."""
+    rig, read = kept.rig, f"read,0,{TWO_COMMANDS}"
+    rig.remove("/tmp/held")
+    jobs = [rig.start(kept.node, *mode, read, user=NOBODY) for mode in ([], ["completion,2"])]
+    kept.wait_commands(4)
+    kept.begin_reset()
+    jobs.append(rig.start(kept.node, "touch,/tmp/held", read, user=NOBODY))
+    rig.wait_file("/tmp/held")
+    assert all(job.kill() for job in jobs)
+    assert [(job.wait().rc, job.wait().stuck) for job in jobs] == [(-9, None)] * 3
+    kept.end_reset()
+    rig.wait_unpinned()
+    rig.remove("/tmp/held")
 
 
 # Prints what it has written, or -errno.

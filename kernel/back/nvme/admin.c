@@ -387,6 +387,10 @@ static int wait_for(struct chario_nvme *ctrl,
 			continue;
 		if (chario_nvme_ctrl_is_gone(ctrl))
 			return -ENODEV;
+		/* It fails again while it is brought up: see reset(). */
+		if (READ_ONCE(ctrl->admin.has_deadline) &&
+		    chario_nvme_ctrl_has_failed(ctrl))
+			return -EIO;
 		/* Recovery may wait for us, and ends what the controller has. */
 		if (READ_ONCE(ctrl->reset_wanted) &&
 		    READ_ONCE(ctrl->state) == CHARIO_NVME_LIVE)
@@ -463,6 +467,7 @@ int chario_nvme_admin_ask(struct chario_nvme *ctrl, struct nvme_command *c,
 				    "admin command 0x%02x: %s\n",
 				    c->common.opcode,
 				    ret == -ENODEV ? "drive has gone" :
+				    ret == -EIO ? "the controller has failed" :
 				    ret == -ECANCELED ? "cut off by a reset" :
 				    "no answer in time");
 	return ret;

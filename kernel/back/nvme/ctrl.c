@@ -44,6 +44,17 @@ u32 __iomem *chario_nvme_doorbell(struct chario_nvme *ctrl, unsigned int n)
 	return ctrl->bar + NVME_REG_DBS + n * ctrl->doorbell_bytes;
 }
 
+/**
+ * chario_nvme_ctrl_has_failed() - does it say that nothing but a reset helps? (3.1.4.6)
+ * @ctrl: the controller, not gone
+ *
+ * Context: any.
+ */
+bool chario_nvme_ctrl_has_failed(struct chario_nvme *ctrl)
+{
+	return read_status(ctrl) & NVME_CSTS_CFS;
+}
+
 /* Wait for CSTS & mask == want.  ENODEV, EIO (fatal status) or ETIMEDOUT. */
 static int wait_status(struct chario_nvme *ctrl, u32 mask, u32 want,
 		       unsigned int ms, bool fatal_ends)

@@ -399,6 +399,7 @@ int chario_nvme_ctrl_enable(struct chario_nvme *ctrl);
 int chario_nvme_ctrl_disable(struct chario_nvme *ctrl);
 int chario_nvme_ctrl_shutdown(struct chario_nvme *ctrl);
 bool chario_nvme_ctrl_is_gone(struct chario_nvme *ctrl);
+bool chario_nvme_ctrl_has_failed(struct chario_nvme *ctrl);
 bool chario_nvme_ctrl_has_priorities(const struct chario_nvme *ctrl);
 u32 __iomem *chario_nvme_doorbell(struct chario_nvme *ctrl, unsigned int n);
 

@@ -7,7 +7,8 @@
  *
  *   1. abort each expired command, wait up to CHARIO_NVME_ABORT_MS;
  *   2. reset: disable the controller, enable it, create the queues, post what
- *      is in flight and not expired again;
+ *      is in flight and not expired again; once more where the controller says
+ *      meanwhile that it has failed again, and there is time;
  *   3. give up: switch off bus mastering, so that the drive can touch no
  *      memory; everything in flight ends with EIO, and so does every later
  *      call.
@@ -141,7 +142,7 @@ static int bring_up(struct chario_nvme *ctrl)
 	return ret;
 }
 
-static int reset(struct chario_nvme *ctrl)
+static int try_reset(struct chario_nvme *ctrl)
 {
 	int ret;
 
@@ -151,6 +152,24 @@ static int reset(struct chario_nvme *ctrl)
 		return ret;
 	chario_nvme_queues_forget(ctrl);
 	return bring_up(ctrl);
+}
+
+/* A second try may begin until then and is over within the bound. */
+static unsigned long second_try(void)
+{
+	return jiffies + msecs_to_jiffies(CHARIO_NVME_ABORT_MS +
+					  chario_nvme_admin_timeout_ms());
+}
+
+/* Once more for a controller that fails again while it comes up. */
+static int reset(struct chario_nvme *ctrl, unsigned long second)
+{
+	int ret = try_reset(ctrl);
+
+	if (ret && ret != -ENODEV && time_before(jiffies, second) &&
+	    chario_nvme_ctrl_has_failed(ctrl))
+		ret = try_reset(ctrl);
+	return ret;
 }
 
 /**
@@ -195,6 +214,21 @@ static int go_on(struct chario_nvme *ctrl, int error)
 	return 0;
 }
 
+static int revive(struct chario_nvme *ctrl, unsigned long second)
+{
+	struct device *dev = &ctrl->pdev->dev;
+	int ret;
+
+	dev_warn_ratelimited(dev, "resetting the controller\n");
+	ret = reset(ctrl, second);
+	if (!ret)
+		ctrl->resets++;
+	ret = go_on(ctrl, ret);
+	if (!ret)
+		dev_warn_ratelimited(dev, "the controller is up again\n");
+	return ret;
+}
+
 /**
  * chario_nvme_revive() - reset the controller, or give the drive up
  * @ctrl: under recover_lock
@@ -203,17 +237,7 @@ static int go_on(struct chario_nvme *ctrl, int error)
  */
 int chario_nvme_revive(struct chario_nvme *ctrl)
 {
-	struct device *dev = &ctrl->pdev->dev;
-	int ret;
-
-	dev_warn_ratelimited(dev, "resetting the controller\n");
-	ret = reset(ctrl);
-	if (!ret)
-		ctrl->resets++;
-	ret = go_on(ctrl, ret);
-	if (!ret)
-		dev_warn_ratelimited(dev, "the controller is up again\n");
-	return ret;
+	return revive(ctrl, second_try());
 }
 
 /**
@@ -227,7 +251,7 @@ int chario_nvme_revive(struct chario_nvme *ctrl)
  */
 int chario_nvme_resume(struct chario_nvme *ctrl)
 {
-	return go_on(ctrl, reset(ctrl));
+	return go_on(ctrl, reset(ctrl, second_try()));
 }
 
 static void look_later(struct chario_nvme *ctrl)
@@ -306,6 +330,7 @@ void chario_nvme_link_check(struct work_struct *work)
 static void recover(struct chario_nvme *ctrl)
 {
 	struct device *dev = &ctrl->pdev->dev;
+	unsigned long second = second_try();
 	int ret;
 
 	/* We are earlier than error_detected(). */
@@ -327,7 +352,7 @@ static void recover(struct chario_nvme *ctrl)
 		}
 	}
 	WRITE_ONCE(ctrl->state, CHARIO_NVME_RECOVERING);
-	chario_nvme_revive(ctrl);
+	revive(ctrl, second);
 }
 
 /**
