@@ -177,8 +177,6 @@ static __always_inline void chario_flight_slice(struct chario_queue *q,
 	cmd->nr_pages = 0;
 	cmd->nr_segments = 0;
 	trace_map(q, cmd, 0);
-	if (unlikely(!q->dma_dev))
-		q->ops->move(q, cmd);
 	trace_queue(q, cmd, 0);
 }
 

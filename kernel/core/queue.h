@@ -44,10 +44,10 @@ enum chario_queue_state {
  * struct chario_queue_ops - what a back end does for its queues
  * @command_bytes: memory of its own that the back end wants in each command
  * @prep: get ready what the device command of @cmd needs, from its segments
- *	(or pages, when the queue has no DMA device), in cmd->back.  Any
- *	context that may sleep; must not wait for the device.  Cannot fail.
- * @move: for a queue without DMA device: @prep for a slice of a buffer.  NULL
- *	where @post looks its addresses up.
+ *	(or pages, when the queue has no DMA device), in cmd->back.  Nobody else
+ *	can see what it does: the command may have to wait for another before it
+ *	is posted, or never be.  Any context that may sleep; must not wait for the
+ *	device.  Cannot fail.  NULL where @no_prep_bytes says that none needs it.
  * @post: put the device command into the submission queue; when @kick is set,
  *	do what @kick does.  Under q->lock.  Called again for a replay.
  * @post_slices: @post for CHARIO_POST_BATCH commands at most of a request whose
@@ -66,7 +66,6 @@ enum chario_queue_state {
 struct chario_queue_ops {
 	size_t command_bytes;
 	void (*prep)(struct chario_queue *q, struct chario_command *cmd);
-	void (*move)(struct chario_queue *q, struct chario_command *cmd);
 	void (*post)(struct chario_queue *q, struct chario_command *cmd,
 		     bool kick);
 	struct chario_command *(*post_slices)(struct chario_queue *q,

@@ -8,12 +8,16 @@ from collections.abc import Callable, Iterator
 
 import pytest
 from disks import MIB, Programs, attributes, calls, counters, grown
+from test_any_size import run
+from waiting import until
 
+from chario_lab.guest.leaks import pinned_pages
 from chario_lab.guest.session import Guest
 
 NODE = "/dev/chardisk0"
 SIZE_MIB = 48
 SET_FILE, COMPLETION_POLL = 0xC403, 2
+RACES = 4000
 
 
 @pytest.fixture
@@ -33,6 +37,8 @@ def test_a_disk_in_memory(loopback: Guest, guest_program: Programs) -> None:
     describes_itself(loopback, guest_program)
     keeps_what_is_written(loopback, guest_program)
     counts(loopback, guest_program)
+    loses_no_write(loopback)
+    may_be_late(loopback)
 
 
 def describes_itself(guest: Guest, programs: Programs) -> None:
@@ -54,6 +60,57 @@ def keeps_what_is_written(guest: Guest, programs: Programs) -> None:
     assert result["reads"] + result["writes"] == 120
     for flags in ("", "fixed skew", "poll"):
         guest.must(f"{guest.push(programs('uring'))} {NODE} 32 200 4096 {flags}")
+
+
+# One changes a part of a block all the time, another writes the whole of it and reads what it has written.
+RACE = """
+fd = disk()
+patcher = fork()
+while patcher == 0:
+    os.pwritev(fd, [b"p" * 100], 8, os.RWF_DSYNC)
+whole = os.open(NODE, os.O_RDWR)
+lost = 0
+for turn in range({turns}):
+    block = bytes([turn % 100 + 1]) * 512
+    os.pwrite(whole, block, 0)
+    found = os.pread(whole, 512, 0)
+    lost += found[:8] != block[:8] or found[108:] != block[108:]
+os.kill(patcher, 9)
+os.wait()
+print(json.dumps(lost))
+"""
+
+
+def loses_no_write(guest: Guest) -> None:
+    """A write that races a change of a part of its block is there when it has ended, whatever comes of the part."""
+    assert run(guest, NODE, RACE.format(turns=RACES)) == 0
+
+
+LATE = """
+DELAY = "/sys/module/chario/parameters/loopback_delay_us"
+def set_delay(us):
+    with open(DELAY, "w") as file:
+        file.write(str(us))
+fd = disk(False)
+fcntl.ioctl(fd, 0xC403, struct.pack("=IIQII", 24, 0, 20_000_000, 0, 0))
+told = []
+set_delay(400_000)
+for call in (lambda: read(fd, 4096, 0), lambda: os.pwrite(fd, bytes(4096), 4096)):
+    try:
+        call()
+    except OSError as error:
+        told.append(errno.errorcode[error.errno])
+set_delay(0)
+fcntl.ioctl(fd, 0xC403, struct.pack("=IIQII", 24, 0, 200_000_000_000, 0, 0))
+told.append(len(read(fd, 4096, 0)))
+print(json.dumps(told))
+"""
+
+
+def may_be_late(guest: Guest) -> None:
+    """Its callers are told at their deadlines; it lets go of their memory when it is done with it."""
+    assert run(guest, NODE, LATE) == ["ETIMEDOUT", "ETIMEDOUT", 4096]
+    until(lambda: pinned_pages(guest) == 0, "pages stay pinned")
 
 
 def counts(guest: Guest, programs: Programs) -> None:

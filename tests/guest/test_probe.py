@@ -224,6 +224,7 @@ RANGES = {
     "admin_timeout_ms": (100, 600 * 1000),
     "loopback_mib": (0, 1 << 24),
     "loopback_boundary_kib": (0, 1 << 20),
+    "loopback_delay_us": (0, 10_000_000),
 }
 
 
