@@ -25,7 +25,8 @@
 #include "core/range.h"
 #include "trace.h"
 
-#define LOOPBACK_DEPTH	256
+#define LOOPBACK_DEPTH		256
+#define LOOPBACK_COMMAND_BYTES	SZ_128K
 
 static int loopback_mib;
 chario_range_param(loopback_mib, 0, SZ_16M, 0444);
@@ -253,7 +254,7 @@ static int make_queues(struct loopback *lb)
 		if (!lq)
 			return -ENOMEM;
 		ret = chario_queue_init(&lq->core, &loopback_queue_ops, NULL,
-					LOOPBACK_DEPTH, SZ_128K / PAGE_SIZE + 1,
+					LOOPBACK_DEPTH, LOOPBACK_COMMAND_BYTES / PAGE_SIZE + 1,
 					false, NUMA_NO_NODE);
 		if (ret) {
 			kfree(lq);
@@ -331,6 +332,15 @@ err_free:
  */
 int chario_loopback_init(void)
 {
+	const struct chario_limits limits = {
+		.block_bytes = SECTOR_SIZE,
+		/* It takes no more, whatever room the module makes. */
+		.command_bytes = LOOPBACK_COMMAND_BYTES,
+		.command_limit = CHARIO_COMMAND_LIMIT_DRIVE,
+		.boundary_bytes = loopback_boundary_kib * SZ_1K,
+		/* As that of drives: a copy has none. */
+		.dma_alignment = 4,
+	};
 	struct chario_device *cio;
 	int ret;
 
@@ -343,10 +353,7 @@ int chario_loopback_init(void)
 	cio->capacity_bytes = (u64)loopback_mib * SZ_1M;
 	strscpy(cio->model, "CharIO loopback", sizeof(cio->model));
 	strscpy(cio->serial, "memory", sizeof(cio->serial));
-	/* It takes no more, whatever room the module makes. */
-	cio->command_limit = CHARIO_COMMAND_LIMIT_DRIVE;
-	ret = chario_device_configure(cio, 512, SZ_128K,
-				      loopback_boundary_kib * SZ_1K);
+	ret = chario_device_configure(cio, &limits);
 	if (!ret)
 		ret = chario_device_register(cio, loopback->queues,
 					     loopback->nr_queues);

@@ -172,7 +172,6 @@ struct chario_device *chario_device_create(const struct chario_backend *be,
 	chario_device_set_recovery_age(cio, recovery_age_ms);
 	cio->completion = CHARIO_COMPLETION_IRQ;
 	cio->spin_ns = 20 * NSEC_PER_USEC;
-	cio->command_limit = CHARIO_COMMAND_LIMIT_SLOTS;
 
 	mutex_init(&cio->buffer_lock);
 	INIT_LIST_HEAD(&cio->buffers);
@@ -210,27 +209,27 @@ void chario_device_set_single(struct chario_device *cio)
 /**
  * chario_device_configure() - set the limits of a disk
  * @cio: not registered
- * @block_bytes: logical block, a power of two
- * @max_command_bytes: largest command that drive and queues allow
- * @boundary_bytes: see &struct chario_info, 0 for none
+ * @limits: of its device
  *
  * Return: 0; EINVAL when no command can be as small as a block.
  */
-int chario_device_configure(struct chario_device *cio, u32 block_bytes,
-			    u32 max_command_bytes, u32 boundary_bytes)
+int chario_device_configure(struct chario_device *cio,
+			    const struct chario_limits *limits)
 {
+	u32 block_bytes = limits->block_bytes;
 	u64 chunk = round_down((u64)chunk_kib * 1024, block_bytes);
 
-	if (max_command_bytes < block_bytes)
+	if (limits->command_bytes < block_bytes)
 		return -EINVAL;
 	cio->block_mask = block_bytes - 1;
 	cio->block_shift = ilog2(block_bytes);
-	cio->dma_mask = 3;
-	cio->max_command_bytes = round_down(max_command_bytes, block_bytes);
+	cio->dma_mask = limits->dma_alignment - 1;
+	cio->command_limit = limits->command_limit;
+	cio->max_command_bytes = round_down(limits->command_bytes, block_bytes);
 	cio->limits.command_bytes = min_t(u32, cio->max_command_bytes,
 					  max_t(u32, SZ_128K, block_bytes));
 	cio->limits.chunk_bytes = max_t(u64, chunk, block_bytes);
-	cio->limits.boundary_bytes = boundary_bytes;
+	cio->limits.boundary_bytes = limits->boundary_bytes;
 	chario_device_set_single(cio);
 	if (!cio->physical_block_bytes)
 		cio->physical_block_bytes = block_bytes;

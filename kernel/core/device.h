@@ -43,6 +43,23 @@ struct chario_counters {
 };
 
 /**
+ * struct chario_limits - what the core must know of a device, told by its back end
+ * @block_bytes: logical block, a power of two
+ * @command_bytes: largest command that drive and queues allow
+ * @command_limit: &enum chario_command_limit, what @command_bytes comes from
+ * @boundary_bytes: see &struct chario_info, 0 for none
+ * @dma_alignment: memory that a command moves begins at a multiple of so many bytes;
+ *	a power of two
+ */
+struct chario_limits {
+	u32 block_bytes;
+	u32 command_bytes;
+	u32 command_limit;
+	u32 boundary_bytes;
+	u32 dma_alignment;
+};
+
+/**
  * struct chario_device - a disk
  * @irq_queue: queue for each possible CPU that completes by interrupt
  * @poll_queue: the same for polling; the irq queues where there are none
@@ -185,8 +202,8 @@ void chario_device_class_exit(void);
 struct chario_device *chario_device_create(const struct chario_backend *be,
 					   void *backend_data,
 					   struct device *parent);
-int chario_device_configure(struct chario_device *cio, u32 block_bytes,
-			    u32 max_command_bytes, u32 boundary_bytes);
+int chario_device_configure(struct chario_device *cio,
+			    const struct chario_limits *limits);
 void chario_device_set_single(struct chario_device *cio);
 int chario_device_register(struct chario_device *cio,
 			   struct chario_queue **queues,

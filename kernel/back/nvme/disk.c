@@ -135,7 +135,6 @@ static void fill_in(struct chario_device *cio, const struct chario_nvme *ctrl,
 
 	cio->capacity_bytes = le64_to_cpu(id->nsze) << shift;
 	cio->namespace_id = nsid;
-	cio->command_limit = ctrl->command_limit;
 	cio->features |= CHARIO_FEATURE_FUA | CHARIO_FEATURE_PIN |
 			 CHARIO_FEATURE_HEALTH;
 	if (ctrl->write_cache)
@@ -155,8 +154,16 @@ static struct chario_device *create(struct chario_nvme *ctrl, u32 nsid,
 				    const struct nvme_id_ns *id)
 {
 	u32 shift = id->lbaf[nvme_lbaf_index(id->flbas)].ds;
-	/* A command has a 16-bit number of blocks (NVM Command Set 3.2.4). */
-	u32 max_bytes = min_t(u64, ctrl->max_command_bytes, (u64)SZ_64K << shift);
+	const struct chario_limits limits = {
+		.block_bytes = 1U << shift,
+		/* A command has a 16-bit number of blocks (NVM Command Set 3.2.4). */
+		.command_bytes = min_t(u64, ctrl->max_command_bytes,
+				       (u64)SZ_64K << shift),
+		.command_limit = ctrl->command_limit,
+		.boundary_bytes = boundary_bytes(id, shift),
+		/* The first PRP entry is a multiple of 4 (Base 4.1.1). */
+		.dma_alignment = 4,
+	};
 	struct chario_device *cio;
 	int ret;
 
@@ -165,8 +172,7 @@ static struct chario_device *create(struct chario_nvme *ctrl, u32 nsid,
 		return cio;
 	chario_nvme_get(ctrl);
 	fill_in(cio, ctrl, nsid, id);
-	ret = chario_device_configure(cio, 1U << shift, max_bytes,
-				      boundary_bytes(id, shift));
+	ret = chario_device_configure(cio, &limits);
 	if (!ret)
 		ret = chario_device_register(cio, ctrl->core_queues,
 					     ctrl->nr_queues);
