@@ -26,7 +26,9 @@ DRIVES = (
     Nvme("stalls", (Namespace(64, BLOCK, backing=Throttle()),)),
 )
 SETUP = Setup(drives=DRIVES)
-IMPATIENT = ["deadline,1", *[f"read,{BLOCK * i},{BLOCK}" for i in range(CALLS)]]
+READS = [f"read,{BLOCK * i},{BLOCK}" for i in range(CALLS)]
+# Long enough to hand a command over on a slow machine.
+SHORT = "deadline,50"
 
 
 @pytest.fixture
@@ -58,7 +60,7 @@ def test_a_drive_that_is_well_is_left_alone(rig: Rig) -> None:
     """Deadlines of 1 ms, and a drive that takes 200: each caller is told, nothing is aborted, the log is silent."""
     disk = rig.open_to_all(rig.disk(SLOW))
     mark = rig.guest.log_mark()
-    told = rig.calls(disk, *IMPATIENT, user=NOBODY)[1:-1]
+    told = rig.calls(disk, "deadline,1", *READS, user=NOBODY)[1:-1]
     assert set(told) == {("read", -ETIMEDOUT)}
     assert rig.call(disk, f"read,0,{BLOCK}") == BLOCK
     counters = rig.counters(disk)
@@ -81,10 +83,10 @@ def test_no_file_leaves_more_than_that(rig: Rig) -> None:
     """With so many requests left behind, its calls get no command any more; other files do."""
     disk = stalled(rig, FOR_EVER_MS)
     before = rig.counters(disk)["read_commands"]
-    told = rig.calls(disk, *IMPATIENT, user=NOBODY)[1:-1]
+    told = rig.calls(disk, SHORT, *READS, user=NOBODY)[1:-1]
     assert told == [("read", -ETIMEDOUT)] * CALLS
     assert rig.counters(disk)["read_commands"] - before == MAX_ORPHANS
-    assert rig.calls(disk, "deadline,1", f"read,0,{BLOCK}", user=NOBODY)[1] == ("read", -ETIMEDOUT)
+    assert rig.calls(disk, SHORT, f"read,0,{BLOCK}", user=NOBODY)[1] == ("read", -ETIMEDOUT)
     assert rig.counters(disk)["read_commands"] - before == MAX_ORPHANS + 1
     end(rig, disk)
 
@@ -104,7 +106,7 @@ def test_parts_of_blocks_leave_no_more_than_whole_ones(rig: Rig) -> None:
     disk = stalled(rig, FOR_EVER_MS)
     before = rig.counters(disk)["read_commands"]
     writes = [f"write,{2 * BLOCK * i},100" for i in range(2 * CALLS)]
-    told = rig.calls(disk, "any-size", "deadline,1", *writes, user=NOBODY)[2:-1]
+    told = rig.calls(disk, "any-size", SHORT, *writes, user=NOBODY)[2:-1]
     assert set(told) <= {("write", -ETIMEDOUT), ("write", 100)}
     assert rig.counters(disk)["read_commands"] - before == MAX_ORPHANS
     end(rig, disk)
@@ -113,7 +115,7 @@ def test_parts_of_blocks_leave_no_more_than_whole_ones(rig: Rig) -> None:
 def test_a_file_is_served_again_when_its_requests_have_ended(rig: Rig) -> None:
     """Its call that had to wait for that goes on by itself."""
     disk = stalled(rig, FOR_EVER_MS)
-    job = rig.start(disk, *IMPATIENT, "touch,/tmp/full", "deadline,200000", f"read,0,{BLOCK}", user=NOBODY)
+    job = rig.start(disk, SHORT, *READS, "touch,/tmp/full", "deadline,200000", f"read,0,{BLOCK}", user=NOBODY)
     rig.wait_file("/tmp/full")
     faults.let_go(rig.guest, STALLS)
     assert rig.show(disk, "state") == "live"
