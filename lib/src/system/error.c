@@ -65,6 +65,8 @@ static const struct entry of_disks[] = {
 	ERROR(E2BIG, "the program asks for something that this kernel module does not know",
 	      "install a newer kernel module"),
 	ERROR(EPERM, "this needs the rights of root", "use sudo"),
+	ERROR(EBADF, "the file was not opened for that, or a descriptor is not what it should be",
+	      "open it for reading what is read, and for writing what is written"),
 	ERROR(ENOENT, "what is needed is not installed or not there", NULL),
 	ERROR(EEXIST, "it is there already", "use another name, or remove what is there"),
 	ERROR(EMFILE, "too many files are open",
