@@ -85,9 +85,10 @@ def unwilling(rig: Rig, answer: int | None) -> Iterator[str]:
         yield rig.open_to_all(disk)
 
 
-def test_a_queue_of_ones_own_is_not_made(rig: Rig) -> None:
-    """The drive does not say whether it has the pair: a reset sees to that, and the next file has it."""
-    with unwilling(rig, None) as disk:
+@pytest.mark.parametrize("answer", [None, INVALID_SIZE], ids=["silent", "half"])
+def test_a_queue_of_ones_own_is_not_made(rig: Rig, answer: int | None) -> None:
+    """The drive does not say whether it has the pair, or keeps half of it: a reset helps, and the next file has it."""
+    with unwilling(rig, answer) as disk:
         steps = ("completion,2", "own-queue", "read,0,4096")
         assert rig.calls(disk, *steps, user=NOBODY)[1] == ("own-queue", -ETIMEDOUT)
         rig.wait_reset(disk)
@@ -121,15 +122,6 @@ def test_many_who_ask_a_silent_drive_for_a_queue(rig: Rig) -> None:
         assert len(asked) == 1
         assert rig.said(mark).count("no answer in time") == 1
         assert rig.counters(disk)["resets"] == 1
-
-
-def test_half_of_a_queue_of_ones_own_is_left(rig: Rig) -> None:
-    """The drive refuses one half of the pair and does not let go of the other: a reset sees to that."""
-    with unwilling(rig, INVALID_SIZE) as disk:
-        steps = ("completion,2", "own-queue", "read,0,4096")
-        assert rig.calls(disk, *steps, user=NOBODY)[1] == ("own-queue", -ETIMEDOUT)
-        rig.wait_reset(disk)
-        assert rig.calls(disk, *steps, user=NOBODY)[1:3] == [("own-queue", 0), ("read", 4096)]
 
 
 @pytest.mark.parametrize("opcode", [Opcode.DELETE_SQ, Opcode.DELETE_CQ], ids=["submissions", "completions"])

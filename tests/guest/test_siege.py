@@ -85,7 +85,7 @@ class Siege:
 
     def spare(self, drive: int) -> None:
         """Do nothing that has this drive reset: neither faults, nor recoveries."""
-        self.actions = ((self.rebind, (INSIDE + PLAIN - drive,)), (self.switch_processor, (drive,)))
+        self.actions = ((self.rebind, tuple({INSIDE, PLAIN} - {drive})), (self.switch_processor, (drive,)))
         for each in range(len(DRIVES)):
             self.rig.set(nodes(self.rig.guest, self.rig.address(each))[0], "recovery_age_ms", FOR_EVER_MS)
 

@@ -12,6 +12,7 @@ import pytest
 from rig import CALL_LIMIT_S, Rig
 from shared_guest import Setup
 from test_any_size import PRELUDE, PYTHON
+from test_replay import PART
 from waiting import until
 
 from chario_lab.guest import faults
@@ -81,15 +82,6 @@ def test_a_block_that_the_other_changes_in_part(rig: Rig, twins: tuple[str, str]
     assert json.loads(rig.guest.must([*PYTHON, PRELUDE + read, one])) == "w" * PAGE
 
 
-PART = """
-fd = disk()
-try:
-    print(os.pwritev(fd, [b"p" * 100], 7, os.RWF_DSYNC))
-except OSError as error:
-    print(error.errno)
-"""
-
-
 def test_one_is_taken_away_while_its_caller_waits_for_the_other(rig: Rig) -> None:
     """Both change a part of one block, and the drive keeps the first one's read: the second disk goes all the same."""
     with twins_of(rig, SLOW) as (one, other):
@@ -102,8 +94,8 @@ def test_one_is_taken_away_while_its_caller_waits_for_the_other(rig: Rig) -> Non
         stacks = "cat $(printf '/proc/%s/stack ' $(pidof python3))"
         until(lambda: "chario_edge_lock" in rig.guest.run(stacks).stdout, "nobody waits for the block")
         rig.unbind(PLACE)
-        assert second.wait().check().stdout == f"{ENODEV}\n"
+        assert second.wait().check().stdout == f"{-ENODEV}\n"
         assert not first.poll()
         rig.unbind(SLOW)
-        assert first.wait().check().stdout == f"{ENODEV}\n"
+        assert first.wait().check().stdout == f"{-ENODEV}\n"
         faults.let_go(rig.guest, SLOW)
