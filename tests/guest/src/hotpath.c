@@ -251,6 +251,9 @@ int main(int argc, char **argv)
 	set_up_memory(&kind, bytes, huge);
 	set_up_ring(&ring, &kind);
 	set_up_ring(&second, &kind);
+	/* Program and libraries too: a page that was reclaimed takes an allocation to come back. */
+	if (mlockall(MCL_CURRENT | MCL_FUTURE))
+		die("mlockall");
 	file = open(fail ? FAIL : TRACING "tracing_on", O_WRONLY);
 	if (file < 0)
 		die("%s", fail ? FAIL : TRACING);
