@@ -4,6 +4,8 @@
  *
  * Things, from the caller to the drive
  *
+ *   drive    struct chario_drive, what the disks of one device share: queues,
+ *            state, recovery
  *   device   struct chario_device, a disk: /dev/chardiskN.        Local: cio
  *   file     struct chario_file, one open of it
  *   call     struct chario_call, what a front end has been asked for; lives
@@ -35,6 +37,7 @@ struct chario_bytes;
 struct chario_call;
 struct chario_command;
 struct chario_device;
+struct chario_drive;
 struct chario_edge;
 struct chario_file;
 struct chario_medium;

@@ -2,8 +2,9 @@
 /*
  * The contract between the core and the back ends.
  *
- * A back end makes queues (&struct chario_queue_ops) and disks that use them
- * (&struct chario_backend).  To add one, copy loopback.c.
+ * A back end makes a drive (&struct chario_drive_ops) with queues (&struct
+ * chario_queue_ops), and disks that use them (&struct chario_backend).  To add one,
+ * copy back/loopback.
  */
 #ifndef CHARIO_BACK_H
 #define CHARIO_BACK_H
@@ -14,12 +15,8 @@
 /**
  * struct chario_backend - what serves a disk
  * @name: what info and sysfs show
- * @release: the last reference to @cio has gone, no queue of it is in use;
- *	free what backend_data points to.  May sleep.
- * @count: add the counters that the back end keeps to @stats.  May be NULL.
- * @recovery_bound_ns: longest time from the beginning of recovery until the disk
- *	is live again or dead.  May be NULL: calls cannot hang.
- * @state: "live", "recovering" or "dead"
+ * @release: the last reference to @cio has gone, no queue of it is in use; let go
+ *	of its drive.  May sleep
  * @pin: an open file asks for the CHARIO_PIN_* bits @wanted, all of which are
  *	known, in place of those in @held, which is brought up to date; also
  *	called after the drive has gone, with nothing @wanted, which succeeds.  0
@@ -38,10 +35,6 @@
 struct chario_backend {
 	const char *name;
 	void (*release)(struct chario_device *cio);
-	void (*count)(const struct chario_device *cio,
-		      struct chario_stats *stats);
-	u64 (*recovery_bound_ns)(const struct chario_device *cio);
-	const char *(*state)(const struct chario_device *cio);
 	int (*pin)(struct chario_device *cio, u32 *held, u32 wanted);
 	int (*get_pin)(struct chario_device *cio, u32 held,
 		       struct chario_pin *pin);
@@ -53,7 +46,7 @@ struct chario_backend {
 	void (*give_queue)(struct chario_device *cio, struct chario_queue *q);
 };
 
-/* back/loopback.c */
+/* back/loopback/disk.c */
 int chario_loopback_init(void);
 void chario_loopback_exit(void);
 

@@ -33,7 +33,7 @@ static void free_buffer(struct kref *alive)
 
 static struct device *dma_dev(const struct chario_device *cio)
 {
-	return cio->queues[0]->dma_dev;
+	return cio->drive->queues[0]->dma_dev;
 }
 
 /* Under the disk's buffer_lock. */
@@ -106,8 +106,8 @@ static bool is_in_use(const struct chario_buffer *buf)
 
 	if (atomic_read(&buf->users))
 		return true;
-	for (i = 0; i < cio->nr_queues; i++)
-		if (is_in_use_on(buf, cio->queues[i]))
+	for (i = 0; i < cio->drive->nr_queues; i++)
+		if (is_in_use_on(buf, cio->drive->queues[i]))
 			return true;
 	/* Pairs with clear_bit_unlock() in chario_queue_free(). */
 	smp_mb();

@@ -34,14 +34,14 @@ void chario_counters_read(const struct chario_device *cio,
 		stats->timeouts += c->timeouts;
 		stats->interrupted += c->interrupted;
 	}
-	for (i = 0; i < cio->nr_queues; i++) {
-		const struct chario_queue *q = cio->queues[i];
+	for (i = 0; i < cio->drive->nr_queues; i++) {
+		const struct chario_queue *q = cio->drive->queues[i];
 
 		stats->sq_doorbells += q->sq_doorbells;
 		stats->cq_doorbells += q->cq_doorbells;
 		stats->interrupts += q->interrupts;
 		stats->late_reaps += q->late_reaps;
 	}
-	if (cio->backend->count)
-		cio->backend->count(cio, stats);
+	stats->aborts = cio->drive->aborts;
+	stats->resets = cio->drive->resets;
 }

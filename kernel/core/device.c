@@ -135,7 +135,7 @@ void chario_device_set_recovery_age(struct chario_device *cio, u32 ms)
 /**
  * chario_device_create() - make a disk
  * @be: the back end
- * @backend_data: its own; @be->release() gives it back, from now on
+ * @drive: what its device is; stays until @be->release()
  * @parent: device in the tree, or NULL
  *
  * The back end fills in identity, capacity and features, then calls
@@ -146,7 +146,7 @@ void chario_device_set_recovery_age(struct chario_device *cio, u32 ms)
  * then @be->release() has not been called.
  */
 struct chario_device *chario_device_create(const struct chario_backend *be,
-					   void *backend_data,
+					   struct chario_drive *drive,
 					   struct device *parent)
 {
 	struct chario_device *cio;
@@ -167,7 +167,7 @@ struct chario_device *chario_device_create(const struct chario_backend *be,
 		goto err_free;
 	cio->index = ret;
 	cio->backend = be;
-	cio->backend_data = backend_data;
+	cio->drive = drive;
 	chario_device_set_deadline(cio, deadline_ms);
 	chario_device_set_recovery_age(cio, recovery_age_ms);
 	cio->completion = CHARIO_COMPLETION_IRQ;
@@ -244,9 +244,9 @@ static void map_queues(struct chario_device *cio)
 	int cpu;
 
 	for_each_possible_cpu(cpu) {
-		cio->irq_queue[cpu] = cio->queues[cpu % nr_irq];
+		cio->irq_queue[cpu] = cio->drive->queues[cpu % nr_irq];
 		cio->poll_queue[cpu] = nr_poll ?
-			cio->queues[nr_irq + cpu % nr_poll] :
+			cio->drive->queues[nr_irq + cpu % nr_poll] :
 			cio->irq_queue[cpu];
 	}
 }
@@ -259,23 +259,16 @@ static u32 max_mapping_bytes(struct device *dev)
 
 /**
  * chario_device_register() - show a disk to the world
- * @cio: configured
- * @queues: live queues, those that complete by interrupt (one at least) first,
- *	those for polling behind, then those reserved for files; must stay
- *	until @cio is released
- * @nr_queues: how many
+ * @cio: configured; the queues of its drive are live
  *
  * Return: 0 or -errno.
  */
-int chario_device_register(struct chario_device *cio,
-			   struct chario_queue **queues,
-			   unsigned int nr_queues)
+int chario_device_register(struct chario_device *cio)
 {
 	int ret;
 
-	cio->queues = queues;
-	cio->nr_queues = nr_queues;
-	cio->max_mapping_bytes = max_mapping_bytes(queues[0]->dma_dev);
+	cio->max_mapping_bytes =
+		max_mapping_bytes(cio->drive->queues[0]->dma_dev);
 	map_queues(cio);
 	if (chario_device_nr_queues(cio, true))
 		cio->features |= CHARIO_FEATURE_POLL;
@@ -336,9 +329,9 @@ unsigned int chario_device_nr_queues(const struct chario_device *cio,
 {
 	unsigned int i, count = 0;
 
-	for (i = 0; i < cio->nr_queues; i++)
-		count += !cio->queues[i]->reserved &&
-			 cio->queues[i]->polled == polled;
+	for (i = 0; i < cio->drive->nr_queues; i++)
+		count += !cio->drive->queues[i]->reserved &&
+			 cio->drive->queues[i]->polled == polled;
 	return count;
 }
 
@@ -350,7 +343,7 @@ unsigned int chario_device_nr_queues(const struct chario_device *cio,
  */
 bool chario_device_may_patch(const struct chario_device *cio)
 {
-	return cio->queues[0]->depth > 1;
+	return cio->drive->queues[0]->depth > 1;
 }
 
 /**
@@ -361,7 +354,7 @@ const char *chario_device_state(const struct chario_device *cio)
 {
 	if (READ_ONCE(cio->removed))
 		return "removed";
-	return cio->backend->state ? cio->backend->state(cio) : "live";
+	return chario_drive_state_name(cio->drive);
 }
 
 /**
@@ -370,10 +363,11 @@ const char *chario_device_state(const struct chario_device *cio)
  */
 u64 chario_device_recovery_bound_ns(const struct chario_device *cio)
 {
-	if (!cio->backend->recovery_bound_ns)
+	u64 ns = chario_drive_bound_ns(cio->drive);
+
+	if (!ns)
 		return 0;
-	return cio->backend->recovery_bound_ns(cio) +
-	       READ_ONCE(cio->recovery_age_ms) * (u64)NSEC_PER_MSEC;
+	return ns + READ_ONCE(cio->recovery_age_ms) * (u64)NSEC_PER_MSEC;
 }
 
 /* What is split is torn between its commands; a power of two suits the edges. */
@@ -409,7 +403,7 @@ void chario_device_describe(const struct chario_device *cio,
 	info->boundary_bytes = cio->limits.boundary_bytes;
 	info->nr_queues = chario_device_nr_queues(cio, false);
 	info->nr_poll_queues = chario_device_nr_queues(cio, true);
-	info->queue_depth = cio->queues[0]->depth;
+	info->queue_depth = cio->drive->queues[0]->depth;
 	info->completion = READ_ONCE(cio->completion);
 	info->spin_ns = READ_ONCE(cio->spin_ns);
 	info->deadline_ns = READ_ONCE(cio->deadline_ms) * (u64)NSEC_PER_MSEC;

@@ -20,6 +20,7 @@
 #include <chario/uapi.h>
 
 #include "chario.h"
+#include "core/drive.h"
 #include "core/split.h"
 
 struct chario_backend;
@@ -94,9 +95,7 @@ struct chario_limits {
  * @cdev: the node
  * @index: N
  * @backend: who serves it
- * @backend_data: the back end's own
- * @queues: all queues of the disk's controller
- * @nr_queues: length of @queues
+ * @drive: what it shares with the other disks of its device
  * @max_command_bytes: upper limit of limits.command_bytes
  * @command_limit: &enum chario_command_limit, what it comes from
  * @max_mapping_bytes: what the DMA layer maps in one piece
@@ -145,9 +144,7 @@ struct chario_device {
 	struct cdev cdev;
 	int index;
 	const struct chario_backend *backend;
-	void *backend_data;
-	struct chario_queue **queues;
-	unsigned int nr_queues;
+	struct chario_drive *drive;
 	u32 max_command_bytes;
 	u32 command_limit;
 	u32 max_mapping_bytes;
@@ -200,14 +197,12 @@ extern struct workqueue_struct *chario_put_workqueue;
 int chario_device_class_init(void);
 void chario_device_class_exit(void);
 struct chario_device *chario_device_create(const struct chario_backend *be,
-					   void *backend_data,
+					   struct chario_drive *drive,
 					   struct device *parent);
 int chario_device_configure(struct chario_device *cio,
 			    const struct chario_limits *limits);
 void chario_device_set_single(struct chario_device *cio);
-int chario_device_register(struct chario_device *cio,
-			   struct chario_queue **queues,
-			   unsigned int nr_queues);
+int chario_device_register(struct chario_device *cio);
 void chario_device_unregister(struct chario_device *cio);
 void chario_device_lose(struct chario_device *cio);
 unsigned int chario_device_nr_queues(const struct chario_device *cio,

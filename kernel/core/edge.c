@@ -126,9 +126,9 @@ static struct chario_queue *find_writer(const struct chario_edge *edge,
 
 	down_read(&medium->lock);
 	list_for_each_entry(cio, &medium->disks, medium_node) {
-		for (i = 0; i < cio->nr_queues && !found; i++)
-			if (!is_clear(cio->queues[i], edge))
-				found = cio->queues[i];
+		for (i = 0; i < cio->drive->nr_queues && !found; i++)
+			if (!is_clear(cio->drive->queues[i], edge))
+				found = cio->drive->queues[i];
 		if (found)
 			break;
 	}
@@ -231,7 +231,7 @@ void chario_edge_unlock(struct chario_edge *edge)
 	wake_up_all(&medium->edges_wait);
 	down_read(&medium->lock);
 	list_for_each_entry(cio, &medium->disks, medium_node)
-		for (i = 0; i < cio->nr_queues; i++)
-			chario_queue_release_held(cio->queues[i]);
+		for (i = 0; i < cio->drive->nr_queues; i++)
+			chario_queue_release_held(cio->drive->queues[i]);
 	up_read(&medium->lock);
 }

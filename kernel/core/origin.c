@@ -138,8 +138,8 @@ int chario_origin_settle(const struct chario_origin *origin,
 {
 	unsigned int i;
 
-	for (i = 0; i < cio->nr_queues && atomic_read(&origin->orphans); i++) {
-		struct chario_queue *q = cio->queues[i];
+	for (i = 0; i < cio->drive->nr_queues && atomic_read(&origin->orphans); i++) {
+		struct chario_queue *q = cio->drive->queues[i];
 		long left = chario_jiffies_left(expires);
 
 		left = wait_event_killable_timeout(q->slot_wait,

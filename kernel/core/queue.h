@@ -58,10 +58,6 @@ enum chario_queue_state {
  *	Under q->lock.
  * @reap: take up to CHARIO_REAP_BATCH completions, call
  *	chario_complete_command() for each; returns how many.  Under q->lock.
- * @check: is the device well?  Called from the watchdog (softirq) while
- *	commands are in flight.  Starts recovery by itself.  May be NULL.
- * @expired: commands have passed their deadline and are orphaned, recover
- *	them.  From the watchdog.  May be NULL.
  */
 struct chario_queue_ops {
 	size_t command_bytes;
@@ -72,13 +68,12 @@ struct chario_queue_ops {
 					      struct chario_command *cmd);
 	void (*kick)(struct chario_queue *q);
 	unsigned int (*reap)(struct chario_queue *q);
-	void (*check)(struct chario_queue *q);
-	void (*expired)(struct chario_queue *q);
 };
 
 /**
  * struct chario_queue - a submission and completion pair
  * @ops: the back end's part
+ * @drive: what it belongs to
  * @dma_dev: maps memory for the device; NULL when there is no DMA
  * @commands: @max_depth slots, @stride bytes apart; behind them others that are
  *	never taken, up to a power of two: an index can be masked
@@ -120,6 +115,7 @@ struct chario_queue_ops {
  */
 struct chario_queue {
 	const struct chario_queue_ops *ops;
+	struct chario_drive *drive;
 	struct device *dma_dev;
 	void *commands;
 	size_t stride;

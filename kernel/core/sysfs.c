@@ -65,7 +65,7 @@ SHOW(queue_count, "%u", chario_device_nr_queues(cio, false))
 static DEVICE_ATTR_RO(queue_count);
 SHOW(poll_queue_count, "%u", chario_device_nr_queues(cio, true))
 static DEVICE_ATTR_RO(poll_queue_count);
-SHOW(queue_depth, "%u", cio->queues[0]->depth)
+SHOW(queue_depth, "%u", cio->drive->queues[0]->depth)
 static DEVICE_ATTR_RO(queue_depth);
 SHOW(recovery_bound_ms, "%llu", recovery_bound_ms(cio))
 static DEVICE_ATTR_RO(recovery_bound_ms);

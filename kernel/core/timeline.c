@@ -42,7 +42,7 @@ static int lay_out(struct chario_timeline_header *header,
 {
 	header->size = sizeof(*header);
 	header->record_bytes = sizeof(struct chario_timeline_record);
-	header->nr_rings = cio->nr_queues;
+	header->nr_rings = cio->drive->nr_queues;
 	header->records = args->records;
 	header->rings_offset = PAGE_SIZE;
 	header->ring_bytes = PAGE_ALIGN(sizeof(struct chario_timeline_ring) +
@@ -86,7 +86,7 @@ static int make_tracks(struct chario_timeline *tl)
 	if (!tl->callers)
 		return -ENOMEM;
 	for (i = 0; i < tl->nr_tracks; i++) {
-		const struct chario_queue *q = tl->cio->queues[i];
+		const struct chario_queue *q = tl->cio->drive->queues[i];
 		struct chario_track *track = &tl->tracks[i];
 
 		raw_spin_lock_init(&track->lock);
@@ -137,7 +137,7 @@ alloc_timeline(struct chario_device *cio,
 	struct chario_timeline *tl;
 	int ret;
 
-	tl = kzalloc(struct_size(tl, tracks, cio->nr_queues), GFP_KERNEL);
+	tl = kzalloc(struct_size(tl, tracks, cio->drive->nr_queues), GFP_KERNEL);
 	if (!tl)
 		return ERR_PTR(-ENOMEM);
 	ret = chario_locked_charge(&tl->locked, (header->rings_bytes +
@@ -148,7 +148,7 @@ alloc_timeline(struct chario_device *cio,
 	}
 	tl->cio = cio;
 	get_device(&cio->dev);
-	tl->nr_tracks = cio->nr_queues;
+	tl->nr_tracks = cio->drive->nr_queues;
 	tl->mask = header->records - 1;
 	tl->stop_above_ns = header->stop_above_ns;
 	raw_spin_lock_init(&tl->stop_lock);
@@ -177,7 +177,7 @@ static int get_probes(void)
 /* From here on there are records. */
 static int attach(struct chario_timeline *tl)
 {
-	struct chario_queue **queues = tl->cio->queues;
+	struct chario_queue **queues = tl->cio->drive->queues;
 	unsigned int i;
 	int ret = -EBUSY;
 
@@ -202,7 +202,7 @@ static void detach(struct chario_timeline *tl)
 
 	mutex_lock(&attach_lock);
 	for (i = 0; i < tl->nr_tracks; i++)
-		RCU_INIT_POINTER(tl->cio->queues[i]->track, NULL);
+		RCU_INIT_POINTER(tl->cio->drive->queues[i]->track, NULL);
 	if (!--nr_timelines)
 		chario_track_unregister();
 	mutex_unlock(&attach_lock);

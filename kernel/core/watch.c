@@ -11,6 +11,7 @@
 #include <linux/jiffies.h>
 
 #include "core/device.h"
+#include "core/drive.h"
 #include "core/queue.h"
 
 #define WATCH_INTERVAL	(HZ / 4)
@@ -157,8 +158,8 @@ void chario_watch_expire(struct chario_queue *q)
 	}
 	while (expire_one(q, &recover))
 		;
-	if (recover && q->ops->expired)
-		q->ops->expired(q);
+	if (recover)
+		chario_drive_recover_wanted(q->drive, false);
 }
 
 /**
@@ -171,8 +172,7 @@ void chario_watch(struct timer_list *timer)
 {
 	struct chario_queue *q = timer_container_of(q, timer, timer);
 
-	if (q->ops->check)
-		q->ops->check(q);
+	chario_drive_look(q->drive);
 	reap_late(q);
 	chario_watch_expire(q);
 }

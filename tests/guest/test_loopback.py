@@ -46,7 +46,7 @@ def describes_itself(guest: Guest, programs: Programs) -> None:
     shown = attributes(guest, NODE)
     assert (shown["backend"], shown["serial"], shown["nsid"]) == ("loopback", "memory", "0")
     assert (shown["size"], shown["logical_block_size"]) == (str(SIZE_MIB * MIB), "512")
-    assert (shown["poll_queue_count"], shown["recovery_bound_ms"], shown["state"]) == ("0", "0", "live")
+    assert (shown["poll_queue_count"], shown["recovery_bound_ms"], shown["state"]) == ("0", "3000", "live")
     answers = calls(guest, programs, NODE, [f"ioctl {SET_FILE} 24 24 4={COMPLETION_POLL}", "fsync"])
     assert answers == ["EOPNOTSUPP", "0"]
     refused = guest.run("echo poll | dd of=/sys/class/chario/chardisk0/completion")

@@ -225,6 +225,9 @@ RANGES = {
     "loopback_mib": (0, 1 << 24),
     "loopback_boundary_kib": (0, 1 << 20),
     "loopback_delay_us": (0, 10_000_000),
+    "loopback_fail": (0, (1 << 31) - 1),
+    "loopback_lose": (0, (1 << 31) - 1),
+    "loopback_trouble": (0, 3),
 }
 
 
@@ -251,7 +254,7 @@ def test_parameters_out_of_range_are_refused(rig: Rig, module: Path) -> None:
 
 EXTREMES = {
     "smallest": {name: least for name, (least, _) in RANGES.items()},
-    "largest": {name: most for name, (_, most) in RANGES.items()} | {"loopback_mib": 1},
+    "largest": {name: most for name, (_, most) in RANGES.items()} | {"loopback_mib": 1, "loopback_trouble": 0},
 }
 
 

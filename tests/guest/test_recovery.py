@@ -109,7 +109,7 @@ def test_a_drive_that_does_not_come_up_is_given_up(rig: Rig) -> None:
     ]  # fmt: skip
     health = rig.guest.run(f"cat {folder(disk)}/health/status; cat {folder(disk)}/health/reasons")
     assert health.stdout == "" and health.stderr.count("Input/output error") == 2
-    rig.wait_said(mark, "bus mastering is off, calls give EIO")
+    rig.wait_said(mark, "it is kept off memory, calls give EIO")
     assert int(rig.guest.must(["setpci", "-s", rig.address(0), "COMMAND"]), 16) & 4 == 0
     rig.wait_unpinned()
 

@@ -392,8 +392,8 @@ static int wait_for(struct chario_nvme *ctrl,
 		    chario_nvme_ctrl_has_failed(ctrl))
 			return -EIO;
 		/* Recovery may wait for us, and ends what the controller has. */
-		if (READ_ONCE(ctrl->reset_wanted) &&
-		    READ_ONCE(ctrl->state) == CHARIO_NVME_LIVE)
+		if (READ_ONCE(ctrl->drive.reset_wanted) &&
+		    READ_ONCE(ctrl->drive.state) == CHARIO_DRIVE_LIVE)
 			return -ECANCELED;
 		if (time_after(jiffies, until))
 			return -ETIMEDOUT;
@@ -458,7 +458,7 @@ int chario_nvme_admin_ask(struct chario_nvme *ctrl, struct nvme_command *c,
 	slot = submit(ctrl, c);
 	if (!slot) {
 		if (is_stuck(&ctrl->admin))
-			chario_nvme_recover_wanted(ctrl, true);
+			chario_drive_recover_wanted(&ctrl->drive, true);
 		return -EAGAIN;
 	}
 	ret = collect(&ctrl->admin, slot, wait_for(ctrl, slot), answer);

@@ -55,6 +55,26 @@ bool chario_nvme_ctrl_has_failed(struct chario_nvme *ctrl)
 	return read_status(ctrl) & NVME_CSTS_CFS;
 }
 
+/**
+ * chario_nvme_ctrl_health() - what the controller says of itself
+ * @ctrl: the controller
+ *
+ * One register read where it is well.
+ *
+ * Context: any.
+ */
+enum chario_drive_health chario_nvme_ctrl_health(struct chario_nvme *ctrl)
+{
+	u32 csts = read_status(ctrl);
+
+	if (likely((csts & NVME_CSTS_RDY) && !(csts & NVME_CSTS_CFS)))
+		return CHARIO_DRIVE_WELL;
+	if (chario_nvme_ctrl_is_gone(ctrl))
+		return CHARIO_DRIVE_GONE;
+	return csts & NVME_CSTS_CFS ? CHARIO_DRIVE_FAILED :
+				      CHARIO_DRIVE_NOT_READY;
+}
+
 /* Wait for CSTS & mask == want.  ENODEV, EIO (fatal status) or ETIMEDOUT. */
 static int wait_status(struct chario_nvme *ctrl, u32 mask, u32 want,
 		       unsigned int ms, bool fatal_ends)

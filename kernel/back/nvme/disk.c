@@ -17,49 +17,19 @@
 
 static void release(struct chario_device *cio)
 {
-	chario_nvme_put(cio->backend_data);
-}
-
-static void count(const struct chario_device *cio, struct chario_stats *stats)
-{
-	const struct chario_nvme *ctrl = cio->backend_data;
-
-	stats->aborts = ctrl->aborts;
-	stats->resets = ctrl->resets;
-}
-
-static u64 recovery_bound_ns(const struct chario_device *cio)
-{
-	return chario_nvme_recover_bound_ns(cio->backend_data);
-}
-
-static const char *state(const struct chario_device *cio)
-{
-	const struct chario_nvme *ctrl = cio->backend_data;
-
-	switch (READ_ONCE(ctrl->state)) {
-	case CHARIO_NVME_LIVE:
-		return "live";
-	case CHARIO_NVME_RECOVERING:
-		return "recovering";
-	default:
-		return "dead";
-	}
+	chario_nvme_put(to_nvme(cio->drive));
 }
 
 static const struct chario_backend nvme_backend = {
-	.name			= "nvme",
-	.release		= release,
-	.count			= count,
-	.recovery_bound_ns	= recovery_bound_ns,
-	.state			= state,
-	.pin			= chario_nvme_power_pin,
-	.get_pin		= chario_nvme_power_get,
-	.health			= chario_nvme_health_read,
-	.map_buffer		= chario_nvme_table_create,
-	.unmap_buffer		= chario_nvme_table_destroy,
-	.take_queue		= chario_nvme_private_take,
-	.give_queue		= chario_nvme_private_give,
+	.name		= "nvme",
+	.release	= release,
+	.pin		= chario_nvme_power_pin,
+	.get_pin	= chario_nvme_power_get,
+	.health		= chario_nvme_health_read,
+	.map_buffer	= chario_nvme_table_create,
+	.unmap_buffer	= chario_nvme_table_destroy,
+	.take_queue	= chario_nvme_private_take,
+	.give_queue	= chario_nvme_private_give,
 };
 
 /* NULL, or why a namespace cannot be driven. */
@@ -167,15 +137,15 @@ static struct chario_device *create(struct chario_nvme *ctrl, u32 nsid,
 	struct chario_device *cio;
 	int ret;
 
-	cio = chario_device_create(&nvme_backend, ctrl, &ctrl->pdev->dev);
+	cio = chario_device_create(&nvme_backend, &ctrl->drive,
+				   &ctrl->pdev->dev);
 	if (IS_ERR(cio))
 		return cio;
 	chario_nvme_get(ctrl);
 	fill_in(cio, ctrl, nsid, id);
 	ret = chario_device_configure(cio, &limits);
 	if (!ret)
-		ret = chario_device_register(cio, ctrl->core_queues,
-					     ctrl->nr_queues);
+		ret = chario_device_register(cio);
 	if (ret) {
 		put_device(&cio->dev);
 		return ERR_PTR(ret);

@@ -89,7 +89,7 @@ static void look_at_namespaces(struct chario_nvme *ctrl)
 {
 	/* A reset looks as well. */
 	if (chario_nvme_identity_check(ctrl, ctrl->events.page))
-		chario_nvme_recover_wanted(ctrl, true);
+		chario_drive_recover_wanted(&ctrl->drive, true);
 }
 
 /* A reset makes the drive tell again, where it matters. */
@@ -99,7 +99,7 @@ static void give_up_log(struct chario_nvme *ctrl, u8 log, int error)
 			     "the log page of an event, 0x%02x, cannot be read: error %d\n",
 			     log, error);
 	if (log == NVME_LOG_CHANGED_NS)
-		chario_nvme_recover_wanted(ctrl, true);
+		chario_drive_recover_wanted(&ctrl->drive, true);
 }
 
 /* False when it has to be tried again. */
@@ -167,7 +167,7 @@ static void run(struct work_struct *work)
 
 	/* Whoever makes it live again queues this work. */
 	if (!READ_ONCE(events->on) ||
-	    READ_ONCE(ctrl->state) != CHARIO_NVME_LIVE)
+	    READ_ONCE(ctrl->drive.state) != CHARIO_DRIVE_LIVE)
 		return;
 	if (!events->configured)
 		configure(ctrl);

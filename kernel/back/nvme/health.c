@@ -139,10 +139,10 @@ static void fill_in(struct chario_health *health,
 /* While the drive cannot be asked: why. */
 static int check_state(const struct chario_nvme *ctrl)
 {
-	switch (READ_ONCE(ctrl->state)) {
-	case CHARIO_NVME_LIVE:
+	switch (READ_ONCE(ctrl->drive.state)) {
+	case CHARIO_DRIVE_LIVE:
 		return 0;
-	case CHARIO_NVME_RECOVERING:
+	case CHARIO_DRIVE_RECOVERING:
 		return -EAGAIN;
 	default:
 		return -EIO;
@@ -161,7 +161,7 @@ static int check_state(const struct chario_nvme *ctrl)
 int chario_nvme_health_read(struct chario_device *cio,
 			    struct chario_health *health)
 {
-	struct chario_nvme *ctrl = cio->backend_data;
+	struct chario_nvme *ctrl = to_nvme(cio->drive);
 	struct chario_nvme_health *h = &ctrl->health;
 	int ret = check_state(ctrl);
 

@@ -122,8 +122,8 @@ static int put_back(unsigned int cpu, struct hlist_node *node)
 					       hotplug_node);
 	unsigned int i;
 
-	for (i = 0; i < ctrl->nr_queues; i++) {
-		struct chario_nvme_queue *nq = ctrl->queues[i];
+	for (i = 0; i < ctrl->drive.nr_queues; i++) {
+		struct chario_nvme_queue *nq = chario_nvme_queue_at(ctrl, i);
 
 		if (nq->irq && nq->own_vector && nq->irq_cpu == cpu &&
 		    !READ_ONCE(nq->irq_is_elsewhere))

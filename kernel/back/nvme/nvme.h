@@ -20,7 +20,8 @@
  *   event.c     asynchronous events
  *   status.c    status codes become errnos
  *   report.c    error statuses in the log
- *   recover.c   what happens when a command does not come back
+ *   reset.c     the steps of the core's recovery
+ *   link.c      a link that has failed
  *
  * Registers and command layouts come from <linux/nvme.h>; the sections named
  * in comments are those of the NVM Express Base Specification 2.0.
@@ -38,25 +39,16 @@
 #include <linux/workqueue.h>
 
 #include "core/device.h"
+#include "core/drive.h"
 #include "core/queue.h"
 
 #include "admin.h"
-
-/* How long an abort command may take to have its effect. */
-#define CHARIO_NVME_ABORT_MS	1000
 
 /* The phase bit in the last word of a completion, see queue.c. */
 #define CHARIO_NVME_PHASE	BIT(16)
 
 /* Entries of an I/O queue at most. */
 #define CHARIO_NVME_MAX_DEPTH	1024
-
-enum chario_nvme_state {
-	CHARIO_NVME_LIVE,
-	CHARIO_NVME_RECOVERING,
-	CHARIO_NVME_DEAD,
-	CHARIO_NVME_REMOVING,
-};
 
 /* Failed commands that are noted while the log is busy; a power of two. */
 #define CHARIO_NVME_REPORTS	16
@@ -180,6 +172,8 @@ struct chario_nvme_events {
 
 /**
  * struct chario_nvme - a controller
+ * @drive: as the core knows it: its I/O queues, those with interrupt first, each
+ *	with its index + 1 for an identifier; its state; its recovery
  * @ref: held by the PCI device and by each disk
  * @pdev: the PCI device; valid until remove has returned
  * @bar: registers; NULL after remove
@@ -195,10 +189,7 @@ struct chario_nvme_events {
  * @level: interrupts are those of a pin
  * @hotplug_node: where irq.c finds it
  * @admin: the admin queue
- * @queues: I/O queues, those with interrupt first; identifier is index + 1
- * @core_queues: the same, as the core knows them
- * @nr_queues: length of both
- * @nr_irq: how many of them have an interrupt
+ * @nr_irq: how many of its queues have an interrupt
  * @depth: entries of an I/O queue
  * @max_command_bytes: what drive, DMA layer, and slots allow
  * @command_limit: &enum chario_command_limit, which of them allows least
@@ -215,23 +206,18 @@ struct chario_nvme_events {
  * @mn: model number, likewise
  * @has_namespace_events: it tells when namespaces change
  * @identities: what each of @disks is known by
- * @identify_page: for what a reset asks the drive; under recover_lock
+ * @identify_page: for what a reset asks the drive; under drive.lock
  * @disks: one for each namespace that can be driven
  * @nr_disks: how many
- * @state: &enum chario_nvme_state
- * @recover_lock: recovery, suspend and removal keep out of each other's way
- * @recover_work: chario_nvme_recover()
- * @reset_wanted: do not try to abort, reset
  * @link_work: chario_nvme_link_check()
  * @link_deadline: jiffies at which a link that has failed is given up
  * @reports: failed commands
  * @power: what is pinned
  * @health: its health
  * @events: its asynchronous events
- * @aborts: counter
- * @resets: counter
  */
 struct chario_nvme {
+	struct chario_drive drive;
 	struct kref ref;
 	struct pci_dev *pdev;
 	void __iomem *bar;
@@ -247,9 +233,6 @@ struct chario_nvme {
 	bool level;
 	struct hlist_node hotplug_node;
 	struct chario_nvme_admin admin;
-	struct chario_nvme_queue **queues;
-	struct chario_queue **core_queues;
-	unsigned int nr_queues;
 	unsigned int nr_irq;
 	unsigned int depth;
 	u32 max_command_bytes;
@@ -270,18 +253,12 @@ struct chario_nvme {
 	void *identify_page;
 	struct chario_device **disks;
 	unsigned int nr_disks;
-	int state;
-	struct mutex recover_lock; /* recovery, suspend, removal */
-	struct work_struct recover_work;
-	bool reset_wanted;
 	struct delayed_work link_work;
 	unsigned long link_deadline;
 	struct chario_nvme_reports reports;
 	struct chario_nvme_power power;
 	struct chario_nvme_health health;
 	struct chario_nvme_events events;
-	u64 aborts;
-	u64 resets;
 };
 
 /**
@@ -363,6 +340,17 @@ static inline struct chario_nvme_queue *to_nvme_queue(struct chario_queue *q)
 	return container_of(q, struct chario_nvme_queue, core);
 }
 
+static inline struct chario_nvme *to_nvme(const struct chario_drive *drive)
+{
+	return container_of(drive, struct chario_nvme, drive);
+}
+
+static inline struct chario_nvme_queue *
+chario_nvme_queue_at(const struct chario_nvme *ctrl, unsigned int index)
+{
+	return to_nvme_queue(ctrl->drive.queues[index]);
+}
+
 /* To the start of both rings. */
 static inline void chario_nvme_queue_rewind(struct chario_nvme_queue *nq)
 {
@@ -399,6 +387,7 @@ int chario_nvme_ctrl_enable(struct chario_nvme *ctrl);
 int chario_nvme_ctrl_disable(struct chario_nvme *ctrl);
 int chario_nvme_ctrl_shutdown(struct chario_nvme *ctrl);
 bool chario_nvme_ctrl_is_gone(struct chario_nvme *ctrl);
+enum chario_drive_health chario_nvme_ctrl_health(struct chario_nvme *ctrl);
 bool chario_nvme_ctrl_has_failed(struct chario_nvme *ctrl);
 bool chario_nvme_ctrl_has_priorities(const struct chario_nvme *ctrl);
 u32 __iomem *chario_nvme_doorbell(struct chario_nvme *ctrl, unsigned int n);
@@ -421,12 +410,8 @@ int chario_nvme_queues_init(struct chario_nvme *ctrl);
 int chario_nvme_queues_start(struct chario_nvme *ctrl);
 int chario_nvme_queues_create(struct chario_nvme *ctrl);
 void chario_nvme_queues_delete(struct chario_nvme *ctrl);
-void chario_nvme_queues_freeze(struct chario_nvme *ctrl);
-bool chario_nvme_queues_are_idle(const struct chario_nvme *ctrl);
-bool chario_nvme_queues_settle(struct chario_nvme *ctrl);
 void chario_nvme_queues_forget(struct chario_nvme *ctrl);
 void chario_nvme_queues_stop(struct chario_nvme *ctrl);
-void chario_nvme_queues_deinit(struct chario_nvme *ctrl);
 u32 chario_nvme_queues_max_bytes(const struct chario_nvme *ctrl);
 unsigned int chario_nvme_queues_nr_reserved(void);
 
@@ -487,17 +472,14 @@ void chario_nvme_event_stop(struct chario_nvme *ctrl);
 int chario_nvme_status_errno(u16 status);
 const char *chario_nvme_status_text(u16 status);
 
-/* recover.c */
-void chario_nvme_recover(struct work_struct *work);
-void chario_nvme_recover_wanted(struct chario_nvme *ctrl, bool reset);
-void chario_nvme_cut_off(struct chario_nvme *ctrl, int error);
-void chario_nvme_give_up(struct chario_nvme *ctrl, int error);
-int chario_nvme_revive(struct chario_nvme *ctrl);
-int chario_nvme_resume(struct chario_nvme *ctrl);
+/* reset.c */
+extern const struct chario_drive_ops chario_nvme_drive_ops;
+
+/* link.c */
 void chario_nvme_link_failed(struct chario_nvme *ctrl);
+void chario_nvme_link_restore(struct pci_dev *pdev);
 int chario_nvme_link_is_up(struct chario_nvme *ctrl);
 void chario_nvme_link_check(struct work_struct *work);
-u64 chario_nvme_recover_bound_ns(const struct chario_nvme *ctrl);
 
 /* report.c */
 void chario_nvme_report_init(struct chario_nvme *ctrl);

@@ -17,13 +17,14 @@
 /* How long removal waits for what is in flight before it is cut off. */
 #define REMOVE_WAIT_MS	1000
 
+/* How long a drive may take for what it has, before it is reset or shut down. */
+#define SETTLE_MS	1000
+
 static void free_ctrl(struct kref *ref)
 {
 	struct chario_nvme *ctrl = container_of(ref, struct chario_nvme, ref);
 
-	/* A caller that polls may have asked for it until it closed the disk. */
-	cancel_work_sync(&ctrl->recover_work);
-	chario_nvme_queues_deinit(ctrl);
+	chario_drive_deinit(&ctrl->drive);
 	chario_nvme_power_deinit(ctrl);
 	chario_cmb_put(ctrl->cmb);
 	kfree(ctrl);
@@ -56,9 +57,7 @@ static struct chario_nvme *create_ctrl(struct pci_dev *pdev)
 		return NULL;
 	kref_init(&ctrl->ref);
 	ctrl->pdev = pdev;
-	ctrl->state = CHARIO_NVME_RECOVERING;
-	mutex_init(&ctrl->recover_lock);
-	INIT_WORK(&ctrl->recover_work, chario_nvme_recover);
+	chario_drive_init(&ctrl->drive, &chario_nvme_drive_ops, &pdev->dev);
 	chario_nvme_report_init(ctrl);
 	chario_nvme_power_init(ctrl);
 	chario_nvme_health_init(ctrl);
@@ -181,40 +180,24 @@ static int start(struct chario_nvme *ctrl)
 static int shut_down(struct chario_nvme *ctrl)
 {
 	chario_nvme_power_restore(ctrl);
-	chario_nvme_queues_freeze(ctrl);
-	if (chario_nvme_queues_settle(ctrl))
+	chario_drive_freeze(&ctrl->drive);
+	if (chario_drive_settle(&ctrl->drive, SETTLE_MS))
 		chario_nvme_queues_delete(ctrl);
 	return chario_nvme_ctrl_shutdown(ctrl);
-}
-
-/* A reset of the link has left the device without them. */
-static void restore_addresses(struct pci_dev *pdev)
-{
-	pci_restore_state(pdev);
-	/* Restoring uses the state up. */
-	pci_save_state(pdev);
 }
 
 /*
  * The way down, from wherever the way up has ended.  Afterwards no memory is
  * within reach of the drive and nobody is inside a queue.
- *
- * From the change of state on, recovery does nothing any more; the watchdogs,
- * which could ask for it, end with the queues.
  */
 static void stop(struct chario_nvme *ctrl, bool polite)
 {
 	struct pci_dev *pdev = ctrl->pdev;
-	bool dead;
-
-	mutex_lock(&ctrl->recover_lock);
-	dead = ctrl->state == CHARIO_NVME_DEAD;
-	WRITE_ONCE(ctrl->state, CHARIO_NVME_REMOVING);
-	mutex_unlock(&ctrl->recover_lock);
+	bool dead = chario_drive_remove(&ctrl->drive);
 
 	/* Its link is being reset, and slot_reset() will find no driver. */
 	if (polite && pdev->error_state == pci_channel_io_frozen) {
-		restore_addresses(pdev);
+		chario_nvme_link_restore(pdev);
 		polite = false;
 	}
 	if (polite && !dead && !chario_nvme_ctrl_is_gone(ctrl)) {
@@ -228,7 +211,7 @@ static void stop(struct chario_nvme *ctrl, bool polite)
 			"the controller cannot be disabled; bus mastering goes off\n");
 	pci_clear_master(ctrl->pdev);
 	chario_nvme_queues_stop(ctrl);
-	cancel_work_sync(&ctrl->recover_work);
+	cancel_work_sync(&ctrl->drive.recover_work);
 	cancel_delayed_work_sync(&ctrl->link_work);
 	chario_nvme_report_stop(ctrl);
 }
@@ -268,9 +251,7 @@ static int probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	ret = chario_nvme_disks_create(ctrl);
 	if (ret)
 		goto err_disks;
-	/* Recovery has done nothing so far: what came up may be due. */
-	WRITE_ONCE(ctrl->state, CHARIO_NVME_LIVE);
-	chario_nvme_recover_wanted(ctrl, false);
+	chario_drive_start(&ctrl->drive);
 	chario_nvme_event_start(ctrl);
 	/* Who has opened a disk already may have asked for something. */
 	queue_work(system_unbound_wq, &ctrl->power.work);
@@ -299,7 +280,7 @@ static void wait_idle(struct chario_nvme *ctrl)
 	unsigned int ms;
 
 	for (ms = 0; ms < REMOVE_WAIT_MS; ms += 20) {
-		if (chario_nvme_queues_are_idle(ctrl) ||
+		if (chario_drive_is_idle(&ctrl->drive) ||
 		    chario_nvme_ctrl_is_gone(ctrl))
 			return;
 		msleep(20);
@@ -327,26 +308,26 @@ static void shutdown(struct pci_dev *pdev)
 {
 	struct chario_nvme *ctrl = pci_get_drvdata(pdev);
 
-	mutex_lock(&ctrl->recover_lock);
-	if (ctrl->state == CHARIO_NVME_LIVE) {
+	mutex_lock(&ctrl->drive.lock);
+	if (ctrl->drive.state == CHARIO_DRIVE_LIVE) {
 		shut_down(ctrl);
 		chario_nvme_ctrl_disable(ctrl);
 	}
-	chario_nvme_cut_off(ctrl, -ENODEV);
-	mutex_unlock(&ctrl->recover_lock);
+	chario_drive_cut_off(&ctrl->drive, -ENODEV);
+	mutex_unlock(&ctrl->drive.lock);
 }
 
 /* Before the device loses what it knows: it is disabled, and calls wait. */
 static void rest(struct chario_nvme *ctrl)
 {
-	mutex_lock(&ctrl->recover_lock);
-	if (ctrl->state == CHARIO_NVME_LIVE) {
-		WRITE_ONCE(ctrl->state, CHARIO_NVME_RECOVERING);
+	mutex_lock(&ctrl->drive.lock);
+	if (ctrl->drive.state == CHARIO_DRIVE_LIVE) {
+		chario_drive_hold(&ctrl->drive);
 		shut_down(ctrl);
 		chario_nvme_ctrl_disable(ctrl);
 		chario_nvme_queues_forget(ctrl);
 	}
-	mutex_unlock(&ctrl->recover_lock);
+	mutex_unlock(&ctrl->drive.lock);
 }
 
 /*
@@ -354,16 +335,16 @@ static void rest(struct chario_nvme *ctrl)
  * core has used up the saved state, which a reset of the link wants again.
  */
 static int wake(struct chario_nvme *ctrl,
-		int (*revive)(struct chario_nvme *ctrl))
+		int (*revive)(struct chario_drive *drive))
 {
 	int ret = 0;
 
-	mutex_lock(&ctrl->recover_lock);
-	if (ctrl->state == CHARIO_NVME_RECOVERING)
-		ret = revive(ctrl);
+	mutex_lock(&ctrl->drive.lock);
+	if (ctrl->drive.state == CHARIO_DRIVE_RECOVERING)
+		ret = revive(&ctrl->drive);
 	if (!ret)
 		pci_save_state(ctrl->pdev);
-	mutex_unlock(&ctrl->recover_lock);
+	mutex_unlock(&ctrl->drive.lock);
 	return ret;
 }
 
@@ -375,7 +356,7 @@ static int suspend(struct device *dev)
 
 static int resume(struct device *dev)
 {
-	return wake(dev_get_drvdata(dev), chario_nvme_resume);
+	return wake(dev_get_drvdata(dev), chario_drive_resume);
 }
 
 static DEFINE_SIMPLE_DEV_PM_OPS(pm_ops, suspend, resume);
@@ -388,12 +369,12 @@ static pci_ers_result_t error_detected(struct pci_dev *pdev,
 
 	if (state == pci_channel_io_normal)
 		return PCI_ERS_RESULT_CAN_RECOVER;
-	mutex_lock(&ctrl->recover_lock);
-	if (lost && ctrl->state != CHARIO_NVME_DEAD)
-		chario_nvme_give_up(ctrl, -ENODEV);
-	else if (!lost && ctrl->state == CHARIO_NVME_LIVE)
+	mutex_lock(&ctrl->drive.lock);
+	if (lost && ctrl->drive.state != CHARIO_DRIVE_DEAD)
+		chario_drive_give_up(&ctrl->drive, -ENODEV);
+	else if (!lost && ctrl->drive.state == CHARIO_DRIVE_LIVE)
 		chario_nvme_link_failed(ctrl);
-	mutex_unlock(&ctrl->recover_lock);
+	mutex_unlock(&ctrl->drive.lock);
 	return lost ? PCI_ERS_RESULT_DISCONNECT : PCI_ERS_RESULT_NEED_RESET;
 }
 
@@ -406,14 +387,14 @@ static pci_ers_result_t slot_reset(struct pci_dev *pdev)
 	struct chario_nvme *ctrl = pci_get_drvdata(pdev);
 	int ret = -ENODEV;
 
-	mutex_lock(&ctrl->recover_lock);
-	if (ctrl->state != CHARIO_NVME_DEAD) {
+	mutex_lock(&ctrl->drive.lock);
+	if (ctrl->drive.state != CHARIO_DRIVE_DEAD) {
 		ret = chario_nvme_link_is_up(ctrl);
 	} else {
-		restore_addresses(pdev);
+		chario_nvme_link_restore(pdev);
 		pci_clear_master(pdev);
 	}
-	mutex_unlock(&ctrl->recover_lock);
+	mutex_unlock(&ctrl->drive.lock);
 	return ret ? PCI_ERS_RESULT_DISCONNECT : PCI_ERS_RESULT_RECOVERED;
 }
 
@@ -425,7 +406,7 @@ static void reset_prepare(struct pci_dev *pdev)
 
 static void reset_done(struct pci_dev *pdev)
 {
-	wake(pci_get_drvdata(pdev), chario_nvme_revive);
+	wake(pci_get_drvdata(pdev), chario_drive_reset);
 }
 
 static const struct pci_error_handlers error_handlers = {

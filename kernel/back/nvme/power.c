@@ -293,8 +293,8 @@ static void list_settings(struct chario_nvme *ctrl)
 		    GENMASK(4, 0), 0);
 	add(power, CHARIO_PIN_COALESCING, NVME_FEAT_IRQ_COALESCE,
 	    GENMASK(15, 0), 0);
-	for (i = 0; i < ctrl->nr_queues; i++)
-		add_vector(power, ctrl->queues[i]);
+	for (i = 0; i < ctrl->drive.nr_queues; i++)
+		add_vector(power, chario_nvme_queue_at(ctrl, i));
 	for (i = 0; i < ctrl->nr_disks; i++)
 		add(power, CHARIO_PIN_RETRY, NVME_FEAT_ERR_RECOVERY,
 		    GENMASK(15, 0), RETRY_LIMIT)->nsid =
@@ -304,7 +304,7 @@ static void list_settings(struct chario_nvme *ctrl)
 static int make_settings(struct chario_nvme *ctrl)
 {
 	struct chario_nvme_power *power = &ctrl->power;
-	unsigned int most = 3 + ctrl->nr_queues + ctrl->nr_disks;
+	unsigned int most = 3 + ctrl->drive.nr_queues + ctrl->nr_disks;
 
 	if (power->settings)
 		return 0;
@@ -317,7 +317,7 @@ static int make_settings(struct chario_nvme *ctrl)
 
 static bool is_live(const struct chario_nvme *ctrl)
 {
-	return READ_ONCE(ctrl->state) == CHARIO_NVME_LIVE;
+	return READ_ONCE(ctrl->drive.state) == CHARIO_DRIVE_LIVE;
 }
 
 static bool is_wanted(const struct chario_nvme_power *power, u32 pin)
@@ -412,7 +412,7 @@ static int change(struct chario_nvme *ctrl, u32 *held, u32 wanted)
  */
 int chario_nvme_power_pin(struct chario_device *cio, u32 *held, u32 wanted)
 {
-	struct chario_nvme *ctrl = cio->backend_data;
+	struct chario_nvme *ctrl = to_nvme(cio->drive);
 	int ret;
 
 	if (!wanted)
@@ -466,7 +466,7 @@ static void describe(const struct chario_nvme_power *power, unsigned int i,
 int chario_nvme_power_get(struct chario_device *cio, u32 held,
 			  struct chario_pin *pin)
 {
-	struct chario_nvme *ctrl = cio->backend_data;
+	struct chario_nvme *ctrl = to_nvme(cio->drive);
 	struct chario_nvme_power *power = &ctrl->power;
 	unsigned int i;
 

@@ -20,9 +20,12 @@ static struct chario_nvme_queue *find_free(struct chario_nvme *ctrl)
 {
 	unsigned int i;
 
-	for (i = 0; i < ctrl->nr_queues; i++)
-		if (ctrl->queues[i]->core.reserved && !ctrl->queues[i]->taken)
-			return ctrl->queues[i];
+	for (i = 0; i < ctrl->drive.nr_queues; i++) {
+		struct chario_nvme_queue *nq = chario_nvme_queue_at(ctrl, i);
+
+		if (nq->core.reserved && !nq->taken)
+			return nq;
+	}
 	return NULL;
 }
 
@@ -101,7 +104,7 @@ static int bring_up(struct chario_nvme *ctrl, struct chario_nvme_queue *nq,
 	if (ret) {
 		/* The controller may have it all the same, until a reset. */
 		if (ret == -ETIMEDOUT || ret == -ECANCELED)
-			chario_nvme_recover_wanted(ctrl, true);
+			chario_drive_recover_wanted(&ctrl->drive, true);
 		chario_nvme_queue_free_irq(nq);
 		return ret;
 	}
@@ -111,7 +114,7 @@ static int bring_up(struct chario_nvme *ctrl, struct chario_nvme_queue *nq,
 	return 0;
 }
 
-/* Under recover_lock. */
+/* Under drive.lock. */
 static struct chario_queue *take(struct chario_nvme *ctrl,
 				 struct chario_queue_create *args)
 {
@@ -121,13 +124,6 @@ static struct chario_queue *take(struct chario_nvme *ctrl,
 
 	if (cpu < 0)
 		return ERR_PTR(cpu);
-	if (ctrl->state == CHARIO_NVME_RECOVERING)
-		return ERR_PTR(-EAGAIN);
-	if (ctrl->state != CHARIO_NVME_LIVE)
-		return ERR_PTR(-ENODEV);
-	/* Recovery waits for recover_lock: nobody asks a silent drive before it. */
-	if (READ_ONCE(ctrl->reset_wanted))
-		return ERR_PTR(-EAGAIN);
 	if (!nq)
 		return ERR_PTR(-ENOSPC);
 	set_up(nq, args);
@@ -153,13 +149,15 @@ struct chario_queue *
 chario_nvme_private_take(struct chario_device *cio,
 			 struct chario_queue_create *args)
 {
-	struct chario_nvme *ctrl = cio->backend_data;
+	struct chario_nvme *ctrl = to_nvme(cio->drive);
 	struct chario_queue *q;
+	int ret;
 
-	if (mutex_lock_killable(&ctrl->recover_lock))
-		return ERR_PTR(-EINTR);
+	ret = chario_drive_lock_live(&ctrl->drive);
+	if (ret)
+		return ERR_PTR(ret);
 	q = take(ctrl, args);
-	mutex_unlock(&ctrl->recover_lock);
+	mutex_unlock(&ctrl->drive.lock);
 	return q;
 }
 
@@ -170,18 +168,18 @@ static void delete(struct chario_nvme *ctrl, struct chario_nvme_queue *nq)
 	WRITE_ONCE(nq->created, false);
 	nq->stuck = chario_nvme_admin_delete(ctrl, nq);
 	if (nq->stuck)
-		chario_nvme_recover_wanted(ctrl, true);
+		chario_drive_recover_wanted(&ctrl->drive, true);
 }
 
 /*
- * Under recover_lock; nothing is in flight.  False: to be tried again, while the
+ * Under drive.lock; nothing is in flight.  False: to be tried again, while the
  * drive is being recovered or will be.  A drive that has been given up keeps it.
  */
 static bool take_down(struct chario_nvme *ctrl, struct chario_nvme_queue *nq)
 {
-	if (ctrl->state == CHARIO_NVME_RECOVERING)
+	if (ctrl->drive.state == CHARIO_DRIVE_RECOVERING)
 		return false;
-	if (ctrl->state != CHARIO_NVME_LIVE)
+	if (ctrl->drive.state != CHARIO_DRIVE_LIVE)
 		return true;
 	if (nq->created)
 		delete(ctrl, nq);
@@ -197,9 +195,9 @@ static bool try_take_down(struct chario_nvme *ctrl,
 {
 	bool done;
 
-	mutex_lock(&ctrl->recover_lock);
+	mutex_lock(&ctrl->drive.lock);
 	done = take_down(ctrl, nq);
-	mutex_unlock(&ctrl->recover_lock);
+	mutex_unlock(&ctrl->drive.lock);
 	return done;
 }
 

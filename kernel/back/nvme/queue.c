@@ -308,25 +308,6 @@ static unsigned int nvme_reap(struct chario_queue *q)
 	return count;
 }
 
-/* From the watchdog: one register read finds a drive that has gone or failed. */
-static void nvme_check(struct chario_queue *q)
-{
-	struct chario_nvme *ctrl = to_nvme_queue(q)->ctrl;
-	u32 csts;
-
-	if (READ_ONCE(ctrl->state) != CHARIO_NVME_LIVE)
-		return;
-	csts = readl(ctrl->bar + NVME_REG_CSTS);
-	/* All ones when it has gone; not ready when it has lost itself. */
-	if (unlikely((csts & NVME_CSTS_CFS) || !(csts & NVME_CSTS_RDY)))
-		chario_nvme_recover_wanted(ctrl, true);
-}
-
-static void nvme_expired(struct chario_queue *q)
-{
-	chario_nvme_recover_wanted(to_nvme_queue(q)->ctrl, false);
-}
-
 const struct chario_queue_ops chario_nvme_queue_ops = {
 	.command_bytes	= sizeof(struct back),
 	.prep		= nvme_prep,
@@ -334,8 +315,6 @@ const struct chario_queue_ops chario_nvme_queue_ops = {
 	.post_slices	= nvme_post_slices,
 	.kick		= nvme_kick,
 	.reap		= nvme_reap,
-	.check		= nvme_check,
-	.expired	= nvme_expired,
 };
 
 /**

@@ -13,9 +13,6 @@
 #include "core/range.h"
 #include "nvme.h"
 
-/* How long a drive may take for what it has, before it is reset or shut down. */
-#define SETTLE_MS	1000
-
 static int queue_depth = 256;
 chario_range_param(queue_depth, 2, CHARIO_NVME_MAX_DEPTH, 0444);
 MODULE_PARM_DESC(queue_depth, "Entries of an I/O queue (2 to 1024, default 256), bounded by the drive");
@@ -156,9 +153,7 @@ static int init_queue(struct chario_nvme *ctrl, unsigned int index,
 	nq->tag_mask = roundup_pow_of_two(nq->core.max_depth) - 1;
 	nq->core.no_prep_bytes = 1U << ctrl->page_shift;
 	nq->core.reserved = reserved;
-	ctrl->queues[index] = nq;
-	ctrl->core_queues[index] = &nq->core;
-	ctrl->nr_queues = index + 1;
+	chario_drive_add_queue(&ctrl->drive, &nq->core);
 	return init_rings(ctrl, nq);
 }
 
@@ -166,8 +161,8 @@ static int init_queue(struct chario_nvme *ctrl, unsigned int index,
  * chario_nvme_queues_init() - make the I/O queues
  * @ctrl: identified
  *
- * Return: 0, ENOMEM, or as chario_nvme_admin_run(); chario_nvme_queues_free()
- * and chario_nvme_queues_deinit() undo it, also when it has failed.
+ * Return: 0, ENOMEM, or as chario_nvme_admin_run(); chario_nvme_queues_stop() and
+ * chario_drive_deinit() undo it, also when it has failed.
  */
 int chario_nvme_queues_init(struct chario_nvme *ctrl)
 {
@@ -179,11 +174,7 @@ int chario_nvme_queues_init(struct chario_nvme *ctrl)
 	ret = plan_queues(ctrl, &ctrl->nr_irq, &nr_shared, &nr_queues);
 	if (ret)
 		return ret;
-	ctrl->queues = kcalloc(nr_queues, sizeof(*ctrl->queues), GFP_KERNEL);
-	ctrl->core_queues = kcalloc(nr_queues, sizeof(*ctrl->core_queues),
-				    GFP_KERNEL);
-	if (!ctrl->queues || !ctrl->core_queues)
-		return -ENOMEM;
+	ret = chario_drive_make_room(&ctrl->drive, nr_queues);
 	for (i = 0; i < nr_queues && !ret; i++)
 		ret = init_queue(ctrl, i, nr_shared);
 	return ret;
@@ -202,7 +193,7 @@ int chario_nvme_queues_start(struct chario_nvme *ctrl)
 
 	chario_nvme_irq_attach(ctrl);
 	for (i = 0; i < ctrl->nr_irq && !ret; i++)
-		ret = chario_nvme_queue_request_irq(ctrl->queues[i], i);
+		ret = chario_nvme_queue_request_irq(chario_nvme_queue_at(ctrl, i), i);
 	return ret;
 }
 
@@ -226,8 +217,8 @@ int chario_nvme_queues_create(struct chario_nvme *ctrl)
 	unsigned int i;
 	int ret;
 
-	for (i = 0; i < ctrl->nr_queues; i++) {
-		struct chario_nvme_queue *nq = ctrl->queues[i];
+	for (i = 0; i < ctrl->drive.nr_queues; i++) {
+		struct chario_nvme_queue *nq = chario_nvme_queue_at(ctrl, i);
 		bool wanted = is_wanted(nq);
 
 		chario_nvme_queue_reset(nq);
@@ -239,79 +230,10 @@ int chario_nvme_queues_create(struct chario_nvme *ctrl)
 			return ret;
 		WRITE_ONCE(nq->created, true);
 	}
-	for (i = 0; i < ctrl->nr_queues; i++)
-		if (ctrl->queues[i]->created)
-			chario_queue_replay(&ctrl->queues[i]->core);
+	for (i = 0; i < ctrl->drive.nr_queues; i++)
+		if (chario_nvme_queue_at(ctrl, i)->created)
+			chario_queue_replay(ctrl->drive.queues[i]);
 	return 0;
-}
-
-/**
- * chario_nvme_queues_freeze() - post no command from now on
- * @ctrl: the controller
- */
-void chario_nvme_queues_freeze(struct chario_nvme *ctrl)
-{
-	unsigned int i;
-
-	for (i = 0; i < ctrl->nr_queues; i++)
-		chario_queue_freeze(ctrl->core_queues[i]);
-}
-
-/**
- * chario_nvme_queues_are_idle() - is no command in use?
- * @ctrl: the controller
- */
-bool chario_nvme_queues_are_idle(const struct chario_nvme *ctrl)
-{
-	unsigned int i;
-
-	for (i = 0; i < ctrl->nr_queues; i++)
-		if (!chario_queue_is_idle(ctrl->core_queues[i]))
-			return false;
-	return true;
-}
-
-static bool is_posted(struct chario_queue *q)
-{
-	bool found = false;
-	unsigned int tag;
-
-	raw_spin_lock_irq(&q->lock);
-	chario_queue_for_each_busy(q, tag)
-		found |= chario_queue_command(q, tag)->state ==
-			 CHARIO_COMMAND_POSTED;
-	raw_spin_unlock_irq(&q->lock);
-	return found;
-}
-
-static bool any_posted(struct chario_nvme *ctrl)
-{
-	bool found = false;
-	unsigned int i;
-
-	for (i = 0; i < ctrl->nr_queues; i++) {
-		chario_queue_reap(ctrl->core_queues[i]);
-		found |= is_posted(ctrl->core_queues[i]);
-	}
-	return found;
-}
-
-/**
- * chario_nvme_queues_settle() - let the drive finish what it has
- * @ctrl: its queues are frozen
- *
- * Return: true when it has, false after SETTLE_MS.
- */
-bool chario_nvme_queues_settle(struct chario_nvme *ctrl)
-{
-	unsigned long end = jiffies + msecs_to_jiffies(SETTLE_MS);
-
-	while (any_posted(ctrl)) {
-		if (time_after(jiffies, end))
-			return false;
-		usleep_range(1000, 2000);
-	}
-	return true;
 }
 
 /**
@@ -325,11 +247,13 @@ void chario_nvme_queues_delete(struct chario_nvme *ctrl)
 {
 	unsigned int i;
 
-	for (i = 0; i < ctrl->nr_queues; i++) {
-		if (!ctrl->queues[i]->created)
+	for (i = 0; i < ctrl->drive.nr_queues; i++) {
+		struct chario_nvme_queue *nq = chario_nvme_queue_at(ctrl, i);
+
+		if (!nq->created)
 			continue;
-		WRITE_ONCE(ctrl->queues[i]->created, false);
-		if (chario_nvme_admin_delete(ctrl, ctrl->queues[i]))
+		WRITE_ONCE(nq->created, false);
+		if (chario_nvme_admin_delete(ctrl, nq))
 			return;
 	}
 }
@@ -344,9 +268,9 @@ void chario_nvme_queues_forget(struct chario_nvme *ctrl)
 {
 	unsigned int i;
 
-	for (i = 0; i < ctrl->nr_queues; i++) {
-		WRITE_ONCE(ctrl->queues[i]->created, false);
-		chario_queue_reap(ctrl->core_queues[i]);
+	for (i = 0; i < ctrl->drive.nr_queues; i++) {
+		WRITE_ONCE(chario_nvme_queue_at(ctrl, i)->created, false);
+		chario_queue_reap(ctrl->drive.queues[i]);
 	}
 }
 
@@ -361,8 +285,8 @@ void chario_nvme_queues_stop(struct chario_nvme *ctrl)
 {
 	unsigned int i;
 
-	for (i = 0; i < ctrl->nr_queues; i++) {
-		struct chario_nvme_queue *nq = ctrl->queues[i];
+	for (i = 0; i < ctrl->drive.nr_queues; i++) {
+		struct chario_nvme_queue *nq = chario_nvme_queue_at(ctrl, i);
 
 		chario_nvme_queue_free_irq(nq);
 		chario_queue_fail(&nq->core, -ENODEV);
@@ -372,22 +296,6 @@ void chario_nvme_queues_stop(struct chario_nvme *ctrl)
 	chario_nvme_irq_detach(ctrl);
 	/* A caller that polls may still look at a ring. */
 	synchronize_rcu();
-	for (i = 0; i < ctrl->nr_queues; i++)
-		deinit_rings(ctrl, ctrl->queues[i]);
-}
-
-/**
- * chario_nvme_queues_deinit() - free the queues
- * @ctrl: its queues have been stopped; no disk refers to them
- */
-void chario_nvme_queues_deinit(struct chario_nvme *ctrl)
-{
-	while (ctrl->nr_queues) {
-		struct chario_nvme_queue *nq = ctrl->queues[--ctrl->nr_queues];
-
-		chario_queue_deinit(&nq->core);
-		kfree(nq);
-	}
-	kfree(ctrl->core_queues);
-	kfree(ctrl->queues);
+	for (i = 0; i < ctrl->drive.nr_queues; i++)
+		deinit_rings(ctrl, chario_nvme_queue_at(ctrl, i));
 }

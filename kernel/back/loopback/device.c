@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The device: a worker for each queue, which copies.
+ *
+ * What real drives do to those who use them can be asked of it by parameters: to be
+ * slow, to end commands in another order, with an error, or never, to fail, not to
+ * come up again, to be gone.  So deadlines, orphans, recovery and removal can be
+ * tried without a drive.
+ */
+#include <linux/delay.h>
+#include <linux/highmem.h>
+#include <linux/module.h>
+
+#include "core/buffer.h"
+#include "core/range.h"
+#include "loopback.h"
+
+/* From here on the device waits in a way that can be ended. */
+#define LONG_DELAY_US	(20 * USEC_PER_MSEC)
+
+enum loopback_trouble {
+	LOOPBACK_WELL,
+	LOOPBACK_FAILED,	/* until it is reset */
+	LOOPBACK_STUCK,		/* failed, and a reset does not help */
+	LOOPBACK_GONE,
+};
+
+static int loopback_delay_us;
+chario_range_param(loopback_delay_us, 0, 10 * USEC_PER_SEC, 0644);
+MODULE_PARM_DESC(loopback_delay_us, "Time that the disk in memory takes for each command, one after the other on each queue, microseconds (up to 10000000, default 0)");
+
+static bool loopback_newest_first;
+module_param(loopback_newest_first, bool, 0644);
+MODULE_PARM_DESC(loopback_newest_first, "The disk in memory begins with the newest command rather than the oldest (default N)");
+
+static int loopback_fail;
+chario_range_param(loopback_fail, 0, INT_MAX, 0644);
+MODULE_PARM_DESC(loopback_fail, "So many of the next commands of the disk in memory end with EIO (default 0; counts down)");
+
+static int loopback_lose;
+chario_range_param(loopback_lose, 0, INT_MAX, 0644);
+MODULE_PARM_DESC(loopback_lose, "So many of the next commands of the disk in memory do not come back (default 0; counts down)");
+
+static bool loopback_aborts = true;
+module_param(loopback_aborts, bool, 0644);
+MODULE_PARM_DESC(loopback_aborts, "The disk in memory gives lost commands back when recovery aborts them (default Y)");
+
+static int loopback_trouble;
+chario_range_param(loopback_trouble, LOOPBACK_WELL, LOOPBACK_GONE, 0644);
+MODULE_PARM_DESC(loopback_trouble, "State of the disk in memory: 0 it is well (default), 1 it has failed until it is reset, 2 it has failed and does not come up again, 3 it has gone");
+
+static DEFINE_SPINLOCK(faults_lock);
+
+/* Is a fault due?  @left: how many are left. */
+static bool take_fault(int *left)
+{
+	bool due;
+
+	if (!READ_ONCE(*left))
+		return false;
+	spin_lock(&faults_lock);
+	due = *left;
+	if (due)
+		WRITE_ONCE(*left, *left - 1);
+	spin_unlock(&faults_lock);
+	return due;
+}
+
+static void move_slice(const struct chario_command *cmd, void *disk)
+{
+	const struct chario_buffer *buf = cmd->req->buffer;
+
+	buf->ops->copy(buf, cmd->buffer_offset, disk, cmd->bytes,
+		       cmd->req->op == CHARIO_OP_READ);
+}
+
+static void move_pages(const struct chario_command *cmd, void *disk)
+{
+	u32 offset = cmd->page_offset;
+	u32 left = cmd->bytes;
+	unsigned int i;
+
+	for (i = 0; i < cmd->nr_pages; i++) {
+		u32 bytes = min_t(u32, PAGE_SIZE - offset, left);
+
+		if (cmd->req->op == CHARIO_OP_READ)
+			memcpy_to_page(cmd->pages[i], offset, disk, bytes);
+		else
+			memcpy_from_page(disk, cmd->pages[i], offset, bytes);
+		disk += bytes;
+		left -= bytes;
+		offset = 0;
+	}
+}
+
+static void move(struct loopback_queue *lq, const struct chario_command *cmd)
+{
+	void *memory = to_loopback(lq->core.drive)->memory;
+
+	if (cmd->req->buffer)
+		move_slice(cmd, memory + cmd->disk_offset);
+	else
+		move_pages(cmd, memory + cmd->disk_offset);
+}
+
+/* Begin the next command; NULL when there is none, or nothing is to be begun. */
+static struct chario_command *begin_next(struct loopback_queue *lq)
+{
+	struct chario_command *cmd = NULL;
+
+	raw_spin_lock_irq(&lq->core.lock);
+	if (!lq->stopped && READ_ONCE(loopback_trouble) == LOOPBACK_WELL)
+		cmd = loopback_queue_take(lq, &lq->posted,
+					  READ_ONCE(loopback_newest_first));
+	raw_spin_unlock_irq(&lq->core.lock);
+	return cmd;
+}
+
+/* Take the time that a command takes; false when the device has been stopped. */
+static bool take_time(struct loopback_queue *lq)
+{
+	int us = READ_ONCE(loopback_delay_us);
+
+	if (us >= LONG_DELAY_US)
+		wait_event_timeout(lq->stop_wait, READ_ONCE(lq->stopped),
+				   usecs_to_jiffies(us));
+	else if (us)
+		fsleep(us);
+	return !READ_ONCE(lq->stopped);
+}
+
+static void lose(struct loopback_queue *lq, const struct chario_command *cmd)
+{
+	raw_spin_lock_irq(&lq->core.lock);
+	__set_bit(cmd->tag, lq->lost);
+	raw_spin_unlock_irq(&lq->core.lock);
+}
+
+static void end(struct loopback_queue *lq, const struct chario_command *cmd,
+		int error)
+{
+	raw_spin_lock_irq(&lq->core.lock);
+	lq->errors[cmd->tag] = error;
+	loopback_queue_add(&lq->ended, cmd->tag);
+	raw_spin_unlock_irq(&lq->core.lock);
+	chario_queue_reap(&lq->core);
+}
+
+/**
+ * loopback_device_serve() - run the device of a queue while there is something to do
+ * @work: of the queue
+ */
+void loopback_device_serve(struct work_struct *work)
+{
+	struct loopback_queue *lq = container_of(work, struct loopback_queue,
+						 work);
+	struct chario_command *cmd;
+
+	while ((cmd = begin_next(lq))) {
+		if (take_fault(&loopback_lose)) {
+			lose(lq, cmd);
+			continue;
+		}
+		if (!take_time(lq))
+			break;
+		if (take_fault(&loopback_fail)) {
+			end(lq, cmd, -EIO);
+			continue;
+		}
+		move(lq, cmd);
+		end(lq, cmd, 0);
+	}
+}
+
+/**
+ * loopback_device_health() - what the device says of itself
+ *
+ * Context: any.
+ */
+enum chario_drive_health loopback_device_health(void)
+{
+	switch (READ_ONCE(loopback_trouble)) {
+	case LOOPBACK_WELL:
+		return CHARIO_DRIVE_WELL;
+	case LOOPBACK_GONE:
+		return CHARIO_DRIVE_GONE;
+	default:
+		return CHARIO_DRIVE_FAILED;
+	}
+}
+
+/**
+ * loopback_device_revive() - a reset is to help against a failure
+ *
+ * Return: false when it does not.
+ */
+bool loopback_device_revive(void)
+{
+	cmpxchg(&loopback_trouble, LOOPBACK_FAILED, LOOPBACK_WELL);
+	return READ_ONCE(loopback_trouble) == LOOPBACK_WELL;
+}
+
+/**
+ * loopback_device_aborts() - does the device give lost commands back?
+ */
+bool loopback_device_aborts(void)
+{
+	return READ_ONCE(loopback_aborts);
+}
+
+/**
+ * loopback_device_stop() - the device touches no memory when this returns
+ * @lq: its queue
+ */
+void loopback_device_stop(struct loopback_queue *lq)
+{
+	raw_spin_lock_irq(&lq->core.lock);
+	WRITE_ONCE(lq->stopped, true);
+	raw_spin_unlock_irq(&lq->core.lock);
+	wake_up_all(&lq->stop_wait);
+	cancel_work_sync(&lq->work);
+}

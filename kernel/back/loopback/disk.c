@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A drive with one disk is made when the module is loaded, and taken away with it.
+ */
+#include <linux/module.h>
+#include <linux/sizes.h>
+#include <linux/slab.h>
+#include <linux/vmalloc.h>
+
+#include "back/back.h"
+#include "core/medium.h"
+#include "core/range.h"
+#include "loopback.h"
+
+#define COMMAND_BYTES	SZ_128K
+
+static int loopback_mib;
+chario_range_param(loopback_mib, 0, SZ_16M, 0444);
+MODULE_PARM_DESC(loopback_mib, "Size of a disk in memory, MiB (up to 16777216, default 0: none)");
+
+/* Few drives have such a boundary, and QEMU's have none: here it can be tried. */
+static int loopback_boundary_kib;
+chario_range_param(loopback_boundary_kib, 0, SZ_1G / SZ_1K, 0444);
+MODULE_PARM_DESC(loopback_boundary_kib, "Boundary that commands of the disk in memory do not cross, KiB (up to 1048576, default 0: none)");
+
+/* What chario_loopback_exit() takes away. */
+static struct loopback *made;
+
+static void free_loopback(struct loopback *lb)
+{
+	chario_drive_deinit(&lb->drive);
+	if (lb->workers)
+		destroy_workqueue(lb->workers);
+	vfree(lb->memory);
+	kfree(lb);
+}
+
+static int make_queue(struct loopback *lb)
+{
+	struct loopback_queue *lq = kzalloc(sizeof(*lq), GFP_KERNEL);
+	unsigned int tag;
+	int ret;
+
+	if (!lq)
+		return -ENOMEM;
+	ret = chario_queue_init(&lq->core, &loopback_queue_ops, NULL,
+				LOOPBACK_DEPTH, COMMAND_BYTES / PAGE_SIZE + 1,
+				false, NUMA_NO_NODE);
+	if (ret) {
+		kfree(lq);
+		return ret;
+	}
+	/* There is nothing to get ready for a copy. */
+	lq->core.no_prep_bytes = UINT_MAX;
+	for (tag = 0; tag < LOOPBACK_DEPTH; tag++)
+		chario_queue_command(&lq->core, tag)->id = tag;
+	init_waitqueue_head(&lq->stop_wait);
+	INIT_WORK(&lq->work, loopback_device_serve);
+	chario_drive_add_queue(&lb->drive, &lq->core);
+	chario_queue_replay(&lq->core);
+	return 0;
+}
+
+static int make_queues(struct loopback *lb)
+{
+	int ret = chario_drive_make_room(&lb->drive, num_possible_cpus());
+
+	while (!ret && lb->drive.nr_queues < num_possible_cpus())
+		ret = make_queue(lb);
+	return ret;
+}
+
+static void loopback_release(struct chario_device *cio)
+{
+	free_loopback(to_loopback(cio->drive));
+}
+
+static const struct chario_backend loopback_backend = {
+	.name		= "loopback",
+	.release	= loopback_release,
+};
+
+/* All memory that there is would be no reason to kill anybody, or for a trace. */
+static void *get_memory(void)
+{
+	void *memory = __vmalloc(array_size(loopback_mib, SZ_1M),
+				 GFP_KERNEL | __GFP_ZERO | __GFP_NOWARN |
+				 __GFP_RETRY_MAYFAIL);
+
+	if (!memory)
+		pr_err("chario: loopback_mib=%d: there is not so much memory\n",
+		       loopback_mib);
+	return memory;
+}
+
+static int fill_in(struct chario_device *cio)
+{
+	const struct chario_limits limits = {
+		.block_bytes = SECTOR_SIZE,
+		/* The device takes no more, whatever room the module makes. */
+		.command_bytes = COMMAND_BYTES,
+		.command_limit = CHARIO_COMMAND_LIMIT_DRIVE,
+		.boundary_bytes = loopback_boundary_kib * SZ_1K,
+		/* As that of drives: a copy has none. */
+		.dma_alignment = 4,
+	};
+
+	cio->capacity_bytes = (u64)loopback_mib * SZ_1M;
+	strscpy(cio->model, "CharIO loopback", sizeof(cio->model));
+	strscpy(cio->serial, "memory", sizeof(cio->serial));
+	return chario_device_configure(cio, &limits);
+}
+
+static struct loopback *create(void)
+{
+	struct loopback *lb = kzalloc(sizeof(*lb), GFP_KERNEL);
+	int ret = -ENOMEM;
+
+	if (!lb)
+		return ERR_PTR(-ENOMEM);
+	chario_drive_init(&lb->drive, &loopback_drive_ops, NULL);
+	lb->memory = get_memory();
+	if (!lb->memory)
+		goto err_free;
+	/* As a device does, they work beside the processors that ask them. */
+	lb->workers = alloc_workqueue("chario_loopback",
+				      WQ_UNBOUND | WQ_HIGHPRI | WQ_MEM_RECLAIM,
+				      0);
+	if (!lb->workers)
+		goto err_free;
+	ret = make_queues(lb);
+	if (ret)
+		goto err_free;
+	lb->cio = chario_device_create(&loopback_backend, &lb->drive, NULL);
+	if (IS_ERR(lb->cio)) {
+		ret = PTR_ERR(lb->cio);
+		goto err_free;
+	}
+	lb->drive.dev = &lb->cio->dev;
+	return lb;
+
+err_free:
+	free_loopback(lb);
+	return ERR_PTR(ret);
+}
+
+/**
+ * chario_loopback_init() - make the disk in memory, if one is asked for
+ *
+ * Return: 0 or -errno.
+ */
+int chario_loopback_init(void)
+{
+	struct loopback *lb;
+	int ret;
+
+	if (!loopback_mib)
+		return 0;
+	lb = create();
+	if (IS_ERR(lb))
+		return PTR_ERR(lb);
+	ret = fill_in(lb->cio);
+	if (!ret)
+		ret = chario_device_register(lb->cio);
+	if (ret) {
+		put_device(&lb->cio->dev);
+		return ret;
+	}
+	chario_drive_start(&lb->drive);
+	made = lb;
+	return 0;
+}
+
+/**
+ * chario_loopback_exit() - take the disk in memory away
+ */
+void chario_loopback_exit(void)
+{
+	struct chario_drive *drive;
+	unsigned int i;
+
+	if (!made)
+		return;
+	drive = &made->drive;
+	chario_device_unregister(made->cio);
+	chario_drive_remove(drive);
+	for (i = 0; i < drive->nr_queues; i++) {
+		loopback_device_stop(to_loopback_queue(drive->queues[i]));
+		chario_queue_fail(drive->queues[i], -ENODEV);
+		chario_queue_drain(drive->queues[i]);
+	}
+	chario_medium_leave(made->cio);
+	put_device(&made->cio->dev);
+}

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What the core asks of a queue.  All of it is done under the queue's lock.
+ */
+#include "loopback.h"
+#include "trace.h"
+
+/**
+ * loopback_queue_add() - put a command behind the others of a ring
+ * @ring: the ring
+ * @tag: that of the command
+ *
+ * Context: under the queue's lock.
+ */
+void loopback_queue_add(struct loopback_ring *ring, u16 tag)
+{
+	ring->tags[ring->tail++ % LOOPBACK_DEPTH] = tag;
+}
+
+/**
+ * loopback_queue_take() - take a command from a ring
+ * @lq: the queue
+ * @ring: one of its rings
+ * @newest: the newest command rather than the oldest
+ *
+ * Context: under the queue's lock.
+ * Return: the command; NULL when the ring is empty.
+ */
+struct chario_command *loopback_queue_take(struct loopback_queue *lq,
+					   struct loopback_ring *ring,
+					   bool newest)
+{
+	unsigned int at;
+
+	if (ring->head == ring->tail)
+		return NULL;
+	at = newest ? --ring->tail : ring->head++;
+	return chario_queue_command(&lq->core, ring->tags[at % LOOPBACK_DEPTH]);
+}
+
+/**
+ * loopback_queue_reset() - the device has forgotten all commands
+ * @lq: its device has been stopped
+ */
+void loopback_queue_reset(struct loopback_queue *lq)
+{
+	raw_spin_lock_irq(&lq->core.lock);
+	lq->posted.head = lq->posted.tail;
+	lq->ended.head = lq->ended.tail;
+	bitmap_zero(lq->lost, LOOPBACK_DEPTH);
+	lq->stopped = false;
+	raw_spin_unlock_irq(&lq->core.lock);
+}
+
+static void loopback_kick(struct chario_queue *q)
+{
+	struct loopback_queue *lq = to_loopback_queue(q);
+
+	if (!lq->stopped && lq->posted.head != lq->posted.tail)
+		queue_work(to_loopback(q->drive)->workers, &lq->work);
+}
+
+static void loopback_post(struct chario_queue *q, struct chario_command *cmd,
+			  bool kick)
+{
+	loopback_queue_add(&to_loopback_queue(q)->posted, cmd->tag);
+	if (kick)
+		loopback_kick(q);
+}
+
+static void end(struct chario_queue *q, struct chario_command *cmd, int error)
+{
+	if (error)
+		this_cpu_inc(cmd->req->cio->counters->errors);
+	trace_reap(q, cmd, error);
+	chario_complete_command(q, cmd, error);
+}
+
+static unsigned int loopback_reap(struct chario_queue *q)
+{
+	struct loopback_queue *lq = to_loopback_queue(q);
+	struct chario_command *cmd;
+	unsigned int count = 0;
+
+	while (count < CHARIO_REAP_BATCH) {
+		cmd = loopback_queue_take(lq, &lq->ended, false);
+		if (!cmd)
+			break;
+		end(q, cmd, lq->errors[cmd->tag]);
+		count++;
+	}
+	return count;
+}
+
+const struct chario_queue_ops loopback_queue_ops = {
+	.post	= loopback_post,
+	.kick	= loopback_kick,
+	.reap	= loopback_reap,
+};

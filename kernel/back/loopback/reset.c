@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What the core's recovery asks of the device, step by step: see
+ * &struct chario_drive_ops.
+ */
+#include <linux/slab.h>
+
+#include "loopback.h"
+
+/* To stop the device takes no longer than the copy of a command. */
+#define RESET_MS	1000
+
+static enum chario_drive_health loopback_check(struct chario_drive *drive)
+{
+	return loopback_device_health();
+}
+
+/* A command that has not been lost comes back by itself. */
+static int loopback_abort(struct chario_drive *drive, struct chario_queue *q,
+			  u16 id)
+{
+	struct loopback_queue *lq = to_loopback_queue(q);
+
+	if (!loopback_device_aborts())
+		return -EOPNOTSUPP;
+	raw_spin_lock_irq(&q->lock);
+	if (__test_and_clear_bit(id, lq->lost)) {
+		lq->errors[id] = -ECANCELED;
+		loopback_queue_add(&lq->ended, id);
+	}
+	raw_spin_unlock_irq(&q->lock);
+	chario_queue_reap(q);
+	return 0;
+}
+
+static void stop_all(struct chario_drive *drive)
+{
+	unsigned int i;
+
+	for (i = 0; i < drive->nr_queues; i++)
+		loopback_device_stop(to_loopback_queue(drive->queues[i]));
+}
+
+static int loopback_disable(struct chario_drive *drive)
+{
+	unsigned int i;
+
+	if (loopback_device_health() == CHARIO_DRIVE_GONE)
+		return -ENODEV;
+	stop_all(drive);
+	for (i = 0; i < drive->nr_queues; i++)
+		chario_queue_reap(drive->queues[i]);
+	return 0;
+}
+
+static int loopback_enable(struct chario_drive *drive)
+{
+	unsigned int i;
+
+	if (!loopback_device_revive())
+		return loopback_device_health() == CHARIO_DRIVE_GONE ? -ENODEV :
+								       -EIO;
+	for (i = 0; i < drive->nr_queues; i++) {
+		loopback_queue_reset(to_loopback_queue(drive->queues[i]));
+		chario_queue_replay(drive->queues[i]);
+	}
+	return 0;
+}
+
+static void loopback_bounds(const struct chario_drive *drive,
+			    struct chario_drive_bounds *bounds)
+{
+	bounds->abort_ms = 0;
+	bounds->reset_ms = RESET_MS;
+}
+
+static void loopback_free_queue(struct chario_queue *q)
+{
+	kfree(to_loopback_queue(q));
+}
+
+const struct chario_drive_ops loopback_drive_ops = {
+	.check		= loopback_check,
+	.abort		= loopback_abort,
+	.disable	= loopback_disable,
+	.enable		= loopback_enable,
+	.cut_off	= stop_all,
+	.bounds		= loopback_bounds,
+	.free_queue	= loopback_free_queue,
+};

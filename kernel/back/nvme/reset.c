@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What the core's recovery asks of a controller, step by step: see
+ * &struct chario_drive_ops.
+ */
+#include <linux/jiffies.h>
+
+#include "nvme.h"
+
+/* From a watchdog: one register read finds a drive that has gone or failed. */
+static enum chario_drive_health nvme_check(struct chario_drive *drive)
+{
+	return chario_nvme_ctrl_health(to_nvme(drive));
+}
+
+/* We may be earlier than error_detected(). */
+static bool nvme_may_recover(struct chario_drive *drive)
+{
+	struct chario_nvme *ctrl = to_nvme(drive);
+
+	if (ctrl->pdev->error_state != pci_channel_io_frozen)
+		return true;
+	chario_nvme_link_failed(ctrl);
+	return false;
+}
+
+static int nvme_abort(struct chario_drive *drive, struct chario_queue *q, u16 id)
+{
+	return chario_nvme_admin_abort(to_nvme(drive), to_nvme_queue(q)->qid,
+				       id);
+}
+
+static int nvme_disable(struct chario_drive *drive)
+{
+	struct chario_nvme *ctrl = to_nvme(drive);
+	int ret = chario_nvme_ctrl_disable(ctrl);
+
+	if (!ret)
+		chario_nvme_queues_forget(ctrl);
+	return ret;
+}
+
+static int create_queues(struct chario_nvme *ctrl)
+{
+	unsigned int granted = ctrl->drive.nr_queues;
+	int ret = chario_nvme_admin_set_queues(ctrl, &granted);
+
+	if (!ret && granted < ctrl->drive.nr_queues)
+		ret = -ENOSPC;
+	/* Nothing of what was asked of one drive is posted to another. */
+	if (!ret)
+		ret = chario_nvme_identity_check(ctrl, ctrl->identify_page);
+	return ret ?: chario_nvme_queues_create(ctrl);
+}
+
+/* One limit bounds all admin commands of the reset together. */
+static int nvme_enable(struct chario_drive *drive)
+{
+	struct chario_nvme *ctrl = to_nvme(drive);
+	int ret;
+
+	chario_nvme_admin_reset(ctrl);
+	ret = chario_nvme_ctrl_enable(ctrl);
+	if (ret)
+		return ret;
+	ctrl->admin.deadline = jiffies +
+			       msecs_to_jiffies(chario_nvme_admin_timeout_ms());
+	ctrl->admin.has_deadline = true;
+	ret = create_queues(ctrl);
+	ctrl->admin.has_deadline = false;
+	return ret;
+}
+
+static void nvme_cut_off(struct chario_drive *drive)
+{
+	pci_clear_master(to_nvme(drive)->pdev);
+}
+
+/* A reset has undone what was asked for by events and pins. */
+static void nvme_resumed(struct chario_drive *drive)
+{
+	struct chario_nvme *ctrl = to_nvme(drive);
+
+	chario_nvme_event_restart(ctrl);
+	queue_work(system_unbound_wq, &ctrl->power.work);
+}
+
+/* The controller gets time for CSTS.RDY twice, to fall and to rise. */
+static void nvme_bounds(const struct chario_drive *drive,
+			struct chario_drive_bounds *bounds)
+{
+	const struct chario_nvme *ctrl = to_nvme(drive);
+
+	bounds->abort_ms = chario_nvme_admin_timeout_ms();
+	bounds->reset_ms = 2 * ctrl->ready_ms + chario_nvme_admin_timeout_ms();
+}
+
+static void nvme_free_queue(struct chario_queue *q)
+{
+	kfree(to_nvme_queue(q));
+}
+
+const struct chario_drive_ops chario_nvme_drive_ops = {
+	.check		= nvme_check,
+	.may_recover	= nvme_may_recover,
+	.abort		= nvme_abort,
+	.disable	= nvme_disable,
+	.enable		= nvme_enable,
+	.cut_off	= nvme_cut_off,
+	.resumed	= nvme_resumed,
+	.bounds		= nvme_bounds,
+	.free_queue	= nvme_free_queue,
+};

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: MIT
+"""The disk in memory fails as drives do: deadlines, orphans, recovery and removal, without a drive."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from errno import EIO, ENODEV, ETIMEDOUT
+from pathlib import Path
+
+import pytest
+from rig import Rig, results, uring_results
+from shared_guest import FileGuest, Setup
+from waiting import until
+
+from chario_lab.guest.devices import load_module
+
+SETUP = Setup(drives=(), parameters=None)
+NODE = "/dev/chardisk0"
+PARAMETERS = "/sys/module/chario/parameters"
+BLOCK, KIB, MIB = 512, 1024, 1 << 20
+LATE, PATIENT = "deadline,50", "deadline,200000"
+FAILED, STUCK, GONE = 1, 2, 3
+# All commands of such callers go to one queue.
+ONE_QUEUE = ("taskset", "-c", "0")
+
+
+@pytest.fixture
+def rig(keeper: FileGuest, module: Path, request: pytest.FixtureRequest) -> Iterator[Rig]:
+    """A guest with a new disk in memory that is recovered at once."""
+    rig = keeper.get(request)
+    load_module(rig.guest, module, "loopback_mib=16 recovery_age_ms=0")
+    yield rig
+    rig.wait_unpinned()
+    rig.guest.must("rmmod chario")
+
+
+def ask(rig: Rig, **wishes: object) -> None:
+    """Have the disk behave so from now on."""
+    for name, value in wishes.items():
+        rig.guest.files.write(f"{PARAMETERS}/loopback_{name}", value)
+
+
+def left(rig: Rig, fault: str) -> int:
+    """How many faults of a kind are still due."""
+    return int(rig.guest.files.value(f"{PARAMETERS}/loopback_{fault}"))
+
+
+def test_a_command_fails(rig: Rig) -> None:
+    """Its call gives EIO, or the bytes in front of it; the next one is well."""
+    ask(rig, fail=1)
+    assert rig.call(NODE, "read,0,4096") == -EIO
+    assert rig.call(NODE, "read,0,4096") == 4096
+    counted = rig.counters(NODE)
+    assert (counted["errors"], counted["timeouts"], counted["resets"]) == (1, 0, 0)
+
+
+def test_a_lost_command_is_aborted(rig: Rig) -> None:
+    """The caller is told at its deadline; the abort brings the command back, and nothing is reset."""
+    mark = rig.guest.log_mark()
+    ask(rig, lose=1)
+    assert rig.calls(NODE, LATE, "read,0,65536")[1] == ("read", -ETIMEDOUT)
+    rig.wait_said(mark, "expired commands have been aborted")
+    rig.wait_unpinned()
+    counted = rig.counters(NODE)
+    assert (counted["timeouts"], counted["aborts"], counted["resets"]) == (1, 1, 0)
+    assert rig.call(NODE, "read,0,65536") == 65536
+
+
+def test_a_disk_that_does_not_abort_is_reset(rig: Rig) -> None:
+    """Patient callers get their bytes by the replay; the one who has gone does not come back."""
+    mark = rig.guest.log_mark()
+    ask(rig, lose=2, aborts="N")
+    patient = rig.start(NODE, PATIENT, "fill,3,0,4096", "write,0,4096")
+    until(lambda: left(rig, "lose") == 1, "the write was not lost")
+    assert rig.calls(NODE, LATE, "read,8192,4096")[1] == ("read", -ETIMEDOUT)
+    assert results(patient.wait())[2] == ("write", 4096)
+    rig.wait_reset(NODE)
+    rig.wait_said(mark, "the controller is up again")
+    assert rig.calls(NODE, "read,0,4096", "match,3,0,4096")[1] == ("match", 1)
+    assert rig.counters(NODE)["aborts"] == 0
+
+
+def test_a_failure_is_noticed_and_mended(rig: Rig) -> None:
+    """What the disk has not begun is done after the reset: calls of all kinds, none of them late."""
+    ask(rig, trouble=FAILED)
+    reads = rig.start_uring(NODE, 8, 4096, "deadline=200000")
+    assert rig.calls(NODE, PATIENT, f"read,0,{MIB}")[1] == ("read", MIB)
+    assert uring_results(reads.wait()) == {4096: 8}
+    rig.wait_reset(NODE)
+    assert rig.counters(NODE)["timeouts"] == 0
+
+
+@pytest.mark.parametrize(("trouble", "error", "words"), [
+    (STUCK, EIO, "does not come up again; it is kept off memory, calls give EIO"),
+    (GONE, ENODEV, "the drive has gone; calls give ENODEV"),
+])  # fmt: skip
+def test_a_disk_that_is_given_up(rig: Rig, trouble: int, error: int, words: str) -> None:
+    """Waiting calls and later ones end with one error, and nothing stays pinned."""
+    mark = rig.guest.log_mark()
+    ask(rig, trouble=trouble)
+    reads = rig.start_uring(NODE, 8, 4096, "deadline=200000")
+    assert rig.calls(NODE, PATIENT, f"read,0,{MIB}")[1] == ("read", -error)
+    assert uring_results(reads.wait()) == {-error: 8}
+    rig.wait_said(mark, words)
+    assert rig.show(NODE, "state") == "dead"
+    assert rig.call(NODE, "write,0,4096") == -error
+    assert rig.counters(NODE)["resets"] == 0
+
+
+def test_commands_end_in_another_order(rig: Rig) -> None:
+    """Each call gets its own bytes."""
+    ask(rig, newest_first="Y", delay_us=2000)
+    steps = [step for at in range(4) for step in (f"fill,{at},0,{MIB}", f"write,{at * MIB},{MIB}")]
+    assert {end for name, end in rig.calls(NODE, PATIENT, *steps) if name == "write"} == {MIB}
+    for at in range(4):
+        assert rig.calls(NODE, PATIENT, f"read,{at * MIB},{MIB}", f"match,{at},0,{MIB}")[2] == ("match", 1)
+
+
+def test_a_reset_does_not_wait_for_a_slow_command(rig: Rig) -> None:
+    """The command is given up, and its memory is let go, long before the disk would have been done with it."""
+    ask(rig, delay_us=10_000_000)
+    assert rig.calls(NODE, LATE, "write,0,4096")[1] == ("write", -ETIMEDOUT)
+    rig.wait_reset(NODE)
+    rig.wait_unpinned()
+    ask(rig, delay_us=0)
+    assert rig.call(NODE, "read,0,4096") == 4096
