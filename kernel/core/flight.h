@@ -89,7 +89,10 @@ chario_flight_command(struct chario_queue *q, const struct chario_call *call,
 	return cmd;
 }
 
-/* Set up a request of @count commands in its first one. */
+/*
+ * Set up a request of @count commands in its first one.  Still to be said: who waits
+ * or is told, and how many bytes it has.
+ */
 static inline void chario_flight_init(struct chario_request *req,
 				      const struct chario_call *call,
 				      struct chario_command *first,
@@ -102,9 +105,6 @@ static inline void chario_flight_init(struct chario_request *req,
 	req->overdue = false;
 	req->duty = call->duty;
 	req->error = 0;
-	req->bytes = 0;
-	req->waiter = NULL;
-	req->async.who = NULL;
 	req->cio = call->cio;
 	req->origin = call->origin;
 	req->buffer = NULL;
@@ -126,6 +126,18 @@ static inline void chario_flight_await(struct chario_flight *flight,
 	waiter->task = call->completion == CHARIO_COMPLETION_POLL ? NULL :
 		       current;
 	req->waiter = waiter;
+	req->async.who = NULL;
+}
+
+/* @async will be told of a request. */
+static inline void chario_flight_announce(struct chario_queue *q,
+					  struct chario_request *req,
+					  const struct chario_async *async)
+{
+	req->waiter = NULL;
+	req->async = *async;
+	/* Who polls looks for it, from the moment it can be polled. */
+	WRITE_ONCE(*async->queue, q);
 }
 
 /* Set up a request that the caller of @flight will wait for. */
@@ -186,7 +198,6 @@ static __always_inline void chario_flight_count(struct chario_request *req,
 						unsigned int commands,
 						size_t bytes)
 {
-	req->pending = commands;
 	req->bytes = bytes;
 	this_cpu_add(req->cio->counters->commands[op], commands);
 }
@@ -305,6 +316,7 @@ chario_flight_try_single(const struct chario_call *call, unsigned long addr,
 			chario_flight_count(flight.req, call->op, 1, bytes);
 		}
 	} else {
+		flight.req->bytes = 0;
 		ret = chario_pages_pin_user(cmd, addr);
 		if (likely(!ret))
 			ret = chario_flight_map(q, cmd, call->op);
@@ -384,9 +396,7 @@ chario_flight_send(const struct chario_call *call, u32 bytes,
 	}
 	chario_flight_slice(q, cmd, call->buffer_offset);
 	chario_flight_count(req, call->op, 1, bytes);
-	req->async = *async;
-	/* Who polls looks for it, from the moment it can be polled. */
-	WRITE_ONCE(*async->queue, q);
+	chario_flight_announce(q, req, async);
 	chario_queue_post(q, cmd, !chario_plug(q));
 	return -EIOCBQUEUED;
 }

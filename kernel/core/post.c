@@ -77,6 +77,7 @@ static __always_inline bool is_clear(const struct chario_queue *q,
 static __always_inline void post_one(struct chario_queue *q,
 				     struct chario_command *cmd, bool kick)
 {
+	cmd->number = q->submitted++;
 	if (!is_clear(q, cmd->req)) {
 		post_hampered(q, cmd, kick);
 		return;

@@ -9,6 +9,7 @@
 #include <linux/scatterlist.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
+#include <linux/sort.h>
 
 #include "core/pages.h"
 #include "core/device.h"
@@ -16,19 +17,19 @@
 #include "trace.h"
 
 /* A word that never tells of a completion. */
-static const __le16 no_sign;
+static const u32 no_word;
 
 /**
- * chario_queue_unsign() - there are no completions to be seen any more
+ * chario_queue_drop_word() - no completion word tells of completions any more
  * @q: the queue
  *
- * The memory of the former sign may be freed one RCU grace period later.
+ * The memory of the former word may be freed one RCU grace period later.
  */
-void chario_queue_unsign(struct chario_queue *q)
+void chario_queue_drop_word(struct chario_queue *q)
 {
-	WRITE_ONCE(q->sign, &no_sign);
-	q->sign_value = cpu_to_le16(1);
-	q->sign_mask = cpu_to_le16(1);
+	WRITE_ONCE(q->word, &no_word);
+	q->word_value = 1;
+	q->word_mask = ~0U;
 }
 
 static void lay_out_commands(struct chario_queue *q)
@@ -43,6 +44,13 @@ static void lay_out_commands(struct chario_queue *q)
 		cmd->segments = (void *)cmd + ALIGN(head, 8);
 		cmd->pages = (void *)&cmd->segments[q->max_pages];
 	}
+}
+
+static void free_memory(struct chario_queue *q)
+{
+	kvfree(q->commands);
+	kvfree(q->order);
+	bitmap_free(q->busy);
 }
 
 /**
@@ -75,7 +83,7 @@ int chario_queue_init(struct chario_queue *q,
 	q->max_pages = max_pages;
 	q->polled = polled;
 	q->state = CHARIO_QUEUE_FROZEN;
-	chario_queue_unsign(q);
+	chario_queue_drop_word(q);
 	q->has_lists = chario_map_wants_list(dma_dev);
 	if (q->has_lists) {
 		bytes += sizeof(struct sg_table);
@@ -90,17 +98,16 @@ int chario_queue_init(struct chario_queue *q,
 	chario_plug_init(q);
 
 	q->busy = bitmap_zalloc(round_up(depth, BITS_PER_LONG), GFP_KERNEL);
-	if (!q->busy)
-		return -ENOMEM;
-	q->max_depth = depth;
-	chario_queue_set_depth(q, depth);
+	q->order = kvcalloc(depth, sizeof(*q->order), GFP_KERNEL);
 	q->commands = kvzalloc_node(array_size(roundup_pow_of_two(depth),
 					       q->stride),
 				    GFP_KERNEL, node);
-	if (!q->commands) {
-		bitmap_free(q->busy);
+	if (!q->busy || !q->order || !q->commands) {
+		free_memory(q);
 		return -ENOMEM;
 	}
+	q->max_depth = depth;
+	chario_queue_set_depth(q, depth);
 	lay_out_commands(q);
 	return 0;
 }
@@ -127,8 +134,7 @@ void chario_queue_deinit(struct chario_queue *q)
 {
 	timer_delete_sync(&q->timer);
 	flush_work(&q->dirty_work);
-	kvfree(q->commands);
-	bitmap_free(q->busy);
+	free_memory(q);
 }
 
 /* Has one been free, or is there no use in waiting? */
@@ -210,7 +216,7 @@ static __always_inline unsigned int poll(struct chario_queue *q, const void *loo
 	unsigned int count;
 
 	if (!chario_queue_is_pending(q))
-		return 0;
+		return unlikely(q->ops->poll) ? q->ops->poll(q) : 0;
 	raw_spin_lock_irq(&q->lock);
 	count = reap_batch(q);
 	done = chario_queue_take_done(q);
@@ -275,6 +281,35 @@ void chario_queue_freeze(struct chario_queue *q)
 	raw_spin_unlock_irqrestore(&q->lock, flags);
 }
 
+static int compare_numbers(const void *a, const void *b, const void *queue)
+{
+	u32 one = chario_queue_command(queue, *(const u16 *)a)->number;
+	u32 other = chario_queue_command(queue, *(const u16 *)b)->number;
+
+	/* Numbers wrap. */
+	return (s32)(one - other);
+}
+
+/*
+ * Sort the commands of one of two states by the order of their submission.  Returns
+ * how many there are.
+ */
+static unsigned int sort_commands(struct chario_queue *q,
+				  enum chario_command_state state,
+				  enum chario_command_state other)
+{
+	unsigned int tag, count = 0;
+
+	chario_queue_for_each_busy(q, tag) {
+		u8 now = chario_queue_command(q, tag)->state;
+
+		if (now == state || now == other)
+			q->order[count++] = tag;
+	}
+	sort_r(q->order, count, sizeof(*q->order), compare_numbers, NULL, q);
+	return count;
+}
+
 /*
  * Hand over what is in flight and in one of two states: not what nobody waits for,
  * and not to a disk that is another one by now, with blocks of another length
@@ -284,13 +319,12 @@ static void hand_over_again(struct chario_queue *q,
 			    enum chario_command_state state,
 			    enum chario_command_state other)
 {
-	unsigned int tag;
+	unsigned int count = sort_commands(q, state, other), i;
 
-	chario_queue_for_each_busy(q, tag) {
-		struct chario_command *cmd = chario_queue_command(q, tag);
+	for (i = 0; i < count; i++) {
+		struct chario_command *cmd = chario_queue_command(q,
+								  q->order[i]);
 
-		if (cmd->state != state && cmd->state != other)
-			continue;
 		if (cmd->req->orphaned)
 			chario_complete_command(q, cmd, -ECANCELED);
 		else if (READ_ONCE(cmd->req->cio->removed))
@@ -323,8 +357,8 @@ void chario_queue_release_held(struct chario_queue *q)
  * @q: frozen; the device has forgotten every command
  *
  * Commands of orphaned requests and of disks that have been lost are not repeated:
- * they end here.  The others are: to read or write the same bytes once more changes
- * nothing.
+ * they end here.  The others are, in the order of their submission: to read or write
+ * the same bytes once more changes nothing.
  */
 void chario_queue_replay(struct chario_queue *q)
 {

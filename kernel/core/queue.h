@@ -58,6 +58,9 @@ enum chario_queue_state {
  *	Under q->lock.
  * @reap: take up to CHARIO_REAP_BATCH completions, call
  *	chario_complete_command() for each; returns how many.  Under q->lock.
+ * @poll: look for completions on behalf of a caller who polls, and have them reaped;
+ *	returns how many.  Process context, without a lock.  NULL where the core
+ *	compares the completion word, and where completions come by themselves.
  */
 struct chario_queue_ops {
 	size_t command_bytes;
@@ -68,6 +71,7 @@ struct chario_queue_ops {
 					      struct chario_command *cmd);
 	void (*kick)(struct chario_queue *q);
 	unsigned int (*reap)(struct chario_queue *q);
+	unsigned int (*poll)(struct chario_queue *q);
 };
 
 /**
@@ -83,21 +87,24 @@ struct chario_queue_ops {
  * @max_pages: pages that one command can hold
  * @has_lists: behind the pages of each slot there is a list for as many, by which
  *	all of its memory is mapped together
- * @sign: a word that tells of a completion, see chario_queue_is_pending(); the
- *	back end moves it on under q->lock
- * @sign_mask: the bits of it that count
- * @sign_value: what they are when there is a completion
+ * @word: the completion word: tells that there is a completion to be reaped, see
+ *	chario_queue_is_pending(); the back end moves it on under q->lock, or never
+ *	sets it
+ * @word_mask: the bits of it that count
+ * @word_value: what they are when there is a completion
  * @no_prep_bytes: a command that ends at most so far behind the start of the
  *	page it begins in needs no prep(); 0: all do
  * @polled: the device sends no interrupt for this queue
  * @reserved: for one open file at a time
  * @busy: bit per slot; set and cleared without the lock
+ * @order: room to sort the slots in, used under @lock
  * @slot_wait: callers that wait for a slot, and chario_queue_drain()
  * @lock: protects the rings of the back end and all below
  * @state: &enum chario_queue_state
  * @dead_error: what commands end with once DEAD, else 0
  * @ended: a request has ended since the completion doorbell was last rung
  * @done: requests that ended and that nobody waits for
+ * @submitted: commands that have been submitted so far; the number of the next
  * @timer: the watchdog; armed while commands are in flight
  * @timer_armed: @timer_at is valid
  * @timer_at: jiffies at which the watchdog looks next
@@ -123,19 +130,21 @@ struct chario_queue {
 	unsigned int max_depth;
 	unsigned int max_pages;
 	unsigned int no_prep_bytes;
-	const __le16 *sign;
-	__le16 sign_mask;
-	__le16 sign_value;
+	const u32 *word;
+	u32 word_mask;
+	u32 word_value;
 	bool has_lists;
 	bool polled;
 	bool reserved;
 	unsigned long *busy;
+	u16 *order;
 	wait_queue_head_t slot_wait;
 
 	raw_spinlock_t lock ____cacheline_aligned_in_smp;
 	int state;
 	int dead_error;
 	bool ended;
+	u32 submitted;
 	struct chario_request *done;
 	bool timer_armed;
 	unsigned long timer_at;
@@ -296,7 +305,7 @@ chario_queue_try_get(struct chario_queue *q)
  * @q: the queue
  *
  * Without lock: a guess, but one that comes true.  Holds up the RCU grace
- * period that chario_queue_unsign() speaks of, so that the word stays.
+ * period that chario_queue_drop_word() speaks of, so that the word stays.
  *
  * Return: true when there most likely is one.
  */
@@ -305,9 +314,9 @@ static inline bool chario_queue_is_pending(const struct chario_queue *q)
 	bool pending;
 
 	preempt_disable();
-	/* The sign may be moved on at this moment: the next guess is right. */
-	pending = data_race(!((READ_ONCE(*READ_ONCE(q->sign)) ^
-			       q->sign_value) & q->sign_mask));
+	/* The word may be moved on at this moment: the next guess is right. */
+	pending = data_race(!((READ_ONCE(*READ_ONCE(q->word)) ^
+			       q->word_value) & q->word_mask));
 	preempt_enable();
 	return pending;
 }
@@ -348,7 +357,7 @@ void chario_queue_replay(struct chario_queue *q);
 void chario_queue_release_held(struct chario_queue *q);
 void chario_queue_fail(struct chario_queue *q, int error);
 void chario_queue_drain(struct chario_queue *q);
-void chario_queue_unsign(struct chario_queue *q);
+void chario_queue_drop_word(struct chario_queue *q);
 bool chario_queue_is_idle(const struct chario_queue *q);
 
 /* core/post.c */

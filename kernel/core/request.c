@@ -204,6 +204,7 @@ static int launch(struct chario_flight *flight, struct chario_waiter *waiter,
 		return PTR_ERR(first);
 	flight->pos = cur->pos;
 	chario_flight_board(flight, waiter, q, call, first, got);
+	flight->req->bytes = 0;
 	return post_commands(q, flight->req, cur, got);
 }
 
@@ -336,6 +337,7 @@ static noinline ssize_t run_flush(const struct chario_call *call)
 	cmd->next = NULL;
 	chario_flight_board(&flight, &waiter, q, call, cmd, 1);
 	flight.req->control = 0;
+	flight.req->bytes = 0;
 	flight.pos = 0;
 	cmd->req = flight.req;
 	cmd->req_offset = 0;
@@ -449,12 +451,11 @@ static noinline ssize_t run_async(const struct chario_call *call)
 	}
 	req = &cmd->own;
 	chario_flight_init(req, call, cmd, got);
+	req->bytes = 0;
 	ret = prepare_commands(q, req, &cur, got);
 	if (unlikely(ret))
 		return ret;
-	req->async = call->async;
-	/* Who polls looks for it, from the moment it can be polled. */
-	WRITE_ONCE(*call->async.queue, q);
+	chario_flight_announce(q, req, &call->async);
 	/* Nobody sleeps any more, which would unplug: the last can be left to the plug. */
 	for (; cmd; cmd = next) {
 		next = cmd->next;

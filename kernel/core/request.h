@@ -143,6 +143,7 @@ enum chario_command_state {
  * @tag: index in the queue
  * @state: &enum chario_command_state; under the queue's lock
  * @hold: &enum chario_hold; under the queue's lock once posted
+ * @number: place in the order in which commands were submitted to the queue; wraps
  * @nr_pages: pages in @pages
  * @nr_segments: segments in @segments
  * @id: what the device calls it; the back end's, under the queue's lock
@@ -161,6 +162,7 @@ struct chario_command {
 	size_t req_offset;
 	u32 bytes;
 	u32 page_offset;
+	u32 number;
 	u16 tag;
 	u8 state;
 	u8 hold;

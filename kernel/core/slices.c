@@ -83,6 +83,7 @@ int chario_slices_launch(struct chario_flight *flight,
 		return ret;
 	}
 	count = fill(q, flight->req, call, split, limits, split->chunk_end);
+	flight->req->pending = count;
 	chario_flight_count(flight->req, call->op, count,
 			    split->pos - flight->pos);
 	chario_queue_post_slices(q, flight->req, true);
@@ -117,6 +118,7 @@ prepare(struct chario_queue *q, const struct chario_call *call,
 	ret = -EAGAIN;
 	if (unlikely(split.pos != split.end))
 		goto err_put;
+	req->pending = count;
 	chario_flight_count(req, call->op, count, call->bytes);
 	return req;
 
@@ -175,9 +177,7 @@ ssize_t chario_slices_run_async(const struct chario_call *call)
 	req = prepare(q, call, &limits);
 	if (IS_ERR(req))
 		return PTR_ERR(req);
-	req->async = call->async;
-	/* Who polls looks for it, from the moment it can be polled. */
-	WRITE_ONCE(*call->async.queue, q);
+	chario_flight_announce(q, req, &call->async);
 	chario_queue_post_slices(q, req, !chario_plug(q));
 	return -EIOCBQUEUED;
 }

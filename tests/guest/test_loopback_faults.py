@@ -116,6 +116,25 @@ def test_commands_end_in_another_order(rig: Rig) -> None:
         assert rig.calls(NODE, PATIENT, f"read,{at * MIB},{MIB}", f"match,{at},0,{MIB}")[2] == ("match", 1)
 
 
+def test_a_replay_keeps_the_order_of_submission(rig: Rig) -> None:
+    """Of two writes of a block the later one is on the disk, although its command has the lower tag.
+
+    A read has the first tag while the earlier write is submitted, and has ended when the later one is.
+    """
+    ask(rig, delay_us=1_000_000)
+    first = rig.start(NODE, PATIENT, "read,65536,512", user=ONE_QUEUE)
+    until(lambda: rig.counters(NODE)["read_commands"] == 1, "the read did not begin")
+    ask(rig, lose=1)
+    earlier = rig.start(NODE, PATIENT, "fill,1,0,512", "write,0,512", user=ONE_QUEUE)
+    until(lambda: left(rig, "lose") == 0, "the write was not lost")
+    assert results(first.wait())[1] == ("read", 512)
+    ask(rig, trouble=FAILED)
+    later = rig.start(NODE, PATIENT, "fill,2,0,512", "write,0,512", user=ONE_QUEUE)
+    assert [results(job.wait())[2] for job in (earlier, later)] == [("write", 512)] * 2
+    ask(rig, delay_us=0)
+    assert rig.calls(NODE, "read,0,512", "match,2,0,512")[1] == ("match", 1)
+
+
 def test_a_reset_does_not_wait_for_a_slow_command(rig: Rig) -> None:
     """The command is given up, and its memory is let go, long before the disk would have been done with it."""
     ask(rig, delay_us=10_000_000)

@@ -278,7 +278,6 @@ struct chario_nvme {
  * @tail: of @sqes
  * @rung: tail that the controller has been told
  * @head: where in @cqes the next completion comes
- * @phase: expected phase bit, as in a completion's last word
  * @unrung: completions taken that the controller has not been told of
  * @qid: identifier
  * @tag_mask: the bits of a command's identifier that are its tag
@@ -314,7 +313,6 @@ struct chario_nvme_queue {
 	u64 reaped_at_irq;
 	u16 tail;
 	u16 rung;
-	u32 phase;
 	u16 unrung;
 	u16 qid;
 	unsigned int tag_mask;
@@ -351,14 +349,14 @@ chario_nvme_queue_at(const struct chario_nvme *ctrl, unsigned int index)
 	return to_nvme_queue(ctrl->drive.queues[index]);
 }
 
-/* To the start of both rings. */
+/* To the start of both rings; the phase bit of the first round is 1. */
 static inline void chario_nvme_queue_rewind(struct chario_nvme_queue *nq)
 {
 	nq->tail = 0;
 	nq->rung = 0;
 	nq->head = nq->cqes;
 	nq->cqes_end = nq->cqes + nq->entries;
-	nq->phase = CHARIO_NVME_PHASE;
+	nq->core.word_value = (__force u32)cpu_to_le32(CHARIO_NVME_PHASE);
 	nq->unrung = 0;
 }
 

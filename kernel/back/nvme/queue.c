@@ -51,9 +51,14 @@ command_of(const struct chario_nvme_queue *nq, u32 id)
 static_assert(offsetof(struct nvme_completion, command_id) == 12 &&
 	      offsetof(struct nvme_completion, status) == 14);
 
+static __always_inline const __le32 *last_word(const struct nvme_completion *cqe)
+{
+	return (const __le32 *)cqe + 3;
+}
+
 static __always_inline u32 read_end(const struct nvme_completion *cqe)
 {
-	return le32_to_cpu(READ_ONCE(((const __le32 *)cqe)[3]));
+	return le32_to_cpu(READ_ONCE(*last_word(cqe)));
 }
 
 static_assert((u16)CHARIO_CONTROL_FUA == NVME_RW_FUA);
@@ -65,10 +70,8 @@ static const u8 opcodes[CHARIO_NR_OPS] = {
 	[CHARIO_OP_FLUSH] = nvme_cmd_flush,
 };
 
-static __always_inline void kick_nvme_queue(struct chario_nvme_queue *nq)
+static __always_inline void ring_submission(struct chario_nvme_queue *nq)
 {
-	if (nq->tail == nq->rung)
-		return;
 	/* Before it: the interrupt may be handled at once, on another CPU. */
 	trace_doorbell(&nq->core, 0);
 	/* writel() orders the entries before the doorbell. */
@@ -79,7 +82,10 @@ static __always_inline void kick_nvme_queue(struct chario_nvme_queue *nq)
 
 static void nvme_kick(struct chario_queue *q)
 {
-	kick_nvme_queue(to_nvme_queue(q));
+	struct chario_nvme_queue *nq = to_nvme_queue(q);
+
+	if (nq->tail != nq->rung)
+		ring_submission(nq);
 }
 
 /* What is the same in all commands of a request. */
@@ -108,13 +114,14 @@ static __always_inline struct common get_common(const struct chario_request *req
  */
 static __always_inline void fill_entry(struct nvme_rw_command *sqe,
 				       const struct common *common,
-				       const struct chario_command *cmd)
+				       const struct chario_command *cmd,
+				       u32 bytes)
 {
 	sqe->opcode = common->opcode;
 	sqe->command_id = (__force u16)cpu_to_le16(cmd->id);
 	sqe->nsid = cpu_to_le32(common->nsid);
 	sqe->slba = cpu_to_le64(cmd->disk_offset >> common->block_shift);
-	sqe->length = cpu_to_le16((cmd->bytes >> common->block_shift) - 1);
+	sqe->length = cpu_to_le16((bytes >> common->block_shift) - 1);
 	sqe->control = cpu_to_le16(common->control);
 }
 
@@ -123,7 +130,7 @@ static __always_inline void advance(struct chario_nvme_queue *nq, bool kick)
 	if (++nq->tail == nq->entries)
 		nq->tail = 0;
 	if (kick)
-		kick_nvme_queue(nq);
+		ring_submission(nq);
 }
 
 static struct chario_command *nvme_post_slices(struct chario_queue *q,
@@ -135,16 +142,19 @@ static struct chario_command *nvme_post_slices(struct chario_queue *q,
 	const struct common common = get_common(cmd->req);
 	struct nvme_command *sqe = &nq->sqes[nq->tail];
 	unsigned int room = CHARIO_POST_BATCH;
+	u32 number = q->submitted;
 
 	do {
 		cmd->state = CHARIO_COMMAND_POSTED;
+		cmd->number = number++;
 		trace_post(q, cmd, 0);
-		fill_entry(&sqe->rw, &common, cmd);
+		fill_entry(&sqe->rw, &common, cmd, cmd->bytes);
 		chario_nvme_table_look_up(table, nq, cmd, &sqe->rw.dptr);
 		if (++sqe == end)
 			sqe = nq->sqes;
 		cmd = cmd->next;
 	} while (cmd && --room);
+	q->submitted = number;
 	nq->tail = sqe - nq->sqes;
 	return cmd;
 }
@@ -155,7 +165,7 @@ static noinline void post_slice(struct chario_nvme_queue *nq,
 	const struct common common = get_common(cmd->req);
 	struct nvme_rw_command *sqe = &nq->sqes[nq->tail].rw;
 
-	fill_entry(sqe, &common, cmd);
+	fill_entry(sqe, &common, cmd, cmd->bytes);
 	chario_nvme_table_look_up(cmd->req->buffer->back, nq, cmd, &sqe->dptr);
 	advance(nq, kick);
 }
@@ -165,13 +175,14 @@ static __always_inline void post_pages(struct chario_nvme_queue *nq,
 {
 	const struct common common = get_common(cmd->req);
 	struct nvme_rw_command *sqe = &nq->sqes[nq->tail].rw;
+	const u32 bytes = cmd->bytes;
 
-	fill_entry(sqe, &common, cmd);
-	if (unlikely(!cmd->bytes)) {
+	fill_entry(sqe, &common, cmd, bytes);
+	if (unlikely(!bytes)) {
 		/* A flush has no blocks and no memory. */
 		sqe->length = 0;
 		memset(&sqe->dptr, 0, sizeof(sqe->dptr));
-	} else if (likely(!chario_queue_must_prep(&nq->core, cmd))) {
+	} else if (likely(cmd->page_offset + bytes <= nq->core.no_prep_bytes)) {
 		sqe->dptr.prp1 = cpu_to_le64(cmd->segments->addr);
 		sqe->dptr.prp2 = 0;
 	} else {
@@ -189,11 +200,10 @@ static void nvme_post(struct chario_queue *q, struct chario_command *cmd,
 		post_pages(to_nvme_queue(q), cmd, kick);
 }
 
-/* Where the next completion comes, and what tells that it is there. */
-static void show_sign(struct chario_nvme_queue *nq)
+/* The next completion comes there, and its phase bit tells that it has come. */
+static void show_word(struct chario_nvme_queue *nq)
 {
-	nq->core.sign_value = cpu_to_le16(nq->phase >> 16);
-	WRITE_ONCE(nq->core.sign, &nq->head->status);
+	WRITE_ONCE(nq->core.word, (__force const u32 *)last_word(nq->head));
 }
 
 /*
@@ -282,14 +292,22 @@ static __always_inline void ring_completion(struct chario_nvme_queue *nq)
 	q->cq_doorbells++;
 }
 
+/* The ring begins again, and the phase bit changes; the new phase. */
+static u32 turn(struct chario_queue *q)
+{
+	q->word_value ^= (__force u32)cpu_to_le32(CHARIO_NVME_PHASE);
+	return le32_to_cpu((__force __le32)q->word_value);
+}
+
 static unsigned int nvme_reap(struct chario_queue *q)
 {
 	struct chario_nvme_queue *nq = to_nvme_queue(q);
 	struct nvme_completion *cqe = nq->head;
+	u32 phase = le32_to_cpu((__force __le32)q->word_value);
 	unsigned int count;
 
 	for (count = 0; count < CHARIO_REAP_BATCH; count++) {
-		u32 end = read_end(cqe) ^ nq->phase;
+		u32 end = read_end(cqe) ^ phase;
 
 		if (end & CHARIO_NVME_PHASE)
 			break;
@@ -298,12 +316,12 @@ static unsigned int nvme_reap(struct chario_queue *q)
 		reap_one(nq, end);
 		if (++cqe == nq->cqes_end) {
 			cqe = nq->cqes;
-			nq->phase ^= CHARIO_NVME_PHASE;
+			phase = turn(q);
 		}
 	}
 	nq->head = cqe;
 	nq->unrung += count;
-	show_sign(nq);
+	show_word(nq);
 	ring_completion(nq);
 	return count;
 }
@@ -363,7 +381,7 @@ void chario_nvme_queue_reset(struct chario_nvme_queue *nq)
 	memset(nq->sqes, 0, nq->entries * sizeof(*nq->sqes));
 	memset(nq->cqes, 0, nq->entries * sizeof(*nq->cqes));
 	chario_nvme_queue_rewind(nq);
-	nq->core.sign_mask = cpu_to_le16(1);
-	show_sign(nq);
+	nq->core.word_mask = (__force u32)cpu_to_le32(CHARIO_NVME_PHASE);
+	show_word(nq);
 	raw_spin_unlock_irqrestore(&nq->core.lock, flags);
 }

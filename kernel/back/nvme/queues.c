@@ -291,7 +291,7 @@ void chario_nvme_queues_stop(struct chario_nvme *ctrl)
 		chario_nvme_queue_free_irq(nq);
 		chario_queue_fail(&nq->core, -ENODEV);
 		chario_queue_drain(&nq->core);
-		chario_queue_unsign(&nq->core);
+		chario_queue_drop_word(&nq->core);
 	}
 	chario_nvme_irq_detach(ctrl);
 	/* A caller that polls may still look at a ring. */
