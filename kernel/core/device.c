@@ -36,6 +36,7 @@ MODULE_PARM_DESC(recovery_age_ms, "How long a drive has a request before it is r
 
 struct workqueue_struct *chario_workqueue;
 struct workqueue_struct *chario_put_workqueue;
+struct workqueue_struct *chario_submit_workqueue;
 
 static dev_t first_devt;
 static struct class *device_class;
@@ -64,9 +65,14 @@ int chario_device_class_init(void)
 	chario_put_workqueue = alloc_workqueue("chario_put", WQ_UNBOUND, 0);
 	if (!chario_put_workqueue)
 		goto err_workqueue;
+	chario_submit_workqueue = alloc_workqueue("chario_submit",
+						  WQ_UNBOUND | WQ_HIGHPRI |
+						  WQ_MEM_RECLAIM, 0);
+	if (!chario_submit_workqueue)
+		goto err_put_workqueue;
 	ret = alloc_chrdev_region(&first_devt, 0, CHARIO_MINORS, "chardisk");
 	if (ret)
-		goto err_put_workqueue;
+		goto err_submit_workqueue;
 	device_class = chario_compat_class_create("chario");
 	if (IS_ERR(device_class)) {
 		ret = PTR_ERR(device_class);
@@ -77,6 +83,8 @@ int chario_device_class_init(void)
 
 err_region:
 	unregister_chrdev_region(first_devt, CHARIO_MINORS);
+err_submit_workqueue:
+	destroy_workqueue(chario_submit_workqueue);
 err_put_workqueue:
 	destroy_workqueue(chario_put_workqueue);
 err_workqueue:
@@ -92,6 +100,7 @@ void chario_device_class_exit(void)
 	/* Disks that were closed just now are released from there. */
 	destroy_workqueue(chario_workqueue);
 	destroy_workqueue(chario_put_workqueue);
+	destroy_workqueue(chario_submit_workqueue);
 	class_destroy(device_class);
 	unregister_chrdev_region(first_devt, CHARIO_MINORS);
 	ida_destroy(&indices);
@@ -272,6 +281,9 @@ int chario_device_register(struct chario_device *cio)
 	map_queues(cio);
 	if (chario_device_nr_queues(cio, true))
 		cio->features |= CHARIO_FEATURE_POLL;
+	/* Commands are looked at one by one: submit.c takes over from post.c. */
+	if (cio->drive->queues[0]->ops->submit)
+		atomic_inc(&cio->obstacles);
 	ret = dev_set_name(&cio->dev, "chardisk%d", cio->index);
 	if (ret)
 		return ret;

@@ -74,8 +74,8 @@ struct chario_limits {
  * @features: CHARIO_FEATURE_*
  * @medium: what it stands for, see core/medium.h
  * @obstacles: 0 while nothing stands between a command and a queue that is live: a
- *	file that may change blocks of the medium in part, or @removed; looked at
- *	under the lock of a queue
+ *	file that may change blocks of the medium in part, @removed, or a back end
+ *	that submits; looked at under the lock of a queue
  * @counters: per CPU
  * @deadline: default deadline, jiffies
  * @deadline_ms: the same, as it was set
@@ -192,6 +192,9 @@ extern const struct attribute_group *chario_sysfs_groups_with_health[];
  */
 extern struct workqueue_struct *chario_workqueue;
 extern struct workqueue_struct *chario_put_workqueue;
+
+/* Submits commands that were held; under memory pressure, too. */
+extern struct workqueue_struct *chario_submit_workqueue;
 
 /* core/device.c */
 int chario_device_class_init(void);

@@ -151,6 +151,10 @@ const char *chario_drive_state_name(const struct chario_drive *drive)
 /**
  * chario_drive_freeze() - post no command from now on
  * @drive: the drive
+ *
+ * When this returns, no command is being submitted either.
+ *
+ * Context: may sleep.
  */
 void chario_drive_freeze(struct chario_drive *drive)
 {
@@ -158,6 +162,8 @@ void chario_drive_freeze(struct chario_drive *drive)
 
 	for (i = 0; i < drive->nr_queues; i++)
 		chario_queue_freeze(drive->queues[i]);
+	for (i = 0; i < drive->nr_queues; i++)
+		chario_submit_wait(drive->queues[i]);
 }
 
 /**
@@ -182,8 +188,8 @@ static bool is_posted(struct chario_queue *q)
 
 	raw_spin_lock_irq(&q->lock);
 	chario_queue_for_each_busy(q, tag)
-		found |= chario_queue_command(q, tag)->state ==
-			 CHARIO_COMMAND_POSTED;
+		found |= chario_command_is_with_device(chario_queue_command(q,
+									    tag));
 	raw_spin_unlock_irq(&q->lock);
 	return found;
 }

@@ -108,7 +108,7 @@ static bool is_clear(struct chario_queue *q, const struct chario_edge *edge)
 	chario_queue_for_each_busy(q, tag) {
 		struct chario_command *cmd = chario_queue_command(q, tag);
 
-		if (cmd->state == CHARIO_COMMAND_POSTED && overlaps(edge, cmd))
+		if (chario_command_is_with_device(cmd) && overlaps(edge, cmd))
 			clear = false;
 	}
 	raw_spin_unlock_irqrestore(&q->lock, flags);

@@ -26,7 +26,8 @@ static __always_inline void post(struct chario_queue *q,
  * @kick: tell the device now
  *
  * A command that was posted before a reset is posted again whatever edges there
- * are: the owner of the edge waits for just this command (wait_clear()).
+ * are: the owner of the edge waits for just this command (wait_clear()).  One that
+ * has to be submitted is left to a worker.
  *
  * Context: under q->lock.
  */
@@ -35,18 +36,23 @@ void chario_queue_hand_over(struct chario_queue *q, struct chario_command *cmd,
 {
 	bool again = cmd->state == CHARIO_COMMAND_POSTED;
 
-	if (unlikely(q->state == CHARIO_QUEUE_FROZEN) ||
+	if (unlikely(q->state == CHARIO_QUEUE_FROZEN || q->ops->submit) ||
 	    (!again && chario_edge_holds(cmd))) {
 		cmd->state = CHARIO_COMMAND_HELD;
 		cmd->req->started = jiffies;
-		if (kick && q->state == CHARIO_QUEUE_LIVE)
+		if (q->ops->submit)
+			chario_submit_later(q);
+		else if (kick && q->state == CHARIO_QUEUE_LIVE)
 			q->ops->kick(q);
 		return;
 	}
 	post(q, cmd, kick);
 }
 
-/* Something may stand between a command and the device.  Under q->lock. */
+/*
+ * Something may stand between a command and the device, or it has to be submitted.
+ * Under q->lock, which may be released meanwhile.
+ */
 static noinline void post_hampered(struct chario_queue *q,
 				   struct chario_command *cmd, bool kick)
 {
@@ -62,7 +68,11 @@ static noinline void post_hampered(struct chario_queue *q,
 		return;
 	}
 	chario_watch_arm(q, req->expires);
-	chario_queue_hand_over(q, cmd, kick);
+	if (q->ops->submit && q->state == CHARIO_QUEUE_LIVE &&
+	    !chario_edge_holds(cmd))
+		chario_submit(q, cmd);
+	else
+		chario_queue_hand_over(q, cmd, kick);
 }
 
 /* Nothing stands between a request and the device. */

@@ -95,6 +95,7 @@ int chario_queue_init(struct chario_queue *q,
 	timer_setup(&q->timer, chario_watch, 0);
 	init_llist_head(&q->dirty);
 	INIT_WORK(&q->dirty_work, chario_complete_dirty);
+	INIT_WORK(&q->submit_work, chario_submit_held);
 	chario_plug_init(q);
 
 	q->busy = bitmap_zalloc(round_up(depth, BITS_PER_LONG), GFP_KERNEL);
@@ -382,7 +383,8 @@ void chario_queue_replay(struct chario_queue *q)
  * @q: the queue
  * @error: what its callers and all later ones get
  *
- * The caller guarantees that the device does no more DMA.
+ * The caller guarantees that the device does no more DMA.  A command that is being
+ * submitted is ended by its submitter.
  */
 void chario_queue_fail(struct chario_queue *q, int error)
 {
@@ -396,7 +398,8 @@ void chario_queue_fail(struct chario_queue *q, int error)
 	chario_queue_for_each_busy(q, tag) {
 		struct chario_command *cmd = chario_queue_command(q, tag);
 
-		if (chario_command_in_flight(cmd))
+		if (cmd->state == CHARIO_COMMAND_POSTED ||
+		    cmd->state == CHARIO_COMMAND_HELD)
 			chario_complete_command(q, cmd, error);
 	}
 	done = chario_queue_take_done(q);
@@ -432,6 +435,7 @@ void chario_queue_drain(struct chario_queue *q)
 	/* Pairs with test_and_set_bit() in chario_queue_try_get(). */
 	smp_mb();
 	wait_event(q->slot_wait, is_left(q));
+	cancel_work_sync(&q->submit_work);
 	flush_work(&q->dirty_work);
 	timer_delete_sync(&q->timer);
 }

@@ -50,6 +50,14 @@ enum chario_queue_state {
  *	device.  Cannot fail.  NULL where @no_prep_bytes says that none needs it.
  * @post: put the device command into the submission queue; when @kick is set,
  *	do what @kick does.  Under q->lock.  Called again for a replay.
+ * @submit: hand the device command over, in place of @post: for a device that may
+ *	sleep or allocate to take one.  The back end ends the command by
+ *	chario_queue_end(), which may come before @submit has returned.  0 when the
+ *	device has taken the command; EAGAIN when it has been stopped: it is called
+ *	again after a reset; any other -errno ends the command.  Process context,
+ *	without a lock, also from a worker; where the drive can be reset it must not
+ *	wait for the device.  @kick and @reap are chario_submit_kick() and
+ *	chario_submit_reap() then.
  * @post_slices: @post for CHARIO_POST_BATCH commands at most of a request whose
  *	memory is a buffer, from @cmd on; marks and traces each as POSTED, does
  *	not kick, returns the first that is left or NULL.  Under q->lock.  NULL
@@ -67,6 +75,7 @@ struct chario_queue_ops {
 	void (*prep)(struct chario_queue *q, struct chario_command *cmd);
 	void (*post)(struct chario_queue *q, struct chario_command *cmd,
 		     bool kick);
+	int (*submit)(struct chario_queue *q, struct chario_command *cmd);
 	struct chario_command *(*post_slices)(struct chario_queue *q,
 					      struct chario_command *cmd);
 	void (*kick)(struct chario_queue *q);
@@ -110,6 +119,8 @@ struct chario_queue_ops {
  * @timer_at: jiffies at which the watchdog looks next
  * @reaped: completions so far
  * @reaped_seen: the same, when the watchdog last looked
+ * @submitting: commands that are being submitted
+ * @submit_work: submits commands that were held, where the back end submits
  * @plug: in the plug of @plugged_by
  * @plugged_by: who rings the doorbell when it unplugs, or NULL
  * @dirty: requests that chario_complete_dirty() finishes
@@ -155,6 +166,9 @@ struct chario_queue {
 	u64 cq_doorbells;
 	u64 interrupts;
 	u64 late_reaps;
+
+	unsigned int submitting;
+	struct work_struct submit_work;
 
 	struct blk_plug_cb plug;
 	struct blk_plug *plugged_by;
@@ -368,6 +382,16 @@ void chario_queue_post(struct chario_queue *q, struct chario_command *cmd,
 void chario_queue_post_slices(struct chario_queue *q,
 			      struct chario_request *req, bool kick);
 void chario_queue_kick(struct chario_queue *q);
+
+/* core/submit.c */
+void chario_submit(struct chario_queue *q, struct chario_command *cmd);
+void chario_submit_later(struct chario_queue *q);
+void chario_submit_held(struct work_struct *work);
+void chario_submit_wait(struct chario_queue *q);
+void chario_queue_end(struct chario_queue *q, struct chario_command *cmd,
+		      int error);
+void chario_submit_kick(struct chario_queue *q);
+unsigned int chario_submit_reap(struct chario_queue *q);
 
 /* core/plug.c */
 void chario_plug_init(struct chario_queue *q);

@@ -127,7 +127,9 @@ enum chario_hold {
 enum chario_command_state {
 	CHARIO_COMMAND_IDLE,	/* free, or being prepared */
 	CHARIO_COMMAND_HELD,	/* wants to be posted, must wait: see hand_over() */
+	CHARIO_COMMAND_SUBMITTING, /* the device may touch its memory; see submit.c */
 	CHARIO_COMMAND_POSTED,	/* the device may touch its memory */
+	CHARIO_COMMAND_ENDED,	/* completed while it was being submitted */
 	CHARIO_COMMAND_DONE,	/* completed; its memory is still mapped */
 };
 
@@ -146,6 +148,7 @@ enum chario_command_state {
  * @number: place in the order in which commands were submitted to the queue; wraps
  * @nr_pages: pages in @pages
  * @nr_segments: segments in @segments
+ * @error: what it has come to in state ENDED, 0 or -errno
  * @id: what the device calls it; the back end's, under the queue's lock
  * @nr_runs: once mapped: as many, where each is a run of neighbouring pages; else
  *	@nr_pages
@@ -170,15 +173,23 @@ struct chario_command {
 	u16 nr_segments;
 	u16 id;
 	u16 nr_runs;
+	int error;
 	struct page **pages;
 	struct chario_segment *segments;
 	struct chario_request own;
 	u8 back[] __aligned(8);
 };
 
-static inline bool chario_command_in_flight(const struct chario_command *cmd)
+/* May the device touch the memory of a command? */
+static inline bool chario_command_is_with_device(const struct chario_command *cmd)
 {
 	return cmd->state == CHARIO_COMMAND_POSTED ||
+	       cmd->state == CHARIO_COMMAND_SUBMITTING;
+}
+
+static inline bool chario_command_in_flight(const struct chario_command *cmd)
+{
+	return chario_command_is_with_device(cmd) ||
 	       cmd->state == CHARIO_COMMAND_HELD;
 }
 

@@ -27,9 +27,9 @@ struct chario_async {
 	struct chario_queue **queue;
 };
 
-/* What a command asks of the drive, as dword 12 of NVMe's reads and writes. */
-#define CHARIO_CONTROL_FUA		BIT(14)	/* durable at completion */
-#define CHARIO_CONTROL_LIMITED_RETRY	BIT(15)	/* an error rather than retries */
+/* What a command asks of the device. */
+#define CHARIO_CONTROL_FUA		BIT(0)	/* durable at completion */
+#define CHARIO_CONTROL_LIMITED_RETRY	BIT(1)	/* an error rather than retries */
 
 /* What a call owes to others than its caller. */
 #define CHARIO_DUTY_EDGE	BIT(0)	/* writes the block that is changed in part */

@@ -20,10 +20,10 @@ SET_FILE, COMPLETION_POLL = 0xC403, 2
 RACES = 4000
 
 
-@pytest.fixture
-def loopback(fresh_guest: Callable[..., Guest]) -> Iterator[Guest]:
+@pytest.fixture(params=["N", "Y"], ids=["posts", "submits"])
+def loopback(fresh_guest: Callable[..., Guest], request: pytest.FixtureRequest) -> Iterator[Guest]:
     """A guest with such a disk and no drive; the module goes when the test has ended."""
-    guest = fresh_guest(parameters=f"loopback_mib={SIZE_MIB}")
+    guest = fresh_guest(parameters=f"loopback_mib={SIZE_MIB} loopback_submits={request.param}")
     yield guest
     guest.must("rmmod chario")
     guest.must(f"! test -e {NODE}")

@@ -24,11 +24,12 @@ FAILED, STUCK, GONE = 1, 2, 3
 ONE_QUEUE = ("taskset", "-c", "0")
 
 
-@pytest.fixture
+@pytest.fixture(params=["posts", "submits"])
 def rig(keeper: FileGuest, module: Path, request: pytest.FixtureRequest) -> Iterator[Rig]:
-    """A guest with a new disk in memory that is recovered at once."""
+    """A guest with a new disk in memory that is recovered at once, and takes commands in either way."""
     rig = keeper.get(request)
-    load_module(rig.guest, module, "loopback_mib=16 recovery_age_ms=0")
+    submits = "Y" if request.param == "submits" else "N"
+    load_module(rig.guest, module, f"loopback_mib=16 recovery_age_ms=0 loopback_submits={submits}")
     yield rig
     rig.wait_unpinned()
     rig.guest.must("rmmod chario")

@@ -136,16 +136,6 @@ static void lose(struct loopback_queue *lq, const struct chario_command *cmd)
 	raw_spin_unlock_irq(&lq->core.lock);
 }
 
-static void end(struct loopback_queue *lq, const struct chario_command *cmd,
-		int error)
-{
-	raw_spin_lock_irq(&lq->core.lock);
-	lq->errors[cmd->tag] = error;
-	loopback_queue_add(&lq->ended, cmd->tag);
-	raw_spin_unlock_irq(&lq->core.lock);
-	chario_queue_reap(&lq->core);
-}
-
 /**
  * loopback_device_serve() - run the device of a queue while there is something to do
  * @work: of the queue
@@ -164,11 +154,11 @@ void loopback_device_serve(struct work_struct *work)
 		if (!take_time(lq))
 			break;
 		if (take_fault(&loopback_fail)) {
-			end(lq, cmd, -EIO);
+			loopback_queue_end(lq, cmd, -EIO);
 			continue;
 		}
 		move(lq, cmd);
-		end(lq, cmd, 0);
+		loopback_queue_end(lq, cmd, 0);
 	}
 }
 
@@ -206,6 +196,14 @@ bool loopback_device_revive(void)
 bool loopback_device_aborts(void)
 {
 	return READ_ONCE(loopback_aborts);
+}
+
+/**
+ * loopback_device_is_slow() - does the device take its time for each command?
+ */
+bool loopback_device_is_slow(void)
+{
+	return READ_ONCE(loopback_delay_us);
 }
 
 /**

@@ -23,6 +23,10 @@ static int loopback_boundary_kib;
 chario_range_param(loopback_boundary_kib, 0, SZ_1G / SZ_1K, 0444);
 MODULE_PARM_DESC(loopback_boundary_kib, "Boundary that commands of the disk in memory do not cross, KiB (up to 1048576, default 0: none)");
 
+static bool loopback_submits;
+module_param(loopback_submits, bool, 0444);
+MODULE_PARM_DESC(loopback_submits, "The disk in memory takes commands outside the lock of their queue, as block devices do (default N)");
+
 /* What chario_loopback_exit() takes away. */
 static struct loopback *made;
 
@@ -43,8 +47,9 @@ static int make_queue(struct loopback *lb)
 
 	if (!lq)
 		return -ENOMEM;
-	ret = chario_queue_init(&lq->core, &loopback_queue_ops, NULL,
-				LOOPBACK_DEPTH, COMMAND_BYTES / PAGE_SIZE + 1,
+	ret = chario_queue_init(&lq->core, loopback_submits ?
+				&loopback_submit_ops : &loopback_queue_ops,
+				NULL, LOOPBACK_DEPTH, COMMAND_BYTES / PAGE_SIZE + 1,
 				false, NUMA_NO_NODE);
 	if (ret) {
 		kfree(lq);

@@ -20,16 +20,15 @@ static int loopback_abort(struct chario_drive *drive, struct chario_queue *q,
 			  u16 id)
 {
 	struct loopback_queue *lq = to_loopback_queue(q);
+	bool lost;
 
 	if (!loopback_device_aborts())
 		return -EOPNOTSUPP;
 	raw_spin_lock_irq(&q->lock);
-	if (__test_and_clear_bit(id, lq->lost)) {
-		lq->errors[id] = -ECANCELED;
-		loopback_queue_add(&lq->ended, id);
-	}
+	lost = __test_and_clear_bit(id, lq->lost);
 	raw_spin_unlock_irq(&q->lock);
-	chario_queue_reap(q);
+	if (lost)
+		loopback_queue_end(lq, chario_queue_command(q, id), -ECANCELED);
 	return 0;
 }
 

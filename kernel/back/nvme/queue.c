@@ -61,8 +61,11 @@ static __always_inline u32 read_end(const struct nvme_completion *cqe)
 	return le32_to_cpu(READ_ONCE(*last_word(cqe)));
 }
 
-static_assert((u16)CHARIO_CONTROL_FUA == NVME_RW_FUA);
-static_assert((u16)CHARIO_CONTROL_LIMITED_RETRY == NVME_RW_LR);
+/* What a command asks of the device stands in the topmost bits of a read or write. */
+#define CONTROL_SHIFT	14
+
+static_assert(CHARIO_CONTROL_FUA << CONTROL_SHIFT == NVME_RW_FUA);
+static_assert(CHARIO_CONTROL_LIMITED_RETRY << CONTROL_SHIFT == NVME_RW_LR);
 
 static const u8 opcodes[CHARIO_NR_OPS] = {
 	[CHARIO_OP_READ] = nvme_cmd_read,
@@ -122,7 +125,7 @@ static __always_inline void fill_entry(struct nvme_rw_command *sqe,
 	sqe->nsid = cpu_to_le32(common->nsid);
 	sqe->slba = cpu_to_le64(cmd->disk_offset >> common->block_shift);
 	sqe->length = cpu_to_le16((bytes >> common->block_shift) - 1);
-	sqe->control = cpu_to_le16(common->control);
+	sqe->control = cpu_to_le16(common->control << CONTROL_SHIFT);
 }
 
 static __always_inline void advance(struct chario_nvme_queue *nq, bool kick)

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Commands for a device that may sleep or allocate to take one: they are submitted
+ * outside the lock of their queue.
+ *
+ * While a command is being submitted it belongs to its submitter: whoever freezes or
+ * fails the queue meanwhile leaves it alone, and the submitter looks at the queue
+ * again afterwards.  An edge sees it as one that the device has.  What waited for an
+ * edge or for the end of a recovery is submitted by a worker, for whoever lets it go
+ * must not sleep.
+ */
+#include <linux/delay.h>
+#include <linux/jiffies.h>
+
+#include "core/device.h"
+#include "core/edge.h"
+#include "core/queue.h"
+#include "trace.h"
+
+/* What has come of a submission; under q->lock. */
+static void look_again(struct chario_queue *q, struct chario_command *cmd,
+		       int error)
+{
+	if (cmd->state == CHARIO_COMMAND_ENDED) {
+		trace_reap(q, cmd, cmd->error);
+		chario_complete_command(q, cmd, cmd->error);
+	} else if (q->state == CHARIO_QUEUE_DEAD) {
+		chario_complete_command(q, cmd, q->dead_error);
+	} else if (error == -EAGAIN) {
+		cmd->state = CHARIO_COMMAND_HELD;
+		chario_submit_later(q);
+	} else if (error) {
+		chario_complete_command(q, cmd, error);
+	} else {
+		cmd->state = CHARIO_COMMAND_POSTED;
+	}
+}
+
+/**
+ * chario_submit() - hand a command to the device
+ * @q: live, of a back end that submits
+ * @cmd: in flight; no edge holds it up
+ *
+ * Context: process; under q->lock, taken with interrupts on, which is released
+ * meanwhile.
+ */
+void chario_submit(struct chario_queue *q, struct chario_command *cmd)
+{
+	int error;
+
+	cmd->state = CHARIO_COMMAND_SUBMITTING;
+	cmd->req->started = jiffies;
+	q->submitting++;
+	trace_post(q, cmd, 0);
+	raw_spin_unlock_irq(&q->lock);
+	error = q->ops->submit(q, cmd);
+	raw_spin_lock_irq(&q->lock);
+	q->submitting--;
+	look_again(q, cmd, error);
+}
+
+/**
+ * chario_submit_later() - have commands that are held submitted by a worker
+ * @q: of a back end that submits
+ *
+ * Context: any.
+ */
+void chario_submit_later(struct chario_queue *q)
+{
+	queue_work(chario_submit_workqueue, &q->submit_work);
+}
+
+/* The oldest command that is held and that no edge holds up; under q->lock. */
+static struct chario_command *find_held(struct chario_queue *q)
+{
+	struct chario_command *found = NULL;
+	unsigned int tag;
+
+	if (q->state != CHARIO_QUEUE_LIVE)
+		return NULL;
+	chario_queue_for_each_busy(q, tag) {
+		struct chario_command *cmd = chario_queue_command(q, tag);
+
+		if (cmd->state != CHARIO_COMMAND_HELD || chario_edge_holds(cmd))
+			continue;
+		if (!found || (s32)(cmd->number - found->number) < 0)
+			found = cmd;
+	}
+	return found;
+}
+
+/**
+ * chario_submit_held() - submit what has been held
+ * @work: submit_work of a queue
+ */
+void chario_submit_held(struct work_struct *work)
+{
+	struct chario_queue *q = container_of(work, struct chario_queue,
+					      submit_work);
+	struct chario_request *done;
+	struct chario_command *cmd;
+
+	raw_spin_lock_irq(&q->lock);
+	while ((cmd = find_held(q))) {
+		if (cmd->req->orphaned)
+			chario_complete_command(q, cmd, -ECANCELED);
+		else
+			chario_submit(q, cmd);
+	}
+	done = chario_queue_take_done(q);
+	raw_spin_unlock_irq(&q->lock);
+	chario_complete_list(q, done);
+}
+
+/**
+ * chario_submit_wait() - wait until no command is being submitted
+ * @q: frozen: none begins to be
+ *
+ * Context: may sleep.
+ */
+void chario_submit_wait(struct chario_queue *q)
+{
+	while (READ_ONCE(q->submitting))
+		usleep_range(100, 200);
+}
+
+/**
+ * chario_queue_end() - the device is done with a command that was submitted
+ * @q: its queue
+ * @cmd: the command; also before ops->submit() has returned
+ * @error: 0 or -errno
+ *
+ * Context: any but under q->lock.
+ */
+void chario_queue_end(struct chario_queue *q, struct chario_command *cmd,
+		      int error)
+{
+	struct chario_request *done;
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&q->lock, flags);
+	if (error)
+		this_cpu_inc(cmd->req->cio->counters->errors);
+	if (cmd->state == CHARIO_COMMAND_SUBMITTING) {
+		cmd->state = CHARIO_COMMAND_ENDED;
+		cmd->error = error;
+	} else if (cmd->state == CHARIO_COMMAND_POSTED) {
+		trace_reap(q, cmd, error);
+		chario_complete_command(q, cmd, error);
+	}
+	q->reaped++;
+	done = chario_queue_take_done(q);
+	raw_spin_unlock_irqrestore(&q->lock, flags);
+	chario_complete_list(q, done);
+}
+
+/**
+ * chario_submit_kick() - ops->kick() of a back end that submits: nothing is left to tell
+ * @q: the queue
+ */
+void chario_submit_kick(struct chario_queue *q)
+{
+}
+
+/**
+ * chario_submit_reap() - ops->reap() of a back end that submits: commands end by
+ * chario_queue_end()
+ * @q: the queue
+ *
+ * Return: 0.
+ */
+unsigned int chario_submit_reap(struct chario_queue *q)
+{
+	return 0;
+}
