@@ -21,8 +21,8 @@
  *            that user space maps, for each queue.                 Local: tl
  *
  * Layers: front/ knows callers, back/ knows devices, core/ knows requests.
- * front/ includes core/; back/ includes core/; core/ includes front/front.h
- * and back/back.h and nothing else of them; front/ and back/ never meet.
+ * front/ includes core/; back/ includes core/; core/ includes neither, and they
+ * never meet: main.c hands the core what it starts of them.
  *
  * A request can be followed by opening files in the order of Kbuild.
  */

@@ -7,6 +7,14 @@
 #include "back/back.h"
 #include "core/buffer.h"
 #include "core/device.h"
+#include "core/workers.h"
+#include "front/front.h"
+
+static const struct chario_device_face face = {
+	.fops			= &chario_char_fops,
+	.groups			= chario_sysfs_groups,
+	.groups_with_health	= chario_sysfs_groups_with_health,
+};
 
 static int __init chario_init(void)
 {
@@ -15,12 +23,15 @@ static int __init chario_init(void)
 	ret = chario_window_open_all();
 	if (ret)
 		return ret;
-	ret = chario_device_class_init();
+	ret = chario_device_class_init(&face);
 	if (ret)
 		goto err_window;
-	ret = chario_loopback_init();
+	ret = chario_workers_init();
 	if (ret)
 		goto err_class;
+	ret = chario_loopback_init();
+	if (ret)
+		goto err_workers;
 	ret = chario_nvme_init();
 	if (ret)
 		goto err_loopback;
@@ -28,6 +39,8 @@ static int __init chario_init(void)
 
 err_loopback:
 	chario_loopback_exit();
+err_workers:
+	chario_workers_exit();
 err_class:
 	chario_device_class_exit();
 err_window:
@@ -39,6 +52,7 @@ static void __exit chario_exit(void)
 {
 	chario_nvme_exit();
 	chario_loopback_exit();
+	chario_workers_exit();
 	chario_device_class_exit();
 	/* Workers have let go of the last buffers. */
 	chario_window_close_all();

@@ -14,6 +14,7 @@ kernel-doc  check-kernel-doc.sh  documentation comments of headers are complete
 exports     check-exports.py     the library exports what its headers document
 compat      check-compat.py      versions of the kernel are tested for in kernel/compat only
 layers      check-layers.py      includes follow the layers
+circles     check-circles.sh     no source of the module needs itself by way of others
 stages      check-stages.py      the stages of a request are spelled alike everywhere
 areas       check-areas.sh       every file is in an area of tests/areas.toml
 spdx        check-spdx.py        every file names the licence of its folder

@@ -1,26 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Buffers: made, found by name, given back; and what a drive that goes does to
- * them.
+ * Buffers: mapped for a device, and let go of when no command uses them any more; and
+ * what a drive that goes does to them.
  */
 #include <linux/delay.h>
 #include <linux/dma-mapping.h>
 #include <linux/mm.h>
 #include <linux/slab.h>
 
-#include "back/back.h"
+#include "core/backend.h"
 #include "core/buffer.h"
 #include "core/queue.h"
-
-#define MAX_BYTES	BIT_ULL(40)
-
-static const struct chario_buffer_ops *const kinds[] = {
-	[CHARIO_BUFFER_REGISTERED] = &chario_registered_ops,
-	[CHARIO_BUFFER_POOL] = &chario_pool_ops,
-	[CHARIO_BUFFER_WINDOW] = &chario_window_ops,
-	[CHARIO_BUFFER_DMABUF] = &chario_dmabuf_ops,
-	[CHARIO_BUFFER_CMB] = &chario_cmb_ops,
-};
+#include "core/workers.h"
 
 static void free_buffer(struct kref *alive)
 {
@@ -31,7 +22,13 @@ static void free_buffer(struct kref *alive)
 	kfree(buf);
 }
 
-static struct device *dma_dev(const struct chario_device *cio)
+/**
+ * chario_buffer_dma_dev() - who reaches the buffers of a disk
+ * @cio: the disk
+ *
+ * Return: the device, or NULL where there is no DMA.
+ */
+struct device *chario_buffer_dma_dev(const struct chario_device *cio)
 {
 	return cio->drive->queues[0]->dma_dev;
 }
@@ -40,7 +37,7 @@ static struct device *dma_dev(const struct chario_device *cio)
 static int map(struct chario_buffer *buf)
 {
 	const struct chario_backend *be = buf->cio->backend;
-	struct device *dev = dma_dev(buf->cio);
+	struct device *dev = chario_buffer_dma_dev(buf->cio);
 	int ret;
 
 	if (!dev) {
@@ -65,7 +62,7 @@ static int map(struct chario_buffer *buf)
 /* Under the disk's buffer_lock; no command touches it any more. */
 static void unmap(struct chario_buffer *buf)
 {
-	struct device *dev = dma_dev(buf->cio);
+	struct device *dev = chario_buffer_dma_dev(buf->cio);
 
 	mutex_lock(&buf->sync_lock);
 	if (buf->mapped && dev) {
@@ -99,7 +96,11 @@ static bool is_in_use_on(const struct chario_buffer *buf,
 	return false;
 }
 
-static bool is_in_use(const struct chario_buffer *buf)
+/**
+ * chario_buffer_is_in_use() - does a call or a command use a buffer?
+ * @buf: the buffer
+ */
+bool chario_buffer_is_in_use(const struct chario_buffer *buf)
 {
 	const struct chario_device *cio = buf->cio;
 	unsigned int i;
@@ -120,7 +121,7 @@ static void wait_unused(const struct chario_buffer *buf)
 	/* Whoever has found it has entered it. */
 	synchronize_rcu();
 	/* Rarely: a drive that answers takes no time, one that hangs is reset. */
-	while (is_in_use(buf))
+	while (chario_buffer_is_in_use(buf))
 		usleep_range(100, 1000);
 }
 
@@ -161,6 +162,33 @@ static void revoke(struct work_struct *work)
 }
 
 /**
+ * chario_buffer_get() - keep a buffer
+ * @buf: the buffer
+ */
+void chario_buffer_get(struct chario_buffer *buf)
+{
+	kref_get(&buf->alive);
+}
+
+/**
+ * chario_buffer_put() - undo chario_buffer_get() or chario_buffer_alloc()
+ * @buf: the buffer
+ */
+void chario_buffer_put(struct chario_buffer *buf)
+{
+	kref_put(&buf->alive, free_buffer);
+}
+
+/**
+ * chario_buffer_let_go() - let go of a buffer as soon as no command uses it
+ * @buf: its name has gone
+ */
+void chario_buffer_let_go(struct chario_buffer *buf)
+{
+	queue_work(chario_workqueue, &buf->work);
+}
+
+/**
  * chario_buffer_revoke() - take its memory away from a buffer, soon
  * @buf: has been held and not been released
  *
@@ -173,7 +201,13 @@ void chario_buffer_revoke(struct chario_buffer *buf)
 		kref_put(&buf->alive, free_buffer);
 }
 
-static struct chario_buffer *alloc_buffer(struct chario_device *cio)
+/**
+ * chario_buffer_alloc() - a buffer without memory
+ * @cio: of the disk
+ *
+ * Return: the buffer, until chario_buffer_put(); or NULL.
+ */
+struct chario_buffer *chario_buffer_alloc(struct chario_device *cio)
 {
 	struct chario_buffer *buf = kzalloc(sizeof(*buf), GFP_KERNEL_ACCOUNT);
 
@@ -190,8 +224,15 @@ static struct chario_buffer *alloc_buffer(struct chario_device *cio)
 	return buf;
 }
 
-/* The disk may go at any moment: its lock says whether it still takes one. */
-static int attach(struct chario_buffer *buf)
+/**
+ * chario_buffer_attach() - map a buffer for the device
+ * @buf: its memory is held
+ *
+ * The disk may go at any moment: its lock says whether it still takes one.
+ *
+ * Return: 0; ENODEV, or as the kind of memory and the back end say.
+ */
+int chario_buffer_attach(struct chario_buffer *buf)
 {
 	struct chario_device *cio = buf->cio;
 	int ret = -ENODEV;
@@ -205,95 +246,6 @@ static int attach(struct chario_buffer *buf)
 	return ret;
 }
 
-static int check_args(const struct chario_device *cio,
-		      const struct chario_buffer_create *args)
-{
-	if (args->kind >= ARRAY_SIZE(kinds) || !kinds[args->kind])
-		return -EINVAL;
-	if (args->flags & ~(CHARIO_BUFFER_SOURCE | CHARIO_BUFFER_STREAMING))
-		return -EINVAL;
-	if (args->fd && args->kind != CHARIO_BUFFER_DMABUF)
-		return -EINVAL;
-	if (args->id || args->extents || args->mmap_offset ||
-	    memchr_inv(args->reserved, 0, sizeof(args->reserved)))
-		return -EINVAL;
-	if (!args->bytes || args->bytes > MAX_BYTES ||
-	    ((args->address | args->bytes) & cio->dma_mask))
-		return -EINVAL;
-	if (!dma_dev(cio) && !kinds[args->kind]->copy)
-		return -EOPNOTSUPP;
-	return 0;
-}
-
-/**
- * chario_buffer_create() - make a buffer
- * @cio: the disk
- * @buffers: of the open file that gets it
- * @args: what is wanted; gets what was made
- *
- * Return: 0 or -errno, see &struct chario_buffer_create.
- */
-int chario_buffer_create(struct chario_device *cio,
-			 struct chario_buffers *buffers,
-			 struct chario_buffer_create *args)
-{
-	struct chario_buffer *buf;
-	bool mappable;
-	int ret;
-
-	ret = check_args(cio, args);
-	if (ret)
-		return ret;
-	buf = alloc_buffer(cio);
-	if (!buf)
-		return -ENOMEM;
-	buf->ops = kinds[args->kind];
-	buf->bytes = args->bytes;
-	buf->source = args->flags & CHARIO_BUFFER_SOURCE;
-	buf->streaming = args->flags & CHARIO_BUFFER_STREAMING;
-	ret = buf->ops->hold(buf, args);
-	if (ret)
-		goto err_put;
-	ret = attach(buf);
-	if (ret)
-		goto err_release;
-	args->extents = buf->extents;
-	mappable = buf->ops->mmap;
-	ret = chario_names_enter(buffers, buf, &args->id);
-	if (!ret && mappable)
-		args->mmap_offset = (u64)args->id << PAGE_SHIFT;
-	if (ret)
-		queue_work(chario_workqueue, &buf->work);
-	return ret;
-
-err_release:
-	buf->ops->release(buf);
-err_put:
-	kref_put(&buf->alive, free_buffer);
-	return ret;
-}
-
-/**
- * chario_buffer_destroy() - give a buffer back
- * @buffers: of its file
- * @id: its name
- *
- * Return: 0 when the memory has been let go; ENOENT, EINTR.
- */
-int chario_buffer_destroy(struct chario_buffers *buffers, u32 id)
-{
-	struct chario_buffer *buf = chario_names_take_out(buffers, id);
-	int ret;
-
-	if (!buf)
-		return -ENOENT;
-	kref_get(&buf->alive);
-	queue_work(chario_workqueue, &buf->work);
-	ret = wait_for_completion_killable(&buf->gone);
-	kref_put(&buf->alive, free_buffer);
-	return ret ? -EINTR : 0;
-}
-
 /**
  * chario_buffer_close() - the file of a buffer has been closed
  * @buf: the buffer; no call is left that could find it
@@ -302,96 +254,10 @@ int chario_buffer_destroy(struct chario_buffers *buffers, u32 id)
  */
 void chario_buffer_close(struct chario_buffer *buf)
 {
-	if (is_in_use(buf))
-		queue_work(chario_workqueue, &buf->work);
+	if (chario_buffer_is_in_use(buf))
+		chario_buffer_let_go(buf);
 	else
 		let_go(buf);
-}
-
-static int sync(struct chario_buffer *buf,
-		const struct chario_buffer_sync *args)
-{
-	u64 bytes = READ_ONCE(buf->bytes);
-
-	if (args->bytes > bytes || args->offset > bytes - args->bytes)
-		return -EINVAL;
-	if (!READ_ONCE(buf->apart) || args->direction == CHARIO_SYNC_IDLE)
-		return 0;
-	mutex_lock(&buf->sync_lock);
-	if (buf->mapped && buf->apart)
-		buf->ops->sync(buf, dma_dev(buf->cio), args->offset,
-			       args->bytes,
-			       args->direction == CHARIO_SYNC_FOR_DEVICE);
-	mutex_unlock(&buf->sync_lock);
-	return 0;
-}
-
-static bool is_direction(u32 direction)
-{
-	return direction >= CHARIO_SYNC_FOR_DEVICE &&
-	       direction <= CHARIO_SYNC_IDLE;
-}
-
-/**
- * chario_buffer_sync() - hand bytes over between CPU and device
- * @buffers: of its file
- * @args: which
- *
- * Return: 0 or -errno, see &struct chario_buffer_sync.
- */
-int chario_buffer_sync(struct chario_buffers *buffers,
-		       const struct chario_buffer_sync *args)
-{
-	struct chario_buffer *buf;
-	int ret;
-
-	if (args->reserved || !is_direction(args->direction))
-		return -EINVAL;
-	buf = chario_names_borrow(buffers, args->id);
-	if (!buf)
-		return -ENOENT;
-	ret = sync(buf, args);
-	kref_get(&buf->alive);
-	/* Pairs with is_in_use(). */
-	atomic_fetch_dec_release(&buf->users);
-	if (!ret && args->direction == CHARIO_SYNC_IDLE && is_in_use(buf))
-		ret = -EBUSY;
-	kref_put(&buf->alive, free_buffer);
-	return ret;
-}
-
-static int check_vma(const struct chario_buffer *buf,
-		     struct vm_area_struct *vma)
-{
-	if (!buf->ops->mmap || !(vma->vm_flags & VM_MAYSHARE))
-		return -EINVAL;
-	return vma_pages(vma) > PFN_UP(buf->bytes) ? -EINVAL : 0;
-}
-
-/**
- * chario_buffer_mmap() - map a buffer into user space
- * @buffers: of its file
- * @vma: where; the place in the file says which
- *
- * Return: 0; EINVAL when there is no such buffer, it cannot be mapped, is
- * shorter, or would not be shared; ENOMEM.
- */
-int chario_buffer_mmap(struct chario_buffers *buffers,
-		       struct vm_area_struct *vma)
-{
-	struct chario_buffer **slot;
-	int ret = -EINVAL;
-
-	/* The name stays as long, and so does the buffer. */
-	mutex_lock(&buffers->lock);
-	slot = chario_names_look_up(buffers, vma->vm_pgoff);
-	if (slot && *slot) {
-		ret = check_vma(*slot, vma);
-		if (!ret)
-			ret = (*slot)->ops->mmap(*slot, vma);
-	}
-	mutex_unlock(&buffers->lock);
-	return ret;
 }
 
 /**

@@ -38,9 +38,9 @@
 #include <linux/scatterlist.h>
 #include <linux/workqueue.h>
 
+#include "core/call.h"
 #include "core/device.h"
 #include "core/locked.h"
-#include "front/front.h"
 
 struct chario_buffer;
 struct dma_buf;
@@ -213,17 +213,16 @@ chario_buffer_find(const struct chario_call *call)
 }
 
 /* core/buffer.c */
-int chario_buffer_create(struct chario_device *cio,
-			 struct chario_buffers *buffers,
-			 struct chario_buffer_create *args);
-int chario_buffer_destroy(struct chario_buffers *buffers, u32 id);
+struct chario_buffer *chario_buffer_alloc(struct chario_device *cio);
+int chario_buffer_attach(struct chario_buffer *buf);
+void chario_buffer_get(struct chario_buffer *buf);
+void chario_buffer_put(struct chario_buffer *buf);
+void chario_buffer_let_go(struct chario_buffer *buf);
 void chario_buffer_close(struct chario_buffer *buf);
-void chario_buffer_detach_all(struct chario_device *cio);
-int chario_buffer_sync(struct chario_buffers *buffers,
-		       const struct chario_buffer_sync *args);
-int chario_buffer_mmap(struct chario_buffers *buffers,
-		       struct vm_area_struct *vma);
 void chario_buffer_revoke(struct chario_buffer *buf);
+bool chario_buffer_is_in_use(const struct chario_buffer *buf);
+struct device *chario_buffer_dma_dev(const struct chario_device *cio);
+void chario_buffer_detach_all(struct chario_device *cio);
 
 /* core/names.c */
 struct chario_buffers *chario_buffers_alloc(void);
@@ -239,6 +238,16 @@ struct chario_buffer *chario_names_borrow(struct chario_buffers *buffers,
 bool chario_names_is_empty(struct chario_buffers *buffers);
 int chario_names_resolve(struct chario_buffers *buffers, u64 address, u32 *id,
 			 u64 *offset);
+
+/* core/buffers.c */
+int chario_buffer_create(struct chario_device *cio,
+			 struct chario_buffers *buffers,
+			 struct chario_buffer_create *args);
+int chario_buffer_destroy(struct chario_buffers *buffers, u32 id);
+int chario_buffer_sync(struct chario_buffers *buffers,
+		       const struct chario_buffer_sync *args);
+int chario_buffer_mmap(struct chario_buffers *buffers,
+		       struct vm_area_struct *vma);
 
 /* core/paged.c */
 int chario_paged_init(struct chario_buffer *buf, u64 bytes);

@@ -4,7 +4,7 @@
  */
 #include <linux/cpumask.h>
 
-#include "back/back.h"
+#include "core/backend.h"
 #include "core/device.h"
 #include "core/queue.h"
 

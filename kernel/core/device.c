@@ -11,14 +11,12 @@
 #include <linux/module.h>
 #include <linux/sizes.h>
 #include <linux/slab.h>
-#include <linux/workqueue.h>
 
-#include "back/back.h"
+#include "core/backend.h"
 #include "core/device.h"
 #include "core/medium.h"
 #include "core/queue.h"
 #include "core/range.h"
-#include "front/front.h"
 
 #define CHARIO_MINORS	256
 
@@ -34,12 +32,9 @@ static int recovery_age_ms = 1000;
 chario_range_param(recovery_age_ms, 0, 3600 * 1000, 0444);
 MODULE_PARM_DESC(recovery_age_ms, "How long a drive has a request before it is recovered, at least, ms (0 to 3600000, default 1000)");
 
-struct workqueue_struct *chario_workqueue;
-struct workqueue_struct *chario_put_workqueue;
-struct workqueue_struct *chario_submit_workqueue;
-
 static dev_t first_devt;
 static struct class *device_class;
+static const struct chario_device_face *face;
 static DEFINE_IDA(indices);
 
 static char *devnode(const struct device *dev, umode_t *mode)
@@ -51,45 +46,25 @@ static char *devnode(const struct device *dev, umode_t *mode)
 
 /**
  * chario_device_class_init() - make the class of disks
+ * @seen: what the world sees of each; stays
  *
  * Return: 0 or -errno.
  */
-int chario_device_class_init(void)
+int chario_device_class_init(const struct chario_device_face *seen)
 {
 	int ret;
 
-	chario_workqueue = alloc_workqueue("chario", WQ_UNBOUND, 0);
-	if (!chario_workqueue)
-		return -ENOMEM;
-	ret = -ENOMEM;
-	chario_put_workqueue = alloc_workqueue("chario_put", WQ_UNBOUND, 0);
-	if (!chario_put_workqueue)
-		goto err_workqueue;
-	chario_submit_workqueue = alloc_workqueue("chario_submit",
-						  WQ_UNBOUND | WQ_HIGHPRI |
-						  WQ_MEM_RECLAIM, 0);
-	if (!chario_submit_workqueue)
-		goto err_put_workqueue;
+	face = seen;
 	ret = alloc_chrdev_region(&first_devt, 0, CHARIO_MINORS, "chardisk");
 	if (ret)
-		goto err_submit_workqueue;
+		return ret;
 	device_class = chario_compat_class_create("chario");
 	if (IS_ERR(device_class)) {
-		ret = PTR_ERR(device_class);
-		goto err_region;
+		unregister_chrdev_region(first_devt, CHARIO_MINORS);
+		return PTR_ERR(device_class);
 	}
 	chario_compat_set_devnode(device_class, devnode);
 	return 0;
-
-err_region:
-	unregister_chrdev_region(first_devt, CHARIO_MINORS);
-err_submit_workqueue:
-	destroy_workqueue(chario_submit_workqueue);
-err_put_workqueue:
-	destroy_workqueue(chario_put_workqueue);
-err_workqueue:
-	destroy_workqueue(chario_workqueue);
-	return ret;
 }
 
 /**
@@ -97,10 +72,6 @@ err_workqueue:
  */
 void chario_device_class_exit(void)
 {
-	/* Disks that were closed just now are released from there. */
-	destroy_workqueue(chario_workqueue);
-	destroy_workqueue(chario_put_workqueue);
-	destroy_workqueue(chario_submit_workqueue);
 	class_destroy(device_class);
 	unregister_chrdev_region(first_devt, CHARIO_MINORS);
 	ida_destroy(&indices);
@@ -187,8 +158,7 @@ struct chario_device *chario_device_create(const struct chario_backend *be,
 	device_initialize(&cio->dev);
 	cio->dev.class = device_class;
 	cio->dev.parent = parent;
-	cio->dev.groups = be->health ? chario_sysfs_groups_with_health :
-				       chario_sysfs_groups;
+	cio->dev.groups = be->health ? face->groups_with_health : face->groups;
 	cio->dev.release = release;
 	cio->dev.devt = MKDEV(MAJOR(first_devt), cio->index);
 	return cio;
@@ -290,7 +260,7 @@ int chario_device_register(struct chario_device *cio)
 	ret = chario_medium_join(cio, cio->is_shared ? cio->wwid : "");
 	if (ret)
 		return ret;
-	cdev_init(&cio->cdev, &chario_char_fops);
+	cdev_init(&cio->cdev, face->fops);
 	cio->cdev.owner = THIS_MODULE;
 	ret = cdev_device_add(&cio->cdev, &cio->dev);
 	if (ret)

@@ -25,7 +25,6 @@
 
 struct chario_backend;
 struct chario_cmb;
-struct workqueue_struct;
 
 /**
  * struct chario_counters - counted per CPU, so that no two CPUs share a line
@@ -182,22 +181,20 @@ static inline void chario_device_get_limits(const struct chario_device *cio,
 /* CHARIO_PIN_* bits that there are. */
 #define CHARIO_NR_PINS		7
 
-extern const struct attribute_group *chario_sysfs_groups[];
-extern const struct attribute_group *chario_sysfs_groups_with_health[];
-
-/*
- * For what outlives its caller; both end before the module does.  Work of the first
- * may wait for a drive as long as a deadline.  What is given back without a wait goes
- * to the second, so that no drive holds up what another has let go of.
+/**
+ * struct chario_device_face - what the world sees of every disk
+ * @fops: what its node can do
+ * @groups: its attributes
+ * @groups_with_health: the same for a disk that can tell of its health
  */
-extern struct workqueue_struct *chario_workqueue;
-extern struct workqueue_struct *chario_put_workqueue;
-
-/* Submits commands that were held; under memory pressure, too. */
-extern struct workqueue_struct *chario_submit_workqueue;
+struct chario_device_face {
+	const struct file_operations *fops;
+	const struct attribute_group **groups;
+	const struct attribute_group **groups_with_health;
+};
 
 /* core/device.c */
-int chario_device_class_init(void);
+int chario_device_class_init(const struct chario_device_face *seen);
 void chario_device_class_exit(void);
 struct chario_device *chario_device_create(const struct chario_backend *be,
 					   struct chario_drive *drive,
@@ -233,5 +230,9 @@ bool chario_device_may_patch(const struct chario_device *cio);
 /* core/counters.c */
 void chario_counters_read(const struct chario_device *cio,
 			  struct chario_stats *stats);
+
+/* core/sysfs.c */
+extern const struct attribute_group *chario_sysfs_groups[];
+extern const struct attribute_group *chario_sysfs_groups_with_health[];
 
 #endif /* CHARIO_CORE_DEVICE_H */

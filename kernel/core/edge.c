@@ -47,40 +47,6 @@ void chario_edge_disable(struct chario_device *cio)
 	count_patchers(cio->medium, -1);
 }
 
-static bool overlaps(const struct chario_edge *edge,
-		     const struct chario_command *cmd)
-{
-	const struct chario_request *req = cmd->req;
-
-	return req->op == CHARIO_OP_WRITE &&
-	       req->cio->medium == edge->medium &&
-	       cmd->disk_offset <= edge->pos &&
-	       cmd->disk_offset + cmd->bytes > edge->pos;
-}
-
-/**
- * chario_edge_meets() - chario_edge_holds(), while there may be edges
- * @cmd: wants to be handed to the device
- *
- * Context: under the lock of its queue.
- * Return: true when it is a write of a block that somebody else is changing.
- */
-bool chario_edge_meets(const struct chario_command *cmd)
-{
-	struct chario_medium *medium = cmd->req->cio->medium;
-	const struct chario_edge *edge;
-	bool meets = false;
-
-	if (cmd->req->duty & CHARIO_DUTY_EDGE)
-		return false;
-	raw_spin_lock(&medium->edges_lock);
-	list_for_each_entry(edge, &medium->edges, node)
-		if (overlaps(edge, cmd))
-			meets = true;
-	raw_spin_unlock(&medium->edges_lock);
-	return meets;
-}
-
 static bool try_enter(struct chario_edge *edge)
 {
 	struct chario_medium *medium = edge->medium;
@@ -108,7 +74,7 @@ static bool is_clear(struct chario_queue *q, const struct chario_edge *edge)
 	chario_queue_for_each_busy(q, tag) {
 		struct chario_command *cmd = chario_queue_command(q, tag);
 
-		if (chario_command_is_with_device(cmd) && overlaps(edge, cmd))
+		if (chario_command_is_with_device(cmd) && chario_medium_overlaps(edge, cmd))
 			clear = false;
 	}
 	raw_spin_unlock_irqrestore(&q->lock, flags);

@@ -19,19 +19,6 @@
 #include "core/medium.h"
 #include "core/request.h"
 
-/**
- * struct chario_edge - a block that is being changed in part; lives on the
- *	stack of who does it
- * @node: on the list of its medium
- * @medium: of the disk
- * @pos: byte offset of the block on the disk
- */
-struct chario_edge {
-	struct list_head node;
-	struct chario_medium *medium;
-	u64 pos;
-};
-
 /* core/edge.c */
 void chario_edge_enable(struct chario_device *cio);
 void chario_edge_disable(struct chario_device *cio);
@@ -40,20 +27,5 @@ int chario_edge_lock(struct chario_edge *edge, struct chario_device *cio,
 void chario_edge_settle(const struct chario_edge *edge,
 			const struct chario_device *cio);
 void chario_edge_unlock(struct chario_edge *edge);
-bool chario_edge_meets(const struct chario_command *cmd);
-
-/**
- * chario_edge_holds() - must a command wait for an edge?
- * @cmd: wants to be handed to the device
- *
- * Context: under the lock of its queue.
- * Return: as chario_edge_meets().
- */
-static inline bool chario_edge_holds(const struct chario_command *cmd)
-{
-	return cmd->req->op == CHARIO_OP_WRITE &&
-	       atomic_read(&cmd->req->cio->medium->patchers) &&
-	       chario_edge_meets(cmd);
-}
 
 #endif /* CHARIO_CORE_EDGE_H */

@@ -16,10 +16,10 @@
 #include <linux/smp.h>
 
 #include "core/buffer.h"
+#include "core/call.h"
 #include "core/device.h"
 #include "core/pages.h"
 #include "core/queue.h"
-#include "front/front.h"
 #include "trace.h"
 
 /**

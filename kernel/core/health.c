@@ -9,7 +9,7 @@
  */
 #include <linux/kobject.h>
 
-#include "back/back.h"
+#include "core/backend.h"
 #include "core/health.h"
 
 /* This much before a limit of the drive there is still time to act. */

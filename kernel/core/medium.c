@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Media: found by their name, or made.
+ * Media: found by their name, or made; and the edges on them.
  */
 #include <linux/mutex.h>
 #include <linux/slab.h>
@@ -125,4 +125,27 @@ void chario_medium_put(struct chario_device *cio)
 {
 	if (cio->medium)
 		kref_put_mutex(&cio->medium->alive, release, &media_lock);
+}
+
+/**
+ * chario_medium_meets_edge() - chario_medium_holds(), while there may be edges
+ * @cmd: wants to be handed to the device
+ *
+ * Context: under the lock of its queue.
+ * Return: true when it is a write of a block that somebody else is changing.
+ */
+bool chario_medium_meets_edge(const struct chario_command *cmd)
+{
+	struct chario_medium *medium = cmd->req->cio->medium;
+	const struct chario_edge *edge;
+	bool meets = false;
+
+	if (cmd->req->duty & CHARIO_DUTY_EDGE)
+		return false;
+	raw_spin_lock(&medium->edges_lock);
+	list_for_each_entry(edge, &medium->edges, node)
+		if (chario_medium_overlaps(edge, cmd))
+			meets = true;
+	raw_spin_unlock(&medium->edges_lock);
+	return meets;
 }

@@ -12,6 +12,7 @@
 #include "core/origin.h"
 #include "core/queue.h"
 #include "core/range.h"
+#include "core/workers.h"
 
 int chario_max_orphans = 32;
 

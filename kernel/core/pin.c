@@ -4,7 +4,7 @@
  */
 #include <linux/string.h>
 
-#include "back/back.h"
+#include "core/backend.h"
 
 static_assert(CHARIO_PIN_ALL == (1U << CHARIO_NR_PINS) - 1);
 

@@ -2,11 +2,31 @@
 /*
  * The way out: commands are handed to the device.
  */
+#include <linux/jiffies.h>
+
 #include "core/device.h"
-#include "core/edge.h"
+#include "core/medium.h"
 #include "core/pages.h"
 #include "core/queue.h"
 #include "trace.h"
+
+/* Set the watchdog, or set it earlier: it does not know this deadline yet. */
+static noinline void start_watch(struct chario_queue *q, unsigned long expires)
+{
+	unsigned long latest = jiffies + CHARIO_WATCH_INTERVAL;
+
+	q->timer_at = time_before(expires, latest) ? expires : latest;
+	q->timer_armed = true;
+	mod_timer(&q->timer, q->timer_at);
+}
+
+/* See to it that a deadline is noticed. */
+static __always_inline void arm_watch(struct chario_queue *q,
+				      unsigned long expires)
+{
+	if (unlikely(!q->timer_armed || time_before(expires, q->timer_at)))
+		start_watch(q, expires);
+}
 
 /* To the device. */
 static __always_inline void post(struct chario_queue *q,
@@ -37,7 +57,7 @@ void chario_queue_hand_over(struct chario_queue *q, struct chario_command *cmd,
 	bool again = cmd->state == CHARIO_COMMAND_POSTED;
 
 	if (unlikely(q->state == CHARIO_QUEUE_FROZEN || q->ops->submit) ||
-	    (!again && chario_edge_holds(cmd))) {
+	    (!again && chario_medium_holds(cmd))) {
 		cmd->state = CHARIO_COMMAND_HELD;
 		cmd->req->started = jiffies;
 		if (q->ops->submit)
@@ -67,9 +87,9 @@ static noinline void post_hampered(struct chario_queue *q,
 			q->ops->kick(q);
 		return;
 	}
-	chario_watch_arm(q, req->expires);
+	arm_watch(q, req->expires);
 	if (q->ops->submit && q->state == CHARIO_QUEUE_LIVE &&
-	    !chario_edge_holds(cmd))
+	    !chario_medium_holds(cmd))
 		chario_submit(q, cmd);
 	else
 		chario_queue_hand_over(q, cmd, kick);
@@ -92,7 +112,7 @@ static __always_inline void post_one(struct chario_queue *q,
 		post_hampered(q, cmd, kick);
 		return;
 	}
-	chario_watch_arm(q, cmd->req->expires);
+	arm_watch(q, cmd->req->expires);
 	post(q, cmd, kick);
 }
 
@@ -134,7 +154,7 @@ static inline struct chario_command *post_slices(struct chario_queue *q,
 {
 	struct chario_command *left;
 
-	chario_watch_arm(q, first->req->expires);
+	arm_watch(q, first->req->expires);
 	first->req->started = jiffies;
 	left = q->ops->post_slices(q, first);
 	if (kick && !left)

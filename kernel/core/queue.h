@@ -28,6 +28,9 @@
 
 #include "core/request.h"
 
+/* The watchdog of a queue looks at least so often while commands are in flight. */
+#define CHARIO_WATCH_INTERVAL	(HZ / 4)
+
 /* Completions that are taken under the lock at a time. */
 #define CHARIO_REAP_BATCH	32
 
@@ -353,26 +356,35 @@ chario_queue_take_done(struct chario_queue *q)
 	return done;
 }
 
+/* core/slots.c */
+int chario_slots_init(struct chario_queue *q, unsigned int depth,
+		      unsigned int max_pages, int node);
+void chario_slots_deinit(struct chario_queue *q);
+void chario_queue_set_depth(struct chario_queue *q, unsigned int depth);
+struct chario_command *chario_queue_get(struct chario_queue *q,
+					unsigned long expires, bool killable);
+bool chario_queue_is_idle(const struct chario_queue *q);
+
+/* core/reap.c */
+unsigned int chario_queue_reap(struct chario_queue *q);
+unsigned int chario_queue_poll(struct chario_queue *q);
+unsigned int chario_queue_poll_for(struct chario_queue *q, const void *looker);
+unsigned int chario_queue_irq(struct chario_queue *q);
+void chario_queue_drop_word(struct chario_queue *q);
+
+/* core/replay.c */
+void chario_queue_freeze(struct chario_queue *q);
+void chario_queue_replay(struct chario_queue *q);
+void chario_queue_release_held(struct chario_queue *q);
+void chario_queue_fail(struct chario_queue *q, int error);
+
 /* core/queue.c */
 int chario_queue_init(struct chario_queue *q,
 		      const struct chario_queue_ops *ops,
 		      struct device *dma_dev, unsigned int depth,
 		      unsigned int max_pages, bool polled, int node);
 void chario_queue_deinit(struct chario_queue *q);
-void chario_queue_set_depth(struct chario_queue *q, unsigned int depth);
-struct chario_command *chario_queue_get(struct chario_queue *q,
-					unsigned long expires, bool killable);
-unsigned int chario_queue_reap(struct chario_queue *q);
-unsigned int chario_queue_poll(struct chario_queue *q);
-unsigned int chario_queue_poll_for(struct chario_queue *q, const void *looker);
-unsigned int chario_queue_irq(struct chario_queue *q);
-void chario_queue_freeze(struct chario_queue *q);
-void chario_queue_replay(struct chario_queue *q);
-void chario_queue_release_held(struct chario_queue *q);
-void chario_queue_fail(struct chario_queue *q, int error);
 void chario_queue_drain(struct chario_queue *q);
-void chario_queue_drop_word(struct chario_queue *q);
-bool chario_queue_is_idle(const struct chario_queue *q);
 
 /* core/post.c */
 void chario_queue_hand_over(struct chario_queue *q, struct chario_command *cmd,
@@ -400,20 +412,5 @@ bool chario_plug(struct chario_queue *q);
 /* core/watch.c */
 void chario_watch(struct timer_list *timer);
 void chario_watch_expire(struct chario_queue *q);
-void chario_watch_start(struct chario_queue *q, unsigned long expires);
-
-/**
- * chario_watch_arm() - see to it that a deadline is noticed
- * @q: the queue
- * @expires: the deadline, jiffies
- *
- * Context: under q->lock.
- */
-static inline void chario_watch_arm(struct chario_queue *q,
-				    unsigned long expires)
-{
-	if (unlikely(!q->timer_armed || time_before(expires, q->timer_at)))
-		chario_watch_start(q, expires);
-}
 
 #endif /* CHARIO_CORE_QUEUE_H */

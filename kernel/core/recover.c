@@ -25,6 +25,72 @@
 #include "core/drive.h"
 #include "core/queue.h"
 
+/**
+ * chario_drive_remove() - recovery does nothing any more
+ * @drive: about to be taken away
+ *
+ * The watchdogs, which could ask for recovery, end with the queues.
+ *
+ * Return: true when the drive had been given up.
+ */
+bool chario_drive_remove(struct chario_drive *drive)
+{
+	bool dead;
+
+	mutex_lock(&drive->lock);
+	dead = drive->state == CHARIO_DRIVE_DEAD;
+	WRITE_ONCE(drive->state, CHARIO_DRIVE_REMOVING);
+	mutex_unlock(&drive->lock);
+	return dead;
+}
+
+/* What stands between a caller and the device; under drive->lock. */
+static int find_hindrance(const struct chario_drive *drive)
+{
+	if (drive->state == CHARIO_DRIVE_RECOVERING)
+		return -EAGAIN;
+	if (drive->state != CHARIO_DRIVE_LIVE)
+		return -ENODEV;
+	/* Recovery waits for the lock: nobody asks a silent device before it. */
+	return READ_ONCE(drive->reset_wanted) ? -EAGAIN : 0;
+}
+
+/**
+ * chario_drive_lock_live() - take drive->lock to talk with a device that is well
+ * @drive: the drive
+ *
+ * Return: 0, then the lock is held; else it is not: EAGAIN while the drive is being
+ * recovered, or will be; ENODEV when it has been given up or removed; EINTR on a
+ * fatal signal.
+ */
+int chario_drive_lock_live(struct chario_drive *drive)
+{
+	int ret;
+
+	if (mutex_lock_killable(&drive->lock))
+		return -EINTR;
+	ret = find_hindrance(drive);
+	if (ret)
+		mutex_unlock(&drive->lock);
+	return ret;
+}
+
+/**
+ * chario_drive_state_name() - the state of a drive, for people
+ * @drive: the drive
+ */
+const char *chario_drive_state_name(const struct chario_drive *drive)
+{
+	switch (READ_ONCE(drive->state)) {
+	case CHARIO_DRIVE_LIVE:
+		return "live";
+	case CHARIO_DRIVE_RECOVERING:
+		return "recovering";
+	default:
+		return "dead";
+	}
+}
+
 static const struct chario_command *
 find_expired(const struct chario_queue *q, unsigned int *tag)
 {

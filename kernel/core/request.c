@@ -17,12 +17,12 @@
 #include <linux/sizes.h>
 
 #include "core/buffer.h"
+#include "core/call.h"
 #include "core/device.h"
 #include "core/flight.h"
 #include "core/pages.h"
 #include "core/queue.h"
 #include "core/slices.h"
-#include "front/front.h"
 
 /*
  * Where a call is: the next command starts here.  A call that has been cut by

@@ -30,9 +30,9 @@
 #include <linux/uio.h>
 
 #include "chario.h"
+#include "core/call.h"
 #include "core/origin.h"
 #include "core/split.h"
-#include "front/front.h"
 
 enum chario_wait_state {
 	CHARIO_WAITING,

@@ -13,8 +13,9 @@
 #include <linux/jiffies.h>
 
 #include "core/device.h"
-#include "core/edge.h"
+#include "core/medium.h"
 #include "core/queue.h"
+#include "core/workers.h"
 #include "trace.h"
 
 /* What has come of a submission; under q->lock. */
@@ -81,7 +82,7 @@ static struct chario_command *find_held(struct chario_queue *q)
 	chario_queue_for_each_busy(q, tag) {
 		struct chario_command *cmd = chario_queue_command(q, tag);
 
-		if (cmd->state != CHARIO_COMMAND_HELD || chario_edge_holds(cmd))
+		if (cmd->state != CHARIO_COMMAND_HELD || chario_medium_holds(cmd))
 			continue;
 		if (!found || (s32)(cmd->number - found->number) < 0)
 			found = cmd;

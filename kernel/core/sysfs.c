@@ -6,7 +6,7 @@
 #include <linux/sizes.h>
 #include <linux/sysfs.h>
 
-#include "back/back.h"
+#include "core/backend.h"
 #include "core/health.h"
 
 static const char * const completion_names[] = {

@@ -14,24 +14,6 @@
 #include "core/drive.h"
 #include "core/queue.h"
 
-#define WATCH_INTERVAL	(HZ / 4)
-
-/**
- * chario_watch_start() - set the watchdog, or set it earlier
- * @q: the queue
- * @expires: a deadline that it does not know yet, jiffies
- *
- * Context: under q->lock.
- */
-void chario_watch_start(struct chario_queue *q, unsigned long expires)
-{
-	unsigned long latest = jiffies + WATCH_INTERVAL;
-
-	q->timer_at = time_before(expires, latest) ? expires : latest;
-	q->timer_armed = true;
-	mod_timer(&q->timer, q->timer_at);
-}
-
 /*
  * A completion that is there now and was there at the last look, with nothing
  * reaped between, has lost its interrupt.  Queues for polling have none.
@@ -74,7 +56,7 @@ static struct chario_request *find_due(struct chario_queue *q, bool *busy,
 	unsigned int tag;
 
 	*busy = false;
-	*next = now + WATCH_INTERVAL;
+	*next = now + CHARIO_WATCH_INTERVAL;
 	chario_queue_for_each_busy(q, tag) {
 		struct chario_command *cmd = chario_queue_command(q, tag);
 		unsigned long due;

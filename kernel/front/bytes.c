@@ -29,6 +29,7 @@
 #include "core/locked.h"
 #include "core/pages.h"
 #include "core/queue.h"
+#include "core/workers.h"
 #include "front/bounce.h"
 #include "front/bytes.h"
 #include "front/call.h"

@@ -168,6 +168,11 @@ MISTAKES = {
         "kernel/core/queue.c",
         f'{GPL}#include "back/loopback.h"\n',
     ),
+    "a core that knows the contract of a front end": (
+        "layers",
+        "kernel/core/queue.c",
+        f'{GPL}#include "front/front.h"\n',
+    ),
     "a module that is not self-contained": (
         "layers",
         "kernel/core/queue.c",
@@ -320,12 +325,24 @@ def test_a_tree_without_mistakes_passes(house: House) -> None:
 
 def test_the_house_lets_through_what_it_allows(house: House) -> None:
     """The exceptions of the layer rule hold."""
-    house.plant("kernel/core/queue.c", f'{GPL}#include "back/back.h"\n#include "split.h"\n')
+    house.plant("kernel/main.c", f'{GPL}#include "back/back.h"\n#include "core/split.h"\n')
     house.plant("lib/src/device/plan.c", f'{LGPL}#include <chario/uapi.h>\n#include "core/split.h"\n')
     house.plant("tests/unit/split.c", f'// {MIT}\n#include "split.h"\n')
     house.plant("tests/abi/layout.c", f"// {MIT}\n#include <chario/uapi.h>\n")
     result = house.check("layers")
     assert result.returncode == 0, result.stdout
+
+
+def test_sources_of_the_module_that_need_each_other(house: House) -> None:
+    """A circle of two is found, with the symbol by which each needs the other."""
+    house.plant("kernel/Kbuild", KBUILD + "chario-y += other.o\n")
+    calls = "\nvoid here(void);\nvoid there(void);\n\nvoid {}(void)\n{{\n\t{}();\n}}\n"
+    house.plant("kernel/main.c", MODULE + calls.format("here", "there"))
+    house.plant("kernel/other.c", GPL + calls.format("there", "here"))
+    result = house.check("circles")
+    assert result.returncode == 1
+    assert "kernel/main.c: uses other.c (there)" in result.stdout
+    assert "kernel/other.c: uses main.c (here)" in result.stdout
 
 
 def test_a_long_file_is_listed(house: House) -> None:

@@ -199,14 +199,6 @@ bool loopback_device_aborts(void)
 }
 
 /**
- * loopback_device_is_slow() - does the device take its time for each command?
- */
-bool loopback_device_is_slow(void)
-{
-	return READ_ONCE(loopback_delay_us);
-}
-
-/**
  * loopback_device_stop() - the device touches no memory when this returns
  * @lq: its queue
  */
@@ -218,3 +210,30 @@ void loopback_device_stop(struct loopback_queue *lq)
 	wake_up_all(&lq->stop_wait);
 	cancel_work_sync(&lq->work);
 }
+
+/* Of the commands that it does not delay, each second one has ended when this returns. */
+static int loopback_submit(struct chario_queue *q, struct chario_command *cmd)
+{
+	struct loopback_queue *lq = to_loopback_queue(q);
+	bool stopped;
+
+	might_sleep();
+	raw_spin_lock_irq(&q->lock);
+	stopped = lq->stopped;
+	if (!stopped)
+		loopback_queue_add(&lq->posted, cmd->tag);
+	raw_spin_unlock_irq(&q->lock);
+	if (stopped)
+		return -EAGAIN;
+	queue_work(to_loopback(q->drive)->workers, &lq->work);
+	if ((cmd->number & 1) && !READ_ONCE(loopback_delay_us))
+		flush_work(&lq->work);
+	return 0;
+}
+
+/* For a device that takes commands outside the lock of their queue. */
+const struct chario_queue_ops loopback_submit_ops = {
+	.submit	= loopback_submit,
+	.kick	= chario_submit_kick,
+	.reap	= chario_submit_reap,
+};

@@ -8,6 +8,7 @@
 #include <linux/vmalloc.h>
 
 #include "back/back.h"
+#include "core/backend.h"
 #include "core/medium.h"
 #include "core/range.h"
 #include "loopback.h"

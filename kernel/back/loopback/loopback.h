@@ -89,7 +89,6 @@ static inline struct loopback_queue *to_loopback_queue(struct chario_queue *q)
 
 /* queue.c */
 extern const struct chario_queue_ops loopback_queue_ops;
-extern const struct chario_queue_ops loopback_submit_ops;
 void loopback_queue_add(struct loopback_ring *ring, u16 tag);
 struct chario_command *loopback_queue_take(struct loopback_queue *lq,
 					   struct loopback_ring *ring,
@@ -99,11 +98,11 @@ void loopback_queue_end(struct loopback_queue *lq, struct chario_command *cmd,
 void loopback_queue_reset(struct loopback_queue *lq);
 
 /* device.c */
+extern const struct chario_queue_ops loopback_submit_ops;
 void loopback_device_serve(struct work_struct *work);
 enum chario_drive_health loopback_device_health(void);
 bool loopback_device_revive(void);
 bool loopback_device_aborts(void);
-bool loopback_device_is_slow(void);
 void loopback_device_stop(struct loopback_queue *lq);
 
 /* reset.c */

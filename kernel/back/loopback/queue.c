@@ -121,32 +121,3 @@ const struct chario_queue_ops loopback_queue_ops = {
 	.kick	= loopback_kick,
 	.reap	= loopback_reap,
 };
-
-/*
- * The same for a device that takes commands outside the lock.  Of those that it does
- * not delay, each second one has ended when this returns.
- */
-static int loopback_submit(struct chario_queue *q, struct chario_command *cmd)
-{
-	struct loopback_queue *lq = to_loopback_queue(q);
-	bool stopped;
-
-	might_sleep();
-	raw_spin_lock_irq(&q->lock);
-	stopped = lq->stopped;
-	if (!stopped)
-		loopback_queue_add(&lq->posted, cmd->tag);
-	raw_spin_unlock_irq(&q->lock);
-	if (stopped)
-		return -EAGAIN;
-	queue_work(to_loopback(q->drive)->workers, &lq->work);
-	if ((cmd->number & 1) && !loopback_device_is_slow())
-		flush_work(&lq->work);
-	return 0;
-}
-
-const struct chario_queue_ops loopback_submit_ops = {
-	.submit	= loopback_submit,
-	.kick	= chario_submit_kick,
-	.reap	= chario_submit_reap,
-};

@@ -250,7 +250,7 @@ static bool reap(struct chario_nvme *ctrl)
 		complete(&admin->slots[place].done);
 	raw_spin_unlock_irqrestore(&admin->lock, flags);
 	if (ended & BIT(CHARIO_NVME_EVENT_PLACE))
-		chario_nvme_event_arrived(ctrl);
+		ctrl->admin.arrived(ctrl);
 	return count;
 }
 

@@ -77,6 +77,7 @@ struct chario_nvme_admin_slot {
  * @open: commands are taken
  * @event_posted: the controller has the asynchronous event request
  * @event: how the last one has ended
+ * @arrived: called when it has; any context
  * @irq_requested: the interrupt handler is there
  * @deadline: jiffies, no command waits longer; recovery sets it
  * @has_deadline: @deadline is valid
@@ -99,6 +100,7 @@ struct chario_nvme_admin {
 	bool open;
 	bool event_posted;
 	struct chario_nvme_admin_answer event;
+	void (*arrived)(struct chario_nvme *ctrl);
 	bool irq_requested;
 	unsigned long deadline;
 	bool has_deadline;

@@ -177,18 +177,13 @@ int chario_nvme_ctrl_init(struct chario_nvme *ctrl)
 int chario_nvme_ctrl_disable(struct chario_nvme *ctrl)
 {
 	u32 cc;
-	int ret;
 
-	chario_nvme_admin_close(ctrl);
 	if (chario_nvme_ctrl_is_gone(ctrl))
 		return -ENODEV;
 	cc = readl(ctrl->bar + NVME_REG_CC);
 	cc &= ~(NVME_CC_ENABLE | NVME_CC_SHN_MASK);
 	writel(cc, ctrl->bar + NVME_REG_CC);
-	ret = wait_status(ctrl, NVME_CSTS_RDY, 0, ctrl->ready_ms, false);
-	if (!ret)
-		chario_nvme_admin_forget(ctrl);
-	return ret;
+	return wait_status(ctrl, NVME_CSTS_RDY, 0, ctrl->ready_ms, false);
 }
 
 /**
@@ -214,7 +209,6 @@ int chario_nvme_ctrl_enable(struct chario_nvme *ctrl)
 	u32 aqa = CHARIO_NVME_ADMIN_DEPTH - 1;
 	u32 cc = NVME_CC_CSS_NVM | NVME_CC_SHN_NONE | NVME_CC_IOSQES |
 		 NVME_CC_IOCQES | NVME_CC_ENABLE;
-	int ret;
 
 	cc |= chario_nvme_ctrl_has_priorities(ctrl) ? NVME_CC_AMS_WRRU :
 						      NVME_CC_AMS_RR;
@@ -224,11 +218,8 @@ int chario_nvme_ctrl_enable(struct chario_nvme *ctrl)
 	lo_hi_writeq(ctrl->admin.cq_dma, ctrl->bar + NVME_REG_ACQ);
 	chario_nvme_cmb_enable(ctrl);
 	writel(cc, ctrl->bar + NVME_REG_CC);
-	ret = wait_status(ctrl, NVME_CSTS_RDY, NVME_CSTS_RDY, ctrl->ready_ms,
-			  true);
-	if (!ret)
-		chario_nvme_admin_open(ctrl);
-	return ret;
+	return wait_status(ctrl, NVME_CSTS_RDY, NVME_CSTS_RDY, ctrl->ready_ms,
+			   true);
 }
 
 /**

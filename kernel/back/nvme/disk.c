@@ -7,7 +7,7 @@
 #include <linux/sizes.h>
 #include <linux/slab.h>
 
-#include "back/back.h"
+#include "core/backend.h"
 #include "core/buffer.h"
 #include "core/cmb.h"
 #include "core/medium.h"

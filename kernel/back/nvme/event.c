@@ -156,6 +156,28 @@ static void configure(struct chario_nvme *ctrl)
 		look_at_namespaces(ctrl);
 }
 
+/* Under admin.lock: after event_stop() there is no more work. */
+static void queue(struct chario_nvme *ctrl, unsigned long delay)
+{
+	if (ctrl->events.on)
+		mod_delayed_work(system_unbound_wq, &ctrl->events.work, delay);
+}
+
+/* The request has ended.  Any context. */
+static void arrived(struct chario_nvme *ctrl)
+{
+	struct chario_nvme_admin *admin = &ctrl->admin;
+	unsigned long flags;
+	long delay;
+
+	raw_spin_lock_irqsave(&admin->lock, flags);
+	ctrl->events.arrived = true;
+	delay = ctrl->events.earliest - jiffies;
+	/* Jiffies wrap: a time that is long past then looks like one to come. */
+	queue(ctrl, clamp(delay, 0L, (long)PAUSE));
+	raw_spin_unlock_irqrestore(&admin->lock, flags);
+}
+
 static void run(struct work_struct *work)
 {
 	struct chario_nvme_events *events =
@@ -172,36 +194,9 @@ static void run(struct work_struct *work)
 	if (!events->configured)
 		configure(ctrl);
 	if (take(ctrl, &event) && !attend(ctrl, &event))
-		chario_nvme_event_arrived(ctrl);
+		arrived(ctrl);
 	else if (!events->refused)
 		chario_nvme_admin_post_event(ctrl);
-}
-
-/* Under admin.lock: after event_stop() there is no more work. */
-static void queue(struct chario_nvme *ctrl, unsigned long delay)
-{
-	if (ctrl->events.on)
-		mod_delayed_work(system_unbound_wq, &ctrl->events.work, delay);
-}
-
-/**
- * chario_nvme_event_arrived() - the request has ended
- * @ctrl: the controller
- *
- * Context: any.
- */
-void chario_nvme_event_arrived(struct chario_nvme *ctrl)
-{
-	struct chario_nvme_admin *admin = &ctrl->admin;
-	unsigned long flags;
-	long delay;
-
-	raw_spin_lock_irqsave(&admin->lock, flags);
-	ctrl->events.arrived = true;
-	delay = ctrl->events.earliest - jiffies;
-	/* Jiffies wrap: a time that is long past then looks like one to come. */
-	queue(ctrl, clamp(delay, 0L, (long)PAUSE));
-	raw_spin_unlock_irqrestore(&admin->lock, flags);
 }
 
 /**
@@ -211,6 +206,7 @@ void chario_nvme_event_arrived(struct chario_nvme *ctrl)
 void chario_nvme_event_init(struct chario_nvme *ctrl)
 {
 	INIT_DELAYED_WORK(&ctrl->events.work, run);
+	ctrl->admin.arrived = arrived;
 }
 
 /**

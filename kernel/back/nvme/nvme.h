@@ -3,6 +3,7 @@
  * The back end `nvme`: a lean driver of NVMe controllers on PCI Express.
  *
  *   pci.c       probe and remove, vectors, the PCI core's callbacks
+ *   nvme.c      the structure of a controller
  *   disk.c      a namespace becomes a disk
  *   ctrl.c      registers: enable, disable, shut down
  *   cmb.c       controller memory
@@ -360,7 +361,8 @@ static inline void chario_nvme_queue_rewind(struct chario_nvme_queue *nq)
 	nq->unrung = 0;
 }
 
-/* pci.c */
+/* nvme.c */
+struct chario_nvme *chario_nvme_create(struct pci_dev *pdev);
 void chario_nvme_get(struct chario_nvme *ctrl);
 void chario_nvme_put(struct chario_nvme *ctrl);
 
@@ -463,7 +465,6 @@ void chario_nvme_health_detach(struct chario_nvme *ctrl);
 void chario_nvme_event_init(struct chario_nvme *ctrl);
 void chario_nvme_event_start(struct chario_nvme *ctrl);
 void chario_nvme_event_restart(struct chario_nvme *ctrl);
-void chario_nvme_event_arrived(struct chario_nvme *ctrl);
 void chario_nvme_event_stop(struct chario_nvme *ctrl);
 
 /* status.c */
@@ -471,6 +472,8 @@ int chario_nvme_status_errno(u16 status);
 const char *chario_nvme_status_text(u16 status);
 
 /* reset.c */
+int chario_nvme_disable(struct chario_nvme *ctrl);
+int chario_nvme_enable(struct chario_nvme *ctrl);
 extern const struct chario_drive_ops chario_nvme_drive_ops;
 
 /* link.c */

@@ -20,53 +20,6 @@
 /* How long a drive may take for what it has, before it is reset or shut down. */
 #define SETTLE_MS	1000
 
-static void free_ctrl(struct kref *ref)
-{
-	struct chario_nvme *ctrl = container_of(ref, struct chario_nvme, ref);
-
-	chario_drive_deinit(&ctrl->drive);
-	chario_nvme_power_deinit(ctrl);
-	chario_cmb_put(ctrl->cmb);
-	kfree(ctrl);
-}
-
-/**
- * chario_nvme_get() - one more user of a controller
- * @ctrl: the controller
- */
-void chario_nvme_get(struct chario_nvme *ctrl)
-{
-	kref_get(&ctrl->ref);
-}
-
-/**
- * chario_nvme_put() - one user less
- * @ctrl: freed with the last one
- */
-void chario_nvme_put(struct chario_nvme *ctrl)
-{
-	kref_put(&ctrl->ref, free_ctrl);
-}
-
-static struct chario_nvme *create_ctrl(struct pci_dev *pdev)
-{
-	struct chario_nvme *ctrl;
-
-	ctrl = kzalloc_node(sizeof(*ctrl), GFP_KERNEL, dev_to_node(&pdev->dev));
-	if (!ctrl)
-		return NULL;
-	kref_init(&ctrl->ref);
-	ctrl->pdev = pdev;
-	chario_drive_init(&ctrl->drive, &chario_nvme_drive_ops, &pdev->dev);
-	chario_nvme_report_init(ctrl);
-	chario_nvme_power_init(ctrl);
-	chario_nvme_health_init(ctrl);
-	chario_nvme_event_init(ctrl);
-	INIT_DELAYED_WORK(&ctrl->link_work, chario_nvme_link_check);
-	pci_set_drvdata(pdev, ctrl);
-	return ctrl;
-}
-
 static int map_registers(struct chario_nvme *ctrl)
 {
 	struct pci_dev *pdev = ctrl->pdev;
@@ -147,13 +100,12 @@ static int start(struct chario_nvme *ctrl)
 {
 	int ret;
 
-	ret = chario_nvme_ctrl_disable(ctrl);
+	ret = chario_nvme_disable(ctrl);
 	if (ret) {
 		dev_err(&ctrl->pdev->dev, "the controller cannot be disabled\n");
 		return ret;
 	}
-	chario_nvme_admin_reset(ctrl);
-	ret = chario_nvme_ctrl_enable(ctrl);
+	ret = chario_nvme_enable(ctrl);
 	if (ret) {
 		dev_err(&ctrl->pdev->dev, "%s\n", ret == -EIO ?
 			"the controller reports that it has failed (CSTS.CFS)" :
@@ -206,7 +158,7 @@ static void stop(struct chario_nvme *ctrl, bool polite)
 	}
 	chario_nvme_power_detach(ctrl);
 	chario_nvme_health_detach(ctrl);
-	if (chario_nvme_ctrl_disable(ctrl) == -ETIMEDOUT)
+	if (chario_nvme_disable(ctrl) == -ETIMEDOUT)
 		dev_err(&ctrl->pdev->dev,
 			"the controller cannot be disabled; bus mastering goes off\n");
 	pci_clear_master(ctrl->pdev);
@@ -225,7 +177,7 @@ static int probe(struct pci_dev *pdev, const struct pci_device_id *id)
 		dev_err(&pdev->dev, "refused: not named in driver_override\n");
 		return -ENODEV;
 	}
-	ctrl = create_ctrl(pdev);
+	ctrl = chario_nvme_create(pdev);
 	if (!ctrl)
 		return -ENOMEM;
 	ret = map_registers(ctrl);
@@ -311,7 +263,7 @@ static void shutdown(struct pci_dev *pdev)
 	mutex_lock(&ctrl->drive.lock);
 	if (ctrl->drive.state == CHARIO_DRIVE_LIVE) {
 		shut_down(ctrl);
-		chario_nvme_ctrl_disable(ctrl);
+		chario_nvme_disable(ctrl);
 	}
 	chario_drive_cut_off(&ctrl->drive, -ENODEV);
 	mutex_unlock(&ctrl->drive.lock);
@@ -324,7 +276,7 @@ static void rest(struct chario_nvme *ctrl)
 	if (ctrl->drive.state == CHARIO_DRIVE_LIVE) {
 		chario_drive_hold(&ctrl->drive);
 		shut_down(ctrl);
-		chario_nvme_ctrl_disable(ctrl);
+		chario_nvme_disable(ctrl);
 		chario_nvme_queues_forget(ctrl);
 	}
 	mutex_unlock(&ctrl->drive.lock);

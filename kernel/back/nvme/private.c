@@ -13,7 +13,8 @@
 #include <linux/sched/isolation.h>
 #include <linux/slab.h>
 
-#include "back/back.h"
+#include "core/backend.h"
+#include "core/workers.h"
 #include "nvme.h"
 
 static struct chario_nvme_queue *find_free(struct chario_nvme *ctrl)

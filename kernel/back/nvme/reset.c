@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What the core's recovery asks of a controller, step by step: see
- * &struct chario_drive_ops.
+ * A controller is disabled and enabled; and what else the core's recovery asks of it,
+ * step by step: see &struct chario_drive_ops.
  */
 #include <linux/jiffies.h>
 
@@ -30,10 +30,44 @@ static int nvme_abort(struct chario_drive *drive, struct chario_queue *q, u16 id
 				       id);
 }
 
+/**
+ * chario_nvme_disable() - the controller forgets all commands, its admin queue too
+ * @ctrl: the controller
+ *
+ * Return: as chario_nvme_ctrl_disable().
+ */
+int chario_nvme_disable(struct chario_nvme *ctrl)
+{
+	int ret;
+
+	chario_nvme_admin_close(ctrl);
+	ret = chario_nvme_ctrl_disable(ctrl);
+	if (!ret)
+		chario_nvme_admin_forget(ctrl);
+	return ret;
+}
+
+/**
+ * chario_nvme_enable() - the controller takes admin commands
+ * @ctrl: disabled
+ *
+ * Return: as chario_nvme_ctrl_enable().
+ */
+int chario_nvme_enable(struct chario_nvme *ctrl)
+{
+	int ret;
+
+	chario_nvme_admin_reset(ctrl);
+	ret = chario_nvme_ctrl_enable(ctrl);
+	if (!ret)
+		chario_nvme_admin_open(ctrl);
+	return ret;
+}
+
 static int nvme_disable(struct chario_drive *drive)
 {
 	struct chario_nvme *ctrl = to_nvme(drive);
-	int ret = chario_nvme_ctrl_disable(ctrl);
+	int ret = chario_nvme_disable(ctrl);
 
 	if (!ret)
 		chario_nvme_queues_forget(ctrl);
@@ -59,8 +93,7 @@ static int nvme_enable(struct chario_drive *drive)
 	struct chario_nvme *ctrl = to_nvme(drive);
 	int ret;
 
-	chario_nvme_admin_reset(ctrl);
-	ret = chario_nvme_ctrl_enable(ctrl);
+	ret = chario_nvme_enable(ctrl);
 	if (ret)
 		return ret;
 	ctrl->admin.deadline = jiffies +

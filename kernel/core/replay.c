@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What recovery does with the commands of a queue: they are held back, handed over
+ * once more, or ended.
+ */
+#include <linux/sort.h>
+
+#include "core/device.h"
+#include "core/queue.h"
+
+/**
+ * chario_queue_freeze() - hold commands back from now on
+ * @q: the queue
+ */
+void chario_queue_freeze(struct chario_queue *q)
+{
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&q->lock, flags);
+	if (q->state == CHARIO_QUEUE_LIVE)
+		q->state = CHARIO_QUEUE_FROZEN;
+	raw_spin_unlock_irqrestore(&q->lock, flags);
+}
+
+static int compare_numbers(const void *a, const void *b, const void *queue)
+{
+	u32 one = chario_queue_command(queue, *(const u16 *)a)->number;
+	u32 other = chario_queue_command(queue, *(const u16 *)b)->number;
+
+	/* Numbers wrap. */
+	return (s32)(one - other);
+}
+
+/*
+ * Sort the commands of one of two states by the order of their submission.  Returns
+ * how many there are.
+ */
+static unsigned int sort_commands(struct chario_queue *q,
+				  enum chario_command_state state,
+				  enum chario_command_state other)
+{
+	unsigned int tag, count = 0;
+
+	chario_queue_for_each_busy(q, tag) {
+		u8 now = chario_queue_command(q, tag)->state;
+
+		if (now == state || now == other)
+			q->order[count++] = tag;
+	}
+	sort_r(q->order, count, sizeof(*q->order), compare_numbers, NULL, q);
+	return count;
+}
+
+/*
+ * Hand over what is in flight and in one of two states: not what nobody waits for,
+ * and not to a disk that is another one by now, with blocks of another length
+ * maybe.  Under q->lock; the device has none of it.
+ */
+static void hand_over_again(struct chario_queue *q,
+			    enum chario_command_state state,
+			    enum chario_command_state other)
+{
+	unsigned int count = sort_commands(q, state, other), i;
+
+	for (i = 0; i < count; i++) {
+		struct chario_command *cmd = chario_queue_command(q,
+								  q->order[i]);
+
+		if (cmd->req->orphaned)
+			chario_complete_command(q, cmd, -ECANCELED);
+		else if (READ_ONCE(cmd->req->cio->removed))
+			chario_complete_command(q, cmd, -ENODEV);
+		else
+			chario_queue_hand_over(q, cmd, false);
+	}
+	q->ops->kick(q);
+}
+
+/**
+ * chario_queue_release_held() - an edge has gone
+ * @q: the queue
+ */
+void chario_queue_release_held(struct chario_queue *q)
+{
+	struct chario_request *done;
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&q->lock, flags);
+	if (q->state == CHARIO_QUEUE_LIVE)
+		hand_over_again(q, CHARIO_COMMAND_HELD, CHARIO_COMMAND_HELD);
+	done = chario_queue_take_done(q);
+	raw_spin_unlock_irqrestore(&q->lock, flags);
+	chario_complete_list(q, done);
+}
+
+/**
+ * chario_queue_replay() - the device is new: post all that is in flight again
+ * @q: frozen; the device has forgotten every command
+ *
+ * Commands of orphaned requests and of disks that have been lost are not repeated:
+ * they end here.  The others are, in the order of their submission: to read or write
+ * the same bytes once more changes nothing.
+ */
+void chario_queue_replay(struct chario_queue *q)
+{
+	struct chario_request *done;
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&q->lock, flags);
+	if (q->state == CHARIO_QUEUE_DEAD) {
+		raw_spin_unlock_irqrestore(&q->lock, flags);
+		return;
+	}
+	q->state = CHARIO_QUEUE_LIVE;
+	hand_over_again(q, CHARIO_COMMAND_POSTED, CHARIO_COMMAND_HELD);
+	done = chario_queue_take_done(q);
+	raw_spin_unlock_irqrestore(&q->lock, flags);
+	chario_complete_list(q, done);
+}
+
+/**
+ * chario_queue_fail() - the device is gone: end all that is in flight
+ * @q: the queue
+ * @error: what its callers and all later ones get
+ *
+ * The caller guarantees that the device does no more DMA.  A command that is being
+ * submitted is ended by its submitter.
+ */
+void chario_queue_fail(struct chario_queue *q, int error)
+{
+	struct chario_request *done;
+	unsigned long flags;
+	unsigned int tag;
+
+	raw_spin_lock_irqsave(&q->lock, flags);
+	WRITE_ONCE(q->dead_error, error);
+	q->state = CHARIO_QUEUE_DEAD;
+	chario_queue_for_each_busy(q, tag) {
+		struct chario_command *cmd = chario_queue_command(q, tag);
+
+		if (cmd->state == CHARIO_COMMAND_POSTED ||
+		    cmd->state == CHARIO_COMMAND_HELD)
+			chario_complete_command(q, cmd, error);
+	}
+	done = chario_queue_take_done(q);
+	raw_spin_unlock_irqrestore(&q->lock, flags);
+	chario_complete_list(q, done);
+	wake_up_all(&q->slot_wait);
+}
