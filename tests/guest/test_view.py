@@ -14,15 +14,10 @@ from chario_lab.guest.spec import Namespace, Nvme
 from chario_lab.kernel import Kernel
 
 LIMIT_S = 900
-AUTO, MARKS, WRITE_PROTECT, SOFT_DIRTY, COMPARE, NONE = range(6)
+AUTO, MARKS, WRITE_PROTECT, COMPARE, NONE = range(5)
 HIDDEN, HIDDEN_BYTES = 0x3000_0000, 16 * MIB
-TRACKING = {"marks": MARKS, "write-protect": WRITE_PROTECT, "soft-dirty": SOFT_DIRTY, "compare": COMPARE}
-# What of the kernel's each kernel has: 6.1 no asynchronous userfaultfd.
-KNOWN = {
-    "6.1": {SOFT_DIRTY},
-    "6.12": {WRITE_PROTECT, SOFT_DIRTY},
-    "6.12-rt": {WRITE_PROTECT, SOFT_DIRTY},
-}
+# Kernels without asynchronous userfaultfd.
+OLD = ("6.1",)
 BLOCKS = 64
 # What src/view.c changes: every third block and one beside the first, then one more.
 WRITES = len(range(0, BLOCKS, 3)) + 1
@@ -43,16 +38,14 @@ def view(guest: Guest, programs: Programs, disk: str, kind: str, tracking: int) 
     return guest.must(command, LIMIT_S).splitlines()
 
 
-@pytest.mark.parametrize("tracking", [name for name, kind in TRACKING.items() if kind not in (MARKS, COMPARE)])
-def test_units(guest: Guest, guest_program: Programs, kernel: Kernel, tracking: str) -> None:
-    """What tests/unit/test-view.c says, with each kind that a kernel may have, and it knows which those are.
+def test_units(guest: Guest, guest_program: Programs, kernel: Kernel) -> None:
+    """What tests/unit/test-view.c says of write-protection, and it knows which kernels have it.
 
-    The kinds that need nothing of a kernel are tested on the machine itself.
+    The kinds of tracking that need nothing of a kernel are tested on the machine itself.
     """
-    missing = TRACKING[tracking] not in KNOWN[kernel.name]
-    plan = units(guest, guest_program, "view_unit", tracking)
-    assert ("# SKIP" in plan) == missing, plan
-    if missing:
+    plan = units(guest, guest_program, "view_unit", "write-protect")
+    assert ("# SKIP" in plan) == (kernel.name in OLD), plan
+    if kernel.name in OLD:
         pytest.skip(plan)
 
 
@@ -70,24 +63,14 @@ def test_always(guest: Guest, guest_program: Programs, disk: str, kind: str, tra
     assert view(guest, guest_program, disk, kind, tracking) == [str(tracking), "done"]
 
 
-# What the kernel can know of the pages of each kind of memory, if it has the means: it refuses to protect those of
-# a driver, and what is private to a process and pinned keeps its soft-dirty bits for ever.
-POSSIBLE = {
-    "private": {WRITE_PROTECT},
-    "shared": {WRITE_PROTECT, SOFT_DIRTY},
-    "pool": {SOFT_DIRTY},
-    "streaming": {SOFT_DIRTY},
-}
-
-
-@pytest.mark.parametrize("kind", POSSIBLE)
+@pytest.mark.parametrize("kind", ["private", "shared", "pool", "streaming"])
 def test_choice(guest: Guest, guest_program: Programs, kernel: Kernel, disk4096: str, kind: str) -> None:
-    """The best that there is for this memory and kernel is taken; what is better is refused."""
-    choice = min({COMPARE, *(POSSIBLE[kind] & KNOWN[kernel.name])})
+    """Pages are protected where the kernel can, which refuses those of a driver; else blocks are compared."""
+    possible = kind in ("private", "shared") and kernel.name not in OLD
+    choice = WRITE_PROTECT if possible else COMPARE
+    said = [str(WRITE_PROTECT), "done"] if possible else ["EOPNOTSUPP"]
     assert view(guest, guest_program, disk4096, kind, AUTO) == [str(choice), "done"]
-    assert view(guest, guest_program, disk4096, kind, choice) == [str(choice), "done"]
-    for other in range(WRITE_PROTECT, choice):
-        assert view(guest, guest_program, disk4096, kind, other) == ["EOPNOTSUPP"]
+    assert view(guest, guest_program, disk4096, kind, WRITE_PROTECT) == said
 
 
 @pytest.mark.parametrize("exporter", EXPORTERS)
@@ -107,8 +90,7 @@ def test_a_window(fresh_guest: Launcher, guest_program: Programs) -> None:
     disk = nodes(guest, bdf(guest, 0))[0]
     for tracking, taken in ((AUTO, COMPARE), (MARKS, MARKS), (COMPARE, COMPARE)):
         assert view(guest, guest_program, disk, "window", tracking) == [str(taken), "done"]
-    for tracking in (WRITE_PROTECT, SOFT_DIRTY):
-        assert view(guest, guest_program, disk, "window", tracking) == ["EOPNOTSUPP"]
+    assert view(guest, guest_program, disk, "window", WRITE_PROTECT) == ["EOPNOTSUPP"]
 
 
 def test_one_command_for_each_run(guest: Guest, guest_program: Programs, disk4096: str) -> None:

@@ -2,6 +2,8 @@
 /*
  * Views that cannot be, and how the library chooses the way to know changes.
  */
+#include <chario/probe.h>
+
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/mman.h>
@@ -197,13 +199,6 @@ static int refuse_ioctl(int fd, unsigned long request, void *argument)
 	return -EINVAL;
 }
 
-static int refuse_write(const char *path, const char *text)
-{
-	(void)path;
-	(void)text;
-	return -EACCES;
-}
-
 static int refuse_open(const char *path, int flags)
 {
 	(void)path;
@@ -226,28 +221,33 @@ static int choice(void)
 
 static int best_of_kernel(void)
 {
-	for (unsigned int i = CHARIO_TRACKING_WRITE_PROTECT; i < CHARIO_TRACKING_COMPARE; i++) {
-		disk.tracking = i;
-		if (load(0, BYTES, 0))
-			continue;
-		chario_view_unload(disk.view, 0);
-		disk.view = NULL;
-		return (int)i;
-	}
-	return CHARIO_TRACKING_COMPARE;
+	disk.tracking = CHARIO_TRACKING_WRITE_PROTECT;
+	if (load(0, BYTES, 0))
+		return CHARIO_TRACKING_COMPARE;
+	chario_view_unload(disk.view, 0);
+	disk.view = NULL;
+	return CHARIO_TRACKING_WRITE_PROTECT;
 }
 
 static void test_choice(void)
 {
 	EQUAL(choice(), best_of_kernel());
 	chario_sys.ioctl = refuse_ioctl;
-	EQUAL(choice(), best_of_kernel());
+	EQUAL(choice(), CHARIO_TRACKING_COMPARE);
 	disk.tracking = CHARIO_TRACKING_WRITE_PROTECT;
 	EQUAL(load(0, BYTES, 0), -EOPNOTSUPP);
-	chario_sys.write = refuse_write;
-	EQUAL(choice(), CHARIO_TRACKING_COMPARE);
-	disk.tracking = CHARIO_TRACKING_SOFT_DIRTY;
-	EQUAL(load(0, BYTES, 0), -EOPNOTSUPP);
+}
+
+static void test_probe(void)
+{
+	bool can_protect = best_of_kernel() == CHARIO_TRACKING_WRITE_PROTECT;
+	struct chario_probe probe;
+
+	EQUAL(chario_probe(&probe, sizeof(probe)), 0);
+	EQUAL(!!(probe.features & CHARIO_PROBE_WRITE_TRACE), can_protect);
+	chario_sys.ioctl = refuse_ioctl;
+	EQUAL(chario_probe(&probe, sizeof(probe)), 0);
+	EQUAL(probe.features & CHARIO_PROBE_WRITE_TRACE, 0);
 }
 
 static void test_choice_without_pagemap(void)
@@ -313,7 +313,6 @@ static void test_part_of_huge_page(void)
 {
 	if (!get_huge())
 		SKIP("no huge pages are set aside, see vm.nr_hugepages");
-	EQUAL(load_huge(disk.area, BYTES, CHARIO_TRACKING_SOFT_DIRTY), -EOPNOTSUPP);
 	EQUAL(load_huge(disk.area, BYTES, CHARIO_TRACKING_WRITE_PROTECT), -EOPNOTSUPP);
 	EQUAL(load_huge(disk.area, BYTES, CHARIO_TRACKING_AUTO), 0);
 	EQUAL(chario_view_tracking(disk.view), CHARIO_TRACKING_COMPARE);
@@ -355,7 +354,8 @@ static const struct tap_test tests[] = {
 	{ "views of an area that is open for reading", test_reader },
 	{ "memory that is synced is handed over before each transfer", test_hand_over },
 	{ "an area that cannot be read leaves nothing behind", test_unreadable },
-	{ "the best way is taken, and the next where a kernel lacks it", test_choice },
+	{ "pages are protected where the kernel can, else blocks are compared", test_choice },
+	{ "the probe tells whether pages can be protected", test_probe },
 	{ "no way needs the files of /proc", test_choice_without_pagemap },
 	{ "memory that does not begin at a page is compared", test_choice_without_pages },
 	{ "descriptors that run out are an error", test_no_descriptors },

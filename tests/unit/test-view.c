@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Views, with changes known in the way that TRACKING names: marks,
- * write-protect, soft-dirty or compare.  A kernel that does not have it says so
- * by skipping all.
+ * write-protect or compare.  A kernel that does not have it says so by skipping all.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -22,12 +21,6 @@
 static bool is_marks(void)
 {
 	return disk.tracking == CHARIO_TRACKING_MARKS;
-}
-
-static bool is_of_pages(void)
-{
-	return disk.tracking == CHARIO_TRACKING_WRITE_PROTECT ||
-	       disk.tracking == CHARIO_TRACKING_SOFT_DIRTY;
 }
 
 static void test_load(void)
@@ -378,7 +371,7 @@ static void test_fork(void)
 	unload();
 }
 
-/* Memory that cannot be written to: the load itself fails, or the way is closed. */
+/* Memory that cannot be written to: the load itself fails. */
 static void test_read_only_memory(void)
 {
 	int err;
@@ -386,7 +379,7 @@ static void test_read_only_memory(void)
 	EQUAL(mprotect(disk.memory, BYTES, PROT_READ), 0);
 	err = disk_load();
 	EQUAL(mprotect(disk.memory, BYTES, PROT_READ | PROT_WRITE), 0);
-	EQUAL(err, disk.tracking == CHARIO_TRACKING_SOFT_DIRTY ? -EOPNOTSUPP : -EFAULT);
+	EQUAL(err, -EFAULT);
 }
 
 static void test_alignment(void)
@@ -394,7 +387,7 @@ static void test_alignment(void)
 	int err =
 		chario_view_load(disk.area, 0, BLOCK, disk.buffer, 512, disk.tracking, &disk.view);
 
-	EQUAL(err, is_of_pages() ? -EINVAL : 0);
+	EQUAL(err, disk.tracking == CHARIO_TRACKING_WRITE_PROTECT ? -EINVAL : 0);
 	if (err)
 		return;
 	disk_change(disk.view, disk.memory + 512, 0);

@@ -123,7 +123,6 @@ const char *disk_choose(void)
 	static const char *const names[] = {
 		[CHARIO_TRACKING_MARKS] = "marks",
 		[CHARIO_TRACKING_WRITE_PROTECT] = "write-protect",
-		[CHARIO_TRACKING_SOFT_DIRTY] = "soft-dirty",
 		[CHARIO_TRACKING_COMPARE] = "compare",
 	};
 	const char *name = getenv("TRACKING");

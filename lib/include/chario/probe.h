@@ -18,8 +18,7 @@ extern "C" {
 /* Feature bits: what this library can do on this kernel. */
 #define CHARIO_PROBE_URING         (1ULL << 0) /* queues are rings of io_uring */
 #define CHARIO_PROBE_URING_COMMAND (1ULL << 1) /* disks take its commands */
-#define CHARIO_PROBE_SOFT_DIRTY    (1ULL << 2) /* pages tell of writes */
-#define CHARIO_PROBE_WRITE_TRACE   (1ULL << 3) /* PAGEMAP_SCAN, userfaultfd */
+#define CHARIO_PROBE_WRITE_TRACE   (1ULL << 2) /* the kernel tells which pages were written */
 
 /**
  * struct chario_probe - what is there
@@ -30,11 +29,10 @@ extern "C" {
  * @library_version: version of the library, ends with a NUL
  * @module_version: version of the module, ends with a NUL; empty when it is
  *	not loaded
- * @features: CHARIO_PROBE_* bits; all but the first two say how writes to
- *	memory can be found: SOFT_DIRTY is bit 55 of /proc/self/pagemap,
- *	WRITE_TRACE the ioctl PAGEMAP_SCAN together with UFFD_FEATURE_WP_ASYNC of
- *	userfaultfd(2), open to this process.  Where URING is not set, queues are
- *	threads
+ * @features: CHARIO_PROBE_* bits.  Where URING is not set, queues are threads.
+ *	WRITE_TRACE is the ioctl PAGEMAP_SCAN together with UFFD_FEATURE_WP_ASYNC of
+ *	userfaultfd(2), open to this process: CHARIO_TRACKING_WRITE_PROTECT of a view
+ *	is possible
  *
  * Whether direct I/O is possible is a matter of the single file, see
  * chario_device_open_any().

@@ -23,34 +23,28 @@ struct chario_view;
 
 /**
  * enum chario_tracking - how changed blocks are known
- * @CHARIO_TRACKING_AUTO: WRITE_PROTECT, SOFT_DIRTY or COMPARE, the first that this
- *	memory and this kernel have; MARKS where the CPU does not reach the buffer,
- *	or where the area is open for reading and nothing will be written
+ * @CHARIO_TRACKING_AUTO: WRITE_PROTECT where this memory and this kernel have it,
+ *	else COMPARE; MARKS where the CPU does not reach the buffer, or where the area
+ *	is open for reading and nothing will be written
  * @CHARIO_TRACKING_MARKS: the program says so, chario_view_mark(); costs nothing
  * @CHARIO_TRACKING_WRITE_PROTECT: userfaultfd(2) in its asynchronous form (Linux
  *	6.7), without any right: a fault at the first write to a page after a flush,
  *	none later
- * @CHARIO_TRACKING_SOFT_DIRTY: soft-dirty bits of pages, /proc/PID/pagemap: the same
- *	cost, and a clearing of the bits of the whole process at each load, flush,
- *	reload and count: not for programs that use the bits themselves.  A flush
- *	writes all blocks when another thread of the process, whatever it does, has
- *	a page fault in the moment of the clearing
  * @CHARIO_TRACKING_COMPARE: checksums of blocks, of 64 bits: nothing while the program
  *	works, a pass over all of the memory at each flush, and 8 bytes of memory
  *	for each block.  One change in 2^64 is missed, and what is changed and
  *	changed back while a flush writes it
  *
- * WRITE_PROTECT and SOFT_DIRTY know pages of the process: whole ones, so a page of
- * 64 KiB is 16 blocks, and only what is written through the process' own mapping.
- * What a device writes by DMA, or another process into shared memory, has to be
- * marked; with COMPARE it has not.
+ * WRITE_PROTECT knows pages of the process: whole ones, so a page of 64 KiB is 16
+ * blocks, and only what is written through the process' own mapping.  What a device
+ * writes by DMA, or another process into shared memory, has to be marked; with
+ * COMPARE it has not.
  */
 enum chario_tracking {
 	CHARIO_TRACKING_AUTO = 0,
 	CHARIO_TRACKING_MARKS = 1,
 	CHARIO_TRACKING_WRITE_PROTECT = 2,
-	CHARIO_TRACKING_SOFT_DIRTY = 3,
-	CHARIO_TRACKING_COMPARE = 4,
+	CHARIO_TRACKING_COMPARE = 3,
 };
 
 /**

@@ -12,26 +12,16 @@
 #include <linux/userfaultfd.h>
 #include <stdbool.h>
 #include <sys/ioctl.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "system/pagemap.h"
 #include "system/sys.h"
 
 /* Headers of Linux 6.1 do not know these. */
 #ifndef UFFD_FEATURE_WP_ASYNC
 #define UFFD_FEATURE_WP_ASYNC (1 << 15)
 #endif
-
-/* struct pm_scan_arg of <linux/fs.h> since Linux 6.7: twelve words. */
-struct scan {
-	uint64_t size;
-	uint64_t words[11];
-};
-
-#define SCAN _IOWR('f', 16, struct scan)
-
-#define PAGEMAP_SOFT_DIRTY (1ULL << 55)
 
 static uint64_t uring_features(void)
 {
@@ -51,36 +41,16 @@ static uint64_t uring_features(void)
 	return features;
 }
 
-/* A page that is new is dirty from the beginning, where there is such a thing. */
-static bool is_soft_dirty(int pagemap, const unsigned char *page, size_t page_bytes)
+/* A search through no pages at all succeeds where there is such a search. */
+static bool has_scan(void)
 {
-	off_t at = (off_t)((uintptr_t)page / page_bytes * sizeof(uint64_t));
-	uint64_t entry;
+	int fd = chario_pagemap_open();
+	uint64_t start = 0;
+	int err = fd < 0 ? fd : chario_pagemap_find(fd, &start, start, NULL, 0);
 
-	return pread(pagemap, &entry, sizeof(entry), at) == (ssize_t)sizeof(entry) &&
-	       (entry & PAGEMAP_SOFT_DIRTY);
-}
-
-static bool has_soft_dirty(int pagemap)
-{
-	size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
-	volatile unsigned char *page;
-	bool found;
-
-	page = mmap(NULL, page_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (page == MAP_FAILED)
-		return false;
-	*page = 1;
-	found = is_soft_dirty(pagemap, (const unsigned char *)page, page_bytes);
-	munmap((void *)page, page_bytes);
-	return found;
-}
-
-static bool has_scan(int pagemap)
-{
-	struct scan nothing = { .size = sizeof(nothing) };
-
-	return ioctl(pagemap, SCAN, &nothing) >= 0;
+	if (fd >= 0)
+		close(fd);
+	return !err;
 }
 
 /* Faults of user space only: that needs no right. */
@@ -100,14 +70,8 @@ static bool has_async_protection(void)
 uint64_t chario_kernel_features(void)
 {
 	uint64_t features = uring_features();
-	int pagemap = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
 
-	if (pagemap < 0)
-		return features;
-	if (has_soft_dirty(pagemap))
-		features |= CHARIO_PROBE_SOFT_DIRTY;
-	if (has_scan(pagemap) && has_async_protection())
+	if (has_scan() && has_async_protection())
 		features |= CHARIO_PROBE_WRITE_TRACE;
-	close(pagemap);
 	return features;
 }

@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/ioctl.h>
-#include <unistd.h>
 
 #include "system/sys.h"
 
@@ -37,17 +36,6 @@ int chario_pagemap_open(void)
 	return chario_sys.open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
 }
 
-int chario_pagemap_read(int fd, uintptr_t address, uint64_t *entries, size_t nr_pages)
-{
-	uintptr_t page = address / (uintptr_t)sysconf(_SC_PAGESIZE);
-	size_t bytes = nr_pages * sizeof(*entries);
-	ssize_t got = pread(fd, entries, bytes, (off_t)(page * sizeof(*entries)));
-
-	if (got < 0)
-		return -errno;
-	return (size_t)got == bytes ? 0 : -EIO;
-}
-
 static int scan(int fd, uint64_t flags, uint64_t *start, uint64_t end,
 		struct chario_pagemap_region *regions, size_t nr_regions)
 {
@@ -65,8 +53,8 @@ static int scan(int fd, uint64_t flags, uint64_t *start, uint64_t end,
 
 	if (ret < 0)
 		return ret;
-	/* Who goes on from where nothing has moved never arrives. */
-	if (args.walk_end <= *start)
+	/* A caller that went on from the same place would never arrive. */
+	if (args.walk_end <= *start && *start < end)
 		return -EIO;
 	*start = args.walk_end;
 	return ret;

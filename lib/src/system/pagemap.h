@@ -9,9 +9,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Bits of an entry, 8 bytes for each page. */
-#define CHARIO_PAGEMAP_SOFT_DIRTY (UINT64_C(1) << 55)
-
 /**
  * struct chario_pagemap_region - struct page_region of Linux 6.7
  * @start: address of its first byte
@@ -26,9 +23,6 @@ struct chario_pagemap_region {
 
 /* Open it; a descriptor or a negative errno. */
 int chario_pagemap_open(void);
-
-/* Read the entries of pages from @address on; 0 or a negative errno. */
-int chario_pagemap_read(int fd, uintptr_t address, uint64_t *entries, size_t nr_pages);
 
 /*
  * Find the written ones among the pages from *@start up to @end, which an

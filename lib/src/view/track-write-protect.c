@@ -51,6 +51,14 @@ struct guard {
 	bool checked;
 };
 
+/* Bytes of the view, and of what is behind it in its last page. */
+static uint64_t page_bytes(const struct chario_view *view)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+	return (view->bytes + page - 1) / page * page;
+}
+
 /* Whatever the kernel says against it, this way is closed; others may be open. */
 static int refuse(int err)
 {
@@ -104,7 +112,7 @@ static int start(struct chario_view *view)
 	if (!guard)
 		return -ENOMEM;
 	guard->start = (uintptr_t)view->memory;
-	guard->end = guard->start + chario_track_page_bytes(view);
+	guard->end = guard->start + page_bytes(view);
 	err = open_files(guard);
 	if (err) {
 		free(guard);
@@ -158,6 +166,18 @@ static int forget(struct chario_view *view)
 	return err;
 }
 
+static void found(struct chario_view *view, const struct chario_pagemap_region *region)
+{
+	uint64_t memory = (uintptr_t)view->memory;
+	size_t first = (size_t)(region->start - memory) / CHARIO_STORE_BLOCK;
+	size_t end = (size_t)(region->end - memory) / CHARIO_STORE_BLOCK;
+
+	/* The last page may be longer than what is left of the view. */
+	if (end > view->dirty->nr_blocks)
+		end = view->dirty->nr_blocks;
+	chario_dirty_set(view->dirty, first, end);
+}
+
 static int collect(struct chario_view *view)
 {
 	struct chario_pagemap_region regions[NR_REGIONS];
@@ -171,8 +191,7 @@ static int collect(struct chario_view *view)
 		if (nr < 0)
 			return nr;
 		for (int i = 0; i < nr; i++)
-			chario_track_found(view, (uintptr_t)regions[i].start,
-					   (uintptr_t)regions[i].end);
+			found(view, &regions[i]);
 	}
 	return 0;
 }
@@ -185,7 +204,6 @@ static void stop(struct chario_view *view)
 const struct chario_track_ops chario_track_write_protect = {
 	.kind = CHARIO_TRACKING_WRITE_PROTECT,
 	.needs_memory = true,
-	.needs_pages = true,
 	.start = start,
 	.forget = forget,
 	.collect = collect,

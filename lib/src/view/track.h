@@ -4,7 +4,6 @@
  *
  *	view/track-marks.c		the program says so
  *	view/track-write-protect.c	userfaultfd(2), asynchronous
- *	view/track-soft-dirty.c	soft-dirty bits
  *	view/track-compare.c		checksums
  *
  * Whatever the kind, what it finds is added to the bits of the view, and stays
@@ -57,7 +56,6 @@ struct chario_view {
  * struct chario_track_ops - one kind of tracking
  * @kind: which
  * @needs_memory: of the CPU
- * @needs_pages: the memory begins at a page
  * @start: begin, before the view is loaded; sets @track of the view.
  *	-EOPNOTSUPP where this memory or this kernel does not have it
  * @forget: what is in the buffer is what is on the disk; -EOPNOTSUPP where it
@@ -73,7 +71,6 @@ struct chario_view {
 struct chario_track_ops {
 	enum chario_tracking kind;
 	bool needs_memory;
-	bool needs_pages;
 	int (*start)(struct chario_view *view);
 	int (*forget)(struct chario_view *view);
 	int (*collect)(struct chario_view *view);
@@ -84,13 +81,6 @@ struct chario_track_ops {
 
 extern const struct chario_track_ops chario_track_marks;
 extern const struct chario_track_ops chario_track_write_protect;
-extern const struct chario_track_ops chario_track_soft_dirty;
 extern const struct chario_track_ops chario_track_compare;
-
-/* Bytes of the view, and of what is behind it in its last page. */
-size_t chario_track_page_bytes(const struct chario_view *view);
-
-/* Memory from @start up to @end has changed: mark the blocks of the view in it. */
-void chario_track_found(struct chario_view *view, uintptr_t start, uintptr_t end);
 
 #endif /* CHARIO_TRACK_H */

@@ -64,11 +64,6 @@ static void stop_tracking(struct chario_view *view)
 	view->track = NULL;
 }
 
-static bool is_page_aligned(const struct chario_view *view)
-{
-	return (uintptr_t)view->memory % (uintptr_t)sysconf(_SC_PAGESIZE) == 0;
-}
-
 /* Load a view, with changes known in one way. */
 static int load_with(struct chario_view *view, const struct chario_track_ops *ops)
 {
@@ -86,24 +81,22 @@ static int load_with(struct chario_view *view, const struct chario_track_ops *op
 	return err;
 }
 
-/* The first way that there is; for what is never written, none is needed. */
+/* Take the first way that there is; a view that is never written needs none. */
 static int load_auto(struct chario_view *view)
 {
-	static const struct chario_track_ops *const ways[] = {
-		&chario_track_write_protect,
-		&chario_track_soft_dirty,
-		&chario_track_compare,
-		&chario_track_marks,
-	};
-	size_t way = is_page_aligned(view) ? 0 : 2;
-	int err;
+	int err = -EOPNOTSUPP;
 
-	if (view->area->use == AREA_READ)
-		way = 3;
-	do {
-		err = load_with(view, ways[way]);
-	} while (err == -EOPNOTSUPP && ++way < 4);
-	return err;
+	if (view->area->use != AREA_READ) {
+		err = load_with(view, &chario_track_write_protect);
+		if (err == -EOPNOTSUPP)
+			err = load_with(view, &chario_track_compare);
+	}
+	return err == -EOPNOTSUPP ? load_with(view, &chario_track_marks) : err;
+}
+
+static bool begins_inside_page(const struct chario_view *view)
+{
+	return (uintptr_t)view->memory % (uintptr_t)sysconf(_SC_PAGESIZE) != 0;
 }
 
 static int load(struct chario_view *view, enum chario_tracking tracking)
@@ -111,13 +104,12 @@ static int load(struct chario_view *view, enum chario_tracking tracking)
 	static const struct chario_track_ops *const ways[] = {
 		[CHARIO_TRACKING_MARKS] = &chario_track_marks,
 		[CHARIO_TRACKING_WRITE_PROTECT] = &chario_track_write_protect,
-		[CHARIO_TRACKING_SOFT_DIRTY] = &chario_track_soft_dirty,
 		[CHARIO_TRACKING_COMPARE] = &chario_track_compare,
 	};
 
 	if (tracking == CHARIO_TRACKING_AUTO)
 		return load_auto(view);
-	if (ways[tracking]->needs_pages && !is_page_aligned(view))
+	if (tracking == CHARIO_TRACKING_WRITE_PROTECT && begins_inside_page(view))
 		return -EINVAL;
 	return load_with(view, ways[tracking]);
 }

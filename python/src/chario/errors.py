@@ -33,7 +33,7 @@ _VIEWS: dict[int, tuple[str, str]] = {
     ),
     errno.EINVAL: (
         "it is not inside the area or the view, or begins where none can",
-        "a view begins at a multiple of 4096 bytes of the area, WRITE_PROTECT and SOFT_DIRTY at a page of memory, "
+        "a view begins at a multiple of 4096 bytes of the area, WRITE_PROTECT at a page of memory, "
         "and the buffer is one of the area's store",
     ),
     errno.EOPNOTSUPP: (

@@ -32,11 +32,7 @@ class Tracking(IntEnum):
     AUTO = _abi.TRACKING_AUTO
     MARKS = _abi.TRACKING_MARKS
     WRITE_PROTECT = _abi.TRACKING_WRITE_PROTECT
-    SOFT_DIRTY = _abi.TRACKING_SOFT_DIRTY
     COMPARE = _abi.TRACKING_COMPARE
-
-
-_OF_PAGES = (Tracking.WRITE_PROTECT, Tracking.SOFT_DIRTY)
 
 
 class View(Resource):
@@ -82,7 +78,7 @@ class View(Resource):
         with self._buffer.memory as ours, borrowed(ours) as (address, _):
             if address == function("chario_buffer_memory")(memory):
                 return wanted
-        if wanted in _OF_PAGES:
+        if wanted is Tracking.WRITE_PROTECT:
             raise ChariOError.of(-errno.EOPNOTSUPP, self._what)
         return Tracking.COMPARE if wanted is Tracking.AUTO else wanted
 
