@@ -17,7 +17,7 @@ SOURCES = Path(__file__).resolve().parent / "src"
 CFLAGS = ("-std=gnu11", "-O2", "-g", "-Wall", "-Wextra", "-Werror", "-pthread", f"-I{TOP / 'kernel/uapi'}")
 # Unused sections are dropped: they need libraries that Debian does not have for 32 bits.
 CFLAGS_32 = ("-m32", "-static", "-D_FILE_OFFSET_BITS=64", "-ffunction-sections", "-Wl,--gc-sections")
-LDLIBS = ("-luring", "-lisal")
+LDLIBS = ("-luring", "-lisal", "-lmount")
 
 
 @cache

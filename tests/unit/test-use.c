@@ -94,6 +94,13 @@ static void test_overlay_root(void)
 	USES("0 nvme0n1p1 /\n1 nvme0n1p1 /run/lower\n");
 }
 
+static void test_overlay_with_blank(void)
+{
+	fake_mount("259:1", "/mnt/with\\040blank", "ext4", "/dev/nvme0n1p1", "ro");
+	fake_mount("0:40", "/data", "overlay", "overlay", "ro,lowerdir=/mnt/with\\040blank/a:/b");
+	USES("1 nvme0n1p1 /mnt/with blank\n1 nvme0n1p1 /data\n");
+}
+
 static void test_overlay_elsewhere(void)
 {
 	fake_mount("259:1", "/run/lower", "ext4", "/dev/nvme0n1p1", "ro");
@@ -110,6 +117,14 @@ static void test_overlay_on_root(void)
 	USES("0 nvme0n1p1 /\n");
 }
 
+/* The kernel leaves nothing between two blanks where the source is empty. */
+static void test_no_source(void)
+{
+	fake_mount("0:50", "/else", "odd", "", "rw");
+	fake_mount("259:1", "/data", "odd", "", "rw");
+	USES("1 nvme0n1p1 /data\n");
+}
+
 static void test_mounted_by_link(void)
 {
 	fake_link("/dev/nvme0n1p1", "/dev/disk/by-label/data");
@@ -121,6 +136,26 @@ static void test_swap(void)
 {
 	fake_append("/dev/nvme0n1p2                   partition\t8384444\t0\t-2\n", "/proc/swaps");
 	USES("2 nvme0n1p2 /dev/nvme0n1p2\n");
+}
+
+static void test_swap_elsewhere(void)
+{
+	fake_append("/dev/sda2                               partition\t8384444\t0\t-2\n"
+		    "/swap\\040file                            file\t8384444\t0\t-3\n",
+		    "/proc/swaps");
+	USES("");
+}
+
+static void test_no_swaps(void)
+{
+	fake_remove("/proc/swaps");
+	USES("");
+}
+
+static void test_broken_swaps(void)
+{
+	fake_append("/dev/nvme0n1p2 partition\n", "/proc/swaps");
+	USES("7  cannot read /proc/swaps: Protocol error\n");
 }
 
 static void test_lvm_with_root(void)
@@ -258,10 +293,15 @@ static const struct tap_test tests[] = {
 	{ "a btrfs whose other device is its source", test_btrfs_second_device },
 	{ "a btrfs on other drives is no use", test_btrfs_of_others },
 	{ "an overlay as root with a layer on the drive", test_overlay_root },
+	{ "an overlay with a layer whose path has a blank", test_overlay_with_blank },
 	{ "an overlay on a folder of a similar name is no use", test_overlay_elsewhere },
 	{ "overlays on the root file system are not told one by one", test_overlay_on_root },
+	{ "a mount without a source, by its number", test_no_source },
 	{ "a mount whose source is a link to the device", test_mounted_by_link },
 	{ "swap space", test_swap },
+	{ "swap space on other drives is no use", test_swap_elsewhere },
+	{ "a kernel without swap space", test_no_swaps },
+	{ "with swap space that cannot be read it may be in use", test_broken_swaps },
 	{ "LVM with the root file system on it", test_lvm_with_root },
 	{ "swap on dm-crypt on MD", test_md_and_crypt },
 	{ "a loop device on a partition", test_loop },

@@ -10,29 +10,34 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <libmount/libmount.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include "system/mount.h"
 #include "machine/stack.h"
 #include "system/sys.h"
 
 /**
  * struct walk - one walk through the uses of a drive
  * @stack: its devices
- * @mounts: all mounts of the system
- * @nr_mounts: how many
+ * @mounts: all mounts that the caller can see
+ * @swaps: all swap space
+ * @each: goes through one of these tables
+ * @above: goes through @mounts while @each does
  * @visit: is told each use
  * @data: for @visit
  * @nr_uses: how many it has been told
  */
 struct walk {
 	struct chario_stack stack;
-	struct chario_mount *mounts;
-	int nr_mounts;
+	struct libmnt_table *mounts;
+	struct libmnt_table *swaps;
+	struct libmnt_iter *each;
+	struct libmnt_iter *above;
 	chario_use_visit *visit;
 	void *data;
 	int nr_uses;
@@ -78,15 +83,19 @@ static const struct chario_stack_device *find_btrfs(const struct walk *walk, con
 	return found;
 }
 
-static const struct chario_stack_device *device_of(const struct walk *walk,
-						   const struct chario_mount *mount)
+static const struct chario_stack_device *device_of(const struct walk *walk, struct libmnt_fs *mount)
 {
-	const struct chario_stack_device *found = chario_stack_find(&walk->stack, mount->number);
+	const struct chario_stack_device *found;
+	const char *source = mnt_fs_get_source(mount);
+	dev_t device = mnt_fs_get_devno(mount);
+	char number[sizeof(found->number)];
 
-	if (!found)
-		found = chario_stack_find_path(&walk->stack, mount->source);
-	if (!found && !strcmp(mount->type, "btrfs"))
-		found = find_btrfs(walk, mount->source);
+	snprintf(number, sizeof(number), "%u:%u", major(device), minor(device));
+	found = chario_stack_find(&walk->stack, number);
+	if (!found && source)
+		found = chario_stack_find_path(&walk->stack, source);
+	if (!found && source && mnt_fs_match_fstype(mount, "btrfs"))
+		found = find_btrfs(walk, source);
 	return found;
 }
 
@@ -98,21 +107,34 @@ static bool is_below(const char *path, size_t length, const char *point)
 	       (length == depth || path[depth] == '/');
 }
 
-/* Whether one of the layers of an overlay lies on a mount of the drive. */
-static const struct chario_stack_device *find_overlay(const struct walk *walk,
-						      const struct chario_mount *overlay)
+/* The device of the drive that a folder lies on, by a mount above it. */
+static const struct chario_stack_device *find_above(const struct walk *walk, const char *path,
+						    size_t length)
 {
 	const struct chario_stack_device *found = NULL;
+	struct libmnt_fs *mount;
 
-	if (strcmp(overlay->type, "overlay"))
+	mnt_reset_iter(walk->above, MNT_ITER_FORWARD);
+	while (!found && !mnt_table_next_fs(walk->mounts, walk->above, &mount))
+		if (is_below(path, length, mnt_fs_get_target(mount)))
+			found = device_of(walk, mount);
+	return found;
+}
+
+/* The device of the drive that one of the layers of an overlay lies on. */
+static const struct chario_stack_device *find_overlay(const struct walk *walk,
+						      struct libmnt_fs *overlay)
+{
+	const struct chario_stack_device *found = NULL;
+	const char *path = mnt_fs_get_fs_options(overlay);
+
+	if (!path || !mnt_fs_match_fstype(overlay, "overlay"))
 		return NULL;
-	for (const char *path = overlay->options; *path && !found; path++) {
+	for (; *path && !found; path++) {
 		/* Layers are separated by ':' and stand behind '='. */
 		size_t length = strcspn(path, ",:=");
 
-		for (int i = 0; i < walk->nr_mounts && !found; i++)
-			if (is_below(path, length, walk->mounts[i].point))
-				found = device_of(walk, &walk->mounts[i]);
+		found = find_above(walk, path, length);
 		path += length;
 		if (!*path)
 			break;
@@ -123,43 +145,37 @@ static const struct chario_stack_device *find_overlay(const struct walk *walk,
 static int check_mounts(struct walk *walk, bool root)
 {
 	const struct chario_stack_device *device;
+	struct libmnt_fs *mount;
 	int ret = 0;
 
-	for (int i = 0; i < walk->nr_mounts && !ret; i++) {
-		const struct chario_mount *mount = &walk->mounts[i];
+	mnt_reset_iter(walk->each, MNT_ITER_FORWARD);
+	while (!ret && !mnt_table_next_fs(walk->mounts, walk->each, &mount)) {
+		const char *point = mnt_fs_get_target(mount);
 
-		if (root != !strcmp(mount->point, "/"))
+		if (root != !strcmp(point, "/"))
 			continue;
 		device = device_of(walk, mount);
 		if (!device)
 			device = find_overlay(walk, mount);
 		if (device)
 			ret = tell(walk, root ? CHARIO_USE_ROOT : CHARIO_USE_MOUNT, device->name,
-				   mount->point);
+				   point);
 	}
 	return ret;
 }
 
 static int check_swaps(struct walk *walk)
 {
-	FILE *file = chario_sys_fopen("/proc/swaps");
 	const struct chario_stack_device *device;
-	char *line = NULL;
-	size_t room = 0;
+	struct libmnt_fs *swap;
 	int ret = 0;
 
-	/* A kernel without swap has no such file. */
-	if (!file)
-		return errno == ENOENT ? 0 : tell_unknown(walk, "", "read /proc/swaps", -errno);
-	while (!ret && getline(&line, &room, file) > 0) {
-		line[strcspn(line, " \t\n")] = '\0';
-		chario_mount_unescape(line);
-		device = chario_stack_find_path(&walk->stack, line);
+	mnt_reset_iter(walk->each, MNT_ITER_FORWARD);
+	while (!ret && !mnt_table_next_fs(walk->swaps, walk->each, &swap)) {
+		device = chario_stack_find_path(&walk->stack, mnt_fs_get_source(swap));
 		if (device)
-			ret = tell(walk, CHARIO_USE_SWAP, device->name, line);
+			ret = tell(walk, CHARIO_USE_SWAP, device->name, mnt_fs_get_source(swap));
 	}
-	free(line);
-	fclose(file);
 	return ret;
 }
 
@@ -293,22 +309,63 @@ static int check_all(struct walk *walk)
 	return ret;
 }
 
-int chario_use_each(const struct chario_drive *drive, chario_use_visit *visit, void *data)
+/* A line that libmount cannot read may be the use: it must not be passed over. */
+static int refuse_line(struct libmnt_table *table, const char *path, int line)
 {
-	struct walk walk = { .visit = visit, .data = data };
-	int ret = chario_stack_init(&walk.stack, drive);
+	(void)table;
+	(void)path;
+	(void)line;
+	return -EPROTO;
+}
+
+static int read_table(struct libmnt_table *table, const char *path)
+{
+	FILE *file = chario_sys_fopen("%s", path);
+	int err;
+
+	if (!file)
+		return -errno;
+	mnt_table_set_parser_errcb(table, refuse_line);
+	err = mnt_table_parse_stream(table, file, path);
+	fclose(file);
+	return err;
+}
+
+static int read_tables(struct walk *walk)
+{
+	int err = read_table(walk->mounts, "/proc/self/mountinfo");
+	int ret = err ? tell_unknown(walk, "", "read /proc/self/mountinfo", err) : 0;
 
 	if (ret)
 		return ret;
-	walk.nr_mounts = chario_mount_read(&walk.mounts);
-	if (walk.nr_mounts < 0) {
-		ret = tell_unknown(&walk, "", "read /proc/self/mountinfo", walk.nr_mounts);
-		walk.nr_mounts = 0;
-	}
+	err = read_table(walk->swaps, "/proc/swaps");
+	/* A kernel without swap has no such file. */
+	return err && err != -ENOENT ? tell_unknown(walk, "", "read /proc/swaps", err) : 0;
+}
+
+int chario_use_each(const struct chario_drive *drive, chario_use_visit *visit, void *data)
+{
+	struct walk walk = {
+		.mounts = mnt_new_table(),
+		.swaps = mnt_new_table(),
+		.each = mnt_new_iter(MNT_ITER_FORWARD),
+		.above = mnt_new_iter(MNT_ITER_FORWARD),
+		.visit = visit,
+		.data = data,
+	};
+	int ret = chario_stack_init(&walk.stack, drive);
+
+	if (!walk.mounts || !walk.swaps || !walk.each || !walk.above)
+		ret = -ENOMEM;
+	if (!ret)
+		ret = read_tables(&walk);
 	if (!ret)
 		ret = check_all(&walk);
-	chario_mount_free(walk.mounts, walk.nr_mounts);
 	chario_stack_deinit(&walk.stack);
+	mnt_free_iter(walk.above);
+	mnt_free_iter(walk.each);
+	mnt_unref_table(walk.swaps);
+	mnt_unref_table(walk.mounts);
 	return ret;
 }
 
