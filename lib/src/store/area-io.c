@@ -130,7 +130,11 @@ static int fetch(struct chario_area *area, const struct window *window, size_t a
 	return err ? err : chario_pool_take(bounce, at, bytes);
 }
 
-static int read_window(struct chario_area *area, const struct window *window, void *memory)
+/* moves the bytes of a window that are wanted, to memory or from it */
+typedef int move_window(struct chario_area *area, const struct window *window,
+			unsigned char *memory);
+
+static int read_window(struct chario_area *area, const struct window *window, unsigned char *memory)
 {
 	const unsigned char *bounce = area->bounce.memory;
 	int err = fetch(area, window, 0, window->bytes);
@@ -155,7 +159,8 @@ static int fetch_edges(struct chario_area *area, const struct window *window)
 	return err;
 }
 
-static int write_window(struct chario_area *area, const struct window *window, const void *memory)
+static int write_window(struct chario_area *area, const struct window *window,
+			unsigned char *memory)
 {
 	const struct chario_pool *bounce = &area->bounce;
 	int err = fetch_edges(area, window);
@@ -180,13 +185,13 @@ static int have_bounce(struct chario_area *area)
 	return chario_pool_create(&area->bounce, area->store->device, BOUNCE_BYTES, 0);
 }
 
-ssize_t chario_area_read(struct chario_area *area, void *memory, size_t bytes, uint64_t offset)
+/* Move bytes from @offset on, as far as the area goes, a window at a time. */
+static ssize_t move_windows(struct chario_area *area, unsigned char *memory, size_t bytes,
+			    uint64_t offset, move_window *move_one)
 {
 	size_t done = 0;
 	int err;
 
-	if (offset >= area->fields.bytes)
-		return 0;
 	if (bytes > area->fields.bytes - offset)
 		bytes = (size_t)(area->fields.bytes - offset);
 	if (bytes > SSIZE_MAX)
@@ -196,7 +201,7 @@ ssize_t chario_area_read(struct chario_area *area, void *memory, size_t bytes, u
 	while (done < bytes && !err) {
 		struct window window = window_at(offset + done, bytes - done);
 
-		err = read_window(area, &window, (unsigned char *)memory + done);
+		err = move_one(area, &window, memory + done);
 		if (!err)
 			done += window.wanted;
 	}
@@ -204,33 +209,24 @@ ssize_t chario_area_read(struct chario_area *area, void *memory, size_t bytes, u
 	return done ? (ssize_t)done : err;
 }
 
+ssize_t chario_area_read(struct chario_area *area, void *memory, size_t bytes, uint64_t offset)
+{
+	if (offset >= area->fields.bytes)
+		return 0;
+	return move_windows(area, memory, bytes, offset, read_window);
+}
+
 ssize_t chario_area_write(struct chario_area *area, const void *memory, size_t bytes,
 			  uint64_t offset)
 {
-	size_t done = 0;
-	int err;
-
 	if (area->use == AREA_READ)
 		return -EROFS;
 	if (!bytes)
 		return 0;
 	if (offset >= area->fields.bytes)
 		return -ENOSPC;
-	if (bytes > area->fields.bytes - offset)
-		bytes = (size_t)(area->fields.bytes - offset);
-	if (bytes > SSIZE_MAX)
-		bytes = SSIZE_MAX;
-	pthread_mutex_lock(&area->mutex);
-	err = have_bounce(area);
-	while (done < bytes && !err) {
-		struct window window = window_at(offset + done, bytes - done);
-
-		err = write_window(area, &window, (const unsigned char *)memory + done);
-		if (!err)
-			done += window.wanted;
-	}
-	pthread_mutex_unlock(&area->mutex);
-	return done ? (ssize_t)done : err;
+	/* write_window() only reads from memory. */
+	return move_windows(area, (unsigned char *)memory, bytes, offset, write_window);
 }
 
 int chario_area_sync(struct chario_area *area)
