@@ -228,18 +228,28 @@ static int report_gap(struct chario_check *check, uint64_t number)
 	return err ? err : chario_check_report(check, &finding);
 }
 
-/* It is damage for who does not know better; so it is not said to be any. */
-static int report_newer(struct chario_check *check, uint64_t number,
-			const struct store_entry *entry)
+/* A finding about an area, whose entry is in block @number of the table. */
+static struct chario_finding make_finding(enum chario_damage damage, enum chario_severity severity,
+					  uint64_t number, const struct store_entry *entry)
 {
 	struct chario_finding finding = {
-		.damage = CHARIO_DAMAGE_NEWER,
-		.severity = CHARIO_SEVERITY_UNKNOWN,
+		.damage = damage,
+		.severity = severity,
 		.block = number,
 		.offset = entry->fields.offset,
 	};
 
 	memcpy(finding.name, entry->name, sizeof(finding.name) - 1);
+	return finding;
+}
+
+/* An older release cannot tell it from damage; so it is not said to be any. */
+static int report_newer(struct chario_check *check, uint64_t number,
+			const struct store_entry *entry)
+{
+	struct chario_finding finding =
+		make_finding(CHARIO_DAMAGE_NEWER, CHARIO_SEVERITY_UNKNOWN, number, entry);
+
 	chario_check_describe(&finding,
 			      "an area of block %" PRIu64 " is of a newer release of CharIO than "
 			      "this one",
@@ -250,16 +260,11 @@ static int report_newer(struct chario_check *check, uint64_t number,
 static int report_entry(struct chario_check *check, uint64_t number,
 			const struct store_entry *entry, const char *fault)
 {
-	struct chario_finding finding = {
-		.damage = CHARIO_DAMAGE_ENTRY,
-		.severity = CHARIO_SEVERITY_LOSS,
-		.block = number,
-		.offset = entry->fields.offset,
-	};
+	struct chario_finding finding =
+		make_finding(CHARIO_DAMAGE_ENTRY, CHARIO_SEVERITY_LOSS, number, entry);
 
 	if (strstr(fault, "outside"))
 		finding.damage = CHARIO_DAMAGE_RANGE;
-	memcpy(finding.name, entry->name, sizeof(finding.name) - 1);
 	chario_check_describe(&finding, "an area of block %" PRIu64 " cannot be: %s", number,
 			      fault);
 	return chario_check_report(check, &finding);
@@ -267,14 +272,9 @@ static int report_entry(struct chario_check *check, uint64_t number,
 
 static int report_name(struct chario_check *check, uint64_t number, const struct store_entry *entry)
 {
-	struct chario_finding finding = {
-		.damage = CHARIO_DAMAGE_NAME,
-		.severity = CHARIO_SEVERITY_LOSS,
-		.block = number,
-		.offset = entry->fields.offset,
-	};
+	struct chario_finding finding =
+		make_finding(CHARIO_DAMAGE_NAME, CHARIO_SEVERITY_LOSS, number, entry);
 
-	strcpy(finding.name, entry->name);
 	strcpy(finding.other, entry->name);
 	chario_check_describe(&finding,
 			      "two areas have the same name; the second is not found by it");
@@ -283,14 +283,9 @@ static int report_name(struct chario_check *check, uint64_t number, const struct
 
 static int report_move(struct chario_check *check, uint64_t number, const struct store_entry *entry)
 {
-	struct chario_finding finding = {
-		.damage = CHARIO_DAMAGE_MOVE,
-		.severity = CHARIO_SEVERITY_NOTE,
-		.block = number,
-		.offset = entry->fields.offset,
-	};
+	struct chario_finding finding =
+		make_finding(CHARIO_DAMAGE_MOVE, CHARIO_SEVERITY_NOTE, number, entry);
 
-	strcpy(finding.name, entry->name);
 	chario_check_describe(&finding, "a move was interrupted; defrag goes on with it");
 	return chario_check_report(check, &finding);
 }
