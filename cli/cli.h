@@ -157,13 +157,12 @@ void cli_say(const struct cli *cli, const char *format, ...)
 int cli_usage(const struct cli *cli, const char *format, ...)
 	__attribute__((__format__(__printf__, 2, 3)));
 
-/* The same, and what the errno means and what to do.  Returns CLI_FAILED. */
-int cli_fail(const struct cli *cli, int err, const char *format, ...)
-	__attribute__((__format__(__printf__, 3, 4)));
+/* The same, and what the errno means for a subject and what to do.  Returns CLI_FAILED. */
+int cli_fail_about(const struct cli *cli, enum chario_subject subject, int err, const char *format,
+		   ...) __attribute__((__format__(__printf__, 4, 5)));
 
-/* The same, of an errno that is about something else than a disk. */
-void cli_fail_about(const struct cli *cli, enum chario_subject subject, int err, const char *format,
-		    va_list args) __attribute__((__format__(__printf__, 4, 0)));
+/* The same, of an errno that is about a disk. */
+#define cli_fail(cli, err, ...) cli_fail_about(cli, CHARIO_SUBJECT_DISK, err, __VA_ARGS__)
 
 /* "EBUSY", or "errno 18" for one that CharIO does not give. */
 const char *cli_error_name(char text[32], int err);

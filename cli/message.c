@@ -43,25 +43,19 @@ const char *cli_error_name(char text[32], int err)
 	return text;
 }
 
-void cli_fail_about(const struct cli *cli, enum chario_subject subject, int err, const char *format,
-		    va_list args)
+int cli_fail_about(const struct cli *cli, enum chario_subject subject, int err, const char *format,
+		   ...)
 {
 	const char *advice = chario_error_advice_of(err, subject);
 	char name[32];
+	va_list args;
 
+	va_start(args, format);
 	say(cli, format, args);
+	va_end(args);
 	fprintf(stderr, ": %s (%s)\n", chario_error_meaning_of(err, subject),
 		cli_error_name(name, err));
 	if (advice)
 		fprintf(stderr, "%s\n", advice);
-}
-
-int cli_fail(const struct cli *cli, int err, const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	cli_fail_about(cli, CHARIO_SUBJECT_DISK, err, format, args);
-	va_end(args);
 	return CLI_FAILED;
 }

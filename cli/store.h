@@ -30,13 +30,11 @@ int cli_store_option(struct cli *cli, const char **store);
 
 /* As cli_fail(), in the words of a store that is opened, of the bytes of an area, of an
  * area that is created, and of one that is there. */
-int cli_fail_store(const struct cli *cli, int err, const char *format, ...)
-	__attribute__((__format__(__printf__, 3, 4)));
-int cli_fail_write(const struct cli *cli, int err, const char *format, ...)
-	__attribute__((__format__(__printf__, 3, 4)));
-int cli_fail_create(const struct cli *cli, int err, const char *name);
-int cli_fail_area(const struct cli *cli, int err, const char *format, ...)
-	__attribute__((__format__(__printf__, 3, 4)));
+#define cli_fail_store(cli, err, ...) cli_fail_about(cli, CHARIO_SUBJECT_STORE, err, __VA_ARGS__)
+#define cli_fail_write(cli, err, ...) cli_fail_about(cli, CHARIO_SUBJECT_CONTENT, err, __VA_ARGS__)
+#define cli_fail_create(cli, err, name) \
+	cli_fail_about(cli, CHARIO_SUBJECT_NEW_AREA, err, "cannot create \"%s\"", name)
+#define cli_fail_area(cli, err, ...) cli_fail_about(cli, CHARIO_SUBJECT_AREA, err, __VA_ARGS__)
 
 /*
  * Whether to open an area once more, after a pause: it is busy, and was asked for first at
