@@ -117,6 +117,12 @@ enum {
  */
 int cli_next_option(struct cli *cli);
 
+/* The argument of an option, seconds from 0.001 to 1000000: CLI_OK or CLI_USAGE. */
+int cli_option_seconds(const struct cli *cli, double *seconds);
+
+/* The argument of an option, 1 or more: CLI_OK or CLI_USAGE. */
+int cli_option_count(const struct cli *cli, unsigned long *count);
+
 /* For verbs that have no option of their own: CLI_OK or CLI_USAGE. */
 int cli_no_options(struct cli *cli);
 

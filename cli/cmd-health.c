@@ -5,7 +5,6 @@
 #include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <chario/device.h>
@@ -15,17 +14,16 @@
 
 #define ZERO_C     273
 #define UNIT_BYTES 512000
-#define MAX_WAIT_S 1000000
 
 /**
  * struct watch - what to do
  * @on: again and again
- * @interval_ms: longest time from one look to the next
+ * @interval_s: longest time from one look to the next
  * @count: looks, 0 for no end
  */
 struct watch {
 	bool on;
-	unsigned int interval_ms;
+	double interval_s;
 	unsigned long count;
 };
 
@@ -258,31 +256,12 @@ static int follow(const struct cli *cli, const struct chario_device *device,
 
 	for (unsigned long i = 1; !err && (!watch->count || i < watch->count) && !ferror(stdout);
 	     i++) {
-		err = chario_health_wait(device, health->events, watch->interval_ms);
+		err = chario_health_wait(device, health->events,
+					 (unsigned int)(watch->interval_s * 1000));
 		if (err >= 0)
 			err = look(cli, device, health, true);
 	}
 	return err;
-}
-
-static bool parse_interval(const char *text, unsigned int *milliseconds)
-{
-	double seconds;
-	char *end;
-
-	seconds = strtod(text, &end);
-	if (end == text || *end || !(seconds >= 0.001 && seconds <= MAX_WAIT_S))
-		return false;
-	*milliseconds = (unsigned int)(seconds * 1000);
-	return true;
-}
-
-static bool parse_count(const char *text, unsigned long *count)
-{
-	char *end;
-
-	*count = strtoul(text, &end, 10);
-	return end != text && !*end && *text != '-' && *count;
 }
 
 static int parse_options(struct cli *cli, struct watch *watch)
@@ -292,12 +271,10 @@ static int parse_options(struct cli *cli, struct watch *watch)
 	while ((option = cli_next_option(cli)) != CLI_NO_OPTION) {
 		if (option == 'w')
 			watch->on = true;
-		if (option == 'i' && !parse_interval(optarg, &watch->interval_ms))
-			return cli_usage(cli,
-					 "\"%s\" is not a number of seconds from 0.001 to 1000000",
-					 optarg);
-		if (option == 'c' && !parse_count(optarg, &watch->count))
-			return cli_usage(cli, "\"%s\" is not a count", optarg);
+		if (option == 'i' && cli_option_seconds(cli, &watch->interval_s))
+			return CLI_USAGE;
+		if (option == 'c' && cli_option_count(cli, &watch->count))
+			return CLI_USAGE;
 		if (option == CLI_BAD_OPTION)
 			return CLI_USAGE;
 	}
@@ -308,7 +285,7 @@ static int parse_options(struct cli *cli, struct watch *watch)
 
 int cmd_health(struct cli *cli)
 {
-	struct watch watch = { .interval_ms = 10000 };
+	struct watch watch = { .interval_s = 10 };
 	struct chario_device *device;
 	struct chario_health health;
 	int err, status = parse_options(cli, &watch);

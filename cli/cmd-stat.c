@@ -7,7 +7,6 @@
 #include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -128,22 +127,6 @@ static int follow(const struct cli *cli, const struct chario_device *device, dou
 	return err;
 }
 
-static bool parse_interval(const char *text, double *seconds)
-{
-	char *end;
-
-	*seconds = strtod(text, &end);
-	return end != text && !*end && *seconds >= 0.001 && *seconds <= 1e6;
-}
-
-static bool parse_count(const char *text, unsigned long *count)
-{
-	char *end;
-
-	*count = strtoul(text, &end, 10);
-	return end != text && !*end && *text != '-' && *count;
-}
-
 static int parse_options(struct cli *cli, const char **store, double *interval,
 			 unsigned long *count)
 {
@@ -152,12 +135,10 @@ static int parse_options(struct cli *cli, const char **store, double *interval,
 	while ((option = cli_next_option(cli)) != CLI_NO_OPTION) {
 		if (option == 's')
 			*store = optarg;
-		if (option == 'i' && !parse_interval(optarg, interval))
-			return cli_usage(cli,
-					 "\"%s\" is not a number of seconds from 0.001 to 1000000",
-					 optarg);
-		if (option == 'c' && !parse_count(optarg, count))
-			return cli_usage(cli, "\"%s\" is not a count", optarg);
+		if (option == 'i' && cli_option_seconds(cli, interval))
+			return CLI_USAGE;
+		if (option == 'c' && cli_option_count(cli, count))
+			return CLI_USAGE;
 		if (option == CLI_BAD_OPTION)
 			return CLI_USAGE;
 	}

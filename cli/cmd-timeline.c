@@ -19,7 +19,6 @@
 
 #define TAGS            4096
 #define DEFAULT_RECORDS 16384
-#define SECONDS_MAX     1e6
 
 /* What a shell says of a program that it cannot run. */
 #define CANNOT_RUN 127
@@ -157,14 +156,6 @@ static bool parse_number(const char *text, uint64_t *number)
 	return end != text && !*end && *text != '-' && !errno;
 }
 
-static bool parse_seconds(const char *text, double *seconds)
-{
-	char *end;
-
-	*seconds = strtod(text, &end);
-	return end != text && !*end && *seconds >= 0.001 && *seconds <= SECONDS_MAX;
-}
-
 static bool parse_records(const char *text, uint32_t *records)
 {
 	uint64_t number;
@@ -188,10 +179,7 @@ static int parse_option(struct cli *cli, int option, struct timeline_job *job)
 {
 	switch (option) {
 	case 's':
-		if (parse_seconds(optarg, &job->seconds))
-			return CLI_OK;
-		return cli_usage(cli, "\"%s\" is not a number of seconds from 0.001 to 1000000",
-				 optarg);
+		return cli_option_seconds(cli, &job->seconds);
 	case 'u':
 		if (parse_limit(optarg, &job->stop_above_ns))
 			return CLI_OK;

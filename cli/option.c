@@ -4,6 +4,7 @@
  */
 #include <getopt.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli.h"
@@ -56,6 +57,26 @@ int cli_next_option(struct cli *cli)
 		return CLI_NO_OPTION;
 	}
 	return letter;
+}
+
+int cli_option_seconds(const struct cli *cli, double *seconds)
+{
+	char *end;
+
+	*seconds = strtod(optarg, &end);
+	if (end != optarg && !*end && *seconds >= 0.001 && *seconds <= 1e6)
+		return CLI_OK;
+	return cli_usage(cli, "\"%s\" is not a number of seconds from 0.001 to 1000000", optarg);
+}
+
+int cli_option_count(const struct cli *cli, unsigned long *count)
+{
+	char *end;
+
+	*count = strtoul(optarg, &end, 10);
+	if (end != optarg && !*end && *optarg != '-' && *count)
+		return CLI_OK;
+	return cli_usage(cli, "\"%s\" is not a count", optarg);
 }
 
 int cli_no_options(struct cli *cli)
