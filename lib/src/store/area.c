@@ -33,11 +33,10 @@ static int look_up(struct chario_area *area)
 
 	if (err)
 		return err;
-	err = chario_store_refresh(store);
-	item = err ? NULL : chario_index_find(&store->index, area->name);
+	item = chario_index_find(&store->index, area->name);
 	if (item)
 		take_item(area, item);
-	else if (!err)
+	else
 		err = -ENOENT;
 	pthread_mutex_unlock(&store->mutex);
 	return err;
@@ -383,11 +382,10 @@ int chario_area_get_stream(struct chario_area *area, struct chario_area_stream *
 
 	if (err)
 		return err;
-	err = chario_store_refresh(store);
-	item = err ? NULL : chario_area_item(area);
+	item = chario_area_item(area);
 	if (item)
 		fields = item->fields;
-	else if (!err)
+	else
 		err = -EUCLEAN;
 	pthread_mutex_unlock(&store->mutex);
 	if (err)

@@ -243,15 +243,6 @@ static int load_changed(struct chario_store *store, uint64_t from, uint64_t to)
 	return err ? err : each_changed(store, from, to, take_block);
 }
 
-int chario_store_enter(struct chario_store *store)
-{
-	int err = chario_pool_check(&store->pool);
-
-	if (!err)
-		pthread_mutex_lock(&store->mutex);
-	return err;
-}
-
 /* Take up what has changed since @seen: -EUCLEAN where all has to be read. */
 static int catch_up(struct chario_store *store, uint64_t sequence)
 {
@@ -272,11 +263,13 @@ static int catch_up(struct chario_store *store, uint64_t sequence)
 }
 
 /*
+ * Have the index be what the table is.  @mutex is held.
+ *
  * A change of several blocks between two of the reads would be taken up in part: an area that
  * is replaced then would be in neither of its slots.  So the note is read once more, where
  * there was anything to take up.
  */
-int chario_store_refresh(struct chario_store *store)
+static int refresh(struct chario_store *store)
 {
 	uint64_t before = UINT64_MAX;
 
@@ -299,6 +292,19 @@ int chario_store_refresh(struct chario_store *store)
 		before = sequence;
 	}
 	return 0;
+}
+
+int chario_store_enter(struct chario_store *store)
+{
+	int err = chario_pool_check(&store->pool);
+
+	if (err)
+		return err;
+	pthread_mutex_lock(&store->mutex);
+	err = refresh(store);
+	if (err)
+		pthread_mutex_unlock(&store->mutex);
+	return err;
 }
 
 static void unlock(struct chario_store *store)
@@ -325,7 +331,7 @@ int chario_change_begin(struct chario_store *store)
 		return err;
 	}
 	pthread_mutex_lock(&store->mutex);
-	err = chario_store_refresh(store);
+	err = refresh(store);
 	if (!err && store->nr_damaged)
 		err = -EUCLEAN;
 	if (err)

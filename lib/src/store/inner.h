@@ -360,13 +360,11 @@ void chario_note_end(struct chario_store *store);
 /* store/changes.c */
 
 /*
- * Take @mutex, to look something up: 0; or -EPERM in a child of fork(2), where whoever
- * held it at that moment holds it for ever, and then it is not taken.
+ * Take @mutex, to look something up, and have the index be what the table is: 0; or an
+ * error, and then @mutex is not taken.  -EPERM in a child of fork(2), where a thread that
+ * held it at that moment holds it for ever.
  */
 int chario_store_enter(struct chario_store *store);
-
-/* Have the index be what the table is.  @mutex is held. */
-int chario_store_refresh(struct chario_store *store);
 
 /* The same, for the first time. */
 int chario_store_load(struct chario_store *store);

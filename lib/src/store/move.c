@@ -115,11 +115,10 @@ static int look(struct chario_store *store, uint64_t slot, struct store_fields *
 
 	if (err)
 		return err;
-	err = chario_store_refresh(store);
-	item = err ? NULL : store->index.slots[slot];
+	item = store->index.slots[slot];
 	if (item)
 		*fields = item->fields;
-	else if (!err)
+	else
 		err = -EUCLEAN;
 	pthread_mutex_unlock(&store->mutex);
 	return err;

@@ -175,13 +175,12 @@ int chario_store_get_info(struct chario_store *store, struct chario_store_info *
 	err = chario_store_enter(store);
 	if (err)
 		return err;
-	err = chario_store_refresh(store);
 	all.nr_areas = store->index.nr_items;
 	all.used_bytes = count_used(&store->index);
 	all.free_bytes = all.data_bytes - all.used_bytes;
 	measure_holes(store, &all);
 	pthread_mutex_unlock(&store->mutex);
-	return err ? err : chario_sys_give(info, size, &all, sizeof(all), STORE_INFO_MIN);
+	return chario_sys_give(info, size, &all, sizeof(all), STORE_INFO_MIN);
 }
 
 static uint32_t area_flags(uint32_t flags)
@@ -214,11 +213,8 @@ void chario_store_fill_info(const struct store_fields *fields, const char *label
 static int copy_areas(struct chario_store *store, struct chario_area_info **infos, size_t *count)
 {
 	const struct store_index *index = &store->index;
-	int err = chario_store_refresh(store);
 
 	*count = 0;
-	if (err)
-		return err;
 	*infos = calloc(index->nr_places + 1, sizeof(**infos));
 	if (!*infos)
 		return -ENOMEM;
@@ -257,11 +253,10 @@ int chario_store_find(struct chario_store *store, const char *name, struct chari
 
 	if (err)
 		return err;
-	err = chario_store_refresh(store);
-	item = err ? NULL : chario_index_find(&store->index, name);
+	item = chario_index_find(&store->index, name);
 	if (item)
 		chario_store_fill_info(&item->fields, item->name, &found);
-	else if (!err)
+	else
 		err = -ENOENT;
 	pthread_mutex_unlock(&store->mutex);
 	return err ? err : chario_sys_give(info, size, &found, sizeof(found), AREA_INFO_MIN);
