@@ -162,14 +162,13 @@ int chario_device_settle(const struct chario_device *device, uint64_t offset, ui
 	return device->ops->settle ? device->ops->settle(device, offset, bytes, deadline_ns) : 0;
 }
 
-/* Every struct of the ABI begins with its size. */
-static int get(const struct chario_device *device, unsigned long request, void *argument,
-	       size_t size, size_t smallest)
+int chario_device_get(const struct chario_device *device, unsigned long request, void *argument,
+		      size_t size, size_t first_bytes)
 {
 	uint32_t size_word = (uint32_t)size;
 	int ret;
 
-	if (size < smallest || size > UINT32_MAX)
+	if (size < first_bytes || size > UINT32_MAX)
 		return -EINVAL;
 	memset(argument, 0, size);
 	memcpy(argument, &size_word, sizeof(size_word));
@@ -177,34 +176,43 @@ static int get(const struct chario_device *device, unsigned long request, void *
 	return ret < 0 ? ret : 0;
 }
 
-int chario_device_get_stats(const struct chario_device *device, struct chario_stats *stats,
-			    size_t size)
+int chario_device_set(const struct chario_device *device, unsigned long request,
+		      const void *argument, size_t size, size_t first_bytes)
 {
-	return get(device, CHARIO_IOC_STATS, stats, size, STATS_MIN);
-}
-
-int chario_device_get_options(const struct chario_device *device,
-			      struct chario_file_options *options, size_t size)
-{
-	return get(device, CHARIO_IOC_GET_FILE, options, size, OPTIONS_MIN);
-}
-
-int chario_device_set_options(const struct chario_device *device,
-			      const struct chario_file_options *options, size_t size)
-{
-	struct chario_file_options *copy;
+	uint32_t size_word = (uint32_t)size;
+	void *copy;
 	int ret;
 
-	if (size < OPTIONS_MIN || size > UINT32_MAX)
+	if (size < first_bytes || size > UINT32_MAX)
 		return -EINVAL;
 	/* The caller may come from a later version and know a longer struct. */
 	copy = malloc(size);
 	if (!copy)
 		return -ENOMEM;
-	memcpy(copy, options, size);
-	copy->size = (uint32_t)size;
-	ret = chario_device_ioctl(device, CHARIO_IOC_SET_FILE, copy);
+	memcpy(copy, argument, size);
+	memcpy(copy, &size_word, sizeof(size_word));
+	ret = chario_device_ioctl(device, request, copy);
 	free(copy);
+	return ret;
+}
+
+int chario_device_get_stats(const struct chario_device *device, struct chario_stats *stats,
+			    size_t size)
+{
+	return chario_device_get(device, CHARIO_IOC_STATS, stats, size, STATS_MIN);
+}
+
+int chario_device_get_options(const struct chario_device *device,
+			      struct chario_file_options *options, size_t size)
+{
+	return chario_device_get(device, CHARIO_IOC_GET_FILE, options, size, OPTIONS_MIN);
+}
+
+int chario_device_set_options(const struct chario_device *device,
+			      const struct chario_file_options *options, size_t size)
+{
+	int ret = chario_device_set(device, CHARIO_IOC_SET_FILE, options, size, OPTIONS_MIN);
+
 	return ret < 0 ? ret : 0;
 }
 

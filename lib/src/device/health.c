@@ -5,7 +5,6 @@
 #include <chario/health.h>
 
 #include <errno.h>
-#include <string.h>
 
 #include "device/ops.h"
 #include "machine/disk.h"
@@ -40,14 +39,7 @@ static const struct {
 
 int chario_health_get(const struct chario_device *device, struct chario_health *health, size_t size)
 {
-	int ret;
-
-	if (size < HEALTH_MIN || size > UINT32_MAX)
-		return -EINVAL;
-	memset(health, 0, size);
-	health->size = (uint32_t)size;
-	ret = chario_device_ioctl(device, CHARIO_IOC_HEALTH, health);
-	return ret < 0 ? ret : 0;
+	return chario_device_get(device, CHARIO_IOC_HEALTH, health, size, HEALTH_MIN);
 }
 
 /* 1 when there was an event since @events, else 0, or a negative errno. */

@@ -123,6 +123,16 @@ int chario_device_make_file(int fd, const char *path, struct chario_device **dev
 int chario_device_ioctl(const struct chario_device *device, unsigned long request, void *argument);
 
 /*
+ * The same with a struct that begins with its size, of which the caller knows @size bytes:
+ * -EINVAL where its first version has more.  The first function has the kernel fill it in,
+ * the second gives a copy of it to the kernel.
+ */
+int chario_device_get(const struct chario_device *device, unsigned long request, void *argument,
+		      size_t size, size_t first_bytes);
+int chario_device_set(const struct chario_device *device, unsigned long request,
+		      const void *argument, size_t size, size_t first_bytes);
+
+/*
  * Whether the drive is done with a buffer.  Where a transfer did not move all that it
  * was asked for, one of its commands may have passed its deadline, whatever the result
  * says: the drive may still read or write the memory, and reach the disk, until recovery

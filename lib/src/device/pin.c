@@ -16,8 +16,8 @@ static const char *const names[] = {
 	"apst", "power-state", "coalescing", "vectors", "retry", "cpu", "link",
 };
 
-static int run(const struct chario_device *device, unsigned long request, uint32_t wanted,
-	       struct chario_pin *pin, size_t size)
+int chario_pin_set(const struct chario_device *device, uint32_t wanted, struct chario_pin *pin,
+		   size_t size)
 {
 	int ret;
 
@@ -26,19 +26,13 @@ static int run(const struct chario_device *device, unsigned long request, uint32
 	memset(pin, 0, size);
 	pin->size = (uint32_t)size;
 	pin->wanted = wanted;
-	ret = chario_device_ioctl(device, request, pin);
+	ret = chario_device_ioctl(device, CHARIO_IOC_SET_PIN, pin);
 	return ret < 0 ? ret : 0;
-}
-
-int chario_pin_set(const struct chario_device *device, uint32_t wanted, struct chario_pin *pin,
-		   size_t size)
-{
-	return run(device, CHARIO_IOC_SET_PIN, wanted, pin, size);
 }
 
 int chario_pin_get(const struct chario_device *device, struct chario_pin *pin, size_t size)
 {
-	return run(device, CHARIO_IOC_GET_PIN, 0, pin, size);
+	return chario_device_get(device, CHARIO_IOC_GET_PIN, pin, size, PIN_MIN);
 }
 
 const char *chario_pin_name(unsigned int place)

@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -117,19 +116,9 @@ int chario_timeline_open(const struct chario_device *device,
 			 const struct chario_timeline_open *options, size_t size,
 			 struct chario_timeline **timeline)
 {
-	struct chario_timeline_open *copy;
-	int err, fd;
+	int fd = chario_device_set(device, CHARIO_IOC_TIMELINE_OPEN, options, size, OPEN_MIN);
+	int err;
 
-	if (size < OPEN_MIN || size > UINT32_MAX)
-		return -EINVAL;
-	/* The caller may come from a later version and know a longer struct. */
-	copy = malloc(size);
-	if (!copy)
-		return -ENOMEM;
-	memcpy(copy, options, size);
-	copy->size = (uint32_t)size;
-	fd = chario_device_ioctl(device, CHARIO_IOC_TIMELINE_OPEN, copy);
-	free(copy);
 	if (fd < 0)
 		return fd;
 	err = make(fd, timeline);
