@@ -81,6 +81,20 @@ uint64_t chario_table_offset(const struct store_header *header, uint64_t number,
 	return (copy ? header->second_offset : first) + number * CHARIO_STORE_BLOCK;
 }
 
+void chario_table_make_empty(const struct store_header *header, uint64_t number, uint64_t sequence,
+			     void *block)
+{
+	struct store_table *table = block;
+
+	memset(table, 0, sizeof(*table));
+	table->head.magic = STORE_MAGIC_TABLE;
+	memcpy(table->head.uuid, header->head.uuid, sizeof(table->head.uuid));
+	table->head.number = (uint32_t)number;
+	table->head.sequence = sequence;
+	chario_remains_leave(header, table);
+	chario_block_seal(table);
+}
+
 const struct store_table *chario_table_choose(const struct store_header *header, uint64_t number,
 					      const void *first, const void *second)
 {

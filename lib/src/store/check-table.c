@@ -120,22 +120,6 @@ static int report_copy(struct chario_check *check, const struct pair *pair, unsi
 	return err ? err : chario_check_report(check, &finding);
 }
 
-/*
- * An empty block that counts as used, so that those behind it are looked at; or one
- * that has never been used, where it is behind such a one.
- */
-static void make_empty(const struct chario_check *check, const struct pair *pair,
-		       struct store_table *table)
-{
-	memset(table, 0, sizeof(*table));
-	table->head.magic = STORE_MAGIC_TABLE;
-	memcpy(table->head.uuid, check->store.header.head.uuid, sizeof(table->head.uuid));
-	table->head.number = (uint32_t)pair->number;
-	table->head.sequence = check->unused == UINT64_MAX ? chario_store_now() : 0;
-	chario_remains_leave(&check->store.header, table);
-	chario_block_seal(table);
-}
-
 static int put_copies(struct chario_check *check, const struct store_table *table)
 {
 	for (unsigned int copy = 0; copy < 2; copy++) {
@@ -149,7 +133,11 @@ static int put_copies(struct chario_check *check, const struct store_table *tabl
 	return 0;
 }
 
-/* What is good stays: of two copies that differ, the one that all readers take. */
+/*
+ * What is good stays: of two copies that differ, the one that all readers take.  Else the
+ * block is empty, and counts as used, so that those behind it are looked at; where it is
+ * behind one that has never been used, it has not been used either.
+ */
 static int forget(struct chario_check *check, const struct pair *pair)
 {
 	const struct store_table *good = choose(check, pair);
@@ -158,7 +146,9 @@ static int forget(struct chario_check *check, const struct pair *pair)
 	if (good)
 		table = *good;
 	else
-		make_empty(check, pair, &table);
+		chario_table_make_empty(&check->store.header, pair->number,
+					check->unused == UINT64_MAX ? chario_store_now() : 0,
+					&table);
 	return put_copies(check, &table);
 }
 

@@ -176,6 +176,10 @@ int chario_store_sync(const struct chario_store *store);
 /* Where a block of the table is: in the first copy, or in the second. */
 uint64_t chario_table_offset(const struct store_header *header, uint64_t number, unsigned int copy);
 
+/* Make a sealed block of the table, without entries. */
+void chario_table_make_empty(const struct store_header *header, uint64_t number, uint64_t sequence,
+			     void *block);
+
 /* The good copy of two, the newer one where both are; NULL where none is. */
 const struct store_table *chario_table_choose(const struct store_header *header, uint64_t number,
 					      const void *first, const void *second);

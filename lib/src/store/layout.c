@@ -199,22 +199,11 @@ static int push_mark(struct chario_store *store)
 	return chario_store_push(store, 0, 0, CHARIO_STORE_BLOCK, CHARIO_TRANSFER_FUA);
 }
 
-static void make_empty(const struct store_header *header, uint64_t number, void *block)
-{
-	struct store_table *table = block;
-
-	memset(table, 0, sizeof(*table));
-	table->head.magic = STORE_MAGIC_TABLE;
-	memcpy(table->head.uuid, header->head.uuid, sizeof(table->head.uuid));
-	table->head.number = (uint32_t)number;
-	chario_remains_leave(header, table);
-	chario_block_seal(table);
-}
-
 static int push_tables(struct chario_store *store, uint64_t number, uint64_t nr_blocks)
 {
 	for (uint64_t i = 0; i < nr_blocks; i++)
-		make_empty(&store->header, number + i, store->pool.memory + i * CHARIO_STORE_BLOCK);
+		chario_table_make_empty(&store->header, number + i, 0,
+					store->pool.memory + i * CHARIO_STORE_BLOCK);
 	for (unsigned int copy = 0; copy < 2; copy++) {
 		int err = chario_store_push(store, 0,
 					    chario_table_offset(&store->header, number, copy),
