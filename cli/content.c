@@ -30,11 +30,15 @@
 #define MOST_MARKS 64
 
 /**
- * struct ends - files in memory of the size of a disk, with its ends
+ * struct ends - a disk, and files in memory of its size that have its ends
+ * @device: the disk
+ * @probe: libblkid's, of @fd
  * @fd: what libblkid sees, and changes
  * @read: what was read from the disk
  */
 struct ends {
+	struct chario_device *device;
+	blkid_probe probe;
 	int fd;
 	int read;
 };
@@ -111,13 +115,13 @@ typedef int piece_mover(const struct chario_buffer *buffer, uint64_t offset, siz
 			const struct ends *ends);
 
 /* Move the first and the last piece of a disk; both begin at a block of a store. */
-static int move_ends(struct chario_device *device, const struct ends *ends, piece_mover *move)
+static int move_ends(const struct ends *ends, piece_mover *move)
 {
 	struct chario_buffer *buffer;
 	struct chario_info info;
 	uint64_t last = 0;
 	size_t bytes = PIECE_BYTES;
-	int err = chario_device_get_info(device, &info, sizeof(info));
+	int err = chario_device_get_info(ends->device, &info, sizeof(info));
 
 	if (err)
 		return err;
@@ -127,7 +131,7 @@ static int move_ends(struct chario_device *device, const struct ends *ends, piec
 		bytes = (size_t)info.capacity_bytes;
 	if (!bytes)
 		return 0;
-	err = chario_buffer_pool(device, PIECE_BYTES + CHARIO_STORE_BLOCK, 0, &buffer);
+	err = chario_buffer_pool(ends->device, PIECE_BYTES + CHARIO_STORE_BLOCK, 0, &buffer);
 	if (err)
 		return err;
 	err = move(buffer, 0, bytes, ends);
@@ -139,10 +143,12 @@ static int move_ends(struct chario_device *device, const struct ends *ends, piec
 
 static void close_ends(const struct ends *ends)
 {
+	blkid_free_probe(ends->probe);
 	if (ends->fd >= 0)
 		close(ends->fd);
 	if (ends->read >= 0)
 		close(ends->read);
+	chario_device_close(ends->device);
 }
 
 /* A file in memory: a descriptor, or a negative errno. */
@@ -158,12 +164,15 @@ static int make_file(uint64_t bytes)
 }
 
 /* 0 or a negative errno; @ends are to be closed in any case. */
-static int copy_ends(struct chario_device *device, struct ends *ends)
+static int open_ends(const char *name, struct ends *ends)
 {
 	struct chario_info info;
-	int err = chario_device_get_info(device, &info, sizeof(info));
+	int err;
 
-	*ends = (struct ends){ -1, -1 };
+	*ends = (struct ends){ .fd = -1, .read = -1 };
+	err = chario_device_open_any(name, O_RDWR, &ends->device);
+	if (!err)
+		err = chario_device_get_info(ends->device, &info, sizeof(info));
 	if (err)
 		return err;
 	ends->fd = make_file(info.capacity_bytes);
@@ -172,7 +181,13 @@ static int copy_ends(struct chario_device *device, struct ends *ends)
 		return ends->fd;
 	if (ends->read < 0)
 		return ends->read;
-	return move_ends(device, ends, copy_piece);
+	err = move_ends(ends, copy_piece);
+	if (err)
+		return err;
+	ends->probe = blkid_new_probe();
+	if (!ends->probe)
+		return -ENOMEM;
+	return blkid_probe_set_device(ends->probe, ends->fd, 0, 0) ? -EIO : 0;
 }
 
 static void describe(blkid_probe probe, char *text, size_t size)
@@ -193,12 +208,10 @@ static void describe(blkid_probe probe, char *text, size_t size)
 	snprintf(text, size, "%s (%s)", what, type ? type : "of an unknown kind");
 }
 
-static int examine(blkid_probe probe, int fd, char *text, size_t size)
+static int examine(blkid_probe probe, char *text, size_t size)
 {
 	int ret;
 
-	if (blkid_probe_set_device(probe, fd, 0, 0))
-		return -EIO;
 	blkid_probe_enable_superblocks(probe, 1);
 	blkid_probe_set_superblocks_flags(probe, BLKID_SUBLKS_TYPE | BLKID_SUBLKS_USAGE);
 	blkid_probe_enable_partitions(probe, 1);
@@ -213,12 +226,10 @@ static int examine(blkid_probe probe, int fd, char *text, size_t size)
 }
 
 /* As wipefs --all does: until nothing is found any more. */
-static int wipe(blkid_probe probe, int fd)
+static int wipe(blkid_probe probe)
 {
 	int ret = 0;
 
-	if (blkid_probe_set_device(probe, fd, 0, 0))
-		return -EIO;
 	blkid_probe_enable_superblocks(probe, 1);
 	blkid_probe_set_superblocks_flags(probe, BLKID_SUBLKS_MAGIC | BLKID_SUBLKS_BADCSUM);
 	blkid_probe_enable_partitions(probe, 1);
@@ -228,60 +239,26 @@ static int wipe(blkid_probe probe, int fd)
 	return ret;
 }
 
-static int wipe_copy(int fd)
-{
-	blkid_probe probe = blkid_new_probe();
-	int err;
-
-	if (!probe)
-		return -ENOMEM;
-	err = wipe(probe, fd);
-	blkid_free_probe(probe);
-	return err;
-}
-
-static int examine_copy(int fd, char *text, size_t size)
-{
-	blkid_probe probe = blkid_new_probe();
-	int ret;
-
-	if (!probe)
-		return -ENOMEM;
-	ret = examine(probe, fd, text, size);
-	blkid_free_probe(probe);
-	return ret;
-}
-
 int cli_find_content(const char *name, char *text, size_t size)
 {
-	struct chario_device *device;
 	struct ends ends;
-	int ret = chario_device_open_any(name, O_RDWR, &device);
+	int ret = open_ends(name, &ends);
 
-	if (ret)
-		return ret;
-	ret = copy_ends(device, &ends);
 	if (!ret)
-		ret = examine_copy(ends.fd, text, size);
+		ret = examine(ends.probe, text, size);
 	close_ends(&ends);
-	chario_device_close(device);
 	return ret;
 }
 
 int cli_wipe_content(const char *name)
 {
-	struct chario_device *device;
 	struct ends ends;
-	int err = chario_device_open_any(name, O_RDWR, &device);
+	int err = open_ends(name, &ends);
 
-	if (err)
-		return err;
-	err = copy_ends(device, &ends);
 	if (!err)
-		err = wipe_copy(ends.fd);
+		err = wipe(ends.probe);
 	if (!err)
-		err = move_ends(device, &ends, restore_piece);
+		err = move_ends(&ends, restore_piece);
 	close_ends(&ends);
-	chario_device_close(device);
 	return err;
 }
