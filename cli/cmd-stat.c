@@ -12,6 +12,7 @@
 
 #include <chario/device.h>
 
+#include "progress.h"
 #include "recording.h"
 
 #define NS_PER_S 1000000000ULL
@@ -34,14 +35,6 @@ static const struct {
 static uint64_t value_of(const struct chario_stats *stats, size_t i)
 {
 	return *(const uint64_t *)((const char *)stats + counters[i].offset);
-}
-
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
 }
 
 static void print_totals(const struct chario_stats *stats, bool json)
@@ -99,7 +92,7 @@ static int follow(const struct cli *cli, const struct chario_device *device, dou
 		  unsigned long count)
 {
 	uint64_t step_ns = (uint64_t)(interval * (double)NS_PER_S);
-	uint64_t next_ns = now_ns(), last_ns = next_ns;
+	uint64_t next_ns = cli_now_ns(), last_ns = next_ns;
 	struct chario_stats was, is;
 	int err = chario_device_get_stats(device, &was, sizeof(was));
 
@@ -116,7 +109,7 @@ static int follow(const struct cli *cli, const struct chario_device *device, dou
 		err = chario_device_get_stats(device, &is, sizeof(is));
 		if (err)
 			break;
-		time_ns = now_ns();
+		time_ns = cli_now_ns();
 		if (cli->json)
 			print_change_json(&was, &is, time_ns - last_ns);
 		else
