@@ -5,19 +5,16 @@
 #include "queue/queue.h"
 
 #include <errno.h>
-#include <time.h>
 
 #include "device/ops.h"
+#include "system/sys.h"
 
 /* 31 years are for ever, and fit any time_t. */
 #define LONGEST_NS 1000000000000000000
 
 static int64_t now_ns(void)
 {
-	struct timespec time;
-
-	clock_gettime(CLOCK_MONOTONIC, &time);
-	return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
+	return (int64_t)chario_sys_clock(CLOCK_MONOTONIC);
 }
 
 int64_t chario_queue_deadline(int64_t timeout_ns)

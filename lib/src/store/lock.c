@@ -117,10 +117,7 @@ bool chario_lock_is_held(int fd, uint64_t byte)
 
 static int64_t now_ns(void)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * SECOND_NS + now.tv_nsec;
+	return (int64_t)chario_sys_clock(CLOCK_MONOTONIC);
 }
 
 /* Who has waited long looks more often than who has just come. */

@@ -6,7 +6,6 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "store/inner.h"
 #include "system/sys.h"
@@ -17,10 +16,7 @@
 
 uint64_t chario_store_now(void)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_REALTIME, &now);
-	return (uint64_t)now.tv_sec * 1000000000U + (uint64_t)now.tv_nsec;
+	return chario_sys_clock(CLOCK_REALTIME);
 }
 
 /* Header and table; who opens a store that is damaged for writing is refused. */

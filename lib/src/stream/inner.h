@@ -32,7 +32,6 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <time.h>
 
 #include <chario/queue.h>
 #include <chario/stream.h>
@@ -42,6 +41,7 @@
 #include "device/pool.h"
 #include "stream/format.h"
 #include "stream/tape.h"
+#include "system/sys.h"
 
 /* Records of others' buffers that can be on their way at once. */
 #define CHARIO_STREAM_EXTERNALS 64U
@@ -442,8 +442,6 @@ void chario_stream_let_go(struct chario_stream *stream);
 void chario_stream_outlast(struct chario_stream *stream);
 
 /* stream/wait.c: all with the lock held. */
-
-uint64_t chario_stream_clock(clockid_t clock);
 
 /* Have @now_ns be what a clock says, or stay where it is. */
 void chario_stream_look_at_clock(struct chario_stream *stream, clockid_t clock);

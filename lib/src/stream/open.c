@@ -391,7 +391,7 @@ static int note_end(struct chario_stream *stream)
 		.records = stream->records,
 		.bytes = stream->bytes,
 		.segment = stream->next_segment - 1,
-		.time_ns = chario_stream_clock(CLOCK_REALTIME),
+		.time_ns = chario_sys_clock(CLOCK_REALTIME),
 	};
 
 	return chario_area_end_stream(stream->area, &end);

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <time.h>
 
-#define NS 1000000000
+#include "system/sys.h"
 
 int chario_reader_open(struct chario_store *store, const char *name, struct chario_reader **reader)
 {
@@ -259,10 +259,7 @@ static void give_end(struct chario_reader *reader, struct chario_record *record)
 
 static int64_t now_ns(void)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * NS + now.tv_nsec;
+	return (int64_t)chario_sys_clock(CLOCK_MONOTONIC);
 }
 
 /* Sleep, but not for longer than there is time; false when it is over. */

@@ -175,7 +175,7 @@ int chario_stream_writev(struct chario_stream *stream, const struct iovec *piece
 		return -EMSGSIZE;
 	/* All fragments have the time of the record. */
 	if (!time_ns)
-		copy.time_ns = chario_stream_clock(CLOCK_REALTIME);
+		copy.time_ns = chario_sys_clock(CLOCK_REALTIME);
 	while (!err && copy.done < copy.bytes)
 		err = write_fragment(stream, &copy, &patience);
 	return err;

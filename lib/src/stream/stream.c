@@ -48,7 +48,7 @@ static void wait_began(struct chario_stream *stream, const struct chario_patienc
 {
 	if (*begun_ns || !patience->timeout_ns)
 		return;
-	*begun_ns = chario_stream_clock(CLOCK_MONOTONIC);
+	*begun_ns = chario_sys_clock(CLOCK_MONOTONIC);
 	stream->waits++;
 }
 
@@ -74,7 +74,7 @@ static int wait_for_room(struct chario_stream *stream, const struct chario_claim
 			break;
 	}
 	if (begun_ns)
-		stream->wait_ns += chario_stream_clock(CLOCK_MONOTONIC) - begun_ns;
+		stream->wait_ns += chario_sys_clock(CLOCK_MONOTONIC) - begun_ns;
 	return err;
 }
 
@@ -173,7 +173,7 @@ static void sign(struct chario_stream *stream, const struct chario_commit *commi
 	record->flags = htole32(commit->flags);
 	record->bytes = htole32((uint32_t)commit->bytes);
 	record->time_ns =
-		htole64(commit->time_ns ? commit->time_ns : chario_stream_clock(CLOCK_REALTIME));
+		htole64(commit->time_ns ? commit->time_ns : chario_sys_clock(CLOCK_REALTIME));
 	record->crc = htole32(chario_disk_record_crc(
 		stream->seeds[buffer], record, (unsigned char *)record + le32toh(record->data),
 		commit->bytes));

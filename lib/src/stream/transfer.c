@@ -66,7 +66,7 @@ static void sign(struct chario_stream *stream, const struct chario_batch *batch)
 	if (header.bytes > sizeof(header))
 		disk->time_ns = first_time(block);
 	else
-		disk->time_ns = htole64(chario_stream_clock(CLOCK_REALTIME));
+		disk->time_ns = htole64(chario_sys_clock(CLOCK_REALTIME));
 	chario_disk_batch_sign(disk);
 }
 
@@ -185,7 +185,7 @@ static void add_all(struct chario_stream *stream)
 {
 	int err = 0;
 
-	stream->submit_ns = chario_stream_clock(CLOCK_MONOTONIC);
+	stream->submit_ns = chario_sys_clock(CLOCK_MONOTONIC);
 	if (stream->nr_externals)
 		err = add_externals(stream);
 	if (!err)
@@ -385,7 +385,7 @@ bool chario_stream_reap(struct chario_stream *stream)
 	do {
 		count = chario_queue_reap(stream->queue, results, NR_RESULTS, 0);
 		if (count > 0)
-			stream->reap_ns = chario_stream_clock(CLOCK_MONOTONIC);
+			stream->reap_ns = chario_sys_clock(CLOCK_MONOTONIC);
 		for (int i = 0; i < count; i++)
 			take(stream, &results[i]);
 		moved |= count > 0;

@@ -19,18 +19,10 @@
 /* After which the kernel is asked again that had no memory. */
 #define AGAIN_NS 1000000
 
-uint64_t chario_stream_clock(clockid_t clock)
-{
-	struct timespec time;
-
-	clock_gettime(clock, &time);
-	return (uint64_t)time.tv_sec * NS + (uint64_t)time.tv_nsec;
-}
-
 /* The coarse clock is behind the other; time does not go back for all that. */
 void chario_stream_look_at_clock(struct chario_stream *stream, clockid_t clock)
 {
-	uint64_t now_ns = chario_stream_clock(clock);
+	uint64_t now_ns = chario_sys_clock(clock);
 
 	if (now_ns > stream->now_ns)
 		stream->now_ns = now_ns;
@@ -153,7 +145,7 @@ int chario_stream_sleep(struct chario_stream *stream, struct chario_patience *pa
 	if (stream->error)
 		return stream->error;
 	if (patience->timeout_ns)
-		timeout_ms = left_ms(patience, chario_stream_clock(CLOCK_MONOTONIC));
+		timeout_ms = left_ms(patience, chario_sys_clock(CLOCK_MONOTONIC));
 	if (!timeout_ms)
 		return -EAGAIN;
 	stream->nr_waiters++;

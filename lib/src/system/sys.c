@@ -363,6 +363,14 @@ void chario_sys_free_names(struct dirent **names, int nr_names)
 	free(names);
 }
 
+uint64_t chario_sys_clock(clockid_t clock)
+{
+	struct timespec time;
+
+	clock_gettime(clock, &time);
+	return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
+}
+
 int chario_sys_give(void *to, size_t size, const void *from, size_t from_size, size_t first)
 {
 	size_t known = size < from_size ? size : from_size;

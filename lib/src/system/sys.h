@@ -13,8 +13,10 @@
 #include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <sys/stat.h>
+#include <time.h>
 
 struct io_uring;
 struct io_uring_params;
@@ -103,6 +105,9 @@ int chario_sys_read_link(char *text, size_t size, const char *format, ...) CHARI
  */
 int chario_sys_names(struct dirent ***names, const char *format, ...) CHARIO_PRINTF(2, 3);
 void chario_sys_free_names(struct dirent **names, int nr_names);
+
+/* Nanoseconds of a clock. */
+uint64_t chario_sys_clock(clockid_t clock);
 
 /*
  * Hand a struct to a caller who knows @size bytes of it.  @first is the size

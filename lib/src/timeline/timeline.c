@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "device/ops.h"
@@ -180,14 +179,6 @@ const struct chario_timeline_header *chario_timeline_header(const struct chario_
 	return timeline->header;
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
 void chario_timeline_tag(const struct chario_timeline *timeline, uint64_t value)
 {
 	struct chario_timeline_tags *tags = timeline->tags;
@@ -199,7 +190,7 @@ void chario_timeline_tag(const struct chario_timeline *timeline, uint64_t value)
 	place = __atomic_fetch_add(&tags->head, 1, __ATOMIC_RELAXED);
 	tag = chario_rings_tag(timeline, place);
 	/* Who sees any of it sees the place taken: chario_rings_copy_tags(). */
-	__atomic_store_n(&tag->time_ns, now_ns(), __ATOMIC_RELEASE);
+	__atomic_store_n(&tag->time_ns, chario_sys_clock(CLOCK_MONOTONIC), __ATOMIC_RELEASE);
 	__atomic_store_n(&tag->value, value, __ATOMIC_RELEASE);
 	__atomic_store_n(&tag->sequence, place + 1, __ATOMIC_RELEASE);
 }
