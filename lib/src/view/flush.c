@@ -19,24 +19,14 @@
 #include <errno.h>
 
 #include "store/area-inner.h"
-#include "device/ops.h"
 #include "view/track.h"
 
 #define BLOCK ((size_t)CHARIO_STORE_BLOCK)
 
-/* Hand blocks over to the device, where that has to be said. */
-static int hand_over(const struct chario_view *view, size_t at, size_t end)
-{
-	if (!(view->buffer->flags & CHARIO_BUFFER_STREAMING))
-		return 0;
-	return chario_buffer_sync(view->buffer, view->buffer_offset + at, end - at,
-				  CHARIO_SYNC_FOR_DEVICE);
-}
-
 /* Write bytes from *@at up to @end; *@at is moved behind what has been written. */
 static int write_bytes(const struct chario_view *view, size_t *at, size_t end, unsigned int flags)
 {
-	int err = hand_over(view, *at, end);
+	int err = chario_view_sync(view, *at, end - *at, CHARIO_SYNC_FOR_DEVICE);
 
 	while (!err && *at < end) {
 		ssize_t done = chario_area_write_buffer(view->area, view->buffer,

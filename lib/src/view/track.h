@@ -52,6 +52,10 @@ struct chario_view {
 	struct chario_view *next;
 };
 
+/* view/view.c: hand bytes of a view over between CPU and device, where its buffer needs that. */
+int chario_view_sync(const struct chario_view *view, size_t at, size_t bytes,
+		     enum chario_sync direction);
+
 /**
  * struct chario_track_ops - one kind of tracking
  * @kind: which

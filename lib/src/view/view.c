@@ -20,8 +20,8 @@ static size_t nr_blocks(const struct chario_view *view)
 	return view->bytes / BLOCK;
 }
 
-static int sync_buffer(const struct chario_view *view, size_t at, size_t bytes,
-		       enum chario_sync direction)
+int chario_view_sync(const struct chario_view *view, size_t at, size_t bytes,
+		     enum chario_sync direction)
 {
 	if (!(view->buffer->flags & CHARIO_BUFFER_STREAMING))
 		return 0;
@@ -31,7 +31,7 @@ static int sync_buffer(const struct chario_view *view, size_t at, size_t bytes,
 /* Read all of the view; what the CPU has written there may not come after it. */
 static int read_all(const struct chario_view *view)
 {
-	int err = sync_buffer(view, 0, view->bytes, CHARIO_SYNC_FOR_DEVICE);
+	int err = chario_view_sync(view, 0, view->bytes, CHARIO_SYNC_FOR_DEVICE);
 	size_t done = 0;
 
 	while (!err && done < view->bytes) {
@@ -43,7 +43,7 @@ static int read_all(const struct chario_view *view)
 			return got < 0 ? (int)got : -EIO;
 		done += (size_t)got;
 	}
-	return err ? err : sync_buffer(view, 0, view->bytes, CHARIO_SYNC_FOR_CPU);
+	return err ? err : chario_view_sync(view, 0, view->bytes, CHARIO_SYNC_FOR_CPU);
 }
 
 static int read_and_forget(struct chario_view *view)
