@@ -7,21 +7,12 @@
 
 #include <chario/probe.h>
 
-#include <fcntl.h>
 #include <liburing.h>
-#include <linux/userfaultfd.h>
 #include <stdbool.h>
-#include <sys/ioctl.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "system/pagemap.h"
 #include "system/sys.h"
-
-/* Headers of Linux 6.1 do not know these. */
-#ifndef UFFD_FEATURE_WP_ASYNC
-#define UFFD_FEATURE_WP_ASYNC (1 << 15)
-#endif
 
 static uint64_t uring_features(void)
 {
@@ -42,28 +33,18 @@ static uint64_t uring_features(void)
 }
 
 /* A search through no pages at all succeeds where there is such a search. */
-static bool has_scan(void)
+static bool has_write_trace(void)
 {
-	int fd = chario_pagemap_open();
+	int fault_fd = chario_pagemap_open_faults();
+	int pagemap_fd = chario_pagemap_open();
 	uint64_t start = 0;
-	int err = fd < 0 ? fd : chario_pagemap_find(fd, &start, start, NULL, 0);
+	bool found = fault_fd >= 0 && pagemap_fd >= 0 &&
+		     !chario_pagemap_find(pagemap_fd, &start, start, NULL, 0);
 
-	if (fd >= 0)
-		close(fd);
-	return !err;
-}
-
-/* Faults of user space only: that needs no right. */
-static bool has_async_protection(void)
-{
-	struct uffdio_api api = { .api = UFFD_API };
-	long fd = syscall(SYS_userfaultfd, O_CLOEXEC | UFFD_USER_MODE_ONLY);
-	bool found;
-
-	if (fd < 0)
-		return false;
-	found = !ioctl((int)fd, UFFDIO_API, &api) && (api.features & UFFD_FEATURE_WP_ASYNC);
-	close((int)fd);
+	if (fault_fd >= 0)
+		close(fault_fd);
+	if (pagemap_fd >= 0)
+		close(pagemap_fd);
 	return found;
 }
 
@@ -71,7 +52,7 @@ uint64_t chario_kernel_features(void)
 {
 	uint64_t features = uring_features();
 
-	if (has_scan() && has_async_protection())
+	if (has_write_trace())
 		features |= CHARIO_PROBE_WRITE_TRACE;
 	return features;
 }

@@ -6,7 +6,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/userfaultfd.h>
 #include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "system/sys.h"
 
@@ -31,9 +34,32 @@ struct scan {
 #define SCAN_CHECK_ASYNC (1U << 1) /* PM_SCAN_CHECK_WPASYNC */
 #define CATEGORY_WRITTEN (1U << 1) /* PAGE_IS_WRITTEN */
 
+/* Of Linux 6.4 and 6.7; the headers of Debian 12 do not have them. */
+#define FEATURE_WP_UNPOPULATED (UINT64_C(1) << 13)
+#define FEATURE_WP_ASYNC       (UINT64_C(1) << 15)
+
 int chario_pagemap_open(void)
 {
 	return chario_sys.open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+}
+
+int chario_pagemap_open_faults(void)
+{
+	struct uffdio_api api = {
+		.api = UFFD_API,
+		.features = UFFD_FEATURE_PAGEFAULT_FLAG_WP | UFFD_FEATURE_WP_HUGETLBFS_SHMEM |
+			    FEATURE_WP_UNPOPULATED | FEATURE_WP_ASYNC,
+	};
+	int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | UFFD_USER_MODE_ONLY);
+	int err;
+
+	if (fd < 0)
+		return -errno;
+	err = chario_sys.ioctl(fd, UFFDIO_API, &api);
+	if (!err)
+		return fd;
+	close(fd);
+	return err;
 }
 
 static int scan(int fd, uint64_t flags, uint64_t *start, uint64_t end,

@@ -25,6 +25,15 @@ struct chario_pagemap_region {
 int chario_pagemap_open(void);
 
 /*
+ * Open a userfaultfd(2) of Linux 6.7 that protects pages asynchronously: the first write to
+ * a page lifts its protection, and nobody is told.  A descriptor or a negative errno.
+ *
+ * It needs no right, as it is one of UFFD_USER_MODE_ONLY: that forbids to handle faults of
+ * the kernel, and here no fault is handled.
+ */
+int chario_pagemap_open_faults(void);
+
+/*
  * Find the written ones among the pages from *@start up to @end, which an
  * asynchronous userfaultfd has: PAGEMAP_SCAN of Linux 6.7.  *@start is set to
  * where the search has ended, for the next call.  Returns how many regions have

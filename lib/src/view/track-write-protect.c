@@ -9,28 +9,19 @@
  * protects each in one step under the lock of its page table, so a write comes
  * either before, and the page is listed, or after, and it faults and will be.
  *
- * Without any right, as the descriptor is one of UFFD_USER_MODE_ONLY: that forbids
- * to handle faults of the kernel, and here no fault is handled.
- *
  * What does not go through the page tables of this process is not seen: the DMA
  * of devices, the writes of other processes to shared memory.
  */
 #include "view/track.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/userfaultfd.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "system/pagemap.h"
 #include "system/sys.h"
-
-/* Of Linux 6.4 and 6.7; the headers of Debian 12 do not have them. */
-#define FEATURE_WP_UNPOPULATED (UINT64_C(1) << 13)
-#define FEATURE_WP_ASYNC       (UINT64_C(1) << 15)
 
 /* Regions that one call of the kernel lists. */
 #define NR_REGIONS 256
@@ -67,29 +58,20 @@ static int refuse(int err)
 
 static int register_pages(const struct guard *guard)
 {
-	struct uffdio_api api = {
-		.api = UFFD_API,
-		.features = UFFD_FEATURE_PAGEFAULT_FLAG_WP | UFFD_FEATURE_WP_HUGETLBFS_SHMEM |
-			    FEATURE_WP_UNPOPULATED | FEATURE_WP_ASYNC,
-	};
 	struct uffdio_register pages = {
 		.range = { .start = guard->start, .len = guard->end - guard->start },
 		.mode = UFFDIO_REGISTER_MODE_WP,
 	};
-	int ret = chario_sys.ioctl(guard->fault_fd, UFFDIO_API, &api);
+	int ret = chario_sys.ioctl(guard->fault_fd, UFFDIO_REGISTER, &pages);
 
-	if (ret >= 0)
-		ret = chario_sys.ioctl(guard->fault_fd, UFFDIO_REGISTER, &pages);
 	return ret < 0 ? refuse(ret) : 0;
 }
 
 static int open_files(struct guard *guard)
 {
-	int flags = O_CLOEXEC | O_NONBLOCK | UFFD_USER_MODE_ONLY;
-
-	guard->fault_fd = (int)syscall(SYS_userfaultfd, flags);
+	guard->fault_fd = chario_pagemap_open_faults();
 	if (guard->fault_fd < 0)
-		return refuse(-errno);
+		return refuse(guard->fault_fd);
 	guard->pagemap_fd = chario_pagemap_open();
 	if (guard->pagemap_fd >= 0)
 		return 0;
