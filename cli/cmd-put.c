@@ -15,7 +15,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "copy.h"
+#include <chario/copy.h>
+
 #include "interrupt.h"
 #include "progress.h"
 #include "source.h"
@@ -41,10 +42,9 @@
  * @quiet: no progress
  * @source: what is put
  * @store: where to
- * @copy: the area and its buffers
+ * @area: where to, open for writing
  * @progress: for the user
  * @start: of this run in the area
- * @read: up to where the source has been read
  * @written: up to where the area has been written
  * @recorded: up to where that is durable and written down
  * @recorded_ns: when it was
@@ -65,10 +65,9 @@ struct put {
 	bool quiet;
 	struct cli_source source;
 	struct chario_store *store;
-	struct cli_copy copy;
+	struct chario_area *area;
 	struct cli_progress progress;
 	uint64_t start;
-	uint64_t read;
 	uint64_t written;
 	uint64_t recorded;
 	uint64_t recorded_ns;
@@ -270,12 +269,12 @@ static bool is_to_be_published(const struct put *put)
 /* What a failed flush was for, the next says nothing of; a write of the table is one too. */
 static int write_down(struct put *put)
 {
-	int err = put->unflushed ? -EIO : chario_area_sync(put->copy.area);
+	int err = put->unflushed ? -EIO : chario_area_sync(put->area);
 
 	if (!err && is_to_be_published(put))
-		err = chario_area_publish(put->copy.area, put->name);
+		err = chario_area_publish(put->area, put->name);
 	else if (!err)
-		err = chario_area_set_filled(put->copy.area, put->written, put->source.tag);
+		err = chario_area_set_filled(put->area, put->written, put->source.tag);
 	put->unflushed = err;
 	if (err) {
 		cli_forget_cache(put->store);
@@ -314,21 +313,6 @@ static bool is_due(const struct put *put)
 	return passed_ns >= RECORD_MAX_NS || (passed_ns >= RECORD_MIN_NS && bytes >= RECORD_BYTES);
 }
 
-static int finish_oldest(struct put *put)
-{
-	struct cli_slot *slot;
-	int err = cli_copy_wait(&put->copy, &slot);
-
-	if (err)
-		return fail_write(put, err);
-	put->written = slot->offset + slot->bytes;
-	if (put->written > put->source.bytes)
-		put->written = put->source.bytes;
-	cli_copy_drop(&put->copy);
-	cli_progress_update(&put->progress, put->written);
-	return is_due(put) ? record(put) : CLI_OK;
-}
-
 static int say_short(const struct put *put, uint64_t bytes)
 {
 	char whole[48];
@@ -339,46 +323,52 @@ static int say_short(const struct put *put, uint64_t bytes)
 	return CLI_FAILED;
 }
 
-static int start_next(struct put *put, void *memory)
+/* What the library says of a copy that has failed. */
+static int fail_copy(struct put *put, const struct chario_copy *copy, int err)
 {
-	uint64_t left = put->source.bytes - put->read;
-	size_t bytes = left < put->copy.slot_bytes ? (size_t)left : put->copy.slot_bytes;
-	ssize_t got = cli_source_read(&put->source, memory, bytes, put->read);
-	int err;
-
-	if (got < 0) {
-		cli_say(put->cli, "cannot read \"%s\": %s", put->source.name, strerror((int)-got));
+	switch (copy->step) {
+	case CHARIO_COPY_START:
+		return cli_fail_area(put->cli, err, "cannot write \"%s\"", put->into);
+	case CHARIO_COPY_FILE:
+		cli_say(put->cli, "cannot read \"%s\": %s", put->source.name, strerror(-err));
 		return CLI_FAILED;
-	}
-	if ((size_t)got < bytes)
-		return cli_interrupted() ? CLI_OK : say_short(put, put->read + (size_t)got);
-	err = cli_copy_start(&put->copy, put->read, bytes);
-	if (err)
+	case CHARIO_COPY_END:
+		return say_short(put, put->start + copy->read_bytes);
+	default:
 		return fail_write(put, err);
-	put->read += bytes;
-	return CLI_OK;
+	}
+}
+
+/* How much is there is written down on the way; what cannot be written down ends the copy. */
+static int note(uint64_t done_bytes, uint64_t total_bytes, void *data)
+{
+	struct put *put = data;
+
+	(void)total_bytes;
+	put->written = put->start + done_bytes;
+	cli_progress_update(&put->progress, put->written);
+	if (is_due(put) && record(put))
+		return CLI_FAILED;
+	return cli_interrupted();
 }
 
 static int copy_all(struct put *put)
 {
-	int status = CLI_OK;
+	struct chario_copy copy = {
+		.size = sizeof(copy),
+		.flags = put->source.tag ? CHARIO_COPY_SAME_OFFSET : 0,
+		.offset = put->start,
+		.bytes = put->source.bytes - put->start,
+		.progress = note,
+		.data = put,
+	};
+	int err = chario_copy_in(put->area, put->source.fd, &copy);
 
-	while (!status && put->read < put->source.bytes && !cli_interrupted()) {
-		void *memory = cli_copy_next(&put->copy);
-
-		status = memory ? start_next(put, memory) : finish_oldest(put);
-	}
-	return status;
-}
-
-/* What has been begun is finished in any case: it counts when the put goes on. */
-static int drain(struct put *put)
-{
-	int status = CLI_OK;
-
-	while (!status && !put->broken && put->copy.used)
-		status = finish_oldest(put);
-	return status;
+	cli_progress_end(&put->progress);
+	put->written = put->start + copy.written_bytes;
+	if (err < 0)
+		return fail_copy(put, &copy, err);
+	return put->broken ? CLI_FAILED : CLI_OK;
 }
 
 static int say_stopped(const struct put *put)
@@ -398,11 +388,6 @@ static int say_stopped(const struct put *put)
 
 static int finish(struct put *put, int status)
 {
-	int drained = drain(put);
-
-	cli_progress_end(&put->progress);
-	if (!status)
-		status = drained;
 	if (!status && put->written == put->source.bytes && !cli_source_changed(&put->source))
 		return record(put);
 	if (put->broken)
@@ -448,10 +433,10 @@ static int put_whole(struct put *put)
 
 	if (status)
 		return status;
-	err = cli_copy_open(&put->copy, put->store, put->into, CHARIO_TRANSFER_WRITE);
+	err = cli_open_area(put->store, put->into, O_RDWR, &put->area);
 	if (err)
 		return cli_fail_area(put->cli, err, "cannot write \"%s\"", put->into);
-	put->read = put->written = put->start;
+	put->written = put->start;
 	if (put->start)
 		cli_say(put->cli, "goes on after %" PRIu64 " bytes", put->start);
 	cli_interrupt_catch();
@@ -460,7 +445,7 @@ static int put_whole(struct put *put)
 	cli_progress_begin(&put->progress, put->name, put->start, put->source.bytes, put->quiet);
 	if (!status)
 		status = finish(put, copy_all(put));
-	cli_copy_close(&put->copy);
+	chario_area_close(put->area);
 	put->nr_written = cli_count_blocks(put->source.bytes - put->start);
 	return status;
 }

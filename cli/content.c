@@ -16,15 +16,15 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <chario/buffer.h>
 #include <chario/device.h>
 #include <chario/store.h>
 
-#include "copy.h"
-
 #define PIECE_BYTES ((uint64_t)4 << 20)
+#define PAUSE_NS    1000000L
 
 /* Of marks on a disk; some things have several. */
 #define MOST_MARKS 64
@@ -43,13 +43,26 @@ struct ends {
 	int read;
 };
 
+/*
+ * What a transfer has not done may still be with the drive, which reads or writes the memory
+ * and the disk until recovery has ended that: wait for it before either is used again.  A
+ * first interrupt does not end the wait, a second one ends the program.
+ */
+static void outlast(const struct chario_buffer *buffer)
+{
+	const struct timespec pause = { .tv_nsec = PAUSE_NS };
+
+	while (chario_buffer_sync(buffer, 0, 0, CHARIO_SYNC_IDLE) == -EBUSY)
+		nanosleep(&pause, NULL);
+}
+
 /* Bytes, which may be fewer than asked, or a negative errno. */
 static ssize_t read_piece(const struct chario_buffer *buffer, uint64_t offset, size_t bytes)
 {
 	ssize_t got = chario_buffer_read(buffer, 0, bytes, offset, 0);
 
 	if (got < 0 || (size_t)got < bytes)
-		cli_outlast(buffer);
+		outlast(buffer);
 	return got;
 }
 
@@ -74,7 +87,7 @@ static int write_block(const struct chario_buffer *buffer, uint64_t at, uint64_t
 
 	if (put == CHARIO_STORE_BLOCK)
 		return 0;
-	cli_outlast(buffer);
+	outlast(buffer);
 	return put < 0 ? (int)put : -EIO;
 }
 

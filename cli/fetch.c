@@ -5,11 +5,12 @@
 #include "fetch.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "copy.h"
+#include <chario/copy.h>
+
 #include "interrupt.h"
 #include "progress.h"
 #include "store.h"
@@ -38,27 +39,10 @@ bool cli_fetch_allowed(const struct cli *cli, const struct cli_fetch *fetch,
 	return false;
 }
 
-static int write_all(int fd, const char *memory, size_t bytes)
-{
-	while (bytes) {
-		ssize_t put = write(fd, memory, bytes);
-
-		if (put < 0 && errno == EINTR && !cli_interrupted())
-			continue;
-		if (put < 0)
-			return -errno;
-		memory += put;
-		bytes -= (size_t)put;
-	}
-	return 0;
-}
-
 static int fail_write(const struct cli *cli, const struct cli_fetch *fetch, int err)
 {
 	if (err == -EPIPE)
 		return READER_LEFT;
-	if (err == -EINTR)
-		return CLI_OK;
 	if (err == -EFBIG)
 		cli_say(cli, "\"%s\" may not be as long as that: raise the limit (ulimit -f)",
 			fetch->to);
@@ -69,78 +53,55 @@ static int fail_write(const struct cli *cli, const struct cli_fetch *fetch, int 
 	return CLI_FAILED;
 }
 
-/* Keep all slots reading ahead. */
-static int start_reads(struct cli_copy *copy, uint64_t *at)
+static int fail_copy(const struct cli *cli, const struct cli_fetch *fetch,
+		     const struct chario_copy *copy, int err)
 {
-	int err = 0;
-
-	while (!err && *at < copy->info.bytes && cli_copy_next(copy)) {
-		uint64_t left = copy->info.bytes - *at;
-		size_t bytes = left < copy->slot_bytes ? (size_t)left : copy->slot_bytes;
-
-		err = cli_copy_start(copy, *at, bytes);
-		if (!err)
-			*at += bytes;
-	}
-	return err;
-}
-
-static int write_oldest(const struct cli *cli, struct cli_fetch *fetch, struct cli_copy *copy)
-{
-	struct cli_slot *slot;
-	int err = cli_copy_wait(copy, &slot);
-	uint64_t left = copy->info.bytes - fetch->bytes;
-	size_t bytes;
-
-	if (err)
-		return cli_fail_area(cli, err, "cannot read \"%s\"", fetch->name);
-	bytes = left < slot->bytes ? (size_t)left : slot->bytes;
-	err = write_all(fetch->fd, chario_buffer_memory(slot->buffer), bytes);
-	if (err)
+	if (copy->step == CHARIO_COPY_FILE)
 		return fail_write(cli, fetch, err);
-	fetch->bytes += bytes;
-	cli_copy_drop(copy);
-	return CLI_OK;
+	return cli_fail_area(cli, err, "cannot read \"%s\"", fetch->name);
 }
 
-static int copy_all(const struct cli *cli, struct cli_fetch *fetch, struct cli_copy *copy)
+static int show(uint64_t done_bytes, uint64_t total_bytes, void *data)
+{
+	(void)total_bytes;
+	cli_progress_update(data, done_bytes);
+	return cli_interrupted();
+}
+
+static int copy_all(const struct cli *cli, struct cli_fetch *fetch, struct chario_area *area,
+		    uint64_t bytes)
 {
 	struct cli_progress progress;
-	uint64_t at = 0;
-	int status = CLI_OK;
+	struct chario_copy copy = {
+		.size = sizeof(copy),
+		.bytes = bytes,
+		.progress = show,
+		.data = &progress,
+	};
+	int err;
 
-	cli_progress_begin(&progress, fetch->name, 0, copy->info.bytes, fetch->quiet);
-	while (!status && fetch->bytes < copy->info.bytes && !cli_interrupted()) {
-		int err = start_reads(copy, &at);
-
-		if (err) {
-			cli_progress_end(&progress);
-			return cli_fail_area(cli, err, "cannot read \"%s\"", fetch->name);
-		}
-		cli_progress_update(&progress, fetch->bytes);
-		status = write_oldest(cli, fetch, copy);
-	}
+	cli_progress_begin(&progress, fetch->name, 0, bytes, fetch->quiet);
+	err = chario_copy_out(area, fetch->fd, &copy);
 	cli_progress_end(&progress);
-	return status;
+	fetch->bytes = copy.written_bytes;
+	return err < 0 ? fail_copy(cli, fetch, &copy, err) : CLI_OK;
 }
 
 int cli_fetch_run(const struct cli *cli, struct cli_fetch *fetch)
 {
-	struct cli_copy copy;
-	int err = cli_copy_open(&copy, fetch->store, fetch->name, CHARIO_TRANSFER_READ);
+	struct chario_area *area = NULL;
+	struct chario_area_info info;
 	char whole[48];
-	uint64_t total;
-	int status;
+	int status, err = cli_open_area(fetch->store, fetch->name, O_RDONLY, &area);
 
-	if (err)
-		return cli_fail_area(cli, err, "cannot read \"%s\"", fetch->name);
-	total = copy.info.bytes;
-	fetch->bytes = 0;
-	status = copy_all(cli, fetch, &copy);
-	cli_copy_close(&copy);
-	if (status || fetch->bytes == total)
+	if (!err)
+		err = chario_area_get_info(area, &info, sizeof(info));
+	status = err ? cli_fail_area(cli, err, "cannot read \"%s\"", fetch->name) :
+		       copy_all(cli, fetch, area, info.bytes);
+	chario_area_close(area);
+	if (status || fetch->bytes == info.bytes)
 		return status ? CLI_FAILED : CLI_OK;
 	cli_say(cli, "stopped after %" PRIu64 " of %s of \"%s\"", fetch->bytes,
-		cli_count(whole, total, "byte"), fetch->name);
+		cli_count(whole, info.bytes, "byte"), fetch->name);
 	return CLI_FAILED;
 }

@@ -38,6 +38,18 @@ bool cli_once_more(int err, uint64_t begin_ns)
 	return true;
 }
 
+int cli_open_area(struct chario_store *store, const char *name, int flags,
+		  struct chario_area **area)
+{
+	uint64_t begin_ns = cli_now_ns();
+	int err;
+
+	do
+		err = chario_area_open(store, name, flags, area);
+	while (cli_once_more(err, begin_ns));
+	return err;
+}
+
 void cli_forget_cache(struct chario_store *store)
 {
 	posix_fadvise(chario_device_fd(chario_store_device(store)), 0, 0, POSIX_FADV_DONTNEED);

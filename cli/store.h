@@ -44,6 +44,13 @@ int cli_store_option(struct cli *cli, const char **store);
 bool cli_once_more(int err, uint64_t begin_ns);
 
 /*
+ * Open an area, O_RDONLY or O_RDWR; one that is busy is tried again for a while.  Returns 0 or a
+ * negative errno.
+ */
+int cli_open_area(struct chario_store *store, const char *name, int flags,
+		  struct chario_area **area);
+
+/*
  * After a flush that failed: what Linux has in its cache, and takes for written, need not
  * be on the disk.  Who reads next, as put --changed does, is to see the disk.  Only where a
  * file system knows no O_DIRECT is there a cache.

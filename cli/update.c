@@ -231,12 +231,8 @@ static int make_buffer(struct cli_update *update, struct chario_device *device)
 
 static int open_area(struct cli_update *update, struct chario_store *store)
 {
-	uint64_t begin_ns = cli_now_ns();
-	int err;
+	int err = cli_open_area(store, update->name, O_RDWR, &update->area);
 
-	do
-		err = chario_area_open(store, update->name, O_RDWR, &update->area);
-	while (cli_once_more(err, begin_ns));
 	if (!err)
 		err = make_buffer(update, chario_store_device(store));
 	return err ? cli_fail_area(update->cli, err, "cannot write \"%s\"", update->name) : CLI_OK;

@@ -39,7 +39,7 @@ TOP_LAYERS = {".c": MODULE_LAYERS["selftest"], ".h": MODULE_LAYERS["core"]}
 
 # The folders of the library, from the lowest up.
 LIBRARY = PurePosixPath("lib/src")
-LIBRARY_LAYERS = ("system", "machine", "device", "timeline", "queue", "store", "stream", "view")
+LIBRARY_LAYERS = ("system", "machine", "device", "timeline", "queue", "store", "stream", "view", "copy")
 
 
 def resolve(tree: Tree, path: PurePosixPath, name: str, quoted: bool) -> PurePosixPath | None:

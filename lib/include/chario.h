@@ -22,6 +22,7 @@
 #include <chario/bind.h>
 #include <chario/buffer.h>
 #include <chario/check.h>
+#include <chario/copy.h>
 #include <chario/device.h>
 #include <chario/drive.h>
 #include <chario/error.h>

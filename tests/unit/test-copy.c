@@ -1,120 +1,79 @@
 // SPDX-License-Identifier: MIT
 /*
- * The copy of the program between an area and its buffers, with a drive that is late: what
- * a transfer did not do may still be with the drive, which uses the memory and the place on
- * the disk until it says that it is done.
+ * Copies between files and areas, on a disk in memory, in pieces of 64 KiB: the disk grants no
+ * longer buffers.
  */
+#include <chario/copy.h>
+
 #include <errno.h>
 #include <fcntl.h>
-#include <string.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
-#include "copy.h"
 #include "device/ops.h"
-#include "progress.h"
 #include "store-rig.h"
-#include "store.h"
 #include "tap.h"
 
-#define PIECE  8192U
-#define PIECES 8U
-
-/* So often it is looked at until the drive is done. */
-#define LOOKS 4U
+#define BLOCK   4096U
+#define PIECE   (64U << 10)
+#define BYTES   (10U * PIECE + 1000U)
+#define STOPPED 77
 
 static struct log_disk *disk;
 static struct chario_store *store;
-static struct cli_copy copy;
-static const struct chario_device_ops *real;
+static struct chario_area *area;
 static struct chario_device_ops ops;
+static const struct chario_device_ops *real;
+static size_t most_bytes;
+static unsigned char *content;
+static int file;
 
 /**
- * struct late - what is still with the drive
- * @mutex: protects all below: a queue may have threads
- * @result: of a transfer that is late, where half of it is not
- * @armed: the next transfer is late
- * @left: looks until it is done
- * @transfer: it
- * @looks: that there were
- * @clashes: transfers of the same memory or place before it was done
+ * struct calls - of the callback
+ * @nr: how many there were
+ * @last: bytes that the last one was told of
+ * @stop_at: bytes from which on the copy is ended
+ * @fell: bytes became fewer
  */
-static struct late {
-	pthread_mutex_t mutex;
-	int result;
-	bool armed;
-	unsigned int left;
-	struct chario_transfer transfer;
-	unsigned int looks;
-	unsigned int clashes;
-} late;
+static struct calls {
+	unsigned int nr;
+	uint64_t last;
+	uint64_t stop_at;
+	bool fell;
+} calls;
 
-uint64_t cli_now_ns(void)
+static int count(uint64_t done_bytes, uint64_t total_bytes, void *data)
 {
-	return 0;
+	struct calls *mine = data;
+
+	mine->nr++;
+	mine->fell |= done_bytes < mine->last || done_bytes > total_bytes;
+	mine->last = done_bytes;
+	return done_bytes >= mine->stop_at ? STOPPED : 0;
 }
 
-bool cli_once_more(int err, uint64_t begin_ns)
+static struct chario_copy copy;
+
+/* A copy of all of the area, which tells of itself. */
+static void prepare(void)
 {
-	(void)err;
-	(void)begin_ns;
-	return false;
+	calls = (struct calls){ .stop_at = UINT64_MAX };
+	copy = (struct chario_copy){
+		.size = sizeof(copy),
+		.bytes = BYTES,
+		.progress = count,
+		.data = &calls,
+	};
 }
 
-static bool is_clash(const struct chario_transfer *transfer)
+static int create_buffer(struct chario_buffer *buffer, struct chario_buffer_create *wanted)
 {
-	const struct chario_transfer *other = &late.transfer;
-
-	if (!late.left)
-		return false;
-	return transfer->buffer == other->buffer ||
-	       (transfer->disk_offset < other->disk_offset + other->bytes &&
-		other->disk_offset < transfer->disk_offset + transfer->bytes);
-}
-
-/* What is late is the second half; or the whole, and then all there is is an error. */
-static int begin(struct chario_transfer *transfer)
-{
-	if (transfer->op == CHARIO_TRANSFER_FLUSH)
-		return 0;
-	late.clashes += is_clash(transfer);
-	if (!late.armed)
-		return 0;
-	late.armed = false;
-	late.left = LOOKS;
-	late.transfer = *transfer;
-	if (late.result)
-		return late.result;
-	transfer->bytes /= 2;
-	late.transfer.bytes -= transfer->bytes;
-	late.transfer.buffer_offset += transfer->bytes;
-	late.transfer.disk_offset += transfer->bytes;
-	return 0;
-}
-
-static ssize_t transfer_late(const struct chario_device *device, struct chario_transfer *transfer)
-{
-	int err;
-
-	pthread_mutex_lock(&late.mutex);
-	err = begin(transfer);
-	pthread_mutex_unlock(&late.mutex);
-	return err ? err : real->transfer(device, transfer);
-}
-
-static int look(const struct chario_buffer *buffer, struct chario_buffer_sync *sync)
-{
-	int err = 0;
-
-	if (sync->direction != CHARIO_SYNC_IDLE)
-		return 0;
-	pthread_mutex_lock(&late.mutex);
-	late.looks++;
-	if (late.left && buffer->id == late.transfer.buffer) {
-		err = --late.left ? -EBUSY : 0;
-		if (!err)
-			real->transfer(buffer->device, &late.transfer);
-	}
-	pthread_mutex_unlock(&late.mutex);
-	return err;
+	return wanted->bytes > most_bytes ? -ENOMEM : real->create_buffer(buffer, wanted);
 }
 
 static void before(void)
@@ -122,118 +81,320 @@ static void before(void)
 	const struct chario_store_layout layout = { .size = sizeof(layout), .max_areas = 10 };
 	struct chario_device *device;
 
-	disk = rig_begin(1 << 20, 512, &layout, &store);
+	disk = rig_begin(4 << 20, 512, &layout, &store);
 	device = chario_store_device(store);
 	real = device->ops;
 	ops = *real;
-	ops.transfer = transfer_late;
-	ops.sync_buffer = look;
+	ops.create_buffer = create_buffer;
 	device->ops = &ops;
-	late = (struct late){ .mutex = PTHREAD_MUTEX_INITIALIZER };
-	chario_store_create(store, "area", PIECES * PIECE, 0);
+	most_bytes = PIECE;
+	content = malloc(BYTES);
+	for (size_t i = 0; content && i < BYTES; i++)
+		content[i] = (unsigned char)(i + i / BLOCK + i / PIECE);
+	file = memfd_create("file", MFD_CLOEXEC);
+	if (!content || write(file, content, BYTES) != BYTES || lseek(file, 0, SEEK_SET) ||
+	    chario_store_create(store, "area", BYTES, 0) ||
+	    chario_area_open(store, "area", O_RDWR, &area)) {
+		printf("Bail out! an area and a file cannot be made\n");
+		exit(1);
+	}
+	prepare();
 }
 
 static void after(void)
 {
-	cli_copy_close(&copy);
+	disk->faults = (struct log_faults){ 0 };
+	chario_area_close(area);
 	chario_store_close(store);
 	log_disk_destroy(disk);
+	close(file);
+	free(content);
 }
 
-static int finish_oldest(unsigned int *sum)
+/* Whether the area has these bytes of the content from an offset on. */
+static bool has_content(uint64_t offset, size_t bytes)
 {
-	struct cli_slot *slot;
-	int err = cli_copy_wait(&copy, &slot);
-	const unsigned char *memory = chario_buffer_memory(slot->buffer);
+	unsigned char *memory = malloc(bytes);
+	bool same;
 
-	if (err)
-		return err;
-	/* All bytes of a piece are its number. */
-	if (memory[0] == slot->offset / PIECE + 1 && !memcmp(memory, memory + 1, PIECE - 1))
-		++*sum;
-	cli_copy_drop(&copy);
-	return 0;
+	most_bytes = SIZE_MAX;
+	same = memory && chario_area_read(area, memory, bytes, offset) == (ssize_t)bytes &&
+	       !memcmp(memory, content + offset, bytes);
+	most_bytes = PIECE;
+	free(memory);
+	return same;
 }
 
-/* Pieces that were as they should be, or a negative errno. */
-static int copy_pieces(void)
+static void test_in(void)
 {
-	unsigned int begun = 0, sum = 0;
-	int err = 0;
-
-	while (!err && (begun < PIECES || copy.used)) {
-		void *memory = begun < PIECES ? cli_copy_next(&copy) : NULL;
-
-		if (!memory) {
-			err = finish_oldest(&sum);
-			continue;
-		}
-		memset(memory, copy.op == CHARIO_TRANSFER_WRITE ? (int)begun + 1 : 0xee, PIECE);
-		err = cli_copy_start(&copy, (uint64_t)begun * PIECE, PIECE);
-		begun += !err;
-	}
-	return err ? err : (int)sum;
+	EQUAL(chario_copy_in(area, file, &copy), 0);
+	EQUAL(copy.step, CHARIO_COPY_DONE);
+	EQUAL(copy.read_bytes, BYTES);
+	EQUAL(copy.written_bytes, BYTES);
+	EQUAL(calls.last, BYTES);
+	CHECK(!calls.fell);
+	CHECK(calls.nr >= BYTES / PIECE);
+	CHECK(has_content(0, BYTES));
 }
 
-static int copy_late(enum chario_transfer_op op, bool moving)
+static void test_out(void)
 {
-	int err = cli_copy_open(&copy, store, "area", op);
+	unsigned char *memory = malloc(BYTES);
 
-	if (err)
-		return err;
-	if (moving)
-		copy.info.flags |= CHARIO_AREA_MOVING;
-	late.armed = true;
-	return copy_pieces();
+	EQUAL(chario_copy_in(area, file, &copy), 0);
+	EQUAL(ftruncate(file, 0), 0);
+	EQUAL(lseek(file, 5, SEEK_SET), 5);
+	prepare();
+	EQUAL(chario_copy_out(area, file, &copy), 0);
+	EQUAL(copy.step, CHARIO_COPY_DONE);
+	EQUAL(copy.read_bytes, BYTES);
+	EQUAL(copy.written_bytes, BYTES);
+	EQUAL(calls.last, BYTES);
+	CHECK(!calls.fell);
+	EQUAL(lseek(file, 0, SEEK_CUR), BYTES + 5);
+	EQUAL(pread(file, memory, BYTES, 5), BYTES);
+	CHECK(!memcmp(memory, content, BYTES));
+	free(memory);
 }
 
-static int read_back(void)
+/* A copy of a part touches nothing else, also where it is read at the same offset. */
+static void test_part(void)
 {
-	cli_copy_close(&copy);
-	late.armed = false;
-	return cli_copy_open(&copy, store, "area", CHARIO_TRANSFER_READ) ?: copy_pieces();
+	const uint64_t offset = 3 * BLOCK;
+
+	copy.offset = offset;
+	copy.bytes = 2 * PIECE;
+	copy.flags = CHARIO_COPY_SAME_OFFSET;
+	EQUAL(chario_copy_in(area, file, &copy), 0);
+	EQUAL(lseek(file, 0, SEEK_CUR), 0);
+	CHECK(has_content(offset, 2 * PIECE));
+	CHECK(!has_content(offset - 1, 1));
+	CHECK(!has_content(offset + 2 * PIECE, 1));
+	EQUAL(ftruncate(file, 0), 0);
+	prepare();
+	copy.offset = offset;
+	copy.bytes = 7;
+	EQUAL(chario_copy_out(area, file, &copy), 0);
+	EQUAL(lseek(file, 0, SEEK_END), 7);
+	copy.bytes = 0;
+	EQUAL(chario_copy_out(area, file, &copy), 0);
+	EQUAL(chario_copy_in(area, file, &copy), 0);
+	EQUAL(copy.written_bytes, 0);
 }
 
-static void test_write(void)
+static void *feed(void *data)
 {
-	EQUAL(copy_late(CHARIO_TRANSFER_WRITE, false), PIECES);
-	EQUAL(late.clashes, 0);
-	EQUAL(late.looks, LOOKS);
-	EQUAL(read_back(), PIECES);
+	const int *fd = data;
+
+	for (size_t at = 0; at < BYTES; at += 999)
+		if (write(*fd, content + at, at + 999 < BYTES ? 999 : BYTES - at) < 0)
+			break;
+	close(*fd);
+	return NULL;
 }
 
-static void test_write_moving(void)
+static void test_pipe(void)
 {
-	EQUAL(copy_late(CHARIO_TRANSFER_WRITE, true), PIECES);
-	EQUAL(late.clashes, 0);
-	/* The library has waited, and the program asks once more. */
-	EQUAL(late.looks, LOOKS + 1);
-	EQUAL(read_back(), PIECES);
+	pthread_t feeder;
+	int ends[2];
+
+	EQUAL(pipe2(ends, O_CLOEXEC), 0);
+	EQUAL(pthread_create(&feeder, NULL, feed, &ends[1]), 0);
+	EQUAL(chario_copy_in(area, ends[0], &copy), 0);
+	EQUAL(copy.written_bytes, BYTES);
+	CHECK(has_content(0, BYTES));
+	pthread_join(feeder, NULL);
+	close(ends[0]);
 }
 
-static void test_read(void)
+static void test_end(void)
 {
-	EQUAL(cli_copy_open(&copy, store, "area", CHARIO_TRANSFER_WRITE), 0);
-	EQUAL(copy_pieces(), PIECES);
-	cli_copy_close(&copy);
-	EQUAL(copy_late(CHARIO_TRANSFER_READ, false), PIECES);
-	EQUAL(late.clashes, 0);
-	EQUAL(late.looks, LOOKS);
+	EQUAL(ftruncate(file, 3 * PIECE + 10), 0);
+	EQUAL(chario_copy_in(area, file, &copy), -ENODATA);
+	EQUAL(copy.step, CHARIO_COPY_END);
+	EQUAL(copy.read_bytes, 3 * PIECE + 10);
+	EQUAL(copy.written_bytes, 3 * PIECE);
+	CHECK(has_content(0, 3 * PIECE));
+	CHECK(!has_content(3 * PIECE, 1));
 }
 
-static void test_error(void)
+/* What has been begun when the callback ends the copy is written. */
+static void test_stop_in(void)
 {
-	late.result = -ENODATA;
-	EQUAL(copy_late(CHARIO_TRANSFER_WRITE, false), -ENODATA);
-	EQUAL(late.left, 0);
-	EQUAL(late.looks, LOOKS);
+	calls.stop_at = 2 * PIECE;
+	EQUAL(chario_copy_in(area, file, &copy), STOPPED);
+	EQUAL(copy.step, CHARIO_COPY_DONE);
+	EQUAL(calls.last, 2 * PIECE);
+	CHECK(copy.written_bytes >= 2 * PIECE && copy.written_bytes < BYTES);
+	EQUAL(copy.read_bytes, copy.written_bytes);
+	CHECK(has_content(0, (size_t)copy.written_bytes));
+	CHECK(!has_content(copy.written_bytes, 1));
+}
+
+static void test_stop_out(void)
+{
+	calls.stop_at = 2 * PIECE;
+	EQUAL(chario_copy_out(area, file, &copy), STOPPED);
+	EQUAL(copy.step, CHARIO_COPY_DONE);
+	EQUAL(copy.written_bytes, 2 * PIECE);
+	EQUAL(lseek(file, 0, SEEK_CUR), 2 * PIECE);
+}
+
+static void note_signal(int number)
+{
+	(void)number;
+}
+
+static int stop_at_signal(uint64_t done_bytes, uint64_t total_bytes, void *data)
+{
+	unsigned int *nr = data;
+
+	(void)done_bytes;
+	(void)total_bytes;
+	return ++*nr > 2 ? STOPPED : 0;
+}
+
+/* A pipe that gives and takes nothing: only signals end the wait, and not the first of them. */
+static void test_signal(void)
+{
+	const struct itimerval often = { { 0, 10000 }, { 0, 10000 } }, never = { 0 };
+	const struct sigaction action = { .sa_handler = note_signal };
+	unsigned int nr = 0;
+	int ends[2], in, out;
+
+	EQUAL(pipe2(ends, O_CLOEXEC), 0);
+	copy.progress = stop_at_signal;
+	copy.data = &nr;
+	sigaction(SIGALRM, &action, NULL);
+	setitimer(ITIMER_REAL, &often, NULL);
+	in = chario_copy_in(area, ends[0], &copy);
+	nr = 0;
+	out = chario_copy_out(area, ends[1], &copy);
+	setitimer(ITIMER_REAL, &never, NULL);
+	EQUAL(in, STOPPED);
+	EQUAL(out, STOPPED);
+	EQUAL(copy.step, CHARIO_COPY_DONE);
+	CHECK(copy.written_bytes < BYTES);
+	close(ends[0]);
+	close(ends[1]);
+}
+
+/* Errors of the file are told apart from those of the area, whatever their number. */
+static void test_file_errors(void)
+{
+	int ends[2];
+
+	EQUAL(pipe2(ends, O_CLOEXEC), 0);
+	EQUAL(chario_copy_in(area, ends[1], &copy), -EBADF);
+	EQUAL(copy.step, CHARIO_COPY_FILE);
+	EQUAL(chario_copy_out(area, ends[0], &copy), -EBADF);
+	EQUAL(copy.step, CHARIO_COPY_FILE);
+	copy.flags = CHARIO_COPY_SAME_OFFSET;
+	EQUAL(chario_copy_in(area, ends[0], &copy), -ESPIPE);
+	EQUAL(copy.step, CHARIO_COPY_FILE);
+	copy.flags = 0;
+	signal(SIGPIPE, SIG_IGN);
+	close(ends[0]);
+	EQUAL(chario_copy_out(area, ends[1], &copy), -EPIPE);
+	EQUAL(copy.step, CHARIO_COPY_FILE);
+	EQUAL(copy.written_bytes, 0);
+	close(ends[1]);
+}
+
+static void test_area_errors(void)
+{
+	disk->faults.write = (struct log_fault){ .after = 5, .times = LOG_FOR_EVER };
+	disk->faults.error = -EIO;
+	EQUAL(chario_copy_in(area, file, &copy), -EIO);
+	EQUAL(copy.step, CHARIO_COPY_WRITE);
+	CHECK(copy.written_bytes <= 5 * PIECE && copy.written_bytes % PIECE == 0);
+	CHECK(has_content(0, (size_t)copy.written_bytes));
+	disk->faults = (struct log_faults){ .read = { 0, LOG_FOR_EVER }, .error = -EIO };
+	EQUAL(chario_copy_out(area, file, &copy), -EIO);
+	EQUAL(copy.step, CHARIO_COPY_READ);
+	EQUAL(copy.written_bytes, 0);
+}
+
+/* The file ends and the disk fails: the disk counts, because less is there than was read. */
+static void test_both(void)
+{
+	EQUAL(ftruncate(file, 2 * PIECE + 10), 0);
+	disk->faults.write = (struct log_fault){ .times = LOG_FOR_EVER };
+	disk->faults.error = -EIO;
+	EQUAL(chario_copy_in(area, file, &copy), -EIO);
+	EQUAL(copy.step, CHARIO_COPY_WRITE);
+	EQUAL(copy.written_bytes, 0);
+}
+
+static void test_arguments(void)
+{
+	struct chario_area *reader;
+
+	copy.size--;
+	EQUAL(chario_copy_in(area, file, &copy), -EINVAL);
+	prepare();
+	copy.flags = 1U << 31;
+	EQUAL(chario_copy_in(area, file, &copy), -EINVAL);
+	EQUAL(copy.step, CHARIO_COPY_START);
+	copy.flags = CHARIO_COPY_SAME_OFFSET;
+	EQUAL(chario_copy_out(area, file, &copy), -EINVAL);
+	prepare();
+	copy.offset = 512;
+	EQUAL(chario_copy_out(area, file, &copy), -EINVAL);
+	copy.offset = BLOCK;
+	EQUAL(chario_copy_out(area, file, &copy), -EINVAL);
+	copy.offset = UINT64_MAX - BLOCK + 1;
+	EQUAL(chario_copy_out(area, file, &copy), -EINVAL);
+	copy.offset = 0;
+	copy.bytes = 1000;
+	EQUAL(chario_copy_in(area, file, &copy), -EINVAL);
+	EQUAL(calls.nr, 0);
+	prepare();
+	EQUAL(chario_area_open(store, "area", O_RDONLY, &reader), 0);
+	EQUAL(chario_copy_in(reader, file, &copy), -EROFS);
+	EQUAL(copy.step, CHARIO_COPY_START);
+	chario_area_close(reader);
+}
+
+static void test_memory(void)
+{
+	most_bytes = PIECE - 1;
+	EQUAL(chario_copy_in(area, file, &copy), -ENOMEM);
+	EQUAL(copy.step, CHARIO_COPY_START);
+	EQUAL(chario_copy_out(area, file, &copy), -ENOMEM);
+	EQUAL(copy.step, CHARIO_COPY_START);
+	EQUAL(lseek(file, 0, SEEK_CUR), 0);
+}
+
+static void test_child(void)
+{
+	pid_t child = fork();
+	int status;
+
+	if (!child)
+		_exit(chario_copy_in(area, file, &copy) == -EPERM &&
+				      chario_copy_out(area, file, &copy) == -EPERM ?
+			      0 :
+			      1);
+	EQUAL(waitpid(child, &status, 0), child);
+	EQUAL(status, 0);
 }
 
 static const struct tap_test tests[] = {
-	{ "the rest of a write waits for a late drive", test_write },
-	{ "that of an area in two pieces too", test_write_moving },
-	{ "the rest of a read waits for a late drive", test_read },
-	{ "an error is not told before", test_error },
+	{ "a file becomes an area", test_in },
+	{ "an area becomes a file", test_out },
+	{ "a part is copied, and nothing else is touched", test_part },
+	{ "a pipe gives its bytes in pieces of any length", test_pipe },
+	{ "a file that ends before is told", test_end },
+	{ "a copy into an area is ended by its callback", test_stop_in },
+	{ "so is one out of it", test_stop_out },
+	{ "a signal wakes a copy that waits for a file", test_signal },
+	{ "errors of the file", test_file_errors },
+	{ "errors of the area", test_area_errors },
+	{ "an error of the area counts more than the end of the file", test_both },
+	{ "arguments that cannot be", test_arguments },
+	{ "too little memory", test_memory },
+	{ "a child of fork() copies nothing", test_child },
 };
 
 TAP_MAIN(tests, before, after)

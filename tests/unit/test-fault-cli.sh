@@ -16,7 +16,7 @@ faulty()
 	unset "${fault%%=*}"
 }
 
-# A slot of the copy: see cli/copy.h.
+# A slot of the copy: see lib/src/copy/slots.h.
 slot=4194304
 
 # The flushes are: of nothing, to begin with, and one behind each slot but the last.

@@ -15,6 +15,8 @@ CREATE_FILLING = 1
 LAYOUT_REPLACE = 1
 AREA_STREAM, AREA_FILLING, AREA_MOVING = 1, 2, 4
 CHECK_REPAIR, CHECK_FORGET = 1, 2
+COPY_SAME_OFFSET = 1
+COPY_FILE, COPY_END = 2, 3
 TRANSFER_READ, TRANSFER_WRITE, TRANSFER_FLUSH = 0, 1, 2
 TRANSFER_POLL, TRANSFER_FUA = 1, 2
 TRANSFER_MAX = 0x7FF00000
@@ -159,6 +161,22 @@ class Finding(Struct):
     )
 
 
+PROGRESS = ctypes.CFUNCTYPE(c_int, c_uint64, c_uint64, c_void_p)
+
+
+class Copy(Struct):
+    """struct chario_copy."""
+
+    _fields_ = (
+        *_u32("size", "flags"),
+        *_u64("offset", "bytes"),
+        ("progress", PROGRESS),
+        ("data", c_void_p),
+        *_u32("step", "reserved"),
+        *_u64("read_bytes", "written_bytes"),
+    )
+
+
 class StreamOptions(Struct):
     """struct chario_stream_options."""
 
@@ -227,6 +245,7 @@ STRUCTS: dict[str, type[ctypes.Structure]] = {
     "chario_store_info": StoreInfo,
     "chario_area_info": AreaInfo,
     "chario_finding": Finding,
+    "chario_copy": Copy,
     "chario_stream_options": StreamOptions,
     "chario_stream_status": StreamStatus,
     "chario_stream_room": StreamRoom,
@@ -236,7 +255,6 @@ STRUCTS: dict[str, type[ctypes.Structure]] = {
 
 AREA_VISIT = ctypes.CFUNCTYPE(c_int, POINTER(AreaInfo), c_void_p)
 FINDING_VISIT = ctypes.CFUNCTYPE(c_int, POINTER(Finding), c_void_p)
-PROGRESS = ctypes.CFUNCTYPE(c_int, c_uint64, c_uint64, c_void_p)
 
 _OUT = POINTER(c_void_p)
 
@@ -295,6 +313,8 @@ FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "chario_area_write_buffer": (c_ssize_t, c_void_p, c_void_p, c_uint64, c_size_t, c_uint64, ctypes.c_uint),
     "chario_area_sync": (c_int, c_void_p),
     "chario_area_set_filled": (c_int, c_void_p, c_uint64, c_uint64),
+    "chario_copy_in": (c_int, c_void_p, c_int, POINTER(Copy)),
+    "chario_copy_out": (c_int, c_void_p, c_int, POINTER(Copy)),
     "chario_view_load": (c_int, c_void_p, c_uint64, c_size_t, c_void_p, c_uint64, c_int, _OUT),
     "chario_view_mark": (c_int, c_void_p, c_uint64, c_size_t),
     "chario_view_flush": (c_int, c_void_p, ctypes.c_uint, POINTER(c_uint64)),

@@ -8,6 +8,7 @@ from ctypes import byref, sizeof
 from typing import TYPE_CHECKING
 
 from chario import _abi
+from chario._copy import FileLike, Progress, copy
 from chario._library import checked, freeing, opened
 from chario._memory import BufferLike, borrowed
 from chario._resource import Resource
@@ -26,7 +27,8 @@ class Area(Resource):
 
     read(), readinto() and write() take any memory and any number, and copy; load() and
     store() move whole blocks between the disk and a Buffer, without a copy; view() has
-    them in a Buffer and writes back what changes.
+    them in a Buffer and writes back what changes; copy_in() and copy_out() move all of it
+    between the disk and a file.
     """
 
     def __init__(self, store: Store, name: str, *, writable: bool = False) -> None:
@@ -145,6 +147,40 @@ class Area(Resource):
         from chario.view import Tracking, View  # noqa: PLC0415  # which knows areas
 
         return View(self, buffer, offset, size, buffer_offset=buffer_offset, tracking=tracking or Tracking.AUTO)
+
+    def copy_in(
+        self,
+        file: FileLike,
+        offset: int = 0,
+        size: int | None = None,
+        *,
+        same_offset: bool = False,
+        progress: Progress | None = None,
+    ) -> int:
+        """Copy from a file, pipe or socket, while the disk works; how many bytes; None: all that follow.
+
+        The descriptor is read from where it stands, or with ``same_offset`` at the offset of the
+        area; a file of Python has a buffer besides.  One that ends before is an EOFError.
+        ``progress(done, total)`` may end the copy by returning False, and then it is fewer bytes.
+        Durable after sync().
+        """
+        return self._copy("in", file, offset, size, _abi.COPY_SAME_OFFSET if same_offset else 0, progress)
+
+    def copy_out(
+        self, file: FileLike, offset: int = 0, size: int | None = None, *, progress: Progress | None = None
+    ) -> int:
+        """Copy to a file, pipe or socket, while the disk reads ahead; as copy_in()."""
+        return self._copy("out", file, offset, size, 0, progress)
+
+    def _copy(
+        self, way: str, file: FileLike, offset: int, size: int | None, flags: int, progress: Progress | None
+    ) -> int:
+        size = max(self.nbytes - not_negative(offset), 0) if size is None else not_negative(size)
+        raw = _abi.Copy.new(flags=flags, offset=not_negative(offset), bytes=size)
+        with self._use() as pointer:
+            return copy(
+                f"chario_copy_{way}", pointer, file, raw, progress, f"{self._what}: copy of {size} bytes at {offset}"
+            )
 
     def sync(self) -> None:
         """Have all that has been written durable."""

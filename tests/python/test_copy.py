@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: MIT
+"""Files become areas, and areas files, from Python."""
+
+from __future__ import annotations
+
+import errno
+import os
+import random
+import threading
+from pathlib import Path
+
+import pytest
+from package_lab import MIB
+from package_signals import ctrl_c_soon
+
+import chario
+
+pytest_plugins = ("package_store",)
+
+SIZE = 21 * MIB + 1000
+CONTENT = random.Random(1).randbytes(SIZE)
+
+
+@pytest.fixture
+def area(store: chario.Store) -> chario.Area:
+    """An empty area of odd length, open for writing."""
+    store.create("a", SIZE)
+    return store.open("a", writable=True)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """A file as long, with content."""
+    path = tmp_path / "file"
+    path.write_bytes(CONTENT)
+    return path
+
+
+def test_a_file_becomes_an_area_and_a_file_again(area: chario.Area, path: Path) -> None:
+    """By a file of Python, and by a descriptor; the callback is told all of it."""
+    told: list[tuple[int, int]] = []
+    with path.open("rb") as file:
+        assert area.copy_in(file, progress=lambda *numbers: told.append(numbers)) == SIZE
+    area.sync()
+    assert told[-1] == (SIZE, SIZE)
+    assert told == sorted(told)
+    assert area.read() == CONTENT
+    with path.open("wb") as file:
+        assert area.copy_out(file.fileno()) == SIZE
+    assert path.read_bytes() == CONTENT
+
+
+def test_a_part(area: chario.Area, path: Path) -> None:
+    """At the same offset, and from where the file stands."""
+    with path.open("r+b", buffering=0) as file:
+        assert area.copy_in(file, 8192, 4096, same_offset=True) == 4096
+        assert area.read(4096, 8192) == CONTENT[8192:12288]
+        assert area.copy_in(file, 4096, 4096) == 4096
+        assert area.read(4096, 4096) == CONTENT[:4096]
+        assert area.copy_out(file, 8192, 100) == 100
+    assert path.read_bytes()[4096:4196] == CONTENT[8192:8292]
+
+
+def test_pipes(area: chario.Area) -> None:
+    """What others write and read meanwhile."""
+    source, target = os.pipe()
+    with open(source, "rb") as file, open(target, "wb") as other:
+        feeder = threading.Thread(target=lambda: other.write(CONTENT))
+        feeder.start()
+        assert area.copy_in(file, 0, 8 * MIB) == 8 * MIB
+        assert area.read(8 * MIB) == CONTENT[: 8 * MIB]
+        file.read(SIZE - 8 * MIB - 64 * 1024)
+        feeder.join()
+
+
+def test_the_callback_ends_a_copy(area: chario.Area, path: Path) -> None:
+    """By False, with what has been written; by an exception, which comes out."""
+
+    def fail(done: int, _total: int) -> None:
+        if done:
+            raise LookupError(done)
+
+    with path.open("rb") as file:
+        written = area.copy_in(file, progress=lambda done, _total: done == 0)
+        assert 0 < written < SIZE
+        assert area.read(written) == CONTENT[:written]
+        with pytest.raises(LookupError):
+            area.copy_in(file, written, progress=fail)
+    with path.open("wb") as target:
+        assert area.copy_out(target, progress=lambda *_numbers: False) == 0
+
+
+def test_ctrl_c_ends_a_copy_that_waits(area: chario.Area) -> None:
+    """For a pipe that nobody writes to."""
+    source, target = os.pipe()
+    with open(source, "rb") as file, open(target, "wb"), pytest.raises(KeyboardInterrupt), ctrl_c_soon():
+        area.copy_in(file)
+
+
+def test_errors_say_whose_they_are(area: chario.Area, store: chario.Store, path: Path) -> None:
+    """Of the file, of the area, of what was asked for."""
+    source, target = os.pipe()
+    os.close(source)
+    with open(target, "wb") as file, pytest.raises(BrokenPipeError, match="area a: copy of"):
+        area.copy_out(file)
+    with path.open("rb") as file:
+        file.seek(MIB)
+        with pytest.raises(EOFError, match=rf"the file has ended after {20 * MIB + 1000} bytes"):
+            area.copy_in(file)
+        with pytest.raises(OSError, match="Bad file descriptor"):
+            area.copy_out(file)
+        with pytest.raises(chario.ChariOError, match="writable=True"):
+            store["a"].copy_in(file)
+        with pytest.raises(chario.ChariOError) as caught:
+            area.copy_in(file, 1)
+        assert caught.value.errno == errno.EINVAL
+        for numbers in ((-1, 1), (0, -1)):
+            with pytest.raises(ValueError, match="negative"):
+                area.copy_in(file, *numbers)
