@@ -9,8 +9,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "interrupt.h"
-
 /* FNV-1a, 64 bits: http://www.isthe.com/chongo/tech/comp/fnv/ */
 #define HASH_BASIS 0xcbf29ce484222325ULL
 #define HASH_PRIME 0x100000001b3ULL
@@ -107,34 +105,6 @@ void cli_source_close(struct cli_source *source)
 	if (source->fd > STDIN_FILENO)
 		close(source->fd);
 	source->fd = -1;
-}
-
-static ssize_t read_once(const struct cli_source *source, char *memory, size_t bytes,
-			 uint64_t offset)
-{
-	ssize_t got = source->tag ? pread(source->fd, memory, bytes, (off_t)offset) :
-				    read(source->fd, memory, bytes);
-
-	return got < 0 ? -errno : got;
-}
-
-ssize_t cli_source_read(const struct cli_source *source, void *memory, size_t bytes,
-			uint64_t offset)
-{
-	size_t done = 0;
-
-	while (done < bytes && !cli_interrupted()) {
-		ssize_t got = read_once(source, (char *)memory + done, bytes - done, offset + done);
-
-		if (got == -EINTR)
-			continue;
-		if (got < 0)
-			return got;
-		if (!got)
-			break;
-		done += (size_t)got;
-	}
-	return (ssize_t)done;
 }
 
 bool cli_source_changed(const struct cli_source *source)

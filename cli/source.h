@@ -34,13 +34,6 @@ int cli_source_open(const struct cli *cli, struct cli_source *source, const char
 		    uint64_t bytes);
 void cli_source_close(struct cli_source *source);
 
-/*
- * Read until @memory is full, from @offset: bytes; fewer at the end, or at an
- * interrupt; or a negative errno.
- */
-ssize_t cli_source_read(const struct cli_source *source, void *memory, size_t bytes,
-			uint64_t offset);
-
 /* Whether it is no longer what it was. */
 bool cli_source_changed(const struct cli_source *source);
 

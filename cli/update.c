@@ -1,30 +1,22 @@
 // SPDX-License-Identifier: MIT
 /*
- * Updating an area.
- *
- * A part of the area is loaded as a view, compared with the same part of the source,
- * corrected in memory, and flushed; then comes the next part.  What a source has is
- * read before anything of its part is changed, so each block is the old or the new one,
- * wherever an update ends.
+ * Updating an area: the library does it, the messages are here.
  */
 #include "update.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
+
+#include <chario/copy.h>
 
 #include "interrupt.h"
 #include "progress.h"
 
-#define BLOCK      ((size_t)CHARIO_STORE_BLOCK)
-#define PART_BYTES ((size_t)4 << 20)
-#define PART_LEAST ((size_t)64 << 10)
-
 uint64_t cli_count_blocks(uint64_t bytes)
 {
-	return bytes / BLOCK + (bytes % BLOCK != 0);
+	return bytes / CHARIO_STORE_BLOCK + (bytes % CHARIO_STORE_BLOCK != 0);
 }
 
 /* the area */
@@ -77,86 +69,28 @@ static int set_filled(const struct cli_update *update, uint64_t bytes)
 	return CLI_OK;
 }
 
-/* a part */
+/* the content */
 
-static size_t least(size_t one, size_t other)
-{
-	return one < other ? one : other;
-}
-
-/* Correct a part in memory, block by block. */
-static void correct(const struct cli_update *update, size_t bytes)
-{
-	for (size_t at = 0; at < bytes; at += BLOCK) {
-		size_t length = least(BLOCK, bytes - at);
-
-		if (!memcmp(update->memory + at, update->fresh + at, length))
-			continue;
-		memcpy(update->memory + at, update->fresh + at, length);
-		chario_view_mark(update->view, at, length);
-	}
-}
-
-static int flush(struct cli_update *update)
-{
-	uint64_t written;
-	int err = chario_view_flush(update->view, 0, &written);
-
-	update->nr_written += written / BLOCK;
-	return err ? cli_fail_write(update->cli, err, "cannot write \"%s\"", update->name) : CLI_OK;
-}
-
-static int write_part(struct cli_update *update, size_t bytes)
-{
-	int status, err = chario_view_load(update->area, update->done_bytes, bytes, update->buffer,
-					   0, CHARIO_TRACKING_MARKS, &update->view);
-
-	if (err)
-		return cli_fail(update->cli, err, "cannot read \"%s\"", update->name);
-	correct(update, bytes);
-	status = flush(update);
-	chario_view_unload(update->view, 0);
-	if (!status)
-		update->done_bytes += bytes;
-	return status;
-}
-
-/* Bytes of the source; all of them, or CLI_FAILED and a message, but for an interrupt. */
-static int read_part(const struct cli_update *update, size_t bytes)
+/* An error of the copy; what it leaves is told at the end. */
+static int fail_copy(const struct cli_update *update, const struct chario_copy *copy, int err)
 {
 	const struct cli_source *source = update->source;
-	ssize_t got = cli_source_read(source, update->fresh, bytes, update->done_bytes);
 
-	if (got < 0) {
-		cli_say(update->cli, "cannot read \"%s\": %s", source->name, strerror((int)-got));
+	switch (copy->step) {
+	case CHARIO_COPY_START:
+		return cli_fail_area(update->cli, err, "cannot write \"%s\"", update->name);
+	case CHARIO_COPY_FILE:
+		cli_say(update->cli, "cannot read \"%s\": %s", source->name, strerror(-err));
 		return CLI_FAILED;
+	case CHARIO_COPY_END:
+		cli_say(update->cli, "\"%s\" ended after %" PRIu64 " of %" PRIu64 " bytes",
+			source->name, copy->read_bytes, source->bytes);
+		return CLI_FAILED;
+	case CHARIO_COPY_READ:
+		return cli_fail(update->cli, err, "cannot read \"%s\"", update->name);
+	default:
+		return cli_fail_write(update->cli, err, "cannot write \"%s\"", update->name);
 	}
-	if ((size_t)got == bytes || cli_interrupted())
-		return CLI_OK;
-	cli_say(update->cli, "\"%s\" ended after %" PRIu64 " of %" PRIu64 " bytes", source->name,
-		update->done_bytes + (uint64_t)got, source->bytes);
-	return CLI_FAILED;
-}
-
-/* the whole */
-
-static int update_all(struct cli_update *update)
-{
-	uint64_t left = update->source->bytes;
-	int status = CLI_OK;
-
-	while (left && !status) {
-		size_t bytes = left < update->part_bytes ? (size_t)left : update->part_bytes;
-
-		status = read_part(update, bytes);
-		if (cli_interrupted())
-			break;
-		if (!status)
-			status = write_part(update, bytes);
-		cli_progress_update(&update->progress, update->done_bytes);
-		left -= bytes;
-	}
-	return status;
 }
 
 /*
@@ -211,54 +145,47 @@ static int finish(const struct cli_update *update, struct chario_store *store, i
 	return set_filled(update, update->source->bytes);
 }
 
-/* Where locked memory is limited, less of it serves as well. */
-static int make_buffer(struct cli_update *update, struct chario_device *device)
+static int show(uint64_t done_bytes, uint64_t total_bytes, void *data)
 {
-	int err;
-
-	for (update->part_bytes = PART_BYTES;; update->part_bytes /= 2) {
-		err = chario_buffer_pool(device, update->part_bytes, CHARIO_BUFFER_STREAMING,
-					 &update->buffer);
-		if (err != -ENOMEM || update->part_bytes <= PART_LEAST)
-			break;
-	}
-	if (err)
-		return err;
-	update->memory = chario_buffer_memory(update->buffer);
-	update->fresh = cli_must(aligned_alloc(BLOCK, update->part_bytes));
-	return 0;
+	(void)total_bytes;
+	cli_progress_update(data, done_bytes);
+	return cli_interrupted();
 }
 
-static int open_area(struct cli_update *update, struct chario_store *store)
+static int update_all(struct cli_update *update, struct chario_store *store)
 {
-	int err = cli_open_area(store, update->name, O_RDWR, &update->area);
+	struct cli_progress progress;
+	struct chario_copy copy = {
+		.size = sizeof(copy),
+		.flags = update->source->tag ? CHARIO_COPY_SAME_OFFSET : 0,
+		.bytes = update->source->bytes,
+		.progress = show,
+		.data = &progress,
+	};
+	int err, status = CLI_OK;
 
-	if (!err)
-		err = make_buffer(update, chario_store_device(store));
-	return err ? cli_fail_area(update->cli, err, "cannot write \"%s\"", update->name) : CLI_OK;
-}
-
-static void close_area(struct cli_update *update)
-{
-	free(update->fresh);
-	chario_buffer_free(update->buffer);
-	chario_area_close(update->area);
+	cli_interrupt_catch();
+	cli_progress_begin(&progress, update->name, 0, update->source->bytes, update->quiet);
+	err = chario_copy_update(update->area, update->source->fd, &copy);
+	cli_progress_end(&progress);
+	if (err < 0)
+		status = fail_copy(update, &copy, err);
+	if (copy.step == CHARIO_COPY_START)
+		return status;
+	update->done_bytes = copy.written_bytes;
+	update->nr_written = copy.changed_bytes / CHARIO_STORE_BLOCK;
+	return finish(update, store, status);
 }
 
 int cli_update_run(struct cli_update *update, struct chario_store *store)
 {
-	int status = open_area(update, store);
+	int status, err = cli_open_area(store, update->name, O_RDWR, &update->area);
 
+	if (err)
+		return cli_fail_area(update->cli, err, "cannot write \"%s\"", update->name);
+	status = set_filled(update, 0);
 	if (!status)
-		status = set_filled(update, 0);
-	if (!status) {
-		cli_interrupt_catch();
-		cli_progress_begin(&update->progress, update->name, 0, update->source->bytes,
-				   update->quiet);
-		status = update_all(update);
-		cli_progress_end(&update->progress);
-		status = finish(update, store, status);
-	}
-	close_area(update);
+		status = update_all(update, store);
+	chario_area_close(update->area);
 	return status;
 }

@@ -6,9 +6,6 @@
 #ifndef CHARIO_CLI_UPDATE_H
 #define CHARIO_CLI_UPDATE_H
 
-#include <chario/view.h>
-
-#include "progress.h"
 #include "source.h"
 #include "store.h"
 
@@ -19,12 +16,6 @@
  * @source: what the area is to hold
  * @quiet: no progress
  * @area: open for writing
- * @buffer: where a part of the area is loaded
- * @memory: of @buffer
- * @fresh: the same part of the source
- * @part_bytes: that both have room for
- * @view: of the part
- * @progress: for the user
  * @done_bytes: that are known to be the same
  * @nr_written: blocks that were not, and have been written
  */
@@ -34,12 +25,6 @@ struct cli_update {
 	const struct cli_source *source;
 	bool quiet;
 	struct chario_area *area;
-	struct chario_buffer *buffer;
-	unsigned char *memory;
-	unsigned char *fresh;
-	size_t part_bytes;
-	struct chario_view *view;
-	struct cli_progress progress;
 	uint64_t done_bytes;
 	uint64_t nr_written;
 };

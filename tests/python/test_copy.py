@@ -61,6 +61,26 @@ def test_a_part(area: chario.Area, path: Path) -> None:
     assert path.read_bytes()[4096:4196] == CONTENT[8192:8292]
 
 
+def test_an_update_writes_what_differs(area: chario.Area, store: chario.Store, path: Path) -> None:
+    """And nothing else; not under a view."""
+    area.write(CONTENT)
+    changed = bytearray(CONTENT)
+    for at in (0, 1, 4096, 8 * MIB - 1, SIZE - 1):
+        changed[at] ^= 255
+    path.write_bytes(changed)
+    with path.open("rb") as file:
+        assert area.update(file) == 4 * 4096
+        assert area.read() == changed
+        assert area.update(file, same_offset=True) == 0
+        assert area.update(file, same_offset=True, progress=lambda *_numbers: False) == 0
+        with (
+            chario.Buffer.pool(store, 4096) as buffer,
+            area.view(buffer, size=4096),
+            pytest.raises(chario.ChariOError, match="another view"),
+        ):
+            area.update(file, same_offset=True)
+
+
 def test_pipes(area: chario.Area) -> None:
     """What others write and read meanwhile."""
     source, target = os.pipe()

@@ -240,6 +240,85 @@ static void test_stop_out(void)
 	EQUAL(lseek(file, 0, SEEK_CUR), 2 * PIECE);
 }
 
+/* The file, with bytes changed at these offsets. */
+static void change(const uint32_t *offsets, unsigned int nr)
+{
+	for (unsigned int i = 0; i < nr; i++)
+		content[offsets[i]] ^= 0xff;
+	if (pwrite(file, content, BYTES, 0) != BYTES || lseek(file, 0, SEEK_SET))
+		abort();
+	prepare();
+}
+
+static void test_update(void)
+{
+	static const uint32_t offsets[] = { 0, 1, 2 * BLOCK - 1, PIECE, BYTES - 1 };
+	uint64_t writes;
+
+	EQUAL(chario_copy_in(area, file, &copy), 0);
+	change(offsets, 5);
+	EQUAL(chario_copy_update(area, file, &copy), 0);
+	EQUAL(copy.step, CHARIO_COPY_DONE);
+	EQUAL(copy.read_bytes, BYTES);
+	EQUAL(copy.written_bytes, BYTES);
+	EQUAL(copy.changed_bytes, 4 * BLOCK);
+	EQUAL(calls.last, BYTES);
+	CHECK(!calls.fell);
+	CHECK(has_content(0, BYTES));
+	writes = disk->nr_writes;
+	prepare();
+	copy.flags = CHARIO_COPY_SAME_OFFSET;
+	copy.offset = PIECE;
+	copy.bytes = BYTES - PIECE;
+	EQUAL(chario_copy_update(area, file, &copy), 0);
+	EQUAL(copy.changed_bytes, 0);
+	EQUAL(disk->nr_writes, writes);
+}
+
+/* What was read of a part that did not come whole is not written. */
+static void test_update_end(void)
+{
+	static const uint32_t offsets[] = { 0, PIECE, 2 * PIECE + 5 };
+
+	EQUAL(chario_copy_in(area, file, &copy), 0);
+	change(offsets, 3);
+	EQUAL(ftruncate(file, 2 * PIECE + 10), 0);
+	EQUAL(chario_copy_update(area, file, &copy), -ENODATA);
+	EQUAL(copy.step, CHARIO_COPY_END);
+	EQUAL(copy.read_bytes, 2 * PIECE + 10);
+	EQUAL(copy.written_bytes, 2 * PIECE);
+	EQUAL(copy.changed_bytes, 2 * BLOCK);
+	CHECK(has_content(0, 2 * PIECE));
+	CHECK(!has_content(2 * PIECE + 5, 1));
+	EQUAL(lseek(file, 0, SEEK_SET), 0);
+	prepare();
+	calls.stop_at = PIECE;
+	EQUAL(chario_copy_update(area, file, &copy), STOPPED);
+	EQUAL(copy.written_bytes, PIECE);
+	EQUAL(copy.read_bytes, PIECE);
+}
+
+static void test_update_errors(void)
+{
+	static const uint32_t offsets[] = { PIECE, 3 * PIECE };
+
+	EQUAL(chario_copy_in(area, file, &copy), 0);
+	change(offsets, 2);
+	disk->faults = (struct log_faults){ .write = { 1, LOG_FOR_EVER }, .error = -EIO };
+	EQUAL(chario_copy_update(area, file, &copy), -EIO);
+	EQUAL(copy.step, CHARIO_COPY_WRITE);
+	EQUAL(copy.written_bytes, 3 * PIECE);
+	EQUAL(copy.changed_bytes, BLOCK);
+	disk->faults = (struct log_faults){ .read = { 0, LOG_FOR_EVER }, .error = -EIO };
+	EQUAL(lseek(file, 0, SEEK_SET), 0);
+	EQUAL(chario_copy_update(area, file, &copy), -EIO);
+	EQUAL(copy.step, CHARIO_COPY_READ);
+	EQUAL(copy.written_bytes, 0);
+	disk->faults = (struct log_faults){ 0 };
+	EQUAL(chario_copy_update(area, -1, &copy), -EBADF);
+	EQUAL(copy.step, CHARIO_COPY_FILE);
+}
+
 static void note_signal(int number)
 {
 	(void)number;
@@ -353,6 +432,7 @@ static void test_arguments(void)
 	EQUAL(chario_area_open(store, "area", O_RDONLY, &reader), 0);
 	EQUAL(chario_copy_in(reader, file, &copy), -EROFS);
 	EQUAL(copy.step, CHARIO_COPY_START);
+	EQUAL(chario_copy_update(reader, file, &copy), -EROFS);
 	chario_area_close(reader);
 }
 
@@ -362,6 +442,8 @@ static void test_memory(void)
 	EQUAL(chario_copy_in(area, file, &copy), -ENOMEM);
 	EQUAL(copy.step, CHARIO_COPY_START);
 	EQUAL(chario_copy_out(area, file, &copy), -ENOMEM);
+	EQUAL(copy.step, CHARIO_COPY_START);
+	EQUAL(chario_copy_update(area, file, &copy), -ENOMEM);
 	EQUAL(copy.step, CHARIO_COPY_START);
 	EQUAL(lseek(file, 0, SEEK_CUR), 0);
 }
@@ -373,7 +455,8 @@ static void test_child(void)
 
 	if (!child)
 		_exit(chario_copy_in(area, file, &copy) == -EPERM &&
-				      chario_copy_out(area, file, &copy) == -EPERM ?
+				      chario_copy_out(area, file, &copy) == -EPERM &&
+				      chario_copy_update(area, file, &copy) == -EPERM ?
 			      0 :
 			      1);
 	EQUAL(waitpid(child, &status, 0), child);
@@ -388,6 +471,9 @@ static const struct tap_test tests[] = {
 	{ "a file that ends before is told", test_end },
 	{ "a copy into an area is ended by its callback", test_stop_in },
 	{ "so is one out of it", test_stop_out },
+	{ "an update writes the blocks that differ", test_update },
+	{ "an update that ends before", test_update_end },
+	{ "errors of an update", test_update_errors },
 	{ "a signal wakes a copy that waits for a file", test_signal },
 	{ "errors of the file", test_file_errors },
 	{ "errors of the area", test_area_errors },

@@ -6,7 +6,7 @@
 
 . "$(dirname "$0")/store-cli.sh"
 
-# A part, as cli/update.c loads it.
+# A part, as lib/src/copy/update.c loads it.
 part=4194304
 
 # numbers SIZE: so many bytes, no block like another one, and no letters.

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */
 /*
- * A copy: the bytes of a file into an area, or those of an area into a file.
+ * A copy: the bytes of a file into an area, all of them or those that differ, or the bytes of
+ * an area into a file.
  *
  * A file is any descriptor that read(2) and write(2) take: a plain file, a pipe, a socket,
  * a disk.  Some buffers go round, so that the disk works on some while the file fills or
@@ -65,7 +66,10 @@ enum chario_copy_step {
  * @step: is filled in: &enum chario_copy_step that has failed
  * @reserved: zero
  * @read_bytes: is filled in: bytes that have been read
- * @written_bytes: is filled in: bytes that have been written, from @offset on without a gap
+ * @written_bytes: is filled in: bytes that have been written, from @offset on without a gap;
+ *	of an update bytes that are now as in the file
+ * @changed_bytes: is filled in: bytes of the blocks that an update has written, also where
+ *	an error is returned
  */
 struct chario_copy {
 	uint32_t size;
@@ -78,6 +82,7 @@ struct chario_copy {
 	uint32_t reserved;
 	uint64_t read_bytes;
 	uint64_t written_bytes;
+	uint64_t changed_bytes;
 };
 
 /**
@@ -115,6 +120,23 @@ int chario_copy_in(struct chario_area *area, int fd, struct chario_copy *copy);
  * Return: as chario_copy_in(), with the errors of write(2) and chario_area_read_buffer().
  */
 int chario_copy_out(struct chario_area *area, int fd, struct chario_copy *copy);
+
+/**
+ * chario_copy_update() - write the blocks of an area that differ from a file
+ * @area: an area that is open for writing
+ * @fd: as for chario_copy_in()
+ * @copy: what to compare, as for chario_copy_in()
+ *
+ * Goes on in parts of up to 4 MiB: one is read from the file, loaded as a view, and the blocks
+ * that differ are written.  Wherever an update ends, each block is the old or the new one.
+ * Nobody else has a view of these parts, nor writes to them; what has been written is durable
+ * after chario_area_sync().
+ *
+ * Context: may sleep; several threads may update parts of one area that have no block in
+ * common.
+ * Return: as chario_copy_in(); and the errors of chario_view_load(), with CHARIO_COPY_READ.
+ */
+int chario_copy_update(struct chario_area *area, int fd, struct chario_copy *copy);
 
 #ifdef __cplusplus
 }

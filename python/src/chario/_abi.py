@@ -16,7 +16,7 @@ LAYOUT_REPLACE = 1
 AREA_STREAM, AREA_FILLING, AREA_MOVING = 1, 2, 4
 CHECK_REPAIR, CHECK_FORGET = 1, 2
 COPY_SAME_OFFSET = 1
-COPY_FILE, COPY_END = 2, 3
+COPY_FILE, COPY_END, COPY_READ = 2, 3, 4
 TRANSFER_READ, TRANSFER_WRITE, TRANSFER_FLUSH = 0, 1, 2
 TRANSFER_POLL, TRANSFER_FUA = 1, 2
 TRANSFER_MAX = 0x7FF00000
@@ -173,7 +173,7 @@ class Copy(Struct):
         ("progress", PROGRESS),
         ("data", c_void_p),
         *_u32("step", "reserved"),
-        *_u64("read_bytes", "written_bytes"),
+        *_u64("read_bytes", "written_bytes", "changed_bytes"),
     )
 
 
@@ -315,6 +315,7 @@ FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "chario_area_set_filled": (c_int, c_void_p, c_uint64, c_uint64),
     "chario_copy_in": (c_int, c_void_p, c_int, POINTER(Copy)),
     "chario_copy_out": (c_int, c_void_p, c_int, POINTER(Copy)),
+    "chario_copy_update": (c_int, c_void_p, c_int, POINTER(Copy)),
     "chario_view_load": (c_int, c_void_p, c_uint64, c_size_t, c_void_p, c_uint64, c_int, _OUT),
     "chario_view_mark": (c_int, c_void_p, c_uint64, c_size_t),
     "chario_view_flush": (c_int, c_void_p, ctypes.c_uint, POINTER(c_uint64)),

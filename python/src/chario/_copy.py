@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
 from collections.abc import Callable, Generator
 from typing import Any, Protocol, TypeAlias
@@ -28,8 +29,8 @@ class HasFileno(Protocol):
 FileLike: TypeAlias = "int | HasFileno"
 
 
-def copy(name: str, pointer: int, file: FileLike, raw: Any, progress: Progress | None, what: str) -> int:
-    """Call a function that copies; how many bytes have been written."""
+def copy(name: str, pointer: int, file: FileLike, raw: Any, progress: Progress | None, what: str) -> None:
+    """Call a function that copies; how far it came is in ``raw``."""
     raised: list[BaseException] = []
     steps = _steps(progress, raw.bytes, raised)
     next(steps)
@@ -40,7 +41,6 @@ def copy(name: str, pointer: int, file: FileLike, raw: Any, progress: Progress |
         raise raised[0]
     if result < 0:
         raise _error(raw, result, what)
-    return int(raw.written_bytes)
 
 
 def _steps(progress: Progress | None, total: int, raised: list[BaseException]) -> Generator[int, int, None]:
@@ -62,9 +62,11 @@ def _steps(progress: Progress | None, total: int, raised: list[BaseException]) -
 
 
 def _error(raw: Any, result: int, what: str) -> Exception:
-    """An error of the file is none of the library."""
+    """An error of the file is none of the library; that of an update may be one of its views."""
     if raw.step == _abi.COPY_END:
         return EOFError(f"{what}: the file has ended after {raw.read_bytes} bytes")
     if raw.step == _abi.COPY_FILE:
         return OSError(-result, f"{what}: {os.strerror(-result)}")
+    if raw.step == _abi.COPY_READ and result == -errno.EBUSY:
+        what = f"view of {what}"
     return ChariOError.of(result, what)

@@ -27,8 +27,8 @@ class Area(Resource):
 
     read(), readinto() and write() take any memory and any number, and copy; load() and
     store() move whole blocks between the disk and a Buffer, without a copy; view() has
-    them in a Buffer and writes back what changes; copy_in() and copy_out() move all of it
-    between the disk and a file.
+    them in a Buffer and writes back what changes; copy_in(), update() and copy_out()
+    move all of it between the disk and a file.
     """
 
     def __init__(self, store: Store, name: str, *, writable: bool = False) -> None:
@@ -164,23 +164,40 @@ class Area(Resource):
         ``progress(done, total)`` may end the copy by returning False, and then it is fewer bytes.
         Durable after sync().
         """
-        return self._copy("in", file, offset, size, _abi.COPY_SAME_OFFSET if same_offset else 0, progress)
+        flags = _abi.COPY_SAME_OFFSET if same_offset else 0
+        return int(self._copy("in", file, offset, size, flags, progress).written_bytes)
+
+    def update(
+        self,
+        file: FileLike,
+        offset: int = 0,
+        size: int | None = None,
+        *,
+        same_offset: bool = False,
+        progress: Progress | None = None,
+    ) -> int:
+        """Hold what a file holds, as after copy_in(); write only the blocks that differ, how many bytes of them.
+
+        Each block is the old or the new one, however that ends.  No view has a part of it.
+        """
+        flags = _abi.COPY_SAME_OFFSET if same_offset else 0
+        return int(self._copy("update", file, offset, size, flags, progress).changed_bytes)
 
     def copy_out(
         self, file: FileLike, offset: int = 0, size: int | None = None, *, progress: Progress | None = None
     ) -> int:
         """Copy to a file, pipe or socket, while the disk reads ahead; as copy_in()."""
-        return self._copy("out", file, offset, size, 0, progress)
+        return int(self._copy("out", file, offset, size, 0, progress).written_bytes)
 
     def _copy(
         self, way: str, file: FileLike, offset: int, size: int | None, flags: int, progress: Progress | None
-    ) -> int:
+    ) -> _abi.Copy:
         size = max(self.nbytes - not_negative(offset), 0) if size is None else not_negative(size)
-        raw = _abi.Copy.new(flags=flags, offset=not_negative(offset), bytes=size)
+        raw: _abi.Copy = _abi.Copy.new(flags=flags, offset=not_negative(offset), bytes=size)
+        what = f"{self._what}: copy of {size} bytes at {offset}"
         with self._use() as pointer:
-            return copy(
-                f"chario_copy_{way}", pointer, file, raw, progress, f"{self._what}: copy of {size} bytes at {offset}"
-            )
+            copy(f"chario_copy_{way}", pointer, file, raw, progress, what)
+        return raw
 
     def sync(self) -> None:
         """Have all that has been written durable."""
