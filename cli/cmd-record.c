@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -12,7 +13,7 @@
 #include "progress.h"
 #include "record.h"
 
-#define USUAL_PART 1000000000ULL
+#define NS_PER_S 1000000000ULL
 
 /* Before anything is written: a record that is too long for a segment is found too late then. */
 static int check_fit(const struct cli_record *record, uint64_t area_bytes)
@@ -106,54 +107,56 @@ static int fail_stream(const struct cli_record *record, int err)
 
 static int open_stream(struct cli_record *record)
 {
-	struct cli_recorder *recorder = &record->recorder;
+	struct chario_recorder *recorder = &record->recorder;
 	uint64_t begin_ns = cli_now_ns();
 	size_t room;
 	int err;
 
 	do
 		err = chario_stream_open(record->store, record->name, &record->options,
-					 &recorder->stream);
+					 &record->stream);
 	while (cli_once_more(err, begin_ns));
 	/* The first of a series of recordings has nothing to go on with. */
 	if (err == -ENODATA && (record->options.flags & CHARIO_STREAM_APPEND)) {
 		record->options.flags &= ~CHARIO_STREAM_APPEND;
 		err = chario_stream_open(record->store, record->name, &record->options,
-					 &recorder->stream);
+					 &record->stream);
 	}
 	if (err)
 		return fail_stream(record, err);
-	room = chario_stream_room_bytes(recorder->stream);
+	room = chario_stream_room_bytes(record->stream);
 	if (!record->sized && recorder->record_bytes > room)
 		recorder->record_bytes = room;
 	if (recorder->record_bytes <= room)
 		return CLI_OK;
 	cli_say(record->cli,
-		"a record of %zu bytes does not fit into a segment of this recording, %zu do\n"
+		"a record of %" PRIu64
+		" bytes does not fit into a segment of this recording, %zu do\n"
 		"--record makes records shorter; --force begins a new recording, whose segments "
 		"--segment makes longer",
 		recorder->record_bytes, room);
-	chario_stream_close(recorder->stream);
+	chario_stream_close(record->stream);
 	return CLI_USAGE;
 }
 
 static int say_end(const struct cli_record *record)
 {
-	const struct cli_recorder *recorder = &record->recorder;
+	const struct chario_recorder *recorder = &record->recorder;
 
 	switch (recorder->end) {
-	case CLI_RECORDER_FULL:
+	case CHARIO_RECORDER_FULL:
 		cli_say(record->cli,
 			"\"%s\" is full, and nothing more was recorded\n"
 			"a larger area (--size), or --ring, which overwrites the oldest",
 			record->name);
 		return CLI_FAILED;
-	case CLI_RECORDER_READ_FAILED:
+	case CHARIO_RECORDER_READ:
 		cli_say(record->cli, "cannot read \"%s\": %s", record->intake.name,
-			strerror(-recorder->err));
+			strerror(-record->err));
 		return CLI_FAILED;
-	case CLI_RECORDER_WRITE_FAILED:
-		return cli_fail_write(record->cli, recorder->err,
+	case CHARIO_RECORDER_START:
+	case CHARIO_RECORDER_WRITE:
+		return cli_fail_write(record->cli, record->err,
 				      "cannot write \"%s\"; what is durable stays", record->name);
 	default:
 		return CLI_OK;
@@ -163,19 +166,19 @@ static int say_end(const struct cli_record *record)
 /* What is durable is known before the stream is closed; the close marks the end. */
 static int finish(struct cli_record *record)
 {
-	struct cli_recorder *recorder = &record->recorder;
+	struct chario_recorder *recorder = &record->recorder;
 	struct chario_stream_status status = { 0 };
 	uint64_t passed_ns;
-	int ret, err = chario_stream_wait(recorder->stream, UINT64_MAX, -1);
+	int ret, err = chario_stream_wait(record->stream, UINT64_MAX, -1);
 
-	passed_ns = cli_now_ns() - recorder->begin_ns;
-	chario_stream_get_status(recorder->stream, &status, sizeof(status));
-	ret = chario_stream_close(recorder->stream);
+	passed_ns = cli_now_ns() - record->begin_ns;
+	chario_stream_get_status(record->stream, &status, sizeof(status));
+	ret = chario_stream_close(record->stream);
 	if (!err)
 		err = ret;
 	cli_record_print(record, &status, passed_ns);
 	ret = say_end(record);
-	if (err && recorder->end != CLI_RECORDER_WRITE_FAILED)
+	if (err && recorder->end != CHARIO_RECORDER_WRITE)
 		ret = cli_fail_write(record->cli, err, "cannot end the recording \"%s\"",
 				     record->name);
 	if (!ret && (status.late || status.lost_records))
@@ -183,19 +186,55 @@ static int finish(struct cli_record *record)
 	return ret;
 }
 
+static void show(const struct cli_record *record)
+{
+	const struct chario_recorder *recorder = &record->recorder;
+	double seconds = (double)(record->shown_ns - record->begin_ns) / (double)NS_PER_S;
+	struct chario_stream_status status;
+	char bytes[32], durable[32], rate[32];
+
+	if (record->quiet || chario_stream_get_status(record->stream, &status, sizeof(status)))
+		return;
+	cli_progress_line("%.0f s  %s  %s/s  durable %s  buffers %u of %u free  late %llu  "
+			  "lost %llu",
+			  seconds, cli_round_size(bytes, status.bytes),
+			  cli_round_size(rate, (uint64_t)((double)recorder->taken_bytes / seconds)),
+			  cli_round_size(durable, status.durable_bytes), status.free_buffers,
+			  status.nr_buffers, (unsigned long long)status.late,
+			  (unsigned long long)status.lost_records);
+}
+
+static int on_progress(const struct chario_recorder *recorder, void *data)
+{
+	struct cli_record *record = data;
+	uint64_t now_ns = cli_now_ns();
+
+	(void)recorder;
+	if (now_ns - record->shown_ns >= NS_PER_S) {
+		record->shown_ns = now_ns;
+		show(record);
+	}
+	return cli_interrupted();
+}
+
 static int run(struct cli_record *record)
 {
-	struct cli_recorder *recorder = &record->recorder;
+	struct chario_recorder *recorder = &record->recorder;
 	int status = have_area(record);
 
 	if (!status)
 		status = open_stream(record);
 	if (status)
 		return status;
-	recorder->part_ns = record->options.flush_ns ? record->options.flush_ns : USUAL_PART;
-	recorder->quiet |= !isatty(STDERR_FILENO);
-	recorder->intake = &record->intake;
-	cli_recorder_run(recorder);
+	recorder->size = sizeof(*recorder);
+	recorder->flags |= record->intake.datagrams ? CHARIO_RECORDER_DATAGRAMS : 0;
+	recorder->part_ns = record->options.flush_ns;
+	recorder->progress = on_progress;
+	recorder->data = record;
+	record->quiet |= !isatty(STDERR_FILENO);
+	record->begin_ns = record->shown_ns = cli_now_ns();
+	record->err = chario_recorder_run(record->stream, record->intake.fd, recorder);
+	cli_progress_clear();
 	return finish(record);
 }
 

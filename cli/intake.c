@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
  * Where a recording comes from.
- *
- * The kernel counts the datagrams that it has dropped because the program was too slow:
- * SO_RXQ_OVFL of socket(7).  They are lost records like all others.
  */
 #include "intake.h"
 
@@ -17,10 +14,8 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
 
-#define NS_PER_S      1000000000ULL
 #define RECEIVE_BYTES (8 << 20)
 #define PIPE_BYTES    (1 << 20)
 
@@ -228,12 +223,14 @@ static int open_network(const struct cli *cli, struct cli_intake *intake, const 
 	return intake->fd < 0 ? fail(cli, intake, "use") : CLI_OK;
 }
 
-/* What the kernel does not grant is not needed. */
+/*
+ * What the kernel does not grant is not needed.  Datagrams come with a time, and with the number
+ * of those that the kernel had no room for.
+ */
 static void prepare_socket(struct cli_intake *intake)
 {
 	const int yes = 1, bytes = RECEIVE_BYTES;
 
-	intake->socket = true;
 	setsockopt(intake->fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes));
 	if (!intake->datagrams)
 		return;
@@ -272,70 +269,4 @@ void cli_intake_close(struct cli_intake *intake)
 		unlink(intake->path);
 	intake->fd = -1;
 	intake->path = NULL;
-}
-
-static void look_at(struct cli_intake *intake, struct cmsghdr *message, struct cli_taken *taken)
-{
-	struct timespec time;
-	uint32_t overflow;
-
-	if (message->cmsg_level != SOL_SOCKET)
-		return;
-	if (message->cmsg_type == SO_RXQ_OVFL) {
-		memcpy(&overflow, CMSG_DATA(message), sizeof(overflow));
-		taken->lost = overflow - intake->overflow;
-		intake->overflow = overflow;
-	} else if (message->cmsg_type == SO_TIMESTAMPNS) {
-		memcpy(&time, CMSG_DATA(message), sizeof(time));
-		taken->time_ns = (uint64_t)time.tv_sec * NS_PER_S + (uint64_t)time.tv_nsec;
-	}
-}
-
-static ssize_t receive(struct cli_intake *intake, void *memory, size_t bytes,
-		       struct cli_taken *taken)
-{
-	union {
-		char bytes[256];
-		struct cmsghdr align;
-	} control;
-	struct iovec piece = { memory, bytes };
-	struct msghdr message = {
-		.msg_iov = &piece,
-		.msg_iovlen = 1,
-		.msg_control = control.bytes,
-		.msg_controllen = sizeof(control.bytes),
-	};
-	int flags = MSG_DONTWAIT | (intake->datagrams ? MSG_TRUNC : 0);
-	ssize_t got = recvmsg(intake->fd, &message, flags);
-	struct cmsghdr *header;
-
-	for (header = got < 0 ? NULL : CMSG_FIRSTHDR(&message); header;
-	     header = CMSG_NXTHDR(&message, header))
-		look_at(intake, header, taken);
-	return got;
-}
-
-/* Of connected sockets an empty read is the end; an empty datagram is none. */
-static bool is_end(const struct cli_intake *intake)
-{
-	int type = 0;
-	socklen_t length = sizeof(type);
-
-	return !intake->socket || getsockopt(intake->fd, SOL_SOCKET, SO_TYPE, &type, &length) ||
-	       type != SOCK_DGRAM;
-}
-
-int cli_intake_read(struct cli_intake *intake, void *memory, size_t bytes, struct cli_taken *taken)
-{
-	ssize_t got;
-
-	*taken = (struct cli_taken){ 0 };
-	got = intake->socket ? receive(intake, memory, bytes, taken) :
-			       read(intake->fd, memory, bytes);
-	if (got < 0)
-		return errno == EINTR ? -EAGAIN : -errno;
-	taken->bytes = (size_t)got;
-	if (got)
-		return 1;
-	return is_end(intake) ? 0 : -EAGAIN;
 }

@@ -101,7 +101,7 @@ static int parse_flag(struct cli_record *record, int option)
 		record->options.flags |= CHARIO_STREAM_APPEND;
 		return CLI_OK;
 	case 'D':
-		record->recorder.drop = true;
+		record->recorder.flags |= CHARIO_RECORDER_DROP;
 		return CLI_OK;
 	case 'N':
 		record->dry_run = true;
@@ -110,7 +110,7 @@ static int parse_flag(struct cli_record *record, int option)
 		record->force = true;
 		return CLI_OK;
 	case 'q':
-		record->recorder.quiet = true;
+		record->quiet = true;
 		return CLI_OK;
 	}
 	return CLI_USAGE;

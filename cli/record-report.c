@@ -35,22 +35,22 @@ static double seconds_of(uint64_t ns)
 	return (double)ns / (double)NS_PER_S;
 }
 
-static const char *end_name(enum cli_recorder_end end)
+static const char *end_name(enum chario_recorder_end end)
 {
 	switch (end) {
-	case CLI_RECORDER_GOES_ON:
+	case CHARIO_RECORDER_START:
 		break;
-	case CLI_RECORDER_SOURCE:
+	case CHARIO_RECORDER_SOURCE:
 		return "the source has ended";
-	case CLI_RECORDER_LIMIT:
+	case CHARIO_RECORDER_LIMIT:
 		return "as asked";
-	case CLI_RECORDER_INTERRUPT:
+	case CHARIO_RECORDER_STOPPED:
 		return "interrupted";
-	case CLI_RECORDER_FULL:
+	case CHARIO_RECORDER_FULL:
 		return "the area is full";
-	case CLI_RECORDER_READ_FAILED:
+	case CHARIO_RECORDER_READ:
 		return "the source failed";
-	case CLI_RECORDER_WRITE_FAILED:
+	case CHARIO_RECORDER_WRITE:
 		return "the disk failed";
 	}
 	return "unknown";
@@ -59,7 +59,7 @@ static const char *end_name(enum cli_recorder_end end)
 static void print_text(const struct cli_record *record, const struct chario_stream_status *status,
 		       uint64_t passed_ns)
 {
-	const struct cli_recorder *recorder = &record->recorder;
+	const struct chario_recorder *recorder = &record->recorder;
 	double seconds = seconds_of(passed_ns);
 	char size[32], rate[32], bytes[48], records[48], gaps[48];
 
@@ -92,7 +92,7 @@ static void print_text(const struct cli_record *record, const struct chario_stre
 static void print_json(const struct cli_record *record, const struct chario_stream_status *status,
 		       uint64_t passed_ns)
 {
-	const struct cli_recorder *recorder = &record->recorder;
+	const struct chario_recorder *recorder = &record->recorder;
 	struct json_object *object = cli_must(json_object_new_object());
 
 	cli_json_text(object, "name", record->name);

@@ -9,7 +9,9 @@
 #ifndef CHARIO_CLI_RECORD_H
 #define CHARIO_CLI_RECORD_H
 
-#include "recorder.h"
+#include <chario/recorder.h>
+
+#include "intake.h"
 #include "store.h"
 
 /**
@@ -22,10 +24,15 @@
  * @force: although there is a recording
  * @dry_run: only say what fits
  * @sized: somebody has said how long a record is
+ * @quiet: no line that tells how it goes
  * @options: of the stream
  * @intake: the source
  * @store: open
+ * @stream: the recording
  * @recorder: the loop
+ * @err: negative errno that the recorder has ended with, or 0
+ * @begin_ns: when it began, CLOCK_MONOTONIC
+ * @shown_ns: when the line was drawn last
  */
 struct cli_record {
 	const struct cli *cli;
@@ -36,10 +43,15 @@ struct cli_record {
 	bool force;
 	bool dry_run;
 	bool sized;
+	bool quiet;
 	struct chario_stream_options options;
 	struct cli_intake intake;
 	struct chario_store *store;
-	struct cli_recorder recorder;
+	struct chario_stream *stream;
+	struct chario_recorder recorder;
+	int err;
+	uint64_t begin_ns;
+	uint64_t shown_ns;
 };
 
 /* CLI_OK, or CLI_USAGE after a message. */

@@ -21,7 +21,7 @@ from chario.errors import ChariOError, NoSuchArea
 from chario.queue import Queue, Result
 from chario.reader import Reader, Record, Recording
 from chario.store import AreaInfo, Finding, Report, Severity, Store, StoreInfo
-from chario.stream import Durability, Room, Stream, StreamStatus
+from chario.stream import Durability, End, Recorded, Room, Stream, StreamStatus
 from chario.view import Tracking, View
 
 __all__ = [
@@ -33,12 +33,14 @@ __all__ = [
     "DeviceInfo",
     "DeviceStats",
     "Durability",
+    "End",
     "Finding",
     "NoSuchArea",
     "PoolBuffer",
     "Queue",
     "Reader",
     "Record",
+    "Recorded",
     "Recording",
     "RegisteredBuffer",
     "Report",

@@ -25,6 +25,8 @@ SYNC_FOR_DEVICE, SYNC_FOR_CPU = 1, 2
 QUEUE_POLL = 1
 STREAM_RING, STREAM_APPEND, STREAM_NO_CRC, STREAM_DENSE = 1, 2, 4, 8
 RECORD_META = 1
+RECORDER_DATAGRAMS, RECORDER_DROP = 1, 2
+RECORDER_SOURCE, RECORDER_LIMIT, RECORDER_STOPPED, RECORDER_READ = 1, 2, 3, 5
 STORE_BLOCK = 4096
 TRACKING_AUTO, TRACKING_MARKS, TRACKING_WRITE_PROTECT, TRACKING_COMPARE = 0, 1, 2, 3
 
@@ -235,6 +237,23 @@ class Recording(Struct):
     )
 
 
+# The pointer to the recorder; C's other argument is left out.
+RECORDER_PROGRESS = ctypes.CFUNCTYPE(c_int, c_void_p)
+
+
+class Recorder(Struct):
+    """struct chario_recorder."""
+
+    _fields_ = (
+        *_u32("size", "flags"),
+        *_u64("record_bytes", "part_ns", "limit_bytes", "limit_ns"),
+        ("progress", RECORDER_PROGRESS),
+        ("data", c_void_p),
+        *_u32("end", "reserved"),
+        *_u64("taken_bytes", "waits", "wait_ns", "longest_wait_ns", "gaps", "gap_ns"),
+    )
+
+
 # C's names of the structs above.
 STRUCTS: dict[str, type[ctypes.Structure]] = {
     "chario_info": DeviceInfo,
@@ -251,6 +270,7 @@ STRUCTS: dict[str, type[ctypes.Structure]] = {
     "chario_stream_room": StreamRoom,
     "chario_record": Record,
     "chario_recording": Recording,
+    "chario_recorder": Recorder,
 }
 
 AREA_VISIT = ctypes.CFUNCTYPE(c_int, POINTER(AreaInfo), c_void_p)
@@ -334,6 +354,7 @@ FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "chario_stream_wait": (c_int, c_void_p, c_uint64, c_int64),
     "chario_stream_get_status": (c_int, c_void_p, POINTER(StreamStatus), c_size_t),
     "chario_stream_room_bytes": (c_size_t, c_void_p),
+    "chario_recorder_run": (c_int, c_void_p, c_int, POINTER(Recorder)),
     "chario_reader_open": (c_int, c_void_p, c_char_p, _OUT),
     "chario_reader_close": (None, c_void_p),
     "chario_reader_get_recording": (c_int, c_void_p, POINTER(Recording), c_size_t),

@@ -8,7 +8,8 @@ from ctypes import byref, sizeof
 from typing import TYPE_CHECKING
 
 from chario import _abi
-from chario._copy import FileLike, Progress, copy
+from chario._callback import FileLike
+from chario._copy import Progress, copy
 from chario._library import checked, freeing, opened
 from chario._memory import BufferLike, borrowed
 from chario._resource import Resource

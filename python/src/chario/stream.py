@@ -19,6 +19,7 @@ from enum import IntEnum
 from types import TracebackType
 
 from chario import _abi
+from chario._callback import Asked, FileLike, descriptor, file_error
 from chario._library import call, checked, freeing, opened
 from chario._memory import BufferLike, Loans, borrowed
 from chario._patience import Patience, not_negative_s
@@ -29,6 +30,9 @@ from chario.store import Store, encoded
 
 # What is behind a room that is out is never durable: no wait for ever.
 ROOM_PATIENCE_NS = 1_000_000_000
+
+# Of what gives no records of its own.
+RECORD_BYTES = 64 << 10
 
 # Any disk writes as much in one piece of waiting.
 SLOW_BYTES = 4 << 20
@@ -71,6 +75,27 @@ class StreamStatus:
     retries: int
     flushes: int
     segment_ns: tuple[int, int, int]
+
+
+class End(IntEnum):
+    """Why Stream.record() has ended."""
+
+    SOURCE = _abi.RECORDER_SOURCE
+    LIMIT = _abi.RECORDER_LIMIT
+    STOPPED = _abi.RECORDER_STOPPED
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """What came of Stream.record(): how often and how long the source had to wait, or was lost."""
+
+    end: End
+    taken_bytes: int
+    waits: int
+    wait_ns: int
+    longest_wait_ns: int
+    gaps: int
+    gap_ns: int
 
 
 class Stream(Resource):
@@ -142,6 +167,41 @@ class Stream(Resource):
             in_parts = size > call("chario_stream_room_bytes", pointer)
             self._patiently(attempt, timeout, 1 + size // SLOW_BYTES if in_parts else 0)
 
+    def record(
+        self,
+        file: FileLike,
+        *,
+        record_bytes: int = 0,
+        datagrams: bool = False,
+        drop: bool = False,
+        part_s: float = 0,
+        limit_bytes: int = 0,
+        limit_s: float = 0,
+        progress: Callable[[int], bool | None] | None = None,
+    ) -> Recorded:
+        """Record what a file, a pipe or a socket gives, until it ends or a limit is reached.
+
+        It is cut into records of ``record_bytes``, 64 KiB where there is room; one that is not
+        full after ``part_s`` (1 s) ends all the same.  Of a socket with ``datagrams``, each is a
+        record.  With ``drop`` the source never waits for the disk, and lost records are counted.
+        ``progress(taken_bytes)`` may end it by returning False.
+        """
+        raw = _abi.Recorder.new(
+            flags=(_abi.RECORDER_DATAGRAMS if datagrams else 0) | (_abi.RECORDER_DROP if drop else 0),
+            record_bytes=not_negative(record_bytes) or min(RECORD_BYTES, self.room_bytes),
+            part_ns=int(not_negative_s(part_s) * 1e9),
+            limit_bytes=not_negative(limit_bytes),
+            limit_ns=int(not_negative_s(limit_s) * 1e9),
+        )
+        asked = Asked(lambda _pointer: progress is not None and progress(raw.taken_bytes) is False)
+        raw.progress = _abi.RECORDER_PROGRESS(asked.answer)
+        with self._use() as pointer:
+            result = call("chario_recorder_run", pointer, descriptor(file), byref(raw))
+        asked.end()
+        if result < 0:
+            raise (file_error if raw.end == _abi.RECORDER_READ else _of_library)(self._what, result)
+        return Recorded(End(raw.end), **{name: getattr(raw, name) for name in Recorded.__slots__[1:]})
+
     def lose(self, records: int = 1, size: int = 0) -> None:
         """Say that records, of ``size`` bytes together, were not recorded."""
         with self._use() as pointer:
@@ -206,6 +266,10 @@ class Stream(Resource):
         result = _close(pointer)
         if result < 0:
             raise ChariOError.of(result, self._what)
+
+
+def _of_library(what: str, result: int) -> ChariOError:
+    return ChariOError.of(result, what)
 
 
 class Room:

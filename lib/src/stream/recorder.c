@@ -1,0 +1,354 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+/*
+ * The loop of a recorder.
+ *
+ * Room is asked for when something is there, and not before: room that is held back holds back
+ * the segment that it lies in.  Where there is no room and the source does not wait, the record
+ * is read into memory that nobody looks at, and counts as lost.
+ */
+#include <chario/recorder.h>
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+
+#include "stream/inner.h"
+#include "stream/source.h"
+#include "system/sys.h"
+
+#define NS_PER_MS 1000000ULL
+#define TICK_NS   1000000000ULL
+
+/**
+ * struct loop - a recorder under way
+ * @recorder: the caller's
+ * @stream: where to
+ * @source: where from
+ * @ended: @end of @recorder says why
+ * @result: of the recorder
+ * @part_ns: a record that has begun is ended after this
+ * @begin_ns: when it began; times are of CLOCK_MONOTONIC
+ * @room: that a record is read into
+ * @place: memory that it is read into; NULL where there is none
+ * @scratch: memory for records that are lost
+ * @filled: bytes of @place that have been read
+ * @frame_left: bytes that the record still wants
+ * @record_ns: when it began
+ * @wait_since_ns: since when the source waits; 0 where it does not
+ * @gap_since_ns: since when records are lost; 0 where none are
+ */
+struct loop {
+	struct chario_recorder *recorder;
+	struct chario_stream *stream;
+	struct stream_source source;
+	bool ended;
+	int result;
+	uint64_t part_ns;
+	uint64_t begin_ns;
+	struct chario_stream_room room;
+	unsigned char *place;
+	unsigned char *scratch;
+	size_t filled;
+	size_t frame_left;
+	uint64_t record_ns;
+	uint64_t wait_since_ns;
+	uint64_t gap_since_ns;
+};
+
+static uint64_t clock_now(void)
+{
+	return chario_sys_clock(CLOCK_MONOTONIC);
+}
+
+static void stop(struct loop *loop, enum chario_recorder_end end, int result)
+{
+	if (loop->ended)
+		return;
+	loop->ended = true;
+	loop->recorder->end = end;
+	loop->result = result;
+}
+
+static bool is_well(struct loop *loop, int err)
+{
+	if (err)
+		stop(loop, CHARIO_RECORDER_WRITE, err);
+	return !err;
+}
+
+/* No room is left in the area, or below it, where a write has failed. */
+static bool is_full(struct loop *loop, int err)
+{
+	if (err != -ENOSPC || chario_stream_service(loop->stream))
+		return false;
+	stop(loop, CHARIO_RECORDER_FULL, err);
+	return true;
+}
+
+/* waits and gaps */
+
+static void end_wait(struct loop *loop)
+{
+	uint64_t waited_ns;
+
+	if (!loop->wait_since_ns)
+		return;
+	waited_ns = clock_now() - loop->wait_since_ns;
+	loop->recorder->wait_ns += waited_ns;
+	if (waited_ns > loop->recorder->longest_wait_ns)
+		loop->recorder->longest_wait_ns = waited_ns;
+	loop->wait_since_ns = 0;
+}
+
+static void begin_wait(struct loop *loop)
+{
+	if (loop->wait_since_ns)
+		return;
+	loop->wait_since_ns = clock_now();
+	loop->recorder->waits++;
+}
+
+static void end_gap(struct loop *loop)
+{
+	if (loop->gap_since_ns)
+		loop->recorder->gap_ns += clock_now() - loop->gap_since_ns;
+	loop->gap_since_ns = 0;
+}
+
+static void begin_gap(struct loop *loop)
+{
+	if (loop->gap_since_ns)
+		return;
+	loop->gap_since_ns = clock_now();
+	loop->recorder->gaps++;
+}
+
+/* records */
+
+static bool has_datagrams(const struct loop *loop)
+{
+	return loop->recorder->flags & CHARIO_RECORDER_DATAGRAMS;
+}
+
+static size_t wanted_bytes(const struct loop *loop)
+{
+	const struct chario_recorder *recorder = loop->recorder;
+	uint64_t left = recorder->limit_bytes - recorder->taken_bytes;
+
+	if (has_datagrams(loop))
+		return (size_t)recorder->record_bytes;
+	return recorder->limit_bytes && left < loop->frame_left ? (size_t)left : loop->frame_left;
+}
+
+/* Somewhere to read to: room, or memory that nobody looks at. */
+static bool have_place(struct loop *loop)
+{
+	const bool drops = loop->recorder->flags & CHARIO_RECORDER_DROP;
+	int err;
+
+	if (loop->place)
+		return true;
+	err = chario_stream_get(loop->stream, wanted_bytes(loop), 0, &loop->room);
+	if (err == -EAGAIN && !drops) {
+		begin_wait(loop);
+		return false;
+	}
+	end_wait(loop);
+	if (err == -EAGAIN) {
+		begin_gap(loop);
+		loop->place = loop->scratch;
+	} else if (!is_full(loop, err) && is_well(loop, err)) {
+		end_gap(loop);
+		loop->place = loop->room.memory;
+	}
+	loop->filled = 0;
+	return loop->place;
+}
+
+/* What there is of it is a record. */
+static void end_record(struct loop *loop, size_t bytes, uint64_t time_ns)
+{
+	const struct chario_recorder *recorder = loop->recorder;
+
+	if (!loop->place)
+		return;
+	if (loop->place != loop->scratch)
+		is_well(loop, chario_stream_commit(loop->stream, &loop->room, bytes, time_ns, 0));
+	else if (bytes)
+		chario_stream_lose(loop->stream, 1, bytes);
+	loop->place = NULL;
+	loop->filled = 0;
+	if (recorder->limit_bytes && recorder->taken_bytes >= recorder->limit_bytes)
+		stop(loop, CHARIO_RECORDER_LIMIT, 0);
+}
+
+static void take_datagram(struct loop *loop, const struct stream_taken *taken)
+{
+	bool fits = taken->bytes <= loop->recorder->record_bytes;
+
+	if (taken->lost) {
+		loop->recorder->gaps++;
+		chario_stream_lose(loop->stream, taken->lost, 0);
+	}
+	loop->recorder->taken_bytes += taken->bytes;
+	/* Half of a datagram is none. */
+	if (!fits) {
+		loop->recorder->gaps++;
+		chario_stream_lose(loop->stream, 1, taken->bytes);
+	}
+	end_record(loop, fits ? taken->bytes : 0, taken->time_ns);
+}
+
+static void take_bytes(struct loop *loop, size_t bytes)
+{
+	bool full = bytes == wanted_bytes(loop);
+
+	if (!loop->filled)
+		loop->record_ns = clock_now();
+	loop->filled += bytes;
+	loop->recorder->taken_bytes += bytes;
+	loop->frame_left -= bytes;
+	if (!loop->frame_left)
+		loop->frame_left = (size_t)loop->recorder->record_bytes;
+	if (full)
+		end_record(loop, loop->filled, 0);
+}
+
+static void take(struct loop *loop)
+{
+	struct stream_taken taken;
+	int ret;
+
+	if (!have_place(loop))
+		return;
+	ret = chario_source_read(&loop->source, loop->place + loop->filled, wanted_bytes(loop),
+				 &taken);
+	if (ret == -EAGAIN)
+		return;
+	if (ret < 0)
+		stop(loop, CHARIO_RECORDER_READ, ret);
+	else if (!ret)
+		stop(loop, CHARIO_RECORDER_SOURCE, 0);
+	else if (has_datagrams(loop))
+		take_datagram(loop, &taken);
+	else
+		take_bytes(loop, taken.bytes);
+}
+
+/* time */
+
+/* What is left of a period. */
+static uint64_t left_of(uint64_t begin_ns, uint64_t period_ns)
+{
+	uint64_t passed_ns = clock_now() - begin_ns;
+
+	return passed_ns < period_ns ? period_ns - passed_ns : 0;
+}
+
+static bool is_open(const struct loop *loop)
+{
+	return loop->place && loop->filled;
+}
+
+static int timeout_ms(const struct loop *loop)
+{
+	uint64_t limit_ns = loop->recorder->limit_ns, wait_ns = TICK_NS, left_ns;
+
+	if (limit_ns && (left_ns = left_of(loop->begin_ns, limit_ns)) < wait_ns)
+		wait_ns = left_ns;
+	if (is_open(loop) && (left_ns = left_of(loop->record_ns, loop->part_ns)) < wait_ns)
+		wait_ns = left_ns;
+	return (int)((wait_ns + NS_PER_MS - 1) / NS_PER_MS);
+}
+
+static void do_timely(struct loop *loop)
+{
+	uint64_t limit_ns = loop->recorder->limit_ns;
+
+	if (is_open(loop) && !left_of(loop->record_ns, loop->part_ns))
+		end_record(loop, loop->filled, 0);
+	if (limit_ns && !left_of(loop->begin_ns, limit_ns))
+		stop(loop, CHARIO_RECORDER_LIMIT, 0);
+}
+
+static void tell(struct loop *loop)
+{
+	const struct chario_recorder *recorder = loop->recorder;
+	int result = recorder->progress ? recorder->progress(recorder, recorder->data) : 0;
+
+	if (result)
+		stop(loop, CHARIO_RECORDER_STOPPED, result);
+}
+
+static void turn(struct loop *loop)
+{
+	struct pollfd polled[] = {
+		{ .fd = loop->source.fd, .events = POLLIN },
+		{ .fd = chario_stream_fd(loop->stream), .events = POLLIN },
+	};
+
+	/* Nothing can be read while there is no room: only a buffer that is free helps. */
+	if (loop->wait_since_ns)
+		polled[0].fd = -1;
+	if (poll(polled, 2, timeout_ms(loop)) < 0 && errno != EINTR)
+		stop(loop, CHARIO_RECORDER_READ, -errno);
+	if (polled[1].revents && !is_well(loop, chario_stream_service(loop->stream)))
+		return;
+	if (loop->wait_since_ns)
+		have_place(loop);
+	if (!loop->ended && polled[0].revents)
+		take(loop);
+	if (!loop->ended)
+		do_timely(loop);
+	if (!loop->ended)
+		tell(loop);
+}
+
+static void run(struct loop *loop)
+{
+	loop->frame_left = (size_t)loop->recorder->record_bytes;
+	loop->begin_ns = clock_now();
+	while (!loop->ended)
+		turn(loop);
+	end_record(loop, loop->filled, 0);
+	end_wait(loop);
+	end_gap(loop);
+}
+
+static int begin(struct loop *loop)
+{
+	struct chario_recorder *recorder = loop->recorder;
+
+	recorder->end = CHARIO_RECORDER_START;
+	recorder->reserved = 0;
+	recorder->taken_bytes = recorder->waits = recorder->wait_ns = 0;
+	recorder->longest_wait_ns = recorder->gaps = recorder->gap_ns = 0;
+	if (recorder->flags & ~(CHARIO_RECORDER_DATAGRAMS | CHARIO_RECORDER_DROP) ||
+	    !recorder->record_bytes ||
+	    recorder->record_bytes > chario_stream_room_bytes(loop->stream))
+		return -EINVAL;
+	/* poll(2) would pass over it. */
+	if (loop->source.fd < 0) {
+		recorder->end = CHARIO_RECORDER_READ;
+		return -EBADF;
+	}
+	loop->scratch = malloc((size_t)recorder->record_bytes);
+	return loop->scratch ? 0 : -ENOMEM;
+}
+
+int chario_recorder_run(struct chario_stream *stream, int fd, struct chario_recorder *recorder)
+{
+	struct loop loop = { .recorder = recorder, .stream = stream, .source.fd = fd };
+	int err;
+
+	if (recorder->size < sizeof(*recorder))
+		return -EINVAL;
+	err = begin(&loop);
+	if (err)
+		return err;
+	loop.source.datagrams = has_datagrams(&loop);
+	loop.part_ns = recorder->part_ns ? recorder->part_ns : TICK_NS;
+	run(&loop);
+	free(loop.scratch);
+	return loop.result;
+}
