@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
- * What an errno means: the same number says something else of a disk, of a store that
- * is opened, and of an area.  Whoever tells people of errors has the words from here.
+ * The meaning of each errno, and advice.  The same number means different things for a
+ * disk, for a store that is opened, and for an area.  All programs take the texts from this
+ * file.
  */
 #include <chario/error.h>
 
@@ -16,10 +17,10 @@ struct entry {
 	const char *advice;
 };
 
-/* Not every C library knows the names. */
+/* Not every C library knows the names of errnos. */
 #define ERROR(error, meaning, advice) { error, #error, meaning, advice }
 
-/* In the order of chario(4), then what only the library gives. */
+/* The entries follow chario(4); those of the library alone come last. */
 static const struct entry of_disks[] = {
 	ERROR(EINVAL,
 	      "the offset, the length or the buffer is not aligned as the disk needs, or a value is out of its range",
@@ -191,9 +192,9 @@ static const struct entry of_records[] = {
 };
 
 /**
- * struct words - where the words of a subject are
- * @table: ended by a zero
- * @rest: where those are that @table does not have
+ * struct words - the texts of one subject
+ * @table: entries, ended by one whose errno is zero
+ * @rest: subject that has the texts missing in @table
  */
 struct words {
 	const struct entry *table;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
- * What the running kernel can do.  Version numbers say little: features are
- * configured, forbidden, and carried back to older kernels.
+ * Features of the running kernel.  A version number says little: features are configured,
+ * forbidden, and carried back to older kernels.
  */
 #include "system/kernel.h"
 

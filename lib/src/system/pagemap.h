@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */
 /*
- * /proc/self/pagemap: what the kernel knows of the pages of this process, see
+ * /proc/self/pagemap: the kernel's state of the pages of this process, see
  * Documentation/admin-guide/mm/pagemap.rst of Linux.
  */
 #ifndef CHARIO_PAGEMAP_H
@@ -11,9 +11,9 @@
 
 /**
  * struct chario_pagemap_region - struct page_region of Linux 6.7
- * @start: address of its first byte
- * @end: address behind its last byte
- * @categories: what holds for all of its pages
+ * @start: address of the first byte
+ * @end: address behind the last byte
+ * @categories: PAGE_IS_* bits that hold for all pages of the region
  */
 struct chario_pagemap_region {
 	uint64_t start;
@@ -21,7 +21,7 @@ struct chario_pagemap_region {
 	uint64_t categories;
 };
 
-/* Open it; a descriptor or a negative errno. */
+/* Open /proc/self/pagemap.  Returns a descriptor or a negative errno. */
 int chario_pagemap_open(void);
 
 /*
@@ -34,13 +34,12 @@ int chario_pagemap_open(void);
 int chario_pagemap_open_faults(void);
 
 /*
- * Find the written ones among the pages from *@start up to @end, which an
- * asynchronous userfaultfd has: PAGEMAP_SCAN of Linux 6.7.  *@start is set to
- * where the search has ended, for the next call.  Returns how many regions have
- * been filled in, or a negative errno.
+ * Find the written pages between *@start and @end in memory with an asynchronous
+ * userfaultfd (PAGEMAP_SCAN of Linux 6.7).  Sets *@start to the end of the search, for the
+ * next call.  Returns the number of regions filled in, or a negative errno.
  *
- * The second one protects the same pages again, each in one step with its being
- * reported; without regions it protects all.
+ * chario_pagemap_protect() also protects each page again in the same step that reports it;
+ * without regions it protects all pages.
  */
 int chario_pagemap_find(int fd, uint64_t *start, uint64_t end,
 			struct chario_pagemap_region *regions, size_t nr_regions);

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
-/*
- * This process.  getpid(2) would be a system call for each record.
- */
+/* This process. getpid(2) is not used: it would cost a system call for each record. */
 #include "system/process.h"
 
 #include <pthread.h>

@@ -24,8 +24,8 @@
 extern char **environ;
 
 /*
- * A program whose standard input, output or error is closed must not have a disk in
- * its place: the next message would be written to it.
+ * Move a descriptor above standard error.  If a disk took the place of a closed standard
+ * stream, the program's next message would be written to the disk.
  */
 static int above_standard(int low)
 {
@@ -77,7 +77,7 @@ static int real_write(const char *path, const char *text)
 	return write_all(path, O_WRONLY, text);
 }
 
-/* modprobe knows where modules are, what they depend on and their options. */
+/* modprobe knows the modules' places, dependencies and options. */
 static int real_load_module(const char *name)
 {
 	char *argv[] = { (char *)"modprobe", (char *)"--quiet", (char *)name, NULL };
@@ -100,7 +100,10 @@ static void real_sleep_ms(unsigned int milliseconds)
 		.tv_nsec = (long)(milliseconds % 1000 * 1000000),
 	};
 
-	/* A signal that is handled only makes it shorter: callers look again. */
+	/*
+	 * A signal with a handler only ends the sleep early; callers check their condition
+	 * again.
+	 */
 	nanosleep(&time, NULL);
 }
 
@@ -230,7 +233,7 @@ int chario_sys_lock(const char *format, ...)
 		err = make_folder_of(path);
 	if (err)
 		return err;
-	/* For root alone: whoever can open it could hold it for ever. */
+	/* Mode 0600: any process that can open the file could hold the lock for ever. */
 	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return -errno;

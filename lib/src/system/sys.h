@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */
 /*
- * The one seam between the library and the system: every open of a device,
- * every ioctl and every file of sysfs, procfs and /run passes through here.
+ * The one seam between the library and the system: every open of a device, every ioctl and
+ * every file of sysfs, procfs and /run passes through here.
  *
- * The unit tests replace what chario_sys holds: @root moves all paths into a
- * tree of their own, the functions stand in for the kernel.
+ * The unit tests replace the members of chario_sys: @root moves all paths into a tree of
+ * the test, and the test's functions stand in for the kernel.
  */
 #ifndef CHARIO_SYS_H
 #define CHARIO_SYS_H
@@ -23,20 +23,20 @@ struct io_uring_params;
 
 #define CHARIO_PRINTF(text, first) __attribute__((__format__(__printf__, text, first)))
 
-/* The longest attribute that the library reads, with its NUL. */
+/* Bytes of the longest attribute that the library reads, with its NUL. */
 #define CHARIO_SYS_TEXT 256
 
 /**
  * struct chario_sys - the system as the library sees it
- * @root: is put before every path; "" except in tests
- * @open: open a device; a descriptor or a negative errno
- * @ioctl: one ioctl; 0 or more, or a negative errno
- * @write: write a text to a file that exists; 0 or a negative errno
- * @load_module: load a kernel module by name; 0 or a negative errno
- * @sleep_ms: let milliseconds pass
- * @poll: wait until a file of sysfs, which has been read, tells of a change;
- *	0, also when the time is over or a signal came, or a negative errno
- * @ring: make a ring of io_uring, as io_uring_queue_init_params(3); 0 or a
+ * @root: prefix of every path; "" except in tests
+ * @open: opens a device; returns a descriptor or a negative errno
+ * @ioctl: performs one ioctl; returns 0 or more, or a negative errno
+ * @write: writes a text to a file that exists; returns 0 or a negative errno
+ * @load_module: loads a kernel module by name; returns 0 or a negative errno
+ * @sleep_ms: sleeps for a number of milliseconds
+ * @poll: waits until a file of sysfs, which has been read, reports a change; returns
+ *	0, also after the timeout or a signal, or a negative errno
+ * @ring: makes a ring of io_uring like io_uring_queue_init_params(3); returns 0 or a
  *	negative errno
  */
 struct chario_sys {
@@ -53,8 +53,8 @@ struct chario_sys {
 extern struct chario_sys chario_sys;
 
 /*
- * Paths below are printf(3) formats of absolute paths without the root.  All
- * functions return a negative errno when they fail, -ENAMETOOLONG included.
+ * The paths below are printf(3) formats of absolute paths without the root.  All functions
+ * return a negative errno when they fail, and -ENAMETOOLONG for a path that is too long.
  */
 
 /* Read the first line of a file, without its newline and outer blanks. */
@@ -69,39 +69,39 @@ int chario_sys_write(const char *text, const char *format, ...) CHARIO_PRINTF(2,
 /* Create or replace a file, its folder too, with a text that is one line. */
 int chario_sys_create(const char *text, const char *format, ...) CHARIO_PRINTF(2, 3);
 
-/* Remove a file; one that is not there counts as removed. */
+/* Remove a file; a missing file counts as removed. */
 int chario_sys_remove(const char *format, ...) CHARIO_PRINTF(1, 2);
 
 /*
- * Create a file, its folder too, and wait until nobody else holds it.  Returns
- * a descriptor; closing it lets go.
+ * Create a file and its folder, and lock the file, waiting for other holders.  Returns a
+ * descriptor; closing the descriptor releases the lock.
  */
 int chario_sys_lock(const char *format, ...) CHARIO_PRINTF(1, 2);
 
-/* Open a file to read, for what has many lines; NULL and errno when it fails. */
+/* Open a file of many lines for reading.  Returns NULL and sets errno on failure. */
 FILE *chario_sys_fopen(const char *format, ...) CHARIO_PRINTF(1, 2);
 
-/* Whether the caller may write to a file: 0, or -EACCES and the like. */
+/* Returns 0 if the caller may write to a file, else -EACCES or another errno of access(2). */
 int chario_sys_may_write(const char *format, ...) CHARIO_PRINTF(1, 2);
 
-/* Whether a path is there. */
+/* Returns whether a path exists. */
 bool chario_sys_exists(const char *format, ...) CHARIO_PRINTF(1, 2);
 
-/* What a file is; a relative path is that of the caller, without the root. */
+/* Get the status of a file; a relative path starts at the caller's folder, not at the root. */
 int chario_sys_stat(struct stat *status, const char *path);
 
-/* The absolute path, without the root, that a path leads to in the end. */
+/* Find the absolute path, without the root, that a path leads to after all symbolic links. */
 int chario_sys_resolve(char path[PATH_MAX], const char *format, ...) CHARIO_PRINTF(2, 3);
 
-/* The last part of the path that a symbolic link leads to in the end. */
+/* Find the last part of the path that a symbolic link leads to after all other links. */
 int chario_sys_resolve_name(char *name, size_t size, const char *format, ...) CHARIO_PRINTF(3, 4);
 
-/* What a symbolic link says, taken literally. */
+/* Read the text of a symbolic link as it is. */
 int chario_sys_read_link(char *text, size_t size, const char *format, ...) CHARIO_PRINTF(3, 4);
 
 /*
- * The names in a folder, sorted like version numbers: "nvme2" before "nvme10".
- * Returns how many; the caller frees them with chario_sys_free_names().
+ * List the names in a folder, sorted like version numbers: "nvme2" before "nvme10".
+ * Returns the number of names; the caller frees them with chario_sys_free_names().
  */
 int chario_sys_names(struct dirent ***names, const char *format, ...) CHARIO_PRINTF(2, 3);
 void chario_sys_free_names(struct dirent **names, int nr_names);
@@ -110,13 +110,12 @@ void chario_sys_free_names(struct dirent **names, int nr_names);
 uint64_t chario_sys_clock(clockid_t clock);
 
 /*
- * Hand a struct to a caller who knows @size bytes of it.  @first is the size
- * of its first version: who knows less does not know the struct.  Returns 0 or
- * -EINVAL.
+ * Copy a struct to a caller whose version of it has @size bytes.  @first is the size of the
+ * first version; a caller with a smaller one is refused.  Returns 0 or -EINVAL.
  */
 int chario_sys_give(void *to, size_t size, const void *from, size_t from_size, size_t first);
 
-/* Copy a string that may be cut; what is left of the room is zero. */
+/* Copy a string and cut it to @size; the rest of the room becomes zero. */
 void chario_sys_copy(char *to, size_t size, const char *from);
 
 #endif /* CHARIO_SYS_H */
