@@ -10,10 +10,10 @@
 
 #include "device/ops.h"
 
-/* The first version of the struct; smaller ones have never been. */
+/* Size in bytes of the first version of the struct. */
 #define TRANSFER_MIN 64
 
-/* After which a buffer that the drive is at work on is looked at again. */
+/* Interval between two looks at a buffer that the drive still uses. */
 #define LOOK_US 1000
 
 static int create(struct chario_device *device, struct chario_buffer_create *wanted,
@@ -107,7 +107,7 @@ int chario_buffer_export(const struct chario_buffer *buffer, int *fd)
 	};
 	int ret = chario_device_ioctl(buffer->device, CHARIO_IOC_BUFFER_EXPORT, &export);
 
-	/* Only the module has such buffers. */
+	/* Only the kernel module can export a buffer. */
 	if (ret < 0)
 		return ret == -ENOTTY ? -EOPNOTSUPP : ret;
 	*fd = export.fd;

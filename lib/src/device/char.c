@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
- * A character disk that is open: the ioctls of <chario/uapi.h>, and the same
- * as commands of io_uring.
+ * An open character disk: the ioctls of <chario/uapi.h>, and the same commands through
+ * io_uring.
  */
 #include <errno.h>
 #include <liburing.h>
@@ -26,7 +26,7 @@ static int get_info(const struct chario_device *device, struct chario_info *info
 	return get_info_of(device->fd, info, size);
 }
 
-/* A device that is open for reading only gives memory that can only be read. */
+/* A device that is open for reading only gives memory that cannot be written. */
 static int map(struct chario_buffer *buffer, uint64_t offset)
 {
 	int fd = buffer->device->fd;
@@ -78,7 +78,7 @@ static int free_buffer(struct chario_buffer *buffer)
 {
 	if (is_mapped(buffer))
 		munmap(buffer->memory, buffer->bytes);
-	/* A disk that has been removed touches no memory. */
+	/* A removed disk no longer touches memory. */
 	return destroy(buffer) == -EINTR ? -EINTR : 0;
 }
 
@@ -107,7 +107,7 @@ static int settle(const struct chario_device *device, uint64_t offset, uint64_t 
 	return chario_sys.ioctl(device->fd, CHARIO_IOC_SETTLE, &settle);
 }
 
-/* The module checks it, and its result is the last: it restarts what it has to. */
+/* The module checks the transfer and restarts it where needed, so its result is final. */
 static int prepare(const struct chario_device *device, const struct chario_transfer *transfer,
 		   struct io_uring_sqe *sqe, uint32_t *expected)
 {
@@ -129,7 +129,7 @@ static const struct chario_device_ops ops = {
 	.settle = settle,
 };
 
-/* Another device may know the number of our ioctl and mean something else. */
+/* Another device may use the number of our ioctl for another purpose. */
 static int check_is_ours(int fd)
 {
 	struct chario_info info;

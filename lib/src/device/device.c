@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
-/*
- * A device that is open, of whatever kind: see device/ops.h.
- */
+/* An open device of any kind: see device/ops.h. */
 #include <chario/device.h>
 
 #include <errno.h>
@@ -17,12 +15,12 @@
 #include "machine/disk.h"
 #include "system/sys.h"
 
-/* The first version of each struct; smaller ones have never been. */
+/* Sizes in bytes of the first version of each struct. */
 #define STATS_MIN   120
 #define OPTIONS_MIN 24
 #define QUEUE_MIN   32
 
-/* What would make a file, or write somewhere else than was said. */
+/* Flags that would create or empty a file, or write to another place than the caller said. */
 #define FLAGS_THAT_CHANGE (O_CREAT | O_TRUNC | O_APPEND | O_PATH)
 
 struct chario_device *chario_device_make(const struct chario_device_ops *ops, void *data,
@@ -57,20 +55,20 @@ int chario_device_open(const char *name, int flags, struct chario_device **devic
 	err = fd < 0 ? fd : chario_device_make_char(fd, path, device);
 	if (err && fd >= 0)
 		close(fd);
-	/* A disk that was never there and one that has gone are the same to callers. */
+	/* Callers cannot tell a disk that was never there from one that is gone. */
 	return err == -ENOENT || err == -ENXIO ? -ENODEV : err;
 }
 
-/* To open one of the others may wait for ever, or set something going. */
+/* Opening a file of another type may block for ever or have side effects. */
 static bool is_possible(mode_t mode)
 {
 	return S_ISREG(mode) || S_ISBLK(mode) || S_ISCHR(mode);
 }
 
 /*
- * Past the page cache where the file can: what is written goes to the device at
- * once, and memory is not filled with what is read once.  Whether it can is for
- * open(2) to say: fcntl(2) asks the upper one of stacked file systems only.
+ * Open a file for direct I/O if it can: written data then go to the device at once, and
+ * data that are read once do not fill the page cache.  Only open(2) knows if the file can;
+ * for stacked file systems fcntl(2) asks the upper one only.
  */
 static int open_directly(const char *path, int flags)
 {

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
-/*
- * What a plain file or a block device is and what it can do.
- */
+/* The properties and abilities of a plain file or a block device. */
 #include "device/file.h"
 
 #include <errno.h>
@@ -17,16 +15,16 @@
 #include "system/sys.h"
 
 /*
- * Where nothing says what direct I/O wants, it is what the most demanding drives
- * have: blocks of 4 KiB, memory in steps of 512 bytes.  What goes through the
- * page cache has no demands; it is kept to sectors, so that a file means the same
- * on all file systems.
+ * The demands of direct I/O where nothing reports them are those of the most demanding
+ * drives: blocks of 4 KiB, memory aligned to 512 bytes.  Transfers through the page cache
+ * have no demands; the library still keeps them to sectors, so that a file behaves alike on
+ * all file systems.
  */
 #define BLOCK_UNKNOWN     4096
 #define ALIGNMENT_UNKNOWN 512
 #define SECTOR            512
 
-/* Commands that are in flight at once without waiting in Linux, as a rule. */
+/* Linux usually allows this many commands in flight without waiting. */
 #define DEPTH_USUAL 128
 
 int chario_file_measure(int fd, const struct chario_file *file, uint64_t *capacity)
@@ -66,7 +64,7 @@ static void align_direct(int fd, struct chario_file *file, const struct statx *s
 	file->rules.block_bytes = BLOCK_UNKNOWN;
 	file->rules.alignment_bytes = ALIGNMENT_UNKNOWN;
 	align_as_block(fd, file);
-	/* Linux before 6.1, and some file systems, do not say what they want. */
+	/* Linux before 6.1, and some file systems, do not report the demands of direct I/O. */
 	if (!(status->stx_mask & STATX_DIOALIGN))
 		return;
 	file->rules.alignment_bytes = status->stx_dio_mem_align;
@@ -74,7 +72,7 @@ static void align_direct(int fd, struct chario_file *file, const struct statx *s
 		file->rules.block_bytes = status->stx_dio_offset_align;
 }
 
-/* Some files take O_DIRECT and mean nothing by it: they say so here. */
+/* Some files accept O_DIRECT and ignore it; a zero offset alignment tells. */
 static bool is_direct(int fd, struct statx *status)
 {
 	int flags = fcntl(fd, F_GETFL);
@@ -109,7 +107,7 @@ bool chario_file_is_read_only(int fd, bool block)
 	return !fstatvfs(fd, &system) && (system.f_flag & ST_RDONLY);
 }
 
-/* The folder in sysfs of a whole block device; that of a partition is inside it. */
+/* Find the folder in sysfs of a whole block device; the folder of a partition is inside it. */
 static void find_folder(char *folder, size_t size, dev_t number)
 {
 	const char *format = "/sys/dev/block/%u:%u";
@@ -119,7 +117,7 @@ static void find_folder(char *folder, size_t size, dev_t number)
 		chario_sys_copy(folder + strlen(folder), size - strlen(folder), "/..");
 }
 
-/* What is not there stays an empty string. */
+/* The text of a missing attribute stays an empty string. */
 static void read_text(char *text, size_t size, const char *folder, const char *name)
 {
 	char line[CHARIO_SYS_TEXT];
@@ -128,7 +126,7 @@ static void read_text(char *text, size_t size, const char *folder, const char *n
 		chario_sys_copy(text, size, line);
 }
 
-/* Where transfers go through the page cache, it keeps what is written, whatever the drive does. */
+/* Transfers through the page cache stay in it, whatever the drive's own cache does. */
 static bool is_cached(int fd, const char *folder)
 {
 	char cache[CHARIO_SYS_TEXT];
@@ -158,7 +156,7 @@ static void describe_block(int fd, dev_t number, struct chario_info *info)
 		info->queue_depth = (uint32_t)depth;
 }
 
-/* Nothing here cuts a transfer: it is one command for all that the library knows. */
+/* Nothing here cuts a transfer: as far as the library knows, each is one command. */
 static void describe(struct chario_info *info, const struct chario_file *file)
 {
 	info->features = CHARIO_FEATURE_FUA | CHARIO_FEATURE_WRITE_CACHE;

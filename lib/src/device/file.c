@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
- * A plain file or a block device that is open: system calls, and the same as
- * commands of io_uring.  What it is goes to device/file-info.c.
+ * An open plain file or block device: system calls, and the same operations through
+ * io_uring. device/file-info.c finds out the file's properties.
  */
 #include "device/file.h"
 
@@ -20,7 +20,7 @@ static struct chario_file *file_of(const struct chario_device *device)
 	return device->data;
 }
 
-/* A write may make a plain file longer, and that is nobody's wish. */
+/* A write can make a plain file longer, which no caller wants. */
 static bool may_grow(const struct chario_file *file, const struct chario_transfer *transfer)
 {
 	return !file->block && transfer->op == CHARIO_TRANSFER_WRITE;
@@ -33,9 +33,11 @@ static bool is_inside(const struct chario_transfer *transfer, uint64_t capacity)
 }
 
 /*
- * Where a transfer would pass the end of a file that is known, the file is looked at again:
- * it may have grown.  At each write to a plain file too: one that was cut would grow, with
- * a hole where data were.  For who knows it longer it stays cut, until it is as it was.
+ * Cut a transfer at the end of the file.  Measure the file again where the transfer would
+ * pass the known end, since the file may have grown, and before each write to a plain file:
+ * if the file was truncated, the write would make it grow, with a hole in place of data.  A
+ * handle that knew a longer file refuses transfers behind the new end until the file has
+ * its length again.
  */
 static ssize_t clip(const struct chario_device *device, const struct chario_transfer *transfer)
 {
@@ -56,8 +58,8 @@ static ssize_t clip(const struct chario_device *device, const struct chario_tran
 }
 
 /*
- * The rules of a read or write, and its memory.  Returns its bytes; or 0 or a
- * negative errno, and then no memory is kept.
+ * Check a read or write and take a reference to its memory.  Returns the number of bytes; 0
+ * or a negative errno means that no reference was taken.
  */
 static ssize_t begin(const struct chario_device *device, const struct chario_transfer *transfer,
 		     void **at)
@@ -98,7 +100,7 @@ static ssize_t move_once(int fd, const struct chario_transfer *transfer, struct 
 	return ret < 0 ? -errno : ret;
 }
 
-/* All of it, or up to where an error or no progress ends it. */
+/* Move all bytes, or stop at an error or where there is no progress. */
 static ssize_t move(int fd, const struct chario_transfer *transfer, void *at, size_t bytes)
 {
 	size_t done = 0;
@@ -115,7 +117,7 @@ static ssize_t move(int fd, const struct chario_transfer *transfer, void *at, si
 	return done ? (ssize_t)done : ret;
 }
 
-/* The end of a file that stands where there was more: it was cut. */
+/* Returns whether the file is shorter than it was: it has been truncated. */
 static bool was_cut(const struct chario_device *device)
 {
 	const struct chario_file *file = file_of(device);
@@ -134,9 +136,10 @@ static int flush(int fd)
 }
 
 /*
- * What a result says.  Linux drops what a failed flush was for, so that the next one
- * succeeds and says nothing of it: none is made again, whatever the number was.  And a
- * block device that was made read-only has the number of those who lack a right.
+ * Translate the result of a transfer.  After a failed flush Linux drops the data, and the
+ * next flush succeeds; so a failed flush must never look like one that can be repeated.
+ * And a write to a block device that became read-only fails with EPERM, which is also the
+ * errno of a missing right.
  */
 static ssize_t judge(const struct chario_device *device, const struct chario_transfer *transfer,
 		     ssize_t result)
@@ -198,7 +201,7 @@ static int64_t conclude(const struct chario_device *device, const struct chario_
 
 	if (transfer->op != CHARIO_TRANSFER_FLUSH)
 		chario_memory_put(device, transfer);
-	/* The rest of one that has begun to be read is for transfer(), which asks too. */
+	/* If the file was truncated within a read, transfer() finds out when it reads the rest. */
 	return !ret && transfer->op == CHARIO_TRANSFER_READ && was_cut(device) ? -ESTALE : ret;
 }
 
@@ -224,7 +227,10 @@ static int examine(int fd, struct chario_file *file)
 	if (flags < 0)
 		return -errno;
 	file->rules.access = flags & O_ACCMODE;
-	/* Linux opens one all the same, and refuses each write. */
+	/*
+	 * Linux opens a read-only block device for writing all the same, and refuses each
+	 * write.
+	 */
 	if (file->rules.access != O_RDONLY && chario_file_is_read_only(fd, file->block))
 		return -EROFS;
 	chario_file_align(fd, file);

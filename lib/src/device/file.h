@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */
-/*
- * What the library knows of an open file or block device.
- */
+/* The library's state of an open file or block device. */
 #ifndef CHARIO_DEVICE_FILE_H
 #define CHARIO_DEVICE_FILE_H
 
@@ -14,10 +12,10 @@
 
 /**
  * struct chario_file - a file or block device
- * @rules: what it wants of a transfer
- * @capacity_bytes: the farthest end that has been seen; atomic
- * @number: of a block device
- * @block: it is a block device
+ * @rules: demands on a transfer
+ * @capacity_bytes: farthest end that has been seen, in bytes; atomic
+ * @number: device number of a block device
+ * @block: true for a block device
  */
 struct chario_file {
 	struct chario_transfer_rules rules;
@@ -26,13 +24,13 @@ struct chario_file {
 	bool block;
 };
 
-/* Find out what it wants of a transfer, which depends on how it is open. */
+/* Find out the file's demands on a transfer, which depend on its open flags. */
 void chario_file_align(int fd, struct chario_file *file);
 
-/* Find out where it ends now, in whole blocks; 0 or a negative errno. */
+/* Measure the file in whole blocks.  Returns 0 or a negative errno. */
 int chario_file_measure(int fd, const struct chario_file *file, uint64_t *capacity);
 
-/* Whether it cannot be written: the block device, or the file system of the file. */
+/* Returns whether the block device, or the file system of the file, is read-only. */
 bool chario_file_is_read_only(int fd, bool block);
 
 /* &struct chario_device_ops.get_info of a file. */

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
-/*
- * How a drive is, and what to do about it.
- */
+/* The health of a drive, and advice. */
 #include <chario/health.h>
 
 #include <errno.h>
@@ -10,7 +8,7 @@
 #include "machine/disk.h"
 #include "system/sys.h"
 
-/* The first version of the struct; smaller ones have never been. */
+/* Size in bytes of the first version of the struct. */
 #define HEALTH_MIN 192
 
 static const struct {
@@ -42,7 +40,7 @@ int chario_health_get(const struct chario_device *device, struct chario_health *
 	return chario_device_get(device, CHARIO_IOC_HEALTH, health, size, HEALTH_MIN);
 }
 
-/* 1 when there was an event since @events, else 0, or a negative errno. */
+/* Returns 1 if there was an event since @events, 0 if not, or a negative errno. */
 static int has_event(const struct chario_device *device, uint32_t events)
 {
 	struct chario_health health;
@@ -57,7 +55,7 @@ static FILE *open_status(const struct chario_device *device, int *err)
 	FILE *file;
 
 	*err = chario_device_get_info(device, &info, sizeof(info));
-	/* Without a module behind it, it is no disk of CharIO, and has no number. */
+	/* A device without a kernel module is no disk of CharIO and has no number. */
 	if (!*err && !info.abi_version)
 		*err = -ENOTTY;
 	if (*err)
@@ -68,7 +66,7 @@ static FILE *open_status(const struct chario_device *device, int *err)
 	return file;
 }
 
-/* Only a change that comes after the file has been read ends the poll. */
+/* The poll ends only at a change that comes after the file was read. */
 static int wait_for_change(const struct chario_device *device, FILE *status, uint32_t events,
 			   unsigned int timeout_ms)
 {

@@ -13,7 +13,7 @@
 
 #include "device/ops.h"
 
-/* As many as an open file has with the module, and as long. */
+/* The limits of the kernel module: buffers of an open file, bytes of a buffer. */
 #define BUFFERS_MAX 65535
 #define BYTES_MAX   (1ULL << 40)
 
@@ -53,7 +53,7 @@ static int grow(struct chario_memory *memory)
 	return 0;
 }
 
-/* The lock is held. */
+/* The caller holds the lock. */
 static int put(struct chario_memory *memory, struct chario_buffer *buffer)
 {
 	uint32_t i = memory->lowest;
@@ -90,7 +90,7 @@ static void drop(struct chario_memory *memory, const struct chario_buffer *buffe
 		memory->lowest = i;
 }
 
-/* Have all pages there, as pinning would, and see that they may be used. */
+/* Populate all pages, as pinning would, and check the access to them. */
 static int populate(const struct chario_buffer *buffer)
 {
 	bool source = buffer->flags & CHARIO_BUFFER_SOURCE;
@@ -104,7 +104,7 @@ static int populate(const struct chario_buffer *buffer)
 		       0;
 }
 
-/* Shared, as the module's memory is: a child of fork(2) has the same pages. */
+/* The memory is shared like that of the module: a child of fork(2) has the same pages. */
 static int allocate(struct chario_buffer *buffer)
 {
 	void *at = mmap(NULL, buffer->bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
@@ -119,7 +119,7 @@ static int allocate(struct chario_buffer *buffer)
 	return -ENOMEM;
 }
 
-/* Memory that is not there, or not to be used so, is the caller's error. */
+/* Missing memory, or memory without the needed access, is the caller's error. */
 static int take(struct chario_buffer *buffer, void *memory)
 {
 	int err;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */
 /*
- * Memory: buffers of a device without a kernel module.  They are memory of the
- * process and nothing else; a table finds them by the number that a transfer
- * names.
+ * Buffers of a device without a kernel module.  Such a buffer is nothing but memory of the
+ * process; a table finds it by the number that a transfer names.
  */
 #ifndef CHARIO_MEMORY_H
 #define CHARIO_MEMORY_H
@@ -17,10 +16,10 @@ struct chario_transfer;
 
 /**
  * struct chario_memory - the buffers of a device
- * @lock: held around all access
- * @buffers: by number, the first is 1; NULL where there is none
- * @room: entries that there are
- * @lowest: all entries below it are taken
+ * @lock: lock of all other members
+ * @buffers: table of buffers by number, the first number is 1; NULL marks a free entry
+ * @room: number of entries
+ * @lowest: index below which all entries are taken
  */
 struct chario_memory {
 	pthread_mutex_t lock;
@@ -29,18 +28,18 @@ struct chario_memory {
 	uint32_t lowest;
 };
 
-/* A table without buffers, NULL when there is no memory; and its end. */
+/* Make a table without buffers, or free one.  Returns NULL when there is no memory. */
 struct chario_memory *chario_memory_alloc(void);
 void chario_memory_destroy(struct chario_memory *memory);
 
-/* &struct chario_device_ops.create_buffer and free_buffer. */
+/* Implement create_buffer and free_buffer of &struct chario_device_ops. */
 int chario_memory_create(struct chario_buffer *buffer, struct chario_buffer_create *wanted);
 int chario_memory_free(struct chario_buffer *buffer);
 
 /*
- * Find the memory that a transfer names, and keep it until chario_memory_put().
- * Returns 0, -ENOENT without such a buffer, -EPERM for a read into one that is
- * only written from, -EINVAL where the slice is not inside it.
+ * Find the memory that a transfer names and keep it until chario_memory_put().  Returns 0;
+ * -ENOENT if there is no such buffer; -EPERM for a read into a buffer that is only written
+ * from; or -EINVAL if the slice is not inside the buffer.
  */
 int chario_memory_get(const struct chario_device *device, const struct chario_transfer *transfer,
 		      void **at);

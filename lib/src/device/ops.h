@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */
 /*
- * What a device is inside the library: a table of operations and what they
- * work on.  A character disk has the kernel module behind it (device/char.c), a
- * plain file and a block device have system calls (device/file.c), and a test
- * may have a table of its own:
+ * A device inside the library: a table of operations and their data.  A character disk has
+ * the kernel module behind it (device/char.c), a plain file and a block device have system
+ * calls (device/file.c), and a test may have a table of its own:
  *
- *	device/device.c	what is the same for all, and who is opened how
- *	device/buffer.c	buffers, by the operations of their device
- *	device/memory.c	buffers that are nothing but memory of the process
- *	device/transfer.c	the rules of a transfer where no module keeps them
- *	queue*.c	many transfers at once
+ *	device/device.c	opening a device of any kind, and the common part
+ *	device/buffer.c	buffers of any device
+ *	device/memory.c	buffers in memory of the process
+ *	device/transfer.c	the rules of a transfer without a module
+ *	queue/		many transfers at once
  */
 #ifndef CHARIO_DEVICE_OPS_H
 #define CHARIO_DEVICE_OPS_H
@@ -27,15 +26,16 @@ struct io_uring_sqe;
 
 /**
  * struct chario_buffer - memory of a device
- * @device: whose it is
- * @memory: where it is for the CPU, or NULL
- * @bytes: its length
- * @id: what transfers call it
+ * @device: device that it belongs to
+ * @memory: address for the CPU, or NULL
+ * @bytes: length in bytes
+ * @id: number that transfers use
  * @kind: &enum chario_buffer_kind
  * @flags: CHARIO_BUFFER_* bits
- * @users: transfers in flight that device/memory.c knows of
- * @has_mapping: the file of the device can be mapped at @map_offset to reach it
- * @map_offset: see @has_mapping
+ * @users: number of transfers in flight that device/memory.c knows of
+ * @has_mapping: true if a mapping of the device's file at @map_offset reaches the
+ *	buffer
+ * @map_offset: offset in the device's file in bytes, see @has_mapping
  */
 struct chario_buffer {
 	struct chario_device *device;
@@ -51,27 +51,28 @@ struct chario_buffer {
 
 /**
  * struct chario_device_ops - one kind of device
- * @get_info: fill in @info, of which the caller knows @size bytes
- * @create_buffer: make what @wanted says; fills in memory, bytes and id of
- *	@buffer, whose other members are set.  chario_memory_create() will do
- *	for a device without a kernel module
- * @free_buffer: take it back; @buffer itself stays the caller's, and goes on
- *	being one where this gives -EBUSY.  chario_memory_free() will do
- * @sync_buffer: hand bytes over between CPU and device; NULL where there is
- *	nothing to do
- * @transfer: do it and wait for it: bytes or a negative errno
- * @prepare: fill in a submission entry that does the transfer, but for its file,
- *	which is registered, and its user data.  Returns 1; or 0 or a negative
- *	errno, which is the result then, and the entry is not used.  @expected is
- *	set to the bytes below which a result is short, so that the rest has to be
- *	prepared; 0 where any result is the last.  NULL: io_uring cannot
- * @conclude: what @prepare has prepared is over, with this result; returns what the
- *	caller is told.  NULL where that means nothing
- * @settle: as chario_device_settle(); NULL where no transfer is ever given up
- * @close: let go of @data
+ * @get_info: fills in @info, of which the caller knows @size bytes
+ * @create_buffer: creates the buffer that @wanted describes; fills in memory, bytes
+ *	and id of @buffer, whose other members are set.  A device without a kernel module
+ *	can use chario_memory_create()
+ * @free_buffer: frees the buffer's memory; @buffer itself stays the caller's, and
+ *	stays valid on -EBUSY.  A device without a kernel module can use
+ *	chario_memory_free()
+ * @sync_buffer: hands bytes over between CPU and device; NULL if there is nothing to
+ *	do
+ * @transfer: performs a transfer and waits for it; returns bytes or a negative errno
+ * @prepare: fills in a submission entry that does the transfer, except for its file,
+ *	which is registered, and its user data.  Returns 1.  Any other value, 0 or a
+ *	negative errno, is the result of the transfer, and the entry is not used.  Sets
+ *	@expected to the number of bytes below which a result is short and the rest must be
+ *	prepared; 0 if any result is final.  NULL if the device cannot use io_uring
+ * @conclude: ends a transfer that @prepare has prepared, and returns the result for
+ *	the caller.  NULL if the result needs no change
+ * @settle: implements chario_device_settle(); NULL if no transfer is ever given up
+ * @close: frees @data
  *
- * All return 0 when not said otherwise, or a negative errno, and may be called
- * by several threads at once, @close excepted.
+ * Unless said otherwise, operations return 0 or a negative errno.  Several threads may call
+ * them at once, except @close.
  */
 struct chario_device_ops {
 	int (*get_info)(const struct chario_device *device, struct chario_info *info, size_t size);
@@ -90,11 +91,11 @@ struct chario_device_ops {
 
 /**
  * struct chario_device - an open device
- * @ops: its operations
- * @data: what they work on
- * @memory: buffers that device/memory.c has made
- * @fd: its file descriptor, -1 without one
- * @path: what it was opened by
+ * @ops: operations
+ * @data: private data of the operations
+ * @memory: table of the buffers that device/memory.c has made
+ * @fd: file descriptor, or -1
+ * @path: path that it was opened by
  */
 struct chario_device {
 	const struct chario_device_ops *ops;
@@ -105,21 +106,21 @@ struct chario_device {
 };
 
 /*
- * A device of these operations.  chario_device_close() calls @ops->close, if
- * there is one, and frees the rest.  NULL when there is no memory.
+ * Make a device of these operations.  chario_device_close() calls @ops->close, if there is
+ * one, and frees the rest.  Returns NULL when there is no memory.
  */
 struct chario_device *chario_device_make(const struct chario_device_ops *ops, void *data,
 					 const char *path);
 
 /*
- * Make a device of an open file, which then belongs to it: a character disk, or
- * a plain file or block device.  -ENOTTY where the file is something else; the
- * file stays the caller's on any error.
+ * Make a device of an open character disk, or of an open plain file or block device.
+ * Returns -ENOTTY if the file is something else.  The device owns the file on success; on
+ * any error the caller keeps it.
  */
 int chario_device_make_char(int fd, const char *path, struct chario_device **device);
 int chario_device_make_file(int fd, const char *path, struct chario_device **device);
 
-/* An ioctl of a device; -ENOTTY where it has no file. */
+/* Perform an ioctl of a device.  Returns -ENOTTY if the device has no file. */
 int chario_device_ioctl(const struct chario_device *device, unsigned long request, void *argument);
 
 /*
@@ -140,10 +141,10 @@ int chario_device_set(const struct chario_device *device, unsigned long request,
  */
 bool chario_buffer_is_idle(const struct chario_buffer *buffer);
 
-/* Wait until the drive is done where a result is not all of what was asked; the result. */
+/* Wait until the drive is done, if @result is less than was asked.  Returns @result. */
 ssize_t chario_buffer_outlast(const struct chario_buffer *buffer, ssize_t result, size_t bytes);
 
-/* The first version of struct chario_info; smaller ones have never been. */
+/* Size in bytes of the first version of struct chario_info. */
 #define CHARIO_INFO_MIN 208
 
 #endif /* CHARIO_DEVICE_OPS_H */

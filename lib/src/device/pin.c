@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
-/*
- * What an open device pins.
- */
+/* The memory that an open device pins. */
 #include <chario/pin.h>
 
 #include <errno.h>
@@ -9,7 +7,7 @@
 
 #include "device/ops.h"
 
-/* The first version of the struct; smaller ones have never been. */
+/* Size in bytes of the first version of the struct. */
 #define PIN_MIN 88
 
 static const char *const names[] = {

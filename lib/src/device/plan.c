@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
- * The device commands that a call will cost.  The rule itself is core/split of
- * the kernel module; here is what surrounds it: the checks that a call passes
- * and the cut at the end of the disk.
+ * The device commands that a call will cost. core/split of the kernel module has the rule;
+ * this file adds the checks of a call and the cut at the end of the disk.
  */
 #include <chario/device.h>
 #include <chario/plan.h>
@@ -45,7 +44,7 @@ static uint64_t smaller(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* Linux takes no more than this in one call (MAX_RW_COUNT). */
+/* Linux moves at most this many bytes in one call (MAX_RW_COUNT). */
 static uint64_t largest_call(void)
 {
 	return (uint64_t)INT_MAX & ~((uint64_t)sysconf(_SC_PAGESIZE) - 1);
@@ -60,7 +59,7 @@ static struct chario_split_limits split_limits(const struct chario_plan *plan)
 	};
 }
 
-/* The part of a call that lies on the disk; in the order of front/char. */
+/* Find the part of a call that lies on the disk; the order of checks is that of front/char. */
 static int clip(const struct chario_plan_limits *limits, enum chario_plan_kind kind,
 		uint64_t offset_bytes, uint64_t *length_bytes)
 {

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
-/*
- * Memory of the module, synced only where it has to be.
- */
+/* Memory of the module, synchronised only where DMA is not coherent. */
 #include "device/pool.h"
 
 #include <errno.h>

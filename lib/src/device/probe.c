@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
-/*
- * What of CharIO this machine has.
- */
+/* The parts of CharIO that this machine has. */
 #include <chario/list.h>
 #include <chario/probe.h>
 #include <chario/uapi.h>
@@ -12,7 +10,7 @@
 #include "machine/pci.h"
 #include "system/sys.h"
 
-/* The first version of the struct. */
+/* Size in bytes of the first version of the struct. */
 #define PROBE_MIN 80
 
 static int count(const struct chario_list_disk *disk, void *data)

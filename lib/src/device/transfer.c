@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
-/*
- * The rules of a transfer, as kernel/front/transfer.c has them.
- */
+/* The rules of a transfer; kernel/front/transfer.c has the same. */
 #include "device/transfer.h"
 
 #include <errno.h>
