@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
-/*
- * A queue, of whichever kind this machine allows.
- */
+/* A queue of the kind that this machine allows. */
 #include "queue/queue.h"
 
 #include <errno.h>
@@ -9,7 +7,7 @@
 #include "device/ops.h"
 #include "system/sys.h"
 
-/* 31 years are for ever, and fit any time_t. */
+/* A wait of 31 years is endless for any caller, and fits any time_t. */
 #define LONGEST_NS 1000000000000000000
 
 static int64_t now_ns(void)
@@ -40,8 +38,8 @@ static int check_polling(struct chario_device *device)
 }
 
 /*
- * Not there, forbidden by seccomp or sysctl, too old for what we want of it, or
- * counted against a limit on locked memory, as it was before Linux 5.12.
+ * io_uring may be missing, forbidden by seccomp or sysctl, or too old for the flags that we
+ * need; or its memory counts against a limit on locked memory, as it did before Linux 5.12.
  */
 static bool is_unavailable(int err)
 {

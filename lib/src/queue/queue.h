@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */
-/*
- * What a queue is inside the library: one of two kinds, each in a file of its
- * own.
- */
+/* A queue inside the library: one of two kinds, each in a file of its own. */
 #ifndef CHARIO_SRC_QUEUE_H
 #define CHARIO_SRC_QUEUE_H
 
@@ -11,14 +8,16 @@
 #include <chario/queue.h>
 
 /**
- * struct chario_queue_kind - how a queue works
- * @add: take a transfer; there is room for it
- * @submit: begin what was added; 0 or a negative errno
- * @reap: take results, see chario_queue_reap(); something is in flight
+ * struct chario_queue_kind - the operations of a kind of queue
+ * @add: takes a transfer; the caller has checked that there is room
+ * @submit: starts the added transfers; returns 0 or a negative errno
+ * @reap: takes results, see chario_queue_reap(); the caller has checked that some are
+ *	in flight
  * @fd: see chario_queue_fd(); the queue is not polled
- * @close: wait for what is in flight and free all
+ * @close: waits for transfers in flight and frees the queue
  *
- * They keep the counters of &struct chario_queue, but for @add: it adds.
+ * All of them but @add update the counters of &struct chario_queue; chario_queue_add()
+ * counts.
  */
 struct chario_queue_kind {
 	void (*add)(struct chario_queue *queue, const struct chario_transfer *transfer,
@@ -31,13 +30,13 @@ struct chario_queue_kind {
 };
 
 /**
- * struct chario_queue - what both kinds have
- * @kind: which one it is
- * @device: whose transfers they are
- * @depth: transfers that it has room for
- * @added: have not been submitted
- * @flying: have been submitted, and not reaped
- * @polled: completions are looked for
+ * struct chario_queue - the part that both kinds of queue have
+ * @kind: operations
+ * @device: device of the transfers
+ * @depth: largest number of transfers
+ * @added: number of transfers added and not submitted
+ * @flying: number of transfers submitted and not reaped
+ * @polled: true if completions are polled for
  */
 struct chario_queue {
 	const struct chario_queue_kind *kind;
@@ -48,14 +47,14 @@ struct chario_queue {
 	bool polled;
 };
 
-/* The caller fills in what both kinds have; the kind allocates. */
+/* Open a queue of one kind: @base is a filled-in template, the kind allocates the queue. */
 int chario_queue_open_uring(const struct chario_queue *base, struct chario_queue **queue);
 int chario_queue_open_threads(const struct chario_queue *base, struct chario_queue **queue);
 
-/* When a time from now will be over, on CLOCK_MONOTONIC. */
+/* Returns the time on CLOCK_MONOTONIC at which a timeout from now ends, in nanoseconds. */
 int64_t chario_queue_deadline(int64_t timeout_ns);
 
-/* What is left until then; 0 when it is over. */
+/* Returns the nanoseconds until a deadline; 0 if it has passed. */
 int64_t chario_queue_left(int64_t deadline_ns);
 
 #endif /* CHARIO_SRC_QUEUE_H */

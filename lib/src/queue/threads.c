@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
- * A queue that is a handful of threads, where there is no io_uring.
+ * A queue of a few threads, for machines without io_uring.
  *
- * A job is in one of four places: free, added, waiting for a thread, or ended;
- * while a thread works on it, it is in none.  Each place has room for all.
+ * A job is in one of four places: free, added, waiting for a thread, or ended.  A job that
+ * a thread works on is in none of them.  Each place has room for all jobs.
  */
 #include "queue/queue.h"
 
@@ -26,7 +26,7 @@ struct job {
 	int64_t result;
 };
 
-/* Jobs in the order in which they came. */
+/* Jobs in the order of their arrival. */
 struct line {
 	struct job **jobs;
 	unsigned int room;
@@ -36,18 +36,18 @@ struct line {
 
 /**
  * struct threads - a queue of threads
- * @base: what all queues have
- * @lock: for @waiting, @ended and what can be read from @event
- * @begin: one for each job that waits; one without a job ends a thread
- * @end: a job has ended
- * @free: jobs that are not used
- * @added: jobs that have been added
- * @waiting: jobs that have been submitted
- * @ended: jobs whose results wait; @event can be read as long as there are any
+ * @base: part that all queues have
+ * @lock: lock of @waiting, @ended and the counter of @event
+ * @begin: semaphore that counts waiting jobs; a count without a job ends a thread
+ * @end: condition that a job has ended
+ * @free: unused jobs
+ * @added: jobs added and not submitted
+ * @waiting: jobs submitted and not begun
+ * @ended: jobs with a result; @event is readable while there are any
  * @event: eventfd(2)
- * @nr_threads: how many there are
- * @threads: who they are
- * @jobs: all jobs
+ * @nr_threads: number of threads
+ * @threads: the threads
+ * @jobs: the memory of all jobs
  */
 struct threads {
 	struct chario_queue base;
@@ -96,14 +96,14 @@ static int64_t run(const struct chario_queue *queue, struct chario_transfer *tra
 
 static void put_result(struct threads *threads, struct job *job)
 {
-	/* It cannot fail: the counter is 0, since nothing had ended. */
+	/* The write cannot fail: nothing had ended, so the counter is 0. */
 	if (!threads->ended.count)
 		eventfd_write(threads->event, 1);
 	push(&threads->ended, job);
 	pthread_cond_signal(&threads->end);
 }
 
-/* The next job, when there is one; NULL when the thread is to end. */
+/* Wait for the next job.  Returns NULL when the thread is to end. */
 static struct job *wait_for_job(struct threads *threads)
 {
 	struct job *job = NULL;
@@ -153,7 +153,7 @@ static int submit(struct chario_queue *queue)
 	while (threads->added.count)
 		push(&threads->waiting, pop(&threads->added));
 	pthread_mutex_unlock(&threads->lock);
-	/* Not before the jobs are there: a thread that finds none ends. */
+	/* Post only after the jobs are in the line: a thread that finds no job ends. */
 	while (count--)
 		sem_post(&threads->begin);
 	return 0;
@@ -264,7 +264,7 @@ static void init_sync(struct threads *threads)
 	pthread_condattr_destroy(&clock);
 }
 
-/* The four places are one piece of memory. */
+/* One allocation holds all four places. */
 static int init_lines(struct threads *threads)
 {
 	struct line *lines[] = { &threads->free, &threads->added, &threads->waiting,
@@ -283,7 +283,7 @@ static int init_lines(struct threads *threads)
 	return 0;
 }
 
-/* Signals are the program's: none of them comes to these threads. */
+/* Block all signals in the threads: they belong to the program's own threads. */
 static int start(struct threads *threads)
 {
 	unsigned int wanted = threads->base.depth < THREADS_MAX ? threads->base.depth : THREADS_MAX;
@@ -297,7 +297,7 @@ static int start(struct threads *threads)
 		threads->nr_threads += !err;
 	}
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	/* Fewer do as well. */
+	/* A queue works with fewer threads than wanted. */
 	return threads->nr_threads ? 0 : -err;
 }
 

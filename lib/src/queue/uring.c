@@ -2,19 +2,18 @@
 /*
  * A queue that is a ring of io_uring.
  *
- * How completions reach us.  CharIO's commands, like most requests, complete as
- * task work of the thread that submitted them.  By default the kernel interrupts
- * that thread for each; with IORING_SETUP_COOP_TASKRUN it leaves it alone until
- * the thread enters the kernel anyway, which a program does that submits its
- * next transfers: results are there then, and to reap them costs no call.
- * IORING_SETUP_TASKRUN_FLAG tells when work waits, so that looking at an empty
- * ring enters the kernel only where that brings something.
- * IORING_SETUP_DEFER_TASKRUN would save a little more in the kernel, but each
- * reap would be a call, and the queue could never change its thread; for the
- * latter reason the ring's descriptor is not registered with the thread either.
+ * CharIO's commands, like most requests, complete as task work of the thread that submitted
+ * them.  By default the kernel interrupts that thread for each; with
+ * IORING_SETUP_COOP_TASKRUN it leaves it alone until the thread enters the kernel anyway,
+ * which a program does that submits its next transfers: results are there then, and reaping
+ * them costs no call.  IORING_SETUP_TASKRUN_FLAG tells when work waits, so that a look at
+ * an empty ring enters the kernel only if results can appear.  IORING_SETUP_DEFER_TASKRUN
+ * would save a little more in the kernel, but each reap would be a call, and the queue
+ * could never change its thread; for the latter reason the ring's descriptor is not
+ * registered with the thread either.
  *
- * The ring's own descriptor is readable while results wait.  Nobody has to write
- * to an eventfd for each result, and to read it again.
+ * The ring's own descriptor is readable while results wait.  An eventfd would have to be
+ * written for each result, and read again.
  */
 #include "queue/queue.h"
 
@@ -27,13 +26,13 @@
 
 /**
  * struct slot - a transfer under way
- * @transfer: what it is
- * @user: the caller's
- * @expected: bytes below which a result is short; 0 where any is the last
- * @early: its result, where it needs no I/O and @prepared is not set
- * @prepared: the entry does the transfer
- * @used: it has been added, and not been reaped
- * @next: of the list of free slots
+ * @transfer: transfer
+ * @user: user data of the caller
+ * @expected: number of bytes below which a result is short; 0 if any result is final
+ * @early: result of a transfer that needs no I/O, valid if @prepared is not set
+ * @prepared: true if the submission entry does the transfer
+ * @used: true from adding to reaping
+ * @next: next in the list of free slots
  */
 struct slot {
 	struct chario_transfer transfer;
@@ -58,8 +57,8 @@ static struct uring *uring_of(struct chario_queue *queue)
 }
 
 /*
- * There is an entry: the ring has as many as there are slots.  What is refused
- * goes through the ring as well, so that its result comes like all others.
+ * An entry is always free: the ring has as many as there are slots.  A refused transfer
+ * goes through the ring as well, so that its result arrives like all others.
  */
 static void prepare(struct uring *uring, struct slot *slot)
 {
@@ -88,7 +87,7 @@ static void add(struct chario_queue *queue, const struct chario_transfer *transf
 	prepare(uring, slot);
 }
 
-/* More than one call only where the kernel was short of memory on the way. */
+/* More than one call is needed only after the kernel ran out of memory midway. */
 static int submit(struct chario_queue *queue)
 {
 	struct io_uring *ring = &uring_of(queue)->ring;
@@ -105,8 +104,8 @@ static int submit(struct chario_queue *queue)
 }
 
 /*
- * A signal or a full disk can leave a transfer of a file half done.  The rest is
- * done here, where its caller waits for it: that is rare, and nothing is lost.
+ * A signal or a full disk can leave a transfer of a file half done.  The rest is moved
+ * synchronously, while the caller reaps: this is rare.
  */
 static int64_t do_rest(const struct chario_device *device, struct slot *slot, int result)
 {
@@ -155,7 +154,7 @@ static void finish(struct uring *uring, const struct io_uring_cqe *cqe,
 	uring->free = slot;
 }
 
-/* Results that are there: no call. */
+/* Take the results that are present; this makes no system call. */
 static unsigned int take(struct uring *uring, struct chario_queue_result *results, unsigned int max)
 {
 	unsigned int head, count = 0;
@@ -172,7 +171,7 @@ static unsigned int take(struct uring *uring, struct chario_queue_result *result
 	return count;
 }
 
-/* The kernel is asked only when there is nothing and it has, or polls, something. */
+/* Enter the kernel only if no result is present and the kernel has some or must poll for them. */
 static unsigned int look(struct uring *uring, struct chario_queue_result *results, unsigned int max)
 {
 	unsigned int count = take(uring, results, max);
@@ -183,7 +182,7 @@ static unsigned int look(struct uring *uring, struct chario_queue_result *result
 	return take(uring, results, max);
 }
 
-/* 0 also when nothing may be there: the caller looks.  -ETIME when time is over. */
+/* Returns 0 also when no result may be present, so the caller looks; -ETIME after the deadline. */
 static int wait_for_one(struct uring *uring, int64_t deadline_ns)
 {
 	struct __kernel_timespec time;
@@ -240,11 +239,11 @@ static void close_queue(struct chario_queue *queue)
 
 	while (queue->flying && reap(queue, &result, 1, -1) > 0)
 		;
-	/* What was added and not submitted. */
+	/* Conclude transfers that were added and not submitted. */
 	for (unsigned int i = 0; i < queue->depth; i++)
 		if (uring->slots[i].used)
 			conclude(queue->device, &uring->slots[i], -ECANCELED);
-	/* The ring ends some time after we do: it must not keep the device open. */
+	/* The ring may outlive this call; it must not keep the device open. */
 	io_uring_unregister_files(&uring->ring);
 	io_uring_queue_exit(&uring->ring);
 	free(uring);
@@ -259,8 +258,8 @@ static const struct chario_queue_kind kind = {
 };
 
 /*
- * Entries of 128 bytes have room for a transfer.  One that is wrong does not
- * hold up those that were submitted with it.
+ * Entries of 128 bytes have room for a transfer.  IORING_SETUP_SUBMIT_ALL keeps a wrong
+ * entry from holding up those submitted with it.
  */
 static int make_ring(struct uring *uring)
 {
