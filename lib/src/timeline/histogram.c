@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
-/*
- * Log-linear buckets: the highest bit says which row, those below it which bucket.
- */
+/* Log-linear buckets: the highest bit of a time selects the row, the bits below it the bucket. */
 #include "timeline/histogram.h"
 
 #define FINE  CHARIO_HISTOGRAM_FINE
@@ -18,7 +16,7 @@ static unsigned int bucket_of(uint64_t ns)
 	return bucket < COUNT ? bucket : COUNT - 1;
 }
 
-/* The longest time of a bucket. */
+/* Returns the longest time of a bucket in nanoseconds. */
 static uint64_t longest(unsigned int bucket)
 {
 	unsigned int row = bucket >> FINE;

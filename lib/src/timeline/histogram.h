@@ -10,13 +10,13 @@
 
 #define CHARIO_HISTOGRAM_FINE 4U /* log2 of the buckets of a power of two */
 
-/* Times up to 2^44 ns, nearly five hours; the last bucket has longer ones too. */
+/* The buckets cover times up to 2^44 ns, nearly five hours; the last one has longer times too. */
 #define CHARIO_HISTOGRAM_BUCKETS ((44U - CHARIO_HISTOGRAM_FINE + 1) << CHARIO_HISTOGRAM_FINE)
 
 /**
- * struct chario_histogram - how often times were
- * @total: times
- * @counts: of them in each bucket
+ * struct chario_histogram - counted times
+ * @total: number of times
+ * @counts: number of times in each bucket
  */
 struct chario_histogram {
 	uint64_t total;
@@ -26,8 +26,8 @@ struct chario_histogram {
 void chario_histogram_add(struct chario_histogram *histogram, uint64_t ns);
 
 /*
- * A time that at least @per_mille of a thousand were not longer than; 0 where there
- * is none.
+ * Returns the shortest time that at least @per_mille of a thousand times do not exceed, in
+ * nanoseconds; 0 if there are none.
  */
 uint64_t chario_histogram_quantile(const struct chario_histogram *histogram,
 				   unsigned int per_mille);

@@ -2,9 +2,9 @@
 /*
  * The records of a timeline, joined to requests.
  *
- * A request is known by its queue and its name there from the first split to
- * the finish.  Its enter is the last one of the thread that split it; doorbell
- * and irq are those of its queue that came in between.
+ * A request is identified by its queue and its name there, from its first split to its
+ * finish.  Its enter is the last enter of the thread that split it; its doorbell and irq
+ * are those of its queue in between.
  */
 #include <chario/timeline.h>
 
@@ -18,7 +18,7 @@
 /* A request that has not finished. */
 struct open {
 	bool used;
-	bool rung; /* all that has been posted */
+	bool rung; /* everything posted so far has been rung */
 	struct chario_timeline_request joined;
 };
 
@@ -78,7 +78,7 @@ static void note_stage(struct open *open, uint8_t stage, uint64_t time_ns)
 	open->joined.last_ns[stage] = time_ns;
 }
 
-/* The open request that a record is of; NULL when its beginning is lost. */
+/* Find the open request of a record.  Returns NULL if the request's beginning is lost. */
 static struct open *find_open(struct queue *queue, const struct chario_timeline_record *record)
 {
 	if (record->request >= queue->nr_opens || !queue->opens[record->request].used)
@@ -101,7 +101,7 @@ static struct open *make_room(struct queue *queue, uint32_t request)
 	return &more[request];
 }
 
-/* Without an enter, as for one that has been overwritten, none is noted. */
+/* Begin a request; one whose enter was overwritten has no time of it. */
 static int begin(struct join *join, struct queue *queue,
 		 const struct chario_timeline_record *record)
 {
@@ -126,7 +126,10 @@ static int begin(struct join *join, struct queue *queue,
 	return 0;
 }
 
-/* A flush is not split; a command that is posted again begins nothing. */
+/*
+ * Returns whether a record begins a request.  A flush has no split; a command posted again
+ * begins nothing.
+ */
 static bool is_first(const struct queue *queue, const struct chario_timeline_record *record)
 {
 	if (record->command != record->request)

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
-/*
- * Reading the rings of a timeline while the kernel writes to them, and merging
- * them by time.
- */
+/* The rings of a timeline, read while the kernel writes to them and merged by time. */
 #include "timeline/rings.h"
 
 #include <errno.h>
@@ -10,14 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A part of the copy: what came from one ring, in its order. */
+/* The records copied from one ring, in its order. */
 struct lane {
-	uint64_t head; /* of the ring, when the room for the copy was made */
+	uint64_t head; /* head of the ring when the room for the copy was made */
 	struct chario_timeline_record *next;
 	struct chario_timeline_record *end;
 };
 
-/* Records that were overwritten while they were copied are left out. */
+/* Copy a ring; records that are overwritten during the copy are left out. */
 static void copy_ring(const struct chario_timeline *timeline, uint32_t i, struct lane *lane,
 		      struct chario_timeline_record *to)
 {
@@ -29,7 +26,7 @@ static void copy_ring(const struct chario_timeline *timeline, uint32_t i, struct
 	for (uint64_t n = first; n < lane->head; n++)
 		memcpy(&to[n - first], records + (n & (header->records - 1)) * header->record_bytes,
 		       sizeof(*to));
-	/* What has been overwritten was so behind a head that is seen now. */
+	/* If a copied record was overwritten, the head that is read below shows it. */
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
 	good = chario_rings_first(chario_rings_head(ring), header->records);
 	if (good < first)
@@ -49,7 +46,7 @@ static int by_time(const void *left, const void *right)
 	return (a->reserved > b->reserved) - (a->reserved < b->reserved);
 }
 
-/* Tags as records; those that are being written are left out. */
+/* Copy tags as records; tags that are being written are left out. */
 static void copy_tags(const struct chario_timeline *timeline, struct lane *lane,
 		      struct chario_timeline_record *to)
 {
@@ -69,17 +66,20 @@ static void copy_tags(const struct chario_timeline *timeline, struct lane *lane,
 			.reserved = n,
 		};
 
-		/* A place is taken before it is written to. */
+		/*
+		 * A place is taken before it is written: if the head has not passed it, the
+		 * copy is whole.
+		 */
 		if (sequence == n + 1 && chario_rings_tags_head(timeline) <= n + size)
 			*lane->end++ = record;
 	}
-	/* Threads that tag at the same time may pass each other. */
+	/* Threads that tag at the same time may store their tags out of order. */
 	qsort(to, (size_t)(lane->end - to), sizeof(*to), by_time);
 	for (struct chario_timeline_record *tag = to; tag < lane->end; tag++)
 		tag->reserved = 0;
 }
 
-/* Is a record earlier?  At the same time, what comes first in a request is. */
+/* Returns whether a record is earlier; at equal times the earlier stage of a request is. */
 static bool is_earlier(const struct chario_timeline_record *a,
 		       const struct chario_timeline_record *b)
 {
@@ -88,7 +88,7 @@ static bool is_earlier(const struct chario_timeline_record *a,
 	return a->stage < b->stage;
 }
 
-/* The order within a lane is kept, whatever the resolution of the clock. */
+/* Merge the lanes; the order within a lane stays, whatever the resolution of the clock. */
 static size_t merge(struct lane *lanes, size_t nr_lanes, struct chario_timeline_record *to)
 {
 	size_t count = 0;
@@ -106,7 +106,7 @@ static size_t merge(struct lane *lanes, size_t nr_lanes, struct chario_timeline_
 	}
 }
 
-/* Note the heads of all rings; how many records there are below them. */
+/* Note the heads of all rings.  Returns the number of records below them. */
 static size_t look(const struct chario_timeline *timeline, struct lane *lanes)
 {
 	const struct chario_timeline_header *header = timeline->header;
@@ -152,7 +152,7 @@ int chario_rings_copy(const struct chario_timeline *timeline, struct chario_ring
 	if (!lanes)
 		return -ENOMEM;
 	room = look(timeline, lanes);
-	/* One more, so that no records are not no memory. */
+	/* Allocate one more, so that no records do not look like no memory. */
 	copies = calloc(room + 1, sizeof(*copies));
 	rings->records = calloc(room + 1, sizeof(*rings->records));
 	if (copies && rings->records) {

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */
-/*
- * The rings of a timeline as they lie in memory, and how they are read: see
- * <chario/uapi.h>.
- */
+/* The rings of a timeline as they lie in memory, and reading them: see <chario/uapi.h>. */
 #ifndef CHARIO_RINGS_H
 #define CHARIO_RINGS_H
 
@@ -27,7 +24,7 @@ static inline uint64_t chario_rings_head(const struct chario_timeline_ring *ring
 	return __atomic_load_n(&ring->head, __ATOMIC_ACQUIRE);
 }
 
-/* The oldest record that nobody can be writing to. */
+/* Returns the oldest record that no writer can be overwriting. */
 static inline uint64_t chario_rings_first(uint64_t head, uint32_t records)
 {
 	return head >= records ? head - records + 1 : 0;
@@ -38,7 +35,7 @@ static inline uint64_t chario_rings_tags_head(const struct chario_timeline *time
 	return __atomic_load_n(&timeline->tags->head, __ATOMIC_ACQUIRE);
 }
 
-/* The place of a tag; the mapping can be written to, the header cannot. */
+/* Returns the place of a tag; the mapping is writable, its header is not. */
 static inline struct chario_timeline_tag *chario_rings_tag(const struct chario_timeline *timeline,
 							   uint64_t place)
 {
@@ -49,15 +46,15 @@ static inline struct chario_timeline_tag *chario_rings_tag(const struct chario_t
 
 /**
  * struct chario_rings - a copy of all records and tags, in the order of time
- * @records: allocated, to be freed by the caller
- * @count: how many
+ * @records: array; the caller frees it
+ * @count: number of records
  */
 struct chario_rings {
 	struct chario_timeline_record *records;
 	size_t count;
 };
 
-/* Copy what there is; 0 or -ENOMEM. */
+/* Copy all records and tags.  Returns 0 or -ENOMEM. */
 int chario_rings_copy(const struct chario_timeline *timeline, struct chario_rings *rings);
 
 #endif /* CHARIO_RINGS_H */

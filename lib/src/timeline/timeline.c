@@ -15,7 +15,7 @@
 #include "timeline/rings.h"
 #include "system/sys.h"
 
-/* The first version of each struct; smaller ones have never been. */
+/* Sizes in bytes of the first version of each struct. */
 #define OPEN_MIN      32
 #define HEADER_MIN    120
 #define TOTALS_MIN    32
@@ -30,7 +30,7 @@ static bool is_known(const struct chario_timeline_header *header)
 	       header->rings_bytes >= header->rings_offset + header->nr_rings * header->ring_bytes;
 }
 
-/* Of a descriptor that is something else: behind the end of a file is no memory. */
+/* A foreign file may be shorter than its header claims; there is no memory behind its end. */
 static bool reaches(int fd, uint64_t bytes)
 {
 	struct stat status;
@@ -46,7 +46,7 @@ static void *map(int fd, uint64_t offset, uint64_t bytes, int protection)
 	return memory == MAP_FAILED ? NULL : memory;
 }
 
-/* The first page says how much there is. */
+/* The first page says how much memory there is. */
 static int map_rings(struct chario_timeline *timeline)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -144,7 +144,7 @@ int chario_timeline_join(struct chario_timeline **timeline)
 	err = make(own, timeline);
 	if (err)
 		close(own);
-	/* A descriptor that is something else, or cannot be mapped at all. */
+	/* The descriptor belongs to something else or cannot be mapped at all. */
 	return err == -ENOMEM ? err : err ? -EPROTO : 0;
 }
 
@@ -224,7 +224,7 @@ static int by_value(const void *left, const void *right)
 	return (a > b) - (a < b);
 }
 
-/* The least value that @permille of 1000 do not exceed. */
+/* Returns the least value that @permille of 1000 values do not exceed. */
 static uint64_t rank(const uint64_t *values, size_t count, uint64_t permille)
 {
 	return values[(size_t)((count * permille + 999) / 1000) - 1];
