@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */
-/*
- * An open area from the inside.
- */
+/* The internals of an open area. */
 #ifndef CHARIO_AREA_INNER_H
 #define CHARIO_AREA_INNER_H
 
@@ -9,23 +7,23 @@
 
 #include "store/inner.h"
 
-/* What an area is open for. */
+/* Purposes that an area is opened for. */
 enum area_use {
 	AREA_READ,
-	AREA_WRITE, /* by its only writer */
-	AREA_ALONE, /* to be moved or removed: nobody else has it open */
+	AREA_WRITE, /* open for writing by its only writer */
+	AREA_ALONE, /* open to be moved or removed; nobody else has it open */
 };
 
 /**
  * struct chario_area - an open area
- * @store: whose
- * @use: what it is open for
- * @lock_fd: holds its locks, but for the fence
- * @slot: of its entry
- * @fields: as in the table
- * @name: when it was opened, and the attributes behind it; then an empty text
- * @mutex: protects @bounce
- * @bounce: for bytes that are not whole blocks; zero until it is needed
+ * @store: store of the area
+ * @use: purpose that the area is open for
+ * @lock_fd: descriptor that holds the area's locks, except the fence
+ * @slot: number of the area's entry in the table
+ * @fields: fields of the entry
+ * @name: name at the time of opening, the attributes behind it, and an empty text
+ * @mutex: lock of @bounce
+ * @bounce: buffer for bytes that are not whole blocks; zero until it is needed
  */
 struct chario_area {
 	struct chario_store *store;
@@ -39,12 +37,13 @@ struct chario_area {
 };
 
 /**
- * struct chario_area_end - how a recording was closed
- * @sequence: number behind the last record
- * @records: that were committed
- * @bytes: of their data
- * @segment: the last
- * @time_ns: when, since 1970; 0 where it was not closed
+ * struct chario_area_end - the end of a closed recording
+ * @sequence: number behind that of the last record
+ * @records: number of committed records
+ * @bytes: bytes of data in the committed records
+ * @segment: number of the last segment
+ * @time_ns: time of closing in nanoseconds since 1970; 0 if the recording was not
+ *	closed
  */
 struct chario_area_end {
 	uint64_t sequence;
@@ -56,11 +55,11 @@ struct chario_area_end {
 
 /**
  * struct chario_area_stream - the recording of an area
- * @session: a number of its own
- * @segment_bytes: of a segment
- * @nr_buffers: segments that may have been in flight at a time
- * @ring: when the area is full the oldest goes
- * @end: of it, or of an earlier part
+ * @session: number that identifies the recording
+ * @segment_bytes: bytes of a segment
+ * @nr_buffers: number of segments that may have been in flight at a time
+ * @ring: true if the oldest segments are overwritten when the area is full
+ * @end: end of the recording, or of an earlier part
  */
 struct chario_area_stream {
 	uint64_t session;
@@ -70,43 +69,50 @@ struct chario_area_stream {
 	struct chario_area_end end;
 };
 
-/* chario_area_open() for any use; -EBUSY where others have it open. */
+/* Implements chario_area_open() for any use.  Returns -EBUSY if others have the area open. */
 int chario_area_open_for(struct chario_store *store, const char *name, enum area_use use,
 			 struct chario_area **area);
 
 /*
- * Open an area alone, at once: -EBUSY where others have it open, or writes of a process that
- * has died follow.  Between the begin and the end of a change.
+ * Open an area alone, without waiting.  Returns -EBUSY if others have it open, or if a dead
+ * process still has writes on their way.  Call it between the begin and the end of a
+ * change.
  */
 int chario_area_seize(struct chario_store *store, const struct store_item *item,
 		      struct chario_area **area);
 
 /*
- * Its entry of the index; NULL where its block has been damaged meanwhile, or has been given
- * up and its slot is another's.
+ * Returns the area's item in the index.  Returns NULL if its block has been damaged
+ * meanwhile, or if the block was given up and the slot now belongs to another area.
  */
 const struct store_item *chario_area_item(const struct chario_area *area);
 
-/* Say in the table what recording an area holds: one change. */
+/* Record in the table which recording an area holds; this is one change. */
 int chario_area_set_stream(struct chario_area *area, const struct chario_area_stream *stream);
 
-/* Say in the table how it was closed: one change. */
+/* Record in the table how the recording was closed; this is one change. */
 int chario_area_end_stream(struct chario_area *area, const struct chario_area_end *end);
 
-/* Say that it is not closed any more: one change. */
+/* Record in the table that the recording is no longer closed; this is one change. */
 int chario_area_reopen_stream(struct chario_area *area);
 
-/* What the table says now: 0, -ENODATA, -EUCLEAN where it has lost the area, or an error. */
+/*
+ * Read the recording's entry from the table.  Returns 0; -ENODATA; -EUCLEAN if the table
+ * has lost the area; or another error.
+ */
 int chario_area_get_stream(struct chario_area *area, struct chario_area_stream *stream);
 
 /*
- * Where bytes of an area are on the disk.  Returns how many of them lie there in
- * one piece, 0 behind the end of its space.
+ * Find the place of an area's bytes on the disk.  Returns the number of them that lie there
+ * in one piece; 0 behind the end of the area's space.
  */
 uint64_t chario_area_place(const struct chario_area *area, uint64_t offset, uint64_t bytes,
 			   uint64_t *disk_offset);
 
-/* Whether somebody else has the area open for writing, or has died and still writes to it. */
+/*
+ * Returns whether another handle has the area open for writing, or a dead process still
+ * writes to it.
+ */
 bool chario_area_has_writer(const struct chario_area *area);
 
 struct chario_device *chario_area_device(const struct chario_area *area);

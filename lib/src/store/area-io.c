@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
-/*
- * Bytes of an area: straight between disk and a buffer, or by way of one.
- */
+/* Input and output of an area: directly between disk and buffer, or through the bounce buffer. */
 #include <errno.h>
 #include <limits.h>
 #include <string.h>
@@ -29,7 +27,7 @@ uint64_t chario_area_place(const struct chario_area *area, uint64_t offset, uint
 	return bytes < end - offset ? bytes : end - offset;
 }
 
-/* One piece of a transfer: bytes, 0 at the end, or a negative errno. */
+/* Move one piece of a transfer.  Returns bytes, 0 at the end, or a negative errno. */
 static ssize_t move_piece(const struct chario_area *area, enum chario_transfer_op op,
 			  const struct chario_buffer *buffer, uint64_t buffer_offset, size_t bytes,
 			  uint64_t offset, unsigned int flags)
@@ -47,7 +45,7 @@ static ssize_t move_piece(const struct chario_area *area, enum chario_transfer_o
 	return chario_buffer_outlast(buffer, moved, piece);
 }
 
-/* The two pieces of an area that is being moved make one transfer. */
+/* Make one transfer of the two pieces of an area that is being moved. */
 static ssize_t move(const struct chario_area *area, enum chario_transfer_op op,
 		    const struct chario_buffer *buffer, uint64_t buffer_offset, size_t bytes,
 		    uint64_t offset, unsigned int flags)
@@ -89,10 +87,10 @@ ssize_t chario_area_write_buffer(struct chario_area *area, const struct chario_b
 
 /**
  * struct window - the blocks of an area that the bounce buffer holds
- * @offset: of the first in the area
- * @bytes: of all
- * @skip: bytes of the first that are not asked for
- * @wanted: bytes that are
+ * @offset: offset of the first block in the area, in bytes
+ * @bytes: bytes of all blocks
+ * @skip: bytes of the first block that the caller does not want
+ * @wanted: bytes that the caller wants
  */
 struct window {
 	uint64_t offset;
@@ -117,7 +115,7 @@ static struct window window_at(uint64_t offset, size_t bytes)
 	return window;
 }
 
-/* Read so many bytes of the window, from one on. */
+/* Read @bytes of the window, from @at on. */
 static int fetch(struct chario_area *area, const struct window *window, size_t at, size_t bytes)
 {
 	const struct chario_pool *bounce = &area->bounce;
@@ -144,7 +142,7 @@ static int read_window(struct chario_area *area, const struct window *window, un
 	return err;
 }
 
-/* The first and the last block, as far as they are not written whole. */
+/* Read the first and the last block, unless they are written whole. */
 static int fetch_edges(struct chario_area *area, const struct window *window)
 {
 	size_t last = window->bytes - CHARIO_STORE_BLOCK;

@@ -13,10 +13,10 @@
 
 #define AREA_INFO_MIN offsetof(struct chario_area_info, name)
 
-/* How often an area may be renamed or removed between looking it up and locking it. */
+/* Attempts to lock an area that is renamed or removed between look-up and lock. */
 #define OPEN_ATTEMPTS 100
 
-/* What the table says of it. */
+/* Copy the data of an item of the index. */
 static void take_item(struct chario_area *area, const struct store_item *item)
 {
 	area->slot = item->slot;
@@ -24,7 +24,7 @@ static void take_item(struct chario_area *area, const struct store_item *item)
 	memcpy(area->name, item->name, chario_label_bytes(item->name) + 1);
 }
 
-/* The entry of a name as it is now. */
+/* Look up the area's name in the present table. */
 static int look_up(struct chario_area *area)
 {
 	struct chario_store *store = area->store;
@@ -49,8 +49,8 @@ static void unlock(const struct chario_area *area)
 }
 
 /*
- * All locks of a use, or none.  Nobody who lives has the fence then; where @wait is set, what
- * one that has died has begun to write is waited for.
+ * Take all locks of a use, or none.  With the fence, no live process writes to the area;
+ * @wait makes the call wait for writes that a dead process has begun.
  */
 static int lock(const struct chario_area *area, bool wait)
 {
@@ -69,7 +69,7 @@ static int lock(const struct chario_area *area, bool wait)
 	return err;
 }
 
-/* What was locked must still be what has the name. */
+/* The area that was locked must still have the name afterwards. */
 static int lock_by_name(struct chario_area *area)
 {
 	for (int i = 0; i < OPEN_ATTEMPTS; i++) {
@@ -95,7 +95,7 @@ static int lock_by_name(struct chario_area *area)
 	return -EBUSY;
 }
 
-/* An area that has no locks yet; drop() undoes it. */
+/* Make an area without locks; drop() undoes it. */
 static int make(struct chario_store *store, enum area_use use, struct chario_area **area)
 {
 	struct chario_area *made = calloc(1, sizeof(*made));
@@ -176,7 +176,7 @@ void chario_area_close(struct chario_area *area)
 
 	if (!area)
 		return;
-	/* The locks of a child of fork(2) are its parent's. */
+	/* The locks of a child of fork(2) belong to its parent. */
 	ours = !chario_pool_check(&area->store->pool);
 	chario_pool_destroy(&area->bounce);
 	if (ours && area->use != AREA_READ)
@@ -203,7 +203,7 @@ bool chario_area_has_writer(const struct chario_area *area)
 	       chario_fence_is_held(area->store->device, STORE_FENCE_AREAS + area->slot);
 }
 
-/* Nobody removes it while it is open. */
+/* An open area cannot be removed. */
 const struct store_item *chario_area_item(const struct chario_area *area)
 {
 	const struct store_item *item = area->store->index.slots[area->slot];
@@ -224,7 +224,7 @@ static int replace_fields(const struct chario_area *area, struct store_entry *en
 	return chario_change_entry(area->store, area->slot, entry);
 }
 
-/* Change the entry of an area to what @fields says, but for what others change. */
+/* Change the entry of an area to @fields, except the members that others change. */
 static int change(struct chario_area *area, const struct store_fields *fields)
 {
 	struct chario_store *store = area->store;
@@ -263,7 +263,10 @@ int chario_area_set_filled(struct chario_area *area, uint64_t bytes, uint64_t ta
 	return change(area, &fields);
 }
 
-/* Give an area that is whole now a name, and take away @old, which has it; NULL where none has. */
+/*
+ * Give a whole area its name, and remove @old, which has the name; @old is NULL if no area
+ * has it.
+ */
 static int take_over(struct chario_area *area, const char *name, const struct chario_area *old,
 		     struct store_entry *entry)
 {
@@ -359,7 +362,7 @@ int chario_area_reopen_stream(struct chario_area *area)
 	return change(area, &fields);
 }
 
-/* Programs of the first release leave what an earlier recording has said of its end. */
+/* Programs of the first release leave the end of an earlier recording in the entry. */
 static struct chario_area_end end_of(const struct store_fields *fields)
 {
 	if (!fields->end_session || fields->end_session != (uint32_t)fields->session)

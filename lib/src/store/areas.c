@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
-/*
- * Create, rename, replace, exchange, remove: each is one change of the table.
- */
+/* Create, rename, replace, exchange and remove areas; each is one change of the table. */
 #include <errno.h>
 #include <string.h>
 #include <sys/random.h>
 
 #include "store/area-inner.h"
 
-/* How often others may take a name, or give it up, while it is looked at. */
+/* Attempts to look up a name that others take or give up meanwhile. */
 #define REPLACE_ATTEMPTS 100
 
-/* The table has what users call files: what would surprise there is refused here. */
+/* Areas have names like files; names that would surprise a user of files are refused here. */
 int chario_store_check_name(const char *name)
 {
 	size_t length = strnlen(name, CHARIO_STORE_NAME_MAX + 1);
@@ -54,7 +52,7 @@ int chario_store_create(struct chario_store *store, const char *name, uint64_t b
 		return err;
 	if (flags & ~CHARIO_CREATE_FILLING)
 		return -EINVAL;
-	/* Programs of the first release take one of no bytes for damage. */
+	/* Programs of the first release take an area of no bytes for damage. */
 	if (!bytes && !chario_store_has_log(store))
 		return -EOPNOTSUPP;
 	if (bytes > store->header.capacity_bytes)
@@ -139,7 +137,7 @@ static int replace(struct chario_store *store, const char *name, const char *new
 	struct chario_area *old;
 	int err = chario_area_open_for(store, new_name, AREA_ALONE, &old);
 
-	/* Nobody has the name: it may be another's meanwhile. */
+	/* No area has the name, but another process may take it before the rename. */
 	if (err == -ENOENT)
 		return chario_store_rename(store, name, new_name);
 	if (err)

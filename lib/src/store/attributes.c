@@ -2,8 +2,9 @@
 /*
  * The user's own keys and values of an area.
  *
- * They stand behind its name in the same field of its entry, as texts "key=value", each
- * with a NUL: together they are the label of the area.  So they change, and go, with it.
+ * The attributes follow the name in the same field of the area's entry, as texts
+ * "key=value" with a NUL each.  Name and attributes together are the area's label, so they
+ * are changed and removed together.
  */
 #include <errno.h>
 #include <string.h>
@@ -12,7 +13,7 @@
 
 #define LABEL_BYTES (CHARIO_STORE_NAME_MAX + 1)
 
-/* Bytes of the attribute that begins here, with its NUL; 0 where there is none. */
+/* Returns the bytes of the attribute that begins here, with its NUL; 0 if there is none. */
 static size_t attribute_bytes(const char *at, const char *end)
 {
 	size_t length = strnlen(at, (size_t)(end - at));
@@ -40,7 +41,7 @@ size_t chario_label_attributes(const char *label, char attributes[LABEL_BYTES])
 	return bytes;
 }
 
-/* The next text of a list that an empty one ends. */
+/* Returns the next text of a list that an empty text ends. */
 static const char *next(const char *at)
 {
 	return at + strlen(at) + 1;
@@ -51,7 +52,7 @@ static size_t key_bytes(const char *attribute)
 	return strcspn(attribute, "=");
 }
 
-/* What a list says of a key; NULL for nothing. */
+/* Find the attribute of a list that has the key of @attribute.  Returns NULL if there is none. */
 static const char *find(const char *list, const char *attribute)
 {
 	const size_t bytes = key_bytes(attribute);
@@ -90,7 +91,7 @@ int chario_label_make(char *label, const char *name, const char *old, const char
 	for (const char *at = old; *at && !err; at = next(at))
 		if (!find(changes, at))
 			err = append(label, &bytes, at);
-	/* Of what is said of a key twice, the last counts. */
+	/* If a key occurs twice, the last value counts. */
 	for (const char *at = changes; *at && !err; at = next(at))
 		if (!key_bytes(at))
 			err = -EINVAL;

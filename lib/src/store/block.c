@@ -2,13 +2,12 @@
 /*
  * Blocks of a store: checksums, two copies of each, reading and writing.
  *
- * A block of the table is changed in its first copy, durably, and then in its
- * second.  A power cut leaves one of: nothing done; the first copy torn, the second
- * old; the first new, the second old; the first new, the second torn; all done.
- * In each of them the newer good copy is the old or the new state, and at least
- * one is good, provided that both were good before.  So a copy that is damaged or
- * behind is made good first, and a change that fails is taken back in the copy whose
- * write has failed.
+ * A block of the table is changed in its first copy, durably, and then in its second.  A
+ * power cut leaves one of these states: nothing done; the first copy torn, the second old;
+ * the first new, the second old; the first new, the second torn; all done.  In each of them
+ * the newer good copy is the old or the new content, and at least one copy is good,
+ * provided that both were good before.  So a copy that is damaged or behind is repaired
+ * first, and a failed change is taken back in the copy whose write has failed.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -51,7 +50,7 @@ int chario_store_pull(struct chario_store *store, uint64_t buffer_offset, uint64
 {
 	int err = chario_pool_read(&store->pool, buffer_offset, bytes, disk_offset);
 
-	/* -ENODATA of a block device is no want of a recording, which callers would take it for. */
+	/* -ENODATA of a block device is a media error; callers would read it as "no recording". */
 	return chario_pool_is_damage(err) ? -EIO : err;
 }
 
@@ -119,8 +118,8 @@ static int pull_copy(struct chario_store *store, uint64_t at, uint64_t number, u
 }
 
 /*
- * A copy that cannot be read is damaged like any other, and all zero then.  -EIO where
- * there is no good one either: the next try may give more.
+ * Read both copies.  A copy that cannot be read becomes all zero, like a damaged one.
+ * Returns -EIO if the other copy is not good either; another try may succeed.
  */
 static int pull_pair(struct chario_store *store, uint64_t number, const uint64_t at[2])
 {
@@ -162,7 +161,7 @@ int chario_table_pull(struct chario_store *store, uint64_t number, uint64_t nr_b
 	return lost;
 }
 
-/* Another process may be writing: what it leaves behind each write is good. */
+/* Another process may be writing; the block is good again after each of its writes. */
 #define READ_ATTEMPTS 3
 
 int chario_table_read(struct chario_store *store, uint64_t number, const struct store_table **table)
@@ -183,7 +182,7 @@ int chario_table_read(struct chario_store *store, uint64_t number, const struct 
 static int write_copy(struct chario_store *store, uint64_t number, unsigned int copy,
 		      const struct store_table *table)
 {
-	/* Behind what chario_table_read() has left. */
+	/* Use the room behind the copies that chario_table_read() has read. */
 	const uint64_t at = 2 * CHARIO_STORE_BLOCK;
 
 	memcpy(store->pool.memory + at, table, sizeof(*table));
@@ -206,7 +205,7 @@ int chario_table_mend(struct chario_store *store, uint64_t number, const struct 
 	return 0;
 }
 
-/* Whether a copy is what it was before the change, so that the other one may be written. */
+/* Returns whether a copy is unchanged, so that the other one may be written. */
 static bool is_still(struct chario_store *store, uint64_t number, unsigned int copy,
 		     const struct store_table *old)
 {
@@ -217,12 +216,12 @@ static bool is_still(struct chario_store *store, uint64_t number, unsigned int c
 }
 
 /*
- * Of a change that has failed nothing stays, so that the error is true.  The copy whose
- * write failed may be old, new or torn, and the other one is good: so it is the former that
- * becomes as before, with a number that is higher than that of the change.  Where it
- * cannot be written at all (its file gets no room, say) and has stayed what it was, the
- * change is taken out of the first copy instead: whatever becomes of this write, the
- * second one is good.  Else what is on the disk counts, the old or the new state.
+ * Take a failed change back, so that the reported error is true.  The copy whose write
+ * failed may be old, new or torn, and the other one is good.  So the former gets the old
+ * content, with a number higher than that of the change.  If it cannot be written at all
+ * (its file gets no space, say) but is unchanged, the first copy gets the old content
+ * instead; whatever becomes of that write, the second copy is good.  Otherwise the content
+ * of the disk counts, old or new.
  */
 static void take_back(struct chario_store *store, uint64_t number, unsigned int copy,
 		      const struct store_table *old)

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
- * What others have changed, and how to change an entry of the table.
+ * Changes of the table: those of other processes, and changing an entry.
  *
- * A process has the table in memory.  Behind the header stands a note: how many
- * changes there have been, and in which blocks the last of them.  Who changes the
- * table makes its sequence number odd before, and even afterwards; who looks
- * something up reads the note, and reads again what has changed since it looked
- * last.  While the number is odd, a change is under way, or died: the blocks that it
- * may concern are then read at each look-up, and no reader waits.
+ * A process has the table in memory.  Behind the header stands a note: the number of
+ * changes so far, and the blocks of the last ones.  A writer makes the note's sequence
+ * number odd before a change of the table, and even afterwards.  A reader reads the note at
+ * each look-up, and then reads the blocks that have changed since its last look.  While the
+ * number is odd, a change is under way or its writer died: readers then read the blocks
+ * that it may concern at each look-up, and no reader waits.
  *
- * That a change begins is durable before it does: what a power cut or a kill tore is
- * then known to be of this change, and the next change makes both copies of that
- * block good before it touches another.  That it has ended need not be durable.
+ * The beginning of a change is made durable before the change: if a power cut or a kill
+ * tears a block, it is known to be of this change, and the next change makes both copies of
+ * that block good before it touches another.  The end of a change need not be durable.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@
 
 #include "store/inner.h"
 
-/* How often the table is read while others change it, before what is found counts. */
+/* Attempts to read the table while others change it, before the result is accepted. */
 #define LOAD_ATTEMPTS 20
 
 /* Blocks of one copy that are read at a time. */
@@ -33,7 +33,7 @@ static bool is_taken(const struct store_item *item, const struct store_entry *en
 	       chario_label_bytes(entry->name) == bytes && !memcmp(item->name, entry->name, bytes);
 }
 
-/* Forget what a block says otherwise now. */
+/* Remove the items that differ from a block's present entries. */
 static void drop_block(struct chario_store *store, uint64_t number, const struct store_table *table)
 {
 	for (unsigned int i = 0; i < STORE_ENTRIES; i++) {
@@ -45,7 +45,7 @@ static void drop_block(struct chario_store *store, uint64_t number, const struct
 	}
 }
 
-/* What an entry of a good block says is taken up if it can be. */
+/* Add a valid entry of a good block to the index. */
 static int take_entry(struct chario_store *store, uint64_t slot, const struct store_entry *entry)
 {
 	int err;
@@ -79,10 +79,11 @@ static int take_block(struct chario_store *store, uint64_t number, const struct 
 }
 
 /**
- * struct load - what has been found while the table is read
- * @end: of the part of the table that has ever been used: slots are given lowest first
- * @good: a block was
- * @unread: why some could not be read
+ * struct load - the findings while the table is read
+ * @end: number behind the last block that has ever been used: slots are given lowest
+ *	first
+ * @good: true if a block was good
+ * @unread: error of the blocks that could not be read; 0 if there are none
  */
 struct load {
 	bool end;
@@ -90,7 +91,7 @@ struct load {
 	int unread;
 };
 
-/* One block of a batch. */
+/* Load one block of a batch. */
 static int load_block(struct chario_store *store, uint64_t number, uint64_t at, struct load *load)
 {
 	const unsigned char *first = store->pool.memory + at * CHARIO_STORE_BLOCK;
@@ -106,7 +107,7 @@ static int load_block(struct chario_store *store, uint64_t number, uint64_t at, 
 	return take_block(store, number, table);
 }
 
-/* What cannot be read is lost like what is damaged. */
+/* A block that cannot be read is lost like a damaged one. */
 static int load_batch(struct chario_store *store, uint64_t number, uint64_t count,
 		      struct load *load)
 {
@@ -121,7 +122,7 @@ static int load_batch(struct chario_store *store, uint64_t number, uint64_t coun
 	return err;
 }
 
-/* A disk of which nothing can be read is no store without areas. */
+/* A disk without any readable block is an error, not a store without areas. */
 static int load_batches(struct chario_store *store)
 {
 	uint64_t nr_blocks = store->header.nr_blocks;
@@ -136,7 +137,7 @@ static int load_batches(struct chario_store *store)
 	return err || load.good ? err : load.unread;
 }
 
-/* The index of a table that cannot be read stays what it was. */
+/* On an error the index keeps its old content. */
 static int load_all(struct chario_store *store)
 {
 	struct store_index old = store->index;
@@ -157,7 +158,10 @@ static int load_all(struct chario_store *store)
 	return 0;
 }
 
-/* The sequence number, and the first change that may be under way; 0 without a good note. */
+/*
+ * Read the sequence number and the first change that may be under way; both are 0 without a
+ * good note.
+ */
 static int read_sequence(struct chario_store *store, uint64_t *sequence, uint64_t *first)
 {
 	int err = chario_note_read(store);
@@ -168,10 +172,10 @@ static int read_sequence(struct chario_store *store, uint64_t *sequence, uint64_
 }
 
 /*
- * Blocks that others write while they are read look damaged, and an area that they
- * remove and make again elsewhere is found twice, or one that they replace not at all.  So
- * what is found counts where no change has begun meanwhile; damage, where it is found
- * three times in the same way.
+ * Load the whole table.  Blocks that others write during the read look damaged; an area
+ * that others remove and create elsewhere is found twice; an area that they replace may be
+ * missed.  So the result counts only if no change has begun meanwhile.  Damage counts if it
+ * is found three times in the same way.
  */
 int chario_store_load(struct chario_store *store)
 {
@@ -190,7 +194,7 @@ int chario_store_load(struct chario_store *store)
 		if (err)
 			break;
 	}
-	/* What was under way then may have been read in its old state. */
+	/* Changes under way at the start may have been read in their old state. */
 	if (!err)
 		store->seen = 2 * first;
 	return err;
@@ -208,7 +212,7 @@ static int visit_drop(struct chario_store *store, uint64_t number, const struct 
 	return 0;
 }
 
-/* Visit the blocks that changes number @from to @to - 1 have changed. */
+/* Visit the blocks that the changes from number @from to @to - 1 have touched. */
 static int each_changed(struct chario_store *store, uint64_t from, uint64_t to, block_visit *visit)
 {
 	uint64_t last = UINT64_MAX;
@@ -233,8 +237,9 @@ static int each_changed(struct chario_store *store, uint64_t from, uint64_t to, 
 }
 
 /*
- * Blocks are read as they are now, not as a change left them: a name that one block
- * has lost may be in one that comes before.  So all is forgotten first.
+ * Load changed blocks in their present state, not as each change left them.  A name that
+ * one block has lost may be in a block that comes earlier, so all old entries are removed
+ * first.
  */
 static int load_changed(struct chario_store *store, uint64_t from, uint64_t to)
 {
@@ -246,7 +251,7 @@ static int load_changed(struct chario_store *store, uint64_t from, uint64_t to)
 /* Take up what has changed since @seen: -EUCLEAN where all has to be read. */
 static int catch_up(struct chario_store *store, uint64_t sequence)
 {
-	/* With what is under way. */
+	/* The range includes a change under way. */
 	const uint64_t from = store->seen / 2, to = (sequence + 1) / 2;
 	const uint64_t first = chario_note_first(store);
 	int err;
@@ -281,7 +286,7 @@ static int refresh(struct chario_store *store)
 			return err == -EUCLEAN ? chario_store_load(store) : err;
 		if (sequence == store->seen)
 			return 0;
-		/* One is under way, and none has begun meanwhile. */
+		/* A change is under way, and no other has begun meanwhile. */
 		if (sequence == before)
 			return 0;
 		err = catch_up(store, sequence);
@@ -320,7 +325,7 @@ int chario_change_begin(struct chario_store *store)
 
 	if (!store->writable)
 		return -EROFS;
-	/* The lock of a child of fork(2) is that of its parent. */
+	/* The lock of a child of fork(2) belongs to its parent. */
 	err = chario_pool_check(&store->pool);
 	if (err)
 		return err;
@@ -344,7 +349,7 @@ void chario_change_end(struct chario_store *store)
 	unlock(store);
 }
 
-/* How many of the changes from one on are of its block. */
+/* Count the changes that are in the same block as the first one. */
 static unsigned int count_in_block(const struct store_change *changes, unsigned int nr_changes)
 {
 	unsigned int count = 1;
@@ -355,7 +360,7 @@ static unsigned int count_in_block(const struct store_change *changes, unsigned 
 	return count;
 }
 
-/* Changes of one block, which is @table then. */
+/* Write changes of one block.  @table is set to its new content. */
 static int write_block(struct chario_store *store, const struct store_change *changes,
 		       unsigned int nr_changes, struct store_table *table)
 {
@@ -375,14 +380,17 @@ static int write_block(struct chario_store *store, const struct store_change *ch
 	return chario_table_write(store, number, table, old);
 }
 
-/* What is durable has not failed: without memory for it the table is read anew later. */
+/*
+ * Load a written block.  A lack of memory does not fail a durable change: the table is read
+ * again later.
+ */
 static void take_up(struct chario_store *store, uint64_t number, const struct store_table *table)
 {
 	if (take_block(store, number, table))
 		store->seen = 0;
 }
 
-/* All blocks of the log, which stays until the note says that they have been written. */
+/* Write all blocks of the log, which stays until the note says that they are written. */
 static int write_log(struct chario_store *store)
 {
 	struct store_change changes[STORE_LOGGED_MAX];
@@ -402,9 +410,9 @@ static int write_log(struct chario_store *store)
 }
 
 /*
- * Who was changing the table has died.  What its log says is done; without one the block
- * has one good copy at least, and gets a second before the note says that it is another's
- * turn.
+ * Finish the change of a writer that has died.  With a log, write its blocks.  Without one,
+ * the block has at least one good copy, and gets a second before the note names another
+ * block.
  */
 int chario_change_finish(struct chario_store *store)
 {
@@ -443,7 +451,7 @@ static int change_block(struct chario_store *store, const struct store_change *c
 	int err = write_block(store, changes, nr_changes, &table);
 
 	if (err) {
-		/* A write that failed may have reached the disk: what is there counts. */
+		/* A failed write may have reached the disk: read the table again. */
 		store->seen = 0;
 		return err;
 	}
@@ -453,8 +461,8 @@ static int change_block(struct chario_store *store, const struct store_change *c
 }
 
 /*
- * It has happened: a block that cannot be written now is written by whoever comes next.  The
- * index takes the blocks up when it is refreshed, all of them at once.
+ * The change has happened: if a block cannot be written now, the next writer writes it.
+ * The index loads all of the blocks at once when it is refreshed.
  */
 static void change_blocks(struct chario_store *store)
 {

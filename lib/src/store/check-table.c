@@ -10,9 +10,9 @@
 
 /**
  * struct pair - both copies of a block
- * @number: of the block
- * @copies: in memory
- * @good: which of them are
+ * @number: number of the block
+ * @copies: copies in memory
+ * @good: whether each copy is good
  */
 struct pair {
 	uint64_t number;
@@ -20,7 +20,7 @@ struct pair {
 	bool good[2];
 };
 
-/* To a place in the buffer, two blocks long. */
+/* Read a pair to a place in the buffer with room for two blocks. */
 static int pull_pair_to(struct chario_check *check, uint64_t place, uint64_t number,
 			struct pair *pair)
 {
@@ -46,20 +46,20 @@ static int pull_pair(struct chario_check *check, uint64_t number, struct pair *p
 	return pull_pair_to(check, 0, number, pair);
 }
 
-/* The other pair, while pull_pair() has one too. */
+/* Read a second pair, while pull_pair() still has the first in the buffer. */
 static int pull_other_pair(struct chario_check *check, uint64_t number, struct pair *pair)
 {
 	return pull_pair_to(check, 2 * CHARIO_STORE_BLOCK, number, pair);
 }
 
-/* NULL where both copies are damaged. */
+/* Choose the copy that readers use.  Returns NULL if both are damaged. */
 static const struct store_table *choose(const struct chario_check *check, const struct pair *pair)
 {
 	return chario_table_choose(&check->store.header, pair->number, pair->copies[0],
 				   pair->copies[1]);
 }
 
-/* Have one copy be like the other, where that has been asked for. */
+/* Overwrite one copy with the other, if the caller asked for repair. */
 static int repair_copy(struct chario_check *check, const struct pair *pair, unsigned int copy,
 		       struct chario_finding *finding)
 {
@@ -109,7 +109,7 @@ static int report_copy(struct chario_check *check, const struct pair *pair, unsi
 				 chario_note_is_logged(&check->store, pair->number);
 	int err;
 
-	/* The next change mends what a cut in the middle of the last one left. */
+	/* The next change repairs the block that an interruption of the last one left. */
 	if (interrupted)
 		finding.severity = CHARIO_SEVERITY_NOTE;
 	chario_check_describe(&finding, "the %s copy of block %" PRIu64 " of the table is %s%s",
@@ -173,7 +173,7 @@ static int report_lost(struct chario_check *check, const struct pair *pair, cons
 	return err ? err : chario_check_report(check, &finding);
 }
 
-/* Have blocks count as used that never were, so that those behind them are looked at. */
+/* Mark unused blocks as used, so that the used blocks behind them are checked. */
 static int close_gap(struct chario_check *check, uint64_t end)
 {
 	int err = 0;

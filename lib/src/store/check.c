@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
-/*
- * Look for damage of a store, and put right what is safe.
- */
+/* Look for damage of a store, and repair what can be repaired safely. */
 #include "store/check.h"
 
 #include <errno.h>
@@ -56,7 +54,7 @@ int chario_check_put(struct chario_check *check, uint64_t offset, const void *bl
 				 CHARIO_TRANSFER_FUA);
 }
 
-/* A block of the medium that cannot be read is damaged like any other. */
+/* A block that the medium cannot read is damaged like any other. */
 int chario_check_pull(struct chario_check *check, uint64_t at, uint64_t offset)
 {
 	int err = chario_store_pull(&check->store, at, offset, CHARIO_STORE_BLOCK);
@@ -81,7 +79,7 @@ static bool is_good_header(const void *block)
 	return is_intact_header(block) && chario_layout_is_sane(block);
 }
 
-/* One of a later format may have anything where this one has sizes. */
+/* A block of a later format may have other data in the place of the sizes. */
 static int refuse_unknown(const struct chario_check *check, const void *block)
 {
 	if (!is_intact_header(block))
@@ -123,7 +121,7 @@ static int report_headers(struct chario_check *check)
 	return chario_check_report(check, &finding);
 }
 
-/* Whoever finds nothing else must not be told that all is well, and yet write nothing. */
+/* Without this finding a sound store would look well, and yet refuse every write. */
 static int report_newer(struct chario_check *check)
 {
 	struct chario_finding finding = {
@@ -138,7 +136,7 @@ static int report_newer(struct chario_check *check)
 	return chario_check_report(check, &finding);
 }
 
-/* The first header, or what takes its place; -EUCLEAN where nothing can. */
+/* Find the first header or a substitute.  Returns -EUCLEAN if there is neither. */
 static int find_header(struct chario_check *check)
 {
 	struct store_header *header = &check->store.header;
@@ -155,7 +153,7 @@ static int find_header(struct chario_check *check)
 	ret = chario_remains_find(&check->store, check->capacity,
 				  header->head.magic == STORE_MAGIC_HEADER ? -EUCLEAN : -ENOMEDIUM,
 				  header);
-	/* What cannot be read may be one. */
+	/* A block that cannot be read may be a header. */
 	if (chario_pool_is_damage(ret) || (ret == -ENOMEDIUM && check->unread))
 		ret = -EUCLEAN;
 	return ret;
@@ -171,7 +169,7 @@ static int check_header(struct chario_check *check, unsigned int copy, uint64_t 
 }
 
 /*
- * Sets the header of the store, or that it is headless.  Returns 0; -ENOMEDIUM where
+ * Set the header of the store, or mark the store as headless.  Returns 0; -ENOMEDIUM if
  * there is no trace of a store.
  */
 static int check_headers(struct chario_check *check)
@@ -214,8 +212,8 @@ static int check_note(struct chario_check *check)
 }
 
 /*
- * What its log says has happened: whoever changes the table next would do it as well.  Not
- * before the table has been looked at: a block that is lost cannot be changed, unless it was
+ * Finish the change in the log, as the next writer of the table would do.  This comes after
+ * the check of the table, because a lost block cannot be changed until it has been
  * forgotten.
  */
 static int finish_change(struct chario_check *check)
@@ -252,7 +250,7 @@ static int run(struct chario_check *check)
 	return ret;
 }
 
-/* Nobody changes the table or makes a new one meanwhile, and who repairs is alone. */
+/* Lock out changes of the table and the making of a store; a repair locks out all others. */
 static int lock(struct chario_check *check)
 {
 	int fd = chario_lock_open(check->store.device, check->store.writable);

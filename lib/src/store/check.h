@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */
 /*
- * A check of a store from the inside.
+ * The internals of a check of a store.
  *
- * store/check.c		its life, and the headers
+ * store/check.c		opening, closing, and the headers
  * store/check-table.c	the table and its entries
  */
 #ifndef CHARIO_STORE_CHECK_H
@@ -12,19 +12,21 @@
 
 /**
  * struct chario_check - a check that is under way
- * @store: open for reading, or for writing where it repairs; its index is filled
- *	as blocks are looked at
- * @capacity: of the disk
+ * @store: store, open for writing if the check repairs; its index is filled as blocks
+ *	are checked
+ * @capacity: capacity of the disk in bytes
  * @flags: CHARIO_CHECK_* bits
- * @visit: is called for each damage
- * @data: is handed to it
- * @left: damages that are left, but for notes
- * @unused: the first block that has never been used; UINT64_MAX for none
- * @interrupted: number of a block that was being changed, the last one of several;
- *	UINT64_MAX for none
- * @stuck: a block of the log is lost, so that it cannot be finished
- * @unread: a block could not be read
- * @headless: there is no header, and nothing to make one from, which has been reported
+ * @visit: function called for each damage
+ * @data: argument of @visit
+ * @left: number of damages left, not counting notes
+ * @unused: number of the first block that has never been used; UINT64_MAX if there is
+ *	none
+ * @interrupted: number of the block, or of the last of several, that a change was
+ *	writing; UINT64_MAX if there is none
+ * @stuck: true if a block of the log is lost, so that its change cannot be finished
+ * @unread: true if a block could not be read
+ * @headless: true if there is no header and none can be rebuilt, which has been
+ *	reported
  */
 struct chario_check {
 	struct chario_store store;
@@ -40,29 +42,29 @@ struct chario_check {
 	bool headless;
 };
 
-/* Say in words what a finding is. */
+/* Describe a finding in words. */
 void chario_check_describe(struct chario_finding *finding, const char *format, ...)
 	__attribute__((__format__(__printf__, 2, 3)));
 
-/* Count a finding and hand it to the visitor, whose result this is. */
+/* Count a finding and hand it to the visitor.  Returns the visitor's result. */
 int chario_check_report(struct chario_check *check, struct chario_finding *finding);
 
-/* Whether it is to repair. */
+/* Returns whether the check is to repair. */
 bool chario_check_repairs(const struct chario_check *check);
 
-/* Write a block of 4096 bytes that is given. */
+/* Write a block of 4096 bytes. */
 int chario_check_put(struct chario_check *check, uint64_t offset, const void *block);
 
-/* Read a block to a place in the buffer; one that cannot be read is all zero. */
+/* Read a block to a place in the buffer; a block that cannot be read becomes all zero. */
 int chario_check_pull(struct chario_check *check, uint64_t at, uint64_t offset);
 
-/* Repair nothing where the table has an entry of a later release; after the headers. */
+/* Repair nothing if the table has an entry of a later release.  Call it after the headers. */
 int chario_check_refrain(struct chario_check *check);
 
-/* Look at all blocks of the table and their entries. */
+/* Check all blocks of the table and their entries. */
 int chario_check_table(struct chario_check *check);
 
-/* Look for areas that have the same bytes of the disk; after the table. */
+/* Look for areas that have the same bytes of the disk.  Call it after the table. */
 int chario_check_overlaps(struct chario_check *check);
 
 #endif /* CHARIO_STORE_CHECK_H */

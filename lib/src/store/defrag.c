@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
- * Put all free space into one hole: areas move towards the start of the disk, in
- * the order of their places.
+ * Gather all free space in one hole: areas move towards the start of the disk, in the order
+ * of their places.
  *
- * A long area with a small hole before it would slide in small steps, each with
- * two changes of the table and a flush.  Where there is a hole behind it that is long
- * enough it is moved there, and comes back when its turn comes again.
+ * A long area with a small hole before it would slide in small steps, each with two changes
+ * of the table and a flush.  If a hole behind the area is long enough, the area moves there
+ * first, and comes back when its turn comes again.
  */
 #include <errno.h>
 
@@ -19,14 +19,14 @@ static uint64_t end_of(const struct store_place *place)
 	return place->offset + place->bytes;
 }
 
-/* Nothing is moved to what lies before the end of a place. */
+/* Advance @end past a place; areas are only moved to behind @end. */
 static void pass(const struct store_place *place, uint64_t *end)
 {
 	if (end_of(place) > *end)
 		*end = end_of(place);
 }
 
-/* What of an area is not yet where a move takes it. */
+/* Returns the bytes of an area that a move under way has still to copy. */
 static uint64_t rest_of(const struct store_place *place)
 {
 	const struct store_fields *fields = &place->item->fields;
@@ -34,7 +34,7 @@ static uint64_t rest_of(const struct store_place *place)
 	return place->offset == fields->offset ? place->bytes - fields->moved_bytes : 0;
 }
 
-/* What is left to do, as if no area were open. */
+/* Returns the bytes left to copy, as if no area were open. */
 static uint64_t count_bytes(const struct chario_store *store)
 {
 	uint64_t end = store->header.data_offset, bytes = 0;
@@ -80,7 +80,7 @@ static uint64_t choose_target(const struct chario_store *store, const struct sto
 	return find_hole_behind(store, place, &elsewhere) ? elsewhere : target;
 }
 
-/* Lock an area and begin to move it, unless somebody has it open: -EBUSY. */
+/* Lock an area and begin to move it.  Returns -EBUSY if anybody has it open. */
 static int begin(struct store_move *move, const struct store_place *place, uint64_t target,
 		 struct chario_area **area)
 {
@@ -95,10 +95,7 @@ static int begin(struct store_move *move, const struct store_place *place, uint6
 	return chario_move_begin(move->store, move->slot, target);
 }
 
-/*
- * Begin to move the next area; what lies before @end is where it is to be.  Where
- * none is left, there is no @area.
- */
+/* Begin to move the next area; space before @end is done.  Leaves @area unset if none is left. */
 static int begin_next(struct store_move *move, uint64_t *end, struct chario_area **area)
 {
 	const struct store_header *header = &move->store->header;
@@ -110,7 +107,10 @@ static int begin_next(struct store_move *move, uint64_t *end, struct chario_area
 		uint64_t target = chario_store_round_up(*end, header->alignment_bytes);
 		int err;
 
-		/* The second place of an area that slides over itself, and is open, is behind. */
+		/*
+		 * The old place of an open area that slides over itself comes later in the
+		 * list.
+		 */
 		if (place->offset >= *end && (moving || place->offset > target)) {
 			err = begin(move, place, target, area);
 			if (err != -EBUSY)

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
- * Nothing of the dead lands on the living.
+ * Fences: no write of a dead process reaches data that a live one uses.
  *
- * The locks of lock.c go with their process.  Writes that it has begun may still be on their
- * way to the disk then: io_uring, the module and the drive go on with them.  A fence is a
- * lock as well, but of the open file that the transfers use, and whatever is on its way keeps
- * that file open.  So who is granted a fence knows that no write of an earlier holder
- * follows.
+ * The locks of lock.c end with their process.  Writes that the process has begun may still
+ * be on their way to the disk then: io_uring, the module and the drive go on with them.  A
+ * fence is a lock on the open file that the transfers use, and every write on its way keeps
+ * that file open.  So a process that is granted a fence knows that no write of an earlier
+ * holder follows.
  *
- * Who has a lock of lock.c for writing takes the fence of the same thing before it reads
- * what it will write to.  Nobody who lives has that fence then, but the drive may have to be
- * waited for.  The table has nothing but a fence, and so it may be held by one who lives.
+ * A process that takes a lock of lock.c for writing also takes the fence of the same
+ * object, before it reads the data that it will change.  No live process has that fence
+ * then, but the drive may have to be waited for.  The table has only a fence, so a live
+ * process may hold it.
  */
 #include <errno.h>
 #include <stdint.h>
@@ -20,13 +21,19 @@
 #include "device/ops.h"
 #include "store/inner.h"
 
-/* A process that was stopped in the middle of a change must not stop all others for ever. */
+/*
+ * Limit on waits: a process that is stopped in the middle of a change must not stop all
+ * others for ever.
+ */
 #define STOPPED_NS 10000000000LL
 
-/* How long a write may take where nobody says it: the kernel gives a drive 30 s, and tries again. */
+/*
+ * Assumed duration of a write if the device reports none: Linux gives a drive 30 s, and
+ * tries again.
+ */
 #define UNKNOWN_NS 60000000000LL
 
-/* Waits that are shorter are told to nobody; the visitor is called as often from then on. */
+/* Waits up to this long are not reported; longer ones call the visitor at this interval. */
 #define UNTOLD_NS 500000000LL
 
 static chario_store_waiting *visitor;
@@ -38,7 +45,7 @@ void chario_store_on_wait(chario_store_waiting *visit, void *data)
 	visitor = visit;
 }
 
-/* How long writes of a process that has died can be on their way. */
+/* Returns how long writes of a dead process can be on their way, in nanoseconds. */
 static int64_t patience_of(const struct chario_device *device)
 {
 	struct chario_info info;
@@ -48,13 +55,16 @@ static int64_t patience_of(const struct chario_device *device)
 	return (int64_t)(info.deadline_ns + info.recovery_bound_ns);
 }
 
-/* A device without a file is memory of this process: nothing of it outlives that. */
+/* A device without a file is memory of this process, so no write outlives the process. */
 int chario_fence_try(const struct chario_device *device, uint64_t byte, bool exclusive)
 {
 	return device->fd < 0 ? 0 : chario_lock_try(device->fd, byte, exclusive);
 }
 
-/* The visitor is asked again and again: a signal may have come that is to end the wait. */
+/*
+ * The visitor is called at each interval, because a signal may have arrived that is to end
+ * the wait.
+ */
 static int wait_for(const struct chario_device *device, uint64_t byte, bool exclusive,
 		    int64_t patience_ns)
 {
@@ -91,16 +101,16 @@ void chario_fence_lower(const struct chario_device *device, uint64_t byte)
 {
 	int err = chario_device_settle(device, 0, UINT64_MAX, 0);
 
-	/* A module that is too old holds no file: its fences say nothing. */
+	/* A module that is too old does not keep the file open, so its fences prove nothing. */
 	if (!err || err == -ENOTTY)
 		chario_fence_drop(device, byte);
 }
 
 /*
- * One waits for the table at a time, with the lock of the queue: who has just had the
- * table has to wait for the queue first, and cannot be faster than who waits already.
- * One that was stopped while it waits must not stop others either, so who has waited for
- * its turn for long goes without.
+ * Take the table's lock.  One process at a time waits for it, and holds the lock of the
+ * queue meanwhile: a process that has just had the table must queue first, so it cannot
+ * overtake others.  A process that is stopped while it waits must not stop others, so after
+ * a long wait for the turn the caller goes on without it.
  */
 int chario_fence_take_table(const struct chario_device *device, int lock_fd, bool exclusive)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */
 /*
- * The store on the disk, byte by byte; docs/store-format.md says it in prose.
+ * The store on the disk, byte by byte; docs/store-format.md explains the format.
  *
  *	block 0				header, first copy
  *	block 1				note of the last changes
@@ -9,7 +9,7 @@
  *	second_offset ...		table, second copy
  *	last block			header, second copy
  *
- * All blocks have 4096 bytes and begin alike.  Numbers are little-endian.
+ * All blocks have 4096 bytes and begin with struct store_head.  Numbers are little-endian.
  */
 #ifndef CHARIO_STORE_FORMAT_H
 #define CHARIO_STORE_FORMAT_H
@@ -25,7 +25,7 @@
 
 #define STORE_VERSION 1
 
-/* Bits of @read_features: the note of the last changes has a log, and areas may have attributes. */
+/* Bits of @read_features: the note of the last changes has a log; areas may have attributes. */
 #define STORE_FEATURE_LOG   (1ULL << 0)
 #define STORE_READ_FEATURES STORE_FEATURE_LOG
 
@@ -40,12 +40,12 @@
 #define STORE_TABLE_BLOCK   2
 
 /**
- * struct store_head - how every block begins
+ * struct store_head - the beginning of every block
  * @magic: STORE_MAGIC_*
- * @uuid: of the store
- * @sequence: how often the block has been changed; of the note see struct store_changes
- * @number: of the block in the table; else 0
- * @checksum: CRC-32C of the block with zero here
+ * @uuid: UUID of the store
+ * @sequence: number of changes of the block; for the note see struct store_changes
+ * @number: number of the block in the table; 0 outside the table
+ * @checksum: CRC-32C of the block with this field as zero
  */
 struct store_head {
 	uint64_t magic;
@@ -56,19 +56,21 @@ struct store_head {
 };
 
 /**
- * struct store_header - what a store is; only an upgrade changes it, @read_features
- * @head: as every block
+ * struct store_header - the header; only an upgrade changes it, in @read_features
+ * @head: beginning of every block
  * @version: STORE_VERSION
  * @block_bytes: CHARIO_STORE_BLOCK
- * @nr_blocks: of one copy of the table
- * @alignment_bytes: areas begin at multiples of this
- * @capacity_bytes: where the store ends
- * @data_offset: where areas begin
- * @second_offset: where they end and the second copy of the table begins
- * @created_ns: since 1970
- * @read_features: STORE_FEATURE_* bits; who does not know one that is set does not read on
- * @write_features: 0; who does not know a bit that is set writes nothing
- * @zero: nothing
+ * @nr_blocks: number of blocks in one copy of the table
+ * @alignment_bytes: alignment of the beginning of areas in bytes
+ * @capacity_bytes: offset of the end of the store in bytes
+ * @data_offset: offset of the space for areas in bytes
+ * @second_offset: offset of the end of that space and of the second copy of the table
+ *	in bytes
+ * @created_ns: time in nanoseconds since 1970
+ * @read_features: STORE_FEATURE_* bits; a program that does not know a set bit must
+ *	not read on
+ * @write_features: 0; a program that does not know a set bit must not write
+ * @zero: 0
  */
 struct store_header {
 	struct store_head head;
@@ -85,37 +87,37 @@ struct store_header {
 	uint8_t zero[3984];
 };
 
-#define STORE_ENTRY_AREA    (1U << 0) /* there is an area */
+#define STORE_ENTRY_AREA    (1U << 0) /* the entry is in use */
 #define STORE_ENTRY_FILLING (1U << 1)
 #define STORE_ENTRY_MOVING  (1U << 2)
 #define STORE_ENTRY_STREAM  (1U << 3)
-#define STORE_ENTRY_RING    (1U << 4) /* of a stream */
+#define STORE_ENTRY_RING    (1U << 4) /* the area holds a ring of a stream */
 #define STORE_ENTRY_FLAGS   0x1fU
 
 /**
- * struct store_fields - what is known of an area, but for its name
+ * struct store_fields - the data of an area in the table, except its name
  * @flags: STORE_ENTRY_* bits
- * @segment_bytes: of a stream
- * @id: not 0
- * @offset: of its first byte on the disk
- * @bytes: its length
- * @allocated_bytes: that it has on the disk
- * @created_ns: since 1970
- * @changed_ns: since 1970
- * @filled_bytes: while it is being filled
- * @fill_tag: while it is being filled
- * @move_offset: while it is being moved: where it was
- * @moved_bytes: while it is being moved: from its start, that lie at @offset; the
- *	rest lies at @move_offset
- * @session: of a stream
- * @nr_buffers: of a stream
- * @end_session: of a stream that was closed: the lower half of its session; else what
- *	follows says nothing
- * @end_sequence: number behind the last record
- * @end_records: that were committed
- * @end_bytes: of their data
- * @end_segment: the last
- * @ended_ns: since 1970
+ * @segment_bytes: bytes of a segment of a stream
+ * @id: number of the area, not 0
+ * @offset: offset of the area's first byte on the disk
+ * @bytes: length of the area in bytes
+ * @allocated_bytes: space of the area on the disk in bytes
+ * @created_ns: time in nanoseconds since 1970
+ * @changed_ns: time in nanoseconds since 1970
+ * @filled_bytes: bytes written so far while the area is being filled
+ * @fill_tag: number of the content while the area is being filled
+ * @move_offset: offset of the old place while the area is being moved
+ * @moved_bytes: bytes from the start of the area that lie at @offset while it is being
+ *	moved; the rest lies at @move_offset
+ * @session: number of the session of a stream
+ * @nr_buffers: number of buffers of a stream
+ * @end_session: lower half of the session of a stream that was closed; any other value
+ *	makes the members below invalid
+ * @end_sequence: number behind that of the last record
+ * @end_records: number of committed records
+ * @end_bytes: bytes of data in the committed records
+ * @end_segment: number of the last segment
+ * @ended_ns: time of closing in nanoseconds since 1970
  */
 struct store_fields {
 	uint32_t flags;
@@ -142,9 +144,9 @@ struct store_fields {
 
 /**
  * struct store_entry - an area, or all zero
- * @fields: what is known of it
- * @name: ends with a NUL; behind it are attributes, texts that each end with one, as far as
- *	they are "key=value"; the rest is zero
+ * @fields: data of the area
+ * @name: name with a NUL, then attributes, which are texts of the form "key=value"
+ *	with a NUL each; the rest is zero
  */
 struct store_entry {
 	struct store_fields fields;
@@ -152,14 +154,14 @@ struct store_entry {
 };
 
 #define STORE_CHANGES_KEPT     192
-#define STORE_CHANGES_KEPT_OLD 1010 /* without STORE_FEATURE_LOG */
+#define STORE_CHANGES_KEPT_OLD 1010 /* number of kept changes without STORE_FEATURE_LOG */
 #define STORE_LOGGED_MAX       8
 
 /**
- * struct store_logged - what an entry of the table is to be
- * @slot: of the entry
- * @zero: nothing
- * @entry: its new content
+ * struct store_logged - the new content of an entry of the table
+ * @slot: number of the entry
+ * @zero: 0
+ * @entry: new content
  */
 struct store_logged {
 	uint32_t slot;
@@ -168,20 +170,23 @@ struct store_logged {
 };
 
 /**
- * struct store_changes - which blocks of the table have changed last
- * @head: as every block; its sequence number is odd while a change is under way
- * @numbers: that of the block that change i was made in, at i % STORE_CHANGES_KEPT;
+ * struct store_changes - the note of the last changes of the table
+ * @head: beginning of every block; the sequence number is odd while a change is under
+ *	way
+ * @numbers: block numbers: change i was made in block numbers[i % STORE_CHANGES_KEPT];
  *	changes are counted by half of the sequence number
- * @nr_logged: entries of @log; none counts while the sequence number is even
- * @zero: nothing
- * @log: the change that is under way, where it is one of several blocks
- * @old_numbers: in the place of all these, without STORE_FEATURE_LOG
- * @zero_too: nothing
+ * @nr_logged: number of valid entries in @log; none is valid while the sequence number
+ *	is even
+ * @zero: 0
+ * @log: change under way, if it affects several blocks
+ * @old_numbers: replaces the members above in a store without STORE_FEATURE_LOG
+ * @zero_too: 0
  *
- * For processes that have the table in memory: who finds another sequence number
- * than before reads these blocks again.  But for the log it says nothing that a power
- * cut could make wrong, and is never needed to open a store.  Both kinds have magics of their
- * own: an upgrade that was cut leaves two headers that differ, and one of them counts later.
+ * The note serves processes that have the table in memory: a process that finds a new
+ * sequence number reads these blocks again.  Except for the log, no power cut can make the
+ * note wrong, and no process needs it to open a store.  The two formats have different
+ * magics, because an interrupted upgrade leaves two headers that differ, either of which
+ * may be used later.
  */
 struct store_changes {
 	struct store_head head;
@@ -200,15 +205,15 @@ struct store_changes {
 #define STORE_ENTRIES 10
 
 /**
- * struct store_geometry - what the header says, once more; all zero in a store of the
+ * struct store_geometry - a copy of the header's data; all zero in a store of the
  *	first release, until its block is changed
- * @nr_blocks: as in the header, all of it
- * @alignment_bytes: as above
- * @capacity_bytes: as above
- * @data_offset: as above
- * @created_ns: as above
- * @read_features: as above
- * @write_features: as above
+ * @nr_blocks: field of the header, like all members below
+ * @alignment_bytes: see &struct store_header
+ * @capacity_bytes: see &struct store_header
+ * @data_offset: see &struct store_header
+ * @created_ns: see &struct store_header
+ * @read_features: see &struct store_header
+ * @write_features: see &struct store_header
  */
 struct store_geometry {
 	uint64_t nr_blocks;
@@ -222,9 +227,9 @@ struct store_geometry {
 
 /**
  * struct store_table - a block of the table
- * @head: as every block
- * @geometry: for when both headers are damaged
- * @entries: areas in no order
+ * @head: beginning of every block
+ * @geometry: data of the header, for the case that both headers are damaged
+ * @entries: areas in any order
  */
 struct store_table {
 	struct store_head head;

@@ -2,9 +2,8 @@
 /*
  * The areas of a store in memory: by slot, by name, by place.
  *
- * A look-up by name costs the logarithm of the number of areas; taking one up,
- * forgetting one and looking for a hole pass once over an array of 24 bytes an
- * area.
+ * A look-up by name costs the logarithm of the number of areas; adding or removing an area
+ * and looking for a hole pass once over an array of 24 bytes an area.
  */
 #include <errno.h>
 #include <search.h>
@@ -38,7 +37,7 @@ void chario_index_deinit(struct store_index *index)
 	memset(index, 0, sizeof(*index));
 }
 
-/* What the tree holds are names, each inside its item. */
+/* The tree holds names, each inside its item. */
 static int compare_names(const void *one, const void *two)
 {
 	return strcmp(one, two);
@@ -56,7 +55,7 @@ struct store_item *chario_index_find(const struct store_index *index, const char
 	return node ? item_of(*node) : NULL;
 }
 
-/* The first place at or behind an offset. */
+/* Find the first place at or behind an offset. */
 static size_t place_behind(const struct store_index *index, uint64_t offset)
 {
 	size_t low = 0, high = index->nr_places;
@@ -77,7 +76,7 @@ static int make_room(struct store_index *index)
 	struct store_place *more;
 	size_t max = index->max_places ? 2 * index->max_places : 64;
 
-	/* An area that is being moved has two. */
+	/* An area that is being moved has two places. */
 	if (index->nr_places + 2 <= index->max_places)
 		return 0;
 	more = reallocarray(index->places, max, sizeof(*more));
@@ -155,7 +154,7 @@ void chario_index_remove(struct store_index *index, uint64_t slot)
 
 	if (!item)
 		return;
-	/* The second area of a name is not in the tree. */
+	/* The second area with the same name is not in the tree. */
 	if (chario_index_find(index, item->name) == item)
 		tdelete(item->name, &index->names, compare_names);
 	remove_place(index, item, item->fields.offset);
@@ -183,7 +182,7 @@ uint64_t chario_index_count_overlaps(const struct store_index *index)
 	for (size_t i = 0; i < index->nr_places; i++) {
 		const struct store_place *place = &index->places[i];
 
-		/* An area may slide over itself. */
+		/* The two places of an area that slides over itself may overlap. */
 		if (place->offset < end && place->item != last)
 			overlaps++;
 		if (place->offset + place->bytes < end)
@@ -284,7 +283,7 @@ static const char *range_fault(const struct store_header *header, const struct s
 	if (fields->moved_bytes > fields->allocated_bytes ||
 	    fields->moved_bytes % CHARIO_STORE_BLOCK)
 		return "more of it has been moved than it has";
-	/* It would never end, or overwrite what is not copied yet. */
+	/* Such a move would never end, or would overwrite bytes that are not copied yet. */
 	if (fields->offset >= fields->move_offset &&
 	    fields->offset - fields->move_offset < fields->allocated_bytes)
 		return "it is moved over itself away from the start of the disk";

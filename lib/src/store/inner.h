@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */
 /*
- * A store from the inside.
+ * The internals of a store.
  *
  * store/layout.c	the header: making a store, finding one, upgrading one
- * store/remains.c	finding one whose header is damaged
+ * store/remains.c	finding a store whose header is damaged
  * store/block.c	blocks: checksums, both copies, reading and writing
  * store/note.c		the note of the last changes, and its log
- * store/changes.c	what other processes have changed; changing entries
+ * store/changes.c	changes of other processes; changing entries
  * store/index.c	the areas in memory: by name, by place, by slot
- * store/lock.c		who may do what at one time
- * store/fence.c	waiting until no write of a process that has died follows
+ * store/lock.c		locks
+ * store/fence.c	waiting for the last write of a dead process
  * store/store.c		open, close, look up
  * store/areas.c	create, rename, replace, exchange, remove
  * store/attributes.c	the user's own keys and values
@@ -35,17 +35,20 @@
 #include "device/pool.h"
 #include "store/format.h"
 
-/* Bytes of the buffer of a store: how much of the table is read at a time. */
+/* Bytes of a store's buffer, which is also the part of the table that is read at a time. */
 #define STORE_BUFFER (512U << 10)
 
-/* The first blocks of a copy of the table, of which one says whose a store without a header is. */
+/*
+ * Number of first blocks in a copy of the table, one of which identifies a store without a
+ * header.
+ */
 #define STORE_TELLING_BLOCKS 128
 
 /**
  * struct store_item - an area in memory
- * @slot: number of its entry in the table
- * @fields: as in the table
- * @name: as in the table, and the attributes behind it; then an empty text
+ * @slot: number of the entry in the table
+ * @fields: fields of the entry
+ * @name: name, the attributes behind it, and an empty text
  */
 struct store_item {
 	uint64_t slot;
@@ -54,10 +57,10 @@ struct store_item {
 };
 
 /**
- * struct store_place - a piece of the disk that is taken
- * @offset: of its first byte
- * @bytes: length
- * @item: whose it is
+ * struct store_place - a used piece of the disk
+ * @offset: offset of its first byte
+ * @bytes: length in bytes
+ * @item: area that uses it
  */
 struct store_place {
 	uint64_t offset;
@@ -67,14 +70,14 @@ struct store_place {
 
 /**
  * struct store_index - the areas of a store in memory
- * @slots: items by slot, NULL where there is none
- * @nr_slots: of @slots
- * @first_free: no slot below is free
+ * @slots: items by slot, NULL for a free slot
+ * @nr_slots: number of @slots
+ * @first_free: number below which no slot is free
  * @names: a tree of tsearch(3), by name
- * @places: in the order of their offsets
- * @nr_places: of @places
- * @max_places: that there is memory for
- * @nr_items: areas
+ * @places: used places in the order of their offsets
+ * @nr_places: number of @places
+ * @max_places: number of places that there is memory for
+ * @nr_items: number of areas
  */
 struct store_index {
 	struct store_item **slots;
@@ -88,9 +91,9 @@ struct store_index {
 };
 
 /**
- * struct store_change - what an entry of the table is to be
- * @slot: of the entry
- * @entry: its new content; NULL for none
+ * struct store_change - the new content of an entry of the table
+ * @slot: number of the entry
+ * @entry: new content; NULL to remove the entry
  */
 struct store_change {
 	uint64_t slot;
@@ -99,18 +102,18 @@ struct store_change {
 
 /**
  * struct chario_store - an open store
- * @device: that it is on; its own
- * @writable: opened with O_RDWR
- * @lock_fd: holds the locks of the store, but for the fences
- * @changing: held by the thread that changes the table, around @mutex
- * @mutex: protects all below, and the buffer
+ * @device: device of the store, owned by it
+ * @writable: true if opened with O_RDWR
+ * @lock_fd: descriptor that holds the locks of the store, except the fences
+ * @changing: lock of the thread that changes the table, taken before @mutex
+ * @mutex: lock of all members below and of the buffer
  * @pool: memory for blocks
- * @header: as on the disk
- * @index: of the table as it was at @seen
- * @seen: sequence number of the note of changes; 0 for never
- * @nr_logged: entries of @log
- * @log: what the note of changes says that entries are, whatever their blocks say
- * @nr_damaged: blocks that are lost, entries that contradict others
+ * @header: header as on the disk
+ * @index: index of the table as it was at @seen
+ * @seen: sequence number of the note at the last look; 0 before the first
+ * @nr_logged: number of entries in @log
+ * @log: entries in the note of changes, which override those in the blocks
+ * @nr_damaged: number of lost blocks and of entries that contradict others
  */
 struct chario_store {
 	struct chario_device *device;
@@ -127,19 +130,19 @@ struct chario_store {
 	uint64_t nr_damaged;
 };
 
-/* Whether the store is of the present format, or of that of the first release. */
+/* Returns whether the store has the present format, not that of the first release. */
 static inline bool chario_store_has_log(const struct chario_store *store)
 {
 	return store->header.read_features & STORE_FEATURE_LOG;
 }
 
-/* To a power of two: a division for each area would be most of a search for a hole. */
+/* Units are powers of two: divisions would take most of the time of a search for a hole. */
 static inline uint64_t chario_store_round_up(uint64_t number, uint64_t unit)
 {
 	return (number + unit - 1) & ~(unit - 1);
 }
 
-/* What an area of a length has on the disk; one of no bytes has a place, too. */
+/* Returns the space of an area on the disk in bytes; an area of no bytes has a place, too. */
 static inline uint64_t chario_store_extent(uint64_t bytes)
 {
 	return bytes ? chario_store_round_up(bytes, CHARIO_STORE_BLOCK) : CHARIO_STORE_BLOCK;
@@ -147,33 +150,36 @@ static inline uint64_t chario_store_extent(uint64_t bytes)
 
 /* store/block.c */
 
-/* Compute the checksum of a block and put it there. */
+/* Compute the checksum of a block and store it in the block. */
 void chario_block_seal(void *block);
 
-/* Whether a block has this magic, number and checksum, and is of this store. */
+/*
+ * Returns whether a block has this magic and number, a good checksum, and belongs to this
+ * store.
+ */
 bool chario_block_is_good(const void *block, uint64_t magic, const uint8_t uuid[16],
 			  uint64_t number);
 
 /*
- * An error of writing; -EDQUOT where the file system of the file of the store is full:
- * callers would take -ENOSPC for a want of room in the store.
+ * Translate an error of writing.  -EDQUOT stands for a full file system under the store's
+ * file: callers would take -ENOSPC for a full store.
  */
 int chario_store_blame(ssize_t err);
 
 /*
  * Move blocks between the disk and the buffer of the store.  Offsets and lengths are
- * multiples of a block.  Return 0 or a negative errno; -EIO for less than asked, and for
- * any error of the place that is read.
+ * multiples of a block.  Return 0 or a negative errno; -EIO for fewer bytes than asked and
+ * for any error of the place that is read.
  */
 int chario_store_pull(struct chario_store *store, uint64_t buffer_offset, uint64_t disk_offset,
 		      size_t bytes);
 int chario_store_push(struct chario_store *store, uint64_t buffer_offset, uint64_t disk_offset,
 		      size_t bytes, unsigned int flags);
 
-/* Have all that has been written to the disk durable. */
+/* Make all written data durable. */
 int chario_store_sync(const struct chario_store *store);
 
-/* Where a block of the table is: in the first copy, or in the second. */
+/* Returns the offset of a block of the table on the disk, in the first or the second copy. */
 uint64_t chario_table_offset(const struct store_header *header, uint64_t number, unsigned int copy);
 
 /* Make a sealed block of the table, without entries. */
@@ -185,9 +191,10 @@ const struct store_table *chario_table_choose(const struct store_header *header,
 					      const void *first, const void *second);
 
 /*
- * Read blocks of both copies of the table: the first to the start of the buffer, the
- * second to @second_at in it.  0; -EIO where of some blocks neither is good and one cannot
- * be read, which is all zero then, and the others are there; or an error of the disk.
+ * Read blocks of both copies of the table: the first to the start of the buffer, the second
+ * to @second_at in it.  Returns 0 or an error of the disk.  -EIO means that of some blocks
+ * neither copy is good and one cannot be read; such a copy is all zero then, and the other
+ * blocks are valid.
  */
 int chario_table_pull(struct chario_store *store, uint64_t number, uint64_t nr_blocks,
 		      uint64_t second_at);
@@ -200,58 +207,60 @@ int chario_table_read(struct chario_store *store, uint64_t number,
 		      const struct store_table **table);
 
 /*
- * Have both copies of a block be the better of them, which chario_table_read() has
- * found.
+ * Write the better copy of a block, which chario_table_read() has found, over the other one
+ * if they differ.
  */
 int chario_table_mend(struct chario_store *store, uint64_t number, const struct store_table *table);
 
 /*
- * Write a block of the table: the first copy, then the second, each durably.  A copy
- * that is damaged or behind is made good before the other one is touched: at no
- * moment is there less than one good copy.  @table is the new content, with a
- * higher sequence number, sealed; @old is what chario_table_read() found.  Where a
- * copy cannot be written, the change is taken back; where that fails too, what is on
- * the disk is the old or the new content.
+ * Write a block of the table: the first copy, then the second, each durably.  A copy that
+ * is damaged or behind is made good before the other one is touched: so at least one copy
+ * is good at all times.  @table is the new content, with a higher sequence number, sealed;
+ * @old is what chario_table_read() found.  If a copy cannot be written, the change is
+ * taken back; if that fails too, the disk has the old or the new content.
  */
 int chario_table_write(struct chario_store *store, uint64_t number, const struct store_table *table,
 		       const struct store_table *old);
 
 /* store/layout.c */
 
-/* Read the header of the store of a device: 0, or as chario_store_open(). */
+/* Read the header of the store of a device.  Returns 0 or the errors of chario_store_open(). */
 int chario_layout_read(struct chario_store *store);
 
-/* Whether what a header says can be. */
+/* Returns whether the values of a header are possible. */
 bool chario_layout_is_sane(const struct store_header *header);
 
 /*
- * 0, or -EPROTO where a header that is good is of a later format.  What else it says is
- * to be looked at only then: it may mean something else there.
+ * Returns 0, or -EPROTO if a good header has a later format.  Call this before reading
+ * other fields, whose meaning may differ in a later format.
  */
 int chario_layout_is_known(const struct store_header *header, bool to_write);
 
-/* The header in a block: 0, -ENOMEDIUM, -EUCLEAN, -EPROTO, or an error of reading. */
+/*
+ * Read the header in a block.  Returns 0, -ENOMEDIUM, -EUCLEAN, -EPROTO, or an error of
+ * reading.
+ */
 int chario_layout_read_at(struct chario_store *store, uint64_t offset, struct store_header *header);
 
-/* chario_store_format() on a device that is open, and stays the caller's. */
+/* Does chario_store_format() on an open device, which stays the caller's. */
 int chario_store_format_device(struct chario_device *device,
 			       const struct chario_store_layout *layout);
 
-/* chario_store_upgrade() of the same. */
+/* Does chario_store_upgrade() on an open device, which stays the caller's. */
 int chario_store_upgrade_device(struct chario_device *device);
 
 /* store/remains.c */
 
 /*
- * The header of a store whose first one is damaged: the second one, or what the table says.
- * @why is what reading the first one gave.  0; -EUCLEAN where what there is does not belong
- * together; -ESTALE where the store ends behind the disk; -ENOMEDIUM or @why where there is
- * nothing of a store; -EPROTO; or an error of reading.
+ * Find the header of a store whose first header is damaged: the second one, or one rebuilt
+ * from the table.  @why is the error of reading the first one.  Returns 0; -EUCLEAN if the
+ * remains do not belong together; -ESTALE if the store ends behind the disk; -ENOMEDIUM or
+ * @why if there are no remains of a store; -EPROTO; or an error of reading.
  */
 int chario_remains_find(struct chario_store *store, uint64_t capacity, int why,
 			struct store_header *header);
 
-/* Have a block of the table say what the header says, before it is sealed. */
+/* Copy the data of the header into a block of the table, before it is sealed. */
 void chario_remains_leave(const struct store_header *header, struct store_table *table);
 
 /* store/index.c */
@@ -260,27 +269,27 @@ int chario_index_init(struct store_index *index, uint64_t nr_slots);
 void chario_index_deinit(struct store_index *index);
 
 /*
- * Take up an entry of the table.  Returns 0; -EEXIST for a second area of one name,
- * which is taken up all the same but is not found by name; -ENOMEM.
+ * Add an entry of the table.  Returns 0; -ENOMEM; or -EEXIST for a second area of the same
+ * name, which is added all the same but is not found by name.
  */
 int chario_index_add(struct store_index *index, uint64_t slot, const struct store_entry *entry);
 
-/* Forget the entry of a slot, if there is one. */
+/* Remove the entry of a slot, if there is one. */
 void chario_index_remove(struct store_index *index, uint64_t slot);
 
-/* The area of a name; NULL where there is none. */
+/* Find an area by name.  Returns NULL if there is none. */
 struct store_item *chario_index_find(const struct store_index *index, const char *name);
 
-/* The lowest free slot; @nr_slots where there is none. */
+/* Returns the lowest free slot; @nr_slots if none is free. */
 uint64_t chario_index_free_slot(struct store_index *index);
 
-/* Areas that have bytes in common: how many pairs of neighbours do. */
+/* Returns the number of neighbours on the disk that have bytes in common. */
 uint64_t chario_index_count_overlaps(const struct store_index *index);
 
 /**
- * struct store_hole - a piece of the disk that is free
- * @offset: of its first byte that an area can begin at
- * @bytes: from there
+ * struct store_hole - a free piece of the disk
+ * @offset: offset of the first byte that an area can begin at
+ * @bytes: bytes from @offset on
  */
 struct store_hole {
 	uint64_t offset;
@@ -288,8 +297,8 @@ struct store_hole {
 };
 
 /*
- * The next hole at or behind a place.  @cursor is the place to begin with, first 0,
- * and is moved on.  Returns false behind the last.
+ * Find the next hole.  @cursor is the place to search from, zero at first, and is advanced.
+ * Returns false behind the last hole.
  */
 struct store_cursor {
 	size_t place;
@@ -298,67 +307,78 @@ struct store_cursor {
 bool chario_index_next_hole(const struct store_index *index, const struct store_header *header,
 			    struct store_cursor *cursor, struct store_hole *hole);
 
-/* The smallest hole of so many bytes: 0 or -ENOSPC. */
+/* Find the smallest hole of at least @bytes.  Returns 0 or -ENOSPC. */
 int chario_index_find_hole(const struct store_index *index, const struct store_header *header,
 			   uint64_t bytes, uint64_t *offset);
 
-/* Whether an entry of the table can be: NULL, or what is wrong. */
+/* Returns a text that says what is wrong with an entry of the table; NULL if nothing is. */
 const char *chario_entry_fault(const struct store_header *header, const struct store_entry *entry);
 
 /* store/attributes.c */
 
-/* Bytes of the name and of the attributes in the field of an entry, each with its NUL. */
+/*
+ * Returns the bytes of the name and of the attributes in the field of an entry, each with
+ * its NUL.
+ */
 size_t chario_label_bytes(const char *label);
 
-/* The attributes alone, and how many bytes they have; an empty text is behind the last. */
+/* Copy the attributes alone, with an empty text behind the last.  Returns their bytes. */
 size_t chario_label_attributes(const char *label, char attributes[CHARIO_STORE_NAME_MAX + 1]);
 
 /*
- * A name, the attributes @old, and what chario_store_set_attributes() is asked to change in
- * them.  0; -E2BIG where they do not fit; -EINVAL for a change of no key.
+ * Make a label of a name and of the attributes @old after @changes, see
+ * chario_store_set_attributes().  Returns 0; -E2BIG if the attributes do not fit; -EINVAL
+ * for a change without a key.
  */
 int chario_label_make(char *label, const char *name, const char *old, const char *changes);
 
 /* store/note.c */
 
 /*
- * Read the note of the last changes, and take up its log: 0; -EUCLEAN where it is damaged
- * or cannot be read, which only costs time; or an error of the disk.  The functions below are
- * about the note that was read last.  It lies in the fourth block of the buffer: it outlives
- * chario_table_read() and chario_table_write(), and no reading of more than three blocks.
+ * Read the note of the last changes and keep its log.  Returns 0 or an error of the disk;
+ * -EUCLEAN if the note is damaged or unreadable, which only costs time.  The functions
+ * below work on the note that was read last.  The note lies in the fourth block of the
+ * buffer: it survives chario_table_read() and chario_table_write(), but no reading of more
+ * than three blocks.
  */
 int chario_note_read(struct chario_store *store);
 
-/* Make one in the place of one that is damaged, with a number that nobody can have seen. */
+/* Make a new note in place of a damaged one, with a sequence number that nobody has seen. */
 void chario_note_make(struct chario_store *store);
 
 uint64_t chario_note_sequence(struct chario_store *store);
 
-/* Number of the first change that has not ended: that is under way, or the next one. */
+/*
+ * Returns the number of the first change that has not ended: the one under way, or the next
+ * one.
+ */
 uint64_t chario_note_first(struct chario_store *store);
 
-/* The block of a change, and of how many changes it is known. */
+/*
+ * Returns the block of a change; chario_note_kept() returns the number of changes whose
+ * block is known.
+ */
 uint64_t chario_note_block(struct chario_store *store, uint64_t change);
 uint64_t chario_note_kept(const struct chario_store *store);
 
-/* What a note of this store begins with. */
+/* Returns the magic of this store's note. */
 uint64_t chario_note_magic(const struct chario_store *store);
 
-/* Whether a block is one of those of the log. */
+/* Returns whether the log has entries of a block. */
 bool chario_note_is_logged(const struct chario_store *store, uint64_t number);
 
-/* Have a block say what the log says. */
+/* Replace the entries of a block by those of the log. */
 void chario_note_overlay(const struct chario_store *store, uint64_t number,
 			 struct store_table *table);
 
 /*
- * Say durably that a change begins; where it is one of several blocks it has happened then.
- * @changes are in the order of their slots.
+ * Record durably that a change begins.  A change of several blocks has happened from then
+ * on.  @changes are in the order of their slots.
  */
 int chario_note_begin(struct chario_store *store, const struct store_change *changes,
 		      unsigned int nr_changes);
 
-/* Say that it has ended; that others are slow to see it is no failure. */
+/* Record that the change has ended.  A failure only makes other processes read more. */
 void chario_note_end(struct chario_store *store);
 
 /* store/changes.c */
@@ -374,50 +394,49 @@ int chario_store_enter(struct chario_store *store);
 int chario_store_load(struct chario_store *store);
 
 /*
- * Begin to change the table: locks out other threads and processes, refreshes the
- * index.  Returns 0, with @changing, @mutex and the lock of the table held, or a
- * negative errno and none of them.
+ * Begin to change the table: lock out other threads and processes, and refresh the index.
+ * Returns 0 and holds @changing, @mutex and the lock of the table, or returns a negative
+ * errno and holds none.
  */
 int chario_change_begin(struct chario_store *store);
 void chario_change_end(struct chario_store *store);
 
 /*
- * Have an entry be this from now on; NULL for none.  Once, between begin and end: where
- * there is no memory for it the index is behind until it is refreshed.
+ * Write an entry; NULL removes it.  Call this once between begin and end: if memory runs
+ * out, the index stays behind the table until it is refreshed.
  */
 int chario_change_entry(struct chario_store *store, uint64_t slot, const struct store_entry *entry);
 
 /*
- * The same for several entries, STORE_LOGGED_MAX at most: all of them, or none, whatever
- * happens.  -EOPNOTSUPP where they are of several blocks, and the store is of the first
- * release.
+ * Write up to STORE_LOGGED_MAX entries: all of them or none, whatever happens.  Returns
+ * -EOPNOTSUPP if they are in several blocks of a store of the first release.
  */
 int chario_change_entries(struct chario_store *store, const struct store_change *changes,
 			  unsigned int nr_changes);
 
 /*
- * Finish a change that was interrupted; after chario_note_read(), and before the next
- * change.
+ * Finish a change that was interrupted.  Call this after chario_note_read() and before the
+ * next change.
  */
 int chario_change_finish(struct chario_store *store);
 
-/* The entry of an item, to be edited. */
+/* Make an entry of an item, to be edited. */
 void chario_change_copy(const struct store_item *item, struct store_entry *entry);
 
 /* store/lock.c */
 
 enum store_lock {
-	STORE_LOCK_QUEUE, /* is the next to have the lock of the table */
+	STORE_LOCK_QUEUE, /* held by the next to get the lock of the table */
 	STORE_LOCK_TABLE, /* exclusive: changes the table; shared: checks it; a fence */
-	STORE_LOCK_OPEN,  /* shared: has the store open; exclusive: makes a new one */
+	STORE_LOCK_OPEN,  /* exclusive: makes a new store; shared: has the store open */
 	STORE_LOCK_AREAS, /* two bytes for each slot */
 };
 
-/* Fences of what STORE_LOCK_OPEN is for, and of the areas: a byte for each slot. */
+/* Fences for STORE_LOCK_OPEN and for the areas, with a byte for each slot. */
 #define STORE_FENCE_OPEN  (1ULL << 32)
 #define STORE_FENCE_AREAS (STORE_FENCE_OPEN + 1)
 
-/* Bytes of an area: its writer has the first, all who have it open the second. */
+/* Bytes of an area: its writer locks the first, all who have it open lock the second. */
 static inline uint64_t chario_lock_writer(uint64_t slot)
 {
 	return STORE_LOCK_AREAS + 2 * slot;
@@ -428,70 +447,76 @@ static inline uint64_t chario_lock_users(uint64_t slot)
 	return STORE_LOCK_AREAS + 2 * slot + 1;
 }
 
-/* Open the file of a device once more, for locks: a descriptor or -errno, such as -ESTALE. */
+/*
+ * Open the file of a device once more, for locks.  Returns a descriptor or a negative
+ * errno, such as -ESTALE.
+ */
 int chario_lock_open(const struct chario_device *device, bool writable);
 
-/* Take a lock or -EBUSY, at once. */
+/* Take a lock without waiting.  Returns -EBUSY if others hold it. */
 int chario_lock_try(int fd, uint64_t byte, bool exclusive);
 
-/* The same, and wait so long for it. */
+/* Take a lock; wait up to @ns nanoseconds. */
 int chario_lock_wait(int fd, uint64_t byte, bool exclusive, int64_t ns);
 void chario_lock_drop(int fd, uint64_t byte);
 
-/* Close a descriptor, if it is one, and drop all its locks first, unless they are a parent's. */
+/*
+ * Close a descriptor, unless it is negative.  Drop all its locks first if @drop, which is
+ * false for a parent's locks.
+ */
 void chario_lock_close(int fd, bool drop);
 
-/* Whether somebody else has a lock exclusively. */
+/* Returns whether another open file has a lock exclusively. */
 bool chario_lock_is_held(int fd, uint64_t byte);
 
 /* store/fence.c */
 
 /*
- * Take a fence or -EBUSY: at once; or wait until nothing of a process that has died follows,
- * as long as that can take.
+ * Take a fence.  chario_fence_try() returns -EBUSY if others hold it; chario_fence_take()
+ * waits for the writes of a dead process as long as these can take, then returns -EBUSY.
  */
 int chario_fence_try(const struct chario_device *device, uint64_t byte, bool exclusive);
 int chario_fence_take(const struct chario_device *device, uint64_t byte, bool exclusive);
 void chario_fence_drop(const struct chario_device *device, uint64_t byte);
 
-/* Whether somebody else has it, who may be dead. */
+/* Returns whether another open file has the fence exclusively; its process may be dead. */
 bool chario_fence_is_held(const struct chario_device *device, uint64_t byte);
 
 /*
- * Drop a fence once nothing that was written behind it follows.  Where the drive does not let
- * go of that for too long, the fence goes with the last of it.
+ * Drop a fence once no write made behind it can follow.  If the drive holds on to writes
+ * for too long, the fence stays until the last of them ends.
  */
 void chario_fence_lower(const struct chario_device *device, uint64_t byte);
 
 /*
- * Take the lock of the table in turn, or -EBUSY: where it was not one's turn for 10 s,
- * and then somebody has held the lock for longer than the writes of a process that has
- * died can be on their way, and for 10 s at least.
+ * Take the lock of the table in turn.  Returns -EBUSY after waiting 10 s for the turn, and
+ * then for the lock for as long as writes of a dead process can be under way, and at least
+ * 10 s.
  */
 int chario_fence_take_table(const struct chario_device *device, int lock_fd, bool exclusive);
 
 /* store/store.c */
 
-/* @label: the name, and the attributes behind it. */
+/* Fill in the info of an area.  @label is its name and the attributes behind it. */
 void chario_store_fill_info(const struct store_fields *fields, const char *label,
 			    struct chario_area_info *info);
 uint64_t chario_store_now(void);
 
 /* store/areas.c */
 
-/* Whether an area may have a name: 0, -EINVAL or -ENAMETOOLONG. */
+/* Check a name for an area.  Returns 0, -EINVAL or -ENAMETOOLONG. */
 int chario_store_check_name(const char *name);
 
 /*
- * The entry of an item that gets another name, and keeps its attributes; without any, it gets
- * those of @old.  0, or -E2BIG.
+ * Make the entry of an item that gets another name.  The item keeps its attributes; if it
+ * has none, it gets those of @old.  Returns 0 or -E2BIG.
  */
 int chario_store_give_name(const struct store_item *item, const char *name,
 			   const struct store_item *old, struct store_entry *entry);
 
 /* store/check.c */
 
-/* chario_store_check() of a device that is open, and stays the caller's. */
+/* Does chario_store_check() on an open device, which stays the caller's. */
 int chario_store_check_device(struct chario_device *device, unsigned int flags,
 			      chario_finding_visit *visit, void *data);
 
@@ -499,12 +524,12 @@ int chario_store_check_device(struct chario_device *device, unsigned int flags,
 
 /**
  * struct store_move - an area that is being moved
- * @store: whose
- * @slot: of the area, which nobody has open
- * @progress: is told, or NULL
- * @data: is handed to it
- * @done_bytes: that have been copied
- * @total_bytes: that are to be
+ * @store: store of the area
+ * @slot: slot of the area, which nobody has open
+ * @progress: function that is told of progress, or NULL
+ * @data: argument of @progress
+ * @done_bytes: bytes that have been copied
+ * @total_bytes: bytes to copy
  */
 struct store_move {
 	struct chario_store *store;
@@ -515,10 +540,13 @@ struct store_move {
 	uint64_t total_bytes;
 };
 
-/* Say in the table that an area lies at @offset, nothing of it yet.  Between begin and end. */
+/*
+ * Record in the table that an area lies at @offset and that none of it has been copied.
+ * Call this between the begin and the end of a change.
+ */
 int chario_move_begin(struct chario_store *store, uint64_t slot, uint64_t offset);
 
-/* Copy until all of it does; also goes on with a move that was interrupted. */
+/* Copy the rest of the area; this also continues a move that was interrupted. */
 int chario_move_run(struct store_move *move);
 
 #endif /* CHARIO_STORE_INNER_H */

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
- * The header of a store: making one, finding one.
+ * The header of a store: making and finding one.
  *
- * It stands in the first block and in the last, so that what overwrites the start
- * of a disk does not take all.  It is written last, so that a store that is half
- * made is none.
+ * The first and the last block both have the header, so that it survives when the start of
+ * the disk is overwritten.  The header is written last, so that a half-made store does not
+ * count as one.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -28,7 +28,10 @@ static bool is_power_of_two(uint64_t number)
 	return number && !(number & (number - 1));
 }
 
-/* How many areas suit a disk: the table takes a hundredth of a small one at most. */
+/*
+ * Returns a number of areas that suits a disk: the table takes at most a hundredth of a
+ * small one.
+ */
 static uint64_t usual_areas(uint64_t capacity_bytes)
 {
 	uint64_t by_table = capacity_bytes / 100 / 2 / CHARIO_STORE_BLOCK * STORE_ENTRIES;
@@ -40,7 +43,10 @@ static uint64_t usual_areas(uint64_t capacity_bytes)
 	return areas ? areas : STORE_ENTRIES;
 }
 
-/* Areas do not share what the drive writes as one, and no command is cut in two. */
+/*
+ * Align areas so that they share no unit that the drive writes at once, and no command is
+ * cut in two.
+ */
 static uint64_t preferred_alignment(const struct chario_info *info)
 {
 	uint64_t alignment = MIN_ALIGNMENT;
@@ -61,7 +67,7 @@ static int make_uuid(uint8_t uuid[16])
 {
 	if (getrandom(uuid, 16, 0) != 16)
 		return -EIO;
-	/* RFC 9562: version 4, random. */
+	/* RFC 9562 defines these bits: version 4, random. */
 	uuid[6] = (uint8_t)((uuid[6] & 0x0f) | 0x40);
 	uuid[8] = (uint8_t)((uuid[8] & 0x3f) | 0x80);
 	return 0;
@@ -124,7 +130,7 @@ int chario_layout_is_known(const struct store_header *header, bool to_write)
 	return to_write && header->write_features ? -EPROTO : 0;
 }
 
-/* One that is damaged begins like a header. */
+/* A damaged header still begins like one. */
 static int judge_bad(const struct store_header *header)
 {
 	return header->head.magic == STORE_MAGIC_HEADER ? -EUCLEAN : -ENOMEDIUM;
@@ -173,7 +179,7 @@ int chario_layout_read(struct chario_store *store)
 		err = chario_remains_find(store, capacity, err, header);
 	if (err)
 		return err;
-	/* What lies before the end of a store that has been cut off can be read all the same. */
+	/* The part of a truncated store that is left can still be read. */
 	return header->capacity_bytes > capacity && store->writable ? -ESTALE : 0;
 }
 
@@ -189,7 +195,7 @@ static int wipe_block(struct chario_store *store, uint64_t offset)
 	return chario_store_push(store, 0, offset, CHARIO_STORE_BLOCK, CHARIO_TRANSFER_FUA);
 }
 
-/* What is left of an older store is none any more, however far this one comes. */
+/* Invalidate an older store first, in case making this one is interrupted. */
 static int push_mark(struct chario_store *store)
 {
 	const uint64_t magic = STORE_MAGIC_MAKING;
@@ -215,7 +221,10 @@ static int push_tables(struct chario_store *store, uint64_t number, uint64_t nr_
 	return 0;
 }
 
-/* Which of some blocks begin like those of a table; none that the drive cannot read. */
+/*
+ * Find the blocks that begin like those of a table; blocks that the drive cannot read do
+ * not count.
+ */
 static int find_tables(struct chario_store *store, uint64_t offset, uint64_t nr_blocks, bool *found)
 {
 	int err = chario_store_pull(store, 0, offset, nr_blocks * CHARIO_STORE_BLOCK);
@@ -237,8 +246,8 @@ static int find_tables(struct chario_store *store, uint64_t offset, uint64_t nr_
 }
 
 /*
- * The end of a longer table, of an older store, would pass for what is left of this one.  It
- * may lie in the space for areas, where all else stays what it is.
+ * Wipe blocks of an older, longer table, which would pass for remains of this store.  They
+ * may lie in the space for areas; nothing else there is changed.
  */
 static int wipe_behind_table(struct chario_store *store)
 {
@@ -268,7 +277,7 @@ static int push_note(struct chario_store *store)
 	/* Zero stands for a note that has never been read. */
 	changes->head.sequence = 2;
 	chario_block_seal(changes);
-	/* The flush of the disk, before the header says that there is a store. */
+	/* This write also flushes the disk before the header makes the store valid. */
 	return chario_store_push(store, 0, (uint64_t)STORE_CHANGES_BLOCK * CHARIO_STORE_BLOCK,
 				 CHARIO_STORE_BLOCK, CHARIO_TRANSFER_FUA);
 }
@@ -297,7 +306,7 @@ static int write_store(struct chario_store *store)
 	return err ? err : push_header(store, 0);
 }
 
-/* A block that begins like a header is one, however damaged; and so is any of a table. */
+/* Any block that begins like a header, however damaged, or like a table is part of a store. */
 static int refuse_store(struct chario_store *store)
 {
 	struct store_header found;
@@ -335,7 +344,7 @@ static int format(struct chario_store *store, const struct chario_store_layout *
 	return err ? err : write_store(store);
 }
 
-/* Alone with the store of a device, if there is one. */
+/* Lock out all other users of the store on a device, if there is one. */
 static int run_alone(struct chario_device *device,
 		     int (*act)(struct chario_store *store,
 				const struct chario_store_layout *layout),
@@ -381,7 +390,7 @@ int chario_store_format(const char *name, const struct chario_store_layout *layo
 	return err;
 }
 
-/* The change that is under way must not be lost with the old note. */
+/* Finish the change under way, which must not be lost with the old note. */
 static int empty_note(struct chario_store *store)
 {
 	int err = chario_note_read(store);
@@ -393,7 +402,7 @@ static int empty_note(struct chario_store *store)
 	return err ? err : push_note(store);
 }
 
-/* Have a block say it too, for a header that is made again from the table. */
+/* Store the header's new data in a block, for a header that is rebuilt from the table. */
 static int upgrade_block(struct chario_store *store, const struct store_table *old)
 {
 	struct store_table table = *old;
@@ -404,7 +413,7 @@ static int upgrade_block(struct chario_store *store, const struct store_table *o
 	return chario_table_write(store, table.head.number, &table, old);
 }
 
-/* The blocks that have ever been used; where none has been, there is nothing to lose. */
+/* Upgrade the blocks that have ever been used; there is nothing to lose in the others. */
 static int upgrade_table(struct chario_store *store)
 {
 	for (uint64_t number = 0; number < store->header.nr_blocks; number++) {
@@ -421,7 +430,10 @@ static int upgrade_table(struct chario_store *store)
 	return 0;
 }
 
-/* The second header before the first: until that is written, it counts, and says the old format. */
+/*
+ * Write the second header before the first: until the first is written, it counts and has
+ * the old format.
+ */
 static int upgrade(struct chario_store *store, const struct chario_store_layout *layout)
 {
 	struct store_header *header = &store->header;
@@ -439,7 +451,7 @@ static int upgrade(struct chario_store *store, const struct chario_store_layout 
 		err = push_header(store, header->capacity_bytes - CHARIO_STORE_BLOCK);
 	if (!err)
 		err = push_header(store, 0);
-	/* The old one counts no more. */
+	/* The note of the old format no longer counts. */
 	return err ? err : push_note(store);
 }
 

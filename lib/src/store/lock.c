@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
- * Who may do what with a store at one time.
+ * The locks of a store.
  *
- * The locks are those of open files (F_OFD_SETLK), on bytes that no disk has.  The
- * kernel drops them when the last descriptor of the open file is gone, so a process
- * that has died holds nothing, unless a child of fork(2) is left that has its
- * descriptors; they close when the child ends or calls execve(2).  Who closes drops
- * them at once.  Each area that is open and each store has an open file of its own, so
- * threads of one process exclude each other as processes do.  The fences of fence.c
- * are locks, too, but of the open file that the transfers use.
+ * The locks belong to open files (F_OFD_SETLK) and cover bytes that no disk has.  The
+ * kernel drops them when the last descriptor of the open file is closed.  So a process that
+ * has died holds no lock, unless a child of fork(2) still has its descriptors; these are
+ * closed when the child ends or calls execve(2).  Closing an area or a store drops its
+ * locks at once.  Each open area and each store has an open file of its own, so threads of
+ * one process exclude each other as processes do.  The fences of fence.c are locks as well,
+ * but of the open file that the transfers use.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -22,14 +22,14 @@
 #include "store/inner.h"
 #include "system/sys.h"
 
-/* No disk has a byte there, and the last lock is below the largest offset. */
+/* No disk has a byte at this offset, and the last lock is below the largest offset. */
 #define FIRST_BYTE ((1LL << 62) - 1)
 
 #define SHORT_NS  50000L
 #define LONG_NS   5000000L
 #define SECOND_NS 1000000000LL
 
-/* Whether two descriptors are of one file: 0, or -ESTALE. */
+/* Check that two descriptors are of one file.  Returns 0 or -ESTALE. */
 static int compare(int one, int other)
 {
 	struct stat first, second;
@@ -39,7 +39,7 @@ static int compare(int one, int other)
 	return first.st_dev == second.st_dev && first.st_ino == second.st_ino ? 0 : -ESTALE;
 }
 
-/* Where there is no /proc, or no right to it: the path may lead elsewhere by now. */
+/* Open by path if /proc is missing or forbidden; the path may lead elsewhere by now. */
 static int open_by_path(const struct chario_device *device, int flags)
 {
 	int fd = chario_sys.open(chario_device_path(device), flags);
@@ -52,9 +52,9 @@ static int open_by_path(const struct chario_device *device, int flags)
 }
 
 /*
- * The file that is open, whatever its path leads to by now: the program may have gone to
- * another folder, and the file been renamed or another been put in its place.  Locks on
- * that one would exclude nobody.
+ * Open the same file again even if its path leads elsewhere by now: the program may have
+ * changed its folder, or the file may have been renamed or replaced.  Locks on another file
+ * would exclude nobody.
  */
 int chario_lock_open(const struct chario_device *device, bool writable)
 {
@@ -97,7 +97,7 @@ void chario_lock_close(int fd, bool drop)
 
 	if (fd < 0)
 		return;
-	/* Or they would stay as long as a child of fork(2) that has the file. */
+	/* A child of fork(2) that still has the file would keep the locks. */
 	if (drop)
 		fcntl(fd, F_OFD_SETLK, &all);
 	close(fd);
@@ -120,7 +120,7 @@ static int64_t now_ns(void)
 	return (int64_t)chario_sys_clock(CLOCK_MONOTONIC);
 }
 
-/* Who has waited long looks more often than who has just come. */
+/* Long waiters retry more often than new ones. */
 int chario_lock_wait(int fd, uint64_t byte, bool exclusive, int64_t ns)
 {
 	struct timespec pause = { .tv_nsec = SHORT_NS };

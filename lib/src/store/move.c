@@ -2,11 +2,11 @@
 /*
  * Move an area, so that a power cut at any moment loses nothing.
  *
- * The table says where the area is to be, where it was, and how much of it, from its
- * start, is there already.  That number grows after what it counts is durable.  An
- * area may slide over itself towards the start of the disk: then it overwrites
- * where it was, and what the table does not count yet must not be overwritten, so no
- * more than the distance is copied before the table is changed.
+ * The table records the new place of the area, its old place, and the number of bytes, from
+ * its start, that have been moved.  That number grows only after the bytes it counts are
+ * durable.  An area may slide over itself towards the start of the disk and so overwrite
+ * its old place.  Bytes that the table does not count yet must not be overwritten, so each
+ * step copies at most the distance of the move.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@
 
 #define COPY_BYTES (4U << 20)
 
-/* Bytes after which the table is told, where the distance does not ask for less. */
+/* Bytes between two updates of the table, unless a short distance asks for fewer. */
 #define STEP_BYTES (64ULL << 20)
 
 int chario_move_begin(struct chario_store *store, uint64_t slot, uint64_t offset)
@@ -66,7 +66,7 @@ static uint64_t step_bytes(const struct store_fields *fields)
 	return rest < step ? rest : step;
 }
 
-/* The table counts @bytes more; at the end the area lies in one piece. */
+/* Add @bytes to the table's count; a move that is complete leaves the area in one piece. */
 static int count(struct chario_store *store, uint64_t slot, uint64_t bytes)
 {
 	struct store_entry entry;
@@ -101,13 +101,13 @@ static int step(struct store_move *move, struct chario_buffer *buffer,
 	if (err)
 		return err;
 	move->done_bytes += bytes;
-	/* Areas may have been closed, or take a way round. */
+	/* Other areas may have been closed meanwhile, or may take a longer way. */
 	if (move->total_bytes < move->done_bytes)
 		move->total_bytes = move->done_bytes;
 	return move->progress ? move->progress(move->done_bytes, move->total_bytes, move->data) : 0;
 }
 
-/* What the table says now; -EUCLEAN where the area has been lost meanwhile. */
+/* Read the area's entry again.  Returns -EUCLEAN if the area has been lost meanwhile. */
 static int look(struct chario_store *store, uint64_t slot, struct store_fields *fields)
 {
 	const struct store_item *item;
@@ -128,7 +128,7 @@ int chario_move_run(struct store_move *move)
 {
 	struct chario_buffer *buffer;
 	struct store_fields fields;
-	/* The CPU touches none of the bytes: there is nothing to sync. */
+	/* The CPU never accesses the bytes, so they need no syncing. */
 	int ret = chario_buffer_pool(move->store->device, COPY_BYTES, CHARIO_BUFFER_STREAMING,
 				     &buffer);
 

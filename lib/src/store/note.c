@@ -2,11 +2,12 @@
 /*
  * The note of the last changes, behind the first header.
  *
- * It says how many changes there have been, and in which blocks the last of them; its
- * sequence number is odd while one is under way.  A change of several blocks stands in its
- * log, durably, before the first of them is written: from then on it has happened, for
- * whoever reads a block takes the entries of the log for what they say.  Where its maker
- * dies, the next one who changes the table writes the blocks.
+ * The note has the number of changes so far and the blocks of the last ones; its sequence
+ * number is odd while a change is under way.  A change of several blocks is made durable in
+ * the log of the note before the first of the blocks is written.  From then on the change
+ * has happened, because a reader of a block takes the entries of the log instead of those
+ * of the block.  If the writer dies, the next process that changes the table writes the
+ * blocks.
  */
 #include <errno.h>
 #include <string.h>
@@ -15,7 +16,7 @@
 
 #define NOTE_OFFSET ((uint64_t)STORE_CHANGES_BLOCK * CHARIO_STORE_BLOCK)
 
-/* Where it is in the buffer: behind what blocks of the table need. */
+/* Offset of the note in the buffer, behind the room for blocks of the table. */
 #define NOTE_AT (3 * CHARIO_STORE_BLOCK)
 
 static struct store_changes *note(struct chario_store *store)
@@ -38,7 +39,7 @@ uint64_t chario_note_sequence(struct chario_store *store)
 	return note(store)->head.sequence;
 }
 
-/* Of both formats: the numbers begin in the same place. */
+/* The numbers begin in the same place in both formats. */
 uint64_t chario_note_block(struct chario_store *store, uint64_t change)
 {
 	return note(store)->old_numbers[change % chario_note_kept(store)];
@@ -58,7 +59,7 @@ static bool is_sane(struct chario_store *store)
 	return true;
 }
 
-/* Keep what counts of the log: the buffer that the note is in is used for other blocks, too. */
+/* Keep the log's valid entries: the note's place in the buffer is used for other blocks, too. */
 static void take_log(struct chario_store *store)
 {
 	const struct store_changes *changes = note(store);
@@ -115,7 +116,7 @@ uint64_t chario_note_first(struct chario_store *store)
 {
 	uint64_t first = chario_note_sequence(store) / 2;
 
-	/* A log of b blocks counts as b changes; those of one block stand side by side in it. */
+	/* A log of b blocks counts as b changes; entries of one block are neighbours in it. */
 	for (unsigned int i = 1; i < store->nr_logged; i++)
 		first -= store->log[i].slot / STORE_ENTRIES !=
 			 store->log[i - 1].slot / STORE_ENTRIES;
@@ -130,7 +131,7 @@ void chario_note_overlay(const struct chario_store *store, uint64_t number,
 			table->entries[store->log[i].slot % STORE_ENTRIES] = store->log[i].entry;
 }
 
-/* Sets which blocks a change has: its entries are in the order of their slots. */
+/* Record the blocks of a change, whose entries are in the order of their slots. */
 static void add_blocks(struct chario_store *store, const struct store_change *changes,
 		       unsigned int nr_changes)
 {
@@ -178,7 +179,10 @@ int chario_note_begin(struct chario_store *store, const struct store_change *cha
 		take_log(store);
 		return 0;
 	}
-	/* It may be on the disk all the same; nothing of it is to happen then. */
+	/*
+	 * The note may have reached the disk in spite of the error; it must not take effect
+	 * then.
+	 */
 	chario_note_end(store);
 	store->seen = 0;
 	return err;

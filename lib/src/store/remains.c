@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
- * What is left of a store whose first header is damaged.
+ * The remains of a store whose first header is damaged.
  *
- * The second header stands in the last block of the store.  Where that is not the last
- * block of the disk, another one may stand there: that of an older, larger store, over
- * whose start this one was copied.  So the first copy of the table is asked whose it is.
- * Its blocks also say what the header said.  Those of the first release do not: such a store
- * is found only where it ends with the disk.
+ * The second header is in the last block of the store.  If that is not the last block of
+ * the disk, the last block may hold the header of an older, larger store, whose start was
+ * overwritten with a copy of this store.  So the first copy of the table decides which
+ * store is here.  Blocks of the table repeat the data of the header, except in a store of
+ * the first release: such a store is found only if it ends at the end of the disk.
  *
  * docs/store-format.md has the rules ("Where the first header is damaged").
  */
@@ -16,11 +16,11 @@
 #include "store/inner.h"
 
 /**
- * struct remains - a block of a table that stands in its place
- * @is_there: there is one
- * @number: of the block
- * @header: what it says of its store; of one of the first release only the UUID, and a
- *	size of 0
+ * struct remains - a block of a table found in its place
+ * @is_there: true if a block was found
+ * @number: number of the block
+ * @header: header that the block describes; for a block of the first release only the
+ *	UUID is set, and the size is 0
  */
 struct remains {
 	bool is_there;
@@ -63,13 +63,13 @@ static void take_geometry(const struct store_table *table, struct store_header *
 	chario_block_seal(header);
 }
 
-/* A good block of any store, with this number. */
+/* Returns whether this is a good block of any store, with this number. */
 static bool is_table(const struct store_table *table, uint64_t number)
 {
 	return chario_block_is_good(table, STORE_MAGIC_TABLE, table->head.uuid, number);
 }
 
-/* The first block that is good, among the first of the first copy. */
+/* Find the first good block among the first blocks of the first copy. */
 static int find_first_copy(struct chario_store *store, uint64_t capacity, struct remains *remains)
 {
 	const uint64_t from = (uint64_t)STORE_TABLE_BLOCK * CHARIO_STORE_BLOCK;
@@ -94,7 +94,7 @@ static int find_first_copy(struct chario_store *store, uint64_t capacity, struct
 	return 0;
 }
 
-/* The last block of the second copy, of a store that ends at @end. */
+/* Find the last block of the second copy in a store that ends at @end. */
 static int find_second_copy(struct chario_store *store, uint64_t end, struct remains *remains)
 {
 	const struct store_table *table = (const struct store_table *)store->pool.memory;
@@ -120,7 +120,10 @@ static bool is_same_store(const struct store_header *one, const struct store_hea
 	return !memcmp(one->head.uuid, two->head.uuid, sizeof(one->head.uuid));
 }
 
-/* Of the first release: all follows from the number of blocks, and from the end of the disk. */
+/*
+ * Compute the header of a store of the first release from its number of blocks and the end
+ * of the disk.
+ */
 static void deduce(struct store_header *header, uint64_t nr_blocks, uint64_t capacity)
 {
 	const uint64_t table = nr_blocks * CHARIO_STORE_BLOCK;
@@ -133,7 +136,7 @@ static void deduce(struct store_header *header, uint64_t nr_blocks, uint64_t cap
 	chario_block_seal(header);
 }
 
-/* The start of the disk has been overwritten, with the first header. */
+/* Rebuild the header after the start of the disk was overwritten, with the first header. */
 static int rebuild_from_end(struct chario_store *store, uint64_t capacity,
 			    struct store_header *header)
 {
@@ -153,9 +156,10 @@ static int rebuild_from_end(struct chario_store *store, uint64_t capacity,
 }
 
 /*
- * Whether the second copy of the table is where a header says it is: 1, 0, or -errno.  What
- * overwrites the end of a disk takes the last blocks of it, so the first that is good from
- * there decides; with another number it is of a store that was made here later.
+ * Returns 1 if the second copy of the table is at the place that a header gives, 0 if not,
+ * or a negative errno.  Data written over the end of a disk destroy the table's last blocks
+ * first, so the last good block decides; if it has another number, it belongs to a store
+ * that was made here later.
  */
 static int is_whole(struct chario_store *store, const struct store_header *header)
 {
@@ -176,7 +180,7 @@ static int is_whole(struct chario_store *store, const struct store_header *heade
 	return 0;
 }
 
-/* The first copy of the table says what the header said, and the second copy is there. */
+/* Rebuild the header from the first copy of the table, if the second copy is in its place. */
 static int rebuild(struct chario_store *store, uint64_t capacity, const struct remains *first,
 		   struct store_header *header)
 {
@@ -196,11 +200,12 @@ static int rebuild(struct chario_store *store, uint64_t capacity, const struct r
 }
 
 /*
- * The end of the disk is of another store than the first copy.  Where that one has its own
- * table, a block of another was written after it was made: it is the older one.  Behind its
- * table, where it was not wiped, the block may as well be what an older one has left.
- * Returns 1 where the end counts, 0 where the first copy does; -EUCLEAN where both stores
- * are whole, or it cannot be known.
+ * Decide between two stores: @first from the first copy of a table, @end from the last
+ * block of the disk.  If the block found in @first lies inside the table of @end, that
+ * block was written later, so @end is the older store.  Behind the table of @end, which may
+ * not have been wiped, the block may also be left from a store older than @end.  Returns 1
+ * if @end counts, or 0 if @first does; -EUCLEAN if both stores are whole or the answer
+ * cannot be known.
  */
 static int weigh_end(struct chario_store *store, const struct remains *first,
 		     const struct store_header *end)
@@ -214,7 +219,7 @@ static int weigh_end(struct chario_store *store, const struct remains *first,
 		return ret;
 	if (!chario_layout_is_sane(&first->header))
 		return -EUCLEAN;
-	/* Its end was overwritten by this one. */
+	/* The store of @end overwrote the end of the other one. */
 	if (first->header.capacity_bytes >= end->capacity_bytes)
 		return 1;
 	ret = is_whole(store, &first->header);
@@ -223,7 +228,10 @@ static int weigh_end(struct chario_store *store, const struct remains *first,
 	return ret ? -EUCLEAN : 1;
 }
 
-/* There is a block of the first copy; @header is what the end of the disk says, if it does. */
+/*
+ * Rebuild the header from a block of the first copy.  @header is the header at the end of
+ * the disk, valid if @end_says.
+ */
 static int rebuild_from_start(struct chario_store *store, uint64_t capacity,
 			      const struct remains *first, bool end_says,
 			      struct store_header *header)
@@ -235,11 +243,14 @@ static int rebuild_from_start(struct chario_store *store, uint64_t capacity,
 		return ret < 0 ? ret : 0;
 	if (first->header.capacity_bytes)
 		return rebuild(store, capacity, first, header);
-	/* Of the first release: both copies belong together, and the end says the rest. */
+	/*
+	 * In the first release both copies belong together, and the end of the disk has the
+	 * rest.
+	 */
 	return is_end ? 0 : -EUCLEAN;
 }
 
-/* Whoever was making a store there has not come to its end. */
+/* Returns whether the making of a store was interrupted here. */
 static bool is_being_made(struct chario_store *store)
 {
 	const struct store_head *head = (const struct store_head *)store->pool.memory;
@@ -260,7 +271,7 @@ int chario_remains_find(struct chario_store *store, uint64_t capacity, int why,
 	if (err)
 		return err;
 	second = chario_layout_read_at(store, capacity - CHARIO_STORE_BLOCK, header);
-	/* One of a store that ends elsewhere is not of this place. */
+	/* A header of a store that ends elsewhere does not belong to this place. */
 	if (!second && header->capacity_bytes != capacity)
 		second = -ENOMEDIUM;
 	if (!second && (!first.is_there || is_same_store(header, &first.header)))

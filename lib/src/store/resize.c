@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
-/*
- * Resize an area: where it is, or where there is room.
- */
+/* Resize an area: in its place, or with a move to a larger hole. */
 #include <errno.h>
 
 #include "store/area-inner.h"
 
-/* How long an area could be where it is. */
+/* Returns the length in bytes that an area could have in its place. */
 static uint64_t room_of(const struct chario_store *store, const struct store_item *item)
 {
 	const struct store_index *index = &store->index;
@@ -33,8 +31,8 @@ static int resize_in_place(struct chario_store *store, const struct store_item *
 }
 
 /*
- * Resize where it is, or begin to move to where there is room.  Returns 1 when the
- * area is being moved, 0 when it has its new length, or a negative errno.
+ * Resize in place, or begin to move to a larger hole.  Returns 1 if the area is being
+ * moved, 0 if it has its new length, or a negative errno.
  */
 static int try(struct chario_store *store, uint64_t slot, uint64_t bytes)
 {
@@ -57,7 +55,7 @@ static int resize(struct store_move *move, uint64_t bytes)
 {
 	int ret;
 
-	/* Until the room found by one try is still there for the next. */
+	/* Repeat until the hole that one try has found is still free at the next. */
 	do {
 		ret = chario_change_begin(move->store);
 		if (ret)

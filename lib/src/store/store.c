@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
-/*
- * An open store: its life, and looking things up in it.
- */
+/* An open store: opening, closing, and look-ups. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -10,7 +8,7 @@
 #include "store/inner.h"
 #include "system/sys.h"
 
-/* The first version of each struct; smaller ones have never been. */
+/* Sizes in bytes of the first version of each struct. */
 #define STORE_INFO_MIN offsetof(struct chario_store_info, max_areas)
 #define AREA_INFO_MIN  offsetof(struct chario_area_info, name)
 
@@ -19,7 +17,7 @@ uint64_t chario_store_now(void)
 	return chario_sys_clock(CLOCK_REALTIME);
 }
 
-/* Header and table; who opens a store that is damaged for writing is refused. */
+/* Read header and table.  A damaged store cannot be opened for writing. */
 static int read_store(struct chario_store *store)
 {
 	int err = chario_layout_read(store);
@@ -48,10 +46,10 @@ static int open_parts(struct chario_store *store)
 	return err ? err : read_store(store);
 }
 
-/* All but the device. */
+/* Close everything but the device. */
 static void close_parts(struct chario_store *store)
 {
-	/* The locks of a child of fork(2) are its parent's. */
+	/* The locks of a child of fork(2) belong to its parent. */
 	bool ours = !store->pool.owner || !chario_pool_check(&store->pool);
 
 	chario_index_deinit(&store->index);
@@ -120,7 +118,7 @@ struct chario_device *chario_store_device(const struct chario_store *store)
 	return store->device;
 }
 
-/* The two places of an area that slides over itself have bytes in common. */
+/* Count overlapping places once: an area that slides over itself has two with bytes in common. */
 static uint64_t count_used(const struct store_index *index)
 {
 	uint64_t end = 0, bytes = 0;
@@ -205,7 +203,7 @@ void chario_store_fill_info(const struct store_fields *fields, const char *label
 	chario_label_attributes(label, info->attributes);
 }
 
-/* A copy, so that no lock is held while the caller looks at it. */
+/* Copy the list, so that no lock is held while the caller uses it. */
 static int copy_areas(struct chario_store *store, struct chario_area_info **infos, size_t *count)
 {
 	const struct store_index *index = &store->index;
@@ -217,7 +215,7 @@ static int copy_areas(struct chario_store *store, struct chario_area_info **info
 	for (size_t i = 0; i < index->nr_places; i++) {
 		const struct store_item *item = index->places[i].item;
 
-		/* The place that it is moved from is not one of its own. */
+		/* Skip the old place of an area that is being moved. */
 		if (index->places[i].offset == item->fields.offset)
 			chario_store_fill_info(&item->fields, item->name, &(*infos)[(*count)++]);
 	}
