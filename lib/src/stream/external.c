@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
- * Buffers of others: when the drive is done with them.
+ * The caller's own buffers: waiting until the drive is done with them.
  *
- * A write from one that did not do all that it should may still be with the drive.
- * Where the recording goes on it is made again once the drive is done.  After an error
- * each call looks whether it is, and only the end of the stream waits for it.
+ * A write that moved fewer bytes than asked may still be with the drive.  If the recording
+ * goes on, the write is repeated once the drive is done.  After an error each call only
+ * checks if the drive is done, and only the end of the stream waits for it.
  */
 #include "stream/inner.h"
 
@@ -13,8 +13,8 @@
 #include "device/ops.h"
 
 /*
- * By its number: who has freed the buffer after an error has waited for the drive, and
- * what has no number is idle.
+ * The buffer is named by its number: its owner may have freed it after an error.  The owner
+ * has then waited for the drive, and a number without a buffer counts as idle.
  */
 static struct chario_buffer name_buffer(const struct chario_stream *stream,
 					const struct chario_external *external)
@@ -69,7 +69,7 @@ void chario_stream_let_go(struct chario_stream *stream)
 		chario_stream_look_again(stream);
 }
 
-/* Also those of which a queue that is broken tells no more. */
+/* Release also the buffers of transfers whose completion a broken queue never reports. */
 void chario_stream_outlast(struct chario_stream *stream)
 {
 	for (uint32_t i = 0; i < CHARIO_STREAM_EXTERNALS; i++) {

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
- * How a recording lies in an area: in segments of which length, and how many of them
- * are held in memory.
+ * The fit of a recording in an area: the length of its segments and the number of buffers.
  *
- * A room lies in a segment as a whole.  What is left behind the last one is lost, unless
- * segments are as long as some of them.
+ * A room lies in one segment.  The space behind the last room is lost, unless the length of
+ * segments is chosen to match the rooms.
  */
 #include "stream/inner.h"
 
@@ -18,14 +17,14 @@
 #define BUFFERS_FEW     3U
 #define MEMORY_WANTED   (64U << 20)
 
-/* Segments that an area is cut into at least, where nobody says how. */
+/* Smallest number of segments in an area, unless the caller says otherwise. */
 #define SEGMENTS_WANTED      16U
 #define RING_SEGMENTS_WANTED 64U
 
-/* Rooms of less than such a part of a segment fill any. */
+/* Rooms shorter than this part of a segment fit any segment. */
 #define SMALL_PART 32U
 
-/* One that is as long begins at a block: it fits also when a batch has to end early. */
+/* A room this long begins at a block, so it fits even if a batch has to end early. */
 #define BLOCK_PART (32 * CHARIO_DISK_BLOCK)
 
 int chario_stream_check_options(const struct chario_stream_options *options)
@@ -43,11 +42,14 @@ int chario_stream_check_options(const struct chario_stream_options *options)
 		return -EINVAL;
 	if (options->nr_buffers && (options->nr_buffers < 2 || options->nr_buffers > BUFFERS_MAX))
 		return -EINVAL;
-	/* A larger one ends beyond what the timer can say. */
+	/* A longer interval would end beyond the range of the timer. */
 	return options->flush_ns > INT64_MAX / 2 ? -EINVAL : 0;
 }
 
-/* Rooms of one length in a segment: where the data of the first begin, and from one to the next. */
+/*
+ * Rooms of one length in a segment: offset of the first room's data, and distance between
+ * rooms.
+ */
 struct grid {
 	uint32_t record_bytes;
 	uint32_t first;
@@ -71,7 +73,7 @@ static struct grid grid_of(const struct chario_stream_options *options)
 	return grid;
 }
 
-/* Rooms that a segment has at least. */
+/* Returns the least number of rooms that a segment has. */
 static uint32_t count_rooms(uint32_t segment_bytes, const struct grid *grid)
 {
 	uint32_t space = segment_bytes - grid->first;
@@ -87,7 +89,7 @@ static uint32_t segment_of(uint32_t rooms, const struct grid *grid)
 	return bytes < CHARIO_DISK_SEGMENT_MIN ? CHARIO_DISK_SEGMENT_MIN : bytes;
 }
 
-/* As long as @usual, or less where that leaves less of the area behind the last segment. */
+/* Returns @usual, or a shorter length that wastes less of the area. */
 static uint32_t fit_rooms(uint64_t area_bytes, uint32_t usual, const struct grid *grid)
 {
 	uint32_t most = count_rooms(usual, grid);
@@ -98,7 +100,10 @@ static uint32_t fit_rooms(uint64_t area_bytes, uint32_t usual, const struct grid
 		uint32_t bytes = segment_of(rooms - 1, grid);
 		uint64_t all = area_bytes / bytes * count_rooms(bytes, grid);
 
-		/* Short ones cost more commands. */
+		/*
+		 * Prefer longer segments, unless the gain is over 1/64: short ones cost
+		 * more commands.
+		 */
 		if (all <= best_rooms + best_rooms / 64)
 			continue;
 		best = bytes;

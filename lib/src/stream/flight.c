@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
-/*
- * Which batches go to the disk, what is complete, and when the disk is flushed.
- */
+/* Batches on their way to the disk: writing, completion, and flushes. */
 #include "stream/inner.h"
 
 #include <errno.h>
@@ -11,7 +9,7 @@ bool chario_stream_in_window(const struct chario_stream *stream, uint64_t segmen
 	return segment - stream->durable.segment < stream->window;
 }
 
-/* From here on nothing of the batch changes; what stands before it is known. */
+/* Complete the header of a batch: nothing in the batch changes from now on. */
 static void finalise(struct chario_stream *stream, struct chario_batch *batch)
 {
 	struct chario_mark *final = &stream->final;
@@ -72,7 +70,10 @@ static void advance(struct chario_stream *stream)
 	chario_stream_settle(stream);
 }
 
-/* The window is half full, or keeps the next batch from being written. */
+/*
+ * Returns whether the undurable part of the window is half full or more, which may hold up
+ * writes.
+ */
 static bool is_window_short(const struct chario_stream *stream)
 {
 	uint64_t segments = stream->completed.segment - stream->durable.segment;
@@ -97,7 +98,7 @@ static bool is_flush_due(const struct chario_stream *stream)
 	       stream->now_ns - stream->dirty_ns >= stream->options.flush_ns;
 }
 
-/* It covers the writes that have completed before it is submitted. */
+/* The flush covers the writes that have completed before it is submitted. */
 static void flush_if_due(struct chario_stream *stream)
 {
 	if (stream->flush_flying || stream->flush_ready || !is_flush_due(stream))

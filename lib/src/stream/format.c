@@ -27,7 +27,7 @@ uint32_t chario_disk_record_seed(uint64_t session, uint64_t part, uint64_t segme
 	return chario_crc32c(0, words, sizeof(words));
 }
 
-/* The same in both directions. */
+/* The conversion is the same in both directions. */
 void chario_disk_batch_swap(struct chario_disk_batch *to, const struct chario_disk_batch *from)
 {
 	*to = (struct chario_disk_batch){

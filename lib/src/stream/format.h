@@ -12,21 +12,21 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Batches, and the data of records that were not copied, begin at blocks. */
+/* Batches begin at blocks, and so do the data of records that were not copied. */
 #define CHARIO_DISK_BLOCK 4096U
 
-/* The memory of other records begins at multiples of this, their headers of that. */
+/* Alignment in bytes of the data of other records, and of their headers. */
 #define CHARIO_DISK_DATA_ALIGN   64U
 #define CHARIO_DISK_HEADER_ALIGN 8U
 
-/* Where that of shorter ones may begin right behind their header. */
+/* The data of records shorter than this may begin right behind their header. */
 #define CHARIO_DISK_DENSE_END CHARIO_DISK_BLOCK
 
-/* A segment is that long. */
+/* Smallest and largest length of a segment in bytes. */
 #define CHARIO_DISK_SEGMENT_MIN (2 * CHARIO_DISK_BLOCK)
 #define CHARIO_DISK_SEGMENT_MAX (128U << 20)
 
-/* No recording gets so far; what is computed with lesser numbers does not overflow. */
+/* No recording reaches this count, so arithmetic on smaller numbers does not overflow. */
 #define CHARIO_DISK_COUNT_MAX (1ULL << 62)
 
 #define CHARIO_DISK_BATCH_MAGIC  0x48435443U /* CTCH */
@@ -35,39 +35,40 @@
 
 /* Flags of a batch. */
 #define CHARIO_DISK_BATCH_END    (1U << 0) /* the recording was closed behind it */
-#define CHARIO_DISK_BATCH_SEALED (1U << 1) /* was durable before its first block was written */
+#define CHARIO_DISK_BATCH_SEALED (1U << 1) /* its other blocks became durable first */
 #define CHARIO_DISK_BATCH_MIDDLE (1U << 2) /* begins in the middle of a record */
-#define CHARIO_DISK_BATCH_CLEAN  (1U << 3) /* of a ring: no earlier part has torn any of it */
-#define CHARIO_DISK_BATCH_TOLD   (1U << 4) /* of a ring: while it is ended the table says so */
+#define CHARIO_DISK_BATCH_CLEAN  (1U << 3) /* in a ring: no earlier part has torn any of it */
+#define CHARIO_DISK_BATCH_TOLD   (1U << 4) /* in a ring: the table records an end */
 
-/* Flags of a record; CHARIO_RECORD_META and CHARIO_RECORD_NO_CRC stand below. */
-#define CHARIO_DISK_RECORD_FIRST (1U << 8) /* begins here */
-#define CHARIO_DISK_RECORD_LAST  (1U << 9) /* ends here */
-#define CHARIO_DISK_RECORD_VOID  (1U << 10) /* was taken back, and has no data */
-#define CHARIO_DISK_RECORD_APART (1U << 11) /* its data are behind all of the batch */
+/* Flags of a record; CHARIO_RECORD_META and CHARIO_RECORD_NO_CRC are lower bits. */
+#define CHARIO_DISK_RECORD_FIRST (1U << 8) /* the record begins here */
+#define CHARIO_DISK_RECORD_LAST  (1U << 9) /* the record ends here */
+#define CHARIO_DISK_RECORD_VOID  (1U << 10) /* the record was taken back and has no data */
+#define CHARIO_DISK_RECORD_APART (1U << 11) /* the data are behind the whole batch */
 
 /**
- * struct chario_disk_batch - what a batch begins with
+ * struct chario_disk_batch - the header of a batch
  * @magic: CHARIO_DISK_BATCH_MAGIC
  * @version: CHARIO_DISK_VERSION
- * @header_bytes: from the start of the batch to the header of its first record
+ * @header_bytes: distance from the start of the batch to the header of its first
+ *	record, in bytes
  * @flags: CHARIO_DISK_BATCH_* bits
- * @crc: CRC-32C of these 128 bytes with 0 here
- * @session: of the recording, as the table of the store has it
- * @part: a random number of the program that recorded; APPEND begins a new part
+ * @crc: CRC-32C of these 128 bytes with this field as 0
+ * @session: session of the recording in the table of the store
+ * @part: random number of the program that recorded; APPEND begins a new part
  * @segment: number of the segment, from 0
- * @offset: of the batch in the segment
- * @bytes: of the batch, up to the end of its last record
+ * @offset: offset of the batch in the segment in bytes
+ * @bytes: length of the batch in bytes, up to the end of its last record
  * @serial: number of the batch in the recording, from 0
- * @sequence: of the next record that begins, as the batch began
- * @next_sequence: the same as the batch ended
- * @records: that had been committed before the batch
- * @position: bytes of their data
- * @durable_records: that were durable as the batch was written
- * @lost_records: that the producer had lost as the batch was written
- * @lost_bytes: of their data
- * @time_ns: of the first record in the batch
- * @nr_records: that were committed in the batch: those that end in it
+ * @sequence: number of the next record to begin, at the start of the batch
+ * @next_sequence: number of the next record to begin, at the end of the batch
+ * @records: number of records committed before the batch
+ * @position: bytes of data in these records
+ * @durable_records: number of durable records at the time the batch was written
+ * @lost_records: number of records that the producer had lost at that time
+ * @lost_bytes: bytes of data in the lost records
+ * @time_ns: time of the first record in the batch, nanoseconds since 1970
+ * @nr_records: number of records that end in the batch and were committed
  * @seal: CRC-32C of the rest of the first block, with CHARIO_DISK_BATCH_SEALED; else 0
  */
 struct chario_disk_batch {
@@ -95,16 +96,17 @@ struct chario_disk_batch {
 };
 
 /**
- * struct chario_disk_record - what stands before the data of a record
+ * struct chario_disk_record - the header of a record or fragment
  * @magic: CHARIO_DISK_RECORD_MAGIC
  * @flags: CHARIO_DISK_RECORD_* and CHARIO_RECORD_* bits
  * @sequence: number of the record
- * @time_ns: when it was taken, nanoseconds since 1970
- * @done_bytes: of the record in the fragments before this one
- * @bytes: of this fragment
- * @data: distance from this header to its data
- * @next: distance from this header to the next
- * @crc: CRC-32C of this header with 0 here, and of the data unless NO_CRC is set
+ * @time_ns: time of the record, nanoseconds since 1970
+ * @done_bytes: bytes of the record in earlier fragments
+ * @bytes: bytes of this fragment
+ * @data: distance from this header to its data in bytes
+ * @next: distance from this header to the next in bytes
+ * @crc: CRC-32C of this header with this field as 0, and of the data unless NO_CRC is
+ *	set
  */
 struct chario_disk_record {
 	uint32_t magic;
@@ -129,7 +131,7 @@ _Static_assert(sizeof(struct chario_disk_record) == 48, "a record header is 48 b
 _Static_assert(offsetof(struct chario_disk_record, bytes) == 32, "");
 _Static_assert(offsetof(struct chario_disk_record, crc) == 44, "");
 
-/* Where the memory of a record begins whose header is first in a batch. */
+/* Offset in a batch of the data of its first record. */
 #define CHARIO_DISK_FIRST_DATA 192U
 
 static inline uint32_t chario_disk_round(uint32_t bytes, uint32_t multiple)
@@ -138,32 +140,36 @@ static inline uint32_t chario_disk_round(uint32_t bytes, uint32_t multiple)
 }
 
 /*
- * Seeds of checksums.  That of a batch header knows the recording; that of records
- * knows the segment and the part too, so that what a slot held before never counts.
+ * Seeds of checksums.  The seed of a batch header depends on the recording.  The seed of
+ * records also depends on the segment and the part, so that the earlier content of a slot
+ * never counts.
  */
 uint32_t chario_disk_batch_seed(uint64_t session);
 uint32_t chario_disk_record_seed(uint64_t session, uint64_t part, uint64_t segment);
 
-/* Convert a batch header to the order of bytes of this machine, or from it. */
+/* Convert a batch header from or to the byte order of this machine. */
 void chario_disk_batch_swap(struct chario_disk_batch *to, const struct chario_disk_batch *from);
 
 /*
- * Fill in the checksum, and the seal of a batch that is sealed, of a header that is
- * converted and has its block behind it.
+ * Fill in the checksum of a converted header; for a sealed batch also the seal of the first
+ * block, which must follow the header.
  */
 void chario_disk_batch_sign(struct chario_disk_batch *block);
 
 /*
- * Whether a block begins with a batch header of this recording, and of the one
- * segment that can be at its place; @batch gets it, converted.
+ * Returns whether a block begins with a batch header of this recording, in a segment that
+ * can be at its place.  Converts the header into @batch.
  */
 bool chario_disk_batch_read(struct chario_disk_batch *batch, const void *block, uint64_t session,
 			    uint32_t segment_bytes);
 
-/* Whether the first block of a batch is the one that it was sealed with. */
+/* Returns whether the first block of a batch is unchanged since it was sealed. */
 bool chario_disk_batch_sealed(const struct chario_disk_batch *batch, const void *block);
 
-/* The checksum of a record whose header is as on the disk, crc left out. */
+/*
+ * Returns the checksum of a record.  The header is in the byte order of the disk; its crc
+ * is ignored.
+ */
 uint32_t chario_disk_record_crc(uint32_t seed, const struct chario_disk_record *record,
 				const void *data, size_t bytes);
 

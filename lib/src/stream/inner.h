@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */
 /*
- * A stream from the inside.
+ * The internals of a stream.
  *
- *	stream/open.c	memory, where to begin; and the end
- *	stream/fit.c	options: how a recording lies in its area
+ *	stream/open.c	opening and closing a recording
+ *	stream/fit.c	options: the fit of a recording in its area
  *	stream/stream.c	rooms: get, commit
- *	stream/record.c	copies, buffers of others, losses
- *	stream/segment.c	which segment and batch is being filled
- *	stream/flight.c	which batches go to the disk, and when it is flushed
- *	stream/transfer.c	transfers: their beginning, end, and retries
- *	stream/external.c	when the drive is done with buffers of others
+ *	stream/record.c	records in memory of the caller, lost records
+ *	stream/segment.c	the segment and the batch being filled
+ *	stream/flight.c	batches on their way to the disk, flushes
+ *	stream/transfer.c	transfers: submission, completion, retries
+ *	stream/external.c	waiting for the drive to leave callers' buffers
  *	stream/wait.c	time, waiting, descriptors
- *	stream/status.c	numbers
+ *	stream/status.c	statistics
  *
  * Segment N is filled in place N % nr_buffers of the pool, and written to slot
  * N % slots of the area.  Batches pass through a ring in the order of the recording:
@@ -19,12 +19,12 @@
  *	head ........ next ........ tail
  *	in flight      closed        open
  *
- * They are written in any order once they have left @next; @completed goes over
- * those that have been written, in order, and @durable follows it.
+ * Batches are written in any order once they have left @next.  @completed passes over
+ * written batches in order, and @durable follows it.
  *
- * One mutex protects all of it.  What belongs to the producer alone is the memory
- * of rooms, so that checksums are computed without the mutex; while there is a
- * room in the open batch, nobody else closes it.
+ * One mutex protects everything except the memory of rooms, which belongs to the
+ * producer, so that checksums are computed without the mutex.  While a room in the open
+ * batch is out, the batch is not closed.
  */
 #ifndef CHARIO_STREAM_INNER_H
 #define CHARIO_STREAM_INNER_H
@@ -43,22 +43,23 @@
 #include "stream/tape.h"
 #include "system/sys.h"
 
-/* Records of others' buffers that can be on their way at once. */
+/* Largest number of records in callers' buffers that can be under way at once. */
 #define CHARIO_STREAM_EXTERNALS 64U
 
-/* How often a write is made again. */
+/* Number of times that a write is repeated. */
 #define CHARIO_STREAM_RETRIES 3U
 
 /**
- * enum chario_batch_state - where a batch is
- * @CHARIO_BATCH_OPEN: being filled
- * @CHARIO_BATCH_CLOSED: complete, or some of its rooms are out
- * @CHARIO_BATCH_REST_READY: sealed: all but its first block is to be written
- * @CHARIO_BATCH_REST: sealed: is being written
- * @CHARIO_BATCH_EXTERNAL: sealed: waits for data in buffers of others
- * @CHARIO_BATCH_READY: is to be written; of a sealed one the first block
- * @CHARIO_BATCH_LAST: is being written
- * @CHARIO_BATCH_DONE: has been written
+ * enum chario_batch_state - the state of a batch
+ * @CHARIO_BATCH_OPEN: the batch is being filled
+ * @CHARIO_BATCH_CLOSED: no records are added, but some rooms may still be out
+ * @CHARIO_BATCH_REST_READY: the batch is sealed; all but its first block is to be
+ *	written
+ * @CHARIO_BATCH_REST: the batch is sealed; all but its first block is being written
+ * @CHARIO_BATCH_EXTERNAL: the batch is sealed and waits for data in callers' buffers
+ * @CHARIO_BATCH_READY: the batch is to be written, or the first block of a sealed one
+ * @CHARIO_BATCH_LAST: the batch, or the first block of a sealed one, is being written
+ * @CHARIO_BATCH_DONE: the batch has been written
  */
 enum chario_batch_state {
 	CHARIO_BATCH_OPEN,
@@ -73,11 +74,11 @@ enum chario_batch_state {
 
 /**
  * struct chario_mark - a place in the recording, behind a batch
- * @segment: the first that is not all before it
- * @batches: before it
- * @records: before it
- * @position: bytes of their data
- * @disk_bytes: that were written for them, by this program
+ * @segment: number of the first segment that does not lie entirely before the place
+ * @batches: number of batches before it
+ * @records: number of records before it
+ * @position: bytes of data in these records
+ * @disk_bytes: bytes that this program has written for them
  */
 struct chario_mark {
 	uint64_t segment;
@@ -88,24 +89,25 @@ struct chario_mark {
 };
 
 /**
- * struct chario_batch - a batch that is not on the disk yet
- * @state: where it is
- * @segment: that it is in
- * @offset: of it in the segment
- * @end: of its last record in the segment
- * @rooms: that are out
- * @externals: transfers from buffers of others that have not ended
+ * struct chario_batch - a batch that is not yet on the disk
+ * @state: state
+ * @segment: number of its segment
+ * @offset: offset of the batch in the segment in bytes
+ * @end: offset of the end of its last record in the segment in bytes
+ * @rooms: number of rooms that are out
+ * @externals: number of transfers from callers' buffers that have not ended
  * @flags: CHARIO_DISK_BATCH_*
- * @nr_records: that have been committed, fragments but the last left out
- * @retries: that it has had
- * @last: of its segment
- * @bytes: of the data of these records
- * @sequence: as on the disk
- * @next_sequence: as on the disk
- * @begun_ns: when it was begun, CLOCK_MONOTONIC_COARSE
- * @submitted_ns: when it was submitted first, CLOCK_MONOTONIC
- * @before: where it begins
- * @after: where it ends
+ * @nr_records: number of committed records; of a fragmented record only the last
+ *	fragment counts
+ * @retries: number of retries so far
+ * @last: true if the batch is the last of its segment
+ * @bytes: bytes of data in these records
+ * @sequence: value of the header
+ * @next_sequence: value of the header
+ * @begun_ns: time at which the batch was opened, CLOCK_MONOTONIC_COARSE
+ * @submitted_ns: time of its first submission, CLOCK_MONOTONIC
+ * @before: mark of its beginning
+ * @after: mark of its end
  */
 struct chario_batch {
 	enum chario_batch_state state;
@@ -128,14 +130,15 @@ struct chario_batch {
 };
 
 /**
- * struct chario_external - data that come from a buffer of somebody else
- * @transfer: how
+ * struct chario_external - a transfer from a caller's buffer
+ * @transfer: transfer
  * @batch: place of the batch in the ring
- * @retries: that it has had
- * @used: it is on its way
- * @ready: it is to be submitted
- * @late: it did not do all that it should, and the drive may still be at it
- * @released: is told when the memory is free, or NULL
+ * @retries: number of retries so far
+ * @used: true while the transfer is under way
+ * @ready: true if the transfer is to be submitted
+ * @late: true if the transfer moved fewer bytes than asked, so that the drive may
+ *	still use the buffer
+ * @released: flag that is set when the memory is free, or NULL
  */
 struct chario_external {
 	struct chario_transfer transfer;
@@ -148,9 +151,9 @@ struct chario_external {
 };
 
 /**
- * struct chario_patience - how long somebody waits
- * @timeout_ns: as given
- * @begun_ns: when it began, CLOCK_MONOTONIC; 0 where it has not
+ * struct chario_patience - the timeout of one call
+ * @timeout_ns: timeout as given by the caller, in nanoseconds
+ * @begun_ns: time at which the wait began, CLOCK_MONOTONIC; 0 before that
  */
 struct chario_patience {
 	int64_t timeout_ns;
@@ -159,71 +162,73 @@ struct chario_patience {
 
 /**
  * struct chario_stream - a recording that is being made
- * @lock: held around all access
- * @error: with which the recording ended, or 0
- * @area: that it is in
- * @device: of the area
- * @queue: to the disk
- * @pool: memory of segments
- * @cached: the disk has a volatile write cache
- * @no_crc: records have no checksum
- * @durability: in force
- * @alignment: of DMA
- * @block_bytes: logical block of the disk
- * @disk_offset: of the area on the disk
- * @tape: the segments, for whoever looks for the head
- * @window: segments that are written and not durable, at most
- * @options: as given, with what 0 stood for
+ * @lock: lock of all members
+ * @error: error that ended the recording, or 0
+ * @area: area of the recording
+ * @device: device of the area
+ * @queue: queue of transfers to the disk
+ * @pool: memory of the segments
+ * @cached: true if the disk has a volatile write cache
+ * @no_crc: true if records have no checksum
+ * @durability: way of making records durable that is in force
+ * @alignment: alignment of DMA in bytes
+ * @block_bytes: logical block of the disk in bytes
+ * @disk_offset: offset of the area on the disk in bytes
+ * @tape: segments of the area, for the search of the head
+ * @window: largest number of segments that are written and not durable
+ * @options: options, with the values chosen for zeros
  * @part: random number of this stream
- * @clean_from: the segment by which a ring has overwritten what a part that was cut off
- *	may have torn; UINT64_MAX where there is no ring
- * @cursor: where the next header of a record goes in it
- * @ceiling: where the data of others' buffers begin in it
- * @filling: there is such a segment
- * @next_segment: number of the one that is begun next
- * @seeds: of the checksums of records, for the segment in each buffer
- * @sequence: of the next record
- * @records: that have been committed
- * @bytes: of their data
- * @lost_records: that have been lost
- * @lost_bytes: of their data
- * @partial: bytes that have been written of a record that takes several segments
+ * @clean_from: number of the segment by which a ring has overwritten all that an
+ *	interrupted part may have torn; UINT64_MAX if the area holds no ring
+ * @cursor: offset of the next record header in the segment being filled
+ * @ceiling: offset in that segment at which data of callers' buffers begin
+ * @filling: true if a segment is being filled
+ * @next_segment: number of the next segment to be begun
+ * @seeds: seeds of the checksums of records, for the segment in each buffer
+ * @sequence: number of the next record
+ * @records: number of committed records
+ * @bytes: bytes of their data
+ * @lost_records: number of lost records
+ * @lost_bytes: bytes of their data
+ * @partial: bytes written so far of a record that takes several segments
  * @batches: ring of batches
- * @nr_batches: that it has room for
- * @head: the oldest batch that is not complete
- * @next: the first that has not been submitted
- * @tail: behind the newest
- * @open: the newest is open
- * @nr_ready: transfers that are to be submitted, or to be made again
- * @externals: data of others' buffers
- * @nr_externals: of them that are used
- * @final: behind the newest batch that has been submitted
- * @completed: behind the newest batch before which all are complete
- * @flushing: where @completed was when the flush was submitted
- * @durable: what a power cut leaves intact
- * @flushed_bytes: @disk_bytes when the last flush was submitted
- * @flush_ready: a flush is to be submitted
- * @flush_flying: a flush is under way
- * @flush_retries: that it has had
- * @flush_ns: when it was submitted
- * @forced: position that somebody wants durable
- * @close_soon: the open batch is to be closed when that is possible
- * @ending: all is to be durable
- * @in_flight: transfers that have been added to the queue and not ended
- * @nr_added: not 0 where the queue has some that it could not submit yet
- * @timed_out: a write did not do all that it should, and the drive may still be at it
+ * @nr_batches: number of batches that the ring has room for
+ * @head: number of the oldest batch that is not complete
+ * @next: number of the first batch that has not been submitted
+ * @tail: number behind that of the newest batch
+ * @open: true if the newest batch is open
+ * @nr_ready: number of transfers to be submitted or repeated
+ * @externals: transfers from callers' buffers
+ * @nr_externals: number of those in use
+ * @final: mark behind the newest batch that has been submitted
+ * @completed: mark up to which all batches are complete
+ * @flushing: value of @completed when the flush was submitted
+ * @durable: mark up to which a power cut leaves the recording intact
+ * @flushed_bytes: disk_bytes of @completed when the last flush was submitted
+ * @flush_ready: true if a flush is to be submitted
+ * @flush_flying: true if a flush is under way
+ * @flush_retries: number of retries of the flush
+ * @flush_ns: time at which the flush was submitted
+ * @forced: position up to which a caller wants the data durable
+ * @close_soon: true if the open batch is to be closed as soon as possible
+ * @ending: true if all records are to be made durable
+ * @in_flight: number of transfers added to the queue and not ended
+ * @nr_added: nonzero if the queue has transfers that it could not submit yet
+ * @timed_out: true if a write moved fewer bytes than asked, so that the drive may
+ *	still use its memory
  * @submit_ns: time of the last submission, CLOCK_MONOTONIC
- * @reap_ns: time when the last results were taken
- * @now_ns: CLOCK_MONOTONIC, as far as known
- * @dirty_ns: when the oldest batch that is complete and not durable was begun
- * @timer_ns: when the timer is due, or UINT64_MAX
- * @timer: timerfd
- * @epoll: of the timer and the queue
- * @wake: eventfd that wakes those who wait
- * @nr_waiters: those who wait
- * @wakes: how often they have been woken
- * @least_free: the fewest free buffers
- * @late: as in &struct chario_stream_status, as all that follow
+ * @reap_ns: time at which results were last taken
+ * @now_ns: latest known value of CLOCK_MONOTONIC
+ * @dirty_ns: time at which the oldest batch that is complete and not durable was
+ *	opened
+ * @timer_ns: time at which the timer expires, or UINT64_MAX
+ * @timer: timerfd descriptor
+ * @epoll: epoll descriptor of the timer and the queue
+ * @wake: eventfd descriptor that wakes waiting threads
+ * @nr_waiters: number of waiting threads
+ * @wakes: number of times that they have been woken
+ * @least_free: smallest number of free buffers seen
+ * @late: statistic of &struct chario_stream_status, like all members below
  */
 struct chario_stream {
 	pthread_mutex_t lock;
@@ -309,7 +314,7 @@ static inline struct chario_batch *chario_stream_batch(struct chario_stream *str
 	return &stream->batches[i % stream->nr_batches];
 }
 
-/* Where a segment is in the pool. */
+/* Returns the offset of a segment in the pool in bytes. */
 static inline uint64_t chario_stream_pool_offset(const struct chario_stream *stream,
 						 uint64_t segment)
 {
@@ -322,7 +327,7 @@ static inline uint32_t chario_stream_free_buffers(const struct chario_stream *st
 	       (uint32_t)(stream->next_segment - stream->completed.segment);
 }
 
-/* Whether writes have to be flushed to be durable. */
+/* Returns whether written data need a flush to be durable. */
 static inline bool chario_stream_needs_flush(const struct chario_stream *stream)
 {
 	return stream->cached && stream->durability != CHARIO_DURABILITY_FUA;
@@ -330,19 +335,19 @@ static inline bool chario_stream_needs_flush(const struct chario_stream *stream)
 
 /* stream/fit.c */
 
-/* 0 or -EINVAL. */
+/* Returns 0 or -EINVAL. */
 int chario_stream_check_options(const struct chario_stream_options *options);
 
-/* Fill in the segments and the buffers of a new recording; 0 or -ENOSPC. */
+/* Choose the segments and buffers of a new recording.  Returns 0 or -ENOSPC. */
 int chario_stream_choose_segments(struct chario_stream_options *options, uint64_t area_bytes,
 				  uint64_t *slots);
 
-/* Fill in how many buffers, where nobody says; the bytes of a segment are known. */
+/* Choose the number of buffers if the caller did not; the length of a segment is known. */
 void chario_stream_choose_buffers(struct chario_stream_options *options, uint64_t slots);
 
 /* stream/stream.c */
 
-/* A record that has been committed: its room, and what of it to count. */
+/* A committed record: its room, and the numbers to count. */
 struct chario_commit {
 	struct chario_disk_record *record;
 	size_t bytes;
@@ -351,11 +356,13 @@ struct chario_commit {
 };
 
 /**
- * struct chario_claim - room in a segment that is asked for
- * @bytes: of data, behind a header
- * @above: at the end of the segment, for data that the drive fetches from another buffer
- * @dense: short data may begin right behind their header
- * @goes_on: the record goes on in the next segment, for which there has to be a buffer
+ * struct chario_claim - a request for room in a segment
+ * @bytes: bytes of data behind a header
+ * @above: true for room at the end of the segment, for data that the drive reads from
+ *	another buffer
+ * @dense: true if short data may begin right behind their header
+ * @goes_on: true if the record continues in the next segment, which needs a free
+ *	buffer
  */
 struct chario_claim {
 	uint32_t bytes;
@@ -364,64 +371,70 @@ struct chario_claim {
 	bool goes_on;
 };
 
-/* Reserve it with the lock held; may wait.  0 or as chario_stream_get(). */
+/*
+ * Reserve room, with the lock held; the call may wait.  Returns 0 or the errors of
+ * chario_stream_get().
+ */
 int chario_stream_reserve(struct chario_stream *stream, const struct chario_claim *claim,
 			  struct chario_patience *patience, struct chario_disk_record **record);
 
-/* The same of the header without the lock: sign it, and count it. */
+/* Sign and count the header of a record; the caller does not hold the lock. */
 int chario_stream_commit_record(struct chario_stream *stream, const struct chario_commit *commit);
 
-/* A room that has no record in the end, with the lock held. */
+/* Mark a room as one without a record; the caller holds the lock. */
 void chario_stream_void(struct chario_stream *stream, struct chario_disk_record *record);
 
 /* stream/segment.c: all with the lock held. */
 
 /*
- * Have room in the batch that is open; opens a batch and begins a segment where that is
- * needed.  0; -EAGAIN without a free buffer, -ENOSPC.
+ * Make room in the open batch; opens a batch and begins a segment if needed.  Returns 0;
+ * -EAGAIN without a free buffer; or -ENOSPC.
  */
 int chario_stream_make_room(struct chario_stream *stream, const struct chario_claim *claim);
 
-/* Take the room that there is: its header. */
+/* Take the room in the open batch.  Returns its header. */
 struct chario_disk_record *chario_stream_take_room(struct chario_stream *stream,
 						   const struct chario_claim *claim);
 
-/* Whether there is room for a claim in the segment that is being filled. */
+/* Returns whether the segment being filled has room for a claim. */
 bool chario_stream_fits(const struct chario_stream *stream, const struct chario_claim *claim);
 
-/* Bytes of data that one more record in that segment can have, whatever its length. */
+/* Returns the bytes of data that one more record of any length can have in that segment. */
 uint32_t chario_stream_space(const struct chario_stream *stream);
 
-/* No more records go into the open batch, or into the segment. */
+/* Close the open batch, or the segment. */
 void chario_stream_close_batch(struct chario_stream *stream);
 void chario_stream_finish_segment(struct chario_stream *stream);
 
-/* Close a batch that says where the recording ends; -EAGAIN, -ENOSPC as above. */
+/* Close a batch that marks the end of the recording.  Returns 0, -EAGAIN or -ENOSPC as above. */
 int chario_stream_mark_end(struct chario_stream *stream);
 
 /* stream/flight.c: all with the lock held. */
 
 /*
- * Take completions, and submit what is due.  Whether there were any: who waits looks
- * once more then, since no descriptor tells of them.
+ * Take completions, and submit what is due.  Returns whether there were completions: a
+ * waiter must look again then, because no descriptor reports them.
  */
 bool chario_stream_pump(struct chario_stream *stream);
 
-/* What has been completed may be durable by itself. */
+/* Advance the durable mark where completed writes are durable by themselves. */
 void chario_stream_settle(struct chario_stream *stream);
 
-/* Whether writes to a segment are allowed already: all up to a window before are durable. */
+/*
+ * Returns whether a segment may be written: all segments up to a window before it must be
+ * durable.
+ */
 bool chario_stream_in_window(const struct chario_stream *stream, uint64_t segment);
 
 /* stream/transfer.c: all with the lock held. */
 
-/* Add what is ready to the queue. */
+/* Add ready transfers to the queue and submit them. */
 void chario_stream_add_ready(struct chario_stream *stream);
 
-/* Take what has ended; whether anything has. */
+/* Take results.  Returns whether there were any. */
 bool chario_stream_reap(struct chario_stream *stream);
 
-/* Wait for all that is in flight or late, and let go of buffers of others. */
+/* Wait for all transfers in flight or late, and release callers' buffers. */
 void chario_stream_drain(struct chario_stream *stream);
 
 /* End the recording with an error. */
@@ -429,16 +442,16 @@ void chario_stream_fail(struct chario_stream *stream, int err);
 
 /* stream/external.c: all with the lock held. */
 
-/* Whether the drive is done with all buffers of others that were late. */
+/* Returns whether the drive is done with all late buffers of callers. */
 bool chario_stream_are_others_idle(struct chario_stream *stream);
 
-/* One that the drive is done with, or has never been told of, is its owner's again. */
+/* Release a buffer that the drive is done with, or has never been told of, to its owner. */
 void chario_stream_release(struct chario_stream *stream, struct chario_external *external);
 
-/* After an error: release those that were late and are not any more, without waiting. */
+/* Release the late buffers that the drive is done with, after an error; does not wait. */
 void chario_stream_let_go(struct chario_stream *stream);
 
-/* Release all, and wait for the drive before. */
+/* Wait for the drive and release all buffers of callers. */
 void chario_stream_outlast(struct chario_stream *stream);
 
 /* stream/wait.c: all with the lock held. */
@@ -446,25 +459,25 @@ void chario_stream_outlast(struct chario_stream *stream);
 /* Have @now_ns be what a clock says, or stay where it is. */
 void chario_stream_look_at_clock(struct chario_stream *stream, clockid_t clock);
 
-/* See whether time-based work is due, at little cost, and do it. */
+/* Check at low cost if time-based work is due, and do it. */
 void chario_stream_tick(struct chario_stream *stream);
 
-/* Close the open batch where its time has come; have the timer tell of the next. */
+/* Close the open batch if it is due; set the timer for the next time. */
 void chario_stream_do_timely(struct chario_stream *stream);
 
-/* Have the timer tell soon: what could not be submitted may be all that there is. */
+/* Set the timer to a short time, in case no other event follows a failed submission. */
 void chario_stream_look_again(struct chario_stream *stream);
 
-/* Something has changed that somebody may wait for. */
+/* Wake the threads that wait for a change of the stream. */
 void chario_stream_wake(struct chario_stream *stream);
 
 /*
- * Let go of the lock until something has happened, and pump.  0; -EAGAIN when the
- * time is over; or the error of the stream.
+ * Release the lock until something happens, and pump.  Returns 0; -EAGAIN after the
+ * timeout; or the error of the stream.
  */
 int chario_stream_sleep(struct chario_stream *stream, struct chario_patience *patience);
 
-/* Have all that has been committed written and durable soon. */
+/* Have all committed records up to @position written and made durable soon. */
 void chario_stream_force(struct chario_stream *stream, uint64_t position);
 
 #endif /* CHARIO_STREAM_INNER_H */

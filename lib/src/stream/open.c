@@ -18,10 +18,13 @@
 
 #define FLUSH_DEFAULT (64ULL << 20)
 
-/* Segments that may be written and not durable: the search for the head reads them. */
+/*
+ * Largest number of segments that may be written and not durable: the search for the head
+ * reads them.
+ */
 #define WINDOW_MAX 256U
 
-/* Of the segments of a ring, one in so many may be missing after a power cut, at the most. */
+/* At most one in so many segments of a ring may be missing after a power cut. */
 #define RING_PART 8U
 
 static void fill_in(struct chario_stream_options *options)
@@ -54,8 +57,9 @@ static int learn_device(struct chario_stream *stream)
 }
 
 /*
- * Without flushes a segment is durable when it is complete, and the buffers are the
- * window.  Of a ring, only a part may be overwritten before that is durable.
+ * Without flushes a segment is durable when it is complete, and the buffers are the window.
+ * In a ring, only a part of the segments may be overwritten before the new ones are
+ * durable.
  */
 static uint32_t choose_window(const struct chario_stream *stream, uint64_t slots, bool ring)
 {
@@ -80,7 +84,7 @@ static int get_random(uint64_t *number)
 	return ret == sizeof(*number) ? 0 : ret < 0 ? -errno : -EIO;
 }
 
-/* A recording of its own: what the table is to say. */
+/* Plan a new recording and its entry in the table. */
 static int plan_new(struct chario_stream *stream, struct chario_area_stream *entry)
 {
 	struct chario_area_info info;
@@ -95,14 +99,17 @@ static int plan_new(struct chario_stream *stream, struct chario_area_stream *ent
 	entry->ring = stream->options.flags & CHARIO_STREAM_RING;
 	entry->nr_buffers = choose_window(stream, slots, entry->ring);
 	stream->window = entry->nr_buffers;
-	/* The table has half of it with the end, where 0 is none. */
+	/*
+	 * The table stores the lower half of the session with the end, and 0 means that
+	 * there is no end.
+	 */
 	do
 		err = get_random(&entry->session);
 	while (!err && !(uint32_t)entry->session);
 	return err;
 }
 
-/* A table may be made by anybody. */
+/* A table may come from any program. */
 static bool is_sane(const struct chario_area_end *end)
 {
 	return end->time_ns && end->sequence < CHARIO_DISK_COUNT_MAX &&
@@ -111,8 +118,9 @@ static bool is_sane(const struct chario_area_end *end)
 }
 
 /*
- * The head is what can be read now.  What the table knows of behind it, or what cannot be
- * read, is damaged, and may be whole another time: it is not written over.
+ * Place the head behind damage.  The head is the end of what can be read now.  Records that
+ * the table knows of behind it, and segments that cannot be read, are damaged but may be
+ * readable another time, so they are not overwritten.
  */
 static void pass_damage(struct chario_stream *stream, const struct chario_area_end *end,
 			struct chario_head *head)
@@ -141,7 +149,7 @@ static void pass_damage(struct chario_stream *stream, const struct chario_area_e
 	head->last.segment = next - 1;
 }
 
-/* Where the recording ends that is gone on with. */
+/* Find the end of a recording that is continued. */
 static int find_end(struct chario_stream *stream, const struct chario_area_stream *entry)
 {
 	struct chario_pile pile = { 0 };
@@ -175,7 +183,7 @@ static int find_end(struct chario_stream *stream, const struct chario_area_strea
 	};
 	stream->completed = stream->final;
 	stream->durable = stream->final;
-	/* What a program has left that was killed may be in the cache. */
+	/* Flush what a program that was killed may have left in the cache. */
 	return chario_area_sync(stream->area);
 }
 
@@ -192,7 +200,7 @@ static int plan_append(struct chario_stream *stream, struct chario_area_stream *
 	return 0;
 }
 
-/* The table says that a ring is not ended any more before anything in it is overwritten. */
+/* Mark a ring as not ended in the table before any of it is overwritten. */
 static int begin_append(struct chario_stream *stream, const struct chario_area_stream *entry)
 {
 	int err;
@@ -222,7 +230,10 @@ static int make_pool(struct chario_stream *stream)
 	return chario_pool_create(&stream->pool, stream->device, bytes, CHARIO_BUFFER_SOURCE);
 }
 
-/* For each segment a batch that is being written, one that is closed, and the end. */
+/*
+ * Each segment needs a batch that is being written and one that is closed; the end needs
+ * one more.
+ */
 static int make_batches(struct chario_stream *stream)
 {
 	uint32_t buffers = stream->options.nr_buffers;
@@ -278,7 +289,7 @@ static void destroy(struct chario_stream *stream)
 	free(stream);
 }
 
-/* The table changes last: where something is wanting, the old recording stays. */
+/* Change the table last: if anything fails before, the old recording stays. */
 static int set_up(struct chario_stream *stream, struct chario_store *store, const char *name)
 {
 	bool append = stream->options.flags & CHARIO_STREAM_APPEND;
@@ -342,7 +353,7 @@ int chario_stream_open(struct chario_store *store, const char *name,
 	return 0;
 }
 
-/* Rooms that are out at the end have no record. */
+/* Rooms that are still out at the end get no record. */
 static void take_rooms_back(struct chario_stream *stream)
 {
 	for (uint64_t i = stream->next; i < stream->tail; i++) {
@@ -373,7 +384,7 @@ static int mark_end(struct chario_stream *stream)
 		if (err)
 			break;
 	}
-	/* An area that is full to its last block says so by itself. */
+	/* An area that is full to its last block needs no mark of the end. */
 	return err == -ENOSPC ? 0 : err;
 }
 
@@ -383,7 +394,10 @@ static bool is_at_rest(const struct chario_stream *stream)
 	       stream->durable.batches == stream->completed.batches;
 }
 
-/* The table says where the end is: who finds less later on knows that it is damaged. */
+/*
+ * The table records the end, so that a later reader that finds fewer records knows of the
+ * damage.
+ */
 static int note_end(struct chario_stream *stream)
 {
 	const struct chario_area_end end = {
@@ -411,7 +425,10 @@ static int end(struct chario_stream *stream)
 		err = stream->error;
 	while (!err && !is_at_rest(stream))
 		err = chario_stream_sleep(stream, &patience);
-	/* What is in flight after an error lets go of the memory of others, too. */
+	/*
+	 * After an error, also wait for transfers in flight, so that callers' buffers are
+	 * released.
+	 */
 	chario_stream_drain(stream);
 	return err ? err : note_end(stream);
 }

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */
 /*
- * A reader of a recording from the inside.
+ * The internals of a reader of a recording.
  *
  *	stream/reader.c	open, close, records
- *	stream/reader-move.c	from one batch to the next, past what is missing
- *	stream/reader-seek.c	going to a record or a time; what there is
+ *	stream/reader-move.c	from one batch to the next, past missing batches
+ *	stream/reader-seek.c	going to a record or a time; the extent
  *
- * The reader is behind a batch, or in one that is loaded.  While the recording is
- * being made, what is not whole may become so: the reader waits.  What is not whole
- * for good it passes over: when nobody writes any more, or when a segment is there
- * that would not have been written before this one was complete.
+ * The reader is behind a batch, or in one that is loaded.  While the recording is being
+ * made, a piece that is not whole may become whole, so the reader waits.  The piece is
+ * final when there is no writer any more, or when a segment exists that is only written
+ * after this one is complete.  The reader passes over pieces that are not whole for good.
  */
 #ifndef CHARIO_READER_INNER_H
 #define CHARIO_READER_INNER_H
@@ -23,32 +23,32 @@
 #include "device/pool.h"
 #include "stream/tape.h"
 
-/* How long a reader sleeps before it looks again. */
+/* Time that a reader sleeps between two looks, in nanoseconds. */
 #define CHARIO_READER_SLEEP_NS 10000000L
 
-/* How many looks at the next place come before one at all of the window. */
+/* Number of looks at the next place for each look at the whole window. */
 #define CHARIO_READER_LOOKS 16U
 
 /**
  * struct chario_reader - a place in a recording
- * @area: that it is in
- * @tape: its segments
- * @pile: the batch that the reader is in
- * @loaded: there is one
- * @settled: it was read when what is not whole in it stayed so
- * @piece_at: where in it the piece begins that was taken last
- * @fresh: nothing has been read: the place is before the oldest segment
+ * @area: area of the recording
+ * @tape: segments of the recording
+ * @pile: batch that the reader is in
+ * @loaded: true if @pile holds a batch
+ * @settled: true if pieces of the batch that are not whole will never be
+ * @piece_at: offset in the batch of the piece that was taken last, in bytes
+ * @fresh: true if nothing has been read and the place is before the oldest segment
  * @last: header of the batch in @pile, or of the one before the place
- * @external: room for data that lie apart from their batch; made when needed
- * @joined: room for records of several fragments
- * @joined_room: its bytes
- * @done_bytes: of the record whose fragments are being put together; 0 without one
- * @joining: its number
+ * @external: memory for data that lie apart from their batch; made when needed
+ * @joined: memory for records of several fragments
+ * @joined_room: size of @joined in bytes
+ * @done_bytes: bytes joined so far of a fragmented record; 0 if there is none
+ * @joining: number of that record
  * @expected: number that the next record should have
- * @has_expected: it is known
- * @from_sequence: records before this are passed over
- * @from_time_ns: records before this are too
- * @looks: since the window was looked at
+ * @has_expected: true if @expected is known
+ * @from_sequence: number below which records are passed over
+ * @from_time_ns: time before which records are passed over
+ * @looks: number of looks since the window was read
  * @end: number behind the last record, at the end of a recording that was ended
  */
 struct chario_reader {
@@ -74,33 +74,34 @@ struct chario_reader {
 };
 
 /*
- * Go to the batch behind the place.  1: it is loaded; 0: there is none yet;
- * -ENODATA at the end of a recording that was ended; -ESTALE where the area holds
- * another recording by now; or another negative errno.
+ * Go to the batch behind the place.  Returns 1 if it is loaded; 0 if there is none yet;
+ * -ENODATA at the end of a recording that was ended; -ESTALE if the area now holds another
+ * recording; or another negative errno.
  */
 int chario_reader_go_on(struct chario_reader *reader);
 
 /*
- * Read the batch once more that the reader is in; its place stays, also when that fails.
- * As above.
+ * Read the reader's batch again.  The place stays, even after an error.  Returns the same
+ * as chario_reader_go_on().
  */
 int chario_reader_reload(struct chario_reader *reader);
 
 /*
- * Whether what is not whole in a segment stays so.  1, 0, or a negative errno.
+ * Find out if pieces of a segment that are not whole stay so.  Returns 1, 0, or a negative
+ * errno.
  */
 int chario_reader_is_final(struct chario_reader *reader, uint64_t segment);
 
 /*
- * Whether nobody can have overwritten the segment of a batch while it was read; for
- * what has no checksum to tell.  1, 0, or a negative errno.
+ * Find out if the segment of a batch cannot have been overwritten while it was read, for
+ * data without a checksum.  Returns 1, 0, or a negative errno.
  */
 int chario_reader_is_safe(struct chario_reader *reader, const struct chario_disk_batch *batch);
 
-/* Stand before a segment whose first header this is; 1, or as chario_tape_load(). */
+/* Go before a segment with this first header.  Returns 1 or the results of chario_tape_load(). */
 int chario_reader_enter(struct chario_reader *reader, const struct chario_disk_batch *batch);
 
-/* Find the head; 0 or a negative errno. */
+/* Find the head.  Returns 0 or a negative errno. */
 int chario_reader_find_head(struct chario_reader *reader, struct chario_head *head);
 
 /* Forget the place. */

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
-/*
- * From one batch of a recording to the next.
- */
+/* Moving from one batch of a recording to the next. */
 #include "stream/reader-inner.h"
 
 #include <errno.h>
 
-/* A record goes on in the very next batch: its number may come again in a later one. */
+/* A record continues in the very next batch only: its number may come again in a later one. */
 static bool goes_on(const struct chario_disk_batch *last, const struct chario_disk_batch *batch)
 {
 	return batch->part == last->part && batch->serial - last->serial <= 1;
@@ -50,7 +48,7 @@ int chario_reader_reload(struct chario_reader *reader)
 	int ret = chario_reader_enter(reader, &reader->last);
 
 	reader->pile.at = at;
-	/* What a read that failed has left may be of any time. */
+	/* A failed read leaves memory of unknown content. */
 	if (ret < 0)
 		reader->settled = reader->pile.sealed = false;
 	if (!ret)
@@ -59,8 +57,8 @@ int chario_reader_reload(struct chario_reader *reader)
 }
 
 /*
- * A segment is written when all up to a window before it are durable: a segment
- * that far ahead says that this one is as it stays.
+ * A segment is written only when all segments up to a window before it are durable.  So
+ * this segment is final if one that far ahead exists.
  */
 int chario_reader_is_final(struct chario_reader *reader, uint64_t segment)
 {
@@ -96,7 +94,7 @@ int chario_reader_find_head(struct chario_reader *reader, struct chario_head *he
 	return err;
 }
 
-/* The table may say by now that the area holds another recording. */
+/* The table may meanwhile say that the area holds another recording. */
 static int check_session(struct chario_reader *reader)
 {
 	struct chario_area_stream entry;
@@ -108,10 +106,10 @@ static int check_session(struct chario_reader *reader)
 }
 
 /*
- * Whether the recording was ended before the ring came round to a segment, and nobody has
- * begun to go on with it since.  Where it is not of the last part, an earlier one may have
- * been cut off, and what was on its way then can have torn what is older: only who recorded
- * last knows.
+ * Returns whether the recording was ended before the ring overwrote a segment, and not
+ * continued since.  If the segment belongs to an earlier part, that part may have been
+ * interrupted, and its writes under way may have torn older segments; only the last
+ * recorder knows.
  */
 static int is_last_lap(struct chario_reader *reader, const struct chario_disk_batch *batch)
 {
@@ -132,9 +130,10 @@ static int is_last_lap(struct chario_reader *reader, const struct chario_disk_ba
 }
 
 /*
- * The newest segment is at most a window behind one that is being written.  A single
- * one may be missing since an earlier power cut, so all of the window is looked at.
- * Another recording in the area, ring or not, is in the table before it writes anything.
+ * The newest segment on the disk is at most a window behind one that is being written.
+ * Single segments may be missing since an earlier power cut, so the whole window is read.
+ * A new recording in the area is entered in the table before it writes anything, which
+ * check_session() finds.
  */
 int chario_reader_is_safe(struct chario_reader *reader, const struct chario_disk_batch *batch)
 {
@@ -156,7 +155,7 @@ int chario_reader_is_safe(struct chario_reader *reader, const struct chario_disk
 	return 1;
 }
 
-/* What is in the place of the next batch, in this segment or the next. */
+/* Look at the place of the next batch, in this segment or the next. */
 static int look_behind(struct chario_reader *reader, struct chario_disk_batch *batch)
 {
 	const struct chario_disk_batch *last = &reader->last;
@@ -174,11 +173,14 @@ static int look_behind(struct chario_reader *reader, struct chario_disk_batch *b
 	ret = chario_tape_look(tape, last->segment + 1, 0, batch);
 	if (ret != 1 || batch->serial == last->serial + 1)
 		return ret;
-	/* A batch between them is missing, or not there yet. */
+	/* A batch between the two is missing, or not yet written. */
 	return chario_reader_is_final(reader, last->segment);
 }
 
-/* Nothing follows: it was ended and nobody goes on with it, or the area is full. */
+/*
+ * Returns whether nothing follows: the recording was ended and not continued, or the area
+ * is full.
+ */
 static bool is_at_end(const struct chario_reader *reader, bool live)
 {
 	const struct chario_tape *tape = &reader->tape;
@@ -192,7 +194,7 @@ static bool is_at_end(const struct chario_reader *reader, bool live)
 	return !tape->ring && last->segment + 1 >= tape->slots && offset >= tape->segment_bytes;
 }
 
-/* Where the ring has not come round yet, the first record of all is the next one. */
+/* Before the ring has wrapped around, the next record is the first of all. */
 static void expect_first(struct chario_reader *reader)
 {
 	reader->has_expected = !reader->from_sequence && !reader->from_time_ns;
@@ -200,8 +202,8 @@ static void expect_first(struct chario_reader *reader)
 }
 
 /*
- * Search all of the recording for what follows.  @live: somebody was writing before
- * anything was looked at, so what is missing may still come.
+ * Search the whole recording for the next batch.  @live says that there was a writer before
+ * the search began, so a missing batch may still come.
  */
 static int search(struct chario_reader *reader, bool live, struct chario_disk_batch *batch)
 {
@@ -220,7 +222,7 @@ static int search(struct chario_reader *reader, bool live, struct chario_disk_ba
 	if (reader->fresh) {
 		expect_first(reader);
 		ret = chario_tape_oldest(tape, newest, batch);
-		/* The first of all may be on its way still. */
+		/* The first segment of all may still be under way. */
 		return ret == 1 && live && newest < tape->window ? !batch->segment : ret;
 	}
 	if (live && newest < reader->last.segment + tape->window)
@@ -228,7 +230,7 @@ static int search(struct chario_reader *reader, bool live, struct chario_disk_ba
 	return chario_tape_first(tape, next, newest, batch);
 }
 
-/* What follows, as far as it is to be found out now. */
+/* Find the next batch, as far as it is known now. */
 static int find_next(struct chario_reader *reader, bool live, struct chario_disk_batch *batch)
 {
 	bool thorough = reader->looks++ % CHARIO_READER_LOOKS == 0;
@@ -246,7 +248,7 @@ static int find_next(struct chario_reader *reader, bool live, struct chario_disk
 	return ret ? ret : search(reader, live, batch);
 }
 
-/* The number that the next record should have, behind what has been read or passed over. */
+/* Returns the number that the next record should have, after those read or passed over. */
 static uint64_t number_reached(const struct chario_reader *reader)
 {
 	if (reader->has_expected)
@@ -255,8 +257,9 @@ static uint64_t number_reached(const struct chario_reader *reader)
 }
 
 /*
- * Whether nothing follows what has been read: -ENODATA, 0, or another errno.  The table
- * knows of an end that is damaged; one of an earlier part is no end.
+ * Find out if nothing follows the last record.  Returns -ENODATA if so, 0 if not, or
+ * another negative errno.  The table has the end even if the end in the area is damaged;
+ * the end of an earlier part does not count.
  */
 static int look_for_end(struct chario_reader *reader, bool live)
 {
@@ -282,8 +285,8 @@ static int look_for_end(struct chario_reader *reader, bool live)
 }
 
 /*
- * The first block of a batch is there, and the batch is not: what follows it may be.  1 when
- * it is left out; 0 where it may still be on its way; or a negative errno.
+ * Skip a batch whose first block is there but whose rest is not; what follows may be there.
+ * Returns 1 if it was skipped, 0 if the rest may still be under way, or a negative errno.
  */
 static int leave_out(struct chario_reader *reader, const struct chario_disk_batch *batch)
 {

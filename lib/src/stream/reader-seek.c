@@ -1,29 +1,27 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
-/*
- * What there is of a recording, and going to a place in it.
- */
+/* The extent of a recording, and going to a place in it. */
 #include "stream/reader-inner.h"
 
 #include <stddef.h>
 
 #include "system/sys.h"
 
-/* The first version of the struct. */
+/* Size in bytes of the first version of the struct. */
 #define RECORDING_MIN offsetof(struct chario_recording, records)
 
-/* A record that began in a segment that has been overwritten is none. */
+/* A record that began in an overwritten segment does not count. */
 static uint64_t first_record(const struct chario_disk_batch *oldest)
 {
 	return oldest->sequence + (oldest->flags & CHARIO_DISK_BATCH_MIDDLE ? 1 : 0);
 }
 
-/* Numbers that are left out in the batch itself were lost there, or were rooms given back. */
+/* Numbers missing inside the batch were lost there, or belonged to rooms given back. */
 static uint64_t lost_before(const struct chario_disk_batch *batch)
 {
 	uint64_t begun = batch->next_sequence - batch->sequence;
 	uint64_t inside = begun > batch->nr_records ? begun - batch->nr_records : 0;
 
-	/* One that ends there had its number before. */
+	/* A record that began before and ends in the batch got its number earlier. */
 	inside += !!(batch->flags & CHARIO_DISK_BATCH_MIDDLE);
 	return batch->lost_records > inside ? batch->lost_records - inside : 0;
 }
@@ -47,7 +45,7 @@ static void fill(const struct chario_head *head, const struct chario_disk_batch 
 	recording->torn_segments = head->missing + !head->whole;
 }
 
-/* What the table says of the end; somebody may have gone on since. */
+/* Read the end from the table; the recording may have been continued since. */
 static int fill_end(struct chario_reader *reader, struct chario_recording *recording)
 {
 	struct chario_area_stream entry;
@@ -60,7 +58,7 @@ static int fill_end(struct chario_reader *reader, struct chario_recording *recor
 		recording->missing_records = entry.end.records - recording->records;
 		recording->missing_bytes = entry.end.bytes - recording->bytes;
 	}
-	/* What says it in the area may be missing; one that is full has no room for it. */
+	/* The end in the area may be missing; a full area has no room for it. */
 	if (entry.end.time_ns && entry.end.records >= recording->records)
 		recording->ended = !recording->live;
 	return 0;
@@ -97,21 +95,21 @@ int chario_reader_get_recording(struct chario_reader *reader, struct chario_reco
 	return chario_sys_give(recording, size, &all, sizeof(all), RECORDING_MIN);
 }
 
-/* struct goal - what is looked for: a record, or a time where @by_time is set */
+/* struct goal - a record's number, or a time if @by_time is set */
 struct goal {
 	bool by_time;
 	uint64_t value;
 };
 
-/* Whether all records that begin before a batch are before the goal. */
+/* Returns whether all records that begin before a batch are before the goal. */
 static bool is_behind(const struct goal *goal, const struct chario_disk_batch *batch)
 {
 	return goal->by_time ? batch->time_ns < goal->value : first_record(batch) <= goal->value;
 }
 
 /*
- * The last segment that begins before the goal, or the oldest.  1, 0 where there is
- * none, or a negative errno.
+ * Find the last segment that begins before the goal, or the oldest.  Returns 1, 0 if there
+ * is none, or a negative errno.
  */
 static int search(struct chario_tape *tape, const struct goal *goal,
 		  struct chario_disk_batch *batch)
@@ -147,7 +145,7 @@ static int seek(struct chario_reader *reader, const struct goal *goal)
 	if (ret < 0)
 		return ret;
 	chario_reader_reset(reader);
-	/* What has gone meanwhile is looked for by the next call, from the oldest on. */
+	/* If the segment has been overwritten meanwhile, the next call starts at the oldest. */
 	if (ret)
 		ret = chario_reader_enter(reader, &batch);
 	if (goal->by_time)

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
-/*
- * Records of a recording, one after the other.
- */
+/* Reading the records of a recording, one after the other. */
 #include "stream/reader-inner.h"
 
 #include <errno.h>
@@ -49,7 +47,10 @@ void chario_reader_close(struct chario_reader *reader)
 	free(reader);
 }
 
-/* Data that lie apart: nothing but the seal says that they are right. */
+/*
+ * Read data that lie apart from their batch.  Only the seal protects them, so they must be
+ * safe.
+ */
 static int fetch(struct chario_reader *reader, struct chario_piece *piece)
 {
 	struct chario_tape *tape = &reader->tape;
@@ -64,7 +65,7 @@ static int fetch(struct chario_reader *reader, struct chario_piece *piece)
 				       &reader->external);
 	if (ret == 1) {
 		ret = chario_reader_is_safe(reader, &reader->last);
-		/* Nor are the others of this batch any more. */
+		/* The other data of this batch are not safe either. */
 		if (!ret)
 			reader->pile.sealed = false;
 	}
@@ -78,7 +79,7 @@ static int next_of_pile(struct chario_reader *reader, struct chario_piece *piece
 	return chario_pile_next(&reader->pile, reader->tape.segment_bytes, piece);
 }
 
-/* What was not whole when it was read may be now: 1, 0, or a negative errno. */
+/* Read a piece again that was not whole.  Returns 1, 0, or a negative errno. */
 static int try_again(struct chario_reader *reader, struct chario_piece *piece)
 {
 	int ret = chario_reader_reload(reader);
@@ -88,7 +89,11 @@ static int try_again(struct chario_reader *reader, struct chario_piece *piece)
 	return ret == -EBADMSG ? 0 : ret;
 }
 
-/* It may have become whole before it was final, and after it was read.  1 or an errno. */
+/*
+ * Pass over a piece that is not whole.  First reload the batch, as the piece may have
+ * become whole after it was read and before the segment was final.  Returns 1 or a negative
+ * errno.
+ */
 static int pass_over(struct chario_reader *reader)
 {
 	int ret;
@@ -103,7 +108,7 @@ static int pass_over(struct chario_reader *reader)
 	return ret < 0 ? ret : 1;
 }
 
-/* The next piece that is whole.  1; 0 where there is none yet; or a negative errno. */
+/* Find the next whole piece.  Returns 1, 0 if there is none yet, or a negative errno. */
 static int next_piece(struct chario_reader *reader, struct chario_piece *piece)
 {
 	int ret = 1;
@@ -150,7 +155,7 @@ static int join(struct chario_reader *reader, const struct chario_piece *piece)
 	return 0;
 }
 
-/* Whether a piece continues what has been put together. */
+/* Returns whether a piece continues the record that is being joined. */
 static bool continues(const struct chario_reader *reader, const struct chario_piece *piece)
 {
 	return reader->done_bytes && piece->sequence == reader->joining &&
@@ -180,18 +185,21 @@ static void pass(struct chario_reader *reader, const struct chario_piece *piece)
 {
 	reader->expected = piece->sequence + 1;
 	reader->has_expected = true;
-	/* Times may go back later on, and then nothing more is to be passed over. */
+	/* Later records may have earlier times, and must not be passed over. */
 	reader->from_time_ns = 0;
 }
 
-/* One that was taken back has a number, which is not missing. */
+/* A record that was taken back has a number, which does not count as missing. */
 static void pass_void(struct chario_reader *reader, const struct chario_piece *piece)
 {
 	if (reader->has_expected && piece->sequence == reader->expected)
 		reader->expected++;
 }
 
-/* 1: @record is there; 0: more fragments are needed, or it was not one; or an errno. */
+/*
+ * Add a piece.  Returns 1 if @record is complete, 0 if more pieces are needed, or a
+ * negative errno.
+ */
 static int take_piece(struct chario_reader *reader, struct chario_piece *piece,
 		      struct chario_record *record)
 {
@@ -230,7 +238,10 @@ static int take_piece(struct chario_reader *reader, struct chario_piece *piece,
 	return 1;
 }
 
-/* 1: a record; 0: none yet; or a negative errno, and the next call takes the same piece. */
+/*
+ * Find a record.  Returns 1; 0 if there is none yet; or a negative errno, and then the next
+ * call tries the same piece again.
+ */
 static int try_next(struct chario_reader *reader, struct chario_record *record)
 {
 	struct chario_piece piece;
@@ -247,7 +258,7 @@ static int try_next(struct chario_reader *reader, struct chario_record *record)
 	return ret;
 }
 
-/* What is missing behind the last record; told once. */
+/* Report once the records missing at the end. */
 static void give_end(struct chario_reader *reader, struct chario_record *record)
 {
 	*record = (struct chario_record){ .sequence = reader->end };
@@ -262,7 +273,7 @@ static int64_t now_ns(void)
 	return (int64_t)chario_sys_clock(CLOCK_MONOTONIC);
 }
 
-/* Sleep, but not for longer than there is time; false when it is over. */
+/* Sleep, but at most for the rest of the timeout.  Returns false when the timeout has passed. */
 static bool sleep_until(int64_t timeout_ns, int64_t begun_ns)
 {
 	struct timespec pause = { .tv_nsec = CHARIO_READER_SLEEP_NS };
@@ -282,7 +293,7 @@ int chario_reader_next(struct chario_reader *reader, int64_t timeout_ns,
 	int64_t begun_ns = timeout_ns > 0 ? now_ns() : 0;
 	int ret;
 
-	/* The first look of each call is a thorough one. */
+	/* The first look of each call is thorough. */
 	reader->looks = 0;
 	do {
 		ret = try_next(reader, record);

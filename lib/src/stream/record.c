@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
-/*
- * Records that somebody else has in memory, and those that were lost.
- */
+/* Records in memory of the caller, and lost records. */
 #include "stream/inner.h"
 
 #include <errno.h>
@@ -9,7 +7,7 @@
 
 #include "device/ops.h"
 
-/* What is being written of a record, and how far it is. */
+/* The record being written, and how much of it is done. */
 struct copy {
 	const struct iovec *pieces;
 	size_t piece_done;
@@ -20,13 +18,13 @@ struct copy {
 	uint32_t flags;
 };
 
-/* A fragment of less is not worth its header: it waits for the next segment. */
+/* A shorter fragment is not worth its header: the record waits for the next segment. */
 static bool is_worth_a_fragment(const struct chario_stream *stream, uint32_t space)
 {
 	return space >= stream->options.segment_bytes / 64;
 }
 
-/* Segments that a record needs beyond what is left of the one being filled. */
+/* Returns the number of segments that a record needs beyond the one being filled. */
 static uint64_t count_segments(const struct chario_stream *stream, size_t bytes)
 {
 	uint32_t space = chario_stream_space(stream);
@@ -39,7 +37,7 @@ static uint64_t count_segments(const struct chario_stream *stream, size_t bytes)
 	return (bytes + room - 1) / room;
 }
 
-/* A record is not begun where it is known that it cannot be ended. */
+/* A record is not begun if it is known that it cannot be completed. */
 static int check_length(struct chario_stream *stream, size_t bytes, int64_t timeout_ns)
 {
 	uint64_t segments = count_segments(stream, bytes);
@@ -52,7 +50,7 @@ static int check_length(struct chario_stream *stream, size_t bytes, int64_t time
 	return !timeout_ns && segments > chario_stream_free_buffers(stream) ? -EAGAIN : 0;
 }
 
-/* The next fragment: all that is left, or what the segment has room for. */
+/* Choose the next fragment: the rest of the record, or as much as the segment has room for. */
 static uint32_t choose_bytes(const struct chario_stream *stream, const struct copy *copy)
 {
 	size_t left = copy->bytes - copy->done;
@@ -78,7 +76,10 @@ static int reserve(struct chario_stream *stream, struct copy *copy,
 	if (!err) {
 		*bytes = choose_bytes(stream, copy);
 		claim.bytes = *bytes;
-		/* A longer one waits when it has begun: there may never be so many buffers. */
+		/*
+		 * A longer record starts without this wait: so many buffers may never be
+		 * free at once.
+		 */
 		claim.goes_on = !copy->done && *bytes < copy->bytes &&
 				copy->bytes <= chario_stream_room_bytes(stream);
 		err = chario_stream_reserve(stream, &claim, patience, record);
@@ -95,7 +96,7 @@ static int reserve(struct chario_stream *stream, struct copy *copy,
 	return err;
 }
 
-/* The next bytes of the record, from as many pieces as they lie in. */
+/* Copy the next bytes of the record from all pieces that they lie in. */
 static void gather(struct copy *copy, unsigned char *to, size_t bytes)
 {
 	while (bytes) {
@@ -136,8 +137,8 @@ static int write_fragment(struct chario_stream *stream, struct copy *copy,
 }
 
 /*
- * One that is longer than a ring would overwrite itself, and all before it.  It may
- * begin in the middle of a segment, and the end of a recording takes one.
+ * A record longer than the ring would overwrite itself and everything before it.  It may
+ * begin in the middle of a segment, and the end of the recording takes another.
  */
 static bool fits_ring(const struct chario_stream *stream, size_t bytes)
 {
@@ -210,7 +211,7 @@ static struct chario_external *find_external(struct chario_stream *stream)
 	return NULL;
 }
 
-/* There is a place for so many that are on their way. */
+/* Reserve a room and a place for one more transfer in flight. */
 static int reserve_external(struct chario_stream *stream, uint32_t bytes,
 			    struct chario_patience *patience, struct chario_disk_record **record)
 {
@@ -257,8 +258,8 @@ static struct chario_external *add_external(struct chario_stream *stream,
 }
 
 /*
- * The error that a call returns says that the memory is the caller's: the word to tell
- * is known from when that can be said no more.
+ * Submit a caller's data.  An error means that the memory is the caller's again, so
+ * @released is only registered once no error can be returned.
  */
 static int submit_external(struct chario_stream *stream, struct chario_disk_record *record,
 			   const struct chario_buffer *buffer, uint64_t buffer_offset,
@@ -299,7 +300,7 @@ int chario_stream_write_buffer(struct chario_stream *stream, const struct chario
 		err = submit_external(stream, commit.record, buffer, buffer_offset, released);
 	}
 	pthread_mutex_unlock(&stream->lock);
-	/* What ends the recording from here on is for the next call to say. */
+	/* The next call reports an error that ends the recording from here on. */
 	if (!err)
 		chario_stream_commit_record(stream, &commit);
 	return err;

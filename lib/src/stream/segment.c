@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
- * The segment that is being filled, and the batch in it that is open.
+ * The segment being filled, and its open batch.
  *
- * Headers and data of records grow upwards from its start.  Data that come from
- * buffers of others are put down from its end, so that all that comes from the
- * pool is one transfer.
+ * Headers and data of records grow upwards from the start of the segment.  Data from
+ * callers' buffers are placed downwards from its end, so that one transfer writes all data
+ * from the pool.
  */
 #include "stream/inner.h"
 
@@ -12,7 +12,7 @@
 
 #define HEADER ((uint32_t)sizeof(struct chario_disk_record))
 
-/* Where the next header goes: in the open batch, or in one that would be opened. */
+/* Returns the offset of the next header, in the open batch or in one to be opened. */
 static uint32_t next_header(const struct chario_stream *stream)
 {
 	if (stream->open)
@@ -21,7 +21,7 @@ static uint32_t next_header(const struct chario_stream *stream)
 	       (uint32_t)sizeof(struct chario_disk_batch);
 }
 
-/* Where the data of a header go. */
+/* Returns the offset of a header's data. */
 static uint32_t data_of(uint32_t header, const struct chario_claim *claim)
 {
 	if (claim->dense && claim->bytes < CHARIO_DISK_DENSE_END)
@@ -43,7 +43,10 @@ static bool fits_below(const struct chario_stream *stream, const struct chario_c
 	return stream->filling && data < stream->ceiling && claim->bytes <= stream->ceiling - data;
 }
 
-/* Whole blocks of the pool are written: data above begin behind them. */
+/*
+ * The pool is written in whole blocks, so the data at the end must begin behind the last of
+ * them.
+ */
 static bool fits_above(const struct chario_stream *stream, uint32_t bytes)
 {
 	uint32_t blocks = chario_disk_round(next_header(stream) + HEADER, CHARIO_DISK_BLOCK);
@@ -101,7 +104,7 @@ static int open_batch(struct chario_stream *stream)
 	return 0;
 }
 
-/* A full buffer goes to the drive at once, though there is no other to fill. */
+/* A full buffer is submitted at once, even if no other is free. */
 int chario_stream_make_room(struct chario_stream *stream, const struct chario_claim *claim)
 {
 	int err;
@@ -113,7 +116,7 @@ int chario_stream_make_room(struct chario_stream *stream, const struct chario_cl
 		if (err == -ENOSPC)
 			return err;
 		chario_stream_finish_segment(stream);
-		/* A segment without anything is complete at once. */
+		/* An empty segment is complete at once and frees its buffer. */
 		err = check_segment(stream);
 		if (err)
 			return err;
@@ -143,7 +146,7 @@ struct chario_disk_record *chario_stream_take_room(struct chario_stream *stream,
 		.bytes = htole32(claim->bytes),
 		.data = htole32(data - header),
 		.next = htole32(stream->cursor - header),
-		/* Until it is signed it says which batch it is in. */
+		/* Before a header is signed, this field holds the place of its batch. */
 		.crc = (uint32_t)((stream->tail - 1) % stream->nr_batches),
 	};
 	batch->rooms++;
@@ -195,7 +198,10 @@ void chario_stream_finish_segment(struct chario_stream *stream)
 		batch->last = true;
 		return;
 	}
-	/* Its batches have been written; since they are in order, so are all others. */
+	/*
+	 * The batches of this segment have been written; they complete in order, so all
+	 * others have, too.
+	 */
 	stream->completed.segment = segment + 1;
 	chario_stream_settle(stream);
 }

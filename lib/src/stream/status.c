@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
-/*
- * The numbers of a stream.
- */
+/* The status of a stream. */
 #include "stream/inner.h"
 
 #include <stddef.h>
 
 #include "system/sys.h"
 
-/* The first version of the struct. */
+/* Size in bytes of the first version of the struct. */
 #define STATUS_MIN sizeof(struct chario_stream_status)
 
 static void fill(struct chario_stream *stream, struct chario_stream_status *status)

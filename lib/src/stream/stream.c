@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
-/*
- * Rooms of a stream: got, filled, committed.
- */
+/* Rooms of a stream: getting, filling and committing them. */
 #include "stream/inner.h"
 
 #include <errno.h>
 
 #define ROOM_FLAGS (CHARIO_RECORD_META | CHARIO_RECORD_NO_CRC)
 
-/* A token says where the header is, and which record it was given for. */
+/* A token holds the place of the header and the number of its record. */
 #define TOKEN_SHIFT 30
 #define TOKEN_UNIT  CHARIO_DISK_HEADER_ALIGN
 
@@ -27,7 +25,7 @@ static uint64_t make_token(const struct chario_stream *stream,
 	return le64toh(record->sequence) << TOKEN_SHIFT | offset_of(stream, record) / TOKEN_UNIT;
 }
 
-/* A header that has been signed is no room any more. */
+/* A header that has been signed is no longer a room. */
 static struct chario_disk_record *find_room(const struct chario_stream *stream,
 					    const struct chario_stream_room *room)
 {
@@ -65,7 +63,7 @@ static int wait_for_room(struct chario_stream *stream, const struct chario_claim
 			err = chario_stream_make_room(stream, claim);
 		if (err != -EAGAIN)
 			break;
-		/* What is full by now is on its way before anybody sleeps. */
+		/* Submit full batches before going to sleep. */
 		if (chario_stream_pump(stream))
 			continue;
 		wait_began(stream, patience, &begun_ns);
@@ -134,14 +132,14 @@ int chario_stream_get(struct chario_stream *stream, size_t bytes, int64_t timeou
 	return 0;
 }
 
-/* The batch of a header that has not been signed. */
+/* Find the batch of a header that has not been signed. */
 static struct chario_batch *batch_of(struct chario_stream *stream,
 				     const struct chario_disk_record *record)
 {
 	return &stream->batches[record->crc];
 }
 
-/* Whether the room is the last that was got, and where it begins in its segment. */
+/* Returns whether the room is the newest; sets @at to its offset in the segment. */
 static bool is_newest(struct chario_stream *stream, const struct chario_disk_record *record,
 		      uint32_t *at)
 {
@@ -152,7 +150,7 @@ static bool is_newest(struct chario_stream *stream, const struct chario_disk_rec
 	return batch->state == CHARIO_BATCH_OPEN && *at + le32toh(record->next) == stream->cursor;
 }
 
-/* What a record leaves of its room is the next one's, where there is none yet. */
+/* Give the unused end of a room to the next one, unless there is one already. */
 static void shrink(struct chario_stream *stream, struct chario_disk_record *record, uint32_t bytes)
 {
 	uint32_t at;
@@ -195,7 +193,7 @@ static void count(struct chario_stream *stream, struct chario_batch *batch,
 	stream->bytes += bytes;
 }
 
-/* Nothing but a header would fit any more: why wait for the next record. */
+/* Returns whether no record fits any more, so that waiting for the next one is useless. */
 static bool is_full(const struct chario_stream *stream)
 {
 	const struct chario_claim least = { .bytes = 1, .dense = is_dense(stream) };
@@ -209,7 +207,10 @@ static void go_on(struct chario_stream *stream, const struct chario_batch *batch
 		return;
 	if (batch->state == CHARIO_BATCH_OPEN && is_full(stream))
 		chario_stream_finish_segment(stream);
-	/* The timer may have passed while the room was out: then nobody else will look. */
+	/*
+	 * The timer may have expired while the room was out, and then nothing else starts
+	 * the work.
+	 */
 	if (batch->state == CHARIO_BATCH_CLOSED || stream->close_soon ||
 	    stream->timer_ns == UINT64_MAX)
 		chario_stream_pump(stream);
@@ -243,7 +244,7 @@ void chario_stream_void(struct chario_stream *stream, struct chario_disk_record 
 	count(stream, batch, &commit);
 }
 
-/* Without a trace, where nothing has come behind it. */
+/* Give a room back; the newest room leaves no trace. */
 static int take_back(struct chario_stream *stream, struct chario_disk_record *record)
 {
 	struct chario_batch *batch = batch_of(stream, record);
@@ -254,7 +255,7 @@ static int take_back(struct chario_stream *stream, struct chario_disk_record *re
 	pthread_mutex_lock(&stream->lock);
 	newest = is_newest(stream, record, &at) &&
 		 le64toh(record->sequence) + 1 == stream->sequence;
-	/* It is no room any more, for who gives it back twice. */
+	/* Mark the room, so that giving it back a second time is refused. */
 	chario_stream_void(stream, record);
 	if (newest) {
 		stream->cursor = at;

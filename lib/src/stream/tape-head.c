@@ -2,21 +2,20 @@
 /*
  * The head of a recording, found by search.
  *
- * Slots that were written in the same lap as the first are those up to the head:
- * a binary search finds the last of them.  A power cut may leave holes: writes that
- * were not durable yet may be there or not, in any order.  Whoever records keeps
- * them in a window: segment N is written only when all up to N - window are
- * durable.  So behind the first hole the newest is at most a window away, and the
- * search looks at all of these; where it finds one, it had met a hole, and goes on
- * from there.
+ * The slots written in the same lap as the first slot are those up to the head: a binary
+ * search finds the last of them.  A power cut may leave holes: writes that were not durable
+ * yet may be there or not, in any order.  The recorder keeps them in a window: it writes
+ * segment N only when all segments up to N - window are durable.  So behind the first hole
+ * the newest segment is at most a window away, and the search reads all segments of that
+ * window.  If it finds one there, the search goes on from it.
  */
 #include "stream/tape.h"
 
 #include <errno.h>
 
 /*
- * The first slot that has anything: one of those that cannot all be in flight, or, where
- * these are damaged, one at growing distances behind them.
+ * Find the first slot with a segment.  Not all slots of the window can be missing because
+ * they were in flight; if those are damaged, look at growing distances behind them.
  */
 static int first_slot(struct chario_tape *tape, struct chario_disk_batch *batch)
 {
@@ -33,7 +32,7 @@ static int first_slot(struct chario_tape *tape, struct chario_disk_batch *batch)
 	return 0;
 }
 
-/* Go to the last slot of the lap of @batch, as far as there is no hole. */
+/* Go to the last slot in the lap of @batch that comes before a hole. */
 static int last_of_lap(struct chario_tape *tape, struct chario_disk_batch *batch)
 {
 	uint64_t lap = batch->segment / tape->slots * tape->slots;
@@ -56,7 +55,7 @@ static int last_of_lap(struct chario_tape *tape, struct chario_disk_batch *batch
 	return 0;
 }
 
-/* Look for a newer segment one by one in the window, and now and then behind it. */
+/* Look for a newer segment, at each place of the window and at growing distances behind it. */
 static int newer(struct chario_tape *tape, struct chario_disk_batch *batch)
 {
 	uint64_t from = batch->segment + 1, end = from + tape->slots - 1;
@@ -113,7 +112,7 @@ int chario_tape_oldest(struct chario_tape *tape, uint64_t newest, struct chario_
 	return chario_tape_first(tape, from, newest, batch);
 }
 
-/* From the first batch of a segment to its last. */
+/* Go from the first batch of a segment to its last. */
 static int last_batch(struct chario_tape *tape, struct chario_disk_batch *batch)
 {
 	struct chario_disk_batch found;
@@ -134,7 +133,7 @@ static int last_batch(struct chario_tape *tape, struct chario_disk_batch *batch)
 	return ret;
 }
 
-/* The last record that is whole; without one the head is where the batch begins. */
+/* Find the last whole record; without one the head is at the beginning of the batch. */
 static void walk(struct chario_pile *pile, uint32_t segment_bytes, struct chario_head *head)
 {
 	struct chario_piece piece;
@@ -177,7 +176,7 @@ static int count_missing(struct chario_tape *tape, struct chario_head *head)
 	return 0;
 }
 
-/* Programs of the first release said nothing in the table. */
+/* Programs of the first release did not record the end in the table. */
 bool chario_head_is_left(const struct chario_head *head, const struct chario_area_stream *entry)
 {
 	return head->ended && (entry->end.time_ns || !(head->last.flags & CHARIO_DISK_BATCH_TOLD));

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
-/*
- * Reading what is on a tape: headers, batches, records.
- */
+/* Reading a tape: headers, batches, records. */
 #include "stream/tape.h"
 
 #include <errno.h>
@@ -9,7 +7,7 @@
 
 #include <chario/stream.h>
 
-/* All that a record of a sane batch says of itself lies in these. */
+/* All flags that a record in a sane batch can have. */
 #define RECORD_FLAGS                                                            \
 	(CHARIO_RECORD_META | CHARIO_RECORD_NO_CRC | CHARIO_DISK_RECORD_FIRST | \
 	 CHARIO_DISK_RECORD_LAST | CHARIO_DISK_RECORD_VOID | CHARIO_DISK_RECORD_APART)
@@ -44,7 +42,10 @@ void chario_tape_deinit(struct chario_tape *tape)
 	chario_pool_destroy(&tape->block);
 }
 
-/* As chario_area_read_buffer(), to the start of the pool. */
+/*
+ * Read a segment's place to the start of the pool; errors are those of
+ * chario_area_read_buffer().
+ */
 static ssize_t read_place(struct chario_tape *tape, uint64_t segment, uint32_t offset,
 			  uint32_t bytes, const struct chario_pool *pool)
 {
@@ -54,7 +55,7 @@ static ssize_t read_place(struct chario_tape *tape, uint64_t segment, uint32_t o
 	return err ? err : chario_area_read_buffer(tape->area, pool->buffer, 0, bytes, from, 0);
 }
 
-/* A place that the drive cannot read is one where nothing is. */
+/* A place that the drive cannot read counts as empty. */
 int chario_tape_read(struct chario_tape *tape, uint64_t segment, uint32_t offset, uint32_t bytes,
 		     const struct chario_pool *pool)
 {
@@ -95,7 +96,7 @@ bool chario_tape_is_unreadable(struct chario_tape *tape, uint64_t segment)
 	return chario_pool_is_damage(read_place(tape, segment, 0, CHARIO_DISK_BLOCK, &tape->block));
 }
 
-/* Block by block, and nothing where one cannot be read. */
+/* Read block by block; a block that cannot be read becomes zero. */
 static int read_blocks(struct chario_tape *tape, const struct chario_disk_batch *batch,
 		       uint32_t bytes, const struct chario_pool *pool)
 {
@@ -130,7 +131,7 @@ int chario_tape_load(struct chario_tape *tape, const struct chario_disk_batch *b
 		return 0;
 	pile->seed = chario_disk_record_seed(is->session, is->part, is->segment);
 	pile->at = is->header_bytes;
-	/* The seal is of its first block only: the others are whole when all can be read. */
+	/* The seal covers the first block only; the other blocks are whole if all can be read. */
 	pile->sealed = is_read && chario_disk_batch_sealed(is, pile->pool.memory);
 	return 1;
 }
@@ -140,7 +141,7 @@ static const struct chario_disk_record *record_at(const struct chario_pile *pile
 	return (const void *)(pile->pool.memory + pile->at);
 }
 
-/* Whether a header can be one, and where the next would be. */
+/* Returns whether the record header is possible, and so the place of the next. */
 static bool has_next(const struct chario_pile *pile)
 {
 	const struct chario_disk_record *record = record_at(pile);
@@ -150,7 +151,7 @@ static bool has_next(const struct chario_pile *pile)
 	       next % CHARIO_DISK_HEADER_ALIGN == 0 && next <= pile->batch.bytes - pile->at;
 }
 
-/* Whether the data are in the batch, or behind all of it in the segment. */
+/* Returns whether the data lie in the batch, or behind the whole batch in the segment. */
 static bool has_data(const struct chario_pile *pile, uint32_t segment_bytes,
 		     const struct chario_piece *piece)
 {
@@ -206,7 +207,7 @@ int chario_pile_next(struct chario_pile *pile, uint32_t segment_bytes, struct ch
 	return 1;
 }
 
-/* What is found there has a checksum of its own: to guess does no harm. */
+/* A wrong guess does no harm: anything found there has a checksum of its own. */
 void chario_pile_skip(struct chario_pile *pile)
 {
 	if (has_next(pile))

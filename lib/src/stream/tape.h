@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */
-/*
- * A tape: the segments of a recording as whoever reads them sees them, and the
- * search for its head.
- */
+/* A tape: the segments of a recording as a reader sees them, and the search for its head. */
 #ifndef CHARIO_TAPE_H
 #define CHARIO_TAPE_H
 
@@ -14,15 +11,15 @@
 #include "stream/format.h"
 
 /**
- * struct chario_tape - segments in an area
- * @area: where they are
- * @session: of the recording
- * @slots: segments that there is room for
- * @segment_bytes: of each
- * @window: segments that may be missing before the newest
- * @ring: the newest overwrite the oldest
- * @reads: headers that have been read
- * @block: room for one block
+ * struct chario_tape - the segments of an area
+ * @area: area of the recording
+ * @session: session of the recording
+ * @slots: number of segments that the area has room for
+ * @segment_bytes: length of a segment in bytes
+ * @window: number of segments that may be missing before the newest
+ * @ring: true if the newest segments overwrite the oldest
+ * @reads: number of headers that have been read
+ * @block: memory for one block
  */
 struct chario_tape {
 	struct chario_area *area;
@@ -37,11 +34,11 @@ struct chario_tape {
 
 /**
  * struct chario_pile - a batch in memory, and a place in it
- * @batch: its header
- * @pool: all of it; room for a segment
- * @seed: of the checksums of its records
- * @at: of the next header of a record, from the start of the batch
- * @sealed: records without checksum in it are whole
+ * @batch: header of the batch
+ * @pool: memory for a segment, which holds the batch
+ * @seed: seed of the checksums of its records
+ * @at: offset of the next record header from the start of the batch, in bytes
+ * @sealed: true if the batch's records without checksum are whole
  */
 struct chario_pile {
 	struct chario_disk_batch batch;
@@ -54,12 +51,12 @@ struct chario_pile {
 /**
  * struct chario_piece - a record, or a fragment of one
  * @sequence: number of the record
- * @time_ns: when it was taken
- * @done_bytes: of the record before this
- * @memory: its data, NULL where they lie elsewhere in the segment
- * @bytes: of its data
- * @offset: of its data in the segment
- * @flags: as on the disk
+ * @time_ns: time of the record, nanoseconds since 1970
+ * @done_bytes: bytes of the record in earlier fragments
+ * @memory: data, or NULL if they lie elsewhere in the segment
+ * @bytes: bytes of data
+ * @offset: offset of the data in the segment in bytes
+ * @flags: flags as on the disk
  */
 struct chario_piece {
 	uint64_t sequence;
@@ -72,15 +69,15 @@ struct chario_piece {
 };
 
 /**
- * struct chario_head - where a recording ends
- * @found: there is a segment
- * @whole: the last batch is whole
- * @ended: and the recording was closed behind it
- * @last: the header of the last batch of the newest segment
- * @next_sequence: number after the last record that is whole
- * @records: that were committed up to there
- * @position: bytes of their data
- * @missing: segments before the newest that are not there
+ * struct chario_head - the end of a recording
+ * @found: true if there is a segment
+ * @whole: true if the last batch is whole
+ * @ended: true if the last batch is whole and the recording was closed behind it
+ * @last: header of the last batch in the newest segment
+ * @next_sequence: number after that of the last whole record
+ * @records: number of records committed up to there
+ * @position: bytes of data in these records
+ * @missing: number of missing segments before the newest
  */
 struct chario_head {
 	bool found;
@@ -93,63 +90,72 @@ struct chario_head {
 	uint32_t missing;
 };
 
-/* A tape of what @stream says; -EUCLEAN where it cannot be.  Takes memory. */
+/*
+ * Make a tape of an area's recording.  Returns -EUCLEAN if @stream is impossible.
+ * Allocates memory.
+ */
 int chario_tape_init(struct chario_tape *tape, struct chario_area *area,
 		     const struct chario_area_stream *stream);
 void chario_tape_deinit(struct chario_tape *tape);
 
 /*
- * Read the header of the batch at a place of a segment.  1: there is one, of this
- * segment or another of the same slot; 0: there is none, or it cannot be read; or
- * a negative errno.
+ * Read the batch header at a place of a segment.  Returns 1 if there is one, of this
+ * segment or of another segment in the same slot; 0 if there is none or it cannot be read;
+ * or a negative errno.
  */
 int chario_tape_peek(struct chario_tape *tape, uint64_t segment, uint32_t offset,
 		     struct chario_disk_batch *batch);
 
-/* The same, of this segment only. */
+/* Read a batch header like chario_tape_peek(), but only one of this segment. */
 int chario_tape_look(struct chario_tape *tape, uint64_t segment, uint32_t offset,
 		     struct chario_disk_batch *batch);
 
 /*
- * Read the batch of a header into @pile, which has a pool.  1, 0 where it is
- * no longer the same, or a negative errno.
+ * Read the batch of a header into @pile, which has a pool.  Returns 1, 0 if the batch has
+ * changed, or a negative errno.
  */
 int chario_tape_load(struct chario_tape *tape, const struct chario_disk_batch *batch,
 		     struct chario_pile *pile);
 
-/* Read data of a segment.  1, 0 where they cannot be read, or a negative errno. */
+/* Read data of a segment.  Returns 1, 0 if they cannot be read, or a negative errno. */
 int chario_tape_read(struct chario_tape *tape, uint64_t segment, uint32_t offset, uint32_t bytes,
 		     const struct chario_pool *pool);
 
 /*
- * The piece at the place of a pile, which goes behind it.  1; 0 at the end;
- * -EBADMSG where what stands there is not whole: the place stays.
+ * Take the piece at the place of a pile and go behind it.  Returns 1, or 0 at the end.
+ * Returns -EBADMSG if the piece is not whole, and keeps the place.
  */
 int chario_pile_next(struct chario_pile *pile, uint32_t segment_bytes, struct chario_piece *piece);
 
-/* Go behind what is not whole: to the next header that there may be, or the end. */
+/* Skip a piece that is not whole: go to the next place that may have a header, or to the end. */
 void chario_pile_skip(struct chario_pile *pile);
 
-/* Find the newest segment: its first header.  1, 0 where there is none, or an errno. */
+/*
+ * Find the first header of the newest segment.  Returns 1, 0 if there is none, or a
+ * negative errno.
+ */
 int chario_tape_newest(struct chario_tape *tape, struct chario_disk_batch *batch);
 
-/* The oldest segment that is there, up to the newest; as chario_tape_newest(). */
+/* Find the oldest segment, up to the newest.  Returns the same as chario_tape_newest(). */
 int chario_tape_oldest(struct chario_tape *tape, uint64_t newest, struct chario_disk_batch *batch);
 
-/* The first segment from @from to @to that is there; as chario_tape_newest(). */
+/* Find the first segment from @from to @to.  Returns the same as chario_tape_newest(). */
 int chario_tape_first(struct chario_tape *tape, uint64_t from, uint64_t to,
 		      struct chario_disk_batch *batch);
 
 /*
- * Whether nobody has written to a ring since it was ended.  The segments that somebody has
- * begun to overwrite may look as they did before; the table then has no end any more.
+ * Returns whether a ring has not been written since it was ended.  Segments that a writer
+ * has begun to overwrite may look unchanged, but the table has no end then.
  */
 bool chario_head_is_left(const struct chario_head *head, const struct chario_area_stream *entry);
 
-/* Whether the drive cannot read the first block of a segment, so that anything may be there. */
+/*
+ * Returns whether the drive cannot read the first block of a segment, whose content is then
+ * unknown.
+ */
 bool chario_tape_is_unreadable(struct chario_tape *tape, uint64_t segment);
 
-/* Find the head; @pile is room for it.  0 or a negative errno. */
+/* Find the head; @pile is memory for the search.  Returns 0 or a negative errno. */
 int chario_tape_head(struct chario_tape *tape, struct chario_pile *pile, struct chario_head *head);
 
 #endif /* CHARIO_TAPE_H */

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
-/*
- * Transfers of a stream: batches, data from buffers of others, flushes.
- */
+/* Transfers of a stream: batches, data from callers' buffers, flushes. */
 #include "stream/inner.h"
 
 #include <errno.h>
@@ -17,7 +15,7 @@ static bool is_ready(const struct chario_batch *batch)
 	return batch->state == CHARIO_BATCH_READY || batch->state == CHARIO_BATCH_REST_READY;
 }
 
-/* What of a batch is written next, or is being written. */
+/* Find the part of a batch to be written next or being written. */
 static void get_extent(const struct chario_batch *batch, uint32_t *from, uint32_t *bytes)
 {
 	bool sealed = batch->flags & CHARIO_DISK_BATCH_SEALED;
@@ -35,7 +33,7 @@ static uint64_t first_time(const unsigned char *block)
 	return ((const struct chario_disk_record *)record)->time_ns;
 }
 
-/* Its header says what is known when it is written last. */
+/* The header of a batch has the values known at its last write. */
 static void sign(struct chario_stream *stream, const struct chario_batch *batch)
 {
 	unsigned char *block = stream->pool.memory + batch->offset +
@@ -129,8 +127,9 @@ static int add_batches(struct chario_stream *stream)
 }
 
 /*
- * They go before their batch, so they wait for the window by themselves: a reader, and
- * the search for the head, count on nothing behind it being touched.
+ * Returns whether a caller's data may be written.  They are written before their batch, so
+ * they must wait for the window by themselves: readers and the search for the head rely on
+ * nothing behind the window being changed.
  */
 static bool may_go(struct chario_stream *stream, const struct chario_external *external)
 {
@@ -166,10 +165,10 @@ static int add_flush(struct chario_stream *stream)
 }
 
 /*
- * A transfer that was late may still be with the drive.  It would read memory that has
- * another segment by then, and write that to its place, after whatever was written
- * there since.  So nothing is submitted before the drive is done with all that memory;
- * buffers of others that were not late are not asked for, as others may use them.
+ * Returns whether no late transfer is left with the drive.  A late transfer would read
+ * memory that holds another segment by then, and write it to the old place, over newer
+ * data.  So nothing is submitted until the drive is done with all of that memory.  Callers'
+ * buffers that were not late are not checked, because their owners may use them.
  */
 static bool has_settled(struct chario_stream *stream)
 {
@@ -196,7 +195,7 @@ static void add_all(struct chario_stream *stream)
 		chario_stream_fail(stream, err);
 }
 
-/* One doorbell for all; what the queue has no place for now stays ready. */
+/* Submit all transfers with one doorbell; those without a place in the queue stay ready. */
 void chario_stream_add_ready(struct chario_stream *stream)
 {
 	int err;
@@ -231,7 +230,10 @@ static bool is_passing(int err)
 	return err == -ETIMEDOUT || err == -EAGAIN || err == -EINTR;
 }
 
-/* 0: it is over; 1: it is to be made again; or the error that ends the recording. */
+/*
+ * Judge a result.  Returns 0 if the transfer is over, 1 if it is to be repeated, or the
+ * error that ends the recording.
+ */
 static int judge(struct chario_stream *stream, int err, uint32_t *retries)
 {
 	if (!err)
@@ -245,9 +247,9 @@ static int judge(struct chario_stream *stream, int err, uint32_t *retries)
 }
 
 /*
- * The data are still here: a write is made again also where the disk has refused it.
- * Whatever the error is, and where some of the bytes have landed, a command of it may
- * be late: only a write of all bytes says that none is.
+ * Judge the result of a write.  The data are still in memory, so a refused write is
+ * repeated, too.  Unless all bytes were written, a command may be late, whatever the error
+ * is.
  */
 static int judge_write(struct chario_stream *stream, int64_t result, uint64_t bytes,
 		       uint32_t *retries)
@@ -261,10 +263,9 @@ static int judge_write(struct chario_stream *stream, int64_t result, uint64_t by
 }
 
 /*
- * A flush that the disk has refused is the last: what it was for may have been dropped
- * with it, by the kernel or by the drive, and one that succeeds afterwards would say
- * nothing of that.  The buffers that it lay in have other records by now.  It has no
- * memory: nobody waits for one that is late.
+ * Judge the result of a flush.  A refused flush ends the recording: the kernel or the drive
+ * may have dropped the data, whose buffers hold other records by now, and a later flush
+ * would succeed without them.  A flush has no memory, so a late one need not be waited for.
  */
 static int judge_flush(struct chario_stream *stream, int64_t result)
 {
@@ -323,7 +324,7 @@ static void external_ended(struct chario_stream *stream, struct chario_external 
 		external->ready = true;
 		return;
 	}
-	/* It is late, and is let go when the drive is done. */
+	/* The transfer is late; its buffer is released when the drive is done. */
 	if (ret) {
 		chario_stream_fail(stream, ret);
 		return;

@@ -2,9 +2,9 @@
 /*
  * Time and waiting.
  *
- * Who waits polls the queue, the timer and an eventfd.  The eventfd is for what
- * others find out: a completion that another thread takes makes no descriptor
- * readable.  It is a semaphore with one unit for each who waits.
+ * A waiting thread polls the queue, the timer and an eventfd.  The eventfd is needed
+ * because a completion that another thread takes makes no descriptor readable.  The eventfd
+ * is a semaphore with one unit for each waiting thread.
  */
 #include "stream/inner.h"
 
@@ -16,7 +16,7 @@
 
 #define NS 1000000000
 
-/* After which the kernel is asked again that had no memory. */
+/* Interval after which a submission is tried again when the kernel had no memory. */
 #define AGAIN_NS 1000000
 
 /* The coarse clock is behind the other; time does not go back for all that. */
@@ -35,7 +35,7 @@ void chario_stream_tick(struct chario_stream *stream)
 		chario_stream_pump(stream);
 }
 
-/* While one batch of a segment is being written the next goes on being filled. */
+/* While one batch of a segment is being written, the next batch is filled further. */
 static bool may_close(struct chario_stream *stream)
 {
 	const struct chario_batch *batch = chario_stream_batch(stream, stream->tail - 1);
@@ -52,7 +52,7 @@ static void set_timer(struct chario_stream *stream, uint64_t due_ns)
 	struct itimerspec time = { 0 };
 	uint64_t count;
 
-	/* Not read, it would stay readable. */
+	/* An expired timer stays readable until it is read. */
 	if (stream->timer_ns <= stream->now_ns) {
 		if (read(stream->timer, &count, sizeof(count)) < 0)
 			return;
@@ -66,7 +66,7 @@ static void set_timer(struct chario_stream *stream, uint64_t due_ns)
 	stream->timer_ns = due_ns;
 }
 
-/* When what nobody has written or flushed yet has waited long enough. */
+/* Returns the time at which unwritten or unflushed records have waited long enough. */
 static uint64_t find_due(struct chario_stream *stream)
 {
 	uint64_t due = UINT64_MAX;
