@@ -2,18 +2,16 @@
 /*
  * libchario: the only code that knows the ioctls and the sysfs of CharIO.
  *
- * What holds for every function here:
+ * These rules hold for every function:
  *
- * - A function that can fail returns 0 (or another value that is not
- *   negative) when it succeeds and a negative errno when it does not.  It
- *   leaves errno(3) undefined and prints nothing.
- * - Sizes and offsets are bytes, times are nanoseconds; names say so.
- * - A struct that crosses the border to the library is passed with its size,
- *   so that programs and libraries of different age understand each other:
- *   what the other side does not know reads as zero.
- * - Two threads may use the library at the same time, also on one device,
- *   unless a function says otherwise.  No function may be called from a
- *   signal handler.
+ * - A function that can fail returns 0 (or another value that is not negative) when it
+ * succeeds and a negative errno when it does not.  It leaves errno(3) undefined and prints
+ * nothing.  - Sizes and offsets are bytes, times are nanoseconds; names say so.  - A struct
+ * that crosses the border to the library is passed with its size, so that programs and
+ * libraries of different age understand each other: members that the other side does not
+ * know read as zero.  - Two threads may use the library at the same time, also on one
+ * device, unless a function says otherwise.  No function may be called from a signal
+ * handler.
  */
 #ifndef CHARIO_H
 #define CHARIO_H

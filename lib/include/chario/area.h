@@ -22,43 +22,43 @@ struct chario_area;
 /**
  * chario_area_open() - open an area
  * @store: an open store, which must stay open as long as the area
- * @name: of the area
+ * @name: name of the area
  * @flags: O_RDONLY, or O_RDWR for its only writer, which needs the store to be
  *	open for writing
- * @area: where the area is put; the caller gives it to chario_area_close()
+ * @area: the open area; the caller gives it to chario_area_close()
  *
- * Until it is closed, nobody moves, shrinks or removes the area; it may be
- * renamed.
+ * Until the area is closed, nobody else can move, shrink or remove it; it may be renamed.
  *
- * Context: may sleep; with O_RDWR also until what a process that has died has begun to
- * write to it has ended, see chario_store_on_wait().
- * Return: 0; -ENOENT where there is no such area; -EBUSY where it has a writer
- * already, or is being moved or removed, or such writes have not ended in time; -EROFS where the store was opened for
- * reading and the area is to be written; -EINVAL where @flags are of another
- * kind; -EMFILE, -ENOMEM; -EUCLEAN, or an error of pread(2).
+ * Context: may sleep; with O_RDWR also until writes to the area by a process that has died
+ * have ended, see chario_store_on_wait().
+ * Return: 0; -ENOENT if there is no such area; -EBUSY if it already has a writer, or is
+ * being moved or removed, or if writes of a dead process have not ended in time; -EROFS if
+ * the store was opened for reading and @flags is O_RDWR; -EINVAL if @flags has another
+ * value; -EMFILE, -ENOMEM; -EUCLEAN; or an error of pread(2).
  */
 int chario_area_open(struct chario_store *store, const char *name, int flags,
 		     struct chario_area **area);
 
 /**
  * chario_area_close() - close an area
- * @area: the area, or NULL, which is let pass; its views have been unloaded and its
- *	streams closed before
+ * @area: the area, or NULL, which does nothing; its views must have been unloaded and
+ *	its streams closed
  *
- * Writes nothing: chario_area_sync() comes before.
+ * The call writes nothing: call chario_area_sync() before it.
  *
- * Context: may sleep; one that was open for writing also until transfers that were given
- * up have ended, for the bound of recovery of the disk at most.
+ * Context: may sleep; for an area that was open for writing also until transfers that were
+ * given up have ended, at most for the recovery bound of the disk.
  */
 void chario_area_close(struct chario_area *area);
 
 /**
- * chario_area_get_info() - what is known of an area
+ * chario_area_get_info() - describe an area
  * @area: an open area
- * @info: is filled in; members that the library does not know read as zero
+ * @info: struct to fill in; members that the library does not know read as zero
  * @size: sizeof(*@info)
  *
- * As it was when the area was opened, with what has been done through @area.
+ * The description is that of the time when the area was opened, with later changes made
+ * through @area.
  *
  * Return: 0; -EINVAL when @size is smaller than the first version of the struct.
  */
@@ -68,33 +68,33 @@ int chario_area_get_info(const struct chario_area *area, struct chario_area_info
 /**
  * chario_area_read() - read from an area into memory
  * @area: an open area
- * @memory: where to, of any alignment
- * @bytes: how many, any number
- * @offset: of the first byte in the area, any number
+ * @memory: destination, of any alignment
+ * @bytes: number of bytes, any
+ * @offset: offset of the first byte in the area, any
  *
- * The bytes pass through a buffer of the area of 1 MiB, which is made at the first
- * call.  Who wants no copy uses chario_area_read_buffer().
+ * The bytes pass through a buffer of 1 MiB, which the area allocates at the first call.
+ * chario_area_read_buffer() avoids the copy.
  *
- * Context: may sleep; calls of several threads follow each other.
- * Return: bytes that were read, fewer at the end of the area or before the
- * first error; 0 behind the end; else an error of pread(2).
+ * Context: may sleep; concurrent calls are serialised.
+ * Return: number of bytes read, fewer at the end of the area or before the first error; 0
+ * behind the end; else an error of pread(2).
  */
 ssize_t chario_area_read(struct chario_area *area, void *memory, size_t bytes, uint64_t offset);
 
 /**
  * chario_area_write() - write from memory to an area
  * @area: an area that is open for writing
- * @memory: where from, of any alignment
- * @bytes: how many, any number
- * @offset: of the first byte in the area, any number
+ * @memory: source, of any alignment
+ * @bytes: number of bytes, any
+ * @offset: offset of the first byte in the area, any
  *
- * As chario_area_read(); a block of which a part is written is read first.  What has
- * been written is durable after chario_area_sync().
+ * The bytes pass through a buffer as in chario_area_read(); a block that is written in part
+ * is read first.  Written data are durable after chario_area_sync().
  *
- * Context: may sleep; calls of several threads follow each other.
- * Return: bytes that were written, fewer at the end of the area or before the
- * first error; -ENOSPC behind the end; -EROFS where the area is open for
- * reading; else an error of pwrite(2).
+ * Context: may sleep; concurrent calls are serialised.
+ * Return: number of bytes written, fewer at the end of the area or before the first error;
+ * -ENOSPC behind the end; -EROFS if the area is open for reading; else an error of
+ * pwrite(2).
  */
 ssize_t chario_area_write(struct chario_area *area, const void *memory, size_t bytes,
 			  uint64_t offset);
@@ -103,19 +103,20 @@ ssize_t chario_area_write(struct chario_area *area, const void *memory, size_t b
  * chario_area_read_buffer() - read from an area into a buffer
  * @area: an open area
  * @buffer: any buffer of the store's device, see chario_store_device()
- * @buffer_offset: of the first byte in it, a multiple of the DMA alignment
- * @bytes: how many, a multiple of the logical block of the disk
- * @offset: of the first byte in the area, a multiple of it too
+ * @buffer_offset: offset of the first byte in the buffer, a multiple of the DMA
+ *	alignment
+ * @bytes: number of bytes, a multiple of the logical block of the disk
+ * @offset: offset of the first byte in the area, a multiple of the logical block
  * @flags: CHARIO_TRANSFER_* bits, or 0
  *
- * One transfer, straight into the buffer; two where the area is being moved.  With
- * -ETIMEDOUT it ends when no transfer uses the buffer any more, those of other threads
- * included; the drive is done with its own after the deadline and at most the bound of
- * recovery.  Memory and place may be used again after any error.
+ * The call is one transfer, directly into the buffer, or two if the area is being moved.
+ * With -ETIMEDOUT it returns only when no transfer uses the buffer any more, including
+ * those of other threads; its own transfer ends after the deadline and at most the recovery
+ * bound.  Memory and place may be used again after any error.
  *
  * Context: may sleep; several threads may call it at once.
- * Return: bytes that were read, fewer at the end of the space of the area;
- * else as chario_buffer_read().
+ * Return: number of bytes read, fewer at the end of the space of the area; else the errors
+ * of chario_buffer_read().
  */
 ssize_t chario_area_read_buffer(struct chario_area *area, const struct chario_buffer *buffer,
 				uint64_t buffer_offset, size_t bytes, uint64_t offset,
@@ -124,15 +125,15 @@ ssize_t chario_area_read_buffer(struct chario_area *area, const struct chario_bu
 /**
  * chario_area_write_buffer() - write from a buffer to an area
  * @area: an area that is open for writing
- * @buffer: as for chario_area_read_buffer()
- * @buffer_offset: as for chario_area_read_buffer()
- * @bytes: as for chario_area_read_buffer()
- * @offset: as for chario_area_read_buffer()
+ * @buffer: see chario_area_read_buffer()
+ * @buffer_offset: see chario_area_read_buffer()
+ * @bytes: see chario_area_read_buffer()
+ * @offset: see chario_area_read_buffer()
  * @flags: CHARIO_TRANSFER_* bits, or 0
  *
  * Context: may sleep; several threads may call it at once.
- * Return: bytes that were written, fewer at the end of the space of the area;
- * -ENOSPC behind it; -EROFS where the area is open for reading; else as
+ * Return: number of bytes written, fewer at the end of the space of the area; -ENOSPC
+ * behind it; -EROFS if the area is open for reading; else the errors of
  * chario_buffer_write().
  */
 ssize_t chario_area_write_buffer(struct chario_area *area, const struct chario_buffer *buffer,
@@ -140,50 +141,49 @@ ssize_t chario_area_write_buffer(struct chario_area *area, const struct chario_b
 				 unsigned int flags);
 
 /**
- * chario_area_sync() - have all that has been written durable
+ * chario_area_sync() - make all written data durable
  * @area: an open area
  *
- * One flush of the disk; none where it has no volatile write cache.  After an error
- * nobody knows what of all that was written since the last success is there, and a
- * success later on does not say it: it has to be written again, a view by
- * chario_view_mark() for all of it.
+ * The call is one flush of the disk, or none if the disk has no volatile write cache.
+ * After an error it is unknown which data written since the last success are on the disk,
+ * and a later success does not change that: write the data again; for a view, mark all of
+ * it with chario_view_mark().
  *
  * Context: may sleep.
- * Return: 0, or an error of fsync(2); -EDQUOT where the file system of the file of the
- * store has no room.
+ * Return: 0, or an error of fsync(2); -EDQUOT if the file system that has the store's file
+ * is full.
  */
 int chario_area_sync(struct chario_area *area);
 
 /**
- * chario_area_set_filled() - say how much of the content is there
+ * chario_area_set_filled() - record how much of the content is there
  * @area: an area that is open for writing and has CHARIO_AREA_FILLING
- * @bytes: from its start, all of which chario_area_sync() has made durable; the
+ * @bytes: number of bytes from the start that chario_area_sync() has made durable; the
  *	length of the area ends the filling
- * @tag: what the caller calls its source, to know it again; 0 where it does not
+ * @tag: number by which the caller recognises its source, or 0
  *
- * For copies that are to be taken up again after an interruption.  Changes the
- * table once.
+ * The record lets a copy continue after an interruption.  The call changes the table once.
  *
  * Context: may sleep.
- * Return: 0; -EINVAL where @bytes is more than the area has, or it is not being
- * filled; -EROFS; -EUCLEAN where the table has lost the area; and the errors of
+ * Return: 0; -EINVAL if @bytes is more than the length of the area, or the area is not
+ * being filled; -EROFS; -EUCLEAN if the table has lost the area; and the errors of
  * chario_store_create().
  */
 int chario_area_set_filled(struct chario_area *area, uint64_t bytes, uint64_t tag);
 
 /**
- * chario_area_publish() - say that all of the content is there, and give it another name
+ * chario_area_publish() - end the filling of an area and rename it
  * @area: an area that is open for writing and has CHARIO_AREA_FILLING
- * @name: that it gets; an area that has this name goes
+ * @name: new name; another area with this name is removed
  *
- * For what replaces something: it is written beside it, under a name of its own.  One
- * change: whatever happens, @name is the old content or all of the new one.  The content
- * has been made durable before, by chario_area_sync().  Attributes are kept as by
- * chario_store_replace().
+ * The call replaces an area whose new content was written beside it, under another name.
+ * It is one change: whatever happens, @name is the old content or all of the new content.
+ * The new content must have been made durable by chario_area_sync().  Attributes are kept
+ * as by chario_store_replace().
  *
  * Context: may sleep.
- * Return: 0; -EINVAL where it is not being filled, or has this name; and the errors of
- * chario_store_replace().
+ * Return: 0; -EINVAL if the area is not being filled, or already has this name; and the
+ * errors of chario_store_replace().
  */
 int chario_area_publish(struct chario_area *area, const char *name);
 

@@ -3,13 +3,12 @@
  * A device: a character disk that is open, or a block device or a plain file
  * that takes its place.
  *
- * The structs of <chario/uapi.h> are the structs of this library too.  Their
- * first member is their size, which the functions below fill in from their
- * last argument, so a program that was compiled long ago keeps working with a
- * newer library and kernel, and the other way round.
+ * The structs of <chario/uapi.h> are the structs of this library too.  Their first member
+ * is their size, which the functions below fill in from their last argument.  So an old
+ * program keeps working with a newer library and kernel, and the other way round.
  *
- * Data does not pass through here: read(2), write(2) and io_uring take the
- * file descriptor that chario_device_fd() returns.
+ * Data do not pass through here: read(2), write(2) and io_uring take the file descriptor
+ * that chario_device_fd() returns.
  */
 #ifndef CHARIO_DEVICE_H
 #define CHARIO_DEVICE_H
@@ -28,64 +27,63 @@ struct chario_device;
 
 /**
  * chario_device_open() - open a character disk
- * @name: which disk: a path (it has a slash in it), else "chardiskN" or just
- *	"N", else the serial number of its drive
- * @flags: how, as for open(2): O_RDONLY, O_WRONLY or O_RDWR, with O_DSYNC,
- *	O_EXCL or O_NONBLOCK if wanted; O_CLOEXEC is always added
- * @device: where the new device is put; the caller owns it and gives it to
+ * @name: name of the disk: a path (with a slash in it), else "chardiskN" or just "N",
+ *	else the serial number of its drive
+ * @flags: flags of open(2): O_RDONLY, O_WRONLY or O_RDWR, with O_DSYNC, O_EXCL or
+ *	O_NONBLOCK if wanted; O_CLOEXEC is always added
+ * @device: the new device; the caller owns it and gives it to
  *	chario_device_close()
  *
  * Context: may sleep.
- * Return: 0; -ENODEV where no such disk is there, -ENOTUNIQ where several
- * disks have this serial number, -ENOTTY where the file is not a disk of
- * CharIO, -ENOTBLK where it has the path of a disk, /dev/chardiskN, and is not its
- * node, such as a plain file that dd made there while the disk was away, -EPROTO where the module speaks an ABI this library is too old for,
- * -EACCES or -EPERM without the right to open it, -EROFS when it is
- * write-protected and to be written, -EBUSY when it is in exclusive use,
- * -EINVAL where @name is empty, -ENOMEM, or what else open(2) gives.
+ * Return: 0; -ENODEV if there is no such disk; -ENOTUNIQ if several disks have this serial
+ * number; -ENOTTY if the file is not a disk of CharIO; -ENOTBLK if the file has the path of
+ * a disk, /dev/chardiskN, and is not its node, such as a plain file that dd made there
+ * while the disk was away; -EPROTO if this library is too old for the ABI of the module;
+ * -EACCES or -EPERM without the right to open the disk; -EROFS if it is write-protected and
+ * @flags ask for writing; -EBUSY if it is in exclusive use; -EINVAL if @name is empty;
+ * -ENOMEM; or another error of open(2).
  */
 int chario_device_open(const char *name, int flags, struct chario_device **device);
 
 /**
  * chario_device_open_any() - open a character disk, a block device or a file
- * @name: which: as for chario_device_open(); without a slash in it, and where
- *	there is no such disk, a file in the current directory
- * @flags: as for chario_device_open(); O_DIRECT says that a file or block device
- *	without direct I/O is an error
- * @device: as for chario_device_open()
+ * @name: name of the device, see chario_device_open(); a name without a slash that no
+ *	disk has means a file in the current directory
+ * @flags: see chario_device_open(); O_DIRECT makes it an error if a file or block
+ *	device does not support direct I/O
+ * @device: see chario_device_open()
  *
- * The device is used in the same way, whatever it is.  For a block device or a
- * plain file, the library does what the kernel module does for a character disk:
+ * The device is used in the same way, whatever its kind.  For a block device or a plain
+ * file, the library does what the kernel module does for a character disk:
  *
- * - O_DIRECT is set where the file takes it, F_GETFL of fcntl(2) tells; else
+ * - O_DIRECT is set if the file supports it, which F_GETFL of fcntl(2) shows; otherwise
  *   data go through the page cache.
- * - chario_device_get_info() says "block" or "file" as its backend, and 0 as
- *   its abi_version: there is no module.  The capacity is the size at that
- *   moment, in whole logical blocks; a file does not grow by being written.
- *   Alignment is what direct I/O needs (4096 bytes on the disk and 512 in memory
- *   where the kernel does not tell); through the page cache, whole sectors of
- *   512 bytes on the disk and 4 bytes in memory.
+ * - chario_device_get_info() returns "block" or "file" as the backend, and 0 as the
+ *   abi_version, since there is no module.  The capacity is the size at that moment, in
+ *   whole logical blocks; writing does not make a file longer.  The alignment is that of
+ *   direct I/O (4096 bytes on the disk and 512 in memory if the kernel does not report
+ *   it); through the page cache it is sectors of 512 bytes on the disk and 4 bytes in
+ *   memory.
  * - A buffer is memory of the process: chario_buffer_pool() and
  *   chario_buffer_register() make one.  It does not count against
  *   RLIMIT_MEMLOCK.
  * - CHARIO_TRANSFER_FUA is RWF_DSYNC, a flush is fdatasync(2).  There are no
  *   deadlines: @deadline_ns is checked and has no effect.
- * - Counters, options, queues of one's own, pins, health and timelines are the
- *   module's: -ENOTTY.
+ * - Only the module has counters, options, private queues, pins, health and timelines:
+ *   their functions return -ENOTTY.
  *
  * Context: may sleep.
- * Return: as chario_device_open(); -ENOENT where there is no such file, -ENOTTY
- * where it is something else: a directory, a FIFO, another character device;
- * -EINVAL where @flags has O_CREAT, O_TRUNC, O_APPEND or O_PATH, or has O_DIRECT
- * and the file does not know it.
+ * Return: see chario_device_open(); -ENOENT if there is no such file; -ENOTTY if the file
+ * has another type: a directory, a FIFO, another character device; -EINVAL if @flags has
+ * O_CREAT, O_TRUNC, O_APPEND or O_PATH, or has O_DIRECT and the file does not support it.
  */
 int chario_device_open_any(const char *name, int flags, struct chario_device **device);
 
 /**
  * chario_device_close() - close a device
- * @device: the device, or NULL, which is let pass
+ * @device: the device, or NULL, which does nothing
  *
- * Afterwards neither @device nor its file descriptor may be used.
+ * Afterwards neither @device nor its file descriptor must be used.
  *
  * Context: may sleep; no other thread may be using @device.
  */
@@ -93,7 +91,7 @@ void chario_device_close(struct chario_device *device);
 
 /**
  * chario_device_fd() - the file descriptor of a device
- * @device: an open device, which goes on to own the descriptor
+ * @device: an open device, which keeps owning the descriptor
  *
  * Return: a descriptor for read(2), write(2), fsync(2) and io_uring.
  */
@@ -103,15 +101,14 @@ int chario_device_fd(const struct chario_device *device);
  * chario_device_path() - the path that a device was opened by
  * @device: an open device, which owns the string
  *
- * Return: a path that ends with a NUL, "/dev/chardisk0" or as the caller
- * gave it.
+ * Return: a path that ends with a NUL, "/dev/chardisk0" or the path that the caller gave.
  */
 const char *chario_device_path(const struct chario_device *device);
 
 /**
- * chario_device_get_info() - what a disk is and what it can do
+ * chario_device_get_info() - the properties and features of a disk
  * @device: an open device
- * @info: is filled in; members that the kernel does not know read as zero
+ * @info: struct to fill in; members that the kernel does not know read as zero
  * @size: sizeof(*@info)
  *
  * Context: may sleep.
@@ -122,9 +119,9 @@ int chario_device_get_info(const struct chario_device *device, struct chario_inf
 			   size_t size);
 
 /**
- * chario_device_get_stats() - what has happened on a disk so far
+ * chario_device_get_stats() - the counters of a disk
  * @device: an open device
- * @stats: is filled in; members that the kernel does not know read as zero
+ * @stats: struct to fill in; members that the kernel does not know read as zero
  * @size: sizeof(*@stats)
  *
  * Each counter is exact, but they are not read at one instant.
@@ -139,7 +136,7 @@ int chario_device_get_stats(const struct chario_device *device, struct chario_st
 /**
  * chario_device_get_options() - the options of this open file
  * @device: an open device
- * @options: is filled in; members that the kernel does not know read as zero
+ * @options: struct to fill in; members that the kernel does not know read as zero
  * @size: sizeof(*@options)
  *
  * Context: may sleep.
@@ -152,36 +149,35 @@ int chario_device_get_options(const struct chario_device *device,
 /**
  * chario_device_set_options() - set the options of this open file
  * @device: an open device; its file alone is changed, not the disk
- * @options: all options; what is zero goes back to the setting of the disk
+ * @options: all options; a zero restores the setting of the disk
  * @size: sizeof(*@options)
  *
- * Calls that are under way keep the options that they began with.
+ * Calls under way keep the options that they began with.
  *
  * Context: may sleep.
- * Return: 0; -EOPNOTSUPP where polling is asked for and the disk has no queue
- * to poll, -EINVAL where a value is out of its range, -E2BIG where a member
- * that this kernel does not know is not zero, -ENODEV when the disk has been
- * removed.
+ * Return: 0; -EOPNOTSUPP if polling is asked for and the disk has no queue to poll; -EINVAL
+ * if a value is out of its range; -E2BIG if a member that this kernel does not know is not
+ * zero; -ENODEV when the disk has been removed.
  */
 int chario_device_set_options(const struct chario_device *device,
 			      const struct chario_file_options *options, size_t size);
 
 /**
- * chario_device_take_queue() - have a queue of one's own
+ * chario_device_take_queue() - get a private queue
  * @device: an open device; all calls of its file use the queue from then on
- * @queue: what is wanted; what was granted is put there
+ * @queue: the wanted properties; set to the granted ones
  * @size: sizeof(*@queue)
  *
- * The queue goes with the last close of the file.
+ * The queue is released with the last close of the file.
  *
  * Context: may sleep.
- * Return: 0; -EBUSY where the file has one; -ENOSPC where all that the module
- * has set aside are taken; -EAGAIN while the drive is being recovered, or will
- * be; -EINVAL where there is no such CPU or a flag is not known; -EPERM where the
- * caller may not have interrupts on that CPU; -EOPNOTSUPP where the disk has none;
- * -ENOMEM; -EINTR on a fatal signal; -ETIMEDOUT where the drive does not answer,
- * and is reset; -EIO, -EBUSY, -EACCES or -EOPNOTSUPP where it refuses; -ENODEV
- * when the disk has been removed; -ENOTTY where the module is too old.
+ * Return: 0; -EBUSY if the file has one; -ENOSPC if all private queues of the module are
+ * taken; -EAGAIN while the drive is being recovered or is about to be; -EINVAL if there is
+ * no such CPU or a flag is unknown; -EPERM if the caller may not have interrupts on that
+ * CPU; -EOPNOTSUPP if the disk has no private queues; -ENOMEM; -EINTR on a fatal signal;
+ * -ETIMEDOUT if the drive does not answer, and is reset; -EIO, -EBUSY, -EACCES or
+ * -EOPNOTSUPP if the drive refuses; -ENODEV when the disk has been removed; -ENOTTY if the
+ * module is too old.
  */
 int chario_device_take_queue(const struct chario_device *device, struct chario_queue_create *queue,
 			     size_t size);
@@ -189,22 +185,23 @@ int chario_device_take_queue(const struct chario_device *device, struct chario_q
 /**
  * chario_device_settle() - wait for transfers that have been given up
  * @device: an open device
- * @offset: on the disk, bytes
- * @bytes: from there; transfers elsewhere are not waited for
- * @deadline_ns: how long to wait: 0 for the disk's recovery bound, else 1 ms to 1 hour
+ * @offset: offset on the disk in bytes
+ * @bytes: number of bytes from there; transfers elsewhere are not waited for
+ * @deadline_ns: longest wait in nanoseconds: 0 for the disk's recovery bound, else 1
+ *	ms to 1 hour
  *
- * A transfer that gave -ETIMEDOUT, or whose caller was killed, may still be with the
- * drive, and reach the disk later, until recovery has ended it.  When this returns 0, none
- * that was made through this open file can reach these bytes any more.  A block device and a plain file give no transfer
- * up: there is nothing to wait for.
+ * A transfer that returned -ETIMEDOUT, or whose caller was killed, may still be with the
+ * drive, and reach the disk later, until recovery has ended it.  When this call returns 0,
+ * no such transfer of this open file can reach these bytes any more.  A block device or a
+ * plain file never gives up a transfer, so there is nothing to wait for.
  *
- * Who gives back a lock of the file (fcntl(2), F_OFD_SETLK) calls this before.  Who closes
- * the device need not: such transfers keep its file open, and its locks.
+ * Call this before releasing a lock of the file (fcntl(2), F_OFD_SETLK).  It is not needed
+ * before closing the device: such transfers keep its file open, and so its locks.
  *
  * Context: may sleep.
- * Return: 0; -ETIMEDOUT where there still was one at the deadline; -EINTR where the
- * caller was killed; -EINVAL where @deadline_ns is out of its range, or the bytes end
- * beyond 2^64; -ENOTTY where the module is too old.  A disk that has gone gives no -ENODEV.
+ * Return: 0; -ETIMEDOUT if such a transfer was left at the deadline; -EINTR if the caller
+ * was killed; -EINVAL if @deadline_ns is out of its range, or the bytes end beyond 2^64;
+ * -ENOTTY if the module is too old.  A disk that has gone does not cause -ENODEV.
  */
 int chario_device_settle(const struct chario_device *device, uint64_t offset, uint64_t bytes,
 			 uint64_t deadline_ns);

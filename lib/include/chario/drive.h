@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */
-/*
- * A drive: an NVMe controller on the PCI bus, whoever drives it now.
- */
+/* A drive: an NVMe controller on the PCI bus, whatever its driver is. */
 #ifndef CHARIO_DRIVE_H
 #define CHARIO_DRIVE_H
 
@@ -16,14 +14,12 @@ extern "C" {
  * struct chario_drive - an NVMe controller of this machine
  * @size: size of this struct as the library knows it
  * @address: PCI address, "0000:01:00.0"
- * @driver: name of the driver that has it: "nvme", "chario", ...; empty when
- *	none has
- * @controller: name that its driver gives it, "nvme0"; empty when there is
- *	none
- * @serial: serial number, empty when no driver tells it
- * @model: model, empty when no driver tells it
+ * @driver: name of its driver: "nvme", "chario", ...; empty when it has none
+ * @controller: name given by the driver, "nvme0"; empty when there is none
+ * @serial: serial number, empty when no driver reports it
+ * @model: model, empty when no driver reports it
  *
- * A plain value: it holds no resource and is true at the time it was made.
+ * The struct is a plain value: it holds no resource and describes the time it was made.
  * Strings end with a NUL.
  */
 struct chario_drive {
@@ -36,9 +32,9 @@ struct chario_drive {
 };
 
 /**
- * typedef chario_drive_visit - what is called for each drive
+ * typedef chario_drive_visit - function called for each drive
  * @drive: the drive; belongs to the library, valid until the visit returns
- * @data: what the caller of chario_drive_each() gave
+ * @data: argument of chario_drive_each()
  *
  * Return: 0 to go on; anything else ends the walk and is its result.
  */
@@ -46,12 +42,12 @@ typedef int chario_drive_visit(const struct chario_drive *drive, void *data);
 
 /**
  * chario_drive_each() - visit all NVMe controllers in the order of their address
- * @visit: is called once for each
- * @data: is passed to @visit
+ * @visit: function called for each controller
+ * @data: argument of @visit
  *
  * Context: may sleep; @visit runs in the calling thread.
- * Return: 0, also when there is none; what @visit returned when that was not
- * 0; -ENOMEM, -EACCES when sysfs may not be read.
+ * Return: 0, also when there is none; the result of @visit when it is not 0; -ENOMEM,
+ * -EACCES when sysfs may not be read.
  */
 int chario_drive_each(chario_drive_visit *visit, void *data);
 
@@ -61,14 +57,14 @@ int chario_drive_each(chario_drive_visit *visit, void *data);
  *	"01:00.0"), a block device or partition of the drive ("/dev/nvme0n1",
  *	or a link to it), its controller ("nvme0"), or a disk of CharIO as
  *	chario_device_open() takes it
- * @drive: is filled in
+ * @drive: struct to fill in
  * @size: sizeof(*@drive)
  *
  * Context: may sleep.
- * Return: 0; -ENODEV when nothing has this name, -ENOTTY when what has it is
- * not an NVMe controller on the PCI bus, -ENOTUNIQ when several drives have
- * this serial number or serve this block device (multipath), -EINVAL when
- * @name is empty or @size is smaller than the first version of the struct.
+ * Return: 0; -ENODEV when nothing has this name; -ENOTTY when the name is not that of an
+ * NVMe controller on the PCI bus; -ENOTUNIQ when several drives have this serial number or
+ * serve this block device (multipath); -EINVAL when @name is empty or @size is smaller than
+ * the first version of the struct.
  */
 int chario_drive_find(const char *name, struct chario_drive *drive, size_t size);
 

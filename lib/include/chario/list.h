@@ -2,7 +2,7 @@
 /*
  * A list: the disks of this machine, from sysfs, without opening them.
  *
- * No right to a device is needed for it.
+ * The list needs no right to a device.
  */
 #ifndef CHARIO_LIST_H
 #define CHARIO_LIST_H
@@ -14,25 +14,25 @@ extern "C" {
 #endif
 
 /**
- * struct chario_list_disk - a disk, open or not
- * @index: the N of chardiskN
- * @namespace_id: NVMe namespace identifier; 0 where there is none
+ * struct chario_list_disk - a disk, opened or not
+ * @index: number N of chardiskN
+ * @namespace_id: NVMe namespace identifier; 0 if there is none
  * @capacity_bytes: size of the disk
- * @logical_block_bytes: offsets and lengths are multiples of this
- * @nr_queues: queue pairs that complete by interrupt
+ * @logical_block_bytes: unit of offsets and lengths in bytes
+ * @nr_queues: number of queue pairs that complete by interrupt
  * @name: "chardiskN"
  * @path: "/dev/chardiskN"
- * @address: PCI address of the drive, "0000:01:00.0"; empty where it has none
+ * @address: PCI address of the drive, "0000:01:00.0"; empty if it has none
  * @backend: "nvme" or "loopback"
  * @state: "live", "recovering", "dead" or "removed"
  * @serial: serial number of the drive
  * @model: model of the drive
  * @firmware: firmware revision of the drive
- * @node_error: 0 where @path is the node of the disk; ENOENT where it is missing;
- *	ENOTBLK where something else stands there, such as a plain file
+ * @node_error: 0 if @path is the node of the disk; ENOENT if it is missing; ENOTBLK if
+ *	another file is there, such as a plain file
  *
- * The library makes it and may add members at its end.  Strings end with a
- * NUL and are empty where the disk does not say.
+ * The library makes the struct and may add members at its end.  Strings end with a NUL and
+ * are empty if the disk does not report them.
  */
 struct chario_list_disk {
 	uint32_t index;
@@ -52,9 +52,9 @@ struct chario_list_disk {
 };
 
 /**
- * typedef chario_list_visit - what is called for each disk of a list
+ * typedef chario_list_visit - function called for each disk of a list
  * @disk: the disk; belongs to the library, valid until the visit returns
- * @data: what the caller of the list gave
+ * @data: argument of the list
  *
  * Return: 0 to go on; anything else ends the list and is its result.
  */
@@ -62,14 +62,14 @@ typedef int chario_list_visit(const struct chario_list_disk *disk, void *data);
 
 /**
  * chario_list_disks() - visit the disks of CharIO in the order of their index
- * @visit: is called once for each disk
- * @data: is passed to @visit
+ * @visit: function called for each disk
+ * @data: argument of @visit
  *
- * A disk that goes away meanwhile is left out.
+ * A disk that disappears during the call is left out.
  *
  * Context: may sleep; @visit runs in the calling thread.
- * Return: 0, also when there is no disk; what @visit returned when that was
- * not 0; -ENOMEM, -EACCES when sysfs may not be read.
+ * Return: 0, also when there is no disk; the result of @visit when it is not 0; -ENOMEM,
+ * -EACCES when sysfs may not be read.
  */
 int chario_list_disks(chario_list_visit *visit, void *data);
 

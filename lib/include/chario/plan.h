@@ -2,10 +2,9 @@
 /*
  * A plan: the device commands that a call will cost, known before the call.
  *
- * The number and the size of the commands depend on the offset, the length
- * and the limits of the disk, and on nothing else.  The library computes them
- * with the very code that the kernel module uses.  No device is needed for it
- * and nothing is transferred:
+ * The number and the size of the commands depend only on the offset, the length and the
+ * limits of the disk.  The library computes them with the code of the kernel module.
+ * Planning needs no device and transfers nothing:
  *
  *	struct chario_plan_command command;
  *	struct chario_plan plan;
@@ -14,8 +13,8 @@
  *	while (!err && chario_plan_next(&plan, &command))
  *		use(command.offset_bytes, command.length_bytes);
  *
- * A call with a vector of buffers (readv, writev) costs the sum of what its
- * elements cost: each element is a call of its own here.
+ * A call with a vector of buffers (readv, writev) costs the sum of its elements: each
+ * element is a call of its own here.
  */
 #ifndef CHARIO_PLAN_H
 #define CHARIO_PLAN_H
@@ -31,8 +30,8 @@ struct chario_device;
 
 /**
  * enum chario_plan_kind - the kind of a call
- * @CHARIO_PLAN_READ: read(2) and its relatives; past the end they give 0
- * @CHARIO_PLAN_WRITE: write(2) and its relatives; past the end they fail
+ * @CHARIO_PLAN_READ: read(2) and its relatives, which return 0 past the end
+ * @CHARIO_PLAN_WRITE: write(2) and its relatives, which fail past the end
  */
 enum chario_plan_kind {
 	CHARIO_PLAN_READ,
@@ -40,14 +39,14 @@ enum chario_plan_kind {
 };
 
 /**
- * struct chario_plan_limits - what a disk makes of a call depends on these
- * @capacity_bytes: size of the disk, or 0 for a disk without end
- * @logical_block_bytes: offsets and lengths are multiples of this power of 2
- * @command_bytes: largest command, a multiple of the block
- * @chunk_bytes: no command crosses a multiple of this, counted from the start
- *	of the call; a multiple of the block
- * @boundary_bytes: no command crosses a multiple of this, counted from the
- *	start of the disk; a multiple of the block, or 0 for none
+ * struct chario_plan_limits - the limits of a disk that determine a plan
+ * @capacity_bytes: size of the disk in bytes, or 0 for a disk without end
+ * @logical_block_bytes: unit of offsets and lengths in bytes, a power of 2
+ * @command_bytes: largest command in bytes, a multiple of the block
+ * @chunk_bytes: distance in bytes of places that no command crosses, counted from the
+ *	start of the call; a multiple of the block
+ * @boundary_bytes: distance in bytes of places that no command crosses, counted from
+ *	the start of the disk; a multiple of the block, or 0 for none
  */
 struct chario_plan_limits {
 	uint64_t capacity_bytes;
@@ -59,8 +58,8 @@ struct chario_plan_limits {
 
 /**
  * struct chario_plan_command - one device command
- * @offset_bytes: where on the disk it begins
- * @length_bytes: how much it transfers, never 0
+ * @offset_bytes: offset on the disk in bytes
+ * @length_bytes: length in bytes, never 0
  */
 struct chario_plan_command {
 	uint64_t offset_bytes;
@@ -69,15 +68,14 @@ struct chario_plan_command {
 
 /**
  * struct chario_plan - a call that is being planned
- * @transfer_bytes: what the call will transfer: its length, cut at the end of
- *	the disk and at the largest count that Linux takes in one call
- *	(2 GiB less a page)
+ * @transfer_bytes: bytes that the call will transfer: its length, cut at the end of
+ *	the disk and at the largest count that Linux takes in one call (2 GiB less a page)
  * @limits: private
  * @position_bytes: private
  * @end_bytes: private
  * @chunk_end_bytes: private
  *
- * It holds no resource, may be copied and needs no destruction.
+ * The struct holds no resource, may be copied and needs no destruction.
  */
 struct chario_plan {
 	uint64_t transfer_bytes;
@@ -88,12 +86,12 @@ struct chario_plan {
 };
 
 /**
- * chario_plan_get_limits() - the limits of a disk as they are now
+ * chario_plan_get_limits() - the present limits of a disk
  * @device: an open device
- * @limits: is filled in
+ * @limits: struct to fill in
  *
- * The administrator can change the sizes of chunks and commands of a disk, so
- * limits that were read long ago may no longer hold.
+ * The administrator can change the sizes of chunks and commands of a disk, so limits that
+ * were read long ago may no longer hold.
  *
  * Context: may sleep.
  * Return: 0; -ENODEV when the disk has been removed.
@@ -102,21 +100,20 @@ int chario_plan_get_limits(const struct chario_device *device, struct chario_pla
 
 /**
  * chario_plan_init() - plan a call
- * @plan: is filled in
- * @limits: limits of the disk, copied
- * @kind: whether the call reads or writes
- * @offset_bytes: where on the disk the call begins
- * @length_bytes: how much it asks for
+ * @plan: struct to fill in
+ * @limits: limits of the disk, which are copied
+ * @kind: kind of the call
+ * @offset_bytes: offset on the disk in bytes
+ * @length_bytes: length of the call in bytes
  *
- * It gives the error that the call itself would give, before the drive is
- * asked.  The alignment of the buffer is not looked at.
+ * The errors are those that the call itself would return before the drive is asked.  The
+ * alignment of the buffer is not checked.
  *
- * Context: any; it computes and does nothing else.
- * Return: 0, also for a read at or past the end of the disk, which costs no
- * command; -EINVAL when @offset_bytes or @length_bytes is not a multiple of
- * the logical block or they reach past what a file offset can say, -ENOSPC
- * for a write at or past the end of the disk, whatever its length; -EDOM when
- * no disk can have these @limits.
+ * Context: any; the function only computes.
+ * Return: 0, also for a read at or past the end of the disk, which costs no command;
+ * -EINVAL when @offset_bytes or @length_bytes is not a multiple of the logical block or
+ * their end does not fit in a file offset, -ENOSPC for a write at or past the end of the
+ * disk, whatever its length; -EDOM when no disk can have these @limits.
  */
 int chario_plan_init(struct chario_plan *plan, const struct chario_plan_limits *limits,
 		     enum chario_plan_kind kind, uint64_t offset_bytes, uint64_t length_bytes);
@@ -124,7 +121,7 @@ int chario_plan_init(struct chario_plan *plan, const struct chario_plan_limits *
 /**
  * chario_plan_next() - the next command of a plan
  * @plan: a plan that chario_plan_init() has accepted
- * @command: is filled in when there is a next command
+ * @command: struct to fill in if there is a next command
  *
  * Context: any; one thread at a time for one @plan.
  * Return: 1 when there was a next command, 0 when the plan is at its end.
@@ -132,13 +129,13 @@ int chario_plan_init(struct chario_plan *plan, const struct chario_plan_limits *
 int chario_plan_next(struct chario_plan *plan, struct chario_plan_command *command);
 
 /**
- * chario_plan_count() - how many commands a plan still holds
- * @plan: a plan that chario_plan_init() has accepted; it does not move on
+ * chario_plan_count() - count the remaining commands of a plan
+ * @plan: a plan that chario_plan_init() has accepted; it is not changed
  *
- * Takes time in proportion to the answer, which is below 5 million.
+ * The call takes time in proportion to the result, which is below 5 million.
  *
  * Context: any.
- * Return: the number of commands that chario_plan_next() has yet to give.
+ * Return: the number of commands that chario_plan_next() has yet to return.
  */
 uint64_t chario_plan_count(const struct chario_plan *plan);
 

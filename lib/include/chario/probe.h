@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */
 /*
- * A probe: what of CharIO this machine has.
+ * A probe: the parts of CharIO that this machine has.
  *
- * What one disk can do is asked of that disk, with chario_device_get_info()
- * and its feature bits.
+ * The features of one disk are reported by that disk, see chario_device_get_info().
  */
 #ifndef CHARIO_PROBE_H
 #define CHARIO_PROBE_H
@@ -15,17 +14,17 @@
 extern "C" {
 #endif
 
-/* Feature bits: what this library can do on this kernel. */
+/* Feature bits of the library on this kernel. */
 #define CHARIO_PROBE_URING         (1ULL << 0) /* queues are rings of io_uring */
 #define CHARIO_PROBE_URING_COMMAND (1ULL << 1) /* disks take its commands */
 #define CHARIO_PROBE_WRITE_TRACE   (1ULL << 2) /* the kernel tells which pages were written */
 
 /**
- * struct chario_probe - what is there
+ * struct chario_probe - the parts of CharIO that were found
  * @size: size of this struct as the library knows it
- * @library_abi_version: CHARIO_ABI_VERSION that the library was built with
- * @module_loaded: 1 when the kernel module is loaded, else 0
- * @nr_disks: disks that there are
+ * @library_abi_version: CHARIO_ABI_VERSION of the library
+ * @module_loaded: 1 if the kernel module is loaded, else 0
+ * @nr_disks: number of disks
  * @library_version: version of the library, ends with a NUL
  * @module_version: version of the module, ends with a NUL; empty when it is
  *	not loaded
@@ -34,8 +33,7 @@ extern "C" {
  *	userfaultfd(2), open to this process: CHARIO_TRACKING_WRITE_PROTECT of a view
  *	is possible
  *
- * Whether direct I/O is possible is a matter of the single file, see
- * chario_device_open_any().
+ * Direct I/O depends on the single file, see chario_device_open_any().
  */
 struct chario_probe {
 	uint32_t size;
@@ -48,8 +46,8 @@ struct chario_probe {
 };
 
 /**
- * chario_probe() - see what of CharIO is there
- * @probe: is filled in; members that the library does not know read as zero
+ * chario_probe() - find the parts of CharIO
+ * @probe: struct to fill in; members that the library does not know read as zero
  * @size: sizeof(*@probe)
  *
  * A machine without the module is not an error.

@@ -3,20 +3,19 @@
  * A queue: many transfers of a device in flight at once, without a thread for
  * each.
  *
- * Transfers are added, submitted together, and their results are taken when
- * they are there:
+ * Transfers are added and submitted together, and their results are taken when they are
+ * there:
  *
  *	chario_queue_add(queue, &transfer, 7);
  *	chario_queue_submit(queue);
  *	count = chario_queue_reap(queue, results, 8, -1);
  *
- * Behind it stands io_uring.  Where the kernel has none or forbids it, up to 32
- * threads do the same.  Transfers are independent of each other: they may end in
- * any order, and a flush covers the writes whose results had been taken when it
- * was submitted.
+ * The queue uses io_uring.  If the kernel lacks or forbids io_uring, up to 32 threads do
+ * the same.  Transfers are independent of each other: they may end in any order, and a
+ * flush covers the writes whose results had been taken when it was submitted.
  *
- * One thread uses a queue at a time; it may be another one later.  A queue does
- * not pass fork(2): the child lets it alone.
+ * One thread uses a queue at a time; another thread may use it later.  A child of fork(2)
+ * must not use the queue of its parent.
  */
 #ifndef CHARIO_QUEUE_H
 #define CHARIO_QUEUE_H
@@ -37,9 +36,9 @@ extern "C" {
 struct chario_queue;
 
 /**
- * struct chario_queue_result - how a transfer has ended
- * @user: what chario_queue_add() was given
- * @result: bytes or a negative errno, as chario_transfer() returns
+ * struct chario_queue_result - the end of a transfer
+ * @user: argument of chario_queue_add()
+ * @result: bytes or a negative errno, see chario_transfer()
  */
 struct chario_queue_result {
 	uint64_t user;
@@ -49,28 +48,28 @@ struct chario_queue_result {
 /**
  * chario_queue_open() - make a queue
  * @device: an open device, which must stay open as long as the queue
- * @depth: transfers that can be under way at once, 1 to CHARIO_QUEUE_DEPTH_MAX
- * @flags: CHARIO_QUEUE_POLL to look for the end of transfers instead of waiting
- *	for interrupts, or 0
- * @queue: where the new queue is put; the caller gives it to
+ * @depth: largest number of transfers under way at once, 1 to CHARIO_QUEUE_DEPTH_MAX
+ * @flags: CHARIO_QUEUE_POLL to poll for completions instead of waiting for interrupts,
+ *	or 0
+ * @queue: the new queue; the caller gives it to
  *	chario_queue_close()
  *
  * Context: may sleep.
- * Return: 0; -EINVAL where @depth or @flags is out of range, -EOPNOTSUPP where
- * the device has no queue to poll (no file and no block device has) and that is
- * asked for, -ENOMEM, -EMFILE or -ENFILE where a descriptor is wanting, -EAGAIN
- * where no thread can be made; -ENODEV when the disk has been removed.
+ * Return: 0; -EINVAL if @depth or @flags is out of range; -EOPNOTSUPP if CHARIO_QUEUE_POLL
+ * is set and the device has no queue to poll (no file and no block device has one);
+ * -ENOMEM; -EMFILE or -ENFILE if there are no descriptors left; -EAGAIN if no thread can be
+ * made; -ENODEV when the disk has been removed.
  */
 int chario_queue_open(struct chario_device *device, unsigned int depth, unsigned int flags,
 		      struct chario_queue **queue);
 
 /**
  * chario_queue_close() - end a queue
- * @queue: the queue, or NULL, which is let pass
+ * @queue: the queue, or NULL, which does nothing
  *
- * Waits for what is in flight.  Results that have not been taken are dropped,
- * and so are transfers that have not been submitted.  Close the queue before its
- * buffers and its device.
+ * The call waits for transfers in flight.  It drops results that have not been taken and
+ * transfers that have not been submitted.  Close the queue before its buffers and its
+ * device.
  *
  * Context: may sleep.
  * Return: 0.
@@ -80,13 +79,12 @@ int chario_queue_close(struct chario_queue *queue);
 /**
  * chario_queue_add() - add a transfer
  * @queue: the queue
- * @transfer: what to do; copied, and its size is the library's business.  With
- *	CHARIO_TRANSFER_POLL only in a queue that is polled, which polls all
- * @user: is handed back with the result
+ * @transfer: transfer, which is copied; the library sets its size.
+ *	CHARIO_TRANSFER_POLL is allowed only in a polled queue, which polls for all
+ * @user: value returned with the result
  *
- * Nothing begins before chario_queue_submit().  What is wrong with the transfer
- * is told by its result.  The buffer stays the transfer's until the result has
- * been taken.
+ * Nothing begins before chario_queue_submit().  An invalid transfer is reported by its
+ * result.  The buffer must not be used otherwise until the result has been taken.
  *
  * Context: does not sleep, allocates nothing.
  * Return: 0; -EAGAIN when as many transfers as the queue is deep have been added
@@ -96,52 +94,54 @@ int chario_queue_add(struct chario_queue *queue, const struct chario_transfer *t
 		     uint64_t user);
 
 /**
- * chario_queue_submit() - begin all that has been added
+ * chario_queue_submit() - start all added transfers
  * @queue: the queue
  *
- * All go to the kernel in one call, and to the drive with one doorbell.
+ * All of them go to the kernel in one call, and to the drive with one doorbell.
  *
  * Context: may sleep.
- * Return: 0; -EAGAIN or -ENOMEM where the kernel has no memory for some of them
- * now: they stay added.
+ * Return: 0; -EAGAIN or -ENOMEM if the kernel has no memory for some of them now, which
+ * stay added.
  */
 int chario_queue_submit(struct chario_queue *queue);
 
 /**
  * chario_queue_reap() - take results
  * @queue: the queue
- * @results: where they are put
- * @max: how many there is room for
- * @timeout_ns: time to wait for one at least; 0 to look only, negative to wait
- *	for ever
+ * @results: array for the results
+ * @max: number of results that the array has room for
+ * @timeout_ns: longest wait for the first result in nanoseconds; 0 only looks, a
+ *	negative value waits for ever
  *
- * Costs no system call where results are there already.  A signal does not end
- * the wait.
+ * The call makes no system call if results are already there.  A signal does not end the
+ * wait.
  *
  * Context: may sleep, unless @timeout_ns is 0.
- * Return: how many; 0 when the time is over, or nothing is in flight; or a
- * negative errno, which says that the queue is broken.
+ * Return: number of results; 0 after the timeout, or if nothing is in flight; or a negative
+ * errno, which means that the queue is broken.
  */
 int chario_queue_reap(struct chario_queue *queue, struct chario_queue_result *results,
 		      unsigned int max, int64_t timeout_ns);
 
 /**
  * chario_queue_fd() - a file descriptor for an event loop
- * @queue: the queue, which goes on to own the descriptor
+ * @queue: the queue, which keeps owning the descriptor
  *
- * It is readable, for poll(2) and epoll(7), as long as results wait to be taken.
- * Nothing else may be done with it.  epoll_wait(2) may end with EINTR when a
+ * The descriptor is readable, for poll(2) and epoll(7), as long as results wait to be
+ * taken.  It must not be used for anything else. epoll_wait(2) may end with EINTR when a
  * transfer does: call it again.
  *
- * Return: the descriptor; -EOPNOTSUPP where the queue is polled: nobody tells.
+ * Return: the descriptor; -EOPNOTSUPP if the queue is polled, since nothing reports
+ * completions then.
  */
 int chario_queue_fd(const struct chario_queue *queue);
 
 /**
- * chario_queue_in_flight() - how many transfers are under way
+ * chario_queue_in_flight() - count the transfers under way
  * @queue: the queue
  *
- * Return: those that have been submitted and whose results have not been taken.
+ * Return: the number of transfers that have been submitted and whose results have not been
+ * taken.
  */
 unsigned int chario_queue_in_flight(const struct chario_queue *queue);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */
 /*
- * A reader of a recording, see chario/stream.h; also while it is being made, in
- * the same process or another.
+ * A reader of a recording, see chario/stream.h.  The recording may still be being made, in
+ * this process or another.
  */
 #ifndef CHARIO_READER_H
 #define CHARIO_READER_H
@@ -20,19 +20,19 @@ struct chario_reader;
 
 /**
  * struct chario_record - a record of a recording
- * @memory: its data, the reader's until the next call
- * @bytes: how many
- * @sequence: its number, from 0
- * @time_ns: when it was taken, nanoseconds since 1970
+ * @memory: data, valid until the next call of the reader
+ * @bytes: number of bytes
+ * @sequence: number of the record, from 0
+ * @time_ns: time of the record, nanoseconds since 1970
  * @flags: CHARIO_RECORD_* bits
  * @reserved: zero
- * @missing: numbers between the record before and this one: records that the
- *	producer lost, or that are damaged, or that the ring has overwritten
- *	since; of the first one, from 0 on, unless the ring had come round or
- *	there was a seek
+ * @missing: number of records missing between the previous record and this one: the
+ *	producer lost them, they are damaged, or the ring has overwritten them since.  For
+ *	the first record they count from 0 on, unless the ring had wrapped around or there
+ *	was a seek
  *
- * With -ENODATA, at the end of a recording, @sequence is the number behind its last
- * record, and @missing says how many are missing before it; all else is 0.
+ * With -ENODATA, at the end of a recording, @sequence is the number behind the last record,
+ * and @missing is the number of records missing before it; all else is 0.
  */
 struct chario_record {
 	const void *memory;
@@ -45,33 +45,35 @@ struct chario_record {
 };
 
 /**
- * struct chario_recording - what there is of a recording
+ * struct chario_recording - the state of a recording
  * @size: sizeof(struct chario_recording)
- * @ended: 1 where it was closed, 0 where it is being made or was cut off
- * @ring: 1 where it is a ring
- * @segment_bytes: of a segment
- * @session: a number of this recording
- * @first_record: the oldest that is there
- * @next_record: the number after the newest that is there
- * @first_time_ns: of the first record in the oldest segment
- * @last_time_ns: of the first record that was written last
- * @bytes: of the data of all records until now, those that a ring has
- *	overwritten included
- * @durable_records: records, from the first on, that the producer knew to be
- *	durable when it wrote last
- * @lost_records: that the producer lost
- * @lost_bytes: of their data
- * @torn_segments: near the head that a power cut left incomplete, or that are being
- *	written: those that are missing, and the newest where it is not whole
- * @reads: of the disk, that the search for the head took
- * @missing_records: that it had when it was closed, and has no more: its end is damaged
- * @missing_bytes: of their data
- * @records: that were committed, those that a ring has overwritten included
- * @ended_ns: when it was closed last, nanoseconds since 1970; 0 where it was not, or by a
- *	program of the first release
- * @live: 1 while somebody records
+ * @ended: 1 if it was closed, 0 if it is being made or was interrupted
+ * @ring: 1 if it is a ring
+ * @segment_bytes: bytes of a segment
+ * @session: number that identifies the recording
+ * @first_record: number of the oldest record present
+ * @next_record: number after that of the newest record present
+ * @first_time_ns: time of the first record in the oldest segment, nanoseconds since
+ *	1970
+ * @last_time_ns: time of the first record in the last write, nanoseconds since 1970
+ * @bytes: bytes of data in all records so far, including those that a ring has
+ *	overwritten
+ * @durable_records: number of records, from the first on, that the producer knew to be
+ *	durable at its last write
+ * @lost_records: number of records that the producer lost
+ * @lost_bytes: bytes of data in the lost records
+ * @torn_segments: number of segments near the head that a power cut left incomplete or
+ *	that are being written: those missing, and the newest if it is not whole
+ * @reads: number of reads of the disk that the search for the head took
+ * @missing_records: number of records that the recording had when it was closed and
+ *	has no more, because its end is damaged
+ * @missing_bytes: bytes of data in the missing records
+ * @records: number of committed records, including those that a ring has overwritten
+ * @ended_ns: time of the last closing, nanoseconds since 1970; 0 if there was none, or
+ *	a program of the first release made it
+ * @live: 1 while a producer is recording
  * @reserved: zero
- * @lost_before: of @lost_records, those in front of the oldest segment that is there
+ * @lost_before: number of lost records that come before the oldest segment present
  */
 struct chario_recording {
 	uint32_t size;
@@ -99,36 +101,35 @@ struct chario_recording {
 };
 
 /**
- * chario_reader_open() - begin to read a recording
+ * chario_reader_open() - open a recording for reading
  * @store: an open store, which must stay open as long as the reader
- * @name: of an area that holds a recording; opened for reading
- * @reader: where the reader is put; the caller gives it to chario_reader_close()
+ * @name: name of an area that holds a recording; the area is opened for reading
+ * @reader: the new reader; the caller gives it to chario_reader_close()
  *
- * Stands before the oldest record.
+ * The reader is placed before the oldest record.
  *
  * Context: may sleep.  A reader is for one thread.
- * Return: 0; -ENODATA where the area holds no recording; -EUCLEAN where the table says
- * what cannot be; -ENOMEM; and the errors of
- * chario_area_open().
+ * Return: 0; -ENODATA if the area holds no recording; -EUCLEAN if the table has impossible
+ * values; -ENOMEM; and the errors of chario_area_open().
  */
 int chario_reader_open(struct chario_store *store, const char *name, struct chario_reader **reader);
 
 /**
  * chario_reader_close() - end reading
- * @reader: the reader, or NULL, which is let pass
+ * @reader: the reader, or NULL, which does nothing
  *
  * Context: may sleep.
  */
 void chario_reader_close(struct chario_reader *reader);
 
 /**
- * chario_reader_get_recording() - what there is now
- * @reader: the reader; stays where it is
- * @recording: is filled in; members that the library does not know read as zero
+ * chario_reader_get_recording() - get the present state of a recording
+ * @reader: the reader, whose place stays the same
+ * @recording: struct to fill in; members that the library does not know read as zero
  * @size: sizeof(*@recording)
  *
- * Searches for the head: reads as many headers as the logarithm of the number of
- * segments, and those of the segments that may have been in flight.
+ * The call searches for the head: it reads as many headers as the logarithm of the number
+ * of segments, and those of the segments that may have been in flight.
  *
  * Context: may sleep.
  * Return: 0; -EINVAL when @size is smaller than the first version of the struct;
@@ -140,20 +141,20 @@ int chario_reader_get_recording(struct chario_reader *reader, struct chario_reco
 /**
  * chario_reader_next() - the next record
  * @reader: the reader
- * @timeout_ns: how long to wait for it where the recording is being made: 0 not at
- *	all, negative for ever
- * @record: is filled in
+ * @timeout_ns: longest wait for a record that is still being made, in nanoseconds: 0
+ *	does not wait, a negative value waits for ever
+ * @record: struct to fill in
  *
- * What is damaged, cannot be read or was torn is passed over and counts as missing; while
- * somebody records, what is not whole yet is waited for.  A ring gives records without
- * checksum only where nobody can be overwriting them: some of the oldest segments are
- * left out when it is being recorded to, or was cut off.
+ * Records that are damaged, torn or unreadable are passed over and count as missing; while
+ * there is a producer, the reader waits for records that are not yet whole.  A ring gives
+ * records without checksum only if nobody can be overwriting them: some of the oldest
+ * segments are left out when the ring is being recorded to, or was interrupted.
  *
  * Context: may sleep.
- * Return: 0; -ENODATA at the end of a recording that was ended, with the number of those
- * that are missing there in @record, the first time; -EAGAIN where there is none yet, which is also the end of one that was cut off; -ESTALE where another
- * recording has been begun in the area: close the reader; -ENOMEM; or an error of
- * pread(2).
+ * Return: 0; -ENODATA at the end of a recording that was ended, and the first time the
+ * number of records missing there in @record; -EAGAIN if there is no record yet, which is
+ * also the end of an interrupted recording; -ESTALE if another recording has been begun in
+ * the area: close the reader; -ENOMEM; or an error of pread(2).
  */
 int chario_reader_next(struct chario_reader *reader, int64_t timeout_ns,
 		       struct chario_record *record);
@@ -161,24 +162,24 @@ int chario_reader_next(struct chario_reader *reader, int64_t timeout_ns,
 /**
  * chario_reader_seek() - go to a record
  * @reader: the reader
- * @sequence: its number; where that record is gone, the next one that is there;
- *	UINT64_MAX for behind the newest
+ * @sequence: number of the record; if that record is gone, the next one present;
+ *	UINT64_MAX for the place behind the newest
  *
- * A binary search over segments.
+ * The call makes a binary search over segments.
  *
  * Context: may sleep.
- * Return: 0; -ESTALE as for chario_reader_next(); or an error of pread(2).
+ * Return: 0; -ESTALE, see chario_reader_next(); or an error of pread(2).
  */
 int chario_reader_seek(struct chario_reader *reader, uint64_t sequence);
 
 /**
  * chario_reader_seek_time() - go to a time
  * @reader: the reader
- * @time_ns: nanoseconds since 1970; the next record is the first that was taken
- *	then or later, where times do not go back
+ * @time_ns: time in nanoseconds since 1970; the next record is the first of that time
+ *	or later, unless times go back in the recording
  *
  * Context: may sleep.
- * Return: 0; -ESTALE as for chario_reader_next(); or an error of pread(2).
+ * Return: 0; -ESTALE, see chario_reader_next(); or an error of pread(2).
  */
 int chario_reader_seek_time(struct chario_reader *reader, uint64_t time_ns);
 

@@ -2,46 +2,42 @@
 /*
  * A store: named, contiguous areas on a disk, a block device or a plain file.
  *
- * A store has a table of its areas and nothing else: no directories, no
- * allocation while data are written, no cache.  The table stands twice on the
- * disk, in blocks of 4096 bytes that each carry a sequence number and a
- * checksum.  A change rewrites one of them in the first copy, durably, and only
- * then in the second: at any power cut the store opens with the old or with the
- * new table.  docs/store-format.md describes every byte.
+ * A store has a table of its areas and nothing else: no directories, no allocation while
+ * data are written, no cache.  The table is on the disk twice, in blocks of 4096 bytes that
+ * each carry a sequence number and a checksum.  A change rewrites a block in the first copy,
+ * durably, and only then in the second: after a power cut at any moment the store opens with
+ * the old or with the new table.  docs/store-format.md describes every byte.
  *
- * Who may do what at one time
+ * Sharing a store
  *
- * - Any number of processes and threads may have a store open.  A struct
- *   chario_store may be used by several threads at once.
- * - Changes of the table are serialised by a lock that the kernel takes back when
- *   its holder has died and nothing that it has begun to write follows.  Who looks up,
- *   lists or reads waits for nobody.  A process waits at most 10 s for its turn, and then
- *   for the lock as long as writes of one that has died can take, 10 s at least; threads
- *   that share a store have it one after the other, and each waits as long when its turn
- *   has come.
- * - What a process has begun to write may be on its way to the disk when it has died.  Who
- *   takes over what it wrote to waits until none of that follows: who opens an area for
- *   writing, moves, shrinks, replaces or removes one, opens a store for writing, or formats,
- *   upgrades or repairs it.  That takes the deadline and the bound of recovery of the disk
- *   at most, and 60 s where it is a file or a block device; then it is -EBUSY.  See
- *   chario_store_on_wait().
- * - A store is of the process that has opened it, as are its areas, and what has been
- *   opened in them.  A child of fork(2) opens its own: with those of its parent, calls
- *   that look something up, change, read, write or record give -EPERM, and so does
- *   closing a recording or unloading a view; closing a store or an area takes nothing
- *   away from the parent.
- * - An area has one writer, see chario_area_open(), and any number of readers.
- *   It cannot be moved, shrunk or removed by others while anybody has it open.
- * - The locks are those of fcntl(2), F_OFD_SETLK, on the file that the store was
- *   opened by: processes see each other when they open the same file, by
- *   whatever path; two device nodes of one disk are two files, and so are the two disks
- *   that two controllers of one drive show.  That file is opened
- *   once more for each area, by /proc/self/fd, so its path may change; without /proc
- *   the path must still lead to it, else the calls give -ESTALE.
- * - Such a lock lasts until it is dropped, as the functions that close do, or all
- *   descriptors of its open file are closed.  So a child of fork(2) keeps those of a
- *   parent that has died, until it ends or calls execve(2), which closes what the
- *   library has opened.
+ * - Any number of processes and threads may have a store open.  Several threads may use a
+ *   struct chario_store at once.
+ * - A lock serialises changes of the table.  When its holder has died and none of its writes
+ *   can follow, the kernel releases the lock.  Look-ups, lists and reads never wait.  A
+ *   process waits at most 10 s for its turn, and then for the lock as long as writes of a
+ *   dead process can take, at least 10 s.  Threads that share a store take turns, and each
+ *   waits as long when its turn has come.
+ * - When a process dies, its writes may still be on their way to the disk.  A process that
+ *   takes over their place waits until none of them can follow.  This concerns opening an
+ *   area for writing, moving, shrinking, replacing or removing an area, opening a store for
+ *   writing, and formatting, upgrading or repairing a store.  The wait takes at most the
+ *   deadline and the recovery bound of the disk, or 60 s for a file or a block device; then
+ *   the call returns -EBUSY.  See chario_store_on_wait().
+ * - A store belongs to the process that opened it, and so do its areas and everything
+ *   opened in them.  A child of fork(2) opens its own.  With a store of its parent, calls
+ *   that look something up, change, read, write or record return -EPERM, and so does closing
+ *   a recording or unloading a view; closing a store or an area takes nothing away from the
+ *   parent.
+ * - An area has one writer, see chario_area_open(), and any number of readers.  Others
+ *   cannot move, shrink or remove an open area.
+ * - The locks are those of fcntl(2), F_OFD_SETLK, on the file that the store was opened by.
+ *   Processes see each other when they open the same file, by whatever path.  Two device
+ *   nodes of one disk are two files, and so are the two disks that two controllers of one
+ *   drive show.  That file is opened once more for each area, by /proc/self/fd, so its path
+ *   may change; without /proc the path must still lead to it, or the calls return -ESTALE.
+ * - Such a lock lasts until a closing function drops it, or until all descriptors of its
+ *   open file are closed.  So a child of fork(2) keeps the locks of a parent that has died,
+ *   until it ends or calls execve(2), which closes the files that the library has opened.
  */
 #ifndef CHARIO_STORE_H
 #define CHARIO_STORE_H
@@ -55,7 +51,7 @@
 extern "C" {
 #endif
 
-/* Bytes that a name has at most, without its NUL. */
+/* Largest length of a name in bytes, without its NUL. */
 #define CHARIO_STORE_NAME_MAX 255
 
 /* Bytes of a block of the table; areas begin and end at multiples of it. */
@@ -65,17 +61,17 @@ extern "C" {
 struct chario_store;
 
 /* Flags of &struct chario_store_layout. */
-#define CHARIO_LAYOUT_REPLACE (1U << 0) /* although there is a store already */
+#define CHARIO_LAYOUT_REPLACE (1U << 0) /* replace a store that is already there */
 
 /**
- * struct chario_store_layout - how a new store is laid out
+ * struct chario_store_layout - the layout of a new store
  * @size: sizeof(struct chario_store_layout)
  * @flags: CHARIO_LAYOUT_* bits
- * @max_areas: areas that it can have, up to 1,048,576; 0 for a number that
- *	suits the size of the disk: one for each 16 MiB, 1,000 at least where
- *	they take less than a hundredth of it, 100,000 at most
- * @alignment_bytes: areas begin at multiples of this, a power of two from 4096
- *	to 1 GiB; 0 for what the disk prefers
+ * @max_areas: largest number of areas, up to 1,048,576; 0 for a number that suits the
+ *	size of the disk: one for each 16 MiB, at least 1,000 if they take less than a
+ *	hundredth of the disk, at most 100,000
+ * @alignment_bytes: alignment of the beginning of areas in bytes, a power of two from
+ *	4096 to 1 GiB; 0 for the value that the disk prefers
  */
 struct chario_store_layout {
 	uint32_t size;
@@ -85,23 +81,23 @@ struct chario_store_layout {
 };
 
 /**
- * struct chario_store_info - what a store is and how full it is
+ * struct chario_store_info - the properties of a store and its free space
  * @size: sizeof(struct chario_store_info)
- * @version: of the format
- * @uuid: of the store, made when it was formatted
- * @created_ns: when, nanoseconds since 1970 (CLOCK_REALTIME)
- * @capacity_bytes: of the disk, when it was formatted
- * @data_offset: on the disk, of the first byte that areas can have
- * @data_bytes: that areas can have, together
- * @table_bytes: of both copies of the table
- * @used_bytes: that areas have
- * @free_bytes: that they do not have
- * @largest_hole_bytes: longest contiguous piece of the free bytes that an area
- *	can be put in
- * @nr_holes: pieces of the free bytes
- * @alignment_bytes: areas begin at multiples of this
- * @nr_areas: areas that there are
- * @max_areas: areas that there can be
+ * @version: version of the format
+ * @uuid: UUID of the store, made when it was formatted
+ * @created_ns: time of formatting, nanoseconds since 1970 (CLOCK_REALTIME)
+ * @capacity_bytes: size of the disk at that time in bytes
+ * @data_offset: offset on the disk of the space for areas, in bytes
+ * @data_bytes: size of the space for areas in bytes
+ * @table_bytes: size of both copies of the table in bytes
+ * @used_bytes: bytes that areas occupy
+ * @free_bytes: bytes that are free for areas
+ * @largest_hole_bytes: longest contiguous piece of free space that an area can be put
+ *	in, in bytes
+ * @nr_holes: number of pieces of free space
+ * @alignment_bytes: alignment of the beginning of areas in bytes
+ * @nr_areas: number of areas
+ * @max_areas: largest number of areas
  */
 struct chario_store_info {
 	uint32_t size;
@@ -121,26 +117,27 @@ struct chario_store_info {
 	uint64_t max_areas;
 };
 
-/* What &struct chario_area_info.flags says. */
-#define CHARIO_AREA_STREAM  (1U << 0) /* holds a recording, see chario/stream.h */
+/* Bits of &struct chario_area_info.flags. */
+#define CHARIO_AREA_STREAM  (1U << 0) /* the area holds a recording, see chario/stream.h */
 #define CHARIO_AREA_FILLING (1U << 1) /* not all of its content is there yet */
-#define CHARIO_AREA_MOVING  (1U << 2) /* lies in two pieces until a move is ended */
+#define CHARIO_AREA_MOVING  (1U << 2) /* the area lies in two pieces until its move is completed */
 
 /**
- * struct chario_area_info - an area
+ * struct chario_area_info - the description of an area
  * @size: sizeof(struct chario_area_info)
  * @flags: CHARIO_AREA_* bits
- * @id: of the area: stays when it is renamed, is never given again
- * @offset: on the disk, of its first byte
- * @bytes: its length, as it was asked for
- * @allocated_bytes: that it has on the disk, a multiple of CHARIO_STORE_BLOCK
- * @created_ns: when, nanoseconds since 1970 (CLOCK_REALTIME)
- * @changed_ns: when its entry of the table was changed last
- * @filled_bytes: with CHARIO_AREA_FILLING: that are there, durably
- * @fill_tag: with CHARIO_AREA_FILLING: what the filler calls its source
- * @name: UTF-8 by custom, any bytes but NUL and '/'; ends with a NUL
- * @attributes: the user's own keys and values, texts "key=value" that each end with a NUL;
- *	an empty text is behind the last
+ * @id: number of the area, which a change of name keeps and no other area ever gets
+ * @offset: offset of its first byte on the disk
+ * @bytes: length in bytes, as asked for
+ * @allocated_bytes: space on the disk in bytes, a multiple of CHARIO_STORE_BLOCK
+ * @created_ns: time of creation, nanoseconds since 1970 (CLOCK_REALTIME)
+ * @changed_ns: time of the last change of its entry in the table
+ * @filled_bytes: with CHARIO_AREA_FILLING: number of bytes that are durably there
+ * @fill_tag: with CHARIO_AREA_FILLING: number by which the filler recognises its
+ *	source
+ * @name: name, UTF-8 by custom, any bytes but NUL and '/'; ends with a NUL
+ * @attributes: the user's own keys and values, texts "key=value" that each end with a
+ *	NUL; an empty text follows the last
  */
 struct chario_area_info {
 	uint32_t size;
@@ -159,83 +156,78 @@ struct chario_area_info {
 
 /**
  * chario_store_format() - make an empty store
- * @name: of a disk, a block device or a plain file, as for
- *	chario_device_open_any()
- * @layout: how, or NULL for the usual
+ * @name: name of a disk, a block device or a plain file, see chario_device_open_any()
+ * @layout: layout of the store, or NULL for the default
  *
- * Writes both copies of an empty table; data are not touched, and what areas
- * of the same place held can be read in areas that are created there.  Marks of file
- * systems that lie where areas will stay, too: chario format --force wipes them.
+ * The call writes both copies of an empty table.  Data are not touched: areas created later
+ * have the old content of their place.  Marks of file systems at the place of areas stay,
+ * too; chario format --force wipes them.
  *
  * Context: may sleep.
- * Return: 0; -EEXIST where there is a store, or a header or a part of a table is left
- * of one, and CHARIO_LAYOUT_REPLACE is not set; -EBUSY where a store on it is open;
- * -ENOSPC where the disk is too small; -EOPNOTSUPP where its logical block is longer
- * than 4096; -ENOMEM; -EINVAL where a member of @layout is out
- * of its range; -EROFS; and the errors of chario_device_open_any() and of
- * pwrite(2).
+ * Return: 0; -EEXIST if there is a store, or the header or a part of the table of an old
+ * one, and CHARIO_LAYOUT_REPLACE is not set; -EBUSY if a store on the disk is open; -ENOSPC
+ * if the disk is too small; -EOPNOTSUPP if its logical block is longer than 4096; -ENOMEM;
+ * -EINVAL if a member of @layout is out of its range; -EROFS; and the errors of
+ * chario_device_open_any() and of pwrite(2).
  */
 int chario_store_format(const char *name, const struct chario_store_layout *layout);
 
 /**
- * chario_store_upgrade() - have a store be of the present format
- * @name: as for chario_store_format()
+ * chario_store_upgrade() - convert a store to the present format
+ * @name: see chario_store_format()
  *
- * A store of the first release is read and written as it is.  What it refuses with
- * -EOPNOTSUPP needs the present format: a change of several blocks of the table
- * (chario_store_replace(), chario_store_exchange(), chario_area_publish()), attributes, and
- * areas of no bytes.  Programs of the first release cannot read it any more afterwards.  What
- * the store holds stays, whatever happens meanwhile.
+ * A store of the first release can be read and written without an upgrade.  Operations that
+ * it refuses with -EOPNOTSUPP need the present format: a change of several blocks of the
+ * table (chario_store_replace(), chario_store_exchange(), chario_area_publish()),
+ * attributes, and areas of no bytes.  Programs of the first release can no longer read the
+ * store afterwards.  The content of the store stays, whatever happens meanwhile.
  *
  * Context: may sleep.
- * Return: 0, also for one that is of the present format; -EBUSY where the store is open;
- * -EUCLEAN where it is damaged; and the errors of chario_store_open() with O_RDWR.
+ * Return: 0, also for a store of the present format; -EBUSY if the store is open; -EUCLEAN
+ * if it is damaged; and the errors of chario_store_open() with O_RDWR.
  */
 int chario_store_upgrade(const char *name);
 
 /**
  * chario_store_open() - open a store
- * @name: as for chario_store_format()
- * @flags: O_RDONLY, or O_RDWR for whoever changes the table or writes to an area
- * @store: where the store is put; the caller gives it to chario_store_close()
+ * @name: see chario_store_format()
+ * @flags: O_RDONLY, or O_RDWR to change the table or write to an area
+ * @store: the new store; the caller gives it to chario_store_close()
  *
- * Reads both copies of the part of the table that is in use.  Writes nothing,
- * whatever is damaged.
+ * The call reads both copies of the used part of the table.  It writes nothing, whatever is
+ * damaged.
  *
  * Context: may sleep.
- * Return: 0; -ENOMEDIUM where there is no store; -EUCLEAN where the header is damaged and
- * what else is left does not belong together, and with O_RDWR where both copies of a block
- * of the table are damaged or cannot be read, areas contradict each other, or one is of a
- * later release: chario_store_check() says what, and O_RDONLY gives what is left of the
- * table; -EIO where nothing
- * of the header or of the table can be read; -EPROTO where the
- * format is newer than the library, or has with O_RDWR what only a newer one can
- * write; -ESTALE with O_RDWR where the disk is smaller than the store, of which O_RDONLY
- * gives what lies before the end; -EBUSY where a new one is being made, or this one
- * upgraded or repaired, or writes of one that did so, and has died, follow; -EOPNOTSUPP where the logical block of the disk is
- * longer than 4096; -ENOMEM, -EMFILE; -EINVAL where @flags are of another kind;
- * and the errors of chario_device_open_any() and of pread(2).
+ * Return: 0; -ENOMEDIUM if there is no store; -EUCLEAN if the header is damaged and the
+ * other remains do not belong together, and with O_RDWR also if both copies of a block of
+ * the table are damaged or unreadable, if areas contradict each other, or if an area is of
+ * a later release (chario_store_check() gives details, and O_RDONLY opens the intact rest
+ * of the table); -EIO if nothing of the header or of the table can be read; -EPROTO if the
+ * format is newer than the library, or with O_RDWR if only a newer library can write it;
+ * -ESTALE with O_RDWR if the disk is smaller than the store, of which O_RDONLY opens the
+ * part before the end; -EBUSY if a new store is being made, or this one is being upgraded
+ * or repaired, or a dead process that did so still has writes on their way; -EOPNOTSUPP if
+ * the logical block of the disk is longer than 4096; -ENOMEM, -EMFILE; -EINVAL if @flags
+ * has another value; and the errors of chario_device_open_any() and of pread(2).
  */
 int chario_store_open(const char *name, int flags, struct chario_store **store);
 
 /**
- * chario_store_open_device() - open a store on a device that is open
- * @device: opened by chario_device_open_any(), for reading at least
+ * chario_store_open_device() - open a store on an open device
+ * @device: device from chario_device_open_any(), open for reading at least
  * @flags: O_RDONLY or O_RDWR; O_RDWR needs @device to be open for both
- * @store: where the store is put; owns @device from then on, unless an error
- *	is returned
+ * @store: the new store, which owns @device from then on, unless an error is returned
  *
- * For whoever has set options of the device, such as a deadline or a queue of
- * its own.
+ * A caller can set options of the device first, such as a deadline or a private queue.
  *
  * Context: may sleep.
- * Return: as chario_store_open().
+ * Return: the results of chario_store_open().
  */
 int chario_store_open_device(struct chario_device *device, int flags, struct chario_store **store);
 
 /**
  * chario_store_close() - close a store
- * @store: the store, or NULL, which is let pass; its areas have been closed
+ * @store: the store, or NULL, which does nothing; its areas must have been closed
  *
  * Context: may sleep.
  */
@@ -243,7 +235,7 @@ void chario_store_close(struct chario_store *store);
 
 /**
  * chario_store_device() - the device of a store
- * @store: an open store, which goes on to own the device
+ * @store: an open store, which keeps owning the device
  *
  * Buffers for areas of the store are made on this device.
  *
@@ -252,9 +244,9 @@ void chario_store_close(struct chario_store *store);
 struct chario_device *chario_store_device(const struct chario_store *store);
 
 /**
- * chario_store_get_info() - what a store is and how full it is
+ * chario_store_get_info() - the properties of a store and its free space
  * @store: an open store
- * @info: is filled in; members that the library does not know read as zero
+ * @info: struct to fill in; members that the library does not know read as zero
  * @size: sizeof(*@info)
  *
  * Context: may sleep.
@@ -264,37 +256,38 @@ struct chario_device *chario_store_device(const struct chario_store *store);
 int chario_store_get_info(struct chario_store *store, struct chario_store_info *info, size_t size);
 
 /**
- * chario_store_waiting - is told that a function of a store waits
- * @patience_ns: for how long at most, from the beginning of the wait
- * @data: as given
+ * chario_store_waiting - function called while a function of a store waits
+ * @patience_ns: longest duration of the wait from its beginning, in nanoseconds
+ * @data: the caller's argument
  *
- * Writes of a process that has died may still be on their way to the disk: who takes
- * over what it wrote to waits until none follows.  A process that was stopped while it
- * changed the table is waited for, too.
+ * Writes of a process that has died may still be on their way to the disk: a process that
+ * takes over their place waits until none follows.  The wait also covers a process that was
+ * stopped while it changed the table.
  *
  * Return: 0 to wait; anything else to give up at once, with -EBUSY.
  */
 typedef int chario_store_waiting(uint64_t patience_ns, void *data);
 
 /**
- * chario_store_on_wait() - be told when a function of a store waits
- * @visit: is called half a second after the wait has begun, and each half a second from
- *	then on, by the thread that waits; NULL for nobody, as at first
- * @data: is handed to it
+ * chario_store_on_wait() - set the function called while a function of a store waits
+ * @visit: function called half a second after the beginning of the wait, and each half
+ *	a second from then on, by the waiting thread; NULL for none, which is the default
+ * @data: argument of @visit
  *
- * For all stores of the process.  @visit calls no function of the store that waits.
+ * The function is set for all stores of the process.  @visit must not call functions of the
+ * store that waits.
  *
- * Context: does not sleep; not while another thread uses a store.
+ * Context: does not sleep; no other thread may be using a store.
  */
 void chario_store_on_wait(chario_store_waiting *visit, void *data);
 
 /**
- * chario_area_visit - is called for an area
- * @area: valid during the call
- * @data: as given
+ * chario_area_visit - function called for each area
+ * @area: the area, valid during the call
+ * @data: the caller's argument
  *
- * It is called without a lock, and may change the store; what it is shown stays as
- * it was when the visit began.
+ * The function is called without a lock, and may change the store; the visit continues with
+ * the areas as they were when it began.
  *
  * Return: 0 to go on; anything else ends the visit and is its result.
  */
@@ -303,51 +296,51 @@ typedef int chario_area_visit(const struct chario_area_info *area, void *data);
 /**
  * chario_store_each() - visit all areas, in the order of their place on the disk
  * @store: an open store
- * @visit: is called for each
- * @data: is handed to it
+ * @visit: function called for each
+ * @data: argument of @visit
  *
  * Context: may sleep.
- * Return: 0, what @visit returned, -EUCLEAN, -ENOMEM, or an error of pread(2).
+ * Return: 0, the result of @visit, -EUCLEAN, -ENOMEM, or an error of pread(2).
  */
 int chario_store_each(struct chario_store *store, chario_area_visit *visit, void *data);
 
 /**
  * chario_store_find() - look for an area
  * @store: an open store
- * @name: of the area
- * @info: is filled in; members that the library does not know read as zero
+ * @name: name of the area
+ * @info: struct to fill in; members that the library does not know read as zero
  * @size: sizeof(*@info)
  *
  * Context: may sleep.
- * Return: 0; -ENOENT where there is no such area; -EINVAL when @size is smaller
+ * Return: 0; -ENOENT if there is no such area; -EINVAL when @size is smaller
  * than the first version of the struct; -EUCLEAN, -ENOMEM, or an error of pread(2).
  */
 int chario_store_find(struct chario_store *store, const char *name, struct chario_area_info *info,
 		      size_t size);
 
 /* Flags of chario_store_create(). */
-#define CHARIO_CREATE_FILLING (1U << 0) /* it counts as filled once that is said */
+#define CHARIO_CREATE_FILLING (1U << 0) /* chario_area_set_filled() ends its filling */
 
 /**
  * chario_store_create() - create an area
  * @store: a store that is open for writing
- * @name: 1 to CHARIO_STORE_NAME_MAX bytes without '/', not "." or ".."
- * @bytes: its length, which may be 0
+ * @name: name of 1 to CHARIO_STORE_NAME_MAX bytes without '/', not "." or ".."
+ * @bytes: length in bytes, which may be 0
  * @flags: CHARIO_CREATE_* bits, or 0
  *
- * Takes the smallest hole that is long enough.  The area holds what its place on
- * the disk held.  When the function returns 0, the area is there after a power cut.  An
- * error of the disk means that the change has not been made, unless the disk has also
- * refused to write what takes it back: then the store says which of both it is.
+ * The area takes the smallest hole that is long enough, and has the old content of that
+ * place.  When the function returns 0, the area is there after a power cut.  An error of
+ * the disk means that the change has not been made, unless the disk also refused the write
+ * that takes it back: then the store shows which of the two is true.
  *
  * Context: may sleep.
- * Return: 0; -EEXIST where there is one of this name; -ENOSPC where no hole is
- * long enough; -EMFILE where the table is full; -EDQUOT where the file system of the
- * file of the store has no room for the table; -ENAMETOOLONG; -EINVAL where
- * the name or a flag is not allowed; -EOPNOTSUPP where @bytes are 0 and the store is of the
- * format of the first release; -EROFS where the store was opened for reading; -EBUSY where
- * another process has held the lock of the table for as long as writes of one that has died
- * can take, see the top; -EUCLEAN, -ENOMEM, and the errors of pread(2) and pwrite(2).
+ * Return: 0; -EEXIST if there is an area of this name; -ENOSPC if no hole is long enough;
+ * -EMFILE if the table is full; -EDQUOT if the file system that has the store's file has no
+ * room for the table; -ENAMETOOLONG; -EINVAL if the name or a flag is not allowed;
+ * -EOPNOTSUPP if @bytes are 0 and the store is of the first release; -EROFS if the store
+ * was opened for reading; -EBUSY if another process held the lock of the table for as long
+ * as writes of a dead process can take, see the top; -EUCLEAN, -ENOMEM, and the errors of
+ * pread(2) and pwrite(2).
  */
 int chario_store_create(struct chario_store *store, const char *name, uint64_t bytes,
 			unsigned int flags);
@@ -355,46 +348,45 @@ int chario_store_create(struct chario_store *store, const char *name, uint64_t b
 /**
  * chario_store_rename() - give an area another name
  * @store: a store that is open for writing
- * @name: of the area, which may be open
- * @new_name: as for chario_store_create()
+ * @name: name of the area, which may be open
+ * @new_name: see chario_store_create()
  *
  * Context: may sleep.
- * Return: 0, also where both names are the same; -ENOENT; -EEXIST where another
- * area has @new_name; -E2BIG where its attributes do not fit behind @new_name; and the
- * errors of chario_store_create().
+ * Return: 0, also if both names are the same; -ENOENT; -EEXIST if another area has
+ * @new_name; -E2BIG if the area's attributes do not fit behind @new_name; and the errors of
+ * chario_store_create().
  */
 int chario_store_rename(struct chario_store *store, const char *name, const char *new_name);
 
 /**
- * chario_store_replace() - give an area the name of another, which goes
+ * chario_store_replace() - give an area the name of another, which is removed
  * @store: a store that is open for writing
- * @name: of the area
- * @new_name: of the area that is replaced; where there is none, as
+ * @name: name of the area
+ * @new_name: name of the area to replace; if there is none, the call is
  *	chario_store_rename()
  *
- * One change: whatever happens, @new_name is the old area or the new one.  The new one keeps
- * its attributes; without any, it gets those of the old one.
+ * The call is one change: whatever happens, @new_name is the old area or the new one.  The
+ * new one keeps its attributes; if it has none, it gets those of the old one.
  *
- * Context: may sleep, also until what a process that has died has begun to write to the
- * old area has ended.
- * Return: 0, also where both names are the same; -ENOENT; -EBUSY where somebody has
- * the area open that is replaced, or such writes have not ended; -EOPNOTSUPP where the store is of the first release and
- * both stand in different blocks of the table, see chario_store_upgrade(); -E2BIG as
- * chario_store_rename(); and the errors of chario_store_create().
+ * Context: may sleep, also until writes of a dead process to the old area have ended.
+ * Return: 0, also if both names are the same; -ENOENT; -EBUSY if the old area is open, or
+ * writes of a dead process to it have not ended; -EOPNOTSUPP if the store is of the first
+ * release and the two are in different blocks of the table, see chario_store_upgrade();
+ * -E2BIG, see chario_store_rename(); and the errors of chario_store_create().
  */
 int chario_store_replace(struct chario_store *store, const char *name, const char *new_name);
 
 /**
- * chario_store_exchange() - give two areas the name of the other
+ * chario_store_exchange() - exchange the names of two areas
  * @store: a store that is open for writing
- * @name: of one
- * @other: of the other
+ * @name: name of the first area
+ * @other: name of the second area
  *
- * One change: whatever happens, both have their old names or their new ones.  Who has
- * one of them open keeps it.
+ * The call is one change: whatever happens, both have their old names or their new ones.
+ * Open areas stay open.
  *
  * Context: may sleep.
- * Return: 0; -ENOENT; -EOPNOTSUPP as chario_store_replace(); -E2BIG as
+ * Return: 0; -ENOENT; -EOPNOTSUPP, see chario_store_replace(); -E2BIG, see
  * chario_store_rename(); and the errors of chario_store_create().
  */
 int chario_store_exchange(struct chario_store *store, const char *name, const char *other);
@@ -402,92 +394,90 @@ int chario_store_exchange(struct chario_store *store, const char *name, const ch
 /**
  * chario_store_set_attributes() - change the attributes of an area
  * @store: a store that is open for writing
- * @name: of the area, which may be open
- * @changes: texts that each end with a NUL, and an empty one behind the last, such as
- *	"lens=35mm\0operator\0", where C adds the empty one: "key=value" gives a key its
- *	value, "key" takes it away.
- *	A key has one byte at least and no '='.  Of what is said of a key twice, the last
- *	counts.
+ * @name: name of the area, which may be open
+ * @changes: texts that each end with a NUL, and an empty text behind the last, such as
+ *	"lens=35mm\0operator\0", where C adds the empty text: "key=value" sets the value of
+ *	a key, "key" removes it.  A key has at least one byte and no '='. If a key occurs
+ *	twice, the last text counts
  *
- * Attributes are the user's own: nothing here looks at them.  They stay with the area when
- * it is renamed, moved, resized or recorded to.  The name and all attributes together have
- * CHARIO_STORE_NAME_MAX + 1 bytes at most, each with its NUL.  One change: whatever happens,
- * all of @changes is done or nothing.
+ * Attributes are the user's own: the library does not interpret them.  They stay with the
+ * area when it is renamed, moved, resized or recorded to.  The name and all attributes
+ * together have at most CHARIO_STORE_NAME_MAX + 1 bytes, each with its NUL.  The call is
+ * one change: whatever happens, all of @changes is done or nothing.
  *
  * Context: may sleep.
- * Return: 0; -ENOENT; -E2BIG where they do not fit; -EINVAL where a key is empty;
- * -EOPNOTSUPP where the store is of the first release, see chario_store_upgrade(); and the
+ * Return: 0; -ENOENT; -E2BIG if the attributes do not fit; -EINVAL if a key is empty;
+ * -EOPNOTSUPP if the store is of the first release, see chario_store_upgrade(); and the
  * errors of chario_store_create().
  */
 int chario_store_set_attributes(struct chario_store *store, const char *name, const char *changes);
 
 /**
  * chario_area_attribute() - the value of a key
- * @info: of the area, from chario_store_find(), chario_store_each() or
- *	chario_area_get_info()
+ * @info: area, from chario_store_find(), chario_store_each() or chario_area_get_info()
  * @key: a text
  *
- * Return: its value, in @info; NULL where the area has no such key.
+ * Return: its value, inside @info; NULL if the area has no such key.
  */
 const char *chario_area_attribute(const struct chario_area_info *info, const char *key);
 
 /**
  * chario_store_resize() - change the length of an area
  * @store: a store that is open for writing
- * @name: of the area, which is not open
- * @bytes: its new length, which may be 0
+ * @name: name of the area, which is not open
+ * @bytes: new length in bytes, which may be 0
  *
- * Grows where it is when the space behind it is free; else it is moved to a hole
- * that is long enough, as chario_store_defrag() moves areas.  The content stays
- * up to the smaller of both lengths; what is new holds what its place held.
+ * The area grows in its place if the space behind it is free.  Otherwise it is moved to a
+ * hole that is long enough, as by chario_store_defrag().  The content stays up to the
+ * smaller of both lengths; added space has the old content of its place.
  *
  * Context: may sleep; for as long as a copy takes.
- * Return: 0; -ENOENT; -EBUSY as chario_store_remove(); -ENOSPC where no hole is long
- * enough; -EDQUOT where the file system has no room for what is moved, too; -EINVAL
- * where it holds a recording; and the errors of
- * chario_store_create(), pread(2) and pwrite(2).
+ * Return: 0; -ENOENT; -EBUSY, see chario_store_remove(); -ENOSPC if no hole is long enough;
+ * -EDQUOT if the file system that has the store's file has no room for the moved data;
+ * -EINVAL if the area holds a recording; and the errors of chario_store_create(), pread(2)
+ * and pwrite(2).
  */
 int chario_store_resize(struct chario_store *store, const char *name, uint64_t bytes);
 
 /**
  * chario_store_remove() - remove an area
  * @store: a store that is open for writing
- * @name: of the area, which is not open
+ * @name: name of the area, which is not open
  *
- * Its bytes are not overwritten.
+ * The bytes of the area are not overwritten.
  *
  * Context: may sleep.
- * Return: 0; -ENOENT; -EBUSY where it is open, or writes of a process that has died follow;
- * and the errors of chario_store_create().
+ * Return: 0; -ENOENT; -EBUSY if the area is open, or a dead process still has writes to it
+ * on their way; and the errors of chario_store_create().
  */
 int chario_store_remove(struct chario_store *store, const char *name);
 
 /**
- * chario_store_progress - is told how far long work is
- * @done_bytes: of the work
- * @total_bytes: of the work, as far as known
- * @data: as given
+ * chario_store_progress - function that is told of the progress of long work
+ * @done_bytes: bytes done so far
+ * @total_bytes: bytes to do, as far as known
+ * @data: the caller's argument
  *
- * Return: 0 to go on; anything else ends the work at a place where it can be
- * taken up again, and is its result.
+ * Return: 0 to go on; any other value ends the work where it can be resumed, and is its
+ * result.
  */
 typedef int chario_store_progress(uint64_t done_bytes, uint64_t total_bytes, void *data);
 
 /**
- * chario_store_defrag() - put all free space into one hole
+ * chario_store_defrag() - gather all free space in one hole
  * @store: a store that is open for writing
- * @progress: is called now and then, or NULL
- * @data: is handed to it
+ * @progress: function called from time to time, or NULL
+ * @data: argument of @progress
  *
- * Moves areas towards the start of the disk, one after the other; an area that is
- * open stays where it is, and what lies behind it is moved up to it.  May be ended
- * at any moment, by a power cut too: an area then lies in two pieces, is read and
- * written as before, and the next call goes on where this one stopped.
+ * The call moves areas towards the start of the disk, one after the other; an open area
+ * stays in its place, and the areas behind it are moved up to it.  The work may be ended at
+ * any moment, even by a power cut: an area may then lie in two pieces, is read and written
+ * as before, and the next call continues.
  *
  * Context: may sleep; for as long as copying takes.
- * Return: 0; what @progress returned; -EBUSY where the lock of the table is held;
- * -EROFS; -EUCLEAN; -EDQUOT where the file system of the file of the store has no room
- * for what is moved or for the table; -ENOMEM; and the errors of pread(2) and pwrite(2).
+ * Return: 0; the result of @progress; -EBUSY if the lock of the table is held; -EROFS;
+ * -EUCLEAN; -EDQUOT if the file system that has the store's file has no room for the moved
+ * data or for the table; -ENOMEM; and the errors of pread(2) and pwrite(2).
  */
 int chario_store_defrag(struct chario_store *store, chario_store_progress *progress, void *data);
 

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */
 /*
- * A timeline: when requests reached their stages, and what an application
- * tagged meanwhile.
+ * A timeline: the times at which requests reached their stages, and the tags of an
+ * application.
  *
- * The kernel writes records of all who use the disk into rings, one for each
- * queue, in which the newest overwrite the oldest; the application writes its
- * tags into one more, without a system call.  Both are read after the
- * experiment, or whenever it suits: reading takes nothing away.
+ * The kernel writes records of all users of the disk into rings, one for each queue, in
+ * which the newest records overwrite the oldest.  The application writes its tags into one
+ * more ring, without a system call.  Both can be read at any time: reading removes nothing.
  */
 #ifndef CHARIO_TIMELINE_H
 #define CHARIO_TIMELINE_H
@@ -26,18 +25,18 @@ struct chario_timeline;
 /* Number of stages, see &enum chario_stage. */
 #define CHARIO_TIMELINE_STAGES 10
 
-/* The stage of a record that is a tag: its value is @result. */
+/* The stage of a record that is a tag, whose value is @result. */
 #define CHARIO_TIMELINE_TAG 0xff
 
 /* Environment variable that names the descriptor for chario_timeline_join(). */
 #define CHARIO_TIMELINE_FD "CHARIO_TIMELINE_FD"
 
 /**
- * struct chario_timeline_totals - what there is to be read
- * @records: records in the rings
- * @lost: records that have been overwritten
- * @tags: tags in their ring
- * @lost_tags: tags that have been overwritten
+ * struct chario_timeline_totals - the numbers of records and tags
+ * @records: number of records in the rings
+ * @lost: number of records that have been overwritten
+ * @tags: number of tags in their ring
+ * @lost_tags: number of tags that have been overwritten
  */
 struct chario_timeline_totals {
 	uint64_t records;
@@ -47,19 +46,19 @@ struct chario_timeline_totals {
 };
 
 /**
- * struct chario_timeline_request - the stages of one request, joined
- * @first_ns: when it first reached each &enum chario_stage; 0 for a stage that
- *	it has not passed
- * @last_ns: when it last did: a request of several commands passes some stages
- *	several times
- * @offset: of its first command on the disk
+ * struct chario_timeline_request - the joined stages of one request
+ * @first_ns: time at which the request first reached each &enum chario_stage; 0 for a
+ *	stage that it has not passed
+ * @last_ns: time at which it last did so: a request of several commands passes some
+ *	stages several times
+ * @offset: offset of its first command on the disk in bytes
  * @result: bytes or -errno
  * @op: &enum chario_transfer_op
- * @task: thread of the caller
+ * @task: thread number of the caller
  * @queue: number of the ring
- * @request: its name there
- * @commands: device commands that were posted
- * @polled: its queue is polled
+ * @request: name of the request in that ring
+ * @commands: number of device commands that were posted
+ * @polled: 1 if its queue is polled
  *
  * A call of more than one chunk is several requests with the same enter.
  */
@@ -77,14 +76,14 @@ struct chario_timeline_request {
 };
 
 /**
- * struct chario_timeline_quantiles - how values are spread
- * @count: how many there are
- * @min: the least
- * @median: half of them are not above it
- * @p99: 99 % of them are not above it
- * @p999: 99.9 % are not above it
- * @max: the greatest
- * @mean: their mean
+ * struct chario_timeline_quantiles - the distribution of values
+ * @count: number of values
+ * @min: least value
+ * @median: value that half of them do not exceed
+ * @p99: value that 99 % of them do not exceed
+ * @p999: value that 99.9 % of them do not exceed
+ * @max: greatest value
+ * @mean: mean value
  */
 struct chario_timeline_quantiles {
 	uint64_t count;
@@ -97,41 +96,40 @@ struct chario_timeline_quantiles {
 };
 
 /**
- * chario_timeline_open() - begin to record
- * @device: of this disk; may be closed afterwards
- * @options: see &struct chario_timeline_open; @size is filled in from @size
+ * chario_timeline_open() - begin to record a timeline
+ * @device: device of the disk; may be closed afterwards
+ * @options: options; their @size is filled in from @size
  * @size: sizeof(*@options)
- * @timeline: where the new timeline is put; the caller gives it to
+ * @timeline: the new timeline; the caller gives it to
  *	chario_timeline_close()
  *
  * Context: may sleep.
- * Return: 0; -EBUSY when the drive has a timeline already; -EINVAL where a
- * number is not one that &struct chario_timeline_open allows; -ENOMEM where
- * RLIMIT_MEMLOCK does not allow it or no memory is left; -ENODEV when the disk
- * has been removed; -ENOTTY where the module is too old; -EPROTO where it is too
- * new; -E2BIG where a member that this kernel does not know is not zero; -EMFILE.
+ * Return: 0; -EBUSY when the drive has a timeline already; -EINVAL if a number is not one
+ * that &struct chario_timeline_open allows; -ENOMEM if RLIMIT_MEMLOCK is exceeded or no
+ * memory is left; -ENODEV when the disk has been removed; -ENOTTY if the module is too old;
+ * -EPROTO if it is too new; -E2BIG if a member that this kernel does not know is not zero;
+ * -EMFILE.
  */
 int chario_timeline_open(const struct chario_device *device,
 			 const struct chario_timeline_open *options, size_t size,
 			 struct chario_timeline **timeline);
 
 /**
- * chario_timeline_join() - take part in the timeline of one's parent
- * @timeline: where it is put, as by chario_timeline_open()
+ * chario_timeline_join() - join the timeline of the parent process
+ * @timeline: the joined timeline; the caller gives it to chario_timeline_close()
  *
- * ``chario timeline DISK -- PROGRAM`` runs a program that can put its tags
- * beside the stages of its requests in this way.
+ * ``chario timeline DISK -- PROGRAM`` runs a program that can put its tags beside the
+ * stages of its requests in this way.
  *
  * Context: may sleep.
- * Return: 0; -ENOENT when there is none: the environment variable
- * CHARIO_TIMELINE_FD is not set; -EBADF, -EPROTO where it does not name one;
- * -ENOMEM.
+ * Return: 0; -ENOENT when the environment variable CHARIO_TIMELINE_FD is not set; -EBADF,
+ * -EPROTO if it does not name a timeline; -ENOMEM.
  */
 int chario_timeline_join(struct chario_timeline **timeline);
 
 /**
  * chario_timeline_close() - end a timeline
- * @timeline: the timeline, or NULL, which is let pass
+ * @timeline: the timeline, or NULL, which does nothing
  *
  * Recording ends when all that share it have closed it.
  *
@@ -141,7 +139,7 @@ void chario_timeline_close(struct chario_timeline *timeline);
 
 /**
  * chario_timeline_fd() - the file descriptor of a timeline
- * @timeline: goes on to own it
+ * @timeline: the timeline, which keeps owning the descriptor
  *
  * Return: a descriptor for poll(2), which gives POLLIN when the rings are
  * frozen.
@@ -149,53 +147,54 @@ void chario_timeline_close(struct chario_timeline *timeline);
 int chario_timeline_fd(const struct chario_timeline *timeline);
 
 /**
- * chario_timeline_control() - freeze the rings, or let them run
+ * chario_timeline_control() - freeze the rings or let them run
  * @timeline: the timeline
- * @command: which of the two
- * @stop_above_ns: freeze at the first request that takes longer; 0: never
+ * @command: command, to freeze or to run
+ * @stop_above_ns: time in nanoseconds above which a request freezes the rings; 0 for
+ *	never
  *
  * Context: may sleep.
- * Return: 0; -EINVAL where @command is neither.
+ * Return: 0; -EINVAL if @command is unknown.
  */
 int chario_timeline_control(const struct chario_timeline *timeline,
 			    enum chario_timeline_command command, uint64_t stop_above_ns);
 
 /**
- * chario_timeline_header() - how a timeline is
+ * chario_timeline_header() - the header of a timeline
  * @timeline: the timeline
  *
- * Return: what the kernel says of it, which changes: whether it is frozen, and
- * by which request.
+ * Return: the header that the kernel writes.  It changes: it shows if the timeline is
+ * frozen, and by which request.
  */
 const struct chario_timeline_header *chario_timeline_header(const struct chario_timeline *timeline);
 
 /**
- * chario_timeline_tag() - note that something happens now
- * @timeline: one that has tags
- * @value: what, as the application likes
+ * chario_timeline_tag() - write a tag with the present time
+ * @timeline: a timeline that has tags
+ * @value: any value of the application
  *
- * Makes no system call, where clock_gettime(2) makes none.  Without room for
- * tags in the timeline it does nothing.
+ * The call makes no system call, unless clock_gettime(2) makes one.  It does nothing if the
+ * timeline has no room for tags.
  *
- * Context: any thread; any number at a time.
+ * Context: any thread; several at a time.
  */
 void chario_timeline_tag(const struct chario_timeline *timeline, uint64_t value);
 
 /**
- * chario_timeline_get_totals() - how much there is, and how much is lost
+ * chario_timeline_get_totals() - count the records and tags
  * @timeline: the timeline
- * @totals: filled in
+ * @totals: struct to fill in
  * @size: sizeof(*@totals)
  *
- * Return: 0; -EINVAL where @size is not one that a library ever had.
+ * Return: 0; -EINVAL if @size is not the size of any version of the struct.
  */
 int chario_timeline_get_totals(const struct chario_timeline *timeline,
 			       struct chario_timeline_totals *totals, size_t size);
 
 /**
- * typedef chario_timeline_visit - what is called for each record
- * @record: valid until it returns
- * @data: what the caller of chario_timeline_each() gave
+ * typedef chario_timeline_visit - function called for each record
+ * @record: the record, valid until the function returns
+ * @data: argument of chario_timeline_each()
  *
  * Return: 0 to go on; anything else ends the walk.
  */
@@ -203,9 +202,9 @@ typedef int chario_timeline_visit(const struct chario_timeline_record *record, v
 
 /**
  * chario_timeline_each() - visit all records and tags in the order of time
- * @timeline: the timeline; frozen, or running, which makes it lose the oldest
- * @visit: is called once for each
- * @data: handed to @visit
+ * @timeline: the timeline; if it is running, it may lose the oldest records
+ * @visit: function called for each record and tag
+ * @data: argument of @visit
  *
  * Context: may sleep.
  * Return: 0; -ENOMEM; or what @visit returned when it ended the walk.
@@ -214,9 +213,9 @@ int chario_timeline_each(const struct chario_timeline *timeline, chario_timeline
 			 void *data);
 
 /**
- * typedef chario_timeline_request_visit - what is called for each request
- * @request: valid until it returns
- * @data: what the caller of chario_timeline_each_request() gave
+ * typedef chario_timeline_request_visit - function called for each request
+ * @request: the request, valid until the function returns
+ * @data: argument of chario_timeline_each_request()
  *
  * Return: 0 to go on; anything else ends the walk.
  */
@@ -226,11 +225,11 @@ typedef int chario_timeline_request_visit(const struct chario_timeline_request *
 /**
  * chario_timeline_each_request() - visit all requests that have finished
  * @timeline: the timeline
- * @visit: is called once for each, in the order in which they finished
- * @data: handed to @visit
+ * @visit: function called for each request, in the order in which they finished
+ * @data: argument of @visit
  *
- * Requests whose first command has been overwritten, or that have not finished,
- * are left out.
+ * Requests whose first command has been overwritten, or that have not finished, are left
+ * out.
  *
  * Context: may sleep.
  * Return: 0; -ENOMEM; or what @visit returned when it ended the walk.
@@ -239,23 +238,23 @@ int chario_timeline_each_request(const struct chario_timeline *timeline,
 				 chario_timeline_request_visit *visit, void *data);
 
 /**
- * chario_timeline_measure() - how values are spread
- * @values: are sorted
- * @count: how many
- * @quantiles: filled in: the value of the nearest rank; all zero when there
- *	are no values
+ * chario_timeline_measure() - the distribution of values
+ * @values: array of values, which is sorted
+ * @count: number of values
+ * @quantiles: struct to fill in with values of the nearest rank; all zero if there are
+ *	no values
  * @size: sizeof(*@quantiles)
  *
- * Return: 0; -EINVAL where @size is not one that a library ever had.
+ * Return: 0; -EINVAL if @size is not the size of any version of the struct.
  */
 int chario_timeline_measure(uint64_t *values, size_t count,
 			    struct chario_timeline_quantiles *quantiles, size_t size);
 
 /**
- * chario_timeline_stage_name() - what a stage is called
+ * chario_timeline_stage_name() - the name of a stage
  * @stage: &enum chario_stage, or CHARIO_TIMELINE_TAG
  *
- * Return: "enter" to "finish", "tag"; NULL for none of them.
+ * Return: "enter" to "finish", "tag"; NULL if @stage is unknown.
  */
 const char *chario_timeline_stage_name(unsigned int stage);
 

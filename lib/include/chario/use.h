@@ -14,18 +14,16 @@ extern "C" {
 #endif
 
 /**
- * enum chario_use_kind - how a drive is used
- * @CHARIO_USE_ROOT: it holds the root file system; what: the mount point
- * @CHARIO_USE_MOUNT: it holds a mounted file system; what: the mount point
- * @CHARIO_USE_SWAP: it holds swap space; what: the file or device
- * @CHARIO_USE_HOLDER: another block device stands on it (LVM, MD, dm-crypt,
- *	...); what: that device
- * @CHARIO_USE_LOOP: a loop device stands on it; what: that device
- * @CHARIO_USE_PROCESS: a process has it open; what: its number and name
- * @CHARIO_USE_EXCLUSIVE: something that shows itself nowhere else has it open
- *	exclusively; what: nothing
- * @CHARIO_USE_UNKNOWN: it could not be found out whether it is used; what: the
- *	reason
+ * enum chario_use_kind - the kind of a use
+ * @CHARIO_USE_ROOT: the root file system is on the drive; what: the mount point
+ * @CHARIO_USE_MOUNT: a mounted file system is on the drive; what: the mount point
+ * @CHARIO_USE_SWAP: swap space is on the drive; what: the file or device
+ * @CHARIO_USE_HOLDER: another block device uses the drive (LVM, MD, dm-crypt, ...);
+ *	what: that device
+ * @CHARIO_USE_LOOP: a loop device uses the drive; what: that device
+ * @CHARIO_USE_PROCESS: a process has the drive open; what: its number and name
+ * @CHARIO_USE_EXCLUSIVE: an unknown user has the drive open exclusively; what: nothing
+ * @CHARIO_USE_UNKNOWN: a check for uses failed; what: the reason
  */
 enum chario_use_kind {
 	CHARIO_USE_ROOT,
@@ -40,12 +38,12 @@ enum chario_use_kind {
 
 /**
  * struct chario_use - one use
- * @kind: how the drive is used
- * @device: which of its devices is: a namespace, a partition, a disk of CharIO
- *	or a device that stands on one of them, without "/dev/"
- * @what: depends on @kind; empty when there is nothing to say
+ * @kind: kind of the use
+ * @device: device that is used, without "/dev/": a namespace, a partition, a disk of
+ *	CharIO, or a device that uses one of them
+ * @what: text that depends on @kind; may be empty
  *
- * The library makes it, owns its strings and may add members at its end.
+ * The library makes the struct, owns its strings and may add members at its end.
  */
 struct chario_use {
 	enum chario_use_kind kind;
@@ -54,9 +52,9 @@ struct chario_use {
 };
 
 /**
- * typedef chario_use_visit - what is called for each use
+ * typedef chario_use_visit - function called for each use
  * @use: the use; belongs to the library, valid until the visit returns
- * @data: what the caller of chario_use_each() gave
+ * @data: argument of chario_use_each()
  *
  * Return: 0 to go on; anything else ends the walk and is its result.
  */
@@ -65,27 +63,27 @@ typedef int chario_use_visit(const struct chario_use *use, void *data);
 /**
  * chario_use_each() - visit all uses of a drive
  * @drive: the drive
- * @visit: is called once for each use; the root file system comes first
- * @data: is passed to @visit
+ * @visit: function called for each use; the root file system comes first
+ * @data: argument of @visit
  *
- * Looked at are mounts, swap, the holders of namespaces and partitions, loop
- * devices, exclusive opens, and the open files of processes as far as the
- * caller may see them: root sees all of them.  When a use must be missed for
- * lack of rights or memory, that is a use of kind CHARIO_USE_UNKNOWN.
+ * The function looks at mounts, swap, the holders of namespaces and partitions, loop
+ * devices, exclusive opens, and the open files of processes as far as the caller may see
+ * them: root sees all of them.  A check that fails for lack of rights or memory is reported
+ * as a use of kind CHARIO_USE_UNKNOWN.
  *
  * Context: may sleep; @visit runs in the calling thread.
- * Return: 0, also when the drive is not in use; what @visit returned when that
- * was not 0; -ENODEV when the drive has gone, -ENOMEM.
+ * Return: 0, also when the drive is not in use; the result of @visit when it is not 0;
+ * -ENODEV when the drive has gone, -ENOMEM.
  */
 int chario_use_each(const struct chario_drive *drive, chario_use_visit *visit, void *data);
 
 /**
- * chario_use_text() - a kind of use in words
+ * chario_use_text() - the words for a kind of use
  * @kind: the kind
  *
  * Context: any.
- * Return: words to stand between the device and the what, as "mounted at".
- * The string is constant.
+ * Return: words to stand between @device and @what, such as "mounted at".  The string is
+ * constant.
  */
 const char *chario_use_text(enum chario_use_kind kind);
 
