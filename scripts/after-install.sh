@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# What a running system must be told after an installation.  Into a package's
-# root (DESTDIR) nothing of this applies.
+# Tells the running system of an installation.  Does nothing for an installation
+# into a package's root (DESTDIR).
 
 [ -n "$DESTDIR" ] && exit 0
 ldconfig

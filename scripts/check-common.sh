@@ -3,8 +3,8 @@
 # What the shell checks share.  They run in the top folder of the checkout;
 # exit status 1 is a finding, 2 a tool that is missing.
 
-# What is fetched or built on the way is said on descriptor 3, which check.sh
-# connects to the terminal; a check that is run alone has its errors there.
+# Checks report fetching and building on descriptor 3.  check.sh connects it to
+# the terminal; a check that is run alone writes to its standard error.
 { true >&3; } 2>/dev/null || exec 3>&2
 
 top=$(git -C "$(dirname "$0")" rev-parse --show-toplevel) && cd "$top" || exit 2

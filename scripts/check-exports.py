@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What the library exports, its public headers declare and document, and the reverse."""
+"""The library exports exactly the functions that its public headers declare and document."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ SPLIT = PurePosixPath("kernel/core/split.h")
 # Folders that compilers are told to search.
 SEARCHED = ("kernel", "kernel/uapi", "kernel/core", "lib/include", "lib/src", "cli", ".")
 
-# What a layer of the module may include; "." is the folder kernel/ itself.
+# The layers that a layer of the module may include; "." is the folder kernel/ itself.
 MODULE_LAYERS = {
     "uapi": {"uapi"},
     "compat": {"compat"},
@@ -60,7 +60,7 @@ def layer_of(path: PurePosixPath) -> str:
 
 
 def judge_module(path: PurePosixPath, target: PurePosixPath) -> str | None:
-    """What is wrong with an include line of the module."""
+    """Returns the mistake in an include line of the module, or None."""
     if not target.is_relative_to("kernel"):
         return f"the module is self-contained, {target} is not part of it"
     layer, wanted = layer_of(path), layer_of(target)
@@ -70,7 +70,7 @@ def judge_module(path: PurePosixPath, target: PurePosixPath) -> str | None:
 
 
 def judge_program(target: PurePosixPath | None, name: str) -> str | None:
-    """What is wrong with an include line of the program."""
+    """Returns the mistake in an include line of the program, or None."""
     if posixpath.basename(name) == "ioctl.h":
         return f"the program knows no ioctl (<{name}>): add a function to libchario"
     if target is None or target.is_relative_to("cli"):
@@ -82,7 +82,7 @@ def judge_program(target: PurePosixPath | None, name: str) -> str | None:
 
 
 def judge_library(path: PurePosixPath, target: PurePosixPath) -> str | None:
-    """What is wrong with an include line between folders of the library."""
+    """Returns the mistake in an include line between folders of the library, or None."""
     layer, wanted = path.parts[2], target.parts[2]
     for name in (layer, wanted):
         if name not in LIBRARY_LAYERS:
@@ -93,7 +93,7 @@ def judge_library(path: PurePosixPath, target: PurePosixPath) -> str | None:
 
 
 def judge_user_space(path: PurePosixPath, target: PurePosixPath) -> str | None:
-    """What is wrong with an include line outside the module.
+    """Returns the mistake in an include line outside the module, or None.
 
     Tests in guests hold the module to its contract, so they speak its ABI.
     """
@@ -111,7 +111,7 @@ def judge_user_space(path: PurePosixPath, target: PurePosixPath) -> str | None:
 
 
 def judge(tree: Tree, path: PurePosixPath, name: str, quoted: bool) -> str | None:
-    """What is wrong with an include line, if anything is."""
+    """Returns the mistake in an include line, or None."""
     target = resolve(tree, path, name, quoted)
     if path.is_relative_to("kernel"):
         return judge_module(path, target) if target else None

@@ -10,8 +10,8 @@ for tool in ruff mypy; do
 		missing "$tool" "scripts/setup.sh installs it from lab/pyproject.toml"
 done
 
-# What they remember goes where the tools are, because a checkout may be read-only.
-# Each checkout has a folder there; those that nobody used for a month are dropped.
+# The caches of the tools are beside the tools, because a checkout may be read-only.
+# Each checkout has a folder there; folders unused for a month are removed.
 memory=$venv/cache/$(pwd -P | sha256sum | cut -c1-12)
 mkdir -p "$memory"
 touch "$memory"

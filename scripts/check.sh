@@ -23,6 +23,7 @@ format      check-format.sh      C of user space is formatted
 python      check-python.sh      Python is formatted, linted and typed
 shell       check-shell.sh       shell scripts pass shellcheck
 spelling    check-spelling.sh    no common misspellings
+words       check-words.py       comments are sentences with a subject
 man         check-man.sh         manual pages are well-formed
 '
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the Python checks share: which files there are and how a finding is reported."""
+"""The common part of the Python checks: the list of files and the report of findings."""
 
 from __future__ import annotations
 

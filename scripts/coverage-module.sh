@@ -16,7 +16,7 @@ venv=$(scripts/setup.sh) || exit 1
 check=
 [ "${1-}" != --check ] || { check=1; shift; }
 
-# What chario_lab.coverage exits with where only lines without a reason are missing.
+# Exit status of chario_lab.coverage if nothing but lines without a reason is missing.
 gaps=3
 gaps_fail=0
 [ $# -gt 0 ] || { gaps_fail=1; set -- tests/guest; }

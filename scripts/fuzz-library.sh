@@ -28,7 +28,7 @@ cd "$(dirname -- "$0")/.."
 . scripts/build-common.sh
 folder=$(realpath -m -- "$folder")
 
-# What GCC warns of is an error elsewhere; another compiler has other ideas.
+# Warnings are errors with GCC only: another compiler has other warnings.
 export CC=clang-19 CXX=clang++-19
 set_up "$folder" -Dfuzz=true -Dwerror=false -Db_sanitize=address,undefined -Db_lundef=false
 mkdir -p "$folder/found"

@@ -211,7 +211,7 @@ make_venv()
 			cat "$log" >&2
 			exit 1
 		}
-		# Those with other libraries that nobody used for a month.
+		# Remove sets of other libraries that were unused for a month.
 		find "$(dirname "$1")" -maxdepth 2 -path '*/venv-*/ready' -mtime +30 \
 			-execdir sh -c 'rm -rf -- "$PWD"' ';'
 	) 9>"$1.lock" || die "cannot install the lab's Python libraries, pip's message is above." \

@@ -20,7 +20,7 @@ top=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd -P)
 self=$top/scripts/test-fresh.sh
 usage='usage: scripts/test-fresh.sh [--cache FOLDER] [12 | 13]...'
 room_gb=15
-# Where the copy lies in the new Debian.
+# Folder of the copy in the new Debian.
 tree=/srv/chario
 default_command='make check-quick'
 # A machine's way to the registry of Python's packages.
@@ -218,7 +218,7 @@ for release; do
 	suite_of "$release" >/dev/null
 done
 
-# Who became root by su may lack these.
+# A shell started by su may lack these folders.
 PATH=$PATH:/usr/sbin:/sbin
 [ "$(id -u)" = 0 ] || die "it needs root: run sudo scripts/test-fresh.sh"
 command -v debootstrap >/dev/null || die "debootstrap is missing: apt install debootstrap, or run scripts/setup.sh"

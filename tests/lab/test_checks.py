@@ -304,6 +304,81 @@ MISTAKES = {
 }
 
 
+# Comments and documentation that a reader must decode: file, text, line of the finding.
+DECODED = {
+    "a clause in C": ("lib/src/store/a.c", "/* What is left of a block. */", 2),
+    "a predicate without a verb": ("lib/src/store/a.c", "/* Whether a block is good. */", 2),
+    "a clause that asks nothing": ("lib/src/store/a.c", "/* Who finds the array finds it full. */", 2),
+    "a clause in a later sentence": (
+        "lib/src/store/a.c",
+        "/*\n * The array grows.\n * Whoever finds it\n * finds it full.\n */",
+        4,
+    ),
+    "a clause without a main clause": ("lib/src/store/a.c", "/* Where blocks of an area are. */", 2),
+    "a pronoun": ("lib/src/store/a.c", "/* They stand between and have none. */", 2),
+    "a possessive": ("lib/src/store/a.c", "// Its blocks have been written.", 2),
+    "something that was said elsewhere": ("lib/src/store/a.c", "/* The same for the first time. */", 2),
+    "the others": ("lib/src/store/a.c", "/* The others wait. */", 2),
+    "one of something": ("lib/src/store/a.c", "/* One that is damaged begins alike. */", 2),
+    "a continuation": ("lib/src/store/a.c", "/* Or it would be taken for the next failure. */", 2),
+    "a genitive": ("lib/src/store/a.c", "/* Of the same kind. */", 2),
+    "a result": ("lib/src/store/a.c", "/* 0 when all is launched, or what kept it. */", 2),
+    "a result behind a sentence": ("lib/src/store/a.c", "/* Open it.  NULL where it is not. */", 2),
+    "an errno": ("lib/src/store/a.c", "/* -ENOMEM without memory. */", 2),
+    "a second paragraph": (
+        "lib/src/store/a.c",
+        "/*\n * The array grows.\n *\n * Who finds it finds it full.\n */",
+        5,
+    ),
+    "a member without a noun": ("lib/src/store/a.h", "/**\n * struct a - an a\n * @b: of the area\n */", 4),
+    "a member that is a sentence's rest": ("lib/src/store/a.h", "/**\n * f() - add\n * @b: is filled in\n */", 4),
+    "a summary without a noun": ("lib/src/store/a.h", "/**\n * f() - what is there\n */", 3),
+    "prose of documentation": ("lib/src/store/a.h", "/**\n * f() - add\n *\n * Who adds waits.\n */", 5),
+    "a comment of Python": ("scripts/a.py", "# Those with a name.", 2),
+    "a documentation string": ("scripts/a.py", 'def f():\n    """What is wrong."""\n', 3),
+    "a comment of a shell script": ("scripts/a.sh", "# So it stays.", 2),
+}
+CLEAR = {
+    "lib/src/store/a.c": (
+        "/* Returns 0 if all is launched, or a negative errno. */\n"
+        "/* The same number means another thing of a store. */\n"
+        "/* Where the drive has no cache, a flush does nothing. */\n"
+        "/*\n * The array grows.  It is full when a reader finds it.  Those of a ring wrap around.\n */\n"
+        'const char *text = "/* What is in a string. */";\n'
+        "/* Who may write? */\n"
+        "/* One writer has the lock; 0 means none. */\n"
+        "/*\n * Layers:\n *\n *\twhat.c\twho knows what\n */\n"
+    ),
+    "lib/src/store/a.h": (
+        "/**\n * f() - add\n * @b: length in bytes; 0 if it is unknown\n * @c: 1 if it is a ring\n"
+        " *\n * The call waits.\n *\n * Return: 0, or a negative errno.\n */\n"
+    ),
+    "scripts/a.py": '"""Returns what is wrong."""\n# Each line has a mark.\n',
+    "scripts/a.sh": "# The lock is held.\n",
+    # Folders that the check does not cover.
+    "docs/a.c": "/* What is left. */\n",
+}
+
+
+@pytest.mark.parametrize("mistake", DECODED)
+def test_a_comment_that_must_be_decoded_is_found(house: House, mistake: str) -> None:
+    """Each form of a comment without a subject is rejected, at the line where it stands."""
+    path, text, line = DECODED[mistake]
+    house.plant(path, f"{'//' if path.endswith(('.c', '.h')) else '#'} {MIT}\n{text}\n")
+    result = house.check("words")
+    assert result.returncode == 1, result.stdout
+    assert result.stdout.count(f"{path}:") == 1
+    assert f"{path}:{line}: " in result.stdout
+
+
+def test_a_comment_with_a_subject_passes(house: House) -> None:
+    """Sentences, questions, lists, strings and noun phrases are not taken for fragments."""
+    for path, text in CLEAR.items():
+        house.plant(path, f"{'//' if path.endswith(('.c', '.h')) else '#'} {MIT}\n{text}")
+    result = house.check("words")
+    assert result.returncode == 0, result.stdout
+
+
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_planted_mistake_is_found(house: House, mistake: str) -> None:
     """A check fails on the mistake it is there for, and says where it is."""
