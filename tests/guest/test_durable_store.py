@@ -2,7 +2,7 @@
 """What a store and a recording make durable, in the entries that the drive fetches, see entries.py.
 
 A change of a store is durable block by block, in an order that no power cut can turn into
-damage (docs/store-format.md, "Changing it"); data is durable before the table counts it.
+damage (docs/store-format.md, "Changing the table"); data is durable before the table counts it.
 """
 
 from __future__ import annotations

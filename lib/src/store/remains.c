@@ -8,7 +8,7 @@
  * store is here.  Blocks of the table repeat the data of the header, except in a store of
  * the first release: such a store is found only if it ends at the end of the disk.
  *
- * docs/store-format.md has the rules ("Where the first header is damaged").
+ * docs/store-format.md has the rules ("If the first header is damaged").
  */
 #include <errno.h>
 #include <string.h>
