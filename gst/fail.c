@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
-/*
- * Errors in words, and in GStreamer's codes.
- */
+/* Errors in words, and in GStreamer's codes. */
 #include "fail.h"
 
 #include <chario/error.h>
 #include <errno.h>
 
 /**
- * struct own - an error that a property of an element helps against
- * @act: what was being done
+ * struct own - an error for which a property of an element helps
+ * @act: the failed action
  * @error: the errno
- * @advice: which property
+ * @advice: the name of the property
  */
 struct own {
 	enum chario_gst_act act;
@@ -69,7 +67,7 @@ static gint code_of(enum chario_gst_act act, int err)
 					GST_RESOURCE_ERROR_OPEN_READ_WRITE;
 }
 
-/* The library's words begin in lower case: they are parts of a sentence elsewhere. */
+/* The library's texts begin in lower case, because they are also parts of sentences. */
 static gchar *text_of(enum chario_gst_act act, int err)
 {
 	const char *meaning = chario_error_meaning_of(err, subjects[act]);

@@ -11,13 +11,16 @@
 
 #include "fail.h"
 
-/* A wait is cut into pieces, so that unlock() ends it. */
+/* A wait is divided into pieces of this length, so that unlock() ends it. */
 #define CHARIO_GST_PATIENCE_NS 50000000LL
 
-/* Of all properties that are read when a recording is opened. */
+/* Flags of all properties that are read when a recording is opened. */
 #define CHARIO_GST_SETTING (G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS | GST_PARAM_MUTABLE_READY)
 
-/* Numbers of the properties of a place; an element's own begin with the last. */
+/*
+ * Numbers of the properties of a place; the numbers of an element's own properties begin
+ * with the last.
+ */
 enum {
 	CHARIO_GST_PROP_STORE = 1,
 	CHARIO_GST_PROP_AREA,
@@ -25,11 +28,11 @@ enum {
 };
 
 /**
- * struct chario_gst_place - where a recording is
- * @store_name: property, with the object lock of the element held
- * @area: likewise
- * @store: open between start and stop
- * @flushing: atomic: nobody may wait
+ * struct chario_gst_place - the place of a recording
+ * @store_name: property; the object lock of the element protects it
+ * @area: property; the object lock of the element protects it
+ * @store: store, open between start and stop
+ * @flushing: true if no wait is allowed; atomic
  */
 struct chario_gst_place {
 	gchar *store_name;
@@ -40,21 +43,24 @@ struct chario_gst_place {
 
 void chario_gst_place_add_properties(GObjectClass *class);
 
-/* FALSE where the property is none of a place. */
+/* Set a property.  Returns FALSE if it is not one of a place. */
 gboolean chario_gst_place_set(struct chario_gst_place *place, GstElement *element, guint id,
 			      const GValue *value);
 gboolean chario_gst_place_get(struct chario_gst_place *place, GstElement *element, guint id,
 			      GValue *value);
 
-/* Open the store, with the flags of open(2): 0, or a negative errno. */
+/* Open the store, with the flags of open(2).  Returns 0 or a negative errno. */
 int chario_gst_place_open(struct chario_gst_place *place, int flags);
 void chario_gst_place_close(struct chario_gst_place *place);
 
-/* Post an error message of a negative errno. */
+/* Post an error message for a negative errno. */
 void chario_gst_place_fail(const struct chario_gst_place *place, GstElement *element,
 			   enum chario_gst_act act, int err);
 
-/* Whether waits have to end; the other says so, as unlock() and unlock_stop() do. */
+/*
+ * Returns whether waits must end; chario_gst_place_set_flushing() sets this for unlock()
+ * and unlock_stop().
+ */
 gboolean chario_gst_place_is_flushing(struct chario_gst_place *place);
 void chario_gst_place_set_flushing(struct chario_gst_place *place, gboolean flushing);
 

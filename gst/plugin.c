@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
-/*
- * The plugin: chariosink records into an area of a store, chariosrc gives it back.
- */
+/* The plugin: chariosink records into an area of a store, chariosrc plays the recording. */
 #include "sink.h"
 #include "source.h"
 

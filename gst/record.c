@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* What a flag of a buffer says of its memory means nothing on a disk. */
+/* The recorded flags; flags about the memory of a buffer mean nothing on a disk. */
 #define FLAGS                                                                          \
 	(GST_BUFFER_FLAG_LIVE | GST_BUFFER_FLAG_DISCONT | GST_BUFFER_FLAG_RESYNC |     \
 	 GST_BUFFER_FLAG_CORRUPTED | GST_BUFFER_FLAG_MARKER | GST_BUFFER_FLAG_HEADER | \
@@ -113,6 +113,6 @@ gboolean chario_gst_segment_read(GstSegment *segment, const void *bytes, gsize s
 	segment->time = GUINT64_FROM_LE(raw.time);
 	segment->duration = GUINT64_FROM_LE(raw.duration);
 	segment->position = segment->start;
-	/* The rate of a damaged record would end the program: GStreamer asserts it. */
+	/* GStreamer asserts that rates are not zero, so a damaged record would end the program. */
 	return segment->rate != 0.0 && segment->applied_rate != 0.0;
 }

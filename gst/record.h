@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */
 /*
- * What chariosink records and chariosrc reads: each GstBuffer is one record,
+ * The records that chariosink writes and chariosrc reads.  Each GstBuffer is one record:
  *
  *	header, 64 bytes, little-endian		struct chario_gst_header
  *	the bytes of the buffer
  *
- * and what the buffers are is said by records with CHARIO_RECORD_META, of the
- * same header: their caps, as text, which has the stream headers in it, and the
- * segment that their times belong to.  Both stand before the first buffer, again
- * whenever they change, and again once a segment of the recording, before a buffer
- * that can be decoded alone: reading can begin anywhere.
+ * Records with CHARIO_RECORD_META and the same header describe the buffers: their caps,
+ * as text with the stream headers in it, and the segment that their times belong to.
+ * Both are recorded before the first buffer, again whenever they change, and again once in
+ * each segment of the recording, before a buffer that can be decoded alone, so that reading
+ * can begin anywhere.
  */
 #ifndef CHARIO_GST_RECORD_H
 #define CHARIO_GST_RECORD_H
@@ -18,11 +18,11 @@
 
 #define CHARIO_GST_MAGIC 0x31524743U /* "CGR1" */
 
-/* A flag of the header of a segment: it begins here, and is not said again only. */
+/* Flag in the header of a segment: the segment begins here, and is not only repeated. */
 #define CHARIO_GST_BEGINS (1U << 0)
 
 /**
- * enum chario_gst_kind - what follows a header
+ * enum chario_gst_kind - the content behind a header
  * @CHARIO_GST_BUFFER: the bytes of a buffer
  * @CHARIO_GST_CAPS: caps, as gst_caps_to_string() writes them, without a NUL
  * @CHARIO_GST_SEGMENT: &struct chario_gst_segment
@@ -37,15 +37,16 @@ enum chario_gst_kind {
  * struct chario_gst_header - the beginning of a record
  * @magic: CHARIO_GST_MAGIC
  * @kind: &enum chario_gst_kind
- * @bytes: of this header: what follows begins there
- * @flags: of the buffer, GST_BUFFER_FLAG_*; of a segment, CHARIO_GST_BEGINS
- * @epoch: which caps and segment hold: records of the same number belong together.
- *	The first of a recording, and of what is appended, is any; then they follow
- * @pts: of the buffer; times are nanoseconds, G_MAXUINT64 for none
- * @dts: of the buffer
- * @duration: of the buffer
- * @offset: of the buffer
- * @offset_end: of the buffer
+ * @bytes: length of this header in bytes; the content begins there
+ * @flags: GST_BUFFER_FLAG_* bits of a buffer; CHARIO_GST_BEGINS for a segment
+ * @epoch: number of the caps and segment in force: records of the same number belong
+ *	together.  The first number of a recording, or of an appended part, is random; the
+ *	next ones follow it
+ * @pts: PTS of the buffer; all times are nanoseconds, G_MAXUINT64 for none
+ * @dts: DTS of the buffer
+ * @duration: duration of the buffer
+ * @offset: offset of the buffer
+ * @offset_end: end offset of the buffer
  * @running: running time of the buffer when it was recorded
  */
 struct chario_gst_header {
@@ -68,14 +69,14 @@ G_STATIC_ASSERT(sizeof(struct chario_gst_header) == 64);
  * struct chario_gst_segment - a GstSegment
  * @format: GST_FORMAT_BYTES (2), GST_FORMAT_TIME (3)
  * @flags: GST_SEGMENT_FLAG_*
- * @rate: the bits of an IEEE 754 double
- * @applied_rate: the same
- * @base: running time of its start
- * @offset: of its start
- * @start: as the buffers count
- * @stop: as the buffers count
- * @time: stream time of its start
- * @duration: of the stream
+ * @rate: rate as the bits of an IEEE 754 double
+ * @applied_rate: applied rate in the same form
+ * @base: running time of the start
+ * @offset: offset of the start
+ * @start: start in the format of the buffers
+ * @stop: stop in the format of the buffers
+ * @time: stream time of the start
+ * @duration: duration of the stream
  */
 struct chario_gst_segment {
 	guint32 format;
@@ -92,19 +93,22 @@ struct chario_gst_segment {
 
 G_STATIC_ASSERT(sizeof(struct chario_gst_segment) == 72);
 
-/* The header of a buffer, or of caps or a segment where @buffer is NULL. */
+/* Fill the header of a buffer, or of caps or a segment if @buffer is NULL. */
 void chario_gst_header_fill(struct chario_gst_header *header, enum chario_gst_kind kind,
 			    guint32 epoch, GstBuffer *buffer, guint64 running);
 
-/* Take a header from the @bytes of a record; FALSE where it is none of ours. */
+/*
+ * Read a header from the @bytes of a record.  Returns FALSE if the record is not one of
+ * chariosink.
+ */
 gboolean chario_gst_header_read(struct chario_gst_header *header, const void *record, gsize bytes);
 
-/* Give a buffer its times and flags. */
+/* Set the times and flags of a buffer. */
 void chario_gst_header_apply(const struct chario_gst_header *header, GstBuffer *buffer);
 
 void chario_gst_segment_fill(struct chario_gst_segment *raw, const GstSegment *segment);
 
-/* FALSE where the bytes are not those of a segment. */
+/* Returns FALSE if the bytes are not those of a segment. */
 gboolean chario_gst_segment_read(GstSegment *segment, const void *bytes, gsize size);
 
 #endif /* CHARIO_GST_RECORD_H */

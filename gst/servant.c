@@ -11,9 +11,9 @@
 
 /**
  * struct chario_gst_servant - a thread
- * @stream: that it serves
- * @thread: itself
- * @wake: an eventfd, whose first event tells it to end
+ * @stream: stream that it serves
+ * @thread: the thread
+ * @wake: eventfd descriptor, whose first event ends the thread
  */
 struct chario_gst_servant {
 	struct chario_stream *stream;
@@ -21,7 +21,7 @@ struct chario_gst_servant {
 	int wake;
 };
 
-/* An error is told to the next buffer, which gets it as well. */
+/* An error ends the thread; the next buffer gets the same error and reports it. */
 static gpointer serve(gpointer data)
 {
 	struct chario_gst_servant *servant = data;
@@ -63,7 +63,7 @@ void chario_gst_servant_destroy(struct chario_gst_servant *servant)
 {
 	if (!servant)
 		return;
-	/* A child of fork() has it too, so that to close it would tell nothing. */
+	/* A child of fork() has the descriptor too, so closing it would wake nobody. */
 	eventfd_write(servant->wake, 1);
 	g_thread_join(servant->thread);
 	close(servant->wake);

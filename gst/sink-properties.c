@@ -37,7 +37,7 @@ static GType durability_get_type(void)
 	return type;
 }
 
-/* The usual, which 0 means to the library. */
+/* The default, for which the library takes 0. */
 #define FLUSH_MS 1000
 #define BUFFERS  8
 #define LATE_MS  100
@@ -157,13 +157,13 @@ static void add_flag(GObjectClass *class, guint id, const char *name, const char
 }
 
 /**
- * struct number - a property that is one
- * @id: of the property
- * @name: of the property
- * @blurb: what it is
- * @least: value
- * @most: value
- * @usual: value
+ * struct number - a property with a number
+ * @id: number of the property
+ * @name: name of the property
+ * @blurb: description
+ * @least: least value
+ * @most: greatest value
+ * @usual: default value
  */
 struct number {
 	guint id;

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
-/*
- * How the recording of a chariosink is going.
- */
+/* The status of the recording of a chariosink. */
 #include "sink.h"
 
 #define TELL_US G_USEC_PER_SEC

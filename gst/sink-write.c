@@ -2,11 +2,11 @@
 /*
  * Records of a chariosink.
  *
- * A buffer is copied once, into memory that the drive reads; one that lies in several
- * pieces of memory is put together before.  That memory cannot be
- * handed upstream to be filled there: room in a stream is given in the order of the
- * records and holds its segment back until it is committed, while an element may
- * keep a buffer, drop it, send it twice, or go on to read it after it was recorded.
+ * A buffer is copied once, into memory that the drive reads; a buffer in several pieces of
+ * memory is first put together.  The drive's memory cannot be handed upstream to be filled
+ * there: rooms of a stream have the order of the records and hold up their segment until
+ * they are committed, while an element may keep a buffer, drop it, send it twice, or read
+ * it again after it was recorded.
  */
 #include "sink.h"
 
@@ -16,10 +16,10 @@
 #include "record.h"
 
 /**
- * struct draft - a record that is to be
- * @header: its beginning
- * @memory: what follows
- * @size: of that
+ * struct draft - a record to be written
+ * @header: header of the record
+ * @memory: content behind the header
+ * @size: length of the content in bytes
  * @time_ns: see chario_stream_commit()
  * @flags: see chario_stream_commit()
  */
@@ -56,10 +56,10 @@ static int try_once(ChariOSink *sink, const struct draft *draft, int64_t timeout
 }
 
 /*
- * A try that ends in the middle leaves what it has written behind: it has used up room,
- * and the next one begins anew.  So it may take twice as long, and tries come to an end
- * with any disk that goes on.  One that stands still takes nothing of a try, which stays
- * as short as it was.
+ * Try to write a record of several segments.  A try that ends in the middle has used up
+ * room, and the next try begins anew.  So the time for a try is doubled, and some try
+ * succeeds with any disk that makes progress.  A disk that stands still uses no room, and
+ * then the time stays as it is.
  */
 static int try_long(ChariOSink *sink, const struct draft *draft, int64_t timeout_ns)
 {
@@ -71,7 +71,10 @@ static int try_long(ChariOSink *sink, const struct draft *draft, int64_t timeout
 	return err;
 }
 
-/* 0, -EAGAIN where buffers are to be dropped and this one is, -EINTR, or an error. */
+/*
+ * Write a record.  Returns 0; -EAGAIN if buffers may be dropped and this one is; -EINTR; or
+ * an error.
+ */
 static int write_draft(ChariOSink *sink, const struct draft *draft)
 {
 	gboolean is_long = bytes_of(draft) > chario_stream_room_bytes(sink->stream);
@@ -123,7 +126,10 @@ static int describe_all(ChariOSink *sink, guint64 time_ns)
 	return 0;
 }
 
-/* Once a segment, before a buffer that can be decoded alone. */
+/*
+ * Returns whether a description is due: once in each segment, before a buffer that can be
+ * decoded alone.
+ */
 static gboolean is_due(ChariOSink *sink, GstBuffer *buffer)
 {
 	if (!sink->is_described)
@@ -143,7 +149,7 @@ static guint64 running_of(ChariOSink *sink, GstBuffer *buffer)
 	return gst_segment_to_running_time(&sink->segment, GST_FORMAT_TIME, time);
 }
 
-/* Times of records run like those of the buffers, from when the recording began. */
+/* The time of a record is the beginning of the recording plus the running time of its buffer. */
 static guint64 time_of(ChariOSink *sink, guint64 running)
 {
 	if (!GST_CLOCK_TIME_IS_VALID(running))

@@ -5,7 +5,7 @@
  * @short_description: records into an area of a store of CharIO
  *
  * Every buffer becomes one record of a recording, with its times and flags; caps and
- * stream headers are recorded too. #chariosrc gives all of it back. The recording is
+ * stream headers are recorded too. #chariosrc plays all of it back. The recording is
  * written in large segments, with no file system in between, and survives a power cut up
  * to what was durable.
  *
@@ -15,12 +15,12 @@
  *     video/x-h264,stream-format=avc,alignment=au ! \
  *     chariosink store=/dev/chardisk0 area=camera size=1073741824
  * ]|
- * Creates the area where there is none, and records into it.
+ * Creates the area if there is none, and records into it.
  * |[
  * gst-launch-1.0 v4l2src ! chariosink store=/dev/chardisk0 area=camera ring=true drop=true
  * ]|
- * The newest pictures of a camera, which is never held up: when the disk is too slow, buffers
- * are lost, counted, and told of by an element message `chario-trouble`.
+ * Records the newest pictures of a camera and never holds it up: when the disk is too slow,
+ * buffers are lost, counted, and reported by an element message `chario-trouble`.
  */
 #include "sink.h"
 
@@ -58,7 +58,7 @@ static int open_stream(ChariOSink *sink)
 	return 0;
 }
 
-/* Whoever else has just made the area has made it for us as well. */
+/* If another program has just made the area, that serves as well. */
 static int create_area(ChariOSink *sink)
 {
 	struct chario_area_info info;
@@ -73,7 +73,7 @@ static int create_area(ChariOSink *sink)
 	return err == -EEXIST ? 0 : err;
 }
 
-/* As far as it goes; what has been opened is closed by close_all(). */
+/* Open as much as possible; close_all() closes it, even after an error. */
 static int open_all(ChariOSink *sink, enum chario_gst_act *act)
 {
 	int err;
@@ -102,7 +102,10 @@ static int close_all(ChariOSink *sink)
 	chario_gst_servant_destroy(sink->servant);
 	sink->servant = NULL;
 	if (stream) {
-		/* The last segments are durable once it is closed, which leaves nothing to ask. */
+		/*
+		 * The status cannot be read after the close, so make the last segments
+		 * durable before it.
+		 */
 		chario_stream_wait(stream, UINT64_MAX, -1);
 		chario_sink_keep_status(sink);
 		err = chario_stream_close(stream);
@@ -111,7 +114,7 @@ static int close_all(ChariOSink *sink)
 	return err;
 }
 
-/* Numbers of an earlier part of the recording, of append, are other ones. */
+/* With append, the epochs of the earlier part of the recording are other numbers. */
 static void begin(ChariOSink *sink)
 {
 	struct chario_stream_status status;
@@ -172,7 +175,7 @@ static gboolean set_caps(GstBaseSink *base, GstCaps *caps)
 	return TRUE;
 }
 
-/* Who begins bytes anew, as muxers do to complete a header, goes back to a place. */
+/* A new segment of bytes always counts: a muxer that completes a header goes back by one. */
 static void take_segment(ChariOSink *sink, GstEvent *event)
 {
 	const GstSegment *segment;
@@ -193,7 +196,7 @@ static gboolean event(GstBaseSink *base, GstEvent *event)
 	return GST_BASE_SINK_CLASS(chario_sink_parent_class)->event(base, event);
 }
 
-/* A wait that a change of state has ended goes on when the pipeline plays again. */
+/* If a change of state has ended the wait, continue it when the pipeline plays again. */
 static GstFlowReturn drain(ChariOSink *sink)
 {
 	int err = chario_sink_drain(sink);
@@ -212,7 +215,7 @@ static GstFlowReturn drain(ChariOSink *sink)
 	return GST_FLOW_ERROR;
 }
 
-/* The end is told when all that came before it is durable. */
+/* Forward the end of the stream when everything before it is durable. */
 static GstFlowReturn wait_event(GstBaseSink *base, GstEvent *event)
 {
 	GstBaseSinkClass *parent = GST_BASE_SINK_CLASS(chario_sink_parent_class);
@@ -223,7 +226,10 @@ static GstFlowReturn wait_event(GstBaseSink *base, GstEvent *event)
 	return drain(CHARIO_SINK(base));
 }
 
-/* Muxers that would go back and write over what is there are told to stream. */
+/*
+ * Report that seeking is impossible, so that muxers stream and do not go back to overwrite
+ * data.
+ */
 static gboolean query(GstBaseSink *base, GstQuery *query)
 {
 	GstFormat format;
@@ -235,7 +241,7 @@ static gboolean query(GstBaseSink *base, GstQuery *query)
 	return TRUE;
 }
 
-/* As drain(). */
+/* Record a buffer; like drain(), continue a wait that a change of state has ended. */
 static GstFlowReturn render(GstBaseSink *base, GstBuffer *buffer)
 {
 	GstFlowReturn result = chario_sink_write(CHARIO_SINK(base), buffer);
@@ -299,8 +305,8 @@ static void chario_sink_init(ChariOSink *sink)
 {
 	g_mutex_init(&sink->lock);
 	chario_sink_init_properties(sink);
-	/* What has arrived is recorded at once, whatever its time. */
+	/* Record buffers on arrival, whatever their time. */
 	gst_base_sink_set_sync(GST_BASE_SINK(sink), FALSE);
-	/* A buffer that is recorded does not stay behind as the last sample. */
+	/* Do not keep a recorded buffer as the last sample. */
 	gst_base_sink_set_last_sample_enabled(GST_BASE_SINK(sink), FALSE);
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */
 /*
- * chariosink: a recording of what arrives.
+ * chariosink: an element that records the buffers that arrive.
  *
  *	sink.c		the element: states, buffers, events, queries
  *	sink-properties.c
  *	sink-write.c	records
- *	sink-status.c	how it is going, and who is told
- *	servant.c	the thread that lets a recording go on when nothing arrives
+ *	sink-status.c	the status and its reports
+ *	servant.c	a thread that keeps a recording going
  */
 #ifndef CHARIO_GST_SINK_H
 #define CHARIO_GST_SINK_H
@@ -22,9 +22,9 @@ G_DECLARE_FINAL_TYPE(ChariOSink, chario_sink, CHARIO, SINK, GstBaseSink)
 
 /**
  * struct _ChariOSink - an element
- * @parent: its class's
- * @place: of the recording
- * @size: property, as are those up to @late_ms; they are read at the start
+ * @parent: instance of the parent class
+ * @place: place of the recording
+ * @size: property; like those up to @late_ms it is read at the start
  * @ring: property
  * @append: property
  * @drop: property; may be changed at any time
@@ -33,23 +33,24 @@ G_DECLARE_FINAL_TYPE(ChariOSink, chario_sink, CHARIO, SINK, GstBaseSink)
  * @segment_bytes: property
  * @buffers: property
  * @late_ms: property
- * @stream: open between start and stop
- * @lock: so that @stream does not go while an application asks how it is going; nobody
+ * @stream: stream, open between start and stop
+ * @lock: lock that keeps @stream open while an application reads the status; no thread
  *	waits for the disk with it
- * @last: status when @stream was closed, for who asks afterwards; of @lock
- * @servant: takes completions while nothing arrives
- * @describe_bytes: what is recorded between two descriptions: a segment
- * @segment: that buffers belong to
+ * @last: status at the close of @stream, for later readers; @lock protects it
+ * @servant: thread that takes completions while no buffers arrive
+ * @describe_bytes: bytes recorded between two descriptions: a segment
+ * @segment: segment that buffers belong to
  * @epoch: number of @caps and @segment
- * @caps: of the buffers, or NULL
- * @is_described: caps and segment have been recorded
- * @is_segment_new: @segment never has been
- * @bytes_since: that, how many bytes have been
- * @patience_ns: for a record of several segments: how long one try to write it may take
- * @start_ns: time since 1970 of running time 0; 0 when not known
- * @told_us: when the last message was posted
- * @told_late: late segments that have been told of
- * @told_lost: lost buffers that have been told of
+ * @caps: caps of the buffers, or NULL
+ * @is_described: true if caps and segment have been recorded
+ * @is_segment_new: true if @segment has never been recorded
+ * @bytes_since: bytes recorded since the last description
+ * @patience_ns: longest time of one try to write a record of several segments, in
+ *	nanoseconds
+ * @start_ns: time since 1970 of running time 0, in nanoseconds; 0 if unknown
+ * @told_us: time of the last message in microseconds
+ * @told_late: number of late segments that have been reported
+ * @told_lost: number of lost buffers that have been reported
  */
 struct _ChariOSink {
 	GstBaseSink parent;
@@ -83,22 +84,25 @@ struct _ChariOSink {
 
 void chario_sink_add_properties(GObjectClass *class);
 
-/* Give them their defaults. */
+/* Set the properties to their defaults. */
 void chario_sink_init_properties(ChariOSink *sink);
 
-/* Record a buffer, and before it what it is, where that is due. */
+/* Record a buffer, and before it caps and segment if they are due. */
 GstFlowReturn chario_sink_write(ChariOSink *sink, GstBuffer *buffer);
 
-/* Wait until all is durable: 0, -EAGAIN when @flushing has ended it, or an error. */
+/*
+ * Wait until all records are durable.  Returns 0; -EAGAIN if @flushing has ended the wait;
+ * or an error.
+ */
 int chario_sink_drain(ChariOSink *sink);
 
 /* Keep the status of the stream, which is about to be closed. */
 void chario_sink_keep_status(ChariOSink *sink);
 
-/* The status of the stream, or of the last one. */
+/* Get the status of the stream, or of the last one. */
 void chario_sink_get_status(ChariOSink *sink, struct chario_stream_status *status);
 
-/* Tell the application what is late or lost; at most once a second unless @now. */
+/* Report late and lost data to the application, at most once a second unless @now. */
 void chario_sink_tell(ChariOSink *sink, gboolean now);
 
 #endif /* CHARIO_GST_SINK_H */

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
-/*
- * Records become buffers.
- */
+/* Records and the buffers made of them. */
 #include <errno.h>
 
 #include "source.h"
 
-/* Segments that follow each other and cannot be read, after which it is given up. */
+/* Number of unreadable segments in a row after which the source gives up. */
 #define DAMAGES_MAX 8
 
-/* Changes of caps and segment that one recording has at most without being noticed. */
+/*
+ * Largest number of changes of caps and segment in one recording that are not taken for
+ * another part.
+ */
 #define EPOCHS_MAX 65536
 
 static void take_caps(ChariOSrc *source, const char *text, gsize bytes)
@@ -25,7 +26,10 @@ static void take_caps(ChariOSrc *source, const char *text, gsize bytes)
 	source->has_caps = TRUE;
 }
 
-/* A segment of bytes that is said again would send who writes them back to its start. */
+/*
+ * Returns whether a segment must be sent.  A repeated segment of bytes must not be: it
+ * would send an element that writes a file back to the start.
+ */
 static gboolean is_other(const ChariOSrc *source, const GstSegment *segment, guint32 flags)
 {
 	if (segment->format == GST_FORMAT_BYTES)
@@ -88,13 +92,16 @@ static void send_caps(ChariOSrc *source)
 	gst_clear_caps(&sent);
 }
 
-/* Epochs of one pipeline follow each other; those of another begin anywhere. */
+/*
+ * Epochs of one pipeline follow each other; the epochs of another pipeline begin at a
+ * random number.
+ */
 static gboolean is_appended(const ChariOSrc *source, const struct chario_gst_header *header)
 {
 	return source->is_begun && header->epoch - source->sent_epoch >= EPOCHS_MAX;
 }
 
-/* Bytes of a part that was appended count anew: they come after the part before. */
+/* An appended part counts its bytes anew, so shift them behind the earlier part. */
 static void send_bytes_segment(ChariOSrc *source, const struct chario_gst_header *header)
 {
 	GstSegment segment;
@@ -105,13 +112,13 @@ static void send_bytes_segment(ChariOSrc *source, const struct chario_gst_header
 	segment.start += source->shift;
 	segment.time += source->shift;
 	segment.position = segment.start;
-	/* GstBaseSrc ends at either, before a part that was appended. */
+	/* GstBaseSrc would end at the stop or the duration, before an appended part. */
 	segment.stop = segment.duration = GST_CLOCK_TIME_NONE;
 	source->position = segment.start;
 	gst_base_src_new_segment(GST_BASE_SRC(source), &segment);
 }
 
-/* Of a part that was appended, times begin anew: it comes after the part before. */
+/* The times of an appended part begin anew, so shift them behind the earlier part. */
 static void send_time_segment(ChariOSrc *source, const struct chario_gst_header *header)
 {
 	guint64 sent = header->running + source->shift - source->skip;
@@ -178,7 +185,10 @@ static void note_missing(ChariOSrc *source, const struct chario_record *record)
 			     record->sequence));
 }
 
-/* Where a seek has said so.  What is before the place that was sought is not. */
+/*
+ * Returns whether the end of a seek has been reached.  Buffers before the place of the seek
+ * do not count.
+ */
 static gboolean is_over(const ChariOSrc *source, const struct chario_gst_header *header)
 {
 	guint64 running = header->running + source->shift;
@@ -188,7 +198,7 @@ static gboolean is_over(const ChariOSrc *source, const struct chario_gst_header 
 	return running >= source->skip && running - source->skip >= source->until;
 }
 
-/* A record becomes a buffer, or says something of those that follow: *@buffer is NULL. */
+/* Make a buffer of a record.  A record with caps or a segment sets *@buffer to NULL. */
 static int take_record(ChariOSrc *source, const struct chario_record *record, GstBuffer **buffer)
 {
 	struct chario_gst_header header;
@@ -199,7 +209,7 @@ static int take_record(ChariOSrc *source, const struct chario_record *record, Gs
 	chario_src_describe(source, &header, record);
 	if (header.kind != CHARIO_GST_BUFFER)
 		return 0;
-	/* What a ring has overwritten may have said what this is. */
+	/* A ring may have overwritten the caps and the segment of this buffer. */
 	if (header.epoch != source->epoch || !source->has_caps || !source->has_segment) {
 		source->is_discont = TRUE;
 		return 0;
@@ -217,7 +227,7 @@ static int take_record(ChariOSrc *source, const struct chario_record *record, Gs
 	return *buffer ? 0 : -ENOMEM;
 }
 
-/* The reader goes on with the next segment of the recording. */
+/* The reader continues with the next segment of the recording. */
 static int note_damage(ChariOSrc *source, int err)
 {
 	if (err != -EIO || ++source->damages > DAMAGES_MAX)

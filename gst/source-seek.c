@@ -2,23 +2,24 @@
 /*
  * Places in a recording.
  *
- * Buffers that depend on others, and buffers whose caps have not been read, are no
- * place to begin: the records before are looked at, backwards, for one that is.
- * chariosink repeats what it says of its buffers once a segment, so that is not far.
+ * Reading cannot begin at a buffer that depends on others, or whose caps have not been
+ * read, so the records before it are searched backwards for a suitable one. chariosink
+ * repeats caps and segment once in each segment of the recording, so that the search is
+ * short.
  */
 #include <errno.h>
 #include <string.h>
 
 #include "source.h"
 
-/* Records are given up after so many: the recording is not one of ours. */
+/* Number of records after which a search is given up: chariosink has not made the recording. */
 #define STEPS_MAX 100000
 
 /**
- * struct place - a record that has been looked at
- * @sequence: its number
- * @time_ns: when it was taken
- * @header: its header
+ * struct place - a record that has been read
+ * @sequence: number of the record
+ * @time_ns: time of the record, nanoseconds since 1970
+ * @header: header of the record
  */
 struct place {
 	guint64 sequence;
@@ -26,7 +27,7 @@ struct place {
 	struct chario_gst_header header;
 };
 
-/* Behind the newest record there is a place without a header: of those that were lost. */
+/* The place behind the newest record, where records were lost, has no header. */
 static int look(ChariOSrc *source, guint64 sequence, struct place *place)
 {
 	struct chario_record record;
@@ -63,7 +64,7 @@ static gboolean is_known(ChariOSrc *source, guint32 epoch)
 	return source->epoch == epoch && source->has_caps && source->has_segment;
 }
 
-/* Back from a record to the caps and the segment of an epoch. */
+/* Search backwards from a record for the caps and the segment of an epoch. */
 static int find_description(ChariOSrc *source, guint64 from, guint64 first, guint32 epoch)
 {
 	struct place place;
@@ -79,7 +80,7 @@ static int find_description(ChariOSrc *source, guint64 from, guint64 first, guin
 	return 0;
 }
 
-/* Back from a record to one that can be decoded alone. */
+/* Search backwards from a record for a buffer that can be decoded alone. */
 static int find_key(ChariOSrc *source, guint64 from, guint64 first, struct place *place)
 {
 	for (guint steps = 0; steps < STEPS_MAX; steps++) {
@@ -106,14 +107,14 @@ static int sequence_of_time(ChariOSrc *source, guint64 time_ns,
 	}
 	if (err)
 		return err;
-	/* It is the first that was taken then or later: later is too late. */
+	/* The record is the first of @time_ns or later; if it is later, take the one before. */
 	*sequence = record.sequence;
 	if (record.time_ns > time_ns && record.sequence > recording->first_record)
 		*sequence = record.sequence - 1;
 	return 0;
 }
 
-/* What says something of a buffer has its time: it is the buffer that is meant. */
+/* Caps and segment have the time of the buffer behind them, so go forward to the buffer. */
 static int skip_descriptions(ChariOSrc *source, guint64 *sequence)
 {
 	struct place place;
@@ -152,7 +153,10 @@ int chario_src_go(ChariOSrc *source, guint64 time_ns)
 	return err ? err : chario_reader_seek(source->reader, place.sequence);
 }
 
-/* Forward to the first buffer with a time: when running time was 0.  Bytes have none. */
+/*
+ * Find the first buffer with a time, which gives the beginning of running time.  Bytes have
+ * none.
+ */
 static int find_first(ChariOSrc *source, const struct chario_recording *recording)
 {
 	struct place place = { .sequence = recording->first_record };
@@ -175,7 +179,7 @@ static int find_first(ChariOSrc *source, const struct chario_recording *recordin
 	return 0;
 }
 
-/* Back from the newest to the last buffer with a time: where it ends. */
+/* Find the last buffer with a time, at which the recording ends. */
 static int find_length(ChariOSrc *source, const struct chario_recording *recording)
 {
 	guint64 sequence = recording->next_record;

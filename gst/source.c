@@ -4,7 +4,7 @@
  * @title: chariosrc
  * @short_description: plays a recording of #chariosink
  *
- * Gives back the buffers of a recording with their caps, times and flags. Where records are
+ * Plays the buffers of a recording with their caps, times and flags. If records are
  * missing, because they were dropped, overwritten or damaged, a warning is posted and the next
  * buffer has the flag %GST_BUFFER_FLAG_DISCONT. Seeking by time goes to a buffer that can be
  * decoded alone.
@@ -132,7 +132,7 @@ static gboolean do_seek(GstBaseSrc *parent, GstSegment *segment)
 	int err;
 
 	source->until = stop;
-	/* The first seek is GstBaseSrc's own, to where the source stands. */
+	/* GstBaseSrc itself makes the first seek, to the place where the source is. */
 	if (!segment->time && !segment->start && !source->is_begun)
 		return TRUE;
 	if (segment->format != GST_FORMAT_TIME || segment->rate != 1.0)
@@ -219,6 +219,9 @@ static void chario_src_init(ChariOSrc *source)
 {
 	source->format = GST_FORMAT_TIME;
 	gst_base_src_set_format(GST_BASE_SRC(source), GST_FORMAT_TIME);
-	/* It would end where a segment that was recorded does, and not see what follows. */
+	/*
+	 * Otherwise GstBaseSrc would end at the end of a recorded segment, and not see
+	 * later ones.
+	 */
 	gst_base_src_set_automatic_eos(GST_BASE_SRC(source), FALSE);
 }

@@ -4,7 +4,7 @@
  *
  *	source.c	the element: states, seeks, queries
  *	source-properties.c
- *	source-read.c	records become buffers
+ *	source-read.c	making buffers of records
  *	source-seek.c	a place in the recording where reading can begin
  */
 #ifndef CHARIO_GST_SOURCE_H
@@ -21,32 +21,32 @@ G_DECLARE_FINAL_TYPE(ChariOSrc, chario_src, CHARIO, SRC, GstPushSrc)
 
 /**
  * struct _ChariOSrc - an element
- * @parent: its class's
- * @place: of the recording
+ * @parent: instance of the parent class
+ * @place: place of the recording
  * @follow: property
  * @from_time: property
- * @reader: open between start and stop
- * @epoch: of the descriptions that were read last
- * @has_caps: those of @epoch have been read
- * @has_segment: the segment of @epoch has been read
- * @segment: of @epoch, as it was recorded
- * @caps: of @epoch, or NULL
- * @is_new: @caps have not been sent on yet
- * @is_segment_new: nor has @segment
- * @is_sought: @segment has been, by a seek
+ * @reader: reader, open between start and stop
+ * @epoch: epoch of the caps and segment that were read last
+ * @has_caps: true if the caps of @epoch have been read
+ * @has_segment: true if the segment of @epoch has been read
+ * @segment: segment of @epoch, as recorded
+ * @caps: caps of @epoch, or NULL
+ * @is_new: true if @caps have not been sent yet
+ * @is_segment_new: true if @segment has not been sent yet
+ * @is_sought: true if a seek has sent @segment
  * @skip: running time of the recording at which reading begins
- * @until: running time from there on at which it ends, or GST_CLOCK_TIME_NONE
- * @shift: running time by which what is sent comes later than it was recorded
- * @end: running time, as it is sent, at which the last buffer ends; of a recording
- *	that counts bytes, @shift and @end are bytes
- * @position: of such a one: byte that comes next
- * @sent_epoch: of the last buffer
- * @is_discont: something before the next buffer is missing
- * @is_begun: a buffer has been read since the start or a seek
+ * @until: running time from there on at which reading ends, or GST_CLOCK_TIME_NONE
+ * @shift: difference between the running time that is sent and the recorded one
+ * @end: running time, as sent, at which the last buffer ends; in a recording of bytes,
+ *	@shift and @end are bytes
+ * @position: next byte in a recording of bytes
+ * @sent_epoch: epoch of the last buffer
+ * @is_discont: true if data before the next buffer are missing
+ * @is_begun: true if a buffer has been read since the start or a seek
  * @first_ns: time of the record at running time 0
- * @format: of the first segment; what counts bytes has no times and no seeks
+ * @format: format of the first segment; bytes have no times and no seeks
  * @length: running time of the whole recording, or GST_CLOCK_TIME_NONE
- * @damages: errors of the disk that followed each other
+ * @damages: number of errors of the disk in a row
  */
 struct _ChariOSrc {
 	GstPushSrc parent;
@@ -79,24 +79,24 @@ struct _ChariOSrc {
 void chario_src_add_properties(GObjectClass *class);
 
 /*
- * Read a record: it becomes *@buffer, or says something of those that follow, and
- * then *@buffer stays NULL.  0, -ENODATA at the end, or a negative errno.
+ * Read a record.  Sets *@buffer to its buffer, or to NULL for caps and segments.  Returns
+ * 0, -ENODATA at the end, or a negative errno.
  */
 int chario_src_next(ChariOSrc *source, GstBuffer **buffer);
 
-/* Take caps and segments; what they say holds from the next buffer on. */
+/* Take caps and segments, which are in force from the next buffer on. */
 void chario_src_describe(ChariOSrc *source, const struct chario_gst_header *header,
 			 const struct chario_record *record);
 
-/* What has been recorded of @segment, for the part that begins at @skip. */
+/* Make the segment to send for the part of the recording that begins at @skip. */
 void chario_src_make_segment(const ChariOSrc *source, GstSegment *segment);
 
-/* Learn @first_ns, @format and @length, and stand at the oldest record again. */
+/* Find @first_ns, @format and @length, and go back to the oldest record. */
 int chario_src_survey(ChariOSrc *source);
 
 /*
- * Stand at the last buffer that can be decoded alone and was taken at @time_ns or
- * before, with its caps and segment known; sets @skip.  0, or a negative errno.
+ * Go to the last buffer that can be decoded alone and has the time @time_ns or an earlier
+ * one, with its caps and segment known; sets @skip.  Returns 0 or a negative errno.
  */
 int chario_src_go(ChariOSrc *source, guint64 time_ns);
 
