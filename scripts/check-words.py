@@ -29,6 +29,7 @@ COVERED = (
     "lib/src/stream",
     "lib/src/system",
     "lib/src/timeline",
+    "python",
     "scripts",
 )
 LEFT_OUT = ("lib/include/chario/view.h", "lib/src/system/mount.h")

@@ -10,8 +10,8 @@
             area.store(buffer)
             area.sync()
 
-Errors are ChariOError, an OSError whose message says what to do.  A store can be
-on a plain file too.  What the functions do is in the manual pages of libchario.
+Errors are ChariOError, an OSError whose message gives advice.  A store can be
+on a plain file too.  The manual pages of libchario describe the functions.
 """
 
 from chario.area import Area

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 """Structs, numbers and functions of libchario.
 
-What stands here is compared with the C compiler by tests/python/test_abi.py.
+tests/python/test_abi.py compares this file with the C compiler.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ _NUMBERS = (c_int, c_int64, c_size_t, c_uint32, c_uint64, ctypes.c_uint)
 
 
 def too_large(number: int) -> OverflowError:
-    """The error of a number that C has no room for."""
+    """Make the error of a number that does not fit in a C type."""
     return OverflowError(f"{number} is not a number that the library can take")
 
 
 def check_numbers(kinds: Sequence[Any], arguments: Sequence[Any]) -> None:
-    """Whether C takes each number as it is; ctypes would drop its upper bits."""
+    """Check that each number fits in its C type; ctypes would drop its upper bits."""
     for kind, argument in zip(kinds, arguments, strict=True):
         if kind in _NUMBERS and isinstance(argument, int) and kind(argument).value != argument:
             raise too_large(argument)
@@ -57,14 +57,14 @@ class Struct(ctypes.Structure):
     """A struct whose first member is its own size."""
 
     def __setattr__(self, name: str, value: Any) -> None:
-        """Set a member; a number that it cannot hold would lose its upper bits."""
+        """Set a member; refuse a number that would lose its upper bits."""
         super().__setattr__(name, value)
         if isinstance(value, int) and getattr(self, name) != value:
             raise too_large(value)
 
     @classmethod
     def new(cls, **members: Any) -> Any:
-        """One with its size filled in."""
+        """Make a struct with its size filled in."""
         return cls(size=ctypes.sizeof(cls), **members)
 
 
@@ -278,7 +278,7 @@ FINDING_VISIT = ctypes.CFUNCTYPE(c_int, POINTER(Finding), c_void_p)
 
 _OUT = POINTER(c_void_p)
 
-# What a function returns, then its arguments.
+# The result of each function, then its arguments.
 FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "chario_error_name": (c_char_p, c_int),
     "chario_error_meaning_of": (c_char_p, c_int, c_uint32),

@@ -30,7 +30,7 @@ _loaded = _load()
 
 @cache
 def function(name: str) -> Callable[..., Any]:
-    """A function of the library, with the types of its arguments."""
+    """Get a function of the library, with the types of its arguments."""
     try:
         found = getattr(_loaded, name)
     except AttributeError:
@@ -40,13 +40,13 @@ def function(name: str) -> Callable[..., Any]:
 
 
 def call(name: str, *arguments: Any) -> int:
-    """Call a function that returns a number; the thread lets others run meanwhile."""
+    """Call a function that returns a number; other threads can run meanwhile."""
     check_numbers(FUNCTIONS[name][1:], arguments)
     return function(name)(*arguments)  # type: ignore[no-any-return]  # by its restype
 
 
 def checked(what: str, name: str, *arguments: Any) -> int:
-    """Call a function; what it returns, unless that is an error of doing ``what``."""
+    """Call a function and return its result; raise its error, if it failed at doing ``what``."""
     result = call(name, *arguments)
     if result < 0:
         raise ChariOError.of(result, what)
@@ -54,9 +54,9 @@ def checked(what: str, name: str, *arguments: Any) -> int:
 
 
 def opened(what: str, free: Callable[[int], object], name: str, *arguments: Any) -> int:
-    """Call a function whose last argument is where a pointer is put; the pointer.
+    """Call a function whose last argument is the place for a pointer, and return the pointer.
 
-    Where ctrl-c comes with the pointer, nobody would have it: it is freed.
+    If ctrl-c arrives together with the pointer, the pointer would be lost: it is freed.
     """
     pointer = ctypes.c_void_p()
     try:
@@ -70,7 +70,7 @@ def opened(what: str, free: Callable[[int], object], name: str, *arguments: Any)
 
 
 def freeing(name: str) -> Callable[[int], int]:
-    """The function that frees what another one has opened."""
+    """Get the function that frees the pointers of another function."""
     return lambda pointer: call(name, pointer)
 
 

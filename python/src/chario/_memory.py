@@ -4,8 +4,8 @@
     with borrowed(data) as (address, size):     an object's memory, for a call
     loans.lend(address, size)                   the library's memory, as a memoryview
 
-Nothing is copied.  What is lent is counted, so that memory is never given back
-under a view that somebody still has.
+Nothing is copied.  Loans are counted, so that memory is never freed while a view
+of it exists.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class ArrayLike(Protocol):
     def __array_interface__(self) -> dict[str, Any]: ...
 
 
-# Whatever has memory that C can see: bytes, a bytearray, an mmap, an array.
+# An object with memory that C can access: bytes, a bytearray, an mmap, an array.
 BufferLike: TypeAlias = "Buffer | ArrayLike"
 
 WRITABLE = 1  # PyBUF_WRITABLE; without it a read-only view will do
@@ -59,7 +59,7 @@ _release.restype = None
 
 
 class Borrowed:
-    """The memory of an object, which can neither move nor go until release()."""
+    """The memory of an object, which can be neither moved nor freed until release()."""
 
     def __init__(self, owner: BufferLike, *, writable: bool) -> None:
         view = PyBuffer()
@@ -99,5 +99,5 @@ class Loans:
 
     @property
     def alive(self) -> int:
-        """How many of them somebody still has."""
+        """The number of views that still exist."""
         return sum(known() is not None for known in self._exporters)

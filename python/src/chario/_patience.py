@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
-"""Patience: how long a call may wait.
+"""Patience: the time that a call may wait.
 
-A wait in C hears no signal: it is cut into pieces, between which Python takes ctrl-c.
+A wait in C reacts to no signal, so it is divided into pieces, between which Python handles ctrl-c.
 """
 
 from __future__ import annotations
@@ -13,31 +13,31 @@ SECOND_NS = 1_000_000_000
 
 
 class Patience:
-    """Seconds from now on; None: for ever."""
+    """A timeout in seconds from now on; None waits for ever."""
 
     def __init__(self, timeout: float | None, pieces: int = 1) -> None:
-        """Wait so many pieces at once."""
+        """Begin to wait; ``pieces`` are waited for at once."""
         self._piece_ns = PIECE_NS * pieces
         self._end = None if timeout is None else time.monotonic_ns() + int(not_negative_s(timeout) * SECOND_NS)
 
     @property
     def piece_ns(self) -> int:
-        """How long to wait at once."""
+        """The length of the next piece in nanoseconds."""
         left_ns = self._piece_ns if self._end is None else max(self._end - time.monotonic_ns(), 0)
         return min(left_ns, self._piece_ns)
 
     def wait_longer(self) -> None:
-        """What begins again from the start each time needs one piece that is long enough."""
+        """Make the next piece longer, for calls that begin anew in each piece."""
         self._piece_ns *= 2
 
     @property
     def over(self) -> bool:
-        """Whether the time is over."""
+        """True if the time is over."""
         return self._end is not None and time.monotonic_ns() >= self._end
 
 
 def not_negative_s(seconds: float) -> float:
-    """A time that C takes as unsigned."""
+    """Check a time that C takes as unsigned."""
     if not 0 <= seconds < 1 << 32:
         raise ValueError(f"{seconds} s is not a time to wait")
     return seconds

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
-"""A resource: an object of the library, who uses it now, and what lives in it."""
+"""A resource: an object of the library, its present uses, and the resources in it."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ Free = Callable[[int], object]
 
 
 class Resource:
-    """Closed once: by close(), by the end of a ``with``, or when nobody has it any more.
+    """An object that is closed once: by close(), by the end of a ``with``, or by its finalizer.
 
-    Closing closes first what lives in it, and waits for calls of other threads.  A
-    child of fork() has it not: nothing of the parent's ends with the child.
+    Closing first closes the resources in it, and waits for calls of other threads.  A
+    child of fork() cannot use it, and the end of the child closes nothing of the parent.
     """
 
     _pointer: int = 0
-    # The thread that closes it: others begin no more uses, and nothing is put into it.
+    # The thread that closes it: other threads begin no more uses, and open nothing in it.
     _closer: int = 0
-    # Of what lives in one resource, the least is closed first.
+    # Resources in the same parent are closed in this order, the least first.
     _rank: int = 2
 
     def _own(self, pointer: int, free: Free, parent: Resource | None) -> None:
-        """Take over a pointer; the caller uses the parent meanwhile, which cannot be closed.
+        """Take over a pointer; the caller uses the parent meanwhile, so that it cannot be closed.
 
-        The finalizer keeps the parent as long as the pointer.
+        The finalizer keeps the parent alive as long as the pointer.
         """
         self._parent = parent
         self._free = free
@@ -46,19 +46,19 @@ class Resource:
 
     @property
     def closed(self) -> bool:
-        """Whether it has been closed."""
+        """True if it has been closed."""
         # Finalizers come before the last functions of a program, and in a cycle that
         # nobody has any more before the end of its generators.
         return not self._pointer or not self._finalize.alive
 
     def _use(self) -> _Access:
-        """``with`` gives the pointer, which nobody takes away meanwhile."""
-        # One that has never been opened has no users.
+        """Use the resource: ``with`` returns the pointer, which is not freed meanwhile."""
+        # A resource that has never been opened has no users.
         self._usable()
         return _Access(self)
 
     def _usable(self) -> int:
-        """The pointer, or an error that says why there is none."""
+        """Return the pointer, or raise an error that says why there is none."""
         name = type(self).__name__.lower()
         if self._pointer and os.getpid() != self._process:
             raise RuntimeError(f"a {name} does not pass fork(): open it again in the child")
@@ -67,10 +67,10 @@ class Resource:
         return self._pointer
 
     def _may_close(self) -> None:
-        """Raise where it cannot be closed now; nothing has happened then."""
+        """Raise an error, without any effect, if the resource cannot be closed now."""
 
     def close(self) -> None:
-        """Close it, and what lives in it; a second time does nothing."""
+        """Close the resource and those in it; a second call does nothing."""
         if not self._pointer and not self._closer:
             return
         if os.getpid() != self._process:
@@ -80,7 +80,7 @@ class Resource:
         if self._closer == threading.get_ident() or in_this_thread(self._users):
             name = type(self).__name__.lower()
             raise RuntimeError(f"the {name} is in use by a call that this close() interrupts: close it afterwards")
-        # Whoever is closing it already has closed it when that is over.
+        # Another thread that is closing the resource has closed it by then.
         with Use(), self._closing:
             if self._pointer:
                 self._close()
@@ -98,12 +98,12 @@ class Resource:
             self._closer = 0
 
     def _take(self) -> int:
-        """The pointer, which is nobody's then; 0 where a finalizer has freed it."""
+        """Take the pointer away from the resource and return it; 0 if a finalizer has freed it."""
         if self._finalize.alive:
             self._may_close()
         pointer, self._pointer = self._pointer, 0
         try:
-            # Finalizers of what lived in it begin without asking.
+            # Finalizers of the resources in it begin without a check.
             wait_for_others(self._users)
         except BaseException:
             self._pointer = pointer
@@ -124,7 +124,7 @@ class Resource:
 
 
 class _Access(Use):
-    """A use of a resource, whose ``with`` gives the pointer."""
+    """A use of a resource, whose ``with`` returns the pointer."""
 
     def __init__(self, resource: Resource) -> None:
         super().__init__(resource._users)
@@ -135,9 +135,9 @@ class _Access(Use):
 
 
 def _give_back(free: Free, pointer: int, parent: Resource | None, process: int) -> None:
-    """The end of a resource that was not closed: its parent is still there.
+    """Free a resource that was not closed; its parent still exists.
 
-    What a daemon thread does not let go when the program ends is left to the kernel.
+    If a daemon thread still uses the resource when the program ends, the kernel frees it.
     """
     if os.getpid() != process:
         return

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
-"""Uses: who is in the library, with a pointer that nobody frees meanwhile.
+"""Uses: calls of the library under way, with pointers that are not freed meanwhile.
 
-Ctrl-c comes between any two lines of Python, and there the garbage collector calls
-finalizers too.  So a use has a lock of its own, which ``with`` lets go in C, whatever
-happens; and those under way are in a dictionary that is looked at without a lock.
+Ctrl-c can arrive between any two lines of Python, where the garbage collector calls
+finalizers, too.  So a use has a lock of its own, which ``with`` releases in C, whatever
+happens; and the uses under way are in a dictionary that is read without a lock.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ import weakref
 from collections.abc import Callable
 from typing import TypeAlias
 
-# Longer than a call takes that looks now and then whether it is to end.
+# Longer than a call that checks from time to time if it must end.
 _EXIT_S = 2.0
 _LOOK_S = 0.001
 
-# What each holds as long as it is under way, and the thread that it is in.
+# The lock of each use under way, and its thread.
 Uses: TypeAlias = "dict[weakref.ref[threading.Lock], int]"
 
-# Of everything.
+# The uses of all resources.
 _uses: Uses = {}
 _exiting = threading.Event()
 
 
 class Use:
-    """A use of what has these users, for one ``with``."""
+    """A use of the resource that has these users, for one ``with``."""
 
     def __init__(self, users: Uses | None = None) -> None:
         """Nothing has begun yet."""
@@ -46,18 +46,18 @@ class Use:
 
     @property
     def __exit__(self) -> Callable[..., None]:  # noqa: PLE0302  # which the lock's has
-        """Looked up before it begins, so that the end is one step, in C."""
+        """Look the method up before the use begins, so that the end is one step, in C."""
         return self._lock.__exit__
 
     def begin(self) -> None:
-        """Begin without asking; end() ends it."""
+        """Begin without a check; end() ends the use."""
         self._lock.acquire()
         for users in (_uses, self._users):
             if users is not None:
                 users[weakref.ref(self._lock, users.pop)] = threading.get_ident()
 
     def _begin_in_time(self) -> int:
-        """Begin; a daemon thread that comes when the program ends stays here until it has."""
+        """Begin; a daemon thread that calls this at the end of the program waits here for that end."""
         first = not _exiting.is_set() or not in_this_thread(_uses)
         self.begin()
         if _exiting.is_set() and first and not _in_main_thread():
@@ -66,34 +66,34 @@ class Use:
         return self._given()
 
     def _given(self) -> int:
-        """What ``with`` gives; raises where it may not begin."""
+        """Return the value for ``with``; raise an error if the use may not begin."""
         return 0
 
     def end(self) -> None:
-        """End it, whether it has begun or not."""
+        """End the use, whether it has begun or not."""
         if self._lock.locked():
             self._lock.release()
 
 
 def in_this_thread(uses: Uses) -> bool:
-    """Whether one of them is this thread's: who waits for it waits for ever."""
+    """True if one of them belongs to this thread, which would wait for itself for ever."""
     return threading.get_ident() in _threads(uses)
 
 
 def wait_for_others(uses: Uses, timeout: float = math.inf) -> None:
-    """Wait until those of other threads have ended, or the time is over."""
+    """Wait until the uses of other threads have ended, or the time is over."""
     end = time.monotonic() + timeout
     while _in_others(uses) and time.monotonic() < end:
         time.sleep(_LOOK_S)
 
 
 def left_to_the_kernel() -> bool:
-    """The program ends, and some thread does not: nothing may be freed any more."""
+    """True if the program ends and some thread does not: then nothing may be freed any more."""
     return _exiting.is_set() and (not _in_main_thread() or _in_others(_uses))
 
 
 def _threads(uses: Uses) -> set[int]:
-    """Those in which any of them is under way; a lock stays as long as a traceback has it."""
+    """Return the threads of the uses under way; a traceback can keep a lock alive."""
     return {thread for known, thread in uses.copy().items() if (lock := known()) is not None and lock.locked()}
 
 
@@ -106,20 +106,20 @@ def _in_main_thread() -> bool:
 
 
 def _begin_exit() -> None:
-    """Daemon threads begin no more uses, and those under way end."""
+    """Let daemon threads begin no more uses, and wait for those under way."""
     _exiting.set()
     wait_for_others(_uses, _EXIT_S)
 
 
 def _forget_others() -> None:
-    """Uses of other threads do not go on in a child of fork()."""
+    """Forget the uses of other threads, which do not exist in a child of fork()."""
     for known, thread in _uses.copy().items():
         if thread != threading.get_ident():
             del _uses[known]
 
 
-# Finalizers run at exit too, from a function that the first of them registers: ours comes
-# before it only where it is registered later.
+# Finalizers also run at exit, from a function that the first finalizer registers; the
+# function here runs before it only if it is registered later.
 weakref.finalize(_begin_exit, int).detach()
 atexit.register(_begin_exit)
 os.register_at_fork(after_in_child=_forget_others)

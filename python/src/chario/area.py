@@ -24,7 +24,7 @@ _close = freeing("chario_area_close")
 
 
 class Area(Resource):
-    """An open area, as Store.open() gives it.
+    """An open area, returned by Store.open().
 
     read(), readinto() and write() take any memory and any number, and copy; load() and
     store() move whole blocks between the disk and a Buffer, without a copy; view() has
@@ -43,7 +43,7 @@ class Area(Resource):
 
     @property
     def info(self) -> AreaInfo:
-        """What is known of it."""
+        """The description of the area."""
         raw = _abi.AreaInfo.new()
         with self._use() as pointer:
             checked(self._what, "chario_area_get_info", pointer, byref(raw), sizeof(raw))
@@ -51,16 +51,16 @@ class Area(Resource):
 
     @property
     def name(self) -> str:
-        """What it was called when it was opened."""
+        """The name of the area when it was opened."""
         return self.info.name
 
     @property
     def nbytes(self) -> int:
-        """Its length."""
+        """The length in bytes."""
         return self.info.bytes
 
     def read(self, size: int | None = None, offset: int = 0) -> bytes:
-        """Bytes from an offset on, fewer at the end; None: all that follow."""
+        """Return bytes from an offset on, fewer at the end; None means all that follow."""
         left = max(self.nbytes - not_negative(offset), 0)
         memory = bytearray(left if size is None else min(not_negative(size), left))
         count = self.readinto(memory, offset)
@@ -68,7 +68,7 @@ class Area(Resource):
             return bytes(view[:count])
 
     def readinto(self, memory: BufferLike, offset: int = 0) -> int:
-        """Read into an object's memory; how many bytes, fewer at the end of the area."""
+        """Read into an object's memory; return the number of bytes, fewer at the end of the area."""
         not_negative(offset)
         with borrowed(memory, writable=True) as (address, size), self._use() as pointer:
             done = 0
@@ -84,10 +84,10 @@ class Area(Resource):
             return done
 
     def write(self, data: BufferLike, offset: int = 0) -> int:
-        """Write all of an object's memory; how many bytes that is.
+        """Write all of an object's memory; return the number of bytes.
 
-        What does not fit is ENOSPC, and what fits has been written then.  Durable after
-        sync().
+        If the bytes do not fit, those that fit are written, and the error is ENOSPC.
+        Written bytes are durable after sync().
         """
         not_negative(offset)
         with borrowed(data) as (address, size), self._use() as pointer:
@@ -101,7 +101,7 @@ class Area(Resource):
             return done
 
     def load(self, buffer: Buffer, offset: int = 0, size: int | None = None, *, buffer_offset: int = 0) -> int:
-        """Read into a buffer by one transfer; how many bytes, fewer at the end of the area."""
+        """Read into a buffer by one transfer; return the number of bytes, fewer at the end of the area."""
         return self._transfer("read", buffer, offset, size, buffer_offset, 0)
 
     def store(
@@ -113,9 +113,9 @@ class Area(Resource):
         buffer_offset: int = 0,
         durable: bool = False,
     ) -> int:
-        """Write from a buffer by one transfer; how many bytes, fewer at the end of the area.
+        """Write from a buffer by one transfer; return the number of bytes, fewer at the end of the area.
 
-        ``durable``: by Force Unit Access; else durable after sync().
+        ``durable`` uses Force Unit Access; other bytes are durable after sync().
         """
         return self._transfer("write", buffer, offset, size, buffer_offset, _abi.TRANSFER_FUA if durable else 0)
 
@@ -140,9 +140,9 @@ class Area(Resource):
         buffer_offset: int = 0,
         tracking: Tracking | None = None,
     ) -> View:
-        """Load a part into a buffer, to write back what changes there; None: all that follows.
+        """Load a part into a buffer, to write back changes; None means all that follows.
 
-        ``offset`` is a multiple of 4096; ``tracking`` says how changes are known, None is
+        ``offset`` is a multiple of 4096; ``tracking`` selects how changes are found, None is
         Tracking.AUTO.
         """
         from chario.view import Tracking, View  # noqa: PLC0415  # which knows areas
@@ -201,11 +201,11 @@ class Area(Resource):
         return raw
 
     def sync(self) -> None:
-        """Have all that has been written durable."""
+        """Make all written bytes durable."""
         with self._use() as pointer:
             checked(self._what, "chario_area_sync", pointer)
 
     def set_filled(self, size: int, tag: int = 0) -> None:
-        """Say how much of a ``filling`` area is there and durable; all of it ends that."""
+        """Record how much of a ``filling`` area is there and durable; its whole length ends the filling."""
         with self._use() as pointer:
             checked(self._what, "chario_area_set_filled", pointer, not_negative(size), tag)

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 """A buffer: memory that is mapped for the drive once and used by many transfers.
 
-buffer = Buffer.pool(store, 1 << 20)        the drive's side allocates it
+buffer = Buffer.pool(store, 1 << 20)        memory that the library allocates
 pixels = numpy.frombuffer(buffer, "<u2")    no copy
-area.load(buffer)                           DMA straight to the pixels
+area.load(buffer)                           DMA directly to the pixels
 
-buffer = Buffer.register(store, pixels)     memory that is there already
+buffer = Buffer.register(store, pixels)     memory of an existing object
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _free = freeing("chario_buffer_free")
 
 
 class Buffer(Resource):
-    """Made by pool() or register()."""
+    """A buffer, made by pool() or register()."""
 
     _rank = 1
     _device: Device
@@ -35,10 +35,10 @@ class Buffer(Resource):
 
     @staticmethod
     def pool(owner: Device | Store, size: int, *, source: bool = False, streaming: bool = False) -> PoolBuffer:
-        """Zeroed memory near the drive; ``source``: it is only written from.
+        """Make a buffer of zeroed memory near the drive; with ``source`` it is only written from.
 
-        ``streaming``: give_to_device() and give_to_cpu() are called, which machines need
-        whose DMA does not see the CPU's caches.
+        With ``streaming`` the program calls give_to_device() and give_to_cpu(), which is
+        needed on machines whose DMA does not see the CPU's caches.
         """
         return PoolBuffer._make(device_of(owner), size, _flags(source, streaming))
 
@@ -46,10 +46,10 @@ class Buffer(Resource):
     def register(
         owner: Device | Store, memory: BufferLike, *, source: bool = False, streaming: bool = False
     ) -> RegisteredBuffer:
-        """Any object's memory: an array, a bytearray, an mmap; read-only with ``source``.
+        """Make a buffer of an object's memory: an array, a bytearray, an mmap; read-only with ``source``.
 
-        Aligned as ``device.info.dma_alignment_bytes`` says; the object is kept, and
-        cannot change its size until the buffer is closed.
+        The memory must be aligned to ``device.info.dma_alignment_bytes``; the object is kept,
+        and cannot change its size until the buffer is closed.
         """
         return RegisteredBuffer(device_of(owner), memory, _flags(source, streaming))
 
@@ -61,7 +61,7 @@ class Buffer(Resource):
     @property
     @abstractmethod
     def nbytes(self) -> int:
-        """How many there are."""
+        """The length in bytes."""
 
     def _adopt(self, device: Device, pointer: int) -> None:
         self._device = device
@@ -73,11 +73,11 @@ class Buffer(Resource):
             raise BufferError(f"{len(self._in_flight)} transfers of a queue use the buffer: reap() them first")
 
     def give_to_device(self, size: int | None = None, *, offset: int = 0) -> None:
-        """Of a streaming buffer, before a transfer: bytes that the CPU has written."""
+        """Hand bytes that the CPU has written to the drive, in a streaming buffer before a transfer."""
         self._sync(_abi.SYNC_FOR_DEVICE, size, offset)
 
     def give_to_cpu(self, size: int | None = None, *, offset: int = 0) -> None:
-        """Of a streaming buffer, after a read: bytes that the drive has written."""
+        """Hand bytes that the drive has written to the CPU, in a streaming buffer after a read."""
         self._sync(_abi.SYNC_FOR_CPU, size, offset)
 
     def _sync(self, direction: int, size: int | None, offset: int) -> None:
@@ -87,10 +87,10 @@ class Buffer(Resource):
 
 
 class PoolBuffer(Buffer, mmap.mmap):  # type: ignore[misc, override]  # closed and __exit__ are Resource's
-    """Memory for transfers: an mmap object, with all that those can do.
+    """Memory for transfers: an mmap object, with all methods of mmap.
 
-    As with those, close() raises BufferError as long as something else has a view of
-    the memory: a memoryview, an array.
+    As with mmap, close() raises BufferError as long as another object has a view of the
+    memory: a memoryview, an array.
     """
 
     def __len__(self) -> int:
@@ -98,7 +98,7 @@ class PoolBuffer(Buffer, mmap.mmap):  # type: ignore[misc, override]  # closed a
 
     @classmethod
     def _make(cls, device: Device, size: int, flags: int) -> PoolBuffer:
-        # The memory of a file's buffers is the process's in any case.
+        # The memory of a file's buffers belongs to the process in any case.
         make = cls._of_module if device.info.abi_version else cls._of_process
         return make(device, not_negative(size), flags)
 
@@ -126,16 +126,16 @@ class PoolBuffer(Buffer, mmap.mmap):  # type: ignore[misc, override]  # closed a
 
     @property
     def memory(self) -> memoryview:
-        """The bytes, without a copy; while there are such views it cannot be closed."""
+        """The bytes, without a copy; the buffer cannot be closed while such views exist."""
         return memoryview(self)
 
     @property
     def nbytes(self) -> int:
-        """How many there are."""
+        """The length in bytes."""
         return len(self)
 
     def resize(self, newsize: int) -> None:
-        """Not possible: the drive knows where the memory is."""
+        """Raise an error: the drive knows the place of the memory."""
         raise BufferError(f"a buffer keeps its size, {len(self)} bytes: make another one of {newsize}")
 
     def _may_close(self) -> None:
@@ -150,7 +150,7 @@ class RegisteredBuffer(Buffer):
     """The memory of another object, ``obj``, which views are views of."""
 
     def __init__(self, device: Device, memory: BufferLike, flags: int) -> None:
-        """As Buffer.register() makes it."""
+        """Make the buffer for Buffer.register()."""
         self.obj = memory
         self._view = viewed(memory)
         self._loan = Borrowed(memory, writable=not flags & _abi.BUFFER_SOURCE)
@@ -172,7 +172,7 @@ class RegisteredBuffer(Buffer):
 
     @property
     def nbytes(self) -> int:
-        """How many there are."""
+        """The length in bytes."""
         return self._loan.size
 
     def __len__(self) -> int:

@@ -22,7 +22,7 @@ _close = freeing("chario_device_close")
 
 @dataclass(frozen=True, slots=True)
 class DeviceInfo:
-    """What a disk is and what it can do; chario(4) says what each member means."""
+    """The properties and features of a disk; chario(4) describes each member."""
 
     abi_version: int
     features: int
@@ -54,7 +54,7 @@ class DeviceInfo:
 
 @dataclass(frozen=True, slots=True)
 class DeviceStats:
-    """What has happened on a disk so far."""
+    """The counters of a disk."""
 
     read_commands: int
     write_commands: int
@@ -76,7 +76,7 @@ class Device(Resource):
     """An open disk.  ``Device("0")``, ``Device("/dev/chardisk0")``, ``Device("./image")``."""
 
     def __init__(self, name: str | os.PathLike[str], *, writable: bool = False, direct: bool = False) -> None:
-        """Open a disk; with ``direct``, a file that knows no direct I/O is an error."""
+        """Open a disk; with ``direct``, a file without direct I/O is an error."""
         flags = (os.O_RDWR if writable else os.O_RDONLY) | (os.O_DIRECT if direct else 0)
         self._own(
             opened(f"{os.fspath(name)}", _close, "chario_device_open_any", os.fsencode(name), flags), _close, None
@@ -84,7 +84,7 @@ class Device(Resource):
 
     @classmethod
     def _of_store(cls, store: Resource, pointer: int) -> Device:
-        """The device that a store owns, and closes."""
+        """Make the object of the device that a store owns and closes."""
         device = cls.__new__(cls)
         device._own(pointer, lambda _at: None, store)
         device._rank = 0
@@ -92,13 +92,13 @@ class Device(Resource):
 
     @property
     def path(self) -> str:
-        """What it was opened by."""
+        """The path that the device was opened by."""
         with self._use() as pointer:
             return text("chario_device_path", pointer) or ""
 
     @property
     def info(self) -> DeviceInfo:
-        """What it is and what it can do."""
+        """The properties and features of the device."""
         raw = _abi.DeviceInfo.new()
         with self._use() as pointer:
             checked(self.path, "chario_device_get_info", pointer, byref(raw), sizeof(raw))
@@ -107,21 +107,21 @@ class Device(Resource):
 
     @property
     def stats(self) -> DeviceStats:
-        """Its counters; a file has none: ENOTTY."""
+        """The counters of the device; a file has none, which is ENOTTY."""
         raw = _abi.DeviceStats.new()
         with self._use() as pointer:
             checked(self.path, "chario_device_get_stats", pointer, byref(raw), sizeof(raw))
         return DeviceStats(*(getattr(raw, name) for name in DeviceStats.__slots__))
 
     def fileno(self) -> int:
-        """Its descriptor, for read(2), write(2) and fsync(2); it stays the device's."""
+        """Return the descriptor, for read(2), write(2) and fsync(2); the device keeps owning it."""
         with self._use() as pointer:
             return call("chario_device_fd", pointer)
 
     def read(
         self, buffer: Buffer, disk_offset: int, size: int | None = None, *, offset: int = 0, poll: bool = False
     ) -> int:
-        """Read from the disk into a buffer; how many bytes, fewer at the end of the disk."""
+        """Read from the disk into a buffer; return the number of bytes, fewer at the end of the disk."""
         return self._move(_abi.TRANSFER_READ, buffer, disk_offset, size, offset, flags_of(poll=poll))
 
     def write(
@@ -134,12 +134,12 @@ class Device(Resource):
         durable: bool = False,
         poll: bool = False,
     ) -> int:
-        """Write from a buffer to the disk; how many bytes; ``durable``: by Force Unit Access."""
+        """Write from a buffer to the disk; return the number of bytes; ``durable`` uses Force Unit Access."""
         flags = flags_of(durable=durable, poll=poll)
         return self._move(_abi.TRANSFER_WRITE, buffer, disk_offset, size, offset, flags)
 
     def flush(self) -> None:
-        """Have all that has been written durable."""
+        """Make all written bytes durable."""
         self._move(_abi.TRANSFER_FLUSH, None, 0, 0, 0, 0)
 
     def _move(self, op: int, buffer: Buffer | None, disk_offset: int, size: int | None, offset: int, flags: int) -> int:
@@ -157,7 +157,7 @@ VERBS = {_abi.TRANSFER_READ: "read", _abi.TRANSFER_WRITE: "write", _abi.TRANSFER
 def transfer(
     device: Resource | None, op: int, buffer: Buffer | None, disk_offset: int, size: int | None, offset: int, flags: int
 ) -> Iterator[_abi.Transfer]:
-    """What is to be moved, as C describes it; nobody closes its buffer meanwhile."""
+    """Make the C struct of a transfer, whose buffer cannot be closed meanwhile."""
     raw = _abi.Transfer.new(op=op, flags=flags, disk_offset=not_negative(disk_offset), buffer_offset=offset)
     if buffer is None:
         yield raw
@@ -171,24 +171,24 @@ def transfer(
 
 
 def flags_of(*, durable: bool = False, poll: bool = False) -> int:
-    """Flags of a transfer."""
+    """Return the flags of a transfer."""
     return (_abi.TRANSFER_FUA if durable else 0) | (_abi.TRANSFER_POLL if poll else 0)
 
 
 def plain(value: int | bytes) -> int | str:
-    """A member of a struct as Python has it."""
+    """Convert a member of a struct to Python."""
     return os.fsdecode(value).strip() if isinstance(value, bytes) else value
 
 
 def not_negative(number: int) -> int:
-    """A number that C takes as unsigned."""
+    """Check a number that C takes as unsigned."""
     if number < 0:
         raise ValueError(f"{number} is negative")
     return number
 
 
 def piece(buffer: Buffer, size: int | None, offset: int) -> int:
-    """How many bytes of a buffer are meant; None: all that follow the offset."""
+    """Return the number of bytes of a buffer to use; None means all that follow the offset."""
     if not 0 <= offset <= buffer.nbytes:
         raise ValueError(f"offset {offset} is not inside the buffer of {buffer.nbytes} bytes")
     wanted = buffer.nbytes - offset if size is None else not_negative(size)

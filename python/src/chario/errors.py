@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
-"""What can go wrong, in words that say what to do."""
+"""Errors, with a meaning and advice in words."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import Any
 
 from chario import _abi
 
-# Where the words of the library name the program, and the package has a word of its own.
+# Advice for Python, in place of advice of the library that names the program.
 _ADVICE: dict[int, str] = {
     errno.EROFS: "open the store, and the area, with writable=True",
     errno.ENOMEDIUM: "Store.format() makes one; what the disk holds is lost then",
     errno.EUCLEAN: "check() says where; opened for reading, the store gives what is left",
 }
 
-# What an error is about, by the first word of what was being done.
+# The subject of an error, by the first word of the failed action.
 _SUBJECTS: dict[str, int] = {
     "store": _abi.SUBJECT_STORE,
     "area": _abi.SUBJECT_AREA,
@@ -25,7 +25,7 @@ _SUBJECTS: dict[str, int] = {
     "recording": _abi.SUBJECT_RECORDING,
 }
 
-# What an errno means for a view, and what to do.
+# The meaning of an errno for a view, and advice.
 _VIEWS: dict[int, tuple[str, str]] = {
     errno.EBUSY: (
         "another view has this memory, or this part of the area",
@@ -52,7 +52,7 @@ _words: Callable[..., str | None] | None = None
 
 
 def set_words(text: Callable[..., str | None]) -> None:
-    """Where the words of the library come from, once it is loaded."""
+    """Set the source of the library's texts, once it is loaded."""
     global _words  # noqa: PLW0603  # the library raises what is defined here
     _words = text
 
@@ -65,7 +65,7 @@ def _library_words(number: int, subject: int) -> tuple[str, str | None]:
 
 
 def _words_of(number: int, first: str) -> tuple[str, str | None]:
-    """What an errno means, and what to do, by the first word of what was being done."""
+    """Return the meaning of an errno, and advice, by the first word of the failed action."""
     if first == "view" and number in _VIEWS:
         return _VIEWS[number]
     subject = _SUBJECTS.get(first, _abi.SUBJECT_DISK)
@@ -78,8 +78,8 @@ def _words_of(number: int, first: str) -> tuple[str, str | None]:
 class ChariOError(OSError):
     """An error of a disk, a store, an area, a recording or a view.
 
-    ``errno`` is the number, ``strerror`` what it means, ``advice`` what to do, or
-    None, ``what`` what was being done.
+    ``errno`` is the number, ``strerror`` its meaning, ``advice`` a sentence or None,
+    ``what`` the failed action.
     """
 
     what: str = ""
@@ -87,7 +87,7 @@ class ChariOError(OSError):
 
     @classmethod
     def of(cls, result: int, what: str) -> ChariOError:
-        """The error that a function of the library has returned."""
+        """Make the exception of an error that a function of the library has returned."""
         number = -result
         meaning, advice = _words_of(number, what.partition(" ")[0])
         kind = NoSuchArea if number == errno.ENOENT and what.startswith(("area", "recording")) else ChariOError

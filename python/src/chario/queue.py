@@ -10,7 +10,7 @@
             use(result.user, result.value)
 
 With asyncio, ``loop.add_reader(queue, take)`` calls ``take`` when results are there,
-which ``queue.reap(timeout=0)`` gives.
+which ``queue.reap(timeout=0)`` returns.
 """
 
 from __future__ import annotations
@@ -31,20 +31,20 @@ from chario.store import Store, device_of
 
 _close = freeing("chario_queue_close")
 
-# A number that no transfer has: where it stands, there is no result.
+# A number that no transfer has; it marks an entry without a result.
 _NOBODY = (1 << 64) - 1
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """How a transfer has ended: bytes, or a negative errno."""
+    """The result of a transfer: bytes, or a negative errno."""
 
     user: object
     value: int
 
     @property
     def bytes(self) -> int:
-        """The bytes that were moved; raises what went wrong."""
+        """The number of bytes that were moved; raises the error of a failed transfer."""
         if self.value < 0:
             raise ChariOError.of(self.value, "transfer")
         return self.value
@@ -52,7 +52,7 @@ class Result:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Transfer:
-    """What has been added."""
+    """A transfer that has been added."""
 
     user: object
     buffer: Buffer | None
@@ -64,11 +64,11 @@ class Queue(Resource):
     _rank = 0
 
     def __init__(self, owner: Device | Store, depth: int = 32, *, polled: bool = False) -> None:
-        """Make a queue of up to 4096 transfers; ``polled``: no interrupts."""
+        """Make a queue of up to 4096 transfers; ``polled`` uses no interrupts."""
         device = device_of(owner)
         self._pending: dict[int, _Transfer] = {}
         self._next = 0
-        # Nobody knows whether the library has them: ctrl-c came when they were added.
+        # Transfers that the library may have or not: ctrl-c arrived when they were added.
         self._doubtful: set[int] = set()
         self._results = (_abi.QueueResult * min(not_negative(depth), 256))()
         self._found: dict[int, Result] = {}
@@ -98,7 +98,7 @@ class Queue(Resource):
         self._add(_abi.TRANSFER_WRITE, buffer, disk_offset, size, offset, user, flags_of(durable=durable))
 
     def flush(self, *, user: object = None) -> None:
-        """Add a flush: of the writes whose results have been taken when it is submitted."""
+        """Add a flush of the writes whose results have been taken when the flush is submitted."""
         self._add(_abi.TRANSFER_FLUSH, None, 0, 0, 0, user, 0)
 
     def _add(
@@ -124,19 +124,19 @@ class Queue(Resource):
         raise ChariOError.of(result, "transfer")
 
     def submit(self) -> None:
-        """Begin all that has been added."""
+        """Start all added transfers."""
         with self._use() as pointer:
             checked("queue", "chario_queue_submit", pointer)
 
     def reap(self, timeout: float | None = None) -> list[Result]:
-        """Take results: waits for one at least; 0 only looks, None waits for ever.
+        """Take results and wait for the first; a timeout of 0 only looks, None waits for ever.
 
-        Empty where the time is over, or nothing is in flight.
+        The list is empty after the timeout, or if nothing is in flight.
         """
         patience = Patience(timeout)
         with self._use() as pointer:
             while True:
-                # A call that ctrl-c has ended may have left some.
+                # A call that ctrl-c has ended may have left results.
                 if not self._found and self._results[0].user == _NOBODY:
                     size = len(self._results)
                     checked("queue", "chario_queue_reap", pointer, self._results, size, patience.piece_ns)
@@ -145,7 +145,7 @@ class Queue(Resource):
                     return found
 
     def _take_results(self) -> list[Result]:
-        """What the library has put there; wherever ctrl-c comes, the next call goes on."""
+        """Take the results that the library has stored; after ctrl-c the next call continues."""
         for raw in takewhile(lambda raw: raw.user != _NOBODY, self._results):
             if raw.user in self._pending:
                 self._found[raw.user] = Result(self._pending[raw.user].user, raw.result)
@@ -159,7 +159,7 @@ class Queue(Resource):
         memset(self._results, 0xFF, sizeof(self._results))
 
     def _let_go(self, number: int) -> None:
-        """A transfer has ended."""
+        """Forget a transfer that has ended."""
         ended = self._pending[number]
         if ended.buffer is not None:
             ended.buffer._in_flight.discard(ended)
@@ -172,7 +172,7 @@ class Queue(Resource):
         return len(self._pending) - len(self._doubtful)
 
     def fileno(self) -> int:
-        """What an event loop waits for: readable as long as results wait to be taken."""
+        """Return a descriptor for an event loop, readable as long as results wait to be taken."""
         with self._use() as pointer:
             return checked("queue", "chario_queue_fd", pointer)
 

@@ -28,7 +28,7 @@ _close = freeing("chario_reader_close")
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A record; ``missing`` are the numbers between the record before, or the start, and this one."""
+    """A record; ``missing`` is the number of records missing before it."""
 
     data: bytes | memoryview
     sequence: int
@@ -39,7 +39,7 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """What there is of a recording, see chario_reader(3)."""
+    """The state of a recording, see chario_reader(3)."""
 
     ended: bool
     ring: bool
@@ -64,15 +64,15 @@ class Recording:
 
 
 class Reader(Resource):
-    """A place in a recording, for one thread; iterating gives the records from there on.
+    """A place in a recording, for one thread; iterating returns the records from there on.
 
     With ``follow``, iterating waits for records of a recording that is being made, until
-    it is ended; else it stops at the newest.  ``missing_at_end`` is the number of records
-    that are missing behind the last one, known when all have been read.
+    it is ended; otherwise it stops at the newest.  ``missing_at_end`` is the number of
+    records missing behind the last one, known when all have been read.
     """
 
     def __init__(self, store: Store, name: str, *, follow: bool = False) -> None:
-        """Stand before the oldest record of the area."""
+        """Open a recording and go before its oldest record."""
         self._what = f"recording {name}"
         self._loans = Loans()
         self._lent: memoryview | None = None
@@ -83,11 +83,11 @@ class Reader(Resource):
             self._own(mine, _close, store)
 
     def next(self, timeout: float | None = None, *, copy: bool = True) -> Record | None:
-        """The next record, or None at the end of a recording that was ended.
+        """Return the next record, or None at the end of a recording that was ended.
 
-        TimeoutError where there is none in time yet, which is also how a recording ends
-        that was cut off.  Without ``copy`` its data are a view of the reader's memory, of
-        which nothing may be left at the next call.
+        Raises TimeoutError if there is no record in time, which also happens at the end of
+        an interrupted recording.  Without ``copy`` the data are a view of the reader's
+        memory, which must be released before the next call.
         """
         patience = Patience(timeout)
         self._take_back()
@@ -101,7 +101,7 @@ class Reader(Resource):
                 raise TimeoutError(errno.ETIMEDOUT, f"{self._what}: no record in {timeout} s")
 
     def _try(self, wait_ns: int, copy: bool) -> list[Record] | None:
-        """One record; an empty list where there is none yet; None at the end."""
+        """Return one record; an empty list if there is none yet; None at the end."""
         raw = _abi.Record()
         with self._use() as pointer:
             result = call("chario_reader_next", pointer, wait_ns, byref(raw))
@@ -123,7 +123,7 @@ class Reader(Resource):
         return Record(data, raw.sequence, raw.time_ns, raw.missing, bool(raw.flags & _abi.RECORD_META))
 
     def _take_back(self) -> None:
-        """The data of the record before go; whoever still has some of them is told."""
+        """Release the data of the previous record; raise an error if a view of them is left."""
         if self._lent is not None:
             with suppress(BufferError):
                 self._lent.release()
@@ -142,21 +142,21 @@ class Reader(Resource):
             yield record
 
     def seek(self, sequence: int | None) -> None:
-        """Go to a record; where it is gone, the next that is there; None: behind the newest."""
+        """Go to a record, or to the next one present if it is gone; None means behind the newest."""
         wanted = (1 << 64) - 1 if sequence is None else not_negative(sequence)
         self._take_back()
         with self._use() as pointer:
             checked(self._what, "chario_reader_seek", pointer, wanted)
 
     def seek_time(self, time_ns: int) -> None:
-        """Go to the first record that was taken then (nanoseconds since 1970) or later."""
+        """Go to the first record of a time (nanoseconds since 1970) or later."""
         self._take_back()
         with self._use() as pointer:
             checked(self._what, "chario_reader_seek_time", pointer, not_negative(time_ns))
 
     @property
     def recording(self) -> Recording:
-        """What there is now."""
+        """The present state of the recording."""
         raw = _abi.Recording.new()
         with self._use() as pointer:
             checked(self._what, "chario_reader_get_recording", pointer, byref(raw), sizeof(raw))

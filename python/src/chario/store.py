@@ -27,7 +27,7 @@ _close = freeing("chario_store_close")
 
 @dataclass(frozen=True, slots=True)
 class StoreInfo:
-    """What a store is and how full it is."""
+    """The properties of a store and its free space."""
 
     version: int
     uuid: uuid.UUID
@@ -47,7 +47,7 @@ class StoreInfo:
 
 @dataclass(frozen=True, slots=True)
 class AreaInfo:
-    """What is known of an area."""
+    """The description of an area."""
 
     name: str
     id: int
@@ -76,7 +76,7 @@ class AreaInfo:
 
 
 class Severity(IntEnum):
-    """How bad a damage is."""
+    """The severity of damage."""
 
     NOTE = 1
     REPAIRABLE = 2
@@ -85,7 +85,7 @@ class Severity(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A damage that a check has found."""
+    """Damage that a check has found."""
 
     damage: str
     severity: Severity
@@ -100,17 +100,17 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What a check has found; ``remaining`` counts what is left and more than a note."""
+    """The findings of a check; ``remaining`` is the number of damages left that are more than a note."""
 
     findings: tuple[Finding, ...]
     remaining: int
 
 
 class Store(Resource):
-    """An open store; iterating gives AreaInfo in the order of the disk.
+    """An open store; iterating returns AreaInfo in the order of the disk.
 
-    ``store["name"]`` is the area, open for reading; open(name, writable=True) has it
-    for its only writer.
+    ``store["name"]`` is the area, open for reading; open(name, writable=True) opens it
+    as its only writer.
     """
 
     def __init__(self, path: Path, *, writable: bool = False) -> None:
@@ -123,7 +123,7 @@ class Store(Resource):
 
     @staticmethod
     def format(path: Path, *, max_areas: int = 0, alignment_bytes: int = 0, replace: bool = False) -> None:
-        """Make an empty store; 0 is what suits the disk."""
+        """Make an empty store; 0 stands for a value that suits the disk."""
         layout = _abi.StoreLayout.new(
             flags=_abi.LAYOUT_REPLACE if replace else 0, max_areas=max_areas, alignment_bytes=alignment_bytes
         )
@@ -131,14 +131,14 @@ class Store(Resource):
 
     @staticmethod
     def upgrade(path: Path) -> None:
-        """Take a store of the first release to the present format; older programs cannot read it then."""
+        """Convert a store of the first release to the present format; older programs can no longer read it."""
         checked(f"store {os.fspath(path)}", "chario_store_upgrade", os.fsencode(path))
 
     @staticmethod
     def check(path: Path, *, repair: bool = False, forget: bool = False) -> Report:
-        """Look for damage of the table; ``repair`` puts right what is safe to.
+        """Look for damage of the table; ``repair`` repairs what can be repaired safely.
 
-        With ``forget`` too, the areas of blocks that are lost are given up.
+        With ``forget`` too, the areas of lost blocks are given up.
         """
         found: list[Finding] = []
 
@@ -153,7 +153,7 @@ class Store(Resource):
 
     @property
     def device(self) -> Device:
-        """What it is on; buffers for its areas are made on this device."""
+        """The device of the store, on which buffers for its areas are made."""
         with self._use() as pointer:
             if self._lent_device is None or self._lent_device.closed:
                 self._lent_device = Device._of_store(self, call("chario_store_device", pointer))
@@ -161,7 +161,7 @@ class Store(Resource):
 
     @property
     def info(self) -> StoreInfo:
-        """What it is and how full it is."""
+        """The properties of the store and its free space."""
         raw = _abi.StoreInfo.new()
         with self._use() as pointer:
             checked(self._what, "chario_store_get_info", pointer, byref(raw), sizeof(raw))
@@ -169,7 +169,7 @@ class Store(Resource):
         return StoreInfo(uuid=uuid.UUID(bytes=bytes(raw.uuid)), **numbers)
 
     def create(self, name: str, size: int, *, filling: bool = False) -> AreaInfo:
-        """Make an area; ``filling``: it counts as filled once that is said."""
+        """Make an area; with ``filling``, Area.set_filled() ends its filling."""
         flags = _abi.CREATE_FILLING if filling else 0
         if size < 0:
             raise ValueError(f"{size} is negative")
@@ -183,17 +183,17 @@ class Store(Resource):
             checked(f"area {name}", "chario_store_rename", pointer, encoded(name), encoded(new_name))
 
     def replace(self, name: str, new_name: str) -> None:
-        """Give an area a new name, in one step also where another one has it, which goes."""
+        """Give an area a new name; another area of that name is removed in the same step."""
         with self._use() as pointer:
             checked(f"area {name}", "chario_store_replace", pointer, encoded(name), encoded(new_name))
 
     def exchange(self, name: str, other: str) -> None:
-        """Give two areas the name of the other, in one step."""
+        """Exchange the names of two areas, in one step."""
         with self._use() as pointer:
             checked(f"area {name}", "chario_store_exchange", pointer, encoded(name), encoded(other))
 
     def set_attributes(self, name: str, changes: Mapping[str, str | None]) -> None:
-        """Give an area keys and values of your own, in one step; None takes a key away."""
+        """Give an area keys and values of your own, in one step; None removes a key."""
         for key in changes:
             if not key or "=" in key:
                 raise ValueError(f"{key!r} is not a key: one is not empty and has no '='")
@@ -203,7 +203,7 @@ class Store(Resource):
             checked(f"area {name}", "chario_store_set_attributes", pointer, encoded(name), listed)
 
     def resize(self, name: str, size: int) -> None:
-        """Change the length of an area that is not open; moves it where that is needed."""
+        """Change the length of an area that is not open; move the area if needed."""
         if size < 0:
             raise ValueError(f"{size} is negative")
         with self._use() as pointer:
@@ -215,10 +215,10 @@ class Store(Resource):
             checked(f"area {name}", "chario_store_remove", pointer, encoded(name))
 
     def defrag(self, progress: Callable[[int, int], bool | None] | None = None) -> bool:
-        """Put all free space into one hole.
+        """Gather all free space in one hole; return False if the work was ended.
 
-        ``progress(done, total)`` is called now and then, and ends the work by returning
-        False or by an exception; the next call goes on there.  False where it was ended.
+        ``progress(done, total)`` is called from time to time, and ends the work by returning
+        False or by an exception; the next call continues there.
         """
         raised: list[BaseException] = []
 
@@ -236,7 +236,7 @@ class Store(Resource):
         return not ended
 
     def find(self, name: str) -> AreaInfo:
-        """What is known of an area; NoSuchArea where there is none."""
+        """Return the description of an area; raise NoSuchArea if there is none."""
         raw = _abi.AreaInfo.new()
         with self._use() as pointer:
             checked(f"area {name}", "chario_store_find", pointer, encoded(name), byref(raw), sizeof(raw))
@@ -270,7 +270,7 @@ class Store(Resource):
         return True
 
     def areas(self) -> list[AreaInfo]:
-        """All areas, in the order of the disk."""
+        """Return all areas, in the order of the disk."""
         found: list[AreaInfo] = []
 
         def visit(raw: Any, _data: Any) -> int:
@@ -285,19 +285,19 @@ class Store(Resource):
 
 
 def device_of(owner: Device | Store) -> Device:
-    """The device of a store, or the device itself."""
+    """Return the device of a store, or the device itself."""
     return owner.device if isinstance(owner, Store) else owner
 
 
 def encoded(name: str) -> bytes:
-    """A name as the store has it; a NUL would end it early."""
+    """Convert a name to the bytes of the store; a NUL would end it early."""
     if "\0" in name:
         raise ValueError("a name has no NUL")
     return name.encode("utf-8", "surrogateescape")
 
 
 def decoded(name: bytes) -> str:
-    """A name of the store; bytes that are no UTF-8 come back by encoded()."""
+    """Convert a name of the store; encoded() restores bytes that are not UTF-8."""
     return name.decode("utf-8", "surrogateescape")
 
 

@@ -5,7 +5,7 @@ with chario.Stream(store, "camera0", ring=True) as stream:
     while running:
         with stream.room(frame_bytes) as view:      # memory that the drive reads
             camera.readinto(view)                   # or numpy.frombuffer(view, ...)
-    stream.wait()                                   # all of it is durable
+    stream.wait()                                   # all of the recording is durable
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from chario.device import not_negative
 from chario.errors import ChariOError
 from chario.store import Store, encoded
 
-# What is behind a room that is out is never durable: no wait for ever.
+# Records behind a room that is out never become durable, so a wait must not be endless.
 ROOM_PATIENCE_NS = 1_000_000_000
 
 # Of what gives no records of its own.
@@ -41,7 +41,7 @@ _close = freeing("chario_stream_close")
 
 
 class Durability(IntEnum):
-    """When records become durable, see chario_stream(3)."""
+    """The way records become durable, see chario_stream(3)."""
 
     AUTO = 0
     NONE = 1
@@ -51,7 +51,7 @@ class Durability(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class StreamStatus:
-    """How a recording is going; ``segment_ns`` is p50, p99 and p999 of what segments take."""
+    """The status of a recording; ``segment_ns`` is p50, p99 and p999 of the time of segments."""
 
     durability: Durability
     records: int
@@ -99,7 +99,7 @@ class Recorded:
 
 
 class Stream(Resource):
-    """A recording, for one producer thread; status, wait() and lose() are for all."""
+    """A recording, for one producer thread; all threads may use status, wait() and lose()."""
 
     def __init__(
         self,
@@ -118,9 +118,9 @@ class Stream(Resource):
         late_s: float = 0,
         record_bytes: int = 0,
     ) -> None:
-        """Begin a recording in an area, or go on with ``append``; 0 is the usual.
+        """Begin a recording in an area, or continue one with ``append``; 0 stands for the default.
 
-        ``record_bytes`` is the size that room() is going to be asked for: segments become a
+        ``record_bytes`` is the usual size of a room: segments become a
         multiple of it, so that rooms fill them.  ``dense`` rooms of less than 4096 bytes take
         less of the area, and begin at multiples of 8 in memory instead of 64.
         """
@@ -142,19 +142,19 @@ class Stream(Resource):
             self._own(mine, _close, store)
 
     def room(self, size: int, timeout: float | None = None, *, time_ns: int = 0, meta: bool = False) -> Room:
-        """Room for a record of ``size`` bytes: ``with`` gives its memory, and records it.
+        """Get room for a record of ``size`` bytes: ``with`` returns its memory, and records it.
 
-        Where no buffer becomes free in time, ``with`` raises TimeoutError: lose() notes that
-        the record is lost.  An exception inside takes the record back.
+        If no buffer becomes free in time, ``with`` raises TimeoutError; report the lost record
+        with lose().  An exception inside takes the record back.
         """
         return Room(self, size, timeout, time_ns, meta)
 
     def write(self, record: BufferLike, timeout: float | None = None, *, time_ns: int = 0, meta: bool = False) -> None:
         """Record a copy of an object's memory, of any length; all of it or nothing.
 
-        TimeoutError where no buffer has become free.  A record that is longer than
-        room_bytes is begun again where the disk is slow, each time with more patience;
-        ctrl-c is heard between.
+        Raises TimeoutError if no buffer has become free.  If the disk is slow, a record
+        longer than room_bytes is tried again, each time with more patience; ctrl-c works
+        between the tries.
         """
         flags = _abi.RECORD_META if meta else 0
         with borrowed(record) as (address, size), self._use() as pointer:
@@ -203,21 +203,21 @@ class Stream(Resource):
         return Recorded(End(raw.end), **{name: getattr(raw, name) for name in Recorded.__slots__[1:]})
 
     def lose(self, records: int = 1, size: int = 0) -> None:
-        """Say that records, of ``size`` bytes together, were not recorded."""
+        """Report records, of ``size`` bytes together, that were not recorded."""
         with self._use() as pointer:
             checked(self._what, "chario_stream_lose", pointer, not_negative(records), not_negative(size))
 
     def wait(self, size: int | None = None, timeout: float | None = None) -> None:
-        """Wait until the first ``size`` bytes of the recording are durable; None: all.
+        """Wait until the first ``size`` bytes of the recording are durable; None means all.
 
-        TimeoutError where the time is over.
+        Raises TimeoutError after the timeout.
         """
         wanted = (1 << 64) - 1 if size is None else not_negative(size)
         with self._use() as pointer:
             self._patiently(lambda wait_ns: call("chario_stream_wait", pointer, wanted, wait_ns), timeout)
 
     def _patiently(self, attempt: Callable[[int], int], timeout: float | None, pieces: int = 0) -> None:
-        """Try again until it is done or the time is over; with pieces, each time from the start."""
+        """Repeat a call until it is done or the time is over; with pieces, each try begins anew."""
         patience = Patience(timeout, pieces or 1)
         while True:
             result = attempt(patience.piece_ns)
@@ -231,24 +231,24 @@ class Stream(Resource):
             raise ChariOError.of(result, self._what)
 
     def service(self) -> None:
-        """Let the recording go on, when fileno() is readable and nothing else is called."""
+        """Do the work of the recording that is due, when fileno() is readable and no other method is called."""
         with self._use() as pointer:
             checked(self._what, "chario_stream_service", pointer)
 
     def fileno(self) -> int:
-        """What an event loop waits for, to call service()."""
+        """Return a descriptor for an event loop, to call service()."""
         with self._use() as pointer:
             return checked(self._what, "chario_stream_fd", pointer)
 
     @property
     def room_bytes(self) -> int:
-        """The longest record that room() has."""
+        """The longest record that room() can give room for, in bytes."""
         with self._use() as pointer:
             return call("chario_stream_room_bytes", pointer)
 
     @property
     def status(self) -> StreamStatus:
-        """How it is going."""
+        """The status of the recording."""
         raw = _abi.StreamStatus.new()
         with self._use() as pointer:
             checked(self._what, "chario_stream_get_status", pointer, byref(raw), sizeof(raw))
@@ -258,7 +258,7 @@ class Stream(Resource):
 
     def _may_close(self) -> None:
         if self._loans.alive:
-            # Nothing may be lost by that.
+            # The end of the recording must not be lost by ctrl-c.
             call("chario_stream_wait", self._pointer, (1 << 64) - 1, ROOM_PATIENCE_NS)
             raise BufferError("memoryviews or arrays of the stream's rooms are still there: delete or release() them")
 
@@ -273,14 +273,14 @@ def _of_library(what: str, result: int) -> ChariOError:
 
 
 class Room:
-    """Room for a record, as Stream.room() gives it: a context manager of its memory."""
+    """Room for a record, returned by Stream.room(): a context manager of its memory."""
 
     def __init__(self, stream: Stream, size: int, timeout: float | None, time_ns: int, meta: bool) -> None:
         self._stream = stream
         self._timeout = timeout
         self._room = _abi.StreamRoom()
         self._view: memoryview | None = None
-        #: Of the record, at most those that were asked for; 0 takes it back.
+        #: Bytes of the record, at most those asked for; 0 takes the record back.
         self.size = not_negative(size)
         self.time_ns = not_negative(time_ns)
         self.meta = meta
@@ -295,7 +295,7 @@ class Room:
                     lambda wait_ns: call("chario_stream_get", pointer, self.size, wait_ns, room), self._timeout
                 )
             except BaseException:
-                # Ctrl-c came with the room: what stays out holds up all behind it.
+                # Ctrl-c arrived together with the room, which would hold up all rooms behind it.
                 if self._room.memory:
                     self._commit(0)
                 raise
@@ -306,7 +306,7 @@ class Room:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         assert self._view is not None
-        # Who still has an array of it may look; closing the stream minds.
+        # An array of the memory may still exist; closing the stream refuses then.
         with suppress(BufferError):
             self._view.release()
         if self._stream.closed:

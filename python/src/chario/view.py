@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
-"""A view: an area, or a part of it, in a buffer; what changes there is written back, and no more.
+"""A view: an area, or a part of it, in a buffer; only changed blocks are written back.
 
 with area.view(buffer) as view:
     pixels = numpy.frombuffer(view.memory, "<u2")   # no copy
@@ -27,7 +27,7 @@ from chario.errors import ChariOError
 
 
 class Tracking(IntEnum):
-    """How changed blocks are known, and what it costs: chario_view(3)."""
+    """The way changed blocks are found; chario_view(3) has the costs."""
 
     AUTO = _abi.TRACKING_AUTO
     MARKS = _abi.TRACKING_MARKS
@@ -36,12 +36,12 @@ class Tracking(IntEnum):
 
 
 class View(Resource):
-    """A loaded part of an area, as Area.view() gives it.
+    """A loaded part of an area, returned by Area.view().
 
-    Leaving a ``with`` without an exception flushes and unloads; with one, what has changed
-    is not written.  close() flushes too, as does closing the area, the buffer or the store
-    first; the view has ended then even where that fails, and the error is raised.  A view
-    that nobody has any more is unloaded without a flush.
+    Leaving a ``with`` without an exception flushes and unloads; with an exception, changes
+    are not written.  close() flushes, too, as does closing the area, the buffer or the
+    store; the view has ended then even if the flush fails, and the error is raised.  A
+    view that no variable holds any more is unloaded without a flush.
     """
 
     def __init__(
@@ -54,18 +54,18 @@ class View(Resource):
         buffer_offset: int = 0,
         tracking: Tracking = Tracking.AUTO,
     ) -> None:
-        """Load a part of an open area; None: all that follows the offset."""
+        """Load a part of an open area; None means all that follows the offset."""
         size = max(area.nbytes - not_negative(offset), 0) if size is None else not_negative(size)
         _check_room(buffer, size, buffer_offset)
         self._what = f"view of {area._what}, {size} bytes at {offset}"
         self._area, self._buffer = area, buffer
         self._buffer_offset = buffer_offset
         self._flushes = area.writable
-        #: Where in the area it begins, and how many bytes it has; its blocks are whole ones.
+        #: Offset in the area, and length in bytes; blocks are always whole.
         self.offset, self.nbytes = not_negative(offset), size
         with area._use() as its, buffer._use() as memory:
             kind = self._possible(memory, Tracking(tracking))
-            # The buffer stays until the view has gone, in whatever order they are forgotten.
+            # The buffer stays until the view is gone, in whatever order both are freed.
             drop = partial(_drop, buffer)
             mine = opened(self._what, drop, "chario_view_load", its, offset, size, memory, buffer_offset, kind)
             self._own(mine, drop, area)
@@ -86,7 +86,7 @@ class View(Resource):
     def memory(self) -> memoryview:
         """The bytes, without a copy; of an area that is open for reading they are read-only.
 
-        They are the buffer's, and stay when the view ends.
+        The bytes belong to the buffer, and stay when the view ends.
         """
         with self._use(), self._buffer.memory as all_of_it:
             part = all_of_it[self._buffer_offset : self._buffer_offset + self.nbytes]
@@ -94,7 +94,7 @@ class View(Resource):
 
     @property
     def tracking(self) -> Tracking:
-        """How changed blocks are known; never AUTO."""
+        """The way changed blocks are found; never AUTO."""
         with self._use() as pointer:
             return Tracking(call("chario_view_tracking", pointer))
 
@@ -107,9 +107,10 @@ class View(Resource):
         return count.value
 
     def mark(self, offset: int = 0, size: int | None = None) -> None:
-        """Say, after it, that bytes of the view have been changed; None: all that follow.
+        """Mark bytes of the view after a change; None means all that follow.
 
-        For Tracking.MARKS, and for what others do not see, such as Area.load() to the memory.
+        Tracking.MARKS needs this, and the other ways do for changes that they do not see,
+        such as Area.load() to the memory.
         """
         size = max(self.nbytes - not_negative(offset), 0) if size is None else not_negative(size)
         with self._use() as pointer:
@@ -118,10 +119,10 @@ class View(Resource):
             )
 
     def flush(self, *, durable: bool = False) -> int:
-        """Write the blocks that have changed; how many bytes they have.
+        """Write the blocks that have changed; return their bytes.
 
-        ``durable``: each by Force Unit Access; else durable after Area.sync().  A block that
-        could not be written stays changed.
+        ``durable`` writes each with Force Unit Access; other blocks are durable after
+        Area.sync().  A block that could not be written stays changed.
         """
         with self._use() as pointer:
             return self._write(pointer, _abi.TRANSFER_FUA if durable else 0)
@@ -132,14 +133,14 @@ class View(Resource):
         return written.value
 
     def reload(self) -> None:
-        """Read again what is on the disk; what has changed in memory is forgotten."""
+        """Read the blocks from the disk again; changes in memory are lost."""
         with self._use() as pointer:
             checked(f"{self._what}: reload", "chario_view_reload", pointer)
 
     def unload(self, *, flush: bool = True) -> None:
-        """End it; a second time does nothing.
+        """End the view; a second call does nothing.
 
-        Where the flush fails the view stays, and may be flushed again, or unloaded without.
+        If the flush fails, the view stays, and can be flushed again, or unloaded without a flush.
         """
         if self.closed:
             return
@@ -164,12 +165,12 @@ class View(Resource):
 
 
 def _drop(_buffer: Buffer, pointer: int) -> None:
-    """Unload without a flush; the buffer has been kept until now."""
+    """Unload without a flush; the buffer is kept until now."""
     call("chario_view_unload", pointer, 0)
 
 
 def _check_room(buffer: Buffer, size: int, offset: int) -> None:
-    """Whole blocks are loaded."""
+    """Check that the buffer has room for whole blocks."""
     needed = -(-size // _abi.STORE_BLOCK) * _abi.STORE_BLOCK
     if not_negative(offset) + needed > buffer.nbytes:
         raise ValueError(
