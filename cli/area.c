@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * Areas and stores, for people and for programs.
- */
+/* Areas and stores, printed for people and for programs. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +10,7 @@
 
 #define NS_PER_S 1000000000ULL
 
-/* Bytes of the UTF-8 sequence that begins here; 0 where there is none. */
+/* Returns the bytes of the UTF-8 sequence that begins here; 0 if there is none. */
 static size_t utf8_sequence(const unsigned char *at)
 {
 	static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
@@ -50,7 +48,7 @@ static bool is_utf8(const char *text)
 	return true;
 }
 
-/* A text with the bytes of another that is no UTF-8 as \xHH. */
+/* Copy a text, with bytes that are not UTF-8 as \xHH. */
 static void escape_bytes(char escaped[4 * CHARIO_STORE_NAME_MAX + 1], const char *text)
 {
 	for (; *text; text++) {
@@ -61,7 +59,7 @@ static void escape_bytes(char escaped[4 * CHARIO_STORE_NAME_MAX + 1], const char
 	*escaped = '\0';
 }
 
-/* JSON is UTF-8: where a value is not, its bytes stand beside as hexadecimal digits. */
+/* JSON is UTF-8: if a value is not, its bytes are added as hexadecimal digits. */
 static void add_text(struct json_object *object, const char *key, const char *value)
 {
 	char escaped[4 * CHARIO_STORE_NAME_MAX + 1], digits[2 * CHARIO_STORE_NAME_MAX + 1];

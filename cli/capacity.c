@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * How much of a recording fits into an area.
- */
+/* The capacity of an area for a recording. */
 #include "capacity.h"
 
 #include <inttypes.h>

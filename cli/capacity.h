@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * How much of a recording fits into an area.
- */
+/* The capacity of an area for a recording. */
 #ifndef CHARIO_CLI_CAPACITY_H
 #define CHARIO_CLI_CAPACITY_H
 
@@ -9,14 +7,17 @@
 
 #include "cli.h"
 
-/* The bytes of a record, 1 to 64M; a message where the text is no such size. */
+/*
+ * Parse the bytes of a record, 1 to 64M.  Returns false after a message if the text is no
+ * such size.
+ */
 bool cli_need_record_size(const struct cli *cli, const char *text, uint32_t *bytes);
 
-/* What fits into an area; a message where nothing does. */
+/* Compute the capacity of an area.  Returns false after a message if no record fits. */
 bool cli_find_capacity(const struct cli *cli, uint64_t area_bytes,
 		       const struct chario_stream_options *options, struct chario_stream_fit *fit);
 
-/* The same, for people or as JSON. */
+/* Print the capacity for people or as JSON. */
 void cli_print_capacity(const struct cli *cli, const char *name, uint64_t area_bytes,
 			const struct chario_stream_options *options,
 			const struct chario_stream_fit *fit);

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * Whether all that a store holds can be read, and is whole where a checksum says so.
- */
+/* Checks that all data of a store can be read, and are whole if they have a checksum. */
 #include "check-data.h"
 
 #include <errno.h>
@@ -16,19 +14,19 @@
 
 #define CHUNK_BYTES ((size_t)1 << 20)
 
-/* A disk that reads nothing any more is not asked for each block that it had. */
+/* Largest number of errors, so that a dead disk is not asked for each of its blocks. */
 #define MOST_ERRORS 100
 
 /**
- * struct check - what is being read
- * @cli: the call
- * @store: open
- * @list: its areas
- * @memory: that areas are read into
- * @progress: of all bytes
- * @done_bytes: of them
- * @findings: for programs
- * @nr_lost: areas that have lost something
+ * struct check - a check of the data
+ * @cli: call of the verb
+ * @store: open store
+ * @list: areas of the store
+ * @memory: memory that areas are read into
+ * @progress: progress line for all bytes
+ * @done_bytes: bytes read so far
+ * @findings: findings for programs
+ * @nr_lost: number of areas with losses
  */
 struct check {
 	const struct cli *cli;
@@ -42,10 +40,10 @@ struct check {
 };
 
 /**
- * struct loss - what of an area is lost
- * @blocks: that cannot be read
- * @first: offset of the first of them
- * @records: that are missing and were not lost when recording
+ * struct loss - the losses of an area
+ * @blocks: number of blocks that cannot be read
+ * @first: offset of the first of them in bytes
+ * @records: number of records that are missing and were not lost when recording
  */
 struct loss {
 	uint64_t blocks;
@@ -61,13 +59,13 @@ static int add_area(const struct chario_area_info *area, void *data)
 	return 0;
 }
 
-/* Of an area that is being filled the rest is anything. */
+/* In an area that is being filled, the rest is undefined. */
 static uint64_t bytes_of(const struct chario_area_info *area)
 {
 	return area->flags & CHARIO_AREA_FILLING ? area->filled_bytes : area->bytes;
 }
 
-/* Whether an error is of the place that was read, and others can still be. */
+/* Returns whether an error concerns one place only, so that others can still be read. */
 static bool is_unreadable(ssize_t err)
 {
 	return err == -EIO || err == -ENODATA || err == -EBADMSG || err == -EILSEQ;
@@ -80,8 +78,9 @@ static void add_bytes(struct check *check, uint64_t bytes)
 }
 
 /*
- * Read the next bytes: how many, or a negative errno.  A piece in which something cannot
- * be read gives 0, and up to *@slow_end is read again block by block.
+ * Read the next bytes.  Returns their number or a negative errno.  If a part of the piece
+ * cannot be read, it returns 0, and the piece up to *@slow_end is read again block by
+ * block.
  */
 static ssize_t read_piece(const struct check *check, struct chario_area *area, uint64_t at,
 			  uint64_t end, uint64_t *slow_end)
@@ -129,7 +128,7 @@ static int read_area(struct check *check, const struct chario_area_info *info, s
 	return err;
 }
 
-/* The records that are there have right checksums; the others are missing. */
+/* Records that are there have right checksums; all others are missing. */
 static int read_records(struct check *check, struct chario_reader *reader, struct loss *loss)
 {
 	struct chario_recording recording;
@@ -152,7 +151,7 @@ static int read_records(struct check *check, struct chario_reader *reader, struc
 	if (err)
 		return err;
 	lost = recording.lost_records - recording.lost_before;
-	/* What is on its way counts as missing while somebody records. */
+	/* While there is a producer, records on their way also count as missing. */
 	if (!recording.live && missing > lost)
 		loss->records = missing - lost;
 	return 0;
@@ -225,7 +224,7 @@ static bool check_area(struct check *check, const struct chario_area_info *info)
 		cli_progress_clear();
 	if (loss.blocks || loss.records)
 		tell_loss(check, info, &loss);
-	/* Somebody has removed it, or begun it anew. */
+	/* Another process has removed the area, or begun a new recording in it. */
 	if (err && err != -ENOENT && err != -ESTALE)
 		cli_fail_area(check->cli, err, "cannot check \"%s\"", info->name);
 	check->done_bytes = done_bytes;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the verbs of chario share.
+ * The common part of the verbs of chario.
  *
- * A verb is one file, cmd-VERB.c, and one row of the table in commands.c.  It
- * prints what it was asked for to stdout and everything else to stderr.
+ * A verb is one file, cmd-VERB.c, and one row of the table in commands.c.  A verb prints
+ * its result to stdout and everything else to stderr.
  */
 #ifndef CHARIO_CLI_H
 #define CHARIO_CLI_H
@@ -27,10 +27,10 @@ enum {
 
 /**
  * struct cli_option - an option of a verb
- * @letter: short name; what cli_next_option() returns
+ * @letter: short name, returned by cli_next_option()
  * @name: long name, without the dashes
- * @argument: name of its argument, NULL when it takes none
- * @help: what it does, one line
+ * @argument: name of its argument, or NULL
+ * @help: description in one line
  */
 struct cli_option {
 	char letter;
@@ -42,9 +42,9 @@ struct cli_option {
 /**
  * struct cli - a call of a verb
  * @command: the verb
- * @argc: number of @argv; after the options: of what is left
- * @argv: words after the verb; after the options: what is left
- * @json: print JSON
+ * @argc: number of @argv; after the options, the number of operands
+ * @argv: words after the verb; after the options, the operands
+ * @json: true to print JSON
  */
 struct cli {
 	const struct cli_command *command;
@@ -55,12 +55,12 @@ struct cli {
 
 /**
  * struct cli_command - a verb
- * @name: the verb
- * @operands: what stands behind it, for the help
- * @summary: what it does, in a few words
- * @description: what a user should know, lines of text
- * @options: its options, ended by a zero; --json and --help are everyone's
- * @run: do it; returns an exit code
+ * @name: name of the verb
+ * @operands: operands, for the help
+ * @summary: description in a few words
+ * @description: description in lines of text
+ * @options: options, ended by a zero; every verb also has --json and --help
+ * @run: runs the verb; returns an exit code
  */
 struct cli_command {
 	const char *name;
@@ -73,7 +73,7 @@ struct cli_command {
 
 extern const struct cli_command cli_commands[];
 
-/* The verb with this name; NULL and a message when there is none. */
+/* Find the verb with this name.  Returns NULL after a message if there is none. */
 const struct cli_command *cli_find_command(const char *name);
 
 int cmd_list(struct cli *cli);
@@ -105,15 +105,18 @@ int cmd_help(struct cli *cli);
 
 /* option.c */
 
-/* Not a letter: no option is left, or the message has been given. */
+/*
+ * Results of cli_next_option() that are no letters: there is no option left, or an option
+ * is wrong and the message has been printed.
+ */
 enum {
 	CLI_NO_OPTION = -1,
 	CLI_BAD_OPTION = '?',
 };
 
 /*
- * The next option's letter, with its argument in optarg.  At the end @argv is
- * what stands behind the options.
+ * Returns the next option's letter, and sets optarg to its argument.  At the end @argv
+ * becomes the operands.
  */
 int cli_next_option(struct cli *cli);
 
@@ -126,7 +129,7 @@ int cli_option_count(const struct cli *cli, unsigned long *count);
 /* For verbs that have no option of their own: CLI_OK or CLI_USAGE. */
 int cli_no_options(struct cli *cli);
 
-/* Whether there are @least to @most operands; a message when not. */
+/* Returns whether there are @least to @most operands; prints a message if not. */
 bool cli_has_operands(const struct cli *cli, int least, int most);
 
 extern const struct cli_option cli_common_options[];
@@ -137,29 +140,29 @@ void cli_print_help(const struct cli_command *command);
 /* text.c */
 
 /*
- * Print to stderr.  Bytes that do not print become \xHH, and so does a line end that is
- * not the format's: a name may hold anything.
+ * Print to stderr.  Bytes that do not print become \xHH, and so do line ends that are not
+ * those of the format, because a name may have any bytes.
  */
 void cli_print_error(const char *format, ...) __attribute__((__format__(__printf__, 1, 2)));
 void cli_print_error_list(const char *format, va_list args)
 	__attribute__((__format__(__printf__, 1, 0)));
 
-/* Print to stdout: the same where it is a terminal; else names as they are. */
+/* Print to stdout; on a terminal with the same escapes. */
 void cli_print(const char *format, ...) __attribute__((__format__(__printf__, 1, 2)));
 
-/* Print to stdout, escaped wherever that goes: a value with a line end makes no line. */
+/* Print to stdout, always with escapes, so that a value cannot end a line. */
 void cli_print_escaped(const char *format, ...) __attribute__((__format__(__printf__, 1, 2)));
 
-/* What cli_print() would print; the caller frees it. */
+/* Make the text that cli_print() would print.  The caller frees it. */
 char *cli_text(const char *format, va_list args) __attribute__((__format__(__printf__, 1, 0)));
 
 /* message.c */
 
-/* "chario VERB: ..." on stderr. */
+/* Print "chario VERB: ..." to stderr. */
 void cli_say(const struct cli *cli, const char *format, ...)
 	__attribute__((__format__(__printf__, 2, 3)));
 
-/* The same, and how to get help.  Returns CLI_USAGE. */
+/* Print a message and how to get help.  Returns CLI_USAGE. */
 int cli_usage(const struct cli *cli, const char *format, ...)
 	__attribute__((__format__(__printf__, 2, 3)));
 
@@ -170,21 +173,24 @@ int cli_fail_about(const struct cli *cli, enum chario_subject subject, int err, 
 /* The same, of an errno that is about a disk. */
 #define cli_fail(cli, err, ...) cli_fail_about(cli, CHARIO_SUBJECT_DISK, err, __VA_ARGS__)
 
-/* "EBUSY", or "errno 18" for one that CharIO does not give. */
+/* Returns a name such as "EBUSY", or "errno 18" for an errno that CharIO does not return. */
 const char *cli_error_name(char text[32], int err);
 
 /* size.c */
 
-/* Bytes with a suffix k, M, G, T or P, powers of 1024; false when it is none. */
+/*
+ * Parse bytes with a suffix k, M, G, T or P, powers of 1024.  Returns false if the text is
+ * no size.
+ */
 bool cli_parse_size(const char *text, uint64_t *bytes);
 
-/* "4 MiB", or "4095 B": exact, never rounded. */
+/* Returns an exact text, never rounded, such as "4 MiB" or "4095 B". */
 const char *cli_exact_size(char text[32], uint64_t bytes);
 
-/* "3.8 TiB": for people, rounded. */
+/* Returns a rounded text for people, such as "3.8 TiB". */
 const char *cli_round_size(char text[32], uint64_t bytes);
 
-/* "1 byte", "2 bytes". */
+/* Returns a text such as "1 byte" or "2 bytes". */
 const char *cli_count(char text[48], uint64_t number, const char *what);
 
 /* print.c */
@@ -192,8 +198,8 @@ const char *cli_count(char text[48], uint64_t number, const char *what);
 /**
  * struct cli_table - a table for people
  * @cells: texts, row by row; the first row is the heading
- * @nr_cells: how many
- * @nr_columns: how many of them make a row
+ * @nr_cells: number of cells
+ * @nr_columns: number of cells in a row
  */
 struct cli_table {
 	char **cells;
@@ -201,7 +207,7 @@ struct cli_table {
 	size_t nr_columns;
 };
 
-/* Add a cell; "-" stands for an empty text. */
+/* Add a cell; an empty text becomes "-". */
 void cli_table_add(struct cli_table *table, const char *format, ...)
 	__attribute__((__format__(__printf__, 2, 3)));
 
@@ -216,19 +222,20 @@ void cli_json_flag(struct json_object *object, const char *name, bool flag);
 void cli_json_print(struct json_object *object);
 void cli_json_print_line(struct json_object *object);
 
-/* Abort with a message when memory is at its end, as every small tool does. */
+/* Abort with a message if @memory is NULL, since a small tool cannot go on without memory. */
 void *cli_must(void *memory);
 
 /* disk.c */
 
 struct chario_device;
 
-/* Open a disk for its ioctls; NULL and a message when that fails. */
+/* Open a disk for its ioctls.  Returns NULL after a message on failure. */
 struct chario_device *cli_open_disk(const struct cli *cli, const char *name);
 
 /*
- * Before a file is read or made at a path: CLI_OK; a message where it is /dev/chardiskN, and
- * there is no such disk or something else stands in its place.
+ * Check a path before a file is read or made there.  Returns CLI_OK; an exit code after a
+ * message if the path is /dev/chardiskN, and there is no such disk or another file in its
+ * place.
  */
 int cli_check_path(const struct cli *cli, const char *path);
 

@@ -27,7 +27,7 @@ static int parse_options(struct cli *cli, const char **store, struct cli_fetch *
 	return cli_has_operands(cli, 1, INT_MAX) ? CLI_OK : CLI_USAGE;
 }
 
-/* One that cannot be read does not keep the others. */
+/* An area that cannot be read does not keep the others from being printed. */
 static int print_all(const struct cli *cli, struct cli_fetch *fetch)
 {
 	struct chario_area_info info;
@@ -49,7 +49,7 @@ int cmd_cat(struct cli *cli)
 
 	if (status)
 		return status;
-	/* A terminal shows the bytes, and no bar between them. */
+	/* A terminal shows the bytes, and must not show a progress line between them. */
 	fetch.quiet = isatty(STDOUT_FILENO);
 	fetch.store = cli_open_store(cli, given, O_RDONLY);
 	if (!fetch.store)

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * chario check: every damage of the table of a store, and what to do about it.
- */
+/* chario check: every damage of the table of a store, and advice. */
 #include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
@@ -13,10 +11,10 @@
 #include "check-data.h"
 
 /**
- * struct run - findings that differ in nothing but the number of their block
- * @first: of them
- * @last_block: of the last
- * @nr_findings: how many; 0 for no run
+ * struct run - findings that differ in the number of their block only
+ * @first: first of them
+ * @last_block: block of the last
+ * @nr_findings: number of findings; 0 if there is no run
  */
 struct run {
 	struct chario_finding first;
@@ -25,14 +23,14 @@ struct run {
 };
 
 /**
- * struct report - what has been found
- * @cli: the call
- * @run: for people: what has not been printed yet
- * @findings: for programs
- * @nr_findings: how many
- * @nr_repaired: of them, that have been put right
- * @nr_notes: of those that are left, that are a note: nothing is wrong
- * @nr_lost: of those that are left, that are a loss
+ * struct report - the findings of a check
+ * @cli: call of the verb
+ * @run: run that has not been printed yet, for people
+ * @findings: findings for programs
+ * @nr_findings: number of findings
+ * @nr_repaired: number of those that have been repaired
+ * @nr_notes: number of remaining notes, which are no damage
+ * @nr_lost: number of remaining losses
  */
 struct report {
 	const struct cli *cli;
@@ -94,7 +92,7 @@ static const char *severity_name(uint32_t severity)
 	return "unknown";
 }
 
-/* Where a text names its block: what stands before the number has @length bytes. */
+/* Find the number of the block in a text; the text before it has @length bytes. */
 static const char *find_block(const struct chario_finding *finding, size_t *length)
 {
 	char block[32];
@@ -119,7 +117,7 @@ static bool is_alike(const struct chario_finding *one, const struct chario_findi
 	       !strcmp(one_rest, two_rest);
 }
 
-/* "the first copy of blocks 12 to 40 of the table is damaged" */
+/* Print a text such as "the first copy of blocks 12 to 40 of the table is damaged". */
 static void print_what(const struct run *run)
 {
 	const struct chario_finding *finding = &run->first;
@@ -154,7 +152,7 @@ static void print_run(struct run *run)
 		printf("  %s\n", advice(finding));
 }
 
-/* A disk that has lost a piece has lost a run of blocks: that is one line. */
+/* Print a run of blocks as one line: a disk that has lost a piece has lost neighbouring blocks. */
 static void add_text(struct run *run, const struct chario_finding *finding)
 {
 	if (run->nr_findings && is_alike(&run->first, finding) &&
@@ -227,7 +225,7 @@ static int print_end(const struct report *report, const char *store)
 	return status_of(report);
 }
 
-/* What is asked for. */
+/* The job of the verb. */
 struct task {
 	const char *store;
 	unsigned int flags;
@@ -256,7 +254,7 @@ static int parse_options(struct cli *cli, struct task *task)
 	return cli_has_operands(cli, 0, task->store ? 0 : 1) ? CLI_OK : CLI_USAGE;
 }
 
-/* The data behind a table that is there. */
+/* Check the data of a store whose table can be read. */
 static bool check_data(const struct task *task, struct report *report)
 {
 	int nr_lost = cli_check_data(report->cli, task->store, task->quiet, report->findings);

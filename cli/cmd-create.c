@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * chario create: an area that holds what its place held.
- */
+/* chario create: an area with the old content of its place. */
 #include <fcntl.h>
 #include <getopt.h>
 
@@ -9,10 +7,11 @@
 #include "store.h"
 
 /**
- * struct creation - what is asked for
- * @store: that was given, or NULL
- * @options: of a recording, with the size of its records; 0 where nobody asks what fits
- * @bytes: of the area
+ * struct creation - the job of the verb
+ * @store: store as given by the user, or NULL
+ * @options: options of a recording with the size of its records; 0 if the user asks
+ *	for no capacity
+ * @bytes: length of the area in bytes
  */
 struct creation {
 	const char *store;
@@ -36,7 +35,7 @@ static int parse_options(struct cli *cli, struct creation *creation)
 	return CLI_OK;
 }
 
-/* What does not fit is known before there is an area. */
+/* If no record fits, refuse before the area is made. */
 static int create(struct cli *cli, struct chario_store *store, const struct creation *creation)
 {
 	const struct chario_stream_options *options = &creation->options;
@@ -56,7 +55,7 @@ static int create(struct cli *cli, struct chario_store *store, const struct crea
 
 int cmd_create(struct cli *cli)
 {
-	/* As record makes it. */
+	/* These are the defaults of chario record. */
 	struct creation creation = {
 		.options.size = sizeof(creation.options),
 		.options.flags = CHARIO_STREAM_DENSE,

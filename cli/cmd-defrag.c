@@ -11,15 +11,15 @@
 #include "progress.h"
 #include "store.h"
 
-/* Not an errno: an interrupt has ended the work, at a place where it can go on. */
+/* A result that is no errno: an interrupt has ended the work where it can continue. */
 #define STOPPED 1
 
 /**
- * struct work - how far it is
- * @progress: for the user
- * @begun: whether @progress has been
- * @quiet: no progress
- * @moved_bytes: so far
+ * struct work - the progress of the work
+ * @progress: progress line
+ * @begun: true if the progress line has been begun
+ * @quiet: true to show no progress
+ * @moved_bytes: bytes moved so far
  */
 struct work {
 	struct cli_progress progress;

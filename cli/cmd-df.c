@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * chario df: how full a store is.
- */
+/* chario df: the size and the free space of a store. */
 #include <fcntl.h>
 
 #include "store.h"

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * chario format: an empty store, on a disk that holds nothing that anybody misses.
- */
+/* chario format: an empty store, on a disk without content that anybody misses. */
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
@@ -15,13 +13,13 @@
 #include "store.h"
 
 /**
- * struct format - what is asked for
- * @cli: the call
- * @name: of the disk
- * @layout: of the store
- * @file_bytes: of a file that is to be created; 0 for none
- * @force: whatever is there
- * @upgrade: keep what is there, and have it be of the present format
+ * struct format - the job of the verb
+ * @cli: call of the verb
+ * @name: name of the disk
+ * @layout: layout of the store
+ * @file_bytes: length of a file to create in bytes; 0 for none
+ * @force: true to overwrite any content
+ * @upgrade: true to convert an existing store to the present format
  */
 struct format {
 	const struct cli *cli;
@@ -81,7 +79,7 @@ static int parse_options(struct cli *cli, struct format *format)
 	return CLI_OK;
 }
 
-/* A file of this size whose blocks are there, where the file system can do that. */
+/* Create a file of this size, and allocate its blocks if the file system can. */
 static int create_file(const struct format *format)
 {
 	const struct cli *cli = format->cli;
@@ -112,7 +110,7 @@ static int create_file(const struct format *format)
 	return cli_fail_store(cli, err, "cannot create \"%s\"", format->name);
 }
 
-/* What the store that is there holds, so that nobody loses it unknowingly. */
+/* Refuse to overwrite a store, and print its number of areas. */
 static int refuse_store(const struct format *format)
 {
 	struct chario_store_info info = { 0 };
@@ -147,7 +145,7 @@ static int refuse_content(const struct format *format, const char *content)
 	return CLI_FAILED;
 }
 
-/* A disk that is mounted stays as it is, whatever is said. */
+/* A mounted disk is refused even with --force. */
 static int refuse_use(const struct format *format)
 {
 	struct stat status;

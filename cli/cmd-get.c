@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * chario get: an area becomes a file.
+ * chario get: copies an area to a file.
  *
- * It is written as FILE.part, which gets its name when all of it is there and durable:
+ * The verb writes FILE.part, which gets its name when it is complete and durable, so that
  * FILE is never half a file.
  */
 #include <errno.h>
@@ -27,15 +27,15 @@
 
 #define SUFFIX ".part"
 
-/* So often what was opened may be another one's before the lock is had. */
+/* Retries: another get may rename the file between our open and our lock. */
 #define ATTEMPTS 100
 
 /**
  * struct get - a get
- * @cli: the call
- * @store_name: that was given, or NULL
- * @file: where to
- * @part: what is written; the same as @file where that is no plain file
+ * @cli: call of the verb
+ * @store_name: store as given by the user, or NULL
+ * @file: destination
+ * @part: file that is written; the same as @file if that is no plain file
  * @fetch: the area
  */
 struct get {
@@ -86,8 +86,8 @@ static int choose_part(struct get *get)
 }
 
 /*
- * Whether a descriptor is of the file that has the name.  Another get, which had it, may
- * have given its own the name of FILE before the lock was had.
+ * Returns whether a descriptor belongs to the file with this name.  Another get, which held
+ * the lock, may have renamed its file to FILE before we got the lock.
  */
 static bool has_name(int fd, const char *name)
 {
@@ -98,8 +98,8 @@ static bool has_name(int fd, const char *name)
 }
 
 /*
- * Two of them do not write to one file: the second one sees the lock of the first.  With
- * the lock no other one ends, and FILE stays as it is.
+ * Lock the part, so that two gets do not write to one file.  While the lock is held, no
+ * other get can finish, and FILE stays unchanged.
  */
 static int lock_part(const struct get *get, int fd)
 {
@@ -112,7 +112,7 @@ static int lock_part(const struct get *get, int fd)
 	return ftruncate(fd, 0) ? -errno : 0;
 }
 
-/* Open what is written, and no file that is finished. */
+/* Open the file to write, but no file that another get has finished. */
 static int try_part(struct get *get)
 {
 	int err, fd = open(get->part, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
@@ -127,7 +127,7 @@ static int try_part(struct get *get)
 	return err;
 }
 
-/* What another get has finished meanwhile is there: it is looked at again. */
+/* Another get may have finished FILE meanwhile, so check it again. */
 static int open_part(struct get *get)
 {
 	int err = -EAGAIN;
@@ -147,7 +147,7 @@ static int open_part(struct get *get)
 	return CLI_FAILED;
 }
 
-/* One in memory would fill with zeroes what it reserves; it is asked what it has. */
+/* A file in memory would fill reserved space with zeroes, so only its free space is checked. */
 static int reserve_bytes(int fd, uint64_t bytes)
 {
 	struct statfs system;
@@ -157,7 +157,7 @@ static int reserve_bytes(int fd, uint64_t bytes)
 	return bytes / (uint64_t)system.f_bsize > system.f_bavail ? ENOSPC : 0;
 }
 
-/* Better now than when half of it is written; not every file system can say. */
+/* Fail before half of the file is written; not every file system can tell. */
 static int reserve(const struct get *get, uint64_t bytes)
 {
 	int err = reserve_bytes(get->fetch.fd, bytes);
@@ -184,7 +184,7 @@ static int finish(const struct get *get)
 	return CLI_OK;
 }
 
-/* A store is more than the disk: with --force, too, it stays. */
+/* A disk with a store is refused even with --force. */
 static int refuse_store(const struct get *get)
 {
 	struct chario_store *store;
@@ -225,7 +225,7 @@ static int check_length(const struct get *get, const struct chario_info *disk, u
 	return CLI_FAILED;
 }
 
-/* What is on a disk goes only when that is said; all that can be known before is. */
+/* Overwriting a disk needs --force; all errors that can be known are reported before. */
 static int check_disk(const struct get *get, const struct chario_info *disk, uint64_t bytes)
 {
 	int status;
@@ -240,7 +240,7 @@ static int check_disk(const struct get *get, const struct chario_info *disk, uin
 	return status ? status : refuse_store(get);
 }
 
-/* Other devices, such as /dev/null, take what they get. */
+/* Other devices, such as /dev/null, take any bytes. */
 static int check_file(const struct get *get, uint64_t bytes)
 {
 	struct chario_device *device;

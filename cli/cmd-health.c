@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * chario health: how the drive of a disk is, once or as it changes.
- */
+/* chario health: the health of a disk's drive, once or as it changes. */
 #include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -82,7 +80,7 @@ static int exit_code(const struct chario_health *health)
 	}
 }
 
-/* "50 C", or "-" where the drive does not tell. */
+/* Returns a text such as "50 C", or "-" if the drive does not report the temperature. */
 static const char *celsius(char text[16], uint32_t kelvin)
 {
 	if (kelvin)

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * chario info: what a disk is and what it can do.
- */
+/* chario info: the properties of a disk. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -26,10 +24,10 @@ static const struct {
 #define NR_FEATURES (sizeof(features) / sizeof(features[0]))
 
 /**
- * struct place - what sysfs says about a disk beyond its info
- * @index: which disk
+ * struct place - the data of a disk in sysfs beyond its info
+ * @index: number of the disk
  * @address: PCI address, or empty
- * @state: as in sysfs, or empty
+ * @state: state as in sysfs, or empty
  */
 struct place {
 	uint32_t index;

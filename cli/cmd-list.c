@@ -26,7 +26,7 @@ static int add_disk_row(const struct chario_list_disk *disk, void *data)
 	return 0;
 }
 
-/* The disk is well, and what is written to its path is lost. */
+/* The disk works, but data written to its path are lost. */
 static int warn_of_node(const struct chario_list_disk *disk, void *data)
 {
 	if (disk->node_error == ENOTBLK)

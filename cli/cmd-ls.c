@@ -12,10 +12,10 @@
 #include "recording.h"
 
 /**
- * struct listing - what is being made
- * @cli: the call
- * @store: open
- * @is_long: also what recordings hold
+ * struct listing - the list being made
+ * @cli: call of the verb
+ * @store: open store
+ * @is_long: true to show the content of recordings, too
  * @list: areas that match
  */
 struct listing {
@@ -42,7 +42,7 @@ static int add_area(const struct chario_area_info *area, void *data)
 	return 0;
 }
 
-/* Of an area that holds a recording, where that is asked for. */
+/* Describe the recording of an area, if there is one and --long asks for it. */
 static bool find_recording(const struct listing *listing, const struct chario_area_info *area,
 			   struct chario_recording *recording)
 {

@@ -18,7 +18,7 @@
 
 #include "cli.h"
 
-/* As a shell says that a program was not found, and that a signal ended it. */
+/* Exit codes of a shell for a program that was not found, and for one that a signal ended. */
 #define NOT_FOUND   127
 #define SIGNAL_BASE 128
 
@@ -32,7 +32,7 @@ static uint32_t bit_of(const char *name, size_t length)
 	return 0;
 }
 
-/* Names with commas between; false when one is not known. */
+/* Parse names with commas between.  Returns false if one is unknown. */
 static bool parse_list(const char *list, uint32_t *wanted)
 {
 	*wanted = 0;
@@ -110,7 +110,7 @@ static int end_of(pid_t child)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : SIGNAL_BASE + WTERMSIG(status);
 }
 
-/* Interrupts of the terminal are for the program: we stay until it has ended. */
+/* Interrupts of the terminal are for the program; the verb waits until it has ended. */
 static int run_program(const struct cli *cli, char **argv)
 {
 	pid_t child = fork();
@@ -156,7 +156,7 @@ int cmd_pin(struct cli *cli)
 	if (err) {
 		status = cli_fail(cli, err, "cannot pin \"%s\"", cli->argv[0]);
 	} else if (cli->argc > 1) {
-		/* Standard output is the program's. */
+		/* Standard output belongs to the program. */
 		print_text(stderr, &pin);
 		status = run_program(cli, cli->argv + 1);
 	} else if (cli->json) {

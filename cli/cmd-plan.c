@@ -17,9 +17,9 @@
 
 /**
  * struct run - neighbouring commands of one size
- * @offset_bytes: where the first begins
- * @length_bytes: size of each
- * @count: how many
+ * @offset_bytes: offset of the first on the disk in bytes
+ * @length_bytes: length of each in bytes
+ * @count: number of commands
  */
 struct run {
 	uint64_t offset_bytes;
@@ -84,7 +84,7 @@ static int read_limits(const struct cli *cli, struct chario_plan_limits *limits,
 	return err ? cli_fail(cli, err, "cannot read the limits of \"%s\"", disk) : CLI_OK;
 }
 
-/* The next commands of one size; false at the end of the plan. */
+/* Find the next commands of one size.  Returns false at the end of the plan. */
 static bool next_run(struct chario_plan *plan, struct run *run)
 {
 	struct chario_plan_command command;
@@ -187,7 +187,7 @@ static int plan_call(const struct cli *cli, const struct chario_plan_limits *lim
 
 int cmd_plan(struct cli *cli)
 {
-	/* The defaults of the module. */
+	/* These are the defaults of the module. */
 	struct chario_plan_limits limits = {
 		.logical_block_bytes = 512,
 		.command_bytes = 128 << 10,

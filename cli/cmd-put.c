@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * chario put: a file becomes an area, or changes one.
+ * chario put: copies a file to an area, or changes one.
  *
- * What replaces an area is written beside it, under a name of its own, and takes the name
- * when all of it is there: one change of the table.
+ * A replacement of an area is written beside it, under a name of its own, and takes the
+ * name when it is complete, by one change of the table.
  *
- * How much of it is there, durably, is written down now and then; the area keeps a
- * tag of its source.  The same command goes on from there, however it was ended.
+ * The verb records the durable part of the copy from time to time, and the area keeps a tag
+ * of its source.  So the same command continues after any interruption.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -80,10 +80,10 @@ struct put {
 
 /**
  * struct room - the longest hole that there would be without an area
- * @name: of the area
- * @alignment: of areas
- * @end: of what stands before
- * @longest: hole so far
+ * @name: name of the area
+ * @alignment: alignment of areas in bytes
+ * @end: end of the previous area
+ * @longest: longest hole so far in bytes
  */
 struct room {
 	const char *name;
@@ -112,7 +112,7 @@ static int count_area(const struct chario_area_info *area, void *data)
 	return 0;
 }
 
-/* What is to be replaced is not removed for something that does not fit. */
+/* Do not remove the old area for a new one that does not fit. */
 static int check_room(const struct put *put)
 {
 	struct room room = { .name = put->name };
@@ -150,7 +150,7 @@ static int create(const struct put *put)
 	return err ? cli_fail_create(put->cli, err, put->into) : CLI_OK;
 }
 
-/* The new one gets the attributes of the old one, as chario_area_publish() would give them. */
+/* The new area gets the attributes of the old one, as chario_area_publish() would give them. */
 static int remove_and_create(const struct put *put, const struct chario_area_info *old)
 {
 	int status, err = check_room(put);
@@ -172,7 +172,7 @@ static void go_on(struct put *put, const struct chario_area_info *area)
 	put->start = area->filled_bytes / CHARIO_STORE_BLOCK * CHARIO_STORE_BLOCK;
 }
 
-/* Begun with the same source, or with nothing yet. */
+/* Returns whether the area was begun with the same source, or with nothing yet. */
 static bool can_go_on(const struct put *put, const struct chario_area_info *area)
 {
 	if (!(area->flags & CHARIO_AREA_FILLING) || area->bytes != put->source.bytes)
@@ -180,7 +180,7 @@ static bool can_go_on(const struct put *put, const struct chario_area_info *area
 	return !area->filled_bytes || (put->source.tag && area->fill_tag == put->source.tag);
 }
 
-/* What an earlier put has left there, it goes on with or begins anew. */
+/* Continue a copy that an earlier put has left beside the area, or begin it anew. */
 static int write_beside(struct put *put)
 {
 	struct chario_area_info area;
@@ -209,7 +209,10 @@ static int write_beside(struct put *put)
 	return create(put);
 }
 
-/* An empty one has room beside, and a store of the first release refuses it: before it removes. */
+/*
+ * An empty area fits beside the old one; a store of the first release refuses it before the
+ * old one is removed.
+ */
 static int replace(struct put *put, const struct chario_area_info *area)
 {
 	if (area->flags & CHARIO_AREA_STREAM)
@@ -253,20 +256,23 @@ static int have_area(struct put *put)
 
 /* the copy */
 
-/* What cannot be written is said once, although several pieces of it are under way. */
+/* Report a failed write once, although several pieces are under way. */
 static int fail_write(struct put *put, int err)
 {
 	put->broken = true;
 	return cli_fail_write(put->cli, err, "cannot write \"%s\"", put->name);
 }
 
-/* All that is written beside an area takes its place. */
+/* Returns whether a copy beside an area must take its place. */
 static bool is_to_be_published(const struct put *put)
 {
 	return put->into != put->name && put->written == put->source.bytes && !put->broken;
 }
 
-/* What a failed flush was for, the next says nothing of; a write of the table is one too. */
+/*
+ * Record the durable part of the copy.  A later flush does not cover the data of a failed
+ * one, and a write of the table flushes, too.
+ */
 static int write_down(struct put *put)
 {
 	int err = put->unflushed ? -EIO : chario_area_sync(put->area);
@@ -302,7 +308,7 @@ static int record(struct put *put)
 			      put->name);
 }
 
-/* The whole is written down at the end, when all is known to be well. */
+/* The whole copy is recorded at the end, when all of it is known to be good. */
 static bool is_due(const struct put *put)
 {
 	uint64_t passed_ns = cli_now_ns() - put->recorded_ns;
@@ -440,7 +446,7 @@ static int put_whole(struct put *put)
 	if (put->start)
 		cli_say(put->cli, "goes on after %" PRIu64 " bytes", put->start);
 	cli_interrupt_catch();
-	/* An empty source is written down once, at the end. */
+	/* A copy of an empty source is recorded once, at the end. */
 	status = put->source.bytes ? record(put) : CLI_OK;
 	cli_progress_begin(&put->progress, put->name, put->start, put->source.bytes, put->quiet);
 	if (!status)
@@ -466,7 +472,7 @@ static int put_changed(struct put *put, const struct chario_area_info *area)
 	return status;
 }
 
-/* What nobody has put there yet, or has not finished, has nothing to compare with. */
+/* A missing or incomplete area has no content to compare with. */
 static int run(struct put *put)
 {
 	struct chario_area_info area;

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * chario record: what comes in becomes a recording in an area.
- */
+/* chario record: records data from a source to an area. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -15,7 +13,7 @@
 
 #define NS_PER_S 1000000000ULL
 
-/* Before anything is written: a record that is too long for a segment is found too late then. */
+/* Check before anything is written that a record fits into a segment; later is too late. */
 static int check_fit(const struct cli_record *record, uint64_t area_bytes)
 {
 	struct chario_stream_options options = record->options;
@@ -43,7 +41,7 @@ static int create(const struct cli_record *record)
 	return err ? cli_fail_create(record->cli, err, record->name) : CLI_OK;
 }
 
-/* A recording is not overwritten, nor an area of another length taken, unasked. */
+/* Refuse to overwrite a recording, or to use an area of another length, unless told to. */
 static int check_area(const struct cli_record *record, const struct chario_area_info *area)
 {
 	bool goes_on = record->force || (record->options.flags & CHARIO_STREAM_APPEND);
@@ -77,7 +75,7 @@ static int have_area(const struct cli_record *record)
 	if (err)
 		return cli_fail_area(record->cli, err, "cannot look for \"%s\"", record->name);
 	status = check_area(record, &area);
-	/* Segments of a recording that goes on are as they are. */
+	/* A recording that is continued keeps its segments. */
 	if (status || (append && area.flags & CHARIO_AREA_STREAM))
 		return status;
 	return check_fit(record, area.bytes);
@@ -116,7 +114,7 @@ static int open_stream(struct cli_record *record)
 		err = chario_stream_open(record->store, record->name, &record->options,
 					 &record->stream);
 	while (cli_once_more(err, begin_ns));
-	/* The first of a series of recordings has nothing to go on with. */
+	/* The first of a series of recordings has none to continue. */
 	if (err == -ENODATA && (record->options.flags & CHARIO_STREAM_APPEND)) {
 		record->options.flags &= ~CHARIO_STREAM_APPEND;
 		err = chario_stream_open(record->store, record->name, &record->options,
@@ -163,7 +161,7 @@ static int say_end(const struct cli_record *record)
 	}
 }
 
-/* What is durable is known before the stream is closed; the close marks the end. */
+/* Read the status before the stream is closed; the close marks the end. */
 static int finish(struct cli_record *record)
 {
 	struct chario_recorder *recorder = &record->recorder;
@@ -238,7 +236,7 @@ static int run(struct cli_record *record)
 	return finish(record);
 }
 
-/* Of the area that is there, or would be made. */
+/* Print the capacity of the area that exists or would be made. */
 static int tell_capacity(const struct cli_record *record)
 {
 	struct chario_stream_fit fit;

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * chario rename: an area gets another name, which may have been another's.
- */
+/* chario rename: gives an area another name, which another area may have. */
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
@@ -31,7 +29,7 @@ static int parse_options(struct cli *cli, const char **store, rename_how **how)
 	return cli_has_operands(cli, 2, 2) ? CLI_OK : CLI_USAGE;
 }
 
-/* How the other area can go, and which one is not there. */
+/* Print how the other area can be removed, or which area is missing. */
 static int fail(const struct cli *cli, struct chario_store *store, int err)
 {
 	struct chario_area_info area;

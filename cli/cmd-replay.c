@@ -19,15 +19,15 @@
 
 /**
  * struct replay - a replay
- * @player: the records
- * @store: that was given, or NULL
- * @from: time of the first record, as it was given, or NULL
- * @until: of the last
- * @until_ns: the same, nanoseconds since 1970; 0 for the end
- * @most: records; 0 for all
- * @paced: as they were recorded
- * @first_ns: when the first was taken
- * @begin_ns: when it was replayed, CLOCK_MONOTONIC
+ * @player: player of the records
+ * @store: store as given by the user, or NULL
+ * @from: time of the first record as given by the user, or NULL
+ * @until: time of the last record as given by the user, or NULL
+ * @until_ns: time of the last record, nanoseconds since 1970; 0 for the end
+ * @most: largest number of records; 0 for all
+ * @paced: true to replay at the pace of the recording
+ * @first_ns: time of the first record
+ * @begin_ns: time of its replay, CLOCK_MONOTONIC
  */
 struct replay {
 	struct cli_player player;
@@ -41,7 +41,7 @@ struct replay {
 	uint64_t begin_ns;
 };
 
-/* A fraction of a second, or nothing. */
+/* Parse a fraction of a second, or nothing. */
 static bool parse_fraction(const char *text, uint64_t *ns)
 {
 	uint64_t unit = NS_PER_S;
@@ -87,7 +87,7 @@ static bool parse_date(const char *text, const char **rest, uint64_t *seconds)
 	return false;
 }
 
-/* "2026-11-22 03:40:12.5", "@SECONDS" since 1970, "+SECONDS" after the first record. */
+/* Parse "2026-11-22 03:40:12.5", "@SECONDS" since 1970, or "+SECONDS" after the first record. */
 static bool parse_time(const struct replay *replay, const char *text, uint64_t *ns)
 {
 	struct chario_recording recording;
@@ -135,7 +135,7 @@ static int find_begin(struct replay *replay)
 		     CLI_OK;
 }
 
-/* Sleep until as much time has passed as then; what is late goes out at once. */
+/* Sleep until the time between the records has passed; late records are printed at once. */
 static void keep_pace(struct replay *replay, const struct chario_record *record)
 {
 	struct timespec until;
@@ -198,7 +198,7 @@ static int run(struct replay *replay)
 	return cli_player_report(player, status);
 }
 
-/* Not over what is there: it may be the only copy of something. */
+/* Do not overwrite an existing file: it may be the only copy of its content. */
 static int open_output(struct cli_player *player)
 {
 	if (!player->to) {

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * chario rm: areas go, and what they had is free.
- */
+/* chario rm: removes areas, whose space becomes free. */
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
@@ -24,7 +22,7 @@ static int parse_options(struct cli *cli, const char **store, bool *force)
 	return cli_has_operands(cli, 1, INT_MAX) ? CLI_OK : CLI_USAGE;
 }
 
-/* One that cannot be removed does not keep the others. */
+/* An area that cannot be removed does not keep the others. */
 static int remove_all(const struct cli *cli, struct chario_store *store, bool force)
 {
 	struct json_object *removed = cli_must(json_object_new_array());

@@ -11,9 +11,9 @@
 #include "store.h"
 
 /**
- * struct changes - what is asked for
- * @list: as chario_store_set_attributes() takes it
- * @bytes: of it, without the empty text behind the last
+ * struct changes - the job of the verb
+ * @list: texts for chario_store_set_attributes()
+ * @bytes: bytes of the list, without the empty text behind the last
  */
 struct changes {
 	char *list;

@@ -52,7 +52,7 @@ static void print_totals(const struct chario_stats *stats, bool json)
 	cli_json_print(object);
 }
 
-/* One object a line; differences, not rates: the reader knows the time too. */
+/* Print one object a line, with differences instead of rates: the reader knows the time, too. */
 static void print_change_json(const struct chario_stats *was, const struct chario_stats *is,
 			      uint64_t passed_ns)
 {
@@ -208,7 +208,10 @@ static int show_area(const struct cli *cli, const char *given)
 	return status;
 }
 
-/* A disk wins over an area; whoever has named a store is told how to ask for the other. */
+/*
+ * A disk takes precedence over an area; a user who has set a store is told how to ask for
+ * the area.
+ */
 static void tell_of_area(const struct cli *cli)
 {
 	const char *name = getenv("CHARIO_STORE");

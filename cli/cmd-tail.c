@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * chario tail: the newest records of a recording, and those that come.
- */
+/* chario tail: the newest records of a recording, and new ones. */
 #include <errno.h>
 #include <getopt.h>
 #include <stdlib.h>
@@ -15,10 +13,10 @@
 
 /**
  * struct tail - a tail
- * @player: the records
- * @store: that was given, or NULL
- * @records: to begin with
- * @follow: until the recording ends
+ * @player: player of the records
+ * @store: store as given by the user, or NULL
+ * @records: number of records to begin with
+ * @follow: true to continue until the recording ends
  */
 struct tail {
 	struct cli_player player;
@@ -45,7 +43,10 @@ static int seek(const struct tail *tail)
 		     CLI_OK;
 }
 
-/* Nothing now: the end, unless more may come and is wanted. */
+/*
+ * Returns whether to end when there is no record now: no more can follow, or the user does
+ * not want them.
+ */
 static bool is_over(struct tail *tail)
 {
 	return !tail->follow || cli_player_ended(&tail->player);
@@ -69,7 +70,7 @@ static int play(struct tail *tail)
 		}
 		if (fflush(player->out) || last)
 			break;
-		/* What came before the end was known is read once more. */
+		/* Records that came before the end was known are read once more. */
 		last = is_over(tail);
 	}
 	return status;

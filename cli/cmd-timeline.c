@@ -20,7 +20,7 @@
 #define TAGS            4096
 #define DEFAULT_RECORDS 16384
 
-/* What a shell says of a program that it cannot run. */
+/* Exit code of a shell for a program that it cannot run. */
 #define CANNOT_RUN 127
 
 static void interrupted(int signal)
@@ -48,7 +48,7 @@ static void wait_for(const struct chario_timeline *timeline, double seconds)
 	ppoll(&frozen, 1, seconds > 0 ? &time : NULL, NULL);
 }
 
-/* In the child: the program can join by the descriptor that it inherits. */
+/* In the child: the program can join the timeline by the descriptor that it inherits. */
 static _Noreturn void become(const struct cli *cli, const struct chario_timeline *timeline)
 {
 	int fd = dup(chario_timeline_fd(timeline));
@@ -63,7 +63,7 @@ static _Noreturn void become(const struct cli *cli, const struct chario_timeline
 	_exit(CANNOT_RUN);
 }
 
-/* Run a program; CLI_OK when it says that all went well. */
+/* Run a program.  Returns CLI_OK if its exit code is 0. */
 static int run_program(const struct cli *cli, const struct chario_timeline *timeline)
 {
 	pid_t pid;
@@ -129,7 +129,7 @@ static int open_timeline(const struct cli *cli, const struct timeline_job *job,
 	return cli_fail(cli, err, "cannot record \"%s\"", cli->argv[0]);
 }
 
-/* In a program that a chario timeline runs. */
+/* Put a tag, in a program that a chario timeline runs. */
 static int put_tag(const struct cli *cli, uint64_t value)
 {
 	struct chario_timeline *timeline;

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * chario unbind: give drives back to the driver that they had.
- */
+/* chario unbind: gives drives back to their earlier drivers. */
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -41,8 +39,8 @@ static int unbind_drive(const struct cli *cli, const struct chario_drive *drive,
 }
 
 /*
- * The note goes first: udev looks at the drive as soon as another driver has it.  One
- * that is with another driver already is not to come back either.
+ * Remove the record first: udev looks at the drive as soon as another driver has it.  The
+ * record is also removed if another driver already has the drive.
  */
 static int unbind_for_good(const struct cli *cli, const struct chario_drive *drive, uint32_t flags,
 			   struct chario_bind_result *result)

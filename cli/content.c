@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * What a disk holds, as libblkid knows it.
+ * The content of a disk, as libblkid sees it.
  *
- * A character disk wants aligned reads, and libblkid reads as it likes: it is shown
- * a file in memory of the size of the disk, which is empty but for the first and the
- * last mebibytes, where all that it knows has its marks.  What it wipes there is
- * written back to the disk, block by block.
+ * A character disk needs aligned reads, but libblkid reads at any place.  So libblkid gets
+ * a file in memory with the size of the disk, which is empty except for the first and the
+ * last mebibytes; all marks that libblkid knows are there.  Blocks that libblkid wipes in
+ * the file are written back to the disk.
  */
 #include "content.h"
 
@@ -26,7 +26,7 @@
 #define PIECE_BYTES ((uint64_t)4 << 20)
 #define PAUSE_NS    1000000L
 
-/* Of marks on a disk; some things have several. */
+/* Largest number of marks on a disk; some formats have several. */
 #define MOST_MARKS 64
 
 /**
@@ -92,9 +92,9 @@ static int write_block(const struct chario_buffer *buffer, uint64_t at, uint64_t
 }
 
 /*
- * One of the blocks of a piece that is in the buffer as the disk has it.  It is written
- * where libblkid has changed it, and nobody else has: the store is there, and others may
- * use it already.
+ * Restore one block of a piece, whose present content is in the buffer.  The block is
+ * written only if libblkid has changed it and no other program has: the store is already
+ * there, and others may use it.
  */
 static int restore_block(const struct chario_buffer *buffer, uint64_t at, uint64_t offset,
 			 const struct ends *ends)
@@ -111,7 +111,7 @@ static int restore_block(const struct chario_buffer *buffer, uint64_t at, uint64
 	return write_block(buffer, at, offset);
 }
 
-/* What was changed in the file goes back to the disk. */
+/* Write changes of the file back to the disk. */
 static int restore_piece(const struct chario_buffer *buffer, uint64_t offset, size_t bytes,
 			 const struct ends *ends)
 {
@@ -164,7 +164,7 @@ static void close_ends(const struct ends *ends)
 	chario_device_close(ends->device);
 }
 
-/* A file in memory: a descriptor, or a negative errno. */
+/* Make a file in memory.  Returns a descriptor or a negative errno. */
 static int make_file(uint64_t bytes)
 {
 	int err, fd = memfd_create("chario", MFD_CLOEXEC);

@@ -1,22 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * What a disk holds, before it is overwritten.
- */
+/* The content of a disk, before it is overwritten. */
 #ifndef CHARIO_CLI_CONTENT_H
 #define CHARIO_CLI_CONTENT_H
 
 #include <stddef.h>
 
 /*
- * Look for file systems, RAID, LVM, LUKS and partition tables on a disk, a block
- * device or a file: 1 and what it is in @text ("a file system (ext4)"); 0 for nothing
- * that is known; a negative errno.
+ * Look for file systems, RAID, LVM, LUKS and partition tables on a disk, a block device or
+ * a file.  Returns 1 and a description in @text ("a file system (ext4)"); 0 if nothing is
+ * found; or a negative errno.
  */
 int cli_find_content(const char *name, char *text, size_t size);
 
 /*
- * Take away all marks by which such things are found, on a disk that has just got a
- * store: of a file system some lie where areas will.  Returns 0 or a negative errno.
+ * Remove all marks of such content from a disk that has just got a store; some marks of a
+ * file system lie in the space of areas.  Returns 0 or a negative errno.
  */
 int cli_wipe_content(const char *name);
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * What several verbs do with a disk.
- */
+/* Functions for verbs that use a disk. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -26,7 +24,7 @@ struct chario_device *cli_open_disk(const struct cli *cli, const char *name)
 	return NULL;
 }
 
-/* Where a path leads, also one at which nothing stands. */
+/* Find the place that a path leads to, even if there is no file. */
 static bool find_place(char place[PATH_MAX], const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -60,7 +58,7 @@ int cli_check_path(const struct cli *cli, const char *path)
 	err = chario_device_open(place, O_RDONLY, &device);
 	if (!err)
 		chario_device_close(device);
-	/* What else is wrong is said by who opens it. */
+	/* The code that opens the path reports all other errors. */
 	return err == -ENOTBLK || err == -ENODEV ?
 		       cli_fail_store(cli, err, "cannot use \"%s\"", path) :
 		       CLI_OK;

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * The bytes of an area, into a file descriptor.
- */
+/* Copying the bytes of an area to a file descriptor. */
 #include "fetch.h"
 
 #include <errno.h>
@@ -15,7 +13,7 @@
 #include "progress.h"
 #include "store.h"
 
-/* Not an errno: the reader of the pipe has left. */
+/* A result that is no errno: the reader of the pipe has left. */
 #define READER_LEFT 1
 
 bool cli_fetch_allowed(const struct cli *cli, const struct cli_fetch *fetch,

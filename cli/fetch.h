@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The bytes of an area, into a file descriptor.
- */
+/* Copying the bytes of an area to a file descriptor. */
 #ifndef CHARIO_CLI_FETCH_H
 #define CHARIO_CLI_FETCH_H
 
@@ -10,14 +8,14 @@
 #include "cli.h"
 
 /**
- * struct cli_fetch - an area and where its bytes go
- * @store: open
- * @name: of the area
- * @fd: open for writing
- * @to: name of what @fd is, for messages
- * @force: although not all of it is there
- * @quiet: no progress
- * @bytes: that were fetched
+ * struct cli_fetch - an area and the destination of its bytes
+ * @store: open store
+ * @name: name of the area
+ * @fd: descriptor open for writing
+ * @to: name of the destination, for messages
+ * @force: true to fetch an area that is not complete
+ * @quiet: true to show no progress
+ * @bytes: number of bytes fetched
  */
 struct cli_fetch {
 	struct chario_store *store;
@@ -29,11 +27,14 @@ struct cli_fetch {
 	uint64_t bytes;
 };
 
-/* Whether it may be fetched; a message when not.  @info is filled in. */
+/* Returns whether the area may be fetched, or false after a message; fills in @info. */
 bool cli_fetch_allowed(const struct cli *cli, const struct cli_fetch *fetch,
 		       struct chario_area_info *info);
 
-/* CLI_OK, or an exit code after a message; a reader of a pipe that has left gets none. */
+/*
+ * Fetch the area.  Returns CLI_OK, or an exit code after a message; there is no message if
+ * the reader of a pipe has left.
+ */
 int cli_fetch_run(const struct cli *cli, struct cli_fetch *fetch);
 
 #endif /* CHARIO_CLI_FETCH_H */

@@ -27,7 +27,7 @@ static int fail(const struct cli *cli, const struct cli_intake *intake, const ch
 
 /* files */
 
-/* Before a recording that is to be replaced is gone: can the source be read at all? */
+/* Check that the source can be read, before a recording to be replaced is lost. */
 static int look_at_file(const struct cli *cli, struct cli_intake *intake)
 {
 	int flags = fcntl(intake->fd, F_GETFL);
@@ -39,7 +39,7 @@ static int look_at_file(const struct cli *cli, struct cli_intake *intake)
 		errno = S_ISDIR(file.st_mode) ? EISDIR : EBADF;
 		return fail(cli, intake, "read");
 	}
-	/* No pipe, or no right to a larger one: it works as it is. */
+	/* A failure, because this is no pipe or a larger one is not allowed, does no harm. */
 	fcntl(intake->fd, F_SETPIPE_SZ, PIPE_BYTES);
 	return CLI_OK;
 }
@@ -133,7 +133,7 @@ static int bind_udp(int fd, const struct addrinfo *address)
 	return bind(fd, address->ai_addr, address->ai_addrlen) ? -1 : join_group(fd, address);
 }
 
-/* Nobody is named: the first who connects is the source. */
+/* Without a host, the first peer that connects is the source. */
 static int accept_tcp(int *fd, const struct addrinfo *address)
 {
 	const int yes = 1;
@@ -173,8 +173,8 @@ static int use_address(struct cli_intake *intake, const struct addrinfo *address
 }
 
 /*
- * getaddrinfo() takes the lower 16 bits of a larger number, which is another port; and
- * nobody is told which one stands for 0.
+ * Check a port: getaddrinfo() would take the lower 16 bits of a larger number, which is
+ * another port; and for 0 the kernel would choose a port that no peer knows.
  */
 static bool is_port(const char *text)
 {
@@ -182,7 +182,7 @@ static bool is_port(const char *text)
 	       (strlen(text) <= 5 && atoi(text) > 0 && atoi(text) <= 65535);
 }
 
-/* "HOST:PORT", "[HOST]:PORT" or ":PORT", cut in two. */
+/* Split "HOST:PORT", "[HOST]:PORT" or ":PORT" in two. */
 static bool split(char *text, char **host, char **port)
 {
 	char *colon = strrchr(text, ':');

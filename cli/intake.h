@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where a recording comes from: a stream of bytes (a file, a pipe, a connection), or
+ * The source of a recording: a stream of bytes (a file, a pipe, a connection), or
  * datagrams, each of which is a record.
  */
 #ifndef CHARIO_CLI_INTAKE_H
@@ -23,8 +23,8 @@ struct cli_intake {
 };
 
 /*
- * "-", FILE, unix:PATH, udp:HOST:PORT or tcp:HOST:PORT.  CLI_OK, or a message and an
- * exit code.
+ * Open "-", FILE, unix:PATH, udp:HOST:PORT or tcp:HOST:PORT.  Returns CLI_OK, or an exit
+ * code after a message.
  */
 int cli_intake_open(const struct cli *cli, struct cli_intake *intake, const char *from);
 void cli_intake_close(struct cli_intake *intake);

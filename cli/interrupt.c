@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * SIGINT and SIGTERM as a wish to end.
- */
+/* SIGINT and SIGTERM as requests to end. */
 #include "interrupt.h"
 
 #include <signal.h>
@@ -15,7 +13,7 @@ static void note(int number)
 	interrupted = 1;
 }
 
-/* What a shell or nohup(1) has made ignored stays ignored. */
+/* A signal that a shell or nohup(1) has set to be ignored stays ignored. */
 static void catch (int number)
 {
 	struct sigaction action = { .sa_handler = note, .sa_flags = (int)SA_RESETHAND };

@@ -2,9 +2,9 @@
 /*
  * Drives that are kept.  See keep.h.
  *
- * A note is an empty file whose name is model and serial number: it holds for the
- * drive, in whatever slot it is found, and for no other in its place.  A drive that
- * cannot be told from another is not kept.
+ * A record is an empty file whose name is model and serial number: it is valid for this
+ * drive in any slot, and for no other drive in its place.  A drive that cannot be told from
+ * another is not kept.
  */
 #include "keep.h"
 
@@ -20,10 +20,10 @@
 #define FOLDER "/etc/chario"
 #define DRIVES CLI_KEEP_FOLDER
 
-/* Each byte may take three, and two parts have an underscore between. */
+/* A byte may take three bytes in a name, and two parts have an underscore between them. */
 #define NAME_MAX_BYTES (sizeof(DRIVES) + 3 * (24 + 48) + 2)
 
-/* How long its driver may take to ask a new drive who it is. */
+/* Interval and number of looks at a new drive, until its driver knows its identity. */
 #define WAIT_STEP_MS 100
 #define WAIT_STEPS   300
 
@@ -45,7 +45,7 @@ static char *add_text(char *to, const char *text)
 	return to;
 }
 
-/* The same for the same drive only: what separates the parts stands in none. */
+/* Make a name that no other drive has: the separator occurs in no part. */
 static void make_name(char name[NAME_MAX_BYTES], const struct chario_drive *drive)
 {
 	char *end = add_text(stpcpy(name, DRIVES "/"), drive->model);
@@ -69,7 +69,7 @@ static int count_twin(const struct chario_drive *drive, void *data)
 	return 0;
 }
 
-/* 0 when nothing else in this machine has the name. */
+/* Returns 0 if no other drive in this machine has the name. */
 static int check_alone(const struct cli *cli, const struct chario_drive *drive, const char *name)
 {
 	struct twins twins = { .name = name };
@@ -135,7 +135,7 @@ int cli_keep_no_more(const struct cli *cli, const struct chario_drive *drive)
 	return err;
 }
 
-/* The kernel makes a controller first, and asks it afterwards. */
+/* The kernel makes a controller first, and identifies it afterwards. */
 static int wait_identity(const char *address, struct chario_drive *drive)
 {
 	const struct timespec step = { .tv_nsec = WAIT_STEP_MS * 1000000L };

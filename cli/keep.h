@@ -9,18 +9,18 @@
 
 #include "cli.h"
 
-/* Where the notes are. */
+/* Folder of the records of such drives. */
 #define CLI_KEEP_FOLDER "/etc/chario/drives"
 
-/* Note a drive that is bound: 0, or a negative errno and a message. */
+/* Record a drive that is bound.  Returns 0, or a negative errno after a message. */
 int cli_keep(const struct cli *cli, const struct chario_drive *drive);
 
-/* Forget it: 1; 0 where it was not noted; or a negative errno and a message. */
+/* Remove the record.  Returns 1; 0 if there was none; or a negative errno after a message. */
 int cli_keep_no_more(const struct cli *cli, const struct chario_drive *drive);
 
 /*
- * Whether a drive is noted: 1, 0, or a negative errno and a message.  Waits until its
- * driver can tell who it is.
+ * Returns 1 if a drive is recorded, 0 if not, or a negative errno after a message.  Waits
+ * until its driver knows the identity of the drive.
  */
 int cli_is_kept(const struct cli *cli, const struct chario_drive *drive);
 

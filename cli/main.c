@@ -36,9 +36,9 @@ static int print_version(void)
 }
 
 /*
- * A file that is opened gets the lowest number that is free.  Where a standard one is
- * closed that would be the store, and the next message would be written over its header.
- * So the place is taken, by what gives the same error as a closed one.
+ * Keep closed standard descriptors occupied.  A newly opened file gets the lowest free
+ * descriptor: it would be the store, and the next message would overwrite its header.  So
+ * the descriptor is taken by a file that gives the same error as a closed one.
  */
 static void keep_standard_files(void)
 {
@@ -49,9 +49,9 @@ static void keep_standard_files(void)
 }
 
 /*
- * Nothing: but a write that a limit of the length of files (ulimit -f) ends then gives
- * EFBIG, which is said, where the signal would end the program without a word.  Programs
- * that are started here have the signal as it was.
+ * Ignore SIGXFSZ with a handler.  A write beyond the limit of the length of files (ulimit
+ * -f) then fails with EFBIG, which is reported; the signal would end the program without a
+ * message.  Programs started from here have the default again.
  */
 static void pass_over(int number)
 {
@@ -67,7 +67,10 @@ static void catch_limit(void)
 		sigaction(SIGXFSZ, &action, NULL);
 }
 
-/* Output that did not reach its reader must not pass for success; a failure has been said. */
+/*
+ * Output that did not reach its reader must not pass for success; an earlier failure has
+ * been reported.
+ */
 static int flush(int status)
 {
 	if (!fflush(stdout) && !ferror(stdout))
@@ -85,7 +88,7 @@ static bool wants_help(const struct cli *cli)
 	return false;
 }
 
-/* A program that stands still for a minute says why, once, and ends when it is to. */
+/* Report once that the program waits, which may take a minute, and end it on an interrupt. */
 static int say_wait(uint64_t patience_ns, void *data)
 {
 	static bool is_said;

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * Messages: what went wrong, what it means, what to do.
- */
+/* Messages: the error, its meaning, and advice. */
 #include <stdio.h>
 
 #include "cli.h"

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * What bind and unbind have in common.  See move.h.
- */
+/* The common part of bind and unbind.  See move.h. */
 #include "move.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What bind and unbind have in common: a drive goes from one driver to
- * another, and a user wants to know how far it came.
+ * The common part of bind and unbind: a drive goes from one driver to another, and a user
+ * wants to know the outcome.
  */
 #ifndef CHARIO_CLI_MOVE_H
 #define CHARIO_CLI_MOVE_H
@@ -11,27 +11,27 @@
 
 #include "cli.h"
 
-/* Find a drive by what the user calls it: 0, or a negative errno and a message. */
+/* Find a drive by the user's name for it.  Returns 0, or a negative errno after a message. */
 int cli_find_drive(const struct cli *cli, const char *name, struct chario_drive *drive);
 
-/* Say each use of a drive on stderr, one a line; returns how many there are. */
+/* Print each use of a drive to stderr, one a line.  Returns the number of uses. */
 int cli_say_uses(const struct cli *cli, const struct chario_drive *drive);
 
-/* Say why a step failed and where the drive is now. */
+/* Print why a step failed and which driver has the drive now. */
 void cli_say_step(const struct cli *cli, const struct chario_drive *drive, int err,
 		  const struct chario_bind_result *result);
 
-/* The outcome as JSON, uses and disks included. */
+/* Make the outcome as JSON, with uses and disks. */
 struct json_object *cli_move_object(const struct chario_drive *drive, int err,
 				    const struct chario_bind_result *result);
 
-/* Moves one drive: 0, or a negative errno and a message. */
+/* Move one drive.  Returns 0, or a negative errno after a message. */
 typedef int cli_mover(const struct cli *cli, const struct chario_drive *drive, uint32_t flags,
 		      struct chario_bind_result *result);
 
 /*
- * Move all drives that the operands name, each on its own: one that fails
- * does not keep the others.  Prints the JSON.  Returns an exit code.
+ * Move all drives of the operands, one after the other; a failure of one does not affect
+ * the others.  Prints the JSON.  Returns an exit code.
  */
 int cli_move_all(struct cli *cli, cli_mover *move, uint32_t flags);
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * Records of a recording, to a file or a pipe.
- */
+/* Copying the records of a recording to a file or a pipe. */
 #include "player.h"
 
 #include <errno.h>
@@ -11,7 +9,7 @@
 
 #include "store.h"
 
-/* A disk that reads nothing any more is not asked for each segment that it had. */
+/* Largest number of errors, so that a dead disk is not asked for each of its segments. */
 #define MOST_ERRORS 100
 
 int cli_player_open(struct cli_player *player, const char *store)

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Records of a recording, to a file or a pipe; with --json, a line about each.
- */
+/* Copying the records of a recording to a file or a pipe; with --json, a line about each. */
 #ifndef CHARIO_CLI_PLAYER_H
 #define CHARIO_CLI_PLAYER_H
 
@@ -12,17 +10,17 @@
 #include "cli.h"
 
 /**
- * struct cli_player - a reader and where its records go
- * @cli: the call
- * @name: of the area
- * @store: open
- * @reader: open
- * @out: where the data go
- * @to: name of it
- * @records: that went there
- * @bytes: of them
- * @missing: numbers between them
- * @errors: of the disk
+ * struct cli_player - a reader and the destination of its records
+ * @cli: call of the verb
+ * @name: name of the area
+ * @store: open store
+ * @reader: open reader
+ * @out: destination of the data
+ * @to: name of the destination
+ * @records: number of records copied
+ * @bytes: bytes of these records
+ * @missing: number of missing records between them
+ * @errors: number of errors of the disk
  */
 struct cli_player {
 	const struct cli *cli;
@@ -37,23 +35,27 @@ struct cli_player {
 	uint64_t errors;
 };
 
-/* CLI_OK, or a message and an exit code. */
+/* Open a player.  Returns CLI_OK, or an exit code after a message. */
 int cli_player_open(struct cli_player *player, const char *store);
 void cli_player_close(struct cli_player *player);
 
 /*
- * The next record of data: 1; 0 at the end, or where none has come in @timeout_ns; a
- * negative errno.  What the disk cannot read is said and left out.
+ * Find the next record of data.  Returns 1; 0 at the end, or if none arrived in
+ * @timeout_ns; or a negative errno.  A part that the disk cannot read is reported and left
+ * out.
  */
 int cli_player_next(struct cli_player *player, int64_t timeout_ns, struct chario_record *record);
 
-/* Whether there is no more to come. */
+/* Returns whether no more records can follow. */
 bool cli_player_ended(struct cli_player *player);
 
-/* CLI_OK, or an exit code; a reader of a pipe that has left gets no message. */
+/*
+ * Copy a record.  Returns CLI_OK, or an exit code; there is no message if the reader of a
+ * pipe has left.
+ */
 int cli_player_put(struct cli_player *player, const struct chario_record *record);
 
-/* Says what is missing, and makes an exit code of it. */
+/* Report missing records, and return an exit code for them. */
 int cli_player_report(struct cli_player *player, int status);
 
 #endif /* CHARIO_CLI_PLAYER_H */

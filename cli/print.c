@@ -36,7 +36,10 @@ void cli_table_add(struct cli_table *table, const char *format, ...)
 	table->cells[table->nr_cells++] = text;
 }
 
-/* Places of the screen that a text takes; bytes, where it is none of this locale. */
+/*
+ * Returns the columns of the screen that a text takes; its bytes, if it is not valid in
+ * this locale.
+ */
 static int width(const char *text)
 {
 	mbstate_t state = { 0 };

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * How far long work is, on a line of the terminal that stderr is.
- */
+/* The progress of long work, on a line of the terminal at stderr. */
 #include "progress.h"
 
 #include <stdarg.h>
@@ -25,7 +23,7 @@ uint64_t cli_now_ns(void)
 
 static bool drawn;
 
-/* A terminal that is too narrow cuts the line off, instead of going on with a new one. */
+/* A line that is too long for the terminal is cut off, and does not continue on a new line. */
 void cli_progress_line(const char *format, ...)
 {
 	va_list args;
@@ -76,7 +74,7 @@ static unsigned int percent_of(uint64_t done_bytes, uint64_t total_bytes)
 	return (unsigned int)((double)done_bytes / (double)total_bytes * 100);
 }
 
-/* "1.2 GiB of 3.0 GiB, 800.0 MiB/s, 0:03 left" */
+/* Make a text such as "1.2 GiB of 3.0 GiB, 800.0 MiB/s, 0:03 left". */
 static void describe(const struct cli_progress *progress, uint64_t done_bytes, char *text,
 		     size_t size)
 {

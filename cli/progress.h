@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * How far long work is, on a line of the terminal that stderr is.
- */
+/* The progress of long work, on a line of the terminal at stderr. */
 #ifndef CHARIO_CLI_PROGRESS_H
 #define CHARIO_CLI_PROGRESS_H
 
@@ -9,13 +7,13 @@
 #include <stdint.h>
 
 /**
- * struct cli_progress - a line that tells of work
- * @what: is being worked on
- * @total_bytes: of the work
- * @first_bytes: that were done before it began, for the rate
- * @begin_ns: CLOCK_MONOTONIC
- * @shown_ns: when the line was drawn last; 0 while there is none
- * @silent: nothing is drawn: no terminal, or nobody wants it
+ * struct cli_progress - a line that shows progress
+ * @what: name of the object of the work
+ * @total_bytes: bytes of the whole work
+ * @first_bytes: bytes that were done before it began, for the rate
+ * @begin_ns: time of the beginning, CLOCK_MONOTONIC
+ * @shown_ns: time when the line was drawn last; 0 while there is none
+ * @silent: true to draw nothing: there is no terminal, or the user wants no line
  */
 struct cli_progress {
 	const char *what;
@@ -26,22 +24,22 @@ struct cli_progress {
 	bool silent;
 };
 
-/* CLOCK_MONOTONIC */
+/* Returns CLOCK_MONOTONIC in nanoseconds. */
 uint64_t cli_now_ns(void);
 
 void cli_progress_begin(struct cli_progress *progress, const char *what, uint64_t done_bytes,
 			uint64_t total_bytes, bool quiet);
 
-/* Draws the line when the work has taken a second, ten times a second at most. */
+/* Draw the line if the work has taken a second, at most ten times a second. */
 void cli_progress_update(struct cli_progress *progress, uint64_t done_bytes);
 
-/* Takes the line away, before anything else is said. */
+/* Remove the line, before any other message. */
 void cli_progress_end(struct cli_progress *progress);
 
-/* A line on stderr, which is a terminal, that the next one replaces. */
+/* Draw a line on stderr, which is a terminal; the next line replaces it. */
 void cli_progress_line(const char *format, ...) __attribute__((__format__(__printf__, 1, 2)));
 
-/* Takes the line away, where there is one. */
+/* Remove the line, if there is one. */
 void cli_progress_clear(void);
 
 #endif /* CHARIO_CLI_PROGRESS_H */

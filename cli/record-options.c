@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * What is asked of a recording.
- */
+/* The options of a recording. */
 #include <errno.h>
 #include <getopt.h>
 #include <stdlib.h>

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * What has become of a recording.
- */
+/* The report of a recording. */
 #include <inttypes.h>
 #include <stdio.h>
 

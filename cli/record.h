@@ -54,13 +54,13 @@ struct cli_record {
 	uint64_t shown_ns;
 };
 
-/* CLI_OK, or CLI_USAGE after a message. */
+/* Parse the options.  Returns CLI_OK, or CLI_USAGE after a message. */
 int cli_record_parse(struct cli *cli, struct cli_record *record);
 
-/* "flush" and so on; NULL for one that is not known. */
+/* Returns a name such as "flush"; NULL if @durability is unknown. */
 const char *cli_record_durability(uint32_t durability);
 
-/* What was recorded, late and lost, for people or as JSON. */
+/* Print the report of a recording, for people or as JSON. */
 void cli_record_print(const struct cli_record *record, const struct chario_stream_status *status,
 		      uint64_t passed_ns);
 

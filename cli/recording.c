@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * What a recording holds, without reading it all.
- */
+/* The content of a recording, without reading all of it. */
 #include "recording.h"
 
 #include <inttypes.h>

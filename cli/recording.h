@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * What a recording holds, without reading it all.
- */
+/* The content of a recording, without reading all of it. */
 #ifndef CHARIO_CLI_RECORDING_H
 #define CHARIO_CLI_RECORDING_H
 
@@ -9,17 +7,17 @@
 
 #include "store.h"
 
-/* Of an area that holds one; a message where it cannot be read. */
+/* Describe the recording of an area.  Returns false after a message if it cannot be read. */
 bool cli_find_recording(const struct cli *cli, struct chario_store *store, const char *name,
 			struct chario_recording *recording);
 
-/* "closed", "cut off", "being made" or "damaged". */
+/* Returns "closed", "cut off", "being made" or "damaged". */
 const char *cli_recording_state(const struct chario_recording *recording);
 
-/* For people: lines behind those of its area. */
+/* Print lines for people, behind those of the area. */
 void cli_print_recording(const struct chario_recording *recording);
 
-/* For programs. */
+/* Make an object for programs. */
 struct json_object *cli_recording_object(const struct chario_recording *recording);
 
 #endif /* CHARIO_CLI_RECORDING_H */

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * What is put into an area.
- */
+/* The source of a put. */
 #include "source.h"
 
 #include <errno.h>
@@ -22,7 +20,7 @@ static uint64_t hash(uint64_t state, uint64_t number)
 	return state;
 }
 
-/* Not the device: its number may be another one after a restart. */
+/* The device number is left out, because it may change at a restart. */
 static uint64_t tag_of(const struct stat *status, uint64_t bytes)
 {
 	uint64_t tag = hash(HASH_BASIS, bytes);
@@ -48,7 +46,7 @@ static int measure_file(const struct cli *cli, struct cli_source *source, uint64
 	return CLI_OK;
 }
 
-/* Files of /proc say that they have nothing, and have something. */
+/* Files of /proc report a length of 0, but have content. */
 static bool is_empty(const struct cli_source *source)
 {
 	char byte;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What is put into an area: a file or a disk, which can be read from any place and
- * known again, or a pipe, which cannot.
+ * The source of a put: a file or a disk, which can be read from any place and recognised,
+ * or a pipe, which cannot.
  */
 #ifndef CHARIO_CLI_SOURCE_H
 #define CHARIO_CLI_SOURCE_H
@@ -12,11 +12,11 @@
 
 /**
  * struct cli_source - a source
- * @name: for messages
- * @fd: open for reading
- * @bytes: to be read
- * @tag: by which it is known again; 0 for a pipe
- * @begin: what it was when it was opened
+ * @name: name for messages
+ * @fd: descriptor open for reading
+ * @bytes: number of bytes to read
+ * @tag: number by which the source is recognised; 0 for a pipe
+ * @begin: status when it was opened
  */
 struct cli_source {
 	const char *name;
@@ -27,8 +27,8 @@ struct cli_source {
 };
 
 /*
- * Open @file, "-" for standard input; @bytes of it, or 0 for all.  CLI_OK, or a message
- * and an exit code.
+ * Open @file, "-" for standard input, to read @bytes, or all of it if @bytes is 0.  Returns
+ * CLI_OK, or an exit code after a message.
  */
 int cli_source_open(const struct cli *cli, struct cli_source *source, const char *file,
 		    uint64_t bytes);

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * Which store is meant, and opening it.
- */
+/* Choosing the store, and opening it. */
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
@@ -17,8 +15,8 @@
 
 /**
  * struct only - the disk, if there is only one
- * @nr_disks: how many there are
- * @path: of the last
+ * @nr_disks: number of disks
+ * @path: path of the last disk
  */
 struct only {
 	unsigned int nr_disks;
@@ -106,7 +104,7 @@ bool cli_has_store(void)
 	return (set && *set) || (!chario_list_disks(count_disk, &only) && only.nr_disks == 1);
 }
 
-/* Of what the table says, some is not there any more. */
+/* Warn that a part of the store is missing, because the disk has been cut off. */
 static void tell_of_cut(const struct cli *cli, struct chario_store *store, const char *name)
 {
 	struct chario_store_info info;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the verbs of a store share: which store, its areas for people and for
- * programs, and what an errno means when it comes from one.
+ * The common part of the verbs of a store: choosing the store, printing its areas for
+ * people and for programs, and errors of a store.
  */
 #ifndef CHARIO_CLI_STORE_H
 #define CHARIO_CLI_STORE_H
@@ -14,18 +14,18 @@
 #define CLI_STORE_OPTION { 's', "store", "STORE", "a disk, a block device or a file" }
 
 /*
- * The store that is meant: @given, else $CHARIO_STORE, else the only character disk of
- * the machine; NULL and a message when it is none of them.
+ * Choose the store: @given, else $CHARIO_STORE, else the only character disk of the
+ * machine.  Returns NULL after a message if there is none of them.
  */
 const char *cli_choose_store(const struct cli *cli, const char *given);
 
-/* Whether cli_choose_store() finds one without being given any. */
+/* Returns whether cli_choose_store() finds a store without a given one. */
 bool cli_has_store(void);
 
-/* Open it with O_RDONLY or O_RDWR; NULL and a message when that fails. */
+/* Open the store with O_RDONLY or O_RDWR.  Returns NULL after a message on failure. */
 struct chario_store *cli_open_store(const struct cli *cli, const char *given, int flags);
 
-/* For verbs that have no option but --store: CLI_OK or CLI_USAGE. */
+/* Parse the options of a verb that has only --store.  Returns CLI_OK or CLI_USAGE. */
 int cli_store_option(struct cli *cli, const char **store);
 
 /* As cli_fail(), in the words of a store that is opened, of the bytes of an area, of an
@@ -37,9 +37,9 @@ int cli_store_option(struct cli *cli, const char **store);
 #define cli_fail_area(cli, err, ...) cli_fail_about(cli, CHARIO_SUBJECT_AREA, err, __VA_ARGS__)
 
 /*
- * Whether to open an area once more, after a pause: it is busy, and was asked for first at
- * @begin_ns, of cli_now_ns(), which is not long ago.  A program that was killed holds it
- * until all of its threads have ended.
+ * Returns whether to open a busy area again, after a pause.  @begin_ns is the time of the
+ * first try, of cli_now_ns(); the answer is false long after it.  A program that was killed
+ * holds an area until all of its threads have ended.
  */
 bool cli_once_more(int err, uint64_t begin_ns);
 
@@ -57,29 +57,29 @@ int cli_open_area(struct chario_store *store, const char *name, int flags,
  */
 void cli_forget_cache(struct chario_store *store);
 
-/* Look for an area; false and a message when it is not there. */
+/* Look for an area.  Returns false after a message if it does not exist. */
 bool cli_find_area(const struct cli *cli, struct chario_store *store, const char *name,
 		   struct chario_area_info *info);
 
-/* "filling 12 %, moving"; empty for an area that is as it should be. */
+/* Returns a text such as "filling 12 %, moving"; an empty text for an area in order. */
 const char *cli_area_state(char text[64], const struct chario_area_info *area);
 
-/* "2026-11-22 03:40:12", in the time zone of the user. */
+/* Returns a text such as "2026-11-22 03:40:12", in the time zone of the user. */
 const char *cli_show_time(char text[32], uint64_t realtime_ns);
 
 struct json_object *cli_area_object(const struct chario_area_info *area);
 
-/* How full a store is, as text or as JSON. */
+/* Print the properties and the free space of a store, as text or as JSON. */
 int cli_print_store(const struct cli *cli, struct chario_store *store);
 
-/* With --json: an area as it is now. */
+/* With --json, print the present state of an area. */
 int cli_print_area_json(const struct cli *cli, struct chario_store *store, const char *name);
 
 /**
  * struct cli_areas - a list of areas, freed by its user
- * @areas: in the order of their places
- * @nr_areas: of them
- * @room: for so many
+ * @areas: array in the order of their places
+ * @nr_areas: number of areas
+ * @room: number of areas that the array has room for
  */
 struct cli_areas {
 	struct chario_area_info *areas;
@@ -89,7 +89,7 @@ struct cli_areas {
 
 void cli_areas_add(struct cli_areas *list, const struct chario_area_info *area);
 
-/* A size that is not 0; a message when it is none. */
+/* Parse a size that is not 0.  Returns false after a message if the text is no such size. */
 bool cli_need_size(const struct cli *cli, const char *text, uint64_t *bytes);
 
 #endif /* CHARIO_CLI_STORE_H */

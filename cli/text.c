@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Text for a terminal, which obeys some bytes: names that others have chosen are
- * shown, and never obeyed.
+ * Text for a terminal, which obeys some bytes: names chosen by other users must be shown
+ * and not obeyed.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -13,10 +13,10 @@
 
 #include "cli.h"
 
-/* Bytes that one byte becomes: \xHH. */
+/* Bytes that one escaped byte takes: \xHH. */
 #define ESCAPED_BYTES 4
 
-/* Bytes of the character that begins here; 0 where it does not print. */
+/* Returns the bytes of the character that begins here; 0 if it does not print. */
 static size_t printing(const char *at)
 {
 	mbstate_t state = { 0 };
@@ -28,7 +28,7 @@ static size_t printing(const char *at)
 	return bytes;
 }
 
-/* @marks has a '\n' as well where @text may have one. */
+/* Escape a text.  A line end stays only in a place where @marks has a blank. */
 static char *escape(const char *text, const char *marks)
 {
 	char *escaped = cli_must(malloc(ESCAPED_BYTES * strlen(text) + 1)), *end = escaped;
@@ -55,8 +55,8 @@ static char *expand(const char *format, va_list args)
 }
 
 /*
- * A line ends where the format says so, and not where a name does: what is made of a
- * format with spaces instead has spaces at the ends of its lines, and nowhere else.
+ * Escape a formatted text.  Only the format may end a line, not a name.  The marks are the
+ * same text from a format whose line ends are blanks: they show the line ends to keep.
  */
 static char *escape_format(const char *format, va_list args)
 {
@@ -118,7 +118,7 @@ void cli_print_error_list(const char *format, va_list args)
 {
 	char *text = escape_format(format, args);
 
-	/* What has been printed so far comes before what is said about it. */
+	/* Earlier output comes before messages about it. */
 	fflush(stdout);
 	fputs(text, stderr);
 	free(text);

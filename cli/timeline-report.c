@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * What has been recorded, for people and as JSON: how long requests took from
- * stage to stage, and when they passed the points of the paper's Figure 3.
+ * The report of a timeline, for people and as JSON: the times of requests from stage to
+ * stage, and the times at which they passed the points of the paper's Figure 3.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 
 #define NR_STAGES CHARIO_TIMELINE_STAGES
 
-/* One value for each request. */
+/* The values of all requests, one for each. */
 struct series {
 	uint64_t *values;
 	size_t count;
@@ -21,8 +21,8 @@ struct series {
 };
 
 /*
- * Figure 3: when, since the system call was entered.  That the drive raises its
- * interrupt, the paper's third point, is not to be seen by software.
+ * The points of Figure 3 as times since the system call was entered.  Software cannot see
+ * the paper's third point, at which the drive raises its interrupt.
  */
 enum point {
 	POINT_SUBMITTED,
@@ -43,14 +43,14 @@ static const struct {
 };
 
 /**
- * struct report - what has been recorded
- * @took: of each stage, the time since the one before it; of enter, the whole
- *	request
- * @reached: of each point, the time since enter
- * @totals: records there are
- * @header: of the timeline
- * @stopper: the request that froze the rings
- * @has_stopper: it is still there
+ * struct report - the results of a timeline
+ * @took: for each stage, the times since the previous stage; for enter, the times of
+ *	whole requests
+ * @reached: for each point, the times since enter
+ * @totals: numbers of records
+ * @header: header of the timeline
+ * @stopper: request that froze the rings
+ * @has_stopper: true if its records are still there
  */
 struct report {
 	struct series took[NR_STAGES];
@@ -85,7 +85,7 @@ static void add_points(struct report *report, const struct chario_timeline_reque
 	add(&report->reached[POINT_RESUMED], last[CHARIO_STAGE_FINISH] - enter);
 }
 
-/* A stage that was passed several times counts from the last to the last. */
+/* A stage that was passed several times counts from its last time to the last time of the next. */
 static int add_request(const struct chario_timeline_request *request, void *data)
 {
 	struct report *report = data;
@@ -117,7 +117,7 @@ static const char *stage_title(unsigned int stage)
 	return stage == CHARIO_STAGE_ENTER ? "whole" : chario_timeline_stage_name(stage);
 }
 
-/* In the order of the stages, the whole request at the end. */
+/* Returns the stages in their order, and the whole request at the end. */
 static unsigned int nth_stage(unsigned int n)
 {
 	return (n + 1) % NR_STAGES;

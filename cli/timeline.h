@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * What chario timeline records, and what it makes of it.
- */
+/* The job of chario timeline, and its report. */
 #ifndef CHARIO_CLI_TIMELINE_H
 #define CHARIO_CLI_TIMELINE_H
 
@@ -10,13 +8,13 @@
 #include "cli.h"
 
 /**
- * struct timeline_job - what the user wants
- * @seconds: to record; 0: until it is interrupted
- * @stop_above_ns: freeze at a longer request
- * @records: in each ring
- * @all: print every record
- * @tag: put a tag into the timeline of the parent, and nothing else
- * @value: of the tag
+ * struct timeline_job - the request of the user
+ * @seconds: time to record in seconds; 0 to record until an interrupt
+ * @stop_above_ns: time of a request in nanoseconds above which it freezes the rings
+ * @records: number of records in each ring
+ * @all: true to print every record
+ * @tag: true to put a tag into the timeline of the parent, and do nothing else
+ * @value: value of the tag
  */
 struct timeline_job {
 	double seconds;
@@ -27,7 +25,7 @@ struct timeline_job {
 	uint64_t value;
 };
 
-/* Print what has been recorded; an exit code. */
+/* Print the report.  Returns an exit code. */
 int timeline_report(const struct cli *cli, const struct timeline_job *job,
 		    const struct chario_timeline *timeline);
 

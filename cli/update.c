@@ -53,8 +53,8 @@ int cli_update_fit(const struct cli_update *update, struct chario_store *store,
 }
 
 /*
- * An area that is being filled belongs to what has begun it no more: neither that nor
- * something else goes on there.  It is full when all of it is the same.
+ * The update takes over an area that is being filled, so no other command continues its
+ * filling.  The area is full when all of it is equal to the source.
  */
 static int set_filled(const struct cli_update *update, uint64_t bytes)
 {
@@ -94,8 +94,8 @@ static int fail_copy(const struct cli_update *update, const struct chario_copy *
 }
 
 /*
- * Also where nothing was written: an earlier put may have left it in a cache.  What a
- * flush was for that failed, the next one says nothing of.
+ * Make the area durable, even if no block was written: an earlier put may have left data in
+ * a cache, and a later flush does not cover the data of a failed one.
  */
 static int sync_area(const struct cli_update *update, struct chario_store *store)
 {
@@ -111,7 +111,7 @@ static int sync_area(const struct cli_update *update, struct chario_store *store
 	return CLI_FAILED;
 }
 
-/* An error has been told already; what it leaves has not. */
+/* Describe the content that an error has left; the error itself has been reported. */
 static int say_state(const struct cli_update *update)
 {
 	cli_say(update->cli,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An update: an area that is there gets the content of a source, and only the blocks
- * that differ are written.
+ * An update: an existing area gets the content of a source, and only the blocks that differ
+ * are written.
  */
 #ifndef CHARIO_CLI_UPDATE_H
 #define CHARIO_CLI_UPDATE_H
@@ -30,19 +30,20 @@ struct cli_update {
 };
 
 /*
- * Give an area the length of the source: with @force it is resized, otherwise another
- * length is refused.  CLI_OK, or a message and CLI_FAILED.
+ * Give an area the length of the source, if @force is set; otherwise refuse another length.
+ * Returns CLI_OK, or CLI_FAILED after a message.
  */
 int cli_update_fit(const struct cli_update *update, struct chario_store *store,
 		   const struct chario_area_info *info, bool force);
 
 /*
- * Do it: the first five members are set.  CLI_OK when the area holds what the source
- * holds, durably; or a message, also about what the area holds, and CLI_FAILED.
+ * Update an area; the first five members are set.  Returns CLI_OK if the area durably has
+ * the content of the source, or CLI_FAILED after a message, which also describes the
+ * content of the area.
  */
 int cli_update_run(struct cli_update *update, struct chario_store *store);
 
-/* Blocks of so many bytes. */
+/* Returns the number of blocks of @bytes. */
 uint64_t cli_count_blocks(uint64_t bytes);
 
 #endif /* CHARIO_CLI_UPDATE_H */
