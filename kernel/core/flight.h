@@ -192,14 +192,11 @@ static __always_inline void chario_flight_slice(struct chario_queue *q,
 	trace_queue(q, cmd, 0);
 }
 
-/* So much of a request on a buffer will be posted. */
-static __always_inline void chario_flight_count(struct chario_request *req,
-						enum chario_op op,
-						unsigned int commands,
-						size_t bytes)
+/* So many commands have been handed to a queue, or will be. */
+static __always_inline void chario_flight_count(const struct chario_call *call,
+						unsigned int commands)
 {
-	req->bytes = bytes;
-	this_cpu_add(req->cio->counters->commands[op], commands);
+	this_cpu_add(call->cio->counters->commands[call->op], commands);
 }
 
 /* map -> queue: get a command ready whose memory is held. */
@@ -220,7 +217,6 @@ static __always_inline int chario_flight_map(struct chario_queue *q,
 		q->ops->prep(q, cmd);
 	trace_queue(q, cmd, 0);
 	req->bytes += cmd->bytes;
-	this_cpu_inc(req->cio->counters->commands[op]);
 	return 0;
 }
 
@@ -312,8 +308,8 @@ chario_flight_try_single(const struct chario_call *call, unsigned long addr,
 	if (call->buffers) {
 		ret = chario_flight_enter(flight.req, call);
 		if (likely(!ret)) {
+			flight.req->bytes = bytes;
 			chario_flight_slice(q, cmd, call->buffer_offset);
-			chario_flight_count(flight.req, call->op, 1, bytes);
 		}
 	} else {
 		flight.req->bytes = 0;
@@ -325,6 +321,7 @@ chario_flight_try_single(const struct chario_call *call, unsigned long addr,
 		chario_queue_put(q, cmd);
 		return ret;
 	}
+	chario_flight_count(call, 1);
 	chario_queue_post(q, cmd, true);
 	if (unlikely(!chario_flight_wait(&flight, call)))
 		return chario_flight_leave(&flight, call);
@@ -394,8 +391,9 @@ chario_flight_send(const struct chario_call *call, u32 bytes,
 		chario_queue_put(q, cmd);
 		return ret;
 	}
+	req->bytes = bytes;
 	chario_flight_slice(q, cmd, call->buffer_offset);
-	chario_flight_count(req, call->op, 1, bytes);
+	chario_flight_count(call, 1);
 	chario_flight_announce(q, req, async);
 	chario_queue_post(q, cmd, !chario_plug(q));
 	return -EIOCBQUEUED;

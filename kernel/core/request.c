@@ -160,10 +160,12 @@ static void give_back(struct chario_queue *q, struct chario_command *last,
  * Where a page is not there the request ends in front of it; the bytes that are left
  * become another request, so that no command waits for the page.
  */
-static int post_commands(struct chario_queue *q, struct chario_request *req,
-			 struct cursor *cur, unsigned int count)
+static int post_commands(struct chario_queue *q, const struct chario_call *call,
+			 struct chario_request *req, struct cursor *cur,
+			 const unsigned int total)
 {
 	struct chario_command *cmd = req->first, *last = NULL, *next;
+	unsigned int count = total;
 	struct chario_window window chario_uninitialized;
 	int ret = 0;
 
@@ -176,6 +178,7 @@ static int post_commands(struct chario_queue *q, struct chario_request *req,
 		chario_queue_post(q, cmd, !next);
 	}
 	chario_window_drop(&window);
+	chario_flight_count(call, total - count);
 	if (likely(!ret))
 		return 0;
 	give_back(q, last, cmd);
@@ -205,7 +208,7 @@ static int launch(struct chario_flight *flight, struct chario_waiter *waiter,
 	flight->pos = cur->pos;
 	chario_flight_board(flight, waiter, q, call, first, got);
 	flight->req->bytes = 0;
-	return post_commands(q, flight->req, cur, got);
+	return post_commands(q, call, flight->req, cur, got);
 }
 
 /* A synchronous call: what is in the air, and what has come of it so far. */
@@ -346,7 +349,7 @@ static noinline ssize_t run_flush(const struct chario_call *call)
 	cmd->page_offset = 0;
 	cmd->nr_pages = 0;
 	cmd->nr_segments = 0;
-	this_cpu_inc(call->cio->counters->commands[CHARIO_OP_FLUSH]);
+	chario_flight_count(call, 1);
 	chario_queue_post(q, cmd, true);
 	chario_flight_land(&flight, call, &error);
 	return error;
@@ -376,7 +379,7 @@ static ssize_t run_single(const struct chario_call *call)
 
 /* Undo prepare() for a request of which nothing has been posted. */
 static void take_back(struct chario_queue *q, struct chario_request *req,
-		      struct cursor *cur, unsigned int count)
+		      struct cursor *cur)
 {
 	struct chario_command *cmd;
 
@@ -384,7 +387,6 @@ static void take_back(struct chario_queue *q, struct chario_request *req,
 		if (cmd->nr_segments)
 			chario_unmap(q, cmd, req->op);
 	chario_pages_unpin_all(req, false);
-	this_cpu_sub(req->cio->counters->commands[req->op], count);
 	iov_iter_revert(cur->iter, req->bytes);
 	chario_queue_put_chain(q, req->first);
 }
@@ -416,7 +418,7 @@ static int prepare_commands(struct chario_queue *q, struct chario_request *req,
 	if (!last)
 		return ret;
 	if (ret == -EFAULT) {
-		take_back(q, req, cur, ready);
+		take_back(q, req, cur);
 		return ret;
 	}
 	req->pending = ready;
@@ -455,6 +457,7 @@ static noinline ssize_t run_async(const struct chario_call *call)
 	ret = prepare_commands(q, req, &cur, got);
 	if (unlikely(ret))
 		return ret;
+	chario_flight_count(call, req->pending);
 	chario_flight_announce(q, req, &call->async);
 	/* Nobody sleeps any more, which would unplug: the last can be left to the plug. */
 	for (; cmd; cmd = next) {

@@ -84,8 +84,8 @@ int chario_slices_launch(struct chario_flight *flight,
 	}
 	count = fill(q, flight->req, call, split, limits, split->chunk_end);
 	flight->req->pending = count;
-	chario_flight_count(flight->req, call->op, count,
-			    split->pos - flight->pos);
+	flight->req->bytes = split->pos - flight->pos;
+	chario_flight_count(call, count);
 	chario_queue_post_slices(q, flight->req, true);
 	return 0;
 }
@@ -119,7 +119,8 @@ prepare(struct chario_queue *q, const struct chario_call *call,
 	if (unlikely(split.pos != split.end))
 		goto err_put;
 	req->pending = count;
-	chario_flight_count(req, call->op, count, call->bytes);
+	req->bytes = call->bytes;
+	chario_flight_count(call, count);
 	return req;
 
 err_put:

@@ -105,6 +105,8 @@ void chario_submit_held(struct work_struct *work)
 	while ((cmd = find_held(q))) {
 		if (cmd->req->orphaned)
 			chario_complete_command(q, cmd, -ECANCELED);
+		else if (READ_ONCE(cmd->req->cio->removed))
+			chario_complete_command(q, cmd, -ENODEV);
 		else
 			chario_submit(q, cmd);
 	}
