@@ -166,11 +166,14 @@ void cli_say(const struct cli *cli, const char *format, ...)
 int cli_usage(const struct cli *cli, const char *format, ...)
 	__attribute__((__format__(__printf__, 2, 3)));
 
-/* The same, and what the errno means for a subject and what to do.  Returns CLI_FAILED. */
+/*
+ * Print a message, the meaning that an errno has for a subject, and advice.  Returns
+ * CLI_FAILED.
+ */
 int cli_fail_about(const struct cli *cli, enum chario_subject subject, int err, const char *format,
 		   ...) __attribute__((__format__(__printf__, 4, 5)));
 
-/* The same, of an errno that is about a disk. */
+/* Print such a message for an errno of a disk.  Returns CLI_FAILED. */
 #define cli_fail(cli, err, ...) cli_fail_about(cli, CHARIO_SUBJECT_DISK, err, __VA_ARGS__)
 
 /* Returns a name such as "EBUSY", or "errno 18" for an errno that CharIO does not return. */

@@ -14,10 +14,10 @@
 #define UNIT_BYTES 512000
 
 /**
- * struct watch - what to do
- * @on: again and again
- * @interval_s: longest time from one look to the next
- * @count: looks, 0 for no end
+ * struct watch - the options of a watch
+ * @on: true if the health is printed again and again
+ * @interval_s: longest time from one look to the next in seconds
+ * @count: number of looks; 0 for no end
  */
 struct watch {
 	bool on;

@@ -30,27 +30,27 @@
 
 /**
  * struct put - a put
- * @cli: the call
- * @store_name: that was given, or NULL
- * @name: of the area
- * @into: name that it is written under: @name, or @beside
- * @beside: name of what is written beside the area that it replaces
- * @asked_bytes: that --bytes says
- * @force: replace an area that is there
- * @remove_first: remove it before the new one is written
- * @changed: write the blocks that differ to an area that is there
- * @quiet: no progress
- * @source: what is put
- * @store: where to
- * @area: where to, open for writing
- * @progress: for the user
- * @start: of this run in the area
- * @written: up to where the area has been written
- * @recorded: up to where that is durable and written down
- * @recorded_ns: when it was
- * @nr_written: blocks of the area, by this run
- * @broken: nothing more can be written, and why has been said
- * @unflushed: what was written may be lost
+ * @cli: call of the verb
+ * @store_name: name of the store as given, or NULL
+ * @name: name of the area
+ * @into: name of the area that is written: @name or @beside
+ * @beside: name of a new area that will replace the old one
+ * @asked_bytes: number of bytes that --bytes gives; 0 without it
+ * @force: true if an existing area is replaced
+ * @remove_first: true if the old area is removed before the new one is written
+ * @changed: true if only the blocks that differ are written to an existing area
+ * @quiet: true if no progress is shown
+ * @source: source of the content
+ * @store: open store
+ * @area: area that is written, open for writing
+ * @progress: progress line
+ * @start: offset in the area at which this run began, in bytes
+ * @written: end of the written part of the area in bytes
+ * @recorded: end of the part that is durable, as recorded in the table, in bytes
+ * @recorded_ns: time of that record on CLOCK_MONOTONIC
+ * @nr_written: number of blocks that this run has written
+ * @broken: true if nothing more can be written, which has been reported
+ * @unflushed: true if a flush has failed, so that written data may be lost
  */
 struct put {
 	const struct cli *cli;
@@ -329,7 +329,7 @@ static int say_short(const struct put *put, uint64_t bytes)
 	return CLI_FAILED;
 }
 
-/* What the library says of a copy that has failed. */
+/* Report a failed copy, by the step at which the library has stopped. */
 static int fail_copy(struct put *put, const struct chario_copy *copy, int err)
 {
 	switch (copy->step) {
@@ -345,7 +345,7 @@ static int fail_copy(struct put *put, const struct chario_copy *copy, int err)
 	}
 }
 
-/* How much is there is written down on the way; what cannot be written down ends the copy. */
+/* Show and record the progress of the copy; a progress that cannot be recorded ends it. */
 static int note(uint64_t done_bytes, uint64_t total_bytes, void *data)
 {
 	struct put *put = data;

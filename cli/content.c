@@ -30,11 +30,11 @@
 #define MOST_MARKS 64
 
 /**
- * struct ends - a disk, and files in memory of its size that have its ends
+ * struct ends - a disk, and two files in memory, of its size, that hold its two ends
  * @device: the disk
- * @probe: libblkid's, of @fd
- * @fd: what libblkid sees, and changes
- * @read: what was read from the disk
+ * @probe: probe of libblkid for @fd
+ * @fd: descriptor of the file that libblkid reads and wipes
+ * @read: descriptor of the file that keeps the ends as they were read from the disk
  */
 struct ends {
 	struct chario_device *device;
@@ -44,9 +44,9 @@ struct ends {
 };
 
 /*
- * What a transfer has not done may still be with the drive, which reads or writes the memory
- * and the disk until recovery has ended that: wait for it before either is used again.  A
- * first interrupt does not end the wait, a second one ends the program.
+ * Wait until the drive is done with a transfer that was cut short: until its recovery has
+ * ended, the drive may still read or write the memory and the disk.  A first interrupt does
+ * not end the wait, a second one ends the program.
  */
 static void outlast(const struct chario_buffer *buffer)
 {
@@ -56,7 +56,7 @@ static void outlast(const struct chario_buffer *buffer)
 		nanosleep(&pause, NULL);
 }
 
-/* Bytes, which may be fewer than asked, or a negative errno. */
+/* Returns the bytes read, which may be fewer than asked, or a negative errno. */
 static ssize_t read_piece(const struct chario_buffer *buffer, uint64_t offset, size_t bytes)
 {
 	ssize_t got = chario_buffer_read(buffer, 0, bytes, offset, 0);
@@ -176,7 +176,7 @@ static int make_file(uint64_t bytes)
 	return err;
 }
 
-/* 0 or a negative errno; @ends are to be closed in any case. */
+/* Returns 0 or a negative errno; the caller closes @ends in any case. */
 static int open_ends(const char *name, struct ends *ends)
 {
 	struct chario_info info;
@@ -238,7 +238,7 @@ static int examine(blkid_probe probe, char *text, size_t size)
 	return 1;
 }
 
-/* As wipefs --all does: until nothing is found any more. */
+/* Wipe marks until libblkid finds no more, as wipefs --all does. */
 static int wipe(blkid_probe probe)
 {
 	int ret = 0;

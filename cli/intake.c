@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * Where a recording comes from.
- */
+/* The source of a recording: a file, a pipe or a socket. */
 #include "intake.h"
 
 #include <errno.h>
@@ -224,8 +222,8 @@ static int open_network(const struct cli *cli, struct cli_intake *intake, const 
 }
 
 /*
- * What the kernel does not grant is not needed.  Datagrams come with a time, and with the number
- * of those that the kernel had no room for.
+ * Ask for a large buffer, and for the time of each datagram and the number of datagrams that
+ * the kernel had no room for.  A recording also works if the kernel refuses these options.
  */
 static void prepare_socket(struct cli_intake *intake)
 {

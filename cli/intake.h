@@ -10,10 +10,10 @@
 
 /**
  * struct cli_intake - an open source
- * @name: as it was given
- * @fd: to poll and to read
- * @datagrams: each read is a record
- * @path: of a socket that was made here and goes at the end; else NULL
+ * @name: name as given, for messages
+ * @fd: descriptor to poll and to read
+ * @datagrams: true if each read gives one datagram, which is a record
+ * @path: path of a socket that was created here and is removed at the end; else NULL
  */
 struct cli_intake {
 	const char *name;

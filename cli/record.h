@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * chario record: what its parts share.
+ * chario record: the common state of its parts.
  *
  * cmd-record.c		the area, the stream, the end
- * record-options.c	what is asked for
- * record-report.c	what has become of it
+ * record-options.c	the options
+ * record-report.c	the report at the end
  */
 #ifndef CHARIO_CLI_RECORD_H
 #define CHARIO_CLI_RECORD_H
@@ -16,23 +16,23 @@
 
 /**
  * struct cli_record - a recording
- * @cli: the call
- * @store_name: that was given, or NULL
- * @name: of the area
- * @from: the source
- * @size: of the area where it is missing; 0 where it has to be there
- * @force: although there is a recording
- * @dry_run: only say what fits
- * @sized: somebody has said how long a record is
- * @quiet: no line that tells how it goes
- * @options: of the stream
- * @intake: the source
- * @store: open
- * @stream: the recording
- * @recorder: the loop
+ * @cli: call of the verb
+ * @store_name: name of the store as given, or NULL
+ * @name: name of the area
+ * @from: source as given
+ * @size: size in bytes of a new area if @name does not exist; 0 if it must exist
+ * @force: true if an existing recording is replaced
+ * @dry_run: true if only the capacity of the area is printed
+ * @sized: true if the user has given the length of a record
+ * @quiet: true if no progress line is shown
+ * @options: options of the stream
+ * @intake: open source
+ * @store: open store
+ * @stream: open stream
+ * @recorder: options and counters of chario_recorder_run()
  * @err: negative errno that the recorder has ended with, or 0
- * @begin_ns: when it began, CLOCK_MONOTONIC
- * @shown_ns: when the line was drawn last
+ * @begin_ns: time of the beginning on CLOCK_MONOTONIC
+ * @shown_ns: time of the last progress line on CLOCK_MONOTONIC
  */
 struct cli_record {
 	const struct cli *cli;

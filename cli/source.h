@@ -34,7 +34,7 @@ int cli_source_open(const struct cli *cli, struct cli_source *source, const char
 		    uint64_t bytes);
 void cli_source_close(struct cli_source *source);
 
-/* Whether it is no longer what it was. */
+/* Returns whether a plain file has changed since it was opened. */
 bool cli_source_changed(const struct cli_source *source);
 
 #endif /* CHARIO_CLI_SOURCE_H */

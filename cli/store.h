@@ -28,8 +28,10 @@ struct chario_store *cli_open_store(const struct cli *cli, const char *given, in
 /* Parse the options of a verb that has only --store.  Returns CLI_OK or CLI_USAGE. */
 int cli_store_option(struct cli *cli, const char **store);
 
-/* As cli_fail(), in the words of a store that is opened, of the bytes of an area, of an
- * area that is created, and of one that is there. */
+/*
+ * Print a message as cli_fail() does, with the meaning of the errno for a store that is
+ * opened, the bytes of an area, a new area, or an existing area.
+ */
 #define cli_fail_store(cli, err, ...) cli_fail_about(cli, CHARIO_SUBJECT_STORE, err, __VA_ARGS__)
 #define cli_fail_write(cli, err, ...) cli_fail_about(cli, CHARIO_SUBJECT_CONTENT, err, __VA_ARGS__)
 #define cli_fail_create(cli, err, name) \
@@ -44,16 +46,16 @@ int cli_store_option(struct cli *cli, const char **store);
 bool cli_once_more(int err, uint64_t begin_ns);
 
 /*
- * Open an area, O_RDONLY or O_RDWR; one that is busy is tried again for a while.  Returns 0 or a
+ * Open an area with O_RDONLY or O_RDWR; try a busy area again for a while.  Returns 0 or a
  * negative errno.
  */
 int cli_open_area(struct chario_store *store, const char *name, int flags,
 		  struct chario_area **area);
 
 /*
- * After a flush that failed: what Linux has in its cache, and takes for written, need not
- * be on the disk.  Who reads next, as put --changed does, is to see the disk.  Only where a
- * file system knows no O_DIRECT is there a cache.
+ * Drop the cache of Linux after a failed flush: it may hold data, taken for written, that
+ * are not on the disk, and the next reader, such as put --changed, must see the disk.  There
+ * is such a cache only if the file system of the store has no O_DIRECT.
  */
 void cli_forget_cache(struct chario_store *store);
 

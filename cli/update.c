@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * Updating an area: the library does it, the messages are here.
- */
+/* The update of an area: the library updates, this file reports. */
 #include "update.h"
 
 #include <errno.h>
@@ -71,7 +69,7 @@ static int set_filled(const struct cli_update *update, uint64_t bytes)
 
 /* the content */
 
-/* An error of the copy; what it leaves is told at the end. */
+/* Report an error of the copy; say_state() describes the content that it leaves. */
 static int fail_copy(const struct cli_update *update, const struct chario_copy *copy, int err)
 {
 	const struct cli_source *source = update->source;

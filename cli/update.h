@@ -11,13 +11,13 @@
 
 /**
  * struct cli_update - an update
- * @cli: the call
- * @name: of the area
- * @source: what the area is to hold
- * @quiet: no progress
- * @area: open for writing
- * @done_bytes: that are known to be the same
- * @nr_written: blocks that were not, and have been written
+ * @cli: call of the verb
+ * @name: name of the area
+ * @source: source of the new content
+ * @quiet: true if no progress is shown
+ * @area: area, open for writing
+ * @done_bytes: length of the part that is equal to the source
+ * @nr_written: number of blocks that differed and have been written
  */
 struct cli_update {
 	const struct cli *cli;
@@ -37,9 +37,9 @@ int cli_update_fit(const struct cli_update *update, struct chario_store *store,
 		   const struct chario_area_info *info, bool force);
 
 /*
- * Update an area; the first five members are set.  Returns CLI_OK if the area durably has
- * the content of the source, or CLI_FAILED after a message, which also describes the
- * content of the area.
+ * Update an area; the caller has set @cli, @name, @source and @quiet.  Returns CLI_OK if the
+ * area durably has the content of the source, or CLI_FAILED after a message, which also
+ * describes the content of the area.
  */
 int cli_update_run(struct cli_update *update, struct chario_store *store);
 
