@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */
 /*
- * A recorder: from a file descriptor into a stream, until one of them ends.
+ * A recorder: reads a file descriptor, its source, and writes a stream, until one of them
+ * ends.
  *
- * The descriptor gives a stream of bytes, which is cut into records, or datagrams, each of
- * which is a record.  What comes is read straight into the memory of the stream, which the
- * drive fetches.  Where there is no room, the source waits, or what it gives is lost, counted,
- * and seen by readers.
+ * The source gives a stream of bytes, which is cut into records, or datagrams, each of which
+ * is a record.  They are read straight into the memory of the stream, which the drive
+ * fetches.  If the stream has no room, the source waits; or its data are lost, which is
+ * counted and which readers of the stream see.
  *
  *	struct chario_recorder recorder = { .size = sizeof(recorder), .record_bytes = 65536 };
  *
@@ -13,7 +14,7 @@
  *	ret = chario_stream_close(stream);
  *
  * The library handles no signal.  A signal whose handler was installed without SA_RESTART wakes
- * a recorder that waits; it then asks @progress whether to go on.
+ * a recorder that waits; the recorder then asks @progress whether to go on.
  */
 #ifndef CHARIO_RECORDER_H
 #define CHARIO_RECORDER_H
@@ -27,18 +28,18 @@ extern "C" {
 #endif
 
 /* Flags of &struct chario_recorder. */
-#define CHARIO_RECORDER_DATAGRAMS (1U << 0) /* a socket, each of whose datagrams is a record */
-#define CHARIO_RECORDER_DROP      (1U << 1) /* where there is no room the source does not wait */
+#define CHARIO_RECORDER_DATAGRAMS (1U << 0) /* the source is a socket; a datagram is a record */
+#define CHARIO_RECORDER_DROP      (1U << 1) /* the source never waits for room: data are lost */
 
 /**
- * enum chario_recorder_end - why a recorder has ended
- * @CHARIO_RECORDER_START: it has not begun: the arguments, memory
- * @CHARIO_RECORDER_SOURCE: the source has ended
- * @CHARIO_RECORDER_LIMIT: as many bytes were recorded, or for as long, as asked
- * @CHARIO_RECORDER_STOPPED: the callback has ended it
- * @CHARIO_RECORDER_FULL: the area is full
- * @CHARIO_RECORDER_READ: reading the source has failed
- * @CHARIO_RECORDER_WRITE: writing the recording has failed
+ * enum chario_recorder_end - the reason why a recorder has ended
+ * @CHARIO_RECORDER_START: a wrong argument or no memory, before anything was read
+ * @CHARIO_RECORDER_SOURCE: the end of the source
+ * @CHARIO_RECORDER_LIMIT: a limit, of bytes or of time
+ * @CHARIO_RECORDER_STOPPED: a result of the callback other than 0
+ * @CHARIO_RECORDER_FULL: a full area
+ * @CHARIO_RECORDER_READ: a failed read of the source
+ * @CHARIO_RECORDER_WRITE: a failed write of the recording
  */
 enum chario_recorder_end {
 	CHARIO_RECORDER_START,
@@ -53,36 +54,39 @@ enum chario_recorder_end {
 struct chario_recorder;
 
 /**
- * chario_recorder_progress - is told how a recorder goes
- * @recorder: how far it came
- * @data: as given
+ * chario_recorder_progress - function that is told of the progress of a recorder
+ * @recorder: the recorder with its present counters
+ * @data: the caller's argument
  *
- * Is called after each read and each wait, and once a second at least.  It may call
- * chario_stream_get_status().
+ * The function is called after each read and each wait, and at least once a second.  It may
+ * call chario_stream_get_status().
  *
- * Return: 0 to go on; anything else ends the recorder, and is its result.
+ * Return: 0 to go on; any other value ends the recorder, and is its result.
  */
 typedef int chario_recorder_progress(const struct chario_recorder *recorder, void *data);
 
 /**
- * struct chario_recorder - what to record, and how far it came
+ * struct chario_recorder - the options of a recorder, and its result
  * @size: sizeof(struct chario_recorder)
  * @flags: CHARIO_RECORDER_* bits
- * @record_bytes: of a record of a stream of bytes, or the most that a datagram has; 1 to
- *	chario_stream_room_bytes()
- * @part_ns: a record that has begun is ended after this, full or not; 0 for 1 s
- * @limit_bytes: to be recorded, of datagrams until there are as many; 0 for no limit
- * @limit_ns: time to record; 0 for no limit
- * @progress: is told how it goes, or NULL
- * @data: is handed to @progress
- * @end: is filled in: &enum chario_recorder_end
+ * @record_bytes: length of a record of a stream of bytes, or largest length of a datagram;
+ *	1 to chario_stream_room_bytes()
+ * @part_ns: time in nanoseconds after which a record that has begun ends, full or not; 0
+ *	for 1 s
+ * @limit_bytes: number of bytes to take; the last datagram may exceed it; 0 for no limit
+ * @limit_ns: time to record in nanoseconds; 0 for no limit
+ * @progress: function that is told of the progress, or NULL
+ * @data: argument of @progress
+ * @end: &enum chario_recorder_end
  * @reserved: zero
- * @taken_bytes: is filled in: that came, recorded or not
- * @waits: is filled in: times that the source had to wait
- * @wait_ns: is filled in: how long, together
- * @longest_wait_ns: is filled in: the longest of them
- * @gaps: is filled in: times that something was lost
- * @gap_ns: is filled in: how long there was no room, together
+ * @taken_bytes: number of bytes that came from the source, recorded or not
+ * @waits: number of times that the source had to wait for room
+ * @wait_ns: sum of these waits in nanoseconds
+ * @longest_wait_ns: longest of these waits in nanoseconds
+ * @gaps: number of times that data were lost
+ * @gap_ns: sum of the times without room in which data were lost, in nanoseconds
+ *
+ * The caller sets the members up to @data, the library those from @end on.
  */
 struct chario_recorder {
 	uint32_t size;
@@ -104,21 +108,21 @@ struct chario_recorder {
 };
 
 /**
- * chario_recorder_run() - record what a file descriptor gives
- * @stream: the stream; stays open
- * @fd: open for reading; stays the caller's
- * @recorder: what to record
+ * chario_recorder_run() - record the data of a file descriptor
+ * @stream: the stream, which stays open
+ * @fd: descriptor of the source, open for reading; it stays the caller's
+ * @recorder: options and result
  *
- * Datagrams that are longer than a record count as lost.  Those of a socket with SO_RXQ_OVFL
- * that the kernel had no room for do, too; those of one with SO_TIMESTAMPNS have the time when
- * they arrived.  What has been recorded is durable after chario_stream_wait() or
- * chario_stream_close().
+ * Datagrams that are longer than a record count as lost.  If the socket has SO_RXQ_OVFL,
+ * datagrams that the kernel had no room for count as lost, too; if it has SO_TIMESTAMPNS,
+ * records have the time when their datagrams arrived.  Recorded data are durable after
+ * chario_stream_wait() or chario_stream_close().
  *
  * Context: may sleep; the caller is the producer of the stream.
- * Return: 0 with CHARIO_RECORDER_SOURCE and CHARIO_RECORDER_LIMIT; what @progress returned; or a
- * negative errno, of which @end of @recorder says what it is about: -EINVAL where a member is
- * out of its range; -ENOMEM; -ENOSPC with CHARIO_RECORDER_FULL; the errors of poll(2), read(2)
- * and recvmsg(2); and those of chario_stream_get(), such as -EPERM in a child of fork(2).
+ * Return: 0 with CHARIO_RECORDER_SOURCE and CHARIO_RECORDER_LIMIT; the result of @progress; or
+ * a negative errno, whose reason is in @recorder->end: -EINVAL if a member is out of its
+ * range; -ENOMEM; -ENOSPC with CHARIO_RECORDER_FULL; the errors of poll(2), read(2) and
+ * recvmsg(2); and those of chario_stream_get(), such as -EPERM in a child of fork(2).
  */
 int chario_recorder_run(struct chario_stream *stream, int fd, struct chario_recorder *recorder);
 
