@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
- * Copying between an area and a file.
+ * The copy of bytes between an area and a file.
  *
- * Into an area, a slot is filled from the file, its transfer begins, and when all slots are in
- * use the oldest is waited for.  Out of an area, all slots read ahead, and the oldest is written
- * to the file.
+ * A copy into an area fills a slot from the file and begins its transfer; when all slots are in
+ * use, it waits for the oldest.  A copy out of an area lets all slots read ahead, and writes the
+ * oldest to the file.
  */
 #include <chario/copy.h>
 
@@ -12,10 +12,10 @@
 #include "copy/slots.h"
 
 /**
- * struct ring - a copy whose buffers go round
- * @run: the caller and the file
- * @slots: of the area
- * @begun: bytes whose transfer has begun
+ * struct ring - a copy that uses its slots in turn
+ * @run: side of the caller and the file
+ * @slots: side of the area
+ * @begun: number of bytes whose transfer has begun
  */
 struct ring {
 	struct copy_run run;
@@ -23,7 +23,7 @@ struct ring {
 	uint64_t begun;
 };
 
-/* The bytes of the next slot. */
+/* Returns the number of bytes for the next slot. */
 static size_t next_bytes(const struct ring *ring)
 {
 	uint64_t left = ring->run.copy->bytes - ring->begun;
@@ -64,7 +64,7 @@ static int finish_oldest(struct ring *ring)
 	return 0;
 }
 
-/* Pieces that have been begun are written, unless it is writing that has failed. */
+/* Finish the pieces whose write has begun, unless a write has failed. */
 static int drain(struct ring *ring, int err)
 {
 	while (ring->slots.used && ring->run.copy->step != CHARIO_COPY_WRITE) {

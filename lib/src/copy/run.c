@@ -22,7 +22,7 @@ static int check(const struct chario_copy *copy, const struct chario_area *area,
 	    copy->offset % CHARIO_STORE_BLOCK || copy->offset > bytes ||
 	    copy->bytes > bytes - copy->offset)
 		return -EINVAL;
-	/* The rest of a block that is not the last one would be lost. */
+	/* A write fills up its last block with zeroes, which only the last block of the area allows. */
 	if (writes && copy->bytes % CHARIO_STORE_BLOCK && copy->bytes != bytes - copy->offset)
 		return -EINVAL;
 	return 0;

@@ -12,9 +12,9 @@
 
 /**
  * struct copy_run - a copy under way
- * @copy: the caller's
- * @fd: the file
- * @stopped: the callback has ended the copy with this; 0 while it has not
+ * @copy: the caller's copy, with its arguments and its result
+ * @fd: descriptor of the file
+ * @stopped: result with which the callback has ended the copy; 0 while it has not
  */
 struct copy_run {
 	struct chario_copy *copy;
@@ -22,16 +22,19 @@ struct copy_run {
 	int stopped;
 };
 
-/* Look at the arguments, and say that nothing has been copied.  Returns 0 or a negative errno. */
+/* Check the arguments and reset the result.  Returns 0 or a negative errno. */
 int chario_run_begin(const struct copy_run *run, const struct chario_area *area, bool writes);
 
-/* Note the step of an error, where it is one; returns the error. */
+/* Record the step that has failed, if @err is not 0.  Returns @err. */
 int chario_run_judge(const struct copy_run *run, enum chario_copy_step step, int err);
 
-/* Tell how far the copy is; whether the callback has ended it, now or before. */
+/* Call the callback, if any.  Returns whether it has ended the copy, now or before. */
 bool chario_run_tell(struct copy_run *run);
 
-/* Fill memory from the file, or write it there.  0 also where the copy has been ended before. */
+/*
+ * Fill memory from the file, or write memory to the file.  Returns 0 when all bytes are done or
+ * the callback has ended the copy, or a negative errno.
+ */
 int chario_run_read(struct copy_run *run, unsigned char *memory, size_t bytes, uint64_t offset);
 int chario_run_write(struct copy_run *run, const unsigned char *memory, size_t bytes);
 

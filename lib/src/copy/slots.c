@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
- * Slots that go round.
+ * The slots of a copy, used in turn.
  *
- * The slots are used in a circle and waited for in the same order, so all that lies
- * before the oldest is done, whatever order the disk has.  A transfer that reaches over
- * the border of an area in two pieces, because a move was interrupted, is made in two
- * steps, as the rest of a transfer that was cut short is.
+ * The slots are used in a circle and waited for in the same order, so all bytes before the
+ * oldest slot are done, in whatever order the disk works.  After an interrupted move an area
+ * lies in two pieces; a transfer that crosses their border is made in two steps, as is the
+ * rest of a transfer that was cut short.
  */
 #include "copy/slots.h"
 
@@ -85,7 +85,7 @@ static int submit(struct copy_slots *slots)
 	const struct timespec pause = { .tv_nsec = PAUSE_NS };
 	int err;
 
-	/* The kernel is out of memory for a moment; what was added stays. */
+	/* The kernel is out of memory for a moment; the queue keeps the transfer. */
 	while ((err = chario_queue_submit(slots->queue)) == -EAGAIN || err == -ENOMEM)
 		nanosleep(&pause, NULL);
 	return err;
@@ -113,8 +113,9 @@ static int issue(struct copy_slots *slots, unsigned int number)
 }
 
 /*
- * The result of a transfer: bytes, or a negative errno; no bytes at all are an error.  Where it
- * is not all that was left, the drive may still use memory and place: wait until it does not.
+ * Take the result of a transfer: a number of bytes, of which 0 is an error, or a negative errno.
+ * After a result that is less than was asked for, the drive may still use the memory and the
+ * disk: wait until it is done.
  */
 static void settle(struct copy_slot *slot, int64_t result)
 {
@@ -158,7 +159,7 @@ static int reap(struct copy_slots *slots)
 		struct copy_slot *slot = &slots->slots[results[i].user];
 
 		settle(slot, results[i].result);
-		/* A transfer that was cut short says why when the rest is asked for. */
+		/* The rest of a transfer that was cut short succeeds, or returns the error. */
 		if (!slot->err && slot->done < slot->bytes && !err)
 			err = issue(slots, (unsigned int)results[i].user);
 	}

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
- * Updating an area.
+ * The update of an area.
  *
  * A part of the area is loaded as a view, compared with the same part of the file, corrected in
- * memory, and flushed; then comes the next part.  The file's part is read before anything of it
- * is changed, so each block is the old or the new one, wherever an update ends.
+ * memory, and flushed; then comes the next part.  The part of the file is read before the part
+ * of the area is changed, so each block is the old or the new one, wherever an update ends.
  */
 #include <chario/copy.h>
 #include <chario/view.h>
@@ -20,11 +20,11 @@
 
 /**
  * struct update - an update under way
- * @run: the caller and the file
- * @area: open for writing
- * @pool: where a part of the area is loaded
- * @fresh: the same part of the file
- * @part_bytes: length of both
+ * @run: side of the caller and the file
+ * @area: area, open for writing
+ * @pool: buffer into which a part of the area is loaded
+ * @fresh: memory for the same part of the file
+ * @part_bytes: length of @pool and of @fresh
  */
 struct update {
 	struct copy_run run;
@@ -94,7 +94,7 @@ static int update_all(struct update *update)
 	return err;
 }
 
-/* Memory that a disk can read into, too: the file may be one. */
+/* The memory for the file is aligned to blocks, because the file may be a disk. */
 static int make_memory(struct update *update)
 {
 	int err;
