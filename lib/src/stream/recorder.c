@@ -2,9 +2,9 @@
 /*
  * The loop of a recorder.
  *
- * Room is asked for when something is there, and not before: room that is held back holds back
- * the segment that it lies in.  Where there is no room and the source does not wait, the record
- * is read into memory that nobody looks at, and counts as lost.
+ * The loop asks for room only when the source has data: room that is held without a record
+ * delays the segment that it lies in.  If there is no room and the source does not wait, the
+ * record is read into scratch memory and counts as lost.
  */
 #include <chario/recorder.h>
 
@@ -21,21 +21,23 @@
 
 /**
  * struct loop - a recorder under way
- * @recorder: the caller's
- * @stream: where to
- * @source: where from
- * @ended: @end of @recorder says why
- * @result: of the recorder
- * @part_ns: a record that has begun is ended after this
- * @begin_ns: when it began; times are of CLOCK_MONOTONIC
- * @room: that a record is read into
- * @place: memory that it is read into; NULL where there is none
+ * @recorder: the caller's options and result
+ * @stream: stream that is written
+ * @source: source that is read
+ * @ended: true if the recorder has ended, for the reason in @end of @recorder
+ * @result: result of the recorder
+ * @part_ns: time after which a record that has begun ends
+ * @begin_ns: time when the recorder began
+ * @room: room for the present record
+ * @place: memory that the record is read into: that of @room or @scratch; NULL if none
  * @scratch: memory for records that are lost
- * @filled: bytes of @place that have been read
- * @frame_left: bytes that the record still wants
- * @record_ns: when it began
- * @wait_since_ns: since when the source waits; 0 where it does not
- * @gap_since_ns: since when records are lost; 0 where none are
+ * @filled: number of bytes of the record that have been read
+ * @frame_left: number of bytes until the record is full
+ * @record_ns: time when the record began
+ * @wait_since_ns: time since which the source waits; 0 if it does not
+ * @gap_since_ns: time since which records are lost; 0 if none are
+ *
+ * Times are nanoseconds of CLOCK_MONOTONIC.
  */
 struct loop {
 	struct chario_recorder *recorder;
@@ -76,7 +78,10 @@ static bool is_well(struct loop *loop, int err)
 	return !err;
 }
 
-/* No room is left in the area, or below it, where a write has failed. */
+/*
+ * Returns whether the area is full.  -ENOSPC may also come from a write that has failed below
+ * the area; chario_stream_service() then returns the error of that write.
+ */
 static bool is_full(struct loop *loop, int err)
 {
 	if (err != -ENOSPC || chario_stream_service(loop->stream))
@@ -140,7 +145,7 @@ static size_t wanted_bytes(const struct loop *loop)
 	return recorder->limit_bytes && left < loop->frame_left ? (size_t)left : loop->frame_left;
 }
 
-/* Somewhere to read to: room, or memory that nobody looks at. */
+/* Have memory for the next record: room, or scratch memory.  Returns whether there is any. */
 static bool have_place(struct loop *loop)
 {
 	const bool drops = loop->recorder->flags & CHARIO_RECORDER_DROP;
@@ -165,7 +170,7 @@ static bool have_place(struct loop *loop)
 	return loop->place;
 }
 
-/* What there is of it is a record. */
+/* End the present record with the bytes that it has. */
 static void end_record(struct loop *loop, size_t bytes, uint64_t time_ns)
 {
 	const struct chario_recorder *recorder = loop->recorder;
@@ -191,7 +196,7 @@ static void take_datagram(struct loop *loop, const struct stream_taken *taken)
 		chario_stream_lose(loop->stream, taken->lost, 0);
 	}
 	loop->recorder->taken_bytes += taken->bytes;
-	/* Half of a datagram is none. */
+	/* A datagram that was cut off is worthless. */
 	if (!fits) {
 		loop->recorder->gaps++;
 		chario_stream_lose(loop->stream, 1, taken->bytes);
@@ -237,7 +242,7 @@ static void take(struct loop *loop)
 
 /* time */
 
-/* What is left of a period. */
+/* Returns the rest of a period; 0 if it is over. */
 static uint64_t left_of(uint64_t begin_ns, uint64_t period_ns)
 {
 	uint64_t passed_ns = clock_now() - begin_ns;
@@ -287,7 +292,7 @@ static void turn(struct loop *loop)
 		{ .fd = chario_stream_fd(loop->stream), .events = POLLIN },
 	};
 
-	/* Nothing can be read while there is no room: only a buffer that is free helps. */
+	/* Without room nothing can be read: wait only for a free buffer of the stream. */
 	if (loop->wait_since_ns)
 		polled[0].fd = -1;
 	if (poll(polled, 2, timeout_ms(loop)) < 0 && errno != EINTR)
@@ -327,7 +332,7 @@ static int begin(struct loop *loop)
 	    !recorder->record_bytes ||
 	    recorder->record_bytes > chario_stream_room_bytes(loop->stream))
 		return -EINVAL;
-	/* poll(2) would pass over it. */
+	/* poll(2) would ignore a negative descriptor. */
 	if (loop->source.fd < 0) {
 		recorder->end = CHARIO_RECORDER_READ;
 		return -EBADF;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
- * What a recorder reads.
+ * The source of a recorder.
  *
  * The kernel counts the datagrams that it has dropped because the program was too slow:
  * SO_RXQ_OVFL of socket(7).  They are lost records like all others.
@@ -56,7 +56,10 @@ static ssize_t receive(struct stream_source *source, void *memory, size_t bytes,
 	return got;
 }
 
-/* Of connected sockets an empty read is the end; an empty datagram is none. */
+/*
+ * Returns whether an empty read is the end: it is, except for a datagram socket, whose
+ * datagrams may be empty.
+ */
 static bool is_end(const struct stream_source *source)
 {
 	int type = 0;

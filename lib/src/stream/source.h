@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */
 /*
- * A source: a descriptor that a recorder reads, of a stream of bytes or of datagrams.
+ * A source: the descriptor that a recorder reads; it gives a stream of bytes, or datagrams.
  */
 #ifndef CHARIO_STREAM_SOURCE_H
 #define CHARIO_STREAM_SOURCE_H
@@ -11,9 +11,9 @@
 
 /**
  * struct stream_source - a source
- * @fd: to poll and to read
- * @datagrams: it is a socket, and each read is a record
- * @overflow: datagrams that the kernel had no room for, so far
+ * @fd: descriptor to poll and to read
+ * @datagrams: true for a socket, of which each read gives one record
+ * @overflow: number of datagrams that the kernel had no room for, so far
  */
 struct stream_source {
 	int fd;
@@ -22,11 +22,11 @@ struct stream_source {
 };
 
 /**
- * struct stream_taken - what a read has given
- * @bytes: of it; of a datagram all that it had, more than were asked for where it was
- *	too long
- * @time_ns: when it arrived, nanoseconds since 1970; 0 where nobody knows
- * @lost: datagrams before it that the kernel had no room for
+ * struct stream_taken - the result of a read
+ * @bytes: number of bytes read; of a datagram its whole length, which is more than was
+ *	asked for if it was too long
+ * @time_ns: time of arrival in nanoseconds since 1970; 0 if unknown
+ * @lost: number of datagrams before this one that the kernel had no room for
  */
 struct stream_taken {
 	size_t bytes;
@@ -34,7 +34,10 @@ struct stream_taken {
 	uint64_t lost;
 };
 
-/* 1 for some bytes, 0 for the end, -EAGAIN for nothing now, or a negative errno. */
+/*
+ * Read once.  Returns 1 if there were bytes, 0 at the end, -EAGAIN if there is nothing now, or
+ * another negative errno.
+ */
 int chario_source_read(struct stream_source *source, void *memory, size_t bytes,
 		       struct stream_taken *taken);
 
