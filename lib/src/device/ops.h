@@ -124,9 +124,10 @@ int chario_device_make_file(int fd, const char *path, struct chario_device **dev
 int chario_device_ioctl(const struct chario_device *device, unsigned long request, void *argument);
 
 /*
- * The same with a struct that begins with its size, of which the caller knows @size bytes:
- * -EINVAL where its first version has more.  The first function has the kernel fill it in,
- * the second gives a copy of it to the kernel.
+ * Perform an ioctl with a struct that begins with its size, of which the caller knows @size
+ * bytes: chario_device_get() lets the kernel fill in the struct, chario_device_set() gives
+ * the kernel a copy of it.  Returns -EINVAL if @size is less than @first_bytes, the size of
+ * its first version.
  */
 int chario_device_get(const struct chario_device *device, unsigned long request, void *argument,
 		      size_t size, size_t first_bytes);
@@ -134,10 +135,10 @@ int chario_device_set(const struct chario_device *device, unsigned long request,
 		      const void *argument, size_t size, size_t first_bytes);
 
 /*
- * Whether the drive is done with a buffer.  Where a transfer did not move all that it
- * was asked for, one of its commands may have passed its deadline, whatever the result
- * says: the drive may still read or write the memory, and reach the disk, until recovery
- * has ended that.
+ * Returns whether the drive is done with a buffer.  If a transfer moved less than it was
+ * asked for, one of its commands may have passed its deadline, whatever the result says:
+ * the drive may still read or write the memory and the disk until recovery has ended the
+ * command.
  */
 bool chario_buffer_is_idle(const struct chario_buffer *buffer);
 
