@@ -134,9 +134,9 @@ static int put_copies(struct chario_check *check, const struct store_table *tabl
 }
 
 /*
- * What is good stays: of two copies that differ, the one that all readers take.  Else the
- * block is empty, and counts as used, so that those behind it are looked at; where it is
- * behind one that has never been used, it has not been used either.
+ * Write both copies of a block: the copy that readers use, if one is good.  Otherwise write
+ * an empty block, which counts as used, so that readers also look at the blocks behind it;
+ * but behind a block that has never been used, it counts as never used.
  */
 static int forget(struct chario_check *check, const struct pair *pair)
 {

@@ -384,13 +384,13 @@ void chario_note_end(struct chario_store *store);
 /* store/changes.c */
 
 /*
- * Take @mutex, to look something up, and have the index be what the table is: 0; or an
- * error, and then @mutex is not taken.  -EPERM in a child of fork(2), where a thread that
- * held it at that moment holds it for ever.
+ * Take @mutex for a lookup, and refresh the index from the table.  Returns 0 and holds
+ * @mutex, or returns a negative errno and does not.  In a child of fork(2) the error is
+ * -EPERM: a thread that held @mutex at the fork would hold it for ever.
  */
 int chario_store_enter(struct chario_store *store);
 
-/* The same, for the first time. */
+/* Build the index from the whole table.  The caller holds @mutex, or opens the store. */
 int chario_store_load(struct chario_store *store);
 
 /*
