@@ -34,7 +34,7 @@ struct scan {
 #define SCAN_CHECK_ASYNC (1U << 1) /* PM_SCAN_CHECK_WPASYNC */
 #define CATEGORY_WRITTEN (1U << 1) /* PAGE_IS_WRITTEN */
 
-/* Of Linux 6.4 and 6.7; the headers of Debian 12 do not have them. */
+/* These features are of Linux 6.4 and 6.7; the headers of Debian 12 do not have them. */
 #define FEATURE_WP_UNPOPULATED (UINT64_C(1) << 13)
 #define FEATURE_WP_ASYNC       (UINT64_C(1) << 15)
 
