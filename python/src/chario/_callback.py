@@ -9,7 +9,7 @@ from typing import Protocol, TypeAlias
 
 
 class HasFileno(Protocol):
-    """Whatever has a file descriptor: a file, a socket, a pipe of a process."""
+    """An object with a file descriptor: a file, a socket, a pipe of a process."""
 
     def fileno(self) -> int: ...
 
@@ -18,21 +18,22 @@ FileLike: TypeAlias = "int | HasFileno"
 
 
 def descriptor(file: FileLike) -> int:
-    """The file descriptor of a file."""
+    """Return the file descriptor of a file."""
     return file if isinstance(file, int) else file.fileno()
 
 
 def file_error(what: str, result: int) -> OSError:
-    """An error of a file, as Python has them, and not of the library."""
+    """Return the error of Python, not of the library, for a failure of a file."""
     return OSError(-result, f"{what}: {os.strerror(-result)}")
 
 
 class Asked:
-    """A callback: the library ends its work where ``ends`` says so, or raises.
+    """A callback: the library ends its work when ``ends`` returns true or raises.
 
-    C calls ``answer`` with the first argument of its callback.  Ctrl-c that has come
-    meanwhile is raised where Python code begins to run.  In a function that is before any
-    ``try``, and ctypes would drop it; a generator goes on inside.
+    C calls ``answer`` with the first argument of its callback.  A ctrl-c that has come
+    meanwhile is raised as soon as Python code runs: in a function, that is before its
+    ``try`` begins, and ctypes would drop the exception.  So ``answer`` resumes a generator,
+    which is already inside its ``try``.
     """
 
     def __init__(self, ends: Callable[[int], bool]) -> None:
@@ -42,7 +43,7 @@ class Asked:
         self.answer = answers.send
 
     def end(self) -> None:
-        """Raise what came up on the way."""
+        """Raise the exception of the callback, if there was one."""
         if self._raised:
             raise self._raised[0]
 

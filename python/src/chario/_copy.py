@@ -13,15 +13,15 @@ from chario._callback import Asked, FileLike, descriptor, file_error
 from chario._library import call
 from chario.errors import ChariOError
 
-# Is told the bytes that have been copied and those of all; returning False ends the copy.
+# A function that is told the number of bytes copied and of all bytes; False ends the copy.
 Progress: TypeAlias = "Callable[[int, int], bool | None]"
 
-# What C calls with more arguments takes the first of them.
+# C calls this function with more arguments; it takes only the first.
 _TOLD = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_uint64)
 
 
 def copy(name: str, pointer: int, file: FileLike, raw: Any, progress: Progress | None, what: str) -> None:
-    """Call a function that copies; how far it came is in ``raw``."""
+    """Call a function of the library that copies, whose result is in ``raw``."""
     asked = Asked(lambda done: progress is not None and progress(done, raw.bytes) is False)
     told = _TOLD(asked.answer)
     raw.progress = ctypes.cast(told, _abi.PROGRESS)
@@ -32,7 +32,7 @@ def copy(name: str, pointer: int, file: FileLike, raw: Any, progress: Progress |
 
 
 def _error(raw: Any, result: int, what: str) -> Exception:
-    """An error of the file is none of the library; that of an update may be one of its views."""
+    """Return the exception for a failed step: an error of the file is not one of the library."""
     if raw.step == _abi.COPY_END:
         return EOFError(f"{what}: the file has ended after {raw.read_bytes} bytes")
     if raw.step == _abi.COPY_FILE:

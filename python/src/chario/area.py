@@ -158,12 +158,12 @@ class Area(Resource):
         same_offset: bool = False,
         progress: Progress | None = None,
     ) -> int:
-        """Copy from a file, pipe or socket, while the disk works; how many bytes; None: all that follow.
+        """Copy from a file, pipe or socket, while the disk works; without ``size`` up to the end of the area.
 
-        The descriptor is read from where it stands, or with ``same_offset`` at the offset of the
-        area; a file of Python has a buffer besides.  One that ends before is an EOFError.
-        ``progress(done, total)`` may end the copy by returning False, and then it is fewer bytes.
-        Durable after sync().
+        Return the number of bytes copied.  The descriptor is read from its present position, or
+        with ``same_offset`` at the offset of the area; the buffer of a Python file is not
+        used.  A file that ends before raises EOFError.  ``progress(done, total)`` may end the
+        copy early by returning False.  The bytes are durable after sync().
         """
         flags = _abi.COPY_SAME_OFFSET if same_offset else 0
         return int(self._copy("in", file, offset, size, flags, progress).written_bytes)
@@ -177,9 +177,10 @@ class Area(Resource):
         same_offset: bool = False,
         progress: Progress | None = None,
     ) -> int:
-        """Hold what a file holds, as after copy_in(); write only the blocks that differ, how many bytes of them.
+        """Give the area the content of a file, as copy_in() does, but write only the blocks that differ.
 
-        Each block is the old or the new one, however that ends.  No view has a part of it.
+        Return the number of bytes written.  Each block is the old or the new one, however the
+        update ends.  No view may have a part of what is updated.
         """
         flags = _abi.COPY_SAME_OFFSET if same_offset else 0
         return int(self._copy("update", file, offset, size, flags, progress).changed_bytes)
@@ -187,7 +188,7 @@ class Area(Resource):
     def copy_out(
         self, file: FileLike, offset: int = 0, size: int | None = None, *, progress: Progress | None = None
     ) -> int:
-        """Copy to a file, pipe or socket, while the disk reads ahead; as copy_in()."""
+        """Copy to a file, pipe or socket, while the disk reads ahead; see copy_in()."""
         return int(self._copy("out", file, offset, size, 0, progress).written_bytes)
 
     def _copy(

@@ -31,7 +31,7 @@ from chario.store import Store, encoded
 # Records behind a room that is out never become durable, so a wait must not be endless.
 ROOM_PATIENCE_NS = 1_000_000_000
 
-# Of what gives no records of its own.
+# Length of records that are cut from a stream of bytes.
 RECORD_BYTES = 64 << 10
 
 # Any disk writes as much in one piece of waiting.
@@ -78,7 +78,7 @@ class StreamStatus:
 
 
 class End(IntEnum):
-    """Why Stream.record() has ended."""
+    """The reason why Stream.record() has ended."""
 
     SOURCE = _abi.RECORDER_SOURCE
     LIMIT = _abi.RECORDER_LIMIT
@@ -87,7 +87,7 @@ class End(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """What came of Stream.record(): how often and how long the source had to wait, or was lost."""
+    """The result of Stream.record(): the waits of the source, and the gaps in which data were lost."""
 
     end: End
     taken_bytes: int
@@ -179,12 +179,13 @@ class Stream(Resource):
         limit_s: float = 0,
         progress: Callable[[int], bool | None] | None = None,
     ) -> Recorded:
-        """Record what a file, a pipe or a socket gives, until it ends or a limit is reached.
+        """Record the data of a file, a pipe or a socket, until it ends or a limit is reached.
 
-        It is cut into records of ``record_bytes``, 64 KiB where there is room; one that is not
-        full after ``part_s`` (1 s) ends all the same.  Of a socket with ``datagrams``, each is a
-        record.  With ``drop`` the source never waits for the disk, and lost records are counted.
-        ``progress(taken_bytes)`` may end it by returning False.
+        A stream of bytes is cut into records of ``record_bytes``, by default 64 KiB or the
+        longest room; a record that is not full after ``part_s`` (1 s) ends all the same.  With
+        ``datagrams``, each datagram of a socket is a record.  With ``drop`` the source never
+        waits for the disk, and lost records are counted.  ``progress(taken_bytes)`` may end the
+        recording by returning False.
         """
         raw = _abi.Recorder.new(
             flags=(_abi.RECORDER_DATAGRAMS if datagrams else 0) | (_abi.RECORDER_DROP if drop else 0),
