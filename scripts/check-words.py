@@ -30,6 +30,7 @@ COVERED = (
     "lib/src/stream",
     "lib/src/system",
     "lib/src/timeline",
+    "lib/src/view",
     "python",
     "scripts",
 )

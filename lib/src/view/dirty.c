@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
-/*
- * Which blocks of a view have changed.
- */
+/* The blocks of a view that have changed: one bit each. */
 #include "view/dirty.h"
 
 #include <limits.h>
@@ -32,7 +30,7 @@ void chario_dirty_destroy(struct chario_dirty *dirty)
 	free(dirty);
 }
 
-/* Bits of the word that @first is in, as far as they are below @end. */
+/* Returns the bits from @first up to @end that are in the word of @first. */
 static unsigned long mask_of(size_t first, size_t end)
 {
 	size_t low = first % WORD_BITS;
@@ -73,7 +71,7 @@ size_t chario_dirty_count(const struct chario_dirty *dirty)
 	return count;
 }
 
-/* The first block at or behind @block whose bit is @set, or the number of blocks. */
+/* Returns the first block at or behind @block whose bit is @set, or the number of blocks. */
 static size_t seek(const struct chario_dirty *dirty, size_t block, bool set)
 {
 	while (block < dirty->nr_blocks) {

@@ -2,17 +2,16 @@
 /*
  * The flush of a view.
  *
- * A view has a bit for each of its blocks.  A flush first asks how changes are
- * known, which adds to the bits; then it goes through the runs of set bits, and for
- * each: clears the bits, writes the blocks, and sets the bits of those again
- * that could not be written.  The order is what keeps changes that are made
- * meanwhile: whatever comes after the clearing sets its bit again.
+ * A view has a bit for each of its blocks.  A flush first lets the tracking of the view set
+ * the bits of changed blocks.  Then, for each run of set bits, it clears the bits, writes the
+ * blocks, and sets the bits of the unwritten blocks again.  This order keeps changes that are
+ * made meanwhile: a change after the clearing sets its bit again.
  *
- * A run is written by one transfer.  Clean blocks between two runs are not written,
- * however few they are: a drive that works is written to as little as can be.
+ * A run is written by one transfer.  Clean blocks between two runs are not written, however
+ * few they are, so that the drive is written to as little as possible.
  *
- * A block that the drive cannot write does not keep those behind it from the disk.
- * Where the error is not about a block, the flush ends.
+ * After a block that the drive cannot write, the flush goes on with the blocks behind it; any
+ * error but -EIO ends the flush.
  */
 #include <chario/view.h>
 
@@ -23,7 +22,7 @@
 
 #define BLOCK ((size_t)CHARIO_STORE_BLOCK)
 
-/* Write bytes from *@at up to @end; *@at is moved behind what has been written. */
+/* Write the bytes from *@at up to @end, and move *@at behind the written ones. */
 static int write_bytes(const struct chario_view *view, size_t *at, size_t end, unsigned int flags)
 {
 	int err = chario_view_sync(view, *at, end - *at, CHARIO_SYNC_FOR_DEVICE);
@@ -41,7 +40,7 @@ static int write_bytes(const struct chario_view *view, size_t *at, size_t end, u
 	return err;
 }
 
-/* Write a run of blocks; *@first is moved behind the last one that is whole. */
+/* Write a run of blocks, and move *@first behind the last block that is written whole. */
 static int write_run(struct chario_view *view, size_t *first, size_t end, unsigned int flags)
 {
 	size_t begin = *first;
@@ -59,7 +58,7 @@ static int write_run(struct chario_view *view, size_t *first, size_t end, unsign
 	return err;
 }
 
-/* Write all runs: the first error, whatever follows it. */
+/* Write all runs.  Returns the first error, even if later runs are written. */
 static int write_runs(struct chario_view *view, unsigned int flags, size_t *nr_written)
 {
 	size_t first;

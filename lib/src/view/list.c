@@ -2,10 +2,9 @@
 /*
  * The views of this process.
  *
- * Two views with the same memory would each forget what the other one wants to
- * know; two views of the same part of an area would each write their own copy
- * over that of the other, a block at a time.  Only where nobody may write are
- * several copies of a part harmless.
+ * Two views with the same memory would each use up the changes that the other has to find.
+ * Two views of the same part of an area would overwrite each other's blocks; several views of
+ * a part are harmless only if the area is open for reading.
  */
 #include "view/list.h"
 
@@ -22,7 +21,7 @@ static bool overlaps(uint64_t first, size_t first_bytes, uint64_t second, size_t
 	return first < second + second_bytes && second < first + first_bytes;
 }
 
-/* Two buffers may be the same memory; without any of the CPU nobody can tell. */
+/* Two buffers may be the same memory, which only their addresses for the CPU can tell. */
 static bool share_memory(const struct chario_view *one, const struct chario_view *other)
 {
 	if (one->memory && other->memory)

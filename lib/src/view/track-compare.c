@@ -2,15 +2,13 @@
 /*
  * Checksums of blocks: XXH3 of 64 bits, from libxxhash.
  *
- * The sum of a block is that of what has been written last.  It is taken just
- * before the write, and once more when the write has ended: where both differ,
- * nobody knows which of the two is on the disk, and the block counts as
- * changed again.  So what is changed while it is written is not lost, unless it
- * is changed back before the write has ended.
+ * The sum of a block is that of its content when it was written last.  The sum is taken just
+ * before the write and again when the write has ended: if both differ, either content may be
+ * on the disk, and the block counts as changed again.  So a change during the write is not
+ * lost, unless it is undone before the write has ended.
  *
- * A change goes unnoticed when both contents have the same sum: one change in
- * 2^64.  XXH3 is no cryptographic hash: who may choose both contents can make
- * it happen.
+ * A change is missed if both contents have the same sum, which happens to one change in 2^64.
+ * XXH3 is no cryptographic hash: a program that chooses both contents can make it happen.
  */
 #include "view/track.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
- * The program says what it has changed: chario_view_mark() sets the bits, and
- * there is nothing to find.
+ * Tracking by marks: the program calls chario_view_mark(), which sets the bits, and there is
+ * nothing to find.
  */
 #include "view/track.h"
 

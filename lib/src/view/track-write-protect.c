@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
- * userfaultfd(2) in its asynchronous form, Linux 6.7.
+ * Tracking by userfaultfd(2) in its asynchronous form, of Linux 6.7.
  *
- * The kernel protects the pages of the view.  The first write to one faults, and
- * the kernel lifts the protection by itself and lets the write go on: no thread
- * is told, nobody waits, and read(2) of a file into the memory works as ever.
- * Pages that are not protected are the written ones.  PAGEMAP_SCAN lists and
- * protects each in one step under the lock of its page table, so a write comes
- * either before, and the page is listed, or after, and it faults and will be.
+ * The kernel protects the pages of the view.  The first write to a page faults, and the kernel
+ * itself lifts the protection and lets the write go on: no thread is told, nobody waits, and
+ * read(2) of a file into the memory works as ever.  The written pages are those without
+ * protection.  PAGEMAP_SCAN lists and protects each of them in one step under the lock of its
+ * page table: a write before that step has its page listed now; a write after it faults, and
+ * has its page listed the next time.
  *
- * What does not go through the page tables of this process is not seen: the DMA
- * of devices, the writes of other processes to shared memory.
+ * Writes that do not go through the page tables of this process are missed: the DMA of devices,
+ * and the writes of other processes to shared memory.
  */
 #include "view/track.h"
 
@@ -23,16 +23,16 @@
 #include "system/pagemap.h"
 #include "system/sys.h"
 
-/* Regions that one call of the kernel lists. */
+/* Largest number of regions that one call of the kernel lists. */
 #define NR_REGIONS 256
 
 /**
  * struct guard - a view whose pages are protected
- * @fault_fd: userfaultfd; the protection ends when it is closed
- * @pagemap_fd: to ask for written pages
+ * @fault_fd: descriptor of userfaultfd(2); the protection ends when it is closed
+ * @pagemap_fd: descriptor that lists written pages
  * @start: address of the first page
  * @end: address behind the last page
- * @checked: the kernel does see writes to all of the pages
+ * @checked: true if the kernel is known to see writes to all of the pages
  */
 struct guard {
 	int fault_fd;
@@ -42,7 +42,7 @@ struct guard {
 	bool checked;
 };
 
-/* Bytes of the view, and of what is behind it in its last page. */
+/* Returns the length of the pages of the view, whose last page may be longer than the view. */
 static uint64_t page_bytes(const struct chario_view *view)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -50,7 +50,7 @@ static uint64_t page_bytes(const struct chario_view *view)
 	return (view->bytes + page - 1) / page * page;
 }
 
-/* Whatever the kernel says against it, this way is closed; others may be open. */
+/* Returns -EOPNOTSUPP, so that another tracking is tried, unless memory or files ran out. */
 static int refuse(int err)
 {
 	return err == -ENOMEM || err == -EMFILE || err == -ENFILE ? err : -EOPNOTSUPP;
@@ -109,9 +109,9 @@ static int start(struct chario_view *view)
 }
 
 /*
- * Some kernels take any memory, and pass over what they cannot protect, such as
- * physical pages that a driver has mapped.  Right after the load no page has been
- * protected: those that are not listed as written never will be.
+ * Check that the kernel can protect all pages.  Some kernels accept any memory, and skip pages
+ * that they cannot protect, such as physical pages that a driver has mapped.  Right after the
+ * load no page is protected yet: a page that is not listed as written now never will be.
  */
 static int check(struct guard *guard)
 {
@@ -154,7 +154,7 @@ static void found(struct chario_view *view, const struct chario_pagemap_region *
 	size_t first = (size_t)(region->start - memory) / CHARIO_STORE_BLOCK;
 	size_t end = (size_t)(region->end - memory) / CHARIO_STORE_BLOCK;
 
-	/* The last page may be longer than what is left of the view. */
+	/* The last page may end behind the view. */
 	if (end > view->dirty->nr_blocks)
 		end = view->dirty->nr_blocks;
 	chario_dirty_set(view->dirty, first, end);

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */
 /*
- * How changed blocks of a view are known: one table of operations for each kind.
+ * A tracking finds the changed blocks of a view: one table of operations for each kind.
  *
- *	view/track-marks.c		the program says so
+ *	view/track-marks.c		marks of the program
  *	view/track-write-protect.c	userfaultfd(2), asynchronous
  *	view/track-compare.c		checksums
  *
- * Whatever the kind, what it finds is added to the bits of the view, and stays
- * there until the block has been written: a kind may forget what it has handed
- * over.
+ * Each kind sets the bits of the blocks that it finds.  A bit stays set until its block has
+ * been written, so the kind may forget the change.
  */
 #ifndef CHARIO_TRACK_H
 #define CHARIO_TRACK_H
@@ -24,18 +23,19 @@
 
 /**
  * struct chario_view - a loaded part of an area
- * @area: whose part it is
- * @offset: of the part in the area
- * @bytes: whole blocks
- * @buffer: where it has been loaded into
- * @buffer_offset: where in it
- * @memory: the same for the CPU, NULL where the CPU does not reach it
- * @ops: how changes are known
- * @track: what @ops work on
- * @dirty: blocks that have changed, as far as known
- * @lock: one flush, reload or count at a time; not needed for marks
- * @stale: a reload has failed, nobody knows what is in the buffer
- * @next: view of this process, under the lock of view/list.c
+ * @area: area of the part
+ * @offset: offset of the part in the area
+ * @bytes: length of the part, whole blocks
+ * @buffer: buffer that holds the part
+ * @buffer_offset: offset of the part in the buffer
+ * @memory: address of the part for the CPU; NULL if the CPU does not reach it
+ * @ops: operations of the tracking
+ * @track: private data of the tracking
+ * @dirty: changed blocks found so far
+ * @lock: lock that lets one flush, reload or count run at a time, and protects @stale and
+ *	@track; marks do not need it
+ * @stale: true if a reload has failed, so that the content of the buffer is unknown
+ * @next: next view of this process, under the lock of view/list.c
  */
 struct chario_view {
 	struct chario_area *area;
@@ -52,25 +52,26 @@ struct chario_view {
 	struct chario_view *next;
 };
 
-/* view/view.c: hand bytes of a view over between CPU and device, where its buffer needs that. */
+/* view/view.c: hand bytes of a view over between CPU and device, if its buffer needs that. */
 int chario_view_sync(const struct chario_view *view, size_t at, size_t bytes,
 		     enum chario_sync direction);
 
 /**
  * struct chario_track_ops - one kind of tracking
- * @kind: which
- * @needs_memory: of the CPU
- * @start: begin, before the view is loaded; sets @track of the view.
- *	-EOPNOTSUPP where this memory or this kernel does not have it
- * @forget: what is in the buffer is what is on the disk; -EOPNOTSUPP where it
- *	turns out that changes would not be seen
- * @collect: add to the bits what has changed since the last time, or since
- *	@forget.  Changes while this runs are found now or by the next one
- * @before_write: blocks are about to be written, their bits have been cleared; or NULL
- * @after_write: blocks have been written; or NULL
- * @stop: end what @start has begun; or NULL
+ * @kind: kind of the tracking
+ * @needs_memory: true if the CPU must reach the memory of the view
+ * @start: function that begins the tracking, before the view is loaded, and sets @track of
+ *	the view; it returns -EOPNOTSUPP if this memory or this kernel has no such tracking
+ * @forget: function that forgets all changes, when the buffer is equal to the disk; it
+ *	returns -EOPNOTSUPP if changes could not be found
+ * @collect: function that sets the bits of the blocks that have changed since its last call
+ *	or that of @forget; it or its next call finds the changes made while it runs
+ * @before_write: function called before blocks are written, when their bits are cleared; or
+ *	NULL
+ * @after_write: function called when blocks have been written; or NULL
+ * @stop: function that ends the tracking; or NULL
  *
- * Those that return something return 0 or a negative errno.
+ * Functions with a result return 0 or a negative errno.
  */
 struct chario_track_ops {
 	enum chario_tracking kind;

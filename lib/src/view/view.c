@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
- * Views: parts of areas in buffers.  What a flush does is in view/flush.c.
+ * Views: parts of areas in buffers.  The flush is in view/flush.c.
  */
 #include <chario/view.h>
 
@@ -28,7 +28,7 @@ int chario_view_sync(const struct chario_view *view, size_t at, size_t bytes,
 	return chario_buffer_sync(view->buffer, view->buffer_offset + at, bytes, direction);
 }
 
-/* Read all of the view; what the CPU has written there may not come after it. */
+/* Read all of the view; the first sync keeps older writes of the CPU from overwriting it. */
 static int read_all(const struct chario_view *view)
 {
 	int err = chario_view_sync(view, 0, view->bytes, CHARIO_SYNC_FOR_DEVICE);
@@ -64,7 +64,7 @@ static void stop_tracking(struct chario_view *view)
 	view->track = NULL;
 }
 
-/* Load a view, with changes known in one way. */
+/* Load a view with one kind of tracking. */
 static int load_with(struct chario_view *view, const struct chario_track_ops *ops)
 {
 	int err;
@@ -81,7 +81,7 @@ static int load_with(struct chario_view *view, const struct chario_track_ops *op
 	return err;
 }
 
-/* Take the first way that there is; a view that is never written needs none. */
+/* Load a view with the best possible tracking; a view that is never written needs none. */
 static int load_auto(struct chario_view *view)
 {
 	int err = -EOPNOTSUPP;
@@ -114,7 +114,7 @@ static int load(struct chario_view *view, enum chario_tracking tracking)
 	return load_with(view, ways[tracking]);
 }
 
-/* Whole blocks, inside the area as its space goes, and inside the buffer. */
+/* Check that the view is whole blocks, inside the space of the area and inside the buffer. */
 static int check_place(const struct chario_view *view)
 {
 	struct chario_area_info info;
@@ -163,7 +163,7 @@ static struct chario_view *create(struct chario_area *area, uint64_t offset, siz
 	return NULL;
 }
 
-/* A view that has been created: check it, take its place, load it. */
+/* Check a new view, add it to the views of this process, and load it. */
 static int begin(struct chario_view *view, enum chario_tracking tracking)
 {
 	int err = check_place(view);
