@@ -25,6 +25,7 @@ COVERED = (
     "gst",
     "lib/include",
     "lib/src/device",
+    "lib/src/machine",
     "lib/src/queue",
     "lib/src/store",
     "lib/src/stream",

@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
- * A drive goes from one driver to another.
+ * The move of a drive from one driver to another.
  *
- * The order of the steps is what makes a bind safe.  First everything that can
- * fail without a trace: rights, uses, the module.  From the check on, the
- * namespaces are held open exclusively, so that nobody can mount one while it
- * is taken away.  Then the override, before the release: a drive that is free
- * must find no driver but ours.  Whatever fails after that is undone in the
- * opposite order.
+ * The order of the steps makes a bind safe.  The steps that can fail without a trace come
+ * first: rights, uses, the module.  From the check of uses on, the namespaces are held open
+ * exclusively, so that nobody can mount one while it is taken away.  The override comes before
+ * the release, because a free drive must find no driver but ours.  When a later step fails,
+ * the earlier ones are undone in the opposite order.
  *
- * Only one move of a drive goes on at a time: a second would take what the
- * first has half done for the state to go back to.  What a move that was killed
- * has left, a drive without a driver and a note of its earlier one, is taken up
- * by the next.
+ * Only one move of a drive goes on at a time: a second would take the unfinished work of the
+ * first for the state to go back to.  A move that was killed leaves a drive without a driver
+ * and a record of its earlier driver; the next move continues from these.
  */
 #include <chario/bind.h>
 #include <chario/list.h>
@@ -31,30 +29,30 @@
 
 #define MEMORY "/run/chario"
 
-/* The first version of struct chario_bind_result. */
+/* Size in bytes of the first version of struct chario_bind_result. */
 #define RESULT_MIN 84
 
 #define WAIT_STEP_MS 50
 #define WAIT_STEPS   200
 
-/* It is there while udev works on events. */
+/* This file exists while udev works on events. */
 #define UDEV_BUSY "/run/udev/queue"
 
 /* sysfs shows an empty override as "(null)" and empties it for a lone newline. */
 #define NO_OVERRIDE_SHOWN "(null)"
 #define NO_OVERRIDE       "\n"
 
-/* Stands for an empty word in the memory. */
+/* The record of the earlier driver has this word for an empty one. */
 #define NOTHING "-"
 
 /**
  * struct move - a drive on its way
- * @drive: the drive as it was at the beginning
- * @override: its driver_override at the beginning, fit to be written
- * @result: what is told to the caller
- * @claims: descriptors that keep others from its namespaces
- * @nr_claims: how many
- * @lock: descriptor that keeps other moves of the drive waiting, or -1
+ * @drive: drive as it was at the beginning
+ * @override: driver_override of the drive at the beginning, in the form to be written
+ * @result: result for the caller
+ * @claims: descriptors that keep other programs from the namespaces of the drive
+ * @nr_claims: number of claims
+ * @lock: descriptor of the lock that lets other moves of the drive wait, or -1
  */
 struct move {
 	struct chario_drive drive;
@@ -97,14 +95,14 @@ static int look(struct move *move, const struct chario_drive *drive)
 			      CHARIO_PCI_DEVICES "/%s/driver_override", drive->address);
 	if (err)
 		return err;
-	/* Our own is nothing to go back to: it would keep the drive with us. */
+	/* Our own override is no state to go back to: it would keep the drive with us. */
 	if (!move->override[0] || !strcmp(move->override, NO_OVERRIDE_SHOWN) ||
 	    !strcmp(move->override, CHARIO_PCI_DRIVER))
 		chario_sys_copy(move->override, sizeof(move->override), NO_OVERRIDE);
 	return chario_sys_may_write(CHARIO_PCI_DEVICES "/%s/driver_override", drive->address);
 }
 
-/* Who may move the drive waits for other moves of it, and looks again then. */
+/* Look at the drive, wait for other moves of it, and look again; check rights before waiting. */
 static int start(struct move *move, const struct chario_drive *drive)
 {
 	int err = look(move, drive);
@@ -120,9 +118,9 @@ static int start(struct move *move, const struct chario_drive *drive)
 }
 
 /*
- * Wait until udev has looked at what is new.  It opens block devices to see
- * what is on them, which is no use of them, and it makes the links and rights
- * of disks.  When it takes too long, that is not our failure.
+ * Wait until udev has handled new devices.  udev opens block devices to look at their content,
+ * which does not count as a use, and makes the links and rights of disks.  A udev that takes
+ * too long is not a failure of the move.
  */
 static void wait_for_udev(void)
 {
@@ -171,7 +169,7 @@ static int refuse(const struct chario_use *use, void *data)
 	return -EBUSY;
 }
 
-/* Who uses it is asked twice: udev may begin after it has been waited for. */
+/* Check the uses twice: udev may open the drive after the first wait for it. */
 static int check_uses(const struct move *move)
 {
 	int err;
@@ -197,7 +195,7 @@ static int load_module(void)
 	return chario_sys_exists(CHARIO_PCI_DRIVERS "/" CHARIO_PCI_DRIVER) ? 0 : -ENOENT;
 }
 
-/* One line: the earlier driver and its override, as "nvme -". */
+/* Record the earlier driver and its override in one line, such as "nvme -". */
 static int remember(const struct move *move)
 {
 	const char *override = strcmp(move->override, NO_OVERRIDE) ? move->override : NOTHING;
@@ -231,7 +229,7 @@ static int forget(const struct move *move)
 	return chario_sys_remove(MEMORY "/%s", move->drive.address);
 }
 
-/* Has a move been killed between the driver that had the drive and the next? */
+/* Returns whether a move was killed after the release and before the next driver. */
 static bool is_left_over(const struct move *move)
 {
 	return !move->drive.driver[0] && chario_sys_exists(MEMORY "/%s", move->drive.address);
@@ -256,7 +254,7 @@ static int look_at(const struct chario_list_disk *disk, void *data)
 	return 0;
 }
 
-/* The probe makes the disks, udev or devtmpfs makes their files. */
+/* Wait for the disks, which the probe makes, and their files, which udev or devtmpfs makes. */
 static int wait_for_disks(struct move *move)
 {
 	struct appearance seen = { .address = move->drive.address };
@@ -274,7 +272,7 @@ static int wait_for_disks(struct move *move)
 			wait_for_udev();
 			return 0;
 		}
-		/* devtmpfs makes no node in its place. */
+		/* devtmpfs makes no node where another file is. */
 		if (seen.nr_foreign)
 			return -ENOTBLK;
 		chario_sys.sleep_ms(WAIT_STEP_MS);
@@ -282,7 +280,7 @@ static int wait_for_disks(struct move *move)
 	return -ETIMEDOUT;
 }
 
-/* Put back what a bind has changed, as far as it came. */
+/* Undo the steps that a failed bind has done. */
 static void restore(struct move *move)
 {
 	read_driver(move);
@@ -297,7 +295,7 @@ static void restore(struct move *move)
 	move->result.restored = !strcmp(move->result.driver, move->result.earlier_driver);
 }
 
-/* The steps that leave a trace, each undone by restore(). */
+/* Do the steps that leave a trace; restore() undoes each of them. */
 static int take(struct move *move)
 {
 	int err;
@@ -312,7 +310,7 @@ static int take(struct move *move)
 		if (err)
 			return err;
 	}
-	/* Held any longer, they would keep the name of the controller taken. */
+	/* Open claims would keep the name of the controller taken. */
 	let_go(move);
 	move->result.step = CHARIO_BIND_ATTACH;
 	err = attach(move, CHARIO_PCI_DRIVER);
@@ -322,7 +320,7 @@ static int take(struct move *move)
 	return wait_for_disks(move);
 }
 
-/* What to go back to. */
+/* Find the earlier driver, to go back to. */
 static int find_earlier(struct move *move)
 {
 	if (is_left_over(move))
@@ -389,7 +387,7 @@ static int give_back(struct move *move)
 		return err;
 	}
 	move->result.step = CHARIO_BIND_ATTACH;
-	/* The earlier driver may have been unloaded: then the kernel chooses. */
+	/* If the earlier driver has been unloaded, the kernel chooses one. */
 	err = *driver ? attach(move, driver) : -ENOENT;
 	if (err)
 		err = chario_sys_write(move->drive.address, "/sys/bus/pci/drivers_probe");
@@ -424,7 +422,7 @@ static int unbind_drive(struct move *move, const struct chario_drive *drive, uin
 	return err ? err : give_back(move);
 }
 
-/* What a bind and an unbind have in common around their steps. */
+/* Do the common work of a bind and an unbind around their steps. */
 static int run(int (*steps)(struct move *, const struct chario_drive *, uint32_t),
 	       const struct chario_drive *drive, uint32_t flags, struct chario_bind_result *result,
 	       size_t size)

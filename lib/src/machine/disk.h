@@ -10,16 +10,16 @@
 #define CHARIO_DISK_CLASS "/sys/class/chario"
 
 /*
- * The device file that a name means: a path with a slash stays as it is,
- * "N" and "chardiskN" are names, anything else is a serial number.  Returns 0,
- * -ENODEV, -ENOTUNIQ, -EINVAL or another negative errno.
+ * Find the device file for a name: a path with a slash stays as it is, "N" and "chardiskN" are
+ * names of disks, any other text is a serial number.  Returns 0, -ENODEV, -ENOTUNIQ, -EINVAL or
+ * another negative errno.
  */
 int chario_disk_path(char path[PATH_MAX], const char *name);
 
 /*
- * Whether what stands at a path may be opened: 0; -ENOTBLK where it is /dev/chardiskN and not
- * the node of that disk, such as a plain file that dd has made there while the disk was away;
- * -ENOENT where nothing stands there.
+ * Check that the file at a path may be opened.  Returns 0; -ENOENT if there is none; -ENOTBLK if
+ * it is /dev/chardiskN but not the node of that disk, such as a plain file that dd has made
+ * there while the disk was away; or another negative errno.
  */
 int chario_disk_check_node(const char *path);
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
-/*
- * NVMe controllers on the PCI bus, whoever drives them.
- */
+/* NVMe controllers on the PCI bus, with any driver or none. */
 #include <chario/drive.h>
 #include <chario/list.h>
 
@@ -17,7 +15,7 @@
 /* PCI Code and ID Assignment Specification: mass storage, NVM, NVMe. */
 #define CLASS_NVME "0x010802"
 
-/* The first version of the struct. */
+/* Size in bytes of the first version of struct chario_drive. */
 #define DRIVE_MIN 140
 
 bool chario_pci_is_address(const char *text)
@@ -30,7 +28,7 @@ bool chario_pci_is_address(const char *text)
 	       bus <= 0xff && slot <= 0x1f && function <= 7;
 }
 
-/* In /sys/devices/pci0000:00/0000:00:01.0/0000:01:00.0/nvme the last one. */
+/* Take the last address in a path such as /sys/devices/pci0000:00/0000:00:01.0/0000:01:00.0/nvme. */
 void chario_pci_address_of(char *address, size_t size, const char *folder)
 {
 	char path[PATH_MAX], *part, *rest;
@@ -118,9 +116,9 @@ int chario_drive_each(chario_drive_visit *visit, void *data)
 }
 
 /*
- * The head of a multipath namespace stands in
- * /sys/devices/virtual/nvme-subsystem/nvme-subsysN, beside links to its
- * controllers, and belongs to no PCI device.
+ * Find the drive behind the head of a multipath namespace.  The head is in
+ * /sys/devices/virtual/nvme-subsystem/nvme-subsysN, beside links to its controllers, and belongs
+ * to no PCI device.
  */
 static int find_behind_head(char *address, size_t size, const char *block)
 {
@@ -156,7 +154,7 @@ static int find_behind_head(char *address, size_t size, const char *block)
 	return 0;
 }
 
-/* A device file, or a link to one, by its last name: "nvme0n1". */
+/* Find a drive by the name of its device file, such as "nvme0n1". */
 static int find_by_device(char *address, size_t size, const char *name)
 {
 	char folder[NAME_MAX + 32];
@@ -189,7 +187,7 @@ static int find_by_disk(char *address, size_t size, const char *name)
 	return *address ? 0 : -ENOTTY;
 }
 
-/* A file is known by its name: only where the kernel gives the names. */
+/* Resolve a path to the name of a device: only names below /dev and /sys are the kernel's. */
 static int resolve_device(char *name, size_t size, const char *asked)
 {
 	char path[PATH_MAX];

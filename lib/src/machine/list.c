@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
-/*
- * The disks of this machine, from sysfs, and what their names mean.
- */
+/* The disks of this machine, from sysfs, and their names. */
 #include <chario/list.h>
 
 #include <errno.h>
@@ -55,7 +53,7 @@ static bool is_disk(const char *name, uint32_t *index)
 	return !strncmp(name, NAME_PREFIX, prefix) && parse_index(name + prefix, index);
 }
 
-/* Major and minor number of a disk as its node has to have them. */
+/* Read the major and minor number that the node of a disk must have. */
 static int read_number_of_node(dev_t *number, uint32_t index)
 {
 	unsigned int major, minor;
@@ -89,7 +87,7 @@ int chario_disk_check_node(const char *path)
 	err = read_number_of_node(&number, index);
 	if (!err)
 		return S_ISCHR(status.st_mode) && status.st_rdev == number ? 0 : -ENOTBLK;
-	/* There is no such disk: it cannot be one, but it may be what a program left there. */
+	/* Without such a disk, a plain file at its path is one that a program left there. */
 	if (!chario_sys_exists(CHARIO_DISK_CLASS "/" NAME_PREFIX "%u", index) &&
 	    S_ISREG(status.st_mode))
 		return -ENOTBLK;

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */
-/*
- * Where the PCI bus and the module stand in sysfs.
- */
+/* The places of the PCI bus and of the module in sysfs. */
 #ifndef CHARIO_PCI_H
 #define CHARIO_PCI_H
 
@@ -13,16 +11,16 @@
 #define CHARIO_PCI_DRIVER  "chario"
 #define CHARIO_MODULE      "/sys/module/chario"
 
-/* Whether a text is a PCI address with its domain, "0000:01:00.0". */
+/* Returns whether a text is a PCI address with its domain, such as "0000:01:00.0". */
 bool chario_pci_is_address(const char *text);
 
 /*
- * The address of the PCI device that a folder of sysfs belongs to; empty when
- * it belongs to none.
+ * Find the address of the PCI device that a folder of sysfs belongs to; an empty text if there
+ * is none.
  */
 void chario_pci_address_of(char *address, size_t size, const char *folder);
 
-/* The name of the driver that has a PCI device; empty when none has. */
+/* Find the name of the driver that has a PCI device; an empty text if there is none. */
 void chario_pci_driver_of(char *driver, size_t size, const char *address);
 
 #endif /* CHARIO_PCI_H */

@@ -84,7 +84,7 @@ static int add_loops(struct chario_stack *stack)
 	return err ? err : nr_names == -ENOMEM ? -ENOMEM : 0;
 }
 
-/* Everything on devices @first and later; devices that are added join in. */
+/* Add all devices that stand on those of the stack, also on those that are added. */
 static int climb(struct chario_stack *stack)
 {
 	char name[sizeof(stack->devices->name)];
@@ -105,9 +105,8 @@ static int climb(struct chario_stack *stack)
 }
 
 /*
- * The name of the namespace that users open.  With multipath the controller
- * has a hidden path device, nvme0c1n1: subsystem 0, controller 1, namespace 1.
- * Users open the head, nvme0n1.
+ * Find the name of the namespace that users open.  With multipath the controller has a hidden
+ * path device, nvme0c1n1: subsystem 0, controller 1, namespace 1.  Users open the head, nvme0n1.
  */
 static void name_head(char *head, size_t size, const char *path_device)
 {

@@ -14,8 +14,8 @@
  * struct chario_stack_device - one device of a stack
  * @name: name in sysfs and below /dev
  * @number: "major:minor" of a block device, else empty
- * @below: the device that this one stands on; empty for what is the drive's
- * @whole: a namespace, all of it
+ * @below: name of the device that this one stands on; empty for a device of the drive itself
+ * @whole: true for a whole namespace
  */
 struct chario_stack_device {
 	char name[64];
@@ -26,8 +26,8 @@ struct chario_stack_device {
 
 /**
  * struct chario_stack - all devices of a drive
- * @devices: lower ones come first
- * @nr_devices: how many there are
+ * @devices: array of devices, lower ones first
+ * @nr_devices: number of devices
  */
 struct chario_stack {
 	struct chario_stack_device *devices;
@@ -38,11 +38,11 @@ struct chario_stack {
 int chario_stack_init(struct chario_stack *stack, const struct chario_drive *drive);
 void chario_stack_deinit(struct chario_stack *stack);
 
-/* The device with this name or this number; NULL when it is not in the stack. */
+/* Returns the device with this name or this number; NULL if it is not in the stack. */
 const struct chario_stack_device *chario_stack_find(const struct chario_stack *stack,
 						    const char *name_or_number);
 
-/* The device that a path below /dev leads to; NULL when it is not in the stack. */
+/* Returns the device at a path below /dev; NULL if it is not in the stack. */
 const struct chario_stack_device *chario_stack_find_path(const struct chario_stack *stack,
 							 const char *path);
 

@@ -2,9 +2,8 @@
 /*
  * Reasons not to take a drive away from its driver.
  *
- * Each check looks at one thing by which a device shows that it is used.  A
- * check that cannot be made is a use too, of kind CHARIO_USE_UNKNOWN: who is
- * unsure must not take a drive away.
+ * Each check looks for one sign that a device is used.  A check that cannot be made counts as a
+ * use of kind CHARIO_USE_UNKNOWN: in doubt a drive must not be taken away.
  */
 #include <chario/use.h>
 
@@ -23,14 +22,14 @@
 
 /**
  * struct walk - one walk through the uses of a drive
- * @stack: its devices
+ * @stack: devices of the drive
  * @mounts: all mounts that the caller can see
  * @swaps: all swap space
- * @each: goes through one of these tables
- * @above: goes through @mounts while @each does
- * @visit: is told each use
- * @data: for @visit
- * @nr_uses: how many it has been told
+ * @each: iterator over @mounts or @swaps
+ * @above: second iterator over @mounts, used inside the first
+ * @visit: function that is told each use
+ * @data: argument of @visit
+ * @nr_uses: number of uses that @visit has been told
  */
 struct walk {
 	struct chario_stack stack;
@@ -60,8 +59,9 @@ static int tell_unknown(struct walk *walk, const char *device, const char *doing
 }
 
 /*
- * A btrfs has a device number of its own and names one of its devices as its
- * source.  sysfs has the others: /sys/fs/btrfs/UUID/devices/NAME.
+ * Find the device of the drive that a btrfs lies on.  A btrfs has a device number of its own
+ * and names one of its devices as its source; sysfs lists all of its devices as
+ * /sys/fs/btrfs/UUID/devices/NAME.
  */
 static const struct chario_stack_device *find_btrfs(const struct walk *walk, const char *source)
 {
@@ -107,7 +107,7 @@ static bool is_below(const char *path, size_t length, const char *point)
 	       (length == depth || path[depth] == '/');
 }
 
-/* The device of the drive that a folder lies on, by a mount above it. */
+/* Find the device of the drive that a folder lies on, by a mount above it. */
 static const struct chario_stack_device *find_above(const struct walk *walk, const char *path,
 						    size_t length)
 {
@@ -121,7 +121,7 @@ static const struct chario_stack_device *find_above(const struct walk *walk, con
 	return found;
 }
 
-/* The device of the drive that one of the layers of an overlay lies on. */
+/* Find the device of the drive that one of the layers of an overlay lies on. */
 static const struct chario_stack_device *find_overlay(const struct walk *walk,
 						      struct libmnt_fs *overlay)
 {
@@ -209,7 +209,7 @@ static int check_holders(struct walk *walk)
 	return ret;
 }
 
-/* What a process' file descriptor has open, when that is in the stack. */
+/* Returns the device of the drive that a descriptor of a process has open, or NULL. */
 static const struct chario_stack_device *opened(const struct walk *walk, const char *pid,
 						const char *fd)
 {
@@ -220,7 +220,7 @@ static const struct chario_stack_device *opened(const struct walk *walk, const c
 	    strncmp(path, "/dev/", 5))
 		return NULL;
 	found = chario_stack_find(&walk->stack, path + 5);
-	/* What stands on the drive is told as a holder, whoever has it open. */
+	/* A device that stands on the drive is told as a holder, whoever has it open. */
 	return found && !found->below[0] ? found : NULL;
 }
 
@@ -231,7 +231,7 @@ static int check_process(struct walk *walk, const char *pid)
 	struct dirent **fds;
 	int nr_fds = chario_sys_names(&fds, "/proc/%s/fd", pid);
 
-	/* A process that has ended is no use; one of another user may be. */
+	/* A process that has ended is no use; the process of another user may be one. */
 	if (nr_fds == -EACCES || nr_fds == -EPERM)
 		return -EACCES;
 	for (int i = 0; i < nr_fds && !device; i++)
@@ -268,7 +268,7 @@ static int check_processes(struct walk *walk)
 	return ret;
 }
 
-/* The last check: it says that there is a use, but not which. */
+/* Open each namespace exclusively: this last check tells that there is a use, but not which. */
 static int check_exclusive(struct walk *walk)
 {
 	char path[PATH_MAX];
@@ -309,7 +309,7 @@ static int check_all(struct walk *walk)
 	return ret;
 }
 
-/* A line that libmount cannot read may be the use: it must not be passed over. */
+/* A line that libmount cannot read may be a use, so it must not be skipped. */
 static int refuse_line(struct libmnt_table *table, const char *path, int line)
 {
 	(void)table;
