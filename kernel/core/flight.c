@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A request in the air: the ends of it that a call of one command has no use
- * for, or reaches seldom.
+ * A request in flight: the functions that a call of one command does not need, or
+ * seldom reaches.
  */
 #include <linux/jiffies.h>
 
@@ -11,9 +11,9 @@
 /**
  * chario_flight_wait_command() - wait for a command
  * @q: the queue
- * @origin: whose it will be
+ * @origin: open file that the command is for
  * @expires: jiffies at which to give up
- * @killable: a fatal signal ends the wait
+ * @killable: true if a fatal signal ends the wait
  *
  * Return: as chario_queue_get().
  */
@@ -29,9 +29,9 @@ chario_flight_wait_command(struct chario_queue *q,
 }
 
 /*
- * The caller has been killed.  Unless CHARIO_DUTY_STAY binds it, the request goes on
- * without it.  @req may have ended and be another's: chario_complete_abandon() decides
- * by the waiter, under the lock.
+ * The caller has been killed.  Unless CHARIO_DUTY_STAY binds it, its request goes on
+ * without it.  @req may have ended and belong to another caller: so
+ * chario_complete_abandon() decides by the waiter, under the lock.
  */
 static noinline void leave_or_stay(struct chario_queue *q,
 				   struct chario_request *req,
@@ -50,11 +50,11 @@ static noinline void leave_or_stay(struct chario_queue *q,
 
 /**
  * chario_flight_sleep() - wait until a request has ended
- * @q: its queue
- * @req: in the air
+ * @q: queue of the request
+ * @req: a request in flight
  * @waiter: the caller
  *
- * A fatal signal ends the wait: the request is orphaned then, unless the caller
+ * A fatal signal ends the wait: then the request is orphaned, unless the caller
  * has to stay.
  */
 void chario_flight_sleep(struct chario_queue *q, struct chario_request *req,
@@ -75,11 +75,11 @@ void chario_flight_sleep(struct chario_queue *q, struct chario_request *req,
 
 /**
  * chario_flight_land() - wait for a request and let go of it
- * @flight: in the air
- * @call: whose it is
- * @error: set when it did not come to all that was asked of it, else 0
+ * @flight: the request in flight
+ * @call: call of the request
+ * @error: set to -errno if the request did not do all that it should, else to 0
  *
- * Return: bytes in front of its first failure.
+ * Return: bytes in front of the first failure.
  */
 size_t chario_flight_land(struct chario_flight *flight,
 			  const struct chario_call *call, int *error)
@@ -99,14 +99,14 @@ size_t chario_flight_land(struct chario_flight *flight,
 }
 
 /**
- * chario_flight_fault_in() - wait for memory of a call that is not there
- * @call: the call; what commands it has are with the device
- * @iter: at the memory
+ * chario_flight_fault_in() - wait for memory of a call that is not present
+ * @call: the call; all of its commands are with the device
+ * @iter: position at the memory
  * @least: bytes of its next command
  * @most: bytes to bring in, @least or more
  *
- * Return: 0; EAGAIN when it must not wait, ETIMEDOUT, or as
- * chario_pages_fault_in().
+ * Return: 0; EAGAIN if it must not wait; EFAULT if less than @least is accessible;
+ * ETIMEDOUT; or an error of chario_pages_fault_in().
  */
 int chario_flight_fault_in(const struct chario_call *call,
 			   const struct iov_iter *iter, size_t least,
@@ -125,10 +125,10 @@ int chario_flight_fault_in(const struct chario_call *call,
 }
 
 /**
- * chario_flight_single_late() - chario_flight_single() on memory that is not there
- * @call: what is asked for
+ * chario_flight_single_late() - run chario_flight_single() on memory not present
+ * @call: the call
  * @addr: address in user space
- * @bytes: length
+ * @bytes: length in bytes
  *
  * Return: as chario_request_run().
  */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A request in the air: commands are filled in and posted, its caller waits
- * for it, it lands.
+ * A request in flight: its commands are filled in and posted, its caller waits
+ * for it, and it finishes.
  *
- * Inline, because the common call - one command, and a caller who waits - is
- * nothing but this: see chario_flight_single().  Calls of more commands are
- * put together from the same steps in request.c.
+ * The steps are inline because they are all that the common call needs, which is
+ * one command with a caller who waits: see chario_flight_single().  Calls of more
+ * commands are put together from the same steps in request.c.
  */
 #ifndef CHARIO_CORE_FLIGHT_H
 #define CHARIO_CORE_FLIGHT_H
@@ -23,11 +23,12 @@
 #include "trace.h"
 
 /**
- * struct chario_flight - a request in the air, and the caller that waits
- * @q: its queue
- * @req: the request; not to be touched once the waiter says ORPHANED
- * @waiter: the caller, on its stack; apart, for it is all that others look at
- * @pos: byte offset on the disk of its start
+ * struct chario_flight - a request in flight, and the caller that waits
+ * @q: queue of the request
+ * @req: the request; not to be touched once the state of @waiter is ORPHANED
+ * @waiter: the caller, on its stack; a structure of its own because other contexts
+ *	access nothing else of a flight
+ * @pos: byte offset on the disk of the start of the request
  */
 struct chario_flight {
 	struct chario_queue *q;
@@ -51,7 +52,7 @@ int chario_flight_fault_in(const struct chario_call *call,
 ssize_t chario_flight_single_late(const struct chario_call *call,
 				  unsigned long addr, u32 bytes);
 
-/* The queue of this CPU for the way of completion that a call wants. */
+/* Returns this CPU's queue for the completion mode of a call, or the taken queue. */
 static inline struct chario_queue *
 chario_flight_queue(const struct chario_call *call)
 {
@@ -64,7 +65,7 @@ chario_flight_queue(const struct chario_call *call)
 	return call->irq_queue[cpu];
 }
 
-/* A free command, or an ERR_PTR; EAGAIN when there is none for this file. */
+/* Returns a free command or an ERR_PTR; EAGAIN if there is none for this file. */
 static inline struct chario_command *
 chario_flight_try_command(struct chario_queue *q, const struct chario_call *call)
 {
@@ -73,7 +74,7 @@ chario_flight_try_command(struct chario_queue *q, const struct chario_call *call
 	return chario_queue_try_get(q);
 }
 
-/* A free command, or an ERR_PTR; EAGAIN when there is none and no waiting. */
+/* Returns a free command or an ERR_PTR; EAGAIN if there is none and no waiting. */
 static __always_inline struct chario_command *
 chario_flight_command(struct chario_queue *q, const struct chario_call *call,
 		      bool may_wait)
@@ -90,8 +91,8 @@ chario_flight_command(struct chario_queue *q, const struct chario_call *call,
 }
 
 /*
- * Set up a request of @count commands in its first one.  Still to be said: who waits
- * or is told, and how many bytes it has.
+ * Set up a request of @count commands in the first one, except for its caller (a waiter
+ * or an asynchronous one) and its number of bytes.
  */
 static inline void chario_flight_init(struct chario_request *req,
 				      const struct chario_call *call,
@@ -112,7 +113,7 @@ static inline void chario_flight_init(struct chario_request *req,
 	req->expires = call->expires;
 }
 
-/* The caller of @flight will wait for a request. */
+/* Enter the caller of @flight as the waiter of a request. */
 static inline void chario_flight_await(struct chario_flight *flight,
 				       struct chario_waiter *waiter,
 				       struct chario_queue *q,
@@ -129,18 +130,18 @@ static inline void chario_flight_await(struct chario_flight *flight,
 	req->async.who = NULL;
 }
 
-/* @async will be told of a request. */
+/* Enter @async as the asynchronous caller of a request. */
 static inline void chario_flight_announce(struct chario_queue *q,
 					  struct chario_request *req,
 					  const struct chario_async *async)
 {
 	req->waiter = NULL;
 	req->async = *async;
-	/* Who polls looks for it, from the moment it can be polled. */
+	/* A polling caller finds its request by this queue. */
 	WRITE_ONCE(*async->queue, q);
 }
 
-/* Set up a request that the caller of @flight will wait for. */
+/* Set up a request with the caller of @flight as its waiter. */
 static inline void chario_flight_board(struct chario_flight *flight,
 				       struct chario_waiter *waiter,
 				       struct chario_queue *q,
@@ -152,7 +153,7 @@ static inline void chario_flight_board(struct chario_flight *flight,
 	chario_flight_await(flight, waiter, q, call, &first->own);
 }
 
-/* The place of a command in its call; its memory comes next. */
+/* Set the place of a command in its call; the memory is added later. */
 static inline void chario_flight_split(struct chario_queue *q,
 				       struct chario_command *cmd,
 				       size_t req_offset, u64 pos, u32 bytes)
@@ -164,8 +165,8 @@ static inline void chario_flight_split(struct chario_queue *q,
 }
 
 /*
- * From here on the buffer stays, until the first command is given back, which
- * is one whose request this is.
+ * Enter the buffer of a call in its request.  The buffer stays until the first
+ * command, in which the request lives, is given back.
  */
 static inline int chario_flight_enter(struct chario_request *req,
 				      const struct chario_call *call)
@@ -180,7 +181,7 @@ static inline int chario_flight_enter(struct chario_request *req,
 	return PTR_ERR_OR_ZERO(buf);
 }
 
-/* map -> queue: get a command ready whose memory is a slice of a buffer. */
+/* map -> queue: prepare a command whose memory is a slice of a buffer. */
 static __always_inline void chario_flight_slice(struct chario_queue *q,
 						struct chario_command *cmd,
 						u64 buffer_offset)
@@ -192,14 +193,14 @@ static __always_inline void chario_flight_slice(struct chario_queue *q,
 	trace_queue(q, cmd, 0);
 }
 
-/* So many commands have been handed to a queue, or will be. */
+/* Count commands that have been handed to a queue, or will be. */
 static __always_inline void chario_flight_count(const struct chario_call *call,
 						unsigned int commands)
 {
 	this_cpu_add(call->cio->counters->commands[call->op], commands);
 }
 
-/* map -> queue: get a command ready whose memory is held. */
+/* map -> queue: prepare a command whose memory is held. */
 static __always_inline int chario_flight_map(struct chario_queue *q,
 					     struct chario_command *cmd,
 					     enum chario_op op)
@@ -222,11 +223,11 @@ static __always_inline int chario_flight_map(struct chario_queue *q,
 
 static inline bool chario_flight_waits(const struct chario_waiter *waiter)
 {
-	/* Pairs with the release in core/complete.c: the result is there. */
+	/* Pairs with the release in core/complete.c, so that the result is visible. */
 	return smp_load_acquire(&waiter->state) == CHARIO_WAITING;
 }
 
-/* Look at the queue until the request has ended; false when to sleep. */
+/* Poll the queue until the request has ended; returns false if it is time to sleep. */
 static inline bool chario_flight_spin(struct chario_flight *flight,
 				      const struct chario_call *call)
 {
@@ -252,7 +253,7 @@ static inline bool chario_flight_spin(struct chario_flight *flight,
 	return true;
 }
 
-/* Wait for a request; false when it has been orphaned. */
+/* Wait for a request; returns false if it has been orphaned. */
 static __always_inline bool chario_flight_wait(struct chario_flight *flight,
 					       const struct chario_call *call)
 {
@@ -262,7 +263,7 @@ static __always_inline bool chario_flight_wait(struct chario_flight *flight,
 	return likely(flight->waiter->state != CHARIO_ORPHANED);
 }
 
-/* The caller gives up: its request goes on without it. */
+/* Return from an orphaned request, which goes on without its caller. */
 static inline ssize_t chario_flight_leave(const struct chario_flight *flight,
 					  const struct chario_call *call)
 {
@@ -273,11 +274,11 @@ static inline ssize_t chario_flight_leave(const struct chario_flight *flight,
 }
 
 /**
- * chario_flight_is_single() - is a call one command?
+ * chario_flight_is_single() - tell if a call is certain to be one command
  * @cio: the disk
- * @bytes: length of the call, in one piece of memory; not 0
+ * @bytes: length of the call in bytes, in one piece of memory; not 0
  *
- * Return: false when it may be more.
+ * Return: true for one command; false if there may be more.
  */
 static inline bool chario_flight_is_single(const struct chario_device *cio,
 					   size_t bytes)
@@ -285,7 +286,7 @@ static inline bool chario_flight_is_single(const struct chario_device *cio,
 	return bytes - 1 < READ_ONCE(cio->single_bytes);
 }
 
-/* The common call, as long as its memory is there: EFAULT when it is not. */
+/* Run the common call once; returns EFAULT if its memory is not present. */
 static __always_inline ssize_t
 chario_flight_try_single(const struct chario_call *call, unsigned long addr,
 			 u32 bytes)
@@ -342,10 +343,10 @@ chario_flight_try_single(const struct chario_call *call, unsigned long addr,
 }
 
 /**
- * chario_flight_single() - the common call: one command
- * @call: what is asked for; its @iter is not looked at
- * @addr: address in user space, where the memory is not a buffer
- * @bytes: length, see chario_flight_is_single()
+ * chario_flight_single() - run a call of one command
+ * @call: the call; @iter is ignored
+ * @addr: address in user space, unless the memory is a buffer
+ * @bytes: length in bytes, see chario_flight_is_single()
  *
  * Context: may sleep.
  * Return: as chario_request_run().
@@ -361,12 +362,12 @@ chario_flight_single(const struct chario_call *call, unsigned long addr,
 }
 
 /**
- * chario_flight_send() - the same on a buffer, for a caller who is told
- * @call: what is asked for; its @async is not looked at
- * @bytes: length, see chario_flight_is_single()
- * @async: who is told
+ * chario_flight_send() - start an asynchronous call of one command on a buffer
+ * @call: the call; @async in it is ignored
+ * @bytes: length in bytes, see chario_flight_is_single()
+ * @async: the caller, who is told of the end
  *
- * Return: -EIOCBQUEUED; EAGAIN when no command is free; or as
+ * Return: EIOCBQUEUED; EAGAIN if no command is free; or an error of
  * chario_buffer_find().
  */
 static __always_inline ssize_t

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Calls become requests, requests become commands.
+ * A call becomes requests, a request becomes commands.
  *
  *   chario_request_run
  *     chario_flight_single      one command; front ends know it themselves
@@ -9,10 +9,10 @@
  *       launch                  take commands, fill them in, post them
  *         prepare               split -> map -> queue, for one command
  *       chario_flight_land        wait, account, let go
- *     run_async                 all at once; the result comes by itself
+ *     run_async                 all commands at once; the result comes by itself
  *
- * slices.c takes the part of launch() and run_async() where the memory is a
- * buffer, and all of it where such a call is one chunk.
+ * If the memory is a buffer, slices.c takes the part of launch() and run_async(), and
+ * runs the whole call if it is one chunk.
  */
 #include <linux/sizes.h>
 
@@ -25,9 +25,9 @@
 #include "core/slices.h"
 
 /*
- * Where a call is: the next command starts here.  A call that has been cut by
- * an error goes no further: its memory and its place on the disk have parted.
- * Without an @iter its memory is a buffer, and @split all that is needed.
+ * The place in a call at which the next command starts.  After an error the call is
+ * cut and goes no further, because its memory and its place on the disk no longer
+ * match.  Without an @iter the memory is a buffer, and @split is all that is needed.
  */
 struct cursor {
 	struct iov_iter *iter;
@@ -56,7 +56,7 @@ static size_t bytes_left(const struct cursor *cur)
 	       cur->split.end - cur->split.pos;
 }
 
-/* Bytes of the next command, behind which a call is at @split; 0 at its end. */
+/* Returns the bytes of the next command, 0 if none; sets @split to its end. */
 static __always_inline u32 look_at_next(const struct cursor *cur,
 					struct chario_split *split)
 {
@@ -70,7 +70,7 @@ static __always_inline u32 look_at_next(const struct cursor *cur,
 	return chario_split_next(split, &cur->limits);
 }
 
-/* Commands that the next @bytes_max bytes of the call cost, @max at most. */
+/* Returns the number of commands, up to @max, in the next @bytes_max bytes. */
 static unsigned int count_commands(const struct cursor *cur, size_t bytes_max,
 				   unsigned int max)
 {
@@ -94,9 +94,9 @@ static unsigned int count_commands(const struct cursor *cur, size_t bytes_max,
 }
 
 /*
- * split -> map -> queue: fill in one command.  Pins the memory of the @count - 1
- * commands behind it with the same call, where it can.  EFAULT: a page is not
- * there, and @cur has not moved.
+ * split -> map -> queue: fill in one command.  If possible, the memory of the
+ * @count - 1 commands behind it is pinned with the same call.  Returns EFAULT, without
+ * moving @cur, if a page is not present.
  */
 static __always_inline int prepare(struct chario_queue *q,
 				   struct chario_command *cmd,
@@ -119,7 +119,7 @@ static __always_inline int prepare(struct chario_queue *q,
 	return chario_flight_map(q, cmd, cmd->req->op);
 }
 
-/* Take up to @want commands of a request, one at least, as a chain. */
+/* Take up to @want commands of a request, but at least one, as a chain. */
 static struct chario_command *take_commands(struct chario_queue *q,
 					    const struct chario_call *call,
 					    unsigned int want, bool may_wait,
@@ -143,21 +143,21 @@ static struct chario_command *take_commands(struct chario_queue *q,
 	return first;
 }
 
-/* The commands of a chain from @cmd on are not wanted; @last is in front of it, or NULL. */
+/* Give back the chain from @cmd on; @last is the command in front of it, or NULL. */
 static void give_back(struct chario_queue *q, struct chario_command *last,
 		      struct chario_command *cmd)
 {
-	/* Whoever orphans the request follows the chain. */
+	/* A context that orphans the request follows the chain at the same time. */
 	if (last)
 		WRITE_ONCE(last->next, NULL);
 	chario_queue_put_chain(q, cmd);
 }
 
 /*
- * Fill in and post a chain of commands.  0 when at least the first has been
- * posted: the request ends by itself.  After the last post it may have.
+ * Fill in and post a chain of commands.  Returns 0 if at least the first has been
+ * posted: then the request ends by itself, maybe already before the return.
  *
- * Where a page is not there the request ends in front of it; the bytes that are left
+ * If a page is not present, the request ends in front of it.  The remaining bytes
  * become another request, so that no command waits for the page.
  */
 static int post_commands(struct chario_queue *q, const struct chario_call *call,
@@ -211,7 +211,7 @@ static int launch(struct chario_flight *flight, struct chario_waiter *waiter,
 	return post_commands(q, call, flight->req, cur, got);
 }
 
-/* A synchronous call: what is in the air, and what has come of it so far. */
+/* A synchronous call: its requests in flight, and its result so far. */
 struct run {
 	struct chario_flight flights[2];
 	struct chario_waiter waiters[2];
@@ -221,7 +221,7 @@ struct run {
 	int error;
 };
 
-/* Bytes behind the first failure do not count. */
+/* Wait for the oldest request.  Bytes behind the first failure do not count. */
 static void land_oldest(struct run *run, const struct chario_call *call)
 {
 	size_t bytes;
@@ -235,12 +235,12 @@ static void land_oldest(struct run *run, const struct chario_call *call)
 }
 
 /*
- * How much fault_in() brings in at once: the requests that follow find their pages
- * there, and need not wait one by one.
+ * Largest number of bytes that fault_in() brings in at once, so that the requests that
+ * follow need not wait one by one.
  */
 #define FAULT_IN_BYTES	SZ_64M
 
-/* Wait for the pages of the next requests; those before have landed, so that no command is kept. */
+/* Wait for the pages of the next requests, after all earlier ones have ended. */
 static int fault_in(struct run *run, const struct chario_call *call,
 		    const struct cursor *cur)
 {
@@ -256,7 +256,7 @@ static int fault_in(struct run *run, const struct chario_call *call,
 					    FAULT_IN_BYTES));
 }
 
-/* 0 when all has been launched, or what kept the rest from it. */
+/* Launch all requests of a call; returns 0, or the error that stopped the rest. */
 static int launch_all(struct run *run, const struct chario_call *call)
 {
 	struct cursor cur;
@@ -279,14 +279,14 @@ static int launch_all(struct run *run, const struct chario_call *call)
 			run->launched++;
 		else if (ret != -EAGAIN || alone)
 			return ret;
-		/* Nothing free, or two chunks in the air. */
+		/* No command is free, or two chunks are in flight. */
 		if (ret || run->launched - run->landed == 2)
 			land_oldest(run, call);
 	} while (!run->error && !cur.cut && bytes_left(&cur));
 	return 0;
 }
 
-/* Between two requests of a call no command is there to keep its buffer. */
+/* Count the call as a user: between two requests no command keeps its buffer. */
 static struct chario_buffer *hold_buffer(const struct chario_call *call)
 {
 	struct chario_buffer *buf = NULL;
@@ -325,7 +325,6 @@ static noinline ssize_t run_sync(const struct chario_call *call)
 	return run.total;
 }
 
-/* A flush is one command, and has no memory. */
 static noinline ssize_t run_flush(const struct chario_call *call)
 {
 	struct chario_queue *q = chario_flight_queue(call);
@@ -355,7 +354,7 @@ static noinline ssize_t run_flush(const struct chario_call *call)
 	return error;
 }
 
-/* Is the call one command, from one piece of memory? */
+/* Returns whether the call is one command, from one piece of memory. */
 static bool is_single(const struct chario_call *call)
 {
 	const struct iov_iter *iter = call->iter;
@@ -393,9 +392,9 @@ static void take_back(struct chario_queue *q, struct chario_request *req,
 
 /*
  * Fill in all commands before the first is posted: an asynchronous call is one request,
- * and commands that are with the device could not be taken back when a later page is
- * not there.  0: the first @req->pending are ready; EFAULT: a page is not there, and all
- * commands have been given back.
+ * and commands that are with the device could not be taken back if a later page is not
+ * present.  Returns 0 if the first @req->pending commands are ready; EFAULT if a page
+ * is not present, and then all commands have been given back.
  */
 static int prepare_commands(struct chario_queue *q, struct chario_request *req,
 			    struct cursor *cur, unsigned int count)
@@ -428,8 +427,8 @@ static int prepare_commands(struct chario_queue *q, struct chario_request *req,
 }
 
 /*
- * EAGAIN when there are not enough free commands for the whole call, EFAULT when
- * not all of its memory is there.
+ * Run an asynchronous call.  Returns EAGAIN if there are not enough free commands for
+ * the whole call, EFAULT if not all of its memory is present.
  */
 static noinline ssize_t run_async(const struct chario_call *call)
 {
@@ -459,7 +458,7 @@ static noinline ssize_t run_async(const struct chario_call *call)
 		return ret;
 	chario_flight_count(call, req->pending);
 	chario_flight_announce(q, req, &call->async);
-	/* Nobody sleeps any more, which would unplug: the last can be left to the plug. */
+	/* Nothing sleeps from here on, which would unplug early: use the plug now. */
 	for (; cmd; cmd = next) {
 		next = cmd->next;
 		chario_queue_post(q, cmd, !next && !chario_plug(q));
@@ -468,8 +467,8 @@ static noinline ssize_t run_async(const struct chario_call *call)
 }
 
 /*
- * Bring in all pages of an asynchronous call, and try once more.  EAGAIN: it is for a
- * caller who waits.
+ * Bring in all pages of an asynchronous call, and try once more.  Returns EAGAIN if the
+ * call must be run synchronously.
  */
 static noinline ssize_t run_async_late(const struct chario_call *call)
 {
@@ -483,15 +482,15 @@ static noinline ssize_t run_async_late(const struct chario_call *call)
 }
 
 /**
- * chario_request_run() - do what a caller wants
- * @call: see &struct chario_call for what the front end guarantees
+ * chario_request_run() - run a call
+ * @call: the call; &struct chario_call says what the front end guarantees
  *
  * An asynchronous call that finds too few free commands, or memory that is not
- * there, is run synchronously unless it is @call->nowait.
+ * present, is run synchronously unless @call->nowait is set.
  *
  * Context: may sleep.
  * Return: bytes that have been transferred, up to the first failed command;
- * -errno when there are none; -EIOCBQUEUED when @call->async will be told.
+ * -errno if there are none; -EIOCBQUEUED if @call->async will be told.
  */
 ssize_t chario_request_run(struct chario_call *call)
 {

@@ -7,20 +7,22 @@
  * commands, all on one queue.  It has no memory of its own: it lives inside
  * its first command, which is given back last.
  *
- * Who owns a request
+ * Owner of a request
  *
- *   from   chario_queue_get()         the submitter
- *   from   its first chario_queue_post()  the queue: the submitter may only
- *          go on to post its further commands
- *   from   the completion of its last command
- *            - the waiter, when there is one: chario_flight_land()
- *            - else whoever reaped it: chario_complete_list()
+ *   from chario_queue_get():
+ *          the submitter
+ *   from the first chario_queue_post():
+ *          the queue; the submitter may only post the further commands
+ *   from the completion of its last command:
+ *          the waiter, if there is one: chario_flight_land();
+ *          else the context that reaped the command: chario_complete_list()
  *
  * A caller that gives up (deadline, fatal signal) takes its waiter away from
  * the request: the request is orphaned.  Its memory stays pinned and mapped
  * (quarantined) and its commands stay taken until the device can no longer
- * touch them; then it finishes like an asynchronous one, with nobody to tell.
- * Until then the file that it came from stays open, see core/origin.h.
+ * touch them.  Then the request finishes like an asynchronous one, but with
+ * nobody to tell.  Until then the file that it came from stays open, see
+ * core/origin.h.
  */
 #ifndef CHARIO_CORE_REQUEST_H
 #define CHARIO_CORE_REQUEST_H
@@ -42,12 +44,12 @@ enum chario_wait_state {
 
 /**
  * struct chario_waiter - a synchronous caller, on its own stack
- * @task: to be woken; NULL when the caller polls
- * @error: why it was orphaned
+ * @task: task to wake; NULL if the caller polls
+ * @error: reason for which the request was orphaned, -errno
  * @state: &enum chario_wait_state; written under the queue's lock, with
  *	release order so that the caller may look without the lock
  *
- * Whoever writes @state must not touch the waiter afterwards.
+ * The context that writes @state must not touch the waiter afterwards.
  */
 struct chario_waiter {
 	struct task_struct *task;
@@ -57,29 +59,29 @@ struct chario_waiter {
 
 /**
  * struct chario_request - commands in flight for one caller
- * @pending: commands that have not completed, counting those not yet posted;
- *	under the queue's lock once the first has been posted
+ * @pending: number of commands that have not completed, counting those not yet
+ *	posted; under the queue's lock once the first has been posted
  * @op: &enum chario_op
- * @orphaned: the caller has gone; under the queue's lock
- * @overdue: its deadline has passed, it is old enough, and recovery has been asked
- *	for; under the queue's lock
+ * @orphaned: true if the caller has gone; under the queue's lock
+ * @overdue: true once the deadline and the recovery age have passed and recovery
+ *	has been requested; under the queue's lock
  * @duty: CHARIO_DUTY_* bits
  * @control: CHARIO_CONTROL_* bits
- * @left: once it is orphaned: its commands, as its origin has counted them
- * @error: of the first failed command; under the queue's lock
+ * @left: number of commands of an orphan, as counted by its origin
+ * @error: -errno of the first failed command; under the queue's lock
  * @good: bytes in front of the first failed command; under the queue's lock
  * @bytes: bytes of all commands
  * @waiter: synchronous caller or NULL; under the queue's lock
  * @async: the caller, if it does not wait; under the queue's lock
  * @cio: the disk
- * @origin: the open file that it comes from
- * @buffer: whose memory it is; NULL for pages of the caller.  That it stands here
- *	keeps the buffer, see core/buffer.h
+ * @origin: open file of the call
+ * @buffer: the buffer that the commands use; NULL for pages of the caller.  This
+ *	pointer keeps the buffer, see core/buffer.h
  * @first: head of the chain of commands, in order of their place in the call
  * @expires: jiffies at which the caller wants ETIMEDOUT
- * @started: jiffies at which a command of it was last handed over, or had to wait
- * @done_next: on a list of finished requests
- * @node: on the queue's list of requests whose pages must be marked dirty
+ * @started: jiffies at which a command was last handed to the device, or held
+ * @done_next: next entry of a list of finished requests
+ * @node: entry of the queue's list of requests whose pages must be marked dirty
  *	by a context that can sleep
  */
 struct chario_request {
@@ -110,23 +112,23 @@ struct chario_request {
 /**
  * struct chario_segment - a piece of memory as the device sees it
  * @addr: DMA address
- * @bytes: length
+ * @bytes: length in bytes
  */
 struct chario_segment {
 	dma_addr_t addr;
 	u32 bytes;
 };
 
-/* What keeps the pages of a command in place. */
+/* The reason for which the pages of a command stay in place. */
 enum chario_hold {
-	CHARIO_HOLD_PIN,	/* pinned by us */
-	CHARIO_HOLD_CALLER,	/* registered by the caller, who waits for us */
-	CHARIO_HOLD_REFERENCE,	/* the caller has gone: our own references */
+	CHARIO_HOLD_PIN,	/* pinned by the module */
+	CHARIO_HOLD_CALLER,	/* held by the caller, who waits for the request */
+	CHARIO_HOLD_REFERENCE,	/* the caller has gone: references of the module */
 };
 
 enum chario_command_state {
 	CHARIO_COMMAND_IDLE,	/* free, or being prepared */
-	CHARIO_COMMAND_HELD,	/* wants to be posted, must wait: see hand_over() */
+	CHARIO_COMMAND_HELD,	/* waits to be posted: see chario_queue_hand_over() */
 	CHARIO_COMMAND_SUBMITTING, /* the device may touch its memory; see submit.c */
 	CHARIO_COMMAND_POSTED,	/* the device may touch its memory */
 	CHARIO_COMMAND_ENDED,	/* completed while it was being submitted */
@@ -135,27 +137,27 @@ enum chario_command_state {
 
 /**
  * struct chario_command - one device command, a slot of its queue
- * @req: the request it belongs to
+ * @req: request of the command
  * @next: next command of the same request
  * @disk_offset: byte offset on the disk
  * @req_offset: byte offset in the request
- * @bytes: length
- * @buffer_offset: offset of the first byte in the buffer, where there is one
- * @page_offset: offset of the first byte in the first page
+ * @bytes: length in bytes
+ * @buffer_offset: byte offset of the first byte in the buffer, if there is one
+ * @page_offset: byte offset of the first byte in the first page
  * @tag: index in the queue
  * @state: &enum chario_command_state; under the queue's lock
  * @hold: &enum chario_hold; under the queue's lock once posted
  * @number: place in the order in which commands were submitted to the queue; wraps
- * @nr_pages: pages in @pages
- * @nr_segments: segments in @segments
- * @error: what it has come to in state ENDED, 0 or -errno
- * @id: what the device calls it; the back end's, under the queue's lock
- * @nr_runs: once mapped: as many, where each is a run of neighbouring pages; else
- *	@nr_pages
- * @pages: room for the queue's max_pages, made with the queue
- * @segments: as many
- * @own: the request that lives here when this command is its first
- * @back: the back end's own, queue_ops->command_bytes long
+ * @nr_pages: number of pages in @pages
+ * @nr_segments: number of segments in @segments
+ * @error: result in state ENDED, 0 or -errno
+ * @id: command identifier of the back end; under the queue's lock
+ * @nr_runs: number of segments if the command is mapped and each segment is a run
+ *	of neighbouring pages; else @nr_pages
+ * @pages: array of the queue's max_pages entries, made with the queue
+ * @segments: array of as many segments
+ * @own: the request, if this is its first command
+ * @back: memory of the back end, queue_ops->command_bytes long
  */
 struct chario_command {
 	struct chario_request *req;
@@ -180,7 +182,7 @@ struct chario_command {
 	u8 back[] __aligned(8);
 };
 
-/* May the device touch the memory of a command? */
+/* Returns whether the device may touch the memory of a command. */
 static inline bool chario_command_is_with_device(const struct chario_command *cmd)
 {
 	return cmd->state == CHARIO_COMMAND_POSTED ||
@@ -215,8 +217,8 @@ void chario_complete_release(struct chario_queue *q,
 			     ssize_t result);
 
 /**
- * chario_complete_command() - the device is done with a command
- * @q: its queue
+ * chario_complete_command() - end a command that the device is done with
+ * @q: queue of the command
  * @cmd: the command
  * @error: 0 or -errno
  *
@@ -235,7 +237,7 @@ static inline void chario_complete_command(struct chario_queue *q,
 		chario_complete_request(q, req);
 }
 
-/* chario_complete_seen() for who does not look on behalf of somebody. */
+/* Finish requests that no polling caller has found, see chario_complete_seen(). */
 static inline void chario_complete_list(struct chario_queue *q,
 					struct chario_request *done)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Requests whose memory is a buffer.  Nothing is pinned and nothing mapped, so
- * nothing can fail between the first command and the last: they are filled in
- * one after the other and posted together.
+ * Requests on a buffer.  Nothing is pinned or mapped, so nothing can fail between
+ * the first command and the last: the commands are filled in one after the other
+ * and posted together.
  */
 #include "core/buffer.h"
 #include "core/device.h"
@@ -11,15 +11,15 @@
 #include "core/slices.h"
 
 /*
- * Fill in commands up to byte @stop of the disk, or until no slot is free; how
- * many.
+ * Fill in commands up to byte @stop of the disk, or until no slot is free.  Returns
+ * their number.
  */
 static unsigned int fill(struct chario_queue *q, struct chario_request *req,
 			 const struct chario_call *call,
 			 struct chario_split *split,
 			 const struct chario_split_limits *limits, u64 stop)
 {
-	/* Copies, which stay in registers. */
+	/* These copies stay in registers. */
 	const struct chario_split_limits within = *limits;
 	struct chario_split at = *split;
 	const u64 to_buffer = call->buffer_offset - call->pos;
@@ -49,15 +49,15 @@ static unsigned int fill(struct chario_queue *q, struct chario_request *req,
 }
 
 /**
- * chario_slices_launch() - the next request of a synchronous call
- * @flight: gets it
+ * chario_slices_launch() - post the next request of a synchronous call
+ * @flight: the flight to fill in
  * @waiter: the caller
- * @call: on a buffer
- * @split: where the call is; goes on behind the request
- * @limits: of the split
- * @may_wait: for a free command
+ * @call: a call on a buffer
+ * @split: place in the call; moved behind the request
+ * @limits: limits of the split
+ * @may_wait: true to wait for a free command
  *
- * Return: 0; EAGAIN when no command is free, or as chario_buffer_find().
+ * Return: 0; EAGAIN if no command is free; or an error of chario_buffer_find().
  */
 int chario_slices_launch(struct chario_flight *flight,
 			 struct chario_waiter *waiter,
@@ -91,8 +91,8 @@ int chario_slices_launch(struct chario_flight *flight,
 }
 
 /*
- * All commands of a call, ready to be posted; EAGAIN when not so many are free,
- * or as chario_buffer_find().
+ * Prepare all commands of a call for posting.  Returns their request; EAGAIN if not so
+ * many are free; or an error of chario_buffer_find().
  */
 static __always_inline struct chario_request *
 prepare(struct chario_queue *q, const struct chario_call *call,
@@ -129,10 +129,10 @@ err_put:
 }
 
 /**
- * chario_slices_run() - a synchronous call of one chunk
- * @call: on a buffer
+ * chario_slices_run() - run a synchronous call of one chunk
+ * @call: a call on a buffer
  *
- * Return: as chario_request_run(); EAGAIN when it is more than that, or not
+ * Return: as chario_request_run(); EAGAIN if the call is longer than a chunk, or not
  * enough commands are free for the whole call.
  */
 ssize_t chario_slices_run(const struct chario_call *call)
@@ -162,11 +162,11 @@ ssize_t chario_slices_run(const struct chario_call *call)
 }
 
 /**
- * chario_slices_run_async() - an asynchronous call on a buffer
- * @call: has an @async
+ * chario_slices_run_async() - start an asynchronous call on a buffer
+ * @call: a call with an @async
  *
- * Return: -EIOCBQUEUED; EAGAIN when there are not enough free commands for the
- * whole call; or as chario_buffer_find().
+ * Return: -EIOCBQUEUED; EAGAIN if there are not enough free commands for the
+ * whole call; or an error of chario_buffer_find().
  */
 ssize_t chario_slices_run_async(const struct chario_call *call)
 {

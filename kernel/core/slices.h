@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Requests whose memory is a buffer: see slices.c.
+ * Requests on a buffer: see slices.c.
  */
 #ifndef CHARIO_CORE_SLICES_H
 #define CHARIO_CORE_SLICES_H

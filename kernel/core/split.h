@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * How a call is cut into device commands: the command-count contract.
+ * The rule by which a call is cut into device commands: the command-count contract.
  *
  * The number and size of the device commands of a call depend on its offset,
  * its length and the limits below, and on nothing else: not on load, memory
@@ -18,13 +18,13 @@
 
 /**
  * struct chario_split_limits - published limits of a disk
- * @command_bytes: largest command, not 0, a multiple of the logical block
- * @chunk_bytes: no command crosses a multiple of this, counted from the start
- *	of the call (readv and writev: of the vector element); not 0, a multiple
- *	of the logical block
- * @boundary_bytes: no command crosses a multiple of this, counted from the
- *	start of the disk; 0 for none, else a multiple of the logical block
- *	(NVM Command Set specification, Identify Namespace, NOIOB)
+ * @command_bytes: largest command in bytes, not 0, a multiple of the logical block
+ * @chunk_bytes: length of a chunk in bytes; no command crosses a multiple of this,
+ *	counted from the start of the call (readv and writev: of the vector
+ *	element); not 0, a multiple of the logical block
+ * @boundary_bytes: distance of boundaries in bytes; no command crosses a multiple of
+ *	this, counted from the start of the disk; 0 for none, else a multiple of the
+ *	logical block (NVM Command Set specification, Identify Namespace, NOIOB)
  */
 struct chario_split_limits {
 	__u32 command_bytes;
@@ -79,11 +79,11 @@ static inline void chario_split_start(struct chario_split *split,
 }
 
 /**
- * chario_split_next() - size of the next command
+ * chario_split_next() - compute the size of the next command
  * @split: a call that has been started
  * @limits: the limits that it was started with
  *
- * Return: bytes of the next command; 0 when the call has been split.
+ * Return: bytes of the next command; 0 if the call has been split.
  */
 static inline __u32 chario_split_next(struct chario_split *split,
 				      const struct chario_split_limits *limits)
