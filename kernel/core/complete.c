@@ -19,23 +19,23 @@ static void note_error(struct chario_request *req, size_t good, int error)
 }
 
 /*
- * After the store the waiter may return and its task may exit.  The task
- * structure stays: interrupts are off, which holds up RCU.
+ * Tell a waiter.  After the store the waiter may return and its task may exit.  The
+ * task structure stays: interrupts are off, which holds up RCU.
  */
 static inline void tell(struct chario_waiter *waiter, enum chario_wait_state state)
 {
 	struct task_struct *task = waiter->task;
 
-	/* Pairs with the acquire in core/flight.h. */
+	/* Pairs with smp_load_acquire() in chario_flight_waits(). */
 	smp_store_release(&waiter->state, state);
 	if (task)
 		wake_up_process(task);
 }
 
 /**
- * chario_complete_request() - the last command of a request is there
- * @q: its queue
- * @req: nobody but its new owner may touch it from here on
+ * chario_complete_request() - end a request whose last command has completed
+ * @q: queue of the request
+ * @req: the request; only its new owner may touch it afterwards
  *
  * Context: under q->lock.
  */
@@ -53,7 +53,7 @@ void chario_complete_request(struct chario_queue *q, struct chario_request *req)
 }
 
 /**
- * chario_complete_error() - a command has failed
+ * chario_complete_error() - note that a command has failed
  * @cmd: the command
  * @error: -errno
  *
@@ -68,11 +68,11 @@ void chario_complete_error(struct chario_command *cmd, int error)
 }
 
 /**
- * chario_complete_missing() - commands of a request will not be posted
- * @q: its queue
- * @req: some of its commands have been posted; @bytes are theirs
- * @missing: number of commands that have not
- * @error: why; 0: the caller asks for these bytes again, in another request
+ * chario_complete_missing() - discount commands that will not be posted
+ * @q: queue of the request
+ * @req: a request of which some commands have been posted; @bytes counts only those
+ * @missing: number of commands that have not been posted
+ * @error: reason, -errno; 0: the caller asks for these bytes again, in another request
  */
 void chario_complete_missing(struct chario_queue *q,
 			     struct chario_request *req, unsigned int missing,
@@ -94,15 +94,15 @@ void chario_complete_missing(struct chario_queue *q,
 }
 
 /**
- * chario_complete_orphan() - the caller will not wait any longer
- * @req: in flight, not orphaned
- * @error: what the caller is told
+ * chario_complete_orphan() - detach a request from its caller
+ * @req: a request in flight, not orphaned
+ * @error: result for the caller, -errno
  *
- * The memory stays where it is until the device is done with it.
+ * The memory stays pinned and mapped until the device is done with it.
  *
  * Context: under the queue's lock.
- * Return: an asynchronous caller, to be told after the lock has been released;
- * nobody when the caller was a synchronous one and has been told.
+ * Return: the asynchronous caller, to be told after the lock has been released; an
+ * empty struct if the caller was a synchronous one, who has been told.
  */
 struct chario_async chario_complete_orphan(struct chario_request *req, int error)
 {
@@ -111,7 +111,7 @@ struct chario_async chario_complete_orphan(struct chario_request *req, int error
 	struct chario_command *cmd;
 
 	req->left = 0;
-	/* One that is being prepared is seen to by chario_queue_post(). */
+	/* A command that is still being prepared is left to chario_queue_post(). */
 	chario_for_each_command(cmd, req) {
 		if (cmd->state != CHARIO_COMMAND_IDLE)
 			chario_pages_keep(cmd);
@@ -129,13 +129,13 @@ struct chario_async chario_complete_orphan(struct chario_request *req, int error
 }
 
 /**
- * chario_complete_abandon() - the caller has been killed while it waits
+ * chario_complete_abandon() - orphan the request of a caller who was killed
  * @q: queue of the request
  * @waiter: the caller itself
- * @req: its request
- * @error: what the caller returns
+ * @req: request of the caller
+ * @error: result of the caller, -errno
  *
- * Return: true when the request has been orphaned, false when it had ended.
+ * Return: true if the request has been orphaned, false if it had ended.
  */
 bool chario_complete_abandon(struct chario_queue *q,
 			     struct chario_waiter *waiter,
@@ -155,7 +155,7 @@ bool chario_complete_abandon(struct chario_queue *q,
 	return waiting;
 }
 
-/* Bytes in front of the first failed command; the error when there are none. */
+/* Returns the bytes in front of the first failed command, or the error if none. */
 static ssize_t result_of(const struct chario_request *req)
 {
 	if (likely(!req->error))
@@ -163,7 +163,7 @@ static ssize_t result_of(const struct chario_request *req)
 	return req->good ? req->good : req->error;
 }
 
-/* Slices of a buffer stay mapped, and nothing of them is held. */
+/* Let go of memory that the request has mapped and pinned, not of a buffer. */
 static inline void let_go(struct chario_queue *q, struct chario_request *req,
 			  bool mark_dirty)
 {
@@ -193,10 +193,10 @@ static __always_inline void release(struct chario_queue *q,
 
 /**
  * chario_complete_release() - let go of the memory and commands of a request
- * @q: its queue
- * @req: ended; gone afterwards
- * @mark_dirty: the device has written to the memory; may sleep
- * @result: what the request has come to, bytes or -errno
+ * @q: queue of the request
+ * @req: an ended request; gone afterwards
+ * @mark_dirty: true if the device has written to the memory; then this may sleep
+ * @result: result of the request, bytes or -errno
  */
 void chario_complete_release(struct chario_queue *q,
 			     struct chario_request *req, bool mark_dirty,
@@ -205,7 +205,7 @@ void chario_complete_release(struct chario_queue *q,
 	release(q, req, mark_dirty, result);
 }
 
-/* One whose caller has gone: nobody is told, and its file may be closed. */
+/* Finish a request without a caller to tell; an orphan's end may close its file. */
 static noinline void finish_orphan(struct chario_queue *q,
 				   struct chario_request *req, bool mark_dirty)
 {
@@ -217,7 +217,7 @@ static noinline void finish_orphan(struct chario_queue *q,
 		chario_origin_drop(origin, left);
 }
 
-/* An ended request that nobody waits for: tell the caller, if there is one. */
+/* Finish an ended request without a waiter; tell its asynchronous caller, if any. */
 static __always_inline void finish(struct chario_queue *q,
 				   struct chario_request *req, bool mark_dirty,
 				   const void *looker)
@@ -251,13 +251,15 @@ static bool must_mark_dirty(const struct chario_request *req)
 }
 
 /**
- * chario_complete_seen() - finish requests that nobody waits for
- * @q: their queue
+ * chario_complete_seen() - finish requests without a waiter
+ * @q: queue of the requests
  * @done: list of ended requests
- * @looker: who has found them, see &struct chario_async; or NULL
+ * @looker: the one who polled for the completions, see &struct chario_async; or NULL
  *
- * Context: any but under q->lock.  What would have to sleep goes on in
+ * Requests whose pages must be marked dirty, which may sleep, are left to
  * chario_complete_dirty().
+ *
+ * Context: any but under q->lock.
  */
 void chario_complete_seen(struct chario_queue *q, struct chario_request *done,
 			  const void *looker)

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A plug: whoever submits many calls at once says so, and the device is told
- * once.
+ * A plug: a task that submits many calls at once announces it, and the device is
+ * told once.
  *
- * io_uring plugs the block layer for a batch, and unplugs it at the end and
- * whenever the task goes to sleep.  We take part with one callback for each
- * queue, made with the queue; a second task that plugs the same queue rings its
- * doorbell at once.
+ * io_uring plugs the block layer for a batch, and unplugs it at the end and whenever
+ * the task goes to sleep.  The module takes part with one callback for each queue,
+ * made with the queue.  A second task that plugs the same queue rings its doorbell
+ * at once.
  */
 #include <linux/blkdev.h>
 #include <linux/rcupdate.h>
@@ -19,7 +19,7 @@ static void unplug(struct blk_plug_cb *cb, bool from_schedule)
 	struct chario_queue *q = cb->data;
 
 	chario_queue_kick(q);
-	/* chario_queue_drain() may wait for it; RCU keeps the queue so long. */
+	/* chario_queue_drain() waits for the store; RCU keeps the queue meanwhile. */
 	rcu_read_lock();
 	WRITE_ONCE(q->plugged_by, NULL);
 	wake_up(&q->slot_wait);
@@ -27,7 +27,7 @@ static void unplug(struct blk_plug_cb *cb, bool from_schedule)
 }
 
 /**
- * chario_plug_init() - get a queue ready to be plugged
+ * chario_plug_init() - prepare the plug of a queue
  * @q: the queue
  */
 void chario_plug_init(struct chario_queue *q)
@@ -37,11 +37,12 @@ void chario_plug_init(struct chario_queue *q)
 }
 
 /**
- * chario_plug() - may the doorbell wait until the caller unplugs?
+ * chario_plug() - put a queue into the plug of the caller, if there is one
  * @q: the queue
  *
  * Context: process, on behalf of the caller.
- * Return: true when chario_queue_kick() will be called by itself.
+ * Return: true if the doorbell may wait, because chario_queue_kick() will be called
+ * when the caller unplugs.
  */
 bool chario_plug(struct chario_queue *q)
 {

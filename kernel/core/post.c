@@ -10,7 +10,7 @@
 #include "core/queue.h"
 #include "trace.h"
 
-/* Set the watchdog, or set it earlier: it does not know this deadline yet. */
+/* Set the watchdog to a deadline that is earlier than its next look. */
 static noinline void start_watch(struct chario_queue *q, unsigned long expires)
 {
 	unsigned long latest = jiffies + CHARIO_WATCH_INTERVAL;
@@ -20,7 +20,7 @@ static noinline void start_watch(struct chario_queue *q, unsigned long expires)
 	mod_timer(&q->timer, q->timer_at);
 }
 
-/* See to it that a deadline is noticed. */
+/* Make sure that the watchdog looks at a deadline. */
 static __always_inline void arm_watch(struct chario_queue *q,
 				      unsigned long expires)
 {
@@ -28,7 +28,6 @@ static __always_inline void arm_watch(struct chario_queue *q,
 		start_watch(q, expires);
 }
 
-/* To the device. */
 static __always_inline void post(struct chario_queue *q,
 				 struct chario_command *cmd, bool kick)
 {
@@ -39,14 +38,14 @@ static __always_inline void post(struct chario_queue *q,
 }
 
 /**
- * chario_queue_hand_over() - to the device, unless the queue is frozen or
- * somebody is changing a part of a block that the command writes
+ * chario_queue_hand_over() - post a command, or hold it back
  * @q: the queue
- * @cmd: in flight
- * @kick: tell the device now
+ * @cmd: a command in flight
+ * @kick: true to tell the device now
  *
- * A command that was posted before a reset is posted again whatever edges there
- * are: the owner of the edge waits for just this command (wait_clear()).  One that
+ * A command is held while the queue is frozen, or while an edge is on a block that it
+ * writes.  A command that was posted before a reset is posted again in spite of edges:
+ * the owner of the edge waits for just this command (wait_clear()).  A command that
  * has to be submitted is left to a worker.
  *
  * Context: under q->lock.
@@ -70,7 +69,7 @@ void chario_queue_hand_over(struct chario_queue *q, struct chario_command *cmd,
 }
 
 /*
- * Something may stand between a command and the device, or it has to be submitted.
+ * Post a command that something may stand in the way of, or that has to be submitted.
  * Under q->lock, which may be released meanwhile.
  */
 static noinline void post_hampered(struct chario_queue *q,
@@ -95,7 +94,7 @@ static noinline void post_hampered(struct chario_queue *q,
 		chario_queue_hand_over(q, cmd, kick);
 }
 
-/* Nothing stands between a request and the device. */
+/* Returns whether nothing stands between a request and the device. */
 static __always_inline bool is_clear(const struct chario_queue *q,
 				     const struct chario_request *req)
 {
@@ -103,7 +102,7 @@ static __always_inline bool is_clear(const struct chario_queue *q,
 		      !atomic_read(&req->cio->obstacles));
 }
 
-/* Under q->lock. */
+/* Post or submit one command, or end it.  Under q->lock. */
 static __always_inline void post_one(struct chario_queue *q,
 				     struct chario_command *cmd, bool kick)
 {
@@ -119,11 +118,11 @@ static __always_inline void post_one(struct chario_queue *q,
 /**
  * chario_queue_post() - hand a command to the device
  * @q: the queue
- * @cmd: prepared
- * @kick: tell the device now, of this and all that was posted before
+ * @cmd: a prepared command
+ * @kick: true to tell the device now of this and all earlier commands
  *
- * Afterwards @cmd belongs to the queue; when it is the last of its request,
- * the request may have ended already.
+ * Afterwards @cmd belongs to the queue; if it is the last of its request, the
+ * request may have ended already.
  *
  * Context: process, interrupts on.
  */
@@ -140,14 +139,14 @@ void chario_queue_post(struct chario_queue *q, struct chario_command *cmd,
 		chario_complete_list(q, done);
 }
 
-/* Slices need not be looked at one by one where there is nothing to see. */
+/* Returns whether commands on a buffer can be posted without a check of each. */
 static inline bool can_post_slices(const struct chario_queue *q,
 				   const struct chario_request *req)
 {
 	return is_clear(q, req) && likely(q->ops->post_slices);
 }
 
-/* CHARIO_POST_BATCH of them at most; the rest.  Under q->lock. */
+/* Post up to CHARIO_POST_BATCH commands; returns the first left.  Under q->lock. */
 static inline struct chario_command *post_slices(struct chario_queue *q,
 						 struct chario_command *first,
 						 bool kick)
@@ -162,7 +161,7 @@ static inline struct chario_command *post_slices(struct chario_queue *q,
 	return left;
 }
 
-/* The same where something may.  Under q->lock. */
+/* Post as many with a check of each command; returns the first left.  Under q->lock. */
 static noinline struct chario_command *
 post_one_by_one(struct chario_queue *q, struct chario_command *next, bool kick)
 {
@@ -180,8 +179,8 @@ post_one_by_one(struct chario_queue *q, struct chario_command *next, bool kick)
 /**
  * chario_queue_post_slices() - hand all commands of a request to the device
  * @q: the queue
- * @req: its memory is a buffer; its commands are prepared, none has been posted
- * @kick: tell the device after the last
+ * @req: a request on a buffer; its commands are prepared, none has been posted
+ * @kick: true to tell the device after the last command
  *
  * Interrupts are off for CHARIO_POST_BATCH commands at most.
  *
@@ -195,7 +194,7 @@ void chario_queue_post_slices(struct chario_queue *q,
 
 	do {
 		raw_spin_lock_irq(&q->lock);
-		/* All that is left of a chain belongs to a request that lives. */
+		/* Unposted commands keep the request pending, so next->req is valid. */
 		next = can_post_slices(q, next->req) ?
 			       post_slices(q, next, kick) :
 			       post_one_by_one(q, next, kick);
@@ -207,7 +206,7 @@ void chario_queue_post_slices(struct chario_queue *q,
 }
 
 /**
- * chario_queue_kick() - tell the device of all that has been posted
+ * chario_queue_kick() - tell the device of all commands that have been posted
  * @q: the queue
  */
 void chario_queue_kick(struct chario_queue *q)

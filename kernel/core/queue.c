@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Queues: made, drained and freed.  What goes on in one is in the files around:
- * slots.c, post.c, submit.c, reap.c, complete.c, watch.c, replay.c.
+ * The life of a queue: made, drained and freed.  The work of a queue is in slots.c,
+ * post.c, submit.c, reap.c, complete.c, watch.c and replay.c.
  */
 #include <linux/wait.h>
 
@@ -10,12 +10,12 @@
 
 /**
  * chario_queue_init() - make a queue with all the memory it will ever need
- * @q: zeroed
- * @ops: the back end's part
+ * @q: zeroed memory for the queue
+ * @ops: operations of the back end
  * @dma_dev: device that does the DMA, or NULL
  * @depth: number of commands, 1 to 65535
- * @max_pages: pages that one command can hold
- * @polled: the device sends no interrupt for this queue
+ * @max_pages: largest number of pages of a command
+ * @polled: true if the device sends no interrupt for this queue
  * @node: NUMA node, or NUMA_NO_NODE
  *
  * The queue is FROZEN until chario_queue_replay().
@@ -44,7 +44,7 @@ int chario_queue_init(struct chario_queue *q,
 
 /**
  * chario_queue_deinit() - free the memory of a queue
- * @q: failed and drained, or never used
+ * @q: a queue that failed and was drained, or was never used
  */
 void chario_queue_deinit(struct chario_queue *q)
 {
@@ -53,7 +53,7 @@ void chario_queue_deinit(struct chario_queue *q)
 	chario_slots_deinit(q);
 }
 
-/* Nobody is inside, nor will come back to unplug. */
+/* Returns whether nobody is inside the queue, or will come back to unplug it. */
 static bool is_left(const struct chario_queue *q)
 {
 	return chario_queue_is_idle(q) && !READ_ONCE(q->plugged_by);
@@ -61,10 +61,10 @@ static bool is_left(const struct chario_queue *q)
 
 /**
  * chario_queue_drain() - wait until nobody is inside a dead queue any more
- * @q: has been failed
+ * @q: a queue that has been failed
  *
- * Afterwards no caller touches the back end through this queue: each has
- * either given its command back, or will find the queue dead.
+ * Afterwards no caller touches the back end through this queue: each has given its
+ * command back, or will find the queue dead.
  */
 void chario_queue_drain(struct chario_queue *q)
 {

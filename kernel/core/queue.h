@@ -2,11 +2,11 @@
 /*
  * A queue: command slots, and the way to the device and back.
  *
- * There is one queue per CPU and way of completion where the drive grants
- * them, so that no lock or counter here is shared between CPUs on the hot
- * path.  All memory a command needs stands in its slot before the first call.
+ * There is one queue per CPU and completion mode if the drive grants them, so that
+ * no lock or counter here is shared between CPUs on the hot path.  All memory that
+ * a command needs is in its slot before the first call.
  *
- * Life of a queue
+ * State of a queue
  *
  *   LIVE    commands go to the device
  *   FROZEN  the device is being recovered: commands are held, and posted by
@@ -28,13 +28,13 @@
 
 #include "core/request.h"
 
-/* The watchdog of a queue looks at least so often while commands are in flight. */
+/* Longest time between two looks of the watchdog with commands in flight, jiffies. */
 #define CHARIO_WATCH_INTERVAL	(HZ / 4)
 
-/* Completions that are taken under the lock at a time. */
+/* Largest number of completions that are reaped in one section under the lock. */
 #define CHARIO_REAP_BATCH	32
 
-/* Commands that are posted under the lock at a time. */
+/* Largest number of commands that are posted in one section under the lock. */
 #define CHARIO_POST_BATCH	32
 
 enum chario_queue_state {
@@ -44,34 +44,35 @@ enum chario_queue_state {
 };
 
 /**
- * struct chario_queue_ops - what a back end does for its queues
- * @command_bytes: memory of its own that the back end wants in each command
- * @prep: get ready what the device command of @cmd needs, from its segments
- *	(or pages, when the queue has no DMA device), in cmd->back.  Nobody else
- *	can see what it does: the command may have to wait for another before it
- *	is posted, or never be.  Any context that may sleep; must not wait for the
- *	device.  Cannot fail.  NULL where @no_prep_bytes says that none needs it.
- * @post: put the device command into the submission queue; when @kick is set,
- *	do what @kick does.  Under q->lock.  Called again for a replay.
- * @submit: hand the device command over, in place of @post: for a device that may
- *	sleep or allocate to take one.  The back end ends the command by
- *	chario_queue_end(), which may come before @submit has returned.  0 when the
- *	device has taken the command; EAGAIN when it has been stopped: it is called
- *	again after a reset; any other -errno ends the command.  Process context,
- *	without a lock, also from a worker; where the drive can be reset it must not
- *	wait for the device.  @kick and @reap are chario_submit_kick() and
- *	chario_submit_reap() then.
- * @post_slices: @post for CHARIO_POST_BATCH commands at most of a request whose
- *	memory is a buffer, from @cmd on; marks and traces each as POSTED, does
- *	not kick, returns the first that is left or NULL.  Under q->lock.  NULL
- *	where they are posted one by one.
- * @kick: tell the device of all that has been posted since the last kick.
- *	Under q->lock.
- * @reap: take up to CHARIO_REAP_BATCH completions, call
- *	chario_complete_command() for each; returns how many.  Under q->lock.
- * @poll: look for completions on behalf of a caller who polls, and have them reaped;
- *	returns how many.  Process context, without a lock.  NULL where the core
- *	compares the completion word, and where completions come by themselves.
+ * struct chario_queue_ops - the operations of a back end on its queues
+ * @command_bytes: bytes of memory that the back end wants in each command
+ * @prep: function that prepares the device command of @cmd in cmd->back, from its
+ *	segments (or from its pages, if the queue has no DMA device).  The result
+ *	must not be visible to anybody else: the command may have to wait for another
+ *	before it is posted, or may never be posted.  Any context that may sleep; must
+ *	not wait for the device.  Cannot fail.  NULL if @no_prep_bytes says that no
+ *	command needs it
+ * @post: function that puts the device command into the submission queue, and does
+ *	the work of @kick if @kick is set.  Under q->lock.  Called again for a replay
+ * @submit: function that hands the device command over, in place of @post: for a
+ *	device that may sleep or allocate when it takes a command.  The back end ends
+ *	the command by chario_queue_end(), which may come before @submit has returned.
+ *	Returns 0 if the device has taken the command; EAGAIN if the device has been
+ *	stopped, to be called again after a reset; any other -errno ends the command.
+ *	Process context, without a lock, also from a worker; must not wait for the
+ *	device if the drive can be reset.  @kick and @reap are then
+ *	chario_submit_kick() and chario_submit_reap()
+ * @post_slices: function that posts up to CHARIO_POST_BATCH commands of a request on
+ *	a buffer, from @cmd on; marks and traces each as POSTED, does not kick,
+ *	returns the first command that is left or NULL.  Under q->lock.  NULL if
+ *	commands are posted one by one
+ * @kick: function that tells the device of all commands posted since the last kick.
+ *	Under q->lock
+ * @reap: function that takes up to CHARIO_REAP_BATCH completions, and calls
+ *	chario_complete_command() for each; returns their number.  Under q->lock
+ * @poll: function that looks for completions on behalf of a caller who polls, and has
+ *	them reaped; returns their number.  Process context, without a lock.  NULL if
+ *	the core compares the completion word, or if completions need no polling
  */
 struct chario_queue_ops {
 	size_t command_bytes;
@@ -88,49 +89,49 @@ struct chario_queue_ops {
 
 /**
  * struct chario_queue - a submission and completion pair
- * @ops: the back end's part
- * @drive: what it belongs to
- * @dma_dev: maps memory for the device; NULL when there is no DMA
- * @commands: @max_depth slots, @stride bytes apart; behind them others that are
- *	never taken, up to a power of two: an index can be masked
- * @stride: size of a slot with the back end's part
+ * @ops: operations of the back end
+ * @drive: drive of the queue
+ * @dma_dev: device that memory is mapped for; NULL if there is no DMA
+ * @commands: @max_depth slots, @stride bytes apart.  Behind them are slots that are
+ *	never taken, up to a power of two, so that an index can be masked
+ * @stride: size of a slot with the memory of the back end, bytes
  * @depth: number of slots that are used
  * @max_depth: number of slots
- * @max_pages: pages that one command can hold
- * @has_lists: behind the pages of each slot there is a list for as many, by which
- *	all of its memory is mapped together
- * @word: the completion word: tells that there is a completion to be reaped, see
- *	chario_queue_is_pending(); the back end moves it on under q->lock, or never
- *	sets it
- * @word_mask: the bits of it that count
- * @word_value: what they are when there is a completion
- * @no_prep_bytes: a command that ends at most so far behind the start of the
- *	page it begins in needs no prep(); 0: all do
- * @polled: the device sends no interrupt for this queue
- * @reserved: for one open file at a time
- * @busy: bit per slot; set and cleared without the lock
- * @order: room to sort the slots in, used under @lock
- * @slot_wait: callers that wait for a slot, and chario_queue_drain()
- * @lock: protects the rings of the back end and all below
+ * @max_pages: largest number of pages of a command
+ * @has_lists: true if the pages of each slot are followed by a scatterlist for as
+ *	many pages, by which all memory of the command is mapped together
+ * @word: address of the completion word, which shows if there is a completion to
+ *	reap, see chario_queue_is_pending().  The back end moves it on under q->lock,
+ *	or never sets it
+ * @word_mask: bits of the completion word that count
+ * @word_value: value of these bits if there is a completion
+ * @no_prep_bytes: a command that ends at most this many bytes behind the start of
+ *	its first page needs no prep(); 0: all do
+ * @polled: true if the device sends no interrupt for this queue
+ * @reserved: true for a private queue, which one open file has at a time
+ * @busy: bitmap of slots that are taken; set and cleared without the lock
+ * @order: array in which slots are sorted, used under @lock
+ * @slot_wait: wait queue for a free slot, and of chario_queue_drain()
+ * @lock: lock that protects the rings of the back end and all members below
  * @state: &enum chario_queue_state
- * @dead_error: what commands end with once DEAD, else 0
- * @ended: a request has ended since the completion doorbell was last rung
- * @done: requests that ended and that nobody waits for
- * @submitted: commands that have been submitted so far; the number of the next
+ * @dead_error: -errno that commands end with once DEAD, else 0
+ * @ended: true if a request has ended since the completion doorbell was last rung
+ * @done: list of ended requests without a waiter
+ * @submitted: number of commands submitted so far; the number of the next one
  * @timer: the watchdog; armed while commands are in flight
- * @timer_armed: @timer_at is valid
+ * @timer_armed: true if @timer_at is valid
  * @timer_at: jiffies at which the watchdog looks next
- * @reaped: completions so far
- * @reaped_seen: the same, when the watchdog last looked
- * @submitting: commands that are being submitted
- * @submit_work: submits commands that were held, where the back end submits
- * @plug: in the plug of @plugged_by
- * @plugged_by: who rings the doorbell when it unplugs, or NULL
- * @dirty: requests that chario_complete_dirty() finishes
- * @dirty_work: runs it
- * @track: where the stages of its requests are recorded, or NULL; RCU
- * @sq_doorbells: counter
- * @cq_doorbells: counter
+ * @reaped: number of completions so far
+ * @reaped_seen: value of @reaped when the watchdog last looked
+ * @submitting: number of commands that are being submitted
+ * @submit_work: work that submits held commands, if the back end submits
+ * @plug: callback in the plug @plugged_by
+ * @plugged_by: plug whose owner rings the doorbell at the end, or NULL
+ * @dirty: list of requests for chario_complete_dirty()
+ * @dirty_work: work that runs chario_complete_dirty()
+ * @track: track that records the stages of requests, or NULL; RCU
+ * @sq_doorbells: counter of submission doorbells
+ * @cq_doorbells: counter of completion doorbells
  * @interrupts: counter of interrupts that found a completion
  * @late_reaps: counter of completions that the watchdog had to find
  */
@@ -182,7 +183,7 @@ struct chario_queue {
 	struct chario_track __rcu *track;
 };
 
-/* For waits: 1 at least, for the deadline may pass while it is read. */
+/* Returns the time left to wait; at least 1, because the deadline may just pass. */
 static inline long chario_jiffies_left(unsigned long expires)
 {
 	return max_t(long, expires - jiffies, 1);
@@ -194,25 +195,25 @@ chario_queue_command(const struct chario_queue *q, unsigned int tag)
 	return q->commands + tag * q->stride;
 }
 
-/* The list of a command; only where q->has_lists. */
+/* Returns the scatterlist of a command; only if q->has_lists. */
 static inline struct sg_table *
 chario_queue_list(const struct chario_queue *q, const struct chario_command *cmd)
 {
 	return (struct sg_table *)(cmd->pages + q->max_pages);
 }
 
-/* The next slot at or behind @tag that is taken; @depth when there is none. */
+/* Returns the next taken slot at or behind @tag; @depth if there is none. */
 static inline unsigned int chario_queue_next_busy(const struct chario_queue *q,
 						  unsigned int tag)
 {
-	/* Bits come and go meanwhile: a caller looks at what is in the slot. */
+	/* Bits may change meanwhile: the caller checks the content of the slot. */
 	return data_race(find_next_bit(q->busy, q->depth, tag));
 }
 
 /**
  * chario_queue_for_each_busy() - visit the slots that are taken
  * @q: the queue
- * @tag: unsigned int; the number of the slot
+ * @tag: variable of unsigned int for the number of the slot
  *
  * Slots that are taken or given back meanwhile may be visited or not.
  */
@@ -227,12 +228,12 @@ static inline void chario_queue_free(struct chario_queue *q,
 	clear_bit_unlock(cmd->tag, q->busy);
 }
 
-/* Tell who waits for a slot, or for an idle queue, of those that were freed. */
+/* Wake tasks that wait for a free slot or an idle queue. */
 static inline void chario_queue_wake(struct chario_queue *q)
 {
 	/* Pairs with the barrier in prepare_to_wait(). */
 	smp_mb__after_atomic();
-	/* Ordered by the barrier above. */
+	/* The barrier above orders this check after the slot was freed. */
 	if (unlikely(waitqueue_active(&q->slot_wait)))
 		wake_up(&q->slot_wait);
 }
@@ -254,7 +255,7 @@ static inline void chario_queue_put(struct chario_queue *q,
 /**
  * chario_queue_put_chain() - give the commands of a request back
  * @q: the queue
- * @first: of the chain; the request that lives in it is gone afterwards
+ * @first: first command of the chain; the request that lives in it is gone afterwards
  *
  * Context: as chario_queue_put().
  */
@@ -272,9 +273,9 @@ static inline void chario_queue_put_chain(struct chario_queue *q,
 
 /**
  * chario_queue_take_slot() - take one more free command
- * @q: the queue; the caller has a command of it, so that it is not drained
+ * @q: the queue; the caller has a command of it, so that the queue is not drained
  *
- * Return: the command; NULL when none is free.
+ * Return: the command; NULL if none is free.
  */
 static inline struct chario_command *
 chario_queue_take_slot(struct chario_queue *q)
@@ -300,8 +301,7 @@ chario_queue_take_slot(struct chario_queue *q)
  * chario_queue_try_get() - take a free command
  * @q: the queue
  *
- * Return: the command; EAGAIN when none is free; the queue's error when it is
- * dead.
+ * Return: the command; EAGAIN if none is free; the queue's error if it is dead.
  */
 static inline struct chario_command *
 chario_queue_try_get(struct chario_queue *q)
@@ -318,13 +318,14 @@ chario_queue_try_get(struct chario_queue *q)
 }
 
 /**
- * chario_queue_is_pending() - is there a completion to reap?
+ * chario_queue_is_pending() - tell if there is a completion to reap
  * @q: the queue
  *
- * Without lock: a guess, but one that comes true.  Holds up the RCU grace
- * period that chario_queue_drop_word() speaks of, so that the word stays.
+ * The result is a guess, because it is made without the lock, but a completion that
+ * stays will be seen.  Preemption is off, which holds up the RCU grace period of
+ * chario_queue_drop_word(), so that the word stays valid.
  *
- * Return: true when there most likely is one.
+ * Return: true if there most likely is a completion.
  */
 static inline bool chario_queue_is_pending(const struct chario_queue *q)
 {
@@ -338,14 +339,14 @@ static inline bool chario_queue_is_pending(const struct chario_queue *q)
 	return pending;
 }
 
-/* Needs the back end to prepare its device command? */
+/* Returns whether the back end must prepare the device command of @cmd. */
 static inline bool chario_queue_must_prep(const struct chario_queue *q,
 					  const struct chario_command *cmd)
 {
 	return cmd->page_offset + cmd->bytes > q->no_prep_bytes;
 }
 
-/* What its ended requests have left for chario_complete_list().  Under q->lock. */
+/* Returns the ended requests for chario_complete_list() to finish.  Under q->lock. */
 static inline struct chario_request *
 chario_queue_take_done(struct chario_queue *q)
 {

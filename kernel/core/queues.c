@@ -9,7 +9,7 @@
 #include "core/queue.h"
 
 /**
- * chario_drive_freeze() - post no command from now on
+ * chario_drive_freeze() - stop the posting of commands
  * @drive: the drive
  *
  * When this returns, no command is being submitted either.
@@ -27,7 +27,7 @@ void chario_drive_freeze(struct chario_drive *drive)
 }
 
 /**
- * chario_drive_is_idle() - is no command in use?
+ * chario_drive_is_idle() - tell if no command is in use
  * @drive: the drive
  */
 bool chario_drive_is_idle(const struct chario_drive *drive)
@@ -40,7 +40,7 @@ bool chario_drive_is_idle(const struct chario_drive *drive)
 	return true;
 }
 
-/* Has the device a command of a queue? */
+/* Returns whether the device has a command of a queue. */
 static bool is_posted(struct chario_queue *q)
 {
 	bool found = false;
@@ -67,11 +67,11 @@ static bool any_posted(struct chario_drive *drive)
 }
 
 /**
- * chario_drive_settle() - let the device finish what it has
- * @drive: frozen
- * @ms: how long to wait, milliseconds
+ * chario_drive_settle() - let the device finish its commands
+ * @drive: a frozen drive
+ * @ms: time to wait, milliseconds
  *
- * Return: true when the device has finished, false when time is up.
+ * Return: true if the device has finished, false if time is up.
  */
 bool chario_drive_settle(struct chario_drive *drive, unsigned int ms)
 {

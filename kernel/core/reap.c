@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Completions are taken from the device.
+ * Reaping: completions are taken from the device.
  */
 #include "core/queue.h"
 #include "trace.h"
 
-/* A word that never tells of a completion. */
+/* Completion word without a completion. */
 static const u32 no_word;
 
 /**
- * chario_queue_drop_word() - no completion word tells of completions any more
+ * chario_queue_drop_word() - stop the use of the back end's completion word
  * @q: the queue
  *
- * The memory of the former word may be freed one RCU grace period later.
+ * The memory of the word may be freed one RCU grace period later.
  */
 void chario_queue_drop_word(struct chario_queue *q)
 {
@@ -21,12 +21,12 @@ void chario_queue_drop_word(struct chario_queue *q)
 	q->word_mask = ~0U;
 }
 
-/* Under q->lock. */
+/* Take up to CHARIO_REAP_BATCH completions.  Under q->lock. */
 static inline unsigned int reap_batch(struct chario_queue *q)
 {
 	unsigned int count;
 
-	/* A dead queue has no rings: its commands have been ended. */
+	/* A dead queue has no rings, and its commands have been ended. */
 	if (unlikely(q->dead_error))
 		return 0;
 	count = q->ops->reap(q);
@@ -38,8 +38,8 @@ static inline unsigned int reap_batch(struct chario_queue *q)
  * chario_queue_reap() - take completions
  * @q: the queue
  *
- * What comes in after more than the depth of the queue has been taken brings an
- * interrupt of its own.
+ * The loop stops when it has taken more completions than the depth of the queue:
+ * later ones raise another interrupt.
  *
  * Context: any but under q->lock.
  * Return: number of commands that completed.
@@ -91,10 +91,12 @@ unsigned int chario_queue_poll(struct chario_queue *q)
 }
 
 /**
- * chario_queue_poll_for() - chario_queue_poll() on behalf of somebody
+ * chario_queue_poll_for() - take completions on behalf of a looker
  * @q: the queue
- * @looker: who that is, for those who are told, see &struct chario_async
+ * @looker: the polling context, passed to callers who are told, see &struct
+ *	chario_async
  *
+ * Context: as chario_queue_poll().
  * Return: as chario_queue_poll().
  */
 unsigned int chario_queue_poll_for(struct chario_queue *q, const void *looker)
@@ -103,7 +105,7 @@ unsigned int chario_queue_poll_for(struct chario_queue *q, const void *looker)
 }
 
 /**
- * chario_queue_irq() - the device's interrupt has arrived
+ * chario_queue_irq() - take completions in an interrupt handler of the device
  * @q: the queue
  *
  * Return: number of commands that completed.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What recovery does with the commands of a queue: they are held back, handed over
- * once more, or ended.
+ * The work of recovery on the commands of a queue: they are held back, posted again,
+ * or ended.
  */
 #include <linux/sort.h>
 
@@ -27,13 +27,13 @@ static int compare_numbers(const void *a, const void *b, const void *queue)
 	u32 one = chario_queue_command(queue, *(const u16 *)a)->number;
 	u32 other = chario_queue_command(queue, *(const u16 *)b)->number;
 
-	/* Numbers wrap. */
+	/* The signed difference is right although numbers wrap. */
 	return (s32)(one - other);
 }
 
 /*
- * Sort the commands of one of two states by the order of their submission.  Returns
- * how many there are.
+ * Sort the commands in one of two states by the order of their submission.  Returns
+ * their number.
  */
 static unsigned int sort_commands(struct chario_queue *q,
 				  enum chario_command_state state,
@@ -52,9 +52,9 @@ static unsigned int sort_commands(struct chario_queue *q,
 }
 
 /*
- * Hand over what is in flight and in one of two states: not what nobody waits for,
- * and not to a disk that is another one by now, with blocks of another length
- * maybe.  Under q->lock; the device has none of it.
+ * Hand over the commands in one of two states once more.  Commands without a caller
+ * end instead, and so do those of a lost disk, which may be another one by now, with
+ * blocks of another length.  Under q->lock; the device has none of the commands.
  */
 static void hand_over_again(struct chario_queue *q,
 			    enum chario_command_state state,
@@ -77,7 +77,7 @@ static void hand_over_again(struct chario_queue *q,
 }
 
 /**
- * chario_queue_release_held() - an edge has gone
+ * chario_queue_release_held() - post commands that waited for an edge that has gone
  * @q: the queue
  */
 void chario_queue_release_held(struct chario_queue *q)
@@ -94,12 +94,12 @@ void chario_queue_release_held(struct chario_queue *q)
 }
 
 /**
- * chario_queue_replay() - the device is new: post all that is in flight again
- * @q: frozen; the device has forgotten every command
+ * chario_queue_replay() - post all commands in flight again after a reset
+ * @q: a frozen queue; the device has forgotten every command
  *
- * Commands of orphaned requests and of disks that have been lost are not repeated:
- * they end here.  The others are, in the order of their submission: to read or write
- * the same bytes once more changes nothing.
+ * Commands of orphaned requests and of lost disks end here.  The others are posted
+ * again in the order of their submission: to read or write the same bytes once more
+ * changes nothing.
  */
 void chario_queue_replay(struct chario_queue *q)
 {
@@ -119,9 +119,9 @@ void chario_queue_replay(struct chario_queue *q)
 }
 
 /**
- * chario_queue_fail() - the device is gone: end all that is in flight
+ * chario_queue_fail() - end all commands in flight, and all later ones
  * @q: the queue
- * @error: what its callers and all later ones get
+ * @error: result of these commands, -errno
  *
  * The caller guarantees that the device does no more DMA.  A command that is being
  * submitted is ended by its submitter.

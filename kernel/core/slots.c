@@ -29,7 +29,7 @@ static void lay_out_commands(struct chario_queue *q)
 
 /**
  * chario_slots_deinit() - free the memory of a queue
- * @q: nobody is inside
+ * @q: a queue without callers inside
  */
 void chario_slots_deinit(struct chario_queue *q)
 {
@@ -40,9 +40,9 @@ void chario_slots_deinit(struct chario_queue *q)
 
 /**
  * chario_slots_init() - make all the memory that a queue will ever need
- * @q: its back end and its device are known
+ * @q: the queue, with ops and dma_dev set
  * @depth: number of commands
- * @max_pages: pages that one command can hold
+ * @max_pages: largest number of pages of a command
  * @node: NUMA node, or NUMA_NO_NODE
  *
  * Return: 0 or ENOMEM.
@@ -79,9 +79,9 @@ int chario_slots_init(struct chario_queue *q, unsigned int depth,
 }
 
 /**
- * chario_queue_set_depth() - how many commands a queue takes from now on
- * @q: idle, nobody else uses it
- * @depth: 1 to that of chario_queue_init()
+ * chario_queue_set_depth() - set the number of commands of a queue
+ * @q: an idle queue that nobody else uses
+ * @depth: number of commands, 1 to the depth of chario_queue_init()
  */
 void chario_queue_set_depth(struct chario_queue *q, unsigned int depth)
 {
@@ -92,7 +92,7 @@ void chario_queue_set_depth(struct chario_queue *q, unsigned int depth)
 	bitmap_set(q->busy, depth, bits - depth);
 }
 
-/* Has one been free, or is there no use in waiting? */
+/* Take a command into @cmd, or an error; returns whether the wait is over. */
 static bool is_got(struct chario_queue *q, struct chario_command **cmd)
 {
 	*cmd = chario_queue_try_get(q);
@@ -100,13 +100,13 @@ static bool is_got(struct chario_queue *q, struct chario_command **cmd)
 }
 
 /**
- * chario_queue_get() - take a command, wait for a free one
+ * chario_queue_get() - take a command, waiting for a free one
  * @q: the queue
  * @expires: jiffies at which to give up
- * @killable: a fatal signal ends the wait
+ * @killable: true if a fatal signal ends the wait
  *
  * Return: the command; ETIMEDOUT, EINTR on a fatal signal, or the queue's
- * error when it is dead.
+ * error if it is dead.
  */
 struct chario_command *chario_queue_get(struct chario_queue *q,
 					unsigned long expires, bool killable)
@@ -125,7 +125,7 @@ struct chario_command *chario_queue_get(struct chario_queue *q,
 }
 
 /**
- * chario_queue_is_idle() - is every command free?
+ * chario_queue_is_idle() - tell if every command is free
  * @q: the queue
  */
 bool chario_queue_is_idle(const struct chario_queue *q)

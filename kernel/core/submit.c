@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Commands for a device that may sleep or allocate to take one: they are submitted
- * outside the lock of their queue.
+ * Commands for a device that may sleep or allocate when it takes one: they are
+ * submitted outside the lock of their queue.
  *
- * While a command is being submitted it belongs to its submitter: whoever freezes or
- * fails the queue meanwhile leaves it alone, and the submitter looks at the queue
- * again afterwards.  An edge sees it as one that the device has.  What waited for an
- * edge or for the end of a recovery is submitted by a worker, for whoever lets it go
- * must not sleep.
+ * While a command is being submitted it belongs to its submitter.  A context that
+ * freezes or fails the queue meanwhile leaves it alone, and the submitter looks at
+ * the queue again afterwards.  For an edge, the device already has the command.
+ * Commands that waited for an edge or for the end of a recovery are submitted by a
+ * worker, because the contexts that release them must not sleep.
  */
 #include <linux/delay.h>
 #include <linux/jiffies.h>
@@ -18,7 +18,7 @@
 #include "core/workers.h"
 #include "trace.h"
 
-/* What has come of a submission; under q->lock. */
+/* Act on the result of a submission; under q->lock. */
 static void look_again(struct chario_queue *q, struct chario_command *cmd,
 		       int error)
 {
@@ -39,8 +39,8 @@ static void look_again(struct chario_queue *q, struct chario_command *cmd,
 
 /**
  * chario_submit() - hand a command to the device
- * @q: live, of a back end that submits
- * @cmd: in flight; no edge holds it up
+ * @q: a live queue of a back end that submits
+ * @cmd: a command in flight that no edge holds up
  *
  * Context: process; under q->lock, taken with interrupts on, which is released
  * meanwhile.
@@ -61,8 +61,8 @@ void chario_submit(struct chario_queue *q, struct chario_command *cmd)
 }
 
 /**
- * chario_submit_later() - have commands that are held submitted by a worker
- * @q: of a back end that submits
+ * chario_submit_later() - let a worker submit the commands that are held
+ * @q: a queue of a back end that submits
  *
  * Context: any.
  */
@@ -71,7 +71,7 @@ void chario_submit_later(struct chario_queue *q)
 	queue_work(chario_submit_workqueue, &q->submit_work);
 }
 
-/* The oldest command that is held and that no edge holds up; under q->lock. */
+/* Returns the oldest held command with no edge in its way, or NULL; under q->lock. */
 static struct chario_command *find_held(struct chario_queue *q)
 {
 	struct chario_command *found = NULL;
@@ -91,7 +91,7 @@ static struct chario_command *find_held(struct chario_queue *q)
 }
 
 /**
- * chario_submit_held() - submit what has been held
+ * chario_submit_held() - submit the commands that are held
  * @work: submit_work of a queue
  */
 void chario_submit_held(struct work_struct *work)
@@ -117,7 +117,7 @@ void chario_submit_held(struct work_struct *work)
 
 /**
  * chario_submit_wait() - wait until no command is being submitted
- * @q: frozen: none begins to be
+ * @q: a frozen queue, on which no submission begins
  *
  * Context: may sleep.
  */
@@ -128,9 +128,9 @@ void chario_submit_wait(struct chario_queue *q)
 }
 
 /**
- * chario_queue_end() - the device is done with a command that was submitted
- * @q: its queue
- * @cmd: the command; also before ops->submit() has returned
+ * chario_queue_end() - end a submitted command that the device is done with
+ * @q: queue of the command
+ * @cmd: the command; its ops->submit() need not have returned
  * @error: 0 or -errno
  *
  * Context: any but under q->lock.
@@ -158,7 +158,7 @@ void chario_queue_end(struct chario_queue *q, struct chario_command *cmd,
 }
 
 /**
- * chario_submit_kick() - ops->kick() of a back end that submits: nothing is left to tell
+ * chario_submit_kick() - do nothing: ops->kick() of a back end that submits
  * @q: the queue
  */
 void chario_submit_kick(struct chario_queue *q)
@@ -166,8 +166,8 @@ void chario_submit_kick(struct chario_queue *q)
 }
 
 /**
- * chario_submit_reap() - ops->reap() of a back end that submits: commands end by
- * chario_queue_end()
+ * chario_submit_reap() - do nothing: ops->reap() of a back end that submits, whose
+ * commands end by chario_queue_end()
  * @q: the queue
  *
  * Return: 0.

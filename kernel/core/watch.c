@@ -2,11 +2,11 @@
 /*
  * The watchdog of a queue: deadlines, lost interrupts, a device that has gone.
  *
- * A timer that runs only while commands are in flight, at the next deadline
- * and at least four times a second.  At its deadline a caller is told; recovery
- * begins when the drive has had the request for the recovery age of its disk, too.
- * A call whose deadline lies behind the next look costs nothing on the hot path but
- * one comparison.
+ * The watchdog is a timer that runs only while commands are in flight, at the next
+ * deadline and at least four times a second.  At its deadline a caller is told.
+ * Recovery begins when the drive has also had the request for the recovery age of its
+ * disk.  A call whose deadline lies behind the next look costs nothing on the hot path
+ * but one comparison.
  */
 #include <linux/jiffies.h>
 
@@ -15,8 +15,8 @@
 #include "core/queue.h"
 
 /*
- * A completion that is there now and was there at the last look, with nothing
- * reaped between, has lost its interrupt.  Queues for polling have none.
+ * Reap completions whose interrupt was lost: a completion is there now and was there
+ * at the last look, with nothing reaped between.  Queues for polling have no interrupt.
  */
 static void reap_late(struct chario_queue *q)
 {
@@ -32,8 +32,9 @@ static void reap_late(struct chario_queue *q)
 }
 
 /*
- * From when on the drive may be recovered for a request: its deadline, but not before
- * the recovery age.  A caller may be less patient than a healthy drive is fast.
+ * Returns the time, in jiffies, from which the drive may be recovered for a request:
+ * the deadline or the recovery age, whichever is later.  A caller may be less patient
+ * than a healthy drive is fast.
  */
 static unsigned long recover_at(const struct chario_request *req)
 {
@@ -42,13 +43,13 @@ static unsigned long recover_at(const struct chario_request *req)
 	return time_after(old, req->expires) ? old : req->expires;
 }
 
-/* The next step: at its deadline the caller is told; for an orphan the drive is recovered. */
+/* Returns the time of the next step: the deadline, or recovery for an orphan. */
 static unsigned long due_at(const struct chario_request *req)
 {
 	return req->orphaned ? recover_at(req) : req->expires;
 }
 
-/* The first request whose next step is due, or NULL; @next: when to look again then. */
+/* Returns a request whose next step is due, or NULL; sets @next to the next look. */
 static struct chario_request *find_due(struct chario_queue *q, bool *busy,
 				       unsigned long *next)
 {
@@ -76,8 +77,8 @@ static struct chario_request *find_due(struct chario_queue *q, bool *busy,
 }
 
 /*
- * Take up one request, or set the timer.  True when there was one; @recover is set when
- * the drive has had it for too long.
+ * Handle one request whose next step is due, or set the timer.  Returns whether there
+ * was one; sets @recover if the drive has had it for too long.
  */
 static bool expire_one(struct chario_queue *q, bool *recover)
 {
@@ -91,7 +92,7 @@ static bool expire_one(struct chario_queue *q, bool *recover)
 	if (req) {
 		req->overdue = time_after_eq(jiffies, recover_at(req));
 		*recover |= req->overdue;
-		/* A caller that was killed has gone before. */
+		/* The caller of an orphan has already gone. */
 		if (!req->orphaned) {
 			this_cpu_inc(req->cio->counters->timeouts);
 			async = chario_complete_orphan(req, -ETIMEDOUT);
@@ -120,11 +121,11 @@ static bool has_due(struct chario_queue *q)
 }
 
 /**
- * chario_watch_expire() - take up all requests whose deadline has passed
+ * chario_watch_expire() - handle all requests whose deadline has passed
  * @q: the queue
  *
- * The watchdog does it.  So does a caller that polls when its own deadline has
- * passed: with a real-time priority it may keep the watchdog from running.
+ * The watchdog calls this.  A caller that polls does so, too, when its own deadline
+ * has passed: with a real-time priority it may keep the watchdog from running.
  *
  * Context: any but under q->lock.
  */
@@ -132,9 +133,9 @@ void chario_watch_expire(struct chario_queue *q)
 {
 	bool recover = false;
 
-	/* A request that is there, but has not been reaped, is not late. */
+	/* A completion that has not been reaped yet is not late. */
 	if (has_due(q)) {
-		/* Its caller may be held up before it could tell the device. */
+		/* The caller may have been preempted before it told the device. */
 		chario_queue_kick(q);
 		chario_queue_reap(q);
 	}
@@ -145,8 +146,8 @@ void chario_watch_expire(struct chario_queue *q)
 }
 
 /**
- * chario_watch() - look after a queue
- * @timer: its timer
+ * chario_watch() - run the watchdog of a queue
+ * @timer: timer of the queue
  *
  * Context: softirq.
  */
