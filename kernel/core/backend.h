@@ -14,24 +14,25 @@
 #include "core/queue.h"
 
 /**
- * struct chario_backend - what serves a disk
- * @name: what info and sysfs show
- * @release: the last reference to @cio has gone, no queue of it is in use; let go
- *	of its drive.  May sleep
- * @pin: an open file asks for the CHARIO_PIN_* bits @wanted, all of which are
- *	known, in place of those in @held, which is brought up to date; also
- *	called after the drive has gone, with nothing @wanted, which succeeds.  0
- *	or -errno.  May sleep.  NULL where there is nothing to pin
- * @get_pin: fill in what has come of it, for a file that asks for @held; there
- *	where @pin is.  0 or -errno.  May sleep
- * @health: fill in all members of @health but size, status and reasons.  May
- *	sleep.  0 or -errno.  NULL where nothing can fail
- * @map_buffer: prepare a buffer that has been mapped for the device, in
- *	buf->back; 0 or -errno.  May sleep.  NULL where there is no DMA
- * @unmap_buffer: undo it
- * @take_queue: a live queue for one open file, as its args say; NULL where
- *	there are none.  May sleep
- * @give_queue: the file has been closed; commands may still be in flight
+ * struct chario_backend - the driver of a disk
+ * @name: name in info and sysfs
+ * @release: function that lets go of the drive once the last reference to @cio has
+ *	gone and no queue of the disk is in use.  May sleep
+ * @pin: function that replaces the pins of an open file, CHARIO_PIN_* bits, by
+ *	@wanted, and updates @held; all bits of @wanted are known.  Also called after
+ *	the drive has gone, with @wanted 0, which succeeds.  Returns 0 or -errno.
+ *	May sleep.  NULL if there is nothing to pin
+ * @get_pin: function that fills in the effect of the pins @held of a file; set if
+ *	@pin is.  Returns 0 or -errno.  May sleep
+ * @health: function that fills in all members of @health but size, status and
+ *	reasons.  Returns 0 or -errno.  May sleep.  NULL if nothing can fail
+ * @map_buffer: function that prepares a mapped buffer for the device, in
+ *	buf->back.  Returns 0 or -errno.  May sleep.  NULL if there is no DMA
+ * @unmap_buffer: function that undoes @map_buffer
+ * @take_queue: function that returns a live queue for one open file, as @args
+ *	asks.  May sleep.  NULL if there are no such queues
+ * @give_queue: function that takes the queue back when the file has been closed;
+ *	commands may still be in flight
  */
 struct chario_backend {
 	const char *name;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Counters: kept per CPU and per queue, added up when somebody asks.
+ * Counters: kept per CPU and per queue, and added up on request.
  */
 #include <linux/cpumask.h>
 
@@ -9,9 +9,9 @@
 #include "core/queue.h"
 
 /**
- * chario_counters_read() - what has happened so far
+ * chario_counters_read() - add up the counters of a disk
  * @cio: the disk
- * @stats: filled in
+ * @stats: the sums, filled in
  */
 void chario_counters_read(const struct chario_device *cio,
 			  struct chario_stats *stats)

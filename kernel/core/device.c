@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Disks: made by a back end, registered, unregistered, and freed when the last
- * reference has gone.
+ * The life of a disk: it is made by a back end, registered, unregistered, and freed
+ * when the last reference has gone.
  */
 #include <linux/dma-mapping.h>
 #include <linux/fs.h>
@@ -46,7 +46,7 @@ static char *devnode(const struct device *dev, umode_t *mode)
 
 /**
  * chario_device_class_init() - make the class of disks
- * @seen: what the world sees of each; stays
+ * @seen: interface of every disk to user space; must stay
  *
  * Return: 0 or -errno.
  */
@@ -93,7 +93,7 @@ static void release(struct device *dev)
 /**
  * chario_device_set_deadline() - set the default deadline of a disk
  * @cio: the disk
- * @ms: 1 to CHARIO_DEADLINE_MAX_NS; rounded up to a tick
+ * @ms: deadline in milliseconds, 1 to an hour; rounded up to a tick
  */
 void chario_device_set_deadline(struct chario_device *cio, u32 ms)
 {
@@ -104,7 +104,7 @@ void chario_device_set_deadline(struct chario_device *cio, u32 ms)
 /**
  * chario_device_set_recovery_age() - set the recovery age of a disk
  * @cio: the disk
- * @ms: 0 to CHARIO_DEADLINE_MAX_NS; rounded up to a tick
+ * @ms: recovery age in milliseconds, 0 to an hour; rounded up to a tick
  */
 void chario_device_set_recovery_age(struct chario_device *cio, u32 ms)
 {
@@ -115,15 +115,15 @@ void chario_device_set_recovery_age(struct chario_device *cio, u32 ms)
 /**
  * chario_device_create() - make a disk
  * @be: the back end
- * @drive: what its device is; stays until @be->release()
+ * @drive: parts that the disks of its device share; stays until @be->release()
  * @parent: device in the tree, or NULL
  *
  * The back end fills in identity, capacity and features, then calls
  * chario_device_configure() and chario_device_register().  put_device() undoes
  * this function.
  *
- * Return: the disk or an ERR_PTR: ENOMEM, ENOSPC when all numbers are taken;
- * then @be->release() has not been called.
+ * Return: the disk or an ERR_PTR: ENOMEM; ENOSPC if all numbers are taken.  After an
+ * error @be->release() has not been called.
  */
 struct chario_device *chario_device_create(const struct chario_backend *be,
 					   struct chario_drive *drive,
@@ -172,10 +172,10 @@ err_free:
 }
 
 /**
- * chario_device_set_single() - the limits of a disk have changed
+ * chario_device_set_single() - follow a change of the limits of a disk
  * @cio: the disk
  *
- * Context: one at a time.
+ * Context: callers exclude each other.
  */
 void chario_device_set_single(struct chario_device *cio)
 {
@@ -187,10 +187,10 @@ void chario_device_set_single(struct chario_device *cio)
 
 /**
  * chario_device_configure() - set the limits of a disk
- * @cio: not registered
- * @limits: of its device
+ * @cio: a disk that is not registered
+ * @limits: limits of its device
  *
- * Return: 0; EINVAL when no command can be as small as a block.
+ * Return: 0; EINVAL if no command can be as small as a block.
  */
 int chario_device_configure(struct chario_device *cio,
 			    const struct chario_limits *limits)
@@ -215,7 +215,7 @@ int chario_device_configure(struct chario_device *cio,
 	return 0;
 }
 
-/* Each CPU gets a queue of its kind, or shares one. */
+/* Assign each CPU a queue of each kind; CPUs share queues if there are fewer. */
 static void map_queues(struct chario_device *cio)
 {
 	unsigned int nr_irq = chario_device_nr_queues(cio, false);
@@ -237,8 +237,8 @@ static u32 max_mapping_bytes(struct device *dev)
 }
 
 /**
- * chario_device_register() - show a disk to the world
- * @cio: configured; the queues of its drive are live
+ * chario_device_register() - publish a disk
+ * @cio: a configured disk; the queues of its drive are live
  *
  * Return: 0 or -errno.
  */
@@ -251,7 +251,7 @@ int chario_device_register(struct chario_device *cio)
 	map_queues(cio);
 	if (chario_device_nr_queues(cio, true))
 		cio->features |= CHARIO_FEATURE_POLL;
-	/* Commands are looked at one by one: submit.c takes over from post.c. */
+	/* An obstacle makes post.c check each command and leave it to submit.c. */
 	if (cio->drive->queues[0]->ops->submit)
 		atomic_inc(&cio->obstacles);
 	ret = dev_set_name(&cio->dev, "chardisk%d", cio->index);
@@ -270,11 +270,11 @@ int chario_device_register(struct chario_device *cio)
 
 /**
  * chario_device_unregister() - take a disk away
- * @cio: registered
+ * @cio: a registered disk
  *
- * New opens fail from here on and so do new calls; those that are under way
- * end when the back end fails and drains its queues.  The back end calls
- * put_device() after that.
+ * New opens and new calls fail from here on.  Calls that are under way end when
+ * the back end fails and drains its queues.  The back end calls put_device() after
+ * that.
  */
 void chario_device_unregister(struct chario_device *cio)
 {
@@ -283,28 +283,28 @@ void chario_device_unregister(struct chario_device *cio)
 }
 
 /**
- * chario_device_lose() - what a disk stands for is not there any more
- * @cio: registered
+ * chario_device_lose() - end the use of a disk whose drive or content has gone
+ * @cio: a registered disk
  *
- * Its calls give ENODEV from here on.  The node stays until the back end takes the
- * disk away.  Commands that may be with the device keep their memory until it ends
- * them or has forgotten them: chario_queue_replay() ends those.
+ * Its calls return ENODEV from here on.  The node stays until the back end takes the
+ * disk away.  Commands that may be with the device keep their memory until the device
+ * ends them, or has forgotten them: then chario_queue_replay() ends them.
  *
  * Context: any.
  */
 void chario_device_lose(struct chario_device *cio)
 {
 	WRITE_ONCE(cio->removed, true);
-	/* For good: nothing takes it back. */
+	/* The obstacle stays for good: every command is checked from now on. */
 	atomic_inc(&cio->obstacles);
-	/* Whoever waits there for another disk. */
+	/* Wake tasks that wait for an edge on another disk of the medium. */
 	wake_up_all(&cio->medium->edges_wait);
 }
 
 /**
- * chario_device_nr_queues() - how many queues of a kind a disk has
- * @cio: registered
- * @polled: those for polling, or those that complete by interrupt?
+ * chario_device_nr_queues() - count the queues of a kind
+ * @cio: a registered disk
+ * @polled: true for polled queues, false for those that complete by interrupt
  */
 unsigned int chario_device_nr_queues(const struct chario_device *cio,
 				     bool polled)
@@ -318,10 +318,10 @@ unsigned int chario_device_nr_queues(const struct chario_device *cio,
 }
 
 /**
- * chario_device_may_patch() - can blocks of a disk be changed in part?
- * @cio: registered
+ * chario_device_may_patch() - tell if blocks of a disk can be changed in part
+ * @cio: a registered disk
  *
- * That takes two commands of a queue at a time.
+ * Such a change takes two commands of a queue at a time.
  */
 bool chario_device_may_patch(const struct chario_device *cio)
 {
@@ -329,7 +329,7 @@ bool chario_device_may_patch(const struct chario_device *cio)
 }
 
 /**
- * chario_device_state() - how a disk is
+ * chario_device_state() - return the name of a disk's state, for people
  * @cio: the disk
  */
 const char *chario_device_state(const struct chario_device *cio)
@@ -340,7 +340,7 @@ const char *chario_device_state(const struct chario_device *cio)
 }
 
 /**
- * chario_device_recovery_bound_ns() - see &struct chario_info
+ * chario_device_recovery_bound_ns() - compute the bound in &struct chario_info
  * @cio: the disk
  */
 u64 chario_device_recovery_bound_ns(const struct chario_device *cio)
@@ -352,7 +352,11 @@ u64 chario_device_recovery_bound_ns(const struct chario_device *cio)
 	return ns + READ_ONCE(cio->recovery_age_ms) * (u64)NSEC_PER_MSEC;
 }
 
-/* What is split is torn between its commands; a power of two suits the edges. */
+/*
+ * Returns the longest write that a power cut does not tear.  A split write may be torn
+ * between its commands, so a promise above one command is cut to a power of two, whose
+ * multiples fit the boundaries of the drive.
+ */
 static u32 atomic_write_bytes(const struct chario_device *cio)
 {
 	u32 most = min(READ_ONCE(cio->limits.command_bytes),
@@ -363,9 +367,9 @@ static u32 atomic_write_bytes(const struct chario_device *cio)
 }
 
 /**
- * chario_device_describe() - what a disk is and can do
- * @cio: registered
- * @info: filled in
+ * chario_device_describe() - fill in the description of a disk
+ * @cio: a registered disk
+ * @info: the description
  */
 void chario_device_describe(const struct chario_device *cio,
 			    struct chario_info *info)
@@ -403,9 +407,9 @@ void chario_device_describe(const struct chario_device *cio,
 }
 
 /**
- * chario_device_take_queue() - a queue for one open file
+ * chario_device_take_queue() - take a queue for one open file
  * @cio: the disk
- * @args: what is wanted; gets what was granted
+ * @args: wishes of the file; filled in with the properties of the queue
  *
  * Return: the queue, or an ERR_PTR, see &struct chario_queue_create.
  */
@@ -418,9 +422,9 @@ struct chario_queue *chario_device_take_queue(struct chario_device *cio,
 }
 
 /**
- * chario_device_give_queue() - a file that had a queue has been closed
+ * chario_device_give_queue() - give back the queue of a file that has been closed
  * @cio: the disk
- * @q: its queue
+ * @q: queue of the file
  */
 void chario_device_give_queue(struct chario_device *cio,
 			      struct chario_queue *q)

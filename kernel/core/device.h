@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A disk: what /dev/chardiskN stands for.
+ * A disk: the object behind /dev/chardiskN.
  *
- * A back end fills in a chario_device and registers it.  From then on it is
- * counted: open files and sysfs hold references, and the last one to go calls
- * @backend->release(), so that what a queue needs outlives the drive.  After
- * chario_device_unregister() no call reaches the back end any more: open files
- * are harmless and answer ENODEV.
+ * A back end fills in a chario_device and registers it.  From then on references
+ * are counted: open files and sysfs hold references, and the last one to go calls
+ * @backend->release(), so that the memory of the queues outlives the drive.  After
+ * chario_device_unregister() no call reaches the back end any more: calls on open
+ * files return ENODEV.
  */
 #ifndef CHARIO_CORE_DEVICE_H
 #define CHARIO_CORE_DEVICE_H
@@ -27,7 +27,7 @@ struct chario_backend;
 struct chario_cmb;
 
 /**
- * struct chario_counters - counted per CPU, so that no two CPUs share a line
+ * struct chario_counters - counters per CPU, so that no two CPUs share a line
  * @commands: device commands that have been handed to the queue
  * @bytes: bytes that calls have delivered
  * @errors: device commands that ended with an error status
@@ -43,13 +43,12 @@ struct chario_counters {
 };
 
 /**
- * struct chario_limits - what the core must know of a device, told by its back end
- * @block_bytes: logical block, a power of two
- * @command_bytes: largest command that drive and queues allow
- * @command_limit: &enum chario_command_limit, what @command_bytes comes from
+ * struct chario_limits - the limits of a device, from its back end
+ * @block_bytes: logical block in bytes, a power of two
+ * @command_bytes: largest command that drive and queues allow, bytes
+ * @command_limit: &enum chario_command_limit, the source of @command_bytes
  * @boundary_bytes: see &struct chario_info, 0 for none
- * @dma_alignment: memory that a command moves begins at a multiple of so many bytes;
- *	a power of two
+ * @dma_alignment: alignment in bytes of memory that a command moves; a power of two
  */
 struct chario_limits {
 	u32 block_bytes;
@@ -61,53 +60,53 @@ struct chario_limits {
 
 /**
  * struct chario_device - a disk
- * @irq_queue: queue for each possible CPU that completes by interrupt
- * @poll_queue: the same for polling; the irq queues where there are none
- * @limits: how calls are split; single words, written by sysfs
- * @single_bytes: a call up to this long is one command wherever it lies; 0 for
+ * @irq_queue: for each possible CPU, its queue that completes by interrupt
+ * @poll_queue: for each possible CPU, its queue for polling; @irq_queue if there are
+ *	none
+ * @limits: limits by which calls are split; single words, written by sysfs
+ * @single_bytes: longest call, in bytes, that is one command at any offset; 0 for
  *	none.  Follows from @limits
- * @block_mask: logical block size - 1
- * @block_shift: its logarithm
- * @dma_mask: DMA alignment - 1
- * @capacity_bytes: size of the disk
+ * @block_mask: logical block size in bytes - 1
+ * @block_shift: base-2 logarithm of the logical block size
+ * @dma_mask: DMA alignment in bytes - 1
+ * @capacity_bytes: size of the disk in bytes
  * @features: CHARIO_FEATURE_*
- * @medium: what it stands for, see core/medium.h
- * @obstacles: 0 while nothing stands between a command and a queue that is live: a
- *	file that may change blocks of the medium in part, @removed, or a back end
- *	that submits; looked at under the lock of a queue
- * @counters: per CPU
+ * @medium: medium that the disk stands for, see core/medium.h
+ * @obstacles: number of reasons to check each command before a live queue takes it:
+ *	files that may change blocks of the medium in part, @removed, and a back end
+ *	that submits; read under the lock of a queue
+ * @counters: counters per CPU
  * @deadline: default deadline, jiffies
- * @deadline_ms: the same, as it was set
- * @recovery_age: how long the drive has a request before recovery begins, at least;
+ * @deadline_ms: default deadline as it was set, milliseconds
+ * @recovery_age: least time that the drive has a request before recovery begins,
  *	jiffies
- * @recovery_age_ms: the same, as it was set
+ * @recovery_age_ms: the least time as it was set, milliseconds
  * @completion: default &enum chario_completion
- * @spin_ns: default for CHARIO_COMPLETION_SPIN
- * @any_size: files that are opened from now on take calls of any size
- * @removed: the drive has gone, or what the disk stands for is not there any more
+ * @spin_ns: default time of CHARIO_COMPLETION_SPIN, nanoseconds
+ * @any_size: true if files that are opened from now on take calls of any size
+ * @removed: true if the drive or the content that the disk stands for has gone
  * @control: CHARIO_CONTROL_* bits of all reads and writes; set by the back end
- * @last_error: errno of the last failed command, 0 for none
- * @buffer_lock: protects @buffers, and what it is to be mapped
+ * @last_error: -errno of the last failed command, 0 for none
+ * @buffer_lock: lock that protects @buffers and their mappings
  * @buffers: all buffers of all open files
- * @cmb: the drive's controller memory, or NULL
- * @dev: in class chario
- * @cdev: the node
- * @index: N
- * @backend: who serves it
- * @drive: what it shares with the other disks of its device
+ * @cmb: controller memory of the drive, or NULL
+ * @dev: device in class chario
+ * @cdev: character device of the node
+ * @index: the number N
+ * @backend: back end that serves the disk
+ * @drive: parts that it shares with the other disks of its device
  * @max_command_bytes: upper limit of limits.command_bytes
- * @command_limit: &enum chario_command_limit, what it comes from
- * @max_mapping_bytes: what the DMA layer maps in one piece
+ * @command_limit: &enum chario_command_limit, the source of @max_command_bytes
+ * @max_mapping_bytes: largest mapping of the DMA layer in one piece, bytes
  * @physical_block_bytes: see &struct chario_info
  * @write_alignment_bytes: see &struct chario_info
  * @deallocate_alignment_bytes: see &struct chario_info
  * @optimal_write_bytes: see &struct chario_info
- * @atomic_write_bytes: what the drive promises of one command, see &struct
- *	chario_info
+ * @atomic_write_bytes: promise of the drive for one command, see &struct chario_info
  * @namespace_id: see &struct chario_info
- * @medium_node: on the list of the disks of @medium
- * @is_shared: other disks may stand for the same
- * @wwid: name of what it stands for, as Linux's driver has it; "" for none
+ * @medium_node: entry of the list of the disks of @medium
+ * @is_shared: true if other disks may stand for the same medium
+ * @wwid: identifier in the form of Linux's NVMe driver; "" for none
  * @serial: see &struct chario_info
  * @model: see &struct chario_info
  * @firmware: see &struct chario_info
@@ -135,7 +134,7 @@ struct chario_device {
 	bool removed;
 	u16 control;
 	int last_error;
-	struct mutex buffer_lock; /* buffers, and what it is to be mapped */
+	struct mutex buffer_lock; /* buffers and their mappings */
 	struct list_head buffers;
 	struct chario_cmb *cmb;
 
@@ -162,7 +161,7 @@ struct chario_device {
 	char firmware[16];
 };
 
-/* The limits of a disk, as they are now. */
+/* Read the current limits of a disk. */
 static inline void chario_device_get_limits(const struct chario_device *cio,
 					    struct chario_split_limits *limits)
 {
@@ -173,19 +172,19 @@ static inline void chario_device_get_limits(const struct chario_device *cio,
 
 #define to_chario_device(d) container_of(d, struct chario_device, dev)
 
-/* Limits of what users may set. */
+/* Limits of the values that users may set. */
 #define CHARIO_DEADLINE_MIN_NS	NSEC_PER_MSEC
 #define CHARIO_DEADLINE_MAX_NS	(3600ULL * NSEC_PER_SEC)
 #define CHARIO_SPIN_MAX_NS	NSEC_PER_SEC
 
-/* CHARIO_PIN_* bits that there are. */
+/* Number of CHARIO_PIN_* bits. */
 #define CHARIO_NR_PINS		7
 
 /**
- * struct chario_device_face - what the world sees of every disk
- * @fops: what its node can do
- * @groups: its attributes
- * @groups_with_health: the same for a disk that can tell of its health
+ * struct chario_device_face - the interface of every disk to user space
+ * @fops: operations of its node
+ * @groups: attributes in sysfs
+ * @groups_with_health: attributes of a disk that can report its health
  */
 struct chario_device_face {
 	const struct file_operations *fops;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Drives: made ready, started, and freed.
+ * The life of a drive: it is initialised, started, and freed.
  */
 #include <linux/slab.h>
 
@@ -8,10 +8,10 @@
 #include "core/queue.h"
 
 /**
- * chario_drive_init() - get a drive ready
- * @drive: zeroed, in the back end's own structure
- * @ops: what its device can do
- * @dev: whose messages those of recovery are; may be set later, before
+ * chario_drive_init() - initialise a drive
+ * @drive: zeroed memory in the back end's own structure
+ * @ops: operations of the back end
+ * @dev: device in whose name recovery writes messages; may be set later, before
  *	chario_drive_start()
  *
  * The drive is RECOVERING until chario_drive_start(): recovery does nothing before.
@@ -28,12 +28,12 @@ void chario_drive_init(struct chario_drive *drive,
 
 /**
  * chario_drive_deinit() - free the queues of a drive
- * @drive: its queues have been failed and drained, or never used; no disk refers
- *	to it
+ * @drive: a drive whose queues have been failed and drained, or were never used; no
+ *	disk refers to it
  */
 void chario_drive_deinit(struct chario_drive *drive)
 {
-	/* A caller that polls may have asked for it until it closed its disk. */
+	/* A polling caller may have requested recovery until it closed its disk. */
 	cancel_work_sync(&drive->recover_work);
 	while (drive->nr_queues) {
 		struct chario_queue *q = drive->queues[--drive->nr_queues];
@@ -45,9 +45,9 @@ void chario_drive_deinit(struct chario_drive *drive)
 }
 
 /**
- * chario_drive_make_room() - for pointers to the queues of a drive
- * @drive: has none yet
- * @nr_queues: how many there will be at most
+ * chario_drive_make_room() - allocate the array of queues of a drive
+ * @drive: a drive without queues
+ * @nr_queues: largest number of queues
  *
  * Return: 0 or ENOMEM.
  */
@@ -58,9 +58,9 @@ int chario_drive_make_room(struct chario_drive *drive, unsigned int nr_queues)
 }
 
 /**
- * chario_drive_add_queue() - one more queue, behind the others
- * @drive: has room for it, and no disk yet
- * @q: initialised; stays until the last disk of the drive has been released
+ * chario_drive_add_queue() - append a queue to the array
+ * @drive: a drive with room for it, and without disks yet
+ * @q: an initialised queue; stays until the last disk of the drive has been released
  */
 void chario_drive_add_queue(struct chario_drive *drive, struct chario_queue *q)
 {
@@ -69,10 +69,10 @@ void chario_drive_add_queue(struct chario_drive *drive, struct chario_queue *q)
 }
 
 /**
- * chario_drive_start() - the device is up, its disks have been registered
- * @drive: RECOVERING, its queues live
+ * chario_drive_start() - let recovery begin its work
+ * @drive: a RECOVERING drive; its queues are live and its disks have been registered
  *
- * Calls on its disks may have been late before: recovery looks for them now.
+ * Calls may have become late before: recovery looks for them now.
  */
 void chario_drive_start(struct chario_drive *drive)
 {

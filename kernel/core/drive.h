@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A drive: what the disks of one device share.
+ * A drive: the parts that the disks of one device share.
  *
  * A drive owns the queues, the state and the recovery of its device.  The back
- * end embeds a drive in its own structure and says by &struct chario_drive_ops
- * what its device can do.
+ * end embeds a drive in its own structure and describes the abilities of its
+ * device by &struct chario_drive_ops.
  *
  * State of a drive
  *
@@ -13,9 +13,9 @@
  *   DEAD        it has been given up: calls end with an error; final
  *   REMOVING    the back end takes it away; final
  *
- * Recovery is a ladder, see recover.c.  Whoever resets the device for another
- * reason (its link has failed, the machine sleeps) holds the drive before and
- * resumes it afterwards.
+ * Recovery is a ladder of steps, see recover.c.  A back end that resets the device
+ * for another reason (its link has failed, the machine sleeps) holds the drive
+ * before and resumes it afterwards.
  */
 #ifndef CHARIO_CORE_DRIVE_H
 #define CHARIO_CORE_DRIVE_H
@@ -28,7 +28,7 @@
 
 struct device;
 
-/* How long the device may take to give back what it was asked to abort. */
+/* Time that the device gets to end a command that it was asked to abort, ms. */
 #define CHARIO_DRIVE_ABORT_MS	1000
 
 enum chario_drive_state {
@@ -39,11 +39,11 @@ enum chario_drive_state {
 };
 
 /**
- * enum chario_drive_health - what a device says of itself
- * @CHARIO_DRIVE_WELL: it works
- * @CHARIO_DRIVE_NOT_READY: it does not work, or not yet
- * @CHARIO_DRIVE_FAILED: it says that it has failed: only a reset helps
- * @CHARIO_DRIVE_GONE: it is not there any more
+ * enum chario_drive_health - the condition of a device
+ * @CHARIO_DRIVE_WELL: the device works
+ * @CHARIO_DRIVE_NOT_READY: the device does not work, or not yet
+ * @CHARIO_DRIVE_FAILED: the device reports that it has failed: only a reset helps
+ * @CHARIO_DRIVE_GONE: the device is not there any more
  */
 enum chario_drive_health {
 	CHARIO_DRIVE_WELL,
@@ -53,9 +53,9 @@ enum chario_drive_health {
 };
 
 /**
- * struct chario_drive_bounds - how long the steps of recovery take at most
- * @abort_ms: the device answers @abort, milliseconds
- * @reset_ms: @disable and @enable together, milliseconds
+ * struct chario_drive_bounds - the longest times that the steps of recovery take
+ * @abort_ms: longest time of @abort, milliseconds
+ * @reset_ms: longest time of @disable and @enable together, milliseconds
  */
 struct chario_drive_bounds {
 	u32 abort_ms;
@@ -64,31 +64,36 @@ struct chario_drive_bounds {
 
 /**
  * struct chario_drive_ops - the steps of recovery that a back end can do
- * @check: how the device is.  Any context; called by the watchdogs of the queues
- *	while commands are in flight, and before recovery.  NULL: always well
- * @may_recover: is recovery the core's affair?  False when something below the
- *	back end brings the device back; the back end has called
- *	chario_drive_hold() then, and will call chario_drive_resume().  NULL: always
- * @abort: ask the device to give a command back.  @id is that of the command when
- *	its deadline had passed; it may have ended meanwhile.  0 when the device has
- *	taken the request, else -errno.  NULL: the step is skipped
- * @disable: stop the device: when this returns 0 the device touches no memory, has
- *	forgotten all commands, and what it had completed has been reaped.  ENODEV
- *	when the device has gone, else -errno.  There where @enable is.  NULL: the
- *	step is skipped
- * @enable: start a device that has been disabled, and call chario_queue_replay() for
- *	each queue that it serves.  0, ENODEV when the device has gone, else -errno
- * @cut_off: keep the device off memory for good, whatever it does.  NULL where no
- *	command can be taken back from the device: then late commands stay in
- *	flight until they end, and no other step is tried
- * @resumed: the drive is live again after a reset.  May be NULL
- * @bounds: how long the steps take at most.  Any context.  NULL where there is no
- *	@cut_off
- * @free_queue: free the structure in which a queue is embedded; the core has
- *	freed what is the queue's own
+ * @check: function that returns the condition of the device.  Any context; called
+ *	by the watchdogs of the queues while commands are in flight, and before
+ *	recovery.  NULL: always well
+ * @may_recover: function that returns whether recovery is up to the core.  False if
+ *	something below the back end brings the device back: then the back end has
+ *	called chario_drive_hold(), and will call chario_drive_resume().  NULL: always
+ * @abort: function that asks the device to give a command back.  @id was the
+ *	identifier of the command when its deadline had passed; the command may have
+ *	ended meanwhile.  Returns 0 if the device has taken the request, else
+ *	-errno.  NULL: the step is skipped
+ * @disable: function that stops the device.  When it returns 0, the device touches
+ *	no memory, has forgotten all commands, and the commands that it had completed
+ *	have been reaped.  ENODEV if the device has gone, else -errno.  Set if
+ *	@enable is.  NULL: the step is skipped
+ * @enable: function that starts a disabled device, and calls chario_queue_replay()
+ *	for each queue that the device serves.  Returns 0; ENODEV if the device has
+ *	gone; else -errno
+ * @cut_off: function that keeps the device off memory for good, whatever it does.
+ *	NULL if no command can be taken back from the device: then late commands
+ *	stay in flight until they end, and no other step is tried
+ * @resumed: function that is called when the drive is live again after a reset.  May
+ *	be NULL
+ * @bounds: function that tells the longest times of the steps.  Any context.  NULL
+ *	if there is no @cut_off
+ * @free_queue: function that frees the structure in which a queue is embedded; the
+ *	core has freed the memory of the queue itself.  May sleep; called without
+ *	drive->lock
  *
- * Those without a context of their own are called under drive->lock and may sleep;
- * so does @free_queue, without the lock.
+ * All functions without a context of their own are called under drive->lock and may
+ * sleep.
  */
 struct chario_drive_ops {
 	enum chario_drive_health (*check)(struct chario_drive *drive);
@@ -106,15 +111,15 @@ struct chario_drive_ops {
 
 /**
  * struct chario_drive - the device behind one or more disks
- * @ops: the back end's part
- * @dev: whose messages those of recovery are
+ * @ops: operations of the back end
+ * @dev: device in whose name recovery writes messages
  * @queues: all queues: those that complete by interrupt (one at least) first, then
  *	those to be polled, then those that open files can have for themselves
  * @nr_queues: length of @queues
  * @state: &enum chario_drive_state; changes under @lock, read without
- * @lock: recovery, sleep and removal keep out of each other's way
- * @recover_work: runs recovery
- * @reset_wanted: an abort will not help
+ * @lock: lock that keeps recovery, sleep and removal apart
+ * @recover_work: work that runs recovery
+ * @reset_wanted: true if recovery begins with a reset, because an abort will not help
  * @aborts: counter of commands that the device was asked to abort
  * @resets: counter of resets by recovery
  */

@@ -1,23 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The health of a drive: what its numbers come to, and who is told.
+ * The health of a drive: the judgement of its numbers, and the report of events.
  *
- * A back end reads the numbers.  Here they become ok, warning or critical:
- * warning while there is time to act, critical when data or the next write are
- * in danger.  Who reads sysfs, calls the ioctl, or listens to uevents gets the
- * same answer.
+ * A back end reads the numbers.  Here they become ok, warning or critical: warning
+ * while there is time to act, critical if data or the next write are in danger.
+ * Readers of sysfs, callers of the ioctl and listeners to uevents get the same answer.
  */
 #include <linux/kobject.h>
 
 #include "core/backend.h"
 #include "core/health.h"
 
-/* This much before a limit of the drive there is still time to act. */
+/* Distances to limits of the drive at which there is still time to act. */
 #define EARLY_K			5
 #define EARLY_SPARE_PERCENT	10
 #define WORN_PERCENT		90
 
-/* Critical warnings whose reasons have the same bits (NVMe 5.16.1.3). */
+/* Critical warnings with the same bits as their reasons (NVMe 5.16.1.3). */
 #define WARNINGS_KNOWN	(CHARIO_HEALTH_SPARE | CHARIO_HEALTH_TEMPERATURE | \
 			 CHARIO_HEALTH_RELIABILITY | CHARIO_HEALTH_READ_ONLY | \
 			 CHARIO_HEALTH_BACKUP)
@@ -41,7 +40,7 @@ static bool is_near(u32 temperature_k, u32 limit_k)
 	return temperature_k && limit_k && temperature_k + EARLY_K >= limit_k;
 }
 
-/* Drives that have no spare blocks to tell of have no threshold either. */
+/* A drive that does not report spare blocks has no threshold either. */
 static bool is_short_of_spare(const struct chario_health *h)
 {
 	return h->spare_threshold_percent &&
@@ -67,7 +66,7 @@ static u32 find_reasons(const struct chario_health *h)
 	return reasons;
 }
 
-/* All but too hot, which may mean that it throttles and no more. */
+/* A drive that reports only that it is too hot may just throttle: not critical. */
 static bool is_critical(const struct chario_health *h)
 {
 	return (h->critical_warning & ~(u32)CHARIO_HEALTH_TEMPERATURE) ||
@@ -86,9 +85,9 @@ static void judge(struct chario_health *h)
 }
 
 /**
- * chario_health_read() - how a drive is
- * @cio: its disk
- * @health: filled in
+ * chario_health_read() - read and judge the health of a drive
+ * @cio: disk of the drive
+ * @health: the health, filled in
  *
  * Context: may sleep, for as long as the drive takes for an admin command.
  * Return: 0 or -errno, see &struct chario_health.
@@ -107,7 +106,7 @@ int chario_health_read(struct chario_device *cio, struct chario_health *health)
 }
 
 /**
- * chario_health_status_name() - the word for a status
+ * chario_health_status_name() - return the word for a status
  * @status: &enum chario_health_status
  */
 const char *chario_health_status_name(u32 status)
@@ -123,9 +122,9 @@ const char *chario_health_status_name(u32 status)
 }
 
 /**
- * chario_health_print_reasons() - the words for reasons
- * @text: gets them, with commas between
- * @size: room in @text
+ * chario_health_print_reasons() - print the words for reasons, with commas between
+ * @text: buffer for the words
+ * @size: length of the buffer in bytes
  * @reasons: CHARIO_HEALTH_* bits
  *
  * Return: length of the text.
@@ -145,10 +144,10 @@ int chario_health_print_reasons(char *text, size_t size, u32 reasons)
 }
 
 /**
- * chario_health_tell() - the drive has told of an event: pass it on
- * @cio: one of its disks, registered
+ * chario_health_tell() - pass on that the drive has reported an event
+ * @cio: a registered disk of the drive
  *
- * A uevent, and poll(2) on health/status.
+ * Listeners get a uevent, and poll(2) on health/status returns.
  *
  * Context: as chario_health_read().
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The health of a drive: what its numbers come to, and who is told.
+ * The health of a drive: the judgement of its numbers, and the report of events.
  */
 #ifndef CHARIO_CORE_HEALTH_H
 #define CHARIO_CORE_HEALTH_H

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What open files pin: power states, interrupts and retries of their drive.
+ * Pins of open files: power states, interrupts and retries of their drive.
  */
 #include <linux/string.h>
 
@@ -9,10 +9,10 @@
 static_assert(CHARIO_PIN_ALL == (1U << CHARIO_NR_PINS) - 1);
 
 /**
- * chario_pin_get() - what has come of it
+ * chario_pin_get() - describe the effect of the pins of a file
  * @cio: the disk
- * @held: what a file asks for
- * @pin: filled in
+ * @held: CHARIO_PIN_* bits of the file
+ * @pin: the description, filled in
  *
  * Return: 0; EOPNOTSUPP, EINTR.
  */
@@ -25,10 +25,10 @@ int chario_pin_get(struct chario_device *cio, u32 held, struct chario_pin *pin)
 }
 
 /**
- * chario_pin_set() - a file asks for something else
+ * chario_pin_set() - change the pins of a file
  * @cio: the disk
- * @held: what it asks for so far; becomes what it asks for now
- * @pin: in: what it wants; filled in
+ * @held: CHARIO_PIN_* bits of the file, updated
+ * @pin: the bits wanted; filled in with their effect
  *
  * Return: 0; EINVAL, EOPNOTSUPP, ENODEV, ENOMEM, EINTR.
  */
@@ -46,9 +46,9 @@ int chario_pin_set(struct chario_device *cio, u32 *held, struct chario_pin *pin)
 }
 
 /**
- * chario_pin_release() - a file is closed
+ * chario_pin_release() - release the pins of a file that is closed
  * @cio: the disk, whose drive may have gone
- * @held: what the file asks for
+ * @held: CHARIO_PIN_* bits of the file, cleared
  */
 void chario_pin_release(struct chario_device *cio, u32 *held)
 {

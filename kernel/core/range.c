@@ -2,9 +2,9 @@
 /*
  * Module parameters that are numbers in a range.
  *
- * A value outside of it is refused, and the log names the range: the module is
- * not loaded with something else than what was asked for, and a parameter that
- * can be written at run time stays as it is.
+ * A value outside the range is refused, and the log names the range: the module is
+ * not loaded with another value than the one requested, and a parameter that can be
+ * written at run time stays as it is.
  */
 #include <linux/kernel.h>
 

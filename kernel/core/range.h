@@ -9,9 +9,9 @@
 
 /**
  * struct chario_range - a module parameter that is a number
- * @value: where it is kept
- * @min: smallest that is possible
- * @max: largest
+ * @value: variable that holds the number
+ * @min: smallest value
+ * @max: largest value
  */
 struct chario_range {
 	int *value;
@@ -21,11 +21,11 @@ struct chario_range {
 
 extern const struct kernel_param_ops chario_range_ops;
 
-/* A parameter that is kept in an int of this name, which has its default. */
+/* Define a parameter that is kept in an int of this name, which has its default. */
 #define chario_range_param(name, min, max, mode) \
 	chario_range_param_named(name, name, min, max, mode)
 
-/* The same, where the int is of another name. */
+/* Define a parameter that is kept in an int of another name. */
 #define chario_range_param_named(name, variable, min, max, mode)	\
 	static struct chario_range name##_range = { &(variable), min, max };\
 	module_param_cb(name, &chario_range_ops, &name##_range, mode);	\

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Recovery: a command does not come back.
+ * Recovery: a command does not come back from the device.
  *
  * The caller has been told already (ETIMEDOUT at its deadline); its memory is
- * quarantined.  What is left to do is to make the device let go of it:
+ * quarantined.  It remains to make the device let go of the memory:
  *
  *   1. abort each expired command, wait up to CHARIO_DRIVE_ABORT_MS;
- *   2. reset: disable the device, enable it, post what is in flight and not
- *      expired again; once more where the device says meanwhile that it has
+ *   2. reset: disable the device, enable it, post again the commands in flight that
+ *      have not expired; once more if the device reports meanwhile that it has
  *      failed again, and there is time;
  *   3. give up: keep the device off memory; everything in flight ends with EIO,
  *      and so does every later call.
  *
- * A device that has gone, and one that says that it has failed, skip the first
- * step; so does one that cannot abort.
+ * The first step is skipped for a device that has gone, that reports that it has
+ * failed, or that cannot abort.
  *
  * The bound: CHARIO_DRIVE_ABORT_MS + the longest wait for the answer to an abort +
  * the longest reset.
@@ -26,12 +26,12 @@
 #include "core/queue.h"
 
 /**
- * chario_drive_remove() - recovery does nothing any more
- * @drive: about to be taken away
+ * chario_drive_remove() - end recovery before a drive is taken away
+ * @drive: the drive
  *
- * The watchdogs, which could ask for recovery, end with the queues.
+ * The watchdogs, which could request recovery, end with the queues.
  *
- * Return: true when the drive had been given up.
+ * Return: true if the drive had been given up.
  */
 bool chario_drive_remove(struct chario_drive *drive)
 {
@@ -44,24 +44,24 @@ bool chario_drive_remove(struct chario_drive *drive)
 	return dead;
 }
 
-/* What stands between a caller and the device; under drive->lock. */
+/* Returns 0 if a caller may talk with the device, else -errno; under drive->lock. */
 static int find_hindrance(const struct chario_drive *drive)
 {
 	if (drive->state == CHARIO_DRIVE_RECOVERING)
 		return -EAGAIN;
 	if (drive->state != CHARIO_DRIVE_LIVE)
 		return -ENODEV;
-	/* Recovery waits for the lock: nobody asks a silent device before it. */
+	/* Recovery waits for the lock: a silent device is not asked anything before. */
 	return READ_ONCE(drive->reset_wanted) ? -EAGAIN : 0;
 }
 
 /**
- * chario_drive_lock_live() - take drive->lock to talk with a device that is well
+ * chario_drive_lock_live() - take drive->lock of a drive that works
  * @drive: the drive
  *
- * Return: 0, then the lock is held; else it is not: EAGAIN while the drive is being
- * recovered, or will be; ENODEV when it has been given up or removed; EINTR on a
- * fatal signal.
+ * Return: 0 with the lock held.  Else without the lock: EAGAIN while the drive is
+ * being recovered, or will be; ENODEV if it has been given up or removed; EINTR on
+ * a fatal signal.
  */
 int chario_drive_lock_live(struct chario_drive *drive)
 {
@@ -76,7 +76,7 @@ int chario_drive_lock_live(struct chario_drive *drive)
 }
 
 /**
- * chario_drive_state_name() - the state of a drive, for people
+ * chario_drive_state_name() - return the name of a drive's state, for people
  * @drive: the drive
  */
 const char *chario_drive_state_name(const struct chario_drive *drive)
@@ -104,7 +104,7 @@ find_expired(const struct chario_queue *q, unsigned int *tag)
 	return NULL;
 }
 
-/* Find the next expired command of a queue, from @tag on, and its identifier. */
+/* Find the next expired command from @tag on and its identifier; false if none. */
 static bool next_expired(struct chario_queue *q, unsigned int *tag, u16 *id)
 {
 	const struct chario_command *cmd;
@@ -149,7 +149,7 @@ static int abort_queue(struct chario_drive *drive, struct chario_queue *q,
 	return 0;
 }
 
-/* Returns 0 when every expired command has come back. */
+/* Abort all expired commands; returns 0 if they have come back. */
 static int abort_expired(struct chario_drive *drive)
 {
 	unsigned long end = jiffies + msecs_to_jiffies(CHARIO_DRIVE_ABORT_MS);
@@ -187,7 +187,7 @@ static int try_reset(struct chario_drive *drive)
 	return ret ?: drive->ops->enable(drive);
 }
 
-/* A second try may begin until this time, in jiffies, and is over within the bound. */
+/* Returns the latest time, in jiffies, to begin a second try within the bound. */
 static unsigned long second_try(const struct chario_drive *drive)
 {
 	struct chario_drive_bounds bounds;
@@ -197,7 +197,7 @@ static unsigned long second_try(const struct chario_drive *drive)
 					  bounds.abort_ms);
 }
 
-/* Reset the device once more when it fails again while it comes up. */
+/* Reset the device, and once more if it has failed again while it came up. */
 static int reset(struct chario_drive *drive, unsigned long second)
 {
 	int ret = try_reset(drive);
@@ -209,9 +209,9 @@ static int reset(struct chario_drive *drive, unsigned long second)
 }
 
 /**
- * chario_drive_cut_off() - keep the device off memory for good, free callers
- * @drive: under drive->lock; its back end can cut it off
- * @error: what callers get from here on
+ * chario_drive_cut_off() - keep the device off memory for good, end its commands
+ * @drive: the drive, under drive->lock; its back end has a cut_off()
+ * @error: result of commands in flight and of later calls, -errno
  */
 void chario_drive_cut_off(struct chario_drive *drive, int error)
 {
@@ -224,9 +224,9 @@ void chario_drive_cut_off(struct chario_drive *drive, int error)
 }
 
 /**
- * chario_drive_give_up() - the device is lost: cut it off, and say so
- * @drive: under drive->lock
- * @error: what callers get from here on
+ * chario_drive_give_up() - cut off a lost device, and log that
+ * @drive: the drive, under drive->lock
+ * @error: result of commands in flight and of later calls, -errno
  */
 void chario_drive_give_up(struct chario_drive *drive, int error)
 {
@@ -236,7 +236,7 @@ void chario_drive_give_up(struct chario_drive *drive, int error)
 		"the drive does not come up again; it is kept off memory, calls give EIO; unbind it and power-cycle it");
 }
 
-/* After a reset, and what has come of that: calls go on, or fail. */
+/* Continue after a reset if @error is 0, else give up. */
 static int go_on(struct chario_drive *drive, int error)
 {
 	if (error) {
@@ -265,10 +265,10 @@ static int revive(struct chario_drive *drive, unsigned long second)
 }
 
 /**
- * chario_drive_hold() - something else will reset the device: calls wait
- * @drive: LIVE, under drive->lock
+ * chario_drive_hold() - make calls wait while something else resets the device
+ * @drive: a LIVE drive, under drive->lock
  *
- * chario_drive_resume() or chario_drive_reset() ends that, or chario_drive_give_up().
+ * chario_drive_resume(), chario_drive_reset() or chario_drive_give_up() ends the wait.
  */
 void chario_drive_hold(struct chario_drive *drive)
 {
@@ -278,12 +278,13 @@ void chario_drive_hold(struct chario_drive *drive)
 
 /**
  * chario_drive_resume() - reset a device that was put to sleep, and go on
- * @drive: held, under drive->lock
+ * @drive: a held drive, under drive->lock
  *
- * It is what happens to every drive of a machine that sleeps: no failure, so it
- * is neither counted nor told.
+ * This happens to every drive of a machine that sleeps.  It is no failure, so it is
+ * neither counted nor logged.
  *
- * Return: 0, or why the device did not come up; the drive has been given up then.
+ * Return: 0, or -errno if the device did not come up; then the drive has been given
+ * up.
  */
 int chario_drive_resume(struct chario_drive *drive)
 {
@@ -292,7 +293,7 @@ int chario_drive_resume(struct chario_drive *drive)
 
 /**
  * chario_drive_reset() - reset a device that has failed, and go on
- * @drive: held, under drive->lock
+ * @drive: a held drive, under drive->lock
  *
  * Return: as chario_drive_resume().
  */
@@ -327,7 +328,7 @@ static void recover(struct chario_drive *drive)
 }
 
 /**
- * chario_drive_recover() - see the top of this file
+ * chario_drive_recover() - run recovery, see the top of this file
  * @work: recover_work of a drive
  */
 void chario_drive_recover(struct work_struct *work)
@@ -342,9 +343,9 @@ void chario_drive_recover(struct work_struct *work)
 }
 
 /**
- * chario_drive_recover_wanted() - something is wrong, see to it
+ * chario_drive_recover_wanted() - request recovery
  * @drive: the drive
- * @reset: an abort will not help
+ * @reset: true if an abort will not help
  *
  * Context: any.
  */
@@ -356,10 +357,10 @@ void chario_drive_recover_wanted(struct chario_drive *drive, bool reset)
 }
 
 /**
- * chario_drive_look() - is the device well, as far as it says itself?
+ * chario_drive_look() - request recovery if the device reports a failure
  * @drive: the drive
  *
- * Context: softirq, a watchdog of its queues.
+ * Context: softirq, from the watchdog of a queue.
  */
 void chario_drive_look(struct chario_drive *drive)
 {
@@ -370,11 +371,11 @@ void chario_drive_look(struct chario_drive *drive)
 }
 
 /**
- * chario_drive_bound_ns() - from the beginning of recovery until the drive is live
- * again or dead, at most
+ * chario_drive_bound_ns() - compute the longest time of recovery
  * @drive: the drive
  *
- * Return: nanoseconds; 0 where there is no recovery.
+ * Return: nanoseconds from the beginning of recovery until the drive is live again or
+ * dead; 0 if there is no recovery.
  */
 u64 chario_drive_bound_ns(const struct chario_drive *drive)
 {

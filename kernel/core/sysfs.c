@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What /sys/class/chario/chardiskN/ shows: one value a file.
+ * The attributes in /sys/class/chario/chardiskN/: one value per file.
  */
 #include <linux/jiffies.h>
 #include <linux/sizes.h>

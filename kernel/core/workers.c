@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Workers, see workers.h.
+ * The workqueues of the module, see workers.h.
  */
 #include <linux/errno.h>
 #include <linux/workqueue.h>
@@ -36,11 +36,11 @@ int chario_workers_init(void)
 }
 
 /**
- * chario_workers_exit() - wait for all work, and take the workers away
+ * chario_workers_exit() - wait for all work, and destroy the workqueues
  */
 void chario_workers_exit(void)
 {
-	/* Disks that were closed just now are released from there. */
+	/* Work in the first queue may still release disks that were closed just now. */
 	destroy(chario_workqueue);
 	destroy(chario_put_workqueue);
 	destroy(chario_submit_workqueue);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Workers for what outlives its caller, or must not run where it is found out.
+ * Workqueues for work that outlives its caller, or that its caller must not do.
  */
 #ifndef CHARIO_CORE_WORKERS_H
 #define CHARIO_CORE_WORKERS_H
@@ -11,12 +11,12 @@ struct workqueue_struct;
 extern struct workqueue_struct *chario_workqueue;
 
 /*
- * What is given back without a wait, so that no drive holds up what another has let
- * go of.
+ * Work that gives things back without a wait for a drive, so that no drive holds up the
+ * release of another one's.
  */
 extern struct workqueue_struct *chario_put_workqueue;
 
-/* Submits commands that were held; under memory pressure, too. */
+/* Work that submits held commands; it also runs under memory pressure. */
 extern struct workqueue_struct *chario_submit_workqueue;
 
 int chario_workers_init(void);
