@@ -13,10 +13,11 @@
 #include "core/queue.h"
 
 /*
- * On all disks of the medium.  One that joins takes over the number; one that has
- * left keeps what it had, for it has obstacles for good.  Posting needs no barrier: it
- * reads @obstacles under the lock of its queue, and chario_edge_lock() takes the lock
- * of each queue after the count was raised.
+ * Count patchers, which are obstacles on all disks of the medium.  A disk that joins
+ * takes over the number; a disk that has left keeps its count, because it has an
+ * obstacle for good.  Posting needs no barrier: it reads @obstacles under the lock of
+ * its queue, and chario_edge_lock() takes the lock of each queue after the count was
+ * raised.
  */
 static void count_patchers(struct chario_medium *medium, int more)
 {
@@ -30,7 +31,7 @@ static void count_patchers(struct chario_medium *medium, int more)
 }
 
 /**
- * chario_edge_enable() - there may be edges from now on
+ * chario_edge_enable() - allow edges on the medium of a disk
  * @cio: the disk
  */
 void chario_edge_enable(struct chario_device *cio)
@@ -81,7 +82,7 @@ static bool is_clear(struct chario_queue *q, const struct chario_edge *edge)
 	return clear;
 }
 
-/* A queue whose device has a write of the block, and its disk, which is held; or NULL. */
+/* Returns a queue whose device has a write of the block, with its disk held; or NULL. */
 static struct chario_queue *find_writer(const struct chario_edge *edge,
 					struct chario_device **holder)
 {
@@ -104,12 +105,12 @@ static struct chario_queue *find_writer(const struct chario_edge *edge,
 	return found;
 }
 
-/* How often who waits for another disk looks whether its own has gone. */
+/* Time between two checks that the waiter's own disk is still there, jiffies. */
 #define LOOK	(HZ / 5)
 
 /*
- * Until writes of the block that the disks of the medium have handed over have ended.
- * Disks come and go meanwhile; one that leaves has ended its commands before.
+ * Wait until writes of the block that disks of the medium have handed over have ended.
+ * Disks come and go meanwhile; a disk that leaves has ended its commands before.
  */
 static int wait_clear(const struct chario_edge *edge,
 		      const struct chario_device *cio, unsigned long expires)
@@ -136,15 +137,16 @@ static int wait_clear(const struct chario_edge *edge,
 
 /**
  * chario_edge_lock() - keep other writes of a block from the device
- * @edge: the caller's
+ * @edge: edge of the caller
  * @cio: the disk
  * @pos: byte offset of the block
  * @expires: jiffies at which to give up
  *
- * Context: may sleep, a fatal signal does not end that; between
- * chario_edge_enable() and chario_edge_disable().
- * Return: 0; ETIMEDOUT; ENODEV when the disk has gone while another one that shows the
- * block had it: whoever takes the disk away waits for the commands that we have.
+ * Context: may sleep, even after a fatal signal; between chario_edge_enable() and
+ * chario_edge_disable().
+ * Return: 0; ETIMEDOUT; ENODEV if the disk has gone while another disk with the same
+ * block had a write of it.  The removal of the disk waits for the caller's commands, so
+ * the caller must not wait for the other disk.
  */
 int chario_edge_lock(struct chario_edge *edge, struct chario_device *cio,
 		     u64 pos, unsigned long expires)
@@ -168,11 +170,12 @@ int chario_edge_lock(struct chario_edge *edge, struct chario_device *cio,
 
 /**
  * chario_edge_settle() - wait for the owner's own write, after its deadline
- * @edge: locked
+ * @edge: a locked edge
  * @cio: the disk
  *
- * Its caller is late already.  The block stays locked until the drive has let go of
- * the write, or it could land on top of the next owner's.  Recovery sees to it that it ends.
+ * The owner's caller is late already.  The block stays locked until the drive is done
+ * with the write, because the write could otherwise overwrite the next owner's.
+ * Recovery bounds the wait.
  */
 void chario_edge_settle(const struct chario_edge *edge,
 			const struct chario_device *cio)
@@ -182,7 +185,7 @@ void chario_edge_settle(const struct chario_edge *edge,
 
 /**
  * chario_edge_unlock() - undo chario_edge_lock()
- * @edge: locked
+ * @edge: a locked edge
  */
 void chario_edge_unlock(struct chario_edge *edge)
 {

@@ -2,13 +2,12 @@
 /*
  * An edge: a logical block that is being changed in part.
  *
- * Whoever changes a part of a block reads it, changes it and writes it back.
- * From before the read until after the write no other write of the block may
- * reach the device.  The check stands where a command is handed to the device, and
- * is made while a file of any size is open on the medium: until then other
- * callers pay for a look at one word of their disk, its obstacles.  A write that
- * meets an edge is held, as during a recovery, and handed over when the edge has
- * gone.
+ * To change a part of a block, its owner reads the block, changes it and writes it
+ * back.  From before the read until after the write no other write of the block may
+ * reach the device.  A command is checked when it is handed to the device, but only
+ * while a file of any size is open on the medium: otherwise callers pay for a look at
+ * one word of their disk, its obstacles.  A write that meets an edge is held, as during
+ * a recovery, and handed over when the edge has gone.
  */
 #ifndef CHARIO_CORE_EDGE_H
 #define CHARIO_CORE_EDGE_H

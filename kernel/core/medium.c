@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Media: found by their name, or made; and the edges on them.
+ * The life of media, which are found by their name or made, and the check for edges.
  */
 #include <linux/mutex.h>
 #include <linux/slab.h>
@@ -43,7 +43,7 @@ static struct chario_medium *create(const char *name)
 	return medium;
 }
 
-/* Their locks are those of two files: a store that is open by both is not safe. */
+/* Warn of two disks of one medium: file locks on one do not hold for the other. */
 static void tell(const struct chario_device *cio)
 {
 	const struct chario_device *other;
@@ -56,12 +56,11 @@ static void tell(const struct chario_device *cio)
 }
 
 /**
- * chario_medium_join() - a disk is about to appear
- * @cio: its queues are known
- * @name: of what it stands for, which other disks may have as well; "" when none
- *	can
+ * chario_medium_join() - find or make the medium of a new disk
+ * @cio: the disk, with its queues
+ * @name: name of the medium, which other disks may have as well; "" if none can
  *
- * Undone by chario_medium_leave(), and then chario_medium_put().
+ * chario_medium_leave() and then chario_medium_put() undo this.
  *
  * Context: may sleep.
  * Return: 0 or ENOMEM.
@@ -89,9 +88,9 @@ int chario_medium_join(struct chario_device *cio, const char *name)
 }
 
 /**
- * chario_medium_leave() - a disk has gone: edges do not look at its queues any more
- * @cio: its queues have been failed and drained, but are still there; keeps the
- *	medium until chario_medium_put()
+ * chario_medium_leave() - hide the queues of a departed disk from edges
+ * @cio: the disk; its queues have been failed and drained, but are still there; keeps
+ *	the medium until chario_medium_put()
  *
  * Context: may sleep.
  */
@@ -116,8 +115,8 @@ static void release(struct kref *alive)
 }
 
 /**
- * chario_medium_put() - let go of what chario_medium_join() has found or made
- * @cio: has left, and nobody has it open any more
+ * chario_medium_put() - drop the reference of a disk to its medium
+ * @cio: a disk that has left, and that nobody has open any more
  *
  * Context: may sleep.
  */
@@ -128,11 +127,11 @@ void chario_medium_put(struct chario_device *cio)
 }
 
 /**
- * chario_medium_meets_edge() - chario_medium_holds(), while there may be edges
- * @cmd: wants to be handed to the device
+ * chario_medium_meets_edge() - look for an edge that a command must wait for
+ * @cmd: a command that is about to be handed to the device
  *
  * Context: under the lock of its queue.
- * Return: true when it is a write of a block that somebody else is changing.
+ * Return: true if it is a write of a block that another context is changing.
  */
 bool chario_medium_meets_edge(const struct chario_command *cmd)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A medium: what a disk stands for.
+ * A medium: the storage that a disk stands for.
  *
  * The two controllers of one drive may show the same namespace, each as a disk of
- * its own.  What must be kept apart on the medium is kept apart for all of its
- * disks.
+ * its own.  Accesses that must exclude each other on the medium exclude each other
+ * for all of its disks.
  */
 #ifndef CHARIO_CORE_MEDIUM_H
 #define CHARIO_CORE_MEDIUM_H
@@ -20,16 +20,16 @@
 #include "core/request.h"
 
 /**
- * struct chario_medium - what a disk stands for, or several
- * @alive: each of its disks keeps it, also one that has gone
- * @node: on the list of all
- * @name: unique in the world; "" when it has one disk only
- * @lock: protects @disks
- * @disks: those that are there
- * @patchers: files that may change blocks in part
- * @edges_lock: protects @edges
+ * struct chario_medium - the storage that one or more disks stand for
+ * @alive: reference count; each of its disks holds a reference, even after it left
+ * @node: entry of the list of all media
+ * @name: globally unique name; "" if it has one disk only
+ * @lock: lock that protects @disks
+ * @disks: disks that are present
+ * @patchers: number of files that may change blocks in part
+ * @edges_lock: lock that protects @edges
  * @edges: blocks that are being changed in part, see core/edge.h
- * @edges_wait: an edge has gone
+ * @edges_wait: wait queue for the end of an edge
  */
 struct chario_medium {
 	struct kref alive;
@@ -45,9 +45,9 @@ struct chario_medium {
 
 /**
  * struct chario_edge - a block that is being changed in part; lives on the
- *	stack of who does it
- * @node: on the list of its medium
- * @medium: of the disk
+ *	stack of the task that changes it
+ * @node: entry of the list of its medium
+ * @medium: medium of the disk
  * @pos: byte offset of the block on the disk
  */
 struct chario_edge {
@@ -62,7 +62,7 @@ void chario_medium_leave(struct chario_device *cio);
 void chario_medium_put(struct chario_device *cio);
 bool chario_medium_meets_edge(const struct chario_command *cmd);
 
-/* Does a command write the block of an edge? */
+/* Returns whether a command writes the block of an edge. */
 static inline bool chario_medium_overlaps(const struct chario_edge *edge,
 					  const struct chario_command *cmd)
 {
@@ -75,11 +75,12 @@ static inline bool chario_medium_overlaps(const struct chario_edge *edge,
 }
 
 /**
- * chario_medium_holds() - must a command wait for an edge?
- * @cmd: wants to be handed to the device
+ * chario_medium_holds() - tell if a command must wait for an edge
+ * @cmd: a command that is about to be handed to the device
  *
  * Context: under the lock of its queue.
- * Return: as chario_medium_meets_edge().
+ * Return: the result of chario_medium_meets_edge(), or false at once if no file may
+ * change blocks in part.
  */
 static inline bool chario_medium_holds(const struct chario_command *cmd)
 {

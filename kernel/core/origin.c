@@ -19,18 +19,21 @@ int chario_max_orphans = 32;
 chario_range_param_named(max_orphans, chario_max_orphans, 1, U16_MAX, 0644);
 MODULE_PARM_DESC(max_orphans, "Commands that an open file may leave with the drive when their callers have gone, before its next calls wait (1 to 65535, default 32)");
 
-/* Callers whose file is full, see chario_origin_is_full(); one for all files, for they are few. */
+/*
+ * Callers whose file is full, see chario_origin_is_full().  One queue serves all files,
+ * because such callers are few.
+ */
 static DECLARE_WAIT_QUEUE_HEAD(room_wait);
 
-/* The last reference: closing takes long where buffers are many, and may sleep. */
+/* Drop the last reference in a worker: to close a file may sleep and take long. */
 static void put_origin(struct work_struct *work)
 {
 	fput(container_of(work, struct chario_origin, put_work)->file);
 }
 
 /**
- * chario_origin_init() - a file has been opened
- * @origin: zeroed; lives as long as @file
+ * chario_origin_init() - initialise the origin of a file that is being opened
+ * @origin: zeroed memory that lives as long as @file
  * @file: the file
  */
 void chario_origin_init(struct chario_origin *origin, struct file *file)
@@ -40,10 +43,10 @@ void chario_origin_init(struct chario_origin *origin, struct file *file)
 }
 
 /**
- * chario_origin_hold() - a request becomes an orphan
- * @origin: whose caller, or io_uring for it, still has the file open: it is told
- *	afterwards that the request has ended
- * @commands: that it keeps
+ * chario_origin_hold() - keep the file of a request that becomes an orphan
+ * @origin: the origin; the caller of the request, or io_uring for it, still has the
+ *	file open, because it is told of the end afterwards
+ * @commands: number of commands that the orphan keeps
  *
  * Context: any; under the lock of the request's queue.
  */
@@ -54,9 +57,9 @@ void chario_origin_hold(struct chario_origin *origin, unsigned int commands)
 }
 
 /**
- * chario_origin_drop() - an orphan has ended
- * @origin: may be gone afterwards
- * @commands: that it has kept
+ * chario_origin_drop() - let go of the file of an orphan that has ended
+ * @origin: the origin; may be gone afterwards
+ * @commands: number of commands that the orphan has kept
  *
  * Context: any.
  */
@@ -65,21 +68,21 @@ void chario_origin_drop(struct chario_origin *origin, unsigned int commands)
 	struct file *file = origin->file;
 	bool last = atomic_sub_and_test(commands, &origin->orphans);
 
-	/* The value above orders this look; pairs with prepare_to_wait(). */
+	/* The atomic above orders this check; pairs with prepare_to_wait(). */
 	if (unlikely(waitqueue_active(&room_wait)))
 		wake_up_all(&room_wait);
 	if (!last)
 		return;
-	/* Work that is queued already drops the reference of an earlier orphan. */
+	/* Work that is already queued drops the reference of an earlier orphan. */
 	if (!queue_work(chario_put_workqueue, &origin->put_work))
 		fput(file);
 }
 
 /**
  * chario_origin_wait_room() - wait until a file may have commands again
- * @origin: of the file, which the caller has open
+ * @origin: origin of the file, which the caller has open
  * @expires: jiffies at which to give up
- * @killable: a fatal signal ends the wait
+ * @killable: true if a fatal signal ends the wait
  *
  * Context: may sleep.
  * Return: 0; ETIMEDOUT; EINTR on a fatal signal.
@@ -112,7 +115,7 @@ static bool is_settled(struct chario_queue *q,
 	chario_queue_for_each_busy(q, tag) {
 		const struct chario_command *cmd = chario_queue_command(q, tag);
 
-		/* One that has ended may have its bounce buffers copied yet. */
+		/* A DONE command counts: its bounce buffers may still be copied. */
 		if (cmd->state != CHARIO_COMMAND_IDLE && cmd->req->orphaned &&
 		    cmd->req->origin == origin && cmd->disk_offset < end &&
 		    cmd->disk_offset + cmd->bytes > pos)
@@ -124,10 +127,10 @@ static bool is_settled(struct chario_queue *q,
 
 /**
  * chario_origin_settle() - wait for the orphans of a file
- * @origin: of the file, which the caller has open
+ * @origin: origin of the file, which the caller has open
  * @cio: the disk
  * @pos: byte offset on the disk
- * @bytes: from there; orphans elsewhere are not waited for
+ * @bytes: length in bytes from @pos; orphans elsewhere are not waited for
  * @expires: jiffies at which to give up
  *
  * Context: may sleep.

@@ -2,15 +2,15 @@
 /*
  * An origin: the open file that requests come from.
  *
- * A caller may be gone before the drive has let go of what it asked for: the
- * deadline has passed, or the process was killed.  Such a request, an orphan,
- * keeps the origin's file open.  So the file's locks (fcntl(2), F_OFD_SETLK)
- * stay as long as a write that was made through it can still reach the disk:
- * who is granted such a lock knows that no write of an earlier holder follows.
+ * A caller may be gone before the drive is done with its request: the deadline
+ * has passed, or the process was killed.  Such a request, an orphan, keeps the
+ * origin's file open.  So the file's locks (fcntl(2), F_OFD_SETLK) stay as long
+ * as a write that was made through it can still reach the disk: a process that is
+ * granted such a lock knows that no write of an earlier holder follows.
  *
- * An orphan keeps its commands, too.  A file that has left max_orphans of those gets
- * no other until some have ended, or a caller who never waits could take every command
- * of a queue.
+ * An orphan keeps its commands, too.  A file that has left max_orphans commands to
+ * orphans gets no other command until some have ended.  Otherwise a caller who never waits
+ * could take every command of a queue.
  */
 #ifndef CHARIO_CORE_ORIGIN_H
 #define CHARIO_CORE_ORIGIN_H
@@ -24,8 +24,8 @@ struct chario_device;
 /**
  * struct chario_origin - an open file, as requests know it
  * @file: the file
- * @orphans: commands of requests whose caller has gone
- * @put_work: drops the reference of the last of them
+ * @orphans: number of commands of requests whose caller has gone
+ * @put_work: work that drops the file reference of the last orphan
  */
 struct chario_origin {
 	struct file *file;
@@ -44,7 +44,7 @@ int chario_origin_settle(const struct chario_origin *origin,
 			 const struct chario_device *cio, u64 pos, u64 bytes,
 			 unsigned long expires);
 
-/* Has it left so many orphans that it gets no more commands until some have ended? */
+/* Returns whether the file must wait for its orphans before it gets more commands. */
 static inline bool chario_origin_is_full(const struct chario_origin *origin)
 {
 	return atomic_read(&origin->orphans) >= READ_ONCE(chario_max_orphans);
