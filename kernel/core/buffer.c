@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Buffers: mapped for a device, and let go of when no command uses them any more; and
- * what a drive that goes does to them.
+ * The life of a buffer: it is mapped for a device, let go when no command uses it any
+ * more, and unmapped when its drive goes.
  */
 #include <linux/delay.h>
 #include <linux/dma-mapping.h>
@@ -23,17 +23,17 @@ static void free_buffer(struct kref *alive)
 }
 
 /**
- * chario_buffer_dma_dev() - who reaches the buffers of a disk
+ * chario_buffer_dma_dev() - return the device that reaches the buffers of a disk
  * @cio: the disk
  *
- * Return: the device, or NULL where there is no DMA.
+ * Return: the device, or NULL if there is no DMA.
  */
 struct device *chario_buffer_dma_dev(const struct chario_device *cio)
 {
 	return cio->drive->queues[0]->dma_dev;
 }
 
-/* Under the disk's buffer_lock. */
+/* Map a buffer.  Under the disk's buffer_lock. */
 static int map(struct chario_buffer *buf)
 {
 	const struct chario_backend *be = buf->cio->backend;
@@ -59,7 +59,7 @@ static int map(struct chario_buffer *buf)
 	return 0;
 }
 
-/* Under the disk's buffer_lock; no command touches it any more. */
+/* Unmap a buffer that no command uses any more.  Under the disk's buffer_lock. */
 static void unmap(struct chario_buffer *buf)
 {
 	struct device *dev = chario_buffer_dma_dev(buf->cio);
@@ -74,8 +74,8 @@ static void unmap(struct chario_buffer *buf)
 }
 
 /*
- * Is it entered in the request of a command?  One that is not the first of its
- * request still has what was entered when it was one.
+ * Returns whether a buffer is entered in the request of a command.  A command that is
+ * not the first of its request may have a stale pointer from when it was.
  */
 static bool is_entered(const struct chario_buffer *buf,
 		       const struct chario_command *cmd)
@@ -84,7 +84,10 @@ static bool is_entered(const struct chario_buffer *buf,
 	       READ_ONCE(cmd->req) == &cmd->own;
 }
 
-/* In a command that is taken?  For moments some are left over: look again. */
+/*
+ * Returns whether a taken command has the buffer entered.  A reused slot may briefly
+ * have a stale pointer, so callers look again.
+ */
 static bool is_in_use_on(const struct chario_buffer *buf,
 			 const struct chario_queue *q)
 {
@@ -97,7 +100,7 @@ static bool is_in_use_on(const struct chario_buffer *buf,
 }
 
 /**
- * chario_buffer_is_in_use() - does a call or a command use a buffer?
+ * chario_buffer_is_in_use() - tell if a call or a command uses a buffer
  * @buf: the buffer
  */
 bool chario_buffer_is_in_use(const struct chario_buffer *buf)
@@ -115,17 +118,17 @@ bool chario_buffer_is_in_use(const struct chario_buffer *buf)
 	return false;
 }
 
-/* Calls do not find it any more. */
+/* Wait until nobody uses a buffer, which calls do not find any more. */
 static void wait_unused(const struct chario_buffer *buf)
 {
-	/* Whoever has found it has entered it. */
+	/* Afterwards every call that has found the buffer has entered it. */
 	synchronize_rcu();
-	/* Rarely: a drive that answers takes no time, one that hangs is reset. */
+	/* The wait is rarely long: a drive answers soon, or is reset if it hangs. */
 	while (chario_buffer_is_in_use(buf))
 		usleep_range(100, 1000);
 }
 
-/* Nobody finds it any more, and no command uses it. */
+/* Let go of a buffer that nobody finds any more and no command uses. */
 static void let_go(struct chario_buffer *buf)
 {
 	mutex_lock(&buf->cio->buffer_lock);
@@ -137,7 +140,7 @@ static void let_go(struct chario_buffer *buf)
 	kref_put(&buf->alive, free_buffer);
 }
 
-/* Its name has gone. */
+/* Let go of a buffer whose name has been taken away. */
 static void let_go_later(struct work_struct *work)
 {
 	struct chario_buffer *buf = container_of(work, struct chario_buffer,
@@ -147,7 +150,7 @@ static void let_go_later(struct work_struct *work)
 	let_go(buf);
 }
 
-/* Its name stays, but there is no slice inside it any more. */
+/* Take the memory of a buffer away: its name stays, but every slice is outside now. */
 static void revoke(struct work_struct *work)
 {
 	struct chario_buffer *buf = container_of(work, struct chario_buffer,
@@ -162,7 +165,7 @@ static void revoke(struct work_struct *work)
 }
 
 /**
- * chario_buffer_get() - keep a buffer
+ * chario_buffer_get() - take a reference to a buffer
  * @buf: the buffer
  */
 void chario_buffer_get(struct chario_buffer *buf)
@@ -181,7 +184,7 @@ void chario_buffer_put(struct chario_buffer *buf)
 
 /**
  * chario_buffer_let_go() - let go of a buffer as soon as no command uses it
- * @buf: its name has gone
+ * @buf: a buffer whose name has been taken away
  */
 void chario_buffer_let_go(struct chario_buffer *buf)
 {
@@ -189,10 +192,10 @@ void chario_buffer_let_go(struct chario_buffer *buf)
 }
 
 /**
- * chario_buffer_revoke() - take its memory away from a buffer, soon
- * @buf: has been held and not been released
+ * chario_buffer_revoke() - let a worker take the memory of a buffer away
+ * @buf: a buffer that has been held and not been released
  *
- * It stays, with no bytes.
+ * The buffer stays, with no bytes.
  */
 void chario_buffer_revoke(struct chario_buffer *buf)
 {
@@ -202,8 +205,8 @@ void chario_buffer_revoke(struct chario_buffer *buf)
 }
 
 /**
- * chario_buffer_alloc() - a buffer without memory
- * @cio: of the disk
+ * chario_buffer_alloc() - allocate a buffer without memory
+ * @cio: disk of the buffer
  *
  * Return: the buffer, until chario_buffer_put(); or NULL.
  */
@@ -226,11 +229,11 @@ struct chario_buffer *chario_buffer_alloc(struct chario_device *cio)
 
 /**
  * chario_buffer_attach() - map a buffer for the device
- * @buf: its memory is held
+ * @buf: a buffer whose memory is held
  *
- * The disk may go at any moment: its lock says whether it still takes one.
+ * The disk may go at any moment: under its lock it is known if it still takes buffers.
  *
- * Return: 0; ENODEV, or as the kind of memory and the back end say.
+ * Return: 0; ENODEV; or an error of the kind of memory or of the back end.
  */
 int chario_buffer_attach(struct chario_buffer *buf)
 {
@@ -247,10 +250,10 @@ int chario_buffer_attach(struct chario_buffer *buf)
 }
 
 /**
- * chario_buffer_close() - the file of a buffer has been closed
+ * chario_buffer_close() - let go of a buffer whose file has been closed
  * @buf: the buffer; no call is left that could find it
  *
- * Waits for nothing: one that commands in flight use goes when they have ended.
+ * This waits for nothing: a worker lets go of a buffer that commands in flight use.
  */
 void chario_buffer_close(struct chario_buffer *buf)
 {
@@ -261,8 +264,8 @@ void chario_buffer_close(struct chario_buffer *buf)
 }
 
 /**
- * chario_buffer_detach_all() - the drive goes, and its mappings with it
- * @cio: unregistered; its queues have been drained
+ * chario_buffer_detach_all() - undo the mappings of a drive that goes
+ * @cio: an unregistered disk; its queues have been drained
  */
 void chario_buffer_detach_all(struct chario_device *cio)
 {

@@ -2,30 +2,30 @@
 /*
  * A buffer: memory that is mapped for the device once and used by many calls.
  *
- * All kinds are one to the rest of the core: a buffer yields DMA addresses,
- * which the back end has prepared to its liking.  What differs is who made the
- * memory: see &struct chario_buffer_ops.
+ * To the rest of the core all kinds of buffer are alike: a buffer yields DMA
+ * addresses, from which the back end has prepared its tables.  Kinds differ in who
+ * made the memory: see &struct chario_buffer_ops.
  *
  * Life of a buffer
  *
- *   chario_buffer_create()   held, mapped, prepared; the open file has a name
- *                            for it
- *   chario_buffer_find()     a call that has taken a command finds the buffer
- *                            by its name, and enters it in the command
+ *   chario_buffer_create()   holds, maps and prepares the memory, and gives the
+ *                            buffer a name in the open file
+ *   chario_buffer_find()     finds the buffer by its name for a call that has taken
+ *                            a command, and enters it in the command
  *   chario_buffer_destroy()  takes the name away
- *   a worker                 lets go of the memory when no command that is
- *                            taken has it entered any more
- *   chario_buffer_close()    the last close of the file: at once where no
+ *   a worker                 lets go of the memory when it is entered in no taken
+ *                            command any more
+ *   chario_buffer_close()    lets go at the last close of the file: at once if no
  *                            command has it entered, else by the worker
  *
- * So a call pays for no reference: the slot that it needs anyway is one.  What
- * has been found stays found from chario_buffer_find() until the command has
- * been entered because preemption is off, which holds up the worker's
- * synchronize_rcu(); and from there on because the worker looks through the
- * slots.  A call of several requests counts itself in @users.
+ * So a call pays for no reference: the slot that it needs anyway is one.  From
+ * chario_buffer_find() until the command has been entered, the buffer stays because
+ * preemption is off, which holds up the worker's synchronize_rcu(); from there on it
+ * stays because the worker searches the slots.  A call of several requests counts
+ * itself in @users.
  *
- * A drive that goes takes its mappings with it, chario_buffer_detach_all(); the
- * memory stays with its file.
+ * When a drive goes, chario_buffer_detach_all() undoes its mappings; the memory
+ * stays with its file.
  */
 #ifndef CHARIO_CORE_BUFFER_H
 #define CHARIO_CORE_BUFFER_H
@@ -46,24 +46,28 @@ struct chario_buffer;
 struct dma_buf;
 
 /*
- * Physical memory that several buffers may have mapped at once: no mapping owns
- * what the CPU has of it in its caches.
+ * Attributes to map physical memory that several buffers may map at once: no mapping
+ * owns the CPU's cached bytes of it.
  */
 #define CHARIO_RESOURCE_ATTRS	DMA_ATTR_SKIP_CPU_SYNC
 
 /**
  * struct chario_buffer_ops - a kind of memory
- * @hold: get the memory and keep it in place.  May sleep.  0 or -errno
- * @release: undo it; the device can no longer touch the memory.  May sleep
- * @map: map it for the device; set @dma, and @apart.  0 or -errno
- * @unmap: undo it; moves no bytes
- * @sync: hand bytes over between CPU and device, of a buffer that is @apart.
- *	NULL where none ever is
- * @mmap: map it into user space; length, place and kind of the mapping have
- *	been checked.  NULL where it cannot be
- * @copy: move bytes by the CPU, for back ends without DMA, inside the buffer.
- *	NULL where there must be a device
- * @export: as a dma-buf, or an ERR_PTR.  NULL where it cannot be
+ * @hold: function that gets the memory and keeps it in place.  May sleep.  Returns 0
+ *	or -errno
+ * @release: function that undoes @hold; the device can no longer touch the memory.
+ *	May sleep
+ * @map: function that maps the memory for the device, and sets @dma and @apart.
+ *	Returns 0 or -errno
+ * @unmap: function that undoes @map; moves no bytes
+ * @sync: function that hands bytes over between CPU and device, for a buffer that is
+ *	@apart.  NULL if none ever is
+ * @mmap: function that maps the memory into user space; length, place and kind of
+ *	the mapping have been checked.  NULL if it cannot be mapped
+ * @copy: function that moves bytes inside the buffer by the CPU, for back ends without
+ *	DMA.  NULL if there must be a device
+ * @export: function that returns a dma-buf or an ERR_PTR.  NULL if it cannot be
+ *	exported
  */
 struct chario_buffer_ops {
 	int (*hold)(struct chario_buffer *buf,
@@ -81,36 +85,37 @@ struct chario_buffer_ops {
 
 /**
  * struct chario_buffer - memory that is mapped once
- * @back: the back end's own, made by &struct chario_backend.map_buffer; valid
- *	for whoever holds a command of a queue that is not dead
- * @bytes: length; 0 once its memory has been taken away, so it is read once
- * @page_offset: of its first byte in its first page
- * @source: the device does not write to it
- * @streaming: its user syncs
- * @apart: CPU and device see its memory apart until it is synced; valid when
+ * @back: memory of the back end, made by &struct chario_backend.map_buffer; valid
+ *	for the holder of a command of a queue that is not dead
+ * @bytes: length in bytes; 0 once the memory has been taken away, so it is read once
+ * @page_offset: byte offset of the first byte in its first page
+ * @source: true if the device does not write to it
+ * @streaming: true if its user syncs
+ * @apart: true if CPU and device may see different bytes until a sync; valid if
  *	@mapped is set
- * @mapped: @dma and @back are valid; under the disk's buffer_lock and @sync_lock
- * @dma: its memory as the device sees it
- * @extents: pieces of @dma when it was mapped
- * @first: address of the first of them
- * @sgt: its memory, where it has pages
- * @pages: its pages, where it has some
- * @nr_pages: how many
- * @own: of its kind
- * @id: its name
- * @is_physical: a transfer may name it by physical address
- * @address: then: of its first byte
- * @physical: then: on the list of its file
- * @locked: what it counts as, for a kind that does
- * @users: calls of several requests
- * @ops: its kind
+ * @mapped: true if @dma and @back are valid; under the disk's buffer_lock and
+ *	@sync_lock
+ * @dma: the memory as the device sees it
+ * @extents: number of pieces of @dma when it was mapped
+ * @first: DMA address of the first piece
+ * @sgt: scatterlist of the memory, if it has pages
+ * @pages: array of the pages, if there are any
+ * @nr_pages: length of @pages
+ * @own: data of its kind
+ * @id: name of the buffer
+ * @is_physical: true if a transfer may name it by physical address
+ * @address: physical address of the first byte, if @is_physical
+ * @physical: entry of the list of its file, if @is_physical
+ * @locked: pages that count as locked, for a kind that counts here
+ * @users: number of calls of several requests that use it
+ * @ops: operations of its kind
  * @cio: the disk; a reference
- * @sync_lock: a sync keeps it mapped
- * @node: on the disk's list of buffers, under its buffer_lock
- * @alive: keeps the struct itself: the worker, and whoever waits for it
- * @gone: completes when the memory has been let go
- * @work: lets go of it
- * @revoke_work: takes its memory away
+ * @sync_lock: lock that keeps the buffer mapped during a sync
+ * @node: entry of the disk's list of buffers, under its buffer_lock
+ * @alive: reference count of this structure, for the worker and for waiters
+ * @gone: completion that is done when the memory has been let go
+ * @work: work that lets go of the memory
+ * @revoke_work: work that takes the memory away
  */
 struct chario_buffer {
 	void *back;
@@ -135,7 +140,7 @@ struct chario_buffer {
 	atomic_t users;
 	const struct chario_buffer_ops *ops;
 	struct chario_device *cio;
-	struct mutex sync_lock; /* a sync keeps it mapped */
+	struct mutex sync_lock; /* mapped, during a sync */
 	struct list_head node;
 	struct kref alive;
 	struct completion gone;
@@ -150,8 +155,8 @@ chario_buffer_direction(const struct chario_buffer *buf)
 }
 
 /*
- * For arrays that are as long as the caller says: one who may lock any amount of
- * memory gets ENOMEM for too much of it; nobody is killed, nothing complains.
+ * Flags for arrays whose length the caller chooses: a caller who may lock any amount of
+ * memory gets ENOMEM for too much of it, without the OOM killer and without a warning.
  */
 #define CHARIO_BUFFER_GFP	(GFP_KERNEL_ACCOUNT | __GFP_NOWARN | \
 				 __GFP_RETRY_MAYFAIL)
@@ -162,16 +167,15 @@ chario_buffer_direction(const struct chario_buffer *buf)
 
 /**
  * struct chario_buffers - the buffers of an open file
- * @lock: protects names that come and go, and @is_closed
- * @is_closed: no more come
- * @next: where the search for a free name begins, so that one is not used again
- *	soon
- * @physical: buffers that a transfer may name by physical address; for readers
- *	under RCU
+ * @lock: lock that protects the change of names, and @is_closed
+ * @is_closed: true if no buffer can be added
+ * @next: start of the search for a free name, so that a name is not used again soon
+ * @physical: list of buffers that a transfer may name by physical address; for
+ *	readers under RCU
  * @leaves: buffers by name; leaves are made when they are needed
  */
 struct chario_buffers {
-	struct mutex lock; /* names that come and go, is_closed */
+	struct mutex lock; /* change of names, is_closed */
 	bool is_closed;
 	unsigned int next;
 	struct hlist_head physical;
@@ -180,12 +184,12 @@ struct chario_buffers {
 
 /**
  * chario_buffer_find() - find a buffer that a call can use
- * @call: names it, and the slice
+ * @call: a call with the name of the buffer, and a slice
  *
  * Context: preemption off, until the buffer has been entered in a command that
  * has been taken, or counted in @users.
- * Return: the buffer; ENOENT when there is none; EINVAL when the slice is not
- * inside it; EPERM when the device must not write to it.
+ * Return: the buffer; ENOENT if there is none; EINVAL if the slice is not inside it;
+ * EPERM if the device must not write to it.
  */
 static inline struct chario_buffer *
 chario_buffer_find(const struct chario_call *call)
@@ -202,7 +206,7 @@ chario_buffer_find(const struct chario_call *call)
 	buf = READ_ONCE(buffers[call->buffer_id % CHARIO_BUFFER_LEAF]);
 	if (unlikely(!buf))
 		return ERR_PTR(-ENOENT);
-	/* Once: chario_buffer_revoke() may be at it. */
+	/* The length is read once, because chario_buffer_revoke() may change it. */
 	bytes = READ_ONCE(buf->bytes);
 	if (unlikely(call->slice_bytes > bytes ||
 		     call->buffer_offset > bytes - call->slice_bytes))

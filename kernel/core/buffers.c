@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What an open file does with its buffers: it makes them, gives them back, syncs
- * and maps them.
+ * The buffers of an open file: made, given back, synced and mapped.
  */
 #include <linux/mm.h>
 
@@ -41,8 +40,8 @@ static int check_args(const struct chario_device *cio,
 /**
  * chario_buffer_create() - make a buffer
  * @cio: the disk
- * @buffers: of the open file that gets it
- * @args: what is wanted; gets what was made
+ * @buffers: buffers of the open file
+ * @args: wishes of the caller; filled in with the properties of the buffer
  *
  * Return: 0 or -errno, see &struct chario_buffer_create.
  */
@@ -88,10 +87,10 @@ err_put:
 
 /**
  * chario_buffer_destroy() - give a buffer back
- * @buffers: of its file
- * @id: its name
+ * @buffers: buffers of the open file
+ * @id: name of the buffer
  *
- * Return: 0 when the memory has been let go; ENOENT, EINTR.
+ * Return: 0 if the memory has been let go; ENOENT, EINTR.
  */
 int chario_buffer_destroy(struct chario_buffers *buffers, u32 id)
 {
@@ -133,8 +132,8 @@ static bool is_direction(u32 direction)
 
 /**
  * chario_buffer_sync() - hand bytes over between CPU and device
- * @buffers: of its file
- * @args: which
+ * @buffers: buffers of the open file
+ * @args: the buffer, its bytes, and the direction
  *
  * Return: 0 or -errno, see &struct chario_buffer_sync.
  */
@@ -151,7 +150,7 @@ int chario_buffer_sync(struct chario_buffers *buffers,
 		return -ENOENT;
 	ret = sync(buf, args);
 	chario_buffer_get(buf);
-	/* Pairs with chario_buffer_is_in_use(). */
+	/* Pairs with smp_mb() in chario_buffer_is_in_use(). */
 	atomic_fetch_dec_release(&buf->users);
 	if (!ret && args->direction == CHARIO_SYNC_IDLE && chario_buffer_is_in_use(buf))
 		ret = -EBUSY;
@@ -169,11 +168,11 @@ static int check_vma(const struct chario_buffer *buf,
 
 /**
  * chario_buffer_mmap() - map a buffer into user space
- * @buffers: of its file
- * @vma: where; the place in the file says which
+ * @buffers: buffers of the open file
+ * @vma: the mapping; its offset in the file names the buffer
  *
- * Return: 0; EINVAL when there is no such buffer, it cannot be mapped, is
- * shorter, or would not be shared; ENOMEM.
+ * Return: 0; EINVAL if there is no such buffer, it cannot be mapped, is shorter, or
+ * would not be shared; ENOMEM.
  */
 int chario_buffer_mmap(struct chario_buffers *buffers,
 		       struct vm_area_struct *vma)
@@ -181,7 +180,7 @@ int chario_buffer_mmap(struct chario_buffers *buffers,
 	struct chario_buffer **slot;
 	int ret = -EINVAL;
 
-	/* The name stays as long, and so does the buffer. */
+	/* The lock keeps the name, and the name keeps the buffer. */
 	mutex_lock(&buffers->lock);
 	slot = chario_names_look_up(buffers, vma->vm_pgoff);
 	if (slot && *slot) {

@@ -2,15 +2,15 @@
 /*
  * Controller memory: buffers inside a drive, and other drives that reach them.
  *
- * The drive itself knows its memory by the bus address that it has been told;
- * no IOMMU lies in between, also where it imports its own memory as a dma-buf:
- * what goes up to the IOMMU need not come down to the same slot.  Others are
- * given it as a resource, so through their own IOMMU.  Whether traffic between
- * two slots arrives is a matter of the chipset, which answers nothing when it
- * does not: the administrator says so, by the module parameter `peer_to_peer`.
+ * The drive itself reaches its memory by the bus address that it has been told, without
+ * an IOMMU in between, even if it imports its own memory as a dma-buf: what goes up to
+ * the IOMMU need not come down to the same slot.  Other drives get the memory as a
+ * resource, so through their own IOMMU.  The chipset decides if traffic between two
+ * slots arrives, and gives no answer if it does not.  So the administrator says if it
+ * does, by the module parameter `peer_to_peer`.
  *
- * It counts as locked, although it is no main memory: each buffer of it costs
- * some, for its PRP lists.
+ * The memory counts as locked, although it is no main memory: each buffer of it costs
+ * main memory for its PRP lists.
  *
  * A drive that goes takes its memory away from all that have it mapped, and
  * waits for them.
@@ -34,18 +34,18 @@ MODULE_PARM_DESC(peer_to_peer, "The chipset carries traffic between slots, so th
 
 /**
  * struct chario_cmb - the controller memory of a drive
- * @ref: of the drive and of each slice
- * @dev: the drive; compared only, for the memory may outlive it
- * @start: where the CPU and other devices have it
- * @bus: where the drive has it
- * @memory: mapped for the CPU, to clear it; NULL when the drive has gone
- * @nr_pages: length
- * @exports_lock: protects @exports; outside of every dma-buf's own lock
- * @exports: slices that are dma-bufs
- * @lock: protects all below; inside of a dma-buf's own lock
- * @nr_mapped: how often other devices have a slice mapped
- * @idle: nobody has
- * @used: pages
+ * @ref: reference count, for the drive and for each slice
+ * @dev: the drive; only compared, because the memory may outlive it
+ * @start: physical address, for the CPU and for other devices
+ * @bus: bus address, for the drive
+ * @memory: mapping for the CPU, which clears it; NULL if the drive has gone
+ * @nr_pages: length in pages
+ * @exports_lock: lock that protects @exports; taken outside a dma-buf's own lock
+ * @exports: list of slices that are dma-bufs
+ * @lock: lock that protects all below; taken inside a dma-buf's own lock
+ * @nr_mapped: number of mappings of slices by other devices
+ * @idle: wait queue for @nr_mapped to become 0
+ * @used: bitmap of pages that are taken
  */
 struct chario_cmb {
 	struct kref ref;
@@ -54,21 +54,21 @@ struct chario_cmb {
 	u64 bus;
 	void __iomem *memory;
 	unsigned long nr_pages;
-	struct mutex exports_lock; /* exports; outside of a dma-buf's lock */
+	struct mutex exports_lock; /* exports; taken outside a dma-buf's lock */
 	struct list_head exports;
-	struct mutex lock; /* all below; inside of a dma-buf's lock */
+	struct mutex lock; /* all below; taken inside a dma-buf's lock */
 	unsigned int nr_mapped;
 	wait_queue_head_t idle;
 	unsigned long *used;
 };
 
 /**
- * struct slice - pages of it
- * @ref: of the buffer and of each dma-buf
- * @cmb: where
- * @first: page
- * @nr_pages: how many
- * @locked: what it counts as, for as long as anybody has it
+ * struct slice - a range of pages of controller memory
+ * @ref: reference count, for the buffer and for each dma-buf
+ * @cmb: the controller memory
+ * @first: index of the first page
+ * @nr_pages: length in pages
+ * @locked: pages that count as locked, until the last reference has gone
  */
 struct slice {
 	struct kref ref;
@@ -80,9 +80,9 @@ struct slice {
 
 /**
  * struct export - a slice as a dma-buf
- * @node: on the list of the memory
+ * @node: entry of the list of exports
  * @slice: the slice; a reference
- * @dmabuf: valid until release()
+ * @dmabuf: the dma-buf; valid until its release
  */
 struct export {
 	struct list_head node;
@@ -91,11 +91,11 @@ struct export {
 };
 
 /**
- * chario_cmb_create() - the memory of a drive
+ * chario_cmb_create() - describe the controller memory of a drive
  * @dev: the drive
- * @start: where the CPU has it, page-aligned
- * @bus: where the drive has it
- * @bytes: length, whole pages
+ * @start: physical address for the CPU, page-aligned
+ * @bus: bus address for the drive
+ * @bytes: length in bytes, whole pages
  *
  * Return: the memory, or NULL.  chario_cmb_put() gives it back.
  */
@@ -135,8 +135,8 @@ static void free_cmb(struct kref *ref)
 }
 
 /**
- * chario_cmb_put() - the drive is done with its memory
- * @cmb: revoked; may be NULL
+ * chario_cmb_put() - drop the drive's reference to its memory
+ * @cmb: the memory, revoked; may be NULL
  */
 void chario_cmb_put(struct chario_cmb *cmb)
 {
@@ -145,11 +145,11 @@ void chario_cmb_put(struct chario_cmb *cmb)
 }
 
 /**
- * chario_cmb_revoke() - the drive goes: nobody gets, or has, its memory
- * @cmb: may be NULL
+ * chario_cmb_revoke() - take the memory of a drive that goes away from its users
+ * @cmb: the memory; may be NULL
  *
- * Importers of ours let go when their transfers have ended; those that cannot be
- * told are waited for.
+ * Importers in this module let go when their transfers have ended; importers that
+ * cannot be told are waited for.
  */
 void chario_cmb_revoke(struct chario_cmb *cmb)
 {
@@ -171,7 +171,7 @@ void chario_cmb_revoke(struct chario_cmb *cmb)
 		dma_resv_unlock(export->dmabuf->resv);
 	}
 	mutex_unlock(&cmb->exports_lock);
-	/* It only falls from here on: nobody maps what has no memory. */
+	/* The number only falls from here on: a mapping of gone memory is refused. */
 	wait_event(cmb->idle, !READ_ONCE(cmb->nr_mapped));
 	iounmap(memory);
 }
@@ -189,7 +189,7 @@ static void free_slice(struct kref *ref)
 	kfree(slice);
 }
 
-/* Cleared: it may be somebody else's who had it before. */
+/* Take and clear pages of a slice: another user may have left data in them. */
 static int take_pages(struct slice *slice)
 {
 	struct chario_cmb *cmb = slice->cmb;
@@ -270,7 +270,7 @@ static void unmap(struct chario_buffer *buf, struct device *dev)
 	sg_free_table(&buf->sgt);
 }
 
-/* Whether the importer is the drive that has the memory. */
+/* Returns whether the importer is the drive that owns the memory. */
 static bool is_own(const struct dma_buf_attachment *attach)
 {
 	const struct export *export = attach->dmabuf->priv;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Controller memory: memory inside a drive that takes data.
+ * Controller memory: memory inside a drive that can hold data of transfers.
  */
 #ifndef CHARIO_CORE_CMB_H
 #define CHARIO_CORE_CMB_H

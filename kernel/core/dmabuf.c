@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * dma-bufs: memory of another driver, imported; and memory of ours, exported.
+ * dma-bufs: memory of another driver, imported; and memory of this one, exported.
  *
- * What is imported is pinned and stays mapped as long as its buffer and the
- * drive are there.  An exporter that goes itself - another drive's controller
- * memory - says so by move_notify(), and the buffer loses its memory: transfers
- * that are in flight end first.
+ * Imported memory is pinned and stays mapped as long as its buffer and the drive are
+ * there.  An exporter that goes itself, such as another drive's controller memory,
+ * calls move_notify(), and the buffer loses its memory: transfers in flight end first.
  *
- * An import counts as locked, with all of its dma-buf: it keeps that, and its
- * exporter describes all of it once more for each import.
+ * An import counts as locked, with all of its dma-buf: it keeps the whole dma-buf, and
+ * the exporter describes the whole of it once more for each import.
  *
- * When the CPU may touch the memory is between it and the exporter
+ * User space and the exporter agree when the CPU may touch the memory
  * (DMA_BUF_IOCTL_SYNC).
  */
 #include <linux/dma-buf.h>
@@ -23,9 +22,9 @@
 chario_compat_import_ns(DMA_BUF);
 
 /**
- * struct import - a dma-buf that is a buffer
+ * struct import - the dma-buf behind a buffer
  * @dmabuf: the memory; a reference
- * @attach: the drive's; valid while the buffer is mapped
+ * @attach: attachment of the drive; valid while the buffer is mapped
  */
 struct import {
 	struct dma_buf *dmabuf;
@@ -75,7 +74,7 @@ static void release(struct chario_buffer *buf)
 	kfree(import);
 }
 
-/* The exporter wants its memory back. */
+/* Give the memory up: its exporter wants it back. */
 static void move_notify(struct dma_buf_attachment *attach)
 {
 	chario_buffer_revoke(attach->importer_priv);
@@ -86,7 +85,7 @@ static const struct dma_buf_attach_ops attach_ops = {
 	.move_notify		= move_notify,
 };
 
-/* Under the lock of its reservations. */
+/* Pin and map an attachment.  Under the lock of its reservations. */
 static int map_attached(struct chario_buffer *buf,
 			struct dma_buf_attachment *attach)
 {
@@ -94,7 +93,7 @@ static int map_attached(struct chario_buffer *buf,
 
 	if (ret)
 		return ret;
-	/* What the exporter still moves comes first. */
+	/* Wait for the exporter to finish moving the memory. */
 	ret = dma_resv_wait_timeout(attach->dmabuf->resv,
 				    DMA_RESV_USAGE_KERNEL, false,
 				    MAX_SCHEDULE_TIMEOUT) < 0 ? -EIO : 0;
@@ -120,7 +119,7 @@ static int map(struct chario_buffer *buf, struct device *dev)
 	attach = dma_buf_dynamic_attach(import->dmabuf, dev, &attach_ops, buf);
 	if (IS_ERR(attach)) {
 		ret = PTR_ERR(attach);
-		/* Memory that never moves is mapped here. */
+		/* dma_buf_dynamic_attach() also maps, if the memory never moves. */
 		return ret == -ENOMEM || ret == -EIO ? ret : -EOPNOTSUPP;
 	}
 	dma_resv_lock(import->dmabuf->resv, NULL);
@@ -155,8 +154,8 @@ const struct chario_buffer_ops chario_dmabuf_ops = {
 
 /**
  * chario_dmabuf_export() - hand a buffer to other drivers
- * @buffers: of its file
- * @args: which; gets the file descriptor
+ * @buffers: buffers of the open file
+ * @args: the name of the buffer; the file descriptor is filled in
  *
  * Return: 0 or -errno, see &struct chario_buffer_export.
  */

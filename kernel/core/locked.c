@@ -2,9 +2,9 @@
 /*
  * Memory that counts as locked, against RLIMIT_MEMLOCK.
  *
- * It outlives its process when another holds the file.  So the limit is that of
- * the user, over all of its processes, as io_uring counts: or a process could
- * leave its memory behind in a file and have a child begin at nothing.
+ * The memory may outlive its process if another one holds the file.  So the limit is
+ * per user, over all of its processes, as in io_uring.  Otherwise a process could leave
+ * its memory behind in a file and have a child start again at zero.
  */
 #include <linux/capability.h>
 #include <linux/cred.h>
@@ -29,13 +29,13 @@ static int add_to_user(struct user_struct *user, unsigned long nr_pages)
 }
 
 /**
- * chario_locked_charge() - have pages count as locked by the caller
- * @locked: not charged
- * @nr_pages: how many
+ * chario_locked_charge() - count pages as locked by the caller
+ * @locked: the count to set up
+ * @nr_pages: number of pages
  *
  * A caller with CAP_IPC_LOCK has no limit, and uses up nobody's.
  *
- * Return: 0; ENOMEM when the limit does not allow it.
+ * Return: 0; ENOMEM if the limit does not allow it.
  */
 int chario_locked_charge(struct chario_locked *locked, unsigned long nr_pages)
 {
@@ -59,7 +59,7 @@ int chario_locked_charge(struct chario_locked *locked, unsigned long nr_pages)
 
 /**
  * chario_locked_uncharge() - undo chario_locked_charge()
- * @locked: charged, by whomever
+ * @locked: the count, charged by any process
  */
 void chario_locked_uncharge(struct chario_locked *locked)
 {

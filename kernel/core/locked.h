@@ -10,9 +10,9 @@ struct user_struct;
 
 /**
  * struct chario_locked - pages that count as locked
- * @user: against whose limit; NULL where there is none
- * @mm: in whose VmPin they show
- * @nr_pages: how many
+ * @user: user whose limit they count against; NULL if there is no limit
+ * @mm: address space whose VmPin shows them
+ * @nr_pages: number of pages
  */
 struct chario_locked {
 	struct user_struct *user;

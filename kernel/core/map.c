@@ -5,17 +5,17 @@
  * Neighbouring pages are a run, and each run becomes a segment, so that a command
  * into a huge page costs one mapping.
  *
- * To map a run costs next to nothing where the device sees memory as the CPU does.
- * Behind an IOMMU it costs an address range and, worse, a flush of what the IOMMU
- * remembers when it is unmapped.  There the runs of a command are handed over as
- * one list, which gets one range and is flushed once.
+ * To map a run costs next to nothing if the device sees memory as the CPU does.
+ * Behind an IOMMU it costs an address range and, worse, a flush of the IOMMU's cache
+ * when the range is unmapped.  There the runs of a command are mapped as one list,
+ * which gets one range and is flushed once.
  */
 #include <linux/iommu.h>
 #include <linux/scatterlist.h>
 
 #include "core/pages.h"
 
-/* The end of the run that begins at @pages: four pages at a time, for runs may be long. */
+/* Returns the end of the run at @pages; compares four pages at a time for speed. */
 static inline struct page *const *end_of_run(struct page *const *pages,
 					     struct page *const *end)
 {
@@ -37,8 +37,8 @@ static inline struct page *const *end_of_run(struct page *const *pages,
 
 #ifdef CONFIG_IOMMU_DMA
 /**
- * chario_map_wants_list() - are the runs of a command to be mapped together?
- * @dev: does the DMA, bound to its driver; or NULL
+ * chario_map_wants_list() - tell if the runs of a command are mapped together
+ * @dev: the device that does the DMA, bound to its driver; or NULL
  */
 bool chario_map_wants_list(struct device *dev)
 {
@@ -55,8 +55,8 @@ bool chario_map_wants_list(struct device *dev)
 
 /**
  * chario_unmap_runs() - chario_unmap() for any number of segments
- * @q: its queue
- * @cmd: the device can no longer touch its memory
+ * @q: queue of the command
+ * @cmd: a command whose memory the device can no longer touch
  */
 void chario_unmap_runs(struct chario_queue *q, struct chario_command *cmd)
 {
@@ -73,7 +73,7 @@ void chario_unmap_runs(struct chario_queue *q, struct chario_command *cmd)
 		dma_unmap_page(q->dma_dev, seg->addr, seg->bytes, direction);
 }
 
-/* The runs of a command, as a list. */
+/* Fill in a scatterlist with the runs of a command. */
 static void fill_list(struct sg_table *list, const struct chario_command *cmd)
 {
 	struct page *const *page = cmd->pages;
@@ -81,7 +81,7 @@ static void fill_list(struct sg_table *list, const struct chario_command *cmd)
 	struct scatterlist *sg = (struct scatterlist *)(list + 1);
 
 	list->sgl = sg;
-	/* Each time: dma_map_sgtable() has written to the entries. */
+	/* Initialise the entries each time: dma_map_sgtable() has written to them. */
 	sg_init_table(sg, cmd->nr_pages);
 	sg_set_page(sg, *page, PAGE_SIZE - cmd->page_offset, cmd->page_offset);
 	while (++page < end) {
@@ -90,12 +90,12 @@ static void fill_list(struct sg_table *list, const struct chario_command *cmd)
 		else
 			sg_set_page(++sg, *page, PAGE_SIZE, 0);
 	}
-	/* The last page need not be used to its end. */
+	/* The command may end inside the last page. */
 	sg->length -= -(cmd->page_offset + cmd->bytes) & ~PAGE_MASK;
 	list->orig_nents = sg + 1 - list->sgl;
 }
 
-/* Runs that the device sees in one piece are one segment. */
+/* Map the runs as a list; runs that the device sees in one piece are one segment. */
 static int map_list(struct chario_queue *q, struct chario_command *cmd)
 {
 	struct sg_table *list = chario_queue_list(q, cmd);
@@ -117,8 +117,8 @@ static int map_list(struct chario_queue *q, struct chario_command *cmd)
 
 /**
  * chario_map_runs() - chario_map() for more than one page
- * @q: its queue, with a DMA device
- * @cmd: has its pages; gets its segments
+ * @q: queue of the command, with a DMA device
+ * @cmd: a command with its pages; its segments are filled in
  *
  * Return: as chario_map().
  */

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The names that buffers have in an open file: given, looked up, taken away.
+ * The names of the buffers in an open file: given, looked up, taken away.
  *
- * Calls look a name up without a lock, chario_buffer_find().
+ * Calls look a name up without a lock by chario_buffer_find().
  */
 #include <linux/slab.h>
 
@@ -22,13 +22,13 @@ static struct chario_buffer **find_slot(struct chario_buffers *buffers,
 				GFP_KERNEL_ACCOUNT);
 		if (!slots)
 			return ERR_PTR(-ENOMEM);
-		/* Pairs with chario_buffer_find(): it is empty. */
+		/* Pairs with chario_buffer_find(): the leaf is zeroed before. */
 		smp_store_release(leaf, slots);
 	}
 	return &slots[id % CHARIO_BUFFER_LEAF];
 }
 
-/* Under the lock of the names. */
+/* Give a buffer the next free name.  Under the lock of the names. */
 static int enter(struct chario_buffers *buffers, struct chario_buffer *buf,
 		 u32 *id)
 {
@@ -50,7 +50,7 @@ static int enter(struct chario_buffers *buffers, struct chario_buffer *buf,
 		if (buf->is_physical)
 			hlist_add_head_rcu(&buf->physical, &buffers->physical);
 		trace_buffer(buf);
-		/* Pairs with chario_buffer_find(): it is whole. */
+		/* Pairs with chario_buffer_find(): the buffer is complete before. */
 		smp_store_release(slot, buf);
 		return 0;
 	}
@@ -59,11 +59,11 @@ static int enter(struct chario_buffers *buffers, struct chario_buffer *buf,
 
 /**
  * chario_names_enter() - give a buffer a name; from then on calls find it
- * @buffers: of its file
+ * @buffers: buffers of the open file
  * @buf: the buffer
- * @id: gets the name
+ * @id: place for the name
  *
- * Return: 0, ENOSPC, ENOMEM; EBUSY where the file takes no buffers any more.
+ * Return: 0, ENOSPC, ENOMEM; EBUSY if the file takes no buffers any more.
  */
 int chario_names_enter(struct chario_buffers *buffers,
 		       struct chario_buffer *buf, u32 *id)
@@ -77,12 +77,12 @@ int chario_names_enter(struct chario_buffers *buffers,
 }
 
 /**
- * chario_names_look_up() - where a name stands
- * @buffers: of the file
- * @id: the name, or anything else
+ * chario_names_look_up() - find the slot of a name
+ * @buffers: buffers of the open file
+ * @id: any number
  *
  * Context: under @buffers->lock.
- * Return: the place, which may be empty, or NULL.
+ * Return: the slot, which may be empty; NULL if the number is no name.
  */
 struct chario_buffer **chario_names_look_up(struct chario_buffers *buffers,
 					    u64 id)
@@ -97,7 +97,7 @@ struct chario_buffer **chario_names_look_up(struct chario_buffers *buffers,
 
 /**
  * chario_names_take_out() - take the name of a buffer away
- * @buffers: of the file
+ * @buffers: buffers of the open file
  * @id: the name
  *
  * Return: the buffer, which calls may still use, or NULL.
@@ -120,8 +120,8 @@ struct chario_buffer *chario_names_take_out(struct chario_buffers *buffers,
 }
 
 /**
- * chario_names_borrow() - find a buffer, for something else than a call
- * @buffers: of the file
+ * chario_names_borrow() - find a buffer for another use than a call
+ * @buffers: buffers of the open file
  * @id: the name
  *
  * Return: the buffer, counted in its @users; or NULL.
@@ -142,8 +142,8 @@ struct chario_buffer *chario_names_borrow(struct chario_buffers *buffers,
 }
 
 /**
- * chario_names_is_empty() - has a file no buffer?
- * @buffers: of the file
+ * chario_names_is_empty() - tell if a file has no buffer
+ * @buffers: buffers of the open file
  *
  * Context: under @buffers->lock.
  */
@@ -164,12 +164,12 @@ bool chario_names_is_empty(struct chario_buffers *buffers)
 
 /**
  * chario_names_resolve() - find memory by its physical address
- * @buffers: of the file
- * @address: the address
- * @id: gets the name of a buffer that it is inside
- * @offset: gets the place in it
+ * @buffers: buffers of the open file
+ * @address: the physical address
+ * @id: place for the name of a buffer that the address is inside
+ * @offset: place for the byte offset in this buffer
  *
- * Return: 0 or ENOENT.  Nothing keeps the buffer: who uses the name will see.
+ * Return: 0 or ENOENT.  Nothing keeps the buffer, so the name may be invalid by now.
  */
 int chario_names_resolve(struct chario_buffers *buffers, u64 address, u32 *id,
 			 u64 *offset)
@@ -192,7 +192,7 @@ int chario_names_resolve(struct chario_buffers *buffers, u64 address, u32 *id,
 }
 
 /**
- * chario_buffers_alloc() - an open file without buffers
+ * chario_buffers_alloc() - allocate the empty table of an open file
  *
  * Return: the buffers, or NULL.
  */
@@ -220,10 +220,10 @@ static void free_leaf(struct chario_buffer **slots)
 }
 
 /**
- * chario_buffers_free() - the last close of a file
- * @buffers: nobody uses them any more
+ * chario_buffers_free() - let go of all buffers at the last close of a file
+ * @buffers: the buffers, which nobody uses any more
  *
- * Waits for nothing: a drive that hangs does not hold up a close.
+ * This waits for nothing: a drive that hangs does not hold up a close.
  */
 void chario_buffers_free(struct chario_buffers *buffers)
 {

@@ -2,12 +2,11 @@
 /*
  * Memory that has pages, registered or of the pool: mapped, synced, copied.
  *
- * CPU and device see the same bytes at the same time where DMA is
- * cache-coherent and the address that the device gets is that of the page
- * itself.  Elsewhere - caches that DMA does not look into, bounce buffers of a
- * device that cannot or must not reach all memory - they see it apart, and bytes
- * move when somebody syncs.  Nobody on the hot path does: such memory must be
- * CHARIO_BUFFER_STREAMING, or it is refused.
+ * CPU and device see the same bytes at the same time if DMA is cache-coherent and the
+ * address that the device gets is that of the page itself.  Otherwise (with caches that
+ * DMA does not look into, or bounce buffers of a device that cannot or must not reach
+ * all memory) they may see different bytes, which move when somebody syncs.  Nobody
+ * syncs on the hot path: such memory must be CHARIO_BUFFER_STREAMING, or it is refused.
  */
 #include <linux/dma-direct.h>
 #include <linux/dma-map-ops.h>
@@ -18,15 +17,16 @@
 #include "core/buffer.h"
 
 /*
- * Only syncs move bytes: what the CPU has written meanwhile must stay.  And the
- * same memory may be in several buffers, each with a mapping of its own.
+ * Mapping and unmapping move no bytes, only syncs do, so that bytes which the CPU has
+ * written meanwhile stay.  The same memory may also be in several buffers, each with a
+ * mapping of its own.
  */
 #define ATTRS	DMA_ATTR_SKIP_CPU_SYNC
 
 /**
  * chario_paged_init() - describe the pages of a buffer
- * @buf: has @pages, @nr_pages and @page_offset; gets @sgt
- * @bytes: its length
+ * @buf: a buffer with its @pages, @nr_pages and @page_offset; its @sgt is filled in
+ * @bytes: length of the buffer in bytes
  *
  * Return: 0 or ENOMEM.
  */
@@ -39,7 +39,7 @@ int chario_paged_init(struct chario_buffer *buf, u64 bytes)
 						 GFP_KERNEL_ACCOUNT);
 }
 
-/* Where the device really goes. */
+/* Returns the physical address that the device reaches by a DMA address. */
 static phys_addr_t reached(struct device *dev, dma_addr_t addr)
 {
 	struct iommu_domain *domain = iommu_get_domain_for_dev(dev);
@@ -48,7 +48,10 @@ static phys_addr_t reached(struct device *dev, dma_addr_t addr)
 			dma_to_phys(dev, addr);
 }
 
-/* Pieces that have been joined went through an IOMMU's page tables. */
+/*
+ * Returns whether the device reaches other memory than the pages.  Pieces that have
+ * been joined are mapped by an IOMMU's page tables, without bounce buffers.
+ */
 static bool is_bounced(struct device *dev, const struct sg_table *sgt)
 {
 	struct scatterlist *sg;
@@ -64,11 +67,11 @@ static bool is_bounced(struct device *dev, const struct sg_table *sgt)
 
 /**
  * chario_paged_map() - map a buffer for the device
- * @buf: has @sgt
+ * @buf: a buffer with its @sgt
  * @dev: the device
  *
- * Return: 0; EOPNOTSUPP when it would have to be synced and nobody will; EIO,
- * ENOMEM.
+ * Return: 0; EOPNOTSUPP if the buffer would have to be synced and is not streaming;
+ * EIO, ENOMEM.
  */
 int chario_paged_map(struct chario_buffer *buf, struct device *dev)
 {
@@ -85,14 +88,14 @@ int chario_paged_map(struct chario_buffer *buf, struct device *dev)
 		chario_paged_unmap(buf, dev);
 		return -EOPNOTSUPP;
 	}
-	/* From here on it is the drive's. */
+	/* The device has the bytes until the user of the buffer syncs. */
 	chario_paged_sync(buf, dev, 0, buf->bytes, true);
 	return 0;
 }
 
 /**
  * chario_paged_unmap() - undo chario_paged_map()
- * @buf: no command of it is in flight
+ * @buf: a buffer without commands in flight
  * @dev: the device
  */
 void chario_paged_unmap(struct chario_buffer *buf, struct device *dev)
@@ -103,11 +106,11 @@ void chario_paged_unmap(struct chario_buffer *buf, struct device *dev)
 
 /**
  * chario_paged_sync() - hand bytes over between CPU and device
- * @buf: mapped
+ * @buf: a mapped buffer
  * @dev: the device
- * @offset: of the first byte
- * @bytes: how many; inside the buffer
- * @for_device: or for the CPU
+ * @offset: byte offset of the first byte
+ * @bytes: length in bytes; inside the buffer
+ * @for_device: true to hand them to the device, false for the CPU
  */
 void chario_paged_sync(struct chario_buffer *buf, struct device *dev,
 		       u64 offset, u64 bytes, bool for_device)
@@ -138,10 +141,10 @@ void chario_paged_sync(struct chario_buffer *buf, struct device *dev,
 /**
  * chario_paged_copy() - move bytes by the CPU, for back ends without DMA
  * @buf: the buffer
- * @offset: in it
- * @mem: the other side
- * @bytes: how many; inside the buffer
- * @to_buffer: or from it
+ * @offset: byte offset in the buffer
+ * @mem: memory to copy from or to
+ * @bytes: length in bytes; inside the buffer
+ * @to_buffer: true to copy to the buffer, false to copy from it
  */
 void chario_paged_copy(const struct chario_buffer *buf, u64 offset, void *mem,
 		       size_t bytes, bool to_buffer)

@@ -4,7 +4,7 @@
  *
  * Memory of user space is pinned for each command (FOLL_PIN: the kernel then
  * knows that a device writes to it).  Memory that io_uring has registered is
- * held by io_uring for as long as it waits for us.
+ * held by io_uring for as long as it waits for the request.
  */
 #include <linux/bvec.h>
 #include <linux/highmem.h>
@@ -31,7 +31,7 @@ static int check_vector(const struct chario_device *cio,
 	return 0;
 }
 
-/* A device command describes whole pages, but for its first and last. */
+/* Check that all pages but the first and the last are whole, as a command needs. */
 static int check_bvec(const struct chario_device *cio,
 		      const struct iov_iter *iter)
 {
@@ -55,9 +55,9 @@ static int check_bvec(const struct chario_device *cio,
 }
 
 /**
- * chario_pages_check_slow() - chario_pages_check() for vectors and the like
+ * chario_pages_check_slow() - chario_pages_check() for vectors and bvecs
  * @cio: the disk
- * @iter: not empty; empty elements in front are skipped
+ * @iter: the memory, not empty; empty elements in front are skipped
  *
  * Return: as chario_pages_check().
  */
@@ -74,11 +74,11 @@ int chario_pages_check_slow(const struct chario_device *cio,
 }
 
 /**
- * chario_pages_element() - length of the memory that is split as one
- * @iter: not empty
+ * chario_pages_element() - return the length of the memory that is split as one
+ * @iter: the memory, not empty
  *
- * Return: bytes up to the end of the vector element; all bytes of memory that
- * is one element.
+ * Return: bytes up to the end of the vector element; all bytes if there is only one
+ * element.
  */
 size_t chario_pages_element(const struct iov_iter *iter)
 {
@@ -87,7 +87,7 @@ size_t chario_pages_element(const struct iov_iter *iter)
 	return iov_iter_single_seg_count(iter);
 }
 
-/* The window does not hold the whole of the next command: begin another. */
+/* Pin pages ahead anew, because the window does not hold the whole next command. */
 static int fill_window(struct chario_window *window, unsigned long addr,
 		       size_t ahead, unsigned int flags)
 {
@@ -104,8 +104,9 @@ static int fill_window(struct chario_window *window, unsigned long addr,
 }
 
 /*
- * Whole pages: those of the next commands are pinned with the same look at the
- * page tables.  Where commands share a page, each one pins its own.
+ * Pin the pages of a command.  If it has whole pages, those of the next commands are
+ * pinned with the same walk of the page tables.  If commands share a page, each one
+ * pins its own.
  */
 static int pin_ahead(struct chario_command *cmd, unsigned long addr,
 		     struct chario_window *window, size_t ahead)
@@ -159,11 +160,11 @@ static noinline void take_bvec(struct chario_command *cmd, const struct iov_iter
 
 /**
  * chario_pages_pin() - hold the memory of a command in place
- * @cmd: its @req, @bytes are set; gets its pages
- * @iter: at the memory of the command; advanced past it
+ * @cmd: a command with its @req and @bytes; its pages are filled in
+ * @iter: position at the memory of the command; advanced past it
  * @window: pages pinned before, for this command and the next ones
- * @ahead: bytes of this memory that the request may want, from here on; those
- *	of the command at least
+ * @ahead: bytes of this memory that the request may want from here on; at least the
+ *	bytes of the command
  *
  * Context: may sleep.
  * Return: as chario_pages_pin_user().
@@ -185,10 +186,10 @@ int chario_pages_pin(struct chario_command *cmd, struct iov_iter *iter,
 	return ret;
 }
 
-/* Pages that fault_in_piece() pins, and unpins again, with one call. */
+/* Largest number of pages that fault_in_piece() pins and unpins with one call. */
 #define FAULT_IN_PAGES	32
 
-/* Wait for the pages of a piece of memory; bytes that are there, or -errno. */
+/* Wait for the pages of a piece of memory; returns the bytes present, or -errno. */
 static ssize_t fault_in_piece(unsigned long addr, size_t bytes,
 			      unsigned int flags)
 {
@@ -209,17 +210,17 @@ static ssize_t fault_in_piece(unsigned long addr, size_t bytes,
 }
 
 /**
- * chario_pages_fault_in() - wait for memory that is not there
- * @iter: at the memory, of user space; stays where it is
- * @bytes: how much of it, at most iov_iter_count(@iter)
- * @op: what it is for
+ * chario_pages_fault_in() - wait for memory that is not present
+ * @iter: position at the memory, of user space; not advanced
+ * @bytes: length in bytes, at most iov_iter_count(@iter)
+ * @op: operation that the memory is for
  *
- * The pages are not kept: the caller pins them afterwards, and calls again where one has
+ * The pages are not kept: the caller pins them afterwards, and calls again if one has
  * gone meanwhile.
  *
  * Context: may sleep for as long as another process likes, until a fatal signal.
- * Return: bytes that are there now; -errno when there are none: EFAULT when it is
- * not accessible, EINTR, ENOMEM.
+ * Return: bytes that are present now; -errno if there are none: EFAULT if the memory
+ * is not accessible, EINTR, ENOMEM.
  */
 ssize_t chario_pages_fault_in(const struct iov_iter *iter, size_t bytes,
 			      enum chario_op op)
@@ -241,7 +242,7 @@ ssize_t chario_pages_fault_in(const struct iov_iter *iter, size_t bytes,
 }
 
 /**
- * chario_pages_is_dirty() - need the pages of a read no more marking?
+ * chario_pages_is_dirty() - tell if all pages of a read are marked dirty already
  * @cmd: the command
  *
  * Marking a page dirty can sleep; an interrupt handler asks this first.
@@ -257,10 +258,10 @@ bool chario_pages_is_dirty(const struct chario_command *cmd)
 }
 
 /**
- * chario_pages_keep() - the caller goes before its memory has been unmapped
+ * chario_pages_keep() - hold pages whose caller goes before they are unmapped
  * @cmd: a command that has been prepared
  *
- * Pages that the caller holds for us are held by ourselves from here on.
+ * Pages that the caller holds for the request get references of the module.
  *
  * Context: under the queue's lock, before the caller is told.
  */
@@ -312,7 +313,7 @@ static void run_on(struct run *run, const struct chario_command *cmd,
 static void unpin(struct run *run, const struct chario_command *cmd,
 		  bool mark_dirty)
 {
-	/* The segments say which pages are neighbours, where there are any. */
+	/* The segments tell which pages are neighbours, if there are any. */
 	if (cmd->nr_runs < cmd->nr_pages)
 		run_on(run, cmd, mark_dirty);
 	else
@@ -340,8 +341,8 @@ static void let_go(struct run *run, const struct chario_command *cmd,
 
 /**
  * chario_pages_unpin_slow() - chario_pages_unpin() for more than a clean page
- * @cmd: the device can no longer touch its memory
- * @mark_dirty: the device has written to it; may sleep
+ * @cmd: a command whose memory the device can no longer touch
+ * @mark_dirty: true if the device has written to the memory; then this may sleep
  */
 void chario_pages_unpin_slow(struct chario_command *cmd, bool mark_dirty)
 {
@@ -353,8 +354,8 @@ void chario_pages_unpin_slow(struct chario_command *cmd, bool mark_dirty)
 
 /**
  * chario_pages_unpin_all() - let go of the memory of a request
- * @req: ended; the device can no longer touch its memory
- * @mark_dirty: the device has written to it; may sleep
+ * @req: an ended request whose memory the device can no longer touch
+ * @mark_dirty: true if the device has written to the memory; then this may sleep
  */
 void chario_pages_unpin_all(struct chario_request *req, bool mark_dirty)
 {

@@ -2,8 +2,8 @@
 /*
  * The caller's memory: checked, held in place, mapped, and let go.
  *
- * What a command of one page takes stands here, inline; the rest is in
- * pages.c and map.c (segments).
+ * The path of a command of one page is inline here; the rest is in pages.c and, for
+ * segments, in map.c.
  */
 #ifndef CHARIO_CORE_PAGES_H
 #define CHARIO_CORE_PAGES_H
@@ -14,15 +14,15 @@
 #include "core/device.h"
 #include "core/queue.h"
 
-/* Pages that are pinned with one look at the page tables. */
+/* Largest number of pages that are pinned with one walk of the page tables. */
 #define CHARIO_WINDOW_PAGES	128
 
 /**
  * struct chario_window - pages pinned ahead, for the next commands of a call
- * @addr: user address of the first that no command has got yet
- * @next: its index
- * @end: behind the last
- * @pages: lives on the caller's stack
+ * @addr: user address of the first page that no command has taken yet
+ * @next: index of this page
+ * @end: index behind the last page
+ * @pages: array of the pages; lives on the caller's stack
  */
 struct chario_window {
 	unsigned long addr;
@@ -38,7 +38,7 @@ static inline void chario_window_init(struct chario_window *window)
 	window->end = 0;
 }
 
-/* Let go of pages that no command has got. */
+/* Let go of pages that no command has taken. */
 static inline void chario_window_drop(struct chario_window *window)
 {
 	if (unlikely(window->next < window->end))
@@ -65,7 +65,7 @@ bool chario_map_wants_list(struct device *dev);
 int chario_map_runs(struct chario_queue *q, struct chario_command *cmd);
 void chario_unmap_runs(struct chario_queue *q, struct chario_command *cmd);
 
-/* Address of the memory that comes next; of user space only. */
+/* Returns the address of the next memory; for user space only. */
 static inline unsigned long chario_pages_address(const struct iov_iter *iter)
 {
 	if (likely(iter_is_ubuf(iter)))
@@ -73,20 +73,20 @@ static inline unsigned long chario_pages_address(const struct iov_iter *iter)
 	return (unsigned long)iter_iov(iter)->iov_base + iter->iov_offset;
 }
 
-/* Memory of user space that is in one piece. */
+/* Returns whether the memory is in one piece, in user space. */
 static inline bool chario_pages_is_piece(const struct iov_iter *iter)
 {
 	return iter_is_ubuf(iter) || (iter_is_iovec(iter) && iter->nr_segs == 1);
 }
 
-/* The same as iov_iter_advance(), of memory in one piece. */
+/* Advance @iter as iov_iter_advance() does, but only for memory in one piece. */
 static inline void chario_pages_pass(struct iov_iter *iter, size_t bytes)
 {
 	iter->iov_offset += bytes;
 	iter->count -= bytes;
 }
 
-/* Is an address, or a length, one that no command can have? */
+/* Returns whether an address or a length is misaligned for a command. */
 static inline bool chario_pages_is_crooked(const struct chario_device *cio,
 					   unsigned long addr, size_t bytes)
 {
@@ -94,13 +94,13 @@ static inline bool chario_pages_is_crooked(const struct chario_device *cio,
 }
 
 /**
- * chario_pages_check() - can a disk transfer to or from this memory?
+ * chario_pages_check() - check if a disk can transfer to or from this memory
  * @cio: the disk
- * @iter: not empty
+ * @iter: the memory, not empty
  *
- * Return: 0; EINVAL when an address is not aligned for DMA or the length of a
- * vector element is not a multiple of the logical block, or when it is memory
- * of a kind that cannot be pinned.
+ * Return: 0; EINVAL if an address is not aligned for DMA, if the length of a vector
+ * element is not a multiple of the logical block, or if the memory is of a kind that
+ * cannot be pinned.
  */
 static inline int chario_pages_check(const struct chario_device *cio,
 				     struct iov_iter *iter)
@@ -111,7 +111,7 @@ static inline int chario_pages_check(const struct chario_device *cio,
 				       iter->count) ? -EINVAL : 0;
 }
 
-/* How memory is pinned that a device writes to, or reads. */
+/* Returns the flags to pin memory that a device writes to, or reads. */
 static inline unsigned int chario_pages_flags(enum chario_op op)
 {
 	return op == CHARIO_OP_READ ? FOLL_WRITE : 0;
@@ -119,14 +119,14 @@ static inline unsigned int chario_pages_flags(enum chario_op op)
 
 /**
  * chario_pages_pin_user() - hold the memory of a command in place
- * @cmd: its @req, @bytes are set; gets its pages
+ * @cmd: a command with its @req and @bytes; its pages are filled in
  * @addr: address in user space
  *
- * Faults no page in: whoever waited for one would keep a command that others may want.
+ * No page is faulted in: the wait would keep a command that others may want.
  *
  * Context: may sleep.
- * Return: 0; EFAULT when not all of it is there: give the command back and ask
- * chario_pages_fault_in().
+ * Return: 0; EFAULT if not all of the memory is present: give the command back and
+ * call chario_pages_fault_in().
  */
 static inline int chario_pages_pin_user(struct chario_command *cmd,
 					unsigned long addr)
@@ -148,8 +148,8 @@ static inline int chario_pages_pin_user(struct chario_command *cmd,
 
 /**
  * chario_pages_unpin() - let go of the memory of a command
- * @cmd: the device can no longer touch its memory
- * @mark_dirty: the device has written to it; may sleep
+ * @cmd: a command whose memory the device can no longer touch
+ * @mark_dirty: true if the device has written to the memory; then this may sleep
  */
 static inline void chario_pages_unpin(struct chario_command *cmd,
 				      bool mark_dirty)
@@ -169,11 +169,11 @@ static inline enum dma_data_direction chario_map_direction(enum chario_op op)
 
 /**
  * chario_map() - map the pages of a command for the device
- * @q: its queue
- * @cmd: has its pages; gets its segments
- * @op: of its request
+ * @q: queue of the command
+ * @cmd: a command with its pages; its segments are filled in
+ * @op: operation of its request
  *
- * Return: 0; EIO when the DMA layer refuses the memory.
+ * Return: 0; EIO if the DMA layer refuses the memory.
  */
 static inline int chario_map(struct chario_queue *q, struct chario_command *cmd,
 			     enum chario_op op)
@@ -197,10 +197,10 @@ static inline int chario_map(struct chario_queue *q, struct chario_command *cmd,
 
 /**
  * chario_unmap() - take the memory of a command back from the device
- * @q: its queue
- * @cmd: the device can no longer touch its memory; its segments still say
- *	which of its pages are neighbours, where there are fewer runs than pages
- * @op: of its request
+ * @q: queue of the command
+ * @cmd: a command whose memory the device can no longer touch; if there are fewer runs
+ *	than pages, its segments still tell which pages are neighbours
+ * @op: operation of its request
  */
 static inline void chario_unmap(struct chario_queue *q,
 				struct chario_command *cmd, enum chario_op op)

@@ -2,10 +2,10 @@
 /*
  * The pool: memory that the module allocates.
  *
- * Pages come in blocks as large as there are, but each is counted by itself,
- * so that it can be mapped like any page of a file.  The memory belongs to its
- * buffer and to each mapping of it; the last of them gives it back, and only
- * then does it count no longer as locked.
+ * Pages come in blocks as large as available, but each page is counted by itself, so
+ * that it can be mapped like any page of a file.  The memory belongs to its buffer and
+ * to each mapping of it.  The last of them to go gives it back, and only then does it
+ * no longer count as locked.
  */
 #include <linux/kref.h>
 #include <linux/log2.h>
@@ -17,11 +17,11 @@
 #include "core/locked.h"
 
 /**
- * struct pool - memory
- * @ref: of the buffer and of each mapping
- * @locked: what it counts as
- * @nr_pages: that have been allocated
- * @pages: in order
+ * struct pool - memory of a pool buffer
+ * @ref: reference count, for the buffer and for each mapping
+ * @locked: pages that count as locked
+ * @nr_pages: number of pages that have been allocated
+ * @pages: array of the pages, in order
  */
 struct pool {
 	struct kref ref;
@@ -45,7 +45,7 @@ static void free_pool(struct kref *ref)
 	kvfree(pool);
 }
 
-/* Large blocks for nothing, single pages with an effort; nobody is killed. */
+/* Try little for large blocks and harder for single pages, but kill no process. */
 static gfp_t gfp_of(unsigned int order)
 {
 	return GFP_KERNEL_ACCOUNT | __GFP_ZERO | __GFP_NOWARN |
@@ -79,7 +79,7 @@ static int fill(struct pool *pool, unsigned long nr_pages, int node)
 	return 0;
 }
 
-/* The limit comes first: there may be much to list. */
+/* Allocate a pool.  The limit is checked first: the array of pages may be large. */
 static struct pool *create_pool(unsigned long nr_pages, int node)
 {
 	struct chario_locked locked;
@@ -151,7 +151,7 @@ static const struct vm_operations_struct vm_ops = {
 	.close	= close,
 };
 
-/* Whole at once: who records must not fault. */
+/* Map all pages at once: a program that records must not fault. */
 static int map_pages(struct chario_buffer *buf, struct vm_area_struct *vma)
 {
 	struct pool *pool = buf->own;

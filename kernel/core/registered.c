@@ -2,8 +2,8 @@
 /*
  * Registered memory: the caller's own, pinned once.
  *
- * Pinned for long (FOLL_LONGTERM): the kernel moves it out of movable zones
- * first, and refuses memory that a file system must be able to write back.
+ * The memory is pinned for long (FOLL_LONGTERM): the kernel moves it out of movable
+ * zones first, and refuses memory that a file system must be able to write back.
  */
 #include <linux/mm.h>
 #include <linux/sched/signal.h>
@@ -11,7 +11,7 @@
 
 #include "core/buffer.h"
 
-/* Pages that are pinned at a time: a caller that is killed goes soon. */
+/* Pages pinned at a time, few enough that a caller who is killed exits soon. */
 #define PIN_BATCH	(SZ_2M / PAGE_SIZE)
 
 static void unpin(struct chario_buffer *buf, unsigned long nr)
@@ -20,9 +20,9 @@ static void unpin(struct chario_buffer *buf, unsigned long nr)
 }
 
 /*
- * Before Linux 6.2 a pin to read does not stop copy-on-write: the owner's next write
- * would go to another page than the drive reads.  So a source is pinned for writing
- * where that is allowed.
+ * Pin a batch of pages.  Before Linux 6.2 a pin to read does not stop copy-on-write:
+ * the owner's next write would go to another page than the drive reads.  So a source
+ * is pinned for writing if that is allowed.
  */
 static int pin_batch(struct chario_buffer *buf, unsigned long addr,
 		     unsigned long nr, struct page **pages)
@@ -48,7 +48,7 @@ static int pin(struct chario_buffer *buf, unsigned long addr)
 					buf->pages + done);
 		if (got <= 0) {
 			unpin(buf, done);
-			/* Of files that are written back: EOPNOTSUPP, since 6.5. */
+			/* Since 6.5 files that are written back give EOPNOTSUPP. */
 			return got == -ENOMEM || got == -EINTR ? got : -EFAULT;
 		}
 		done += got;

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Windows: physical memory that is not Linux's - of a sensor, an FPGA, a
- * scratchpad, or RAM that the kernel was told to leave alone.
+ * Windows: physical memory that is not Linux's, such as that of a sensor, an FPGA or
+ * a scratchpad, or RAM that the kernel was told to leave alone.
  *
- * Two must agree.  The board's device tree or an administrator opens a range,
- * by the module parameter or later by its file in sysfs; System RAM and what a
- * driver has claimed are refused, and the range is claimed, so that no driver
- * gets it while it is open.
+ * Two parties must agree.  The board's device tree or an administrator opens a range,
+ * by the module parameter or later by its file in sysfs.  System RAM and ranges that
+ * a driver has claimed are refused.  The range is claimed, so that no driver gets it
+ * while it is open.
  * Then a caller with CAP_SYS_RAWIO makes a buffer inside.  Buffers and mappings
  * count as users: a range in use cannot be closed.
  *
- * The device reaches it as a resource, through its IOMMU where it has one.  The
- * CPU's mapping is uncached, so that both see the same also where DMA is not
+ * The device reaches the memory as a resource, through its IOMMU if it has one.  The
+ * CPU's mapping is uncached, so that both see the same bytes even if DMA is not
  * cache-coherent.
  */
 #include <linux/capability.h>
@@ -29,17 +29,17 @@
 
 #include "core/buffer.h"
 
-/* What a scatterlist can say in one piece, with room to spare. */
+/* Largest piece in a scatterlist, well within its 32-bit length. */
 #define PIECE_BYTES	((u64)SZ_1G)
 
 #define MAX_TEXT	512
 
 /**
- * struct opening - physical memory that is open
- * @node: on the list
+ * struct opening - a range of physical memory that is open
+ * @node: entry of the list of ranges
  * @start: physical address
- * @bytes: length, whole pages
- * @users: buffers and mappings
+ * @bytes: length in bytes, whole pages
+ * @users: number of buffers and mappings
  */
 struct opening {
 	struct list_head node;
@@ -131,7 +131,7 @@ static void close_all(void)
 		free_range(range);
 }
 
-/* As memparse(), but false for what is no number, or none of 64 bits. */
+/* Parse a size as memparse() does, but return false if it is no 64-bit number. */
 static bool parse_bytes(const char *text, size_t length, u64 *value)
 {
 	static const char units[] = "KMGT";
@@ -162,7 +162,7 @@ static bool parse_range(const char *text, u64 *start, u64 *bytes)
 	       parse_bytes(plus + 1, strlen(plus + 1), bytes);
 }
 
-/* ADDR+BYTES opens, -ADDR+BYTES closes. */
+/* Apply one word: ADDR+BYTES opens a range, -ADDR+BYTES closes it. */
 static int change(const char *word)
 {
 	bool is_close = *word == '-';
@@ -176,7 +176,7 @@ static int change(const char *word)
 	return is_close ? close_range(start, bytes) : open_range(start, bytes);
 }
 
-/* In order, up to the first that is refused.  Cuts the text up. */
+/* Apply words in order, up to the first that is refused.  Cuts the text up. */
 static int change_all(char *text)
 {
 	char *word;
@@ -188,7 +188,7 @@ static int change_all(char *text)
 	return ret;
 }
 
-/* What is opened now would stay if the module is not loaded. */
+/* Keep the text for later: an open range would stay if the module fails to load. */
 static int keep_text(const char *text)
 {
 	if (strscpy(text_at_load, text, MAX_TEXT) >= 0)
@@ -236,7 +236,7 @@ static const struct kernel_param_ops windows_ops = {
 module_param_cb(windows, &windows_ops, NULL, 0600);
 MODULE_PARM_DESC(windows, "Physical memory outside System RAM that buffers may be made of: ADDR+BYTES[,...]; later, -ADDR+BYTES closes one");
 
-/* One that is refused has been told of: it is no reason to do without the drives. */
+/* Open the ranges of a node; a refused range is logged, and does not stop the load. */
 static void open_reserved(struct device_node *node)
 {
 	struct resource res;
@@ -246,7 +246,7 @@ static void open_reserved(struct device_node *node)
 		open_range(res.start, resource_size(&res));
 }
 
-/* Reserved memory of the device tree that is compatible with "chario,window". */
+/* Open reserved memory of the device tree that is compatible with "chario,window". */
 static void open_tree(void)
 {
 	struct device_node *parent = of_find_node_by_path("/reserved-memory");
@@ -259,10 +259,9 @@ static void open_tree(void)
 }
 
 /**
- * chario_window_open_all() - open the windows of the device tree, and those that
- *	the module parameter names
+ * chario_window_open_all() - open the windows of device tree and module parameter
  *
- * Return: 0, or why one of the parameter was refused; then none is open.
+ * Return: 0; or -errno if a window of the parameter was refused, then none is open.
  */
 int chario_window_open_all(void)
 {
@@ -280,7 +279,7 @@ int chario_window_open_all(void)
 }
 
 /**
- * chario_window_close_all() - close all windows; no buffer and no mapping is left
+ * chario_window_close_all() - close all windows, which have no users left
  */
 void chario_window_close_all(void)
 {
