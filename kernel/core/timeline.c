@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Timelines: made, told what to do, freed.
+ * The life of timelines: made, controlled, freed.
  */
 #include <linux/log2.h>
 #include <linux/mm.h>
@@ -17,7 +17,7 @@ static_assert(sizeof(struct chario_timeline_ring) == 64);
 static_assert(sizeof(struct chario_timeline_tags) == 32);
 static_assert(sizeof(struct chario_timeline_tag) == 32);
 
-/* One timeline for a drive; and the number of timelines. */
+/* Protects the timelines of all drives, one for each, and their number. */
 static DEFINE_MUTEX(attach_lock);
 static unsigned int nr_timelines;
 
@@ -35,7 +35,7 @@ static bool is_size(u32 count)
 	       count <= CHARIO_TIMELINE_RECORDS_MAX;
 }
 
-/* Where everything is in the memory that is mapped. */
+/* Set the places of all parts in the mapped memory. */
 static int lay_out(struct chario_timeline_header *header,
 		   const struct chario_device *cio,
 		   const struct chario_timeline_open *args)
@@ -102,7 +102,7 @@ static int make_tracks(struct chario_timeline *tl)
 	return 0;
 }
 
-/* The memory that is mapped; the caller's limits allow it. */
+/* Allocate the memory that user space maps; it has been charged to the caller. */
 static int make_memory(struct chario_timeline *tl,
 		       const struct chario_timeline_header *header)
 {
@@ -129,7 +129,7 @@ static void free_timeline(struct chario_timeline *tl)
 	kfree(tl);
 }
 
-/* Everything but that the queues know of it. */
+/* Allocate and set up a timeline that no queue refers to yet. */
 static struct chario_timeline *
 alloc_timeline(struct chario_device *cio,
 	       const struct chario_timeline_header *header)
@@ -164,7 +164,7 @@ alloc_timeline(struct chario_device *cio,
 	return tl;
 }
 
-/* The first timeline begins, under attach_lock. */
+/* Register the probes for the first timeline.  Under attach_lock. */
 static int get_probes(void)
 {
 	int ret = nr_timelines ? 0 : chario_track_register();
@@ -174,7 +174,7 @@ static int get_probes(void)
 	return ret;
 }
 
-/* From here on there are records. */
+/* Let the queues make records from now on. */
 static int attach(struct chario_timeline *tl)
 {
 	struct chario_queue **queues = tl->cio->drive->queues;
@@ -195,7 +195,7 @@ out:
 	return ret;
 }
 
-/* Nobody makes records, or stops anything, afterwards. */
+/* Stop the records; afterwards no probe uses the timeline. */
 static void detach(struct chario_timeline *tl)
 {
 	unsigned int i;
@@ -212,7 +212,7 @@ static void detach(struct chario_timeline *tl)
 
 /**
  * chario_timeline_create() - record the stages of requests
- * @cio: of this disk
+ * @cio: disk whose requests are recorded
  * @args: see &struct chario_timeline_open
  *
  * Context: may sleep.
@@ -249,8 +249,8 @@ chario_timeline_create(struct chario_device *cio,
 }
 
 /**
- * chario_timeline_destroy() - no more records
- * @tl: nobody maps its memory any more
+ * chario_timeline_destroy() - stop recording, and free a timeline
+ * @tl: a timeline whose memory nobody maps any more
  *
  * Context: may sleep.
  */
@@ -263,7 +263,7 @@ void chario_timeline_destroy(struct chario_timeline *tl)
 /**
  * chario_timeline_control() - freeze a timeline, or let it run
  * @tl: the timeline
- * @args: checked
+ * @args: the command, already checked
  */
 void chario_timeline_control(struct chario_timeline *tl,
 			     const struct chario_timeline_control *args)

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A timeline: when requests reached their stages, recorded for user space.
+ * A timeline: the times at which requests reached their stages, recorded for user
+ * space.
  *
- * A drive has one at most.  Each of its queues has a track then: a ring of
- * records in memory that user space maps, and what belongs to it.
+ * A drive has at most one.  Each of its queues then has a track: a ring of records in
+ * memory that user space maps, with its state.
  *
- * Who writes to a ring: whoever holds the lock of its track, a raw spinlock
- * that is taken inside q->lock, with interrupts off.  It is as private to a
- * CPU as the queue is.  The time is read under it, so that time does not fall
- * within a ring.  ktime_get() is what clock_gettime(CLOCK_MONOTONIC) reads, and
- * can be called from every context in which there are requests.
+ * A ring is written under the lock of its track, a raw spinlock that is taken inside
+ * q->lock, with interrupts off.  The lock is as private to a CPU as the queue is.  The
+ * time is read under it, so that times in a ring never decrease.  ktime_get() is the
+ * clock of clock_gettime(CLOCK_MONOTONIC), and can be called from every context that
+ * has requests.
  *
- * Records are made by probes on the tracepoints, so that a timeline costs nothing
- * while there is none: the static keys of the tracepoints are its own.  A track
- * is found by queue->track, under RCU.  All memory is there before the first
- * record and goes after the last.
+ * Records are made by probes on the tracepoints, so that without a timeline they cost
+ * nothing but the static keys of the tracepoints.  A probe finds a track by
+ * queue->track, under RCU.  All memory is there before the first record and goes after
+ * the last.
  */
 #ifndef CHARIO_CORE_TIMELINE_H
 #define CHARIO_CORE_TIMELINE_H
@@ -27,22 +28,22 @@
 #include "core/locked.h"
 #include "core/queue.h"
 
-/* Callers between enter and their request, by thread; a power of two. */
+/* Number of threads that can be between enter and their request; a power of two. */
 #define CHARIO_TIMELINE_CALLERS	4096
 
 /**
  * struct chario_track - the ring of a queue
- * @lock: who writes to the ring
- * @head: records so far; the truth of which @ring has a copy
- * @ring: in the memory that is mapped
- * @records: behind it
- * @begun: by command: when the call of the request entered whose first command
- *	this is; 0 where that is not known
+ * @lock: lock that protects the ring
+ * @head: number of records so far; @ring has a copy, which user space can see
+ * @ring: header of the ring in mapped memory
+ * @records: array of records behind @ring
+ * @begun: by command: time at which the call entered, if the command is the first of
+ *	its request; 0 if unknown
  * @index: number of the queue
  * @tl: the timeline
  */
 struct chario_track {
-	raw_spinlock_t lock; /* who writes to the ring */
+	raw_spinlock_t lock; /* the ring */
 	u64 head;
 	struct chario_timeline_ring *ring;
 	struct chario_timeline_record *records;
@@ -53,18 +54,18 @@ struct chario_track {
 
 /**
  * struct chario_timeline - the recorder of a drive
- * @cio: whose requests are recorded; a reference
- * @header: at the beginning of the memory that is mapped to be read
- * @mask: records of a ring - 1
+ * @cio: disk whose requests are recorded; a reference
+ * @header: start of the memory that is mapped to be read
+ * @mask: number of records of a ring - 1
  * @stop_above_ns: see &struct chario_timeline_open
- * @callers: when the last call of a thread entered
- * @stop_lock: protects what @header says of a stop
- * @wait: who polls
- * @wake: wakes them, from every context
- * @tags: the memory that is mapped to be written to, or NULL
- * @locked: what it counts as
- * @nr_tracks: queues of the drive
- * @tracks: one each
+ * @callers: times at which the last call of each thread entered
+ * @stop_lock: lock that protects the members of @header about a stop
+ * @wait: wait queue of callers that poll
+ * @wake: work that wakes @wait, from every context
+ * @tags: memory that is mapped to be written to, or NULL
+ * @locked: pages that count as locked
+ * @nr_tracks: number of queues of the drive
+ * @tracks: tracks, one for each queue
  */
 struct chario_timeline {
 	struct chario_device *cio;
@@ -72,7 +73,7 @@ struct chario_timeline {
 	u32 mask;
 	u64 stop_above_ns;
 	atomic64_t *callers;
-	raw_spinlock_t stop_lock; /* what the header says of a stop */
+	raw_spinlock_t stop_lock; /* members of the header about a stop */
 	wait_queue_head_t wait;
 	struct irq_work wake;
 	struct chario_timeline_tags *tags;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Tracks at work: probes of our own tracepoints make records, and a request that
- * took too long stops them.
+ * Tracks at work: probes on the module's own tracepoints make records, and a request
+ * that took too long stops them.
  *
- * A probe runs with preemption off; who has unregistered it waits for that by
- * tracepoint_synchronize_unregister().
+ * A probe runs with preemption off.  After probes have been unregistered,
+ * tracepoint_synchronize_unregister() waits for those that still run.
  */
 #include <linux/ktime.h>
 #include <linux/rcupdate.h>
@@ -15,9 +15,9 @@
 #include "trace.h"
 
 /*
- * A thread and a time in one word, so that both are of the same call: 22 bits
- * are all that a thread's number has, and 42 bits of nanoseconds are more than
- * an hour, the longest deadline.
+ * A thread's number and a time share one word, so that both belong to the same call.
+ * A thread's number has 22 bits; 42 bits of nanoseconds are more than an hour, the
+ * longest deadline.
  */
 #define TIME_BITS	42
 #define TIME_MASK	(BIT_ULL(TIME_BITS) - 1)
@@ -32,7 +32,7 @@ static atomic64_t *seat_of(struct chario_timeline *tl)
 	return &tl->callers[current->pid % CHARIO_TIMELINE_CALLERS];
 }
 
-/* When the call of this thread entered; 0 where another took its seat. */
+/* Returns the time at which this thread's call entered; 0 if overwritten or unknown. */
 static u64 entered(struct chario_timeline *tl)
 {
 	u64 caller = atomic64_read(seat_of(tl));
@@ -41,8 +41,8 @@ static u64 entered(struct chario_timeline *tl)
 }
 
 /*
- * Make a record, unless the timeline is frozen; the time, in any case.  Inline,
- * so that what the caller says of it goes where it belongs without a detour.
+ * Make a record, unless the timeline is frozen.  Returns the time in any case.  The
+ * function is inline, so that members of @event are stored straight into the ring.
  */
 static __always_inline u64 put(struct chario_track *track,
 			       const struct chario_timeline_record *event)
@@ -55,7 +55,10 @@ static __always_inline u64 put(struct chario_track *track,
 	raw_spin_lock_irqsave(&track->lock, flags);
 	time = ktime_get_ns();
 	if (likely(!READ_ONCE(tl->header->frozen))) {
-		/* Who sees what is overwritten here sees the head as it is. */
+		/*
+		 * Pairs with the read barriers of user space: a reader that sees
+		 * overwritten bytes sees the head before them.
+		 */
 		smp_wmb();
 		record = &track->records[track->head & tl->mask];
 		record->time_ns = time;
@@ -70,7 +73,7 @@ static __always_inline u64 put(struct chario_track *track,
 		record->offset = event->offset;
 		record->bytes = event->bytes;
 		record->result = event->result;
-		/* Pairs with the read barriers of user space. */
+		/* Pairs with the read barriers of user space: records are complete. */
 		smp_wmb();
 		WRITE_ONCE(track->ring->head, ++track->head);
 	}
@@ -78,7 +81,7 @@ static __always_inline u64 put(struct chario_track *track,
 	return time;
 }
 
-/* The track of a queue, where it is one of this disk. */
+/* Returns the track of a queue, if it records this disk, or NULL. */
 static struct chario_track *find_track(const struct chario_queue *q,
 				       const struct chario_device *cio)
 {
@@ -88,10 +91,10 @@ static struct chario_track *find_track(const struct chario_queue *q,
 }
 
 /**
- * chario_track_cost() - try out what a record costs
- * @track: not in use; ends up empty
+ * chario_track_cost() - measure the cost of a record
+ * @track: an unused track; empty afterwards
  *
- * Return: nanoseconds of a record.
+ * Return: nanoseconds per record.
  */
 u32 chario_track_cost(struct chario_track *track)
 {
@@ -113,7 +116,7 @@ u32 chario_track_cost(struct chario_track *track)
 	return div_u64(best, CHARIO_TIMELINE_RECORDS_MIN);
 }
 
-/* A call has reached a front end, as it was asked for. */
+/* Record that a call has reached a front end. */
 static void on_enter(void *data, const struct chario_device *cio,
 		     unsigned int op, u64 offset, ssize_t bytes)
 {
@@ -134,8 +137,8 @@ static void on_enter(void *data, const struct chario_device *cio,
 }
 
 /*
- * When the call of a request entered is noted by its first command, as long as
- * this is the thread of the caller: not where recovery posts it.
+ * Note at the first command of a request when its call entered.  The thread must be the
+ * caller's: nothing is noted when recovery posts the command again.
  */
 static void note_begin(struct chario_track *track,
 		       const struct chario_command *cmd)
@@ -164,7 +167,7 @@ static __always_inline void on_command(struct chario_queue *q,
 
 	if (!track)
 		return;
-	/* A flush is not split. */
+	/* A flush is not split, so its call is noted when it is posted. */
 	if ((stage == CHARIO_STAGE_SPLIT ||
 	     (stage == CHARIO_STAGE_POST && req->op == CHARIO_OP_FLUSH)) &&
 	    cmd == req->first)
@@ -197,7 +200,7 @@ static void on_queue_event(struct chario_queue *q, enum chario_stage stage)
 
 	if (!track)
 		return;
-	/* One for an open file is what its last owner wanted. */
+	/* A private queue is polled or not as its last owner asked. */
 	WRITE_ONCE(track->ring->polled, q->polled);
 	put(track, &record);
 }
@@ -212,7 +215,7 @@ static void on_irq(void *data, struct chario_queue *q, unsigned int count)
 	on_queue_event(q, CHARIO_STAGE_IRQ);
 }
 
-/* The first request above the limit freezes all rings; the others run on. */
+/* Freeze all rings, for the first request above the limit only. */
 static void stop(struct chario_track *track, u32 request, u64 time,
 		 u64 duration)
 {
@@ -226,7 +229,10 @@ static void stop(struct chario_track *track, u32 request, u64 time,
 		header->stop_request = request;
 		header->stop_ns = time;
 		header->stop_duration_ns = duration;
-		/* Who sees it frozen sees why. */
+		/*
+		 * Pairs with the read barriers of user space: a reader that sees
+		 * the ring frozen sees why.
+		 */
 		smp_wmb();
 		WRITE_ONCE(header->frozen, CHARIO_TIMELINE_STOPPED);
 		irq_work_queue(&tl->wake);
@@ -282,7 +288,7 @@ PROBE(reap)
 PROBE(unmap)
 PROBE(finish)
 
-/* Tells its tracepoint, and takes it back. */
+/* Functions that register and unregister the probe of a tracepoint. */
 struct probe {
 	int (*begin)(void);
 	void (*end)(void);
@@ -308,7 +314,7 @@ static void end_probes(size_t count)
 }
 
 /**
- * chario_track_unregister() - make no records
+ * chario_track_unregister() - stop making records
  *
  * Context: may sleep.
  */
@@ -318,7 +324,7 @@ void chario_track_unregister(void)
 }
 
 /**
- * chario_track_register() - make records from now on
+ * chario_track_register() - begin to make records
  *
  * Context: may sleep.
  * Return: 0 or ENOMEM.
