@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: (GPL-2.0-only WITH Linux-syscall-note) OR MIT */
 /*
- * The timeline: the part of <chario/uapi.h>, which includes it, that is about
- * the stages of requests and the memory in which they are recorded.
+ * The application binary interface of CharIO, third part: timelines, which
+ * record the stages of requests in memory.  <chario/uapi.h> includes this file,
+ * and states the rules.
  *
- * There is a ring for each queue of the drive, a flight recorder: the newest
- * record overwrites the oldest.  Beside it stands a ring of tags that
- * applications write by themselves, without a system call.  All times are
- * CLOCK_MONOTONIC, read while the ring is locked: what clock_gettime(2) gives
- * is comparable without error but for the resolution of the clock.
+ * A timeline has a ring of records for each queue of the drive.  In a ring that
+ * is full, the newest record overwrites the oldest.  One more ring holds tags,
+ * which applications write themselves, without a system call.  All times are
+ * CLOCK_MONOTONIC, read while the ring is locked, so that they compare with
+ * those of clock_gettime(2) to the resolution of the clock.
  */
 #ifndef _CHARIO_UAPI_TIMELINE_H
 #define _CHARIO_UAPI_TIMELINE_H
@@ -20,31 +21,33 @@
 #define CHARIO_TIMELINE_BYTES_MAX	(1U << 30)
 
 /* Flags of &struct chario_timeline_open. */
-#define CHARIO_TIMELINE_BEGIN_FROZEN	(1U << 0) /* until it is told to run */
+#define CHARIO_TIMELINE_BEGIN_FROZEN	(1U << 0) /* frozen until CHARIO_TIMELINE_RUN */
 
 /**
  * struct chario_timeline_open - record the stages of requests
  *	(CHARIO_IOC_TIMELINE_OPEN)
- * @size: as in &struct chario_info
- * @flags: CHARIO_TIMELINE_* bits
- * @records: that each ring holds; a power of two,
+ * @size: size of this struct, see &struct chario_info
+ * @flags: CHARIO_TIMELINE_BEGIN_FROZEN, or 0
+ * @records: number of records in each ring, a power of two from
  *	CHARIO_TIMELINE_RECORDS_MIN to CHARIO_TIMELINE_RECORDS_MAX; all rings
- *	and tags together take up to CHARIO_TIMELINE_BYTES_MAX
- * @tags: that the ring of tags holds; a power of two as @records, or 0
- * @stop_above_ns: freeze at the first request that took longer from enter to
- *	finish; 0: never
+ *	and tags together take at most CHARIO_TIMELINE_BYTES_MAX
+ * @tags: number of tags in the ring of tags, a power of two in the same range,
+ *	or 0
+ * @stop_above_ns: time from enter to finish in nanoseconds; the first request
+ *	that takes longer freezes the timeline; 0: none does
  * @reserved: zero
  *
- * The result is a new file descriptor, closed on exec, with a life of its own:
- * it outlives the file it was asked for and the disk.  It answers mmap(2),
- * poll(2), which tells with POLLIN that the rings are frozen, and
- * CHARIO_IOC_TIMELINE_CONTROL.  Records are made from here on, of all who use
- * the disk, until the descriptor and its mappings are gone.  Its memory counts
+ * The ioctl returns a new file descriptor with close-on-exec, which stays valid
+ * when the file of the disk has been closed and the disk has gone.  It supports
+ * mmap(2), CHARIO_IOC_TIMELINE_CONTROL, and poll(2), which reports POLLIN while
+ * the timeline is frozen.  The calls of all users of the disk are recorded from
+ * now on, until the descriptor and its mappings are gone.  The memory counts
  * against RLIMIT_MEMLOCK.
  *
- * Errors: EBUSY when there is one already, of this disk or another of the same
- * drive; ENOMEM when RLIMIT_MEMLOCK does not allow it, or no memory is left;
- * EMFILE, ENFILE; EOPNOTSUPP when the kernel has no tracepoints.
+ * Errors: EINVAL if an argument is out of its range; EBUSY if this disk, or
+ * another one of the same drive, has a timeline; ENOMEM if RLIMIT_MEMLOCK is
+ * exceeded or no memory is left; EMFILE or ENFILE if there are too many open
+ * files; EOPNOTSUPP if the kernel has no tracepoints.
  */
 struct chario_timeline_open {
 	__u32 size;
@@ -56,10 +59,10 @@ struct chario_timeline_open {
 };
 
 /**
- * enum chario_timeline_command - what a timeline is told
- * @CHARIO_TIMELINE_RUN: go on recording, what is there stays until it is
+ * enum chario_timeline_command - commands to a timeline
+ * @CHARIO_TIMELINE_RUN: record; the records so far stay until they are
  *	overwritten
- * @CHARIO_TIMELINE_FREEZE: record no more
+ * @CHARIO_TIMELINE_FREEZE: stop recording
  */
 enum chario_timeline_command {
 	CHARIO_TIMELINE_RUN = 0,
@@ -67,11 +70,11 @@ enum chario_timeline_command {
 };
 
 /**
- * struct chario_timeline_control - tell a timeline something
+ * struct chario_timeline_control - run or freeze a timeline
  *	(CHARIO_IOC_TIMELINE_CONTROL, on the descriptor of the timeline)
- * @size: as in &struct chario_info
+ * @size: size of this struct, see &struct chario_info
  * @command: &enum chario_timeline_command
- * @stop_above_ns: as in &struct chario_timeline_open, from now on
+ * @stop_above_ns: new value, see &struct chario_timeline_open
  * @reserved: zero
  */
 struct chario_timeline_control {
@@ -82,10 +85,11 @@ struct chario_timeline_control {
 };
 
 /**
- * enum chario_timeline_frozen - why a timeline does not record
- * @CHARIO_TIMELINE_RUNNING: it does
- * @CHARIO_TIMELINE_TOLD: it was told so
- * @CHARIO_TIMELINE_STOPPED: a request took longer than @stop_above_ns
+ * enum chario_timeline_frozen - the reason why a timeline does not record
+ * @CHARIO_TIMELINE_RUNNING: none, it records
+ * @CHARIO_TIMELINE_TOLD: CHARIO_TIMELINE_FREEZE or CHARIO_TIMELINE_BEGIN_FROZEN
+ * @CHARIO_TIMELINE_STOPPED: a request took longer than @stop_above_ns of
+ *	&struct chario_timeline_header
  */
 enum chario_timeline_frozen {
 	CHARIO_TIMELINE_RUNNING = 0,
@@ -94,28 +98,32 @@ enum chario_timeline_frozen {
 };
 
 /**
- * struct chario_timeline_header - the beginning of the mapping
- * @size: of this struct
- * @record_bytes: from one record to the next
- * @nr_rings: one for each queue of the drive
- * @records: that each holds, a power of two
- * @rings_offset: where the first &struct chario_timeline_ring is
- * @ring_bytes: from one ring to the next
- * @rings_bytes: length of the mapping at offset 0, which cannot be written to
- * @tags_offset: offset for mmap(2) of &struct chario_timeline_tags, which can
- * @tags_bytes: its length; 0: there are none
- * @tags: that it holds
- * @clock_id: of all times: CLOCK_MONOTONIC
+ * struct chario_timeline_header - the start of the mapping
+ * @size: size of this struct in bytes
+ * @record_bytes: distance of two records in bytes
+ * @nr_rings: number of rings, one for each queue of the drive
+ * @records: number of records in each ring, a power of two
+ * @rings_offset: offset of the first &struct chario_timeline_ring in bytes
+ * @ring_bytes: distance of two rings in bytes
+ * @rings_bytes: length of the mapping at offset 0 in bytes; it cannot be
+ *	written to
+ * @tags_offset: offset for mmap(2) of &struct chario_timeline_tags in bytes;
+ *	that mapping can be written to
+ * @tags_bytes: length of the mapping of tags in bytes; 0: there are no tags
+ * @tags: number of tags in the ring of tags
+ * @clock_id: clock of all times: CLOCK_MONOTONIC
  * @disk: the N of /dev/chardiskN
  * @frozen: &enum chario_timeline_frozen
- * @record_cost_ns: what one record costs, tried out before recording began
- * @stop_queue: the request that stopped it: the number of its ring
- * @stop_request: and its name there
+ * @record_cost_ns: time in nanoseconds that it takes to make one record,
+ *	measured before recording began
+ * @stop_queue: number of the ring of the request that froze the timeline
+ * @stop_request: @request of that request in &struct chario_timeline_record
  * @reserved: zero
- * @begin_ns: when the timeline was opened
- * @stop_above_ns: as it was set
- * @stop_ns: when the request that stopped it finished
- * @stop_duration_ns: what it took from enter to finish
+ * @begin_ns: time at which the timeline was opened, in nanoseconds
+ * @stop_above_ns: value in force, see &struct chario_timeline_open
+ * @stop_ns: time at which the request that froze the timeline finished, in
+ *	nanoseconds
+ * @stop_duration_ns: time of that request from enter to finish, in nanoseconds
  */
 struct chario_timeline_header {
 	__u32 size;
@@ -141,34 +149,39 @@ struct chario_timeline_header {
 	__aligned_u64 stop_duration_ns;
 };
 
-/* A record that is of no request alone: enter, doorbell, irq. */
+/*
+ * The @request of records that belong to no single request: enter, doorbell and
+ * irq.
+ */
 #define CHARIO_TIMELINE_NO_REQUEST	0xffffffffU
 
 /**
- * struct chario_timeline_record - a request has reached a stage
- * @time_ns: when; never falls within a ring
+ * struct chario_timeline_record - a stage that a request has reached
+ * @time_ns: time in nanoseconds; never decreases within a ring
  * @stage: &enum chario_stage
  * @op: &enum chario_transfer_op
- * @cpu: where
+ * @cpu: number of the CPU that made the record
  * @disk: the N of /dev/chardiskN
- * @task: thread in the initial PID namespace; of split to post and of enter
- *	the caller's
+ * @task: identifier of the running thread in the initial PID namespace, 0 in an
+ *	interrupt; that of the caller for enter and for split to post
  * @queue: number of the ring
- * @request: names the request among those of its queue from its first split
- *	(flush: post) to its finish, then the next one; CHARIO_TIMELINE_NO_REQUEST
- *	for enter, doorbell and irq, and for the finish of a caller who has given
- *	up
- * @command: the same for the command, where the stage is one of a command: the
- *	NVMe command identifier
- * @offset: on the disk, of the call or of the command
- * @bytes: length of the call (enter, as it was asked for) or command
- * @result: finish: bytes or -errno; reap: 0 or -errno
+ * @request: number that identifies a request among those of its queue, from its
+ *	first split (post for a flush) to its finish, and is then used again;
+ *	CHARIO_TIMELINE_NO_REQUEST for enter, doorbell and irq, and for the
+ *	finish of a caller that has abandoned its request
+ * @command: tag of the command, the low bits of its NVMe command identifier,
+ *	which identifies a command in the same way; CHARIO_TIMELINE_NO_REQUEST
+ *	for a stage that is not of a command
+ * @offset: offset of the call or command on the disk, in bytes
+ * @bytes: length of the call (for enter, as requested) or of the command, in
+ *	bytes
+ * @result: for finish: number of bytes or -errno; for reap: 0 or -errno
  * @reserved: zero
  *
- * A call has an enter, in the ring of the interrupt queue of its CPU, and then
- * a finish for each of its chunks; one that is refused has no finish.
- * Doorbell and irq are of a queue: they belong to what has been posted to it
- * since the last doorbell, and to what is reaped until the next irq.
+ * A call has an enter, in the ring of the interrupt queue of its CPU, and a
+ * finish for each of its chunks; a call that is refused has no finish.
+ * Doorbell and irq belong to a queue: a doorbell to all commands that have been
+ * posted since the last one, an irq to all that are reaped until the next one.
  */
 struct chario_timeline_record {
 	__aligned_u64 time_ns;
@@ -187,15 +200,15 @@ struct chario_timeline_record {
 };
 
 /**
- * struct chario_timeline_ring - what stands before the records of a ring
- * @head: records that have been made; record n stands in place n modulo
+ * struct chario_timeline_ring - the header of a ring, which its records follow
+ * @head: number of records that have been made; record n is in place n modulo
  *	@records of &struct chario_timeline_header
- * @polled: its queue is polled
+ * @polled: 1 if the queue of the ring is polled, else 0
  * @reserved: zero
  *
- * Record n can be there while n < @head and n + records > @head.  Whoever
- * reads copies it, then looks at @head again, in this order: n + records >
- * @head still holds when the copy is good.
+ * Record n can be there while n < @head and n + records > @head.  A reader
+ * copies the record and then reads @head, in this order: the copy is valid if n
+ * + records > @head still holds.
  */
 struct chario_timeline_ring {
 	__aligned_u64 head;
@@ -204,10 +217,10 @@ struct chario_timeline_ring {
 };
 
 /**
- * struct chario_timeline_tag - a tag of the application's own
+ * struct chario_timeline_tag - a tag of an application
  * @sequence: number of the tag + 1, written last
- * @time_ns: when
- * @value: what
+ * @time_ns: time in nanoseconds
+ * @value: value that the application chooses
  * @reserved: zero
  */
 struct chario_timeline_tag {
@@ -218,10 +231,11 @@ struct chario_timeline_tag {
 };
 
 /**
- * struct chario_timeline_tags - the ring of tags; the kernel never looks at it
- * @head: tags that have been begun; the place of a tag is taken by adding 1
- * @tags: that it holds, a power of two; the first &struct chario_timeline_tag
- *	follows
+ * struct chario_timeline_tags - the ring of tags, which the kernel never reads
+ * @head: number of tags that have been begun; adding 1 to it reserves the place
+ *	of a tag
+ * @tags: number of tags in the ring, a power of two; the first &struct
+ *	chario_timeline_tag follows this struct
  * @reserved: zero
  */
 struct chario_timeline_tags {

@@ -1,45 +1,42 @@
 /* SPDX-License-Identifier: (GPL-2.0-only WITH Linux-syscall-note) OR MIT */
 /*
- * The application binary interface of CharIO, the only one.
+ * The application binary interface of CharIO.
  *
- * A CharIO disk is a character device, /dev/chardiskN.  It answers read(2),
- * write(2), lseek(2), fsync(2) and io_uring like a disk, the block-device
- * ioctls BLKGETSIZE64, BLKSSZGET, BLKPBSZGET, BLKIOMIN, BLKIOOPT and BLKROGET,
- * and the ioctls below.  Programs use libchario, which hides them.
+ * A CharIO disk is a character device, /dev/chardiskN.  It supports read(2), write(2),
+ * lseek(2), fsync(2) and io_uring like a disk, the ioctls BLKGETSIZE64, BLKSSZGET,
+ * BLKPBSZGET, BLKIOMIN, BLKIOOPT and BLKROGET of block devices, and the ioctls below.
+ * Programs use libchario, which makes these calls for them.
  *
  * Rules that hold for every ioctl here
  *
- * - The argument points to a struct whose first member, @size, the caller
- *   sets to sizeof(struct) as it was compiled.  A kernel that knows a longer
- *   struct fills (and reads) only that much; a kernel that knows a shorter one
- *   accepts the call when the part it does not know is zero.
- * - Times are nanoseconds of CLOCK_MONOTONIC, sizes are bytes, unless the
- *   name of the member says otherwise.
+ * - The argument points to a struct.  The caller sets its first member, @size, to the
+ *   size in bytes that the struct had when the caller was compiled.  A kernel whose
+ *   struct is longer reads and fills in only that many bytes; a kernel whose struct is
+ *   shorter accepts the call if all bytes beyond its own struct are zero.
+ * - Times are nanoseconds of CLOCK_MONOTONIC, and sizes and offsets are bytes, unless
+ *   the name of a member has another unit.
  * - Reserved members and unknown flag bits must be zero.
  *
- * Errors that every ioctl here can give
+ * Errors that every ioctl here can return
  *
  *   ENOTTY      the kernel does not know this command
- *   E2BIG       a member that the kernel does not know is not zero
- *   EINVAL      @size is below the first version of the struct, or a value
- *               is out of its range
- *   EOPNOTSUPP  a known member asks for what this disk or kernel cannot do
+ *   E2BIG       a byte beyond the struct that the kernel knows is not zero
+ *   EINVAL      @size is smaller than the first version of the struct, a value is out
+ *               of its range, or a reserved member or an unknown flag is not zero
+ *   EOPNOTSUPP  this disk or kernel cannot do what a known member asks for
  *   EFAULT      the argument does not point to accessible memory
  *   ENODEV      the disk has been removed
  *
  * Change log
  *
- *   1  CHARIO_IOC_INFO, CHARIO_IOC_STATS, CHARIO_IOC_GET_FILE,
- *      CHARIO_IOC_SET_FILE
- *   2  CHARIO_IOC_BUFFER_CREATE, CHARIO_IOC_BUFFER_DESTROY,
- *      CHARIO_IOC_BUFFER_SYNC, CHARIO_IOC_BUFFER_EXPORT,
- *      CHARIO_IOC_TRANSFER, mmap(2) of buffers, CHARIO_IOC_QUEUE_CREATE;
- *      CHARIO_FILE_ANY_SIZE;
- *      CHARIO_IOC_GET_PIN, CHARIO_IOC_SET_PIN, CHARIO_IOC_HEALTH,
- *      CHARIO_FEATURE_PIN, CHARIO_FEATURE_HEALTH;
- *      CHARIO_IOC_TIMELINE_OPEN, CHARIO_IOC_TIMELINE_CONTROL;
- *      the last four members of struct chario_info, and command_limit, which
- *      was reserved; CHARIO_IOC_SETTLE
+ *   1  CHARIO_IOC_INFO, CHARIO_IOC_STATS, CHARIO_IOC_GET_FILE, CHARIO_IOC_SET_FILE
+ *   2  CHARIO_IOC_BUFFER_CREATE, CHARIO_IOC_BUFFER_DESTROY, CHARIO_IOC_BUFFER_SYNC,
+ *      CHARIO_IOC_BUFFER_EXPORT, CHARIO_IOC_TRANSFER, mmap(2) of buffers,
+ *      CHARIO_IOC_QUEUE_CREATE; CHARIO_FILE_ANY_SIZE; CHARIO_IOC_GET_PIN,
+ *      CHARIO_IOC_SET_PIN, CHARIO_IOC_HEALTH, CHARIO_FEATURE_PIN,
+ *      CHARIO_FEATURE_HEALTH; CHARIO_IOC_TIMELINE_OPEN, CHARIO_IOC_TIMELINE_CONTROL;
+ *      the last four members of struct chario_info, and command_limit, which was
+ *      reserved; CHARIO_IOC_SETTLE
  */
 #ifndef _CHARIO_UAPI_H
 #define _CHARIO_UAPI_H
@@ -71,19 +68,20 @@
 /**
  * enum chario_stage - the stages of a request, in order
  * @CHARIO_STAGE_ENTER: the call has reached the front end
- * @CHARIO_STAGE_SPLIT: the size of the next device command is known; once more
- *	when its memory was not there and has been waited for, and MAP and QUEUE too
- *	for those in front of it where the caller does not wait
- * @CHARIO_STAGE_MAP: its memory is pinned and mapped for DMA
+ * @CHARIO_STAGE_SPLIT: the size of the next device command is known.  A command whose
+ *	memory was absent reaches this stage again when the memory is present; if its
+ *	caller does not wait, so do all commands of the request before it, which then
+ *	also reach MAP and QUEUE again
+ * @CHARIO_STAGE_MAP: the memory of the command is pinned and mapped for DMA
  * @CHARIO_STAGE_QUEUE: the device command is built
- * @CHARIO_STAGE_POST: it stands in the submission queue
- * @CHARIO_STAGE_DOORBELL: the device is about to be told
- * @CHARIO_STAGE_IRQ: the device's interrupt has arrived (absent when polled)
+ * @CHARIO_STAGE_POST: the command is in the submission queue
+ * @CHARIO_STAGE_DOORBELL: the device is about to be told of new commands
+ * @CHARIO_STAGE_IRQ: the device's interrupt has arrived; absent when a queue is polled
  * @CHARIO_STAGE_REAP: the completion has been taken from the queue
  * @CHARIO_STAGE_UNMAP: the memory is unmapped and unpinned
- * @CHARIO_STAGE_FINISH: the result is on its way to the caller
+ * @CHARIO_STAGE_FINISH: the result is about to be returned to the caller
  *
- * The same ten names, without prefix, are the names of the tracepoints.
+ * The tracepoints have the same ten names, in lower case and without the prefix.
  */
 enum chario_stage {
 	CHARIO_STAGE_ENTER,
@@ -99,13 +97,13 @@ enum chario_stage {
 };
 
 /**
- * enum chario_completion - how a caller learns that its request is done
- * @CHARIO_COMPLETION_DEFAULT: as the disk is set (sysfs ``completion``);
- *	only in &struct chario_file_options
- * @CHARIO_COMPLETION_IRQ: sleep until the interrupt
- * @CHARIO_COMPLETION_POLL: look at the completion queue until it is there,
- *	never sleep; a single call asks for it with RWF_HIPRI
- * @CHARIO_COMPLETION_SPIN: look for a bounded time, then sleep
+ * enum chario_completion - ways in which a caller waits for a completion
+ * @CHARIO_COMPLETION_DEFAULT: the mode of the disk (sysfs ``completion``); valid only
+ *	in &struct chario_file_options
+ * @CHARIO_COMPLETION_IRQ: the caller sleeps until the interrupt
+ * @CHARIO_COMPLETION_POLL: the caller reads the completion queue until the request has
+ *	completed, and never sleeps; RWF_HIPRI selects this mode for a single call
+ * @CHARIO_COMPLETION_SPIN: the caller polls for a limited time, then sleeps
  */
 enum chario_completion {
 	CHARIO_COMPLETION_DEFAULT = 0,
@@ -115,12 +113,12 @@ enum chario_completion {
 };
 
 /**
- * enum chario_command_limit - why commands can be no larger
- * @CHARIO_COMMAND_LIMIT_UNKNOWN: the module is older
- * @CHARIO_COMMAND_LIMIT_DRIVE: the drive takes no more (NVMe MDTS)
- * @CHARIO_COMMAND_LIMIT_DMA: the kernel maps no more in one piece for this drive,
- *	through bounce buffers for example
- * @CHARIO_COMMAND_LIMIT_SLOTS: the module has made no more room for a command
+ * enum chario_command_limit - the reason why commands can be no larger
+ * @CHARIO_COMMAND_LIMIT_UNKNOWN: unknown, because the module is older
+ * @CHARIO_COMMAND_LIMIT_DRIVE: the drive accepts no larger commands (NVMe MDTS)
+ * @CHARIO_COMMAND_LIMIT_DMA: the kernel can map no more memory at once for this drive,
+ *	for example because of bounce buffers
+ * @CHARIO_COMMAND_LIMIT_SLOTS: the module has reserved no more memory for a command
  *	(module parameter ``max_command_kib``)
  */
 enum chario_command_limit {
@@ -131,57 +129,58 @@ enum chario_command_limit {
 };
 
 /* Feature bits of &struct chario_info.features. */
-#define CHARIO_FEATURE_POLL		(1ULL << 0) /* has queues to poll */
-#define CHARIO_FEATURE_FUA		(1ULL << 1) /* durable single writes */
-#define CHARIO_FEATURE_WRITE_CACHE	(1ULL << 2) /* volatile cache present */
-#define CHARIO_FEATURE_READ_ONLY	(1ULL << 3) /* writes give EROFS */
-#define CHARIO_FEATURE_PIN		(1ULL << 16) /* knows SET_PIN */
-#define CHARIO_FEATURE_HEALTH		(1ULL << 17) /* knows HEALTH */
+#define CHARIO_FEATURE_POLL		(1ULL << 0) /* the disk has queues to poll */
+#define CHARIO_FEATURE_FUA		(1ULL << 1) /* a single write can be durable */
+#define CHARIO_FEATURE_WRITE_CACHE	(1ULL << 2) /* there is a volatile cache */
+#define CHARIO_FEATURE_READ_ONLY	(1ULL << 3) /* no open for writing: EROFS */
+#define CHARIO_FEATURE_PIN		(1ULL << 16) /* the disk supports SET_PIN */
+#define CHARIO_FEATURE_HEALTH		(1ULL << 17) /* the disk supports HEALTH */
 
 /**
- * struct chario_info - what a disk is and what it can do (CHARIO_IOC_INFO)
- * @size: in: size of this struct as the caller knows it; out: as the kernel
- *	does
+ * struct chario_info - the properties and features of a disk (CHARIO_IOC_INFO)
+ * @size: in: size of this struct in bytes when the caller was compiled; out: its size
+ *	in the kernel
  * @abi_version: CHARIO_ABI_VERSION of the kernel module
  * @features: CHARIO_FEATURE_* bits
- * @capacity_bytes: size of the disk
- * @logical_block_bytes: offsets and lengths are multiples of this
- * @physical_block_bytes: smallest write that costs the drive no
- *	read-modify-write, as far as it tells
- * @dma_alignment_bytes: alignment that a buffer address needs
- * @command_bytes: largest device command that a call is split into
- * @max_command_bytes: upper limit of @command_bytes for this drive and module, see
- *	@command_limit
- * @chunk_bytes: commands never cross a multiple of this, counted from the
- *	start of the call; at most two chunks of a call are in flight
- * @boundary_bytes: commands never cross a multiple of this, counted from the
- *	start of the disk (NVMe NOIOB); 0 when there is no such boundary
- * @nr_queues: queue pairs that complete by interrupt
- * @nr_poll_queues: queue pairs that are polled
- * @queue_depth: commands that one queue pair holds
+ * @capacity_bytes: size of the disk in bytes
+ * @logical_block_bytes: size of a logical block in bytes; offsets and lengths are
+ *	multiples of it
+ * @physical_block_bytes: smallest write in bytes that causes no read-modify-write in
+ *	the drive, as far as the drive reports it
+ * @dma_alignment_bytes: alignment of memory addresses in bytes
+ * @command_bytes: largest device command in bytes; longer calls are split into several
+ * @max_command_bytes: upper limit of @command_bytes for this drive and module, in
+ *	bytes, see @command_limit
+ * @chunk_bytes: size of a chunk in bytes; commands never cross a multiple of it,
+ *	counted from the start of the call; at most two chunks of a call are in flight
+ * @boundary_bytes: distance of boundaries that commands never cross, in bytes from the
+ *	start of the disk (NVMe NOIOB); 0 if there are none
+ * @nr_queues: number of queue pairs that complete by interrupt
+ * @nr_poll_queues: number of queue pairs that are polled
+ * @queue_depth: number of commands that one queue pair holds
  * @completion: &enum chario_completion of the disk
- * @spin_ns: how long CHARIO_COMPLETION_SPIN looks before it sleeps
- * @deadline_ns: time after which a call gives ETIMEDOUT, unless its file has
- *	a deadline of its own
- * @recovery_bound_ns: longest time from a passed deadline until the disk
- *	serves calls again or has been given up; recovery_age_ms of the disk is
- *	part of it
- * @namespace_id: NVMe namespace identifier; 0 where there is none
+ * @spin_ns: time in nanoseconds for which CHARIO_COMPLETION_SPIN polls before it sleeps
+ * @deadline_ns: time in nanoseconds after which a call gives ETIMEDOUT, unless its file
+ *	has a deadline of its own
+ * @recovery_bound_ns: longest time in nanoseconds from a passed deadline until the disk
+ *	serves calls again or has been given up; includes the disk's recovery_age_ms
+ * @namespace_id: NVMe namespace identifier; 0 if there is none
  * @index: the N of /dev/chardiskN
  * @backend: name of the back end, "nvme" or "loopback", ends with a NUL
- * @serial: serial number, spaces trimmed, ends with a NUL
- * @model: model number, spaces trimmed, ends with a NUL
- * @firmware: firmware revision, spaces trimmed, ends with a NUL
- * @command_limit: &enum chario_command_limit, what @max_command_bytes comes from
+ * @serial: serial number without leading and trailing spaces, ends with a NUL
+ * @model: model number without leading and trailing spaces, ends with a NUL
+ * @firmware: firmware revision without leading and trailing spaces, ends with a NUL
+ * @command_limit: &enum chario_command_limit, the reason for @max_command_bytes
  * @reserved: zero
- * @write_alignment_bytes: where a write should begin and end (NVMe NPWA); 0 when
- *	the drive does not tell
- * @deallocate_alignment_bytes: the same for ranges that are given up (NPDA)
- * @optimal_write_bytes: length of writes that suits the drive best (NOWS); 0 when
- *	it does not tell
- * @atomic_write_bytes: a write of so many bytes, that begins at a multiple of
- *	them, is not torn by a power cut (NAWUPF, AWUPF, NABSPF, NABO); a command at
- *	most, and within the boundaries of the drive; 0 where nothing is promised
+ * @write_alignment_bytes: recommended alignment of both ends of a write, in bytes (NVMe
+ *	NPWA); 0 if the drive does not report it
+ * @deallocate_alignment_bytes: recommended alignment of both ends of a range that is
+ *	deallocated, in bytes (NPDA); 0 if the drive does not report it
+ * @optimal_write_bytes: optimal length of a write in bytes (NOWS); 0 if the drive does
+ *	not report it
+ * @atomic_write_bytes: length in bytes of a write that a power cut does not tear if the
+ *	write begins at a multiple of this length (NAWUPF, AWUPF, NABSPF, NABO); at most
+ *	one command, and never across a boundary of the drive; 0 without a guarantee
  */
 struct chario_info {
 	__u32 size;
@@ -217,24 +216,25 @@ struct chario_info {
 };
 
 /**
- * struct chario_stats - what has happened so far (CHARIO_IOC_STATS)
- * @size: as in &struct chario_info
+ * struct chario_stats - the counters of a disk (CHARIO_IOC_STATS)
+ * @size: size of this struct, see &struct chario_info
  * @reserved: zero
- * @read_commands: device commands of kind read that have been posted
- * @write_commands: of kind write
- * @flush_commands: of kind flush
- * @read_bytes: bytes that read calls have delivered
- * @write_bytes: bytes that write calls have delivered
- * @errors: device commands that ended with an error status
- * @timeouts: requests that passed their deadline
- * @interrupted: requests whose caller was killed while they were in flight
- * @aborts: abort commands sent to the drive, all disks of the controller
- * @resets: resets of the controller, but for waking up, all disks of the controller
- * @sq_doorbells: writes to submission doorbells, all disks of the controller
- * @cq_doorbells: writes to completion doorbells, all disks of the controller
- * @interrupts: interrupts that found a completion, all disks of the controller
- * @late_reaps: completions whose interrupt never came and that the watchdog
- *	found, all disks of the controller
+ * @read_commands: number of read commands that have been posted
+ * @write_commands: number of write commands that have been posted
+ * @flush_commands: number of flush commands that have been posted
+ * @read_bytes: number of bytes that read calls have transferred
+ * @write_bytes: number of bytes that write calls have transferred
+ * @errors: number of device commands that ended with an error status
+ * @timeouts: number of requests that passed their deadline
+ * @interrupted: number of requests whose caller was killed while they were in flight
+ * @aborts: number of abort commands that were sent to the drive
+ * @resets: number of resets of the controller, except for those after sleep
+ * @sq_doorbells: number of writes to submission doorbells
+ * @cq_doorbells: number of writes to completion doorbells
+ * @interrupts: number of interrupts that found a completion
+ * @late_reaps: number of completions that the watchdog found without an interrupt
+ *
+ * @aborts and all counters after it are those of the controller, for all of its disks.
  */
 struct chario_stats {
 	__u32 size;
@@ -256,24 +256,28 @@ struct chario_stats {
 };
 
 /* Flags of &struct chario_file_options. */
-#define CHARIO_FILE_ANY_SIZE	(1U << 0) /* calls need not be whole blocks */
+#define CHARIO_FILE_ANY_SIZE	(1U << 0) /* calls of any size, place and alignment */
 
 /**
- * struct chario_file_options - what holds for one open file
- *	(CHARIO_IOC_GET_FILE, CHARIO_IOC_SET_FILE)
- * @size: as in &struct chario_info
- * @completion: &enum chario_completion; EOPNOTSUPP where the disk has no
- *	queue to poll and polling is asked for
- * @deadline_ns: 0 for the disk's own, else 1 ms to 1 hour
- * @spin_ns: for CHARIO_COMPLETION_SPIN; 0 for the disk's own, else up to 1 s
+ * struct chario_file_options - the options of an open file (CHARIO_IOC_GET_FILE,
+ *	CHARIO_IOC_SET_FILE)
+ * @size: size of this struct, see &struct chario_info
+ * @completion: &enum chario_completion
+ * @deadline_ns: deadline of calls in nanoseconds, 1 ms to 1 hour; 0 for the disk's
+ * @spin_ns: time in nanoseconds for which CHARIO_COMPLETION_SPIN polls, up to 1 s; 0
+ *	for the disk's
  * @flags: CHARIO_FILE_* bits
  *
- * ANY_SIZE stays until the file is closed: EBUSY without it from then on, and
- * EBUSY for a buffer, since transfers of buffers are not gathered; EBUSY with it
- * for a file that has one.  ENOMEM when there is no memory for it, or
- * RLIMIT_MEMLOCK does not allow it: 256 KiB count, or 128 KiB where the file is
- * only read, as for buffers.  EOPNOTSUPP where a queue holds one command only
- * (module parameter ``queue_depth``).
+ * CHARIO_FILE_ANY_SIZE stays set until the file is closed.  Such a file cannot have
+ * buffers, because small writes are gathered and a transfer of a buffer would not see
+ * the gathered bytes.  It has memory that counts against RLIMIT_MEMLOCK like a buffer:
+ * 256 KiB at most, or 128 KiB if the file is open only for reading.
+ *
+ * Errors of CHARIO_IOC_SET_FILE: EOPNOTSUPP for CHARIO_COMPLETION_POLL if the disk has
+ * no queue to poll, and for CHARIO_FILE_ANY_SIZE if a queue holds only one command
+ * (module parameter ``queue_depth``); EBUSY if CHARIO_FILE_ANY_SIZE is set and @flags
+ * lack it, or if it is to be set and the file has a buffer; ENOMEM if RLIMIT_MEMLOCK is
+ * exceeded or no memory is left.
  */
 struct chario_file_options {
 	__u32 size;
@@ -284,23 +288,23 @@ struct chario_file_options {
 };
 
 /**
- * enum chario_buffer_kind - whose memory a buffer is
- * @CHARIO_BUFFER_REGISTERED: the caller's: heap, huge pages, shared memory;
- *	pinned once
- * @CHARIO_BUFFER_POOL: the module's: zeroed, near the drive (NUMA), in as few
- *	pieces as there are; stays until neither buffer nor mapping is left
- * @CHARIO_BUFFER_WINDOW: physical memory outside System RAM, inside a range that
- *	the administrator has opened (module parameter ``windows``); needs
- *	CAP_SYS_RAWIO
- * @CHARIO_BUFFER_DMABUF: another driver's, by the file descriptor of a dma-buf,
- *	which may be closed afterwards
- * @CHARIO_BUFFER_CMB: inside the drive, its controller memory; zeroed.  A reset of
- *	the drive, which a call that has timed out may need, leaves it undefined
+ * enum chario_buffer_kind - the origin of a buffer's memory
+ * @CHARIO_BUFFER_REGISTERED: memory of the caller, such as heap, huge pages or shared
+ *	memory, pinned once
+ * @CHARIO_BUFFER_POOL: memory that the module allocates: zeroed, near the drive (NUMA),
+ *	in as few pieces as possible; it stays allocated until both the buffer and all
+ *	its mappings are gone
+ * @CHARIO_BUFFER_WINDOW: physical memory outside System RAM, inside a range that an
+ *	administrator has opened (module parameter ``windows``); requires CAP_SYS_RAWIO
+ * @CHARIO_BUFFER_DMABUF: memory of another driver, named by the file descriptor of a
+ *	dma-buf, which may be closed afterwards
+ * @CHARIO_BUFFER_CMB: controller memory inside the drive, zeroed; its content is
+ *	undefined after a reset of the drive, which can follow a call that timed out
  *
- * All kinds but WINDOW count against RLIMIT_MEMLOCK, of the user over all of its
- * processes: REGISTERED and CMB with their length, POOL until its mappings are
- * gone too, DMABUF with the length of the whole dma-buf, each time that it is
- * imported.  With CAP_IPC_LOCK there is no limit.
+ * All kinds but WINDOW count against RLIMIT_MEMLOCK of the user, over all processes of
+ * the user: REGISTERED and CMB with the length of the buffer; POOL likewise, until its
+ * mappings are gone too; DMABUF with the length of the whole dma-buf, for each import.
+ * With CAP_IPC_LOCK there is no limit.
  */
 enum chario_buffer_kind {
 	CHARIO_BUFFER_REGISTERED = 1,
@@ -311,54 +315,55 @@ enum chario_buffer_kind {
 };
 
 /* Flags of &struct chario_buffer_create. */
-#define CHARIO_BUFFER_SOURCE	(1U << 0) /* is never read into */
-#define CHARIO_BUFFER_STREAMING	(1U << 1) /* its user syncs it */
+#define CHARIO_BUFFER_SOURCE	(1U << 0) /* transfers only write from it */
+#define CHARIO_BUFFER_STREAMING	(1U << 1) /* CHARIO_IOC_BUFFER_SYNC is used */
 
 /**
- * struct chario_buffer_create - memory that is mapped once
+ * struct chario_buffer_create - make a buffer, memory that is mapped once
  *	(CHARIO_IOC_BUFFER_CREATE)
- * @size: as in &struct chario_info
+ * @size: size of this struct, see &struct chario_info
  * @kind: &enum chario_buffer_kind
- * @flags: CHARIO_BUFFER_* bits
- * @id: out: what calls name the buffer by, through this open file only
- * @address: of the first byte, in user space and a multiple of
- *	dma_alignment_bytes (REGISTERED), or physical and a multiple of the page
- *	(WINDOW); else 0
- * @bytes: length; a multiple of dma_alignment_bytes, or of the page (WINDOW), not
- *	0, up to 2^40
- * @mmap_offset: out: where mmap(2) of the open file maps the buffer; 0 where it
+ * @flags: CHARIO_BUFFER_SOURCE, CHARIO_BUFFER_STREAMING, or 0
+ * @id: out: identifier of the buffer for calls through this open file
+ * @address: address of the first byte: in user space, a multiple of dma_alignment_bytes
+ *	(REGISTERED); physical, a multiple of the page size (WINDOW); else 0
+ * @bytes: length in bytes, 1 to 2^40, a multiple of dma_alignment_bytes, or of the page
+ *	size (WINDOW)
+ * @mmap_offset: out: offset in bytes for mmap(2) of the open file; 0 for a buffer that
  *	cannot be mapped (REGISTERED, DMABUF, CMB)
- * @extents: out: pieces that the memory has for the device
- * @fd: of the dma-buf (DMABUF); else 0
+ * @extents: out: number of pieces that the memory has for the device
+ * @fd: file descriptor of a dma-buf (DMABUF); else 0
  * @reserved: zero
  *
- * A buffer belongs to the open file, and goes with its last close.  mmap(2)
- * takes MAP_SHARED, @mmap_offset, and any length up to that of the buffer, or
- * gives EINVAL; the mapping is cached, of a WINDOW uncached, and keeps the memory
- * when buffer and drive have gone.
+ * A buffer belongs to the open file, and is destroyed with its last close.  mmap(2)
+ * requires MAP_SHARED, @mmap_offset, and a length up to that of the buffer, else it
+ * gives EINVAL.  The mapping is cached, or uncached for a WINDOW, and keeps the memory
+ * allocated when the buffer and the drive have gone.
  *
- * Memory is coherent: what the CPU writes is what the drive reads, and the other
- * way round, with nothing to be done.  Where it cannot be, because DMA is not
- * cache-coherent or goes through bounce buffers, only CHARIO_BUFFER_STREAMING
- * is allowed: the memory is the drive's from creation on, and
- * CHARIO_IOC_BUFFER_SYNC hands it over.  Elsewhere, and for the other kinds, it
- * changes nothing.
+ * Memory is usually coherent: CPU and drive see each other's writes at once.  Where DMA
+ * is not cache-coherent or goes through bounce buffers, REGISTERED and POOL need
+ * CHARIO_BUFFER_STREAMING: the memory then belongs to the drive from its creation on,
+ * and CHARIO_IOC_BUFFER_SYNC hands it over.  Elsewhere, and for the other kinds, the
+ * flag has no effect.
  *
- * Errors: EFAULT when the memory is not accessible, or cannot be written to and
- * CHARIO_BUFFER_SOURCE is not set, or is of a kind that cannot be pinned for
- * long; ENOMEM when RLIMIT_MEMLOCK does not allow it, or no memory is left;
- * EBUSY when the file is one of any size; ENOSPC when it has 65,535 buffers;
- * EOPNOTSUPP where the memory would have to be synced and
- * CHARIO_BUFFER_STREAMING is not set, or where the disk has no DMA (WINDOW);
- * EPERM without CAP_SYS_RAWIO (WINDOW); ENXIO where no open range has all of the
- * memory (WINDOW); EBADF when @fd is not open, EINVAL when it is not a dma-buf,
- * is shorter, or has pieces that do not fit together in pages, EOPNOTSUPP when
- * its exporter refuses the drive (DMABUF); EOPNOTSUPP when the drive has no
- * controller memory (CMB); EIO when the DMA layer refuses the memory; EINTR when
- * the caller was killed.
+ * Errors of all kinds: EINVAL if an argument is out of its range or misaligned; EBUSY
+ * if CHARIO_FILE_ANY_SIZE is set; ENOSPC if the file has 65,535 buffers; ENOMEM if
+ * RLIMIT_MEMLOCK is exceeded or no memory is left; EIO if the DMA layer refuses the
+ * memory; EINTR when the caller was killed.
  *
- * A buffer of kind DMABUF whose exporter goes has no bytes from then on:
- * transfers give EINVAL.
+ * Errors of REGISTERED: EFAULT if the memory is not accessible, is not writable without
+ * CHARIO_BUFFER_SOURCE, or cannot be pinned for long.
+ * Errors of REGISTERED and POOL: EOPNOTSUPP if the memory needs
+ * CHARIO_BUFFER_STREAMING, and it is not set.
+ * Errors of WINDOW: EPERM without CAP_SYS_RAWIO; ENXIO if no open range contains all of
+ * the memory; EOPNOTSUPP if the disk has no DMA.
+ * Errors of DMABUF: EBADF if @fd is not open; EINVAL if it is not a dma-buf, is shorter
+ * than @bytes, or has pieces that do not fit together in pages; EOPNOTSUPP if its
+ * exporter refuses the drive, or the disk has no DMA.
+ * Errors of CMB: EOPNOTSUPP if the drive has no controller memory.
+ *
+ * When the exporter of a DMABUF takes its memory away, the buffer has no bytes from
+ * then on, and its transfers give EINVAL.
  */
 struct chario_buffer_create {
 	__u32 size;
@@ -374,16 +379,16 @@ struct chario_buffer_create {
 };
 
 /**
- * struct chario_buffer_destroy - give a buffer back (CHARIO_IOC_BUFFER_DESTROY)
- * @size: as in &struct chario_info
- * @id: the buffer
+ * struct chario_buffer_destroy - destroy a buffer (CHARIO_IOC_BUFFER_DESTROY)
+ * @size: size of this struct, see &struct chario_info
+ * @id: identifier of the buffer
  *
- * Ends when the device can no longer touch the memory: transfers that are in
- * flight are waited for.  The name is gone at once.  It does so on a disk that
- * has been removed, too.
+ * The identifier is invalid at once.  The call waits for transfers in flight, and
+ * returns when the device can no longer access the memory.  It also works on a disk
+ * that has been removed.
  *
- * Errors: ENOENT when there is no such buffer; EINTR when the caller was killed
- * while it waited: the memory is let go when the transfers have ended.
+ * Errors: ENOENT if there is no such buffer; EINTR when the caller was killed during
+ * the wait, and then the memory is released when the transfers have ended.
  */
 struct chario_buffer_destroy {
 	__u32 size;
@@ -391,10 +396,10 @@ struct chario_buffer_destroy {
 };
 
 /**
- * enum chario_sync - whose bytes are to be
- * @CHARIO_SYNC_FOR_DEVICE: the CPU has written, a transfer comes
- * @CHARIO_SYNC_FOR_CPU: a read has ended, the CPU comes
- * @CHARIO_SYNC_IDLE: nothing is handed over: says whether the drive is done with it
+ * enum chario_sync - the receiver of the bytes
+ * @CHARIO_SYNC_FOR_DEVICE: the drive; the CPU has written, and a transfer follows
+ * @CHARIO_SYNC_FOR_CPU: the CPU; a read from the disk has ended
+ * @CHARIO_SYNC_IDLE: nobody; the call only finds out if the buffer is in use
  */
 enum chario_sync {
 	CHARIO_SYNC_FOR_DEVICE = 1,
@@ -405,27 +410,26 @@ enum chario_sync {
 /**
  * struct chario_buffer_sync - hand bytes over between CPU and drive
  *	(CHARIO_IOC_BUFFER_SYNC)
- * @size: as in &struct chario_info
- * @id: the buffer
- * @offset: of the first byte in it
- * @bytes: length
+ * @size: size of this struct, see &struct chario_info
+ * @id: identifier of the buffer
+ * @offset: offset of the first byte in the buffer, in bytes
+ * @bytes: number of bytes
  * @direction: &enum chario_sync
  * @reserved: zero
  *
- * Before a write from a buffer that is CHARIO_BUFFER_STREAMING, and before a
- * read into it where the CPU has written: FOR_DEVICE.  After a read: FOR_CPU.
- * No transfer of the same bytes may be in flight.  Where nothing has to be done
- * it costs a system call and nothing else.
+ * A buffer with CHARIO_BUFFER_STREAMING needs FOR_DEVICE before a write to the disk,
+ * and before a read if the CPU has written to the memory; it needs FOR_CPU after a
+ * read.  No transfer of the same bytes may be in flight.  On memory that is coherent
+ * these do nothing.
  *
- * A transfer that gave ETIMEDOUT, another error, or less than it was asked for,
- * may still be with the drive: it can read or write the memory, and reach the
- * disk, until recovery has ended it.  IDLE says whether any transfer, or another
- * call, uses the buffer, and waits for nothing; also of a disk that has been
- * removed.
+ * A transfer that gave ETIMEDOUT, another error, or fewer bytes than requested may
+ * still be with the drive, and can access the memory and the disk until recovery has
+ * ended it.  IDLE finds out if a transfer, or another call, uses any part of the
+ * buffer.  It never waits, and also works on a disk that has been removed.
  *
- * Errors: ENOENT when there is no such buffer; EINVAL when the bytes are not
- * inside it; EBUSY of IDLE while it is in use; ENODEV of the others when the
- * disk has been removed.
+ * Errors: ENOENT if there is no such buffer; EINVAL if the bytes are not inside the
+ * buffer; EBUSY for IDLE while the buffer is in use; ENODEV for FOR_DEVICE and FOR_CPU
+ * when the disk has been removed.
  */
 struct chario_buffer_sync {
 	__u32 size;
@@ -437,20 +441,19 @@ struct chario_buffer_sync {
 };
 
 /**
- * struct chario_buffer_export - hand a buffer to other drivers
- *	(CHARIO_IOC_BUFFER_EXPORT)
- * @size: as in &struct chario_info
- * @id: the buffer; of kind CMB
+ * struct chario_buffer_export - export a buffer (CHARIO_IOC_BUFFER_EXPORT)
+ * @size: size of this struct, see &struct chario_info
+ * @id: identifier of a buffer of kind CMB
  * @flags: zero
- * @fd: out: file descriptor of a dma-buf, closed by exec
+ * @fd: out: file descriptor of a dma-buf, with close-on-exec
  *
- * Another drive imports it (CHARIO_BUFFER_DMABUF), and data go from one to the
- * other without main memory; the module parameter ``peer_to_peer`` says that the
- * chipset carries that.  The memory stays until buffer and dma-buf have gone; the
- * drive, when it goes, takes it away.
+ * Another drive imports the dma-buf (CHARIO_BUFFER_DMABUF), and data move between the
+ * drives without main memory.  The module parameter ``peer_to_peer`` asserts that the
+ * chipset supports that.  The memory stays allocated until buffer and dma-buf are gone;
+ * a drive that is removed takes it away from the importers.
  *
- * Errors: ENOENT when there is no such buffer; EOPNOTSUPP when it is of another
- * kind; EMFILE; ENOMEM.
+ * Errors: ENOENT if there is no such buffer; EOPNOTSUPP if the buffer is of another
+ * kind; EMFILE or ENFILE if there are too many open files; ENOMEM.
  */
 struct chario_buffer_export {
 	__u32 size;
@@ -459,7 +462,7 @@ struct chario_buffer_export {
 	__s32 fd;
 };
 
-/** enum chario_transfer_op - what a transfer does */
+/** enum chario_transfer_op - the operation of a transfer */
 enum chario_transfer_op {
 	CHARIO_TRANSFER_READ = 0,
 	CHARIO_TRANSFER_WRITE = 1,
@@ -467,42 +470,42 @@ enum chario_transfer_op {
 };
 
 /* Flags of &struct chario_transfer. */
-#define CHARIO_TRANSFER_POLL	(1U << 0) /* as RWF_HIPRI */
-#define CHARIO_TRANSFER_FUA	(1U << 1) /* as RWF_DSYNC */
-#define CHARIO_TRANSFER_NOWAIT	(1U << 2) /* as RWF_NOWAIT */
-#define CHARIO_TRANSFER_PHYSICAL	(1U << 3) /* buffer_offset is an address */
+#define CHARIO_TRANSFER_POLL	(1U << 0) /* poll, like RWF_HIPRI */
+#define CHARIO_TRANSFER_FUA	(1U << 1) /* durable, like RWF_DSYNC */
+#define CHARIO_TRANSFER_NOWAIT	(1U << 2) /* EAGAIN, like RWF_NOWAIT */
+#define CHARIO_TRANSFER_PHYSICAL	(1U << 3) /* @buffer_offset is an address */
 
-/* Bytes that one transfer moves at most. */
+/* The largest number of bytes that one transfer moves. */
 #define CHARIO_TRANSFER_MAX	0x7ff00000U
 
 /**
- * struct chario_transfer - one read or write between disk and a buffer
- *	(CHARIO_IOC_TRANSFER)
- * @size: as in &struct chario_info
- * @op: &enum chario_transfer_op; a flush has no buffer and no range
+ * struct chario_transfer - read or write with a buffer, or flush (CHARIO_IOC_TRANSFER)
+ * @size: size of this struct, see &struct chario_info
+ * @op: &enum chario_transfer_op; for a flush @buffer, @buffer_offset, @disk_offset and
+ *	@bytes are 0
  * @flags: CHARIO_TRANSFER_* bits
- * @buffer: id of the buffer; 0 with CHARIO_TRANSFER_PHYSICAL
- * @buffer_offset: of the first byte in it, a multiple of dma_alignment_bytes;
- *	with CHARIO_TRANSFER_PHYSICAL the physical address, inside a buffer of kind
- *	WINDOW that this open file has
- * @disk_offset: of the first byte on the disk, a multiple of
+ * @buffer: identifier of the buffer; 0 with CHARIO_TRANSFER_PHYSICAL
+ * @buffer_offset: offset of the first byte in the buffer, in bytes, a multiple of
+ *	dma_alignment_bytes; with CHARIO_TRANSFER_PHYSICAL its physical address, inside
+ *	a buffer of kind WINDOW of this open file
+ * @disk_offset: offset of the first byte on the disk, in bytes, a multiple of
  *	logical_block_bytes
- * @bytes: length, a multiple of logical_block_bytes; one call transfers up to
- *	CHARIO_TRANSFER_MAX of it
- * @deadline_ns: time after which the call gives ETIMEDOUT: 0 for that of the
- *	file, else 1 ms to 1 hour
+ * @bytes: number of bytes, a multiple of logical_block_bytes; one call moves up to
+ *	CHARIO_TRANSFER_MAX of them
+ * @deadline_ns: time in nanoseconds after which the call gives ETIMEDOUT, 1 ms to 1
+ *	hour; 0 for the deadline of the file
  * @reserved: zero
  *
- * Costs the same device commands as a read or write of the same range.  The
- * result is that of pread(2) and pwrite(2): bytes that have been transferred,
- * fewer at the end of the disk, 0 behind it for a read.  A transfer of no bytes
- * is 0, whatever the buffer.
+ * A transfer causes the same device commands as a read or write of the same range, and
+ * returns what pread(2) or pwrite(2) would: the number of bytes that have been
+ * transferred, which is smaller at the end of the disk, and 0 for a read behind it.  A
+ * transfer of no bytes returns 0, whatever the buffer.  A flush returns 0.
  *
- * Errors: ENOENT when there is no such buffer; EINVAL when the slice is not
- * inside the buffer or something is not aligned; EPERM for a read into a buffer
- * that is CHARIO_BUFFER_SOURCE; EBADF when the file is not open for it; ENOSPC
- * for a write behind the end of the disk; and those of pread(2) and pwrite(2) on
- * a disk.
+ * Errors: ENOENT if there is no such buffer; EINVAL if an argument is misaligned, or
+ * the bytes are not inside the buffer; EPERM for a read into a buffer with
+ * CHARIO_BUFFER_SOURCE; EBADF if the file is not open for the operation; ENOSPC for a
+ * write behind the end of the disk; EAGAIN for CHARIO_TRANSFER_NOWAIT if the call would
+ * wait; and the errors of pread(2), pwrite(2) and fsync(2) on a disk.
  */
 struct chario_transfer {
 	__u32 size;
@@ -517,25 +520,26 @@ struct chario_transfer {
 };
 
 /**
- * struct chario_settle - wait for transfers that have been given up
- *	(CHARIO_IOC_SETTLE)
- * @size: as in &struct chario_info
+ * struct chario_settle - wait for abandoned transfers (CHARIO_IOC_SETTLE)
+ * @size: size of this struct, see &struct chario_info
  * @reserved: zero
- * @disk_offset: byte offset on the disk
- * @bytes: from there; transfers elsewhere are not waited for
- * @deadline_ns: how long to wait: 0 for the disk's recovery bound, else 1 ms to
- *	1 hour
+ * @disk_offset: offset on the disk in bytes
+ * @bytes: number of bytes from there; transfers elsewhere are not waited for
+ * @deadline_ns: longest wait in nanoseconds, 1 ms to 1 hour; 0 for the disk's recovery
+ *	bound
  *
- * A call that gave ETIMEDOUT, or whose caller was killed, may still be with the
- * drive and reach the disk later, until recovery has ended it.  When this returns
- * 0, none that was made through this open file can reach these bytes any more.
- * Who gives up a lock of the file (fcntl(2), F_OFD_SETLK) that others wait for
- * calls this before; who closes the file need not, for such transfers keep it
- * open, and so its locks.  It also works on a disk that has gone.
+ * A call that gave ETIMEDOUT, or whose caller was killed, may still be with the drive,
+ * and reach the disk later, until recovery has ended it.  When this ioctl returns 0, no
+ * such call of this open file can reach these bytes any more.  It also works on a disk
+ * that has been removed.
  *
- * Errors: ETIMEDOUT when there still was one at the deadline; EINTR when the
- * caller was killed; EINVAL when @reserved is not zero, @deadline_ns is out of its
- * range, or the bytes end beyond 2^64.
+ * Use it before releasing a lock of the file (fcntl(2), F_OFD_SETLK) that others wait
+ * for.  It is not needed before closing the file: such calls keep the file open, and so
+ * its locks.
+ *
+ * Errors: ETIMEDOUT if such a call is left at the deadline; EINTR when the caller was
+ * killed; EINVAL if @reserved is not zero, @deadline_ns is out of its range, or the
+ * bytes end beyond 2^64.
  */
 struct chario_settle {
 	__u32 size;
@@ -546,36 +550,36 @@ struct chario_settle {
 };
 
 /* Flags of &struct chario_queue_create. */
-#define CHARIO_QUEUE_POLL	(1U << 0) /* raises no interrupt */
-#define CHARIO_QUEUE_URGENT	(1U << 1) /* the drive serves it first */
+#define CHARIO_QUEUE_POLL	(1U << 0) /* the queue raises no interrupt */
+#define CHARIO_QUEUE_URGENT	(1U << 1) /* the drive serves the queue first */
 
 /**
- * struct chario_queue_create - a queue of one's own (CHARIO_IOC_QUEUE_CREATE)
- * @size: as in &struct chario_info
+ * struct chario_queue_create - make a queue for an open file (CHARIO_IOC_QUEUE_CREATE)
+ * @size: size of this struct, see &struct chario_info
  * @flags: CHARIO_QUEUE_* bits
- * @depth: commands that it is to hold, 0 for as many as possible; out: those
- *	that it holds
- * @cpu: CPU that is to take its interrupt, -1 for that of the caller, or another
- *	where the caller may not have it there; out: the CPU, or -1 when there is
- *	no interrupt or it is one that others share
- * @granted: out: the CHARIO_QUEUE_* bits that are in force
- * @id: out: identifier of the queue pair on the drive
+ * @depth: in: number of commands that the queue is to hold, 0 for as many as possible;
+ *	out: number that it holds
+ * @cpu: in: CPU for the interrupt; -1 for that of the caller, or for another one if the
+ *	caller may not direct interrupts there; out: CPU that takes the interrupt, -1 if
+ *	there is none or other queues share it
+ * @granted: out: CHARIO_QUEUE_* bits in force; 0 in
+ * @id: out: identifier of the queue pair on the drive; 0 in
  * @reserved: zero
  *
- * All calls of the open file use it from then on, whatever CPU they run on, but
- * for calls that sleep where it raises no interrupt: those use the CPU's own.
- * It goes with the last close of the file.  URGENT is granted where the drive
- * has the weighted round robin arbitration with an urgent class (CAP.AMS), and
- * else left out.
+ * From then on all calls of the open file use this queue, on whatever CPU they run.
+ * Only calls that sleep do not use a queue without an interrupt; they use that of their
+ * CPU.  The queue is released with the last close of the file.  CHARIO_QUEUE_URGENT is
+ * granted if the drive has weighted round robin arbitration with an urgent class
+ * (CAP.AMS), else it is ignored.
  *
- * Errors: EBUSY when the file has one; ENOSPC when all that were set aside are
+ * Errors: EBUSY if the file has a queue; ENOSPC if all queues that were set aside are
  * taken (module parameter ``private_queues``); EAGAIN while the drive is being
- * recovered, or will be; EINVAL when there is no such CPU, or it is not online; EPERM when
- * the caller has not CAP_SYS_NICE and the CPU is isolated (isolcpus, nohz_full)
- * or one on which it may not run; EOPNOTSUPP where the disk has none; ENOMEM;
- * EINTR when the caller was killed; ETIMEDOUT when the drive does not answer, and is
- * reset, after which it can be asked again; EIO, EBUSY, EACCES or EOPNOTSUPP when it
- * refuses; ENODEV when it has gone.
+ * recovered, or is about to be; EINVAL if the CPU does not exist or is offline; EPERM
+ * without CAP_SYS_NICE if the CPU is isolated (isolcpus, nohz_full) or the caller may
+ * not run on it; EOPNOTSUPP if the disk has no queues to set aside; ENOMEM; EINTR when
+ * the caller was killed; ETIMEDOUT if the drive does not answer, and then it is reset,
+ * after which the call can be repeated; EIO, EBUSY, EACCES or EOPNOTSUPP if the drive
+ * refuses; ENODEV when the drive has gone.
  */
 struct chario_queue_create {
 	__u32 size;
