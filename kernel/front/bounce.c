@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Reads through memory of the kernel: whole blocks around what is wanted.
+ * Reads through memory of the kernel: the whole blocks around the wanted bytes.
  */
 #include <linux/atomic.h>
 #include <linux/gfp.h>
@@ -10,9 +10,9 @@
 #include "front/patch.h"
 
 /**
- * chario_bounce_init() - have memory
+ * chario_bounce_init() - allocate the memory of a bounce
  * @bounce: zeroed
- * @size: most that is read at a time, whole blocks
+ * @size: most bytes that are read at a time, whole blocks
  *
  * Return: 0 or ENOMEM.
  */
@@ -25,7 +25,7 @@ int chario_bounce_init(struct chario_bounce *bounce, u32 size)
 
 /**
  * chario_bounce_deinit() - undo chario_bounce_init()
- * @bounce: nobody reads
+ * @bounce: not in use by any read
  */
 void chario_bounce_deinit(struct chario_bounce *bounce)
 {
@@ -34,8 +34,8 @@ void chario_bounce_deinit(struct chario_bounce *bounce)
 }
 
 /*
- * After a failure the drive may still reach the memory: other memory takes its place.
- * The core holds the pages as long as that.
+ * After a failure the drive may still access the memory, so other memory replaces it.
+ * The core holds the old pages until the drive has finished with them.
  */
 static void *replace(struct chario_bounce *bounce, void *spare)
 {
@@ -46,11 +46,11 @@ static void *replace(struct chario_bounce *bounce, void *spare)
 /**
  * chario_bounce_read() - read some of the next bytes of a call
  * @cf: the file
- * @bounce: its
- * @iter: where they are wanted
+ * @bounce: bounce of the file
+ * @iter: destination of the bytes
  * @pos: byte offset on the disk
  *
- * Return: how many, or -errno.
+ * Return: number of bytes that have been read, or -errno.
  */
 ssize_t chario_bounce_read(struct chario_file *cf, struct chario_bounce *bounce,
 			   struct iov_iter *iter, u64 pos)
@@ -76,7 +76,7 @@ ssize_t chario_bounce_read(struct chario_file *cf, struct chario_bounce *bounce,
 	if (!spare)
 		free_pages_exact(m.memory, m.bytes);
 	else
-		/* Pairs with the exchange of the next reader. */
+		/* Pairs with the xchg() of the next reader. */
 		smp_store_release(&bounce->spare,
 				  error ? replace(bounce, spare) : spare);
 	if (error)

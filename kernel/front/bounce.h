@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A bounce: memory through which a file of any size reads what cannot go straight to
- * its caller.
+ * A bounce: memory through which a file of any size reads bytes that cannot go straight
+ * to its caller.
  */
 #ifndef CHARIO_FRONT_BOUNCE_H
 #define CHARIO_FRONT_BOUNCE_H
@@ -11,10 +11,10 @@
 #include "front/front.h"
 
 /**
- * struct chario_bounce - the memory of a file
- * @size: of @spare
- * @spare: NULL while a read has it; reads that find it gone have memory of their
- *	own, so that none waits for another
+ * struct chario_bounce - the bounce memory of a file
+ * @size: length of @spare in bytes
+ * @spare: the memory; NULL while a read uses it, and other reads then allocate memory
+ *	of their own, so that no read waits for another
  */
 struct chario_bounce {
 	u32 size;

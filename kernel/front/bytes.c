@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The front end `bytes`: a file whose reads and writes have any size, place and
+ * The front end `bytes`: files whose reads and writes have any size, place and
  * alignment.
  *
- * A call of whole blocks from memory that is aligned is straight: it goes the way
- * of all calls (front/char.c), as many at a time as there are commands.  Only
- * synchronous writes that are small are gathered all the same (front/gather.h),
- * for the next may follow them.  What is left at both ends of other calls is a
- * block that changes in part: it is read, changed and written back behind an edge
- * (core/edge.h), so that no other writer of the disk gets lost in between.
+ * A call of whole blocks from aligned memory is straight: it takes the path of other
+ * files (front/char.c), and as many run at once as there are commands.  Only small
+ * synchronous writes are gathered nevertheless (front/gather.h), because the next write
+ * may follow them.  Other calls have blocks at their ends that change in part: such a
+ * block is read, changed and written back behind an edge (core/edge.h), so that no
+ * write of another caller is lost in between.
  *
- * The file has one gather.  A call that finds it in use by another has one of its
- * own for as long as it lasts.  Whoever has it waits for the drive, which answers or
- * is recovered, and never for a caller's memory.
+ * A file has one gather.  A call that finds it in use has a gather of its own until the
+ * call ends.  The user of a gather waits only for the drive, which answers or is
+ * recovered, and never for a caller's memory.
  *
- * What has been gathered is written by fsync and close, by a read or write that
- * meets it, by a small write elsewhere, and a second after the last write.  Until
- * then it keeps the file open: a last close writes nothing, for the locks of the
- * file have gone by then.
+ * Gathered bytes are written by fsync and close, by a read or write that overlaps them,
+ * by a small write elsewhere, and a second after the last write.  Until then they keep
+ * the file open: a last close writes nothing, because the locks of the file are gone by
+ * then.
  */
 #include <linux/file.h>
 #include <linux/slab.h>
@@ -39,18 +39,19 @@
 #include "trace.h"
 
 /**
- * struct chario_bytes - what a file of any size has in hand
- * @in_use: bit 0: taken by enter(), protects all below but @bounce.  @untold and the
- *	place of @gather are read without it, too, see chario_gather_meets()
- * @idle: who waits for it
- * @gather: bytes that have been written and are not on the disk yet; an fsync
- *	tells of those that are lost, whoever else has been told: other holders
- *	of the file have not
- * @untold: the next write is to tell of it, too
- * @holds: something is gathered, and has a reference to the file
- * @bounce: for reads; not protected by @in_use
- * @locked: as what the memory of both counts
- * @work: writes what has been left lying
+ * struct chario_bytes - the state of a file of any size
+ * @in_use: bit 0: lock taken by enter(), which protects all members below except
+ *	@bounce; @untold and the range of @gather are also read without it, see
+ *	chario_gather_meets()
+ * @idle: calls that wait for @in_use
+ * @gather: bytes that have been written and are not on the disk yet; an fsync returns
+ *	its error even if another call has returned it, because that was to another
+ *	holder of the file
+ * @untold: the next write also returns the error of @gather
+ * @holds: bytes are gathered, and hold a reference to the file
+ * @bounce: memory for reads; not protected by @in_use
+ * @locked: locked memory as which @gather and @bounce count
+ * @work: writes bytes that have stayed gathered for a second
  */
 struct chario_bytes {
 	unsigned long in_use;
@@ -68,7 +69,7 @@ static bool try_enter(struct chario_bytes *b)
 	return !test_and_set_bit_lock(0, &b->in_use);
 }
 
-/* Have the gather: 0; ETIMEDOUT, EINTR on a fatal signal. */
+/* Takes the gather of the file.  Returns 0; ETIMEDOUT; EINTR on a fatal signal. */
 static int enter(struct chario_bytes *b)
 {
 	unsigned long expires = chario_call_expires(b->gather.cf);
@@ -81,9 +82,9 @@ static int enter(struct chario_bytes *b)
 }
 
 /*
- * Undo enter().  While something is gathered the file has one reference more: it is
- * taken before the bit is cleared, and dropped after.  @b stays there all the time: the
- * caller has the file open, or is the work, which the last close waits for.
+ * Undoes enter().  While bytes are gathered they hold a reference to the file, which is
+ * taken before the bit is cleared, and dropped after.  @b outlives this call: the
+ * caller has the file open, or is the work, for which the last close waits.
  */
 static void leave(struct chario_bytes *b)
 {
@@ -94,16 +95,19 @@ static void leave(struct chario_bytes *b)
 	if (holds && !held)
 		get_file(file);
 	clear_bit_unlock(0, &b->in_use);
-	/* Pairs with the barrier in prepare_to_wait(). */
+	/* The barrier pairs with that in prepare_to_wait(). */
 	smp_mb__after_atomic();
-	/* Ordered by the barrier above. */
+	/* The barrier above orders this read. */
 	if (unlikely(waitqueue_active(&b->idle)))
 		wake_up(&b->idle);
 	if (held && !holds)
 		fput(file);
 }
 
-/* Bytes that earlier calls have gathered: to those who trace, a request of its own. */
+/*
+ * Writes the bytes that earlier calls have gathered, which the trace shows as a call of
+ * its own.
+ */
 static int write_late(struct chario_bytes *b)
 {
 	const struct chario_gather *g = &b->gather;
@@ -119,7 +123,10 @@ static void write_left_lying(struct work_struct *work)
 	struct chario_bytes *b = container_of(to_delayed_work(work),
 					      struct chario_bytes, work);
 
-	/* Never wait: a call may have it for long, and other files need this worker. */
+	/*
+	 * Never wait: a call may use the gather for long, and other files need this
+	 * worker.
+	 */
 	if (!try_enter(b)) {
 		queue_delayed_work(chario_workqueue, &b->work, HZ);
 		return;
@@ -130,8 +137,9 @@ static void write_left_lying(struct work_struct *work)
 }
 
 /*
- * How many of the next bytes can go straight to the drive: whole blocks, from aligned
- * memory, or 0.  Also 0 where fewer than @least are left, which are better gathered.
+ * Returns how many of the next bytes can go straight to the drive, as whole blocks from
+ * aligned memory; 0 if none can, or if fewer than @least are left, which are better
+ * gathered.
  */
 static size_t direct_bytes(const struct chario_device *cio,
 			   const struct iov_iter *iter, u64 pos, size_t least)
@@ -157,7 +165,7 @@ static ssize_t move_direct(struct chario_file *cf, struct iov_iter *iter,
 	if (fua)
 		chario_call_set_durable(&call);
 	ret = chario_request_run(&call);
-	/* One that was cut short ends here: its memory has gone on. */
+	/* A call that was cut short ends here: @iter has been advanced too far. */
 	if (ret == bytes)
 		iov_iter_reexpand(iter, rest);
 	else
@@ -165,7 +173,7 @@ static ssize_t move_direct(struct chario_file *cf, struct iov_iter *iter,
 	return ret;
 }
 
-/* Does a call have to look at what is gathered before it goes on? */
+/* Must a call deal with the gathered bytes before it goes on? */
 static bool is_met(struct chario_bytes *b, enum chario_op op, u64 pos,
 		   size_t bytes)
 {
@@ -173,7 +181,7 @@ static bool is_met(struct chario_bytes *b, enum chario_op op, u64 pos,
 	       chario_gather_meets(&b->gather, pos, bytes);
 }
 
-/* The error of bytes that are lost, which a write is to tell once. */
+/* Returns the error of lost bytes once, for a write. */
 static int take_untold(struct chario_bytes *b)
 {
 	int error = b->untold ? b->gather.error : 0;
@@ -182,7 +190,10 @@ static int take_untold(struct chario_bytes *b)
 	return error;
 }
 
-/* Write what a call meets: 0, or what became of that, or of what was to be told. */
+/*
+ * Writes the gathered bytes that a call overlaps.  Returns 0, the error of that write,
+ * or, for a write, the error of bytes that were lost before.
+ */
 static int make_way(struct chario_bytes *b, enum chario_op op, u64 pos,
 		    size_t bytes)
 {
@@ -200,7 +211,7 @@ static int make_way(struct chario_bytes *b, enum chario_op op, u64 pos,
 	return ret;
 }
 
-/* Gather some of the next bytes of a write; how many. */
+/* Gathers some of the next bytes of a write, and returns their number. */
 static ssize_t add(struct chario_gather *g, struct iov_iter *iter, u64 pos,
 		   bool durable)
 {
@@ -213,7 +224,7 @@ static ssize_t add(struct chario_gather *g, struct iov_iter *iter, u64 pos,
 	return ret ?: chario_gather_add(g, iter, pos);
 }
 
-/* By the gather of the file, in which the last bytes of the call stay. */
+/* Writes with the gather of the file, in which the last bytes of the call stay. */
 static ssize_t write_shared(struct chario_bytes *b, struct iov_iter *iter,
 			    u64 pos, bool durable)
 {
@@ -227,7 +238,7 @@ static ssize_t write_shared(struct chario_bytes *b, struct iov_iter *iter,
 	return ret;
 }
 
-/* While another call has the gather of the file. */
+/* Writes while another call uses the gather of the file. */
 static ssize_t write_alone(struct chario_file *cf, struct iov_iter *iter,
 			   u64 pos, bool durable)
 {
@@ -247,7 +258,7 @@ static ssize_t write_alone(struct chario_file *cf, struct iov_iter *iter,
 	return ret;
 }
 
-/* Write or gather some of the next bytes of a write; how many. */
+/* Writes or gathers some of the next bytes of a write, and returns their number. */
 static ssize_t write_part(struct chario_file *cf, struct iov_iter *iter,
 			  u64 pos, bool durable)
 {
@@ -272,8 +283,8 @@ static ssize_t write_part(struct chario_file *cf, struct iov_iter *iter,
 }
 
 /*
- * Wait for memory that is to be gathered, with nothing that others may want.  A call
- * ends where that cannot be read.
+ * Waits for memory that is to be gathered, without holding anything that others need.
+ * The call is cut off where its memory cannot be read.
  */
 static int fault_in(struct iov_iter *iter, u32 most, unsigned long expires)
 {
@@ -306,7 +317,7 @@ static ssize_t write_parts(struct chario_file *cf, struct iov_iter *iter,
 		if (ret != -EFAULT)
 			return ret;
 		ret = fault_in(iter, cf->bytes->gather.size, expires);
-		/* The call ends there, as at the end of the disk. */
+		/* The call ends here, as at the end of the disk. */
 		if (ret)
 			return total ?: ret;
 	}
@@ -334,7 +345,10 @@ static ssize_t read_parts(struct chario_file *cf, struct iov_iter *iter,
 	return total ?: ret;
 }
 
-/* Without waiting: a small write that only adds to what is gathered, else -EAGAIN. */
+/*
+ * Performs, without waiting, a small write that only adds to the gathered bytes; else
+ * returns -EAGAIN.
+ */
 static ssize_t gather_now(struct chario_bytes *b, struct iov_iter *iter,
 			  u64 pos)
 {
@@ -365,8 +379,8 @@ static ssize_t transfer_now(struct chario_bytes *b, struct iov_iter *iter,
 }
 
 /**
- * chario_bytes_are_straight() - does a call go the way of all calls?
- * @iocb: of a file of any size
+ * chario_bytes_are_straight() - does a call take the path of other files?
+ * @iocb: a call to a file of any size
  * @iter: the caller's memory
  * @op: read or write
  */
@@ -388,11 +402,11 @@ bool chario_bytes_are_straight(struct kiocb *iocb, struct iov_iter *iter,
 }
 
 /**
- * chario_bytes_make_way() - write what a straight call meets
- * @iocb: of a file of any size
+ * chario_bytes_make_way() - write the gathered bytes that a straight call overlaps
+ * @iocb: a call to a file of any size
  * @iter: the caller's memory
  *
- * Return: 0; EAGAIN when that cannot be done now; EINTR; or what became of it.
+ * Return: 0; EAGAIN when that cannot be done now; EINTR; or the errno of the write.
  */
 int chario_bytes_make_way(struct kiocb *iocb, const struct iov_iter *iter)
 {
@@ -406,13 +420,13 @@ int chario_bytes_make_way(struct kiocb *iocb, const struct iov_iter *iter)
 }
 
 /**
- * chario_bytes_transfer() - read or write any bytes
- * @iocb: of a file of any size
+ * chario_bytes_transfer() - read or write bytes of any size and place
+ * @iocb: a call to a file of any size
  * @iter: the caller's memory
  * @op: read or write
  *
- * Return: bytes, or -errno.  A write that the drive fails gives the errno, also
- * where a part of it, or what was gathered before, has reached the disk.
+ * Return: number of bytes, or -errno.  A write that the drive fails returns the errno,
+ * even if a part of it, or bytes gathered before, have reached the disk.
  */
 ssize_t chario_bytes_transfer(struct kiocb *iocb, struct iov_iter *iter,
 			      enum chario_op op)
@@ -444,13 +458,14 @@ ssize_t chario_bytes_transfer(struct kiocb *iocb, struct iov_iter *iter,
 }
 
 /**
- * chario_bytes_flush() - write what has been gathered
+ * chario_bytes_flush() - write the gathered bytes
  * @cf: a file of any size
- * @sync: for an fsync: afterwards an error has been told; a close may be that of
- *	a process that is not interested
+ * @sync: the caller is an fsync, after which an error counts as told; a close may be
+ *	that of a process that ignores the result
  *
  * Return: 0 or -errno, also that of bytes that were lost before; ETIMEDOUT, or EINTR on
- * a fatal signal, when another has the gather: what is in it is written later.
+ * a fatal signal, when another call uses the gather, whose bytes are then written
+ * later.
  */
 int chario_bytes_flush(struct chario_file *cf, bool sync)
 {
@@ -477,7 +492,9 @@ static void free_bytes(struct chario_bytes *b)
 	kfree(b);
 }
 
-/* It counts as locked: or open files without number would use up all memory. */
+/*
+ * The memory counts as locked: else any number of open files could use up all memory.
+ */
 static struct chario_bytes *alloc_bytes(struct chario_file *cf)
 {
 	struct chario_bytes *b = kzalloc(sizeof(*b), GFP_KERNEL_ACCOUNT);
@@ -503,15 +520,15 @@ static struct chario_bytes *alloc_bytes(struct chario_file *cf)
 }
 
 /**
- * chario_bytes_enable() - let calls of a file have any size
+ * chario_bytes_enable() - allow calls of any size on a file
  * @cf: the file
  *
- * Return: 0, also when they could before; ENOMEM, also where RLIMIT_MEMLOCK does not
- * allow its memory; EOPNOTSUPP where a queue holds one command only.
+ * Return: 0, also if they were allowed before; ENOMEM, also if RLIMIT_MEMLOCK is
+ * exceeded; EOPNOTSUPP if a queue holds only one command.
  */
 int chario_bytes_enable(struct chario_file *cf)
 {
-	/* Where the common call looks whether it is one command: never. */
+	/* With this limit no call is a common call, see is_common(). */
 	static const u32 none;
 	struct chario_bytes *b;
 
@@ -533,10 +550,10 @@ int chario_bytes_enable(struct chario_file *cf)
 }
 
 /**
- * chario_bytes_disable() - the last close of a file of any size
+ * chario_bytes_disable() - free the state of a file of any size, at its last close
  * @cf: the file; nothing is gathered
  *
- * Return: 0, or what became of bytes that no fsync has told of.
+ * Return: 0, or the errno of lost bytes that no fsync has returned.
  */
 int chario_bytes_disable(struct chario_file *cf)
 {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A call begins: what the disk and the file say of it.  The same for every
- * front end.
+ * The start of a call with the options of its disk and its file, for every front end.
  */
 #ifndef CHARIO_FRONT_CALL_H
 #define CHARIO_FRONT_CALL_H
@@ -11,14 +10,17 @@
 #include "core/device.h"
 #include "front/front.h"
 
-/* When a call that begins now wants ETIMEDOUT; the current tick has begun already. */
+/*
+ * Returns the deadline of a call that begins now, in jiffies; the 1 is for the current
+ * tick.
+ */
 static inline unsigned long chario_call_expires(const struct chario_file *cf)
 {
 	return jiffies + 1 +
 	       (READ_ONCE(cf->deadline) ?: READ_ONCE(cf->cio->deadline));
 }
 
-/* A synchronous call without memory, as disk and file are set. */
+/* Starts a synchronous call without memory, with the options of disk and file. */
 static inline void chario_call_start(struct chario_call *call,
 				     struct chario_file *cf,
 				     enum chario_op op, u64 pos)
@@ -46,7 +48,7 @@ static inline void chario_call_start(struct chario_call *call,
 	call->expires = chario_call_expires(cf);
 }
 
-/* A write is to be durable; where nothing is cached, each one is. */
+/* Makes a write durable; without a write cache each write is durable anyway. */
 static inline void chario_call_set_durable(struct chario_call *call)
 {
 	if (call->op == CHARIO_OP_WRITE &&
@@ -54,7 +56,7 @@ static inline void chario_call_set_durable(struct chario_call *call)
 		call->control |= CHARIO_CONTROL_FUA;
 }
 
-/* The part of a call that lies on the disk; what is left of it or an errno. */
+/* Returns the length of the part of a call that lies on the disk, or -errno. */
 static inline ssize_t chario_call_clip(const struct chario_device *cio, u64 pos,
 				       size_t bytes, enum chario_op op)
 {

@@ -2,8 +2,8 @@
 /*
  * The front end `char`: /dev/chardiskN as a file.
  *
- * Everything a disk answers: read, write, their vector and positioned forms,
- * lseek, fsync, O_DSYNC, O_DIRECT, io_uring and aio at depth, IOPOLL.
+ * A disk supports read, write, their vector and positioned forms, lseek, fsync,
+ * O_DSYNC, O_DIRECT, IOPOLL, and io_uring and aio with many calls in flight.
  */
 #include <linux/fs.h>
 #include <linux/module.h>
@@ -77,7 +77,7 @@ static int chario_release(struct inode *inode, struct file *file)
 	return 0;
 }
 
-/* Each close(2), so that its caller learns of an error. */
+/* Runs in each close(2), so that its caller learns of an error. */
 static int chario_flush(struct file *file, fl_owner_t id)
 {
 	struct chario_file *cf = file->private_data;
@@ -85,10 +85,13 @@ static int chario_flush(struct file *file, fl_owner_t id)
 	return READ_ONCE(cf->bytes) ? chario_bytes_flush(cf, false) : 0;
 }
 
-/* What apply_flags() looks at. */
+/* The flags that apply_flags() examines. */
 #define SPECIAL	(IOCB_NOWAIT | IOCB_DSYNC | IOCB_HIPRI | IOCB_APPEND)
 
-/* Who appends writes at the end, where there is no room: as with block devices. */
+/*
+ * A write with O_APPEND is at the end of the disk, where it finds no space, as on a
+ * block device.
+ */
 static __always_inline int apply_flags(struct chario_call *call, int flags)
 {
 	if (call->op == CHARIO_OP_WRITE && (flags & IOCB_APPEND))
@@ -101,7 +104,7 @@ static __always_inline int apply_flags(struct chario_call *call, int flags)
 	return 0;
 }
 
-/* An asynchronous call has ended. */
+/* Reports the end of an asynchronous call. */
 static void tell(void *who, ssize_t result, const void *looker)
 {
 	struct kiocb *iocb = who;
@@ -135,7 +138,7 @@ static ssize_t transfer(struct kiocb *iocb, struct iov_iter *iter,
 	chario_call_start(&call, cf, op, iocb->ki_pos);
 	call.iter = iter;
 	if (!is_sync_kiocb(iocb)) {
-		/* Nobody polls for it unless it is said so. */
+		/* An asynchronous call is polled only if its flags request that. */
 		call.async.tell = tell;
 		call.async.who = iocb;
 		call.async.queue = (struct chario_queue **)&iocb->private;
@@ -152,7 +155,7 @@ static ssize_t transfer(struct kiocb *iocb, struct iov_iter *iter,
 	return ret;
 }
 
-/* The common call is one command, and nothing is special about it: errors are. */
+/* A common call is one valid command; errors take the slow path. */
 static __always_inline bool is_common(const struct chario_file *cf,
 				      unsigned long addr, size_t bytes, u64 pos)
 {
@@ -173,8 +176,8 @@ static __always_inline int start_common(struct chario_call *call,
 }
 
 /*
- * Memory of a common call is not there.  The call is started anew: one whose address is
- * given to a function cannot live in registers.
+ * Repeats a common call whose memory is absent.  The call is built anew, because a
+ * struct whose address is passed to a function cannot live in registers.
  */
 static noinline ssize_t transfer_late(struct chario_file *cf,
 				      unsigned long addr, size_t bytes,
@@ -206,7 +209,7 @@ static __always_inline ssize_t transfer_common(struct chario_file *cf,
 	return ret;
 }
 
-/* preadv2() and the like. */
+/* Performs preadv2() and the like. */
 static __always_inline ssize_t transfer_sync(struct kiocb *iocb,
 					     struct iov_iter *iter,
 					     enum chario_op op)
@@ -227,7 +230,7 @@ static __always_inline ssize_t transfer_sync(struct kiocb *iocb,
 	return ret;
 }
 
-/* Apart, so that asynchronous calls do not pay for the stack of these. */
+/* These two are not inlined, so that asynchronous calls do not pay for their stack. */
 static noinline ssize_t read_sync(struct kiocb *iocb, struct iov_iter *iter)
 {
 	return transfer_sync(iocb, iter, CHARIO_OP_READ);
@@ -250,7 +253,7 @@ static ssize_t chario_write_iter(struct kiocb *iocb, struct iov_iter *iter)
 				     transfer(iocb, iter, CHARIO_OP_WRITE);
 }
 
-/* What read() and write() do with all but the common call. */
+/* Performs a read() or write() that is not a common call. */
 static noinline ssize_t transfer_other(struct file *file, char __user *buf,
 				       size_t bytes, loff_t *pos,
 				       enum chario_op op)
@@ -269,7 +272,7 @@ static noinline ssize_t transfer_other(struct file *file, char __user *buf,
 }
 
 /*
- * read() and write(), without the structures that only vectors and io_uring
+ * Performs read() and write(), without the structures that only vectors and io_uring
  * need.
  */
 static __always_inline ssize_t transfer_user(struct file *file,

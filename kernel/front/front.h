@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the files of the character device share: an open disk.
+ * An open disk, as the files of the front ends share it.
  */
 #ifndef CHARIO_FRONT_H
 #define CHARIO_FRONT_H
@@ -34,22 +34,23 @@ int chario_timeline_get_fd(struct chario_device *cio,
 long chario_ioctl(struct file *file, unsigned int cmd, unsigned long arg);
 
 /**
- * struct chario_file - one open of a disk
+ * struct chario_file - an open file of a disk
  * @cio: the disk; holds a reference
- * @origin: what keeps the file open when its callers have gone
+ * @origin: reference that keeps the file open for orphans, see core/origin.h
  * @completion: &enum chario_completion, may be DEFAULT
- * @spin_ns: 0 for the disk's own
- * @deadline_ns: as set by the user, 0 for the disk's own
- * @deadline: the same in jiffies
- * @buffers: its buffers
- * @irq_queue: queue for each CPU that completes by interrupt
- * @poll_queue: the same for polling
- * @own_queue: its own queue, or NULL; stays until the last close
- * @own_queues: the same, for each CPU
- * @bytes: for a file of any size; stays until the last close
- * @single_bytes: where @single_bytes of the disk stands, or a 0: which calls
- *	are one command
- * @pinned: CHARIO_PIN_* bits that it asks for; changed by the back end
+ * @spin_ns: time to spin in nanoseconds, 0 for that of the disk
+ * @deadline_ns: deadline of a call in nanoseconds, as set by the user; 0 for that of
+ *	the disk
+ * @deadline: @deadline_ns in jiffies
+ * @buffers: buffers of the file
+ * @irq_queue: for each CPU, the queue that completes by interrupt
+ * @poll_queue: for each CPU, the queue that is polled
+ * @own_queue: queue that only this file uses, or NULL; stays until the last close
+ * @own_queues: for each CPU, @own_queue
+ * @bytes: state of a file of any size, or NULL; stays until the last close
+ * @single_bytes: largest call in bytes that is one command: the member of the same name
+ *	of the disk, or a 0
+ * @pinned: CHARIO_PIN_* bits that the file requests; changed by the back end
  */
 struct chario_file {
 	struct chario_device *cio;

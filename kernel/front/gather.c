@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Small writes that follow one another are gathered, and written as one.
+ * The gathering of small writes that follow one another, to be written as one.
  */
 #include <linux/gfp.h>
 #include <linux/log2.h>
@@ -14,10 +14,10 @@
 #define GATHER_BYTES	SZ_128K
 
 /**
- * chario_gather_init() - nothing is gathered yet
- * @g: the caller's
- * @cf: the file that they are written to
- * @bytes: of the call that it is for; SIZE_MAX for a file
+ * chario_gather_init() - initialize an empty gather
+ * @g: the gather
+ * @cf: file that the bytes are written to
+ * @bytes: number of bytes of the call that the gather is for; SIZE_MAX for a file
  */
 void chario_gather_init(struct chario_gather *g, struct chario_file *cf,
 			size_t bytes)
@@ -27,7 +27,7 @@ void chario_gather_init(struct chario_gather *g, struct chario_file *cf,
 	u32 most = min_t(u32, READ_ONCE(cio->limits.command_bytes),
 			 GATHER_BYTES);
 
-	/* With a part of a block at both ends. */
+	/* Both ends of the call may be a part of a block. */
 	bytes = min_t(size_t, bytes, GATHER_BYTES) + 2 * block;
 	most = max_t(u32, rounddown_pow_of_two(most), block);
 	g->cf = cf;
@@ -46,12 +46,12 @@ static u32 block_bytes(const struct chario_gather *g)
 }
 
 /**
- * chario_gather_drop_memory() - let go of the memory
- * @g: nothing is gathered
+ * chario_gather_drop_memory() - release the memory
+ * @g: an empty gather
  *
- * After a failure too: the command of a call that has been given up is still with the
- * drive, which may reach this memory, so it is not used again.  The core holds its
- * pages as long as that.
+ * This is also called after a failure: the command of an abandoned call is still with
+ * the drive, which may access this memory, so the memory is not used again.  The core
+ * holds its pages until the drive has finished with them.
  */
 void chario_gather_drop_memory(struct chario_gather *g)
 {
@@ -64,7 +64,7 @@ void chario_gather_drop_memory(struct chario_gather *g)
 }
 
 /**
- * chario_gather_get_memory() - have memory
+ * chario_gather_get_memory() - allocate the memory unless it is there
  * @g: the gather
  *
  * Return: 0 or ENOMEM.
@@ -90,10 +90,11 @@ static void set_range(struct chario_gather *g, u64 start, u64 end)
 }
 
 /**
- * chario_gather_meets() - is something gathered there, or being written?
- * @g: anybody's
+ * chario_gather_meets() - does a range overlap bytes that are gathered, or being
+ *	written?
+ * @g: the gather, which another call may be using
  * @pos: byte offset on the disk
- * @bytes: length
+ * @bytes: number of bytes
  */
 bool chario_gather_meets(struct chario_gather *g, u64 pos, u64 bytes)
 {
@@ -107,14 +108,14 @@ bool chario_gather_meets(struct chario_gather *g, u64 pos, u64 bytes)
 
 /**
  * chario_gather_add() - gather more bytes
- * @g: has memory, and is empty, or ends at @pos and is not full
- * @iter: where they are
+ * @g: gather with memory, which is empty, or ends at @pos and is not full
+ * @iter: source of the bytes
  * @pos: byte offset on the disk
  *
- * Nobody waits for memory while others may want the gather.
+ * This never waits for the caller's memory, because others may want the gather.
  *
- * Return: how many there was room for; EFAULT when not all of these are there: ask
- * chario_pages_fault_in().
+ * Return: number of bytes for which there was room; EFAULT when some of these are
+ * absent, for which the caller waits with chario_pages_fault_in().
  */
 ssize_t chario_gather_add(struct chario_gather *g, struct iov_iter *iter,
 			  u64 pos)
@@ -150,12 +151,12 @@ static int write_whole(struct chario_gather *g, u64 pos, void *from, u32 bytes,
 }
 
 /**
- * chario_gather_write() - write what has been gathered
- * @g: the gather; whatever comes of it, it is empty then
+ * chario_gather_write() - write the gathered bytes
+ * @g: the gather; empty afterwards, also after an error
  * @fua: durable at completion
  *
- * Those who wrote it have been told that it is written, so a fatal signal does not
- * end this.
+ * A fatal signal does not end this, because the writers have been told that their bytes
+ * are written.
  *
  * Context: may sleep; the caller has the file open and the gather to itself.
  *
@@ -180,7 +181,7 @@ int chario_gather_write(struct chario_gather *g, bool fua)
 			ret = write_whole(g, pos, from, stop - pos, fua);
 		pos = stop;
 	}
-	/* Until here whoever writes or reads the same waits for us. */
+	/* Until here, reads and writes of the same bytes wait for the gather. */
 	set_range(g, 0, 0);
 	if (ret) {
 		g->error = ret;

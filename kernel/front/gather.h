@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A gather: small writes that follow one another, on their way to become a whole
- * command.
+ * A gather: small writes that follow one another, which become one command.
  */
 #ifndef CHARIO_FRONT_GATHER_H
 #define CHARIO_FRONT_GATHER_H
@@ -13,17 +12,18 @@
 
 /**
  * struct chario_gather - bytes that have been gathered
- * @cf: the file that they are written to
- * @size: of @memory, a power of two
- * @memory: a piece of the disk, which begins at a multiple of @size; bytes @start to
- *	@end of the disk are there
- * @bounce: a block, for parts of one; both are NULL until they are needed, and
- *	after a failure
- * @lock: protects @start and @end against chario_gather_meets(); all else is
- *	protected by whose it is
- * @start: byte offset on the disk of what has been gathered
- * @end: behind it; nothing is gathered when it is @start
- * @error: of bytes that are lost, 0 for none; whoever tells of it resets it
+ * @cf: file that the bytes are written to
+ * @size: length of @memory in bytes, a power of two
+ * @memory: memory for a piece of the disk that begins at a multiple of @size; holds the
+ *	bytes from @start to @end
+ * @bounce: memory for a block that changes in part; like @memory, NULL until it is
+ *	needed, and after a failure
+ * @lock: protects @start and @end against chario_gather_meets(); all other members
+ *	belong to the user of the gather
+ * @start: byte offset on the disk of the first gathered byte
+ * @end: byte offset behind the last gathered byte; @start if the gather is empty
+ * @error: errno of bytes that are lost, 0 for none; the caller that returns it to the
+ *	user resets it
  */
 struct chario_gather {
 	struct chario_file *cf;
@@ -41,7 +41,7 @@ static inline bool chario_gather_is_empty(const struct chario_gather *g)
 	return g->start == g->end;
 }
 
-/* Does it end where its piece of the disk ends? */
+/* Do the gathered bytes end where their piece of the disk ends? */
 static inline bool chario_gather_is_full(const struct chario_gather *g)
 {
 	return !(g->end & (g->size - 1));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The ioctls of a disk: CharIO's own, size first, decoded by one table; and
- * those that every tool asks a block device.
+ * The ioctls of a disk: CharIO's own, whose structs begin with their size and which one
+ * table decodes, and those of block devices that every tool uses.
  */
 #include <linux/fs.h>
 #include <linux/jiffies.h>
@@ -52,7 +52,7 @@ static int get_file_options(struct chario_file *cf, union chario_argument *arg)
 	return 0;
 }
 
-/* A file whose own queue raises no interrupt polls, unless it says otherwise. */
+/* A file whose own queue raises no interrupt polls by default. */
 static u32 default_completion(const struct chario_file *cf)
 {
 	const struct chario_queue *own = READ_ONCE(cf->own_queue);
@@ -62,8 +62,8 @@ static u32 default_completion(const struct chario_file *cf)
 }
 
 /*
- * A file has buffers or any size, for a buffer would not see what has been
- * gathered.  A buffer that is being made gets its name under the same lock.
+ * A file cannot have both buffers and any size, because a buffer would not see gathered
+ * bytes.  A buffer that is being made gets its id under the same lock.
  */
 static int enable_any_size(struct chario_file *cf)
 {
@@ -113,7 +113,7 @@ static int set_file_options(struct chario_file *cf, union chario_argument *arg)
 
 static int create_buffer(struct chario_file *cf, union chario_argument *arg)
 {
-	/* One that comes too late for this is refused a name. */
+	/* A buffer that passes this too early is refused when it is to get its id. */
 	if (READ_ONCE(cf->bytes))
 		return -EBUSY;
 	return chario_buffer_create(cf->cio, cf->buffers, &arg->create);
@@ -124,24 +124,24 @@ static int destroy_buffer(struct chario_file *cf, union chario_argument *arg)
 	return chario_buffer_destroy(cf->buffers, arg->destroy.id);
 }
 
-/* All calls of a file go to its queue; those that sleep need an interrupt. */
+/* Directs all calls of a file to its own queue; those that sleep need an interrupt. */
 static void use_queue(struct chario_file *cf, struct chario_queue *q)
 {
 	unsigned int cpu;
 
 	for (cpu = 0; cpu < nr_cpu_ids; cpu++)
 		cf->own_queues[cpu] = q;
-	/* Whoever finds the array finds it full. */
+	/* A reader of the pointer finds the array filled in. */
 	smp_store_release(&cf->poll_queue, cf->own_queues);
 	if (!q->polled)
-		/* As above. */
+		/* A reader of this pointer, too, finds the array filled in. */
 		smp_store_release(&cf->irq_queue, cf->own_queues);
 	else
 		cmpxchg(&cf->completion, CHARIO_COMPLETION_DEFAULT,
 			CHARIO_COMPLETION_POLL);
 }
 
-/* Once for each file: whoever sets the array goes on. */
+/* A file gets one queue: of several callers the one that sets the array goes on. */
 static int claim_queue(struct chario_file *cf)
 {
 	struct chario_queue **queues = kcalloc(nr_cpu_ids, sizeof(*queues),
@@ -197,7 +197,7 @@ static int get_health(struct chario_file *cf, union chario_argument *arg)
 
 static int sync_buffer(struct chario_file *cf, union chario_argument *arg)
 {
-	/* A drive can still reach the memory while it is being removed. */
+	/* A drive can still access the memory while it is being removed. */
 	if (READ_ONCE(cf->cio->removed) &&
 	    arg->sync.direction != CHARIO_SYNC_IDLE)
 		return -ENODEV;
@@ -231,12 +231,13 @@ static int open_timeline(struct chario_file *cf, union chario_argument *arg)
 
 /**
  * struct decoder - one ioctl
- * @cmd: its number
- * @min_size: size of the struct in the first ABI version that had it
- * @size: size of the struct in this kernel
+ * @cmd: number of the ioctl
+ * @min_size: size in bytes of the struct in the first ABI version that had it
+ * @size: size in bytes of the struct in this kernel
  * @takes: the struct carries values in
  * @gives: the struct carries values out
- * @run: does it; 0, a file descriptor where the struct gives nothing, or -errno
+ * @run: handler; returns 0, a file descriptor if the struct carries nothing out, or
+ *	-errno
  */
 struct decoder {
 	unsigned int cmd;
@@ -291,7 +292,7 @@ static_assert(sizeof(struct chario_pin) == 88);
 static_assert(sizeof(struct chario_health) == 192);
 static_assert(sizeof(struct chario_timeline_open) == 32);
 
-/* Fill the caller's struct, which may be shorter or longer than ours. */
+/* Fills in the caller's struct, which may be shorter or longer than this kernel's. */
 static int give(const struct decoder *decoder, void __user *to, u32 size,
 		union chario_argument *arg)
 {
@@ -330,8 +331,8 @@ static long run(const struct decoder *decoder, struct chario_file *cf,
 }
 
 /*
- * The numbers that 64-bit and 32-bit programs have for BLKGETSIZE64: it encodes
- * a size_t.
+ * BLKGETSIZE64 encodes the size of a size_t: 64-bit and 32-bit programs have different
+ * numbers.
  */
 #define BLKGETSIZE64_64	_IOR(0x12, 114, s64)
 #define BLKGETSIZE64_32	_IOR(0x12, 114, s32)
@@ -362,9 +363,9 @@ static long block_ioctl(const struct chario_device *cio, unsigned int cmd,
  * chario_ioctl() - the ioctls of /dev/chardiskN
  * @file: an open disk
  * @cmd: see <chario/uapi.h>
- * @arg: pointer to its struct
+ * @arg: pointer to the struct of @cmd
  *
- * Return: 0, what else <chario/uapi.h> says, or -errno.
+ * Return: 0 or another result that <chario/uapi.h> specifies, or -errno.
  */
 long chario_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 {
@@ -375,8 +376,8 @@ long chario_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 	if (likely(cmd == CHARIO_IOC_TRANSFER))
 		return chario_transfer(file, user);
 	/*
-	 * Memory is given back, and asked for, whatever has become of the disk;
-	 * and transfers that have been given up are waited for.
+	 * Buffers can be destroyed and queried, and abandoned transfers waited for,
+	 * even if the disk has been removed.
 	 */
 	if (READ_ONCE(cf->cio->removed) && cmd != CHARIO_IOC_BUFFER_DESTROY &&
 	    cmd != CHARIO_IOC_BUFFER_SYNC && cmd != CHARIO_IOC_SETTLE)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A block is changed in part: read, changed and written back behind an edge
- * (core/edge.h), so that no other writer of the disk gets lost in between.
+ * The change of a part of a block: the block is read, changed and written back behind
+ * an edge (core/edge.h), so that no write of another caller is lost in between.
  */
 #include <linux/bvec.h>
 #include <linux/jiffies.h>
@@ -14,11 +14,11 @@
 #include "front/patch.h"
 
 /**
- * chario_move() - move memory of the kernel to or from the disk
- * @cf: the open file, for what is set for its calls
- * @m: what to move
+ * chario_move() - move bytes between memory of the kernel and the disk
+ * @cf: open file, whose options apply
+ * @m: description of the move
  *
- * Return: 0; -errno when not all of it has been moved.
+ * Return: 0; -errno when some of the bytes have not been moved.
  */
 int chario_move(struct chario_file *cf, const struct chario_move *m)
 {
@@ -50,8 +50,8 @@ int chario_move(struct chario_file *cf, const struct chario_move *m)
 }
 
 /*
- * Two commands of one queue, for the read and the write, before other writers
- * are held up: these keep theirs while they wait for us.
+ * Takes two commands of one queue, for the read and the write, before the edge holds up
+ * other writers: those keep their commands while they wait.
  */
 static int take_two(struct chario_queue *q, const struct chario_origin *origin,
 		    struct chario_command **taken, unsigned long expires)
@@ -76,7 +76,7 @@ static int take_two(struct chario_queue *q, const struct chario_origin *origin,
 	}
 }
 
-/* Read a block, put @bytes of @from at @offset in it, write it back. */
+/* Reads a block, copies @bytes of @from to @offset in the block, and writes it back. */
 static int change_locked(struct chario_file *cf, void *bounce,
 			 const struct chario_edge *edge,
 			 struct chario_queue *q, struct chario_command **taken,
@@ -108,15 +108,16 @@ static int change_locked(struct chario_file *cf, void *bounce,
 /**
  * chario_patch_block() - change a part of a block
  * @cf: the open file
- * @bounce: memory for a block, not that of @from
+ * @bounce: memory for a block, apart from @from
  * @pos: byte offset on the disk
- * @from: what stands there afterwards
- * @bytes: length; up to the end of the block at most
+ * @from: new bytes
+ * @bytes: number of bytes, at most up to the end of the block
  * @fua: durable at completion
  *
- * No other write of the block reaches the drive between its read and its write,
- * nor after a write that is under way: a caller who is killed sees it through,
- * and one whose deadline passes is told when recovery has ended its write.
+ * No other write of the block reaches the drive between the read and the write of this
+ * change, nor while this write may still reach the disk: a killed caller still
+ * completes the change, and a caller whose deadline passes returns when recovery has
+ * ended the write.
  *
  * Return: 0 or -errno.
  */

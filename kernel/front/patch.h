@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Memory of the kernel to and from the disk, whole blocks and parts of one.
+ * Moves between memory of the kernel and the disk, of whole blocks and of a part of
+ * one.
  */
 #ifndef CHARIO_FRONT_PATCH_H
 #define CHARIO_FRONT_PATCH_H
@@ -8,15 +9,15 @@
 #include "chario.h"
 
 /**
- * struct chario_move - memory of the kernel to or from the disk
+ * struct chario_move - a move between memory of the kernel and the disk
  * @op: read or write
- * @memory: of the kernel
+ * @memory: memory of the kernel
  * @pos: byte offset on the disk
- * @bytes: length
+ * @bytes: number of bytes
  * @fua: durable at completion
  * @duty: CHARIO_DUTY_* bits
  * @q: queue of @taken
- * @taken: a command for it, or NULL
+ * @taken: command that has been taken for the move, or NULL
  */
 struct chario_move {
 	enum chario_op op;

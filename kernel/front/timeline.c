@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The front end `timeline`: a timeline as a file descriptor of its own, that is
- * mapped and polled.
+ * The front end `timeline`: a timeline as a file descriptor, which is mapped and
+ * polled.
  *
- * A mapping holds the file, so that the memory goes when both have gone.
+ * A mapping holds the file, so that the memory is freed when both are gone.
  */
 #include <linux/anon_inodes.h>
 #include <linux/file.h>
@@ -33,7 +33,7 @@ static __poll_t timeline_poll(struct file *file, struct poll_table_struct *pt)
 	return READ_ONCE(tl->header->frozen) ? EPOLLIN | EPOLLRDNORM : 0;
 }
 
-/* The rings are ours alone to write to. */
+/* Only the kernel writes to the rings. */
 static int map_rings(struct chario_timeline *tl, struct vm_area_struct *vma)
 {
 	if (vma->vm_flags & VM_WRITE)
@@ -95,7 +95,7 @@ static const struct file_operations timeline_fops = {
 
 /**
  * chario_timeline_get_fd() - CHARIO_IOC_TIMELINE_OPEN
- * @cio: the disk
+ * @cio: disk whose requests are recorded
  * @args: see &struct chario_timeline_open
  *
  * Return: a file descriptor or -errno, see &struct chario_timeline_open.

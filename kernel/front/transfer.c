@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The front end `transfer`: reads and writes between disk and buffer, as
- * CHARIO_IOC_TRANSFER says.
+ * The front end `transfer`: reads and writes between disk and buffer, see
+ * CHARIO_IOC_TRANSFER.
  */
 #include <linux/fs.h>
 #include <linux/uaccess.h>
@@ -21,7 +21,7 @@ static_assert((int)CHARIO_TRANSFER_WRITE == (int)CHARIO_OP_WRITE);
 static_assert((int)CHARIO_TRANSFER_FLUSH == (int)CHARIO_OP_FLUSH);
 static_assert(sizeof(struct chario_transfer) == 64);
 
-/* The struct of a program that knows more members than we do. */
+/* Fetches the struct of a program that knows more members than this kernel. */
 static noinline int fetch_longer(struct chario_transfer *t,
 				 const void __user *user)
 {
@@ -33,11 +33,11 @@ static noinline int fetch_longer(struct chario_transfer *t,
 }
 
 /**
- * chario_transfer_fetch() - get the struct of a caller
- * @t: gets it
- * @user: where it is
+ * chario_transfer_fetch() - copy the struct of a caller
+ * @t: destination
+ * @user: the caller's struct
  *
- * Return: 0; EFAULT; EINVAL, E2BIG when its size is not right.
+ * Return: 0; EFAULT; EINVAL or E2BIG when its size is wrong.
  */
 __always_inline int chario_transfer_fetch(struct chario_transfer *t,
 					  const void __user *user)
@@ -49,7 +49,7 @@ __always_inline int chario_transfer_fetch(struct chario_transfer *t,
 	return 0;
 }
 
-/* 0, or what is wrong with it whatever the disk. */
+/* Returns 0, or -errno for a transfer that is invalid on every disk. */
 static inline int check(const struct chario_transfer *t, fmode_t mode)
 {
 	if (unlikely(t->op > CHARIO_TRANSFER_FLUSH || (t->flags & ~FLAGS) ||
@@ -81,7 +81,7 @@ static inline void start(struct chario_call *call, struct chario_file *cf,
 				nsecs_to_jiffies(t->deadline_ns + TICK_NSEC - 1);
 }
 
-/* What a file of any size has gathered. */
+/* Writes the bytes that a file of any size has gathered. */
 static int flush_bytes(struct chario_file *cf, bool nowait)
 {
 	if (!READ_ONCE(cf->bytes))
@@ -103,7 +103,7 @@ static ssize_t flush(struct chario_file *cf, const struct chario_transfer *t,
 		return ret;
 	if (!(cf->cio->features & CHARIO_FEATURE_WRITE_CACHE))
 		return 0;
-	/* Its caller waits, on a thread that may. */
+	/* A flush sleeps: io_uring repeats it on a thread that may. */
 	if (nowait)
 		return -EAGAIN;
 	trace_enter(cf->cio, CHARIO_OP_FLUSH, 0, 0);
@@ -122,7 +122,7 @@ static inline void set_slice(struct chario_call *call,
 	call->bytes = bytes;
 }
 
-/* One command, and its caller waits: the call needs no place in memory. */
+/* Transfers by one command, for a caller that waits: the call can live in registers. */
 static __always_inline ssize_t transfer_single(struct chario_file *cf,
 					       const struct chario_transfer *t,
 					       u32 bytes)
@@ -134,7 +134,7 @@ static __always_inline ssize_t transfer_single(struct chario_file *cf,
 	return chario_flight_try_single(&call, 0, bytes);
 }
 
-/* Nobody polls for an asynchronous call unless it is said so. */
+/* An asynchronous call is polled only if its flags request that. */
 static inline void set_async(struct chario_call *call,
 			     const struct chario_transfer *t, bool nowait)
 {
@@ -143,7 +143,10 @@ static inline void set_async(struct chario_call *call,
 		call->completion = CHARIO_COMPLETION_IRQ;
 }
 
-/* One command, and its caller is told; EAGAIN when none is free. */
+/*
+ * Transfers by one command, for a caller that does not wait.  Returns EAGAIN when no
+ * command is free.
+ */
 static __always_inline ssize_t
 transfer_single_async(struct chario_file *cf, const struct chario_transfer *t,
 		      u32 bytes, const struct chario_async *async)
@@ -220,13 +223,13 @@ static __always_inline ssize_t transfer(struct chario_file *cf,
 }
 
 /**
- * chario_transfer_run() - do what an asynchronous caller wants
+ * chario_transfer_run() - perform a transfer for an asynchronous caller
  * @file: the open disk
- * @t: what that is
- * @async: who is told
- * @nowait: EAGAIN rather than sleep
+ * @t: the transfer
+ * @async: the caller
+ * @nowait: return EAGAIN rather than sleep
  *
- * Return: -EIOCBQUEUED when @async will be told; else as chario_transfer().
+ * Return: -EIOCBQUEUED when @async will be called; else see chario_transfer().
  */
 ssize_t chario_transfer_run(struct file *file, const struct chario_transfer *t,
 			    const struct chario_async *async, bool nowait)
@@ -246,7 +249,7 @@ ssize_t chario_transfer_run(struct file *file, const struct chario_transfer *t,
  * @file: the open disk
  * @user: &struct chario_transfer
  *
- * Return: bytes, or -errno, see &struct chario_transfer.
+ * Return: number of bytes or -errno, see &struct chario_transfer.
  */
 long chario_transfer(struct file *file, const void __user *user)
 {

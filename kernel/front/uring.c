@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The front end `uring`: transfers as commands of io_uring, CHARIO_IOC_TRANSFER
- * as its number.
+ * The front end `uring`: transfers as commands of io_uring, with the number
+ * CHARIO_IOC_TRANSFER.
  *
- * The struct stands in the submission entry where that has 128 bytes, and its
- * address does where it has 64.  The caller is told from its own task, or finds
- * out by polling.
+ * A submission entry of 128 bytes contains the struct, one of 64 bytes its address.
+ * The completion is posted from the task of the caller, or found by polling.
  */
 #include <linux/fs.h>
 #include <linux/io_uring_types.h>
@@ -16,10 +15,10 @@
 #include "front/front.h"
 
 /**
- * struct note - what a command carries, in its 32 bytes
- * @queue: of its request
- * @result: bytes or -errno
- * @polled: nobody needs to be woken
+ * struct note - the state of a transfer, in the 32 bytes that a command of io_uring has
+ * @queue: queue of the request
+ * @result: number of bytes or -errno
+ * @polled: the ring polls, so that no task needs to be woken
  */
 struct note {
 	struct chario_queue *queue;
@@ -45,9 +44,10 @@ static void end(struct io_uring_cmd *ioucmd, unsigned int issue_flags)
 }
 
 /*
- * A ring that is polled only takes a note, from any context.  Its lock is held
- * where it looks by itself: only then may io_uring keep the memory of the command
- * for the next.  What finds the command may as well be another ring.
+ * Completes a transfer.  For a ring that polls, this only posts the completion, in any
+ * context.  io_uring may keep the memory of the command for the next one only under the
+ * lock of its ring, which is held if that ring itself looks for completions.  The
+ * command may also be found by another ring that polls the same queue.
  */
 static void tell(void *who, ssize_t result, const void *looker)
 {
@@ -63,7 +63,7 @@ static void tell(void *who, ssize_t result, const void *looker)
 		io_uring_cmd_complete_in_task(ioucmd, end);
 }
 
-/* The entry is shared with user space: each byte is read once. */
+/* The submission entry is shared with user space, so each byte is read once. */
 static int fetch(struct chario_transfer *t, struct io_uring_cmd *ioucmd,
 		 unsigned int issue_flags)
 {
@@ -79,7 +79,7 @@ static int fetch(struct chario_transfer *t, struct io_uring_cmd *ioucmd,
 	return t->size == sizeof(*t) ? 0 : -EINVAL;
 }
 
-/* A ring that is polled polls all of its transfers; no other can. */
+/* A ring that polls, polls all of its transfers; another ring polls none. */
 static int apply_flags(struct chario_transfer *t, unsigned int issue_flags)
 {
 	if (issue_flags & IO_URING_F_IOPOLL)
@@ -103,12 +103,12 @@ static int read_entry(struct chario_transfer *t, struct io_uring_cmd *ioucmd,
 }
 
 /**
- * chario_uring_cmd() - a command of io_uring
+ * chario_uring_cmd() - run a command of io_uring
  * @ioucmd: the command
- * @issue_flags: how io_uring runs it
+ * @issue_flags: IO_URING_F_* bits
  *
- * Return: -EIOCBQUEUED, the result comes by itself; -EAGAIN, to be called again
- * where it may sleep.
+ * Return: -EIOCBQUEUED if the result is posted; -EAGAIN if io_uring must repeat the
+ * call on a thread that may sleep.
  */
 int chario_uring_cmd(struct io_uring_cmd *ioucmd, unsigned int issue_flags)
 {
@@ -138,8 +138,8 @@ out:
 }
 
 /**
- * chario_uring_cmd_iopoll() - has it ended?
- * @ioucmd: in flight
+ * chario_uring_cmd_iopoll() - look for the completion of a command
+ * @ioucmd: a command in flight
  * @batch: not used
  * @flags: not used
  *
