@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The glossary of the module.
+ * The glossary of the module: its things, from the caller to the drive.
  *
- * Things, from the caller to the drive
- *
- *   drive    struct chario_drive, what the disks of one device share: queues,
+ *   drive    struct chario_drive, the device behind one or more disks: queues,
  *            state, recovery
  *   device   struct chario_device, a disk: /dev/chardiskN.        Local: cio
- *   file     struct chario_file, one open of it
- *   call     struct chario_call, what a front end has been asked for; lives
+ *   file     struct chario_file, an open file of a disk
+ *   call     struct chario_call, a read, write or flush of a caller; lives
  *            on the caller's stack
  *   buffer   struct chario_buffer, memory that is mapped once, for many calls;
  *            belongs to a file.                                    Local: buf
@@ -20,9 +18,9 @@
  *   timeline struct chario_timeline, the recorder of stages; one track, a ring
  *            that user space maps, for each queue.                 Local: tl
  *
- * Layers: front/ knows callers, back/ knows devices, core/ knows requests.
- * front/ includes core/; back/ includes core/; core/ includes neither, and they
- * never meet: main.c hands the core what it starts of them.
+ * Layers: front/ knows callers, back/ knows devices, core/ knows requests. front/ and
+ * back/ include core/ and never each other; core/ includes neither: main.c gives it the
+ * parts of them that it starts.
  *
  * A request can be followed by opening files in the order of Kbuild.
  */
@@ -47,7 +45,7 @@ struct chario_timeline;
 struct chario_track;
 struct chario_waiter;
 
-/* What is asked of the device. */
+/* The operation of a request. */
 enum chario_op {
 	CHARIO_OP_READ,
 	CHARIO_OP_WRITE,

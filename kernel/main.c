@@ -54,7 +54,7 @@ static void __exit chario_exit(void)
 	chario_loopback_exit();
 	chario_workers_exit();
 	chario_device_class_exit();
-	/* Workers have let go of the last buffers. */
+	/* Workers have released the last buffers by now. */
 	chario_window_close_all();
 }
 

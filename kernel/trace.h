@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Tracepoints: one for each stage of a request, with the names of enum
- * chario_stage.  Off they cost one nop each.
+ * Tracepoints: one for each stage of a request, with the names of enum chario_stage,
+ * and one for buffers.  A tracepoint that is off costs one nop.
  *
- * The timeline hangs on them too, core/track.c: some arguments are for it alone.
+ * The timeline records by them too (core/track.c): some arguments are for it alone.
  */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM chario
@@ -27,7 +27,7 @@ TRACE_DEFINE_ENUM(CHARIO_OP_FLUSH);
 			 { CHARIO_OP_WRITE, "write" },	\
 			 { CHARIO_OP_FLUSH, "flush" })
 
-/* A call, before it has commands. */
+/* A call has reached a front end, and has no commands yet. */
 TRACE_EVENT(enter,
 	TP_PROTO(const struct chario_device *cio, unsigned int op, u64 offset,
 		 ssize_t bytes),
@@ -50,8 +50,8 @@ TRACE_EVENT(enter,
 );
 
 /*
- * A request has its result.  Its first command has not been given back; NULL
- * for a caller who has given up.
+ * A request has its result.  @first has not been given back; it is NULL for a caller
+ * that has abandoned its request.
  */
 TRACE_EVENT(finish,
 	TP_PROTO(struct chario_queue *q, const struct chario_command *first,
@@ -75,7 +75,7 @@ TRACE_EVENT(finish,
 		  __entry->bytes)
 );
 
-/* A device command. */
+/* A device command has reached a stage. */
 DECLARE_EVENT_CLASS(chario_command,
 	TP_PROTO(struct chario_queue *q, const struct chario_command *cmd,
 		 int error),
@@ -117,7 +117,7 @@ CHARIO_COMMAND_EVENT(post);
 CHARIO_COMMAND_EVENT(reap);
 CHARIO_COMMAND_EVENT(unmap);
 
-/* A queue: one doorbell or interrupt may stand for several commands. */
+/* A queue has had a doorbell or interrupt, which may be for several commands. */
 DECLARE_EVENT_CLASS(chario_queue,
 	TP_PROTO(struct chario_queue *q, unsigned int count),
 	TP_ARGS(q, count),
@@ -143,7 +143,7 @@ DEFINE_EVENT(chario_queue, irq,
 	TP_PROTO(struct chario_queue *q, unsigned int count),
 	TP_ARGS(q, count));
 
-/* A buffer has been made; its first address for the device. */
+/* A buffer has been made; @address is its first address for the device. */
 TRACE_EVENT(buffer,
 	TP_PROTO(const struct chario_buffer *buf),
 	TP_ARGS(buf),

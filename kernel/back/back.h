@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The back ends that there are.
+ * The back ends of the module.
  */
 #ifndef CHARIO_BACK_H
 #define CHARIO_BACK_H

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * All that the module knows of kernel versions.  Forced into every file.
+ * All code of the module that depends on the version of the kernel.  The compiler
+ * includes this header before every file.
  *
  * The other files are written for the newest kernel; each shim here names the
  * commit and the release that made it necessary.  Oldest kernel: 6.1.
@@ -83,7 +84,10 @@ static inline void vm_flags_clear(struct vm_area_struct *vma, vm_flags_t flags)
 #define chario_compat_import_ns(ns) MODULE_IMPORT_NS(#ns)
 #endif
 
-/* See Kbuild.  Sparse cannot follow the guard() in the newer function. */
+/*
+ * Kbuild finds out which one the kernel has.  Sparse cannot follow the guard() in the
+ * newer one.
+ */
 #ifdef __CHECKER__
 #define chario_compat_has_override(pdev) (!!(pdev))
 #elif defined(CHARIO_DEVICE_HAS_DRIVER_OVERRIDE)
@@ -93,9 +97,9 @@ static inline void vm_flags_clear(struct vm_area_struct *vma, vm_flags_t flags)
 #endif
 
 /*
- * "mm/gup: retire follow_hugetlb_page()", 6.6: before, FOLL_NOFAULT was not looked at
- * for huge pages.  See pages.c; where the header has no FOLL_FAST_ONLY, from 6.3 on,
- * nothing can be done about it.
+ * "mm/gup: retire follow_hugetlb_page()", 6.6: before, FOLL_NOFAULT had no effect on
+ * huge pages.  See pages.c; kernels from 6.3 on, whose header has no FOLL_FAST_ONLY,
+ * have no work-around.
  */
 #ifdef FOLL_FAST_ONLY
 int chario_compat_pin_locked(unsigned long addr, unsigned int nr,
@@ -116,8 +120,9 @@ static inline int chario_compat_pin_present(unsigned long addr, unsigned int nr,
 #endif
 
 /*
- * Kernels that clear every variable on the stack (CONFIG_INIT_STACK_ALL_ZERO)
- * are told which ones are written in full anyway; gcc 12, clang.
+ * Kernels with CONFIG_INIT_STACK_ALL_ZERO clear every variable on the stack, except
+ * those with this attribute of gcc 12 and clang; it is for variables that are written
+ * in full anyway.
  */
 #if __has_attribute(uninitialized)
 #define chario_uninitialized __attribute__((uninitialized))

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Pinning what is there, on kernels that would wait for a huge page that is not.
+ * Pinning of pages that are present, on kernels that would wait for an absent huge
+ * page.
  *
- * The page tables are looked at without a lock first.  What is not found so is looked
- * for under the lock of the address space, unless somebody else has it, or one of the
- * pages would be a huge one: then the caller is told that it is not there, and waits for
- * it elsewhere, after which the first way finds it.
+ * The page tables are first searched without a lock.  If that does not find all pages,
+ * they are searched under the lock of the address space.  If that lock is taken, or one
+ * of the pages would be a huge one, the pages count as absent: the caller waits for
+ * them elsewhere, after which the search without a lock finds them.
  */
 #include <linux/hugetlb_inline.h>
 #include <linux/mm.h>
 #include <linux/sched.h>
 
 #ifdef FOLL_FAST_ONLY
-/* Under the lock of the address space. */
+/* The caller holds the lock of the address space. */
 static bool has_huge(unsigned long addr, unsigned long end)
 {
 	struct vm_area_struct *vma = find_vma(current->mm, addr);
@@ -24,14 +25,16 @@ static bool has_huge(unsigned long addr, unsigned long end)
 }
 
 /**
- * chario_compat_pin_locked() - pin what is there, but no huge pages
- * @addr: address in user space, of a page
- * @nr: pages
+ * chario_compat_pin_locked() - pin pages that are present, but no huge pages
+ * @addr: address of a page in user space
+ * @nr: number of pages
  * @flags: FOLL_WRITE or 0
- * @pages: get pinned
- * @got: pages that have been pinned without a lock, which are let go; or an errno
+ * @pages: array that is filled with the pinned pages
+ * @got: number of pages that have been pinned without a lock, which are unpinned first;
+ *	or an errno
  *
- * Return: how many from the first on have been pinned; EFAULT when that is not there.
+ * Return: number of pages from the first on that have been pinned; EFAULT if the first
+ * is absent.
  */
 int chario_compat_pin_locked(unsigned long addr, unsigned int nr,
 			     unsigned int flags, struct page **pages, int got)
