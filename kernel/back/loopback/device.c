@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The device: a worker for each queue, which copies.
+ * The device: a worker for each queue, which copies bytes.
  *
- * What real drives do to those who use them can be asked of it by parameters: to be
- * slow, to end commands in another order, with an error, or never, to fail, not to
- * come up again, to be gone.  So deadlines, orphans, recovery and removal can be
- * tried without a drive.
+ * Parameters make the device misbehave like real drives: it is slow, ends commands in
+ * another order, with an error, or never, fails, does not come up again, or is gone.
+ * So deadlines, orphans, recovery and removal can be tested without a drive.
  */
 #include <linux/delay.h>
 #include <linux/highmem.h>
@@ -15,7 +14,7 @@
 #include "core/range.h"
 #include "loopback.h"
 
-/* From here on the device waits in a way that can be ended. */
+/* Delays from this one on end at once when the device is stopped. */
 #define LONG_DELAY_US	(20 * USEC_PER_MSEC)
 
 enum loopback_trouble {
@@ -51,7 +50,7 @@ MODULE_PARM_DESC(loopback_trouble, "State of the disk in memory: 0 it is well (d
 
 static DEFINE_SPINLOCK(faults_lock);
 
-/* Is a fault due?  @left: how many are left. */
+/* Is a fault due?  @left: number of faults that are left. */
 static bool take_fault(int *left)
 {
 	bool due;
@@ -103,7 +102,10 @@ static void move(struct loopback_queue *lq, const struct chario_command *cmd)
 		move_pages(cmd, memory + cmd->disk_offset);
 }
 
-/* Begin the next command; NULL when there is none, or nothing is to be begun. */
+/*
+ * Takes the next command; returns NULL when there is none, or the device begins none
+ * now.
+ */
 static struct chario_command *begin_next(struct loopback_queue *lq)
 {
 	struct chario_command *cmd = NULL;
@@ -116,7 +118,10 @@ static struct chario_command *begin_next(struct loopback_queue *lq)
 	return cmd;
 }
 
-/* Take the time that a command takes; false when the device has been stopped. */
+/*
+ * Waits for the time that a command takes.  Returns false when the device has been
+ * stopped.
+ */
 static bool take_time(struct loopback_queue *lq)
 {
 	int us = READ_ONCE(loopback_delay_us);
@@ -137,8 +142,8 @@ static void lose(struct loopback_queue *lq, const struct chario_command *cmd)
 }
 
 /**
- * loopback_device_serve() - run the device of a queue while there is something to do
- * @work: of the queue
+ * loopback_device_serve() - run the device of a queue until there is no command to do
+ * @work: work of the queue
  */
 void loopback_device_serve(struct work_struct *work)
 {
@@ -163,7 +168,7 @@ void loopback_device_serve(struct work_struct *work)
 }
 
 /**
- * loopback_device_health() - what the device says of itself
+ * loopback_device_health() - the health that the device reports
  *
  * Context: any.
  */
@@ -180,9 +185,9 @@ enum chario_drive_health loopback_device_health(void)
 }
 
 /**
- * loopback_device_revive() - a reset is to help against a failure
+ * loopback_device_revive() - let a reset end a failure
  *
- * Return: false when it does not.
+ * Return: false when the failure stays.
  */
 bool loopback_device_revive(void)
 {
@@ -199,8 +204,9 @@ bool loopback_device_aborts(void)
 }
 
 /**
- * loopback_device_stop() - the device touches no memory when this returns
- * @lq: its queue
+ * loopback_device_stop() - stop the device of a queue, which accesses no memory
+ *	afterwards
+ * @lq: the queue
  */
 void loopback_device_stop(struct loopback_queue *lq)
 {
@@ -211,7 +217,9 @@ void loopback_device_stop(struct loopback_queue *lq)
 	cancel_work_sync(&lq->work);
 }
 
-/* Of the commands that it does not delay, each second one has ended when this returns. */
+/*
+ * Every second command has ended when this returns, unless the device delays commands.
+ */
 static int loopback_submit(struct chario_queue *q, struct chario_command *cmd)
 {
 	struct loopback_queue *lq = to_loopback_queue(q);
@@ -231,7 +239,7 @@ static int loopback_submit(struct chario_queue *q, struct chario_command *cmd)
 	return 0;
 }
 
-/* For a device that takes commands outside the lock of their queue. */
+/* Operations of a device that takes commands outside the lock of their queue. */
 const struct chario_queue_ops loopback_submit_ops = {
 	.submit	= loopback_submit,
 	.kick	= chario_submit_kick,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A drive with one disk is made when the module is loaded, and taken away with it.
+ * A drive with one disk, which is made when the module is loaded, and removed with it.
  */
 #include <linux/module.h>
 #include <linux/sizes.h>
@@ -19,7 +19,9 @@ static int loopback_mib;
 chario_range_param(loopback_mib, 0, SZ_16M, 0444);
 MODULE_PARM_DESC(loopback_mib, "Size of a disk in memory, MiB (up to 16777216, default 0: none)");
 
-/* Few drives have such a boundary, and QEMU's have none: here it can be tried. */
+/*
+ * Few drives have such a boundary, and those of QEMU have none, so it is tested here.
+ */
 static int loopback_boundary_kib;
 chario_range_param(loopback_boundary_kib, 0, SZ_1G / SZ_1K, 0444);
 MODULE_PARM_DESC(loopback_boundary_kib, "Boundary that commands of the disk in memory do not cross, KiB (up to 1048576, default 0: none)");
@@ -28,7 +30,7 @@ static bool loopback_submits;
 module_param(loopback_submits, bool, 0444);
 MODULE_PARM_DESC(loopback_submits, "The disk in memory takes commands outside the lock of their queue, as block devices do (default N)");
 
-/* What chario_loopback_exit() takes away. */
+/* The disk in memory, or NULL. */
 static struct loopback *made;
 
 static void free_loopback(struct loopback *lb)
@@ -56,7 +58,7 @@ static int make_queue(struct loopback *lb)
 		kfree(lq);
 		return ret;
 	}
-	/* There is nothing to get ready for a copy. */
+	/* A copy needs no preparation. */
 	lq->core.no_prep_bytes = UINT_MAX;
 	for (tag = 0; tag < LOOPBACK_DEPTH; tag++)
 		chario_queue_command(&lq->core, tag)->id = tag;
@@ -86,7 +88,7 @@ static const struct chario_backend loopback_backend = {
 	.release	= loopback_release,
 };
 
-/* All memory that there is would be no reason to kill anybody, or for a trace. */
+/* A size beyond the free memory is an error, and neither kills a process nor warns. */
 static void *get_memory(void)
 {
 	void *memory = __vmalloc(array_size(loopback_mib, SZ_1M),
@@ -103,11 +105,11 @@ static int fill_in(struct chario_device *cio)
 {
 	const struct chario_limits limits = {
 		.block_bytes = SECTOR_SIZE,
-		/* The device takes no more, whatever room the module makes. */
+		/* The device takes no larger ones, whatever room the module makes. */
 		.command_bytes = COMMAND_BYTES,
 		.command_limit = CHARIO_COMMAND_LIMIT_DRIVE,
 		.boundary_bytes = loopback_boundary_kib * SZ_1K,
-		/* As that of drives: a copy has none. */
+		/* Copies need no alignment; this is that of drives. */
 		.dma_alignment = 4,
 	};
 
@@ -128,7 +130,7 @@ static struct loopback *create(void)
 	lb->memory = get_memory();
 	if (!lb->memory)
 		goto err_free;
-	/* As a device does, they work beside the processors that ask them. */
+	/* Like a device, the workers run beside the processors that post to them. */
 	lb->workers = alloc_workqueue("chario_loopback",
 				      WQ_UNBOUND | WQ_HIGHPRI | WQ_MEM_RECLAIM,
 				      0);
@@ -151,7 +153,7 @@ err_free:
 }
 
 /**
- * chario_loopback_init() - make the disk in memory, if one is asked for
+ * chario_loopback_init() - make the disk in memory if a parameter requests it
  *
  * Return: 0 or -errno.
  */
@@ -178,7 +180,7 @@ int chario_loopback_init(void)
 }
 
 /**
- * chario_loopback_exit() - take the disk in memory away
+ * chario_loopback_exit() - remove the disk in memory
  */
 void chario_loopback_exit(void)
 {

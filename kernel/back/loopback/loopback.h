@@ -2,18 +2,18 @@
 /*
  * The back end `loopback`: a disk in memory.
  *
- * The shortest complete back end.  Read it first, and copy it to begin another:
+ * This is the shortest complete back end.  Read it first, and copy it to begin another:
  *
- *   disk.c     a drive with one disk is made and taken away
- *   queue.c    what the core asks of a queue: post, kick, reap
- *   device.c   the device: a worker for each queue, which can be made to fail
- *   reset.c    what the core's recovery asks of the device
+ *   disk.c     a drive with one disk: made and removed
+ *   queue.c    the queue operations for the core: post, kick, reap
+ *   device.c   the device: a worker for each queue, which parameters make fail
+ *   reset.c    the drive operations for the core's recovery
  *
- * A command becomes an entry of the ring @posted of its queue, and the doorbell
- * wakes the worker.  The worker takes one entry after the other, moves the bytes
- * without any lock, puts the command into the ring @ended, and has it reaped, as an
- * interrupt would.  Nothing moves before a command has been posted, nor after the
- * device has been stopped.
+ * A command becomes an entry in the ring @posted of its queue, and the doorbell wakes
+ * the worker.  The worker takes one entry after the other, moves the bytes without a
+ * lock, puts the command into the ring @ended, and reaps it, as an interrupt would.
+ * Nothing moves before a command has been posted, nor after the device has been
+ * stopped.
  */
 #ifndef CHARIO_LOOPBACK_H
 #define CHARIO_LOOPBACK_H
@@ -26,13 +26,13 @@
 #include "core/drive.h"
 #include "core/queue.h"
 
-/* Commands of a queue. */
+/* The number of commands of a queue. */
 #define LOOPBACK_DEPTH	256
 
 /**
- * struct loopback_ring - commands that wait for somebody
- * @tags: of the commands; as many as a queue has, so that the ring is never full
- * @head: index of the oldest; indices run on and are taken modulo the length
+ * struct loopback_ring - commands in an order
+ * @tags: tags of the commands; as many as a queue has, so that the ring is never full
+ * @head: index of the oldest; indices only grow and are taken modulo the length
  * @tail: index behind the newest
  */
 struct loopback_ring {
@@ -43,13 +43,13 @@ struct loopback_ring {
 
 /**
  * struct loopback_queue - commands on their way through the device
- * @core: the queue; its lock protects all but @stop_wait and @work
+ * @core: the queue; its lock protects all members but @stop_wait and @work
  * @posted: commands that the device has not begun
- * @ended: commands that the device is done with, and that have not been reaped
- * @errors: of the commands in @ended, by their tags: 0 or -errno
- * @lost: bit per tag: the device has forgotten the command, until it is aborted
+ * @ended: commands that the device has finished, and that have not been reaped
+ * @errors: results of the commands in @ended, by their tags: 0 or -errno
+ * @lost: bit for each tag: the device has lost the command, until it is aborted
  * @stopped: the device begins no command
- * @stop_wait: where the device waits while it takes its time, until it is stopped
+ * @stop_wait: wait queue of the device during a delay, until it is stopped
  * @work: the device
  */
 struct loopback_queue {
@@ -65,10 +65,10 @@ struct loopback_queue {
 
 /**
  * struct loopback - a disk in memory
- * @drive: its queues and its recovery
- * @cio: what the world sees
- * @memory: its blocks
- * @workers: run the devices of all queues
+ * @drive: drive of the core
+ * @cio: disk of the core
+ * @memory: blocks of the disk
+ * @workers: workqueue of the devices of all queues
  */
 struct loopback {
 	struct chario_drive drive;

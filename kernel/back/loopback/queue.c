@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What the core asks of a queue.  All of it is done under the queue's lock.
+ * The queue operations for the core, which calls them under the queue's lock.
  */
 #include "loopback.h"
 #include "trace.h"
 
 /**
- * loopback_queue_add() - put a command behind the others of a ring
+ * loopback_queue_add() - add a command at the tail of a ring
  * @ring: the ring
- * @tag: that of the command
+ * @tag: tag of the command
  *
  * Context: under the queue's lock.
  */
@@ -21,7 +21,7 @@ void loopback_queue_add(struct loopback_ring *ring, u16 tag)
  * loopback_queue_take() - take a command from a ring
  * @lq: the queue
  * @ring: one of its rings
- * @newest: the newest command rather than the oldest
+ * @newest: take the newest command rather than the oldest
  *
  * Context: under the queue's lock.
  * Return: the command; NULL when the ring is empty.
@@ -39,8 +39,8 @@ struct chario_command *loopback_queue_take(struct loopback_queue *lq,
 }
 
 /**
- * loopback_queue_reset() - the device has forgotten all commands
- * @lq: its device has been stopped
+ * loopback_queue_reset() - let the device forget all commands
+ * @lq: queue whose device has been stopped
  */
 void loopback_queue_reset(struct loopback_queue *lq)
 {
@@ -69,7 +69,7 @@ static void loopback_post(struct chario_queue *q, struct chario_command *cmd,
 }
 
 /**
- * loopback_queue_end() - the device is done with a command
+ * loopback_queue_end() - end a command that the device has finished
  * @lq: the queue
  * @cmd: the command
  * @error: 0 or -errno

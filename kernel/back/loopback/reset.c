@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What the core's recovery asks of the device, step by step: see
- * &struct chario_drive_ops.
+ * The drive operations for the core's recovery, see &struct chario_drive_ops.
  */
 #include <linux/slab.h>
 
 #include "loopback.h"
 
-/* To stop the device takes no longer than the copy of a command. */
+/*
+ * The longest time of a reset in milliseconds, which takes about one copy of a command.
+ */
 #define RESET_MS	1000
 
 static enum chario_drive_health loopback_check(struct chario_drive *drive)
@@ -15,7 +16,7 @@ static enum chario_drive_health loopback_check(struct chario_drive *drive)
 	return loopback_device_health();
 }
 
-/* A command that has not been lost comes back by itself. */
+/* Ends a command that the device has lost; others come back by themselves. */
 static int loopback_abort(struct chario_drive *drive, struct chario_queue *q,
 			  u16 id)
 {
