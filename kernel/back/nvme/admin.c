@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The admin queue: commands by interrupt, with a time limit.
+ * The admin queue: commands that complete by interrupt, with a time limit.
  *
- * A command that does not come back keeps its identifier, and the page that it
- * may write to, until the controller has been disabled.  Then it ends: whoever
- * waits for it gets ECANCELED.  While the controller is disabled the queue is
- * closed and takes nothing.
+ * A command that does not come back keeps its identifier, and the page that it may
+ * write to, until the controller has been disabled.  Then it ends, and a caller that
+ * waits for it gets ECANCELED.  While the controller is disabled the queue is closed
+ * and accepts nothing.
  *
- * An asynchronous event request is a command that ends when something has
- * happened.  It has an identifier of its own and nobody waits for it; event.c
- * takes it from there.
+ * An asynchronous event request is a command that ends when the drive reports an event.
+ * It has an identifier of its own and nobody waits for it; event.c handles its end.
  */
 #include <linux/dma-mapping.h>
 #include <linux/interrupt.h>
@@ -24,7 +23,8 @@ chario_range_param(admin_timeout_ms, 100, 600 * 1000, 0644);
 MODULE_PARM_DESC(admin_timeout_ms, "Longest wait for an admin command, ms (100 to 600000, default 5000)");
 
 /**
- * chario_nvme_admin_timeout_ms() - longest wait for an admin command
+ * chario_nvme_admin_timeout_ms() - the longest wait for an admin command, in
+ *	milliseconds
  */
 unsigned int chario_nvme_admin_timeout_ms(void)
 {
@@ -67,7 +67,7 @@ int chario_nvme_admin_init(struct chario_nvme *ctrl)
 
 /**
  * chario_nvme_admin_deinit() - free the admin queue
- * @ctrl: disabled, or gone and its bus mastering off
+ * @ctrl: a disabled controller, or one that has gone and whose bus mastering is off
  */
 void chario_nvme_admin_deinit(struct chario_nvme *ctrl)
 {
@@ -91,8 +91,8 @@ void chario_nvme_admin_deinit(struct chario_nvme *ctrl)
 }
 
 /**
- * chario_nvme_admin_reset() - begin anew
- * @ctrl: disabled
+ * chario_nvme_admin_reset() - empty the rings
+ * @ctrl: a disabled controller
  */
 void chario_nvme_admin_reset(struct chario_nvme *ctrl)
 {
@@ -108,8 +108,8 @@ void chario_nvme_admin_reset(struct chario_nvme *ctrl)
 }
 
 /**
- * chario_nvme_admin_open() - take commands
- * @ctrl: enabled
+ * chario_nvme_admin_open() - accept commands
+ * @ctrl: an enabled controller
  */
 void chario_nvme_admin_open(struct chario_nvme *ctrl)
 {
@@ -122,7 +122,7 @@ void chario_nvme_admin_open(struct chario_nvme *ctrl)
 }
 
 /**
- * chario_nvme_admin_close() - take no commands: the controller will be disabled
+ * chario_nvme_admin_close() - accept no commands, before the controller is disabled
  * @ctrl: the controller
  */
 void chario_nvme_admin_close(struct chario_nvme *ctrl)
@@ -148,8 +148,8 @@ static void forget(struct chario_nvme_admin_slot *slot)
 }
 
 /**
- * chario_nvme_admin_forget() - no command is with the controller any more
- * @ctrl: disabled, its admin queue closed
+ * chario_nvme_admin_forget() - end the commands that the controller has forgotten
+ * @ctrl: a disabled controller with a closed admin queue
  */
 void chario_nvme_admin_forget(struct chario_nvme *ctrl)
 {
@@ -189,7 +189,7 @@ static bool end_event(struct chario_nvme_admin *admin,
 	return true;
 }
 
-/* False when the controller has no command with this identifier. */
+/* Ends a command.  Returns false when the controller has none with this identifier. */
 static bool end_command(struct chario_nvme_admin *admin, u16 id,
 			const struct chario_nvme_admin_answer *answer)
 {
@@ -202,7 +202,7 @@ static bool end_command(struct chario_nvme_admin *admin, u16 id,
 	return end_slot(&admin->slots[place], answer);
 }
 
-/* One completion; the place of the command that it ends is noted in @ended. */
+/* Reaps one completion; the place of the command that it ends is noted in @ended. */
 static bool reap_one(struct chario_nvme *ctrl, unsigned long *ended)
 {
 	struct chario_nvme_admin *admin = &ctrl->admin;
@@ -215,7 +215,7 @@ static bool reap_one(struct chario_nvme *ctrl, unsigned long *ended)
 		return false;
 	/* The rest of the entry is not read before its phase bit. */
 	dma_rmb();
-	/* Once: the drive may change it at any time. */
+	/* Each word is read once, because the drive may change it at any time. */
 	id = READ_ONCE(cqe->command_id);
 	answer.result = le32_to_cpu(READ_ONCE(cqe->result.u32));
 	answer.status = status >> 1;
@@ -232,7 +232,10 @@ static bool reap_one(struct chario_nvme *ctrl, unsigned long *ended)
 	return true;
 }
 
-/* Whoever is woken may disable the controller: the doorbell is rung before. */
+/*
+ * The doorbell is rung before callers are woken, because they may disable the
+ * controller.
+ */
 static bool reap(struct chario_nvme *ctrl)
 {
 	struct chario_nvme_admin *admin = &ctrl->admin;
@@ -240,7 +243,7 @@ static bool reap(struct chario_nvme *ctrl)
 	unsigned int place, count;
 
 	raw_spin_lock_irqsave(&admin->lock, flags);
-	/* No more than there are, also from a drive that goes on and on. */
+	/* The ring has no more, even if a drive makes up completions endlessly. */
 	for (count = 0; count < CHARIO_NVME_ADMIN_DEPTH; count++)
 		if (!reap_one(ctrl, &ended))
 			break;
@@ -260,8 +263,8 @@ static irqreturn_t handle_irq(int irq, void *data)
 }
 
 /**
- * chario_nvme_admin_request_irq() - listen to the controller
- * @ctrl: has its vectors
+ * chario_nvme_admin_request_irq() - install the interrupt handler
+ * @ctrl: a controller that has its vectors
  *
  * Return: 0 or -errno.
  */
@@ -287,9 +290,10 @@ void chario_nvme_admin_free_irq(struct chario_nvme *ctrl)
 }
 
 /*
- * Under the lock; there are as many entries as places, and one more.  An
- * identifier is its place and, above that, a number that is the next one each
- * time: a completion that comes twice does not end the next command.
+ * Posts a command, under admin->lock; the ring has one entry more than there are
+ * places.  An identifier contains its place and, above that, a number that grows with
+ * each command of the place, so that a completion that comes twice does not end the
+ * next command.
  */
 static void post(struct chario_nvme *ctrl, struct nvme_command *c,
 		 unsigned int place)
@@ -337,11 +341,11 @@ static struct chario_nvme_admin_slot *submit(struct chario_nvme *ctrl,
 }
 
 /**
- * chario_nvme_admin_post_event() - ask to be told what happens (5.2)
+ * chario_nvme_admin_post_event() - post the asynchronous event request (5.2)
  * @ctrl: the controller
  *
- * Nothing is done while a request is with the controller, or the queue is
- * closed.  chario_nvme_event_arrived() is called when it ends.
+ * Nothing is done while a request is with the controller, or the queue is closed.
+ * @arrived of &struct chario_nvme_admin is called when the request ends.
  */
 void chario_nvme_admin_post_event(struct chario_nvme *ctrl)
 {
@@ -359,10 +363,10 @@ void chario_nvme_admin_post_event(struct chario_nvme *ctrl)
 }
 
 /**
- * chario_nvme_admin_wait_until() - when the patience with the controller ends
+ * chario_nvme_admin_wait_until() - the time limit of a command that begins now
  * @ctrl: the controller
  *
- * Return: jiffies at which a command that begins now is given up.
+ * Return: time in jiffies at which the command is given up.
  */
 unsigned long chario_nvme_admin_wait_until(const struct chario_nvme *ctrl)
 {
@@ -375,7 +379,7 @@ unsigned long chario_nvme_admin_wait_until(const struct chario_nvme *ctrl)
 	return until;
 }
 
-/* The interrupt should wake us; a lost one costs a tenth of a second. */
+/* Waits for the interrupt; a lost one costs a tenth of a second. */
 static int wait_for(struct chario_nvme *ctrl,
 		    struct chario_nvme_admin_slot *slot)
 {
@@ -387,11 +391,17 @@ static int wait_for(struct chario_nvme *ctrl,
 			continue;
 		if (chario_nvme_ctrl_is_gone(ctrl))
 			return -ENODEV;
-		/* It fails again while it is brought up: see reset(). */
+		/*
+		 * The controller fails again while recovery enables it, see reset() in
+		 * core/recover.c.
+		 */
 		if (READ_ONCE(ctrl->admin.has_deadline) &&
 		    chario_nvme_ctrl_has_failed(ctrl))
 			return -EIO;
-		/* Recovery may wait for us, and ends what the controller has. */
+		/*
+		 * Recovery, which ends the controller's commands, may wait for this
+		 * caller.
+		 */
 		if (READ_ONCE(ctrl->drive.reset_wanted) &&
 		    READ_ONCE(ctrl->drive.state) == CHARIO_DRIVE_LIVE)
 			return -ECANCELED;
@@ -401,7 +411,7 @@ static int wait_for(struct chario_nvme *ctrl,
 	return 0;
 }
 
-/* Take the answer; where there is none, the controller keeps the command. */
+/* Takes the answer; without one, the controller keeps the command. */
 static int collect(struct chario_nvme_admin *admin,
 		   struct chario_nvme_admin_slot *slot, int ret,
 		   struct chario_nvme_admin_answer *answer)
@@ -422,7 +432,7 @@ static int collect(struct chario_nvme_admin *admin,
 	return ret;
 }
 
-/* Has the controller kept all commands, so that it can be asked nothing? */
+/* Has the controller kept all commands, so that none can be posted? */
 static bool is_stuck(struct chario_nvme_admin *admin)
 {
 	unsigned long flags;
@@ -439,15 +449,15 @@ static bool is_stuck(struct chario_nvme_admin *admin)
 }
 
 /**
- * chario_nvme_admin_ask() - run an admin command, whatever the answer is
+ * chario_nvme_admin_ask() - run an admin command and return its answer
  * @ctrl: the controller
  * @c: the command
- * @answer: filled in when there is one
+ * @answer: filled in when the controller has answered
  *
  * Context: may sleep, up to admin_timeout_ms.
- * Return: 0 when the controller has answered; ETIMEDOUT, ENODEV; EAGAIN when
- * it takes no command now, ECANCELED when it has been disabled meanwhile, or is
- * about to be.
+ * Return: 0 when the controller has answered, whatever the status; ETIMEDOUT; ENODEV
+ * when it has gone; EIO when it fails again during recovery; EAGAIN when it accepts no
+ * command now; ECANCELED when it has been disabled meanwhile, or is about to be.
  */
 int chario_nvme_admin_ask(struct chario_nvme *ctrl, struct nvme_command *c,
 			  struct chario_nvme_admin_answer *answer)
@@ -477,11 +487,11 @@ int chario_nvme_admin_ask(struct chario_nvme *ctrl, struct nvme_command *c,
  * chario_nvme_admin_run() - run an admin command
  * @ctrl: the controller
  * @c: the command
- * @result: dword 0 of its completion, or NULL
+ * @result: filled in with dword 0 of the completion, or NULL
  *
  * Context: may sleep, up to admin_timeout_ms.
- * Return: 0; as chario_nvme_admin_ask(); the errno of the status that the
- * controller has answered with.
+ * Return: 0; the errors of chario_nvme_admin_ask(); or the errno of the controller's
+ * status.
  */
 int chario_nvme_admin_run(struct chario_nvme *ctrl, struct nvme_command *c,
 			  u32 *result)
@@ -499,16 +509,16 @@ int chario_nvme_admin_run(struct chario_nvme *ctrl, struct nvme_command *c,
 /**
  * chario_nvme_admin_exchange() - run an admin command with data
  * @ctrl: the controller
- * @c: the command; its data pointer is filled in
- * @data: given to the controller, and what it has written is given back
- * @bytes: of @data, up to 4096
- * @answer: filled in when there is one
+ * @c: the command, whose data pointer is filled in here
+ * @data: data that are copied to the controller's page, and back after the command
+ * @bytes: length of @data in bytes, up to 4096
+ * @answer: filled in when the controller has answered
  *
- * The page of a command that has not come back is left alone until the
- * controller has been disabled.
+ * The page of a command that has not come back is not used again until the controller
+ * has been disabled.
  *
- * Context: may sleep, up to admin_timeout_ms for each caller.
- * Return: as chario_nvme_admin_ask(); EBUSY when the page is not to be had.
+ * Context: may sleep, up to admin_timeout_ms for each caller in turn.
+ * Return: see chario_nvme_admin_ask(); EBUSY while a lost command has the page.
  */
 int chario_nvme_admin_exchange(struct chario_nvme *ctrl, struct nvme_command *c,
 			       void *data, size_t bytes,

@@ -15,13 +15,13 @@ struct chario_nvme_queue;
 
 #define CHARIO_NVME_ADMIN_DEPTH	16
 
-/* Where the identifier of the asynchronous event request is: behind the slots. */
+/* The place of the asynchronous event request in @ids: behind those of the slots. */
 #define CHARIO_NVME_EVENT_PLACE	(CHARIO_NVME_ADMIN_DEPTH - 2)
 
 /**
- * struct chario_nvme_admin_answer - how an admin command has ended
+ * struct chario_nvme_admin_answer - the answer to an admin command
  * @result: dword 0 of the completion
- * @status: of the completion, without phase bit
+ * @status: status field of the completion, without phase bit
  */
 struct chario_nvme_admin_answer {
 	u32 result;
@@ -29,11 +29,11 @@ struct chario_nvme_admin_answer {
 };
 
 /**
- * enum chario_nvme_admin_state - who has an admin command's place
+ * enum chario_nvme_admin_state - the owner of an admin command's place
  * @CHARIO_NVME_ADMIN_FREE: nobody
- * @CHARIO_NVME_ADMIN_BUSY: the controller, and somebody waits for it
- * @CHARIO_NVME_ADMIN_ENDED: who waits, and has not looked yet
- * @CHARIO_NVME_ADMIN_LOST: the controller, and nobody waits any more
+ * @CHARIO_NVME_ADMIN_BUSY: the controller; a caller waits for the command
+ * @CHARIO_NVME_ADMIN_ENDED: the caller, which has not read the answer yet
+ * @CHARIO_NVME_ADMIN_LOST: the controller; the caller waits no longer
  */
 enum chario_nvme_admin_state {
 	CHARIO_NVME_ADMIN_FREE,
@@ -45,10 +45,10 @@ enum chario_nvme_admin_state {
 /**
  * struct chario_nvme_admin_slot - an admin command in flight
  * @done: completes with the command
- * @answer: valid in state ENDED
+ * @answer: answer, valid in state ENDED
  * @state: &enum chario_nvme_admin_state
- * @cancelled: ended without an answer: the controller has been disabled
- * @has_page: the controller reads or writes the page for data
+ * @cancelled: the command ended without an answer, because the controller was disabled
+ * @has_page: the command reads or writes the page for data
  */
 struct chario_nvme_admin_slot {
 	struct completion done;
@@ -60,30 +60,30 @@ struct chario_nvme_admin_slot {
 
 /**
  * struct chario_nvme_admin - the admin queue
- * @mutex: whose @page it is
- * @lock: protects the ring, the slots, and what is said of the event request
+ * @mutex: held by the user of @page
+ * @lock: protects the rings, the slots, and the state of the event request
  * @sqes: submission ring
  * @cqes: completion ring
- * @sq_dma: its address for the controller
- * @cq_dma: its address for the controller
- * @tail: of @sqes
- * @head: of @cqes
+ * @sq_dma: DMA address of @sqes
+ * @cq_dma: DMA address of @cqes
+ * @tail: tail of @sqes
+ * @head: head of @cqes
  * @phase: expected phase bit
- * @page: a page for data; coherent
- * @page_dma: its address for the controller
+ * @page: page for data, coherent
+ * @page_dma: DMA address of @page
  * @page_lost: a command that did not come back may still write to @page
  * @slots: commands, each in its place
- * @ids: identifier that the last command in a place had
- * @open: commands are taken
+ * @ids: for each place, the identifier of its last command
+ * @open: commands are accepted
  * @event_posted: the controller has the asynchronous event request
- * @event: how the last one has ended
- * @arrived: called when it has; any context
- * @irq_requested: the interrupt handler is there
- * @deadline: jiffies, no command waits longer; recovery sets it
+ * @event: answer to the last event request
+ * @arrived: called when the event request has ended; any context
+ * @irq_requested: the interrupt handler is installed
+ * @deadline: time in jiffies beyond which no command waits; recovery sets it
  * @has_deadline: @deadline is valid
  */
 struct chario_nvme_admin {
-	struct mutex mutex; /* whose page it is */
+	struct mutex mutex; /* the page */
 	raw_spinlock_t lock;
 	struct nvme_command *sqes;
 	struct nvme_completion *cqes;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The controller memory buffer: found, told its address, enabled (8.5).
+ * The controller memory buffer: the search for it, and its enabling (8.5).
  *
- * Of the drives that have one, those are taken whose memory can hold data while
- * commands and PRP lists stay in main memory.
+ * It is used on drives where it can hold data while commands and PRP lists stay in main
+ * memory.
  */
 #include <linux/io-64-nonatomic-hi-lo.h>
 #include <linux/sizes.h>
@@ -11,14 +11,14 @@
 #include "core/cmb.h"
 #include "nvme.h"
 
-/* Properties, 3.1.3.11 to 3.1.3.12, that <linux/nvme.h> has no names for. */
-#define CMBLOC_CDPMLS	BIT(5) /* data here, PRP lists in main memory */
-#define CMBLOC_CDPCILS	BIT(6) /* data here, commands in main memory */
+/* Bits of properties (3.1.3.11, 3.1.3.12) for which <linux/nvme.h> has no names. */
+#define CMBLOC_CDPMLS	BIT(5) /* data in the CMB, PRP lists in main memory */
+#define CMBLOC_CDPCILS	BIT(6) /* data in the CMB, commands in main memory */
 
-/* The largest unit of its size and place, 64 GiB (3.1.3.12). */
+/* The largest unit of size and offset, 64 GiB (3.1.3.12). */
 #define MAX_UNIT	6U
 
-/* What one entry of a scatterlist can say, and more than any drive has. */
+/* The limit of one entry of a scatterlist, which is more than any drive has. */
 #define MAX_BYTES	((u64)SZ_2G)
 
 static const char *refusal(u32 loc, u32 sz)
@@ -31,10 +31,10 @@ static const char *refusal(u32 loc, u32 sz)
 }
 
 /**
- * struct place - where controller memory lies
+ * struct place - the place of controller memory
  * @bar: number of the BAR
- * @offset: of its first byte in the BAR
- * @bytes: length
+ * @offset: offset of the first byte in the BAR, in bytes
+ * @bytes: length in bytes
  */
 struct place {
 	unsigned int bar;
@@ -42,7 +42,10 @@ struct place {
 	u64 bytes;
 };
 
-/* Where it says to be, as far as that is memory of the device; else 0 bytes. */
+/*
+ * Returns the place that the registers name, as far as it is memory of the device; else
+ * 0 bytes.
+ */
 static struct place find(struct pci_dev *pdev, u32 loc, u32 sz)
 {
 	unsigned int szu = (sz >> NVME_CMBSZ_SZU_SHIFT) & NVME_CMBSZ_SZU_MASK;
@@ -65,7 +68,7 @@ static struct place find(struct pci_dev *pdev, u32 loc, u32 sz)
 	return place;
 }
 
-/* Does one of the tables of MSI-X lie in it? @reg says where the table is. */
+/* Does the MSI-X table whose place is in @reg overlap this place? */
 static bool has_table(struct pci_dev *pdev, const struct place *place, int reg,
 		      u64 bytes)
 {
@@ -79,7 +82,7 @@ static bool has_table(struct pci_dev *pdev, const struct place *place, int reg,
 	       place->offset < offset + bytes;
 }
 
-/* Whoever may write to the vectors may raise any interrupt of the machine. */
+/* A program that can write to the vectors can raise any interrupt of the machine. */
 static bool has_vectors(struct pci_dev *pdev, const struct place *place)
 {
 	int count = pci_msix_vec_count(pdev);
@@ -91,7 +94,10 @@ static bool has_vectors(struct pci_dev *pdev, const struct place *place)
 			  DIV_ROUND_UP(count, 64) * sizeof(u64)));
 }
 
-/* Pairs of doorbells, that of the admin queue included, that lie before it. */
+/*
+ * Returns the number of doorbell pairs, including that of the admin queue, before this
+ * place.
+ */
 static u64 pairs_before(const struct chario_nvme *ctrl,
 			const struct place *place)
 {
@@ -102,7 +108,7 @@ static u64 pairs_before(const struct chario_nvme *ctrl,
 	return (place->offset - NVME_REG_DBS) / (2 * ctrl->doorbell_bytes);
 }
 
-/* NULL, or why it is not used. */
+/* Returns the reason not to use the memory, or NULL. */
 static const char *why_not(struct chario_nvme *ctrl, const struct place *place)
 {
 	if (!place->bytes)
@@ -116,9 +122,10 @@ static const char *why_not(struct chario_nvme *ctrl, const struct place *place)
 
 /**
  * chario_nvme_cmb_init() - find the controller memory
- * @ctrl: its registers are mapped
+ * @ctrl: a controller with mapped registers
  *
- * A drive without, or with one that cannot be used, works all the same.
+ * A drive without controller memory, or with memory that cannot be used, works without
+ * it.
  */
 void chario_nvme_cmb_init(struct chario_nvme *ctrl)
 {
@@ -127,7 +134,10 @@ void chario_nvme_cmb_init(struct chario_nvme *ctrl)
 	const char *why;
 	u32 loc, sz;
 
-	/* Before 1.4 nobody tells the controller where it is: not safe. */
+	/*
+	 * Before NVMe 1.4 a host cannot tell the controller the address of the memory,
+	 * which is not safe.
+	 */
 	if (!NVME_CAP_CMBS(ctrl->cap))
 		return;
 	writel(NVME_CMBMSC_CRE, ctrl->bar + NVME_REG_CMBMSC);
@@ -141,7 +151,7 @@ void chario_nvme_cmb_init(struct chario_nvme *ctrl)
 		writel(0, ctrl->bar + NVME_REG_CMBMSC);
 		return;
 	}
-	/* Doorbells that lie in it are left alone. */
+	/* Doorbells that lie in the memory are not used. */
 	ctrl->max_queues = min_t(u64, ctrl->max_queues,
 				 pairs_before(ctrl, &place) - 1);
 	ctrl->cmb_bus = pci_bus_address(pdev, place.bar) + place.offset;
@@ -155,8 +165,8 @@ void chario_nvme_cmb_init(struct chario_nvme *ctrl)
 }
 
 /**
- * chario_nvme_cmb_enable() - tell the controller where its memory is
- * @ctrl: about to be enabled, perhaps again
+ * chario_nvme_cmb_enable() - tell the controller the address of its memory
+ * @ctrl: a controller that is about to be enabled, perhaps again
  */
 void chario_nvme_cmb_enable(struct chario_nvme *ctrl)
 {

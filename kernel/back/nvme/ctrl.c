@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The controller's registers: enable, disable, shut down (section 3.5, 3.6).
+ * The controller's registers: enable, disable, shut down (3.5, 3.6).
  */
 #include <linux/delay.h>
 #include <linux/io-64-nonatomic-lo-hi.h>
@@ -11,7 +11,7 @@
 /* CAP.AMS: weighted round robin with urgent priority class (3.1.4.1). */
 #define CAP_AMS_WRRU	BIT_ULL(17)
 
-/* A register of a device that is no longer there reads all ones. */
+/* A register of a device that has gone reads as all ones. */
 #define ALL_ONES	(~0U)
 
 static u32 read_status(struct chario_nvme *ctrl)
@@ -20,11 +20,11 @@ static u32 read_status(struct chario_nvme *ctrl)
 }
 
 /**
- * chario_nvme_ctrl_is_gone() - has the drive been pulled out?
+ * chario_nvme_ctrl_is_gone() - check if the drive has been pulled out
  * @ctrl: the controller
  *
- * Some bridges answer for a device that is not there with something else than
- * all ones: the configuration space is asked too.
+ * Some bridges answer for an absent device with another value than all ones, so the
+ * configuration space is read too.
  *
  * Context: any.
  */
@@ -37,7 +37,7 @@ bool chario_nvme_ctrl_is_gone(struct chario_nvme *ctrl)
 /**
  * chario_nvme_doorbell() - address of a doorbell
  * @ctrl: the controller
- * @n: 2y for the submission queue y, 2y + 1 for the completion queue y
+ * @n: number of the doorbell: 2y for submission queue y, 2y + 1 for completion queue y
  */
 u32 __iomem *chario_nvme_doorbell(struct chario_nvme *ctrl, unsigned int n)
 {
@@ -45,8 +45,9 @@ u32 __iomem *chario_nvme_doorbell(struct chario_nvme *ctrl, unsigned int n)
 }
 
 /**
- * chario_nvme_ctrl_has_failed() - does it say that nothing but a reset helps? (3.1.4.6)
- * @ctrl: the controller, not gone
+ * chario_nvme_ctrl_has_failed() - check if the controller reports a fatal status
+ *	(3.1.4.6)
+ * @ctrl: a controller that has not gone
  *
  * Context: any.
  */
@@ -56,10 +57,10 @@ bool chario_nvme_ctrl_has_failed(struct chario_nvme *ctrl)
 }
 
 /**
- * chario_nvme_ctrl_health() - what the controller says of itself
+ * chario_nvme_ctrl_health() - the health that the controller reports
  * @ctrl: the controller
  *
- * One register read where it is well.
+ * This reads one register if the controller is well.
  *
  * Context: any.
  */
@@ -75,7 +76,9 @@ enum chario_drive_health chario_nvme_ctrl_health(struct chario_nvme *ctrl)
 				      CHARIO_DRIVE_NOT_READY;
 }
 
-/* Wait for CSTS & mask == want.  ENODEV, EIO (fatal status) or ETIMEDOUT. */
+/*
+ * Waits for CSTS & mask == want.  Returns 0, ENODEV, EIO (fatal status) or ETIMEDOUT.
+ */
 static int wait_status(struct chario_nvme *ctrl, u32 mask, u32 want,
 		       unsigned int ms, bool fatal_ends)
 {
@@ -98,7 +101,7 @@ static int wait_status(struct chario_nvme *ctrl, u32 mask, u32 want,
 	}
 }
 
-/* CAP.TO, or the register that newer drives have for it (3.1.4.1, 3.1.4.21). */
+/* Returns the longer of CAP.TO and, if the drive has it, CRTO (3.1.4.1, 3.1.4.21). */
 static unsigned int ready_ms(struct chario_nvme *ctrl)
 {
 	unsigned int units = NVME_CAP_TIMEOUT(ctrl->cap);
@@ -126,8 +129,8 @@ static int check_capabilities(struct chario_nvme *ctrl)
 		return -ENODEV;
 	}
 	/*
-	 * The smallest page: behind an IOMMU, addresses keep their offset only
-	 * in pages of its own size, which may be below that of the kernel.
+	 * This is the smallest page: behind an IOMMU, addresses keep their offset only
+	 * in pages of the IOMMU, which may be smaller than those of the kernel.
 	 */
 	ctrl->page_shift = mps_min;
 	if ((int)ctrl->max_queues < 1) {
@@ -142,10 +145,10 @@ static int check_capabilities(struct chario_nvme *ctrl)
 }
 
 /**
- * chario_nvme_ctrl_init() - read what the controller can do
- * @ctrl: its registers are mapped
+ * chario_nvme_ctrl_init() - read the capabilities of the controller
+ * @ctrl: a controller with mapped registers
  *
- * Return: 0; ENODEV when it is not there or cannot be driven, said in the log.
+ * Return: 0; ENODEV, with a message in the log, when it is absent or cannot be driven.
  */
 int chario_nvme_ctrl_init(struct chario_nvme *ctrl)
 {
@@ -156,7 +159,7 @@ int chario_nvme_ctrl_init(struct chario_nvme *ctrl)
 	}
 	ctrl->cap = lo_hi_readq(ctrl->bar + NVME_REG_CAP);
 	ctrl->doorbell_bytes = 4 << NVME_CAP_STRIDE(ctrl->cap);
-	/* The pair of the admin queue comes first. */
+	/* The first pair is that of the admin queue. */
 	ctrl->max_queues = min_t(u64, U16_MAX,
 				 (pci_resource_len(ctrl->pdev, 0) -
 				  NVME_REG_DBS) /
@@ -167,12 +170,12 @@ int chario_nvme_ctrl_init(struct chario_nvme *ctrl)
 }
 
 /**
- * chario_nvme_ctrl_disable() - CC.EN = 0: the controller forgets all commands
+ * chario_nvme_ctrl_disable() - clear CC.EN, so that the controller forgets all commands
  * @ctrl: the controller
  *
  * Afterwards the controller does no DMA.
  *
- * Return: 0; ETIMEDOUT when it does not stop, ENODEV when it has gone.
+ * Return: 0; ETIMEDOUT when the controller does not stop; ENODEV when it has gone.
  */
 int chario_nvme_ctrl_disable(struct chario_nvme *ctrl)
 {
@@ -187,10 +190,10 @@ int chario_nvme_ctrl_disable(struct chario_nvme *ctrl)
 }
 
 /**
- * chario_nvme_ctrl_has_priorities() - is there an urgent class? (3.4.4)
- * @ctrl: its capabilities have been read
+ * chario_nvme_ctrl_has_priorities() - check if there is an urgent class (3.4.4)
+ * @ctrl: a controller whose capabilities have been read
  *
- * Return: true when the controller has the weighted round robin arbitration.
+ * Return: true if it has weighted round robin arbitration.
  */
 bool chario_nvme_ctrl_has_priorities(const struct chario_nvme *ctrl)
 {
@@ -198,11 +201,11 @@ bool chario_nvme_ctrl_has_priorities(const struct chario_nvme *ctrl)
 }
 
 /**
- * chario_nvme_ctrl_enable() - set the admin queue and CC.EN = 1
- * @ctrl: disabled; its admin queue has been reset
+ * chario_nvme_ctrl_enable() - set up the admin queue and set CC.EN
+ * @ctrl: a disabled controller whose admin queue has been reset
  *
- * Return: 0; ETIMEDOUT when it does not get ready, EIO when it says that it
- * has failed (CSTS.CFS), ENODEV when it has gone.
+ * Return: 0; ETIMEDOUT when the controller does not become ready; EIO when it reports
+ * that it has failed (CSTS.CFS); ENODEV when it has gone.
  */
 int chario_nvme_ctrl_enable(struct chario_nvme *ctrl)
 {
@@ -223,10 +226,10 @@ int chario_nvme_ctrl_enable(struct chario_nvme *ctrl)
 }
 
 /**
- * chario_nvme_ctrl_shutdown() - tell the drive that power may go (3.6.1)
- * @ctrl: enabled, its I/O queues deleted
+ * chario_nvme_ctrl_shutdown() - tell the drive that it may lose power (3.6.1)
+ * @ctrl: an enabled controller whose I/O queues have been deleted
  *
- * Return: 0; ETIMEDOUT, ENODEV.
+ * Return: 0; ETIMEDOUT when the drive does not answer; ENODEV when it has gone.
  */
 int chario_nvme_ctrl_shutdown(struct chario_nvme *ctrl)
 {

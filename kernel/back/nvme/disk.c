@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A namespace becomes a disk.
+ * The disks of a controller, one for each namespace.
  */
 #include <linux/bitops.h>
 #include <linux/log2.h>
@@ -32,7 +32,7 @@ static const struct chario_backend nvme_backend = {
 	.give_queue	= chario_nvme_private_give,
 };
 
-/* NULL, or why a namespace cannot be driven. */
+/* Returns the reason why a namespace cannot be driven, or NULL. */
 static const char *refusal(const struct chario_nvme *ctrl,
 			   const struct nvme_id_ns *id)
 {
@@ -51,19 +51,22 @@ static const char *refusal(const struct chario_nvme *ctrl,
 	return NULL;
 }
 
-/* A number of blocks that counts from 0 (NVM Command Set 1.0 4.1.5.1). */
+/* Converts a 0's based number of blocks to bytes (NVM Command Set 1.0 4.1.5.1). */
 static u32 blocks_to_bytes(__le16 blocks, u32 shift)
 {
 	return min_t(u64, (le16_to_cpu(blocks) + 1ULL) << shift, SZ_2G);
 }
 
-/* No command crosses a multiple of it (NOIOB); 0 for none. */
+/*
+ * Returns the distance of boundaries that no command crosses (NOIOB), in bytes; 0 for
+ * none.
+ */
 static u32 boundary_bytes(const struct nvme_id_ns *id, u32 shift)
 {
 	return (u32)le16_to_cpu(id->noiob) << shift;
 }
 
-/* How the drive likes to be written to, where it tells. */
+/* Fills in how the drive prefers writes, if it reports that. */
 static void fill_in_wishes(struct chario_device *cio,
 			   const struct nvme_id_ns *id, u32 shift)
 {
@@ -76,11 +79,11 @@ static void fill_in_wishes(struct chario_device *cio,
 }
 
 /*
- * What a power cut does not tear: at least a block (NVM Command Set 1.0 2.1.4).
- * A namespace may have a number of its own, and boundaries: the first at NABO,
- * and so far apart.  What begins at a multiple of its length crosses none of
- * them, nor is it split at NOIOB, when its length is a power of two that
- * divides all their places.
+ * Returns the length of a write in bytes that a power cut does not tear: at least a
+ * block (NVM Command Set 1.0 2.1.4).  A namespace may have a number of its own, and
+ * boundaries, of which the first is at NABO and which are NABSPF apart.  A write that
+ * begins at a multiple of its length crosses none of them, and is not split at NOIOB,
+ * if its length is a power of two that divides the offsets of all boundaries.
  */
 static u32 atomic_write_bytes(const struct chario_nvme *ctrl,
 			      const struct nvme_id_ns *id, u32 shift)
@@ -126,12 +129,15 @@ static struct chario_device *create(struct chario_nvme *ctrl, u32 nsid,
 	u32 shift = id->lbaf[nvme_lbaf_index(id->flbas)].ds;
 	const struct chario_limits limits = {
 		.block_bytes = 1U << shift,
-		/* A command has a 16-bit number of blocks (NVM Command Set 3.2.4). */
+		/*
+		 * The number of blocks of a command has 16 bits (NVM Command Set
+		 * 3.2.4).
+		 */
 		.command_bytes = min_t(u64, ctrl->max_command_bytes,
 				       (u64)SZ_64K << shift),
 		.command_limit = ctrl->command_limit,
 		.boundary_bytes = boundary_bytes(id, shift),
-		/* The first PRP entry is a multiple of 4 (Base 4.1.1). */
+		/* The first PRP entry is a multiple of 4 (4.1.1). */
 		.dma_alignment = 4,
 	};
 	struct chario_device *cio;
@@ -208,10 +214,10 @@ static int add_all(struct chario_nvme *ctrl, u32 *nsids)
 
 /**
  * chario_nvme_disks_create() - make a disk of each namespace
- * @ctrl: its queues are live
+ * @ctrl: a controller with live queues
  *
- * Return: 0; ENODEV when there is none that can be driven, said in the log;
- * ENOMEM, ENOSPC, or as chario_nvme_admin_run().
+ * Return: 0; ENODEV, with a message in the log, when no namespace can be driven;
+ * ENOMEM; ENOSPC; or an error of chario_nvme_admin_run().
  */
 int chario_nvme_disks_create(struct chario_nvme *ctrl)
 {
@@ -228,7 +234,7 @@ int chario_nvme_disks_create(struct chario_nvme *ctrl)
 }
 
 /**
- * chario_nvme_disks_unregister() - no new calls from here on
+ * chario_nvme_disks_unregister() - accept no new calls to the disks
  * @ctrl: the controller
  */
 void chario_nvme_disks_unregister(struct chario_nvme *ctrl)
@@ -241,8 +247,8 @@ void chario_nvme_disks_unregister(struct chario_nvme *ctrl)
 }
 
 /**
- * chario_nvme_disks_put() - let go of the disks
- * @ctrl: its queues have been failed and drained; may be gone afterwards,
+ * chario_nvme_disks_put() - release the disks
+ * @ctrl: a controller whose queues have been failed and drained; may be freed here,
  *	unless the caller holds a reference
  */
 void chario_nvme_disks_put(struct chario_nvme *ctrl)

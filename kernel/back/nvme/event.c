@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Asynchronous events: the drive tells what has happened to it (5.2).
+ * Asynchronous events, which the drive reports (5.2).
  *
- * One request is with the controller as long as it is enabled.  When it ends,
- * the log page that it names is read, without which the drive does not tell of
- * events of this kind again; where namespaces have changed, they are looked at
- * (identity.c); the disks tell their users; and the request is posted again.
- * That happens at once, for the news may be that blocks have another length now;
- * but a drive that cannot stop talking is listened to twenty times a second.
+ * One request is with the controller as long as that is enabled.  When the request
+ * ends, the log page that it names is read, because the drive reports no more events of
+ * this kind until then; if namespaces have changed, they are checked (identity.c); the
+ * disks send uevents; and the request is posted again.  All of this happens at once,
+ * because the size of blocks may have changed; but at most twenty times a second, even
+ * if a drive reports events endlessly.
  *
- * A log page that cannot be read is tried a few times, for the event would be
- * the last one of its kind.
+ * A log page that cannot be read is tried a few times, because the event would be the
+ * last one of its kind.
  *
- * A reset takes the request away and makes the drive forget which events are
- * wanted: both are done again then.  Namespaces are looked at as soon as the drive
- * knows: it has not told what has happened to them before.
+ * A reset ends the request and makes the drive forget which events are wanted, so both
+ * are repeated after it.  Namespaces are checked as soon as the drive knows which
+ * events are wanted, because it has not reported earlier changes.
  */
 #include <linux/bits.h>
 #include <linux/jiffies.h>
@@ -22,18 +22,21 @@
 #include "core/health.h"
 #include "nvme.h"
 
-/* Critical warnings of the health log, each of them (5.27.1.8). */
+/* All critical warnings of the health log (5.27.1.8). */
 #define WARNINGS	GENMASK(4, 0)
 
 #define PAUSE	(HZ / 20)
 
-/* How often a log page is asked for. */
+/* The number of times that a log page is read before it is given up. */
 #define TRIES	5
 
-/* Dword 0 of the completion. */
+/* The log page in dword 0 of the completion. */
 #define EVENT_LOG(result)	(((result) >> 16) & 0xff)
 
-/* Longest log page that an event names: the list of changed namespaces. */
+/*
+ * The length of the longest log page that an event names: the list of changed
+ * namespaces.
+ */
 #define LOG_BYTES	4096
 
 static u32 log_bytes(u8 log)
@@ -41,7 +44,10 @@ static u32 log_bytes(u8 log)
 	return log == NVME_LOG_CHANGED_NS ? LOG_BYTES : 512;
 }
 
-/* Reading the page lets the drive tell of the next event; its content is unused. */
+/*
+ * Reads a log page, which lets the drive report the next event; its content is not
+ * used.
+ */
 static int clear(struct chario_nvme *ctrl, u8 log)
 {
 	struct chario_nvme_admin_answer answer;
@@ -66,7 +72,10 @@ static void tell(struct chario_nvme *ctrl)
 		chario_health_tell(ctrl->disks[i]);
 }
 
-/* The event that has arrived, if one has; the next one waits for a while. */
+/*
+ * Takes the event that has arrived, and delays the next one.  Returns false if there is
+ * none.
+ */
 static bool take(struct chario_nvme *ctrl,
 		 struct chario_nvme_admin_answer *event)
 {
@@ -84,15 +93,18 @@ static bool take(struct chario_nvme *ctrl,
 	return arrived;
 }
 
-/* One may have been formatted, by another host or by another controller of the drive. */
+/*
+ * Checks the namespaces: another host or controller of the drive may have formatted
+ * one.
+ */
 static void look_at_namespaces(struct chario_nvme *ctrl)
 {
-	/* A reset looks as well. */
+	/* A reset repeats the check. */
 	if (chario_nvme_identity_check(ctrl, ctrl->events.page))
 		chario_drive_recover_wanted(&ctrl->drive, true);
 }
 
-/* A reset makes the drive tell again, where it matters. */
+/* Gives up a log page; if it is about namespaces, a reset checks these instead. */
 static void give_up_log(struct chario_nvme *ctrl, u8 log, int error)
 {
 	dev_warn_ratelimited(&ctrl->pdev->dev,
@@ -102,7 +114,7 @@ static void give_up_log(struct chario_nvme *ctrl, u8 log, int error)
 		chario_drive_recover_wanted(&ctrl->drive, true);
 }
 
-/* False when it has to be tried again. */
+/* Clears a log page, or gives it up.  Returns false when this must be tried again. */
 static bool clear_or_give_up(struct chario_nvme *ctrl, u8 log)
 {
 	int ret = clear(ctrl, log);
@@ -115,7 +127,7 @@ static bool clear_or_give_up(struct chario_nvme *ctrl, u8 log)
 	return true;
 }
 
-/* False when it has to be attended to again. */
+/* Handles an event.  Returns false when this must be repeated. */
 static bool attend(struct chario_nvme *ctrl,
 		   const struct chario_nvme_admin_answer *event)
 {
@@ -156,14 +168,16 @@ static void configure(struct chario_nvme *ctrl)
 		look_at_namespaces(ctrl);
 }
 
-/* Under admin.lock: after event_stop() there is no more work. */
+/*
+ * Queues the work, under admin.lock, unless chario_nvme_event_stop() has been called.
+ */
 static void queue(struct chario_nvme *ctrl, unsigned long delay)
 {
 	if (ctrl->events.on)
 		mod_delayed_work(system_unbound_wq, &ctrl->events.work, delay);
 }
 
-/* The request has ended.  Any context. */
+/* Notes that the request has ended.  Any context. */
 static void arrived(struct chario_nvme *ctrl)
 {
 	struct chario_nvme_admin *admin = &ctrl->admin;
@@ -173,7 +187,7 @@ static void arrived(struct chario_nvme *ctrl)
 	raw_spin_lock_irqsave(&admin->lock, flags);
 	ctrl->events.arrived = true;
 	delay = ctrl->events.earliest - jiffies;
-	/* Jiffies wrap: a time that is long past then looks like one to come. */
+	/* Jiffies wrap, and a time that is long past can look like a future one. */
 	queue(ctrl, clamp(delay, 0L, (long)PAUSE));
 	raw_spin_unlock_irqrestore(&admin->lock, flags);
 }
@@ -187,7 +201,7 @@ static void run(struct work_struct *work)
 						events);
 	struct chario_nvme_admin_answer event;
 
-	/* Whoever makes it live again queues this work. */
+	/* This work is queued again when the drive is live. */
 	if (!READ_ONCE(events->on) ||
 	    READ_ONCE(ctrl->drive.state) != CHARIO_DRIVE_LIVE)
 		return;
@@ -200,7 +214,7 @@ static void run(struct work_struct *work)
 }
 
 /**
- * chario_nvme_event_init() - events are not waited for yet
+ * chario_nvme_event_init() - initialize the events, which are not waited for yet
  * @ctrl: the controller
  */
 void chario_nvme_event_init(struct chario_nvme *ctrl)
@@ -210,8 +224,8 @@ void chario_nvme_event_init(struct chario_nvme *ctrl)
 }
 
 /**
- * chario_nvme_event_start() - tell the disks' users what happens to the drive
- * @ctrl: live
+ * chario_nvme_event_start() - wait for events and report them to the users of the disks
+ * @ctrl: a live controller
  */
 void chario_nvme_event_start(struct chario_nvme *ctrl)
 {
@@ -224,8 +238,8 @@ void chario_nvme_event_start(struct chario_nvme *ctrl)
 }
 
 /**
- * chario_nvme_event_restart() - the controller has been reset
- * @ctrl: live
+ * chario_nvme_event_restart() - request events again after a reset
+ * @ctrl: a live controller
  */
 void chario_nvme_event_restart(struct chario_nvme *ctrl)
 {
@@ -240,8 +254,8 @@ void chario_nvme_event_restart(struct chario_nvme *ctrl)
 
 /**
  * chario_nvme_event_stop() - undo chario_nvme_event_start()
- * @ctrl: its disks are still there; the request stays with the controller until
- *	that is disabled
+ * @ctrl: a controller that still has its disks, and keeps the request until it is
+ *	disabled
  */
 void chario_nvme_event_stop(struct chario_nvme *ctrl)
 {

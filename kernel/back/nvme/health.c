@@ -2,24 +2,27 @@
 /*
  * The health of a drive: its SMART / Health Information log page (5.16.1.3).
  *
- * It is that of the controller, whichever disk is asked.  The drive is asked
- * at most once a second; who comes earlier gets the same answer, so that no user
- * can keep the admin queue busy.
+ * All disks of a controller give the same health.  The drive is asked at most once a
+ * second; earlier calls return the last answer, so that no user can keep the admin
+ * queue busy.
  */
 #include <linux/jiffies.h>
 #include <linux/timekeeping.h>
 
 #include "nvme.h"
 
-/* Bit 15 of dword 10: the event that the page names stays pending (1.3). */
+/*
+ * Bit 15 of dword 10, Retain Asynchronous Event, which keeps the event pending (NVMe
+ * 1.3).
+ */
 #define RETAIN_EVENT	0x80
 
-/* A drive that has throttled stays conspicuous for so long. */
+/* The time in seconds for which a drive counts as throttled. */
 #define THROTTLED_S	60
 
 static_assert(sizeof(struct nvme_smart_log) == 512);
 
-/* A 128-bit counter; none will ever be larger than 64 bits. */
+/* Returns a 128-bit counter, none of which will ever need more than 64 bits. */
 static u64 counter(const u8 *from)
 {
 	__le64 words[2];
@@ -33,7 +36,7 @@ static bool has_retain(const struct chario_nvme *ctrl)
 	return readl(ctrl->bar + NVME_REG_VS) >= NVME_VS(1, 3, 0);
 }
 
-/* What a user reads does not take an event from event.c. */
+/* Reads the log page, without clearing an event that event.c is to handle. */
 static int ask(struct chario_nvme *ctrl, struct nvme_smart_log *log)
 {
 	struct chario_nvme_admin_answer answer;
@@ -72,7 +75,7 @@ static bool is_fresh(const struct chario_nvme_health *h)
 	return h->is_read && time_before(jiffies, h->read_at + HZ);
 }
 
-/* The log page is not older than a second; 0 or -errno. */
+/* Reads the log page unless it is younger than a second.  Returns 0 or -errno. */
 static int refresh(struct chario_nvme *ctrl)
 {
 	struct chario_nvme_health *h = &ctrl->health;
@@ -83,7 +86,7 @@ static int refresh(struct chario_nvme *ctrl)
 	if (is_fresh(h))
 		return h->result;
 	h->result = ask(ctrl, &log);
-	/* A reset has cut it off. */
+	/* A reset has ended the command. */
 	if (h->result == -ECANCELED)
 		h->result = -EAGAIN;
 	if (!h->result)
@@ -136,7 +139,7 @@ static void fill_in(struct chario_health *health,
 	fill_in_counters(health, log);
 }
 
-/* While the drive cannot be asked: why. */
+/* Returns 0, or the reason why the drive cannot be asked. */
 static int check_state(const struct chario_nvme *ctrl)
 {
 	switch (READ_ONCE(ctrl->drive.state)) {
@@ -154,9 +157,9 @@ static int check_state(const struct chario_nvme *ctrl)
  * @cio: the disk
  * @health: filled in
  *
- * Return: 0; EAGAIN while the controller is being reset, EIO when it has been
- * given up, ENODEV; EINTR when the caller was killed while it waited; as
- * chario_nvme_admin_exchange(); the errno of the drive's status.
+ * Return: 0; EAGAIN while the controller is being reset; EIO when it has been given up;
+ * ENODEV; EINTR when the caller was killed while it waited; an error of
+ * chario_nvme_admin_exchange(); or the errno of the drive's status.
  */
 int chario_nvme_health_read(struct chario_device *cio,
 			    struct chario_health *health)
@@ -177,7 +180,8 @@ int chario_nvme_health_read(struct chario_device *cio,
 }
 
 /**
- * chario_nvme_health_expire() - something has happened: look again
+ * chario_nvme_health_expire() - count an event, and ask the drive again at the next
+ *	read
  * @ctrl: the controller
  */
 void chario_nvme_health_expire(struct chario_nvme *ctrl)
@@ -189,7 +193,7 @@ void chario_nvme_health_expire(struct chario_nvme *ctrl)
 }
 
 /**
- * chario_nvme_health_init() - nothing is known yet
+ * chario_nvme_health_init() - initialize the health, which is not known yet
  * @ctrl: the controller
  */
 void chario_nvme_health_init(struct chario_nvme *ctrl)
@@ -198,7 +202,7 @@ void chario_nvme_health_init(struct chario_nvme *ctrl)
 }
 
 /**
- * chario_nvme_health_detach() - ask the drive nothing from here on
+ * chario_nvme_health_detach() - do not ask the drive any more
  * @ctrl: the controller
  */
 void chario_nvme_health_detach(struct chario_nvme *ctrl)

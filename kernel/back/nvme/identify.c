@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Identify: what the controller and its namespaces are (5.17).
+ * The Identify commands, which describe the controller and its namespaces (5.17).
  */
 #include <linux/bits.h>
 #include <linux/ctype.h>
@@ -18,7 +18,7 @@
 
 #define ASK_AGAIN_MS	20
 
-/* Not an answer to the question: the drive is not able to give one now. */
+/* Is this a status of a drive that cannot answer now but may later? */
 static bool may_pass(u16 status)
 {
 	switch (status & 0x7ff) {
@@ -33,7 +33,10 @@ static bool may_pass(u16 status)
 	}
 }
 
-/* As chario_nvme_admin_exchange(); asked for as long as one command may take. */
+/*
+ * Runs an Identify command, again if the drive cannot answer, for up to the time limit
+ * of one command.  Returns the results of chario_nvme_admin_exchange().
+ */
 static int ask(struct chario_nvme *ctrl, u8 cns, u32 nsid, void *to,
 	       size_t bytes, struct chario_nvme_admin_answer *answer)
 {
@@ -53,7 +56,7 @@ static int ask(struct chario_nvme *ctrl, u8 cns, u32 nsid, void *to,
 	}
 }
 
-/* 0 or as chario_nvme_admin_exchange(), or the errno of the status. */
+/* Returns the results of ask(), or the errno of the status. */
 static int identify(struct chario_nvme *ctrl, u8 cns, u32 nsid, void *to,
 		    size_t bytes)
 {
@@ -63,7 +66,7 @@ static int identify(struct chario_nvme *ctrl, u8 cns, u32 nsid, void *to,
 	return ret ?: chario_nvme_status_errno(answer.status);
 }
 
-/* Fixed-width ASCII, padded with spaces, becomes a clean string. */
+/* Copies ASCII of fixed width, padded with spaces, to a clean string. */
 static void copy_text(char *to, size_t size, const char *from, size_t bytes)
 {
 	size_t i;
@@ -77,7 +80,9 @@ static void copy_text(char *to, size_t size, const char *from, size_t bytes)
 		memmove(to, skip_spaces(to), strlen(skip_spaces(to)) + 1);
 }
 
-/* MDTS counts in the smallest memory page of the controller; 0: no limit. */
+/*
+ * Converts MDTS, whose unit is the smallest memory page of the controller; 0: no limit.
+ */
 static u32 transfer_limit(const struct chario_nvme *ctrl, u8 mdts)
 {
 	unsigned int shift = mdts + NVME_CAP_MPSMIN(ctrl->cap) + 12;
@@ -125,7 +130,10 @@ static int take_ctrl(struct chario_nvme *ctrl, const struct nvme_id_ctrl *id)
 	ctrl->autonomous = id->apsta & 1;
 	ctrl->health.warning_k = le16_to_cpu(id->wctemp);
 	ctrl->health.critical_k = le16_to_cpu(id->cctemp);
-	/* RTD3 entry latency, microseconds: what a clean shutdown needs. */
+	/*
+	 * A clean shutdown takes up to the RTD3 entry latency, which is in
+	 * microseconds.
+	 */
 	ctrl->shutdown_ms = clamp_t(u32, le32_to_cpu(id->rtd3e) / 1000,
 				    5000, 60000);
 	limit_commands(ctrl, id->mdts);
@@ -133,11 +141,11 @@ static int take_ctrl(struct chario_nvme *ctrl, const struct nvme_id_ctrl *id)
 }
 
 /**
- * chario_nvme_identify_ctrl() - what is it, and what are its limits?
- * @ctrl: enabled
+ * chario_nvme_identify_ctrl() - read the identity and limits of a controller
+ * @ctrl: an enabled controller
  *
- * Return: 0; ENODEV when it cannot be driven, said in the log; or as
- * chario_nvme_admin_run(), ENOMEM.
+ * Return: 0; ENODEV, with a message in the log, when it cannot be driven; ENOMEM; or an
+ * error of chario_nvme_admin_run().
  */
 int chario_nvme_identify_ctrl(struct chario_nvme *ctrl)
 {
@@ -154,13 +162,13 @@ int chario_nvme_identify_ctrl(struct chario_nvme *ctrl)
 }
 
 /**
- * chario_nvme_identify_again() - is it the controller that it was?
- * @ctrl: identified before
- * @id: room for the answer, of which nothing is kept
+ * chario_nvme_identify_again() - check that a controller is the same as before
+ * @ctrl: a controller that has been identified before
+ * @id: scratch memory for the answer
  *
- * Serial and model number are compared; its firmware may be another one.
+ * Serial and model number are compared; the firmware may have changed.
  *
- * Return: 0; ENODEV when it is not, said in the log; or as
+ * Return: 0; ENODEV, with a message in the log, when it is another one; or an error of
  * chario_nvme_admin_run().
  */
 int chario_nvme_identify_again(struct chario_nvme *ctrl,
@@ -184,8 +192,8 @@ int chario_nvme_identify_again(struct chario_nvme *ctrl,
 }
 
 /*
- * The identifiers of a list, which ends with a 0.  A drive that lists one twice
- * has one disk of it all the same; that of all namespaces is none of them.
+ * Copies the identifiers of a list, which ends with a 0.  An identifier that is listed
+ * twice is copied once; the identifier that stands for all namespaces is left out.
  */
 static int take_list(struct chario_nvme *ctrl, const __le32 *list, u32 *nsids,
 		     unsigned int max)
@@ -208,14 +216,14 @@ static int take_list(struct chario_nvme *ctrl, const __le32 *list, u32 *nsids,
 }
 
 /**
- * chario_nvme_identify_list() - the active namespaces
- * @ctrl: identified
- * @nsids: gets their identifiers
- * @max: room in @nsids, up to 1024
+ * chario_nvme_identify_list() - list the active namespaces
+ * @ctrl: an identified controller
+ * @nsids: array that is filled with their identifiers
+ * @max: length of @nsids, up to 1024
  *
- * Controllers of version 1.0 have no list: all identifiers are tried then.
+ * Controllers of version 1.0 have no list: for them this returns all identifiers.
  *
- * Return: how many; or as chario_nvme_admin_run(), ENOMEM.
+ * Return: number of namespaces; ENOMEM; or an error of chario_nvme_admin_run().
  */
 int chario_nvme_identify_list(struct chario_nvme *ctrl, u32 *nsids,
 			      unsigned int max)
@@ -240,13 +248,13 @@ int chario_nvme_identify_list(struct chario_nvme *ctrl, u32 *nsids,
 }
 
 /**
- * chario_nvme_identify_ns() - what a namespace is
- * @ctrl: identified
- * @nsid: its identifier
- * @id: gets the answer
- * @status: gets that of the answer, for chario_nvme_status_errno()
+ * chario_nvme_identify_ns() - read the description of a namespace
+ * @ctrl: an identified controller
+ * @nsid: identifier of the namespace
+ * @id: filled in with the answer
+ * @status: filled in with the status of the answer, for chario_nvme_status_errno()
  *
- * Return: 0 when the controller has answered, or as
+ * Return: 0 when the controller has answered; or an error of
  * chario_nvme_admin_exchange().
  */
 int chario_nvme_identify_ns(struct chario_nvme *ctrl, u32 nsid,

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Is it still what the disks were made of?
+ * The check that a drive and its namespaces are the same as when the disks were made.
  *
- * While the machine slept, the link was down or the controller was reset,
- * somebody may have put another drive into the slot; and another host, or
- * another controller of the same drive, may format a namespace anew at any
- * time.  What is asked of a disk then would be done to something else, with
- * blocks of another size.
+ * While the machine slept, the link was down or the controller was reset, somebody may
+ * have put another drive into the slot; and another host, or another controller of the
+ * same drive, may format a namespace at any time.  Without the check, calls to a disk
+ * would then access other data, with blocks of another size.
  */
 #include <linux/slab.h>
 #include <linux/string.h>
@@ -15,11 +14,11 @@
 #include "nvme.h"
 
 /**
- * struct chario_nvme_identity - what a namespace is known by
+ * struct chario_nvme_identity - the identity of a namespace
  * @nsze: size in blocks
- * @format: bytes of a block (@ds, a logarithm) and of its metadata; the rest is zero
- * @eui64: its 64-bit identifier, or zero
- * @nguid: its 128-bit identifier, or zero
+ * @format: size of a block (@ds, a logarithm) and of its metadata; the rest is zero
+ * @eui64: 64-bit identifier, or zero
+ * @nguid: 128-bit identifier, or zero
  */
 struct chario_nvme_identity {
 	__le64 nsze;
@@ -40,18 +39,21 @@ static void take(struct chario_nvme_identity *identity,
 }
 
 /**
- * chario_nvme_identity_alloc() - room for what the disks are known by
- * @ctrl: identified
- * @count: disks at most
+ * chario_nvme_identity_alloc() - allocate memory for the identities of disks
+ * @ctrl: an identified controller
+ * @count: largest number of disks
  *
  * Return: 0 or ENOMEM.
  */
 int chario_nvme_identity_alloc(struct chario_nvme *ctrl, unsigned int count)
 {
 	ctrl->identities = kcalloc(count, sizeof(*ctrl->identities), GFP_KERNEL);
-	/* A reset asks for no memory. */
+	/* A reset must not allocate memory. */
 	ctrl->identify_page = kmalloc(NVME_IDENTIFY_DATA_SIZE, GFP_KERNEL);
-	/* Nor does an event, which the drive tells of once. */
+	/*
+	 * An event must not allocate memory either, because the drive reports it only
+	 * once.
+	 */
 	ctrl->events.page = kmalloc(NVME_IDENTIFY_DATA_SIZE, GFP_KERNEL);
 	return ctrl->identities && ctrl->identify_page && ctrl->events.page ?
 	       0 : -ENOMEM;
@@ -59,7 +61,8 @@ int chario_nvme_identity_alloc(struct chario_nvme *ctrl, unsigned int count)
 
 /**
  * chario_nvme_identity_free() - undo chario_nvme_identity_alloc()
- * @ctrl: nothing is reset any more, and no events are attended to
+ * @ctrl: a controller that is not reset any more, and whose events are not handled any
+ *	more
  */
 void chario_nvme_identity_free(struct chario_nvme *ctrl)
 {
@@ -72,10 +75,10 @@ void chario_nvme_identity_free(struct chario_nvme *ctrl)
 }
 
 /**
- * chario_nvme_identity_note() - what a new disk is known by
+ * chario_nvme_identity_note() - note the identity of a new disk
  * @ctrl: the controller
- * @index: of the disk
- * @id: its namespace
+ * @index: index of the disk
+ * @id: Identify data of its namespace
  */
 void chario_nvme_identity_note(struct chario_nvme *ctrl, unsigned int index,
 			       const struct nvme_id_ns *id)
@@ -85,13 +88,13 @@ void chario_nvme_identity_note(struct chario_nvme *ctrl, unsigned int index,
 
 /**
  * chario_nvme_identity_name() - fill in wwid and is_shared of a disk
- * @ctrl: identified
- * @nsid: the namespace
- * @id: of it
- * @cio: its disk
+ * @ctrl: an identified controller
+ * @nsid: identifier of the namespace
+ * @id: Identify data of the namespace
+ * @cio: disk of the namespace
  *
- * The name is the one that Linux's driver gives it: from the identifiers of the
- * namespace, or else from those of the drive.
+ * The name is that of Linux's driver: made of an identifier of the namespace, or else
+ * of those of the drive.
  */
 void chario_nvme_identity_name(const struct chario_nvme *ctrl, u32 nsid,
 			       const struct nvme_id_ns *id,
@@ -110,7 +113,10 @@ void chario_nvme_identity_name(const struct chario_nvme *ctrl, u32 nsid,
 			 (int)strlen(ctrl->model), ctrl->model, nsid);
 }
 
-/* As chario_nvme_admin_exchange(); 0 also of a namespace that is not the same. */
+/*
+ * Compares a namespace with its identity.  Returns the results of
+ * chario_nvme_admin_exchange().
+ */
 static int look(struct chario_nvme *ctrl, unsigned int index,
 		struct nvme_id_ns *id, bool *same)
 {
@@ -125,8 +131,8 @@ static int look(struct chario_nvme *ctrl, unsigned int index,
 		return ret;
 	take(&now, id);
 	/*
-	 * An error that stays: it has gone, or is being formatted, and will be
-	 * another then.
+	 * A status that is not 0 is permanent: the namespace has gone, or is being
+	 * formatted, and will be another one afterwards.
 	 */
 	*same = !status && !memcmp(&now, &ctrl->identities[index], sizeof(now));
 	return 0;
@@ -141,16 +147,17 @@ static void lose(struct chario_nvme *ctrl, struct chario_device *cio)
 }
 
 /**
- * chario_nvme_identity_check() - lose the disks that are not there any more
- * @ctrl: enabled
- * @page: room for an answer of the drive, of NVME_IDENTIFY_DATA_SIZE
+ * chario_nvme_identity_check() - lose the disks whose namespaces have changed or gone
+ * @ctrl: an enabled controller
+ * @page: scratch memory for an answer of the drive, NVME_IDENTIFY_DATA_SIZE bytes
  *
- * Nothing in flight ends here: the drive may still have it, also while the queues
- * are frozen.  chario_queue_replay() ends it, when the drive has forgotten.
+ * Commands in flight do not end here, because the drive may still have them, even while
+ * the queues are frozen.  chario_queue_replay() ends them when the drive has forgotten
+ * them.
  *
- * Context: may sleep, as long as admin commands take.
- * Return: 0, also when disks have been lost, said in the log; ENODEV when it is
- * another drive, said in the log; or as
+ * Context: may sleep, for as long as admin commands take.
+ * Return: 0, also when disks have been lost, with messages in the log; ENODEV, with a
+ * message in the log, when it is another drive; or an error of
  * chario_nvme_admin_exchange().
  */
 int chario_nvme_identity_check(struct chario_nvme *ctrl, void *page)

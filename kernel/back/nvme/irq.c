@@ -2,13 +2,13 @@
 /*
  * The interrupts of the I/O queues, and the CPUs that take them.
  *
- * A vector that only one queue has is sent to a CPU.  When that goes offline,
- * as all but one do before the machine sleeps, the kernel sends the interrupt
- * to another one, and leaves it there.  We send it back when the CPU returns,
- * unless an administrator has chosen where it goes.
+ * The interrupt of a vector that only one queue has is sent to a CPU.  When that CPU
+ * goes offline, as all but one do before the machine sleeps, the kernel moves the
+ * interrupt to another one, and leaves it there.  It is moved back here when the CPU
+ * returns, unless an administrator has chosen another CPU.
  *
- * Managed vectors would be shut down with their CPU: what is in flight on them
- * would have to be waited for first, and an administrator could not move them.
+ * Managed vectors are not used: they would be shut down with their CPU, after a wait
+ * for all commands in flight on them, and an administrator could not move them.
  */
 #include <linux/cpu.h>
 #include <linux/cpuhotplug.h>
@@ -17,12 +17,16 @@
 
 #include "nvme.h"
 
-/* State of CPU hotplug; put_back() is called for each controller when a CPU has come. */
+/*
+ * The CPU hotplug state that calls put_back() for each controller when a CPU comes
+ * online.
+ */
 static int hotplug_state;
 
 /*
- * By a worker, after each choice of a CPU, ours and others'.  While ours is offline
- * the kernel has chosen, and that is no wish of anybody's.
+ * Notes whether an administrator has moved an interrupt.  A worker calls this after
+ * each move, also one by this module.  While the queue's CPU is offline the move is the
+ * kernel's, and nobody's choice.
  */
 static void note_choice(struct irq_affinity_notify *choice,
 			const cpumask_t *mask)
@@ -36,14 +40,16 @@ static void note_choice(struct irq_affinity_notify *choice,
 		   !cpumask_equal(mask, cpumask_of(nq->irq_cpu)));
 }
 
-/* The kernel insists on a release function; the notifier is part of the queue. */
+/*
+ * The kernel requires a release function, although the notifier is part of the queue.
+ */
 static void release_choice(struct kref *ref)
 {
 }
 
 /*
- * Called before request_irq(): an interrupt that has been started moves only with its
- * next occurrence.  A CPU that is offline gets it when it comes.
+ * Called before request_irq(), because a started interrupt moves only when it next
+ * occurs.  A CPU that is offline gets the interrupt when it comes online.
  */
 static void choose_cpu(struct chario_nvme_queue *nq, unsigned int irq, int cpu)
 {
@@ -76,9 +82,9 @@ static int start_irq(struct chario_nvme_queue *nq, unsigned int irq, int cpu)
 }
 
 /**
- * chario_nvme_queue_request_irq() - listen to a queue
- * @nq: the queue; one for polling raises no interrupt
- * @cpu: that is to take it
+ * chario_nvme_queue_request_irq() - request the interrupt of a queue
+ * @nq: the queue; nothing is done for a polled one
+ * @cpu: CPU that is to take the interrupt
  *
  * Return: 0 or -errno.
  */
@@ -89,7 +95,7 @@ int chario_nvme_queue_request_irq(struct chario_nvme_queue *nq, int cpu)
 
 	if (nq->core.polled)
 		return 0;
-	/* No CPU comes or goes between a look at it and the end of this. */
+	/* No CPU goes online or offline until this has ended. */
 	cpus_read_lock();
 	ret = start_irq(nq, irq, cpu);
 	cpus_read_unlock();
@@ -97,8 +103,8 @@ int chario_nvme_queue_request_irq(struct chario_nvme_queue *nq, int cpu)
 }
 
 /**
- * chario_nvme_queue_free_irq() - listen no longer
- * @nq: raises no interrupts any more
+ * chario_nvme_queue_free_irq() - free the interrupt of a queue
+ * @nq: a queue that raises no more interrupts
  */
 void chario_nvme_queue_free_irq(struct chario_nvme_queue *nq)
 {
@@ -115,7 +121,7 @@ void chario_nvme_queue_free_irq(struct chario_nvme_queue *nq)
 	cpus_read_unlock();
 }
 
-/* A CPU has come: its interrupts go to it. */
+/* Moves the interrupts of a CPU back when it has come online. */
 static int put_back(unsigned int cpu, struct hlist_node *node)
 {
 	struct chario_nvme *ctrl = hlist_entry(node, struct chario_nvme,
@@ -133,8 +139,8 @@ static int put_back(unsigned int cpu, struct hlist_node *node)
 }
 
 /**
- * chario_nvme_irq_attach() - look after the interrupts of a controller
- * @ctrl: its queues have been made, and listen to none yet
+ * chario_nvme_irq_attach() - keep the interrupts of a controller on their CPUs
+ * @ctrl: a controller with queues whose interrupts have not been requested
  */
 void chario_nvme_irq_attach(struct chario_nvme *ctrl)
 {
@@ -142,7 +148,7 @@ void chario_nvme_irq_attach(struct chario_nvme *ctrl)
 }
 
 /**
- * chario_nvme_irq_detach() - undo chario_nvme_irq_attach(), where it was done
+ * chario_nvme_irq_detach() - undo chario_nvme_irq_attach(), if that was called
  * @ctrl: the controller
  */
 void chario_nvme_irq_detach(struct chario_nvme *ctrl)
@@ -153,7 +159,7 @@ void chario_nvme_irq_detach(struct chario_nvme *ctrl)
 }
 
 /**
- * chario_nvme_irq_init() - be told of CPUs that come
+ * chario_nvme_irq_init() - register for CPUs that come online
  *
  * Return: 0 or -errno.
  */

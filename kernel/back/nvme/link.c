@@ -1,29 +1,34 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A link that has failed is the PCI core's: it resets the link and calls
- * slot_reset().  Where it cannot, it says so to nobody: link_work finds the drive
- * then, and resets it, or gives it up.
+ * The recovery from a failure of the link.  The PCI core resets the link and calls
+ * slot_reset().  If it cannot, it reports that to nobody: link_work then finds the
+ * drive, and resets it or gives it up.
  */
 #include <linux/jiffies.h>
 
 #include "nvme.h"
 
-/* By then the PCI core has begun to reset a link that has failed. */
+/*
+ * The time in milliseconds after which the PCI core has begun to reset a failed link.
+ */
 #define LOOK_MS		5000
 
-/* The PCI core waits a minute for a device behind a link that it has reset. */
+/*
+ * The limit of link_work in milliseconds: the PCI core waits a minute for a device
+ * behind a link that it has reset.
+ */
 #define LIMIT_MS	70000
 
 static void look_later(struct chario_nvme *ctrl)
 {
-	/* Not while the machine is suspended. */
+	/* The work does not run while the machine is suspended. */
 	mod_delayed_work(system_freezable_wq, &ctrl->link_work,
 			 msecs_to_jiffies(LOOK_MS));
 }
 
 /**
  * chario_nvme_link_failed() - post nothing until the link has been reset
- * @ctrl: live, under drive.lock
+ * @ctrl: a live controller, under drive.lock
  */
 void chario_nvme_link_failed(struct chario_nvme *ctrl)
 {
@@ -35,22 +40,22 @@ void chario_nvme_link_failed(struct chario_nvme *ctrl)
 }
 
 /**
- * chario_nvme_link_restore() - give the device back the addresses that a reset of
- * the link has taken
+ * chario_nvme_link_restore() - restore the addresses of a device after a reset of its
+ *	link
  * @pdev: the device
  */
 void chario_nvme_link_restore(struct pci_dev *pdev)
 {
 	pci_restore_state(pdev);
-	/* Restoring uses the state up. */
+	/* Restoring invalidates the saved state. */
 	pci_save_state(pdev);
 }
 
 /**
- * chario_nvme_link_is_up() - the link has been reset, and the device with it
- * @ctrl: under drive.lock, not dead
+ * chario_nvme_link_is_up() - reset a controller after a reset of its link
+ * @ctrl: a controller that is not dead, under drive.lock
  *
- * Return: as chario_drive_reset().
+ * Return: see chario_drive_reset().
  */
 int chario_nvme_link_is_up(struct chario_nvme *ctrl)
 {
@@ -68,17 +73,17 @@ static void look(struct chario_nvme *ctrl)
 		look_later(ctrl);
 		return;
 	}
-	/* Or it would be taken for the next failure. */
+	/* nvme_may_recover() would take the old state for another failure. */
 	if (!chario_nvme_link_is_up(ctrl))
 		ctrl->pdev->error_state = pci_channel_io_normal;
 }
 
 /**
- * chario_nvme_link_check() - has the PCI core left a failed link at that?
+ * chario_nvme_link_check() - recover a drive whose link the PCI core has not recovered
  * @work: link_work of a controller
  *
- * The PCI core holds the device's lock while it resets the link.  A slot_reset()
- * that comes later still finds a controller that can be reset once more.
+ * The PCI core holds the device's lock while it resets the link.  A later slot_reset()
+ * resets the controller once more, which does no harm.
  */
 void chario_nvme_link_check(struct work_struct *work)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The structure of a controller is made, counted and freed.
+ * The structure of a controller: its creation, reference count and end.
  */
 #include <linux/slab.h>
 
@@ -18,7 +18,7 @@ static void free_ctrl(struct kref *ref)
 }
 
 /**
- * chario_nvme_get() - one more user of a controller
+ * chario_nvme_get() - take a reference to a controller
  * @ctrl: the controller
  */
 void chario_nvme_get(struct chario_nvme *ctrl)
@@ -27,8 +27,8 @@ void chario_nvme_get(struct chario_nvme *ctrl)
 }
 
 /**
- * chario_nvme_put() - one user less
- * @ctrl: freed with the last one
+ * chario_nvme_put() - drop a reference to a controller
+ * @ctrl: the controller, freed with the last reference
  */
 void chario_nvme_put(struct chario_nvme *ctrl)
 {
@@ -37,7 +37,7 @@ void chario_nvme_put(struct chario_nvme *ctrl)
 
 /**
  * chario_nvme_create() - make the structure of a controller
- * @pdev: its PCI device
+ * @pdev: PCI device of the controller
  *
  * Return: the controller, until chario_nvme_put(); or NULL.
  */

@@ -2,30 +2,31 @@
 /*
  * The back end `nvme`: a lean driver of NVMe controllers on PCI Express.
  *
- *   pci.c       probe and remove, vectors, the PCI core's callbacks
+ *   pci.c       probe and remove, vectors, callbacks of the PCI core
  *   nvme.c      the structure of a controller
- *   disk.c      a namespace becomes a disk
+ *   disk.c      the disks, one for each namespace
  *   ctrl.c      registers: enable, disable, shut down
  *   cmb.c       controller memory
- *   identify.c  what the controller and its namespaces are
+ *   identify.c  the Identify commands
+ *   identity.c  the check that drive and namespaces are the same
  *   admin.c     the admin queue
- *   pairs.c     its commands about I/O queues
- *   queues.c    the I/O queues: make, create, take down
- *   queue.c     one of them at work: post, kick, reap
- *   irq.c       their interrupts, and the CPUs that take them
- *   private.c   those that open files ask for
- *   prp.c       segments become PRP entries
- *   table.c     the PRP entries of a buffer, made once
- *   power.c     power states, coalescing and retries while files ask for it
+ *   pairs.c     the admin commands about I/O queues
+ *   queues.c    the I/O queues: make, create, delete, free
+ *   queue.c     the hot path of an I/O queue: post, kick, reap
+ *   irq.c       the interrupts of I/O queues, and the CPUs that take them
+ *   private.c   the queues that open files have for themselves
+ *   prp.c       the PRP entries of segments
+ *   table.c     the PRP entries of buffers, made once
+ *   power.c     the pins: power states, coalescing and retries
  *   health.c    the SMART / Health log page
  *   event.c     asynchronous events
- *   status.c    status codes become errnos
- *   report.c    error statuses in the log
- *   reset.c     the steps of the core's recovery
- *   link.c      a link that has failed
+ *   status.c    the errnos of status codes
+ *   report.c    the log of error statuses
+ *   reset.c     the drive operations for the core's recovery
+ *   link.c      the recovery from a failure of the link
  *
- * Registers and command layouts come from <linux/nvme.h>; the sections named
- * in comments are those of the NVM Express Base Specification 2.0.
+ * Registers and command layouts come from <linux/nvme.h>; sections that comments cite
+ * are those of the NVM Express Base Specification 2.0.
  */
 #ifndef CHARIO_NVME_H
 #define CHARIO_NVME_H
@@ -48,18 +49,20 @@
 /* The phase bit in the last word of a completion, see queue.c. */
 #define CHARIO_NVME_PHASE	BIT(16)
 
-/* Entries of an I/O queue at most. */
+/* The largest number of entries of an I/O queue. */
 #define CHARIO_NVME_MAX_DEPTH	1024
 
-/* Failed commands that are noted while the log is busy; a power of two. */
+/*
+ * The number of failed commands that are noted while the log is busy; a power of two.
+ */
 #define CHARIO_NVME_REPORTS	16
 
 /**
  * struct chario_nvme_failure - a command that has failed
  * @offset: byte offset on the disk
- * @bytes: length
+ * @bytes: length in bytes
  * @disk: index of the disk
- * @status: status code type and code
+ * @status: status code type and status code
  * @op: &enum chario_op
  */
 struct chario_nvme_failure {
@@ -72,12 +75,12 @@ struct chario_nvme_failure {
 
 /**
  * struct chario_nvme_reports - failures on their way to the log
- * @lock: protects all but @work
- * @head: next to write
- * @tail: next to note
- * @lost: there was no room for so many
- * @ring: indices run on and are taken modulo its length
- * @work: writes them
+ * @lock: protects all members but @work
+ * @head: index of the next failure to log
+ * @tail: index of the next failure to note
+ * @lost: number of failures for which there was no room
+ * @ring: the failures; indices only grow and are taken modulo its length
+ * @work: writes the failures to the log
  */
 struct chario_nvme_reports {
 	raw_spinlock_t lock;
@@ -89,17 +92,17 @@ struct chario_nvme_reports {
 };
 
 /**
- * struct chario_nvme_power - what is pinned, see power.c
- * @lock: protects all but @work
- * @users: for each CHARIO_PIN_* bit, how many open files ask for it
- * @settings: of the drive; NULL until somebody asks
- * @nr_settings: how many
- * @transitions: the table of autonomous power state transitions, as it was
- * @link_before: link control of the drive and of the port above it, as it was
- * @link_status: errno of what could not be done about it
- * @link_off: its power management has been switched off
- * @qos: keeps CPUs out of their idle states
- * @detached: the drive is being let go: nothing is done any more
+ * struct chario_nvme_power - the pins of a drive, see power.c
+ * @lock: protects all members but @work
+ * @users: for each CHARIO_PIN_* bit, the number of open files that request it
+ * @settings: settings of the drive; NULL until a pin is requested
+ * @nr_settings: length of @settings
+ * @transitions: table of autonomous power state transitions before the pin
+ * @link_before: link control bits of the drive and of the port above it before the pin
+ * @link_status: -EIO if a link control register did not change, else 0
+ * @link_off: power management of the link has been turned off
+ * @qos: request that keeps the CPUs out of idle states
+ * @detached: the drive is being released, and nothing is set any more
  * @work: sets again what a reset has undone
  */
 struct chario_nvme_power {
@@ -118,19 +121,19 @@ struct chario_nvme_power {
 
 /**
  * struct chario_nvme_health - the health of a drive, see health.c
- * @lock: protects all but @warning_k, @critical_k and @events
- * @log: the log page as it was last read
- * @result: how reading it went; a number, or -errno
- * @read_at: jiffies of that
- * @read_ns: the same on CLOCK_MONOTONIC
- * @is_read: @result is worth to be remembered for a second
+ * @lock: protects all members but @warning_k, @critical_k and @events
+ * @log: log page as it was last read
+ * @result: result of the last read: 0 or -errno
+ * @read_at: time of the last read in jiffies
+ * @read_ns: time of the last read in nanoseconds of CLOCK_MONOTONIC
+ * @is_read: @result is valid for a second from @read_at
  * @has_log: @log has been read
  * @has_throttled: the drive has throttled in the last minute
- * @throttled_at: jiffies at which that was noticed
- * @detached: the drive is being let go
- * @warning_k: temperature from which it is too hot, kelvin; 0: not told
- * @critical_k: temperature from which it may stop, kelvin; 0: not told
- * @events: that the drive has told us of
+ * @throttled_at: time at which that was noticed, in jiffies
+ * @detached: the drive is being released
+ * @warning_k: temperature from which the drive is too hot, in kelvin; 0 if not reported
+ * @critical_k: temperature from which the drive may stop, in kelvin; 0 if not reported
+ * @events: number of events that the drive has reported
  */
 struct chario_nvme_health {
 	struct mutex lock; /* the log page */
@@ -150,15 +153,15 @@ struct chario_nvme_health {
 
 /**
  * struct chario_nvme_events - asynchronous events, see event.c
- * @on: they are waited for; changes under admin.lock
- * @arrived: a request has ended; under admin.lock
- * @refused: the drive does not take such requests, until the next reset
- * @configured: the drive knows which events we want
- * @tries: how often the log page of this event could not be read
- * @earliest: jiffies before which no other event is attended to; under
+ * @on: events are waited for; changes under admin.lock
+ * @arrived: a request has ended; changes under admin.lock
+ * @refused: the drive refuses such requests, until the next reset
+ * @configured: the drive knows which events are wanted
+ * @tries: number of failed reads of the log page of the current event
+ * @earliest: time in jiffies before which the next event is not attended to; under
  *	admin.lock
- * @page: what the drive answers; of @work alone
- * @work: attends to them
+ * @page: memory for answers of the drive; only @work uses it
+ * @work: attends to events
  */
 struct chario_nvme_events {
 	bool on;
@@ -173,49 +176,49 @@ struct chario_nvme_events {
 
 /**
  * struct chario_nvme - a controller
- * @drive: as the core knows it: its I/O queues, those with interrupt first, each
- *	with its index + 1 for an identifier; its state; its recovery
- * @ref: held by the PCI device and by each disk
- * @pdev: the PCI device; valid until remove has returned
- * @bar: registers; NULL after remove
+ * @drive: drive of the core, with state, recovery and I/O queues: those with an
+ *	interrupt first, each with its index + 1 as its identifier
+ * @ref: reference count; the PCI device and each disk hold one
+ * @pdev: PCI device; valid until remove() has returned
+ * @bar: registers; NULL after remove()
  * @cap: Controller Capabilities
  * @cmb: controller memory, or NULL
- * @cmb_bus: its bus address
- * @page_shift: memory page of the controller (CC.MPS)
- * @doorbell_bytes: distance of two doorbells
- * @max_queues: pairs whose doorbells lie in the BAR
- * @ready_ms: longest wait for CSTS.RDY
- * @shutdown_ms: longest wait for a shutdown
- * @nr_vectors: interrupt vectors
- * @level: interrupts are those of a pin
- * @hotplug_node: where irq.c finds it
+ * @cmb_bus: bus address of @cmb
+ * @page_shift: shift of the controller's memory page (CC.MPS)
+ * @doorbell_bytes: distance of two doorbells in bytes
+ * @max_queues: number of queue pairs whose doorbells lie in the BAR
+ * @ready_ms: longest wait for CSTS.RDY in milliseconds
+ * @shutdown_ms: longest wait for a shutdown in milliseconds
+ * @nr_vectors: number of interrupt vectors
+ * @level: interrupts are those of a pin, INTx
+ * @hotplug_node: entry in the list of CPU hotplug, see irq.c
  * @admin: the admin queue
- * @nr_irq: how many of its queues have an interrupt
- * @depth: entries of an I/O queue
- * @max_command_bytes: what drive, DMA layer, and slots allow
- * @command_limit: &enum chario_command_limit, which of them allows least
- * @write_cache: has a volatile write cache
- * @awupf: blocks that a power cut does not tear, less one
- * @power_states: that it has
- * @autonomous: it can change between them by itself (APSTA)
+ * @nr_irq: number of shared queues with an interrupt
+ * @depth: number of entries of an I/O queue
+ * @max_command_bytes: largest command in bytes that drive, DMA layer and slots allow
+ * @command_limit: &enum chario_command_limit, the one that allows least
+ * @write_cache: the drive has a volatile write cache
+ * @awupf: number of blocks that a power cut does not tear, less one (AWUPF)
+ * @power_states: number of power states
+ * @autonomous: the drive can change its power state by itself (APSTA)
  * @nn: largest namespace identifier
  * @serial: see &struct chario_info
  * @model: see &struct chario_info
  * @firmware: see &struct chario_info
- * @vid: PCI vendor, as the drive says it
- * @sn: serial number as the drive says it, padded, for comparing; @serial is for people
- * @mn: model number, likewise
- * @has_namespace_events: it tells when namespaces change
- * @identities: what each of @disks is known by
- * @identify_page: for what a reset asks the drive; under drive.lock
- * @disks: one for each namespace that can be driven
- * @nr_disks: how many
+ * @vid: PCI vendor identifier, as the drive reports it
+ * @sn: serial number as the drive reports it, padded, for comparing
+ * @mn: model number as the drive reports it, padded, for comparing
+ * @has_namespace_events: the drive reports changes of namespaces
+ * @identities: identity of each disk in @disks
+ * @identify_page: memory for the answers that a reset needs; under drive.lock
+ * @disks: disks, one for each namespace that can be driven
+ * @nr_disks: length of @disks
  * @link_work: chario_nvme_link_check()
- * @link_deadline: jiffies at which a link that has failed is given up
+ * @link_deadline: time in jiffies at which a link that has failed is given up
  * @reports: failed commands
- * @power: what is pinned
- * @health: its health
- * @events: its asynchronous events
+ * @power: pins
+ * @health: health of the drive
+ * @events: asynchronous events
  */
 struct chario_nvme {
 	struct chario_drive drive;
@@ -264,39 +267,40 @@ struct chario_nvme {
 
 /**
  * struct chario_nvme_queue - an I/O queue pair
- * @core: as the core knows it
+ * @core: queue of the core
  * @ctrl: the controller
  * @sqes: submission ring
  * @cqes: completion ring
- * @cqes_end: behind its last entry
+ * @cqes_end: end of @cqes
  * @sq_doorbell: tail doorbell
  * @cq_doorbell: head doorbell
- * @entries: of either ring
- * @page_mask: memory page of the controller - 1
- * @level: its interrupt is that of a pin
- * @created: the controller knows it: its doorbells may be rung
- * @reaped_at_irq: core.reaped when an interrupt last came
- * @tail: of @sqes
+ * @entries: number of entries of either ring
+ * @page_mask: size of the controller's memory page in bytes, less one
+ * @level: the interrupt is that of a pin, INTx
+ * @created: the queue exists on the controller, and its doorbells may be rung
+ * @reaped_at_irq: core.reaped at the last interrupt
+ * @tail: tail of @sqes
  * @rung: tail that the controller has been told
- * @head: where in @cqes the next completion comes
- * @unrung: completions taken that the controller has not been told of
- * @qid: identifier
- * @tag_mask: the bits of a command's identifier that are its tag
+ * @head: entry of @cqes where the next completion comes
+ * @unrung: number of reaped completions that the controller has not been told of
+ * @qid: identifier of the queue
+ * @tag_mask: mask of the tag in a command identifier
  * @lists: PRP lists, one for each command
- * @list_bytes: size of a list, a power of two, a controller page at most
- * @list_dma: address of @lists for the controller
- * @sq_dma: of @sqes
- * @cq_dma: of @cqes
- * @vector: interrupt vector, index
- * @own_vector: its interrupt can have a CPU of its own
- * @irq: number of its interrupt; 0: nobody listens
- * @irq_cpu: CPU that is to take it, where @own_vector
- * @irq_is_elsewhere: an administrator has sent it to another one
- * @irq_choice: tells of that
- * @taken: by an open file; for a queue that is reserved
- * @stuck: its file has gone, but the controller has not deleted it
- * @urgent: the controller is to serve it before others
- * @give_work: gives it back
+ * @list_bytes: size of a list in bytes, a power of two, at most a page of the
+ *	controller
+ * @list_dma: DMA address of @lists
+ * @sq_dma: DMA address of @sqes
+ * @cq_dma: DMA address of @cqes
+ * @vector: index of the interrupt vector
+ * @own_vector: no other queue shares the vector, so that it can have a CPU of its own
+ * @irq: number of the interrupt; 0 while it is not requested
+ * @irq_cpu: CPU that takes the interrupt, if @own_vector
+ * @irq_is_elsewhere: an administrator has moved the interrupt to another CPU
+ * @irq_choice: notifier of such a move
+ * @taken: an open file has the queue; only for a reserved queue
+ * @stuck: the queue's file is closed, but the controller has not deleted the queue
+ * @urgent: the controller serves the queue before others
+ * @give_work: releases the queue
  */
 struct chario_nvme_queue {
 	struct chario_queue core;
@@ -350,7 +354,7 @@ chario_nvme_queue_at(const struct chario_nvme *ctrl, unsigned int index)
 	return to_nvme_queue(ctrl->drive.queues[index]);
 }
 
-/* To the start of both rings; the phase bit of the first round is 1. */
+/* Returns to the start of both rings; the phase bit of the first round is 1. */
 static inline void chario_nvme_queue_rewind(struct chario_nvme_queue *nq)
 {
 	nq->tail = 0;

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The admin commands about I/O queue pairs, and about what is in them.
+ * The admin commands about I/O queue pairs and their commands.
  */
 #include "nvme.h"
 
 /**
- * chario_nvme_admin_set_queues() - ask for I/O queues (5.27.1.5)
- * @ctrl: enabled
- * @nr_queues: in: wanted, out: granted pairs
+ * chario_nvme_admin_set_queues() - request a number of I/O queues (5.27.1.5)
+ * @ctrl: an enabled controller
+ * @nr_queues: in: number of pairs that is wanted; out: number that is granted
  *
- * Return: as chario_nvme_admin_run().
+ * Return: see chario_nvme_admin_run().
  */
 int chario_nvme_admin_set_queues(struct chario_nvme *ctrl,
 				 unsigned int *nr_queues)
@@ -47,7 +47,7 @@ static int create_cq(struct chario_nvme *ctrl, struct chario_nvme_queue *nq)
 
 static int create_sq(struct chario_nvme *ctrl, struct chario_nvme_queue *nq)
 {
-	/* The controller looks at the priority where it has such (5.5). */
+	/* A controller without priorities ignores this one (5.5). */
 	u16 flags = NVME_QUEUE_PHYS_CONTIG |
 		    (nq->urgent ? NVME_SQ_PRIO_URGENT : NVME_SQ_PRIO_MEDIUM);
 	struct nvme_command c = { };
@@ -72,11 +72,11 @@ static int delete_queue(struct chario_nvme *ctrl, u8 opcode, u16 qid)
 
 /**
  * chario_nvme_admin_create() - create an I/O queue pair (5.4, 5.5)
- * @ctrl: enabled
- * @nq: its rings are clean
+ * @ctrl: an enabled controller
+ * @nq: a queue with empty rings
  *
- * Return: as chario_nvme_admin_run(); ETIMEDOUT or ECANCELED when the controller may
- * have one half of the pair, or both.
+ * Return: see chario_nvme_admin_run(); after ETIMEDOUT or ECANCELED the controller may
+ * have one queue of the pair, or both.
  */
 int chario_nvme_admin_create(struct chario_nvme *ctrl,
 			     struct chario_nvme_queue *nq)
@@ -95,13 +95,12 @@ int chario_nvme_admin_create(struct chario_nvme *ctrl,
 
 /**
  * chario_nvme_admin_delete() - delete an I/O queue pair (5.6, 5.7)
- * @ctrl: enabled
- * @nq: was created
+ * @ctrl: an enabled controller
+ * @nq: a queue that was created
  *
- * For a tidy shutdown; what matters for safety is that the controller is
- * disabled afterwards.
+ * This is for an orderly shutdown; for safety the controller is disabled afterwards.
  *
- * Return: as chario_nvme_admin_run().
+ * Return: see chario_nvme_admin_run().
  */
 int chario_nvme_admin_delete(struct chario_nvme *ctrl,
 			     struct chario_nvme_queue *nq)
@@ -112,15 +111,15 @@ int chario_nvme_admin_delete(struct chario_nvme *ctrl,
 }
 
 /**
- * chario_nvme_admin_abort() - ask the controller to give up a command (5.1)
- * @ctrl: enabled
- * @qid: its queue
- * @cid: its identifier
+ * chario_nvme_admin_abort() - ask the controller to abort a command (5.1)
+ * @ctrl: an enabled controller
+ * @qid: identifier of the command's submission queue
+ * @cid: identifier of the command
  *
- * That the abort itself succeeds does not say that the command has ended: its
- * completion does.
+ * A successful abort does not mean that the command has ended; only its completion
+ * does.
  *
- * Return: as chario_nvme_admin_run().
+ * Return: see chario_nvme_admin_run().
  */
 int chario_nvme_admin_abort(struct chario_nvme *ctrl, u16 qid, u16 cid)
 {

@@ -2,8 +2,8 @@
 /*
  * The PCI device: probe, remove, and the callbacks of the PCI core.
  *
- * The driver has no table of devices: it binds to what an administrator has
- * named in driver_override, and to nothing else.
+ * The driver has no table of devices: it binds only to devices for which an
+ * administrator has named it in driver_override.
  */
 #include <linux/delay.h>
 #include <linux/dma-mapping.h>
@@ -14,10 +14,16 @@
 #include "core/cmb.h"
 #include "nvme.h"
 
-/* How long removal waits for what is in flight before it is cut off. */
+/*
+ * The time in milliseconds that removal waits for calls in flight before it cuts them
+ * off.
+ */
 #define REMOVE_WAIT_MS	1000
 
-/* How long a drive may take for what it has, before it is reset or shut down. */
+/*
+ * The time in milliseconds that a drive gets for its commands before it is reset or
+ * shut down.
+ */
 #define SETTLE_MS	1000
 
 static int map_registers(struct chario_nvme *ctrl)
@@ -68,14 +74,17 @@ static int set_up_dma(struct chario_nvme *ctrl)
 		ret = dma_set_mask_and_coherent(dev, DMA_BIT_MASK(32));
 	if (ret)
 		return ret;
-	/* Bounce buffers must keep the offset in a page: PRP needs it. */
+	/* Bounce buffers must keep the offset in a page, which PRP entries need. */
 	dma_set_min_align_mask(dev, (1U << ctrl->page_shift) - 1);
 	dma_set_max_seg_size(dev, UINT_MAX);
 	pci_set_master(ctrl->pdev);
 	return 0;
 }
 
-/* One for the admin queue, each CPU, each private queue; or what there is. */
+/*
+ * Requests a vector for the admin queue, each CPU and each private queue; fewer are
+ * shared.
+ */
 static int get_vectors(struct chario_nvme *ctrl)
 {
 	int ret = pci_alloc_irq_vectors(ctrl->pdev, 1, 1 + num_possible_cpus() +
@@ -95,7 +104,7 @@ static void put_vectors(struct chario_nvme *ctrl)
 	pci_free_irq_vectors(ctrl->pdev);
 }
 
-/* From reset to live queues. */
+/* Resets the controller and brings its queues up. */
 static int start(struct chario_nvme *ctrl)
 {
 	int ret;
@@ -125,9 +134,9 @@ static int start(struct chario_nvme *ctrl)
 }
 
 /*
- * Tell the drive that power may go, when it has finished what it has (3.6.1).
- * Queues with commands that it does not finish are not deleted: it would answer
- * each with an error first.
+ * Tells the drive that it may lose power, when it has finished its commands (3.6.1).
+ * Queues with unfinished commands are not deleted, because the drive would first answer
+ * each command with an error.
  */
 static int shut_down(struct chario_nvme *ctrl)
 {
@@ -139,15 +148,17 @@ static int shut_down(struct chario_nvme *ctrl)
 }
 
 /*
- * The way down, from wherever the way up has ended.  Afterwards no memory is
- * within reach of the drive and nobody is inside a queue.
+ * Undoes start(), from whatever point that has reached.  Afterwards the drive cannot
+ * access memory and nobody uses a queue.
  */
 static void stop(struct chario_nvme *ctrl, bool polite)
 {
 	struct pci_dev *pdev = ctrl->pdev;
 	bool dead = chario_drive_remove(&ctrl->drive);
 
-	/* Its link is being reset, and slot_reset() will find no driver. */
+	/*
+	 * The link of the drive is being reset, and slot_reset() will find no driver.
+	 */
 	if (polite && pdev->error_state == pci_channel_io_frozen) {
 		chario_nvme_link_restore(pdev);
 		polite = false;
@@ -205,7 +216,7 @@ static int probe(struct pci_dev *pdev, const struct pci_device_id *id)
 		goto err_disks;
 	chario_drive_start(&ctrl->drive);
 	chario_nvme_event_start(ctrl);
-	/* Who has opened a disk already may have asked for something. */
+	/* Files that are open already may have requested pins. */
 	queue_work(system_unbound_wq, &ctrl->power.work);
 	return 0;
 
@@ -226,7 +237,7 @@ err_put:
 	return ret;
 }
 
-/* New calls are refused already; let those that are under way come to an end. */
+/* Waits for the calls in flight; new calls are refused already. */
 static void wait_idle(struct chario_nvme *ctrl)
 {
 	unsigned int ms;
@@ -243,7 +254,7 @@ static void remove(struct pci_dev *pdev)
 {
 	struct chario_nvme *ctrl = pci_get_drvdata(pdev);
 
-	/* Events are told by the disks. */
+	/* Events are reported by the disks, and end before them. */
 	chario_nvme_event_stop(ctrl);
 	chario_nvme_disks_unregister(ctrl);
 	wait_idle(ctrl);
@@ -255,7 +266,7 @@ static void remove(struct pci_dev *pdev)
 	chario_nvme_put(ctrl);
 }
 
-/* Reboot and kexec: the next kernel finds an idle, disabled drive. */
+/* Disables the drive before reboot and kexec, for the next kernel. */
 static void shutdown(struct pci_dev *pdev)
 {
 	struct chario_nvme *ctrl = pci_get_drvdata(pdev);
@@ -269,7 +280,7 @@ static void shutdown(struct pci_dev *pdev)
 	mutex_unlock(&ctrl->drive.lock);
 }
 
-/* Before the device loses what it knows: it is disabled, and calls wait. */
+/* Disables the controller before it loses its state, and lets calls wait. */
 static void rest(struct chario_nvme *ctrl)
 {
 	mutex_lock(&ctrl->drive.lock);
@@ -283,8 +294,9 @@ static void rest(struct chario_nvme *ctrl)
 }
 
 /*
- * What is in flight, or has been held since, is posted on the way up.  The PCI
- * core has used up the saved state, which a reset of the link wants again.
+ * Brings the controller up, which posts the commands that are in flight or have been
+ * held.  The PCI core has used up the saved state, which a reset of the link needs
+ * again.
  */
 static int wake(struct chario_nvme *ctrl,
 		int (*revive)(struct chario_drive *drive))
@@ -331,8 +343,9 @@ static pci_ers_result_t error_detected(struct pci_dev *pdev,
 }
 
 /*
- * What has been given up stays so, without bus mastering.  It gets its
- * addresses back all the same: the next driver finds none otherwise.
+ * Resets the controller after a reset of its link.  A drive that has been given up
+ * stays so, without bus mastering; only its addresses are restored, for the next
+ * driver.
  */
 static pci_ers_result_t slot_reset(struct pci_dev *pdev)
 {
@@ -350,7 +363,7 @@ static pci_ers_result_t slot_reset(struct pci_dev *pdev)
 	return ret ? PCI_ERS_RESULT_DISCONNECT : PCI_ERS_RESULT_RECOVERED;
 }
 
-/* Somebody wants the function reset, by its file in sysfs. */
+/* An administrator resets the function, by its file in sysfs. */
 static void reset_prepare(struct pci_dev *pdev)
 {
 	rest(pci_get_drvdata(pdev));
@@ -368,7 +381,7 @@ static const struct pci_error_handlers error_handlers = {
 	.reset_done	= reset_done,
 };
 
-/* Empty on purpose, see the top of this file. */
+/* The table is empty on purpose, see the top of this file. */
 static const struct pci_device_id no_ids[] = { { } };
 
 static struct pci_driver driver = {
@@ -382,7 +395,7 @@ static struct pci_driver driver = {
 };
 
 /**
- * chario_nvme_init() - be there for drives that are bound to us
+ * chario_nvme_init() - register the driver
  *
  * Return: 0 or -errno.
  */
@@ -399,7 +412,7 @@ int chario_nvme_init(void)
 }
 
 /**
- * chario_nvme_exit() - let go of all drives
+ * chario_nvme_exit() - unregister the driver, and release all drives
  */
 void chario_nvme_exit(void)
 {

@@ -1,45 +1,45 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Power and retries, pinned while open files ask for it.
+ * The pins: power, interrupts and retries, as open files request them.
  *
- * What a file asks for holds for the whole controller.  A setting of the drive
- * is read before it is changed for the first time, and goes back to that when
- * the last file that asks for it is closed, and before the drive is let go.  A
- * reset of the controller may undo it: it is read and set again then, by work
- * that is queued when the controller is up, so that recovery takes no longer.
+ * A pin applies to the whole controller.  A setting of the drive is read before it is
+ * changed for the first time, and restored when the last file that requests it is
+ * closed, and before the drive is released.  A reset of the controller may undo a
+ * setting, which is then read and set again, by work that is queued when the controller
+ * is up, so that recovery takes no longer.
  *
- * An interrupt vector has a setting too, as long as it has a queue: when an
- * open file has got a queue of its own, all is looked at again.
+ * An interrupt vector has a setting too, while it has a queue: all settings are updated
+ * when an open file has got a queue of its own.
  *
- * The link's power management is switched off in the link control registers of
- * both its ends.  pci_disable_link_state() does not do: nothing takes it back.
+ * The power management of the link is turned off in the link control registers of both
+ * ends.  pci_disable_link_state() is not used, because nothing undoes it.
  *
- * Limited retry (LR) of single commands is not used: the hot path would have to
- * ask for it with each of them.
+ * The limit of the drive's retries applies to commands with Limited Retry (LR), which
+ * each command has while a file requests CHARIO_PIN_RETRY.
  */
 #include <linux/bits.h>
 #include <linux/slab.h>
 
 #include "nvme.h"
 
-/* The shortest limit of the drive's own retries: 100 ms (5.27.1.4). */
+/* The shortest time limit of the drive's own retries: 100 ms (5.27.1.4). */
 #define RETRY_LIMIT	1
 
 #define LINK_BITS	(PCI_EXP_LNKCTL_ASPMC | PCI_EXP_LNKCTL_CLKREQ_EN)
 
 /**
  * struct chario_nvme_setting - a feature of the drive, or a part of one
- * @pin: place of the CHARIO_PIN_* bit that asks for it
+ * @pin: place of the CHARIO_PIN_* bit that requests the setting
  * @fid: feature identifier
- * @nsid: namespace, or 0
- * @select: the part of dword 11 that says which part it is
- * @mask: the bits that are asked for
- * @value: what they are to be
- * @queue: that the vector is for; NULL when it is no vector
- * @before: all its bits, as they were
- * @status: of the last try: 0, an NVMe status, or -errno
+ * @nsid: namespace identifier, or 0
+ * @select: bits of dword 11 that select the part
+ * @mask: bits of dword 11 that are set
+ * @value: wanted value of the bits in @mask
+ * @queue: queue of the vector; NULL if the setting is not of a vector
+ * @before: value of the feature before the first change
+ * @status: result of the last try: 0, an NVMe status, or -errno
  * @known: @before has been read
- * @changed: it is not as it was
+ * @changed: the feature differs from @before
  */
 struct chario_nvme_setting {
 	u8 pin;
@@ -71,7 +71,7 @@ static u32 absent(const struct chario_nvme *ctrl)
 	return pins;
 }
 
-/* 0, an NVMe status, or -errno. */
+/* Runs Get Features or Set Features.  Returns 0, an NVMe status, or -errno. */
 static int run_feature(struct chario_nvme *ctrl, u8 opcode,
 		       const struct chario_nvme_setting *s, u32 dword11,
 		       u32 *result)
@@ -116,7 +116,7 @@ static int set_feature(struct chario_nvme *ctrl,
 			   &ignored);
 }
 
-/* Change it where it is not as it is asked for, and see that it has changed. */
+/* Changes a setting that has not the wanted value, and verifies the change. */
 static int pin_setting(struct chario_nvme *ctrl, struct chario_nvme_setting *s)
 {
 	u32 now;
@@ -140,13 +140,16 @@ static int pin_setting(struct chario_nvme *ctrl, struct chario_nvme_setting *s)
 	return (now & s->mask) == s->value ? 0 : -EIO;
 }
 
-/* Its controller is being reset: it is tried again then. */
+/* Is this the status of a setting that is tried again after a reset? */
 static bool is_for_later(int status)
 {
 	return status == -EAGAIN || status == -ECANCELED;
 }
 
-/* A drive that has not answered is asked again at the next occasion. */
+/*
+ * Restores a setting; if the drive does not answer, this is repeated at the next
+ * update.
+ */
 static int restore_setting(struct chario_nvme *ctrl,
 			   struct chario_nvme_setting *s)
 {
@@ -163,7 +166,7 @@ static int restore_setting(struct chario_nvme *ctrl,
 	return 0;
 }
 
-/* Only a vector that has a queue can be set (5.27.1.7). */
+/* Is this the setting of a vector without a queue, which cannot be set (5.27.1.7)? */
 static bool has_no_queue(const struct chario_nvme_setting *s)
 {
 	return s->queue && (!READ_ONCE(s->queue->created) ||
@@ -171,8 +174,9 @@ static bool has_no_queue(const struct chario_nvme_setting *s)
 }
 
 /*
- * Each setting as it is asked for; with @keep false, as it was.  Once the drive
- * has not answered, it is not waited for again and again.
+ * Sets each setting that is requested and restores the others, or restores all if @keep
+ * is false.  When the drive has not answered once, it is not asked for the other
+ * settings.
  */
 static void update_settings(struct chario_nvme *ctrl, bool keep)
 {
@@ -204,7 +208,10 @@ static struct pci_dev *link_end(struct chario_nvme *ctrl, int end)
 	return end ? pci_upstream_bridge(ctrl->pdev) : ctrl->pdev;
 }
 
-/* The drive's end goes first (PCI Express Base 5.4.1.4). */
+/*
+ * Turns the link's power management off, at the drive's end first (PCI Express Base
+ * 5.4.1.4).
+ */
 static void pin_link(struct chario_nvme *ctrl)
 {
 	struct chario_nvme_power *power = &ctrl->power;
@@ -228,7 +235,7 @@ static void pin_link(struct chario_nvme *ctrl)
 	power->link_off = true;
 }
 
-/* The drive's end goes last. */
+/* Restores the link's power management, at the drive's end last. */
 static void restore_link(struct chario_nvme *ctrl)
 {
 	struct chario_nvme_power *power = &ctrl->power;
@@ -279,7 +286,7 @@ static void add_vector(struct chario_nvme_power *power,
 	s->queue = nq;
 }
 
-/* What this drive has (5.27.1); the retry limit is that of a namespace. */
+/* Lists the settings that this drive has (5.27.1); each namespace has a retry limit. */
 static void list_settings(struct chario_nvme *ctrl)
 {
 	struct chario_nvme_power *power = &ctrl->power;
@@ -325,7 +332,7 @@ static bool is_wanted(const struct chario_nvme_power *power, u32 pin)
 	return power->users[__ffs(pin)];
 }
 
-/* The limit is one for commands that ask for few retries. */
+/* Makes all commands ask for limited retries, to which the limit applies, or none. */
 static void limit_retries(struct chario_nvme *ctrl, bool limited)
 {
 	unsigned int i;
@@ -335,7 +342,7 @@ static void limit_retries(struct chario_nvme *ctrl, bool limited)
 			   limited ? CHARIO_CONTROL_LIMITED_RETRY : 0);
 }
 
-/* Make everything as it is asked for now. */
+/* Applies the current requests of all files. */
 static void update(struct chario_nvme *ctrl)
 {
 	struct chario_nvme_power *power = &ctrl->power;
@@ -364,7 +371,7 @@ static void update_later(struct work_struct *work)
 						power);
 
 	mutex_lock(&power->lock);
-	/* Files may have asked before there was a drive to ask. */
+	/* Files may have requested pins before the drive was live. */
 	if (!power->detached &&
 	    (power->settings || is_asked_for(power)) && !make_settings(ctrl))
 		update(ctrl);
@@ -402,13 +409,13 @@ static int change(struct chario_nvme *ctrl, u32 *held, u32 wanted)
 /**
  * chario_nvme_power_pin() - see &struct chario_backend
  * @cio: the disk
- * @held: what the file asks for so far
- * @wanted: what it asks for from now on
+ * @held: pins that the file has requested so far
+ * @wanted: pins that the file requests from now on
  *
- * Context: sleeps for as long as the drive takes for some admin commands, and for
- * those of others who ask.
- * Return: 0, whatever the drive says to it; ENODEV, ENOMEM; EINTR on a fatal signal,
- * but where nothing is wanted any more.
+ * Context: sleeps for as long as the drive takes for some admin commands, and for those
+ * of other callers.
+ * Return: 0, also if the drive refuses; ENODEV; ENOMEM; EINTR on a fatal signal, unless
+ * @wanted is 0.
  */
 int chario_nvme_power_pin(struct chario_device *cio, u32 *held, u32 wanted)
 {
@@ -424,7 +431,10 @@ int chario_nvme_power_pin(struct chario_device *cio, u32 *held, u32 wanted)
 	return ret;
 }
 
-/* The first thing that is in the way of a pin: 0, an NVMe status, or -errno. */
+/*
+ * Returns the status of the first setting that keeps a pin from being in force: 0, an
+ * NVMe status, or -errno.
+ */
 static int status_of(const struct chario_nvme_power *power, unsigned int pin)
 {
 	unsigned int i;
@@ -458,7 +468,7 @@ static void describe(const struct chario_nvme_power *power, unsigned int i,
 /**
  * chario_nvme_power_get() - see &struct chario_backend
  * @cio: the disk
- * @held: what the file asks for
+ * @held: pins that the file requests
  * @pin: filled in
  *
  * Return: 0; EINTR on a fatal signal.
@@ -484,10 +494,11 @@ int chario_nvme_power_get(struct chario_device *cio, u32 held,
 }
 
 /**
- * chario_nvme_power_restore() - leave the drive as it was found
- * @ctrl: takes admin commands, and nothing updates it meanwhile
+ * chario_nvme_power_restore() - restore the settings of the drive
+ * @ctrl: a controller that accepts admin commands, and whose pins are not updated
+ *	meanwhile
  *
- * What files ask for is set again when the controller has been reset.
+ * The pins of open files are set again when the controller has been reset.
  */
 void chario_nvme_power_restore(struct chario_nvme *ctrl)
 {
@@ -500,7 +511,7 @@ void chario_nvme_power_restore(struct chario_nvme *ctrl)
 }
 
 /**
- * chario_nvme_power_init() - nothing is pinned
+ * chario_nvme_power_init() - initialize the pins, of which none is set
  * @ctrl: the controller
  */
 void chario_nvme_power_init(struct chario_nvme *ctrl)
@@ -510,8 +521,8 @@ void chario_nvme_power_init(struct chario_nvme *ctrl)
 }
 
 /**
- * chario_nvme_power_detach() - the drive is let go, files may stay open
- * @ctrl: no recovery brings it up any more
+ * chario_nvme_power_detach() - release the drive, whose files may stay open
+ * @ctrl: a controller that no recovery brings up any more
  */
 void chario_nvme_power_detach(struct chario_nvme *ctrl)
 {
@@ -527,7 +538,7 @@ void chario_nvme_power_detach(struct chario_nvme *ctrl)
 
 /**
  * chario_nvme_power_deinit() - undo chario_nvme_power_init()
- * @ctrl: detached, no file is open
+ * @ctrl: a detached controller without open files
  */
 void chario_nvme_power_deinit(struct chario_nvme *ctrl)
 {

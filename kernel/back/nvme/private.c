@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Queues of one's own: a pair that one open file asks for, and nobody else
- * posts to.
+ * Private queues: queue pairs that one open file requests, and that no other file uses.
  *
- * Their memory, their identifiers and their vectors are set aside when the
- * drive is bound.  The controller learns of one when it is taken: then its
- * depth, its interrupt and its priority are known.
+ * Their memory, identifiers and vectors are set aside when the drive is bound.  A queue
+ * is created on the controller when a file takes it, because its depth, interrupt and
+ * priority are known only then.
  */
 #include <linux/capability.h>
 #include <linux/cpumask.h>
@@ -44,7 +43,7 @@ static void set_up(struct chario_nvme_queue *nq,
 	chario_nvme_queue_reset(nq);
 }
 
-/* True unless isolcpus or nohz_full keep this CPU free. */
+/* Is this CPU free of isolcpus and nohz_full? */
 static bool is_housekeeping(int cpu)
 {
 	return housekeeping_cpu(cpu, HK_TYPE_DOMAIN) &&
@@ -60,8 +59,8 @@ static bool may_disturb(int cpu)
 }
 
 /*
- * The CPU that takes the interrupt, or EPERM.  Without a wish it is that of the
- * caller, or another one where the caller may run there but not disturb it.
+ * Returns the CPU that takes the interrupt, or -EPERM.  Without a request it is that of
+ * the caller, or another one if the caller may not direct interrupts there.
  */
 static int pick_cpu(const struct chario_queue_create *args)
 {
@@ -82,13 +81,13 @@ static int pick_cpu(const struct chario_queue_create *args)
 	return here;
 }
 
-/* What has been granted. */
+/* Fills in the result. */
 static void tell(const struct chario_nvme_queue *nq, int cpu,
 		 struct chario_queue_create *args)
 {
 	args->id = nq->qid;
 	args->depth = nq->core.depth;
-	/* A vector that others share stays where it is. */
+	/* An interrupt that other queues share stays on its CPU. */
 	args->cpu = !nq->core.polled && nq->own_vector ? cpu : -1;
 	args->granted = (nq->core.polled ? CHARIO_QUEUE_POLL : 0) |
 			(nq->urgent ? CHARIO_QUEUE_URGENT : 0);
@@ -103,7 +102,7 @@ static int bring_up(struct chario_nvme *ctrl, struct chario_nvme_queue *nq,
 		return ret;
 	ret = chario_nvme_admin_create(ctrl, nq);
 	if (ret) {
-		/* The controller may have it all the same, until a reset. */
+		/* The controller may have the queue nevertheless, until a reset. */
 		if (ret == -ETIMEDOUT || ret == -ECANCELED)
 			chario_drive_recover_wanted(&ctrl->drive, true);
 		chario_nvme_queue_free_irq(nq);
@@ -115,7 +114,7 @@ static int bring_up(struct chario_nvme *ctrl, struct chario_nvme_queue *nq,
 	return 0;
 }
 
-/* Under drive.lock. */
+/* Takes a queue, under drive.lock. */
 static struct chario_queue *take(struct chario_nvme *ctrl,
 				 struct chario_queue_create *args)
 {
@@ -137,14 +136,14 @@ static struct chario_queue *take(struct chario_nvme *ctrl,
 }
 
 /**
- * chario_nvme_private_take() - a queue for one open file
+ * chario_nvme_private_take() - take a queue for one open file
  * @cio: the disk
- * @args: what is wanted; gets what was granted
+ * @args: wanted queue; filled in with the granted one
  *
- * Return: the queue, live, until chario_nvme_private_give(); EAGAIN while the
- * drive is being recovered, or will be; ENOSPC when all have been taken, EPERM when
- * the caller may not have interrupts on that CPU, ENODEV, EINTR on a fatal signal,
- * or as chario_nvme_admin_run().
+ * Return: the live queue, until chario_nvme_private_give(); EAGAIN while the drive is
+ * being recovered, or is about to be; ENOSPC when all queues are taken; EPERM when the
+ * caller may not direct interrupts to that CPU; ENODEV; EINTR on a fatal signal; or an
+ * error of chario_nvme_admin_run().
  */
 struct chario_queue *
 chario_nvme_private_take(struct chario_device *cio,
@@ -162,7 +161,10 @@ chario_nvme_private_take(struct chario_device *cio,
 	return q;
 }
 
-/* A queue that the controller does not delete is stuck until the reset that is asked for here. */
+/*
+ * Deletes a queue; one that the controller does not delete is stuck until the reset
+ * that is requested here.
+ */
 static void delete(struct chario_nvme *ctrl, struct chario_nvme_queue *nq)
 {
 	chario_queue_freeze(&nq->core);
@@ -173,8 +175,9 @@ static void delete(struct chario_nvme *ctrl, struct chario_nvme_queue *nq)
 }
 
 /*
- * Under drive.lock; nothing is in flight.  False: to be tried again, while the
- * drive is being recovered or will be.  A drive that has been given up keeps it.
+ * Takes an idle queue down, under drive.lock.  Returns false when this must be tried
+ * again, because the drive is being recovered or is about to be.  A queue of a drive
+ * that has been given up stays as it is.
  */
 static bool take_down(struct chario_nvme *ctrl, struct chario_nvme_queue *nq)
 {
@@ -209,16 +212,16 @@ static void give_back(struct work_struct *work)
 						    give_work);
 	struct chario_nvme *ctrl = nq->ctrl;
 
-	/* A command that the drive holds is ended by recovery. */
+	/* Recovery ends a command that the drive does not give back. */
 	while (!chario_queue_is_idle(&nq->core) || !try_take_down(ctrl, nq))
 		msleep(20);
 	chario_nvme_put(ctrl);
 }
 
 /**
- * chario_nvme_private_give() - its file has been closed
+ * chario_nvme_private_give() - release a queue whose file has been closed
  * @cio: the disk
- * @q: the queue; the file has no call under way
+ * @q: the queue; the file has no call in flight
  */
 void chario_nvme_private_give(struct chario_device *cio,
 			      struct chario_queue *q)

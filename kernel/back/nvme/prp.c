@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Segments become PRP entries (4.1.1).
+ * The PRP entries of segments (4.1.1).
  *
- * The first entry may point into a page, all others are whole pages of the
- * controller.  Two entries fit into the command; more go into the list that
- * each command owns, which never crosses a page.
+ * The first entry may point into a page; all others are whole pages of the controller.
+ * Two entries fit into the command; more are in the list that each command owns, which
+ * never crosses a page.
  */
 #include "nvme.h"
 
-/* Entries for whole pages from @addr on; four at a time, they may be many. */
+/*
+ * Fills in entries for whole pages from @addr on, four at a time, because they may be
+ * many.
+ */
 static inline __le64 *fill_run(__le64 *entry, dma_addr_t addr, dma_addr_t stop,
 			       dma_addr_t page)
 {
@@ -23,7 +26,7 @@ static inline __le64 *fill_run(__le64 *entry, dma_addr_t addr, dma_addr_t stop,
 	return entry;
 }
 
-/* All pages but the first, into the list that the command owns. */
+/* Fills in the list of a command with all its pages but the first. */
 static unsigned int fill_list(const struct chario_nvme_queue *nq,
 			      const struct chario_command *cmd)
 {
@@ -49,9 +52,9 @@ static unsigned int fill_list(const struct chario_nvme_queue *nq,
 
 /**
  * chario_nvme_prp_build() - describe the memory of a command
- * @nq: its queue
- * @cmd: has its segments, one at least
- * @dptr: the data pointer of its NVMe command
+ * @nq: queue of the command
+ * @cmd: command with one segment at least
+ * @dptr: data pointer of its NVMe command
  */
 void chario_nvme_prp_build(const struct chario_nvme_queue *nq,
 			   const struct chario_command *cmd,

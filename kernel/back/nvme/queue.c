@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * An I/O queue at work, the hot path: prep, post, kick, reap.
+ * The hot path of an I/O queue: prep, post, kick, reap.
  */
 #include "core/buffer.h"
 #include "nvme.h"
@@ -8,9 +8,9 @@
 #include "trace.h"
 
 /**
- * struct back - what we keep in each command
+ * struct back - the back end's part of a command
  * @dptr: data pointer of its NVMe command
- * @sent_again: RESENT, and the identifier with which it was sent again
+ * @sent_again: RESENT, and the identifier with which the command was sent again
  */
 struct back {
 	union nvme_data_ptr dptr;
@@ -30,10 +30,10 @@ static void nvme_prep(struct chario_queue *q, struct chario_command *cmd)
 }
 
 /*
- * An identifier is a tag (bits 0 to 9) and a generation (bits 10 to 15), which is the
- * next one after each completion and each reset.  A completion that comes twice, or an
- * abort that comes late, names an old generation and ends nothing; after 64 commands
- * of a tag they repeat.
+ * An identifier is a tag (bits 0 to 9) and a generation (bits 10 to 15), which grows
+ * with each completion and each reset.  A completion that comes twice, or an abort that
+ * comes late, has an old generation and ends nothing.  Generations repeat after 64
+ * commands of a tag.
  */
 #define NEXT_ID	CHARIO_NVME_MAX_DEPTH
 
@@ -44,9 +44,9 @@ command_of(const struct chario_nvme_queue *nq, u32 id)
 }
 
 /*
- * The last word of a completion: the identifier, and above it the status, whose
- * lowest bit is the phase.  It is read once and in one piece: a drive that
- * changes an entry while we look at it changes nothing that we have checked.
+ * The last word of a completion contains the identifier, and above it the status, whose
+ * lowest bit is the phase.  It is read once and in one piece, so that a drive that
+ * changes an entry meanwhile cannot change what has been checked.
  */
 static_assert(offsetof(struct nvme_completion, command_id) == 12 &&
 	      offsetof(struct nvme_completion, status) == 14);
@@ -61,7 +61,10 @@ static __always_inline u32 read_end(const struct nvme_completion *cqe)
 	return le32_to_cpu(READ_ONCE(*last_word(cqe)));
 }
 
-/* What a command asks of the device stands in the topmost bits of a read or write. */
+/*
+ * The CHARIO_CONTROL_* bits are the topmost bits of the control field of a read or
+ * write.
+ */
 #define CONTROL_SHIFT	14
 
 static_assert(CHARIO_CONTROL_FUA << CONTROL_SHIFT == NVME_RW_FUA);
@@ -75,7 +78,9 @@ static const u8 opcodes[CHARIO_NR_OPS] = {
 
 static __always_inline void ring_submission(struct chario_nvme_queue *nq)
 {
-	/* Before it: the interrupt may be handled at once, on another CPU. */
+	/*
+	 * The trace comes first, because another CPU may handle the interrupt at once.
+	 */
 	trace_doorbell(&nq->core, 0);
 	/* writel() orders the entries before the doorbell. */
 	writel(nq->tail, nq->sq_doorbell);
@@ -91,7 +96,7 @@ static void nvme_kick(struct chario_queue *q)
 		ring_submission(nq);
 }
 
-/* What is the same in all commands of a request. */
+/* The values that all commands of a request share. */
 struct common {
 	u64 block_shift;
 	u32 nsid;
@@ -112,8 +117,8 @@ static __always_inline struct common get_common(const struct chario_request *req
 }
 
 /*
- * Built in place.  What is not written here is zero in every command of ours:
- * the ring has been cleared once.
+ * Fills in a command in the ring.  All other fields are zero in every command of this
+ * driver, because the ring has been cleared once.
  */
 static __always_inline void fill_entry(struct nvme_rw_command *sqe,
 				       const struct common *common,
@@ -203,18 +208,18 @@ static void nvme_post(struct chario_queue *q, struct chario_command *cmd,
 		post_pages(to_nvme_queue(q), cmd, kick);
 }
 
-/* The next completion comes there, and its phase bit tells that it has come. */
+/* Publishes the word whose phase bit shows that the next completion has come. */
 static void show_word(struct chario_nvme_queue *nq)
 {
 	WRITE_ONCE(nq->core.word, (__force const u32 *)last_word(nq->head));
 }
 
 /*
- * Aborts are ours alone.  One that has reached a command that nobody has given
- * up was meant for an earlier owner of its tag: the command is sent again.  Once:
- * a drive that ends it so again does that by itself.  A disk that has been lost
- * is sent nothing: drives end what they have as aborted when a namespace is
- * formatted.  @id: that it had.
+ * Only recovery aborts commands.  An abort that has hit a command that is not orphaned
+ * was meant for an earlier owner of its tag: the command is sent again, but only once,
+ * since a drive that aborts it twice does so by itself.  Commands of a lost disk are
+ * not sent again, because drives abort commands when a namespace is formatted.  @id is
+ * the identifier that the command had.
  */
 static bool is_mistaken_abort(u16 status, struct chario_command *cmd, u16 id)
 {
@@ -223,7 +228,7 @@ static bool is_mistaken_abort(u16 status, struct chario_command *cmd, u16 id)
 	       back_of(cmd)->sent_again != (RESENT | id);
 }
 
-/* A replay posts it where the queue is not live. */
+/* Sends a command again; if the queue is not live, a replay will post it. */
 static void send_again(struct chario_nvme_queue *nq, struct chario_command *cmd)
 {
 	if (nq->core.state != CHARIO_QUEUE_LIVE)
@@ -232,7 +237,7 @@ static void send_again(struct chario_nvme_queue *nq, struct chario_command *cmd)
 	nvme_post(&nq->core, cmd, true);
 }
 
-/* A completion that is not a plain success, or of no command in flight. */
+/* Reaps a completion that is no plain success, or that is of no command in flight. */
 static noinline void reap_odd(struct chario_nvme_queue *nq, u32 end)
 {
 	u16 id = end, status = end >> 17;
@@ -261,7 +266,10 @@ err_stray:
 			    nq->qid, id);
 }
 
-/* @end: without the phase, so that of a plain success nothing but the identifier. */
+/*
+ * Reaps a completion.  @end is its last word without the phase, which for a plain
+ * success is just the identifier.
+ */
 static __always_inline void reap_one(struct chario_nvme_queue *nq, u32 end)
 {
 	struct chario_command *cmd = command_of(nq, end);
@@ -276,10 +284,10 @@ static __always_inline void reap_one(struct chario_nvme_queue *nq, u32 end)
 }
 
 /*
- * The completion doorbell is rung when a request has ended, so that a request
- * of several commands costs one; and when half of the ring is used, so that
- * the controller never waits for us; and always for an interrupt pin, which
- * stays raised until then.
+ * The completion doorbell is rung when a request has ended, so that a request of
+ * several commands costs one doorbell; when half of the ring is used, so that the
+ * controller never waits for free entries; and always for an interrupt pin, which stays
+ * asserted until then.
  */
 static __always_inline void ring_completion(struct chario_nvme_queue *nq)
 {
@@ -295,7 +303,7 @@ static __always_inline void ring_completion(struct chario_nvme_queue *nq)
 	q->cq_doorbells++;
 }
 
-/* The ring begins again, and the phase bit changes; the new phase. */
+/* Flips the phase when the ring begins again, and returns the new one. */
 static u32 turn(struct chario_queue *q)
 {
 	q->word_value ^= (__force u32)cpu_to_le32(CHARIO_NVME_PHASE);
@@ -314,7 +322,10 @@ static unsigned int nvme_reap(struct chario_queue *q)
 
 		if (end & CHARIO_NVME_PHASE)
 			break;
-		/* What the drive has written before is not read before. */
+		/*
+		 * Data that the drive has written before the phase bit are read after
+		 * it.
+		 */
 		dma_rmb();
 		reap_one(nq, end);
 		if (++cqe == nq->cqes_end) {
@@ -340,10 +351,10 @@ const struct chario_queue_ops chario_nvme_queue_ops = {
 
 /**
  * chario_nvme_queue_irq() - the interrupt handler of a queue
- * @irq: its number
+ * @irq: number of the interrupt
  * @data: &struct chario_nvme_queue
  *
- * Return: IRQ_NONE when it was not this queue that raised it.
+ * Return: IRQ_NONE when another queue or device raised the interrupt.
  */
 irqreturn_t chario_nvme_queue_irq(int irq, void *data)
 {
@@ -351,14 +362,16 @@ irqreturn_t chario_nvme_queue_irq(int irq, void *data)
 
 	if (chario_queue_irq(&nq->core))
 		return IRQ_HANDLED;
-	/* A caller that spins may have been faster. */
+	/* A caller that spins may have reaped the completion before. */
 	if (nq->level && nq->core.reaped == nq->reaped_at_irq)
 		return IRQ_NONE;
 	nq->reaped_at_irq = nq->core.reaped;
 	return IRQ_HANDLED;
 }
 
-/* New generations: a completion of the time before the reset is none of a command. */
+/*
+ * Starts new generations, so that a completion from before the reset ends no command.
+ */
 static void renew_ids(struct chario_nvme_queue *nq)
 {
 	unsigned int tag;
@@ -372,8 +385,8 @@ static void renew_ids(struct chario_nvme_queue *nq)
 }
 
 /**
- * chario_nvme_queue_reset() - empty rings, for a controller that has forgotten
- * @nq: frozen
+ * chario_nvme_queue_reset() - empty the rings, after the controller has forgotten them
+ * @nq: a frozen queue
  */
 void chario_nvme_queue_reset(struct chario_nvme_queue *nq)
 {

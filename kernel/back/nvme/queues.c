@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The I/O queues of a controller: made once, created on it, again after each
+ * The I/O queues of a controller: made once, created on the controller, also after each
  * reset, and taken down.
  */
 #include <linux/delay.h>
@@ -30,10 +30,10 @@ chario_range_param(private_queues, 0, 64, 0444);
 MODULE_PARM_DESC(private_queues, "Queues that open files can have for themselves (0 to 64, default 4), as far as the drive grants them");
 
 /**
- * chario_nvme_queues_max_bytes() - largest command that the slots can hold
- * @ctrl: its page size is known
+ * chario_nvme_queues_max_bytes() - the largest command that a slot can hold, in bytes
+ * @ctrl: a controller whose page size is known
  *
- * A PRP list is one page of the controller at most.
+ * A PRP list is limited to one page of the controller.
  */
 u32 chario_nvme_queues_max_bytes(const struct chario_nvme *ctrl)
 {
@@ -44,16 +44,19 @@ u32 chario_nvme_queues_max_bytes(const struct chario_nvme *ctrl)
 }
 
 /**
- * chario_nvme_queues_nr_reserved() - queues that are set aside for open files
+ * chario_nvme_queues_nr_reserved() - the number of queues to set aside for open files
  *
- * Return: how many, where the drive grants them.
+ * Return: the number that is requested; the drive may grant fewer.
  */
 unsigned int chario_nvme_queues_nr_reserved(void)
 {
 	return private_queues;
 }
 
-/* Queues by interrupt, those that all calls share, and how many in all. */
+/*
+ * Plans the number of shared queues with an interrupt, of shared queues, and of all
+ * queues.
+ */
 static int plan_queues(struct chario_nvme *ctrl, unsigned int *nr_irq,
 		       unsigned int *nr_shared, unsigned int *nr_queues)
 {
@@ -68,7 +71,10 @@ static int plan_queues(struct chario_nvme *ctrl, unsigned int *nr_irq,
 	if (ret)
 		return ret;
 	*nr_shared = min(*nr_queues, cpus + poll);
-	/* Too few: interrupts first, but one for polling where two fit. */
+	/*
+	 * If there are too few, interrupts come first, but one queue is polled where
+	 * two fit.
+	 */
 	if (*nr_shared > cpus)
 		*nr_irq = cpus;
 	else if (poll && *nr_shared > 1)
@@ -112,7 +118,9 @@ static void deinit_rings(struct chario_nvme *ctrl, struct chario_nvme_queue *nq)
 	nq->sqes = NULL;
 }
 
-/* Its memory for the core stays until the last disk has been released. */
+/*
+ * Makes a queue.  The core's part of its memory stays until the last disk is released.
+ */
 static int init_queue(struct chario_nvme *ctrl, unsigned int index,
 		      unsigned int nr_shared)
 {
@@ -120,7 +128,7 @@ static int init_queue(struct chario_nvme *ctrl, unsigned int index,
 	bool polled = !reserved && index >= ctrl->nr_irq;
 	unsigned int entries = DIV_ROUND_UP(ctrl->max_command_bytes,
 					    1U << ctrl->page_shift);
-	/* Those to poll stand between and have none. */
+	/* Polled queues are in between, and have no interrupt. */
 	unsigned int nth_irq = reserved ? index - nr_shared + ctrl->nr_irq :
 			       index;
 	struct chario_nvme_queue *nq;
@@ -159,10 +167,10 @@ static int init_queue(struct chario_nvme *ctrl, unsigned int index,
 
 /**
  * chario_nvme_queues_init() - make the I/O queues
- * @ctrl: identified
+ * @ctrl: an identified controller
  *
- * Return: 0, ENOMEM, or as chario_nvme_admin_run(); chario_nvme_queues_stop() and
- * chario_drive_deinit() undo it, also when it has failed.
+ * Return: 0; ENOMEM; or an error of chario_nvme_admin_run().  chario_nvme_queues_stop()
+ * and chario_drive_deinit() undo this, also after an error.
  */
 int chario_nvme_queues_init(struct chario_nvme *ctrl)
 {
@@ -181,8 +189,8 @@ int chario_nvme_queues_init(struct chario_nvme *ctrl)
 }
 
 /**
- * chario_nvme_queues_start() - listen to the I/O queues
- * @ctrl: its queues have been made
+ * chario_nvme_queues_start() - request the interrupts of the I/O queues
+ * @ctrl: a controller whose queues have been made
  *
  * Return: 0 or -errno.
  */
@@ -197,7 +205,7 @@ int chario_nvme_queues_start(struct chario_nvme *ctrl)
 	return ret;
 }
 
-/* Private ones while they have a file. */
+/* Is the queue shared, or private and taken by a file? */
 static bool is_wanted(const struct chario_nvme_queue *nq)
 {
 	return !nq->core.reserved || (nq->taken && !nq->stuck);
@@ -205,12 +213,11 @@ static bool is_wanted(const struct chario_nvme_queue *nq)
 
 /**
  * chario_nvme_queues_create() - create the I/O queues on the controller
- * @ctrl: enabled; its queues are frozen
+ * @ctrl: an enabled controller with frozen queues
  *
- * What is in flight is posted again.
+ * Commands in flight are posted again.
  *
- * Return: as chario_nvme_admin_run(); ENOSPC when the controller, after a
- * reset, grants fewer queues than before.
+ * Return: see chario_nvme_admin_run().
  */
 int chario_nvme_queues_create(struct chario_nvme *ctrl)
 {
@@ -238,10 +245,10 @@ int chario_nvme_queues_create(struct chario_nvme *ctrl)
 
 /**
  * chario_nvme_queues_delete() - delete the I/O queues on the controller
- * @ctrl: enabled, nothing in flight
+ * @ctrl: an enabled controller without commands in flight
  *
- * Ends with the first that cannot be deleted: a controller that is silent would
- * cost a time limit each.
+ * This ends with the first queue that cannot be deleted, because each would take a time
+ * limit if the controller does not answer.
  */
 void chario_nvme_queues_delete(struct chario_nvme *ctrl)
 {
@@ -259,10 +266,10 @@ void chario_nvme_queues_delete(struct chario_nvme *ctrl)
 }
 
 /**
- * chario_nvme_queues_forget() - the controller knows no queue any more
- * @ctrl: disabled
+ * chario_nvme_queues_forget() - note that the controller has forgotten all queues
+ * @ctrl: a disabled controller
  *
- * What it has completed before is taken; no doorbell is rung.
+ * Commands that it completed before are reaped; no doorbell is rung.
  */
 void chario_nvme_queues_forget(struct chario_nvme *ctrl)
 {
@@ -275,11 +282,11 @@ void chario_nvme_queues_forget(struct chario_nvme *ctrl)
 }
 
 /**
- * chario_nvme_queues_stop() - the controller does no more DMA: let go
- * @ctrl: disabled, or given up
+ * chario_nvme_queues_stop() - stop the queues of a controller that does no more DMA
+ * @ctrl: a controller that is disabled or has been given up
  *
- * Ends what is in flight, waits until nobody is inside, and frees what the
- * PCI device has lent.
+ * This ends the commands in flight, waits until nobody uses a queue, and frees the
+ * interrupts and the DMA memory of the PCI device.
  */
 void chario_nvme_queues_stop(struct chario_nvme *ctrl)
 {
@@ -294,7 +301,7 @@ void chario_nvme_queues_stop(struct chario_nvme *ctrl)
 		chario_queue_drop_word(&nq->core);
 	}
 	chario_nvme_irq_detach(ctrl);
-	/* A caller that polls may still look at a ring. */
+	/* A caller that polls may still read a ring. */
 	synchronize_rcu();
 	for (i = 0; i < ctrl->drive.nr_queues; i++)
 		deinit_rings(ctrl, chario_nvme_queue_at(ctrl, i));

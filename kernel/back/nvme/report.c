@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Error statuses in the kernel log.
+ * The log of error statuses.
  *
- * Completions are reaped under a raw lock with interrupts off; a line on a
- * serial console takes milliseconds.  So a failure is noted there, and written
- * to the log by a worker.
+ * Completions are reaped under a raw lock with interrupts off, and a line on a serial
+ * console takes milliseconds.  So the hot path only notes a failure, and a worker
+ * writes it to the log.
  */
 #include "nvme.h"
 
@@ -14,7 +14,10 @@ static const char *const op_names[CHARIO_NR_OPS] = {
 	[CHARIO_OP_FLUSH] = "flush",
 };
 
-/* The oldest that has not been written; @lost: how many there was no room for. */
+/*
+ * Takes the oldest failure that has not been logged.  @lost: number of failures for
+ * which there was no room.
+ */
 static bool take(struct chario_nvme_reports *reports,
 		 struct chario_nvme_failure *failure, unsigned int *lost)
 {
@@ -54,7 +57,7 @@ static void write_out(struct work_struct *work)
 }
 
 /**
- * chario_nvme_report_init() - get ready to report
+ * chario_nvme_report_init() - initialize the reports
  * @ctrl: the controller
  */
 void chario_nvme_report_init(struct chario_nvme *ctrl)
@@ -64,9 +67,9 @@ void chario_nvme_report_init(struct chario_nvme *ctrl)
 }
 
 /**
- * chario_nvme_report() - the drive has answered with an error status: say so
+ * chario_nvme_report() - log an error status of the drive
  * @ctrl: the controller
- * @cmd: what it has failed at
+ * @cmd: command that has failed
  * @status: status field of the completion, without phase bit
  *
  * Context: any; does not wait for the log.
@@ -95,8 +98,8 @@ void chario_nvme_report(struct chario_nvme *ctrl,
 }
 
 /**
- * chario_nvme_report_stop() - wait until all has been written
- * @ctrl: nothing is in flight any more
+ * chario_nvme_report_stop() - wait until all failures have been logged
+ * @ctrl: a controller without commands in flight
  */
 void chario_nvme_report_stop(struct chario_nvme *ctrl)
 {

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A controller is disabled and enabled; and what else the core's recovery asks of it,
- * step by step: see &struct chario_drive_ops.
+ * The drive operations for the core's recovery, which disable and enable a controller,
+ * see &struct chario_drive_ops.
  */
 #include <linux/jiffies.h>
 
 #include "nvme.h"
 
-/* From a watchdog: one register read finds a drive that has gone or failed. */
+/* Called by watchdogs: one register read finds a drive that has gone or failed. */
 static enum chario_drive_health nvme_check(struct chario_drive *drive)
 {
 	return chario_nvme_ctrl_health(to_nvme(drive));
 }
 
-/* We may be earlier than error_detected(). */
+/* Recovery may notice a failed link before the PCI core has called error_detected(). */
 static bool nvme_may_recover(struct chario_drive *drive)
 {
 	struct chario_nvme *ctrl = to_nvme(drive);
@@ -31,10 +31,10 @@ static int nvme_abort(struct chario_drive *drive, struct chario_queue *q, u16 id
 }
 
 /**
- * chario_nvme_disable() - the controller forgets all commands, its admin queue too
+ * chario_nvme_disable() - disable a controller and its admin queue
  * @ctrl: the controller
  *
- * Return: as chario_nvme_ctrl_disable().
+ * Return: see chario_nvme_ctrl_disable().
  */
 int chario_nvme_disable(struct chario_nvme *ctrl)
 {
@@ -48,10 +48,10 @@ int chario_nvme_disable(struct chario_nvme *ctrl)
 }
 
 /**
- * chario_nvme_enable() - the controller takes admin commands
- * @ctrl: disabled
+ * chario_nvme_enable() - enable a controller and its admin queue
+ * @ctrl: a disabled controller
  *
- * Return: as chario_nvme_ctrl_enable().
+ * Return: see chario_nvme_ctrl_enable().
  */
 int chario_nvme_enable(struct chario_nvme *ctrl)
 {
@@ -81,13 +81,15 @@ static int create_queues(struct chario_nvme *ctrl)
 
 	if (!ret && granted < ctrl->drive.nr_queues)
 		ret = -ENOSPC;
-	/* Nothing of what was asked of one drive is posted to another. */
+	/* The check keeps commands for one drive from being posted to another. */
 	if (!ret)
 		ret = chario_nvme_identity_check(ctrl, ctrl->identify_page);
 	return ret ?: chario_nvme_queues_create(ctrl);
 }
 
-/* One limit bounds all admin commands of the reset together. */
+/*
+ * Enables the controller; one time limit bounds all admin commands of a reset together.
+ */
 static int nvme_enable(struct chario_drive *drive)
 {
 	struct chario_nvme *ctrl = to_nvme(drive);
@@ -109,7 +111,7 @@ static void nvme_cut_off(struct chario_drive *drive)
 	pci_clear_master(to_nvme(drive)->pdev);
 }
 
-/* A reset has undone what was asked for by events and pins. */
+/* Requests events and pins again, which a reset has undone. */
 static void nvme_resumed(struct chario_drive *drive)
 {
 	struct chario_nvme *ctrl = to_nvme(drive);
@@ -118,7 +120,7 @@ static void nvme_resumed(struct chario_drive *drive)
 	queue_work(system_unbound_wq, &ctrl->power.work);
 }
 
-/* The controller gets time for CSTS.RDY twice, to fall and to rise. */
+/* A reset waits for CSTS.RDY twice, until it is clear and until it is set. */
 static void nvme_bounds(const struct chario_drive *drive,
 			struct chario_drive_bounds *bounds)
 {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Status codes become errnos, here and nowhere else (section 3.3.3.2.1; NVM
+ * The errnos of status codes, which are converted here and nowhere else (3.3.3.2.1; NVM
  * Command Set specification 3.1).
  *
- * What users can tell apart: the medium has failed (EIO), the call was wrong
- * for this drive (EOPNOTSUPP, ENXIO, EROFS, EACCES, EBADE, ENOSPC), the drive
- * was not able to do it now (EBUSY), and the command was given up (ECANCELED).
+ * Users can distinguish these cases: the medium has failed (EIO), the drive does not
+ * allow the call (EOPNOTSUPP, ENXIO, EROFS, EACCES, EBADE, ENOSPC), the drive cannot do
+ * it now (EBUSY), and the command was aborted (ECANCELED).
  */
 #include "nvme.h"
 
@@ -44,7 +44,7 @@ static const struct meaning meanings[] = {
 	{ NVME_SC_UNWRITTEN_BLOCK, -EIO, "deallocated or unwritten block" },
 };
 
-/* Status code type and code: bits 10:0 of the status without phase bit. */
+/* Finds a status by its type and code, bits 10:0 of the field without phase bit. */
 static const struct meaning *find(u16 status)
 {
 	unsigned int i;
@@ -56,10 +56,10 @@ static const struct meaning *find(u16 status)
 }
 
 /**
- * chario_nvme_status_errno() - what a caller gets
+ * chario_nvme_status_errno() - convert a status to an errno
  * @status: status field of a completion, without phase bit
  *
- * Return: 0 or -errno; EIO for what is not in the table.
+ * Return: 0 or -errno; EIO for a status that is not in the table.
  */
 int chario_nvme_status_errno(u16 status)
 {
@@ -72,7 +72,7 @@ int chario_nvme_status_errno(u16 status)
 }
 
 /**
- * chario_nvme_status_text() - what the log says
+ * chario_nvme_status_text() - convert a status to a text for the log
  * @status: status field of a completion, without phase bit
  */
 const char *chario_nvme_status_text(u16 status)

@@ -2,11 +2,11 @@
 /*
  * The PRP table of a buffer: its PRP lists, made once.
  *
- * A PRP list pointer may point into the middle of a list (4.1.1), so a list
- * that is there serves every slice that begins in its first half: list n holds
- * the entries of the pages from n * half on, a full page of them.  Each entry
- * stands in two lists, and no list needs a chain pointer, whose slot would have
- * to hold an entry where a slice ends just there.
+ * A PRP list pointer may point into the middle of a list (4.1.1), so a list serves
+ * every slice that begins in its first half: list n holds the entries of the pages from
+ * n * half on, a full page of entries.  Each entry is in two lists, and no list needs a
+ * chain pointer, whose slot would have to hold an entry for slices that end exactly
+ * there.
  *
  * The first entry of a command may point into a page; all others are whole
  * pages of the controller, whatever the offset of the slice.
@@ -30,8 +30,8 @@ static void set_entry(struct chario_nvme_table *table, u64 page,
 }
 
 /*
- * 0; EINVAL when there is a gap in a page, which no PRP list can say, or when
- * there is not as much memory as there should be.
+ * Fills in a table.  Returns 0; EINVAL when there is a gap in a page, which a PRP list
+ * cannot express, or when the memory is shorter than the buffer.
  */
 static int fill(struct chario_nvme_table *table, const struct sg_table *sgt,
 		u64 left)
@@ -77,7 +77,7 @@ static struct chario_nvme_table *alloc_table(struct chario_nvme *ctrl,
 					     u64 bytes)
 {
 	const unsigned int half_shift = ctrl->page_shift - 4;
-	/* The first byte may stand anywhere in its page. */
+	/* The first byte may be anywhere in its page. */
 	u64 nr_pages = (bytes >> ctrl->page_shift) + 2;
 	u64 nr_lists = (nr_pages >> half_shift) + 1;
 	struct chario_nvme_table *table;
@@ -108,9 +108,9 @@ static struct chario_nvme_table *alloc_table(struct chario_nvme *ctrl,
 
 /**
  * chario_nvme_table_create() - make the PRP lists of a buffer
- * @buf: its memory is mapped for the controller
+ * @buf: a buffer whose memory is mapped for the controller
  *
- * Return: 0; ENOMEM; EINVAL when its pieces do not fit together in pages.
+ * Return: 0; ENOMEM; EINVAL when the pieces of the memory do not fit together in pages.
  */
 int chario_nvme_table_create(struct chario_buffer *buf)
 {
@@ -131,7 +131,7 @@ int chario_nvme_table_create(struct chario_buffer *buf)
 
 /**
  * chario_nvme_table_destroy() - undo chario_nvme_table_create()
- * @buf: no command of it is in flight
+ * @buf: a buffer without commands in flight
  */
 void chario_nvme_table_destroy(struct chario_buffer *buf)
 {
@@ -140,14 +140,14 @@ void chario_nvme_table_destroy(struct chario_buffer *buf)
 }
 
 /**
- * chario_nvme_table_copy() - entries that are too long for one list
- * @table: of the buffer
+ * chario_nvme_table_copy() - copy the entries of a slice that is too long for one list
+ * @table: table of the buffer
  * @nq: queue of the command
- * @tag: of the command, whose own list they are copied to
- * @page: of the first of them
- * @count: so many
+ * @tag: tag of the command, whose own list the entries are copied to
+ * @page: page of the first entry
+ * @count: number of entries
  *
- * Return: where the controller finds them.
+ * Return: DMA address of the command's list.
  */
 u64 chario_nvme_table_copy(const struct chario_nvme_table *table,
 			   const struct chario_nvme_queue *nq, unsigned int tag,

@@ -10,8 +10,8 @@
 
 /**
  * struct chario_nvme_list - one page of PRP entries
- * @entries: for the CPU
- * @dma: for the controller
+ * @entries: the entries
+ * @dma: DMA address of @entries
  */
 struct chario_nvme_list {
 	__le64 *entries;
@@ -20,11 +20,11 @@ struct chario_nvme_list {
 
 /**
  * struct chario_nvme_table - the PRP entries of a buffer
- * @page_shift: memory page of the controller
- * @half_shift: pages that a list is ahead of the one before it
- * @offset: of the first byte of the buffer in its first page
+ * @page_shift: shift of the controller's memory page
+ * @half_shift: shift of the number of pages that a list is ahead of the one before it
+ * @offset: offset of the first byte of the buffer in its first page, in bytes
  * @nr_lists: length of @lists
- * @lists: see above
+ * @lists: lists of entries, see table.c
  */
 struct chario_nvme_table {
 	unsigned int page_shift;
@@ -34,7 +34,7 @@ struct chario_nvme_table {
 	struct chario_nvme_list lists[];
 };
 
-/* Pages of 4 KiB are the smallest of a controller, and often the largest of ours. */
+/* Pages of 4 KiB are the smallest of a controller, and often those of the kernel. */
 static __always_inline unsigned int
 table_shift(const struct chario_nvme_table *table)
 {
@@ -61,10 +61,10 @@ u64 chario_nvme_table_copy(const struct chario_nvme_table *table,
 
 /**
  * chario_nvme_table_look_up() - describe a slice of a buffer
- * @table: of the buffer
+ * @table: table of the buffer
  * @nq: queue of the command
  * @cmd: the command; its slice is inside the buffer
- * @dptr: the data pointer of its NVMe command
+ * @dptr: data pointer of its NVMe command
  */
 static __always_inline void
 chario_nvme_table_look_up(const struct chario_nvme_table *table,
@@ -75,7 +75,7 @@ chario_nvme_table_look_up(const struct chario_nvme_table *table,
 	const u32 half = 1U << half_shift(table);
 	u64 from = table->offset + cmd->buffer_offset;
 	u64 page = from >> table_shift(table);
-	/* Entries behind the first. */
+	/* The number of entries behind the first. */
 	u32 count = ((from + cmd->bytes - 1) >> table_shift(table)) - page;
 	u64 prp1 = le64_to_cpu(*chario_nvme_table_entry(table, page)) +
 		   (from & ((1U << table_shift(table)) - 1));
