@@ -20,7 +20,7 @@ from pathlib import PurePosixPath
 from check_common import Finding, Tree, line_of, main
 
 # The folders that the check covers.
-COVERED = ("cli", "gst", "kernel/core", "lib", "python", "scripts")
+COVERED = ("cli", "gst", "kernel", "lib", "python", "scripts")
 
 CLAUSE = "opens with a clause that has no subject: name the thing"
 PRONOUN = "opens with a pronoun that nothing precedes: name the thing"
