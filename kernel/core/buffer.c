@@ -34,7 +34,7 @@ struct device *chario_buffer_dma_dev(const struct chario_device *cio)
 }
 
 /* Map a buffer.  Under the disk's buffer_lock. */
-static int map(struct chario_buffer *buf)
+static int buffer_map(struct chario_buffer *buf)
 {
 	const struct chario_backend *be = buf->cio->backend;
 	struct device *dev = chario_buffer_dma_dev(buf->cio);
@@ -60,7 +60,7 @@ static int map(struct chario_buffer *buf)
 }
 
 /* Unmap a buffer that no command uses any more.  Under the disk's buffer_lock. */
-static void unmap(struct chario_buffer *buf)
+static void buffer_unmap(struct chario_buffer *buf)
 {
 	struct device *dev = chario_buffer_dma_dev(buf->cio);
 
@@ -129,10 +129,10 @@ static void wait_unused(const struct chario_buffer *buf)
 }
 
 /* Let go of a buffer that nobody finds any more and no command uses. */
-static void let_go(struct chario_buffer *buf)
+static void buffer_let_go(struct chario_buffer *buf)
 {
 	mutex_lock(&buf->cio->buffer_lock);
-	unmap(buf);
+	buffer_unmap(buf);
 	list_del(&buf->node);
 	mutex_unlock(&buf->cio->buffer_lock);
 	buf->ops->release(buf);
@@ -147,7 +147,7 @@ static void let_go_later(struct work_struct *work)
 						 work);
 
 	wait_unused(buf);
-	let_go(buf);
+	buffer_let_go(buf);
 }
 
 /* Take the memory of a buffer away: its name stays, but every slice is outside now. */
@@ -159,7 +159,7 @@ static void revoke(struct work_struct *work)
 	WRITE_ONCE(buf->bytes, 0);
 	wait_unused(buf);
 	mutex_lock(&buf->cio->buffer_lock);
-	unmap(buf);
+	buffer_unmap(buf);
 	mutex_unlock(&buf->cio->buffer_lock);
 	kref_put(&buf->alive, free_buffer);
 }
@@ -242,7 +242,7 @@ int chario_buffer_attach(struct chario_buffer *buf)
 
 	mutex_lock(&cio->buffer_lock);
 	if (!cio->removed)
-		ret = map(buf);
+		ret = buffer_map(buf);
 	if (!ret)
 		list_add(&buf->node, &cio->buffers);
 	mutex_unlock(&cio->buffer_lock);
@@ -260,7 +260,7 @@ void chario_buffer_close(struct chario_buffer *buf)
 	if (chario_buffer_is_in_use(buf))
 		chario_buffer_let_go(buf);
 	else
-		let_go(buf);
+		buffer_let_go(buf);
 }
 
 /**
@@ -273,6 +273,6 @@ void chario_buffer_detach_all(struct chario_device *cio)
 
 	mutex_lock(&cio->buffer_lock);
 	list_for_each_entry(buf, &cio->buffers, node)
-		unmap(buf);
+		buffer_unmap(buf);
 	mutex_unlock(&cio->buffer_lock);
 }

@@ -204,8 +204,8 @@ static int take_pages(struct slice *slice)
 	return 0;
 }
 
-static int hold(struct chario_buffer *buf,
-		const struct chario_buffer_create *args)
+static int cmb_hold(struct chario_buffer *buf,
+		    const struct chario_buffer_create *args)
 {
 	struct chario_cmb *cmb = buf->cio->cmb;
 	struct slice *slice;
@@ -240,7 +240,7 @@ err_free:
 	return ret;
 }
 
-static void release(struct chario_buffer *buf)
+static void cmb_release(struct chario_buffer *buf)
 {
 	struct slice *slice = buf->own;
 
@@ -252,7 +252,7 @@ static u64 bus_address(const struct slice *slice)
 	return slice->cmb->bus + slice->first * PAGE_SIZE;
 }
 
-static int map(struct chario_buffer *buf, struct device *dev)
+static int cmb_map(struct chario_buffer *buf, struct device *dev)
 {
 	struct slice *slice = buf->own;
 	int ret = sg_alloc_table(&buf->sgt, 1, GFP_KERNEL);
@@ -265,7 +265,7 @@ static int map(struct chario_buffer *buf, struct device *dev)
 	return 0;
 }
 
-static void unmap(struct chario_buffer *buf, struct device *dev)
+static void cmb_unmap(struct chario_buffer *buf, struct device *dev)
 {
 	sg_free_table(&buf->sgt);
 }
@@ -278,7 +278,7 @@ static bool is_own(const struct dma_buf_attachment *attach)
 	return attach->dev == export->slice->cmb->dev;
 }
 
-static int attach(struct dma_buf *dmabuf, struct dma_buf_attachment *attach)
+static int cmb_attach(struct dma_buf *dmabuf, struct dma_buf_attachment *attach)
 {
 	if (is_own(attach) || (peer_to_peer && attach->peer2peer))
 		return 0;
@@ -370,7 +370,7 @@ static void release_export(struct dma_buf *dmabuf)
 }
 
 static const struct dma_buf_ops export_ops = {
-	.attach		= attach,
+	.attach		= cmb_attach,
 	.map_dma_buf	= map_dma_buf,
 	.unmap_dma_buf	= unmap_dma_buf,
 	.release	= release_export,
@@ -404,9 +404,9 @@ static struct dma_buf *export_slice(struct chario_buffer *buf)
 }
 
 const struct chario_buffer_ops chario_cmb_ops = {
-	.hold		= hold,
-	.release	= release,
-	.map		= map,
-	.unmap		= unmap,
+	.hold		= cmb_hold,
+	.release	= cmb_release,
+	.map		= cmb_map,
+	.unmap		= cmb_unmap,
 	.export		= export_slice,
 };

@@ -22,7 +22,7 @@ static void note_error(struct chario_request *req, size_t good, int error)
  * Tell a waiter.  After the store the waiter may return and its task may exit.  The
  * task structure stays: interrupts are off, which holds up RCU.
  */
-static inline void tell(struct chario_waiter *waiter, enum chario_wait_state state)
+static inline void complete_tell(struct chario_waiter *waiter, enum chario_wait_state state)
 {
 	struct task_struct *task = waiter->task;
 
@@ -49,7 +49,7 @@ void chario_complete_request(struct chario_queue *q, struct chario_request *req)
 		q->done = req;
 		return;
 	}
-	tell(waiter, CHARIO_DONE);
+	complete_tell(waiter, CHARIO_DONE);
 }
 
 /**
@@ -124,7 +124,7 @@ struct chario_async chario_complete_orphan(struct chario_request *req, int error
 	if (!waiter)
 		return async;
 	waiter->error = error;
-	tell(waiter, CHARIO_ORPHANED);
+	complete_tell(waiter, CHARIO_ORPHANED);
 	return async;
 }
 
@@ -164,8 +164,8 @@ static ssize_t result_of(const struct chario_request *req)
 }
 
 /* Let go of memory that the request has mapped and pinned, not of a buffer. */
-static inline void let_go(struct chario_queue *q, struct chario_request *req,
-			  bool mark_dirty)
+static inline void complete_let_go(struct chario_queue *q, struct chario_request *req,
+				   bool mark_dirty)
 {
 	struct chario_command *cmd;
 
@@ -176,15 +176,15 @@ static inline void let_go(struct chario_queue *q, struct chario_request *req,
 		chario_pages_unpin_all(req, mark_dirty);
 }
 
-static __always_inline void release(struct chario_queue *q,
-				    struct chario_request *req, bool mark_dirty,
-				    ssize_t result)
+static __always_inline void complete_put(struct chario_queue *q,
+					 struct chario_request *req, bool mark_dirty,
+					 ssize_t result)
 {
 	struct chario_command *first = req->first;
 	struct chario_command *cmd;
 
 	if (!req->buffer)
-		let_go(q, req, mark_dirty);
+		complete_let_go(q, req, mark_dirty);
 	chario_for_each_command(cmd, req)
 		trace_unmap(q, cmd, 0);
 	trace_finish(q, first, req->cio, req->op, first->disk_offset, result);
@@ -202,7 +202,7 @@ void chario_complete_release(struct chario_queue *q,
 			     struct chario_request *req, bool mark_dirty,
 			     ssize_t result)
 {
-	release(q, req, mark_dirty, result);
+	complete_put(q, req, mark_dirty, result);
 }
 
 /* Finish a request without a caller to tell; an orphan's end may close its file. */
@@ -212,7 +212,7 @@ static noinline void finish_orphan(struct chario_queue *q,
 	struct chario_origin *origin = req->orphaned ? req->origin : NULL;
 	unsigned int left = req->left;
 
-	release(q, req, mark_dirty, result_of(req));
+	complete_put(q, req, mark_dirty, result_of(req));
 	if (origin)
 		chario_origin_drop(origin, left);
 }
@@ -234,7 +234,7 @@ static __always_inline void finish(struct chario_queue *q,
 	result = result_of(req);
 	if (result > 0)
 		this_cpu_add(cio->counters->bytes[op], result);
-	release(q, req, mark_dirty, result);
+	complete_put(q, req, mark_dirty, result);
 	async.tell(async.who, result, looker);
 }
 

@@ -77,7 +77,7 @@ void chario_device_class_exit(void)
 	ida_destroy(&indices);
 }
 
-static void release(struct device *dev)
+static void device_release(struct device *dev)
 {
 	struct chario_device *cio = to_chario_device(dev);
 
@@ -159,7 +159,7 @@ struct chario_device *chario_device_create(const struct chario_backend *be,
 	cio->dev.class = device_class;
 	cio->dev.parent = parent;
 	cio->dev.groups = be->health ? face->groups_with_health : face->groups;
-	cio->dev.release = release;
+	cio->dev.release = device_release;
 	cio->dev.devt = MKDEV(MAJOR(first_devt), cio->index);
 	return cio;
 
@@ -357,7 +357,7 @@ u64 chario_device_recovery_bound_ns(const struct chario_device *cio)
  * between its commands, so a promise above one command is cut to a power of two, whose
  * multiples fit the boundaries of the drive.
  */
-static u32 atomic_write_bytes(const struct chario_device *cio)
+static u32 device_atomic_write_bytes(const struct chario_device *cio)
 {
 	u32 most = min(READ_ONCE(cio->limits.command_bytes),
 		       READ_ONCE(cio->limits.chunk_bytes));
@@ -399,7 +399,7 @@ void chario_device_describe(const struct chario_device *cio,
 	info->write_alignment_bytes = cio->write_alignment_bytes;
 	info->deallocate_alignment_bytes = cio->deallocate_alignment_bytes;
 	info->optimal_write_bytes = cio->optimal_write_bytes;
-	info->atomic_write_bytes = atomic_write_bytes(cio);
+	info->atomic_write_bytes = device_atomic_write_bytes(cio);
 	strscpy(info->backend, cio->backend->name, sizeof(info->backend));
 	strscpy(info->serial, cio->serial, sizeof(info->serial));
 	strscpy(info->model, cio->model, sizeof(info->model));

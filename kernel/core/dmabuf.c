@@ -31,8 +31,8 @@ struct import {
 	struct dma_buf_attachment *attach;
 };
 
-static int hold(struct chario_buffer *buf,
-		const struct chario_buffer_create *args)
+static int dmabuf_hold(struct chario_buffer *buf,
+		       const struct chario_buffer_create *args)
 {
 	struct import *import;
 	struct dma_buf *dmabuf;
@@ -65,7 +65,7 @@ err_free:
 	return ret;
 }
 
-static void release(struct chario_buffer *buf)
+static void dmabuf_release(struct chario_buffer *buf)
 {
 	struct import *import = buf->own;
 
@@ -110,7 +110,7 @@ err_unpin:
 	return ret;
 }
 
-static int map(struct chario_buffer *buf, struct device *dev)
+static int dmabuf_map(struct chario_buffer *buf, struct device *dev)
 {
 	struct import *import = buf->own;
 	struct dma_buf_attachment *attach;
@@ -133,7 +133,7 @@ static int map(struct chario_buffer *buf, struct device *dev)
 	return 0;
 }
 
-static void unmap(struct chario_buffer *buf, struct device *dev)
+static void dmabuf_unmap(struct chario_buffer *buf, struct device *dev)
 {
 	struct import *import = buf->own;
 
@@ -146,10 +146,10 @@ static void unmap(struct chario_buffer *buf, struct device *dev)
 }
 
 const struct chario_buffer_ops chario_dmabuf_ops = {
-	.hold		= hold,
-	.release	= release,
-	.map		= map,
-	.unmap		= unmap,
+	.hold		= dmabuf_hold,
+	.release	= dmabuf_release,
+	.map		= dmabuf_map,
+	.unmap		= dmabuf_unmap,
 };
 
 /**

@@ -48,7 +48,7 @@ void chario_edge_disable(struct chario_device *cio)
 	count_patchers(cio->medium, -1);
 }
 
-static bool try_enter(struct chario_edge *edge)
+static bool edge_try_enter(struct chario_edge *edge)
 {
 	struct chario_medium *medium = edge->medium;
 	const struct chario_edge *other;
@@ -65,7 +65,7 @@ static bool try_enter(struct chario_edge *edge)
 	return free;
 }
 
-static bool is_clear(struct chario_queue *q, const struct chario_edge *edge)
+static bool edge_is_clear(struct chario_queue *q, const struct chario_edge *edge)
 {
 	unsigned long flags;
 	unsigned int tag;
@@ -94,7 +94,7 @@ static struct chario_queue *find_writer(const struct chario_edge *edge,
 	down_read(&medium->lock);
 	list_for_each_entry(cio, &medium->disks, medium_node) {
 		for (i = 0; i < cio->drive->nr_queues && !found; i++)
-			if (!is_clear(cio->drive->queues[i], edge))
+			if (!edge_is_clear(cio->drive->queues[i], edge))
 				found = cio->drive->queues[i];
 		if (found)
 			break;
@@ -124,7 +124,7 @@ static int wait_clear(const struct chario_edge *edge,
 
 		if (is_others && READ_ONCE(cio->removed))
 			left = -ENODEV;
-		else if (!wait_event_timeout(q->slot_wait, is_clear(q, edge),
+		else if (!wait_event_timeout(q->slot_wait, edge_is_clear(q, edge),
 					     is_others ? min(left, LOOK) : left) &&
 			 time_after_eq(jiffies, expires))
 			left = -ETIMEDOUT;
@@ -158,7 +158,7 @@ int chario_edge_lock(struct chario_edge *edge, struct chario_device *cio,
 	edge->medium = cio->medium;
 	edge->pos = pos;
 	left = wait_event_timeout(edge->medium->edges_wait,
-				  (entered = try_enter(edge)) ||
+				  (entered = edge_try_enter(edge)) ||
 				  READ_ONCE(cio->removed), left);
 	if (!entered)
 		return left ? -ENODEV : -ETIMEDOUT;

@@ -74,7 +74,7 @@ void chario_unmap_runs(struct chario_queue *q, struct chario_command *cmd)
 }
 
 /* Fill in a scatterlist with the runs of a command. */
-static void fill_list(struct sg_table *list, const struct chario_command *cmd)
+static void map_fill_list(struct sg_table *list, const struct chario_command *cmd)
 {
 	struct page *const *page = cmd->pages;
 	struct page *const *end = page + cmd->nr_pages;
@@ -102,7 +102,7 @@ static int map_list(struct chario_queue *q, struct chario_command *cmd)
 	struct chario_segment *seg = cmd->segments;
 	const struct scatterlist *sg;
 
-	fill_list(list, cmd);
+	map_fill_list(list, cmd);
 	if (unlikely(dma_map_sgtable(q->dma_dev, list,
 				     chario_map_direction(cmd->req->op), 0)))
 		return -EIO;

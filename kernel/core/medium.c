@@ -12,7 +12,7 @@
 static LIST_HEAD(media);
 static DEFINE_MUTEX(media_lock);
 
-static struct chario_medium *find(const char *name)
+static struct chario_medium *medium_find(const char *name)
 {
 	struct chario_medium *medium;
 
@@ -22,7 +22,7 @@ static struct chario_medium *find(const char *name)
 	return NULL;
 }
 
-static struct chario_medium *create(const char *name)
+static struct chario_medium *medium_create(const char *name)
 {
 	struct chario_medium *medium = kzalloc(sizeof(*medium), GFP_KERNEL);
 
@@ -44,7 +44,7 @@ static struct chario_medium *create(const char *name)
 }
 
 /* Warn of two disks of one medium: file locks on one do not hold for the other. */
-static void tell(const struct chario_device *cio)
+static void medium_tell(const struct chario_device *cio)
 {
 	const struct chario_device *other;
 
@@ -70,17 +70,17 @@ int chario_medium_join(struct chario_device *cio, const char *name)
 	struct chario_medium *medium;
 
 	mutex_lock(&media_lock);
-	medium = find(name);
+	medium = medium_find(name);
 	if (medium)
 		kref_get(&medium->alive);
 	else
-		medium = create(name);
+		medium = medium_create(name);
 	if (medium) {
 		cio->medium = medium;
 		down_write(&medium->lock);
 		atomic_add(atomic_read(&medium->patchers), &cio->obstacles);
 		list_add_tail(&cio->medium_node, &medium->disks);
-		tell(cio);
+		medium_tell(cio);
 		up_write(&medium->lock);
 	}
 	mutex_unlock(&media_lock);
@@ -103,7 +103,7 @@ void chario_medium_leave(struct chario_device *cio)
 	up_write(&cio->medium->lock);
 }
 
-static void release(struct kref *alive)
+static void medium_release(struct kref *alive)
 {
 	struct chario_medium *medium = container_of(alive, struct chario_medium,
 						    alive);
@@ -123,7 +123,7 @@ static void release(struct kref *alive)
 void chario_medium_put(struct chario_device *cio)
 {
 	if (cio->medium)
-		kref_put_mutex(&cio->medium->alive, release, &media_lock);
+		kref_put_mutex(&cio->medium->alive, medium_release, &media_lock);
 }
 
 /**

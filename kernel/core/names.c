@@ -29,8 +29,8 @@ static struct chario_buffer **find_slot(struct chario_buffers *buffers,
 }
 
 /* Give a buffer the next free name.  Under the lock of the names. */
-static int enter(struct chario_buffers *buffers, struct chario_buffer *buf,
-		 u32 *id)
+static int names_enter(struct chario_buffers *buffers, struct chario_buffer *buf,
+		       u32 *id)
 {
 	unsigned int tries;
 
@@ -71,7 +71,7 @@ int chario_names_enter(struct chario_buffers *buffers,
 	int ret;
 
 	mutex_lock(&buffers->lock);
-	ret = enter(buffers, buf, id);
+	ret = names_enter(buffers, buf, id);
 	mutex_unlock(&buffers->lock);
 	return ret;
 }

@@ -310,8 +310,8 @@ static void run_on(struct run *run, const struct chario_command *cmd,
 	}
 }
 
-static void unpin(struct run *run, const struct chario_command *cmd,
-		  bool mark_dirty)
+static void pages_unpin(struct run *run, const struct chario_command *cmd,
+			bool mark_dirty)
 {
 	/* The segments tell which pages are neighbours, if there are any. */
 	if (cmd->nr_runs < cmd->nr_pages)
@@ -321,14 +321,14 @@ static void unpin(struct run *run, const struct chario_command *cmd,
 					    mark_dirty);
 }
 
-static void let_go(struct run *run, const struct chario_command *cmd,
-		   bool mark_dirty)
+static void pages_let_go(struct run *run, const struct chario_command *cmd,
+			 bool mark_dirty)
 {
 	unsigned int i;
 
 	switch (cmd->hold) {
 	case CHARIO_HOLD_PIN:
-		unpin(run, cmd, mark_dirty);
+		pages_unpin(run, cmd, mark_dirty);
 		break;
 	case CHARIO_HOLD_CALLER:
 		break;
@@ -348,7 +348,7 @@ void chario_pages_unpin_slow(struct chario_command *cmd, bool mark_dirty)
 {
 	struct run run = { };
 
-	let_go(&run, cmd, mark_dirty);
+	pages_let_go(&run, cmd, mark_dirty);
 	end_run(&run, mark_dirty);
 }
 
@@ -363,6 +363,6 @@ void chario_pages_unpin_all(struct chario_request *req, bool mark_dirty)
 	struct run run = { };
 
 	chario_for_each_command(cmd, req)
-		let_go(&run, cmd, mark_dirty);
+		pages_let_go(&run, cmd, mark_dirty);
 	end_run(&run, mark_dirty);
 }

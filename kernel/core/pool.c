@@ -52,7 +52,7 @@ static gfp_t gfp_of(unsigned int order)
 	       (order ? __GFP_NORETRY : __GFP_RETRY_MAYFAIL);
 }
 
-static int fill(struct pool *pool, unsigned long nr_pages, int node)
+static int pool_fill(struct pool *pool, unsigned long nr_pages, int node)
 {
 	unsigned int most = MAX_PAGE_ORDER;
 
@@ -96,7 +96,7 @@ static struct pool *create_pool(unsigned long nr_pages, int node)
 	}
 	kref_init(&pool->ref);
 	pool->locked = locked;
-	ret = fill(pool, nr_pages, node);
+	ret = pool_fill(pool, nr_pages, node);
 	if (ret) {
 		kref_put(&pool->ref, free_pool);
 		return ERR_PTR(ret);
@@ -104,8 +104,8 @@ static struct pool *create_pool(unsigned long nr_pages, int node)
 	return pool;
 }
 
-static int hold(struct chario_buffer *buf,
-		const struct chario_buffer_create *args)
+static int pool_hold(struct chario_buffer *buf,
+		     const struct chario_buffer_create *args)
 {
 	struct pool *pool;
 	int ret;
@@ -124,7 +124,7 @@ static int hold(struct chario_buffer *buf,
 	return ret;
 }
 
-static void release(struct chario_buffer *buf)
+static void pool_release(struct chario_buffer *buf)
 {
 	struct pool *pool = buf->own;
 
@@ -132,14 +132,14 @@ static void release(struct chario_buffer *buf)
 	kref_put(&pool->ref, free_pool);
 }
 
-static void open(struct vm_area_struct *vma)
+static void pool_open(struct vm_area_struct *vma)
 {
 	struct pool *pool = vma->vm_private_data;
 
 	kref_get(&pool->ref);
 }
 
-static void close(struct vm_area_struct *vma)
+static void pool_close(struct vm_area_struct *vma)
 {
 	struct pool *pool = vma->vm_private_data;
 
@@ -147,8 +147,8 @@ static void close(struct vm_area_struct *vma)
 }
 
 static const struct vm_operations_struct vm_ops = {
-	.open	= open,
-	.close	= close,
+	.open	= pool_open,
+	.close	= pool_close,
 };
 
 /* Map all pages at once: a program that records must not fault. */
@@ -169,8 +169,8 @@ static int map_pages(struct chario_buffer *buf, struct vm_area_struct *vma)
 }
 
 const struct chario_buffer_ops chario_pool_ops = {
-	.hold		= hold,
-	.release	= release,
+	.hold		= pool_hold,
+	.release	= pool_release,
 	.map		= chario_paged_map,
 	.unmap		= chario_paged_unmap,
 	.sync		= chario_paged_sync,

@@ -28,8 +28,8 @@ static __always_inline void arm_watch(struct chario_queue *q,
 		start_watch(q, expires);
 }
 
-static __always_inline void post(struct chario_queue *q,
-				 struct chario_command *cmd, bool kick)
+static __always_inline void post_post(struct chario_queue *q,
+				      struct chario_command *cmd, bool kick)
 {
 	cmd->state = CHARIO_COMMAND_POSTED;
 	cmd->req->started = jiffies;
@@ -65,7 +65,7 @@ void chario_queue_hand_over(struct chario_queue *q, struct chario_command *cmd,
 			q->ops->kick(q);
 		return;
 	}
-	post(q, cmd, kick);
+	post_post(q, cmd, kick);
 }
 
 /*
@@ -95,8 +95,8 @@ static noinline void post_hampered(struct chario_queue *q,
 }
 
 /* Returns whether nothing stands between a request and the device. */
-static __always_inline bool is_clear(const struct chario_queue *q,
-				     const struct chario_request *req)
+static __always_inline bool post_is_clear(const struct chario_queue *q,
+					  const struct chario_request *req)
 {
 	return likely(q->state == CHARIO_QUEUE_LIVE && !req->orphaned &&
 		      !atomic_read(&req->cio->obstacles));
@@ -107,12 +107,12 @@ static __always_inline void post_one(struct chario_queue *q,
 				     struct chario_command *cmd, bool kick)
 {
 	cmd->number = q->submitted++;
-	if (!is_clear(q, cmd->req)) {
+	if (!post_is_clear(q, cmd->req)) {
 		post_hampered(q, cmd, kick);
 		return;
 	}
 	arm_watch(q, cmd->req->expires);
-	post(q, cmd, kick);
+	post_post(q, cmd, kick);
 }
 
 /**
@@ -143,7 +143,7 @@ void chario_queue_post(struct chario_queue *q, struct chario_command *cmd,
 static inline bool can_post_slices(const struct chario_queue *q,
 				   const struct chario_request *req)
 {
-	return is_clear(q, req) && likely(q->ops->post_slices);
+	return post_is_clear(q, req) && likely(q->ops->post_slices);
 }
 
 /* Post up to CHARIO_POST_BATCH commands; returns the first left.  Under q->lock. */

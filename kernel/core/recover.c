@@ -171,7 +171,7 @@ static int abort_expired(struct chario_drive *drive)
 	return 0;
 }
 
-static enum chario_drive_health get_health(struct chario_drive *drive)
+static enum chario_drive_health recover_get_health(struct chario_drive *drive)
 {
 	return drive->ops->check ? drive->ops->check(drive) : CHARIO_DRIVE_WELL;
 }
@@ -203,7 +203,7 @@ static int reset(struct chario_drive *drive, unsigned long second)
 	int ret = try_reset(drive);
 
 	if (ret && ret != -ENODEV && time_before(jiffies, second) &&
-	    get_health(drive) == CHARIO_DRIVE_FAILED)
+	    recover_get_health(drive) == CHARIO_DRIVE_FAILED)
 		ret = try_reset(drive);
 	return ret;
 }
@@ -309,7 +309,7 @@ static void recover(struct chario_drive *drive)
 
 	if (drive->ops->may_recover && !drive->ops->may_recover(drive))
 		return;
-	health = get_health(drive);
+	health = recover_get_health(drive);
 	if (health == CHARIO_DRIVE_GONE) {
 		chario_drive_give_up(drive, -ENODEV);
 		return;
@@ -366,7 +366,7 @@ void chario_drive_look(struct chario_drive *drive)
 {
 	if (READ_ONCE(drive->state) != CHARIO_DRIVE_LIVE)
 		return;
-	if (unlikely(get_health(drive) != CHARIO_DRIVE_WELL))
+	if (unlikely(recover_get_health(drive) != CHARIO_DRIVE_WELL))
 		chario_drive_recover_wanted(drive, true);
 }
 

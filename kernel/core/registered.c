@@ -14,7 +14,7 @@
 /* Pages pinned at a time, few enough that a caller who is killed exits soon. */
 #define PIN_BATCH	(SZ_2M / PAGE_SIZE)
 
-static void unpin(struct chario_buffer *buf, unsigned long nr)
+static void registered_unpin(struct chario_buffer *buf, unsigned long nr)
 {
 	unpin_user_pages_dirty_lock(buf->pages, nr, !buf->source);
 }
@@ -47,7 +47,7 @@ static int pin(struct chario_buffer *buf, unsigned long addr)
 			got = pin_batch(buf, addr + done * PAGE_SIZE, nr,
 					buf->pages + done);
 		if (got <= 0) {
-			unpin(buf, done);
+			registered_unpin(buf, done);
 			/* Since 6.5 files that are written back give EOPNOTSUPP. */
 			return got == -ENOMEM || got == -EINTR ? got : -EFAULT;
 		}
@@ -57,8 +57,8 @@ static int pin(struct chario_buffer *buf, unsigned long addr)
 	return 0;
 }
 
-static int hold(struct chario_buffer *buf,
-		const struct chario_buffer_create *args)
+static int registered_hold(struct chario_buffer *buf,
+			   const struct chario_buffer_create *args)
 {
 	unsigned long addr = args->address;
 	int ret;
@@ -85,7 +85,7 @@ static int hold(struct chario_buffer *buf,
 	return 0;
 
 err_unpin:
-	unpin(buf, buf->nr_pages);
+	registered_unpin(buf, buf->nr_pages);
 err_free:
 	kvfree(buf->pages);
 err_account:
@@ -93,17 +93,17 @@ err_account:
 	return ret;
 }
 
-static void release(struct chario_buffer *buf)
+static void registered_release(struct chario_buffer *buf)
 {
-	unpin(buf, buf->nr_pages);
+	registered_unpin(buf, buf->nr_pages);
 	chario_locked_uncharge(&buf->locked);
 	sg_free_table(&buf->sgt);
 	kvfree(buf->pages);
 }
 
 const struct chario_buffer_ops chario_registered_ops = {
-	.hold		= hold,
-	.release	= release,
+	.hold		= registered_hold,
+	.release	= registered_release,
 	.map		= chario_paged_map,
 	.unmap		= chario_paged_unmap,
 	.sync		= chario_paged_sync,

@@ -98,11 +98,11 @@ static unsigned int count_commands(const struct cursor *cur, size_t bytes_max,
  * @count - 1 commands behind it is pinned with the same call.  Returns EFAULT, without
  * moving @cur, if a page is not present.
  */
-static __always_inline int prepare(struct chario_queue *q,
-				   struct chario_command *cmd,
-				   struct cursor *cur,
-				   struct chario_window *window,
-				   unsigned int count)
+static __always_inline int request_prepare(struct chario_queue *q,
+					   struct chario_command *cmd,
+					   struct cursor *cur,
+					   struct chario_window *window,
+					   unsigned int count)
 {
 	struct chario_split split chario_uninitialized;
 	u32 bytes = look_at_next(cur, &split);
@@ -144,8 +144,8 @@ static struct chario_command *take_commands(struct chario_queue *q,
 }
 
 /* Give back the chain from @cmd on; @last is the command in front of it, or NULL. */
-static void give_back(struct chario_queue *q, struct chario_command *last,
-		      struct chario_command *cmd)
+static void request_give_back(struct chario_queue *q, struct chario_command *last,
+			      struct chario_command *cmd)
 {
 	/* A context that orphans the request follows the chain at the same time. */
 	if (last)
@@ -172,7 +172,7 @@ static int post_commands(struct chario_queue *q, const struct chario_call *call,
 	chario_window_init(&window);
 	for (; cmd; last = cmd, cmd = next, count--) {
 		next = cmd->next;
-		ret = prepare(q, cmd, cur, &window, count);
+		ret = request_prepare(q, cmd, cur, &window, count);
 		if (unlikely(ret))
 			break;
 		chario_queue_post(q, cmd, !next);
@@ -181,7 +181,7 @@ static int post_commands(struct chario_queue *q, const struct chario_call *call,
 	chario_flight_count(call, total - count);
 	if (likely(!ret))
 		return 0;
-	give_back(q, last, cmd);
+	request_give_back(q, last, cmd);
 	if (!last)
 		return ret;
 	cur->cut = ret != -EFAULT;
@@ -235,14 +235,14 @@ static void land_oldest(struct run *run, const struct chario_call *call)
 }
 
 /*
- * Largest number of bytes that fault_in() brings in at once, so that the requests that
+ * Largest number of bytes that request_fault_in() brings in at once, so that the requests that
  * follow need not wait one by one.
  */
 #define FAULT_IN_BYTES	SZ_64M
 
 /* Wait for the pages of the next requests, after all earlier ones have ended. */
-static int fault_in(struct run *run, const struct chario_call *call,
-		    const struct cursor *cur)
+static int request_fault_in(struct run *run, const struct chario_call *call,
+			    const struct cursor *cur)
 {
 	struct chario_split split;
 
@@ -270,7 +270,7 @@ static int launch_all(struct run *run, const struct chario_call *call)
 			     &run->waiters[run->launched & 1], call, &cur,
 			     alone && !call->nowait);
 		if (unlikely(ret == -EFAULT)) {
-			ret = fault_in(run, call, &cur);
+			ret = request_fault_in(run, call, &cur);
 			if (ret)
 				return ret;
 			continue;
@@ -376,7 +376,7 @@ static ssize_t run_single(const struct chario_call *call)
 	return ret;
 }
 
-/* Undo prepare() for a request of which nothing has been posted. */
+/* Undo request_prepare() for a request of which nothing has been posted. */
 static void take_back(struct chario_queue *q, struct chario_request *req,
 		      struct cursor *cur)
 {
@@ -406,14 +406,14 @@ static int prepare_commands(struct chario_queue *q, struct chario_request *req,
 
 	chario_window_init(&window);
 	for (ready = 0; cmd; last = cmd, cmd = cmd->next, ready++) {
-		ret = prepare(q, cmd, cur, &window, count - ready);
+		ret = request_prepare(q, cmd, cur, &window, count - ready);
 		if (unlikely(ret))
 			break;
 	}
 	chario_window_drop(&window);
 	if (likely(!ret))
 		return 0;
-	give_back(q, last, cmd);
+	request_give_back(q, last, cmd);
 	if (!last)
 		return ret;
 	if (ret == -EFAULT) {

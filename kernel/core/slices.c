@@ -14,10 +14,10 @@
  * Fill in commands up to byte @stop of the disk, or until no slot is free.  Returns
  * their number.
  */
-static unsigned int fill(struct chario_queue *q, struct chario_request *req,
-			 const struct chario_call *call,
-			 struct chario_split *split,
-			 const struct chario_split_limits *limits, u64 stop)
+static unsigned int slices_fill(struct chario_queue *q, struct chario_request *req,
+				const struct chario_call *call,
+				struct chario_split *split,
+				const struct chario_split_limits *limits, u64 stop)
 {
 	/* These copies stay in registers. */
 	const struct chario_split_limits within = *limits;
@@ -82,7 +82,7 @@ int chario_slices_launch(struct chario_flight *flight,
 		chario_queue_put(q, first);
 		return ret;
 	}
-	count = fill(q, flight->req, call, split, limits, split->chunk_end);
+	count = slices_fill(q, flight->req, call, split, limits, split->chunk_end);
 	flight->req->pending = count;
 	flight->req->bytes = split->pos - flight->pos;
 	chario_flight_count(call, count);
@@ -95,8 +95,8 @@ int chario_slices_launch(struct chario_flight *flight,
  * many are free; or an error of chario_buffer_find().
  */
 static __always_inline struct chario_request *
-prepare(struct chario_queue *q, const struct chario_call *call,
-	const struct chario_split_limits *limits)
+slices_prepare(struct chario_queue *q, const struct chario_call *call,
+	       const struct chario_split_limits *limits)
 {
 	struct chario_command *first = chario_flight_try_command(q, call);
 	struct chario_split split chario_uninitialized;
@@ -114,7 +114,7 @@ prepare(struct chario_queue *q, const struct chario_call *call,
 	if (unlikely(ret))
 		goto err_put;
 	chario_split_start(&split, limits, call->pos, call->bytes);
-	count = fill(q, req, call, &split, limits, split.end);
+	count = slices_fill(q, req, call, &split, limits, split.end);
 	ret = -EAGAIN;
 	if (unlikely(split.pos != split.end))
 		goto err_put;
@@ -148,7 +148,7 @@ ssize_t chario_slices_run(const struct chario_call *call)
 	chario_device_get_limits(call->cio, &limits);
 	if (call->bytes > limits.chunk_bytes)
 		return -EAGAIN;
-	req = prepare(q, call, &limits);
+	req = slices_prepare(q, call, &limits);
 	if (IS_ERR(req))
 		return PTR_ERR(req);
 	flight.pos = call->pos;
@@ -175,7 +175,7 @@ ssize_t chario_slices_run_async(const struct chario_call *call)
 	struct chario_request *req;
 
 	chario_device_get_limits(call->cio, &limits);
-	req = prepare(q, call, &limits);
+	req = slices_prepare(q, call, &limits);
 	if (IS_ERR(req))
 		return PTR_ERR(req);
 	chario_flight_announce(q, req, &call->async);

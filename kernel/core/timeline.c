@@ -21,7 +21,7 @@ static_assert(sizeof(struct chario_timeline_tag) == 32);
 static DEFINE_MUTEX(attach_lock);
 static unsigned int nr_timelines;
 
-static void wake(struct irq_work *work)
+static void timeline_wake(struct irq_work *work)
 {
 	struct chario_timeline *tl = container_of(work, struct chario_timeline,
 						  wake);
@@ -153,7 +153,7 @@ alloc_timeline(struct chario_device *cio,
 	tl->stop_above_ns = header->stop_above_ns;
 	raw_spin_lock_init(&tl->stop_lock);
 	init_waitqueue_head(&tl->wait);
-	init_irq_work(&tl->wake, wake);
+	init_irq_work(&tl->wake, timeline_wake);
 	ret = make_memory(tl, header);
 	if (!ret)
 		ret = make_tracks(tl);
@@ -175,7 +175,7 @@ static int get_probes(void)
 }
 
 /* Let the queues make records from now on. */
-static int attach(struct chario_timeline *tl)
+static int timeline_attach(struct chario_timeline *tl)
 {
 	struct chario_queue **queues = tl->cio->drive->queues;
 	unsigned int i;
@@ -240,7 +240,7 @@ chario_timeline_create(struct chario_device *cio,
 	tl->header->record_cost_ns = chario_track_cost(&tl->tracks[0]);
 	if (args->flags & CHARIO_TIMELINE_BEGIN_FROZEN)
 		tl->header->frozen = CHARIO_TIMELINE_TOLD;
-	ret = attach(tl);
+	ret = timeline_attach(tl);
 	if (ret) {
 		free_timeline(tl);
 		return ERR_PTR(ret);

@@ -216,8 +216,8 @@ static void on_irq(void *data, struct chario_queue *q, unsigned int count)
 }
 
 /* Freeze all rings, for the first request above the limit only. */
-static void stop(struct chario_track *track, u32 request, u64 time,
-		 u64 duration)
+static void track_stop(struct chario_track *track, u32 request, u64 time,
+		       u64 duration)
 {
 	struct chario_timeline *tl = track->tl;
 	struct chario_timeline_header *header = tl->header;
@@ -264,7 +264,7 @@ static void on_finish(void *data, struct chario_queue *q,
 	time = put(track, &record);
 	limit = READ_ONCE(track->tl->stop_above_ns);
 	if (limit && begun && ((time - begun) & TIME_MASK) > limit)
-		stop(track, record.request, time, (time - begun) & TIME_MASK);
+		track_stop(track, record.request, time, (time - begun) & TIME_MASK);
 }
 
 #define PROBE(stage)							\

@@ -163,7 +163,7 @@ static bool parse_range(const char *text, u64 *start, u64 *bytes)
 }
 
 /* Apply one word: ADDR+BYTES opens a range, -ADDR+BYTES closes it. */
-static int change(const char *word)
+static int window_change(const char *word)
 {
 	bool is_close = *word == '-';
 	u64 start, bytes;
@@ -184,7 +184,7 @@ static int change_all(char *text)
 
 	text = strim(text);
 	while (!ret && (word = strsep(&text, ",")))
-		ret = change(word);
+		ret = window_change(word);
 	return ret;
 }
 
@@ -318,8 +318,8 @@ static void put_range(struct opening *range)
 	mutex_unlock(&lock);
 }
 
-static int hold(struct chario_buffer *buf,
-		const struct chario_buffer_create *args)
+static int window_hold(struct chario_buffer *buf,
+		       const struct chario_buffer_create *args)
 {
 	if (!capable(CAP_SYS_RAWIO))
 		return -EPERM;
@@ -333,12 +333,12 @@ static int hold(struct chario_buffer *buf,
 	return 0;
 }
 
-static void release(struct chario_buffer *buf)
+static void window_release(struct chario_buffer *buf)
 {
 	put_range(buf->own);
 }
 
-static void unmap(struct chario_buffer *buf, struct device *dev)
+static void window_unmap(struct chario_buffer *buf, struct device *dev)
 {
 	struct scatterlist *sg;
 	int i;
@@ -365,7 +365,7 @@ static int map_piece(struct device *dev, struct scatterlist *sg, u64 start,
 	return 0;
 }
 
-static int map(struct chario_buffer *buf, struct device *dev)
+static int window_map(struct chario_buffer *buf, struct device *dev)
 {
 	struct scatterlist *sg;
 	u64 done = 0;
@@ -381,7 +381,7 @@ static int map(struct chario_buffer *buf, struct device *dev)
 		ret = map_piece(dev, sg, buf->address + done, bytes,
 				chario_buffer_direction(buf));
 		if (ret) {
-			unmap(buf, dev);
+			window_unmap(buf, dev);
 			return ret;
 		}
 		done += bytes;
@@ -390,19 +390,19 @@ static int map(struct chario_buffer *buf, struct device *dev)
 	return 0;
 }
 
-static void open(struct vm_area_struct *vma)
+static void window_open(struct vm_area_struct *vma)
 {
 	add_user(vma->vm_private_data);
 }
 
-static void close(struct vm_area_struct *vma)
+static void window_close(struct vm_area_struct *vma)
 {
 	put_range(vma->vm_private_data);
 }
 
 static const struct vm_operations_struct vm_ops = {
-	.open	= open,
-	.close	= close,
+	.open	= window_open,
+	.close	= window_close,
 };
 
 static int map_memory(struct chario_buffer *buf, struct vm_area_struct *vma)
@@ -422,9 +422,9 @@ static int map_memory(struct chario_buffer *buf, struct vm_area_struct *vma)
 }
 
 const struct chario_buffer_ops chario_window_ops = {
-	.hold		= hold,
-	.release	= release,
-	.map		= map,
-	.unmap		= unmap,
+	.hold		= window_hold,
+	.release	= window_release,
+	.map		= window_map,
+	.unmap		= window_unmap,
 	.mmap		= map_memory,
 };

@@ -40,7 +40,7 @@
 
 /**
  * struct chario_bytes - the state of a file of any size
- * @in_use: bit 0: lock taken by enter(), which protects all members below except
+ * @in_use: bit 0: lock taken by bytes_enter(), which protects all members below except
  *	@bounce; @untold and the range of @gather are also read without it, see
  *	chario_gather_meets()
  * @idle: calls that wait for @in_use
@@ -64,16 +64,16 @@ struct chario_bytes {
 	struct delayed_work work;
 };
 
-static bool try_enter(struct chario_bytes *b)
+static bool bytes_try_enter(struct chario_bytes *b)
 {
 	return !test_and_set_bit_lock(0, &b->in_use);
 }
 
 /* Takes the gather of the file.  Returns 0; ETIMEDOUT; EINTR on a fatal signal. */
-static int enter(struct chario_bytes *b)
+static int bytes_enter(struct chario_bytes *b)
 {
 	unsigned long expires = chario_call_expires(b->gather.cf);
-	long left = wait_event_killable_timeout(b->idle, try_enter(b),
+	long left = wait_event_killable_timeout(b->idle, bytes_try_enter(b),
 						chario_jiffies_left(expires));
 
 	if (likely(left > 0))
@@ -82,7 +82,7 @@ static int enter(struct chario_bytes *b)
 }
 
 /*
- * Undoes enter().  While bytes are gathered they hold a reference to the file, which is
+ * Undoes bytes_enter().  While bytes are gathered they hold a reference to the file, which is
  * taken before the bit is cleared, and dropped after.  @b outlives this call: the
  * caller has the file open, or is the work, for which the last close waits.
  */
@@ -127,7 +127,7 @@ static void write_left_lying(struct work_struct *work)
 	 * Never wait: a call may use the gather for long, and other files need this
 	 * worker.
 	 */
-	if (!try_enter(b)) {
+	if (!bytes_try_enter(b)) {
 		queue_delayed_work(chario_workqueue, &b->work, HZ);
 		return;
 	}
@@ -201,7 +201,7 @@ static int make_way(struct chario_bytes *b, enum chario_op op, u64 pos,
 
 	if (likely(!is_met(b, op, pos, bytes)))
 		return 0;
-	ret = enter(b);
+	ret = bytes_enter(b);
 	if (ret)
 		return ret;
 	if (op == CHARIO_OP_WRITE)
@@ -212,8 +212,8 @@ static int make_way(struct chario_bytes *b, enum chario_op op, u64 pos,
 }
 
 /* Gathers some of the next bytes of a write, and returns their number. */
-static ssize_t add(struct chario_gather *g, struct iov_iter *iter, u64 pos,
-		   bool durable)
+static ssize_t bytes_add(struct chario_gather *g, struct iov_iter *iter, u64 pos,
+			 bool durable)
 {
 	int ret = 0;
 
@@ -229,7 +229,7 @@ static ssize_t write_shared(struct chario_bytes *b, struct iov_iter *iter,
 			    u64 pos, bool durable)
 {
 	struct chario_gather *g = &b->gather;
-	ssize_t ret = take_untold(b) ?: add(g, iter, pos, durable);
+	ssize_t ret = take_untold(b) ?: bytes_add(g, iter, pos, durable);
 
 	if (ret > 0 && (durable || chario_gather_is_full(g)))
 		ret = chario_gather_write(g, durable) ?: ret;
@@ -251,7 +251,7 @@ static ssize_t write_alone(struct chario_file *cf, struct iov_iter *iter,
 		return move_direct(cf, iter, CHARIO_OP_WRITE, pos, direct,
 				   durable);
 	chario_gather_init(&own, cf, iov_iter_count(iter));
-	ret = add(&own, iter, pos, durable);
+	ret = bytes_add(&own, iter, pos, durable);
 	if (ret > 0)
 		ret = chario_gather_write(&own, durable) ?: ret;
 	chario_gather_drop_memory(&own);
@@ -272,8 +272,8 @@ static ssize_t write_part(struct chario_file *cf, struct iov_iter *iter,
 					  direct, durable);
 	}
 	if (is_met(b, CHARIO_OP_WRITE, pos, iov_iter_count(iter)))
-		ret = enter(b);
-	else if (!try_enter(b))
+		ret = bytes_enter(b);
+	else if (!bytes_try_enter(b))
 		return write_alone(cf, iter, pos, durable);
 	if (ret)
 		return ret;
@@ -286,7 +286,7 @@ static ssize_t write_part(struct chario_file *cf, struct iov_iter *iter,
  * Waits for memory that is to be gathered, without holding anything that others need.
  * The call is cut off where its memory cannot be read.
  */
-static int fault_in(struct iov_iter *iter, u32 most, unsigned long expires)
+static int bytes_fault_in(struct iov_iter *iter, u32 most, unsigned long expires)
 {
 	size_t want = min_t(size_t, iov_iter_count(iter), most);
 	ssize_t ret;
@@ -316,7 +316,7 @@ static ssize_t write_parts(struct chario_file *cf, struct iov_iter *iter,
 		}
 		if (ret != -EFAULT)
 			return ret;
-		ret = fault_in(iter, cf->bytes->gather.size, expires);
+		ret = bytes_fault_in(iter, cf->bytes->gather.size, expires);
 		/* The call ends here, as at the end of the disk. */
 		if (ret)
 			return total ?: ret;
@@ -371,7 +371,7 @@ static ssize_t transfer_now(struct chario_bytes *b, struct iov_iter *iter,
 {
 	ssize_t ret;
 
-	if (op == CHARIO_OP_READ || durable || !try_enter(b))
+	if (op == CHARIO_OP_READ || durable || !bytes_try_enter(b))
 		return -EAGAIN;
 	ret = gather_now(b, iter, pos);
 	leave(b);
@@ -470,7 +470,7 @@ ssize_t chario_bytes_transfer(struct kiocb *iocb, struct iov_iter *iter,
 int chario_bytes_flush(struct chario_file *cf, bool sync)
 {
 	struct chario_bytes *b = cf->bytes;
-	int ret = enter(b);
+	int ret = bytes_enter(b);
 
 	if (ret)
 		return ret;

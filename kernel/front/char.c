@@ -85,14 +85,14 @@ static int chario_flush(struct file *file, fl_owner_t id)
 	return READ_ONCE(cf->bytes) ? chario_bytes_flush(cf, false) : 0;
 }
 
-/* The flags that apply_flags() examines. */
+/* The flags that char_apply_flags() examines. */
 #define SPECIAL	(IOCB_NOWAIT | IOCB_DSYNC | IOCB_HIPRI | IOCB_APPEND)
 
 /*
  * A write with O_APPEND is at the end of the disk, where it finds no space, as on a
  * block device.
  */
-static __always_inline int apply_flags(struct chario_call *call, int flags)
+static __always_inline int char_apply_flags(struct chario_call *call, int flags)
 {
 	if (call->op == CHARIO_OP_WRITE && (flags & IOCB_APPEND))
 		return -ENOSPC;
@@ -105,7 +105,7 @@ static __always_inline int apply_flags(struct chario_call *call, int flags)
 }
 
 /* Reports the end of an asynchronous call. */
-static void tell(void *who, ssize_t result, const void *looker)
+static void char_tell(void *who, ssize_t result, const void *looker)
 {
 	struct kiocb *iocb = who;
 
@@ -114,8 +114,8 @@ static void tell(void *who, ssize_t result, const void *looker)
 	iocb->ki_complete(iocb, result);
 }
 
-static ssize_t transfer(struct kiocb *iocb, struct iov_iter *iter,
-			enum chario_op op)
+static ssize_t char_transfer(struct kiocb *iocb, struct iov_iter *iter,
+			     enum chario_op op)
 {
 	struct chario_file *cf = iocb->ki_filp->private_data;
 	struct chario_call call chario_uninitialized;
@@ -139,13 +139,13 @@ static ssize_t transfer(struct kiocb *iocb, struct iov_iter *iter,
 	call.iter = iter;
 	if (!is_sync_kiocb(iocb)) {
 		/* An asynchronous call is polled only if its flags request that. */
-		call.async.tell = tell;
+		call.async.tell = char_tell;
 		call.async.who = iocb;
 		call.async.queue = (struct chario_queue **)&iocb->private;
 		call.completion = CHARIO_COMPLETION_IRQ;
 	}
 	if (unlikely(iocb->ki_flags & SPECIAL)) {
-		ret = apply_flags(&call, iocb->ki_flags);
+		ret = char_apply_flags(&call, iocb->ki_flags);
 		if (ret)
 			return ret;
 	}
@@ -172,7 +172,7 @@ static __always_inline int start_common(struct chario_call *call,
 					enum chario_op op, int flags)
 {
 	chario_call_start(call, cf, op, pos);
-	return unlikely(flags & SPECIAL) ? apply_flags(call, flags) : 0;
+	return unlikely(flags & SPECIAL) ? char_apply_flags(call, flags) : 0;
 }
 
 /*
@@ -219,10 +219,10 @@ static __always_inline ssize_t transfer_sync(struct kiocb *iocb,
 	ssize_t ret;
 
 	if (!chario_pages_is_piece(iter))
-		return transfer(iocb, iter, op);
+		return char_transfer(iocb, iter, op);
 	addr = chario_pages_address(iter);
 	if (!is_common(cf, addr, iter->count, iocb->ki_pos))
-		return transfer(iocb, iter, op);
+		return char_transfer(iocb, iter, op);
 	ret = transfer_common(cf, addr, iter->count, &iocb->ki_pos, op,
 			      iocb->ki_flags);
 	if (likely(ret > 0))
@@ -244,13 +244,13 @@ static noinline ssize_t write_sync(struct kiocb *iocb, struct iov_iter *iter)
 static ssize_t chario_read_iter(struct kiocb *iocb, struct iov_iter *iter)
 {
 	return is_sync_kiocb(iocb) ? read_sync(iocb, iter) :
-				     transfer(iocb, iter, CHARIO_OP_READ);
+				     char_transfer(iocb, iter, CHARIO_OP_READ);
 }
 
 static ssize_t chario_write_iter(struct kiocb *iocb, struct iov_iter *iter)
 {
 	return is_sync_kiocb(iocb) ? write_sync(iocb, iter) :
-				     transfer(iocb, iter, CHARIO_OP_WRITE);
+				     char_transfer(iocb, iter, CHARIO_OP_WRITE);
 }
 
 /* Performs a read() or write() that is not a common call. */
@@ -266,7 +266,7 @@ static noinline ssize_t transfer_other(struct file *file, char __user *buf,
 	iocb.ki_pos = *pos;
 	iov_iter_ubuf(&iter, op == CHARIO_OP_READ ? ITER_DEST : ITER_SOURCE,
 		      buf, bytes);
-	ret = transfer(&iocb, &iter, op);
+	ret = char_transfer(&iocb, &iter, op);
 	*pos = iocb.ki_pos;
 	return ret;
 }

@@ -190,7 +190,7 @@ static int set_pin(struct chario_file *cf, union chario_argument *arg)
 	return chario_pin_set(cf->cio, &cf->pinned, &arg->pin);
 }
 
-static int get_health(struct chario_file *cf, union chario_argument *arg)
+static int ioctl_get_health(struct chario_file *cf, union chario_argument *arg)
 {
 	return chario_health_read(cf->cio, &arg->health);
 }
@@ -274,7 +274,7 @@ static const struct decoder decoders[] = {
 	{ CHARIO_IOC_SET_PIN, 88, sizeof(struct chario_pin),
 	  true, true, set_pin },
 	{ CHARIO_IOC_HEALTH, 192, sizeof(struct chario_health),
-	  false, true, get_health },
+	  false, true, ioctl_get_health },
 	{ CHARIO_IOC_TIMELINE_OPEN, 32, sizeof(struct chario_timeline_open),
 	  true, false, open_timeline },
 };
@@ -307,8 +307,8 @@ static int give(const struct decoder *decoder, void __user *to, u32 size,
 	return 0;
 }
 
-static long run(const struct decoder *decoder, struct chario_file *cf,
-		void __user *user)
+static long ioctl_run(const struct decoder *decoder, struct chario_file *cf,
+		      void __user *user)
 {
 	union chario_argument arg;
 	u32 size;
@@ -384,6 +384,6 @@ long chario_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 		return -ENODEV;
 	for (i = 0; i < ARRAY_SIZE(decoders); i++)
 		if (decoders[i].cmd == cmd)
-			return run(&decoders[i], cf, user);
+			return ioctl_run(&decoders[i], cf, user);
 	return block_ioctl(cf->cio, cmd, user);
 }

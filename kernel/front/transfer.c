@@ -65,8 +65,8 @@ static inline int check(const struct chario_transfer *t, fmode_t mode)
 	return 0;
 }
 
-static inline void start(struct chario_call *call, struct chario_file *cf,
-			 const struct chario_transfer *t)
+static inline void transfer_start(struct chario_call *call, struct chario_file *cf,
+				  const struct chario_transfer *t)
 {
 	chario_call_start(call, cf, t->op, t->disk_offset);
 	if (t->flags & CHARIO_TRANSFER_POLL)
@@ -107,7 +107,7 @@ static ssize_t flush(struct chario_file *cf, const struct chario_transfer *t,
 	if (nowait)
 		return -EAGAIN;
 	trace_enter(cf->cio, CHARIO_OP_FLUSH, 0, 0);
-	start(&call, cf, t);
+	transfer_start(&call, cf, t);
 	return chario_request_run(&call);
 }
 
@@ -129,7 +129,7 @@ static __always_inline ssize_t transfer_single(struct chario_file *cf,
 {
 	struct chario_call call chario_uninitialized;
 
-	start(&call, cf, t);
+	transfer_start(&call, cf, t);
 	set_slice(&call, cf, t, bytes);
 	return chario_flight_try_single(&call, 0, bytes);
 }
@@ -153,7 +153,7 @@ transfer_single_async(struct chario_file *cf, const struct chario_transfer *t,
 {
 	struct chario_call call chario_uninitialized;
 
-	start(&call, cf, t);
+	transfer_start(&call, cf, t);
 	set_slice(&call, cf, t, bytes);
 	set_async(&call, t, true);
 	return chario_flight_send(&call, bytes, async);
@@ -167,7 +167,7 @@ static noinline ssize_t transfer_any(struct chario_file *cf,
 {
 	struct chario_call call chario_uninitialized;
 
-	start(&call, cf, t);
+	transfer_start(&call, cf, t);
 	set_slice(&call, cf, t, bytes);
 	if (async) {
 		call.async = *async;
@@ -192,10 +192,10 @@ static noinline ssize_t transfer_physical(struct chario_file *cf,
 	return ret ?: transfer_any(cf, &resolved, bytes, async, nowait);
 }
 
-static __always_inline ssize_t transfer(struct chario_file *cf,
-					const struct chario_transfer *t,
-					const struct chario_async *async,
-					bool nowait)
+static __always_inline ssize_t transfer_transfer(struct chario_file *cf,
+						 const struct chario_transfer *t,
+						 const struct chario_async *async,
+						 bool nowait)
 {
 	size_t bytes;
 	ssize_t ret;
@@ -241,7 +241,7 @@ ssize_t chario_transfer_run(struct file *file, const struct chario_transfer *t,
 		return ret;
 	if (unlikely(t->op == CHARIO_TRANSFER_FLUSH))
 		return flush(cf, t, nowait);
-	return transfer(cf, t, async, nowait);
+	return transfer_transfer(cf, t, async, nowait);
 }
 
 /**
@@ -265,5 +265,5 @@ long chario_transfer(struct file *file, const void __user *user)
 		return ret;
 	if (unlikely(t.op == CHARIO_TRANSFER_FLUSH))
 		return flush(cf, &t, false);
-	return transfer(cf, &t, NULL, false);
+	return transfer_transfer(cf, &t, NULL, false);
 }

@@ -38,7 +38,7 @@ static const void *ring_of(struct io_uring_cmd *ioucmd)
 	return cmd_to_io_kiocb(ioucmd)->ctx;
 }
 
-static void end(struct io_uring_cmd *ioucmd, unsigned int issue_flags)
+static void uring_end(struct io_uring_cmd *ioucmd, unsigned int issue_flags)
 {
 	io_uring_cmd_done(ioucmd, note_of(ioucmd)->result, 0, issue_flags);
 }
@@ -49,7 +49,7 @@ static void end(struct io_uring_cmd *ioucmd, unsigned int issue_flags)
  * lock of its ring, which is held if that ring itself looks for completions.  The
  * command may also be found by another ring that polls the same queue.
  */
-static void tell(void *who, ssize_t result, const void *looker)
+static void uring_tell(void *who, ssize_t result, const void *looker)
 {
 	struct io_uring_cmd *ioucmd = who;
 	struct note *note = note_of(ioucmd);
@@ -60,7 +60,7 @@ static void tell(void *who, ssize_t result, const void *looker)
 				  looker == ring_of(ioucmd) ?
 					  0 : IO_URING_F_UNLOCKED);
 	else
-		io_uring_cmd_complete_in_task(ioucmd, end);
+		io_uring_cmd_complete_in_task(ioucmd, uring_end);
 }
 
 /* The submission entry is shared with user space, so each byte is read once. */
@@ -80,7 +80,7 @@ static int fetch(struct chario_transfer *t, struct io_uring_cmd *ioucmd,
 }
 
 /* A ring that polls, polls all of its transfers; another ring polls none. */
-static int apply_flags(struct chario_transfer *t, unsigned int issue_flags)
+static int uring_apply_flags(struct chario_transfer *t, unsigned int issue_flags)
 {
 	if (issue_flags & IO_URING_F_IOPOLL)
 		t->flags |= CHARIO_TRANSFER_POLL;
@@ -99,7 +99,7 @@ static int read_entry(struct chario_transfer *t, struct io_uring_cmd *ioucmd,
 	if (ioucmd->flags & IORING_URING_CMD_FIXED)
 		return -EINVAL;
 	ret = fetch(t, ioucmd, issue_flags);
-	return ret ?: apply_flags(t, issue_flags);
+	return ret ?: uring_apply_flags(t, issue_flags);
 }
 
 /**
@@ -115,7 +115,7 @@ int chario_uring_cmd(struct io_uring_cmd *ioucmd, unsigned int issue_flags)
 	const bool nowait = issue_flags & IO_URING_F_NONBLOCK;
 	struct note *note = note_of(ioucmd);
 	const struct chario_async async = {
-		.tell = tell,
+		.tell = uring_tell,
 		.who = ioucmd,
 		.queue = &note->queue,
 	};

@@ -134,7 +134,7 @@ static bool take_time(struct loopback_queue *lq)
 	return !READ_ONCE(lq->stopped);
 }
 
-static void lose(struct loopback_queue *lq, const struct chario_command *cmd)
+static void device_lose(struct loopback_queue *lq, const struct chario_command *cmd)
 {
 	raw_spin_lock_irq(&lq->core.lock);
 	__set_bit(cmd->tag, lq->lost);
@@ -153,7 +153,7 @@ void loopback_device_serve(struct work_struct *work)
 
 	while ((cmd = begin_next(lq))) {
 		if (take_fault(&loopback_lose)) {
-			lose(lq, cmd);
+			device_lose(lq, cmd);
 			continue;
 		}
 		if (!take_time(lq))

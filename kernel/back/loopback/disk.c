@@ -101,7 +101,7 @@ static void *get_memory(void)
 	return memory;
 }
 
-static int fill_in(struct chario_device *cio)
+static int disk_fill_in(struct chario_device *cio)
 {
 	const struct chario_limits limits = {
 		.block_bytes = SECTOR_SIZE,
@@ -119,7 +119,7 @@ static int fill_in(struct chario_device *cio)
 	return chario_device_configure(cio, &limits);
 }
 
-static struct loopback *create(void)
+static struct loopback *disk_create(void)
 {
 	struct loopback *lb = kzalloc(sizeof(*lb), GFP_KERNEL);
 	int ret = -ENOMEM;
@@ -164,10 +164,10 @@ int chario_loopback_init(void)
 
 	if (!loopback_mib)
 		return 0;
-	lb = create();
+	lb = disk_create();
 	if (IS_ERR(lb))
 		return PTR_ERR(lb);
-	ret = fill_in(lb->cio);
+	ret = disk_fill_in(lb->cio);
 	if (!ret)
 		ret = chario_device_register(lb->cio);
 	if (ret) {

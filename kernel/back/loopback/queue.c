@@ -92,7 +92,7 @@ void loopback_queue_end(struct loopback_queue *lq, struct chario_command *cmd,
 	chario_queue_reap(&lq->core);
 }
 
-static void end(struct chario_queue *q, struct chario_command *cmd, int error)
+static void queue_end(struct chario_queue *q, struct chario_command *cmd, int error)
 {
 	if (error)
 		this_cpu_inc(cmd->req->cio->counters->errors);
@@ -110,7 +110,7 @@ static unsigned int loopback_reap(struct chario_queue *q)
 		cmd = loopback_queue_take(lq, &lq->ended, false);
 		if (!cmd)
 			break;
-		end(q, cmd, lq->errors[cmd->tag]);
+		queue_end(q, cmd, lq->errors[cmd->tag]);
 		count++;
 	}
 	return count;

@@ -203,7 +203,7 @@ static bool end_command(struct chario_nvme_admin *admin, u16 id,
 }
 
 /* Reaps one completion; the place of the command that it ends is noted in @ended. */
-static bool reap_one(struct chario_nvme *ctrl, unsigned long *ended)
+static bool admin_reap_one(struct chario_nvme *ctrl, unsigned long *ended)
 {
 	struct chario_nvme_admin *admin = &ctrl->admin;
 	const struct nvme_completion *cqe = &admin->cqes[admin->head];
@@ -245,7 +245,7 @@ static bool reap(struct chario_nvme *ctrl)
 	raw_spin_lock_irqsave(&admin->lock, flags);
 	/* The ring has no more, even if a drive makes up completions endlessly. */
 	for (count = 0; count < CHARIO_NVME_ADMIN_DEPTH; count++)
-		if (!reap_one(ctrl, &ended))
+		if (!admin_reap_one(ctrl, &ended))
 			break;
 	if (count)
 		writel(admin->head, chario_nvme_doorbell(ctrl, 1));
@@ -295,8 +295,8 @@ void chario_nvme_admin_free_irq(struct chario_nvme *ctrl)
  * each command of the place, so that a completion that comes twice does not end the
  * next command.
  */
-static void post(struct chario_nvme *ctrl, struct nvme_command *c,
-		 unsigned int place)
+static void admin_post(struct chario_nvme *ctrl, struct nvme_command *c,
+		       unsigned int place)
 {
 	struct chario_nvme_admin *admin = &ctrl->admin;
 
@@ -334,7 +334,7 @@ static struct chario_nvme_admin_slot *submit(struct chario_nvme *ctrl,
 		slot->has_page = c->common.dptr.prp1 ==
 				 cpu_to_le64(admin->page_dma);
 		reinit_completion(&slot->done);
-		post(ctrl, c, slot - admin->slots);
+		admin_post(ctrl, c, slot - admin->slots);
 	}
 	raw_spin_unlock_irqrestore(&admin->lock, flags);
 	return slot;
@@ -357,7 +357,7 @@ void chario_nvme_admin_post_event(struct chario_nvme *ctrl)
 	raw_spin_lock_irqsave(&admin->lock, flags);
 	if (admin->open && !admin->event_posted) {
 		admin->event_posted = true;
-		post(ctrl, &c, CHARIO_NVME_EVENT_PLACE);
+		admin_post(ctrl, &c, CHARIO_NVME_EVENT_PLACE);
 	}
 	raw_spin_unlock_irqrestore(&admin->lock, flags);
 }

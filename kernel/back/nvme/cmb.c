@@ -21,7 +21,7 @@
 /* The limit of one entry of a scatterlist, which is more than any drive has. */
 #define MAX_BYTES	((u64)SZ_2G)
 
-static const char *refusal(u32 loc, u32 sz)
+static const char *cmb_refusal(u32 loc, u32 sz)
 {
 	if (!(sz & NVME_CMBSZ_RDS) || !(sz & NVME_CMBSZ_WDS))
 		return "it does not take data of reads and of writes";
@@ -46,7 +46,7 @@ struct place {
  * Returns the place that the registers name, as far as it is memory of the device; else
  * 0 bytes.
  */
-static struct place find(struct pci_dev *pdev, u32 loc, u32 sz)
+static struct place cmb_find(struct pci_dev *pdev, u32 loc, u32 sz)
 {
 	unsigned int szu = (sz >> NVME_CMBSZ_SZU_SHIFT) & NVME_CMBSZ_SZU_MASK;
 	u64 unit = 1ULL << (12 + 4 * min(szu, MAX_UNIT));
@@ -143,8 +143,8 @@ void chario_nvme_cmb_init(struct chario_nvme *ctrl)
 	writel(NVME_CMBMSC_CRE, ctrl->bar + NVME_REG_CMBMSC);
 	sz = readl(ctrl->bar + NVME_REG_CMBSZ);
 	loc = readl(ctrl->bar + NVME_REG_CMBLOC);
-	place = find(pdev, loc, sz);
-	why = refusal(loc, sz) ?: why_not(ctrl, &place);
+	place = cmb_find(pdev, loc, sz);
+	why = cmb_refusal(loc, sz) ?: why_not(ctrl, &place);
 	if (why) {
 		dev_info(&pdev->dev, "controller memory is not used: %s\n",
 			 why);

@@ -15,14 +15,14 @@
 
 #define MAX_DISKS	256
 
-static void release(struct chario_device *cio)
+static void disk_release(struct chario_device *cio)
 {
 	chario_nvme_put(to_nvme(cio->drive));
 }
 
 static const struct chario_backend nvme_backend = {
 	.name		= "nvme",
-	.release	= release,
+	.release	= disk_release,
 	.pin		= chario_nvme_power_pin,
 	.get_pin	= chario_nvme_power_get,
 	.health		= chario_nvme_health_read,
@@ -33,8 +33,8 @@ static const struct chario_backend nvme_backend = {
 };
 
 /* Returns the reason why a namespace cannot be driven, or NULL. */
-static const char *refusal(const struct chario_nvme *ctrl,
-			   const struct nvme_id_ns *id)
+static const char *disk_refusal(const struct chario_nvme *ctrl,
+				const struct nvme_id_ns *id)
 {
 	const struct nvme_lbaf *format = &id->lbaf[nvme_lbaf_index(id->flbas)];
 
@@ -85,8 +85,8 @@ static void fill_in_wishes(struct chario_device *cio,
  * begins at a multiple of its length crosses none of them, and is not split at NOIOB,
  * if its length is a power of two that divides the offsets of all boundaries.
  */
-static u32 atomic_write_bytes(const struct chario_nvme *ctrl,
-			      const struct nvme_id_ns *id, u32 shift)
+static u32 disk_atomic_write_bytes(const struct chario_nvme *ctrl,
+				   const struct nvme_id_ns *id, u32 shift)
 {
 	bool own = id->nsfeat & NVME_NS_FEAT_ATOMICS;
 	u32 bytes = blocks_to_bytes(own && id->nawupf ? id->nawupf : ctrl->awupf,
@@ -101,8 +101,8 @@ static u32 atomic_write_bytes(const struct chario_nvme *ctrl,
 	return min_t(u32, rounddown_pow_of_two(bytes), 1U << __ffs(edges));
 }
 
-static void fill_in(struct chario_device *cio, const struct chario_nvme *ctrl,
-		    u32 nsid, const struct nvme_id_ns *id)
+static void disk_fill_in(struct chario_device *cio, const struct chario_nvme *ctrl,
+			 u32 nsid, const struct nvme_id_ns *id)
 {
 	u32 shift = id->lbaf[nvme_lbaf_index(id->flbas)].ds;
 
@@ -115,7 +115,7 @@ static void fill_in(struct chario_device *cio, const struct chario_nvme *ctrl,
 	if (id->nsattr & NVME_NS_ATTR_RO)
 		cio->features |= CHARIO_FEATURE_READ_ONLY;
 	fill_in_wishes(cio, id, shift);
-	cio->atomic_write_bytes = atomic_write_bytes(ctrl, id, shift);
+	cio->atomic_write_bytes = disk_atomic_write_bytes(ctrl, id, shift);
 	cio->cmb = ctrl->cmb;
 	chario_nvme_identity_name(ctrl, nsid, id, cio);
 	strscpy(cio->serial, ctrl->serial, sizeof(cio->serial));
@@ -123,8 +123,8 @@ static void fill_in(struct chario_device *cio, const struct chario_nvme *ctrl,
 	strscpy(cio->firmware, ctrl->firmware, sizeof(cio->firmware));
 }
 
-static struct chario_device *create(struct chario_nvme *ctrl, u32 nsid,
-				    const struct nvme_id_ns *id)
+static struct chario_device *disk_create(struct chario_nvme *ctrl, u32 nsid,
+					 const struct nvme_id_ns *id)
 {
 	u32 shift = id->lbaf[nvme_lbaf_index(id->flbas)].ds;
 	const struct chario_limits limits = {
@@ -148,7 +148,7 @@ static struct chario_device *create(struct chario_nvme *ctrl, u32 nsid,
 	if (IS_ERR(cio))
 		return cio;
 	chario_nvme_get(ctrl);
-	fill_in(cio, ctrl, nsid, id);
+	disk_fill_in(cio, ctrl, nsid, id);
 	ret = chario_device_configure(cio, &limits);
 	if (!ret)
 		ret = chario_device_register(cio);
@@ -166,7 +166,7 @@ static struct chario_device *create(struct chario_nvme *ctrl, u32 nsid,
 	return cio;
 }
 
-static int add(struct chario_nvme *ctrl, u32 nsid, struct nvme_id_ns *id)
+static int disk_add(struct chario_nvme *ctrl, u32 nsid, struct nvme_id_ns *id)
 {
 	struct chario_device *cio;
 	const char *why;
@@ -177,13 +177,13 @@ static int add(struct chario_nvme *ctrl, u32 nsid, struct nvme_id_ns *id)
 	      chario_nvme_status_errno(status);
 	if (ret)
 		return ret;
-	why = refusal(ctrl, id);
+	why = disk_refusal(ctrl, id);
 	if (why) {
 		dev_warn(&ctrl->pdev->dev, "namespace %u refused: %s\n", nsid,
 			 why);
 		return 0;
 	}
-	cio = create(ctrl, nsid, id);
+	cio = disk_create(ctrl, nsid, id);
 	if (IS_ERR(cio))
 		return PTR_ERR(cio);
 	chario_nvme_identity_note(ctrl, ctrl->nr_disks, id);
@@ -200,7 +200,7 @@ static int add_all(struct chario_nvme *ctrl, u32 *nsids)
 		return -ENOMEM;
 	count = chario_nvme_identify_list(ctrl, nsids, MAX_DISKS);
 	for (i = 0; i < count && !ret; i++)
-		ret = add(ctrl, nsids[i], id);
+		ret = disk_add(ctrl, nsids[i], id);
 	kfree(id);
 	if (count < 0)
 		return count;

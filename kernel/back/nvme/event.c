@@ -64,7 +64,7 @@ static int clear(struct chario_nvme *ctrl, u8 log)
 	return ret ?: chario_nvme_status_errno(answer.status);
 }
 
-static void tell(struct chario_nvme *ctrl)
+static void event_tell(struct chario_nvme *ctrl)
 {
 	unsigned int i;
 
@@ -76,8 +76,8 @@ static void tell(struct chario_nvme *ctrl)
  * Takes the event that has arrived, and delays the next one.  Returns false if there is
  * none.
  */
-static bool take(struct chario_nvme *ctrl,
-		 struct chario_nvme_admin_answer *event)
+static bool event_take(struct chario_nvme *ctrl,
+		       struct chario_nvme_admin_answer *event)
 {
 	struct chario_nvme_admin *admin = &ctrl->admin;
 	unsigned long flags;
@@ -144,7 +144,7 @@ static bool attend(struct chario_nvme *ctrl,
 	if (EVENT_LOG(event->result) == NVME_LOG_CHANGED_NS)
 		look_at_namespaces(ctrl);
 	chario_nvme_health_expire(ctrl);
-	tell(ctrl);
+	event_tell(ctrl);
 	return true;
 }
 
@@ -192,7 +192,7 @@ static void arrived(struct chario_nvme *ctrl)
 	raw_spin_unlock_irqrestore(&admin->lock, flags);
 }
 
-static void run(struct work_struct *work)
+static void event_run(struct work_struct *work)
 {
 	struct chario_nvme_events *events =
 		container_of(to_delayed_work(work), struct chario_nvme_events,
@@ -207,7 +207,7 @@ static void run(struct work_struct *work)
 		return;
 	if (!events->configured)
 		configure(ctrl);
-	if (take(ctrl, &event) && !attend(ctrl, &event))
+	if (event_take(ctrl, &event) && !attend(ctrl, &event))
 		arrived(ctrl);
 	else if (!events->refused)
 		chario_nvme_admin_post_event(ctrl);
@@ -219,7 +219,7 @@ static void run(struct work_struct *work)
  */
 void chario_nvme_event_init(struct chario_nvme *ctrl)
 {
-	INIT_DELAYED_WORK(&ctrl->events.work, run);
+	INIT_DELAYED_WORK(&ctrl->events.work, event_run);
 	ctrl->admin.arrived = arrived;
 }
 

@@ -37,7 +37,7 @@ static bool has_retain(const struct chario_nvme *ctrl)
 }
 
 /* Reads the log page, without clearing an event that event.c is to handle. */
-static int ask(struct chario_nvme *ctrl, struct nvme_smart_log *log)
+static int health_ask(struct chario_nvme *ctrl, struct nvme_smart_log *log)
 {
 	struct chario_nvme_admin_answer answer;
 	struct nvme_command c = { };
@@ -85,7 +85,7 @@ static int refresh(struct chario_nvme *ctrl)
 		return -ENODEV;
 	if (is_fresh(h))
 		return h->result;
-	h->result = ask(ctrl, &log);
+	h->result = health_ask(ctrl, &log);
 	/* A reset has ended the command. */
 	if (h->result == -ECANCELED)
 		h->result = -EAGAIN;
@@ -116,8 +116,8 @@ static void fill_in_counters(struct chario_health *health,
 	health->throttle_heavy_s = le32_to_cpu(log->thm_temp2_total_time);
 }
 
-static void fill_in(struct chario_health *health,
-		    const struct chario_nvme_health *h)
+static void health_fill_in(struct chario_health *health,
+			   const struct chario_nvme_health *h)
 {
 	const struct nvme_smart_log *log = &h->log;
 	unsigned int i;
@@ -174,7 +174,7 @@ int chario_nvme_health_read(struct chario_device *cio,
 		return -EINTR;
 	ret = refresh(ctrl);
 	if (!ret)
-		fill_in(health, h);
+		health_fill_in(health, h);
 	mutex_unlock(&h->lock);
 	return ret;
 }

@@ -37,8 +37,8 @@ static bool may_pass(u16 status)
  * Runs an Identify command, again if the drive cannot answer, for up to the time limit
  * of one command.  Returns the results of chario_nvme_admin_exchange().
  */
-static int ask(struct chario_nvme *ctrl, u8 cns, u32 nsid, void *to,
-	       size_t bytes, struct chario_nvme_admin_answer *answer)
+static int identify_ask(struct chario_nvme *ctrl, u8 cns, u32 nsid, void *to,
+			size_t bytes, struct chario_nvme_admin_answer *answer)
 {
 	unsigned long end = chario_nvme_admin_wait_until(ctrl);
 	struct nvme_command c = { };
@@ -56,12 +56,12 @@ static int ask(struct chario_nvme *ctrl, u8 cns, u32 nsid, void *to,
 	}
 }
 
-/* Returns the results of ask(), or the errno of the status. */
+/* Returns the results of identify_ask(), or the errno of the status. */
 static int identify(struct chario_nvme *ctrl, u8 cns, u32 nsid, void *to,
 		    size_t bytes)
 {
 	struct chario_nvme_admin_answer answer;
-	int ret = ask(ctrl, cns, nsid, to, bytes, &answer);
+	int ret = identify_ask(ctrl, cns, nsid, to, bytes, &answer);
 
 	return ret ?: chario_nvme_status_errno(answer.status);
 }
@@ -261,7 +261,7 @@ int chario_nvme_identify_ns(struct chario_nvme *ctrl, u32 nsid,
 			    struct nvme_id_ns *id, u16 *status)
 {
 	struct chario_nvme_admin_answer answer = { };
-	int ret = ask(ctrl, NVME_ID_CNS_NS, nsid, id, sizeof(*id), &answer);
+	int ret = identify_ask(ctrl, NVME_ID_CNS_NS, nsid, id, sizeof(*id), &answer);
 
 	*status = answer.status;
 	return ret;

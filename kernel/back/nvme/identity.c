@@ -27,8 +27,8 @@ struct chario_nvme_identity {
 	u8 nguid[16];
 };
 
-static void take(struct chario_nvme_identity *identity,
-		 const struct nvme_id_ns *id)
+static void identity_take(struct chario_nvme_identity *identity,
+			  const struct nvme_id_ns *id)
 {
 	memset(identity, 0, sizeof(*identity));
 	identity->nsze = id->nsze;
@@ -83,7 +83,7 @@ void chario_nvme_identity_free(struct chario_nvme *ctrl)
 void chario_nvme_identity_note(struct chario_nvme *ctrl, unsigned int index,
 			       const struct nvme_id_ns *id)
 {
-	take(&ctrl->identities[index], id);
+	identity_take(&ctrl->identities[index], id);
 }
 
 /**
@@ -117,8 +117,8 @@ void chario_nvme_identity_name(const struct chario_nvme *ctrl, u32 nsid,
  * Compares a namespace with its identity.  Returns the results of
  * chario_nvme_admin_exchange().
  */
-static int look(struct chario_nvme *ctrl, unsigned int index,
-		struct nvme_id_ns *id, bool *same)
+static int identity_look(struct chario_nvme *ctrl, unsigned int index,
+			 struct nvme_id_ns *id, bool *same)
 {
 	struct chario_nvme_identity now;
 	u16 status;
@@ -129,7 +129,7 @@ static int look(struct chario_nvme *ctrl, unsigned int index,
 				      id, &status);
 	if (ret)
 		return ret;
-	take(&now, id);
+	identity_take(&now, id);
 	/*
 	 * A status that is not 0 is permanent: the namespace has gone, or is being
 	 * formatted, and will be another one afterwards.
@@ -138,7 +138,7 @@ static int look(struct chario_nvme *ctrl, unsigned int index,
 	return 0;
 }
 
-static void lose(struct chario_nvme *ctrl, struct chario_device *cio)
+static void identity_lose(struct chario_nvme *ctrl, struct chario_device *cio)
 {
 	dev_err(&ctrl->pdev->dev,
 		"%s: namespace %u has another size, format or identifier, or has gone; calls give ENODEV; unbind the drive and bind it again\n",
@@ -170,9 +170,9 @@ int chario_nvme_identity_check(struct chario_nvme *ctrl, void *page)
 		bool same = true;
 
 		if (!READ_ONCE(cio->removed))
-			ret = look(ctrl, i, page, &same);
+			ret = identity_look(ctrl, i, page, &same);
 		if (!same)
-			lose(ctrl, cio);
+			identity_lose(ctrl, cio);
 	}
 	return ret;
 }

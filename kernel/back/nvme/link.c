@@ -64,7 +64,7 @@ int chario_nvme_link_is_up(struct chario_nvme *ctrl)
 	return chario_drive_reset(&ctrl->drive);
 }
 
-static void look(struct chario_nvme *ctrl)
+static void link_look(struct chario_nvme *ctrl)
 {
 	if (ctrl->drive.state != CHARIO_DRIVE_RECOVERING)
 		return;
@@ -93,7 +93,7 @@ void chario_nvme_link_check(struct work_struct *work)
 
 	mutex_lock(&ctrl->drive.lock);
 	if (ours)
-		look(ctrl);
+		link_look(ctrl);
 	else if (ctrl->drive.state == CHARIO_DRIVE_RECOVERING)
 		look_later(ctrl);
 	mutex_unlock(&ctrl->drive.lock);

@@ -105,7 +105,7 @@ static void put_vectors(struct chario_nvme *ctrl)
 }
 
 /* Resets the controller and brings its queues up. */
-static int start(struct chario_nvme *ctrl)
+static int pci_start(struct chario_nvme *ctrl)
 {
 	int ret;
 
@@ -148,10 +148,10 @@ static int shut_down(struct chario_nvme *ctrl)
 }
 
 /*
- * Undoes start(), from whatever point that has reached.  Afterwards the drive cannot
+ * Undoes pci_start(), from whatever point that has reached.  Afterwards the drive cannot
  * access memory and nobody uses a queue.
  */
-static void stop(struct chario_nvme *ctrl, bool polite)
+static void pci_stop(struct chario_nvme *ctrl, bool polite)
 {
 	struct pci_dev *pdev = ctrl->pdev;
 	bool dead = chario_drive_remove(&ctrl->drive);
@@ -207,7 +207,7 @@ static int probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	ret = get_vectors(ctrl);
 	if (ret)
 		goto err_vectors;
-	ret = start(ctrl);
+	ret = pci_start(ctrl);
 	if (ret)
 		goto err_stop;
 	pci_save_state(pdev);
@@ -223,7 +223,7 @@ static int probe(struct pci_dev *pdev, const struct pci_device_id *id)
 err_disks:
 	chario_nvme_disks_unregister(ctrl);
 err_stop:
-	stop(ctrl, false);
+	pci_stop(ctrl, false);
 	chario_nvme_disks_put(ctrl);
 err_vectors:
 	put_vectors(ctrl);
@@ -258,7 +258,7 @@ static void remove(struct pci_dev *pdev)
 	chario_nvme_event_stop(ctrl);
 	chario_nvme_disks_unregister(ctrl);
 	wait_idle(ctrl);
-	stop(ctrl, true);
+	pci_stop(ctrl, true);
 	chario_nvme_disks_put(ctrl);
 	put_vectors(ctrl);
 	chario_nvme_admin_deinit(ctrl);
@@ -298,8 +298,8 @@ static void rest(struct chario_nvme *ctrl)
  * held.  The PCI core has used up the saved state, which a reset of the link needs
  * again.
  */
-static int wake(struct chario_nvme *ctrl,
-		int (*revive)(struct chario_drive *drive))
+static int pci_wake(struct chario_nvme *ctrl,
+		    int (*revive)(struct chario_drive *drive))
 {
 	int ret = 0;
 
@@ -320,7 +320,7 @@ static int suspend(struct device *dev)
 
 static int resume(struct device *dev)
 {
-	return wake(dev_get_drvdata(dev), chario_drive_resume);
+	return pci_wake(dev_get_drvdata(dev), chario_drive_resume);
 }
 
 static DEFINE_SIMPLE_DEV_PM_OPS(pm_ops, suspend, resume);
@@ -371,7 +371,7 @@ static void reset_prepare(struct pci_dev *pdev)
 
 static void reset_done(struct pci_dev *pdev)
 {
-	wake(pci_get_drvdata(pdev), chario_drive_reset);
+	pci_wake(pci_get_drvdata(pdev), chario_drive_reset);
 }
 
 static const struct pci_error_handlers error_handlers = {

@@ -261,8 +261,8 @@ static void hold_cpus(struct chario_nvme_power *power, bool hold)
 		cpu_latency_qos_remove_request(&power->qos);
 }
 
-static struct chario_nvme_setting *add(struct chario_nvme_power *power, u32 pin,
-				       u8 fid, u32 mask, u32 value)
+static struct chario_nvme_setting *power_add(struct chario_nvme_power *power, u32 pin,
+					     u8 fid, u32 mask, u32 value)
 {
 	struct chario_nvme_setting *s;
 
@@ -280,8 +280,8 @@ static void add_vector(struct chario_nvme_power *power,
 {
 	struct chario_nvme_setting *s;
 
-	s = add(power, CHARIO_PIN_VECTORS, NVME_FEAT_IRQ_CONFIG, BIT(16),
-		BIT(16));
+	s = power_add(power, CHARIO_PIN_VECTORS, NVME_FEAT_IRQ_CONFIG, BIT(16),
+		      BIT(16));
 	s->select = nq->vector;
 	s->queue = nq;
 }
@@ -294,17 +294,17 @@ static void list_settings(struct chario_nvme *ctrl)
 	unsigned int i;
 
 	if (!(not_there & CHARIO_PIN_APST))
-		add(power, CHARIO_PIN_APST, NVME_FEAT_AUTO_PST, BIT(0), 0);
+		power_add(power, CHARIO_PIN_APST, NVME_FEAT_AUTO_PST, BIT(0), 0);
 	if (!(not_there & CHARIO_PIN_POWER_STATE))
-		add(power, CHARIO_PIN_POWER_STATE, NVME_FEAT_POWER_MGMT,
-		    GENMASK(4, 0), 0);
-	add(power, CHARIO_PIN_COALESCING, NVME_FEAT_IRQ_COALESCE,
-	    GENMASK(15, 0), 0);
+		power_add(power, CHARIO_PIN_POWER_STATE, NVME_FEAT_POWER_MGMT,
+			  GENMASK(4, 0), 0);
+	power_add(power, CHARIO_PIN_COALESCING, NVME_FEAT_IRQ_COALESCE,
+		  GENMASK(15, 0), 0);
 	for (i = 0; i < ctrl->drive.nr_queues; i++)
 		add_vector(power, chario_nvme_queue_at(ctrl, i));
 	for (i = 0; i < ctrl->nr_disks; i++)
-		add(power, CHARIO_PIN_RETRY, NVME_FEAT_ERR_RECOVERY,
-		    GENMASK(15, 0), RETRY_LIMIT)->nsid =
+		power_add(power, CHARIO_PIN_RETRY, NVME_FEAT_ERR_RECOVERY,
+			  GENMASK(15, 0), RETRY_LIMIT)->nsid =
 			ctrl->disks[i]->namespace_id;
 }
 
@@ -327,7 +327,7 @@ static bool is_live(const struct chario_nvme *ctrl)
 	return READ_ONCE(ctrl->drive.state) == CHARIO_DRIVE_LIVE;
 }
 
-static bool is_wanted(const struct chario_nvme_power *power, u32 pin)
+static bool power_is_wanted(const struct chario_nvme_power *power, u32 pin)
 {
 	return power->users[__ffs(pin)];
 }
@@ -347,11 +347,11 @@ static void update(struct chario_nvme *ctrl)
 {
 	struct chario_nvme_power *power = &ctrl->power;
 
-	hold_cpus(power, is_wanted(power, CHARIO_PIN_CPU));
-	limit_retries(ctrl, is_wanted(power, CHARIO_PIN_RETRY));
+	hold_cpus(power, power_is_wanted(power, CHARIO_PIN_CPU));
+	limit_retries(ctrl, power_is_wanted(power, CHARIO_PIN_RETRY));
 	if (!is_live(ctrl))
 		return;
-	if (is_wanted(power, CHARIO_PIN_LINK))
+	if (power_is_wanted(power, CHARIO_PIN_LINK))
 		pin_link(ctrl);
 	else
 		restore_link(ctrl);
@@ -389,7 +389,7 @@ static void count(struct chario_nvme_power *power, u32 *held, u32 wanted)
 	*held = wanted;
 }
 
-static int change(struct chario_nvme *ctrl, u32 *held, u32 wanted)
+static int power_change(struct chario_nvme *ctrl, u32 *held, u32 wanted)
 {
 	struct chario_nvme_power *power = &ctrl->power;
 	int ret = 0;
@@ -426,7 +426,7 @@ int chario_nvme_power_pin(struct chario_device *cio, u32 *held, u32 wanted)
 		mutex_lock(&ctrl->power.lock);
 	else if (mutex_lock_killable(&ctrl->power.lock))
 		return -EINTR;
-	ret = change(ctrl, held, wanted);
+	ret = power_change(ctrl, held, wanted);
 	mutex_unlock(&ctrl->power.lock);
 	return ret;
 }

@@ -82,8 +82,8 @@ static int pick_cpu(const struct chario_queue_create *args)
 }
 
 /* Fills in the result. */
-static void tell(const struct chario_nvme_queue *nq, int cpu,
-		 struct chario_queue_create *args)
+static void private_tell(const struct chario_nvme_queue *nq, int cpu,
+			 struct chario_queue_create *args)
 {
 	args->id = nq->qid;
 	args->depth = nq->core.depth;
@@ -115,8 +115,8 @@ static int bring_up(struct chario_nvme *ctrl, struct chario_nvme_queue *nq,
 }
 
 /* Takes a queue, under drive.lock. */
-static struct chario_queue *take(struct chario_nvme *ctrl,
-				 struct chario_queue_create *args)
+static struct chario_queue *private_take(struct chario_nvme *ctrl,
+					 struct chario_queue_create *args)
 {
 	struct chario_nvme_queue *nq = find_free(ctrl);
 	int cpu = pick_cpu(args);
@@ -130,7 +130,7 @@ static struct chario_queue *take(struct chario_nvme *ctrl,
 	ret = bring_up(ctrl, nq, cpu);
 	if (ret)
 		return ERR_PTR(ret == -ECANCELED ? -EAGAIN : ret);
-	tell(nq, cpu, args);
+	private_tell(nq, cpu, args);
 	queue_work(system_unbound_wq, &ctrl->power.work);
 	return &nq->core;
 }
@@ -156,7 +156,7 @@ chario_nvme_private_take(struct chario_device *cio,
 	ret = chario_drive_lock_live(&ctrl->drive);
 	if (ret)
 		return ERR_PTR(ret);
-	q = take(ctrl, args);
+	q = private_take(ctrl, args);
 	mutex_unlock(&ctrl->drive.lock);
 	return q;
 }
@@ -205,7 +205,7 @@ static bool try_take_down(struct chario_nvme *ctrl,
 	return done;
 }
 
-static void give_back(struct work_struct *work)
+static void private_give_back(struct work_struct *work)
 {
 	struct chario_nvme_queue *nq = container_of(work,
 						    struct chario_nvme_queue,
@@ -229,6 +229,6 @@ void chario_nvme_private_give(struct chario_device *cio,
 	struct chario_nvme_queue *nq = to_nvme_queue(q);
 
 	chario_nvme_get(nq->ctrl);
-	INIT_WORK(&nq->give_work, give_back);
+	INIT_WORK(&nq->give_work, private_give_back);
 	queue_work(chario_workqueue, &nq->give_work);
 }

@@ -27,8 +27,8 @@ static inline __le64 *fill_run(__le64 *entry, dma_addr_t addr, dma_addr_t stop,
 }
 
 /* Fills in the list of a command with all its pages but the first. */
-static unsigned int fill_list(const struct chario_nvme_queue *nq,
-			      const struct chario_command *cmd)
+static unsigned int prp_fill_list(const struct chario_nvme_queue *nq,
+				  const struct chario_command *cmd)
 {
 	const struct chario_segment *seg = cmd->segments;
 	const struct chario_segment *end = seg + cmd->nr_segments;
@@ -65,7 +65,7 @@ void chario_nvme_prp_build(const struct chario_nvme_queue *nq,
 
 	dptr->prp1 = cpu_to_le64(seg->addr);
 	dptr->prp2 = 0;
-	count = fill_list(nq, cmd);
+	count = prp_fill_list(nq, cmd);
 	if (!count)
 		return;
 	dptr->prp2 = count == 1 ?

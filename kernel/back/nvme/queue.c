@@ -270,7 +270,7 @@ err_stray:
  * Reaps a completion.  @end is its last word without the phase, which for a plain
  * success is just the identifier.
  */
-static __always_inline void reap_one(struct chario_nvme_queue *nq, u32 end)
+static __always_inline void queue_reap_one(struct chario_nvme_queue *nq, u32 end)
 {
 	struct chario_command *cmd = command_of(nq, end);
 
@@ -327,7 +327,7 @@ static unsigned int nvme_reap(struct chario_queue *q)
 		 * it.
 		 */
 		dma_rmb();
-		reap_one(nq, end);
+		queue_reap_one(nq, end);
 		if (++cqe == nq->cqes_end) {
 			cqe = nq->cqes;
 			phase = turn(q);

@@ -206,7 +206,7 @@ int chario_nvme_queues_start(struct chario_nvme *ctrl)
 }
 
 /* Is the queue shared, or private and taken by a file? */
-static bool is_wanted(const struct chario_nvme_queue *nq)
+static bool queues_is_wanted(const struct chario_nvme_queue *nq)
 {
 	return !nq->core.reserved || (nq->taken && !nq->stuck);
 }
@@ -226,7 +226,7 @@ int chario_nvme_queues_create(struct chario_nvme *ctrl)
 
 	for (i = 0; i < ctrl->drive.nr_queues; i++) {
 		struct chario_nvme_queue *nq = chario_nvme_queue_at(ctrl, i);
-		bool wanted = is_wanted(nq);
+		bool wanted = queues_is_wanted(nq);
 
 		chario_nvme_queue_reset(nq);
 		nq->stuck = false;

@@ -18,8 +18,8 @@ static const char *const op_names[CHARIO_NR_OPS] = {
  * Takes the oldest failure that has not been logged.  @lost: number of failures for
  * which there was no room.
  */
-static bool take(struct chario_nvme_reports *reports,
-		 struct chario_nvme_failure *failure, unsigned int *lost)
+static bool report_take(struct chario_nvme_reports *reports,
+			struct chario_nvme_failure *failure, unsigned int *lost)
 {
 	unsigned long flags;
 	bool taken;
@@ -44,7 +44,7 @@ static void write_out(struct work_struct *work)
 	struct chario_nvme_failure f;
 	unsigned int lost;
 
-	while (take(reports, &f, &lost)) {
+	while (report_take(reports, &f, &lost)) {
 		dev_err_ratelimited(dev,
 				    "chardisk%d: %s at byte %llu, %u bytes: status 0x%03x, %s\n",
 				    f.disk, op_names[f.op], f.offset, f.bytes,

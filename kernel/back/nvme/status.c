@@ -45,7 +45,7 @@ static const struct meaning meanings[] = {
 };
 
 /* Finds a status by its type and code, bits 10:0 of the field without phase bit. */
-static const struct meaning *find(u16 status)
+static const struct meaning *status_find(u16 status)
 {
 	unsigned int i;
 
@@ -67,7 +67,7 @@ int chario_nvme_status_errno(u16 status)
 
 	if (likely(!(status & 0x7ff)))
 		return 0;
-	meaning = find(status);
+	meaning = status_find(status);
 	return meaning ? meaning->error : -EIO;
 }
 
@@ -77,7 +77,7 @@ int chario_nvme_status_errno(u16 status)
  */
 const char *chario_nvme_status_text(u16 status)
 {
-	const struct meaning *meaning = find(status);
+	const struct meaning *meaning = status_find(status);
 
 	return meaning ? meaning->text : "see the NVMe specification";
 }

@@ -33,8 +33,8 @@ static void set_entry(struct chario_nvme_table *table, u64 page,
  * Fills in a table.  Returns 0; EINVAL when there is a gap in a page, which a PRP list
  * cannot express, or when the memory is shorter than the buffer.
  */
-static int fill(struct chario_nvme_table *table, const struct sg_table *sgt,
-		u64 left)
+static int table_fill(struct chario_nvme_table *table, const struct sg_table *sgt,
+		      u64 left)
 {
 	const u32 page_bytes = 1U << table->page_shift;
 	struct scatterlist *sg;
@@ -120,7 +120,7 @@ int chario_nvme_table_create(struct chario_buffer *buf)
 
 	if (!table)
 		return -ENOMEM;
-	ret = fill(table, buf->dma, buf->bytes);
+	ret = table_fill(table, buf->dma, buf->bytes);
 	if (ret) {
 		free_table(ctrl, table);
 		return ret;
