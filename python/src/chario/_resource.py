@@ -62,6 +62,9 @@ class Resource:
         name = type(self).__name__.lower()
         if self._pointer and os.getpid() != self._process:
             raise RuntimeError(f"a {name} does not pass fork(): open it again in the child")
+        if self._pointer and not self._finalize.alive and threading.current_thread().daemon:
+            # The program has ended, and takes this thread with it: an error would be of use to nobody.
+            raise SystemExit
         if self.closed or self._closer:
             raise ValueError(f"I/O operation on closed {name}")
         return self._pointer
