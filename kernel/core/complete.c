@@ -68,6 +68,23 @@ void chario_complete_error(struct chario_command *cmd, int error)
 }
 
 /**
+ * chario_complete_reaped() - count, trace and complete a command that came back
+ * @q: the queue of the command
+ * @cmd: the command; it may be gone afterwards
+ * @error: 0, or -errno of a status of the device
+ *
+ * Context: under q->lock.
+ */
+void chario_complete_reaped(struct chario_queue *q, struct chario_command *cmd,
+			    int error)
+{
+	if (error)
+		this_cpu_inc(cmd->req->cio->counters->errors);
+	trace_reap(q, cmd, error);
+	chario_complete_command(q, cmd, error);
+}
+
+/**
  * chario_complete_missing() - discount commands that will not be posted
  * @q: queue of the request
  * @req: a request of which some commands have been posted; @bytes counts only those

@@ -30,6 +30,8 @@ int chario_queue_init(struct chario_queue *q,
 	q->ops = ops;
 	q->dma_dev = dma_dev;
 	q->polled = polled;
+	if (!ops->prep)
+		q->no_prep_bytes = UINT_MAX;
 	q->state = CHARIO_QUEUE_FROZEN;
 	chario_queue_drop_word(q);
 	raw_spin_lock_init(&q->lock);

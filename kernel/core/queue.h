@@ -50,7 +50,7 @@ enum chario_queue_state {
  *	segments (or from its pages, if the queue has no DMA device).  The result
  *	must not be visible to anybody else: the command may have to wait for another
  *	before it is posted, or may never be posted.  Any context that may sleep; must
- *	not wait for the device.  Cannot fail.  NULL if @no_prep_bytes says that no
+ *	not wait for the device.  Cannot fail.  NULL if no
  *	command needs it
  * @post: function that puts the device command into the submission queue, and does
  *	the work of @kick if @kick is set.  Under q->lock.  Called again for a replay
@@ -397,7 +397,7 @@ void chario_queue_post_slices(struct chario_queue *q,
 void chario_queue_kick(struct chario_queue *q);
 
 /* core/submit.c */
-void chario_submit(struct chario_queue *q, struct chario_command *cmd);
+int chario_submit(struct chario_queue *q, struct chario_command *cmd);
 void chario_submit_later(struct chario_queue *q);
 void chario_submit_held(struct work_struct *work);
 void chario_submit_wait(struct chario_queue *q);

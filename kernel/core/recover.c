@@ -201,9 +201,14 @@ static unsigned long second_try(const struct chario_drive *drive)
 static int reset(struct chario_drive *drive, unsigned long second)
 {
 	int ret = try_reset(drive);
+	enum chario_drive_health health;
 
-	if (ret && ret != -ENODEV && time_before(jiffies, second) &&
-	    recover_get_health(drive) == CHARIO_DRIVE_FAILED)
+	if (!ret || ret == -ENODEV || time_after_eq(jiffies, second))
+		return ret;
+	health = recover_get_health(drive);
+	if (health == CHARIO_DRIVE_GONE)
+		return -ENODEV;
+	if (health == CHARIO_DRIVE_FAILED)
 		ret = try_reset(drive);
 	return ret;
 }

@@ -6,6 +6,7 @@
 #include <linux/sort.h>
 
 #include "core/device.h"
+#include "core/medium.h"
 #include "core/queue.h"
 
 /**
@@ -31,6 +32,17 @@ static int compare_numbers(const void *a, const void *b, const void *queue)
 	return (s32)(one - other);
 }
 
+/* Commands that an edge still holds up are left alone where no others are asked for. */
+static bool is_wanted(const struct chario_command *cmd,
+		      enum chario_command_state state,
+		      enum chario_command_state other)
+{
+	if (cmd->state != state && cmd->state != other)
+		return false;
+	return state != CHARIO_COMMAND_HELD || cmd->req->orphaned ||
+	       READ_ONCE(cmd->req->cio->removed) || !chario_medium_holds(cmd);
+}
+
 /*
  * Sort the commands in one of two states by the order of their submission.  Returns
  * their number.
@@ -42,9 +54,9 @@ static unsigned int sort_commands(struct chario_queue *q,
 	unsigned int tag, count = 0;
 
 	chario_queue_for_each_busy(q, tag) {
-		u8 now = chario_queue_command(q, tag)->state;
+		const struct chario_command *cmd = chario_queue_command(q, tag);
 
-		if (now == state || now == other)
+		if (is_wanted(cmd, state, other))
 			q->order[count++] = tag;
 	}
 	sort_r(q->order, count, sizeof(*q->order), compare_numbers, NULL, q);
@@ -116,6 +128,9 @@ void chario_queue_replay(struct chario_queue *q)
 	done = chario_queue_take_done(q);
 	raw_spin_unlock_irqrestore(&q->lock, flags);
 	chario_complete_list(q, done);
+	/* The owner of an edge may go on: what it waits for is held now, see submit.c. */
+	if (q->ops->submit)
+		wake_up_all(&q->slot_wait);
 }
 
 /**

@@ -200,6 +200,8 @@ static inline bool chario_command_in_flight(const struct chario_command *cmd)
 
 /* core/complete.c */
 void chario_complete_error(struct chario_command *cmd, int error);
+void chario_complete_reaped(struct chario_queue *q, struct chario_command *cmd,
+			    int error);
 void chario_complete_request(struct chario_queue *q,
 			     struct chario_request *req);
 void chario_complete_missing(struct chario_queue *q,

@@ -23,17 +23,18 @@ static void look_again(struct chario_queue *q, struct chario_command *cmd,
 		       int error)
 {
 	if (cmd->state == CHARIO_COMMAND_ENDED) {
-		trace_reap(q, cmd, cmd->error);
-		chario_complete_command(q, cmd, cmd->error);
+		chario_complete_reaped(q, cmd, cmd->error);
 	} else if (q->state == CHARIO_QUEUE_DEAD) {
 		chario_complete_command(q, cmd, q->dead_error);
 	} else if (error == -EAGAIN) {
+		/* The device has been stopped: a replay submits the command. */
 		cmd->state = CHARIO_COMMAND_HELD;
-		chario_submit_later(q);
 	} else if (error) {
-		chario_complete_command(q, cmd, error);
+		chario_complete_reaped(q, cmd, error);
 	} else {
 		cmd->state = CHARIO_COMMAND_POSTED;
+		/* Recovery, if it was asked for meanwhile, has not seen the command. */
+		cmd->req->overdue = false;
 	}
 }
 
@@ -44,8 +45,9 @@ static void look_again(struct chario_queue *q, struct chario_command *cmd,
  *
  * Context: process; under q->lock, taken with interrupts on, which is released
  * meanwhile.
+ * Return: what ops->submit() has returned.
  */
-void chario_submit(struct chario_queue *q, struct chario_command *cmd)
+int chario_submit(struct chario_queue *q, struct chario_command *cmd)
 {
 	int error;
 
@@ -58,6 +60,7 @@ void chario_submit(struct chario_queue *q, struct chario_command *cmd)
 	raw_spin_lock_irq(&q->lock);
 	q->submitting--;
 	look_again(q, cmd, error);
+	return error;
 }
 
 /**
@@ -90,6 +93,16 @@ static struct chario_command *find_held(struct chario_queue *q)
 	return found;
 }
 
+/* Submit a command that was held, or end it; under q->lock, released meanwhile. */
+static int submit_one(struct chario_queue *q, struct chario_command *cmd)
+{
+	if (!cmd->req->orphaned && !READ_ONCE(cmd->req->cio->removed))
+		return chario_submit(q, cmd);
+	chario_complete_command(q, cmd, cmd->req->orphaned ? -ECANCELED :
+							     -ENODEV);
+	return 0;
+}
+
 /**
  * chario_submit_held() - submit the commands that are held
  * @work: submit_work of a queue
@@ -100,19 +113,16 @@ void chario_submit_held(struct work_struct *work)
 					      submit_work);
 	struct chario_request *done;
 	struct chario_command *cmd;
+	int error;
 
-	raw_spin_lock_irq(&q->lock);
-	while ((cmd = find_held(q))) {
-		if (cmd->req->orphaned)
-			chario_complete_command(q, cmd, -ECANCELED);
-		else if (READ_ONCE(cmd->req->cio->removed))
-			chario_complete_command(q, cmd, -ENODEV);
-		else
-			chario_submit(q, cmd);
-	}
-	done = chario_queue_take_done(q);
-	raw_spin_unlock_irq(&q->lock);
-	chario_complete_list(q, done);
+	do {
+		raw_spin_lock_irq(&q->lock);
+		cmd = find_held(q);
+		error = cmd ? submit_one(q, cmd) : 0;
+		done = chario_queue_take_done(q);
+		raw_spin_unlock_irq(&q->lock);
+		chario_complete_list(q, done);
+	} while (cmd && error != -EAGAIN);
 }
 
 /**
@@ -142,14 +152,11 @@ void chario_queue_end(struct chario_queue *q, struct chario_command *cmd,
 	unsigned long flags;
 
 	raw_spin_lock_irqsave(&q->lock, flags);
-	if (error)
-		this_cpu_inc(cmd->req->cio->counters->errors);
 	if (cmd->state == CHARIO_COMMAND_SUBMITTING) {
 		cmd->state = CHARIO_COMMAND_ENDED;
 		cmd->error = error;
 	} else if (cmd->state == CHARIO_COMMAND_POSTED) {
-		trace_reap(q, cmd, error);
-		chario_complete_command(q, cmd, error);
+		chario_complete_reaped(q, cmd, error);
 	}
 	q->reaped++;
 	done = chario_queue_take_done(q);

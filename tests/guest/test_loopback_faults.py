@@ -144,3 +144,16 @@ def test_a_reset_does_not_wait_for_a_slow_command(rig: Rig) -> None:
     rig.wait_unpinned()
     ask(rig, delay_us=0)
     assert rig.call(NODE, "read,0,4096") == 4096
+
+
+@pytest.mark.parametrize("rig", ["submits"], indirect=True)
+def test_a_command_that_is_late_before_the_device_has_it(rig: Rig) -> None:
+    """The disk loses it afterwards; recovery, which had looked for it in vain, is asked once more."""
+    ask(rig, delay_us=1_500_000)
+    first = rig.start(NODE, PATIENT, "read,65536,512", user=ONE_QUEUE)
+    until(lambda: rig.counters(NODE)["read_commands"] == 1, "the read did not begin")
+    ask(rig, delay_us=0, lose=1)
+    late = rig.start(NODE, LATE, "read,0,4096", user=ONE_QUEUE)
+    assert results(late.wait())[1] == ("read", -ETIMEDOUT)
+    assert results(first.wait())[1] == ("read", 512)
+    until(lambda: rig.counters(NODE)["aborts"] == 1, "the lost command was not aborted")

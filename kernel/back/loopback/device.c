@@ -228,12 +228,13 @@ static int loopback_submit(struct chario_queue *q, struct chario_command *cmd)
 	might_sleep();
 	raw_spin_lock_irq(&q->lock);
 	stopped = lq->stopped;
-	if (!stopped)
+	if (!stopped) {
 		loopback_queue_add(&lq->posted, cmd->tag);
+		queue_work(to_loopback(q->drive)->workers, &lq->work);
+	}
 	raw_spin_unlock_irq(&q->lock);
 	if (stopped)
 		return -EAGAIN;
-	queue_work(to_loopback(q->drive)->workers, &lq->work);
 	if ((cmd->number & 1) && !READ_ONCE(loopback_delay_us))
 		flush_work(&lq->work);
 	return 0;

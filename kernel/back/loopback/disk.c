@@ -9,6 +9,7 @@
 
 #include "back/back.h"
 #include "core/backend.h"
+#include "core/buffer.h"
 #include "core/medium.h"
 #include "core/range.h"
 #include "loopback.h"
@@ -58,8 +59,6 @@ static int make_queue(struct loopback *lb)
 		kfree(lq);
 		return ret;
 	}
-	/* A copy needs no preparation. */
-	lq->core.no_prep_bytes = UINT_MAX;
 	for (tag = 0; tag < LOOPBACK_DEPTH; tag++)
 		chario_queue_command(&lq->core, tag)->id = tag;
 	init_waitqueue_head(&lq->stop_wait);
@@ -197,6 +196,7 @@ void chario_loopback_exit(void)
 		chario_queue_fail(drive->queues[i], -ENODEV);
 		chario_queue_drain(drive->queues[i]);
 	}
+	chario_buffer_detach_all(made->cio);
 	chario_medium_leave(made->cio);
 	put_device(&made->cio->dev);
 }

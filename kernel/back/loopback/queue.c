@@ -3,7 +3,6 @@
  * The queue operations for the core, which calls them under the queue's lock.
  */
 #include "loopback.h"
-#include "trace.h"
 
 /**
  * loopback_queue_add() - add a command at the tail of a ring
@@ -92,14 +91,6 @@ void loopback_queue_end(struct loopback_queue *lq, struct chario_command *cmd,
 	chario_queue_reap(&lq->core);
 }
 
-static void queue_end(struct chario_queue *q, struct chario_command *cmd, int error)
-{
-	if (error)
-		this_cpu_inc(cmd->req->cio->counters->errors);
-	trace_reap(q, cmd, error);
-	chario_complete_command(q, cmd, error);
-}
-
 static unsigned int loopback_reap(struct chario_queue *q)
 {
 	struct loopback_queue *lq = to_loopback_queue(q);
@@ -110,7 +101,7 @@ static unsigned int loopback_reap(struct chario_queue *q)
 		cmd = loopback_queue_take(lq, &lq->ended, false);
 		if (!cmd)
 			break;
-		queue_end(q, cmd, lq->errors[cmd->tag]);
+		chario_complete_reaped(q, cmd, lq->errors[cmd->tag]);
 		count++;
 	}
 	return count;

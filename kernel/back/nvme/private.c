@@ -116,14 +116,11 @@ static int bring_up(struct chario_nvme *ctrl, struct chario_nvme_queue *nq,
 
 /* Takes a queue, under drive.lock. */
 static struct chario_queue *private_take(struct chario_nvme *ctrl,
-					 struct chario_queue_create *args)
+					 struct chario_queue_create *args, int cpu)
 {
 	struct chario_nvme_queue *nq = find_free(ctrl);
-	int cpu = pick_cpu(args);
 	int ret;
 
-	if (cpu < 0)
-		return ERR_PTR(cpu);
 	if (!nq)
 		return ERR_PTR(-ENOSPC);
 	set_up(nq, args);
@@ -151,12 +148,14 @@ chario_nvme_private_take(struct chario_device *cio,
 {
 	struct chario_nvme *ctrl = to_nvme(cio->drive);
 	struct chario_queue *q;
-	int ret;
+	int cpu = pick_cpu(args), ret;
 
+	if (cpu < 0)
+		return ERR_PTR(cpu);
 	ret = chario_drive_lock_live(&ctrl->drive);
 	if (ret)
 		return ERR_PTR(ret);
-	q = private_take(ctrl, args);
+	q = private_take(ctrl, args, cpu);
 	mutex_unlock(&ctrl->drive.lock);
 	return q;
 }

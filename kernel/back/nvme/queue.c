@@ -252,12 +252,9 @@ static noinline void reap_odd(struct chario_nvme_queue *nq, u32 end)
 		return;
 	}
 	error = chario_nvme_status_errno(status);
-	if (error) {
-		this_cpu_inc(cmd->req->cio->counters->errors);
+	if (error)
 		chario_nvme_report(nq->ctrl, cmd, status);
-	}
-	trace_reap(&nq->core, cmd, error);
-	chario_complete_command(&nq->core, cmd, error);
+	chario_complete_reaped(&nq->core, cmd, error);
 	return;
 
 err_stray:

@@ -18,9 +18,12 @@ static bool nvme_may_recover(struct chario_drive *drive)
 {
 	struct chario_nvme *ctrl = to_nvme(drive);
 
-	if (ctrl->pdev->error_state != pci_channel_io_frozen)
+	if (ctrl->pdev->error_state == pci_channel_io_frozen)
+		chario_nvme_link_failed(ctrl);
+	else if (chario_nvme_ctrl_is_gone(ctrl))
+		chario_drive_give_up(drive, -ENODEV);
+	else
 		return true;
-	chario_nvme_link_failed(ctrl);
 	return false;
 }
 
