@@ -65,7 +65,9 @@ struct dma_buf;
  * @mmap: function that maps the memory into user space; length, place and kind of
  *	the mapping have been checked.  NULL if it cannot be mapped
  * @copy: function that moves bytes inside the buffer by the CPU, for back ends without
- *	DMA.  NULL if there must be a device
+ *	DMA.  Any context, but not under the lock of a queue: it may take long.  NULL
+ *	if there must be a device; such buffers are refused with EOPNOTSUPP where
+ *	there is none
  * @export: function that returns a dma-buf or an ERR_PTR.  NULL if it cannot be
  *	exported
  */

@@ -71,9 +71,9 @@ struct chario_drive_bounds {
  *	something below the back end brings the device back: then the back end has
  *	called chario_drive_hold(), and will call chario_drive_resume().  NULL: always
  * @abort: function that asks the device to give a command back.  @id was the
- *	identifier of the command when its deadline had passed; the command may have
- *	ended meanwhile.  Returns 0 if the device has taken the request, else
- *	-errno.  NULL: the step is skipped
+ *	identifier of the command (cmd->id, which the back end sets) when its deadline
+ *	had passed; the command may have ended meanwhile.  Returns 0 if the device has
+ *	taken the request, else -errno.  NULL: the step is skipped
  * @disable: function that stops the device.  When it returns 0, the device touches
  *	no memory, has forgotten all commands, and the commands that it had completed
  *	have been reaped.  ENODEV if the device has gone, else -errno.  Set if
@@ -83,7 +83,8 @@ struct chario_drive_bounds {
  *	gone; else -errno
  * @cut_off: function that keeps the device off memory for good, whatever it does.
  *	NULL if no command can be taken back from the device: then late commands
- *	stay in flight until they end, and no other step is tried
+ *	stay in flight until they end, and no other step is tried.  A back end that
+ *	calls chario_drive_hold() has it, and @disable, @enable and @bounds
  * @resumed: function that is called when the drive is live again after a reset.  May
  *	be NULL
  * @bounds: function that tells the longest times of the steps.  Any context.  NULL

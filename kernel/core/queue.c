@@ -14,7 +14,8 @@
  * @ops: operations of the back end
  * @dma_dev: device that does the DMA, or NULL
  * @depth: number of commands, 1 to 65535
- * @max_pages: largest number of pages of a command
+ * @max_pages: largest number of pages of a command: one more than its largest length
+ *	has, for memory need not begin with a page
  * @polled: true if the device sends no interrupt for this queue
  * @node: NUMA node, or NUMA_NO_NODE
  *

@@ -42,7 +42,7 @@ void chario_slots_deinit(struct chario_queue *q)
  * chario_slots_init() - make all the memory that a queue will ever need
  * @q: the queue, with ops and dma_dev set
  * @depth: number of commands
- * @max_pages: largest number of pages of a command
+ * @max_pages: largest number of pages of a command, see chario_queue_init()
  * @node: NUMA node, or NUMA_NO_NODE
  *
  * Return: 0 or ENOMEM.
