@@ -160,6 +160,31 @@ static void test_odd_datagrams(void)
 	EQUAL(rig.status.lost_bytes, RECORD + 1);
 }
 
+static int stop_at_durable(const struct chario_recorder *now, void *data)
+{
+	(void)now;
+	(void)data;
+	return !rig_look() && rig.status.durable_records ? STOPPED : 0;
+}
+
+/* An empty datagram is no record and holds no room, so the record before it becomes durable. */
+static void test_empty_datagram(void)
+{
+	struct chario_stream_options timely = rig_small;
+
+	timely.flush_ns = 10000000;
+	EQUAL(rig_close(), 0);
+	EQUAL(rig_open(&timely), 0);
+	EQUAL(make_sockets(SOCK_DGRAM), 0);
+	recorder.progress = stop_at_durable;
+	recorder.limit_ns = 5000000000;
+	EQUAL(give(0, 1), 0);
+	EQUAL(send(ends[1], "", 0, 0), 0);
+	EQUAL(run(), STOPPED);
+	EQUAL(recorder.end, CHARIO_RECORDER_STOPPED);
+	CHECK(rig_holds(0, 1));
+}
+
 static void hold_disk(bool hold)
 {
 	uint64_t from = lab_area_offset(rig.store);
@@ -315,6 +340,7 @@ static const struct tap_test tests[] = {
 	{ "a record that has begun is ended in time", test_part },
 	{ "datagrams are records", test_datagrams },
 	{ "datagrams that are too long or empty", test_odd_datagrams },
+	{ "an empty datagram delays no record", test_empty_datagram },
 	{ "without room the source waits", test_pressure },
 	{ "or what it gives is lost and counted", test_drop },
 	{ "a full area", test_full },

@@ -228,6 +228,9 @@ static void take(struct loop *loop)
 		return;
 	ret = chario_source_read(&loop->source, loop->place + loop->filled, wanted_bytes(loop),
 				 &taken);
+	/* Room without a record would delay the segment. */
+	if (ret == -EAGAIN && !loop->filled)
+		end_record(loop, 0, 0);
 	if (ret == -EAGAIN)
 		return;
 	if (ret < 0)
