@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <signal.h>
 #include <sys/socket.h>
 #include <sys/time.h>
@@ -185,6 +186,46 @@ static void test_empty_datagram(void)
 	CHECK(rig_holds(0, 1));
 }
 
+/* Make a pair of sockets whose queue is short, and whose losses the kernel counts. */
+static int make_short_queue(void)
+{
+	const struct sockaddr_in here = { .sin_family = AF_INET,
+					  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	const int yes = 1, least = 1;
+	struct sockaddr_in name;
+	socklen_t length = sizeof(name);
+
+	drop_source();
+	recorder.flags |= CHARIO_RECORDER_DATAGRAMS;
+	ends[0] = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	ends[1] = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (setsockopt(ends[0], SOL_SOCKET, SO_RCVBUF, &least, sizeof(least)) ||
+	    setsockopt(ends[0], SOL_SOCKET, SO_RXQ_OVFL, &yes, sizeof(yes)) ||
+	    bind(ends[0], (const struct sockaddr *)&here, sizeof(here)) ||
+	    getsockname(ends[0], (struct sockaddr *)&name, &length))
+		return -errno;
+	return connect(ends[1], (const struct sockaddr *)&name, length) ? -errno : 0;
+}
+
+/* The losses that an empty datagram tells of count like all others. */
+static void test_losses_of_empty(void)
+{
+	char memory[RECORD];
+	uint64_t kept = 0;
+
+	EQUAL(make_short_queue(), 0);
+	EQUAL(give(0, 50), 0);
+	while (recv(ends[0], memory, RECORD, MSG_DONTWAIT) > 0)
+		kept++;
+	CHECK(kept < 50);
+	EQUAL(send(ends[1], "", 0, 0), 0);
+	recorder.limit_ns = 50000000;
+	EQUAL(run(), 0);
+	EQUAL(recorder.gaps, 1);
+	EQUAL(rig_look(), 0);
+	EQUAL(rig.status.lost_records, 50 - kept);
+}
+
 static void hold_disk(bool hold)
 {
 	uint64_t from = lab_area_offset(rig.store);
@@ -341,6 +382,7 @@ static const struct tap_test tests[] = {
 	{ "datagrams are records", test_datagrams },
 	{ "datagrams that are too long or empty", test_odd_datagrams },
 	{ "an empty datagram delays no record", test_empty_datagram },
+	{ "an empty datagram tells of losses", test_losses_of_empty },
 	{ "without room the source waits", test_pressure },
 	{ "or what it gives is lost and counted", test_drop },
 	{ "a full area", test_full },

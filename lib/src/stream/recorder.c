@@ -191,10 +191,6 @@ static void take_datagram(struct loop *loop, const struct stream_taken *taken)
 {
 	bool fits = taken->bytes <= loop->recorder->record_bytes;
 
-	if (taken->lost) {
-		loop->recorder->gaps++;
-		chario_stream_lose(loop->stream, taken->lost, 0);
-	}
 	loop->recorder->taken_bytes += taken->bytes;
 	/* A datagram that was cut off is worthless. */
 	if (!fits) {
@@ -228,6 +224,11 @@ static void take(struct loop *loop)
 		return;
 	ret = chario_source_read(&loop->source, loop->place + loop->filled, wanted_bytes(loop),
 				 &taken);
+	/* An empty datagram is no record, but it may tell of losses. */
+	if (taken.lost) {
+		loop->recorder->gaps++;
+		chario_stream_lose(loop->stream, taken.lost, 0);
+	}
 	/* Room without a record would delay the segment. */
 	if (ret == -EAGAIN && !loop->filled)
 		end_record(loop, 0, 0);
