@@ -37,25 +37,37 @@ class Asked:
     """
 
     def __init__(self, ends: Callable[[int], bool]) -> None:
-        self._raised: list[BaseException] = []
-        answers = _answers(ends, self._raised)
+        self._reasons: list[BaseException | None] = []
+        answers = _answers(ends, self._reasons)
         next(answers)
         self.answer = answers.send
 
-    def end(self) -> None:
-        """Raise the exception of the callback, if there was one."""
-        if self._raised:
-            raise self._raised[0]
+    def end(self, result: int) -> None:
+        """Raise the exception of the callback, if there was one.
+
+        A positive ``result`` of the library is an answer of the callback.  If the callback gave
+        no such answer, ctypes has dropped the exception of a ctrl-c.
+        """
+        for reason in self._reasons:
+            if reason is not None:
+                raise reason
+        if result > 0 and not self._reasons:
+            raise KeyboardInterrupt
 
 
-def _answers(ends: Callable[[int], bool], raised: list[BaseException]) -> Generator[int, int, None]:
+def _answers(ends: Callable[[int], bool], reasons: list[BaseException | None]) -> Generator[int, int, None]:
+    """Answer with 0 or 1; each 1 has a reason: an exception, or None if ``ends`` returned true."""
     answer = 0
     while True:
         try:
-            argument = yield answer
-            answer = int(ends(argument))
+            # Python raises a ctrl-c where a loop begins anew, so this loop is inside the try.
+            while True:
+                argument = yield answer
+                answer = int(ends(argument))
+                if answer:
+                    reasons.append(None)
         except GeneratorExit:
             return
         except BaseException as error:
-            raised.append(error)
+            reasons.append(error)
             answer = 1

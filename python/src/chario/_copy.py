@@ -26,7 +26,7 @@ def copy(name: str, pointer: int, file: FileLike, raw: Any, progress: Progress |
     told = _TOLD(asked.answer)
     raw.progress = ctypes.cast(told, _abi.PROGRESS)
     result = call(name, pointer, descriptor(file), ctypes.byref(raw))
-    asked.end()
+    asked.end(result)
     if result < 0:
         raise _error(raw, result, what)
 

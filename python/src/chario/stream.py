@@ -198,7 +198,7 @@ class Stream(Resource):
         raw.progress = _abi.RECORDER_PROGRESS(asked.answer)
         with self._use() as pointer:
             result = call("chario_recorder_run", pointer, descriptor(file), byref(raw))
-        asked.end()
+        asked.end(result)
         if result < 0:
             raise (file_error if raw.end == _abi.RECORDER_READ else _of_library)(self._what, result)
         return Recorded(End(raw.end), **{name: getattr(raw, name) for name in Recorded.__slots__[1:]})
