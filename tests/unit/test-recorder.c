@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -159,6 +160,42 @@ static void test_odd_datagrams(void)
 	EQUAL(rig.status.records, 2);
 	EQUAL(rig.status.lost_records, 1);
 	EQUAL(rig.status.lost_bytes, RECORD + 1);
+}
+
+/* Returns the number that the next descriptor will have. */
+static int next_descriptor(void)
+{
+	int fd = dup(ends[0]);
+
+	close(fd);
+	return fd;
+}
+
+/* The recorder closes descriptors that come with a datagram. */
+static void test_descriptors(void)
+{
+	int sent[3];
+	union {
+		char bytes[CMSG_SPACE(sizeof(sent))];
+		struct cmsghdr header;
+	} control = { .header = { CMSG_LEN(sizeof(sent)), SOL_SOCKET, SCM_RIGHTS } };
+	struct iovec piece = { (char[]){ 'x' }, 1 };
+	const struct msghdr message = {
+		.msg_iov = &piece,
+		.msg_iovlen = 1,
+		.msg_control = control.bytes,
+		.msg_controllen = sizeof(control.bytes),
+	};
+	int next;
+
+	EQUAL(make_sockets(SOCK_DGRAM), 0);
+	sent[0] = sent[1] = sent[2] = ends[1];
+	memcpy(CMSG_DATA(&control.header), sent, sizeof(sent));
+	EQUAL(sendmsg(ends[1], &message, 0), 1);
+	recorder.limit_bytes = 1;
+	next = next_descriptor();
+	EQUAL(run(), 0);
+	EQUAL(next_descriptor(), next);
 }
 
 static int stop_at_durable(const struct chario_recorder *now, void *data)
@@ -381,6 +418,7 @@ static const struct tap_test tests[] = {
 	{ "a record that has begun is ended in time", test_part },
 	{ "datagrams are records", test_datagrams },
 	{ "datagrams that are too long or empty", test_odd_datagrams },
+	{ "descriptors that come with a datagram", test_descriptors },
 	{ "an empty datagram delays no record", test_empty_datagram },
 	{ "an empty datagram tells of losses", test_losses_of_empty },
 	{ "without room the source waits", test_pressure },

@@ -15,6 +15,18 @@
 
 #define NS_PER_S 1000000000ULL
 
+/* Close the descriptors that a datagram has brought, which nobody asked for. */
+static void close_all(const struct cmsghdr *message)
+{
+	size_t bytes = message->cmsg_len - CMSG_LEN(0);
+	int fd;
+
+	for (size_t at = 0; at < bytes; at += sizeof(fd)) {
+		memcpy(&fd, CMSG_DATA(message) + at, sizeof(fd));
+		close(fd);
+	}
+}
+
 static void look_at(struct stream_source *source, struct cmsghdr *message,
 		    struct stream_taken *taken)
 {
@@ -30,6 +42,8 @@ static void look_at(struct stream_source *source, struct cmsghdr *message,
 	} else if (message->cmsg_type == SO_TIMESTAMPNS) {
 		memcpy(&time, CMSG_DATA(message), sizeof(time));
 		taken->time_ns = (uint64_t)time.tv_sec * NS_PER_S + (uint64_t)time.tv_nsec;
+	} else if (message->cmsg_type == SCM_RIGHTS) {
+		close_all(message);
 	}
 }
 
@@ -47,7 +61,7 @@ static ssize_t receive(struct stream_source *source, void *memory, size_t bytes,
 		.msg_control = control.bytes,
 		.msg_controllen = sizeof(control.bytes),
 	};
-	ssize_t got = recvmsg(source->fd, &message, MSG_DONTWAIT | MSG_TRUNC);
+	ssize_t got = recvmsg(source->fd, &message, MSG_DONTWAIT | MSG_TRUNC | MSG_CMSG_CLOEXEC);
 	struct cmsghdr *header;
 
 	for (header = got < 0 ? NULL : CMSG_FIRSTHDR(&message); header;
