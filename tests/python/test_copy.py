@@ -61,6 +61,16 @@ def test_a_part(area: chario.Area, path: Path) -> None:
     assert path.read_bytes()[4096:4196] == CONTENT[8192:8292]
 
 
+def test_a_copy_comes_behind_what_a_buffered_file_holds(area: chario.Area, path: Path) -> None:
+    """Python writes the buffer before the library writes the copy."""
+    area.write(CONTENT[:4096])
+    with path.open("wb") as file:
+        file.write(b"before")
+        assert area.copy_out(file, 0, 4096) == 4096
+        file.write(b"behind")
+    assert path.read_bytes() == b"before" + CONTENT[:4096] + b"behind"
+
+
 def test_an_update_writes_what_differs(area: chario.Area, store: chario.Store, path: Path) -> None:
     """And nothing else; not under a view."""
     area.write(CONTENT)

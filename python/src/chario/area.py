@@ -188,7 +188,12 @@ class Area(Resource):
     def copy_out(
         self, file: FileLike, offset: int = 0, size: int | None = None, *, progress: Progress | None = None
     ) -> int:
-        """Copy to a file, pipe or socket, while the disk reads ahead; see copy_in()."""
+        """Copy to a file, pipe or socket, while the disk reads ahead; see copy_in().
+
+        The copy comes behind what a buffered file already holds: the file is flushed first.
+        """
+        if hasattr(file, "flush"):
+            file.flush()
         return int(self._copy("out", file, offset, size, 0, progress).written_bytes)
 
     def _copy(
