@@ -118,6 +118,9 @@ struct chario_recorder {
  * records have the time when their datagrams arrived.  Recorded data are durable after
  * chario_stream_wait() or chario_stream_close().
  *
+ * The count of a socket's losses begins anew with each run: a second run on one socket counts
+ * earlier losses again.  Use one run per socket.
+ *
  * Context: may sleep; the caller is the producer of the stream.
  * Return: 0 with CHARIO_RECORDER_SOURCE and CHARIO_RECORDER_LIMIT; the result of @progress; or
  * a negative errno, whose reason is in @recorder->end: -EINVAL if a member is out of its
