@@ -372,9 +372,9 @@ static int copy_all(struct put *put)
 
 	cli_progress_end(&put->progress);
 	put->written = put->start + copy.written_bytes;
-	if (err < 0)
-		return fail_copy(put, &copy, err);
-	return put->broken ? CLI_FAILED : CLI_OK;
+	if (put->broken)
+		return CLI_FAILED;
+	return err < 0 ? fail_copy(put, &copy, err) : CLI_OK;
 }
 
 static int say_stopped(const struct put *put)

@@ -143,33 +143,59 @@ static int finish(const struct cli_update *update, struct chario_store *store, i
 	return set_filled(update, update->source->bytes);
 }
 
+/**
+ * struct course - the course of an update
+ * @update: the update
+ * @progress: progress line
+ * @begun: true if the library has the memory that it needs
+ * @status: status of the note that an area that is being filled has no content
+ */
+struct course {
+	const struct cli_update *update;
+	struct cli_progress progress;
+	bool begun;
+	int status;
+};
+
+/*
+ * The first call comes when the library has its memory and before it writes a block: without
+ * memory, the note of an earlier put remains.
+ */
 static int show(uint64_t done_bytes, uint64_t total_bytes, void *data)
 {
+	struct course *course = data;
+
 	(void)total_bytes;
-	cli_progress_update(data, done_bytes);
-	return cli_interrupted();
+	if (!course->begun)
+		course->status = set_filled(course->update, 0);
+	course->begun = true;
+	cli_progress_update(&course->progress, done_bytes);
+	return course->status ? course->status : cli_interrupted();
 }
 
 static int update_all(struct cli_update *update, struct chario_store *store)
 {
-	struct cli_progress progress;
+	struct course course = { .update = update };
 	struct chario_copy copy = {
 		.size = sizeof(copy),
 		.flags = update->source->tag ? CHARIO_COPY_SAME_OFFSET : 0,
 		.bytes = update->source->bytes,
 		.progress = show,
-		.data = &progress,
+		.data = &course,
 	};
 	int err, status = CLI_OK;
 
 	cli_interrupt_catch();
-	cli_progress_begin(&progress, update->name, 0, update->source->bytes, update->quiet);
+	cli_progress_begin(&course.progress, update->name, 0, update->source->bytes, update->quiet);
 	err = chario_copy_update(update->area, update->source->fd, &copy);
-	cli_progress_end(&progress);
+	cli_progress_end(&course.progress);
+	/* A copy of no bytes calls nobody. */
+	if (!err && !course.begun)
+		course.status = set_filled(update, 0);
 	if (err < 0)
 		status = fail_copy(update, &copy, err);
-	if (copy.step == CHARIO_COPY_START)
-		return status;
+	if (course.status || copy.step == CHARIO_COPY_START)
+		return course.status ? course.status : status;
 	update->done_bytes = copy.written_bytes;
 	update->nr_written = copy.changed_bytes / CHARIO_STORE_BLOCK;
 	return finish(update, store, status);
@@ -181,9 +207,7 @@ int cli_update_run(struct cli_update *update, struct chario_store *store)
 
 	if (err)
 		return cli_fail_area(update->cli, err, "cannot write \"%s\"", update->name);
-	status = set_filled(update, 0);
-	if (!status)
-		status = update_all(update, store);
+	status = update_all(update, store);
 	chario_area_close(update->area);
 	return status;
 }
