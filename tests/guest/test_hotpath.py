@@ -58,11 +58,12 @@ def test_a_thousand_calls_allocate_nothing(
 ) -> None:
     """No object, no page: the kernel's allocators are not even asked.
 
-    A completion that the watchdog finds before its caller is like one that another ring finds, and that happens to one
-    call in thousands on a busy host: of three runs one is without.
+    A completion of a polled command of io_uring that the watchdog finds before its caller is like one that another ring
+    finds, and that happens to one call in thousands on a busy host: of three runs one is without.
     """
+    may_be_found = kind.startswith(("command", "batch")) and kind.endswith("polled")
     command = f"{guest.push(guest_program('hotpath'))} {disk512} {kind} 4096 {nr_calls(kind)}"
-    runs = (trace(guest, command, events, by_itself=True) for _ in range(TRIES))
+    runs = (trace(guest, command, events, by_itself=True) for _ in range(TRIES if may_be_found else 1))
     assert [] in runs
 
 
