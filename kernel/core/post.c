@@ -28,8 +28,8 @@ static __always_inline void arm_watch(struct chario_queue *q,
 		start_watch(q, expires);
 }
 
-static __always_inline void post_post(struct chario_queue *q,
-				      struct chario_command *cmd, bool kick)
+static __always_inline void post_to_device(struct chario_queue *q,
+					   struct chario_command *cmd, bool kick)
 {
 	cmd->state = CHARIO_COMMAND_POSTED;
 	cmd->req->started = jiffies;
@@ -65,7 +65,7 @@ void chario_queue_hand_over(struct chario_queue *q, struct chario_command *cmd,
 			q->ops->kick(q);
 		return;
 	}
-	post_post(q, cmd, kick);
+	post_to_device(q, cmd, kick);
 }
 
 /*
@@ -112,7 +112,7 @@ static __always_inline void post_one(struct chario_queue *q,
 		return;
 	}
 	arm_watch(q, cmd->req->expires);
-	post_post(q, cmd, kick);
+	post_to_device(q, cmd, kick);
 }
 
 /**
