@@ -204,16 +204,25 @@ bool loopback_device_aborts(void)
 }
 
 /**
+ * loopback_device_halt() - let the device of a queue begin no command from now on
+ * @lq: the queue
+ */
+void loopback_device_halt(struct loopback_queue *lq)
+{
+	raw_spin_lock_irq(&lq->core.lock);
+	WRITE_ONCE(lq->stopped, true);
+	raw_spin_unlock_irq(&lq->core.lock);
+	wake_up_all(&lq->stop_wait);
+}
+
+/**
  * loopback_device_stop() - stop the device of a queue, which accesses no memory
  *	afterwards
  * @lq: the queue
  */
 void loopback_device_stop(struct loopback_queue *lq)
 {
-	raw_spin_lock_irq(&lq->core.lock);
-	WRITE_ONCE(lq->stopped, true);
-	raw_spin_unlock_irq(&lq->core.lock);
-	wake_up_all(&lq->stop_wait);
+	loopback_device_halt(lq);
 	cancel_work_sync(&lq->work);
 }
 

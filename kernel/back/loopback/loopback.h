@@ -103,6 +103,7 @@ void loopback_device_serve(struct work_struct *work);
 enum chario_drive_health loopback_device_health(void);
 bool loopback_device_revive(void);
 bool loopback_device_aborts(void);
+void loopback_device_halt(struct loopback_queue *lq);
 void loopback_device_stop(struct loopback_queue *lq);
 
 /* reset.c */

@@ -33,10 +33,13 @@ static int loopback_abort(struct chario_drive *drive, struct chario_queue *q,
 	return 0;
 }
 
+/* All queues halt before one is waited for: the bound does not grow with their number. */
 static void stop_all(struct chario_drive *drive)
 {
 	unsigned int i;
 
+	for (i = 0; i < drive->nr_queues; i++)
+		loopback_device_halt(to_loopback_queue(drive->queues[i]));
 	for (i = 0; i < drive->nr_queues; i++)
 		loopback_device_stop(to_loopback_queue(drive->queues[i]));
 }
