@@ -18,9 +18,9 @@
  *   timeline struct chario_timeline, the recorder of stages; one track, a ring
  *            that user space maps, for each queue.                 Local: tl
  *
- * Layers: front/ knows callers, back/ knows devices, core/ knows requests. front/ and
- * back/ include core/ and never each other; core/ includes neither: main.c gives it the
- * parts of them that it starts.
+ * Each of these structures is in types/.  front/ knows callers, back/ knows devices, and
+ * the folders between know neither: main.c gives them the parts that they start.  A
+ * folder includes those below it; docs/architecture.md has their order.
  *
  * A request can be followed by opening files in the order of Kbuild.
  */

@@ -5,10 +5,10 @@
 #include <linux/module.h>
 
 #include "back/back.h"
-#include "core/buffer.h"
-#include "core/device.h"
-#include "core/workers.h"
+#include "base/workers.h"
+#include "disk/device.h"
 #include "front/front.h"
+#include "memory/buffer.h"
 
 static const struct chario_device_face face = {
 	.fops			= &chario_char_fops,

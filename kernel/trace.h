@@ -3,7 +3,7 @@
  * Tracepoints: one for each stage of a request, with the names of enum chario_stage,
  * and one for buffers.  A tracepoint that is off costs one nop.
  *
- * The timeline records by them too (core/track.c): some arguments are for it alone.
+ * The timeline records by them too (timeline/track.c): some arguments are for it alone.
  */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM chario
@@ -13,9 +13,9 @@
 
 #include <linux/tracepoint.h>
 
-#include "core/buffer.h"
-#include "core/device.h"
-#include "core/queue.h"
+#include "types/buffer.h"
+#include "types/device.h"
+#include "types/queue.h"
 
 TRACE_DEFINE_ENUM(CHARIO_OP_READ);
 TRACE_DEFINE_ENUM(CHARIO_OP_WRITE);

@@ -14,7 +14,7 @@ from check_common import Finding, Tree, main
 LICENCES = (
     ("kernel/uapi", "(GPL-2.0-only WITH Linux-syscall-note) OR MIT"),
     # This one is compiled into the library as well.
-    ("kernel/core/split.h", "GPL-2.0-only OR MIT"),
+    ("kernel/types/split.h", "GPL-2.0-only OR MIT"),
     ("kernel", "GPL-2.0-only"),
     ("lib/meson.build", "MIT"),
     ("lib", "LGPL-2.1-or-later OR MIT"),

@@ -5,9 +5,9 @@
 #include <linux/atomic.h>
 #include <linux/gfp.h>
 
-#include "core/device.h"
 #include "front/bounce.h"
 #include "front/patch.h"
+#include "types/device.h"
 
 /**
  * chario_bounce_init() - allocate the memory of a bounce

@@ -7,7 +7,7 @@
  * files (front/char.c), and as many run at once as there are commands.  Only small
  * synchronous writes are gathered nevertheless (front/gather.h), because the next write
  * may follow them.  Other calls have blocks at their ends that change in part: such a
- * block is read, changed and written back behind an edge (core/edge.h), so that no
+ * block is read, changed and written back behind an edge (queue/edge.h), so that no
  * write of another caller is lost in between.
  *
  * A file has one gather.  A call that finds it in use has a gather of its own until the
@@ -24,19 +24,20 @@
 #include <linux/wait.h>
 #include <linux/workqueue.h>
 
-#include "core/device.h"
-#include "core/edge.h"
-#include "core/locked.h"
-#include "core/pages.h"
-#include "core/queue.h"
-#include "core/workers.h"
+#include "base/workers.h"
+#include "disk/device.h"
 #include "front/bounce.h"
 #include "front/bytes.h"
 #include "front/call.h"
 #include "front/front.h"
 #include "front/gather.h"
 #include "front/patch.h"
+#include "memory/locked.h"
+#include "memory/pages.h"
+#include "queue/edge.h"
+#include "request/request.h"
 #include "trace.h"
+#include "types/queue.h"
 
 /**
  * struct chario_bytes - the state of a file of any size

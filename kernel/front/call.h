@@ -7,8 +7,8 @@
 
 #include <linux/jiffies.h>
 
-#include "core/device.h"
 #include "front/front.h"
+#include "types/device.h"
 
 /*
  * Returns the deadline of a call that begins now, in jiffies; the 1 is for the current

@@ -9,14 +9,15 @@
 #include <linux/module.h>
 #include <linux/slab.h>
 
-#include "core/buffer.h"
-#include "core/device.h"
-#include "core/flight.h"
-#include "core/pages.h"
-#include "core/queue.h"
+#include "disk/device.h"
 #include "front/bytes.h"
 #include "front/call.h"
 #include "front/front.h"
+#include "memory/buffer.h"
+#include "memory/pages.h"
+#include "queue/queue.h"
+#include "request/flight.h"
+#include "request/request.h"
 #include "trace.h"
 
 static void close_file(struct chario_file *cf)

@@ -10,8 +10,8 @@
 #include <chario/uapi.h>
 
 #include "chario.h"
-#include "core/call.h"
-#include "core/origin.h"
+#include "queue/origin.h"
+#include "types/call.h"
 
 extern const struct file_operations chario_char_fops;
 
@@ -36,7 +36,7 @@ long chario_ioctl(struct file *file, unsigned int cmd, unsigned long arg);
 /**
  * struct chario_file - an open file of a disk
  * @cio: the disk; holds a reference
- * @origin: reference that keeps the file open for orphans, see core/origin.h
+ * @origin: reference that keeps the file open for orphans, see queue/origin.h
  * @completion: &enum chario_completion, may be DEFAULT
  * @spin_ns: time to spin in nanoseconds, 0 for that of the disk
  * @deadline_ns: deadline of a call in nanoseconds, as set by the user; 0 for that of

@@ -7,9 +7,9 @@
 #include <linux/sizes.h>
 #include <linux/uaccess.h>
 
-#include "core/device.h"
 #include "front/gather.h"
 #include "front/patch.h"
+#include "types/device.h"
 
 #define GATHER_BYTES	SZ_128K
 

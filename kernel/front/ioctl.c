@@ -8,12 +8,12 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
-#include "core/buffer.h"
-#include "core/device.h"
-#include "core/health.h"
-#include "core/queue.h"
+#include "disk/device.h"
+#include "disk/health.h"
 #include "front/bytes.h"
 #include "front/front.h"
+#include "memory/buffer.h"
+#include "types/queue.h"
 
 union chario_argument {
 	struct chario_info info;

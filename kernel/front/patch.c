@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The change of a part of a block: the block is read, changed and written back behind
- * an edge (core/edge.h), so that no write of another caller is lost in between.
+ * an edge (queue/edge.h), so that no write of another caller is lost in between.
  */
 #include <linux/bvec.h>
 #include <linux/jiffies.h>
 
-#include "core/device.h"
-#include "core/edge.h"
-#include "core/queue.h"
 #include "front/call.h"
 #include "front/front.h"
 #include "front/patch.h"
+#include "queue/edge.h"
+#include "queue/queue.h"
+#include "request/request.h"
+#include "types/device.h"
 
 /**
  * chario_move() - move bytes between memory of the kernel and the disk

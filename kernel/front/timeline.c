@@ -14,8 +14,8 @@
 #include <linux/uaccess.h>
 #include <linux/vmalloc.h>
 
-#include "core/timeline.h"
 #include "front/front.h"
+#include "timeline/timeline.h"
 
 static_assert(sizeof(struct chario_timeline_control) == 24);
 

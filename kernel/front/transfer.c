@@ -6,12 +6,13 @@
 #include <linux/fs.h>
 #include <linux/uaccess.h>
 
-#include "core/device.h"
-#include "core/flight.h"
 #include "front/bytes.h"
 #include "front/call.h"
 #include "front/front.h"
+#include "request/flight.h"
+#include "request/request.h"
 #include "trace.h"
+#include "types/device.h"
 
 #define FLAGS	(CHARIO_TRANSFER_POLL | CHARIO_TRANSFER_FUA | \
 		 CHARIO_TRANSFER_NOWAIT | CHARIO_TRANSFER_PHYSICAL)

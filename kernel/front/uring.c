@@ -10,9 +10,9 @@
 #include <linux/io_uring_types.h>
 #include <linux/uaccess.h>
 
-#include "core/device.h"
-#include "core/queue.h"
 #include "front/front.h"
+#include "queue/queue.h"
+#include "types/device.h"
 
 /**
  * struct note - the state of a transfer, in the 32 bytes that a command of io_uring has

@@ -38,7 +38,7 @@ def smart_counts(guest: Guest, drive: int) -> tuple[int, int]:
 def test_the_drive_counts_what_the_rule_says(
     guest: Guest, guest_program: Programs, request: pytest.FixtureRequest, block: str
 ) -> None:
-    """1,000 random offsets and lengths cost the SMART counters exactly what core/split says.
+    """1,000 random offsets and lengths cost the SMART counters exactly what types/split says.
 
     The stock driver, which reads them out, looks for partitions first.  What
     that costs is known from doing it twice.

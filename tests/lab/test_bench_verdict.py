@@ -167,11 +167,11 @@ def test_a_complaint_of_the_kernel_is_a_failure_that_keeps_the_figures() -> None
     """A warning in the guest's log does not throw a run away, and does not pass."""
     run = run_with(getppid=337)
     assert run.complete
-    run.complaint = "WARNING: at core/queue.c [chario]"
+    run.complaint = "WARNING: at queue/queue.c [chario]"
     assert not run.complete
     output = io.StringIO()
     print_run(Console(file=output, width=200), run, {})
-    assert "WARNING: at core/queue.c [chario]" in output.getvalue()
+    assert "WARNING: at queue/queue.c [chario]" in output.getvalue()
     assert "337" in output.getvalue()
 
 

@@ -165,7 +165,7 @@ class StandIn:
         """Answer the one command that there is."""
         if self.dies:
             raise GuestDied("the guest died: QEMU ended with -9\nand more")
-        path = self.host.share / "gcov/cache/modules/.built/core/queue.gcda"
+        path = self.host.share / "gcov/cache/modules/.built/queue/queue.gcda"
         path.parent.mkdir(parents=True)
         path.write_text(command)
         return ""
@@ -180,7 +180,7 @@ def test_a_guest_leaves_its_counters(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert not wanted.exists()
     collect(cast(Guest, StandIn(tmp_path / "right", "gcov")))
     assert [path.relative_to(wanted).as_posix() for path in wanted.rglob("*.gcda")] == [
-        "guests/run-1/built/core/queue.gcda"
+        "guests/run-1/built/queue/queue.gcda"
     ]
 
 

@@ -147,7 +147,7 @@ def test_the_inputs_of_this_checkout_are_whole() -> None:
     """What meson reads for the unit tests is among their inputs; every check reads every file."""
     assert tiers.INPUTS["static"] == ("*",)
     folders = re.findall(r"^subdir\('(.+)'\)", (areas.TOP / "meson.build").read_text(), re.M)
-    patterns = ("meson*", "kernel/uapi/*", "kernel/core/split.*", *(f"{folder}/*" for folder in folders))
+    patterns = ("meson*", "kernel/uapi/*", "kernel/types/split.*", *(f"{folder}/*" for folder in folders))
     read = [path for path in areas.tracked_files() if areas.matches(path, patterns)]
     assert len(folders) > 3
     assert read and [path for path in read if not areas.matches(path, tiers.INPUTS["unit"])] == []

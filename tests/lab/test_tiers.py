@@ -21,11 +21,11 @@ from chario_lab.testing.stage import Stage, has_processes
 from chario_lab.testing.tiers import Plan, Setting
 
 BUFFERS = Area(
-    "buffers", ("kernel/core/buffer.c",), ("tests/guest/test_buffers.py",), "tests/guest/test_buffers.py::test_a"
+    "buffers", ("kernel/memory/buffer.c",), ("tests/guest/test_buffers.py",), "tests/guest/test_buffers.py::test_a"
 )
 BIND = Area("bind", ("cli/cmd-bind.c",), ("tests/guest/test_bind.py", "tests/lab/test_install.py"),
             "tests/guest/test_bind.py::test_b")  # fmt: skip
-KNOWN = Map((BUFFERS, BIND), ("lab/*", "kernel/core/*.h"), ("lib/*", "cli/*"))
+KNOWN = Map((BUFFERS, BIND), ("lab/*", "kernel/types/*.h"), ("lib/*", "cli/*"))
 FILES = (
     GuestFile("test_bind.py", 1, 60),
     GuestFile("test_buffers.py", 1, 20, kernels=("6.12", "debug")),
@@ -54,7 +54,7 @@ def test_nothing_has_changed() -> None:
 
 def test_a_changed_area_runs_all_its_tests() -> None:
     """The others only have their smoke tests; a changed program also asks for sanitizers and fuzzing."""
-    words = words_of(quick("kernel/core/buffer.c"))
+    words = words_of(quick("kernel/memory/buffer.c"))
     assert words["changed 6.1"].endswith("tests/guest/test_buffers.py tests/guest/test_bind.py::test_b")
     assert "sanitizers" not in words and "host" not in words
     words = words_of(quick("cli/cmd-bind.c"))
@@ -62,10 +62,10 @@ def test_a_changed_area_runs_all_its_tests() -> None:
     assert words["host"].endswith("tests/lab/test_install.py")
 
 
-@pytest.mark.parametrize("path", ["lab/one.py", "kernel/core/request.h", "kernel/core/new.c"])
+@pytest.mark.parametrize("path", ["lab/one.py", "kernel/types/request.h", "kernel/disk/new.c"])
 def test_what_is_under_everything_selects_everything(path: str) -> None:
     """So does a path that no area has."""
-    plan = quick("kernel/core/buffer.c", path)
+    plan = quick("kernel/memory/buffer.c", path)
     for file in FILES:
         assert f"tests/guest/{file.name}" in words_of(plan)["changed 6.1"]
     assert any(path in note for note in plan.notes)
@@ -115,9 +115,9 @@ def test_a_smoke_test_that_is_gone_is_named(tmp_path: Path) -> None:
 def test_a_map_that_does_not_fit_is_told() -> None:
     """A source in no area, a test that no area runs, a pattern for nothing, a smoke test from elsewhere."""
     stray = Area("stray", ("kernel/none.c",), (), "tests/guest/test_bind.py::test_b")
-    tracked = ["kernel/core/buffer.c", "kernel/core/edge.c", "tests/guest/test_bind.py"]
-    found = "\n".join(areas.complaints(Map((stray,), ("kernel/core/b*",), ()), tracked))
-    assert "kernel/core/edge.c: in no area" in found
+    tracked = ["kernel/memory/buffer.c", "kernel/queue/edge.c", "tests/guest/test_bind.py"]
+    found = "\n".join(areas.complaints(Map((stray,), ("kernel/memory/b*",), ()), tracked))
+    assert "kernel/queue/edge.c: in no area" in found
     assert "tests/guest/test_bind.py: no area of" in found
     assert "stray: nothing fits kernel/none.c" in found
     assert "stray: the smoke test tests/guest/test_bind.py::test_b is none of its tests" in found
@@ -194,7 +194,7 @@ def test_no_module_is_built_for_no_kernel() -> None:
 def test_each_tier_needs_its_guests() -> None:
     """A run for which there was no time shows nothing."""
     assert quick().needed == "smoke 6.1"
-    assert quick("kernel/core/buffer.c").needed == "changed 6.1"
+    assert quick("kernel/memory/buffer.c").needed == "changed 6.1"
     assert tiers.plan_check(SETTING).needed == tiers.plan_long(SETTING).needed == "guests 6.1"
 
 

@@ -37,7 +37,7 @@ words=$("$chario" help --json | sed -n 's/^ *"name": *"\(.*\)",$/\1/p' | sort -u
 functions=$(sed -n 's/^\t\(chario_[a-z_]*\);$/\1/p' lib/libchario.map)
 errnos=$(sed -n 's/^\.It Bq Er \([A-Z0-9]*\).*/\1/p' man/chario.4 | sort -u)
 known=$(sed -n 's/^\tERROR(\(E[A-Z0-9]*\),.*/\1/p' lib/src/system/error.c)
-attributes=$(sed -n 's/^\t&dev_attr_\([a-z_]*\)\.attr,$/\1/p' kernel/core/sysfs.c)
+attributes=$(sed -n 's/^\t&dev_attr_\([a-z_]*\)\.attr,$/\1/p' kernel/disk/sysfs.c)
 parameters=$(grep -rhoE '^module_param\([a-z_]+' kernel | sed 's/.*(//')
 
 echo 1..9

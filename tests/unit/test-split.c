@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * The command-count contract: core/split against a model that shares nothing
+ * The command-count contract: types/split against a model that shares nothing
  * with it.
  *
  * The model walks block by block and asks, at each border between two blocks,

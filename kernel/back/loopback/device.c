@@ -10,9 +10,9 @@
 #include <linux/highmem.h>
 #include <linux/module.h>
 
-#include "core/buffer.h"
-#include "core/range.h"
+#include "base/range.h"
 #include "loopback.h"
+#include "types/buffer.h"
 
 /* Delays from this one on end at once when the device is stopped. */
 #define LONG_DELAY_US	(20 * USEC_PER_MSEC)

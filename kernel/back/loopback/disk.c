@@ -8,11 +8,11 @@
 #include <linux/vmalloc.h>
 
 #include "back/back.h"
-#include "core/backend.h"
-#include "core/buffer.h"
-#include "core/medium.h"
-#include "core/range.h"
+#include "base/range.h"
 #include "loopback.h"
+#include "memory/buffer.h"
+#include "queue/medium.h"
+#include "types/backend.h"
 
 #define COMMAND_BYTES	SZ_128K
 

@@ -22,9 +22,9 @@
 #include <linux/wait.h>
 #include <linux/workqueue.h>
 
-#include "core/device.h"
-#include "core/drive.h"
-#include "core/queue.h"
+#include "disk/device.h"
+#include "drive/drive.h"
+#include "queue/queue.h"
 
 /* The number of commands of a queue. */
 #define LOOPBACK_DEPTH	256

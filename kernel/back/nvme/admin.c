@@ -15,7 +15,7 @@
 #include <linux/jiffies.h>
 #include <linux/module.h>
 
-#include "core/range.h"
+#include "base/range.h"
 #include "nvme.h"
 
 static int admin_timeout_ms = 5000;
@@ -393,7 +393,7 @@ static int wait_for(struct chario_nvme *ctrl,
 			return -ENODEV;
 		/*
 		 * The controller fails again while recovery enables it, see reset() in
-		 * core/recover.c.
+		 * drive/recover.c.
 		 */
 		if (READ_ONCE(ctrl->admin.has_deadline) &&
 		    chario_nvme_ctrl_has_failed(ctrl))

@@ -8,7 +8,7 @@
 #include <linux/io-64-nonatomic-hi-lo.h>
 #include <linux/sizes.h>
 
-#include "core/cmb.h"
+#include "memory/cmb.h"
 #include "nvme.h"
 
 /* Bits of properties (3.1.3.11, 3.1.3.12) for which <linux/nvme.h> has no names. */

@@ -7,11 +7,11 @@
 #include <linux/sizes.h>
 #include <linux/slab.h>
 
-#include "core/backend.h"
-#include "core/buffer.h"
-#include "core/cmb.h"
-#include "core/medium.h"
+#include "memory/buffer.h"
+#include "memory/cmb.h"
 #include "nvme.h"
+#include "queue/medium.h"
+#include "types/backend.h"
 
 #define MAX_DISKS	256
 

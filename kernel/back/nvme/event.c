@@ -19,7 +19,7 @@
 #include <linux/bits.h>
 #include <linux/jiffies.h>
 
-#include "core/health.h"
+#include "disk/health.h"
 #include "nvme.h"
 
 /* All critical warnings of the health log (5.27.1.8). */

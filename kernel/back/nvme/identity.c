@@ -10,7 +10,6 @@
 #include <linux/slab.h>
 #include <linux/string.h>
 
-#include "core/device.h"
 #include "nvme.h"
 
 /**

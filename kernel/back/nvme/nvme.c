@@ -4,7 +4,7 @@
  */
 #include <linux/slab.h>
 
-#include "core/cmb.h"
+#include "memory/cmb.h"
 #include "nvme.h"
 
 static void free_ctrl(struct kref *ref)

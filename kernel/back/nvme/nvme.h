@@ -40,11 +40,11 @@
 #include <linux/pm_qos.h>
 #include <linux/workqueue.h>
 
-#include "core/device.h"
-#include "core/drive.h"
-#include "core/queue.h"
+#include "disk/device.h"
+#include "drive/drive.h"
+#include "queue/queue.h"
 
-#include "admin.h"
+#include "admin-queue.h"
 
 /* The phase bit in the last word of a completion, see queue.c. */
 #define CHARIO_NVME_PHASE	BIT(16)

@@ -11,7 +11,7 @@
 #include <linux/slab.h>
 
 #include "back/back.h"
-#include "core/cmb.h"
+#include "memory/cmb.h"
 #include "nvme.h"
 
 /*

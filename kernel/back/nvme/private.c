@@ -12,9 +12,9 @@
 #include <linux/sched/isolation.h>
 #include <linux/slab.h>
 
-#include "core/backend.h"
-#include "core/workers.h"
+#include "base/workers.h"
 #include "nvme.h"
+#include "types/backend.h"
 
 static struct chario_nvme_queue *find_free(struct chario_nvme *ctrl)
 {

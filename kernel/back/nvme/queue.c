@@ -2,10 +2,10 @@
 /*
  * The hot path of an I/O queue: prep, post, kick, reap.
  */
-#include "core/buffer.h"
 #include "nvme.h"
 #include "table.h"
 #include "trace.h"
+#include "types/buffer.h"
 
 /**
  * struct back - the back end's part of a command

@@ -10,7 +10,7 @@
 #include <linux/sizes.h>
 #include <linux/slab.h>
 
-#include "core/range.h"
+#include "base/range.h"
 #include "nvme.h"
 
 static int queue_depth = 256;

@@ -13,7 +13,7 @@
  */
 #include <linux/slab.h>
 
-#include "core/buffer.h"
+#include "memory/buffer.h"
 #include "nvme.h"
 #include "table.h"
 

@@ -5,8 +5,8 @@
 #ifndef CHARIO_NVME_TABLE_H
 #define CHARIO_NVME_TABLE_H
 
-#include "core/request.h"
 #include "nvme.h"
+#include "types/request.h"
 
 /**
  * struct chario_nvme_list - one page of PRP entries

@@ -4,7 +4,7 @@
 The kernel "gcov" counts which lines of a module run.  Where CHARIO_COVERAGE
 names a folder, each guest of that kernel leaves its counters there:
 
-    guests/GUEST/MODULE/core/queue.gcda    GUEST as its folder in runs/ is called,
+    guests/GUEST/MODULE/queue/queue.gcda    GUEST as its folder in runs/ is called,
                                            MODULE as the folder where it was built
     lost                                   guests that left none, a line each
 

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""No source of the module is below itself.
+"""No source of the module is below itself, and no folder.
 
-A source is above those whose functions and data it uses, as its object says.
+A source is above those whose functions and data it uses, as its object says, and
+so is its folder above theirs.
 The objects are those of the module that guests load: what has been built from
 the same content is not built again.
 """
@@ -63,8 +64,19 @@ def find_circle(graph: dict[str, dict[str, str]]) -> list[str]:
     return []
 
 
+def fold(graph: dict[str, dict[str, str]]) -> dict[str, dict[str, str]]:
+    """For each folder those that its sources use, and a symbol of each."""
+    folders: dict[str, dict[str, str]] = {}
+    for name, used in graph.items():
+        for other, symbol in used.items():
+            folder, below = str(Path(name).parent), str(Path(other).parent)
+            if folder not in {below, "."}:
+                folders.setdefault(folder, {})[below] = f"{symbol} in {name}.c"
+    return folders
+
+
 def main() -> None:
-    """Build the module of this folder, and exit with 1 when two of its sources need each other."""
+    """Build the module of this folder, and exit with 1 if two of its sources, or folders, need each other."""
     try:
         module = build_module(get_kernel("6.1"), Path("kernel"))
     except KernelError as error:
@@ -73,7 +85,11 @@ def main() -> None:
     circle = find_circle(graph)
     for name, used in itertools.pairwise(circle):
         print(f"kernel/{name}.c: uses {used}.c ({graph[name][used]})")
-    sys.exit(1 if circle else 0)
+    folders = fold(graph)
+    round_trip = find_circle(folders)
+    for name, used in itertools.pairwise(round_trip):
+        print(f"kernel/{name}: uses {used} ({folders[name][used]})")
+    sys.exit(1 if circle or round_trip else 0)
 
 
 if __name__ == "__main__":

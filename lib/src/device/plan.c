@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
- * The device commands that a call will cost. core/split of the kernel module has the rule;
+ * The device commands that a call will cost. types/split of the kernel module has the rule;
  * this file adds the checks of a call and the cut at the end of the disk.
  */
 #include <chario/device.h>

@@ -6,7 +6,7 @@
  *
  * Makes CALLS preads, as many pwrites and a tenth as many preadvs at random
  * places and of random lengths.  Of each the number of commands is computed
- * with core/split before the call and compared with what the module has posted
+ * with types/split before the call and compared with what the module has posted
  * in it.  The last line gives the sums, for comparison with the drive's count.
  */
 #define _GNU_SOURCE
@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 /* The rule itself, as the module has it. */
-#include "../../../kernel/core/split.h"
+#include "../../../kernel/types/split.h"
 #include "common.h"
 
 #define LONGEST  (9ul << 20)

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Workqueues for work that outlives its caller, or that its caller must not do.
+ */
+#ifndef CHARIO_BASE_WORKERS_H
+#define CHARIO_BASE_WORKERS_H
+
+struct workqueue_struct;
+
+/* Work that may wait for a drive as long as a deadline. */
+extern struct workqueue_struct *chario_workqueue;
+
+/*
+ * Work that gives things back without a wait for a drive, so that no drive holds up the
+ * release of another one's.
+ */
+extern struct workqueue_struct *chario_put_workqueue;
+
+/* Work that submits held commands; it also runs under memory pressure. */
+extern struct workqueue_struct *chario_submit_workqueue;
+
+int chario_workers_init(void);
+void chario_workers_exit(void);
+
+#endif /* CHARIO_BASE_WORKERS_H */

@@ -1,0 +1,392 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The attributes in /sys/class/chario/chardiskN/: one value per file.
+ */
+#include <linux/jiffies.h>
+#include <linux/sizes.h>
+#include <linux/sysfs.h>
+
+#include "disk/device.h"
+#include "disk/health.h"
+#include "types/backend.h"
+
+static const char * const completion_names[] = {
+	[CHARIO_COMPLETION_IRQ] = "irq",
+	[CHARIO_COMPLETION_POLL] = "poll",
+	[CHARIO_COMPLETION_SPIN] = "spin",
+};
+
+static const char * const limit_names[] = {
+	[CHARIO_COMMAND_LIMIT_DRIVE] = "drive",
+	[CHARIO_COMMAND_LIMIT_DMA] = "dma",
+	[CHARIO_COMMAND_LIMIT_SLOTS] = "slots",
+};
+
+#define SHOW(name, format, expression)					\
+static ssize_t name##_show(struct device *dev,				\
+			   struct device_attribute *attr, char *buf)	\
+{									\
+	const struct chario_device *cio = to_chario_device(dev);	\
+									\
+	return sysfs_emit(buf, format "\n", expression);		\
+}
+
+static u64 recovery_bound_ms(const struct chario_device *cio)
+{
+	return chario_device_recovery_bound_ns(cio) / NSEC_PER_MSEC;
+}
+
+SHOW(backend, "%s", cio->backend->name)
+static DEVICE_ATTR_RO(backend);
+SHOW(model, "%s", cio->model)
+static DEVICE_ATTR_RO(model);
+SHOW(serial, "%s", cio->serial)
+static DEVICE_ATTR_RO(serial);
+SHOW(firmware, "%s", cio->firmware)
+static DEVICE_ATTR_RO(firmware);
+SHOW(nsid, "%u", cio->namespace_id)
+static DEVICE_ATTR_RO(nsid);
+SHOW(wwid, "%s", cio->wwid)
+static DEVICE_ATTR_RO(wwid);
+SHOW(size, "%llu", cio->capacity_bytes)
+static DEVICE_ATTR_RO(size);
+SHOW(logical_block_size, "%u", cio->block_mask + 1)
+static DEVICE_ATTR_RO(logical_block_size);
+SHOW(physical_block_size, "%u", cio->physical_block_bytes)
+static DEVICE_ATTR_RO(physical_block_size);
+SHOW(dma_alignment, "%u", cio->dma_mask + 1)
+static DEVICE_ATTR_RO(dma_alignment);
+SHOW(max_command_bytes, "%u", cio->max_command_bytes)
+static DEVICE_ATTR_RO(max_command_bytes);
+SHOW(command_limit, "%s", limit_names[cio->command_limit])
+static DEVICE_ATTR_RO(command_limit);
+SHOW(boundary_bytes, "%u", cio->limits.boundary_bytes)
+static DEVICE_ATTR_RO(boundary_bytes);
+SHOW(queue_count, "%u", chario_device_nr_queues(cio, false))
+static DEVICE_ATTR_RO(queue_count);
+SHOW(poll_queue_count, "%u", chario_device_nr_queues(cio, true))
+static DEVICE_ATTR_RO(poll_queue_count);
+SHOW(queue_depth, "%u", cio->drive->queues[0]->depth)
+static DEVICE_ATTR_RO(queue_depth);
+SHOW(recovery_bound_ms, "%llu", recovery_bound_ms(cio))
+static DEVICE_ATTR_RO(recovery_bound_ms);
+SHOW(state, "%s", chario_device_state(cio))
+static DEVICE_ATTR_RO(state);
+SHOW(last_error, "%d", -READ_ONCE(cio->last_error))
+static DEVICE_ATTR_RO(last_error);
+
+SHOW(command_bytes, "%u", READ_ONCE(cio->limits.command_bytes))
+
+static ssize_t set_limit(struct chario_device *cio, u32 *limit, u32 max,
+			 const char *buf, size_t count)
+{
+	static DEFINE_MUTEX(lock);
+	u32 bytes;
+	int ret = kstrtou32(buf, 0, &bytes);
+
+	if (ret)
+		return ret;
+	if (!bytes || (bytes & cio->block_mask) || bytes > max)
+		return -EINVAL;
+	mutex_lock(&lock);
+	WRITE_ONCE(*limit, bytes);
+	chario_device_set_single(cio);
+	mutex_unlock(&lock);
+	return count;
+}
+
+static ssize_t command_bytes_store(struct device *dev,
+				   struct device_attribute *attr,
+				   const char *buf, size_t count)
+{
+	struct chario_device *cio = to_chario_device(dev);
+
+	return set_limit(cio, &cio->limits.command_bytes,
+			 cio->max_command_bytes, buf, count);
+}
+static DEVICE_ATTR_RW(command_bytes);
+
+SHOW(chunk_bytes, "%u", READ_ONCE(cio->limits.chunk_bytes))
+
+static ssize_t chunk_bytes_store(struct device *dev,
+				 struct device_attribute *attr,
+				 const char *buf, size_t count)
+{
+	struct chario_device *cio = to_chario_device(dev);
+
+	return set_limit(cio, &cio->limits.chunk_bytes, SZ_1G, buf, count);
+}
+static DEVICE_ATTR_RW(chunk_bytes);
+
+SHOW(completion, "%s", completion_names[READ_ONCE(cio->completion)])
+
+static ssize_t completion_store(struct device *dev,
+				struct device_attribute *attr,
+				const char *buf, size_t count)
+{
+	struct chario_device *cio = to_chario_device(dev);
+	int mode = __sysfs_match_string(completion_names +
+					CHARIO_COMPLETION_IRQ,
+					CHARIO_COMPLETION_SPIN, buf);
+
+	if (mode < 0)
+		return mode;
+	mode += CHARIO_COMPLETION_IRQ;
+	if (mode == CHARIO_COMPLETION_POLL &&
+	    !(cio->features & CHARIO_FEATURE_POLL))
+		return -EOPNOTSUPP;
+	WRITE_ONCE(cio->completion, mode);
+	return count;
+}
+static DEVICE_ATTR_RW(completion);
+
+SHOW(any_size, "%d", READ_ONCE(cio->any_size))
+
+static ssize_t any_size_store(struct device *dev, struct device_attribute *attr,
+			      const char *buf, size_t count)
+{
+	struct chario_device *cio = to_chario_device(dev);
+	bool value;
+	int ret = kstrtobool(buf, &value);
+
+	if (ret)
+		return ret;
+	if (value && !chario_device_may_patch(cio))
+		return -EOPNOTSUPP;
+	WRITE_ONCE(cio->any_size, value);
+	return count;
+}
+static DEVICE_ATTR_RW(any_size);
+
+SHOW(spin_us, "%u", READ_ONCE(cio->spin_ns) / (u32)NSEC_PER_USEC)
+
+static ssize_t spin_us_store(struct device *dev, struct device_attribute *attr,
+			     const char *buf, size_t count)
+{
+	struct chario_device *cio = to_chario_device(dev);
+	u32 us;
+	int ret = kstrtou32(buf, 0, &us);
+
+	if (ret)
+		return ret;
+	if (!us || us > CHARIO_SPIN_MAX_NS / NSEC_PER_USEC)
+		return -EINVAL;
+	WRITE_ONCE(cio->spin_ns, us * (u32)NSEC_PER_USEC);
+	return count;
+}
+static DEVICE_ATTR_RW(spin_us);
+
+SHOW(deadline_ms, "%u", READ_ONCE(cio->deadline_ms))
+
+static ssize_t deadline_ms_store(struct device *dev,
+				 struct device_attribute *attr,
+				 const char *buf, size_t count)
+{
+	struct chario_device *cio = to_chario_device(dev);
+	u32 ms;
+	int ret = kstrtou32(buf, 0, &ms);
+
+	if (ret)
+		return ret;
+	if (!ms || ms > CHARIO_DEADLINE_MAX_NS / NSEC_PER_MSEC)
+		return -EINVAL;
+	chario_device_set_deadline(cio, ms);
+	return count;
+}
+static DEVICE_ATTR_RW(deadline_ms);
+
+SHOW(recovery_age_ms, "%u", READ_ONCE(cio->recovery_age_ms))
+
+static ssize_t recovery_age_ms_store(struct device *dev,
+				     struct device_attribute *attr,
+				     const char *buf, size_t count)
+{
+	struct chario_device *cio = to_chario_device(dev);
+	u32 ms;
+	int ret = kstrtou32(buf, 0, &ms);
+
+	if (ret)
+		return ret;
+	if (ms > CHARIO_DEADLINE_MAX_NS / NSEC_PER_MSEC)
+		return -EINVAL;
+	chario_device_set_recovery_age(cio, ms);
+	return count;
+}
+static DEVICE_ATTR_RW(recovery_age_ms);
+
+static struct attribute *disk_attributes[] = {
+	&dev_attr_backend.attr,
+	&dev_attr_model.attr,
+	&dev_attr_serial.attr,
+	&dev_attr_firmware.attr,
+	&dev_attr_nsid.attr,
+	&dev_attr_wwid.attr,
+	&dev_attr_size.attr,
+	&dev_attr_logical_block_size.attr,
+	&dev_attr_physical_block_size.attr,
+	&dev_attr_dma_alignment.attr,
+	&dev_attr_command_bytes.attr,
+	&dev_attr_max_command_bytes.attr,
+	&dev_attr_command_limit.attr,
+	&dev_attr_chunk_bytes.attr,
+	&dev_attr_boundary_bytes.attr,
+	&dev_attr_queue_count.attr,
+	&dev_attr_poll_queue_count.attr,
+	&dev_attr_queue_depth.attr,
+	&dev_attr_any_size.attr,
+	&dev_attr_completion.attr,
+	&dev_attr_spin_us.attr,
+	&dev_attr_deadline_ms.attr,
+	&dev_attr_recovery_age_ms.attr,
+	&dev_attr_recovery_bound_ms.attr,
+	&dev_attr_state.attr,
+	&dev_attr_last_error.attr,
+	NULL,
+};
+
+static const struct attribute_group disk_group = {
+	.attrs = disk_attributes,
+};
+
+#define COUNTER(name)							\
+static ssize_t name##_show(struct device *dev,				\
+			   struct device_attribute *attr, char *buf)	\
+{									\
+	struct chario_stats stats;					\
+									\
+	chario_counters_read(to_chario_device(dev), &stats);		\
+	return sysfs_emit(buf, "%llu\n", stats.name);			\
+}									\
+static DEVICE_ATTR_RO(name)
+
+COUNTER(read_commands);
+COUNTER(write_commands);
+COUNTER(flush_commands);
+COUNTER(read_bytes);
+COUNTER(write_bytes);
+COUNTER(errors);
+COUNTER(timeouts);
+COUNTER(interrupted);
+COUNTER(aborts);
+COUNTER(resets);
+COUNTER(sq_doorbells);
+COUNTER(cq_doorbells);
+COUNTER(interrupts);
+COUNTER(late_reaps);
+
+static struct attribute *counter_attributes[] = {
+	&dev_attr_read_commands.attr,
+	&dev_attr_write_commands.attr,
+	&dev_attr_flush_commands.attr,
+	&dev_attr_read_bytes.attr,
+	&dev_attr_write_bytes.attr,
+	&dev_attr_errors.attr,
+	&dev_attr_timeouts.attr,
+	&dev_attr_interrupted.attr,
+	&dev_attr_aborts.attr,
+	&dev_attr_resets.attr,
+	&dev_attr_sq_doorbells.attr,
+	&dev_attr_cq_doorbells.attr,
+	&dev_attr_interrupts.attr,
+	&dev_attr_late_reaps.attr,
+	NULL,
+};
+
+static const struct attribute_group counter_group = {
+	.name = "counters",
+	.attrs = counter_attributes,
+};
+
+#define HEALTH(name, format, expression)				\
+static ssize_t name##_show(struct device *dev,				\
+			   struct device_attribute *attr, char *buf)	\
+{									\
+	struct chario_health health;					\
+	int ret = chario_health_read(to_chario_device(dev), &health);	\
+									\
+	return ret ?: sysfs_emit(buf, format "\n", expression);		\
+}									\
+static DEVICE_ATTR_RO(name)
+
+HEALTH(status, "%s", chario_health_status_name(health.status));
+HEALTH(critical_warning, "0x%02x", health.critical_warning);
+HEALTH(events, "%u", health.events);
+HEALTH(temperature_k, "%u", health.temperature_k);
+HEALTH(warning_temperature_k, "%u", health.warning_temperature_k);
+HEALTH(critical_temperature_k, "%u", health.critical_temperature_k);
+HEALTH(warning_minutes, "%u", health.warning_minutes);
+HEALTH(critical_minutes, "%u", health.critical_minutes);
+HEALTH(spare_percent, "%u", health.spare_percent);
+HEALTH(spare_threshold_percent, "%u", health.spare_threshold_percent);
+HEALTH(used_percent, "%u", health.used_percent);
+HEALTH(throttle_light_count, "%u", health.throttle_light_count);
+HEALTH(throttle_heavy_count, "%u", health.throttle_heavy_count);
+HEALTH(throttle_light_s, "%u", health.throttle_light_s);
+HEALTH(throttle_heavy_s, "%u", health.throttle_heavy_s);
+HEALTH(data_units_read, "%llu", health.data_units_read);
+HEALTH(data_units_written, "%llu", health.data_units_written);
+HEALTH(busy_minutes, "%llu", health.busy_minutes);
+HEALTH(power_cycles, "%llu", health.power_cycles);
+HEALTH(power_on_hours, "%llu", health.power_on_hours);
+HEALTH(unsafe_shutdowns, "%llu", health.unsafe_shutdowns);
+HEALTH(media_errors, "%llu", health.media_errors);
+HEALTH(error_log_entries, "%llu", health.error_log_entries);
+
+static ssize_t reasons_show(struct device *dev, struct device_attribute *attr,
+			    char *buf)
+{
+	struct chario_health health;
+	int ret = chario_health_read(to_chario_device(dev), &health);
+
+	if (ret)
+		return ret;
+	ret = chario_health_print_reasons(buf, PAGE_SIZE - 1, health.reasons);
+	return ret + sysfs_emit_at(buf, ret, "\n");
+}
+static DEVICE_ATTR_RO(reasons);
+
+static struct attribute *health_attributes[] = {
+	&dev_attr_status.attr,
+	&dev_attr_reasons.attr,
+	&dev_attr_events.attr,
+	&dev_attr_critical_warning.attr,
+	&dev_attr_temperature_k.attr,
+	&dev_attr_warning_temperature_k.attr,
+	&dev_attr_critical_temperature_k.attr,
+	&dev_attr_warning_minutes.attr,
+	&dev_attr_critical_minutes.attr,
+	&dev_attr_spare_percent.attr,
+	&dev_attr_spare_threshold_percent.attr,
+	&dev_attr_used_percent.attr,
+	&dev_attr_throttle_light_count.attr,
+	&dev_attr_throttle_heavy_count.attr,
+	&dev_attr_throttle_light_s.attr,
+	&dev_attr_throttle_heavy_s.attr,
+	&dev_attr_data_units_read.attr,
+	&dev_attr_data_units_written.attr,
+	&dev_attr_busy_minutes.attr,
+	&dev_attr_power_cycles.attr,
+	&dev_attr_power_on_hours.attr,
+	&dev_attr_unsafe_shutdowns.attr,
+	&dev_attr_media_errors.attr,
+	&dev_attr_error_log_entries.attr,
+	NULL,
+};
+
+static const struct attribute_group health_group = {
+	.name = "health",
+	.attrs = health_attributes,
+};
+
+const struct attribute_group *chario_sysfs_groups[] = {
+	&disk_group,
+	&counter_group,
+	NULL,
+};
+
+const struct attribute_group *chario_sysfs_groups_with_health[] = {
+	&disk_group,
+	&counter_group,
+	&health_group,
+	NULL,
+};

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The functions of a medium.
+ */
+#ifndef CHARIO_QUEUE_MEDIUM_H
+#define CHARIO_QUEUE_MEDIUM_H
+
+#include "types/device.h"
+#include "types/medium.h"
+#include "types/request.h"
+
+/* queue/medium.c */
+int chario_medium_join(struct chario_device *cio, const char *name);
+void chario_medium_leave(struct chario_device *cio);
+void chario_medium_put(struct chario_device *cio);
+bool chario_medium_meets_edge(const struct chario_command *cmd);
+
+/* Returns whether a command writes the block of an edge. */
+static inline bool chario_medium_overlaps(const struct chario_edge *edge,
+					  const struct chario_command *cmd)
+{
+	const struct chario_request *req = cmd->req;
+
+	return req->op == CHARIO_OP_WRITE &&
+	       req->cio->medium == edge->medium &&
+	       cmd->disk_offset <= edge->pos &&
+	       cmd->disk_offset + cmd->bytes > edge->pos;
+}
+
+/**
+ * chario_medium_holds() - tell if a command must wait for an edge
+ * @cmd: a command that is about to be handed to the device
+ *
+ * Context: under the lock of its queue.
+ * Return: the result of chario_medium_meets_edge(), or false at once if no file may
+ * change blocks in part.
+ */
+static inline bool chario_medium_holds(const struct chario_command *cmd)
+{
+	return cmd->req->op == CHARIO_OP_WRITE &&
+	       atomic_read(&cmd->req->cio->medium->patchers) &&
+	       chario_medium_meets_edge(cmd);
+}
+
+#endif /* CHARIO_QUEUE_MEDIUM_H */

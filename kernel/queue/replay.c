@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The work of recovery on the commands of a queue: they are held back, posted again,
+ * or ended.
+ */
+#include <linux/sort.h>
+
+#include "queue/medium.h"
+#include "queue/queue.h"
+#include "types/device.h"
+
+/**
+ * chario_queue_freeze() - hold commands back from now on
+ * @q: the queue
+ */
+void chario_queue_freeze(struct chario_queue *q)
+{
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&q->lock, flags);
+	if (q->state == CHARIO_QUEUE_LIVE)
+		q->state = CHARIO_QUEUE_FROZEN;
+	raw_spin_unlock_irqrestore(&q->lock, flags);
+}
+
+static int compare_numbers(const void *a, const void *b, const void *queue)
+{
+	u32 one = chario_queue_command(queue, *(const u16 *)a)->number;
+	u32 other = chario_queue_command(queue, *(const u16 *)b)->number;
+
+	/* The signed difference is right although numbers wrap. */
+	return (s32)(one - other);
+}
+
+/* Commands that an edge still holds up are left alone where no others are asked for. */
+static bool is_wanted(const struct chario_command *cmd,
+		      enum chario_command_state state,
+		      enum chario_command_state other)
+{
+	if (cmd->state != state && cmd->state != other)
+		return false;
+	return state != CHARIO_COMMAND_HELD || cmd->req->orphaned ||
+	       READ_ONCE(cmd->req->cio->removed) || !chario_medium_holds(cmd);
+}
+
+/*
+ * Sort the commands in one of two states by the order of their submission.  Returns
+ * their number.
+ */
+static unsigned int sort_commands(struct chario_queue *q,
+				  enum chario_command_state state,
+				  enum chario_command_state other)
+{
+	unsigned int tag, count = 0;
+
+	chario_queue_for_each_busy(q, tag) {
+		const struct chario_command *cmd = chario_queue_command(q, tag);
+
+		if (is_wanted(cmd, state, other))
+			q->order[count++] = tag;
+	}
+	sort_r(q->order, count, sizeof(*q->order), compare_numbers, NULL, q);
+	return count;
+}
+
+/*
+ * Hand over the commands in one of two states once more.  Commands without a caller
+ * end instead, and so do those of a lost disk, which may be another one by now, with
+ * blocks of another length.  Under q->lock; the device has none of the commands.
+ */
+static void hand_over_again(struct chario_queue *q,
+			    enum chario_command_state state,
+			    enum chario_command_state other)
+{
+	unsigned int count = sort_commands(q, state, other), i;
+
+	for (i = 0; i < count; i++) {
+		struct chario_command *cmd = chario_queue_command(q,
+								  q->order[i]);
+
+		if (cmd->req->orphaned)
+			chario_complete_command(q, cmd, -ECANCELED);
+		else if (READ_ONCE(cmd->req->cio->removed))
+			chario_complete_command(q, cmd, -ENODEV);
+		else
+			chario_queue_hand_over(q, cmd, false);
+	}
+	q->ops->kick(q);
+}
+
+/**
+ * chario_queue_release_held() - post commands that waited for an edge that has gone
+ * @q: the queue
+ */
+void chario_queue_release_held(struct chario_queue *q)
+{
+	struct chario_request *done;
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&q->lock, flags);
+	if (q->state == CHARIO_QUEUE_LIVE)
+		hand_over_again(q, CHARIO_COMMAND_HELD, CHARIO_COMMAND_HELD);
+	done = chario_queue_take_done(q);
+	raw_spin_unlock_irqrestore(&q->lock, flags);
+	chario_complete_list(q, done);
+}
+
+/**
+ * chario_queue_replay() - post all commands in flight again after a reset
+ * @q: a frozen queue; the device has forgotten every command
+ *
+ * Commands of orphaned requests and of lost disks end here.  The others are posted
+ * again in the order of their submission: to read or write the same bytes once more
+ * changes nothing.
+ */
+void chario_queue_replay(struct chario_queue *q)
+{
+	struct chario_request *done;
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&q->lock, flags);
+	if (q->state == CHARIO_QUEUE_DEAD) {
+		raw_spin_unlock_irqrestore(&q->lock, flags);
+		return;
+	}
+	q->state = CHARIO_QUEUE_LIVE;
+	hand_over_again(q, CHARIO_COMMAND_POSTED, CHARIO_COMMAND_HELD);
+	done = chario_queue_take_done(q);
+	raw_spin_unlock_irqrestore(&q->lock, flags);
+	chario_complete_list(q, done);
+	/* The owner of an edge may go on: what it waits for is held now, see submit.c. */
+	if (q->ops->submit)
+		wake_up_all(&q->slot_wait);
+}
+
+/**
+ * chario_queue_fail() - end all commands in flight, and all later ones
+ * @q: the queue
+ * @error: result of these commands, -errno
+ *
+ * The caller guarantees that the device does no more DMA.  A command that is being
+ * submitted is ended by its submitter.
+ */
+void chario_queue_fail(struct chario_queue *q, int error)
+{
+	struct chario_request *done;
+	unsigned long flags;
+	unsigned int tag;
+
+	raw_spin_lock_irqsave(&q->lock, flags);
+	WRITE_ONCE(q->dead_error, error);
+	q->state = CHARIO_QUEUE_DEAD;
+	chario_queue_for_each_busy(q, tag) {
+		struct chario_command *cmd = chario_queue_command(q, tag);
+
+		if (cmd->state == CHARIO_COMMAND_POSTED ||
+		    cmd->state == CHARIO_COMMAND_HELD)
+			chario_complete_command(q, cmd, error);
+	}
+	done = chario_queue_take_done(q);
+	raw_spin_unlock_irqrestore(&q->lock, flags);
+	chario_complete_list(q, done);
+	wake_up_all(&q->slot_wait);
+}

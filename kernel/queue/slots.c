@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The slots of a queue: the memory of its commands, taken and given back.
+ */
+#include <linux/bitmap.h>
+#include <linux/jiffies.h>
+#include <linux/log2.h>
+#include <linux/mm.h>
+#include <linux/scatterlist.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+
+#include "memory/pages.h"
+#include "queue/queue.h"
+
+static void lay_out_commands(struct chario_queue *q)
+{
+	size_t head = sizeof(struct chario_command) + q->ops->command_bytes;
+	unsigned int tag;
+
+	for (tag = 0; tag < q->depth; tag++) {
+		struct chario_command *cmd = chario_queue_command(q, tag);
+
+		cmd->tag = tag;
+		cmd->segments = (void *)cmd + ALIGN(head, 8);
+		cmd->pages = (void *)&cmd->segments[q->max_pages];
+	}
+}
+
+/**
+ * chario_slots_deinit() - free the memory of a queue
+ * @q: a queue without callers inside
+ */
+void chario_slots_deinit(struct chario_queue *q)
+{
+	kvfree(q->commands);
+	kvfree(q->order);
+	bitmap_free(q->busy);
+}
+
+/**
+ * chario_slots_init() - make all the memory that a queue will ever need
+ * @q: the queue, with ops and dma_dev set
+ * @depth: number of commands
+ * @max_pages: largest number of pages of a command, see chario_queue_init()
+ * @node: NUMA node, or NUMA_NO_NODE
+ *
+ * Return: 0 or ENOMEM.
+ */
+int chario_slots_init(struct chario_queue *q, unsigned int depth,
+		      unsigned int max_pages, int node)
+{
+	size_t bytes = ALIGN(sizeof(struct chario_command) +
+			     q->ops->command_bytes, 8);
+	size_t page_bytes = sizeof(struct chario_segment) +
+			    sizeof(struct page *);
+
+	q->depth = depth;
+	q->max_depth = depth;
+	q->max_pages = max_pages;
+	q->has_lists = chario_map_wants_list(q->dma_dev);
+	if (q->has_lists) {
+		bytes += sizeof(struct sg_table);
+		page_bytes += sizeof(struct scatterlist);
+	}
+	q->stride = ALIGN(bytes + max_pages * page_bytes, SMP_CACHE_BYTES);
+	q->busy = bitmap_zalloc(round_up(depth, BITS_PER_LONG), GFP_KERNEL);
+	q->order = kvcalloc(depth, sizeof(*q->order), GFP_KERNEL);
+	q->commands = kvzalloc_node(array_size(roundup_pow_of_two(depth),
+					       q->stride),
+				    GFP_KERNEL, node);
+	if (!q->busy || !q->order || !q->commands) {
+		chario_slots_deinit(q);
+		return -ENOMEM;
+	}
+	chario_queue_set_depth(q, depth);
+	lay_out_commands(q);
+	return 0;
+}
+
+/**
+ * chario_queue_set_depth() - set the number of commands of a queue
+ * @q: an idle queue that nobody else uses
+ * @depth: number of commands, 1 to the depth of chario_queue_init()
+ */
+void chario_queue_set_depth(struct chario_queue *q, unsigned int depth)
+{
+	unsigned int bits = round_up(q->max_depth, BITS_PER_LONG);
+
+	q->depth = depth;
+	bitmap_zero(q->busy, bits);
+	bitmap_set(q->busy, depth, bits - depth);
+}
+
+/* Take a command into @cmd, or an error; returns whether the wait is over. */
+static bool is_got(struct chario_queue *q, struct chario_command **cmd)
+{
+	*cmd = chario_queue_try_get(q);
+	return *cmd != ERR_PTR(-EAGAIN);
+}
+
+/**
+ * chario_queue_get() - take a command, waiting for a free one
+ * @q: the queue
+ * @expires: jiffies at which to give up
+ * @killable: true if a fatal signal ends the wait
+ *
+ * Return: the command; ETIMEDOUT, EINTR on a fatal signal, or the queue's
+ * error if it is dead.
+ */
+struct chario_command *chario_queue_get(struct chario_queue *q,
+					unsigned long expires, bool killable)
+{
+	long left = chario_jiffies_left(expires);
+	struct chario_command *cmd;
+
+	if (killable)
+		left = wait_event_killable_timeout(q->slot_wait,
+						   is_got(q, &cmd), left);
+	else
+		left = wait_event_timeout(q->slot_wait, is_got(q, &cmd), left);
+	if (cmd != ERR_PTR(-EAGAIN))
+		return cmd;
+	return ERR_PTR(left < 0 ? -EINTR : -ETIMEDOUT);
+}
+
+/**
+ * chario_queue_is_idle() - tell if every command is free
+ * @q: the queue
+ */
+bool chario_queue_is_idle(const struct chario_queue *q)
+{
+	return bitmap_weight(q->busy, q->depth) == 0;
+}

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A request in flight: the functions that a call of one command does not need, or
+ * seldom reaches.
+ */
+#include <linux/jiffies.h>
+
+#include "memory/pages.h"
+#include "request/flight.h"
+
+/**
+ * chario_flight_wait_command() - wait for a command
+ * @q: the queue
+ * @origin: open file that the command is for
+ * @expires: jiffies at which to give up
+ * @killable: true if a fatal signal ends the wait
+ *
+ * Return: as chario_queue_get().
+ */
+struct chario_command *
+chario_flight_wait_command(struct chario_queue *q,
+			   const struct chario_origin *origin,
+			   unsigned long expires, bool killable)
+{
+	int ret;
+
+	ret = chario_origin_wait_room(origin, expires, killable);
+	return ret ? ERR_PTR(ret) : chario_queue_get(q, expires, killable);
+}
+
+/*
+ * The caller has been killed.  Unless CHARIO_DUTY_STAY binds it, its request goes on
+ * without it.  @req may have ended and belong to another caller: so
+ * chario_complete_abandon() decides by the waiter, under the lock.
+ */
+static noinline void leave_or_stay(struct chario_queue *q,
+				   struct chario_request *req,
+				   struct chario_waiter *waiter)
+{
+	if (!(READ_ONCE(req->duty) & CHARIO_DUTY_STAY) &&
+	    chario_complete_abandon(q, waiter, req, -EINTR))
+		return;
+	for (;;) {
+		set_current_state(TASK_UNINTERRUPTIBLE);
+		if (!chario_flight_waits(waiter))
+			break;
+		schedule();
+	}
+}
+
+/**
+ * chario_flight_sleep() - wait until a request has ended
+ * @q: queue of the request
+ * @req: a request in flight
+ * @waiter: the caller
+ *
+ * A fatal signal ends the wait: then the request is orphaned, unless the caller
+ * has to stay.
+ */
+void chario_flight_sleep(struct chario_queue *q, struct chario_request *req,
+			 struct chario_waiter *waiter)
+{
+	for (;;) {
+		set_current_state(TASK_KILLABLE);
+		if (!chario_flight_waits(waiter))
+			break;
+		if (unlikely(fatal_signal_pending(current))) {
+			leave_or_stay(q, req, waiter);
+			break;
+		}
+		schedule();
+	}
+	__set_current_state(TASK_RUNNING);
+}
+
+/**
+ * chario_flight_land() - wait for a request and let go of it
+ * @flight: the request in flight
+ * @call: call of the request
+ * @error: set to -errno if the request did not do all that it should, else to 0
+ *
+ * Return: bytes in front of the first failure.
+ */
+size_t chario_flight_land(struct chario_flight *flight,
+			  const struct chario_call *call, int *error)
+{
+	struct chario_request *req = flight->req;
+	size_t bytes;
+
+	if (!chario_flight_wait(flight, call)) {
+		*error = chario_flight_leave(flight, call);
+		return 0;
+	}
+	bytes = req->error ? req->good : req->bytes;
+	*error = req->error;
+	chario_complete_release(flight->q, req, req->op == CHARIO_OP_READ,
+				bytes ?: *error);
+	return bytes;
+}
+
+/**
+ * chario_flight_fault_in() - wait for memory of a call that is not present
+ * @call: the call; all of its commands are with the device
+ * @iter: position at the memory
+ * @least: bytes of its next command
+ * @most: bytes to bring in, @least or more
+ *
+ * Return: 0; EAGAIN if it must not wait; EFAULT if less than @least is accessible;
+ * ETIMEDOUT; or an error of chario_pages_fault_in().
+ */
+int chario_flight_fault_in(const struct chario_call *call,
+			   const struct iov_iter *iter, size_t least,
+			   size_t most)
+{
+	ssize_t ret;
+
+	if (call->nowait)
+		return -EAGAIN;
+	ret = chario_pages_fault_in(iter, most, call->op);
+	if (ret < 0)
+		return ret;
+	if (ret < least)
+		return -EFAULT;
+	return time_after(jiffies, call->expires) ? -ETIMEDOUT : 0;
+}
+
+/**
+ * chario_flight_single_late() - run chario_flight_single() on memory not present
+ * @call: the call
+ * @addr: address in user space
+ * @bytes: length in bytes
+ *
+ * Return: as chario_request_run().
+ */
+ssize_t chario_flight_single_late(const struct chario_call *call,
+				  unsigned long addr, u32 bytes)
+{
+	struct iov_iter iter;
+	ssize_t ret;
+
+	iov_iter_ubuf(&iter, call->op == CHARIO_OP_READ ? ITER_DEST :
+		      ITER_SOURCE, (void __user *)addr, bytes);
+	do {
+		ret = chario_flight_fault_in(call, &iter, bytes, bytes);
+		if (ret)
+			return ret;
+		ret = chario_flight_try_single(call, addr, bytes);
+	} while (ret == -EFAULT);
+	return ret;
+}

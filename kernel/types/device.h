@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * A disk: the object behind /dev/chardiskN.
+ *
+ * A back end fills in a chario_device and registers it.  From then on references
+ * are counted: open files and sysfs hold references, and the last one to go calls
+ * @backend->release(), so that the memory of the queues outlives the drive.  After
+ * chario_device_unregister() no call reaches the back end any more: calls on open
+ * files return ENODEV.
+ */
+#ifndef CHARIO_TYPES_DEVICE_H
+#define CHARIO_TYPES_DEVICE_H
+
+#include <linux/cdev.h>
+#include <linux/device.h>
+#include <linux/list.h>
+#include <linux/mutex.h>
+#include <linux/percpu.h>
+
+#include <chario/uapi.h>
+
+#include "types/drive.h"
+#include "types/split.h"
+
+struct chario_backend;
+struct chario_cmb;
+
+/**
+ * struct chario_counters - counters per CPU, so that no two CPUs share a line
+ * @commands: device commands that have been handed to the queue
+ * @bytes: bytes that calls have delivered
+ * @errors: device commands that ended with an error status
+ * @timeouts: requests that passed their deadline
+ * @interrupted: requests whose caller was killed
+ */
+struct chario_counters {
+	u64 commands[CHARIO_NR_OPS];
+	u64 bytes[CHARIO_NR_OPS];
+	u64 errors;
+	u64 timeouts;
+	u64 interrupted;
+};
+
+/**
+ * struct chario_limits - the limits of a device, from its back end
+ * @block_bytes: logical block in bytes, a power of two
+ * @command_bytes: largest command that drive and queues allow, bytes
+ * @command_limit: &enum chario_command_limit, the source of @command_bytes
+ * @boundary_bytes: see &struct chario_info, 0 for none
+ * @dma_alignment: alignment in bytes of memory that a command moves; a power of two
+ */
+struct chario_limits {
+	u32 block_bytes;
+	u32 command_bytes;
+	u32 command_limit;
+	u32 boundary_bytes;
+	u32 dma_alignment;
+};
+
+/**
+ * struct chario_device - a disk
+ * @irq_queue: for each possible CPU, its queue that completes by interrupt
+ * @poll_queue: for each possible CPU, its queue for polling; @irq_queue if there are
+ *	none
+ * @limits: limits by which calls are split; single words, written by sysfs
+ * @single_bytes: longest call, in bytes, that is one command at any offset; 0 for
+ *	none.  Follows from @limits
+ * @block_mask: logical block size in bytes - 1
+ * @block_shift: base-2 logarithm of the logical block size
+ * @dma_mask: DMA alignment in bytes - 1
+ * @capacity_bytes: size of the disk in bytes
+ * @features: CHARIO_FEATURE_*
+ * @medium: medium that the disk stands for, see queue/medium.h
+ * @obstacles: number of reasons to check each command before a live queue takes it:
+ *	files that may change blocks of the medium in part, @removed, and a back end
+ *	that submits; read under the lock of a queue
+ * @counters: counters per CPU
+ * @deadline: default deadline, jiffies
+ * @deadline_ms: default deadline as it was set, milliseconds
+ * @recovery_age: least time that the drive has a request before recovery begins,
+ *	jiffies
+ * @recovery_age_ms: the least time as it was set, milliseconds
+ * @completion: default &enum chario_completion
+ * @spin_ns: default time of CHARIO_COMPLETION_SPIN, nanoseconds
+ * @any_size: true if files that are opened from now on take calls of any size
+ * @removed: true if the drive or the content that the disk stands for has gone
+ * @control: CHARIO_CONTROL_* bits of all reads and writes; set by the back end
+ * @last_error: -errno of the last failed command, 0 for none
+ * @buffer_lock: lock that protects @buffers and their mappings
+ * @buffers: all buffers of all open files
+ * @cmb: controller memory of the drive, or NULL
+ * @dev: device in class chario
+ * @cdev: character device of the node
+ * @index: the number N
+ * @backend: back end that serves the disk
+ * @drive: parts that it shares with the other disks of its device
+ * @max_command_bytes: upper limit of limits.command_bytes
+ * @command_limit: &enum chario_command_limit, the source of @max_command_bytes
+ * @max_mapping_bytes: largest mapping of the DMA layer in one piece, bytes
+ * @physical_block_bytes: see &struct chario_info
+ * @write_alignment_bytes: see &struct chario_info
+ * @deallocate_alignment_bytes: see &struct chario_info
+ * @optimal_write_bytes: see &struct chario_info
+ * @atomic_write_bytes: promise of the drive for one command, see &struct chario_info
+ * @namespace_id: see &struct chario_info
+ * @medium_node: entry of the list of the disks of @medium
+ * @is_shared: true if other disks may stand for the same medium
+ * @wwid: identifier in the form of Linux's NVMe driver; "" for none
+ * @serial: see &struct chario_info
+ * @model: see &struct chario_info
+ * @firmware: see &struct chario_info
+ */
+struct chario_device {
+	struct chario_queue **irq_queue;
+	struct chario_queue **poll_queue;
+	struct chario_split_limits limits;
+	u32 single_bytes;
+	u32 block_mask;
+	u32 block_shift;
+	u32 dma_mask;
+	u64 capacity_bytes;
+	u64 features;
+	struct chario_medium *medium;
+	atomic_t obstacles;
+	struct chario_counters __percpu *counters;
+	unsigned long deadline;
+	u32 deadline_ms;
+	unsigned long recovery_age;
+	u32 recovery_age_ms;
+	u32 completion;
+	u32 spin_ns;
+	bool any_size;
+	bool removed;
+	u16 control;
+	int last_error;
+	struct mutex buffer_lock; /* buffers and their mappings */
+	struct list_head buffers;
+	struct chario_cmb *cmb;
+
+	struct device dev;
+	struct cdev cdev;
+	int index;
+	const struct chario_backend *backend;
+	struct chario_drive *drive;
+	u32 max_command_bytes;
+	u32 command_limit;
+	u32 max_mapping_bytes;
+	u32 physical_block_bytes;
+	u32 write_alignment_bytes;
+	u32 deallocate_alignment_bytes;
+	u32 optimal_write_bytes;
+	u32 atomic_write_bytes;
+	u32 namespace_id;
+	struct list_head medium_node;
+	bool is_shared;
+	/* The longest is "nvme.", a vendor, serial and model in digits, and a number. */
+	char wwid[144];
+	char serial[24];
+	char model[48];
+	char firmware[16];
+};
+
+/* Read the current limits of a disk. */
+static inline void chario_device_get_limits(const struct chario_device *cio,
+					    struct chario_split_limits *limits)
+{
+	limits->command_bytes = READ_ONCE(cio->limits.command_bytes);
+	limits->chunk_bytes = READ_ONCE(cio->limits.chunk_bytes);
+	limits->boundary_bytes = cio->limits.boundary_bytes;
+}
+
+#define to_chario_device(d) container_of(d, struct chario_device, dev)
+
+/* Limits of the values that users may set. */
+#define CHARIO_DEADLINE_MIN_NS	NSEC_PER_MSEC
+#define CHARIO_DEADLINE_MAX_NS	(3600ULL * NSEC_PER_SEC)
+#define CHARIO_SPIN_MAX_NS	NSEC_PER_SEC
+
+/* Number of CHARIO_PIN_* bits. */
+#define CHARIO_NR_PINS		7
+
+#endif /* CHARIO_TYPES_DEVICE_H */
