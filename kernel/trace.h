@@ -156,7 +156,7 @@ TRACE_EVENT(buffer,
 	),
 	TP_fast_assign(
 		__entry->disk = buf->cio->index;
-		__entry->id = buf->id;
+		__entry->id = buf->handle;
 		__entry->bytes = buf->bytes;
 		__entry->extents = buf->extents;
 		__entry->address = buf->first;

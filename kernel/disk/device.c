@@ -313,7 +313,7 @@ unsigned int chario_device_nr_queues(const struct chario_device *cio,
 	unsigned int i, count = 0;
 
 	for (i = 0; i < cio->drive->nr_queues; i++)
-		count += !cio->drive->queues[i]->reserved &&
+		count += !cio->drive->queues[i]->is_private &&
 			 cio->drive->queues[i]->polled == polled;
 	return count;
 }

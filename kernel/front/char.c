@@ -27,9 +27,9 @@ static void close_file(struct chario_file *cf)
 				    "a file was closed before its last bytes could be written; they are lost\n");
 	chario_pin_release(cf->cio, &cf->pinned);
 	chario_buffers_free(cf->buffers);
-	if (cf->own_queue)
-		chario_device_give_queue(cf->cio, cf->own_queue);
-	kfree(cf->own_queues);
+	if (cf->private_queue)
+		chario_device_give_queue(cf->cio, cf->private_queue);
+	kfree(cf->private_queues);
 	put_device(&cf->cio->dev);
 	kfree(cf);
 }
@@ -164,7 +164,7 @@ static __always_inline bool is_common(const struct chario_file *cf,
 
 	return likely(!READ_ONCE(cio->removed) &&
 		      bytes - 1 < READ_ONCE(*READ_ONCE(cf->single_bytes)) &&
-		      !chario_pages_is_crooked(cio, addr, bytes | pos) &&
+		      !chario_pages_is_misaligned(cio, addr, bytes | pos) &&
 		      pos + bytes <= cio->capacity_bytes);
 }
 

@@ -45,8 +45,8 @@ long chario_ioctl(struct file *file, unsigned int cmd, unsigned long arg);
  * @buffers: buffers of the file
  * @irq_queue: for each CPU, the queue that completes by interrupt
  * @poll_queue: for each CPU, the queue that is polled
- * @own_queue: queue that only this file uses, or NULL; stays until the last close
- * @own_queues: for each CPU, @own_queue
+ * @private_queue: private queue of the file, or NULL; stays until the last close
+ * @private_queues: for each CPU, @private_queue
  * @bytes: state of a file of any size, or NULL; stays until the last close
  * @single_bytes: largest call in bytes that is one command: the member of the same name
  *	of the disk, or a 0
@@ -62,8 +62,8 @@ struct chario_file {
 	struct chario_buffers *buffers;
 	struct chario_queue *const *irq_queue;
 	struct chario_queue *const *poll_queue;
-	struct chario_queue *own_queue;
-	struct chario_queue **own_queues;
+	struct chario_queue *private_queue;
+	struct chario_queue **private_queues;
 	struct chario_bytes *bytes;
 	const u32 *single_bytes;
 	u32 pinned;

@@ -52,10 +52,10 @@ static int get_file_options(struct chario_file *cf, union chario_argument *arg)
 	return 0;
 }
 
-/* A file whose own queue raises no interrupt polls by default. */
+/* A file whose private queue raises no interrupt polls by default. */
 static u32 default_completion(const struct chario_file *cf)
 {
-	const struct chario_queue *own = READ_ONCE(cf->own_queue);
+	const struct chario_queue *own = READ_ONCE(cf->private_queue);
 
 	return own && own->polled ? CHARIO_COMPLETION_POLL :
 				    CHARIO_COMPLETION_DEFAULT;
@@ -71,7 +71,7 @@ static int enable_any_size(struct chario_file *cf)
 	int ret = -EBUSY;
 
 	mutex_lock(&buffers->lock);
-	if (chario_names_is_empty(buffers))
+	if (chario_handles_is_empty(buffers))
 		ret = chario_bytes_enable(cf);
 	if (!ret)
 		buffers->is_closed = true;
@@ -124,18 +124,18 @@ static int destroy_buffer(struct chario_file *cf, union chario_argument *arg)
 	return chario_buffer_destroy(cf->buffers, arg->destroy.id);
 }
 
-/* Directs all calls of a file to its own queue; those that sleep need an interrupt. */
+/* Directs all calls of a file to its private queue; those that sleep need an interrupt. */
 static void use_queue(struct chario_file *cf, struct chario_queue *q)
 {
 	unsigned int cpu;
 
 	for (cpu = 0; cpu < nr_cpu_ids; cpu++)
-		cf->own_queues[cpu] = q;
+		cf->private_queues[cpu] = q;
 	/* A reader of the pointer finds the array filled in. */
-	smp_store_release(&cf->poll_queue, cf->own_queues);
+	smp_store_release(&cf->poll_queue, cf->private_queues);
 	if (!q->polled)
 		/* A reader of this pointer, too, finds the array filled in. */
-		smp_store_release(&cf->irq_queue, cf->own_queues);
+		smp_store_release(&cf->irq_queue, cf->private_queues);
 	else
 		cmpxchg(&cf->completion, CHARIO_COMPLETION_DEFAULT,
 			CHARIO_COMPLETION_POLL);
@@ -149,7 +149,7 @@ static int claim_queue(struct chario_file *cf)
 
 	if (!queues)
 		return -ENOMEM;
-	if (!cmpxchg(&cf->own_queues, NULL, queues))
+	if (!cmpxchg(&cf->private_queues, NULL, queues))
 		return 0;
 	kfree(queues);
 	return -EBUSY;
@@ -172,10 +172,10 @@ static int create_queue(struct chario_file *cf, union chario_argument *arg)
 		return ret;
 	q = chario_device_take_queue(cf->cio, &arg->queue);
 	if (IS_ERR(q)) {
-		kfree(xchg(&cf->own_queues, NULL));
+		kfree(xchg(&cf->private_queues, NULL));
 		return PTR_ERR(q);
 	}
-	cf->own_queue = q;
+	cf->private_queue = q;
 	use_queue(cf, q);
 	return 0;
 }

@@ -117,7 +117,7 @@ static inline void set_slice(struct chario_call *call,
 			     const struct chario_transfer *t, size_t bytes)
 {
 	call->buffers = cf->buffers;
-	call->buffer_id = t->buffer;
+	call->handle = t->buffer;
 	call->buffer_offset = t->buffer_offset;
 	call->slice_bytes = t->bytes;
 	call->bytes = bytes;
@@ -188,8 +188,8 @@ static noinline ssize_t transfer_physical(struct chario_file *cf,
 
 	if (t->buffer)
 		return -EINVAL;
-	ret = chario_names_resolve(cf->buffers, t->buffer_offset,
-				   &resolved.buffer, &resolved.buffer_offset);
+	ret = chario_handles_resolve(cf->buffers, t->buffer_offset,
+				     &resolved.buffer, &resolved.buffer_offset);
 	return ret ?: transfer_any(cf, &resolved, bytes, async, nowait);
 }
 

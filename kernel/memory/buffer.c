@@ -140,7 +140,7 @@ static void buffer_let_go(struct chario_buffer *buf)
 	kref_put(&buf->alive, free_buffer);
 }
 
-/* Let go of a buffer whose name has been taken away. */
+/* Let go of a buffer whose handle has been taken away. */
 static void let_go_later(struct work_struct *work)
 {
 	struct chario_buffer *buf = container_of(work, struct chario_buffer,
@@ -150,7 +150,7 @@ static void let_go_later(struct work_struct *work)
 	buffer_let_go(buf);
 }
 
-/* Take the memory of a buffer away: its name stays, but every slice is outside now. */
+/* Take the memory of a buffer away: its handle stays, but every slice is outside now. */
 static void revoke(struct work_struct *work)
 {
 	struct chario_buffer *buf = container_of(work, struct chario_buffer,
@@ -184,7 +184,7 @@ void chario_buffer_put(struct chario_buffer *buf)
 
 /**
  * chario_buffer_let_go() - let go of a buffer as soon as no command uses it
- * @buf: a buffer whose name has been taken away
+ * @buf: a buffer whose handle has been taken away
  */
 void chario_buffer_let_go(struct chario_buffer *buf)
 {

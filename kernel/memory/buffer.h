@@ -24,7 +24,7 @@
 
 /**
  * chario_buffer_find() - find a buffer that a call can use
- * @call: a call with the name of the buffer, and a slice
+ * @call: a call with the handle of the buffer, and a slice
  *
  * Context: preemption off, until the buffer has been entered in a command that
  * has been taken, or counted in @users.
@@ -34,7 +34,7 @@
 static inline struct chario_buffer *
 chario_buffer_find(const struct chario_call *call)
 {
-	unsigned int leaf = call->buffer_id / CHARIO_BUFFER_LEAF;
+	unsigned int leaf = call->handle / CHARIO_BUFFER_LEAF;
 	struct chario_buffer **buffers, *buf;
 	u64 bytes;
 
@@ -43,7 +43,7 @@ chario_buffer_find(const struct chario_call *call)
 	buffers = READ_ONCE(call->buffers->leaves[leaf]);
 	if (unlikely(!buffers))
 		return ERR_PTR(-ENOENT);
-	buf = READ_ONCE(buffers[call->buffer_id % CHARIO_BUFFER_LEAF]);
+	buf = READ_ONCE(buffers[call->handle % CHARIO_BUFFER_LEAF]);
 	if (unlikely(!buf))
 		return ERR_PTR(-ENOENT);
 	/* The length is read once, because chario_buffer_revoke() may change it. */
@@ -68,26 +68,26 @@ bool chario_buffer_is_in_use(const struct chario_buffer *buf);
 struct device *chario_buffer_dma_dev(const struct chario_device *cio);
 void chario_buffer_detach_all(struct chario_device *cio);
 
-/* memory/names.c */
+/* memory/handles.c */
 struct chario_buffers *chario_buffers_alloc(void);
 void chario_buffers_free(struct chario_buffers *buffers);
-int chario_names_enter(struct chario_buffers *buffers,
-		       struct chario_buffer *buf, u32 *id);
-struct chario_buffer **chario_names_look_up(struct chario_buffers *buffers,
-					    u64 id);
-struct chario_buffer *chario_names_take_out(struct chario_buffers *buffers,
-					    u32 id);
-struct chario_buffer *chario_names_borrow(struct chario_buffers *buffers,
-					  u32 id);
-bool chario_names_is_empty(struct chario_buffers *buffers);
-int chario_names_resolve(struct chario_buffers *buffers, u64 address, u32 *id,
-			 u64 *offset);
+int chario_handles_enter(struct chario_buffers *buffers,
+			 struct chario_buffer *buf, u32 *handle);
+struct chario_buffer **chario_handles_look_up(struct chario_buffers *buffers,
+					      u64 handle);
+struct chario_buffer *chario_handles_take_out(struct chario_buffers *buffers,
+					      u32 handle);
+struct chario_buffer *chario_handles_borrow(struct chario_buffers *buffers,
+					    u32 handle);
+bool chario_handles_is_empty(struct chario_buffers *buffers);
+int chario_handles_resolve(struct chario_buffers *buffers, u64 address, u32 *handle,
+			   u64 *offset);
 
 /* memory/buffers.c */
 int chario_buffer_create(struct chario_device *cio,
 			 struct chario_buffers *buffers,
 			 struct chario_buffer_create *args);
-int chario_buffer_destroy(struct chario_buffers *buffers, u32 id);
+int chario_buffer_destroy(struct chario_buffers *buffers, u32 handle);
 int chario_buffer_sync(struct chario_buffers *buffers,
 		       const struct chario_buffer_sync *args);
 int chario_buffer_mmap(struct chario_buffers *buffers,

@@ -71,7 +71,7 @@ int chario_buffer_create(struct chario_device *cio,
 		goto err_release;
 	args->extents = buf->extents;
 	mappable = buf->ops->mmap;
-	ret = chario_names_enter(buffers, buf, &args->id);
+	ret = chario_handles_enter(buffers, buf, &args->id);
 	if (!ret && mappable)
 		args->mmap_offset = (u64)args->id << PAGE_SHIFT;
 	if (ret)
@@ -88,13 +88,13 @@ err_put:
 /**
  * chario_buffer_destroy() - give a buffer back
  * @buffers: buffers of the open file
- * @id: name of the buffer
+ * @handle: handle of the buffer
  *
  * Return: 0 if the memory has been let go; ENOENT, EINTR.
  */
-int chario_buffer_destroy(struct chario_buffers *buffers, u32 id)
+int chario_buffer_destroy(struct chario_buffers *buffers, u32 handle)
 {
-	struct chario_buffer *buf = chario_names_take_out(buffers, id);
+	struct chario_buffer *buf = chario_handles_take_out(buffers, handle);
 	int ret;
 
 	if (!buf)
@@ -145,7 +145,7 @@ int chario_buffer_sync(struct chario_buffers *buffers,
 
 	if (args->reserved || !is_direction(args->direction))
 		return -EINVAL;
-	buf = chario_names_borrow(buffers, args->id);
+	buf = chario_handles_borrow(buffers, args->id);
 	if (!buf)
 		return -ENOENT;
 	ret = sync(buf, args);
@@ -169,7 +169,7 @@ static int check_vma(const struct chario_buffer *buf,
 /**
  * chario_buffer_mmap() - map a buffer into user space
  * @buffers: buffers of the open file
- * @vma: the mapping; its offset in the file names the buffer
+ * @vma: the mapping; its offset in the file is the handle of the buffer
  *
  * Return: 0; EINVAL if there is no such buffer, it cannot be mapped, is shorter, or
  * would not be shared; ENOMEM.
@@ -180,9 +180,9 @@ int chario_buffer_mmap(struct chario_buffers *buffers,
 	struct chario_buffer **slot;
 	int ret = -EINVAL;
 
-	/* The lock keeps the name, and the name keeps the buffer. */
+	/* The lock keeps the handle, and the handle keeps the buffer. */
 	mutex_lock(&buffers->lock);
-	slot = chario_names_look_up(buffers, vma->vm_pgoff);
+	slot = chario_handles_look_up(buffers, vma->vm_pgoff);
 	if (slot && *slot) {
 		ret = check_vma(*slot, vma);
 		if (!ret)

@@ -156,7 +156,7 @@ const struct chario_buffer_ops chario_dmabuf_ops = {
 /**
  * chario_dmabuf_export() - hand a buffer to other drivers
  * @buffers: buffers of the open file
- * @args: the name of the buffer; the file descriptor is filled in
+ * @args: the handle of the buffer; the file descriptor is filled in
  *
  * Return: 0 or -errno, see &struct chario_buffer_export.
  */
@@ -168,7 +168,7 @@ int chario_dmabuf_export(struct chario_buffers *buffers,
 
 	if (args->flags || args->fd)
 		return -EINVAL;
-	buf = chario_names_borrow(buffers, args->id);
+	buf = chario_handles_borrow(buffers, args->id);
 	if (!buf)
 		return -ENOENT;
 	if (buf->ops->export)

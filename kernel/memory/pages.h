@@ -87,8 +87,8 @@ static inline void chario_pages_pass(struct iov_iter *iter, size_t bytes)
 }
 
 /* Returns whether an address or a length is misaligned for a command. */
-static inline bool chario_pages_is_crooked(const struct chario_device *cio,
-					   unsigned long addr, size_t bytes)
+static inline bool chario_pages_is_misaligned(const struct chario_device *cio,
+					      unsigned long addr, size_t bytes)
 {
 	return (addr & cio->dma_mask) | (bytes & cio->block_mask);
 }
@@ -107,7 +107,7 @@ static inline int chario_pages_check(const struct chario_device *cio,
 {
 	if (unlikely(!iter_is_ubuf(iter)))
 		return chario_pages_check_slow(cio, iter);
-	return chario_pages_is_crooked(cio, chario_pages_address(iter),
+	return chario_pages_is_misaligned(cio, chario_pages_address(iter),
 				       iter->count) ? -EINVAL : 0;
 }
 

@@ -9,10 +9,10 @@
  * Life of a buffer
  *
  *   chario_buffer_create()   holds, maps and prepares the memory, and gives the
- *                            buffer a name in the open file
- *   chario_buffer_find()     finds the buffer by its name for a call that has taken
+ *                            buffer a handle in the open file
+ *   chario_buffer_find()     finds the buffer by its handle for a call that has taken
  *                            a command, and enters it in the command
- *   chario_buffer_destroy()  takes the name away
+ *   chario_buffer_destroy()  takes the handle away
  *   a worker                 lets go of the memory when it is entered in no taken
  *                            command any more
  *   chario_buffer_close()    lets go at the last close of the file: at once if no
@@ -99,7 +99,7 @@ struct chario_buffer_ops {
  * @pages: array of the pages, if there are any
  * @nr_pages: length of @pages
  * @own: data of its kind
- * @id: name of the buffer
+ * @handle: handle of the buffer in its open file
  * @is_physical: true if a transfer may name it by physical address
  * @address: physical address of the first byte, if @is_physical
  * @physical: entry of the list of its file, if @is_physical
@@ -129,7 +129,7 @@ struct chario_buffer {
 	struct page **pages;
 	unsigned long nr_pages;
 	void *own;
-	u32 id;
+	u32 handle;
 	bool is_physical;
 	u64 address;
 	struct hlist_node physical;
@@ -151,21 +151,21 @@ chario_buffer_direction(const struct chario_buffer *buf)
 	return buf->source ? DMA_TO_DEVICE : DMA_BIDIRECTIONAL;
 }
 
-/* Names are 1 to CHARIO_BUFFER_LEAVES * CHARIO_BUFFER_LEAF - 1. */
+/* Handles are 1 to CHARIO_BUFFER_LEAVES * CHARIO_BUFFER_LEAF - 1. */
 #define CHARIO_BUFFER_LEAVES	64
 #define CHARIO_BUFFER_LEAF	1024
 
 /**
  * struct chario_buffers - the buffers of an open file
- * @lock: lock that protects the change of names, and @is_closed
+ * @lock: lock that protects the change of handles, and @is_closed
  * @is_closed: true if no buffer can be added
- * @next: start of the search for a free name, so that a name is not used again soon
+ * @next: start of the search for a free handle, so that a handle is not used again soon
  * @physical: list of buffers that a transfer may name by physical address; for
  *	readers under RCU
- * @leaves: buffers by name; leaves are made when they are needed
+ * @leaves: buffers by handle; leaves are made when they are needed
  */
 struct chario_buffers {
-	struct mutex lock; /* change of names, is_closed */
+	struct mutex lock; /* change of handles, is_closed */
 	bool is_closed;
 	unsigned int next;
 	struct hlist_head physical;

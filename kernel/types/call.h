@@ -44,7 +44,7 @@ struct chario_async {
  * @taken_from: queue of @taken
  * @iter: memory of the caller; NULL for a buffer, and for a flush
  * @buffers: buffers of the open file, if the memory is a buffer; else NULL
- * @buffer_id: name of the buffer
+ * @handle: handle of the buffer
  * @buffer_offset: byte offset of the first byte in the buffer
  * @slice_bytes: bytes that must lie in the buffer
  * @bytes: the part of @slice_bytes, or of @iter, that lies on the disk
@@ -71,7 +71,7 @@ struct chario_call {
 	struct chario_queue *taken_from;
 	struct iov_iter *iter;
 	struct chario_buffers *buffers;
-	u32 buffer_id;
+	u32 handle;
 	u64 buffer_offset;
 	u64 slice_bytes;
 	size_t bytes;

@@ -106,7 +106,7 @@ struct chario_queue_ops {
  * @no_prep_bytes: a command that ends at most this many bytes behind the start of
  *	its first page needs no prep(); 0: all do
  * @polled: true if the device sends no interrupt for this queue
- * @reserved: true for a private queue, which one open file has at a time
+ * @is_private: true for a private queue, which one open file has at a time
  * @busy: bitmap of slots that are taken; set and cleared without the lock
  * @order: array in which slots are sorted, used under @lock
  * @slot_wait: wait queue for a free slot, and of chario_queue_drain()
@@ -148,7 +148,7 @@ struct chario_queue {
 	u32 word_value;
 	bool has_lists;
 	bool polled;
-	bool reserved;
+	bool is_private;
 	unsigned long *busy;
 	u16 *order;
 	wait_queue_head_t slot_wait;

@@ -46,7 +46,7 @@ def test_memory_of_another_driver(guest: Guest, guest_program: Programs, disk: s
 
 @pytest.mark.parametrize("exporter", EXPORTERS)
 def test_imports_that_are_refused(guest: Guest, guest_program: Programs, disk: str, exporter: str) -> None:
-    """Longer than it is, crooked, no dma-buf, no descriptor; a mapping of it is the exporter's business."""
+    """Longer than it is, misaligned, no dma-buf, no descriptor; a mapping of it is the exporter's business."""
     need(guest, exporter)
     script = [f"{exporter} 0 {MIB}", f"import 1 0 {MIB + BLOCK}", "import 1 0 0", "import 1 0 2", f"import 1 0 {MIB} 4",
               f"import 1 5 {MIB}", f"import 1 0 {MIB}", f"map 2 4096 {MIB}", "export 1", "close 0",

@@ -89,7 +89,7 @@ def disk(keeper: FileGuest, request: pytest.FixtureRequest) -> Disk:
 VECTORS = {
     "one element": "{bytes}:0",
     "two elements": "{half}:0 {half}:0",
-    "crooked elements": "{half}:4 {half}:512",
+    "misaligned elements": "{half}:4 {half}:512",
 }
 
 

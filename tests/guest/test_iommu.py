@@ -146,7 +146,7 @@ def test_ordinary_calls(rig: Rig, guest_program: Programs, skew: int) -> None:
 @pytest.mark.parametrize(
     "make", [[f"heap 0 {2 * MIB}", "register 0"], [f"heap 0 {2 * MIB} 512", "register 0"], [f"pool 0 {2 * MIB}"],
              [f"pool 0 {2 * MIB} {STREAMING}"], [f"window 0 {HIDDEN} {2 * MIB}"]],
-    ids=["registered", "crooked", "pool", "streaming", "window"],
+    ids=["registered", "misaligned", "pool", "streaming", "window"],
 )  # fmt: skip
 def test_buffers(rig: Rig, guest_program: Programs, make: list[str]) -> None:
     """Slices of many sizes, both ways; who gives a buffer back, or ends, leaves nothing mapped."""

@@ -105,14 +105,14 @@ def test_transfers_that_name_a_physical_address(board: Board, guest_program: Pro
 
 
 def test_buffers_that_are_refused(board: Board, guest_program: Programs) -> None:
-    """Outside of what is open, in System RAM, crooked, overflowing, or without CAP_SYS_RAWIO."""
+    """Outside of what is open, in System RAM, misaligned, overflowing, or without CAP_SYS_RAWIO."""
     outside = [(HIDDEN - PAGE, 2 * PAGE), (HIDDEN + HIDDEN_BYTES - PAGE, 2 * PAGE), (0x10_0000, PAGE), (0, PAGE),
                (board.bar, PAGE), (2**64 - PAGE, 2 * PAGE), (HIDDEN, 2**40)]  # fmt: skip
     script = [f"create {WINDOW} 0 {address} {size}" for address, size in outside]
     assert run(board.guest, guest_program, board.disk, script) == ["ENXIO"] * len(script)
-    crooked = [f"create {WINDOW} 0 {HIDDEN + 4} {PAGE}", f"create {WINDOW} 0 {HIDDEN} {PAGE + 512}",
+    misaligned = [f"create {WINDOW} 0 {HIDDEN + 4} {PAGE}", f"create {WINDOW} 0 {HIDDEN} {PAGE + 512}",
                f"create {WINDOW} 4 {HIDDEN} {PAGE}", f"create {WINDOW} 0 {HIDDEN} 0"]  # fmt: skip
-    assert run(board.guest, guest_program, board.disk, crooked) == ["EINVAL"] * len(crooked)
+    assert run(board.guest, guest_program, board.disk, misaligned) == ["EINVAL"] * len(misaligned)
     program = board.guest.push(guest_program("buffers"))
     board.guest.must(f"chmod 666 {board.disk}")
     plain = f"setpriv --reuid=65534 --clear-groups {program} {board.disk}"
@@ -121,7 +121,7 @@ def test_buffers_that_are_refused(board: Board, guest_program: Programs) -> None
 
 
 def test_windows_that_are_refused(board: Board) -> None:
-    """System RAM, what a driver or another window has, crooked and endless ranges; the log says why."""
+    """System RAM, what a driver or another window has, misaligned and endless ranges; the log says why."""
     registers = bar_address(board.guest, bdf(board.guest, 0))
     because = {
         "0x1000000+1M": ("Operation not permitted", "System RAM"),

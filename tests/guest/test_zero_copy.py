@@ -71,7 +71,7 @@ def test_a_recording_of_a_dmabuf(recorder: Recorder, guest_program: Programs, ex
     """The drive takes the records from another driver's memory, also when its descriptor has been closed meanwhile.
 
     The memory is filled by the drive, is mapped nowhere in the program, and costs no command more than any other.
-    Imports and records that are too long, or crooked, are refused, and leave no trace in the recording.
+    Imports and records that are too long, or misaligned, are refused, and leave no trace in the recording.
     """
     need(recorder.guest, exporter)
     assert recorder.cost(guest_program, exporter) == COST

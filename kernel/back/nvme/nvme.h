@@ -297,7 +297,7 @@ struct chario_nvme {
  * @irq_cpu: CPU that takes the interrupt, if @own_vector
  * @irq_is_elsewhere: an administrator has moved the interrupt to another CPU
  * @irq_choice: notifier of such a move
- * @taken: an open file has the queue; only for a reserved queue
+ * @taken: an open file has the queue; only for a private queue
  * @stuck: the queue's file is closed, but the controller has not deleted the queue
  * @urgent: the controller serves the queue before others
  * @give_work: releases the queue
@@ -417,7 +417,7 @@ void chario_nvme_queues_delete(struct chario_nvme *ctrl);
 void chario_nvme_queues_forget(struct chario_nvme *ctrl);
 void chario_nvme_queues_stop(struct chario_nvme *ctrl);
 u32 chario_nvme_queues_max_bytes(const struct chario_nvme *ctrl);
-unsigned int chario_nvme_queues_nr_reserved(void);
+unsigned int chario_nvme_queues_nr_private(void);
 
 /* irq.c */
 int chario_nvme_queue_request_irq(struct chario_nvme_queue *nq, int cpu);

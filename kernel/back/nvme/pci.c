@@ -88,7 +88,7 @@ static int set_up_dma(struct chario_nvme *ctrl)
 static int get_vectors(struct chario_nvme *ctrl)
 {
 	int ret = pci_alloc_irq_vectors(ctrl->pdev, 1, 1 + num_possible_cpus() +
-					chario_nvme_queues_nr_reserved(),
+					chario_nvme_queues_nr_private(),
 					PCI_IRQ_ALL_TYPES);
 
 	if (ret < 0)

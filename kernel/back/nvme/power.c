@@ -9,7 +9,7 @@
  * is up, so that recovery takes no longer.
  *
  * An interrupt vector has a setting too, while it has a queue: all settings are updated
- * when an open file has got a queue of its own.
+ * when an open file has got a private queue.
  *
  * The power management of the link is turned off in the link control registers of both
  * ends.  pci_disable_link_state() is not used, because nothing undoes it.

@@ -23,7 +23,7 @@ static struct chario_nvme_queue *find_free(struct chario_nvme *ctrl)
 	for (i = 0; i < ctrl->drive.nr_queues; i++) {
 		struct chario_nvme_queue *nq = chario_nvme_queue_at(ctrl, i);
 
-		if (nq->core.reserved && !nq->taken)
+		if (nq->core.is_private && !nq->taken)
 			return nq;
 	}
 	return NULL;

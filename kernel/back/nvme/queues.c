@@ -44,11 +44,11 @@ u32 chario_nvme_queues_max_bytes(const struct chario_nvme *ctrl)
 }
 
 /**
- * chario_nvme_queues_nr_reserved() - the number of queues to set aside for open files
+ * chario_nvme_queues_nr_private() - the number of queues to set aside for open files
  *
  * Return: the number that is requested; the drive may grant fewer.
  */
-unsigned int chario_nvme_queues_nr_reserved(void)
+unsigned int chario_nvme_queues_nr_private(void)
 {
 	return private_queues;
 }
@@ -65,7 +65,7 @@ static int plan_queues(struct chario_nvme *ctrl, unsigned int *nr_irq,
 			    min_t(unsigned int, poll_queues, cpus);
 	int ret;
 
-	*nr_queues = min(cpus + poll + chario_nvme_queues_nr_reserved(),
+	*nr_queues = min(cpus + poll + chario_nvme_queues_nr_private(),
 			 ctrl->max_queues);
 	ret = chario_nvme_admin_set_queues(ctrl, nr_queues);
 	if (ret)
@@ -124,12 +124,12 @@ static void deinit_rings(struct chario_nvme *ctrl, struct chario_nvme_queue *nq)
 static int init_queue(struct chario_nvme *ctrl, unsigned int index,
 		      unsigned int nr_shared)
 {
-	bool reserved = index >= nr_shared;
-	bool polled = !reserved && index >= ctrl->nr_irq;
+	bool is_private = index >= nr_shared;
+	bool polled = !is_private && index >= ctrl->nr_irq;
 	unsigned int entries = DIV_ROUND_UP(ctrl->max_command_bytes,
 					    1U << ctrl->page_shift);
 	/* Polled queues are in between, and have no interrupt. */
-	unsigned int nth_irq = reserved ? index - nr_shared + ctrl->nr_irq :
+	unsigned int nth_irq = is_private ? index - nr_shared + ctrl->nr_irq :
 			       index;
 	struct chario_nvme_queue *nq;
 	int ret;
@@ -160,7 +160,7 @@ static int init_queue(struct chario_nvme *ctrl, unsigned int index,
 	}
 	nq->tag_mask = roundup_pow_of_two(nq->core.max_depth) - 1;
 	nq->core.no_prep_bytes = 1U << ctrl->page_shift;
-	nq->core.reserved = reserved;
+	nq->core.is_private = is_private;
 	chario_drive_add_queue(&ctrl->drive, &nq->core);
 	return init_rings(ctrl, nq);
 }
@@ -208,7 +208,7 @@ int chario_nvme_queues_start(struct chario_nvme *ctrl)
 /* Is the queue shared, or private and taken by a file? */
 static bool queues_is_wanted(const struct chario_nvme_queue *nq)
 {
-	return !nq->core.reserved || (nq->taken && !nq->stuck);
+	return !nq->core.is_private || (nq->taken && !nq->stuck);
 }
 
 /**

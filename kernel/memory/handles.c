@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The names of the buffers in an open file: given, looked up, taken away.
+ * The handles of the buffers in an open file: given, looked up, taken away.
  *
- * Calls look a name up without a lock by chario_buffer_find().
+ * Calls look a handle up without a lock by chario_buffer_find().
  */
 #include <linux/slab.h>
 
 #include "memory/buffer.h"
 #include "trace.h"
 
-#define MAX_ID		(CHARIO_BUFFER_LEAVES * CHARIO_BUFFER_LEAF - 1)
+#define MAX_HANDLE		(CHARIO_BUFFER_LEAVES * CHARIO_BUFFER_LEAF - 1)
 
 static struct chario_buffer **find_slot(struct chario_buffers *buffers,
-					unsigned int id)
+					unsigned int handle)
 {
-	struct chario_buffer ***leaf = &buffers->leaves[id / CHARIO_BUFFER_LEAF];
+	struct chario_buffer ***leaf = &buffers->leaves[handle / CHARIO_BUFFER_LEAF];
 	struct chario_buffer **slots = *leaf;
 
 	if (!slots) {
@@ -25,28 +25,28 @@ static struct chario_buffer **find_slot(struct chario_buffers *buffers,
 		/* Pairs with chario_buffer_find(): the leaf is zeroed before. */
 		smp_store_release(leaf, slots);
 	}
-	return &slots[id % CHARIO_BUFFER_LEAF];
+	return &slots[handle % CHARIO_BUFFER_LEAF];
 }
 
-/* Give a buffer the next free name.  Under the lock of the names. */
-static int names_enter(struct chario_buffers *buffers, struct chario_buffer *buf,
-		       u32 *id)
+/* Give a buffer the next free handle.  Under the lock of the handles. */
+static int handles_enter(struct chario_buffers *buffers, struct chario_buffer *buf,
+			 u32 *handle)
 {
 	unsigned int tries;
 
 	if (buffers->is_closed)
 		return -EBUSY;
-	for (tries = 0; tries < MAX_ID; tries++) {
+	for (tries = 0; tries < MAX_HANDLE; tries++) {
 		unsigned int candidate = 1 + buffers->next;
 		struct chario_buffer **slot = find_slot(buffers, candidate);
 
 		if (IS_ERR(slot))
 			return PTR_ERR(slot);
-		buffers->next = candidate % MAX_ID;
+		buffers->next = candidate % MAX_HANDLE;
 		if (*slot)
 			continue;
-		*id = candidate;
-		buf->id = candidate;
+		*handle = candidate;
+		buf->handle = candidate;
 		if (buf->is_physical)
 			hlist_add_head_rcu(&buf->physical, &buffers->physical);
 		trace_buffer(buf);
@@ -58,57 +58,57 @@ static int names_enter(struct chario_buffers *buffers, struct chario_buffer *buf
 }
 
 /**
- * chario_names_enter() - give a buffer a name; from then on calls find it
+ * chario_handles_enter() - give a buffer a handle; from then on calls find it
  * @buffers: buffers of the open file
  * @buf: the buffer
- * @id: place for the name
+ * @handle: place for the handle
  *
  * Return: 0, ENOSPC, ENOMEM; EBUSY if the file takes no buffers any more.
  */
-int chario_names_enter(struct chario_buffers *buffers,
-		       struct chario_buffer *buf, u32 *id)
+int chario_handles_enter(struct chario_buffers *buffers,
+			 struct chario_buffer *buf, u32 *handle)
 {
 	int ret;
 
 	mutex_lock(&buffers->lock);
-	ret = names_enter(buffers, buf, id);
+	ret = handles_enter(buffers, buf, handle);
 	mutex_unlock(&buffers->lock);
 	return ret;
 }
 
 /**
- * chario_names_look_up() - find the slot of a name
+ * chario_handles_look_up() - find the slot of a handle
  * @buffers: buffers of the open file
- * @id: any number
+ * @handle: any number
  *
  * Context: under @buffers->lock.
- * Return: the slot, which may be empty; NULL if the number is no name.
+ * Return: the slot, which may be empty; NULL if the number is no handle.
  */
-struct chario_buffer **chario_names_look_up(struct chario_buffers *buffers,
-					    u64 id)
+struct chario_buffer **chario_handles_look_up(struct chario_buffers *buffers,
+					      u64 handle)
 {
 	struct chario_buffer **slots;
 
-	if (id > MAX_ID)
+	if (handle > MAX_HANDLE)
 		return NULL;
-	slots = buffers->leaves[id / CHARIO_BUFFER_LEAF];
-	return slots ? &slots[id % CHARIO_BUFFER_LEAF] : NULL;
+	slots = buffers->leaves[handle / CHARIO_BUFFER_LEAF];
+	return slots ? &slots[handle % CHARIO_BUFFER_LEAF] : NULL;
 }
 
 /**
- * chario_names_take_out() - take the name of a buffer away
+ * chario_handles_take_out() - take the handle of a buffer away
  * @buffers: buffers of the open file
- * @id: the name
+ * @handle: the handle
  *
  * Return: the buffer, which calls may still use, or NULL.
  */
-struct chario_buffer *chario_names_take_out(struct chario_buffers *buffers,
-					    u32 id)
+struct chario_buffer *chario_handles_take_out(struct chario_buffers *buffers,
+					      u32 handle)
 {
 	struct chario_buffer **slot, *buf = NULL;
 
 	mutex_lock(&buffers->lock);
-	slot = chario_names_look_up(buffers, id);
+	slot = chario_handles_look_up(buffers, handle);
 	if (slot) {
 		buf = *slot;
 		WRITE_ONCE(*slot, NULL);
@@ -120,19 +120,19 @@ struct chario_buffer *chario_names_take_out(struct chario_buffers *buffers,
 }
 
 /**
- * chario_names_borrow() - find a buffer for another use than a call
+ * chario_handles_borrow() - find a buffer for another use than a call
  * @buffers: buffers of the open file
- * @id: the name
+ * @handle: the handle
  *
  * Return: the buffer, counted in its @users; or NULL.
  */
-struct chario_buffer *chario_names_borrow(struct chario_buffers *buffers,
-					  u32 id)
+struct chario_buffer *chario_handles_borrow(struct chario_buffers *buffers,
+					    u32 handle)
 {
 	struct chario_buffer **slot, *buf = NULL;
 
 	mutex_lock(&buffers->lock);
-	slot = chario_names_look_up(buffers, id);
+	slot = chario_handles_look_up(buffers, handle);
 	if (slot)
 		buf = *slot;
 	if (buf)
@@ -142,20 +142,20 @@ struct chario_buffer *chario_names_borrow(struct chario_buffers *buffers,
 }
 
 /**
- * chario_names_is_empty() - tell if a file has no buffer
+ * chario_handles_is_empty() - tell if a file has no buffer
  * @buffers: buffers of the open file
  *
  * Context: under @buffers->lock.
  */
-bool chario_names_is_empty(struct chario_buffers *buffers)
+bool chario_handles_is_empty(struct chario_buffers *buffers)
 {
-	u64 id;
+	u64 handle;
 
-	for (id = 0; id <= MAX_ID; id++) {
-		struct chario_buffer **slot = chario_names_look_up(buffers, id);
+	for (handle = 0; handle <= MAX_HANDLE; handle++) {
+		struct chario_buffer **slot = chario_handles_look_up(buffers, handle);
 
 		if (!slot)
-			id |= CHARIO_BUFFER_LEAF - 1;
+			handle |= CHARIO_BUFFER_LEAF - 1;
 		else if (*slot)
 			return false;
 	}
@@ -163,16 +163,16 @@ bool chario_names_is_empty(struct chario_buffers *buffers)
 }
 
 /**
- * chario_names_resolve() - find memory by its physical address
+ * chario_handles_resolve() - find memory by its physical address
  * @buffers: buffers of the open file
  * @address: the physical address
- * @id: place for the name of a buffer that the address is inside
+ * @handle: place for the handle of a buffer that the address is inside
  * @offset: place for the byte offset in this buffer
  *
- * Return: 0 or ENOENT.  Nothing keeps the buffer, so the name may be invalid by now.
+ * Return: 0 or ENOENT.  Nothing keeps the buffer, so the handle may be invalid by now.
  */
-int chario_names_resolve(struct chario_buffers *buffers, u64 address, u32 *id,
-			 u64 *offset)
+int chario_handles_resolve(struct chario_buffers *buffers, u64 address, u32 *handle,
+			   u64 *offset)
 {
 	const struct chario_buffer *buf;
 	int ret = -ENOENT;
@@ -182,7 +182,7 @@ int chario_names_resolve(struct chario_buffers *buffers, u64 address, u32 *id,
 		if (address < buf->address ||
 		    address - buf->address >= buf->bytes)
 			continue;
-		*id = buf->id;
+		*handle = buf->handle;
 		*offset = address - buf->address;
 		ret = 0;
 		break;
