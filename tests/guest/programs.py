@@ -29,13 +29,13 @@ def compiler() -> str:
 def compile_program(name: str, bits: int = 64) -> Path:
     """The program, compiled once for this content; of 32 bits, it brings its libraries along."""
     source = SOURCES / f"{name}.c"
-    kernel_files = [*(TOP / "kernel/uapi").rglob("*.h"), *(TOP / "kernel/core").glob("split.*")]
+    kernel_files = [*(TOP / "kernel/uapi").rglob("*.h"), *(TOP / "kernel/types").glob("split.*")]
     headers = sorted([*SOURCES.rglob("*.h"), *kernel_files])
     flags, library = [*CFLAGS, *CFLAGS_32] if bits == 32 else [*CFLAGS], sorted((SOURCES / name).glob("*.c"))
     if re.search("#include <chario/(?!uapi)", source.read_text()):
         # xxHash comes along in its header: there is no library of 32 bits.
         flags += ["-D_GNU_SOURCE=", '-DCHARIO_VERSION="tests"', "-DXXH_INLINE_ALL"]
-        flags += [f"-I{TOP / folder}" for folder in ("lib/include", "lib/src", "kernel/core")]
+        flags += [f"-I{TOP / folder}" for folder in ("lib/include", "lib/src", "kernel/types")]
         library += sorted((TOP / "lib/src").rglob("*.c"))
         headers += sorted((TOP / "lib").rglob("*.h"))
         library += [SOURCES / "library32.c"] if bits == 32 else []

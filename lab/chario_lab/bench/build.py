@@ -32,7 +32,7 @@ class Tools:
 def build_tools() -> Tools:
     """Both parts, compiled anew only when a source has changed."""
     plugin = ("-std=gnu11", "-O2", "-fPIC", "-shared", "-pthread", "-fvisibility=hidden")
-    includes = [f"-I{LAB.parent / folder}" for folder in ("lib/include", "lib/src", "kernel/uapi", "kernel/core")]
+    includes = [f"-I{LAB.parent / folder}" for folder in ("lib/include", "lib/src", "kernel/uapi", "kernel/types")]
     # The library brings a file format along, which wants ISA-L: Debian has no static one, and nobody here uses it.
     unused = ("-ffunction-sections", "-Wl,--gc-sections")
     program = ("-std=gnu11", "-O2", "-static", *unused, "-D_GNU_SOURCE=", '-DCHARIO_VERSION="bench"', *includes)
