@@ -35,7 +35,7 @@
 #include "memory/locked.h"
 #include "memory/pages.h"
 #include "queue/edge.h"
-#include "request/request.h"
+#include "request/run.h"
 #include "trace.h"
 #include "types/queue.h"
 
@@ -165,7 +165,7 @@ static ssize_t move_direct(struct chario_file *cf, struct iov_iter *iter,
 	call.iter = iter;
 	if (fua)
 		chario_call_set_durable(&call);
-	ret = chario_request_run(&call);
+	ret = chario_run(&call);
 	/* A call that was cut short ends here: @iter has been advanced too far. */
 	if (ret == bytes)
 		iov_iter_reexpand(iter, rest);

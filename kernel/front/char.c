@@ -16,8 +16,8 @@
 #include "memory/buffer.h"
 #include "memory/pages.h"
 #include "queue/queue.h"
-#include "request/flight.h"
-#include "request/request.h"
+#include "request/single.h"
+#include "request/run.h"
 #include "trace.h"
 
 static void close_file(struct chario_file *cf)
@@ -150,7 +150,7 @@ static ssize_t char_transfer(struct kiocb *iocb, struct iov_iter *iter,
 		if (ret)
 			return ret;
 	}
-	ret = chario_request_run(&call);
+	ret = chario_run(&call);
 	if (ret > 0)
 		iocb->ki_pos += ret;
 	return ret;
@@ -187,7 +187,7 @@ static noinline ssize_t transfer_late(struct chario_file *cf,
 	struct chario_call call chario_uninitialized;
 	int ret = start_common(&call, cf, pos, op, flags);
 
-	return ret ?: chario_flight_single_late(&call, addr, bytes);
+	return ret ?: chario_single_run_late(&call, addr, bytes);
 }
 
 static __always_inline ssize_t transfer_common(struct chario_file *cf,
@@ -202,7 +202,7 @@ static __always_inline ssize_t transfer_common(struct chario_file *cf,
 	ret = start_common(&call, cf, *pos, op, flags);
 	if (ret)
 		return ret;
-	ret = chario_flight_try_single(&call, addr, bytes);
+	ret = chario_single_run(&call, addr, bytes);
 	if (unlikely(ret == -EFAULT))
 		ret = transfer_late(cf, addr, bytes, *pos, op, flags);
 	if (likely(ret > 0))
@@ -335,7 +335,7 @@ static int chario_fsync(struct file *file, loff_t start, loff_t end,
 		return 0;
 	trace_enter(cf->cio, CHARIO_OP_FLUSH, 0, 0);
 	chario_call_start(&call, cf, CHARIO_OP_FLUSH, 0);
-	return chario_request_run(&call);
+	return chario_run(&call);
 }
 
 static int chario_mmap(struct file *file, struct vm_area_struct *vma)

@@ -11,7 +11,7 @@
 #include "front/patch.h"
 #include "queue/edge.h"
 #include "queue/queue.h"
-#include "request/request.h"
+#include "request/run.h"
 #include "types/device.h"
 
 /**
@@ -44,7 +44,7 @@ int chario_move(struct chario_file *cf, const struct chario_move *m)
 		call.taken = m->taken;
 		call.completion = CHARIO_COMPLETION_IRQ;
 	}
-	ret = chario_request_run(&call);
+	ret = chario_run(&call);
 	if (ret < 0)
 		return ret;
 	return ret == m->bytes ? 0 : -EIO;

@@ -9,8 +9,8 @@
 #include "front/bytes.h"
 #include "front/call.h"
 #include "front/front.h"
-#include "request/flight.h"
-#include "request/request.h"
+#include "request/single.h"
+#include "request/run.h"
 #include "trace.h"
 #include "types/device.h"
 
@@ -66,12 +66,20 @@ static inline int check(const struct chario_transfer *t, fmode_t mode)
 	return 0;
 }
 
-static inline void transfer_start(struct chario_call *call, struct chario_file *cf,
-				  const struct chario_transfer *t)
+/*
+ * Fills in the call of a transfer.  An asynchronous call is polled only if its flags
+ * request that.
+ */
+static __always_inline void transfer_start(struct chario_call *call,
+					   struct chario_file *cf,
+					   const struct chario_transfer *t,
+					   size_t bytes, bool is_async)
 {
 	chario_call_start(call, cf, t->op, t->disk_offset);
 	if (t->flags & CHARIO_TRANSFER_POLL)
 		call->completion = CHARIO_COMPLETION_POLL;
+	else if (is_async)
+		call->completion = CHARIO_COMPLETION_IRQ;
 	if (unlikely(t->flags & (CHARIO_TRANSFER_FUA | CHARIO_TRANSFER_NOWAIT))) {
 		call->nowait = t->flags & CHARIO_TRANSFER_NOWAIT;
 		if (t->flags & CHARIO_TRANSFER_FUA)
@@ -80,6 +88,11 @@ static inline void transfer_start(struct chario_call *call, struct chario_file *
 	if (unlikely(t->deadline_ns))
 		call->expires = jiffies + 1 +
 				nsecs_to_jiffies(t->deadline_ns + TICK_NSEC - 1);
+	call->buffers = cf->buffers;
+	call->handle = t->buffer;
+	call->buffer_offset = t->buffer_offset;
+	call->slice_bytes = t->bytes;
+	call->bytes = bytes;
 }
 
 /* Writes the bytes that a file of any size has gathered. */
@@ -90,8 +103,8 @@ static int flush_bytes(struct chario_file *cf, bool nowait)
 	return nowait ? -EAGAIN : chario_bytes_flush(cf, true);
 }
 
-static ssize_t flush(struct chario_file *cf, const struct chario_transfer *t,
-		     bool nowait)
+static noinline ssize_t flush(struct chario_file *cf,
+			      const struct chario_transfer *t, bool nowait)
 {
 	struct chario_call call chario_uninitialized;
 	int ret;
@@ -108,58 +121,12 @@ static ssize_t flush(struct chario_file *cf, const struct chario_transfer *t,
 	if (nowait)
 		return -EAGAIN;
 	trace_enter(cf->cio, CHARIO_OP_FLUSH, 0, 0);
-	transfer_start(&call, cf, t);
-	return chario_request_run(&call);
+	transfer_start(&call, cf, t, 0, false);
+	call.buffers = NULL;
+	return chario_run(&call);
 }
 
-static inline void set_slice(struct chario_call *call,
-			     struct chario_file *cf,
-			     const struct chario_transfer *t, size_t bytes)
-{
-	call->buffers = cf->buffers;
-	call->handle = t->buffer;
-	call->buffer_offset = t->buffer_offset;
-	call->slice_bytes = t->bytes;
-	call->bytes = bytes;
-}
-
-/* Transfers by one command, for a caller that waits: the call can live in registers. */
-static __always_inline ssize_t transfer_single(struct chario_file *cf,
-					       const struct chario_transfer *t,
-					       u32 bytes)
-{
-	struct chario_call call chario_uninitialized;
-
-	transfer_start(&call, cf, t);
-	set_slice(&call, cf, t, bytes);
-	return chario_flight_try_single(&call, 0, bytes);
-}
-
-/* An asynchronous call is polled only if its flags request that. */
-static inline void set_async(struct chario_call *call,
-			     const struct chario_transfer *t, bool nowait)
-{
-	call->nowait |= nowait;
-	if (!(t->flags & CHARIO_TRANSFER_POLL))
-		call->completion = CHARIO_COMPLETION_IRQ;
-}
-
-/*
- * Transfers by one command, for a caller that does not wait.  Returns EAGAIN when no
- * command is free.
- */
-static __always_inline ssize_t
-transfer_single_async(struct chario_file *cf, const struct chario_transfer *t,
-		      u32 bytes, const struct chario_async *async)
-{
-	struct chario_call call chario_uninitialized;
-
-	transfer_start(&call, cf, t);
-	set_slice(&call, cf, t, bytes);
-	set_async(&call, t, true);
-	return chario_flight_send(&call, bytes, async);
-}
-
+/* Transfers with any number of commands, or memory that is named by its address. */
 static noinline ssize_t transfer_any(struct chario_file *cf,
 				     const struct chario_transfer *t,
 				     size_t bytes,
@@ -167,60 +134,60 @@ static noinline ssize_t transfer_any(struct chario_file *cf,
 				     bool nowait)
 {
 	struct chario_call call chario_uninitialized;
-
-	transfer_start(&call, cf, t);
-	set_slice(&call, cf, t, bytes);
-	if (async) {
-		call.async = *async;
-		set_async(&call, t, nowait);
-	}
-	return chario_request_run(&call);
-}
-
-static noinline ssize_t transfer_physical(struct chario_file *cf,
-					  const struct chario_transfer *t,
-					  size_t bytes,
-					  const struct chario_async *async,
-					  bool nowait)
-{
-	struct chario_transfer resolved = *t;
 	int ret;
 
-	if (t->buffer)
-		return -EINVAL;
-	ret = chario_handles_resolve(cf->buffers, t->buffer_offset,
-				     &resolved.buffer, &resolved.buffer_offset);
-	return ret ?: transfer_any(cf, &resolved, bytes, async, nowait);
+	transfer_start(&call, cf, t, bytes, async);
+	if (async) {
+		call.async = *async;
+		call.nowait |= nowait;
+	}
+	if (t->flags & CHARIO_TRANSFER_PHYSICAL) {
+		if (t->buffer)
+			return -EINVAL;
+		ret = chario_handles_resolve(cf->buffers, t->buffer_offset,
+					     &call.handle, &call.buffer_offset);
+		if (ret)
+			return ret;
+	}
+	return chario_run(&call);
 }
 
-static __always_inline ssize_t transfer_transfer(struct chario_file *cf,
-						 const struct chario_transfer *t,
-						 const struct chario_async *async,
-						 bool nowait)
+/*
+ * Performs a transfer.  A call of one command is made here, where it can live in
+ * registers.
+ */
+static __always_inline ssize_t transfer(struct file *file,
+					const struct chario_transfer *t,
+					const struct chario_async *async,
+					bool nowait)
 {
-	size_t bytes;
-	ssize_t ret;
+	struct chario_file *cf = file->private_data;
+	struct chario_call call chario_uninitialized;
+	ssize_t bytes, ret;
 
+	ret = check(t, file->f_mode);
+	if (unlikely(ret))
+		return ret;
+	if (unlikely(t->op == CHARIO_TRANSFER_FLUSH))
+		return flush(cf, t, nowait);
 	trace_enter(cf->cio, t->op, t->disk_offset, t->bytes);
 	if (unlikely((t->buffer_offset & cf->cio->dma_mask) ||
 		     (t->bytes & cf->cio->block_mask)))
 		return -EINVAL;
-	ret = chario_call_clip(cf->cio, t->disk_offset,
-			       min_t(u64, t->bytes, CHARIO_TRANSFER_MAX),
-			       t->op);
-	if (unlikely(ret <= 0))
-		return ret;
-	if (unlikely(t->flags & CHARIO_TRANSFER_PHYSICAL))
-		return transfer_physical(cf, t, ret, async, nowait);
-	if (unlikely(!chario_flight_is_single(cf->cio, ret)))
-		return transfer_any(cf, t, ret, async, nowait);
-	if (!async)
-		return transfer_single(cf, t, ret);
-	bytes = ret;
-	ret = transfer_single_async(cf, t, bytes, async);
-	if (unlikely(ret == -EAGAIN))
+	bytes = chario_call_clip(cf->cio, t->disk_offset,
+				 min_t(u64, t->bytes, CHARIO_TRANSFER_MAX),
+				 t->op);
+	if (unlikely(bytes <= 0))
+		return bytes;
+	if (unlikely((t->flags & CHARIO_TRANSFER_PHYSICAL) ||
+		     !chario_single_fits(cf->cio, bytes)))
 		return transfer_any(cf, t, bytes, async, nowait);
-	return ret;
+	transfer_start(&call, cf, t, bytes, async);
+	if (!async)
+		return chario_single_run(&call, 0, bytes);
+	ret = chario_single_send(&call, bytes, async);
+	return likely(ret != -EAGAIN) ? ret :
+	       transfer_any(cf, t, bytes, async, nowait);
 }
 
 /**
@@ -235,14 +202,7 @@ static __always_inline ssize_t transfer_transfer(struct chario_file *cf,
 ssize_t chario_transfer_run(struct file *file, const struct chario_transfer *t,
 			    const struct chario_async *async, bool nowait)
 {
-	struct chario_file *cf = file->private_data;
-	int ret = check(t, file->f_mode);
-
-	if (unlikely(ret))
-		return ret;
-	if (unlikely(t->op == CHARIO_TRANSFER_FLUSH))
-		return flush(cf, t, nowait);
-	return transfer_transfer(cf, t, async, nowait);
+	return transfer(file, t, async, nowait);
 }
 
 /**
@@ -254,17 +214,8 @@ ssize_t chario_transfer_run(struct file *file, const struct chario_transfer *t,
  */
 long chario_transfer(struct file *file, const void __user *user)
 {
-	struct chario_file *cf = file->private_data;
 	struct chario_transfer t chario_uninitialized;
-	ssize_t ret;
+	int ret = chario_transfer_fetch(&t, user);
 
-	ret = chario_transfer_fetch(&t, user);
-	if (unlikely(ret))
-		return ret;
-	ret = check(&t, file->f_mode);
-	if (unlikely(ret))
-		return ret;
-	if (unlikely(t.op == CHARIO_TRANSFER_FLUSH))
-		return flush(cf, &t, false);
-	return transfer_transfer(cf, &t, NULL, false);
+	return likely(!ret) ? transfer(file, &t, NULL, false) : ret;
 }

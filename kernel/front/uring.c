@@ -63,43 +63,37 @@ static void uring_tell(void *who, ssize_t result, const void *looker)
 		io_uring_cmd_complete_in_task(ioucmd, uring_end);
 }
 
-/* The submission entry is shared with user space, so each byte is read once. */
-static int fetch(struct chario_transfer *t, struct io_uring_cmd *ioucmd,
-		 unsigned int issue_flags)
-{
-	const void *entry = chario_compat_uring_payload(ioucmd);
-
-	if (!(issue_flags & IO_URING_F_SQE128)) {
-		u64 address = READ_ONCE(*(const u64 *)entry);
-
-		return chario_transfer_fetch(t, u64_to_user_ptr(address));
-	}
-	memcpy(t, entry, sizeof(*t));
-	barrier();
-	return t->size == sizeof(*t) ? 0 : -EINVAL;
-}
-
-/* A ring that polls, polls all of its transfers; another ring polls none. */
-static int uring_apply_flags(struct chario_transfer *t, unsigned int issue_flags)
-{
-	if (issue_flags & IO_URING_F_IOPOLL)
-		t->flags |= CHARIO_TRANSFER_POLL;
-	else if (t->flags & CHARIO_TRANSFER_POLL)
-		return -EINVAL;
-	return 0;
-}
-
+/*
+ * Fetches the transfer of a command.  The submission entry is shared with user space, so
+ * each byte is read once.  A ring that polls, polls all of its transfers; another ring
+ * polls none.
+ */
 static int read_entry(struct chario_transfer *t, struct io_uring_cmd *ioucmd,
 		      unsigned int issue_flags)
 {
-	int ret;
+	const void *entry = chario_compat_uring_payload(ioucmd);
+	int ret = 0;
 
 	if (ioucmd->cmd_op != CHARIO_IOC_TRANSFER)
 		return -ENOTTY;
 	if (ioucmd->flags & IORING_URING_CMD_FIXED)
 		return -EINVAL;
-	ret = fetch(t, ioucmd, issue_flags);
-	return ret ?: uring_apply_flags(t, issue_flags);
+	if (issue_flags & IO_URING_F_SQE128) {
+		memcpy(t, entry, sizeof(*t));
+		barrier();
+		ret = t->size == sizeof(*t) ? 0 : -EINVAL;
+	} else {
+		u64 address = READ_ONCE(*(const u64 *)entry);
+
+		ret = chario_transfer_fetch(t, u64_to_user_ptr(address));
+	}
+	if (unlikely(ret))
+		return ret;
+	if (issue_flags & IO_URING_F_IOPOLL)
+		t->flags |= CHARIO_TRANSFER_POLL;
+	else if (t->flags & CHARIO_TRANSFER_POLL)
+		return -EINVAL;
+	return 0;
 }
 
 /**

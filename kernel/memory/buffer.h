@@ -8,6 +8,7 @@
 #include "types/buffer.h"
 #include "types/call.h"
 #include "types/device.h"
+#include "types/request.h"
 
 /*
  * Attributes to map physical memory that several buffers may map at once: no mapping
@@ -27,7 +28,7 @@
  * @call: a call with the handle of the buffer, and a slice
  *
  * Context: preemption off, until the buffer has been entered in a command that
- * has been taken, or counted in @users.
+ * has been taken.
  * Return: the buffer; ENOENT if there is none; EINVAL if the slice is not inside it;
  * EPERM if the device must not write to it.
  */
@@ -54,6 +55,24 @@ chario_buffer_find(const struct chario_call *call)
 	if (unlikely(buf->source) && call->op == CHARIO_OP_READ)
 		return ERR_PTR(-EPERM);
 	return buf;
+}
+
+/*
+ * Enter the buffer of a call in its request.  The buffer stays until the first
+ * command, in which the request lives, is given back.  Returns 0, or an error of
+ * chario_buffer_find().
+ */
+static inline int chario_buffer_enter(struct chario_request *req,
+				      const struct chario_call *call)
+{
+	struct chario_buffer *buf;
+
+	preempt_disable();
+	buf = chario_buffer_find(call);
+	if (!IS_ERR(buf))
+		WRITE_ONCE(req->buffer, buf);
+	preempt_enable();
+	return PTR_ERR_OR_ZERO(buf);
 }
 
 /* memory/buffer.c */

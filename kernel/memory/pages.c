@@ -87,19 +87,19 @@ size_t chario_pages_element(const struct iov_iter *iter)
 	return iov_iter_single_seg_count(iter);
 }
 
-/* Pin pages ahead anew, because the window does not hold the whole next command. */
-static int fill_window(struct chario_window *window, unsigned long addr,
-		       size_t ahead, unsigned int flags)
+/* Pin pages ahead anew, because too few are there for the whole next command. */
+static int pin_anew(struct chario_ahead *ahead, unsigned long addr,
+		    size_t wanted, unsigned int flags)
 {
-	unsigned int nr = min_t(size_t, PFN_DOWN(ahead), CHARIO_WINDOW_PAGES);
+	unsigned int nr = min_t(size_t, PFN_DOWN(wanted), CHARIO_AHEAD_PAGES);
 	int got;
 
-	chario_window_drop(window);
-	got = chario_compat_pin_present(addr, nr, flags, window->pages);
+	chario_ahead_drop(ahead);
+	got = chario_compat_pin_present(addr, nr, flags, ahead->pages);
 	if (got < 0)
 		return -EFAULT;
-	window->addr = addr;
-	window->end = got;
+	ahead->addr = addr;
+	ahead->end = got;
 	return 0;
 }
 
@@ -109,28 +109,28 @@ static int fill_window(struct chario_window *window, unsigned long addr,
  * pins its own.
  */
 static int pin_ahead(struct chario_command *cmd, unsigned long addr,
-		     struct chario_window *window, size_t ahead)
+		     struct chario_ahead *ahead, size_t wanted)
 {
 	unsigned int flags = chario_pages_flags(cmd->req->op);
 	unsigned int nr = PFN_DOWN(cmd->bytes);
 	int ret;
 
-	if (offset_in_page(addr | cmd->bytes) || nr > CHARIO_WINDOW_PAGES)
+	if (offset_in_page(addr | cmd->bytes) || nr > CHARIO_AHEAD_PAGES)
 		return chario_pages_pin_user(cmd, addr);
-	if (window->addr != addr || window->end - window->next < nr) {
-		ret = fill_window(window, addr, ahead, flags);
+	if (ahead->addr != addr || ahead->end - ahead->next < nr) {
+		ret = pin_anew(ahead, addr, wanted, flags);
 		if (unlikely(ret))
 			return ret;
-		if (unlikely(window->end < nr))
+		if (unlikely(ahead->end < nr))
 			return -EFAULT;
 	}
 	cmd->hold = CHARIO_HOLD_PIN;
 	cmd->page_offset = 0;
 	cmd->nr_pages = nr;
-	memcpy(cmd->pages, window->pages + window->next,
+	memcpy(cmd->pages, ahead->pages + ahead->next,
 	       nr * sizeof(*cmd->pages));
-	window->next += nr;
-	window->addr += cmd->bytes;
+	ahead->next += nr;
+	ahead->addr += cmd->bytes;
 	return 0;
 }
 
@@ -162,15 +162,15 @@ static noinline void take_bvec(struct chario_command *cmd, const struct iov_iter
  * chario_pages_pin() - hold the memory of a command in place
  * @cmd: a command with its @req and @bytes; its pages are filled in
  * @iter: position at the memory of the command; advanced past it
- * @window: pages pinned before, for this command and the next ones
- * @ahead: bytes of this memory that the request may want from here on; at least the
+ * @ahead: pages pinned before, for this command and the next ones
+ * @wanted: bytes of this memory that the request may want from here on; at least the
  *	bytes of the command
  *
  * Context: may sleep.
  * Return: as chario_pages_pin_user().
  */
 int chario_pages_pin(struct chario_command *cmd, struct iov_iter *iter,
-		     struct chario_window *window, size_t ahead)
+		     struct chario_ahead *ahead, size_t wanted)
 {
 	int ret = 0;
 
@@ -178,8 +178,8 @@ int chario_pages_pin(struct chario_command *cmd, struct iov_iter *iter,
 		cmd->hold = CHARIO_HOLD_CALLER;
 		take_bvec(cmd, iter);
 	} else {
-		ret = pin_ahead(cmd, chario_pages_address(iter), window,
-				ahead);
+		ret = pin_ahead(cmd, chario_pages_address(iter), ahead,
+				wanted);
 	}
 	if (likely(!ret))
 		iov_iter_advance(iter, cmd->bytes);

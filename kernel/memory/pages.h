@@ -15,36 +15,36 @@
 #include "types/queue.h"
 
 /* Largest number of pages that are pinned with one walk of the page tables. */
-#define CHARIO_WINDOW_PAGES	128
+#define CHARIO_AHEAD_PAGES	128
 
 /**
- * struct chario_window - pages pinned ahead, for the next commands of a call
+ * struct chario_ahead - pages pinned ahead, for the next commands of a call
  * @addr: user address of the first page that no command has taken yet
  * @next: index of this page
  * @end: index behind the last page
  * @pages: array of the pages; lives on the caller's stack
  */
-struct chario_window {
+struct chario_ahead {
 	unsigned long addr;
 	unsigned int next;
 	unsigned int end;
-	struct page *pages[CHARIO_WINDOW_PAGES];
+	struct page *pages[CHARIO_AHEAD_PAGES];
 };
 
-static inline void chario_window_init(struct chario_window *window)
+static inline void chario_ahead_init(struct chario_ahead *ahead)
 {
-	window->addr = 0;
-	window->next = 0;
-	window->end = 0;
+	ahead->addr = 0;
+	ahead->next = 0;
+	ahead->end = 0;
 }
 
 /* Let go of pages that no command has taken. */
-static inline void chario_window_drop(struct chario_window *window)
+static inline void chario_ahead_drop(struct chario_ahead *ahead)
 {
-	if (unlikely(window->next < window->end))
-		unpin_user_pages(window->pages + window->next,
-				 window->end - window->next);
-	chario_window_init(window);
+	if (unlikely(ahead->next < ahead->end))
+		unpin_user_pages(ahead->pages + ahead->next,
+				 ahead->end - ahead->next);
+	chario_ahead_init(ahead);
 }
 
 /* memory/pages.c */
@@ -52,7 +52,7 @@ int chario_pages_check_slow(const struct chario_device *cio,
 			    struct iov_iter *iter);
 size_t chario_pages_element(const struct iov_iter *iter);
 int chario_pages_pin(struct chario_command *cmd, struct iov_iter *iter,
-		     struct chario_window *window, size_t ahead);
+		     struct chario_ahead *ahead, size_t wanted);
 ssize_t chario_pages_fault_in(const struct iov_iter *iter, size_t bytes,
 			      enum chario_op op);
 bool chario_pages_is_dirty(const struct chario_command *cmd);

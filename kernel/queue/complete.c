@@ -86,32 +86,6 @@ void chario_complete_reaped(struct chario_queue *q, struct chario_command *cmd,
 }
 
 /**
- * chario_complete_missing() - discount commands that will not be posted
- * @q: queue of the request
- * @req: a request of which some commands have been posted; @bytes counts only those
- * @missing: number of commands that have not been posted
- * @error: reason, -errno; 0: the caller asks for these bytes again, in another request
- */
-void chario_complete_missing(struct chario_queue *q,
-			     struct chario_request *req, unsigned int missing,
-			     int error)
-{
-	struct chario_request *done;
-	unsigned long flags;
-
-	raw_spin_lock_irqsave(&q->lock, flags);
-	if (error)
-		note_error(req, req->bytes, error);
-	req->pending -= missing;
-	if (!req->pending)
-		chario_complete_request(q, req);
-	done = q->done;
-	q->done = NULL;
-	raw_spin_unlock_irqrestore(&q->lock, flags);
-	chario_complete_list(q, done);
-}
-
-/**
  * chario_complete_orphan() - detach a request from its caller
  * @req: a request in flight, not orphaned
  * @error: result for the caller, -errno
@@ -129,10 +103,9 @@ struct chario_async chario_complete_orphan(struct chario_request *req, int error
 	struct chario_command *cmd;
 
 	req->left = 0;
-	/* A command that is still being prepared is left to chario_queue_post(). */
+	/* All commands have been prepared before the first was posted. */
 	chario_for_each_command(cmd, req) {
-		if (cmd->state != CHARIO_COMMAND_IDLE)
-			chario_pages_keep(cmd);
+		chario_pages_keep(cmd);
 		req->left++;
 	}
 	req->orphaned = true;
@@ -214,13 +187,16 @@ static __always_inline void complete_put(struct chario_queue *q,
  * @q: queue of the request
  * @req: an ended request; gone afterwards
  * @mark_dirty: true if the device has written to the memory; then this may sleep
- * @result: result of the request, bytes or -errno
+ *
+ * Return: bytes in front of the first failed command; -errno if there are none.
  */
-void chario_complete_release(struct chario_queue *q,
-			     struct chario_request *req, bool mark_dirty,
-			     ssize_t result)
+ssize_t chario_complete_release(struct chario_queue *q,
+				struct chario_request *req, bool mark_dirty)
 {
+	ssize_t result = result_of(req);
+
 	complete_put(q, req, mark_dirty, result);
+	return result;
 }
 
 /* Finish a request without a caller to tell; an orphan's end may close its file. */

@@ -4,7 +4,6 @@
  */
 #include <linux/jiffies.h>
 
-#include "memory/pages.h"
 #include "queue/medium.h"
 #include "queue/queue.h"
 #include "trace.h"
@@ -79,7 +78,6 @@ static noinline void post_hampered(struct chario_queue *q,
 
 	if (q->state == CHARIO_QUEUE_DEAD || req->orphaned ||
 	    READ_ONCE(req->cio->removed)) {
-		chario_pages_keep(cmd);
 		chario_complete_command(q, cmd, q->dead_error ?:
 					(req->orphaned ? -ECANCELED : -ENODEV));
 		if (kick && q->state == CHARIO_QUEUE_LIVE)
@@ -139,17 +137,12 @@ void chario_queue_post(struct chario_queue *q, struct chario_command *cmd,
 		chario_complete_list(q, done);
 }
 
-/* Returns whether commands on a buffer can be posted without a check of each. */
-static inline bool can_post_slices(const struct chario_queue *q,
-				   const struct chario_request *req)
-{
-	return post_is_clear(q, req) && likely(q->ops->post_slices);
-}
-
-/* Post up to CHARIO_POST_BATCH commands; returns the first left.  Under q->lock. */
-static inline struct chario_command *post_slices(struct chario_queue *q,
-						 struct chario_command *first,
-						 bool kick)
+/*
+ * Post up to CHARIO_POST_BATCH commands on a buffer, which nothing stands in the way of.
+ * Returns the first that is left.  Under q->lock.
+ */
+static inline struct chario_command *
+post_slices(struct chario_queue *q, struct chario_command *first, bool kick)
 {
 	struct chario_command *left;
 
@@ -177,17 +170,17 @@ post_one_by_one(struct chario_queue *q, struct chario_command *next, bool kick)
 }
 
 /**
- * chario_queue_post_slices() - hand all commands of a request to the device
+ * chario_queue_post_all() - hand all commands of a request to the device
  * @q: the queue
- * @req: a request on a buffer; its commands are prepared, none has been posted
+ * @req: a request; its commands are prepared, none has been posted
  * @kick: true to tell the device after the last command
  *
  * Interrupts are off for CHARIO_POST_BATCH commands at most.
  *
  * Context: process, interrupts on.
  */
-void chario_queue_post_slices(struct chario_queue *q,
-			      struct chario_request *req, bool kick)
+void chario_queue_post_all(struct chario_queue *q, struct chario_request *req,
+			   bool kick)
 {
 	struct chario_command *next = req->first;
 	struct chario_request *done;
@@ -195,7 +188,8 @@ void chario_queue_post_slices(struct chario_queue *q,
 	do {
 		raw_spin_lock_irq(&q->lock);
 		/* Unposted commands keep the request pending, so next->req is valid. */
-		next = can_post_slices(q, next->req) ?
+		req = next->req;
+		next = req->buffer && q->ops->post_slices && post_is_clear(q, req) ?
 			       post_slices(q, next, kick) :
 			       post_one_by_one(q, next, kick);
 		done = chario_queue_take_done(q);

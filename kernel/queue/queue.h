@@ -66,7 +66,7 @@ static inline void chario_queue_put_chain(struct chario_queue *q,
  *
  * Return: the command; NULL if none is free.
  */
-static inline struct chario_command *
+static __always_inline struct chario_command *
 chario_queue_take_slot(struct chario_queue *q)
 {
 	unsigned int word = 0;
@@ -92,7 +92,7 @@ chario_queue_take_slot(struct chario_queue *q)
  *
  * Return: the command; EAGAIN if none is free; the queue's error if it is dead.
  */
-static inline struct chario_command *
+static __always_inline struct chario_command *
 chario_queue_try_get(struct chario_queue *q)
 {
 	struct chario_command *cmd = chario_queue_take_slot(q);
@@ -170,8 +170,8 @@ void chario_queue_hand_over(struct chario_queue *q, struct chario_command *cmd,
 			    bool kick);
 void chario_queue_post(struct chario_queue *q, struct chario_command *cmd,
 		       bool kick);
-void chario_queue_post_slices(struct chario_queue *q,
-			      struct chario_request *req, bool kick);
+void chario_queue_post_all(struct chario_queue *q, struct chario_request *req,
+			   bool kick);
 void chario_queue_kick(struct chario_queue *q);
 
 /* queue/submit.c */
@@ -194,9 +194,6 @@ void chario_complete_reaped(struct chario_queue *q, struct chario_command *cmd,
 			    int error);
 void chario_complete_request(struct chario_queue *q,
 			     struct chario_request *req);
-void chario_complete_missing(struct chario_queue *q,
-			     struct chario_request *req, unsigned int missing,
-			     int error);
 struct chario_async chario_complete_orphan(struct chario_request *req, int error);
 bool chario_complete_abandon(struct chario_queue *q,
 			     struct chario_waiter *waiter,
@@ -204,9 +201,8 @@ bool chario_complete_abandon(struct chario_queue *q,
 void chario_complete_seen(struct chario_queue *q, struct chario_request *done,
 			  const void *looker);
 void chario_complete_dirty(struct work_struct *work);
-void chario_complete_release(struct chario_queue *q,
-			     struct chario_request *req, bool mark_dirty,
-			     ssize_t result);
+ssize_t chario_complete_release(struct chario_queue *q,
+				struct chario_request *req, bool mark_dirty);
 
 /* Returns the ended requests for chario_complete_list() to finish.  Under q->lock. */
 static inline struct chario_request *

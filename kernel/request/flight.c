@@ -15,6 +15,8 @@
  * @expires: jiffies at which to give up
  * @killable: true if a fatal signal ends the wait
  *
+ * The arguments are not a call, whose members would have to be in memory then.
+ *
  * Return: as chario_queue_get().
  */
 struct chario_command *
@@ -22,9 +24,8 @@ chario_flight_wait_command(struct chario_queue *q,
 			   const struct chario_origin *origin,
 			   unsigned long expires, bool killable)
 {
-	int ret;
+	int ret = chario_origin_wait_room(origin, expires, killable);
 
-	ret = chario_origin_wait_room(origin, expires, killable);
 	return ret ? ERR_PTR(ret) : chario_queue_get(q, expires, killable);
 }
 
@@ -74,28 +75,19 @@ void chario_flight_sleep(struct chario_queue *q, struct chario_request *req,
 }
 
 /**
- * chario_flight_land() - wait for a request and let go of it
+ * chario_flight_finish() - wait for a request and let go of it
  * @flight: the request in flight
  * @call: call of the request
- * @error: set to -errno if the request did not do all that it should, else to 0
  *
- * Return: bytes in front of the first failure.
+ * Return: bytes in front of the first failure; -errno if there are none.
  */
-size_t chario_flight_land(struct chario_flight *flight,
-			  const struct chario_call *call, int *error)
+ssize_t chario_flight_finish(struct chario_flight *flight,
+			     const struct chario_call *call)
 {
-	struct chario_request *req = flight->req;
-	size_t bytes;
-
-	if (!chario_flight_wait(flight, call)) {
-		*error = chario_flight_leave(flight, call);
-		return 0;
-	}
-	bytes = req->error ? req->good : req->bytes;
-	*error = req->error;
-	chario_complete_release(flight->q, req, req->op == CHARIO_OP_READ,
-				bytes ?: *error);
-	return bytes;
+	if (!chario_flight_wait(flight, call))
+		return chario_flight_leave(flight, call);
+	return chario_complete_release(flight->q, flight->req,
+				       call->op == CHARIO_OP_READ);
 }
 
 /**
@@ -122,29 +114,4 @@ int chario_flight_fault_in(const struct chario_call *call,
 	if (ret < least)
 		return -EFAULT;
 	return time_after(jiffies, call->expires) ? -ETIMEDOUT : 0;
-}
-
-/**
- * chario_flight_single_late() - run chario_flight_single() on memory not present
- * @call: the call
- * @addr: address in user space
- * @bytes: length in bytes
- *
- * Return: as chario_request_run().
- */
-ssize_t chario_flight_single_late(const struct chario_call *call,
-				  unsigned long addr, u32 bytes)
-{
-	struct iov_iter iter;
-	ssize_t ret;
-
-	iov_iter_ubuf(&iter, call->op == CHARIO_OP_READ ? ITER_DEST :
-		      ITER_SOURCE, (void __user *)addr, bytes);
-	do {
-		ret = chario_flight_fault_in(call, &iter, bytes, bytes);
-		if (ret)
-			return ret;
-		ret = chario_flight_try_single(call, addr, bytes);
-	} while (ret == -EFAULT);
-	return ret;
 }

@@ -11,10 +11,10 @@
  *
  *   from chario_queue_get():
  *          the submitter
- *   from the first chario_queue_post():
- *          the queue; the submitter may only post the further commands
+ *   from chario_queue_post_all(), before which all commands have been prepared:
+ *          the queue
  *   from the completion of its last command:
- *          the waiter, if there is one: chario_flight_land();
+ *          the waiter, if there is one: chario_flight_finish();
  *          else the context that reaped the command: chario_complete_list()
  *
  * A caller that gives up (deadline, fatal signal) takes its waiter away from
