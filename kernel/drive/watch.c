@@ -43,10 +43,16 @@ static unsigned long recover_at(const struct chario_request *req)
 	return time_after(old, req->expires) ? old : req->expires;
 }
 
-/* Returns the time of the next step: the deadline, or recovery for an orphan. */
+/* Returns whether recovery is the next step, because nobody is told before. */
+static bool tells_nobody(const struct chario_request *req)
+{
+	return req->orphaned || (req->duty & CHARIO_DUTY_LET_GO);
+}
+
+/* Returns the time of the next step, in jiffies: the deadline, or recovery. */
 static unsigned long due_at(const struct chario_request *req)
 {
-	return req->orphaned ? recover_at(req) : req->expires;
+	return tells_nobody(req) ? recover_at(req) : req->expires;
 }
 
 /* Returns a request whose next step is due, or NULL; sets @next to the next look. */
@@ -93,10 +99,10 @@ static bool expire_one(struct chario_queue *q, bool *recover)
 		req->overdue = time_after_eq(jiffies, recover_at(req));
 		*recover |= req->overdue;
 		/* The caller of an orphan has already gone. */
-		if (!req->orphaned) {
+		if (!req->orphaned)
 			this_cpu_inc(req->cio->counters->timeouts);
+		if (!tells_nobody(req))
 			async = chario_complete_orphan(req, -ETIMEDOUT);
-		}
 	} else {
 		q->timer_armed = busy;
 		q->timer_at = next;

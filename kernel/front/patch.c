@@ -101,7 +101,7 @@ static int change_locked(struct chario_file *cf, void *bounce,
 	memcpy(bounce + offset, from, bytes);
 	m.op = CHARIO_OP_WRITE;
 	m.fua = fua;
-	m.duty |= CHARIO_DUTY_EDGE;
+	m.duty |= CHARIO_DUTY_EDGE | CHARIO_DUTY_LET_GO;
 	m.taken = taken[1];
 	return chario_move(cf, &m);
 }
@@ -144,8 +144,6 @@ int chario_patch_block(struct chario_file *cf, void *bounce, u64 pos,
 	}
 	ret = change_locked(cf, bounce, &edge, q, taken, offset, from, bytes,
 			    fua);
-	if (ret)
-		chario_edge_settle(&edge, cio);
 	chario_edge_unlock(&edge);
 	return ret;
 }

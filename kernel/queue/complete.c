@@ -79,6 +79,9 @@ void chario_complete_error(struct chario_command *cmd, int error)
 void chario_complete_reaped(struct chario_queue *q, struct chario_command *cmd,
 			    int error)
 {
+	/* An abort, which only recovery asks for. */
+	if (error == -ECANCELED && chario_request_is_given_up(cmd->req))
+		error = chario_request_give_up_error(cmd->req);
 	if (error)
 		this_cpu_inc(cmd->req->cio->counters->errors);
 	trace_reap(q, cmd, error);

@@ -170,21 +170,6 @@ int chario_edge_lock(struct chario_edge *edge, struct chario_device *cio,
 }
 
 /**
- * chario_edge_settle() - wait for the owner's own write, after its deadline
- * @edge: a locked edge
- * @cio: the disk
- *
- * The owner's caller is late already.  The block stays locked until the drive is done
- * with the write, because the write could otherwise overwrite the next owner's.
- * Recovery bounds the wait.
- */
-void chario_edge_settle(const struct chario_edge *edge,
-			const struct chario_device *cio)
-{
-	wait_clear(edge, cio, jiffies + MAX_JIFFY_OFFSET);
-}
-
-/**
  * chario_edge_unlock() - undo chario_edge_lock()
  * @edge: a locked edge
  */

@@ -23,8 +23,6 @@ void chario_edge_enable(struct chario_device *cio);
 void chario_edge_disable(struct chario_device *cio);
 int chario_edge_lock(struct chario_edge *edge, struct chario_device *cio,
 		     u64 pos, unsigned long expires);
-void chario_edge_settle(const struct chario_edge *edge,
-			const struct chario_device *cio);
 void chario_edge_unlock(struct chario_edge *edge);
 
 #endif /* CHARIO_QUEUE_EDGE_H */

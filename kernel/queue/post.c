@@ -76,10 +76,12 @@ static noinline void post_hampered(struct chario_queue *q,
 {
 	const struct chario_request *req = cmd->req;
 
-	if (q->state == CHARIO_QUEUE_DEAD || req->orphaned ||
+	if (q->state == CHARIO_QUEUE_DEAD || chario_request_is_given_up(req) ||
 	    READ_ONCE(req->cio->removed)) {
 		chario_complete_command(q, cmd, q->dead_error ?:
-					(req->orphaned ? -ECANCELED : -ENODEV));
+					(chario_request_is_given_up(req) ?
+					 chario_request_give_up_error(req) :
+					 -ENODEV));
 		if (kick && q->state == CHARIO_QUEUE_LIVE)
 			q->ops->kick(q);
 		return;

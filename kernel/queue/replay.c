@@ -39,7 +39,7 @@ static bool is_wanted(const struct chario_command *cmd,
 {
 	if (cmd->state != state && cmd->state != other)
 		return false;
-	return state != CHARIO_COMMAND_HELD || cmd->req->orphaned ||
+	return state != CHARIO_COMMAND_HELD || chario_request_is_given_up(cmd->req) ||
 	       READ_ONCE(cmd->req->cio->removed) || !chario_medium_holds(cmd);
 }
 
@@ -78,8 +78,9 @@ static void hand_over_again(struct chario_queue *q,
 		struct chario_command *cmd = chario_queue_command(q,
 								  q->order[i]);
 
-		if (cmd->req->orphaned)
-			chario_complete_command(q, cmd, -ECANCELED);
+		if (chario_request_is_given_up(cmd->req))
+			chario_complete_command(q, cmd,
+						chario_request_give_up_error(cmd->req));
 		else if (READ_ONCE(cmd->req->cio->removed))
 			chario_complete_command(q, cmd, -ENODEV);
 		else
@@ -109,7 +110,7 @@ void chario_queue_release_held(struct chario_queue *q)
  * chario_queue_replay() - post all commands in flight again after a reset
  * @q: a frozen queue; the device has forgotten every command
  *
- * Commands of orphaned requests and of lost disks end here.  The others are posted
+ * Commands of requests that have been given up and of lost disks end here.  The others are posted
  * again in the order of their submission: to read or write the same bytes once more
  * changes nothing.
  */

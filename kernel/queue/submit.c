@@ -96,10 +96,14 @@ static struct chario_command *find_held(struct chario_queue *q)
 /* Submit a command that was held, or end it; under q->lock, released meanwhile. */
 static int submit_one(struct chario_queue *q, struct chario_command *cmd)
 {
-	if (!cmd->req->orphaned && !READ_ONCE(cmd->req->cio->removed))
+	struct chario_request *req = cmd->req;
+
+	if (chario_request_is_given_up(req))
+		chario_complete_command(q, cmd, chario_request_give_up_error(req));
+	else if (READ_ONCE(req->cio->removed))
+		chario_complete_command(q, cmd, -ENODEV);
+	else
 		return chario_submit(q, cmd);
-	chario_complete_command(q, cmd, cmd->req->orphaned ? -ECANCELED :
-							     -ENODEV);
 	return 0;
 }
 

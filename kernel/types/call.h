@@ -34,6 +34,14 @@ struct chario_async {
 #define CHARIO_DUTY_EDGE	BIT(0)	/* writes the block of an edge of its own */
 #define CHARIO_DUTY_STAY	BIT(1)	/* waits for its end, caller killed or not */
 
+/*
+ * The caller is told only when the device has let go of the memory: its pages cannot be
+ * kept for a device that is late.  The deadline starts recovery, as for others, and what
+ * recovery takes back from the device ends with ETIMEDOUT.  What ends late has its own
+ * result.
+ */
+#define CHARIO_DUTY_LET_GO	BIT(2)
+
 /**
  * struct chario_call - the parameters of a call, checked by the front end
  * @cio: the disk

@@ -180,6 +180,22 @@ struct chario_command {
 	u8 back[] __aligned(8);
 };
 
+/*
+ * Returns whether nobody wants the device to begin the request again: its caller has
+ * gone, or recovery is to take it back from the device.
+ */
+static inline bool chario_request_is_given_up(const struct chario_request *req)
+{
+	return req->orphaned ||
+	       (req->overdue && (req->duty & CHARIO_DUTY_LET_GO));
+}
+
+/* Returns the result of a command of such a request, -errno. */
+static inline int chario_request_give_up_error(const struct chario_request *req)
+{
+	return req->orphaned ? -ECANCELED : -ETIMEDOUT;
+}
+
 /* Returns whether the device may touch the memory of a command. */
 static inline bool chario_command_is_with_device(const struct chario_command *cmd)
 {

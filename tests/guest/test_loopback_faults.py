@@ -108,6 +108,27 @@ def test_a_disk_that_is_given_up(rig: Rig, trouble: int, error: int, words: str)
     assert rig.counters(NODE)["resets"] == 0
 
 
+@pytest.mark.parametrize("aborts", ["Y", "N"])
+def test_a_late_change_of_a_part_of_a_block(rig: Rig, aborts: str) -> None:
+    """Its caller is told when recovery has taken the write back, by an abort or a reset, and not at the deadline.
+
+    Another caller, who began later and is more patient, is told at his.
+    """
+    rig.set(NODE, "recovery_age_ms", 3_600_000)
+    ask(rig, delay_us=1_000_000, aborts=aborts)
+    change = rig.start(NODE, "any-size", "deadline,2000", "fill,1,0,100", "write,0,100", "sync")
+    until(lambda: rig.counters(NODE)["read_commands"] == 1, "the block was not read")
+    ask(rig, lose=2)
+    until(lambda: left(rig, "lose") == 1, "the write of the block was not lost")
+    assert rig.calls(NODE, "deadline,4000", "write,65536,512")[1] == ("write", -ETIMEDOUT)
+    assert change.poll() is None
+    rig.set(NODE, "recovery_age_ms", 0)
+    assert results(change.wait())[3:] == [("write", 100), ("sync", -ETIMEDOUT), ("close", 0)]
+    assert rig.counters(NODE)["timeouts"] == 2
+    ask(rig, delay_us=0)
+    assert rig.call(NODE, "read,0,512") == 512
+
+
 def test_commands_end_in_another_order(rig: Rig) -> None:
     """Each call gets its own bytes."""
     ask(rig, newest_first="Y", delay_us=2000)

@@ -215,7 +215,7 @@ static void show_word(struct chario_nvme_queue *nq)
 }
 
 /*
- * Only recovery aborts commands.  An abort that has hit a command that is not orphaned
+ * Only recovery aborts commands.  An abort that has hit a command that is not given up
  * was meant for an earlier owner of its tag: the command is sent again, but only once,
  * since a drive that aborts it twice does so by itself.  Commands of a lost disk are
  * not sent again, because drives abort commands when a namespace is formatted.  @id is
@@ -223,7 +223,8 @@ static void show_word(struct chario_nvme_queue *nq)
  */
 static bool is_mistaken_abort(u16 status, struct chario_command *cmd, u16 id)
 {
-	return (status & 0x7ff) == NVME_SC_ABORT_REQ && !cmd->req->orphaned &&
+	return (status & 0x7ff) == NVME_SC_ABORT_REQ &&
+	       !chario_request_is_given_up(cmd->req) &&
 	       !READ_ONCE(cmd->req->cio->removed) &&
 	       back_of(cmd)->sent_again != (RESENT | id);
 }
