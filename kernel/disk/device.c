@@ -204,6 +204,7 @@ int chario_device_configure(struct chario_device *cio,
 	cio->block_mask = block_bytes - 1;
 	cio->block_shift = ilog2(block_bytes);
 	cio->dma_mask = limits->dma_alignment - 1;
+	cio->seam_mask = limits->seam_alignment - 1;
 	cio->command_limit = limits->command_limit;
 	cio->max_command_bytes = round_down(limits->command_bytes, block_bytes);
 	cio->limits.command_bytes = min_t(u32, cio->max_command_bytes,

@@ -10,6 +10,7 @@
 
 #include "base/workers.h"
 #include "memory/buffer.h"
+#include "memory/pieces.h"
 #include "types/queue.h"
 #include "types/backend.h"
 
@@ -48,7 +49,7 @@ static int buffer_map(struct chario_buffer *buf)
 	ret = buf->ops->map(buf, dev);
 	if (ret)
 		return ret;
-	ret = be->map_buffer(buf);
+	ret = be->map_buffer ? be->map_buffer(buf) : chario_pieces_create(buf);
 	if (ret) {
 		buf->ops->unmap(buf, dev);
 		return ret;
@@ -62,11 +63,15 @@ static int buffer_map(struct chario_buffer *buf)
 /* Unmap a buffer that no command uses any more.  Under the disk's buffer_lock. */
 static void buffer_unmap(struct chario_buffer *buf)
 {
+	const struct chario_backend *be = buf->cio->backend;
 	struct device *dev = chario_buffer_dma_dev(buf->cio);
 
 	mutex_lock(&buf->sync_lock);
 	if (buf->mapped && dev) {
-		buf->cio->backend->unmap_buffer(buf);
+		if (be->map_buffer)
+			be->unmap_buffer(buf);
+		else
+			chario_pieces_destroy(buf);
 		buf->ops->unmap(buf, dev);
 	}
 	buf->mapped = false;

@@ -16,63 +16,59 @@
  */
 #define CHARIO_RESOURCE_ATTRS	DMA_ATTR_SKIP_CPU_SYNC
 
-/*
- * Flags for arrays whose length the caller chooses: a caller who may lock any amount of
- * memory gets ENOMEM for too much of it, without the OOM killer and without a warning.
- */
-#define CHARIO_BUFFER_GFP	(GFP_KERNEL_ACCOUNT | __GFP_NOWARN | \
-				 __GFP_RETRY_MAYFAIL)
-
 /**
  * chario_buffer_find() - find a buffer that a call can use
  * @call: a call with the handle of the buffer, and a slice
+ * @found: place for the buffer
  *
  * Context: preemption off, until the buffer has been entered in a command that
  * has been taken.
- * Return: the buffer; ENOENT if there is none; EINVAL if the slice is not inside it;
- * EPERM if the device must not write to it.
+ * Return: 0; ENOENT if there is none; EINVAL if the slice is not inside it; EPERM if the
+ * device must not write to it.
  */
-static inline struct chario_buffer *
-chario_buffer_find(const struct chario_call *call)
+static inline int chario_buffer_find(const struct chario_call *call,
+				     struct chario_buffer **found)
 {
 	unsigned int leaf = call->handle / CHARIO_BUFFER_LEAF;
 	struct chario_buffer **buffers, *buf;
 	u64 bytes;
 
 	if (unlikely(leaf >= CHARIO_BUFFER_LEAVES))
-		return ERR_PTR(-ENOENT);
+		return -ENOENT;
 	buffers = READ_ONCE(call->buffers->leaves[leaf]);
 	if (unlikely(!buffers))
-		return ERR_PTR(-ENOENT);
+		return -ENOENT;
 	buf = READ_ONCE(buffers[call->handle % CHARIO_BUFFER_LEAF]);
 	if (unlikely(!buf))
-		return ERR_PTR(-ENOENT);
+		return -ENOENT;
 	/* The length is read once, because chario_buffer_revoke() may change it. */
 	bytes = READ_ONCE(buf->bytes);
 	if (unlikely(call->slice_bytes > bytes ||
 		     call->buffer_offset > bytes - call->slice_bytes))
-		return ERR_PTR(-EINVAL);
+		return -EINVAL;
 	if (unlikely(buf->source) && call->op == CHARIO_OP_READ)
-		return ERR_PTR(-EPERM);
-	return buf;
+		return -EPERM;
+	*found = buf;
+	return 0;
 }
 
 /*
- * Enter the buffer of a call in its request.  The buffer stays until the first
- * command, in which the request lives, is given back.  Returns 0, or an error of
- * chario_buffer_find().
+ * Enter the buffer of a call in its request, and return it in @buf.  The buffer stays
+ * until the first command, in which the request lives, is given back.  Returns 0, or an
+ * error of chario_buffer_find().
  */
 static inline int chario_buffer_enter(struct chario_request *req,
-				      const struct chario_call *call)
+				      const struct chario_call *call,
+				      struct chario_buffer **buf)
 {
-	struct chario_buffer *buf;
+	int ret;
 
 	preempt_disable();
-	buf = chario_buffer_find(call);
-	if (!IS_ERR(buf))
-		WRITE_ONCE(req->buffer, buf);
+	ret = chario_buffer_find(call, buf);
+	if (!ret)
+		WRITE_ONCE(req->buffer, *buf);
 	preempt_enable();
-	return PTR_ERR_OR_ZERO(buf);
+	return ret;
 }
 
 /* memory/buffer.c */

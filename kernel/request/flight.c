@@ -6,6 +6,7 @@
 #include <linux/jiffies.h>
 
 #include "memory/pages.h"
+#include "memory/pieces.h"
 #include "request/flight.h"
 
 /**
@@ -114,4 +115,22 @@ int chario_flight_fault_in(const struct chario_call *call,
 	if (ret < least)
 		return -EFAULT;
 	return time_after(jiffies, call->expires) ? -ETIMEDOUT : 0;
+}
+
+/**
+ * chario_flight_cut() - prepare a command whose slice the core describes
+ * @q: queue of the command
+ * @cmd: a command with its length; its buffer is entered, and has pieces
+ * @buffer_offset: byte offset of the slice in the buffer
+ */
+void chario_flight_cut(struct chario_queue *q, struct chario_command *cmd,
+		       u64 buffer_offset)
+{
+	cmd->buffer_offset = buffer_offset;
+	cmd->nr_pages = 0;
+	chario_pieces_cut(cmd->req->buffer->pieces, cmd);
+	trace_map(q, cmd, 0);
+	if (chario_queue_must_prep(q, cmd))
+		q->ops->prep(q, cmd);
+	trace_queue(q, cmd, 0);
 }

@@ -46,6 +46,8 @@ void chario_flight_sleep(struct chario_queue *q, struct chario_request *req,
 			 struct chario_waiter *waiter);
 ssize_t chario_flight_finish(struct chario_flight *flight,
 			     const struct chario_call *call);
+void chario_flight_cut(struct chario_queue *q, struct chario_command *cmd,
+		       u64 buffer_offset);
 int chario_flight_fault_in(const struct chario_call *call,
 			   const struct iov_iter *iter, size_t least,
 			   size_t most);
@@ -104,12 +106,11 @@ static inline void chario_flight_init(struct chario_request *req,
 	req->expires = call->expires;
 }
 
-/* split -> map -> queue: make a slice of the request's buffer the memory of a command. */
+/* map -> queue: prepare a command whose slice the back end has in tables. */
 static __always_inline void chario_flight_slice(struct chario_queue *q,
 						struct chario_command *cmd,
 						u64 buffer_offset)
 {
-	trace_split(q, cmd, 0);
 	cmd->buffer_offset = buffer_offset;
 	cmd->nr_pages = 0;
 	cmd->nr_segments = 0;

@@ -11,7 +11,7 @@
  *
  *   prepare                     take a command, and fill in a request
  *     fill_pages                split -> map -> queue, from pages of the caller
- *     fill_slices               the same from a buffer, where nothing can fail
+ *     fill_buffer               the same from slices, where nothing can fail
  *     fill_flush                a command without memory
  *
  * A request is filled in before any of its commands is posted, and takes the commands
@@ -143,10 +143,14 @@ static noinline unsigned int fill_pages(struct chario_queue *q,
 	return count;
 }
 
-/* The same from a buffer that has been entered. */
+/*
+ * The same from a buffer that has been entered.  @cut is false if the back end has it in
+ * tables.
+ */
 static __always_inline unsigned int
 fill_slices(struct chario_queue *q, struct chario_request *req,
-	    const struct chario_call *call, struct cursor *cur, u64 most)
+	    const struct chario_call *call, struct cursor *cur, u64 most,
+	    bool cut)
 {
 	/* These copies stay in registers. */
 	const struct chario_split_limits limits = cur->limits;
@@ -163,7 +167,11 @@ fill_slices(struct chario_queue *q, struct chario_request *req,
 		cmd->bytes = chario_split_next(&at, &limits);
 		cmd->disk_offset = pos;
 		cmd->req_offset = pos - start;
-		chario_flight_slice(q, cmd, pos + to_buffer);
+		trace_split(q, cmd, 0);
+		if (cut)
+			chario_flight_cut(q, cmd, pos + to_buffer);
+		else
+			chario_flight_slice(q, cmd, pos + to_buffer);
 		count++;
 		if (at.pos >= stop)
 			break;
@@ -179,6 +187,28 @@ fill_slices(struct chario_queue *q, struct chario_request *req,
 	cur->split = at;
 	req->bytes = at.pos - start;
 	return count;
+}
+
+static noinline unsigned int
+fill_cut_slices(struct chario_queue *q, struct chario_request *req,
+		const struct chario_call *call, struct cursor *cur, u64 most)
+{
+	return fill_slices(q, req, call, cur, most, true);
+}
+
+/* Fill in the commands of a call on a buffer.  Returns their number, as fill_pages(). */
+static __always_inline unsigned int
+fill_buffer(struct chario_queue *q, struct chario_request *req,
+	    const struct chario_call *call, struct cursor *cur, u64 most)
+{
+	struct chario_buffer *buf;
+
+	cur->error = chario_buffer_enter(req, call, &buf);
+	if (unlikely(cur->error))
+		return 0;
+	if (unlikely(buf->pieces))
+		return fill_cut_slices(q, req, call, cur, most);
+	return fill_slices(q, req, call, cur, most, false);
 }
 
 /* Fill in the one command of a flush, which has no memory. */
@@ -218,9 +248,7 @@ static noinline struct chario_request *prepare(const struct chario_call *call,
 	cur->q = q;
 	cur->error = 0;
 	if (call->buffers) {
-		cur->error = chario_buffer_enter(req, call);
-		req->pending = cur->error ? 0 : fill_slices(q, req, call, cur,
-							    most);
+		req->pending = fill_buffer(q, req, call, cur, most);
 	} else if (cur->iter) {
 		req->pending = fill_pages(q, req, cur, most);
 	} else {

@@ -34,6 +34,7 @@ static __always_inline int chario_single_fill(struct chario_queue *q,
 					      unsigned long addr, u32 bytes)
 {
 	struct chario_request *req = &cmd->own;
+	struct chario_buffer *buf;
 	int ret;
 
 	chario_flight_init(req, call, cmd);
@@ -43,12 +44,14 @@ static __always_inline int chario_single_fill(struct chario_queue *q,
 	cmd->req_offset = 0;
 	cmd->disk_offset = call->pos;
 	cmd->bytes = bytes;
+	trace_split(q, cmd, 0);
 	if (call->buffers) {
-		ret = chario_buffer_enter(req, call);
-		if (likely(!ret))
+		ret = chario_buffer_enter(req, call, &buf);
+		if (likely(!ret && !buf->pieces))
 			chario_flight_slice(q, cmd, call->buffer_offset);
+		else if (!ret)
+			chario_flight_cut(q, cmd, call->buffer_offset);
 	} else {
-		trace_split(q, cmd, 0);
 		ret = chario_pages_pin_user(cmd, addr);
 		if (likely(!ret))
 			ret = chario_flight_map(q, cmd, call->op);

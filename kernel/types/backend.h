@@ -27,8 +27,9 @@
  * @health: function that fills in all members of @health but size, status and
  *	reasons.  Returns 0 or -errno.  May sleep.  NULL if nothing can fail
  * @map_buffer: function that prepares a mapped buffer for the device, in
- *	buf->back.  Returns 0 or -errno.  May sleep.  NULL if there is no DMA
- * @unmap_buffer: function that undoes @map_buffer
+ *	buf->back.  Returns 0 or -errno.  May sleep.  NULL if there is no DMA, or if
+ *	the core is to cut segments of the buffer for each command, as of pages
+ * @unmap_buffer: function that undoes @map_buffer; set if @map_buffer is
  * @take_queue: function that returns a live queue for one open file, as @args
  *	asks.  May sleep.  NULL if there are no such queues
  * @give_queue: function that takes the queue back when the file has been closed;

@@ -3,8 +3,8 @@
  * A buffer: memory that is mapped for the device once and used by many calls.
  *
  * To the rest of the core all kinds of buffer are alike: a buffer yields DMA
- * addresses, from which the back end has prepared its tables.  Kinds differ in who
- * made the memory: see &struct chario_buffer_ops.
+ * addresses, from which the back end has prepared its tables, or the core its pieces.
+ * Kinds differ in who made the memory: see &struct chario_buffer_ops.
  *
  * Life of a buffer
  *
@@ -44,6 +44,7 @@
 #include "types/locked.h"
 
 struct chario_buffer;
+struct chario_pieces;
 struct dma_buf;
 
 /**
@@ -90,8 +91,10 @@ struct chario_buffer_ops {
  * @streaming: true if its user syncs
  * @apart: true if CPU and device may see different bytes until a sync; valid if
  *	@mapped is set
- * @mapped: true if @dma and @back are valid; under the disk's buffer_lock and
+ * @mapped: true if @dma, @back and @pieces are valid; under the disk's buffer_lock and
  *	@sync_lock
+ * @pieces: the memory by its place in the buffer, from which segments are cut; NULL if
+ *	the back end has tables of its own, or there is no DMA.  Valid like @back
  * @dma: the memory as the device sees it
  * @extents: number of pieces of @dma when it was mapped
  * @first: DMA address of the first piece
@@ -122,6 +125,7 @@ struct chario_buffer {
 	bool streaming;
 	bool apart;
 	bool mapped;
+	struct chario_pieces *pieces;
 	struct sg_table *dma;
 	u32 extents;
 	dma_addr_t first;
@@ -150,6 +154,13 @@ chario_buffer_direction(const struct chario_buffer *buf)
 {
 	return buf->source ? DMA_TO_DEVICE : DMA_BIDIRECTIONAL;
 }
+
+/*
+ * Flags for arrays whose length the caller chooses: a caller who may lock any amount of
+ * memory gets ENOMEM for too much of it, without the OOM killer and without a warning.
+ */
+#define CHARIO_BUFFER_GFP	(GFP_KERNEL_ACCOUNT | __GFP_NOWARN | \
+				 __GFP_RETRY_MAYFAIL)
 
 /* Handles are 1 to CHARIO_BUFFER_LEAVES * CHARIO_BUFFER_LEAF - 1. */
 #define CHARIO_BUFFER_LEAVES	64

@@ -48,6 +48,8 @@ struct chario_counters {
  * @command_limit: &enum chario_command_limit, the source of @command_bytes
  * @boundary_bytes: see &struct chario_info, 0 for none
  * @dma_alignment: alignment in bytes of memory that a command moves; a power of two
+ * @seam_alignment: alignment in bytes of addresses at which a segment of a command ends
+ *	and the next one begins; a power of two up to the page size, 1 for any
  */
 struct chario_limits {
 	u32 block_bytes;
@@ -55,6 +57,7 @@ struct chario_limits {
 	u32 command_limit;
 	u32 boundary_bytes;
 	u32 dma_alignment;
+	u32 seam_alignment;
 };
 
 /**
@@ -68,6 +71,7 @@ struct chario_limits {
  * @block_mask: logical block size in bytes - 1
  * @block_shift: base-2 logarithm of the logical block size
  * @dma_mask: DMA alignment in bytes - 1
+ * @seam_mask: alignment of seams between segments in bytes - 1
  * @capacity_bytes: size of the disk in bytes
  * @features: CHARIO_FEATURE_*
  * @medium: medium that the disk stands for, see queue/medium.h
@@ -118,6 +122,7 @@ struct chario_device {
 	u32 block_mask;
 	u32 block_shift;
 	u32 dma_mask;
+	u32 seam_mask;
 	u64 capacity_bytes;
 	u64 features;
 	struct chario_medium *medium;

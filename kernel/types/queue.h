@@ -45,7 +45,8 @@ enum chario_queue_state {
  * struct chario_queue_ops - the operations of a back end on its queues
  * @command_bytes: bytes of memory that the back end wants in each command
  * @prep: function that prepares the device command of @cmd in cmd->back, from its
- *	segments (or from its pages, if the queue has no DMA device).  The result
+ *	segments (or from its pages, if the queue has no DMA device); not called for a
+ *	slice of a buffer that the back end has tables of.  The result
  *	must not be visible to anybody else: the command may have to wait for another
  *	before it is posted, or may never be posted.  Any context that may sleep; must
  *	not wait for the device.  Cannot fail.  NULL if no

@@ -141,13 +141,15 @@ enum chario_command_state {
  * @req_offset: byte offset in the request
  * @bytes: length in bytes
  * @buffer_offset: byte offset of the first byte in the buffer, if there is one
- * @page_offset: byte offset of the first byte in the first page
+ * @page_offset: byte offset of the first byte in the first page; of a slice with
+ *	segments, that of its DMA address
  * @tag: index in the queue
  * @state: &enum chario_command_state; under the queue's lock
  * @hold: &enum chario_hold; under the queue's lock once posted
  * @number: place in the order in which commands were submitted to the queue; wraps
  * @nr_pages: number of pages in @pages
- * @nr_segments: number of segments in @segments
+ * @nr_segments: number of segments in @segments.  Those of a slice of a buffer belong
+ *	to the mapping of the buffer, and are not unmapped with the command
  * @error: result in state ENDED, 0 or -errno
  * @id: command identifier of the back end; under the queue's lock
  * @nr_runs: number of segments if the command is mapped and each segment is a run

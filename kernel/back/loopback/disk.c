@@ -110,6 +110,7 @@ static int disk_fill_in(struct chario_device *cio)
 		.boundary_bytes = loopback_boundary_kib * SZ_1K,
 		/* Copies need no alignment; this is that of drives. */
 		.dma_alignment = 4,
+		.seam_alignment = 1,
 	};
 
 	cio->capacity_bytes = (u64)loopback_mib * SZ_1M;

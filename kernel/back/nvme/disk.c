@@ -32,6 +32,16 @@ static const struct chario_backend nvme_backend = {
 	.give_queue	= chario_nvme_private_give,
 };
 
+static const struct chario_backend nvme_backend_without_tables = {
+	.name		= "nvme",
+	.release	= disk_release,
+	.pin		= chario_nvme_power_pin,
+	.get_pin	= chario_nvme_power_get,
+	.health		= chario_nvme_health_read,
+	.take_queue	= chario_nvme_private_take,
+	.give_queue	= chario_nvme_private_give,
+};
+
 /* Returns the reason why a namespace cannot be driven, or NULL. */
 static const char *disk_refusal(const struct chario_nvme *ctrl,
 				const struct nvme_id_ns *id)
@@ -139,12 +149,15 @@ static struct chario_device *disk_create(struct chario_nvme *ctrl, u32 nsid,
 		.boundary_bytes = boundary_bytes(id, shift),
 		/* The first PRP entry is a multiple of 4 (4.1.1). */
 		.dma_alignment = 4,
+		/* All others begin with a page, and all but the last end with one. */
+		.seam_alignment = 1U << ctrl->page_shift,
 	};
 	struct chario_device *cio;
 	int ret;
 
-	cio = chario_device_create(&nvme_backend, &ctrl->drive,
-				   &ctrl->pdev->dev);
+	cio = chario_device_create(chario_nvme_has_tables() ? &nvme_backend :
+				   &nvme_backend_without_tables,
+				   &ctrl->drive, &ctrl->pdev->dev);
 	if (IS_ERR(cio))
 		return cio;
 	chario_nvme_get(ctrl);

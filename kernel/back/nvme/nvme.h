@@ -436,6 +436,7 @@ void chario_nvme_private_give(struct chario_device *cio,
 
 /* queue.c */
 extern const struct chario_queue_ops chario_nvme_queue_ops;
+extern const struct chario_queue_ops chario_nvme_queue_ops_without_tables;
 irqreturn_t chario_nvme_queue_irq(int irq, void *data);
 void chario_nvme_queue_reset(struct chario_nvme_queue *nq);
 
@@ -446,6 +447,7 @@ void chario_nvme_prp_build(const struct chario_nvme_queue *nq,
 
 /* table.c */
 struct chario_nvme_table;
+bool chario_nvme_has_tables(void);
 int chario_nvme_table_create(struct chario_buffer *buf);
 void chario_nvme_table_destroy(struct chario_buffer *buf);
 

@@ -178,8 +178,9 @@ static noinline void post_slice(struct chario_nvme_queue *nq,
 	advance(nq, kick);
 }
 
-static __always_inline void post_pages(struct chario_nvme_queue *nq,
-				       struct chario_command *cmd, bool kick)
+/* Posts a command that has been prepared, by its segments. */
+static __always_inline void post_segments(struct chario_nvme_queue *nq,
+					  struct chario_command *cmd, bool kick)
 {
 	const struct common common = get_common(cmd->req);
 	struct nvme_rw_command *sqe = &nq->sqes[nq->tail].rw;
@@ -205,7 +206,13 @@ static void nvme_post(struct chario_queue *q, struct chario_command *cmd,
 	if (cmd->req->buffer)
 		post_slice(to_nvme_queue(q), cmd, kick);
 	else
-		post_pages(to_nvme_queue(q), cmd, kick);
+		post_segments(to_nvme_queue(q), cmd, kick);
+}
+
+static void nvme_post_segments(struct chario_queue *q, struct chario_command *cmd,
+			       bool kick)
+{
+	post_segments(to_nvme_queue(q), cmd, kick);
 }
 
 /* Publishes the word whose phase bit shows that the next completion has come. */
@@ -235,7 +242,7 @@ static void send_again(struct chario_nvme_queue *nq, struct chario_command *cmd)
 	if (nq->core.state != CHARIO_QUEUE_LIVE)
 		return;
 	back_of(cmd)->sent_again = RESENT | cmd->id;
-	nvme_post(&nq->core, cmd, true);
+	nq->core.ops->post(&nq->core, cmd, true);
 }
 
 /* Reaps a completion that is no plain success, or that is of no command in flight. */
@@ -343,6 +350,15 @@ const struct chario_queue_ops chario_nvme_queue_ops = {
 	.prep		= nvme_prep,
 	.post		= nvme_post,
 	.post_slices	= nvme_post_slices,
+	.kick		= nvme_kick,
+	.reap		= nvme_reap,
+};
+
+/* Operations of a queue whose buffers have no tables: all commands have segments. */
+const struct chario_queue_ops chario_nvme_queue_ops_without_tables = {
+	.command_bytes	= sizeof(struct back),
+	.prep		= nvme_prep,
+	.post		= nvme_post_segments,
 	.kick		= nvme_kick,
 	.reap		= nvme_reap,
 };

@@ -150,8 +150,10 @@ static int init_queue(struct chario_nvme *ctrl, unsigned int index,
 			 nth_irq + 1 < ctrl->nr_vectors;
 	nq->sq_doorbell = chario_nvme_doorbell(ctrl, 2 * nq->qid);
 	nq->cq_doorbell = chario_nvme_doorbell(ctrl, 2 * nq->qid + 1);
-	ret = chario_queue_init(&nq->core, &chario_nvme_queue_ops, &ctrl->pdev->dev,
-				ctrl->depth - 1,
+	ret = chario_queue_init(&nq->core, chario_nvme_has_tables() ?
+				&chario_nvme_queue_ops :
+				&chario_nvme_queue_ops_without_tables,
+				&ctrl->pdev->dev, ctrl->depth - 1,
 				PFN_UP(ctrl->max_command_bytes) + 1, polled,
 				dev_to_node(&ctrl->pdev->dev));
 	if (ret) {

@@ -11,11 +11,24 @@
  * The first entry of a command may point into a page; all others are whole
  * pages of the controller, whatever the offset of the slice.
  */
+#include <linux/module.h>
 #include <linux/slab.h>
 
 #include "memory/buffer.h"
 #include "nvme.h"
 #include "table.h"
+
+static bool buffer_tables = true;
+module_param(buffer_tables, bool, 0444);
+MODULE_PARM_DESC(buffer_tables, "The PRP lists of a buffer are made once, with the buffer, rather than for each command (default Y)");
+
+/**
+ * chario_nvme_has_tables() - do buffers have tables?
+ */
+bool chario_nvme_has_tables(void)
+{
+	return buffer_tables;
+}
 
 static void set_entry(struct chario_nvme_table *table, u64 page,
 		      dma_addr_t addr)

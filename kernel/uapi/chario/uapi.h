@@ -349,7 +349,8 @@ enum chario_buffer_kind {
  * Errors of all kinds: EINVAL if an argument is out of its range or misaligned; EBUSY
  * if CHARIO_FILE_ANY_SIZE is set; ENOSPC if the file has 65,535 buffers; ENOMEM if
  * RLIMIT_MEMLOCK is exceeded or no memory is left; EIO if the DMA layer refuses the
- * memory; EINTR when the caller was killed.
+ * memory; EMLINK if the memory is in pieces so small that max_command_bytes of it can
+ * be more pieces than one command of the disk takes; EINTR when the caller was killed.
  *
  * Errors of REGISTERED: EFAULT if the memory is not accessible, is not writable without
  * CHARIO_BUFFER_SOURCE, or cannot be pinned for long.

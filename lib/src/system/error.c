@@ -52,6 +52,8 @@ static const struct entry of_disks[] = {
 	      "raise the limit of locked memory or use smaller calls"),
 	ERROR(EBUSY, "the drive or the namespace is in use or not ready",
 	      "see who uses it, or try again later"),
+	ERROR(EMLINK, "the memory of the buffer is in more pieces than a command of the disk takes",
+	      "use memory in larger pieces, such as a buffer of the module"),
 	ERROR(ECANCELED, "the command was aborted by the recovery of the disk",
 	      "the data may or may not have reached the drive: repeat the call"),
 	ERROR(ENOTTY, "this is not a disk of CharIO",
