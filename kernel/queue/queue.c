@@ -14,8 +14,7 @@
  * @ops: operations of the back end
  * @dma_dev: device that does the DMA, or NULL
  * @depth: number of commands, 1 to 65535
- * @max_pages: largest number of pages of a command: one more than its largest length
- *	has, for memory need not begin with a page
+ * @command_bytes: largest length of a command in bytes
  * @polled: true if the device sends no interrupt for this queue
  * @node: NUMA node, or NUMA_NO_NODE
  *
@@ -26,7 +25,7 @@
 int chario_queue_init(struct chario_queue *q,
 		      const struct chario_queue_ops *ops,
 		      struct device *dma_dev, unsigned int depth,
-		      unsigned int max_pages, bool polled, int node)
+		      u32 command_bytes, bool polled, int node)
 {
 	q->ops = ops;
 	q->dma_dev = dma_dev;
@@ -41,7 +40,7 @@ int chario_queue_init(struct chario_queue *q,
 	INIT_WORK(&q->dirty_work, chario_complete_dirty);
 	INIT_WORK(&q->submit_work, chario_submit_held);
 	chario_plug_init(q);
-	return chario_slots_init(q, depth, max_pages, node);
+	return chario_slots_init(q, depth, command_bytes, node);
 }
 
 /**

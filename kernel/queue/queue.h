@@ -137,7 +137,7 @@ static inline bool chario_queue_must_prep(const struct chario_queue *q,
 
 /* queue/slots.c */
 int chario_slots_init(struct chario_queue *q, unsigned int depth,
-		      unsigned int max_pages, int node);
+		      u32 command_bytes, int node);
 void chario_slots_deinit(struct chario_queue *q);
 void chario_queue_set_depth(struct chario_queue *q, unsigned int depth);
 struct chario_command *chario_queue_get(struct chario_queue *q,
@@ -161,7 +161,7 @@ void chario_queue_fail(struct chario_queue *q, int error);
 int chario_queue_init(struct chario_queue *q,
 		      const struct chario_queue_ops *ops,
 		      struct device *dma_dev, unsigned int depth,
-		      unsigned int max_pages, bool polled, int node);
+		      u32 command_bytes, bool polled, int node);
 void chario_queue_deinit(struct chario_queue *q);
 void chario_queue_drain(struct chario_queue *q);
 

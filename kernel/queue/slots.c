@@ -42,13 +42,13 @@ void chario_slots_deinit(struct chario_queue *q)
  * chario_slots_init() - make all the memory that a queue will ever need
  * @q: the queue, with ops and dma_dev set
  * @depth: number of commands
- * @max_pages: largest number of pages of a command, see chario_queue_init()
+ * @command_bytes: largest length of a command in bytes
  * @node: NUMA node, or NUMA_NO_NODE
  *
  * Return: 0 or ENOMEM.
  */
 int chario_slots_init(struct chario_queue *q, unsigned int depth,
-		      unsigned int max_pages, int node)
+		      u32 command_bytes, int node)
 {
 	size_t bytes = ALIGN(sizeof(struct chario_command) +
 			     q->ops->command_bytes, 8);
@@ -57,13 +57,14 @@ int chario_slots_init(struct chario_queue *q, unsigned int depth,
 
 	q->depth = depth;
 	q->max_depth = depth;
-	q->max_pages = max_pages;
+	/* One more, because memory need not begin with a page. */
+	q->max_pages = PFN_UP(command_bytes) + 1;
 	q->has_lists = chario_map_wants_list(q->dma_dev);
 	if (q->has_lists) {
 		bytes += sizeof(struct sg_table);
 		page_bytes += sizeof(struct scatterlist);
 	}
-	q->stride = ALIGN(bytes + max_pages * page_bytes, SMP_CACHE_BYTES);
+	q->stride = ALIGN(bytes + q->max_pages * page_bytes, SMP_CACHE_BYTES);
 	q->busy = bitmap_zalloc(round_up(depth, BITS_PER_LONG), GFP_KERNEL);
 	q->order = kvcalloc(depth, sizeof(*q->order), GFP_KERNEL);
 	q->commands = kvzalloc_node(array_size(roundup_pow_of_two(depth),

@@ -96,7 +96,7 @@ struct chario_queue_ops {
  * @stride: size of a slot with the memory of the back end, bytes
  * @depth: number of slots that are used
  * @max_depth: number of slots
- * @max_pages: largest number of pages of a command
+ * @max_pages: largest number of pages of a command, and of its segments
  * @has_lists: true if the pages of each slot are followed by a scatterlist for as
  *	many pages, by which all memory of the command is mapped together
  * @word: address of the completion word, which shows if there is a completion to

@@ -53,7 +53,7 @@ static int make_queue(struct loopback *lb)
 		return -ENOMEM;
 	ret = chario_queue_init(&lq->core, loopback_submits ?
 				&loopback_submit_ops : &loopback_queue_ops,
-				NULL, LOOPBACK_DEPTH, COMMAND_BYTES / PAGE_SIZE + 1,
+				NULL, LOOPBACK_DEPTH, COMMAND_BYTES,
 				false, NUMA_NO_NODE);
 	if (ret) {
 		kfree(lq);

@@ -154,7 +154,7 @@ static int init_queue(struct chario_nvme *ctrl, unsigned int index,
 				&chario_nvme_queue_ops :
 				&chario_nvme_queue_ops_without_tables,
 				&ctrl->pdev->dev, ctrl->depth - 1,
-				PFN_UP(ctrl->max_command_bytes) + 1, polled,
+				ctrl->max_command_bytes, polled,
 				dev_to_node(&ctrl->pdev->dev));
 	if (ret) {
 		kfree(nq);
