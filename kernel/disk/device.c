@@ -16,8 +16,8 @@
 #include "disk/device.h"
 #include "drive/drive.h"
 #include "queue/medium.h"
+#include "queue/queue.h"
 #include "types/backend.h"
-#include "types/queue.h"
 
 #define CHARIO_MINORS	256
 
@@ -119,9 +119,8 @@ void chario_device_set_recovery_age(struct chario_device *cio, u32 ms)
  * @drive: parts that the disks of its device share; stays until @be->release()
  * @parent: device in the tree, or NULL
  *
- * The back end fills in identity, capacity and features, then calls
- * chario_device_configure() and chario_device_register().  put_device() undoes
- * this function.
+ * The back end fills in identity and capacity, then calls chario_device_configure()
+ * and chario_device_register().  put_device() undoes this function.
  *
  * Return: the disk or an ERR_PTR: ENOMEM; ENOSPC if all numbers are taken.  After an
  * error @be->release() has not been called.
@@ -186,25 +185,47 @@ void chario_device_set_single(struct chario_device *cio)
 		   min(limits->command_bytes, limits->chunk_bytes));
 }
 
+/* Take over what the device says of memory. */
+static void set_memory_limits(struct chario_device *cio,
+			      const struct chario_limits *limits)
+{
+	const struct chario_drive *drive = cio->drive;
+	unsigned int i;
+
+	cio->dma_mask = limits->dma_alignment - 1;
+	cio->seam_mask = limits->seam_alignment - 1;
+	cio->max_segments = min(limits->segments ?: UINT_MAX,
+				drive->queues[0]->max_pages);
+	cio->segment_bytes = limits->segment_bytes;
+	for (i = 0; i < drive->nr_queues; i++)
+		chario_queue_limit(drive->queues[i], limits->segment_bytes);
+}
+
 /**
  * chario_device_configure() - set the limits of a disk
- * @cio: a disk that is not registered
- * @limits: limits of its device
+ * @cio: a disk that is not registered; its drive has all queues
+ * @limits: limits of its device; what they say of memory is the same for all disks of
+ *	a drive
  *
- * Return: 0; EINVAL if no command can be as small as a block.
+ * Return: 0; EINVAL if the limits contradict each other or the queues.
  */
 int chario_device_configure(struct chario_device *cio,
 			    const struct chario_limits *limits)
 {
 	u32 block_bytes = limits->block_bytes;
-	u64 chunk = round_down((u64)chunk_kib * 1024, block_bytes);
+	u64 chunk;
 
-	if (limits->command_bytes < block_bytes)
+	if (chario_limits_check(cio->drive, limits))
 		return -EINVAL;
+	set_memory_limits(cio, limits);
+	cio->features = limits->features;
+	if (cio->backend->pin)
+		cio->features |= CHARIO_FEATURE_PIN;
+	if (cio->backend->health)
+		cio->features |= CHARIO_FEATURE_HEALTH;
+	chunk = round_down((u64)chunk_kib * 1024, block_bytes);
 	cio->block_mask = block_bytes - 1;
 	cio->block_shift = ilog2(block_bytes);
-	cio->dma_mask = limits->dma_alignment - 1;
-	cio->seam_mask = limits->seam_alignment - 1;
 	cio->command_limit = limits->command_limit;
 	cio->max_command_bytes = round_down(limits->command_bytes, block_bytes);
 	cio->limits.command_bytes = min_t(u32, cio->max_command_bytes,

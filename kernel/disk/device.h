@@ -45,6 +45,10 @@ void chario_device_give_queue(struct chario_device *cio,
 void chario_device_set_deadline(struct chario_device *cio, u32 ms);
 void chario_device_set_recovery_age(struct chario_device *cio, u32 ms);
 
+/* disk/limits.c */
+int chario_limits_check(const struct chario_drive *drive,
+			const struct chario_limits *limits);
+
 /* disk/pin.c */
 int chario_pin_set(struct chario_device *cio, u32 *held,
 		   struct chario_pin *pin);

@@ -95,10 +95,29 @@ static void map_fill_list(struct sg_table *list, const struct chario_command *cm
 	list->orig_nents = sg + 1 - list->sgl;
 }
 
+/*
+ * Add memory in one piece as segments of up to @most bytes, 0 for any number, which end
+ * where pages do.
+ */
+static inline struct chario_segment *
+add_segments(struct chario_segment *seg, dma_addr_t addr, u32 left, u32 most)
+{
+	for (; unlikely(most && offset_in_page(addr) + left > most); seg++) {
+		seg->addr = addr;
+		seg->bytes = most - offset_in_page(addr);
+		addr += seg->bytes;
+		left -= seg->bytes;
+	}
+	seg->addr = addr;
+	seg->bytes = left;
+	return seg + 1;
+}
+
 /* Map the runs as a list; runs that the device sees in one piece are one segment. */
 static int map_list(struct chario_queue *q, struct chario_command *cmd)
 {
 	struct sg_table *list = chario_queue_list(q, cmd);
+	const u32 most = q->segment_pages * PAGE_SIZE;
 	struct chario_segment *seg = cmd->segments;
 	const struct scatterlist *sg;
 
@@ -106,34 +125,37 @@ static int map_list(struct chario_queue *q, struct chario_command *cmd)
 	if (unlikely(dma_map_sgtable(q->dma_dev, list,
 				     chario_map_direction(cmd->req->op), 0)))
 		return -EIO;
-	for (sg = list->sgl; sg < list->sgl + list->nents; sg++, seg++) {
-		seg->addr = sg_dma_address(sg);
-		seg->bytes = sg_dma_len(sg);
-	}
-	cmd->nr_segments = list->nents;
+	for (sg = list->sgl; sg < list->sgl + list->nents; sg++)
+		seg = add_segments(seg, sg_dma_address(sg), sg_dma_len(sg), most);
+	cmd->nr_segments = seg - cmd->segments;
 	cmd->nr_runs = cmd->nr_pages;
 	return 0;
 }
 
-/**
- * chario_map_runs() - chario_map() for more than one page
- * @q: queue of the command, with a DMA device
- * @cmd: a command with its pages; its segments are filled in
- *
- * Return: as chario_map().
- */
-int chario_map_runs(struct chario_queue *q, struct chario_command *cmd)
+/* Returns the end of the run at @pages, after @most pages at the latest if not 0. */
+static inline struct page *const *end_of_part(struct page *const *pages,
+					      struct page *const *end,
+					      unsigned int most)
+{
+	return end_of_run(pages, most ? min(end, pages + most) : end);
+}
+
+static int map_slowly(struct chario_queue *q, struct chario_command *cmd);
+
+/* Map each run, or each @most pages of it where that is not 0, as a segment. */
+static __always_inline int map_each(struct chario_queue *q,
+				    struct chario_command *cmd, unsigned int most)
 {
 	const enum dma_data_direction direction = chario_map_direction(cmd->req->op);
 	struct chario_segment *seg = cmd->segments;
 	struct page *const *pages = cmd->pages;
 	struct page *const *end = pages + cmd->nr_pages;
-	struct page *const *next = end_of_run(pages, end);
+	struct page *const *next = end_of_part(pages, end, most);
 	u32 offset = cmd->page_offset;
 	u32 left = cmd->bytes;
 
-	if (unlikely(q->has_lists && next < end))
-		return map_list(q, cmd);
+	if (!most && unlikely(q->maps_slowly && (next < end || q->segment_pages)))
+		return map_slowly(q, cmd);
 	for (;;) {
 		seg->bytes = min_t(u32, left, (next - pages) * PAGE_SIZE -
 					      offset);
@@ -147,7 +169,7 @@ int chario_map_runs(struct chario_queue *q, struct chario_command *cmd)
 			break;
 		pages = next;
 		offset = 0;
-		next = end_of_run(pages, end);
+		next = end_of_part(pages, end, most);
 	}
 	cmd->nr_segments = seg - cmd->segments;
 	cmd->nr_runs = cmd->nr_segments;
@@ -158,4 +180,21 @@ err_unmap:
 		dma_unmap_page(q->dma_dev, seg[-1].addr, seg[-1].bytes,
 			       direction);
 	return -EIO;
+}
+
+static noinline int map_slowly(struct chario_queue *q, struct chario_command *cmd)
+{
+	return q->has_lists ? map_list(q, cmd) : map_each(q, cmd, q->segment_pages);
+}
+
+/**
+ * chario_map_runs() - chario_map() for more than one page
+ * @q: queue of the command, with a DMA device
+ * @cmd: a command with its pages; its segments are filled in
+ *
+ * Return: as chario_map().
+ */
+int chario_map_runs(struct chario_queue *q, struct chario_command *cmd)
+{
+	return map_each(q, cmd, 0);
 }

@@ -12,6 +12,7 @@
  * has.  That slice is of the largest command that the disk can be set to, and begins
  * with the last byte of a piece.
  */
+#include <linux/math64.h>
 #include <linux/mm.h>
 #include <linux/scatterlist.h>
 #include <linux/slab.h>
@@ -19,7 +20,7 @@
 #include "memory/pieces.h"
 #include "types/buffer.h"
 #include "types/device.h"
-#include "types/queue.h"
+#include "types/request.h"
 
 /**
  * struct piece - memory that the device sees as one range
@@ -48,6 +49,26 @@ static bool is_aligned(const struct chario_device *cio, u64 place)
 	return !(place & cio->dma_mask);
 }
 
+static void add(struct chario_pieces *pieces, u64 offset, dma_addr_t addr)
+{
+	pieces->list[pieces->nr].offset = offset;
+	pieces->list[pieces->nr++].addr = addr;
+}
+
+/* Cut the last piece, which ends at @stop, into those of @most bytes or less. */
+static void divide(struct chario_pieces *pieces, u64 stop, u32 most)
+{
+	for (;;) {
+		const struct piece *last = &pieces->list[pieces->nr - 1];
+		/* All seams are at pages, so that there is none more than pages. */
+		u32 bytes = most - offset_in_page(last->addr);
+
+		if (stop - last->offset <= bytes)
+			break;
+		add(pieces, last->offset + bytes, last->addr + bytes);
+	}
+}
+
 /*
  * Fill in the pieces.  Returns 0; EINVAL if the device cannot reach a piece as it is, or
  * the memory is shorter than the buffer.
@@ -67,10 +88,11 @@ static int pieces_fill(struct chario_pieces *pieces, const struct sg_table *sgt,
 			if (!is_aligned(cio, addr) || !is_aligned(cio, offset) ||
 			    (i && ((addr | end) & cio->seam_mask)))
 				return -EINVAL;
-			pieces->list[pieces->nr].offset = offset;
-			pieces->list[pieces->nr++].addr = addr;
+			add(pieces, offset, addr);
 		}
 		end = addr + bytes;
+		if (cio->segment_bytes)
+			divide(pieces, offset + bytes, cio->segment_bytes);
 		offset += bytes;
 		left -= bytes;
 		if (!left)
@@ -107,16 +129,18 @@ int chario_pieces_create(struct chario_buffer *buf)
 {
 	const struct chario_device *cio = buf->cio;
 	struct chario_pieces *pieces;
+	u64 room = buf->dma->nents + 1ULL;
 	int ret;
 
-	pieces = kvmalloc(struct_size(pieces, list, buf->dma->nents + 1UL),
-			  CHARIO_BUFFER_GFP);
+	if (cio->segment_bytes)
+		room += buf->dma->nents + div_u64(buf->bytes, cio->segment_bytes);
+	pieces = kvmalloc(struct_size(pieces, list, room), CHARIO_BUFFER_GFP);
 	if (!pieces)
 		return -ENOMEM;
 	pieces->nr = 0;
 	ret = pieces_fill(pieces, buf->dma, cio, buf->bytes);
 	if (!ret && pieces_most(pieces, cio->max_command_bytes) >
-		    cio->drive->queues[0]->max_pages)
+		    cio->max_segments)
 		ret = -EMLINK;
 	if (ret) {
 		kvfree(pieces);

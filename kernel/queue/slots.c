@@ -60,6 +60,7 @@ int chario_slots_init(struct chario_queue *q, unsigned int depth,
 	/* One more, because memory need not begin with a page. */
 	q->max_pages = PFN_UP(command_bytes) + 1;
 	q->has_lists = chario_map_wants_list(q->dma_dev);
+	q->maps_slowly = q->has_lists;
 	if (q->has_lists) {
 		bytes += sizeof(struct sg_table);
 		page_bytes += sizeof(struct scatterlist);
@@ -77,6 +78,17 @@ int chario_slots_init(struct chario_queue *q, unsigned int depth,
 	chario_queue_set_depth(q, depth);
 	lay_out_commands(q);
 	return 0;
+}
+
+/**
+ * chario_queue_limit() - set the largest length of a segment
+ * @q: a queue without commands
+ * @segment_bytes: the length in bytes, a multiple of the page size; 0 for no limit
+ */
+void chario_queue_limit(struct chario_queue *q, u32 segment_bytes)
+{
+	q->segment_pages = segment_bytes >> PAGE_SHIFT;
+	q->maps_slowly = q->has_lists || segment_bytes;
 }
 
 /**

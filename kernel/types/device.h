@@ -42,14 +42,21 @@ struct chario_counters {
 };
 
 /**
- * struct chario_limits - the limits of a device, from its back end
+ * struct chario_limits - all that the core has to know of a device, from its back end
  * @block_bytes: logical block in bytes, a power of two
  * @command_bytes: largest command that drive and queues allow, bytes
  * @command_limit: &enum chario_command_limit, the source of @command_bytes
  * @boundary_bytes: see &struct chario_info, 0 for none
- * @dma_alignment: alignment in bytes of memory that a command moves; a power of two
+ * @dma_alignment: alignment in bytes of memory that a command moves; a power of two up
+ *	to @block_bytes
  * @seam_alignment: alignment in bytes of addresses at which a segment of a command ends
  *	and the next one begins; a power of two up to the page size, 1 for any
+ * @segments: largest number of segments of a command, at least the number of pages that
+ *	@command_bytes can touch; 0 for no limit
+ * @segment_bytes: largest length of a segment in bytes, a multiple of the page size; 0
+ *	for no limit
+ * @features: bits CHARIO_FEATURE_FUA, CHARIO_FEATURE_WRITE_CACHE (which requires FUA)
+ *	and CHARIO_FEATURE_READ_ONLY, as they apply
  */
 struct chario_limits {
 	u32 block_bytes;
@@ -58,6 +65,9 @@ struct chario_limits {
 	u32 boundary_bytes;
 	u32 dma_alignment;
 	u32 seam_alignment;
+	u32 segments;
+	u32 segment_bytes;
+	u64 features;
 };
 
 /**
@@ -72,6 +82,8 @@ struct chario_limits {
  * @block_shift: base-2 logarithm of the logical block size
  * @dma_mask: DMA alignment in bytes - 1
  * @seam_mask: alignment of seams between segments in bytes - 1
+ * @max_segments: largest number of segments of a command
+ * @segment_bytes: largest length of a segment in bytes; 0 for no limit
  * @capacity_bytes: size of the disk in bytes
  * @features: CHARIO_FEATURE_*
  * @medium: medium that the disk stands for, see queue/medium.h
@@ -123,6 +135,8 @@ struct chario_device {
 	u32 block_shift;
 	u32 dma_mask;
 	u32 seam_mask;
+	u32 max_segments;
+	u32 segment_bytes;
 	u64 capacity_bytes;
 	u64 features;
 	struct chario_medium *medium;

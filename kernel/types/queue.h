@@ -97,6 +97,9 @@ struct chario_queue_ops {
  * @depth: number of slots that are used
  * @max_depth: number of slots
  * @max_pages: largest number of pages of a command, and of its segments
+ * @segment_pages: largest number of pages of a segment; 0 for no limit
+ * @maps_slowly: true if the pages of a command need more than a look at neighbours: a
+ *	list, or short segments
  * @has_lists: true if the pages of each slot are followed by a scatterlist for as
  *	many pages, by which all memory of the command is mapped together
  * @word: address of the completion word, which shows if there is a completion to
@@ -147,6 +150,8 @@ struct chario_queue {
 	const u32 *word;
 	u32 word_mask;
 	u32 word_value;
+	unsigned int segment_pages;
+	bool maps_slowly;
 	bool has_lists;
 	bool polled;
 	bool is_private;

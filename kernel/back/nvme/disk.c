@@ -118,12 +118,6 @@ static void disk_fill_in(struct chario_device *cio, const struct chario_nvme *ct
 
 	cio->capacity_bytes = le64_to_cpu(id->nsze) << shift;
 	cio->namespace_id = nsid;
-	cio->features |= CHARIO_FEATURE_FUA | CHARIO_FEATURE_PIN |
-			 CHARIO_FEATURE_HEALTH;
-	if (ctrl->write_cache)
-		cio->features |= CHARIO_FEATURE_WRITE_CACHE;
-	if (id->nsattr & NVME_NS_ATTR_RO)
-		cio->features |= CHARIO_FEATURE_READ_ONLY;
 	fill_in_wishes(cio, id, shift);
 	cio->atomic_write_bytes = disk_atomic_write_bytes(ctrl, id, shift);
 	cio->cmb = ctrl->cmb;
@@ -151,6 +145,10 @@ static struct chario_device *disk_create(struct chario_nvme *ctrl, u32 nsid,
 		.dma_alignment = 4,
 		/* All others begin with a page, and all but the last end with one. */
 		.seam_alignment = 1U << ctrl->page_shift,
+		.features = CHARIO_FEATURE_FUA |
+			(ctrl->write_cache ? CHARIO_FEATURE_WRITE_CACHE : 0) |
+			(id->nsattr & NVME_NS_ATTR_RO ?
+			 CHARIO_FEATURE_READ_ONLY : 0),
 	};
 	struct chario_device *cio;
 	int ret;
