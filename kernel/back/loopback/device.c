@@ -7,6 +7,7 @@
  * So deadlines, orphans, recovery and removal can be tested without a drive.
  */
 #include <linux/delay.h>
+#include <linux/dma-direct.h>
 #include <linux/highmem.h>
 #include <linux/module.h>
 
@@ -92,14 +93,74 @@ static void move_pages(const struct chario_command *cmd, void *disk)
 	}
 }
 
-static void move(struct loopback_queue *lq, const struct chario_command *cmd)
+/* Does the device take these segments?  They are all of the memory of a command. */
+static bool takes_segments(const struct loopback *lb, const struct chario_command *cmd)
 {
-	void *memory = to_loopback(lq->core.drive)->memory;
+	const struct chario_limits *limits = &lb->limits;
+	u32 left = cmd->bytes;
+	unsigned int i;
 
+	for (i = 0; i < cmd->nr_segments; i++) {
+		u32 bytes = cmd->segments[i].bytes;
+
+		if (!bytes || bytes > limits->segment_bytes || bytes > left)
+			return false;
+		left -= bytes;
+	}
+	return !left && (!limits->segments || i <= limits->segments);
+}
+
+/* Moves the bytes of a segment, page by page.  Returns false if it is no RAM. */
+static bool move_segment(const struct chario_command *cmd, void *disk,
+			 phys_addr_t at, u32 left)
+{
+	while (left) {
+		struct page *page = pfn_to_page(PHYS_PFN(at));
+		u32 bytes = min_t(u32, PAGE_SIZE - offset_in_page(at), left);
+
+		if (!pfn_valid(PHYS_PFN(at)) || PageReserved(page))
+			return false;
+		if (cmd->req->op == CHARIO_OP_READ)
+			memcpy_to_page(page, offset_in_page(at), disk, bytes);
+		else
+			memcpy_from_page(disk, page, offset_in_page(at), bytes);
+		disk += bytes;
+		at += bytes;
+		left -= bytes;
+	}
+	return true;
+}
+
+static int move_segments(struct loopback *lb, const struct chario_command *cmd,
+			 void *disk)
+{
+	const struct chario_segment *seg = cmd->segments;
+	unsigned int i;
+
+	if (!takes_segments(lb, cmd))
+		return -EIO;
+	for (i = 0; i < cmd->nr_segments; i++, seg++) {
+		if (!move_segment(cmd, disk, dma_to_phys(&lb->dma->dev, seg->addr),
+				  seg->bytes))
+			return -EIO;
+		disk += seg->bytes;
+	}
+	return 0;
+}
+
+/* Returns 0; EIO when the device cannot take the memory as it is described. */
+static int move(struct loopback_queue *lq, const struct chario_command *cmd)
+{
+	struct loopback *lb = to_loopback(lq->core.drive);
+	void *disk = lb->memory + cmd->disk_offset;
+
+	if (lb->dma)
+		return move_segments(lb, cmd, disk);
 	if (cmd->req->buffer)
-		move_slice(cmd, memory + cmd->disk_offset);
+		move_slice(cmd, disk);
 	else
-		move_pages(cmd, memory + cmd->disk_offset);
+		move_pages(cmd, disk);
+	return 0;
 }
 
 /*
@@ -162,8 +223,7 @@ void loopback_device_serve(struct work_struct *work)
 			loopback_queue_end(lq, cmd, -EIO);
 			continue;
 		}
-		move(lq, cmd);
-		loopback_queue_end(lq, cmd, 0);
+		loopback_queue_end(lq, cmd, move(lq, cmd));
 	}
 }
 

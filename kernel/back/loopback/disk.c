@@ -2,6 +2,7 @@
 /*
  * A drive with one disk, which is made when the module is loaded, and removed with it.
  */
+#include <linux/dma-mapping.h>
 #include <linux/module.h>
 #include <linux/sizes.h>
 #include <linux/slab.h>
@@ -27,6 +28,15 @@ static int loopback_boundary_kib;
 chario_range_param(loopback_boundary_kib, 0, SZ_1G / SZ_1K, 0444);
 MODULE_PARM_DESC(loopback_boundary_kib, "Boundary that commands of the disk in memory do not cross, KiB (up to 1048576, default 0: none)");
 
+/* Devices that take segments as they are, unlike NVMe's, are tested here. */
+static int loopback_segment_pages;
+chario_range_param(loopback_segment_pages, 0, SZ_4K, 0444);
+MODULE_PARM_DESC(loopback_segment_pages, "The disk in memory takes segments of up to so many pages, as a device with DMA does (up to 4096, default 0: memory as the CPU sees it)");
+
+static int loopback_segments;
+chario_range_param(loopback_segments, 0, SZ_64K, 0444);
+MODULE_PARM_DESC(loopback_segments, "Segments of a command that the disk in memory takes (up to 65536, default 0: any number); fewer than a command has pages are refused");
+
 static bool loopback_submits;
 module_param(loopback_submits, bool, 0444);
 MODULE_PARM_DESC(loopback_submits, "The disk in memory takes commands outside the lock of their queue, as block devices do (default N)");
@@ -39,6 +49,7 @@ static void free_loopback(struct loopback *lb)
 	chario_drive_deinit(&lb->drive);
 	if (lb->workers)
 		destroy_workqueue(lb->workers);
+	platform_device_unregister(lb->dma);
 	vfree(lb->memory);
 	kfree(lb);
 }
@@ -53,7 +64,8 @@ static int make_queue(struct loopback *lb)
 		return -ENOMEM;
 	ret = chario_queue_init(&lq->core, loopback_submits ?
 				&loopback_submit_ops : &loopback_queue_ops,
-				NULL, LOOPBACK_DEPTH, COMMAND_BYTES,
+				lb->dma ? &lb->dma->dev : NULL,
+				LOOPBACK_DEPTH, COMMAND_BYTES,
 				false, NUMA_NO_NODE);
 	if (ret) {
 		kfree(lq);
@@ -100,9 +112,25 @@ static void *get_memory(void)
 	return memory;
 }
 
-static int disk_fill_in(struct chario_device *cio)
+/* Makes the device that memory is mapped for, which reaches all of it. */
+static int make_dma(struct loopback *lb)
 {
-	const struct chario_limits limits = {
+	struct platform_device *dma;
+
+	dma = platform_device_register_simple("chario-loopback",
+					      PLATFORM_DEVID_NONE, NULL, 0);
+	if (IS_ERR(dma))
+		return PTR_ERR(dma);
+	lb->dma = dma;
+	dma_set_max_seg_size(&dma->dev, UINT_MAX);
+	return dma_set_mask_and_coherent(&dma->dev, DMA_BIT_MASK(64));
+}
+
+static int disk_fill_in(struct loopback *lb)
+{
+	struct chario_device *cio = lb->cio;
+
+	lb->limits = (struct chario_limits) {
 		.block_bytes = SECTOR_SIZE,
 		/* The device takes no larger ones, whatever room the module makes. */
 		.command_bytes = COMMAND_BYTES,
@@ -111,12 +139,13 @@ static int disk_fill_in(struct chario_device *cio)
 		/* Copies need no alignment; this is that of drives. */
 		.dma_alignment = 4,
 		.seam_alignment = 1,
+		.segments = loopback_segments,
+		.segment_bytes = loopback_segment_pages * PAGE_SIZE,
 	};
-
 	cio->capacity_bytes = (u64)loopback_mib * SZ_1M;
 	strscpy(cio->model, "CharIO loopback", sizeof(cio->model));
 	strscpy(cio->serial, "memory", sizeof(cio->serial));
-	return chario_device_configure(cio, &limits);
+	return chario_device_configure(cio, &lb->limits);
 }
 
 static struct loopback *disk_create(void)
@@ -136,7 +165,9 @@ static struct loopback *disk_create(void)
 				      0);
 	if (!lb->workers)
 		goto err_free;
-	ret = make_queues(lb);
+	ret = loopback_segment_pages ? make_dma(lb) : 0;
+	if (!ret)
+		ret = make_queues(lb);
 	if (ret)
 		goto err_free;
 	lb->cio = chario_device_create(&loopback_backend, &lb->drive, NULL);
@@ -167,7 +198,7 @@ int chario_loopback_init(void)
 	lb = disk_create();
 	if (IS_ERR(lb))
 		return PTR_ERR(lb);
-	ret = disk_fill_in(lb->cio);
+	ret = disk_fill_in(lb);
 	if (!ret)
 		ret = chario_device_register(lb->cio);
 	if (ret) {

@@ -19,6 +19,7 @@
 #define CHARIO_LOOPBACK_H
 
 #include <linux/bitmap.h>
+#include <linux/platform_device.h>
 #include <linux/wait.h>
 #include <linux/workqueue.h>
 
@@ -69,12 +70,16 @@ struct loopback_queue {
  * @cio: disk of the core
  * @memory: blocks of the disk
  * @workers: workqueue of the devices of all queues
+ * @dma: device that memory is mapped for, if commands have segments; else NULL
+ * @limits: limits that commands keep
  */
 struct loopback {
 	struct chario_drive drive;
 	struct chario_device *cio;
 	void *memory;
 	struct workqueue_struct *workers;
+	struct platform_device *dma;
+	struct chario_limits limits;
 };
 
 static inline struct loopback *to_loopback(struct chario_drive *drive)

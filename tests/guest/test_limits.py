@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: MIT
+"""The limits of a device: commands keep to them, and limits that contradict each other are refused.
+
+The device is the disk in memory, which takes segments as a device with DMA does, and ends what it cannot take with EIO.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from disks import MIB, Programs, counters
+from rig import CALL_LIMIT_S, Rig
+from shared_guest import Setup
+from test_buffers import BLOCK, run
+from test_pieces import KINDS, moves_all_data
+from test_window import HIDDEN, HIDDEN_BYTES
+
+from chario_lab.guest.devices import load_module
+
+NODE = "/dev/chardisk0"
+SIZE_MIB = 64
+# The largest command is of 128 KiB, which may touch so many pages.
+MOST = 33
+REFUSED = (r"WARNING: .*chario_limits_check", r"Call Trace:")
+SETUP = Setup(drives=(), parameters=None, allowed=REFUSED, append=f"memmap=16M${HIDDEN:#x}", alone=True)
+
+
+def load(rig: Rig, module: Path, *parameters: str) -> None:
+    """The disk in memory, with these parameters."""
+    rig.guest.must("! grep -q ^chario /proc/modules || rmmod chario; echo 12 >/proc/sys/vm/nr_hugepages")
+    load_module(rig.guest, module, f"loopback_mib={SIZE_MIB} deadline_ms=600000 {' '.join(parameters)}")
+
+
+@pytest.mark.parametrize("pages", [1, 3, 256])
+def test_segments_keep_to_the_limits(rig: Rig, guest_program: Programs, module: Path, pages: int) -> None:
+    """Ordinary calls from memory in a row or scattered, io_uring, and buffers: no command has a segment too long."""
+    load(rig, module, f"loopback_segment_pages={pages}", f"loopback_segments={MOST}")
+    rig.guest.must(f"{rig.guest.push(guest_program('exercise'))} {NODE} 1 40 0 {SIZE_MIB * MIB} 2", CALL_LIMIT_S)
+    for flags in ("", "fixed skew"):
+        rig.guest.must(f"{rig.guest.push(guest_program('uring'))} {NODE} 32 100 65536 {flags}", CALL_LIMIT_S)
+    for kind in ("registered", "misaligned", "huge", "pool"):
+        moves_all_data(rig, guest_program, NODE, KINDS[kind], "ring")
+    assert counters(rig.guest, NODE)["errors"] == 0
+    rig.guest.must("rmmod chario")
+
+
+def test_memory_that_such_a_device_does_not_reach(rig: Rig, guest_program: Programs, module: Path) -> None:
+    """A window outside of RAM: EIO, and its pages are not touched."""
+    load(rig, module, "loopback_segment_pages=1", f"windows={HIDDEN:#x}+{HIDDEN_BYTES}")
+    script = [f"window 0 {HIDDEN} {MIB}", f"write 0 0 {BLOCK} 0", "free 0"]
+    assert run(rig.guest, guest_program, NODE, script) == ["0", "EIO", "0"]
+    rig.guest.must("rmmod chario")
+
+
+@pytest.mark.allow_log(*REFUSED)
+def test_limits_that_contradict_each_other(rig: Rig, module: Path) -> None:
+    """Fewer segments than the largest command may have pages: a warning, and no disk."""
+    mark, file = rig.guest.log_mark(), rig.guest.push(module)
+    parameters = f"loopback_mib={SIZE_MIB} loopback_segment_pages=1"
+    refused = rig.guest.run(f"insmod {file} {parameters} loopback_segments={MOST - 1}")
+    assert refused.rc != 0 and "Invalid" in refused.stderr
+    rig.wait_said(mark, "chario_limits_check")
+    rig.guest.must(f"! test -e {NODE}")
+    load(rig, module, "loopback_segment_pages=1", f"loopback_segments={MOST}")
+    rig.guest.must("rmmod chario")
