@@ -247,13 +247,12 @@ static noinline struct chario_request *prepare(const struct chario_call *call,
 	first->req = req;
 	cur->q = q;
 	cur->error = 0;
-	if (call->buffers) {
+	if (call->buffers)
 		req->pending = fill_buffer(q, req, call, cur, most);
-	} else if (cur->iter) {
+	else if (cur->iter)
 		req->pending = fill_pages(q, req, cur, most);
-	} else {
+	else
 		req->pending = fill_flush(req);
-	}
 	if (unlikely(!req->pending)) {
 		chario_queue_put(q, first);
 		return ERR_PTR(cur->error);

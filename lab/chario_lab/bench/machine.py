@@ -140,16 +140,16 @@ def prepare_chario(guest: Guest, module: Path, address: str) -> None:
 
 
 def chario_layers(module: Path) -> dict[str, str]:
-    """Layer of each of the module's functions, by the folder of the object that holds it.
+    """Layer of each of the module's functions, by the folder of the object that holds it: front, back, else core.
 
-    A name that two folders have is left to the layer of the whole module.
+    A name that two layers have is left to the layer of the whole module.
     """
     found: dict[str, str] = {}
-    for part in ("front", "core", "back"):
-        for path in sorted((module.parent / part).rglob("*.o")):
-            for name in _functions_of(path):
-                layer = f"chario/{part}"
-                found[name] = layer if found.get(name, layer) == layer else "chario"
+    for path in sorted(module.parent.glob("*/**/*.o")):
+        folder = path.relative_to(module.parent).parts[0]
+        layer = f"chario/{folder if folder in ('front', 'back') else 'core'}"
+        for name in _functions_of(path):
+            found[name] = layer if found.get(name, layer) == layer else "chario"
     return found
 
 
