@@ -2,7 +2,6 @@
 /* Areas and stores, printed for people and for programs. */
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 

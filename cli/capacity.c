@@ -5,20 +5,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#define MOST_RECORD (64U << 20)
-
-bool cli_need_record_size(const struct cli *cli, const char *text, uint32_t *bytes)
-{
-	uint64_t size;
-
-	if (!cli_parse_size(text, &size) || !size || size > MOST_RECORD) {
-		cli_usage(cli, "\"%s\" is not a size from 1 to 64M", text);
-		return false;
-	}
-	*bytes = (uint32_t)size;
-	return true;
-}
-
 static void print_text(const char *name, uint64_t area_bytes, uint32_t record_bytes,
 		       const struct chario_stream_fit *fit)
 {

@@ -7,11 +7,8 @@
 
 #include "cli.h"
 
-/*
- * Parse the bytes of a record, 1 to 64M.  Returns false after a message if the text is no
- * such size.
- */
-bool cli_need_record_size(const struct cli *cli, const char *text, uint32_t *bytes);
+/* Bytes that a record can have. */
+#define CLI_RECORD_RANGE { "a size from 1 to 64M", .least = 1, .most = 64 << 20, .is_size = true }
 
 /* Compute the capacity of an area.  Returns false after a message if no record fits. */
 bool cli_find_capacity(const struct cli *cli, uint64_t area_bytes,

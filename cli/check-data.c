@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -249,14 +248,13 @@ static bool check_all(struct check *check, bool quiet)
 	return false;
 }
 
-int cli_check_data(const struct cli *cli, const char *store, bool quiet,
-		   struct json_object *findings)
+int cli_check_data(const struct cli *cli, bool quiet, struct json_object *findings)
 {
 	struct check check = { .cli = cli, .findings = findings };
 	bool is_done;
 	int err;
 
-	check.store = cli_open_store(cli, store, O_RDONLY);
+	check.store = cli_open_store(cli, O_RDONLY);
 	if (!check.store)
 		return -1;
 	cli_interrupt_catch();

@@ -45,12 +45,68 @@ struct cli_option {
  * @argc: number of @argv; after the options, the number of operands
  * @argv: words after the verb; after the options, the operands
  * @json: true to print JSON
+ * @store: store as given by the user, or NULL
  */
 struct cli {
 	const struct cli_command *command;
 	int argc;
 	char **argv;
 	bool json;
+	const char *store;
+};
+
+/**
+ * struct cli_range - numbers that a user may give
+ * @what: description, for a message such as "\"1\" is not a number of buffers from 2 to 64"
+ * @least: least number
+ * @most: greatest number; 0 for no limit
+ * @step: all numbers are multiples of this; 0 for any number
+ * @is_power: true for powers of two only
+ * @is_size: true for a number as cli_parse_size() takes it, with a suffix
+ * @is_c: true for a number as in C, which may be hexadecimal
+ * @unit: factor for the number; 0 for none
+ */
+struct cli_range {
+	const char *what;
+	uint64_t least;
+	uint64_t most;
+	uint64_t step;
+	bool is_power;
+	bool is_size;
+	bool is_c;
+	uint64_t unit;
+};
+
+#define CLI_COUNT_RANGE { "a count", .least = 1 }
+
+/**
+ * struct cli_value - the place for the value of an option; one of the pointers is set
+ * @letter: letter of the option
+ * @flag: becomes true
+ * @bits: gets @bit
+ * @bit: bit for @bits
+ * @text: becomes the argument
+ * @seconds: becomes the argument, seconds from 0.001 to 1000000
+ * @size: becomes the argument, a size that is not 0
+ * @number: becomes the argument, a number of @range
+ * @small: becomes the argument, a number of @range, which 32 bits can hold
+ * @range: range of @number and @small
+ * @parse: parses the argument; returns CLI_OK, or CLI_USAGE after a message
+ * @to: last argument of @parse
+ */
+struct cli_value {
+	char letter;
+	bool *flag;
+	uint32_t *bits;
+	uint32_t bit;
+	const char **text;
+	double *seconds;
+	uint64_t *size;
+	uint64_t *number;
+	uint32_t *small;
+	struct cli_range range;
+	int (*parse)(const struct cli *cli, char *text, void *to);
+	void *to;
 };
 
 /**
@@ -120,17 +176,23 @@ enum {
  */
 int cli_next_option(struct cli *cli);
 
-/* The argument of an option, seconds from 0.001 to 1000000: CLI_OK or CLI_USAGE. */
-int cli_option_seconds(const struct cli *cli, double *seconds);
+/*
+ * Parse all options.  @values has a place for each option of the verb but --store, and is
+ * ended by a zero.  Returns CLI_OK, or CLI_USAGE after a message.
+ */
+int cli_parse(struct cli *cli, const struct cli_value *values);
 
-/* The argument of an option, 1 or more: CLI_OK or CLI_USAGE. */
-int cli_option_count(const struct cli *cli, unsigned long *count);
+/* Parse the options of a verb that has no other one than --store.  Returns as cli_parse(). */
+int cli_parse_common(struct cli *cli);
 
-/* For verbs that have no option of their own: CLI_OK or CLI_USAGE. */
-int cli_no_options(struct cli *cli);
+/* Parse a size that is not 0.  Returns CLI_OK, or CLI_USAGE after a message. */
+int cli_need_size(const struct cli *cli, const char *text, uint64_t *bytes);
 
 /* Returns whether there are @least to @most operands; prints a message if not. */
 bool cli_has_operands(const struct cli *cli, int least, int most);
+
+/* Checks the operands of a verb whose only operand is the store, unless --store gives that. */
+bool cli_has_store_operand(struct cli *cli);
 
 extern const struct cli_option cli_common_options[];
 extern const struct cli_option cli_no_own_options[];

@@ -3,7 +3,6 @@
  * chario cat: areas, one after the other, to standard output.
  */
 #include <fcntl.h>
-#include <getopt.h>
 #include <limits.h>
 #include <unistd.h>
 
@@ -11,17 +10,12 @@
 #include "interrupt.h"
 #include "store.h"
 
-static int parse_options(struct cli *cli, const char **store, struct cli_fetch *fetch)
+static int parse_options(struct cli *cli, struct cli_fetch *fetch)
 {
-	int option;
+	const struct cli_value values[] = { { 'f', .flag = &fetch->force }, { 0 } };
 
-	while ((option = cli_next_option(cli)) != CLI_NO_OPTION) {
-		if (option == CLI_BAD_OPTION)
-			return CLI_USAGE;
-		if (option == 's')
-			*store = optarg;
-		fetch->force |= option == 'f';
-	}
+	if (cli_parse(cli, values))
+		return CLI_USAGE;
 	if (cli->json)
 		return cli_usage(cli, "what areas hold is not JSON");
 	return cli_has_operands(cli, 1, INT_MAX) ? CLI_OK : CLI_USAGE;
@@ -44,14 +38,13 @@ static int print_all(const struct cli *cli, struct cli_fetch *fetch)
 int cmd_cat(struct cli *cli)
 {
 	struct cli_fetch fetch = { .fd = STDOUT_FILENO, .to = "standard output" };
-	const char *given = NULL;
-	int status = parse_options(cli, &given, &fetch);
+	int status = parse_options(cli, &fetch);
 
 	if (status)
 		return status;
 	/* A terminal shows the bytes, and must not show a progress line between them. */
 	fetch.quiet = isatty(STDOUT_FILENO);
-	fetch.store = cli_open_store(cli, given, O_RDONLY);
+	fetch.store = cli_open_store(cli, O_RDONLY);
 	if (!fetch.store)
 		return CLI_FAILED;
 	status = print_all(cli, &fetch);

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* chario check: every damage of the table of a store, and advice. */
-#include <errno.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -208,8 +206,10 @@ static int status_of(const struct report *report)
 	return report->nr_findings > report->nr_repaired + report->nr_notes ? CLI_WARNING : CLI_OK;
 }
 
-static int print_end(const struct report *report, const char *store)
+static int print_end(const struct report *report)
 {
+	const char *store = report->cli->store;
+
 	if (report->cli->json) {
 		struct json_object *object = cli_must(json_object_new_object());
 
@@ -227,37 +227,32 @@ static int print_end(const struct report *report, const char *store)
 
 /* The job of the verb. */
 struct task {
-	const char *store;
-	unsigned int flags;
+	uint32_t flags;
 	bool data;
 	bool quiet;
 };
 
 static int parse_options(struct cli *cli, struct task *task)
 {
-	int option;
+	const struct cli_value values[] = {
+		{ 'r', .bits = &task->flags, .bit = CHARIO_CHECK_REPAIR },
+		{ 'F', .bits = &task->flags, .bit = CHARIO_CHECK_FORGET },
+		{ 'd', .flag = &task->data },
+		{ 'q', .flag = &task->quiet },
+		{ 0 },
+	};
 
-	while ((option = cli_next_option(cli)) != CLI_NO_OPTION) {
-		if (option == CLI_BAD_OPTION)
-			return CLI_USAGE;
-		if (option == 's')
-			task->store = optarg;
-		else if (option == 'd')
-			task->data = true;
-		else if (option == 'q')
-			task->quiet = true;
-		else
-			task->flags |= option == 'r' ? CHARIO_CHECK_REPAIR : CHARIO_CHECK_FORGET;
-	}
+	if (cli_parse(cli, values))
+		return CLI_USAGE;
 	if (task->flags == CHARIO_CHECK_FORGET)
 		return cli_usage(cli, "--forget needs --repair: it gives up areas");
-	return cli_has_operands(cli, 0, task->store ? 0 : 1) ? CLI_OK : CLI_USAGE;
+	return cli_has_store_operand(cli) ? CLI_OK : CLI_USAGE;
 }
 
 /* Check the data of a store whose table can be read. */
 static bool check_data(const struct task *task, struct report *report)
 {
-	int nr_lost = cli_check_data(report->cli, task->store, task->quiet, report->findings);
+	int nr_lost = cli_check_data(report->cli, task->quiet, report->findings);
 
 	if (nr_lost < 0)
 		return false;
@@ -268,14 +263,15 @@ static bool check_data(const struct task *task, struct report *report)
 
 static int check(const struct task *task, struct report *report)
 {
-	int ret = chario_store_check(task->store, task->flags, show, report);
+	const char *store = report->cli->store;
+	int ret = chario_store_check(store, task->flags, show, report);
 	bool is_done;
 
 	print_run(&report->run);
 	if (ret < 0)
-		return cli_fail_store(report->cli, ret, "cannot check \"%s\"", task->store);
+		return cli_fail_store(report->cli, ret, "cannot check \"%s\"", store);
 	is_done = !task->data || check_data(task, report);
-	ret = print_end(report, task->store);
+	ret = print_end(report);
 	return is_done ? ret : CLI_FAILED;
 }
 
@@ -287,8 +283,8 @@ int cmd_check(struct cli *cli)
 
 	if (status)
 		return status;
-	task.store = cli_choose_store(cli, cli->argc ? cli->argv[0] : task.store);
-	if (!task.store)
+	cli->store = cli_choose_store(cli);
+	if (!cli->store)
 		return CLI_FAILED;
 	if (task.flags & CHARIO_CHECK_FORGET)
 		cli_say(cli, "areas of blocks that are lost are given up for good");

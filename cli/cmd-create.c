@@ -1,38 +1,31 @@
 // SPDX-License-Identifier: MIT
 /* chario create: an area with the old content of its place. */
 #include <fcntl.h>
-#include <getopt.h>
 
 #include "capacity.h"
 #include "store.h"
 
 /**
  * struct creation - the job of the verb
- * @store: store as given by the user, or NULL
  * @options: options of a recording with the size of its records; 0 if the user asks
  *	for no capacity
  * @bytes: length of the area in bytes
  */
 struct creation {
-	const char *store;
 	struct chario_stream_options options;
 	uint64_t bytes;
 };
 
 static int parse_options(struct cli *cli, struct creation *creation)
 {
-	int option;
+	const struct cli_value values[] = {
+		{ 'R', .small = &creation->options.record_bytes, .range = CLI_RECORD_RANGE },
+		{ 0 },
+	};
 
-	while ((option = cli_next_option(cli)) != CLI_NO_OPTION) {
-		if (option == 's')
-			creation->store = optarg;
-		else if (option != 'R' ||
-			 !cli_need_record_size(cli, optarg, &creation->options.record_bytes))
-			return CLI_USAGE;
-	}
-	if (!cli_has_operands(cli, 2, 2) || !cli_need_size(cli, cli->argv[1], &creation->bytes))
+	if (cli_parse(cli, values) || !cli_has_operands(cli, 2, 2))
 		return CLI_USAGE;
-	return CLI_OK;
+	return cli_need_size(cli, cli->argv[1], &creation->bytes);
 }
 
 /* If no record fits, refuse before the area is made. */
@@ -65,7 +58,7 @@ int cmd_create(struct cli *cli)
 
 	if (status)
 		return status;
-	store = cli_open_store(cli, creation.store, O_RDWR);
+	store = cli_open_store(cli, O_RDWR);
 	if (!store)
 		return CLI_FAILED;
 	status = create(cli, store, &creation);

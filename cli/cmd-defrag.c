@@ -3,7 +3,6 @@
  * chario defrag: all free space becomes one hole.
  */
 #include <fcntl.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -87,20 +86,13 @@ static int run(const struct cli *cli, struct chario_store *store, bool quiet)
 int cmd_defrag(struct cli *cli)
 {
 	struct chario_store *store;
-	const char *given = NULL;
 	bool quiet = false;
-	int option, status;
+	const struct cli_value values[] = { { 'q', .flag = &quiet }, { 0 } };
+	int status;
 
-	while ((option = cli_next_option(cli)) != CLI_NO_OPTION) {
-		if (option == CLI_BAD_OPTION)
-			return CLI_USAGE;
-		if (option == 's')
-			given = optarg;
-		quiet |= option == 'q';
-	}
-	if (!cli_has_operands(cli, 0, given ? 0 : 1))
+	if (cli_parse(cli, values) || !cli_has_store_operand(cli))
 		return CLI_USAGE;
-	store = cli_open_store(cli, cli->argc ? cli->argv[0] : given, O_RDWR);
+	store = cli_open_store(cli, O_RDWR);
 	if (!store)
 		return CLI_FAILED;
 	status = run(cli, store, quiet);

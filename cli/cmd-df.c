@@ -7,14 +7,11 @@
 int cmd_df(struct cli *cli)
 {
 	struct chario_store *store;
-	const char *given = NULL;
-	int status = cli_store_option(cli, &given);
+	int status;
 
-	if (status || !cli_has_operands(cli, 0, given ? 0 : 1))
+	if (cli_parse_common(cli) || !cli_has_store_operand(cli))
 		return CLI_USAGE;
-	if (cli->argc)
-		given = cli->argv[0];
-	store = cli_open_store(cli, given, O_RDONLY);
+	store = cli_open_store(cli, O_RDONLY);
 	if (!store)
 		return CLI_FAILED;
 	status = cli_print_store(cli, store);

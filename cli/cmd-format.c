@@ -2,10 +2,6 @@
 /* chario format: an empty store, on a disk without content that anybody misses. */
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
-#include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -15,7 +11,6 @@
 /**
  * struct format - the job of the verb
  * @cli: call of the verb
- * @name: name of the disk
  * @layout: layout of the store
  * @file_bytes: length of a file to create in bytes; 0 for none
  * @force: true to overwrite any content
@@ -23,59 +18,34 @@
  */
 struct format {
 	const struct cli *cli;
-	const char *name;
 	struct chario_store_layout layout;
 	uint64_t file_bytes;
 	bool force;
 	bool upgrade;
 };
 
-static int parse_option(const struct cli *cli, int option, struct format *format)
-{
-	struct chario_store_layout *layout = &format->layout;
-
-	switch (option) {
-	case 's':
-		format->name = optarg;
-		return CLI_OK;
-	case 'f':
-		format->force = true;
-		return CLI_OK;
-	case 'u':
-		format->upgrade = true;
-		return CLI_OK;
-	case 'n':
-		if (cli_parse_size(optarg, &layout->max_areas) && layout->max_areas &&
-		    layout->max_areas <= 1U << 20)
-			return CLI_OK;
-		return cli_usage(cli, "\"%s\" is not a number of areas from 1 to 1048576", optarg);
-	case 'a':
-		if (cli_parse_size(optarg, &layout->alignment_bytes) &&
-		    layout->alignment_bytes >= CHARIO_STORE_BLOCK &&
-		    layout->alignment_bytes <= 1U << 30 &&
-		    !(layout->alignment_bytes & (layout->alignment_bytes - 1)))
-			return CLI_OK;
-		return cli_usage(cli, "\"%s\" is not a power of two from 4k to 1G", optarg);
-	case 'S':
-		return cli_need_size(cli, optarg, &format->file_bytes) ? CLI_OK : CLI_USAGE;
-	}
-	return CLI_USAGE;
-}
-
 static int parse_options(struct cli *cli, struct format *format)
 {
-	int option, status = CLI_OK;
+	struct chario_store_layout *layout = &format->layout;
+	const struct cli_value values[] = {
+		{ 'f', .flag = &format->force },
+		{ 'u', .flag = &format->upgrade },
+		{ 'n', .number = &layout->max_areas,
+		  .range = { "a number of areas from 1 to 1048576", .least = 1, .most = 1 << 20,
+			     .is_size = true } },
+		{ 'a', .number = &layout->alignment_bytes,
+		  .range = { "a power of two from 4k to 1G", .least = CHARIO_STORE_BLOCK,
+			     .most = 1 << 30, .is_power = true, .is_size = true } },
+		{ 'S', .size = &format->file_bytes },
+		{ 0 },
+	};
 
-	while (!status && (option = cli_next_option(cli)) != CLI_NO_OPTION)
-		status = parse_option(cli, option, format);
-	if (status || !cli_has_operands(cli, 0, format->name ? 0 : 1))
+	if (cli_parse(cli, values) || !cli_has_store_operand(cli))
 		return CLI_USAGE;
-	if (format->upgrade && (format->force || format->file_bytes || format->layout.max_areas ||
-				format->layout.alignment_bytes))
+	if (format->upgrade &&
+	    (format->force || format->file_bytes || layout->max_areas || layout->alignment_bytes))
 		return cli_usage(cli, "--upgrade keeps the store as it was made: it goes with no "
 				      "other option but --store");
-	if (cli->argc)
-		format->name = cli->argv[0];
 	return CLI_OK;
 }
 
@@ -85,15 +55,15 @@ static int create_file(const struct format *format)
 	const struct cli *cli = format->cli;
 	int fd, err = 0;
 
-	if (cli_check_path(cli, format->name))
+	if (cli_check_path(cli, format->cli->store))
 		return CLI_FAILED;
-	fd = open(format->name, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0666);
+	fd = open(format->cli->store, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0666);
 	if (fd < 0 && errno == EEXIST) {
-		cli_say(cli, "\"%s\" is there already: leave --size away", format->name);
+		cli_say(cli, "\"%s\" is there already: leave --size away", format->cli->store);
 		return CLI_FAILED;
 	}
 	if (fd < 0)
-		return cli_fail_store(cli, -errno, "cannot create \"%s\"", format->name);
+		return cli_fail_store(cli, -errno, "cannot create \"%s\"", format->cli->store);
 	if (fallocate(fd, 0, 0, (off_t)format->file_bytes))
 		err = errno == EOPNOTSUPP ? 0 : -errno;
 	if (!err && ftruncate(fd, (off_t)format->file_bytes))
@@ -101,13 +71,13 @@ static int create_file(const struct format *format)
 	close(fd);
 	if (!err)
 		return CLI_OK;
-	unlink(format->name);
+	unlink(format->cli->store);
 	if (err == -ENOSPC) {
 		cli_say(cli, "the file system has no room for \"%s\"; df shows how much there is",
-			format->name);
+			format->cli->store);
 		return CLI_FAILED;
 	}
-	return cli_fail_store(cli, err, "cannot create \"%s\"", format->name);
+	return cli_fail_store(cli, err, "cannot create \"%s\"", format->cli->store);
 }
 
 /* Refuse to overwrite a store, and print its number of areas. */
@@ -116,7 +86,7 @@ static int refuse_store(const struct format *format)
 	struct chario_store_info info = { 0 };
 	struct chario_store *store;
 	char count[48];
-	int err = chario_store_open(format->name, O_RDONLY, &store);
+	int err = chario_store_open(format->cli->store, O_RDONLY, &store);
 
 	if (!err) {
 		err = chario_store_get_info(store, &info, sizeof(info));
@@ -126,14 +96,14 @@ static int refuse_store(const struct format *format)
 		cli_say(format->cli,
 			"there is a store on \"%s\", and %s\n"
 			"--force makes a new one, and what the old one held is lost",
-			format->name,
+			format->cli->store,
 			err == -EPROTO ? "it is of a newer release" :
 					 "it is damaged; chario check says how");
 	else
 		cli_say(format->cli,
 			"there is a store on \"%s\", with %s\n--force makes a new one, and what is "
 			"there is lost",
-			format->name, cli_count(count, info.nr_areas, "area"));
+			format->cli->store, cli_count(count, info.nr_areas, "area"));
 	return CLI_FAILED;
 }
 
@@ -141,7 +111,7 @@ static int refuse_content(const struct format *format, const char *content)
 {
 	cli_say(format->cli,
 		"\"%s\" holds %s\n--force makes a store all the same, and that is lost",
-		format->name, content);
+		format->cli->store, content);
 	return CLI_FAILED;
 }
 
@@ -151,9 +121,9 @@ static int refuse_use(const struct format *format)
 	struct stat status;
 	int fd;
 
-	if (stat(format->name, &status) || !S_ISBLK(status.st_mode))
+	if (stat(format->cli->store, &status) || !S_ISBLK(status.st_mode))
 		return CLI_OK;
-	fd = open(format->name, O_RDONLY | O_EXCL | O_CLOEXEC);
+	fd = open(format->cli->store, O_RDONLY | O_EXCL | O_CLOEXEC);
 	if (fd >= 0 || errno != EBUSY) {
 		if (fd >= 0)
 			close(fd);
@@ -161,7 +131,7 @@ static int refuse_use(const struct format *format)
 	}
 	cli_say(format->cli,
 		"\"%s\" is mounted or otherwise in use; lsblk shows by whom: end that first",
-		format->name);
+		format->cli->store);
 	return CLI_FAILED;
 }
 
@@ -174,22 +144,22 @@ static int fail(const struct format *format, int err)
 		cli_say(cli,
 			"there is no disk and no file \"%s\"\n"
 			"chario format --size SIZE FILE creates the file; so does truncate -s SIZE FILE",
-			format->name);
+			format->cli->store);
 		return CLI_FAILED;
 	case -ENOSPC:
 		cli_say(cli,
 			"\"%s\" is too small for such a store; give a larger disk or file, or smaller "
 			"--areas or --align",
-			format->name);
+			format->cli->store);
 		return CLI_FAILED;
 	case -EBUSY:
 		cli_say(cli, "a store on \"%s\" is open in another process: end that first",
-			format->name);
+			format->cli->store);
 		return CLI_FAILED;
 	case -EEXIST:
 		return refuse_store(format);
 	}
-	return cli_fail_store(cli, err, "cannot make a store on \"%s\"", format->name);
+	return cli_fail_store(cli, err, "cannot make a store on \"%s\"", format->cli->store);
 }
 
 static int examine(const struct format *format)
@@ -199,7 +169,7 @@ static int examine(const struct format *format)
 
 	if (ret || format->force)
 		return ret;
-	ret = cli_find_content(format->name, content, sizeof(content));
+	ret = cli_find_content(format->cli->store, content, sizeof(content));
 	if (ret < 0)
 		return fail(format, ret);
 	return ret ? refuse_content(format, content) : CLI_OK;
@@ -207,7 +177,7 @@ static int examine(const struct format *format)
 
 static int print(const struct format *format)
 {
-	struct chario_store *store = cli_open_store(format->cli, format->name, O_RDONLY);
+	struct chario_store *store = cli_open_store(format->cli, O_RDONLY);
 	int status;
 
 	if (!store)
@@ -219,9 +189,9 @@ static int print(const struct format *format)
 
 static int upgrade(const struct format *format)
 {
-	int err = chario_store_upgrade(format->name);
+	int err = chario_store_upgrade(format->cli->store);
 
-	return err ? cli_fail_store(format->cli, err, "cannot upgrade \"%s\"", format->name) :
+	return err ? cli_fail_store(format->cli, err, "cannot upgrade \"%s\"", format->cli->store) :
 		     print(format);
 }
 
@@ -233,9 +203,9 @@ static int run(struct format *format)
 		return status;
 	if (format->force)
 		format->layout.flags = CHARIO_LAYOUT_REPLACE;
-	err = chario_store_format(format->name, &format->layout);
+	err = chario_store_format(format->cli->store, &format->layout);
 	if (!err && format->force)
-		err = cli_wipe_content(format->name);
+		err = cli_wipe_content(format->cli->store);
 	return err ? fail(format, err) : print(format);
 }
 
@@ -249,10 +219,10 @@ int cmd_format(struct cli *cli)
 
 	if (status)
 		return status;
-	if (format.file_bytes && !format.name)
+	if (format.file_bytes && !cli->store)
 		return cli_usage(cli, "--size needs the name of the file");
-	format.name = cli_choose_store(cli, format.name);
-	if (!format.name)
+	cli->store = cli_choose_store(cli);
+	if (!cli->store)
 		return CLI_FAILED;
 	if (format.upgrade)
 		return upgrade(&format);
@@ -263,6 +233,6 @@ int cmd_format(struct cli *cli)
 	}
 	status = run(&format);
 	if (status && format.file_bytes)
-		unlink(format.name);
+		unlink(cli->store);
 	return status;
 }

@@ -7,7 +7,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
@@ -33,14 +32,12 @@
 /**
  * struct get - a get
  * @cli: call of the verb
- * @store_name: store as given by the user, or NULL
  * @file: destination
  * @part: file that is written; the same as @file if that is no plain file
  * @fetch: the area
  */
 struct get {
 	const struct cli *cli;
-	const char *store_name;
 	const char *file;
 	char part[PATH_MAX];
 	struct cli_fetch fetch;
@@ -312,17 +309,13 @@ static int run(struct get *get)
 
 static int parse_options(struct cli *cli, struct get *get)
 {
-	int option;
+	const struct cli_value values[] = {
+		{ 'f', .flag = &get->fetch.force },
+		{ 'q', .flag = &get->fetch.quiet },
+		{ 0 },
+	};
 
-	while ((option = cli_next_option(cli)) != CLI_NO_OPTION) {
-		if (option == CLI_BAD_OPTION)
-			return CLI_USAGE;
-		if (option == 's')
-			get->store_name = optarg;
-		get->fetch.force |= option == 'f';
-		get->fetch.quiet |= option == 'q';
-	}
-	return cli_has_operands(cli, 2, 2) ? CLI_OK : CLI_USAGE;
+	return !cli_parse(cli, values) && cli_has_operands(cli, 2, 2) ? CLI_OK : CLI_USAGE;
 }
 
 int cmd_get(struct cli *cli)
@@ -334,7 +327,7 @@ int cmd_get(struct cli *cli)
 		return status;
 	get.fetch.name = cli->argv[0];
 	get.fetch.to = get.file = cli->argv[1];
-	get.fetch.store = cli_open_store(cli, get.store_name, O_RDONLY);
+	get.fetch.store = cli_open_store(cli, O_RDONLY);
 	if (!get.fetch.store)
 		return CLI_FAILED;
 	status = run(&get);

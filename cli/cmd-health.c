@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* chario health: the health of a disk's drive, once or as it changes. */
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -22,7 +21,7 @@
 struct watch {
 	bool on;
 	double interval_s;
-	unsigned long count;
+	uint64_t count;
 };
 
 #define NUMBER(name) { #name, offsetof(struct chario_health, name) }
@@ -252,8 +251,7 @@ static int follow(const struct cli *cli, const struct chario_device *device,
 {
 	int err = look(cli, device, health, true);
 
-	for (unsigned long i = 1; !err && (!watch->count || i < watch->count) && !ferror(stdout);
-	     i++) {
+	for (uint64_t i = 1; !err && (!watch->count || i < watch->count) && !ferror(stdout); i++) {
 		err = chario_health_wait(device, health->events,
 					 (unsigned int)(watch->interval_s * 1000));
 		if (err >= 0)
@@ -264,18 +262,15 @@ static int follow(const struct cli *cli, const struct chario_device *device,
 
 static int parse_options(struct cli *cli, struct watch *watch)
 {
-	int option;
+	const struct cli_value values[] = {
+		{ 'w', .flag = &watch->on },
+		{ 'i', .seconds = &watch->interval_s },
+		{ 'c', .number = &watch->count, .range = CLI_COUNT_RANGE },
+		{ 0 },
+	};
 
-	while ((option = cli_next_option(cli)) != CLI_NO_OPTION) {
-		if (option == 'w')
-			watch->on = true;
-		if (option == 'i' && cli_option_seconds(cli, &watch->interval_s))
-			return CLI_USAGE;
-		if (option == 'c' && cli_option_count(cli, &watch->count))
-			return CLI_USAGE;
-		if (option == CLI_BAD_OPTION)
-			return CLI_USAGE;
-	}
+	if (cli_parse(cli, values))
+		return CLI_USAGE;
 	if (!watch->on && watch->count)
 		return cli_usage(cli, "--count needs --watch");
 	return cli_has_operands(cli, 1, 1) ? CLI_OK : CLI_USAGE;

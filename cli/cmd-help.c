@@ -39,7 +39,7 @@ int cmd_help(struct cli *cli)
 {
 	const struct cli_command *command = NULL;
 
-	if (cli_no_options(cli) || !cli_has_operands(cli, 0, 1))
+	if (cli_parse_common(cli) || !cli_has_operands(cli, 0, 1))
 		return CLI_USAGE;
 	if (cli->json) {
 		print_json();

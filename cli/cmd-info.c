@@ -178,7 +178,7 @@ int cmd_info(struct cli *cli)
 	struct place place = { 0 };
 	int err, status = CLI_OK;
 
-	if (cli_no_options(cli) || !cli_has_operands(cli, 1, 1))
+	if (cli_parse_common(cli) || !cli_has_operands(cli, 1, 1))
 		return CLI_USAGE;
 	device = cli_open_disk(cli, cli->argv[0]);
 	if (!device)

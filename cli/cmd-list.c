@@ -141,14 +141,10 @@ static int print_json(bool all)
 int cmd_list(struct cli *cli)
 {
 	bool all = false;
-	int err, option;
+	const struct cli_value values[] = { { 'a', .flag = &all }, { 0 } };
+	int err;
 
-	while ((option = cli_next_option(cli)) != CLI_NO_OPTION) {
-		if (option != 'a')
-			return CLI_USAGE;
-		all = true;
-	}
-	if (!cli_has_operands(cli, 0, 0))
+	if (cli_parse(cli, values) || !cli_has_operands(cli, 0, 0))
 		return CLI_USAGE;
 	err = cli->json ? print_json(all) : print_tables(cli, all);
 	return err ? cli_fail(cli, err, "cannot read the list") : CLI_OK;

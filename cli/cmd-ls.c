@@ -4,9 +4,7 @@
  */
 #include <fcntl.h>
 #include <fnmatch.h>
-#include <getopt.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "recording.h"
@@ -127,30 +125,15 @@ static int print(const struct listing *listing)
 	return CLI_FAILED;
 }
 
-static int parse_options(struct cli *cli, const char **given, bool *is_long)
-{
-	int option;
-
-	while ((option = cli_next_option(cli)) != CLI_NO_OPTION) {
-		if (option == 's')
-			*given = optarg;
-		else if (option == 'l')
-			*is_long = true;
-		else
-			return CLI_USAGE;
-	}
-	return CLI_OK;
-}
-
 int cmd_ls(struct cli *cli)
 {
 	struct listing listing = { .cli = cli };
-	const char *given = NULL;
-	int err, status = parse_options(cli, &given, &listing.is_long);
+	const struct cli_value values[] = { { 'l', .flag = &listing.is_long }, { 0 } };
+	int err, status;
 
-	if (status)
-		return status;
-	listing.store = cli_open_store(cli, given, O_RDONLY);
+	if (cli_parse(cli, values))
+		return CLI_USAGE;
+	listing.store = cli_open_store(cli, O_RDONLY);
 	if (!listing.store)
 		return CLI_FAILED;
 	err = chario_store_each(listing.store, add_area, &listing);

@@ -3,11 +3,9 @@
  * chario pin: run a program while a disk's power states and retries are pinned.
  */
 #include <errno.h>
-#include <getopt.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -32,19 +30,22 @@ static uint32_t bit_of(const char *name, size_t length)
 	return 0;
 }
 
-/* Parse names with commas between.  Returns false if one is unknown. */
-static bool parse_list(const char *list, uint32_t *wanted)
+/* Parse names with commas between. */
+static int parse_pins(const struct cli *cli, char *text, void *to)
 {
+	const char *list = text;
+	uint32_t *wanted = to;
+
 	*wanted = 0;
 	for (;;) {
 		size_t length = strcspn(list, ",");
 		uint32_t bit = bit_of(list, length);
 
 		if (!bit)
-			return false;
+			return cli_usage(cli, "\"%s\" is not a list of pins", text);
 		*wanted |= bit;
 		if (!list[length])
-			return true;
+			return CLI_OK;
 		list += length + 1;
 	}
 }
@@ -127,28 +128,16 @@ static int run_program(const struct cli *cli, char **argv)
 	return end_of(child);
 }
 
-static int parse_options(struct cli *cli, uint32_t *wanted)
-{
-	int option;
-
-	while ((option = cli_next_option(cli)) != CLI_NO_OPTION) {
-		if (option == 'o' && !parse_list(optarg, wanted))
-			return cli_usage(cli, "\"%s\" is not a list of pins", optarg);
-		if (option == CLI_BAD_OPTION)
-			return CLI_USAGE;
-	}
-	return cli_has_operands(cli, 1, INT_MAX) ? CLI_OK : CLI_USAGE;
-}
-
 int cmd_pin(struct cli *cli)
 {
 	uint32_t wanted = CHARIO_PIN_ALL;
+	const struct cli_value values[] = { { 'o', .parse = parse_pins, .to = &wanted }, { 0 } };
 	struct chario_device *device;
 	struct chario_pin pin;
-	int err, status = parse_options(cli, &wanted);
+	int err, status = CLI_OK;
 
-	if (status)
-		return status;
+	if (cli_parse(cli, values) || !cli_has_operands(cli, 1, INT_MAX))
+		return CLI_USAGE;
 	device = cli_open_disk(cli, cli->argv[0]);
 	if (!device)
 		return CLI_FAILED;

@@ -3,11 +3,9 @@
  * chario plan: the device commands that a call costs, without the call.
  */
 #include <errno.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include <chario/device.h>
 #include <chario/error.h>
@@ -27,47 +25,40 @@ struct run {
 	uint64_t count;
 };
 
-static bool parse_limit(uint32_t *limit, const char *text)
+/**
+ * struct job - the job of the verb
+ * @limits: limits of the disk
+ * @has_limits: true if the user has given the limits, so that there is no disk
+ * @is_write: true for a write
+ */
+struct job {
+	struct chario_plan_limits limits;
+	bool has_limits;
+	bool is_write;
+};
+
+static int parse_limits(const struct cli *cli, char *list, void *to)
 {
-	uint64_t bytes;
+	static char *const names[] = { (char *)"block",    (char *)"command",  (char *)"chunk",
+				       (char *)"boundary", (char *)"capacity", NULL };
+	struct job *job = to;
+	struct chario_plan_limits *limits = &job->limits;
+	uint32_t *const places[] = { &limits->logical_block_bytes, &limits->command_bytes,
+				     &limits->chunk_bytes, &limits->boundary_bytes, NULL };
 
-	if (!text || !cli_parse_size(text, &bytes) || bytes > UINT32_MAX)
-		return false;
-	*limit = (uint32_t)bytes;
-	return true;
-}
-
-static int parse_limits(const struct cli *cli, struct chario_plan_limits *limits, char *list)
-{
-	enum { BLOCK, COMMAND, CHUNK, BOUNDARY, CAPACITY };
-	char *const names[] = { [BLOCK] = (char *)"block",       [COMMAND] = (char *)"command",
-				[CHUNK] = (char *)"chunk",       [BOUNDARY] = (char *)"boundary",
-				[CAPACITY] = (char *)"capacity", NULL };
-	char *value, *word;
-
+	job->has_limits = true;
 	while (*list) {
-		bool good = false;
+		char *value, *word = list;
+		int n = getsubopt(&list, names, &value);
+		uint64_t bytes;
 
-		word = list;
-		switch (getsubopt(&list, names, &value)) {
-		case BLOCK:
-			good = parse_limit(&limits->logical_block_bytes, value);
-			break;
-		case COMMAND:
-			good = parse_limit(&limits->command_bytes, value);
-			break;
-		case CHUNK:
-			good = parse_limit(&limits->chunk_bytes, value);
-			break;
-		case BOUNDARY:
-			good = parse_limit(&limits->boundary_bytes, value);
-			break;
-		case CAPACITY:
-			good = value && cli_parse_size(value, &limits->capacity_bytes);
-			break;
-		}
-		if (!good)
+		if (n < 0 || !value || !cli_parse_size(value, &bytes) ||
+		    (places[n] && bytes > UINT32_MAX))
 			return cli_usage(cli, "--limits: \"%s\" is not a limit and its size", word);
+		if (places[n])
+			*places[n] = (uint32_t)bytes;
+		else
+			limits->capacity_bytes = bytes;
 	}
 	return CLI_OK;
 }
@@ -164,9 +155,9 @@ static int fail(const struct cli *cli, int err, const struct chario_plan_limits 
 	return CLI_FAILED;
 }
 
-static int plan_call(const struct cli *cli, const struct chario_plan_limits *limits,
-		     enum chario_plan_kind kind, char *const *operands)
+static int plan_call(const struct cli *cli, const struct job *job, char *const *operands)
 {
+	enum chario_plan_kind kind = job->is_write ? CHARIO_PLAN_WRITE : CHARIO_PLAN_READ;
 	uint64_t offset_bytes, length_bytes;
 	struct chario_plan plan;
 	int err;
@@ -175,9 +166,9 @@ static int plan_call(const struct cli *cli, const struct chario_plan_limits *lim
 		return cli_usage(cli, "\"%s\" is not an offset", operands[0]);
 	if (!cli_parse_size(operands[1], &length_bytes))
 		return cli_usage(cli, "\"%s\" is not a length", operands[1]);
-	err = chario_plan_init(&plan, limits, kind, offset_bytes, length_bytes);
+	err = chario_plan_init(&plan, &job->limits, kind, offset_bytes, length_bytes);
 	if (err)
-		return fail(cli, err, limits);
+		return fail(cli, err, &job->limits);
 	if (cli->json)
 		print_json(&plan, offset_bytes, length_bytes);
 	else
@@ -188,36 +179,23 @@ static int plan_call(const struct cli *cli, const struct chario_plan_limits *lim
 int cmd_plan(struct cli *cli)
 {
 	/* These are the defaults of the module. */
-	struct chario_plan_limits limits = {
-		.logical_block_bytes = 512,
-		.command_bytes = 128 << 10,
-		.chunk_bytes = 4 << 20,
+	struct job job = {
+		.limits.logical_block_bytes = 512,
+		.limits.command_bytes = 128 << 10,
+		.limits.chunk_bytes = 4 << 20,
 	};
-	enum chario_plan_kind kind = CHARIO_PLAN_READ;
-	bool has_limits = false;
-	int option, status;
+	const struct cli_value values[] = {
+		{ 'w', .flag = &job.is_write },
+		{ 'l', .parse = parse_limits, .to = &job },
+		{ 0 },
+	};
+	int nr_disks, status;
 
-	while ((option = cli_next_option(cli)) != CLI_NO_OPTION) {
-		switch (option) {
-		case 'w':
-			kind = CHARIO_PLAN_WRITE;
-			break;
-		case 'l':
-			has_limits = true;
-			status = parse_limits(cli, &limits, optarg);
-			if (status)
-				return status;
-			break;
-		default:
-			return CLI_USAGE;
-		}
-	}
-	if (!cli_has_operands(cli, has_limits ? 2 : 3, has_limits ? 2 : 3))
+	if (cli_parse(cli, values))
 		return CLI_USAGE;
-	if (!has_limits) {
-		status = read_limits(cli, &limits, cli->argv[0]);
-		if (status)
-			return status;
-	}
-	return plan_call(cli, &limits, kind, cli->argv + !has_limits);
+	nr_disks = job.has_limits ? 0 : 1;
+	if (!cli_has_operands(cli, nr_disks + 2, nr_disks + 2))
+		return CLI_USAGE;
+	status = nr_disks ? read_limits(cli, &job.limits, cli->argv[0]) : CLI_OK;
+	return status ? status : plan_call(cli, &job, cli->argv + nr_disks);
 }

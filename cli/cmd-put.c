@@ -10,7 +10,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -31,7 +30,6 @@
 /**
  * struct put - a put
  * @cli: call of the verb
- * @store_name: name of the store as given, or NULL
  * @name: name of the area
  * @into: name of the area that is written: @name or @beside
  * @beside: name of a new area that will replace the old one
@@ -54,7 +52,6 @@
  */
 struct put {
 	const struct cli *cli;
-	const char *store_name;
 	const char *name;
 	const char *into;
 	char beside[CHARIO_STORE_NAME_MAX + 1];
@@ -490,20 +487,14 @@ static int run(struct put *put)
 
 static int parse_options(struct cli *cli, struct put *put)
 {
-	int option;
+	const struct cli_value values[] = {
+		{ 'b', .size = &put->asked_bytes }, { 'c', .flag = &put->changed },
+		{ 'f', .flag = &put->force },       { 'R', .flag = &put->remove_first },
+		{ 'q', .flag = &put->quiet },       { 0 },
+	};
 
-	while ((option = cli_next_option(cli)) != CLI_NO_OPTION) {
-		if (option == CLI_BAD_OPTION)
-			return CLI_USAGE;
-		if (option == 'b' && !cli_need_size(cli, optarg, &put->asked_bytes))
-			return CLI_USAGE;
-		if (option == 's')
-			put->store_name = optarg;
-		put->force |= option == 'f';
-		put->remove_first |= option == 'R';
-		put->changed |= option == 'c';
-		put->quiet |= option == 'q';
-	}
+	if (cli_parse(cli, values))
+		return CLI_USAGE;
 	if (put->remove_first && (!put->force || put->changed))
 		return cli_usage(cli, "--remove-first goes with --force, and without --changed");
 	return cli_has_operands(cli, 2, 2) ? CLI_OK : CLI_USAGE;
@@ -520,7 +511,7 @@ int cmd_put(struct cli *cli)
 	status = cli_source_open(cli, &put.source, cli->argv[0], put.asked_bytes);
 	if (status)
 		return status;
-	put.store = cli_open_store(cli, put.store_name, O_RDWR);
+	put.store = cli_open_store(cli, O_RDWR);
 	status = put.store ? run(&put) : CLI_FAILED;
 	chario_store_close(put.store);
 	cli_source_close(&put.source);

@@ -270,7 +270,7 @@ int cmd_record(struct cli *cli)
 
 	if (status)
 		return status;
-	record.store = cli_open_store(cli, record.store_name, record.dry_run ? O_RDONLY : O_RDWR);
+	record.store = cli_open_store(cli, record.dry_run ? O_RDONLY : O_RDWR);
 	if (!record.store)
 		return CLI_FAILED;
 	if (record.dry_run) {

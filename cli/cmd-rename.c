@@ -2,25 +2,22 @@
 /* chario rename: gives an area another name, which another area may have. */
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 
 #include "store.h"
 
 typedef int rename_how(struct chario_store *store, const char *name, const char *new_name);
 
-static int parse_options(struct cli *cli, const char **store, rename_how **how)
+static int parse_options(struct cli *cli, rename_how **how)
 {
 	bool force = false, exchange = false;
-	int option;
+	const struct cli_value values[] = {
+		{ 'f', .flag = &force },
+		{ 'x', .flag = &exchange },
+		{ 0 },
+	};
 
-	while ((option = cli_next_option(cli)) != CLI_NO_OPTION) {
-		if (option == CLI_BAD_OPTION)
-			return CLI_USAGE;
-		if (option == 's')
-			*store = optarg;
-		force |= option == 'f';
-		exchange |= option == 'x';
-	}
+	if (cli_parse(cli, values))
+		return CLI_USAGE;
 	if (force && exchange)
 		return cli_usage(cli, "--exchange keeps both areas, --force one of them");
 	*how = exchange ? chario_store_exchange :
@@ -52,13 +49,12 @@ static int fail(const struct cli *cli, struct chario_store *store, int err)
 int cmd_rename(struct cli *cli)
 {
 	struct chario_store *store;
-	const char *given = NULL;
 	rename_how *how = NULL;
-	int err, status = parse_options(cli, &given, &how);
+	int err, status = parse_options(cli, &how);
 
 	if (status)
 		return status;
-	store = cli_open_store(cli, given, O_RDWR);
+	store = cli_open_store(cli, O_RDWR);
 	if (!store)
 		return CLI_FAILED;
 	err = how(store, cli->argv[0], cli->argv[1]);

@@ -3,8 +3,6 @@
  * chario replay: the records of a recording, at full pace or at that of the recording.
  */
 #include <errno.h>
-#include <getopt.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -20,7 +18,6 @@
 /**
  * struct replay - a replay
  * @player: player of the records
- * @store: store as given by the user, or NULL
  * @from: time of the first record as given by the user, or NULL
  * @until: time of the last record as given by the user, or NULL
  * @until_ns: time of the last record, nanoseconds since 1970; 0 for the end
@@ -31,7 +28,6 @@
  */
 struct replay {
 	struct cli_player player;
-	const char *store;
 	const char *from;
 	const char *until;
 	uint64_t until_ns;
@@ -218,44 +214,19 @@ static int open_output(struct cli_player *player)
 	return CLI_FAILED;
 }
 
-static int parse_most(const struct cli *cli, uint64_t *most)
-{
-	if (cli_parse_size(optarg, most) && *most)
-		return CLI_OK;
-	return cli_usage(cli, "\"%s\" is not a number of records from 1", optarg);
-}
-
-static int parse_option(struct cli *cli, int option, struct replay *replay)
-{
-	switch (option) {
-	case 's':
-		replay->store = optarg;
-		return CLI_OK;
-	case 'p':
-		replay->paced = true;
-		return CLI_OK;
-	case 'F':
-		replay->from = optarg;
-		return CLI_OK;
-	case 'T':
-		replay->until = optarg;
-		return CLI_OK;
-	case 'n':
-		return parse_most(cli, &replay->most);
-	case 'o':
-		replay->player.to = optarg;
-		return CLI_OK;
-	}
-	return CLI_USAGE;
-}
-
 static int parse_options(struct cli *cli, struct replay *replay)
 {
-	int option, status = CLI_OK;
+	const struct cli_value values[] = {
+		{ 'p', .flag = &replay->paced },
+		{ 'F', .text = &replay->from },
+		{ 'T', .text = &replay->until },
+		{ 'n', .number = &replay->most,
+		  .range = { "a number of records from 1", .least = 1, .is_size = true } },
+		{ 'o', .text = &replay->player.to },
+		{ 0 },
+	};
 
-	while (!status && (option = cli_next_option(cli)) != CLI_NO_OPTION)
-		status = parse_option(cli, option, replay);
-	if (status || !cli_has_operands(cli, 1, 1))
+	if (cli_parse(cli, values) || !cli_has_operands(cli, 1, 1))
 		return CLI_USAGE;
 	if (cli->json && replay->player.to)
 		return cli_usage(cli, "--json prints no data: leave --output away");
@@ -271,7 +242,7 @@ int cmd_replay(struct cli *cli)
 
 	if (status)
 		return status;
-	status = cli_player_open(player, replay.store);
+	status = cli_player_open(player);
 	if (status)
 		return status;
 	status = open_output(player);

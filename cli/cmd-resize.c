@@ -25,13 +25,13 @@ static int resize(const struct cli *cli, struct chario_store *store, const char 
 int cmd_resize(struct cli *cli)
 {
 	struct chario_store *store;
-	const char *given = NULL;
 	uint64_t bytes;
-	int status = cli_store_option(cli, &given);
+	int status;
 
-	if (status || !cli_has_operands(cli, 2, 2) || !cli_need_size(cli, cli->argv[1], &bytes))
+	if (cli_parse_common(cli) || !cli_has_operands(cli, 2, 2) ||
+	    cli_need_size(cli, cli->argv[1], &bytes))
 		return CLI_USAGE;
-	store = cli_open_store(cli, given, O_RDWR);
+	store = cli_open_store(cli, O_RDWR);
 	if (!store)
 		return CLI_FAILED;
 	status = resize(cli, store, cli->argv[0], bytes);

@@ -2,25 +2,9 @@
 /* chario rm: removes areas, whose space becomes free. */
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <limits.h>
 
 #include "store.h"
-
-static int parse_options(struct cli *cli, const char **store, bool *force)
-{
-	int option;
-
-	while ((option = cli_next_option(cli)) != CLI_NO_OPTION) {
-		if (option == CLI_BAD_OPTION)
-			return CLI_USAGE;
-		if (option == 's')
-			*store = optarg;
-		else
-			*force = true;
-	}
-	return cli_has_operands(cli, 1, INT_MAX) ? CLI_OK : CLI_USAGE;
-}
 
 /* An area that cannot be removed does not keep the others. */
 static int remove_all(const struct cli *cli, struct chario_store *store, bool force)
@@ -49,13 +33,13 @@ static int remove_all(const struct cli *cli, struct chario_store *store, bool fo
 int cmd_rm(struct cli *cli)
 {
 	struct chario_store *store;
-	const char *given = NULL;
 	bool force = false;
-	int status = parse_options(cli, &given, &force);
+	const struct cli_value values[] = { { 'f', .flag = &force }, { 0 } };
+	int status;
 
-	if (status)
-		return status;
-	store = cli_open_store(cli, given, O_RDWR);
+	if (cli_parse(cli, values) || !cli_has_operands(cli, 1, INT_MAX))
+		return CLI_USAGE;
+	store = cli_open_store(cli, O_RDWR);
 	if (!store)
 		return CLI_FAILED;
 	status = remove_all(cli, store, force);

@@ -3,7 +3,6 @@
  * chario set: the user's own keys and values of an area.
  */
 #include <fcntl.h>
-#include <getopt.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,7 +29,7 @@ static void add(struct changes *changes, const char *text)
 	changes->list[changes->bytes] = '\0';
 }
 
-static int add_key(struct cli *cli, struct changes *changes, const char *key)
+static int add_key(const struct cli *cli, char *key, void *changes)
 {
 	if (!*key || strchr(key, '='))
 		return cli_usage(cli, "\"%s\" is not a key: one is not empty and has no '='", key);
@@ -48,19 +47,11 @@ static int add_value(struct cli *cli, struct changes *changes, const char *attri
 	return CLI_OK;
 }
 
-static int parse_options(struct cli *cli, const char **store, struct changes *changes)
+static int parse_options(struct cli *cli, struct changes *changes)
 {
-	int option;
+	const struct cli_value values[] = { { 'u', .parse = add_key, .to = changes }, { 0 } };
 
-	while ((option = cli_next_option(cli)) != CLI_NO_OPTION) {
-		if (option == CLI_BAD_OPTION)
-			return CLI_USAGE;
-		if (option == 's')
-			*store = optarg;
-		else if (add_key(cli, changes, optarg))
-			return CLI_USAGE;
-	}
-	if (!cli_has_operands(cli, 1, INT_MAX))
+	if (cli_parse(cli, values) || !cli_has_operands(cli, 1, INT_MAX))
 		return CLI_USAGE;
 	for (int i = 1; i < cli->argc; i++)
 		if (add_value(cli, changes, cli->argv[i]))
@@ -68,9 +59,9 @@ static int parse_options(struct cli *cli, const char **store, struct changes *ch
 	return changes->list ? CLI_OK : cli_usage(cli, "neither KEY=VALUE nor --unset is given");
 }
 
-static int set(const struct cli *cli, const char *given, const struct changes *changes)
+static int set(const struct cli *cli, const struct changes *changes)
 {
-	struct chario_store *store = cli_open_store(cli, given, O_RDWR);
+	struct chario_store *store = cli_open_store(cli, O_RDWR);
 	int err, status;
 
 	if (!store)
@@ -85,11 +76,10 @@ static int set(const struct cli *cli, const char *given, const struct changes *c
 int cmd_set(struct cli *cli)
 {
 	struct changes changes = { 0 };
-	const char *given = NULL;
-	int status = parse_options(cli, &given, &changes);
+	int status = parse_options(cli, &changes);
 
 	if (!status)
-		status = set(cli, given, &changes);
+		status = set(cli, &changes);
 	free(changes.list);
 	return status;
 }

@@ -4,7 +4,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -89,7 +88,7 @@ static void print_change_heading(void)
 
 /* Steps are counted from the start, so that they do not drift. */
 static int follow(const struct cli *cli, const struct chario_device *device, double interval,
-		  unsigned long count)
+		  uint64_t count)
 {
 	uint64_t step_ns = (uint64_t)(interval * (double)NS_PER_S);
 	uint64_t next_ns = cli_now_ns(), last_ns = next_ns;
@@ -98,7 +97,7 @@ static int follow(const struct cli *cli, const struct chario_device *device, dou
 
 	if (!err && !cli->json)
 		print_change_heading();
-	for (unsigned long i = 0; !err && (!count || i < count) && !ferror(stdout); i++) {
+	for (uint64_t i = 0; !err && (!count || i < count) && !ferror(stdout); i++) {
 		struct timespec until;
 		uint64_t time_ns;
 
@@ -120,24 +119,19 @@ static int follow(const struct cli *cli, const struct chario_device *device, dou
 	return err;
 }
 
-static int parse_options(struct cli *cli, const char **store, double *interval,
-			 unsigned long *count)
+static int parse_options(struct cli *cli, double *interval, uint64_t *count)
 {
-	int option;
+	const struct cli_value values[] = {
+		{ 'i', .seconds = interval },
+		{ 'c', .number = count, .range = CLI_COUNT_RANGE },
+		{ 0 },
+	};
 
-	while ((option = cli_next_option(cli)) != CLI_NO_OPTION) {
-		if (option == 's')
-			*store = optarg;
-		if (option == 'i' && cli_option_seconds(cli, interval))
-			return CLI_USAGE;
-		if (option == 'c' && cli_option_count(cli, count))
-			return CLI_USAGE;
-		if (option == CLI_BAD_OPTION)
-			return CLI_USAGE;
-	}
+	if (cli_parse(cli, values))
+		return CLI_USAGE;
 	if (*count && *interval <= 0)
 		return cli_usage(cli, "--count needs --interval");
-	if (*store && *interval > 0)
+	if (cli->store && *interval > 0)
 		return cli_usage(cli, "an area has no counters: --interval is for disks");
 	return cli_has_operands(cli, 1, 1) ? CLI_OK : CLI_USAGE;
 }
@@ -194,9 +188,9 @@ static int describe(const struct cli *cli, struct chario_store *store,
 	return CLI_OK;
 }
 
-static int show_area(const struct cli *cli, const char *given)
+static int show_area(const struct cli *cli)
 {
-	struct chario_store *store = cli_open_store(cli, given, O_RDONLY);
+	struct chario_store *store = cli_open_store(cli, O_RDONLY);
 	struct chario_area_info area;
 	int status = CLI_FAILED;
 
@@ -229,7 +223,7 @@ static void tell_of_area(const struct cli *cli)
 }
 
 static int show_disk(const struct cli *cli, const struct chario_device *device, double interval,
-		     unsigned long count)
+		     uint64_t count)
 {
 	struct chario_stats stats;
 	int err;
@@ -248,18 +242,17 @@ static int show_disk(const struct cli *cli, const struct chario_device *device, 
 int cmd_stat(struct cli *cli)
 {
 	struct chario_device *device;
-	unsigned long count = 0;
-	const char *store = NULL;
+	uint64_t count = 0;
 	double interval = 0;
-	int err, status = parse_options(cli, &store, &interval, &count);
+	int err, status = parse_options(cli, &interval, &count);
 
 	if (status)
 		return status;
-	if (store)
-		return show_area(cli, store);
+	if (cli->store)
+		return show_area(cli);
 	err = chario_device_open(cli->argv[0], O_RDONLY, &device);
 	if (err == -ENODEV && interval <= 0 && !strchr(cli->argv[0], '/') && cli_has_store())
-		return show_area(cli, NULL);
+		return show_area(cli);
 	if (err)
 		return cli_fail(cli, err, "cannot open disk \"%s\"", cli->argv[0]);
 	tell_of_area(cli);

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* chario tail: the newest records of a recording, and new ones. */
-#include <errno.h>
-#include <getopt.h>
-#include <stdlib.h>
 
 #include "interrupt.h"
 #include "player.h"
@@ -14,13 +11,11 @@
 /**
  * struct tail - a tail
  * @player: player of the records
- * @store: store as given by the user, or NULL
  * @records: number of records to begin with
  * @follow: true to continue until the recording ends
  */
 struct tail {
 	struct cli_player player;
-	const char *store;
 	uint64_t records;
 	bool follow;
 };
@@ -78,22 +73,13 @@ static int play(struct tail *tail)
 
 static int parse_options(struct cli *cli, struct tail *tail)
 {
-	char *end;
-	int option;
+	const struct cli_value values[] = {
+		{ 'n', .number = &tail->records, .range = { "a number of records" } },
+		{ 'f', .flag = &tail->follow },
+		{ 0 },
+	};
 
-	while ((option = cli_next_option(cli)) != CLI_NO_OPTION) {
-		if (option == CLI_BAD_OPTION)
-			return CLI_USAGE;
-		if (option == 's')
-			tail->store = optarg;
-		if (option == 'n') {
-			tail->records = strtoull(optarg, &end, 10);
-			if (end == optarg || *end || *optarg == '-')
-				return cli_usage(cli, "\"%s\" is not a number of records", optarg);
-		}
-		tail->follow |= option == 'f';
-	}
-	return cli_has_operands(cli, 1, 1) ? CLI_OK : CLI_USAGE;
+	return !cli_parse(cli, values) && cli_has_operands(cli, 1, 1) ? CLI_OK : CLI_USAGE;
 }
 
 int cmd_tail(struct cli *cli)
@@ -107,7 +93,7 @@ int cmd_tail(struct cli *cli)
 	if (status)
 		return status;
 	tail.player.name = cli->argv[0];
-	status = cli_player_open(&tail.player, tail.store);
+	status = cli_player_open(&tail.player);
 	if (status)
 		return status;
 	cli_interrupt_catch();

@@ -3,8 +3,6 @@
  * chario timeline: record the stages of requests, of a program or for a time.
  */
 #include <errno.h>
-#include <getopt.h>
-#include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -147,68 +145,36 @@ static int put_tag(const struct cli *cli, uint64_t value)
 	return CLI_OK;
 }
 
-static bool parse_number(const char *text, uint64_t *number)
+static int parse_tag(const struct cli *cli, char *text, void *to)
 {
+	struct timeline_job *job = to;
 	char *end;
 
 	errno = 0;
-	*number = strtoull(text, &end, 0);
-	return end != text && !*end && *text != '-' && !errno;
-}
-
-static bool parse_records(const char *text, uint32_t *records)
-{
-	uint64_t number;
-
-	if (!parse_number(text, &number) || number < CHARIO_TIMELINE_RECORDS_MIN ||
-	    number > CHARIO_TIMELINE_RECORDS_MAX || (number & (number - 1)))
-		return false;
-	*records = (uint32_t)number;
-	return true;
-}
-
-static bool parse_limit(const char *text, uint64_t *limit_ns)
-{
-	if (!parse_number(text, limit_ns) || !*limit_ns || *limit_ns > UINT64_MAX / 1000)
-		return false;
-	*limit_ns *= 1000;
-	return true;
-}
-
-static int parse_option(struct cli *cli, int option, struct timeline_job *job)
-{
-	switch (option) {
-	case 's':
-		return cli_option_seconds(cli, &job->seconds);
-	case 'u':
-		if (parse_limit(optarg, &job->stop_above_ns))
-			return CLI_OK;
-		return cli_usage(cli, "\"%s\" is not a number of microseconds", optarg);
-	case 'r':
-		if (parse_records(optarg, &job->records))
-			return CLI_OK;
-		return cli_usage(cli, "\"%s\" is not a power of two from %u to %u", optarg,
-				 CHARIO_TIMELINE_RECORDS_MIN, CHARIO_TIMELINE_RECORDS_MAX);
-	case 't':
-		job->tag = parse_number(optarg, &job->value);
-		if (job->tag)
-			return CLI_OK;
-		return cli_usage(cli, "\"%s\" is not a number below 2^64", optarg);
-	case 'a':
-		job->all = true;
-		return CLI_OK;
-	}
-	return CLI_USAGE;
+	job->value = strtoull(text, &end, 0);
+	job->tag = end != text && !*end && *text != '-' && !errno;
+	return job->tag ? CLI_OK : cli_usage(cli, "\"%s\" is not a number below 2^64", text);
 }
 
 static int parse_options(struct cli *cli, struct timeline_job *job)
 {
-	int option, status = CLI_OK;
+	const struct cli_value values[] = {
+		{ 's', .seconds = &job->seconds },
+		{ 'u', .number = &job->stop_above_ns,
+		  .range = { "a number of microseconds", .least = 1, .most = UINT64_MAX / 1000,
+			     .is_c = true, .unit = 1000 } },
+		{ 'r', .small = &job->records,
+		  .range = { "a power of two from 64 to 1048576",
+			     .least = CHARIO_TIMELINE_RECORDS_MIN,
+			     .most = CHARIO_TIMELINE_RECORDS_MAX, .is_power = true,
+			     .is_c = true } },
+		{ 't', .parse = parse_tag, .to = job },
+		{ 'a', .flag = &job->all },
+		{ 0 },
+	};
 
-	while (!status && (option = cli_next_option(cli)) != CLI_NO_OPTION)
-		status = parse_option(cli, option, job);
-	if (status)
-		return status;
+	if (cli_parse(cli, values))
+		return CLI_USAGE;
 	if (job->tag)
 		return cli_has_operands(cli, 0, 0) ? CLI_OK : CLI_USAGE;
 	if (job->seconds > 0 && cli->argc > 1)

@@ -65,14 +65,12 @@ static int unbind_for_good(const struct cli *cli, const struct chario_drive *dri
 int cmd_unbind(struct cli *cli)
 {
 	uint32_t flags = 0;
-	int option;
+	const struct cli_value values[] = {
+		{ 'f', .bits = &flags, .bit = CHARIO_BIND_FORCE },
+		{ 0 },
+	};
 
-	while ((option = cli_next_option(cli)) != CLI_NO_OPTION) {
-		if (option != 'f')
-			return CLI_USAGE;
-		flags = CHARIO_BIND_FORCE;
-	}
-	if (!cli_has_operands(cli, 1, INT_MAX))
+	if (cli_parse(cli, values) || !cli_has_operands(cli, 1, INT_MAX))
 		return CLI_USAGE;
 	return cli_move_all(cli, unbind_for_good, flags);
 }

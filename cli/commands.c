@@ -2,7 +2,6 @@
 /*
  * All verbs on one screen.
  */
-#include <stdio.h>
 #include <string.h>
 
 #include "store.h"

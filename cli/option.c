@@ -51,6 +51,9 @@ int cli_next_option(struct cli *cli)
 	if (letter == CLI_BAD_OPTION) {
 		cli_usage(cli, "\"%s\" is not an option here, or its argument is missing",
 			  cli->argv[optind - 1]);
+	} else if (letter == 'h') {
+		cli_print_help(cli->command);
+		return CLI_BAD_OPTION;
 	} else if (letter < 0) {
 		cli->argc -= optind;
 		cli->argv += optind;
@@ -59,7 +62,39 @@ int cli_next_option(struct cli *cli)
 	return letter;
 }
 
-int cli_option_seconds(const struct cli *cli, double *seconds)
+static bool parse_integer(const char *text, int base, uint64_t *number)
+{
+	char *end;
+
+	*number = strtoull(text, &end, base);
+	return end != text && !*end && *text != '-';
+}
+
+static int parse_number(const struct cli *cli, const char *text, const struct cli_range *range,
+			uint64_t *number)
+{
+	bool good = range->is_size ? cli_parse_size(text, number) :
+				     parse_integer(text, range->is_c ? 0 : 10, number);
+
+	if (!good || *number < range->least || (range->most && *number > range->most) ||
+	    (range->step && *number % range->step) || (range->is_power && *number & (*number - 1)))
+		return cli_usage(cli, "\"%s\" is not %s", text, range->what);
+	if (range->unit)
+		*number *= range->unit;
+	return CLI_OK;
+}
+
+static int parse_small(const struct cli *cli, const struct cli_range *range, uint32_t *small)
+{
+	uint64_t number;
+	int status = parse_number(cli, optarg, range, &number);
+
+	if (!status)
+		*small = (uint32_t)number;
+	return status;
+}
+
+static int parse_seconds(const struct cli *cli, double *seconds)
 {
 	char *end;
 
@@ -69,19 +104,55 @@ int cli_option_seconds(const struct cli *cli, double *seconds)
 	return cli_usage(cli, "\"%s\" is not a number of seconds from 0.001 to 1000000", optarg);
 }
 
-int cli_option_count(const struct cli *cli, unsigned long *count)
+int cli_need_size(const struct cli *cli, const char *text, uint64_t *bytes)
 {
-	char *end;
+	static const struct cli_range sizes = { "a size: 4096, 64k, 100M, 2G", .least = 1,
+						.is_size = true };
 
-	*count = strtoul(optarg, &end, 10);
-	if (end != optarg && !*end && *optarg != '-' && *count)
-		return CLI_OK;
-	return cli_usage(cli, "\"%s\" is not a count", optarg);
+	return parse_number(cli, text, &sizes, bytes);
 }
 
-int cli_no_options(struct cli *cli)
+static int set_value(const struct cli *cli, const struct cli_value *value)
 {
-	return cli_next_option(cli) == CLI_NO_OPTION ? CLI_OK : CLI_USAGE;
+	if (value->parse)
+		return value->parse(cli, optarg, value->to);
+	if (value->size)
+		return cli_need_size(cli, optarg, value->size);
+	if (value->number)
+		return parse_number(cli, optarg, &value->range, value->number);
+	if (value->small)
+		return parse_small(cli, &value->range, value->small);
+	if (value->seconds)
+		return parse_seconds(cli, value->seconds);
+	if (value->flag)
+		*value->flag = true;
+	else if (value->bits)
+		*value->bits |= value->bit;
+	else
+		*value->text = optarg;
+	return CLI_OK;
+}
+
+int cli_parse(struct cli *cli, const struct cli_value *values)
+{
+	const struct cli_value store = { .text = &cli->store };
+	int option, status = CLI_OK;
+
+	while (!status && (option = cli_next_option(cli)) != CLI_NO_OPTION) {
+		const struct cli_value *value = values;
+
+		if (option == CLI_BAD_OPTION)
+			return CLI_USAGE;
+		while (value->letter && value->letter != option)
+			value++;
+		status = set_value(cli, value->letter ? value : &store);
+	}
+	return status;
+}
+
+int cli_parse_common(struct cli *cli)
+{
+	return cli_parse(cli, &(const struct cli_value){ 0 });
 }
 
 bool cli_has_operands(const struct cli *cli, int least, int most)
@@ -95,6 +166,15 @@ bool cli_has_operands(const struct cli *cli, int least, int most)
 		cli_usage(cli, "\"%s\" is too much: chario %s %s", cli->argv[most],
 			  cli->command->name, cli->command->operands);
 	return false;
+}
+
+bool cli_has_store_operand(struct cli *cli)
+{
+	if (!cli_has_operands(cli, 0, cli->store ? 0 : 1))
+		return false;
+	if (cli->argc)
+		cli->store = cli->argv[0];
+	return true;
 }
 
 static void print_options(const struct cli_option *options)

@@ -12,11 +12,11 @@
 /* Largest number of errors, so that a dead disk is not asked for each of its segments. */
 #define MOST_ERRORS 100
 
-int cli_player_open(struct cli_player *player, const char *store)
+int cli_player_open(struct cli_player *player)
 {
 	int err;
 
-	player->store = cli_open_store(player->cli, store, O_RDONLY);
+	player->store = cli_open_store(player->cli, O_RDONLY);
 	if (!player->store)
 		return CLI_FAILED;
 	err = chario_reader_open(player->store, player->name, &player->reader);

@@ -36,7 +36,7 @@ struct cli_player {
 };
 
 /* Open a player.  Returns CLI_OK, or an exit code after a message. */
-int cli_player_open(struct cli_player *player, const char *store);
+int cli_player_open(struct cli_player *player);
 void cli_player_close(struct cli_player *player);
 
 /*

@@ -17,7 +17,6 @@
 /**
  * struct cli_record - a recording
  * @cli: call of the verb
- * @store_name: name of the store as given, or NULL
  * @name: name of the area
  * @from: source as given
  * @size: size in bytes of a new area if @name does not exist; 0 if it must exist
@@ -36,7 +35,6 @@
  */
 struct cli_record {
 	const struct cli *cli;
-	const char *store_name;
 	const char *name;
 	const char *from;
 	uint64_t size;

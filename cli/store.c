@@ -2,7 +2,6 @@
 /* Choosing the store, and opening it. */
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -83,16 +82,16 @@ static const char *only_disk(const struct cli *cli)
 	return NULL;
 }
 
-const char *cli_choose_store(const struct cli *cli, const char *given)
+const char *cli_choose_store(const struct cli *cli)
 {
 	const char *set = getenv("CHARIO_STORE");
 
-	if (given && !*given) {
+	if (cli->store && !*cli->store) {
 		cli_say(cli, "the name of the store is empty");
 		return NULL;
 	}
-	if (given)
-		return given;
+	if (cli->store)
+		return cli->store;
 	return set && *set ? set : only_disk(cli);
 }
 
@@ -120,9 +119,9 @@ static void tell_of_cut(const struct cli *cli, struct chario_store *store, const
 		cli_exact_size(was, info.capacity_bytes));
 }
 
-struct chario_store *cli_open_store(const struct cli *cli, const char *given, int flags)
+struct chario_store *cli_open_store(const struct cli *cli, int flags)
 {
-	const char *name = cli_choose_store(cli, given);
+	const char *name = cli_choose_store(cli);
 	struct chario_store *store;
 	int err;
 
@@ -135,18 +134,6 @@ struct chario_store *cli_open_store(const struct cli *cli, const char *given, in
 	}
 	cli_fail_store(cli, err, "cannot open the store \"%s\"", name);
 	return NULL;
-}
-
-int cli_store_option(struct cli *cli, const char **store)
-{
-	int option;
-
-	while ((option = cli_next_option(cli)) != CLI_NO_OPTION) {
-		if (option != 's')
-			return CLI_USAGE;
-		*store = optarg;
-	}
-	return CLI_OK;
 }
 
 bool cli_find_area(const struct cli *cli, struct chario_store *store, const char *name,
@@ -166,12 +153,4 @@ void cli_areas_add(struct cli_areas *list, const struct chario_area_info *area)
 		list->areas = cli_must(reallocarray(list->areas, list->room, sizeof(*area)));
 	}
 	list->areas[list->nr_areas++] = *area;
-}
-
-bool cli_need_size(const struct cli *cli, const char *text, uint64_t *bytes)
-{
-	if (cli_parse_size(text, bytes) && *bytes)
-		return true;
-	cli_usage(cli, "\"%s\" is not a size: 4096, 64k, 100M, 2G", text);
-	return false;
 }

@@ -14,19 +14,16 @@
 #define CLI_STORE_OPTION { 's', "store", "STORE", "a disk, a block device or a file" }
 
 /*
- * Choose the store: @given, else $CHARIO_STORE, else the only character disk of the
- * machine.  Returns NULL after a message if there is none of them.
+ * Choose the store: that of the user, else $CHARIO_STORE, else the only character disk of
+ * the machine.  Returns NULL after a message if there is none of them.
  */
-const char *cli_choose_store(const struct cli *cli, const char *given);
+const char *cli_choose_store(const struct cli *cli);
 
-/* Returns whether cli_choose_store() finds a store without a given one. */
+/* Returns whether cli_choose_store() finds a store that the user has not given. */
 bool cli_has_store(void);
 
 /* Open the store with O_RDONLY or O_RDWR.  Returns NULL after a message on failure. */
-struct chario_store *cli_open_store(const struct cli *cli, const char *given, int flags);
-
-/* Parse the options of a verb that has only --store.  Returns CLI_OK or CLI_USAGE. */
-int cli_store_option(struct cli *cli, const char **store);
+struct chario_store *cli_open_store(const struct cli *cli, int flags);
 
 /*
  * Print a message as cli_fail() does, with the meaning of the errno for a store that is
@@ -90,8 +87,5 @@ struct cli_areas {
 };
 
 void cli_areas_add(struct cli_areas *list, const struct chario_area_info *area);
-
-/* Parse a size that is not 0.  Returns false after a message if the text is no such size. */
-bool cli_need_size(const struct cli *cli, const char *text, uint64_t *bytes);
 
 #endif /* CHARIO_CLI_STORE_H */

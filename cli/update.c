@@ -2,7 +2,6 @@
 /* The update of an area: the library updates, this file reports. */
 #include "update.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
