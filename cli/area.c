@@ -143,13 +143,13 @@ struct json_object *cli_area_object(const struct chario_area_info *area)
 	return object;
 }
 
-int cli_print_area_json(const struct cli *cli, struct chario_store *store, const char *name)
+int cli_print_area_json(const struct cli *cli, const char *name)
 {
 	struct chario_area_info info;
 
 	if (!cli->json)
 		return CLI_OK;
-	if (!cli_find_area(cli, store, name, &info))
+	if (!cli_find_area(cli, name, &info))
 		return CLI_FAILED;
 	cli_json_print(cli_area_object(&info));
 	return CLI_OK;
@@ -214,11 +214,11 @@ static void print_json(const char *path, const struct chario_store_info *info)
 	cli_json_print(object);
 }
 
-int cli_print_store(const struct cli *cli, struct chario_store *store)
+int cli_print_store(const struct cli *cli)
 {
-	const char *path = chario_device_path(chario_store_device(store));
+	const char *path = chario_device_path(chario_store_device(cli->store));
 	struct chario_store_info info;
-	int err = chario_store_get_info(store, &info, sizeof(info));
+	int err = chario_store_get_info(cli->store, &info, sizeof(info));
 
 	if (err)
 		return cli_fail_store(cli, err, "cannot read the table of \"%s\"", path);

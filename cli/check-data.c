@@ -19,7 +19,6 @@
 /**
  * struct check - a check of the data
  * @cli: call of the verb
- * @store: open store
  * @list: areas of the store
  * @memory: memory that areas are read into
  * @progress: progress line for all bytes
@@ -29,7 +28,6 @@
  */
 struct check {
 	const struct cli *cli;
-	struct chario_store *store;
 	struct cli_areas list;
 	void *memory;
 	struct cli_progress progress;
@@ -118,7 +116,7 @@ static int read_bytes(struct check *check, struct chario_area *area, uint64_t en
 static int read_area(struct check *check, const struct chario_area_info *info, struct loss *loss)
 {
 	struct chario_area *area;
-	int err = chario_area_open(check->store, info->name, O_RDONLY, &area);
+	int err = chario_area_open(check->cli->store, info->name, O_RDONLY, &area);
 
 	if (err)
 		return err;
@@ -160,7 +158,7 @@ static int read_recording(struct check *check, const struct chario_area_info *in
 			  struct loss *loss)
 {
 	struct chario_reader *reader;
-	int err = chario_reader_open(check->store, info->name, &reader);
+	int err = chario_reader_open(check->cli->store, info->name, &reader);
 
 	if (err)
 		return err;
@@ -248,23 +246,21 @@ static bool check_all(struct check *check, bool quiet)
 	return false;
 }
 
-int cli_check_data(const struct cli *cli, bool quiet, struct json_object *findings)
+int cli_check_data(struct cli *cli, bool quiet, struct json_object *findings)
 {
 	struct check check = { .cli = cli, .findings = findings };
 	bool is_done;
 	int err;
 
-	check.store = cli_open_store(cli, O_RDONLY);
-	if (!check.store)
+	if (!cli_open_store(cli, O_RDONLY))
 		return -1;
 	cli_interrupt_catch();
 	check.memory = cli_must(malloc(CHUNK_BYTES));
-	err = chario_store_each(check.store, add_area, &check);
+	err = chario_store_each(cli->store, add_area, &check);
 	if (err)
 		cli_fail_store(cli, err, "cannot read the table");
 	is_done = !err && check_all(&check, quiet);
 	free(check.memory);
 	free(check.list.areas);
-	chario_store_close(check.store);
 	return is_done ? check.nr_lost : -1;
 }

@@ -9,6 +9,6 @@
  * Read all areas, and replay all recordings; losses are printed, or added to @findings with
  * --json.  Returns the number of areas with losses, or -1 after a message.
  */
-int cli_check_data(const struct cli *cli, bool quiet, struct json_object *findings);
+int cli_check_data(struct cli *cli, bool quiet, struct json_object *findings);
 
 #endif /* CHARIO_CLI_CHECK_DATA_H */

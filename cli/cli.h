@@ -45,14 +45,18 @@ struct cli_option {
  * @argc: number of @argv; after the options, the number of operands
  * @argv: words after the verb; after the options, the operands
  * @json: true to print JSON
- * @store: store as given by the user, or NULL
+ * @store_name: store as given by the user, or NULL
+ * @store: open store, or NULL; main() closes it
+ * @disk: open disk, or NULL; main() closes it
  */
 struct cli {
 	const struct cli_command *command;
 	int argc;
 	char **argv;
 	bool json;
-	const char *store;
+	const char *store_name;
+	struct chario_store *store;
+	struct chario_device *disk;
 };
 
 /**
@@ -292,10 +296,8 @@ void *cli_must(void *memory);
 
 /* disk.c */
 
-struct chario_device;
-
-/* Open a disk for its ioctls.  Returns NULL after a message on failure. */
-struct chario_device *cli_open_disk(const struct cli *cli, const char *name);
+/* Open the disk that the first operand names.  Returns false after a message on failure. */
+bool cli_open_disk(struct cli *cli);
 
 /*
  * Check a path before a file is read or made there.  Returns CLI_OK; an exit code after a

@@ -44,10 +44,5 @@ int cmd_cat(struct cli *cli)
 		return status;
 	/* A terminal shows the bytes, and must not show a progress line between them. */
 	fetch.quiet = isatty(STDOUT_FILENO);
-	fetch.store = cli_open_store(cli, O_RDONLY);
-	if (!fetch.store)
-		return CLI_FAILED;
-	status = print_all(cli, &fetch);
-	chario_store_close(fetch.store);
-	return status;
+	return cli_open_store(cli, O_RDONLY) ? print_all(cli, &fetch) : CLI_FAILED;
 }

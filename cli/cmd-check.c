@@ -31,7 +31,7 @@ struct run {
  * @nr_lost: number of remaining losses
  */
 struct report {
-	const struct cli *cli;
+	struct cli *cli;
 	struct run run;
 	struct json_object *findings;
 	unsigned int nr_findings;
@@ -208,7 +208,7 @@ static int status_of(const struct report *report)
 
 static int print_end(const struct report *report)
 {
-	const char *store = report->cli->store;
+	const char *store = report->cli->store_name;
 
 	if (report->cli->json) {
 		struct json_object *object = cli_must(json_object_new_object());
@@ -263,7 +263,7 @@ static bool check_data(const struct task *task, struct report *report)
 
 static int check(const struct task *task, struct report *report)
 {
-	const char *store = report->cli->store;
+	const char *store = report->cli->store_name;
 	int ret = chario_store_check(store, task->flags, show, report);
 	bool is_done;
 
@@ -283,8 +283,8 @@ int cmd_check(struct cli *cli)
 
 	if (status)
 		return status;
-	cli->store = cli_choose_store(cli);
-	if (!cli->store)
+	cli->store_name = cli_choose_store(cli);
+	if (!cli->store_name)
 		return CLI_FAILED;
 	if (task.flags & CHARIO_CHECK_FORGET)
 		cli_say(cli, "areas of blocks that are lost are given up for good");

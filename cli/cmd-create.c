@@ -29,7 +29,7 @@ static int parse_options(struct cli *cli, struct creation *creation)
 }
 
 /* If no record fits, refuse before the area is made. */
-static int create(struct cli *cli, struct chario_store *store, const struct creation *creation)
+static int create(struct cli *cli, const struct creation *creation)
 {
 	const struct chario_stream_options *options = &creation->options;
 	struct chario_stream_fit fit;
@@ -37,11 +37,11 @@ static int create(struct cli *cli, struct chario_store *store, const struct crea
 
 	if (options->record_bytes && !cli_find_capacity(cli, creation->bytes, options, &fit))
 		return CLI_FAILED;
-	err = chario_store_create(store, cli->argv[0], creation->bytes, 0);
+	err = chario_store_create(cli->store, cli->argv[0], creation->bytes, 0);
 	if (err)
 		return cli_fail_create(cli, err, cli->argv[0]);
 	if (!options->record_bytes)
-		return cli_print_area_json(cli, store, cli->argv[0]);
+		return cli_print_area_json(cli, cli->argv[0]);
 	cli_print_capacity(cli, cli->argv[0], creation->bytes, options, &fit);
 	return CLI_OK;
 }
@@ -53,15 +53,9 @@ int cmd_create(struct cli *cli)
 		.options.size = sizeof(creation.options),
 		.options.flags = CHARIO_STREAM_DENSE,
 	};
-	struct chario_store *store;
 	int status = parse_options(cli, &creation);
 
 	if (status)
 		return status;
-	store = cli_open_store(cli, O_RDWR);
-	if (!store)
-		return CLI_FAILED;
-	status = create(cli, store, &creation);
-	chario_store_close(store);
-	return status;
+	return cli_open_store(cli, O_RDWR) ? create(cli, &creation) : CLI_FAILED;
 }

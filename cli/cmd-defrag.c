@@ -40,12 +40,12 @@ static int note(uint64_t done_bytes, uint64_t total_bytes, void *data)
 	return cli_interrupted() ? STOPPED : 0;
 }
 
-static int print_result(const struct cli *cli, struct chario_store *store, const struct work *work)
+static int print_result(const struct cli *cli, const struct work *work)
 {
 	struct chario_store_info info;
 	struct json_object *object;
 	char moved[32], hole[32];
-	int err = chario_store_get_info(store, &info, sizeof(info));
+	int err = chario_store_get_info(cli->store, &info, sizeof(info));
 
 	if (err)
 		return cli_fail_store(cli, err, "cannot read the table");
@@ -67,16 +67,16 @@ static int print_result(const struct cli *cli, struct chario_store *store, const
 	return CLI_OK;
 }
 
-static int run(const struct cli *cli, struct chario_store *store, bool quiet)
+static int run(const struct cli *cli, bool quiet)
 {
 	struct work work = { .quiet = quiet };
 	int ret;
 
 	cli_interrupt_catch();
-	ret = chario_store_defrag(store, note, &work);
+	ret = chario_store_defrag(cli->store, note, &work);
 	cli_progress_end(&work.progress);
 	if (!ret)
-		return print_result(cli, store, &work);
+		return print_result(cli, &work);
 	if (ret < 0)
 		return cli_fail_area(cli, ret, "cannot go on; chario defrag takes it up again");
 	cli_say(cli, "stopped; all areas are whole, and chario defrag goes on from here");
@@ -85,17 +85,10 @@ static int run(const struct cli *cli, struct chario_store *store, bool quiet)
 
 int cmd_defrag(struct cli *cli)
 {
-	struct chario_store *store;
 	bool quiet = false;
 	const struct cli_value values[] = { { 'q', .flag = &quiet }, { 0 } };
-	int status;
 
 	if (cli_parse(cli, values) || !cli_has_store_operand(cli))
 		return CLI_USAGE;
-	store = cli_open_store(cli, O_RDWR);
-	if (!store)
-		return CLI_FAILED;
-	status = run(cli, store, quiet);
-	chario_store_close(store);
-	return status;
+	return cli_open_store(cli, O_RDWR) ? run(cli, quiet) : CLI_FAILED;
 }

@@ -17,7 +17,7 @@
  * @upgrade: true to convert an existing store to the present format
  */
 struct format {
-	const struct cli *cli;
+	struct cli *cli;
 	struct chario_store_layout layout;
 	uint64_t file_bytes;
 	bool force;
@@ -55,15 +55,15 @@ static int create_file(const struct format *format)
 	const struct cli *cli = format->cli;
 	int fd, err = 0;
 
-	if (cli_check_path(cli, format->cli->store))
+	if (cli_check_path(cli, format->cli->store_name))
 		return CLI_FAILED;
-	fd = open(format->cli->store, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0666);
+	fd = open(format->cli->store_name, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0666);
 	if (fd < 0 && errno == EEXIST) {
-		cli_say(cli, "\"%s\" is there already: leave --size away", format->cli->store);
+		cli_say(cli, "\"%s\" is there already: leave --size away", format->cli->store_name);
 		return CLI_FAILED;
 	}
 	if (fd < 0)
-		return cli_fail_store(cli, -errno, "cannot create \"%s\"", format->cli->store);
+		return cli_fail_store(cli, -errno, "cannot create \"%s\"", format->cli->store_name);
 	if (fallocate(fd, 0, 0, (off_t)format->file_bytes))
 		err = errno == EOPNOTSUPP ? 0 : -errno;
 	if (!err && ftruncate(fd, (off_t)format->file_bytes))
@@ -71,13 +71,13 @@ static int create_file(const struct format *format)
 	close(fd);
 	if (!err)
 		return CLI_OK;
-	unlink(format->cli->store);
+	unlink(format->cli->store_name);
 	if (err == -ENOSPC) {
 		cli_say(cli, "the file system has no room for \"%s\"; df shows how much there is",
-			format->cli->store);
+			format->cli->store_name);
 		return CLI_FAILED;
 	}
-	return cli_fail_store(cli, err, "cannot create \"%s\"", format->cli->store);
+	return cli_fail_store(cli, err, "cannot create \"%s\"", format->cli->store_name);
 }
 
 /* Refuse to overwrite a store, and print its number of areas. */
@@ -86,7 +86,7 @@ static int refuse_store(const struct format *format)
 	struct chario_store_info info = { 0 };
 	struct chario_store *store;
 	char count[48];
-	int err = chario_store_open(format->cli->store, O_RDONLY, &store);
+	int err = chario_store_open(format->cli->store_name, O_RDONLY, &store);
 
 	if (!err) {
 		err = chario_store_get_info(store, &info, sizeof(info));
@@ -96,14 +96,14 @@ static int refuse_store(const struct format *format)
 		cli_say(format->cli,
 			"there is a store on \"%s\", and %s\n"
 			"--force makes a new one, and what the old one held is lost",
-			format->cli->store,
+			format->cli->store_name,
 			err == -EPROTO ? "it is of a newer release" :
 					 "it is damaged; chario check says how");
 	else
 		cli_say(format->cli,
 			"there is a store on \"%s\", with %s\n--force makes a new one, and what is "
 			"there is lost",
-			format->cli->store, cli_count(count, info.nr_areas, "area"));
+			format->cli->store_name, cli_count(count, info.nr_areas, "area"));
 	return CLI_FAILED;
 }
 
@@ -111,7 +111,7 @@ static int refuse_content(const struct format *format, const char *content)
 {
 	cli_say(format->cli,
 		"\"%s\" holds %s\n--force makes a store all the same, and that is lost",
-		format->cli->store, content);
+		format->cli->store_name, content);
 	return CLI_FAILED;
 }
 
@@ -121,9 +121,9 @@ static int refuse_use(const struct format *format)
 	struct stat status;
 	int fd;
 
-	if (stat(format->cli->store, &status) || !S_ISBLK(status.st_mode))
+	if (stat(format->cli->store_name, &status) || !S_ISBLK(status.st_mode))
 		return CLI_OK;
-	fd = open(format->cli->store, O_RDONLY | O_EXCL | O_CLOEXEC);
+	fd = open(format->cli->store_name, O_RDONLY | O_EXCL | O_CLOEXEC);
 	if (fd >= 0 || errno != EBUSY) {
 		if (fd >= 0)
 			close(fd);
@@ -131,7 +131,7 @@ static int refuse_use(const struct format *format)
 	}
 	cli_say(format->cli,
 		"\"%s\" is mounted or otherwise in use; lsblk shows by whom: end that first",
-		format->cli->store);
+		format->cli->store_name);
 	return CLI_FAILED;
 }
 
@@ -144,22 +144,22 @@ static int fail(const struct format *format, int err)
 		cli_say(cli,
 			"there is no disk and no file \"%s\"\n"
 			"chario format --size SIZE FILE creates the file; so does truncate -s SIZE FILE",
-			format->cli->store);
+			format->cli->store_name);
 		return CLI_FAILED;
 	case -ENOSPC:
 		cli_say(cli,
 			"\"%s\" is too small for such a store; give a larger disk or file, or smaller "
 			"--areas or --align",
-			format->cli->store);
+			format->cli->store_name);
 		return CLI_FAILED;
 	case -EBUSY:
 		cli_say(cli, "a store on \"%s\" is open in another process: end that first",
-			format->cli->store);
+			format->cli->store_name);
 		return CLI_FAILED;
 	case -EEXIST:
 		return refuse_store(format);
 	}
-	return cli_fail_store(cli, err, "cannot make a store on \"%s\"", format->cli->store);
+	return cli_fail_store(cli, err, "cannot make a store on \"%s\"", format->cli->store_name);
 }
 
 static int examine(const struct format *format)
@@ -169,7 +169,7 @@ static int examine(const struct format *format)
 
 	if (ret || format->force)
 		return ret;
-	ret = cli_find_content(format->cli->store, content, sizeof(content));
+	ret = cli_find_content(format->cli->store_name, content, sizeof(content));
 	if (ret < 0)
 		return fail(format, ret);
 	return ret ? refuse_content(format, content) : CLI_OK;
@@ -177,21 +177,15 @@ static int examine(const struct format *format)
 
 static int print(const struct format *format)
 {
-	struct chario_store *store = cli_open_store(format->cli, O_RDONLY);
-	int status;
-
-	if (!store)
-		return CLI_FAILED;
-	status = cli_print_store(format->cli, store);
-	chario_store_close(store);
-	return status;
+	return cli_open_store(format->cli, O_RDONLY) ? cli_print_store(format->cli) : CLI_FAILED;
 }
 
 static int upgrade(const struct format *format)
 {
-	int err = chario_store_upgrade(format->cli->store);
+	int err = chario_store_upgrade(format->cli->store_name);
 
-	return err ? cli_fail_store(format->cli, err, "cannot upgrade \"%s\"", format->cli->store) :
+	return err ? cli_fail_store(format->cli, err, "cannot upgrade \"%s\"",
+				    format->cli->store_name) :
 		     print(format);
 }
 
@@ -203,9 +197,9 @@ static int run(struct format *format)
 		return status;
 	if (format->force)
 		format->layout.flags = CHARIO_LAYOUT_REPLACE;
-	err = chario_store_format(format->cli->store, &format->layout);
+	err = chario_store_format(format->cli->store_name, &format->layout);
 	if (!err && format->force)
-		err = cli_wipe_content(format->cli->store);
+		err = cli_wipe_content(format->cli->store_name);
 	return err ? fail(format, err) : print(format);
 }
 
@@ -219,10 +213,10 @@ int cmd_format(struct cli *cli)
 
 	if (status)
 		return status;
-	if (format.file_bytes && !cli->store)
+	if (format.file_bytes && !cli->store_name)
 		return cli_usage(cli, "--size needs the name of the file");
-	cli->store = cli_choose_store(cli);
-	if (!cli->store)
+	cli->store_name = cli_choose_store(cli);
+	if (!cli->store_name)
 		return CLI_FAILED;
 	if (format.upgrade)
 		return upgrade(&format);
@@ -233,6 +227,6 @@ int cmd_format(struct cli *cli)
 	}
 	status = run(&format);
 	if (status && format.file_bytes)
-		unlink(cli->store);
+		unlink(cli->store_name);
 	return status;
 }

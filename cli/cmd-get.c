@@ -327,10 +327,5 @@ int cmd_get(struct cli *cli)
 		return status;
 	get.fetch.name = cli->argv[0];
 	get.fetch.to = get.file = cli->argv[1];
-	get.fetch.store = cli_open_store(cli, O_RDONLY);
-	if (!get.fetch.store)
-		return CLI_FAILED;
-	status = run(&get);
-	chario_store_close(get.fetch.store);
-	return status;
+	return cli_open_store(cli, O_RDONLY) ? run(&get) : CLI_FAILED;
 }

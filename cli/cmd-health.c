@@ -228,34 +228,32 @@ static struct json_object *make_json(const struct chario_device *device,
 }
 
 /* A controller that is being reset has no answer for a moment. */
-static int look(const struct cli *cli, const struct chario_device *device,
-		struct chario_health *health, bool line)
+static int look(const struct cli *cli, struct chario_health *health, bool line)
 {
-	int err = chario_health_get(device, health, sizeof(*health));
+	int err = chario_health_get(cli->disk, health, sizeof(*health));
 
 	if (err)
 		return err;
 	if (cli->json && line)
-		cli_json_print_line(make_json(device, health));
+		cli_json_print_line(make_json(cli->disk, health));
 	else if (cli->json)
-		cli_json_print(make_json(device, health));
+		cli_json_print(make_json(cli->disk, health));
 	else if (line)
 		print_line(health);
 	else
-		print_text(device, health);
+		print_text(cli->disk, health);
 	return 0;
 }
 
-static int follow(const struct cli *cli, const struct chario_device *device,
-		  const struct watch *watch, struct chario_health *health)
+static int follow(const struct cli *cli, const struct watch *watch, struct chario_health *health)
 {
-	int err = look(cli, device, health, true);
+	int err = look(cli, health, true);
 
 	for (uint64_t i = 1; !err && (!watch->count || i < watch->count) && !ferror(stdout); i++) {
-		err = chario_health_wait(device, health->events,
+		err = chario_health_wait(cli->disk, health->events,
 					 (unsigned int)(watch->interval_s * 1000));
 		if (err >= 0)
-			err = look(cli, device, health, true);
+			err = look(cli, health, true);
 	}
 	return err;
 }
@@ -279,23 +277,15 @@ static int parse_options(struct cli *cli, struct watch *watch)
 int cmd_health(struct cli *cli)
 {
 	struct watch watch = { .interval_s = 10 };
-	struct chario_device *device;
 	struct chario_health health;
 	int err, status = parse_options(cli, &watch);
 
 	if (status)
 		return status;
-	device = cli_open_disk(cli, cli->argv[0]);
-	if (!device)
+	if (!cli_open_disk(cli))
 		return CLI_FAILED;
-	if (watch.on)
-		err = follow(cli, device, &watch, &health);
-	else
-		err = look(cli, device, &health, false);
+	err = watch.on ? follow(cli, &watch, &health) : look(cli, &health, false);
 	if (err)
-		status = cli_fail(cli, err, "cannot read the health of \"%s\"", cli->argv[0]);
-	else
-		status = exit_code(&health);
-	chario_device_close(device);
-	return status;
+		return cli_fail(cli, err, "cannot read the health of \"%s\"", cli->argv[0]);
+	return exit_code(&health);
 }

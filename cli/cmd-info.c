@@ -173,29 +173,24 @@ static void print_json(const struct chario_device *device, const struct chario_i
 int cmd_info(struct cli *cli)
 {
 	struct chario_file_options options;
-	struct chario_device *device;
 	struct chario_info info;
 	struct place place = { 0 };
-	int err, status = CLI_OK;
+	int err;
 
 	if (cli_parse_common(cli) || !cli_has_operands(cli, 1, 1))
 		return CLI_USAGE;
-	device = cli_open_disk(cli, cli->argv[0]);
-	if (!device)
+	if (!cli_open_disk(cli))
 		return CLI_FAILED;
-	err = chario_device_get_info(device, &info, sizeof(info));
+	err = chario_device_get_info(cli->disk, &info, sizeof(info));
 	if (!err)
-		err = chario_device_get_options(device, &options, sizeof(options));
-	if (!err) {
-		place.index = info.index;
-		chario_list_disks(find_place, &place);
-	}
+		err = chario_device_get_options(cli->disk, &options, sizeof(options));
 	if (err)
-		status = cli_fail(cli, err, "cannot ask disk \"%s\"", cli->argv[0]);
-	else if (cli->json)
-		print_json(device, &info, &place);
+		return cli_fail(cli, err, "cannot ask disk \"%s\"", cli->argv[0]);
+	place.index = info.index;
+	chario_list_disks(find_place, &place);
+	if (cli->json)
+		print_json(cli->disk, &info, &place);
 	else
-		print_text(device, &info, &options, &place);
-	chario_device_close(device);
-	return status;
+		print_text(cli->disk, &info, &options, &place);
+	return CLI_OK;
 }

@@ -12,13 +12,11 @@
 /**
  * struct listing - the list being made
  * @cli: call of the verb
- * @store: open store
  * @is_long: true to show the content of recordings, too
  * @list: areas that match
  */
 struct listing {
 	const struct cli *cli;
-	struct chario_store *store;
 	bool is_long;
 	struct cli_areas list;
 };
@@ -45,7 +43,7 @@ static bool find_recording(const struct listing *listing, const struct chario_ar
 			   struct chario_recording *recording)
 {
 	return listing->is_long && area->flags & CHARIO_AREA_STREAM &&
-	       cli_find_recording(listing->cli, listing->store, area->name, recording);
+	       cli_find_recording(listing->cli, area->name, recording);
 }
 
 static void add_recording(struct cli_table *table, const struct chario_recording *recording)
@@ -133,12 +131,10 @@ int cmd_ls(struct cli *cli)
 
 	if (cli_parse(cli, values))
 		return CLI_USAGE;
-	listing.store = cli_open_store(cli, O_RDONLY);
-	if (!listing.store)
+	if (!cli_open_store(cli, O_RDONLY))
 		return CLI_FAILED;
-	err = chario_store_each(listing.store, add_area, &listing);
+	err = chario_store_each(cli->store, add_area, &listing);
 	status = err ? cli_fail_store(cli, err, "cannot read the table") : print(&listing);
 	free(listing.list.areas);
-	chario_store_close(listing.store);
 	return status;
 }

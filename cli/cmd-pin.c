@@ -132,27 +132,24 @@ int cmd_pin(struct cli *cli)
 {
 	uint32_t wanted = CHARIO_PIN_ALL;
 	const struct cli_value values[] = { { 'o', .parse = parse_pins, .to = &wanted }, { 0 } };
-	struct chario_device *device;
 	struct chario_pin pin;
-	int err, status = CLI_OK;
+	int err;
 
 	if (cli_parse(cli, values) || !cli_has_operands(cli, 1, INT_MAX))
 		return CLI_USAGE;
-	device = cli_open_disk(cli, cli->argv[0]);
-	if (!device)
+	if (!cli_open_disk(cli))
 		return CLI_FAILED;
-	err = chario_pin_set(device, wanted, &pin, sizeof(pin));
-	if (err) {
-		status = cli_fail(cli, err, "cannot pin \"%s\"", cli->argv[0]);
-	} else if (cli->argc > 1) {
+	err = chario_pin_set(cli->disk, wanted, &pin, sizeof(pin));
+	if (err)
+		return cli_fail(cli, err, "cannot pin \"%s\"", cli->argv[0]);
+	if (cli->argc > 1) {
 		/* Standard output belongs to the program. */
 		print_text(stderr, &pin);
-		status = run_program(cli, cli->argv + 1);
-	} else if (cli->json) {
-		print_json(&pin);
-	} else {
-		print_text(stdout, &pin);
+		return run_program(cli, cli->argv + 1);
 	}
-	chario_device_close(device);
-	return status;
+	if (cli->json)
+		print_json(&pin);
+	else
+		print_text(stdout, &pin);
+	return CLI_OK;
 }

@@ -63,16 +63,16 @@ static int parse_limits(const struct cli *cli, char *list, void *to)
 	return CLI_OK;
 }
 
-static int read_limits(const struct cli *cli, struct chario_plan_limits *limits, const char *disk)
+static int read_limits(struct cli *cli, struct chario_plan_limits *limits)
 {
-	struct chario_device *device = cli_open_disk(cli, disk);
 	int err;
 
-	if (!device)
+	if (!cli_open_disk(cli))
 		return CLI_FAILED;
-	err = chario_plan_get_limits(device, limits);
-	chario_device_close(device);
-	return err ? cli_fail(cli, err, "cannot read the limits of \"%s\"", disk) : CLI_OK;
+	err = chario_plan_get_limits(cli->disk, limits);
+	if (err)
+		return cli_fail(cli, err, "cannot read the limits of \"%s\"", cli->argv[0]);
+	return CLI_OK;
 }
 
 /* Find the next commands of one size.  Returns false at the end of the plan. */
@@ -196,6 +196,6 @@ int cmd_plan(struct cli *cli)
 	nr_disks = job.has_limits ? 0 : 1;
 	if (!cli_has_operands(cli, nr_disks + 2, nr_disks + 2))
 		return CLI_USAGE;
-	status = nr_disks ? read_limits(cli, &job.limits, cli->argv[0]) : CLI_OK;
+	status = nr_disks ? read_limits(cli, &job.limits) : CLI_OK;
 	return status ? status : plan_call(cli, &job, cli->argv + nr_disks);
 }

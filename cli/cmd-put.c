@@ -39,7 +39,6 @@
  * @changed: true if only the blocks that differ are written to an existing area
  * @quiet: true if no progress is shown
  * @source: source of the content
- * @store: open store
  * @area: area that is written, open for writing
  * @progress: progress line
  * @start: offset in the area at which this run began, in bytes
@@ -61,7 +60,6 @@ struct put {
 	bool changed;
 	bool quiet;
 	struct cli_source source;
-	struct chario_store *store;
 	struct chario_area *area;
 	struct cli_progress progress;
 	uint64_t start;
@@ -114,13 +112,13 @@ static int check_room(const struct put *put)
 {
 	struct room room = { .name = put->name };
 	struct chario_store_info info;
-	int err = chario_store_get_info(put->store, &info, sizeof(info));
+	int err = chario_store_get_info(put->cli->store, &info, sizeof(info));
 
 	if (err)
 		return err;
 	room.alignment = info.alignment_bytes;
 	room.end = info.data_offset;
-	err = chario_store_each(put->store, count_area, &room);
+	err = chario_store_each(put->cli->store, count_area, &room);
 	count_hole(&room, info.data_offset + info.data_bytes);
 	if (err)
 		return err;
@@ -139,7 +137,7 @@ static int say_no_room(const struct put *put)
 
 static int create(const struct put *put)
 {
-	int err = chario_store_create(put->store, put->into, put->source.bytes,
+	int err = chario_store_create(put->cli->store, put->into, put->source.bytes,
 				      CHARIO_CREATE_FILLING);
 
 	if (err == -ENOSPC && put->into != put->name)
@@ -153,13 +151,13 @@ static int remove_and_create(const struct put *put, const struct chario_area_inf
 	int status, err = check_room(put);
 
 	if (!err)
-		err = chario_store_remove(put->store, put->name);
+		err = chario_store_remove(put->cli->store, put->name);
 	if (err)
 		return cli_fail_area(put->cli, err, "cannot replace \"%s\"", put->name);
 	status = create(put);
 	if (status || !old->attributes[0])
 		return status;
-	err = chario_store_set_attributes(put->store, put->name, old->attributes);
+	err = chario_store_set_attributes(put->cli->store, put->name, old->attributes);
 	return err ? cli_fail_area(put->cli, err, "cannot set attributes of \"%s\"", put->name) :
 		     CLI_OK;
 }
@@ -187,7 +185,7 @@ static int write_beside(struct put *put)
 		return cli_fail_area(put->cli, -ENAMETOOLONG, "cannot write \"%s.part\"",
 				     put->name);
 	put->into = put->beside;
-	err = chario_store_find(put->store, put->into, &area, sizeof(area));
+	err = chario_store_find(put->cli->store, put->into, &area, sizeof(area));
 	if (!err && !(area.flags & CHARIO_AREA_FILLING)) {
 		cli_say(put->cli,
 			"there is an area \"%s\", where the new content is written until all of it is "
@@ -200,7 +198,7 @@ static int write_beside(struct put *put)
 		return CLI_OK;
 	}
 	if (!err)
-		err = chario_store_remove(put->store, put->into);
+		err = chario_store_remove(put->cli->store, put->into);
 	if (err && err != -ENOENT)
 		return cli_fail_area(put->cli, err, "cannot replace \"%s\"", put->name);
 	return create(put);
@@ -237,7 +235,7 @@ static int refuse(const struct put *put, const struct chario_area_info *area)
 static int have_area(struct put *put)
 {
 	struct chario_area_info area;
-	int err = chario_store_find(put->store, put->name, &area, sizeof(area));
+	int err = chario_store_find(put->cli->store, put->name, &area, sizeof(area));
 
 	put->into = put->name;
 	if (err == -ENOENT)
@@ -280,7 +278,7 @@ static int write_down(struct put *put)
 		err = chario_area_set_filled(put->area, put->written, put->source.tag);
 	put->unflushed = err;
 	if (err) {
-		cli_forget_cache(put->store);
+		cli_forget_cache(put->cli);
 		return err;
 	}
 	put->recorded = put->written;
@@ -436,7 +434,7 @@ static int put_whole(struct put *put)
 
 	if (status)
 		return status;
-	err = cli_open_area(put->store, put->into, O_RDWR, &put->area);
+	err = cli_open_area(put->cli, put->into, O_RDWR, &put->area);
 	if (err)
 		return cli_fail_area(put->cli, err, "cannot write \"%s\"", put->into);
 	put->written = put->start;
@@ -461,10 +459,10 @@ static int put_changed(struct put *put, const struct chario_area_info *area)
 		.source = &put->source,
 		.quiet = put->quiet,
 	};
-	int status = cli_update_fit(&update, put->store, area, put->force);
+	int status = cli_update_fit(&update, area, put->force);
 
 	if (!status)
-		status = cli_update_run(&update, put->store);
+		status = cli_update_run(&update);
 	put->nr_written = update.nr_written;
 	return status;
 }
@@ -475,7 +473,7 @@ static int run(struct put *put)
 	struct chario_area_info area;
 	int status;
 
-	if (put->changed && !chario_store_find(put->store, put->name, &area, sizeof(area)) &&
+	if (put->changed && !chario_store_find(put->cli->store, put->name, &area, sizeof(area)) &&
 	    !(can_go_on(put, &area) && area.filled_bytes))
 		status = put_changed(put, &area);
 	else
@@ -511,9 +509,7 @@ int cmd_put(struct cli *cli)
 	status = cli_source_open(cli, &put.source, cli->argv[0], put.asked_bytes);
 	if (status)
 		return status;
-	put.store = cli_open_store(cli, O_RDWR);
-	status = put.store ? run(&put) : CLI_FAILED;
-	chario_store_close(put.store);
+	status = cli_open_store(cli, O_RDWR) ? run(&put) : CLI_FAILED;
 	cli_source_close(&put.source);
 	return status;
 }

@@ -37,7 +37,7 @@ static int create(const struct cli_record *record)
 	status = check_fit(record, record->size);
 	if (status)
 		return status;
-	err = chario_store_create(record->store, record->name, record->size, 0);
+	err = chario_store_create(record->cli->store, record->name, record->size, 0);
 	return err ? cli_fail_create(record->cli, err, record->name) : CLI_OK;
 }
 
@@ -68,7 +68,7 @@ static int have_area(const struct cli_record *record)
 {
 	bool append = record->options.flags & CHARIO_STREAM_APPEND;
 	struct chario_area_info area;
-	int status, err = chario_store_find(record->store, record->name, &area, sizeof(area));
+	int status, err = chario_store_find(record->cli->store, record->name, &area, sizeof(area));
 
 	if (err == -ENOENT)
 		return create(record);
@@ -111,13 +111,13 @@ static int open_stream(struct cli_record *record)
 	int err;
 
 	do
-		err = chario_stream_open(record->store, record->name, &record->options,
+		err = chario_stream_open(record->cli->store, record->name, &record->options,
 					 &record->stream);
 	while (cli_once_more(err, begin_ns));
 	/* The first of a series of recordings has none to continue. */
 	if (err == -ENODATA && (record->options.flags & CHARIO_STREAM_APPEND)) {
 		record->options.flags &= ~CHARIO_STREAM_APPEND;
-		err = chario_stream_open(record->store, record->name, &record->options,
+		err = chario_stream_open(record->cli->store, record->name, &record->options,
 					 &record->stream);
 	}
 	if (err)
@@ -242,7 +242,7 @@ static int tell_capacity(const struct cli_record *record)
 	struct chario_stream_fit fit;
 	struct chario_area_info area;
 	uint64_t bytes = record->size;
-	int err = chario_store_find(record->store, record->name, &area, sizeof(area));
+	int err = chario_store_find(record->cli->store, record->name, &area, sizeof(area));
 
 	if (!err)
 		bytes = area.bytes;
@@ -270,19 +270,14 @@ int cmd_record(struct cli *cli)
 
 	if (status)
 		return status;
-	record.store = cli_open_store(cli, record.dry_run ? O_RDONLY : O_RDWR);
-	if (!record.store)
+	if (!cli_open_store(cli, record.dry_run ? O_RDONLY : O_RDWR))
 		return CLI_FAILED;
-	if (record.dry_run) {
-		status = tell_capacity(&record);
-		chario_store_close(record.store);
-		return status;
-	}
+	if (record.dry_run)
+		return tell_capacity(&record);
 	cli_interrupt_catch();
 	status = cli_intake_open(cli, &record.intake, record.from);
 	if (!status)
 		status = run(&record);
 	cli_intake_close(&record.intake);
-	chario_store_close(record.store);
 	return status;
 }

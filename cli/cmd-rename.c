@@ -27,7 +27,7 @@ static int parse_options(struct cli *cli, rename_how **how)
 }
 
 /* Print how the other area can be removed, or which area is missing. */
-static int fail(const struct cli *cli, struct chario_store *store, int err)
+static int fail(const struct cli *cli, int err)
 {
 	struct chario_area_info area;
 	const char *name = cli->argv[0], *new_name = cli->argv[1];
@@ -39,7 +39,7 @@ static int fail(const struct cli *cli, struct chario_store *store, int err)
 			new_name);
 		return CLI_FAILED;
 	}
-	if (err == -ENOENT && !chario_store_find(store, name, &area, sizeof(area)))
+	if (err == -ENOENT && !chario_store_find(cli->store, name, &area, sizeof(area)))
 		name = new_name;
 	if (err == -ENOENT)
 		return cli_fail_area(cli, err, "cannot find \"%s\"", name);
@@ -48,17 +48,13 @@ static int fail(const struct cli *cli, struct chario_store *store, int err)
 
 int cmd_rename(struct cli *cli)
 {
-	struct chario_store *store;
 	rename_how *how = NULL;
 	int err, status = parse_options(cli, &how);
 
 	if (status)
 		return status;
-	store = cli_open_store(cli, O_RDWR);
-	if (!store)
+	if (!cli_open_store(cli, O_RDWR))
 		return CLI_FAILED;
-	err = how(store, cli->argv[0], cli->argv[1]);
-	status = err ? fail(cli, store, err) : cli_print_area_json(cli, store, cli->argv[1]);
-	chario_store_close(store);
-	return status;
+	err = how(cli->store, cli->argv[0], cli->argv[1]);
+	return err ? fail(cli, err) : cli_print_area_json(cli, cli->argv[1]);
 }

@@ -230,19 +230,18 @@ static int parse_options(struct cli *cli, struct replay *replay)
 		return CLI_USAGE;
 	if (cli->json && replay->player.to)
 		return cli_usage(cli, "--json prints no data: leave --output away");
-	replay->player.name = cli->argv[0];
 	return CLI_OK;
 }
 
 int cmd_replay(struct cli *cli)
 {
-	struct replay replay = { .player.cli = cli };
+	struct replay replay = { 0 };
 	struct cli_player *player = &replay.player;
 	int status = parse_options(cli, &replay);
 
 	if (status)
 		return status;
-	status = cli_player_open(player);
+	status = cli_player_open(cli, player);
 	if (status)
 		return status;
 	status = open_output(player);
@@ -253,6 +252,6 @@ int cmd_replay(struct cli *cli)
 			status = CLI_FAILED;
 		}
 	}
-	cli_player_close(player);
+	chario_reader_close(player->reader);
 	return status;
 }

@@ -7,14 +7,14 @@
 #include "store.h"
 
 /* An area that cannot be removed does not keep the others. */
-static int remove_all(const struct cli *cli, struct chario_store *store, bool force)
+static int remove_all(const struct cli *cli, bool force)
 {
 	struct json_object *removed = cli_must(json_object_new_array());
 	struct json_object *object = cli_must(json_object_new_object());
 	int status = CLI_OK;
 
 	for (int i = 0; i < cli->argc; i++) {
-		int err = chario_store_remove(store, cli->argv[i]);
+		int err = chario_store_remove(cli->store, cli->argv[i]);
 
 		if (!err)
 			json_object_array_add(removed,
@@ -32,17 +32,10 @@ static int remove_all(const struct cli *cli, struct chario_store *store, bool fo
 
 int cmd_rm(struct cli *cli)
 {
-	struct chario_store *store;
 	bool force = false;
 	const struct cli_value values[] = { { 'f', .flag = &force }, { 0 } };
-	int status;
 
 	if (cli_parse(cli, values) || !cli_has_operands(cli, 1, INT_MAX))
 		return CLI_USAGE;
-	store = cli_open_store(cli, O_RDWR);
-	if (!store)
-		return CLI_FAILED;
-	status = remove_all(cli, store, force);
-	chario_store_close(store);
-	return status;
+	return cli_open_store(cli, O_RDWR) ? remove_all(cli, force) : CLI_FAILED;
 }

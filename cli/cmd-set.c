@@ -59,18 +59,15 @@ static int parse_options(struct cli *cli, struct changes *changes)
 	return changes->list ? CLI_OK : cli_usage(cli, "neither KEY=VALUE nor --unset is given");
 }
 
-static int set(const struct cli *cli, const struct changes *changes)
+static int set(struct cli *cli, const struct changes *changes)
 {
-	struct chario_store *store = cli_open_store(cli, O_RDWR);
-	int err, status;
+	int err;
 
-	if (!store)
+	if (!cli_open_store(cli, O_RDWR))
 		return CLI_FAILED;
-	err = chario_store_set_attributes(store, cli->argv[0], changes->list);
-	status = err ? cli_fail_area(cli, err, "cannot set attributes of \"%s\"", cli->argv[0]) :
-		       cli_print_area_json(cli, store, cli->argv[0]);
-	chario_store_close(store);
-	return status;
+	err = chario_store_set_attributes(cli->store, cli->argv[0], changes->list);
+	return err ? cli_fail_area(cli, err, "cannot set attributes of \"%s\"", cli->argv[0]) :
+		     cli_print_area_json(cli, cli->argv[0]);
 }
 
 int cmd_set(struct cli *cli)

@@ -87,13 +87,12 @@ static void print_change_heading(void)
 }
 
 /* Steps are counted from the start, so that they do not drift. */
-static int follow(const struct cli *cli, const struct chario_device *device, double interval,
-		  uint64_t count)
+static int follow(const struct cli *cli, double interval, uint64_t count)
 {
 	uint64_t step_ns = (uint64_t)(interval * (double)NS_PER_S);
 	uint64_t next_ns = cli_now_ns(), last_ns = next_ns;
 	struct chario_stats was, is;
-	int err = chario_device_get_stats(device, &was, sizeof(was));
+	int err = chario_device_get_stats(cli->disk, &was, sizeof(was));
 
 	if (!err && !cli->json)
 		print_change_heading();
@@ -105,7 +104,7 @@ static int follow(const struct cli *cli, const struct chario_device *device, dou
 		until.tv_sec = (time_t)(next_ns / NS_PER_S);
 		until.tv_nsec = (long)(next_ns % NS_PER_S);
 		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
-		err = chario_device_get_stats(device, &is, sizeof(is));
+		err = chario_device_get_stats(cli->disk, &is, sizeof(is));
 		if (err)
 			break;
 		time_ns = cli_now_ns();
@@ -131,7 +130,7 @@ static int parse_options(struct cli *cli, double *interval, uint64_t *count)
 		return CLI_USAGE;
 	if (*count && *interval <= 0)
 		return cli_usage(cli, "--count needs --interval");
-	if (cli->store && *interval > 0)
+	if (cli->store_name && *interval > 0)
 		return cli_usage(cli, "an area has no counters: --interval is for disks");
 	return cli_has_operands(cli, 1, 1) ? CLI_OK : CLI_USAGE;
 }
@@ -165,13 +164,12 @@ static void print_area(const struct chario_area_info *area)
 		cli_print_escaped("%-16s %s\n", "attribute", at);
 }
 
-static int describe(const struct cli *cli, struct chario_store *store,
-		    const struct chario_area_info *area)
+static int describe(const struct cli *cli, const struct chario_area_info *area)
 {
 	bool is_recording = area->flags & CHARIO_AREA_STREAM;
 	struct chario_recording recording;
 
-	if (is_recording && !cli_find_recording(cli, store, area->name, &recording))
+	if (is_recording && !cli_find_recording(cli, area->name, &recording))
 		return CLI_FAILED;
 	if (cli->json) {
 		struct json_object *object = cli_area_object(area);
@@ -188,18 +186,13 @@ static int describe(const struct cli *cli, struct chario_store *store,
 	return CLI_OK;
 }
 
-static int show_area(const struct cli *cli)
+static int show_area(struct cli *cli)
 {
-	struct chario_store *store = cli_open_store(cli, O_RDONLY);
 	struct chario_area_info area;
-	int status = CLI_FAILED;
 
-	if (!store)
+	if (!cli_open_store(cli, O_RDONLY) || !cli_find_area(cli, cli->argv[0], &area))
 		return CLI_FAILED;
-	if (cli_find_area(cli, store, cli->argv[0], &area))
-		status = describe(cli, store, &area);
-	chario_store_close(store);
-	return status;
+	return describe(cli, &area);
 }
 
 /*
@@ -222,16 +215,15 @@ static void tell_of_area(const struct cli *cli)
 	chario_store_close(store);
 }
 
-static int show_disk(const struct cli *cli, const struct chario_device *device, double interval,
-		     uint64_t count)
+static int show_disk(const struct cli *cli, double interval, uint64_t count)
 {
 	struct chario_stats stats;
 	int err;
 
 	if (interval > 0) {
-		err = follow(cli, device, interval, count);
+		err = follow(cli, interval, count);
 	} else {
-		err = chario_device_get_stats(device, &stats, sizeof(stats));
+		err = chario_device_get_stats(cli->disk, &stats, sizeof(stats));
 		if (!err)
 			print_totals(&stats, cli->json);
 	}
@@ -241,22 +233,19 @@ static int show_disk(const struct cli *cli, const struct chario_device *device, 
 
 int cmd_stat(struct cli *cli)
 {
-	struct chario_device *device;
 	uint64_t count = 0;
 	double interval = 0;
 	int err, status = parse_options(cli, &interval, &count);
 
 	if (status)
 		return status;
-	if (cli->store)
+	if (cli->store_name)
 		return show_area(cli);
-	err = chario_device_open(cli->argv[0], O_RDONLY, &device);
+	err = chario_device_open(cli->argv[0], O_RDONLY, &cli->disk);
 	if (err == -ENODEV && interval <= 0 && !strchr(cli->argv[0], '/') && cli_has_store())
 		return show_area(cli);
 	if (err)
 		return cli_fail(cli, err, "cannot open disk \"%s\"", cli->argv[0]);
 	tell_of_area(cli);
-	status = show_disk(cli, device, interval, count);
-	chario_device_close(device);
-	return status;
+	return show_disk(cli, interval, count);
 }

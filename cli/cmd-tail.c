@@ -85,21 +85,20 @@ static int parse_options(struct cli *cli, struct tail *tail)
 int cmd_tail(struct cli *cli)
 {
 	struct tail tail = {
-		.player = { .cli = cli, .out = stdout, .to = "standard output" },
+		.player = { .out = stdout, .to = "standard output" },
 		.records = USUAL_RECORDS,
 	};
 	int status = parse_options(cli, &tail);
 
 	if (status)
 		return status;
-	tail.player.name = cli->argv[0];
-	status = cli_player_open(&tail.player);
+	status = cli_player_open(cli, &tail.player);
 	if (status)
 		return status;
 	cli_interrupt_catch();
 	status = seek(&tail);
 	if (!status)
 		status = cli_player_report(&tail.player, play(&tail));
-	cli_player_close(&tail.player);
+	chario_reader_close(tail.player.reader);
 	return status;
 }

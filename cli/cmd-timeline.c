@@ -102,7 +102,8 @@ static int record(const struct cli *cli, const struct timeline_job *job,
 	return status ? status : err;
 }
 
-static int open_timeline(const struct cli *cli, const struct timeline_job *job,
+/* While it records, the program does not hold the disk itself open. */
+static int open_timeline(struct cli *cli, const struct timeline_job *job,
 			 struct chario_timeline **timeline)
 {
 	const struct chario_timeline_open options = {
@@ -110,13 +111,13 @@ static int open_timeline(const struct cli *cli, const struct timeline_job *job,
 		.tags = TAGS,
 		.stop_above_ns = job->stop_above_ns,
 	};
-	struct chario_device *device = cli_open_disk(cli, cli->argv[0]);
 	int err;
 
-	if (!device)
+	if (!cli_open_disk(cli))
 		return CLI_FAILED;
-	err = chario_timeline_open(device, &options, sizeof(options), timeline);
-	chario_device_close(device);
+	err = chario_timeline_open(cli->disk, &options, sizeof(options), timeline);
+	chario_device_close(cli->disk);
+	cli->disk = NULL;
 	if (!err)
 		return CLI_OK;
 	if (err == -EBUSY) {

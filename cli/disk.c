@@ -13,15 +13,13 @@
 
 #define DISK "/dev/chardisk"
 
-struct chario_device *cli_open_disk(const struct cli *cli, const char *name)
+bool cli_open_disk(struct cli *cli)
 {
-	struct chario_device *device;
-	int err = chario_device_open(name, O_RDONLY, &device);
+	int err = chario_device_open(cli->argv[0], O_RDONLY, &cli->disk);
 
-	if (!err)
-		return device;
-	cli_fail(cli, err, "cannot open disk \"%s\"", name);
-	return NULL;
+	if (err)
+		cli_fail(cli, err, "cannot open disk \"%s\"", cli->argv[0]);
+	return !err;
 }
 
 /* Find the place that a path leads to, even if there is no file. */

@@ -21,7 +21,7 @@ bool cli_fetch_allowed(const struct cli *cli, const struct cli_fetch *fetch,
 {
 	char whole[48];
 
-	if (!cli_find_area(cli, fetch->store, fetch->name, info))
+	if (!cli_find_area(cli, fetch->name, info))
 		return false;
 	if (info->flags & CHARIO_AREA_STREAM)
 		cli_say(cli,
@@ -90,7 +90,7 @@ int cli_fetch_run(const struct cli *cli, struct cli_fetch *fetch)
 	struct chario_area *area = NULL;
 	struct chario_area_info info;
 	char whole[48];
-	int status, err = cli_open_area(fetch->store, fetch->name, O_RDONLY, &area);
+	int status, err = cli_open_area(cli, fetch->name, O_RDONLY, &area);
 
 	if (!err)
 		err = chario_area_get_info(area, &info, sizeof(info));

@@ -9,7 +9,6 @@
 
 /**
  * struct cli_fetch - an area and the destination of its bytes
- * @store: open store
  * @name: name of the area
  * @fd: descriptor open for writing
  * @to: name of the destination, for messages
@@ -18,7 +17,6 @@
  * @bytes: number of bytes fetched
  */
 struct cli_fetch {
-	struct chario_store *store;
 	const char *name;
 	int fd;
 	const char *to;

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <chario/device.h>
 #include <chario/error.h>
 #include <chario/probe.h>
 #include <chario/store.h>
@@ -106,6 +107,7 @@ int main(int argc, char **argv)
 {
 	struct cli cli = { .argc = argc - 1, .argv = argv + 1 };
 	const char *name = argc > 1 ? argv[1] : NULL;
+	int status;
 
 	keep_standard_files();
 	catch_limit();
@@ -128,5 +130,8 @@ int main(int argc, char **argv)
 		return flush(CLI_OK);
 	}
 	chario_store_on_wait(say_wait, &cli);
-	return flush(cli.command->run(&cli));
+	status = cli.command->run(&cli);
+	chario_store_close(cli.store);
+	chario_device_close(cli.disk);
+	return flush(status);
 }

@@ -135,7 +135,7 @@ static int set_value(const struct cli *cli, const struct cli_value *value)
 
 int cli_parse(struct cli *cli, const struct cli_value *values)
 {
-	const struct cli_value store = { .text = &cli->store };
+	const struct cli_value store = { .text = &cli->store_name };
 	int option, status = CLI_OK;
 
 	while (!status && (option = cli_next_option(cli)) != CLI_NO_OPTION) {
@@ -170,10 +170,10 @@ bool cli_has_operands(const struct cli *cli, int least, int most)
 
 bool cli_has_store_operand(struct cli *cli)
 {
-	if (!cli_has_operands(cli, 0, cli->store ? 0 : 1))
+	if (!cli_has_operands(cli, 0, cli->store_name ? 0 : 1))
 		return false;
 	if (cli->argc)
-		cli->store = cli->argv[0];
+		cli->store_name = cli->argv[0];
 	return true;
 }
 

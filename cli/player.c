@@ -12,27 +12,16 @@
 /* Largest number of errors, so that a dead disk is not asked for each of its segments. */
 #define MOST_ERRORS 100
 
-int cli_player_open(struct cli_player *player)
+int cli_player_open(struct cli *cli, struct cli_player *player)
 {
 	int err;
 
-	player->store = cli_open_store(player->cli, O_RDONLY);
-	if (!player->store)
+	if (!cli_open_store(cli, O_RDONLY))
 		return CLI_FAILED;
-	err = chario_reader_open(player->store, player->name, &player->reader);
-	if (!err)
-		return CLI_OK;
-	cli_fail_area(player->cli, err, "cannot read \"%s\"", player->name);
-	cli_player_close(player);
-	return CLI_FAILED;
-}
-
-void cli_player_close(struct cli_player *player)
-{
-	chario_reader_close(player->reader);
-	chario_store_close(player->store);
-	player->reader = NULL;
-	player->store = NULL;
+	player->cli = cli;
+	player->name = cli->argv[0];
+	err = chario_reader_open(cli->store, player->name, &player->reader);
+	return err ? cli_fail_area(cli, err, "cannot read \"%s\"", player->name) : CLI_OK;
 }
 
 int cli_player_next(struct cli_player *player, int64_t timeout_ns, struct chario_record *record)

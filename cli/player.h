@@ -13,7 +13,6 @@
  * struct cli_player - a reader and the destination of its records
  * @cli: call of the verb
  * @name: name of the area
- * @store: open store
  * @reader: open reader
  * @out: destination of the data
  * @to: name of the destination
@@ -25,7 +24,6 @@
 struct cli_player {
 	const struct cli *cli;
 	const char *name;
-	struct chario_store *store;
 	struct chario_reader *reader;
 	FILE *out;
 	const char *to;
@@ -35,9 +33,11 @@ struct cli_player {
 	uint64_t errors;
 };
 
-/* Open a player.  Returns CLI_OK, or an exit code after a message. */
-int cli_player_open(struct cli_player *player);
-void cli_player_close(struct cli_player *player);
+/*
+ * Open the store, and the recording that the first operand names; the caller closes the
+ * reader.  Returns CLI_OK, or an exit code after a message.
+ */
+int cli_player_open(struct cli *cli, struct cli_player *player);
 
 /*
  * Find the next record of data.  Returns 1; 0 at the end, or if none arrived in

@@ -26,7 +26,6 @@
  * @quiet: true if no progress line is shown
  * @options: options of the stream
  * @intake: open source
- * @store: open store
  * @stream: open stream
  * @recorder: options and counters of chario_recorder_run()
  * @err: negative errno that the recorder has ended with, or 0
@@ -44,7 +43,6 @@ struct cli_record {
 	bool quiet;
 	struct chario_stream_options options;
 	struct cli_intake intake;
-	struct chario_store *store;
 	struct chario_stream *stream;
 	struct chario_recorder recorder;
 	int err;

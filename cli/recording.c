@@ -5,11 +5,10 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-bool cli_find_recording(const struct cli *cli, struct chario_store *store, const char *name,
-			struct chario_recording *recording)
+bool cli_find_recording(const struct cli *cli, const char *name, struct chario_recording *recording)
 {
 	struct chario_reader *reader;
-	int err = chario_reader_open(store, name, &reader);
+	int err = chario_reader_open(cli->store, name, &reader);
 
 	if (!err) {
 		err = chario_reader_get_recording(reader, recording, sizeof(*recording));

@@ -8,7 +8,7 @@
 #include "store.h"
 
 /* Describe the recording of an area.  Returns false after a message if it cannot be read. */
-bool cli_find_recording(const struct cli *cli, struct chario_store *store, const char *name,
+bool cli_find_recording(const struct cli *cli, const char *name,
 			struct chario_recording *recording);
 
 /* Returns "closed", "cut off", "being made" or "damaged". */

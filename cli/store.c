@@ -35,21 +35,20 @@ bool cli_once_more(int err, uint64_t begin_ns)
 	return true;
 }
 
-int cli_open_area(struct chario_store *store, const char *name, int flags,
-		  struct chario_area **area)
+int cli_open_area(const struct cli *cli, const char *name, int flags, struct chario_area **area)
 {
 	uint64_t begin_ns = cli_now_ns();
 	int err;
 
 	do
-		err = chario_area_open(store, name, flags, area);
+		err = chario_area_open(cli->store, name, flags, area);
 	while (cli_once_more(err, begin_ns));
 	return err;
 }
 
-void cli_forget_cache(struct chario_store *store)
+void cli_forget_cache(const struct cli *cli)
 {
-	posix_fadvise(chario_device_fd(chario_store_device(store)), 0, 0, POSIX_FADV_DONTNEED);
+	posix_fadvise(chario_device_fd(chario_store_device(cli->store)), 0, 0, POSIX_FADV_DONTNEED);
 }
 
 static int count_disk(const struct chario_list_disk *disk, void *data)
@@ -86,12 +85,12 @@ const char *cli_choose_store(const struct cli *cli)
 {
 	const char *set = getenv("CHARIO_STORE");
 
-	if (cli->store && !*cli->store) {
+	if (cli->store_name && !*cli->store_name) {
 		cli_say(cli, "the name of the store is empty");
 		return NULL;
 	}
-	if (cli->store)
-		return cli->store;
+	if (cli->store_name)
+		return cli->store_name;
 	return set && *set ? set : only_disk(cli);
 }
 
@@ -104,14 +103,14 @@ bool cli_has_store(void)
 }
 
 /* Warn that a part of the store is missing, because the disk has been cut off. */
-static void tell_of_cut(const struct cli *cli, struct chario_store *store, const char *name)
+static void tell_of_cut(const struct cli *cli, const char *name)
 {
 	struct chario_store_info info;
 	struct chario_info disk;
 	char is[32], was[32];
 
-	if (chario_store_get_info(store, &info, sizeof(info)) ||
-	    chario_device_get_info(chario_store_device(store), &disk, sizeof(disk)) ||
+	if (chario_store_get_info(cli->store, &info, sizeof(info)) ||
+	    chario_device_get_info(chario_store_device(cli->store), &disk, sizeof(disk)) ||
 	    disk.capacity_bytes >= info.capacity_bytes)
 		return;
 	cli_say(cli, "\"%s\" has %s, and the store on it %s: what lies behind the end is missing",
@@ -119,27 +118,24 @@ static void tell_of_cut(const struct cli *cli, struct chario_store *store, const
 		cli_exact_size(was, info.capacity_bytes));
 }
 
-struct chario_store *cli_open_store(const struct cli *cli, int flags)
+bool cli_open_store(struct cli *cli, int flags)
 {
 	const char *name = cli_choose_store(cli);
-	struct chario_store *store;
 	int err;
 
 	if (!name)
-		return NULL;
-	err = chario_store_open(name, flags, &store);
-	if (!err) {
-		tell_of_cut(cli, store, name);
-		return store;
-	}
-	cli_fail_store(cli, err, "cannot open the store \"%s\"", name);
-	return NULL;
+		return false;
+	err = chario_store_open(name, flags, &cli->store);
+	if (err)
+		cli_fail_store(cli, err, "cannot open the store \"%s\"", name);
+	else
+		tell_of_cut(cli, name);
+	return !err;
 }
 
-bool cli_find_area(const struct cli *cli, struct chario_store *store, const char *name,
-		   struct chario_area_info *info)
+bool cli_find_area(const struct cli *cli, const char *name, struct chario_area_info *info)
 {
-	int err = chario_store_find(store, name, info, sizeof(*info));
+	int err = chario_store_find(cli->store, name, info, sizeof(*info));
 
 	if (err)
 		cli_fail_area(cli, err, "cannot find \"%s\"", name);

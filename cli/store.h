@@ -22,8 +22,8 @@ const char *cli_choose_store(const struct cli *cli);
 /* Returns whether cli_choose_store() finds a store that the user has not given. */
 bool cli_has_store(void);
 
-/* Open the store with O_RDONLY or O_RDWR.  Returns NULL after a message on failure. */
-struct chario_store *cli_open_store(const struct cli *cli, int flags);
+/* Open the store with O_RDONLY or O_RDWR.  Returns false after a message on failure. */
+bool cli_open_store(struct cli *cli, int flags);
 
 /*
  * Print a message as cli_fail() does, with the meaning of the errno for a store that is
@@ -46,19 +46,17 @@ bool cli_once_more(int err, uint64_t begin_ns);
  * Open an area with O_RDONLY or O_RDWR; try a busy area again for a while.  Returns 0 or a
  * negative errno.
  */
-int cli_open_area(struct chario_store *store, const char *name, int flags,
-		  struct chario_area **area);
+int cli_open_area(const struct cli *cli, const char *name, int flags, struct chario_area **area);
 
 /*
  * Drop the cache of Linux after a failed flush: it may hold data, taken for written, that
  * are not on the disk, and the next reader, such as put --changed, must see the disk.  There
  * is such a cache only if the file system of the store has no O_DIRECT.
  */
-void cli_forget_cache(struct chario_store *store);
+void cli_forget_cache(const struct cli *cli);
 
 /* Look for an area.  Returns false after a message if it does not exist. */
-bool cli_find_area(const struct cli *cli, struct chario_store *store, const char *name,
-		   struct chario_area_info *info);
+bool cli_find_area(const struct cli *cli, const char *name, struct chario_area_info *info);
 
 /* Returns a text such as "filling 12 %, moving"; an empty text for an area in order. */
 const char *cli_area_state(char text[64], const struct chario_area_info *area);
@@ -69,10 +67,10 @@ const char *cli_show_time(char text[32], uint64_t realtime_ns);
 struct json_object *cli_area_object(const struct chario_area_info *area);
 
 /* Print the properties and the free space of a store, as text or as JSON. */
-int cli_print_store(const struct cli *cli, struct chario_store *store);
+int cli_print_store(const struct cli *cli);
 
 /* With --json, print the present state of an area. */
-int cli_print_area_json(const struct cli *cli, struct chario_store *store, const char *name);
+int cli_print_area_json(const struct cli *cli, const char *name);
 
 /**
  * struct cli_areas - a list of areas, freed by its user

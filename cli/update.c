@@ -27,8 +27,7 @@ static int refuse_length(const struct cli_update *update, const struct chario_ar
 	return CLI_FAILED;
 }
 
-int cli_update_fit(const struct cli_update *update, struct chario_store *store,
-		   const struct chario_area_info *info, bool force)
+int cli_update_fit(const struct cli_update *update, const struct chario_area_info *info, bool force)
 {
 	uint64_t begin_ns = cli_now_ns();
 	int err;
@@ -44,7 +43,7 @@ int cli_update_fit(const struct cli_update *update, struct chario_store *store,
 	if (!force)
 		return refuse_length(update, info);
 	do
-		err = chario_store_resize(store, update->name, update->source->bytes);
+		err = chario_store_resize(update->cli->store, update->name, update->source->bytes);
 	while (cli_once_more(err, begin_ns));
 	return err ? cli_fail_area(update->cli, err, "cannot resize \"%s\"", update->name) : CLI_OK;
 }
@@ -94,13 +93,13 @@ static int fail_copy(const struct cli_update *update, const struct chario_copy *
  * Make the area durable, even if no block was written: an earlier put may have left data in
  * a cache, and a later flush does not cover the data of a failed one.
  */
-static int sync_area(const struct cli_update *update, struct chario_store *store)
+static int sync_area(const struct cli_update *update)
 {
 	int err = chario_area_sync(update->area);
 
 	if (!err)
 		return CLI_OK;
-	cli_forget_cache(store);
+	cli_forget_cache(update->cli);
 	cli_fail_write(update->cli, err, "cannot flush \"%s\"", update->name);
 	cli_say(update->cli,
 		"what has been written may not be on the disk, and nothing tells which blocks\n"
@@ -131,9 +130,9 @@ static int say_mixture(const struct cli_update *update)
 	return CLI_FAILED;
 }
 
-static int finish(const struct cli_update *update, struct chario_store *store, int status)
+static int finish(const struct cli_update *update, int status)
 {
-	if (sync_area(update, store))
+	if (sync_area(update))
 		return CLI_FAILED;
 	if (status || update->done_bytes < update->source->bytes)
 		return say_state(update);
@@ -172,7 +171,7 @@ static int show(uint64_t done_bytes, uint64_t total_bytes, void *data)
 	return course->status ? course->status : cli_interrupted();
 }
 
-static int update_all(struct cli_update *update, struct chario_store *store)
+static int update_all(struct cli_update *update)
 {
 	struct course course = { .update = update };
 	struct chario_copy copy = {
@@ -197,16 +196,16 @@ static int update_all(struct cli_update *update, struct chario_store *store)
 		return course.status ? course.status : status;
 	update->done_bytes = copy.written_bytes;
 	update->nr_written = copy.changed_bytes / CHARIO_STORE_BLOCK;
-	return finish(update, store, status);
+	return finish(update, status);
 }
 
-int cli_update_run(struct cli_update *update, struct chario_store *store)
+int cli_update_run(struct cli_update *update)
 {
-	int status, err = cli_open_area(store, update->name, O_RDWR, &update->area);
+	int status, err = cli_open_area(update->cli, update->name, O_RDWR, &update->area);
 
 	if (err)
 		return cli_fail_area(update->cli, err, "cannot write \"%s\"", update->name);
-	status = update_all(update, store);
+	status = update_all(update);
 	chario_area_close(update->area);
 	return status;
 }

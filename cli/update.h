@@ -33,15 +33,15 @@ struct cli_update {
  * Give an area the length of the source, if @force is set; otherwise refuse another length.
  * Returns CLI_OK, or CLI_FAILED after a message.
  */
-int cli_update_fit(const struct cli_update *update, struct chario_store *store,
-		   const struct chario_area_info *info, bool force);
+int cli_update_fit(const struct cli_update *update, const struct chario_area_info *info,
+		   bool force);
 
 /*
  * Update an area; the caller has set @cli, @name, @source and @quiet.  Returns CLI_OK if the
  * area durably has the content of the source, or CLI_FAILED after a message, which also
  * describes the content of the area.
  */
-int cli_update_run(struct cli_update *update, struct chario_store *store);
+int cli_update_run(struct cli_update *update);
 
 /* Returns the number of blocks of @bytes. */
 uint64_t cli_count_blocks(uint64_t bytes);
