@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Areas and stores, printed for people and for programs. */
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -214,12 +215,16 @@ static void print_json(const char *path, const struct chario_store_info *info)
 	cli_json_print(object);
 }
 
-int cli_print_store(const struct cli *cli)
+int cli_print_store(struct cli *cli)
 {
-	const char *path = chario_device_path(chario_store_device(cli->store));
 	struct chario_store_info info;
-	int err = chario_store_get_info(cli->store, &info, sizeof(info));
+	const char *path;
+	int err;
 
+	if (!cli_open_store(cli, O_RDONLY))
+		return CLI_FAILED;
+	path = chario_device_path(chario_store_device(cli->store));
+	err = chario_store_get_info(cli->store, &info, sizeof(info));
 	if (err)
 		return cli_fail_store(cli, err, "cannot read the table of \"%s\"", path);
 	if (cli->json)

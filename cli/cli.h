@@ -224,8 +224,8 @@ char *cli_text(const char *format, va_list args) __attribute__((__format__(__pri
 
 /* message.c */
 
-/* Print "chario VERB: ..." to stderr. */
-void cli_say(const struct cli *cli, const char *format, ...)
+/* Print "chario VERB: ..." to stderr.  Returns CLI_FAILED, for messages about a failure. */
+int cli_say(const struct cli *cli, const char *format, ...)
 	__attribute__((__format__(__printf__, 2, 3)));
 
 /* Print a message and how to get help.  Returns CLI_USAGE. */
@@ -241,6 +241,15 @@ int cli_fail_about(const struct cli *cli, enum chario_subject subject, int err, 
 
 /* Print such a message for an errno of a disk.  Returns CLI_FAILED. */
 #define cli_fail(cli, err, ...) cli_fail_about(cli, CHARIO_SUBJECT_DISK, err, __VA_ARGS__)
+
+/*
+ * Print that a file cannot be used, and why: @what is a verb such as "open", @err a negative
+ * errno.  Returns CLI_FAILED.
+ */
+int cli_fail_file(const struct cli *cli, int err, const char *what, const char *file);
+
+/* Print that a file cannot be written, with advice.  Returns CLI_FAILED. */
+int cli_fail_output(const struct cli *cli, int err, const char *file);
 
 /* Returns a name such as "EBUSY", or "errno 18" for an errno that CharIO does not return. */
 const char *cli_error_name(char text[32], int err);

@@ -79,8 +79,7 @@ static int run(const struct cli *cli, bool quiet)
 		return print_result(cli, &work);
 	if (ret < 0)
 		return cli_fail_area(cli, ret, "cannot go on; chario defrag takes it up again");
-	cli_say(cli, "stopped; all areas are whole, and chario defrag goes on from here");
-	return CLI_FAILED;
+	return cli_say(cli, "stopped; all areas are whole, and chario defrag goes on from here");
 }
 
 int cmd_defrag(struct cli *cli)

@@ -10,14 +10,12 @@
 
 /**
  * struct format - the job of the verb
- * @cli: call of the verb
  * @layout: layout of the store
  * @file_bytes: length of a file to create in bytes; 0 for none
  * @force: true to overwrite any content
  * @upgrade: true to convert an existing store to the present format
  */
 struct format {
-	struct cli *cli;
 	struct chario_store_layout layout;
 	uint64_t file_bytes;
 	bool force;
@@ -50,165 +48,146 @@ static int parse_options(struct cli *cli, struct format *format)
 }
 
 /* Create a file of this size, and allocate its blocks if the file system can. */
-static int create_file(const struct format *format)
+static int create_file(const struct cli *cli, uint64_t bytes)
 {
-	const struct cli *cli = format->cli;
+	const char *name = cli->store_name;
 	int fd, err = 0;
 
-	if (cli_check_path(cli, format->cli->store_name))
+	if (cli_check_path(cli, name))
 		return CLI_FAILED;
-	fd = open(format->cli->store_name, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0666);
-	if (fd < 0 && errno == EEXIST) {
-		cli_say(cli, "\"%s\" is there already: leave --size away", format->cli->store_name);
-		return CLI_FAILED;
-	}
+	fd = open(name, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0666);
+	if (fd < 0 && errno == EEXIST)
+		return cli_say(cli, "\"%s\" is there already: leave --size away", name);
 	if (fd < 0)
-		return cli_fail_store(cli, -errno, "cannot create \"%s\"", format->cli->store_name);
-	if (fallocate(fd, 0, 0, (off_t)format->file_bytes))
+		return cli_fail_store(cli, -errno, "cannot create \"%s\"", name);
+	if (fallocate(fd, 0, 0, (off_t)bytes))
 		err = errno == EOPNOTSUPP ? 0 : -errno;
-	if (!err && ftruncate(fd, (off_t)format->file_bytes))
+	if (!err && ftruncate(fd, (off_t)bytes))
 		err = -errno;
 	close(fd);
 	if (!err)
 		return CLI_OK;
-	unlink(format->cli->store_name);
-	if (err == -ENOSPC) {
-		cli_say(cli, "the file system has no room for \"%s\"; df shows how much there is",
-			format->cli->store_name);
-		return CLI_FAILED;
-	}
-	return cli_fail_store(cli, err, "cannot create \"%s\"", format->cli->store_name);
+	unlink(name);
+	if (err == -ENOSPC)
+		return cli_say(cli,
+			       "the file system has no room for \"%s\"; df shows how much there is",
+			       name);
+	return cli_fail_store(cli, err, "cannot create \"%s\"", name);
 }
 
 /* Refuse to overwrite a store, and print its number of areas. */
-static int refuse_store(const struct format *format)
+static int refuse_store(const struct cli *cli)
 {
+	const char *name = cli->store_name;
 	struct chario_store_info info = { 0 };
 	struct chario_store *store;
 	char count[48];
-	int err = chario_store_open(format->cli->store_name, O_RDONLY, &store);
+	int err = chario_store_open(name, O_RDONLY, &store);
 
 	if (!err) {
 		err = chario_store_get_info(store, &info, sizeof(info));
 		chario_store_close(store);
 	}
 	if (err)
-		cli_say(format->cli,
-			"there is a store on \"%s\", and %s\n"
-			"--force makes a new one, and what the old one held is lost",
-			format->cli->store_name,
-			err == -EPROTO ? "it is of a newer release" :
-					 "it is damaged; chario check says how");
-	else
-		cli_say(format->cli,
-			"there is a store on \"%s\", with %s\n--force makes a new one, and what is "
-			"there is lost",
-			format->cli->store_name, cli_count(count, info.nr_areas, "area"));
-	return CLI_FAILED;
+		return cli_say(cli,
+			       "there is a store on \"%s\", and %s\n"
+			       "--force makes a new one, and what the old one held is lost",
+			       name,
+			       err == -EPROTO ? "it is of a newer release" :
+						"it is damaged; chario check says how");
+	return cli_say(cli,
+		       "there is a store on \"%s\", with %s\n"
+		       "--force makes a new one, and what is there is lost",
+		       name, cli_count(count, info.nr_areas, "area"));
 }
 
-static int refuse_content(const struct format *format, const char *content)
-{
-	cli_say(format->cli,
-		"\"%s\" holds %s\n--force makes a store all the same, and that is lost",
-		format->cli->store_name, content);
-	return CLI_FAILED;
-}
-
-/* A mounted disk is refused even with --force. */
-static int refuse_use(const struct format *format)
+/* Returns whether a disk is mounted: it is refused even with --force. */
+static bool is_in_use(const char *name)
 {
 	struct stat status;
 	int fd;
 
-	if (stat(format->cli->store_name, &status) || !S_ISBLK(status.st_mode))
-		return CLI_OK;
-	fd = open(format->cli->store_name, O_RDONLY | O_EXCL | O_CLOEXEC);
-	if (fd >= 0 || errno != EBUSY) {
-		if (fd >= 0)
-			close(fd);
-		return CLI_OK;
-	}
-	cli_say(format->cli,
-		"\"%s\" is mounted or otherwise in use; lsblk shows by whom: end that first",
-		format->cli->store_name);
-	return CLI_FAILED;
+	if (stat(name, &status) || !S_ISBLK(status.st_mode))
+		return false;
+	fd = open(name, O_RDONLY | O_EXCL | O_CLOEXEC);
+	if (fd < 0)
+		return errno == EBUSY;
+	close(fd);
+	return false;
 }
 
-static int fail(const struct format *format, int err)
+static int fail(const struct cli *cli, int err)
 {
-	const struct cli *cli = format->cli;
+	const char *name = cli->store_name;
 
 	switch (err) {
 	case -ENOENT:
-		cli_say(cli,
-			"there is no disk and no file \"%s\"\n"
-			"chario format --size SIZE FILE creates the file; so does truncate -s SIZE FILE",
-			format->cli->store_name);
-		return CLI_FAILED;
+		return cli_say(cli,
+			       "there is no disk and no file \"%s\"\n"
+			       "chario format --size SIZE FILE creates the file; "
+			       "so does truncate -s SIZE FILE",
+			       name);
 	case -ENOSPC:
-		cli_say(cli,
-			"\"%s\" is too small for such a store; give a larger disk or file, or smaller "
-			"--areas or --align",
-			format->cli->store_name);
-		return CLI_FAILED;
+		return cli_say(cli,
+			       "\"%s\" is too small for such a store; "
+			       "give a larger disk or file, or smaller --areas or --align",
+			       name);
 	case -EBUSY:
-		cli_say(cli, "a store on \"%s\" is open in another process: end that first",
-			format->cli->store_name);
-		return CLI_FAILED;
+		return cli_say(cli, "a store on \"%s\" is open in another process: end that first",
+			       name);
 	case -EEXIST:
-		return refuse_store(format);
+		return refuse_store(cli);
 	}
-	return cli_fail_store(cli, err, "cannot make a store on \"%s\"", format->cli->store_name);
+	return cli_fail_store(cli, err, "cannot make a store on \"%s\"", name);
 }
 
-static int examine(const struct format *format)
+static int examine(const struct cli *cli, bool force)
 {
+	const char *name = cli->store_name;
 	char content[256];
-	int ret = refuse_use(format);
+	int ret;
 
-	if (ret || format->force)
-		return ret;
-	ret = cli_find_content(format->cli->store_name, content, sizeof(content));
+	if (is_in_use(name))
+		return cli_say(cli,
+			       "\"%s\" is mounted or otherwise in use; "
+			       "lsblk shows by whom: end that first",
+			       name);
+	if (force)
+		return CLI_OK;
+	ret = cli_find_content(name, content, sizeof(content));
 	if (ret < 0)
-		return fail(format, ret);
-	return ret ? refuse_content(format, content) : CLI_OK;
+		return fail(cli, ret);
+	if (!ret)
+		return CLI_OK;
+	return cli_say(cli, "\"%s\" holds %s\n--force makes a store all the same, and that is lost",
+		       name, content);
 }
 
-static int print(const struct format *format)
+static int upgrade(struct cli *cli)
 {
-	return cli_open_store(format->cli, O_RDONLY) ? cli_print_store(format->cli) : CLI_FAILED;
+	int err = chario_store_upgrade(cli->store_name);
+
+	return err ? cli_fail_store(cli, err, "cannot upgrade \"%s\"", cli->store_name) :
+		     cli_print_store(cli);
 }
 
-static int upgrade(const struct format *format)
+static int run(struct cli *cli, struct format *format)
 {
-	int err = chario_store_upgrade(format->cli->store_name);
-
-	return err ? cli_fail_store(format->cli, err, "cannot upgrade \"%s\"",
-				    format->cli->store_name) :
-		     print(format);
-}
-
-static int run(struct format *format)
-{
-	int err, status = examine(format);
+	int err, status = examine(cli, format->force);
 
 	if (status)
 		return status;
 	if (format->force)
 		format->layout.flags = CHARIO_LAYOUT_REPLACE;
-	err = chario_store_format(format->cli->store_name, &format->layout);
+	err = chario_store_format(cli->store_name, &format->layout);
 	if (!err && format->force)
-		err = cli_wipe_content(format->cli->store_name);
-	return err ? fail(format, err) : print(format);
+		err = cli_wipe_content(cli->store_name);
+	return err ? fail(cli, err) : cli_print_store(cli);
 }
 
 int cmd_format(struct cli *cli)
 {
-	struct format format = {
-		.cli = cli,
-		.layout.size = sizeof(struct chario_store_layout),
-	};
+	struct format format = { .layout.size = sizeof(struct chario_store_layout) };
 	int status = parse_options(cli, &format);
 
 	if (status)
@@ -219,13 +198,10 @@ int cmd_format(struct cli *cli)
 	if (!cli->store_name)
 		return CLI_FAILED;
 	if (format.upgrade)
-		return upgrade(&format);
-	if (format.file_bytes) {
-		status = create_file(&format);
-		if (status)
-			return status;
-	}
-	status = run(&format);
+		return upgrade(cli);
+	if (format.file_bytes && create_file(cli, format.file_bytes))
+		return CLI_FAILED;
+	status = run(cli, &format);
 	if (status && format.file_bytes)
 		unlink(cli->store_name);
 	return status;

@@ -43,12 +43,6 @@ struct get {
 	struct cli_fetch fetch;
 };
 
-static int fail(const struct get *get, const char *what, const char *file, int error)
-{
-	cli_say(get->cli, "cannot %s \"%s\": %s", what, file, strerror(error));
-	return CLI_FAILED;
-}
-
 static bool is_taken(const struct get *get)
 {
 	struct stat status;
@@ -62,24 +56,20 @@ static int choose_part(struct get *get)
 	bool there = !stat(get->file, &status);
 	int length;
 
-	if (there && S_ISDIR(status.st_mode)) {
-		cli_say(get->cli, "\"%s\" is a directory: name a file in it", get->file);
-		return CLI_FAILED;
-	}
-	if (is_taken(get)) {
-		cli_say(get->cli, "\"%s\" is there already; --force replaces it", get->file);
-		return CLI_FAILED;
-	}
-	if (there && S_ISBLK(status.st_mode)) {
-		cli_say(get->cli,
+	if (there && S_ISDIR(status.st_mode))
+		return cli_say(get->cli, "\"%s\" is a directory: name a file in it", get->file);
+	if (is_taken(get))
+		return cli_say(get->cli, "\"%s\" is there already; --force replaces it", get->file);
+	if (there && S_ISBLK(status.st_mode))
+		return cli_say(
+			get->cli,
 			"\"%s\" is a block device: chario cat NAME | dd of=... writes to one",
 			get->file);
-		return CLI_FAILED;
-	}
 	length = snprintf(get->part, sizeof(get->part), "%s%s", get->file,
 			  there && !S_ISREG(status.st_mode) ? "" : SUFFIX);
-	return (size_t)length < sizeof(get->part) ? CLI_OK :
-						    fail(get, "open", get->file, ENAMETOOLONG);
+	return (size_t)length < sizeof(get->part) ?
+		       CLI_OK :
+		       cli_fail_file(get->cli, -ENAMETOOLONG, "open", get->file);
 }
 
 /*
@@ -139,9 +129,8 @@ static int open_part(struct get *get)
 	if (!err)
 		return CLI_OK;
 	if (!strcmp(get->part, get->file) || (err != -EBUSY && err != -EAGAIN))
-		return fail(get, "create", get->part, -err);
-	cli_say(get->cli, "another chario get is writing \"%s\"", get->part);
-	return CLI_FAILED;
+		return cli_fail_file(get->cli, err, "create", get->part);
+	return cli_say(get->cli, "another chario get is writing \"%s\"", get->part);
 }
 
 /* A file in memory would fill reserved space with zeroes, so only its free space is checked. */
@@ -162,22 +151,18 @@ static int reserve(const struct get *get, uint64_t bytes)
 
 	if (err != ENOSPC && err != EFBIG && err != EDQUOT)
 		return CLI_OK;
-	if (err == EFBIG) {
-		cli_say(get->cli, "\"%s\" may not be as long as that: raise the limit (ulimit -f)",
-			get->file);
-		return CLI_FAILED;
-	}
-	cli_say(get->cli, "\"%s\" needs %s, and its file system does not have that; see df",
-		get->file, cli_round_size(size, bytes));
-	return CLI_FAILED;
+	if (err == EFBIG)
+		return cli_fail_output(get->cli, -EFBIG, get->file);
+	return cli_say(get->cli, "\"%s\" needs %s, and its file system does not have that; see df",
+		       get->file, cli_round_size(size, bytes));
 }
 
 static int finish(const struct get *get)
 {
 	if (fdatasync(get->fetch.fd) && errno != EINVAL && errno != EROFS)
-		return fail(get, "write", get->part, errno);
+		return cli_fail_file(get->cli, -errno, "write", get->part);
 	if (strcmp(get->part, get->file) && rename(get->part, get->file))
-		return fail(get, "rename", get->part, errno);
+		return cli_fail_file(get->cli, -errno, "rename", get->part);
 	return CLI_OK;
 }
 
@@ -227,12 +212,11 @@ static int check_disk(const struct get *get, const struct chario_info *disk, uin
 {
 	int status;
 
-	if (!get->fetch.force) {
-		cli_say(get->cli,
+	if (!get->fetch.force)
+		return cli_say(
+			get->cli,
 			"\"%s\" is a disk; --force writes over what is there, and that is lost",
 			get->file);
-		return CLI_FAILED;
-	}
 	status = check_length(get, disk, bytes);
 	return status ? status : refuse_store(get);
 }

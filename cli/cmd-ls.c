@@ -119,8 +119,7 @@ static int print(const struct listing *listing)
 		print_table(listing);
 	if (listing->list.nr_areas || !listing->cli->argc)
 		return CLI_OK;
-	cli_say(listing->cli, "no area is called like this");
-	return CLI_FAILED;
+	return cli_say(listing->cli, "no area is called like this");
 }
 
 int cmd_ls(struct cli *cli)

@@ -120,7 +120,7 @@ static int run_program(const struct cli *cli, char **argv)
 		return cli_fail(cli, -errno, "cannot start \"%s\"", argv[0]);
 	if (!child) {
 		execvp(argv[0], argv);
-		cli_say(cli, "cannot start \"%s\": %s", argv[0], strerror(errno));
+		cli_fail_file(cli, -errno, "start", argv[0]);
 		_exit(NOT_FOUND);
 	}
 	signal(SIGINT, SIG_IGN);

@@ -127,12 +127,11 @@ static int check_room(const struct put *put)
 
 static int say_no_room(const struct put *put)
 {
-	cli_say(put->cli,
-		"no hole of the store is long enough for the new \"%s\" beside the old one\n"
-		"chario df shows the largest hole, chario defrag makes one of all free space; "
-		"--remove-first removes the old one before the new one is there",
-		put->name);
-	return CLI_FAILED;
+	return cli_say(put->cli,
+		       "no hole of the store is long enough for the new \"%s\" beside the old one\n"
+		       "chario df shows the largest hole, chario defrag makes one of all free "
+		       "space; --remove-first removes the old one before the new one is there",
+		       put->name);
 }
 
 static int create(const struct put *put)
@@ -186,13 +185,11 @@ static int write_beside(struct put *put)
 				     put->name);
 	put->into = put->beside;
 	err = chario_store_find(put->cli->store, put->into, &area, sizeof(area));
-	if (!err && !(area.flags & CHARIO_AREA_FILLING)) {
-		cli_say(put->cli,
-			"there is an area \"%s\", where the new content is written until all of it is "
-			"there\nrename or remove it",
-			put->into);
-		return CLI_FAILED;
-	}
+	if (!err && !(area.flags & CHARIO_AREA_FILLING))
+		return cli_say(put->cli,
+			       "there is an area \"%s\", where the new content is written "
+			       "until all of it is there\nrename or remove it",
+			       put->into);
 	if (!err && can_go_on(put, &area)) {
 		go_on(put, &area);
 		return CLI_OK;
@@ -218,18 +215,16 @@ static int replace(struct put *put, const struct chario_area_info *area)
 
 static int refuse(const struct put *put, const struct chario_area_info *area)
 {
-	if (area->flags & CHARIO_AREA_STREAM) {
-		cli_say(put->cli,
-			"\"%s\" holds a recording\n--force replaces it by the file; chario record "
-			"--append goes on with it",
-			put->name);
-		return CLI_FAILED;
-	}
-	cli_say(put->cli, "\"%s\" is %s\n--force replaces it", put->name,
+	if (area->flags & CHARIO_AREA_STREAM)
+		return cli_say(put->cli,
+			       "\"%s\" holds a recording\n--force replaces it by the file; "
+			       "chario record --append goes on with it",
+			       put->name);
+	return cli_say(
+		put->cli, "\"%s\" is %s\n--force replaces it", put->name,
 		area->flags & CHARIO_AREA_FILLING ?
 			"an unfinished copy of something else, or its source has changed since" :
 			"there already");
-	return CLI_FAILED;
 }
 
 static int have_area(struct put *put)
@@ -318,10 +313,9 @@ static int say_short(const struct put *put, uint64_t bytes)
 {
 	char whole[48];
 
-	cli_say(put->cli, "\"%s\" ended after %" PRIu64 " of %s%s", put->source.name, bytes,
-		cli_count(whole, put->source.bytes, "byte"),
-		put->source.tag ? ": it became shorter while it was read" : "");
-	return CLI_FAILED;
+	return cli_say(put->cli, "\"%s\" ended after %" PRIu64 " of %s%s", put->source.name, bytes,
+		       cli_count(whole, put->source.bytes, "byte"),
+		       put->source.tag ? ": it became shorter while it was read" : "");
 }
 
 /* Report a failed copy, by the step at which the library has stopped. */
@@ -331,8 +325,7 @@ static int fail_copy(struct put *put, const struct chario_copy *copy, int err)
 	case CHARIO_COPY_START:
 		return cli_fail_area(put->cli, err, "cannot write \"%s\"", put->into);
 	case CHARIO_COPY_FILE:
-		cli_say(put->cli, "cannot read \"%s\": %s", put->source.name, strerror(-err));
-		return CLI_FAILED;
+		return cli_fail_file(put->cli, err, "read", put->source.name);
 	case CHARIO_COPY_END:
 		return say_short(put, put->start + copy->read_bytes);
 	default:
@@ -399,11 +392,11 @@ static int finish(struct put *put, int status)
 		return say_stopped(put);
 	if (status)
 		return status;
-	cli_say(put->cli,
+	return cli_say(
+		put->cli,
 		"\"%s\" was changed while it was read: \"%s\" is a mixture and stays unfinished\n"
 		"put it again with --force when it rests",
 		put->source.name, put->name);
-	return CLI_FAILED;
 }
 
 static void print_json(const struct put *put, uint64_t nr_blocks)

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "capacity.h"
@@ -29,11 +28,9 @@ static int create(const struct cli_record *record)
 {
 	int err, status;
 
-	if (!record->size) {
-		cli_say(record->cli, "there is no area \"%s\"\n--size SIZE creates it",
-			record->name);
-		return CLI_FAILED;
-	}
+	if (!record->size)
+		return cli_say(record->cli, "there is no area \"%s\"\n--size SIZE creates it",
+			       record->name);
 	status = check_fit(record, record->size);
 	if (status)
 		return status;
@@ -47,21 +44,18 @@ static int check_area(const struct cli_record *record, const struct chario_area_
 	bool goes_on = record->force || (record->options.flags & CHARIO_STREAM_APPEND);
 	char is[32], asked[32];
 
-	if (record->size && record->size != area->bytes) {
-		cli_say(record->cli,
-			"\"%s\" has %s, not %s\nleave --size away, or chario rm it first",
-			record->name, cli_exact_size(is, area->bytes),
-			cli_exact_size(asked, record->size));
-		return CLI_FAILED;
-	}
+	if (record->size && record->size != area->bytes)
+		return cli_say(record->cli,
+			       "\"%s\" has %s, not %s\nleave --size away, or chario rm it first",
+			       record->name, cli_exact_size(is, area->bytes),
+			       cli_exact_size(asked, record->size));
 	if (!(area->flags & (CHARIO_AREA_STREAM | CHARIO_AREA_FILLING)) || goes_on)
 		return CLI_OK;
-	cli_say(record->cli,
-		"\"%s\" %s\n--append goes on with a recording, --force begins a new one",
-		record->name,
-		area->flags & CHARIO_AREA_STREAM ? "holds a recording already" :
-						   "is being filled by chario put");
-	return CLI_FAILED;
+	return cli_say(record->cli,
+		       "\"%s\" %s\n--append goes on with a recording, --force begins a new one",
+		       record->name,
+		       area->flags & CHARIO_AREA_STREAM ? "holds a recording already" :
+							  "is being filled by chario put");
 }
 
 static int have_area(const struct cli_record *record)
@@ -143,15 +137,12 @@ static int say_end(const struct cli_record *record)
 
 	switch (recorder->end) {
 	case CHARIO_RECORDER_FULL:
-		cli_say(record->cli,
-			"\"%s\" is full, and nothing more was recorded\n"
-			"a larger area (--size), or --ring, which overwrites the oldest",
-			record->name);
-		return CLI_FAILED;
+		return cli_say(record->cli,
+			       "\"%s\" is full, and nothing more was recorded\n"
+			       "a larger area (--size), or --ring, which overwrites the oldest",
+			       record->name);
 	case CHARIO_RECORDER_READ:
-		cli_say(record->cli, "cannot read \"%s\": %s", record->intake.name,
-			strerror(-record->err));
-		return CLI_FAILED;
+		return cli_fail_file(record->cli, record->err, "read", record->intake.name);
 	case CHARIO_RECORDER_START:
 	case CHARIO_RECORDER_WRITE:
 		return cli_fail_write(record->cli, record->err,

@@ -32,13 +32,11 @@ static int fail(const struct cli *cli, int err)
 	struct chario_area_info area;
 	const char *name = cli->argv[0], *new_name = cli->argv[1];
 
-	if (err == -EEXIST) {
-		cli_say(cli,
-			"there is an area \"%s\" already\n--force replaces it, --exchange gives each "
-			"the name of the other",
-			new_name);
-		return CLI_FAILED;
-	}
+	if (err == -EEXIST)
+		return cli_say(cli,
+			       "there is an area \"%s\" already\n--force replaces it, "
+			       "--exchange gives each the name of the other",
+			       new_name);
 	if (err == -ENOENT && !chario_store_find(cli->store, name, &area, sizeof(area)))
 		name = new_name;
 	if (err == -ENOENT)

@@ -187,10 +187,8 @@ static int run(struct replay *replay)
 	setvbuf(player->out, NULL, _IOFBF, BUFFER_BYTES);
 	cli_interrupt_catch();
 	status = play(replay);
-	if (fflush(player->out) && !status) {
-		cli_say(player->cli, "cannot write \"%s\": %s", player->to, strerror(errno));
-		status = CLI_FAILED;
-	}
+	if (fflush(player->out) && !status)
+		status = cli_fail_file(player->cli, -errno, "write", player->to);
 	return cli_player_report(player, status);
 }
 
@@ -208,10 +206,8 @@ static int open_output(struct cli_player *player)
 	if (player->out)
 		return CLI_OK;
 	if (errno == EEXIST)
-		cli_say(player->cli, "\"%s\" is there already", player->to);
-	else
-		cli_say(player->cli, "cannot create \"%s\": %s", player->to, strerror(errno));
-	return CLI_FAILED;
+		return cli_say(player->cli, "\"%s\" is there already", player->to);
+	return cli_fail_file(player->cli, -errno, "create", player->to);
 }
 
 static int parse_options(struct cli *cli, struct replay *replay)
@@ -247,10 +243,8 @@ int cmd_replay(struct cli *cli)
 	status = open_output(player);
 	if (!status) {
 		status = run(&replay);
-		if (player->out != stdout && fclose(player->out) && !status) {
-			cli_say(cli, "cannot write \"%s\": %s", player->to, strerror(errno));
-			status = CLI_FAILED;
-		}
+		if (player->out != stdout && fclose(player->out) && !status)
+			status = cli_fail_file(cli, -errno, "write", player->to);
 	}
 	chario_reader_close(player->reader);
 	return status;

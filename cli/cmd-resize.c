@@ -15,10 +15,10 @@ static int resize(const struct cli *cli, const char *name, uint64_t bytes)
 		return cli_print_area_json(cli, name);
 	if (err != -EINVAL)
 		return cli_fail_area(cli, err, "cannot resize \"%s\"", name);
-	cli_say(cli,
+	return cli_say(
+		cli,
 		"\"%s\" holds a recording, whose length stays: chario rm it and create another",
 		name);
-	return CLI_FAILED;
 }
 
 int cmd_resize(struct cli *cli)

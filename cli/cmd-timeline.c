@@ -57,7 +57,7 @@ static _Noreturn void become(const struct cli *cli, const struct chario_timeline
 	signal(SIGINT, SIG_DFL);
 	signal(SIGTERM, SIG_DFL);
 	execvp(cli->argv[1], &cli->argv[1]);
-	cli_say(cli, "cannot run \"%s\": %s", cli->argv[1], strerror(errno));
+	cli_fail_file(cli, -errno, "run", cli->argv[1]);
 	_exit(CANNOT_RUN);
 }
 
@@ -120,11 +120,10 @@ static int open_timeline(struct cli *cli, const struct timeline_job *job,
 	cli->disk = NULL;
 	if (!err)
 		return CLI_OK;
-	if (err == -EBUSY) {
-		cli_say(cli, "somebody records the drive of \"%s\" already: wait until they end",
-			cli->argv[0]);
-		return CLI_FAILED;
-	}
+	if (err == -EBUSY)
+		return cli_say(cli,
+			       "somebody records the drive of \"%s\" already: wait until they end",
+			       cli->argv[0]);
 	return cli_fail(cli, err, "cannot record \"%s\"", cli->argv[0]);
 }
 
@@ -134,11 +133,10 @@ static int put_tag(const struct cli *cli, uint64_t value)
 	struct chario_timeline *timeline;
 	int err = chario_timeline_join(&timeline);
 
-	if (err == -ENOENT) {
-		cli_say(cli,
+	if (err == -ENOENT)
+		return cli_say(
+			cli,
 			"nobody records: run this in a program of \"chario timeline DISK --\"");
-		return CLI_FAILED;
-	}
 	if (err)
 		return cli_fail(cli, err, "cannot join the timeline of " CHARIO_TIMELINE_FD);
 	chario_timeline_tag(timeline, value);

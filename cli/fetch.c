@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <string.h>
 
 #include <chario/copy.h>
 
@@ -37,26 +36,14 @@ bool cli_fetch_allowed(const struct cli *cli, const struct cli_fetch *fetch,
 	return false;
 }
 
-static int fail_write(const struct cli *cli, const struct cli_fetch *fetch, int err)
-{
-	if (err == -EPIPE)
-		return READER_LEFT;
-	if (err == -EFBIG)
-		cli_say(cli, "\"%s\" may not be as long as that: raise the limit (ulimit -f)",
-			fetch->to);
-	else if (err == -ENOSPC || err == -EDQUOT)
-		cli_say(cli, "no room is left for \"%s\"; df shows where there is some", fetch->to);
-	else
-		cli_say(cli, "cannot write \"%s\": %s", fetch->to, strerror(-err));
-	return CLI_FAILED;
-}
-
 static int fail_copy(const struct cli *cli, const struct cli_fetch *fetch,
 		     const struct chario_copy *copy, int err)
 {
-	if (copy->step == CHARIO_COPY_FILE)
-		return fail_write(cli, fetch, err);
-	return cli_fail_area(cli, err, "cannot read \"%s\"", fetch->name);
+	if (copy->step != CHARIO_COPY_FILE)
+		return cli_fail_area(cli, err, "cannot read \"%s\"", fetch->name);
+	if (err == -EPIPE)
+		return READER_LEFT;
+	return cli_fail_output(cli, err == -EDQUOT ? -ENOSPC : err, fetch->to);
 }
 
 static int show(uint64_t done_bytes, uint64_t total_bytes, void *data)
@@ -99,7 +86,6 @@ int cli_fetch_run(const struct cli *cli, struct cli_fetch *fetch)
 	chario_area_close(area);
 	if (status || fetch->bytes == info.bytes)
 		return status ? CLI_FAILED : CLI_OK;
-	cli_say(cli, "stopped after %" PRIu64 " of %s of \"%s\"", fetch->bytes,
-		cli_count(whole, info.bytes, "byte"), fetch->name);
-	return CLI_FAILED;
+	return cli_say(cli, "stopped after %" PRIu64 " of %s of \"%s\"", fetch->bytes,
+		       cli_count(whole, info.bytes, "byte"), fetch->name);
 }

@@ -17,12 +17,6 @@
 #define RECEIVE_BYTES (8 << 20)
 #define PIPE_BYTES    (1 << 20)
 
-static int fail(const struct cli *cli, const struct cli_intake *intake, const char *what)
-{
-	cli_say(cli, "cannot %s \"%s\": %s", what, intake->name, strerror(errno));
-	return CLI_FAILED;
-}
-
 /* files */
 
 /* Check that the source can be read, before a recording to be replaced is lost. */
@@ -32,11 +26,11 @@ static int look_at_file(const struct cli *cli, struct cli_intake *intake)
 	struct stat file;
 
 	if (flags < 0 || fstat(intake->fd, &file))
-		return fail(cli, intake, "read");
-	if ((flags & O_ACCMODE) == O_WRONLY || S_ISDIR(file.st_mode)) {
-		errno = S_ISDIR(file.st_mode) ? EISDIR : EBADF;
-		return fail(cli, intake, "read");
-	}
+		return cli_fail_file(cli, -errno, "read", intake->name);
+	if (S_ISDIR(file.st_mode))
+		return cli_fail_file(cli, -EISDIR, "read", intake->name);
+	if ((flags & O_ACCMODE) == O_WRONLY)
+		return cli_fail_file(cli, -EBADF, "read", intake->name);
 	/* A failure, because this is no pipe or a larger one is not allowed, does no harm. */
 	fcntl(intake->fd, F_SETPIPE_SZ, PIPE_BYTES);
 	return CLI_OK;
@@ -48,7 +42,7 @@ static int open_file(const struct cli *cli, struct cli_intake *intake)
 		return CLI_FAILED;
 	intake->fd = open(intake->name, O_RDONLY | O_CLOEXEC);
 	if (intake->fd < 0)
-		return fail(cli, intake, "open");
+		return cli_fail_file(cli, -errno, "open", intake->name);
 	return look_at_file(cli, intake);
 }
 
@@ -94,8 +88,8 @@ static int open_unix(const struct cli *cli, struct cli_intake *intake, const cha
 	err = access(path, F_OK) ? bind_unix(intake, &address) : connect_unix(intake, &address);
 	if (!err)
 		return CLI_OK;
-	errno = -err;
-	return fail(cli, intake, intake->datagrams ? "make the socket" : "connect to");
+	return cli_fail_file(cli, err, intake->datagrams ? "make the socket" : "connect to",
+			     intake->name);
 }
 
 /* sockets of the network */
@@ -154,7 +148,7 @@ static int use_address(struct cli_intake *intake, const struct addrinfo *address
 
 	intake->fd = socket(address->ai_family, address->ai_socktype | SOCK_CLOEXEC, 0);
 	if (intake->fd < 0)
-		return -1;
+		return -errno;
 	if (intake->datagrams)
 		ret = bind_udp(intake->fd, address);
 	else if (named)
@@ -163,11 +157,10 @@ static int use_address(struct cli_intake *intake, const struct addrinfo *address
 		ret = accept_tcp(&intake->fd, address);
 	if (!ret)
 		return 0;
-	ret = errno;
+	ret = -errno;
 	close(intake->fd);
 	intake->fd = -1;
-	errno = ret;
-	return -1;
+	return ret;
 }
 
 /*
@@ -210,15 +203,15 @@ static int open_network(const struct cli *cli, struct cli_intake *intake, const 
 	if (!*host || intake->datagrams)
 		hints.ai_flags = AI_PASSIVE;
 	ret = getaddrinfo(*host ? host : NULL, port, &hints, &addresses);
-	if (ret) {
-		cli_say(cli, "cannot find \"%s\": %s", place, gai_strerror(ret));
-		return CLI_FAILED;
-	}
-	for (const struct addrinfo *address = addresses; address; address = address->ai_next)
-		if (!use_address(intake, address, *host))
+	if (ret)
+		return cli_say(cli, "cannot find \"%s\": %s", place, gai_strerror(ret));
+	for (const struct addrinfo *address = addresses; address; address = address->ai_next) {
+		ret = use_address(intake, address, *host);
+		if (!ret)
 			break;
+	}
 	freeaddrinfo(addresses);
-	return intake->fd < 0 ? fail(cli, intake, "use") : CLI_OK;
+	return ret ? cli_fail_file(cli, ret, "use", intake->name) : CLI_OK;
 }
 
 /*

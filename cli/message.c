@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 /* Messages: the error, its meaning, and advice. */
+#include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "cli.h"
 
@@ -10,7 +12,7 @@ static void say(const struct cli *cli, const char *format, va_list args)
 	cli_print_error_list(format, args);
 }
 
-void cli_say(const struct cli *cli, const char *format, ...)
+int cli_say(const struct cli *cli, const char *format, ...)
 {
 	va_list args;
 
@@ -18,6 +20,24 @@ void cli_say(const struct cli *cli, const char *format, ...)
 	say(cli, format, args);
 	va_end(args);
 	fprintf(stderr, "\n");
+	return CLI_FAILED;
+}
+
+int cli_fail_file(const struct cli *cli, int err, const char *what, const char *file)
+{
+	return cli_say(cli, "cannot %s \"%s\": %s", what, file, strerror(-err));
+}
+
+int cli_fail_output(const struct cli *cli, int err, const char *file)
+{
+	if (err == -ENOSPC)
+		return cli_say(cli, "no room is left for \"%s\"; df shows where there is some",
+			       file);
+	if (err == -EFBIG)
+		return cli_say(cli,
+			       "\"%s\" may not be as long as that: raise the limit (ulimit -f)",
+			       file);
+	return cli_fail_file(cli, err, "write", file);
 }
 
 int cli_usage(const struct cli *cli, const char *format, ...)

@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <string.h>
 
 #include "store.h"
 
@@ -77,15 +76,8 @@ int cli_player_put(struct cli_player *player, const struct chario_record *record
 	}
 	if (fwrite(record->memory, 1, record->bytes, player->out) == record->bytes)
 		return CLI_OK;
-	if (errno == ENOSPC)
-		cli_say(player->cli, "no room is left for \"%s\"; df shows where there is some",
-			player->to);
-	else if (errno == EFBIG)
-		cli_say(player->cli,
-			"\"%s\" may not be as long as that: raise the limit (ulimit -f)",
-			player->to);
-	else if (errno != EPIPE && errno != EINTR)
-		cli_say(player->cli, "cannot write \"%s\": %s", player->to, strerror(errno));
+	if (errno != EPIPE && errno != EINTR)
+		cli_fail_output(player->cli, -errno, player->to);
 	return CLI_FAILED;
 }
 

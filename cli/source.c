@@ -36,11 +36,9 @@ static int measure_file(const struct cli *cli, struct cli_source *source, uint64
 {
 	char count[48];
 
-	if (bytes > size) {
-		cli_say(cli, "\"%s\" has %s, fewer than --bytes says", source->name,
-			cli_count(count, size, "byte"));
-		return CLI_FAILED;
-	}
+	if (bytes > size)
+		return cli_say(cli, "\"%s\" has %s, fewer than --bytes says", source->name,
+			       cli_count(count, size, "byte"));
 	source->bytes = bytes ? bytes : size;
 	source->tag = tag_of(&source->begin, source->bytes);
 	return CLI_OK;
@@ -60,10 +58,9 @@ static int measure(const struct cli *cli, struct cli_source *source, uint64_t by
 
 	if (fstat(source->fd, &source->begin))
 		return cli_fail(cli, -errno, "cannot look at \"%s\"", source->name);
-	if (S_ISDIR(source->begin.st_mode)) {
-		cli_say(cli, "\"%s\" is a directory; tar -c makes one file of it", source->name);
-		return CLI_FAILED;
-	}
+	if (S_ISDIR(source->begin.st_mode))
+		return cli_say(cli, "\"%s\" is a directory; tar -c makes one file of it",
+			       source->name);
 	/* Devices such as /dev/zero have no end. */
 	if (size > 0 || is_empty(source))
 		return measure_file(cli, source, (uint64_t)size, bytes);
@@ -86,10 +83,8 @@ int cli_source_open(const struct cli *cli, struct cli_source *source, const char
 		.name = standard ? "standard input" : file,
 		.fd = standard ? STDIN_FILENO : open(file, O_RDONLY | O_CLOEXEC),
 	};
-	if (source->fd < 0) {
-		cli_say(cli, "cannot open \"%s\": %s", file, strerror(errno));
-		return CLI_FAILED;
-	}
+	if (source->fd < 0)
+		return cli_fail_file(cli, -errno, "open", file);
 	status = measure(cli, source, bytes);
 	if (status)
 		cli_source_close(source);

@@ -66,8 +66,8 @@ const char *cli_show_time(char text[32], uint64_t realtime_ns);
 
 struct json_object *cli_area_object(const struct chario_area_info *area);
 
-/* Print the properties and the free space of a store, as text or as JSON. */
-int cli_print_store(const struct cli *cli);
+/* Open the store, and print its properties and its free space, as text or as JSON. */
+int cli_print_store(struct cli *cli);
 
 /* With --json, print the present state of an area. */
 int cli_print_area_json(const struct cli *cli, const char *name);

@@ -4,7 +4,6 @@
 
 #include <fcntl.h>
 #include <inttypes.h>
-#include <string.h>
 
 #include <chario/copy.h>
 
@@ -20,11 +19,10 @@ uint64_t cli_count_blocks(uint64_t bytes)
 
 static int refuse_length(const struct cli_update *update, const struct chario_area_info *info)
 {
-	cli_say(update->cli,
-		"\"%s\" has %" PRIu64 " bytes, \"%s\" has %" PRIu64 "\n"
-		"--force makes the area as long first",
-		update->name, info->bytes, update->source->name, update->source->bytes);
-	return CLI_FAILED;
+	return cli_say(update->cli,
+		       "\"%s\" has %" PRIu64 " bytes, \"%s\" has %" PRIu64 "\n"
+		       "--force makes the area as long first",
+		       update->name, info->bytes, update->source->name, update->source->bytes);
 }
 
 int cli_update_fit(const struct cli_update *update, const struct chario_area_info *info, bool force)
@@ -32,12 +30,11 @@ int cli_update_fit(const struct cli_update *update, const struct chario_area_inf
 	uint64_t begin_ns = cli_now_ns();
 	int err;
 
-	if (info->flags & CHARIO_AREA_STREAM) {
-		cli_say(update->cli,
+	if (info->flags & CHARIO_AREA_STREAM)
+		return cli_say(
+			update->cli,
 			"\"%s\" holds a recording, which --changed would spoil: take another name",
 			update->name);
-		return CLI_FAILED;
-	}
 	if (info->bytes == update->source->bytes)
 		return CLI_OK;
 	if (!force)
@@ -76,12 +73,10 @@ static int fail_copy(const struct cli_update *update, const struct chario_copy *
 	case CHARIO_COPY_START:
 		return cli_fail_area(update->cli, err, "cannot write \"%s\"", update->name);
 	case CHARIO_COPY_FILE:
-		cli_say(update->cli, "cannot read \"%s\": %s", source->name, strerror(-err));
-		return CLI_FAILED;
+		return cli_fail_file(update->cli, err, "read", source->name);
 	case CHARIO_COPY_END:
-		cli_say(update->cli, "\"%s\" ended after %" PRIu64 " of %" PRIu64 " bytes",
-			source->name, copy->read_bytes, source->bytes);
-		return CLI_FAILED;
+		return cli_say(update->cli, "\"%s\" ended after %" PRIu64 " of %" PRIu64 " bytes",
+			       source->name, copy->read_bytes, source->bytes);
 	case CHARIO_COPY_READ:
 		return cli_fail(update->cli, err, "cannot read \"%s\"", update->name);
 	default:
@@ -101,16 +96,17 @@ static int sync_area(const struct cli_update *update)
 		return CLI_OK;
 	cli_forget_cache(update->cli);
 	cli_fail_write(update->cli, err, "cannot flush \"%s\"", update->name);
-	cli_say(update->cli,
+	return cli_say(
+		update->cli,
 		"what has been written may not be on the disk, and nothing tells which blocks\n"
 		"put --force without --changed writes all of them again");
-	return CLI_FAILED;
 }
 
 /* Describe the content that an error has left; the error itself has been reported. */
 static int say_state(const struct cli_update *update)
 {
-	cli_say(update->cli,
+	return cli_say(
+		update->cli,
 		"stopped: %" PRIu64 " of %" PRIu64 " bytes of \"%s\" are as in \"%s\", "
 		"behind them each block is the old or the new one; %" PRIu64 " blocks written\n"
 		"%s",
@@ -118,16 +114,14 @@ static int say_state(const struct cli_update *update)
 		update->nr_written,
 		update->source->tag ? "the same command brings the rest" :
 				      "put all of it again, with --changed, to bring the rest");
-	return CLI_FAILED;
 }
 
 static int say_mixture(const struct cli_update *update)
 {
-	cli_say(update->cli,
-		"\"%s\" was changed while it was read: \"%s\" is a mixture\n"
-		"put it again with --changed when it rests",
-		update->source->name, update->name);
-	return CLI_FAILED;
+	return cli_say(update->cli,
+		       "\"%s\" was changed while it was read: \"%s\" is a mixture\n"
+		       "put it again with --changed when it rests",
+		       update->source->name, update->name);
 }
 
 static int finish(const struct cli_update *update, int status)
