@@ -191,6 +191,14 @@ static void print_text(const char *path, const struct chario_store_info *info)
 	printf("%-14s %s\n", "uuid", text);
 }
 
+#define MEMBER(name) CLI_MEMBER(chario_store_info, name)
+static const struct cli_member members[] = {
+	MEMBER(capacity_bytes),     MEMBER(data_offset), MEMBER(data_bytes),
+	MEMBER(table_bytes),        MEMBER(used_bytes),  MEMBER(free_bytes),
+	MEMBER(largest_hole_bytes), MEMBER(nr_holes),    MEMBER(alignment_bytes),
+	MEMBER(nr_areas),           MEMBER(max_areas),   { 0 },
+};
+
 static void print_json(const char *path, const struct chario_store_info *info)
 {
 	struct json_object *object = cli_must(json_object_new_object());
@@ -201,17 +209,7 @@ static void print_json(const char *path, const struct chario_store_info *info)
 	cli_json_text(object, "uuid", uuid);
 	cli_json_number(object, "version", info->version);
 	cli_json_number(object, "created_ns", info->created_ns);
-	cli_json_number(object, "capacity_bytes", info->capacity_bytes);
-	cli_json_number(object, "data_offset", info->data_offset);
-	cli_json_number(object, "data_bytes", info->data_bytes);
-	cli_json_number(object, "table_bytes", info->table_bytes);
-	cli_json_number(object, "used_bytes", info->used_bytes);
-	cli_json_number(object, "free_bytes", info->free_bytes);
-	cli_json_number(object, "largest_hole_bytes", info->largest_hole_bytes);
-	cli_json_number(object, "nr_holes", info->nr_holes);
-	cli_json_number(object, "alignment_bytes", info->alignment_bytes);
-	cli_json_number(object, "nr_areas", info->nr_areas);
-	cli_json_number(object, "max_areas", info->max_areas);
+	cli_json_members(object, members, info);
 	cli_json_print(object);
 }
 

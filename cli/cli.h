@@ -289,12 +289,45 @@ struct cli_table {
 void cli_table_add(struct cli_table *table, const char *format, ...)
 	__attribute__((__format__(__printf__, 2, 3)));
 
+/* Begin a table with a heading of so many names. */
+void cli_table_head(struct cli_table *table, const char *const *names, size_t nr_names);
+
 void cli_table_print(const struct cli_table *table);
 void cli_table_clear(struct cli_table *table);
 
 void cli_json_text(struct json_object *object, const char *name, const char *text);
 void cli_json_number(struct json_object *object, const char *name, uint64_t number);
 void cli_json_flag(struct json_object *object, const char *name, bool flag);
+
+/**
+ * struct cli_member - a member of a struct, as JSON has it
+ * @name: name of the member
+ * @offset: offset of the member in bytes
+ * @kind: kind of the member
+ */
+struct cli_member {
+	const char *name;
+	size_t offset;
+	enum { CLI_NUMBER_32, CLI_NUMBER_64, CLI_TEXT } kind;
+};
+
+#define CLI_KIND(member)          \
+	_Generic((member),        \
+		char *: CLI_TEXT, \
+		default: sizeof(member) == 8 ? CLI_NUMBER_64 : CLI_NUMBER_32)
+#define CLI_MEMBER(type, name) \
+	{ #name, offsetof(struct type, name), CLI_KIND(((struct type *)0)->name) }
+
+/* Returns the number in a member of the struct at @data. */
+uint64_t cli_member_number(const struct cli_member *member, const void *data);
+
+/* Add members, ended by a zero, of the struct at @data. */
+void cli_json_members(struct json_object *object, const struct cli_member *members,
+		      const void *data);
+
+/* Returns the name of a number in a table of names; "unknown" if it has none. */
+#define CLI_NAME(names, number) cli_name(names, sizeof(names) / sizeof((names)[0]), number)
+const char *cli_name(const char *const *names, size_t nr_names, size_t number);
 
 /* Print a JSON value on lines of its own, or on one line, and free it. */
 void cli_json_print(struct json_object *object);

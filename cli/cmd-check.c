@@ -79,15 +79,13 @@ static const char *advice(const struct chario_finding *finding)
 
 static const char *severity_name(uint32_t severity)
 {
-	switch (severity) {
-	case CHARIO_SEVERITY_NOTE:
-		return "note";
-	case CHARIO_SEVERITY_REPAIRABLE:
-		return "repairable";
-	case CHARIO_SEVERITY_LOSS:
-		return "loss";
-	}
-	return "unknown";
+	static const char *const names[] = {
+		[CHARIO_SEVERITY_NOTE] = "note",
+		[CHARIO_SEVERITY_REPAIRABLE] = "repairable",
+		[CHARIO_SEVERITY_LOSS] = "loss",
+	};
+
+	return CLI_NAME(names, severity);
 }
 
 /* Find the number of the block in a text; the text before it has @length bytes. */

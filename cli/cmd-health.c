@@ -24,41 +24,19 @@ struct watch {
 	uint64_t count;
 };
 
-#define NUMBER(name) { #name, offsetof(struct chario_health, name) }
-
-static const struct {
-	const char *name;
-	size_t offset;
-} words[] = {
-	NUMBER(events),
-	NUMBER(critical_warning),
-	NUMBER(warning_minutes),
-	NUMBER(critical_minutes),
-	NUMBER(spare_percent),
-	NUMBER(spare_threshold_percent),
-	NUMBER(used_percent),
-	NUMBER(throttle_light_count),
-	NUMBER(throttle_heavy_count),
-	NUMBER(throttle_light_s),
-	NUMBER(throttle_heavy_s),
-}, longs[] = {
-	NUMBER(read_ns),
-	NUMBER(data_units_read),
-	NUMBER(data_units_written),
-	NUMBER(read_commands),
-	NUMBER(write_commands),
-	NUMBER(busy_minutes),
-	NUMBER(power_cycles),
-	NUMBER(power_on_hours),
-	NUMBER(unsafe_shutdowns),
-	NUMBER(media_errors),
-	NUMBER(error_log_entries),
+#define MEMBER(name) CLI_MEMBER(chario_health, name)
+static const struct cli_member state_members[] = {
+	MEMBER(events),           MEMBER(critical_warning),     MEMBER(warning_minutes),
+	MEMBER(critical_minutes), MEMBER(spare_percent),        MEMBER(spare_threshold_percent),
+	MEMBER(used_percent),     MEMBER(throttle_light_count), MEMBER(throttle_heavy_count),
+	MEMBER(throttle_light_s), MEMBER(throttle_heavy_s),     { 0 },
 };
-
-static const char *at(const struct chario_health *health, size_t offset)
-{
-	return (const char *)health + offset;
-}
+static const struct cli_member life_members[] = {
+	MEMBER(read_ns),       MEMBER(data_units_read),   MEMBER(data_units_written),
+	MEMBER(read_commands), MEMBER(write_commands),    MEMBER(busy_minutes),
+	MEMBER(power_cycles),  MEMBER(power_on_hours),    MEMBER(unsafe_shutdowns),
+	MEMBER(media_errors),  MEMBER(error_log_entries), { 0 },
+};
 
 static const char *status_name(const struct chario_health *health)
 {
@@ -218,12 +196,8 @@ static struct json_object *make_json(const struct chario_device *device,
 				sensors,
 				cli_must(json_object_new_int((int)health->sensors_k[i] - ZERO_C)));
 	json_object_object_add(object, "sensors_c", sensors);
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-		cli_json_number(object, words[i].name,
-				*(const uint32_t *)(const void *)at(health, words[i].offset));
-	for (size_t i = 0; i < sizeof(longs) / sizeof(longs[0]); i++)
-		cli_json_number(object, longs[i].name,
-				*(const uint64_t *)(const void *)at(health, longs[i].offset));
+	cli_json_members(object, state_members, health);
+	cli_json_members(object, life_members, health);
 	return object;
 }
 

@@ -46,28 +46,22 @@ static int find_place(const struct chario_list_disk *disk, void *data)
 	return 1;
 }
 
-static const struct {
-	const char *name, *text;
-} limits[] = {
-	[CHARIO_COMMAND_LIMIT_UNKNOWN] = { "unknown", "unknown; the module is older" },
-	[CHARIO_COMMAND_LIMIT_DRIVE] = { "drive", "the drive (MDTS)" },
-	[CHARIO_COMMAND_LIMIT_DMA] = { "dma", "the kernel's DMA mapping" },
-	[CHARIO_COMMAND_LIMIT_SLOTS] = { "slots", "the module (max_command_kib)" },
+struct limit {
+	const char *name;
+	const char *text;
 };
 
-static size_t limit_index(uint32_t limit)
+static const struct limit *limit_of(const struct chario_info *info)
 {
-	return limit < sizeof(limits) / sizeof(*limits) ? limit : CHARIO_COMMAND_LIMIT_UNKNOWN;
-}
+	static const struct limit limits[] = {
+		[CHARIO_COMMAND_LIMIT_UNKNOWN] = { "unknown", "unknown; the module is older" },
+		[CHARIO_COMMAND_LIMIT_DRIVE] = { "drive", "the drive (MDTS)" },
+		[CHARIO_COMMAND_LIMIT_DMA] = { "dma", "the kernel's DMA mapping" },
+		[CHARIO_COMMAND_LIMIT_SLOTS] = { "slots", "the module (max_command_kib)" },
+	};
+	bool is_known = info->command_limit < sizeof(limits) / sizeof(limits[0]);
 
-static const char *limit_name(uint32_t limit)
-{
-	return limits[limit_index(limit)].name;
-}
-
-static const char *limit_text(uint32_t limit)
-{
-	return limits[limit_index(limit)].text;
+	return &limits[is_known ? info->command_limit : CHARIO_COMMAND_LIMIT_UNKNOWN];
 }
 
 static void print_size(const char *name, uint64_t bytes)
@@ -97,7 +91,7 @@ static void print_text(const struct chario_device *device, const struct chario_i
 	print_size("DMA alignment", info->dma_alignment_bytes);
 	print_size("command", info->command_bytes);
 	print_size("largest command", info->max_command_bytes);
-	printf("%-18s %s\n", "limited by", limit_text(info->command_limit));
+	printf("%-18s %s\n", "limited by", limit_of(info)->text);
 	print_size("chunk", info->chunk_bytes);
 	print_size("boundary", info->boundary_bytes);
 	print_size("write alignment", info->write_alignment_bytes);
@@ -151,7 +145,7 @@ static void print_json(const struct chario_device *device, const struct chario_i
 	cli_json_number(object, "dma_alignment_bytes", info->dma_alignment_bytes);
 	cli_json_number(object, "command_bytes", info->command_bytes);
 	cli_json_number(object, "max_command_bytes", info->max_command_bytes);
-	cli_json_text(object, "command_limit", limit_name(info->command_limit));
+	cli_json_text(object, "command_limit", limit_of(info)->name);
 	cli_json_number(object, "chunk_bytes", info->chunk_bytes);
 	cli_json_number(object, "boundary_bytes", info->boundary_bytes);
 	cli_json_number(object, "write_alignment_bytes", info->write_alignment_bytes);

@@ -10,6 +10,18 @@
 
 #include "cli.h"
 
+#define DISK(name)  CLI_MEMBER(chario_list_disk, name)
+#define DRIVE(name) CLI_MEMBER(chario_drive, name)
+static const struct cli_member disk_members[] = {
+	DISK(index),      DISK(path),   DISK(capacity_bytes), DISK(logical_block_bytes),
+	DISK(backend),    DISK(state),  DISK(address),        DISK(namespace_id),
+	DISK(nr_queues),  DISK(serial), DISK(model),          DISK(firmware),
+	DISK(node_error), { 0 },
+};
+static const struct cli_member drive_members[] = {
+	DRIVE(address), DRIVE(driver), DRIVE(controller), DRIVE(serial), DRIVE(model), { 0 },
+};
+
 static int add_disk_row(const struct chario_list_disk *disk, void *data)
 {
 	struct cli_table *table = data;
@@ -46,25 +58,16 @@ static int add_drive_row(const struct chario_drive *drive, void *data)
 	return 0;
 }
 
-static void add_heading(struct cli_table *table, const char *const *names)
-{
-	for (; *names; names++) {
-		cli_table_add(table, "%s", *names);
-		table->nr_columns++;
-	}
-}
-
 static int print_tables(struct cli *cli, bool all)
 {
-	static const char *const disk_heading[] = { "DISK",    "SIZE",  "BLOCK",
-						    "BACKEND", "STATE", "ADDRESS",
-						    "SERIAL",  "MODEL", NULL };
-	static const char *const drive_heading[] = { "ADDRESS", "DRIVER", "NAME",
-						     "SERIAL",  "MODEL",  NULL };
+	static const char *const disk_heading[] = { "DISK",  "SIZE",    "BLOCK",  "BACKEND",
+						    "STATE", "ADDRESS", "SERIAL", "MODEL" };
+	static const char *const drive_heading[] = { "ADDRESS", "DRIVER", "NAME", "SERIAL",
+						     "MODEL" };
 	struct cli_table table = { 0 };
 	int err;
 
-	add_heading(&table, disk_heading);
+	cli_table_head(&table, disk_heading, 8);
 	err = chario_list_disks(add_disk_row, &table);
 	if (table.nr_cells > table.nr_columns)
 		cli_table_print(&table);
@@ -78,7 +81,7 @@ static int print_tables(struct cli *cli, bool all)
 		return err;
 
 	printf("\n");
-	add_heading(&table, drive_heading);
+	cli_table_head(&table, drive_heading, 5);
 	err = chario_drive_each(add_drive_row, &table);
 	cli_table_print(&table);
 	cli_table_clear(&table);
@@ -89,19 +92,7 @@ static int add_disk_object(const struct chario_list_disk *disk, void *data)
 {
 	struct json_object *object = cli_must(json_object_new_object());
 
-	cli_json_number(object, "index", disk->index);
-	cli_json_text(object, "path", disk->path);
-	cli_json_number(object, "capacity_bytes", disk->capacity_bytes);
-	cli_json_number(object, "logical_block_bytes", disk->logical_block_bytes);
-	cli_json_text(object, "backend", disk->backend);
-	cli_json_text(object, "state", disk->state);
-	cli_json_text(object, "address", disk->address);
-	cli_json_number(object, "namespace_id", disk->namespace_id);
-	cli_json_number(object, "nr_queues", disk->nr_queues);
-	cli_json_text(object, "serial", disk->serial);
-	cli_json_text(object, "model", disk->model);
-	cli_json_text(object, "firmware", disk->firmware);
-	cli_json_number(object, "node_error", (uint64_t)disk->node_error);
+	cli_json_members(object, disk_members, disk);
 	json_object_array_add(data, object);
 	return 0;
 }
@@ -110,11 +101,7 @@ static int add_drive_object(const struct chario_drive *drive, void *data)
 {
 	struct json_object *object = cli_must(json_object_new_object());
 
-	cli_json_text(object, "address", drive->address);
-	cli_json_text(object, "driver", drive->driver);
-	cli_json_text(object, "controller", drive->controller);
-	cli_json_text(object, "serial", drive->serial);
-	cli_json_text(object, "model", drive->model);
+	cli_json_members(object, drive_members, drive);
 	json_object_array_add(data, object);
 	return 0;
 }

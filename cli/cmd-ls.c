@@ -82,10 +82,9 @@ static void print_table(const struct listing *listing)
 	static const char *const heading[] = { "NAME",    "SIZE",    "STATE", "PLACE",
 					       "CHANGED", "RECORDS", "DATA",  "FROM",
 					       "TO",      "SEGMENT", "END" };
-	struct cli_table table = { .nr_columns = listing->is_long ? 11 : 5 };
+	struct cli_table table = { 0 };
 
-	for (size_t i = 0; i < table.nr_columns; i++)
-		cli_table_add(&table, "%s", heading[i]);
+	cli_table_head(&table, heading, listing->is_long ? 11 : 5);
 	for (size_t i = 0; i < listing->list.nr_areas; i++)
 		add_row(listing, &table, &listing->list.areas[i]);
 	if (listing->list.nr_areas)

@@ -16,38 +16,27 @@
 
 #define NS_PER_S 1000000000ULL
 
-static const struct {
-	const char *name;
-	size_t offset;
-} counters[] = {
-#define COUNTER(name) { #name, offsetof(struct chario_stats, name) }
+#define COUNTER(name) CLI_MEMBER(chario_stats, name)
+static const struct cli_member counters[] = {
 	COUNTER(read_commands), COUNTER(write_commands), COUNTER(flush_commands),
 	COUNTER(read_bytes),    COUNTER(write_bytes),    COUNTER(errors),
 	COUNTER(timeouts),      COUNTER(interrupted),    COUNTER(aborts),
 	COUNTER(resets),        COUNTER(sq_doorbells),   COUNTER(cq_doorbells),
-	COUNTER(interrupts),    COUNTER(late_reaps),
-#undef COUNTER
+	COUNTER(interrupts),    COUNTER(late_reaps),     { 0 },
 };
-
-#define NR_COUNTERS (sizeof(counters) / sizeof(counters[0]))
-
-static uint64_t value_of(const struct chario_stats *stats, size_t i)
-{
-	return *(const uint64_t *)((const char *)stats + counters[i].offset);
-}
 
 static void print_totals(const struct chario_stats *stats, bool json)
 {
 	struct json_object *object;
 
 	if (!json) {
-		for (size_t i = 0; i < NR_COUNTERS; i++)
-			printf("%-16s %" PRIu64 "\n", counters[i].name, value_of(stats, i));
+		for (const struct cli_member *counter = counters; counter->name; counter++)
+			printf("%-16s %" PRIu64 "\n", counter->name,
+			       cli_member_number(counter, stats));
 		return;
 	}
 	object = cli_must(json_object_new_object());
-	for (size_t i = 0; i < NR_COUNTERS; i++)
-		cli_json_number(object, counters[i].name, value_of(stats, i));
+	cli_json_members(object, counters, stats);
 	cli_json_print(object);
 }
 
@@ -58,8 +47,9 @@ static void print_change_json(const struct chario_stats *was, const struct chari
 	struct json_object *object = cli_must(json_object_new_object());
 
 	cli_json_number(object, "passed_ns", passed_ns);
-	for (size_t i = 0; i < NR_COUNTERS; i++)
-		cli_json_number(object, counters[i].name, value_of(is, i) - value_of(was, i));
+	for (const struct cli_member *counter = counters; counter->name; counter++)
+		cli_json_number(object, counter->name,
+				cli_member_number(counter, is) - cli_member_number(counter, was));
 	cli_json_print_line(object);
 }
 

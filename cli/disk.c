@@ -64,15 +64,12 @@ int cli_check_path(const struct cli *cli, const char *path)
 
 const char *cli_completion_name(uint32_t completion)
 {
-	switch (completion) {
-	case CHARIO_COMPLETION_DEFAULT:
-		return "default";
-	case CHARIO_COMPLETION_IRQ:
-		return "irq";
-	case CHARIO_COMPLETION_POLL:
-		return "poll";
-	case CHARIO_COMPLETION_SPIN:
-		return "spin";
-	}
-	return "unknown";
+	static const char *const names[] = {
+		[CHARIO_COMPLETION_DEFAULT] = "default",
+		[CHARIO_COMPLETION_IRQ] = "irq",
+		[CHARIO_COMPLETION_POLL] = "poll",
+		[CHARIO_COMPLETION_SPIN] = "spin",
+	};
+
+	return CLI_NAME(names, completion);
 }

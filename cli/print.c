@@ -86,6 +86,13 @@ void cli_table_print(const struct cli_table *table)
 	free(widths);
 }
 
+void cli_table_head(struct cli_table *table, const char *const *names, size_t nr_names)
+{
+	table->nr_columns = nr_names;
+	for (size_t i = 0; i < nr_names; i++)
+		cli_table_add(table, "%s", names[i]);
+}
+
 void cli_table_clear(struct cli_table *table)
 {
 	for (size_t i = 0; i < table->nr_cells; i++)
@@ -107,6 +114,29 @@ void cli_json_number(struct json_object *object, const char *name, uint64_t numb
 void cli_json_flag(struct json_object *object, const char *name, bool flag)
 {
 	json_object_object_add(object, name, cli_must(json_object_new_boolean(flag)));
+}
+
+uint64_t cli_member_number(const struct cli_member *member, const void *data)
+{
+	const void *at = (const char *)data + member->offset;
+
+	return member->kind == CLI_NUMBER_64 ? *(const uint64_t *)at : *(const uint32_t *)at;
+}
+
+void cli_json_members(struct json_object *object, const struct cli_member *members,
+		      const void *data)
+{
+	for (; members->name; members++) {
+		if (members->kind == CLI_TEXT)
+			cli_json_text(object, members->name, (const char *)data + members->offset);
+		else
+			cli_json_number(object, members->name, cli_member_number(members, data));
+	}
+}
+
+const char *cli_name(const char *const *names, size_t nr_names, size_t number)
+{
+	return number < nr_names && names[number] ? names[number] : "unknown";
 }
 
 static void print(struct json_object *object, int flags)

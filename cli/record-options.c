@@ -30,10 +30,9 @@ static int parse_seconds(const struct cli *cli, char *text, void *to)
 static int parse_durability(const struct cli *cli, char *text, void *to)
 {
 	uint32_t *durability = to;
-	const char *name;
 
-	for (uint32_t i = 0; (name = cli_record_durability(i)); i++) {
-		if (!strcmp(name, text)) {
+	for (uint32_t i = CHARIO_DURABILITY_AUTO; i <= CHARIO_DURABILITY_FUA; i++) {
+		if (!strcmp(cli_record_durability(i), text)) {
 			*durability = i;
 			return CLI_OK;
 		}

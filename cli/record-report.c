@@ -16,16 +16,7 @@ static const char *const durabilities[] = {
 
 const char *cli_record_durability(uint32_t durability)
 {
-	if (durability >= sizeof(durabilities) / sizeof(durabilities[0]))
-		return NULL;
-	return durabilities[durability];
-}
-
-static const char *durability_of(const struct chario_stream_status *status)
-{
-	const char *name = cli_record_durability(status->durability);
-
-	return name ? name : "unknown";
+	return CLI_NAME(durabilities, durability);
 }
 
 static double seconds_of(uint64_t ns)
@@ -33,25 +24,18 @@ static double seconds_of(uint64_t ns)
 	return (double)ns / (double)NS_PER_S;
 }
 
-static const char *end_name(enum chario_recorder_end end)
+static const char *end_name(uint32_t end)
 {
-	switch (end) {
-	case CHARIO_RECORDER_START:
-		break;
-	case CHARIO_RECORDER_SOURCE:
-		return "the source has ended";
-	case CHARIO_RECORDER_LIMIT:
-		return "as asked";
-	case CHARIO_RECORDER_STOPPED:
-		return "interrupted";
-	case CHARIO_RECORDER_FULL:
-		return "the area is full";
-	case CHARIO_RECORDER_READ:
-		return "the source failed";
-	case CHARIO_RECORDER_WRITE:
-		return "the disk failed";
-	}
-	return "unknown";
+	static const char *const names[] = {
+		[CHARIO_RECORDER_SOURCE] = "the source has ended",
+		[CHARIO_RECORDER_LIMIT] = "as asked",
+		[CHARIO_RECORDER_STOPPED] = "interrupted",
+		[CHARIO_RECORDER_FULL] = "the area is full",
+		[CHARIO_RECORDER_READ] = "the source failed",
+		[CHARIO_RECORDER_WRITE] = "the disk failed",
+	};
+
+	return CLI_NAME(names, end);
 }
 
 static void print_text(const struct cli_record *record, const struct chario_stream_status *status,
@@ -67,7 +51,8 @@ static void print_text(const struct cli_record *record, const struct chario_stre
 	       cli_round_size(size, status->bytes),
 	       cli_round_size(rate, (uint64_t)((double)recorder->taken_bytes / seconds)));
 	printf("%-14s %s, %s (%s)\n", "durable", cli_count(bytes, status->durable_bytes, "byte"),
-	       cli_count(records, status->durable_records, "record"), durability_of(status));
+	       cli_count(records, status->durable_records, "record"),
+	       cli_record_durability(status->durability));
 	printf("%-14s %" PRIu64 " of %" PRIu64
 	       " segments, %.3f s together, the longest took %.3f s\n",
 	       "late", status->late, status->segments, seconds_of(status->late_ns),
@@ -95,7 +80,7 @@ static void print_json(const struct cli_record *record, const struct chario_stre
 
 	cli_json_text(object, "name", record->name);
 	cli_json_text(object, "ended", end_name(recorder->end));
-	cli_json_text(object, "durability", durability_of(status));
+	cli_json_text(object, "durability", cli_record_durability(status->durability));
 	cli_json_number(object, "passed_ns", passed_ns);
 #define NUMBER(name) cli_json_number(object, #name, status->name)
 	NUMBER(records);

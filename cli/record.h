@@ -53,7 +53,7 @@ struct cli_record {
 /* Parse the options.  Returns CLI_OK, or CLI_USAGE after a message. */
 int cli_record_parse(struct cli *cli, struct cli_record *record);
 
-/* Returns a name such as "flush"; NULL if @durability is unknown. */
+/* Returns a name such as "flush"; "unknown" for another number. */
 const char *cli_record_durability(uint32_t durability);
 
 /* Print the report of a recording, for people or as JSON. */

@@ -58,27 +58,21 @@ void cli_print_recording(const struct chario_recording *recording)
 		printf("%-16s %s\n", "closed last", cli_show_time(time, recording->ended_ns));
 }
 
+#define MEMBER(name) CLI_MEMBER(chario_recording, name)
+static const struct cli_member members[] = {
+	MEMBER(segment_bytes), MEMBER(records),         MEMBER(bytes),
+	MEMBER(first_record),  MEMBER(next_record),     MEMBER(first_time_ns),
+	MEMBER(last_time_ns),  MEMBER(durable_records), MEMBER(lost_records),
+	MEMBER(lost_bytes),    MEMBER(missing_records), MEMBER(missing_bytes),
+	MEMBER(torn_segments), MEMBER(ended_ns),        { 0 },
+};
+
 struct json_object *cli_recording_object(const struct chario_recording *recording)
 {
 	struct json_object *object = cli_must(json_object_new_object());
 
 	cli_json_text(object, "state", cli_recording_state(recording));
 	cli_json_flag(object, "ring", recording->ring);
-#define NUMBER(name) cli_json_number(object, #name, recording->name)
-	NUMBER(segment_bytes);
-	NUMBER(records);
-	NUMBER(bytes);
-	NUMBER(first_record);
-	NUMBER(next_record);
-	NUMBER(first_time_ns);
-	NUMBER(last_time_ns);
-	NUMBER(durable_records);
-	NUMBER(lost_records);
-	NUMBER(lost_bytes);
-	NUMBER(missing_records);
-	NUMBER(missing_bytes);
-	NUMBER(torn_segments);
-	NUMBER(ended_ns);
-#undef NUMBER
+	cli_json_members(object, members, recording);
 	return object;
 }

@@ -133,12 +133,11 @@ static struct chario_timeline_quantiles measure(struct series *series)
 
 static void print_stages(struct report *report)
 {
-	struct cli_table table = { .nr_columns = 7 };
+	static const char *const heading[] = { "stage", "requests", "min ns", "median",
+					       "p99",   "p99.9",    "max" };
+	struct cli_table table = { 0 };
 
-	for (size_t i = 0; i < table.nr_columns; i++)
-		cli_table_add(&table, "%s",
-			      (const char *[]){ "stage", "requests", "min ns", "median", "p99",
-						"p99.9", "max" }[i]);
+	cli_table_head(&table, heading, 7);
 	for (unsigned int n = 0; n < NR_STAGES; n++) {
 		struct chario_timeline_quantiles q = measure(&report->took[nth_stage(n)]);
 
