@@ -112,15 +112,28 @@ static void print_counters(const struct chario_health *health)
 	printf("%-18s %u\n", "events", health->events);
 }
 
-static void print_advice(const struct chario_health *health)
+/* Make an object that has the advice on each reason, by the name of the reason. */
+static struct json_object *make_reasons(const struct chario_health *health)
 {
+	struct json_object *object = cli_must(json_object_new_object());
+
 	for (unsigned int i = 0; i < 32; i++) {
 		uint32_t reason = health->reasons & 1U << i;
 		const char *name = reason ? chario_health_reason_name(reason) : NULL;
 
 		if (name)
-			printf("%s: %s\n", name, chario_health_reason_advice(reason));
+			cli_json_text(object, name, chario_health_reason_advice(reason));
 	}
+	return object;
+}
+
+static void print_advice(const struct chario_health *health)
+{
+	struct json_object *reasons = make_reasons(health);
+
+	json_object_object_foreach(reasons, name, advice)
+		printf("%s: %s\n", name, json_object_get_string(advice));
+	json_object_put(reasons);
 }
 
 static void print_text(const struct chario_device *device, const struct chario_health *health)
@@ -134,6 +147,7 @@ static void print_text(const struct chario_device *device, const struct chario_h
 
 static void print_line(const struct chario_health *health)
 {
+	struct json_object *reasons = make_reasons(health);
 	char temperature[16], left[16], used[16];
 	const char *separator = "";
 
@@ -142,31 +156,15 @@ static void print_line(const struct chario_health *health)
 	printf("%-8s  %6s  spare %-5s  used %-5s  media errors %" PRIu64 "  events %u  ",
 	       status_name(health), celsius(temperature, health->temperature_k), left, used,
 	       (uint64_t)health->media_errors, health->events);
-	for (unsigned int i = 0; i < 32; i++) {
-		uint32_t reason = health->reasons & 1U << i;
-		const char *name = reason ? chario_health_reason_name(reason) : NULL;
-
-		if (!name)
-			continue;
+	json_object_object_foreach(reasons, name, advice)
+	{
+		(void)advice;
 		printf("%s%s", separator, name);
 		separator = ",";
 	}
+	json_object_put(reasons);
 	printf("\n");
 	fflush(stdout);
-}
-
-static struct json_object *make_reasons(const struct chario_health *health)
-{
-	struct json_object *object = cli_must(json_object_new_object());
-
-	for (unsigned int i = 0; i < 32; i++) {
-		uint32_t reason = health->reasons & 1U << i;
-		const char *name = reason ? chario_health_reason_name(reason) : NULL;
-
-		if (name)
-			cli_json_text(object, name, chario_health_reason_advice(reason));
-	}
-	return object;
 }
 
 static void add_celsius(struct json_object *object, const char *name, uint32_t kelvin)
