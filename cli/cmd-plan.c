@@ -134,25 +134,21 @@ static void print_json(struct chario_plan *plan, uint64_t offset_bytes, uint64_t
 
 static int fail(const struct cli *cli, int err, const struct chario_plan_limits *limits)
 {
-	switch (err) {
-	case -EINVAL:
-		cli_say(cli,
+	if (err == -EINVAL)
+		return cli_say(
+			cli,
 			"this call gives EINVAL: offset and length must be multiples of %u and reach no further than 2^63 - 1",
 			limits->logical_block_bytes);
-		break;
-	case -ENOSPC:
-		cli_say(cli,
+	if (err == -ENOSPC)
+		return cli_say(
+			cli,
 			"this write gives ENOSPC: it begins at or past the end of the disk, %" PRIu64,
 			limits->capacity_bytes);
-		break;
-	case -EDOM:
-		cli_say(cli,
+	if (err == -EDOM)
+		return cli_say(
+			cli,
 			"no disk has such limits: the block is a power of two, all others are multiples of it and not zero, except boundary and capacity");
-		break;
-	default:
-		cli_fail(cli, err, "cannot plan the call");
-	}
-	return CLI_FAILED;
+	return cli_fail(cli, err, "cannot plan the call");
 }
 
 static int plan_call(const struct cli *cli, const struct job *job, char *const *operands)

@@ -9,86 +9,72 @@
 #include <chario/list.h>
 #include <chario/use.h>
 
-int cli_find_drive(const struct cli *cli, const char *name, struct chario_drive *drive)
+/* Find a drive by the user's name for it.  Returns 0, or a negative errno after a message. */
+static int find_drive(const struct cli *cli, const char *name, struct chario_drive *drive)
 {
 	int err = chario_drive_find(name, drive, sizeof(*drive));
 
-	switch (err) {
-	case 0:
-		break;
-	case -ENODEV:
+	if (err == -ENODEV)
 		cli_say(cli, "there is no drive \"%s\"; chario list --all shows all NVMe drives",
 			name);
-		break;
-	case -ENOTTY:
+	else if (err == -ENOTTY)
 		cli_say(cli,
 			"\"%s\" is not an NVMe drive on the PCI bus; chario list --all shows them",
 			name);
-		break;
-	case -ENOTUNIQ:
+	else if (err == -ENOTUNIQ)
 		cli_say(cli,
 			"\"%s\" means several drives; use the PCI address, see chario list --all",
 			name);
-		break;
-	default:
+	else if (err)
 		cli_fail(cli, err, "cannot find drive \"%s\"", name);
-	}
 	return err;
 }
 
 static int say_use(const struct chario_use *use, void *data)
 {
-	int *nr_uses = data;
-
-	(*nr_uses)++;
+	(void)data;
 	cli_print_error("  %s%s%s%s%s\n", use->device, use->device[0] ? " " : "",
 			chario_use_text(use->kind), use->what[0] ? " " : "", use->what);
 	return 0;
 }
 
-int cli_say_uses(const struct cli *cli, const struct chario_drive *drive)
+void cli_say_uses(const struct cli *cli, const struct chario_drive *drive)
 {
-	int nr_uses = 0, err = chario_use_each(drive, say_use, &nr_uses);
+	int err = chario_use_each(drive, say_use, NULL);
 
 	if (err)
 		cli_fail(cli, err, "cannot see all uses of %s", drive->address);
-	return nr_uses;
 }
 
-static void say_failure(const struct cli *cli, const char *address, int err,
-			const struct chario_bind_result *result)
+static int say_failure(const struct cli *cli, const char *address, int err,
+		       const struct chario_bind_result *result)
 {
-	if (err == -EPERM || err == -EACCES) {
-		cli_say(cli, "%s: only root may give a drive to another driver; use sudo", address);
-		return;
-	}
+	if (err == -EPERM || err == -EACCES)
+		return cli_say(cli, "%s: only root may give a drive to another driver; use sudo",
+			       address);
 	switch (result->step) {
 	case CHARIO_BIND_MODULE:
-		cli_say(cli,
+		return cli_say(
+			cli,
 			"%s: the module chario cannot be loaded: install it for this kernel with \"make\" and \"sudo make install\", or load it with \"sudo insmod kernel/chario.ko\"; the kernel log may say more",
 			address);
-		break;
 	case CHARIO_BIND_REMEMBER:
-		cli_fail(cli, err, "%s: cannot keep note of the earlier driver in /run/chario",
-			 address);
-		break;
+		return cli_fail(cli, err,
+				"%s: cannot keep note of the earlier driver in /run/chario",
+				address);
 	case CHARIO_BIND_RELEASE:
-		cli_fail(cli, err, "%s: its driver does not let it go", address);
-		break;
+		return cli_fail(cli, err, "%s: its driver does not let it go", address);
 	case CHARIO_BIND_ATTACH:
-		cli_fail(cli, err, "%s: the other driver refuses it; the kernel log says why",
-			 address);
-		break;
+		return cli_fail(cli, err,
+				"%s: the other driver refuses it; the kernel log says why",
+				address);
 	case CHARIO_BIND_APPEAR:
 		if (err == -ENOTBLK)
-			cli_fail(cli, err, "%s", address);
-		else
-			cli_say(cli, "%s: no /dev/chardiskN has appeared; the kernel log says why",
-				address);
-		break;
-	default:
-		cli_fail(cli, err, "%s: cannot move it to another driver", address);
+			return cli_fail(cli, err, "%s", address);
+		return cli_say(cli, "%s: no /dev/chardiskN has appeared; the kernel log says why",
+			       address);
 	}
+	return cli_fail(cli, err, "%s: cannot move it to another driver", address);
 }
 
 void cli_say_step(const struct cli *cli, const struct chario_drive *drive, int err,
@@ -134,8 +120,9 @@ static int add_disk(const struct chario_list_disk *disk, void *data)
 	return 0;
 }
 
-struct json_object *cli_move_object(const struct chario_drive *drive, int err,
-				    const struct chario_bind_result *result)
+/* Make the outcome as JSON, with uses and disks. */
+static struct json_object *make_outcome(const struct chario_drive *drive, int err,
+					const struct chario_bind_result *result)
 {
 	struct json_object *object = cli_must(json_object_new_object());
 	struct json_object *uses = cli_must(json_object_new_array());
@@ -163,11 +150,11 @@ int cli_move_all(struct cli *cli, cli_mover *move, uint32_t flags)
 	for (int i = 0; i < cli->argc; i++) {
 		struct chario_bind_result result = { 0 };
 		struct chario_drive drive;
-		int err = cli_find_drive(cli, cli->argv[i], &drive);
+		int err = find_drive(cli, cli->argv[i], &drive);
 
 		if (!err) {
 			err = move(cli, &drive, flags, &result);
-			json_object_array_add(array, cli_move_object(&drive, err, &result));
+			json_object_array_add(array, make_outcome(&drive, err, &result));
 		}
 		if (err)
 			status = CLI_FAILED;

@@ -11,19 +11,12 @@
 
 #include "cli.h"
 
-/* Find a drive by the user's name for it.  Returns 0, or a negative errno after a message. */
-int cli_find_drive(const struct cli *cli, const char *name, struct chario_drive *drive);
-
-/* Print each use of a drive to stderr, one a line.  Returns the number of uses. */
-int cli_say_uses(const struct cli *cli, const struct chario_drive *drive);
+/* Print each use of a drive to stderr, one a line. */
+void cli_say_uses(const struct cli *cli, const struct chario_drive *drive);
 
 /* Print why a step failed and which driver has the drive now. */
 void cli_say_step(const struct cli *cli, const struct chario_drive *drive, int err,
 		  const struct chario_bind_result *result);
-
-/* Make the outcome as JSON, with uses and disks. */
-struct json_object *cli_move_object(const struct chario_drive *drive, int err,
-				    const struct chario_bind_result *result);
 
 /* Move one drive.  Returns 0, or a negative errno after a message. */
 typedef int cli_mover(const struct cli *cli, const struct chario_drive *drive, uint32_t flags,
