@@ -8,8 +8,6 @@
 
 #include "store.h"
 
-#define NS_PER_S 1000000000ULL
-
 /* Returns the bytes of the UTF-8 sequence that begins here; 0 if there is none. */
 static size_t utf8_sequence(const unsigned char *at)
 {
@@ -165,24 +163,16 @@ static void uuid_text(char text[40], const uint8_t uuid[16])
 			       uuid[i]);
 }
 
-static void print_size(const char *name, uint64_t bytes)
-{
-	char count[48], size[32];
-
-	printf("%-14s %s (%s)\n", name, cli_count(count, bytes, "byte"),
-	       cli_round_size(size, bytes));
-}
-
 static void print_text(const char *path, const struct chario_store_info *info)
 {
 	char text[40], size[32];
 
 	cli_print("%-14s %s\n", "store", path);
-	print_size("capacity", info->capacity_bytes);
-	print_size("table", info->table_bytes);
-	print_size("used", info->used_bytes);
-	print_size("free", info->free_bytes);
-	print_size("largest hole", info->largest_hole_bytes);
+	cli_print_bytes(14, "capacity", info->capacity_bytes);
+	cli_print_bytes(14, "table", info->table_bytes);
+	cli_print_bytes(14, "used", info->used_bytes);
+	cli_print_bytes(14, "free", info->free_bytes);
+	cli_print_bytes(14, "largest hole", info->largest_hole_bytes);
 	printf("%-14s %" PRIu64 "\n", "holes", info->nr_holes);
 	printf("%-14s %" PRIu64 " of %" PRIu64 "\n", "areas", info->nr_areas, info->max_areas);
 	printf("%-14s %s\n", "alignment", cli_exact_size(size, info->alignment_bytes));

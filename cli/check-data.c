@@ -48,14 +48,6 @@ struct loss {
 	uint64_t records;
 };
 
-static int add_area(const struct chario_area_info *area, void *data)
-{
-	struct check *check = data;
-
-	cli_areas_add(&check->list, area);
-	return 0;
-}
-
 /* In an area that is being filled, the rest is undefined. */
 static uint64_t bytes_of(const struct chario_area_info *area)
 {
@@ -256,7 +248,7 @@ int cli_check_data(struct cli *cli, bool quiet, struct json_object *findings)
 		return -1;
 	cli_interrupt_catch();
 	check.memory = cli_must(malloc(CHUNK_BYTES));
-	err = chario_store_each(cli->store, add_area, &check);
+	err = chario_store_each(cli->store, cli_areas_add, &check.list);
 	if (err)
 		cli_fail_store(cli, err, "cannot read the table");
 	is_done = !err && check_all(&check, quiet);

@@ -16,6 +16,8 @@
 
 #include <chario/error.h>
 
+#define NS_PER_S 1000000000ULL
+
 /* Exit codes, as in chario(1). */
 enum {
 	CLI_OK = 0,
@@ -215,6 +217,9 @@ void cli_print_error_list(const char *format, va_list args)
 
 /* Print to stdout; on a terminal with the same escapes. */
 void cli_print(const char *format, ...) __attribute__((__format__(__printf__, 1, 2)));
+
+/* Print a name in @width columns, and bytes behind it: "free    4096 bytes (4.0 KiB)". */
+void cli_print_bytes(int width, const char *name, uint64_t bytes);
 
 /* Print to stdout, always with escapes, so that a value cannot end a line. */
 void cli_print_escaped(const char *format, ...) __attribute__((__format__(__printf__, 1, 2)));

@@ -33,9 +33,7 @@ static int add_area(const struct chario_area_info *area, void *data)
 {
 	struct listing *listing = data;
 
-	if (is_wanted(listing->cli, area->name))
-		cli_areas_add(&listing->list, area);
-	return 0;
+	return is_wanted(listing->cli, area->name) ? cli_areas_add(area, &listing->list) : 0;
 }
 
 /* Describe the recording of an area, if there is one and --long asks for it. */

@@ -22,7 +22,6 @@
 #include "store.h"
 #include "update.h"
 
-#define NS_PER_S      1000000000ULL
 #define RECORD_BYTES  ((uint64_t)64 << 20)
 #define RECORD_MIN_NS NS_PER_S
 #define RECORD_MAX_NS (5 * NS_PER_S)

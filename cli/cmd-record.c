@@ -10,8 +10,6 @@
 #include "progress.h"
 #include "record.h"
 
-#define NS_PER_S 1000000000ULL
-
 /* Check before anything is written that a record fits into a segment; later is too late. */
 static int check_fit(const struct cli_record *record, uint64_t area_bytes)
 {
@@ -78,23 +76,22 @@ static int have_area(const struct cli_record *record)
 static int fail_stream(const struct cli_record *record, int err)
 {
 	if (err == -ENOSPC)
-		cli_say(record->cli,
-			"\"%s\" is too short: an area has two segments at least; "
-			"--segment makes them shorter",
-			record->name);
-	else if (err == -ENOMEM)
-		cli_say(record->cli,
+		return cli_say(record->cli,
+			       "\"%s\" is too short: an area has two segments at least; "
+			       "--segment makes them shorter",
+			       record->name);
+	if (err == -ENOMEM)
+		return cli_say(
+			record->cli,
 			"there is no memory for the buffers\nfewer of them (--buffers), shorter ones "
 			"(--segment), or a higher limit of locked memory (ulimit -l) help");
-	else if (err == -EINVAL)
-		cli_say(record->cli,
-			"the recording in \"%s\" has segments of another length, or is "
-			"%s a ring: leave --segment away, and --ring as it was",
-			record->name,
-			record->options.flags & CHARIO_STREAM_RING ? "not" : "already");
-	else
-		return cli_fail_area(record->cli, err, "cannot record to \"%s\"", record->name);
-	return CLI_FAILED;
+	if (err == -EINVAL)
+		return cli_say(record->cli,
+			       "the recording in \"%s\" has segments of another length, or is "
+			       "%s a ring: leave --segment away, and --ring as it was",
+			       record->name,
+			       record->options.flags & CHARIO_STREAM_RING ? "not" : "already");
+	return cli_fail_area(record->cli, err, "cannot record to \"%s\"", record->name);
 }
 
 static int open_stream(struct cli_record *record)

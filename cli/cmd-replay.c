@@ -12,7 +12,6 @@
 #include "progress.h"
 #include "store.h"
 
-#define NS_PER_S     1000000000ULL
 #define BUFFER_BYTES ((size_t)1 << 20)
 
 /**
@@ -134,7 +133,6 @@ static int find_begin(struct replay *replay)
 /* Sleep until the time between the records has passed; late records are printed at once. */
 static void keep_pace(struct replay *replay, const struct chario_record *record)
 {
-	struct timespec until;
 	uint64_t due_ns;
 
 	if (!replay->begin_ns) {
@@ -145,10 +143,7 @@ static void keep_pace(struct replay *replay, const struct chario_record *record)
 		return;
 	fflush(replay->player.out);
 	due_ns = replay->begin_ns + (record->time_ns - replay->first_ns);
-	until.tv_sec = (time_t)(due_ns / NS_PER_S);
-	until.tv_nsec = (long)(due_ns % NS_PER_S);
-	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) == EINTR &&
-	       !cli_interrupted())
+	while (!cli_sleep_until(due_ns) && !cli_interrupted())
 		;
 }
 

@@ -7,14 +7,11 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include <chario/device.h>
 
 #include "progress.h"
 #include "recording.h"
-
-#define NS_PER_S 1000000000ULL
 
 #define COUNTER(name) CLI_MEMBER(chario_stats, name)
 static const struct cli_member counters[] = {
@@ -87,13 +84,10 @@ static int follow(const struct cli *cli, double interval, uint64_t count)
 	if (!err && !cli->json)
 		print_change_heading();
 	for (uint64_t i = 0; !err && (!count || i < count) && !ferror(stdout); i++) {
-		struct timespec until;
 		uint64_t time_ns;
 
 		next_ns += step_ns;
-		until.tv_sec = (time_t)(next_ns / NS_PER_S);
-		until.tv_nsec = (long)(next_ns % NS_PER_S);
-		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
+		cli_sleep_until(next_ns);
 		err = chario_device_get_stats(cli->disk, &is, sizeof(is));
 		if (err)
 			break;
@@ -125,14 +119,6 @@ static int parse_options(struct cli *cli, double *interval, uint64_t *count)
 	return cli_has_operands(cli, 1, 1) ? CLI_OK : CLI_USAGE;
 }
 
-static void print_bytes(const char *name, uint64_t bytes)
-{
-	char count[48], size[32];
-
-	printf("%-16s %s (%s)\n", name, cli_count(count, bytes, "byte"),
-	       cli_round_size(size, bytes));
-}
-
 static void print_area(const struct chario_area_info *area)
 {
 	char text[64], time[32];
@@ -141,11 +127,11 @@ static void print_area(const struct chario_area_info *area)
 	printf("%-16s %" PRIu64 "\n", "id", area->id);
 	cli_area_state(text, area);
 	printf("%-16s %s\n", "state", text[0] ? text : "whole");
-	print_bytes("size", area->bytes);
-	print_bytes("allocated", area->allocated_bytes);
-	print_bytes("place", area->offset);
+	cli_print_bytes(16, "size", area->bytes);
+	cli_print_bytes(16, "allocated", area->allocated_bytes);
+	cli_print_bytes(16, "place", area->offset);
 	if (area->flags & CHARIO_AREA_FILLING) {
-		print_bytes("filled", area->filled_bytes);
+		cli_print_bytes(16, "filled", area->filled_bytes);
 		printf("%-16s 0x%016" PRIx64 "\n", "source", area->fill_tag);
 	}
 	printf("%-16s %s\n", "created", cli_show_time(time, area->created_ns));

@@ -44,7 +44,10 @@ static int seek(const struct tail *tail)
  */
 static bool is_over(struct tail *tail)
 {
-	return !tail->follow || cli_player_ended(&tail->player);
+	struct chario_recording recording;
+	int err = chario_reader_get_recording(tail->player.reader, &recording, sizeof(recording));
+
+	return !tail->follow || (!err && recording.ended);
 }
 
 static int play(struct tail *tail)

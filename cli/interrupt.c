@@ -13,21 +13,19 @@ static void note(int number)
 	interrupted = 1;
 }
 
-/* A signal that a shell or nohup(1) has set to be ignored stays ignored. */
-static void catch (int number)
+void cli_catch(int number, void (*handler)(int), int flags)
 {
-	struct sigaction action = { .sa_handler = note, .sa_flags = (int)SA_RESETHAND };
+	struct sigaction action = { .sa_handler = handler, .sa_flags = flags };
 	struct sigaction was;
 
-	sigemptyset(&action.sa_mask);
 	if (!sigaction(number, NULL, &was) && was.sa_handler != SIG_IGN)
 		sigaction(number, &action, NULL);
 }
 
 void cli_interrupt_catch(void)
 {
-	catch (SIGINT);
-	catch (SIGTERM);
+	cli_catch(SIGINT, note, (int)SA_RESETHAND);
+	cli_catch(SIGTERM, note, (int)SA_RESETHAND);
 }
 
 bool cli_interrupted(void)

@@ -13,4 +13,10 @@ void cli_interrupt_catch(void);
 
 bool cli_interrupted(void);
 
+/*
+ * Set the handler of a signal, with the flags of sigaction(2).  A signal that a shell or
+ * nohup(1) has set to be ignored stays ignored.
+ */
+void cli_catch(int number, void (*handler)(int), int flags);
+
 #endif /* CHARIO_CLI_INTERRUPT_H */

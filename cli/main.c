@@ -59,15 +59,6 @@ static void pass_over(int number)
 	(void)number;
 }
 
-static void catch_limit(void)
-{
-	struct sigaction action = { .sa_handler = pass_over, .sa_flags = SA_RESTART };
-	struct sigaction was;
-
-	if (!sigaction(SIGXFSZ, NULL, &was) && was.sa_handler != SIG_IGN)
-		sigaction(SIGXFSZ, &action, NULL);
-}
-
 /*
  * Output that did not reach its reader must not pass for success; an earlier failure has
  * been reported.
@@ -110,7 +101,7 @@ int main(int argc, char **argv)
 	int status;
 
 	keep_standard_files();
-	catch_limit();
+	cli_catch(SIGXFSZ, pass_over, SA_RESTART);
 	setlocale(LC_ALL, "");
 	setlocale(LC_NUMERIC, "C");
 	if (name && !strcmp(name, "--version"))

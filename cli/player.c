@@ -46,14 +46,6 @@ int cli_player_next(struct cli_player *player, int64_t timeout_ns, struct chario
 	}
 }
 
-bool cli_player_ended(struct cli_player *player)
-{
-	struct chario_recording recording;
-
-	return !chario_reader_get_recording(player->reader, &recording, sizeof(recording)) &&
-	       recording.ended;
-}
-
 static void print_facts(const struct chario_record *record)
 {
 	struct json_object *object = cli_must(json_object_new_object());

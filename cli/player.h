@@ -46,9 +46,6 @@ int cli_player_open(struct cli *cli, struct cli_player *player);
  */
 int cli_player_next(struct cli_player *player, int64_t timeout_ns, struct chario_record *record);
 
-/* Returns whether no more records can follow. */
-bool cli_player_ended(struct cli_player *player);
-
 /*
  * Copy a record.  Returns CLI_OK, or an exit code; there is no message if the reader of a
  * pipe has left.

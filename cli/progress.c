@@ -2,6 +2,7 @@
 /* The progress of long work, on a line of the terminal at stderr. */
 #include "progress.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <time.h>
@@ -9,7 +10,6 @@
 
 #include "store.h"
 
-#define NS_PER_S  1000000000ULL
 #define WAIT_NS   NS_PER_S
 #define REDRAW_NS (NS_PER_S / 10)
 
@@ -19,6 +19,16 @@ uint64_t cli_now_ns(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
+}
+
+bool cli_sleep_until(uint64_t time_ns)
+{
+	const struct timespec until = {
+		.tv_sec = (time_t)(time_ns / NS_PER_S),
+		.tv_nsec = (long)(time_ns % NS_PER_S),
+	};
+
+	return clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) != EINTR;
 }
 
 static bool drawn;

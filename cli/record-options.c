@@ -6,7 +6,6 @@
 #include "capacity.h"
 #include "record.h"
 
-#define NS_PER_S  1000000000ULL
 #define NS_PER_MS 1000000ULL
 
 #define USUAL_RECORD (64U << 10)

@@ -5,8 +5,6 @@
 
 #include "record.h"
 
-#define NS_PER_S 1000000000ULL
-
 static const char *const durabilities[] = {
 	[CHARIO_DURABILITY_AUTO] = "auto",
 	[CHARIO_DURABILITY_NONE] = "none",

@@ -142,11 +142,14 @@ bool cli_find_area(const struct cli *cli, const char *name, struct chario_area_i
 	return !err;
 }
 
-void cli_areas_add(struct cli_areas *list, const struct chario_area_info *area)
+int cli_areas_add(const struct chario_area_info *area, void *data)
 {
+	struct cli_areas *list = data;
+
 	if (list->nr_areas == list->room) {
 		list->room = list->room ? 2 * list->room : 64;
 		list->areas = cli_must(reallocarray(list->areas, list->room, sizeof(*area)));
 	}
 	list->areas[list->nr_areas++] = *area;
+	return 0;
 }

@@ -84,6 +84,7 @@ struct cli_areas {
 	size_t room;
 };
 
-void cli_areas_add(struct cli_areas *list, const struct chario_area_info *area);
+/* Add an area to a &struct cli_areas.  Returns 0, for chario_store_each(). */
+int cli_areas_add(const struct chario_area_info *area, void *list);
 
 #endif /* CHARIO_CLI_STORE_H */

@@ -93,6 +93,14 @@ void cli_print(const char *format, ...)
 	free(text);
 }
 
+void cli_print_bytes(int width, const char *name, uint64_t bytes)
+{
+	char count[48], size[32];
+
+	printf("%-*s %s (%s)\n", width, name, cli_count(count, bytes, "byte"),
+	       cli_round_size(size, bytes));
+}
+
 void cli_print_escaped(const char *format, ...)
 {
 	va_list args;
