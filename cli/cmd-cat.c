@@ -10,17 +10,6 @@
 #include "interrupt.h"
 #include "store.h"
 
-static int parse_options(struct cli *cli, struct cli_fetch *fetch)
-{
-	const struct cli_value values[] = { { 'f', .flag = &fetch->force }, { 0 } };
-
-	if (cli_parse(cli, values))
-		return CLI_USAGE;
-	if (cli->json)
-		return cli_usage(cli, "what areas hold is not JSON");
-	return cli_has_operands(cli, 1, INT_MAX) ? CLI_OK : CLI_USAGE;
-}
-
 /* An area that cannot be read does not keep the others from being printed. */
 static int print_all(const struct cli *cli, struct cli_fetch *fetch)
 {
@@ -38,10 +27,14 @@ static int print_all(const struct cli *cli, struct cli_fetch *fetch)
 int cmd_cat(struct cli *cli)
 {
 	struct cli_fetch fetch = { .fd = STDOUT_FILENO, .to = "standard output" };
-	int status = parse_options(cli, &fetch);
+	const struct cli_value values[] = { { 'f', .flag = &fetch.force }, { 0 } };
 
-	if (status)
-		return status;
+	if (cli_parse(cli, values))
+		return CLI_USAGE;
+	if (cli->json)
+		return cli_usage(cli, "what areas hold is not JSON");
+	if (!cli_has_operands(cli, 1, INT_MAX))
+		return CLI_USAGE;
 	/* A terminal shows the bytes, and must not show a progress line between them. */
 	fetch.quiet = isatty(STDOUT_FILENO);
 	return cli_open_store(cli, O_RDONLY) ? print_all(cli, &fetch) : CLI_FAILED;

@@ -40,23 +40,19 @@ struct report {
 	unsigned int nr_lost;
 };
 
-static const char repair[] = "chario check --repair writes it anew from the good one";
-static const char forget[] =
-	"copy the other areas away with chario get; chario check --repair --forget then gives "
-	"up the areas of such blocks";
-
 static const char *advice(const struct chario_finding *finding)
 {
 	switch (finding->damage) {
 	case CHARIO_DAMAGE_HEADER:
 	case CHARIO_DAMAGE_BLOCK:
 	case CHARIO_DAMAGE_BEHIND:
-		return repair;
+		return "chario check --repair writes it anew from the good one";
 	case CHARIO_DAMAGE_HEADERS:
 		return "if it was a store, restore its first block or its last one from a backup; "
 		       "chario format --force makes a new one";
 	case CHARIO_DAMAGE_BLOCKS:
-		return forget;
+		return "copy the other areas away with chario get; chario check --repair --forget "
+		       "then gives up the areas of such blocks";
 	case CHARIO_DAMAGE_CHANGES:
 		return "nothing is to be done";
 	case CHARIO_DAMAGE_ENTRY:
@@ -230,23 +226,6 @@ struct task {
 	bool quiet;
 };
 
-static int parse_options(struct cli *cli, struct task *task)
-{
-	const struct cli_value values[] = {
-		{ 'r', .bits = &task->flags, .bit = CHARIO_CHECK_REPAIR },
-		{ 'F', .bits = &task->flags, .bit = CHARIO_CHECK_FORGET },
-		{ 'd', .flag = &task->data },
-		{ 'q', .flag = &task->quiet },
-		{ 0 },
-	};
-
-	if (cli_parse(cli, values))
-		return CLI_USAGE;
-	if (task->flags == CHARIO_CHECK_FORGET)
-		return cli_usage(cli, "--forget needs --repair: it gives up areas");
-	return cli_has_store_operand(cli) ? CLI_OK : CLI_USAGE;
-}
-
 /* Check the data of a store whose table can be read. */
 static bool check_data(const struct task *task, struct report *report)
 {
@@ -277,10 +256,21 @@ int cmd_check(struct cli *cli)
 {
 	struct report report = { .cli = cli };
 	struct task task = { 0 };
-	int status = parse_options(cli, &task);
+	const struct cli_value values[] = {
+		{ 'r', .bits = &task.flags, .bit = CHARIO_CHECK_REPAIR },
+		{ 'F', .bits = &task.flags, .bit = CHARIO_CHECK_FORGET },
+		{ 'd', .flag = &task.data },
+		{ 'q', .flag = &task.quiet },
+		{ 0 },
+	};
+	int status;
 
-	if (status)
-		return status;
+	if (cli_parse(cli, values))
+		return CLI_USAGE;
+	if (task.flags == CHARIO_CHECK_FORGET)
+		return cli_usage(cli, "--forget needs --repair: it gives up areas");
+	if (!cli_has_store_operand(cli))
+		return CLI_USAGE;
 	cli->store_name = cli_choose_store(cli);
 	if (!cli->store_name)
 		return CLI_FAILED;

@@ -291,24 +291,17 @@ static int run(struct get *get)
 	return status;
 }
 
-static int parse_options(struct cli *cli, struct get *get)
-{
-	const struct cli_value values[] = {
-		{ 'f', .flag = &get->fetch.force },
-		{ 'q', .flag = &get->fetch.quiet },
-		{ 0 },
-	};
-
-	return !cli_parse(cli, values) && cli_has_operands(cli, 2, 2) ? CLI_OK : CLI_USAGE;
-}
-
 int cmd_get(struct cli *cli)
 {
 	struct get get = { .cli = cli };
-	int status = parse_options(cli, &get);
+	const struct cli_value values[] = {
+		{ 'f', .flag = &get.fetch.force },
+		{ 'q', .flag = &get.fetch.quiet },
+		{ 0 },
+	};
 
-	if (status)
-		return status;
+	if (cli_parse(cli, values) || !cli_has_operands(cli, 2, 2))
+		return CLI_USAGE;
 	get.fetch.name = cli->argv[0];
 	get.fetch.to = get.file = cli->argv[1];
 	return cli_open_store(cli, O_RDONLY) ? run(&get) : CLI_FAILED;

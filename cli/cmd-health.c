@@ -230,30 +230,24 @@ static int follow(const struct cli *cli, const struct watch *watch, struct chari
 	return err;
 }
 
-static int parse_options(struct cli *cli, struct watch *watch)
-{
-	const struct cli_value values[] = {
-		{ 'w', .flag = &watch->on },
-		{ 'i', .seconds = &watch->interval_s },
-		{ 'c', .number = &watch->count, .range = CLI_COUNT_RANGE },
-		{ 0 },
-	};
-
-	if (cli_parse(cli, values))
-		return CLI_USAGE;
-	if (!watch->on && watch->count)
-		return cli_usage(cli, "--count needs --watch");
-	return cli_has_operands(cli, 1, 1) ? CLI_OK : CLI_USAGE;
-}
-
 int cmd_health(struct cli *cli)
 {
 	struct watch watch = { .interval_s = 10 };
+	const struct cli_value values[] = {
+		{ 'w', .flag = &watch.on },
+		{ 'i', .seconds = &watch.interval_s },
+		{ 'c', .number = &watch.count, .range = CLI_COUNT_RANGE },
+		{ 0 },
+	};
 	struct chario_health health;
-	int err, status = parse_options(cli, &watch);
+	int err;
 
-	if (status)
-		return status;
+	if (cli_parse(cli, values))
+		return CLI_USAGE;
+	if (!watch.on && watch.count)
+		return cli_usage(cli, "--count needs --watch");
+	if (!cli_has_operands(cli, 1, 1))
+		return CLI_USAGE;
 	if (!cli_open_disk(cli))
 		return CLI_FAILED;
 	err = watch.on ? follow(cli, &watch, &health) : look(cli, &health, false);

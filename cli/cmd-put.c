@@ -475,28 +475,22 @@ static int run(struct put *put)
 	return status;
 }
 
-static int parse_options(struct cli *cli, struct put *put)
-{
-	const struct cli_value values[] = {
-		{ 'b', .size = &put->asked_bytes }, { 'c', .flag = &put->changed },
-		{ 'f', .flag = &put->force },       { 'R', .flag = &put->remove_first },
-		{ 'q', .flag = &put->quiet },       { 0 },
-	};
-
-	if (cli_parse(cli, values))
-		return CLI_USAGE;
-	if (put->remove_first && (!put->force || put->changed))
-		return cli_usage(cli, "--remove-first goes with --force, and without --changed");
-	return cli_has_operands(cli, 2, 2) ? CLI_OK : CLI_USAGE;
-}
-
 int cmd_put(struct cli *cli)
 {
 	struct put put = { .cli = cli };
-	int status = parse_options(cli, &put);
+	const struct cli_value values[] = {
+		{ 'b', .size = &put.asked_bytes }, { 'c', .flag = &put.changed },
+		{ 'f', .flag = &put.force },       { 'R', .flag = &put.remove_first },
+		{ 'q', .flag = &put.quiet },       { 0 },
+	};
+	int status;
 
-	if (status)
-		return status;
+	if (cli_parse(cli, values))
+		return CLI_USAGE;
+	if (put.remove_first && (!put.force || put.changed))
+		return cli_usage(cli, "--remove-first goes with --force, and without --changed");
+	if (!cli_has_operands(cli, 2, 2))
+		return CLI_USAGE;
 	put.name = cli->argv[1];
 	status = cli_source_open(cli, &put.source, cli->argv[0], put.asked_bytes);
 	if (status)

@@ -5,27 +5,6 @@
 
 #include "store.h"
 
-typedef int rename_how(struct chario_store *store, const char *name, const char *new_name);
-
-static int parse_options(struct cli *cli, rename_how **how)
-{
-	bool force = false, exchange = false;
-	const struct cli_value values[] = {
-		{ 'f', .flag = &force },
-		{ 'x', .flag = &exchange },
-		{ 0 },
-	};
-
-	if (cli_parse(cli, values))
-		return CLI_USAGE;
-	if (force && exchange)
-		return cli_usage(cli, "--exchange keeps both areas, --force one of them");
-	*how = exchange ? chario_store_exchange :
-	       force    ? chario_store_replace :
-			  chario_store_rename;
-	return cli_has_operands(cli, 2, 2) ? CLI_OK : CLI_USAGE;
-}
-
 /* Print how the other area can be removed, or which area is missing. */
 static int fail(const struct cli *cli, int err)
 {
@@ -46,13 +25,27 @@ static int fail(const struct cli *cli, int err)
 
 int cmd_rename(struct cli *cli)
 {
-	rename_how *how = NULL;
-	int err, status = parse_options(cli, &how);
+	bool force = false, exchange = false;
+	const struct cli_value values[] = {
+		{ 'f', .flag = &force },
+		{ 'x', .flag = &exchange },
+		{ 0 },
+	};
+	int err;
 
-	if (status)
-		return status;
+	if (cli_parse(cli, values))
+		return CLI_USAGE;
+	if (force && exchange)
+		return cli_usage(cli, "--exchange keeps both areas, --force one of them");
+	if (!cli_has_operands(cli, 2, 2))
+		return CLI_USAGE;
 	if (!cli_open_store(cli, O_RDWR))
 		return CLI_FAILED;
-	err = how(cli->store, cli->argv[0], cli->argv[1]);
+	if (exchange)
+		err = chario_store_exchange(cli->store, cli->argv[0], cli->argv[1]);
+	else if (force)
+		err = chario_store_replace(cli->store, cli->argv[0], cli->argv[1]);
+	else
+		err = chario_store_rename(cli->store, cli->argv[0], cli->argv[1]);
 	return err ? fail(cli, err) : cli_print_area_json(cli, cli->argv[1]);
 }

@@ -102,23 +102,6 @@ static int follow(const struct cli *cli, double interval, uint64_t count)
 	return err;
 }
 
-static int parse_options(struct cli *cli, double *interval, uint64_t *count)
-{
-	const struct cli_value values[] = {
-		{ 'i', .seconds = interval },
-		{ 'c', .number = count, .range = CLI_COUNT_RANGE },
-		{ 0 },
-	};
-
-	if (cli_parse(cli, values))
-		return CLI_USAGE;
-	if (*count && *interval <= 0)
-		return cli_usage(cli, "--count needs --interval");
-	if (cli->store_name && *interval > 0)
-		return cli_usage(cli, "an area has no counters: --interval is for disks");
-	return cli_has_operands(cli, 1, 1) ? CLI_OK : CLI_USAGE;
-}
-
 static void print_area(const struct chario_area_info *area)
 {
 	char text[64], time[32];
@@ -211,10 +194,21 @@ int cmd_stat(struct cli *cli)
 {
 	uint64_t count = 0;
 	double interval = 0;
-	int err, status = parse_options(cli, &interval, &count);
+	const struct cli_value values[] = {
+		{ 'i', .seconds = &interval },
+		{ 'c', .number = &count, .range = CLI_COUNT_RANGE },
+		{ 0 },
+	};
+	int err;
 
-	if (status)
-		return status;
+	if (cli_parse(cli, values))
+		return CLI_USAGE;
+	if (count && interval <= 0)
+		return cli_usage(cli, "--count needs --interval");
+	if (cli->store_name && interval > 0)
+		return cli_usage(cli, "an area has no counters: --interval is for disks");
+	if (!cli_has_operands(cli, 1, 1))
+		return CLI_USAGE;
 	if (cli->store_name)
 		return show_area(cli);
 	err = chario_device_open(cli->argv[0], O_RDONLY, &cli->disk);

@@ -74,27 +74,21 @@ static int play(struct tail *tail)
 	return status;
 }
 
-static int parse_options(struct cli *cli, struct tail *tail)
-{
-	const struct cli_value values[] = {
-		{ 'n', .number = &tail->records, .range = { "a number of records" } },
-		{ 'f', .flag = &tail->follow },
-		{ 0 },
-	};
-
-	return !cli_parse(cli, values) && cli_has_operands(cli, 1, 1) ? CLI_OK : CLI_USAGE;
-}
-
 int cmd_tail(struct cli *cli)
 {
 	struct tail tail = {
 		.player = { .out = stdout, .to = "standard output" },
 		.records = USUAL_RECORDS,
 	};
-	int status = parse_options(cli, &tail);
+	const struct cli_value values[] = {
+		{ 'n', .number = &tail.records, .range = { "a number of records" } },
+		{ 'f', .flag = &tail.follow },
+		{ 0 },
+	};
+	int status;
 
-	if (status)
-		return status;
+	if (cli_parse(cli, values) || !cli_has_operands(cli, 1, 1))
+		return CLI_USAGE;
 	status = cli_player_open(cli, &tail.player);
 	if (status)
 		return status;
