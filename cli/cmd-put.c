@@ -17,58 +17,11 @@
 #include <chario/copy.h>
 
 #include "interrupt.h"
-#include "progress.h"
-#include "source.h"
-#include "store.h"
-#include "update.h"
+#include "put.h"
 
 #define RECORD_BYTES  ((uint64_t)64 << 20)
 #define RECORD_MIN_NS NS_PER_S
 #define RECORD_MAX_NS (5 * NS_PER_S)
-
-/**
- * struct put - a put
- * @cli: call of the verb
- * @name: name of the area
- * @into: name of the area that is written: @name or @beside
- * @beside: name of a new area that will replace the old one
- * @asked_bytes: number of bytes that --bytes gives; 0 without it
- * @force: true if an existing area is replaced
- * @remove_first: true if the old area is removed before the new one is written
- * @changed: true if only the blocks that differ are written to an existing area
- * @quiet: true if no progress is shown
- * @source: source of the content
- * @area: area that is written, open for writing
- * @progress: progress line
- * @start: offset in the area at which this run began, in bytes
- * @written: end of the written part of the area in bytes
- * @recorded: end of the part that is durable, as recorded in the table, in bytes
- * @recorded_ns: time of that record on CLOCK_MONOTONIC
- * @nr_written: number of blocks that this run has written
- * @broken: true if nothing more can be written, which has been reported
- * @unflushed: true if a flush has failed, so that written data may be lost
- */
-struct put {
-	const struct cli *cli;
-	const char *name;
-	const char *into;
-	char beside[CHARIO_STORE_NAME_MAX + 1];
-	uint64_t asked_bytes;
-	bool force;
-	bool remove_first;
-	bool changed;
-	bool quiet;
-	struct cli_source source;
-	struct chario_area *area;
-	struct cli_progress progress;
-	uint64_t start;
-	uint64_t written;
-	uint64_t recorded;
-	uint64_t recorded_ns;
-	uint64_t nr_written;
-	bool broken;
-	bool unflushed;
-};
 
 /* the area */
 
@@ -107,7 +60,7 @@ static int count_area(const struct chario_area_info *area, void *data)
 }
 
 /* Do not remove the old area for a new one that does not fit. */
-static int check_room(const struct put *put)
+static int check_room(const struct cli_put *put)
 {
 	struct room room = { .name = put->name };
 	struct chario_store_info info;
@@ -124,27 +77,23 @@ static int check_room(const struct put *put)
 	return room.longest >= put->source.bytes ? 0 : -ENOSPC;
 }
 
-static int say_no_room(const struct put *put)
-{
-	return cli_say(put->cli,
-		       "no hole of the store is long enough for the new \"%s\" beside the old one\n"
-		       "chario df shows the largest hole, chario defrag makes one of all free "
-		       "space; --remove-first removes the old one before the new one is there",
-		       put->name);
-}
-
-static int create(const struct put *put)
+static int create(const struct cli_put *put)
 {
 	int err = chario_store_create(put->cli->store, put->into, put->source.bytes,
 				      CHARIO_CREATE_FILLING);
 
 	if (err == -ENOSPC && put->into != put->name)
-		return say_no_room(put);
+		return cli_say(
+			put->cli,
+			"no hole of the store is long enough for the new \"%s\" beside the old one\n"
+			"chario df shows the largest hole, chario defrag makes one of all free space; "
+			"--remove-first removes the old one before the new one is there",
+			put->name);
 	return err ? cli_fail_create(put->cli, err, put->into) : CLI_OK;
 }
 
 /* The new area gets the attributes of the old one, as chario_area_publish() would give them. */
-static int remove_and_create(const struct put *put, const struct chario_area_info *old)
+static int remove_and_create(const struct cli_put *put, const struct chario_area_info *old)
 {
 	int status, err = check_room(put);
 
@@ -160,13 +109,13 @@ static int remove_and_create(const struct put *put, const struct chario_area_inf
 		     CLI_OK;
 }
 
-static void go_on(struct put *put, const struct chario_area_info *area)
+static void go_on(struct cli_put *put, const struct chario_area_info *area)
 {
 	put->start = area->filled_bytes / CHARIO_STORE_BLOCK * CHARIO_STORE_BLOCK;
 }
 
 /* Returns whether the area was begun with the same source, or with nothing yet. */
-static bool can_go_on(const struct put *put, const struct chario_area_info *area)
+static bool can_go_on(const struct cli_put *put, const struct chario_area_info *area)
 {
 	if (!(area->flags & CHARIO_AREA_FILLING) || area->bytes != put->source.bytes)
 		return false;
@@ -174,7 +123,7 @@ static bool can_go_on(const struct put *put, const struct chario_area_info *area
 }
 
 /* Continue a copy that an earlier put has left beside the area, or begin it anew. */
-static int write_beside(struct put *put)
+static int write_beside(struct cli_put *put)
 {
 	struct chario_area_info area;
 	int err, length = snprintf(put->beside, sizeof(put->beside), "%s.part", put->name);
@@ -204,7 +153,7 @@ static int write_beside(struct put *put)
  * An empty area fits beside the old one; a store of the first release refuses it before the
  * old one is removed.
  */
-static int replace(struct put *put, const struct chario_area_info *area)
+static int replace(struct cli_put *put, const struct chario_area_info *area)
 {
 	if (area->flags & CHARIO_AREA_STREAM)
 		cli_say(put->cli, "the recording in \"%s\" is replaced", put->name);
@@ -212,7 +161,7 @@ static int replace(struct put *put, const struct chario_area_info *area)
 							write_beside(put);
 }
 
-static int refuse(const struct put *put, const struct chario_area_info *area)
+static int refuse(const struct cli_put *put, const struct chario_area_info *area)
 {
 	if (area->flags & CHARIO_AREA_STREAM)
 		return cli_say(put->cli,
@@ -226,7 +175,7 @@ static int refuse(const struct put *put, const struct chario_area_info *area)
 			"there already");
 }
 
-static int have_area(struct put *put)
+static int have_area(struct cli_put *put)
 {
 	struct chario_area_info area;
 	int err = chario_store_find(put->cli->store, put->name, &area, sizeof(area));
@@ -246,14 +195,14 @@ static int have_area(struct put *put)
 /* the copy */
 
 /* Report a failed write once, although several pieces are under way. */
-static int fail_write(struct put *put, int err)
+static int fail_write(struct cli_put *put, int err)
 {
 	put->broken = true;
 	return cli_fail_write(put->cli, err, "cannot write \"%s\"", put->name);
 }
 
 /* Returns whether a copy beside an area must take its place. */
-static bool is_to_be_published(const struct put *put)
+static bool is_to_be_published(const struct cli_put *put)
 {
 	return put->into != put->name && put->written == put->source.bytes && !put->broken;
 }
@@ -262,7 +211,7 @@ static bool is_to_be_published(const struct put *put)
  * Record the durable part of the copy.  A later flush does not cover the data of a failed
  * one, and a write of the table flushes, too.
  */
-static int write_down(struct put *put)
+static int write_down(struct cli_put *put)
 {
 	int err = put->unflushed ? -EIO : chario_area_sync(put->area);
 
@@ -280,7 +229,7 @@ static int write_down(struct put *put)
 	return 0;
 }
 
-static int record(struct put *put)
+static int record(struct cli_put *put)
 {
 	const bool publishes = is_to_be_published(put);
 	int err = write_down(put);
@@ -298,7 +247,7 @@ static int record(struct put *put)
 }
 
 /* The whole copy is recorded at the end, when all of it is known to be good. */
-static bool is_due(const struct put *put)
+static bool is_due(const struct cli_put *put)
 {
 	uint64_t passed_ns = cli_now_ns() - put->recorded_ns;
 	uint64_t bytes = put->written - put->recorded;
@@ -308,7 +257,7 @@ static bool is_due(const struct put *put)
 	return passed_ns >= RECORD_MAX_NS || (passed_ns >= RECORD_MIN_NS && bytes >= RECORD_BYTES);
 }
 
-static int say_short(const struct put *put, uint64_t bytes)
+static int say_short(const struct cli_put *put, uint64_t bytes)
 {
 	char whole[48];
 
@@ -318,7 +267,7 @@ static int say_short(const struct put *put, uint64_t bytes)
 }
 
 /* Report a failed copy, by the step at which the library has stopped. */
-static int fail_copy(struct put *put, const struct chario_copy *copy, int err)
+static int fail_copy(struct cli_put *put, const struct chario_copy *copy, int err)
 {
 	switch (copy->step) {
 	case CHARIO_COPY_START:
@@ -335,7 +284,7 @@ static int fail_copy(struct put *put, const struct chario_copy *copy, int err)
 /* Show and record the progress of the copy; a progress that cannot be recorded ends it. */
 static int note(uint64_t done_bytes, uint64_t total_bytes, void *data)
 {
-	struct put *put = data;
+	struct cli_put *put = data;
 
 	(void)total_bytes;
 	put->written = put->start + done_bytes;
@@ -345,7 +294,7 @@ static int note(uint64_t done_bytes, uint64_t total_bytes, void *data)
 	return cli_interrupted();
 }
 
-static int copy_all(struct put *put)
+static int copy_all(struct cli_put *put)
 {
 	struct chario_copy copy = {
 		.size = sizeof(copy),
@@ -364,22 +313,20 @@ static int copy_all(struct put *put)
 	return err < 0 ? fail_copy(put, &copy, err) : CLI_OK;
 }
 
-static int say_stopped(const struct put *put)
+static int say_stopped(const struct cli_put *put)
 {
 	if (put->source.tag)
-		cli_say(put->cli,
-			"stopped: %" PRIu64 " of %" PRIu64
-			" bytes of \"%s\" are there; the same command goes on from there",
-			put->recorded, put->source.bytes, put->name);
-	else
-		cli_say(put->cli,
-			"stopped: \"%s\" has the first %" PRIu64 " of %" PRIu64
-			" bytes; a pipe cannot be taken up again: put it again with --force",
-			put->name, put->recorded, put->source.bytes);
-	return CLI_FAILED;
+		return cli_say(put->cli,
+			       "stopped: %" PRIu64 " of %" PRIu64
+			       " bytes of \"%s\" are there; the same command goes on from there",
+			       put->recorded, put->source.bytes, put->name);
+	return cli_say(put->cli,
+		       "stopped: \"%s\" has the first %" PRIu64 " of %" PRIu64
+		       " bytes; a pipe cannot be taken up again: put it again with --force",
+		       put->name, put->recorded, put->source.bytes);
 }
 
-static int finish(struct put *put, int status)
+static int finish(struct cli_put *put, int status)
 {
 	if (!status && put->written == put->source.bytes && !cli_source_changed(&put->source))
 		return record(put);
@@ -398,7 +345,12 @@ static int finish(struct put *put, int status)
 		put->source.name, put->name);
 }
 
-static void print_json(const struct put *put, uint64_t nr_blocks)
+static uint64_t count_blocks(uint64_t bytes)
+{
+	return bytes / CHARIO_STORE_BLOCK + (bytes % CHARIO_STORE_BLOCK != 0);
+}
+
+static void print_json(const struct cli_put *put, uint64_t nr_blocks)
 {
 	struct json_object *object = cli_must(json_object_new_object());
 
@@ -410,9 +362,9 @@ static void print_json(const struct put *put, uint64_t nr_blocks)
 	cli_json_print(object);
 }
 
-static void print(const struct put *put)
+static void print(const struct cli_put *put)
 {
-	uint64_t nr_blocks = cli_count_blocks(put->source.bytes);
+	uint64_t nr_blocks = count_blocks(put->source.bytes);
 
 	if (put->cli->json)
 		print_json(put, nr_blocks);
@@ -420,7 +372,7 @@ static void print(const struct put *put)
 		printf("%" PRIu64 " of %" PRIu64 " blocks written\n", put->nr_written, nr_blocks);
 }
 
-static int put_whole(struct put *put)
+static int put_whole(struct cli_put *put)
 {
 	int err, status = have_area(put);
 
@@ -439,35 +391,19 @@ static int put_whole(struct put *put)
 	if (!status)
 		status = finish(put, copy_all(put));
 	chario_area_close(put->area);
-	put->nr_written = cli_count_blocks(put->source.bytes - put->start);
-	return status;
-}
-
-static int put_changed(struct put *put, const struct chario_area_info *area)
-{
-	struct cli_update update = {
-		.cli = put->cli,
-		.name = put->name,
-		.source = &put->source,
-		.quiet = put->quiet,
-	};
-	int status = cli_update_fit(&update, area, put->force);
-
-	if (!status)
-		status = cli_update_run(&update);
-	put->nr_written = update.nr_written;
+	put->nr_written = count_blocks(put->source.bytes - put->start);
 	return status;
 }
 
 /* A missing or incomplete area has no content to compare with. */
-static int run(struct put *put)
+static int run(struct cli_put *put)
 {
 	struct chario_area_info area;
 	int status;
 
 	if (put->changed && !chario_store_find(put->cli->store, put->name, &area, sizeof(area)) &&
 	    !(can_go_on(put, &area) && area.filled_bytes))
-		status = put_changed(put, &area);
+		status = cli_put_changed(put, &area);
 	else
 		status = put_whole(put);
 	if (!status)
@@ -477,7 +413,7 @@ static int run(struct put *put)
 
 int cmd_put(struct cli *cli)
 {
-	struct put put = { .cli = cli };
+	struct cli_put put = { .cli = cli };
 	const struct cli_value values[] = {
 		{ 'b', .size = &put.asked_bytes }, { 'c', .flag = &put.changed },
 		{ 'f', .flag = &put.force },       { 'R', .flag = &put.remove_first },
