@@ -338,6 +338,12 @@ const char *cli_name(const char *const *names, size_t nr_names, size_t number);
 void cli_json_print(struct json_object *object);
 void cli_json_print_line(struct json_object *object);
 
+/*
+ * Make room for one more element of @size bytes in an array that has grown by this function
+ * to @count elements.  Returns the array, which may have moved.
+ */
+void *cli_grow(void *array, size_t count, size_t size);
+
 /* Abort with a message if @memory is NULL, since a small tool cannot go on without memory. */
 void *cli_must(void *memory);
 

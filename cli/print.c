@@ -19,9 +19,15 @@ void *cli_must(void *memory)
 	return memory;
 }
 
+void *cli_grow(void *array, size_t count, size_t size)
+{
+	bool is_full = !(count & (count - 1));
+
+	return is_full ? cli_must(reallocarray(array, count ? 2 * count : 1, size)) : array;
+}
+
 void cli_table_add(struct cli_table *table, const char *format, ...)
 {
-	size_t size = (table->nr_cells + 1) * sizeof(*table->cells);
 	va_list args;
 	char *text;
 
@@ -32,7 +38,7 @@ void cli_table_add(struct cli_table *table, const char *format, ...)
 		free(text);
 		text = cli_must(strdup("-"));
 	}
-	table->cells = cli_must(realloc(table->cells, size));
+	table->cells = cli_grow(table->cells, table->nr_cells, sizeof(*table->cells));
 	table->cells[table->nr_cells++] = text;
 }
 

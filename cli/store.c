@@ -146,10 +146,7 @@ int cli_areas_add(const struct chario_area_info *area, void *data)
 {
 	struct cli_areas *list = data;
 
-	if (list->nr_areas == list->room) {
-		list->room = list->room ? 2 * list->room : 64;
-		list->areas = cli_must(reallocarray(list->areas, list->room, sizeof(*area)));
-	}
+	list->areas = cli_grow(list->areas, list->nr_areas, sizeof(*area));
 	list->areas[list->nr_areas++] = *area;
 	return 0;
 }

@@ -76,12 +76,10 @@ int cli_print_area_json(const struct cli *cli, const char *name);
  * struct cli_areas - a list of areas, freed by its user
  * @areas: array in the order of their places
  * @nr_areas: number of areas
- * @room: number of areas that the array has room for
  */
 struct cli_areas {
 	struct chario_area_info *areas;
 	size_t nr_areas;
-	size_t room;
 };
 
 /* Add an area to a &struct cli_areas.  Returns 0, for chario_store_each(). */

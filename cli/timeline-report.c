@@ -17,7 +17,6 @@
 struct series {
 	uint64_t *values;
 	size_t count;
-	size_t room;
 };
 
 /*
@@ -63,11 +62,7 @@ struct report {
 
 static void add(struct series *series, uint64_t value)
 {
-	if (series->count == series->room) {
-		series->room = series->room ? 2 * series->room : 1024;
-		series->values =
-			cli_must(realloc(series->values, series->room * sizeof(*series->values)));
-	}
+	series->values = cli_grow(series->values, series->count, sizeof(value));
 	series->values[series->count++] = value;
 }
 
@@ -140,16 +135,13 @@ static void print_stages(struct report *report)
 	cli_table_head(&table, heading, 7);
 	for (unsigned int n = 0; n < NR_STAGES; n++) {
 		struct chario_timeline_quantiles q = measure(&report->took[nth_stage(n)]);
+		const uint64_t numbers[] = { q.count, q.min, q.median, q.p99, q.p999, q.max };
 
 		if (!q.count)
 			continue;
 		cli_table_add(&table, "%s", stage_title(nth_stage(n)));
-		cli_table_add(&table, "%" PRIu64, q.count);
-		cli_table_add(&table, "%" PRIu64, q.min);
-		cli_table_add(&table, "%" PRIu64, q.median);
-		cli_table_add(&table, "%" PRIu64, q.p99);
-		cli_table_add(&table, "%" PRIu64, q.p999);
-		cli_table_add(&table, "%" PRIu64, q.max);
+		for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+			cli_table_add(&table, "%" PRIu64, numbers[i]);
 	}
 	printf("Time from the stage before, of a request\n");
 	cli_table_print(&table);
@@ -203,20 +195,19 @@ static int print_record(const struct chario_timeline_record *record, void *data)
 {
 	const struct report *report = data;
 	uint64_t since = record->time_ns - report->header->begin_ns;
+	bool of_request = record->request != CHARIO_TIMELINE_NO_REQUEST;
 
-	if (record->stage == CHARIO_TIMELINE_TAG)
+	if (record->stage == CHARIO_TIMELINE_TAG) {
 		printf("%14" PRIu64 " tag %" PRIu64 "\n", since, (uint64_t)record->result);
-	else if (record->request == CHARIO_TIMELINE_NO_REQUEST)
-		printf("%14" PRIu64 " %-8s cpu %u queue %u task %u offset %" PRIu64
-		       " bytes %" PRIu64 "\n",
-		       since, chario_timeline_stage_name(record->stage), record->cpu, record->queue,
-		       record->task, (uint64_t)record->offset, (uint64_t)record->bytes);
-	else
-		printf("%14" PRIu64 " %-8s cpu %u queue %u request %u offset %" PRIu64
-		       " bytes %" PRIu64 " result %" PRId64 "\n",
-		       since, chario_timeline_stage_name(record->stage), record->cpu, record->queue,
-		       record->request, (uint64_t)record->offset, (uint64_t)record->bytes,
-		       (int64_t)record->result);
+		return 0;
+	}
+	printf("%14" PRIu64 " %-8s cpu %u queue %u %s %u offset %" PRIu64 " bytes %" PRIu64, since,
+	       chario_timeline_stage_name(record->stage), record->cpu, record->queue,
+	       of_request ? "request" : "task", of_request ? record->request : record->task,
+	       (uint64_t)record->offset, (uint64_t)record->bytes);
+	if (of_request)
+		printf(" result %" PRId64, (int64_t)record->result);
+	printf("\n");
 	return 0;
 }
 
@@ -306,7 +297,7 @@ static int print_json(const struct timeline_job *job, const struct chario_timeli
 		      struct report *report)
 {
 	struct json_object *object = cli_must(json_object_new_object());
-	struct json_object *records = cli_must(json_object_new_array());
+	struct json_object *records;
 	int err = 0;
 
 	cli_json_number(object, "disk", report->header->disk);
@@ -320,10 +311,9 @@ static int print_json(const struct timeline_job *job, const struct chario_timeli
 	if (report->header->frozen == CHARIO_TIMELINE_STOPPED)
 		json_object_object_add(object, "stopped_by", make_stopper(report));
 	if (job->all) {
+		records = cli_must(json_object_new_array());
 		err = chario_timeline_each(timeline, add_json_record, records);
 		json_object_object_add(object, "events", records);
-	} else {
-		json_object_put(records);
 	}
 	cli_json_print(object);
 	return err;
