@@ -177,14 +177,12 @@ static int refuse_store(const struct get *get)
 	if (!err)
 		chario_store_close(store);
 	if (!err || err == -EUCLEAN || err == -EPROTO || err == -ESTALE || err == -EBUSY)
-		cli_say(get->cli,
-			"there is a store on \"%s\", and all of it would be lost\n"
-			"name another disk, or a file; chario put makes areas in a store",
-			get->file);
-	else
-		cli_fail_store(get->cli, err, "cannot see whether there is a store on \"%s\"",
+		return cli_say(get->cli,
+			       "there is a store on \"%s\", and all of it would be lost\n"
+			       "name another disk, or a file; chario put makes areas in a store",
 			       get->file);
-	return CLI_FAILED;
+	return cli_fail_store(get->cli, err, "cannot see whether there is a store on \"%s\"",
+			      get->file);
 }
 
 static int check_length(const struct get *get, const struct chario_info *disk, uint64_t bytes)
@@ -192,19 +190,19 @@ static int check_length(const struct get *get, const struct chario_info *disk, u
 	char is[32], has[32];
 
 	if (bytes > disk->capacity_bytes)
-		cli_say(get->cli, "\"%s\" has %s, too few for %s\nname a larger disk, or a file",
-			get->file, cli_exact_size(has, disk->capacity_bytes),
-			cli_exact_size(is, bytes));
-	else if (bytes % disk->logical_block_bytes)
-		cli_say(get->cli,
-			"\"%s\" has %" PRIu64 " bytes, and \"%s\" takes multiples of %" PRIu32
-			"\nchario cat NAME | dd of=... conv=sync bs=%" PRIu32
-			" fills up the last one",
-			get->fetch.name, bytes, get->file, disk->logical_block_bytes,
-			disk->logical_block_bytes);
-	else
-		return CLI_OK;
-	return CLI_FAILED;
+		return cli_say(get->cli,
+			       "\"%s\" has %s, too few for %s\nname a larger disk, or a file",
+			       get->file, cli_exact_size(has, disk->capacity_bytes),
+			       cli_exact_size(is, bytes));
+	if (bytes % disk->logical_block_bytes)
+		return cli_say(get->cli,
+			       "\"%s\" has %" PRIu64
+			       " bytes, and \"%s\" takes multiples of %" PRIu32
+			       "\nchario cat NAME | dd of=... conv=sync bs=%" PRIu32
+			       " fills up the last one",
+			       get->fetch.name, bytes, get->file, disk->logical_block_bytes,
+			       disk->logical_block_bytes);
+	return CLI_OK;
 }
 
 /* Overwriting a disk needs --force; all errors that can be known are reported before. */
@@ -257,13 +255,10 @@ static int get_file(struct get *get, uint64_t bytes)
 	return status;
 }
 
-static void print(const struct get *get)
+static void print_json(const struct get *get)
 {
-	struct json_object *object;
+	struct json_object *object = cli_must(json_object_new_object());
 
-	if (!get->cli->json)
-		return;
-	object = cli_must(json_object_new_object());
 	cli_json_text(object, "name", get->fetch.name);
 	cli_json_text(object, "file", get->file);
 	cli_json_number(object, "bytes", get->fetch.bytes);
@@ -286,8 +281,8 @@ static int run(struct get *get)
 	status = check_file(get, info.bytes);
 	if (!status)
 		status = get_file(get, info.bytes);
-	if (!status)
-		print(get);
+	if (!status && get->cli->json)
+		print_json(get);
 	return status;
 }
 

@@ -98,19 +98,18 @@ static int open_stream(struct cli_record *record)
 {
 	struct chario_recorder *recorder = &record->recorder;
 	uint64_t begin_ns = cli_now_ns();
+	bool begins_anew;
 	size_t room;
 	int err;
 
-	do
+	do {
 		err = chario_stream_open(record->cli->store, record->name, &record->options,
 					 &record->stream);
-	while (cli_once_more(err, begin_ns));
-	/* The first of a series of recordings has none to continue. */
-	if (err == -ENODATA && (record->options.flags & CHARIO_STREAM_APPEND)) {
-		record->options.flags &= ~CHARIO_STREAM_APPEND;
-		err = chario_stream_open(record->cli->store, record->name, &record->options,
-					 &record->stream);
-	}
+		/* The first of a series of recordings has none to continue. */
+		begins_anew = err == -ENODATA && record->options.flags & CHARIO_STREAM_APPEND;
+		if (begins_anew)
+			record->options.flags &= ~CHARIO_STREAM_APPEND;
+	} while (begins_anew || cli_once_more(err, begin_ns));
 	if (err)
 		return fail_stream(record, err);
 	room = chario_stream_room_bytes(record->stream);
@@ -237,10 +236,10 @@ static int tell_capacity(const struct cli_record *record)
 	else if (err != -ENOENT)
 		return cli_fail_area(record->cli, err, "cannot look for \"%s\"", record->name);
 	if (!bytes)
-		cli_say(record->cli,
-			"there is no area \"%s\"\n--size SIZE says how long it would be",
-			record->name);
-	if (!bytes || !cli_find_capacity(record->cli, bytes, &record->options, &fit))
+		return cli_say(record->cli,
+			       "there is no area \"%s\"\n--size SIZE says how long it would be",
+			       record->name);
+	if (!cli_find_capacity(record->cli, bytes, &record->options, &fit))
 		return CLI_FAILED;
 	cli_print_capacity(record->cli, record->name, bytes, &record->options, &fit);
 	return CLI_OK;

@@ -105,8 +105,11 @@ static bool parse_time(const struct replay *replay, const char *text, uint64_t *
 	return parse_fraction(rest, ns);
 }
 
-static int fail_time(const struct replay *replay, const char *text)
+/* Parse a time as given by the user, or NULL. */
+static int need_time(const struct replay *replay, const char *text, uint64_t *ns)
 {
+	if (!text || parse_time(replay, text, ns))
+		return CLI_OK;
 	return cli_usage(replay->player.cli,
 			 "\"%s\" is not a time: \"2026-11-22 03:40:12.5\", @SECONDS since 1970, or "
 			 "+SECONDS after the first record",
@@ -115,16 +118,14 @@ static int fail_time(const struct replay *replay, const char *text)
 
 static int find_begin(struct replay *replay)
 {
-	uint64_t from_ns;
+	uint64_t from_ns = 0;
 	int err = 0;
 
-	if (replay->until && !parse_time(replay, replay->until, &replay->until_ns))
-		return fail_time(replay, replay->until);
-	if (replay->from) {
-		if (!parse_time(replay, replay->from, &from_ns))
-			return fail_time(replay, replay->from);
+	if (need_time(replay, replay->until, &replay->until_ns) ||
+	    need_time(replay, replay->from, &from_ns))
+		return CLI_USAGE;
+	if (replay->from)
 		err = chario_reader_seek_time(replay->player.reader, from_ns);
-	}
 	return err ? cli_fail_area(replay->player.cli, err, "cannot find the time in \"%s\"",
 				   replay->player.name) :
 		     CLI_OK;

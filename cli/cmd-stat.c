@@ -24,17 +24,16 @@ static const struct cli_member counters[] = {
 
 static void print_totals(const struct chario_stats *stats, bool json)
 {
-	struct json_object *object;
+	struct json_object *object = cli_must(json_object_new_object());
 
-	if (!json) {
-		for (const struct cli_member *counter = counters; counter->name; counter++)
-			printf("%-16s %" PRIu64 "\n", counter->name,
-			       cli_member_number(counter, stats));
+	cli_json_members(object, counters, stats);
+	if (json) {
+		cli_json_print(object);
 		return;
 	}
-	object = cli_must(json_object_new_object());
-	cli_json_members(object, counters, stats);
-	cli_json_print(object);
+	json_object_object_foreach(object, name, value)
+		printf("%-16s %s\n", name, json_object_get_string(value));
+	json_object_put(object);
 }
 
 /* Print one object a line, with differences instead of rates: the reader knows the time, too. */

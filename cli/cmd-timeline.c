@@ -79,10 +79,9 @@ static int run_program(const struct cli *cli, const struct chario_timeline *time
 	if (WIFEXITED(status) && !WEXITSTATUS(status))
 		return CLI_OK;
 	if (WIFEXITED(status))
-		cli_say(cli, "\"%s\" ended with exit status %d", cli->argv[1], WEXITSTATUS(status));
-	else
-		cli_say(cli, "\"%s\" was ended by signal %d", cli->argv[1], WTERMSIG(status));
-	return CLI_FAILED;
+		return cli_say(cli, "\"%s\" ended with exit status %d", cli->argv[1],
+			       WEXITSTATUS(status));
+	return cli_say(cli, "\"%s\" was ended by signal %d", cli->argv[1], WTERMSIG(status));
 }
 
 static int record(const struct cli *cli, const struct timeline_job *job,
