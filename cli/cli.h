@@ -29,7 +29,7 @@ enum {
 
 /**
  * struct cli_option - an option of a verb
- * @letter: short name, returned by cli_next_option()
+ * @letter: short name
  * @name: long name, without the dashes
  * @argument: name of its argument, or NULL
  * @help: description in one line
@@ -89,8 +89,10 @@ struct cli_range {
  * struct cli_value - the place for the value of an option; one of the pointers is set
  * @letter: letter of the option
  * @flag: becomes true
- * @bits: gets @bit
- * @bit: bit for @bits
+ * @bits: gets the bits of @value
+ * @choice: becomes @value
+ * @value: number for @bits or @choice
+ * @times: becomes greater by 1
  * @text: becomes the argument
  * @seconds: becomes the argument, seconds from 0.001 to 1000000
  * @size: becomes the argument, a size that is not 0
@@ -104,7 +106,9 @@ struct cli_value {
 	char letter;
 	bool *flag;
 	uint32_t *bits;
-	uint32_t bit;
+	uint32_t *choice;
+	uint32_t value;
+	unsigned int *times;
 	const char **text;
 	double *seconds;
 	uint64_t *size;
@@ -168,23 +172,8 @@ int cmd_help(struct cli *cli);
 /* option.c */
 
 /*
- * Results of cli_next_option() that are no letters: there is no option left, or an option
- * is wrong and the message has been printed.
- */
-enum {
-	CLI_NO_OPTION = -1,
-	CLI_BAD_OPTION = '?',
-};
-
-/*
- * Returns the next option's letter, and sets optarg to its argument.  At the end @argv
- * becomes the operands.
- */
-int cli_next_option(struct cli *cli);
-
-/*
- * Parse all options.  @values has a place for each option of the verb but --store, and is
- * ended by a zero.  Returns CLI_OK, or CLI_USAGE after a message.
+ * Parse all options; then @argv has the operands.  @values has a place for each option of
+ * the verb but --store, and is ended by a zero.  Returns CLI_OK, or CLI_USAGE after a message.
  */
 int cli_parse(struct cli *cli, const struct cli_value *values);
 

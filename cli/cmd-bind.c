@@ -2,7 +2,6 @@
 /*
  * chario bind: give drives to CharIO.
  */
-#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -40,18 +39,11 @@ static int bind_drive(const struct cli *cli, const struct chario_drive *drive, u
 {
 	int err = chario_bind(drive, flags, result, sizeof(*result));
 
-	if (!err) {
-		if (!cli->json)
-			print_success(drive, result);
-	} else if (err == -EBUSY && result->step == CHARIO_BIND_CHECK) {
-		cli_say(cli, "%s is in use and stays with %s:", drive->address,
-			drive->driver[0] ? drive->driver : "no driver");
-		cli_say_uses(cli, drive);
-		fprintf(stderr,
-			"end the use first; --force --force binds it all the same and may destroy data\n");
-	} else {
-		cli_say_step(cli, drive, err, result);
-	}
+	if (err)
+		cli_say_step(cli, drive, err, result,
+			     "--force --force binds it all the same and may destroy data");
+	else if (!cli->json)
+		print_success(drive, result);
 	return err;
 }
 
@@ -77,20 +69,20 @@ static int bind_kept(const struct cli *cli, const struct chario_drive *drive, ui
 
 int cmd_bind(struct cli *cli)
 {
-	int option, nr_forces = 0;
-	cli_mover *move = bind_drive;
+	enum { PLAIN, KEEP, IF_KEPT };
+	cli_mover *const movers[] = {
+		[PLAIN] = bind_drive, [KEEP] = bind_and_keep, [IF_KEPT] = bind_kept
+	};
+	uint32_t mover = PLAIN;
+	unsigned int nr_forces = 0;
+	const struct cli_value values[] = {
+		{ 'f', .times = &nr_forces },
+		{ 'k', .choice = &mover, .value = KEEP },
+		{ 'i', .choice = &mover, .value = IF_KEPT },
+		{ 0 },
+	};
 
-	while ((option = cli_next_option(cli)) != CLI_NO_OPTION) {
-		if (option == 'f')
-			nr_forces++;
-		else if (option == 'k')
-			move = bind_and_keep;
-		else if (option == 'i')
-			move = bind_kept;
-		else
-			return CLI_USAGE;
-	}
-	if (!cli_has_operands(cli, 1, INT_MAX))
+	if (cli_parse(cli, values) || !cli_has_operands(cli, 1, INT_MAX))
 		return CLI_USAGE;
-	return cli_move_all(cli, move, nr_forces > 1 ? CHARIO_BIND_FORCE : 0);
+	return cli_move_all(cli, movers[mover], nr_forces > 1 ? CHARIO_BIND_FORCE : 0);
 }

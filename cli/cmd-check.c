@@ -257,8 +257,8 @@ int cmd_check(struct cli *cli)
 	struct report report = { .cli = cli };
 	struct task task = { 0 };
 	const struct cli_value values[] = {
-		{ 'r', .bits = &task.flags, .bit = CHARIO_CHECK_REPAIR },
-		{ 'F', .bits = &task.flags, .bit = CHARIO_CHECK_FORGET },
+		{ 'r', .bits = &task.flags, .value = CHARIO_CHECK_REPAIR },
+		{ 'F', .bits = &task.flags, .value = CHARIO_CHECK_FORGET },
 		{ 'd', .flag = &task.data },
 		{ 'q', .flag = &task.quiet },
 		{ 0 },

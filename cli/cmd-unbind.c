@@ -21,20 +21,14 @@ static int unbind_drive(const struct cli *cli, const struct chario_drive *drive,
 {
 	int err = chario_unbind(drive, flags, result, sizeof(*result));
 
-	if (!err) {
-		if (!cli->json)
-			print_success(drive, result);
-	} else if (err == -ENXIO && !result->was_bound) {
+	if (err == -ENXIO && !result->was_bound)
 		cli_say(cli, "%s is not with chario but with %s", drive->address,
-			drive->driver[0] ? drive->driver : "no driver");
-	} else if (err == -EBUSY && result->step == CHARIO_BIND_CHECK) {
-		cli_say(cli, "%s is in use and stays with chario:", drive->address);
-		cli_say_uses(cli, drive);
-		fprintf(stderr,
-			"end the use first; --force unbinds it all the same, and its users get ENODEV\n");
-	} else {
-		cli_say_step(cli, drive, err, result);
-	}
+			cli_driver_name(drive->driver));
+	else if (err)
+		cli_say_step(cli, drive, err, result,
+			     "--force unbinds it all the same, and its users get ENODEV");
+	else if (!cli->json)
+		print_success(drive, result);
 	return err;
 }
 
@@ -66,7 +60,7 @@ int cmd_unbind(struct cli *cli)
 {
 	uint32_t flags = 0;
 	const struct cli_value values[] = {
-		{ 'f', .bits = &flags, .bit = CHARIO_BIND_FORCE },
+		{ 'f', .bits = &flags, .value = CHARIO_BIND_FORCE },
 		{ 0 },
 	};
 

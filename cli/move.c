@@ -3,6 +3,7 @@
 #include "move.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <chario/error.h>
@@ -38,10 +39,18 @@ static int say_use(const struct chario_use *use, void *data)
 	return 0;
 }
 
-void cli_say_uses(const struct cli *cli, const struct chario_drive *drive)
+const char *cli_driver_name(const char *driver)
 {
-	int err = chario_use_each(drive, say_use, NULL);
+	return driver[0] ? driver : "no driver";
+}
 
+static void say_uses(const struct cli *cli, const struct chario_drive *drive)
+{
+	int err;
+
+	cli_say(cli, "%s is in use and stays with %s:", drive->address,
+		cli_driver_name(drive->driver));
+	err = chario_use_each(drive, say_use, NULL);
 	if (err)
 		cli_fail(cli, err, "cannot see all uses of %s", drive->address);
 }
@@ -78,15 +87,20 @@ static int say_failure(const struct cli *cli, const char *address, int err,
 }
 
 void cli_say_step(const struct cli *cli, const struct chario_drive *drive, int err,
-		  const struct chario_bind_result *result)
+		  const struct chario_bind_result *result, const char *force)
 {
+	if (err == -EBUSY && result->step == CHARIO_BIND_CHECK) {
+		say_uses(cli, drive);
+		fprintf(stderr, "end the use first; %s\n", force);
+		return;
+	}
 	say_failure(cli, drive->address, err, result);
 	if (result->restored)
 		cli_say(cli, "%s: it is back with %s", drive->address,
 			result->driver[0] ? result->driver : "no driver, as before");
 	else if (strcmp(result->driver, drive->driver))
 		cli_say(cli, "%s: it is with %s now", drive->address,
-			result->driver[0] ? result->driver : "no driver");
+			cli_driver_name(result->driver));
 }
 
 static int add_use(const struct chario_use *use, void *data)

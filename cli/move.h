@@ -11,12 +11,15 @@
 
 #include "cli.h"
 
-/* Print each use of a drive to stderr, one a line. */
-void cli_say_uses(const struct cli *cli, const struct chario_drive *drive);
+/* Returns "no driver" for an empty name. */
+const char *cli_driver_name(const char *driver);
 
-/* Print why a step failed and which driver has the drive now. */
+/*
+ * Print why a step failed, and which driver has the drive now.  If the drive is in use, print
+ * the uses, and @force, which tells of the option that moves it all the same.
+ */
 void cli_say_step(const struct cli *cli, const struct chario_drive *drive, int err,
-		  const struct chario_bind_result *result);
+		  const struct chario_bind_result *result, const char *force);
 
 /* Move one drive.  Returns 0, or a negative errno after a message. */
 typedef int cli_mover(const struct cli *cli, const struct chario_drive *drive, uint32_t flags,

@@ -34,34 +34,6 @@ static int add_options(struct option *longs, char *shorts, int nr_longs,
 	return nr_longs;
 }
 
-int cli_next_option(struct cli *cli)
-{
-	struct option longs[MAX_OPTIONS + 1] = { 0 };
-	char shorts[2 * MAX_OPTIONS + 1] = "";
-	int letter, nr_longs;
-
-	nr_longs = add_options(longs, shorts, 0, cli_common_options);
-	add_options(longs, shorts, nr_longs, cli->command->options);
-	do {
-		opterr = 0;
-		letter = getopt_long(cli->argc, cli->argv, shorts, longs, NULL);
-		if (letter == 'j')
-			cli->json = true;
-	} while (letter == 'j');
-	if (letter == CLI_BAD_OPTION) {
-		cli_usage(cli, "\"%s\" is not an option here, or its argument is missing",
-			  cli->argv[optind - 1]);
-	} else if (letter == 'h') {
-		cli_print_help(cli->command);
-		return CLI_BAD_OPTION;
-	} else if (letter < 0) {
-		cli->argc -= optind;
-		cli->argv += optind;
-		return CLI_NO_OPTION;
-	}
-	return letter;
-}
-
 static bool parse_integer(const char *text, int base, uint64_t *number)
 {
 	char *end;
@@ -127,7 +99,11 @@ static int set_value(const struct cli *cli, const struct cli_value *value)
 	if (value->flag)
 		*value->flag = true;
 	else if (value->bits)
-		*value->bits |= value->bit;
+		*value->bits |= value->value;
+	else if (value->choice)
+		*value->choice = value->value;
+	else if (value->times)
+		++*value->times;
 	else
 		*value->text = optarg;
 	return CLI_OK;
@@ -135,18 +111,33 @@ static int set_value(const struct cli *cli, const struct cli_value *value)
 
 int cli_parse(struct cli *cli, const struct cli_value *values)
 {
-	const struct cli_value store = { .text = &cli->store_name };
-	int option, status = CLI_OK;
+	const struct cli_value json = { .flag = &cli->json }, store = { .text = &cli->store_name };
+	struct option longs[MAX_OPTIONS + 1] = { 0 };
+	char shorts[2 * MAX_OPTIONS + 1] = "";
+	int letter, nr_longs, status = CLI_OK;
 
-	while (!status && (option = cli_next_option(cli)) != CLI_NO_OPTION) {
+	nr_longs = add_options(longs, shorts, 0, cli_common_options);
+	add_options(longs, shorts, nr_longs, cli->command->options);
+	opterr = 0;
+	while (!status && (letter = getopt_long(cli->argc, cli->argv, shorts, longs, NULL)) >= 0) {
 		const struct cli_value *value = values;
 
-		if (option == CLI_BAD_OPTION)
+		if (letter == '?')
+			return cli_usage(cli,
+					 "\"%s\" is not an option here, or its argument is missing",
+					 cli->argv[optind - 1]);
+		if (letter == 'h') {
+			cli_print_help(cli->command);
 			return CLI_USAGE;
-		while (value->letter && value->letter != option)
+		}
+		while (value->letter && value->letter != letter)
 			value++;
-		status = set_value(cli, value->letter ? value : &store);
+		if (!value->letter)
+			value = letter == 'j' ? &json : &store;
+		status = set_value(cli, value);
 	}
+	cli->argc -= optind;
+	cli->argv += optind;
 	return status;
 }
 
