@@ -16,13 +16,11 @@
 /**
  * struct work - the progress of the work
  * @progress: progress line
- * @begun: true if the progress line has been begun
  * @quiet: true to show no progress
  * @moved_bytes: bytes moved so far
  */
 struct work {
 	struct cli_progress progress;
-	bool begun;
 	bool quiet;
 	uint64_t moved_bytes;
 };
@@ -31,9 +29,8 @@ static int note(uint64_t done_bytes, uint64_t total_bytes, void *data)
 {
 	struct work *work = data;
 
-	if (!work->begun)
+	if (!work->progress.what)
 		cli_progress_begin(&work->progress, "defrag", done_bytes, total_bytes, work->quiet);
-	work->begun = true;
 	work->moved_bytes = done_bytes;
 	work->progress.total_bytes = total_bytes;
 	cli_progress_update(&work->progress, done_bytes);

@@ -2,7 +2,6 @@
 /* chario info: the properties of a disk. */
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 #include <chario/device.h>
 #include <chario/list.h>
@@ -23,26 +22,14 @@ static const struct {
 
 #define NR_FEATURES (sizeof(features) / sizeof(features[0]))
 
-/**
- * struct place - the data of a disk in sysfs beyond its info
- * @index: number of the disk
- * @address: PCI address, or empty
- * @state: state as in sysfs, or empty
- */
-struct place {
-	uint32_t index;
-	char address[16];
-	char state[16];
-};
-
+/* Find the disk with the number that @data has. */
 static int find_place(const struct chario_list_disk *disk, void *data)
 {
-	struct place *place = data;
+	struct chario_list_disk *place = data;
 
 	if (disk->index != place->index)
 		return 0;
-	memcpy(place->address, disk->address, sizeof(place->address));
-	memcpy(place->state, disk->state, sizeof(place->state));
+	*place = *disk;
 	return 1;
 }
 
@@ -72,7 +59,8 @@ static void print_size(const char *name, uint64_t bytes)
 }
 
 static void print_text(const struct chario_device *device, const struct chario_info *info,
-		       const struct chario_file_options *options, const struct place *place)
+		       const struct chario_file_options *options,
+		       const struct chario_list_disk *place)
 {
 	char round[32];
 
@@ -126,7 +114,7 @@ static struct json_object *make_features(const struct chario_info *info)
 }
 
 static void print_json(const struct chario_device *device, const struct chario_info *info,
-		       const struct place *place)
+		       const struct chario_list_disk *place)
 {
 	struct json_object *object = cli_must(json_object_new_object());
 
@@ -168,7 +156,7 @@ int cmd_info(struct cli *cli)
 {
 	struct chario_file_options options;
 	struct chario_info info;
-	struct place place = { 0 };
+	struct chario_list_disk place = { 0 };
 	int err;
 
 	if (cli_parse_common(cli) || !cli_has_operands(cli, 1, 1))

@@ -20,12 +20,12 @@
 #define NOT_FOUND   127
 #define SIGNAL_BASE 128
 
-static uint32_t bit_of(const char *name, size_t length)
+static uint32_t bit_of(const char *name)
 {
 	const char *known;
 
 	for (unsigned int i = 0; (known = chario_pin_name(i)); i++)
-		if (strlen(known) == length && !strncmp(name, known, length))
+		if (!strcmp(name, known))
 			return 1U << i;
 	return 0;
 }
@@ -33,21 +33,18 @@ static uint32_t bit_of(const char *name, size_t length)
 /* Parse names with commas between. */
 static int parse_pins(const struct cli *cli, char *text, void *to)
 {
-	const char *list = text;
+	char *list = strdupa(text), *name;
 	uint32_t *wanted = to;
 
 	*wanted = 0;
-	for (;;) {
-		size_t length = strcspn(list, ",");
-		uint32_t bit = bit_of(list, length);
+	while ((name = strsep(&list, ","))) {
+		uint32_t bit = bit_of(name);
 
 		if (!bit)
 			return cli_usage(cli, "\"%s\" is not a list of pins", text);
 		*wanted |= bit;
-		if (!list[length])
-			return CLI_OK;
-		list += length + 1;
 	}
+	return CLI_OK;
 }
 
 static const char *outcome(const struct chario_pin *pin, unsigned int place)

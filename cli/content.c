@@ -32,12 +32,14 @@
 /**
  * struct ends - a disk, and two files in memory, of its size, that hold its two ends
  * @device: the disk
+ * @bytes: capacity of the disk in bytes
  * @probe: probe of libblkid for @fd
  * @fd: descriptor of the file that libblkid reads and wipes
  * @read: descriptor of the file that keeps the ends as they were read from the disk
  */
 struct ends {
 	struct chario_device *device;
+	uint64_t bytes;
 	blkid_probe probe;
 	int fd;
 	int read;
@@ -131,17 +133,14 @@ typedef int piece_mover(const struct chario_buffer *buffer, uint64_t offset, siz
 static int move_ends(const struct ends *ends, piece_mover *move)
 {
 	struct chario_buffer *buffer;
-	struct chario_info info;
 	uint64_t last = 0;
 	size_t bytes = PIECE_BYTES;
-	int err = chario_device_get_info(ends->device, &info, sizeof(info));
+	int err;
 
-	if (err)
-		return err;
-	if (info.capacity_bytes > bytes)
-		last = (info.capacity_bytes - bytes) / CHARIO_STORE_BLOCK * CHARIO_STORE_BLOCK;
+	if (ends->bytes > bytes)
+		last = (ends->bytes - bytes) / CHARIO_STORE_BLOCK * CHARIO_STORE_BLOCK;
 	else
-		bytes = (size_t)info.capacity_bytes;
+		bytes = (size_t)ends->bytes;
 	if (!bytes)
 		return 0;
 	err = chario_buffer_pool(ends->device, PIECE_BYTES + CHARIO_STORE_BLOCK, 0, &buffer);
@@ -149,7 +148,7 @@ static int move_ends(const struct ends *ends, piece_mover *move)
 		return err;
 	err = move(buffer, 0, bytes, ends);
 	if (!err)
-		err = move(buffer, last, (size_t)(info.capacity_bytes - last), ends);
+		err = move(buffer, last, (size_t)(ends->bytes - last), ends);
 	chario_buffer_free(buffer);
 	return err;
 }
@@ -188,8 +187,9 @@ static int open_ends(const char *name, struct ends *ends)
 		err = chario_device_get_info(ends->device, &info, sizeof(info));
 	if (err)
 		return err;
-	ends->fd = make_file(info.capacity_bytes);
-	ends->read = make_file(info.capacity_bytes);
+	ends->bytes = info.capacity_bytes;
+	ends->fd = make_file(ends->bytes);
+	ends->read = make_file(ends->bytes);
 	if (ends->fd < 0)
 		return ends->fd;
 	if (ends->read < 0)
