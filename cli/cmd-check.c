@@ -21,8 +21,11 @@ struct run {
 };
 
 /**
- * struct report - the findings of a check
+ * struct report - a check and its findings
  * @cli: call of the verb
+ * @flags: CHARIO_CHECK_*
+ * @data: true to check the data, too
+ * @quiet: true to show no progress
  * @run: run that has not been printed yet, for people
  * @findings: findings for programs
  * @nr_findings: number of findings
@@ -32,6 +35,9 @@ struct run {
  */
 struct report {
 	struct cli *cli;
+	uint32_t flags;
+	bool data;
+	bool quiet;
 	struct run run;
 	struct json_object *findings;
 	unsigned int nr_findings;
@@ -193,13 +199,6 @@ static int show(const struct chario_finding *finding, void *data)
 	return 0;
 }
 
-static int status_of(const struct report *report)
-{
-	if (report->nr_lost)
-		return CLI_CRITICAL;
-	return report->nr_findings > report->nr_repaired + report->nr_notes ? CLI_WARNING : CLI_OK;
-}
-
 static int print_end(const struct report *report)
 {
 	const char *store = report->cli->store_name;
@@ -216,20 +215,15 @@ static int print_end(const struct report *report)
 		cli_print("%s: %u found, %u repaired, %u lost\n", store, report->nr_findings,
 			  report->nr_repaired, report->nr_lost);
 	}
-	return status_of(report);
+	if (report->nr_lost)
+		return CLI_CRITICAL;
+	return report->nr_findings > report->nr_repaired + report->nr_notes ? CLI_WARNING : CLI_OK;
 }
 
-/* The job of the verb. */
-struct task {
-	uint32_t flags;
-	bool data;
-	bool quiet;
-};
-
 /* Check the data of a store whose table can be read. */
-static bool check_data(const struct task *task, struct report *report)
+static bool check_data(struct report *report)
 {
-	int nr_lost = cli_check_data(report->cli, task->quiet, report->findings);
+	int nr_lost = cli_check_data(report->cli, report->quiet, report->findings);
 
 	if (nr_lost < 0)
 		return false;
@@ -238,16 +232,16 @@ static bool check_data(const struct task *task, struct report *report)
 	return true;
 }
 
-static int check(const struct task *task, struct report *report)
+static int check(struct report *report)
 {
 	const char *store = report->cli->store_name;
-	int ret = chario_store_check(store, task->flags, show, report);
+	int ret = chario_store_check(store, report->flags, show, report);
 	bool is_done;
 
 	print_run(&report->run);
 	if (ret < 0)
 		return cli_fail_store(report->cli, ret, "cannot check \"%s\"", store);
-	is_done = !task->data || check_data(task, report);
+	is_done = !report->data || check_data(report);
 	ret = print_end(report);
 	return is_done ? ret : CLI_FAILED;
 }
@@ -255,29 +249,28 @@ static int check(const struct task *task, struct report *report)
 int cmd_check(struct cli *cli)
 {
 	struct report report = { .cli = cli };
-	struct task task = { 0 };
 	const struct cli_value values[] = {
-		{ 'r', .bits = &task.flags, .value = CHARIO_CHECK_REPAIR },
-		{ 'F', .bits = &task.flags, .value = CHARIO_CHECK_FORGET },
-		{ 'd', .flag = &task.data },
-		{ 'q', .flag = &task.quiet },
+		{ 'r', .bits = &report.flags, .value = CHARIO_CHECK_REPAIR },
+		{ 'F', .bits = &report.flags, .value = CHARIO_CHECK_FORGET },
+		{ 'd', .flag = &report.data },
+		{ 'q', .flag = &report.quiet },
 		{ 0 },
 	};
 	int status;
 
 	if (cli_parse(cli, values))
 		return CLI_USAGE;
-	if (task.flags == CHARIO_CHECK_FORGET)
+	if (report.flags == CHARIO_CHECK_FORGET)
 		return cli_usage(cli, "--forget needs --repair: it gives up areas");
 	if (!cli_has_store_operand(cli))
 		return CLI_USAGE;
 	cli->store_name = cli_choose_store(cli);
 	if (!cli->store_name)
 		return CLI_FAILED;
-	if (task.flags & CHARIO_CHECK_FORGET)
+	if (report.flags & CHARIO_CHECK_FORGET)
 		cli_say(cli, "areas of blocks that are lost are given up for good");
 	report.findings = cli_must(json_object_new_array());
-	status = check(&task, &report);
+	status = check(&report);
 	json_object_put(report.findings);
 	return status;
 }
