@@ -47,14 +47,9 @@ static const char *status_name(const struct chario_health *health)
 
 static int exit_code(const struct chario_health *health)
 {
-	switch (health->status) {
-	case CHARIO_HEALTH_OK:
+	if (health->status == CHARIO_HEALTH_OK)
 		return CLI_OK;
-	case CHARIO_HEALTH_WARNING:
-		return CLI_WARNING;
-	default:
-		return CLI_CRITICAL;
-	}
+	return health->status == CHARIO_HEALTH_WARNING ? CLI_WARNING : CLI_CRITICAL;
 }
 
 /* Returns a text such as "50 C", or "-" if the drive does not report the temperature. */

@@ -194,13 +194,6 @@ static int have_area(struct cli_put *put)
 
 /* the copy */
 
-/* Report a failed write once, although several pieces are under way. */
-static int fail_write(struct cli_put *put, int err)
-{
-	put->broken = true;
-	return cli_fail_write(put->cli, err, "cannot write \"%s\"", put->name);
-}
-
 /* Returns whether a copy beside an area must take its place. */
 static bool is_to_be_published(const struct cli_put *put)
 {
@@ -277,7 +270,8 @@ static int fail_copy(struct cli_put *put, const struct chario_copy *copy, int er
 	case CHARIO_COPY_END:
 		return say_short(put, put->start + copy->read_bytes);
 	default:
-		return fail_write(put, err);
+		put->broken = true;
+		return cli_fail_write(put->cli, err, "cannot write \"%s\"", put->name);
 	}
 }
 

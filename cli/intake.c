@@ -109,8 +109,6 @@ static int join_group(int fd, const struct addrinfo *address)
 	struct group_req group = { 0 };
 	int level = address->ai_family == AF_INET ? IPPROTO_IP : IPPROTO_IPV6;
 
-	if (!is_multicast(address->ai_addr))
-		return 0;
 	memcpy(&group.gr_group, address->ai_addr, address->ai_addrlen);
 	return setsockopt(fd, level, MCAST_JOIN_GROUP, &group, sizeof(group));
 }
@@ -119,10 +117,12 @@ static int bind_udp(int fd, const struct addrinfo *address)
 {
 	const int yes = 1;
 
-	if (is_multicast(address->ai_addr) &&
-	    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes)))
+	if (!is_multicast(address->ai_addr))
+		return bind(fd, address->ai_addr, address->ai_addrlen);
+	if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes)) ||
+	    bind(fd, address->ai_addr, address->ai_addrlen))
 		return -1;
-	return bind(fd, address->ai_addr, address->ai_addrlen) ? -1 : join_group(fd, address);
+	return join_group(fd, address);
 }
 
 /* Without a host, the first peer that connects is the source. */

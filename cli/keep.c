@@ -139,13 +139,14 @@ int cli_keep_no_more(const struct cli *cli, const struct chario_drive *drive)
 static int wait_identity(const char *address, struct chario_drive *drive)
 {
 	const struct timespec step = { .tv_nsec = WAIT_STEP_MS * 1000000L };
-	int err = chario_drive_find(address, drive, sizeof(*drive));
+	int err;
 
-	for (int i = 0; i < WAIT_STEPS && !err && drive->driver[0] && !drive->serial[0]; i++) {
-		nanosleep(&step, NULL);
+	for (int i = 0;; i++) {
 		err = chario_drive_find(address, drive, sizeof(*drive));
+		if (err || !drive->driver[0] || drive->serial[0] || i == WAIT_STEPS)
+			return err;
+		nanosleep(&step, NULL);
 	}
-	return err;
 }
 
 int cli_is_kept(const struct cli *cli, const struct chario_drive *drive)

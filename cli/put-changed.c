@@ -104,14 +104,6 @@ static int say_state(const struct cli_put *put)
 					 "put all of it again, with --changed, to bring the rest");
 }
 
-static int say_mixture(const struct cli_put *put)
-{
-	return cli_say(put->cli,
-		       "\"%s\" was changed while it was read: \"%s\" is a mixture\n"
-		       "put it again with --changed when it rests",
-		       put->source.name, put->name);
-}
-
 static int finish(const struct cli_put *put, int status)
 {
 	if (sync_area(put))
@@ -119,7 +111,10 @@ static int finish(const struct cli_put *put, int status)
 	if (status || put->written < put->source.bytes)
 		return say_state(put);
 	if (cli_source_changed(&put->source))
-		return say_mixture(put);
+		return cli_say(put->cli,
+			       "\"%s\" was changed while it was read: \"%s\" is a mixture\n"
+			       "put it again with --changed when it rests",
+			       put->source.name, put->name);
 	return set_filled(put, put->source.bytes);
 }
 
