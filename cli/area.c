@@ -46,13 +46,15 @@ static bool is_utf8(const char *text)
 	return true;
 }
 
-/* Copy a text, with bytes that are not UTF-8 as \xHH. */
-static void escape_bytes(char escaped[4 * CHARIO_STORE_NAME_MAX + 1], const char *text)
+/* Copy a text; if it is not UTF-8, with all bytes that are not ASCII as \xHH. */
+static void make_utf8(char escaped[4 * CHARIO_STORE_NAME_MAX + 1], const char *text)
 {
+	bool is_good = is_utf8(text);
+
 	for (; *text; text++) {
 		unsigned char byte = (unsigned char)*text;
 
-		escaped += sprintf(escaped, byte < 0x80 ? "%c" : "\\x%02x", byte);
+		escaped += sprintf(escaped, is_good || byte < 0x80 ? "%c" : "\\x%02x", byte);
 	}
 	*escaped = '\0';
 }
@@ -63,12 +65,10 @@ static void add_text(struct json_object *object, const char *key, const char *va
 	char escaped[4 * CHARIO_STORE_NAME_MAX + 1], digits[2 * CHARIO_STORE_NAME_MAX + 1];
 	char hex_key[4 * CHARIO_STORE_NAME_MAX + sizeof("_hex")];
 
-	if (is_utf8(value)) {
-		cli_json_text(object, key, value);
-		return;
-	}
-	escape_bytes(escaped, value);
+	make_utf8(escaped, value);
 	cli_json_text(object, key, escaped);
+	if (is_utf8(value))
+		return;
 	for (size_t i = 0; value[i]; i++)
 		snprintf(digits + 2 * i, 3, "%02x", (unsigned char)value[i]);
 	snprintf(hex_key, sizeof(hex_key), "%s_hex", key);
@@ -84,9 +84,8 @@ static struct json_object *attributes_object(const struct chario_area_info *area
 		const char *value = strchr(at, '=') + 1;
 
 		snprintf(key, sizeof(key), "%.*s", (int)(value - 1 - at), at);
-		if (!is_utf8(key))
-			escape_bytes(escaped, key);
-		add_text(object, is_utf8(key) ? key : escaped, value);
+		make_utf8(escaped, key);
+		add_text(object, escaped, value);
 	}
 	return object;
 }

@@ -26,15 +26,6 @@ static void interrupted(int signal)
 	(void)signal;
 }
 
-/* An interrupt ends the recording, not the program. */
-static void catch_interrupts(void)
-{
-	struct sigaction action = { .sa_handler = interrupted };
-
-	sigaction(SIGINT, &action, NULL);
-	sigaction(SIGTERM, &action, NULL);
-}
-
 static void wait_for(const struct chario_timeline *timeline, double seconds)
 {
 	struct pollfd frozen = { .fd = chario_timeline_fd(timeline), .events = POLLIN };
@@ -89,7 +80,9 @@ static int record(const struct cli *cli, const struct timeline_job *job,
 {
 	int err, status = CLI_OK;
 
-	catch_interrupts();
+	/* An interrupt ends the recording, not the program. */
+	signal(SIGINT, interrupted);
+	signal(SIGTERM, interrupted);
 	if (cli->argc > 1)
 		status = run_program(cli, timeline);
 	else
