@@ -36,25 +36,24 @@ static void print_json(const char *name, uint64_t area_bytes, uint32_t record_by
 	cli_json_print(object);
 }
 
-bool cli_find_capacity(const struct cli *cli, uint64_t area_bytes,
-		       const struct chario_stream_options *options, struct chario_stream_fit *fit)
+int cli_find_capacity(const struct cli *cli, uint64_t area_bytes,
+		      const struct chario_stream_options *options, struct chario_stream_fit *fit)
 {
 	char area[32];
 	int err = chario_stream_get_fit(area_bytes, options, fit, sizeof(*fit));
 
-	if (!err && options->record_bytes && !fit->records)
-		cli_say(cli,
-			"a record of %" PRIu32 " bytes does not fit into a segment of %s\n"
-			"--segment makes them longer",
-			options->record_bytes, cli_exact_size(area, fit->segment_bytes));
-	else if (err)
-		cli_say(cli,
+	if (err)
+		return cli_say(
+			cli,
 			"no recording fits into %s: an area has two segments at least, each as long "
 			"as a record\na larger area, or shorter records, help",
 			cli_exact_size(area, area_bytes));
-	else
-		return true;
-	return false;
+	if (options->record_bytes && !fit->records)
+		return cli_say(cli,
+			       "a record of %" PRIu32 " bytes does not fit into a segment of %s\n"
+			       "--segment makes them longer",
+			       options->record_bytes, cli_exact_size(area, fit->segment_bytes));
+	return CLI_OK;
 }
 
 void cli_print_capacity(const struct cli *cli, const char *name, uint64_t area_bytes,

@@ -15,7 +15,7 @@ static int create(struct cli *cli, uint64_t bytes, const struct chario_stream_op
 	struct chario_stream_fit fit;
 	int err;
 
-	if (options->record_bytes && !cli_find_capacity(cli, bytes, options, &fit))
+	if (options->record_bytes && cli_find_capacity(cli, bytes, options, &fit))
 		return CLI_FAILED;
 	err = chario_store_create(cli->store, name, bytes, 0);
 	if (err)

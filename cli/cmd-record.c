@@ -17,7 +17,7 @@ static int check_fit(const struct cli_record *record, uint64_t area_bytes)
 	struct chario_stream_fit fit = { 0 };
 
 	options.flags &= ~CHARIO_STREAM_APPEND;
-	if (!record->sized || cli_find_capacity(record->cli, area_bytes, &options, &fit))
+	if (!record->sized || !cli_find_capacity(record->cli, area_bytes, &options, &fit))
 		return CLI_OK;
 	return fit.segment_bytes ? CLI_USAGE : CLI_FAILED;
 }
@@ -239,7 +239,7 @@ static int tell_capacity(const struct cli_record *record)
 		return cli_say(record->cli,
 			       "there is no area \"%s\"\n--size SIZE says how long it would be",
 			       record->name);
-	if (!cli_find_capacity(record->cli, bytes, &record->options, &fit))
+	if (cli_find_capacity(record->cli, bytes, &record->options, &fit))
 		return CLI_FAILED;
 	cli_print_capacity(record->cli, record->name, bytes, &record->options, &fit);
 	return CLI_OK;

@@ -81,16 +81,19 @@ char *cli_text(const char *format, va_list args)
 	return isatty(STDOUT_FILENO) ? escape_format(format, args) : expand(format, args);
 }
 
+static void put(FILE *file, char *text)
+{
+	fputs(text, file);
+	free(text);
+}
+
 void cli_print(const char *format, ...)
 {
 	va_list args;
-	char *text;
 
 	va_start(args, format);
-	text = cli_text(format, args);
+	put(stdout, cli_text(format, args));
 	va_end(args);
-	fputs(text, stdout);
-	free(text);
 }
 
 void cli_print_bytes(int width, const char *name, uint64_t bytes)
@@ -104,13 +107,10 @@ void cli_print_bytes(int width, const char *name, uint64_t bytes)
 void cli_print_escaped(const char *format, ...)
 {
 	va_list args;
-	char *text;
 
 	va_start(args, format);
-	text = escape_format(format, args);
+	put(stdout, escape_format(format, args));
 	va_end(args);
-	fputs(text, stdout);
-	free(text);
 }
 
 void cli_print_error(const char *format, ...)
@@ -124,10 +124,7 @@ void cli_print_error(const char *format, ...)
 
 void cli_print_error_list(const char *format, va_list args)
 {
-	char *text = escape_format(format, args);
-
 	/* Earlier output comes before messages about it. */
 	fflush(stdout);
-	fputs(text, stderr);
-	free(text);
+	put(stderr, escape_format(format, args));
 }
