@@ -59,6 +59,11 @@ static void test_help(void)
 	EQUAL(RUN("help --json"), 0);
 	PARSES();
 	SAME_TEXT(member("name"), "list");
+	/* Only --help and -h are looked for before the options, which have these other forms. */
+	EQUAL(RUN("rm --he area 2>&1"), 2);
+	SAYS("usage: chario rm");
+	EQUAL(RUN("rm -jh area 2>&1"), 2);
+	SAYS("usage: chario rm");
 }
 
 static void test_usage_is_2(void)
