@@ -109,9 +109,21 @@ static int set_value(const struct cli *cli, const struct cli_value *value)
 	return CLI_OK;
 }
 
+/* Returns the zero at the end if there is no such option. */
+static const struct cli_value *find_value(const struct cli_value *values, int letter)
+{
+	while (values->letter && values->letter != letter)
+		values++;
+	return values;
+}
+
 int cli_parse(struct cli *cli, const struct cli_value *values)
 {
-	const struct cli_value json = { .flag = &cli->json }, store = { .text = &cli->store_name };
+	const struct cli_value common[] = {
+		{ 'j', .flag = &cli->json },
+		{ 's', .text = &cli->store_name },
+		{ 0 },
+	};
 	struct option longs[MAX_OPTIONS + 1] = { 0 };
 	char shorts[2 * MAX_OPTIONS + 1] = "";
 	int letter, nr_longs, status = CLI_OK;
@@ -120,7 +132,7 @@ int cli_parse(struct cli *cli, const struct cli_value *values)
 	add_options(longs, shorts, nr_longs, cli->command->options);
 	opterr = 0;
 	while (!status && (letter = getopt_long(cli->argc, cli->argv, shorts, longs, NULL)) >= 0) {
-		const struct cli_value *value = values;
+		const struct cli_value *value = find_value(values, letter);
 
 		if (letter == '?')
 			return cli_usage(cli,
@@ -130,11 +142,7 @@ int cli_parse(struct cli *cli, const struct cli_value *values)
 			cli_print_help(cli->command);
 			return CLI_USAGE;
 		}
-		while (value->letter && value->letter != letter)
-			value++;
-		if (!value->letter)
-			value = letter == 'j' ? &json : &store;
-		status = set_value(cli, value);
+		status = set_value(cli, value->letter ? value : find_value(common, letter));
 	}
 	cli->argc -= optind;
 	cli->argv += optind;
