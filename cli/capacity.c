@@ -43,11 +43,10 @@ int cli_find_capacity(const struct cli *cli, uint64_t area_bytes,
 	int err = chario_stream_get_fit(area_bytes, options, fit, sizeof(*fit));
 
 	if (err)
-		return cli_say(
-			cli,
-			"no recording fits into %s: an area has two segments at least, each as long "
-			"as a record\na larger area, or shorter records, help",
-			cli_exact_size(area, area_bytes));
+		return cli_say(cli,
+			       "no recording fits into %s: an area has two segments at least, "
+			       "each as long as a record\na larger area, or shorter records, help",
+			       cli_exact_size(area, area_bytes));
 	if (options->record_bytes && !fit->records)
 		return cli_say(cli,
 			       "a record of %" PRIu32 " bytes does not fit into a segment of %s\n"

@@ -67,9 +67,9 @@ static int choose_part(struct get *get)
 			get->file);
 	length = snprintf(get->part, sizeof(get->part), "%s%s", get->file,
 			  there && !S_ISREG(status.st_mode) ? "" : SUFFIX);
-	return (size_t)length < sizeof(get->part) ?
-		       CLI_OK :
-		       cli_fail_file(get->cli, -ENAMETOOLONG, "open", get->file);
+	if ((size_t)length >= sizeof(get->part))
+		return cli_fail_file(get->cli, -ENAMETOOLONG, "open", get->file);
+	return CLI_OK;
 }
 
 /*
