@@ -224,6 +224,7 @@ int chario_device_configure(struct chario_device *cio,
 	if (cio->backend->health)
 		cio->features |= CHARIO_FEATURE_HEALTH;
 	chunk = round_down((u64)chunk_kib * 1024, block_bytes);
+	cio->grain_mask = limits->grain_bytes - 1;
 	cio->block_mask = block_bytes - 1;
 	cio->block_shift = ilog2(block_bytes);
 	cio->command_limit = limits->command_limit;

@@ -9,10 +9,12 @@
 #include "disk/device.h"
 #include "types/queue.h"
 
-/* Calls are cut into whole blocks, and a write that has to be durable can be so. */
+/* Calls are cut into whole units of the device, and a write that has to be durable can be so. */
 static bool calls_fit(const struct chario_limits *limits)
 {
 	return is_power_of_2(limits->block_bytes) &&
+	       is_power_of_2(limits->grain_bytes) &&
+	       limits->grain_bytes <= limits->block_bytes &&
 	       limits->command_bytes >= limits->block_bytes &&
 	       limits->boundary_bytes % limits->block_bytes == 0 &&
 	       (!(limits->features & CHARIO_FEATURE_WRITE_CACHE) ||
@@ -23,7 +25,7 @@ static bool calls_fit(const struct chario_limits *limits)
 static bool memory_fits(const struct chario_limits *limits)
 {
 	return is_power_of_2(limits->dma_alignment) &&
-	       limits->dma_alignment <= limits->block_bytes &&
+	       limits->dma_alignment <= limits->grain_bytes &&
 	       is_power_of_2(limits->seam_alignment) &&
 	       limits->seam_alignment <= PAGE_SIZE &&
 	       PAGE_ALIGNED(limits->segment_bytes);

@@ -145,12 +145,12 @@ static void write_left_lying(struct work_struct *work)
 static size_t direct_bytes(const struct chario_device *cio,
 			   const struct iov_iter *iter, u64 pos, size_t least)
 {
-	if (!iter_is_ubuf(iter) || (pos & cio->block_mask) ||
+	if (!iter_is_ubuf(iter) || (pos & cio->grain_mask) ||
 	    (chario_pages_address(iter) & cio->dma_mask))
 		return 0;
 	if (iov_iter_count(iter) < least)
 		return 0;
-	return iov_iter_count(iter) & ~(size_t)cio->block_mask;
+	return iov_iter_count(iter) & ~(size_t)cio->grain_mask;
 }
 
 static ssize_t move_direct(struct chario_file *cf, struct iov_iter *iter,
@@ -244,7 +244,7 @@ static ssize_t write_alone(struct chario_file *cf, struct iov_iter *iter,
 			   u64 pos, bool durable)
 {
 	size_t direct = direct_bytes(cf->cio, iter, pos,
-				     cf->cio->block_mask + 1);
+				     cf->cio->grain_mask + 1);
 	struct chario_gather own;
 	ssize_t ret;
 
@@ -333,7 +333,7 @@ static ssize_t read_parts(struct chario_file *cf, struct iov_iter *iter,
 	ret = make_way(cf->bytes, CHARIO_OP_READ, pos, iov_iter_count(iter));
 	while (ret >= 0 && iov_iter_count(iter)) {
 		size_t direct = direct_bytes(cf->cio, iter, pos + total,
-					     cf->cio->block_mask + 1);
+					     cf->cio->grain_mask + 1);
 
 		if (direct)
 			ret = move_direct(cf, iter, CHARIO_OP_READ,
@@ -392,7 +392,7 @@ bool chario_bytes_are_straight(struct kiocb *iocb, struct iov_iter *iter,
 	const struct chario_bytes *b = cf->bytes;
 	size_t bytes = iov_iter_count(iter);
 
-	if (!bytes || ((iocb->ki_pos | bytes) & cf->cio->block_mask) ||
+	if (!bytes || ((iocb->ki_pos | bytes) & cf->cio->grain_mask) ||
 	    chario_pages_check(cf->cio, iter))
 		return false;
 	if (op == CHARIO_OP_READ)

@@ -64,7 +64,7 @@ static inline ssize_t chario_call_clip(const struct chario_device *cio, u64 pos,
 		return -ENODEV;
 	if (unlikely(!bytes))
 		return 0;
-	if (unlikely(pos & cio->block_mask))
+	if (unlikely(pos & cio->grain_mask))
 		return -EINVAL;
 	if (unlikely(pos >= cio->capacity_bytes))
 		return op == CHARIO_OP_WRITE ? -ENOSPC : 0;

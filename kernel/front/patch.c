@@ -87,7 +87,7 @@ static int change_locked(struct chario_file *cf, void *bounce,
 		.op = CHARIO_OP_READ,
 		.memory = bounce,
 		.pos = edge->pos,
-		.bytes = cf->cio->block_mask + 1,
+		.bytes = cf->cio->grain_mask + 1,
 		.duty = CHARIO_DUTY_STAY,
 		.q = q,
 		.taken = taken[0],
@@ -128,7 +128,7 @@ int chario_patch_block(struct chario_file *cf, void *bounce, u64 pos,
 	struct chario_device *cio = cf->cio;
 	struct chario_queue *q = cio->irq_queue[raw_smp_processor_id()];
 	unsigned long expires = chario_call_expires(cf);
-	u32 offset = pos & cio->block_mask;
+	u32 offset = pos & cio->grain_mask;
 	struct chario_command *taken[2];
 	struct chario_edge edge;
 	int ret;

@@ -172,7 +172,7 @@ static __always_inline ssize_t transfer(struct file *file,
 		return flush(cf, t, nowait);
 	trace_enter(cf->cio, t->op, t->disk_offset, t->bytes);
 	if (unlikely((t->buffer_offset & cf->cio->dma_mask) ||
-		     (t->bytes & cf->cio->block_mask)))
+		     (t->bytes & cf->cio->grain_mask)))
 		return -EINVAL;
 	bytes = chario_call_clip(cf->cio, t->disk_offset,
 				 min_t(u64, t->bytes, CHARIO_TRANSFER_MAX),

@@ -24,7 +24,7 @@ static int check_vector(const struct chario_device *cio,
 		unsigned long addr = (unsigned long)iov->iov_base + skip;
 
 		if (bytes && ((addr & cio->dma_mask) ||
-			      (bytes & cio->block_mask)))
+			      (bytes & cio->grain_mask)))
 			return -EINVAL;
 		left -= bytes;
 	}
@@ -40,7 +40,7 @@ static int check_bvec(const struct chario_device *cio,
 	size_t left = iter->count;
 	size_t start = bv->bv_offset + skip;
 
-	if ((start & cio->dma_mask) || (left & cio->block_mask))
+	if ((start & cio->dma_mask) || (left & cio->grain_mask))
 		return -EINVAL;
 	for (;; bv++, skip = 0) {
 		size_t bytes = min(bv->bv_len - skip, left);

@@ -90,7 +90,7 @@ static inline void chario_pages_pass(struct iov_iter *iter, size_t bytes)
 static inline bool chario_pages_is_misaligned(const struct chario_device *cio,
 					      unsigned long addr, size_t bytes)
 {
-	return (addr & cio->dma_mask) | (bytes & cio->block_mask);
+	return (addr & cio->dma_mask) | (bytes & cio->grain_mask);
 }
 
 /**

@@ -44,11 +44,13 @@ struct chario_counters {
 /**
  * struct chario_limits - all that the core has to know of a device, from its back end
  * @block_bytes: logical block in bytes, a power of two
+ * @grain_bytes: unit in which the device reads and writes, a power of two up to
+ *	@block_bytes: calls of whole units need no change of a block in part
  * @command_bytes: largest command that drive and queues allow, bytes
  * @command_limit: &enum chario_command_limit, the source of @command_bytes
  * @boundary_bytes: see &struct chario_info, 0 for none
  * @dma_alignment: alignment in bytes of memory that a command moves; a power of two up
- *	to @block_bytes
+ *	to @grain_bytes
  * @seam_alignment: alignment in bytes of addresses at which a segment of a command ends
  *	and the next one begins; a power of two up to the page size, 1 for any
  * @segments: largest number of segments of a command, at least the number of pages that
@@ -60,6 +62,7 @@ struct chario_counters {
  */
 struct chario_limits {
 	u32 block_bytes;
+	u32 grain_bytes;
 	u32 command_bytes;
 	u32 command_limit;
 	u32 boundary_bytes;
@@ -78,6 +81,7 @@ struct chario_limits {
  * @limits: limits by which calls are split; single words, written by sysfs
  * @single_bytes: longest call, in bytes, that is one command at any offset; 0 for
  *	none.  Follows from @limits
+ * @grain_mask: unit of offsets and lengths in bytes - 1
  * @block_mask: logical block size in bytes - 1
  * @block_shift: base-2 logarithm of the logical block size
  * @dma_mask: DMA alignment in bytes - 1
@@ -131,6 +135,7 @@ struct chario_device {
 	struct chario_queue **poll_queue;
 	struct chario_split_limits limits;
 	u32 single_bytes;
+	u32 grain_mask;
 	u32 block_mask;
 	u32 block_shift;
 	u32 dma_mask;

@@ -6,6 +6,7 @@ The device is the disk in memory, which takes segments as a device with DMA does
 
 from __future__ import annotations
 
+from errno import EINVAL
 from pathlib import Path
 
 import pytest
@@ -50,6 +51,26 @@ def test_memory_that_such_a_device_does_not_reach(rig: Rig, guest_program: Progr
     load(rig, module, "loopback_segment_pages=1", f"windows={HIDDEN:#x}+{HIDDEN_BYTES}")
     script = [f"window 0 {HIDDEN} {MIB}", f"write 0 0 {BLOCK} 0", "free 0"]
     assert run(rig.guest, guest_program, NODE, script) == ["0", "EIO", "0"]
+    rig.guest.must("rmmod chario")
+
+
+@pytest.mark.parametrize("grain", [1, 64])
+def test_a_device_with_units_smaller_than_a_block(rig: Rig, module: Path, grain: int) -> None:
+    """Calls of whole units are one command each, without reads around them, and change nothing else; others are EINVAL.
+
+    The logical block that programs see stays what it is.
+    """
+    load(rig, module, f"loopback_grain={grain}")
+    assert rig.calls(NODE, "fill,1,0,4096", "write,0,4096")[1] == ("write", 4096)
+    before = rig.counters(NODE)
+    steps = ("fill,2,0,4096", f"write,{grain},{3 * grain}", f"read,{grain},{3 * grain}", f"match,2,0,{3 * grain}")
+    assert [end for _, end in rig.calls(NODE, *steps)[1:4]] == [3 * grain, 3 * grain, 1]
+    after = rig.counters(NODE)
+    assert [after[name] - before[name] for name in ("write_commands", "read_commands")] == [1, 1]
+    assert rig.calls(NODE, f"read,0,{grain}", f"match,1,0,{grain}")[1] == ("match", 1)
+    assert rig.show(NODE, "logical_block_size") == "512"
+    if grain > 1:
+        assert rig.call(NODE, f"read,{grain // 2},{grain}") == -EINVAL
     rig.guest.must("rmmod chario")
 
 

@@ -226,6 +226,7 @@ RANGES = {
     "loopback_boundary_kib": (0, 1 << 20),
     "loopback_segment_pages": (0, 1 << 12),
     "loopback_segments": (0, 1 << 16),
+    "loopback_grain": (1, 512),
     "loopback_delay_us": (0, 10_000_000),
     "loopback_fail": (0, (1 << 31) - 1),
     "loopback_lose": (0, (1 << 31) - 1),

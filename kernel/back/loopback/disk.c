@@ -37,6 +37,10 @@ static int loopback_segments;
 chario_range_param(loopback_segments, 0, SZ_64K, 0444);
 MODULE_PARM_DESC(loopback_segments, "Segments of a command that the disk in memory takes (up to 65536, default 0: any number); fewer than a command has pages are refused");
 
+static int loopback_grain = SECTOR_SIZE;
+chario_range_param(loopback_grain, 1, SECTOR_SIZE, 0444);
+MODULE_PARM_DESC(loopback_grain, "Unit in which the disk in memory reads and writes, bytes, a power of two (1 to 512, default 512): calls of whole units need no reads around them");
+
 static bool loopback_submits;
 module_param(loopback_submits, bool, 0444);
 MODULE_PARM_DESC(loopback_submits, "The disk in memory takes commands outside the lock of their queue, as block devices do (default N)");
@@ -132,12 +136,13 @@ static int disk_fill_in(struct loopback *lb)
 
 	lb->limits = (struct chario_limits) {
 		.block_bytes = SECTOR_SIZE,
+		.grain_bytes = loopback_grain,
 		/* The device takes no larger ones, whatever room the module makes. */
 		.command_bytes = COMMAND_BYTES,
 		.command_limit = CHARIO_COMMAND_LIMIT_DRIVE,
 		.boundary_bytes = loopback_boundary_kib * SZ_1K,
 		/* Copies need no alignment; this is that of drives. */
-		.dma_alignment = 4,
+		.dma_alignment = min(4, loopback_grain),
 		.seam_alignment = 1,
 		.segments = loopback_segments,
 		.segment_bytes = loopback_segment_pages * PAGE_SIZE,

@@ -133,6 +133,7 @@ static struct chario_device *disk_create(struct chario_nvme *ctrl, u32 nsid,
 	u32 shift = id->lbaf[nvme_lbaf_index(id->flbas)].ds;
 	const struct chario_limits limits = {
 		.block_bytes = 1U << shift,
+		.grain_bytes = 1U << shift,
 		/*
 		 * The number of blocks of a command has 16 bits (NVM Command Set
 		 * 3.2.4).
