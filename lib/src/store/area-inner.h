@@ -37,23 +37,6 @@ struct chario_area {
 };
 
 /**
- * struct chario_area_end - the end of a closed recording
- * @sequence: number behind that of the last record
- * @records: number of committed records
- * @bytes: bytes of data in the committed records
- * @segment: number of the last segment
- * @time_ns: time of closing in nanoseconds since 1970; 0 if the recording was not
- *	closed
- */
-struct chario_area_end {
-	uint64_t sequence;
-	uint64_t records;
-	uint64_t bytes;
-	uint64_t segment;
-	uint64_t time_ns;
-};
-
-/**
  * struct chario_area_stream - the recording of an area
  * @session: number that identifies the recording
  * @segment_bytes: bytes of a segment
@@ -66,7 +49,7 @@ struct chario_area_stream {
 	uint32_t segment_bytes;
 	uint32_t nr_buffers;
 	bool ring;
-	struct chario_area_end end;
+	struct store_end end;
 };
 
 /* Implements chario_area_open() for any use.  Returns -EBUSY if others have the area open. */
@@ -91,7 +74,7 @@ const struct store_item *chario_area_item(const struct chario_area *area);
 int chario_area_set_stream(struct chario_area *area, const struct chario_area_stream *stream);
 
 /* Record in the table how the recording was closed; this is one change. */
-int chario_area_end_stream(struct chario_area *area, const struct chario_area_end *end);
+int chario_area_end_stream(struct chario_area *area, const struct store_end *end);
 
 /* Record in the table that the recording is no longer closed; this is one change. */
 int chario_area_reopen_stream(struct chario_area *area);

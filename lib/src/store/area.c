@@ -341,16 +341,12 @@ int chario_area_set_stream(struct chario_area *area, const struct chario_area_st
 	return change(area, &fields);
 }
 
-int chario_area_end_stream(struct chario_area *area, const struct chario_area_end *end)
+int chario_area_end_stream(struct chario_area *area, const struct store_end *end)
 {
 	struct store_fields fields = area->fields;
 
 	fields.end_session = (uint32_t)fields.session;
-	fields.end_sequence = end->sequence;
-	fields.end_records = end->records;
-	fields.end_bytes = end->bytes;
-	fields.end_segment = end->segment;
-	fields.ended_ns = end->time_ns;
+	fields.end = *end;
 	return change(area, &fields);
 }
 
@@ -363,17 +359,11 @@ int chario_area_reopen_stream(struct chario_area *area)
 }
 
 /* Programs of the first release leave the end of an earlier recording in the entry. */
-static struct chario_area_end end_of(const struct store_fields *fields)
+static struct store_end end_of(const struct store_fields *fields)
 {
 	if (!fields->end_session || fields->end_session != (uint32_t)fields->session)
-		return (struct chario_area_end){ 0 };
-	return (struct chario_area_end){
-		.sequence = fields->end_sequence,
-		.records = fields->end_records,
-		.bytes = fields->end_bytes,
-		.segment = fields->end_segment,
-		.time_ns = fields->ended_ns,
-	};
+		return (struct store_end){ 0 };
+	return fields->end;
 }
 
 int chario_area_get_stream(struct chario_area *area, struct chario_area_stream *stream)

@@ -95,6 +95,23 @@ struct store_header {
 #define STORE_ENTRY_FLAGS   0x1fU
 
 /**
+ * struct store_end - the end of a closed recording
+ * @sequence: number behind that of the last record
+ * @records: number of committed records
+ * @bytes: bytes of data in the committed records
+ * @segment: number of the last segment
+ * @time_ns: time of closing in nanoseconds since 1970; 0 if the recording was not
+ *	closed
+ */
+struct store_end {
+	uint64_t sequence;
+	uint64_t records;
+	uint64_t bytes;
+	uint64_t segment;
+	uint64_t time_ns;
+};
+
+/**
  * struct store_fields - the data of an area in the table, except its name
  * @flags: STORE_ENTRY_* bits
  * @segment_bytes: bytes of a segment of a stream
@@ -112,12 +129,8 @@ struct store_header {
  * @session: number of the session of a stream
  * @nr_buffers: number of buffers of a stream
  * @end_session: lower half of the session of a stream that was closed; any other value
- *	makes the members below invalid
- * @end_sequence: number behind that of the last record
- * @end_records: number of committed records
- * @end_bytes: bytes of data in the committed records
- * @end_segment: number of the last segment
- * @ended_ns: time of closing in nanoseconds since 1970
+ *	makes @end invalid
+ * @end: end of a stream that was closed
  */
 struct store_fields {
 	uint32_t flags;
@@ -135,11 +148,7 @@ struct store_fields {
 	uint64_t session;
 	uint32_t nr_buffers;
 	uint32_t end_session;
-	uint64_t end_sequence;
-	uint64_t end_records;
-	uint64_t end_bytes;
-	uint64_t end_segment;
-	uint64_t ended_ns;
+	struct store_end end;
 };
 
 /**

@@ -110,7 +110,7 @@ static int plan_new(struct chario_stream *stream, struct chario_area_stream *ent
 }
 
 /* A table may come from any program. */
-static bool is_sane(const struct chario_area_end *end)
+static bool is_sane(const struct store_end *end)
 {
 	return end->time_ns && end->sequence < CHARIO_DISK_COUNT_MAX &&
 	       end->records < CHARIO_DISK_COUNT_MAX && end->bytes < CHARIO_DISK_COUNT_MAX &&
@@ -122,7 +122,7 @@ static bool is_sane(const struct chario_area_end *end)
  * the table knows of behind it, and segments that cannot be read, are damaged but may be
  * readable another time, so they are not overwritten.
  */
-static void pass_damage(struct chario_stream *stream, const struct chario_area_end *end,
+static void pass_damage(struct chario_stream *stream, const struct store_end *end,
 			struct chario_head *head)
 {
 	uint64_t next = head->found ? head->last.segment + 1 : 0;
@@ -152,15 +152,9 @@ static void pass_damage(struct chario_stream *stream, const struct chario_area_e
 /* Find the end of a recording that is continued. */
 static int find_end(struct chario_stream *stream, const struct chario_area_stream *entry)
 {
-	struct chario_pile pile = { 0 };
 	struct chario_head head;
-	int err;
+	int err = chario_tape_head(&stream->tape, &head);
 
-	err = chario_pool_create(&pile.pool, stream->device, stream->tape.segment_bytes, 0);
-	if (err)
-		return err;
-	err = chario_tape_head(&stream->tape, &pile, &head);
-	chario_pool_destroy(&pile.pool);
 	if (err)
 		return err;
 	pass_damage(stream, &entry->end, &head);
@@ -400,7 +394,7 @@ static bool is_at_rest(const struct chario_stream *stream)
  */
 static int note_end(struct chario_stream *stream)
 {
-	const struct chario_area_end end = {
+	const struct store_end end = {
 		.sequence = stream->sequence,
 		.records = stream->records,
 		.bytes = stream->bytes,

@@ -101,9 +101,6 @@ int chario_reader_is_safe(struct chario_reader *reader, const struct chario_disk
 /* Go before a segment with this first header.  Returns 1 or the results of chario_tape_load(). */
 int chario_reader_enter(struct chario_reader *reader, const struct chario_disk_batch *batch);
 
-/* Find the head.  Returns 0 or a negative errno. */
-int chario_reader_find_head(struct chario_reader *reader, struct chario_head *head);
-
 /* Forget the place. */
 void chario_reader_reset(struct chario_reader *reader);
 

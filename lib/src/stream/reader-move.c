@@ -81,19 +81,6 @@ int chario_reader_is_final(struct chario_reader *reader, uint64_t segment)
 	return 0;
 }
 
-int chario_reader_find_head(struct chario_reader *reader, struct chario_head *head)
-{
-	struct chario_pile pile = { 0 };
-	int err = chario_pool_create(&pile.pool, chario_area_device(reader->area),
-				     reader->tape.segment_bytes, 0);
-
-	if (err)
-		return err;
-	err = chario_tape_head(&reader->tape, &pile, head);
-	chario_pool_destroy(&pile.pool);
-	return err;
-}
-
 /* The table may meanwhile say that the area holds another recording. */
 static int check_session(struct chario_reader *reader)
 {
@@ -119,7 +106,7 @@ static int is_last_lap(struct chario_reader *reader, const struct chario_disk_ba
 
 	if (chario_area_has_writer(reader->area))
 		return 0;
-	err = chario_reader_find_head(reader, &head);
+	err = chario_tape_head(&reader->tape, &head);
 	if (!err)
 		err = chario_area_get_stream(reader->area, &entry);
 	if (err)

@@ -78,7 +78,7 @@ int chario_reader_get_recording(struct chario_reader *reader, struct chario_reco
 	uint32_t reads = tape->reads;
 	struct chario_disk_batch oldest;
 	struct chario_head head;
-	int ret = chario_reader_find_head(reader, &head);
+	int ret = chario_tape_head(&reader->tape, &head);
 
 	if (ret)
 		return ret;
@@ -163,7 +163,7 @@ int chario_reader_seek(struct chario_reader *reader, uint64_t sequence)
 
 	if (sequence < UINT64_MAX)
 		return seek(reader, &goal);
-	err = chario_reader_find_head(reader, &head);
+	err = chario_tape_head(&reader->tape, &head);
 	if (err)
 		return err;
 	return seek(reader, &(struct goal){ .value = head.next_sequence });

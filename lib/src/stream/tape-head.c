@@ -11,8 +11,6 @@
  */
 #include "stream/tape.h"
 
-#include <errno.h>
-
 /*
  * Find the first slot with a segment.  Not all slots of the window can be missing because
  * they were in flight; if those are damaged, look at growing distances behind them.
@@ -182,12 +180,10 @@ bool chario_head_is_left(const struct chario_head *head, const struct chario_are
 	return head->ended && (entry->end.time_ns || !(head->last.flags & CHARIO_DISK_BATCH_TOLD));
 }
 
-int chario_tape_head(struct chario_tape *tape, struct chario_pile *pile, struct chario_head *head)
+static int find_head(struct chario_tape *tape, struct chario_pile *pile, struct chario_head *head)
 {
-	int ret;
+	int ret = chario_tape_newest(tape, &head->last);
 
-	*head = (struct chario_head){ 0 };
-	ret = chario_tape_newest(tape, &head->last);
 	if (ret <= 0)
 		return ret;
 	head->found = true;
@@ -203,4 +199,18 @@ int chario_tape_head(struct chario_tape *tape, struct chario_pile *pile, struct 
 	if (ret)
 		walk(pile, tape->segment_bytes, head);
 	return count_missing(tape, head);
+}
+
+int chario_tape_head(struct chario_tape *tape, struct chario_head *head)
+{
+	struct chario_pile pile = { 0 };
+	int err = chario_pool_create(&pile.pool, chario_area_device(tape->area),
+				     tape->segment_bytes, 0);
+
+	if (err)
+		return err;
+	*head = (struct chario_head){ 0 };
+	err = find_head(tape, &pile, head);
+	chario_pool_destroy(&pile.pool);
+	return err;
 }

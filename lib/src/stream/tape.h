@@ -155,7 +155,7 @@ bool chario_head_is_left(const struct chario_head *head, const struct chario_are
  */
 bool chario_tape_is_unreadable(struct chario_tape *tape, uint64_t segment);
 
-/* Find the head; @pile is memory for the search.  Returns 0 or a negative errno. */
-int chario_tape_head(struct chario_tape *tape, struct chario_pile *pile, struct chario_head *head);
+/* Find the head.  Returns 0 or a negative errno. */
+int chario_tape_head(struct chario_tape *tape, struct chario_head *head);
 
 #endif /* CHARIO_TAPE_H */
