@@ -5,27 +5,6 @@
 #include <errno.h>
 
 #include "device/ops.h"
-#include "system/sys.h"
-
-/* A wait of 31 years is endless for any caller, and fits any time_t. */
-#define LONGEST_NS 1000000000000000000
-
-static int64_t now_ns(void)
-{
-	return (int64_t)chario_sys_clock(CLOCK_MONOTONIC);
-}
-
-int64_t chario_queue_deadline(int64_t timeout_ns)
-{
-	return now_ns() + (timeout_ns < LONGEST_NS ? timeout_ns : LONGEST_NS);
-}
-
-int64_t chario_queue_left(int64_t deadline_ns)
-{
-	int64_t left = deadline_ns - now_ns();
-
-	return left > 0 ? left : 0;
-}
 
 static int check_polling(struct chario_device *device)
 {

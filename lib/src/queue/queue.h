@@ -51,10 +51,4 @@ struct chario_queue {
 int chario_queue_open_uring(const struct chario_queue *base, struct chario_queue **queue);
 int chario_queue_open_threads(const struct chario_queue *base, struct chario_queue **queue);
 
-/* Returns the time on CLOCK_MONOTONIC at which a timeout from now ends, in nanoseconds. */
-int64_t chario_queue_deadline(int64_t timeout_ns);
-
-/* Returns the nanoseconds until a deadline; 0 if it has passed. */
-int64_t chario_queue_left(int64_t deadline_ns);
-
 #endif /* CHARIO_SRC_QUEUE_H */

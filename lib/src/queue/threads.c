@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "device/ops.h"
+#include "system/sys.h"
 
 #define THREADS_MAX 32
 
@@ -184,7 +185,7 @@ static void wait_for_one(struct threads *threads, int64_t timeout_ns)
 	int over = 0;
 
 	if (timeout_ns > 0) {
-		deadline_ns = chario_queue_deadline(timeout_ns);
+		deadline_ns = chario_sys_deadline(timeout_ns);
 		until.tv_sec = deadline_ns / 1000000000;
 		until.tv_nsec = deadline_ns % 1000000000;
 	}

@@ -187,7 +187,7 @@ static int wait_for_one(struct uring *uring, int64_t deadline_ns)
 {
 	struct __kernel_timespec time;
 	struct io_uring_cqe *cqe;
-	int64_t left = chario_queue_left(deadline_ns);
+	int64_t left = chario_sys_left(deadline_ns);
 	int err;
 
 	if (!left)
@@ -219,7 +219,7 @@ static int reap(struct chario_queue *queue, struct chario_queue_result *results,
 
 	if (count || !timeout_ns)
 		return (int)count;
-	deadline_ns = timeout_ns > 0 ? chario_queue_deadline(timeout_ns) : 0;
+	deadline_ns = timeout_ns > 0 ? chario_sys_deadline(timeout_ns) : 0;
 	while (!count && !err) {
 		err = timeout_ns < 0 ? wait_for_ever(uring) : wait_for_one(uring, deadline_ns);
 		count = look(uring, results, max);

@@ -115,21 +115,17 @@ bool chario_lock_is_held(int fd, uint64_t byte)
 	return !fcntl(fd, F_OFD_GETLK, &lock) && lock.l_type == F_WRLCK;
 }
 
-static int64_t now_ns(void)
-{
-	return (int64_t)chario_sys_clock(CLOCK_MONOTONIC);
-}
-
 /* Long waiters retry more often than new ones. */
 int chario_lock_wait(int fd, uint64_t byte, bool exclusive, int64_t ns)
 {
 	struct timespec pause = { .tv_nsec = SHORT_NS };
-	int64_t begin_ns = now_ns(), waited_ns = 0;
+	uint64_t begin_ns = chario_sys_now();
+	int64_t waited_ns = 0;
 	int err;
 
 	while ((err = chario_lock_try(fd, byte, exclusive)) == -EBUSY && waited_ns < ns) {
 		nanosleep(&pause, NULL);
-		waited_ns = now_ns() - begin_ns;
+		waited_ns = (int64_t)(chario_sys_now() - begin_ns);
 		pause.tv_nsec = (long)(waited_ns < LONG_NS ? waited_ns : LONG_NS);
 		pause.tv_nsec /= 1 + (long)(waited_ns / SECOND_NS);
 		pause.tv_nsec += SHORT_NS;

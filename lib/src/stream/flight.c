@@ -2,8 +2,6 @@
 /* Batches on their way to the disk: writing, completion, and flushes. */
 #include "stream/inner.h"
 
-#include <errno.h>
-
 bool chario_stream_in_window(const struct chario_stream *stream, uint64_t segment)
 {
 	return segment - stream->durable.segment < stream->window;
@@ -46,8 +44,9 @@ static void finalise_closed(struct chario_stream *stream)
 
 void chario_stream_settle(struct chario_stream *stream)
 {
-	if (chario_stream_needs_flush(stream) &&
-	    stream->durable.batches != stream->completed.batches)
+	bool needs_flush = stream->cached && stream->status.durability != CHARIO_DURABILITY_FUA;
+
+	if (needs_flush && stream->durable.batches != stream->completed.batches)
 		return;
 	stream->durable = stream->completed;
 	stream->dirty_ns = 0;
@@ -92,7 +91,7 @@ static bool is_flush_due(const struct chario_stream *stream)
 	if (stream->forced > stream->durable.position &&
 	    stream->completed.position >= stream->forced)
 		return true;
-	if (stream->durability != CHARIO_DURABILITY_FLUSH)
+	if (stream->status.durability != CHARIO_DURABILITY_FLUSH)
 		return false;
 	return bytes >= stream->options.flush_bytes ||
 	       stream->now_ns - stream->dirty_ns >= stream->options.flush_ns;

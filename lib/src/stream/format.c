@@ -13,13 +13,6 @@
 _Static_assert(CHARIO_RECORD_META == 1 && CHARIO_RECORD_NO_CRC == 2,
 	       "flags of records stand on disks");
 
-uint32_t chario_disk_batch_seed(uint64_t session)
-{
-	const uint64_t words[] = { htole64(session) };
-
-	return chario_crc32c(0, words, sizeof(words));
-}
-
 uint32_t chario_disk_record_seed(uint64_t session, uint64_t part, uint64_t segment)
 {
 	const uint64_t words[] = { htole64(session), htole64(part), htole64(segment) };
@@ -55,12 +48,14 @@ void chario_disk_batch_swap(struct chario_disk_batch *to, const struct chario_di
 	};
 }
 
+/* The recording is the seed of the checksum. */
 static uint32_t batch_crc(const struct chario_disk_batch *block)
 {
+	uint32_t seed = chario_crc32c(0, &block->session, sizeof(block->session));
 	struct chario_disk_batch copy = *block;
 
 	copy.crc = 0;
-	return chario_crc32c(chario_disk_batch_seed(le64toh(block->session)), &copy, sizeof(copy));
+	return chario_crc32c(seed, &copy, sizeof(copy));
 }
 
 static uint32_t batch_seal(const void *block)

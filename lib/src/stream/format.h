@@ -140,11 +140,9 @@ static inline uint32_t chario_disk_round(uint32_t bytes, uint32_t multiple)
 }
 
 /*
- * Seeds of checksums.  The seed of a batch header depends on the recording.  The seed of
- * records also depends on the segment and the part, so that the earlier content of a slot
- * never counts.
+ * Returns the seed of the checksums of records.  It depends on the recording, the segment and
+ * the part, so that the earlier content of a slot never counts.
  */
-uint32_t chario_disk_batch_seed(uint64_t session);
 uint32_t chario_disk_record_seed(uint64_t session, uint64_t part, uint64_t segment);
 
 /* Convert a batch header from or to the byte order of this machine. */

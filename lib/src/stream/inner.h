@@ -29,7 +29,6 @@
 #ifndef CHARIO_STREAM_INNER_H
 #define CHARIO_STREAM_INNER_H
 
-#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -41,6 +40,7 @@
 #include "device/pool.h"
 #include "stream/format.h"
 #include "stream/tape.h"
+#include "system/scope.h"
 #include "system/sys.h"
 
 /* Largest number of records in callers' buffers that can be under way at once. */
@@ -169,8 +169,6 @@ struct chario_patience {
  * @queue: queue of transfers to the disk
  * @pool: memory of the segments
  * @cached: true if the disk has a volatile write cache
- * @no_crc: true if records have no checksum
- * @durability: way of making records durable that is in force
  * @alignment: alignment of DMA in bytes
  * @block_bytes: logical block of the disk in bytes
  * @disk_offset: offset of the area on the disk in bytes
@@ -186,10 +184,6 @@ struct chario_patience {
  * @next_segment: number of the next segment to be begun
  * @seeds: seeds of the checksums of records, for the segment in each buffer
  * @sequence: number of the next record
- * @records: number of committed records
- * @bytes: bytes of their data
- * @lost_records: number of lost records
- * @lost_bytes: bytes of their data
  * @partial: bytes written so far of a record that takes several segments
  * @batches: ring of batches
  * @nr_batches: number of batches that the ring has room for
@@ -227,8 +221,9 @@ struct chario_patience {
  * @wake: eventfd descriptor that wakes waiting threads
  * @nr_waiters: number of waiting threads
  * @wakes: number of times that they have been woken
- * @least_free: smallest number of free buffers seen
- * @late: statistic of &struct chario_stream_status, like all members below
+ * @status: statistics, and the durability that is in force; the members that can be
+ *	computed are set when the status is asked for
+ * @histogram: times from the submission of a batch to its completion, in nanoseconds
  */
 struct chario_stream {
 	pthread_mutex_t lock;
@@ -238,8 +233,6 @@ struct chario_stream {
 	struct chario_queue *queue;
 	struct chario_pool pool;
 	bool cached;
-	bool no_crc;
-	uint32_t durability;
 	uint32_t alignment;
 	uint32_t block_bytes;
 	uint64_t disk_offset;
@@ -255,10 +248,6 @@ struct chario_stream {
 	uint64_t next_segment;
 	uint32_t *seeds;
 	uint64_t sequence;
-	uint64_t records;
-	uint64_t bytes;
-	uint64_t lost_records;
-	uint64_t lost_bytes;
 	uint64_t partial;
 
 	struct chario_batch *batches;
@@ -298,14 +287,7 @@ struct chario_stream {
 	uint32_t nr_waiters;
 	uint64_t wakes;
 
-	uint32_t least_free;
-	uint64_t late;
-	uint64_t late_ns;
-	uint64_t longest_ns;
-	uint64_t waits;
-	uint64_t wait_ns;
-	uint64_t retries;
-	uint64_t flushes;
+	struct chario_stream_status status;
 	struct chario_histogram histogram;
 };
 
@@ -325,12 +307,6 @@ static inline uint32_t chario_stream_free_buffers(const struct chario_stream *st
 {
 	return stream->options.nr_buffers -
 	       (uint32_t)(stream->next_segment - stream->completed.segment);
-}
-
-/* Returns whether written data need a flush to be durable. */
-static inline bool chario_stream_needs_flush(const struct chario_stream *stream)
-{
-	return stream->cached && stream->durability != CHARIO_DURABILITY_FUA;
 }
 
 /* stream/fit.c */
@@ -437,9 +413,6 @@ bool chario_stream_reap(struct chario_stream *stream);
 /* Wait for all transfers in flight or late, and release callers' buffers. */
 void chario_stream_drain(struct chario_stream *stream);
 
-/* End the recording with an error. */
-void chario_stream_fail(struct chario_stream *stream, int err);
-
 /* stream/external.c: all with the lock held. */
 
 /* Returns whether the drive is done with all late buffers of callers. */
@@ -476,8 +449,5 @@ void chario_stream_wake(struct chario_stream *stream);
  * timeout; or the error of the stream.
  */
 int chario_stream_sleep(struct chario_stream *stream, struct chario_patience *patience);
-
-/* Have all committed records up to @position written and made durable soon. */
-void chario_stream_force(struct chario_stream *stream, uint64_t position);
 
 #endif /* CHARIO_STREAM_INNER_H */

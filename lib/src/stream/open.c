@@ -29,12 +29,9 @@
 
 static void fill_in(struct chario_stream_options *options)
 {
-	if (!options->flush_bytes)
-		options->flush_bytes = FLUSH_DEFAULT;
-	if (!options->flush_ns)
-		options->flush_ns = 1000 * MS;
-	if (!options->late_ns)
-		options->late_ns = 100 * MS;
+	options->flush_bytes = options->flush_bytes ?: FLUSH_DEFAULT;
+	options->flush_ns = options->flush_ns ?: 1000 * MS;
+	options->late_ns = options->late_ns ?: 100 * MS;
 }
 
 static int learn_device(struct chario_stream *stream)
@@ -48,11 +45,11 @@ static int learn_device(struct chario_stream *stream)
 		return -EOPNOTSUPP;
 	stream->cached = info.features & CHARIO_FEATURE_WRITE_CACHE;
 	stream->block_bytes = info.logical_block_bytes;
-	stream->alignment = info.dma_alignment_bytes ? info.dma_alignment_bytes : 1;
-	stream->durability = stream->options.durability;
-	if (stream->durability == CHARIO_DURABILITY_AUTO)
-		stream->durability = stream->cached ? CHARIO_DURABILITY_FLUSH :
-						      CHARIO_DURABILITY_NONE;
+	stream->alignment = info.dma_alignment_bytes ?: 1;
+	stream->status.durability = stream->options.durability;
+	if (stream->status.durability == CHARIO_DURABILITY_AUTO)
+		stream->status.durability = stream->cached ? CHARIO_DURABILITY_FLUSH :
+							     CHARIO_DURABILITY_NONE;
 	return 0;
 }
 
@@ -66,9 +63,9 @@ static uint32_t choose_window(const struct chario_stream *stream, uint64_t slots
 	const struct chario_stream_options *options = &stream->options;
 	uint64_t window = options->nr_buffers;
 
-	if (stream->cached && stream->durability == CHARIO_DURABILITY_FLUSH)
+	if (stream->cached && stream->status.durability == CHARIO_DURABILITY_FLUSH)
 		window += 2 * (options->flush_bytes / options->segment_bytes + 1);
-	else if (stream->cached && stream->durability == CHARIO_DURABILITY_NONE)
+	else if (stream->cached && stream->status.durability == CHARIO_DURABILITY_NONE)
 		window = WINDOW_MAX;
 	if (window > WINDOW_MAX)
 		window = WINDOW_MAX;
@@ -165,10 +162,10 @@ static int find_end(struct chario_stream *stream, const struct chario_area_strea
 	    !(chario_head_is_left(&head, entry) && head.last.flags & CHARIO_DISK_BATCH_CLEAN))
 		stream->clean_from = stream->next_segment + stream->tape.slots;
 	stream->sequence = head.next_sequence;
-	stream->records = head.records;
-	stream->bytes = head.position;
-	stream->lost_records = head.last.lost_records;
-	stream->lost_bytes = head.last.lost_bytes;
+	stream->status.records = head.records;
+	stream->status.bytes = head.position;
+	stream->status.lost_records = head.last.lost_records;
+	stream->status.lost_bytes = head.last.lost_bytes;
 	stream->final = (struct chario_mark){
 		.segment = stream->next_segment,
 		.batches = head.last.serial + 1,
@@ -268,12 +265,9 @@ static int make_descriptors(struct chario_stream *stream)
 static void destroy(struct chario_stream *stream)
 {
 	chario_queue_close(stream->queue);
-	if (stream->epoll >= 0)
-		close(stream->epoll);
-	if (stream->wake >= 0)
-		close(stream->wake);
-	if (stream->timer >= 0)
-		close(stream->timer);
+	chario_scope_close(&stream->epoll);
+	chario_scope_close(&stream->wake);
+	chario_scope_close(&stream->timer);
 	chario_pool_destroy(&stream->pool);
 	free(stream->seeds);
 	free(stream->batches);
@@ -300,7 +294,7 @@ static int set_up(struct chario_stream *stream, struct chario_store *store, cons
 		err = chario_tape_init(&stream->tape, stream->area, &entry);
 	if (!err) {
 		chario_stream_choose_buffers(&stream->options, stream->tape.slots);
-		stream->least_free = stream->options.nr_buffers;
+		stream->status.least_free_buffers = stream->options.nr_buffers;
 	}
 	if (!err && !stream->tape.ring)
 		stream->clean_from = UINT64_MAX;
@@ -334,7 +328,6 @@ int chario_stream_open(struct chario_store *store, const char *name,
 	pthread_mutex_init(&made->lock, NULL);
 	made->options = options ? *options : usual;
 	fill_in(&made->options);
-	made->no_crc = made->options.flags & CHARIO_STREAM_NO_CRC;
 	made->timer_ns = UINT64_MAX;
 	made->timer = made->wake = made->epoll = -1;
 	err = set_up(made, store, name);
@@ -396,8 +389,8 @@ static int note_end(struct chario_stream *stream)
 {
 	const struct store_end end = {
 		.sequence = stream->sequence,
-		.records = stream->records,
-		.bytes = stream->bytes,
+		.records = stream->status.records,
+		.bytes = stream->status.bytes,
 		.segment = stream->next_segment - 1,
 		.time_ns = chario_sys_clock(CLOCK_REALTIME),
 	};
@@ -408,8 +401,11 @@ static int note_end(struct chario_stream *stream)
 static int end(struct chario_stream *stream)
 {
 	struct chario_patience patience = { .timeout_ns = -1 };
-	int err = stream->error;
+	int err;
 
+	CHARIO_LOCK(&stream->lock);
+	chario_stream_look_at_clock(stream, CLOCK_MONOTONIC);
+	err = stream->error;
 	take_rooms_back(stream);
 	if (!err)
 		err = mark_end(stream);
@@ -433,10 +429,7 @@ int chario_stream_close(struct chario_stream *stream)
 
 	if (!stream || err)
 		return err;
-	pthread_mutex_lock(&stream->lock);
-	chario_stream_look_at_clock(stream, CLOCK_MONOTONIC);
 	err = end(stream);
-	pthread_mutex_unlock(&stream->lock);
 	destroy(stream);
 	return err;
 }

@@ -268,29 +268,23 @@ static void give_end(struct chario_reader *reader, struct chario_record *record)
 		reader->expected = reader->end;
 }
 
-static int64_t now_ns(void)
+/* Sleep until the next look or the deadline.  Returns false when the deadline has passed. */
+static bool sleep_until(int64_t deadline_ns)
 {
-	return (int64_t)chario_sys_clock(CLOCK_MONOTONIC);
-}
+	int64_t left = chario_sys_left(deadline_ns);
+	struct timespec pause = {
+		.tv_nsec = left < CHARIO_READER_SLEEP_NS ? left : CHARIO_READER_SLEEP_NS,
+	};
 
-/* Sleep, but at most for the rest of the timeout.  Returns false when the timeout has passed. */
-static bool sleep_until(int64_t timeout_ns, int64_t begun_ns)
-{
-	struct timespec pause = { .tv_nsec = CHARIO_READER_SLEEP_NS };
-	int64_t left = timeout_ns < 0 ? CHARIO_READER_SLEEP_NS : timeout_ns - (now_ns() - begun_ns);
-
-	if (left <= 0)
-		return false;
-	if (left < pause.tv_nsec)
-		pause.tv_nsec = left;
-	nanosleep(&pause, NULL);
-	return true;
+	if (left)
+		nanosleep(&pause, NULL);
+	return left;
 }
 
 int chario_reader_next(struct chario_reader *reader, int64_t timeout_ns,
 		       struct chario_record *record)
 {
-	int64_t begun_ns = timeout_ns > 0 ? now_ns() : 0;
+	int64_t deadline_ns = timeout_ns < 0 ? INT64_MAX : chario_sys_deadline(timeout_ns);
 	int ret;
 
 	/* The first look of each call is thorough. */
@@ -301,6 +295,6 @@ int chario_reader_next(struct chario_reader *reader, int64_t timeout_ns,
 			give_end(reader, record);
 		if (ret)
 			return ret == 1 ? 0 : ret;
-	} while (timeout_ns && sleep_until(timeout_ns, begun_ns));
+	} while (timeout_ns && sleep_until(deadline_ns));
 	return -EAGAIN;
 }

@@ -71,7 +71,7 @@ static int reserve(struct chario_stream *stream, struct copy *copy,
 	struct chario_claim claim = { .dense = true };
 	int err;
 
-	pthread_mutex_lock(&stream->lock);
+	CHARIO_LOCK(&stream->lock);
 	err = copy->done ? 0 : check_length(stream, copy->bytes, patience->timeout_ns);
 	if (!err) {
 		*bytes = choose_bytes(stream, copy);
@@ -92,7 +92,6 @@ static int reserve(struct chario_stream *stream, struct copy *copy,
 		stream->partial = 0;
 	else
 		stream->partial = copy->done + *bytes;
-	pthread_mutex_unlock(&stream->lock);
 	return err;
 }
 
@@ -162,7 +161,7 @@ int chario_stream_writev(struct chario_stream *stream, const struct iovec *piece
 	struct copy copy = {
 		.pieces = pieces,
 		.time_ns = time_ns,
-		.flags = flags | (stream->no_crc ? CHARIO_RECORD_NO_CRC : 0),
+		.flags = flags,
 	};
 	int err = chario_pool_check(&stream->pool);
 
@@ -174,6 +173,8 @@ int chario_stream_writev(struct chario_stream *stream, const struct iovec *piece
 		return -EINVAL;
 	if (!fits_ring(stream, copy.bytes))
 		return -EMSGSIZE;
+	if (stream->options.flags & CHARIO_STREAM_NO_CRC)
+		copy.flags |= CHARIO_RECORD_NO_CRC;
 	/* All fragments have the time of the record. */
 	if (!time_ns)
 		copy.time_ns = chario_sys_clock(CLOCK_REALTIME);
@@ -312,14 +313,11 @@ int chario_stream_lose(struct chario_stream *stream, uint64_t records, uint64_t 
 
 	if (err)
 		return err;
-	pthread_mutex_lock(&stream->lock);
+	CHARIO_LOCK(&stream->lock);
 	if (records > CHARIO_DISK_COUNT_MAX - stream->sequence)
-		err = -EINVAL;
-	if (!err) {
-		stream->sequence += records;
-		stream->lost_records += records;
-		stream->lost_bytes += bytes;
-	}
-	pthread_mutex_unlock(&stream->lock);
-	return err;
+		return -EINVAL;
+	stream->sequence += records;
+	stream->status.lost_records += records;
+	stream->status.lost_bytes += bytes;
+	return 0;
 }

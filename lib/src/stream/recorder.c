@@ -57,11 +57,6 @@ struct loop {
 	uint64_t gap_since_ns;
 };
 
-static uint64_t clock_now(void)
-{
-	return chario_sys_clock(CLOCK_MONOTONIC);
-}
-
 static void stop(struct loop *loop, enum chario_recorder_end end, int result)
 {
 	if (loop->ended)
@@ -92,40 +87,30 @@ static bool is_full(struct loop *loop, int err)
 
 /* waits and gaps */
 
+/* Begin to measure a time, unless it is being measured, and count it. */
+static void begin_span(uint64_t *since_ns, uint64_t *count)
+{
+	*count += !*since_ns;
+	if (!*since_ns)
+		*since_ns = chario_sys_now();
+}
+
+/* Add the time, if it is being measured, to @total_ns.  Returns it. */
+static uint64_t end_span(uint64_t *since_ns, uint64_t *total_ns)
+{
+	uint64_t span_ns = *since_ns ? chario_sys_now() - *since_ns : 0;
+
+	*total_ns += span_ns;
+	*since_ns = 0;
+	return span_ns;
+}
+
 static void end_wait(struct loop *loop)
 {
-	uint64_t waited_ns;
+	uint64_t waited_ns = end_span(&loop->wait_since_ns, &loop->recorder->wait_ns);
 
-	if (!loop->wait_since_ns)
-		return;
-	waited_ns = clock_now() - loop->wait_since_ns;
-	loop->recorder->wait_ns += waited_ns;
 	if (waited_ns > loop->recorder->longest_wait_ns)
 		loop->recorder->longest_wait_ns = waited_ns;
-	loop->wait_since_ns = 0;
-}
-
-static void begin_wait(struct loop *loop)
-{
-	if (loop->wait_since_ns)
-		return;
-	loop->wait_since_ns = clock_now();
-	loop->recorder->waits++;
-}
-
-static void end_gap(struct loop *loop)
-{
-	if (loop->gap_since_ns)
-		loop->recorder->gap_ns += clock_now() - loop->gap_since_ns;
-	loop->gap_since_ns = 0;
-}
-
-static void begin_gap(struct loop *loop)
-{
-	if (loop->gap_since_ns)
-		return;
-	loop->gap_since_ns = clock_now();
-	loop->recorder->gaps++;
 }
 
 /* records */
@@ -155,15 +140,15 @@ static bool have_place(struct loop *loop)
 		return true;
 	err = chario_stream_get(loop->stream, wanted_bytes(loop), 0, &loop->room);
 	if (err == -EAGAIN && !drops) {
-		begin_wait(loop);
+		begin_span(&loop->wait_since_ns, &loop->recorder->waits);
 		return false;
 	}
 	end_wait(loop);
 	if (err == -EAGAIN) {
-		begin_gap(loop);
+		begin_span(&loop->gap_since_ns, &loop->recorder->gaps);
 		loop->place = loop->scratch;
 	} else if (!is_full(loop, err) && is_well(loop, err)) {
-		end_gap(loop);
+		end_span(&loop->gap_since_ns, &loop->recorder->gap_ns);
 		loop->place = loop->room.memory;
 	}
 	loop->filled = 0;
@@ -205,7 +190,7 @@ static void take_bytes(struct loop *loop, size_t bytes)
 	bool full = bytes == wanted_bytes(loop);
 
 	if (!loop->filled)
-		loop->record_ns = clock_now();
+		loop->record_ns = chario_sys_now();
 	loop->filled += bytes;
 	loop->recorder->taken_bytes += bytes;
 	loop->frame_left -= bytes;
@@ -249,7 +234,7 @@ static void take(struct loop *loop)
 /* Returns the rest of a period; 0 if it is over. */
 static uint64_t left_of(uint64_t begin_ns, uint64_t period_ns)
 {
-	uint64_t passed_ns = clock_now() - begin_ns;
+	uint64_t passed_ns = chario_sys_now() - begin_ns;
 
 	return passed_ns < period_ns ? period_ns - passed_ns : 0;
 }
@@ -316,12 +301,12 @@ static void turn(struct loop *loop)
 static void run(struct loop *loop)
 {
 	loop->frame_left = (size_t)loop->recorder->record_bytes;
-	loop->begin_ns = clock_now();
+	loop->begin_ns = chario_sys_now();
 	while (!loop->ended)
 		turn(loop);
 	end_record(loop, loop->filled, 0);
 	end_wait(loop);
-	end_gap(loop);
+	end_span(&loop->gap_since_ns, &loop->recorder->gap_ns);
 }
 
 static int begin(struct loop *loop)

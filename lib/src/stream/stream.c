@@ -46,8 +46,8 @@ static void wait_began(struct chario_stream *stream, const struct chario_patienc
 {
 	if (*begun_ns || !patience->timeout_ns)
 		return;
-	*begun_ns = chario_sys_clock(CLOCK_MONOTONIC);
-	stream->waits++;
+	*begun_ns = chario_sys_now();
+	stream->status.waits++;
 }
 
 static int wait_for_room(struct chario_stream *stream, const struct chario_claim *claim,
@@ -72,7 +72,7 @@ static int wait_for_room(struct chario_stream *stream, const struct chario_claim
 			break;
 	}
 	if (begun_ns)
-		stream->wait_ns += chario_sys_clock(CLOCK_MONOTONIC) - begun_ns;
+		stream->status.wait_ns += chario_sys_now() - begun_ns;
 	return err;
 }
 
@@ -117,13 +117,11 @@ int chario_stream_get(struct chario_stream *stream, size_t bytes, int64_t timeou
 		return -EINVAL;
 	if (bytes > chario_stream_room_bytes(stream))
 		return -EMSGSIZE;
-	pthread_mutex_lock(&stream->lock);
+	CHARIO_LOCK(&stream->lock);
 	err = chario_stream_reserve(stream, &claim, &patience, &record);
-	if (!err)
-		stream->sequence++;
-	pthread_mutex_unlock(&stream->lock);
 	if (err)
 		return err;
+	stream->sequence++;
 	room->memory = (unsigned char *)record + le32toh(record->data);
 	room->bytes = bytes;
 	room->buffer = stream->pool.buffer;
@@ -155,6 +153,7 @@ static void shrink(struct chario_stream *stream, struct chario_disk_record *reco
 {
 	uint32_t at;
 
+	CHARIO_LOCK(&stream->lock);
 	if (!is_newest(stream, record, &at))
 		return;
 	stream->cursor =
@@ -189,8 +188,8 @@ static void count(struct chario_stream *stream, struct chario_batch *batch,
 		return;
 	batch->nr_records++;
 	batch->bytes += bytes;
-	stream->records++;
-	stream->bytes += bytes;
+	stream->status.records++;
+	stream->status.bytes += bytes;
 }
 
 /* Returns whether no record fits any more, so that waiting for the next one is useless. */
@@ -201,10 +200,11 @@ static bool is_full(const struct chario_stream *stream)
 	return !chario_stream_fits(stream, &least);
 }
 
-static void go_on(struct chario_stream *stream, const struct chario_batch *batch)
+/* Start the work that a returned room was in the way of.  Returns the error of the stream. */
+static int go_on(struct chario_stream *stream, const struct chario_batch *batch)
 {
-	if (batch->rooms)
-		return;
+	if (stream->error || batch->rooms)
+		return stream->error;
 	if (batch->state == CHARIO_BATCH_OPEN && is_full(stream))
 		chario_stream_finish_segment(stream);
 	/*
@@ -214,21 +214,17 @@ static void go_on(struct chario_stream *stream, const struct chario_batch *batch
 	if (batch->state == CHARIO_BATCH_CLOSED || stream->close_soon ||
 	    stream->timer_ns == UINT64_MAX)
 		chario_stream_pump(stream);
+	return stream->error;
 }
 
 int chario_stream_commit_record(struct chario_stream *stream, const struct chario_commit *commit)
 {
 	struct chario_batch *batch = batch_of(stream, commit->record);
-	int err;
 
 	sign(stream, commit);
-	pthread_mutex_lock(&stream->lock);
+	CHARIO_LOCK(&stream->lock);
 	count(stream, batch, commit);
-	if (!stream->error)
-		go_on(stream, batch);
-	err = stream->error;
-	pthread_mutex_unlock(&stream->lock);
-	return err;
+	return go_on(stream, batch);
 }
 
 void chario_stream_void(struct chario_stream *stream, struct chario_disk_record *record)
@@ -249,10 +245,9 @@ static int take_back(struct chario_stream *stream, struct chario_disk_record *re
 {
 	struct chario_batch *batch = batch_of(stream, record);
 	bool newest;
-	int err;
 	uint32_t at;
 
-	pthread_mutex_lock(&stream->lock);
+	CHARIO_LOCK(&stream->lock);
 	newest = is_newest(stream, record, &at) &&
 		 le64toh(record->sequence) + 1 == stream->sequence;
 	/* Mark the room, so that giving it back a second time is refused. */
@@ -261,11 +256,7 @@ static int take_back(struct chario_stream *stream, struct chario_disk_record *re
 		stream->cursor = at;
 		stream->sequence--;
 	}
-	if (!stream->error)
-		go_on(stream, batch);
-	err = stream->error;
-	pthread_mutex_unlock(&stream->lock);
-	return err;
+	return go_on(stream, batch);
 }
 
 int chario_stream_commit(struct chario_stream *stream, const struct chario_stream_room *room,
@@ -286,13 +277,10 @@ int chario_stream_commit(struct chario_stream *stream, const struct chario_strea
 		return -EINVAL;
 	if (!bytes)
 		return take_back(stream, record);
-	if (stream->no_crc)
+	if (stream->options.flags & CHARIO_STREAM_NO_CRC)
 		commit.flags |= CHARIO_RECORD_NO_CRC;
-	if (bytes != le32toh(record->bytes)) {
-		pthread_mutex_lock(&stream->lock);
+	if (bytes != le32toh(record->bytes))
 		shrink(stream, record, (uint32_t)bytes);
-		pthread_mutex_unlock(&stream->lock);
-	}
 	return chario_stream_commit_record(stream, &commit);
 }
 

@@ -54,8 +54,8 @@ static void sign(struct chario_stream *stream, const struct chario_batch *batch)
 		.records = batch->before.records,
 		.position = batch->before.position,
 		.durable_records = stream->durable.records,
-		.lost_records = stream->lost_records,
-		.lost_bytes = stream->lost_bytes,
+		.lost_records = stream->status.lost_records,
+		.lost_bytes = stream->status.lost_bytes,
 		.nr_records = batch->nr_records,
 	};
 	struct chario_disk_batch *disk = (void *)block;
@@ -81,7 +81,7 @@ static int add(struct chario_stream *stream, const struct chario_transfer *trans
 
 static bool needs_fua(const struct chario_stream *stream, const struct chario_batch *batch)
 {
-	return stream->cached && (stream->durability == CHARIO_DURABILITY_FUA ||
+	return stream->cached && (stream->status.durability == CHARIO_DURABILITY_FUA ||
 				  batch->state == CHARIO_BATCH_REST_READY);
 }
 
@@ -180,11 +180,23 @@ static bool has_settled(struct chario_stream *stream)
 	return !stream->timed_out;
 }
 
+/* End the recording with an error. */
+static void fail(struct chario_stream *stream, int err)
+{
+	if (stream->error)
+		return;
+	stream->error = err;
+	for (uint32_t i = 0; i < CHARIO_STREAM_EXTERNALS; i++)
+		if (stream->externals[i].ready && !stream->externals[i].late)
+			chario_stream_release(stream, &stream->externals[i]);
+	chario_stream_wake(stream);
+}
+
 static void add_all(struct chario_stream *stream)
 {
 	int err = 0;
 
-	stream->submit_ns = chario_sys_clock(CLOCK_MONOTONIC);
+	stream->submit_ns = chario_sys_now();
 	if (stream->nr_externals)
 		err = add_externals(stream);
 	if (!err)
@@ -192,7 +204,7 @@ static void add_all(struct chario_stream *stream)
 	if (!err && stream->flush_ready)
 		err = add_flush(stream);
 	if (err && err != -EAGAIN)
-		chario_stream_fail(stream, err);
+		fail(stream, err);
 }
 
 /* Submit all transfers with one doorbell; those without a place in the queue stay ready. */
@@ -211,18 +223,7 @@ void chario_stream_add_ready(struct chario_stream *stream)
 	if (err == -EAGAIN || err == -ENOMEM)
 		chario_stream_look_again(stream);
 	else if (err)
-		chario_stream_fail(stream, err);
-}
-
-void chario_stream_fail(struct chario_stream *stream, int err)
-{
-	if (stream->error)
-		return;
-	stream->error = err;
-	for (uint32_t i = 0; i < CHARIO_STREAM_EXTERNALS; i++)
-		if (stream->externals[i].ready && !stream->externals[i].late)
-			chario_stream_release(stream, &stream->externals[i]);
-	chario_stream_wake(stream);
+		fail(stream, err);
 }
 
 static bool is_passing(int err)
@@ -241,7 +242,7 @@ static int judge(struct chario_stream *stream, int err, uint32_t *retries)
 	if (stream->error || *retries == CHARIO_STREAM_RETRIES)
 		return err;
 	++*retries;
-	stream->retries++;
+	stream->status.retries++;
 	stream->nr_ready++;
 	return 1;
 }
@@ -279,12 +280,12 @@ static void note_time(struct chario_stream *stream, const struct chario_batch *b
 	uint64_t ns = stream->reap_ns - batch->submitted_ns;
 
 	chario_histogram_add(&stream->histogram, ns);
-	if (ns > stream->longest_ns)
-		stream->longest_ns = ns;
+	if (ns > stream->status.longest_ns)
+		stream->status.longest_ns = ns;
 	if (ns <= stream->options.late_ns)
 		return;
-	stream->late++;
-	stream->late_ns += ns - stream->options.late_ns;
+	stream->status.late++;
+	stream->status.late_ns += ns - stream->options.late_ns;
 }
 
 static void rest_ended(struct chario_stream *stream, struct chario_batch *batch)
@@ -302,7 +303,7 @@ static void batch_ended(struct chario_stream *stream, struct chario_batch *batch
 	get_extent(batch, &from, &bytes);
 	ret = judge_write(stream, result, bytes, &batch->retries);
 	if (ret < 0) {
-		chario_stream_fail(stream, ret);
+		fail(stream, ret);
 	} else if (ret > 0) {
 		batch->state = rest ? CHARIO_BATCH_REST_READY : CHARIO_BATCH_READY;
 	} else if (rest) {
@@ -326,7 +327,7 @@ static void external_ended(struct chario_stream *stream, struct chario_external 
 	}
 	/* The transfer is late; its buffer is released when the drive is done. */
 	if (ret) {
-		chario_stream_fail(stream, ret);
+		fail(stream, ret);
 		return;
 	}
 	chario_stream_release(stream, external);
@@ -343,13 +344,13 @@ static void flush_ended(struct chario_stream *stream, int64_t result)
 
 	stream->flush_flying = false;
 	if (ret < 0) {
-		chario_stream_fail(stream, ret);
+		fail(stream, ret);
 	} else if (ret > 0) {
 		stream->flush_ready = true;
 	} else {
 		stream->durable = stream->flushing;
 		stream->dirty_ns = stream->flush_ns;
-		stream->flushes++;
+		stream->status.flushes++;
 	}
 }
 
@@ -386,12 +387,12 @@ bool chario_stream_reap(struct chario_stream *stream)
 	do {
 		count = chario_queue_reap(stream->queue, results, NR_RESULTS, 0);
 		if (count > 0)
-			stream->reap_ns = chario_sys_clock(CLOCK_MONOTONIC);
+			stream->reap_ns = chario_sys_now();
 		for (int i = 0; i < count; i++)
 			take(stream, &results[i]);
 		moved |= count > 0;
 	} while (count == NR_RESULTS);
 	if (count < 0)
-		chario_stream_fail(stream, count);
+		fail(stream, count);
 	return moved;
 }

@@ -10,7 +10,6 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <sys/eventfd.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
@@ -73,11 +72,19 @@ static uint64_t find_due(struct chario_stream *stream)
 
 	if (may_close(stream))
 		due = chario_stream_batch(stream, stream->tail - 1)->begun_ns;
-	if (stream->durability == CHARIO_DURABILITY_FLUSH && stream->cached &&
+	if (stream->status.durability == CHARIO_DURABILITY_FLUSH && stream->cached &&
 	    !stream->flush_flying && !stream->flush_ready &&
 	    stream->completed.batches != stream->durable.batches && stream->dirty_ns < due)
 		due = stream->dirty_ns;
 	return due == UINT64_MAX ? due : due + stream->options.flush_ns;
+}
+
+/* Have all committed records up to @position written and made durable soon. */
+static void force(struct chario_stream *stream, uint64_t position)
+{
+	if (position > stream->forced)
+		stream->forced = position;
+	stream->close_soon = stream->open;
 }
 
 void chario_stream_do_timely(struct chario_stream *stream)
@@ -86,8 +93,8 @@ void chario_stream_do_timely(struct chario_stream *stream)
 		const struct chario_batch *batch = chario_stream_batch(stream, stream->tail - 1);
 		bool due = stream->now_ns - batch->begun_ns >= stream->options.flush_ns;
 
-		if (due && stream->durability == CHARIO_DURABILITY_FLUSH)
-			chario_stream_force(stream, stream->bytes);
+		if (due && stream->status.durability == CHARIO_DURABILITY_FLUSH)
+			force(stream, stream->status.bytes);
 		if (due || stream->close_soon)
 			chario_stream_close_batch(stream);
 	}
@@ -97,13 +104,6 @@ void chario_stream_do_timely(struct chario_stream *stream)
 void chario_stream_look_again(struct chario_stream *stream)
 {
 	set_timer(stream, stream->now_ns + AGAIN_NS);
-}
-
-void chario_stream_force(struct chario_stream *stream, uint64_t position)
-{
-	if (position > stream->forced)
-		stream->forced = position;
-	stream->close_soon = stream->open;
 }
 
 void chario_stream_wake(struct chario_stream *stream)
@@ -145,7 +145,7 @@ int chario_stream_sleep(struct chario_stream *stream, struct chario_patience *pa
 	if (stream->error)
 		return stream->error;
 	if (patience->timeout_ns)
-		timeout_ms = left_ms(patience, chario_sys_clock(CLOCK_MONOTONIC));
+		timeout_ms = left_ms(patience, chario_sys_now());
 	if (!timeout_ms)
 		return -EAGAIN;
 	stream->nr_waiters++;
@@ -168,36 +168,15 @@ int chario_stream_service(struct chario_stream *stream)
 
 	if (err)
 		return err;
-	pthread_mutex_lock(&stream->lock);
+	CHARIO_LOCK(&stream->lock);
 	chario_stream_look_at_clock(stream, CLOCK_MONOTONIC);
 	chario_stream_pump(stream);
-	err = stream->error;
-	pthread_mutex_unlock(&stream->lock);
-	return err;
+	return stream->error;
 }
 
 int chario_stream_fd(const struct chario_stream *stream)
 {
 	return stream->epoll;
-}
-
-static int wait_locked(struct chario_stream *stream, uint64_t bytes,
-		       struct chario_patience *patience)
-{
-	int err = stream->error;
-
-	if (bytes == UINT64_MAX)
-		bytes = stream->bytes;
-	if (bytes > stream->bytes)
-		return -EINVAL;
-	if (!err && stream->durable.position < bytes) {
-		chario_stream_force(stream, bytes);
-		chario_stream_pump(stream);
-		err = stream->error;
-	}
-	while (!err && stream->durable.position < bytes)
-		err = chario_stream_sleep(stream, patience);
-	return err;
 }
 
 int chario_stream_wait(struct chario_stream *stream, uint64_t bytes, int64_t timeout_ns)
@@ -207,9 +186,19 @@ int chario_stream_wait(struct chario_stream *stream, uint64_t bytes, int64_t tim
 
 	if (err)
 		return err;
-	pthread_mutex_lock(&stream->lock);
+	CHARIO_LOCK(&stream->lock);
 	chario_stream_look_at_clock(stream, CLOCK_MONOTONIC);
-	err = wait_locked(stream, bytes, &patience);
-	pthread_mutex_unlock(&stream->lock);
+	if (bytes == UINT64_MAX)
+		bytes = stream->status.bytes;
+	if (bytes > stream->status.bytes)
+		return -EINVAL;
+	err = stream->error;
+	if (!err && stream->durable.position < bytes) {
+		force(stream, bytes);
+		chario_stream_pump(stream);
+		err = stream->error;
+	}
+	while (!err && stream->durable.position < bytes)
+		err = chario_stream_sleep(stream, &patience);
 	return err;
 }

@@ -21,6 +21,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "system/scope.h"
+
+/* A wait of 31 years is endless for any caller, and fits any time_t. */
+#define LONGEST_NS 1000000000000000000
+
 extern char **environ;
 
 /*
@@ -150,27 +155,22 @@ static int build_path(char path[PATH_MAX], const char *format, va_list args)
 
 static int read_line(char *text, size_t size, const char *path)
 {
-	size_t start, end;
+	int fd CHARIO_SCOPED(chario_scope_close) = real_open(path, O_RDONLY);
+	char line[PATH_MAX];
 	ssize_t got;
-	int fd = real_open(path, O_RDONLY);
+	size_t end;
 
 	if (fd < 0)
 		return fd;
-	got = read(fd, text, size - 1);
-	if (got < 0) {
-		int err = -errno;
-
-		close(fd);
-		return err;
-	}
-	close(fd);
-	text[got] = '\0';
-	end = strcspn(text, "\n");
-	while (end && (text[end - 1] == ' ' || text[end - 1] == '\t'))
+	got = read(fd, line, sizeof(line) - 1);
+	if (got < 0)
+		return -errno;
+	line[got] = '\0';
+	end = strcspn(line, "\n");
+	while (end && (line[end - 1] == ' ' || line[end - 1] == '\t'))
 		end--;
-	text[end] = '\0';
-	start = strspn(text, " \t");
-	memmove(text, text + start, strlen(text + start) + 1);
+	line[end] = '\0';
+	chario_sys_copy(text, size, line + strspn(line, " \t"));
 	return 0;
 }
 
@@ -372,6 +372,23 @@ uint64_t chario_sys_clock(clockid_t clock)
 
 	clock_gettime(clock, &time);
 	return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
+}
+
+uint64_t chario_sys_now(void)
+{
+	return chario_sys_clock(CLOCK_MONOTONIC);
+}
+
+int64_t chario_sys_deadline(int64_t timeout_ns)
+{
+	return (int64_t)chario_sys_now() + (timeout_ns < LONGEST_NS ? timeout_ns : LONGEST_NS);
+}
+
+int64_t chario_sys_left(int64_t deadline_ns)
+{
+	int64_t left = deadline_ns - (int64_t)chario_sys_now();
+
+	return left > 0 ? left : 0;
 }
 
 int chario_sys_give(void *to, size_t size, const void *from, size_t from_size, size_t first)

@@ -57,7 +57,7 @@ extern struct chario_sys chario_sys;
  * return a negative errno when they fail, and -ENAMETOOLONG for a path that is too long.
  */
 
-/* Read the first line of a file, without its newline and outer blanks. */
+/* Read the first line of a file, without its newline and outer blanks, like chario_sys_copy(). */
 int chario_sys_read(char *text, size_t size, const char *format, ...) CHARIO_PRINTF(3, 4);
 
 /* Read a file that holds one number, in decimal. */
@@ -106,8 +106,15 @@ int chario_sys_read_link(char *text, size_t size, const char *format, ...) CHARI
 int chario_sys_names(struct dirent ***names, const char *format, ...) CHARIO_PRINTF(2, 3);
 void chario_sys_free_names(struct dirent **names, int nr_names);
 
-/* Nanoseconds of a clock. */
+/* Nanoseconds of a clock, and of CLOCK_MONOTONIC. */
 uint64_t chario_sys_clock(clockid_t clock);
+uint64_t chario_sys_now(void);
+
+/* Returns the time of chario_sys_now() at which a timeout from now ends, in nanoseconds. */
+int64_t chario_sys_deadline(int64_t timeout_ns);
+
+/* Returns the nanoseconds until a deadline; 0 if it has passed. */
+int64_t chario_sys_left(int64_t deadline_ns);
 
 /*
  * Copy a struct to a caller whose version of it has @size bytes.  @first is the size of the

@@ -193,7 +193,7 @@ void chario_timeline_tag(const struct chario_timeline *timeline, uint64_t value)
 	 * A reader that sees one of these stores also sees the new head, and so drops its copy
 	 * of the older tag in this place: they pair with copy_tags() of timeline/rings.c.
 	 */
-	__atomic_store_n(&tag->time_ns, chario_sys_clock(CLOCK_MONOTONIC), __ATOMIC_RELEASE);
+	__atomic_store_n(&tag->time_ns, chario_sys_now(), __ATOMIC_RELEASE);
 	__atomic_store_n(&tag->value, value, __ATOMIC_RELEASE);
 	__atomic_store_n(&tag->sequence, place + 1, __ATOMIC_RELEASE);
 }
