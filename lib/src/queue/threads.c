@@ -2,8 +2,8 @@
 /*
  * A queue of a few threads, for machines without io_uring.
  *
- * A job is in one of four places: free, added, waiting for a thread, or ended.  A job that
- * a thread works on is in none of them.  Each place has room for all jobs.
+ * A job is in one of four lines: free, added, waiting for a thread, or ended.  A job that a
+ * thread works on is in none of them.
  */
 #include "queue/queue.h"
 
@@ -13,10 +13,11 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
+#include <sys/queue.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "device/ops.h"
+#include "system/scope.h"
 #include "system/sys.h"
 
 #define THREADS_MAX 32
@@ -25,15 +26,11 @@ struct job {
 	struct chario_transfer transfer;
 	uint64_t user;
 	int64_t result;
+	STAILQ_ENTRY(job) next;
 };
 
 /* Jobs in the order of their arrival. */
-struct line {
-	struct job **jobs;
-	unsigned int room;
-	unsigned int first;
-	unsigned int count;
-};
+STAILQ_HEAD(line, job);
 
 /**
  * struct threads - a queue of threads
@@ -70,17 +67,13 @@ static struct threads *threads_of(struct chario_queue *queue)
 	return (struct threads *)queue;
 }
 
-static void push(struct line *line, struct job *job)
-{
-	line->jobs[(line->first + line->count++) % line->room] = job;
-}
-
+/* Take the first job of a line.  Returns NULL if there is none. */
 static struct job *pop(struct line *line)
 {
-	struct job *job = line->jobs[line->first];
+	struct job *job = STAILQ_FIRST(line);
 
-	line->first = (line->first + 1) % line->room;
-	line->count--;
+	if (job)
+		STAILQ_REMOVE_HEAD(line, next);
 	return job;
 }
 
@@ -98,24 +91,20 @@ static int64_t run(const struct chario_queue *queue, struct chario_transfer *tra
 static void put_result(struct threads *threads, struct job *job)
 {
 	/* The write cannot fail: nothing had ended, so the counter is 0. */
-	if (!threads->ended.count)
+	CHARIO_LOCK(&threads->lock);
+	if (STAILQ_EMPTY(&threads->ended))
 		eventfd_write(threads->event, 1);
-	push(&threads->ended, job);
+	STAILQ_INSERT_TAIL(&threads->ended, job, next);
 	pthread_cond_signal(&threads->end);
 }
 
 /* Wait for the next job.  Returns NULL when the thread is to end. */
 static struct job *wait_for_job(struct threads *threads)
 {
-	struct job *job = NULL;
-
 	while (sem_wait(&threads->begin))
 		;
-	pthread_mutex_lock(&threads->lock);
-	if (threads->waiting.count)
-		job = pop(&threads->waiting);
-	pthread_mutex_unlock(&threads->lock);
-	return job;
+	CHARIO_LOCK(&threads->lock);
+	return pop(&threads->waiting);
 }
 
 static void *work(void *data)
@@ -125,9 +114,7 @@ static void *work(void *data)
 
 	while ((job = wait_for_job(threads))) {
 		job->result = run(&threads->base, &job->transfer);
-		pthread_mutex_lock(&threads->lock);
 		put_result(threads, job);
-		pthread_mutex_unlock(&threads->lock);
 	}
 	return NULL;
 }
@@ -140,7 +127,7 @@ static void add(struct chario_queue *queue, const struct chario_transfer *transf
 	job->transfer = *transfer;
 	job->transfer.size = sizeof(job->transfer);
 	job->user = user;
-	push(&threads->added, job);
+	STAILQ_INSERT_TAIL(&threads->added, job, next);
 }
 
 static int submit(struct chario_queue *queue)
@@ -151,8 +138,7 @@ static int submit(struct chario_queue *queue)
 	queue->flying += count;
 	queue->added = 0;
 	pthread_mutex_lock(&threads->lock);
-	while (threads->added.count)
-		push(&threads->waiting, pop(&threads->added));
+	STAILQ_CONCAT(&threads->waiting, &threads->added);
 	pthread_mutex_unlock(&threads->lock);
 	/* Post only after the jobs are in the line: a thread that finds no job ends. */
 	while (count--)
@@ -164,15 +150,14 @@ static unsigned int take(struct threads *threads, struct chario_queue_result *re
 			 unsigned int max)
 {
 	unsigned int count = 0;
+	struct job *job;
 	eventfd_t value;
 
-	while (count < max && threads->ended.count) {
-		struct job *job = pop(&threads->ended);
-
+	while (count < max && (job = pop(&threads->ended))) {
 		results[count++] = (struct chario_queue_result){ job->user, job->result };
-		push(&threads->free, job);
+		STAILQ_INSERT_TAIL(&threads->free, job, next);
 	}
-	if (count && !threads->ended.count)
+	if (count && STAILQ_EMPTY(&threads->ended))
 		eventfd_read(threads->event, &value);
 	threads->base.flying -= count;
 	return count;
@@ -189,7 +174,7 @@ static void wait_for_one(struct threads *threads, int64_t timeout_ns)
 		until.tv_sec = deadline_ns / 1000000000;
 		until.tv_nsec = deadline_ns % 1000000000;
 	}
-	while (!threads->ended.count && !over) {
+	while (STAILQ_EMPTY(&threads->ended) && !over) {
 		if (timeout_ns < 0)
 			pthread_cond_wait(&threads->end, &threads->lock);
 		else
@@ -201,14 +186,11 @@ static int reap(struct chario_queue *queue, struct chario_queue_result *results,
 		int64_t timeout_ns)
 {
 	struct threads *threads = threads_of(queue);
-	unsigned int count;
 
-	pthread_mutex_lock(&threads->lock);
+	CHARIO_LOCK(&threads->lock);
 	if (timeout_ns)
 		wait_for_one(threads, timeout_ns);
-	count = take(threads, results, max);
-	pthread_mutex_unlock(&threads->lock);
-	return (int)count;
+	return (int)take(threads, results, max);
 }
 
 static int fd(const struct chario_queue *queue)
@@ -229,9 +211,7 @@ static void free_all(struct threads *threads)
 	sem_destroy(&threads->begin);
 	pthread_cond_destroy(&threads->end);
 	pthread_mutex_destroy(&threads->lock);
-	if (threads->event >= 0)
-		close(threads->event);
-	free(threads->free.jobs);
+	chario_scope_close(&threads->event);
 	free(threads);
 }
 
@@ -265,23 +245,14 @@ static void init_sync(struct threads *threads)
 	pthread_condattr_destroy(&clock);
 }
 
-/* One allocation holds all four places. */
-static int init_lines(struct threads *threads)
+static void init_lines(struct threads *threads)
 {
-	struct line *lines[] = { &threads->free, &threads->added, &threads->waiting,
-				 &threads->ended };
-	unsigned int depth = threads->base.depth;
-	struct job **jobs = calloc((size_t)depth * 4, sizeof(*jobs));
-
-	if (!jobs)
-		return -ENOMEM;
-	for (unsigned int i = 0; i < 4; i++) {
-		lines[i]->jobs = &jobs[i * depth];
-		lines[i]->room = depth;
-	}
-	for (unsigned int i = 0; i < depth; i++)
-		push(&threads->free, &threads->jobs[i]);
-	return 0;
+	STAILQ_INIT(&threads->free);
+	STAILQ_INIT(&threads->added);
+	STAILQ_INIT(&threads->waiting);
+	STAILQ_INIT(&threads->ended);
+	for (unsigned int i = 0; i < threads->base.depth; i++)
+		STAILQ_INSERT_TAIL(&threads->free, &threads->jobs[i], next);
 }
 
 /* Block all signals in the threads: they belong to the program's own threads. */
@@ -302,16 +273,6 @@ static int start(struct threads *threads)
 	return threads->nr_threads ? 0 : -err;
 }
 
-static int prepare(struct threads *threads)
-{
-	int err = init_lines(threads);
-
-	if (err)
-		return err;
-	threads->event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	return threads->event < 0 ? -errno : start(threads);
-}
-
 int chario_queue_open_threads(const struct chario_queue *base, struct chario_queue **queue)
 {
 	struct threads *threads = calloc(1, sizeof(*threads) + base->depth * sizeof(struct job));
@@ -321,9 +282,10 @@ int chario_queue_open_threads(const struct chario_queue *base, struct chario_que
 		return -ENOMEM;
 	threads->base = *base;
 	threads->base.kind = &kind;
-	threads->event = -1;
+	init_lines(threads);
 	init_sync(threads);
-	err = prepare(threads);
+	threads->event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	err = threads->event < 0 ? -errno : start(threads);
 	if (err) {
 		free_all(threads);
 		return err;
