@@ -16,24 +16,26 @@
 /* Interval between two looks at a buffer that the drive still uses. */
 #define LOOK_US 1000
 
-static int create(struct chario_device *device, struct chario_buffer_create *wanted,
-		  struct chario_buffer **buffer)
+/* Create a buffer; @wanted has its kind and its place. */
+static int create(struct chario_device *device, struct chario_buffer_create wanted, size_t bytes,
+		  unsigned int flags, struct chario_buffer **buffer)
 {
 	struct chario_buffer *made = calloc(1, sizeof(*made));
 	int err;
 
 	if (!made)
 		return -ENOMEM;
+	wanted.bytes = bytes;
+	wanted.flags = flags;
 	made->device = device;
-	made->kind = wanted->kind;
-	made->flags = wanted->flags;
-	err = device->ops->create_buffer(made, wanted);
-	if (err) {
+	made->kind = wanted.kind;
+	made->flags = flags;
+	err = device->ops->create_buffer(made, &wanted);
+	if (err)
 		free(made);
-		return err;
-	}
-	*buffer = made;
-	return 0;
+	else
+		*buffer = made;
+	return err;
 }
 
 int chario_buffer_register(struct chario_device *device, void *memory, size_t bytes,
@@ -41,62 +43,42 @@ int chario_buffer_register(struct chario_device *device, void *memory, size_t by
 {
 	struct chario_buffer_create wanted = {
 		.kind = CHARIO_BUFFER_REGISTERED,
-		.flags = flags,
 		.address = (uintptr_t)memory,
-		.bytes = bytes,
 	};
 
-	return create(device, &wanted, buffer);
+	return create(device, wanted, bytes, flags, buffer);
 }
 
 int chario_buffer_pool(struct chario_device *device, size_t bytes, unsigned int flags,
 		       struct chario_buffer **buffer)
 {
-	struct chario_buffer_create wanted = {
-		.kind = CHARIO_BUFFER_POOL,
-		.flags = flags,
-		.bytes = bytes,
-	};
+	struct chario_buffer_create wanted = { .kind = CHARIO_BUFFER_POOL };
 
-	return create(device, &wanted, buffer);
+	return create(device, wanted, bytes, flags, buffer);
 }
 
 int chario_buffer_window(struct chario_device *device, uint64_t address, size_t bytes,
 			 unsigned int flags, struct chario_buffer **buffer)
 {
-	struct chario_buffer_create wanted = {
-		.kind = CHARIO_BUFFER_WINDOW,
-		.flags = flags,
-		.address = address,
-		.bytes = bytes,
-	};
+	struct chario_buffer_create wanted = { .kind = CHARIO_BUFFER_WINDOW, .address = address };
 
-	return create(device, &wanted, buffer);
+	return create(device, wanted, bytes, flags, buffer);
 }
 
 int chario_buffer_import(struct chario_device *device, int fd, size_t bytes, unsigned int flags,
 			 struct chario_buffer **buffer)
 {
-	struct chario_buffer_create wanted = {
-		.kind = CHARIO_BUFFER_DMABUF,
-		.flags = flags,
-		.bytes = bytes,
-		.fd = fd,
-	};
+	struct chario_buffer_create wanted = { .kind = CHARIO_BUFFER_DMABUF, .fd = fd };
 
-	return create(device, &wanted, buffer);
+	return create(device, wanted, bytes, flags, buffer);
 }
 
 int chario_buffer_inside(struct chario_device *device, size_t bytes, unsigned int flags,
 			 struct chario_buffer **buffer)
 {
-	struct chario_buffer_create wanted = {
-		.kind = CHARIO_BUFFER_CMB,
-		.flags = flags,
-		.bytes = bytes,
-	};
+	struct chario_buffer_create wanted = { .kind = CHARIO_BUFFER_CMB };
 
-	return create(device, &wanted, buffer);
+	return create(device, wanted, bytes, flags, buffer);
 }
 
 int chario_buffer_export(const struct chario_buffer *buffer, int *fd)

@@ -11,19 +11,9 @@
 #include "device/ops.h"
 #include "system/sys.h"
 
-static int get_info_of(int fd, struct chario_info *info, size_t size)
-{
-	int ret;
-
-	memset(info, 0, size);
-	info->size = (uint32_t)size;
-	ret = chario_sys.ioctl(fd, CHARIO_IOC_INFO, info);
-	return ret < 0 ? ret : 0;
-}
-
 static int get_info(const struct chario_device *device, struct chario_info *info, size_t size)
 {
-	return get_info_of(device->fd, info, size);
+	return chario_device_get(device, CHARIO_IOC_INFO, info, size, CHARIO_INFO_MIN);
 }
 
 /* A device that is open for reading only gives memory that cannot be written. */
@@ -132,8 +122,9 @@ static const struct chario_device_ops ops = {
 /* Another device may use the number of our ioctl for another purpose. */
 static int check_is_ours(int fd)
 {
+	const struct chario_device file = { .fd = fd };
 	struct chario_info info;
-	int err = get_info_of(fd, &info, sizeof(info));
+	int err = get_info(&file, &info, sizeof(info));
 
 	if (err == -EINVAL)
 		return -ENOTTY;

@@ -9,10 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "device/ops.h"
 #include "machine/disk.h"
+#include "system/scope.h"
 #include "system/sys.h"
 
 /* Sizes in bytes of the first version of each struct. */
@@ -27,14 +27,13 @@ struct chario_device *chario_device_make(const struct chario_device_ops *ops, vo
 					 const char *path)
 {
 	struct chario_device *device = malloc(sizeof(*device) + strlen(path) + 1);
+	struct chario_memory *memory = device ? chario_memory_alloc() : NULL;
 
-	if (!device)
-		return NULL;
-	device->memory = chario_memory_alloc();
-	if (!device->memory) {
+	if (!memory) {
 		free(device);
 		return NULL;
 	}
+	device->memory = memory;
 	device->ops = ops;
 	device->data = data;
 	device->fd = -1;
@@ -53,8 +52,8 @@ int chario_device_open(const char *name, int flags, struct chario_device **devic
 		return err == -ENOENT ? -ENODEV : err;
 	fd = chario_sys.open(path, flags);
 	err = fd < 0 ? fd : chario_device_make_char(fd, path, device);
-	if (err && fd >= 0)
-		close(fd);
+	if (err)
+		chario_scope_close(&fd);
 	/* Callers cannot tell a disk that was never there from one that is gone. */
 	return err == -ENOENT || err == -ENXIO ? -ENODEV : err;
 }
@@ -125,8 +124,7 @@ void chario_device_close(struct chario_device *device)
 		return;
 	if (device->ops->close)
 		device->ops->close(device);
-	if (device->fd >= 0)
-		close(device->fd);
+	chario_scope_close(&device->fd);
 	chario_memory_destroy(device->memory);
 	free(device);
 }

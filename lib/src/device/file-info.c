@@ -117,15 +117,6 @@ static void find_folder(char *folder, size_t size, dev_t number)
 		chario_sys_copy(folder + strlen(folder), size - strlen(folder), "/..");
 }
 
-/* The text of a missing attribute stays an empty string. */
-static void read_text(char *text, size_t size, const char *folder, const char *name)
-{
-	char line[CHARIO_SYS_TEXT];
-
-	if (!chario_sys_read(line, sizeof(line), "%s/%s", folder, name))
-		chario_sys_copy(text, size, line);
-}
-
 /* Transfers through the page cache stay in it, whatever the drive's own cache does. */
 static bool is_cached(int fd, const char *folder)
 {
@@ -147,9 +138,10 @@ static void describe_block(int fd, dev_t number, struct chario_info *info)
 	if (!ioctl(fd, BLKPBSZGET, &bytes))
 		info->physical_block_bytes = bytes;
 	find_folder(folder, sizeof(folder), number);
-	read_text(info->model, sizeof(info->model), folder, "device/model");
-	read_text(info->serial, sizeof(info->serial), folder, "device/serial");
-	read_text(info->firmware, sizeof(info->firmware), folder, "device/firmware_rev");
+	/* The text of a missing attribute stays an empty string. */
+	chario_sys_read(info->model, sizeof(info->model), "%s/device/model", folder);
+	chario_sys_read(info->serial, sizeof(info->serial), "%s/device/serial", folder);
+	chario_sys_read(info->firmware, sizeof(info->firmware), "%s/device/firmware_rev", folder);
 	if (!is_cached(fd, folder))
 		info->features &= ~CHARIO_FEATURE_WRITE_CACHE;
 	if (!chario_sys_read_number(&depth, "%s/queue/nr_requests", folder) && depth <= UINT32_MAX)

@@ -98,15 +98,13 @@ int chario_health_wait(const struct chario_device *device, uint32_t events, unsi
 
 const char *chario_health_status_name(uint32_t status)
 {
-	switch (status) {
-	case CHARIO_HEALTH_OK:
-		return "ok";
-	case CHARIO_HEALTH_WARNING:
-		return "warning";
-	case CHARIO_HEALTH_CRITICAL:
-		return "critical";
-	}
-	return NULL;
+	static const char *const names[] = {
+		[CHARIO_HEALTH_OK] = "ok",
+		[CHARIO_HEALTH_WARNING] = "warning",
+		[CHARIO_HEALTH_CRITICAL] = "critical",
+	};
+
+	return status < sizeof(names) / sizeof(names[0]) ? names[status] : NULL;
 }
 
 const char *chario_health_reason_name(uint32_t reason)

@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "device/ops.h"
+#include "system/scope.h"
 
 /* The limits of the kernel module: buffers of an open file, bytes of a buffer. */
 #define BUFFERS_MAX 65535
@@ -53,41 +53,33 @@ static int grow(struct chario_memory *memory)
 	return 0;
 }
 
-/* The caller holds the lock. */
-static int put(struct chario_memory *memory, struct chario_buffer *buffer)
+static int add(struct chario_memory *memory, struct chario_buffer *buffer)
 {
-	uint32_t i = memory->lowest;
 	int err = 0;
 
-	while (i < memory->room && memory->buffers[i])
-		i++;
-	memory->lowest = i;
-	if (i == memory->room)
+	CHARIO_LOCK(&memory->lock);
+	while (memory->lowest < memory->room && memory->buffers[memory->lowest])
+		memory->lowest++;
+	if (memory->lowest == memory->room)
 		err = grow(memory);
 	if (err)
 		return err;
-	memory->buffers[i] = buffer;
-	buffer->id = i + 1;
+	memory->buffers[memory->lowest] = buffer;
+	buffer->id = memory->lowest + 1;
 	return 0;
 }
 
-static int add(struct chario_memory *memory, struct chario_buffer *buffer)
-{
-	int err;
-
-	pthread_mutex_lock(&memory->lock);
-	err = put(memory, buffer);
-	pthread_mutex_unlock(&memory->lock);
-	return err;
-}
-
-static void drop(struct chario_memory *memory, const struct chario_buffer *buffer)
+static int drop(struct chario_memory *memory, const struct chario_buffer *buffer)
 {
 	uint32_t i = buffer->id - 1;
 
+	CHARIO_LOCK(&memory->lock);
+	if (buffer->users)
+		return -EBUSY;
 	memory->buffers[i] = NULL;
 	if (i < memory->lowest)
 		memory->lowest = i;
+	return 0;
 }
 
 /* Populate all pages, as pinning would, and check the access to them. */
@@ -166,24 +158,11 @@ int chario_memory_create(struct chario_buffer *buffer, struct chario_buffer_crea
 
 int chario_memory_free(struct chario_buffer *buffer)
 {
-	struct chario_memory *memory = buffer->device->memory;
-	bool busy;
+	int err = drop(buffer->device->memory, buffer);
 
-	pthread_mutex_lock(&memory->lock);
-	busy = buffer->users;
-	if (!busy)
-		drop(memory, buffer);
-	pthread_mutex_unlock(&memory->lock);
-	if (busy)
-		return -EBUSY;
-	if (buffer->kind == CHARIO_BUFFER_POOL)
+	if (!err && buffer->kind == CHARIO_BUFFER_POOL)
 		munmap(buffer->memory, buffer->bytes);
-	return 0;
-}
-
-static struct chario_buffer *find(const struct chario_memory *memory, uint32_t id)
-{
-	return id && id <= memory->room ? memory->buffers[id - 1] : NULL;
+	return err;
 }
 
 static int use(struct chario_buffer *buffer, const struct chario_transfer *transfer, void **at)
@@ -203,20 +182,15 @@ static int use(struct chario_buffer *buffer, const struct chario_transfer *trans
 int chario_memory_get(const struct chario_device *device, const struct chario_transfer *transfer,
 		      void **at)
 {
-	struct chario_memory *memory = device->memory;
-	int err;
+	const struct chario_memory *memory = device->memory;
+	uint32_t id = transfer->buffer;
 
-	pthread_mutex_lock(&memory->lock);
-	err = use(find(memory, transfer->buffer), transfer, at);
-	pthread_mutex_unlock(&memory->lock);
-	return err;
+	CHARIO_LOCK(&device->memory->lock);
+	return use(id && id <= memory->room ? memory->buffers[id - 1] : NULL, transfer, at);
 }
 
 void chario_memory_put(const struct chario_device *device, const struct chario_transfer *transfer)
 {
-	struct chario_memory *memory = device->memory;
-
-	pthread_mutex_lock(&memory->lock);
-	memory->buffers[transfer->buffer - 1]->users--;
-	pthread_mutex_unlock(&memory->lock);
+	CHARIO_LOCK(&device->memory->lock);
+	device->memory->buffers[transfer->buffer - 1]->users--;
 }
