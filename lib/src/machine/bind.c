@@ -25,6 +25,7 @@
 
 #include "machine/pci.h"
 #include "machine/stack.h"
+#include "system/scope.h"
 #include "system/sys.h"
 
 #define MEMORY "/run/chario"
@@ -62,6 +63,14 @@ struct move {
 	int nr_claims;
 	int lock;
 };
+
+/* Record the step that has failed, if @err is not 0.  Returns @err. */
+static int judge(struct move *move, enum chario_bind_step step, int err)
+{
+	if (err)
+		move->result.step = step;
+	return err;
+}
 
 static int write_override(const struct move *move, const char *driver)
 {
@@ -105,16 +114,14 @@ static int look(struct move *move, const struct chario_drive *drive)
 /* Look at the drive, wait for other moves of it, and look again; check rights before waiting. */
 static int start(struct move *move, const struct chario_drive *drive)
 {
-	int err = look(move, drive);
+	int err = judge(move, CHARIO_BIND_OVERRIDE, look(move, drive));
 
 	if (err)
 		return err;
 	move->lock = chario_sys_lock(MEMORY "/.%s.lock", move->drive.address);
-	if (move->lock < 0) {
-		move->result.step = CHARIO_BIND_REMEMBER;
-		return move->lock;
-	}
-	return look(move, drive);
+	if (move->lock < 0)
+		return judge(move, CHARIO_BIND_REMEMBER, move->lock);
+	return judge(move, CHARIO_BIND_OVERRIDE, look(move, drive));
 }
 
 /*
@@ -298,26 +305,16 @@ static void restore(struct move *move)
 /* Do the steps that leave a trace; restore() undoes each of them. */
 static int take(struct move *move)
 {
-	int err;
+	int err = judge(move, CHARIO_BIND_OVERRIDE, write_override(move, CHARIO_PCI_DRIVER));
 
-	move->result.step = CHARIO_BIND_OVERRIDE;
-	err = write_override(move, CHARIO_PCI_DRIVER);
+	if (!err && move->drive.driver[0])
+		err = judge(move, CHARIO_BIND_RELEASE, release(move, move->drive.driver));
 	if (err)
 		return err;
-	move->result.step = CHARIO_BIND_RELEASE;
-	if (move->drive.driver[0]) {
-		err = release(move, move->drive.driver);
-		if (err)
-			return err;
-	}
 	/* Open claims would keep the name of the controller taken. */
 	let_go(move);
-	move->result.step = CHARIO_BIND_ATTACH;
-	err = attach(move, CHARIO_PCI_DRIVER);
-	if (err)
-		return err;
-	move->result.step = CHARIO_BIND_APPEAR;
-	return wait_for_disks(move);
+	err = judge(move, CHARIO_BIND_ATTACH, attach(move, CHARIO_PCI_DRIVER));
+	return err ? err : judge(move, CHARIO_BIND_APPEAR, wait_for_disks(move));
 }
 
 /* Find the earlier driver, to go back to. */
@@ -332,39 +329,26 @@ static int find_earlier(struct move *move)
 
 static int bind_drive(struct move *move, const struct chario_drive *drive, uint32_t flags)
 {
-	int err;
+	bool forced = flags & CHARIO_BIND_FORCE;
+	int err = start(move, drive);
 
-	move->result.step = CHARIO_BIND_OVERRIDE;
-	err = start(move, drive);
 	if (err)
 		return err;
 	if (!strcmp(move->drive.driver, CHARIO_PCI_DRIVER)) {
 		move->result.was_bound = 1;
-		move->result.step = CHARIO_BIND_APPEAR;
-		return wait_for_disks(move);
+		return judge(move, CHARIO_BIND_APPEAR, wait_for_disks(move));
 	}
-	move->result.step = CHARIO_BIND_REMEMBER;
-	err = find_earlier(move);
+	err = judge(move, CHARIO_BIND_REMEMBER, find_earlier(move));
+	if (!err && !forced)
+		err = judge(move, CHARIO_BIND_CHECK, check_uses(move));
+	if (!err && !forced)
+		err = judge(move, CHARIO_BIND_CHECK, claim(move));
+	if (!err)
+		err = judge(move, CHARIO_BIND_MODULE, load_module());
+	if (!err)
+		err = judge(move, CHARIO_BIND_REMEMBER, remember(move));
 	if (err)
 		return err;
-
-	move->result.step = CHARIO_BIND_CHECK;
-	if (!(flags & CHARIO_BIND_FORCE)) {
-		err = check_uses(move);
-		if (!err)
-			err = claim(move);
-		if (err)
-			return err;
-	}
-	move->result.step = CHARIO_BIND_MODULE;
-	err = load_module();
-	if (err)
-		return err;
-	move->result.step = CHARIO_BIND_REMEMBER;
-	err = remember(move);
-	if (err)
-		return err;
-
 	err = take(move);
 	if (err)
 		restore(move);
@@ -374,51 +358,37 @@ static int bind_drive(struct move *move, const struct chario_drive *drive, uint3
 static int give_back(struct move *move)
 {
 	const char *driver = move->result.earlier_driver;
-	int err;
+	int err = judge(move, CHARIO_BIND_OVERRIDE, write_override(move, move->override));
 
-	move->result.step = CHARIO_BIND_OVERRIDE;
-	err = write_override(move, move->override);
 	if (err)
 		return err;
-	move->result.step = CHARIO_BIND_RELEASE;
 	err = move->result.was_bound ? release(move, CHARIO_PCI_DRIVER) : 0;
 	if (err) {
 		write_override(move, CHARIO_PCI_DRIVER);
-		return err;
+		return judge(move, CHARIO_BIND_RELEASE, err);
 	}
-	move->result.step = CHARIO_BIND_ATTACH;
 	/* If the earlier driver has been unloaded, the kernel chooses one. */
 	err = *driver ? attach(move, driver) : -ENOENT;
 	if (err)
 		err = chario_sys_write(move->drive.address, "/sys/bus/pci/drivers_probe");
 	if (err)
-		return err;
-	move->result.step = CHARIO_BIND_REMEMBER;
-	return forget(move);
+		return judge(move, CHARIO_BIND_ATTACH, err);
+	return judge(move, CHARIO_BIND_REMEMBER, forget(move));
 }
 
 static int unbind_drive(struct move *move, const struct chario_drive *drive, uint32_t flags)
 {
-	int err;
+	int err = start(move, drive);
 
-	move->result.step = CHARIO_BIND_OVERRIDE;
-	err = start(move, drive);
 	if (err && err != -EACCES)
 		return err;
 	move->result.was_bound = !strcmp(move->drive.driver, CHARIO_PCI_DRIVER);
 	if (!move->result.was_bound && !is_left_over(move))
-		return -ENXIO;
-	if (err)
-		return err;
-
-	move->result.step = CHARIO_BIND_CHECK;
-	if (!(flags & CHARIO_BIND_FORCE)) {
-		err = check_uses(move);
-		if (err)
-			return err;
-	}
-	move->result.step = CHARIO_BIND_REMEMBER;
-	err = recall(move);
+		return judge(move, CHARIO_BIND_OVERRIDE, -ENXIO);
+	if (!err && !(flags & CHARIO_BIND_FORCE))
+		err = judge(move, CHARIO_BIND_CHECK, check_uses(move));
+	if (!err)
+		err = judge(move, CHARIO_BIND_REMEMBER, recall(move));
 	return err ? err : give_back(move);
 }
 
@@ -434,12 +404,9 @@ static int run(int (*steps)(struct move *, const struct chario_drive *, uint32_t
 		return -EINVAL;
 	err = steps(&move, drive, flags);
 	let_go(&move);
-	if (!err)
-		move.result.step = CHARIO_BIND_DONE;
 	if (move.drive.address[0])
 		read_driver(&move);
-	if (move.lock >= 0)
-		close(move.lock);
+	chario_scope_close(&move.lock);
 	chario_sys_give(result, size, &move.result, sizeof(move.result), RESULT_MIN);
 	return err;
 }

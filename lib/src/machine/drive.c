@@ -57,7 +57,6 @@ static bool is_nvme(const char *address)
 
 static void read_controller(struct chario_drive *drive)
 {
-	char line[CHARIO_SYS_TEXT];
 	struct dirent **names;
 	int nr_names = chario_sys_names(&names, CHARIO_PCI_DEVICES "/%s/nvme", drive->address);
 
@@ -65,10 +64,10 @@ static void read_controller(struct chario_drive *drive)
 		const char *controller = names[0]->d_name;
 
 		chario_sys_copy(drive->controller, sizeof(drive->controller), controller);
-		if (!chario_sys_read(line, sizeof(line), "/sys/class/nvme/%s/serial", controller))
-			chario_sys_copy(drive->serial, sizeof(drive->serial), line);
-		if (!chario_sys_read(line, sizeof(line), "/sys/class/nvme/%s/model", controller))
-			chario_sys_copy(drive->model, sizeof(drive->model), line);
+		chario_sys_read(drive->serial, sizeof(drive->serial), "/sys/class/nvme/%s/serial",
+				controller);
+		chario_sys_read(drive->model, sizeof(drive->model), "/sys/class/nvme/%s/model",
+				controller);
 	}
 	chario_sys_free_names(names, nr_names);
 }

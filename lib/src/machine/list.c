@@ -19,30 +19,22 @@
 /* An attribute that a back end does not have leaves its member empty. */
 static void read_text(char *text, size_t size, const char *disk, const char *attribute)
 {
-	char line[CHARIO_SYS_TEXT];
-
-	if (chario_sys_read(line, sizeof(line), CHARIO_DISK_CLASS "/%s/%s", disk, attribute))
-		line[0] = '\0';
-	chario_sys_copy(text, size, line);
+	chario_sys_read(text, size, CHARIO_DISK_CLASS "/%s/%s", disk, attribute);
 }
 
 static unsigned long long read_number(const char *disk, const char *attribute)
 {
-	unsigned long long number;
+	unsigned long long number = 0;
 
-	if (chario_sys_read_number(&number, CHARIO_DISK_CLASS "/%s/%s", disk, attribute))
-		return 0;
+	chario_sys_read_number(&number, CHARIO_DISK_CLASS "/%s/%s", disk, attribute);
 	return number;
 }
 
 static bool parse_index(const char *digits, uint32_t *index)
 {
-	unsigned long value;
-
 	if (!*digits || strspn(digits, "0123456789") != strlen(digits) || strlen(digits) > 9)
 		return false;
-	value = strtoul(digits, NULL, 10);
-	*index = (uint32_t)value;
+	*index = (uint32_t)strtoul(digits, NULL, 10);
 	return true;
 }
 

@@ -371,23 +371,17 @@ int chario_use_each(const struct chario_drive *drive, chario_use_visit *visit, v
 
 const char *chario_use_text(enum chario_use_kind kind)
 {
-	switch (kind) {
-	case CHARIO_USE_ROOT:
-		return "holds the root file system,";
-	case CHARIO_USE_MOUNT:
-		return "is mounted at";
-	case CHARIO_USE_SWAP:
-		return "is swap space,";
-	case CHARIO_USE_HOLDER:
-		return "is below";
-	case CHARIO_USE_LOOP:
-		return "is below loop device";
-	case CHARIO_USE_PROCESS:
-		return "is open in process";
-	case CHARIO_USE_EXCLUSIVE:
-		return "is in exclusive use, perhaps mounted in another mount namespace";
-	case CHARIO_USE_UNKNOWN:
-		return "may be in use:";
-	}
-	return "is in use:";
+	static const char *const texts[] = {
+		[CHARIO_USE_ROOT] = "holds the root file system,",
+		[CHARIO_USE_MOUNT] = "is mounted at",
+		[CHARIO_USE_SWAP] = "is swap space,",
+		[CHARIO_USE_HOLDER] = "is below",
+		[CHARIO_USE_LOOP] = "is below loop device",
+		[CHARIO_USE_PROCESS] = "is open in process",
+		[CHARIO_USE_EXCLUSIVE] =
+			"is in exclusive use, perhaps mounted in another mount namespace",
+		[CHARIO_USE_UNKNOWN] = "may be in use:",
+	};
+
+	return (size_t)kind < sizeof(texts) / sizeof(texts[0]) ? texts[kind] : "is in use:";
 }
