@@ -98,6 +98,4 @@ uint64_t chario_area_place(const struct chario_area *area, uint64_t offset, uint
  */
 bool chario_area_has_writer(const struct chario_area *area);
 
-struct chario_device *chario_area_device(const struct chario_area *area);
-
 #endif /* CHARIO_AREA_INNER_H */

@@ -6,7 +6,6 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "store/area-inner.h"
 #include "system/sys.h"
@@ -33,13 +32,12 @@ static int look_up(struct chario_area *area)
 
 	if (err)
 		return err;
+	CHARIO_HELD(&store->mutex);
 	item = chario_index_find(&store->index, area->name);
-	if (item)
-		take_item(area, item);
-	else
-		err = -ENOENT;
-	pthread_mutex_unlock(&store->mutex);
-	return err;
+	if (!item)
+		return -ENOENT;
+	take_item(area, item);
+	return 0;
 }
 
 static void unlock(const struct chario_area *area)
@@ -99,16 +97,13 @@ static int lock_by_name(struct chario_area *area)
 static int make(struct chario_store *store, enum area_use use, struct chario_area **area)
 {
 	struct chario_area *made = calloc(1, sizeof(*made));
+	int fd = made ? chario_lock_open(store->device, use != AREA_READ) : -ENOMEM;
 
-	if (!made)
-		return -ENOMEM;
-	made->lock_fd = chario_lock_open(store->device, use != AREA_READ);
-	if (made->lock_fd < 0) {
-		int err = made->lock_fd;
-
+	if (fd < 0) {
 		free(made);
-		return err;
+		return fd;
 	}
+	made->lock_fd = fd;
 	made->store = store;
 	made->use = use;
 	pthread_mutex_init(&made->mutex, NULL);
@@ -192,11 +187,6 @@ int chario_area_get_info(const struct chario_area *area, struct chario_area_info
 	return chario_sys_give(info, size, &all, sizeof(all), AREA_INFO_MIN);
 }
 
-struct chario_device *chario_area_device(const struct chario_area *area)
-{
-	return area->store->device;
-}
-
 bool chario_area_has_writer(const struct chario_area *area)
 {
 	return chario_lock_is_held(area->lock_fd, chario_lock_writer(area->slot)) ||
@@ -211,33 +201,24 @@ const struct store_item *chario_area_item(const struct chario_area *area)
 	return item && item->fields.id == area->fields.id ? item : NULL;
 }
 
-static int replace_fields(const struct chario_area *area, struct store_entry *entry,
-			  const struct store_fields *fields)
-{
-	const struct store_item *item = chario_area_item(area);
-
-	if (!item)
-		return -EUCLEAN;
-	chario_change_copy(item, entry);
-	entry->fields = *fields;
-	entry->fields.changed_ns = chario_store_now();
-	return chario_change_entry(area->store, area->slot, entry);
-}
-
 /* Change the entry of an area to @fields, except the members that others change. */
 static int change(struct chario_area *area, const struct store_fields *fields)
 {
 	struct chario_store *store = area->store;
+	const struct store_item *item;
 	struct store_entry entry;
-	int err;
+	int err = area->use == AREA_READ ? -EROFS : chario_change_begin(store);
 
-	if (area->use == AREA_READ)
-		return -EROFS;
-	err = chario_change_begin(store);
 	if (err)
 		return err;
-	err = replace_fields(area, &entry, fields);
-	chario_change_end(store);
+	STORE_CHANGED(store);
+	item = chario_area_item(area);
+	if (!item)
+		return -EUCLEAN;
+	chario_change_copy(item, &entry);
+	entry.fields = *fields;
+	entry.fields.changed_ns = chario_store_now();
+	err = chario_change_entry(store, area->slot, &entry);
 	if (!err)
 		area->fields = entry.fields;
 	return err;
@@ -358,39 +339,30 @@ int chario_area_reopen_stream(struct chario_area *area)
 	return change(area, &fields);
 }
 
-/* Programs of the first release leave the end of an earlier recording in the entry. */
-static struct store_end end_of(const struct store_fields *fields)
-{
-	if (!fields->end_session || fields->end_session != (uint32_t)fields->session)
-		return (struct store_end){ 0 };
-	return fields->end;
-}
-
 int chario_area_get_stream(struct chario_area *area, struct chario_area_stream *stream)
 {
 	struct chario_store *store = area->store;
-	struct store_fields fields = { 0 };
+	const struct store_fields *fields;
 	const struct store_item *item;
 	int err = chario_store_enter(store);
 
 	if (err)
 		return err;
+	CHARIO_HELD(&store->mutex);
 	item = chario_area_item(area);
-	if (item)
-		fields = item->fields;
-	else
-		err = -EUCLEAN;
-	pthread_mutex_unlock(&store->mutex);
-	if (err)
-		return err;
-	if (!(fields.flags & STORE_ENTRY_STREAM))
+	if (!item)
+		return -EUCLEAN;
+	fields = &item->fields;
+	if (!(fields->flags & STORE_ENTRY_STREAM))
 		return -ENODATA;
 	*stream = (struct chario_area_stream){
-		.session = fields.session,
-		.segment_bytes = fields.segment_bytes,
-		.nr_buffers = fields.nr_buffers,
-		.ring = fields.flags & STORE_ENTRY_RING,
-		.end = end_of(&fields),
+		.session = fields->session,
+		.segment_bytes = fields->segment_bytes,
+		.nr_buffers = fields->nr_buffers,
+		.ring = fields->flags & STORE_ENTRY_RING,
 	};
+	/* Programs of the first release leave the end of an earlier recording in the entry. */
+	if (fields->end_session && fields->end_session == (uint32_t)fields->session)
+		stream->end = fields->end;
 	return 0;
 }

@@ -68,19 +68,23 @@ int chario_store_create(struct chario_store *store, const char *name, uint64_t b
 		err = chario_change_begin(store);
 	if (err)
 		return err;
+	STORE_CHANGED(store);
 	err = place_entry(store, &entry, &slot);
-	if (!err)
-		err = chario_change_entry(store, slot, &entry);
-	chario_change_end(store);
-	return err;
+	return err ? err : chario_change_entry(store, slot, &entry);
 }
 
-static int rename_item(struct chario_store *store, const char *name, const char *new_name)
+int chario_store_rename(struct chario_store *store, const char *name, const char *new_name)
 {
-	const struct store_item *item = chario_index_find(&store->index, name);
+	const struct store_item *item;
 	struct store_entry entry;
-	int err;
+	int err = chario_store_check_name(new_name);
 
+	if (!err)
+		err = chario_change_begin(store);
+	if (err)
+		return err;
+	STORE_CHANGED(store);
+	item = chario_index_find(&store->index, name);
 	if (!item)
 		return -ENOENT;
 	if (!strcmp(name, new_name))
@@ -89,19 +93,6 @@ static int rename_item(struct chario_store *store, const char *name, const char 
 		return -EEXIST;
 	err = chario_store_give_name(item, new_name, NULL, &entry);
 	return err ? err : chario_change_entry(store, item->slot, &entry);
-}
-
-int chario_store_rename(struct chario_store *store, const char *name, const char *new_name)
-{
-	int err = chario_store_check_name(new_name);
-
-	if (!err)
-		err = chario_change_begin(store);
-	if (err)
-		return err;
-	err = rename_item(store, name, new_name);
-	chario_change_end(store);
-	return err;
 }
 
 int chario_store_give_name(const struct store_item *item, const char *name,
@@ -118,16 +109,20 @@ int chario_store_give_name(const struct store_item *item, const char *name,
 
 static int replace_item(struct chario_store *store, const char *name, const struct chario_area *old)
 {
-	const struct store_item *item = chario_index_find(&store->index, name);
 	struct store_entry entry;
-	const struct store_change changes[] = { { item ? item->slot : 0, &entry },
-						{ old->slot, NULL } };
-	int err;
+	struct store_change changes[] = { { .entry = &entry }, { .slot = old->slot } };
+	const struct store_item *item;
+	int err = chario_change_begin(store);
 
+	if (err)
+		return err;
+	STORE_CHANGED(store);
+	item = chario_index_find(&store->index, name);
 	if (!item)
 		return -ENOENT;
 	if (!chario_area_item(old))
 		return -EUCLEAN;
+	changes[0].slot = item->slot;
 	err = chario_store_give_name(item, old->name, chario_area_item(old), &entry);
 	return err ? err : chario_change_entries(store, changes, 2);
 }
@@ -142,11 +137,7 @@ static int replace(struct chario_store *store, const char *name, const char *new
 		return chario_store_rename(store, name, new_name);
 	if (err)
 		return err;
-	err = chario_change_begin(store);
-	if (!err) {
-		err = replace_item(store, name, old);
-		chario_change_end(store);
-	}
+	err = replace_item(store, name, old);
 	chario_area_close(old);
 	return err;
 }
@@ -168,37 +159,28 @@ int chario_store_replace(struct chario_store *store, const char *name, const cha
 	return err;
 }
 
-static int exchange_items(struct chario_store *store, const char *name, const char *other)
-{
-	const struct store_item *one = chario_index_find(&store->index, name);
-	const struct store_item *two = chario_index_find(&store->index, other);
-	struct store_entry entries[2];
-	int err;
-
-	if (!one || !two)
-		return -ENOENT;
-	if (one == two)
-		return 0;
-	err = chario_store_give_name(one, other, NULL, &entries[0]);
-	if (!err)
-		err = chario_store_give_name(two, name, NULL, &entries[1]);
-	if (err)
-		return err;
-	return chario_change_entries(store,
-				     (const struct store_change[]){ { one->slot, &entries[0] },
-								    { two->slot, &entries[1] } },
-				     2);
-}
-
 int chario_store_exchange(struct chario_store *store, const char *name, const char *other)
 {
+	struct store_entry entries[2];
+	struct store_change changes[] = { { .entry = &entries[0] }, { .entry = &entries[1] } };
+	const struct store_item *one, *two;
 	int err = chario_change_begin(store);
 
 	if (err)
 		return err;
-	err = exchange_items(store, name, other);
-	chario_change_end(store);
-	return err;
+	STORE_CHANGED(store);
+	one = chario_index_find(&store->index, name);
+	two = chario_index_find(&store->index, other);
+	if (!one || !two)
+		return -ENOENT;
+	if (one == two)
+		return 0;
+	changes[0].slot = one->slot;
+	changes[1].slot = two->slot;
+	err = chario_store_give_name(one, other, NULL, &entries[0]);
+	if (!err)
+		err = chario_store_give_name(two, name, NULL, &entries[1]);
+	return err ? err : chario_change_entries(store, changes, 2);
 }
 
 int chario_store_remove(struct chario_store *store, const char *name)

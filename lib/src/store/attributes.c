@@ -100,13 +100,17 @@ int chario_label_make(char *label, const char *name, const char *old, const char
 	return err;
 }
 
-static int change_label(struct chario_store *store, const char *name, const char *changes)
+int chario_store_set_attributes(struct chario_store *store, const char *name, const char *changes)
 {
-	const struct store_item *item = chario_index_find(&store->index, name);
+	const struct store_item *item;
 	char attributes[LABEL_BYTES];
 	struct store_entry entry;
-	int err;
+	int err = chario_store_has_log(store) ? chario_change_begin(store) : -EOPNOTSUPP;
 
+	if (err)
+		return err;
+	STORE_CHANGED(store);
+	item = chario_index_find(&store->index, name);
 	if (!item)
 		return -ENOENT;
 	chario_change_copy(item, &entry);
@@ -116,18 +120,4 @@ static int change_label(struct chario_store *store, const char *name, const char
 		return err;
 	entry.fields.changed_ns = chario_store_now();
 	return chario_change_entry(store, item->slot, &entry);
-}
-
-int chario_store_set_attributes(struct chario_store *store, const char *name, const char *changes)
-{
-	int err;
-
-	if (!chario_store_has_log(store))
-		return -EOPNOTSUPP;
-	err = chario_change_begin(store);
-	if (err)
-		return err;
-	err = change_label(store, name, changes);
-	chario_change_end(store);
-	return err;
 }

@@ -66,6 +66,14 @@ int chario_store_push(struct chario_store *store, uint64_t buffer_offset, uint64
 		chario_pool_write(&store->pool, buffer_offset, bytes, disk_offset, flags));
 }
 
+int chario_block_put(struct chario_store *store, uint64_t offset, const void *block)
+{
+	const uint64_t at = STORE_BUFFER - CHARIO_STORE_BLOCK;
+
+	memmove(store->pool.memory + at, block, CHARIO_STORE_BLOCK);
+	return chario_store_push(store, at, offset, CHARIO_STORE_BLOCK, CHARIO_TRANSFER_FUA);
+}
+
 int chario_store_sync(const struct chario_store *store)
 {
 	struct chario_transfer flush = { .op = CHARIO_TRANSFER_FLUSH };

@@ -137,6 +137,16 @@ static int load_batches(struct chario_store *store)
 	return err || load.good ? err : load.unread;
 }
 
+static int count_overlap(const struct store_place *one, const struct store_place *other, void *data)
+{
+	struct chario_store *store = data;
+
+	(void)one;
+	(void)other;
+	store->nr_damaged++;
+	return 0;
+}
+
 /* On an error the index keeps its old content. */
 static int load_all(struct chario_store *store)
 {
@@ -154,8 +164,7 @@ static int load_all(struct chario_store *store)
 		return err;
 	}
 	chario_index_deinit(&old);
-	store->nr_damaged += chario_index_count_overlaps(&store->index);
-	return 0;
+	return chario_index_each_overlap(&store->index, count_overlap, store);
 }
 
 /*
@@ -312,7 +321,7 @@ int chario_store_enter(struct chario_store *store)
 	return err;
 }
 
-static void unlock(struct chario_store *store)
+void chario_change_end(struct chario_store *store)
 {
 	pthread_mutex_unlock(&store->mutex);
 	chario_fence_drop(store->device, STORE_LOCK_TABLE);
@@ -340,13 +349,8 @@ int chario_change_begin(struct chario_store *store)
 	if (!err && store->nr_damaged)
 		err = -EUCLEAN;
 	if (err)
-		unlock(store);
+		chario_change_end(store);
 	return err;
-}
-
-void chario_change_end(struct chario_store *store)
-{
-	unlock(store);
 }
 
 /* Count the changes that are in the same block as the first one. */
@@ -436,7 +440,7 @@ static int announce(struct chario_store *store, const struct store_change *chang
 	int err = chario_note_read(store);
 
 	if (err == -EUCLEAN) {
-		chario_note_make(store);
+		chario_note_make(store, chario_store_now() & ~1ULL);
 		err = 0;
 	} else if (!err) {
 		err = chario_change_finish(store);

@@ -20,9 +20,11 @@ struct pair {
 	bool good[2];
 };
 
+/* Place in the buffer of a second pair, while the first one is at 0. */
+#define OTHER_PAIR (2 * CHARIO_STORE_BLOCK)
+
 /* Read a pair to a place in the buffer with room for two blocks. */
-static int pull_pair_to(struct chario_check *check, uint64_t place, uint64_t number,
-			struct pair *pair)
+static int pull_pair(struct chario_check *check, uint64_t place, uint64_t number, struct pair *pair)
 {
 	const struct store_header *header = &check->store.header;
 
@@ -41,35 +43,11 @@ static int pull_pair_to(struct chario_check *check, uint64_t place, uint64_t num
 	return 0;
 }
 
-static int pull_pair(struct chario_check *check, uint64_t number, struct pair *pair)
-{
-	return pull_pair_to(check, 0, number, pair);
-}
-
-/* Read a second pair, while pull_pair() still has the first in the buffer. */
-static int pull_other_pair(struct chario_check *check, uint64_t number, struct pair *pair)
-{
-	return pull_pair_to(check, 2 * CHARIO_STORE_BLOCK, number, pair);
-}
-
 /* Choose the copy that readers use.  Returns NULL if both are damaged. */
 static const struct store_table *choose(const struct chario_check *check, const struct pair *pair)
 {
 	return chario_table_choose(&check->store.header, pair->number, pair->copies[0],
 				   pair->copies[1]);
-}
-
-/* Overwrite one copy with the other, if the caller asked for repair. */
-static int repair_copy(struct chario_check *check, const struct pair *pair, unsigned int copy,
-		       struct chario_finding *finding)
-{
-	int err;
-
-	if (!chario_check_repairs(check))
-		return 0;
-	err = chario_check_put(check, finding->offset, pair->copies[!copy]);
-	finding->repaired = !err;
-	return err;
 }
 
 static bool is_newer(const struct store_entry *entry)
@@ -83,7 +61,7 @@ int chario_check_refrain(struct chario_check *check)
 	     number++) {
 		const struct store_table *table;
 		struct pair pair;
-		int err = pull_other_pair(check, number, &pair);
+		int err = pull_pair(check, OTHER_PAIR, number, &pair);
 
 		if (err)
 			return err;
@@ -112,12 +90,14 @@ static int report_copy(struct chario_check *check, const struct pair *pair, unsi
 	/* The next change repairs the block that an interruption of the last one left. */
 	if (interrupted)
 		finding.severity = CHARIO_SEVERITY_NOTE;
-	chario_check_describe(&finding, "the %s copy of block %" PRIu64 " of the table is %s%s",
-			      which, pair->number,
-			      pair->good[copy] ? "older than the other" : "damaged",
-			      interrupted ? ": a change was interrupted" : "");
-	err = repair_copy(check, pair, copy, &finding);
-	return err ? err : chario_check_report(check, &finding);
+	err = chario_check_repair(check, &finding, pair->copies[!copy]);
+	if (err)
+		return err;
+	return chario_check_report(check, &finding,
+				   "the %s copy of block %" PRIu64 " of the table is %s%s", which,
+				   pair->number,
+				   pair->good[copy] ? "older than the other" : "damaged",
+				   interrupted ? ": a change was interrupted" : "");
 }
 
 static int put_copies(struct chario_check *check, const struct store_table *table)
@@ -125,7 +105,7 @@ static int put_copies(struct chario_check *check, const struct store_table *tabl
 	for (unsigned int copy = 0; copy < 2; copy++) {
 		uint64_t offset =
 			chario_table_offset(&check->store.header, table->head.number, copy);
-		int err = chario_check_put(check, offset, table);
+		int err = chario_block_put(&check->store, offset, table);
 
 		if (err)
 			return err;
@@ -163,14 +143,15 @@ static int report_lost(struct chario_check *check, const struct pair *pair, cons
 	};
 	int err = 0;
 
-	chario_check_describe(&finding, "block %" PRIu64 " of the table: %s", pair->number, what);
 	if ((check->flags & both) == both) {
 		err = forget(check, pair);
 		finding.repaired = !err;
 	}
 	if (!finding.repaired && chario_note_is_logged(&check->store, pair->number))
 		check->stuck = true;
-	return err ? err : chario_check_report(check, &finding);
+	return err ? err :
+		     chario_check_report(check, &finding, "block %" PRIu64 " of the table: %s",
+					 pair->number, what);
 }
 
 /* Mark unused blocks as used, so that the used blocks behind them are checked. */
@@ -183,7 +164,7 @@ static int close_gap(struct chario_check *check, uint64_t end)
 		struct store_table table;
 		struct pair pair;
 
-		err = pull_other_pair(check, number, &pair);
+		err = pull_pair(check, OTHER_PAIR, number, &pair);
 		found = err ? NULL : choose(check, &pair);
 		if (!found || found->head.sequence)
 			continue;
@@ -205,17 +186,19 @@ static int report_gap(struct chario_check *check, uint64_t number)
 		.block = number,
 		.offset = chario_table_offset(&check->store.header, number, 0),
 	};
+	const uint64_t unused = check->unused;
 	int err = 0;
 
-	chario_check_describe(&finding,
-			      "block %" PRIu64 " of the table: used, but not looked at, for one "
-			      "before it (%" PRIu64 ") never was",
-			      number, check->unused);
-	if (chario_check_repairs(check)) {
+	if (check->flags & CHARIO_CHECK_REPAIR) {
 		err = close_gap(check, number);
 		finding.repaired = !err;
 	}
-	return err ? err : chario_check_report(check, &finding);
+	if (err)
+		return err;
+	return chario_check_report(check, &finding,
+				   "block %" PRIu64 " of the table: used, but not looked at, for "
+				   "one before it (%" PRIu64 ") never was",
+				   number, unused);
 }
 
 /* A finding about an area, whose entry is in block @number of the table. */
@@ -240,11 +223,10 @@ static int report_newer(struct chario_check *check, uint64_t number,
 	struct chario_finding finding =
 		make_finding(CHARIO_DAMAGE_NEWER, CHARIO_SEVERITY_UNKNOWN, number, entry);
 
-	chario_check_describe(&finding,
-			      "an area of block %" PRIu64 " is of a newer release of CharIO than "
-			      "this one",
-			      number);
-	return chario_check_report(check, &finding);
+	return chario_check_report(check, &finding,
+				   "an area of block %" PRIu64 " is of a newer release of CharIO "
+				   "than this one",
+				   number);
 }
 
 static int report_entry(struct chario_check *check, uint64_t number,
@@ -255,9 +237,8 @@ static int report_entry(struct chario_check *check, uint64_t number,
 
 	if (strstr(fault, "outside"))
 		finding.damage = CHARIO_DAMAGE_RANGE;
-	chario_check_describe(&finding, "an area of block %" PRIu64 " cannot be: %s", number,
-			      fault);
-	return chario_check_report(check, &finding);
+	return chario_check_report(check, &finding, "an area of block %" PRIu64 " cannot be: %s",
+				   number, fault);
 }
 
 static int report_name(struct chario_check *check, uint64_t number, const struct store_entry *entry)
@@ -266,9 +247,8 @@ static int report_name(struct chario_check *check, uint64_t number, const struct
 		make_finding(CHARIO_DAMAGE_NAME, CHARIO_SEVERITY_LOSS, number, entry);
 
 	strcpy(finding.other, entry->name);
-	chario_check_describe(&finding,
-			      "two areas have the same name; the second is not found by it");
-	return chario_check_report(check, &finding);
+	return chario_check_report(check, &finding,
+				   "two areas have the same name; the second is not found by it");
 }
 
 static int report_move(struct chario_check *check, uint64_t number, const struct store_entry *entry)
@@ -276,8 +256,8 @@ static int report_move(struct chario_check *check, uint64_t number, const struct
 	struct chario_finding finding =
 		make_finding(CHARIO_DAMAGE_MOVE, CHARIO_SEVERITY_NOTE, number, entry);
 
-	chario_check_describe(&finding, "a move was interrupted; defrag goes on with it");
-	return chario_check_report(check, &finding);
+	return chario_check_report(check, &finding,
+				   "a move was interrupted; defrag goes on with it");
 }
 
 static int check_entry(struct chario_check *check, uint64_t slot, const struct store_entry *entry)
@@ -354,15 +334,14 @@ int chario_check_table(struct chario_check *check)
 	for (uint64_t number = 0; number < check->store.header.nr_blocks && !ret; number++) {
 		struct pair pair;
 
-		ret = pull_pair(check, number, &pair);
+		ret = pull_pair(check, 0, number, &pair);
 		if (!ret)
 			ret = check_pair(check, &pair);
 	}
 	return ret;
 }
 
-static int report_overlap(struct chario_check *check, const struct store_place *one,
-			  const struct store_place *two)
+static int report_overlap(const struct store_place *one, const struct store_place *two, void *data)
 {
 	struct chario_finding finding = {
 		.damage = CHARIO_DAMAGE_OVERLAP,
@@ -373,23 +352,10 @@ static int report_overlap(struct chario_check *check, const struct store_place *
 
 	strcpy(finding.name, one->item->name);
 	strcpy(finding.other, two->item->name);
-	chario_check_describe(&finding, "two areas have the same bytes of the disk");
-	return chario_check_report(check, &finding);
+	return chario_check_report(data, &finding, "two areas have the same bytes of the disk");
 }
 
 int chario_check_overlaps(struct chario_check *check)
 {
-	const struct store_index *index = &check->store.index;
-	const struct store_place *last = NULL;
-	int ret = 0;
-
-	for (size_t i = 0; i < index->nr_places && !ret; i++) {
-		const struct store_place *place = &index->places[i];
-
-		if (last && place->offset < last->offset + last->bytes && place->item != last->item)
-			ret = report_overlap(check, last, place);
-		if (!last || place->offset + place->bytes > last->offset + last->bytes)
-			last = place;
-	}
-	return ret;
+	return chario_index_each_overlap(&check->store.index, report_overlap, check);
 }

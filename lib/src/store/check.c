@@ -23,35 +23,30 @@ const char *chario_damage_name(uint32_t damage)
 	return damage < sizeof(names) / sizeof(names[0]) ? names[damage] : NULL;
 }
 
-void chario_check_describe(struct chario_finding *finding, const char *format, ...)
+int chario_check_report(struct chario_check *check, struct chario_finding *finding,
+			const char *format, ...)
 {
 	va_list args;
 
 	va_start(args, format);
 	vsnprintf(finding->text, sizeof(finding->text), format, args);
 	va_end(args);
-}
-
-int chario_check_report(struct chario_check *check, struct chario_finding *finding)
-{
 	finding->size = sizeof(*finding);
 	if (finding->severity > CHARIO_SEVERITY_NOTE && !finding->repaired)
 		check->left++;
 	return check->visit(finding, check->data);
 }
 
-bool chario_check_repairs(const struct chario_check *check)
+int chario_check_repair(struct chario_check *check, struct chario_finding *finding,
+			const void *block)
 {
-	return check->flags & CHARIO_CHECK_REPAIR;
-}
+	int err;
 
-int chario_check_put(struct chario_check *check, uint64_t offset, const void *block)
-{
-	const uint64_t at = STORE_BUFFER - CHARIO_STORE_BLOCK;
-
-	memmove(check->store.pool.memory + at, block, CHARIO_STORE_BLOCK);
-	return chario_store_push(&check->store, at, offset, CHARIO_STORE_BLOCK,
-				 CHARIO_TRANSFER_FUA);
+	if (!(check->flags & CHARIO_CHECK_REPAIR))
+		return 0;
+	err = chario_block_put(&check->store, finding->offset, block);
+	finding->repaired = !err;
+	return err;
 }
 
 /* A block that the medium cannot read is damaged like any other. */
@@ -59,32 +54,10 @@ int chario_check_pull(struct chario_check *check, uint64_t at, uint64_t offset)
 {
 	int err = chario_store_pull(&check->store, at, offset, CHARIO_STORE_BLOCK);
 
-	if (chario_pool_is_damage(err)) {
-		memset(check->store.pool.memory + at, 0, CHARIO_STORE_BLOCK);
-		check->unread = true;
-		return 0;
-	}
-	return err;
-}
-
-static bool is_intact_header(const void *block)
-{
-	const struct store_header *header = block;
-
-	return chario_block_is_good(block, STORE_MAGIC_HEADER, header->head.uuid, 0);
-}
-
-static bool is_good_header(const void *block)
-{
-	return is_intact_header(block) && chario_layout_is_sane(block);
-}
-
-/* A block of a later format may have other data in the place of the sizes. */
-static int refuse_unknown(const struct chario_check *check, const void *block)
-{
-	if (!is_intact_header(block))
-		return 0;
-	return chario_layout_is_known(block, chario_check_repairs(check));
+	if (!chario_pool_is_damage(err))
+		return err;
+	memset(check->store.pool.memory + at, 0, CHARIO_STORE_BLOCK);
+	return 0;
 }
 
 static int report_header(struct chario_check *check, unsigned int copy, uint64_t offset)
@@ -95,17 +68,12 @@ static int report_header(struct chario_check *check, unsigned int copy, uint64_t
 		.copy = copy + 1,
 		.offset = offset,
 	};
-	int err;
+	int err = chario_check_repair(check, &finding, &check->store.header);
 
-	chario_check_describe(&finding, "the %s copy of the header is damaged",
-			      copy ? "second" : "first");
-	if (chario_check_repairs(check)) {
-		err = chario_check_put(check, offset, &check->store.header);
-		if (err)
-			return err;
-		finding.repaired = 1;
-	}
-	return chario_check_report(check, &finding);
+	if (err)
+		return err;
+	return chario_check_report(check, &finding, "the %s copy of the header is damaged",
+				   copy ? "second" : "first");
 }
 
 static int report_headers(struct chario_check *check)
@@ -116,9 +84,9 @@ static int report_headers(struct chario_check *check)
 	};
 
 	check->headless = true;
-	chario_check_describe(&finding, "the header is damaged, and what else is left of a store "
-					"does not belong together: it cannot be opened");
-	return chario_check_report(check, &finding);
+	return chario_check_report(check, &finding,
+				   "the header is damaged, and what else is left of a store "
+				   "does not belong together: it cannot be opened");
 }
 
 /* Without this finding a sound store would look well, and yet refuse every write. */
@@ -131,32 +99,20 @@ static int report_newer(struct chario_check *check)
 
 	if (!chario_layout_is_known(&check->store.header, true))
 		return 0;
-	chario_check_describe(&finding, "the store is of a newer release of CharIO than this "
-					"one, which only reads it");
-	return chario_check_report(check, &finding);
+	return chario_check_report(check, &finding,
+				   "the store is of a newer release of CharIO than this "
+				   "one, which only reads it");
 }
 
 /* Find the first header or a substitute.  Returns -EUCLEAN if there is neither. */
 static int find_header(struct chario_check *check)
 {
-	struct store_header *header = &check->store.header;
-	const void *first = check->store.pool.memory;
-	int ret = chario_check_pull(check, 0, 0);
+	int ret = chario_layout_read(&check->store);
 
-	if (!ret)
-		ret = refuse_unknown(check, first);
-	if (ret)
-		return ret;
-	memcpy(header, first, sizeof(*header));
-	if (is_good_header(header))
-		return header->capacity_bytes > check->capacity ? -ESTALE : 0;
-	ret = chario_remains_find(&check->store, check->capacity,
-				  header->head.magic == STORE_MAGIC_HEADER ? -EUCLEAN : -ENOMEDIUM,
-				  header);
+	if (!ret && check->store.header.capacity_bytes > check->capacity)
+		return -ESTALE;
 	/* A block that cannot be read may be a header. */
-	if (chario_pool_is_damage(ret) || (ret == -ENOMEDIUM && check->unread))
-		ret = -EUCLEAN;
-	return ret;
+	return chario_pool_is_damage(ret) ? -EUCLEAN : ret;
 }
 
 static int check_header(struct chario_check *check, unsigned int copy, uint64_t offset)
@@ -206,9 +162,9 @@ static int check_note(struct chario_check *check)
 		check->interrupted = chario_note_block(store, chario_note_sequence(store) / 2);
 	if (err != -EUCLEAN)
 		return err;
-	chario_check_describe(&finding,
-			      "the note of the last changes is damaged; the next change renews it");
-	return chario_check_report(check, &finding);
+	return chario_check_report(
+		check, &finding,
+		"the note of the last changes is damaged; the next change renews it");
 }
 
 /*
@@ -221,7 +177,7 @@ static int finish_change(struct chario_check *check)
 	struct chario_store *store = &check->store;
 	int err;
 
-	if (!store->nr_logged || check->stuck || !chario_check_repairs(check))
+	if (!store->nr_logged || check->stuck || !(check->flags & CHARIO_CHECK_REPAIR))
 		return 0;
 	err = chario_note_read(store);
 	if (!err)
@@ -271,15 +227,13 @@ static int lock(struct chario_check *check)
 static int check_device(struct chario_check *check)
 {
 	struct chario_info info;
-	int ret = chario_device_get_info(check->store.device, &info, sizeof(info));
+	int ret = chario_layout_measure(&check->store, &info);
 
 	if (ret)
 		return ret;
-	check->capacity = info.capacity_bytes / CHARIO_STORE_BLOCK * CHARIO_STORE_BLOCK;
-	if (check->capacity < 2 * CHARIO_STORE_BLOCK)
+	if (info.capacity_bytes < 2 * CHARIO_STORE_BLOCK)
 		return -ENOMEDIUM;
-	if (info.logical_block_bytes > CHARIO_STORE_BLOCK)
-		return -EOPNOTSUPP;
+	check->capacity = info.capacity_bytes;
 	check->store.lock_fd = -1;
 	ret = lock(check);
 	if (!ret)

@@ -24,7 +24,6 @@
  * @interrupted: number of the block, or of the last of several, that a change was
  *	writing; UINT64_MAX if there is none
  * @stuck: true if a block of the log is lost, so that its change cannot be finished
- * @unread: true if a block could not be read
  * @headless: true if there is no header and none can be rebuilt, which has been
  *	reported
  */
@@ -38,22 +37,19 @@ struct chario_check {
 	uint64_t unused;
 	uint64_t interrupted;
 	bool stuck;
-	bool unread;
 	bool headless;
 };
 
-/* Describe a finding in words. */
-void chario_check_describe(struct chario_finding *finding, const char *format, ...)
-	__attribute__((__format__(__printf__, 2, 3)));
+/*
+ * Describe a finding in words, count it, and hand it to the visitor.  Returns the visitor's
+ * result.
+ */
+int chario_check_report(struct chario_check *check, struct chario_finding *finding,
+			const char *format, ...) __attribute__((__format__(__printf__, 3, 4)));
 
-/* Count a finding and hand it to the visitor.  Returns the visitor's result. */
-int chario_check_report(struct chario_check *check, struct chario_finding *finding);
-
-/* Returns whether the check is to repair. */
-bool chario_check_repairs(const struct chario_check *check);
-
-/* Write a block of 4096 bytes. */
-int chario_check_put(struct chario_check *check, uint64_t offset, const void *block);
+/* Repair a finding by writing a block over its place, if the caller asked for repair. */
+int chario_check_repair(struct chario_check *check, struct chario_finding *finding,
+			const void *block);
 
 /* Read a block to a place in the buffer; a block that cannot be read becomes all zero. */
 int chario_check_pull(struct chario_check *check, uint64_t at, uint64_t offset);

@@ -174,23 +174,22 @@ uint64_t chario_index_free_slot(struct store_index *index)
 	return index->first_free;
 }
 
-uint64_t chario_index_count_overlaps(const struct store_index *index)
+int chario_index_each_overlap(const struct store_index *index, store_overlap_visit *visit,
+			      void *data)
 {
-	const struct store_item *last = NULL;
-	uint64_t end = 0, overlaps = 0;
+	const struct store_place *last = NULL;
+	int ret = 0;
 
-	for (size_t i = 0; i < index->nr_places; i++) {
+	for (size_t i = 0; i < index->nr_places && !ret; i++) {
 		const struct store_place *place = &index->places[i];
 
 		/* The two places of an area that slides over itself may overlap. */
-		if (place->offset < end && place->item != last)
-			overlaps++;
-		if (place->offset + place->bytes < end)
-			continue;
-		end = place->offset + place->bytes;
-		last = place->item;
+		if (last && place->offset < last->offset + last->bytes && place->item != last->item)
+			ret = visit(last, place, data);
+		if (!last || place->offset + place->bytes > last->offset + last->bytes)
+			last = place;
 	}
-	return overlaps;
+	return ret;
 }
 
 bool chario_index_next_hole(const struct store_index *index, const struct store_header *header,

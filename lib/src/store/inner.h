@@ -22,7 +22,6 @@
 #ifndef CHARIO_STORE_INNER_H
 #define CHARIO_STORE_INNER_H
 
-#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -34,6 +33,7 @@
 
 #include "device/pool.h"
 #include "store/format.h"
+#include "system/scope.h"
 
 /* Bytes of a store's buffer, which is also the part of the table that is read at a time. */
 #define STORE_BUFFER (512U << 10)
@@ -176,6 +176,9 @@ int chario_store_pull(struct chario_store *store, uint64_t buffer_offset, uint64
 int chario_store_push(struct chario_store *store, uint64_t buffer_offset, uint64_t disk_offset,
 		      size_t bytes, unsigned int flags);
 
+/* Write a block durably, by way of the end of the buffer. */
+int chario_block_put(struct chario_store *store, uint64_t offset, const void *block);
+
 /* Make all written data durable. */
 int chario_store_sync(const struct chario_store *store);
 
@@ -223,6 +226,12 @@ int chario_table_write(struct chario_store *store, uint64_t number, const struct
 		       const struct store_table *old);
 
 /* store/layout.c */
+
+/*
+ * Get the info of a device that has a store or is to get one, its capacity in whole blocks.
+ * Returns 0, an error of the device, or -EOPNOTSUPP if its logical blocks are too long.
+ */
+int chario_layout_measure(const struct chario_store *store, struct chario_info *info);
 
 /* Read the header of the store of a device.  Returns 0 or the errors of chario_store_open(). */
 int chario_layout_read(struct chario_store *store);
@@ -283,8 +292,14 @@ struct store_item *chario_index_find(const struct store_index *index, const char
 /* Returns the lowest free slot; @nr_slots if none is free. */
 uint64_t chario_index_free_slot(struct store_index *index);
 
-/* Returns the number of neighbours on the disk that have bytes in common. */
-uint64_t chario_index_count_overlaps(const struct store_index *index);
+/*
+ * Visit the neighbours on the disk that have bytes in common.  Returns 0, or the first other
+ * result of the visitor.
+ */
+typedef int store_overlap_visit(const struct store_place *one, const struct store_place *other,
+				void *data);
+int chario_index_each_overlap(const struct store_index *index, store_overlap_visit *visit,
+			      void *data);
 
 /**
  * struct store_hole - a free piece of the disk
@@ -343,8 +358,14 @@ int chario_label_make(char *label, const char *name, const char *old, const char
  */
 int chario_note_read(struct chario_store *store);
 
-/* Make a new note in place of a damaged one, with a sequence number that nobody has seen. */
-void chario_note_make(struct chario_store *store);
+/* Make an empty note with an even sequence number, such as one that nobody has seen. */
+void chario_note_make(struct chario_store *store, uint64_t sequence);
+
+/*
+ * Write the note of a new store durably, which also flushes the disk.  Its sequence number is
+ * 2, because zero stands for a note that has never been read.
+ */
+int chario_note_renew(struct chario_store *store);
 
 uint64_t chario_note_sequence(struct chario_store *store);
 
@@ -360,9 +381,6 @@ uint64_t chario_note_first(struct chario_store *store);
  */
 uint64_t chario_note_block(struct chario_store *store, uint64_t change);
 uint64_t chario_note_kept(const struct chario_store *store);
-
-/* Returns the magic of this store's note. */
-uint64_t chario_note_magic(const struct chario_store *store);
 
 /* Returns whether the log has entries of a block. */
 bool chario_note_is_logged(const struct chario_store *store, uint64_t number);
@@ -400,6 +418,15 @@ int chario_store_load(struct chario_store *store);
  */
 int chario_change_begin(struct chario_store *store);
 void chario_change_end(struct chario_store *store);
+
+static inline void chario_change_leave(struct chario_store **store)
+{
+	chario_change_end(*store);
+}
+
+/* End a change, which has begun, at the end of the scope. */
+#define STORE_CHANGED(store) \
+	struct chario_store *changed_ CHARIO_SCOPED(chario_change_leave) = (store)
 
 /*
  * Write an entry; NULL removes it.  Call this once between begin and end: if memory runs

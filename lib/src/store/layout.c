@@ -76,7 +76,7 @@ static int make_uuid(uint8_t uuid[16])
 static int plan(struct store_header *header, const struct chario_store_layout *layout,
 		const struct chario_info *info)
 {
-	uint64_t capacity = info->capacity_bytes / CHARIO_STORE_BLOCK * CHARIO_STORE_BLOCK;
+	uint64_t capacity = info->capacity_bytes;
 	uint64_t areas = layout && layout->max_areas ? layout->max_areas : usual_areas(capacity);
 	uint64_t table, alignment = preferred_alignment(info);
 
@@ -130,12 +130,6 @@ int chario_layout_is_known(const struct store_header *header, bool to_write)
 	return to_write && header->write_features ? -EPROTO : 0;
 }
 
-/* A damaged header still begins like one. */
-static int judge_bad(const struct store_header *header)
-{
-	return header->head.magic == STORE_MAGIC_HEADER ? -EUCLEAN : -ENOMEDIUM;
-}
-
 int chario_layout_read_at(struct chario_store *store, uint64_t offset, struct store_header *header)
 {
 	int err = chario_store_pull(store, 0, offset, CHARIO_STORE_BLOCK);
@@ -143,66 +137,55 @@ int chario_layout_read_at(struct chario_store *store, uint64_t offset, struct st
 	if (err)
 		return err;
 	memcpy(header, store->pool.memory, sizeof(*header));
+	/* A damaged header still begins like one. */
 	if (!chario_block_is_good(header, STORE_MAGIC_HEADER, header->head.uuid, 0))
-		return judge_bad(header);
+		return header->head.magic == STORE_MAGIC_HEADER ? -EUCLEAN : -ENOMEDIUM;
 	err = chario_layout_is_known(header, store->writable);
 	if (err)
 		return err;
 	return chario_layout_is_sane(header) ? 0 : -EUCLEAN;
 }
 
-static int get_capacity(const struct chario_store *store, uint64_t *capacity)
+int chario_layout_measure(const struct chario_store *store, struct chario_info *info)
 {
-	struct chario_info info;
-	int err = chario_device_get_info(store->device, &info, sizeof(info));
+	int err = chario_device_get_info(store->device, info, sizeof(*info));
 
 	if (err)
 		return err;
-	if (info.logical_block_bytes > CHARIO_STORE_BLOCK)
-		return -EOPNOTSUPP;
-	*capacity = info.capacity_bytes / CHARIO_STORE_BLOCK * CHARIO_STORE_BLOCK;
-	return 0;
+	info->capacity_bytes -= info->capacity_bytes % CHARIO_STORE_BLOCK;
+	return info->logical_block_bytes > CHARIO_STORE_BLOCK ? -EOPNOTSUPP : 0;
 }
 
 int chario_layout_read(struct chario_store *store)
 {
 	struct store_header *header = &store->header;
-	uint64_t capacity;
-	int err = get_capacity(store, &capacity);
+	struct chario_info info;
+	int err = chario_layout_measure(store, &info);
 
 	if (err)
 		return err;
-	if (capacity < 2 * CHARIO_STORE_BLOCK)
+	if (info.capacity_bytes < 2 * CHARIO_STORE_BLOCK)
 		return -ENOMEDIUM;
 	err = chario_layout_read_at(store, 0, header);
 	if (err == -ENOMEDIUM || err == -EUCLEAN || chario_pool_is_damage(err))
-		err = chario_remains_find(store, capacity, err, header);
+		err = chario_remains_find(store, info.capacity_bytes, err, header);
 	if (err)
 		return err;
 	/* The part of a truncated store that is left can still be read. */
-	return header->capacity_bytes > capacity && store->writable ? -ESTALE : 0;
+	return header->capacity_bytes > info.capacity_bytes && store->writable ? -ESTALE : 0;
 }
 
 static int push_header(struct chario_store *store, uint64_t offset)
 {
-	memcpy(store->pool.memory, &store->header, sizeof(store->header));
-	return chario_store_push(store, 0, offset, CHARIO_STORE_BLOCK, CHARIO_TRANSFER_FUA);
+	return chario_block_put(store, offset, &store->header);
 }
 
-static int wipe_block(struct chario_store *store, uint64_t offset)
+/* Empty the block of a header; invalidate an older store in case making this one is interrupted. */
+static int wipe(struct chario_store *store, uint64_t offset, uint64_t magic)
 {
-	memset(store->pool.memory, 0, CHARIO_STORE_BLOCK);
-	return chario_store_push(store, 0, offset, CHARIO_STORE_BLOCK, CHARIO_TRANSFER_FUA);
-}
+	const struct store_header empty = { .head.magic = magic };
 
-/* Invalidate an older store first, in case making this one is interrupted. */
-static int push_mark(struct chario_store *store)
-{
-	const uint64_t magic = STORE_MAGIC_MAKING;
-
-	memset(store->pool.memory, 0, CHARIO_STORE_BLOCK);
-	memcpy(store->pool.memory, &magic, sizeof(magic));
-	return chario_store_push(store, 0, 0, CHARIO_STORE_BLOCK, CHARIO_TRANSFER_FUA);
+	return chario_block_put(store, offset, &empty);
 }
 
 static int push_tables(struct chario_store *store, uint64_t number, uint64_t nr_blocks)
@@ -263,23 +246,8 @@ static int wipe_behind_table(struct chario_store *store)
 	err = nr_blocks ? find_tables(store, from, nr_blocks, found) : 0;
 	for (uint64_t i = 0; i < nr_blocks && !err; i++)
 		if (found[i])
-			err = wipe_block(store, from + i * CHARIO_STORE_BLOCK);
+			err = wipe(store, from + i * CHARIO_STORE_BLOCK, 0);
 	return err;
-}
-
-static int push_note(struct chario_store *store)
-{
-	struct store_changes *changes = (struct store_changes *)store->pool.memory;
-
-	memset(changes, 0, sizeof(*changes));
-	changes->head.magic = chario_note_magic(store);
-	memcpy(changes->head.uuid, store->header.head.uuid, sizeof(changes->head.uuid));
-	/* Zero stands for a note that has never been read. */
-	changes->head.sequence = 2;
-	chario_block_seal(changes);
-	/* This write also flushes the disk before the header makes the store valid. */
-	return chario_store_push(store, 0, (uint64_t)STORE_CHANGES_BLOCK * CHARIO_STORE_BLOCK,
-				 CHARIO_STORE_BLOCK, CHARIO_TRANSFER_FUA);
 }
 
 static int write_store(struct chario_store *store)
@@ -287,17 +255,17 @@ static int write_store(struct chario_store *store)
 	const uint64_t batch = STORE_BUFFER / CHARIO_STORE_BLOCK;
 	const uint64_t nr_blocks = store->header.nr_blocks;
 	const uint64_t last = store->header.capacity_bytes - CHARIO_STORE_BLOCK;
-	int err = push_mark(store);
+	int err = wipe(store, 0, STORE_MAGIC_MAKING);
 
 	if (!err)
-		err = wipe_block(store, last);
+		err = wipe(store, last, 0);
 	for (uint64_t number = 0; number < nr_blocks && !err; number += batch)
 		err = push_tables(store, number,
 				  nr_blocks - number < batch ? nr_blocks - number : batch);
 	if (!err)
 		err = wipe_behind_table(store);
 	if (!err)
-		err = push_note(store);
+		err = chario_note_renew(store);
 	if (!err)
 		err = chario_store_sync(store);
 	chario_block_seal(&store->header);
@@ -332,13 +300,10 @@ static int refuse_store(struct chario_store *store)
 static int format(struct chario_store *store, const struct chario_store_layout *layout)
 {
 	struct chario_info info;
-	int err = chario_device_get_info(store->device, &info, sizeof(info));
+	int err = chario_layout_measure(store, &info);
 
-	if (err)
-		return err;
-	if (info.logical_block_bytes > CHARIO_STORE_BLOCK)
-		return -EOPNOTSUPP;
-	err = plan(&store->header, layout, &info);
+	if (!err)
+		err = plan(&store->header, layout, &info);
 	if (!err && !(layout && layout->flags & CHARIO_LAYOUT_REPLACE))
 		err = refuse_store(store);
 	return err ? err : write_store(store);
@@ -399,7 +364,7 @@ static int empty_note(struct chario_store *store)
 		err = chario_change_finish(store);
 	else if (err == -EUCLEAN)
 		err = 0;
-	return err ? err : push_note(store);
+	return err ? err : chario_note_renew(store);
 }
 
 /* Store the header's new data in a block, for a header that is rebuilt from the table. */
@@ -452,7 +417,7 @@ static int upgrade(struct chario_store *store, const struct chario_store_layout 
 	if (!err)
 		err = push_header(store, 0);
 	/* The note of the old format no longer counts. */
-	return err ? err : push_note(store);
+	return err ? err : chario_note_renew(store);
 }
 
 int chario_store_upgrade_device(struct chario_device *device)

@@ -67,14 +67,19 @@ int chario_lock_open(const struct chario_device *device, bool writable)
 	return fd < 0 ? open_by_path(device, flags) : fd;
 }
 
-static int apply(int fd, uint64_t byte, short type)
+static struct flock lock_of(short type, uint64_t byte)
 {
-	struct flock lock = {
+	return (struct flock){
 		.l_type = type,
 		.l_whence = SEEK_SET,
 		.l_start = FIRST_BYTE + (off_t)byte,
 		.l_len = 1,
 	};
+}
+
+static int apply(int fd, uint64_t byte, short type)
+{
+	struct flock lock = lock_of(type, byte);
 
 	if (!fcntl(fd, F_OFD_SETLK, &lock))
 		return 0;
@@ -105,12 +110,7 @@ void chario_lock_close(int fd, bool drop)
 
 bool chario_lock_is_held(int fd, uint64_t byte)
 {
-	struct flock lock = {
-		.l_type = F_RDLCK,
-		.l_whence = SEEK_SET,
-		.l_start = FIRST_BYTE + (off_t)byte,
-		.l_len = 1,
-	};
+	struct flock lock = lock_of(F_RDLCK, byte);
 
 	return !fcntl(fd, F_OFD_GETLK, &lock) && lock.l_type == F_WRLCK;
 }

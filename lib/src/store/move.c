@@ -74,6 +74,7 @@ static int count(struct chario_store *store, uint64_t slot, uint64_t bytes)
 
 	if (err)
 		return err;
+	STORE_CHANGED(store);
 	chario_change_copy(store->index.slots[slot], &entry);
 	entry.fields.moved_bytes += bytes;
 	if (entry.fields.moved_bytes == entry.fields.allocated_bytes) {
@@ -82,9 +83,7 @@ static int count(struct chario_store *store, uint64_t slot, uint64_t bytes)
 		entry.fields.moved_bytes = 0;
 		entry.fields.changed_ns = chario_store_now();
 	}
-	err = chario_change_entry(store, slot, &entry);
-	chario_change_end(store);
-	return err;
+	return chario_change_entry(store, slot, &entry);
 }
 
 static int step(struct store_move *move, struct chario_buffer *buffer,
@@ -115,13 +114,12 @@ static int look(struct chario_store *store, uint64_t slot, struct store_fields *
 
 	if (err)
 		return err;
+	CHARIO_HELD(&store->mutex);
 	item = store->index.slots[slot];
-	if (item)
-		*fields = item->fields;
-	else
-		err = -EUCLEAN;
-	pthread_mutex_unlock(&store->mutex);
-	return err;
+	if (!item)
+		return -EUCLEAN;
+	*fields = item->fields;
+	return 0;
 }
 
 int chario_move_run(struct store_move *move)

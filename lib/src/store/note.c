@@ -29,7 +29,7 @@ uint64_t chario_note_kept(const struct chario_store *store)
 	return chario_store_has_log(store) ? STORE_CHANGES_KEPT : STORE_CHANGES_KEPT_OLD;
 }
 
-uint64_t chario_note_magic(const struct chario_store *store)
+static uint64_t magic_of(const struct chario_store *store)
 {
 	return chario_store_has_log(store) ? STORE_MAGIC_CHANGES : STORE_MAGIC_CHANGES_OLD;
 }
@@ -79,22 +79,21 @@ int chario_note_read(struct chario_store *store)
 	if (err && !chario_pool_is_damage(err))
 		return err;
 	if (err ||
-	    !chario_block_is_good(note(store), chario_note_magic(store), store->header.head.uuid,
-				  0) ||
+	    !chario_block_is_good(note(store), magic_of(store), store->header.head.uuid, 0) ||
 	    !is_sane(store))
 		return -EUCLEAN;
 	take_log(store);
 	return 0;
 }
 
-void chario_note_make(struct chario_store *store)
+void chario_note_make(struct chario_store *store, uint64_t sequence)
 {
 	struct store_changes *changes = note(store);
 
 	memset(changes, 0, sizeof(*changes));
-	changes->head.magic = chario_note_magic(store);
+	changes->head.magic = magic_of(store);
 	memcpy(changes->head.uuid, store->header.head.uuid, sizeof(changes->head.uuid));
-	changes->head.sequence = chario_store_now() & ~1ULL;
+	changes->head.sequence = sequence;
 	store->nr_logged = 0;
 }
 
@@ -102,6 +101,12 @@ static int write_note(struct chario_store *store, unsigned int flags)
 {
 	chario_block_seal(note(store));
 	return chario_store_push(store, NOTE_AT, NOTE_OFFSET, CHARIO_STORE_BLOCK, flags);
+}
+
+int chario_note_renew(struct chario_store *store)
+{
+	chario_note_make(store, 2);
+	return write_note(store, CHARIO_TRANSFER_FUA);
 }
 
 bool chario_note_is_logged(const struct chario_store *store, uint64_t number)

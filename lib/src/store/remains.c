@@ -63,33 +63,44 @@ static void take_geometry(const struct store_table *table, struct store_header *
 	chario_block_seal(header);
 }
 
-/* Returns whether this is a good block of any store, with this number. */
-static bool is_table(const struct store_table *table, uint64_t number)
+/*
+ * Read a block.  Returns 1 if it is a good block of the table of any store, 0 if it is not or
+ * the drive cannot read it, or a negative errno.
+ */
+static int read_table(struct chario_store *store, uint64_t offset, const struct store_table **table)
 {
-	return chario_block_is_good(table, STORE_MAGIC_TABLE, table->head.uuid, number);
+	const struct store_table *found = (const struct store_table *)store->pool.memory;
+	int err = chario_store_pull(store, 0, offset, CHARIO_STORE_BLOCK);
+
+	*table = found;
+	if (err)
+		return chario_pool_is_damage(err) ? 0 : err;
+	return chario_block_is_good(found, STORE_MAGIC_TABLE, found->head.uuid, found->head.number);
+}
+
+static void take_table(const struct store_table *table, struct remains *remains)
+{
+	remains->is_there = true;
+	remains->number = table->head.number;
+	take_geometry(table, &remains->header);
 }
 
 /* Find the first good block among the first blocks of the first copy. */
 static int find_first_copy(struct chario_store *store, uint64_t capacity, struct remains *remains)
 {
-	const uint64_t from = (uint64_t)STORE_TABLE_BLOCK * CHARIO_STORE_BLOCK;
-	const struct store_table *table = (const struct store_table *)store->pool.memory;
+	uint64_t offset = (uint64_t)STORE_TABLE_BLOCK * CHARIO_STORE_BLOCK;
 
-	for (uint64_t number = 0; number < STORE_TELLING_BLOCKS; number++) {
-		uint64_t offset = from + number * CHARIO_STORE_BLOCK;
-		int err;
+	for (uint64_t number = 0; number < STORE_TELLING_BLOCKS && offset < capacity; number++) {
+		const struct store_table *table;
+		int ret = read_table(store, offset, &table);
 
-		if (offset >= capacity)
+		if (ret < 0)
+			return ret;
+		if (ret && table->head.number == number) {
+			take_table(table, remains);
 			return 0;
-		err = chario_store_pull(store, 0, offset, CHARIO_STORE_BLOCK);
-		if (err && !chario_pool_is_damage(err))
-			return err;
-		if (err || !is_table(table, number))
-			continue;
-		remains->is_there = true;
-		remains->number = number;
-		take_geometry(table, &remains->header);
-		return 0;
+		}
+		offset += CHARIO_STORE_BLOCK;
 	}
 	return 0;
 }
@@ -97,19 +108,14 @@ static int find_first_copy(struct chario_store *store, uint64_t capacity, struct
 /* Find the last block of the second copy in a store that ends at @end. */
 static int find_second_copy(struct chario_store *store, uint64_t end, struct remains *remains)
 {
-	const struct store_table *table = (const struct store_table *)store->pool.memory;
-	int err = 0;
+	const struct store_table *table;
+	int ret = 0;
 
-	if (end < 2 * CHARIO_STORE_BLOCK)
-		return 0;
-	err = chario_store_pull(store, 0, end - 2 * CHARIO_STORE_BLOCK, CHARIO_STORE_BLOCK);
-	if (err)
-		return chario_pool_is_damage(err) ? 0 : err;
-	if (!is_table(table, table->head.number))
-		return 0;
-	remains->is_there = true;
-	remains->number = table->head.number;
-	take_geometry(table, &remains->header);
+	if (end >= 2 * CHARIO_STORE_BLOCK)
+		ret = read_table(store, end - 2 * CHARIO_STORE_BLOCK, &table);
+	if (ret <= 0)
+		return ret;
+	take_table(table, remains);
 	if (!remains->header.capacity_bytes)
 		remains->header.nr_blocks = remains->number + 1;
 	return 0;
@@ -163,21 +169,16 @@ static int rebuild_from_end(struct chario_store *store, uint64_t capacity,
  */
 static int is_whole(struct chario_store *store, const struct store_header *header)
 {
-	const struct store_table *table = (const struct store_table *)store->pool.memory;
+	const struct store_table *table;
 	uint64_t number = header->nr_blocks;
+	int ret = 0;
 
-	for (unsigned int i = 0; i < STORE_TELLING_BLOCKS && number; i++) {
-		int err = chario_store_pull(store, 0, chario_table_offset(header, --number, 1),
-					    CHARIO_STORE_BLOCK);
-
-		if (err && !chario_pool_is_damage(err))
-			return err;
-		if (!err && is_table(table, table->head.number))
-			return table->head.number == number &&
-			       !memcmp(table->head.uuid, header->head.uuid,
-				       sizeof(table->head.uuid));
-	}
-	return 0;
+	for (unsigned int i = 0; i < STORE_TELLING_BLOCKS && number && !ret; i++)
+		ret = read_table(store, chario_table_offset(header, --number, 1), &table);
+	if (ret <= 0)
+		return ret;
+	return table->head.number == number &&
+	       !memcmp(table->head.uuid, header->head.uuid, sizeof(table->head.uuid));
 }
 
 /* Rebuild the header from the first copy of the table, if the second copy is in its place. */

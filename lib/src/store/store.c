@@ -169,11 +169,11 @@ int chario_store_get_info(struct chario_store *store, struct chario_store_info *
 	err = chario_store_enter(store);
 	if (err)
 		return err;
+	CHARIO_HELD(&store->mutex);
 	all.nr_areas = store->index.nr_items;
 	all.used_bytes = count_used(&store->index);
 	all.free_bytes = all.data_bytes - all.used_bytes;
 	measure_holes(store, &all);
-	pthread_mutex_unlock(&store->mutex);
 	return chario_sys_give(info, size, &all, sizeof(all), STORE_INFO_MIN);
 }
 
@@ -207,8 +207,11 @@ void chario_store_fill_info(const struct store_fields *fields, const char *label
 static int copy_areas(struct chario_store *store, struct chario_area_info **infos, size_t *count)
 {
 	const struct store_index *index = &store->index;
+	int err = chario_store_enter(store);
 
-	*count = 0;
+	if (err)
+		return err;
+	CHARIO_HELD(&store->mutex);
 	*infos = calloc(index->nr_places + 1, sizeof(**infos));
 	if (!*infos)
 		return -ENOMEM;
@@ -224,17 +227,12 @@ static int copy_areas(struct chario_store *store, struct chario_area_info **info
 
 int chario_store_each(struct chario_store *store, chario_area_visit *visit, void *data)
 {
-	struct chario_area_info *infos = NULL;
-	size_t count;
-	int ret = chario_store_enter(store);
+	struct chario_area_info *infos CHARIO_SCOPED(chario_scope_free) = NULL;
+	size_t count = 0;
+	int ret = copy_areas(store, &infos, &count);
 
-	if (ret)
-		return ret;
-	ret = copy_areas(store, &infos, &count);
-	pthread_mutex_unlock(&store->mutex);
 	for (size_t i = 0; i < count && !ret; i++)
 		ret = visit(&infos[i], data);
-	free(infos);
 	return ret;
 }
 
@@ -247,11 +245,10 @@ int chario_store_find(struct chario_store *store, const char *name, struct chari
 
 	if (err)
 		return err;
+	CHARIO_HELD(&store->mutex);
 	item = chario_index_find(&store->index, name);
-	if (item)
-		chario_store_fill_info(&item->fields, item->name, &found);
-	else
-		err = -ENOENT;
-	pthread_mutex_unlock(&store->mutex);
-	return err ? err : chario_sys_give(info, size, &found, sizeof(found), AREA_INFO_MIN);
+	if (!item)
+		return -ENOENT;
+	chario_store_fill_info(&item->fields, item->name, &found);
+	return chario_sys_give(info, size, &found, sizeof(found), AREA_INFO_MIN);
 }

@@ -286,7 +286,7 @@ static int set_up(struct chario_stream *stream, struct chario_store *store, cons
 
 	if (err)
 		return err;
-	stream->device = chario_area_device(stream->area);
+	stream->device = stream->area->store->device;
 	err = learn_device(stream);
 	if (!err)
 		err = append ? plan_append(stream, &entry) : plan_new(stream, &entry);

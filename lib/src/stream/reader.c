@@ -24,7 +24,7 @@ int chario_reader_open(struct chario_store *store, const char *name, struct char
 	if (!err)
 		err = chario_tape_init(&made->tape, made->area, &entry);
 	if (!err)
-		err = chario_pool_create(&made->pile.pool, chario_area_device(made->area),
+		err = chario_pool_create(&made->pile.pool, made->area->store->device,
 					 made->tape.segment_bytes, 0);
 	if (err) {
 		chario_reader_close(made);
@@ -58,7 +58,7 @@ static int fetch(struct chario_reader *reader, struct chario_piece *piece)
 	int ret = 0;
 
 	if (!reader->external.buffer)
-		ret = chario_pool_create(&reader->external, chario_area_device(reader->area),
+		ret = chario_pool_create(&reader->external, reader->area->store->device,
 					 tape->segment_bytes, 0);
 	if (!ret)
 		ret = chario_tape_read(tape, reader->last.segment, piece->offset, bytes,

@@ -34,7 +34,7 @@ int chario_tape_init(struct chario_tape *tape, struct chario_area *area,
 	};
 	if (tape->slots < 2 || !tape->window || tape->window > tape->slots)
 		return -EUCLEAN;
-	return chario_pool_create(&tape->block, chario_area_device(area), CHARIO_DISK_BLOCK, 0);
+	return chario_pool_create(&tape->block, area->store->device, CHARIO_DISK_BLOCK, 0);
 }
 
 void chario_tape_deinit(struct chario_tape *tape)

@@ -129,7 +129,7 @@ static int check_place(const struct chario_view *view)
 		return -EINVAL;
 	if (view->buffer_offset > buffer_bytes || view->bytes > buffer_bytes - view->buffer_offset)
 		return -EINVAL;
-	if (view->buffer->device != chario_area_device(view->area))
+	if (view->buffer->device != view->area->store->device)
 		return -EINVAL;
 	return view->buffer->flags & CHARIO_BUFFER_SOURCE ? -EPERM : 0;
 }
