@@ -9,9 +9,9 @@
 
 #include <liburing.h>
 #include <stdbool.h>
-#include <unistd.h>
 
 #include "system/pagemap.h"
+#include "system/scope.h"
 #include "system/sys.h"
 
 static uint64_t uring_features(void)
@@ -35,17 +35,11 @@ static uint64_t uring_features(void)
 /* A search through no pages at all succeeds where there is such a search. */
 static bool has_write_trace(void)
 {
-	int fault_fd = chario_pagemap_open_faults();
-	int pagemap_fd = chario_pagemap_open();
-	uint64_t start = 0;
-	bool found = fault_fd >= 0 && pagemap_fd >= 0 &&
-		     !chario_pagemap_find(pagemap_fd, &start, start, NULL, 0);
+	int fault_fd CHARIO_SCOPED(chario_scope_close) = chario_pagemap_open_faults();
+	int pagemap_fd CHARIO_SCOPED(chario_scope_close) = chario_pagemap_open();
 
-	if (fault_fd >= 0)
-		close(fault_fd);
-	if (pagemap_fd >= 0)
-		close(pagemap_fd);
-	return found;
+	return fault_fd >= 0 && pagemap_fd >= 0 &&
+	       !chario_pagemap_each(pagemap_fd, false, 0, 0, NULL, NULL);
 }
 
 uint64_t chario_kernel_features(void)

@@ -34,6 +34,9 @@ struct scan {
 #define SCAN_CHECK_ASYNC (1U << 1) /* PM_SCAN_CHECK_WPASYNC */
 #define CATEGORY_WRITTEN (1U << 1) /* PAGE_IS_WRITTEN */
 
+/* Largest number of regions that one call of the kernel lists. */
+#define NR_REGIONS 256
+
 /* These features are of Linux 6.4 and 6.7; the headers of Debian 12 do not have them. */
 #define FEATURE_WP_UNPOPULATED (UINT64_C(1) << 13)
 #define FEATURE_WP_ASYNC       (UINT64_C(1) << 15)
@@ -62,38 +65,33 @@ int chario_pagemap_open_faults(void)
 	return err;
 }
 
-static int scan(int fd, uint64_t flags, uint64_t *start, uint64_t end,
-		struct chario_pagemap_region *regions, size_t nr_regions)
+int chario_pagemap_each(int fd, bool protect, uint64_t start, uint64_t end,
+			chario_pagemap_visit *visit, void *data)
 {
+	struct chario_pagemap_region regions[NR_REGIONS];
 	struct scan args = {
 		.size = sizeof(args),
-		.flags = flags,
-		.start = *start,
+		.flags = SCAN_CHECK_ASYNC | (protect ? SCAN_PROTECT : 0),
+		.walk_end = start,
 		.end = end,
-		.regions = (uintptr_t)regions,
-		.nr_regions = nr_regions,
+		.regions = visit ? (uintptr_t)regions : 0,
+		.nr_regions = visit ? NR_REGIONS : 0,
 		.category_mask = CATEGORY_WRITTEN,
 		.return_mask = CATEGORY_WRITTEN,
 	};
-	int ret = chario_sys.ioctl(fd, SCAN, &args);
 
-	if (ret < 0)
-		return ret;
-	/* A caller that went on from the same place would never arrive. */
-	if (args.walk_end <= *start && *start < end)
-		return -EIO;
-	*start = args.walk_end;
-	return ret;
-}
+	do {
+		int nr;
 
-int chario_pagemap_find(int fd, uint64_t *start, uint64_t end,
-			struct chario_pagemap_region *regions, size_t nr_regions)
-{
-	return scan(fd, SCAN_CHECK_ASYNC, start, end, regions, nr_regions);
-}
-
-int chario_pagemap_protect(int fd, uint64_t *start, uint64_t end,
-			   struct chario_pagemap_region *regions, size_t nr_regions)
-{
-	return scan(fd, SCAN_PROTECT | SCAN_CHECK_ASYNC, start, end, regions, nr_regions);
+		args.start = args.walk_end;
+		nr = chario_sys.ioctl(fd, SCAN, &args);
+		if (nr < 0)
+			return nr;
+		/* Without progress the walk would never end. */
+		if (args.walk_end <= args.start && args.start < end)
+			return -EIO;
+		for (int i = 0; i < nr; i++)
+			visit(&regions[i], data);
+	} while (args.walk_end < end);
+	return 0;
 }

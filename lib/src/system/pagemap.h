@@ -6,7 +6,7 @@
 #ifndef CHARIO_PAGEMAP_H
 #define CHARIO_PAGEMAP_H
 
-#include <stddef.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 /**
@@ -33,17 +33,16 @@ int chario_pagemap_open(void);
  */
 int chario_pagemap_open_faults(void);
 
+/* is told of a region of written pages */
+typedef void chario_pagemap_visit(const struct chario_pagemap_region *region, void *data);
+
 /*
- * Find the written pages between *@start and @end in memory with an asynchronous
- * userfaultfd (PAGEMAP_SCAN of Linux 6.7).  Sets *@start to the end of the search, for the
- * next call.  Returns the number of regions filled in, or a negative errno.
- *
- * chario_pagemap_protect() also protects each page again in the same step that reports it;
- * without regions it protects all pages.
+ * Find the written pages between @start and @end in memory with an asynchronous userfaultfd
+ * (PAGEMAP_SCAN of Linux 6.7).  With @protect each page is also protected again in the same
+ * step that reports it; without a visitor all pages are protected.  Returns 0 or a negative
+ * errno.
  */
-int chario_pagemap_find(int fd, uint64_t *start, uint64_t end,
-			struct chario_pagemap_region *regions, size_t nr_regions);
-int chario_pagemap_protect(int fd, uint64_t *start, uint64_t end,
-			   struct chario_pagemap_region *regions, size_t nr_regions);
+int chario_pagemap_each(int fd, bool protect, uint64_t start, uint64_t end,
+			chario_pagemap_visit *visit, void *data);
 
 #endif /* CHARIO_PAGEMAP_H */

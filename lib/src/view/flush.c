@@ -22,24 +22,6 @@
 
 #define BLOCK ((size_t)CHARIO_STORE_BLOCK)
 
-/* Write the bytes from *@at up to @end, and move *@at behind the written ones. */
-static int write_bytes(const struct chario_view *view, size_t *at, size_t end, unsigned int flags)
-{
-	int err = chario_view_sync(view, *at, end - *at, CHARIO_SYNC_FOR_DEVICE);
-
-	while (!err && *at < end) {
-		ssize_t done = chario_area_write_buffer(view->area, view->buffer,
-							view->buffer_offset + *at, end - *at,
-							view->offset + *at, flags);
-
-		if (done > 0)
-			*at += (size_t)done;
-		else
-			err = done ? (int)done : -EIO;
-	}
-	return err;
-}
-
 /* Write a run of blocks, and move *@first behind the last block that is written whole. */
 static int write_run(struct chario_view *view, size_t *first, size_t end, unsigned int flags)
 {
@@ -50,7 +32,7 @@ static int write_run(struct chario_view *view, size_t *first, size_t end, unsign
 	chario_dirty_clear(view->dirty, begin, end);
 	if (view->ops->before_write)
 		view->ops->before_write(view, begin, end);
-	err = write_bytes(view, &at, end * BLOCK, flags);
+	err = chario_view_move(view, chario_area_write_buffer, &at, end * BLOCK, flags);
 	*first = at / BLOCK;
 	chario_dirty_set(view->dirty, *first, end);
 	if (view->ops->after_write)
@@ -81,16 +63,6 @@ static int write_runs(struct chario_view *view, unsigned int flags, size_t *nr_w
 	return result;
 }
 
-static int flush(struct chario_view *view, unsigned int flags, size_t *nr_written)
-{
-	int err;
-
-	if (view->stale)
-		return -ESTALE;
-	err = view->ops->collect(view);
-	return err ? err : write_runs(view, flags, nr_written);
-}
-
 int chario_view_flush(struct chario_view *view, unsigned int flags, uint64_t *written_bytes)
 {
 	size_t nr_written = 0;
@@ -104,9 +76,10 @@ int chario_view_flush(struct chario_view *view, unsigned int flags, uint64_t *wr
 		return -EINVAL;
 	if (view->area->use == AREA_READ)
 		return -EROFS;
-	pthread_mutex_lock(&view->lock);
-	err = flush(view, flags, &nr_written);
-	pthread_mutex_unlock(&view->lock);
+	CHARIO_LOCK(&view->lock);
+	err = view->stale ? -ESTALE : view->ops->collect(view);
+	if (!err)
+		err = write_runs(view, flags, &nr_written);
 	if (written_bytes)
 		*written_bytes = nr_written * BLOCK;
 	return err;
@@ -118,9 +91,8 @@ int chario_view_dirty_bytes(struct chario_view *view, uint64_t *bytes)
 
 	if (err)
 		return err;
-	pthread_mutex_lock(&view->lock);
+	CHARIO_LOCK(&view->lock);
 	err = view->ops->collect(view);
-	pthread_mutex_unlock(&view->lock);
 	if (!err)
 		*bytes = chario_dirty_count(view->dirty) * BLOCK;
 	return err;

@@ -11,7 +11,6 @@
 #include <errno.h>
 
 #include "store/area-inner.h"
-#include "device/ops.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct chario_view *views;
@@ -39,28 +38,21 @@ static bool share_area(const struct chario_view *one, const struct chario_view *
 
 int chario_view_list_add(struct chario_view *view)
 {
-	int err = 0;
-
-	pthread_mutex_lock(&lock);
-	for (const struct chario_view *other = views; other; other = other->next) {
+	CHARIO_LOCK(&lock);
+	for (const struct chario_view *other = views; other; other = other->next)
 		if (share_memory(view, other) || share_area(view, other))
-			err = -EBUSY;
-	}
-	if (!err) {
-		view->next = views;
-		views = view;
-	}
-	pthread_mutex_unlock(&lock);
-	return err;
+			return -EBUSY;
+	view->next = views;
+	views = view;
+	return 0;
 }
 
 void chario_view_list_remove(struct chario_view *view)
 {
 	struct chario_view **at = &views;
 
-	pthread_mutex_lock(&lock);
+	CHARIO_LOCK(&lock);
 	while (*at != view)
 		at = &(*at)->next;
 	*at = view->next;
-	pthread_mutex_unlock(&lock);
 }

@@ -21,10 +21,8 @@
 #include <unistd.h>
 
 #include "system/pagemap.h"
+#include "system/scope.h"
 #include "system/sys.h"
-
-/* Largest number of regions that one call of the kernel lists. */
-#define NR_REGIONS 256
 
 /**
  * struct guard - a view whose pages are protected
@@ -56,56 +54,51 @@ static int refuse(int err)
 	return err == -ENOMEM || err == -EMFILE || err == -ENFILE ? err : -EOPNOTSUPP;
 }
 
-static int register_pages(const struct guard *guard)
+static int begin(struct guard *guard)
 {
 	struct uffdio_register pages = {
 		.range = { .start = guard->start, .len = guard->end - guard->start },
 		.mode = UFFDIO_REGISTER_MODE_WP,
 	};
-	int ret = chario_sys.ioctl(guard->fault_fd, UFFDIO_REGISTER, &pages);
 
-	return ret < 0 ? refuse(ret) : 0;
-}
-
-static int open_files(struct guard *guard)
-{
 	guard->fault_fd = chario_pagemap_open_faults();
 	if (guard->fault_fd < 0)
-		return refuse(guard->fault_fd);
+		return guard->fault_fd;
 	guard->pagemap_fd = chario_pagemap_open();
-	if (guard->pagemap_fd >= 0)
-		return 0;
-	close(guard->fault_fd);
-	return refuse(guard->pagemap_fd);
+	if (guard->pagemap_fd < 0)
+		return guard->pagemap_fd;
+	return chario_sys.ioctl(guard->fault_fd, UFFDIO_REGISTER, &pages);
 }
 
 static void end(struct guard *guard)
 {
-	close(guard->fault_fd);
-	close(guard->pagemap_fd);
+	chario_scope_close(&guard->fault_fd);
+	chario_scope_close(&guard->pagemap_fd);
 	free(guard);
 }
 
 static int start(struct chario_view *view)
 {
 	struct guard *guard = calloc(1, sizeof(*guard));
-	int err;
+	int ret;
 
 	if (!guard)
 		return -ENOMEM;
 	guard->start = (uintptr_t)view->memory;
 	guard->end = guard->start + page_bytes(view);
-	err = open_files(guard);
-	if (err) {
-		free(guard);
-		return err;
-	}
-	err = register_pages(guard);
-	if (err)
+	guard->fault_fd = guard->pagemap_fd = -1;
+	ret = begin(guard);
+	if (ret < 0) {
 		end(guard);
-	else
-		view->track = guard;
-	return err;
+		return refuse(ret);
+	}
+	view->track = guard;
+	return 0;
+}
+
+static void add_bytes(const struct chario_pagemap_region *region, void *data)
+{
+	*(uint64_t *)data += region->end - region->start;
 }
 
 /*
@@ -115,19 +108,12 @@ static int start(struct chario_view *view)
  */
 static int check(struct guard *guard)
 {
-	struct chario_pagemap_region regions[NR_REGIONS];
 	uint64_t seen = 0;
-	uint64_t at = guard->start;
+	int err = chario_pagemap_each(guard->pagemap_fd, false, guard->start, guard->end, add_bytes,
+				      &seen);
 
-	while (at < guard->end) {
-		int nr = chario_pagemap_find(guard->pagemap_fd, &at, guard->end, regions,
-					     NR_REGIONS);
-
-		if (nr < 0)
-			return refuse(nr);
-		for (int i = 0; i < nr; i++)
-			seen += regions[i].end - regions[i].start;
-	}
+	if (err)
+		return refuse(err);
 	if (seen != guard->end - guard->start)
 		return -EOPNOTSUPP;
 	guard->checked = true;
@@ -137,19 +123,16 @@ static int check(struct guard *guard)
 static int forget(struct chario_view *view)
 {
 	struct guard *guard = view->track;
-	uint64_t at = guard->start;
 	int err = guard->checked ? 0 : check(guard);
 
-	while (!err && at < guard->end) {
-		int ret = chario_pagemap_protect(guard->pagemap_fd, &at, guard->end, NULL, 0);
-
-		err = ret < 0 ? ret : 0;
-	}
-	return err;
+	if (err)
+		return err;
+	return chario_pagemap_each(guard->pagemap_fd, true, guard->start, guard->end, NULL, NULL);
 }
 
-static void found(struct chario_view *view, const struct chario_pagemap_region *region)
+static void found(const struct chario_pagemap_region *region, void *data)
 {
+	const struct chario_view *view = data;
 	uint64_t memory = (uintptr_t)view->memory;
 	size_t first = (size_t)(region->start - memory) / CHARIO_STORE_BLOCK;
 	size_t end = (size_t)(region->end - memory) / CHARIO_STORE_BLOCK;
@@ -162,20 +145,9 @@ static void found(struct chario_view *view, const struct chario_pagemap_region *
 
 static int collect(struct chario_view *view)
 {
-	struct chario_pagemap_region regions[NR_REGIONS];
 	const struct guard *guard = view->track;
-	uint64_t at = guard->start;
 
-	while (at < guard->end) {
-		int nr = chario_pagemap_protect(guard->pagemap_fd, &at, guard->end, regions,
-						NR_REGIONS);
-
-		if (nr < 0)
-			return nr;
-		for (int i = 0; i < nr; i++)
-			found(view, &regions[i]);
-	}
-	return 0;
+	return chario_pagemap_each(guard->pagemap_fd, true, guard->start, guard->end, found, view);
 }
 
 static void stop(struct chario_view *view)

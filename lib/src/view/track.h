@@ -12,13 +12,13 @@
 #ifndef CHARIO_TRACK_H
 #define CHARIO_TRACK_H
 
-#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include <chario/view.h>
 
+#include "system/scope.h"
 #include "view/dirty.h"
 
 /**
@@ -55,6 +55,18 @@ struct chario_view {
 /* view/view.c: hand bytes of a view over between CPU and device, if its buffer needs that. */
 int chario_view_sync(const struct chario_view *view, size_t at, size_t bytes,
 		     enum chario_sync direction);
+
+/* moves bytes between an area and a buffer: chario_area_read_buffer(), or its counterpart */
+typedef ssize_t chario_view_mover(struct chario_area *area, const struct chario_buffer *buffer,
+				  uint64_t buffer_offset, size_t bytes, uint64_t offset,
+				  unsigned int flags);
+
+/*
+ * Move the bytes from *@at up to @end, and *@at behind those that are moved.  First hand them
+ * over to the device: older writes of the CPU must not overwrite what is read.
+ */
+int chario_view_move(const struct chario_view *view, chario_view_mover *mover, size_t *at,
+		     size_t end, unsigned int flags);
 
 /**
  * struct chario_track_ops - one kind of tracking

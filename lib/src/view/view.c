@@ -28,21 +28,28 @@ int chario_view_sync(const struct chario_view *view, size_t at, size_t bytes,
 	return chario_buffer_sync(view->buffer, view->buffer_offset + at, bytes, direction);
 }
 
-/* Read all of the view; the first sync keeps older writes of the CPU from overwriting it. */
+int chario_view_move(const struct chario_view *view, chario_view_mover *mover, size_t *at,
+		     size_t end, unsigned int flags)
+{
+	int err = chario_view_sync(view, *at, end - *at, CHARIO_SYNC_FOR_DEVICE);
+
+	while (!err && *at < end) {
+		ssize_t done = mover(view->area, view->buffer, view->buffer_offset + *at, end - *at,
+				     view->offset + *at, flags);
+
+		if (done > 0)
+			*at += (size_t)done;
+		else
+			err = done ? (int)done : -EIO;
+	}
+	return err;
+}
+
 static int read_all(const struct chario_view *view)
 {
-	int err = chario_view_sync(view, 0, view->bytes, CHARIO_SYNC_FOR_DEVICE);
 	size_t done = 0;
+	int err = chario_view_move(view, chario_area_read_buffer, &done, view->bytes, 0);
 
-	while (!err && done < view->bytes) {
-		ssize_t got = chario_area_read_buffer(view->area, view->buffer,
-						      view->buffer_offset + done,
-						      view->bytes - done, view->offset + done, 0);
-
-		if (got <= 0)
-			return got < 0 ? (int)got : -EIO;
-		done += (size_t)got;
-	}
 	return err ? err : chario_view_sync(view, 0, view->bytes, CHARIO_SYNC_FOR_CPU);
 }
 
@@ -220,10 +227,9 @@ int chario_view_reload(struct chario_view *view)
 
 	if (err)
 		return err;
-	pthread_mutex_lock(&view->lock);
+	CHARIO_LOCK(&view->lock);
 	err = read_and_forget(view);
 	view->stale = err;
-	pthread_mutex_unlock(&view->lock);
 	return err;
 }
 
