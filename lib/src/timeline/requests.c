@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "system/scope.h"
 #include "timeline/rings.h"
 
 /* A request that has not finished. */
@@ -226,18 +227,16 @@ int chario_timeline_each_request(const struct chario_timeline *timeline,
 				 chario_timeline_request_visit *visit, void *data)
 {
 	struct join join = { .visit = visit, .data = data };
-	struct chario_rings rings;
-	int ret = chario_rings_copy(timeline, &rings);
+	size_t count;
+	struct chario_timeline_record *records CHARIO_SCOPED(chario_scope_free) =
+		chario_rings_copy(timeline, &count);
+	int ret = records ? prepare(&join, timeline) : -ENOMEM;
 
-	if (ret)
-		return ret;
-	ret = prepare(&join, timeline);
-	for (size_t i = 0; i < rings.count && !ret; i++)
-		ret = note(&join, &rings.records[i]);
+	for (size_t i = 0; !ret && i < count; i++)
+		ret = note(&join, &records[i]);
 	for (uint32_t i = 0; join.queues && i < join.nr_queues; i++)
 		free(join.queues[i].opens);
 	free(join.queues);
 	free(join.callers);
-	free(rings.records);
 	return ret;
 }

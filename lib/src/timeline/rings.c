@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "system/scope.h"
+
 /* The records copied from one ring, in its order. */
 struct lane {
 	uint64_t head; /* head of the ring when the room for the copy was made */
@@ -141,41 +143,36 @@ static size_t copy_and_merge(const struct chario_timeline *timeline, struct lane
 	return merge(lanes, nr_rings + 1, merged);
 }
 
-int chario_rings_copy(const struct chario_timeline *timeline, struct chario_rings *rings)
+struct chario_timeline_record *chario_rings_copy(const struct chario_timeline *timeline,
+						 size_t *count)
 {
-	struct lane *lanes = calloc(timeline->header->nr_rings + 1, sizeof(*lanes));
-	struct chario_timeline_record *copies = NULL;
-	int err = -ENOMEM;
+	struct lane *lanes CHARIO_SCOPED(chario_scope_free) =
+		calloc(timeline->header->nr_rings + 1, sizeof(*lanes));
+	struct chario_timeline_record *copies CHARIO_SCOPED(chario_scope_free) = NULL;
+	struct chario_timeline_record *merged = NULL;
 	size_t room;
 
-	rings->records = NULL;
 	if (!lanes)
-		return -ENOMEM;
-	room = look(timeline, lanes);
+		return NULL;
 	/* Allocate one more, so that no records do not look like no memory. */
-	copies = calloc(room + 1, sizeof(*copies));
-	rings->records = calloc(room + 1, sizeof(*rings->records));
-	if (copies && rings->records) {
-		rings->count = copy_and_merge(timeline, lanes, copies, rings->records);
-		err = 0;
-	} else {
-		free(rings->records);
-	}
-	free(copies);
-	free(lanes);
-	return err;
+	room = look(timeline, lanes) + 1;
+	copies = calloc(room, sizeof(*copies));
+	if (copies)
+		merged = calloc(room, sizeof(*merged));
+	if (merged)
+		*count = copy_and_merge(timeline, lanes, copies, merged);
+	return merged;
 }
 
 int chario_timeline_each(const struct chario_timeline *timeline, chario_timeline_visit *visit,
 			 void *data)
 {
-	struct chario_rings rings;
-	int ret = chario_rings_copy(timeline, &rings);
+	size_t count;
+	struct chario_timeline_record *records CHARIO_SCOPED(chario_scope_free) =
+		chario_rings_copy(timeline, &count);
+	int ret = records ? 0 : -ENOMEM;
 
-	if (ret)
-		return ret;
-	for (size_t i = 0; i < rings.count && !ret; i++)
-		ret = visit(&rings.records[i], data);
-	free(rings.records);
+	for (size_t i = 0; !ret && i < count; i++)
+		ret = visit(&records[i], data);
 	return ret;
 }

@@ -44,17 +44,11 @@ static inline struct chario_timeline_tag *chario_rings_tag(const struct chario_t
 	return &first[place & (timeline->header->tags - 1)];
 }
 
-/**
- * struct chario_rings - a copy of all records and tags, in the order of time
- * @records: array; the caller frees it
- * @count: number of records
+/*
+ * Copy all records and tags, in the order of time.  Returns an array that the caller frees, or
+ * NULL without memory.
  */
-struct chario_rings {
-	struct chario_timeline_record *records;
-	size_t count;
-};
-
-/* Copy all records and tags.  Returns 0 or -ENOMEM. */
-int chario_rings_copy(const struct chario_timeline *timeline, struct chario_rings *rings);
+struct chario_timeline_record *chario_rings_copy(const struct chario_timeline *timeline,
+						 size_t *count);
 
 #endif /* CHARIO_RINGS_H */

@@ -85,30 +85,23 @@ static int map_all(struct chario_timeline *timeline)
 	return timeline->tags ? 0 : -errno;
 }
 
-static void unmap_all(const struct chario_timeline *timeline)
-{
-	if (timeline->tags)
-		munmap(timeline->tags, (size_t)timeline->header->tags_bytes);
-	if (timeline->header)
-		munmap((void *)timeline->header, (size_t)timeline->header->rings_bytes);
-}
-
+/* Make a timeline of a descriptor, which is closed if that fails. */
 static int make(int fd, struct chario_timeline **timeline)
 {
 	struct chario_timeline *made = calloc(1, sizeof(*made));
 	int err;
 
-	if (!made)
+	if (!made) {
+		close(fd);
 		return -ENOMEM;
+	}
 	made->fd = fd;
 	err = map_all(made);
-	if (err) {
-		unmap_all(made);
-		free(made);
-		return err;
-	}
-	*timeline = made;
-	return 0;
+	if (err)
+		chario_timeline_close(made);
+	else
+		*timeline = made;
+	return err;
 }
 
 int chario_timeline_open(const struct chario_device *device,
@@ -116,14 +109,8 @@ int chario_timeline_open(const struct chario_device *device,
 			 struct chario_timeline **timeline)
 {
 	int fd = chario_device_set(device, CHARIO_IOC_TIMELINE_OPEN, options, size, OPEN_MIN);
-	int err;
 
-	if (fd < 0)
-		return fd;
-	err = make(fd, timeline);
-	if (err)
-		close(fd);
-	return err;
+	return fd < 0 ? fd : make(fd, timeline);
 }
 
 int chario_timeline_join(struct chario_timeline **timeline)
@@ -142,8 +129,6 @@ int chario_timeline_join(struct chario_timeline **timeline)
 	if (own < 0)
 		return -errno;
 	err = make(own, timeline);
-	if (err)
-		close(own);
 	/* The descriptor belongs to something else or cannot be mapped at all. */
 	return err == -ENOMEM ? err : err ? -EPROTO : 0;
 }
@@ -152,7 +137,10 @@ void chario_timeline_close(struct chario_timeline *timeline)
 {
 	if (!timeline)
 		return;
-	unmap_all(timeline);
+	if (timeline->tags)
+		munmap(timeline->tags, (size_t)timeline->header->tags_bytes);
+	if (timeline->header)
+		munmap((void *)timeline->header, (size_t)timeline->header->rings_bytes);
 	close(timeline->fd);
 	free(timeline);
 }
