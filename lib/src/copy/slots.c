@@ -11,11 +11,11 @@
 
 #include <errno.h>
 #include <string.h>
-#include <time.h>
 
 #include "device/ops.h"
+#include "system/sys.h"
 
-#define PAUSE_NS 1000000L
+#define PAUSE_MS 1
 
 static void free_pools(struct copy_slots *slots)
 {
@@ -82,12 +82,11 @@ unsigned char *chario_slots_next(const struct copy_slots *slots)
 
 static int submit(struct copy_slots *slots)
 {
-	const struct timespec pause = { .tv_nsec = PAUSE_NS };
 	int err;
 
 	/* The kernel is out of memory for a moment; the queue keeps the transfer. */
 	while ((err = chario_queue_submit(slots->queue)) == -EAGAIN || err == -ENOMEM)
-		nanosleep(&pause, NULL);
+		chario_sys.sleep_ms(PAUSE_MS);
 	return err;
 }
 

@@ -165,21 +165,12 @@ static unsigned int take(struct threads *threads, struct chario_queue_result *re
 
 static void wait_for_one(struct threads *threads, int64_t timeout_ns)
 {
-	int64_t deadline_ns;
-	struct timespec until;
+	int64_t deadline_ns = chario_sys_deadline(timeout_ns);
+	struct timespec until = { deadline_ns / 1000000000, deadline_ns % 1000000000 };
 	int over = 0;
 
-	if (timeout_ns > 0) {
-		deadline_ns = chario_sys_deadline(timeout_ns);
-		until.tv_sec = deadline_ns / 1000000000;
-		until.tv_nsec = deadline_ns % 1000000000;
-	}
-	while (STAILQ_EMPTY(&threads->ended) && !over) {
-		if (timeout_ns < 0)
-			pthread_cond_wait(&threads->end, &threads->lock);
-		else
-			over = pthread_cond_timedwait(&threads->end, &threads->lock, &until);
-	}
+	while (STAILQ_EMPTY(&threads->ended) && !over)
+		over = pthread_cond_timedwait(&threads->end, &threads->lock, &until);
 }
 
 static int reap(struct chario_queue *queue, struct chario_queue_result *results, unsigned int max,

@@ -183,30 +183,20 @@ static unsigned int look(struct uring *uring, struct chario_queue_result *result
 }
 
 /* Returns 0 also when no result may be present, so the caller looks; -ETIME after the deadline. */
-static int wait_for_one(struct uring *uring, int64_t deadline_ns)
+static int wait_for_one(struct uring *uring, bool endless, int64_t deadline_ns)
 {
-	struct __kernel_timespec time;
-	struct io_uring_cqe *cqe;
 	int64_t left = chario_sys_left(deadline_ns);
+	struct __kernel_timespec time = { left / 1000000000, left % 1000000000 };
+	struct io_uring_cqe *cqe;
 	int err;
 
 	if (!left)
 		return -ETIME;
 	/* The kernel does not look at the clock while it polls. */
-	if (uring->base.polled)
+	if (uring->base.polled && !endless)
 		return 0;
-	time.tv_sec = left / 1000000000;
-	time.tv_nsec = left % 1000000000;
-	err = io_uring_wait_cqes(&uring->ring, &cqe, 1, &time, NULL);
+	err = io_uring_wait_cqes(&uring->ring, &cqe, 1, endless ? NULL : &time, NULL);
 	return err == -EINTR || err == -EAGAIN || err == -ETIME ? 0 : err;
-}
-
-static int wait_for_ever(struct uring *uring)
-{
-	struct io_uring_cqe *cqe;
-	int err = io_uring_wait_cqe(&uring->ring, &cqe);
-
-	return err == -EINTR || err == -EAGAIN ? 0 : err;
 }
 
 static int reap(struct chario_queue *queue, struct chario_queue_result *results, unsigned int max,
@@ -219,9 +209,9 @@ static int reap(struct chario_queue *queue, struct chario_queue_result *results,
 
 	if (count || !timeout_ns)
 		return (int)count;
-	deadline_ns = timeout_ns > 0 ? chario_sys_deadline(timeout_ns) : 0;
+	deadline_ns = chario_sys_deadline(timeout_ns);
 	while (!count && !err) {
-		err = timeout_ns < 0 ? wait_for_ever(uring) : wait_for_one(uring, deadline_ns);
+		err = wait_for_one(uring, timeout_ns < 0, deadline_ns);
 		count = look(uring, results, max);
 	}
 	return count || err == -ETIME ? (int)count : err;

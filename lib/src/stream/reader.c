@@ -114,11 +114,7 @@ static int next_piece(struct chario_reader *reader, struct chario_piece *piece)
 	int ret = 1;
 
 	while (ret == 1) {
-		if (!reader->loaded) {
-			ret = chario_reader_go_on(reader);
-			continue;
-		}
-		ret = next_of_pile(reader, piece);
+		ret = reader->loaded ? next_of_pile(reader, piece) : 0;
 		if (ret == 1)
 			return 1;
 		if (!ret) {
@@ -205,7 +201,7 @@ static int take_piece(struct chario_reader *reader, struct chario_piece *piece,
 {
 	bool first = piece->flags & CHARIO_DISK_RECORD_FIRST;
 	bool last = piece->flags & CHARIO_DISK_RECORD_LAST;
-	int err;
+	int ret;
 
 	if (piece->flags & CHARIO_DISK_RECORD_VOID) {
 		pass_void(reader, piece);
@@ -217,16 +213,13 @@ static int take_piece(struct chario_reader *reader, struct chario_piece *piece,
 		return 0;
 	if (!is_wanted(reader, piece))
 		return 0;
-	if (!piece->memory) {
-		int ret = fetch(reader, piece);
-
-		if (ret != 1)
-			return ret;
-	}
+	ret = piece->memory ? 1 : fetch(reader, piece);
+	if (ret != 1)
+		return ret;
 	if (!first || !last) {
-		err = join(reader, piece);
-		if (err || !last)
-			return err;
+		ret = join(reader, piece);
+		if (ret || !last)
+			return ret;
 		piece->memory = reader->joined;
 		piece->bytes = (uint32_t)reader->done_bytes;
 	}
@@ -284,7 +277,7 @@ static bool sleep_until(int64_t deadline_ns)
 int chario_reader_next(struct chario_reader *reader, int64_t timeout_ns,
 		       struct chario_record *record)
 {
-	int64_t deadline_ns = timeout_ns < 0 ? INT64_MAX : chario_sys_deadline(timeout_ns);
+	int64_t deadline_ns = chario_sys_deadline(timeout_ns);
 	int ret;
 
 	/* The first look of each call is thorough. */

@@ -381,7 +381,9 @@ uint64_t chario_sys_now(void)
 
 int64_t chario_sys_deadline(int64_t timeout_ns)
 {
-	return (int64_t)chario_sys_now() + (timeout_ns < LONGEST_NS ? timeout_ns : LONGEST_NS);
+	bool is_endless = timeout_ns < 0 || timeout_ns > LONGEST_NS;
+
+	return (int64_t)chario_sys_now() + (is_endless ? LONGEST_NS : timeout_ns);
 }
 
 int64_t chario_sys_left(int64_t deadline_ns)

@@ -110,7 +110,10 @@ void chario_sys_free_names(struct dirent **names, int nr_names);
 uint64_t chario_sys_clock(clockid_t clock);
 uint64_t chario_sys_now(void);
 
-/* Returns the time of chario_sys_now() at which a timeout from now ends, in nanoseconds. */
+/*
+ * Returns the time of chario_sys_now() at which a timeout from now ends, in nanoseconds.  A
+ * negative timeout is endless.
+ */
 int64_t chario_sys_deadline(int64_t timeout_ns);
 
 /* Returns the nanoseconds until a deadline; 0 if it has passed. */
