@@ -100,7 +100,6 @@ static const struct entry of_stores[] = {
 	ERROR(ENOTBLK,
 	      "it has the path of a disk and is not its node, but a plain file, as dd makes one while the disk is away, or a node of another device",
 	      "move it away (mv), then bind the drive again with chario unbind and chario bind"),
-	ERROR(EISDIR, "it is a directory", "name a file in it"),
 	ERROR(ENOTDIR, "a part of its path is not a directory", NULL),
 	ERROR(ENXIO, "it is a device that nothing is behind",
 	      "chario list shows the disks that are there"),
