@@ -75,7 +75,7 @@ int chario_queue_reap(struct chario_queue *queue, struct chario_queue_result *re
 
 int chario_queue_fd(const struct chario_queue *queue)
 {
-	return queue->polled ? -EOPNOTSUPP : queue->kind->fd(queue);
+	return queue->polled ? -EOPNOTSUPP : queue->fd;
 }
 
 unsigned int chario_queue_in_flight(const struct chario_queue *queue)

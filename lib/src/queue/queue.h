@@ -13,7 +13,6 @@
  * @submit: starts the added transfers; returns 0 or a negative errno
  * @reap: takes results, see chario_queue_reap(); the caller has checked that some are
  *	in flight
- * @fd: see chario_queue_fd(); the queue is not polled
  * @close: waits for transfers in flight and frees the queue
  *
  * All of them but @add update the counters of &struct chario_queue; chario_queue_add()
@@ -25,7 +24,6 @@ struct chario_queue_kind {
 	int (*submit)(struct chario_queue *queue);
 	int (*reap)(struct chario_queue *queue, struct chario_queue_result *results,
 		    unsigned int max, int64_t timeout_ns);
-	int (*fd)(const struct chario_queue *queue);
 	void (*close)(struct chario_queue *queue);
 };
 
@@ -36,6 +34,7 @@ struct chario_queue_kind {
  * @depth: largest number of transfers
  * @added: number of transfers added and not submitted
  * @flying: number of transfers submitted and not reaped
+ * @fd: descriptor that is readable while results wait
  * @polled: true if completions are polled for
  */
 struct chario_queue {
@@ -44,6 +43,7 @@ struct chario_queue {
 	unsigned int depth;
 	unsigned int added;
 	unsigned int flying;
+	int fd;
 	bool polled;
 };
 

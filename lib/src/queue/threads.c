@@ -35,14 +35,13 @@ STAILQ_HEAD(line, job);
 /**
  * struct threads - a queue of threads
  * @base: part that all queues have
- * @lock: lock of @waiting, @ended and the counter of @event
+ * @lock: lock of @waiting, @ended and the counter of the queue's eventfd(2)
  * @begin: semaphore that counts waiting jobs; a count without a job ends a thread
  * @end: condition that a job has ended
  * @free: unused jobs
  * @added: jobs added and not submitted
  * @waiting: jobs submitted and not begun
- * @ended: jobs with a result; @event is readable while there are any
- * @event: eventfd(2)
+ * @ended: jobs with a result; the eventfd is readable while there are any
  * @nr_threads: number of threads
  * @threads: the threads
  * @jobs: the memory of all jobs
@@ -56,7 +55,6 @@ struct threads {
 	struct line added;
 	struct line waiting;
 	struct line ended;
-	int event;
 	unsigned int nr_threads;
 	pthread_t threads[THREADS_MAX];
 	struct job jobs[];
@@ -93,7 +91,7 @@ static void put_result(struct threads *threads, struct job *job)
 	/* The write cannot fail: nothing had ended, so the counter is 0. */
 	CHARIO_LOCK(&threads->lock);
 	if (STAILQ_EMPTY(&threads->ended))
-		eventfd_write(threads->event, 1);
+		eventfd_write(threads->base.fd, 1);
 	STAILQ_INSERT_TAIL(&threads->ended, job, next);
 	pthread_cond_signal(&threads->end);
 }
@@ -158,7 +156,7 @@ static unsigned int take(struct threads *threads, struct chario_queue_result *re
 		STAILQ_INSERT_TAIL(&threads->free, job, next);
 	}
 	if (count && STAILQ_EMPTY(&threads->ended))
-		eventfd_read(threads->event, &value);
+		eventfd_read(threads->base.fd, &value);
 	threads->base.flying -= count;
 	return count;
 }
@@ -184,11 +182,6 @@ static int reap(struct chario_queue *queue, struct chario_queue_result *results,
 	return (int)take(threads, results, max);
 }
 
-static int fd(const struct chario_queue *queue)
-{
-	return ((const struct threads *)queue)->event;
-}
-
 static void stop(struct threads *threads)
 {
 	for (unsigned int i = 0; i < threads->nr_threads; i++)
@@ -202,7 +195,7 @@ static void free_all(struct threads *threads)
 	sem_destroy(&threads->begin);
 	pthread_cond_destroy(&threads->end);
 	pthread_mutex_destroy(&threads->lock);
-	chario_scope_close(&threads->event);
+	chario_scope_close(&threads->base.fd);
 	free(threads);
 }
 
@@ -220,7 +213,6 @@ static const struct chario_queue_kind kind = {
 	.add = add,
 	.submit = submit,
 	.reap = reap,
-	.fd = fd,
 	.close = close_queue,
 };
 
@@ -275,8 +267,8 @@ int chario_queue_open_threads(const struct chario_queue *base, struct chario_que
 	threads->base.kind = &kind;
 	init_lines(threads);
 	init_sync(threads);
-	threads->event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	err = threads->event < 0 ? -errno : start(threads);
+	threads->base.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	err = threads->base.fd < 0 ? -errno : start(threads);
 	if (err) {
 		free_all(threads);
 		return err;

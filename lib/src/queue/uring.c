@@ -217,11 +217,6 @@ static int reap(struct chario_queue *queue, struct chario_queue_result *results,
 	return count || err == -ETIME ? (int)count : err;
 }
 
-static int fd(const struct chario_queue *queue)
-{
-	return ((const struct uring *)queue)->ring.ring_fd;
-}
-
 static void close_queue(struct chario_queue *queue)
 {
 	struct uring *uring = uring_of(queue);
@@ -243,7 +238,6 @@ static const struct chario_queue_kind kind = {
 	.add = add,
 	.submit = submit,
 	.reap = reap,
-	.fd = fd,
 	.close = close_queue,
 };
 
@@ -286,6 +280,7 @@ int chario_queue_open_uring(const struct chario_queue *base, struct chario_queue
 		free(uring);
 		return err;
 	}
+	uring->base.fd = uring->ring.ring_fd;
 	for (unsigned int i = base->depth; i--;) {
 		uring->slots[i].next = uring->free;
 		uring->free = &uring->slots[i];
