@@ -57,19 +57,17 @@ static bool is_nvme(const char *address)
 
 static void read_controller(struct chario_drive *drive)
 {
-	struct dirent **names;
-	int nr_names = chario_sys_names(&names, CHARIO_PCI_DEVICES "/%s/nvme", drive->address);
+	const char *controller;
+	CHARIO_NAMES(names);
 
-	if (nr_names > 0) {
-		const char *controller = names[0]->d_name;
-
-		chario_sys_copy(drive->controller, sizeof(drive->controller), controller);
-		chario_sys_read(drive->serial, sizeof(drive->serial), "/sys/class/nvme/%s/serial",
-				controller);
-		chario_sys_read(drive->model, sizeof(drive->model), "/sys/class/nvme/%s/model",
-				controller);
-	}
-	chario_sys_free_names(names, nr_names);
+	chario_sys_names(&names, CHARIO_PCI_DEVICES "/%s/nvme", drive->address);
+	if (!names.count)
+		return;
+	controller = names.entries[0]->d_name;
+	chario_sys_copy(drive->controller, sizeof(drive->controller), controller);
+	chario_sys_read(drive->serial, sizeof(drive->serial), "/sys/class/nvme/%s/serial",
+			controller);
+	chario_sys_read(drive->model, sizeof(drive->model), "/sys/class/nvme/%s/model", controller);
 }
 
 static int copy_identity(const struct chario_list_disk *disk, void *data)
@@ -102,15 +100,12 @@ static int read_drive(struct chario_drive *drive, const char *address)
 int chario_drive_each(chario_drive_visit *visit, void *data)
 {
 	struct chario_drive drive;
-	struct dirent **names;
-	int ret = 0, nr_names = chario_sys_names(&names, CHARIO_PCI_DEVICES);
+	CHARIO_NAMES(names);
+	int ret = chario_sys_names(&names, CHARIO_PCI_DEVICES);
 
-	if (nr_names < 0)
-		return nr_names == -ENOENT ? 0 : nr_names;
-	for (int i = 0; i < nr_names && !ret; i++)
-		if (!read_drive(&drive, names[i]->d_name))
+	for (int i = 0; i < names.count && !ret; i++)
+		if (!read_drive(&drive, names.entries[i]->d_name))
 			ret = visit(&drive, data);
-	chario_sys_free_names(names, nr_names);
 	return ret;
 }
 
@@ -122,8 +117,8 @@ int chario_drive_each(chario_drive_visit *visit, void *data)
 static int find_behind_head(char *address, size_t size, const char *block)
 {
 	char path[PATH_MAX], folder[PATH_MAX + 64], *subsystem;
-	int nr_found = 0, nr_names, err;
-	struct dirent **names;
+	int nr_found = 0, err;
+	CHARIO_NAMES(names);
 
 	err = chario_sys_resolve(path, "/sys/class/block/%s", block);
 	if (err)
@@ -135,19 +130,18 @@ static int find_behind_head(char *address, size_t size, const char *block)
 		return -ENOTTY;
 	subsystem[1 + strcspn(subsystem + 1, "/")] = '\0';
 
-	nr_names = chario_sys_names(&names, "%s", path);
-	for (int i = 0; i < nr_names; i++) {
+	chario_sys_names(&names, "%s", path);
+	for (int i = 0; i < names.count; i++) {
 		/* "nvme0" is a controller, "nvme0n1" a namespace. */
-		const char *number = names[i]->d_name + 4;
+		const char *name = names.entries[i]->d_name, *number = name + 4;
 
-		if (strncmp(names[i]->d_name, "nvme", 4) || !isdigit((unsigned char)*number) ||
+		if (strncmp(name, "nvme", 4) || !isdigit((unsigned char)*number) ||
 		    number[strspn(number, "0123456789")])
 			continue;
-		snprintf(folder, sizeof(folder), "/sys/class/nvme/%s", names[i]->d_name);
+		snprintf(folder, sizeof(folder), "/sys/class/nvme/%s", name);
 		chario_pci_address_of(address, size, folder);
 		nr_found += *address != '\0';
 	}
-	chario_sys_free_names(names, nr_names);
 	if (nr_found != 1)
 		return nr_found ? -ENOTUNIQ : -ENOTTY;
 	return 0;

@@ -110,21 +110,18 @@ static void read_disk(struct chario_list_disk *disk, uint32_t index)
 int chario_list_disks(chario_list_visit *visit, void *data)
 {
 	struct chario_list_disk disk;
-	struct dirent **names;
-	int ret = 0, nr_names = chario_sys_names(&names, CHARIO_DISK_CLASS);
+	CHARIO_NAMES(names);
+	int ret = chario_sys_names(&names, CHARIO_DISK_CLASS);
 
-	if (nr_names < 0)
-		return nr_names == -ENOENT ? 0 : nr_names;
-	for (int i = 0; i < nr_names && !ret; i++) {
+	for (int i = 0; i < names.count && !ret; i++) {
 		uint32_t index;
 
-		if (!is_disk(names[i]->d_name, &index))
+		if (!is_disk(names.entries[i]->d_name, &index))
 			continue;
 		read_disk(&disk, index);
 		if (disk.backend[0])
 			ret = visit(&disk, data);
 	}
-	chario_sys_free_names(names, nr_names);
 	return ret;
 }
 

@@ -34,29 +34,33 @@ static int add(struct chario_stack *stack, const char *name, const char *below, 
 	return 0;
 }
 
+/* A folder that cannot be listed has no names, unless there was no memory to list it. */
+static int excuse(int err)
+{
+	return err == -ENOMEM ? err : 0;
+}
+
 /* Add the partitions of one device, which are its sub-folders. */
 static int add_partitions(struct chario_stack *stack, const char *name)
 {
-	struct dirent **names;
-	int err = 0, nr_names = chario_sys_names(&names, BLOCK "/%s", name);
+	CHARIO_NAMES(names);
+	int err = excuse(chario_sys_names(&names, BLOCK "/%s", name));
 
-	for (int i = 0; i < nr_names && !err; i++)
-		if (chario_sys_exists(BLOCK "/%s/%s/partition", name, names[i]->d_name))
-			err = add(stack, names[i]->d_name, "", false);
-	chario_sys_free_names(names, nr_names);
-	return err ? err : nr_names == -ENOMEM ? -ENOMEM : 0;
+	for (int i = 0; i < names.count && !err; i++)
+		if (chario_sys_exists(BLOCK "/%s/%s/partition", name, names.entries[i]->d_name))
+			err = add(stack, names.entries[i]->d_name, "", false);
+	return err;
 }
 
 static int add_holders(struct chario_stack *stack, const char *name)
 {
-	struct dirent **names;
-	int err = 0, nr_names = chario_sys_names(&names, BLOCK "/%s/holders", name);
+	CHARIO_NAMES(names);
+	int err = excuse(chario_sys_names(&names, BLOCK "/%s/holders", name));
 
-	for (int i = 0; i < nr_names && !err; i++)
-		if (!chario_stack_find(stack, names[i]->d_name))
-			err = add(stack, names[i]->d_name, name, false);
-	chario_sys_free_names(names, nr_names);
-	return err ? err : nr_names == -ENOMEM ? -ENOMEM : 0;
+	for (int i = 0; i < names.count && !err; i++)
+		if (!chario_stack_find(stack, names.entries[i]->d_name))
+			err = add(stack, names.entries[i]->d_name, name, false);
+	return err;
 }
 
 /* A loop device holds its device without being one of its holders. */
@@ -64,11 +68,11 @@ static int add_loops(struct chario_stack *stack)
 {
 	const struct chario_stack_device *found;
 	char path[PATH_MAX];
-	struct dirent **names;
-	int err = 0, nr_names = chario_sys_names(&names, BLOCK);
+	CHARIO_NAMES(names);
+	int err = excuse(chario_sys_names(&names, BLOCK));
 
-	for (int i = 0; i < nr_names && !err; i++) {
-		const char *name = names[i]->d_name;
+	for (int i = 0; i < names.count && !err; i++) {
+		const char *name = names.entries[i]->d_name;
 
 		if (chario_sys_read(path, sizeof(path), BLOCK "/%s/loop/backing_file", name) ||
 		    chario_stack_find(stack, name))
@@ -80,8 +84,7 @@ static int add_loops(struct chario_stack *stack)
 			err = add(stack, name, path, false);
 		}
 	}
-	chario_sys_free_names(names, nr_names);
-	return err ? err : nr_names == -ENOMEM ? -ENOMEM : 0;
+	return err;
 }
 
 /* Add all devices that stand on those of the stack, also on those that are added. */
@@ -135,13 +138,12 @@ static int add_generic(struct chario_stack *stack, const char *head)
 static int add_namespaces(struct chario_stack *stack, const struct chario_drive *drive)
 {
 	char head[sizeof(stack->devices->name)];
-	struct dirent **names;
-	int err = 0, nr_names;
+	CHARIO_NAMES(names);
+	int err = excuse(chario_sys_names(&names, CHARIO_PCI_DEVICES "/%s/nvme/%s", drive->address,
+					  drive->controller));
 
-	nr_names = chario_sys_names(&names, CHARIO_PCI_DEVICES "/%s/nvme/%s", drive->address,
-				    drive->controller);
-	for (int i = 0; i < nr_names && !err; i++) {
-		const char *name = names[i]->d_name;
+	for (int i = 0; i < names.count && !err; i++) {
+		const char *name = names.entries[i]->d_name;
 
 		name_head(head, sizeof(head), name);
 		if (chario_sys_exists(BLOCK "/%s/dev", head))
@@ -151,8 +153,7 @@ static int add_namespaces(struct chario_stack *stack, const struct chario_drive 
 		if (!err && strcmp(head, name))
 			err = add_generic(stack, head);
 	}
-	chario_sys_free_names(names, nr_names);
-	return err ? err : nr_names == -ENOMEM ? -ENOMEM : 0;
+	return err;
 }
 
 struct disks {

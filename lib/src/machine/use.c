@@ -67,19 +67,20 @@ static const struct chario_stack_device *find_btrfs(const struct walk *walk, con
 {
 	const struct chario_stack_device *found = NULL;
 	const char *name = strrchr(source, '/');
-	struct dirent **names;
-	int nr_names = name ? chario_sys_names(&names, "/sys/fs/btrfs") : 0;
+	CHARIO_NAMES(names);
 
-	for (int i = 0; i < nr_names && !found; i++) {
-		if (!chario_sys_exists("/sys/fs/btrfs/%s/devices%s", names[i]->d_name, name))
+	if (name)
+		chario_sys_names(&names, "/sys/fs/btrfs");
+	for (int i = 0; i < names.count && !found; i++) {
+		const char *uuid = names.entries[i]->d_name;
+
+		if (!chario_sys_exists("/sys/fs/btrfs/%s/devices%s", uuid, name))
 			continue;
 		for (int k = 0; k < walk->stack.nr_devices && !found; k++)
-			if (chario_sys_exists("/sys/fs/btrfs/%s/devices/%s", names[i]->d_name,
+			if (chario_sys_exists("/sys/fs/btrfs/%s/devices/%s", uuid,
 					      walk->stack.devices[k].name))
 				found = &walk->stack.devices[k];
 	}
-	if (nr_names > 0)
-		chario_sys_free_names(names, nr_names);
 	return found;
 }
 
@@ -228,15 +229,14 @@ static int check_process(struct walk *walk, const char *pid)
 {
 	const struct chario_stack_device *device = NULL;
 	char command[32], text[64];
-	struct dirent **fds;
-	int nr_fds = chario_sys_names(&fds, "/proc/%s/fd", pid);
+	CHARIO_NAMES(fds);
+	int err = chario_sys_names(&fds, "/proc/%s/fd", pid);
 
 	/* A process that has ended is no use; the process of another user may be one. */
-	if (nr_fds == -EACCES || nr_fds == -EPERM)
+	if (err == -EACCES || err == -EPERM)
 		return -EACCES;
-	for (int i = 0; i < nr_fds && !device; i++)
-		device = opened(walk, pid, fds[i]->d_name);
-	chario_sys_free_names(fds, nr_fds);
+	for (int i = 0; i < fds.count && !device; i++)
+		device = opened(walk, pid, fds.entries[i]->d_name);
 	if (!device)
 		return 0;
 	if (chario_sys_read(command, sizeof(command), "/proc/%s/comm", pid))
@@ -247,12 +247,12 @@ static int check_process(struct walk *walk, const char *pid)
 
 static int check_processes(struct walk *walk)
 {
-	int ret = 0, nr_hidden = 0, nr_pids;
-	struct dirent **pids;
+	int ret = 0, nr_hidden = 0;
+	CHARIO_NAMES(pids);
 
-	nr_pids = chario_sys_names(&pids, "/proc");
-	for (int i = 0; i < nr_pids && !ret; i++) {
-		const char *pid = pids[i]->d_name;
+	chario_sys_names(&pids, "/proc");
+	for (int i = 0; i < pids.count && !ret; i++) {
+		const char *pid = pids.entries[i]->d_name;
 
 		if (strspn(pid, "0123456789") != strlen(pid) || atol(pid) == (long)getpid())
 			continue;
@@ -262,7 +262,6 @@ static int check_processes(struct walk *walk)
 			ret = 0;
 		}
 	}
-	chario_sys_free_names(pids, nr_pids);
 	if (!ret && nr_hidden)
 		ret = tell_unknown(walk, "", "see the open files of other users", -EACCES);
 	return ret;

@@ -21,8 +21,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "system/scope.h"
-
 /* A wait of 31 years is endless for any caller, and fits any time_t. */
 #define LONGEST_NS 1000000000000000000
 
@@ -347,23 +345,25 @@ static int is_name(const struct dirent *entry)
 	return entry->d_name[0] != '.';
 }
 
-int chario_sys_names(struct dirent ***names, const char *format, ...)
+int chario_sys_names(struct chario_names *names, const char *format, ...)
 {
 	char path[PATH_MAX];
-	int nr_names, err = BUILD_PATH(path, format);
+	int count, err = BUILD_PATH(path, format);
 
-	*names = NULL;
 	if (err)
 		return err;
-	nr_names = scandir(path, names, is_name, versionsort);
-	return nr_names < 0 ? -errno : nr_names;
+	count = scandir(path, &names->entries, is_name, versionsort);
+	if (count < 0)
+		return errno == ENOENT ? 0 : -errno;
+	names->count = count;
+	return 0;
 }
 
-void chario_sys_free_names(struct dirent **names, int nr_names)
+void chario_sys_free_names(struct chario_names *names)
 {
-	for (int i = 0; i < nr_names; i++)
-		free(names[i]);
-	free(names);
+	for (int i = 0; i < names->count; i++)
+		free(names->entries[i]);
+	free(names->entries);
 }
 
 uint64_t chario_sys_clock(clockid_t clock)

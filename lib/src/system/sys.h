@@ -18,6 +18,8 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include "system/scope.h"
+
 struct io_uring;
 struct io_uring_params;
 
@@ -99,12 +101,25 @@ int chario_sys_resolve_name(char *name, size_t size, const char *format, ...) CH
 /* Read the text of a symbolic link as it is. */
 int chario_sys_read_link(char *text, size_t size, const char *format, ...) CHARIO_PRINTF(3, 4);
 
-/*
- * List the names in a folder, sorted like version numbers: "nvme2" before "nvme10".
- * Returns the number of names; the caller frees them with chario_sys_free_names().
+/**
+ * struct chario_names - the names in a folder
+ * @entries: names in @d_name
+ * @count: number of names
  */
-int chario_sys_names(struct dirent ***names, const char *format, ...) CHARIO_PRINTF(2, 3);
-void chario_sys_free_names(struct dirent **names, int nr_names);
+struct chario_names {
+	struct dirent **entries;
+	int count;
+};
+
+/*
+ * List the names in a folder, sorted like version numbers: "nvme2" before "nvme10".  A missing
+ * folder has no names; neither does one that cannot be listed.
+ */
+int chario_sys_names(struct chario_names *names, const char *format, ...) CHARIO_PRINTF(2, 3);
+void chario_sys_free_names(struct chario_names *names);
+
+/* Declare names that are freed at the end of their scope. */
+#define CHARIO_NAMES(names) struct chario_names names CHARIO_SCOPED(chario_sys_free_names) = { 0 }
 
 /* Nanoseconds of a clock, and of CLOCK_MONOTONIC. */
 uint64_t chario_sys_clock(clockid_t clock);
