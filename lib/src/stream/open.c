@@ -271,7 +271,7 @@ static void destroy(struct chario_stream *stream)
 	chario_pool_destroy(&stream->pool);
 	free(stream->seeds);
 	free(stream->batches);
-	chario_tape_deinit(&stream->tape);
+	chario_pool_destroy(&stream->tape.block);
 	chario_area_close(stream->area);
 	pthread_mutex_destroy(&stream->lock);
 	free(stream);

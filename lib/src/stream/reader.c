@@ -42,7 +42,7 @@ void chario_reader_close(struct chario_reader *reader)
 	free(reader->joined);
 	chario_pool_destroy(&reader->external);
 	chario_pool_destroy(&reader->pile.pool);
-	chario_tape_deinit(&reader->tape);
+	chario_pool_destroy(&reader->tape.block);
 	chario_area_close(reader->area);
 	free(reader);
 }

@@ -115,17 +115,12 @@ static void end_wait(struct loop *loop)
 
 /* records */
 
-static bool has_datagrams(const struct loop *loop)
-{
-	return loop->recorder->flags & CHARIO_RECORDER_DATAGRAMS;
-}
-
 static size_t wanted_bytes(const struct loop *loop)
 {
 	const struct chario_recorder *recorder = loop->recorder;
 	uint64_t left = recorder->limit_bytes - recorder->taken_bytes;
 
-	if (has_datagrams(loop))
+	if (loop->source.datagrams)
 		return (size_t)recorder->record_bytes;
 	return recorder->limit_bytes && left < loop->frame_left ? (size_t)left : loop->frame_left;
 }
@@ -223,7 +218,7 @@ static void take(struct loop *loop)
 		stop(loop, CHARIO_RECORDER_READ, ret);
 	else if (!ret)
 		stop(loop, CHARIO_RECORDER_SOURCE, 0);
-	else if (has_datagrams(loop))
+	else if (loop->source.datagrams)
 		take_datagram(loop, &taken);
 	else
 		take_bytes(loop, taken.bytes);
@@ -340,7 +335,7 @@ int chario_recorder_run(struct chario_stream *stream, int fd, struct chario_reco
 	err = begin(&loop);
 	if (err)
 		return err;
-	loop.source.datagrams = has_datagrams(&loop);
+	loop.source.datagrams = recorder->flags & CHARIO_RECORDER_DATAGRAMS;
 	loop.part_ns = recorder->part_ns ? recorder->part_ns : TICK_NS;
 	run(&loop);
 	free(loop.scratch);

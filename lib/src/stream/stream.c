@@ -95,18 +95,13 @@ int chario_stream_reserve(struct chario_stream *stream, const struct chario_clai
 	return 0;
 }
 
-static bool is_dense(const struct chario_stream *stream)
-{
-	return stream->options.flags & CHARIO_STREAM_DENSE;
-}
-
 int chario_stream_get(struct chario_stream *stream, size_t bytes, int64_t timeout_ns,
 		      struct chario_stream_room *room)
 {
 	struct chario_patience patience = { .timeout_ns = timeout_ns };
 	const struct chario_claim claim = {
 		.bytes = (uint32_t)bytes,
-		.dense = is_dense(stream),
+		.dense = stream->options.flags & CHARIO_STREAM_DENSE,
 	};
 	struct chario_disk_record *record;
 	int err = chario_pool_check(&stream->pool);
@@ -195,7 +190,8 @@ static void count(struct chario_stream *stream, struct chario_batch *batch,
 /* Returns whether no record fits any more, so that waiting for the next one is useless. */
 static bool is_full(const struct chario_stream *stream)
 {
-	const struct chario_claim least = { .bytes = 1, .dense = is_dense(stream) };
+	const struct chario_claim least = { .bytes = 1,
+					    .dense = stream->options.flags & CHARIO_STREAM_DENSE };
 
 	return !chario_stream_fits(stream, &least);
 }

@@ -37,11 +37,6 @@ int chario_tape_init(struct chario_tape *tape, struct chario_area *area,
 	return chario_pool_create(&tape->block, area->store->device, CHARIO_DISK_BLOCK, 0);
 }
 
-void chario_tape_deinit(struct chario_tape *tape)
-{
-	chario_pool_destroy(&tape->block);
-}
-
 /*
  * Read a segment's place to the start of the pool; errors are those of
  * chario_area_read_buffer().

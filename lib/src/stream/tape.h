@@ -92,11 +92,10 @@ struct chario_head {
 
 /*
  * Make a tape of an area's recording.  Returns -EUCLEAN if @stream is impossible.
- * Allocates memory.
+ * The caller destroys @block of the tape.
  */
 int chario_tape_init(struct chario_tape *tape, struct chario_area *area,
 		     const struct chario_area_stream *stream);
-void chario_tape_deinit(struct chario_tape *tape);
 
 /*
  * Read the batch header at a place of a segment.  Returns 1 if there is one, of this

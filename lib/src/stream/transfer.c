@@ -26,18 +26,14 @@ static void get_extent(const struct chario_batch *batch, uint32_t *from, uint32_
 	*bytes = sealed && !rest ? CHARIO_DISK_BLOCK : end - *from;
 }
 
-static uint64_t first_time(const unsigned char *block)
-{
-	const void *record = block + sizeof(struct chario_disk_batch);
-
-	return ((const struct chario_disk_record *)record)->time_ns;
-}
-
 /* The header of a batch has the values known at its last write. */
 static void sign(struct chario_stream *stream, const struct chario_batch *batch)
 {
 	unsigned char *block = stream->pool.memory + batch->offset +
 			       chario_stream_pool_offset(stream, batch->segment);
+	struct chario_disk_batch *disk = (void *)block;
+	const struct chario_disk_record *first = (const void *)(disk + 1);
+	bool has_records = batch->end - batch->offset > sizeof(*disk);
 	const struct chario_disk_batch header = {
 		.magic = CHARIO_DISK_BATCH_MAGIC,
 		.version = CHARIO_DISK_VERSION,
@@ -56,15 +52,11 @@ static void sign(struct chario_stream *stream, const struct chario_batch *batch)
 		.durable_records = stream->durable.records,
 		.lost_records = stream->status.lost_records,
 		.lost_bytes = stream->status.lost_bytes,
+		.time_ns = has_records ? le64toh(first->time_ns) : chario_sys_clock(CLOCK_REALTIME),
 		.nr_records = batch->nr_records,
 	};
-	struct chario_disk_batch *disk = (void *)block;
 
 	chario_disk_batch_swap(disk, &header);
-	if (header.bytes > sizeof(header))
-		disk->time_ns = first_time(block);
-	else
-		disk->time_ns = htole64(chario_sys_clock(CLOCK_REALTIME));
 	chario_disk_batch_sign(disk);
 }
 
