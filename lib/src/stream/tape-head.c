@@ -12,19 +12,23 @@
 #include "stream/tape.h"
 
 /*
- * Find the first slot with a segment.  Not all slots of the window can be missing because
- * they were in flight; if those are damaged, look at growing distances behind them.
+ * Look for a segment, at each place of a window and at growing distances behind it: not all
+ * segments of a window can be missing because they were in flight, but they may be damaged.
  */
-static int first_slot(struct chario_tape *tape, struct chario_disk_batch *batch)
+static int scan(struct chario_tape *tape, chario_tape_header *look, uint64_t from, uint64_t end,
+		struct chario_disk_batch *batch)
 {
 	uint64_t step = 1;
 
-	for (uint64_t slot = 0; slot < tape->slots; slot += step) {
-		int ret = chario_tape_peek(tape, slot, 0, batch);
+	for (uint64_t segment = from; segment < end; segment += step) {
+		struct chario_disk_batch found;
+		int ret = look(tape, segment, 0, &found);
 
+		if (ret > 0)
+			*batch = found;
 		if (ret)
 			return ret;
-		if (slot >= tape->window)
+		if (segment - from >= tape->window)
 			step *= 2;
 	}
 	return 0;
@@ -53,33 +57,18 @@ static int last_of_lap(struct chario_tape *tape, struct chario_disk_batch *batch
 	return 0;
 }
 
-/* Look for a newer segment, at each place of the window and at growing distances behind it. */
+/* Look for a segment that is newer than @batch. */
 static int newer(struct chario_tape *tape, struct chario_disk_batch *batch)
 {
-	uint64_t from = batch->segment + 1, end = from + tape->slots - 1;
-	uint64_t step = 1;
+	uint64_t from = batch->segment + 1;
+	uint64_t end = tape->ring ? from + tape->slots - 1 : tape->slots;
 
-	if (!tape->ring)
-		end = tape->slots;
-	for (uint64_t segment = from; segment < end; segment += step) {
-		struct chario_disk_batch found;
-		int ret = chario_tape_look(tape, segment, 0, &found);
-
-		if (ret < 0)
-			return ret;
-		if (ret) {
-			*batch = found;
-			return 1;
-		}
-		if (segment - from >= tape->window)
-			step *= 2;
-	}
-	return 0;
+	return scan(tape, chario_tape_look, from, end, batch);
 }
 
 int chario_tape_newest(struct chario_tape *tape, struct chario_disk_batch *batch)
 {
-	int ret = first_slot(tape, batch);
+	int ret = scan(tape, chario_tape_peek, 0, tape->slots, batch);
 
 	while (ret > 0) {
 		ret = last_of_lap(tape, batch);

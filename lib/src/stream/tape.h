@@ -102,12 +102,12 @@ int chario_tape_init(struct chario_tape *tape, struct chario_area *area,
  * segment or of another segment in the same slot; 0 if there is none or it cannot be read;
  * or a negative errno.
  */
-int chario_tape_peek(struct chario_tape *tape, uint64_t segment, uint32_t offset,
-		     struct chario_disk_batch *batch);
+typedef int chario_tape_header(struct chario_tape *tape, uint64_t segment, uint32_t offset,
+			       struct chario_disk_batch *batch);
+chario_tape_header chario_tape_peek;
 
 /* Read a batch header like chario_tape_peek(), but only one of this segment. */
-int chario_tape_look(struct chario_tape *tape, uint64_t segment, uint32_t offset,
-		     struct chario_disk_batch *batch);
+chario_tape_header chario_tape_look;
 
 /*
  * Read the batch of a header into @pile, which has a pool.  Returns 1, 0 if the batch has
