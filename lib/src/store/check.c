@@ -207,44 +207,29 @@ static int run(struct chario_check *check)
 }
 
 /* Lock out changes of the table and the making of a store; a repair locks out all others. */
-static int lock(struct chario_check *check)
-{
-	int fd = chario_lock_open(check->store.device, check->store.writable);
-	int err;
-
-	if (fd < 0)
-		return fd;
-	check->store.lock_fd = fd;
-	err = chario_fence_take_table(check->store.device, fd, check->store.writable);
-	if (!err)
-		err = chario_lock_try(fd, STORE_LOCK_OPEN, check->store.writable);
-	if (!err)
-		err = chario_fence_take(check->store.device, STORE_FENCE_OPEN,
-					check->store.writable);
-	return err;
-}
-
 static int check_device(struct chario_check *check)
 {
+	struct chario_store *store = &check->store;
 	struct chario_info info;
-	int ret = chario_layout_measure(&check->store, &info);
+	int ret = chario_layout_measure(store, &info);
 
 	if (ret)
 		return ret;
 	if (info.capacity_bytes < 2 * CHARIO_STORE_BLOCK)
 		return -ENOMEDIUM;
 	check->capacity = info.capacity_bytes;
-	check->store.lock_fd = -1;
-	ret = lock(check);
+	store->lock_fd = chario_lock_open(store->device, store->writable);
+	if (store->lock_fd < 0)
+		return store->lock_fd;
+	ret = chario_fence_take_table(store->device, store->lock_fd, store->writable);
 	if (!ret)
-		ret = chario_pool_create(&check->store.pool, check->store.device, STORE_BUFFER, 0);
-	if (!ret) {
+		ret = chario_store_take(store, store->writable, true);
+	if (!ret)
 		ret = run(check);
-		chario_pool_destroy(&check->store.pool);
-	}
-	chario_fence_drop(check->store.device, STORE_FENCE_OPEN);
-	chario_fence_drop(check->store.device, STORE_LOCK_TABLE);
-	chario_lock_close(check->store.lock_fd, true);
+	chario_pool_destroy(&store->pool);
+	chario_fence_drop(store->device, STORE_FENCE_OPEN);
+	chario_fence_drop(store->device, STORE_LOCK_TABLE);
+	chario_lock_close(store->lock_fd, true);
 	return ret;
 }
 

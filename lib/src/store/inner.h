@@ -25,6 +25,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/param.h>
 #include <sys/types.h>
 
 #include <chario/buffer.h>
@@ -523,6 +524,12 @@ void chario_fence_lower(const struct chario_device *device, uint64_t byte);
 int chario_fence_take_table(const struct chario_device *device, int lock_fd, bool exclusive);
 
 /* store/store.c */
+
+/*
+ * Lock a store, alone or with others, take its fence if asked to, and make its buffer.  After
+ * an error the caller gives back what it has got all the same.
+ */
+int chario_store_take(struct chario_store *store, bool alone, bool fenced);
 
 /* Fill in the info of an area.  @label is its name and the attributes behind it. */
 void chario_store_fill_info(const struct store_fields *fields, const char *label,

@@ -241,8 +241,7 @@ static int wipe_behind_table(struct chario_store *store)
 
 	if (store->header.nr_blocks >= STORE_TELLING_BLOCKS)
 		return 0;
-	if (nr_blocks > STORE_TELLING_BLOCKS - store->header.nr_blocks)
-		nr_blocks = STORE_TELLING_BLOCKS - store->header.nr_blocks;
+	nr_blocks = MIN(nr_blocks, STORE_TELLING_BLOCKS - store->header.nr_blocks);
 	err = nr_blocks ? find_tables(store, from, nr_blocks, found) : 0;
 	for (uint64_t i = 0; i < nr_blocks && !err; i++)
 		if (found[i])
@@ -321,15 +320,10 @@ static int run_alone(struct chario_device *device,
 	store.lock_fd = chario_lock_open(device, true);
 	if (store.lock_fd < 0)
 		return store.lock_fd;
-	err = chario_lock_try(store.lock_fd, STORE_LOCK_OPEN, true);
+	err = chario_store_take(&store, true, true);
 	if (!err)
-		err = chario_fence_take(device, STORE_FENCE_OPEN, true);
-	if (!err)
-		err = chario_pool_create(&store.pool, device, STORE_BUFFER, 0);
-	if (!err) {
 		err = act(&store, layout);
-		chario_pool_destroy(&store.pool);
-	}
+	chario_pool_destroy(&store.pool);
 	chario_fence_drop(device, STORE_FENCE_OPEN);
 	chario_lock_close(store.lock_fd, true);
 	return err;

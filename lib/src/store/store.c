@@ -31,6 +31,15 @@ static int read_store(struct chario_store *store)
 	return err;
 }
 
+int chario_store_take(struct chario_store *store, bool alone, bool fenced)
+{
+	int err = chario_lock_try(store->lock_fd, STORE_LOCK_OPEN, alone);
+
+	if (!err && fenced)
+		err = chario_fence_take(store->device, STORE_FENCE_OPEN, alone);
+	return err ? err : chario_pool_create(&store->pool, store->device, STORE_BUFFER, 0);
+}
+
 static int open_parts(struct chario_store *store)
 {
 	int err;
@@ -38,11 +47,7 @@ static int open_parts(struct chario_store *store)
 	store->lock_fd = chario_lock_open(store->device, store->writable);
 	if (store->lock_fd < 0)
 		return store->lock_fd;
-	err = chario_lock_try(store->lock_fd, STORE_LOCK_OPEN, false);
-	if (!err && store->writable)
-		err = chario_fence_take(store->device, STORE_FENCE_OPEN, false);
-	if (!err)
-		err = chario_pool_create(&store->pool, store->device, STORE_BUFFER, 0);
+	err = chario_store_take(store, false, store->writable);
 	return err ? err : read_store(store);
 }
 
@@ -144,8 +149,7 @@ static void measure_holes(const struct chario_store *store, struct chario_store_
 		uint64_t bytes = hole.bytes / CHARIO_STORE_BLOCK * CHARIO_STORE_BLOCK;
 
 		info->nr_holes++;
-		if (bytes > info->largest_hole_bytes)
-			info->largest_hole_bytes = bytes;
+		info->largest_hole_bytes = MAX(info->largest_hole_bytes, bytes);
 	}
 }
 
