@@ -34,16 +34,11 @@ struct update {
 	size_t part_bytes;
 };
 
-static size_t least(size_t one, size_t other)
-{
-	return one < other ? one : other;
-}
-
 /* Correct a part in memory, block by block. */
 static void correct(const struct update *update, struct chario_view *view, size_t bytes)
 {
 	for (size_t at = 0; at < bytes; at += BLOCK) {
-		size_t length = least(BLOCK, bytes - at);
+		size_t length = MIN(BLOCK, bytes - at);
 
 		if (!memcmp(update->pool.memory + at, update->fresh + at, length))
 			continue;

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/param.h>
 
 #include "device/ops.h"
 #include "system/scope.h"
@@ -42,8 +43,7 @@ static int grow(struct chario_memory *memory)
 
 	if (memory->room >= BUFFERS_MAX)
 		return -ENOSPC;
-	if (room > BUFFERS_MAX)
-		room = BUFFERS_MAX;
+	room = MIN(room, BUFFERS_MAX);
 	buffers = reallocarray(memory->buffers, room, sizeof(*buffers));
 	if (!buffers)
 		return -ENOMEM;
@@ -77,8 +77,7 @@ static int drop(struct chario_memory *memory, const struct chario_buffer *buffer
 	if (buffer->users)
 		return -EBUSY;
 	memory->buffers[i] = NULL;
-	if (i < memory->lowest)
-		memory->lowest = i;
+	memory->lowest = MIN(memory->lowest, i);
 	return 0;
 }
 

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdbool.h>
+#include <sys/param.h>
 #include <unistd.h>
 
 #include "split.h"
@@ -37,11 +38,6 @@ static bool are_possible(const struct chario_plan_limits *limits)
 	return block && !(block & (block - 1)) && limits->command_bytes && limits->chunk_bytes &&
 	       !(limits->command_bytes % block) && !(limits->chunk_bytes % block) &&
 	       !(limits->boundary_bytes % block) && !(limits->capacity_bytes % block);
-}
-
-static uint64_t smaller(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
 }
 
 /* Linux moves at most this many bytes in one call (MAX_RW_COUNT). */
@@ -75,7 +71,7 @@ static int clip(const struct chario_plan_limits *limits, enum chario_plan_kind k
 	}
 	if (*length_bytes % limits->logical_block_bytes)
 		return -EINVAL;
-	*length_bytes = smaller(*length_bytes, capacity_bytes - offset_bytes);
+	*length_bytes = MIN(*length_bytes, capacity_bytes - offset_bytes);
 	return 0;
 }
 
@@ -90,7 +86,7 @@ int chario_plan_init(struct chario_plan *plan, const struct chario_plan_limits *
 		return -EDOM;
 	if (offset_bytes > INT64_MAX || length_bytes > INT64_MAX - offset_bytes)
 		return -EINVAL;
-	length_bytes = smaller(length_bytes, largest_call());
+	length_bytes = MIN(length_bytes, largest_call());
 	err = clip(limits, kind, offset_bytes, &length_bytes);
 	if (err)
 		return err;

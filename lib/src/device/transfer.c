@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
+#include <sys/param.h>
 
 #define FLAGS                                                                  \
 	(CHARIO_TRANSFER_POLL | CHARIO_TRANSFER_FUA | CHARIO_TRANSFER_NOWAIT | \
@@ -63,9 +64,7 @@ ssize_t chario_transfer_clip(const struct chario_transfer *transfer, uint64_t ca
 		return 0;
 	if (transfer->disk_offset >= capacity_bytes)
 		return transfer->op == CHARIO_TRANSFER_WRITE ? -ENOSPC : 0;
-	if (bytes > CHARIO_TRANSFER_MAX)
-		bytes = CHARIO_TRANSFER_MAX;
-	if (bytes > capacity_bytes - transfer->disk_offset)
-		bytes = capacity_bytes - transfer->disk_offset;
+	bytes = MIN(bytes, CHARIO_TRANSFER_MAX);
+	bytes = MIN(bytes, capacity_bytes - transfer->disk_offset);
 	return (ssize_t)bytes;
 }

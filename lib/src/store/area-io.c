@@ -108,8 +108,7 @@ static struct window window_at(uint64_t offset, size_t bytes)
 
 	window.offset = offset - window.skip;
 	window.wanted = BOUNCE_BYTES - window.skip;
-	if (bytes < window.wanted)
-		window.wanted = bytes;
+	window.wanted = MIN(window.wanted, bytes);
 	whole = window.skip + window.wanted + CHARIO_STORE_BLOCK - 1;
 	window.bytes = whole / CHARIO_STORE_BLOCK * CHARIO_STORE_BLOCK;
 	return window;
@@ -192,8 +191,7 @@ static ssize_t move_windows(struct chario_area *area, unsigned char *memory, siz
 
 	if (bytes > area->fields.bytes - offset)
 		bytes = (size_t)(area->fields.bytes - offset);
-	if (bytes > SSIZE_MAX)
-		bytes = SSIZE_MAX;
+	bytes = MIN(bytes, SSIZE_MAX);
 	pthread_mutex_lock(&area->mutex);
 	err = have_bounce(area);
 	while (done < bytes && !err) {

@@ -22,8 +22,7 @@ static uint64_t end_of(const struct store_place *place)
 /* Advance @end past a place; areas are only moved to behind @end. */
 static void pass(const struct store_place *place, uint64_t *end)
 {
-	if (end_of(place) > *end)
-		*end = end_of(place);
+	*end = MAX(*end, end_of(place));
 }
 
 /* Returns the bytes of an area that a move under way has still to copy. */

@@ -162,8 +162,7 @@ void chario_index_remove(struct store_index *index, uint64_t slot)
 		remove_place(index, item, item->fields.move_offset);
 	index->slots[slot] = NULL;
 	index->nr_items--;
-	if (slot < index->first_free)
-		index->first_free = slot;
+	index->first_free = MIN(index->first_free, slot);
 	free(item);
 }
 
@@ -195,8 +194,7 @@ int chario_index_each_overlap(const struct store_index *index, store_overlap_vis
 bool chario_index_next_hole(const struct store_index *index, const struct store_header *header,
 			    struct store_cursor *cursor, struct store_hole *hole)
 {
-	if (cursor->end < header->data_offset)
-		cursor->end = header->data_offset;
+	cursor->end = MAX(cursor->end, header->data_offset);
 	while (cursor->place <= index->nr_places) {
 		uint64_t begin = chario_store_round_up(cursor->end, header->alignment_bytes);
 		uint64_t next = header->second_offset;
@@ -205,8 +203,7 @@ bool chario_index_next_hole(const struct store_index *index, const struct store_
 			const struct store_place *place = &index->places[cursor->place];
 
 			next = place->offset;
-			if (next + place->bytes > cursor->end)
-				cursor->end = next + place->bytes;
+			cursor->end = MAX(cursor->end, next + place->bytes);
 		}
 		cursor->place++;
 		if (next <= begin)

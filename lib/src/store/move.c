@@ -101,8 +101,7 @@ static int step(struct store_move *move, struct chario_buffer *buffer,
 		return err;
 	move->done_bytes += bytes;
 	/* Other areas may have been closed meanwhile, or may take a longer way. */
-	if (move->total_bytes < move->done_bytes)
-		move->total_bytes = move->done_bytes;
+	move->total_bytes = MAX(move->total_bytes, move->done_bytes);
 	return move->progress ? move->progress(move->done_bytes, move->total_bytes, move->data) : 0;
 }
 

@@ -25,8 +25,7 @@ static int resize_in_place(struct chario_store *store, const struct store_item *
 	entry.fields.bytes = bytes;
 	entry.fields.allocated_bytes = chario_store_extent(bytes);
 	entry.fields.changed_ns = chario_store_now();
-	if (entry.fields.filled_bytes > bytes)
-		entry.fields.filled_bytes = bytes;
+	entry.fields.filled_bytes = MIN(entry.fields.filled_bytes, bytes);
 	return chario_change_entry(store, item->slot, &entry);
 }
 

@@ -130,12 +130,9 @@ void chario_stream_choose_buffers(struct chario_stream_options *options, uint64_
 {
 	uint32_t buffers = MEMORY_WANTED / options->segment_bytes;
 
-	if (buffers > BUFFERS_DEFAULT)
-		buffers = BUFFERS_DEFAULT;
-	if (buffers < BUFFERS_FEW)
-		buffers = BUFFERS_FEW;
-	if (buffers > slots)
-		buffers = (uint32_t)slots;
+	buffers = MIN(buffers, BUFFERS_DEFAULT);
+	buffers = MAX(buffers, BUFFERS_FEW);
+	buffers = (uint32_t)MIN(buffers, slots);
 	if (!options->nr_buffers)
 		options->nr_buffers = buffers;
 }

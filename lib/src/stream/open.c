@@ -67,8 +67,7 @@ static uint32_t choose_window(const struct chario_stream *stream, uint64_t slots
 		window += 2 * (options->flush_bytes / options->segment_bytes + 1);
 	else if (stream->cached && stream->status.durability == CHARIO_DURABILITY_NONE)
 		window = WINDOW_MAX;
-	if (window > WINDOW_MAX)
-		window = WINDOW_MAX;
+	window = MIN(window, WINDOW_MAX);
 	if (ring && window > slots / RING_PART)
 		window = slots < RING_PART ? 1 : slots / RING_PART;
 	return (uint32_t)(window > slots ? slots : window);
@@ -197,8 +196,7 @@ static int begin_append(struct chario_stream *stream, const struct chario_area_s
 	int err;
 
 	stream->window = choose_window(stream, stream->tape.slots, stream->tape.ring);
-	if (stream->window > stream->tape.window)
-		stream->window = stream->tape.window;
+	stream->window = MIN(stream->window, stream->tape.window);
 	err = find_end(stream, entry);
 	if (err || !entry->ring || !entry->end.time_ns)
 		return err;

@@ -265,8 +265,7 @@ static int look_for_end(struct chario_reader *reader, bool live)
 	if (entry.session == reader->tape.session && entry.end.time_ns &&
 	    entry.end.sequence >= number_reached(reader)) {
 		at_end = true;
-		if (entry.end.sequence > reader->end)
-			reader->end = entry.end.sequence;
+		reader->end = MAX(reader->end, entry.end.sequence);
 	}
 	return at_end ? -ENODATA : 0;
 }

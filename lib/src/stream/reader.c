@@ -257,8 +257,7 @@ static void give_end(struct chario_reader *reader, struct chario_record *record)
 	*record = (struct chario_record){ .sequence = reader->end };
 	if (reader->has_expected && reader->end > reader->expected)
 		record->missing = reader->end - reader->expected;
-	if (reader->end > reader->expected)
-		reader->expected = reader->end;
+	reader->expected = MAX(reader->expected, reader->end);
 }
 
 /* Sleep until the next look or the deadline.  Returns false when the deadline has passed. */

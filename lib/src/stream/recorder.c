@@ -109,8 +109,7 @@ static void end_wait(struct loop *loop)
 {
 	uint64_t waited_ns = end_span(&loop->wait_since_ns, &loop->recorder->wait_ns);
 
-	if (waited_ns > loop->recorder->longest_wait_ns)
-		loop->recorder->longest_wait_ns = waited_ns;
+	loop->recorder->longest_wait_ns = MAX(loop->recorder->longest_wait_ns, waited_ns);
 }
 
 /* records */

@@ -78,8 +78,7 @@ static void begin_segment(struct chario_stream *stream)
 	stream->ceiling = stream->options.segment_bytes;
 	stream->filling = true;
 	free = chario_stream_free_buffers(stream);
-	if (free < stream->status.least_free_buffers)
-		stream->status.least_free_buffers = free;
+	stream->status.least_free_buffers = MIN(stream->status.least_free_buffers, free);
 }
 
 static int open_batch(struct chario_stream *stream)

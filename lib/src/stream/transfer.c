@@ -272,8 +272,7 @@ static void note_time(struct chario_stream *stream, const struct chario_batch *b
 	uint64_t ns = stream->reap_ns - batch->submitted_ns;
 
 	chario_histogram_add(&stream->histogram, ns);
-	if (ns > stream->status.longest_ns)
-		stream->status.longest_ns = ns;
+	stream->status.longest_ns = MAX(stream->status.longest_ns, ns);
 	if (ns <= stream->options.late_ns)
 		return;
 	stream->status.late++;

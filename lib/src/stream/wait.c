@@ -23,8 +23,7 @@ void chario_stream_look_at_clock(struct chario_stream *stream, clockid_t clock)
 {
 	uint64_t now_ns = chario_sys_clock(clock);
 
-	if (now_ns > stream->now_ns)
-		stream->now_ns = now_ns;
+	stream->now_ns = MAX(stream->now_ns, now_ns);
 }
 
 void chario_stream_tick(struct chario_stream *stream)
@@ -82,8 +81,7 @@ static uint64_t find_due(struct chario_stream *stream)
 /* Have all committed records up to @position written and made durable soon. */
 static void force(struct chario_stream *stream, uint64_t position)
 {
-	if (position > stream->forced)
-		stream->forced = position;
+	stream->forced = MAX(stream->forced, position);
 	stream->close_soon = stream->open;
 }
 

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/param.h>
 
 #include "system/scope.h"
 
@@ -31,10 +32,8 @@ static void copy_ring(const struct chario_timeline *timeline, uint32_t i, struct
 	/* If a copied record was overwritten, the head that is read below shows it. */
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
 	good = chario_rings_first(chario_rings_head(ring), header->records);
-	if (good < first)
-		good = first;
-	if (good > lane->head)
-		good = lane->head;
+	good = MAX(good, first);
+	good = MIN(good, lane->head);
 	lane->next = to + (good - first);
 	lane->end = to + (lane->head - first);
 }

@@ -18,6 +18,7 @@
 #include <linux/userfaultfd.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
+#include <sys/param.h>
 #include <unistd.h>
 
 #include "system/pagemap.h"
@@ -138,8 +139,7 @@ static void found(const struct chario_pagemap_region *region, void *data)
 	size_t end = (size_t)(region->end - memory) / CHARIO_STORE_BLOCK;
 
 	/* The last page may end behind the view. */
-	if (end > view->dirty->nr_blocks)
-		end = view->dirty->nr_blocks;
+	end = MIN(end, view->dirty->nr_blocks);
 	chario_dirty_set(view->dirty, first, end);
 }
 
