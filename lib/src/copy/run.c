@@ -12,10 +12,9 @@
 static int check(const struct chario_copy *copy, const struct chario_area *area, bool writes)
 {
 	uint64_t bytes = area->fields.bytes;
-	int err = chario_pool_check(&area->store->pool);
 
-	if (err)
-		return err;
+	if (!chario_pool_is_ours(&area->store->pool))
+		return -EPERM;
 	if (writes && area->use == AREA_READ)
 		return -EROFS;
 	if (copy->flags & ~(writes ? CHARIO_COPY_SAME_OFFSET : 0) ||

@@ -26,23 +26,21 @@ int chario_pool_create(struct chario_pool *pool, struct chario_device *device, s
 
 void chario_pool_destroy(struct chario_pool *pool)
 {
-	if (!chario_pool_check(pool))
+	if (chario_pool_is_ours(pool))
 		chario_buffer_free(pool->buffer);
 	*pool = (struct chario_pool){ 0 };
 }
 
-int chario_pool_check(const struct chario_pool *pool)
+bool chario_pool_is_ours(const struct chario_pool *pool)
 {
-	return pool->owner == chario_process() ? 0 : -EPERM;
+	return pool->owner == chario_process();
 }
 
 static int sync_bytes(const struct chario_pool *pool, uint64_t offset, size_t bytes,
 		      enum chario_sync direction)
 {
-	int err = chario_pool_check(pool);
-
-	if (err)
-		return err;
+	if (!chario_pool_is_ours(pool))
+		return -EPERM;
 	return pool->sync ? chario_buffer_sync(pool->buffer, offset, bytes, direction) : 0;
 }
 

@@ -35,8 +35,8 @@ int chario_pool_create(struct chario_pool *pool, struct chario_device *device, s
 /* Destroy a pool.  Does nothing for a pool that is all zero or belongs to another process. */
 void chario_pool_destroy(struct chario_pool *pool);
 
-/* Returns 0 if this process may use the pool, else -EPERM, like all functions below. */
-int chario_pool_check(const struct chario_pool *pool);
+/* Returns whether this process may use the pool; if not, the functions below return -EPERM. */
+bool chario_pool_is_ours(const struct chario_pool *pool);
 
 /* Returns 0 if a transfer moved all of its bytes, else its error or -EIO. */
 int chario_pool_judge(ssize_t moved, size_t bytes);

@@ -64,10 +64,8 @@ ssize_t chario_area_read_buffer(struct chario_area *area, const struct chario_bu
 				uint64_t buffer_offset, size_t bytes, uint64_t offset,
 				unsigned int flags)
 {
-	int err = chario_pool_check(&area->store->pool);
-
-	if (err)
-		return err;
+	if (!chario_pool_is_ours(&area->store->pool))
+		return -EPERM;
 	return move(area, CHARIO_TRANSFER_READ, buffer, buffer_offset, bytes, offset, flags);
 }
 
@@ -75,10 +73,10 @@ ssize_t chario_area_write_buffer(struct chario_area *area, const struct chario_b
 				 uint64_t buffer_offset, size_t bytes, uint64_t offset,
 				 unsigned int flags)
 {
-	ssize_t moved = chario_pool_check(&area->store->pool);
+	ssize_t moved;
 
-	if (moved)
-		return moved;
+	if (!chario_pool_is_ours(&area->store->pool))
+		return -EPERM;
 	if (area->use == AREA_READ)
 		return -EROFS;
 	moved = move(area, CHARIO_TRANSFER_WRITE, buffer, buffer_offset, bytes, offset, flags);
@@ -175,10 +173,10 @@ static int write_window(struct chario_area *area, const struct window *window,
 
 static int have_bounce(struct chario_area *area)
 {
-	int err = chario_pool_check(&area->store->pool);
-
-	if (err || area->bounce.buffer)
-		return err;
+	if (!chario_pool_is_ours(&area->store->pool))
+		return -EPERM;
+	if (area->bounce.buffer)
+		return 0;
 	return chario_pool_create(&area->bounce, area->store->device, BOUNCE_BYTES, 0);
 }
 
@@ -227,7 +225,5 @@ ssize_t chario_area_write(struct chario_area *area, const void *memory, size_t b
 
 int chario_area_sync(struct chario_area *area)
 {
-	int err = chario_pool_check(&area->store->pool);
-
-	return err ? err : chario_store_sync(area->store);
+	return chario_pool_is_ours(&area->store->pool) ? chario_store_sync(area->store) : -EPERM;
 }

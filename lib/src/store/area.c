@@ -172,7 +172,7 @@ void chario_area_close(struct chario_area *area)
 	if (!area)
 		return;
 	/* The locks of a child of fork(2) belong to its parent. */
-	ours = !chario_pool_check(&area->store->pool);
+	ours = chario_pool_is_ours(&area->store->pool);
 	chario_pool_destroy(&area->bounce);
 	if (ours && area->use != AREA_READ)
 		chario_fence_lower(area->store->device, STORE_FENCE_AREAS + area->slot);

@@ -310,10 +310,10 @@ static int refresh(struct chario_store *store)
 
 int chario_store_enter(struct chario_store *store)
 {
-	int err = chario_pool_check(&store->pool);
+	int err;
 
-	if (err)
-		return err;
+	if (!chario_pool_is_ours(&store->pool))
+		return -EPERM;
 	pthread_mutex_lock(&store->mutex);
 	err = refresh(store);
 	if (err)
@@ -335,9 +335,8 @@ int chario_change_begin(struct chario_store *store)
 	if (!store->writable)
 		return -EROFS;
 	/* The lock of a child of fork(2) belongs to its parent. */
-	err = chario_pool_check(&store->pool);
-	if (err)
-		return err;
+	if (!chario_pool_is_ours(&store->pool))
+		return -EPERM;
 	pthread_mutex_lock(&store->changing);
 	err = chario_fence_take_table(store->device, store->lock_fd, true);
 	if (err) {
@@ -382,16 +381,6 @@ static int write_block(struct chario_store *store, const struct store_change *ch
 	chario_remains_leave(&store->header, table);
 	chario_block_seal(table);
 	return chario_table_write(store, number, table, old);
-}
-
-/*
- * Load a written block.  A lack of memory does not fail a durable change: the table is read
- * again later.
- */
-static void take_up(struct chario_store *store, uint64_t number, const struct store_table *table)
-{
-	if (take_block(store, number, table))
-		store->seen = 0;
 }
 
 /* Write all blocks of the log, which stays until the note says that they are written. */
@@ -460,7 +449,9 @@ static int change_block(struct chario_store *store, const struct store_change *c
 		return err;
 	}
 	chario_note_end(store);
-	take_up(store, changes->slot / STORE_ENTRIES, &table);
+	/* A lack of memory does not fail a durable change: the table is read again later. */
+	if (take_block(store, changes->slot / STORE_ENTRIES, &table))
+		store->seen = 0;
 	return 0;
 }
 

@@ -14,15 +14,10 @@
 #define SHORT_DISTANCE (1ULL << 20)
 #define MANY_STEPS     16
 
-static uint64_t end_of(const struct store_place *place)
-{
-	return place->offset + place->bytes;
-}
-
 /* Advance @end past a place; areas are only moved to behind @end. */
 static void pass(const struct store_place *place, uint64_t *end)
 {
-	*end = MAX(*end, end_of(place));
+	*end = MAX(*end, place->offset + place->bytes);
 }
 
 /* Returns the bytes of an area that a move under way has still to copy. */

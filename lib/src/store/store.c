@@ -55,7 +55,7 @@ static int open_parts(struct chario_store *store)
 static void close_parts(struct chario_store *store)
 {
 	/* The locks of a child of fork(2) belong to its parent. */
-	bool ours = !store->pool.owner || !chario_pool_check(&store->pool);
+	bool ours = !store->pool.owner || chario_pool_is_ours(&store->pool);
 
 	chario_index_deinit(&store->index);
 	if (ours && store->writable)

@@ -11,16 +11,16 @@ bool chario_stream_in_window(const struct chario_stream *stream, uint64_t segmen
 static void finalise(struct chario_stream *stream, struct chario_batch *batch)
 {
 	struct chario_mark *final = &stream->final;
-	uint32_t bytes = chario_disk_round(batch->end - batch->offset, CHARIO_DISK_BLOCK);
+	uint32_t bytes = chario_disk_round(batch->end - batch->header.offset, CHARIO_DISK_BLOCK);
 
 	batch->before = *final;
-	final->segment = batch->segment;
+	final->segment = batch->header.segment;
 	final->batches++;
-	final->records += batch->nr_records;
+	final->records += batch->header.nr_records;
 	final->position += batch->bytes;
 	final->disk_bytes += bytes;
 	batch->after = *final;
-	if (!(batch->flags & CHARIO_DISK_BATCH_SEALED))
+	if (!(batch->header.flags & CHARIO_DISK_BATCH_SEALED))
 		batch->state = CHARIO_BATCH_READY;
 	else if (bytes > CHARIO_DISK_BLOCK)
 		batch->state = CHARIO_BATCH_REST_READY;
@@ -35,7 +35,7 @@ static void finalise_closed(struct chario_stream *stream)
 		struct chario_batch *batch = chario_stream_batch(stream, stream->next);
 
 		if (batch->state != CHARIO_BATCH_CLOSED || batch->rooms ||
-		    !chario_stream_in_window(stream, batch->segment))
+		    !chario_stream_in_window(stream, batch->header.segment))
 			return;
 		finalise(stream, batch);
 		stream->next++;
@@ -63,7 +63,7 @@ static void advance(struct chario_stream *stream)
 		if (stream->durable.batches == stream->completed.batches)
 			stream->dirty_ns = batch->begun_ns;
 		stream->completed = batch->after;
-		stream->completed.segment = batch->segment + batch->last;
+		stream->completed.segment = batch->header.segment + batch->last;
 		stream->head++;
 	}
 	chario_stream_settle(stream);

@@ -91,19 +91,13 @@ struct chario_mark {
 /**
  * struct chario_batch - a batch that is not yet on the disk
  * @state: state
- * @segment: number of its segment
- * @offset: offset of the batch in the segment in bytes
+ * @header: header of the batch; members that change later are set at each write
  * @end: offset of the end of its last record in the segment in bytes
  * @rooms: number of rooms that are out
  * @externals: number of transfers from callers' buffers that have not ended
- * @flags: CHARIO_DISK_BATCH_*
- * @nr_records: number of committed records; of a fragmented record only the last
- *	fragment counts
  * @retries: number of retries so far
  * @last: true if the batch is the last of its segment
- * @bytes: bytes of data in these records
- * @sequence: value of the header
- * @next_sequence: value of the header
+ * @bytes: bytes of data in its committed records
  * @begun_ns: time at which the batch was opened, CLOCK_MONOTONIC_COARSE
  * @submitted_ns: time of its first submission, CLOCK_MONOTONIC
  * @before: mark of its beginning
@@ -111,18 +105,13 @@ struct chario_mark {
  */
 struct chario_batch {
 	enum chario_batch_state state;
-	uint64_t segment;
-	uint32_t offset;
+	struct chario_disk_batch header;
 	uint32_t end;
 	uint32_t rooms;
 	uint32_t externals;
-	uint32_t flags;
-	uint32_t nr_records;
 	uint32_t retries;
 	bool last;
 	uint64_t bytes;
-	uint64_t sequence;
-	uint64_t next_sequence;
 	uint64_t begun_ns;
 	uint64_t submitted_ns;
 	struct chario_mark before;

@@ -211,14 +211,6 @@ static int find_place(struct chario_stream *stream)
 	return there < bytes ? -EBUSY : 0;
 }
 
-static int make_pool(struct chario_stream *stream)
-{
-	const struct chario_stream_options *options = &stream->options;
-	size_t bytes = (size_t)options->segment_bytes * options->nr_buffers;
-
-	return chario_pool_create(&stream->pool, stream->device, bytes, CHARIO_BUFFER_SOURCE);
-}
-
 /*
  * Each segment needs a batch that is being written and one that is closed; the end needs
  * one more.
@@ -301,7 +293,10 @@ static int set_up(struct chario_stream *stream, struct chario_store *store, cons
 	if (!err)
 		err = get_random(&stream->part);
 	if (!err)
-		err = make_pool(stream);
+		err = chario_pool_create(&stream->pool, stream->device,
+					 (size_t)stream->options.segment_bytes *
+						 stream->options.nr_buffers,
+					 CHARIO_BUFFER_SOURCE);
 	if (!err)
 		err = make_batches(stream);
 	if (!err)
@@ -343,8 +338,8 @@ static void take_rooms_back(struct chario_stream *stream)
 {
 	for (uint64_t i = stream->next; i < stream->tail; i++) {
 		struct chario_batch *batch = chario_stream_batch(stream, i);
-		uint64_t at = chario_stream_pool_offset(stream, batch->segment) + batch->offset +
-			      sizeof(struct chario_disk_batch);
+		uint64_t at = chario_stream_pool_offset(stream, batch->header.segment) +
+			      batch->header.offset + sizeof(struct chario_disk_batch);
 
 		while (batch->rooms) {
 			struct chario_disk_record *record = (void *)(stream->pool.memory + at);
@@ -423,10 +418,12 @@ static int end(struct chario_stream *stream)
 
 int chario_stream_close(struct chario_stream *stream)
 {
-	int err = stream ? chario_pool_check(&stream->pool) : 0;
+	int err;
 
-	if (!stream || err)
-		return err;
+	if (!stream)
+		return 0;
+	if (!chario_pool_is_ours(&stream->pool))
+		return -EPERM;
 	err = end(stream);
 	destroy(stream);
 	return err;

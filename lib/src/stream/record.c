@@ -163,10 +163,11 @@ int chario_stream_writev(struct chario_stream *stream, const struct iovec *piece
 		.time_ns = time_ns,
 		.flags = flags,
 	};
-	int err = chario_pool_check(&stream->pool);
+	int err;
 
-	if (!err)
-		err = count_bytes(pieces, nr_pieces, &copy.bytes);
+	if (!chario_pool_is_ours(&stream->pool))
+		return -EPERM;
+	err = count_bytes(pieces, nr_pieces, &copy.bytes);
 	if (err)
 		return err;
 	if (flags & ~(CHARIO_RECORD_META | CHARIO_RECORD_NO_CRC))
@@ -236,7 +237,7 @@ static struct chario_external *add_external(struct chario_stream *stream,
 {
 	struct chario_external *external = find_external(stream);
 	struct chario_batch *batch = &stream->batches[record->crc];
-	uint64_t slot = batch->segment % stream->tape.slots;
+	uint64_t slot = batch->header.segment % stream->tape.slots;
 
 	*external = (struct chario_external){
 		.transfer = {
@@ -288,10 +289,11 @@ int chario_stream_write_buffer(struct chario_stream *stream, const struct chario
 		.flags = flags | CHARIO_RECORD_NO_CRC | CHARIO_DISK_RECORD_APART |
 			 CHARIO_DISK_RECORD_FIRST | CHARIO_DISK_RECORD_LAST,
 	};
-	int err = chario_pool_check(&stream->pool);
+	int err;
 
-	if (!err)
-		err = check_buffer(stream, buffer, buffer_offset, bytes, flags);
+	if (!chario_pool_is_ours(&stream->pool))
+		return -EPERM;
+	err = check_buffer(stream, buffer, buffer_offset, bytes, flags);
 	if (err)
 		return err;
 	pthread_mutex_lock(&stream->lock);
@@ -309,10 +311,8 @@ int chario_stream_write_buffer(struct chario_stream *stream, const struct chario
 
 int chario_stream_lose(struct chario_stream *stream, uint64_t records, uint64_t bytes)
 {
-	int err = chario_pool_check(&stream->pool);
-
-	if (err)
-		return err;
+	if (!chario_pool_is_ours(&stream->pool))
+		return -EPERM;
 	CHARIO_LOCK(&stream->lock);
 	if (records > CHARIO_DISK_COUNT_MAX - stream->sequence)
 		return -EINVAL;

@@ -90,12 +90,19 @@ static int open_batch(struct chario_stream *stream)
 	stream->cursor = chario_disk_round(stream->cursor, CHARIO_DISK_BLOCK);
 	*chario_stream_batch(stream, stream->tail++) = (struct chario_batch){
 		.state = CHARIO_BATCH_OPEN,
-		.segment = segment,
-		.offset = stream->cursor,
-		.flags = (stream->partial ? CHARIO_DISK_BATCH_MIDDLE : 0) |
-			 (stream->tape.ring ? CHARIO_DISK_BATCH_TOLD : 0) |
-			 (segment >= stream->clean_from ? CHARIO_DISK_BATCH_CLEAN : 0),
-		.sequence = stream->sequence,
+		.header = {
+			.magic = CHARIO_DISK_BATCH_MAGIC,
+			.version = CHARIO_DISK_VERSION,
+			.header_bytes = sizeof(struct chario_disk_batch),
+			.flags = (stream->partial ? CHARIO_DISK_BATCH_MIDDLE : 0) |
+				 (stream->tape.ring ? CHARIO_DISK_BATCH_TOLD : 0) |
+				 (segment >= stream->clean_from ? CHARIO_DISK_BATCH_CLEAN : 0),
+			.session = stream->tape.session,
+			.part = stream->part,
+			.segment = segment,
+			.offset = stream->cursor,
+			.sequence = stream->sequence,
+		},
 		.begun_ns = stream->now_ns,
 	};
 	stream->cursor += (uint32_t)sizeof(struct chario_disk_batch);
@@ -128,7 +135,7 @@ struct chario_disk_record *chario_stream_take_room(struct chario_stream *stream,
 						   const struct chario_claim *claim)
 {
 	struct chario_batch *batch = chario_stream_batch(stream, stream->tail - 1);
-	uint64_t at = chario_stream_pool_offset(stream, batch->segment) + stream->cursor;
+	uint64_t at = chario_stream_pool_offset(stream, batch->header.segment) + stream->cursor;
 	struct chario_disk_record *record = (void *)(stream->pool.memory + at);
 	uint32_t header = stream->cursor;
 	uint32_t data = data_of(header, claim);
@@ -154,7 +161,7 @@ struct chario_disk_record *chario_stream_take_room(struct chario_stream *stream,
 
 static bool is_empty(const struct chario_stream *stream, const struct chario_batch *batch)
 {
-	return stream->cursor == batch->offset + sizeof(struct chario_disk_batch);
+	return stream->cursor == batch->header.offset + sizeof(struct chario_disk_batch);
 }
 
 static void close_open(struct chario_stream *stream)
@@ -163,7 +170,7 @@ static void close_open(struct chario_stream *stream)
 
 	batch->state = CHARIO_BATCH_CLOSED;
 	batch->end = stream->cursor;
-	batch->next_sequence = stream->sequence;
+	batch->header.next_sequence = stream->sequence;
 	stream->open = false;
 	stream->close_soon = false;
 }
@@ -178,7 +185,7 @@ void chario_stream_close_batch(struct chario_stream *stream)
 		close_open(stream);
 		return;
 	}
-	stream->cursor = batch->offset;
+	stream->cursor = batch->header.offset;
 	stream->tail--;
 	stream->open = false;
 }
@@ -193,7 +200,7 @@ void chario_stream_finish_segment(struct chario_stream *stream)
 	chario_stream_close_batch(stream);
 	stream->filling = false;
 	batch = chario_stream_batch(stream, stream->tail - 1);
-	if (stream->tail > stream->head && batch->segment == segment) {
+	if (stream->tail > stream->head && batch->header.segment == segment) {
 		batch->last = true;
 		return;
 	}
@@ -222,7 +229,7 @@ int chario_stream_mark_end(struct chario_stream *stream)
 		if (err)
 			return err;
 	}
-	chario_stream_batch(stream, stream->tail - 1)->flags |= CHARIO_DISK_BATCH_END;
+	chario_stream_batch(stream, stream->tail - 1)->header.flags |= CHARIO_DISK_BATCH_END;
 	close_open(stream);
 	chario_stream_finish_segment(stream);
 	return 0;

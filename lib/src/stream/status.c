@@ -2,6 +2,7 @@
 /* The status of a stream. */
 #include "stream/inner.h"
 
+#include <errno.h>
 #include <stddef.h>
 
 #include "system/sys.h"
@@ -30,10 +31,8 @@ static void compute(struct chario_stream *stream, struct chario_stream_status *s
 int chario_stream_get_status(struct chario_stream *stream, struct chario_stream_status *status,
 			     size_t size)
 {
-	int err = chario_pool_check(&stream->pool);
-
-	if (err)
-		return err;
+	if (!chario_pool_is_ours(&stream->pool))
+		return -EPERM;
 	CHARIO_LOCK(&stream->lock);
 	chario_stream_tick(stream);
 	chario_stream_pump(stream);

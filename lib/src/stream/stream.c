@@ -104,10 +104,10 @@ int chario_stream_get(struct chario_stream *stream, size_t bytes, int64_t timeou
 		.dense = stream->options.flags & CHARIO_STREAM_DENSE,
 	};
 	struct chario_disk_record *record;
-	int err = chario_pool_check(&stream->pool);
+	int err;
 
-	if (err)
-		return err;
+	if (!chario_pool_is_ours(&stream->pool))
+		return -EPERM;
 	if (!bytes)
 		return -EINVAL;
 	if (bytes > chario_stream_room_bytes(stream))
@@ -137,7 +137,7 @@ static bool is_newest(struct chario_stream *stream, const struct chario_disk_rec
 		      uint32_t *at)
 {
 	const struct chario_batch *batch = batch_of(stream, record);
-	uint64_t segment = chario_stream_pool_offset(stream, batch->segment);
+	uint64_t segment = chario_stream_pool_offset(stream, batch->header.segment);
 
 	*at = (uint32_t)(offset_of(stream, record) - segment);
 	return batch->state == CHARIO_BATCH_OPEN && *at + le32toh(record->next) == stream->cursor;
@@ -178,10 +178,10 @@ static void count(struct chario_stream *stream, struct chario_batch *batch,
 
 	batch->rooms--;
 	if (commit->flags & CHARIO_RECORD_NO_CRC)
-		batch->flags |= CHARIO_DISK_BATCH_SEALED;
+		batch->header.flags |= CHARIO_DISK_BATCH_SEALED;
 	if (!(commit->flags & CHARIO_DISK_RECORD_LAST) || commit->flags & CHARIO_DISK_RECORD_VOID)
 		return;
-	batch->nr_records++;
+	batch->header.nr_records++;
 	batch->bytes += bytes;
 	stream->status.records++;
 	stream->status.bytes += bytes;
@@ -265,10 +265,9 @@ int chario_stream_commit(struct chario_stream *stream, const struct chario_strea
 		.time_ns = time_ns,
 		.flags = flags | CHARIO_DISK_RECORD_FIRST | CHARIO_DISK_RECORD_LAST,
 	};
-	int err = chario_pool_check(&stream->pool);
 
-	if (err)
-		return err;
+	if (!chario_pool_is_ours(&stream->pool))
+		return -EPERM;
 	if (!record || bytes > le32toh(record->bytes) || flags & ~ROOM_FLAGS)
 		return -EINVAL;
 	if (!bytes)

@@ -18,45 +18,32 @@ static bool is_ready(const struct chario_batch *batch)
 /* Find the part of a batch to be written next or being written. */
 static void get_extent(const struct chario_batch *batch, uint32_t *from, uint32_t *bytes)
 {
-	bool sealed = batch->flags & CHARIO_DISK_BATCH_SEALED;
+	bool sealed = batch->header.flags & CHARIO_DISK_BATCH_SEALED;
 	bool rest = batch->state == CHARIO_BATCH_REST_READY || batch->state == CHARIO_BATCH_REST;
 	uint32_t end = chario_disk_round(batch->end, CHARIO_DISK_BLOCK);
 
-	*from = batch->offset + (rest ? CHARIO_DISK_BLOCK : 0);
+	*from = batch->header.offset + (rest ? CHARIO_DISK_BLOCK : 0);
 	*bytes = sealed && !rest ? CHARIO_DISK_BLOCK : end - *from;
 }
 
 /* The header of a batch has the values known at its last write. */
-static void sign(struct chario_stream *stream, const struct chario_batch *batch)
+static void sign(struct chario_stream *stream, struct chario_batch *batch)
 {
-	unsigned char *block = stream->pool.memory + batch->offset +
-			       chario_stream_pool_offset(stream, batch->segment);
-	struct chario_disk_batch *disk = (void *)block;
+	struct chario_disk_batch *header = &batch->header;
+	uint64_t at = chario_stream_pool_offset(stream, header->segment) + header->offset;
+	struct chario_disk_batch *disk = (void *)(stream->pool.memory + at);
 	const struct chario_disk_record *first = (const void *)(disk + 1);
-	bool has_records = batch->end - batch->offset > sizeof(*disk);
-	const struct chario_disk_batch header = {
-		.magic = CHARIO_DISK_BATCH_MAGIC,
-		.version = CHARIO_DISK_VERSION,
-		.header_bytes = sizeof(header),
-		.flags = batch->flags,
-		.session = stream->tape.session,
-		.part = stream->part,
-		.segment = batch->segment,
-		.offset = batch->offset,
-		.bytes = batch->end - batch->offset,
-		.serial = batch->before.batches,
-		.sequence = batch->sequence,
-		.next_sequence = batch->next_sequence,
-		.records = batch->before.records,
-		.position = batch->before.position,
-		.durable_records = stream->durable.records,
-		.lost_records = stream->status.lost_records,
-		.lost_bytes = stream->status.lost_bytes,
-		.time_ns = has_records ? le64toh(first->time_ns) : chario_sys_clock(CLOCK_REALTIME),
-		.nr_records = batch->nr_records,
-	};
 
-	chario_disk_batch_swap(disk, &header);
+	header->bytes = batch->end - header->offset;
+	header->serial = batch->before.batches;
+	header->records = batch->before.records;
+	header->position = batch->before.position;
+	header->durable_records = stream->durable.records;
+	header->lost_records = stream->status.lost_records;
+	header->lost_bytes = stream->status.lost_bytes;
+	header->time_ns = header->bytes > sizeof(*header) ? le64toh(first->time_ns) :
+							    chario_sys_clock(CLOCK_REALTIME);
+	chario_disk_batch_swap(disk, header);
 	chario_disk_batch_sign(disk);
 }
 
@@ -79,7 +66,7 @@ static bool needs_fua(const struct chario_stream *stream, const struct chario_ba
 
 static int add_batch(struct chario_stream *stream, struct chario_batch *batch, uint64_t user)
 {
-	uint64_t slot = batch->segment % stream->tape.slots;
+	uint64_t slot = batch->header.segment % stream->tape.slots;
 	struct chario_transfer transfer = {
 		.op = CHARIO_TRANSFER_WRITE,
 		.flags = needs_fua(stream, batch) ? CHARIO_TRANSFER_FUA : 0,
@@ -92,7 +79,7 @@ static int add_batch(struct chario_stream *stream, struct chario_batch *batch, u
 	if (batch->state == CHARIO_BATCH_READY)
 		sign(stream, batch);
 	transfer.bytes = bytes;
-	transfer.buffer_offset = chario_stream_pool_offset(stream, batch->segment) + from;
+	transfer.buffer_offset = chario_stream_pool_offset(stream, batch->header.segment) + from;
 	transfer.disk_offset = stream->disk_offset + slot * stream->tape.segment_bytes + from;
 	err = chario_pool_give(&stream->pool, transfer.buffer_offset, bytes);
 	if (!err)
@@ -126,7 +113,7 @@ static int add_batches(struct chario_stream *stream)
 static bool may_go(struct chario_stream *stream, const struct chario_external *external)
 {
 	return external->ready &&
-	       chario_stream_in_window(stream, stream->batches[external->batch].segment);
+	       chario_stream_in_window(stream, stream->batches[external->batch].header.segment);
 }
 
 static int add_externals(struct chario_stream *stream)

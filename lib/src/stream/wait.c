@@ -39,10 +39,11 @@ static bool may_close(struct chario_stream *stream)
 	const struct chario_batch *batch = chario_stream_batch(stream, stream->tail - 1);
 
 	if (!stream->open || batch->rooms ||
-	    stream->cursor == batch->offset + sizeof(struct chario_disk_batch))
+	    stream->cursor == batch->header.offset + sizeof(struct chario_disk_batch))
 		return false;
 	return stream->tail - stream->head == 1 ||
-	       chario_stream_batch(stream, stream->tail - 2)->segment != batch->segment;
+	       chario_stream_batch(stream, stream->tail - 2)->header.segment !=
+		       batch->header.segment;
 }
 
 static void set_timer(struct chario_stream *stream, uint64_t due_ns)
@@ -162,10 +163,8 @@ int chario_stream_sleep(struct chario_stream *stream, struct chario_patience *pa
 
 int chario_stream_service(struct chario_stream *stream)
 {
-	int err = chario_pool_check(&stream->pool);
-
-	if (err)
-		return err;
+	if (!chario_pool_is_ours(&stream->pool))
+		return -EPERM;
 	CHARIO_LOCK(&stream->lock);
 	chario_stream_look_at_clock(stream, CLOCK_MONOTONIC);
 	chario_stream_pump(stream);
@@ -180,10 +179,10 @@ int chario_stream_fd(const struct chario_stream *stream)
 int chario_stream_wait(struct chario_stream *stream, uint64_t bytes, int64_t timeout_ns)
 {
 	struct chario_patience patience = { .timeout_ns = timeout_ns };
-	int err = chario_pool_check(&stream->pool);
+	int err;
 
-	if (err)
-		return err;
+	if (!chario_pool_is_ours(&stream->pool))
+		return -EPERM;
 	CHARIO_LOCK(&stream->lock);
 	chario_stream_look_at_clock(stream, CLOCK_MONOTONIC);
 	if (bytes == UINT64_MAX)

@@ -66,12 +66,12 @@ static int write_runs(struct chario_view *view, unsigned int flags, size_t *nr_w
 int chario_view_flush(struct chario_view *view, unsigned int flags, uint64_t *written_bytes)
 {
 	size_t nr_written = 0;
-	int err = chario_pool_check(&view->area->store->pool);
+	int err;
 
 	if (written_bytes)
 		*written_bytes = 0;
-	if (err)
-		return err;
+	if (!chario_pool_is_ours(&view->area->store->pool))
+		return -EPERM;
 	if (flags & ~CHARIO_TRANSFER_FUA)
 		return -EINVAL;
 	if (view->area->use == AREA_READ)
@@ -87,10 +87,10 @@ int chario_view_flush(struct chario_view *view, unsigned int flags, uint64_t *wr
 
 int chario_view_dirty_bytes(struct chario_view *view, uint64_t *bytes)
 {
-	int err = chario_pool_check(&view->area->store->pool);
+	int err;
 
-	if (err)
-		return err;
+	if (!chario_pool_is_ours(&view->area->store->pool))
+		return -EPERM;
 	CHARIO_LOCK(&view->lock);
 	err = view->ops->collect(view);
 	if (!err)

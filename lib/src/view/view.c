@@ -45,18 +45,13 @@ int chario_view_move(const struct chario_view *view, chario_view_mover *mover, s
 	return err;
 }
 
-static int read_all(const struct chario_view *view)
+static int read_and_forget(struct chario_view *view)
 {
 	size_t done = 0;
 	int err = chario_view_move(view, chario_area_read_buffer, &done, view->bytes, 0);
 
-	return err ? err : chario_view_sync(view, 0, view->bytes, CHARIO_SYNC_FOR_CPU);
-}
-
-static int read_and_forget(struct chario_view *view)
-{
-	int err = read_all(view);
-
+	if (!err)
+		err = chario_view_sync(view, 0, view->bytes, CHARIO_SYNC_FOR_CPU);
 	if (!err)
 		err = view->ops->forget(view);
 	if (!err)
@@ -210,10 +205,9 @@ int chario_view_load(struct chario_area *area, uint64_t offset, size_t bytes,
 int chario_view_mark(struct chario_view *view, uint64_t offset, size_t bytes)
 {
 	size_t first = (size_t)offset;
-	int err = chario_pool_check(&view->area->store->pool);
 
-	if (err)
-		return err;
+	if (!chario_pool_is_ours(&view->area->store->pool))
+		return -EPERM;
 	if (offset > view->bytes || bytes > view->bytes - first)
 		return -EINVAL;
 	if (bytes)
@@ -223,10 +217,10 @@ int chario_view_mark(struct chario_view *view, uint64_t offset, size_t bytes)
 
 int chario_view_reload(struct chario_view *view)
 {
-	int err = chario_pool_check(&view->area->store->pool);
+	int err;
 
-	if (err)
-		return err;
+	if (!chario_pool_is_ours(&view->area->store->pool))
+		return -EPERM;
 	CHARIO_LOCK(&view->lock);
 	err = read_and_forget(view);
 	view->stale = err;
@@ -235,11 +229,15 @@ int chario_view_reload(struct chario_view *view)
 
 int chario_view_unload(struct chario_view *view, int flush)
 {
-	int err = view ? chario_pool_check(&view->area->store->pool) : 0;
+	int err = 0;
 
-	if (view && !err && flush)
+	if (!view)
+		return 0;
+	if (!chario_pool_is_ours(&view->area->store->pool))
+		return -EPERM;
+	if (flush)
 		err = chario_view_flush(view, 0, NULL);
-	if (!view || err)
+	if (err)
 		return err;
 	stop_tracking(view);
 	chario_view_list_remove(view);
