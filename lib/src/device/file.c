@@ -75,15 +75,12 @@ static ssize_t begin(const struct chario_device *device, const struct chario_tra
 
 static int rwf_of(const struct chario_transfer *transfer)
 {
-	int flags = 0;
+	bool durable = transfer->flags & CHARIO_TRANSFER_FUA &&
+		       transfer->op == CHARIO_TRANSFER_WRITE;
 
-	if (transfer->flags & CHARIO_TRANSFER_POLL)
-		flags |= RWF_HIPRI;
-	if ((transfer->flags & CHARIO_TRANSFER_FUA) && transfer->op == CHARIO_TRANSFER_WRITE)
-		flags |= RWF_DSYNC;
-	if (transfer->flags & CHARIO_TRANSFER_NOWAIT)
-		flags |= RWF_NOWAIT;
-	return flags;
+	return (transfer->flags & CHARIO_TRANSFER_POLL ? RWF_HIPRI : 0) |
+	       (durable ? RWF_DSYNC : 0) |
+	       (transfer->flags & CHARIO_TRANSFER_NOWAIT ? RWF_NOWAIT : 0);
 }
 
 static ssize_t move_once(int fd, const struct chario_transfer *transfer, struct iovec *piece,

@@ -264,14 +264,10 @@ static int look_at(const struct chario_list_disk *disk, void *data)
 /* Wait for the disks, which the probe makes, and their files, which udev or devtmpfs makes. */
 static int wait_for_disks(struct move *move)
 {
-	struct appearance seen = { .address = move->drive.address };
-	int err;
-
 	for (int i = 0; i < WAIT_STEPS; i++) {
-		seen.nr_disks = 0;
-		seen.nr_missing = 0;
-		seen.nr_foreign = 0;
-		err = chario_list_disks(look_at, &seen);
+		struct appearance seen = { .address = move->drive.address };
+		int err = chario_list_disks(look_at, &seen);
+
 		if (err)
 			return err;
 		move->result.nr_disks = seen.nr_disks;

@@ -68,14 +68,14 @@ int chario_fence_try(const struct chario_device *device, uint64_t byte, bool exc
 static int wait_for(const struct chario_device *device, uint64_t byte, bool exclusive,
 		    int64_t patience_ns)
 {
-	int err = chario_lock_wait(device->fd, byte, exclusive, UNTOLD_NS);
+	int64_t waited_ns = 0;
+	int err;
 
-	for (int64_t waited_ns = UNTOLD_NS; err == -EBUSY && waited_ns < patience_ns;
-	     waited_ns += UNTOLD_NS) {
-		if (visitor && visitor((uint64_t)patience_ns, visitor_data))
-			break;
+	do {
 		err = chario_lock_wait(device->fd, byte, exclusive, UNTOLD_NS);
-	}
+		waited_ns += UNTOLD_NS;
+	} while (err == -EBUSY && waited_ns < patience_ns &&
+		 !(visitor && visitor((uint64_t)patience_ns, visitor_data)));
 	return err;
 }
 

@@ -132,8 +132,7 @@ static void pass_damage(struct chario_stream *stream, const struct store_end *en
 		next = end->segment >= next ? end->segment + 1 : next;
 	}
 	last = next + stream->tape.window;
-	if (!stream->tape.ring && last > stream->tape.slots)
-		last = stream->tape.slots;
+	last = stream->tape.ring ? last : MIN(last, stream->tape.slots);
 	while (next < last && chario_tape_is_unreadable(&stream->tape, next)) {
 		head->ended = false;
 		next++;
@@ -282,14 +281,12 @@ static int set_up(struct chario_stream *stream, struct chario_store *store, cons
 		err = append ? plan_append(stream, &entry) : plan_new(stream, &entry);
 	if (!err)
 		err = chario_tape_init(&stream->tape, stream->area, &entry);
-	if (!err) {
-		chario_stream_choose_buffers(&stream->options, stream->tape.slots);
-		stream->status.least_free_buffers = stream->options.nr_buffers;
-	}
-	if (!err && !stream->tape.ring)
-		stream->clean_from = UINT64_MAX;
-	if (!err)
-		err = find_place(stream);
+	if (err)
+		return err;
+	chario_stream_choose_buffers(&stream->options, stream->tape.slots);
+	stream->status.least_free_buffers = stream->options.nr_buffers;
+	stream->clean_from = stream->tape.ring ? 0 : UINT64_MAX;
+	err = find_place(stream);
 	if (!err)
 		err = get_random(&stream->part);
 	if (!err)
@@ -344,7 +341,7 @@ static void take_rooms_back(struct chario_stream *stream)
 		while (batch->rooms) {
 			struct chario_disk_record *record = (void *)(stream->pool.memory + at);
 
-			at += le32toh(record->next);
+			at += record->next;
 			if (record->magic)
 				continue;
 			chario_stream_void(stream, record);
