@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "input.h"
 
+#include <endian.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

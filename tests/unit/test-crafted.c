@@ -4,6 +4,7 @@
  * them: a reader passes over what cannot be, reads a bounded number of times, and
  * ends.
  */
+#include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
 

@@ -3,6 +3,7 @@
  * The window of a recording: a segment is written only when all those that stand a
  * window before it are durable.  The search for the head relies on it.
  */
+#include <endian.h>
 #include <fcntl.h>
 #include <stdlib.h>
 

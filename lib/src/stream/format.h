@@ -2,12 +2,11 @@
 /*
  * A recording as it lies in an area; docs/recording-format.md describes it.
  *
- * All numbers are little-endian.
+ * All numbers are little-endian, as the CPU is: see store/format.h.
  */
 #ifndef CHARIO_STREAM_FORMAT_H
 #define CHARIO_STREAM_FORMAT_H
 
-#include <endian.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -145,18 +144,15 @@ static inline uint32_t chario_disk_round(uint32_t bytes, uint32_t multiple)
  */
 uint32_t chario_disk_record_seed(uint64_t session, uint64_t part, uint64_t segment);
 
-/* Convert a batch header from or to the byte order of this machine. */
-void chario_disk_batch_swap(struct chario_disk_batch *to, const struct chario_disk_batch *from);
-
 /*
- * Fill in the checksum of a converted header; for a sealed batch also the seal of the first
- * block, which must follow the header.
+ * Fill in the checksum of a header; for a sealed batch also the seal of the first block,
+ * which must follow the header.
  */
 void chario_disk_batch_sign(struct chario_disk_batch *block);
 
 /*
  * Returns whether a block begins with a batch header of this recording, in a segment that
- * can be at its place.  Converts the header into @batch.
+ * can be at its place.  Copies the header to @batch.
  */
 bool chario_disk_batch_read(struct chario_disk_batch *batch, const void *block, uint64_t session,
 			    uint32_t segment_bytes);
@@ -164,10 +160,7 @@ bool chario_disk_batch_read(struct chario_disk_batch *batch, const void *block, 
 /* Returns whether the first block of a batch is unchanged since it was sealed. */
 bool chario_disk_batch_sealed(const struct chario_disk_batch *batch, const void *block);
 
-/*
- * Returns the checksum of a record.  The header is in the byte order of the disk; its crc
- * is ignored.
- */
+/* Returns the checksum of a record, whatever its header has in the place of one. */
 uint32_t chario_disk_record_crc(uint32_t seed, const struct chario_disk_record *record,
 				const void *data, size_t bytes);
 

@@ -54,7 +54,7 @@ void chario_reader_close(struct chario_reader *reader)
 static int fetch(struct chario_reader *reader, struct chario_piece *piece)
 {
 	struct chario_tape *tape = &reader->tape;
-	uint32_t bytes = chario_disk_round(piece->bytes, CHARIO_DISK_BLOCK);
+	uint32_t bytes = chario_disk_round(piece->record.bytes, CHARIO_DISK_BLOCK);
 	int ret = 0;
 
 	if (!reader->external.buffer)
@@ -132,7 +132,7 @@ static int next_piece(struct chario_reader *reader, struct chario_piece *piece)
 
 static int join(struct chario_reader *reader, const struct chario_piece *piece)
 {
-	size_t bytes = (size_t)(reader->done_bytes + piece->bytes);
+	size_t bytes = (size_t)(reader->done_bytes + piece->record.bytes);
 	size_t room = reader->joined_room ? reader->joined_room : 4096;
 
 	while (room < bytes)
@@ -145,8 +145,8 @@ static int join(struct chario_reader *reader, const struct chario_piece *piece)
 		reader->joined = more;
 		reader->joined_room = room;
 	}
-	memcpy(reader->joined + reader->done_bytes, piece->memory, piece->bytes);
-	reader->joining = piece->sequence;
+	memcpy(reader->joined + reader->done_bytes, piece->memory, piece->record.bytes);
+	reader->joining = piece->record.sequence;
 	reader->done_bytes = bytes;
 	return 0;
 }
@@ -154,13 +154,14 @@ static int join(struct chario_reader *reader, const struct chario_piece *piece)
 /* Returns whether a piece continues the record that is being joined. */
 static bool continues(const struct chario_reader *reader, const struct chario_piece *piece)
 {
-	return reader->done_bytes && piece->sequence == reader->joining &&
-	       piece->done_bytes == reader->done_bytes;
+	return reader->done_bytes && piece->record.sequence == reader->joining &&
+	       piece->record.done_bytes == reader->done_bytes;
 }
 
 static bool is_wanted(const struct chario_reader *reader, const struct chario_piece *piece)
 {
-	return piece->sequence >= reader->from_sequence && piece->time_ns >= reader->from_time_ns;
+	return piece->record.sequence >= reader->from_sequence &&
+	       piece->record.time_ns >= reader->from_time_ns;
 }
 
 static void give(struct chario_reader *reader, const struct chario_piece *piece,
@@ -168,18 +169,18 @@ static void give(struct chario_reader *reader, const struct chario_piece *piece,
 {
 	*record = (struct chario_record){
 		.memory = piece->memory,
-		.bytes = piece->bytes,
-		.sequence = piece->sequence,
-		.time_ns = piece->time_ns,
-		.flags = piece->flags & (CHARIO_RECORD_META | CHARIO_RECORD_NO_CRC),
+		.bytes = piece->record.bytes,
+		.sequence = piece->record.sequence,
+		.time_ns = piece->record.time_ns,
+		.flags = piece->record.flags & (CHARIO_RECORD_META | CHARIO_RECORD_NO_CRC),
 	};
-	if (reader->has_expected && piece->sequence > reader->expected)
-		record->missing = piece->sequence - reader->expected;
+	if (reader->has_expected && piece->record.sequence > reader->expected)
+		record->missing = piece->record.sequence - reader->expected;
 }
 
 static void pass(struct chario_reader *reader, const struct chario_piece *piece)
 {
-	reader->expected = piece->sequence + 1;
+	reader->expected = piece->record.sequence + 1;
 	reader->has_expected = true;
 	/* Later records may have earlier times, and must not be passed over. */
 	reader->from_time_ns = 0;
@@ -188,7 +189,7 @@ static void pass(struct chario_reader *reader, const struct chario_piece *piece)
 /* A record that was taken back has a number, which does not count as missing. */
 static void pass_void(struct chario_reader *reader, const struct chario_piece *piece)
 {
-	if (reader->has_expected && piece->sequence == reader->expected)
+	if (reader->has_expected && piece->record.sequence == reader->expected)
 		reader->expected++;
 }
 
@@ -199,11 +200,11 @@ static void pass_void(struct chario_reader *reader, const struct chario_piece *p
 static int take_piece(struct chario_reader *reader, struct chario_piece *piece,
 		      struct chario_record *record)
 {
-	bool first = piece->flags & CHARIO_DISK_RECORD_FIRST;
-	bool last = piece->flags & CHARIO_DISK_RECORD_LAST;
+	bool first = piece->record.flags & CHARIO_DISK_RECORD_FIRST;
+	bool last = piece->record.flags & CHARIO_DISK_RECORD_LAST;
 	int ret;
 
-	if (piece->flags & CHARIO_DISK_RECORD_VOID) {
+	if (piece->record.flags & CHARIO_DISK_RECORD_VOID) {
 		pass_void(reader, piece);
 		return 0;
 	}
@@ -221,7 +222,6 @@ static int take_piece(struct chario_reader *reader, struct chario_piece *piece,
 		if (ret || !last)
 			return ret;
 		piece->memory = reader->joined;
-		piece->bytes = (uint32_t)reader->done_bytes;
 	}
 	give(reader, piece, record);
 	if (!first)

@@ -124,9 +124,9 @@ static int write_fragment(struct chario_stream *stream, struct copy *copy,
 	if (err)
 		return err;
 	commit.bytes = bytes;
-	commit.record->sequence = htole64(copy->sequence);
-	commit.record->done_bytes = htole64(copy->done);
-	gather(copy, (unsigned char *)commit.record + le32toh(commit.record->data), bytes);
+	commit.record->sequence = copy->sequence;
+	commit.record->done_bytes = copy->done;
+	gather(copy, (unsigned char *)commit.record + commit.record->data, bytes);
 	if (!copy->done)
 		commit.flags |= CHARIO_DISK_RECORD_FIRST;
 	copy->done += bytes;
@@ -247,7 +247,7 @@ static struct chario_external *add_external(struct chario_stream *stream,
 			.buffer_offset = buffer_offset,
 			.disk_offset = stream->disk_offset + slot * stream->tape.segment_bytes +
 				       stream->ceiling,
-			.bytes = le32toh(record->bytes),
+			.bytes = record->bytes,
 		},
 		.batch = record->crc,
 		.used = true,

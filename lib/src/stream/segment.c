@@ -148,10 +148,10 @@ struct chario_disk_record *chario_stream_take_room(struct chario_stream *stream,
 		stream->cursor = chario_disk_round(data + claim->bytes, CHARIO_DISK_HEADER_ALIGN);
 	}
 	*record = (struct chario_disk_record){
-		.sequence = htole64(stream->sequence),
-		.bytes = htole32(claim->bytes),
-		.data = htole32(data - header),
-		.next = htole32(stream->cursor - header),
+		.sequence = stream->sequence,
+		.bytes = claim->bytes,
+		.data = data - header,
+		.next = stream->cursor - header,
 		/* Before a header is signed, this field holds the place of its batch. */
 		.crc = (uint32_t)((stream->tail - 1) % stream->nr_batches),
 	};

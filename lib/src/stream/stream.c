@@ -22,7 +22,7 @@ static uint64_t offset_of(const struct chario_stream *stream,
 static uint64_t make_token(const struct chario_stream *stream,
 			   const struct chario_disk_record *record)
 {
-	return le64toh(record->sequence) << TOKEN_SHIFT | offset_of(stream, record) / TOKEN_UNIT;
+	return record->sequence << TOKEN_SHIFT | offset_of(stream, record) / TOKEN_UNIT;
 }
 
 /* A header that has been signed is no longer a room. */
@@ -36,7 +36,7 @@ static struct chario_disk_record *find_room(const struct chario_stream *stream,
 		return NULL;
 	record = (void *)(stream->pool.memory + at);
 	if (record->magic || make_token(stream, record) != room->token ||
-	    room->memory != (unsigned char *)record + le32toh(record->data))
+	    room->memory != (unsigned char *)record + record->data)
 		return NULL;
 	return record;
 }
@@ -117,10 +117,10 @@ int chario_stream_get(struct chario_stream *stream, size_t bytes, int64_t timeou
 	if (err)
 		return err;
 	stream->sequence++;
-	room->memory = (unsigned char *)record + le32toh(record->data);
+	room->memory = (unsigned char *)record + record->data;
 	room->bytes = bytes;
 	room->buffer = stream->pool.buffer;
-	room->buffer_offset = offset_of(stream, record) + le32toh(record->data);
+	room->buffer_offset = offset_of(stream, record) + record->data;
 	room->token = make_token(stream, record);
 	return 0;
 }
@@ -140,7 +140,7 @@ static bool is_newest(struct chario_stream *stream, const struct chario_disk_rec
 	uint64_t segment = chario_stream_pool_offset(stream, batch->header.segment);
 
 	*at = (uint32_t)(offset_of(stream, record) - segment);
-	return batch->state == CHARIO_BATCH_OPEN && *at + le32toh(record->next) == stream->cursor;
+	return batch->state == CHARIO_BATCH_OPEN && *at + record->next == stream->cursor;
 }
 
 /* Give the unused end of a room to the next one, unless there is one already. */
@@ -151,9 +151,8 @@ static void shrink(struct chario_stream *stream, struct chario_disk_record *reco
 	CHARIO_LOCK(&stream->lock);
 	if (!is_newest(stream, record, &at))
 		return;
-	stream->cursor =
-		chario_disk_round(at + le32toh(record->data) + bytes, CHARIO_DISK_HEADER_ALIGN);
-	record->next = htole32(stream->cursor - at);
+	stream->cursor = chario_disk_round(at + record->data + bytes, CHARIO_DISK_HEADER_ALIGN);
+	record->next = stream->cursor - at;
 }
 
 static void sign(struct chario_stream *stream, const struct chario_commit *commit)
@@ -161,20 +160,18 @@ static void sign(struct chario_stream *stream, const struct chario_commit *commi
 	struct chario_disk_record *record = commit->record;
 	uint64_t buffer = offset_of(stream, record) / stream->options.segment_bytes;
 
-	record->magic = htole32(CHARIO_DISK_RECORD_MAGIC);
-	record->flags = htole32(commit->flags);
-	record->bytes = htole32((uint32_t)commit->bytes);
-	record->time_ns =
-		htole64(commit->time_ns ? commit->time_ns : chario_sys_clock(CLOCK_REALTIME));
-	record->crc = htole32(chario_disk_record_crc(
-		stream->seeds[buffer], record, (unsigned char *)record + le32toh(record->data),
-		commit->bytes));
+	record->magic = CHARIO_DISK_RECORD_MAGIC;
+	record->flags = commit->flags;
+	record->bytes = (uint32_t)commit->bytes;
+	record->time_ns = commit->time_ns ?: chario_sys_clock(CLOCK_REALTIME);
+	record->crc = chario_disk_record_crc(stream->seeds[buffer], record,
+					     (unsigned char *)record + record->data, commit->bytes);
 }
 
 static void count(struct chario_stream *stream, struct chario_batch *batch,
 		  const struct chario_commit *commit)
 {
-	uint64_t bytes = commit->bytes + le64toh(commit->record->done_bytes);
+	uint64_t bytes = commit->bytes + commit->record->done_bytes;
 
 	batch->rooms--;
 	if (commit->flags & CHARIO_RECORD_NO_CRC)
@@ -244,8 +241,7 @@ static int take_back(struct chario_stream *stream, struct chario_disk_record *re
 	uint32_t at;
 
 	CHARIO_LOCK(&stream->lock);
-	newest = is_newest(stream, record, &at) &&
-		 le64toh(record->sequence) + 1 == stream->sequence;
+	newest = is_newest(stream, record, &at) && record->sequence + 1 == stream->sequence;
 	/* Mark the room, so that giving it back a second time is refused. */
 	chario_stream_void(stream, record);
 	if (newest) {
@@ -268,13 +264,13 @@ int chario_stream_commit(struct chario_stream *stream, const struct chario_strea
 
 	if (!chario_pool_is_ours(&stream->pool))
 		return -EPERM;
-	if (!record || bytes > le32toh(record->bytes) || flags & ~ROOM_FLAGS)
+	if (!record || bytes > record->bytes || flags & ~ROOM_FLAGS)
 		return -EINVAL;
 	if (!bytes)
 		return take_back(stream, record);
 	if (stream->options.flags & CHARIO_STREAM_NO_CRC)
 		commit.flags |= CHARIO_RECORD_NO_CRC;
-	if (bytes != le32toh(record->bytes))
+	if (bytes != record->bytes)
 		shrink(stream, record, (uint32_t)bytes);
 	return chario_stream_commit_record(stream, &commit);
 }

@@ -133,13 +133,13 @@ static void walk(struct chario_pile *pile, uint32_t segment_bytes, struct chario
 			chario_pile_skip(pile);
 			continue;
 		}
-		if (!(piece.flags & CHARIO_DISK_RECORD_LAST))
+		if (!(piece.record.flags & CHARIO_DISK_RECORD_LAST))
 			continue;
-		head->next_sequence = piece.sequence + 1;
-		if (piece.flags & CHARIO_DISK_RECORD_VOID)
+		head->next_sequence = piece.record.sequence + 1;
+		if (piece.record.flags & CHARIO_DISK_RECORD_VOID)
 			continue;
 		head->records++;
-		head->position += piece.done_bytes + piece.bytes;
+		head->position += piece.record.done_bytes + piece.record.bytes;
 	}
 	if (!head->whole)
 		return;

@@ -140,9 +140,9 @@ static const struct chario_disk_record *record_at(const struct chario_pile *pile
 static bool has_next(const struct chario_pile *pile)
 {
 	const struct chario_disk_record *record = record_at(pile);
-	uint32_t next = le32toh(record->next);
+	uint32_t next = record->next;
 
-	return le32toh(record->magic) == CHARIO_DISK_RECORD_MAGIC && next >= sizeof(*record) &&
+	return record->magic == CHARIO_DISK_RECORD_MAGIC && next >= sizeof(*record) &&
 	       next % CHARIO_DISK_HEADER_ALIGN == 0 && next <= pile->batch.bytes - pile->at;
 }
 
@@ -151,45 +151,39 @@ static bool has_data(const struct chario_pile *pile, uint32_t segment_bytes,
 		     const struct chario_piece *piece)
 {
 	const struct chario_disk_batch *batch = &pile->batch;
+	const struct chario_disk_record *record = &piece->record;
 	uint32_t end = chario_disk_round(batch->offset + batch->bytes, CHARIO_DISK_BLOCK);
-	uint32_t data = le32toh(record_at(pile)->data), next = le32toh(record_at(pile)->next);
 
 	if (piece->memory)
-		return data <= next && piece->bytes <= next - data;
-	return piece->flags & CHARIO_RECORD_NO_CRC && piece->bytes && piece->offset >= end &&
+		return record->data <= record->next && record->bytes <= record->next - record->data;
+	return record->flags & CHARIO_RECORD_NO_CRC && record->bytes && piece->offset >= end &&
 	       piece->offset % CHARIO_DISK_BLOCK == 0 && piece->offset <= segment_bytes &&
-	       piece->bytes <= segment_bytes - piece->offset;
+	       record->bytes <= segment_bytes - piece->offset;
 }
 
 static bool read_piece(const struct chario_pile *pile, uint32_t segment_bytes,
 		       struct chario_piece *piece)
 {
-	const struct chario_disk_record *record = record_at(pile);
-	uint32_t data = le32toh(record->data);
-	bool apart = le32toh(record->flags) & CHARIO_DISK_RECORD_APART;
+	const struct chario_disk_record *record = &piece->record;
+	bool apart;
 
-	if (data < sizeof(*record) || data > segment_bytes)
+	*piece = (struct chario_piece){ .record = *record_at(pile) };
+	if (record->data < sizeof(*record) || record->data > segment_bytes)
 		return false;
-	*piece = (struct chario_piece){
-		.sequence = le64toh(record->sequence),
-		.time_ns = le64toh(record->time_ns),
-		.done_bytes = le64toh(record->done_bytes),
-		.memory = apart ? NULL : pile->pool.memory + pile->at + data,
-		.bytes = le32toh(record->bytes),
-		.offset = pile->batch.offset + pile->at + data,
-		.flags = le32toh(record->flags),
-	};
-	return !(piece->flags & ~RECORD_FLAGS) && has_data(pile, segment_bytes, piece);
+	apart = record->flags & CHARIO_DISK_RECORD_APART;
+	piece->memory = apart ? NULL : pile->pool.memory + pile->at + record->data;
+	piece->offset = pile->batch.offset + pile->at + record->data;
+	return !(record->flags & ~RECORD_FLAGS) && has_data(pile, segment_bytes, piece);
 }
 
 static bool is_whole(const struct chario_pile *pile, const struct chario_piece *piece)
 {
-	const struct chario_disk_record *record = record_at(pile);
+	const struct chario_disk_record *record = &piece->record;
 
-	if (piece->flags & CHARIO_RECORD_NO_CRC && !pile->sealed)
+	if (record->flags & CHARIO_RECORD_NO_CRC && !pile->sealed)
 		return false;
-	return le32toh(record->crc) ==
-	       chario_disk_record_crc(pile->seed, record, piece->memory, piece->bytes);
+	return record->crc ==
+	       chario_disk_record_crc(pile->seed, record, piece->memory, record->bytes);
 }
 
 int chario_pile_next(struct chario_pile *pile, uint32_t segment_bytes, struct chario_piece *piece)
@@ -198,7 +192,7 @@ int chario_pile_next(struct chario_pile *pile, uint32_t segment_bytes, struct ch
 		return 0;
 	if (!has_next(pile) || !read_piece(pile, segment_bytes, piece) || !is_whole(pile, piece))
 		return -EBADMSG;
-	pile->at += le32toh(record_at(pile)->next);
+	pile->at += piece->record.next;
 	return 1;
 }
 
@@ -206,7 +200,7 @@ int chario_pile_next(struct chario_pile *pile, uint32_t segment_bytes, struct ch
 void chario_pile_skip(struct chario_pile *pile)
 {
 	if (has_next(pile))
-		pile->at += le32toh(record_at(pile)->next);
+		pile->at += record_at(pile)->next;
 	else
 		pile->at = pile->batch.bytes;
 }

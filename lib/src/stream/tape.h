@@ -50,22 +50,14 @@ struct chario_pile {
 
 /**
  * struct chario_piece - a record, or a fragment of one
- * @sequence: number of the record
- * @time_ns: time of the record, nanoseconds since 1970
- * @done_bytes: bytes of the record in earlier fragments
+ * @record: header of the piece
  * @memory: data, or NULL if they lie elsewhere in the segment
- * @bytes: bytes of data
  * @offset: offset of the data in the segment in bytes
- * @flags: flags as on the disk
  */
 struct chario_piece {
-	uint64_t sequence;
-	uint64_t time_ns;
-	uint64_t done_bytes;
+	struct chario_disk_record record;
 	const unsigned char *memory;
-	uint32_t bytes;
 	uint32_t offset;
-	uint32_t flags;
 };
 
 /**

@@ -41,9 +41,9 @@ static void sign(struct chario_stream *stream, struct chario_batch *batch)
 	header->durable_records = stream->durable.records;
 	header->lost_records = stream->status.lost_records;
 	header->lost_bytes = stream->status.lost_bytes;
-	header->time_ns = header->bytes > sizeof(*header) ? le64toh(first->time_ns) :
+	header->time_ns = header->bytes > sizeof(*header) ? first->time_ns :
 							    chario_sys_clock(CLOCK_REALTIME);
-	chario_disk_batch_swap(disk, header);
+	*disk = *header;
 	chario_disk_batch_sign(disk);
 }
 
