@@ -145,6 +145,12 @@ bool chario_buffer_is_idle(const struct chario_buffer *buffer);
 /* Wait until the drive is done, if @result is less than was asked.  Returns @result. */
 ssize_t chario_buffer_outlast(const struct chario_buffer *buffer, ssize_t result, size_t bytes);
 
+/* Closes a device, if there is one, at the end of its scope: for CHARIO_SCOPED(). */
+static inline void chario_device_leave(struct chario_device **device)
+{
+	chario_device_close(*device);
+}
+
 /* Size in bytes of the first version of struct chario_info. */
 #define CHARIO_INFO_MIN 208
 

@@ -98,4 +98,10 @@ uint64_t chario_area_place(const struct chario_area *area, uint64_t offset, uint
  */
 bool chario_area_has_writer(const struct chario_area *area);
 
+/* Closes an area, if there is one, at the end of its scope: for CHARIO_SCOPED(). */
+static inline void chario_area_leave(struct chario_area **area)
+{
+	chario_area_close(*area);
+}
+
 #endif /* CHARIO_AREA_INNER_H */

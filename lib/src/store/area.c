@@ -251,11 +251,15 @@ int chario_area_set_filled(struct chario_area *area, uint64_t bytes, uint64_t ta
 static int take_over(struct chario_area *area, const char *name, const struct chario_area *old,
 		     struct store_entry *entry)
 {
-	const struct store_item *item = chario_area_item(area);
-	const struct store_item *old_item = old ? chario_area_item(old) : NULL;
+	const struct store_item *item, *old_item;
 	struct store_change changes[2] = { { area->slot, entry } };
-	int err;
+	int err = chario_change_begin(area->store);
 
+	if (err)
+		return err;
+	STORE_CHANGED(area->store);
+	item = chario_area_item(area);
+	old_item = old ? chario_area_item(old) : NULL;
 	if (!item || (old && !old_item))
 		return -EUCLEAN;
 	if (!old && chario_index_find(&area->store->index, name))
@@ -271,18 +275,10 @@ static int take_over(struct chario_area *area, const char *name, const struct ch
 
 static int publish(struct chario_area *area, const char *name, struct store_entry *entry)
 {
-	struct chario_store *store = area->store;
-	struct chario_area *old = NULL;
-	int err = chario_area_open_for(store, name, AREA_ALONE, &old);
+	struct chario_area *old CHARIO_SCOPED(chario_area_leave) = NULL;
+	int err = chario_area_open_for(area->store, name, AREA_ALONE, &old);
 
-	if (!err || err == -ENOENT)
-		err = chario_change_begin(store);
-	if (!err) {
-		err = take_over(area, name, old, entry);
-		chario_change_end(store);
-	}
-	chario_area_close(old);
-	return err;
+	return err && err != -ENOENT ? err : take_over(area, name, old, entry);
 }
 
 int chario_area_publish(struct chario_area *area, const char *name)

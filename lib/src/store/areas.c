@@ -129,17 +129,13 @@ static int replace_item(struct chario_store *store, const char *name, const stru
 
 static int replace(struct chario_store *store, const char *name, const char *new_name)
 {
-	struct chario_area *old;
+	struct chario_area *old CHARIO_SCOPED(chario_area_leave) = NULL;
 	int err = chario_area_open_for(store, new_name, AREA_ALONE, &old);
 
 	/* No area has the name, but another process may take it before the rename. */
 	if (err == -ENOENT)
 		return chario_store_rename(store, name, new_name);
-	if (err)
-		return err;
-	err = replace_item(store, name, old);
-	chario_area_close(old);
-	return err;
+	return err ? err : replace_item(store, name, old);
 }
 
 int chario_store_replace(struct chario_store *store, const char *name, const char *new_name)
@@ -185,17 +181,13 @@ int chario_store_exchange(struct chario_store *store, const char *name, const ch
 
 int chario_store_remove(struct chario_store *store, const char *name)
 {
-	struct chario_area *area;
+	struct chario_area *area CHARIO_SCOPED(chario_area_leave) = NULL;
 	int err = chario_area_open_for(store, name, AREA_ALONE, &area);
 
+	if (!err)
+		err = chario_change_begin(store);
 	if (err)
 		return err;
-	err = chario_change_begin(store);
-	if (!err) {
-		err = chario_area_item(area) ? chario_change_entry(store, area->slot, NULL) :
-					       -EUCLEAN;
-		chario_change_end(store);
-	}
-	chario_area_close(area);
-	return err;
+	STORE_CHANGED(store);
+	return chario_area_item(area) ? chario_change_entry(store, area->slot, NULL) : -EUCLEAN;
 }

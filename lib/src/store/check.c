@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "device/ops.h"
+
 static const char *const names[] = {
 	[CHARIO_DAMAGE_HEADER] = "header",   [CHARIO_DAMAGE_HEADERS] = "headers",
 	[CHARIO_DAMAGE_BLOCK] = "block",     [CHARIO_DAMAGE_BLOCKS] = "blocks",
@@ -253,13 +255,9 @@ int chario_store_check_device(struct chario_device *device, unsigned int flags,
 int chario_store_check(const char *name, unsigned int flags, chario_finding_visit *visit,
 		       void *data)
 {
-	struct chario_device *device;
+	struct chario_device *device CHARIO_SCOPED(chario_device_leave) = NULL;
 	int ret = chario_device_open_any(name, flags & CHARIO_CHECK_REPAIR ? O_RDWR : O_RDONLY,
 					 &device);
 
-	if (ret)
-		return ret;
-	ret = chario_store_check_device(device, flags, visit, data);
-	chario_device_close(device);
-	return ret;
+	return ret ? ret : chario_store_check_device(device, flags, visit, data);
 }

@@ -117,7 +117,7 @@ static int begin_next(struct store_move *move, uint64_t *end, struct chario_area
 
 static int move_next(struct store_move *move, uint64_t *end, bool *moved)
 {
-	struct chario_area *area = NULL;
+	struct chario_area *area CHARIO_SCOPED(chario_area_leave) = NULL;
 	int ret = chario_change_begin(move->store);
 
 	*moved = false;
@@ -127,13 +127,8 @@ static int move_next(struct store_move *move, uint64_t *end, bool *moved)
 		move->total_bytes = count_bytes(move->store);
 	ret = begin_next(move, end, &area);
 	chario_change_end(move->store);
-	if (!area)
-		return ret;
-	*moved = true;
-	if (!ret)
-		ret = chario_move_run(move);
-	chario_area_close(area);
-	return ret;
+	*moved = area;
+	return ret || !area ? ret : chario_move_run(move);
 }
 
 int chario_store_defrag(struct chario_store *store, chario_store_progress *progress, void *data)

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "device/ops.h"
 #include "store/inner.h"
 
 #define MAX_AREAS         (1ULL << 20)
@@ -339,14 +340,10 @@ int chario_store_format_device(struct chario_device *device,
 
 int chario_store_format(const char *name, const struct chario_store_layout *layout)
 {
-	struct chario_device *device;
+	struct chario_device *device CHARIO_SCOPED(chario_device_leave) = NULL;
 	int err = chario_device_open_any(name, O_RDWR, &device);
 
-	if (err)
-		return err;
-	err = chario_store_format_device(device, layout);
-	chario_device_close(device);
-	return err;
+	return err ? err : chario_store_format_device(device, layout);
 }
 
 /* Finish the change under way, which must not be lost with the old note. */
@@ -421,12 +418,8 @@ int chario_store_upgrade_device(struct chario_device *device)
 
 int chario_store_upgrade(const char *name)
 {
-	struct chario_device *device;
+	struct chario_device *device CHARIO_SCOPED(chario_device_leave) = NULL;
 	int err = chario_device_open_any(name, O_RDWR, &device);
 
-	if (err)
-		return err;
-	err = chario_store_upgrade_device(device);
-	chario_device_close(device);
-	return err;
+	return err ? err : chario_store_upgrade_device(device);
 }

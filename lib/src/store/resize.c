@@ -35,10 +35,14 @@ static int resize_in_place(struct chario_store *store, const struct store_item *
  */
 static int try(struct chario_store *store, uint64_t slot, uint64_t bytes)
 {
-	const struct store_item *item = store->index.slots[slot];
+	const struct store_item *item;
 	uint64_t offset;
-	int err;
+	int err = chario_change_begin(store);
 
+	if (err)
+		return err;
+	STORE_CHANGED(store);
+	item = store->index.slots[slot];
 	if (item->fields.flags & STORE_ENTRY_MOVING)
 		return 1;
 	if (chario_store_extent(bytes) <= room_of(store, item))
@@ -50,28 +54,20 @@ static int try(struct chario_store *store, uint64_t slot, uint64_t bytes)
 	return err ? err : 1;
 }
 
+/* Repeat until the hole that one try has found is still free at the next. */
 static int resize(struct store_move *move, uint64_t bytes)
 {
-	int ret;
+	int ret, err = 0;
 
-	/* Repeat until the hole that one try has found is still free at the next. */
-	do {
-		ret = chario_change_begin(move->store);
-		if (ret)
-			return ret;
-		ret = try(move->store, move->slot, bytes);
-		chario_change_end(move->store);
-		if (ret != 1)
-			return ret;
-		ret = chario_move_run(move);
-	} while (!ret);
-	return ret;
+	while (!err && (ret = try(move->store, move->slot, bytes)) == 1)
+		err = chario_move_run(move);
+	return err ? err : ret;
 }
 
 int chario_store_resize(struct chario_store *store, const char *name, uint64_t bytes)
 {
 	struct store_move move = { .store = store };
-	struct chario_area *area;
+	struct chario_area *area CHARIO_SCOPED(chario_area_leave) = NULL;
 	int err;
 
 	if (!bytes && !chario_store_has_log(store))
@@ -82,7 +78,5 @@ int chario_store_resize(struct chario_store *store, const char *name, uint64_t b
 	if (err)
 		return err;
 	move.slot = area->slot;
-	err = area->fields.flags & STORE_ENTRY_STREAM ? -EINVAL : resize(&move, bytes);
-	chario_area_close(area);
-	return err;
+	return area->fields.flags & STORE_ENTRY_STREAM ? -EINVAL : resize(&move, bytes);
 }
