@@ -290,11 +290,9 @@ int chario_area_publish(struct chario_area *area, const char *name)
 		return -EROFS;
 	if (err || !(area->fields.flags & STORE_ENTRY_FILLING) || !strcmp(name, area->name))
 		return err ? err : -EINVAL;
-	for (int i = 0; i < OPEN_ATTEMPTS; i++) {
+	err = -EEXIST;
+	for (int i = 0; i < OPEN_ATTEMPTS && err == -EEXIST; i++)
 		err = publish(area, name, &entry);
-		if (err != -EEXIST)
-			break;
-	}
 	if (err)
 		return err;
 	area->fields = entry.fields;

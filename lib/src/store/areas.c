@@ -147,11 +147,9 @@ int chario_store_replace(struct chario_store *store, const char *name, const cha
 		err = chario_store_find(store, name, &info, sizeof(info));
 	if (err || !strcmp(name, new_name))
 		return err ? err : store->writable ? 0 : -EROFS;
-	for (int i = 0; i < REPLACE_ATTEMPTS; i++) {
+	err = -EEXIST;
+	for (int i = 0; i < REPLACE_ATTEMPTS && err == -EEXIST; i++)
 		err = replace(store, name, new_name);
-		if (err != -EEXIST)
-			break;
-	}
 	return err;
 }
 

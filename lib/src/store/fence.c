@@ -120,8 +120,7 @@ int chario_fence_take_table(const struct chario_device *device, int lock_fd, boo
 	if (err == -EBUSY) {
 		int64_t patience_ns = patience_of(device);
 
-		err = wait_for(device, STORE_LOCK_TABLE, exclusive,
-			       patience_ns > STOPPED_NS ? patience_ns : STOPPED_NS);
+		err = wait_for(device, STORE_LOCK_TABLE, exclusive, MAX(patience_ns, STOPPED_NS));
 	}
 	if (queued)
 		chario_lock_drop(lock_fd, STORE_LOCK_QUEUE);

@@ -142,11 +142,11 @@ struct chario_external {
 /**
  * struct chario_patience - the timeout of one call
  * @timeout_ns: timeout as given by the caller, in nanoseconds
- * @begun_ns: time at which the wait began, CLOCK_MONOTONIC; 0 before that
+ * @deadline_ns: time at which it ends, see chario_sys_deadline(); 0 before the wait begins
  */
 struct chario_patience {
 	int64_t timeout_ns;
-	uint64_t begun_ns;
+	int64_t deadline_ns;
 };
 
 /**

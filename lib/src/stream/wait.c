@@ -117,19 +117,16 @@ void chario_stream_wake(struct chario_stream *stream)
 		;
 }
 
-static int left_ms(struct chario_patience *patience, uint64_t now_ns)
+static int left_ms(struct chario_patience *patience)
 {
-	uint64_t waited, timeout = (uint64_t)patience->timeout_ns;
+	int64_t left;
 
 	if (patience->timeout_ns < 0)
 		return -1;
-	if (!patience->begun_ns)
-		patience->begun_ns = now_ns;
-	waited = now_ns - patience->begun_ns;
-	if (waited >= timeout)
-		return 0;
-	timeout = (timeout - waited + 999999) / 1000000;
-	return timeout > INT32_MAX ? INT32_MAX : (int)timeout;
+	if (!patience->deadline_ns)
+		patience->deadline_ns = chario_sys_deadline(patience->timeout_ns);
+	left = (chario_sys_left(patience->deadline_ns) + 999999) / 1000000;
+	return (int)MIN(left, INT32_MAX);
 }
 
 int chario_stream_sleep(struct chario_stream *stream, struct chario_patience *patience)
@@ -144,7 +141,7 @@ int chario_stream_sleep(struct chario_stream *stream, struct chario_patience *pa
 	if (stream->error)
 		return stream->error;
 	if (patience->timeout_ns)
-		timeout_ms = left_ms(patience, chario_sys_now());
+		timeout_ms = left_ms(patience);
 	if (!timeout_ms)
 		return -EAGAIN;
 	stream->nr_waiters++;

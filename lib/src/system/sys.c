@@ -235,14 +235,12 @@ int chario_sys_lock(const char *format, ...)
 	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return -errno;
-	while (flock(fd, LOCK_EX)) {
-		err = -errno;
-		if (err == -EINTR)
-			continue;
+	do
+		err = flock(fd, LOCK_EX) ? -errno : 0;
+	while (err == -EINTR);
+	if (err)
 		close(fd);
-		return err;
-	}
-	return fd;
+	return err ? err : fd;
 }
 
 int chario_sys_remove(const char *format, ...)
