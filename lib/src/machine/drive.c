@@ -18,7 +18,8 @@
 /* Size in bytes of the first version of struct chario_drive. */
 #define DRIVE_MIN 140
 
-bool chario_pci_is_address(const char *text)
+/* Returns whether a text is a PCI address with its domain, such as "0000:01:00.0". */
+static bool is_address(const char *text)
 {
 	unsigned int domain, bus, slot, function;
 	int used = 0;
@@ -29,16 +30,17 @@ bool chario_pci_is_address(const char *text)
 }
 
 /* Take the last address in a path such as /sys/devices/pci0000:00/0000:00:01.0/0000:01:00.0/nvme. */
-void chario_pci_address_of(char *address, size_t size, const char *folder)
+int chario_pci_address_of(char *address, size_t size, const char *folder)
 {
 	char path[PATH_MAX], *part, *rest;
 
 	chario_sys_copy(address, size, "");
 	if (chario_sys_resolve(path, "%s", folder))
-		return;
+		return -ENODEV;
 	for (part = strtok_r(path, "/", &rest); part; part = strtok_r(NULL, "/", &rest))
-		if (chario_pci_is_address(part))
+		if (is_address(part))
 			chario_sys_copy(address, size, part);
+	return *address ? 0 : -ENOTTY;
 }
 
 void chario_pci_driver_of(char *driver, size_t size, const char *address)
@@ -139,8 +141,7 @@ static int find_behind_head(char *address, size_t size, const char *block)
 		    number[strspn(number, "0123456789")])
 			continue;
 		snprintf(folder, sizeof(folder), "/sys/class/nvme/%s", name);
-		chario_pci_address_of(address, size, folder);
-		nr_found += *address != '\0';
+		nr_found += !chario_pci_address_of(address, size, folder);
 	}
 	if (nr_found != 1)
 		return nr_found ? -ENOTUNIQ : -ENOTTY;
@@ -151,18 +152,16 @@ static int find_behind_head(char *address, size_t size, const char *block)
 static int find_by_device(char *address, size_t size, const char *name)
 {
 	char folder[NAME_MAX + 32];
+	int err;
 
-	if (chario_sys_exists("/sys/class/block/%s", name)) {
-		snprintf(folder, sizeof(folder), "/sys/class/block/%s", name);
-		chario_pci_address_of(address, size, folder);
-		return *address ? 0 : find_behind_head(address, size, name);
-	}
-	if (chario_sys_exists("/sys/class/nvme/%s", name)) {
-		snprintf(folder, sizeof(folder), "/sys/class/nvme/%s", name);
-		chario_pci_address_of(address, size, folder);
-		return *address ? 0 : -ENOTTY;
-	}
-	return -ENODEV;
+	snprintf(folder, sizeof(folder), "/sys/class/block/%s", name);
+	err = chario_pci_address_of(address, size, folder);
+	if (err == -ENOTTY)
+		return find_behind_head(address, size, name);
+	if (!err)
+		return 0;
+	snprintf(folder, sizeof(folder), "/sys/class/nvme/%s", name);
+	return chario_pci_address_of(address, size, folder);
 }
 
 static int find_by_disk(char *address, size_t size, const char *name)
@@ -176,8 +175,7 @@ static int find_by_disk(char *address, size_t size, const char *name)
 	if (!chario_sys_exists(CHARIO_DISK_CLASS "/%s", name))
 		return -ENODEV;
 	snprintf(folder, sizeof(folder), CHARIO_DISK_CLASS "/%s/device", name);
-	chario_pci_address_of(address, size, folder);
-	return *address ? 0 : -ENOTTY;
+	return chario_pci_address_of(address, size, folder) ? -ENOTTY : 0;
 }
 
 /* Resolve a path to the name of a device: only names below /dev and /sys are the kernel's. */
@@ -200,9 +198,9 @@ static int find_address(char *address, size_t size, const char *name)
 	int err;
 
 	snprintf(address, size, "0000:%.15s", name);
-	if (!chario_pci_is_address(address))
+	if (!is_address(address))
 		chario_sys_copy(address, size, name);
-	if (chario_pci_is_address(address)) {
+	if (is_address(address)) {
 		for (char *c = address; *c; c++)
 			*c = (char)tolower((unsigned char)*c);
 		return 0;

@@ -3,7 +3,6 @@
 #ifndef CHARIO_PCI_H
 #define CHARIO_PCI_H
 
-#include <stdbool.h>
 #include <stddef.h>
 
 #define CHARIO_PCI_DEVICES "/sys/bus/pci/devices"
@@ -11,14 +10,11 @@
 #define CHARIO_PCI_DRIVER  "chario"
 #define CHARIO_MODULE      "/sys/module/chario"
 
-/* Returns whether a text is a PCI address with its domain, such as "0000:01:00.0". */
-bool chario_pci_is_address(const char *text);
-
 /*
- * Find the address of the PCI device that a folder of sysfs belongs to; an empty text if there
- * is none.
+ * Find the address of the PCI device that a folder of sysfs belongs to.  Returns 0; or -ENODEV
+ * if there is no such folder, -ENOTTY if it belongs to none, and the address is empty.
  */
-void chario_pci_address_of(char *address, size_t size, const char *folder);
+int chario_pci_address_of(char *address, size_t size, const char *folder);
 
 /* Find the name of the driver that has a PCI device; an empty text if there is none. */
 void chario_pci_driver_of(char *driver, size_t size, const char *address);
