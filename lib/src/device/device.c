@@ -158,26 +158,32 @@ int chario_device_settle(const struct chario_device *device, uint64_t offset, ui
 	return device->ops->settle ? device->ops->settle(device, offset, bytes, deadline_ns) : 0;
 }
 
+/* Perform an ioctl with a struct that begins with its size. */
+static int ask(const struct chario_device *device, unsigned long request, void *argument,
+	       size_t size)
+{
+	uint32_t size_word = (uint32_t)size;
+
+	memcpy(argument, &size_word, sizeof(size_word));
+	return chario_device_ioctl(device, request, argument);
+}
+
 int chario_device_get(const struct chario_device *device, unsigned long request, void *argument,
 		      size_t size, size_t first_bytes)
 {
-	uint32_t size_word = (uint32_t)size;
 	int ret;
 
 	if (size < first_bytes || size > UINT32_MAX)
 		return -EINVAL;
 	memset(argument, 0, size);
-	memcpy(argument, &size_word, sizeof(size_word));
-	ret = chario_device_ioctl(device, request, argument);
+	ret = ask(device, request, argument, size);
 	return ret < 0 ? ret : 0;
 }
 
 int chario_device_set(const struct chario_device *device, unsigned long request,
 		      const void *argument, size_t size, size_t first_bytes)
 {
-	uint32_t size_word = (uint32_t)size;
-	void *copy;
-	int ret;
+	void *copy CHARIO_SCOPED(chario_scope_free) = NULL;
 
 	if (size < first_bytes || size > UINT32_MAX)
 		return -EINVAL;
@@ -186,10 +192,7 @@ int chario_device_set(const struct chario_device *device, unsigned long request,
 	if (!copy)
 		return -ENOMEM;
 	memcpy(copy, argument, size);
-	memcpy(copy, &size_word, sizeof(size_word));
-	ret = chario_device_ioctl(device, request, copy);
-	free(copy);
-	return ret;
+	return ask(device, request, copy, size);
 }
 
 int chario_device_get_stats(const struct chario_device *device, struct chario_stats *stats,
