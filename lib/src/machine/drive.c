@@ -45,8 +45,10 @@ int chario_pci_address_of(char *address, size_t size, const char *folder)
 
 void chario_pci_driver_of(char *driver, size_t size, const char *address)
 {
-	if (chario_sys_resolve_name(driver, size, CHARIO_PCI_DEVICES "/%s/driver", address))
-		chario_sys_copy(driver, size, "");
+	char path[PATH_MAX];
+	int err = chario_sys_resolve(path, CHARIO_PCI_DEVICES "/%s/driver", address);
+
+	chario_sys_copy(driver, size, err ? "" : strrchr(path, '/') + 1);
 }
 
 static bool is_nvme(const char *address)

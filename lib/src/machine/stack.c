@@ -171,12 +171,11 @@ static int add_disk(const struct chario_list_disk *disk, void *data)
 /* A program that drives the device from user space holds its group open. */
 static int add_vfio_group(struct chario_stack *stack, const struct chario_drive *drive)
 {
-	char group[32], name[64];
+	char path[PATH_MAX], name[64];
 
-	if (chario_sys_resolve_name(group, sizeof(group), CHARIO_PCI_DEVICES "/%s/iommu_group",
-				    drive->address))
+	if (chario_sys_resolve(path, CHARIO_PCI_DEVICES "/%s/iommu_group", drive->address))
 		return 0;
-	snprintf(name, sizeof(name), "vfio/%s", group);
+	snprintf(name, sizeof(name), "vfio/%.31s", strrchr(path, '/') + 1);
 	return add(stack, name, "", false);
 }
 

@@ -293,34 +293,18 @@ int chario_sys_stat(struct stat *status, const char *path)
 	return stat(whole, status) ? -errno : 0;
 }
 
-static int resolve(char resolved[PATH_MAX], const char *path)
-{
-	size_t root = strlen(chario_sys.root);
-
-	if (!realpath(path, resolved))
-		return -errno;
-	memmove(resolved, resolved + root, strlen(resolved + root) + 1);
-	return 0;
-}
-
 int chario_sys_resolve(char path[PATH_MAX], const char *format, ...)
 {
+	size_t root = strlen(chario_sys.root);
 	char asked[PATH_MAX];
 	int err = BUILD_PATH(asked, format);
 
-	return err ? err : resolve(path, asked);
-}
-
-int chario_sys_resolve_name(char *name, size_t size, const char *format, ...)
-{
-	char path[PATH_MAX], resolved[PATH_MAX];
-	int err = BUILD_PATH(path, format);
-
-	if (!err)
-		err = resolve(resolved, path);
-	if (!err)
-		chario_sys_copy(name, size, strrchr(resolved, '/') + 1);
-	return err;
+	if (err)
+		return err;
+	if (!realpath(asked, path))
+		return -errno;
+	memmove(path, path + root, strlen(path + root) + 1);
+	return 0;
 }
 
 int chario_sys_read_link(char *text, size_t size, const char *format, ...)

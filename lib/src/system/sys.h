@@ -95,9 +95,6 @@ int chario_sys_stat(struct stat *status, const char *path);
 /* Find the absolute path, without the root, that a path leads to after all symbolic links. */
 int chario_sys_resolve(char path[PATH_MAX], const char *format, ...) CHARIO_PRINTF(2, 3);
 
-/* Find the last part of the path that a symbolic link leads to after all other links. */
-int chario_sys_resolve_name(char *name, size_t size, const char *format, ...) CHARIO_PRINTF(3, 4);
-
 /* Read the text of a symbolic link as it is. */
 int chario_sys_read_link(char *text, size_t size, const char *format, ...) CHARIO_PRINTF(3, 4);
 
