@@ -106,17 +106,6 @@ static int report_newer(struct chario_check *check)
 				   "one, which only reads it");
 }
 
-/* Find the first header or a substitute.  Returns -EUCLEAN if there is neither. */
-static int find_header(struct chario_check *check)
-{
-	int ret = chario_layout_read(&check->store);
-
-	if (!ret && check->store.header.capacity_bytes > check->capacity)
-		return -ESTALE;
-	/* A block that cannot be read may be a header. */
-	return chario_pool_is_damage(ret) ? -EUCLEAN : ret;
-}
-
 static int check_header(struct chario_check *check, unsigned int copy, uint64_t offset)
 {
 	int ret = chario_check_pull(check, 0, offset);
@@ -132,10 +121,13 @@ static int check_header(struct chario_check *check, unsigned int copy, uint64_t 
  */
 static int check_headers(struct chario_check *check)
 {
-	int ret = find_header(check);
+	int ret = chario_layout_read(&check->store);
 
-	if (ret == -EUCLEAN)
+	/* A block that cannot be read may be a header. */
+	if (ret == -EUCLEAN || chario_pool_is_damage(ret))
 		return report_headers(check);
+	if (!ret && check->store.header.capacity_bytes > check->capacity)
+		ret = -ESTALE;
 	if (!ret)
 		ret = chario_check_refrain(check);
 	if (!ret)

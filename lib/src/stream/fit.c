@@ -132,9 +132,7 @@ void chario_stream_choose_buffers(struct chario_stream_options *options, uint64_
 
 	buffers = MIN(buffers, BUFFERS_DEFAULT);
 	buffers = MAX(buffers, BUFFERS_FEW);
-	buffers = (uint32_t)MIN(buffers, slots);
-	if (!options->nr_buffers)
-		options->nr_buffers = buffers;
+	options->nr_buffers = options->nr_buffers ?: (uint32_t)MIN(buffers, slots);
 }
 
 int chario_stream_choose_segments(struct chario_stream_options *options, uint64_t area_bytes,

@@ -32,8 +32,7 @@ static void copy_ring(const struct chario_timeline *timeline, uint32_t i, struct
 	/* If a copied record was overwritten, the head that is read below shows it. */
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
 	good = chario_rings_first(chario_rings_head(ring), header->records);
-	good = MAX(good, first);
-	good = MIN(good, lane->head);
+	good = MIN(MAX(good, first), lane->head);
 	lane->next = to + (good - first);
 	lane->end = to + (lane->head - first);
 }
