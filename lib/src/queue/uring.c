@@ -249,15 +249,12 @@ static int make_ring(struct uring *uring)
 {
 	const struct chario_queue *base = &uring->base;
 	struct io_uring_params params = {
-		.flags = IORING_SETUP_SQE128 | IORING_SETUP_SUBMIT_ALL,
+		.flags = IORING_SETUP_SQE128 | IORING_SETUP_SUBMIT_ALL |
+			 (base->polled ? IORING_SETUP_IOPOLL :
+					 IORING_SETUP_COOP_TASKRUN | IORING_SETUP_TASKRUN_FLAG),
 	};
-	int err;
+	int err = chario_sys.ring(base->depth, &uring->ring, &params);
 
-	if (base->polled)
-		params.flags |= IORING_SETUP_IOPOLL;
-	else
-		params.flags |= IORING_SETUP_COOP_TASKRUN | IORING_SETUP_TASKRUN_FLAG;
-	err = chario_sys.ring(base->depth, &uring->ring, &params);
 	if (err)
 		return err;
 	err = io_uring_register_files(&uring->ring, &base->device->fd, 1);

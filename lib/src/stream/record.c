@@ -260,21 +260,28 @@ static struct chario_external *add_external(struct chario_stream *stream,
 }
 
 /*
- * Submit a caller's data.  An error means that the memory is the caller's again, so
- * @released is only registered once no error can be returned.
+ * Reserve room for a caller's data and submit them.  An error means that the memory is the
+ * caller's again, so @released is only registered once no error can be returned.
  */
-static int submit_external(struct chario_stream *stream, struct chario_disk_record *record,
+static int submit_external(struct chario_stream *stream, struct chario_commit *commit,
 			   const struct chario_buffer *buffer, uint64_t buffer_offset,
-			   uint32_t *released)
+			   struct chario_patience *patience, uint32_t *released)
 {
-	struct chario_external *external = add_external(stream, record, buffer, buffer_offset);
+	struct chario_external *external;
+	int err;
 
+	CHARIO_LOCK(&stream->lock);
+	err = reserve_external(stream, (uint32_t)commit->bytes, patience, &commit->record);
+	if (err)
+		return err;
+	stream->sequence++;
+	external = add_external(stream, commit->record, buffer, buffer_offset);
 	chario_stream_pump(stream);
 	if (external->used) {
 		external->released = released;
 		return 0;
 	}
-	chario_stream_void(stream, record);
+	chario_stream_void(stream, commit->record);
 	return stream->error;
 }
 
@@ -296,13 +303,7 @@ int chario_stream_write_buffer(struct chario_stream *stream, const struct chario
 	err = check_buffer(stream, buffer, buffer_offset, bytes, flags);
 	if (err)
 		return err;
-	pthread_mutex_lock(&stream->lock);
-	err = reserve_external(stream, (uint32_t)bytes, &patience, &commit.record);
-	if (!err) {
-		stream->sequence++;
-		err = submit_external(stream, commit.record, buffer, buffer_offset, released);
-	}
-	pthread_mutex_unlock(&stream->lock);
+	err = submit_external(stream, &commit, buffer, buffer_offset, &patience, released);
 	/* The next call reports an error that ends the recording from here on. */
 	if (!err)
 		chario_stream_commit_record(stream, &commit);
