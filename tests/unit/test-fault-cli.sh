@@ -41,6 +41,7 @@ claim "what a failed flush was for does not count as there"
 
 format 32M
 bytes 10000000 >source
+printf 'ab' | dd of=source bs=1 seek=8191 conv=notrunc status=none
 gives 0 put source area
 cp store before
 printf 'XY' | dd of=source bs=1 seek=8191 conv=notrunc status=none
