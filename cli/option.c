@@ -2,6 +2,8 @@
 /*
  * Options and help, both from the table of the verbs.
  */
+#include <ctype.h>
+#include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,8 +40,9 @@ static bool parse_integer(const char *text, int base, uint64_t *number)
 {
 	char *end;
 
+	errno = 0;
 	*number = strtoull(text, &end, base);
-	return end != text && !*end && *text != '-';
+	return isdigit((unsigned char)*text) && !*end && !errno;
 }
 
 static int parse_number(const struct cli *cli, const char *text, const struct cli_range *range,

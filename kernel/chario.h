@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The glossary of the module: its things, from the caller to the drive.
+ * The glossary of the module: its things.
  *
  *   drive    struct chario_drive, the device behind one or more disks: queues,
  *            state, recovery
@@ -18,9 +18,9 @@
  *   timeline struct chario_timeline, the recorder of stages; one track, a ring
  *            that user space maps, for each queue.                 Local: tl
  *
- * Each of these structures is in types/.  front/ knows callers, back/ knows devices, and
+ * Most of these structures are in types/.  front/ knows callers, back/ knows devices, and
  * the folders between know neither: main.c gives them the parts that they start.  A
- * folder includes those below it; docs/architecture.md has their order.
+ * folder includes those before it in the table of docs/architecture.md.
  *
  * A request can be followed by opening files in the order of Kbuild.
  */

@@ -2,15 +2,16 @@
 /*
  * Recovery: a command does not come back from the device.
  *
- * The caller has been told already (ETIMEDOUT at its deadline); its memory is
- * quarantined.  It remains to make the device let go of the memory:
+ * Most callers have been told already (ETIMEDOUT at the deadline), and their memory is
+ * quarantined; with CHARIO_DUTY_LET_GO they still wait.  It remains to make the device
+ * let go of the memory:
  *
  *   1. abort each expired command, wait up to CHARIO_DRIVE_ABORT_MS;
  *   2. reset: disable the device, enable it, post again the commands in flight that
  *      have not expired; once more if the device reports meanwhile that it has
  *      failed again, and there is time;
- *   3. give up: keep the device off memory; everything in flight ends with EIO,
- *      and so does every later call.
+ *   3. give up: keep the device off memory; everything in flight ends with EIO
+ *      (ENODEV if the device has gone), and so does every later call.
  *
  * The first step is skipped for a device that has gone, that reports that it has
  * failed, or that cannot abort.

@@ -317,6 +317,9 @@ static ssize_t write_parts(struct chario_file *cf, struct iov_iter *iter,
 		}
 		if (ret != -EFAULT)
 			return ret;
+		/* move_direct() has ended the call. */
+		if (!iov_iter_count(iter))
+			return total ?: ret;
 		ret = bytes_fault_in(iter, cf->bytes->gather.size, expires);
 		/* The call ends here, as at the end of the disk. */
 		if (ret)

@@ -40,8 +40,8 @@ static noinline int fetch_longer(struct chario_transfer *t,
  *
  * Return: 0; EFAULT; EINVAL or E2BIG when its size is wrong.
  */
-__always_inline int chario_transfer_fetch(struct chario_transfer *t,
-					  const void __user *user)
+int chario_transfer_fetch(struct chario_transfer *t,
+			  const void __user *user)
 {
 	if (unlikely(copy_from_user(t, user, sizeof(*t))))
 		return -EFAULT;
@@ -112,7 +112,9 @@ static noinline ssize_t flush(struct chario_file *cf,
 	if (t->buffer || t->buffer_offset || t->disk_offset || t->bytes ||
 	    (t->flags & CHARIO_TRANSFER_PHYSICAL))
 		return -EINVAL;
-	ret = flush_bytes(cf, nowait);
+	if (READ_ONCE(cf->cio->removed))
+		return -ENODEV;
+	ret = flush_bytes(cf, nowait || (t->flags & CHARIO_TRANSFER_NOWAIT));
 	if (ret)
 		return ret;
 	if (!(cf->cio->features & CHARIO_FEATURE_WRITE_CACHE))

@@ -113,14 +113,15 @@ bool chario_buffer_is_in_use(const struct chario_buffer *buf)
 	const struct chario_device *cio = buf->cio;
 	unsigned int i;
 
-	if (atomic_read(&buf->users))
-		return true;
 	for (i = 0; i < cio->drive->nr_queues; i++)
 		if (is_in_use_on(buf, cio->drive->queues[i]))
 			return true;
-	/* Pairs with clear_bit_unlock() in chario_queue_free(). */
+	/*
+	 * Pairs with clear_bit_unlock() in chario_queue_free().  A call counts itself
+	 * in @users while a command still keeps the buffer, so @users is read last.
+	 */
 	smp_mb();
-	return false;
+	return atomic_read(&buf->users);
 }
 
 /* Wait until nobody uses a buffer, which calls do not find any more. */

@@ -163,7 +163,7 @@ static int check_vma(const struct chario_buffer *buf,
 {
 	if (!buf->ops->mmap || !(vma->vm_flags & VM_MAYSHARE))
 		return -EINVAL;
-	return vma_pages(vma) > PFN_UP(buf->bytes) ? -EINVAL : 0;
+	return vma_pages(vma) > PFN_UP(READ_ONCE(buf->bytes)) ? -EINVAL : 0;
 }
 
 /**

@@ -180,7 +180,7 @@ int chario_handles_resolve(struct chario_buffers *buffers, u64 address, u32 *han
 	rcu_read_lock();
 	hlist_for_each_entry_rcu(buf, &buffers->physical, physical) {
 		if (address < buf->address ||
-		    address - buf->address >= buf->bytes)
+		    address - buf->address >= READ_ONCE(buf->bytes))
 			continue;
 		*handle = buf->handle;
 		*offset = address - buf->address;

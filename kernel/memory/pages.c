@@ -3,8 +3,9 @@
  * The caller's memory: checked, held in place, and let go.
  *
  * Memory of user space is pinned for each command (FOLL_PIN: the kernel then
- * knows that a device writes to it).  Memory that io_uring has registered is
- * held by io_uring for as long as it waits for the request.
+ * knows that a device writes to it), whole pages of several commands at a time.
+ * Memory that io_uring has registered, and that of the module itself, is held by
+ * its owner for as long as it waits for the request.
  */
 #include <linux/bvec.h>
 #include <linux/highmem.h>
@@ -40,7 +41,9 @@ static int check_bvec(const struct chario_device *cio,
 	size_t left = iter->count;
 	size_t start = bv->bv_offset + skip;
 
-	if ((start & cio->dma_mask) || (left & cio->grain_mask))
+	/* Memory begins in its first piece, as iov_iter_advance() leaves it. */
+	if (skip >= bv->bv_len || (start & cio->dma_mask) ||
+	    (left & cio->grain_mask))
 		return -EINVAL;
 	for (;; bv++, skip = 0) {
 		size_t bytes = min(bv->bv_len - skip, left);
@@ -140,10 +143,6 @@ static noinline void take_bvec(struct chario_command *cmd, const struct iov_iter
 	size_t skip = iter->iov_offset;
 	size_t left = cmd->bytes;
 
-	while (skip >= bv->bv_len) {
-		skip -= bv->bv_len;
-		bv++;
-	}
 	cmd->page_offset = offset_in_page(bv->bv_offset + skip);
 	cmd->nr_pages = 0;
 	for (; left; bv++, skip = 0) {

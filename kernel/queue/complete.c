@@ -96,8 +96,8 @@ void chario_complete_reaped(struct chario_queue *q, struct chario_command *cmd,
  * The memory stays pinned and mapped until the device is done with it.
  *
  * Context: under the queue's lock.
- * Return: the asynchronous caller, to be told after the lock has been released; an
- * empty struct if the caller was a synchronous one, who has been told.
+ * Return: the asynchronous caller, to be told after the lock has been released; its
+ * @who is NULL if the caller was a synchronous one, who has been told.
  */
 struct chario_async chario_complete_orphan(struct chario_request *req, int error)
 {

@@ -74,19 +74,15 @@ void chario_queue_hand_over(struct chario_queue *q, struct chario_command *cmd,
 static noinline void post_hampered(struct chario_queue *q,
 				   struct chario_command *cmd, bool kick)
 {
-	const struct chario_request *req = cmd->req;
+	int error = q->dead_error ?: chario_queue_end_error(cmd);
 
-	if (q->state == CHARIO_QUEUE_DEAD || chario_request_is_given_up(req) ||
-	    READ_ONCE(req->cio->removed)) {
-		chario_complete_command(q, cmd, q->dead_error ?:
-					(chario_request_is_given_up(req) ?
-					 chario_request_give_up_error(req) :
-					 -ENODEV));
+	if (error) {
+		chario_complete_command(q, cmd, error);
 		if (kick && q->state == CHARIO_QUEUE_LIVE)
 			q->ops->kick(q);
 		return;
 	}
-	arm_watch(q, req->expires);
+	arm_watch(q, cmd->req->expires);
 	if (q->ops->submit && q->state == CHARIO_QUEUE_LIVE &&
 	    !chario_medium_holds(cmd))
 		chario_submit(q, cmd);

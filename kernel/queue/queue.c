@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The life of a queue: made, drained and freed.  The work of a queue is in slots.c,
- * post.c, submit.c, reap.c, complete.c, watch.c and replay.c.
+ * post.c, submit.c, plug.c, reap.c, complete.c and replay.c.
  */
 #include <linux/wait.h>
 

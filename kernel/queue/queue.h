@@ -8,6 +8,7 @@
 #include <linux/bitops.h>
 #include <linux/err.h>
 
+#include "types/device.h"
 #include "types/queue.h"
 
 static inline void chario_queue_free(struct chario_queue *q,
@@ -60,9 +61,20 @@ static inline void chario_queue_put_chain(struct chario_queue *q,
 	chario_queue_put(q, first);
 }
 
+/* Returns -errno if a command is to end rather than to go to the device, else 0. */
+static inline int chario_queue_end_error(const struct chario_command *cmd)
+{
+	const struct chario_request *req = cmd->req;
+
+	if (chario_request_is_given_up(req))
+		return chario_request_give_up_error(req);
+	return READ_ONCE(req->cio->removed) ? -ENODEV : 0;
+}
+
 /**
- * chario_queue_take_slot() - take one more free command
- * @q: the queue; the caller has a command of it, so that the queue is not drained
+ * chario_queue_take_slot() - take a free command, without a look at the queue's state
+ * @q: the queue; not drained, because the caller has a command of it, or looks at the
+ *	state afterwards
  *
  * Return: the command; NULL if none is free.
  */

@@ -32,57 +32,47 @@ static int compare_numbers(const void *a, const void *b, const void *queue)
 	return (s32)(one - other);
 }
 
-/* Commands that an edge still holds up are left alone where no others are asked for. */
-static bool is_wanted(const struct chario_command *cmd,
-		      enum chario_command_state state,
-		      enum chario_command_state other)
+/*
+ * Returns whether a command is handed over again: in a replay each that is in flight,
+ * else each that was held and that no edge holds up any more.
+ */
+static bool is_wanted(const struct chario_command *cmd, bool replay)
 {
-	if (cmd->state != state && cmd->state != other)
-		return false;
-	return state != CHARIO_COMMAND_HELD || chario_request_is_given_up(cmd->req) ||
-	       READ_ONCE(cmd->req->cio->removed) || !chario_medium_holds(cmd);
+	if (replay)
+		return chario_command_in_flight(cmd) &&
+		       cmd->state != CHARIO_COMMAND_SUBMITTING;
+	return cmd->state == CHARIO_COMMAND_HELD &&
+	       (chario_queue_end_error(cmd) || !chario_medium_holds(cmd));
 }
 
-/*
- * Sort the commands in one of two states by the order of their submission.  Returns
- * their number.
- */
-static unsigned int sort_commands(struct chario_queue *q,
-				  enum chario_command_state state,
-				  enum chario_command_state other)
+/* Sort these commands by the order of their submission.  Returns their number. */
+static unsigned int sort_commands(struct chario_queue *q, bool replay)
 {
 	unsigned int tag, count = 0;
 
-	chario_queue_for_each_busy(q, tag) {
-		const struct chario_command *cmd = chario_queue_command(q, tag);
-
-		if (is_wanted(cmd, state, other))
+	chario_queue_for_each_busy(q, tag)
+		if (is_wanted(chario_queue_command(q, tag), replay))
 			q->order[count++] = tag;
-	}
 	sort_r(q->order, count, sizeof(*q->order), compare_numbers, NULL, q);
 	return count;
 }
 
 /*
- * Hand over the commands in one of two states once more.  Commands without a caller
- * end instead, and so do those of a lost disk, which may be another one by now, with
- * blocks of another length.  Under q->lock; the device has none of the commands.
+ * Hand over commands once more.  Commands that nobody wants any more end instead, and so
+ * do those of a lost disk, which may be another one by now, with blocks of another
+ * length.  Under q->lock; the device has none of the commands.
  */
-static void hand_over_again(struct chario_queue *q,
-			    enum chario_command_state state,
-			    enum chario_command_state other)
+static void hand_over_again(struct chario_queue *q, bool replay)
 {
-	unsigned int count = sort_commands(q, state, other), i;
+	unsigned int count = sort_commands(q, replay), i;
 
 	for (i = 0; i < count; i++) {
 		struct chario_command *cmd = chario_queue_command(q,
 								  q->order[i]);
+		int error = chario_queue_end_error(cmd);
 
-		if (chario_request_is_given_up(cmd->req))
-			chario_complete_command(q, cmd,
-						chario_request_give_up_error(cmd->req));
-		else if (READ_ONCE(cmd->req->cio->removed))
-			chario_complete_command(q, cmd, -ENODEV);
+		if (error)
+			chario_complete_command(q, cmd, error);
 		else
 			chario_queue_hand_over(q, cmd, false);
 	}
@@ -100,7 +90,7 @@ void chario_queue_release_held(struct chario_queue *q)
 
 	raw_spin_lock_irqsave(&q->lock, flags);
 	if (q->state == CHARIO_QUEUE_LIVE)
-		hand_over_again(q, CHARIO_COMMAND_HELD, CHARIO_COMMAND_HELD);
+		hand_over_again(q, false);
 	done = chario_queue_take_done(q);
 	raw_spin_unlock_irqrestore(&q->lock, flags);
 	chario_complete_list(q, done);
@@ -125,7 +115,7 @@ void chario_queue_replay(struct chario_queue *q)
 		return;
 	}
 	q->state = CHARIO_QUEUE_LIVE;
-	hand_over_again(q, CHARIO_COMMAND_POSTED, CHARIO_COMMAND_HELD);
+	hand_over_again(q, true);
 	done = chario_queue_take_done(q);
 	raw_spin_unlock_irqrestore(&q->lock, flags);
 	chario_complete_list(q, done);

@@ -33,8 +33,12 @@ static void look_again(struct chario_queue *q, struct chario_command *cmd,
 		chario_complete_reaped(q, cmd, error);
 	} else {
 		cmd->state = CHARIO_COMMAND_POSTED;
-		/* Recovery, if it was asked for meanwhile, has not seen the command. */
-		cmd->req->overdue = false;
+		/*
+		 * Recovery, if it was asked for meanwhile, has not seen the command.  If
+		 * it has frozen the queue, a replay ends what is overdue.
+		 */
+		if (q->state == CHARIO_QUEUE_LIVE)
+			cmd->req->overdue = false;
 	}
 }
 
@@ -96,14 +100,11 @@ static struct chario_command *find_held(struct chario_queue *q)
 /* Submit a command that was held, or end it; under q->lock, released meanwhile. */
 static int submit_one(struct chario_queue *q, struct chario_command *cmd)
 {
-	struct chario_request *req = cmd->req;
+	int error = chario_queue_end_error(cmd);
 
-	if (chario_request_is_given_up(req))
-		chario_complete_command(q, cmd, chario_request_give_up_error(req));
-	else if (READ_ONCE(req->cio->removed))
-		chario_complete_command(q, cmd, -ENODEV);
-	else
+	if (!error)
 		return chario_submit(q, cmd);
+	chario_complete_command(q, cmd, error);
 	return 0;
 }
 

@@ -93,7 +93,7 @@ ssize_t chario_flight_finish(struct chario_flight *flight,
 
 /**
  * chario_flight_fault_in() - wait for memory of a call that is not present
- * @call: the call; all of its commands are with the device
+ * @call: the call; the caller has no command that the device does not have
  * @iter: position at the memory
  * @least: bytes of its next command
  * @most: bytes to bring in, @least or more

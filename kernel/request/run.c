@@ -11,7 +11,7 @@
  *
  *   prepare                     take a command, and fill in a request
  *     fill_pages                split -> map -> queue, from pages of the caller
- *     fill_buffer               the same from slices, where nothing can fail
+ *     fill_buffer               the same from slices of a buffer
  *     fill_flush                a command without memory
  *
  * A request is filled in before any of its commands is posted, and takes the commands
@@ -76,7 +76,7 @@ static __always_inline u32 split_pages(const struct cursor *cur,
 /*
  * Fill in the next command of a request that starts at byte @start of the disk.  With
  * the same walk of the page tables, memory up to byte @stop is pinned ahead.  Returns 0;
- * without moving @cur, EFAULT if a page is not present, or an error of chario_map().
+ * without moving @cur, EFAULT if a page is not present; an error of chario_map().
  */
 static __always_inline int fill_from_pages(struct chario_queue *q,
 					   struct chario_command *cmd,

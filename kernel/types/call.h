@@ -31,14 +31,15 @@ struct chario_async {
 #define CHARIO_CONTROL_LIMITED_RETRY	BIT(1)	/* fail rather than retry for long */
 
 /* Duties of a call towards others than its caller. */
-#define CHARIO_DUTY_EDGE	BIT(0)	/* writes the block of an edge of its own */
+#define CHARIO_DUTY_EDGE	BIT(0)	/* its own edge does not hold it up */
 #define CHARIO_DUTY_STAY	BIT(1)	/* waits for its end, caller killed or not */
 
 /*
  * The caller is told only when the device has let go of the memory: its pages cannot be
  * kept for a device that is late.  The deadline starts recovery, as for others, and what
  * recovery takes back from the device ends with ETIMEDOUT.  What ends late has its own
- * result.
+ * result.  The caller waits in spite of a fatal signal, too: CHARIO_DUTY_STAY, or it is
+ * an asynchronous one.
  */
 #define CHARIO_DUTY_LET_GO	BIT(2)
 
@@ -48,14 +49,15 @@ struct chario_async {
  * @origin: the open file
  * @irq_queue: for each CPU, its queue that completes by interrupt
  * @poll_queue: for each CPU, its queue for polling
- * @taken: command that has already been taken for this call, or NULL
+ * @taken: command that has already been taken for this call, which is then one command;
+ *	or NULL
  * @taken_from: queue of @taken
  * @iter: memory of the caller; NULL for a buffer, and for a flush
  * @buffers: buffers of the open file, if the memory is a buffer; else NULL
  * @handle: handle of the buffer
  * @buffer_offset: byte offset of the first byte in the buffer
  * @slice_bytes: bytes that must lie in the buffer
- * @bytes: the part of @slice_bytes, or of @iter, that lies on the disk
+ * @bytes: the part of @slice_bytes that lies on the disk; set if @buffers is
  * @pos: byte offset on the disk, a multiple of the logical block
  * @op: &enum chario_op
  * @control: CHARIO_CONTROL_* bits

@@ -30,7 +30,8 @@ struct chario_cmb;
  * @commands: device commands that have been handed to the queue
  * @bytes: bytes that calls have delivered
  * @errors: device commands that ended with an error status
- * @timeouts: requests that passed their deadline
+ * @timeouts: requests whose caller was told, or that recovery was to take back, because
+ *	they had passed their deadline
  * @interrupted: requests whose caller was killed
  */
 struct chario_counters {

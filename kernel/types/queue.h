@@ -68,7 +68,7 @@ enum chario_queue_state {
  * @kick: function that tells the device of all commands posted since the last kick.
  *	Under q->lock
  * @reap: function that takes up to CHARIO_REAP_BATCH completions, and calls
- *	chario_complete_command() for each; returns their number.  Under q->lock
+ *	chario_complete_reaped() for each; returns their number.  Under q->lock
  * @poll: function that looks for completions on behalf of a caller who polls, and has
  *	them reaped; returns their number.  Process context, without a lock.  NULL if
  *	the core compares the completion word, or if completions need no polling

@@ -493,3 +493,17 @@ print(json.dumps([have(os.O_RDWR), have(os.O_RDONLY), have(os.O_RDWR)]))
     guest.must(f"chmod 666 {disk}")
     assert run(guest, disk, script) == [[4, "ENOMEM"], [8, "ENOMEM"], [4, "ENOMEM"]]
     guest.must(f"chmod 600 {disk}")
+
+
+def test_a_write_from_memory_that_is_not_there(guest: Guest, disk: str) -> None:
+    """EFAULT, however many whole blocks the call has, and not 0, with which a program would try for ever."""
+    script = """
+import ctypes
+libc = ctypes.CDLL(None, use_errno=True)
+def write(length):
+    done = libc.pwrite(fd, ctypes.c_void_p(4096), ctypes.c_size_t(length), ctypes.c_long(0))
+    return errno.errorcode[ctypes.get_errno()] if done < 0 else done
+fd = disk()
+print(json.dumps([write(length) for length in (100, 4096, 128 * 1024, 128 * 1024 + 100, (1 << 20) + 1)]))
+"""
+    assert run(guest, disk, script) == ["EFAULT"] * 5
