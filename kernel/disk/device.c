@@ -198,7 +198,7 @@ static void set_memory_limits(struct chario_device *cio,
 				drive->queues[0]->max_pages);
 	cio->segment_bytes = limits->segment_bytes;
 	for (i = 0; i < drive->nr_queues; i++)
-		chario_queue_limit(drive->queues[i], limits->segment_bytes);
+		chario_queue_set_segment_bytes(drive->queues[i], limits->segment_bytes);
 }
 
 /**

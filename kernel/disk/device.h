@@ -44,6 +44,7 @@ void chario_device_give_queue(struct chario_device *cio,
 			      struct chario_queue *q);
 void chario_device_set_deadline(struct chario_device *cio, u32 ms);
 void chario_device_set_recovery_age(struct chario_device *cio, u32 ms);
+bool chario_device_may_patch(const struct chario_device *cio);
 
 /* disk/limits.c */
 int chario_limits_check(const struct chario_drive *drive,
@@ -54,8 +55,6 @@ int chario_pin_set(struct chario_device *cio, u32 *held,
 		   struct chario_pin *pin);
 int chario_pin_get(struct chario_device *cio, u32 held, struct chario_pin *pin);
 void chario_pin_release(struct chario_device *cio, u32 *held);
-
-bool chario_device_may_patch(const struct chario_device *cio);
 
 /* disk/counters.c */
 void chario_counters_read(const struct chario_device *cio,

@@ -189,7 +189,7 @@ static int try_reset(struct chario_drive *drive)
 }
 
 /* Returns the latest time, in jiffies, to begin a second try within the bound. */
-static unsigned long second_try(const struct chario_drive *drive)
+static unsigned long second_try_by(const struct chario_drive *drive)
 {
 	struct chario_drive_bounds bounds;
 
@@ -294,7 +294,7 @@ void chario_drive_hold(struct chario_drive *drive)
  */
 int chario_drive_resume(struct chario_drive *drive)
 {
-	return go_on(drive, reset(drive, second_try(drive)));
+	return go_on(drive, reset(drive, second_try_by(drive)));
 }
 
 /**
@@ -305,12 +305,12 @@ int chario_drive_resume(struct chario_drive *drive)
  */
 int chario_drive_reset(struct chario_drive *drive)
 {
-	return revive(drive, second_try(drive));
+	return revive(drive, second_try_by(drive));
 }
 
 static void recover(struct chario_drive *drive)
 {
-	unsigned long second = second_try(drive);
+	unsigned long second = second_try_by(drive);
 	enum chario_drive_health health;
 
 	if (drive->ops->may_recover && !drive->ops->may_recover(drive))

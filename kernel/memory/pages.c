@@ -276,12 +276,12 @@ void chario_pages_keep(struct chario_command *cmd)
 }
 
 /* Neighbouring pages, which are unpinned a folio at a time. */
-struct run {
+struct neighbours {
 	struct page *first;
 	unsigned int nr;
 };
 
-static void end_run(struct run *run, bool mark_dirty)
+static void unpin_neighbours(struct neighbours *run, bool mark_dirty)
 {
 	if (run->nr)
 		unpin_user_page_range_dirty_lock(run->first, run->nr,
@@ -289,8 +289,8 @@ static void end_run(struct run *run, bool mark_dirty)
 	run->nr = 0;
 }
 
-static void run_on(struct run *run, const struct chario_command *cmd,
-		   bool mark_dirty)
+static void add_neighbours(struct neighbours *run, const struct chario_command *cmd,
+			   bool mark_dirty)
 {
 	struct page **pages = cmd->pages;
 	u32 offset = cmd->page_offset;
@@ -300,7 +300,7 @@ static void run_on(struct run *run, const struct chario_command *cmd,
 		unsigned int nr = PFN_UP(offset + cmd->segments[i].bytes);
 
 		if (*pages != run->first + run->nr) {
-			end_run(run, mark_dirty);
+			unpin_neighbours(run, mark_dirty);
 			run->first = *pages;
 		}
 		run->nr += nr;
@@ -309,18 +309,18 @@ static void run_on(struct run *run, const struct chario_command *cmd,
 	}
 }
 
-static void pages_unpin(struct run *run, const struct chario_command *cmd,
+static void pages_unpin(struct neighbours *run, const struct chario_command *cmd,
 			bool mark_dirty)
 {
 	/* The segments tell which pages are neighbours, if there are any. */
 	if (cmd->nr_runs < cmd->nr_pages)
-		run_on(run, cmd, mark_dirty);
+		add_neighbours(run, cmd, mark_dirty);
 	else
 		unpin_user_pages_dirty_lock(cmd->pages, cmd->nr_pages,
 					    mark_dirty);
 }
 
-static void pages_let_go(struct run *run, const struct chario_command *cmd,
+static void pages_let_go(struct neighbours *run, const struct chario_command *cmd,
 			 bool mark_dirty)
 {
 	unsigned int i;
@@ -345,10 +345,10 @@ static void pages_let_go(struct run *run, const struct chario_command *cmd,
  */
 void chario_pages_unpin_slow(struct chario_command *cmd, bool mark_dirty)
 {
-	struct run run = { };
+	struct neighbours run = { };
 
 	pages_let_go(&run, cmd, mark_dirty);
-	end_run(&run, mark_dirty);
+	unpin_neighbours(&run, mark_dirty);
 }
 
 /**
@@ -359,9 +359,9 @@ void chario_pages_unpin_slow(struct chario_command *cmd, bool mark_dirty)
 void chario_pages_unpin_all(struct chario_request *req, bool mark_dirty)
 {
 	const struct chario_command *cmd;
-	struct run run = { };
+	struct neighbours run = { };
 
 	chario_for_each_command(cmd, req)
 		pages_let_go(&run, cmd, mark_dirty);
-	end_run(&run, mark_dirty);
+	unpin_neighbours(&run, mark_dirty);
 }

@@ -202,16 +202,15 @@ ssize_t chario_complete_release(struct chario_queue *q,
 	return result;
 }
 
-/* Finish a request without a caller to tell; an orphan's end may close its file. */
+/* Finish an orphan, whose end may close the file that it came from. */
 static noinline void finish_orphan(struct chario_queue *q,
 				   struct chario_request *req, bool mark_dirty)
 {
-	struct chario_origin *origin = req->orphaned ? req->origin : NULL;
+	struct chario_origin *origin = req->origin;
 	unsigned int left = req->left;
 
 	complete_put(q, req, mark_dirty, result_of(req));
-	if (origin)
-		chario_origin_drop(origin, left);
+	chario_origin_drop(origin, left);
 }
 
 /* Finish an ended request without a waiter; tell its asynchronous caller, if any. */

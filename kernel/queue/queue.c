@@ -54,7 +54,7 @@ void chario_queue_deinit(struct chario_queue *q)
 }
 
 /* Returns whether nobody is inside the queue, or will come back to unplug it. */
-static bool is_left(const struct chario_queue *q)
+static bool is_deserted(const struct chario_queue *q)
 {
 	return chario_queue_is_idle(q) && !READ_ONCE(q->plugged_by);
 }
@@ -70,7 +70,7 @@ void chario_queue_drain(struct chario_queue *q)
 {
 	/* Pairs with test_and_set_bit() in chario_queue_try_get(). */
 	smp_mb();
-	wait_event(q->slot_wait, is_left(q));
+	wait_event(q->slot_wait, is_deserted(q));
 	cancel_work_sync(&q->submit_work);
 	flush_work(&q->dirty_work);
 	timer_delete_sync(&q->timer);

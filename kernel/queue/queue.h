@@ -151,7 +151,7 @@ static inline bool chario_queue_must_prep(const struct chario_queue *q,
 int chario_slots_init(struct chario_queue *q, unsigned int depth,
 		      u32 command_bytes, int node);
 void chario_slots_deinit(struct chario_queue *q);
-void chario_queue_limit(struct chario_queue *q, u32 segment_bytes);
+void chario_queue_set_segment_bytes(struct chario_queue *q, u32 segment_bytes);
 void chario_queue_set_depth(struct chario_queue *q, unsigned int depth);
 struct chario_command *chario_queue_get(struct chario_queue *q,
 					unsigned long expires, bool killable);

@@ -81,11 +81,11 @@ int chario_slots_init(struct chario_queue *q, unsigned int depth,
 }
 
 /**
- * chario_queue_limit() - set the largest length of a segment
+ * chario_queue_set_segment_bytes() - set the largest length of a segment
  * @q: a queue without commands
  * @segment_bytes: the length in bytes, a multiple of the page size; 0 for no limit
  */
-void chario_queue_limit(struct chario_queue *q, u32 segment_bytes)
+void chario_queue_set_segment_bytes(struct chario_queue *q, u32 segment_bytes)
 {
 	q->segment_pages = segment_bytes >> PAGE_SHIFT;
 	q->maps_slowly = q->has_lists || segment_bytes;

@@ -46,11 +46,11 @@ enum chario_queue_state {
  * @command_bytes: bytes of memory that the back end wants in each command
  * @prep: function that prepares the device command of @cmd in cmd->back, from its
  *	segments (or from its pages, if the queue has no DMA device); not called for a
- *	slice of a buffer that the back end has tables of.  The result
- *	must not be visible to anybody else: the command may have to wait for another
- *	before it is posted, or may never be posted.  Any context that may sleep; must
- *	not wait for the device.  Cannot fail.  NULL if no
- *	command needs it
+ *	flush, for a slice of a buffer that the back end has in tables, nor for what
+ *	@no_prep_bytes of the queue leaves out.  The result must not be visible to
+ *	anybody else: the command may have to wait for another before it is posted, or
+ *	may never be posted.  Any context that may sleep; must not wait for the device.
+ *	Cannot fail.  NULL if no command needs it
  * @post: function that puts the device command into the submission queue, and does
  *	the work of @kick if @kick is set.  Under q->lock.  Called again for a replay
  * @submit: function that hands the device command over, in place of @post: for a
@@ -114,7 +114,8 @@ struct chario_queue_ops {
  * @busy: bitmap of slots that are taken; set and cleared without the lock
  * @order: array in which slots are sorted, used under @lock
  * @slot_wait: wait queue for a free slot, and of chario_queue_drain()
- * @lock: lock that protects the rings of the back end and all members below
+ * @lock: lock that protects the rings of the back end and the members from @state to
+ *	@reaped; the counters are exact if they are read under it
  * @state: &enum chario_queue_state
  * @dead_error: -errno that commands end with once DEAD, else 0
  * @ended: true if a request has ended since the completion doorbell was last rung
