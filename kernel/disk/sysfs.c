@@ -77,16 +77,26 @@ static DEVICE_ATTR_RO(last_error);
 
 SHOW(command_bytes, "%u", READ_ONCE(cio->limits.command_bytes))
 
+/* Read a number from @least to @most that somebody has written; returns 0 or -errno. */
+static int parse_number(const char *buf, u32 least, u32 most, u32 *number)
+{
+	int ret = kstrtou32(buf, 0, number);
+
+	if (ret)
+		return ret;
+	return *number < least || *number > most ? -EINVAL : 0;
+}
+
 static ssize_t set_limit(struct chario_device *cio, u32 *limit, u32 max,
 			 const char *buf, size_t count)
 {
 	static DEFINE_MUTEX(lock);
 	u32 bytes;
-	int ret = kstrtou32(buf, 0, &bytes);
+	int ret = parse_number(buf, 1, max, &bytes);
 
 	if (ret)
 		return ret;
-	if (!bytes || (bytes & cio->block_mask) || bytes > max)
+	if (bytes & cio->block_mask)
 		return -EINVAL;
 	mutex_lock(&lock);
 	WRITE_ONCE(*limit, bytes);
@@ -165,12 +175,10 @@ static ssize_t spin_us_store(struct device *dev, struct device_attribute *attr,
 {
 	struct chario_device *cio = to_chario_device(dev);
 	u32 us;
-	int ret = kstrtou32(buf, 0, &us);
+	int ret = parse_number(buf, 1, CHARIO_SPIN_MAX_NS / NSEC_PER_USEC, &us);
 
 	if (ret)
 		return ret;
-	if (!us || us > CHARIO_SPIN_MAX_NS / NSEC_PER_USEC)
-		return -EINVAL;
 	WRITE_ONCE(cio->spin_ns, us * (u32)NSEC_PER_USEC);
 	return count;
 }
@@ -184,12 +192,10 @@ static ssize_t deadline_ms_store(struct device *dev,
 {
 	struct chario_device *cio = to_chario_device(dev);
 	u32 ms;
-	int ret = kstrtou32(buf, 0, &ms);
+	int ret = parse_number(buf, 1, CHARIO_DEADLINE_MAX_NS / NSEC_PER_MSEC, &ms);
 
 	if (ret)
 		return ret;
-	if (!ms || ms > CHARIO_DEADLINE_MAX_NS / NSEC_PER_MSEC)
-		return -EINVAL;
 	chario_device_set_deadline(cio, ms);
 	return count;
 }
@@ -203,12 +209,10 @@ static ssize_t recovery_age_ms_store(struct device *dev,
 {
 	struct chario_device *cio = to_chario_device(dev);
 	u32 ms;
-	int ret = kstrtou32(buf, 0, &ms);
+	int ret = parse_number(buf, 0, CHARIO_DEADLINE_MAX_NS / NSEC_PER_MSEC, &ms);
 
 	if (ret)
 		return ret;
-	if (ms > CHARIO_DEADLINE_MAX_NS / NSEC_PER_MSEC)
-		return -EINVAL;
 	chario_device_set_recovery_age(cio, ms);
 	return count;
 }
