@@ -62,6 +62,17 @@ static size_t bytes_left(const struct cursor *cur)
 	       cur->split.end - cur->split.pos;
 }
 
+/*
+ * Returns whether the rest of a call needs more commands than a queue has, for sure: none
+ * is taken for it, nor a page pinned.
+ */
+static bool is_too_long(const struct cursor *cur, const struct chario_queue *q)
+{
+	return bytes_left(cur) > (u64)q->depth * cur->limits.command_bytes ||
+	       (cur->iter && iter_is_iovec(cur->iter) &&
+		cur->iter->nr_segs > q->depth);
+}
+
 /* Returns the length of the next command, and moves @split behind it. */
 static __always_inline u32 split_pages(const struct cursor *cur,
 				       struct chario_split *split)
@@ -451,8 +462,7 @@ static noinline ssize_t run_told(const struct chario_call *call)
 	struct chario_request *req;
 
 	start_cursor(&cur, call);
-	if (bytes_left(&cur) > (u64)chario_flight_queue(call)->depth *
-			       cur.limits.command_bytes)
+	if (is_too_long(&cur, chario_flight_queue(call)))
 		return -EAGAIN;
 	req = prepare(call, &cur, S64_MAX, false);
 	if (IS_ERR(req))
