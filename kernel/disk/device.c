@@ -215,7 +215,7 @@ int chario_device_configure(struct chario_device *cio,
 	u32 block_bytes = limits->block_bytes;
 	u64 chunk;
 
-	if (chario_limits_check(cio->drive, limits))
+	if (chario_limits_check(cio, limits))
 		return -EINVAL;
 	set_memory_limits(cio, limits);
 	cio->features = limits->features;

@@ -47,7 +47,7 @@ void chario_device_set_recovery_age(struct chario_device *cio, u32 ms);
 bool chario_device_may_patch(const struct chario_device *cio);
 
 /* disk/limits.c */
-int chario_limits_check(const struct chario_drive *drive,
+int chario_limits_check(const struct chario_device *cio,
 			const struct chario_limits *limits);
 
 /* disk/pin.c */

@@ -43,18 +43,23 @@ static bool queue_fits(const struct chario_queue *q,
 
 /**
  * chario_limits_check() - check if the limits of a device go together
- * @drive: drive of the disk, with its queues
+ * @cio: the disk; its drive has all queues
  * @limits: the limits
  *
- * Return: 0; EINVAL, with a warning, if they contradict each other or the queues.
+ * Return: 0; EINVAL, with a message, if they contradict each other or the queues.
  */
-int chario_limits_check(const struct chario_drive *drive,
+int chario_limits_check(const struct chario_device *cio,
 			const struct chario_limits *limits)
 {
+	const struct chario_drive *drive = cio->drive;
 	bool fits = calls_fit(limits) && memory_fits(limits);
 	unsigned int i;
 
 	for (i = 0; i < drive->nr_queues; i++)
 		fits = fits && queue_fits(drive->queues[i], limits);
-	return WARN_ON_ONCE(!fits) ? -EINVAL : 0;
+	if (fits)
+		return 0;
+	dev_err(&cio->dev,
+		"the limits of the device contradict each other or the room of its queues: it cannot be a disk\n");
+	return -EINVAL;
 }
