@@ -52,18 +52,25 @@ def nr_calls(kind: str) -> int:
     return CALLS // BATCH if kind.startswith("batch") else CALLS
 
 
+def nr_tries(kind: str) -> int:
+    """How often a run may be tried until no call of it allocates.
+
+    A completion of a polled command of io_uring that the watchdog finds before its caller is like one that another ring
+    finds: newer kernels allocate for the next command.  On a busy host that happens to one call in thousands.
+    """
+    return TRIES if kind.startswith(("command", "batch")) and kind.endswith("polled") else 1
+
+
 @pytest.mark.parametrize("kind", [*KINDS, *REGISTERED])
 def test_a_thousand_calls_allocate_nothing(
     guest: Guest, guest_program: Programs, disk512: str, events: list[str], kind: str
 ) -> None:
     """No object, no page: the kernel's allocators are not even asked.
 
-    A completion of a polled command of io_uring that the watchdog finds before its caller is like one that another ring
-    finds, and that happens to one call in thousands on a busy host: of three runs one is without.
+    Where the watchdog may be first to find a completion, of three runs one is without.
     """
-    may_be_found = kind.startswith(("command", "batch")) and kind.endswith("polled")
     command = f"{guest.push(guest_program('hotpath'))} {disk512} {kind} 4096 {nr_calls(kind)}"
-    runs = (trace(guest, command, events, by_itself=True) for _ in range(TRIES if may_be_found else 1))
+    runs = (trace(guest, command, events, by_itself=True) for _ in range(nr_tries(kind)))
     assert [] in runs
 
 
@@ -114,11 +121,14 @@ def test_calls_succeed_when_every_allocation_fails(
 ) -> None:
     """With failslab and fail_page_alloc at 100 % for the caller, 1,000 commands do all they should.
 
+    Where the watchdog may be first to find a completion, in one run of three.
     Writes only: for reads the kernel's own DMA debugging allocates, and switches itself off when that fails.
     """
     program = starved.push(guest_program("hotpath"))
     calls = nr_calls(kind)
-    assert starved.must(f"{program} {disk512} {kind} 4096 {calls} fail", timeout_s=900) == str(calls)
+    command = f"{program} {disk512} {kind} 4096 {calls} fail"
+    runs = (starved.must(command, timeout_s=900) for _ in range(nr_tries(kind)))
+    assert str(calls) in runs
     assert starved.must(f"{program} {disk512} control 4096 10 fail") == "0"
 
 

@@ -51,12 +51,19 @@ struct kind {
 static struct io_uring ring, second;
 static struct chario_transfer transfer = { .size = sizeof(transfer) };
 static char *buffer;
-static int fd;
+static int fd, file;
 
-static void put(int file, const char *text)
+static void put(int to, const char *text)
 {
-	if (pwrite(file, text, strlen(text), 0) != (ssize_t)strlen(text))
+	if (pwrite(to, text, strlen(text), 0) != (ssize_t)strlen(text))
 		die("cannot write %s", text);
+}
+
+/* However the program ends: files are not closed while allocations fail. */
+static void stop(void)
+{
+	if (pwrite(file, "0", 1, 0) != 1)
+		_exit(EXIT_FAILURE);
 }
 
 static ssize_t by_call(const struct kind *kind, uint64_t bytes)
@@ -193,9 +200,13 @@ static struct kind parse(const char *name)
 
 static void set_up_ring(struct io_uring *made, const struct kind *kind)
 {
-	const unsigned int flags = kind->polled ? IORING_SETUP_IOPOLL : 0;
+	unsigned int flags = IORING_SETUP_SQE128;
 
-	errno = -io_uring_queue_init(BATCH, made, IORING_SETUP_SQE128 | flags);
+	/* A command that cannot be allocated fails by itself: those after it are submitted. */
+	flags |= IORING_SETUP_SUBMIT_ALL;
+	if (kind->polled)
+		flags |= IORING_SETUP_IOPOLL;
+	errno = -io_uring_queue_init(BATCH, made, flags);
 	if (errno)
 		die("io_uring_queue_init");
 }
@@ -234,7 +245,6 @@ int main(int argc, char **argv)
 	bool fail = false, huge = false;
 	uint64_t bytes, calls, good;
 	struct kind kind;
-	int file;
 
 	if (argc < 5)
 		die("usage: hotpath DEVICE KIND BYTES CALLS [FLAG]...");
@@ -259,6 +269,7 @@ int main(int argc, char **argv)
 		die("%s", fail ? FAIL : TRACING);
 	if (run(&kind, bytes, WARM_UP) != WARM_UP)
 		die("%s does not work", argv[2]);
+	atexit(stop);
 	put(file, "1");
 	good = run(&kind, bytes, calls);
 	put(file, "0");
