@@ -4,7 +4,7 @@
  *
  *   drive    struct chario_drive, the device behind one or more disks: queues,
  *            state, recovery
- *   device   struct chario_device, a disk: /dev/chardiskN.        Local: cio
+ *   device   struct chario_disk, a disk: /dev/chardiskN.        Local: disk
  *   file     struct chario_file, an open file of a disk
  *   call     struct chario_call, a read, write or flush of a caller; lives
  *            on the caller's stack
@@ -34,7 +34,7 @@ struct chario_buffers;
 struct chario_bytes;
 struct chario_call;
 struct chario_command;
-struct chario_device;
+struct chario_disk;
 struct chario_drive;
 struct chario_edge;
 struct chario_file;

@@ -6,11 +6,11 @@
 
 #include "back/back.h"
 #include "base/workers.h"
-#include "disk/device.h"
+#include "disk/disk.h"
 #include "front/front.h"
 #include "memory/buffer.h"
 
-static const struct chario_device_face face = {
+static const struct chario_disk_face face = {
 	.fops			= &chario_char_fops,
 	.groups			= chario_sysfs_groups,
 	.groups_with_health	= chario_sysfs_groups_with_health,
@@ -23,7 +23,7 @@ static int __init chario_init(void)
 	ret = chario_window_open_all();
 	if (ret)
 		return ret;
-	ret = chario_device_class_init(&face);
+	ret = chario_disk_class_init(&face);
 	if (ret)
 		goto err_window;
 	ret = chario_workers_init();
@@ -42,7 +42,7 @@ err_loopback:
 err_workers:
 	chario_workers_exit();
 err_class:
-	chario_device_class_exit();
+	chario_disk_class_exit();
 err_window:
 	chario_window_close_all();
 	return ret;
@@ -53,7 +53,7 @@ static void __exit chario_exit(void)
 	chario_nvme_exit();
 	chario_loopback_exit();
 	chario_workers_exit();
-	chario_device_class_exit();
+	chario_disk_class_exit();
 	/* Workers have released the last buffers by now. */
 	chario_window_close_all();
 }

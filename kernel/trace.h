@@ -14,7 +14,7 @@
 #include <linux/tracepoint.h>
 
 #include "types/buffer.h"
-#include "types/device.h"
+#include "types/disk.h"
 #include "types/queue.h"
 
 TRACE_DEFINE_ENUM(CHARIO_OP_READ);
@@ -29,9 +29,9 @@ TRACE_DEFINE_ENUM(CHARIO_OP_FLUSH);
 
 /* A call has reached a front end, and has no commands yet. */
 TRACE_EVENT(enter,
-	TP_PROTO(const struct chario_device *cio, unsigned int op, u64 offset,
+	TP_PROTO(const struct chario_disk *disk, unsigned int op, u64 offset,
 		 ssize_t bytes),
-	TP_ARGS(cio, op, offset, bytes),
+	TP_ARGS(disk, op, offset, bytes),
 	TP_STRUCT__entry(
 		__field(int, disk)
 		__field(unsigned int, op)
@@ -39,7 +39,7 @@ TRACE_EVENT(enter,
 		__field(ssize_t, bytes)
 	),
 	TP_fast_assign(
-		__entry->disk = cio->index;
+		__entry->disk = disk->index;
 		__entry->op = op;
 		__entry->offset = offset;
 		__entry->bytes = bytes;
@@ -55,9 +55,9 @@ TRACE_EVENT(enter,
  */
 TRACE_EVENT(finish,
 	TP_PROTO(struct chario_queue *q, const struct chario_command *first,
-		 const struct chario_device *cio, unsigned int op, u64 offset,
+		 const struct chario_disk *disk, unsigned int op, u64 offset,
 		 ssize_t bytes),
-	TP_ARGS(q, first, cio, op, offset, bytes),
+	TP_ARGS(q, first, disk, op, offset, bytes),
 	TP_STRUCT__entry(
 		__field(int, disk)
 		__field(unsigned int, op)
@@ -65,7 +65,7 @@ TRACE_EVENT(finish,
 		__field(ssize_t, bytes)
 	),
 	TP_fast_assign(
-		__entry->disk = cio->index;
+		__entry->disk = disk->index;
 		__entry->op = op;
 		__entry->offset = offset;
 		__entry->bytes = bytes;
@@ -90,7 +90,7 @@ DECLARE_EVENT_CLASS(chario_command,
 		__field(int, error)
 	),
 	TP_fast_assign(
-		__entry->disk = cmd->req->cio->index;
+		__entry->disk = cmd->req->disk->index;
 		__entry->op = cmd->req->op;
 		__entry->fua = cmd->req->control & CHARIO_CONTROL_FUA;
 		__entry->tag = cmd->tag;
@@ -155,7 +155,7 @@ TRACE_EVENT(buffer,
 		__field(u64, address)
 	),
 	TP_fast_assign(
-		__entry->disk = buf->cio->index;
+		__entry->disk = buf->disk->index;
 		__entry->id = buf->handle;
 		__entry->bytes = buf->bytes;
 		__entry->extents = buf->extents;

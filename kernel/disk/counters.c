@@ -4,16 +4,16 @@
  */
 #include <linux/cpumask.h>
 
-#include "disk/device.h"
+#include "disk/disk.h"
 #include "types/backend.h"
 #include "types/queue.h"
 
 /**
  * chario_counters_read() - add up the counters of a disk
- * @cio: the disk
+ * @disk: the disk
  * @stats: the sums, filled in
  */
-void chario_counters_read(const struct chario_device *cio,
+void chario_counters_read(const struct chario_disk *disk,
 			  struct chario_stats *stats)
 {
 	unsigned int i;
@@ -24,7 +24,7 @@ void chario_counters_read(const struct chario_device *cio,
 	for_each_possible_cpu(cpu) {
 		const struct chario_counters *c;
 
-		c = per_cpu_ptr(cio->counters, cpu);
+		c = per_cpu_ptr(disk->counters, cpu);
 		stats->read_commands += c->commands[CHARIO_OP_READ];
 		stats->write_commands += c->commands[CHARIO_OP_WRITE];
 		stats->flush_commands += c->commands[CHARIO_OP_FLUSH];
@@ -34,14 +34,14 @@ void chario_counters_read(const struct chario_device *cio,
 		stats->timeouts += c->timeouts;
 		stats->interrupted += c->interrupted;
 	}
-	for (i = 0; i < cio->drive->nr_queues; i++) {
-		const struct chario_queue *q = cio->drive->queues[i];
+	for (i = 0; i < disk->drive->nr_queues; i++) {
+		const struct chario_queue *q = disk->drive->queues[i];
 
 		stats->sq_doorbells += q->sq_doorbells;
 		stats->cq_doorbells += q->cq_doorbells;
 		stats->interrupts += q->interrupts;
 		stats->late_reaps += q->late_reaps;
 	}
-	stats->aborts = cio->drive->aborts;
-	stats->resets = cio->drive->resets;
+	stats->aborts = disk->drive->aborts;
+	stats->resets = disk->drive->resets;
 }

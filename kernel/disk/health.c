@@ -86,20 +86,20 @@ static void judge(struct chario_health *h)
 
 /**
  * chario_health_read() - read and judge the health of a drive
- * @cio: disk of the drive
+ * @disk: disk of the drive
  * @health: the health, filled in
  *
  * Context: may sleep, for as long as the drive takes for an admin command.
  * Return: 0 or -errno, see &struct chario_health.
  */
-int chario_health_read(struct chario_device *cio, struct chario_health *health)
+int chario_health_read(struct chario_disk *disk, struct chario_health *health)
 {
 	int ret;
 
 	memset(health, 0, sizeof(*health));
-	if (!cio->backend->health)
+	if (!disk->backend->health)
 		return -EOPNOTSUPP;
-	ret = cio->backend->health(cio, health);
+	ret = disk->backend->health(disk, health);
 	if (!ret)
 		judge(health);
 	return ret;
@@ -145,20 +145,20 @@ int chario_health_print_reasons(char *text, size_t size, u32 reasons)
 
 /**
  * chario_health_tell() - pass on that the drive has reported an event
- * @cio: a registered disk of the drive
+ * @disk: a registered disk of the drive
  *
  * Listeners get a uevent, and poll(2) on health/status returns.
  *
  * Context: as chario_health_read().
  */
-void chario_health_tell(struct chario_device *cio)
+void chario_health_tell(struct chario_disk *disk)
 {
 	static const char prefix[] = "CHARIO_REASONS=";
 	char status[32], reasons[128];
 	char *env[3] = { };
 	struct chario_health health;
 
-	if (chario_health_read(cio, &health))
+	if (chario_health_read(disk, &health))
 		return;
 	scnprintf(status, sizeof(status), "CHARIO_HEALTH=%s",
 		  chario_health_status_name(health.status));
@@ -168,6 +168,6 @@ void chario_health_tell(struct chario_device *cio)
 				    health.reasons);
 	env[0] = status;
 	env[1] = reasons;
-	kobject_uevent_env(&cio->dev.kobj, KOBJ_CHANGE, env);
-	sysfs_notify(&cio->dev.kobj, "health", "status");
+	kobject_uevent_env(&disk->dev.kobj, KOBJ_CHANGE, env);
+	sysfs_notify(&disk->dev.kobj, "health", "status");
 }

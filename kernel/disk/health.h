@@ -9,8 +9,8 @@
 
 #include "chario.h"
 
-int chario_health_read(struct chario_device *cio, struct chario_health *health);
-void chario_health_tell(struct chario_device *cio);
+int chario_health_read(struct chario_disk *disk, struct chario_health *health);
+void chario_health_tell(struct chario_disk *disk);
 const char *chario_health_status_name(u32 status);
 int chario_health_print_reasons(char *text, size_t size, u32 reasons);
 

@@ -6,7 +6,7 @@
 #include <linux/log2.h>
 #include <linux/mm.h>
 
-#include "disk/device.h"
+#include "disk/disk.h"
 #include "types/queue.h"
 
 /* Calls are cut into whole units of the device, and a write that has to be durable can be so. */
@@ -43,15 +43,15 @@ static bool queue_fits(const struct chario_queue *q,
 
 /**
  * chario_limits_check() - check if the limits of a device go together
- * @cio: the disk; its drive has all queues
+ * @disk: the disk; its drive has all queues
  * @limits: the limits
  *
  * Return: 0; EINVAL, with a message, if they contradict each other or the queues.
  */
-int chario_limits_check(const struct chario_device *cio,
+int chario_limits_check(const struct chario_disk *disk,
 			const struct chario_limits *limits)
 {
-	const struct chario_drive *drive = cio->drive;
+	const struct chario_drive *drive = disk->drive;
 	bool fits = calls_fit(limits) && memory_fits(limits);
 	unsigned int i;
 
@@ -59,7 +59,7 @@ int chario_limits_check(const struct chario_device *cio,
 		fits = fits && queue_fits(drive->queues[i], limits);
 	if (fits)
 		return 0;
-	dev_err(&cio->dev,
+	dev_err(&disk->dev,
 		"the limits of the device contradict each other or the room of its queues: it cannot be a disk\n");
 	return -EINVAL;
 }

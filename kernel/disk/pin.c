@@ -4,55 +4,55 @@
  */
 #include <linux/string.h>
 
-#include "disk/device.h"
+#include "disk/disk.h"
 #include "types/backend.h"
 
 static_assert(CHARIO_PIN_ALL == (1U << CHARIO_NR_PINS) - 1);
 
 /**
  * chario_pin_get() - describe the effect of the pins of a file
- * @cio: the disk
+ * @disk: the disk
  * @held: CHARIO_PIN_* bits of the file
  * @pin: the description, filled in
  *
  * Return: 0; EOPNOTSUPP, EINTR.
  */
-int chario_pin_get(struct chario_device *cio, u32 held, struct chario_pin *pin)
+int chario_pin_get(struct chario_disk *disk, u32 held, struct chario_pin *pin)
 {
-	if (!cio->backend->pin)
+	if (!disk->backend->pin)
 		return -EOPNOTSUPP;
 	memset(pin, 0, sizeof(*pin));
-	return cio->backend->get_pin(cio, held, pin);
+	return disk->backend->get_pin(disk, held, pin);
 }
 
 /**
  * chario_pin_set() - change the pins of a file
- * @cio: the disk
+ * @disk: the disk
  * @held: CHARIO_PIN_* bits of the file, updated
  * @pin: the bits wanted; filled in with their effect
  *
  * Return: 0; EINVAL, EOPNOTSUPP, ENODEV, ENOMEM, EINTR.
  */
-int chario_pin_set(struct chario_device *cio, u32 *held, struct chario_pin *pin)
+int chario_pin_set(struct chario_disk *disk, u32 *held, struct chario_pin *pin)
 {
 	u32 wanted = pin->wanted;
 	int ret;
 
 	if (pin->reserved || (wanted & ~CHARIO_PIN_ALL))
 		return -EINVAL;
-	if (!cio->backend->pin)
+	if (!disk->backend->pin)
 		return -EOPNOTSUPP;
-	ret = cio->backend->pin(cio, held, wanted);
-	return ret ?: chario_pin_get(cio, wanted, pin);
+	ret = disk->backend->pin(disk, held, wanted);
+	return ret ?: chario_pin_get(disk, wanted, pin);
 }
 
 /**
  * chario_pin_release() - release the pins of a file that is closed
- * @cio: the disk, whose drive may have gone
+ * @disk: the disk, whose drive may have gone
  * @held: CHARIO_PIN_* bits of the file, cleared
  */
-void chario_pin_release(struct chario_device *cio, u32 *held)
+void chario_pin_release(struct chario_disk *disk, u32 *held)
 {
 	if (*held)
-		cio->backend->pin(cio, held, 0);
+		disk->backend->pin(disk, held, 0);
 }

@@ -6,7 +6,7 @@
 #include <linux/sizes.h>
 #include <linux/sysfs.h>
 
-#include "disk/device.h"
+#include "disk/disk.h"
 #include "disk/health.h"
 #include "types/backend.h"
 
@@ -26,56 +26,56 @@ static const char * const limit_names[] = {
 static ssize_t name##_show(struct device *dev,				\
 			   struct device_attribute *attr, char *buf)	\
 {									\
-	const struct chario_device *cio = to_chario_device(dev);	\
+	const struct chario_disk *disk = to_chario_disk(dev);	\
 									\
 	return sysfs_emit(buf, format "\n", expression);		\
 }
 
-static u64 recovery_bound_ms(const struct chario_device *cio)
+static u64 recovery_bound_ms(const struct chario_disk *disk)
 {
-	return chario_device_recovery_bound_ns(cio) / NSEC_PER_MSEC;
+	return chario_disk_recovery_bound_ns(disk) / NSEC_PER_MSEC;
 }
 
-SHOW(backend, "%s", cio->backend->name)
+SHOW(backend, "%s", disk->backend->name)
 static DEVICE_ATTR_RO(backend);
-SHOW(model, "%s", cio->model)
+SHOW(model, "%s", disk->model)
 static DEVICE_ATTR_RO(model);
-SHOW(serial, "%s", cio->serial)
+SHOW(serial, "%s", disk->serial)
 static DEVICE_ATTR_RO(serial);
-SHOW(firmware, "%s", cio->firmware)
+SHOW(firmware, "%s", disk->firmware)
 static DEVICE_ATTR_RO(firmware);
-SHOW(nsid, "%u", cio->namespace_id)
+SHOW(nsid, "%u", disk->namespace_id)
 static DEVICE_ATTR_RO(nsid);
-SHOW(wwid, "%s", cio->wwid)
+SHOW(wwid, "%s", disk->wwid)
 static DEVICE_ATTR_RO(wwid);
-SHOW(size, "%llu", cio->capacity_bytes)
+SHOW(size, "%llu", disk->capacity_bytes)
 static DEVICE_ATTR_RO(size);
-SHOW(logical_block_size, "%u", cio->block_mask + 1)
+SHOW(logical_block_size, "%u", disk->block_mask + 1)
 static DEVICE_ATTR_RO(logical_block_size);
-SHOW(physical_block_size, "%u", cio->physical_block_bytes)
+SHOW(physical_block_size, "%u", disk->physical_block_bytes)
 static DEVICE_ATTR_RO(physical_block_size);
-SHOW(dma_alignment, "%u", cio->dma_mask + 1)
+SHOW(dma_alignment, "%u", disk->dma_mask + 1)
 static DEVICE_ATTR_RO(dma_alignment);
-SHOW(max_command_bytes, "%u", cio->max_command_bytes)
+SHOW(max_command_bytes, "%u", disk->max_command_bytes)
 static DEVICE_ATTR_RO(max_command_bytes);
-SHOW(command_limit, "%s", limit_names[cio->command_limit])
+SHOW(command_limit, "%s", limit_names[disk->command_limit])
 static DEVICE_ATTR_RO(command_limit);
-SHOW(boundary_bytes, "%u", cio->limits.boundary_bytes)
+SHOW(boundary_bytes, "%u", disk->split.boundary_bytes)
 static DEVICE_ATTR_RO(boundary_bytes);
-SHOW(queue_count, "%u", chario_device_nr_queues(cio, false))
+SHOW(queue_count, "%u", chario_disk_nr_queues(disk, false))
 static DEVICE_ATTR_RO(queue_count);
-SHOW(poll_queue_count, "%u", chario_device_nr_queues(cio, true))
+SHOW(poll_queue_count, "%u", chario_disk_nr_queues(disk, true))
 static DEVICE_ATTR_RO(poll_queue_count);
-SHOW(queue_depth, "%u", cio->drive->queues[0]->depth)
+SHOW(queue_depth, "%u", disk->drive->queues[0]->depth)
 static DEVICE_ATTR_RO(queue_depth);
-SHOW(recovery_bound_ms, "%llu", recovery_bound_ms(cio))
+SHOW(recovery_bound_ms, "%llu", recovery_bound_ms(disk))
 static DEVICE_ATTR_RO(recovery_bound_ms);
-SHOW(state, "%s", chario_device_state(cio))
+SHOW(state, "%s", chario_disk_state(disk))
 static DEVICE_ATTR_RO(state);
-SHOW(last_error, "%d", -READ_ONCE(cio->last_error))
+SHOW(last_error, "%d", -READ_ONCE(disk->last_error))
 static DEVICE_ATTR_RO(last_error);
 
-SHOW(command_bytes, "%u", READ_ONCE(cio->limits.command_bytes))
+SHOW(command_bytes, "%u", READ_ONCE(disk->split.command_bytes))
 
 /* Read a number from @least to @most that somebody has written; returns 0 or -errno. */
 static int parse_number(const char *buf, u32 least, u32 most, u32 *number)
@@ -87,7 +87,7 @@ static int parse_number(const char *buf, u32 least, u32 most, u32 *number)
 	return *number < least || *number > most ? -EINVAL : 0;
 }
 
-static ssize_t set_limit(struct chario_device *cio, u32 *limit, u32 max,
+static ssize_t set_limit(struct chario_disk *disk, u32 *limit, u32 max,
 			 const char *buf, size_t count)
 {
 	static DEFINE_MUTEX(lock);
@@ -96,11 +96,11 @@ static ssize_t set_limit(struct chario_device *cio, u32 *limit, u32 max,
 
 	if (ret)
 		return ret;
-	if (bytes & cio->block_mask)
+	if (bytes & disk->block_mask)
 		return -EINVAL;
 	mutex_lock(&lock);
 	WRITE_ONCE(*limit, bytes);
-	chario_device_set_single(cio);
+	chario_disk_set_single(disk);
 	mutex_unlock(&lock);
 	return count;
 }
@@ -109,32 +109,32 @@ static ssize_t command_bytes_store(struct device *dev,
 				   struct device_attribute *attr,
 				   const char *buf, size_t count)
 {
-	struct chario_device *cio = to_chario_device(dev);
+	struct chario_disk *disk = to_chario_disk(dev);
 
-	return set_limit(cio, &cio->limits.command_bytes,
-			 cio->max_command_bytes, buf, count);
+	return set_limit(disk, &disk->split.command_bytes,
+			 disk->max_command_bytes, buf, count);
 }
 static DEVICE_ATTR_RW(command_bytes);
 
-SHOW(chunk_bytes, "%u", READ_ONCE(cio->limits.chunk_bytes))
+SHOW(chunk_bytes, "%u", READ_ONCE(disk->split.chunk_bytes))
 
 static ssize_t chunk_bytes_store(struct device *dev,
 				 struct device_attribute *attr,
 				 const char *buf, size_t count)
 {
-	struct chario_device *cio = to_chario_device(dev);
+	struct chario_disk *disk = to_chario_disk(dev);
 
-	return set_limit(cio, &cio->limits.chunk_bytes, SZ_1G, buf, count);
+	return set_limit(disk, &disk->split.chunk_bytes, SZ_1G, buf, count);
 }
 static DEVICE_ATTR_RW(chunk_bytes);
 
-SHOW(completion, "%s", completion_names[READ_ONCE(cio->completion)])
+SHOW(completion, "%s", completion_names[READ_ONCE(disk->completion)])
 
 static ssize_t completion_store(struct device *dev,
 				struct device_attribute *attr,
 				const char *buf, size_t count)
 {
-	struct chario_device *cio = to_chario_device(dev);
+	struct chario_disk *disk = to_chario_disk(dev);
 	int mode = __sysfs_match_string(completion_names +
 					CHARIO_COMPLETION_IRQ,
 					CHARIO_COMPLETION_SPIN, buf);
@@ -143,77 +143,77 @@ static ssize_t completion_store(struct device *dev,
 		return mode;
 	mode += CHARIO_COMPLETION_IRQ;
 	if (mode == CHARIO_COMPLETION_POLL &&
-	    !(cio->features & CHARIO_FEATURE_POLL))
+	    !(disk->features & CHARIO_FEATURE_POLL))
 		return -EOPNOTSUPP;
-	WRITE_ONCE(cio->completion, mode);
+	WRITE_ONCE(disk->completion, mode);
 	return count;
 }
 static DEVICE_ATTR_RW(completion);
 
-SHOW(any_size, "%d", READ_ONCE(cio->any_size))
+SHOW(any_size, "%d", READ_ONCE(disk->any_size))
 
 static ssize_t any_size_store(struct device *dev, struct device_attribute *attr,
 			      const char *buf, size_t count)
 {
-	struct chario_device *cio = to_chario_device(dev);
+	struct chario_disk *disk = to_chario_disk(dev);
 	bool value;
 	int ret = kstrtobool(buf, &value);
 
 	if (ret)
 		return ret;
-	if (value && !chario_device_may_patch(cio))
+	if (value && !chario_disk_may_patch(disk))
 		return -EOPNOTSUPP;
-	WRITE_ONCE(cio->any_size, value);
+	WRITE_ONCE(disk->any_size, value);
 	return count;
 }
 static DEVICE_ATTR_RW(any_size);
 
-SHOW(spin_us, "%u", READ_ONCE(cio->spin_ns) / (u32)NSEC_PER_USEC)
+SHOW(spin_us, "%u", READ_ONCE(disk->spin_ns) / (u32)NSEC_PER_USEC)
 
 static ssize_t spin_us_store(struct device *dev, struct device_attribute *attr,
 			     const char *buf, size_t count)
 {
-	struct chario_device *cio = to_chario_device(dev);
+	struct chario_disk *disk = to_chario_disk(dev);
 	u32 us;
 	int ret = parse_number(buf, 1, CHARIO_SPIN_MAX_NS / NSEC_PER_USEC, &us);
 
 	if (ret)
 		return ret;
-	WRITE_ONCE(cio->spin_ns, us * (u32)NSEC_PER_USEC);
+	WRITE_ONCE(disk->spin_ns, us * (u32)NSEC_PER_USEC);
 	return count;
 }
 static DEVICE_ATTR_RW(spin_us);
 
-SHOW(deadline_ms, "%u", READ_ONCE(cio->deadline_ms))
+SHOW(deadline_ms, "%u", READ_ONCE(disk->deadline_ms))
 
 static ssize_t deadline_ms_store(struct device *dev,
 				 struct device_attribute *attr,
 				 const char *buf, size_t count)
 {
-	struct chario_device *cio = to_chario_device(dev);
+	struct chario_disk *disk = to_chario_disk(dev);
 	u32 ms;
 	int ret = parse_number(buf, 1, CHARIO_DEADLINE_MAX_NS / NSEC_PER_MSEC, &ms);
 
 	if (ret)
 		return ret;
-	chario_device_set_deadline(cio, ms);
+	chario_disk_set_deadline(disk, ms);
 	return count;
 }
 static DEVICE_ATTR_RW(deadline_ms);
 
-SHOW(recovery_age_ms, "%u", READ_ONCE(cio->recovery_age_ms))
+SHOW(recovery_age_ms, "%u", READ_ONCE(disk->recovery_age_ms))
 
 static ssize_t recovery_age_ms_store(struct device *dev,
 				     struct device_attribute *attr,
 				     const char *buf, size_t count)
 {
-	struct chario_device *cio = to_chario_device(dev);
+	struct chario_disk *disk = to_chario_disk(dev);
 	u32 ms;
 	int ret = parse_number(buf, 0, CHARIO_DEADLINE_MAX_NS / NSEC_PER_MSEC, &ms);
 
 	if (ret)
 		return ret;
-	chario_device_set_recovery_age(cio, ms);
+	chario_disk_set_recovery_age(disk, ms);
 	return count;
 }
 static DEVICE_ATTR_RW(recovery_age_ms);
@@ -258,7 +258,7 @@ static ssize_t name##_show(struct device *dev,				\
 {									\
 	struct chario_stats stats;					\
 									\
-	chario_counters_read(to_chario_device(dev), &stats);		\
+	chario_counters_read(to_chario_disk(dev), &stats);		\
 	return sysfs_emit(buf, "%llu\n", stats.name);			\
 }									\
 static DEVICE_ATTR_RO(name)
@@ -306,7 +306,7 @@ static ssize_t name##_show(struct device *dev,				\
 			   struct device_attribute *attr, char *buf)	\
 {									\
 	struct chario_health health;					\
-	int ret = chario_health_read(to_chario_device(dev), &health);	\
+	int ret = chario_health_read(to_chario_disk(dev), &health);	\
 									\
 	return ret ?: sysfs_emit(buf, format "\n", expression);		\
 }									\
@@ -340,7 +340,7 @@ static ssize_t reasons_show(struct device *dev, struct device_attribute *attr,
 			    char *buf)
 {
 	struct chario_health health;
-	int ret = chario_health_read(to_chario_device(dev), &health);
+	int ret = chario_health_read(to_chario_disk(dev), &health);
 
 	if (ret)
 		return ret;

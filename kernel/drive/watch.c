@@ -12,7 +12,7 @@
 
 #include "drive/drive.h"
 #include "queue/queue.h"
-#include "types/device.h"
+#include "types/disk.h"
 
 /*
  * Reap completions whose interrupt was lost: a completion is there now and was there
@@ -38,7 +38,7 @@ static void reap_late(struct chario_queue *q)
  */
 static unsigned long recover_at(const struct chario_request *req)
 {
-	unsigned long old = req->started + READ_ONCE(req->cio->recovery_age);
+	unsigned long old = req->started + READ_ONCE(req->disk->recovery_age);
 
 	return time_after(old, req->expires) ? old : req->expires;
 }
@@ -100,7 +100,7 @@ static bool expire_one(struct chario_queue *q, bool *recover)
 		*recover |= req->overdue;
 		/* The caller of an orphan has already gone. */
 		if (!req->orphaned)
-			this_cpu_inc(req->cio->counters->timeouts);
+			this_cpu_inc(req->disk->counters->timeouts);
 		if (!tells_nobody(req))
 			async = chario_complete_orphan(req, -ETIMEDOUT);
 	} else {

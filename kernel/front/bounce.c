@@ -7,7 +7,7 @@
 
 #include "front/bounce.h"
 #include "front/patch.h"
-#include "types/device.h"
+#include "types/disk.h"
 
 /**
  * chario_bounce_init() - allocate the memory of a bounce
@@ -55,7 +55,7 @@ static void *replace(struct chario_bounce *bounce, void *spare)
 ssize_t chario_bounce_read(struct chario_file *cf, struct chario_bounce *bounce,
 			   struct iov_iter *iter, u64 pos)
 {
-	const u32 mask = cf->cio->grain_mask;
+	const u32 mask = cf->disk->grain_mask;
 	u32 skip = pos & mask;
 	size_t bytes = min_t(size_t, iov_iter_count(iter),
 			     bounce->size - skip);

@@ -25,7 +25,7 @@
 #include <linux/workqueue.h>
 
 #include "base/workers.h"
-#include "disk/device.h"
+#include "disk/disk.h"
 #include "front/bounce.h"
 #include "front/bytes.h"
 #include "front/call.h"
@@ -114,7 +114,7 @@ static int write_late(struct chario_bytes *b)
 	const struct chario_gather *g = &b->gather;
 
 	if (!chario_gather_is_empty(g))
-		trace_enter(g->cf->cio, CHARIO_OP_WRITE, g->start,
+		trace_enter(g->cf->disk, CHARIO_OP_WRITE, g->start,
 			    g->end - g->start);
 	return chario_gather_write(&b->gather, false);
 }
@@ -142,15 +142,15 @@ static void write_left_lying(struct work_struct *work)
  * aligned memory; 0 if none can, or if fewer than @least are left, which are better
  * gathered.
  */
-static size_t direct_bytes(const struct chario_device *cio,
+static size_t direct_bytes(const struct chario_disk *disk,
 			   const struct iov_iter *iter, u64 pos, size_t least)
 {
-	if (!iter_is_ubuf(iter) || (pos & cio->grain_mask) ||
-	    (chario_pages_address(iter) & cio->dma_mask))
+	if (!iter_is_ubuf(iter) || (pos & disk->grain_mask) ||
+	    (chario_pages_address(iter) & disk->dma_mask))
 		return 0;
 	if (iov_iter_count(iter) < least)
 		return 0;
-	return iov_iter_count(iter) & ~(size_t)cio->grain_mask;
+	return iov_iter_count(iter) & ~(size_t)disk->grain_mask;
 }
 
 static ssize_t move_direct(struct chario_file *cf, struct iov_iter *iter,
@@ -243,8 +243,8 @@ static ssize_t write_shared(struct chario_bytes *b, struct iov_iter *iter,
 static ssize_t write_alone(struct chario_file *cf, struct iov_iter *iter,
 			   u64 pos, bool durable)
 {
-	size_t direct = direct_bytes(cf->cio, iter, pos,
-				     cf->cio->grain_mask + 1);
+	size_t direct = direct_bytes(cf->disk, iter, pos,
+				     cf->disk->grain_mask + 1);
 	struct chario_gather own;
 	ssize_t ret;
 
@@ -264,7 +264,7 @@ static ssize_t write_part(struct chario_file *cf, struct iov_iter *iter,
 			  u64 pos, bool durable)
 {
 	struct chario_bytes *b = cf->bytes;
-	size_t direct = direct_bytes(cf->cio, iter, pos, b->gather.size);
+	size_t direct = direct_bytes(cf->disk, iter, pos, b->gather.size);
 	ssize_t ret = 0;
 
 	if (direct) {
@@ -335,8 +335,8 @@ static ssize_t read_parts(struct chario_file *cf, struct iov_iter *iter,
 
 	ret = make_way(cf->bytes, CHARIO_OP_READ, pos, iov_iter_count(iter));
 	while (ret >= 0 && iov_iter_count(iter)) {
-		size_t direct = direct_bytes(cf->cio, iter, pos + total,
-					     cf->cio->grain_mask + 1);
+		size_t direct = direct_bytes(cf->disk, iter, pos + total,
+					     cf->disk->grain_mask + 1);
 
 		if (direct)
 			ret = move_direct(cf, iter, CHARIO_OP_READ,
@@ -395,8 +395,8 @@ bool chario_bytes_are_straight(struct kiocb *iocb, struct iov_iter *iter,
 	const struct chario_bytes *b = cf->bytes;
 	size_t bytes = iov_iter_count(iter);
 
-	if (!bytes || ((iocb->ki_pos | bytes) & cf->cio->grain_mask) ||
-	    chario_pages_check(cf->cio, iter))
+	if (!bytes || ((iocb->ki_pos | bytes) & cf->disk->grain_mask) ||
+	    chario_pages_check(cf->disk, iter))
 		return false;
 	if (op == CHARIO_OP_READ)
 		return true;
@@ -436,20 +436,20 @@ ssize_t chario_bytes_transfer(struct kiocb *iocb, struct iov_iter *iter,
 			      enum chario_op op)
 {
 	struct chario_file *cf = iocb->ki_filp->private_data;
-	const struct chario_device *cio = cf->cio;
+	const struct chario_disk *disk = cf->disk;
 	bool durable = iocb->ki_flags & IOCB_DSYNC;
 	u64 pos = iocb->ki_pos;
 	ssize_t ret;
 
-	if (READ_ONCE(cio->removed))
+	if (READ_ONCE(disk->removed))
 		return -ENODEV;
 	if (!iov_iter_count(iter))
 		return 0;
 	if (op == CHARIO_OP_WRITE && (iocb->ki_flags & IOCB_APPEND))
 		return -ENOSPC;
-	if (pos >= cio->capacity_bytes)
+	if (pos >= disk->capacity_bytes)
 		return op == CHARIO_OP_WRITE ? -ENOSPC : 0;
-	iov_iter_truncate(iter, cio->capacity_bytes - pos);
+	iov_iter_truncate(iter, disk->capacity_bytes - pos);
 	if (iocb->ki_flags & IOCB_NOWAIT)
 		ret = transfer_now(cf->bytes, iter, op, pos, durable);
 	else if (op == CHARIO_OP_WRITE)
@@ -538,14 +538,14 @@ int chario_bytes_enable(struct chario_file *cf)
 
 	if (READ_ONCE(cf->bytes))
 		return 0;
-	if (!chario_device_may_patch(cf->cio))
+	if (!chario_disk_may_patch(cf->disk))
 		return -EOPNOTSUPP;
 	b = alloc_bytes(cf);
 	if (!b)
 		return -ENOMEM;
-	chario_edge_enable(cf->cio);
+	chario_edge_enable(cf->disk);
 	if (cmpxchg_release(&cf->bytes, NULL, b)) {
-		chario_edge_disable(cf->cio);
+		chario_edge_disable(cf->disk);
 		free_bytes(b);
 		return 0;
 	}
@@ -565,6 +565,6 @@ int chario_bytes_disable(struct chario_file *cf)
 
 	cancel_delayed_work_sync(&cf->bytes->work);
 	free_bytes(cf->bytes);
-	chario_edge_disable(cf->cio);
+	chario_edge_disable(cf->disk);
 	return ret;
 }

@@ -8,7 +8,7 @@
 #include <linux/jiffies.h>
 
 #include "front/front.h"
-#include "types/device.h"
+#include "types/disk.h"
 
 /*
  * Returns the deadline of a call that begins now, in jiffies; the 1 is for the current
@@ -17,7 +17,7 @@
 static inline unsigned long chario_call_expires(const struct chario_file *cf)
 {
 	return jiffies + 1 +
-	       (READ_ONCE(cf->deadline) ?: READ_ONCE(cf->cio->deadline));
+	       (READ_ONCE(cf->deadline) ?: READ_ONCE(cf->disk->deadline));
 }
 
 /* Starts a synchronous call without memory, with the options of disk and file. */
@@ -25,9 +25,9 @@ static inline void chario_call_start(struct chario_call *call,
 				     struct chario_file *cf,
 				     enum chario_op op, u64 pos)
 {
-	struct chario_device *cio = cf->cio;
+	struct chario_disk *disk = cf->disk;
 
-	call->cio = cio;
+	call->disk = disk;
 	call->origin = &cf->origin;
 	call->irq_queue = READ_ONCE(cf->irq_queue);
 	call->poll_queue = READ_ONCE(cf->poll_queue);
@@ -36,15 +36,15 @@ static inline void chario_call_start(struct chario_call *call,
 	call->buffers = NULL;
 	call->pos = pos;
 	call->op = op;
-	call->control = READ_ONCE(cio->control);
+	call->control = READ_ONCE(disk->control);
 	call->nowait = false;
 	call->duty = 0;
 	call->async.who = NULL;
 	call->completion = READ_ONCE(cf->completion) ?:
-			   READ_ONCE(cio->completion);
+			   READ_ONCE(disk->completion);
 	if (unlikely(call->completion == CHARIO_COMPLETION_SPIN))
 		call->spin_ns = READ_ONCE(cf->spin_ns) ?:
-				READ_ONCE(cio->spin_ns);
+				READ_ONCE(disk->spin_ns);
 	call->expires = chario_call_expires(cf);
 }
 
@@ -52,23 +52,23 @@ static inline void chario_call_start(struct chario_call *call,
 static inline void chario_call_set_durable(struct chario_call *call)
 {
 	if (call->op == CHARIO_OP_WRITE &&
-	    (call->cio->features & CHARIO_FEATURE_WRITE_CACHE))
+	    (call->disk->features & CHARIO_FEATURE_WRITE_CACHE))
 		call->control |= CHARIO_CONTROL_FUA;
 }
 
 /* Returns the length of the part of a call that lies on the disk, or -errno. */
-static inline ssize_t chario_call_clip(const struct chario_device *cio, u64 pos,
+static inline ssize_t chario_call_clip(const struct chario_disk *disk, u64 pos,
 				       size_t bytes, enum chario_op op)
 {
-	if (unlikely(READ_ONCE(cio->removed)))
+	if (unlikely(READ_ONCE(disk->removed)))
 		return -ENODEV;
 	if (unlikely(!bytes))
 		return 0;
-	if (unlikely(pos & cio->grain_mask))
+	if (unlikely(pos & disk->grain_mask))
 		return -EINVAL;
-	if (unlikely(pos >= cio->capacity_bytes))
+	if (unlikely(pos >= disk->capacity_bytes))
 		return op == CHARIO_OP_WRITE ? -ENOSPC : 0;
-	return min_t(u64, bytes, cio->capacity_bytes - pos);
+	return min_t(u64, bytes, disk->capacity_bytes - pos);
 }
 
 #endif /* CHARIO_FRONT_CALL_H */

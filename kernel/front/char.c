@@ -9,7 +9,7 @@
 #include <linux/module.h>
 #include <linux/slab.h>
 
-#include "disk/device.h"
+#include "disk/disk.h"
 #include "front/bytes.h"
 #include "front/call.h"
 #include "front/front.h"
@@ -23,27 +23,27 @@
 static void close_file(struct chario_file *cf)
 {
 	if (cf->bytes && chario_bytes_disable(cf))
-		dev_err_ratelimited(&cf->cio->dev,
+		dev_err_ratelimited(&cf->disk->dev,
 				    "a file was closed before its last bytes could be written; they are lost\n");
-	chario_pin_release(cf->cio, &cf->pinned);
+	chario_pin_release(cf->disk, &cf->pinned);
 	chario_buffers_free(cf->buffers);
 	if (cf->private_queue)
-		chario_device_give_queue(cf->cio, cf->private_queue);
+		chario_disk_give_queue(cf->disk, cf->private_queue);
 	kfree(cf->private_queues);
-	put_device(&cf->cio->dev);
+	put_device(&cf->disk->dev);
 	kfree(cf);
 }
 
 static int chario_open(struct inode *inode, struct file *file)
 {
-	struct chario_device *cio = container_of(inode->i_cdev,
-						 struct chario_device, cdev);
+	struct chario_disk *disk = container_of(inode->i_cdev,
+						struct chario_disk, cdev);
 	struct chario_file *cf;
 
-	if (READ_ONCE(cio->removed))
+	if (READ_ONCE(disk->removed))
 		return -ENODEV;
 	if ((file->f_mode & FMODE_WRITE) &&
-	    (cio->features & CHARIO_FEATURE_READ_ONLY))
+	    (disk->features & CHARIO_FEATURE_READ_ONLY))
 		return -EROFS;
 	cf = kzalloc(sizeof(*cf), GFP_KERNEL_ACCOUNT);
 	if (!cf)
@@ -53,13 +53,13 @@ static int chario_open(struct inode *inode, struct file *file)
 		kfree(cf);
 		return -ENOMEM;
 	}
-	get_device(&cio->dev);
-	cf->cio = cio;
+	get_device(&disk->dev);
+	cf->disk = disk;
 	chario_origin_init(&cf->origin, file);
-	cf->irq_queue = cio->irq_queue;
-	cf->poll_queue = cio->poll_queue;
-	cf->single_bytes = &cio->single_bytes;
-	if (READ_ONCE(cio->any_size)) {
+	cf->irq_queue = disk->irq_queue;
+	cf->poll_queue = disk->poll_queue;
+	cf->single_bytes = &disk->single_bytes;
+	if (READ_ONCE(disk->any_size)) {
 		int ret = chario_bytes_enable(cf);
 
 		if (ret) {
@@ -122,7 +122,7 @@ static ssize_t char_transfer(struct kiocb *iocb, struct iov_iter *iter,
 	struct chario_call call chario_uninitialized;
 	ssize_t ret;
 
-	trace_enter(cf->cio, op, iocb->ki_pos, iov_iter_count(iter));
+	trace_enter(cf->disk, op, iocb->ki_pos, iov_iter_count(iter));
 	if (unlikely(READ_ONCE(cf->bytes))) {
 		if (!chario_bytes_are_straight(iocb, iter, op))
 			return chario_bytes_transfer(iocb, iter, op);
@@ -130,10 +130,10 @@ static ssize_t char_transfer(struct kiocb *iocb, struct iov_iter *iter,
 		if (ret)
 			return ret;
 	}
-	ret = chario_call_clip(cf->cio, iocb->ki_pos, iov_iter_count(iter), op);
+	ret = chario_call_clip(cf->disk, iocb->ki_pos, iov_iter_count(iter), op);
 	if (unlikely(ret <= 0))
 		return ret;
-	if (unlikely(chario_pages_check(cf->cio, iter)))
+	if (unlikely(chario_pages_check(cf->disk, iter)))
 		return -EINVAL;
 	iov_iter_truncate(iter, ret);
 	chario_call_start(&call, cf, op, iocb->ki_pos);
@@ -160,12 +160,12 @@ static ssize_t char_transfer(struct kiocb *iocb, struct iov_iter *iter,
 static __always_inline bool is_common(const struct chario_file *cf,
 				      unsigned long addr, size_t bytes, u64 pos)
 {
-	const struct chario_device *cio = cf->cio;
+	const struct chario_disk *disk = cf->disk;
 
-	return likely(!READ_ONCE(cio->removed) &&
+	return likely(!READ_ONCE(disk->removed) &&
 		      bytes - 1 < READ_ONCE(*READ_ONCE(cf->single_bytes)) &&
-		      !chario_pages_is_misaligned(cio, addr, bytes | pos) &&
-		      pos + bytes <= cio->capacity_bytes);
+		      !chario_pages_is_misaligned(disk, addr, bytes | pos) &&
+		      pos + bytes <= disk->capacity_bytes);
 }
 
 static __always_inline int start_common(struct chario_call *call,
@@ -198,7 +198,7 @@ static __always_inline ssize_t transfer_common(struct chario_file *cf,
 	struct chario_call call chario_uninitialized;
 	ssize_t ret;
 
-	trace_enter(cf->cio, op, *pos, bytes);
+	trace_enter(cf->disk, op, *pos, bytes);
 	ret = start_common(&call, cf, *pos, op, flags);
 	if (ret)
 		return ret;
@@ -314,7 +314,7 @@ static loff_t chario_llseek(struct file *file, loff_t offset, int whence)
 {
 	struct chario_file *cf = file->private_data;
 
-	return fixed_size_llseek(file, offset, whence, cf->cio->capacity_bytes);
+	return fixed_size_llseek(file, offset, whence, cf->disk->capacity_bytes);
 }
 
 static int chario_fsync(struct file *file, loff_t start, loff_t end,
@@ -324,16 +324,16 @@ static int chario_fsync(struct file *file, loff_t start, loff_t end,
 	struct chario_call call;
 	int ret;
 
-	if (READ_ONCE(cf->cio->removed))
+	if (READ_ONCE(cf->disk->removed))
 		return -ENODEV;
 	if (READ_ONCE(cf->bytes)) {
 		ret = chario_bytes_flush(cf, true);
 		if (ret)
 			return ret;
 	}
-	if (!(cf->cio->features & CHARIO_FEATURE_WRITE_CACHE))
+	if (!(cf->disk->features & CHARIO_FEATURE_WRITE_CACHE))
 		return 0;
-	trace_enter(cf->cio, CHARIO_OP_FLUSH, 0, 0);
+	trace_enter(cf->disk, CHARIO_OP_FLUSH, 0, 0);
 	chario_call_start(&call, cf, CHARIO_OP_FLUSH, 0);
 	return chario_run(&call);
 }
@@ -342,7 +342,7 @@ static int chario_mmap(struct file *file, struct vm_area_struct *vma)
 {
 	struct chario_file *cf = file->private_data;
 
-	if (READ_ONCE(cf->cio->removed))
+	if (READ_ONCE(cf->disk->removed))
 		return -ENODEV;
 	return chario_buffer_mmap(cf->buffers, vma);
 }

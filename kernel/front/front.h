@@ -27,7 +27,7 @@ int chario_uring_cmd_iopoll(struct io_uring_cmd *ioucmd,
 			    struct io_comp_batch *batch, unsigned int flags);
 
 /* front/timeline.c */
-int chario_timeline_get_fd(struct chario_device *cio,
+int chario_timeline_get_fd(struct chario_disk *disk,
 			   const struct chario_timeline_open *args);
 
 /* front/ioctl.c */
@@ -35,7 +35,7 @@ long chario_ioctl(struct file *file, unsigned int cmd, unsigned long arg);
 
 /**
  * struct chario_file - an open file of a disk
- * @cio: the disk; holds a reference
+ * @disk: the disk; holds a reference
  * @origin: reference that keeps the file open for orphans, see queue/origin.h
  * @completion: &enum chario_completion, may be DEFAULT
  * @spin_ns: time to spin in nanoseconds, 0 for that of the disk
@@ -53,7 +53,7 @@ long chario_ioctl(struct file *file, unsigned int cmd, unsigned long arg);
  * @pinned: CHARIO_PIN_* bits that the file requests; changed by the back end
  */
 struct chario_file {
-	struct chario_device *cio;
+	struct chario_disk *disk;
 	struct chario_origin origin;
 	u32 completion;
 	u32 spin_ns;

@@ -9,7 +9,7 @@
 
 #include "front/gather.h"
 #include "front/patch.h"
-#include "types/device.h"
+#include "types/disk.h"
 
 #define GATHER_BYTES	SZ_128K
 
@@ -22,9 +22,9 @@
 void chario_gather_init(struct chario_gather *g, struct chario_file *cf,
 			size_t bytes)
 {
-	const struct chario_device *cio = cf->cio;
-	u32 block = cio->grain_mask + 1;
-	u32 most = min_t(u32, READ_ONCE(cio->limits.command_bytes),
+	const struct chario_disk *disk = cf->disk;
+	u32 block = disk->grain_mask + 1;
+	u32 most = min_t(u32, READ_ONCE(disk->split.command_bytes),
 			 GATHER_BYTES);
 
 	/* Both ends of the call may be a part of a block. */
@@ -42,7 +42,7 @@ void chario_gather_init(struct chario_gather *g, struct chario_file *cf,
 
 static u32 block_bytes(const struct chario_gather *g)
 {
-	return g->cf->cio->grain_mask + 1;
+	return g->cf->disk->grain_mask + 1;
 }
 
 /**
@@ -164,7 +164,7 @@ static int write_whole(struct chario_gather *g, u64 pos, void *from, u32 bytes,
  */
 int chario_gather_write(struct chario_gather *g, bool fua)
 {
-	const u32 mask = g->cf->cio->grain_mask;
+	const u32 mask = g->cf->disk->grain_mask;
 	u64 pos = g->start, end = g->end;
 	int ret = 0;
 

@@ -8,7 +8,7 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
-#include "disk/device.h"
+#include "disk/disk.h"
 #include "disk/health.h"
 #include "front/bytes.h"
 #include "front/front.h"
@@ -32,13 +32,13 @@ union chario_argument {
 
 static int get_info(struct chario_file *cf, union chario_argument *arg)
 {
-	chario_device_describe(cf->cio, &arg->info);
+	chario_disk_describe(cf->disk, &arg->info);
 	return 0;
 }
 
 static int get_stats(struct chario_file *cf, union chario_argument *arg)
 {
-	chario_counters_read(cf->cio, &arg->stats);
+	chario_counters_read(cf->disk, &arg->stats);
 	return 0;
 }
 
@@ -91,7 +91,7 @@ static int set_file_options(struct chario_file *cf, union chario_argument *arg)
 	if (options->completion > CHARIO_COMPLETION_SPIN)
 		return -EINVAL;
 	if (options->completion == CHARIO_COMPLETION_POLL &&
-	    !(cf->cio->features & CHARIO_FEATURE_POLL))
+	    !(cf->disk->features & CHARIO_FEATURE_POLL))
 		return -EOPNOTSUPP;
 	if (options->deadline_ns &&
 	    (options->deadline_ns < CHARIO_DEADLINE_MIN_NS ||
@@ -116,7 +116,7 @@ static int create_buffer(struct chario_file *cf, union chario_argument *arg)
 	/* A buffer that passes this too early is refused when it is to get its id. */
 	if (READ_ONCE(cf->bytes))
 		return -EBUSY;
-	return chario_buffer_create(cf->cio, cf->buffers, &arg->create);
+	return chario_buffer_create(cf->disk, cf->buffers, &arg->create);
 }
 
 static int destroy_buffer(struct chario_file *cf, union chario_argument *arg)
@@ -170,7 +170,7 @@ static int create_queue(struct chario_file *cf, union chario_argument *arg)
 	ret = claim_queue(cf);
 	if (ret)
 		return ret;
-	q = chario_device_take_queue(cf->cio, &arg->queue);
+	q = chario_disk_take_queue(cf->disk, &arg->queue);
 	if (IS_ERR(q)) {
 		kfree(xchg(&cf->private_queues, NULL));
 		return PTR_ERR(q);
@@ -182,23 +182,23 @@ static int create_queue(struct chario_file *cf, union chario_argument *arg)
 
 static int get_pin(struct chario_file *cf, union chario_argument *arg)
 {
-	return chario_pin_get(cf->cio, READ_ONCE(cf->pinned), &arg->pin);
+	return chario_pin_get(cf->disk, READ_ONCE(cf->pinned), &arg->pin);
 }
 
 static int set_pin(struct chario_file *cf, union chario_argument *arg)
 {
-	return chario_pin_set(cf->cio, &cf->pinned, &arg->pin);
+	return chario_pin_set(cf->disk, &cf->pinned, &arg->pin);
 }
 
 static int ioctl_get_health(struct chario_file *cf, union chario_argument *arg)
 {
-	return chario_health_read(cf->cio, &arg->health);
+	return chario_health_read(cf->disk, &arg->health);
 }
 
 static int sync_buffer(struct chario_file *cf, union chario_argument *arg)
 {
 	/* A drive can still access the memory while it is being removed. */
-	if (READ_ONCE(cf->cio->removed) &&
+	if (READ_ONCE(cf->disk->removed) &&
 	    arg->sync.direction != CHARIO_SYNC_IDLE)
 		return -ENODEV;
 	return chario_buffer_sync(cf->buffers, &arg->sync);
@@ -207,14 +207,14 @@ static int sync_buffer(struct chario_file *cf, union chario_argument *arg)
 static int settle(struct chario_file *cf, union chario_argument *arg)
 {
 	const struct chario_settle *args = &arg->settle;
-	u64 ns = args->deadline_ns ?: chario_device_recovery_bound_ns(cf->cio);
+	u64 ns = args->deadline_ns ?: chario_disk_recovery_bound_ns(cf->disk);
 
 	if (args->reserved || args->disk_offset + args->bytes < args->bytes)
 		return -EINVAL;
 	if (args->deadline_ns && (args->deadline_ns < CHARIO_DEADLINE_MIN_NS ||
 				  args->deadline_ns > CHARIO_DEADLINE_MAX_NS))
 		return -EINVAL;
-	return chario_origin_settle(&cf->origin, cf->cio, args->disk_offset,
+	return chario_origin_settle(&cf->origin, cf->disk, args->disk_offset,
 				    args->bytes,
 				    jiffies + 1 + nsecs_to_jiffies(ns));
 }
@@ -226,7 +226,7 @@ static int export_buffer(struct chario_file *cf, union chario_argument *arg)
 
 static int open_timeline(struct chario_file *cf, union chario_argument *arg)
 {
-	return chario_timeline_get_fd(cf->cio, &arg->timeline);
+	return chario_timeline_get_fd(cf->disk, &arg->timeline);
 }
 
 /**
@@ -337,22 +337,22 @@ static long ioctl_run(const struct decoder *decoder, struct chario_file *cf,
 #define BLKGETSIZE64_64	_IOR(0x12, 114, s64)
 #define BLKGETSIZE64_32	_IOR(0x12, 114, s32)
 
-static long block_ioctl(const struct chario_device *cio, unsigned int cmd,
+static long block_ioctl(const struct chario_disk *disk, unsigned int cmd,
 			void __user *user)
 {
 	switch (cmd) {
 	case BLKGETSIZE64_64:
 	case BLKGETSIZE64_32:
-		return put_user(cio->capacity_bytes, (u64 __user *)user);
+		return put_user(disk->capacity_bytes, (u64 __user *)user);
 	case BLKSSZGET:
-		return put_user(cio->block_mask + 1, (int __user *)user);
+		return put_user(disk->block_mask + 1, (int __user *)user);
 	case BLKPBSZGET:
 	case BLKIOMIN:
-		return put_user(cio->physical_block_bytes, (u32 __user *)user);
+		return put_user(disk->physical_block_bytes, (u32 __user *)user);
 	case BLKIOOPT:
-		return put_user(cio->limits.chunk_bytes, (u32 __user *)user);
+		return put_user(disk->split.chunk_bytes, (u32 __user *)user);
 	case BLKROGET:
-		return put_user(!!(cio->features & CHARIO_FEATURE_READ_ONLY),
+		return put_user(!!(disk->features & CHARIO_FEATURE_READ_ONLY),
 				(int __user *)user);
 	default:
 		return -ENOTTY;
@@ -379,11 +379,11 @@ long chario_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 	 * Buffers can be destroyed and queried, and abandoned transfers waited for,
 	 * even if the disk has been removed.
 	 */
-	if (READ_ONCE(cf->cio->removed) && cmd != CHARIO_IOC_BUFFER_DESTROY &&
+	if (READ_ONCE(cf->disk->removed) && cmd != CHARIO_IOC_BUFFER_DESTROY &&
 	    cmd != CHARIO_IOC_BUFFER_SYNC && cmd != CHARIO_IOC_SETTLE)
 		return -ENODEV;
 	for (i = 0; i < ARRAY_SIZE(decoders); i++)
 		if (decoders[i].cmd == cmd)
 			return ioctl_run(&decoders[i], cf, user);
-	return block_ioctl(cf->cio, cmd, user);
+	return block_ioctl(cf->disk, cmd, user);
 }

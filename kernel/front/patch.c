@@ -12,7 +12,7 @@
 #include "queue/edge.h"
 #include "queue/queue.h"
 #include "request/run.h"
-#include "types/device.h"
+#include "types/disk.h"
 
 /**
  * chario_move() - move bytes between memory of the kernel and the disk
@@ -87,7 +87,7 @@ static int change_locked(struct chario_file *cf, void *bounce,
 		.op = CHARIO_OP_READ,
 		.memory = bounce,
 		.pos = edge->pos,
-		.bytes = cf->cio->grain_mask + 1,
+		.bytes = cf->disk->grain_mask + 1,
 		.duty = CHARIO_DUTY_STAY,
 		.q = q,
 		.taken = taken[0],
@@ -125,10 +125,10 @@ static int change_locked(struct chario_file *cf, void *bounce,
 int chario_patch_block(struct chario_file *cf, void *bounce, u64 pos,
 		       const void *from, u32 bytes, bool fua)
 {
-	struct chario_device *cio = cf->cio;
-	struct chario_queue *q = cio->irq_queue[raw_smp_processor_id()];
+	struct chario_disk *disk = cf->disk;
+	struct chario_queue *q = disk->irq_queue[raw_smp_processor_id()];
 	unsigned long expires = chario_call_expires(cf);
-	u32 offset = pos & cio->grain_mask;
+	u32 offset = pos & disk->grain_mask;
 	struct chario_command *taken[2];
 	struct chario_edge edge;
 	int ret;
@@ -136,7 +136,7 @@ int chario_patch_block(struct chario_file *cf, void *bounce, u64 pos,
 	ret = take_two(q, &cf->origin, taken, expires);
 	if (ret)
 		return ret;
-	ret = chario_edge_lock(&edge, cio, pos - offset, expires);
+	ret = chario_edge_lock(&edge, disk, pos - offset, expires);
 	if (ret) {
 		chario_queue_put(q, taken[0]);
 		chario_queue_put(q, taken[1]);

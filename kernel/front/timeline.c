@@ -95,18 +95,18 @@ static const struct file_operations timeline_fops = {
 
 /**
  * chario_timeline_get_fd() - CHARIO_IOC_TIMELINE_OPEN
- * @cio: disk whose requests are recorded
+ * @disk: disk whose requests are recorded
  * @args: see &struct chario_timeline_open
  *
  * Return: a file descriptor or -errno, see &struct chario_timeline_open.
  */
-int chario_timeline_get_fd(struct chario_device *cio,
+int chario_timeline_get_fd(struct chario_disk *disk,
 			   const struct chario_timeline_open *args)
 {
 	struct chario_timeline *tl;
 	int fd;
 
-	tl = chario_timeline_create(cio, args);
+	tl = chario_timeline_create(disk, args);
 	if (IS_ERR(tl))
 		return PTR_ERR(tl);
 	fd = anon_inode_getfd("[chario-timeline]", &timeline_fops, tl,

@@ -12,7 +12,7 @@
 #include "request/single.h"
 #include "request/run.h"
 #include "trace.h"
-#include "types/device.h"
+#include "types/disk.h"
 
 #define FLAGS	(CHARIO_TRANSFER_POLL | CHARIO_TRANSFER_FUA | \
 		 CHARIO_TRANSFER_NOWAIT | CHARIO_TRANSFER_PHYSICAL)
@@ -112,17 +112,17 @@ static noinline ssize_t flush(struct chario_file *cf,
 	if (t->buffer || t->buffer_offset || t->disk_offset || t->bytes ||
 	    (t->flags & CHARIO_TRANSFER_PHYSICAL))
 		return -EINVAL;
-	if (READ_ONCE(cf->cio->removed))
+	if (READ_ONCE(cf->disk->removed))
 		return -ENODEV;
 	ret = flush_bytes(cf, nowait || (t->flags & CHARIO_TRANSFER_NOWAIT));
 	if (ret)
 		return ret;
-	if (!(cf->cio->features & CHARIO_FEATURE_WRITE_CACHE))
+	if (!(cf->disk->features & CHARIO_FEATURE_WRITE_CACHE))
 		return 0;
 	/* A flush sleeps: io_uring repeats it on a thread that may. */
 	if (nowait)
 		return -EAGAIN;
-	trace_enter(cf->cio, CHARIO_OP_FLUSH, 0, 0);
+	trace_enter(cf->disk, CHARIO_OP_FLUSH, 0, 0);
 	transfer_start(&call, cf, t, 0, false);
 	call.buffers = NULL;
 	return chario_run(&call);
@@ -172,17 +172,17 @@ static __always_inline ssize_t transfer(struct file *file,
 		return ret;
 	if (unlikely(t->op == CHARIO_TRANSFER_FLUSH))
 		return flush(cf, t, nowait);
-	trace_enter(cf->cio, t->op, t->disk_offset, t->bytes);
-	if (unlikely((t->buffer_offset & cf->cio->dma_mask) ||
-		     (t->bytes & cf->cio->grain_mask)))
+	trace_enter(cf->disk, t->op, t->disk_offset, t->bytes);
+	if (unlikely((t->buffer_offset & cf->disk->dma_mask) ||
+		     (t->bytes & cf->disk->grain_mask)))
 		return -EINVAL;
-	bytes = chario_call_clip(cf->cio, t->disk_offset,
+	bytes = chario_call_clip(cf->disk, t->disk_offset,
 				 min_t(u64, t->bytes, CHARIO_TRANSFER_MAX),
 				 t->op);
 	if (unlikely(bytes <= 0))
 		return bytes;
 	if (unlikely((t->flags & CHARIO_TRANSFER_PHYSICAL) ||
-		     !chario_single_fits(cf->cio, bytes)))
+		     !chario_single_fits(cf->disk, bytes)))
 		return transfer_any(cf, t, bytes, async, nowait);
 	transfer_start(&call, cf, t, bytes, async);
 	if (!async)

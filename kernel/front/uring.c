@@ -12,7 +12,7 @@
 
 #include "front/front.h"
 #include "queue/queue.h"
-#include "types/device.h"
+#include "types/disk.h"
 
 /**
  * struct note - the state of a transfer, in the 32 bytes that a command of io_uring has

@@ -19,26 +19,26 @@ static void free_buffer(struct kref *alive)
 	struct chario_buffer *buf = container_of(alive, struct chario_buffer,
 						 alive);
 
-	put_device(&buf->cio->dev);
+	put_device(&buf->disk->dev);
 	kfree(buf);
 }
 
 /**
  * chario_buffer_dma_dev() - return the device that reaches the buffers of a disk
- * @cio: the disk
+ * @disk: the disk
  *
  * Return: the device, or NULL if there is no DMA.
  */
-struct device *chario_buffer_dma_dev(const struct chario_device *cio)
+struct device *chario_buffer_dma_dev(const struct chario_disk *disk)
 {
-	return cio->drive->queues[0]->dma_dev;
+	return disk->drive->queues[0]->dma_dev;
 }
 
 /* Map a buffer.  Under the disk's buffer_lock. */
 static int buffer_map(struct chario_buffer *buf)
 {
-	const struct chario_backend *be = buf->cio->backend;
-	struct device *dev = chario_buffer_dma_dev(buf->cio);
+	const struct chario_backend *be = buf->disk->backend;
+	struct device *dev = chario_buffer_dma_dev(buf->disk);
 	int ret;
 
 	if (!dev) {
@@ -63,8 +63,8 @@ static int buffer_map(struct chario_buffer *buf)
 /* Unmap a buffer that no command uses any more.  Under the disk's buffer_lock. */
 static void buffer_unmap(struct chario_buffer *buf)
 {
-	const struct chario_backend *be = buf->cio->backend;
-	struct device *dev = chario_buffer_dma_dev(buf->cio);
+	const struct chario_backend *be = buf->disk->backend;
+	struct device *dev = chario_buffer_dma_dev(buf->disk);
 
 	mutex_lock(&buf->sync_lock);
 	if (buf->mapped && dev) {
@@ -110,11 +110,11 @@ static bool is_in_use_on(const struct chario_buffer *buf,
  */
 bool chario_buffer_is_in_use(const struct chario_buffer *buf)
 {
-	const struct chario_device *cio = buf->cio;
+	const struct chario_disk *disk = buf->disk;
 	unsigned int i;
 
-	for (i = 0; i < cio->drive->nr_queues; i++)
-		if (is_in_use_on(buf, cio->drive->queues[i]))
+	for (i = 0; i < disk->drive->nr_queues; i++)
+		if (is_in_use_on(buf, disk->drive->queues[i]))
 			return true;
 	/*
 	 * Pairs with clear_bit_unlock() in chario_queue_free().  A call counts itself
@@ -137,10 +137,10 @@ static void wait_unused(const struct chario_buffer *buf)
 /* Let go of a buffer that nobody finds any more and no command uses. */
 static void buffer_let_go(struct chario_buffer *buf)
 {
-	mutex_lock(&buf->cio->buffer_lock);
+	mutex_lock(&buf->disk->buffer_lock);
 	buffer_unmap(buf);
 	list_del(&buf->node);
-	mutex_unlock(&buf->cio->buffer_lock);
+	mutex_unlock(&buf->disk->buffer_lock);
 	buf->ops->release(buf);
 	complete_all(&buf->gone);
 	kref_put(&buf->alive, free_buffer);
@@ -164,9 +164,9 @@ static void revoke(struct work_struct *work)
 
 	WRITE_ONCE(buf->bytes, 0);
 	wait_unused(buf);
-	mutex_lock(&buf->cio->buffer_lock);
+	mutex_lock(&buf->disk->buffer_lock);
 	buffer_unmap(buf);
-	mutex_unlock(&buf->cio->buffer_lock);
+	mutex_unlock(&buf->disk->buffer_lock);
 	kref_put(&buf->alive, free_buffer);
 }
 
@@ -212,18 +212,18 @@ void chario_buffer_revoke(struct chario_buffer *buf)
 
 /**
  * chario_buffer_alloc() - allocate a buffer without memory
- * @cio: disk of the buffer
+ * @disk: disk of the buffer
  *
  * Return: the buffer, until chario_buffer_put(); or NULL.
  */
-struct chario_buffer *chario_buffer_alloc(struct chario_device *cio)
+struct chario_buffer *chario_buffer_alloc(struct chario_disk *disk)
 {
 	struct chario_buffer *buf = kzalloc(sizeof(*buf), GFP_KERNEL_ACCOUNT);
 
 	if (!buf)
 		return NULL;
-	get_device(&cio->dev);
-	buf->cio = cio;
+	get_device(&disk->dev);
+	buf->disk = disk;
 	kref_init(&buf->alive);
 	init_completion(&buf->gone);
 	mutex_init(&buf->sync_lock);
@@ -243,15 +243,15 @@ struct chario_buffer *chario_buffer_alloc(struct chario_device *cio)
  */
 int chario_buffer_attach(struct chario_buffer *buf)
 {
-	struct chario_device *cio = buf->cio;
+	struct chario_disk *disk = buf->disk;
 	int ret = -ENODEV;
 
-	mutex_lock(&cio->buffer_lock);
-	if (!cio->removed)
+	mutex_lock(&disk->buffer_lock);
+	if (!disk->removed)
 		ret = buffer_map(buf);
 	if (!ret)
-		list_add(&buf->node, &cio->buffers);
-	mutex_unlock(&cio->buffer_lock);
+		list_add(&buf->node, &disk->buffers);
+	mutex_unlock(&disk->buffer_lock);
 	return ret;
 }
 
@@ -271,14 +271,14 @@ void chario_buffer_close(struct chario_buffer *buf)
 
 /**
  * chario_buffer_detach_all() - undo the mappings of a drive that goes
- * @cio: an unregistered disk; its queues have been drained
+ * @disk: an unregistered disk; its queues have been drained
  */
-void chario_buffer_detach_all(struct chario_device *cio)
+void chario_buffer_detach_all(struct chario_disk *disk)
 {
 	struct chario_buffer *buf;
 
-	mutex_lock(&cio->buffer_lock);
-	list_for_each_entry(buf, &cio->buffers, node)
+	mutex_lock(&disk->buffer_lock);
+	list_for_each_entry(buf, &disk->buffers, node)
 		buffer_unmap(buf);
-	mutex_unlock(&cio->buffer_lock);
+	mutex_unlock(&disk->buffer_lock);
 }

@@ -7,7 +7,7 @@
 
 #include "types/buffer.h"
 #include "types/call.h"
-#include "types/device.h"
+#include "types/disk.h"
 #include "types/request.h"
 
 /*
@@ -72,7 +72,7 @@ static inline int chario_buffer_enter(struct chario_request *req,
 }
 
 /* memory/buffer.c */
-struct chario_buffer *chario_buffer_alloc(struct chario_device *cio);
+struct chario_buffer *chario_buffer_alloc(struct chario_disk *disk);
 int chario_buffer_attach(struct chario_buffer *buf);
 void chario_buffer_get(struct chario_buffer *buf);
 void chario_buffer_put(struct chario_buffer *buf);
@@ -80,8 +80,8 @@ void chario_buffer_let_go(struct chario_buffer *buf);
 void chario_buffer_close(struct chario_buffer *buf);
 void chario_buffer_revoke(struct chario_buffer *buf);
 bool chario_buffer_is_in_use(const struct chario_buffer *buf);
-struct device *chario_buffer_dma_dev(const struct chario_device *cio);
-void chario_buffer_detach_all(struct chario_device *cio);
+struct device *chario_buffer_dma_dev(const struct chario_disk *disk);
+void chario_buffer_detach_all(struct chario_disk *disk);
 
 /* memory/handles.c */
 struct chario_buffers *chario_buffers_alloc(void);
@@ -99,7 +99,7 @@ int chario_handles_resolve(struct chario_buffers *buffers, u64 address, u32 *han
 			   u64 *offset);
 
 /* memory/buffers.c */
-int chario_buffer_create(struct chario_device *cio,
+int chario_buffer_create(struct chario_disk *disk,
 			 struct chario_buffers *buffers,
 			 struct chario_buffer_create *args);
 int chario_buffer_destroy(struct chario_buffers *buffers, u32 handle);

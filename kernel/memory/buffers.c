@@ -5,7 +5,7 @@
 #include <linux/mm.h>
 
 #include "memory/buffer.h"
-#include "types/device.h"
+#include "types/disk.h"
 
 #define MAX_BYTES	BIT_ULL(40)
 
@@ -17,7 +17,7 @@ static const struct chario_buffer_ops *const kinds[] = {
 	[CHARIO_BUFFER_CMB] = &chario_cmb_ops,
 };
 
-static int check_args(const struct chario_device *cio,
+static int check_args(const struct chario_disk *disk,
 		      const struct chario_buffer_create *args)
 {
 	if (args->kind >= ARRAY_SIZE(kinds) || !kinds[args->kind])
@@ -30,22 +30,22 @@ static int check_args(const struct chario_device *cio,
 	    memchr_inv(args->reserved, 0, sizeof(args->reserved)))
 		return -EINVAL;
 	if (!args->bytes || args->bytes > MAX_BYTES ||
-	    ((args->address | args->bytes) & cio->dma_mask))
+	    ((args->address | args->bytes) & disk->dma_mask))
 		return -EINVAL;
-	if (!chario_buffer_dma_dev(cio) && !kinds[args->kind]->copy)
+	if (!chario_buffer_dma_dev(disk) && !kinds[args->kind]->copy)
 		return -EOPNOTSUPP;
 	return 0;
 }
 
 /**
  * chario_buffer_create() - make a buffer
- * @cio: the disk
+ * @disk: the disk
  * @buffers: buffers of the open file
  * @args: wishes of the caller; filled in with the properties of the buffer
  *
  * Return: 0 or -errno, see &struct chario_buffer_create.
  */
-int chario_buffer_create(struct chario_device *cio,
+int chario_buffer_create(struct chario_disk *disk,
 			 struct chario_buffers *buffers,
 			 struct chario_buffer_create *args)
 {
@@ -53,10 +53,10 @@ int chario_buffer_create(struct chario_device *cio,
 	bool mappable;
 	int ret;
 
-	ret = check_args(cio, args);
+	ret = check_args(disk, args);
 	if (ret)
 		return ret;
-	buf = chario_buffer_alloc(cio);
+	buf = chario_buffer_alloc(disk);
 	if (!buf)
 		return -ENOMEM;
 	buf->ops = kinds[args->kind];
@@ -117,7 +117,7 @@ static int sync(struct chario_buffer *buf,
 		return 0;
 	mutex_lock(&buf->sync_lock);
 	if (buf->mapped && buf->apart)
-		buf->ops->sync(buf, chario_buffer_dma_dev(buf->cio), args->offset,
+		buf->ops->sync(buf, chario_buffer_dma_dev(buf->disk), args->offset,
 			       args->bytes,
 			       args->direction == CHARIO_SYNC_FOR_DEVICE);
 	mutex_unlock(&buf->sync_lock);

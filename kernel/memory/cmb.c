@@ -208,7 +208,7 @@ static int take_pages(struct slice *slice)
 static int cmb_hold(struct chario_buffer *buf,
 		    const struct chario_buffer_create *args)
 {
-	struct chario_cmb *cmb = buf->cio->cmb;
+	struct chario_cmb *cmb = buf->disk->cmb;
 	struct slice *slice;
 	int ret;
 

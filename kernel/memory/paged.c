@@ -35,7 +35,7 @@ int chario_paged_init(struct chario_buffer *buf, u64 bytes)
 	return sg_alloc_table_from_pages_segment(&buf->sgt, buf->pages,
 						 buf->nr_pages,
 						 buf->page_offset, bytes,
-						 buf->cio->max_mapping_bytes,
+						 buf->disk->max_mapping_bytes,
 						 GFP_KERNEL_ACCOUNT);
 }
 

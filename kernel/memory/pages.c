@@ -13,7 +13,7 @@
 
 #include "memory/pages.h"
 
-static int check_vector(const struct chario_device *cio,
+static int check_vector(const struct chario_disk *disk,
 			const struct iov_iter *iter)
 {
 	const struct iovec *iov = iter_iov(iter);
@@ -24,8 +24,8 @@ static int check_vector(const struct chario_device *cio,
 		size_t bytes = min(iov->iov_len - skip, left);
 		unsigned long addr = (unsigned long)iov->iov_base + skip;
 
-		if (bytes && ((addr & cio->dma_mask) ||
-			      (bytes & cio->grain_mask)))
+		if (bytes && ((addr & disk->dma_mask) ||
+			      (bytes & disk->grain_mask)))
 			return -EINVAL;
 		left -= bytes;
 	}
@@ -33,7 +33,7 @@ static int check_vector(const struct chario_device *cio,
 }
 
 /* Check that all pages but the first and the last are whole, as a command needs. */
-static int check_bvec(const struct chario_device *cio,
+static int check_bvec(const struct chario_disk *disk,
 		      const struct iov_iter *iter)
 {
 	const struct bio_vec *bv = iter->bvec;
@@ -42,8 +42,8 @@ static int check_bvec(const struct chario_device *cio,
 	size_t start = bv->bv_offset + skip;
 
 	/* Memory begins in its first piece, as iov_iter_advance() leaves it. */
-	if (skip >= bv->bv_len || (start & cio->dma_mask) ||
-	    (left & cio->grain_mask))
+	if (skip >= bv->bv_len || (start & disk->dma_mask) ||
+	    (left & disk->grain_mask))
 		return -EINVAL;
 	for (;; bv++, skip = 0) {
 		size_t bytes = min(bv->bv_len - skip, left);
@@ -59,20 +59,20 @@ static int check_bvec(const struct chario_device *cio,
 
 /**
  * chario_pages_check_slow() - chario_pages_check() for vectors and bvecs
- * @cio: the disk
+ * @disk: the disk
  * @iter: the memory, not empty; empty elements in front are skipped
  *
  * Return: as chario_pages_check().
  */
-int chario_pages_check_slow(const struct chario_device *cio,
+int chario_pages_check_slow(const struct chario_disk *disk,
 			    struct iov_iter *iter)
 {
 	if (iter_is_iovec(iter)) {
 		iov_iter_advance(iter, 0);
-		return check_vector(cio, iter);
+		return check_vector(disk, iter);
 	}
 	if (iov_iter_is_bvec(iter))
-		return check_bvec(cio, iter);
+		return check_bvec(disk, iter);
 	return -EINVAL;
 }
 

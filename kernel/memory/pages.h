@@ -11,7 +11,7 @@
 #include <linux/dma-mapping.h>
 #include <linux/mm.h>
 
-#include "types/device.h"
+#include "types/disk.h"
 #include "types/queue.h"
 
 /* Largest number of pages that are pinned with one walk of the page tables. */
@@ -48,7 +48,7 @@ static inline void chario_ahead_drop(struct chario_ahead *ahead)
 }
 
 /* memory/pages.c */
-int chario_pages_check_slow(const struct chario_device *cio,
+int chario_pages_check_slow(const struct chario_disk *disk,
 			    struct iov_iter *iter);
 size_t chario_pages_element(const struct iov_iter *iter);
 int chario_pages_pin(struct chario_command *cmd, struct iov_iter *iter,
@@ -87,27 +87,27 @@ static inline void chario_pages_pass(struct iov_iter *iter, size_t bytes)
 }
 
 /* Returns whether an address or a length is misaligned for a command. */
-static inline bool chario_pages_is_misaligned(const struct chario_device *cio,
+static inline bool chario_pages_is_misaligned(const struct chario_disk *disk,
 					      unsigned long addr, size_t bytes)
 {
-	return (addr & cio->dma_mask) | (bytes & cio->grain_mask);
+	return (addr & disk->dma_mask) | (bytes & disk->grain_mask);
 }
 
 /**
  * chario_pages_check() - check if a disk can transfer to or from this memory
- * @cio: the disk
+ * @disk: the disk
  * @iter: the memory, not empty
  *
  * Return: 0; EINVAL if an address is not aligned for DMA, if the length of a vector
  * element is not a multiple of the logical block, or if the memory is of a kind that
  * cannot be pinned.
  */
-static inline int chario_pages_check(const struct chario_device *cio,
+static inline int chario_pages_check(const struct chario_disk *disk,
 				     struct iov_iter *iter)
 {
 	if (unlikely(!iter_is_ubuf(iter)))
-		return chario_pages_check_slow(cio, iter);
-	return chario_pages_is_misaligned(cio, chario_pages_address(iter),
+		return chario_pages_check_slow(disk, iter);
+	return chario_pages_is_misaligned(disk, chario_pages_address(iter),
 				       iter->count) ? -EINVAL : 0;
 }
 

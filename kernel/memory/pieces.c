@@ -19,7 +19,7 @@
 
 #include "memory/pieces.h"
 #include "types/buffer.h"
-#include "types/device.h"
+#include "types/disk.h"
 #include "types/request.h"
 
 /**
@@ -44,9 +44,9 @@ struct chario_pieces {
 };
 
 /* Returns whether an address or offset fits the alignment that DMA needs. */
-static bool is_aligned(const struct chario_device *cio, u64 place)
+static bool is_aligned(const struct chario_disk *disk, u64 place)
 {
-	return !(place & cio->dma_mask);
+	return !(place & disk->dma_mask);
 }
 
 static void add(struct chario_pieces *pieces, u64 offset, dma_addr_t addr)
@@ -74,7 +74,7 @@ static void divide(struct chario_pieces *pieces, u64 stop, u32 most)
  * the memory is shorter than the buffer.
  */
 static int pieces_fill(struct chario_pieces *pieces, const struct sg_table *sgt,
-		       const struct chario_device *cio, u64 left)
+		       const struct chario_disk *disk, u64 left)
 {
 	dma_addr_t addr, end = 0;
 	struct scatterlist *sg;
@@ -85,14 +85,14 @@ static int pieces_fill(struct chario_pieces *pieces, const struct sg_table *sgt,
 		addr = sg_dma_address(sg);
 		bytes = min_t(u64, left, sg_dma_len(sg));
 		if (!i || addr != end) {
-			if (!is_aligned(cio, addr) || !is_aligned(cio, offset) ||
-			    (i && ((addr | end) & cio->seam_mask)))
+			if (!is_aligned(disk, addr) || !is_aligned(disk, offset) ||
+			    (i && ((addr | end) & disk->seam_mask)))
 				return -EINVAL;
 			add(pieces, offset, addr);
 		}
 		end = addr + bytes;
-		if (cio->segment_bytes)
-			divide(pieces, offset + bytes, cio->segment_bytes);
+		if (disk->segment_bytes)
+			divide(pieces, offset + bytes, disk->segment_bytes);
 		offset += bytes;
 		left -= bytes;
 		if (!left)
@@ -127,20 +127,20 @@ static unsigned int pieces_most(const struct chario_pieces *pieces, u64 bytes)
  */
 int chario_pieces_create(struct chario_buffer *buf)
 {
-	const struct chario_device *cio = buf->cio;
+	const struct chario_disk *disk = buf->disk;
 	struct chario_pieces *pieces;
 	u64 room = buf->dma->nents + 1ULL;
 	int ret;
 
-	if (cio->segment_bytes)
-		room += buf->dma->nents + div_u64(buf->bytes, cio->segment_bytes);
+	if (disk->segment_bytes)
+		room += buf->dma->nents + div_u64(buf->bytes, disk->segment_bytes);
 	pieces = kvmalloc(struct_size(pieces, list, room), CHARIO_BUFFER_GFP);
 	if (!pieces)
 		return -ENOMEM;
 	pieces->nr = 0;
-	ret = pieces_fill(pieces, buf->dma, cio, buf->bytes);
-	if (!ret && pieces_most(pieces, cio->max_command_bytes) >
-		    cio->max_segments)
+	ret = pieces_fill(pieces, buf->dma, disk, buf->bytes);
+	if (!ret && pieces_most(pieces, disk->max_command_bytes) >
+		    disk->max_segments)
 		ret = -EMLINK;
 	if (ret) {
 		kvfree(pieces);

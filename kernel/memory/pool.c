@@ -113,7 +113,7 @@ static int pool_hold(struct chario_buffer *buf,
 	if (args->address)
 		return -EINVAL;
 	buf->nr_pages = PFN_UP(args->bytes);
-	pool = create_pool(buf->nr_pages, dev_to_node(&buf->cio->dev));
+	pool = create_pool(buf->nr_pages, dev_to_node(&buf->disk->dev));
 	if (IS_ERR(pool))
 		return PTR_ERR(pool);
 	buf->own = pool;

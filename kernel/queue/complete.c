@@ -9,7 +9,7 @@
 #include "queue/origin.h"
 #include "queue/queue.h"
 #include "trace.h"
-#include "types/device.h"
+#include "types/disk.h"
 
 static void note_error(struct chario_request *req, size_t good, int error)
 {
@@ -64,7 +64,7 @@ void chario_complete_error(struct chario_command *cmd, int error)
 {
 	struct chario_request *req = cmd->req;
 
-	WRITE_ONCE(req->cio->last_error, error);
+	WRITE_ONCE(req->disk->last_error, error);
 	note_error(req, cmd->req_offset, error);
 }
 
@@ -83,7 +83,7 @@ void chario_complete_reaped(struct chario_queue *q, struct chario_command *cmd,
 	if (error == -ECANCELED && chario_request_is_given_up(cmd->req))
 		error = chario_request_give_up_error(cmd->req);
 	if (error)
-		this_cpu_inc(cmd->req->cio->counters->errors);
+		this_cpu_inc(cmd->req->disk->counters->errors);
 	trace_reap(q, cmd, error);
 	chario_complete_command(q, cmd, error);
 }
@@ -141,7 +141,7 @@ bool chario_complete_abandon(struct chario_queue *q,
 	raw_spin_lock_irqsave(&q->lock, flags);
 	waiting = waiter->state == CHARIO_WAITING;
 	if (waiting) {
-		this_cpu_inc(req->cio->counters->interrupted);
+		this_cpu_inc(req->disk->counters->interrupted);
 		waiter->task = NULL;
 		chario_complete_orphan(req, error);
 	}
@@ -181,7 +181,7 @@ static __always_inline void complete_put(struct chario_queue *q,
 		complete_let_go(q, req, mark_dirty);
 	chario_for_each_command(cmd, req)
 		trace_unmap(q, cmd, 0);
-	trace_finish(q, first, req->cio, req->op, first->disk_offset, result);
+	trace_finish(q, first, req->disk, req->op, first->disk_offset, result);
 	chario_queue_put_chain(q, first);
 }
 
@@ -218,7 +218,7 @@ static __always_inline void finish(struct chario_queue *q,
 				   struct chario_request *req, bool mark_dirty,
 				   const void *looker)
 {
-	struct chario_device *cio = req->cio;
+	struct chario_disk *disk = req->disk;
 	struct chario_async async = req->async;
 	enum chario_op op = req->op;
 	ssize_t result;
@@ -229,7 +229,7 @@ static __always_inline void finish(struct chario_queue *q,
 	}
 	result = result_of(req);
 	if (result > 0)
-		this_cpu_add(cio->counters->bytes[op], result);
+		this_cpu_add(disk->counters->bytes[op], result);
 	complete_put(q, req, mark_dirty, result);
 	async.tell(async.who, result, looker);
 }

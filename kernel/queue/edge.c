@@ -22,31 +22,31 @@
  */
 static void count_patchers(struct chario_medium *medium, int more)
 {
-	struct chario_device *cio;
+	struct chario_disk *disk;
 
 	down_read(&medium->lock);
 	atomic_add(more, &medium->patchers);
-	list_for_each_entry(cio, &medium->disks, medium_node)
-		atomic_add(more, &cio->obstacles);
+	list_for_each_entry(disk, &medium->disks, medium_node)
+		atomic_add(more, &disk->obstacles);
 	up_read(&medium->lock);
 }
 
 /**
  * chario_edge_enable() - allow edges on the medium of a disk
- * @cio: the disk
+ * @disk: the disk
  */
-void chario_edge_enable(struct chario_device *cio)
+void chario_edge_enable(struct chario_disk *disk)
 {
-	count_patchers(cio->medium, 1);
+	count_patchers(disk->medium, 1);
 }
 
 /**
  * chario_edge_disable() - undo chario_edge_enable()
- * @cio: the disk
+ * @disk: the disk
  */
-void chario_edge_disable(struct chario_device *cio)
+void chario_edge_disable(struct chario_disk *disk)
 {
-	count_patchers(cio->medium, -1);
+	count_patchers(disk->medium, -1);
 }
 
 static bool edge_try_enter(struct chario_edge *edge)
@@ -85,23 +85,23 @@ static bool edge_is_clear(struct chario_queue *q, const struct chario_edge *edge
 
 /* Returns a queue whose device has a write of the block, with its disk held; or NULL. */
 static struct chario_queue *find_writer(const struct chario_edge *edge,
-					struct chario_device **holder)
+					struct chario_disk **holder)
 {
 	struct chario_medium *medium = edge->medium;
 	struct chario_queue *found = NULL;
-	struct chario_device *cio;
+	struct chario_disk *disk;
 	unsigned int i;
 
 	down_read(&medium->lock);
-	list_for_each_entry(cio, &medium->disks, medium_node) {
-		for (i = 0; i < cio->drive->nr_queues && !found; i++)
-			if (!edge_is_clear(cio->drive->queues[i], edge))
-				found = cio->drive->queues[i];
+	list_for_each_entry(disk, &medium->disks, medium_node) {
+		for (i = 0; i < disk->drive->nr_queues && !found; i++)
+			if (!edge_is_clear(disk->drive->queues[i], edge))
+				found = disk->drive->queues[i];
 		if (found)
 			break;
 	}
 	if (found)
-		*holder = to_chario_device(get_device(&cio->dev));
+		*holder = to_chario_disk(get_device(&disk->dev));
 	up_read(&medium->lock);
 	return found;
 }
@@ -114,16 +114,16 @@ static struct chario_queue *find_writer(const struct chario_edge *edge,
  * Disks come and go meanwhile; a disk that leaves has ended its commands before.
  */
 static int wait_clear(const struct chario_edge *edge,
-		      const struct chario_device *cio, unsigned long expires)
+		      const struct chario_disk *disk, unsigned long expires)
 {
-	struct chario_device *holder;
+	struct chario_disk *holder;
 	struct chario_queue *q;
 
 	while ((q = find_writer(edge, &holder))) {
-		bool is_others = holder != cio;
+		bool is_others = holder != disk;
 		long left = chario_jiffies_left(expires);
 
-		if (is_others && READ_ONCE(cio->removed))
+		if (is_others && READ_ONCE(disk->removed))
 			left = -ENODEV;
 		else if (!wait_event_timeout(q->slot_wait, edge_is_clear(q, edge),
 					     is_others ? min(left, LOOK) : left) &&
@@ -139,7 +139,7 @@ static int wait_clear(const struct chario_edge *edge,
 /**
  * chario_edge_lock() - keep other writes of a block from the device
  * @edge: edge of the caller
- * @cio: the disk
+ * @disk: the disk
  * @pos: byte offset of the block
  * @expires: jiffies at which to give up
  *
@@ -149,21 +149,21 @@ static int wait_clear(const struct chario_edge *edge,
  * block had a write of it.  The removal of the disk waits for the caller's commands, so
  * the caller must not wait for the other disk.
  */
-int chario_edge_lock(struct chario_edge *edge, struct chario_device *cio,
+int chario_edge_lock(struct chario_edge *edge, struct chario_disk *disk,
 		     u64 pos, unsigned long expires)
 {
 	long left = chario_jiffies_left(expires);
 	bool entered;
 	int ret;
 
-	edge->medium = cio->medium;
+	edge->medium = disk->medium;
 	edge->pos = pos;
 	left = wait_event_timeout(edge->medium->edges_wait,
 				  (entered = edge_try_enter(edge)) ||
-				  READ_ONCE(cio->removed), left);
+				  READ_ONCE(disk->removed), left);
 	if (!entered)
 		return left ? -ENODEV : -ETIMEDOUT;
-	ret = wait_clear(edge, cio, expires);
+	ret = wait_clear(edge, disk, expires);
 	if (ret)
 		chario_edge_unlock(edge);
 	return ret;
@@ -176,7 +176,7 @@ int chario_edge_lock(struct chario_edge *edge, struct chario_device *cio,
 void chario_edge_unlock(struct chario_edge *edge)
 {
 	struct chario_medium *medium = edge->medium;
-	const struct chario_device *cio;
+	const struct chario_disk *disk;
 	unsigned long flags;
 	unsigned int i;
 
@@ -185,8 +185,8 @@ void chario_edge_unlock(struct chario_edge *edge)
 	raw_spin_unlock_irqrestore(&medium->edges_lock, flags);
 	wake_up_all(&medium->edges_wait);
 	down_read(&medium->lock);
-	list_for_each_entry(cio, &medium->disks, medium_node)
-		for (i = 0; i < cio->drive->nr_queues; i++)
-			chario_queue_release_held(cio->drive->queues[i]);
+	list_for_each_entry(disk, &medium->disks, medium_node)
+		for (i = 0; i < disk->drive->nr_queues; i++)
+			chario_queue_release_held(disk->drive->queues[i]);
 	up_read(&medium->lock);
 }

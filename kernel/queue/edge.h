@@ -14,14 +14,14 @@
 
 #include <linux/list.h>
 
-#include "types/device.h"
+#include "types/disk.h"
 #include "types/medium.h"
 #include "types/request.h"
 
 /* queue/edge.c */
-void chario_edge_enable(struct chario_device *cio);
-void chario_edge_disable(struct chario_device *cio);
-int chario_edge_lock(struct chario_edge *edge, struct chario_device *cio,
+void chario_edge_enable(struct chario_disk *disk);
+void chario_edge_disable(struct chario_disk *disk);
+int chario_edge_lock(struct chario_edge *edge, struct chario_disk *disk,
 		     u64 pos, unsigned long expires);
 void chario_edge_unlock(struct chario_edge *edge);
 

@@ -7,7 +7,7 @@
 #include <linux/string.h>
 
 #include "queue/medium.h"
-#include "types/device.h"
+#include "types/disk.h"
 
 static LIST_HEAD(media);
 static DEFINE_MUTEX(media_lock);
@@ -44,20 +44,20 @@ static struct chario_medium *medium_create(const char *name)
 }
 
 /* Warn of two disks of one medium: file locks on one do not hold for the other. */
-static void medium_tell(const struct chario_device *cio)
+static void medium_tell(const struct chario_disk *disk)
 {
-	const struct chario_device *other;
+	const struct chario_disk *other;
 
-	list_for_each_entry(other, &cio->medium->disks, medium_node)
-		if (other != cio)
-			dev_warn(cio->dev.parent,
+	list_for_each_entry(other, &disk->medium->disks, medium_node)
+		if (other != disk)
+			dev_warn(disk->dev.parent,
 				 "chardisk%d and chardisk%d are the same namespace of one drive, by two controllers; use one of them only: locks of one do not hold for the other\n",
-				 cio->index, other->index);
+				 disk->index, other->index);
 }
 
 /**
  * chario_medium_join() - find or make the medium of a new disk
- * @cio: the disk, with its queues
+ * @disk: the disk, with its queues
  * @name: name of the medium, which other disks may have as well; "" if none can
  *
  * chario_medium_leave() and then chario_medium_put() undo this.
@@ -65,7 +65,7 @@ static void medium_tell(const struct chario_device *cio)
  * Context: may sleep.
  * Return: 0 or ENOMEM.
  */
-int chario_medium_join(struct chario_device *cio, const char *name)
+int chario_medium_join(struct chario_disk *disk, const char *name)
 {
 	struct chario_medium *medium;
 
@@ -76,11 +76,11 @@ int chario_medium_join(struct chario_device *cio, const char *name)
 	else
 		medium = medium_create(name);
 	if (medium) {
-		cio->medium = medium;
+		disk->medium = medium;
 		down_write(&medium->lock);
-		atomic_add(atomic_read(&medium->patchers), &cio->obstacles);
-		list_add_tail(&cio->medium_node, &medium->disks);
-		medium_tell(cio);
+		atomic_add(atomic_read(&medium->patchers), &disk->obstacles);
+		list_add_tail(&disk->medium_node, &medium->disks);
+		medium_tell(disk);
 		up_write(&medium->lock);
 	}
 	mutex_unlock(&media_lock);
@@ -89,18 +89,18 @@ int chario_medium_join(struct chario_device *cio, const char *name)
 
 /**
  * chario_medium_leave() - hide the queues of a departed disk from edges
- * @cio: the disk; its queues have been failed and drained, but are still there; keeps
+ * @disk: the disk; its queues have been failed and drained, but are still there; keeps
  *	the medium until chario_medium_put()
  *
  * Context: may sleep.
  */
-void chario_medium_leave(struct chario_device *cio)
+void chario_medium_leave(struct chario_disk *disk)
 {
-	if (!cio->medium)
+	if (!disk->medium)
 		return;
-	down_write(&cio->medium->lock);
-	list_del_init(&cio->medium_node);
-	up_write(&cio->medium->lock);
+	down_write(&disk->medium->lock);
+	list_del_init(&disk->medium_node);
+	up_write(&disk->medium->lock);
 }
 
 static void medium_release(struct kref *alive)
@@ -116,14 +116,14 @@ static void medium_release(struct kref *alive)
 
 /**
  * chario_medium_put() - drop the reference of a disk to its medium
- * @cio: a disk that has left, and that nobody has open any more
+ * @disk: a disk that has left, and that nobody has open any more
  *
  * Context: may sleep.
  */
-void chario_medium_put(struct chario_device *cio)
+void chario_medium_put(struct chario_disk *disk)
 {
-	if (cio->medium)
-		kref_put_mutex(&cio->medium->alive, medium_release, &media_lock);
+	if (disk->medium)
+		kref_put_mutex(&disk->medium->alive, medium_release, &media_lock);
 }
 
 /**
@@ -135,7 +135,7 @@ void chario_medium_put(struct chario_device *cio)
  */
 bool chario_medium_meets_edge(const struct chario_command *cmd)
 {
-	struct chario_medium *medium = cmd->req->cio->medium;
+	struct chario_medium *medium = cmd->req->disk->medium;
 	const struct chario_edge *edge;
 	bool meets = false;
 

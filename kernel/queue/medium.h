@@ -5,14 +5,14 @@
 #ifndef CHARIO_QUEUE_MEDIUM_H
 #define CHARIO_QUEUE_MEDIUM_H
 
-#include "types/device.h"
+#include "types/disk.h"
 #include "types/medium.h"
 #include "types/request.h"
 
 /* queue/medium.c */
-int chario_medium_join(struct chario_device *cio, const char *name);
-void chario_medium_leave(struct chario_device *cio);
-void chario_medium_put(struct chario_device *cio);
+int chario_medium_join(struct chario_disk *disk, const char *name);
+void chario_medium_leave(struct chario_disk *disk);
+void chario_medium_put(struct chario_disk *disk);
 bool chario_medium_meets_edge(const struct chario_command *cmd);
 
 /* Returns whether a command writes the block of an edge. */
@@ -22,7 +22,7 @@ static inline bool chario_medium_overlaps(const struct chario_edge *edge,
 	const struct chario_request *req = cmd->req;
 
 	return req->op == CHARIO_OP_WRITE &&
-	       req->cio->medium == edge->medium &&
+	       req->disk->medium == edge->medium &&
 	       cmd->disk_offset <= edge->pos &&
 	       cmd->disk_offset + cmd->bytes > edge->pos;
 }
@@ -38,7 +38,7 @@ static inline bool chario_medium_overlaps(const struct chario_edge *edge,
 static inline bool chario_medium_holds(const struct chario_command *cmd)
 {
 	return cmd->req->op == CHARIO_OP_WRITE &&
-	       atomic_read(&cmd->req->cio->medium->patchers) &&
+	       atomic_read(&cmd->req->disk->medium->patchers) &&
 	       chario_medium_meets_edge(cmd);
 }
 

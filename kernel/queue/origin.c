@@ -12,7 +12,7 @@
 #include "base/workers.h"
 #include "queue/origin.h"
 #include "queue/queue.h"
-#include "types/device.h"
+#include "types/disk.h"
 
 int chario_max_orphans = 32;
 
@@ -128,7 +128,7 @@ static bool is_settled(struct chario_queue *q,
 /**
  * chario_origin_settle() - wait for the orphans of a file
  * @origin: origin of the file, which the caller has open
- * @cio: the disk
+ * @disk: the disk
  * @pos: byte offset on the disk
  * @bytes: length in bytes from @pos; orphans elsewhere are not waited for
  * @expires: jiffies at which to give up
@@ -137,13 +137,13 @@ static bool is_settled(struct chario_queue *q,
  * Return: 0; ETIMEDOUT; EINTR on a fatal signal.
  */
 int chario_origin_settle(const struct chario_origin *origin,
-			 const struct chario_device *cio, u64 pos, u64 bytes,
+			 const struct chario_disk *disk, u64 pos, u64 bytes,
 			 unsigned long expires)
 {
 	unsigned int i;
 
-	for (i = 0; i < cio->drive->nr_queues && atomic_read(&origin->orphans); i++) {
-		struct chario_queue *q = cio->drive->queues[i];
+	for (i = 0; i < disk->drive->nr_queues && atomic_read(&origin->orphans); i++) {
+		struct chario_queue *q = disk->drive->queues[i];
 		long left = chario_jiffies_left(expires);
 
 		left = wait_event_killable_timeout(q->slot_wait,

@@ -19,7 +19,7 @@
 #include <linux/fs.h>
 #include <linux/workqueue.h>
 
-struct chario_device;
+struct chario_disk;
 
 /**
  * struct chario_origin - an open file, as requests know it
@@ -41,7 +41,7 @@ void chario_origin_drop(struct chario_origin *origin, unsigned int commands);
 int chario_origin_wait_room(const struct chario_origin *origin,
 			    unsigned long expires, bool killable);
 int chario_origin_settle(const struct chario_origin *origin,
-			 const struct chario_device *cio, u64 pos, u64 bytes,
+			 const struct chario_disk *disk, u64 pos, u64 bytes,
 			 unsigned long expires);
 
 /* Returns whether the file must wait for its orphans before it gets more commands. */

@@ -7,7 +7,7 @@
 #include "queue/medium.h"
 #include "queue/queue.h"
 #include "trace.h"
-#include "types/device.h"
+#include "types/disk.h"
 
 /* Set the watchdog to a deadline that is earlier than its next look. */
 static noinline void start_watch(struct chario_queue *q, unsigned long expires)
@@ -95,7 +95,7 @@ static __always_inline bool post_is_clear(const struct chario_queue *q,
 					  const struct chario_request *req)
 {
 	return likely(q->state == CHARIO_QUEUE_LIVE && !req->orphaned &&
-		      !atomic_read(&req->cio->obstacles));
+		      !atomic_read(&req->disk->obstacles));
 }
 
 /* Post or submit one command, or end it.  Under q->lock. */

@@ -6,7 +6,7 @@
 #include <linux/wait.h>
 
 #include "queue/queue.h"
-#include "types/device.h"
+#include "types/disk.h"
 
 /**
  * chario_queue_init() - make a queue with all the memory it will ever need

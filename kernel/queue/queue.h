@@ -8,7 +8,7 @@
 #include <linux/bitops.h>
 #include <linux/err.h>
 
-#include "types/device.h"
+#include "types/disk.h"
 #include "types/queue.h"
 
 static inline void chario_queue_free(struct chario_queue *q,
@@ -68,7 +68,7 @@ static inline int chario_queue_end_error(const struct chario_command *cmd)
 
 	if (chario_request_is_given_up(req))
 		return chario_request_give_up_error(req);
-	return READ_ONCE(req->cio->removed) ? -ENODEV : 0;
+	return READ_ONCE(req->disk->removed) ? -ENODEV : 0;
 }
 
 /**

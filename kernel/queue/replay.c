@@ -7,7 +7,7 @@
 
 #include "queue/medium.h"
 #include "queue/queue.h"
-#include "types/device.h"
+#include "types/disk.h"
 
 /**
  * chario_queue_freeze() - hold commands back from now on

@@ -16,7 +16,7 @@
 #include "queue/medium.h"
 #include "queue/queue.h"
 #include "trace.h"
-#include "types/device.h"
+#include "types/disk.h"
 
 /* Act on the result of a submission; under q->lock. */
 static void look_again(struct chario_queue *q, struct chario_command *cmd,

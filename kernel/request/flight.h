@@ -20,7 +20,7 @@
 #include "queue/queue.h"
 #include "trace.h"
 #include "types/call.h"
-#include "types/device.h"
+#include "types/disk.h"
 
 /**
  * struct chario_flight - a request in flight, and the caller that waits
@@ -99,7 +99,7 @@ static inline void chario_flight_init(struct chario_request *req,
 	req->overdue = false;
 	req->duty = call->duty;
 	req->error = 0;
-	req->cio = call->cio;
+	req->disk = call->disk;
 	req->origin = call->origin;
 	req->buffer = NULL;
 	req->first = first;
@@ -140,7 +140,7 @@ static __always_inline int chario_flight_map(struct chario_queue *q,
 static __always_inline void chario_flight_count(const struct chario_call *call,
 						unsigned int commands)
 {
-	this_cpu_add(call->cio->counters->commands[call->op], commands);
+	this_cpu_add(call->disk->counters->commands[call->op], commands);
 }
 
 /* Enter the caller as the waiter of a request that begins at byte @pos of the disk. */
@@ -220,7 +220,7 @@ static inline ssize_t chario_flight_leave(const struct chario_flight *flight,
 {
 	int error = flight->waiter->error;
 
-	trace_finish(flight->q, NULL, call->cio, call->op, flight->pos, error);
+	trace_finish(flight->q, NULL, call->disk, call->op, flight->pos, error);
 	return error;
 }
 

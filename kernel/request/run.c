@@ -51,7 +51,7 @@ static void start_cursor(struct cursor *cur, const struct chario_call *call)
 {
 	cur->iter = call->iter;
 	cur->error = 0;
-	chario_device_get_limits(call->cio, &cur->limits);
+	chario_disk_get_split(call->disk, &cur->limits);
 	chario_split_start(&cur->split, &cur->limits, call->pos,
 			   call->buffers ? call->bytes : 0);
 }
@@ -432,7 +432,7 @@ static __always_inline ssize_t run_waits(const struct chario_call *call)
 		ret = run_chunks(call, &cur, req);
 	}
 	if (likely(ret > 0))
-		this_cpu_add(call->cio->counters->bytes[call->op], ret);
+		this_cpu_add(call->disk->counters->bytes[call->op], ret);
 	return ret;
 }
 

@@ -13,15 +13,15 @@
 
 /**
  * chario_single_fits() - tell if a call is certain to be one command
- * @cio: the disk
+ * @disk: the disk
  * @bytes: length of the call in bytes, in one piece of memory; not 0
  *
  * Return: true for one command; false if there may be more.
  */
-static inline bool chario_single_fits(const struct chario_device *cio,
+static inline bool chario_single_fits(const struct chario_disk *disk,
 				      size_t bytes)
 {
-	return bytes - 1 < READ_ONCE(cio->single_bytes);
+	return bytes - 1 < READ_ONCE(disk->single_bytes);
 }
 
 /*
@@ -104,10 +104,10 @@ static __always_inline ssize_t chario_single_run(const struct chario_call *call,
 		chario_pages_unpin(cmd, call->op == CHARIO_OP_READ);
 	}
 	trace_unmap(q, cmd, 0);
-	trace_finish(q, cmd, call->cio, call->op, call->pos, result);
+	trace_finish(q, cmd, call->disk, call->op, call->pos, result);
 	chario_queue_put(q, cmd);
 	if (likely(result > 0))
-		this_cpu_add(call->cio->counters->bytes[call->op], result);
+		this_cpu_add(call->disk->counters->bytes[call->op], result);
 	return result;
 }
 

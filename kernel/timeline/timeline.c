@@ -38,12 +38,12 @@ static bool is_size(u32 count)
 
 /* Set the places of all parts in the mapped memory. */
 static int lay_out(struct chario_timeline_header *header,
-		   const struct chario_device *cio,
+		   const struct chario_disk *disk,
 		   const struct chario_timeline_open *args)
 {
 	header->size = sizeof(*header);
 	header->record_bytes = sizeof(struct chario_timeline_record);
-	header->nr_rings = cio->drive->nr_queues;
+	header->nr_rings = disk->drive->nr_queues;
 	header->records = args->records;
 	header->rings_offset = PAGE_SIZE;
 	header->ring_bytes = PAGE_ALIGN(sizeof(struct chario_timeline_ring) +
@@ -59,7 +59,7 @@ static int lay_out(struct chario_timeline_header *header,
 				   sizeof(struct chario_timeline_tag));
 	header->tags = args->tags;
 	header->clock_id = CLOCK_MONOTONIC;
-	header->disk = cio->index;
+	header->disk = disk->index;
 	header->stop_above_ns = args->stop_above_ns;
 	if (header->rings_bytes + header->tags_bytes >
 	    CHARIO_TIMELINE_BYTES_MAX)
@@ -87,7 +87,7 @@ static int make_tracks(struct chario_timeline *tl)
 	if (!tl->callers)
 		return -ENOMEM;
 	for (i = 0; i < tl->nr_tracks; i++) {
-		const struct chario_queue *q = tl->cio->drive->queues[i];
+		const struct chario_queue *q = tl->disk->drive->queues[i];
 		struct chario_track *track = &tl->tracks[i];
 
 		raw_spin_lock_init(&track->lock);
@@ -126,19 +126,19 @@ static void free_timeline(struct chario_timeline *tl)
 	vfree(tl->tags);
 	vfree(tl->header);
 	chario_locked_uncharge(&tl->locked);
-	put_device(&tl->cio->dev);
+	put_device(&tl->disk->dev);
 	kfree(tl);
 }
 
 /* Allocate and set up a timeline that no queue refers to yet. */
 static struct chario_timeline *
-alloc_timeline(struct chario_device *cio,
+alloc_timeline(struct chario_disk *disk,
 	       const struct chario_timeline_header *header)
 {
 	struct chario_timeline *tl;
 	int ret;
 
-	tl = kzalloc(struct_size(tl, tracks, cio->drive->nr_queues), GFP_KERNEL);
+	tl = kzalloc(struct_size(tl, tracks, disk->drive->nr_queues), GFP_KERNEL);
 	if (!tl)
 		return ERR_PTR(-ENOMEM);
 	ret = chario_locked_charge(&tl->locked, (header->rings_bytes +
@@ -147,9 +147,9 @@ alloc_timeline(struct chario_device *cio,
 		kfree(tl);
 		return ERR_PTR(ret);
 	}
-	tl->cio = cio;
-	get_device(&cio->dev);
-	tl->nr_tracks = cio->drive->nr_queues;
+	tl->disk = disk;
+	get_device(&disk->dev);
+	tl->nr_tracks = disk->drive->nr_queues;
 	tl->mask = header->records - 1;
 	tl->stop_above_ns = header->stop_above_ns;
 	raw_spin_lock_init(&tl->stop_lock);
@@ -178,7 +178,7 @@ static int get_probes(void)
 /* Let the queues make records from now on. */
 static int timeline_attach(struct chario_timeline *tl)
 {
-	struct chario_queue **queues = tl->cio->drive->queues;
+	struct chario_queue **queues = tl->disk->drive->queues;
 	unsigned int i;
 	int ret = -EBUSY;
 
@@ -203,7 +203,7 @@ static void detach(struct chario_timeline *tl)
 
 	mutex_lock(&attach_lock);
 	for (i = 0; i < tl->nr_tracks; i++)
-		RCU_INIT_POINTER(tl->cio->drive->queues[i]->track, NULL);
+		RCU_INIT_POINTER(tl->disk->drive->queues[i]->track, NULL);
 	if (!--nr_timelines)
 		chario_track_unregister();
 	mutex_unlock(&attach_lock);
@@ -213,14 +213,14 @@ static void detach(struct chario_timeline *tl)
 
 /**
  * chario_timeline_create() - record the stages of requests
- * @cio: disk whose requests are recorded
+ * @disk: disk whose requests are recorded
  * @args: see &struct chario_timeline_open
  *
  * Context: may sleep.
  * Return: the timeline or an ERR_PTR, see &struct chario_timeline_open.
  */
 struct chario_timeline *
-chario_timeline_create(struct chario_device *cio,
+chario_timeline_create(struct chario_disk *disk,
 		       const struct chario_timeline_open *args)
 {
 	struct chario_timeline_header header = { };
@@ -232,10 +232,10 @@ chario_timeline_create(struct chario_device *cio,
 		return ERR_PTR(-EINVAL);
 	if (!IS_ENABLED(CONFIG_TRACEPOINTS))
 		return ERR_PTR(-EOPNOTSUPP);
-	ret = lay_out(&header, cio, args);
+	ret = lay_out(&header, disk, args);
 	if (ret)
 		return ERR_PTR(ret);
-	tl = alloc_timeline(cio, &header);
+	tl = alloc_timeline(disk, &header);
 	if (IS_ERR(tl))
 		return tl;
 	tl->header->record_cost_ns = chario_track_cost(&tl->tracks[0]);

@@ -24,7 +24,7 @@
 #include <linux/spinlock.h>
 #include <linux/wait.h>
 
-#include "types/device.h"
+#include "types/disk.h"
 #include "types/locked.h"
 #include "types/queue.h"
 
@@ -54,7 +54,7 @@ struct chario_track {
 
 /**
  * struct chario_timeline - the recorder of a drive
- * @cio: disk whose requests are recorded; a reference
+ * @disk: disk whose requests are recorded; a reference
  * @header: start of the memory that is mapped to be read
  * @mask: number of records of a ring - 1
  * @stop_above_ns: see &struct chario_timeline_open
@@ -68,7 +68,7 @@ struct chario_track {
  * @tracks: tracks, one for each queue
  */
 struct chario_timeline {
-	struct chario_device *cio;
+	struct chario_disk *disk;
 	struct chario_timeline_header *header;
 	u32 mask;
 	u64 stop_above_ns;
@@ -84,7 +84,7 @@ struct chario_timeline {
 
 /* timeline/timeline.c */
 struct chario_timeline *
-chario_timeline_create(struct chario_device *cio,
+chario_timeline_create(struct chario_disk *disk,
 		       const struct chario_timeline_open *args);
 void chario_timeline_destroy(struct chario_timeline *tl);
 void chario_timeline_control(struct chario_timeline *tl,

@@ -83,11 +83,11 @@ static __always_inline u64 put(struct chario_track *track,
 
 /* Returns the track of a queue, if it records this disk, or NULL. */
 static struct chario_track *find_track(const struct chario_queue *q,
-				       const struct chario_device *cio)
+				       const struct chario_disk *disk)
 {
 	struct chario_track *track = rcu_dereference_sched(q->track);
 
-	return track && track->tl->cio == cio ? track : NULL;
+	return track && track->tl->disk == disk ? track : NULL;
 }
 
 /**
@@ -117,11 +117,11 @@ u32 chario_track_cost(struct chario_track *track)
 }
 
 /* Record that a call has reached a front end. */
-static void on_enter(void *data, const struct chario_device *cio,
+static void on_enter(void *data, const struct chario_disk *disk,
 		     unsigned int op, u64 offset, ssize_t bytes)
 {
-	struct chario_queue *q = cio->irq_queue[smp_processor_id()];
-	struct chario_track *track = find_track(q, cio);
+	struct chario_queue *q = disk->irq_queue[smp_processor_id()];
+	struct chario_track *track = find_track(q, disk);
 	struct chario_timeline_record record = {
 		.stage = CHARIO_STAGE_ENTER,
 		.op = op,
@@ -154,7 +154,7 @@ static __always_inline void on_command(struct chario_queue *q,
 				       enum chario_stage stage, int error)
 {
 	const struct chario_request *req = cmd->req;
-	struct chario_track *track = find_track(q, req->cio);
+	struct chario_track *track = find_track(q, req->disk);
 	struct chario_timeline_record record = {
 		.stage = stage,
 		.op = req->op,
@@ -242,10 +242,10 @@ static void track_stop(struct chario_track *track, u32 request, u64 time,
 
 static void on_finish(void *data, struct chario_queue *q,
 		      const struct chario_command *first,
-		      const struct chario_device *cio, unsigned int op,
+		      const struct chario_disk *disk, unsigned int op,
 		      u64 offset, ssize_t result)
 {
-	struct chario_track *track = find_track(q, cio);
+	struct chario_track *track = find_track(q, disk);
 	struct chario_timeline_record record = {
 		.stage = CHARIO_STAGE_FINISH,
 		.op = op,

@@ -9,14 +9,14 @@
 #ifndef CHARIO_TYPES_BACKEND_H
 #define CHARIO_TYPES_BACKEND_H
 
-#include "types/device.h"
+#include "types/disk.h"
 #include "types/drive.h"
 #include "types/queue.h"
 
 /**
  * struct chario_backend - the driver of a disk
  * @name: name in info and sysfs
- * @release: function that lets go of the drive once the last reference to @cio has
+ * @release: function that lets go of the drive once the last reference to @disk has
  *	gone and no queue of the disk is in use.  May sleep
  * @pin: function that replaces the pins of an open file, CHARIO_PIN_* bits, by
  *	@wanted, and updates @held; all bits of @wanted are known.  Also called after
@@ -37,16 +37,16 @@
  */
 struct chario_backend {
 	const char *name;
-	void (*release)(struct chario_device *cio);
-	int (*pin)(struct chario_device *cio, u32 *held, u32 wanted);
-	int (*get_pin)(struct chario_device *cio, u32 held,
+	void (*release)(struct chario_disk *disk);
+	int (*pin)(struct chario_disk *disk, u32 *held, u32 wanted);
+	int (*get_pin)(struct chario_disk *disk, u32 held,
 		       struct chario_pin *pin);
-	int (*health)(struct chario_device *cio, struct chario_health *health);
+	int (*health)(struct chario_disk *disk, struct chario_health *health);
 	int (*map_buffer)(struct chario_buffer *buf);
 	void (*unmap_buffer)(struct chario_buffer *buf);
-	struct chario_queue *(*take_queue)(struct chario_device *cio,
+	struct chario_queue *(*take_queue)(struct chario_disk *disk,
 					   struct chario_queue_create *args);
-	void (*give_queue)(struct chario_device *cio, struct chario_queue *q);
+	void (*give_queue)(struct chario_disk *disk, struct chario_queue *q);
 };
 
 #endif /* CHARIO_TYPES_BACKEND_H */

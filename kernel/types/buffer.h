@@ -109,7 +109,7 @@ struct chario_buffer_ops {
  * @locked: pages that count as locked, for a kind that counts here
  * @users: number of calls of several requests that use it
  * @ops: operations of its kind
- * @cio: the disk; a reference
+ * @disk: the disk; a reference
  * @sync_lock: lock that keeps the buffer mapped during a sync
  * @node: entry of the disk's list of buffers, under its buffer_lock
  * @alive: reference count of this structure, for the worker and for waiters
@@ -140,7 +140,7 @@ struct chario_buffer {
 	struct chario_locked locked;
 	atomic_t users;
 	const struct chario_buffer_ops *ops;
-	struct chario_device *cio;
+	struct chario_disk *disk;
 	struct mutex sync_lock; /* mapped, during a sync */
 	struct list_head node;
 	struct kref alive;

@@ -45,7 +45,7 @@ struct chario_async {
 
 /**
  * struct chario_call - the parameters of a call, checked by the front end
- * @cio: the disk
+ * @disk: the disk
  * @origin: the open file
  * @irq_queue: for each CPU, its queue that completes by interrupt
  * @poll_queue: for each CPU, its queue for polling
@@ -73,7 +73,7 @@ struct chario_async {
  * every address is aligned for DMA.
  */
 struct chario_call {
-	struct chario_device *cio;
+	struct chario_disk *disk;
 	struct chario_origin *origin;
 	struct chario_queue *const *irq_queue;
 	struct chario_queue *const *poll_queue;

@@ -71,7 +71,7 @@ struct chario_waiter {
  * @bytes: bytes of all commands
  * @waiter: synchronous caller or NULL; under the queue's lock
  * @async: the caller, if it does not wait; under the queue's lock
- * @cio: the disk
+ * @disk: the disk
  * @origin: open file of the call
  * @buffer: the buffer that the commands use; NULL for pages of the caller.  This
  *	pointer keeps the buffer, see memory/buffer.h
@@ -95,7 +95,7 @@ struct chario_request {
 	size_t bytes;
 	struct chario_waiter *waiter;
 	struct chario_async async;
-	struct chario_device *cio;
+	struct chario_disk *disk;
 	struct chario_origin *origin;
 	struct chario_buffer *buffer;
 	struct chario_command *first;

@@ -90,12 +90,12 @@ HOUSE = {
     "kernel/trace.h": TRACE,
     "kernel/uapi/chario/uapi.h": UAPI,
     "kernel/types/split.h": "/* SPDX-License-Identifier: GPL-2.0-only OR MIT */\n",
-    "kernel/disk/device.h": "/* SPDX-License-Identifier: GPL-2.0-only */\n",
+    "kernel/disk/disk.h": "/* SPDX-License-Identifier: GPL-2.0-only */\n",
     "kernel/front/front.h": "/* SPDX-License-Identifier: GPL-2.0-only */\n",
     "kernel/back/back.h": "/* SPDX-License-Identifier: GPL-2.0-only */\n",
     "kernel/back/loopback/loopback.h": "/* SPDX-License-Identifier: GPL-2.0-only */\n",
     "kernel/disk/health.h": "/* SPDX-License-Identifier: GPL-2.0-only */\n",
-    "kernel/disk/health.c": '// SPDX-License-Identifier: GPL-2.0-only\n#include "disk/device.h"\n',
+    "kernel/disk/health.c": '// SPDX-License-Identifier: GPL-2.0-only\n#include "disk/disk.h"\n',
     "lib/include/chario.h": HEADER,
     "lib/src/view/list.h": "/* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */\n",
     "lib/libchario.map": MAP,
@@ -178,12 +178,12 @@ MISTAKES = {
     "a folder of the module that knows one above it": (
         "layers",
         "kernel/memory/buffer.c",
-        f'{GPL}#include "disk/device.h"\n',
+        f'{GPL}#include "disk/disk.h"\n',
     ),
     "a folder that has no place in the order": (
         "layers",
         "kernel/core/queue.c",
-        f'{GPL}#include "disk/device.h"\n',
+        f'{GPL}#include "disk/disk.h"\n',
     ),
     "a back end that knows another": (
         "layers",
@@ -192,7 +192,7 @@ MISTAKES = {
     ),
     "nouns of the module that include each other": (
         "layers",
-        "kernel/disk/device.h",
+        "kernel/disk/disk.h",
         f'/* {GPL[3:-1]} */\n#include "disk/health.h"\n',
     ),
     "a module that is not self-contained": (
@@ -203,7 +203,7 @@ MISTAKES = {
     "a library that looks into the module": (
         "layers",
         "lib/src/device/device.c",
-        f'{LGPL}#include "disk/device.h"\n',
+        f'{LGPL}#include "disk/disk.h"\n',
     ),
     "a folder of the library that knows one above it": (
         "layers",
@@ -310,7 +310,7 @@ MISTAKES = {
     ),
     "an argument without a description": (
         "kernel-doc",
-        "kernel/disk/device.h",
+        "kernel/disk/disk.h",
         f"/* {GPL[3:-1]} */\n/**\n * f - does it\n */\nint f(int x);\n",
     ),
     "a warning of the compiler": (

@@ -93,9 +93,9 @@ static int make_queues(struct loopback *lb)
 	return ret;
 }
 
-static void loopback_release(struct chario_device *cio)
+static void loopback_release(struct chario_disk *disk)
 {
-	free_loopback(to_loopback(cio->drive));
+	free_loopback(to_loopback(disk->drive));
 }
 
 static const struct chario_backend loopback_backend = {
@@ -132,7 +132,7 @@ static int make_dma(struct loopback *lb)
 
 static int disk_fill_in(struct loopback *lb)
 {
-	struct chario_device *cio = lb->cio;
+	struct chario_disk *disk = lb->disk;
 
 	lb->limits = (struct chario_limits) {
 		.block_bytes = SECTOR_SIZE,
@@ -147,10 +147,10 @@ static int disk_fill_in(struct loopback *lb)
 		.segments = loopback_segments,
 		.segment_bytes = loopback_segment_pages * PAGE_SIZE,
 	};
-	cio->capacity_bytes = (u64)loopback_mib * SZ_1M;
-	strscpy(cio->model, "CharIO loopback", sizeof(cio->model));
-	strscpy(cio->serial, "memory", sizeof(cio->serial));
-	return chario_device_configure(cio, &lb->limits);
+	disk->capacity_bytes = (u64)loopback_mib * SZ_1M;
+	strscpy(disk->model, "CharIO loopback", sizeof(disk->model));
+	strscpy(disk->serial, "memory", sizeof(disk->serial));
+	return chario_disk_configure(disk, &lb->limits);
 }
 
 static struct loopback *disk_create(void)
@@ -175,12 +175,12 @@ static struct loopback *disk_create(void)
 		ret = make_queues(lb);
 	if (ret)
 		goto err_free;
-	lb->cio = chario_device_create(&loopback_backend, &lb->drive, NULL);
-	if (IS_ERR(lb->cio)) {
-		ret = PTR_ERR(lb->cio);
+	lb->disk = chario_disk_create(&loopback_backend, &lb->drive, NULL);
+	if (IS_ERR(lb->disk)) {
+		ret = PTR_ERR(lb->disk);
 		goto err_free;
 	}
-	lb->drive.dev = &lb->cio->dev;
+	lb->drive.dev = &lb->disk->dev;
 	return lb;
 
 err_free:
@@ -205,9 +205,9 @@ int chario_loopback_init(void)
 		return PTR_ERR(lb);
 	ret = disk_fill_in(lb);
 	if (!ret)
-		ret = chario_device_register(lb->cio);
+		ret = chario_disk_register(lb->disk);
 	if (ret) {
-		put_device(&lb->cio->dev);
+		put_device(&lb->disk->dev);
 		return ret;
 	}
 	chario_drive_start(&lb->drive);
@@ -226,14 +226,14 @@ void chario_loopback_exit(void)
 	if (!made)
 		return;
 	drive = &made->drive;
-	chario_device_unregister(made->cio);
+	chario_disk_unregister(made->disk);
 	chario_drive_remove(drive);
 	for (i = 0; i < drive->nr_queues; i++) {
 		loopback_device_stop(to_loopback_queue(drive->queues[i]));
 		chario_queue_fail(drive->queues[i], -ENODEV);
 		chario_queue_drain(drive->queues[i]);
 	}
-	chario_buffer_detach_all(made->cio);
-	chario_medium_leave(made->cio);
-	put_device(&made->cio->dev);
+	chario_buffer_detach_all(made->disk);
+	chario_medium_leave(made->disk);
+	put_device(&made->disk->dev);
 }

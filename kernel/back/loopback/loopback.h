@@ -23,7 +23,7 @@
 #include <linux/wait.h>
 #include <linux/workqueue.h>
 
-#include "disk/device.h"
+#include "disk/disk.h"
 #include "drive/drive.h"
 #include "queue/queue.h"
 
@@ -67,7 +67,7 @@ struct loopback_queue {
 /**
  * struct loopback - a disk in memory
  * @drive: drive of the core
- * @cio: disk of the core
+ * @disk: disk of the core
  * @memory: blocks of the disk
  * @workers: workqueue of the devices of all queues
  * @dma: device that memory is mapped for, if commands have segments; else NULL
@@ -75,7 +75,7 @@ struct loopback_queue {
  */
 struct loopback {
 	struct chario_drive drive;
-	struct chario_device *cio;
+	struct chario_disk *disk;
 	void *memory;
 	struct workqueue_struct *workers;
 	struct platform_device *dma;

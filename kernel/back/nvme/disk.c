@@ -15,9 +15,9 @@
 
 #define MAX_DISKS	256
 
-static void disk_release(struct chario_device *cio)
+static void disk_release(struct chario_disk *disk)
 {
-	chario_nvme_put(to_nvme(cio->drive));
+	chario_nvme_put(to_nvme(disk->drive));
 }
 
 static const struct chario_backend nvme_backend = {
@@ -77,15 +77,15 @@ static u32 boundary_bytes(const struct nvme_id_ns *id, u32 shift)
 }
 
 /* Fills in how the drive prefers writes, if it reports that. */
-static void fill_in_wishes(struct chario_device *cio,
+static void fill_in_wishes(struct chario_disk *disk,
 			   const struct nvme_id_ns *id, u32 shift)
 {
 	if (!(id->nsfeat & NVME_NS_FEAT_IO_OPT))
 		return;
-	cio->physical_block_bytes = blocks_to_bytes(id->npwg, shift);
-	cio->write_alignment_bytes = blocks_to_bytes(id->npwa, shift);
-	cio->deallocate_alignment_bytes = blocks_to_bytes(id->npda, shift);
-	cio->optimal_write_bytes = blocks_to_bytes(id->nows, shift);
+	disk->physical_block_bytes = blocks_to_bytes(id->npwg, shift);
+	disk->write_alignment_bytes = blocks_to_bytes(id->npwa, shift);
+	disk->deallocate_alignment_bytes = blocks_to_bytes(id->npda, shift);
+	disk->optimal_write_bytes = blocks_to_bytes(id->nows, shift);
 }
 
 /*
@@ -111,24 +111,24 @@ static u32 disk_atomic_write_bytes(const struct chario_nvme *ctrl,
 	return min_t(u32, rounddown_pow_of_two(bytes), 1U << __ffs(edges));
 }
 
-static void disk_fill_in(struct chario_device *cio, const struct chario_nvme *ctrl,
+static void disk_fill_in(struct chario_disk *disk, const struct chario_nvme *ctrl,
 			 u32 nsid, const struct nvme_id_ns *id)
 {
 	u32 shift = id->lbaf[nvme_lbaf_index(id->flbas)].ds;
 
-	cio->capacity_bytes = le64_to_cpu(id->nsze) << shift;
-	cio->namespace_id = nsid;
-	fill_in_wishes(cio, id, shift);
-	cio->atomic_write_bytes = disk_atomic_write_bytes(ctrl, id, shift);
-	cio->cmb = ctrl->cmb;
-	chario_nvme_identity_name(ctrl, nsid, id, cio);
-	strscpy(cio->serial, ctrl->serial, sizeof(cio->serial));
-	strscpy(cio->model, ctrl->model, sizeof(cio->model));
-	strscpy(cio->firmware, ctrl->firmware, sizeof(cio->firmware));
+	disk->capacity_bytes = le64_to_cpu(id->nsze) << shift;
+	disk->namespace_id = nsid;
+	fill_in_wishes(disk, id, shift);
+	disk->atomic_write_bytes = disk_atomic_write_bytes(ctrl, id, shift);
+	disk->cmb = ctrl->cmb;
+	chario_nvme_identity_name(ctrl, nsid, id, disk);
+	strscpy(disk->serial, ctrl->serial, sizeof(disk->serial));
+	strscpy(disk->model, ctrl->model, sizeof(disk->model));
+	strscpy(disk->firmware, ctrl->firmware, sizeof(disk->firmware));
 }
 
-static struct chario_device *disk_create(struct chario_nvme *ctrl, u32 nsid,
-					 const struct nvme_id_ns *id)
+static struct chario_disk *disk_create(struct chario_nvme *ctrl, u32 nsid,
+				       const struct nvme_id_ns *id)
 {
 	u32 shift = id->lbaf[nvme_lbaf_index(id->flbas)].ds;
 	const struct chario_limits limits = {
@@ -151,36 +151,36 @@ static struct chario_device *disk_create(struct chario_nvme *ctrl, u32 nsid,
 			(id->nsattr & NVME_NS_ATTR_RO ?
 			 CHARIO_FEATURE_READ_ONLY : 0),
 	};
-	struct chario_device *cio;
+	struct chario_disk *disk;
 	int ret;
 
-	cio = chario_device_create(chario_nvme_has_tables() ? &nvme_backend :
-				   &nvme_backend_without_tables,
-				   &ctrl->drive, &ctrl->pdev->dev);
-	if (IS_ERR(cio))
-		return cio;
+	disk = chario_disk_create(chario_nvme_has_tables() ? &nvme_backend :
+				  &nvme_backend_without_tables,
+				  &ctrl->drive, &ctrl->pdev->dev);
+	if (IS_ERR(disk))
+		return disk;
 	chario_nvme_get(ctrl);
-	disk_fill_in(cio, ctrl, nsid, id);
-	ret = chario_device_configure(cio, &limits);
+	disk_fill_in(disk, ctrl, nsid, id);
+	ret = chario_disk_configure(disk, &limits);
 	if (!ret)
-		ret = chario_device_register(cio);
+		ret = chario_disk_register(disk);
 	if (ret) {
-		put_device(&cio->dev);
+		put_device(&disk->dev);
 		return ERR_PTR(ret);
 	}
 	dev_info(&ctrl->pdev->dev,
 		 "%s: namespace %u, %llu blocks of %u bytes, commands of %u KiB (up to %u), %u queues by interrupt, %u to poll\n",
-		 dev_name(&cio->dev), nsid, le64_to_cpu(id->nsze), 1U << shift,
-		 cio->limits.command_bytes / 1024,
-		 cio->max_command_bytes / 1024,
-		 chario_device_nr_queues(cio, false),
-		 chario_device_nr_queues(cio, true));
-	return cio;
+		 dev_name(&disk->dev), nsid, le64_to_cpu(id->nsze), 1U << shift,
+		 disk->split.command_bytes / 1024,
+		 disk->max_command_bytes / 1024,
+		 chario_disk_nr_queues(disk, false),
+		 chario_disk_nr_queues(disk, true));
+	return disk;
 }
 
 static int disk_add(struct chario_nvme *ctrl, u32 nsid, struct nvme_id_ns *id)
 {
-	struct chario_device *cio;
+	struct chario_disk *disk;
 	const char *why;
 	u16 status;
 	int ret;
@@ -195,11 +195,11 @@ static int disk_add(struct chario_nvme *ctrl, u32 nsid, struct nvme_id_ns *id)
 			 why);
 		return 0;
 	}
-	cio = disk_create(ctrl, nsid, id);
-	if (IS_ERR(cio))
-		return PTR_ERR(cio);
+	disk = disk_create(ctrl, nsid, id);
+	if (IS_ERR(disk))
+		return PTR_ERR(disk);
 	chario_nvme_identity_note(ctrl, ctrl->nr_disks, id);
-	ctrl->disks[ctrl->nr_disks++] = cio;
+	ctrl->disks[ctrl->nr_disks++] = disk;
 	return 0;
 }
 
@@ -254,7 +254,7 @@ void chario_nvme_disks_unregister(struct chario_nvme *ctrl)
 	unsigned int i;
 
 	for (i = 0; i < ctrl->nr_disks; i++)
-		chario_device_unregister(ctrl->disks[i]);
+		chario_disk_unregister(ctrl->disks[i]);
 	chario_cmb_revoke(ctrl->cmb);
 }
 
@@ -266,11 +266,11 @@ void chario_nvme_disks_unregister(struct chario_nvme *ctrl)
 void chario_nvme_disks_put(struct chario_nvme *ctrl)
 {
 	while (ctrl->nr_disks) {
-		struct chario_device *cio = ctrl->disks[--ctrl->nr_disks];
+		struct chario_disk *disk = ctrl->disks[--ctrl->nr_disks];
 
-		chario_buffer_detach_all(cio);
-		chario_medium_leave(cio);
-		put_device(&cio->dev);
+		chario_buffer_detach_all(disk);
+		chario_medium_leave(disk);
+		put_device(&disk->dev);
 	}
 	kfree(ctrl->disks);
 	ctrl->disks = NULL;

@@ -154,17 +154,17 @@ static int check_state(const struct chario_nvme *ctrl)
 
 /**
  * chario_nvme_health_read() - see &struct chario_backend
- * @cio: the disk
+ * @disk: the disk
  * @health: filled in
  *
  * Return: 0; EAGAIN while the controller is being reset; EIO when it has been given up;
  * ENODEV; EINTR when the caller was killed while it waited; an error of
  * chario_nvme_admin_exchange(); or the errno of the drive's status.
  */
-int chario_nvme_health_read(struct chario_device *cio,
+int chario_nvme_health_read(struct chario_disk *disk,
 			    struct chario_health *health)
 {
-	struct chario_nvme *ctrl = to_nvme(cio->drive);
+	struct chario_nvme *ctrl = to_nvme(disk->drive);
 	struct chario_nvme_health *h = &ctrl->health;
 	int ret = check_state(ctrl);
 

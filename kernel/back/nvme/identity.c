@@ -90,24 +90,24 @@ void chario_nvme_identity_note(struct chario_nvme *ctrl, unsigned int index,
  * @ctrl: an identified controller
  * @nsid: identifier of the namespace
  * @id: Identify data of the namespace
- * @cio: disk of the namespace
+ * @disk: disk of the namespace
  *
  * The name is that of Linux's driver: made of an identifier of the namespace, or else
  * of those of the drive.
  */
 void chario_nvme_identity_name(const struct chario_nvme *ctrl, u32 nsid,
 			       const struct nvme_id_ns *id,
-			       struct chario_device *cio)
+			       struct chario_disk *disk)
 {
-	const size_t size = sizeof(cio->wwid);
+	const size_t size = sizeof(disk->wwid);
 
-	cio->is_shared = id->nmic & NVME_NS_NMIC_SHARED;
+	disk->is_shared = id->nmic & NVME_NS_NMIC_SHARED;
 	if (memchr_inv(id->nguid, 0, sizeof(id->nguid)))
-		snprintf(cio->wwid, size, "eui.%16phN", id->nguid);
+		snprintf(disk->wwid, size, "eui.%16phN", id->nguid);
 	else if (memchr_inv(id->eui64, 0, sizeof(id->eui64)))
-		snprintf(cio->wwid, size, "eui.%8phN", id->eui64);
+		snprintf(disk->wwid, size, "eui.%8phN", id->eui64);
 	else
-		snprintf(cio->wwid, size, "nvme.%04x-%*phN-%*phN-%08x",
+		snprintf(disk->wwid, size, "nvme.%04x-%*phN-%*phN-%08x",
 			 ctrl->vid, (int)strlen(ctrl->serial), ctrl->serial,
 			 (int)strlen(ctrl->model), ctrl->model, nsid);
 }
@@ -137,12 +137,12 @@ static int identity_look(struct chario_nvme *ctrl, unsigned int index,
 	return 0;
 }
 
-static void identity_lose(struct chario_nvme *ctrl, struct chario_device *cio)
+static void identity_lose(struct chario_nvme *ctrl, struct chario_disk *disk)
 {
 	dev_err(&ctrl->pdev->dev,
 		"%s: namespace %u has another size, format or identifier, or has gone; calls give ENODEV; unbind the drive and bind it again\n",
-		dev_name(&cio->dev), cio->namespace_id);
-	chario_device_lose(cio);
+		dev_name(&disk->dev), disk->namespace_id);
+	chario_disk_lose(disk);
 }
 
 /**
@@ -165,13 +165,13 @@ int chario_nvme_identity_check(struct chario_nvme *ctrl, void *page)
 	unsigned int i;
 
 	for (i = 0; i < ctrl->nr_disks && !ret; i++) {
-		struct chario_device *cio = ctrl->disks[i];
+		struct chario_disk *disk = ctrl->disks[i];
 		bool same = true;
 
-		if (!READ_ONCE(cio->removed))
+		if (!READ_ONCE(disk->removed))
 			ret = identity_look(ctrl, i, page, &same);
 		if (!same)
-			identity_lose(ctrl, cio);
+			identity_lose(ctrl, disk);
 	}
 	return ret;
 }

@@ -40,7 +40,7 @@
 #include <linux/pm_qos.h>
 #include <linux/workqueue.h>
 
-#include "disk/device.h"
+#include "disk/disk.h"
 #include "drive/drive.h"
 #include "queue/queue.h"
 
@@ -255,7 +255,7 @@ struct chario_nvme {
 	bool has_namespace_events;
 	struct chario_nvme_identity *identities;
 	void *identify_page;
-	struct chario_device **disks;
+	struct chario_disk **disks;
 	unsigned int nr_disks;
 	struct delayed_work link_work;
 	unsigned long link_deadline;
@@ -377,7 +377,7 @@ void chario_nvme_identity_note(struct chario_nvme *ctrl, unsigned int index,
 			       const struct nvme_id_ns *id);
 void chario_nvme_identity_name(const struct chario_nvme *ctrl, u32 nsid,
 			       const struct nvme_id_ns *id,
-			       struct chario_device *cio);
+			       struct chario_disk *disk);
 int chario_nvme_identity_check(struct chario_nvme *ctrl, void *page);
 
 /* disk.c */
@@ -429,9 +429,9 @@ void chario_nvme_irq_exit(void);
 
 /* private.c */
 struct chario_queue *
-chario_nvme_private_take(struct chario_device *cio,
+chario_nvme_private_take(struct chario_disk *disk,
 			 struct chario_queue_create *args);
-void chario_nvme_private_give(struct chario_device *cio,
+void chario_nvme_private_give(struct chario_disk *disk,
 			      struct chario_queue *q);
 
 /* queue.c */
@@ -454,15 +454,15 @@ void chario_nvme_table_destroy(struct chario_buffer *buf);
 /* power.c */
 void chario_nvme_power_init(struct chario_nvme *ctrl);
 void chario_nvme_power_deinit(struct chario_nvme *ctrl);
-int chario_nvme_power_pin(struct chario_device *cio, u32 *held, u32 wanted);
-int chario_nvme_power_get(struct chario_device *cio, u32 held,
+int chario_nvme_power_pin(struct chario_disk *disk, u32 *held, u32 wanted);
+int chario_nvme_power_get(struct chario_disk *disk, u32 held,
 			  struct chario_pin *pin);
 void chario_nvme_power_restore(struct chario_nvme *ctrl);
 void chario_nvme_power_detach(struct chario_nvme *ctrl);
 
 /* health.c */
 void chario_nvme_health_init(struct chario_nvme *ctrl);
-int chario_nvme_health_read(struct chario_device *cio,
+int chario_nvme_health_read(struct chario_disk *disk,
 			    struct chario_health *health);
 void chario_nvme_health_expire(struct chario_nvme *ctrl);
 void chario_nvme_health_detach(struct chario_nvme *ctrl);

@@ -408,7 +408,7 @@ static int power_change(struct chario_nvme *ctrl, u32 *held, u32 wanted)
 
 /**
  * chario_nvme_power_pin() - see &struct chario_backend
- * @cio: the disk
+ * @disk: the disk
  * @held: pins that the file has requested so far
  * @wanted: pins that the file requests from now on
  *
@@ -417,9 +417,9 @@ static int power_change(struct chario_nvme *ctrl, u32 *held, u32 wanted)
  * Return: 0, also if the drive refuses; ENODEV; ENOMEM; EINTR on a fatal signal, unless
  * @wanted is 0.
  */
-int chario_nvme_power_pin(struct chario_device *cio, u32 *held, u32 wanted)
+int chario_nvme_power_pin(struct chario_disk *disk, u32 *held, u32 wanted)
 {
-	struct chario_nvme *ctrl = to_nvme(cio->drive);
+	struct chario_nvme *ctrl = to_nvme(disk->drive);
 	int ret;
 
 	if (!wanted)
@@ -467,16 +467,16 @@ static void describe(const struct chario_nvme_power *power, unsigned int i,
 
 /**
  * chario_nvme_power_get() - see &struct chario_backend
- * @cio: the disk
+ * @disk: the disk
  * @held: pins that the file requests
  * @pin: filled in
  *
  * Return: 0; EINTR on a fatal signal.
  */
-int chario_nvme_power_get(struct chario_device *cio, u32 held,
+int chario_nvme_power_get(struct chario_disk *disk, u32 held,
 			  struct chario_pin *pin)
 {
-	struct chario_nvme *ctrl = to_nvme(cio->drive);
+	struct chario_nvme *ctrl = to_nvme(disk->drive);
 	struct chario_nvme_power *power = &ctrl->power;
 	unsigned int i;
 

@@ -134,7 +134,7 @@ static struct chario_queue *private_take(struct chario_nvme *ctrl,
 
 /**
  * chario_nvme_private_take() - take a queue for one open file
- * @cio: the disk
+ * @disk: the disk
  * @args: wanted queue; filled in with the granted one
  *
  * Return: the live queue, until chario_nvme_private_give(); EAGAIN while the drive is
@@ -143,10 +143,10 @@ static struct chario_queue *private_take(struct chario_nvme *ctrl,
  * error of chario_nvme_admin_run().
  */
 struct chario_queue *
-chario_nvme_private_take(struct chario_device *cio,
+chario_nvme_private_take(struct chario_disk *disk,
 			 struct chario_queue_create *args)
 {
-	struct chario_nvme *ctrl = to_nvme(cio->drive);
+	struct chario_nvme *ctrl = to_nvme(disk->drive);
 	struct chario_queue *q;
 	int cpu = pick_cpu(args), ret;
 
@@ -219,10 +219,10 @@ static void private_give_back(struct work_struct *work)
 
 /**
  * chario_nvme_private_give() - release a queue whose file has been closed
- * @cio: the disk
+ * @disk: the disk
  * @q: the queue; the file has no call in flight
  */
-void chario_nvme_private_give(struct chario_device *cio,
+void chario_nvme_private_give(struct chario_disk *disk,
 			      struct chario_queue *q)
 {
 	struct chario_nvme_queue *nq = to_nvme_queue(q);

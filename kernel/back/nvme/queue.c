@@ -106,11 +106,11 @@ struct common {
 
 static __always_inline struct common get_common(const struct chario_request *req)
 {
-	const struct chario_device *cio = req->cio;
+	const struct chario_disk *disk = req->disk;
 
 	return (struct common) {
-		.block_shift = cio->block_shift,
-		.nsid = cio->namespace_id,
+		.block_shift = disk->block_shift,
+		.nsid = disk->namespace_id,
 		.control = req->control,
 		.opcode = opcodes[req->op],
 	};
@@ -232,7 +232,7 @@ static bool is_mistaken_abort(u16 status, struct chario_command *cmd, u16 id)
 {
 	return (status & 0x7ff) == NVME_SC_ABORT_REQ &&
 	       !chario_request_is_given_up(cmd->req) &&
-	       !READ_ONCE(cmd->req->cio->removed) &&
+	       !READ_ONCE(cmd->req->disk->removed) &&
 	       back_of(cmd)->sent_again != (RESENT | id);
 }
 

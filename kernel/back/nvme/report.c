@@ -85,7 +85,7 @@ void chario_nvme_report(struct chario_nvme *ctrl,
 		struct chario_nvme_failure *failure;
 
 		failure = &reports->ring[reports->tail++ % CHARIO_NVME_REPORTS];
-		failure->disk = cmd->req->cio->index;
+		failure->disk = cmd->req->disk->index;
 		failure->op = cmd->req->op;
 		failure->status = status & 0x7ff;
 		failure->offset = cmd->disk_offset;

@@ -127,7 +127,7 @@ static struct chario_nvme_table *alloc_table(struct chario_nvme *ctrl,
  */
 int chario_nvme_table_create(struct chario_buffer *buf)
 {
-	struct chario_nvme *ctrl = to_nvme(buf->cio->drive);
+	struct chario_nvme *ctrl = to_nvme(buf->disk->drive);
 	struct chario_nvme_table *table = alloc_table(ctrl, buf->bytes);
 	int ret;
 
@@ -148,7 +148,7 @@ int chario_nvme_table_create(struct chario_buffer *buf)
  */
 void chario_nvme_table_destroy(struct chario_buffer *buf)
 {
-	free_table(to_nvme(buf->cio->drive), buf->back);
+	free_table(to_nvme(buf->disk->drive), buf->back);
 	buf->back = NULL;
 }
 

@@ -2,14 +2,14 @@
 /*
  * A disk: the object behind /dev/chardiskN.
  *
- * A back end fills in a chario_device and registers it.  From then on references
+ * A back end fills in a chario_disk and registers it.  From then on references
  * are counted: open files and sysfs hold references, and the last one to go calls
  * @backend->release(), so that the memory of the queues outlives the drive.  After
- * chario_device_unregister() no call reaches the back end any more: calls on open
+ * chario_disk_unregister() no call reaches the back end any more: calls on open
  * files return ENODEV.
  */
-#ifndef CHARIO_TYPES_DEVICE_H
-#define CHARIO_TYPES_DEVICE_H
+#ifndef CHARIO_TYPES_DISK_H
+#define CHARIO_TYPES_DISK_H
 
 #include <linux/cdev.h>
 #include <linux/device.h>
@@ -75,13 +75,13 @@ struct chario_limits {
 };
 
 /**
- * struct chario_device - a disk
+ * struct chario_disk - a disk
  * @irq_queue: for each possible CPU, its queue that completes by interrupt
  * @poll_queue: for each possible CPU, its queue for polling; @irq_queue if there are
  *	none
- * @limits: limits by which calls are split; single words, written by sysfs
+ * @split: limits by which calls are split; single words, written by sysfs
  * @single_bytes: longest call, in bytes, that is one command at any offset; 0 for
- *	none.  Follows from @limits
+ *	none.  Follows from @split
  * @grain_mask: unit of offsets and lengths in bytes - 1
  * @block_mask: logical block size in bytes - 1
  * @block_shift: base-2 logarithm of the logical block size
@@ -115,7 +115,7 @@ struct chario_limits {
  * @index: the number N
  * @backend: back end that serves the disk
  * @drive: parts that it shares with the other disks of its device
- * @max_command_bytes: upper limit of limits.command_bytes
+ * @max_command_bytes: upper limit of split.command_bytes
  * @command_limit: &enum chario_command_limit, the source of @max_command_bytes
  * @max_mapping_bytes: largest mapping of the DMA layer in one piece, bytes
  * @physical_block_bytes: see &struct chario_info
@@ -131,10 +131,10 @@ struct chario_limits {
  * @model: see &struct chario_info
  * @firmware: see &struct chario_info
  */
-struct chario_device {
+struct chario_disk {
 	struct chario_queue **irq_queue;
 	struct chario_queue **poll_queue;
-	struct chario_split_limits limits;
+	struct chario_split_limits split;
 	u32 single_bytes;
 	u32 grain_mask;
 	u32 block_mask;
@@ -185,16 +185,16 @@ struct chario_device {
 	char firmware[16];
 };
 
-/* Read the current limits of a disk. */
-static inline void chario_device_get_limits(const struct chario_device *cio,
-					    struct chario_split_limits *limits)
+/* Read the current limits by which calls are split. */
+static inline void chario_disk_get_split(const struct chario_disk *disk,
+					 struct chario_split_limits *limits)
 {
-	limits->command_bytes = READ_ONCE(cio->limits.command_bytes);
-	limits->chunk_bytes = READ_ONCE(cio->limits.chunk_bytes);
-	limits->boundary_bytes = cio->limits.boundary_bytes;
+	limits->command_bytes = READ_ONCE(disk->split.command_bytes);
+	limits->chunk_bytes = READ_ONCE(disk->split.chunk_bytes);
+	limits->boundary_bytes = disk->split.boundary_bytes;
 }
 
-#define to_chario_device(d) container_of(d, struct chario_device, dev)
+#define to_chario_disk(d) container_of(d, struct chario_disk, dev)
 
 /* Limits of the values that users may set. */
 #define CHARIO_DEADLINE_MIN_NS	NSEC_PER_MSEC
@@ -204,4 +204,4 @@ static inline void chario_device_get_limits(const struct chario_device *cio,
 /* Number of CHARIO_PIN_* bits. */
 #define CHARIO_NR_PINS		7
 
-#endif /* CHARIO_TYPES_DEVICE_H */
+#endif /* CHARIO_TYPES_DISK_H */
