@@ -117,7 +117,7 @@ bool chario_buffer_is_in_use(const struct chario_buffer *buf)
 		if (is_in_use_on(buf, disk->drive->queues[i]))
 			return true;
 	/*
-	 * Pairs with clear_bit_unlock() in chario_queue_free().  A call counts itself
+	 * Pairs with clear_bit_unlock() in chario_queue_free_slot().  A call counts itself
 	 * in @users while a command still keeps the buffer, so @users is read last.
 	 */
 	smp_mb();

@@ -63,7 +63,7 @@ int chario_buffer_create(struct chario_disk *disk,
 	buf->bytes = args->bytes;
 	buf->source = args->flags & CHARIO_BUFFER_SOURCE;
 	buf->streaming = args->flags & CHARIO_BUFFER_STREAMING;
-	ret = buf->ops->hold(buf, args);
+	ret = buf->ops->acquire(buf, args);
 	if (ret)
 		goto err_put;
 	ret = chario_buffer_attach(buf);

@@ -205,8 +205,8 @@ static int take_pages(struct slice *slice)
 	return 0;
 }
 
-static int cmb_hold(struct chario_buffer *buf,
-		    const struct chario_buffer_create *args)
+static int cmb_acquire(struct chario_buffer *buf,
+		       const struct chario_buffer_create *args)
 {
 	struct chario_cmb *cmb = buf->disk->cmb;
 	struct slice *slice;
@@ -405,7 +405,7 @@ static struct dma_buf *export_slice(struct chario_buffer *buf)
 }
 
 const struct chario_buffer_ops chario_cmb_ops = {
-	.hold		= cmb_hold,
+	.acquire	= cmb_acquire,
 	.release	= cmb_release,
 	.map		= cmb_map,
 	.unmap		= cmb_unmap,

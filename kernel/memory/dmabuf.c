@@ -32,8 +32,8 @@ struct import {
 	struct dma_buf_attachment *attach;
 };
 
-static int dmabuf_hold(struct chario_buffer *buf,
-		       const struct chario_buffer_create *args)
+static int dmabuf_acquire(struct chario_buffer *buf,
+			  const struct chario_buffer_create *args)
 {
 	struct import *import;
 	struct dma_buf *dmabuf;
@@ -147,7 +147,7 @@ static void dmabuf_unmap(struct chario_buffer *buf, struct device *dev)
 }
 
 const struct chario_buffer_ops chario_dmabuf_ops = {
-	.hold		= dmabuf_hold,
+	.acquire	= dmabuf_acquire,
 	.release	= dmabuf_release,
 	.map		= dmabuf_map,
 	.unmap		= dmabuf_unmap,

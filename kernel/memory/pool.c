@@ -104,8 +104,8 @@ static struct pool *create_pool(unsigned long nr_pages, int node)
 	return pool;
 }
 
-static int pool_hold(struct chario_buffer *buf,
-		     const struct chario_buffer_create *args)
+static int pool_acquire(struct chario_buffer *buf,
+			const struct chario_buffer_create *args)
 {
 	struct pool *pool;
 	int ret;
@@ -169,7 +169,7 @@ static int map_pages(struct chario_buffer *buf, struct vm_area_struct *vma)
 }
 
 const struct chario_buffer_ops chario_pool_ops = {
-	.hold		= pool_hold,
+	.acquire	= pool_acquire,
 	.release	= pool_release,
 	.map		= chario_paged_map,
 	.unmap		= chario_paged_unmap,

@@ -58,8 +58,8 @@ static int pin(struct chario_buffer *buf, unsigned long addr)
 	return 0;
 }
 
-static int registered_hold(struct chario_buffer *buf,
-			   const struct chario_buffer_create *args)
+static int registered_acquire(struct chario_buffer *buf,
+			      const struct chario_buffer_create *args)
 {
 	unsigned long addr = args->address;
 	int ret;
@@ -103,7 +103,7 @@ static void registered_release(struct chario_buffer *buf)
 }
 
 const struct chario_buffer_ops chario_registered_ops = {
-	.hold		= registered_hold,
+	.acquire	= registered_acquire,
 	.release	= registered_release,
 	.map		= chario_paged_map,
 	.unmap		= chario_paged_unmap,

@@ -318,8 +318,8 @@ static void put_range(struct opening *range)
 	mutex_unlock(&lock);
 }
 
-static int window_hold(struct chario_buffer *buf,
-		       const struct chario_buffer_create *args)
+static int window_acquire(struct chario_buffer *buf,
+			  const struct chario_buffer_create *args)
 {
 	if (!capable(CAP_SYS_RAWIO))
 		return -EPERM;
@@ -422,7 +422,7 @@ static int map_memory(struct chario_buffer *buf, struct vm_area_struct *vma)
 }
 
 const struct chario_buffer_ops chario_window_ops = {
-	.hold		= window_hold,
+	.acquire	= window_acquire,
 	.release	= window_release,
 	.map		= window_map,
 	.unmap		= window_unmap,

@@ -54,13 +54,13 @@ void chario_complete_request(struct chario_queue *q, struct chario_request *req)
 }
 
 /**
- * chario_complete_error() - note that a command has failed
+ * chario_complete_note_error() - note that a command has failed
  * @cmd: the command
  * @error: -errno
  *
  * Context: under q->lock.
  */
-void chario_complete_error(struct chario_command *cmd, int error)
+void chario_complete_note_error(struct chario_command *cmd, int error)
 {
 	struct chario_request *req = cmd->req;
 
@@ -112,7 +112,7 @@ struct chario_async chario_complete_orphan(struct chario_request *req, int error
 		req->left++;
 	}
 	req->orphaned = true;
-	chario_origin_hold(req->origin, req->left);
+	chario_origin_get(req->origin, req->left);
 	req->waiter = NULL;
 	req->async.who = NULL;
 	if (!waiter)
@@ -210,7 +210,7 @@ static noinline void finish_orphan(struct chario_queue *q,
 	unsigned int left = req->left;
 
 	complete_put(q, req, mark_dirty, result_of(req));
-	chario_origin_drop(origin, left);
+	chario_origin_put(origin, left);
 }
 
 /* Finish an ended request without a waiter; tell its asynchronous caller, if any. */

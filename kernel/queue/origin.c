@@ -43,27 +43,27 @@ void chario_origin_init(struct chario_origin *origin, struct file *file)
 }
 
 /**
- * chario_origin_hold() - keep the file of a request that becomes an orphan
+ * chario_origin_get() - keep the file of a request that becomes an orphan
  * @origin: the origin; the caller of the request, or io_uring for it, still has the
  *	file open, because it is told of the end afterwards
  * @commands: number of commands that the orphan keeps
  *
  * Context: any; under the lock of the request's queue.
  */
-void chario_origin_hold(struct chario_origin *origin, unsigned int commands)
+void chario_origin_get(struct chario_origin *origin, unsigned int commands)
 {
 	if (atomic_add_return(commands, &origin->orphans) == commands)
 		get_file(origin->file);
 }
 
 /**
- * chario_origin_drop() - let go of the file of an orphan that has ended
+ * chario_origin_put() - let go of the file of an orphan that has ended
  * @origin: the origin; may be gone afterwards
  * @commands: number of commands that the orphan has kept
  *
  * Context: any.
  */
-void chario_origin_drop(struct chario_origin *origin, unsigned int commands)
+void chario_origin_put(struct chario_origin *origin, unsigned int commands)
 {
 	struct file *file = origin->file;
 	bool last = atomic_sub_and_test(commands, &origin->orphans);

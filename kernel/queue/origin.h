@@ -36,8 +36,8 @@ struct chario_origin {
 /* queue/origin.c */
 extern int chario_max_orphans;
 void chario_origin_init(struct chario_origin *origin, struct file *file);
-void chario_origin_hold(struct chario_origin *origin, unsigned int commands);
-void chario_origin_drop(struct chario_origin *origin, unsigned int commands);
+void chario_origin_get(struct chario_origin *origin, unsigned int commands);
+void chario_origin_put(struct chario_origin *origin, unsigned int commands);
 int chario_origin_wait_room(const struct chario_origin *origin,
 			    unsigned long expires, bool killable);
 int chario_origin_settle(const struct chario_origin *origin,

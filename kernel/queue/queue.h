@@ -11,8 +11,8 @@
 #include "types/disk.h"
 #include "types/queue.h"
 
-static inline void chario_queue_free(struct chario_queue *q,
-				     struct chario_command *cmd)
+static inline void chario_queue_free_slot(struct chario_queue *q,
+					  struct chario_command *cmd)
 {
 	cmd->state = CHARIO_COMMAND_IDLE;
 	clear_bit_unlock(cmd->tag, q->busy);
@@ -38,7 +38,7 @@ static inline void chario_queue_wake(struct chario_queue *q)
 static inline void chario_queue_put(struct chario_queue *q,
 				    struct chario_command *cmd)
 {
-	chario_queue_free(q, cmd);
+	chario_queue_free_slot(q, cmd);
 	chario_queue_wake(q);
 }
 
@@ -56,7 +56,7 @@ static inline void chario_queue_put_chain(struct chario_queue *q,
 
 	for (cmd = first->next; cmd; cmd = next) {
 		next = cmd->next;
-		chario_queue_free(q, cmd);
+		chario_queue_free_slot(q, cmd);
 	}
 	chario_queue_put(q, first);
 }
@@ -202,7 +202,7 @@ void chario_plug_init(struct chario_queue *q);
 bool chario_plug(struct chario_queue *q);
 
 /* queue/complete.c */
-void chario_complete_error(struct chario_command *cmd, int error);
+void chario_complete_note_error(struct chario_command *cmd, int error);
 void chario_complete_reaped(struct chario_queue *q, struct chario_command *cmd,
 			    int error);
 void chario_complete_request(struct chario_queue *q,
@@ -244,7 +244,7 @@ static inline void chario_complete_command(struct chario_queue *q,
 
 	cmd->state = CHARIO_COMMAND_DONE;
 	if (unlikely(error))
-		chario_complete_error(cmd, error);
+		chario_complete_note_error(cmd, error);
 	if (!--req->pending)
 		chario_complete_request(q, req);
 }

@@ -8,7 +8,7 @@
  *
  * Life of a buffer
  *
- *   chario_buffer_create()   holds, maps and prepares the memory, and gives the
+ *   chario_buffer_create()   acquires, maps and prepares the memory, and gives the
  *                            buffer a handle in the open file
  *   chario_buffer_find()     finds the buffer by its handle for a call that has taken
  *                            a command, and enters it in the command
@@ -49,9 +49,9 @@ struct dma_buf;
 
 /**
  * struct chario_buffer_ops - a kind of memory
- * @hold: function that gets the memory and keeps it in place.  May sleep.  Returns 0
+ * @acquire: function that gets the memory and keeps it in place.  May sleep.  Returns 0
  *	or -errno
- * @release: function that undoes @hold; the device can no longer touch the memory.
+ * @release: function that undoes @acquire; the device can no longer touch the memory.
  *	May sleep
  * @map: function that maps the memory for the device, and sets @dma and @apart.
  *	Returns 0 or -errno
@@ -68,8 +68,8 @@ struct dma_buf;
  *	exported
  */
 struct chario_buffer_ops {
-	int (*hold)(struct chario_buffer *buf,
-		    const struct chario_buffer_create *args);
+	int (*acquire)(struct chario_buffer *buf,
+		       const struct chario_buffer_create *args);
 	void (*release)(struct chario_buffer *buf);
 	int (*map)(struct chario_buffer *buf, struct device *dev);
 	void (*unmap)(struct chario_buffer *buf, struct device *dev);

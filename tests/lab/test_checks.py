@@ -213,7 +213,7 @@ MISTAKES = {
     "a test that looks into the module by a search path": (
         "layers",
         "tests/unit/device.c",
-        f'// {MIT}\n#include "device.h"\n',
+        f'// {MIT}\n#include "disk.h"\n',
     ),
     "a program that knows the ABI": (
         "layers",
