@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Reads through memory of the kernel: the whole blocks around the wanted bytes.
+ * Reads through memory of the kernel: the whole grains around the wanted bytes.
  */
 #include <linux/atomic.h>
 #include <linux/gfp.h>
@@ -12,7 +12,7 @@
 /**
  * chario_bounce_init() - allocate the memory of a bounce
  * @bounce: zeroed
- * @size: most bytes that are read at a time, whole blocks
+ * @size: most bytes that are read at a time, whole grains
  *
  * Return: 0 or ENOMEM.
  */

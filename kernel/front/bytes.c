@@ -3,11 +3,11 @@
  * The front end `bytes`: files whose reads and writes have any size, place and
  * alignment.
  *
- * A call of whole blocks from aligned memory is straight: it takes the path of other
+ * A call of whole grains from aligned memory is straight: it takes the path of other
  * files (front/char.c), and as many run at once as there are commands.  Only small
  * synchronous writes are gathered nevertheless (front/gather.h), because the next write
- * may follow them.  Other calls have blocks at their ends that change in part: such a
- * block is read, changed and written back behind an edge (queue/edge.h), so that no
+ * may follow them.  Other calls have grains at their ends that change in part: such a
+ * grain is read, changed and written back behind an edge (queue/edge.h), so that no
  * write of another caller is lost in between.
  *
  * A file has one gather.  A call that finds it in use has a gather of its own until the
@@ -138,7 +138,7 @@ static void write_left_lying(struct work_struct *work)
 }
 
 /*
- * Returns how many of the next bytes can go straight to the drive, as whole blocks from
+ * Returns how many of the next bytes can go straight to the drive, as whole grains from
  * aligned memory; 0 if none can, or if fewer than @least are left, which are better
  * gathered.
  */
@@ -420,6 +420,7 @@ int chario_bytes_make_way(struct kiocb *iocb, const struct iov_iter *iter)
 	if ((iocb->ki_flags & IOCB_NOWAIT) &&
 	    chario_gather_meets(&b->gather, iocb->ki_pos, iov_iter_count(iter)))
 		return -EAGAIN;
+	/* For a write, too: an error of bytes lost before stays for a later call. */
 	return make_way(b, CHARIO_OP_READ, iocb->ki_pos, iov_iter_count(iter));
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Files of any size: reads and writes that need not be whole blocks.
+ * Files of any size: reads and writes that need not be whole grains.
  */
 #ifndef CHARIO_FRONT_BYTES_H
 #define CHARIO_FRONT_BYTES_H

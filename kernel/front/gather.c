@@ -23,13 +23,13 @@ void chario_gather_init(struct chario_gather *g, struct chario_file *cf,
 			size_t bytes)
 {
 	const struct chario_disk *disk = cf->disk;
-	u32 block = disk->grain_mask + 1;
+	u32 grain = disk->grain_mask + 1;
 	u32 most = min_t(u32, READ_ONCE(disk->split.command_bytes),
 			 GATHER_BYTES);
 
-	/* Both ends of the call may be a part of a block. */
-	bytes = min_t(size_t, bytes, GATHER_BYTES) + 2 * block;
-	most = max_t(u32, rounddown_pow_of_two(most), block);
+	/* Both ends of the call may be a part of a grain. */
+	bytes = min_t(size_t, bytes, GATHER_BYTES) + 2 * grain;
+	most = max_t(u32, rounddown_pow_of_two(most), grain);
 	g->cf = cf;
 	g->size = min_t(u32, roundup_pow_of_two(bytes), most);
 	g->memory = NULL;
@@ -40,7 +40,7 @@ void chario_gather_init(struct chario_gather *g, struct chario_file *cf,
 	g->error = 0;
 }
 
-static u32 block_bytes(const struct chario_gather *g)
+static u32 grain_bytes(const struct chario_gather *g)
 {
 	return g->cf->disk->grain_mask + 1;
 }
@@ -58,7 +58,7 @@ void chario_gather_drop_memory(struct chario_gather *g)
 	if (g->memory)
 		free_pages_exact(g->memory, g->size);
 	if (g->bounce)
-		free_pages_exact(g->bounce, block_bytes(g));
+		free_pages_exact(g->bounce, grain_bytes(g));
 	g->memory = NULL;
 	g->bounce = NULL;
 }
@@ -74,7 +74,7 @@ int chario_gather_get_memory(struct chario_gather *g)
 	if (g->memory)
 		return 0;
 	g->memory = alloc_pages_exact(g->size, GFP_KERNEL_ACCOUNT);
-	g->bounce = alloc_pages_exact(block_bytes(g), GFP_KERNEL_ACCOUNT);
+	g->bounce = alloc_pages_exact(grain_bytes(g), GFP_KERNEL_ACCOUNT);
 	if (g->memory && g->bounce)
 		return 0;
 	chario_gather_drop_memory(g);
@@ -175,7 +175,7 @@ int chario_gather_write(struct chario_gather *g, bool fua)
 		if (!(pos & mask) && end - pos > mask)
 			stop = end & ~(u64)mask;
 		if ((pos | stop) & mask)
-			ret = chario_patch_block(g->cf, g->bounce, pos, from,
+			ret = chario_patch_grain(g->cf, g->bounce, pos, from,
 						 stop - pos, fua);
 		else
 			ret = write_whole(g, pos, from, stop - pos, fua);

@@ -16,7 +16,7 @@
  * @size: length of @memory in bytes, a power of two
  * @memory: memory for a piece of the disk that begins at a multiple of @size; holds the
  *	bytes from @start to @end
- * @bounce: memory for a block that changes in part; like @memory, NULL until it is
+ * @bounce: memory for a grain that changes in part; like @memory, NULL until it is
  *	needed, and after a failure
  * @lock: protects @start and @end against chario_gather_meets(); all other members
  *	belong to the user of the gather

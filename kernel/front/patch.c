@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The change of a part of a block: the block is read, changed and written back behind
+ * The change of a part of a grain: the grain is read, changed and written back behind
  * an edge (queue/edge.h), so that no write of another caller is lost in between.
  */
 #include <linux/bvec.h>
@@ -77,7 +77,7 @@ static int take_two(struct chario_queue *q, const struct chario_origin *origin,
 	}
 }
 
-/* Reads a block, copies @bytes of @from to @offset in the block, and writes it back. */
+/* Reads a grain, copies @bytes of @from to @offset in the grain, and writes it back. */
 static int change_locked(struct chario_file *cf, void *bounce,
 			 const struct chario_edge *edge,
 			 struct chario_queue *q, struct chario_command **taken,
@@ -107,22 +107,22 @@ static int change_locked(struct chario_file *cf, void *bounce,
 }
 
 /**
- * chario_patch_block() - change a part of a block
+ * chario_patch_grain() - change a part of a grain
  * @cf: the open file
- * @bounce: memory for a block, apart from @from
+ * @bounce: memory for a grain, apart from @from
  * @pos: byte offset on the disk
  * @from: new bytes
- * @bytes: number of bytes, at most up to the end of the block
+ * @bytes: number of bytes, at most up to the end of the grain
  * @fua: durable at completion
  *
- * No other write of the block reaches the drive between the read and the write of this
+ * No other write of the grain reaches the drive between the read and the write of this
  * change, nor while this write may still reach the disk: a killed caller still
  * completes the change, and a caller whose deadline passes returns when recovery has
  * ended the write.
  *
  * Return: 0 or -errno.
  */
-int chario_patch_block(struct chario_file *cf, void *bounce, u64 pos,
+int chario_patch_grain(struct chario_file *cf, void *bounce, u64 pos,
 		       const void *from, u32 bytes, bool fua)
 {
 	struct chario_disk *disk = cf->disk;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Moves between memory of the kernel and the disk, of whole blocks and of a part of
+ * Moves between memory of the kernel and the disk, of whole grains and of a part of
  * one.
  */
 #ifndef CHARIO_FRONT_PATCH_H
@@ -32,7 +32,7 @@ struct chario_move {
 
 /* front/patch.c */
 int chario_move(struct chario_file *cf, const struct chario_move *m);
-int chario_patch_block(struct chario_file *cf, void *bounce, u64 pos,
+int chario_patch_grain(struct chario_file *cf, void *bounce, u64 pos,
 		       const void *from, u32 bytes, bool fua);
 
 #endif /* CHARIO_FRONT_PATCH_H */

@@ -99,7 +99,7 @@ static inline bool chario_pages_is_misaligned(const struct chario_disk *disk,
  * @iter: the memory, not empty
  *
  * Return: 0; EINVAL if an address is not aligned for DMA, if the length of a vector
- * element is not a multiple of the logical block, or if the memory is of a kind that
+ * element is not a multiple of the grain, or if the memory is of a kind that
  * cannot be pinned.
  */
 static inline int chario_pages_check(const struct chario_disk *disk,

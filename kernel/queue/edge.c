@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Edges: blocks that are being changed in part, see edge.h.
+ * Edges: grains that are being changed in part, see edge.h.
  *
  * A writer and an edge meet under the lock of the writer's queue: either the
  * writer sees the edge when it hands its command over, or the edge sees the
@@ -83,7 +83,7 @@ static bool edge_is_clear(struct chario_queue *q, const struct chario_edge *edge
 	return clear;
 }
 
-/* Returns a queue whose device has a write of the block, with its disk held; or NULL. */
+/* Returns a queue whose device has a write of the grain, with its disk held; or NULL. */
 static struct chario_queue *find_writer(const struct chario_edge *edge,
 					struct chario_disk **holder)
 {
@@ -110,7 +110,7 @@ static struct chario_queue *find_writer(const struct chario_edge *edge,
 #define LOOK	(HZ / 5)
 
 /*
- * Wait until writes of the block that disks of the medium have handed over have ended.
+ * Wait until writes of the grain that disks of the medium have handed over have ended.
  * Disks come and go meanwhile; a disk that leaves has ended its commands before.
  */
 static int wait_clear(const struct chario_edge *edge,
@@ -137,16 +137,16 @@ static int wait_clear(const struct chario_edge *edge,
 }
 
 /**
- * chario_edge_lock() - keep other writes of a block from the device
+ * chario_edge_lock() - keep other writes of a grain from the device
  * @edge: edge of the caller
  * @disk: the disk
- * @pos: byte offset of the block
+ * @pos: byte offset of the grain
  * @expires: jiffies at which to give up
  *
  * Context: may sleep, even after a fatal signal; between chario_edge_enable() and
  * chario_edge_disable().
  * Return: 0; ETIMEDOUT; ENODEV if the disk has gone while another disk with the same
- * block had a write of it.  The removal of the disk waits for the caller's commands, so
+ * grain had a write of it.  The removal of the disk waits for the caller's commands, so
  * the caller must not wait for the other disk.
  */
 int chario_edge_lock(struct chario_edge *edge, struct chario_disk *disk,

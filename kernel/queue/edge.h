@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * An edge: a logical block that is being changed in part.
+ * An edge: a grain that is being changed in part.  A grain is the unit in which the
+ * device reads and writes, for most devices the logical block.
  *
- * To change a part of a block, its owner reads the block, changes it and writes it
- * back.  From before the read until after the write no other write of the block may
+ * To change a part of a grain, its owner reads the grain, changes it and writes it
+ * back.  From before the read until after the write no other write of the grain may
  * reach the device.  A command is checked when it is handed to the device, but only
  * while a file of any size is open on the medium: otherwise callers pay for a look at
  * one word of their disk, its obstacles.  A write that meets an edge is held, as during

@@ -131,7 +131,7 @@ void chario_medium_put(struct chario_disk *disk)
  * @cmd: a command that is about to be handed to the device
  *
  * Context: under the lock of its queue.
- * Return: true if it is a write of a block that another context is changing.
+ * Return: true if it is a write of a grain that another context is changing.
  */
 bool chario_medium_meets_edge(const struct chario_command *cmd)
 {

@@ -15,7 +15,7 @@ void chario_medium_leave(struct chario_disk *disk);
 void chario_medium_put(struct chario_disk *disk);
 bool chario_medium_meets_edge(const struct chario_command *cmd);
 
-/* Returns whether a command writes the block of an edge. */
+/* Returns whether a command writes the grain of an edge. */
 static inline bool chario_medium_overlaps(const struct chario_edge *edge,
 					  const struct chario_command *cmd)
 {
@@ -33,7 +33,7 @@ static inline bool chario_medium_overlaps(const struct chario_edge *edge,
  *
  * Context: under the lock of its queue.
  * Return: the result of chario_medium_meets_edge(), or false at once if no file may
- * change blocks in part.
+ * change grains in part.
  */
 static inline bool chario_medium_holds(const struct chario_command *cmd)
 {

@@ -58,7 +58,7 @@ struct chario_async {
  * @buffer_offset: byte offset of the first byte in the buffer
  * @slice_bytes: bytes that must lie in the buffer
  * @bytes: the part of @slice_bytes that lies on the disk; set if @buffers is
- * @pos: byte offset on the disk, a multiple of the logical block
+ * @pos: byte offset on the disk, a multiple of the grain
  * @op: &enum chario_op
  * @control: CHARIO_CONTROL_* bits
  * @nowait: true to fail with EAGAIN rather than wait for a free command
@@ -69,7 +69,7 @@ struct chario_async {
  * @async: the caller, if it does not wait
  *
  * The front end guarantees that the range is inside the disk, that the offset and
- * the length of every vector element are multiples of the logical block, and that
+ * the length of every vector element are multiples of the grain, and that
  * every address is aligned for DMA.
  */
 struct chario_call {

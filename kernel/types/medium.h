@@ -24,9 +24,9 @@
  * @name: globally unique name; "" if it has one disk only
  * @lock: lock that protects @disks
  * @disks: disks that are present
- * @patchers: number of files that may change blocks in part
+ * @patchers: number of files that may change grains in part
  * @edges_lock: lock that protects @edges
- * @edges: blocks that are being changed in part, see queue/edge.h
+ * @edges: grains that are being changed in part, see queue/edge.h
  * @edges_wait: wait queue for the end of an edge
  */
 struct chario_medium {
@@ -42,11 +42,11 @@ struct chario_medium {
 };
 
 /**
- * struct chario_edge - a block that is being changed in part; lives on the
+ * struct chario_edge - a grain that is being changed in part; lives on the
  *	stack of the task that changes it
  * @node: entry of the list of its medium
  * @medium: medium of the disk
- * @pos: byte offset of the block on the disk
+ * @pos: byte offset of the grain on the disk
  */
 struct chario_edge {
 	struct list_head node;

@@ -65,8 +65,8 @@ static inline __u64 chario_split_smaller(__u64 a, __u64 b)
  * chario_split_start() - begin to split a call
  * @split: the state to set up
  * @limits: limits of the disk
- * @offset: byte offset of the call on the disk, a multiple of the logical block
- * @length: length of the call in bytes, a multiple of the logical block
+ * @offset: byte offset of the call on the disk, a multiple of the grain
+ * @length: length of the call in bytes, a multiple of the grain
  */
 static inline void chario_split_start(struct chario_split *split,
 				      const struct chario_split_limits *limits,
