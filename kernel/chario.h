@@ -2,9 +2,10 @@
 /*
  * The glossary of the module: its things.
  *
+ *   device   the hardware that a back end drives
  *   drive    struct chario_drive, the device behind one or more disks: queues,
  *            state, recovery
- *   device   struct chario_disk, a disk: /dev/chardiskN.        Local: disk
+ *   disk     struct chario_disk, what /dev/chardiskN stands for.  Local: disk
  *   file     struct chario_file, an open file of a disk
  *   call     struct chario_call, a read, write or flush of a caller; lives
  *            on the caller's stack

@@ -12,6 +12,7 @@
 
 /* drive/queues.c */
 void chario_drive_freeze(struct chario_drive *drive);
+void chario_drive_drain(struct chario_drive *drive, int error);
 bool chario_drive_is_idle(const struct chario_drive *drive);
 bool chario_drive_settle(struct chario_drive *drive, unsigned int ms);
 

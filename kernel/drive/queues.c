@@ -4,6 +4,7 @@
  */
 #include <linux/delay.h>
 #include <linux/jiffies.h>
+#include <linux/rcupdate.h>
 
 #include "drive/drive.h"
 #include "queue/queue.h"
@@ -38,6 +39,29 @@ bool chario_drive_is_idle(const struct chario_drive *drive)
 		if (!chario_queue_is_idle(drive->queues[i]))
 			return false;
 	return true;
+}
+
+/**
+ * chario_drive_drain() - end all commands, and wait until nobody is inside a queue
+ * @drive: a drive whose device accesses no memory any more
+ * @error: result of commands in flight and of later calls, -errno
+ *
+ * All queues fail before one is drained: who is inside one may wait for a command of
+ * another, see queue/edge.c.  Afterwards the back end may free its rings and its
+ * completion words.
+ *
+ * Context: may sleep.
+ */
+void chario_drive_drain(struct chario_drive *drive, int error)
+{
+	unsigned int i;
+
+	for (i = 0; i < drive->nr_queues; i++)
+		chario_queue_fail(drive->queues[i], error);
+	for (i = 0; i < drive->nr_queues; i++)
+		chario_queue_drain(drive->queues[i]);
+	/* A caller who polls may still read a word, and one who unplugs a queue. */
+	synchronize_rcu();
 }
 
 /* Returns whether the device has a command of a queue. */

@@ -6,15 +6,15 @@
  * quarantined; with CHARIO_DUTY_LET_GO they still wait.  It remains to make the device
  * let go of the memory:
  *
- *   1. abort each expired command, wait up to CHARIO_DRIVE_ABORT_MS;
- *   2. reset: disable the device, enable it, post again the commands in flight that
- *      have not expired; once more if the device reports meanwhile that it has
+ *   1. abort each overdue command, wait up to CHARIO_DRIVE_ABORT_MS;
+ *   2. reset: disable the device, enable it, post again the commands in flight
+ *      whose request has not been given up; once more if the device reports meanwhile that it has
  *      failed again, and there is time;
  *   3. give up: keep the device off memory; everything in flight ends with EIO
  *      (ENODEV if the device has gone), and so does every later call.
  *
- * The first step is skipped for a device that has gone, that reports that it has
- * failed, or that cannot abort.
+ * The first step is skipped for a device that cannot abort, and where the watchdog has
+ * seen that the device has failed.  A device that has gone is given up at once.
  *
  * The bound: CHARIO_DRIVE_ABORT_MS + the longest wait for the answer to an abort +
  * the longest reset.
@@ -30,7 +30,8 @@
  * chario_drive_remove() - end recovery before a drive is taken away
  * @drive: the drive
  *
- * The watchdogs, which could request recovery, end with the queues.
+ * No command goes to the device any more.  The watchdogs, which could request recovery,
+ * end with the queues.
  *
  * Return: true if the drive had been given up.
  */
@@ -41,6 +42,7 @@ bool chario_drive_remove(struct chario_drive *drive)
 	mutex_lock(&drive->lock);
 	dead = drive->state == CHARIO_DRIVE_DEAD;
 	WRITE_ONCE(drive->state, CHARIO_DRIVE_REMOVING);
+	chario_drive_freeze(drive);
 	mutex_unlock(&drive->lock);
 	return dead;
 }
@@ -93,7 +95,7 @@ const char *chario_drive_state_name(const struct chario_drive *drive)
 }
 
 static const struct chario_command *
-find_expired(const struct chario_queue *q, unsigned int *tag)
+find_overdue(const struct chario_queue *q, unsigned int *tag)
 {
 	for (; *tag < q->depth; (*tag)++) {
 		const struct chario_command *cmd;
@@ -105,28 +107,28 @@ find_expired(const struct chario_queue *q, unsigned int *tag)
 	return NULL;
 }
 
-/* Find the next expired command from @tag on and its identifier; false if none. */
-static bool next_expired(struct chario_queue *q, unsigned int *tag, u16 *id)
+/* Find the next overdue command from @tag on and its identifier; false if none. */
+static bool next_overdue(struct chario_queue *q, unsigned int *tag, u16 *id)
 {
 	const struct chario_command *cmd;
 	unsigned long flags;
 
 	raw_spin_lock_irqsave(&q->lock, flags);
-	cmd = find_expired(q, tag);
+	cmd = find_overdue(q, tag);
 	if (cmd)
 		*id = cmd->id;
 	raw_spin_unlock_irqrestore(&q->lock, flags);
 	return cmd;
 }
 
-static bool any_expired(const struct chario_drive *drive)
+static bool any_overdue(const struct chario_drive *drive)
 {
 	unsigned int i, tag;
 	u16 id;
 
 	for (i = 0; i < drive->nr_queues; i++) {
 		tag = 0;
-		if (next_expired(drive->queues[i], &tag, &id))
+		if (next_overdue(drive->queues[i], &tag, &id))
 			return true;
 	}
 	return false;
@@ -139,7 +141,7 @@ static int abort_queue(struct chario_drive *drive, struct chario_queue *q,
 	u16 id;
 	int ret;
 
-	for (tag = 0; next_expired(q, &tag, &id); tag++) {
+	for (tag = 0; next_overdue(q, &tag, &id); tag++) {
 		if (time_after(jiffies, end))
 			return -ETIMEDOUT;
 		ret = drive->ops->abort(drive, q, id);
@@ -150,8 +152,8 @@ static int abort_queue(struct chario_drive *drive, struct chario_queue *q,
 	return 0;
 }
 
-/* Abort all expired commands; returns 0 if they have come back. */
-static int abort_expired(struct chario_drive *drive)
+/* Abort all overdue commands; returns 0 if they have come back. */
+static int abort_overdue(struct chario_drive *drive)
 {
 	unsigned long end = jiffies + msecs_to_jiffies(CHARIO_DRIVE_ABORT_MS);
 	unsigned int i;
@@ -162,7 +164,7 @@ static int abort_expired(struct chario_drive *drive)
 		if (ret)
 			return ret;
 	}
-	while (any_expired(drive)) {
+	while (any_overdue(drive)) {
 		if (time_after(jiffies, end))
 			return -ETIMEDOUT;
 		msleep(20);
@@ -224,6 +226,7 @@ void chario_drive_cut_off(struct chario_drive *drive, int error)
 	unsigned int i;
 
 	WRITE_ONCE(drive->state, CHARIO_DRIVE_DEAD);
+	chario_drive_freeze(drive);
 	drive->ops->cut_off(drive);
 	for (i = 0; i < drive->nr_queues; i++)
 		chario_queue_fail(drive->queues[i], error);
@@ -260,7 +263,8 @@ static int revive(struct chario_drive *drive, unsigned long second)
 {
 	int ret;
 
-	dev_warn_ratelimited(drive->dev, "resetting the controller\n");
+	if (drive->ops->disable)
+		dev_warn_ratelimited(drive->dev, "resetting the controller\n");
 	ret = reset(drive, second);
 	if (!ret)
 		drive->resets++;
@@ -321,9 +325,9 @@ static void recover(struct chario_drive *drive)
 		return;
 	}
 	if (!READ_ONCE(drive->reset_wanted)) {
-		if (!any_expired(drive))
+		if (!any_overdue(drive))
 			return;
-		if (drive->ops->abort && !abort_expired(drive)) {
+		if (drive->ops->abort && !abort_overdue(drive)) {
 			dev_warn_ratelimited(drive->dev,
 					     "expired commands have been aborted\n");
 			return;

@@ -207,7 +207,8 @@ static int sync_buffer(struct chario_file *cf, union chario_argument *arg)
 static int settle(struct chario_file *cf, union chario_argument *arg)
 {
 	const struct chario_settle *args = &arg->settle;
-	u64 ns = args->deadline_ns ?: chario_disk_recovery_bound_ns(cf->disk);
+	u64 ns = args->deadline_ns ?: chario_disk_recovery_bound_ns(cf->disk) ?:
+		 READ_ONCE(cf->disk->deadline_ms) * (u64)NSEC_PER_MSEC;
 
 	if (args->reserved || args->disk_offset + args->bytes < args->bytes)
 		return -EINVAL;

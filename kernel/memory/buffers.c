@@ -70,6 +70,7 @@ int chario_buffer_create(struct chario_disk *disk,
 	if (ret)
 		goto err_release;
 	args->extents = buf->extents;
+	/* Once it has a handle, another thread may destroy the buffer. */
 	mappable = buf->ops->mmap;
 	ret = chario_handles_enter(buffers, buf, &args->id);
 	if (!ret && mappable)

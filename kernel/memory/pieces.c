@@ -60,7 +60,7 @@ static void divide(struct chario_pieces *pieces, u64 stop, u32 most)
 {
 	for (;;) {
 		const struct piece *last = &pieces->list[pieces->nr - 1];
-		/* All seams are at pages, so that there is none more than pages. */
+		/* Cut at pages, so that a slice has no more pieces than pages. */
 		u32 bytes = most - offset_in_page(last->addr);
 
 		if (stop - last->offset <= bytes)

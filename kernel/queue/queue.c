@@ -64,7 +64,8 @@ static bool is_deserted(const struct chario_queue *q)
  * @q: a queue that has been failed
  *
  * Afterwards no caller touches the back end through this queue: each has given its
- * command back, or will find the queue dead.
+ * command back, or will find the queue dead.  For one RCU grace period a caller may
+ * still read the completion word, or wake those who wait for a slot.
  */
 void chario_queue_drain(struct chario_queue *q)
 {
@@ -74,4 +75,5 @@ void chario_queue_drain(struct chario_queue *q)
 	cancel_work_sync(&q->submit_work);
 	flush_work(&q->dirty_work);
 	timer_delete_sync(&q->timer);
+	chario_queue_drop_word(q);
 }

@@ -188,7 +188,7 @@ void chario_queue_post_all(struct chario_queue *q, struct chario_request *req,
 void chario_queue_kick(struct chario_queue *q);
 
 /* queue/submit.c */
-int chario_submit(struct chario_queue *q, struct chario_command *cmd);
+void chario_submit(struct chario_queue *q, struct chario_command *cmd);
 void chario_submit_later(struct chario_queue *q);
 void chario_submit_held(struct work_struct *work);
 void chario_submit_wait(struct chario_queue *q);

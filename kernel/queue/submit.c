@@ -26,16 +26,13 @@ static void look_again(struct chario_queue *q, struct chario_command *cmd,
 		chario_complete_reaped(q, cmd, cmd->error);
 	} else if (q->state == CHARIO_QUEUE_DEAD) {
 		chario_complete_command(q, cmd, q->dead_error);
-	} else if (error == -EAGAIN) {
-		/* The device has been stopped: a replay submits the command. */
-		cmd->state = CHARIO_COMMAND_HELD;
 	} else if (error) {
 		chario_complete_reaped(q, cmd, error);
 	} else {
 		cmd->state = CHARIO_COMMAND_POSTED;
 		/*
-		 * Recovery, if it was asked for meanwhile, has not seen the command.  If
-		 * it has frozen the queue, a replay ends what is overdue.
+		 * Recovery ignores commands that are being submitted: the watchdog asks
+		 * for it again.  A frozen queue is replayed, which ends what is overdue.
 		 */
 		if (q->state == CHARIO_QUEUE_LIVE)
 			cmd->req->overdue = false;
@@ -49,9 +46,8 @@ static void look_again(struct chario_queue *q, struct chario_command *cmd,
  *
  * Context: process; under q->lock, taken with interrupts on, which is released
  * meanwhile.
- * Return: what ops->submit() has returned.
  */
-int chario_submit(struct chario_queue *q, struct chario_command *cmd)
+void chario_submit(struct chario_queue *q, struct chario_command *cmd)
 {
 	int error;
 
@@ -64,7 +60,6 @@ int chario_submit(struct chario_queue *q, struct chario_command *cmd)
 	raw_spin_lock_irq(&q->lock);
 	q->submitting--;
 	look_again(q, cmd, error);
-	return error;
 }
 
 /**
@@ -98,14 +93,14 @@ static struct chario_command *find_held(struct chario_queue *q)
 }
 
 /* Submit a command that was held, or end it; under q->lock, released meanwhile. */
-static int submit_one(struct chario_queue *q, struct chario_command *cmd)
+static void submit_one(struct chario_queue *q, struct chario_command *cmd)
 {
 	int error = chario_queue_end_error(cmd);
 
-	if (!error)
-		return chario_submit(q, cmd);
-	chario_complete_command(q, cmd, error);
-	return 0;
+	if (error)
+		chario_complete_command(q, cmd, error);
+	else
+		chario_submit(q, cmd);
 }
 
 /**
@@ -118,16 +113,16 @@ void chario_submit_held(struct work_struct *work)
 					      submit_work);
 	struct chario_request *done;
 	struct chario_command *cmd;
-	int error;
 
 	do {
 		raw_spin_lock_irq(&q->lock);
 		cmd = find_held(q);
-		error = cmd ? submit_one(q, cmd) : 0;
+		if (cmd)
+			submit_one(q, cmd);
 		done = chario_queue_take_done(q);
 		raw_spin_unlock_irq(&q->lock);
 		chario_complete_list(q, done);
-	} while (cmd && error != -EAGAIN);
+	} while (cmd);
 }
 
 /**

@@ -16,7 +16,8 @@
  * @expires: jiffies at which to give up
  * @killable: true if a fatal signal ends the wait
  *
- * The arguments are not a call, whose members would have to be in memory then.
+ * The arguments are members of a call, because a call whose address is passed cannot
+ * stay in registers.
  *
  * Return: as chario_queue_get().
  */

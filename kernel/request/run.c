@@ -62,6 +62,22 @@ static size_t bytes_left(const struct cursor *cur)
 	       cur->split.end - cur->split.pos;
 }
 
+/* Returns whether a vector has more than @most elements with memory. */
+static bool has_more_elements(const struct iov_iter *iter, unsigned int most)
+{
+	size_t left = iter->iov_offset + iter->count;
+	const struct iovec *iov = iter_iov(iter);
+	unsigned int count = 0;
+
+	if (iter->nr_segs <= most)
+		return false;
+	for (; left; iov++) {
+		count += iov->iov_len != 0;
+		left -= min(left, iov->iov_len);
+	}
+	return count > most;
+}
+
 /*
  * Returns whether the rest of a call needs more commands than a queue has, for sure: none
  * is taken for it, nor a page pinned.
@@ -70,7 +86,7 @@ static bool is_too_long(const struct cursor *cur, const struct chario_queue *q)
 {
 	return bytes_left(cur) > (u64)q->depth * cur->limits.command_bytes ||
 	       (cur->iter && iter_is_iovec(cur->iter) &&
-		cur->iter->nr_segs > q->depth);
+		has_more_elements(cur->iter, q->depth));
 }
 
 /* Returns the length of the next command, and moves @split behind it. */

@@ -10,7 +10,7 @@
  *
  *   RECOVERING  its queues are frozen and calls wait; also before it has started
  *   LIVE        commands go to the device
- *   DEAD        it has been given up: calls end with an error; final
+ *   DEAD        it has been given up: calls end with an error, until it is removed
  *   REMOVING    the back end takes it away; final
  *
  * Recovery is a ladder of steps, see recover.c.  A back end that resets the device

@@ -56,8 +56,8 @@ enum chario_queue_state {
  * @submit: function that hands the device command over, in place of @post: for a
  *	device that may sleep or allocate when it takes a command.  The back end ends
  *	the command by chario_queue_end(), which may come before @submit has returned.
- *	Returns 0 if the device has taken the command; EAGAIN if the device has been
- *	stopped, to be called again after a reset; any other -errno ends the command.
+ *	Returns 0 if the device has taken the command; -errno ends the command.  Not
+ *	called, nor under way, while the back end disables the device or cuts it off.
  *	Process context, without a lock, also from a worker; must not wait for the
  *	device if the drive can be reset.  @kick and @reap are then
  *	chario_submit_kick() and chario_submit_reap()
@@ -114,8 +114,8 @@ struct chario_queue_ops {
  * @busy: bitmap of slots that are taken; set and cleared without the lock
  * @order: array in which slots are sorted, used under @lock
  * @slot_wait: wait queue for a free slot, and of chario_queue_drain()
- * @lock: lock that protects the rings of the back end and the members from @state to
- *	@reaped; the counters are exact if they are read under it
+ * @lock: lock that protects the rings of the back end, the members from @state to
+ *	@reaped and @submitting; the counters are exact if they are read under it
  * @state: &enum chario_queue_state
  * @dead_error: -errno that commands end with once DEAD, else 0
  * @ended: true if a request has ended since the completion doorbell was last rung

@@ -7,14 +7,16 @@ drive does, where a request that is held otherwise would stop the machine.
 
 from __future__ import annotations
 
+import json
 import shlex
 from collections.abc import Iterator
-from errno import ETIMEDOUT
+from errno import ENODEV, ETIMEDOUT
 
 import pytest
 from programs import compile_program
 from rig import CALL_LIMIT_S, Rig, results, uring_results
 from shared_guest import FileGuest, Setup
+from test_any_size import PRELUDE, PYTHON
 from waiting import until
 
 from chario_lab.guest import faults
@@ -289,3 +291,27 @@ def test_killed_processes_leave_nothing_behind(rig: Rig) -> None:
         rig.remove("/run/busy")
     rig.wait_unpinned()
     rig.unbind(STALLS)
+
+
+PART = """
+fd = disk()
+try:
+    os.pwritev(fd, [b"part"], 3, os.RWF_DSYNC)
+    print(json.dumps("written"))
+except OSError as error:
+    print(json.dumps(errno.errorcode[error.errno]))
+"""
+
+
+def test_unbinding_while_a_part_of_a_block_waits_for_another_queue(rig: Rig) -> None:
+    """Its writer has commands of one queue, and waits for a write on the other: neither waits for its deadline."""
+    disk = stalled(rig)
+    rig.set(disk, "deadline_ms", CALL_LIMIT_S * 1000)
+    write = rig.guest.start(["taskset", "-c", "1", rig.fault_io, disk, "write,0,65536"], timeout_s=CALL_LIMIT_S)
+    until(lambda: rig.counters(disk)["write_commands"] == 1, "no write is posted")
+    part = rig.guest.start(["taskset", "-c", "0", *PYTHON, PRELUDE + PART, disk], timeout_s=CALL_LIMIT_S)
+    where = "cat $(printf '/proc/%s/stack ' $(pidof python3))"
+    until(lambda: "chario_edge_lock" in rig.guest.run(where).stdout, "nobody waits for the write")
+    rig.unbind(STALLS)
+    assert results(write.wait())[0] == ("write", -ENODEV)
+    assert json.loads(part.wait().check().stdout) == "ENODEV"

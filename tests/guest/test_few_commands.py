@@ -10,7 +10,7 @@ import json
 import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
-from errno import ETIMEDOUT
+from errno import EAGAIN, ETIMEDOUT
 
 import pytest
 from disks import setting
@@ -79,6 +79,34 @@ def test_a_call_that_gets_no_command_ends_at_its_deadline(rig: Rig, disk: str) -
         assert rig.calls(disk, "deadline,200", "read,0,4096")[1][1] == -ETIMEDOUT
         assert rig.counters(disk)["resets"] == 0
     assert rig.calls(disk, "deadline,200000", "read,0,4096")[1][1] == 4096
+
+
+AIO = """
+import ctypes
+IO_SETUP, IO_GETEVENTS, IO_SUBMIT, PREADV = 206, 208, 209, 7
+libc = ctypes.CDLL(None, use_errno=True)
+context = ctypes.c_ulong(0)
+assert libc.syscall(IO_SETUP, 1, ctypes.byref(context)) == 0
+memory = mmap.mmap(-1, 4096)
+memory[:] = bytes(4096)
+address = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+fd = disk(False)
+def read(*lengths):
+    vector = (ctypes.c_ulong * (2 * len(lengths)))(*[word for length in lengths for word in (address, length)])
+    call = struct.pack("=QIiHhIQQqQII", 0, 0, os.RWF_NOWAIT, PREADV, 0, fd, ctypes.addressof(vector), len(lengths),
+                       0, 0, 0, 0)
+    entry, event = ctypes.create_string_buffer(call, len(call)), ctypes.create_string_buffer(32)
+    entries = (ctypes.c_void_p * 1)(ctypes.addressof(entry))
+    assert libc.syscall(IO_SUBMIT, context, 1, entries) == 1
+    assert libc.syscall(IO_GETEVENTS, context, 1, 1, event, None) == 1
+    return struct.unpack_from("=q", event, 16)[0]
+"""
+
+
+def test_empty_elements_take_no_command(rig: Rig, disk: str) -> None:
+    """An asynchronous call that must not wait needs as many commands as it has elements with memory."""
+    script = AIO + "print(json.dumps([read(4096, *[0] * 99), read(*[4096] * 3)]))"
+    assert json.loads(run(rig, disk, script).wait().check().stdout) == [4096, -EAGAIN]
 
 
 PART = f"""

@@ -202,6 +202,20 @@ static void device_lose(struct loopback_queue *lq, const struct chario_command *
 	raw_spin_unlock_irq(&lq->core.lock);
 }
 
+/* Does a command, or loses it.  Returns false when the device has been stopped. */
+static bool serve(struct loopback_queue *lq, struct chario_command *cmd)
+{
+	if (take_fault(&loopback_lose)) {
+		device_lose(lq, cmd);
+		return true;
+	}
+	if (!take_time(lq))
+		return false;
+	loopback_queue_end(lq, cmd, take_fault(&loopback_fail) ? -EIO :
+							       move(lq, cmd));
+	return true;
+}
+
 /**
  * loopback_device_serve() - run the device of a queue until there is no command to do
  * @work: work of the queue
@@ -212,19 +226,9 @@ void loopback_device_serve(struct work_struct *work)
 						 work);
 	struct chario_command *cmd;
 
-	while ((cmd = begin_next(lq))) {
-		if (take_fault(&loopback_lose)) {
-			device_lose(lq, cmd);
-			continue;
-		}
-		if (!take_time(lq))
-			break;
-		if (take_fault(&loopback_fail)) {
-			loopback_queue_end(lq, cmd, -EIO);
-			continue;
-		}
-		loopback_queue_end(lq, cmd, move(lq, cmd));
-	}
+	do
+		cmd = begin_next(lq);
+	while (cmd && serve(lq, cmd));
 }
 
 /**
@@ -287,25 +291,23 @@ void loopback_device_stop(struct loopback_queue *lq)
 }
 
 /*
- * Every second command has ended when this returns, unless the device delays commands.
+ * A device that is well and takes no time does every second command at once, and the
+ * worker does the others: a command may end before or after this returns.
  */
 static int loopback_submit(struct chario_queue *q, struct chario_command *cmd)
 {
 	struct loopback_queue *lq = to_loopback_queue(q);
-	bool stopped;
 
 	might_sleep();
-	raw_spin_lock_irq(&q->lock);
-	stopped = lq->stopped;
-	if (!stopped) {
-		loopback_queue_add(&lq->posted, cmd->tag);
-		queue_work(to_loopback(q->drive)->workers, &lq->work);
+	if ((cmd->number & 1) && !READ_ONCE(loopback_delay_us) &&
+	    READ_ONCE(loopback_trouble) == LOOPBACK_WELL) {
+		serve(lq, cmd);
+		return 0;
 	}
+	raw_spin_lock_irq(&q->lock);
+	loopback_queue_add(&lq->posted, cmd->tag);
+	queue_work(to_loopback(q->drive)->workers, &lq->work);
 	raw_spin_unlock_irq(&q->lock);
-	if (stopped)
-		return -EAGAIN;
-	if ((cmd->number & 1) && !READ_ONCE(loopback_delay_us))
-		flush_work(&lq->work);
 	return 0;
 }
 

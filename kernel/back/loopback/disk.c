@@ -228,11 +228,9 @@ void chario_loopback_exit(void)
 	drive = &made->drive;
 	chario_disk_unregister(made->disk);
 	chario_drive_remove(drive);
-	for (i = 0; i < drive->nr_queues; i++) {
+	for (i = 0; i < drive->nr_queues; i++)
 		loopback_device_stop(to_loopback_queue(drive->queues[i]));
-		chario_queue_fail(drive->queues[i], -ENODEV);
-		chario_queue_drain(drive->queues[i]);
-	}
+	chario_drive_drain(drive, -ENODEV);
 	chario_buffer_detach_all(made->disk);
 	chario_medium_leave(made->disk);
 	put_device(&made->disk->dev);

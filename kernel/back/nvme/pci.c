@@ -285,9 +285,8 @@ static void rest(struct chario_nvme *ctrl)
 {
 	mutex_lock(&ctrl->drive.lock);
 	if (ctrl->drive.state == CHARIO_DRIVE_LIVE) {
-		/* Calls go on while pins are put back; shut_down() freezes the queues then. */
-		WRITE_ONCE(ctrl->drive.state, CHARIO_DRIVE_RECOVERING);
 		shut_down(ctrl);
+		chario_drive_hold(&ctrl->drive);
 		chario_nvme_disable(ctrl);
 		chario_nvme_queues_forget(ctrl);
 	}

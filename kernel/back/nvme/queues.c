@@ -294,17 +294,10 @@ void chario_nvme_queues_stop(struct chario_nvme *ctrl)
 {
 	unsigned int i;
 
-	for (i = 0; i < ctrl->drive.nr_queues; i++) {
-		struct chario_nvme_queue *nq = chario_nvme_queue_at(ctrl, i);
-
-		chario_nvme_queue_free_irq(nq);
-		chario_queue_fail(&nq->core, -ENODEV);
-		chario_queue_drain(&nq->core);
-		chario_queue_drop_word(&nq->core);
-	}
+	for (i = 0; i < ctrl->drive.nr_queues; i++)
+		chario_nvme_queue_free_irq(chario_nvme_queue_at(ctrl, i));
+	chario_drive_drain(&ctrl->drive, -ENODEV);
 	chario_nvme_irq_detach(ctrl);
-	/* A caller that polls may still read a ring. */
-	synchronize_rcu();
 	for (i = 0; i < ctrl->drive.nr_queues; i++)
 		deinit_rings(ctrl, chario_nvme_queue_at(ctrl, i));
 }

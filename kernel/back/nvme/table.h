@@ -21,7 +21,8 @@ struct chario_nvme_list {
 /**
  * struct chario_nvme_table - the PRP entries of a buffer
  * @page_shift: shift of the controller's memory page
- * @half_shift: shift of the number of pages that a list is ahead of the one before it
+ * @half_shift: base-2 logarithm of half the entries of a list: each list begins so many
+ *	pages later than the one before it
  * @offset: offset of the first byte of the buffer in its first page, in bytes
  * @nr_lists: length of @lists
  * @lists: lists of entries, see table.c
