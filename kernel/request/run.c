@@ -3,6 +3,7 @@
  * A call becomes requests, a request becomes commands.
  *
  *   chario_run
+ *     run_single                one command, by single.h
  *     run_waits                 one chunk: one request, or else
  *       run_chunks              a chunk at a time, two in flight
  *       launch                  enter the waiter, post
@@ -20,13 +21,14 @@
  * remaining bytes become another request, and no command waits for memory.  A caller who
  * is told has one request, or none.
  *
- * Calls of one command take the way of single.h, where front ends know them.
+ * Front ends that know that a call is one command call single.h themselves.
  */
 #include <linux/sizes.h>
 
 #include "memory/buffer.h"
 #include "request/flight.h"
 #include "request/run.h"
+#include "request/single.h"
 
 /**
  * struct cursor - the place in a call at which the next command starts
@@ -452,6 +454,24 @@ static __always_inline ssize_t run_waits(const struct chario_call *call)
 	return ret;
 }
 
+/* Returns whether a call whose caller waits is certain to be one command. */
+static inline bool is_single(const struct chario_call *call)
+{
+	return call->iter && chario_pages_is_piece(call->iter) &&
+	       chario_single_fits(call->disk, iov_iter_count(call->iter));
+}
+
+/* Run such a call; returns EFAULT, and nothing has begun, if its memory is absent. */
+static noinline ssize_t run_single(const struct chario_call *call)
+{
+	ssize_t ret = chario_single_run(call, chario_pages_address(call->iter),
+					iov_iter_count(call->iter));
+
+	if (likely(ret > 0))
+		chario_pages_pass(call->iter, ret);
+	return ret;
+}
+
 /* Undo prepare(): nothing of the request has been posted. */
 static void take_back(const struct chario_call *call, struct cursor *cur,
 		      struct chario_request *req)
@@ -530,6 +550,10 @@ ssize_t chario_run(const struct chario_call *call)
 		if (unlikely(ret == -EFAULT))
 			ret = run_told_late(call);
 		if (ret != -EAGAIN || call->nowait)
+			return ret;
+	} else if (is_single(call)) {
+		ret = run_single(call);
+		if (likely(ret != -EFAULT))
 			return ret;
 	}
 	return run_waits(call);
