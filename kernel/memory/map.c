@@ -140,7 +140,7 @@ static inline struct page *const *end_of_part(struct page *const *pages,
 	return end_of_run(pages, most ? min(end, pages + most) : end);
 }
 
-static int map_slowly(struct chario_queue *q, struct chario_command *cmd);
+static int map_parts(struct chario_queue *q, struct chario_command *cmd);
 
 /* Map each run, or each @most pages of it where that is not 0, as a segment. */
 static __always_inline int map_each(struct chario_queue *q,
@@ -155,7 +155,7 @@ static __always_inline int map_each(struct chario_queue *q,
 	u32 left = cmd->bytes;
 
 	if (!most && unlikely(q->maps_slowly && (next < end || q->segment_pages)))
-		return map_slowly(q, cmd);
+		return q->has_lists ? map_list(q, cmd) : map_parts(q, cmd);
 	for (;;) {
 		seg->bytes = min_t(u32, left, (next - pages) * PAGE_SIZE -
 					      offset);
@@ -182,9 +182,9 @@ err_unmap:
 	return -EIO;
 }
 
-static noinline int map_slowly(struct chario_queue *q, struct chario_command *cmd)
+static noinline int map_parts(struct chario_queue *q, struct chario_command *cmd)
 {
-	return q->has_lists ? map_list(q, cmd) : map_each(q, cmd, q->segment_pages);
+	return map_each(q, cmd, q->segment_pages);
 }
 
 /**

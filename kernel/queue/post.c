@@ -102,7 +102,6 @@ static __always_inline bool post_is_clear(const struct chario_queue *q,
 static __always_inline void post_one(struct chario_queue *q,
 				     struct chario_command *cmd, bool kick)
 {
-	cmd->number = q->submitted++;
 	if (!post_is_clear(q, cmd->req)) {
 		post_hampered(q, cmd, kick);
 		return;
@@ -128,6 +127,7 @@ void chario_queue_post(struct chario_queue *q, struct chario_command *cmd,
 	struct chario_request *done;
 
 	raw_spin_lock_irq(&q->lock);
+	cmd->req->number = q->submitted++;
 	post_one(q, cmd, kick);
 	done = chario_queue_take_done(q);
 	raw_spin_unlock_irq(&q->lock);
@@ -187,6 +187,8 @@ void chario_queue_post_all(struct chario_queue *q, struct chario_request *req,
 		raw_spin_lock_irq(&q->lock);
 		/* Unposted commands keep the request pending, so next->req is valid. */
 		req = next->req;
+		if (next == req->first)
+			req->number = q->submitted++;
 		next = req->buffer && q->ops->post_slices && post_is_clear(q, req) ?
 			       post_slices(q, next, kick) :
 			       post_one_by_one(q, next, kick);

@@ -23,13 +23,12 @@ void chario_queue_freeze(struct chario_queue *q)
 	raw_spin_unlock_irqrestore(&q->lock, flags);
 }
 
-static int compare_numbers(const void *a, const void *b, const void *queue)
+static int compare_order(const void *a, const void *b, const void *queue)
 {
-	u32 one = chario_queue_command(queue, *(const u16 *)a)->number;
-	u32 other = chario_queue_command(queue, *(const u16 *)b)->number;
+	const struct chario_command *one = chario_queue_command(queue, *(const u16 *)a);
+	const struct chario_command *other = chario_queue_command(queue, *(const u16 *)b);
 
-	/* The signed difference is right although numbers wrap. */
-	return (s32)(one - other);
+	return chario_command_is_before(one, other) ? -1 : 1;
 }
 
 /*
@@ -53,7 +52,7 @@ static unsigned int sort_commands(struct chario_queue *q, bool replay)
 	chario_queue_for_each_busy(q, tag)
 		if (is_wanted(chario_queue_command(q, tag), replay))
 			q->order[count++] = tag;
-	sort_r(q->order, count, sizeof(*q->order), compare_numbers, NULL, q);
+	sort_r(q->order, count, sizeof(*q->order), compare_order, NULL, q);
 	return count;
 }
 

@@ -86,7 +86,7 @@ static struct chario_command *find_held(struct chario_queue *q)
 
 		if (cmd->state != CHARIO_COMMAND_HELD || chario_medium_holds(cmd))
 			continue;
-		if (!found || (s32)(cmd->number - found->number) < 0)
+		if (!found || chario_command_is_before(cmd, found))
 			found = cmd;
 	}
 	return found;

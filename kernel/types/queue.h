@@ -120,7 +120,7 @@ struct chario_queue_ops {
  * @dead_error: -errno that commands end with once DEAD, else 0
  * @ended: true if a request has ended since the completion doorbell was last rung
  * @done: list of ended requests without a waiter
- * @submitted: number of commands submitted so far; the number of the next one
+ * @submitted: number of requests submitted so far; the number of the next one
  * @timer: the watchdog; armed while commands are in flight
  * @timer_armed: true if @timer_at is valid
  * @timer_at: jiffies at which the watchdog looks next

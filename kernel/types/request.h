@@ -66,6 +66,7 @@ struct chario_waiter {
  * @duty: CHARIO_DUTY_* bits
  * @control: CHARIO_CONTROL_* bits
  * @left: number of commands of an orphan, as counted by its origin
+ * @number: place in the order in which requests were submitted to the queue; wraps
  * @error: -errno of the first failed command; under the queue's lock
  * @good: bytes in front of the first failed command; under the queue's lock
  * @bytes: bytes of all commands
@@ -90,6 +91,7 @@ struct chario_request {
 	u8 duty;
 	u16 control;
 	u16 left;
+	u32 number;
 	int error;
 	size_t good;
 	size_t bytes;
@@ -146,7 +148,6 @@ enum chario_command_state {
  * @tag: index in the queue
  * @state: &enum chario_command_state; under the queue's lock
  * @hold: &enum chario_hold; under the queue's lock once posted
- * @number: place in the order in which commands were submitted to the queue; wraps
  * @nr_pages: number of pages in @pages
  * @nr_segments: number of segments in @segments.  Those of a slice of a buffer belong
  *	to the mapping of the buffer, and are not unmapped with the command
@@ -167,7 +168,6 @@ struct chario_command {
 	size_t req_offset;
 	u32 bytes;
 	u32 page_offset;
-	u32 number;
 	u16 tag;
 	u8 state;
 	u8 hold;
@@ -209,6 +209,16 @@ static inline bool chario_command_in_flight(const struct chario_command *cmd)
 {
 	return chario_command_is_with_device(cmd) ||
 	       cmd->state == CHARIO_COMMAND_HELD;
+}
+
+/* Returns whether a command was submitted to the queue before another one. */
+static inline bool chario_command_is_before(const struct chario_command *cmd,
+					    const struct chario_command *other)
+{
+	/* The signed difference is right although numbers wrap. */
+	s32 requests = cmd->req->number - other->req->number;
+
+	return requests ? requests < 0 : cmd->req_offset < other->req_offset;
 }
 
 #define chario_for_each_command(cmd, req) \

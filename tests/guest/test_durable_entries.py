@@ -18,7 +18,6 @@ from rig import Rig
 from shared_guest import FileGuest, Setup
 from test_buffers import run
 
-from chario_lab.guest.devices import nodes
 from chario_lab.guest.spec import Namespace, Nvme
 
 PAGE = 4096
@@ -142,11 +141,12 @@ def test_transfers(disk: Disk, guest_program: Programs, kind: str) -> None:
 
 
 def test_transfers_beside_a_file_of_any_size(disk: Disk, guest_program: Programs) -> None:
-    """While some file of the machine has any size, the commands of a transfer are posted one by one."""
-    other = next(node for node in nodes(disk.rig.guest, disk.rig.address(0)) if node != disk.node)
-    disk.rig.set(other, "any_size", 1)
-    disk.rig.guest.must(f"exec 3<>{other} && touch /run/held && while [ -e /run/held ]; do sleep 0.1; done &")
+    """While some file of the disk has any size, the commands of a transfer are posted one by one."""
+    disk.rig.set(disk.node, "any_size", 1)
+    disk.rig.guest.must(f"exec 3<>{disk.node} && touch /run/held && while [ -e /run/held ]; do sleep 0.1; done &")
     try:
+        disk.rig.wait_file("/run/held")
+        disk.rig.set(disk.node, "any_size", 0)
         script = [*KINDS["registered"], f"write 0 0 {MIB} 0", f"write 0 0 {MIB} {8 * MIB} {FUA}"]
         assert run(disk.rig.guest, guest_program, disk.node, script) == ["0", "0", str(MIB), str(MIB)]
     finally:

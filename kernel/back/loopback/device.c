@@ -299,7 +299,7 @@ static int loopback_submit(struct chario_queue *q, struct chario_command *cmd)
 	struct loopback_queue *lq = to_loopback_queue(q);
 
 	might_sleep();
-	if ((cmd->number & 1) && !READ_ONCE(loopback_delay_us) &&
+	if (((cmd->req->number + cmd->tag) & 1) && !READ_ONCE(loopback_delay_us) &&
 	    READ_ONCE(loopback_trouble) == LOOPBACK_WELL) {
 		serve(lq, cmd);
 		return 0;

@@ -150,11 +150,9 @@ static struct chario_command *nvme_post_slices(struct chario_queue *q,
 	const struct common common = get_common(cmd->req);
 	struct nvme_command *sqe = &nq->sqes[nq->tail];
 	unsigned int room = CHARIO_POST_BATCH;
-	u32 number = q->submitted;
 
 	do {
 		cmd->state = CHARIO_COMMAND_POSTED;
-		cmd->number = number++;
 		trace_post(q, cmd, 0);
 		fill_entry(&sqe->rw, &common, cmd, cmd->bytes);
 		chario_nvme_table_look_up(table, nq, cmd, &sqe->rw.dptr);
@@ -162,7 +160,6 @@ static struct chario_command *nvme_post_slices(struct chario_queue *q,
 			sqe = nq->sqes;
 		cmd = cmd->next;
 	} while (cmd && --room);
-	q->submitted = number;
 	nq->tail = sqe - nq->sqes;
 	return cmd;
 }
