@@ -6,7 +6,6 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "system/sys.h"
 
@@ -260,19 +259,6 @@ static void give_end(struct chario_reader *reader, struct chario_record *record)
 	reader->expected = MAX(reader->expected, reader->end);
 }
 
-/* Sleep until the next look or the deadline.  Returns false when the deadline has passed. */
-static bool sleep_until(int64_t deadline_ns)
-{
-	int64_t left = chario_sys_left(deadline_ns);
-	struct timespec pause = {
-		.tv_nsec = left < CHARIO_READER_SLEEP_NS ? left : CHARIO_READER_SLEEP_NS,
-	};
-
-	if (left)
-		nanosleep(&pause, NULL);
-	return left;
-}
-
 int chario_reader_next(struct chario_reader *reader, int64_t timeout_ns,
 		       struct chario_record *record)
 {
@@ -287,6 +273,6 @@ int chario_reader_next(struct chario_reader *reader, int64_t timeout_ns,
 			give_end(reader, record);
 		if (ret)
 			return ret == 1 ? 0 : ret;
-	} while (timeout_ns && sleep_until(deadline_ns));
+	} while (timeout_ns && chario_sys_nap(deadline_ns, CHARIO_READER_SLEEP_NS));
 	return -EAGAIN;
 }

@@ -375,6 +375,16 @@ int64_t chario_sys_left(int64_t deadline_ns)
 	return left > 0 ? left : 0;
 }
 
+bool chario_sys_nap(int64_t deadline_ns, int64_t most_ns)
+{
+	int64_t left = chario_sys_left(deadline_ns);
+	const struct timespec nap = { .tv_nsec = left < most_ns ? left : most_ns };
+
+	if (left)
+		nanosleep(&nap, NULL);
+	return left;
+}
+
 int chario_sys_give(void *to, size_t size, const void *from, size_t from_size, size_t first)
 {
 	size_t known = size < from_size ? size : from_size;

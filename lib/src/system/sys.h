@@ -132,6 +132,12 @@ int64_t chario_sys_deadline(int64_t timeout_ns);
 int64_t chario_sys_left(int64_t deadline_ns);
 
 /*
+ * Sleep until a deadline, but no longer than @most_ns, which is less than a second; a signal
+ * with a handler ends the sleep early.  Returns false if the deadline had passed before.
+ */
+bool chario_sys_nap(int64_t deadline_ns, int64_t most_ns);
+
+/*
  * Copy a struct to a caller whose version of it has @size bytes.  @first is the size of the
  * first version; a caller with a smaller one is refused.  Returns 0 or -EINVAL.
  */
