@@ -22,17 +22,8 @@ struct tail {
 
 static int seek(const struct tail *tail)
 {
-	struct chario_reader *reader = tail->player.reader;
-	struct chario_recording recording;
-	int err = chario_reader_get_recording(reader, &recording, sizeof(recording));
-	uint64_t there;
+	int err = chario_reader_seek_newest(tail->player.reader, tail->records);
 
-	if (!err) {
-		there = recording.next_record - recording.first_record;
-		err = chario_reader_seek(reader,
-					 recording.next_record -
-						 (tail->records < there ? tail->records : there));
-	}
 	return err ? cli_fail_area(tail->player.cli, err, "cannot find the end of \"%s\"",
 				   tail->player.name) :
 		     CLI_OK;

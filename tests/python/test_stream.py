@@ -111,6 +111,8 @@ def test_a_recording_goes_on(store: chario.Store, area: str) -> None:
         assert [record.data for record in reader] == [b"one", b"two"]
         reader.seek(None)
         assert list(reader) == []
+        reader.seek_newest(1)
+        assert [record.data for record in reader] == [b"two"]
 
 
 def test_the_end_is_missed(store: chario.Store, area: str, image: Path) -> None:

@@ -211,6 +211,28 @@ static void test_seek(void)
 	EQUAL(next_error(), -ENODATA);
 }
 
+/* As many as are asked for, and of a ring not those that it has overwritten. */
+static void test_newest(void)
+{
+	EQUAL(open_stream(CHARIO_STREAM_RING), 0);
+	EQUAL(open_reader(), 0);
+	EQUAL(chario_reader_seek_newest(reader, 5), 0);
+	EQUAL(next_error(), -EAGAIN);
+	EQUAL(record(0, 2 * SLOTS, 8000), 0);
+	EQUAL(chario_reader_seek_newest(reader, 0), 0);
+	EQUAL(close_stream(), 0);
+	EQUAL(chario_reader_seek_newest(reader, 3), 0);
+	for (uint64_t i = 2 * SLOTS - 3; i < 2 * SLOTS; i++)
+		CHECK(is_next(i, 0, 0));
+	EQUAL(next_error(), -ENODATA);
+	EQUAL(chario_reader_seek_newest(reader, 0), 0);
+	EQUAL(next_error(), -ENODATA);
+	EQUAL(chario_reader_seek_newest(reader, UINT64_MAX), 0);
+	EQUAL(get_recording(), 0);
+	CHECK(recording.first_record > 0);
+	CHECK(is_next(recording.first_record, 0, 0));
+}
+
 static void test_append(void)
 {
 	EQUAL(open_stream(0), 0);
@@ -397,6 +419,7 @@ static const struct tap_test tests[] = {
 	{ "an empty recording has no record", test_empty },
 	{ "a ring is found at any place", test_laps },
 	{ "records and times are found", test_seek },
+	{ "the newest records are found", test_newest },
 	{ "what is appended follows", test_append },
 	{ "a program that was killed leaves its recording", test_kill },
 	{ "a reader follows another process", test_follow },

@@ -173,6 +173,17 @@ int chario_reader_next(struct chario_reader *reader, int64_t timeout_ns,
 int chario_reader_seek(struct chario_reader *reader, uint64_t sequence);
 
 /**
+ * chario_reader_seek_newest() - go before the newest records
+ * @reader: the reader
+ * @records: number of records that the recording now has behind the new place, as far as
+ *	it has so many; those that are missing count, too
+ *
+ * Context: may sleep.
+ * Return: 0; -ESTALE, see chario_reader_next(); or an error of pread(2).
+ */
+int chario_reader_seek_newest(struct chario_reader *reader, uint64_t records);
+
+/**
  * chario_reader_seek_time() - go to a time
  * @reader: the reader
  * @time_ns: time in nanoseconds since 1970; the next record is the first of that time

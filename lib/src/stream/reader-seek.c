@@ -169,6 +169,17 @@ int chario_reader_seek(struct chario_reader *reader, uint64_t sequence)
 	return seek(reader, &(struct goal){ .value = head.next_sequence });
 }
 
+int chario_reader_seek_newest(struct chario_reader *reader, uint64_t records)
+{
+	struct chario_recording recording;
+	int err = chario_reader_get_recording(reader, &recording, sizeof(recording));
+
+	if (err)
+		return err;
+	records = MIN(records, recording.next_record - recording.first_record);
+	return chario_reader_seek(reader, recording.next_record - records);
+}
+
 int chario_reader_seek_time(struct chario_reader *reader, uint64_t time_ns)
 {
 	return seek(reader, &(struct goal){ .by_time = true, .value = time_ns });

@@ -360,5 +360,6 @@ FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "chario_reader_get_recording": (c_int, c_void_p, POINTER(Recording), c_size_t),
     "chario_reader_next": (c_int, c_void_p, c_int64, POINTER(Record)),
     "chario_reader_seek": (c_int, c_void_p, c_uint64),
+    "chario_reader_seek_newest": (c_int, c_void_p, c_uint64),
     "chario_reader_seek_time": (c_int, c_void_p, c_uint64),
 }

@@ -148,6 +148,12 @@ class Reader(Resource):
         with self._use() as pointer:
             checked(self._what, "chario_reader_seek", pointer, wanted)
 
+    def seek_newest(self, records: int) -> None:
+        """Go before the newest records, or before the oldest if there are fewer."""
+        self._take_back()
+        with self._use() as pointer:
+            checked(self._what, "chario_reader_seek_newest", pointer, not_negative(records))
+
     def seek_time(self, time_ns: int) -> None:
         """Go to the first record of a time (nanoseconds since 1970) or later."""
         self._take_back()
