@@ -9,7 +9,6 @@
 
 #include "interrupt.h"
 #include "player.h"
-#include "progress.h"
 #include "store.h"
 
 #define BUFFER_BYTES ((size_t)1 << 20)
@@ -19,21 +18,11 @@
  * @player: player of the records
  * @from: time of the first record as given by the user, or NULL
  * @until: time of the last record as given by the user, or NULL
- * @until_ns: time of the last record, nanoseconds since 1970; 0 for the end
- * @most: largest number of records; 0 for all
- * @paced: true to replay at the pace of the recording
- * @first_ns: time of the first record
- * @begin_ns: time of its replay, CLOCK_MONOTONIC
  */
 struct replay {
 	struct cli_player player;
 	const char *from;
 	const char *until;
-	uint64_t until_ns;
-	uint64_t most;
-	bool paced;
-	uint64_t first_ns;
-	uint64_t begin_ns;
 };
 
 /* Parse a fraction of a second, or nothing. */
@@ -121,7 +110,7 @@ static int find_begin(struct replay *replay)
 	uint64_t from_ns = 0;
 	int err = 0;
 
-	if (need_time(replay, replay->until, &replay->until_ns) ||
+	if (need_time(replay, replay->until, &replay->player.engine.until_ns) ||
 	    need_time(replay, replay->from, &from_ns))
 		return CLI_USAGE;
 	if (replay->from)
@@ -129,48 +118,6 @@ static int find_begin(struct replay *replay)
 	return err ? cli_fail_area(replay->player.cli, err, "cannot find the time in \"%s\"",
 				   replay->player.name) :
 		     CLI_OK;
-}
-
-/* Sleep until the time between the records has passed; late records are printed at once. */
-static void keep_pace(struct replay *replay, const struct chario_record *record)
-{
-	uint64_t due_ns;
-
-	if (!replay->begin_ns) {
-		replay->begin_ns = cli_now_ns();
-		replay->first_ns = record->time_ns;
-	}
-	if (record->time_ns <= replay->first_ns)
-		return;
-	fflush(replay->player.out);
-	due_ns = replay->begin_ns + (record->time_ns - replay->first_ns);
-	while (!cli_sleep_until(due_ns) && !cli_interrupted())
-		;
-}
-
-static bool is_last(const struct replay *replay)
-{
-	return replay->most && replay->player.records >= replay->most;
-}
-
-static int play(struct replay *replay)
-{
-	struct cli_player *player = &replay->player;
-	struct chario_record record;
-	int ret = 0, status = CLI_OK;
-
-	while (!status && !is_last(replay) && !cli_interrupted()) {
-		ret = cli_player_next(player, 0, &record);
-		if (ret <= 0 || (replay->until_ns && record.time_ns > replay->until_ns))
-			break;
-		if (replay->paced)
-			keep_pace(replay, &record);
-		if (!cli_interrupted())
-			status = cli_player_put(player, &record);
-	}
-	if (ret < 0)
-		return cli_fail_area(player->cli, ret, "cannot read \"%s\"", player->name);
-	return status;
 }
 
 static int run(struct replay *replay)
@@ -182,7 +129,7 @@ static int run(struct replay *replay)
 		return status;
 	setvbuf(player->out, NULL, _IOFBF, BUFFER_BYTES);
 	cli_interrupt_catch();
-	status = play(replay);
+	status = cli_player_run(player);
 	if (fflush(player->out) && !status)
 		status = cli_fail_file(player->cli, -errno, "write", player->to);
 	return cli_player_report(player, status);
@@ -208,11 +155,12 @@ static int open_output(struct cli_player *player)
 
 static int parse_options(struct cli *cli, struct replay *replay)
 {
+	struct chario_player *engine = &replay->player.engine;
 	const struct cli_value values[] = {
-		{ 'p', .flag = &replay->paced },
+		{ 'p', .bits = &engine->flags, .value = CHARIO_PLAYER_PACED },
 		{ 'F', .text = &replay->from },
 		{ 'T', .text = &replay->until },
-		{ 'n', .number = &replay->most,
+		{ 'n', .number = &engine->limit_records,
 		  .range = { "a number of records from 1", .least = 1, .is_size = true } },
 		{ 'o', .text = &replay->player.to },
 		{ 0 },

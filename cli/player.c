@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 
+#include "interrupt.h"
 #include "store.h"
 
 /* Largest number of errors, so that a dead disk is not asked for each of its segments. */
@@ -23,29 +24,6 @@ int cli_player_open(struct cli *cli, struct cli_player *player)
 	return err ? cli_fail_area(cli, err, "cannot read \"%s\"", player->name) : CLI_OK;
 }
 
-int cli_player_next(struct cli_player *player, int64_t timeout_ns, struct chario_record *record)
-{
-	for (;;) {
-		int err = chario_reader_next(player->reader, timeout_ns, record);
-
-		if (!err) {
-			player->missing += record->missing;
-			if (!(record->flags & CHARIO_RECORD_META))
-				return 1;
-		} else if (err == -ENODATA) {
-			player->missing += record->missing;
-			return 0;
-		} else if (err == -EAGAIN) {
-			return 0;
-		} else if (err == -ENOMEM || ++player->errors > MOST_ERRORS) {
-			return err;
-		} else {
-			cli_fail_area(player->cli, err, "a part of \"%s\" cannot be read",
-				      player->name);
-		}
-	}
-}
-
 static void print_facts(const struct chario_record *record)
 {
 	struct json_object *object = cli_must(json_object_new_object());
@@ -58,10 +36,8 @@ static void print_facts(const struct chario_record *record)
 	cli_json_print_line(object);
 }
 
-int cli_player_put(struct cli_player *player, const struct chario_record *record)
+static int put(const struct cli_player *player, const struct chario_record *record)
 {
-	player->records++;
-	player->bytes += record->bytes;
 	if (player->cli->json) {
 		print_facts(record);
 		return ferror(stdout) ? CLI_FAILED : CLI_OK;
@@ -73,18 +49,59 @@ int cli_player_put(struct cli_player *player, const struct chario_record *record
 	return CLI_FAILED;
 }
 
-int cli_player_report(struct cli_player *player, int status)
+static int take(const struct chario_record *record, void *data)
 {
+	struct cli_player *player = data;
+
+	player->status = put(player, record);
+	return player->status || cli_interrupted();
+}
+
+static int tell_fault(int err, void *data)
+{
+	const struct cli_player *player = data;
+
+	cli_fail_area(player->cli, err, "a part of \"%s\" cannot be read", player->name);
+	return cli_interrupted();
+}
+
+static int flush(const struct chario_player *engine, void *data)
+{
+	const struct cli_player *player = data;
+
+	(void)engine;
+	return fflush(player->out) || cli_interrupted();
+}
+
+int cli_player_run(struct cli_player *player)
+{
+	struct chario_player *engine = &player->engine;
+	int err;
+
+	engine->size = sizeof(*engine);
+	engine->limit_errors = MOST_ERRORS;
+	engine->take = take;
+	engine->fault = tell_fault;
+	engine->wait = flush;
+	engine->data = player;
+	err = chario_player_run(player->reader, engine);
+	return err < 0 ? cli_fail_area(player->cli, err, "cannot read \"%s\"", player->name) :
+			 player->status;
+}
+
+int cli_player_report(const struct cli_player *player, int status)
+{
+	const struct chario_player *engine = &player->engine;
 	char missing[48];
 
-	if (player->missing)
+	if (engine->missing)
 		cli_say(player->cli,
 			"%s missing beside the %" PRIu64
 			" that were read: lost when recording, overwritten, or damaged",
-			cli_count(missing, player->missing, "record"), player->records);
+			cli_count(missing, engine->missing, "record"), engine->records);
 	if (status)
 		return status;
-	if (player->errors)
+	if (engine->errors)
 		return CLI_FAILED;
-	return player->missing ? CLI_WARNING : CLI_OK;
+	return engine->missing ? CLI_WARNING : CLI_OK;
 }

@@ -2,7 +2,6 @@
 /* The progress of long work, on a line of the terminal at stderr. */
 #include "progress.h"
 
-#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <time.h>
@@ -21,14 +20,14 @@ uint64_t cli_now_ns(void)
 	return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
 }
 
-bool cli_sleep_until(uint64_t time_ns)
+void cli_sleep_until(uint64_t time_ns)
 {
 	const struct timespec until = {
 		.tv_sec = (time_t)(time_ns / NS_PER_S),
 		.tv_nsec = (long)(time_ns % NS_PER_S),
 	};
 
-	return clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) != EINTR;
+	clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
 }
 
 static bool drawn;

@@ -27,8 +27,8 @@ struct cli_progress {
 /* Returns CLOCK_MONOTONIC in nanoseconds. */
 uint64_t cli_now_ns(void);
 
-/* Sleep until a time of CLOCK_MONOTONIC.  Returns false if a signal has ended the sleep. */
-bool cli_sleep_until(uint64_t time_ns);
+/* Sleep until a time of CLOCK_MONOTONIC; a signal with a handler ends the sleep early. */
+void cli_sleep_until(uint64_t time_ns);
 
 void cli_progress_begin(struct cli_progress *progress, const char *what, uint64_t done_bytes,
 			uint64_t total_bytes, bool quiet);

@@ -28,6 +28,7 @@
 #include <chario/list.h>
 #include <chario/pin.h>
 #include <chario/plan.h>
+#include <chario/player.h>
 #include <chario/probe.h>
 #include <chario/queue.h>
 #include <chario/reader.h>

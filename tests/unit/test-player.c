@@ -1,0 +1,439 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Players: what a recording on a disk in memory has is given to a function.  The linker leads
+ * the clock and the naps of the library to this file, so no test waits for the time of a
+ * record, nor depends on it.
+ */
+#include <chario/player.h>
+
+#include <errno.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "system/sys.h"
+#include "tap.h"
+#include "tape-rig.h"
+
+#define RECORD  1000U
+#define STOPPED 77
+
+/* The time of the clock when a test begins. */
+#define BEGIN_NS 5000000000LL
+#define SECOND   1000000000LL
+
+/* Records that a test may take. */
+#define MOST_TAKEN 64
+
+uint64_t __wrap_chario_sys_now(void);
+int64_t __wrap_chario_sys_deadline(int64_t timeout_ns);
+bool __wrap_chario_sys_nap(int64_t deadline_ns, int64_t most_ns);
+
+static struct chario_player player;
+static int64_t clock_ns;
+static unsigned int naps, waits, faults;
+
+/* The numbers of the records taken, and the times of the clock when they were. */
+static uint64_t taken[MOST_TAKEN];
+static int64_t taken_ns[MOST_TAKEN];
+static unsigned int nr_taken;
+
+/* Callback results: that of the nth record, the nth wait and the nth error is STOPPED. */
+static unsigned int last_record, last_wait, last_fault;
+
+/* Work of a callback at a wait, or NULL. */
+static void (*at_wait)(void);
+
+uint64_t __wrap_chario_sys_now(void)
+{
+	return (uint64_t)clock_ns;
+}
+
+int64_t __wrap_chario_sys_deadline(int64_t timeout_ns)
+{
+	return clock_ns + (timeout_ns < 0 ? INT64_MAX / 2 : timeout_ns);
+}
+
+bool __wrap_chario_sys_nap(int64_t deadline_ns, int64_t most_ns)
+{
+	int64_t left = deadline_ns - clock_ns;
+
+	if (left <= 0)
+		return false;
+	naps++;
+	clock_ns += left < most_ns ? left : most_ns;
+	return true;
+}
+
+static int take(const struct chario_record *record, void *data)
+{
+	bool is_right = lab_is(record->memory, record->bytes, record->sequence);
+
+	if (data != &player || !is_right || nr_taken == MOST_TAKEN)
+		return -1;
+	taken[nr_taken] = record->sequence;
+	taken_ns[nr_taken++] = clock_ns - BEGIN_NS;
+	return nr_taken == last_record ? STOPPED : 0;
+}
+
+static int fault(int err, void *data)
+{
+	return err != -ETIMEDOUT || data != &player ? -1 : ++faults == last_fault ? STOPPED : 0;
+}
+
+static int wait_more(const struct chario_player *now, void *data)
+{
+	if (now != &player || data != &player)
+		return -1;
+	if (at_wait)
+		at_wait();
+	return ++waits == last_wait ? STOPPED : 0;
+}
+
+static void before(void)
+{
+	/* Against hanging for ever. */
+	alarm(300);
+	clock_ns = BEGIN_NS;
+	naps = waits = faults = nr_taken = last_record = last_wait = last_fault = 0;
+	at_wait = NULL;
+	rig_begin(RIG_BYTES, true);
+	player = (struct chario_player){
+		.size = sizeof(player),
+		.take = take,
+		.fault = fault,
+		.wait = wait_more,
+		.data = &player,
+	};
+}
+
+/* Record a record of a time, or with a time of its own if that is 0. */
+static int record_at(uint64_t sequence, uint64_t time_ns, unsigned int flags)
+{
+	unsigned char memory[RECORD];
+
+	lab_fill(memory, RECORD, sequence);
+	return chario_stream_write(rig.stream, memory, RECORD, time_ns, flags, -1);
+}
+
+/* Make a recording with so many records, and open it; the stream stays open. */
+static int begin(uint64_t records)
+{
+	return rig_open(&rig_small)                   ?:
+		       rig_record(0, records, RECORD) ?:
+		       rig_wait()                     ?:
+							rig_open_reader();
+}
+
+/* The same, ended. */
+static int begin_ended(uint64_t records)
+{
+	return begin(records) ?: rig_close();
+}
+
+static int run(void)
+{
+	return chario_player_run(rig.reader, &player);
+}
+
+/* Whether these records were taken, from one number to before another. */
+static bool took(uint64_t from, uint64_t to)
+{
+	for (uint64_t i = 0; i < to - from; i++)
+		if (i >= nr_taken || taken[i] != from + i)
+			return false;
+	return nr_taken == to - from && player.records == nr_taken &&
+	       player.bytes == nr_taken * RECORD;
+}
+
+static void test_all(void)
+{
+	EQUAL(begin(20), 0);
+	EQUAL(run(), 0);
+	EQUAL(player.end, CHARIO_PLAYER_SOURCE);
+	CHECK(took(0, 20));
+	EQUAL(player.missing + player.errors, 0);
+	EQUAL(naps + waits, 0);
+	/* The reader is behind the last record, and a run counts its own records. */
+	EQUAL(rig_close(), 0);
+	nr_taken = 0;
+	EQUAL(run(), 0);
+	EQUAL(player.end, CHARIO_PLAYER_SOURCE);
+	CHECK(took(0, 0));
+}
+
+static void test_limits(void)
+{
+	EQUAL(begin_ended(20), 0);
+	player.limit_records = 3;
+	EQUAL(run(), 0);
+	EQUAL(player.end, CHARIO_PLAYER_LIMIT);
+	CHECK(took(0, 3));
+	player.limit_records = 0;
+	/* The time of a record is its number and 1; the record behind the limit is gone. */
+	player.until_ns = 7;
+	nr_taken = 0;
+	EQUAL(run(), 0);
+	EQUAL(player.end, CHARIO_PLAYER_LIMIT);
+	CHECK(took(3, 7));
+	player.limit_records = last_record = 1;
+	player.until_ns = nr_taken = 0;
+	EQUAL(run(), STOPPED);
+	EQUAL(player.end, CHARIO_PLAYER_STOPPED);
+	CHECK(took(8, 9));
+}
+
+/* Marked records are passed over, but records that are missing before them count. */
+static void test_meta(void)
+{
+	EQUAL(rig_open(&rig_small), 0);
+	EQUAL(record_at(0, 1, 0), 0);
+	EQUAL(chario_stream_lose(rig.stream, 2, 0), 0);
+	EQUAL(record_at(3, 2, CHARIO_RECORD_META), 0);
+	EQUAL(record_at(4, 3, 0), 0);
+	EQUAL(rig_close(), 0);
+	EQUAL(rig_open_reader(), 0);
+	EQUAL(run(), 0);
+	EQUAL(player.records, 2);
+	EQUAL(taken[1], 4);
+	EQUAL(player.missing, 2);
+	EQUAL(chario_reader_seek(rig.reader, 0), 0);
+	player.flags = CHARIO_PLAYER_META;
+	EQUAL(run(), 0);
+	EQUAL(player.records, 3);
+}
+
+/* A lost block is no error, and records behind the last one are missing as well. */
+static void test_missing(void)
+{
+	EQUAL(begin(20), 0);
+	EQUAL(chario_stream_lose(rig.stream, 3, 0), 0);
+	EQUAL(rig_close(), 0);
+	rig.disk->faults.bad[0] = (struct log_place){
+		.offset = lab_area_offset(rig.store) + RIG_SEGMENT,
+		.bytes = 4096,
+	};
+	EQUAL(run(), 0);
+	CHECK(player.records < 20);
+	EQUAL(player.records + player.missing, 23);
+	EQUAL(player.errors, 0);
+}
+
+/* Have reads fail so many times, with an error that is no damage. */
+static void break_reads(uint64_t times, int err)
+{
+	rig.disk->faults.error = err;
+	rig.disk->faults.read.times = times;
+}
+
+static void test_errors(void)
+{
+	EQUAL(begin_ended(20), 0);
+	break_reads(2, -ETIMEDOUT);
+	player.limit_errors = 2;
+	EQUAL(run(), 0);
+	EQUAL(player.errors, 2);
+	EQUAL(faults, 2);
+	CHECK(took(0, 20));
+}
+
+static void test_error_limit(void)
+{
+	EQUAL(begin_ended(20), 0);
+	break_reads(LOG_FOR_EVER, -ETIMEDOUT);
+	EQUAL(run(), -ETIMEDOUT);
+	EQUAL(player.end, CHARIO_PLAYER_READ);
+	EQUAL(player.errors, 1);
+	EQUAL(faults, 0);
+	player.limit_errors = 5;
+	EQUAL(run(), -ETIMEDOUT);
+	EQUAL(player.errors, 6);
+	EQUAL(faults, 5);
+	player.fault = NULL;
+	EQUAL(run(), -ETIMEDOUT);
+	EQUAL(player.errors, 6);
+	player.fault = fault;
+	last_fault = 7;
+	EQUAL(run(), STOPPED);
+	EQUAL(player.end, CHARIO_PLAYER_STOPPED);
+	EQUAL(player.errors, 2);
+}
+
+/* Without memory no further try helps. */
+static void test_memory(void)
+{
+	EQUAL(begin_ended(20), 0);
+	break_reads(LOG_FOR_EVER, -ENOMEM);
+	player.limit_errors = 5;
+	EQUAL(run(), -ENOMEM);
+	EQUAL(player.end, CHARIO_PLAYER_READ);
+	EQUAL(player.errors, 1);
+	EQUAL(faults, 0);
+}
+
+/* pace */
+
+/* Make a recording with records of these times. */
+static int begin_paced(const uint64_t *times_ns, uint64_t records)
+{
+	int err = rig_open(&rig_small);
+
+	for (uint64_t i = 0; i < records && !err; i++)
+		err = record_at(i, times_ns[i], 0);
+	player.flags |= CHARIO_PLAYER_PACED;
+	return err ?: rig_close() ?: rig_open_reader();
+}
+
+/* Records are given in their time, and those of an earlier time than the last at once. */
+static void test_pace(void)
+{
+	const uint64_t times_ns[] = { 7 * SECOND, 7 * SECOND + 5, 8 * SECOND,
+				      4 * SECOND, 7 * SECOND + 9, 3607 * SECOND };
+	const int64_t wanted_ns[] = { 0, 5, SECOND, SECOND, SECOND, 3600 * SECOND };
+
+	EQUAL(begin_paced(times_ns, 6), 0);
+	EQUAL(run(), 0);
+	CHECK(took(0, 6));
+	for (size_t i = 0; i < 6; i++)
+		EQUAL(taken_ns[i], wanted_ns[i]);
+	/* Each piece of a wait is followed by a call, and each wait begins with one. */
+	EQUAL(waits, naps + 4);
+	CHECK(naps > 3600);
+}
+
+/* A wait whose end nobody can live to see ends by its callback. */
+static void test_stop_of_pace(void)
+{
+	const uint64_t times_ns[] = { 1, 2, UINT64_MAX };
+
+	EQUAL(begin_paced(times_ns, 3), 0);
+	last_wait = 10;
+	EQUAL(run(), STOPPED);
+	EQUAL(player.end, CHARIO_PLAYER_STOPPED);
+	CHECK(took(0, 2));
+	EQUAL(waits, 10);
+}
+
+/* Time that the callback takes does not add to that of the recording. */
+static void take_time(void)
+{
+	clock_ns += 10 * SECOND;
+}
+
+static void test_late(void)
+{
+	const uint64_t times_ns[] = { SECOND, 2 * SECOND, 3 * SECOND, 15 * SECOND };
+	const int64_t wanted_ns[] = { 0, 10 * SECOND, 20 * SECOND, 30 * SECOND };
+
+	EQUAL(begin_paced(times_ns, 4), 0);
+	at_wait = take_time;
+	EQUAL(run(), 0);
+	CHECK(took(0, 4));
+	for (size_t i = 0; i < 4; i++)
+		EQUAL(taken_ns[i], wanted_ns[i]);
+	EQUAL(naps, 0);
+	/* Nobody has to be told. */
+	EQUAL(chario_reader_seek(rig.reader, 0), 0);
+	player.wait = NULL;
+	EQUAL(run(), 0);
+	EQUAL(player.records, 4);
+	CHECK(naps > 0);
+}
+
+/* growth */
+
+static void grow(void)
+{
+	if (waits < 3)
+		rig_record(5 + waits, 6 + waits, RECORD);
+	else if (waits == 3)
+		rig_close();
+	if (rig.stream)
+		rig_wait();
+}
+
+static void test_follow(void)
+{
+	EQUAL(begin(5), 0);
+	player.flags = CHARIO_PLAYER_FOLLOW;
+	at_wait = grow;
+	EQUAL(run(), 0);
+	EQUAL(player.end, CHARIO_PLAYER_SOURCE);
+	CHECK(took(0, 8));
+	EQUAL(player.missing, 0);
+	/* No wait before the records that are there, and one call when the end is seen. */
+	EQUAL(waits, 5);
+}
+
+static void test_stop_of_follow(void)
+{
+	EQUAL(begin(5), 0);
+	player.flags = CHARIO_PLAYER_FOLLOW;
+	last_wait = 2;
+	EQUAL(run(), STOPPED);
+	EQUAL(player.end, CHARIO_PLAYER_STOPPED);
+	CHECK(took(0, 5));
+}
+
+/* A full area has no room for more, though its stream is still open. */
+static void test_full(void)
+{
+	uint64_t records = 0;
+
+	EQUAL(rig_open(&rig_small), 0);
+	while (!lab_write(rig.stream, records, 8000))
+		records++;
+	EQUAL(rig_wait(), 0);
+	EQUAL(rig_open_reader(), 0);
+	player.flags = CHARIO_PLAYER_FOLLOW;
+	EQUAL(run(), 0);
+	EQUAL(player.end, CHARIO_PLAYER_SOURCE);
+	EQUAL(player.records, records);
+}
+
+static void test_arguments(void)
+{
+	EQUAL(begin_ended(1), 0);
+	player.size--;
+	EQUAL(run(), -EINVAL);
+	player.size++;
+	player.end = CHARIO_PLAYER_READ;
+	player.flags = 1U << 31;
+	EQUAL(run(), -EINVAL);
+	EQUAL(player.end, CHARIO_PLAYER_START);
+	player.flags = 0;
+	player.take = NULL;
+	EQUAL(run(), -EINVAL);
+}
+
+static void test_child(void)
+{
+	pid_t child;
+	int status;
+
+	EQUAL(begin_ended(1), 0);
+	child = fork();
+	if (!child)
+		_exit(run() == -EPERM && player.end == CHARIO_PLAYER_READ ? 0 : 1);
+	EQUAL(waitpid(child, &status, 0), child);
+	EQUAL(status, 0);
+}
+
+static const struct tap_test tests[] = {
+	{ "all records are given, up to the newest", test_all },
+	{ "a player ends at its limits and by its callback", test_limits },
+	{ "marked records are given only if asked for", test_meta },
+	{ "records that are missing count", test_missing },
+	{ "a player goes on after errors", test_errors },
+	{ "a player ends after too many errors", test_error_limit },
+	{ "a player ends without memory", test_memory },
+	{ "records are given at the pace of the recording", test_pace },
+	{ "a wait for a record ends by its callback", test_stop_of_pace },
+	{ "late records are given at once", test_late },
+	{ "a player follows a recording until it ends", test_follow },
+	{ "a wait for new records ends by its callback", test_stop_of_follow },
+	{ "a player follows a recording until its area is full", test_full },
+	{ "arguments that cannot be", test_arguments },
+	{ "a child of fork() plays nothing", test_child },
+};
+
+TAP_MAIN(tests, before, rig_end)
