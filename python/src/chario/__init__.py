@@ -19,7 +19,7 @@ from chario.buffer import Buffer, PoolBuffer, RegisteredBuffer
 from chario.device import Device, DeviceInfo, DeviceStats
 from chario.errors import ChariOError, NoSuchArea
 from chario.queue import Queue, Result
-from chario.reader import Reader, Record, Recording
+from chario.reader import Played, PlayEnd, Reader, Record, Recording
 from chario.store import AreaInfo, Finding, Report, Severity, Store, StoreInfo
 from chario.stream import Durability, End, Recorded, Room, Stream, StreamStatus
 from chario.view import Tracking, View
@@ -36,6 +36,8 @@ __all__ = [
     "End",
     "Finding",
     "NoSuchArea",
+    "PlayEnd",
+    "Played",
     "PoolBuffer",
     "Queue",
     "Reader",

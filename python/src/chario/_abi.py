@@ -27,6 +27,8 @@ STREAM_RING, STREAM_APPEND, STREAM_NO_CRC, STREAM_DENSE = 1, 2, 4, 8
 RECORD_META = 1
 RECORDER_DATAGRAMS, RECORDER_DROP = 1, 2
 RECORDER_SOURCE, RECORDER_LIMIT, RECORDER_STOPPED, RECORDER_READ = 1, 2, 3, 5
+PLAYER_PACED, PLAYER_FOLLOW, PLAYER_META = 1, 2, 4
+PLAYER_SOURCE, PLAYER_LIMIT, PLAYER_STOPPED = 1, 2, 3
 STORE_BLOCK = 4096
 TRACKING_AUTO, TRACKING_MARKS, TRACKING_WRITE_PROTECT, TRACKING_COMPARE = 0, 1, 2, 3
 
@@ -254,6 +256,27 @@ class Recorder(Struct):
     )
 
 
+# The first argument of each callback of a player; C's other argument is left out.
+PLAYER_TAKE = ctypes.CFUNCTYPE(c_int, c_void_p)
+PLAYER_FAULT = ctypes.CFUNCTYPE(c_int, c_int)
+PLAYER_WAIT = ctypes.CFUNCTYPE(c_int, c_void_p)
+
+
+class Player(Struct):
+    """struct chario_player."""
+
+    _fields_ = (
+        *_u32("size", "flags"),
+        *_u64("until_ns", "limit_records", "limit_errors"),
+        ("take", PLAYER_TAKE),
+        ("fault", PLAYER_FAULT),
+        ("wait", PLAYER_WAIT),
+        ("data", c_void_p),
+        *_u32("end", "reserved"),
+        *_u64("records", "bytes", "missing", "errors"),
+    )
+
+
 # C's names of the structs above.
 STRUCTS: dict[str, type[ctypes.Structure]] = {
     "chario_info": DeviceInfo,
@@ -271,6 +294,7 @@ STRUCTS: dict[str, type[ctypes.Structure]] = {
     "chario_record": Record,
     "chario_recording": Recording,
     "chario_recorder": Recorder,
+    "chario_player": Player,
 }
 
 AREA_VISIT = ctypes.CFUNCTYPE(c_int, POINTER(AreaInfo), c_void_p)
@@ -355,6 +379,7 @@ FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "chario_stream_get_status": (c_int, c_void_p, POINTER(StreamStatus), c_size_t),
     "chario_stream_room_bytes": (c_size_t, c_void_p),
     "chario_recorder_run": (c_int, c_void_p, c_int, POINTER(Recorder)),
+    "chario_player_run": (c_int, c_void_p, POINTER(Player)),
     "chario_reader_open": (c_int, c_void_p, c_char_p, _OUT),
     "chario_reader_close": (None, c_void_p),
     "chario_reader_get_recording": (c_int, c_void_p, POINTER(Recording), c_size_t),

@@ -38,9 +38,13 @@ class Asked:
 
     def __init__(self, ends: Callable[[int], bool]) -> None:
         self._reasons: list[BaseException | None] = []
+        self.answer = self.also(ends)
+
+    def also(self, ends: Callable[[int], bool]) -> Callable[[int], int]:
+        """Return the function that C calls as another callback of the same work."""
         answers = _answers(ends, self._reasons)
         next(answers)
-        self.answer = answers.send
+        return answers.send
 
     def end(self, result: int) -> None:
         """Raise the exception of the callback, if there was one.

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import ctypes
 import errno
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from ctypes import byref, sizeof
 from dataclasses import dataclass
+from enum import IntEnum
 
 from chario import _abi
+from chario._callback import Asked
 from chario._library import call, checked, freeing, opened
 from chario._memory import Loans
 from chario._patience import Patience
@@ -61,6 +63,25 @@ class Recording:
     records: int
     ended_ns: int
     lost_before: int
+
+
+class PlayEnd(IntEnum):
+    """The reason why Reader.play() has ended."""
+
+    SOURCE = _abi.PLAYER_SOURCE
+    LIMIT = _abi.PLAYER_LIMIT
+    STOPPED = _abi.PLAYER_STOPPED
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """The result of Reader.play(): the records given, their bytes, the records missing around them, and errors."""
+
+    end: PlayEnd
+    records: int
+    bytes: int
+    missing: int
+    errors: int
 
 
 class Reader(Resource):
@@ -140,6 +161,48 @@ class Reader(Resource):
             if record is None:
                 return
             yield record
+
+    def play(
+        self,
+        take: Callable[[Record], bool | None],
+        *,
+        paced: bool = False,
+        meta: bool = False,
+        until_ns: int = 0,
+        limit_records: int = 0,
+        limit_errors: int = 0,
+        fault: Callable[[ChariOError], bool | None] | None = None,
+        wait: Callable[[], bool | None] | None = None,
+    ) -> Played:
+        """Give the records from here on to ``take``, up to the newest, or with ``follow`` until the recording is ended.
+
+        With ``paced`` as much time passes between records as when they were recorded.  Marked
+        records are left out without ``meta``.  A record of a time later than ``until_ns`` ends
+        the call, and is not given.  ``fault`` is told of each error after which reading goes on,
+        ``limit_errors`` at most.  ``wait`` is called before and during waits.  Each function may
+        end the call by returning False, and must not use the reader.
+        """
+        flags = (_abi.PLAYER_PACED if paced else 0) | (_abi.PLAYER_META if meta else 0)
+        raw = _abi.Player.new(
+            flags=flags | (_abi.PLAYER_FOLLOW if self.follow else 0),
+            until_ns=not_negative(until_ns),
+            limit_records=not_negative(limit_records),
+            limit_errors=not_negative(limit_errors),
+        )
+        asked = Asked(lambda at: take(self._record(_abi.Record.from_address(at), copy=True)) is False)
+        raw.take = _abi.PLAYER_TAKE(asked.answer)
+        raw.fault = _abi.PLAYER_FAULT(
+            asked.also(lambda error: fault is not None and fault(ChariOError.of(error, self._what)) is False)
+        )
+        # Ctrl-c works in Python only, so waits are told in any case.
+        raw.wait = _abi.PLAYER_WAIT(asked.also(lambda _player: wait is not None and wait() is False))
+        self._take_back()
+        with self._use() as pointer:
+            result = call("chario_player_run", pointer, byref(raw))
+        asked.end(result)
+        if result < 0:
+            raise ChariOError.of(result, self._what)
+        return Played(PlayEnd(raw.end), **{name: getattr(raw, name) for name in Played.__slots__[1:]})
 
     def seek(self, sequence: int | None) -> None:
         """Go to a record, or to the next one present if it is gone; None means behind the newest."""
