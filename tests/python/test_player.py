@@ -105,12 +105,10 @@ def test_it_follows_a_recording(stream: chario.Stream, reader: chario.Reader) ->
 
 
 def test_an_error_ends_it(stream: chario.Stream, reader: chario.Reader, store: chario.Store) -> None:
-    """A new recording in the area is an error that does not pass."""
+    """A new recording in the area is an error that cannot pass."""
     stream.close()
-    faults: list[chario.ChariOError] = []
     with chario.Stream(store, "camera"), pytest.raises(chario.ChariOError, match="ESTALE"):
-        reader.play(lambda record: None, limit_errors=3, fault=faults.append)
-    assert all("recording camera" in str(fault) for fault in faults)
+        reader.play(lambda record: None, limit_errors=3, fault=lambda error: False)
 
 
 def test_errors_are_told(reader: chario.Reader, monkeypatch: pytest.MonkeyPatch) -> None:

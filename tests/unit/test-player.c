@@ -270,6 +270,16 @@ static void test_memory(void)
 	EQUAL(faults, 0);
 }
 
+static void test_another_recording(void)
+{
+	EQUAL(begin_ended(20), 0);
+	EQUAL(rig_open(&rig_small), 0);
+	player.limit_errors = 5;
+	EQUAL(run(), -ESTALE);
+	EQUAL(player.end, CHARIO_PLAYER_READ);
+	EQUAL(player.errors, 1);
+}
+
 /* pace */
 
 /* Make a recording with records of these times. */
@@ -426,6 +436,7 @@ static const struct tap_test tests[] = {
 	{ "a player goes on after errors", test_errors },
 	{ "a player ends after too many errors", test_error_limit },
 	{ "a player ends without memory", test_memory },
+	{ "a player ends when its recording is gone", test_another_recording },
 	{ "records are given at the pace of the recording", test_pace },
 	{ "a wait for a record ends by its callback", test_stop_of_pace },
 	{ "late records are given at once", test_late },

@@ -128,7 +128,7 @@ struct chario_player {
  * time has passed as between the times of the two; late records are given at once.
  *
  * Damaged and unreadable records are missing, and no error, see chario_reader_next().  After
- * any other error but -ENOMEM the player tries again, up to @limit_errors times.
+ * any other error but -ENOMEM and -ESTALE the player tries again, up to @limit_errors times.
  *
  * A recording that was interrupted has no end: with CHARIO_PLAYER_FOLLOW the player waits for
  * somebody to continue it.

@@ -109,7 +109,7 @@ static void fail(struct loop *loop, int err)
 	struct chario_player *player = loop->player;
 
 	player->errors++;
-	if (err == -ENOMEM || player->errors > player->limit_errors)
+	if (err == -ENOMEM || err == -ESTALE || player->errors > player->limit_errors)
 		stop(loop, CHARIO_PLAYER_READ, err);
 	else if (player->fault)
 		obey(loop, player->fault(err, player->data));
