@@ -14,8 +14,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <chario/copy.h>
-
 #include "interrupt.h"
 #include "put.h"
 
@@ -180,7 +178,6 @@ static int have_area(struct cli_put *put)
 	struct chario_area_info area;
 	int err = chario_store_find(put->cli->store, put->name, &area, sizeof(area));
 
-	put->into = put->name;
 	if (err == -ENOENT)
 		return create(put);
 	if (err)
@@ -259,8 +256,7 @@ static int say_short(const struct cli_put *put, uint64_t bytes)
 		       put->source.tag ? ": it became shorter while it was read" : "");
 }
 
-/* Report a failed copy, by the step at which the library has stopped. */
-static int fail_copy(struct cli_put *put, const struct chario_copy *copy, int err)
+int cli_put_fail_copy(const struct cli_put *put, const struct chario_copy *copy, int err)
 {
 	switch (copy->step) {
 	case CHARIO_COPY_START:
@@ -269,8 +265,9 @@ static int fail_copy(struct cli_put *put, const struct chario_copy *copy, int er
 		return cli_fail_file(put->cli, err, "read", put->source.name);
 	case CHARIO_COPY_END:
 		return say_short(put, put->start + copy->read_bytes);
+	case CHARIO_COPY_READ:
+		return cli_fail(put->cli, err, "cannot read \"%s\"", put->name);
 	default:
-		put->broken = true;
 		return cli_fail_write(put->cli, err, "cannot write \"%s\"", put->name);
 	}
 }
@@ -304,7 +301,10 @@ static int copy_all(struct cli_put *put)
 	put->written = put->start + copy.written_bytes;
 	if (put->broken)
 		return CLI_FAILED;
-	return err < 0 ? fail_copy(put, &copy, err) : CLI_OK;
+	if (err >= 0)
+		return CLI_OK;
+	put->broken = copy.step == CHARIO_COPY_WRITE;
+	return cli_put_fail_copy(put, &copy, err);
 }
 
 static int say_stopped(const struct cli_put *put)
@@ -421,7 +421,7 @@ int cmd_put(struct cli *cli)
 		return cli_usage(cli, "--remove-first goes with --force, and without --changed");
 	if (!cli_has_operands(cli, 2, 2))
 		return CLI_USAGE;
-	put.name = cli->argv[1];
+	put.name = put.into = cli->argv[1];
 	status = cli_source_open(cli, &put.source, cli->argv[0], put.asked_bytes);
 	if (status)
 		return status;

@@ -5,8 +5,6 @@
 #include <fcntl.h>
 #include <inttypes.h>
 
-#include <chario/copy.h>
-
 #include "interrupt.h"
 
 /* the area */
@@ -53,24 +51,6 @@ static int set_filled(const struct cli_put *put, uint64_t bytes)
 }
 
 /* the content */
-
-/* Report an error of the copy; say_state() describes the content that it leaves. */
-static int fail_copy(const struct cli_put *put, const struct chario_copy *copy, int err)
-{
-	switch (copy->step) {
-	case CHARIO_COPY_START:
-		return cli_fail_area(put->cli, err, "cannot write \"%s\"", put->name);
-	case CHARIO_COPY_FILE:
-		return cli_fail_file(put->cli, err, "read", put->source.name);
-	case CHARIO_COPY_END:
-		return cli_say(put->cli, "\"%s\" ended after %" PRIu64 " of %" PRIu64 " bytes",
-			       put->source.name, copy->read_bytes, put->source.bytes);
-	case CHARIO_COPY_READ:
-		return cli_fail(put->cli, err, "cannot read \"%s\"", put->name);
-	default:
-		return cli_fail_write(put->cli, err, "cannot write \"%s\"", put->name);
-	}
-}
 
 /*
  * Make the area durable, even if no block was written: an earlier put may have left data in
@@ -153,7 +133,7 @@ static int update(struct cli_put *put)
 	if (!err && !put->begun)
 		put->broken = set_filled(put, 0);
 	if (err < 0)
-		status = fail_copy(put, &copy, err);
+		status = cli_put_fail_copy(put, &copy, err);
 	if (put->broken)
 		return CLI_FAILED;
 	if (copy.step == CHARIO_COPY_START)

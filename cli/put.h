@@ -8,6 +8,8 @@
 #ifndef CHARIO_CLI_PUT_H
 #define CHARIO_CLI_PUT_H
 
+#include <chario/copy.h>
+
 #include "progress.h"
 #include "source.h"
 #include "store.h"
@@ -57,6 +59,9 @@ struct cli_put {
 	bool broken;
 	bool unflushed;
 };
+
+/* Report a copy that has failed, by the step at which the library has stopped. */
+int cli_put_fail_copy(const struct cli_put *put, const struct chario_copy *copy, int err);
 
 /*
  * Give an existing area the content of the source, durably; only the blocks that differ are
