@@ -9,36 +9,50 @@
 #include "disk/disk.h"
 #include "types/queue.h"
 
-/* Calls are cut into whole units of the device, and a write that has to be durable can be so. */
-static bool calls_fit(const struct chario_limits *limits)
+/*
+ * Calls are cut into whole units of the device, and a write that has to be durable can be
+ * so.  Returns the limit that does not fit, or NULL.
+ */
+static const char *find_wrong_size(const struct chario_limits *limits)
 {
-	return is_power_of_2(limits->block_bytes) &&
-	       is_power_of_2(limits->grain_bytes) &&
-	       limits->grain_bytes <= limits->block_bytes &&
-	       limits->command_bytes >= limits->block_bytes &&
-	       limits->boundary_bytes % limits->block_bytes == 0 &&
-	       (!(limits->features & CHARIO_FEATURE_WRITE_CACHE) ||
-		limits->features & CHARIO_FEATURE_FUA);
+	if (!is_power_of_2(limits->block_bytes))
+		return "logical block";
+	if (!is_power_of_2(limits->grain_bytes) ||
+	    limits->grain_bytes > limits->block_bytes)
+		return "unit of reads and writes";
+	if (limits->command_bytes < limits->block_bytes)
+		return "largest command";
+	if (limits->boundary_bytes % limits->block_bytes)
+		return "boundary";
+	if ((limits->features & CHARIO_FEATURE_WRITE_CACHE) &&
+	    !(limits->features & CHARIO_FEATURE_FUA))
+		return "write cache without FUA";
+	return NULL;
 }
 
 /* A slice is in whole units of DMA, and segments may end where pages do. */
-static bool memory_fits(const struct chario_limits *limits)
+static const char *find_wrong_memory(const struct chario_limits *limits)
 {
-	return is_power_of_2(limits->dma_alignment) &&
-	       limits->dma_alignment <= limits->grain_bytes &&
-	       is_power_of_2(limits->seam_alignment) &&
-	       limits->seam_alignment <= PAGE_SIZE &&
-	       PAGE_ALIGNED(limits->segment_bytes);
+	if (!is_power_of_2(limits->dma_alignment) ||
+	    limits->dma_alignment > limits->grain_bytes)
+		return "alignment of memory";
+	if (!is_power_of_2(limits->seam_alignment) ||
+	    limits->seam_alignment > PAGE_SIZE)
+		return "alignment of segments";
+	return PAGE_ALIGNED(limits->segment_bytes) ? NULL : "largest segment";
 }
 
 /* The largest command has room, even if each of its pages is a segment. */
-static bool queue_fits(const struct chario_queue *q,
-		       const struct chario_limits *limits)
+static const char *find_wrong_room(const struct chario_queue *q,
+				   const struct chario_limits *limits)
 {
 	unsigned int most = PFN_UP(limits->command_bytes) + 1;
 
-	return q->max_pages >= most &&
-	       (!q->dma_dev || !limits->segments || limits->segments >= most);
+	if (q->max_pages < most)
+		return "room of its queues for pages";
+	if (q->dma_dev && limits->segments && limits->segments < most)
+		return "segments of a command, fewer than it has pages";
+	return NULL;
 }
 
 /**
@@ -52,14 +66,14 @@ int chario_limits_check(const struct chario_disk *disk,
 			const struct chario_limits *limits)
 {
 	const struct chario_drive *drive = disk->drive;
-	bool fits = calls_fit(limits) && memory_fits(limits);
+	const char *wrong = find_wrong_size(limits) ?: find_wrong_memory(limits);
 	unsigned int i;
 
-	for (i = 0; i < drive->nr_queues; i++)
-		fits = fits && queue_fits(drive->queues[i], limits);
-	if (fits)
+	for (i = 0; i < drive->nr_queues && !wrong; i++)
+		wrong = find_wrong_room(drive->queues[i], limits);
+	if (!wrong)
 		return 0;
-	dev_err(&disk->dev,
-		"the limits of the device contradict each other or the room of its queues: it cannot be a disk\n");
+	pr_err("chario: chardisk%d is refused: the limits of the device contradict each other (%s)\n",
+	       disk->index, wrong);
 	return -EINVAL;
 }

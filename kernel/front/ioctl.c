@@ -63,7 +63,7 @@ static u32 default_completion(const struct chario_file *cf)
 
 /*
  * A file cannot have both buffers and any size, because a buffer would not see gathered
- * bytes.  A buffer that is being made gets its id under the same lock.
+ * bytes.  A buffer that is being made gets its handle under the same lock.
  */
 static int enable_any_size(struct chario_file *cf)
 {
@@ -113,7 +113,7 @@ static int set_file_options(struct chario_file *cf, union chario_argument *arg)
 
 static int create_buffer(struct chario_file *cf, union chario_argument *arg)
 {
-	/* A buffer that passes this too early is refused when it is to get its id. */
+	/* A buffer that passes this too early is refused when it is to get its handle. */
 	if (READ_ONCE(cf->bytes))
 		return -EBUSY;
 	return chario_buffer_create(cf->disk, cf->buffers, &arg->create);

@@ -73,14 +73,27 @@ def test_a_device_with_units_smaller_than_a_block(rig: Rig, module: Path, grain:
     rig.guest.must("rmmod chario")
 
 
-@pytest.mark.parametrize("wrong", [f"loopback_segments={MOST - 1}", "loopback_grain=3"])
-def test_limits_that_contradict_each_other(rig: Rig, module: Path, wrong: str) -> None:
+@pytest.mark.parametrize("parameters", ["", "loopback_segment_pages=1"], ids=["pages", "segments"])
+def test_memory_that_nobody_has_touched(rig: Rig, module: Path, parameters: str) -> None:
+    """It is one page of zeros of the kernel, and is written like any other."""
+    load(rig, module, parameters)
+    rig.guest.must("echo never >/sys/kernel/mm/transparent_hugepage/enabled")
+    assert rig.calls(NODE, "fill,1,0,65536", "write,0,65536")[1] == ("write", 65536)
+    assert rig.call(NODE, "write,0,65536") == 65536
+    rig.guest.must("rmmod chario")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "limit"),
+    [(f"loopback_segments={MOST - 1}", "segments of a command"), ("loopback_grain=3", "unit of reads")],
+)
+def test_limits_that_contradict_each_other(rig: Rig, module: Path, wrong: str, limit: str) -> None:
     """Fewer segments than the largest command may have pages, an odd unit: a message, and no disk."""
     mark, file = rig.guest.log_mark(), rig.guest.push(module)
     parameters = f"loopback_mib={SIZE_MIB} loopback_segment_pages=1"
     refused = rig.guest.run(f"insmod {file} {parameters} {wrong}")
     assert refused.rc != 0 and "Invalid" in refused.stderr
-    rig.wait_said(mark, "the limits of the device contradict each other")
+    rig.wait_said(mark, f"chardisk0 is refused: the limits of the device contradict each other ({limit}")
     rig.guest.must(f"! test -e {NODE}")
     load(rig, module, "loopback_segment_pages=1", f"loopback_segments={MOST}")
     rig.guest.must("rmmod chario")

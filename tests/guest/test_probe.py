@@ -221,6 +221,8 @@ RANGES = {
     "deadline_ms": (1, 3600 * 1000),
     "poll_queues": (-1, 65535),
     "private_queues": (0, 64),
+    "recovery_age_ms": (0, 3600 * 1000),
+    "max_orphans": (1, (1 << 16) - 1),
     "admin_timeout_ms": (100, 600 * 1000),
     "loopback_mib": (0, 1 << 24),
     "loopback_boundary_kib": (0, 1 << 20),

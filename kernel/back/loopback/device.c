@@ -110,6 +110,13 @@ static bool takes_segments(const struct loopback *lb, const struct chario_comman
 	return !left && (!limits->segments || i <= limits->segments);
 }
 
+/* Is an address RAM?  The page of zeros, which is memory nobody has written to, is. */
+static bool is_ram(unsigned long pfn)
+{
+	return pfn_valid(pfn) &&
+	       (!PageReserved(pfn_to_page(pfn)) || is_zero_pfn(pfn));
+}
+
 /* Moves the bytes of a segment, page by page.  Returns false if it is no RAM. */
 static bool move_segment(const struct chario_command *cmd, void *disk,
 			 phys_addr_t at, u32 left)
@@ -118,7 +125,7 @@ static bool move_segment(const struct chario_command *cmd, void *disk,
 		struct page *page = pfn_to_page(PHYS_PFN(at));
 		u32 bytes = min_t(u32, PAGE_SIZE - offset_in_page(at), left);
 
-		if (!pfn_valid(PHYS_PFN(at)) || PageReserved(page))
+		if (!is_ram(PHYS_PFN(at)))
 			return false;
 		if (cmd->req->op == CHARIO_OP_READ)
 			memcpy_to_page(page, offset_in_page(at), disk, bytes);
@@ -202,20 +209,6 @@ static void device_lose(struct loopback_queue *lq, const struct chario_command *
 	raw_spin_unlock_irq(&lq->core.lock);
 }
 
-/* Does a command, or loses it.  Returns false when the device has been stopped. */
-static bool serve(struct loopback_queue *lq, struct chario_command *cmd)
-{
-	if (take_fault(&loopback_lose)) {
-		device_lose(lq, cmd);
-		return true;
-	}
-	if (!take_time(lq))
-		return false;
-	loopback_queue_end(lq, cmd, take_fault(&loopback_fail) ? -EIO :
-							       move(lq, cmd));
-	return true;
-}
-
 /**
  * loopback_device_serve() - run the device of a queue until there is no command to do
  * @work: work of the queue
@@ -226,9 +219,19 @@ void loopback_device_serve(struct work_struct *work)
 						 work);
 	struct chario_command *cmd;
 
-	do
-		cmd = begin_next(lq);
-	while (cmd && serve(lq, cmd));
+	while ((cmd = begin_next(lq))) {
+		if (take_fault(&loopback_lose)) {
+			device_lose(lq, cmd);
+			continue;
+		}
+		if (!take_time(lq))
+			break;
+		if (take_fault(&loopback_fail)) {
+			loopback_queue_end(lq, cmd, -EIO);
+			continue;
+		}
+		loopback_queue_end(lq, cmd, move(lq, cmd));
+	}
 }
 
 /**
@@ -291,23 +294,23 @@ void loopback_device_stop(struct loopback_queue *lq)
 }
 
 /*
- * A device that is well and takes no time does every second command at once, and the
- * worker does the others: a command may end before or after this returns.
+ * The commands of every second request have ended when this returns, unless the device
+ * delays commands: that is for tests, which need both ends of a submission, and a long one.
  */
 static int loopback_submit(struct chario_queue *q, struct chario_command *cmd)
 {
 	struct loopback_queue *lq = to_loopback_queue(q);
 
+	bool waits = (cmd->req->number & 1) && !READ_ONCE(loopback_delay_us);
+
 	might_sleep();
-	if (((cmd->req->number + cmd->tag) & 1) && !READ_ONCE(loopback_delay_us) &&
-	    READ_ONCE(loopback_trouble) == LOOPBACK_WELL) {
-		serve(lq, cmd);
-		return 0;
-	}
 	raw_spin_lock_irq(&q->lock);
 	loopback_queue_add(&lq->posted, cmd->tag);
 	queue_work(to_loopback(q->drive)->workers, &lq->work);
 	raw_spin_unlock_irq(&q->lock);
+	/* The command may be gone from here on. */
+	if (waits)
+		flush_work(&lq->work);
 	return 0;
 }
 
