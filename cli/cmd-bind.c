@@ -69,20 +69,22 @@ static int bind_kept(const struct cli *cli, const struct chario_drive *drive, ui
 
 int cmd_bind(struct cli *cli)
 {
-	enum { PLAIN, KEEP, IF_KEPT };
-	cli_mover *const movers[] = {
-		[PLAIN] = bind_drive, [KEEP] = bind_and_keep, [IF_KEPT] = bind_kept
-	};
-	uint32_t mover = PLAIN;
+	bool keep = false, if_kept = false;
 	unsigned int nr_forces = 0;
 	const struct cli_value values[] = {
 		{ 'f', .times = &nr_forces },
-		{ 'k', .choice = &mover, .value = KEEP },
-		{ 'i', .choice = &mover, .value = IF_KEPT },
+		{ 'k', .flag = &keep },
+		{ 'i', .flag = &if_kept },
 		{ 0 },
 	};
+	cli_mover *mover;
 
 	if (cli_parse(cli, values) || !cli_has_operands(cli, 1, INT_MAX))
 		return CLI_USAGE;
-	return cli_move_all(cli, movers[mover], nr_forces > 1 ? CHARIO_BIND_FORCE : 0);
+	if (keep && if_kept)
+		return cli_usage(
+			cli,
+			"--keep records drives, --if-kept takes those recorded before: give one of them");
+	mover = keep ? bind_and_keep : if_kept ? bind_kept : bind_drive;
+	return cli_move_all(cli, mover, nr_forces > 1 ? CHARIO_BIND_FORCE : 0);
 }

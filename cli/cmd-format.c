@@ -133,7 +133,10 @@ static int fail(const struct cli *cli, int err)
 			       "give a larger disk or file, or smaller --areas or --align",
 			       name);
 	case -EBUSY:
-		return cli_say(cli, "a store on \"%s\" is open in another process: end that first",
+		return cli_say(cli,
+			       "a store on \"%s\" is open in another process: end that first; "
+			       "or its files take calls of any size: "
+			       "write 0 to any_size in /sys/class/chario/chardiskN",
 			       name);
 	case -EEXIST:
 		return refuse_store(cli);

@@ -70,6 +70,10 @@ int cli_record_parse(struct cli *cli, struct cli_record *record)
 		return CLI_USAGE;
 	if (record->dry_run && options->flags & CHARIO_STREAM_APPEND)
 		return cli_usage(cli, "--dry-run tells of a new recording: leave --append away");
+	if (record->force && options->flags & CHARIO_STREAM_APPEND)
+		return cli_usage(
+			cli,
+			"--append goes on with a recording, --force begins a new one: give one of them");
 	record->name = cli->argv[0];
 	record->sized = options->record_bytes;
 	if (!record->sized)

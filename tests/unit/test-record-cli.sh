@@ -170,6 +170,8 @@ gives 1 record other --dry-run
 says 'there is no area "other"' '--size SIZE'
 gives 2 record frames --dry-run --append
 says 'leave --append away'
+gives 2 record frames --append --force
+says 'give one of them'
 gives 1 create short 100k --record 64k
 says 'no recording fits into 100 KiB'
 gives 2 create other 1M --record 0
