@@ -27,26 +27,32 @@ TRACE_DEFINE_ENUM(CHARIO_OP_FLUSH);
 			 { CHARIO_OP_WRITE, "write" },	\
 			 { CHARIO_OP_FLUSH, "flush" })
 
+/* What is recorded of a call: its disk, its range, and its length or result. */
+#define CHARIO_CALL_FIELDS						\
+	TP_STRUCT__entry(						\
+		__field(int, disk)					\
+		__field(unsigned int, op)				\
+		__field(u64, offset)					\
+		__field(ssize_t, bytes)					\
+	)
+#define CHARIO_CALL_ASSIGN						\
+	TP_fast_assign(							\
+		__entry->disk = disk->index;				\
+		__entry->op = op;					\
+		__entry->offset = offset;				\
+		__entry->bytes = bytes;					\
+	)
+#define CHARIO_CALL_PRINT						\
+	TP_printk("disk=%d op=%s offset=%llu bytes=%zd",		\
+		  __entry->disk, chario_show_op(__entry->op),		\
+		  __entry->offset, __entry->bytes)
+
 /* A call has reached a front end, and has no commands yet. */
 TRACE_EVENT(enter,
 	TP_PROTO(const struct chario_disk *disk, unsigned int op, u64 offset,
 		 ssize_t bytes),
 	TP_ARGS(disk, op, offset, bytes),
-	TP_STRUCT__entry(
-		__field(int, disk)
-		__field(unsigned int, op)
-		__field(u64, offset)
-		__field(ssize_t, bytes)
-	),
-	TP_fast_assign(
-		__entry->disk = disk->index;
-		__entry->op = op;
-		__entry->offset = offset;
-		__entry->bytes = bytes;
-	),
-	TP_printk("disk=%d op=%s offset=%llu bytes=%zd",
-		  __entry->disk, chario_show_op(__entry->op), __entry->offset,
-		  __entry->bytes)
+	CHARIO_CALL_FIELDS, CHARIO_CALL_ASSIGN, CHARIO_CALL_PRINT
 );
 
 /*
@@ -58,21 +64,7 @@ TRACE_EVENT(finish,
 		 const struct chario_disk *disk, unsigned int op, u64 offset,
 		 ssize_t bytes),
 	TP_ARGS(q, first, disk, op, offset, bytes),
-	TP_STRUCT__entry(
-		__field(int, disk)
-		__field(unsigned int, op)
-		__field(u64, offset)
-		__field(ssize_t, bytes)
-	),
-	TP_fast_assign(
-		__entry->disk = disk->index;
-		__entry->op = op;
-		__entry->offset = offset;
-		__entry->bytes = bytes;
-	),
-	TP_printk("disk=%d op=%s offset=%llu bytes=%zd",
-		  __entry->disk, chario_show_op(__entry->op), __entry->offset,
-		  __entry->bytes)
+	CHARIO_CALL_FIELDS, CHARIO_CALL_ASSIGN, CHARIO_CALL_PRINT
 );
 
 /* A device command has reached a stage. */
