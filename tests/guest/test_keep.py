@@ -118,4 +118,5 @@ def test_twins_are_not_kept(machine: Machine) -> None:
     assert (machine.driver(TWIN), notes(machine)) == ("chario", [])
     note(machine, "QEMU%20NVMe%20Ctrl_same")
     assert machine.chario("bind", "--if-kept", machine.address(ITS_TWIN)).rc != OK
+    assert machine.chario("bind", "--keep", "--if-kept", machine.address(NAMED)).rc == 2
     assert machine.driver(ITS_TWIN) == "nvme"
