@@ -27,7 +27,7 @@ TRACE_DEFINE_ENUM(CHARIO_OP_FLUSH);
 			 { CHARIO_OP_WRITE, "write" },	\
 			 { CHARIO_OP_FLUSH, "flush" })
 
-/* What is recorded of a call: its disk, its range, and its length or result. */
+/* The fields of a call in the trace: its disk, its range, and its length or result. */
 #define CHARIO_CALL_FIELDS						\
 	TP_STRUCT__entry(						\
 		__field(int, disk)					\
