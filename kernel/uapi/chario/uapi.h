@@ -527,7 +527,7 @@ struct chario_transfer {
  * @disk_offset: offset on the disk in bytes
  * @bytes: number of bytes from there; transfers elsewhere are not waited for
  * @deadline_ns: longest wait in nanoseconds, 1 ms to 1 hour; 0 for the disk's recovery
- *	bound
+ *	bound, or for its deadline if that bound is 0
  *
  * A call that gave ETIMEDOUT, or whose caller was killed, may still be with the drive,
  * and reach the disk later, until recovery has ended it.  When this ioctl returns 0, no

@@ -187,8 +187,8 @@ int chario_device_take_queue(const struct chario_device *device, struct chario_q
  * @device: an open device
  * @offset: offset on the disk in bytes
  * @bytes: number of bytes from there; transfers elsewhere are not waited for
- * @deadline_ns: longest wait in nanoseconds: 0 for the disk's recovery bound, else 1
- *	ms to 1 hour
+ * @deadline_ns: longest wait in nanoseconds: 0 for the disk's recovery bound, or its
+ *	deadline if that bound is 0; else 1 ms to 1 hour
  *
  * A transfer that returned -ETIMEDOUT, or whose caller was killed, may still be with the
  * drive, and reach the disk later, until recovery has ended it.  When this call returns 0,
