@@ -46,8 +46,8 @@ bool chario_drive_is_idle(const struct chario_drive *drive)
  * @drive: a drive whose device accesses no memory any more
  * @error: result of commands in flight and of later calls, -errno
  *
- * All queues fail before one is drained: who is inside one may wait for a command of
- * another, see queue/edge.c.  Afterwards the back end may free its rings and its
+ * All queues fail before one is drained, because a caller inside one may wait for a
+ * command of another, see queue/edge.c.  Afterwards the back end may free its rings and its
  * completion words.
  *
  * Context: may sleep.
@@ -60,7 +60,7 @@ void chario_drive_drain(struct chario_drive *drive, int error)
 		chario_queue_fail(drive->queues[i], error);
 	for (i = 0; i < drive->nr_queues; i++)
 		chario_queue_drain(drive->queues[i]);
-	/* A caller who polls may still read a word, and one who unplugs a queue. */
+	/* A caller may still read a completion word, or wake the waiters of a queue. */
 	synchronize_rcu();
 }
 

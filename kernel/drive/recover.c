@@ -7,9 +7,9 @@
  * let go of the memory:
  *
  *   1. abort each overdue command, wait up to CHARIO_DRIVE_ABORT_MS;
- *   2. reset: disable the device, enable it, post again the commands in flight
- *      whose request has not been given up; once more if the device reports meanwhile that it has
- *      failed again, and there is time;
+ *   2. reset: disable the device, enable it, post again the commands in flight whose
+ *      request has not been given up; once more if the device reports meanwhile that
+ *      it has failed again, and there is time;
  *   3. give up: keep the device off memory; everything in flight ends with EIO
  *      (ENODEV if the device has gone), and so does every later call.
  *

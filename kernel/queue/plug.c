@@ -19,7 +19,7 @@ static void unplug(struct blk_plug_cb *cb, bool from_schedule)
 	struct chario_queue *q = cb->data;
 
 	chario_queue_kick(q);
-	/* chario_queue_drain() waits for the store; chario_drive_drain() also for RCU. */
+	/* chario_queue_drain() waits for the store, chario_drive_drain() for the wake-up. */
 	rcu_read_lock();
 	WRITE_ONCE(q->plugged_by, NULL);
 	wake_up(&q->slot_wait);

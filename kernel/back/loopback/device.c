@@ -295,7 +295,8 @@ void loopback_device_stop(struct loopback_queue *lq)
 
 /*
  * The commands of every second request have ended when this returns, unless the device
- * delays commands: that is for tests, which need both ends of a submission, and a long one.
+ * delays commands.  So tests have commands that end before they have been submitted, and
+ * submissions that take long.
  */
 static int loopback_submit(struct chario_queue *q, struct chario_command *cmd)
 {
