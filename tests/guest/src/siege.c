@@ -14,9 +14,9 @@
  *
  * Memory begins at multiples of STEP.  WINDOW is the physical address of a range that is
  * open for buffers, or 0.  PEERS is 1 where the second drive reaches memory inside the first.
- * It ends when SECONDS have passed and each way, kind of buffer, memory and mode has had LEAST
- * successes.  The numbers that a thread draws follow from SEED; what
- * comes of them depends on the others too.  The last line is JSON.
+ * It ends when SECONDS have passed, each way, kind of buffer, memory and mode has had LEAST
+ * successes, and each event that needs no coincidence has happened.  The numbers that a thread
+ * draws follow from SEED; what comes of them depends on the others too.  The last line is JSON.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -36,7 +36,7 @@
 #define LIFE_MS          20000 /* if its threads wait for something */
 #define SOFT_LIMIT_MS    400000 /* longer than the longest deadline */
 #define HARD_LIMIT_MS    60000
-#define PATIENCE         10 /* times SECONDS, and ten minutes: then there are not enough successes */
+#define PATIENCE         10 /* times SECONDS, and ten minutes: then not enough has happened */
 #define MOST_BYTE_BLOCKS 256
 
 static const char *const ways[WAYS] = {
@@ -306,12 +306,19 @@ static bool has_all(const uint64_t *counts, int nr, uint64_t least)
 	return true;
 }
 
+/* Those that need nothing to coincide. */
+static bool has_all_events(const uint64_t *events)
+{
+	return events[EVENT_KILLED] && events[EVENT_ENDED] && events[EVENT_REOPENED] &&
+	       events[EVENT_FAULT] && events[EVENT_FORK] && events[EVENT_UNCERTAIN];
+}
+
 static bool is_enough(uint64_t least)
 {
 	const struct tally *tally = &shared->tally;
 	int nr_memories = has_userfaultfd ? MEMORY_GUARDED : MEMORY_LATE;
 	bool enough = has_all(tally->ways, WAYS, least) && has_all(tally->modes, MODES, least) &&
-		      has_all(tally->memories, nr_memories, least);
+		      has_all(tally->memories, nr_memories, least) && has_all_events(tally->events);
 
 	for (int kind = 0; kind < KINDS; kind++)
 		if ((kind != KIND_DMABUF || has_dmabufs) && (kind != KIND_PEER || has_peers) &&
@@ -320,7 +327,7 @@ static bool is_enough(uint64_t least)
 	return enough;
 }
 
-/* Until it has lasted long enough and there have been enough successes. */
+/* Until it has lasted long enough and enough has happened. */
 static void besiege(uint64_t seconds, uint64_t least)
 {
 	uint64_t start = now_ms(), last = start + seconds * 1000;
