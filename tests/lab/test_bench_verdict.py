@@ -12,13 +12,13 @@ from pathlib import Path
 
 from rich.console import Console
 
-from chario_lab.bench.layers import LAYERS, Symbol
 from chario_lab.bench.matrix import CASES, HIPRI_PAIRS, IOMMU_CALLS, IOMMU_KEYS, IOMMU_PAIRS, KNOWN, TARGETS
 from chario_lab.bench.measure import Outcome, Run
-from chario_lab.bench.records import Operation
 from chario_lab.bench.report import print_run, write_json
-from chario_lab.bench.stats import differences, summarise
 from chario_lab.bench.verdict import compare_known, judge, judge_steady
+from chario_lab.counting.layers import LAYERS, Symbol
+from chario_lab.counting.series import Operation
+from chario_lab.counting.stats import differences, summarise
 
 SYMBOLS = [Symbol(0x1000, "vfs_read", "", "vfs", 0)]
 

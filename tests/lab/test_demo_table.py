@@ -11,8 +11,8 @@ from unittest.mock import create_autospec
 import pytest
 from rich.console import Console
 
-from chario_lab.bench.layers import IDLE, LAYERS, USER
-from chario_lab.bench.records import Operation
+from chario_lab.counting.layers import IDLE, LAYERS, USER
+from chario_lab.counting.series import Operation
 from chario_lab.demo import workload
 from chario_lab.demo.screen import DemoError
 from chario_lab.demo.table import EXPLANATION, GOING_ON, cost_table

@@ -9,10 +9,10 @@ from pathlib import Path
 
 from rich.console import Console
 
-from chario_lab.bench.build import build_tools
 from chario_lab.bench.matrix import IOMMU_MODES
 from chario_lab.bench.measure import Run, measure
 from chario_lab.bench.report import print_run, write_json
+from chario_lab.counting.build import build_tools
 from chario_lab.kernel import build_module, get_kernel
 
 SOURCE = Path(__file__).resolve().parents[3] / "kernel"

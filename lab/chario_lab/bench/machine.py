@@ -16,10 +16,10 @@ from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
-from chario_lab.bench import layers
-from chario_lab.bench.build import Tools
 from chario_lab.bench.matrix import ATTRIBUTES, IOMMU_MODES, KIB, Case
-from chario_lab.bench.records import Operation, Reader
+from chario_lab.counting import layers
+from chario_lab.counting.build import Tools
+from chario_lab.counting.series import Operation, Reader
 from chario_lab.guest.launch import describe_host, make_run_dir, make_sparse, socket_pair
 from chario_lab.guest.plan import Host, argv
 from chario_lab.guest.session import Guest

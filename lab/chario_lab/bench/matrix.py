@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from chario_lab.counting.stats import Events
+
 KIB = 1 << 10
 MIB = 1 << 20
 
@@ -40,16 +42,6 @@ class Case:
     completion: str = ""
     command_kib: int = 128
     needs: str = ""
-
-
-@dataclass(frozen=True)
-class Events:
-    """Device and scheduler events of one call."""
-
-    sq_doorbells: int
-    cq_doorbells: int
-    irqs: int
-    switches: int
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from chario_lab.bench import machine
-from chario_lab.bench.build import Tools
-from chario_lab.bench.layers import Symbol
 from chario_lab.bench.matrix import CHARIO, FLOORS, IOMMU_KEYS, STOCK, Case
-from chario_lab.bench.records import Operation
-from chario_lab.bench.stats import Difference, Summary, differences, summarise
+from chario_lab.counting.build import Tools
+from chario_lab.counting.layers import Symbol
+from chario_lab.counting.series import Operation
+from chario_lab.counting.stats import Difference, Summary, differences, summarise
 from chario_lab.guest.job import CommandFailed
 from chario_lab.kmsg import KernelComplaint
 

@@ -13,7 +13,6 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from chario_lab.bench.layers import LAYERS
 from chario_lab.bench.matrix import (
     CASES,
     CHARIO,
@@ -34,6 +33,7 @@ from chario_lab.bench.matrix import (
 )
 from chario_lab.bench.measure import Outcome, Run
 from chario_lab.bench.verdict import Known, Verdict, compare_known, judge, judge_steady
+from chario_lab.counting.layers import LAYERS
 
 EXCLUDED = """\
 What the figures are: guest instructions a call, user and kernel, counted exactly by the emulator; the median call.

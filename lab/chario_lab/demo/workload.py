@@ -11,8 +11,8 @@ from pathlib import Path
 
 from rich.console import Console
 
-from chario_lab.bench import layers
-from chario_lab.bench.records import Operation, Reader
+from chario_lab.counting import layers
+from chario_lab.counting.series import Operation, Reader
 from chario_lab.demo.job import BLOCK_NODE, STEP_LIMIT_S
 from chario_lab.demo.screen import DemoError, step
 from chario_lab.guest.devices import command_counts

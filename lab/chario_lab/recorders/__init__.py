@@ -15,8 +15,8 @@ from pathlib import Path
 
 from rich.console import Console
 
-from chario_lab.bench.build import build_tools
 from chario_lab.cache import check_room
+from chario_lab.counting.build import build_tools
 from chario_lab.demo.job import give_back, take
 from chario_lab.demo.programs import build_chario, build_repeat
 from chario_lab.demo.screen import step

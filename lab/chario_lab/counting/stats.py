@@ -8,13 +8,22 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from chario_lab.bench.layers import IDLE, LAYERS, Symbol
-from chario_lab.bench.matrix import Events
-from chario_lab.bench.records import Operation
+from chario_lab.counting.layers import IDLE, LAYERS, Symbol
+from chario_lab.counting.series import Operation
 
 IDLE_INDEX = LAYERS.index(IDLE)
 # Fewer clean operations than this, and those with a tick are taken in as well.
 MIN_CLEAN = 8
+
+
+@dataclass(frozen=True)
+class Events:
+    """Device and scheduler events of one call."""
+
+    sq_doorbells: int
+    cq_doorbells: int
+    irqs: int
+    switches: int
 
 
 @dataclass(frozen=True)

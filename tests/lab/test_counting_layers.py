@@ -5,7 +5,15 @@ from __future__ import annotations
 
 import pytest
 
-from chario_lab.bench.layers import LAYERS, WATCH_IRQ, WATCH_STORES, WATCH_SWITCH, layer_of, parse_kallsyms, render_map
+from chario_lab.counting.layers import (
+    LAYERS,
+    WATCH_IRQ,
+    WATCH_STORES,
+    WATCH_SWITCH,
+    layer_of,
+    parse_kallsyms,
+    render_map,
+)
 
 KALLSYMS = """\
 ffffffff81000300 T pin_user_pages_fast

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from chario_lab.bench.layers import LAYERS
-from chario_lab.bench.records import MAGIC, OPERATION, SEGMENT, SYMBOLS, Operation, Reader, RecordError
+from chario_lab.counting.layers import LAYERS
+from chario_lab.counting.series import MAGIC, OPERATION, SEGMENT, SYMBOLS, Operation, Reader, RecordError
 
 PLUGIN = Path(__file__).resolve().parents[2] / "lab" / "plugin"
 NR_LAYERS = 3

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from chario_lab.bench.build import BuildError, build_tools
 from chario_lab.bench.matrix import CASES
+from chario_lab.counting.build import BuildError, build_tools
 
 
 @pytest.fixture
