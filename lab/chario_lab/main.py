@@ -61,16 +61,16 @@ def parse(words: list[str]) -> argparse.Namespace:
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     guest = commands.add_parser("guest", help="a root shell in a guest")
-    run = commands.add_parser("run", help="one command in a guest")
+    execute = commands.add_parser("exec", help="one command in a guest")
     demo = commands.add_parser("demo", help="record, read back, compare; and what it costs")
     commands.add_parser("bench", help="count the instructions of a call", add_help=False)
     commands.add_parser("check", help="run a tier of the tests: quick, check or long", add_help=False)
     recorders = commands.add_parser("recorders", help="what a recording costs, by several programs")
     mutants = commands.add_parser("mutants", help="plant mistakes; the test of each has to fail")
     mutants.add_argument("pattern", nargs="?", default="", help="of names, files or tests; all when it is empty")
-    for command in (guest, run, demo, recorders, mutants):
+    for command in (guest, execute, demo, recorders, mutants):
         command.add_argument("--kernel", default="6.1", help=f"{', '.join(NAMES)} (default: 6.1)")
-    for command in (guest, run):
+    for command in (guest, execute):
         command.add_argument(
             "--drive",
             action="append",
@@ -81,8 +81,8 @@ def parse(words: list[str]) -> argparse.Namespace:
         command.add_argument("--bind", action="store_true", help="load the module and give it the drives")
         command.add_argument("--cpus", type=int, default=2, help="processors of the guest (default: 2)")
         command.add_argument("--iommu", action="store_true", help="an Intel IOMMU before the drives, used strictly")
-    run.add_argument("--timeout", type=float, default=DEFAULT_TIMEOUT_S, metavar="S", help="kill the command then")
-    run.add_argument("words", nargs="+", metavar="COMMAND", help="after --, with its arguments")
+    execute.add_argument("--timeout", type=float, default=DEFAULT_TIMEOUT_S, metavar="S", help="kill the command then")
+    execute.add_argument("words", nargs="+", metavar="COMMAND", help="after --, with its arguments")
     return parser.parse_args(words)
 
 
