@@ -33,7 +33,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 # Commands that read their own options, and the module of each: not every command pays for all of them.
-WITH_OPTIONS = {"bench": "chario_lab.bench", "check": "chario_lab.testing.check"}
+WITH_OPTIONS = {"bench": "chario_lab.experiments.bench", "check": "chario_lab.testing.check"}
 
 
 def dispatch(words: list[str]) -> int:
@@ -42,7 +42,7 @@ def dispatch(words: list[str]) -> int:
         return int(import_module(WITH_OPTIONS[words[0]]).main(words[1:]))
     options = parse(words)
     if options.command in ("demo", "recorders"):
-        return int(import_module(f"chario_lab.{options.command}").run(options.kernel))
+        return int(import_module(f"chario_lab.experiments.{options.command}").run(options.kernel))
     if options.command == "mutants":
         return int(import_module("chario_lab.mutants").run(options.pattern, options.kernel))
     shell = import_module("chario_lab.shell")

@@ -16,12 +16,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from chario_lab.cache import say
-from chario_lab.guest.devices import bdf, bind, nodes
+from chario_lab.guest.devices import bdf, bind, nodes, offer_module
 from chario_lab.guest.job import Result
 from chario_lab.guest.launch import launch
 from chario_lab.guest.session import Guest, GuestDied
 from chario_lab.guest.spec import GuestSpec, Nvme
 from chario_lab.kernel import build_module, get_kernel
+from chario_lab.programs import build_chario
 
 TOP = Path(__file__).resolve().parents[2]
 CONSOLE = "/dev/ttyS0"
@@ -68,8 +69,6 @@ def run_script(spec: GuestSpec, text: str, bound: bool) -> int:
 
 def build(spec: GuestSpec) -> tuple[Path, Path]:
     """The module for the guest's kernel, and the program chario."""
-    from chario_lab.demo.programs import build_chario  # noqa: PLC0415 - the demonstration is built on this file
-
     return build_module(get_kernel(spec.kernel), TOP / "kernel"), build_chario(TOP)
 
 
@@ -113,10 +112,7 @@ def kept_terminal() -> Iterator[None]:
 
 def prepare(guest: Guest, module: Path, chario: Path, bound: bool) -> dict[str, str]:
     """Make module and program known; give the drives to chario if asked to."""
-    path = guest.push(module)
-    guest.must(
-        f"mkdir -p /etc/modprobe.d && echo 'install chario insmod {path} $CMDLINE_OPTS' >/etc/modprobe.d/chario.conf"
-    )
+    offer_module(guest, module)
     if bound:
         guest.must("modprobe chario")
         for place, drive in enumerate(guest.spec.drives):

@@ -21,7 +21,6 @@ from shared_guest import Watch, is_fit, watch
 from waiting import SETTLE_LIMIT_S, until
 
 from chario_lab.cache import locked
-from chario_lab.demo.programs import build_chario
 from chario_lab.guest import leaks, tools
 from chario_lab.guest.devices import PCI, bdf, driver_of, nodes
 from chario_lab.guest.files import Files
@@ -30,6 +29,7 @@ from chario_lab.guest.launch import launch
 from chario_lab.guest.session import Guest
 from chario_lab.guest.spec import Drive, GuestSpec
 from chario_lab.kernel import Kernel
+from chario_lab.programs import build_chario
 
 RULES = TOP / "packaging/udev/60-chario.rules"
 UDEVD = "/lib/systemd/systemd-udevd"

@@ -20,9 +20,9 @@ from rig import Rig
 from shared_guest import Setup
 from traces import trace
 
-from chario_lab.demo.programs import build_chario
 from chario_lab.guest.devices import load_module
 from chario_lab.guest.session import Guest
+from chario_lab.programs import build_chario
 
 NODE = "/dev/chardisk0"
 SIZE_MIB = 48

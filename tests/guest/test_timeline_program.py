@@ -15,11 +15,11 @@ from shared_guest import Setup
 from test_contract_trace import OF_A_LARGE_READ, STAGES
 from waiting import SETTLE_LIMIT_S, until
 
-from chario_lab.demo.programs import build_chario
 from chario_lab.guest import faults
 from chario_lab.guest.devices import load_module
 from chario_lab.guest.session import Guest
 from chario_lab.guest.spec import Namespace, Nvme, Throttle
+from chario_lab.programs import build_chario
 
 TOP = Path(__file__).resolve().parents[2]
 DRIVES = (

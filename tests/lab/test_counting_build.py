@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from chario_lab.bench.matrix import CASES
 from chario_lab.counting.build import BuildError, build_tools
+from chario_lab.experiments.bench.matrix import CASES
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def test_the_program_knows_every_call_of_the_matrix(cache: Path) -> None:
     listing = subprocess.run([str(build_tools().program)], capture_output=True, text=True, check=False).stderr
     known = set(listing.partition("calls:")[2].split())
     assert known
-    assert {case.call for case in CASES.values()} <= known
+    assert {case.words[0] for case in CASES.values()} <= known
 
 
 def test_without_a_compiler_the_message_says_what_to_do(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,28 +3,28 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
-import io
 from pathlib import Path
-from unittest.mock import Mock
+from unittest.mock import Mock, create_autospec
 
 import pytest
-from rich.console import Console
 
-from chario_lab.demo import recording
-from chario_lab.demo.job import show_job
-from chario_lab.demo.programs import build
-from chario_lab.demo.screen import DemoError
+from chario_lab.experiment.book import ExperimentError
+from chario_lab.experiments.demo import recording
+from chario_lab.experiments.demo.job import Compare
+from chario_lab.programs import ProgramError, build
+from chario_lab.target.guest import GuestTarget
+from chario_lab.target.target import TargetError
 
 
 def test_the_recording_fills_whole_blocks() -> None:
-    """Its last MiB is filled, never cut."""
+    """Its last MiB is filled, never cut, and has room for the head of the file."""
     assert [recording.whole_mib(size) for size in (1, recording.MIB, recording.MIB + 1)] == [
         recording.MIB,
         recording.MIB,
         2 * recording.MIB,
     ]
+    assert recording.SAMPLES_BYTES + 4096 <= recording.RECORDING_BYTES
 
 
 def test_the_recording_is_as_long_as_promised() -> None:
@@ -39,7 +39,7 @@ def test_without_sox_the_message_says_what_to_do(tmp_path: Path, monkeypatch: py
     """No traceback of a program that is not there, and no half-made file."""
     monkeypatch.setenv("CHARIO_CACHE", str(tmp_path))
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(DemoError, match=r"sox is missing.*scripts/setup\.sh"):
+    with pytest.raises(ExperimentError, match=r"sox is missing.*scripts/setup\.sh"):
         recording.make_recording()
     assert not list((tmp_path / "recordings").iterdir())
 
@@ -52,7 +52,7 @@ def test_a_recording_that_was_cut_short_is_not_kept(tmp_path: Path, monkeypatch:
     sox.chmod(0o755)
     monkeypatch.setenv("CHARIO_CACHE", str(tmp_path))
     monkeypatch.setenv("PATH", f"{sox.parent}:/usr/bin:/bin")
-    with pytest.raises(DemoError, match=r"not written all of the recording: full"):
+    with pytest.raises(ExperimentError, match=r"not written all of the recording: full"):
         recording.make_recording()
     assert not list((tmp_path / "recordings").iterdir())
 
@@ -60,25 +60,28 @@ def test_a_recording_that_was_cut_short_is_not_kept(tmp_path: Path, monkeypatch:
 def test_a_missing_tool_is_named() -> None:
     """The message names the tool, what it is for and how to get it."""
     with pytest.raises(
-        DemoError,
+        ProgramError,
         match=r"no-such-tool is missing, which builds it: run scripts/setup\.sh",
     ):
         build("it", ["no-such-tool"])
 
 
 @pytest.mark.parametrize("arrives", [True, False])
-def test_both_sums_are_shown_and_compared(tmp_path: Path, arrives: bool) -> None:
-    """A recording that comes back otherwise ends the demonstration; no copy stays."""
+def test_both_sums_are_compared(tmp_path: Path, arrives: bool) -> None:
+    """A recording that comes back otherwise is an error that shows both; no copy stays."""
     source, back = tmp_path / "recording.wav", tmp_path / "back.wav"
     source.write_bytes(b"samples" * 1000)
-    read = source.read_bytes() if arrives else b"other" * 1400
-    guest = Mock()
-    guest.host.share = tmp_path
-    guest.must.side_effect = lambda *_: back.write_bytes(read)
-    screen = io.StringIO()
-    expected = contextlib.nullcontext() if arrives else pytest.raises(DemoError, match="is not what was written")
-    with expected:
-        show_job(Console(file=screen), guest, "/dev/chardisk0", source)
-    assert f"written    {hashlib.sha256(source.read_bytes()).hexdigest()}" in screen.getvalue()
-    assert f"read back  {hashlib.sha256(read).hexdigest()}" in screen.getvalue()
+    back.write_bytes(source.read_bytes() if arrives else b"other" * 1400)
+    sums = [hashlib.sha256(path.read_bytes()).hexdigest() for path in (source, back)]
+    target = create_autospec(GuestTarget, instance=True)
+    target.guest = Mock()
+    target.guest.host.share = tmp_path
+    if arrives:
+        said = Compare(source)(target)
+    else:
+        with pytest.raises(TargetError, match="is not what was written") as raised:
+            Compare(source)(target)
+        said = str(raised.value)
+    assert f"written    {sums[0]}" in said
+    assert f"read back  {sums[1]}" in said
     assert not back.exists()

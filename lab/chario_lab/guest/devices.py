@@ -41,6 +41,12 @@ def load_module(guest: Guest, module: Path, parameters: str = "") -> None:
     guest.must(f"insmod {guest.push(module)} {parameters}", timeout_s=SETTLE_LIMIT_S)
 
 
+def offer_module(guest: Guest, module: Path, parameters: str = "") -> None:
+    """Let modprobe find a module file of the host, and give it these parameters."""
+    install = f"install chario insmod {guest.push(module)} {parameters} $CMDLINE_OPTS"
+    guest.must(f"mkdir -p /etc/modprobe.d && echo {shlex.quote(install)} >/etc/modprobe.d/chario.conf")
+
+
 def bind(guest: Guest, address: str, driver: str = "chario") -> None:
     """Give a device to a driver, by name; raises when the driver refuses it.
 

@@ -1,19 +1,18 @@
 # SPDX-License-Identifier: MIT
-"""Shows a run as tables, and writes it as JSON."""
+"""Shows what was counted as tables."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
-from pathlib import Path
 
 from rich import box
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from chario_lab.bench.matrix import (
+from chario_lab.counting.layers import LAYERS
+from chario_lab.experiment.plan import Case
+from chario_lab.experiments.bench.matrix import (
     CASES,
     CHARIO,
     FLOORS,
@@ -29,19 +28,18 @@ from chario_lab.bench.matrix import (
     STEADY_SHARE,
     STOCK,
     TIMELINE_PAIRS,
-    Case,
 )
-from chario_lab.bench.measure import Outcome, Run
-from chario_lab.bench.verdict import Known, Verdict, compare_known, judge, judge_steady
-from chario_lab.counting.layers import LAYERS
+from chario_lab.experiments.bench.results import Results
+from chario_lab.experiments.bench.verdict import Known, Verdict, compare_known, judge, judge_steady
+from chario_lab.records import SeriesRecord
 
 EXCLUDED = """\
 What the figures are: guest instructions a call, user and kernel, counted exactly by the emulator; the median call.
-What they leave out: the idle loop; calls that a timer tick fell into (kept in --json); cache misses, memory and bus
-time, clock cycles; bytes moved by one string instruction (rep movs counts as one); the drive's own work. The device is
-held so that a call always sleeps (until the CPU has gone idle) or never does (it answers before the doorbell store
-ends). One CPU, mitigations=off, scheduler none, no multipath, no autogroups, no shadow doorbells, no medium below the
-drive, no IOMMU where none is named, nothing else running.
+What they leave out: the idle loop; calls that a timer tick fell into (they are in the records); cache misses, memory
+and bus time, clock cycles; bytes moved by one string instruction (rep movs counts as one); the drive's own work. The
+device is held so that a call always sleeps (until the CPU has gone idle) or never does (it answers before the doorbell
+store ends). One CPU, mitigations=off, scheduler none, no multipath, no autogroups, no shadow doorbells, no medium below
+the drive, no IOMMU where none is named, nothing else running.
 * = too few calls without a tick, so all are in; ! = in some calls the drive was not awaited."""
 COST_COLUMNS = (
     "instructions",
@@ -61,7 +59,7 @@ CULPRITS_SHOWN = 4
 FIRST_COLUMN = 46
 
 
-def print_run(console: Console, run: Run, behind: Mapping[str, Run]) -> None:
+def print_run(console: Console, run: Results, behind: Mapping[str, Results]) -> None:
     """Every table of a run, and of what was counted behind an IOMMU, by the mode that it was in."""
     verdicts = judge(run)
     console.print(f"\n[bold]Instructions a call, kernel {run.release}[/bold]")
@@ -69,7 +67,7 @@ def print_run(console: Console, run: Run, behind: Mapping[str, Run]) -> None:
     if known:
         console.print(_known_table(known))
     console.print(_cost_table("Linux's own paths, same guest, same drive", run, (*FLOORS, *STOCK)))
-    if any(case.key in run.outcomes for case in CHARIO):
+    if any(case.key in {*run.series, *run.failures} for case in CHARIO):
         console.print(_cost_table("CharIO", run, CHARIO))
         _print_failures(console, run)
         console.print(_verdict_table(run, verdicts))
@@ -77,8 +75,8 @@ def print_run(console: Console, run: Run, behind: Mapping[str, Run]) -> None:
         console.print(_pairs_table(run, "What a timeline costs", TIMELINE_PAIRS))
         console.print(_pairs_table(run, "What RWF_HIPRI costs, beside a file that is polled anyway", HIPRI_PAIRS))
         console.print(_pairs_table(run, "What memory of other kinds costs, beside registered memory", KIND_PAIRS))
-        for case in run.left_out:
-            console.print(f"left out, for this kernel has no {case.needs}: {case.title}", highlight=False)
+        for key, needs in run.omissions.items():
+            console.print(f"left out, for this kernel has no {needs}: {CASES[key].title}", highlight=False)
         console.print(_pairs_table(run, "What 16 reads in flight of another file cost", RIVAL_PAIRS))
         console.print(_record_table(run))
         console.print(_difference_table(run))
@@ -94,37 +92,6 @@ def print_run(console: Console, run: Run, behind: Mapping[str, Run]) -> None:
     for one in (run, *behind.values()):
         if one.complaint:
             console.print(f"[red]The guest's kernel complained:[/red]\n{escape(one.complaint)}", highlight=False)
-
-
-def write_json(path: Path, counted: Sequence[tuple[Run, Mapping[str, Run]]]) -> None:
-    """Everything, down to the single operation; of each run, and of those behind an IOMMU."""
-    path.write_text(json.dumps([_run_json(run, behind) for run, behind in counted], indent=1) + "\n")
-
-
-def _run_json(run: Run, behind: Mapping[str, Run]) -> dict[str, object]:
-    return {
-        "kernel": run.kernel,
-        "release": run.release,
-        "complaint": run.complaint,
-        "layers": LAYERS,
-        "cases": {key: _outcome_json(outcome) for key, outcome in run.outcomes.items()},
-        "verdicts": [asdict(verdict) | {"reached": verdict.reached} for verdict in judge(run)],
-        "known": [asdict(known) | {"agrees": known.agrees} for known in compare_known(run)],
-        "iommu": {mode: _run_json(one, {}) for mode, one in behind.items()},
-    }
-
-
-def _outcome_json(outcome: Outcome) -> dict[str, object]:
-    operations = [{name: value for name, value in vars(op).items() if name != "symbols"} for op in outcome.operations]
-    return {
-        "case": asdict(outcome.case),
-        "pages": outcome.pages,
-        "neighbours": outcome.neighbours,
-        "failure": outcome.failure,
-        "differences": [asdict(difference) for difference in outcome.differences],
-        "summary": asdict(outcome.summary) if outcome.summary else None,
-        "operations": operations,
-    }
 
 
 def _table(title: str, *columns: str) -> Table:
@@ -150,19 +117,18 @@ def _mark(good: bool) -> str:
     return "[green]yes[/green]" if good else "[red]no[/red]"
 
 
-def _cost_table(title: str, run: Run, cases: tuple[Case, ...]) -> Table:
+def _cost_table(title: str, run: Results, cases: tuple[Case, ...]) -> Table:
     table = _table(title, "call", *COST_COLUMNS)
     for case in cases:
-        outcome = run.outcomes.get(case.key)
-        if outcome is not None:
-            table.add_row(case.title, *_cost_cells(outcome))
+        if case.key in run.series:
+            table.add_row(case.title, *_cost_cells(run.series[case.key]))
+        elif case.key in run.failures:
+            table.add_row(case.title, "[red]failed[/red]")
     return table
 
 
-def _cost_cells(outcome: Outcome) -> list[str]:
-    summary = outcome.summary
-    if summary is None:
-        return ["[red]failed[/red]"]
+def _cost_cells(series: SeriesRecord) -> list[str]:
+    summary = series.summary
     events = summary.events
     flag = "*" * summary.ticks_included + "!" * bool(summary.stalls_missed)
     return [
@@ -172,52 +138,50 @@ def _cost_cells(outcome: Outcome) -> list[str]:
         f"{summary.share:.1%}",
         f"{summary.operations:,}",
         f"{summary.operations - summary.clean:,}",
-        f"{outcome.neighbours}",
+        str(series.said["neighbours"]),
         f"{events.sq_doorbells} + {events.cq_doorbells}",
         str(events.irqs),
         str(events.switches),
     ]
 
 
-def _print_failures(console: Console, run: Run) -> None:
+def _print_failures(console: Console, run: Results) -> None:
     """Why cases have no figures; a reason that several share is said once."""
     reasons: dict[str, list[str]] = {}
-    for outcome in run.outcomes.values():
-        if outcome.failure:
-            reasons.setdefault(outcome.failure, []).append(outcome.case.title)
+    for key, reason in run.failures.items():
+        reasons.setdefault(reason, []).append(CASES[key].title)
     for reason, titles in reasons.items():
         console.print(f"[red]failed:[/red] {'; '.join(titles)}\n{escape(reason)}\n", highlight=False)
 
 
-def _verdict_table(run: Run, verdicts: list[Verdict]) -> Table:
+def _verdict_table(run: Results, verdicts: list[Verdict]) -> Table:
     table = _table("What is asked", "call", "instructions", "asked", "ratio", "asked", "to", "reached")
     for verdict in verdicts:
-        target = verdict.target
+        goal = verdict.goal
         table.add_row(
-            CASES[target.key].title,
+            CASES[goal.key].title,
             "-" if verdict.instructions is None else f"{verdict.instructions:,}",
-            "-" if target.instructions is None else f"{target.instructions:,}",
+            "-" if goal.instructions is None else f"{goal.instructions:,}",
             "-" if verdict.ratio is None else f"{verdict.ratio:.3f}",
-            f"{target.ratio:.2f}",
-            CASES[target.reference].title,
+            f"{goal.ratio:.2f}",
+            CASES[goal.reference].title,
             "[green]yes[/green]" if verdict.reached else f"[red]no: {'; '.join(verdict.missed)}[/red]",
         )
     return table
 
 
-def _steady_line(run: Run) -> str:
+def _steady_line(run: Results) -> str:
     share, good = judge_steady(run)
     if share is None:
         return "[red]The 10,000 polled calls were not counted.[/red]"
-    summary = run.outcomes[STEADY_KEY].summary
-    assert summary is not None
+    summary = run.series[STEADY_KEY].summary
     return (
         f"Polled calls that cost exactly {summary.mode:,} instructions: {share:.2%} of {summary.clean:,} "
         f"(asked {STEADY_SHARE:.0%}): {_mark(good)}; least {summary.least:,}, most {summary.most:,}\n"
     )
 
 
-def _pairs_table(run: Run, title: str, pairs: Sequence[tuple[str, str]]) -> Table:
+def _pairs_table(run: Results, title: str, pairs: Sequence[tuple[str, str]]) -> Table:
     """What something costs: calls with it, and without."""
     table = _table(title, "call", "without", "with", "more")
     for key, base in pairs:
@@ -228,7 +192,7 @@ def _pairs_table(run: Run, title: str, pairs: Sequence[tuple[str, str]]) -> Tabl
     return table
 
 
-def _record_table(run: Run) -> Table:
+def _record_table(run: Results) -> Table:
     """What recording costs: its segments beside transfers, a MiB of each."""
     table = _table(
         "What a MiB of a recording costs", "segments", "beside", "recording", "transfer", "ratio", "as asked"
@@ -242,12 +206,12 @@ def _record_table(run: Run) -> Table:
     return table
 
 
-def _per_mib(run: Run, key: str) -> float | None:
+def _per_mib(run: Results, key: str) -> float | None:
     counted = run.instructions(key)
-    return None if counted is None else counted * MIB / CASES[key].size_bytes
+    return None if counted is None else counted * MIB / CASES[key].call_bytes
 
 
-def _large_table(behind: Run, mode: str) -> Table:
+def _large_table(behind: Results, mode: str) -> Table:
     """Large calls behind an IOMMU, beside those of O_DIRECT."""
     table = _table(
         f"Large calls behind an IOMMU ({mode}), beside O_DIRECT", "call", "O_DIRECT", "here", "ratio", "as asked"
@@ -261,7 +225,7 @@ def _large_table(behind: Run, mode: str) -> Table:
     return table
 
 
-def _iommu_table(run: Run, behind: Run, mode: str) -> Table:
+def _iommu_table(run: Results, behind: Results, mode: str) -> Table:
     """What an IOMMU costs: two guests, one kernel, one module."""
     columns = ("call", "without", "behind it", "more", "of the\npassthrough", "as asked")
     table = _table(f"What an IOMMU costs (Intel's, emulated, {mode})", *columns)
@@ -277,10 +241,10 @@ def _iommu_table(run: Run, behind: Run, mode: str) -> Table:
     return table
 
 
-def _difference_table(run: Run) -> Table:
+def _difference_table(run: Results) -> Table:
     """Which functions make a polled call cost more or less than most do."""
-    outcome = run.outcomes.get(STEADY_KEY)
-    found = outcome.differences if outcome else ()
+    series = run.series.get(STEADY_KEY)
+    found = series.differences if series else ()
     table = _table("Why the others differ (of the calls that were recorded by function)", "functions", "extra", "share")
     for difference in found[:DIFFERENCES_SHOWN]:
         largest = sorted(difference.functions.items(), key=lambda item: -abs(item[1]))[:CULPRITS_SHOWN]
@@ -289,41 +253,39 @@ def _difference_table(run: Run) -> Table:
     return table
 
 
-def _breakdowns(run: Run, verdicts: list[Verdict]) -> list[Table]:
+def _breakdowns(run: Results, verdicts: list[Verdict]) -> list[Table]:
     """Where the instructions of each call that misses its target go."""
     tables = []
     for verdict in verdicts:
-        outcome = run.outcomes.get(verdict.target.key)
-        if not verdict.reached and outcome is not None and outcome.summary:
+        series = run.series.get(verdict.goal.key)
+        if not verdict.reached and series is not None:
             tables.append(_layer_table(run, verdict))
-            tables.append(_function_table(outcome))
+            tables.append(_function_table(series))
     return tables
 
 
-def _layer_table(run: Run, verdict: Verdict) -> Table:
-    mine = run.outcomes[verdict.target.key].summary
-    peer_outcome = run.outcomes.get(verdict.target.reference)
-    peer = peer_outcome.summary if peer_outcome else None
+def _layer_table(run: Results, verdict: Verdict) -> Table:
+    mine = run.series[verdict.goal.key].summary
+    peer = run.series.get(verdict.goal.reference)
     table = _table(
-        f"By layer: {CASES[verdict.target.key].title}",
+        f"By layer: {CASES[verdict.goal.key].title}",
         "layer",
         "here",
-        f"peer: {CASES[verdict.target.reference].title}",
+        f"peer: {CASES[verdict.goal.reference].title}",
     )
     for layer in LAYERS:
-        here = mine.layers.get(layer, 0) if mine else 0
-        there = peer.layers.get(layer, 0) if peer else 0
+        here = mine.layers.get(layer, 0)
+        there = peer.summary.layers.get(layer, 0) if peer else 0
         if here or there:
             note = " (left out)" if layer == "idle" else ""
             table.add_row(layer + note, f"{here:,}", f"{there:,}")
     return table
 
 
-def _function_table(outcome: Outcome) -> Table:
-    summary = outcome.summary
-    assert summary is not None
+def _function_table(series: SeriesRecord) -> Table:
+    summary = series.summary
     table = _table(
-        f"By function, the {FUNCTIONS_SHOWN} largest: {outcome.case.title}", "function", "layer", "instructions"
+        f"By function, the {FUNCTIONS_SHOWN} largest: {CASES[series.case].title}", "function", "layer", "instructions"
     )
     for name, count in list(summary.functions.items())[:FUNCTIONS_SHOWN]:
         table.add_row(name, summary.function_layers[name], f"{count:,}")

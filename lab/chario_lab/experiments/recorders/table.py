@@ -6,7 +6,8 @@ from __future__ import annotations
 from rich import box
 from rich.table import Table
 
-from chario_lab.recorders.programs import READ, REPEATS, SIZE_MIB, WRITE, Costs
+from chario_lab.experiments.recorders.costs import Costs
+from chario_lab.experiments.recorders.plan import READ, REPEATS, SIZE_MIB, WRITE
 
 REFERENCE = "dd, direct"
 

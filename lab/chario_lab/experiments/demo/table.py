@@ -6,7 +6,8 @@ from __future__ import annotations
 from rich import box
 from rich.table import Table
 
-from chario_lab.demo.workload import DIRECTIONS, DISK, REPEATS, SIZES, WAYS, Costs, Size, Way
+from chario_lab.experiments.demo.costs import Costs
+from chario_lab.experiments.demo.plan import DIRECTIONS, DISK, REPEATS, SIZES, WAYS, Size, Way
 
 SERIES = ", ".join(f"{size.calls} of {size.title}" for size in SIZES)
 

@@ -11,12 +11,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from chario_lab.cache import cache_dir, locked
-from chario_lab.demo.screen import DemoError
 
 # What most guests are given is the program and its library.
 OPTIONS = ("-Dgstreamer=disabled",)
 PLUGIN_OPTIONS = ("-Dgstreamer=enabled",)
-LAB = Path(__file__).resolve().parents[2]
+LAB = Path(__file__).resolve().parents[1]
+
+
+class ProgramError(Exception):
+    """A program cannot be built; the message says why, and what to do."""
 
 
 def build_chario(top: Path) -> Path:
@@ -65,6 +68,6 @@ def build(what: str, command: Sequence[str]) -> None:
             command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
         )
     except FileNotFoundError:
-        raise DemoError(f"{command[0]} is missing, which builds {what}: run scripts/setup.sh") from None
+        raise ProgramError(f"{command[0]} is missing, which builds {what}: run scripts/setup.sh") from None
     if done.returncode:
-        raise DemoError(f"{what} does not build:\n{done.stdout.rstrip()}")
+        raise ProgramError(f"{what} does not build:\n{done.stdout.rstrip()}")

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: MIT
+"""Counts what the processors of a guest execute while a program of the lab runs there.
+
+The program brackets each operation with markers (lab/bench/marker.h), which the plugin recognises.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from chario_lab.counting.layers import Symbol, parse_kallsyms, render_map
+from chario_lab.counting.series import Operation, Reader
+
+
+class CounterError(Exception):
+    """What was to be counted was not; the message says why."""
+
+
+class Counter:
+    """The plugin of one guest, and the map of its functions.
+
+    `reload` runs the marker by which the plugin reads the map again.
+    """
+
+    def __init__(self, map_path: Path, out_path: Path, reload: Callable[[], object]) -> None:
+        self.symbols: list[Symbol] = []
+        self._map_path = map_path
+        self._reader = Reader(out_path)
+        self._reload = reload
+
+    def learn(self, kallsyms: str, chario: Mapping[str, str]) -> None:
+        """Tell the plugin the kernel's functions as they are now; `chario` as in parse_kallsyms()."""
+        self.symbols = parse_kallsyms(kallsyms, chario)
+        self._map_path.write_text(render_map(self.symbols))
+        self._reload()
+
+    def take(self, operations: int) -> list[Operation]:
+        """The newest series, which has to have so many operations."""
+        segments = self._reader.new_segments()
+        if not segments or len(segments[-1]) != operations:
+            raise CounterError("the plugin did not see the operations: was its map loaded?")
+        return segments[-1]

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: MIT
+"""How experiments run: a specification, a plan, records, tables."""

@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: MIT
+"""Where the records of experiments are kept, and how a run of one begins."""
+
+from __future__ import annotations
+
+import subprocess
+from datetime import UTC, datetime
+from pathlib import Path
+
+from chario_lab.cache import cache_dir
+from chario_lab.records import Book, RunRecord
+
+TOP = Path(__file__).resolve().parents[3]
+
+
+class ExperimentError(Exception):
+    """An experiment cannot go on, or has shown a mistake; the message says what to do."""
+
+
+def book_path(experiment: str) -> Path:
+    """The file of an experiment's records, unless somebody wants them elsewhere."""
+    return cache_dir() / "records" / f"{experiment}.jsonl"
+
+
+def open_book(experiment: str, excluded: str, path: Path | None = None) -> Book:
+    """A book in which a run of the experiment has begun."""
+    book = Book(path or book_path(experiment))
+    started = datetime.now(UTC).isoformat(timespec="seconds")
+    book.add(RunRecord(experiment=experiment, started=started, checkout=describe_checkout(), excluded=excluded))
+    return book
+
+
+def describe_checkout() -> str:
+    """The commit, and whether something was changed since; empty where this is no clone."""
+    command = ["git", "-C", str(TOP), "describe", "--always", "--dirty", "--abbrev=12"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return done.stdout.strip()

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: MIT
+"""Measures one case on a machine that is ready for it."""
+
+from __future__ import annotations
+
+import json
+
+from chario_lab.counting.counter import CounterError
+from chario_lab.counting.stats import differences, instructions, summarise
+from chario_lab.experiment.plan import Act, Case, Station
+from chario_lab.guest.job import CommandFailed
+from chario_lab.records import Book, FailureRecord, OmissionRecord, SeriesRecord
+from chario_lab.target.target import Target, TargetError
+
+# What ends a case.
+CASE_FAILURES = (CommandFailed, CounterError, TargetError)
+
+
+def measure(target: Target, station: Station, case: Case, book: Book) -> None:
+    """All repetitions of a case, or why there are none."""
+    where = {"machine": station.machine.name, "station": station.name, "case": case.key}
+    if case.needs and target.run(["test", "-e", case.needs]).rc != 0:
+        book.add(OmissionRecord(**where, needs=case.needs))
+        return
+    try:
+        for repeat in range(case.repeats):
+            book.add(measure_once(target, station, case, repeat))
+    except CASE_FAILURES as failure:
+        book.add(failed(station, case, failure))
+
+
+def measure_once(target: Target, station: Station, case: Case, repeat: int) -> SeriesRecord:
+    """What was counted while the program ran once."""
+    place, counter = target.place, target.counter
+    assert counter is not None
+    for path, text in case.settings:
+        target.write(place.fill(path), text)
+    if case.before:
+        target.must(place.fill(case.before))
+    if case.cold:
+        target.must("sync; echo 3 >/proc/sys/vm/drop_caches")
+    words = [place.fill(word).replace("{repeat}", str(repeat)) for word in case.words]
+    before = target.commands()
+    result = target.run([target.program(case.program), *words], case.limit_s)
+    served = target.commands().since(before)
+    if result.rc != 0:
+        raise TargetError(result.stderr.strip() or result.describe())
+    operations = counter.take(case.operations)
+    if case.after and target.run(place.fill(case.after)).rc != 0:
+        raise TargetError(f"{case.title}: {case.wrong}")
+    summary = summarise(operations, counter.symbols)
+    return SeriesRecord(
+        machine=station.machine.name,
+        station=station.name,
+        case=case.key,
+        repeat=repeat,
+        words=(case.program, *words),
+        calls=case.calls,
+        commands=served,
+        instructions=[instructions(operation) for operation in operations],
+        ticks=[operation.ticks for operation in operations],
+        summary=summary,
+        differences=differences(operations, counter.symbols),
+        said=json.loads(result.stdout) if result.stdout.startswith("{") else {},
+    )
+
+
+def failed(station: Station, step: Case | Act, failure: Exception) -> FailureRecord:
+    """The record of a step that has come to nothing."""
+    return FailureRecord(machine=station.machine.name, station=station.name, case=step.key, reason=str(failure))

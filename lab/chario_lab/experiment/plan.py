@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: MIT
+"""What an experiment does, before any of it is done.
+
+A plan is a sequence of stations: on a machine, somebody has the drive, and cases are measured there.
+It is made of values alone, by functions that look at nothing but the options.
+
+    Station(machine, Holder.CHARIO, (Case("read", "pread 4 KiB", ("pread", "{node}", ...)),))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+
+from chario_lab.target.machine import Machine
+from chario_lab.target.place import Holder
+from chario_lab.target.target import Target
+
+CALLS, SERIES = "chario-bench", "repeat"
+
+
+@dataclass(frozen=True)
+class Case:
+    """One thing that is measured.
+
+    `program` is one of the lab's, CALLS or SERIES, and `words` is what it is told; it brackets
+    `operations` operations of `calls` calls of `call_bytes` each with markers.  `settings` are
+    files of sysfs and what is written to them before.  `before` and `after` are commands of the shell:
+    the one is not measured, the other has to succeed, or the case is `wrong`.  In all of them the words of
+    Place.fill() are replaced.  With `cold` caches are dropped before.  Of cases in a row with the
+    same `step` a human sees one line.  Where the machine has no file that is called as `needs` says,
+    the case is left out.
+    """
+
+    key: str
+    title: str
+    words: tuple[str, ...]
+    program: str = CALLS
+    operations: int = 1
+    calls: int = 1
+    call_bytes: int = 0
+    repeats: int = 1
+    step: str = ""
+    cold: bool = False
+    settings: tuple[tuple[str, str], ...] = ()
+    before: str = ""
+    after: str = ""
+    wrong: str = ""
+    needs: str = ""
+    limit_s: float = 900.0
+
+    @property
+    def line(self) -> str:
+        """What a human sees meanwhile."""
+        return self.step or self.title
+
+    def shown_as(self, step: str) -> Case:
+        """The same as a part of a step."""
+        return replace(self, step=step)
+
+
+# What a timer tick costs: see ticks.py.
+SPIN = Case("spin", "what a timer tick costs", ("spin",), SERIES, repeats=3)
+
+
+@dataclass(frozen=True)
+class Act:
+    """Something that is done and not measured.
+
+    What `do` returns is kept as a record of its own, where it is not None, and shown if it is `shown`.
+    """
+
+    key: str
+    title: str
+    do: Callable[[Target], str | None]
+    shown: bool = False
+
+    @property
+    def line(self) -> str:
+        """What a human sees meanwhile."""
+        return self.title
+
+
+@dataclass(frozen=True)
+class Station:
+    """Cases and acts while somebody has the drive of a machine.
+
+    `prepare` are commands of the shell, in which the words of Place.fill() are replaced.
+    """
+
+    name: str
+    machine: Machine
+    holder: Holder
+    steps: tuple[Case | Act, ...]
+    prepare: tuple[str, ...] = ()
+
+
+Plan = Sequence[Station]
+
+
+def by_machine(plan: Plan) -> Iterator[tuple[Machine, list[Station]]]:
+    """Stations in a row that share a machine."""
+    for machine, stations in groupby(plan, key=lambda station: station.machine):
+        yield machine, list(stations)

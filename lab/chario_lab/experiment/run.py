@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: MIT
+"""Runs a plan, machine after machine, and writes down what was measured.
+
+Nothing that goes wrong ends the run: a case that fails is recorded as such, and a machine that dies
+takes the rest of its own cases with it, but not those of the next machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from itertools import groupby
+
+from chario_lab.experiment.measure import CASE_FAILURES, failed, measure
+from chario_lab.experiment.plan import Act, Case, Plan, Station, by_machine
+from chario_lab.guest.session import GuestDied, GuestSilent
+from chario_lab.progress import Progress
+from chario_lab.records import Book, ComplaintRecord, TextRecord
+from chario_lab.target.machine import Machine
+from chario_lab.target.target import Target
+
+Maker = Callable[[Machine, Progress], AbstractContextManager[Target]]
+# What ends all that was to be done on a machine.
+MACHINE_FAILURES = (*CASE_FAILURES, GuestDied, GuestSilent)
+
+
+def run(plan: Plan, make: Maker, book: Book, progress: Progress) -> None:
+    """All stations of a plan, each machine's in one of its own."""
+    for machine, stations in by_machine(plan):
+        left = [(station, step) for station in stations for step in station.steps]
+        try:
+            with make(machine, progress) as target:
+                book.add(target.describe())
+                for station in stations:
+                    visit(target, station, book, left)
+                complaint = target.complaint()
+                if complaint:
+                    book.add(ComplaintRecord(machine=machine.name, text=complaint))
+        except MACHINE_FAILURES as failure:
+            for station, step in left:
+                book.add(failed(station, step, failure))
+
+
+def visit(target: Target, station: Station, book: Book, left: list[tuple[Station, Case | Act]]) -> None:
+    """Give the drive to whom the station names, and do its steps; those that are done leave `left`."""
+    place = target.give(station.holder)
+    for command in station.prepare:
+        target.must(place.fill(command))
+    target.learn()
+    for line, steps in groupby(station.steps, key=lambda step: step.line):
+        with target.progress.step(line):
+            texts = [text for step in steps for text in take(target, station, step, book, left)]
+        for text in texts:
+            target.progress.show(text)
+
+
+def take(
+    target: Target, station: Station, step: Case | Act, book: Book, left: list[tuple[Station, Case | Act]]
+) -> Sequence[str]:
+    """Do one step; what is to be shown of it."""
+    shown: list[str] = []
+    if isinstance(step, Act):
+        text = step.do(target)
+        if text is not None:
+            book.add(TextRecord(machine=station.machine.name, station=station.name, case=step.key, text=text))
+            shown += [text] if step.shown else []
+    else:
+        measure(target, station, step, book)
+    left.remove((station, step))
+    return shown

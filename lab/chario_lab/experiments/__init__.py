@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: MIT
+"""The experiments: each is a plan, and tables of what was recorded."""

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: MIT
+"""The guests in which calls are counted: one CPU, one drive, who has it first and who then."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from chario_lab.experiment.plan import Case, Plan, Station
+from chario_lab.experiments.bench.matrix import CHARIO, FLOORS, IOMMU_KEYS, IOMMU_MODES, STOCK
+from chario_lab.guest.spec import GuestSpec, Namespace, NullCo, Nvme
+from chario_lab.target.machine import Machine
+from chario_lab.target.place import Holder
+
+HUGE_PAGES = 4
+# No medium below the drive: what a call costs the guest's CPU does not depend on one.
+DRIVE = Nvme("bench", namespaces=(Namespace(size_mib=1024, backing=NullCo()), Namespace(size_mib=256)))
+# Memory that Linux leaves alone, for the row of physical windows.
+HIDDEN = "0x30000000"
+# Poll queues for io_uring; without multipath, as on a drive with one controller: with it each
+# request would pass the block layer twice, to Linux's disadvantage. Without autogroups, so that
+# the scheduler's work does not depend on the session in which the guest's agent was started.
+APPEND = f"memmap=1M${HIDDEN} nvme.poll_queues=1 nvme_core.multipath=N noautogroup"
+
+
+def plan(kernel: str, stock_only: bool, iommu: bool) -> Plan:
+    """On one kernel: without an IOMMU, and behind it in each of its modes, where that is asked for."""
+    modes = ("", *IOMMU_MODES) if iommu else ("",)
+    return [station for mode in modes for station in stations(machine(kernel, mode), mode, stock_only)]
+
+
+def machine(kernel: str, mode: str = "") -> Machine:
+    """A guest of this kernel, behind an IOMMU where a mode of it is named."""
+    append = f"{APPEND} {IOMMU_MODES[mode]}" if mode else APPEND
+    spec = GuestSpec(kernel=kernel, drives=(DRIVE,), cpus=1, append=append, iommu=bool(mode))
+    return Machine(name_of(kernel, mode), spec, f"windows={HIDDEN}+1M")
+
+
+def name_of(kernel: str, mode: str = "") -> str:
+    """What a machine is called in records."""
+    return f"{kernel} {mode}".strip()
+
+
+def stations(place: Machine, mode: str, stock_only: bool) -> list[Station]:
+    """Linux's paths, then chario's, on the same drive."""
+    prepare = ("echo none >/sys/block/{name}/queue/scheduler", f"echo {HUGE_PAGES} >/proc/sys/vm/nr_hugepages")
+    linux = Station("linux", place, Holder.BLOCK, chosen((*FLOORS, *STOCK), mode), prepare)
+    return [linux] if stock_only else [linux, Station("chario", place, Holder.CHARIO, chosen(CHARIO, mode))]
+
+
+def chosen(cases: Sequence[Case], mode: str) -> tuple[Case, ...]:
+    """Behind an IOMMU only what tells what it costs."""
+    return tuple(case for case in cases if not mode or case.key in IOMMU_KEYS)

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: MIT
+"""What a human sees while something takes long.
+
+with progress.step("booting the guest"):        one thing that is done, with the time that it took
+    ...
+progress.show(text)                             what a program said, below the step that it belongs to
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Protocol
+
+from rich.console import Console
+from rich.progress import Progress as Bar
+from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.status import Status
+
+INDENT = " " * 6
+
+
+class Progress(Protocol):
+    """Where progress is shown."""
+
+    def step(self, title: str) -> AbstractContextManager[None]:
+        """One thing that is done while the block runs."""
+
+    def show(self, text: str) -> None:
+        """Lines that a program said."""
+
+
+class Steps:
+    """A line a step, which stays, with the time that it took."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+
+    @contextmanager
+    def step(self, title: str) -> Iterator[None]:
+        """Show what is going on and for how long; afterwards how long it took."""
+        started = time.monotonic()
+        columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
+        console = self._console
+        with Bar(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+            bar.add_task(title, total=None)
+            yield
+        took_s = time.monotonic() - started
+        console.print(f"[green]done[/green]  {title} ({took_s:.0f} s)", highlight=False, soft_wrap=True)
+
+    def show(self, text: str) -> None:
+        """The lines, below the step."""
+        for line in text.splitlines():
+            self._console.print(f"{INDENT}{line}", markup=False, highlight=False, soft_wrap=True)
+
+
+class OneLine:
+    """One line, which goes when all is done; nothing of what programs say."""
+
+    def __init__(self, status: Status, title: str) -> None:
+        self._status = status
+        self._title = title
+
+    @contextmanager
+    def step(self, title: str) -> Iterator[None]:
+        """Show what is going on."""
+        self._status.update(f"{self._title}: {title}")
+        yield
+
+    def show(self, text: str) -> None:
+        """There is no room for it."""

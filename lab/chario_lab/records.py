@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: MIT
+"""What experiments leave behind: lines of JSON, one typed record each, that are only ever appended.
+
+    with Book(path) as book:
+        book.add(RunRecord(...))            a run begins; what follows belongs to it
+        book.add(MachineRecord(...))        what the next figures are measured on
+        book.add(SeriesRecord(...))         a measurement
+    last_run(path)                          the records of the newest run
+
+Tables and plots are made from records and from nothing else.  Units stand in the names.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import TypeVar
+
+import msgspec
+
+from chario_lab.counting.stats import Difference, Summary
+
+
+class RecordError(Exception):
+    """A file of records cannot be read; the message says where and why."""
+
+
+@dataclass(frozen=True)
+class Commands:
+    """Commands that a drive has served."""
+
+    reads: int
+    writes: int
+    flushes: int
+
+    def since(self, before: Commands) -> Commands:
+        """What has come since."""
+        return Commands(self.reads - before.reads, self.writes - before.writes, self.flushes - before.flushes)
+
+
+class Record(msgspec.Struct, frozen=True, kw_only=True, tag_field="record"):
+    """One line."""
+
+
+class RunRecord(Record, frozen=True, kw_only=True, tag="run"):
+    """A run of an experiment begins.
+
+    `checkout` tells the state of the sources, `excluded` what the figures leave out.
+    """
+
+    experiment: str
+    started: str
+    checkout: str
+    excluded: str
+
+
+class MachineRecord(Record, frozen=True, kw_only=True, tag="machine"):
+    """What the figures of a machine are measured on.
+
+    `command` is that of the emulator, empty on hardware; `module_build` tells a chario.ko from all others.
+    """
+
+    machine: str
+    kernel: str
+    release: str
+    kernel_command: str
+    processor: str
+    cpus: int
+    memory_mib: int
+    emulator: str = ""
+    command: str = ""
+    module_build: str = ""
+    device: str = ""
+
+
+class SeriesRecord(Record, frozen=True, kw_only=True, tag="series"):
+    """What was counted while a case was repeated.
+
+    Each operation is a number of calls; `instructions` and `ticks` are those of each operation, in order.
+    `said` is what the program under test said of itself.
+    """
+
+    machine: str
+    station: str
+    case: str
+    repeat: int
+    words: Sequence[str]
+    calls: int
+    commands: Commands
+    instructions: Sequence[int]
+    ticks: Sequence[int]
+    summary: Summary
+    differences: Sequence[Difference] = ()
+    said: dict[str, str | int | float] = {}
+
+
+class TextRecord(Record, frozen=True, kw_only=True, tag="text"):
+    """What a program said that a verdict is made from."""
+
+    machine: str
+    station: str
+    case: str
+    text: str
+
+
+class FailureRecord(Record, frozen=True, kw_only=True, tag="failure"):
+    """A case that has no figures, and why."""
+
+    machine: str
+    station: str
+    case: str
+    reason: str
+
+
+class OmissionRecord(Record, frozen=True, kw_only=True, tag="omission"):
+    """A case that was left out because the machine lacks something."""
+
+    machine: str
+    station: str
+    case: str
+    needs: str
+
+
+class ComplaintRecord(Record, frozen=True, kw_only=True, tag="complaint"):
+    """What the kernel of a machine complained of."""
+
+    machine: str
+    text: str
+
+
+AnyRecord = RunRecord | MachineRecord | SeriesRecord | TextRecord | FailureRecord | OmissionRecord | ComplaintRecord
+Kind = TypeVar("Kind", bound=Record)
+
+_decoder = msgspec.json.Decoder(AnyRecord)
+_encoder = msgspec.json.Encoder()
+
+
+class Book(AbstractContextManager["Book"]):
+    """A file that records are appended to, each as soon as it is known."""
+
+    def __init__(self, path: Path) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self.path = path
+        self.records: list[AnyRecord] = []
+        cut_unfinished(path)
+        self._file = path.open("ab")
+
+    def add(self, record: AnyRecord) -> None:
+        """Append a record."""
+        self._file.write(_encoder.encode(record) + b"\n")
+        self._file.flush()
+        self.records.append(record)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._file.close()
+
+
+def cut_unfinished(path: Path) -> None:
+    """Remove a last line that a killed run left unfinished: no record can follow it."""
+    content = path.read_bytes() if path.exists() else b""
+    if content and not content.endswith(b"\n"):
+        os.truncate(path, content.rfind(b"\n") + 1)
+
+
+def read(path: Path) -> list[AnyRecord]:
+    """All records of a file; a last line that a killed run left unfinished is passed over."""
+    try:
+        lines = path.read_bytes().split(b"\n")
+    except OSError as error:
+        raise RecordError(f"{path} cannot be read: {error.strerror}") from error
+    records = []
+    for number, line in enumerate(lines[:-1], start=1):
+        try:
+            records.append(_decoder.decode(line))
+        except msgspec.MsgspecError as error:
+            raise RecordError(f"{path}, line {number} is no record: {error}") from error
+    return records
+
+
+def last_run(records: Sequence[AnyRecord]) -> list[AnyRecord]:
+    """From the last RunRecord on."""
+    starts = [place for place, record in enumerate(records) if isinstance(record, RunRecord)]
+    return list(records[starts[-1] :]) if starts else []
+
+
+def of_kind(records: Iterable[AnyRecord], kind: type[Kind]) -> list[Kind]:
+    """Those of one kind, in order."""
+    return [record for record in records if isinstance(record, kind)]

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: MIT
+"""Who has the drive of a target, and where it is found meanwhile."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Holder(Enum):
+    """Who has the drive.
+
+    A file system is made anew each time that the drive is given to it.
+    """
+
+    BLOCK = "block"  # Linux's own driver, and nobody above it
+    CHARIO = "chario"
+    EXT4 = "ext4"
+    XFS = "xfs"
+    F2FS = "f2fs"
+
+    @property
+    def is_file_system(self) -> bool:
+        """Whether it is mounted in a folder."""
+        return self not in {Holder.BLOCK, Holder.CHARIO}
+
+
+# How each is made without work that would go on in the background afterwards.
+MAKE = {
+    Holder.EXT4: "mkfs.ext4 -q -F -E nodiscard,lazy_itable_init=0,lazy_journal_init=0",
+    Holder.XFS: "mkfs.xfs -q -f -K",
+    Holder.F2FS: "mkfs.f2fs -q -f -t 0",
+}
+FOLDER = "/mnt"
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where the drive is found while somebody has it.
+
+    `nodes` are its disks, the first namespace first; `generic` is the node for commands of
+    NVMe, empty where there is none; `folder` is that of the file system, empty where there is none; `chario`
+    is the program of that name.
+    """
+
+    chario: str
+    nodes: tuple[str, ...] = ("",)
+    generic: str = ""
+    folder: str = ""
+
+    def fill(self, text: str) -> str:
+        """The text with {node}, {name}, {second}, {second_name}, {generic}, {folder} and {chario} replaced.
+
+        A name is that of a node without its folder.
+        """
+        second = self.nodes[1] if len(self.nodes) > 1 else ""
+        words = {
+            "node": self.nodes[0],
+            "name": self.nodes[0].rpartition("/")[2],
+            "second": second,
+            "second_name": second.rpartition("/")[2],
+            "generic": self.generic,
+            "folder": self.folder,
+            "chario": self.chario,
+        }
+        for name, value in words.items():
+            text = text.replace(f"{{{name}}}", value)
+        return text

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: MIT
+"""Records of measurements for tests."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from chario_lab.counting.layers import LAYERS, USER, Symbol
+from chario_lab.counting.series import Operation
+from chario_lab.counting.stats import differences, instructions, summarise
+from chario_lab.records import Commands, SeriesRecord
+
+SYMBOLS = [Symbol(0x1000, "vfs_read", "", "vfs", 0)]
+
+
+def operation(layers: Mapping[str, int], ticks: int = 0, **events: int) -> Operation:
+    """An operation that spends its instructions in these layers, the first of them in one function."""
+    counts = tuple(layers.get(layer, 0) for layer in LAYERS)
+    polled = {"irqs": 0, "switches": 0, "sq_doorbells": 1, "cq_doorbells": 1, "stalls_missed": 0}
+    return Operation(counts, ticks=ticks, symbols=((0, next(iter(layers.values()))),), **(polled | events))
+
+
+def record(case: str, operations: Sequence[Operation], machine: str = "6.1", **fields: object) -> SeriesRecord:
+    """The record of a case that gave these operations."""
+    values: dict[str, object] = {
+        "machine": machine,
+        "station": "linux",
+        "case": case,
+        "repeat": 0,
+        "words": ["chario-bench"],
+        "calls": 1,
+        "commands": Commands(0, 0, 0),
+        "instructions": [instructions(each) for each in operations],
+        "ticks": [each.ticks for each in operations],
+        "summary": summarise(operations, SYMBOLS),
+        "differences": differences(operations, SYMBOLS),
+        "said": {"pages": "scattered", "neighbours": 0},
+    }
+    return SeriesRecord(**(values | fields))  # type: ignore[arg-type]
+
+
+def series(
+    case: str,
+    station: str = "linux",
+    user: int = 100,
+    ticks: int = 0,
+    calls: int = 1,
+    reads: int = 0,
+    layers: Mapping[str, int] | None = None,
+) -> SeriesRecord:
+    """The record of one operation that is a series of calls."""
+    measured = operation(layers or {USER: user}, ticks)
+    return record(case, [measured], station=station, calls=calls, commands=Commands(reads, 0, 0))

@@ -1,0 +1,271 @@
+# SPDX-License-Identifier: MIT
+"""Running a plan: what is asked of the machine, what is recorded, and what becomes of failures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from pathlib import Path
+
+import pytest
+
+from chario_lab.counting.counter import Counter, CounterError
+from chario_lab.counting.layers import USER
+from chario_lab.counting.series import Operation
+from chario_lab.experiment.plan import SERIES, Act, Case, Station
+from chario_lab.experiment.run import run
+from chario_lab.guest.job import Result
+from chario_lab.guest.session import GuestDied
+from chario_lab.guest.spec import GuestSpec, Nvme
+from chario_lab.progress import Progress
+from chario_lab.records import (
+    Book,
+    Commands,
+    ComplaintRecord,
+    FailureRecord,
+    MachineRecord,
+    OmissionRecord,
+    SeriesRecord,
+    TextRecord,
+    of_kind,
+)
+from chario_lab.target.machine import Machine
+from chario_lab.target.place import Holder
+from chario_lab.target.target import Target, TargetError
+from chario_lab.testing.series import SYMBOLS, operation
+
+FIRST, SECOND = (Machine(name, GuestSpec(drives=(Nvme(name),))) for name in ("first", "second"))
+
+
+class Seen:
+    """What a human sees."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def step(self, title: str) -> AbstractContextManager[None]:
+        """A step begins."""
+        self.lines.append(title)
+        return nullcontext()
+
+    def show(self, text: str) -> None:
+        """A program said something."""
+        self.lines.append(f"  {text}")
+
+
+class FakeCounter(Counter):
+    """Sees one operation of 337 instructions a case."""
+
+    def __init__(self) -> None:
+        self.symbols = SYMBOLS
+
+    def take(self, operations: int) -> list[Operation]:
+        """As many as are expected, unless there are thirteen."""
+        if operations == 13:
+            raise CounterError("the plugin did not see the operations")
+        return [operation({USER: 337})] * operations
+
+
+class FakeTarget(Target):
+    """Notes what is asked of it; commands with these words fail, and with "die" the machine dies."""
+
+    address = "0000:01:00.0"
+
+    def __init__(self, machine: Machine, progress: Progress) -> None:
+        super().__init__("chario", progress)
+        self.machine = machine
+        self.counter = FakeCounter()
+        self.asked: list[str] = []
+        self.warning = ""
+
+    def run(self, command: str | Sequence[str], timeout_s: float = 0) -> Result:
+        """Nothing happens."""
+        text = command if isinstance(command, str) else " ".join(command)
+        self.asked.append(text)
+        if "die" in text.split():
+            raise GuestDied("the guest died: a signal ended it")
+        answers = {"ls /sys/bus/pci/devices/0000:01:00.0/chario": "chardisk10 chardisk9"}
+        answer = answers.get(text, "/a/nvme0n1 /a/nvme0n2 /a/ng0n1" if text.startswith("ls -d") else "")
+        failed = int("fail" in text.split() or text.startswith("test -e"))
+        return Result(text, failed, answer, "it failed" if "fail" in text.split() else "")
+
+    def push(self, source: Path) -> str:
+        """Everything is there."""
+        return str(source)
+
+    def program(self, name: str) -> str:
+        """By its name."""
+        return name
+
+    def write(self, path: str, text: str) -> None:
+        """Noted like a command."""
+        self.asked.append(f"{text} >{path}")
+
+    def learn(self) -> None:
+        """Noted like a command."""
+        self.asked.append("learn")
+
+    def commands(self) -> Commands:
+        """One more read for each thing that was asked."""
+        return Commands(len(self.asked), 0, 0)
+
+    def describe(self) -> MachineRecord:
+        """As little as can be said."""
+        return MachineRecord(
+            machine=self.machine.name, kernel="6.1", release="", kernel_command="", processor="", cpus=1, memory_mib=1
+        )
+
+    def complaint(self) -> str:
+        """What a test has put there."""
+        return self.warning
+
+
+class Rig:
+    """Runs plans on fake machines."""
+
+    def __init__(self, path: Path) -> None:
+        self.targets: list[FakeTarget] = []
+        self.seen = Seen()
+        self.book = Book(path / "records")
+        self.warning = ""
+
+    @contextmanager
+    def make(self, machine: Machine, progress: Progress) -> Iterator[Target]:
+        """A machine."""
+        target = FakeTarget(machine, progress)
+        target.warning = self.warning
+        self.targets.append(target)
+        yield target
+
+    def run(self, *stations: Station) -> None:
+        """The plan."""
+        run(stations, self.make, self.book, self.seen)
+
+    def failures(self) -> list[tuple[str, str, str]]:
+        """Machine, case and reason of each."""
+        return [(one.machine, one.case, one.reason) for one in of_kind(self.book.records, FailureRecord)]
+
+
+@pytest.fixture
+def rig(tmp_path: Path) -> Rig:
+    """Fake machines and an empty book."""
+    return Rig(tmp_path)
+
+
+def case(key: str, *words: str, **fields: object) -> Case:
+    """A case with these words."""
+    return Case(key, f"title of {key}", words or (key,), **fields)  # type: ignore[arg-type]
+
+
+def test_the_drive_is_given_and_words_are_filled(rig: Rig) -> None:
+    """What a case is told depends on who has the drive, and where."""
+    settings = (("/sys/class/chario/{name}/completion", "poll"),)
+    rig.run(
+        Station("disk", FIRST, Holder.CHARIO, (case("a", "read", "{node}", "{second}", settings=settings),)),
+        Station("raw", FIRST, Holder.BLOCK, (case("b", "{node}", "{generic}", program=SERIES),), ("echo {name}",)),
+        Station("ext4", FIRST, Holder.EXT4, (case("c", "{folder}/file-{repeat}", repeats=2, cold=True),)),
+        Station("again", FIRST, Holder.EXT4, (case("d"),)),
+    )
+    (target,) = rig.targets
+    assert [text for text in target.asked if "nvme*" not in text and "[ -b" not in text] == [
+        "chario bind 0000:01:00.0",
+        "ls /sys/bus/pci/devices/0000:01:00.0/chario",
+        "learn",
+        "poll >/sys/class/chario/chardisk9/completion",
+        "chario-bench read /dev/chardisk9 /dev/chardisk10",
+        "chario unbind 0000:01:00.0",
+        "echo nvme0n1",
+        "learn",
+        "repeat /dev/nvme0n1 /dev/ng0n1",
+        "mkfs.ext4 -q -F -E nodiscard,lazy_itable_init=0,lazy_journal_init=0 /dev/nvme0n1 && mount /dev/nvme0n1 /mnt",
+        "learn",
+        "sync; echo 3 >/proc/sys/vm/drop_caches",
+        "chario-bench /mnt/file-0",
+        "sync; echo 3 >/proc/sys/vm/drop_caches",
+        "chario-bench /mnt/file-1",
+        "umount /mnt",
+        "mkfs.ext4 -q -F -E nodiscard,lazy_itable_init=0,lazy_journal_init=0 /dev/nvme0n1 && mount /dev/nvme0n1 /mnt",
+        "learn",
+        "chario-bench d",
+    ]
+    assert rig.failures() == []
+
+
+def test_a_measurement_says_where_it_belongs_and_what_it_cost(rig: Rig) -> None:
+    """Its machine, station, case and repeat; the drive's commands; each operation."""
+    rig.run(Station("raw", FIRST, Holder.BLOCK, (case("a", operations=3, calls=8),)))
+    (record,) = of_kind(rig.book.records, SeriesRecord)
+    assert (record.machine, record.station, record.case, record.repeat) == ("first", "raw", "a", 0)
+    assert (record.instructions, record.calls, record.commands) == ([337, 337, 337], 8, Commands(1, 0, 0))
+    assert record.words == ("chario-bench", "a")
+
+
+def test_steps_are_shown_once_and_what_is_said_below(rig: Rig) -> None:
+    """Cases of one step are one line; an act is a line of its own, with what is to be shown."""
+    acts = (
+        Act("said", "asking", lambda target: "an answer", shown=True),
+        Act("kept", "asking again", lambda target: "another"),
+        Act("done", "doing", lambda target: None),
+    )
+    rig.run(Station("raw", FIRST, Holder.BLOCK, (*acts, case("a", step="counting"), case("b", step="counting"))))
+    assert rig.seen.lines == ["asking", "  an answer", "asking again", "doing", "counting"]
+    texts = of_kind(rig.book.records, TextRecord)
+    assert [(text.case, text.text) for text in texts] == [("said", "an answer"), ("kept", "another")]
+
+
+def test_a_case_that_fails_leaves_the_others_alone(rig: Rig) -> None:
+    """By its program, by what had to come before or after, or because nothing was counted."""
+    rig.run(
+        Station(
+            "raw",
+            FIRST,
+            Holder.BLOCK,
+            (
+                case("program", "fail"),
+                case("before", before="fail before"),
+                case("after", after="fail after", wrong="the data is another"),
+                case("uncounted", operations=13),
+                case("lacking", needs="/dev/udmabuf"),
+                case("good"),
+            ),
+        )
+    )
+    assert rig.failures() == [
+        ("first", "program", "it failed"),
+        ("first", "before", "`fail before` ended with 1\nstderr:\nit failed"),
+        ("first", "after", "title of after: the data is another"),
+        ("first", "uncounted", "the plugin did not see the operations"),
+    ]
+    assert [record.case for record in of_kind(rig.book.records, SeriesRecord)] == ["good"]
+    assert [record.needs for record in of_kind(rig.book.records, OmissionRecord)] == ["/dev/udmabuf"]
+
+
+def test_a_machine_that_dies_takes_only_its_own_cases(rig: Rig) -> None:
+    """What was measured before stays; the next machine is measured."""
+    rig.run(
+        Station("raw", FIRST, Holder.BLOCK, (case("a"), case("b", "die"), case("c"))),
+        Station("disk", FIRST, Holder.CHARIO, (case("d"),)),
+        Station("raw", SECOND, Holder.BLOCK, (case("a"),)),
+    )
+    died = "the guest died: a signal ended it"
+    assert rig.failures() == [("first", "b", died), ("first", "c", died), ("first", "d", died)]
+    measured = [(record.machine, record.case) for record in of_kind(rig.book.records, SeriesRecord)]
+    assert measured == [("first", "a"), ("second", "a")]
+
+
+def test_an_act_that_fails_ends_what_was_to_be_done_there(rig: Rig) -> None:
+    """What follows may need it."""
+
+    def fail(target: Target) -> None:
+        raise TargetError("the data is another")
+
+    rig.run(Station("raw", FIRST, Holder.BLOCK, (Act("job", "doing the job", fail), case("a"))))
+    assert [reason for _, _, reason in rig.failures()] == ["the data is another"] * 2
+
+
+def test_what_the_kernel_complains_of_is_recorded(rig: Rig) -> None:
+    """With the machine."""
+    rig.warning = "WARNING: at queue/queue.c"
+    rig.run(Station("raw", FIRST, Holder.BLOCK, (case("a"),)))
+    (complaint,) = of_kind(rig.book.records, ComplaintRecord)
+    assert (complaint.machine, complaint.text) == ("first", "WARNING: at queue/queue.c")

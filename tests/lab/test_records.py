@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: MIT
+"""Records: what is written comes back, and what cannot be read is said."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from chario_lab.experiment import book
+from chario_lab.records import Book, FailureRecord, RecordError, RunRecord, SeriesRecord, last_run, of_kind, read
+from chario_lab.testing.series import series
+
+
+def begin(name: str) -> RunRecord:
+    """A run begins."""
+    return RunRecord(experiment=name, started="2026-11-26T12:00:00+00:00", checkout="abc", excluded="the drive's time")
+
+
+def test_what_is_written_comes_back(tmp_path: Path) -> None:
+    """Each kind as itself, in order, over several runs."""
+    path = tmp_path / "deep" / "bench.jsonl"
+    with Book(path) as first:
+        first.add(begin("bench"))
+        first.add(series("old"))
+    with Book(path) as second:
+        second.add(begin("bench"))
+        second.add(series("read", user=337))
+        second.add(FailureRecord(machine="6.1", station="linux", case="write", reason="no such disk"))
+    records = read(path)
+    assert len(records) == 5
+    assert last_run(records) == second.records
+    (found,) = of_kind(last_run(records), SeriesRecord)
+    assert found == series("read", user=337)
+
+
+def test_a_run_that_was_killed_while_it_wrote_can_be_read(tmp_path: Path) -> None:
+    """All but its last line."""
+    path = tmp_path / "bench.jsonl"
+    with Book(path) as written:
+        written.add(begin("bench"))
+    with path.open("ab") as file:
+        file.write(b'{"record":"series","machine":"6')
+    assert read(path) == written.records
+    with Book(path) as again:
+        again.add(begin("bench"))
+    assert last_run(read(path)) == again.records
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("nonsense", "line 2 is no record"),
+        ('{"record":"unheard-of"}', "line 2 is no record: Invalid value 'unheard-of'"),
+        ('{"record":"failure","machine":"6.1"}', "line 2 is no record: .*missing required field `station`"),
+    ],
+)
+def test_what_is_no_record_is_named(tmp_path: Path, line: str, reason: str) -> None:
+    """With the file, the line and the reason."""
+    path = tmp_path / "bench.jsonl"
+    with Book(path) as written:
+        written.add(begin("bench"))
+    with path.open("a") as file:
+        file.write(f"{line}\n")
+    with pytest.raises(RecordError, match=reason):
+        read(path)
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    """No traceback."""
+    with pytest.raises(RecordError, match=r"none\.jsonl cannot be read: No such file"):
+        read(tmp_path / "none.jsonl")
+
+
+def test_records_are_kept_in_the_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One file an experiment; the run's first record says what it was made with, and what it leaves out."""
+    monkeypatch.setenv("CHARIO_CACHE", str(tmp_path))
+    with book.open_book("demo", "waiting") as opened:
+        pass
+    (run,) = read(tmp_path / "records" / "demo.jsonl")
+    assert [run] == opened.records
+    assert isinstance(run, RunRecord)
+    assert (run.experiment, run.excluded) == ("demo", "waiting")
