@@ -4,11 +4,17 @@
  * between two markers for the counting plugin (marker.h).
  *
  *	chario-bench reload
- *	chario-bench CALL DEVICE BYTES PAGES SPEED OPERATIONS
+ *	chario-bench CALL DEVICE BYTES PAGES SPEED OPERATIONS [NAME=VALUE...]
  *
  * CALL is an entry of calls[] in calls.c (run without arguments for the list), PAGES is
  * scattered, joined or huge (see memory.c), SPEED is free, late or
- * stall. The result is one line of JSON.
+ * stall.  The result is one line of JSON.  What can be said besides:
+ *
+ *	open=WORDS	how the device is opened, direct, sync, direct,sync, or buffered for none of them
+ *	order=sequential	one call behind the other, from the beginning; else anywhere
+ *	span=BYTES	the part of the device that is used (64 MiB)
+ *	skew=BYTES	where that part begins (0)
+ *	warm=CALLS	that come before and are not counted (16)
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -21,7 +27,8 @@
 #include "bench.h"
 #include "marker.h"
 
-#define WARM_UP 16
+#define WARM_UP    16
+#define SPAN_BYTES (64ul << 20)
 
 _Noreturn void fail(const char *what)
 {
@@ -34,6 +41,8 @@ static void usage(void)
 	fprintf(stderr, "usage: chario-bench reload\n"
 			"       chario-bench CALL DEVICE BYTES "
 			"scattered|joined|huge free|late|stall OPERATIONS\n"
+			"       [open=buffered|direct|sync|direct,sync] [order=sequential]\n"
+			"       [span=BYTES] [skew=BYTES] [warm=CALLS]\n"
 			"calls:");
 	for (size_t i = 0; calls[i].name; i++)
 		fprintf(stderr, " %s", calls[i].name);
@@ -52,8 +61,12 @@ static const struct call *find_call(const char *name)
 
 static off_t next_offset(struct bench *b)
 {
+	size_t nr_places = b->span_bytes / b->bytes;
+
+	if (b->in_order)
+		return b->skew_bytes + (off_t)(b->nr_calls++ % nr_places * b->bytes);
 	b->random = b->random * 6364136223846793005u + 1442695040888963407u;
-	return (off_t)((b->random >> 33) % (SPAN_BYTES / b->bytes) * b->bytes);
+	return b->skew_bytes + (off_t)((b->random >> 33) % nr_places * b->bytes);
 }
 
 static void set_speed(const char *speed)
@@ -83,7 +96,7 @@ static void repeat(struct bench *b, const struct call *call, long operations)
 	ssize_t moved;
 	off_t offset;
 
-	for (long i = -WARM_UP; i < operations; i++) {
+	for (long i = -b->warm_up; i < operations; i++) {
 		if (!i)
 			MARKER(MARKER_SEGMENT);
 		offset = next_offset(b);
@@ -104,26 +117,61 @@ static void repeat(struct bench *b, const struct call *call, long operations)
 	MARKER(MARKER_SEGMENT_END);
 }
 
+static int open_flags(const char *words)
+{
+	return (strstr(words, "direct") ? O_DIRECT : 0) | (strstr(words, "sync") ? O_SYNC : 0);
+}
+
+/* Return: -1 when there is no such thing to say. */
+static int set_option(struct bench *b, char *word, int *flags)
+{
+	char *value = strchr(word, '=');
+
+	if (!value)
+		return -1;
+	*value++ = '\0';
+	if (!strcmp(word, "open"))
+		*flags = (*flags & O_ACCMODE) | open_flags(value);
+	else if (!strcmp(word, "order"))
+		b->in_order = !strcmp(value, "sequential");
+	else if (!strcmp(word, "span"))
+		b->span_bytes = strtoul(value, NULL, 0);
+	else if (!strcmp(word, "skew"))
+		b->skew_bytes = strtol(value, NULL, 0);
+	else if (!strcmp(word, "warm"))
+		b->warm_up = strtol(value, NULL, 0);
+	else
+		return -1;
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
+	struct bench b = { .random = 42, .span_bytes = SPAN_BYTES, .warm_up = WARM_UP };
 	const struct call *call;
-	struct bench b = { .random = 42 };
 	long operations;
+	int flags;
 
 	if (argc == 2 && !strcmp(argv[1], "reload")) {
 		MARKER(MARKER_RELOAD);
 		return EXIT_SUCCESS;
 	}
-	if (argc != 7)
+	if (argc < 7)
 		usage();
 	call = find_call(argv[1]);
+	flags = call->flags;
+	for (int i = 7; i < argc; i++)
+		if (set_option(&b, argv[i], &flags))
+			usage();
 	b.bytes = strtoul(argv[3], NULL, 0);
 	operations = strtol(argv[6], NULL, 0);
-	if (!b.bytes || b.bytes > SPAN_BYTES || operations < 1)
+	if (!b.bytes || b.bytes > b.span_bytes || operations < 1)
 		usage();
-	b.fd = open(argv[2], call->flags);
+	b.path = argv[2];
+	b.writes = (flags & O_ACCMODE) != O_RDONLY;
+	b.fd = open(b.path, flags);
 	if (b.fd < 0)
-		fail(argv[2]);
+		fail(b.path);
 	if (map_buffer(&b, argv[4]))
 		usage();
 	if (call->set_up)

@@ -6,16 +6,22 @@
 #define BENCH_H
 
 #include <liburing.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
 #include <chario/buffer.h>
 
-#define SPAN_BYTES (64ul << 20) /* the part of the device that is used */
-
 struct bench {
+	const char *path;
 	int fd;
+	bool writes;
+	size_t span_bytes; /* the part of the device that is used */
+	off_t skew_bytes; /* where it begins */
+	long warm_up; /* calls that come before */
+	bool in_order; /* one call behind the other; else anywhere */
+	size_t nr_calls; /* that were in order */
 	void *buffer;
 	size_t bytes;
 	const char *pages; /* what the buffer is made of */
@@ -46,9 +52,22 @@ _Noreturn void fail(const char *what);
 /* calls.c: all calls; the last has no name. */
 extern const struct call calls[];
 
+/* rings.c */
+call_fn call_uring_read, call_uring_write, call_uring_pass, call_uring_pass_batch;
+call_fn call_uring_transfer, call_uring_transfer_batch;
+void set_up_ring(struct bench *b);
+void set_up_polled_ring(struct bench *b);
+void set_up_pass(struct bench *b);
+void set_up_polled_pass(struct bench *b);
+void set_up_uring_transfer(struct bench *b);
+
+/* transfers.c */
+call_fn call_transfer;
 void open_for_transfer(struct bench *b);
 void use_buffer(struct bench *b, const struct chario_buffer *buffer);
 void set_up_transfer(struct bench *b);
+void set_up_timeline(struct bench *b);
+void set_up_transfer_timeline(struct bench *b);
 
 /* kinds.c */
 void set_up_pool(struct bench *b);

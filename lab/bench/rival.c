@@ -41,9 +41,9 @@ static void open_rival(const struct bench *b)
 	static char memory[RIVAL_READS * 4096];
 	struct chario_buffer *buffer;
 
-	errno = -chario_device_open("/dev/chardisk0", O_RDONLY, &rival);
+	errno = -chario_device_open(b->path, O_RDONLY, &rival);
 	if (errno)
-		fail("/dev/chardisk0");
+		fail(b->path);
 	errno = -chario_buffer_register(rival, memory, sizeof(memory), 0, &buffer);
 	if (errno)
 		fail("chario_buffer_register");
