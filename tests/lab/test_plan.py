@@ -13,6 +13,7 @@ import pytest
 from chario_lab.guest.plan import Host, argv
 from chario_lab.guest.spec import (
     MOST_DRIVES,
+    AhciDisk,
     Blkdebug,
     ErrorRule,
     GuestSpec,
@@ -21,8 +22,10 @@ from chario_lab.guest.spec import (
     Nvme,
     RawFile,
     RegisterFile,
+    SdCard,
     SpecError,
     Throttle,
+    VirtioDisk,
     WriteLog,
     files,
     root_port_bdf,
@@ -132,18 +135,59 @@ def test_each_backing_builds_its_node() -> None:
     assert (rule["iotype"], rule["sector"], rule["errno"], rule["once"]) == ("read", 16, 5, True)
     assert throttle["throttle-group"] == "nv0n4-limits"
     (group,) = objects(words, "-object")
-    assert (group["id"], group["limits"]) == ("nv0n4-limits", {"bps-total": 4096})
+    assert (group["id"], group["limits"]) == ("nv0n4-limits", {"bps-total": 4096, "iops-total": 0})
     assert log["log"]["filename"] == "/run/x/nv0n5.writes"
+
+
+def test_a_disk_is_behind_a_root_port_of_its_own() -> None:
+    """Each has its controller there; a virtio disk is one itself."""
+    drives = (AhciDisk("a"), VirtioDisk("v", lba_bytes=4096, write_cache=False), SdCard("c"))
+    words = argv(GuestSpec(drives=drives), HOST)
+    ahci, disk, virtio, sdhci, card = objects(words, "-device")
+    assert ahci == {"driver": "ich9-ahci", "id": "nv0", "bus": "rp0"}
+    assert (disk["driver"], disk["id"], disk["bus"], disk["drive"]) == ("ide-hd", "nv0n1", "nv0.0", "nv0n1")
+    assert (disk["serial"], disk["write-cache"]) == ("a", "on")
+    assert (virtio["driver"], virtio["id"], virtio["bus"]) == ("virtio-blk-pci", "nv1", "rp1")
+    assert (virtio["drive"], virtio["serial"]) == ("nv1n1", "v")
+    assert (virtio["logical_block_size"], virtio["write-cache"]) == (4096, "off")
+    assert sdhci == {"driver": "sdhci-pci", "id": "nv2", "bus": "rp2"}
+    assert card == {"driver": "sd-card", "id": "nv2n1", "bus": "rp2/nv2/sd-bus", "drive": "nv2n1"}
+    assert [node["node-name"] for node in objects(words, "-blockdev")] == ["nv0n1", "nv1n1", "nv2n1"]
+
+
+def test_a_virtio_disk_goes_through_the_iommu_there_is() -> None:
+    """The lab's own virtio devices go around it."""
+    for iommu in (False, True):
+        (disk,) = objects(argv(GuestSpec(drives=(VirtioDisk("v"),), iommu=iommu), HOST), "-device")
+        assert disk["iommu_platform"] is iommu
+
+
+def test_a_latency_delays_the_file_and_nothing_else() -> None:
+    """The first child of the quorum waits and then fails, whatever the request: the result is the file's."""
+    backing = Throttle(iops=125, latency_ms=8)
+    words = argv(GuestSpec(drives=(AhciDisk("a", 1, backing=backing),)), HOST)
+    (group,) = objects(words, "-object")
+    assert (group["id"], group["limits"]) == ("nv0n1-limits", {"bps-total": 0, "iops-total": 125})
+    (throttle,) = objects(words, "-blockdev")
+    slow = throttle["file"]
+    assert (throttle["node-name"], slow["driver"], slow["vote-threshold"]) == ("nv0n1", "quorum", 1)
+    wait, file = slow["children"]
+    assert (file["node-name"], file["filename"]) == ("nv0n1-file", "/run/x/nv0n1.img")
+    assert (wait["driver"], wait["vote-threshold"]) == ("quorum", 2)
+    null, fails = wait["children"]
+    assert (null["driver"], null["size"], null["latency-ns"]) == ("null-co", 1 << 20, 8_000_000)
+    assert fails["inject-error"] == [{"event": "none", "errno": 5, "immediately": True}]
 
 
 def test_files_are_those_qemu_opens() -> None:
     """A file for each medium, none for null-co, an empty one for a log."""
     drive = Nvme("a", (Namespace(2), Namespace(1, backing=NullCo()), Namespace(1, backing=WriteLog())))
-    made = dict(files(GuestSpec(drives=(drive, RegisterFile())), HOST.run_dir))
+    made = dict(files(GuestSpec(drives=(drive, RegisterFile(), SdCard("c", 4))), HOST.run_dir))
     assert made == {
         Path("/run/x/nv0n1.img"): 2 << 20,
         Path("/run/x/nv0n3.img"): 1 << 20,
         Path("/run/x/nv0n3.writes"): 0,
+        Path("/run/x/nv2n1.img"): 4 << 20,
     }
 
 
@@ -156,6 +200,11 @@ def test_files_are_those_qemu_opens() -> None:
         (GuestSpec(drives=(Nvme("a", (Namespace(1, 520),)),)), "LBA of 520 bytes"),
         (GuestSpec(drives=(Nvme("a", (Namespace(0),)),)), "at least 1 MiB"),
         (GuestSpec(drives=(Nvme("a", (Namespace(1, nsid=2), Namespace(1))),)), "repeat"),
+        (GuestSpec(drives=(AhciDisk("d" * 21),)), "1 to 20 characters"),
+        (GuestSpec(drives=(VirtioDisk("d", 0),)), "at least 1 MiB"),
+        (GuestSpec(drives=(VirtioDisk("d", lba_bytes=520),)), "LBA of 520 bytes"),
+        (GuestSpec(drives=(SdCard("d", 48),)), "power of two, not 48 MiB"),
+        (GuestSpec(drives=(SdCard("d", backing=Blkdebug()),)), "must be RawFile or WriteLog"),  # type: ignore[arg-type]
         (GuestSpec(drives=tuple(Nvme(f"d{n}") for n in range(MOST_DRIVES + 1))), "too many drives"),
     ],
 )

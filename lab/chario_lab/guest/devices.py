@@ -10,17 +10,30 @@ from __future__ import annotations
 import re
 import shlex
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from chario_lab.guest.job import CommandFailed
 from chario_lab.guest.session import Guest
-from chario_lab.guest.spec import node_name, root_port_bdf
+from chario_lab.guest.spec import AhciDisk, SdCard, VirtioDisk, node_name, root_port_bdf
 
 APPEAR_LIMIT_S = 60
 SETTLE_LIMIT_S = 120
 POLL_S = 0.2
 FUNCTION = re.compile(r"0000:[0-9a-f]{2}:00\.0")
 PCI = "/sys/bus/pci"
+BLOCK = "/sys/block"
+# Linux's drivers of the disks that are not NVMe: of the controller, then of the disk.
+DRIVERS: dict[type, tuple[str, ...]] = {
+    AhciDisk: ("ahci", "sd_mod"),
+    VirtioDisk: ("virtio_blk",),
+    SdCard: ("sdhci-pci", "mmc_block"),
+}
+NO_MODULE = re.compile(r"Module (\S+) not found")
+
+
+class DriverMissing(Exception):
+    """The guest's kernel has no driver for a disk; the message names it."""
 
 
 def bdf(guest: Guest, drive: int) -> str:
@@ -91,6 +104,28 @@ def nodes(guest: Guest, address: str) -> list[str]:
     return [f"/dev/{name}" for name in sorted(names, key=lambda name: (len(name), name))]
 
 
+def block_device(guest: Guest, drive: int) -> str:
+    """Linux's node of a disk that is not NVMe, whose drivers are loaded first; raises DriverMissing."""
+    load_drivers(guest, DRIVERS[type(guest.spec.drives[guest.place(drive)])])
+    function = f"/{bdf(guest, drive)}/"
+    end = time.monotonic() + APPEAR_LIMIT_S
+    while time.monotonic() < end:
+        for name in guest.files.list(BLOCK):
+            if function in guest.files.resolve(f"{BLOCK}/{name}") and guest.files.exists(f"/dev/{name}"):
+                return f"/dev/{name}"
+        time.sleep(POLL_S)
+    raise CommandFailed(f"no block device of {function} after {APPEAR_LIMIT_S} s")
+
+
+def load_drivers(guest: Guest, names: Sequence[str]) -> None:
+    """Load modules of the guest's kernel; raises DriverMissing when it does not have them all."""
+    result = guest.run(["modprobe", "-a", *names], timeout_s=SETTLE_LIMIT_S)
+    missing = NO_MODULE.findall(result.stderr)
+    if missing:
+        raise DriverMissing(f"Linux {guest.release} has no driver {' and no driver '.join(missing)}")
+    result.check()
+
+
 def bar_address(guest: Guest, address: str, bar: int = 0) -> int:
     """Physical address of a BAR of a device; 0 has an NVMe drive's registers, 2 its controller memory."""
     lines = guest.files.read(f"{PCI}/devices/{address}/resource").splitlines()
@@ -106,8 +141,10 @@ def command_counts(guest: Guest, drive: int, nsid: int = 1) -> tuple[int, int, i
     """Reads, writes and flushes the drive has served, as QEMU counts them.
 
     These are the numbers behind the SMART log's Host Read and Write Commands,
-    had from outside the guest and without a driver.
+    had from outside the guest and without a driver.  There are none for an SdCard.
     """
+    if isinstance(guest.spec.drives[guest.place(drive)], SdCard):
+        raise ValueError("QEMU does not count the requests of an SD card")
     name = node_name(guest.place(drive), nsid)
     for entry in guest.qmp("query-blockstats"):
         if entry.get("qdev", "").split("/")[-1] == name or entry.get("node-name") == name:

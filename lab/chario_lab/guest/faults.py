@@ -2,7 +2,7 @@
 """Everything that can go wrong with a drive, one function a fault.
 
     the medium fails         Namespace(backing=Blkdebug((ErrorRule("read", sector=16),)))
-    all requests take long   stall(), let_go()          backing=Throttle()
+    all requests take long   stall(), let_go()          backing=Throttle(), or Throttle(latency_ms=...) from the start
     one request hangs        hold(), resume()           backing=Blkdebug()
     the drive is pulled      pull()
     it is unplugged politely unplug(), plug()
@@ -26,7 +26,7 @@ from collections.abc import Mapping
 from chario_lab.guest.devices import PCI, bar_address, bdf
 from chario_lab.guest.plan import nvme_device
 from chario_lab.guest.session import Guest
-from chario_lab.guest.spec import Nvme, drive_id, node_name, root_port_bdf
+from chario_lab.guest.spec import Nvme, device_name, drive_id, node_name, root_port_bdf
 
 # Controller registers (NVM Express Base Specification 2.0, section 3.1.3).
 CAP, VS, CC, CSTS = 0x00, 0x08, 0x14, 0x1C
@@ -114,7 +114,8 @@ def qemu_io(guest: Guest, drive: int, nsid: int, command: str) -> str:
 
     Named by its block node instead, QEMU would wait for all its requests.
     """
-    return guest.hmp(f'qemu-io -d {node_name(guest.place(drive), nsid)} "{command}"')
+    place = guest.place(drive)
+    return guest.hmp(f'qemu-io -d {device_name(guest.spec.drives[place], place, nsid)} "{command}"')
 
 
 def deafen(guest: Guest, address: str) -> None:

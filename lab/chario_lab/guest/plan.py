@@ -14,14 +14,18 @@ from pathlib import Path
 from chario_lab.guest.spec import (
     FIRST_ROOT_PORT_SLOT,
     MIB,
+    AhciDisk,
     Blkdebug,
+    Disk,
     ErrorRule,
     GuestSpec,
+    Medium,
     Namespace,
     NullCo,
     Nvme,
     RegisterFile,
     Throttle,
+    VirtioDisk,
     WriteLog,
     backing_path,
     check,
@@ -71,6 +75,7 @@ def argv(spec: GuestSpec, host: Host) -> list[str]:
         str(host.qemu),
         *machine_args(spec, host),
         *iommu_args(spec),
+        *firmware_args(spec),
         *boot_args(spec, host),
         *channel_args(host),
         *share_args(host),
@@ -99,6 +104,15 @@ def iommu_args(spec: GuestSpec) -> list[str]:
     own devices go around it, as virtio does unless told otherwise.
     """
     return ["-device", "intel-iommu,intremap=off"] if spec.iommu else []
+
+
+def firmware_args(spec: GuestSpec) -> list[str]:
+    """QEMU's own small firmware, where there is an AHCI disk.
+
+    The SeaBIOS of Debian 12 asks such a disk whether it is a CD drive, does not see that QEMU 10 refuses, and
+    waits half a minute.
+    """
+    return ["-bios", "qboot.rom"] if any(isinstance(drive, AhciDisk) for drive in spec.drives) else []
 
 
 def boot_args(spec: GuestSpec, host: Host) -> list[str]:
@@ -172,8 +186,10 @@ def drive_args(spec: GuestSpec, run_dir: Path) -> list[str]:
         args += ["-device", f"pcie-root-port,id=rp{index},bus=pcie.0,addr={slot:#x},chassis={index + 1},slot={slot}"]
         if isinstance(drive, RegisterFile):
             args += ["-device", f"ati-vga,id={drive_id(index)},bus=rp{index},romfile="]
-        else:
+        elif isinstance(drive, Nvme):
             args += nvme_args(index, drive, run_dir)
+        else:
+            args += disk_args(index, drive, spec.iommu, run_dir)
     return args
 
 
@@ -184,10 +200,7 @@ def nvme_args(index: int, drive: Nvme, run_dir: Path) -> list[str]:
     args = ["-device", json.dumps(subsystem), "-device", json.dumps(nvme_device(index, drive))]
     nodes: list[str] = []
     for nsid, namespace in numbered(drive):
-        node = node_name(index, nsid)
-        if isinstance(namespace.backing, Throttle):
-            nodes += ["-object", json.dumps(throttle_group(node, namespace.backing))]
-        nodes += ["-blockdev", json.dumps(block_node(node, namespace, run_dir))]
+        nodes += node_args(node_name(index, nsid), namespace, run_dir)
         args += ["-device", json.dumps(namespace_device(index, nsid, namespace))]
     return nodes + args
 
@@ -224,30 +237,79 @@ def namespace_device(index: int, nsid: int, namespace: Namespace) -> JsonDict:
         "logical_block_size": namespace.lba_bytes,
         "physical_block_size": namespace.lba_bytes,
         "ms": namespace.metadata_bytes,
-        "write-cache": "on" if namespace.write_cache else "off",
+        "write-cache": on_off(namespace.write_cache),
     }
+
+
+def on_off(value: bool) -> str:
+    """A switch, as QEMU spells it."""
+    return "on" if value else "off"
+
+
+def disk_args(index: int, disk: Disk, iommu: bool, run_dir: Path) -> list[str]:
+    """One disk that is not NVMe, with its controller and its block node."""
+    args = node_args(node_name(index), disk, run_dir)
+    for device in disk_devices(index, disk, iommu):
+        args += ["-device", json.dumps(device)]
+    return args
+
+
+def disk_devices(index: int, disk: Disk, iommu: bool) -> list[JsonDict]:
+    """Controller and disk; a virtio disk is both, and has to be sent through the IOMMU."""
+    controller, port, node = drive_id(index), f"rp{index}", node_name(index)
+    if isinstance(disk, VirtioDisk):
+        return [{
+            "driver": "virtio-blk-pci",
+            "id": controller,
+            "bus": port,
+            "drive": node,
+            "serial": disk.serial,
+            "logical_block_size": disk.lba_bytes,
+            "physical_block_size": disk.lba_bytes,
+            "write-cache": on_off(disk.write_cache),
+            "iommu_platform": iommu,
+            "werror": "report",
+        }]  # fmt: skip
+    if isinstance(disk, AhciDisk):
+        return [
+            {"driver": "ich9-ahci", "id": controller, "bus": port},
+            {
+                "driver": "ide-hd",
+                "id": node,
+                "bus": f"{controller}.0",
+                "drive": node,
+                "serial": disk.serial,
+                "write-cache": on_off(disk.write_cache),
+                "werror": "report",
+            },
+        ]
+    # Every SDHCI controller calls its bus the same: only the whole path is one bus.
+    return [
+        {"driver": "sdhci-pci", "id": controller, "bus": port},
+        {"driver": "sd-card", "id": node, "bus": f"{port}/{controller}/sd-bus", "drive": node},
+    ]
+
+
+def node_args(node: str, medium: Medium, run_dir: Path) -> list[str]:
+    """The block node of a namespace or disk, and its throttle group."""
+    args = ["-blockdev", json.dumps(block_node(node, medium, run_dir))]
+    if isinstance(medium.backing, Throttle):
+        return ["-object", json.dumps(throttle_group(node, medium.backing)), *args]
+    return args
 
 
 def throttle_group(node: str, backing: Throttle) -> JsonDict:
     """The object whose limits are changed at run time."""
-    group: JsonDict = {"qom-type": "throttle-group", "id": f"{node}-limits"}
-    if backing.bytes_per_s:
-        group["limits"] = {"bps-total": backing.bytes_per_s}
-    return group
+    limits = {"bps-total": backing.bytes_per_s, "iops-total": backing.iops}
+    return {"qom-type": "throttle-group", "id": f"{node}-limits", "limits": limits}
 
 
-def block_node(node: str, namespace: Namespace, run_dir: Path) -> JsonDict:
-    """The block node below a namespace, as for QMP's blockdev-add."""
-    backing = namespace.backing
+def block_node(node: str, medium: Medium, run_dir: Path) -> JsonDict:
+    """The block node below a namespace or disk, as for QMP's blockdev-add."""
+    backing, size_bytes = medium.backing, medium.size_mib * MIB
     if isinstance(backing, NullCo):
-        return {
-            "driver": "null-co",
-            "node-name": node,
-            "size": namespace.size_mib * MIB,
-            "latency-ns": backing.latency_us * 1000,
-            "read-zeroes": True,
-        }
-    file = file_node(node, backing_path(namespace, node, run_dir))
+        return {"node-name": node, **null_node(size_bytes, backing.latency_us)}
+    file = file_node(node, backing_path(medium, node, run_dir))
     if isinstance(backing, Blkdebug):
         # The raw node above announces reads and writes to blkdebug, so that they can be held.
         debug: JsonDict = {"driver": "blkdebug", "node-name": f"{node}-faults", "image": file}
@@ -255,6 +317,8 @@ def block_node(node: str, namespace: Namespace, run_dir: Path) -> JsonDict:
             debug["inject-error"] = [inject_error(rule) for rule in backing.rules]
         return {"driver": "raw", "node-name": node, "file": debug}
     if isinstance(backing, Throttle):
+        if backing.latency_ms:
+            file = slow_node(file, size_bytes, backing.latency_ms)
         return {"driver": "throttle", "node-name": node, "throttle-group": f"{node}-limits", "file": file}
     if isinstance(backing, WriteLog):
         log = {"driver": "file", "filename": str(write_log_path(node, run_dir))}
@@ -272,6 +336,26 @@ def file_node(node: str, path: Path | None) -> JsonDict:
         "discard": "unmap",
         "cache": {"direct": False, "no-flush": True},
     }
+
+
+def null_node(size_bytes: int, latency_us: int) -> JsonDict:
+    """No medium: zeros, after some time."""
+    return {"driver": "null-co", "size": size_bytes, "latency-ns": latency_us * 1000, "read-zeroes": True}
+
+
+def slow_node(file: JsonDict, size_bytes: int, latency_ms: int) -> JsonDict:
+    """A node whose requests take some time, and then have the result of the file.
+
+    QEMU has no filter that waits, but quorum sends each request to all its
+    children and waits for all of them.  The result is that of one child that
+    has succeeded.  The first child here is the wait, which never succeeds: it
+    is another quorum, which wants two of its children to succeed, and one
+    always fails.
+    """
+    fails: JsonDict = {"driver": "blkdebug", "image": null_node(size_bytes, 0)}
+    fails["inject-error"] = [{"event": "none", "errno": 5, "immediately": True}]
+    wait = {"driver": "quorum", "vote-threshold": 2, "children": [null_node(size_bytes, latency_ms * 1000), fails]}
+    return {"driver": "quorum", "vote-threshold": 1, "children": [wait, file]}
 
 
 def inject_error(rule: ErrorRule) -> JsonDict:

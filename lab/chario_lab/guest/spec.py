@@ -1,13 +1,19 @@
 # SPDX-License-Identifier: MIT
 """What a guest is made of: frozen descriptions, names, and what they may not say.
 
-Every NVMe drive sits behind a PCIe root port of its own, so that it can be
+Every drive sits behind a PCIe root port of its own, so that it can be
 unplugged, and every namespace has a block node of a predictable name, so that
 a test can reach it through QMP:
 
     drive 0        subsystem "nv0-subsys", device "nv0" on root port "rp0", guest slot 0000:00:06.0
     namespace 1    device "nv0n1", block node "nv0n1", file node "nv0n1-file"
     throttled      throttle group "nv0n1-limits"
+
+A drive that is not NVMe has one disk, with the names that a namespace 1 would have:
+
+    AhciDisk       controller "nv1" on root port "rp1", device "nv1n1", block node "nv1n1", and so on
+    VirtioDisk     the PCI function "nv2" is the disk, device "nv2/virtio-backend", block node "nv2n1"
+    SdCard         host controller "nv3" on root port "rp3", device "nv3n1", block node "nv3n1"
 """
 
 from __future__ import annotations
@@ -35,7 +41,7 @@ class RawFile:
 
 @dataclass(frozen=True)
 class NullCo:
-    """No medium: reads give zeros, each request takes the given time."""
+    """No medium: reads give zeros, each request takes the given time, which QEMU's timers round up to milliseconds."""
 
     latency_us: int = 0
 
@@ -65,9 +71,24 @@ class Blkdebug:
 
 @dataclass(frozen=True)
 class Throttle:
-    """A raw file whose rate can be changed, down to a stall, while it runs."""
+    """A raw file that takes its time, and whose rates can be changed, down to a stall, while it runs.
+
+    `bytes_per_s` and `iops` (requests per second) are rates, which all reads
+    and writes share; after a pause the work of a tenth of a second passes at
+    once.  `latency_ms` is the least time of each read, each write and each
+    flush of something written, whatever its size and whatever else is under
+    way.  Such a medium keeps its data, other than NullCo, and a discard does
+    nothing.
+
+    Throttle(iops=125, latency_ms=8) is like a hard disk, which does one thing
+    at a time.  It has no seek that depends on the distance, and no cache that
+    makes some requests faster.  The latency of an SSD is too short for QEMU's
+    timers: a RawFile, whose requests take what emulation takes, comes nearest.
+    """
 
     bytes_per_s: int = 0
+    iops: int = 0
+    latency_ms: int = 0
     path: Path | None = None
 
 
@@ -108,6 +129,44 @@ class Nvme:
 
 
 @dataclass(frozen=True)
+class AhciDisk:
+    """A SATA disk, in blocks of 512 bytes, alone on an AHCI controller like that of the chipset."""
+
+    serial: str
+    size_mib: int = 256
+    write_cache: bool = True
+    backing: Backing = field(default_factory=RawFile)
+
+
+@dataclass(frozen=True)
+class VirtioDisk:
+    """A virtio-blk disk."""
+
+    serial: str
+    size_mib: int = 256
+    lba_bytes: int = 512
+    write_cache: bool = True
+    backing: Backing = field(default_factory=RawFile)
+
+
+@dataclass(frozen=True)
+class SdCard:
+    """An SD card, in blocks of 512 bytes, alone on an SDHCI controller; the guest does not see its serial number.
+
+    QEMU stops the whole machine for each block, hides errors of the medium from
+    the guest, and counts no request: hence no backing that fails or waits.
+    """
+
+    serial: str
+    size_mib: int = 256
+    backing: RawFile | WriteLog = field(default_factory=RawFile)
+
+
+Disk = AhciDisk | VirtioDisk | SdCard
+Medium = Namespace | Disk
+
+
+@dataclass(frozen=True)
 class RegisterFile:
     """A PCI function with an interrupt pin whose BAR 0 is nothing but memory.
 
@@ -120,7 +179,7 @@ class RegisterFile:
     serial: str = "registers"
 
 
-Drive = Nvme | RegisterFile
+Drive = Nvme | Disk | RegisterFile
 
 
 @dataclass(frozen=True)
@@ -163,16 +222,29 @@ def numbered(drive: Nvme) -> Iterator[tuple[int, Namespace]]:
         yield namespace.nsid or place, namespace
 
 
-def node_name(index: int, nsid: int) -> str:
-    """Name of the block node (and of the device) of a namespace."""
+def media(drive: Drive) -> Iterator[tuple[int, Medium]]:
+    """All of a drive that holds data, numbered: its namespaces, or the drive itself as number 1."""
+    if isinstance(drive, Nvme):
+        yield from numbered(drive)
+    elif isinstance(drive, Disk):
+        yield 1, drive
+
+
+def node_name(index: int, nsid: int = 1) -> str:
+    """Name of the block node of a namespace or disk."""
     return f"{drive_id(index)}n{nsid}"
 
 
-def backing_path(namespace: Namespace, node: str, run_dir: Path) -> Path | None:
-    """File below a namespace; None where there is no medium."""
-    if isinstance(namespace.backing, NullCo):
+def device_name(drive: Drive, index: int, nsid: int) -> str:
+    """QEMU's name of the device that has the block node of a namespace or disk."""
+    return f"{drive_id(index)}/virtio-backend" if isinstance(drive, VirtioDisk) else node_name(index, nsid)
+
+
+def backing_path(medium: Medium, node: str, run_dir: Path) -> Path | None:
+    """File below a namespace or disk; None where it has none."""
+    if isinstance(medium.backing, NullCo):
         return None
-    return namespace.backing.path or run_dir / f"{node}.img"
+    return medium.backing.path or run_dir / f"{node}.img"
 
 
 def write_log_path(node: str, run_dir: Path) -> Path:
@@ -183,14 +255,12 @@ def write_log_path(node: str, run_dir: Path) -> Path:
 def files(spec: GuestSpec, run_dir: Path) -> Iterator[tuple[Path, int]]:
     """Every file QEMU expects to find, with its size in bytes."""
     for index, drive in enumerate(spec.drives):
-        if not isinstance(drive, Nvme):
-            continue
-        for nsid, namespace in numbered(drive):
+        for nsid, medium in media(drive):
             node = node_name(index, nsid)
-            path = backing_path(namespace, node, run_dir)
+            path = backing_path(medium, node, run_dir)
             if path is not None:
-                yield path, namespace.size_mib * MIB
-            if isinstance(namespace.backing, WriteLog):
+                yield path, medium.size_mib * MIB
+            if isinstance(medium.backing, WriteLog):
                 yield write_log_path(node, run_dir), 0
 
 
@@ -204,19 +274,33 @@ def check(spec: GuestSpec) -> None:
     if len(set(serials)) != len(serials):
         raise SpecError(f"two drives with one serial: {', '.join(serials)}")
     for drive in spec.drives:
-        if isinstance(drive, Nvme):
-            check_drive(drive)
+        check_drive(drive)
 
 
-def check_drive(drive: Nvme) -> None:
+def check_drive(drive: Drive) -> None:
     """Refuse an impossible drive."""
     if not drive.serial or len(drive.serial) > 20:
         raise SpecError(f"serial must have 1 to 20 characters: {drive.serial!r}")
-    ids = [nsid for nsid, _ in numbered(drive)]
+    ids = [nsid for nsid, _ in media(drive)]
     if len(set(ids)) != len(ids):
         raise SpecError(f"drive {drive.serial}: namespace ids {ids} repeat")
-    for nsid, namespace in numbered(drive):
-        if namespace.lba_bytes not in (512, 4096):
-            raise SpecError(f"drive {drive.serial} namespace {nsid}: LBA of {namespace.lba_bytes} bytes")
-        if namespace.size_mib < 1:
-            raise SpecError(f"drive {drive.serial} namespace {nsid}: size must be at least 1 MiB")
+    for nsid, medium in media(drive):
+        check_medium(f"drive {drive.serial} namespace {nsid}", medium)
+
+
+def check_medium(name: str, medium: Medium) -> None:
+    """Refuse an impossible namespace or disk."""
+    if isinstance(medium, Namespace | VirtioDisk) and medium.lba_bytes not in (512, 4096):
+        raise SpecError(f"{name}: LBA of {medium.lba_bytes} bytes")
+    if medium.size_mib < 1:
+        raise SpecError(f"{name}: size must be at least 1 MiB")
+    if isinstance(medium, SdCard):
+        check_card(medium)
+
+
+def check_card(card: SdCard) -> None:
+    """Refuse an SD card that QEMU does not make, or whose backing would not do what it promises."""
+    if card.size_mib.bit_count() != 1:
+        raise SpecError(f"SD card {card.serial}: size must be a power of two, not {card.size_mib} MiB")
+    if not isinstance(card.backing, RawFile | WriteLog):
+        raise SpecError(f"SD card {card.serial}: backing must be RawFile or WriteLog, not {card.backing}")
