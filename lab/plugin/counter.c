@@ -8,6 +8,11 @@
  * counted up to there. Where a symbol starts that matters, such as the context
  * switch, a third one counts the event.
  *
+ * A string instruction with a rep prefix is one instruction, whatever it moves.
+ * It counts again where the processor takes it up again: after a page fault in
+ * its middle, and in QEMU also after each 65,536th of its iterations. The bytes
+ * that it moves are counted by its stores, each of which happens once.
+ *
  * The symbols are known only once the guest runs, for modules anyway. So the
  * guest boots uncounted; a marker then makes the plugin read the map and
  * forget all translations. The same happens again after a module was loaded.
@@ -21,11 +26,12 @@
 #include "../bench/marker.h"
 #include "device.h"
 #include "map.h"
+#include "operation.h"
 #include "qemu_api.h"
 #include "record.h"
+#include "scores.h"
+#include "strings.h"
 
-/* Operations of a series that are also recorded by symbol. */
-#define DETAILED_OPERATIONS      256
 #define MARKER_INSN_BYTES        7
 #define KERNEL_HALF              (1ull << 63)
 /* Doorbells start here in the register window: submission, completion, ... */
@@ -39,63 +45,36 @@ QEMU_API_EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *
 
 static qemu_plugin_id_t plugin_id;
 static const char *map_path;
-static struct qemu_plugin_scoreboard *counter_score, *symbol_score;
-static struct counters *counters;
-static uint64_t *symbol_counts;
-
-/* The operation that is being counted. */
-static struct counters begin_counters;
-static uint64_t begin_symbols[MAP_MAX_SYMBOLS];
-static size_t operations;
-
-static void count(struct qemu_plugin_insn *insn, struct qemu_plugin_scoreboard *score,
-		  size_t offset)
-{
-	qemu_plugin_u64 entry = { .score = score, .offset = offset };
-
-	qemu_plugin_register_vcpu_insn_exec_inline_per_vcpu(insn, QEMU_PLUGIN_INLINE_ADD_U64, entry,
-							    1);
-}
 
 static void begin_operation(unsigned int vcpu, void *udata)
 {
-	(void)vcpu;
 	(void)udata;
-	if (operations < DETAILED_OPERATIONS)
-		memcpy(begin_symbols, symbol_counts, map_size() * sizeof(*symbol_counts));
-	begin_counters = *counters;
+	operation_begin(vcpu);
 }
 
 static void end_operation(unsigned int vcpu, void *udata)
 {
-	struct counters end = *counters;
-
-	(void)vcpu;
 	(void)udata;
-	record_operation(&begin_counters, &end);
-	if (operations++ < DETAILED_OPERATIONS)
-		record_symbols(begin_symbols, symbol_counts, map_size());
+	operation_end(vcpu);
 }
 
 static void begin_segment(unsigned int vcpu, void *udata)
 {
 	(void)vcpu;
 	(void)udata;
-	operations = 0;
-	record_segment();
+	operation_begin_series();
 }
 
 static void end_segment(unsigned int vcpu, void *udata)
 {
 	(void)vcpu;
 	(void)udata;
-	record_flush();
+	operation_end_series();
 }
 
 static void set_device_mode(unsigned int vcpu, void *udata)
 {
-	(void)vcpu;
-	device_set_mode((enum device_mode)(uintptr_t)udata);
+	device_set_mode((enum device_mode)(uintptr_t)udata, vcpu);
 }
 
 static void register_callbacks(qemu_plugin_id_t id);
@@ -104,8 +83,6 @@ static void reload(qemu_plugin_id_t id)
 {
 	if (!map_load(map_path))
 		exit(EXIT_FAILURE);
-	counters = qemu_plugin_scoreboard_find(counter_score, 0);
-	symbol_counts = qemu_plugin_scoreboard_find(symbol_score, 0);
 	register_callbacks(id);
 }
 
@@ -159,9 +136,9 @@ static uint32_t marker_kind(const struct qemu_plugin_insn *insn)
 static void after_store(unsigned int vcpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *udata)
 {
 	struct qemu_plugin_hwaddr *hwaddr = qemu_plugin_get_hwaddr(info, vaddr);
+	struct counters *counters = scores_counters(vcpu);
 	uint64_t offset;
 
-	(void)vcpu;
 	(void)udata;
 	if (!hwaddr || !qemu_plugin_hwaddr_is_io(hwaddr) ||
 	    strcmp(qemu_plugin_hwaddr_device_name(hwaddr), "nvme") != 0)
@@ -174,8 +151,33 @@ static void after_store(unsigned int vcpu, qemu_plugin_meminfo_t info, uint64_t 
 		return;
 	}
 	counters->sq_doorbells++;
-	if (!device_wait_done())
+	if (!device_rung(vcpu))
 		counters->stalls_missed++;
+}
+
+static void after_copy(unsigned int vcpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *udata)
+{
+	uint64_t *bytes = (uint64_t *)((char *)scores_counters(vcpu) + (size_t)udata);
+
+	(void)vaddr;
+	*bytes += 1ull << qemu_plugin_mem_size_shift(info);
+}
+
+/* Count the bytes that @insn copies or fills memory with; @symbol is NULL in user space. */
+static void count_bytes(struct qemu_plugin_insn *insn, const struct map_symbol *symbol)
+{
+	size_t copied = offsetof(struct counters, copied_bytes);
+	size_t cleared = offsetof(struct counters, cleared_bytes);
+	enum watch watch = symbol ? symbol->watch : WATCH_NONE;
+	unsigned int bytes;
+	enum string_kind kind = string_kind(insn, &bytes);
+
+	if (kind != STRING_NONE)
+		scores_count_stores(insn, kind == STRING_MOVS ? copied : cleared, bytes);
+	else if (watch == WATCH_COPY || watch == WATCH_FILL)
+		qemu_plugin_register_vcpu_mem_cb(insn, after_copy, QEMU_PLUGIN_CB_NO_REGS,
+						 QEMU_PLUGIN_MEM_W,
+						 (void *)(watch == WATCH_COPY ? copied : cleared));
 }
 
 static void watch_symbol(struct qemu_plugin_insn *insn, const struct map_symbol *symbol)
@@ -186,11 +188,11 @@ static void watch_symbol(struct qemu_plugin_insn *insn, const struct map_symbol 
 		qemu_plugin_register_vcpu_mem_cb(insn, after_store, QEMU_PLUGIN_CB_NO_REGS,
 						 QEMU_PLUGIN_MEM_W, NULL);
 	else if (entry && symbol->watch == WATCH_IRQ)
-		count(insn, counter_score, offsetof(struct counters, irqs));
+		scores_count(insn, offsetof(struct counters, irqs));
 	else if (entry && symbol->watch == WATCH_TICK)
-		count(insn, counter_score, offsetof(struct counters, ticks));
+		scores_count(insn, offsetof(struct counters, ticks));
 	else if (entry && symbol->watch == WATCH_SWITCH)
-		count(insn, counter_score, offsetof(struct counters, switches));
+		scores_count(insn, offsetof(struct counters, switches));
 }
 
 /* Layer 0 is user space; kernel code below the first symbol counts there too. */
@@ -204,10 +206,11 @@ static void count_insn(struct qemu_plugin_insn *insn)
 		symbol = map_find(address);
 	if (symbol)
 		layer = symbol->layer;
-	count(insn, counter_score, offsetof(struct counters, layer) + layer * sizeof(uint64_t));
+	scores_count(insn, offsetof(struct counters, layer) + layer * sizeof(uint64_t));
+	count_bytes(insn, symbol);
 	if (!symbol)
 		return;
-	count(insn, symbol_score, map_index(symbol) * sizeof(uint64_t));
+	scores_count_symbol(insn, map_index(symbol));
 	watch_symbol(insn, symbol);
 }
 
@@ -230,22 +233,20 @@ static void translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 static void vcpu_halts(qemu_plugin_id_t id, unsigned int vcpu)
 {
 	(void)id;
-	(void)vcpu;
-	device_set_idle(true);
+	device_set_idle(vcpu, true);
 }
 
 static void vcpu_resumes(qemu_plugin_id_t id, unsigned int vcpu)
 {
 	(void)id;
-	(void)vcpu;
-	device_set_idle(false);
+	device_set_idle(vcpu, false);
 }
 
 static void at_exit(qemu_plugin_id_t id, void *udata)
 {
 	(void)id;
 	(void)udata;
-	record_flush();
+	operation_end_series();
 }
 
 static void register_callbacks(qemu_plugin_id_t id)
@@ -275,17 +276,13 @@ int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int argc, 
 	map_path = argument(argc, argv, "map");
 	if (!map_path || !out_path || !record_open(out_path))
 		return -1;
-	if (!info->system_emulation || info->system.max_vcpus != 1) {
-		fprintf(stderr, "counter: needs a guest with one CPU\n");
+	if (!info->system_emulation || !scores_create(info->system.max_vcpus))
 		return -1;
-	}
 	if (!device_is_preloaded()) {
 		fprintf(stderr, "counter: start QEMU with LD_PRELOAD set to "
 				"this plugin as well\n");
 		return -1;
 	}
-	counter_score = qemu_plugin_scoreboard_new(sizeof(struct counters));
-	symbol_score = qemu_plugin_scoreboard_new(MAP_MAX_SYMBOLS * sizeof(uint64_t));
 	register_callbacks(id);
 	return 0;
 }

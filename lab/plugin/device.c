@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
-#include <semaphore.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -28,11 +27,13 @@ static pthread_t main_loop_thread;
 static bool preloaded;
 /* Wakes the main loop to look whether its work is done (STALL). */
 static int ask_fd = -1;
-static sem_t idle_sem; /* posted when the virtual CPU halts (LATE) */
-static sem_t done_sem; /* posted when a question was answered (STALL) */
+/* Announces that a virtual CPU has halted (LATE), or a question was answered (STALL). */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static atomic_int mode = DEVICE_FREE;
-static atomic_bool vcpu_idle;
-/* A question is answered when @answered has caught up with @asked. */
+/* Sets of virtual CPUs, a bit each: those that are halted, and those that LATE awaits. */
+static atomic_ullong idle_vcpus, awaited_vcpus;
+/* A question is answered when @answered has caught up with it. */
 static atomic_uint asked, answered;
 
 __attribute__((constructor)) static void find_next_ppoll(void)
@@ -42,8 +43,6 @@ __attribute__((constructor)) static void find_next_ppoll(void)
 	next_ppoll = (ppoll_fn *)dlsym(RTLD_NEXT, "ppoll");
 	main_loop_thread = pthread_self();
 	ask_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	sem_init(&idle_sem, 0, 0);
-	sem_init(&done_sem, 0, 0);
 	preloaded = next_ppoll && ask_fd >= 0 && list && *list;
 }
 
@@ -62,62 +61,73 @@ static struct timespec deadline_after(clockid_t clock, long ns)
 	return now;
 }
 
-static bool wait_for(sem_t *sem, long bound_ns)
+static void announce(void)
+{
+	pthread_mutex_lock(&lock);
+	pthread_cond_broadcast(&changed);
+	pthread_mutex_unlock(&lock);
+}
+
+/* Wait until @arrived says so of @udata; false when that takes longer than @bound_ns. */
+static bool wait_for(bool (*arrived)(unsigned int udata), unsigned int udata, long bound_ns)
 {
 	struct timespec deadline = deadline_after(CLOCK_REALTIME, bound_ns);
-	int err;
+	bool there;
+	int err = 0;
 
-	do {
-		err = sem_timedwait(sem, &deadline);
-	} while (err && errno == EINTR);
-	return !err;
+	pthread_mutex_lock(&lock);
+	while (!(there = arrived(udata)) && !err)
+		err = pthread_cond_timedwait(&changed, &lock, &deadline);
+	pthread_mutex_unlock(&lock);
+	return there;
 }
 
-static void drain(sem_t *sem)
+static bool is_answered(unsigned int question)
 {
-	while (!sem_trywait(sem))
-		;
+	return (int)(atomic_load(&answered) - question) >= 0;
 }
 
-void device_set_mode(enum device_mode wanted)
+static bool are_idle(unsigned int unused)
 {
-	drain(&idle_sem);
-	drain(&done_sem);
+	(void)unused;
+	return !(atomic_load(&awaited_vcpus) & ~atomic_load(&idle_vcpus));
+}
+
+void device_set_mode(enum device_mode wanted, unsigned int vcpu)
+{
+	atomic_store(&awaited_vcpus, 1ull << vcpu);
 	atomic_store(&mode, wanted);
 }
 
-bool device_wait_done(void)
+bool device_rung(unsigned int vcpu)
 {
 	const uint64_t one = 1;
 	unsigned int question;
 
+	atomic_fetch_or(&awaited_vcpus, 1ull << vcpu);
 	if (atomic_load(&mode) != DEVICE_STALL)
 		return true;
 	question = atomic_fetch_add(&asked, 1) + 1;
 	if (write(ask_fd, &one, sizeof(one)) != sizeof(one))
 		return false;
-	while (atomic_load(&answered) != question)
-		if (!wait_for(&done_sem, STALL_BOUND_NS))
-			return false;
-	return true;
+	return wait_for(is_answered, question, STALL_BOUND_NS);
 }
 
-void device_set_idle(bool idle)
+void device_set_idle(unsigned int vcpu, bool idle)
 {
-	atomic_store(&vcpu_idle, idle);
 	if (idle)
-		sem_post(&idle_sem);
+		atomic_fetch_or(&idle_vcpus, 1ull << vcpu);
+	else
+		atomic_fetch_and(&idle_vcpus, ~(1ull << vcpu));
+	if (idle && atomic_load(&mode) == DEVICE_LATE)
+		announce();
 }
 
-/* LATE: the loop was woken, perhaps by a doorbell; let the caller sleep first. */
+/* LATE: the loop was woken, perhaps by a doorbell; let its callers sleep first. */
 static void hold_until_idle(void)
 {
-	if (atomic_load(&mode) != DEVICE_LATE)
-		return;
-	drain(&idle_sem);
-	while (!atomic_load(&vcpu_idle))
-		if (!wait_for(&idle_sem, LATE_BOUND_NS))
-			break;
+	if (atomic_load(&mode) == DEVICE_LATE)
+		wait_for(are_idle, 0, LATE_BOUND_NS);
 }
 
 static struct timespec time_left(const struct timespec *deadline)
@@ -139,7 +149,7 @@ static struct timespec time_left(const struct timespec *deadline)
 static void answer(unsigned int question)
 {
 	if (atomic_exchange(&answered, question) != question)
-		sem_post(&done_sem);
+		announce();
 }
 
 /*

@@ -14,25 +14,30 @@
 
 enum device_mode {
 	DEVICE_FREE, /* as fast as the machine goes */
-	DEVICE_LATE, /* work is held until the virtual CPU has gone idle */
-	DEVICE_STALL, /* the virtual CPU waits after the doorbell store */
+	DEVICE_LATE, /* work is held until the CPUs that rang doorbells have gone idle */
+	DEVICE_STALL, /* the virtual CPU waits after its doorbell store */
 };
 
 /* device_is_preloaded() - whether the main loop runs through this file. */
 bool device_is_preloaded(void);
 
-/* device_set_mode() - from the virtual CPU's thread, between operations. */
-void device_set_mode(enum device_mode mode);
+/*
+ * device_set_mode() - from the thread of @vcpu, between operations
+ *
+ * In LATE mode the device awaits @vcpu, and from its first doorbell on every
+ * other CPU that rings one.
+ */
+void device_set_mode(enum device_mode mode, unsigned int vcpu);
 
 /*
- * device_wait_done() - after a doorbell store: in STALL mode, wait until the
+ * device_rung() - @vcpu has stored to a doorbell: in STALL mode, wait until the
  * main loop has nothing left to do
  *
  * Return: false when that did not come to pass within a second.
  */
-bool device_wait_done(void);
+bool device_rung(unsigned int vcpu);
 
-/* device_set_idle() - the virtual CPU halted, or goes on. */
-void device_set_idle(bool idle);
+/* device_set_idle() - @vcpu halted, or goes on. */
+void device_set_idle(unsigned int vcpu, bool idle);
 
 #endif

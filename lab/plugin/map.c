@@ -15,7 +15,7 @@ static bool parse_line(const char *line, struct map_symbol *symbol)
 	    3)
 		return false;
 	symbol->watch = (enum watch)watch;
-	return symbol->layer < MAP_MAX_LAYERS && watch <= WATCH_STORES;
+	return symbol->layer < MAP_MAX_LAYERS && watch <= WATCH_FILL;
 }
 
 bool map_load(const char *path)

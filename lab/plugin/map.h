@@ -20,6 +20,8 @@ enum watch {
 	WATCH_TICK = 2, /* entry of the timer interrupt's handler */
 	WATCH_SWITCH = 3, /* entry of the context switch */
 	WATCH_STORES = 4, /* a driver: its stores may ring doorbells */
+	WATCH_COPY = 5, /* assembly that copies: all its stores are copied bytes */
+	WATCH_FILL = 6, /* assembly that fills: all its stores are cleared bytes */
 };
 
 struct map_symbol {

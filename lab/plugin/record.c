@@ -39,32 +39,34 @@ void record_segment(void)
 	put_head(RECORD_SEGMENT, 0);
 }
 
-void record_operation(const struct counters *begin, const struct counters *end)
+void record_counters(enum record_kind kind, unsigned int vcpu, const struct counters *begin,
+		     const struct counters *end)
 {
-	enum { WORDS = sizeof(*begin) / sizeof(uint64_t) };
+	enum { MEMBERS = sizeof(*begin) / sizeof(uint64_t) };
 	const uint64_t *from = (const uint64_t *)begin;
 	const uint64_t *to = (const uint64_t *)end;
-	uint64_t words[WORDS];
+	uint64_t words[1 + MEMBERS] = { vcpu };
 
-	for (size_t i = 0; i < WORDS; i++)
-		words[i] = to[i] - from[i];
-	put_head(RECORD_OPERATION, WORDS);
-	put(words, WORDS);
+	for (size_t i = 0; i < MEMBERS; i++)
+		words[1 + i] = to[i] - from[i];
+	put_head(kind, 1 + MEMBERS);
+	put(words, 1 + MEMBERS);
 }
 
 void record_symbols(const uint64_t *begin, const uint64_t *end, size_t count)
 {
+	static uint64_t words[MAP_MAX_SYMBOLS];
 	size_t touched = 0;
 
-	for (size_t i = 0; i < count; i++)
-		touched += end[i] != begin[i];
-	put_head(RECORD_SYMBOLS, touched);
+	/* Each count is read once: a CPU that runs goes on changing it. */
 	for (size_t i = 0; i < count; i++) {
-		uint64_t word = (uint64_t)i | (end[i] - begin[i]) << 32;
+		uint64_t executed = end[i] - begin[i];
 
-		if (end[i] != begin[i])
-			put(&word, 1);
+		if (executed)
+			words[touched++] = (uint64_t)i | executed << 32;
 	}
+	put_head(RECORD_SYMBOLS, touched);
+	put(words, touched);
 }
 
 void record_flush(void)

@@ -10,11 +10,22 @@ from pathlib import Path
 import pytest
 
 from chario_lab.counting.layers import LAYERS
-from chario_lab.counting.series import MAGIC, OPERATION, SEGMENT, SYMBOLS, Operation, Reader, RecordError
+from chario_lab.counting.series import (
+    MAGIC,
+    OPERATION,
+    OTHER_VCPU,
+    SEGMENT,
+    SYMBOLS,
+    Counts,
+    Operation,
+    Reader,
+    RecordError,
+)
 
 PLUGIN = Path(__file__).resolve().parents[2] / "lab" / "plugin"
 NR_LAYERS = 3
-EVENTS = (1, 0, 2, 1, 1, 0)
+EVENTS = (1, 0, 2, 1, 1, 0, 4096, 64)
+CPU = 0
 
 
 def words(*values: int) -> bytes:
@@ -30,12 +41,12 @@ def record(kind: int, *payload: int) -> bytes:
 def test_series_arrive_as_they_are_written(tmp_path: Path) -> None:
     """The reader goes on where it had stopped, so a case gets its own operations."""
     path = tmp_path / "counts"
-    path.write_bytes(words(MAGIC, NR_LAYERS) + record(SEGMENT) + record(OPERATION, 5, 6, 7, *EVENTS))
+    path.write_bytes(words(MAGIC, NR_LAYERS) + record(SEGMENT) + record(OPERATION, CPU, 5, 6, 7, *EVENTS))
     reader = Reader(path)
-    assert reader.new_segments() == [[Operation((5, 6, 7), 1, 0, 2, 1, 1, 0)]]
+    assert reader.new_segments() == [[Operation((5, 6, 7), *EVENTS, cpus={CPU: Counts((5, 6, 7), *EVENTS)})]]
     assert reader.new_segments() == []
     with path.open("ab") as file:
-        file.write(record(SEGMENT) + record(OPERATION, 1, 1, 1, *EVENTS) * 2)
+        file.write(record(SEGMENT) + record(OPERATION, CPU, 1, 1, 1, *EVENTS) * 2)
     assert [len(segment) for segment in reader.new_segments()] == [2]
 
 
@@ -45,11 +56,30 @@ def test_functions_belong_to_the_operation_before(tmp_path: Path) -> None:
     path.write_bytes(
         words(MAGIC, NR_LAYERS)
         + record(SEGMENT)
-        + record(OPERATION, 5, 6, 7, *EVENTS)
+        + record(OPERATION, CPU, 5, 6, 7, *EVENTS)
         + record(SYMBOLS, 9 | 400 << 32, 12 | 3 << 32)
     )
     ((operation,),) = Reader(path).new_segments()
     assert operation.symbols == ((9, 400), (12, 3))
+
+
+def test_an_operation_is_what_all_processors_did(tmp_path: Path) -> None:
+    """The processor that began it comes first; functions are summed up."""
+    path = tmp_path / "counts"
+    path.write_bytes(
+        words(MAGIC, NR_LAYERS)
+        + record(SEGMENT)
+        + record(OPERATION, 1, 5, 6, 7, *EVENTS)
+        + record(SYMBOLS, 9 | 400 << 32)
+        + record(OTHER_VCPU, 0, 10, 20, 30, *EVENTS)
+        + record(SYMBOLS, 9 | 1 << 32, 12 | 3 << 32)
+    )
+    ((operation,),) = Reader(path).new_segments()
+    assert operation.layers == (15, 26, 37)
+    assert (operation.irqs, operation.switches, operation.copied_bytes) == (2, 4, 8192)
+    assert operation.symbols == ((9, 401), (12, 3))
+    assert list(operation.cpus) == [1, 0]
+    assert operation.cpus[0].layers == (10, 20, 30)
 
 
 @pytest.mark.parametrize(
@@ -57,9 +87,9 @@ def test_functions_belong_to_the_operation_before(tmp_path: Path) -> None:
     [
         b"",
         words(1, 2),
-        words(MAGIC, NR_LAYERS) + record(OPERATION, 5, 6, 7, *EVENTS),
+        words(MAGIC, NR_LAYERS) + record(OPERATION, CPU, 5, 6, 7, *EVENTS),
         words(MAGIC, NR_LAYERS) + record(SEGMENT) + record(77),
-        words(MAGIC, NR_LAYERS) + record(SEGMENT) + record(OPERATION, 5, 6, 7, *EVENTS)[:-8],
+        words(MAGIC, NR_LAYERS) + record(SEGMENT) + record(OPERATION, CPU, 5, 6, 7, *EVENTS)[:-8],
     ],
 )
 def test_another_file_is_refused(tmp_path: Path, data: bytes) -> None:

@@ -97,7 +97,7 @@ def test_a_failure_ends_the_demonstration() -> None:
 
 def test_what_ticks_cost_is_learnt_without_calls() -> None:
     """Neither the program's own instructions nor those of the idle task are the ticks'."""
-    spin = series(SPIN.key, ticks=2, layers={USER: 1_000_000, IDLE: 70, "timer": 4000, "irq": 2000})
+    spin = series(SPIN.key, ticks=2, layers={USER: 1_000_000, IDLE: 70, "timer": 4000, "interrupt": 2000})
     assert tick_cost(spin) == 3000
     assert spin.instructions == [1_006_000]
     measured = series("read", ticks=3, user=50_000)

@@ -4,14 +4,15 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
-MAGIC = 0x31544E434F494843
+MAGIC = 0x32544E434F494843
 HEAD_WORDS = 2
 WORD_BYTES = 8
-SEGMENT, OPERATION, SYMBOLS = 1, 2, 3
+SEGMENT, OPERATION, SYMBOLS, OTHER_VCPU = 1, 2, 3, 4
 LOW = 0xFFFFFFFF
 
 
@@ -20,11 +21,10 @@ class RecordError(Exception):
 
 
 @dataclass(frozen=True)
-class Operation:
-    """What was counted between one pair of markers.
+class Counts:
+    """What was executed: instructions in the order of layers.LAYERS, events, and bytes that were moved.
 
-    `layers` are instructions in the order of layers.LAYERS; `symbols` are instructions by the
-    number of the symbol in the map, for the first operations of a series only.
+    Copied and cleared bytes are those of string instructions, anywhere, and of the kernel's functions for it.
     """
 
     layers: tuple[int, ...]
@@ -34,7 +34,21 @@ class Operation:
     sq_doorbells: int
     cq_doorbells: int
     stalls_missed: int
+    copied_bytes: int = 0
+    cleared_bytes: int = 0
+
+
+@dataclass(frozen=True)
+class Operation(Counts):
+    """What all CPUs did between one pair of markers.
+
+    `cpus` has the part of each CPU that executed anything, by its number; the first is the one that began
+    the operation. `symbols` are instructions by the number of the symbol in the map, of all CPUs, for the
+    first operations of a series only.
+    """
+
     symbols: tuple[tuple[int, int], ...] = ()
+    cpus: Mapping[int, Counts] = field(default_factory=dict)
 
 
 Segment = list[Operation]
@@ -64,23 +78,49 @@ class Reader:
         return self._parse(words)
 
     def _parse(self, words: tuple[int, ...]) -> list[Segment]:
-        segments: list[Segment] = []
+        series: list[list[_Open]] = []
         for kind, payload in _records(words):
             if kind == SEGMENT:
-                segments.append([])
-            elif kind == OPERATION and segments:
-                segments[-1].append(_operation(payload, self._nr_layers))
-            elif kind == SYMBOLS and segments and segments[-1]:
-                symbols = tuple((word & LOW, word >> 32) for word in payload)
-                segments[-1][-1] = replace(segments[-1][-1], symbols=symbols)
+                series.append([])
+            elif kind == OPERATION and series:
+                series[-1].append(_Open(self._nr_layers))
+                series[-1][-1].add_cpu(payload)
+            elif kind == OTHER_VCPU and series and series[-1]:
+                series[-1][-1].add_cpu(payload)
+            elif kind == SYMBOLS and series and series[-1]:
+                series[-1][-1].symbols.update({word & LOW: word >> 32 for word in payload})
             else:
                 raise RecordError(f"{self._path}: a record of kind {kind} out of place")
-        return segments
+        return [[operation.close() for operation in segment] for segment in series]
 
 
-def _operation(payload: tuple[int, ...], nr_layers: int) -> Operation:
-    irqs, ticks, switches, sq_doorbells, cq_doorbells, stalls_missed = payload[nr_layers:]
-    return Operation(payload[:nr_layers], irqs, ticks, switches, sq_doorbells, cq_doorbells, stalls_missed)
+class _Open:
+    """The records of one operation, as they arrive."""
+
+    def __init__(self, nr_layers: int) -> None:
+        self._nr_layers = nr_layers
+        self._cpus: dict[int, Counts] = {}
+        self.symbols: Counter[int] = Counter()
+
+    def add_cpu(self, payload: tuple[int, ...]) -> None:
+        cpu, *counts = payload
+        self._cpus[cpu] = _counts(counts, self._nr_layers)
+
+    def close(self) -> Operation:
+        total = _total(list(self._cpus.values()))
+        return Operation(**vars(total), symbols=tuple(self.symbols.items()), cpus=self._cpus)
+
+
+def _counts(words: Sequence[int], nr_layers: int) -> Counts:
+    return Counts(tuple(words[:nr_layers]), *words[nr_layers:])
+
+
+def _total(parts: Sequence[Counts]) -> Counts:
+    if len(parts) == 1:
+        return parts[0]
+    layers = tuple(map(sum, zip(*(part.layers for part in parts), strict=True)))
+    events = {name: sum(getattr(part, name) for part in parts) for name in vars(parts[0]) if name != "layers"}
+    return Counts(layers, **events)
 
 
 def _records(words: tuple[int, ...]) -> Iterator[tuple[int, tuple[int, ...]]]:

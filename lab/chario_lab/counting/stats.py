@@ -6,14 +6,16 @@ from __future__ import annotations
 import statistics
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
-from chario_lab.counting.layers import IDLE, LAYERS, Symbol
-from chario_lab.counting.series import Operation
+from chario_lab.counting.layers import IDLE, LAYERS, OTHER, Symbol
+from chario_lab.counting.series import Counts, Operation
 
 IDLE_INDEX = LAYERS.index(IDLE)
 # Fewer clean operations than this, and those with a tick are taken in as well.
 MIN_CLEAN = 8
+# The part of a case that may be spent in functions without a layer.
+UNASSIGNED_LIMIT = 0.02
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,11 @@ class Summary:
     functions: Mapping[str, int]
     function_layers: Mapping[str, str]
 
+    @property
+    def unassigned(self) -> float:
+        """The part of the instructions whose functions have no layer."""
+        return self.layers.get(OTHER, 0) / self.instructions
+
 
 @dataclass(frozen=True)
 class Difference:
@@ -62,6 +69,18 @@ class Difference:
 def instructions(operation: Operation) -> int:
     """User and kernel, without the idle loop."""
     return sum(operation.layers) - operation.layers[IDLE_INDEX]
+
+
+def sum_events(operations: Sequence[Operation]) -> dict[str, int]:
+    """Events and bytes that were moved, by the names of Counts."""
+    names = [field.name for field in fields(Counts) if field.name != "layers"]
+    return {name: sum(getattr(operation, name) for operation in operations) for name in names}
+
+
+def sum_layers(operations: Sequence[Operation]) -> dict[str, int]:
+    """Instructions of each layer that has any."""
+    sums = [sum(counts) for counts in zip(*(operation.layers for operation in operations), strict=True)]
+    return {name: count for name, count in zip(LAYERS, sums, strict=False) if count}
 
 
 def summarise(operations: Sequence[Operation], symbols: Sequence[Symbol]) -> Summary:

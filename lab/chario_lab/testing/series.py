@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from chario_lab.counting.layers import LAYERS, USER, Symbol
-from chario_lab.counting.series import Operation
+from chario_lab.counting.series import Counts, Operation
 from chario_lab.counting.stats import differences, instructions, summarise
 from chario_lab.records import Commands, SeriesRecord
 
@@ -17,7 +17,8 @@ def operation(layers: Mapping[str, int], ticks: int = 0, **events: int) -> Opera
     """An operation that spends its instructions in these layers, the first of them in one function."""
     counts = tuple(layers.get(layer, 0) for layer in LAYERS)
     polled = {"irqs": 0, "switches": 0, "sq_doorbells": 1, "cq_doorbells": 1, "stalls_missed": 0}
-    return Operation(counts, ticks=ticks, symbols=((0, next(iter(layers.values()))),), **(polled | events))
+    total = Counts(counts, ticks=ticks, **(polled | events))
+    return Operation(**vars(total), symbols=((0, next(iter(layers.values()))),))
 
 
 def record(case: str, operations: Sequence[Operation], machine: str = "6.1", **fields: object) -> SeriesRecord:
@@ -29,6 +30,7 @@ def record(case: str, operations: Sequence[Operation], machine: str = "6.1", **f
         "repeat": 0,
         "words": ["chario-bench"],
         "calls": 1,
+        "call_bytes": 4096,
         "commands": Commands(0, 0, 0),
         "instructions": [instructions(each) for each in operations],
         "ticks": [each.ticks for each in operations],

@@ -11,6 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from chario_lab.counting.layers import LAYERS
+from chario_lab.counting.stats import UNASSIGNED_LIMIT
 from chario_lab.experiment.plan import Case
 from chario_lab.experiments.bench.matrix import (
     CASES,
@@ -88,6 +89,8 @@ def print_run(console: Console, run: Results, behind: Mapping[str, Results]) -> 
         console.print(_iommu_table(run, one, mode))
         console.print(_large_table(one, mode))
         _print_failures(console, one)
+    for one in (run, *behind.values()):
+        _print_unassigned(console, one)
     console.print(EXCLUDED, style="dim", highlight=False)
     for one in (run, *behind.values()):
         if one.complaint:
@@ -152,6 +155,14 @@ def _print_failures(console: Console, run: Results) -> None:
         reasons.setdefault(reason, []).append(CASES[key].title)
     for reason, titles in reasons.items():
         console.print(f"[red]failed:[/red] {'; '.join(titles)}\n{escape(reason)}\n", highlight=False)
+
+
+def _print_unassigned(console: Console, run: Results) -> None:
+    """The cases whose functions layers.toml does not know well enough."""
+    for key, series in run.series.items():
+        if series.summary.unassigned > UNASSIGNED_LIMIT:
+            share = f"{series.summary.unassigned:.1%}"
+            console.print(f"[yellow]{share} in functions without a layer:[/yellow] {CASES[key].title}")
 
 
 def _verdict_table(run: Results, verdicts: list[Verdict]) -> Table:
