@@ -12,6 +12,7 @@
  *
  *	open=WORDS	how the device is opened, direct, sync, direct,sync, or buffered for none of them
  *	order=sequential	one call behind the other, from the beginning; else anywhere
+ *	piece=BYTES	calls by io_uring are cut into pieces of this size
  *	span=BYTES	the part of the device that is used (64 MiB)
  *	skew=BYTES	where that part begins (0)
  *	warm=CALLS	that come before and are not counted (16)
@@ -38,12 +39,13 @@ _Noreturn void fail(const char *what)
 
 static void usage(void)
 {
-	fprintf(stderr, "usage: chario-bench reload\n"
-			"       chario-bench CALL DEVICE BYTES "
-			"scattered|joined|huge free|late|stall OPERATIONS\n"
-			"       [open=buffered|direct|sync|direct,sync] [order=sequential]\n"
-			"       [span=BYTES] [skew=BYTES] [warm=CALLS]\n"
-			"calls:");
+	fprintf(stderr,
+		"usage: chario-bench reload\n"
+		"       chario-bench CALL DEVICE BYTES "
+		"scattered|joined|huge free|late|stall OPERATIONS\n"
+		"       [open=buffered|direct|sync|direct,sync] [order=sequential] [piece=BYTES]\n"
+		"       [span=BYTES] [skew=BYTES] [warm=CALLS]\n"
+		"calls:");
 	for (size_t i = 0; calls[i].name; i++)
 		fprintf(stderr, " %s", calls[i].name);
 	fputc('\n', stderr);
@@ -90,15 +92,18 @@ static __attribute__((noinline)) ssize_t counted(struct bench *b, off_t offset, 
 	return moved;
 }
 
-static void repeat(struct bench *b, const struct call *call, long operations)
+/* @times: when the first counted call began, and when the last one had ended. */
+static void repeat(struct bench *b, const struct call *call, long operations, struct times times[2])
 {
-	call_fn *run = call->run;
+	call_fn *run = b->piece_bytes ? call->run_pieces : call->run;
 	ssize_t moved;
 	off_t offset;
 
 	for (long i = -b->warm_up; i < operations; i++) {
-		if (!i)
+		if (!i) {
+			read_times(&times[0]);
 			MARKER(MARKER_SEGMENT);
+		}
 		offset = next_offset(b);
 		errno = 0;
 		if (call->before)
@@ -115,6 +120,7 @@ static void repeat(struct bench *b, const struct call *call, long operations)
 		fail(call->name);
 	}
 	MARKER(MARKER_SEGMENT_END);
+	read_times(&times[1]);
 }
 
 static int open_flags(const char *words)
@@ -134,6 +140,8 @@ static int set_option(struct bench *b, char *word, int *flags)
 		*flags = (*flags & O_ACCMODE) | open_flags(value);
 	else if (!strcmp(word, "order"))
 		b->in_order = !strcmp(value, "sequential");
+	else if (!strcmp(word, "piece"))
+		b->piece_bytes = strtoul(value, NULL, 0);
 	else if (!strcmp(word, "span"))
 		b->span_bytes = strtoul(value, NULL, 0);
 	else if (!strcmp(word, "skew"))
@@ -149,6 +157,7 @@ int main(int argc, char **argv)
 {
 	struct bench b = { .random = 42, .span_bytes = SPAN_BYTES, .warm_up = WARM_UP };
 	const struct call *call;
+	struct times times[2];
 	long operations;
 	int flags;
 
@@ -169,7 +178,10 @@ int main(int argc, char **argv)
 		usage();
 	b.path = argv[2];
 	b.writes = (flags & O_ACCMODE) != O_RDONLY;
-	b.fd = open(b.path, flags);
+	if (b.piece_bytes && !call->run_pieces)
+		usage();
+	b.durable = flags & O_SYNC;
+	b.fd = open(b.path, flags | (b.writes ? O_CREAT : 0), 0600);
 	if (b.fd < 0)
 		fail(b.path);
 	if (map_buffer(&b, argv[4]))
@@ -177,10 +189,12 @@ int main(int argc, char **argv)
 	if (call->set_up)
 		call->set_up(&b);
 	set_speed(argv[5]);
-	repeat(&b, call, operations);
+	repeat(&b, call, operations, times);
 	MARKER(MARKER_DEVICE_FREE);
 	printf("{\"call\": \"%s\", \"pages\": \"%s\", \"neighbours\": %zu, "
-	       "\"operations\": %ld}\n",
+	       "\"operations\": %ld",
 	       call->name, b.pages, buffer_neighbours(&b), operations);
+	print_times(&times[0], &times[1]);
+	puts("}");
 	return EXIT_SUCCESS;
 }

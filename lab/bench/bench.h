@@ -13,10 +13,14 @@
 
 #include <chario/buffer.h>
 
+#define MAX_CPUS 64
+
 struct bench {
 	const char *path;
 	int fd;
 	bool writes;
+	bool durable; /* when a write returns: O_SYNC and what stands for it */
+	size_t piece_bytes; /* of a call that is cut; 0: it is not */
 	size_t span_bytes; /* the part of the device that is used */
 	off_t skew_bytes; /* where it begins */
 	long warm_up; /* calls that come before */
@@ -31,6 +35,8 @@ struct bench {
 	struct chario_transfer transfer; /* on the registered buffer */
 	unsigned int nsid;               /* of an NVMe generic device */
 	unsigned int block_shift;
+	uint8_t pass_opcode; /* of the commands that are passed through */
+	uint32_t pass_flags; /* in their dword 12 */
 };
 
 /* One synchronous call at @offset. Return: bytes moved, or -1 / -errno. */
@@ -39,6 +45,7 @@ typedef ssize_t call_fn(struct bench *b, off_t offset);
 struct call {
 	const char *name;
 	call_fn *run;
+	call_fn *run_pieces; /* the same where the call is cut into pieces */
 	int flags; /* of open() */
 	void (*set_up)(struct bench *b);
 	/* Around each operation; not counted. */
@@ -54,6 +61,7 @@ extern const struct call calls[];
 
 /* rings.c */
 call_fn call_uring_read, call_uring_write, call_uring_pass, call_uring_pass_batch;
+call_fn call_uring_pieces, call_uring_pass_pieces;
 call_fn call_uring_transfer, call_uring_transfer_batch;
 void set_up_ring(struct bench *b);
 void set_up_polled_ring(struct bench *b);
@@ -84,6 +92,19 @@ void end_rival(struct bench *b);
 /* record.c */
 void set_up_record(struct bench *b);
 ssize_t call_record(struct bench *b, off_t offset);
+
+/* times.c */
+struct times {
+	uint64_t now_us;
+	unsigned int nr_cpus;
+	/* In ticks of the kernel's clock for processes. */
+	uint64_t user[MAX_CPUS];
+	uint64_t kernel[MAX_CPUS]; /* with interrupts */
+	uint64_t idle[MAX_CPUS]; /* with waiting for a device */
+};
+
+void read_times(struct times *times);
+void print_times(const struct times *begin, const struct times *end);
 
 /* memory.c */
 int map_buffer(struct bench *b, const char *pages);

@@ -88,25 +88,35 @@ static int by_frame(const void *left, const void *right)
 	return (a->frame > b->frame) - (a->frame < b->frame);
 }
 
+static bool is_neighbour(const struct page *page)
+{
+	return page[0].frame == page[-1].frame + 1;
+}
+
 /* Return: how many of the pages are the neighbours of those before them. */
 static size_t count_neighbours(const struct page *pages, size_t nr_pages)
 {
 	size_t neighbours = 0;
 
 	for (size_t i = 1; i < nr_pages; i++)
-		neighbours += pages[i].frame == pages[i - 1].frame + 1;
+		neighbours += is_neighbour(pages + i);
 	return neighbours;
 }
 
 /* The run of @nr_pages pages, of @nr_all sorted ones, with most neighbours. */
 static const struct page *find_best_run(const struct page *pages, size_t nr_all, size_t nr_pages)
 {
-	const struct page *best = pages;
+	size_t neighbours = count_neighbours(pages, nr_pages), most = neighbours, best = 0;
 
-	for (size_t i = 0; i + nr_pages <= nr_all; i++)
-		if (count_neighbours(pages + i, nr_pages) > count_neighbours(best, nr_pages))
-			best = pages + i;
-	return best;
+	for (size_t i = 1; i + nr_pages <= nr_all && nr_pages > 1; i++) {
+		neighbours += is_neighbour(pages + i + nr_pages - 1);
+		neighbours -= is_neighbour(pages + i);
+		if (neighbours > most) {
+			most = neighbours;
+			best = i;
+		}
+	}
+	return pages + best;
 }
 
 /*

@@ -31,6 +31,7 @@ void use_buffer(struct bench *b, const struct chario_buffer *buffer)
 	b->transfer = (struct chario_transfer){
 		.size = sizeof(b->transfer),
 		.op = b->writes ? CHARIO_TRANSFER_WRITE : CHARIO_TRANSFER_READ,
+		.flags = b->writes && b->durable ? CHARIO_TRANSFER_FUA : 0,
 		.buffer = chario_buffer_id(buffer),
 		.bytes = b->bytes,
 	};

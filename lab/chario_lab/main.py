@@ -32,14 +32,22 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 1
 
 
-# Commands that read their own options, and the module of each: not every command pays for all of them.
-WITH_OPTIONS = {"bench": "chario_lab.experiments.bench", "check": "chario_lab.testing.check"}
+# Commands that read their own options, and the function of each: not every command pays for all modules.
+COMMANDS = "chario_lab.experiment.command"
+WITH_OPTIONS = {
+    "bench": ("chario_lab.experiments.bench", "main"),
+    "check": ("chario_lab.testing.check", "main"),
+    "list": (COMMANDS, "main_list"),
+    "run": (COMMANDS, "main_run"),
+    "report": (COMMANDS, "main_report"),
+}
 
 
 def dispatch(words: list[str]) -> int:
     """Read the command line and do what it says."""
     if words and words[0] in WITH_OPTIONS:
-        return int(import_module(WITH_OPTIONS[words[0]]).main(words[1:]))
+        module, function = WITH_OPTIONS[words[0]]
+        return int(getattr(import_module(module), function)(words[1:]))
     options = parse(words)
     if options.command in ("demo", "recorders"):
         return int(import_module(f"chario_lab.experiments.{options.command}").run(options.kernel))
@@ -63,6 +71,9 @@ def parse(words: list[str]) -> argparse.Namespace:
     guest = commands.add_parser("guest", help="a root shell in a guest")
     execute = commands.add_parser("exec", help="one command in a guest")
     demo = commands.add_parser("demo", help="record, read back, compare; and what it costs")
+    commands.add_parser("list", help="the experiments", add_help=False)
+    commands.add_parser("run", help="run an experiment", add_help=False)
+    commands.add_parser("report", help="show what experiments have recorded", add_help=False)
     commands.add_parser("bench", help="count the instructions of a call", add_help=False)
     commands.add_parser("check", help="run a tier of the tests: quick, check or long", add_help=False)
     recorders = commands.add_parser("recorders", help="what a recording costs, by several programs")

@@ -31,7 +31,7 @@ class RecordError(Exception):
 
 @dataclass(frozen=True)
 class Commands:
-    """Commands that a drive has served."""
+    """Commands that a drive has served, and flushes that it was asked for."""
 
     reads: int
     writes: int
@@ -80,8 +80,9 @@ class MachineRecord(Record, frozen=True, kw_only=True, tag="machine"):
 class SeriesRecord(Record, frozen=True, kw_only=True, tag="series"):
     """What was counted while a case was repeated.
 
-    Each operation is a number of calls; `instructions` and `ticks` are those of each operation, in order.
-    `said` is what the program under test said of itself.
+    Each operation is a number of calls of `call_bytes`; `warm_calls` came before, and only `commands` has
+    theirs.  `instructions` and `ticks` are those of each operation, in order; `events` and `layers` are sums over
+    all operations.  `said` is what the program under test said of itself.
     """
 
     machine: str
@@ -90,12 +91,16 @@ class SeriesRecord(Record, frozen=True, kw_only=True, tag="series"):
     repeat: int
     words: Sequence[str]
     calls: int
+    call_bytes: int
+    warm_calls: int = 0
     commands: Commands
     instructions: Sequence[int]
     ticks: Sequence[int]
     summary: Summary
+    events: dict[str, int] = {}
+    layers: dict[str, int] = {}
     differences: Sequence[Difference] = ()
-    said: dict[str, str | int | float] = {}
+    said: dict[str, str | int | float | list[int]] = {}
 
 
 class TextRecord(Record, frozen=True, kw_only=True, tag="text"):

@@ -85,7 +85,7 @@ class FakeTarget(Target):
         if "die" in text.split():
             raise GuestDied("the guest died: a signal ended it")
         answers = {"ls /sys/bus/pci/devices/0000:01:00.0/chario": "chardisk10 chardisk9"}
-        answer = answers.get(text, "/a/nvme0n1 /a/nvme0n2 /a/ng0n1" if text.startswith("ls -d") else "")
+        answer = answers.get(text, "/a/ng0n1 /a/ng0n2 /a/nvme0n1 /a/nvme0n2" if text.startswith("ls -d") else "")
         failed = int("fail" in text.split() or text.startswith("test -e"))
         return Result(text, failed, answer, "it failed" if "fail" in text.split() else "")
 
@@ -105,9 +105,13 @@ class FakeTarget(Target):
         """Noted like a command."""
         self.asked.append("learn")
 
-    def commands(self) -> Commands:
+    def read(self, path: str) -> str:
+        """Three flushes, wherever they are counted."""
+        return "3\n" if path.startswith("/sys/class/chario/") else f"{' '.join(map(str, range(15)))} 3 0\n"
+
+    def served(self) -> tuple[int, int]:
         """One more read for each thing that was asked."""
-        return Commands(len(self.asked), 0, 0)
+        return len(self.asked), 0
 
     def describe(self) -> MachineRecord:
         """As little as can be said."""
@@ -164,7 +168,7 @@ def test_the_drive_is_given_and_words_are_filled(rig: Rig) -> None:
         Station("disk", FIRST, Holder.CHARIO, (case("a", "read", "{node}", "{second}", settings=settings),)),
         Station("raw", FIRST, Holder.BLOCK, (case("b", "{node}", "{generic}", program=SERIES),), ("echo {name}",)),
         Station("ext4", FIRST, Holder.EXT4, (case("c", "{folder}/file-{repeat}", repeats=2, cold=True),)),
-        Station("again", FIRST, Holder.EXT4, (case("d"),)),
+        Station("again", FIRST, Holder.EXT4, (case("d"),), namespace=1),
     )
     (target,) = rig.targets
     assert [text for text in target.asked if "nvme*" not in text and "[ -b" not in text] == [
@@ -184,7 +188,7 @@ def test_the_drive_is_given_and_words_are_filled(rig: Rig) -> None:
         "sync; echo 3 >/proc/sys/vm/drop_caches",
         "chario-bench /mnt/file-1",
         "umount /mnt",
-        "mkfs.ext4 -q -F -E nodiscard,lazy_itable_init=0,lazy_journal_init=0 /dev/nvme0n1 && mount /dev/nvme0n1 /mnt",
+        "mkfs.ext4 -q -F -E nodiscard,lazy_itable_init=0,lazy_journal_init=0 /dev/nvme0n2 && mount /dev/nvme0n2 /mnt",
         "learn",
         "chario-bench d",
     ]

@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 
 from chario_lab.counting.counter import CounterError
-from chario_lab.counting.stats import differences, instructions, summarise
+from chario_lab.counting.stats import differences, instructions, sum_events, sum_layers, summarise
 from chario_lab.experiment.plan import Act, Case, Station
 from chario_lab.guest.job import CommandFailed
 from chario_lab.records import Book, FailureRecord, OmissionRecord, SeriesRecord
@@ -56,10 +56,14 @@ def measure_once(target: Target, station: Station, case: Case, repeat: int) -> S
         repeat=repeat,
         words=(case.program, *words),
         calls=case.calls,
+        call_bytes=case.call_bytes,
+        warm_calls=case.warm_calls,
         commands=served,
         instructions=[instructions(operation) for operation in operations],
         ticks=[operation.ticks for operation in operations],
         summary=summary,
+        events=sum_events(operations),
+        layers=sum_layers(operations),
         differences=differences(operations, counter.symbols),
         said=json.loads(result.stdout) if result.stdout.startswith("{") else {},
     )

@@ -25,11 +25,11 @@ class Case:
     """One thing that is measured.
 
     `program` is one of the lab's, CALLS or SERIES, and `words` is what it is told; it brackets
-    `operations` operations of `calls` calls of `call_bytes` each with markers.  `settings` are
-    files of sysfs and what is written to them before.  `before` and `after` are commands of the shell:
-    the one is not measured, the other has to succeed, or the case is `wrong`.  In all of them the words of
-    Place.fill() are replaced.  With `cold` caches are dropped before.  Of cases in a row with the
-    same `step` a human sees one line.  Where the machine has no file that is called as `needs` says,
+    `operations` operations of `calls` calls of `call_bytes` each with markers, after `warm_calls` calls that are
+    not counted.  `settings` are files of sysfs and what is written to them before.  `before` and `after` are
+    commands of the shell: the one is not measured, the other has to succeed, or the case is `wrong`.  In all of
+    them the words of Place.fill() are replaced.  With `cold` caches are dropped before.  Of cases in a row
+    with the same `step` a human sees one line.  Where the machine has no file that is called as `needs` says,
     the case is left out.
     """
 
@@ -40,6 +40,7 @@ class Case:
     operations: int = 1
     calls: int = 1
     call_bytes: int = 0
+    warm_calls: int = 0
     repeats: int = 1
     step: str = ""
     cold: bool = False
@@ -84,7 +85,7 @@ class Act:
 
 @dataclass(frozen=True)
 class Station:
-    """Cases and acts while somebody has the drive of a machine.
+    """Cases and acts while somebody has the drive of a machine, and uses one of its namespaces.
 
     `prepare` are commands of the shell, in which the words of Place.fill() are replaced.
     """
@@ -94,6 +95,7 @@ class Station:
     holder: Holder
     steps: tuple[Case | Act, ...]
     prepare: tuple[str, ...] = ()
+    namespace: int = 0
 
 
 Plan = Sequence[Station]

@@ -43,7 +43,7 @@ def run(plan: Plan, make: Maker, book: Book, progress: Progress) -> None:
 
 def visit(target: Target, station: Station, book: Book, left: list[tuple[Station, Case | Act]]) -> None:
     """Give the drive to whom the station names, and do its steps; those that are done leave `left`."""
-    place = target.give(station.holder)
+    place = target.give(station.holder, station.namespace)
     for command in station.prepare:
         target.must(place.fill(command))
     target.learn()

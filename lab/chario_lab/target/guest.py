@@ -23,7 +23,7 @@ from chario_lab.kmsg import KernelComplaint
 from chario_lab.programs import build_chario, build_repeat
 from chario_lab.progress import Progress
 from chario_lab.qemu import find_qemu
-from chario_lab.records import Commands, MachineRecord
+from chario_lab.records import MachineRecord
 from chario_lab.target.machine import Machine
 from chario_lab.target.target import STEP_LIMIT_S, Target
 
@@ -65,6 +65,10 @@ class GuestTarget(Target):
         """A program of the lab there; its path."""
         return self._programs[name]
 
+    def read(self, path: str) -> str:
+        """The content of a small file there."""
+        return self.guest.files.read(path)
+
     def write(self, path: str, text: str) -> None:
         """Write to a file that is there, in one call."""
         self.guest.files.write(path, text)
@@ -80,12 +84,12 @@ class GuestTarget(Target):
         assert self.counter is not None
         self.counter.learn((self.guest.host.share / "kallsyms").read_text(), self._layers)
 
-    def commands(self) -> Commands:
-        """What the drive has served, as QEMU counts it, whichever of its namespaces has served it."""
+    def served(self) -> tuple[int, int]:
+        """Reads and writes that the drive has served, as QEMU counts them, whichever of its namespaces has."""
         drive = self.guest.spec.drives[0]
         assert isinstance(drive, Nvme)
         counts = [command_counts(self.guest, 0, nsid) for nsid, _ in numbered(drive)]
-        return Commands(*(sum(each) for each in zip(*counts, strict=True)))
+        return sum(reads for reads, _, _ in counts), sum(writes for _, writes, _ in counts)
 
     def describe(self) -> MachineRecord:
         """What figures of this guest are measured on."""

@@ -38,15 +38,21 @@ FOLDER = "/mnt"
 class Place:
     """Where the drive is found while somebody has it.
 
-    `nodes` are its disks, the first namespace first; `generic` is the node for commands of
-    NVMe, empty where there is none; `folder` is that of the file system, empty where there is none; `chario`
-    is the program of that name.
+    `nodes` are its disks, the first namespace first, and `generics` their nodes for commands of NVMe, where
+    there are any; `namespace` is the place of the one that is used.  `folder` is that of the file system, empty
+    where there is none; `chario` is the program of that name.
     """
 
     chario: str
     nodes: tuple[str, ...] = ("",)
-    generic: str = ""
+    generics: tuple[str, ...] = ()
+    namespace: int = 0
     folder: str = ""
+
+    @property
+    def node(self) -> str:
+        """The disk that is used."""
+        return self.nodes[self.namespace]
 
     def fill(self, text: str) -> str:
         """The text with {node}, {name}, {second}, {second_name}, {generic}, {folder} and {chario} replaced.
@@ -54,12 +60,13 @@ class Place:
         A name is that of a node without its folder.
         """
         second = self.nodes[1] if len(self.nodes) > 1 else ""
+        generic = self.generics[self.namespace] if self.generics else ""
         words = {
-            "node": self.nodes[0],
-            "name": self.nodes[0].rpartition("/")[2],
+            "node": self.node,
+            "name": self.node.rpartition("/")[2],
             "second": second,
             "second_name": second.rpartition("/")[2],
-            "generic": self.generic,
+            "generic": generic,
             "folder": self.folder,
             "chario": self.chario,
         }

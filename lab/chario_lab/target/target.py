@@ -25,6 +25,8 @@ from chario_lab.target.place import FOLDER, MAKE, Holder, Place
 
 STEP_LIMIT_S = 600.0
 PCI = "/sys/bus/pci/devices"
+# The column of /sys/block/*/stat with flush requests that were completed.
+BLOCK_STAT_FLUSHES = 15
 APPEAR = "for i in $(seq 300); do [ {test} {path} ] && exit; sleep 0.1; done; echo 'no {path} after 30 s' >&2; exit 1"
 
 
@@ -60,6 +62,10 @@ class Target(ABC):
         """A program of the lab there; its path."""
 
     @abstractmethod
+    def read(self, path: str) -> str:
+        """The content of a small file there."""
+
+    @abstractmethod
     def write(self, path: str, text: str) -> None:
         """Write to a file that is there, in one call."""
 
@@ -73,8 +79,8 @@ class Target(ABC):
         """The drive's PCI address."""
 
     @abstractmethod
-    def commands(self) -> Commands:
-        """What the drive has served until now, by its own counters."""
+    def served(self) -> tuple[int, int]:
+        """Reads and writes that the drive has served until now, by its own counters."""
 
     @abstractmethod
     def describe(self) -> MachineRecord:
@@ -90,8 +96,18 @@ class Target(ABC):
 
     # The drive
 
-    def give(self, holder: Holder) -> Place:
-        """Give the drive to somebody; a file system is new.  Where it is found then."""
+    def commands(self) -> Commands:
+        """What the drive has served until now; flushes, which no drive counts, by the counters of whoever has it."""
+        return Commands(*self.served(), self._flushes())
+
+    def _flushes(self) -> int:
+        name = self._place.node.rpartition("/")[2]
+        if self._holder is Holder.CHARIO:
+            return int(self.read(f"/sys/class/chario/{name}/counters/flush_commands"))
+        return int(self.read(f"/sys/class/block/{name}/stat").split()[BLOCK_STAT_FLUSHES])
+
+    def give(self, holder: Holder, namespace: int = 0) -> Place:
+        """Give the drive to somebody, who uses one of its namespaces; a file system is new.  Where it is found then."""
         self._unmount()
         if holder is Holder.CHARIO:
             if self._holder is not Holder.CHARIO:
@@ -100,6 +116,7 @@ class Target(ABC):
             if self._holder is Holder.CHARIO:
                 self._unbind()
             self._find_block_device()
+        self._place = replace(self._place, namespace=namespace)
         if holder.is_file_system:
             self._mount(holder)
         self._holder = holder
@@ -132,10 +149,10 @@ class Target(ABC):
         blocks = [f"/dev/{name}" for name in names if name.startswith("nvme")]
         generics = [f"/dev/{name}" for name in names if name.startswith("ng")]
         self.must(APPEAR.format(test="-b", path=blocks[0]))
-        self._place = Place(self.chario, tuple(blocks), generics[0] if generics else "")
+        self._place = Place(self.chario, tuple(blocks), tuple(generics))
 
     def _mount(self, holder: Holder) -> None:
-        node = shlex.quote(self._place.nodes[0])
+        node = shlex.quote(self._place.node)
         self.must(f"{MAKE[holder]} {node} && mount {node} {FOLDER}")
         self._place = replace(self._place, folder=FOLDER)
 

@@ -35,12 +35,12 @@ class Write:
 
     def __call__(self, target: Target) -> None:
         """From the disk's first block on."""
-        target.must(f"dd if={self.recording} of={target.place.nodes[0]} {WRITE}")
+        target.must(f"dd if={self.recording} of={target.place.node} {WRITE}")
 
 
 def read(target: Target) -> None:
     """Into a file that the host sees as well."""
-    target.must(f"dd if={target.place.nodes[0]} of=/share/{BACK} {READ}")
+    target.must(f"dd if={target.place.node} of=/share/{BACK} {READ}")
 
 
 @dataclass(frozen=True)

@@ -107,13 +107,13 @@ class PlanOf:
     def __call__(self, target: Target) -> str:
         """Its answer, as JSON."""
         option = ["--write"] if self.direction == "write" else []
-        node = target.place.nodes[0]
+        node = target.place.node
         return target.must([target.chario, "plan", "--json", *option, node, "0", str(self.size.size_bytes)])
 
 
 def smart_log(target: Target) -> str:
     """Reads and writes by the drive's SMART log, and by what is counted outside the guest, as JSON."""
-    controller = target.place.nodes[0].rpartition("n")[0]
+    controller = target.place.node.rpartition("n")[0]
     log = json.loads(target.must(["nvme", "smart-log", controller, "-o", "json"]))
     counted = target.commands()
     smart = [int(log["host_read_commands"]), int(log["host_write_commands"])]

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What the processors did while the calls ran, as the kernel accounts for it, and for how long.
+ */
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "bench.h"
+
+#define STAT "/proc/stat"
+
+/* A line of /proc/stat: proc(5) names its columns. */
+static bool parse_line(const char *line, struct times *times, unsigned int at)
+{
+	uint64_t user, nice, system, idle, iowait, irq, softirq;
+
+	/* The first line is the sum over all. */
+	if (!isdigit((unsigned char)line[strlen("cpu")]) ||
+	    sscanf(line,
+		   "cpu%*u %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64
+		   " %" SCNu64,
+		   &user, &nice, &system, &idle, &iowait, &irq, &softirq) != 7)
+		return false;
+	times->user[at] = user + nice;
+	times->kernel[at] = system + irq + softirq;
+	times->idle[at] = idle + iowait;
+	return true;
+}
+
+void read_times(struct times *times)
+{
+	FILE *file = fopen(STAT, "r");
+	struct timespec now;
+	char line[512];
+
+	if (!file)
+		fail(STAT);
+	times->nr_cpus = 0;
+	while (fgets(line, sizeof(line), file) && times->nr_cpus < MAX_CPUS)
+		times->nr_cpus += parse_line(line, times, times->nr_cpus);
+	fclose(file);
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	times->now_us = (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+}
+
+static void print_list(const char *name, const uint64_t *begin, const uint64_t *end,
+		       unsigned int nr)
+{
+	uint64_t tick_us = 1000000 / (uint64_t)sysconf(_SC_CLK_TCK);
+
+	printf(", \"%s\": [", name);
+	for (unsigned int i = 0; i < nr; i++)
+		printf("%s%" PRIu64, i ? ", " : "", (end[i] - begin[i]) * tick_us);
+	putchar(']');
+}
+
+void print_times(const struct times *begin, const struct times *end)
+{
+	printf(", \"elapsed_us\": %" PRIu64, end->now_us - begin->now_us);
+	print_list("user_us", begin->user, end->user, end->nr_cpus);
+	print_list("kernel_us", begin->kernel, end->kernel, end->nr_cpus);
+	print_list("idle_us", begin->idle, end->idle, end->nr_cpus);
+}

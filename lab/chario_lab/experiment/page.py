@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: MIT
+"""What is shown of an experiment, whichever way: in a terminal, as Markdown, as a page, as a picture."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+Value = str | int | float
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of cells; the first column names the row, the others are figures."""
+
+    title: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Plot:
+    """A picture of rows of values, drawn with one mark.
+
+    `x`, `y`, `color` and `column` name values of the rows; each `column` has a picture of its own, in which a
+    logarithmic axis is `log`.  The names are what the axes are called.
+    """
+
+    title: str
+    mark: str  # bar, line or stack
+    rows: Sequence[Mapping[str, Value]]
+    x: str
+    y: str
+    color: str
+    column: str = ""
+    log: bool = False
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A sentence of the paper, whether it holds here, and the figures that say so.
+
+    `holds` is None where it was not measured.
+    """
+
+    sentence: str
+    holds: bool | None
+    figures: str
+
+
+@dataclass(frozen=True)
+class Section:
+    """All that is shown of one experiment."""
+
+    title: str
+    text: str
+    parts: Sequence[Table | Plot]
+    verdicts: Sequence[Verdict] = ()
+    gaps: Sequence[str] = ()

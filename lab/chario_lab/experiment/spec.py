@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: MIT
+"""What an experiment is: what it does, and what is shown of its records."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from chario_lab.experiment.page import Section
+from chario_lab.experiment.plan import Plan
+from chario_lab.records import AnyRecord
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What a user wants of an experiment; `short` is the form that shows that it works."""
+
+    kernels: tuple[str, ...] = ("6.1",)
+    short: bool = False
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One table or figure of a paper.
+
+    `paper` is where it stands, `excluded` what its figures leave out.
+    """
+
+    name: str
+    title: str
+    paper: str
+    excluded: str
+    plan: Callable[[Choice], Plan]
+    section: Callable[[Sequence[AnyRecord]], Section]

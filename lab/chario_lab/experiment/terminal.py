@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: MIT
+"""Shows a section in a terminal; pictures are for the page."""
+
+from __future__ import annotations
+
+from rich import box
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table as Grid
+
+from chario_lab.experiment.page import Section, Table
+
+MARKS = {True: "[green]holds[/green]", False: "[red]does not hold[/red]", None: "[yellow]not measured[/yellow]"}
+
+
+def print_section(console: Console, section: Section) -> None:
+    """Its tables, verdicts and gaps."""
+    console.print(f"\n[bold]{section.title}[/bold]", highlight=False)
+    for part in section.parts:
+        if isinstance(part, Table):
+            console.print(grid(part))
+    for verdict in section.verdicts:
+        console.print(f"{MARKS[verdict.holds]}  {escape(verdict.sentence)}: {escape(verdict.figures)}", highlight=False)
+    for gap in section.gaps:
+        console.print(f"[red]failed[/red]  {escape(gap)}", highlight=False)
+    console.print(section.text, style="dim", highlight=False)
+
+
+def grid(table: Table) -> Grid:
+    """A table whose columns with the same heading stand below one."""
+    shown = Grid(title=table.title, title_justify="left", box=box.SIMPLE_HEAD, caption=table.note, pad_edge=False)
+    before = ""
+    for place, column in enumerate(table.columns):
+        heading, _, rest = column.rpartition(", ")
+        same = heading == before and bool(heading)
+        before = heading
+        name = f"{'' if same else heading}\n{rest}" if heading else column
+        shown.add_column(name, justify="right" if place else "left", no_wrap=not place)
+    for row in table.rows:
+        shown.add_row(*row)
+    return shown

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: MIT
+"""What a MiB costs the machine: figures of a series of calls, whichever way they went."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from chario_lab.experiment.plan import SPIN
+from chario_lab.experiment.ticks import tick_cost
+from chario_lab.records import AnyRecord, SeriesRecord, of_kind
+
+MIB = 1 << 20
+EXCLUDED_IN_GUEST = """\
+All is emulated: times and rates would mean nothing, so there are none. Instructions are those of the guest's CPU,
+program and kernel, without the idle loop and without timer ticks; a string instruction counts as one, and the bytes
+that it copies stand apart. Not in the figures: cache misses, bus and memory time, the drive's own work. The CPU share
+is the kernel's own account by the guest's clock, in steps of 10 ms, in front of an emulated drive: it compares ways of
+one run, and no more than roughly."""
+
+
+@dataclass(frozen=True)
+class Usage:
+    """Figures of a series, by the MiB or the byte that was moved."""
+
+    instructions_a_mib: float
+    copied_a_byte: float
+    commands_a_mib: float
+    interrupts_a_mib: float
+    switches_a_mib: float
+    cpu_share: float
+    kernel_share: float
+
+
+def usages(records: Sequence[AnyRecord], machine: str) -> dict[str, Usage]:
+    """Of every case of a machine."""
+    series = [each for each in of_kind(records, SeriesRecord) if each.machine == machine]
+    return {each.case: usage_of(each, series) for each in series if each.case != SPIN.key}
+
+
+def usage_of(series: SeriesRecord, machine: Sequence[SeriesRecord]) -> Usage:
+    """The figures of one series; `machine` has those of SPIN at the same station."""
+    moved = len(series.instructions) * series.calls * series.call_bytes
+    mib = moved / MIB
+    spins = [each for each in machine if each.case == SPIN.key and each.station == series.station]
+    tick = statistics.median(tick_cost(spin) for spin in spins)
+    with_warm_mib = mib + series.warm_calls * series.call_bytes / MIB
+    commands = series.commands
+    busy = busy_share(series)
+    return Usage(
+        instructions_a_mib=(sum(series.instructions) - sum(series.ticks) * tick) / mib,
+        copied_a_byte=series.events["copied_bytes"] / moved,
+        commands_a_mib=(commands.reads + commands.writes + commands.flushes) / with_warm_mib,
+        interrupts_a_mib=series.events["irqs"] / mib,
+        switches_a_mib=series.events["switches"] / mib,
+        cpu_share=busy,
+        kernel_share=busy * kernel_part(series),
+    )
+
+
+def busy_share(series: SeriesRecord) -> float:
+    """How much of the CPUs was not idle meanwhile; 1 is one CPU."""
+    elapsed_us, idle_us = cast(int, series.said["elapsed_us"]), times(series, "idle_us")
+    return max(0.0, len(idle_us) - sum(idle_us) / elapsed_us)
+
+
+def kernel_part(series: SeriesRecord) -> float:
+    """How much of that was the kernel's, by samples; all of it where there are none."""
+    user_us, kernel_us = sum(times(series, "user_us")), sum(times(series, "kernel_us"))
+    return kernel_us / (user_us + kernel_us) if user_us + kernel_us else 1.0
+
+
+def times(series: SeriesRecord, name: str) -> list[int]:
+    """What the program said of each CPU."""
+    return cast("list[int]", series.said[name])
