@@ -15,6 +15,8 @@
  *	piece=BYTES	calls by io_uring are cut into pieces of this size
  *	span=BYTES	the part of the device that is used (64 MiB)
  *	skew=BYTES	where that part begins (0)
+ *	fresh=yes	each call has memory of its own, as the kernel gives it out
+ *	commands=DISK	how many commands of this disk, nvme0n1 or chardisk0, each call takes
  *	warm=CALLS	that come before and are not counted (16)
  */
 #define _GNU_SOURCE
@@ -44,7 +46,8 @@ static void usage(void)
 		"       chario-bench CALL DEVICE BYTES "
 		"scattered|joined|huge free|late|stall OPERATIONS\n"
 		"       [open=buffered|direct|sync|direct,sync] [order=sequential] [piece=BYTES]\n"
-		"       [span=BYTES] [skew=BYTES] [warm=CALLS]\n"
+		"       [span=BYTES] [skew=BYTES] [warm=CALLS] [fresh=yes]\n"
+		"       [commands=DISK]\n"
 		"calls:");
 	for (size_t i = 0; calls[i].name; i++)
 		fprintf(stderr, " %s", calls[i].name);
@@ -100,15 +103,23 @@ static void repeat(struct bench *b, const struct call *call, long operations, st
 	off_t offset;
 
 	for (long i = -b->warm_up; i < operations; i++) {
+		if (!i && b->disk)
+			begin_commands();
 		if (!i) {
 			read_times(&times[0]);
 			MARKER(MARKER_SEGMENT);
 		}
 		offset = next_offset(b);
 		errno = 0;
+		if (b->fresh)
+			renew_buffer(b);
 		if (call->before)
 			call->before(b);
+		if (b->disk)
+			begin_call();
 		moved = i < 0 ? run(b, offset) : counted(b, offset, run);
+		if (b->disk)
+			end_call();
 		if (call->after)
 			call->after(b);
 		if (moved == (ssize_t)b->bytes)
@@ -146,6 +157,10 @@ static int set_option(struct bench *b, char *word, int *flags)
 		b->span_bytes = strtoul(value, NULL, 0);
 	else if (!strcmp(word, "skew"))
 		b->skew_bytes = strtol(value, NULL, 0);
+	else if (!strcmp(word, "fresh"))
+		b->fresh = true;
+	else if (!strcmp(word, "commands"))
+		b->disk = value;
 	else if (!strcmp(word, "warm"))
 		b->warm_up = strtol(value, NULL, 0);
 	else
@@ -186,6 +201,8 @@ int main(int argc, char **argv)
 		fail(b.path);
 	if (map_buffer(&b, argv[4]))
 		usage();
+	if (b.disk)
+		watch_commands(b.disk);
 	if (call->set_up)
 		call->set_up(&b);
 	set_speed(argv[5]);
@@ -195,6 +212,8 @@ int main(int argc, char **argv)
 	       "\"operations\": %ld",
 	       call->name, b.pages, buffer_neighbours(&b), operations);
 	print_times(&times[0], &times[1]);
+	if (b.disk)
+		print_commands();
 	puts("}");
 	return EXIT_SUCCESS;
 }

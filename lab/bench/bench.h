@@ -24,6 +24,8 @@ struct bench {
 	size_t span_bytes; /* the part of the device that is used */
 	off_t skew_bytes; /* where it begins */
 	long warm_up; /* calls that come before */
+	const char *disk; /* whose commands are counted; NULL: nobody's */
+	bool fresh; /* each call has memory of its own */
 	bool in_order; /* one call behind the other; else anywhere */
 	size_t nr_calls; /* that were in order */
 	void *buffer;
@@ -93,6 +95,13 @@ void end_rival(struct bench *b);
 void set_up_record(struct bench *b);
 ssize_t call_record(struct bench *b, off_t offset);
 
+/* commands.c */
+void watch_commands(const char *disk);
+void begin_commands(void);
+void begin_call(void);
+void end_call(void);
+void print_commands(void);
+
 /* times.c */
 struct times {
 	uint64_t now_us;
@@ -108,6 +117,7 @@ void print_times(const struct times *begin, const struct times *end);
 
 /* memory.c */
 int map_buffer(struct bench *b, const char *pages);
+void renew_buffer(struct bench *b);
 size_t buffer_neighbours(const struct bench *b);
 
 #endif /* BENCH_H */

@@ -166,6 +166,19 @@ int map_buffer(struct bench *b, const char *pages)
 	return 0;
 }
 
+/* Other pages than before, as the kernel gives them out, which is how a program gets its memory. */
+void renew_buffer(struct bench *b)
+{
+	size_t bytes = round_up(b->bytes, PAGE_BYTES);
+
+	munmap(b->buffer, bytes);
+	b->buffer = map_memory(bytes, 0);
+	if (!b->buffer)
+		fail("no memory");
+	memset(b->buffer, FILL, b->bytes);
+	b->pages = "fresh";
+}
+
 /* How many pages of the buffer are the neighbours of those before them. */
 size_t buffer_neighbours(const struct bench *b)
 {

@@ -100,7 +100,7 @@ class SeriesRecord(Record, frozen=True, kw_only=True, tag="series"):
     events: dict[str, int] = {}
     layers: dict[str, int] = {}
     differences: Sequence[Difference] = ()
-    said: dict[str, str | int | float | list[int]] = {}
+    said: dict[str, str | int | float | list[int] | dict[str, int]] = {}
 
 
 class TextRecord(Record, frozen=True, kw_only=True, tag="text"):

@@ -28,7 +28,7 @@ class Plot:
     """
 
     title: str
-    mark: str  # bar, line or stack
+    mark: str  # bar, line, stack, or point, whose size is the color
     rows: Sequence[Mapping[str, Value]]
     x: str
     y: str

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from chario_lab.experiment.page import Plot, Section, Table, Verdict
 from chario_lab.experiment.usage import EXCLUDED_IN_GUEST, Usage, usages
-from chario_lab.experiments.table1.plan import CHARIO, DIRECTIONS, PATHS, READ, SIZES, WRITE, Size, key
-from chario_lab.experiments.table1.plan import Path as Way
+from chario_lab.experiments.table1.plan import CHARIO, SIZES, WAYS, Size, key
+from chario_lab.experiments.ways import DIRECTIONS, WRITE, Way
 from chario_lab.records import AnyRecord, FailureRecord, MachineRecord, of_kind
 
 PAPER = Path(__file__).with_name("paper.toml")
@@ -22,7 +22,7 @@ is opened with O_SYNC, as Linux's ways are in the paper: a write is durable when
 so that they always do, polled ones so that they never wait; the page cache reads ahead as it likes. Where a request is
 larger than one command may be, the passthrough and polled io_uring cut it into pieces of 128 KiB."""
 # What the paper's sentences speak of.
-PAPERS = tuple(path for path in PATHS if path.paper)
+PAPER_WAYS = tuple(way for way in WAYS if way.paper)
 DIRECT = ("block device, direct", "ext4, direct")
 
 Usages = dict[str, Usage]
@@ -76,21 +76,21 @@ def table(title: str, found: Usages, direction: str, cells: Sequence[tuple[str, 
     """A row a way; each figure at each size."""
     columns = ["", *(f"{name}, {size.title}" for name, _ in cells for size in SIZES)]
     rows = []
-    for path in PATHS:
-        own = [found.get(key(path, direction, size)) for size in SIZES]
+    for way in WAYS:
+        own = [found.get(key(way, direction, size)) for size in SIZES]
         if any(own):
-            rows.append([path.title, *(show(usage) if usage else "-" for _, show in cells for usage in own)])
+            rows.append([way.title, *(show(usage) if usage else "-" for _, show in cells for usage in own)])
     return Table(title, columns, rows)
 
 
 def papers(direction: str) -> Table:
     """The paper's own figures."""
     rows = []
-    for path in PAPERS:
-        row = paper()[direction][path.paper]
+    for way in PAPER_WAYS:
+        row = paper()[direction][way.paper]
         ratios = [speed / cpu for speed, cpu in zip(row["speed"], row["cpu"], strict=True)]
         rows.append(
-            [path.paper, *(f"{value:g}" for value in (*row["speed"], *row["cpu"])), *(f"{r:.2f}" for r in ratios)]
+            [way.paper, *(f"{value:g}" for value in (*row["speed"], *row["cpu"])), *(f"{r:.2f}" for r in ratios)]
         )
     names = ("MiB/s", "CPU %", "MiB/s a CPU %")
     columns = ["", *(f"{name}, {size.title}" for name in names for size in SIZES)]
@@ -101,15 +101,15 @@ def picture(found: Usages, machine: MachineRecord) -> Plot:
     """Instructions a MiB, a bar a way."""
     rows = [
         {
-            "way": path.title,
+            "way": way.title,
             "instructions a MiB": usage.instructions_a_mib,
             "size": f"{size.title} {direction}",
-            "by": "CharIO" if path.is_chario else path.holder.value,
+            "by": "CharIO" if way.is_chario else way.holder.value,
         }
         for size in SIZES
         for direction in DIRECTIONS
-        for path in PATHS
-        if (usage := found.get(key(path, direction, size)))
+        for way in WAYS
+        if (usage := found.get(key(way, direction, size)))
     ]
     title = f"Instructions a MiB, Linux {machine.release}"
     return Plot(title, "bar", rows, "instructions a MiB", "way", "by", "size", log=True)
@@ -129,17 +129,19 @@ def judge(found: Usages, machine: MachineRecord) -> list[Verdict]:
 
 def least_cpu(found: Usages) -> tuple[bool | None, str]:
     """By the share of the CPU while calls go on, which is what the paper's sentence is about."""
-    return compare(found, lambda usage: usage.cpu_share, SIZES, PAPERS, "{:.0%}", "of the CPU")
+    return compare(found, lambda usage: usage.cpu_share, SIZES, PAPER_WAYS, "{:.0%}", "of the CPU")
 
 
 def best_rate(found: Usages) -> tuple[bool | None, str]:
     """By instructions a MiB: where all is emulated, a rate is no result."""
-    return compare(found, lambda usage: usage.instructions_a_mib, SIZES[1:], PAPERS, "{:,.0f}", "instructions a MiB")
+    return compare(
+        found, lambda usage: usage.instructions_a_mib, SIZES[1:], PAPER_WAYS, "{:,.0f}", "instructions a MiB"
+    )
 
 
 def better_than(found: Usages, titles: Sequence[str], directions: Sequence[str]) -> tuple[bool | None, str]:
     """By instructions a MiB, at the smallest size."""
-    others = [path for path in PATHS if path.title in titles]
+    others = [way for way in WAYS if way.title in titles]
     measure: Callable[[Usage], float] = lambda usage: usage.instructions_a_mib  # noqa: E731 - it is one value of several
     return compare(found, measure, SIZES[:1], others, "{:,.0f}", "instructions a MiB", directions)
 
@@ -154,19 +156,16 @@ def compare(
     directions: Sequence[str] = DIRECTIONS,
 ) -> tuple[bool | None, str]:
     """Whether CharIO's figure is the smallest in each of these rows, and which are not."""
-    mine = next(path for path in PATHS if path.title == CHARIO)
+    mine = next(way for way in WAYS if way.title == CHARIO)
     lost = []
     for direction in directions:
         for size in sizes:
             own = found.get(key(mine, direction, size))
             if own is None:
                 return None, "not measured"
-            for path in others:
-                usage = found.get(key(path, direction, size))
+            for way in others:
+                usage = found.get(key(way, direction, size))
                 if usage and measure(usage) < measure(own):
                     figures = f"{form.format(measure(usage))} {unit}, CharIO {form.format(measure(own))}"
-                    lost.append(f"{path.title}, {direction} {size.title}: {figures}")
+                    lost.append(f"{way.title}, {direction} {size.title}: {figures}")
     return not lost, "; ".join(lost) or f"in all {len(directions) * len(sizes)} columns"
-
-
-__all__ = ["EXCLUDED", "READ", "section"]
