@@ -27,6 +27,7 @@
 #include "device.h"
 #include "map.h"
 #include "operation.h"
+#include "points.h"
 #include "qemu_api.h"
 #include "record.h"
 #include "scores.h"
@@ -34,10 +35,15 @@
 
 #define MARKER_INSN_BYTES        7
 #define KERNEL_HALF              (1ull << 63)
-/* Doorbells start here in the register window: submission, completion, ... */
+/* NVMe: doorbells start here in the register window: submission, completion, ... */
 #define NVME_DOORBELLS           0x1000
 #define NVME_WINDOW_MASK         0x3fff
 #define NVME_COMPLETION_DOORBELL 4
+/* AHCI: each port has a register by which commands are issued. */
+#define AHCI_PORTS               0x100
+#define AHCI_WINDOW_MASK         0xfff
+#define AHCI_PORT_MASK           0x7f
+#define AHCI_COMMAND_ISSUE       0x38
 
 QEMU_API_EXPORT int qemu_plugin_version = QEMU_API_VERSION;
 QEMU_API_EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int argc,
@@ -133,24 +139,36 @@ static uint32_t marker_kind(const struct qemu_plugin_insn *insn)
 	return operand & ~MARKER_MAGIC_MASK;
 }
 
+enum doorbell { DOORBELL_NONE, DOORBELL_SUBMISSION, DOORBELL_COMPLETION };
+
+static enum doorbell find_doorbell(const char *device, uint64_t address)
+{
+	uint64_t nvme = address & NVME_WINDOW_MASK, ahci = address & AHCI_WINDOW_MASK;
+
+	if (!strcmp(device, "nvme") && nvme >= NVME_DOORBELLS)
+		return nvme & NVME_COMPLETION_DOORBELL ? DOORBELL_COMPLETION : DOORBELL_SUBMISSION;
+	if (!strcmp(device, "ahci") && ahci >= AHCI_PORTS &&
+	    (ahci & AHCI_PORT_MASK) == AHCI_COMMAND_ISSUE)
+		return DOORBELL_SUBMISSION;
+	return DOORBELL_NONE;
+}
+
 static void after_store(unsigned int vcpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *udata)
 {
 	struct qemu_plugin_hwaddr *hwaddr = qemu_plugin_get_hwaddr(info, vaddr);
 	struct counters *counters = scores_counters(vcpu);
-	uint64_t offset;
+	enum doorbell doorbell;
 
 	(void)udata;
-	if (!hwaddr || !qemu_plugin_hwaddr_is_io(hwaddr) ||
-	    strcmp(qemu_plugin_hwaddr_device_name(hwaddr), "nvme") != 0)
+	if (!hwaddr || !qemu_plugin_hwaddr_is_io(hwaddr))
 		return;
-	offset = qemu_plugin_hwaddr_phys_addr(hwaddr) & NVME_WINDOW_MASK;
-	if (offset < NVME_DOORBELLS)
+	doorbell = find_doorbell(qemu_plugin_hwaddr_device_name(hwaddr),
+				 qemu_plugin_hwaddr_phys_addr(hwaddr));
+	counters->cq_doorbells += doorbell == DOORBELL_COMPLETION;
+	if (doorbell != DOORBELL_SUBMISSION)
 		return;
-	if (offset & NVME_COMPLETION_DOORBELL) {
-		counters->cq_doorbells++;
-		return;
-	}
 	counters->sq_doorbells++;
+	operation_reach(vcpu, POINT_DOORBELL);
 	if (!device_rung(vcpu))
 		counters->stalls_missed++;
 }
@@ -180,6 +198,11 @@ static void count_bytes(struct qemu_plugin_insn *insn, const struct map_symbol *
 						 (void *)(watch == WATCH_COPY ? copied : cleared));
 }
 
+static void reach_point(unsigned int vcpu, void *udata)
+{
+	operation_reach(vcpu, (unsigned int)(uintptr_t)udata);
+}
+
 static void watch_symbol(struct qemu_plugin_insn *insn, const struct map_symbol *symbol)
 {
 	bool entry = qemu_plugin_insn_vaddr(insn) == symbol->address;
@@ -206,6 +229,10 @@ static void count_insn(struct qemu_plugin_insn *insn)
 		symbol = map_find(address);
 	if (symbol)
 		layer = symbol->layer;
+	/* Before the instruction is counted: the point lies before it. */
+	if (symbol && symbol->point && symbol->address == address)
+		qemu_plugin_register_vcpu_insn_exec_cb(insn, reach_point, QEMU_PLUGIN_CB_NO_REGS,
+						       (void *)(uintptr_t)symbol->point);
 	scores_count(insn, offsetof(struct counters, layer) + layer * sizeof(uint64_t));
 	count_bytes(insn, symbol);
 	if (!symbol)
@@ -240,6 +267,7 @@ static void vcpu_resumes(qemu_plugin_id_t id, unsigned int vcpu)
 {
 	(void)id;
 	device_set_idle(vcpu, false);
+	operation_reach(vcpu, POINT_WAKE);
 }
 
 static void at_exit(qemu_plugin_id_t id, void *udata)

@@ -6,16 +6,18 @@
 
 static struct map_symbol symbols[MAP_MAX_SYMBOLS];
 static size_t nr_symbols;
+static bool has_points;
 
 static bool parse_line(const char *line, struct map_symbol *symbol)
 {
 	unsigned int watch;
 
-	if (sscanf(line, "%" SCNx64 " %" SCNu32 " %u", &symbol->address, &symbol->layer, &watch) !=
-	    3)
+	if (sscanf(line, "%" SCNx64 " %" SCNu32 " %u %" SCNu32, &symbol->address, &symbol->layer,
+		   &watch, &symbol->point) != 4)
 		return false;
 	symbol->watch = (enum watch)watch;
-	return symbol->layer < MAP_MAX_LAYERS && watch <= WATCH_FILL;
+	return symbol->layer < MAP_MAX_LAYERS && watch <= WATCH_FILL &&
+	       symbol->point < MAP_MAX_POINTS;
 }
 
 bool map_load(const char *path)
@@ -29,9 +31,11 @@ bool map_load(const char *path)
 		fprintf(stderr, "counter: cannot open the map %s\n", path);
 		return false;
 	}
+	has_points = false;
 	while (good && fgets(line, sizeof(line), file)) {
 		good = count < MAP_MAX_SYMBOLS && parse_line(line, &symbols[count]) &&
 		       (!count || symbols[count].address > symbols[count - 1].address);
+		has_points |= good && symbols[count].point;
 		count += good;
 	}
 	fclose(file);
@@ -44,6 +48,11 @@ bool map_load(const char *path)
 size_t map_size(void)
 {
 	return nr_symbols;
+}
+
+bool map_has_points(void)
+{
+	return has_points;
 }
 
 const struct map_symbol *map_find(uint64_t address)
@@ -64,4 +73,9 @@ const struct map_symbol *map_find(uint64_t address)
 size_t map_index(const struct map_symbol *symbol)
 {
 	return (size_t)(symbol - symbols);
+}
+
+uint32_t map_layer(size_t index)
+{
+	return symbols[index].layer;
 }

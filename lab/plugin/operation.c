@@ -17,6 +17,7 @@ struct operation {
 	bool detailed;
 	struct counters begin[SCORES_MAX_VCPUS];
 	uint64_t *symbols[SCORES_MAX_VCPUS]; /* at BEGIN, of each CPU */
+	struct points points;
 };
 
 /* Held while operations are looked at, and while one is recorded. */
@@ -28,6 +29,8 @@ void operation_begin_series(void)
 {
 	pthread_mutex_lock(&lock);
 	nr_begun = 0;
+	for (unsigned int i = 0; i < scores_vcpus(); i++)
+		operations[i].open = false;
 	record_segment();
 	pthread_mutex_unlock(&lock);
 }
@@ -58,12 +61,36 @@ void operation_begin(unsigned int vcpu)
 
 	pthread_mutex_lock(&lock);
 	operation->open = true;
+	operation->points = (struct points){ 0 };
 	operation->detailed = nr_begun++ < DETAILED_OPERATIONS;
 	for (unsigned int i = 0; i < scores_vcpus(); i++) {
 		if (operation->detailed)
 			copy_symbols(operation, i);
 		operation->begin[i] = *scores_counters(i);
 	}
+	pthread_mutex_unlock(&lock);
+}
+
+static void take_snapshot(struct operation *operation, unsigned int vcpu, unsigned int point)
+{
+	struct snapshot *snapshot = points_reach(&operation->points, point, vcpu);
+
+	for (unsigned int i = 0; i < scores_vcpus(); i++)
+		for (size_t layer = 0; layer < MAP_MAX_LAYERS; layer++)
+			snapshot->layer[layer] +=
+				scores_counters(i)->layer[layer] - operation->begin[i].layer[layer];
+}
+
+void operation_reach(unsigned int vcpu, unsigned int point)
+{
+	if (!map_has_points())
+		return;
+	pthread_mutex_lock(&lock);
+	if (operations[vcpu].open)
+		take_snapshot(&operations[vcpu], vcpu, point);
+	for (unsigned int i = 0; i < scores_vcpus() && !operations[vcpu].open; i++)
+		if (operations[i].open)
+			take_snapshot(&operations[i], vcpu, point);
 	pthread_mutex_unlock(&lock);
 }
 
@@ -84,22 +111,49 @@ static struct operation *find_open(unsigned int vcpu)
 	return found;
 }
 
-static void record_vcpu(const struct operation *operation, unsigned int vcpu, enum record_kind kind,
-			const struct counters *end)
+/*
+ * Another CPU may run, and then its symbols are read at another instant than its
+ * layers. Sum up the layers of the kernel from the symbols, so that both agree;
+ * for a CPU that is halted, that makes no difference.
+ */
+static void sum_symbols(struct counters *end, const struct counters *begin, const uint64_t *from,
+			const uint64_t *to)
 {
-	record_counters(kind, vcpu, &operation->begin[vcpu], end);
-	if (operation->detailed)
-		record_symbols(operation->symbols[vcpu], scores_symbols(vcpu), map_size());
+	const uint64_t user = end->layer[0];
+
+	memcpy(end->layer, begin->layer, sizeof(end->layer));
+	for (size_t i = 0; i < map_size(); i++)
+		end->layer[map_layer(i)] += to[i] - from[i];
+	end->layer[0] = user;
 }
 
-static void record_operation(const struct operation *operation, const struct counters *end)
+static void record_other(const struct operation *operation, unsigned int vcpu, struct counters *end)
+{
+	static uint64_t symbols[MAP_MAX_SYMBOLS];
+	const struct counters *begin = &operation->begin[vcpu];
+
+	if (!memcmp(begin, end, sizeof(*end)))
+		return;
+	if (operation->detailed) {
+		memcpy(symbols, scores_symbols(vcpu), map_size() * sizeof(*symbols));
+		sum_symbols(end, begin, operation->symbols[vcpu], symbols);
+	}
+	record_counters(RECORD_OTHER_VCPU, vcpu, begin, end);
+	if (operation->detailed)
+		record_symbols(operation->symbols[vcpu], symbols, map_size());
+}
+
+static void record_operation(const struct operation *operation, struct counters *end)
 {
 	unsigned int own = (unsigned int)(operation - operations);
 
-	record_vcpu(operation, own, RECORD_OPERATION, &end[own]);
+	record_counters(RECORD_OPERATION, own, &operation->begin[own], &end[own]);
+	if (operation->detailed)
+		record_symbols(operation->symbols[own], scores_symbols(own), map_size());
 	for (unsigned int i = 0; i < scores_vcpus(); i++)
-		if (i != own && memcmp(&operation->begin[i], &end[i], sizeof(end[i])) != 0)
-			record_vcpu(operation, i, RECORD_OTHER_VCPU, &end[i]);
+		if (i != own)
+			record_other(operation, i, &end[i]);
+	record_points(&operation->points);
 }
 
 void operation_end(unsigned int vcpu)

@@ -15,7 +15,10 @@
 #ifndef CHARIO_OPERATION_H
 #define CHARIO_OPERATION_H
 
-/* operation_begin_series() - like operations follow; the first are also recorded by symbol. */
+/*
+ * operation_begin_series() - like operations follow, the first of which are also
+ * recorded by symbol; those of a program that died are forgotten
+ */
 void operation_begin_series(void);
 
 /* operation_end_series() - write to the file what was recorded. */
@@ -23,6 +26,15 @@ void operation_end_series(void);
 
 /* operation_begin() - @vcpu executes BEGIN. */
 void operation_begin(unsigned int vcpu);
+
+/*
+ * operation_reach() - @vcpu has reached @point
+ *
+ * It is a point of the operation that @vcpu has begun; while it has begun none,
+ * as when it serves an interrupt for another CPU, of all that are open. Nothing
+ * is kept where the map names no points.
+ */
+void operation_reach(unsigned int vcpu, unsigned int point);
 
 /* operation_end() - @vcpu executes END: record what all CPUs did since. */
 void operation_end(unsigned int vcpu);

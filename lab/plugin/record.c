@@ -58,15 +58,21 @@ void record_symbols(const uint64_t *begin, const uint64_t *end, size_t count)
 	static uint64_t words[MAP_MAX_SYMBOLS];
 	size_t touched = 0;
 
-	/* Each count is read once: a CPU that runs goes on changing it. */
-	for (size_t i = 0; i < count; i++) {
-		uint64_t executed = end[i] - begin[i];
-
-		if (executed)
-			words[touched++] = (uint64_t)i | executed << 32;
-	}
+	for (size_t i = 0; i < count; i++)
+		if (end[i] != begin[i])
+			words[touched++] = (uint64_t)i | (end[i] - begin[i]) << 32;
 	put_head(RECORD_SYMBOLS, touched);
 	put(words, touched);
+}
+
+void record_points(const struct points *points)
+{
+	for (size_t i = 0; i < points->nr_snapshots; i++) {
+		const struct snapshot *snapshot = &points->snapshots[i];
+
+		put_head(RECORD_POINT, sizeof(*snapshot) / sizeof(uint64_t));
+		put((const uint64_t *)snapshot, sizeof(*snapshot) / sizeof(uint64_t));
+	}
 }
 
 void record_flush(void)

@@ -11,6 +11,8 @@
  *			the operation before; there may be several
  *	RECORD_SYMBOLS	where the CPU of the record before spent its instructions:
  *			one word a symbol, index in the low, count in the high half
+ *	RECORD_POINT	the members of struct snapshot: a point that the operation
+ *			before reached; there may be several, in the order of time
  */
 #ifndef CHARIO_RECORD_H
 #define CHARIO_RECORD_H
@@ -19,6 +21,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "points.h"
 #include "scores.h"
 
 #define RECORD_MAGIC 0x32544e434f494843ull /* "CHIOCNT2" */
@@ -28,6 +31,7 @@ enum record_kind {
 	RECORD_OPERATION = 2,
 	RECORD_SYMBOLS = 3,
 	RECORD_OTHER_VCPU = 4,
+	RECORD_POINT = 5,
 };
 
 /* record_open() - create the file; false and a message when that fails. */
@@ -42,6 +46,9 @@ void record_counters(enum record_kind kind, unsigned int vcpu, const struct coun
 
 /* record_symbols() - the same by symbol, for @count symbols. */
 void record_symbols(const uint64_t *begin, const uint64_t *end, size_t count);
+
+/* record_points() - the points that the operation reached. */
+void record_points(const struct points *points);
 
 /* record_flush() - hand to the system what was recorded. */
 void record_flush(void);

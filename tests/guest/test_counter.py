@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -15,17 +15,24 @@ from shared_guest import watch
 from chario_lab.counting import layers
 from chario_lab.counting.build import build_tools
 from chario_lab.counting.series import Operation, Reader
+from chario_lab.counting.stats import instructions
 from chario_lab.guest.launch import Plugin, launch
 from chario_lab.guest.session import Guest
-from chario_lab.guest.spec import GuestSpec
+from chario_lab.guest.spec import GuestSpec, Namespace, NullCo, Nvme
 from chario_lab.kernel import Kernel, build_module
 
 KNOWN = Path(__file__).resolve().parent / "src/known"
 CALL = "/sys/module/known/parameters/call"
 USER = layers.LAYERS.index(layers.USER)
+CHAIN, END = layers.OWN_POINTS, layers.OWN_POINTS + 1
+POINTS = {**layers.CALL_POINTS, "known_chain": CHAIN, "known_end": END}
+DRIVE = Nvme("counted", (Namespace(size_mib=64, backing=NullCo()),))
+BLOCK_NODE = "/dev/nvme0n1"
+# More than four commands of the drive can take.
+MANY_COMMANDS = 4 << 20
 LOOPS = 1_000_000
 LOOP_LIMIT_S = 300
-QUIET_TRIES = 50
+TRIES = 50
 PAGE = 4096
 # QEMU takes a string instruction up again after so many iterations.
 ITERATIONS = 65536
@@ -46,13 +53,17 @@ class Counted:
         (series,) = self.reader.new_segments()
         return series
 
+    def run_until(self, fits: Callable[[Operation], bool], *words: object) -> Operation:
+        """The same for one operation, again until it fits: when interrupts come, the host's load decides."""
+        for _ in range(TRIES):
+            (operation,) = self.run(*words)
+            if fits(operation):
+                return operation
+        raise AssertionError(f"none of {TRIES} operations went undisturbed")
+
     def run_quietly(self, *words: object) -> Operation:
         """The same for one operation that no interrupt fell into."""
-        for _ in range(QUIET_TRIES):
-            (operation,) = self.run(*words)
-            if not operation.ticks and not operation.irqs:
-                return operation
-        raise AssertionError(f"an interrupt fell into each of {QUIET_TRIES} operations")
+        return self.run_until(lambda operation: not operation.ticks and not operation.irqs, *words)
 
     def executed(self, operation: Operation) -> dict[str, int]:
         """Instructions by the name of the function."""
@@ -70,9 +81,12 @@ def booted(kernel: Kernel, cpus: int) -> Iterator[Counted]:
     with tempfile.TemporaryDirectory(prefix="chario-counter-") as folder:
         map_path, out_path = Path(folder) / "map", Path(folder) / "counts"
         plugin = Plugin(build_tools().plugin, f"map={map_path},out={out_path}")
-        with launch(GuestSpec(kernel=kernel.name, cpus=cpus), plugin=plugin) as guest:
+        with launch(GuestSpec(kernel=kernel.name, cpus=cpus, drives=(DRIVE,)), plugin=plugin) as guest:
             guest.must(f"insmod {guest.push(build_module(kernel, KNOWN, name='known'))}")
-            symbols = [watch_known(s) for s in layers.parse_kallsyms(guest.must("cat /proc/kallsyms", LOOP_LIMIT_S))]
+            guest.must("modprobe nvme")
+            guest.must(f"for i in $(seq 300); do [ -b {BLOCK_NODE} ] && exit 0; sleep 0.1; done; exit 1", LOOP_LIMIT_S)
+            kallsyms = guest.must("cat /proc/kallsyms", LOOP_LIMIT_S)
+            symbols = [watch_known(symbol) for symbol in layers.parse_kallsyms(kallsyms, points=POINTS)]
             guest.must("mkdir -p /dev/shm && mount -t tmpfs none /dev/shm && touch /dev/shm/copied")
             map_path.write_text(layers.render_map(symbols))
             program = guest.push(compile_program("counted"))
@@ -95,13 +109,13 @@ def test_a_loop_of_user_space(counted: Counted) -> None:
 
 def test_loops_on_two_processors_at_the_same_time(counted: Counted) -> None:
     """Each operation has the figures of its own processor, and of the other what it did meanwhile."""
-    operations = counted.run("threads", LOOPS)
-    loops = {next(iter(operation.cpus)): operation for operation in operations}
-    assert {cpu: operation.cpus[cpu].layers[USER] for cpu, operation in loops.items()} == {
-        0: 1 + 2 * LOOPS,
-        1: 1 + 4 * LOOPS,
-    }
-    assert loops[1].cpus[0].layers[USER] > 0
+    rounds = counted.guest.must([counted.program, "threads", str(LOOPS)], LOOP_LIMIT_S).split()
+    (operations,) = counted.reader.new_segments()
+    own = {next(iter(operation.cpus)): operation for operation in operations}
+    assert own.keys() == {0, 1}
+    for cpu, operation in own.items():
+        assert operation.cpus[cpu].layers[USER] == 5 + 2 * (1 + cpu) * LOOPS + 3 * int(rounds[cpu])
+        assert operation.cpus[1 - cpu].layers[USER] > 0
 
 
 def test_what_another_processor_does_for_an_operation(counted: Counted) -> None:
@@ -155,3 +169,30 @@ def test_bytes_that_the_kernel_copies(counted: Counted) -> None:
     """A write to a file in memory copies each byte once, by whatever way the kernel has chosen for this processor."""
     whole, half = (counted.run_quietly("write", "/dev/shm/copied", "x" * bytes_) for bytes_ in (PAGE, PAGE // 2))
     assert whole.copied_bytes - half.copied_bytes == PAGE // 2
+
+
+def test_points_have_known_distances(counted: Counted) -> None:
+    """One function of the module jumps to the other after a hundred instructions."""
+    operation = counted.run_quietly("write", CALL, "chain")
+    chain, end = operation.points
+    assert (chain.number, end.number) == (CHAIN, END)
+    assert instructions(end) - instructions(chain) == 101
+    assert 0 < instructions(chain) < instructions(end) < instructions(operation)
+
+
+def test_points_of_a_call(counted: Counted) -> None:
+    """A call that sleeps submits its command, leaves its halt, enters the interrupt and its handler, and returns."""
+    operation = counted.run_until(lambda operation: operation.cpus[0].switches == 2, "read", BLOCK_NODE, PAGE)
+    first = {point.number: instructions(point) for point in operation.points if point.occurrence == 1}
+    assert operation.sq_doorbells == 1
+    wakes = [instructions(point) for point in operation.points if point.number == layers.WAKE and point.cpu == 0]
+    assert any(first[layers.DOORBELL] <= wake <= first[layers.INTERRUPT] for wake in wakes)
+    assert 0 < first[layers.DOORBELL] < first[layers.INTERRUPT] < first[layers.HANDLER] < instructions(operation)
+
+
+def test_the_first_and_the_last_doorbell(counted: Counted) -> None:
+    """Of a call with more commands than two, the first and the last are kept."""
+    (operation,) = counted.run("read", BLOCK_NODE, MANY_COMMANDS)
+    doorbells = [point.occurrence for point in operation.points if point.number == layers.DOORBELL]
+    assert operation.sq_doorbells > 2
+    assert doorbells == [1, operation.sq_doorbells]

@@ -9,6 +9,7 @@ from collections import Counter
 import pytest
 
 from chario_lab.counting.layers import (
+    HANDLER,
     LAYERS,
     TABLE,
     WATCH_COPY,
@@ -48,6 +49,14 @@ def test_what_is_watched_wins_over_an_alias() -> None:
     assert watched["common_interrupt"] == WATCH_IRQ
     assert watched["__switch_to_asm"] == WATCH_SWITCH
     assert "alias_of_the_handler" not in watched
+
+
+def test_points_are_named_by_who_wants_them() -> None:
+    """Without a wish there are none; a name for one address must not hide one."""
+    assert not any(symbol.point for symbol in parse_kallsyms(KALLSYMS))
+    points = {symbol.name: symbol.point for symbol in parse_kallsyms(KALLSYMS, points={"nvme_queue_rq": HANDLER})}
+    assert {name for name, point in points.items() if point} == {"nvme_queue_rq"}
+    assert f" {WATCH_STORES} {HANDLER}\n" in render_map(parse_kallsyms(KALLSYMS, points={"nvme_queue_rq": HANDLER}))
 
 
 def test_a_driver_is_its_own_layer_and_its_stores_are_watched() -> None:
@@ -140,5 +149,5 @@ def test_functions_whose_stores_are_bytes_moved(name: str, watch: int) -> None:
 def test_the_map_has_a_line_a_function() -> None:
     """Address, number of the layer, what is watched."""
     lines = render_map(parse_kallsyms(KALLSYMS)).splitlines()
-    assert lines[0] == f"ffffffff81000100 {LAYERS.index('interrupt')} {WATCH_IRQ}"
+    assert lines[0] == f"ffffffff81000100 {LAYERS.index('interrupt')} {WATCH_IRQ} 0"
     assert len(lines) == 6

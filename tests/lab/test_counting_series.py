@@ -14,10 +14,12 @@ from chario_lab.counting.series import (
     MAGIC,
     OPERATION,
     OTHER_VCPU,
+    POINT,
     SEGMENT,
     SYMBOLS,
     Counts,
     Operation,
+    Point,
     Reader,
     RecordError,
 )
@@ -80,6 +82,20 @@ def test_an_operation_is_what_all_processors_did(tmp_path: Path) -> None:
     assert operation.symbols == ((9, 401), (12, 3))
     assert list(operation.cpus) == [1, 0]
     assert operation.cpus[0].layers == (10, 20, 30)
+
+
+def test_points_of_an_operation(tmp_path: Path) -> None:
+    """They come in the order of time, with what had been executed by then."""
+    path = tmp_path / "counts"
+    path.write_bytes(
+        words(MAGIC, NR_LAYERS)
+        + record(SEGMENT)
+        + record(OPERATION, CPU, 5, 6, 7, *EVENTS)
+        + record(POINT, 1, 1, 0, 2, 0, 3)
+        + record(POINT, 4, 7, 1, 4, 5, 6)
+    )
+    ((operation,),) = Reader(path).new_segments()
+    assert operation.points == (Point(1, 1, 0, (2, 0, 3)), Point(4, 7, 1, (4, 5, 6)))
 
 
 @pytest.mark.parametrize(

@@ -29,9 +29,9 @@ class Counter:
         self._reader = Reader(out_path)
         self._reload = reload
 
-    def learn(self, kallsyms: str, chario: Mapping[str, str]) -> None:
-        """Tell the plugin the kernel's functions as they are now; `chario` as in parse_kallsyms()."""
-        self.symbols = parse_kallsyms(kallsyms, chario)
+    def learn(self, kallsyms: str, chario: Mapping[str, str], points: Mapping[str, int]) -> None:
+        """Tell the plugin the kernel's functions as they are now; `chario` and `points` as in parse_kallsyms()."""
+        self.symbols = parse_kallsyms(kallsyms, chario, points)
         self._map_path.write_text(render_map(self.symbols))
         self._reload()
 

@@ -21,6 +21,17 @@ WATCHED = {
     "__switch_to_asm": WATCH_SWITCH,
 }
 
+# Points of a call (lab/plugin/points.h). The plugin finds the first two by itself; a function is another one's begin.
+DOORBELL, WAKE, INTERRUPT, HANDLER, OWN_POINTS = range(1, 6)
+
+CALL_POINTS = {
+    "asm_common_interrupt": INTERRUPT,
+    "nvme_irq": HANDLER,
+    "chario_nvme_queue_irq": HANDLER,
+    "ahci_single_level_irq_intr": HANDLER,
+    "ahci_multi_irqs_intr_hard": HANDLER,
+}
+
 # Assembly that moves bytes and keeps nothing on the stack: whatever it stores is copied, or cleared.
 COPIES = re.compile(
     r"(__)?(memcpy|memmove)|(memcpy|memmove)_(orig|erms)|copy_(page|mc_fragile|mc_enhanced_fast_string)"
@@ -31,7 +42,7 @@ FILLS = re.compile(
 )
 
 # Modules whose stores may ring a doorbell.
-DRIVERS = frozenset({"nvme", "chario"})
+DRIVERS = frozenset({"nvme", "chario", "libahci"})
 
 TABLE = Path(__file__).with_suffix(".toml")
 
@@ -67,12 +78,16 @@ class Symbol:
     module: str
     layer: str
     watch: int
+    point: int = 0
 
 
-def parse_kallsyms(text: str, chario: Mapping[str, str] | None = None) -> list[Symbol]:
+def parse_kallsyms(
+    text: str, chario: Mapping[str, str] | None = None, points: Mapping[str, int] | None = None
+) -> list[Symbol]:
     """Functions in the order of their addresses; of names for one address the first.
 
-    `chario` tells the layer of a function of chario.ko by its name.
+    `chario` tells the layer of a function of chario.ko by its name, `points` which functions begin a point of an
+    operation, such as CALL_POINTS; without them the plugin keeps none.
     """
     found: dict[int, Symbol] = {}
     for line in text.splitlines():
@@ -81,14 +96,14 @@ def parse_kallsyms(text: str, chario: Mapping[str, str] | None = None) -> list[S
             continue
         address = int(address_text, 16)
         module_name = module[0].strip("[]") if module else ""
-        symbol = _symbol(address, name, module_name, chario or {})
+        symbol = _symbol(address, name, module_name, chario or {}, (points or {}).get(name, 0))
         known = found.get(address)
-        if known is None or (symbol.watch and not known.watch):
+        if known is None or (symbol.watch and not known.watch) or (symbol.point and not known.point):
             found[address] = symbol
     return [found[address] for address in sorted(found)]
 
 
-def _symbol(address: int, name: str, module: str, chario: Mapping[str, str]) -> Symbol:
+def _symbol(address: int, name: str, module: str, chario: Mapping[str, str], point: int) -> Symbol:
     if module:
         layer = _RULES.modules.get(module, OTHER)
         if module == "chario":
@@ -97,7 +112,7 @@ def _symbol(address: int, name: str, module: str, chario: Mapping[str, str]) -> 
     else:
         layer = layer_of(name)
         watch = watch_of(name)
-    return Symbol(address, name, module, layer, watch)
+    return Symbol(address, name, module, layer, watch, point)
 
 
 def watch_of(name: str) -> int:
@@ -122,6 +137,6 @@ def layer_of(name: str) -> str:
 
 
 def render_map(symbols: Sequence[Symbol]) -> str:
-    """The map as the plugin reads it: a line of address, layer number and watch a symbol."""
+    """The map as the plugin reads it: a line of address, layer number, watch and point a symbol."""
     number = {layer: index for index, layer in enumerate(LAYERS)}
-    return "".join(f"{s.address:x} {number[s.layer]} {s.watch}\n" for s in symbols)
+    return "".join(f"{s.address:x} {number[s.layer]} {s.watch} {s.point}\n" for s in symbols)

@@ -12,7 +12,7 @@ from pathlib import Path
 MAGIC = 0x32544E434F494843
 HEAD_WORDS = 2
 WORD_BYTES = 8
-SEGMENT, OPERATION, SYMBOLS, OTHER_VCPU = 1, 2, 3, 4
+SEGMENT, OPERATION, SYMBOLS, OTHER_VCPU, POINT = range(1, 6)
 LOW = 0xFFFFFFFF
 
 
@@ -39,16 +39,30 @@ class Counts:
 
 
 @dataclass(frozen=True)
+class Point:
+    """How far an operation had come: instructions of all CPUs since its begin, in the order of layers.LAYERS.
+
+    `number` is a point of layers.py; of one that is reached several times, the first and the last are kept.
+    """
+
+    number: int
+    occurrence: int
+    cpu: int
+    layers: tuple[int, ...]
+
+
+@dataclass(frozen=True)
 class Operation(Counts):
     """What all CPUs did between one pair of markers.
 
     `cpus` has the part of each CPU that executed anything, by its number; the first is the one that began
     the operation. `symbols` are instructions by the number of the symbol in the map, of all CPUs, for the
-    first operations of a series only.
+    first operations of a series only. `points` are in the order of time.
     """
 
     symbols: tuple[tuple[int, int], ...] = ()
     cpus: Mapping[int, Counts] = field(default_factory=dict)
+    points: tuple[Point, ...] = ()
 
 
 Segment = list[Operation]
@@ -89,6 +103,9 @@ class Reader:
                 series[-1][-1].add_cpu(payload)
             elif kind == SYMBOLS and series and series[-1]:
                 series[-1][-1].symbols.update({word & LOW: word >> 32 for word in payload})
+            elif kind == POINT and series and series[-1]:
+                number, occurrence, cpu, *layers = payload
+                series[-1][-1].points.append(Point(number, occurrence, cpu, tuple(layers)))
             else:
                 raise RecordError(f"{self._path}: a record of kind {kind} out of place")
         return [[operation.close() for operation in segment] for segment in series]
@@ -101,6 +118,7 @@ class _Open:
         self._nr_layers = nr_layers
         self._cpus: dict[int, Counts] = {}
         self.symbols: Counter[int] = Counter()
+        self.points: list[Point] = []
 
     def add_cpu(self, payload: tuple[int, ...]) -> None:
         cpu, *counts = payload
@@ -108,7 +126,8 @@ class _Open:
 
     def close(self) -> Operation:
         total = _total(list(self._cpus.values()))
-        return Operation(**vars(total), symbols=tuple(self.symbols.items()), cpus=self._cpus)
+        symbols = tuple(self.symbols.items())
+        return Operation(**vars(total), symbols=symbols, cpus=self._cpus, points=tuple(self.points))
 
 
 def _counts(words: Sequence[int], nr_layers: int) -> Counts:

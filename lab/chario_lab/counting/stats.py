@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 
 from chario_lab.counting.layers import IDLE, LAYERS, OTHER, Symbol
-from chario_lab.counting.series import Counts, Operation
+from chario_lab.counting.series import Counts, Operation, Point
 
 IDLE_INDEX = LAYERS.index(IDLE)
 # Fewer clean operations than this, and those with a tick are taken in as well.
@@ -66,9 +66,9 @@ class Difference:
     functions: Mapping[str, int]
 
 
-def instructions(operation: Operation) -> int:
-    """User and kernel, without the idle loop."""
-    return sum(operation.layers) - operation.layers[IDLE_INDEX]
+def instructions(counted: Counts | Point) -> int:
+    """User and kernel, without the idle loop: of an operation, of one CPU's part of it, or until a point."""
+    return sum(counted.layers) - counted.layers[IDLE_INDEX]
 
 
 def sum_events(operations: Sequence[Operation]) -> dict[str, int]:

@@ -5,17 +5,19 @@
  *
  *	counted reload			have the plugin read its map
  *	counted loop LOOPS		1 + 2 * LOOPS instructions
- *	counted threads LOOPS		the same on CPU 0 and, at the same time, with
- *					twice the loops on CPU 1
+ *	counted threads LOOPS		loop on CPU 0 and, at the same time, with twice
+ *					the loops on CPU 1; says how often each waited
  *	counted remote LOOPS		sleep on CPU 0 while a thread on CPU 1 loops
  *	counted write PATH WORD		one write()
+ *	counted read PATH BYTES		one pread(), which finds the device slow enough
+ *					to sleep
  *	counted movsb BYTES		copy so many bytes, by one instruction; also
  *					movsq, stosb, stosq, which count in their own
  *					units, and single, which has no rep prefix
  *
  * All but threads stay on CPU 0.
  */
-#define _GNU_SOURCE /* CPU_SET */
+#define _GNU_SOURCE /* CPU_SET, O_DIRECT */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -47,7 +49,15 @@
 
 #define LOOP "mov %[loops], %%rcx\n\t0: dec %%rcx\n\tjnz 0b"
 
-static pthread_barrier_t barrier;
+struct thread {
+	int cpu;
+	int stage;   /* 1: it has begun, 2: it has looped */
+	long loops;
+	long rounds; /* of waiting for the other one */
+	struct thread *other;
+};
+
+static pthread_barrier_t thread_moved;
 
 static void check(bool good, const char *what)
 {
@@ -71,14 +81,6 @@ static void loop(long loops)
 	COUNTED(LOOP, [loops] "r"(loops));
 }
 
-static void *loop_on_cpu_1(void *loops)
-{
-	stay_on(1);
-	pthread_barrier_wait(&barrier);
-	loop(*(long *)loops);
-	return NULL;
-}
-
 static void *loop_uncounted(void *loops)
 {
 	stay_on(1);
@@ -86,16 +88,42 @@ static void *loop_uncounted(void *loops)
 	return NULL;
 }
 
+/*
+ * Loops while the other thread's operation is open too: each waits for the other
+ * one to have begun, and to have looped. All but the rounds of waiting, three
+ * instructions each, are 5 + 2 * LOOPS instructions.
+ */
+static void *loop_together(void *argument)
+{
+	struct thread *thread = argument;
+
+	stay_on(thread->cpu);
+	/* A new thread starts on its parent's CPU, where it must not be counted. */
+	pthread_barrier_wait(&thread_moved);
+	COUNTED("movl $1, (%[mine])\n\tmov $0, %%rcx\n\t"
+		"0: inc %%rcx\n\tcmpl $1, (%[other])\n\tjl 0b\n\t"
+		"mov %[loops], %%rax\n\t1: dec %%rax\n\tjnz 1b\n\t"
+		"movl $2, (%[mine])\n\t"
+		"2: inc %%rcx\n\tcmpl $2, (%[other])\n\tjl 2b\n\t"
+		"mov %%rcx, (%[rounds])",
+		[mine] "r"(&thread->stage), [other] "r"(&thread->other->stage),
+		[loops] "r"(thread->loops), [rounds] "r"(&thread->rounds));
+	return NULL;
+}
+
 static void run_threads(long loops)
 {
-	long twice = 2 * loops;
+	struct thread threads[] = {
+		{ .cpu = 0, .loops = loops, .other = &threads[1] },
+		{ .cpu = 1, .loops = 2 * loops, .other = &threads[0] },
+	};
 	pthread_t other;
 
-	check(!pthread_barrier_init(&barrier, NULL, 2), "pthread_barrier_init");
-	check(!pthread_create(&other, NULL, loop_on_cpu_1, &twice), "pthread_create");
-	pthread_barrier_wait(&barrier);
-	loop(loops);
+	check(!pthread_barrier_init(&thread_moved, NULL, 2), "pthread_barrier_init");
+	check(!pthread_create(&other, NULL, loop_together, &threads[1]), "pthread_create");
+	loop_together(&threads[0]);
 	pthread_join(other, NULL);
+	printf("%ld %ld\n", threads[0].rounds, threads[1].rounds);
 }
 
 static void run_remote(long loops)
@@ -120,6 +148,24 @@ static void run_write(const char *path, const char *word)
 	MARKER(MARKER_END);
 	check(written == (ssize_t)len, word);
 	close(fd);
+}
+
+static void run_read(const char *path, size_t bytes)
+{
+	int fd = open(path, O_RDONLY | O_DIRECT);
+	void *buffer = aligned_alloc(4096, bytes);
+	ssize_t moved;
+
+	check(fd >= 0 && buffer, path);
+	memset(buffer, 1, bytes);
+	MARKER(MARKER_DEVICE_LATE);
+	/* The first call takes paths that no later one takes. */
+	check(pread(fd, buffer, bytes, 0) == (ssize_t)bytes, path);
+	MARKER(MARKER_BEGIN);
+	moved = pread(fd, buffer, bytes, 0);
+	MARKER(MARKER_END);
+	MARKER(MARKER_DEVICE_FREE);
+	check(moved == (ssize_t)bytes, path);
 }
 
 static bool move(const char *how, size_t bytes)
@@ -164,6 +210,8 @@ int main(int argc, char **argv)
 		run_remote(atol(argv[2]));
 	else if (!strcmp(argv[1], "write") && argc == 4)
 		run_write(argv[2], argv[3]);
+	else if (!strcmp(argv[1], "read") && argc == 4)
+		run_read(argv[2], strtoul(argv[3], NULL, 0));
 	else
 		check(move(argv[1], strtoul(argv[2], NULL, 0)), argv[1]);
 	MARKER(MARKER_SEGMENT_END);
