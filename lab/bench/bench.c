@@ -7,7 +7,7 @@
  *	chario-bench CALL DEVICE BYTES PAGES SPEED OPERATIONS [NAME=VALUE...]
  *
  * CALL is an entry of calls[] in calls.c (run without arguments for the list), PAGES is
- * scattered, joined or huge (see memory.c), SPEED is free, late or
+ * scattered, joined, huge or plain (see memory.c), SPEED is free, late or
  * stall.  The result is one line of JSON.  What can be said besides:
  *
  *	open=WORDS	how the device is opened, direct, sync, direct,sync, or buffered for none of them
@@ -15,6 +15,10 @@
  *	piece=BYTES	calls by io_uring are cut into pieces of this size
  *	span=BYTES	the part of the device that is used (64 MiB)
  *	skew=BYTES	where that part begins (0)
+ *	reopen=yes	before each operation the device is opened anew, and memory forgets it
+ *	period=US	from the beginning of one operation to that of the next, at least
+ *	priority=N	a real-time one (SCHED_FIFO)
+ *	finish=fsync	the last operation goes on until all that was written is durable
  *	fresh=yes	each call has memory of its own, as the kernel gives it out
  *	commands=DISK	how many commands of this disk, nvme0n1 or chardisk0, each call takes
  *	warm=CALLS	that come before and are not counted (16)
@@ -22,9 +26,11 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "bench.h"
@@ -44,10 +50,10 @@ static void usage(void)
 	fprintf(stderr,
 		"usage: chario-bench reload\n"
 		"       chario-bench CALL DEVICE BYTES "
-		"scattered|joined|huge free|late|stall OPERATIONS\n"
+		"scattered|joined|huge|plain free|late|stall OPERATIONS\n"
 		"       [open=buffered|direct|sync|direct,sync] [order=sequential] [piece=BYTES]\n"
 		"       [span=BYTES] [skew=BYTES] [warm=CALLS] [fresh=yes]\n"
-		"       [commands=DISK]\n"
+		"       [reopen=yes] [period=US] [priority=N] [finish=fsync] [commands=DISK]\n"
 		"calls:");
 	for (size_t i = 0; calls[i].name; i++)
 		fprintf(stderr, " %s", calls[i].name);
@@ -95,13 +101,56 @@ static __attribute__((noinline)) ssize_t counted(struct bench *b, off_t offset, 
 	return moved;
 }
 
+static void use_priority(int priority)
+{
+	const struct sched_param param = { .sched_priority = priority };
+
+	if (priority && sched_setscheduler(0, SCHED_FIFO, &param))
+		fail("a real-time priority");
+}
+
+/* As if it were read for the first time. */
+static void reopen(struct bench *b)
+{
+	posix_fadvise(b->fd, 0, 0, POSIX_FADV_DONTNEED);
+	close(b->fd);
+	b->fd = open(b->path, b->flags);
+	if (b->fd < 0)
+		fail(b->path);
+	b->nr_calls = 0;
+}
+
+/* Return: when the period after the one that began at @begin does. */
+static struct timespec wait_for_period(const struct bench *b, struct timespec begin)
+{
+	struct timespec next = begin, now;
+
+	next.tv_nsec += b->period_us % 1000000 * 1000;
+	next.tv_sec += b->period_us / 1000000 + next.tv_nsec / 1000000000;
+	next.tv_nsec %= 1000000000;
+	clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &next, NULL);
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	/* Who is late begins anew: calls that follow at once would be no periodic ones. */
+	return now;
+}
+
+/* The last call, and all that is needed until what was written is durable. */
+static ssize_t run_and_finish(struct bench *b, off_t offset)
+{
+	ssize_t moved = b->last_run(b, offset);
+
+	return moved < 0 || !fsync(b->fd) ? moved : -1;
+}
+
 /* @times: when the first counted call began, and when the last one had ended. */
 static void repeat(struct bench *b, const struct call *call, long operations, struct times times[2])
 {
 	call_fn *run = b->piece_bytes ? call->run_pieces : call->run;
+	struct timespec begin;
 	ssize_t moved;
 	off_t offset;
 
+	clock_gettime(CLOCK_MONOTONIC, &begin);
 	for (long i = -b->warm_up; i < operations; i++) {
 		if (!i && b->disk)
 			begin_commands();
@@ -109,10 +158,18 @@ static void repeat(struct bench *b, const struct call *call, long operations, st
 			read_times(&times[0]);
 			MARKER(MARKER_SEGMENT);
 		}
+		if (b->reopen)
+			reopen(b);
 		offset = next_offset(b);
 		errno = 0;
+		if (b->finish && i == operations - 1) {
+			b->last_run = run;
+			run = run_and_finish;
+		}
 		if (b->fresh)
 			renew_buffer(b);
+		if (b->period_us)
+			begin = wait_for_period(b, begin);
 		if (call->before)
 			call->before(b);
 		if (b->disk)
@@ -157,6 +214,14 @@ static int set_option(struct bench *b, char *word, int *flags)
 		b->span_bytes = strtoul(value, NULL, 0);
 	else if (!strcmp(word, "skew"))
 		b->skew_bytes = strtol(value, NULL, 0);
+	else if (!strcmp(word, "reopen"))
+		b->reopen = true;
+	else if (!strcmp(word, "period"))
+		b->period_us = strtol(value, NULL, 0);
+	else if (!strcmp(word, "priority"))
+		b->priority = (int)strtol(value, NULL, 0);
+	else if (!strcmp(word, "finish"))
+		b->finish = true;
 	else if (!strcmp(word, "fresh"))
 		b->fresh = true;
 	else if (!strcmp(word, "commands"))
@@ -196,6 +261,7 @@ int main(int argc, char **argv)
 	if (b.piece_bytes && !call->run_pieces)
 		usage();
 	b.durable = flags & O_SYNC;
+	b.flags = flags;
 	b.fd = open(b.path, flags | (b.writes ? O_CREAT : 0), 0600);
 	if (b.fd < 0)
 		fail(b.path);
@@ -205,6 +271,7 @@ int main(int argc, char **argv)
 		watch_commands(b.disk);
 	if (call->set_up)
 		call->set_up(&b);
+	use_priority(b.priority);
 	set_speed(argv[5]);
 	repeat(&b, call, operations, times);
 	MARKER(MARKER_DEVICE_FREE);

@@ -25,6 +25,12 @@ struct bench {
 	off_t skew_bytes; /* where it begins */
 	long warm_up; /* calls that come before */
 	const char *disk; /* whose commands are counted; NULL: nobody's */
+	int flags; /* of open() */
+	bool reopen;
+	long period_us;
+	int priority;
+	bool finish; /* what is written is durable in the end */
+	ssize_t (*last_run)(struct bench *b, off_t offset);
 	bool fresh; /* each call has memory of its own */
 	bool in_order; /* one call behind the other; else anywhere */
 	size_t nr_calls; /* that were in order */
@@ -105,6 +111,7 @@ void print_commands(void);
 /* times.c */
 struct times {
 	uint64_t now_us;
+	uint64_t cached_kib; /* of files and of block devices, in memory */
 	unsigned int nr_cpus;
 	/* In ticks of the kernel's clock for processes. */
 	uint64_t user[MAX_CPUS];

@@ -154,11 +154,23 @@ static void map_arranged(struct bench *b, bool rising)
 	free(pages);
 }
 
+/* As the kernel gives it out, which is how a program gets its memory. */
+static void map_plain(struct bench *b)
+{
+	b->pages = "plain";
+	b->buffer = map_memory(round_up(b->bytes, PAGE_BYTES), 0);
+	if (!b->buffer)
+		fail("no memory");
+	memset(b->buffer, FILL, b->bytes);
+}
+
 /* Memory of a kind, for the bytes of a call. Return: -1 when there is no such kind. */
 int map_buffer(struct bench *b, const char *pages)
 {
 	if (!strcmp(pages, "huge"))
 		map_huge(b);
+	else if (!strcmp(pages, "plain"))
+		map_plain(b);
 	else if (!strcmp(pages, "joined") || !strcmp(pages, "scattered"))
 		map_arranged(b, !strcmp(pages, "joined"));
 	else
@@ -166,17 +178,11 @@ int map_buffer(struct bench *b, const char *pages)
 	return 0;
 }
 
-/* Other pages than before, as the kernel gives them out, which is how a program gets its memory. */
+/* Other pages than before. */
 void renew_buffer(struct bench *b)
 {
-	size_t bytes = round_up(b->bytes, PAGE_BYTES);
-
-	munmap(b->buffer, bytes);
-	b->buffer = map_memory(bytes, 0);
-	if (!b->buffer)
-		fail("no memory");
-	memset(b->buffer, FILL, b->bytes);
-	b->pages = "fresh";
+	munmap(b->buffer, round_up(b->bytes, PAGE_BYTES));
+	map_plain(b);
 }
 
 /* How many pages of the buffer are the neighbours of those before them. */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * What the processors did while the calls ran, as the kernel accounts for it, and for how long.
+ * What the processors did while the calls ran, as the kernel accounts for it, for how long, and
+ * how much memory files took.
  */
 #include <ctype.h>
 #include <inttypes.h>
@@ -12,7 +13,8 @@
 
 #include "bench.h"
 
-#define STAT "/proc/stat"
+#define STAT    "/proc/stat"
+#define MEMINFO "/proc/meminfo"
 
 /* A line of /proc/stat: proc(5) names its columns. */
 static bool parse_line(const char *line, struct times *times, unsigned int at)
@@ -32,6 +34,23 @@ static bool parse_line(const char *line, struct times *times, unsigned int at)
 	return true;
 }
 
+/* Pages of files, and of block devices. */
+static uint64_t read_cached_kib(void)
+{
+	FILE *file = fopen(MEMINFO, "r");
+	uint64_t sum = 0, kib;
+	char line[128];
+
+	if (!file)
+		fail(MEMINFO);
+	while (fgets(line, sizeof(line), file))
+		if (sscanf(line, "Cached: %" SCNu64, &kib) == 1 ||
+		    sscanf(line, "Buffers: %" SCNu64, &kib) == 1)
+			sum += kib;
+	fclose(file);
+	return sum;
+}
+
 void read_times(struct times *times)
 {
 	FILE *file = fopen(STAT, "r");
@@ -44,6 +63,7 @@ void read_times(struct times *times)
 	while (fgets(line, sizeof(line), file) && times->nr_cpus < MAX_CPUS)
 		times->nr_cpus += parse_line(line, times, times->nr_cpus);
 	fclose(file);
+	times->cached_kib = read_cached_kib();
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	times->now_us = (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
 }
@@ -62,6 +82,7 @@ static void print_list(const char *name, const uint64_t *begin, const uint64_t *
 void print_times(const struct times *begin, const struct times *end)
 {
 	printf(", \"elapsed_us\": %" PRIu64, end->now_us - begin->now_us);
+	printf(", \"cached_kib\": %" PRId64, (int64_t)(end->cached_kib - begin->cached_kib));
 	print_list("user_us", begin->user, end->user, end->nr_cpus);
 	print_list("kernel_us", begin->kernel, end->kernel, end->nr_cpus);
 	print_list("idle_us", begin->idle, end->idle, end->nr_cpus);

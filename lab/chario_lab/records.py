@@ -77,12 +77,23 @@ class MachineRecord(Record, frozen=True, kw_only=True, tag="machine"):
     device: str = ""
 
 
+class PointRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """How far operations had come at a point: in how many of them it was reached, and after how many instructions."""
+
+    name: str
+    operations: int
+    mean: float
+    least: int
+    most: int
+
+
 class SeriesRecord(Record, frozen=True, kw_only=True, tag="series"):
     """What was counted while a case was repeated.
 
     Each operation is a number of calls of `call_bytes`; `warm_calls` came before, and only `commands` has
     theirs.  `instructions` and `ticks` are those of each operation, in order; `events` and `layers` are sums over
-    all operations.  `said` is what the program under test said of itself.
+    all operations.  `said` is what the program under test said of itself,
+    and `report` what was asked for afterwards.
     """
 
     machine: str
@@ -100,6 +111,8 @@ class SeriesRecord(Record, frozen=True, kw_only=True, tag="series"):
     events: dict[str, int] = {}
     layers: dict[str, int] = {}
     differences: Sequence[Difference] = ()
+    points: Sequence[PointRecord] = ()
+    report: str = ""
     said: dict[str, str | int | float | list[int] | dict[str, int]] = {}
 
 

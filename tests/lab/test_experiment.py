@@ -101,9 +101,9 @@ class FakeTarget(Target):
         """Noted like a command."""
         self.asked.append(f"{text} >{path}")
 
-    def learn(self) -> None:
+    def learn(self, points: bool) -> None:
         """Noted like a command."""
-        self.asked.append("learn")
+        self.asked.append("learn points" if points else "learn")
 
     def read(self, path: str) -> str:
         """Three flushes, wherever they are counted."""

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from chario_lab.experiment.spec import Experiment
-from chario_lab.experiments import commands, table1
+from chario_lab.experiments import blocksizes, commands, figure3, table1
 
-EXPERIMENTS: dict[str, Experiment] = {each.EXPERIMENT.name: each.EXPERIMENT for each in (table1, commands)}
+ALL = (table1.EXPERIMENT, figure3.EXPERIMENT, commands.EXPERIMENT, blocksizes.EXPERIMENT)
+EXPERIMENTS: dict[str, Experiment] = {experiment.name: experiment for experiment in ALL}

@@ -4,14 +4,21 @@
 from __future__ import annotations
 
 import json
+import statistics
+from collections.abc import Sequence
 
 from chario_lab.counting.counter import CounterError
+from chario_lab.counting.layers import DOORBELL, HANDLER, INTERRUPT, WAKE
+from chario_lab.counting.series import Operation
 from chario_lab.counting.stats import differences, instructions, sum_events, sum_layers, summarise
 from chario_lab.experiment.plan import Act, Case, Station
 from chario_lab.guest.job import CommandFailed
-from chario_lab.records import Book, FailureRecord, OmissionRecord, SeriesRecord
+from chario_lab.records import Book, FailureRecord, OmissionRecord, PointRecord, SeriesRecord
 from chario_lab.target.target import Target, TargetError
 
+# The points of a call in records: the plugin's number, and which of several.
+SUBMITTED, RAISED, ENTERED, HANDLED = "submitted", "raised", "interrupt", "handled"
+POINTS = {SUBMITTED: (DOORBELL, 0), RAISED: (WAKE, -1), ENTERED: (INTERRUPT, -1), HANDLED: (HANDLER, -1)}
 # What ends a case.
 CASE_FAILURES = (CommandFailed, CounterError, TargetError)
 
@@ -41,7 +48,7 @@ def measure_once(target: Target, station: Station, case: Case, repeat: int) -> S
         target.must("sync; echo 3 >/proc/sys/vm/drop_caches")
     words = [place.fill(word).replace("{repeat}", str(repeat)) for word in case.words]
     before = target.commands()
-    result = target.run([target.program(case.program), *words], case.limit_s)
+    result = target.run([*case.under, target.program(case.program), *words], case.limit_s)
     served = target.commands().since(before)
     if result.rc != 0:
         raise TargetError(result.stderr.strip() or result.describe())
@@ -65,8 +72,36 @@ def measure_once(target: Target, station: Station, case: Case, repeat: int) -> S
         events=sum_events(operations),
         layers=sum_layers(operations),
         differences=differences(operations, counter.symbols),
+        points=points_of(operations),
         said=json.loads(result.stdout) if result.stdout.startswith("{") else {},
+        report=target.must(place.fill(case.report)) if case.report else "",
     )
+
+
+def points_of(operations: Sequence[Operation]) -> list[PointRecord]:
+    """Where operations were at each point: the first submission; the last wake-up, interrupt and handler.
+
+    Only those that waited for the drive are looked at, which have all points.
+    """
+    courses = [course for operation in operations if len(course := course_of(operation)) == len(POINTS)]
+    found = {name: [course[name] for course in courses] for name in POINTS}
+    return [
+        PointRecord(name=name, operations=len(all_), mean=statistics.mean(all_), least=min(all_), most=max(all_))
+        for name, all_ in found.items()
+        if all_
+    ]
+
+
+def course_of(operation: Operation) -> dict[str, int]:
+    """Instructions until each point that was reached."""
+    first_cpu = next(iter(operation.cpus), 0)
+    own = [point for point in operation.points if point.number != WAKE or point.cpu == first_cpu]
+    course = {}
+    for name, (number, place) in POINTS.items():
+        reached = [instructions(point) for point in own if point.number == number]
+        if reached:
+            course[name] = reached[place]
+    return course
 
 
 def failed(station: Station, step: Case | Act, failure: Exception) -> FailureRecord:

@@ -26,11 +26,12 @@ class Case:
 
     `program` is one of the lab's, CALLS or SERIES, and `words` is what it is told; it brackets
     `operations` operations of `calls` calls of `call_bytes` each with markers, after `warm_calls` calls that are
-    not counted.  `settings` are files of sysfs and what is written to them before.  `before` and `after` are
-    commands of the shell: the one is not measured, the other has to succeed, or the case is `wrong`.  In all of
-    them the words of Place.fill() are replaced.  With `cold` caches are dropped before.  Of cases in a row
-    with the same `step` a human sees one line.  Where the machine has no file that is called as `needs` says,
-    the case is left out.
+    not counted.  `under` are the words of a program that runs it, a profiler for instance, and `report` is the
+    command of the shell whose output is kept afterwards.  `settings` are files of sysfs and what is written to
+    them before.  `before` and `after` are commands of the shell: the one is not measured, the other has to
+    succeed, or the case is `wrong`.  In all of them the words of Place.fill() are replaced.  With `cold` caches
+    are dropped before.  Of cases in a row with the same `step` a human sees one line.  Where the machine has no
+    file that is called as `needs` says, the case is left out.
     """
 
     key: str
@@ -48,6 +49,8 @@ class Case:
     before: str = ""
     after: str = ""
     wrong: str = ""
+    under: tuple[str, ...] = ()
+    report: str = ""
     needs: str = ""
     limit_s: float = 900.0
 
@@ -87,7 +90,8 @@ class Act:
 class Station:
     """Cases and acts while somebody has the drive of a machine, and uses one of its namespaces.
 
-    `prepare` are commands of the shell, in which the words of Place.fill() are replaced.
+    `prepare` are commands of the shell, in which the words of Place.fill() are replaced.  With `points` it is
+    noted how far each operation has come when the drive is told, interrupts, and is answered.
     """
 
     name: str
@@ -96,6 +100,7 @@ class Station:
     steps: tuple[Case | Act, ...]
     prepare: tuple[str, ...] = ()
     namespace: int = 0
+    points: bool = False
 
 
 Plan = Sequence[Station]

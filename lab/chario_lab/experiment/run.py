@@ -46,7 +46,7 @@ def visit(target: Target, station: Station, book: Book, left: list[tuple[Station
     place = target.give(station.holder, station.namespace)
     for command in station.prepare:
         target.must(place.fill(command))
-    target.learn()
+    target.learn(station.points)
     for line, steps in groupby(station.steps, key=lambda step: step.line):
         with target.progress.step(line):
             texts = [text for step in steps for text in take(target, station, step, book, left)]

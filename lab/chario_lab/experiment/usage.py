@@ -8,11 +8,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import cast
 
+from chario_lab.counting.layers import IDLE
 from chario_lab.experiment.plan import SPIN
 from chario_lab.experiment.ticks import tick_cost
 from chario_lab.records import AnyRecord, SeriesRecord, of_kind
 
 MIB = 1 << 20
+WORD_BYTES = 8
 EXCLUDED_IN_GUEST = """\
 All is emulated: times and rates would mean nothing, so there are none. Instructions are those of the guest's CPU,
 program and kernel, without the idle loop and without timer ticks; a string instruction counts as one, and the bytes
@@ -32,12 +34,16 @@ class Usage:
     switches_a_mib: float
     cpu_share: float
     kernel_share: float
+    busiest_kernel_share: float
+    copy_share: float
+    lock_share: float
+    cached_a_byte: float
 
 
 def usages(records: Sequence[AnyRecord], machine: str) -> dict[str, Usage]:
     """Of every case of a machine."""
     series = [each for each in of_kind(records, SeriesRecord) if each.machine == machine]
-    return {each.case: usage_of(each, series) for each in series if each.case != SPIN.key}
+    return {each.case: usage_of(each, series) for each in series if each.call_bytes}
 
 
 def usage_of(series: SeriesRecord, machine: Sequence[SeriesRecord]) -> Usage:
@@ -57,13 +63,29 @@ def usage_of(series: SeriesRecord, machine: Sequence[SeriesRecord]) -> Usage:
         switches_a_mib=series.events["switches"] / mib,
         cpu_share=busy,
         kernel_share=busy * kernel_part(series),
+        busiest_kernel_share=max(cpu_shares(series)) * kernel_part(series),
+        copy_share=copy_share(series),
+        lock_share=series.layers.get("lock", 0) / max(1, sum(series.layers.values())),
+        cached_a_byte=cast(int, series.said["cached_kib"]) * 1024 / moved,
     )
+
+
+def copy_share(series: SeriesRecord) -> float:
+    """Part of the instructions, were a word copied by one: a string instruction counts as many as it moves words."""
+    words = series.events["copied_bytes"] / WORD_BYTES
+    total = sum(count for layer, count in series.layers.items() if layer != IDLE)
+    return (series.layers.get("copy", 0) + words) / (total + words)
 
 
 def busy_share(series: SeriesRecord) -> float:
     """How much of the CPUs was not idle meanwhile; 1 is one CPU."""
-    elapsed_us, idle_us = cast(int, series.said["elapsed_us"]), times(series, "idle_us")
-    return max(0.0, len(idle_us) - sum(idle_us) / elapsed_us)
+    return sum(cpu_shares(series))
+
+
+def cpu_shares(series: SeriesRecord) -> list[float]:
+    """How much of each CPU was not idle."""
+    elapsed_us = cast(int, series.said["elapsed_us"])
+    return [max(0.0, 1 - idle_us / elapsed_us) for idle_us in times(series, "idle_us")]
 
 
 def kernel_part(series: SeriesRecord) -> float:

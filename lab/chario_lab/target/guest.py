@@ -13,11 +13,12 @@ from chario_lab.cache import check_room
 from chario_lab.counting.build import build_tools
 from chario_lab.counting.counter import Counter
 from chario_lab.counting.functions import chario_layers
-from chario_lab.guest.devices import bdf, command_counts, offer_module
+from chario_lab.counting.layers import CALL_POINTS
+from chario_lab.guest.devices import bdf, block_device, command_counts, offer_module
 from chario_lab.guest.job import Result
 from chario_lab.guest.launch import Plugin, launch
 from chario_lab.guest.session import Guest
-from chario_lab.guest.spec import MIB, Nvme, RawFile, numbered
+from chario_lab.guest.spec import Nvme, files, numbered
 from chario_lab.kernel import build_module, get_kernel
 from chario_lab.kmsg import KernelComplaint
 from chario_lab.programs import build_chario, build_repeat
@@ -25,6 +26,7 @@ from chario_lab.progress import Progress
 from chario_lab.qemu import find_qemu
 from chario_lab.records import MachineRecord
 from chario_lab.target.machine import Machine
+from chario_lab.target.place import Place
 from chario_lab.target.target import STEP_LIMIT_S, Target
 
 TOP = Path(__file__).resolve().parents[3]
@@ -78,17 +80,24 @@ class GuestTarget(Target):
         """The drive's PCI address."""
         return bdf(self.guest, 0)
 
-    def learn(self) -> None:
-        """Tell the counter which functions the kernel has now."""
+    def learn(self, points: bool) -> None:
+        """Tell the counter which functions the kernel has now, and whether points are wanted."""
         self.must("cat /proc/kallsyms >/share/kallsyms")
         assert self.counter is not None
-        self.counter.learn((self.guest.host.share / "kallsyms").read_text(), self._layers)
+        kallsyms = (self.guest.host.share / "kallsyms").read_text()
+        self.counter.learn(kallsyms, self._layers, CALL_POINTS if points else {})
+
+    def _find_block_device(self) -> None:
+        if isinstance(self.guest.spec.drives[0], Nvme):
+            super()._find_block_device()
+        else:
+            self._place = Place(self.chario, (block_device(self.guest, 0),))
 
     def served(self) -> tuple[int, int]:
         """Reads and writes that the drive has served, as QEMU counts them, whichever of its namespaces has."""
         drive = self.guest.spec.drives[0]
-        assert isinstance(drive, Nvme)
-        counts = [command_counts(self.guest, 0, nsid) for nsid, _ in numbered(drive)]
+        numbers = [nsid for nsid, _ in numbered(drive)] if isinstance(drive, Nvme) else [1]
+        counts = [command_counts(self.guest, 0, nsid) for nsid in numbers]
         return sum(reads for reads, _, _ in counts), sum(writes for _, writes, _ in counts)
 
     def describe(self) -> MachineRecord:
@@ -105,7 +114,7 @@ class GuestTarget(Target):
             emulator=f"QEMU {'.'.join(map(str, find_qemu().version))}",
             command=(guest.host.run_dir / "command").read_text().strip(),
             module_build=self._parts.module.parent.name,
-            device=f"emulated NVMe drive {drive}",
+            device=f"emulated: {drive}",
         )
 
     def complaint(self) -> str:
@@ -143,6 +152,4 @@ def build_parts(kernel_name: str) -> Parts:
 
 def room_bytes(machine: Machine) -> int:
     """The most that the drives' files may grow to."""
-    drives = [drive for drive in machine.guest.drives if isinstance(drive, Nvme)]
-    namespaces = [namespace for drive in drives for namespace in drive.namespaces]
-    return sum(each.size_mib * MIB for each in namespaces if isinstance(each.backing, RawFile))
+    return sum(size_bytes for _, size_bytes in files(machine.guest, Path("/")))

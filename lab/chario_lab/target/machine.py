@@ -5,7 +5,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from chario_lab.guest.spec import MIB, GuestSpec, Nvme
+from chario_lab.guest.spec import AhciDisk, GuestSpec, Namespace, Nvme, RegisterFile, SdCard, VirtioDisk
+
+KINDS: dict[type, str] = {Nvme: "NVMe SSD", AhciDisk: "SATA disk", VirtioDisk: "virtio disk", SdCard: "SD card"}
 
 
 @dataclass(frozen=True)
@@ -21,12 +23,13 @@ class Machine:
 
     def describe(self) -> str:
         """In words, for a human who waits for it."""
-        words = f"Linux {self.guest.kernel} with an emulated NVMe SSD"
-        drive = self.guest.drives[0] if self.guest.drives else None
-        if isinstance(drive, Nvme):
-            first = drive.namespaces[0]
-            words += f" of {first.size_mib * MIB / 2**30:g} GiB, blocks of {block_size(first.lba_bytes)}"
-        return words
+        drive = self.guest.drives[0]
+        medium = drive.namespaces[0] if isinstance(drive, Nvme) else drive
+        assert not isinstance(medium, RegisterFile)
+        kind, size_mib = KINDS[type(drive)], medium.size_mib
+        block = medium.lba_bytes if isinstance(medium, Namespace | VirtioDisk) else 512
+        words = f"Linux {self.guest.kernel} with an emulated {kind} of {size_mib / 1024:g} GiB"
+        return f"{words}, blocks of {block_size(block)}"
 
 
 def block_size(size_bytes: int) -> str:

@@ -18,6 +18,7 @@ class Holder(Enum):
     EXT4 = "ext4"
     XFS = "xfs"
     F2FS = "f2fs"
+    TMPFS = "tmpfs"  # in memory, without the drive
 
     @property
     def is_file_system(self) -> bool:
@@ -25,13 +26,15 @@ class Holder(Enum):
         return self not in {Holder.BLOCK, Holder.CHARIO}
 
 
-# How each is made without work that would go on in the background afterwards.
-MAKE = {
-    Holder.EXT4: "mkfs.ext4 -q -F -E nodiscard,lazy_itable_init=0,lazy_journal_init=0",
-    Holder.XFS: "mkfs.xfs -q -f -K",
-    Holder.F2FS: "mkfs.f2fs -q -f -t 0",
-}
 FOLDER = "/mnt"
+MOUNT = f"mount {{node}} {FOLDER}"
+# How each is made and mounted, without work that would go on in the background afterwards.
+MAKE = {
+    Holder.EXT4: f"mkfs.ext4 -q -F -E nodiscard,lazy_itable_init=0,lazy_journal_init=0 {{node}} && {MOUNT}",
+    Holder.XFS: f"mkfs.xfs -q -f -K {{node}} && {MOUNT}",
+    Holder.F2FS: f"mkfs.f2fs -q -f -t 0 {{node}} && {MOUNT}",
+    Holder.TMPFS: f"mount -t tmpfs -o size=75% tmpfs {FOLDER}",
+}
 
 
 @dataclass(frozen=True)

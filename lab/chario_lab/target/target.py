@@ -70,8 +70,8 @@ class Target(ABC):
         """Write to a file that is there, in one call."""
 
     @abstractmethod
-    def learn(self) -> None:
-        """Tell the counter, if there is one, which functions the kernel has now."""
+    def learn(self, points: bool) -> None:
+        """Tell the counter, if there is one, which functions the kernel has now, and whether points are wanted."""
 
     @property
     @abstractmethod
@@ -152,8 +152,7 @@ class Target(ABC):
         self._place = Place(self.chario, tuple(blocks), tuple(generics))
 
     def _mount(self, holder: Holder) -> None:
-        node = shlex.quote(self._place.node)
-        self.must(f"{MAKE[holder]} {node} && mount {node} {FOLDER}")
+        self.must(MAKE[holder].format(node=shlex.quote(self._place.node)))
         self._place = replace(self._place, folder=FOLDER)
 
     def _unmount(self) -> None:

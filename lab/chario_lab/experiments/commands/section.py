@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import astuple, dataclass
 from typing import cast
 
-from chario_lab.experiment.page import Plot, Section, Table, Verdict
+from chario_lab.experiment.page import Plot, Section, Table, Value, Verdict
 from chario_lab.experiments.commands.plan import CHARIO, SINGLE, SIZES, WAYS, key, plan_key, single_key
 from chario_lab.experiments.ways import DIRECTIONS, WRITE, Way
 from chario_lab.records import AnyRecord, FailureRecord, MachineRecord, SeriesRecord, TextRecord, of_kind
@@ -81,7 +81,7 @@ def table(found: Spreads, machine: MachineRecord, what: str) -> Table:
 
 def picture(found: Spreads, machine: MachineRecord, direction: str) -> Plot:
     """Each number of commands that occurred, and how often."""
-    rows = [
+    rows: list[dict[str, Value]] = [
         {"way": way.title, "commands a call": count, "calls": calls, "size": f"{title} {direction}"}
         for title in SIZES
         for way in WAYS

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: MIT
+"""What figure3 shows: how far a read has come at each of the paper's five points."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from chario_lab.experiment.measure import HANDLED, RAISED, SUBMITTED
+from chario_lab.experiment.page import Plot, Section, Table, Value, Verdict
+from chario_lab.experiment.plan import SPIN
+from chario_lab.experiment.ticks import tick_cost
+from chario_lab.experiments.figure3.plan import FIRST, ORDERS, SEQUENTIAL, SIZES, WAYS, key
+from chario_lab.experiments.ways import Way
+from chario_lab.records import AnyRecord, FailureRecord, MachineRecord, SeriesRecord, of_kind
+
+EXCLUDED = """\
+Instructions since the call was entered, in the mean over all runs, without the idle loop and timer ticks; the drive's
+own time is left out: it is held until the caller sleeps. "Submitted" is the first store to a doorbell, "raised" the
+CPU leaving its halt, "handled" the first instruction of the driver's handler, "resumed" the program's next
+instruction. The means of the points are those of the calls that wait for the drive; where memory has the data
+already, a call does not. Reads come each millisecond, at real-time priority (SCHED_FIFO), 10,000 of each size, one
+behind the other; "first" are 500 that each open the file anew, of which memory knows nothing. A string instruction
+counts as one: copies are not in it."""
+PAPER = (
+    ("CharIO computes less in the kernel than ext4 and the block device", "Figure 3, a picture without numbers"),
+    ("CharIO's physical addresses need less again", "Figure 3"),
+    ("40 and 80 KiB differ little through the page cache", "Figure 3"),
+)
+BOARD = "Xilinx Zynq-7000 (two Cortex-A9 at 800 MHz), Intel SSD 750 by PCIe, Linux 4.1.15-rt17"
+PARTS = ("to submission", "to sleep", "to the handler", "to the program")
+# What two figures may differ by that are "little different".
+LITTLE = 1.15
+
+
+@dataclass(frozen=True)
+class Course:
+    """How far reads have come, in the mean."""
+
+    submitted: float | None
+    raised: float | None
+    handled: float | None
+    resumed: float
+    waiting: float
+
+    @property
+    def parts(self) -> tuple[float, ...]:
+        """What lies between the points; all of it is the last part where nothing is submitted."""
+        if self.submitted is None or self.raised is None or self.handled is None:
+            return (0.0, 0.0, 0.0, self.resumed)
+        last = max(0.0, self.resumed - self.handled)
+        return (self.submitted, self.raised - self.submitted, self.handled - self.raised, last)
+
+
+Courses = dict[str, Course]
+
+
+def section(records: Sequence[AnyRecord]) -> Section:
+    """Tables and pictures of each machine."""
+    parts: list[Table | Plot] = []
+    verdicts: list[Verdict] = []
+    for machine in of_kind(records, MachineRecord):
+        found = courses(records, machine.machine)
+        for order in ORDERS:
+            parts += [table(found, machine, order), picture(found, machine, order)]
+        verdicts += judge(found, machine)
+    parts.append(Table("What the paper says of its Figure 3", ["", "there"], PAPER, BOARD))
+    gaps = [f"{failure.machine}, {failure.case}: {failure.reason}" for failure in of_kind(records, FailureRecord)]
+    return Section("Latency of periodic reads of 40 and 80 KiB, point by point", EXCLUDED, parts, verdicts, gaps)
+
+
+def courses(records: Sequence[AnyRecord], machine: str) -> Courses:
+    """Of every case of a machine."""
+    own = [each for each in of_kind(records, SeriesRecord) if each.machine == machine]
+    spins = [tick_cost(each) for each in own if each.case == SPIN.key]
+    return {each.case: course(each, statistics.median(spins)) for each in own if each.case != SPIN.key}
+
+
+def course(series: SeriesRecord, tick: float) -> Course:
+    """The means of one series."""
+    means = {point.name: point.mean for point in series.points}
+    reached = {point.name: point.operations for point in series.points}
+    operations = len(series.instructions)
+    return Course(
+        means.get(SUBMITTED),
+        means.get(RAISED),
+        means.get(HANDLED),
+        (sum(series.instructions) - sum(series.ticks) * tick) / operations,
+        reached.get(SUBMITTED, 0) / operations,
+    )
+
+
+def table(found: Courses, machine: MachineRecord, order: str) -> Table:
+    """A row a way and size."""
+    rows = []
+    for way in WAYS:
+        for title in SIZES:
+            own = found.get(key(way, title, order))
+            if own:
+                points = (own.submitted, own.raised, own.handled)
+                shown = ("-" if point is None else f"{point:,.0f}" for point in points)
+                rows.append([f"{way.title}, {title}", "0", *shown, f"{own.resumed:,.0f}", f"{own.waiting:.0%}"])
+    columns = ["", "entered", "submitted", "raised", "handled", "resumed", "calls that wait"]
+    return Table(f"Instructions at each point, {order}, Linux {machine.release}", columns, rows)
+
+
+def picture(found: Courses, machine: MachineRecord, order: str) -> Plot:
+    """The parts of a read, on top of each other."""
+    rows: list[dict[str, Value]] = [
+        {"way": way.title, "instructions": count, "part": part, "size": title}
+        for title in SIZES
+        for way in WAYS
+        if (own := found.get(key(way, title, order)))
+        for part, count in zip(PARTS, own.parts, strict=True)
+    ]
+    title = f"A read's instructions from point to point, {order}, Linux {machine.release}"
+    return Plot(title, "stack", rows, "instructions", "way", "part", "size")
+
+
+def judge(found: Courses, machine: MachineRecord) -> list[Verdict]:
+    """The paper's sentences."""
+    where = f" (Linux {machine.release})"
+    virtual, physical, *others = WAYS
+    cached = [way for way in others if not way.title.endswith("direct")]
+    return [
+        Verdict(f"CharIO computes less than ext4 and the block device{where}", *less(found, virtual, others)),
+        Verdict(f"Physical addresses need less again{where}", *less(found, physical, [virtual])),
+        Verdict(f"Through the page cache, 40 and 80 KiB differ little in what is read for the first time{where}",
+                *alike(found, cached)),
+    ]  # fmt: skip
+
+
+def less(found: Courses, mine: Way, others: Sequence[Way]) -> tuple[bool | None, str]:
+    """At both sizes, one behind the other."""
+    wrong = []
+    for title in SIZES:
+        own = found.get(key(mine, title, SEQUENTIAL))
+        if own is None:
+            return None, "not measured"
+        for way in others:
+            other = found.get(key(way, title, SEQUENTIAL))
+            if other and other.resumed <= own.resumed:
+                wrong.append(f"{way.title}, {title}: {other.resumed:,.0f}, {mine.title} {own.resumed:,.0f}")
+    return not wrong, "; ".join(wrong) or "at both sizes"
+
+
+def alike(found: Courses, ways: Sequence[Way]) -> tuple[bool | None, str]:
+    """By the instructions until the data has come."""
+    ratios = {}
+    for way in ways:
+        small, large = (found.get(key(way, title, FIRST)) for title in SIZES)
+        if small is None or large is None:
+            return None, "not measured"
+        ratios[way.title] = large.resumed / small.resumed
+    figures = ", ".join(f"{title}: 80 KiB cost {ratio:.2f} times 40 KiB" for title, ratio in ratios.items())
+    return all(ratio < LITTLE for ratio in ratios.values()), figures
