@@ -96,6 +96,7 @@ def ring(title: str, calls: tuple[str, str], speed: str = LATE, *, pieces: bool 
     return Way(title, Holder.BLOCK, calls, speed, (opened,), pieces=pieces, generic=generic)
 
 
-def make_file(size_mib: int) -> str:
+def make_file(size_mib: int, holder: Holder = Holder.EXT4) -> str:
     """The command of the shell that makes the file that is read, all of whose blocks are written."""
-    return f"dd if=/dev/zero of={FILE} bs=4M count={size_mib // 4} oflag=direct status=none; sync"
+    direct = "" if holder is Holder.TMPFS else " oflag=direct"
+    return f"dd if=/dev/zero of={FILE} bs=4M count={size_mib // 4}{direct} status=none; sync"
