@@ -10,6 +10,7 @@
 #     scripts/setup.sh           packages and environment
 #     scripts/setup.sh --build   the packages that `make` needs, no environment
 #     scripts/setup.sh --venv    the environment only
+#     scripts/setup.sh --report  another environment, with what draws the report too
 
 set -eu
 
@@ -163,11 +164,14 @@ find_cache()
 	die "the cache $cache cannot be used (${reason#mkdir: }): set CHARIO_CACHE to a folder with 2 GB to spare"
 }
 
-# pinned_libraries: what lab/pyproject.toml pins, one a line.
+# pinned_libraries [GROUP]: what lab/pyproject.toml pins, one a line, with an
+# optional group or without.
 pinned_libraries()
 {
 	"$python" -c 'import sys, tomllib
-print(*sorted(tomllib.load(sys.stdin.buffer)["project"]["dependencies"]), sep="\n")' <"$lab/pyproject.toml"
+project = tomllib.load(sys.stdin.buffer)["project"]
+wanted = project["dependencies"] + sum((project["optional-dependencies"][name] for name in sys.argv[1:]), [])
+print(*sorted(wanted), sep="\n")' "$@" <"$lab/pyproject.toml"
 }
 
 # venv_folder LIBRARIES: named by all that decides its content, so it is never stale.
@@ -180,11 +184,11 @@ venv_folder()
 	echo "$cache/venv-$hash"
 }
 
-# use_venv: prints the environment's folder, made unless it is there.
+# use_venv [GROUP]: prints the environment's folder, made unless it is there.
 use_venv()
 {
 	[ -x "$python" ] || die "$python is missing: run scripts/setup.sh as root"
-	libraries=$(pinned_libraries) || die "$lab/pyproject.toml cannot be read, Python's message is above"
+	libraries=$(pinned_libraries "$@") || die "$lab/pyproject.toml cannot be read, Python's message is above"
 	venv=$(venv_folder "$libraries")
 	[ -e "$venv/ready" ] || make_venv "$venv" "$libraries"
 	touch -c "$venv/ready"
@@ -232,5 +236,9 @@ case ${1-} in
 	find_cache
 	use_venv
 	;;
-*) die "usage: scripts/setup.sh [--build | --venv]" ;;
+--report)
+	find_cache
+	use_venv report
+	;;
+*) die "usage: scripts/setup.sh [--build | --venv | --report]" ;;
 esac

@@ -151,6 +151,8 @@ PROJECT = """\
 name = "chario_lab"
 version = "{version}"
 dependencies = []
+[project.optional-dependencies]
+report = ["pip>=1"]
 """
 WHICH = "import chario_lab; print(chario_lab.__file__)"
 
@@ -214,6 +216,16 @@ def test_two_checkouts_share_an_environment(checkouts: list[Checkout]) -> None:
     project.write_text(project.read_text().replace("[]", '["pip>=1"]'))
     assert two.run("scripts/setup.sh", "--venv") != shared
     assert one.run("scripts/setup.sh", "--venv") == shared
+
+
+def test_what_draws_has_an_environment_of_its_own(checkouts: list[Checkout]) -> None:
+    """The one that everything else uses stays as it is, and where it is."""
+    one, _ = checkouts
+    plain = Path(one.run("scripts/setup.sh", "--venv"))
+    drawing = Path(one.run("scripts/setup.sh", "--report"))
+    assert (drawing / "libraries").read_text() == "pip>=1\n"
+    assert (plain / "libraries").read_text() == "\n"
+    assert one.run("scripts/setup.sh", "--venv") == str(plain) != str(drawing)
 
 
 def test_each_checkout_runs_its_own_lab(checkouts: list[Checkout]) -> None:
