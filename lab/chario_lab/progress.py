@@ -45,9 +45,13 @@ class Steps:
         console = self._console
         with Bar(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
             bar.add_task(title, total=None)
-            yield
-        took_s = time.monotonic() - started
-        console.print(f"[green]done[/green]  {title} ({took_s:.0f} s)", highlight=False, soft_wrap=True)
+            outcome = "[red]failed[/red]"
+            try:
+                yield
+                outcome = "[green]done[/green]"
+            finally:
+                took_s = time.monotonic() - started
+                console.print(f"{outcome}  {title} ({took_s:.0f} s)", highlight=False, soft_wrap=True)
 
     def show(self, text: str) -> None:
         """The lines, below the step."""

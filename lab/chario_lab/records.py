@@ -49,13 +49,21 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, tag_field="record"):
 class RunRecord(Record, frozen=True, kw_only=True, tag="run"):
     """A run of an experiment begins.
 
-    `checkout` tells the state of the sources, `excluded` what the figures leave out.
+    `checkout` tells the state of the sources, `excluded` what the figures leave out; `short` is a form that shows
+    that the experiment works, with few calls of each kind.
     """
 
     experiment: str
     started: str
     checkout: str
     excluded: str
+    short: bool = False
+
+
+class EndRecord(Record, frozen=True, kw_only=True, tag="end"):
+    """A run has come to its end; one without it was interrupted."""
+
+    took_s: int
 
 
 class MachineRecord(Record, frozen=True, kw_only=True, tag="machine"):
@@ -126,12 +134,17 @@ class TextRecord(Record, frozen=True, kw_only=True, tag="text"):
 
 
 class FailureRecord(Record, frozen=True, kw_only=True, tag="failure"):
-    """A case that has no figures, and why."""
+    """A case that has no figures, and why.
+
+    Machine, station and case are empty where the whole experiment has failed.  `logs` is the folder with what a
+    machine that died has said.
+    """
 
     machine: str
     station: str
     case: str
     reason: str
+    logs: str = ""
 
 
 class OmissionRecord(Record, frozen=True, kw_only=True, tag="omission"):
@@ -150,7 +163,9 @@ class ComplaintRecord(Record, frozen=True, kw_only=True, tag="complaint"):
     text: str
 
 
-AnyRecord = RunRecord | MachineRecord | SeriesRecord | TextRecord | FailureRecord | OmissionRecord | ComplaintRecord
+AnyRecord = (
+    RunRecord | EndRecord | MachineRecord | SeriesRecord | TextRecord | FailureRecord | OmissionRecord | ComplaintRecord
+)
 Kind = TypeVar("Kind", bound=Record)
 
 _decoder = msgspec.json.Decoder(AnyRecord)

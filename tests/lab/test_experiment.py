@@ -84,7 +84,10 @@ class FakeTarget(Target):
         self.asked.append(text)
         if "die" in text.split():
             raise GuestDied("the guest died: a signal ended it")
-        answers = {"ls /sys/bus/pci/devices/0000:01:00.0/chario": "chardisk10 chardisk9"}
+        answers = {
+            "ls /sys/bus/pci/devices/0000:01:00.0/chario": "chardisk10 chardisk9",
+            "chario-bench garbage": '{"elapsed_us": \x1b\x00',
+        }
         answer = answers.get(text, "/a/ng0n1 /a/ng0n2 /a/nvme0n1 /a/nvme0n2" if text.startswith("ls -d") else "")
         failed = int("fail" in text.split() or text.startswith("test -e"))
         return Result(text, failed, answer, "it failed" if "fail" in text.split() else "")
@@ -218,7 +221,7 @@ def test_steps_are_shown_once_and_what_is_said_below(rig: Rig) -> None:
 
 
 def test_a_case_that_fails_leaves_the_others_alone(rig: Rig) -> None:
-    """By its program, by what had to come before or after, or because nothing was counted."""
+    """By its program, by what had to come before or after, by what it says, or because nothing was counted."""
     rig.run(
         Station(
             "raw",
@@ -229,6 +232,7 @@ def test_a_case_that_fails_leaves_the_others_alone(rig: Rig) -> None:
                 case("before", before="fail before"),
                 case("after", after="fail after", wrong="the data is another"),
                 case("uncounted", operations=13),
+                case("garbage"),
                 case("lacking", needs="/dev/udmabuf"),
                 case("good"),
             ),
@@ -239,6 +243,12 @@ def test_a_case_that_fails_leaves_the_others_alone(rig: Rig) -> None:
         ("first", "before", "`fail before` ended with 1\nstderr:\nit failed"),
         ("first", "after", "title of after: the data is another"),
         ("first", "uncounted", "the plugin did not see the operations"),
+        (
+            "first",
+            "garbage",
+            "the program's answer is no JSON: Expecting value: line 1 column 16 (char 15): "
+            "'{\"elapsed_us\": \\x1b\\x00'",
+        ),
     ]
     assert [record.case for record in of_kind(rig.book.records, SeriesRecord)] == ["good"]
     assert [record.needs for record in of_kind(rig.book.records, OmissionRecord)] == ["/dev/udmabuf"]

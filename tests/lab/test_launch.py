@@ -79,8 +79,9 @@ def test_other_failures_are_not_tried_again(monkeypatch: pytest.MonkeyPatch) -> 
 def test_why_a_guest_does_not_come_up(tmp_path: Path, said: str, reason: str) -> None:
     """What its kernel says of itself is told at once; else the time is what tells."""
     guest = object.__new__(Guest)
-    guest.host = SimpleNamespace(console=tmp_path / "console")  # type: ignore[assignment]
+    guest.host = SimpleNamespace(console=tmp_path / "console", run_dir=tmp_path)  # type: ignore[assignment]
     guest._channel = SimpleNamespace(ready=Future())  # type: ignore[assignment]
     guest.host.console.write_text(said)
-    with pytest.raises(GuestSilent, match=reason):
+    with pytest.raises(GuestSilent, match=reason) as silence:
         guest.wait_ready(3600 if said else 0)
+    assert silence.value.run_dir == tmp_path

@@ -21,6 +21,8 @@ SUBMITTED, RAISED, ENTERED, HANDLED = "submitted", "raised", "interrupt", "handl
 POINTS = {SUBMITTED: (DOORBELL, 0), RAISED: (WAKE, -1), ENTERED: (INTERRUPT, -1), HANDLED: (HANDLER, -1)}
 # What ends a case.
 CASE_FAILURES = (CommandFailed, CounterError, TargetError)
+# Of an answer that cannot be read.
+SHOWN = 200
 
 
 def measure(target: Target, station: Station, case: Case, book: Book) -> None:
@@ -73,7 +75,7 @@ def measure_once(target: Target, station: Station, case: Case, repeat: int) -> S
         layers=sum_layers(operations),
         differences=differences(operations, counter.symbols),
         points=points_of(operations),
-        said=json.loads(result.stdout) if result.stdout.startswith("{") else {},
+        said=read_answer(result.stdout),
         report=target.must(place.fill(case.report)) if case.report else "",
     )
 
@@ -104,6 +106,17 @@ def course_of(operation: Operation) -> dict[str, int]:
     return course
 
 
-def failed(station: Station, step: Case | Act, failure: Exception) -> FailureRecord:
+def read_answer(text: str) -> dict[str, str | int | float | list[int] | dict[str, int]]:
+    """What a program said of itself, if it did."""
+    if not text.startswith("{"):
+        return {}
+    try:
+        return dict(json.loads(text))
+    except ValueError as error:
+        raise TargetError(f"the program's answer is no JSON: {error}: {text[:SHOWN]!r}") from None
+
+
+def failed(station: Station, step: Case | Act, failure: Exception, logs: str = "") -> FailureRecord:
     """The record of a step that has come to nothing."""
-    return FailureRecord(machine=station.machine.name, station=station.name, case=step.key, reason=str(failure))
+    where = {"machine": station.machine.name, "station": station.name, "case": step.key}
+    return FailureRecord(**where, reason=str(failure), logs=logs)

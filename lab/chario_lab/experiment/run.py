@@ -2,7 +2,8 @@
 """Runs a plan, machine after machine, and writes down what was measured.
 
 Nothing that goes wrong ends the run: a case that fails is recorded as such, and a machine that dies
-takes the rest of its own cases with it, but not those of the next machine.
+takes the rest of its own cases with it, but not those of the next machine.  What a machine that died has
+said is kept beside the records.
 """
 
 from __future__ import annotations
@@ -11,9 +12,10 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from itertools import groupby
 
+from chario_lab.experiment.logs import keep_logs
 from chario_lab.experiment.measure import CASE_FAILURES, failed, measure
 from chario_lab.experiment.plan import Act, Case, Plan, Station, by_machine
-from chario_lab.guest.session import GuestDied, GuestSilent
+from chario_lab.guest.session import GuestFailed
 from chario_lab.progress import Progress
 from chario_lab.records import Book, ComplaintRecord, TextRecord
 from chario_lab.target.machine import Machine
@@ -21,7 +23,7 @@ from chario_lab.target.target import Target
 
 Maker = Callable[[Machine, Progress], AbstractContextManager[Target]]
 # What ends all that was to be done on a machine.
-MACHINE_FAILURES = (*CASE_FAILURES, GuestDied, GuestSilent)
+MACHINE_FAILURES = (*CASE_FAILURES, GuestFailed)
 
 
 def run(plan: Plan, make: Maker, book: Book, progress: Progress) -> None:
@@ -37,8 +39,10 @@ def run(plan: Plan, make: Maker, book: Book, progress: Progress) -> None:
                 if complaint:
                     book.add(ComplaintRecord(machine=machine.name, text=complaint))
         except MACHINE_FAILURES as failure:
+            logs = keep_logs(failure, book.path)
+            progress.show(f"failed: {str(failure).partition(chr(10))[0]}")
             for station, step in left:
-                book.add(failed(station, step, failure))
+                book.add(failed(station, step, failure, logs))
 
 
 def visit(target: Target, station: Station, book: Book, left: list[tuple[Station, Case | Act]]) -> None:

@@ -36,7 +36,15 @@ CONSOLE_LINES = 30
 BEYOND_ALL = 1 << 62  # no record of the kernel log has this number
 
 
-class GuestDied(Exception):
+class GuestFailed(Exception):
+    """The guest can be used no more; `run_dir` is the folder with what it has said, where that is known."""
+
+    def __init__(self, text: str, run_dir: Path | None = None) -> None:
+        super().__init__(text)
+        self.run_dir = run_dir
+
+
+class GuestDied(GuestFailed):
     """The guest ended by itself; the message shows the end of its console."""
 
 
@@ -44,7 +52,7 @@ class QemuCrashed(GuestDied):
     """The guest died because a signal ended QEMU: a defect of QEMU, or somebody who killed it."""
 
 
-class GuestSilent(Exception):
+class GuestSilent(GuestFailed):
     """The guest runs but its agent does not answer in time."""
 
 
@@ -81,9 +89,9 @@ class Guest:
         while not ready.done() and time.monotonic() < end:
             concurrent.futures.wait([ready], BOOT_POLL_S)
             if LOST_TIMER in self.console():
-                raise GuestSilent(f"an emulated CPU has lost its timer\n{self.console_tail()}")
+                raise self.silence("an emulated CPU has lost its timer")
         if not ready.done():
-            raise GuestSilent(f"the guest has not come up after {limit_s:.0f} s\n{self.console_tail()}")
+            raise self.silence(f"the guest has not come up after {limit_s:.0f} s")
         record = self._answer(ready, 0)
         self.release = record["release"]
         # An emulated CPU on a loaded host stands still for seconds: that is not the guest's fault.
@@ -126,7 +134,7 @@ class Guest:
         except ChannelClosed:
             raise self.death() from None
         except concurrent.futures.TimeoutError:
-            raise GuestSilent(f"the guest has not answered for {limit_s:.0f} s\n{self.console_tail()}") from None
+            raise self.silence(f"the guest has not answered for {limit_s:.0f} s") from None
 
     # Files
 
@@ -179,7 +187,7 @@ class Guest:
         except ExecuteError:
             raise
         except TimeoutError:
-            raise GuestSilent(f"QEMU has not answered {command} for {ANSWER_LIMIT_S:.0f} s") from None
+            raise self.silence(f"QEMU has not answered {command} for {ANSWER_LIMIT_S:.0f} s") from None
         except (QMPError, OSError, EOFError):
             raise self.death() from None
 
@@ -210,7 +218,11 @@ class Guest:
         text = self.obituary()
         # A kernel that has complained first has failed by itself, whatever QEMU did then.
         crashed = (self.process.poll() or 0) < 0 and not kmsg.forbidden_lines(self.console())
-        return QemuCrashed(text) if crashed else GuestDied(text)
+        return (QemuCrashed if crashed else GuestDied)(text, self.host.run_dir)
+
+    def silence(self, what: str) -> GuestSilent:
+        """What to raise for a guest that does not answer."""
+        return GuestSilent(f"{what}\n{self.console_tail()}", self.host.run_dir)
 
     def obituary(self) -> str:
         """How the guest died, for a human."""
