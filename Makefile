@@ -15,6 +15,8 @@ setup := scripts/setup.sh
 python = "$$($(setup))"/bin/python
 # A signal for make has to reach the lab, which ends what it has started: no shell stays between.
 lab = exec $(python) -m chario_lab.main
+# The same with the libraries that draw.
+drawing_lab = exec "$$($(setup) --report)"/bin/python -m chario_lab.main
 
 # The Python environment is shared by checkouts; each has its own lab.
 export PYTHONPATH := $(CURDIR)/lab$(if $(PYTHONPATH),:$(PYTHONPATH))
@@ -22,7 +24,7 @@ export PYTHONPATH := $(CURDIR)/lab$(if $(PYTHONPATH),:$(PYTHONPATH))
 # Who became root by su may lack these: depmod, ldconfig.
 export PATH := $(PATH):/usr/sbin:/sbin
 
-.PHONY: all help setup setup-build prefetch module user may-install install demo guest \
+.PHONY: all help setup setup-build setup-report prefetch module user may-install install demo guest report \
 	check check-quick check-long check-static check-unit check-meson check-sanitize check-guest fuzz fuzz-library \
 	fuzz-store fuzz-stream bench bench-store recorders coverage coverage-module mutants clean
 
@@ -48,6 +50,8 @@ help:
 	@echo '  make bench        instructions per call, counted, beside the paths of Linux, on 6.1 and 6.12;'
 	@echo '                    IOMMU=1 counts some once more behind an IOMMU, strict and lazy'
 	@echo '  make recorders    what a recording costs: the store, dd, GStreamer; whole programs'
+	@echo '  make report       run every experiment, and make one page of what came of it, beside the papers'"'"''
+	@echo '                    own figures; SHORT=1 shows in minutes that it works'
 	@echo '  make prefetch     download all that tests need, so that they need no network;'
 	@echo '                    DEBUG=1 builds the debug kernel too'
 	@echo '  make coverage-module  lines and branches of the module that the guest tests run;'
@@ -69,7 +73,11 @@ setup:
 setup-build:
 	@$(setup) --build
 
-prefetch: setup
+# An environment of its own: who asks for no report does not wait for it.
+setup-report: setup
+	@$(setup) --report >/dev/null
+
+prefetch: setup-report
 	@$(python) -m chario_lab.prefetch $(if $(DEBUG),--debug)
 
 module: setup-build
@@ -111,6 +119,9 @@ bench: setup
 
 recorders: setup
 	@$(lab) recorders
+
+report: setup-report
+	@$(drawing_lab) report --run $(if $(SHORT),--short)
 
 mutants: setup
 	@$(lab) mutants "$$MUTANTS"

@@ -18,6 +18,7 @@ import pwd
 import shutil
 import sys
 import time
+import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -137,6 +138,12 @@ def explain(error: Exception) -> str:
             f"\nThe cache {chosen_dir()} has no room: make some, or set CHARIO_CACHE to a folder with {NEEDED} to spare"
         )
     return text
+
+
+def trace() -> None:
+    """Print where the current exception comes from, for who works on the lab and asks for it; users get the message."""
+    if os.environ.get("CHARIO_LAB_TRACEBACK"):
+        traceback.print_exc()
 
 
 def say(message: str) -> None:

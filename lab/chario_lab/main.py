@@ -4,13 +4,11 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
-import traceback
 from collections.abc import Sequence
 from importlib import import_module
 
-from chario_lab.cache import explain, say
+from chario_lab.cache import explain, say, trace
 from chario_lab.guest.spec import GuestSpec, Namespace, Nvme, SpecError
 from chario_lab.kernel import NAMES
 
@@ -25,9 +23,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 130
     except Exception as error:
-        # Users get the message; who works on the lab asks for more.
-        if os.environ.get("CHARIO_LAB_TRACEBACK"):
-            traceback.print_exc()
+        trace()
         say(explain(error))
         return 1
 
@@ -39,7 +35,7 @@ WITH_OPTIONS = {
     "check": ("chario_lab.testing.check", "main"),
     "list": (COMMANDS, "main_list"),
     "run": (COMMANDS, "main_run"),
-    "report": (COMMANDS, "main_report"),
+    "report": ("chario_lab.report.command", "main"),
 }
 
 
@@ -73,7 +69,7 @@ def parse(words: list[str]) -> argparse.Namespace:
     demo = commands.add_parser("demo", help="record, read back, compare; and what it costs")
     commands.add_parser("list", help="the experiments", add_help=False)
     commands.add_parser("run", help="run an experiment", add_help=False)
-    commands.add_parser("report", help="show what experiments have recorded", add_help=False)
+    commands.add_parser("report", help="one page of what all experiments have recorded", add_help=False)
     commands.add_parser("bench", help="count the instructions of a call", add_help=False)
     commands.add_parser("check", help="run a tier of the tests: quick, check or long", add_help=False)
     recorders = commands.add_parser("recorders", help="what a recording costs, by several programs")

@@ -17,16 +17,21 @@ class ExperimentError(Exception):
     """An experiment cannot go on, or has shown a mistake; the message says what to do."""
 
 
-def book_path(experiment: str) -> Path:
-    """The file of an experiment's records, unless somebody wants them elsewhere."""
-    return cache_dir() / "records" / f"{experiment}.jsonl"
+def records_dir() -> Path:
+    """Where all records are, unless somebody wants them elsewhere."""
+    return cache_dir() / "records"
 
 
-def open_book(experiment: str, excluded: str, path: Path | None = None) -> Book:
+def book_path(experiment: str, folder: Path | None = None) -> Path:
+    """The file of an experiment's records."""
+    return (folder or records_dir()) / f"{experiment}.jsonl"
+
+
+def open_book(experiment: str, excluded: str, path: Path | None = None, short: bool = False) -> Book:
     """A book in which a run of the experiment has begun."""
     book = Book(path or book_path(experiment))
-    started = datetime.now(UTC).isoformat(timespec="seconds")
-    book.add(RunRecord(experiment=experiment, started=started, checkout=describe_checkout(), excluded=excluded))
+    started, checkout = datetime.now(UTC).isoformat(timespec="seconds"), describe_checkout()
+    book.add(RunRecord(experiment=experiment, started=started, checkout=checkout, excluded=excluded, short=short))
     return book
 
 

@@ -23,8 +23,9 @@ class Table:
 class Plot:
     """A picture of rows of values, drawn with one mark.
 
-    `x`, `y`, `color` and `column` name values of the rows; each `column` has a picture of its own, in which a
-    logarithmic axis is `log`.  The names are what the axes are called.
+    `x`, `y`, `color` and `column` name values of the rows; each `column` has a picture of its own.  The names are
+    what the axes are called.  Bars and stacks lie, whichever of `x` and `y` is the number.  With `log` the axes of
+    numbers are logarithmic where all values are above zero.
     """
 
     title: str
@@ -52,7 +53,11 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Section:
-    """All that is shown of one experiment."""
+    """All that is shown of one experiment.
+
+    `text` is what the figures leave out.  `gaps` are for what the records do not tell: failures, cases that
+    were left out and complaints of kernels are found there.
+    """
 
     title: str
     text: str

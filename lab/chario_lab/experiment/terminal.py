@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Shows a section in a terminal; pictures are for the page."""
+"""Shows a chapter in a terminal; pictures are for the page."""
 
 from __future__ import annotations
 
@@ -8,22 +8,30 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table as Grid
 
+from chario_lab.experiment.chapter import Chapter
 from chario_lab.experiment.page import Section, Table
 
 MARKS = {True: "[green]holds[/green]", False: "[red]does not hold[/red]", None: "[yellow]not measured[/yellow]"}
 
 
+def print_chapter(console: Console, chapter: Chapter) -> None:
+    """Tables, verdicts and gaps."""
+    console.print(f"\n[bold]{escape(chapter.experiment.title)}[/bold]", highlight=False)
+    if chapter.section:
+        print_section(console, chapter.section)
+    for gap in chapter.gaps:
+        text = "\n".join(part for part in (gap.title, gap.text, gap.logs and f"logs: {gap.logs}") if part)
+        console.print(f"[red]missing[/red]  {escape(text)}", highlight=False)
+    console.print(escape(chapter.excluded), style="dim", highlight=False)
+
+
 def print_section(console: Console, section: Section) -> None:
-    """Its tables, verdicts and gaps."""
-    console.print(f"\n[bold]{section.title}[/bold]", highlight=False)
+    """Its tables and verdicts."""
     for part in section.parts:
         if isinstance(part, Table):
             console.print(grid(part))
     for verdict in section.verdicts:
         console.print(f"{MARKS[verdict.holds]}  {escape(verdict.sentence)}: {escape(verdict.figures)}", highlight=False)
-    for gap in section.gaps:
-        console.print(f"[red]failed[/red]  {escape(gap)}", highlight=False)
-    console.print(section.text, style="dim", highlight=False)
 
 
 def grid(table: Table) -> Grid:

@@ -22,7 +22,7 @@ from chario_lab.experiments.blocksizes.plan import (
 )
 from chario_lab.experiments.blocksizes.profile import read_profile
 from chario_lab.experiments.ways import DIRECTIONS, READ, WRITE
-from chario_lab.records import AnyRecord, FailureRecord, MachineRecord, SeriesRecord, of_kind
+from chario_lab.records import AnyRecord, MachineRecord, SeriesRecord, of_kind
 
 EXCLUDED = f"""\
 {EXCLUDED_IN_GUEST}
@@ -62,8 +62,7 @@ def section(records: Sequence[AnyRecord]) -> Section:
         parts.append(databases(records, kernel))
         verdicts += judge(found, kernel)
     parts.append(Table("The paper's figures, as its text gives them", ["", "there"], PAPER, BOARD))
-    gaps = [f"{failure.machine}, {failure.case}: {failure.reason}" for failure in of_kind(records, FailureRecord)]
-    return Section("Block sizes, from 512 bytes to 768 MiB", EXCLUDED, parts, verdicts, gaps)
+    return Section("Block sizes, from 512 bytes to 768 MiB", EXCLUDED, parts, verdicts)
 
 
 def picture(found: Usages, kernel: str, name: str, figure: str, measure: Callable[[Usage], float], log: bool) -> Plot:

@@ -11,7 +11,7 @@ from typing import cast
 from chario_lab.experiment.page import Plot, Section, Table, Value, Verdict
 from chario_lab.experiments.commands.plan import CHARIO, SINGLE, SIZES, WAYS, key, plan_key, single_key
 from chario_lab.experiments.ways import DIRECTIONS, WRITE, Way
-from chario_lab.records import AnyRecord, FailureRecord, MachineRecord, SeriesRecord, TextRecord, of_kind
+from chario_lab.records import AnyRecord, MachineRecord, SeriesRecord, TextRecord, of_kind
 
 EXCLUDED = """\
 Commands are the reads and writes of the drive's SMART log and the flushes that the block layer counts; while CharIO
@@ -64,8 +64,7 @@ def section(records: Sequence[AnyRecord]) -> Section:
         parts += [picture(commands, machine, direction) for direction in DIRECTIONS]
         parts.append(single(commands, machine))
         verdicts += judge(records, commands, machine)
-    gaps = [f"{failure.machine}, {failure.case}: {failure.reason}" for failure in of_kind(records, FailureRecord)]
-    return Section("Device commands for one call", EXCLUDED, parts, verdicts, gaps)
+    return Section("Device commands for one call", EXCLUDED, parts, verdicts)
 
 
 def table(found: Spreads, machine: MachineRecord, what: str) -> Table:

@@ -13,7 +13,7 @@ from chario_lab.experiment.plan import SPIN
 from chario_lab.experiment.ticks import tick_cost
 from chario_lab.experiments.figure3.plan import FIRST, ORDERS, SEQUENTIAL, SIZES, WAYS, key
 from chario_lab.experiments.ways import Way
-from chario_lab.records import AnyRecord, FailureRecord, MachineRecord, SeriesRecord, of_kind
+from chario_lab.records import AnyRecord, MachineRecord, SeriesRecord, of_kind
 
 EXCLUDED = """\
 Instructions since the call was entered, in the mean over all runs, without the idle loop and timer ticks; the drive's
@@ -66,8 +66,7 @@ def section(records: Sequence[AnyRecord]) -> Section:
             parts += [table(found, machine, order), picture(found, machine, order)]
         verdicts += judge(found, machine)
     parts.append(Table("What the paper says of its Figure 3", ["", "there"], PAPER, BOARD))
-    gaps = [f"{failure.machine}, {failure.case}: {failure.reason}" for failure in of_kind(records, FailureRecord)]
-    return Section("Latency of periodic reads of 40 and 80 KiB, point by point", EXCLUDED, parts, verdicts, gaps)
+    return Section("Latency of periodic reads of 40 and 80 KiB, point by point", EXCLUDED, parts, verdicts)
 
 
 def courses(records: Sequence[AnyRecord], machine: str) -> Courses:

@@ -12,7 +12,7 @@ from chario_lab.experiment.page import Plot, Section, Table, Verdict
 from chario_lab.experiment.usage import EXCLUDED_IN_GUEST, Usage, usages
 from chario_lab.experiments.table1.plan import CHARIO, SIZES, WAYS, Size, key
 from chario_lab.experiments.ways import DIRECTIONS, WRITE, Way
-from chario_lab.records import AnyRecord, FailureRecord, MachineRecord, of_kind
+from chario_lab.records import AnyRecord, MachineRecord, of_kind
 
 PAPER = Path(__file__).with_name("paper.toml")
 EXCLUDED = f"""\
@@ -35,19 +35,17 @@ def paper() -> dict[str, dict[str, dict[str, list[float]]]]:
 
 
 def section(records: Sequence[AnyRecord]) -> Section:
-    """Tables and pictures of each machine."""
+    """Tables of each machine beside those of the paper, and pictures."""
     machines = of_kind(records, MachineRecord)
+    found = {machine: usages(records, machine.machine) for machine in machines}
     parts: list[Table | Plot] = []
-    verdicts: list[Verdict] = []
-    for machine in machines:
-        found = usages(records, machine.machine)
-        for direction in DIRECTIONS:
-            parts += [costs(found, machine, direction), events(found, machine, direction)]
-        parts.append(picture(found, machine))
-        verdicts += judge(found, machine)
-    parts += [papers(direction) for direction in DIRECTIONS]
-    gaps = [f"{failure.machine}, {failure.case}: {failure.reason}" for failure in of_kind(records, FailureRecord)]
-    return Section("Storage access transfer speeds and CPU usages", EXCLUDED, parts, verdicts, gaps)
+    for direction in DIRECTIONS:
+        parts += [costs(found[machine], machine, direction) for machine in machines]
+        parts.append(papers(direction))
+        parts += [events(found[machine], machine, direction) for machine in machines]
+    parts += [picture(found[machine], machine) for machine in machines]
+    verdicts = [verdict for machine in machines for verdict in judge(found[machine], machine)]
+    return Section("Storage access transfer speeds and CPU usages", EXCLUDED, parts, verdicts)
 
 
 def costs(found: Usages, machine: MachineRecord, direction: str) -> Table:

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: MIT
+"""All that is known of one experiment: what it has shown, on what, and what is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+
+from chario_lab.cache import trace
+from chario_lab.experiment.book import book_path
+from chario_lab.experiment.page import Section
+from chario_lab.experiment.perform import reason_of
+from chario_lab.experiment.spec import Experiment
+from chario_lab.records import (
+    AnyRecord,
+    ComplaintRecord,
+    EndRecord,
+    FailureRecord,
+    MachineRecord,
+    OmissionRecord,
+    RecordError,
+    RunRecord,
+    last_run,
+    of_kind,
+    read,
+)
+
+
+@dataclass(frozen=True)
+class Gap:
+    """What is missing, in a line; `text` is what was said of it, `logs` the folder with more."""
+
+    title: str
+    text: str = ""
+    logs: str = ""
+
+
+@dataclass(frozen=True)
+class Chapter:
+    """An experiment and its newest run; without one there is no section, but a gap that says so."""
+
+    experiment: Experiment
+    section: Section | None
+    gaps: Sequence[Gap]
+    run: RunRecord | None = None
+    end: EndRecord | None = None
+    machines: Sequence[MachineRecord] = ()
+
+    @property
+    def excluded(self) -> str:
+        """What the figures leave out."""
+        return self.section.text if self.section else self.experiment.excluded
+
+
+def collect(experiments: Iterable[Experiment], folder: Path | None = None) -> list[Chapter]:
+    """A chapter of each, from the records in a folder."""
+    return [load(experiment, book_path(experiment.name, folder)) for experiment in experiments]
+
+
+def load(experiment: Experiment, path: Path) -> Chapter:
+    """The newest run of a file."""
+    if not path.exists():
+        return Chapter(experiment, None, [Gap("not run yet: there are no records")])
+    try:
+        return compose(experiment, last_run(read(path)))
+    except RecordError as error:
+        return Chapter(experiment, None, [Gap("the records cannot be read", str(error))])
+
+
+def compose(experiment: Experiment, records: Sequence[AnyRecord]) -> Chapter:
+    """Of the records of one run."""
+    run = next(iter(of_kind(records, RunRecord)), None)
+    end = next(iter(of_kind(records, EndRecord)), None)
+    gaps = list(find_gaps(records))
+    try:
+        section = experiment.section(records)
+        gaps += [Gap(text) for text in section.gaps]
+    except Exception as error:
+        # Where much is missing an experiment may be unable to make its tables: that is a gap as well.
+        trace()
+        section, gaps = None, [*gaps, Gap("no figures can be made of what was recorded", reason_of(error))]
+    return Chapter(experiment, section, gaps, run, end, of_kind(records, MachineRecord))
+
+
+def find_gaps(records: Sequence[AnyRecord]) -> Iterator[Gap]:
+    """What failed, what was left out, what a kernel complained of; cases with the same reason stand together."""
+    failures = of_kind(records, FailureRecord)
+    for (machine, reason, logs), cases in groupby(failures, key=lambda each: (each.machine, each.reason, each.logs)):
+        first, more, _ = reason.partition("\n")
+        yield Gap(f"{name_cases(machine, [each.case for each in cases])}: {first}", reason if more else "", logs)
+    for omission in of_kind(records, OmissionRecord):
+        yield Gap(f"{omission.machine}, {omission.case}: left out, the machine has no {omission.needs}")
+    for complaint in of_kind(records, ComplaintRecord):
+        yield Gap(f"{complaint.machine}: the kernel complained", complaint.text)
+    if not failures and not of_kind(records, EndRecord):
+        yield Gap("this run has not come to its end: it was interrupted, or goes on")
+
+
+def name_cases(machine: str, cases: Sequence[str]) -> str:
+    """Where a failure belongs."""
+    if not machine:
+        return "the experiment failed"
+    more = f" and {len(cases) - 1} more" if len(cases) > 1 else ""
+    return f"{machine}, {cases[0]}{more}"

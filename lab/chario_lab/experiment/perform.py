@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: MIT
+"""A run of one experiment, from its first record to its last."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from chario_lab.cache import explain, trace
+from chario_lab.experiment.book import open_book
+from chario_lab.experiment.run import Maker, run
+from chario_lab.experiment.spec import Choice, Experiment
+from chario_lab.progress import Progress
+from chario_lab.records import AnyRecord, EndRecord, FailureRecord
+
+
+def perform(
+    experiment: Experiment, choice: Choice, make: Maker, progress: Progress, path: Path | None = None
+) -> Sequence[AnyRecord]:
+    """Its records; whatever ends it early is the last of them."""
+    started = time.monotonic()
+    with open_book(experiment.name, experiment.excluded, path, choice.short) as book:
+        try:
+            run(experiment.plan(choice), make, book, progress)
+        except Exception as error:
+            trace()
+            reason = reason_of(error)
+            progress.show(f"failed: {reason}")
+            book.add(FailureRecord(machine="", station="", case="", reason=reason))
+        else:
+            book.add(EndRecord(took_s=round(time.monotonic() - started)))
+    return book.records
+
+
+def reason_of(error: Exception) -> str:
+    """In words; Python's own exceptions say too little without their name."""
+    of_python = type(error).__module__ == "builtins" and not isinstance(error, OSError)
+    return f"{type(error).__name__}: {error}" if of_python else explain(error)
