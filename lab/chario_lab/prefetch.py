@@ -26,6 +26,7 @@ from chario_lab.kernel_build import SOURCE, BuildError, get_source
 from chario_lab.kernel_scripts import get_kernel_scripts
 from chario_lab.packages import PackageError
 from chario_lab.qemu import QemuError, find_qemu
+from chario_lab.testing.browser import get_browser
 
 # Folders of the cache in which something new appears when something was fetched.
 KEPT = ("packages", "kernels", "kernel-scripts")
@@ -48,6 +49,7 @@ def needs(debug: bool) -> list[Need]:
         *(Need(f"kernel {name}", partial(get_kernel, name)) for name in SERIES),
         *(Need(f"guest packages {', '.join(tools.value)}", partial(get_tools, tools)) for tools in Tools),
         Need("tests of liburing", get_liburing_tests),
+        Need("browser", get_browser),
         Need(SOURCE, get_source),
         Need("checkpatch and kernel-doc", get_kernel_scripts),
         *([Need("debug kernel", partial(get_kernel, DEBUG))] if debug else []),

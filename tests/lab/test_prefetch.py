@@ -19,7 +19,7 @@ PACKAGES = "chario_lab.packages"
 # Functions of that module by which something is downloaded.
 DOWNLOADS = {"AptRoot", "fill", "unpack", "unpack_first", "retry"}
 # The modules that call them; each has a function in needs().
-KNOWN = {"kernel", "kernel_build", "kernel_scripts", "qemu", "guest.liburing", "guest.tools"}
+KNOWN = {"kernel", "kernel_build", "kernel_scripts", "qemu", "guest.liburing", "guest.tools", "testing.browser"}
 
 
 def sources(*folders: str) -> list[Path]:
