@@ -136,7 +136,8 @@ class TextRecord(Record, frozen=True, kw_only=True, tag="text"):
 class FailureRecord(Record, frozen=True, kw_only=True, tag="failure"):
     """A case that has no figures, and why.
 
-    Machine, station and case are empty where the whole experiment has failed.  `logs` is the folder with what a
+    Station and case are empty where a machine failed after its last case, and the machine too where the
+    experiment did as a whole.  `logs` is the folder with what a
     machine that died has said.
     """
 

@@ -67,7 +67,7 @@ class FakeCounter(Counter):
 
 
 class FakeTarget(Target):
-    """Notes what is asked of it; commands with these words fail, and with "die" the machine dies."""
+    """Notes what is asked of it; a command with the word fail, hang or die does so."""
 
     address = "0000:01:00.0"
 
@@ -89,6 +89,8 @@ class FakeTarget(Target):
             "chario-bench garbage": '{"elapsed_us": \x1b\x00',
         }
         answer = answers.get(text, "/a/ng0n1 /a/ng0n2 /a/nvme0n1 /a/nvme0n2" if text.startswith("ls -d") else "")
+        if "hang" in text.split():
+            return Result(text, -9, "", "", timed_out=True)
         failed = int("fail" in text.split() or text.startswith("test -e"))
         return Result(text, failed, answer, "it failed" if "fail" in text.split() else "")
 
@@ -265,6 +267,25 @@ def test_a_machine_that_dies_takes_only_its_own_cases(rig: Rig) -> None:
     assert rig.failures() == [("first", "b", died), ("first", "c", died), ("first", "d", died)]
     measured = [(record.machine, record.case) for record in of_kind(rig.book.records, SeriesRecord)]
     assert measured == [("first", "a"), ("second", "a")]
+
+
+def test_a_program_that_hangs_ends_what_was_to_be_done_there(rig: Rig) -> None:
+    """A machine on which everything hangs would take the limit of each case."""
+    rig.run(
+        Station("raw", FIRST, Holder.BLOCK, (case("a", "hang", limit_s=5), case("b"))),
+        Station("raw", SECOND, Holder.BLOCK, (case("a"),)),
+    )
+    reason = "title of a: no end after 5 s, so no more is measured on this machine"
+    assert rig.failures() == [("first", "a", reason), ("first", "b", reason)]
+    assert [record.machine for record in of_kind(rig.book.records, SeriesRecord)] == ["second"]
+
+
+def test_a_machine_that_dies_after_its_last_case(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was measured stays, and the death is recorded."""
+    monkeypatch.setattr(FakeTarget, "complaint", lambda target: target.must("die"))
+    rig.run(Station("raw", FIRST, Holder.BLOCK, (case("a"),)))
+    assert rig.failures() == [("first", "", "the guest died: a signal ended it")]
+    assert len(of_kind(rig.book.records, SeriesRecord)) == 1
 
 
 def test_an_act_that_fails_ends_what_was_to_be_done_there(rig: Rig) -> None:

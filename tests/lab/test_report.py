@@ -151,6 +151,19 @@ def test_gaps_are_named() -> None:
         assert "no GStreamer" in written
 
 
+def test_what_has_no_rows_is_left_out() -> None:
+    """Where a machine has died at once, there is nothing to draw."""
+    empty = (Table("No figures", ("", "a MiB"), ()), Plot("No picture", "bar", (), "cost", "way", "by"))
+    made = chapter(
+        END, FailureRecord(machine="6.1", station="", case="", reason="died"), section=replace(SECTION, parts=empty)
+    )
+    assert picture_names(made) == {}
+    assert titles(made.gaps) == ["6.1, after its last case: died"]
+    for written in (page_of(made), markdown.render([made], "plots")):
+        assert "No figures" not in written
+        assert "No picture" not in written
+
+
 def test_a_run_without_an_end_is_a_gap() -> None:
     """It was killed: what is missing has no record of its own."""
     assert titles(chapter().gaps) == ["this run has not come to its end: it was interrupted, or goes on"]

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
 
@@ -75,13 +75,18 @@ def compose(experiment: Experiment, records: Sequence[AnyRecord]) -> Chapter:
     end = next(iter(of_kind(records, EndRecord)), None)
     gaps = list(find_gaps(records))
     try:
-        section = experiment.section(records)
+        section = without_empty(experiment.section(records))
         gaps += [Gap(text) for text in section.gaps]
     except Exception as error:
         # Where much is missing an experiment may be unable to make its tables: that is a gap as well.
         trace()
         section, gaps = None, [*gaps, Gap("no figures can be made of what was recorded", reason_of(error))]
     return Chapter(experiment, section, gaps, run, end, of_kind(records, MachineRecord))
+
+
+def without_empty(section: Section) -> Section:
+    """The parts of which something was measured."""
+    return replace(section, parts=[part for part in section.parts if part.rows])
 
 
 def find_gaps(records: Sequence[AnyRecord]) -> Iterator[Gap]:
@@ -102,5 +107,7 @@ def name_cases(machine: str, cases: Sequence[str]) -> str:
     """Where a failure belongs."""
     if not machine:
         return "the experiment failed"
+    if not cases[0]:
+        return f"{machine}, after its last case"
     more = f" and {len(cases) - 1} more" if len(cases) > 1 else ""
     return f"{machine}, {cases[0]}{more}"

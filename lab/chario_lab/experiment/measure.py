@@ -14,7 +14,7 @@ from chario_lab.counting.stats import differences, instructions, sum_events, sum
 from chario_lab.experiment.plan import Act, Case, Station
 from chario_lab.guest.job import CommandFailed
 from chario_lab.records import Book, FailureRecord, OmissionRecord, PointRecord, SeriesRecord
-from chario_lab.target.target import Target, TargetError
+from chario_lab.target.target import Target, TargetError, TargetStuck
 
 # The points of a call in records: the plugin's number, and which of several.
 SUBMITTED, RAISED, ENTERED, HANDLED = "submitted", "raised", "interrupt", "handled"
@@ -34,6 +34,8 @@ def measure(target: Target, station: Station, case: Case, book: Book) -> None:
     try:
         for repeat in range(case.repeats):
             book.add(measure_once(target, station, case, repeat))
+    except TargetStuck:
+        raise
     except CASE_FAILURES as failure:
         book.add(failed(station, case, failure))
 
@@ -52,6 +54,8 @@ def measure_once(target: Target, station: Station, case: Case, repeat: int) -> S
     before = target.commands()
     result = target.run([*case.under, target.program(case.program), *words], case.limit_s)
     served = target.commands().since(before)
+    if result.timed_out:
+        raise TargetStuck(f"{case.title}: no end after {case.limit_s:.0f} s, so no more is measured on this machine")
     if result.rc != 0:
         raise TargetError(result.stderr.strip() or result.describe())
     operations = counter.take(case.operations)

@@ -2,8 +2,8 @@
 """Runs a plan, machine after machine, and writes down what was measured.
 
 Nothing that goes wrong ends the run: a case that fails is recorded as such, and a machine that dies
-takes the rest of its own cases with it, but not those of the next machine.  What a machine that died has
-said is kept beside the records.
+or on which a program hangs takes the rest of its own cases with it, but not those of the next machine.  What a
+machine that died has said is kept beside the records.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from chario_lab.experiment.measure import CASE_FAILURES, failed, measure
 from chario_lab.experiment.plan import Act, Case, Plan, Station, by_machine
 from chario_lab.guest.session import GuestFailed
 from chario_lab.progress import Progress
-from chario_lab.records import Book, ComplaintRecord, TextRecord
+from chario_lab.records import Book, ComplaintRecord, FailureRecord, TextRecord
 from chario_lab.target.machine import Machine
 from chario_lab.target.target import Target
 
@@ -43,6 +43,8 @@ def run(plan: Plan, make: Maker, book: Book, progress: Progress) -> None:
             progress.show(f"failed: {str(failure).partition(chr(10))[0]}")
             for station, step in left:
                 book.add(failed(station, step, failure, logs))
+            if not left:
+                book.add(FailureRecord(machine=machine.name, station="", case="", reason=str(failure), logs=logs))
 
 
 def visit(target: Target, station: Station, book: Book, left: list[tuple[Station, Case | Act]]) -> None:

@@ -34,6 +34,10 @@ class TargetError(Exception):
     """The machine cannot do what the experiment needs; the message says what."""
 
 
+class TargetStuck(TargetError):
+    """A program has not ended in time: the machine is not what it was, and figures of it would mislead."""
+
+
 class Target(ABC):
     """A machine with a drive under test.
 
