@@ -17,7 +17,7 @@ from chario_lab.records import Book, FailureRecord, OmissionRecord, PointRecord,
 from chario_lab.target.target import Target, TargetError, TargetStuck
 
 # The points of a call in records: the plugin's number, and which of several.
-SUBMITTED, RAISED, ENTERED, HANDLED = "submitted", "raised", "interrupt", "handled"
+SUBMITTED, RAISED, ENTERED, HANDLED, RESUMED = "submitted", "raised", "interrupt", "handled", "resumed"
 POINTS = {SUBMITTED: (DOORBELL, 0), RAISED: (WAKE, -1), ENTERED: (INTERRUPT, -1), HANDLED: (HANDLER, -1)}
 # What ends a case.
 CASE_FAILURES = (CommandFailed, CounterError, TargetError)
@@ -85,12 +85,13 @@ def measure_once(target: Target, station: Station, case: Case, repeat: int) -> S
 
 
 def points_of(operations: Sequence[Operation]) -> list[PointRecord]:
-    """Where operations were at each point: the first submission; the last wake-up, interrupt and handler.
+    """Where operations were at each point: the first submission; the last wake-up, interrupt and handler; the end.
 
-    Only those that waited for the drive are looked at, which have all points.
+    Only those are looked at that waited for the drive, which have all points, and that no timer tick fell into.
     """
-    courses = [course for operation in operations if len(course := course_of(operation)) == len(POINTS)]
-    found = {name: [course[name] for course in courses] for name in POINTS}
+    quiet = [operation for operation in operations if not operation.ticks]
+    courses = [course for operation in quiet if len(course := course_of(operation)) == len(POINTS) + 1]
+    found = {name: [course[name] for course in courses] for name in (*POINTS, RESUMED)}
     return [
         PointRecord(name=name, operations=len(all_), mean=statistics.mean(all_), least=min(all_), most=max(all_))
         for name, all_ in found.items()
@@ -102,7 +103,7 @@ def course_of(operation: Operation) -> dict[str, int]:
     """Instructions until each point that was reached."""
     first_cpu = next(iter(operation.cpus), 0)
     own = [point for point in operation.points if point.number != WAKE or point.cpu == first_cpu]
-    course = {}
+    course = {RESUMED: instructions(operation)}
     for name, (number, place) in POINTS.items():
         reached = [instructions(point) for point in own if point.number == number]
         if reached:

@@ -36,6 +36,7 @@ def record(case: str, operations: Sequence[Operation], machine: str = "6.1", **f
         "ticks": [each.ticks for each in operations],
         "summary": summarise(operations, SYMBOLS),
         "differences": differences(operations, SYMBOLS),
+        "points": [],
         "said": {"pages": "scattered", "neighbours": 0},
     }
     return SeriesRecord(**(values | fields))  # type: ignore[arg-type]

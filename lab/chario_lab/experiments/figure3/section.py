@@ -7,7 +7,7 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from chario_lab.experiment.measure import HANDLED, RAISED, SUBMITTED
+from chario_lab.experiment.measure import HANDLED, RAISED, RESUMED, SUBMITTED
 from chario_lab.experiment.page import Plot, Section, Table, Value, Verdict
 from chario_lab.experiment.plan import SPIN
 from chario_lab.experiment.ticks import tick_cost
@@ -29,6 +29,7 @@ PAPER = (
     ("40 and 80 KiB differ little through the page cache", "Figure 3"),
 )
 BOARD = "Xilinx Zynq-7000 (two Cortex-A9 at 800 MHz), Intel SSD 750 by PCIe, Linux 4.1.15-rt17"
+POINTS = (SUBMITTED, RAISED, HANDLED, RESUMED)
 PARTS = ("to submission", "to sleep", "to the handler", "to the program")
 # What two figures may differ by that are "little different".
 LITTLE = 1.15
@@ -36,21 +37,16 @@ LITTLE = 1.15
 
 @dataclass(frozen=True)
 class Course:
-    """How far reads have come, in the mean."""
+    """How far reads have come that wait for the drive, in the mean, at each of POINTS; and what all reads cost."""
 
-    submitted: float | None
-    raised: float | None
-    handled: float | None
-    resumed: float
+    points: tuple[float, ...]
     waiting: float
+    all_reads: float
 
     @property
     def parts(self) -> tuple[float, ...]:
-        """What lies between the points; all of it is the last part where nothing is submitted."""
-        if self.submitted is None or self.raised is None or self.handled is None:
-            return (0.0, 0.0, 0.0, self.resumed)
-        last = max(0.0, self.resumed - self.handled)
-        return (self.submitted, self.raised - self.submitted, self.handled - self.raised, last)
+        """What lies between the points."""
+        return tuple(after - before for before, after in zip((0.0, *self.points), self.points, strict=False))
 
 
 Courses = dict[str, Course]
@@ -78,15 +74,13 @@ def courses(records: Sequence[AnyRecord], machine: str) -> Courses:
 
 def course(series: SeriesRecord, tick: float) -> Course:
     """The means of one series."""
-    means = {point.name: point.mean for point in series.points}
-    reached = {point.name: point.operations for point in series.points}
+    found = {point.name: point for point in series.points}
     operations = len(series.instructions)
+    waiting = sum(1 for ticks in series.ticks if not ticks)
     return Course(
-        means.get(SUBMITTED),
-        means.get(RAISED),
-        means.get(HANDLED),
+        tuple(found[name].mean for name in POINTS if name in found),
+        found[POINTS[0]].operations / waiting if found else 0.0,
         (sum(series.instructions) - sum(series.ticks) * tick) / operations,
-        reached.get(SUBMITTED, 0) / operations,
     )
 
 
@@ -97,10 +91,9 @@ def table(found: Courses, machine: MachineRecord, order: str) -> Table:
         for title in SIZES:
             own = found.get(key(way, title, order))
             if own:
-                points = (own.submitted, own.raised, own.handled)
-                shown = ("-" if point is None else f"{point:,.0f}" for point in points)
-                rows.append([f"{way.title}, {title}", "0", *shown, f"{own.resumed:,.0f}", f"{own.waiting:.0%}"])
-    columns = ["", "entered", "submitted", "raised", "handled", "resumed", "calls that wait"]
+                shown = [f"{point:,.0f}" for point in own.points] or ["-"] * len(POINTS)
+                rows.append([f"{way.title}, {title}", "0", *shown, f"{own.waiting:.0%}", f"{own.all_reads:,.0f}"])
+    columns = ["", "entered", *POINTS, "reads that wait", "all reads"]
     return Table(f"Instructions at each point, {order}, Linux {machine.release}", columns, rows)
 
 
@@ -111,7 +104,7 @@ def picture(found: Courses, machine: MachineRecord, order: str) -> Plot:
         for title in SIZES
         for way in WAYS
         if (own := found.get(key(way, title, order)))
-        for part, count in zip(PARTS, own.parts, strict=True)
+        for part, count in zip(PARTS, own.parts, strict=False)
     ]
     title = f"A read's instructions from point to point, {order}, Linux {machine.release}"
     return Plot(title, "stack", rows, "instructions", "way", "part", "size")
@@ -139,8 +132,8 @@ def less(found: Courses, mine: Way, others: Sequence[Way]) -> tuple[bool | None,
             return None, "not measured"
         for way in others:
             other = found.get(key(way, title, SEQUENTIAL))
-            if other and other.resumed <= own.resumed:
-                wrong.append(f"{way.title}, {title}: {other.resumed:,.0f}, {mine.title} {own.resumed:,.0f}")
+            if other and other.all_reads <= own.all_reads:
+                wrong.append(f"{way.title}, {title}: {other.all_reads:,.0f}, {mine.title} {own.all_reads:,.0f}")
     return not wrong, "; ".join(wrong) or "at both sizes"
 
 
@@ -151,6 +144,6 @@ def alike(found: Courses, ways: Sequence[Way]) -> tuple[bool | None, str]:
         small, large = (found.get(key(way, title, FIRST)) for title in SIZES)
         if small is None or large is None:
             return None, "not measured"
-        ratios[way.title] = large.resumed / small.resumed
+        ratios[way.title] = large.all_reads / small.all_reads
     figures = ", ".join(f"{title}: 80 KiB cost {ratio:.2f} times 40 KiB" for title, ratio in ratios.items())
     return all(ratio < LITTLE for ratio in ratios.values()), figures
