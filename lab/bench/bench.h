@@ -117,6 +117,8 @@ struct times {
 	uint64_t user[MAX_CPUS];
 	uint64_t kernel[MAX_CPUS]; /* with interrupts */
 	uint64_t idle[MAX_CPUS]; /* with waiting for a device */
+	uint64_t interrupts; /* of the whole machine */
+	uint64_t switches;
 };
 
 void read_times(struct times *times);

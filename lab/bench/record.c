@@ -7,10 +7,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <isa-l/crc.h>
-#include <nmmintrin.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+
+#ifdef __x86_64__
+#include <nmmintrin.h>
+#endif
 
 #include <chario/stream.h>
 
@@ -74,6 +77,7 @@ ssize_t call_record(struct bench *b, off_t offset)
  * ISA-L's function, for which Debian has no library that can be linked statically: by
  * the same instruction for headers, and nothing at all for data.
  */
+#ifdef __x86_64__
 __attribute__((target("sse4.2"))) unsigned int crc32_iscsi(unsigned char *buffer, int len,
 							   unsigned int init_crc)
 {
@@ -89,3 +93,20 @@ __attribute__((target("sse4.2"))) unsigned int crc32_iscsi(unsigned char *buffer
 		crc = _mm_crc32_u8((unsigned int)crc, *buffer++);
 	return (unsigned int)crc;
 }
+#else
+#define POLYNOMIAL 0x82f63b78u /* of CRC-32C, bits reversed */
+
+unsigned int crc32_iscsi(unsigned char *buffer, int len, unsigned int init_crc)
+{
+	uint32_t crc = init_crc;
+
+	if (len > HEADER_BYTES)
+		return init_crc;
+	for (; len > 0; len--) {
+		crc ^= *buffer++;
+		for (int bit = 0; bit < 8; bit++)
+			crc = crc >> 1 ^ (crc & 1 ? POLYNOMIAL : 0);
+	}
+	return crc;
+}
+#endif

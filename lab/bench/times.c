@@ -51,6 +51,13 @@ static uint64_t read_cached_kib(void)
 	return sum;
 }
 
+/* Interrupts and switches since the machine has booted. */
+static void parse_events(const char *line, struct times *times)
+{
+	sscanf(line, "intr %" SCNu64, &times->interrupts);
+	sscanf(line, "ctxt %" SCNu64, &times->switches);
+}
+
 void read_times(struct times *times)
 {
 	FILE *file = fopen(STAT, "r");
@@ -60,8 +67,12 @@ void read_times(struct times *times)
 	if (!file)
 		fail(STAT);
 	times->nr_cpus = 0;
-	while (fgets(line, sizeof(line), file) && times->nr_cpus < MAX_CPUS)
-		times->nr_cpus += parse_line(line, times, times->nr_cpus);
+	times->interrupts = times->switches = 0;
+	while (fgets(line, sizeof(line), file)) {
+		if (times->nr_cpus < MAX_CPUS)
+			times->nr_cpus += parse_line(line, times, times->nr_cpus);
+		parse_events(line, times);
+	}
 	fclose(file);
 	times->cached_kib = read_cached_kib();
 	clock_gettime(CLOCK_MONOTONIC, &now);
@@ -83,6 +94,8 @@ void print_times(const struct times *begin, const struct times *end)
 {
 	printf(", \"elapsed_us\": %" PRIu64, end->now_us - begin->now_us);
 	printf(", \"cached_kib\": %" PRId64, (int64_t)(end->cached_kib - begin->cached_kib));
+	printf(", \"interrupts\": %" PRIu64 ", \"switches\": %" PRIu64,
+	       end->interrupts - begin->interrupts, end->switches - begin->switches);
 	print_list("user_us", begin->user, end->user, end->nr_cpus);
 	print_list("kernel_us", begin->kernel, end->kernel, end->nr_cpus);
 	print_list("idle_us", begin->idle, end->idle, end->nr_cpus);
