@@ -69,7 +69,7 @@ class EndRecord(Record, frozen=True, kw_only=True, tag="end"):
 class MachineRecord(Record, frozen=True, kw_only=True, tag="machine"):
     """What the figures of a machine are measured on.
 
-    `command` is that of the emulator, empty on hardware; `module_build` tells a chario.ko from all others.
+    `emulator` and its `command` are empty on hardware; `module_build` tells a chario.ko from all others.
     """
 
     machine: str
@@ -84,6 +84,11 @@ class MachineRecord(Record, frozen=True, kw_only=True, tag="machine"):
     module_build: str = ""
     device: str = ""
 
+    @property
+    def is_hardware(self) -> bool:
+        """Whether times and rates are results here; where all is emulated, instructions are."""
+        return not self.emulator
+
 
 class PointRecord(msgspec.Struct, frozen=True, kw_only=True):
     """How far operations had come at a point: in how many of them it was reached, and after how many instructions."""
@@ -96,12 +101,13 @@ class PointRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SeriesRecord(Record, frozen=True, kw_only=True, tag="series"):
-    """What was counted while a case was repeated.
+    """What was measured while a case was repeated.
 
-    Each operation is a number of calls of `call_bytes`; `warm_calls` came before, and only `commands` has
-    theirs.  `instructions` and `ticks` are those of each operation, in order; `events` and `layers` are sums over
-    all operations.  `said` is what the program under test said of itself,
-    and `report` what was asked for afterwards.
+    `operations` operations are a number of calls of `call_bytes` each; `warm_calls` came before, and only `commands`
+    and `energy_uj` have theirs.  `instructions` and `ticks` are those of each operation, in order; `events` and
+    `layers` are sums over all operations; these, `points` and `summary` exist where the machine has a counter.
+    `energy_uj`, in microjoules, is what the processors have used while the program ran, where the machine counts it.
+    `said` is what the program under test said of itself, and `report` what was asked for afterwards.
     """
 
     machine: str
@@ -109,19 +115,32 @@ class SeriesRecord(Record, frozen=True, kw_only=True, tag="series"):
     case: str
     repeat: int
     words: Sequence[str]
+    operations: int = 0
     calls: int
     call_bytes: int
     warm_calls: int = 0
     commands: Commands
-    instructions: Sequence[int]
-    ticks: Sequence[int]
-    summary: Summary
+    instructions: Sequence[int] = ()
+    ticks: Sequence[int] = ()
+    summary: Summary | None = None
     events: dict[str, int] = {}
     layers: dict[str, int] = {}
     differences: Sequence[Difference] = ()
     points: Sequence[PointRecord] = ()
+    energy_uj: int | None = None
     report: str = ""
     said: dict[str, str | int | float | list[int] | dict[str, int]] = {}
+
+    @property
+    def counted(self) -> Summary:
+        """The summary of a machine that has a counter."""
+        assert self.summary is not None, f"nothing counts instructions on {self.machine}"
+        return self.summary
+
+    @property
+    def moved_bytes(self) -> int:
+        """Bytes of all calls that are not warm; records of older versions have one entry for each operation."""
+        return (self.operations or len(self.instructions)) * self.calls * self.call_bytes
 
 
 class TextRecord(Record, frozen=True, kw_only=True, tag="text"):

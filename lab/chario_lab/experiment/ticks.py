@@ -24,5 +24,5 @@ def without_ticks(series: SeriesRecord, station: Sequence[SeriesRecord]) -> floa
 
 def tick_cost(spinning: SeriesRecord) -> float:
     """Instructions of the kernel for a tick; neither the program's own nor those of the idle task are."""
-    in_kernel = spinning.instructions[0] - spinning.summary.layers.get(USER, 0)
+    in_kernel = spinning.instructions[0] - spinning.counted.layers.get(USER, 0)
     return in_kernel / max(spinning.ticks[0], 1)

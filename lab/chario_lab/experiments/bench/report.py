@@ -131,7 +131,7 @@ def _cost_table(title: str, run: Results, cases: tuple[Case, ...]) -> Table:
 
 
 def _cost_cells(series: SeriesRecord) -> list[str]:
-    summary = series.summary
+    summary = series.counted
     events = summary.events
     flag = "*" * summary.ticks_included + "!" * bool(summary.stalls_missed)
     return [
@@ -160,8 +160,8 @@ def _print_failures(console: Console, run: Results) -> None:
 def _print_unassigned(console: Console, run: Results) -> None:
     """The cases whose functions layers.toml does not know well enough."""
     for key, series in run.series.items():
-        if series.summary.unassigned > UNASSIGNED_LIMIT:
-            share = f"{series.summary.unassigned:.1%}"
+        if series.counted.unassigned > UNASSIGNED_LIMIT:
+            share = f"{series.counted.unassigned:.1%}"
             console.print(f"[yellow]{share} in functions without a layer:[/yellow] {CASES[key].title}")
 
 
@@ -185,7 +185,7 @@ def _steady_line(run: Results) -> str:
     share, good = judge_steady(run)
     if share is None:
         return "[red]The 10,000 polled calls were not counted.[/red]"
-    summary = run.series[STEADY_KEY].summary
+    summary = run.series[STEADY_KEY].counted
     return (
         f"Polled calls that cost exactly {summary.mode:,} instructions: {share:.2%} of {summary.clean:,} "
         f"(asked {STEADY_SHARE:.0%}): {_mark(good)}; least {summary.least:,}, most {summary.most:,}\n"
@@ -276,7 +276,7 @@ def _breakdowns(run: Results, verdicts: list[Verdict]) -> list[Table]:
 
 
 def _layer_table(run: Results, verdict: Verdict) -> Table:
-    mine = run.series[verdict.goal.key].summary
+    mine = run.series[verdict.goal.key].counted
     peer = run.series.get(verdict.goal.reference)
     table = _table(
         f"By layer: {CASES[verdict.goal.key].title}",
@@ -286,7 +286,7 @@ def _layer_table(run: Results, verdict: Verdict) -> Table:
     )
     for layer in LAYERS:
         here = mine.layers.get(layer, 0)
-        there = peer.summary.layers.get(layer, 0) if peer else 0
+        there = peer.counted.layers.get(layer, 0) if peer else 0
         if here or there:
             note = " (left out)" if layer == "idle" else ""
             table.add_row(layer + note, f"{here:,}", f"{there:,}")
@@ -294,7 +294,7 @@ def _layer_table(run: Results, verdict: Verdict) -> Table:
 
 
 def _function_table(series: SeriesRecord) -> Table:
-    summary = series.summary
+    summary = series.counted
     table = _table(
         f"By function, the {FUNCTIONS_SHOWN} largest: {CASES[series.case].title}", "function", "layer", "instructions"
     )

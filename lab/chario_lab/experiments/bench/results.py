@@ -31,7 +31,7 @@ class Results:
     def instructions(self, key: str) -> int | None:
         """Median of a case; None when it was not counted."""
         series = self.series.get(key)
-        return series.summary.instructions if series else None
+        return series.counted.instructions if series else None
 
     @property
     def complete(self) -> bool:

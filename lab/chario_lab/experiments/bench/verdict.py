@@ -54,7 +54,7 @@ def judge_steady(run: Results) -> tuple[float | None, bool]:
     series = run.series.get(STEADY_KEY)
     if series is None:
         return None, False
-    return series.summary.share, series.summary.share >= STEADY_SHARE
+    return series.counted.share, series.counted.share >= STEADY_SHARE
 
 
 def compare_known(run: Results) -> list[Known]:
@@ -72,7 +72,7 @@ def _judge_one(run: Results, goal: Goal) -> Verdict:
 
 
 def _misses(run: Results, goal: Goal, counted: int, ratio: float | None) -> Iterator[str]:
-    events = run.series[goal.key].summary.events
+    events = run.series[goal.key].counted.events
     if goal.instructions is not None and counted > goal.instructions:
         over = counted - goal.instructions
         yield f"{over:,} instructions ({over / goal.instructions:.0%}) over"
