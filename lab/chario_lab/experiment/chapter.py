@@ -95,8 +95,9 @@ def find_gaps(records: Sequence[AnyRecord]) -> Iterator[Gap]:
     for (machine, reason, logs), cases in groupby(failures, key=lambda each: (each.machine, each.reason, each.logs)):
         first, more, _ = reason.partition("\n")
         yield Gap(f"{name_cases(machine, [each.case for each in cases])}: {first}", reason if more else "", logs)
-    for omission in of_kind(records, OmissionRecord):
-        yield Gap(f"{omission.machine}, {omission.case}: left out, the machine has no {omission.needs}")
+    omissions = of_kind(records, OmissionRecord)
+    for (machine, needs), left_out in groupby(omissions, key=lambda each: (each.machine, each.needs)):
+        yield Gap(f"{name_cases(machine, [each.case for each in left_out])}: left out, the machine has no {needs}")
     for complaint in of_kind(records, ComplaintRecord):
         yield Gap(f"{complaint.machine}: the kernel complained", complaint.text)
     if not failures and not of_kind(records, EndRecord):

@@ -6,14 +6,16 @@ from __future__ import annotations
 import json
 import statistics
 from collections.abc import Sequence
+from typing import Any
 
-from chario_lab.counting.counter import CounterError
+from chario_lab.counting.counter import Counter, CounterError
 from chario_lab.counting.layers import DOORBELL, HANDLER, INTERRUPT, WAKE
 from chario_lab.counting.series import Operation
 from chario_lab.counting.stats import differences, instructions, sum_events, sum_layers, summarise
 from chario_lab.experiment.plan import Act, Case, Station
 from chario_lab.guest.job import CommandFailed
 from chario_lab.records import Book, FailureRecord, OmissionRecord, PointRecord, SeriesRecord
+from chario_lab.target.need import Need
 from chario_lab.target.target import Target, TargetError, TargetStuck
 
 # The points of a call in records: the plugin's number, and which of several.
@@ -27,9 +29,8 @@ SHOWN = 200
 
 def measure(target: Target, station: Station, case: Case, book: Book) -> None:
     """All repetitions of a case, or why there are none."""
-    where = {"machine": station.machine.name, "station": station.name, "case": case.key}
-    if case.needs and target.run(["test", "-e", case.needs]).rc != 0:
-        book.add(OmissionRecord(**where, needs=case.needs))
+    if case.needs and target.run(target.place.fill(case.needs.test)).rc != 0:
+        book.add(omitted(station, case, case.needs))
         return
     try:
         for repeat in range(case.repeats):
@@ -41,9 +42,8 @@ def measure(target: Target, station: Station, case: Case, book: Book) -> None:
 
 
 def measure_once(target: Target, station: Station, case: Case, repeat: int) -> SeriesRecord:
-    """What was counted while the program ran once."""
-    place, counter = target.place, target.counter
-    assert counter is not None
+    """What was measured while the program ran once."""
+    place = target.place
     for path, text in case.settings:
         target.write(place.fill(path), text)
     if case.before:
@@ -51,37 +51,46 @@ def measure_once(target: Target, station: Station, case: Case, repeat: int) -> S
     if case.cold:
         target.must("sync; echo 3 >/proc/sys/vm/drop_caches")
     words = [place.fill(word).replace("{repeat}", str(repeat)) for word in case.words]
-    before = target.commands()
+    before, energy_before = target.commands(), target.energy()
     result = target.run([*case.under, target.program(case.program), *words], case.limit_s)
-    served = target.commands().since(before)
+    energy, served = target.energy(), target.commands().since(before)
     if result.timed_out:
         raise TargetStuck(f"{case.title}: no end after {case.limit_s:.0f} s, so no more is measured on this machine")
     if result.rc != 0:
         raise TargetError(result.stderr.strip() or result.describe())
-    operations = counter.take(case.operations)
+    counts = count(target.counter, case.operations) if target.counter else {}
     if case.after and target.run(place.fill(case.after)).rc != 0:
         raise TargetError(f"{case.title}: {case.wrong}")
-    summary = summarise(operations, counter.symbols)
     return SeriesRecord(
         machine=station.machine.name,
         station=station.name,
         case=case.key,
         repeat=repeat,
         words=(case.program, *words),
+        operations=case.operations,
         calls=case.calls,
         call_bytes=case.call_bytes,
         warm_calls=case.warm_calls,
         commands=served,
-        instructions=[instructions(operation) for operation in operations],
-        ticks=[operation.ticks for operation in operations],
-        summary=summary,
-        events=sum_events(operations),
-        layers=sum_layers(operations),
-        differences=differences(operations, counter.symbols),
-        points=points_of(operations),
+        energy_uj=energy.since(energy_before) if energy and energy_before else None,
         said=read_answer(result.stdout),
         report=target.must(place.fill(case.report)) if case.report else "",
+        **counts,
     )
+
+
+def count(counter: Counter, nr_operations: int) -> dict[str, Any]:
+    """What a counter has seen of the newest series, as fields of its record."""
+    operations = counter.take(nr_operations)
+    return {
+        "instructions": [instructions(operation) for operation in operations],
+        "ticks": [operation.ticks for operation in operations],
+        "summary": summarise(operations, counter.symbols),
+        "events": sum_events(operations),
+        "layers": sum_layers(operations),
+        "differences": differences(operations, counter.symbols),
+        "points": points_of(operations),
+    }
 
 
 def points_of(operations: Sequence[Operation]) -> list[PointRecord]:
@@ -109,6 +118,11 @@ def course_of(operation: Operation) -> dict[str, int]:
         if reached:
             course[name] = reached[place]
     return course
+
+
+def omitted(station: Station, step: Case | Act, need: Need) -> OmissionRecord:
+    """The record of a step for which the machine lacks something."""
+    return OmissionRecord(machine=station.machine.name, station=station.name, case=step.key, needs=need.words)
 
 
 def read_answer(text: str) -> dict[str, str | int | float | list[int] | dict[str, int]]:

@@ -9,10 +9,11 @@ from pathlib import Path
 
 from chario_lab.cache import explain, trace
 from chario_lab.experiment.book import open_book
-from chario_lab.experiment.run import Maker, run
+from chario_lab.experiment.run import run
 from chario_lab.experiment.spec import Choice, Experiment
 from chario_lab.progress import Progress
 from chario_lab.records import AnyRecord, EndRecord, FailureRecord
+from chario_lab.target.target import Maker
 
 
 def perform(

@@ -11,9 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 from itertools import groupby
 
 from chario_lab.target.machine import Machine
+from chario_lab.target.need import Need
 from chario_lab.target.place import Holder
 from chario_lab.target.target import Target
 
@@ -30,8 +32,8 @@ class Case:
     command of the shell whose output is kept afterwards.  `settings` are files of sysfs and what is written to
     them before.  `before` and `after` are commands of the shell: the one is not measured, the other has to
     succeed, or the case is `wrong`.  In all of them the words of Place.fill() are replaced.  With `cold` caches
-    are dropped before.  Of cases in a row with the same `step` a human sees one line.  Where the machine has no
-    file that is called as `needs` says, the case is left out.
+    are dropped before.  Of cases in a row with the same `step` a human sees one line.  Where the machine lacks
+    what the case `needs`, it is left out.
     """
 
     key: str
@@ -51,7 +53,7 @@ class Case:
     wrong: str = ""
     under: tuple[str, ...] = ()
     report: str = ""
-    needs: str = ""
+    needs: Need | None = None
     limit_s: float = 900.0
 
     @property
@@ -104,6 +106,21 @@ class Station:
 
 
 Plan = Sequence[Station]
+
+
+def chosen(plan: Plan, patterns: Sequence[str]) -> Plan:
+    """The cases whose keys match one of the patterns of a shell, at stations that have any.
+
+    Acts, and the measurement of what a timer tick costs, stay with them.
+    """
+    found = []
+    for station in plan:
+        cases = [step for step in station.steps if isinstance(step, Case)]
+        wanted = [case for case in cases if any(fnmatchcase(case.key, pattern) for pattern in patterns)]
+        steps = tuple(step for step in station.steps if isinstance(step, Act) or step.key == SPIN.key or step in wanted)
+        if wanted:
+            found.append(replace(station, steps=steps))
+    return found
 
 
 def by_machine(plan: Plan) -> Iterator[tuple[Machine, list[Station]]]:

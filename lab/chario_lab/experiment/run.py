@@ -8,20 +8,18 @@ machine that died has said is kept beside the records.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Sequence
 from itertools import groupby
 
 from chario_lab.experiment.logs import keep_logs
-from chario_lab.experiment.measure import CASE_FAILURES, failed, measure
+from chario_lab.experiment.measure import CASE_FAILURES, failed, measure, omitted
 from chario_lab.experiment.plan import Act, Case, Plan, Station, by_machine
 from chario_lab.guest.session import GuestFailed
 from chario_lab.progress import Progress
 from chario_lab.records import Book, ComplaintRecord, FailureRecord, TextRecord
-from chario_lab.target.machine import Machine
-from chario_lab.target.target import Target
+from chario_lab.target.place import NEEDS
+from chario_lab.target.target import Maker, Target
 
-Maker = Callable[[Machine, Progress], AbstractContextManager[Target]]
 # What ends all that was to be done on a machine.
 MACHINE_FAILURES = (*CASE_FAILURES, GuestFailed)
 
@@ -49,6 +47,12 @@ def run(plan: Plan, make: Maker, book: Book, progress: Progress) -> None:
 
 def visit(target: Target, station: Station, book: Book, left: list[tuple[Station, Case | Act]]) -> None:
     """Give the drive to whom the station names, and do its steps; those that are done leave `left`."""
+    need = NEEDS.get(station.holder)
+    if need and target.run(need.test).rc != 0:
+        for step in station.steps:
+            book.add(omitted(station, step, need))
+            left.remove((station, step))
+        return
     place = target.give(station.holder, station.namespace)
     for command in station.prepare:
         target.must(place.fill(command))

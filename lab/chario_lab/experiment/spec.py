@@ -13,17 +13,23 @@ from chario_lab.records import AnyRecord
 
 @dataclass(frozen=True)
 class Choice:
-    """What a user wants of an experiment; `short` is the form that shows that it works."""
+    """What a user wants of an experiment.
+
+    `kernels` are those of guests; `here` asks for this machine with its drive instead.  `short` is the form that
+    shows that the experiment works.
+    """
 
     kernels: tuple[str, ...] = ("6.1",)
     short: bool = False
+    here: bool = False
 
 
 @dataclass(frozen=True)
 class Experiment:
     """One table or figure of a paper.
 
-    `paper` is where it stands, `excluded` what its figures leave out.
+    `paper` is where it stands, `excluded` what its figures leave out in a guest.  An experiment that can be run on
+    this machine has `excluded_here` for its figures there.
     """
 
     name: str
@@ -32,3 +38,4 @@ class Experiment:
     excluded: str
     plan: Callable[[Choice], Plan]
     section: Callable[[Sequence[AnyRecord]], Section]
+    excluded_here: str = ""

@@ -15,6 +15,8 @@ from chario_lab.records import AnyRecord, SeriesRecord, of_kind
 
 MIB = 1 << 20
 WORD_BYTES = 8
+# The kernel accounts for CPUs in steps of 10 ms each.
+LEAST_TIMED_S = 0.5
 EXCLUDED_IN_GUEST = """\
 All is emulated: times and rates would mean nothing, so there are none. Instructions are those of the guest's CPU,
 program and kernel, without the idle loop and without timer ticks; a string instruction counts as one, and the bytes
@@ -23,10 +25,21 @@ is the kernel's own account by the guest's clock, in steps of 10 ms, in front of
 one run, and no more than roughly."""
 
 
+EXCLUDED_HERE = """\
+Rates, times and CPU shares are those of this machine and this drive: 100 % is one CPU, and whatever else ran meanwhile
+is in them, as it is in interrupts and switches, where timers count too. Energy is that of the processor packages,
+with what they use when they are idle; drive, memory and power supply are not in it."""
+
+
 @dataclass(frozen=True)
 class Usage:
-    """Figures of a series, by the MiB or the byte that was moved."""
+    """Figures of a series, by the MiB or the byte that was moved.
 
+    Instructions and copied bytes are 0 where nothing counts them, `joules_a_gib` is None there.
+    """
+
+    elapsed_s: float
+    mib_a_second: float
     instructions_a_mib: float
     copied_a_byte: float
     commands_a_mib: float
@@ -38,6 +51,17 @@ class Usage:
     copy_share: float
     lock_share: float
     cached_a_byte: float
+    joules_a_gib: float | None
+
+    @property
+    def cpu_ms_a_mib(self) -> float:
+        """Milliseconds of a CPU."""
+        return self.cpu_share * 1000 / self.mib_a_second
+
+    @property
+    def is_timed(self) -> bool:
+        """Whether it took long enough for the kernel's account of the CPUs."""
+        return self.elapsed_s >= LEAST_TIMED_S
 
 
 def usages(records: Sequence[AnyRecord], machine: str) -> dict[str, Usage]:
@@ -47,44 +71,59 @@ def usages(records: Sequence[AnyRecord], machine: str) -> dict[str, Usage]:
 
 
 def usage_of(series: SeriesRecord, machine: Sequence[SeriesRecord]) -> Usage:
-    """The figures of one series; `machine` has those of SPIN at the same station."""
-    moved = len(series.instructions) * series.calls * series.call_bytes
-    mib = moved / MIB
-    spins = [each for each in machine if each.case == SPIN.key and each.station == series.station]
-    tick = statistics.median(tick_cost(spin) for spin in spins)
+    """The figures of one series; `machine` has those of SPIN at the same station, where instructions are counted."""
+    mib = series.moved_bytes / MIB
     with_warm_mib = mib + series.warm_calls * series.call_bytes / MIB
     commands = series.commands
     busy = busy_share(series)
+    elapsed_s = number(series, "elapsed_us") / 1e6
     return Usage(
-        instructions_a_mib=(sum(series.instructions) - sum(series.ticks) * tick) / mib,
-        copied_a_byte=series.events["copied_bytes"] / moved,
+        elapsed_s=elapsed_s,
+        mib_a_second=mib / elapsed_s,
+        instructions_a_mib=instructions_of(series, machine) / mib,
+        copied_a_byte=series.events.get("copied_bytes", 0) / series.moved_bytes,
         commands_a_mib=(commands.reads + commands.writes + commands.flushes) / with_warm_mib,
-        interrupts_a_mib=series.events["irqs"] / mib,
-        switches_a_mib=series.events["switches"] / mib,
+        interrupts_a_mib=event(series, "irqs", "interrupts") / mib,
+        switches_a_mib=event(series, "switches", "switches") / mib,
         cpu_share=busy,
         kernel_share=busy * kernel_part(series),
         busiest_kernel_share=max(cpu_shares(series)) * kernel_part(series),
         copy_share=copy_share(series),
         lock_share=series.layers.get("lock", 0) / max(1, sum(series.layers.values())),
-        cached_a_byte=cast(int, series.said["cached_kib"]) * 1024 / moved,
+        cached_a_byte=cast(int, series.said["cached_kib"]) * 1024 / series.moved_bytes,
+        joules_a_gib=None if series.energy_uj is None else series.energy_uj / 1e6 / with_warm_mib * 1024,
     )
+
+
+def instructions_of(series: SeriesRecord, machine: Sequence[SeriesRecord]) -> float:
+    """Instructions without those of timer ticks; 0 where none are counted."""
+    if series.summary is None:
+        return 0
+    spins = [each for each in machine if each.case == SPIN.key and each.station == series.station]
+    return sum(series.instructions) - sum(series.ticks) * statistics.median(tick_cost(spin) for spin in spins)
+
+
+def event(series: SeriesRecord, counted: str, said: str) -> float:
+    """A number of events: of the calls, where a counter sees them, else of the machine while the calls ran."""
+    return number(series, said) if series.summary is None else series.events[counted]
 
 
 def copy_share(series: SeriesRecord) -> float:
     """Part of the instructions, were a word copied by one: a string instruction counts as many as it moves words."""
-    words = series.events["copied_bytes"] / WORD_BYTES
+    words = series.events.get("copied_bytes", 0) / WORD_BYTES
     total = sum(count for layer, count in series.layers.items() if layer != IDLE)
-    return (series.layers.get("copy", 0) + words) / (total + words)
+    return (series.layers.get("copy", 0) + words) / max(1, total + words)
 
 
 def busy_share(series: SeriesRecord) -> float:
     """How much of the CPUs was not idle meanwhile; 1 is one CPU."""
-    return sum(cpu_shares(series))
+    idle_us = times(series, "idle_us")
+    return max(0.0, len(idle_us) - sum(idle_us) / number(series, "elapsed_us"))
 
 
 def cpu_shares(series: SeriesRecord) -> list[float]:
     """How much of each CPU was not idle."""
-    elapsed_us = cast(int, series.said["elapsed_us"])
+    elapsed_us = number(series, "elapsed_us")
     return [max(0.0, 1 - idle_us / elapsed_us) for idle_us in times(series, "idle_us")]
 
 
@@ -97,3 +136,8 @@ def kernel_part(series: SeriesRecord) -> float:
 def times(series: SeriesRecord, name: str) -> list[int]:
     """What the program said of each CPU."""
     return cast("list[int]", series.said[name])
+
+
+def number(series: SeriesRecord, name: str) -> int:
+    """What the program said of all CPUs together."""
+    return cast(int, series.said[name])

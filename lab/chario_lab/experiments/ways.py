@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from chario_lab.target.need import Need
 from chario_lab.target.place import Holder
 
 KIB, MIB = 1 << 10, 1 << 20
@@ -18,6 +19,15 @@ SKEW_BYTES = 100
 # passthrough must not be larger than the drive takes.
 PIECE_BYTES = 128 * KIB
 FILE = "{folder}/file"
+POLL_QUEUES = Need(
+    "test $(cat /sys/module/nvme/parameters/poll_queues) -gt 0",
+    "queues that Linux polls: start it with nvme.poll_queues=1",
+)
+GENERIC = Need("test -c {generic}", "node for commands of NVMe, /dev/ngXnY")
+WINDOW = Need(
+    "grep -q 0x /sys/module/chario/parameters/windows",
+    "memory that Linux leaves alone: hide 16 MiB by memmap=, and load chario with windows=",
+)
 
 
 @dataclass(frozen=True)
@@ -37,6 +47,7 @@ class Way:
     pieces: bool = False
     generic: bool = False
     paper: str = ""
+    needs: Need | None = None
 
     @property
     def is_chario(self) -> bool:
@@ -93,10 +104,11 @@ def ring(title: str, calls: tuple[str, str], speed: str = LATE, *, pieces: bool 
     """By io_uring, with registered memory and files, on the block device or the node for commands of NVMe."""
     # A node for commands knows no O_DIRECT.
     opened = "open=sync" if generic else "open=direct,sync"
-    return Way(title, Holder.BLOCK, calls, speed, (opened,), pieces=pieces, generic=generic)
+    needs = POLL_QUEUES if speed == STALL else GENERIC if generic else None
+    return Way(title, Holder.BLOCK, calls, speed, (opened,), pieces=pieces, generic=generic, needs=needs)
 
 
 def make_file(size_mib: int, holder: Holder = Holder.EXT4) -> str:
     """The command of the shell that makes the file that is read, all of whose blocks are written."""
     direct = "" if holder is Holder.TMPFS else " oflag=direct"
-    return f"dd if=/dev/zero of={FILE} bs=4M count={size_mib // 4}{direct} status=none; sync"
+    return f"dd if=/dev/zero of={FILE} bs=4M count={size_mib // 4}{direct} status=none && sync"

@@ -19,12 +19,12 @@ from chario_lab.experiment.catalogue import EXPERIMENTS
 from chario_lab.experiment.chapter import Chapter, collect
 from chario_lab.experiment.command import add_choice, choice_of
 from chario_lab.experiment.perform import perform, reason_of
-from chario_lab.experiment.run import Maker
 from chario_lab.experiment.spec import Choice, Experiment
 from chario_lab.experiment.terminal import print_chapter
 from chario_lab.progress import Steps
 from chario_lab.records import FailureRecord, of_kind
 from chario_lab.target.guest import guest_target
+from chario_lab.target.target import Maker
 
 Writer = Callable[[Sequence[Chapter], Path], Path]
 

@@ -129,7 +129,7 @@ class GuestTarget(Target):
 @contextmanager
 def guest_target(machine: Machine, progress: Progress) -> Iterator[Target]:
     """A guest that has booted, with nobody's driver on the drive; it ends with the block."""
-    kernel_name = machine.guest.kernel
+    kernel_name = machine.spec.kernel
     with ExitStack() as stack:
         with progress.step(f"building the module for Linux {kernel_name}, and the programs"):
             parts = build_parts(kernel_name)
@@ -138,7 +138,7 @@ def guest_target(machine: Machine, progress: Progress) -> Iterator[Target]:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="chario-counts-")))
         plugin = Plugin(parts.plugin, f"map={folder / 'map'},out={folder / 'counts'}")
         with progress.step(f"booting {machine.describe()}"):
-            guest = stack.enter_context(launch(machine.guest, plugin=plugin))
+            guest = stack.enter_context(launch(machine.spec, plugin=plugin))
         offer_module(guest, parts.module, machine.module_parameters)
         yield GuestTarget(machine, guest, parts, folder, progress)
 
@@ -152,4 +152,4 @@ def build_parts(kernel_name: str) -> Parts:
 
 def room_bytes(machine: Machine) -> int:
     """The most that the drives' files may grow to."""
-    return sum(size_bytes for _, size_bytes in files(machine.guest, Path("/")))
+    return sum(size_bytes for _, size_bytes in files(machine.spec, Path("/")))

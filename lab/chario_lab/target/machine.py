@@ -12,26 +12,37 @@ KINDS: dict[type, str] = {Nvme: "NVMe SSD", AhciDisk: "SATA disk", VirtioDisk: "
 
 @dataclass(frozen=True)
 class Machine:
-    """A machine with one drive under test, the first of the specification.
+    """A machine with one drive under test, the first of the specification of a guest.
 
-    `name` is what tables call it.  `module_parameters` are given to chario.ko when it is loaded.
+    `name` is what tables call it.  `guest` is None for the machine that the lab runs on.  `module_parameters` are
+    given to chario.ko when it is loaded in a guest.
     """
 
     name: str
-    guest: GuestSpec
+    guest: GuestSpec | None
     module_parameters: str = ""
+
+    @property
+    def spec(self) -> GuestSpec:
+        """The specification of a guest."""
+        assert self.guest is not None, f"{self.name} is no guest"
+        return self.guest
 
     def describe(self) -> str:
         """In words, for a human who waits for it."""
-        drive = self.guest.drives[0]
+        drive = self.spec.drives[0]
         medium = drive.namespaces[0] if isinstance(drive, Nvme) else drive
         assert not isinstance(medium, RegisterFile)
         kind, size_mib = KINDS[type(drive)], medium.size_mib
         block = medium.lba_bytes if isinstance(medium, Namespace | VirtioDisk) else 512
-        words = f"Linux {self.guest.kernel} with an emulated {kind} of {size_mib / 1024:g} GiB"
+        words = f"Linux {self.spec.kernel} with an emulated {kind} of {size_mib / 1024:g} GiB"
         return f"{words}, blocks of {block_size(block)}"
 
 
 def block_size(size_bytes: int) -> str:
     """A size of a block, with the unit in which people say it."""
     return f"{size_bytes >> 10} KiB" if size_bytes >= 1024 else f"{size_bytes} bytes"
+
+
+# The machine that the lab runs on, with its drive.
+THIS_MACHINE = Machine("this machine", None)

@@ -6,6 +6,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+from chario_lab.target.need import Need
+
 
 class Holder(Enum):
     """Who has the drive.
@@ -27,13 +29,22 @@ class Holder(Enum):
 
 
 FOLDER = "/mnt"
-MOUNT = f"mount {{node}} {FOLDER}"
+MOUNT = "mount {node} {folder}"
 # How each is made and mounted, without work that would go on in the background afterwards.
 MAKE = {
     Holder.EXT4: f"mkfs.ext4 -q -F -E nodiscard,lazy_itable_init=0,lazy_journal_init=0 {{node}} && {MOUNT}",
     Holder.XFS: f"mkfs.xfs -q -f -K {{node}} && {MOUNT}",
     Holder.F2FS: f"mkfs.f2fs -q -f -t 0 {{node}} && {MOUNT}",
-    Holder.TMPFS: f"mount -t tmpfs -o size=75% tmpfs {FOLDER}",
+    Holder.TMPFS: "mount -t tmpfs -o size=75% tmpfs {folder}",
+}
+# What a machine needs to have each.
+NEEDS = {
+    holder: Need(
+        f"command -v mkfs.{holder.value} >/dev/null && {{ grep -qw {holder.value} /proc/filesystems || "
+        f"modprobe -q {holder.value}; }}",
+        f"mkfs.{holder.value}, or no {holder.value} in its kernel",
+    )
+    for holder in (Holder.EXT4, Holder.XFS, Holder.F2FS)
 }
 
 

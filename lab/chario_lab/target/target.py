@@ -11,9 +11,11 @@ The drive changes hands as a user changes them: by the program chario.
 
 from __future__ import annotations
 
+import re
 import shlex
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,13 +23,19 @@ from chario_lab.counting.counter import Counter
 from chario_lab.guest.job import Result
 from chario_lab.progress import Progress
 from chario_lab.records import Commands, MachineRecord
+from chario_lab.target.energy import Energy
+from chario_lab.target.machine import Machine
 from chario_lab.target.place import FOLDER, MAKE, Holder, Place
 
 STEP_LIMIT_S = 600.0
 PCI = "/sys/bus/pci/devices"
 # The column of /sys/block/*/stat with flush requests that were completed.
 BLOCK_STAT_FLUSHES = 15
-APPEAR = "for i in $(seq 300); do [ {test} {path} ] && exit; sleep 0.1; done; echo 'no {path} after 30 s' >&2; exit 1"
+APPEAR = """
+for i in $(seq 300); do set -- {path}; [ {test} "$1" ] && exit; sleep 0.1; done
+echo 'no {path} after 30 s' >&2; exit 1"""
+# A path to a namespace that several controllers may show has this in its name.
+PATH_PART = re.compile(r"c\d+(?=n\d+$)")
 
 
 class TargetError(Exception):
@@ -42,10 +50,11 @@ class Target(ABC):
     """A machine with a drive under test.
 
     `chario` is the path of the program there; `counter` counts what its processors execute, where
-    that can be done.
+    that can be done.  File systems are mounted in `folder`.
     """
 
     counter: Counter | None = None
+    folder: str = FOLDER
 
     def __init__(self, chario: str, progress: Progress) -> None:
         self.chario = chario
@@ -94,6 +103,10 @@ class Target(ABC):
     def complaint(self) -> str:
         """What the kernel has complained of; empty when there is nothing."""
 
+    def energy(self) -> Energy | None:
+        """What the processors have used until now, where that is counted."""
+        return None
+
     def must(self, command: str | Sequence[str], timeout_s: float = STEP_LIMIT_S) -> str:
         """Run a command that has to succeed; its output without the last newline."""
         return self.run(command, timeout_s).check().stdout.rstrip("\n")
@@ -136,9 +149,11 @@ class Target(ABC):
         with self.progress.step(f"giving the drive to CharIO: chario bind {self.address}"):
             said = self.must([self.chario, "bind", self.address])
         self.progress.show(said)
+        self._find_chario_disks()
+
+    def _find_chario_disks(self) -> None:
         names = self.must(f"ls {PCI}/{self.address}/chario").split()
-        nodes = tuple(f"/dev/{name}" for name in sorted(names, key=lambda name: (len(name), name)))
-        self._place = Place(self.chario, nodes)
+        self._place = Place(self.chario, tuple(f"/dev/{name}" for name in in_order(names)))
 
     def _unbind(self) -> None:
         with self.progress.step(f"giving the drive back: chario unbind {self.address}"):
@@ -147,18 +162,27 @@ class Target(ABC):
 
     def _find_block_device(self) -> None:
         controller = f"{PCI}/{self.address}/nvme"
-        self.must(f"modprobe nvme; {APPEAR.format(test='-e', path=f'{controller}/nvme*/nvme*n1')}")
-        paths = self.must(f"ls -d {controller}/nvme*/nvme*n[0-9]* {controller}/nvme*/ng*n[0-9]* 2>/dev/null; :").split()
-        names = sorted(path.rpartition("/")[2] for path in paths)
-        blocks = [f"/dev/{name}" for name in names if name.startswith("nvme")]
-        generics = [f"/dev/{name}" for name in names if name.startswith("ng")]
+        self.must(f"modprobe nvme; {APPEAR.format(test='-e', path=f'{controller}/nvme*/nvme*n[0-9]*')}")
+        paths = self.must(f"ls -d {controller}/nvme*/nvme*n[0-9]*").split()
+        names = in_order({PATH_PART.sub("", path.rpartition("/")[2]) for path in paths})
+        blocks = tuple(f"/dev/{name}" for name in names)
         self.must(APPEAR.format(test="-b", path=blocks[0]))
-        self._place = Place(self.chario, tuple(blocks), tuple(generics))
+        generics = self.must(f"ls {' '.join(f'/dev/ng{name[4:]}' for name in names)} 2>/dev/null; :").split()
+        self._place = Place(self.chario, blocks, tuple(in_order(generics)))
 
     def _mount(self, holder: Holder) -> None:
-        self.must(MAKE[holder].format(node=shlex.quote(self._place.node)))
-        self._place = replace(self._place, folder=FOLDER)
+        self.must(MAKE[holder].format(node=shlex.quote(self._place.node), folder=self.folder))
+        self._place = replace(self._place, folder=self.folder)
 
     def _unmount(self) -> None:
         if self._holder is not None and self._holder.is_file_system:
-            self.must(f"umount {FOLDER}")
+            self.must(f"umount {self.folder}")
+
+
+# Makes a target of a machine, for as long as a block runs.
+Maker = Callable[[Machine, Progress], AbstractContextManager[Target]]
+
+
+def in_order(names: Iterable[str]) -> list[str]:
+    """Names that end with numbers, by these."""
+    return sorted(names, key=lambda name: (len(name), name))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from chario_lab.counting.stats import Events
 from chario_lab.experiment.plan import Case
+from chario_lab.target.need import Need
 
 KIB = 1 << 10
 MIB = 1 << 20
@@ -16,6 +17,8 @@ BLOCK = CHARDISK = "{node}"
 GENERIC = "{generic}"
 # Has a medium, for what is read back.
 RECORDED = "{second}"
+
+UDMABUF = Need("test -e /dev/udmabuf", "/dev/udmabuf")
 
 FREE, LATE, STALL = "free", "late", "stall"
 IRQ, POLL = "irq", "poll"
@@ -33,7 +36,7 @@ def call(
     operations: int = 300,
     completion: str = "",
     command_kib: int = 128,
-    needs: str = "",
+    needs: Need | None = None,
 ) -> Case:
     """One call, repeated; the words are those of lab/bench/bench.c.
 
@@ -146,7 +149,7 @@ CHARIO = (
     call("transfer-window", "transfer 4 KiB, physical window, polled", CHARDISK, "transfer-window", speed=STALL,
          completion=POLL),
     call("transfer-dmabuf", "transfer 4 KiB, imported dma-buf, polled", CHARDISK, "transfer-dmabuf", speed=STALL,
-         completion=POLL, needs="/dev/udmabuf"),
+         completion=POLL, needs=UDMABUF),
     call("transfer-own", "transfer 4 KiB, registered buffer, a queue of its own, polled", CHARDISK, "transfer-own",
          speed=STALL, completion=POLL),
     call("transfer-own-rival", "transfer 4 KiB beside 16 reads of another file, each file on its own queue", CHARDISK,

@@ -8,9 +8,21 @@ from itertools import groupby
 
 from chario_lab.experiment.plan import SPIN, Case, Plan, Station
 from chario_lab.experiment.spec import Choice
-from chario_lab.experiments.ways import DIRECTIONS, KIB, MIB, STALL, Way, buffered, chario, direct, make_file, ring
+from chario_lab.experiments.ways import (
+    DIRECTIONS,
+    KIB,
+    MIB,
+    STALL,
+    WINDOW,
+    Way,
+    buffered,
+    chario,
+    direct,
+    make_file,
+    ring,
+)
 from chario_lab.guest.spec import GuestSpec, Namespace, NullCo, Nvme
-from chario_lab.target.machine import Machine
+from chario_lab.target.machine import THIS_MACHINE, Machine
 from chario_lab.target.place import Holder
 
 # The first namespace has no medium: behind one, a polled drive would have to be waited for, and what the
@@ -20,34 +32,48 @@ RAW, KEPT = range(2)
 # Memory that Linux leaves alone, for transfers to a physical address.
 HIDDEN, HIDDEN_MIB = 0x3000_0000, 32
 APPEND = f"memmap={HIDDEN_MIB}M${HIDDEN:#x} nvme.poll_queues=1 nvme_core.multipath=N"
+# The part of the disk that is used, and the size of files.  A buffered read must not come to the beginning again, which
+# would be in memory: on this machine calls move HERE_MIB, which take 4 s at 1 GB/s.
 FILE_MIB = 192
+HERE_MIB = 4096
+HERE_FILE_MIB = HERE_MIB + 64
 
 
 @dataclass(frozen=True)
 class Size:
-    """Calls of one size: how many are counted, and how many come before."""
+    """Calls of one size: how many are counted, and how many come before.
+
+    `calls` are counted in a guest, and calls that move `here_mib` are timed on this machine.
+    """
 
     title: str
     size_bytes: int
     calls: int
     short_calls: int
     warm: int
+    here_mib: int = HERE_MIB
+
+    def number_for(self, choice: Choice) -> int:
+        """How many calls are measured."""
+        if choice.short:
+            return self.short_calls
+        return self.here_mib * MIB // self.size_bytes if choice.here else self.calls
 
 
+# Small calls take longer: where each write waits for the medium, 256 MiB take a minute and more.
 SIZES = (
-    Size("4 KiB", 4 * KIB, 1024, 64, 4),
+    Size("4 KiB", 4 * KIB, 1024, 64, 4, here_mib=256),
     Size("128 KiB", 128 * KIB, 128, 16, 4),
     Size("1 MiB", MIB, 32, 8, 4),
     Size("16 MiB", 16 * MIB, 6, 2, 1),
 )
-
 
 CHARIO = "CharIO"
 WAYS = (
     chario(CHARIO, paper="CharIO"),
     chario("CharIO, polled", polled=True),
     chario("CharIO, registered memory", ("transfer", "transfer-write")),
-    chario("CharIO, physical window", ("transfer-window", "transfer-window-write")),
+    chario("CharIO, physical window", ("transfer-window", "transfer-window-write"), needs=WINDOW),
     chario("CharIO, any size", any_size=True),
     buffered("block device", Holder.BLOCK, paper="Block device"),
     direct("block device, direct", Holder.BLOCK, "Block device (direct I/O)"),
@@ -65,34 +91,45 @@ WAYS = (
 
 
 def plan(choice: Choice) -> Plan:
-    """Who has the drive, one after the other; on each kernel."""
-    return [station for kernel in choice.kernels for station in stations(kernel, choice.short)]
+    """Who has the drive, one after the other; on each machine."""
+    machines = (THIS_MACHINE,) if choice.here else tuple(guest(kernel) for kernel in choice.kernels)
+    return [station for machine in machines for station in stations(machine, choice)]
 
 
-def stations(kernel: str, short: bool) -> list[Station]:
-    """All ways of each holder of the drive."""
+def guest(kernel: str) -> Machine:
+    """A guest with one CPU."""
     spec = GuestSpec(kernel=kernel, drives=(DRIVE,), cpus=1, append=APPEND)
-    machine = Machine(kernel, spec, f"windows={HIDDEN:#x}+{HIDDEN_MIB}M")
+    return Machine(kernel, spec, f"windows={HIDDEN:#x}+{HIDDEN_MIB}M")
+
+
+def stations(machine: Machine, choice: Choice) -> list[Station]:
+    """All ways of each holder of the drive."""
     found = []
     for holder, ways in groupby(WAYS, key=lambda way: way.holder):
-        cases = tuple(case(way, direction, size, short) for way in ways for direction in DIRECTIONS for size in SIZES)
-        spin = replace(SPIN, step=cases[0].step)
-        namespace = KEPT if holder.is_file_system else RAW
-        found.append(Station(holder.value, machine, holder, (spin, *cases), prepare(holder), namespace))
+        cases = tuple(case(way, direction, size, choice) for way in ways for direction in DIRECTIONS for size in SIZES)
+        # Where no instructions are counted, those of timer ticks need not be known.
+        spins = () if choice.here else (replace(SPIN, step=cases[0].step),)
+        namespace = KEPT if holder.is_file_system and not choice.here else RAW
+        found.append(Station(holder.value, machine, holder, (*spins, *cases), prepare(holder, choice), namespace))
     return found
 
 
-def prepare(holder: Holder) -> tuple[str, ...]:
+def file_mib(choice: Choice) -> int:
+    """How much of the disk is used."""
+    return HERE_FILE_MIB if choice.here and not choice.short else FILE_MIB
+
+
+def prepare(holder: Holder, choice: Choice) -> tuple[str, ...]:
     """A file whose blocks are all written; a disk has no scheduler, as with more than one queue."""
     if holder.is_file_system:
-        return (make_file(FILE_MIB),)
+        return (make_file(file_mib(choice)),)
     return () if holder is Holder.CHARIO else ("echo none >/sys/block/{name}/queue/scheduler",)
 
 
-def case(way: Way, direction: str, size: Size, short: bool) -> Case:
+def case(way: Way, direction: str, size: Size, choice: Choice) -> Case:
     """A series of calls, one behind the other, each counted."""
-    calls = size.short_calls if short else size.calls
-    options = ("order=sequential", f"span={FILE_MIB * MIB}", f"warm={size.warm}")
+    calls = size.number_for(choice)
+    options = ("order=sequential", f"span={file_mib(choice) * MIB}", f"warm={size.warm}")
     return Case(
         key(way, direction, size),
         f"{way.title}, {direction} {size.title}",
@@ -104,6 +141,7 @@ def case(way: Way, direction: str, size: Size, short: bool) -> Case:
         cold=True,
         settings=way.settings,
         after=way.tidy(direction, size.size_bytes),
+        needs=way.needs,
     )
 
 

@@ -3,11 +3,14 @@
 
 from __future__ import annotations
 
+import math
 import tomllib
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from chario_lab.experiment import usage
 from chario_lab.experiment.page import Plot, Section, Table, Verdict
 from chario_lab.experiment.usage import EXCLUDED_IN_GUEST, Usage, usages
 from chario_lab.experiments.table1.plan import CHARIO, SIZES, WAYS, Size, key
@@ -15,12 +18,17 @@ from chario_lab.experiments.ways import DIRECTIONS, WRITE, Way
 from chario_lab.records import AnyRecord, MachineRecord, of_kind
 
 PAPER = Path(__file__).with_name("paper.toml")
+CALLS = """\
+Calls go one behind the other along the disk or a file, with cold caches, from memory whose pages are neighbours. All
+is opened with O_SYNC, as Linux's ways are in the paper: a write is durable when it returns. Where a request is
+larger than one command may be, the passthrough and polled io_uring cut it into pieces of 128 KiB."""
 EXCLUDED = f"""\
 {EXCLUDED_IN_GUEST}
-Calls go one behind the other along the disk or a file, with cold caches, from memory whose pages are neighbours. All
-is opened with O_SYNC, as Linux's ways are in the paper: a write is durable when it returns. Ways that sleep are held
-so that they always do, polled ones so that they never wait; the page cache reads ahead as it likes. Where a request is
-larger than one command may be, the passthrough and polled io_uring cut it into pieces of 128 KiB."""
+{CALLS} Ways that sleep are held so that they always do, polled ones so that they never wait; the page cache reads ahead
+as it likes."""
+EXCLUDED_HERE = f"""\
+{usage.EXCLUDED_HERE}
+{CALLS} How fast a drive writes also depends on what was written to it before."""
 # What the paper's sentences speak of.
 PAPER_WAYS = tuple(way for way in WAYS if way.paper)
 DIRECT = ("block device, direct", "ext4, direct")
@@ -40,12 +48,38 @@ def section(records: Sequence[AnyRecord]) -> Section:
     found = {machine: usages(records, machine.machine) for machine in machines}
     parts: list[Table | Plot] = []
     for direction in DIRECTIONS:
-        parts += [costs(found[machine], machine, direction) for machine in machines]
+        for machine in machines:
+            first = speeds if machine.is_hardware else costs
+            parts.append(first(found[machine], machine, direction))
         parts.append(papers(direction))
         parts += [events(found[machine], machine, direction) for machine in machines]
-    parts += [picture(found[machine], machine) for machine in machines]
-    verdicts = [verdict for machine in machines for verdict in judge(found[machine], machine)]
-    return Section("Storage access transfer speeds and CPU usages", EXCLUDED, parts, verdicts)
+    sound = {machine: judged(found[machine], machine) for machine in machines}
+    parts += [picture(sound[machine], machine) for machine in machines]
+    verdicts = [verdict for machine in machines for verdict in judge(sound[machine], machine)]
+    excluded = EXCLUDED_HERE if any(machine.is_hardware for machine in machines) else EXCLUDED
+    return Section("Storage access transfer speeds and CPU usages", excluded, parts, verdicts)
+
+
+def judged(found: Usages, machine: MachineRecord) -> Usages:
+    """Those whose use of the CPU is a result: a time of a CPU has to be long enough."""
+    return {case: usage for case, usage in found.items() if usage.is_timed or not machine.is_hardware}
+
+
+def speeds(found: Usages, machine: MachineRecord, direction: str) -> Table:
+    """Rate and CPU usage, as in the paper; energy where the machine counts it.  In the short form no CPU is timed."""
+    cells: list[tuple[str, Callable[[Usage], str]]] = [
+        ("MiB/s", lambda usage: f"{usage.mib_a_second:,.0f}"),
+        ("CPU %", lambda usage: f"{usage.cpu_share * 100:.0f}" if usage.is_timed else "-"),
+        ("MiB/s a CPU %", lambda usage: f"{ratio(usage):,.2f}" if usage.is_timed else "-"),
+    ]
+    if any(usage.joules_a_gib is not None for usage in found.values()):
+        cells.append(("J a GiB", lambda usage: f"{usage.joules_a_gib or 0:,.1f}"))
+    return table(f"{direction.capitalize()}, Linux {machine.release}: {machine.device}", found, direction, cells)
+
+
+def ratio(usage: Usage) -> float:
+    """What is moved in a second for each percent of a CPU; a CPU that was idle by the kernel's clock is no divisor."""
+    return usage.mib_a_second / (usage.cpu_share * 100) if usage.cpu_share else math.inf
 
 
 def costs(found: Usages, machine: MachineRecord, direction: str) -> Table:
@@ -95,12 +129,32 @@ def papers(direction: str) -> Table:
     return Table(f"The paper's own figures: {direction}", columns, rows, str(paper()["board"]))
 
 
+@dataclass(frozen=True)
+class Work:
+    """What a CPU does for a MiB, by the measure that is a result on a machine: the less, the better."""
+
+    unit: str
+    form: str
+    of: Callable[[Usage], float]
+
+
+INSTRUCTIONS = Work("instructions a MiB", "{:,.0f}", lambda usage: usage.instructions_a_mib)
+CPU_TIME = Work("ms of a CPU a MiB", "{:.3f}", lambda usage: usage.cpu_ms_a_mib)
+CPU_SHARE = Work("of the CPU", "{:.0%}", lambda usage: usage.cpu_share)
+
+
+def work_of(machine: MachineRecord) -> Work:
+    """Where all is emulated, a time is no result."""
+    return CPU_TIME if machine.is_hardware else INSTRUCTIONS
+
+
 def picture(found: Usages, machine: MachineRecord) -> Plot:
-    """Instructions a MiB, a bar a way."""
+    """What a MiB costs the CPU, a bar a way."""
+    work = work_of(machine)
     rows = [
         {
             "way": way.title,
-            "instructions a MiB": usage.instructions_a_mib,
+            work.unit: work.of(usage),
             "size": f"{size.title} {direction}",
             "by": "CharIO" if way.is_chario else way.holder.value,
         }
@@ -109,48 +163,31 @@ def picture(found: Usages, machine: MachineRecord) -> Plot:
         for way in WAYS
         if (usage := found.get(key(way, direction, size)))
     ]
-    title = f"Instructions a MiB, Linux {machine.release}"
-    return Plot(title, "bar", rows, "instructions a MiB", "way", "by", "size", log=True)
+    title = f"{work.unit[0].upper()}{work.unit[1:]}, Linux {machine.release}"
+    return Plot(title, "bar", rows, work.unit, "way", "by", "size", log=True)
 
 
 def judge(found: Usages, machine: MachineRecord) -> list[Verdict]:
-    """The paper's sentences about its own rows."""
+    """The paper's sentences about its own rows; the first is about the share of the CPU while calls go on."""
     where = f" (Linux {machine.release})"
+    work = work_of(machine)
+    direct = [way for way in WAYS if way.title in DIRECT]
+    block = [way for way in WAYS if way.title == "block device"]
     return [
-        Verdict(f"CharIO uses the least CPU at every size{where}", *least_cpu(found)),
-        Verdict(f"Above 4 KiB, CharIO moves most for what it takes of the CPU{where}", *best_rate(found)),
-        Verdict(f"At 4 KiB, CharIO is better than both direct ways{where}", *better_than(found, DIRECT, DIRECTIONS)),
+        Verdict(f"CharIO uses the least CPU at every size{where}", *compare(found, CPU_SHARE, SIZES, PAPER_WAYS)),
+        Verdict(f"Above 4 KiB, CharIO moves most for what it takes of the CPU{where}",
+                *compare(found, work, SIZES[1:], PAPER_WAYS)),
+        Verdict(f"At 4 KiB, CharIO is better than both direct ways{where}", *compare(found, work, SIZES[:1], direct)),
         Verdict(f"At 4 KiB, CharIO writes better than the buffered block device{where}",
-                *better_than(found, ("block device",), (WRITE,))),
+                *compare(found, work, SIZES[:1], block, (WRITE,))),
     ]  # fmt: skip
-
-
-def least_cpu(found: Usages) -> tuple[bool | None, str]:
-    """By the share of the CPU while calls go on, which is what the paper's sentence is about."""
-    return compare(found, lambda usage: usage.cpu_share, SIZES, PAPER_WAYS, "{:.0%}", "of the CPU")
-
-
-def best_rate(found: Usages) -> tuple[bool | None, str]:
-    """By instructions a MiB: where all is emulated, a rate is no result."""
-    return compare(
-        found, lambda usage: usage.instructions_a_mib, SIZES[1:], PAPER_WAYS, "{:,.0f}", "instructions a MiB"
-    )
-
-
-def better_than(found: Usages, titles: Sequence[str], directions: Sequence[str]) -> tuple[bool | None, str]:
-    """By instructions a MiB, at the smallest size."""
-    others = [way for way in WAYS if way.title in titles]
-    measure: Callable[[Usage], float] = lambda usage: usage.instructions_a_mib  # noqa: E731 - it is one value of several
-    return compare(found, measure, SIZES[:1], others, "{:,.0f}", "instructions a MiB", directions)
 
 
 def compare(
     found: Usages,
-    measure: Callable[[Usage], float],
+    work: Work,
     sizes: Sequence[Size],
     others: Sequence[Way],
-    form: str,
-    unit: str,
     directions: Sequence[str] = DIRECTIONS,
 ) -> tuple[bool | None, str]:
     """Whether CharIO's figure is the smallest in each of these rows, and which are not."""
@@ -163,7 +200,7 @@ def compare(
                 return None, "not measured"
             for way in others:
                 usage = found.get(key(way, direction, size))
-                if usage and measure(usage) < measure(own):
-                    figures = f"{form.format(measure(usage))} {unit}, CharIO {form.format(measure(own))}"
+                if usage and work.of(usage) < work.of(own):
+                    figures = f"{work.form.format(work.of(usage))} {work.unit}, CharIO {work.form.format(work.of(own))}"
                     lost.append(f"{way.title}, {direction} {size.title}: {figures}")
     return not lost, "; ".join(lost) or f"in all {len(directions) * len(sizes)} columns"
