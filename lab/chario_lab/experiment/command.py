@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 
 from rich.console import Console
@@ -13,12 +15,16 @@ from chario_lab.experiment.book import ExperimentError, book_path
 from chario_lab.experiment.catalogue import EXPERIMENTS
 from chario_lab.experiment.chapter import compose
 from chario_lab.experiment.perform import perform
+from chario_lab.experiment.plan import Case, Plan, chosen
 from chario_lab.experiment.spec import Choice, Experiment
 from chario_lab.experiment.terminal import print_chapter
 from chario_lab.kernel import NAMES
 from chario_lab.progress import Steps
 from chario_lab.records import FailureRecord, of_kind
 from chario_lab.target.guest import guest_target
+from chario_lab.target.local import local_target
+
+LOCAL = "local"
 
 
 def main_list(argv: Sequence[str] | None = None) -> int:
@@ -34,12 +40,46 @@ def main_list(argv: Sequence[str] | None = None) -> int:
 def main_run(argv: Sequence[str] | None = None) -> int:
     """Run one experiment, and show what came of it; the exit code is 0 when all was measured."""
     options = parse_run(argv)
-    experiment, console = find(options.experiment), Console()
-    path = options.records or book_path(experiment.name)
-    records = perform(experiment, choice_of(options), guest_target, Steps(console), path)
+    experiment, choice, console = find(options.experiment), choice_of(options), Console()
+    check_target(experiment, options)
+    if options.target == LOCAL:
+        choice = replace(choice, here=True)
+        experiment = replace(experiment, excluded=experiment.excluded_here)
+    if options.case:
+        few = choose_cases(experiment, choice, options.case)
+        experiment = replace(experiment, plan=lambda choice: few)
+    path, steps = options.records or book_path(experiment.name), Steps(console)
+    with local_target(options.device, steps) if choice.here else nullcontext(guest_target) as make:
+        records = perform(experiment, choice, make, steps, path)
     print_chapter(console, compose(experiment, records))
     console.print(f"\nthe records are in {path}", highlight=False)
     return 1 if of_kind(records, FailureRecord) else 0
+
+
+def check_target(experiment: Experiment, options: argparse.Namespace) -> None:
+    """Raise unless the experiment can be run there, and a drive whose data are given up is named for it."""
+    if options.target != LOCAL:
+        if options.device or options.destroy_data:
+            raise ExperimentError(f"--device and --destroy-data are for --target {LOCAL}: a guest has its own drive")
+    elif not experiment.excluded_here:
+        names = ", ".join(each.name for each in EXPERIMENTS.values() if each.excluded_here)
+        raise ExperimentError(f"{experiment.name} counts what only a guest shows; with --target {LOCAL} run {names}")
+    elif options.kernel:
+        raise ExperimentError(f"--target {LOCAL} runs on the kernel that is running: leave --kernel out")
+    elif not options.device:
+        raise ExperimentError("name the drive by --device ADDRESS, such as 0000:01:00.0: chario list --all shows them")
+    elif not options.destroy_data:
+        raise ExperimentError(f"all data on drive {options.device} would be lost: add --destroy-data where they may be")
+
+
+def choose_cases(experiment: Experiment, choice: Choice, patterns: Sequence[str]) -> Plan:
+    """The part of a plan with these cases."""
+    plan = experiment.plan(choice)
+    few = chosen(plan, patterns)
+    if not few:
+        keys = sorted({step.key for station in plan for step in station.steps if isinstance(step, Case)})
+        raise ExperimentError(f"{experiment.name} has no such case; it has\n" + "\n".join(keys))
+    return few
 
 
 def find(name: str) -> Experiment:
@@ -51,10 +91,25 @@ def find(name: str) -> Experiment:
 
 def parse_run(argv: Sequence[str] | None) -> argparse.Namespace:
     """What is to be run."""
-    parser = argparse.ArgumentParser(prog="chario-lab run", description="Run one experiment and show its figures.")
+    parser = argparse.ArgumentParser(
+        prog="chario-lab run",
+        description="Run one experiment and show its figures: in a guest with an emulated drive, or on this machine "
+        "with a drive whose data may be lost.",
+        epilog="On this machine, as root: chario-lab run table1 --target local --device 0000:01:00.0 --destroy-data. "
+        "The drive is refused when it is in use, and goes back to the driver nvme however the run ends. The module has "
+        "to be installed for the running kernel: make && sudo make install.",
+    )
     parser.add_argument("experiment", help="one that chario-lab list names")
     add_choice(parser)
+    parser.add_argument(
+        "--case", action="append", metavar="PATTERN", help="only cases of such names, 'ext4/*'; may be repeated"
+    )
     parser.add_argument("--records", type=Path, metavar="FILE", help="append to FILE (default: one in the cache)")
+    parser.add_argument("--target", choices=("guest", LOCAL), default="guest", help="where it runs (default: guest)")
+    parser.add_argument("--device", metavar="ADDRESS", help=f"with --target {LOCAL}: the PCI address of the drive")
+    parser.add_argument(
+        "--destroy-data", action="store_true", help=f"with --target {LOCAL}: all data on the drive may be lost"
+    )
     return parser.parse_args(argv)
 
 

@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: MIT
+"""Experiments on a user's machine with a drive of its own; the machine is a guest, and the drive an emulated one."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from bind_lab import Machine, MachineKeeper, keep
+from programs import TOP
+from waiting import until
+
+from chario_lab.cache import cache_dir
+from chario_lab.counting.build import build_tools
+from chario_lab.guest.devices import command_counts
+from chario_lab.guest.job import Job, Result
+from chario_lab.guest.spec import Namespace, Nvme
+from chario_lab.kernel import Kernel
+from chario_lab.programs import build_repeat
+from chario_lab.records import AnyRecord, FailureRecord, MachineRecord, OmissionRecord, SeriesRecord, of_kind, read
+
+SPARE, OTHER = range(2)
+DRIVES = (Nvme("spare", (Namespace(512, 4096),)), Nvme("other", (Namespace(64),)))
+LIMIT_S = 600
+BOOK = "local.jsonl"
+READ, WRITE, FILE = "CharIO/read/4096", "block device, direct/write/4096", "ext4, direct/write/4096"
+WINDOW, POLLED = "CharIO, physical window/read/4096", "io_uring, fixed buffers, polled/read/4096"
+# In the short form.
+CALLS, WARM = 64, 4
+
+
+@pytest.fixture(scope="module")
+def keeper(kernel: Kernel, module: Path, cpus: int) -> Iterator[MachineKeeper]:
+    """One guest for this file, which has the lab's programs already: compiling them there would take minutes."""
+    build_tools()
+    build_repeat()
+    with keep(kernel, module, DRIVES, cpus=cpus, append="nvme_core.multipath=N") as keeper:
+        yield keeper
+
+
+@pytest.fixture
+def machine(keeper: MachineKeeper, request: pytest.FixtureRequest) -> Iterator[Machine]:
+    """The guest, for one test, which writes to nobody's drive but the one that it names."""
+    machine = keeper.get(request)
+    (machine.guest.host.share / BOOK).unlink(missing_ok=True)
+    before = command_counts(machine.guest, OTHER)
+    yield machine
+    assert command_counts(machine.guest, OTHER)[1] == before[1]
+
+
+def start(machine: Machine, *words: str) -> Job:
+    """Run table1 with the spare drive, as root."""
+    environment = f"PYTHONPATH={TOP / 'lab'} CHARIO_CACHE={cache_dir()} COLUMNS=190"
+    command = [*environment.split(), sys.executable, "-m", "chario_lab.main", "run", "table1", "--target", "local"]
+    command += ["--device", machine.address(SPARE), "--records", f"/share/{BOOK}", *words]
+    return machine.guest.start(["env", *command], LIMIT_S)
+
+
+def run(machine: Machine, *words: str) -> Result:
+    """The same, to its end."""
+    return start(machine, *words).wait()
+
+
+def cases(*names: str) -> list[str]:
+    """The options that choose them."""
+    return [word for name in names for word in ("--case", name)]
+
+
+def records(machine: Machine) -> list[AnyRecord]:
+    """What was written down; nothing where no run has begun."""
+    path = machine.guest.host.share / BOOK
+    return read(path) if path.exists() else []
+
+
+def scheduler(machine: Machine) -> str:
+    """The scheduler of the spare drive, as the kernel shows it."""
+    return machine.guest.files.value(f"/sys/block/{machine.block(SPARE)[5:]}/queue/scheduler")
+
+
+def use_deadline(machine: Machine) -> None:
+    """A setting that a drive does not have by itself."""
+    machine.must(f"echo mq-deadline >/sys/block/{machine.block(SPARE)[5:]}/queue/scheduler")
+    assert "[mq-deadline]" in scheduler(machine)
+
+
+def check_given_back(machine: Machine) -> None:
+    """Linux's driver has the drive, as before, and nothing is mounted."""
+    assert machine.driver(SPARE) == "nvme" and machine.override(SPARE) == ""
+    assert "[mq-deadline]" in scheduler(machine)
+    machine.must("! grep chario-lab /proc/mounts")
+
+
+def test_a_table_is_measured_and_the_drive_goes_back(machine: Machine) -> None:
+    """Speeds, shares of the CPU and the drive's own counts, and what this machine lacks; then all is as it was."""
+    use_deadline(machine)
+    done = run(machine, "--destroy-data", "--short", *cases(READ, WRITE, FILE, WINDOW, POLLED))
+    assert done.rc == 0, done.describe()
+    assert "all data on this drive will be lost: QEMU NVMe Ctrl, serial spare" in done.stderr
+    assert "MiB/s" in done.stdout and "memory that Linux leaves alone" in done.stdout, done.stdout
+    check_given_back(machine)
+    found = records(machine)
+    (described,) = of_kind(found, MachineRecord)
+    assert described.is_hardware and described.release == machine.guest.release and "serial spare" in described.device
+    series = {record.case: record for record in of_kind(found, SeriesRecord)}
+    assert set(series) == {READ, WRITE, FILE} and of_kind(found, FailureRecord) == []
+    assert {record.case for record in of_kind(found, OmissionRecord)} == {WINDOW, POLLED}
+    for record in series.values():
+        assert record.summary is None and record.operations == CALLS and record.moved_bytes == CALLS * 4096
+        assert int(str(record.said["elapsed_us"])) > 0
+    assert series[READ].commands.reads == CALLS + WARM
+    assert series[WRITE].commands.writes == CALLS + WARM
+
+
+def test_nothing_is_done_without_the_words(machine: Machine) -> None:
+    """The option that gives up the data is needed."""
+    before = command_counts(machine.guest, SPARE)
+    done = run(machine, "--short")
+    assert done.rc == 1 and "add --destroy-data" in done.stderr, done.describe()
+    assert command_counts(machine.guest, SPARE) == before and records(machine) == []
+    assert machine.driver(SPARE) == "nvme"
+
+
+def test_a_mounted_drive_is_refused(machine: Machine) -> None:
+    """The answer of chario bind is shown; the file system is as it was, and no run was written down."""
+    block = machine.block(SPARE)
+    machine.must(f"mkfs.ext4 -q -F -E nodiscard {block} && mkdir -p /run/mnt && mount {block} /run/mnt")
+    machine.must("cp /etc/passwd /run/mnt && sync")
+    try:
+        before = command_counts(machine.guest, SPARE)
+        done = run(machine, "--destroy-data", "--short", *cases(WRITE))
+        assert done.rc == 1 and "is mounted at /run/mnt" in done.stderr, done.describe()
+        assert command_counts(machine.guest, SPARE)[1] == before[1]
+        machine.must("echo 3 >/proc/sys/vm/drop_caches; cmp /etc/passwd /run/mnt/passwd")
+    finally:
+        machine.must("umount /run/mnt")
+    assert records(machine) == [] and machine.driver(SPARE) == "nvme"
+
+
+def start_on_disk(machine: Machine) -> Job:
+    """A run whose program reads from the character disk."""
+    job = start(machine, "--destroy-data", *cases(READ))
+    until(lambda: machine.guest.run("pgrep -x chario-bench").rc == 0, "the program does not run")
+    assert machine.driver(SPARE) == "chario"
+    return job
+
+
+def start_on_files(machine: Machine) -> Job:
+    """A run that has mounted its file system."""
+    job = start(machine, "--destroy-data", "--short", *cases("ext4*"))
+    until(lambda: machine.guest.run("grep chario-lab /proc/mounts").rc == 0, "nothing is mounted")
+    return job
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("begin", [start_on_disk, start_on_files])
+def test_a_run_that_is_stopped_gives_the_drive_back(
+    machine: Machine, begin: Callable[[Machine], Job], number: signal.Signals
+) -> None:
+    """In the middle, whoever has the drive; nothing of the run goes on."""
+    use_deadline(machine)
+    job = begin(machine)
+    assert job.kill(number)
+    done = job.wait()
+    assert done.rc == 128 + number, done.describe()
+    assert "is with nvme, as before" in done.stderr
+    machine.must("! pgrep -x chario-bench && ! pgrep -x dd")
+    check_given_back(machine)
+
+
+def test_the_next_run_gives_back_what_a_killed_one_has_left(machine: Machine) -> None:
+    """A drive with a file system that is mounted; the run then does its own work."""
+    use_deadline(machine)
+    job = start_on_files(machine)
+    job.kill(signal.SIGKILL)
+    job.wait()
+    machine.must("grep chario-lab /proc/mounts")
+    until(lambda: machine.guest.run("pgrep -x 'chario-bench|dd'").rc != 0, "the program does not end")
+    done = run(machine, "--destroy-data", "--short", *cases(READ))
+    assert done.rc == 0, done.describe()
+    assert "an earlier run has not given" in done.stderr
+    check_given_back(machine)
