@@ -89,7 +89,7 @@ class FakeTarget(Target):
             "ls /sys/bus/pci/devices/0000:01:00.0/chario": "chardisk10 chardisk9",
             "chario-bench garbage": '{"elapsed_us": \x1b\x00',
             "ls -d /sys/bus/pci/devices/0000:01:00.0/nvme/nvme*/nvme*n[0-9]*": "/a/nvme0c0n10 /a/nvme0c0n9",
-            "ls /dev/ng0n9 /dev/ng0n10 2>/dev/null; :": "/dev/ng0n10 /dev/ng0n9",
+            "ls -U /dev/ng0n9 /dev/ng0n10 2>/dev/null; :": "/dev/ng0n9 /dev/ng0n10",
         }
         answer = answers.get(text, "")
         if "hang" in text.split():
@@ -114,7 +114,9 @@ class FakeTarget(Target):
         self.asked.append("learn points" if points else "learn")
 
     def read(self, path: str) -> str:
-        """Three flushes, wherever they are counted."""
+        """Three flushes, wherever they are counted; and which namespace a disk is."""
+        if path.endswith("/nsid"):
+            return {"nvme0n9": "1\n", "nvme0n10": "2\n"}[path.split("/")[-2]]
         return "3\n" if path.startswith("/sys/class/chario/") else f"{' '.join(map(str, range(15)))} 3 0\n"
 
     def served(self) -> tuple[int, int]:
@@ -179,7 +181,7 @@ def test_the_drive_is_given_and_words_are_filled(rig: Rig) -> None:
         Station("again", FIRST, Holder.EXT4, (case("d"),), namespace=1),
     )
     (target,) = rig.targets
-    looks = ("nvme*", "[ -b", "ls /dev/ng", "mkfs.ext4 >/dev/null")
+    looks = ("nvme*", "[ -b", "ls -U", "mkfs.ext4 >/dev/null")
     assert [text for text in target.asked if not any(look in text for look in looks)] == [
         "chario bind 0000:01:00.0",
         "ls /sys/bus/pci/devices/0000:01:00.0/chario",

@@ -49,6 +49,8 @@ class GuestTarget(Target):
         super().__init__(str(parts.chario), progress)
         self.machine = machine
         self.guest = guest
+        drive = guest.spec.drives[0]
+        self.nr_namespaces = len(drive.namespaces) if isinstance(drive, Nvme) else 1
         self._parts = parts
         self._programs = {path.name: guest.push(path) for path in parts.programs}
         self._layers = chario_layers(parts.module)

@@ -32,7 +32,7 @@ PCI = "/sys/bus/pci/devices"
 # The column of /sys/block/*/stat with flush requests that were completed.
 BLOCK_STAT_FLUSHES = 15
 APPEAR = """
-for i in $(seq 300); do set -- {path}; [ {test} "$1" ] && exit; sleep 0.1; done
+for i in $(seq 300); do set -- {path}; [ {test} "$1" ] && [ $# -ge {least} ] && exit; sleep 0.1; done
 echo 'no {path} after 30 s' >&2; exit 1"""
 # A path to a namespace that several controllers may show has this in its name.
 PATH_PART = re.compile(r"c\d+(?=n\d+$)")
@@ -54,6 +54,7 @@ class Target(ABC):
     """
 
     counter: Counter | None = None
+    nr_namespaces = 1  # that the drive has at least
     folder: str = FOLDER
 
     def __init__(self, chario: str, progress: Progress) -> None:
@@ -161,14 +162,16 @@ class Target(ABC):
         self.progress.show(said)
 
     def _find_block_device(self) -> None:
-        controller = f"{PCI}/{self.address}/nvme"
-        self.must(f"modprobe nvme; {APPEAR.format(test='-e', path=f'{controller}/nvme*/nvme*n[0-9]*')}")
-        paths = self.must(f"ls -d {controller}/nvme*/nvme*n[0-9]*").split()
-        names = in_order({PATH_PART.sub("", path.rpartition("/")[2]) for path in paths})
+        pattern = f"{PCI}/{self.address}/nvme/nvme*/nvme*n[0-9]*"
+        self.must(f"modprobe nvme; {APPEAR.format(test='-e', path=pattern, least=self.nr_namespaces)}")
+        paths = self.must(f"ls -d {pattern}").split()
+        found = {PATH_PART.sub("", path.rpartition("/")[2]) for path in paths}
+        # Linux numbers disks as they come, which need not be the order of their namespaces.
+        names = sorted(found, key=lambda name: int(self.read(f"/sys/class/block/{name}/nsid")))
         blocks = tuple(f"/dev/{name}" for name in names)
-        self.must(APPEAR.format(test="-b", path=blocks[0]))
-        generics = self.must(f"ls {' '.join(f'/dev/ng{name[4:]}' for name in names)} 2>/dev/null; :").split()
-        self._place = Place(self.chario, blocks, tuple(in_order(generics)))
+        self.must(APPEAR.format(test="-b", path=blocks[0], least=1))
+        generics = self.must(f"ls -U {' '.join(f'/dev/ng{name[4:]}' for name in names)} 2>/dev/null; :").split()
+        self._place = Place(self.chario, blocks, tuple(generics))
 
     def _mount(self, holder: Holder) -> None:
         self.must(MAKE[holder].format(node=shlex.quote(self._place.node), folder=self.folder))
