@@ -105,7 +105,8 @@ class SeriesRecord(Record, frozen=True, kw_only=True, tag="series"):
 
     `operations` operations are a number of calls of `call_bytes` each; `warm_calls` came before, and only `commands`
     and `energy_uj` have theirs.  `instructions` and `ticks` are those of each operation, in order; `events` and
-    `layers` are sums over all operations; these, `points` and `summary` exist where the machine has a counter.
+    `layers` are sums over all operations, `busy_ns` likewise, of each CPU; these, `points` and `summary` exist where
+    the machine has a counter.
     `energy_uj`, in microjoules, is what the processors have used while the program ran, where the machine counts it.
     `said` is what the program under test said of itself, and `report` what was asked for afterwards.
     """
@@ -125,6 +126,7 @@ class SeriesRecord(Record, frozen=True, kw_only=True, tag="series"):
     summary: Summary | None = None
     events: dict[str, int] = {}
     layers: dict[str, int] = {}
+    busy_ns: Sequence[int] = ()
     differences: Sequence[Difference] = ()
     points: Sequence[PointRecord] = ()
     energy_uj: int | None = None

@@ -261,12 +261,14 @@ static void vcpu_halts(qemu_plugin_id_t id, unsigned int vcpu)
 {
 	(void)id;
 	device_set_idle(vcpu, true);
+	scores_halt(vcpu, true);
 }
 
 static void vcpu_resumes(qemu_plugin_id_t id, unsigned int vcpu)
 {
 	(void)id;
 	device_set_idle(vcpu, false);
+	scores_halt(vcpu, false);
 	operation_reach(vcpu, POINT_WAKE);
 }
 

@@ -66,7 +66,7 @@ void operation_begin(unsigned int vcpu)
 	for (unsigned int i = 0; i < scores_vcpus(); i++) {
 		if (operation->detailed)
 			copy_symbols(operation, i);
-		operation->begin[i] = *scores_counters(i);
+		operation->begin[i] = scores_read(i);
 	}
 	pthread_mutex_unlock(&lock);
 }
@@ -132,6 +132,8 @@ static void record_other(const struct operation *operation, unsigned int vcpu, s
 	static uint64_t symbols[MAP_MAX_SYMBOLS];
 	const struct counters *begin = &operation->begin[vcpu];
 
+	/* The time that has passed is told by the CPU that began the operation. */
+	end->elapsed_ns = begin->elapsed_ns;
 	if (!memcmp(begin, end, sizeof(*end)))
 		return;
 	if (operation->detailed) {
@@ -163,7 +165,7 @@ void operation_end(unsigned int vcpu)
 
 	pthread_mutex_lock(&lock);
 	for (unsigned int i = 0; i < scores_vcpus(); i++)
-		end[i] = *scores_counters(i);
+		end[i] = scores_read(i);
 	operation = find_open(vcpu);
 	if (operation) {
 		record_operation(operation, end);

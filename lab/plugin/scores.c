@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: MIT
 #include "scores.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
+#include <time.h>
 
 static struct qemu_plugin_scoreboard *counter_score, *symbol_score;
 static unsigned int nr_vcpus;
+/* When each CPU has halted, 0 while it runs; and for how long it had been halted before. */
+static _Atomic uint64_t halted_since[SCORES_MAX_VCPUS], halted_ns[SCORES_MAX_VCPUS];
 
 bool scores_create(int vcpus)
 {
@@ -26,6 +30,32 @@ unsigned int scores_vcpus(void)
 struct counters *scores_counters(unsigned int vcpu)
 {
 	return qemu_plugin_scoreboard_find(counter_score, vcpu);
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+struct counters scores_read(unsigned int vcpu)
+{
+	struct counters counters = *scores_counters(vcpu);
+	uint64_t since = halted_since[vcpu], now = now_ns();
+
+	counters.elapsed_ns = now;
+	counters.busy_ns = (since ? since : now) - halted_ns[vcpu];
+	return counters;
+}
+
+void scores_halt(unsigned int vcpu, bool halted)
+{
+	uint64_t now = now_ns(), since = atomic_exchange(&halted_since[vcpu], halted ? now : 0);
+
+	if (since)
+		halted_ns[vcpu] += now - since;
 }
 
 uint64_t *scores_symbols(unsigned int vcpu)

@@ -26,6 +26,9 @@ struct counters {
 	uint64_t stalls_missed; /* STALL gave up: the device was not awaited */
 	uint64_t copied_bytes; /* stored by movs, and by functions that copy */
 	uint64_t cleared_bytes; /* stored by stos, and by functions that fill */
+	/* By the host's clock, of scores_read(); who emulates may be held up by others. */
+	uint64_t busy_ns; /* in which the CPU was not halted */
+	uint64_t elapsed_ns;
 };
 
 /* scores_create() - false and a message when @vcpus are more than there is room for. */
@@ -36,6 +39,12 @@ unsigned int scores_vcpus(void);
 
 /* scores_counters() - the counters of @vcpu, which may be running. */
 struct counters *scores_counters(unsigned int vcpu);
+
+/* scores_read() - the counters of @vcpu now, with its times. */
+struct counters scores_read(unsigned int vcpu);
+
+/* scores_halt() - @vcpu halts, or goes on. */
+void scores_halt(unsigned int vcpu, bool halted);
 
 /* scores_symbols() - the instructions of @vcpu by the number of the symbol. */
 uint64_t *scores_symbols(unsigned int vcpu);

@@ -60,8 +60,20 @@ def test_figures_of_a_series() -> None:
     usage = usage_of(series, [spin(500), series])
     assert (usage.instructions_a_mib, usage.copied_a_byte) == ((4000 - 500) / 2, 0.5)
     assert (usage.commands_a_mib, usage.interrupts_a_mib, usage.switches_a_mib) == (8, 3, 4)
-    assert (usage.cpu_share, usage.kernel_share, usage.busiest_kernel_share) == (0.25, 0.2, 0.2)
+    shares = (usage.cpu_share, usage.kernel_share, usage.busiest_kernel_share)
+    assert shares == pytest.approx((0.25, 0.05, 0.05))
     assert (usage.lock_share, usage.cached_a_byte) == (0.2, 0.25)
+
+
+def test_how_busy_two_cpus_are() -> None:
+    """By their halts where they are emulated; the kernel's part by instructions."""
+    series = record(
+        "x", [operation({USER: 1000})], station="block", call_bytes=MIB, said=SAID, busy_ns=[300, 900],
+        layers={USER: 1000, "vfs": 1000, IDLE: 5}, events={"irqs": 0, "switches": 0, "elapsed_ns": 1000},
+    )  # fmt: skip
+    usage = usage_of(series, [spin(500), series])
+    shares = (usage.cpu_share, usage.kernel_share, usage.busiest_kernel_share)
+    assert shares == pytest.approx((1.2, 0.6, 0.45))
 
 
 def test_a_string_instruction_counts_as_many_as_it_moves_words() -> None:

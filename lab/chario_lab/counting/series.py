@@ -25,6 +25,8 @@ class Counts:
     """What was executed: instructions in the order of layers.LAYERS, events, and bytes that were moved.
 
     Copied and cleared bytes are those of string instructions, anywhere, and of the kernel's functions for it.
+    A CPU is busy when it is not halted; the time that has passed is that of the CPU that began the operation.
+    Both are by the host's clock, and so depend on how fast that is.
     """
 
     layers: tuple[int, ...]
@@ -36,6 +38,8 @@ class Counts:
     stalls_missed: int
     copied_bytes: int = 0
     cleared_bytes: int = 0
+    busy_ns: int = 0
+    elapsed_ns: int = 0
 
 
 @dataclass(frozen=True)

@@ -77,6 +77,13 @@ def sum_events(operations: Sequence[Operation]) -> dict[str, int]:
     return {name: sum(getattr(operation, name) for operation in operations) for name in names}
 
 
+def sum_busy(operations: Sequence[Operation]) -> list[int]:
+    """How long each CPU was not halted, by its number."""
+    nr_cpus = 1 + max((cpu for operation in operations for cpu in operation.cpus), default=-1)
+    parts = [[operation.cpus[cpu] for operation in operations if cpu in operation.cpus] for cpu in range(nr_cpus)]
+    return [sum(part.busy_ns for part in own) for own in parts]
+
+
 def sum_layers(operations: Sequence[Operation]) -> dict[str, int]:
     """Instructions of each layer that has any."""
     sums = [sum(counts) for counts in zip(*(operation.layers for operation in operations), strict=True)]

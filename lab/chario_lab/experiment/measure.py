@@ -11,7 +11,7 @@ from typing import Any
 from chario_lab.counting.counter import Counter, CounterError
 from chario_lab.counting.layers import DOORBELL, HANDLER, INTERRUPT, WAKE
 from chario_lab.counting.series import Operation
-from chario_lab.counting.stats import differences, instructions, sum_events, sum_layers, summarise
+from chario_lab.counting.stats import differences, instructions, sum_busy, sum_events, sum_layers, summarise
 from chario_lab.experiment.plan import Act, Case, Station
 from chario_lab.guest.job import CommandFailed
 from chario_lab.records import Book, FailureRecord, OmissionRecord, PointRecord, SeriesRecord
@@ -88,6 +88,7 @@ def count(counter: Counter, nr_operations: int) -> dict[str, Any]:
         "summary": summarise(operations, counter.symbols),
         "events": sum_events(operations),
         "layers": sum_layers(operations),
+        "busy_ns": sum_busy(operations),
         "differences": differences(operations, counter.symbols),
         "points": points_of(operations),
     }

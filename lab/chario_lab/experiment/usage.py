@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import cast
 
-from chario_lab.counting.layers import IDLE
+from chario_lab.counting.layers import IDLE, USER
 from chario_lab.experiment.plan import SPIN
 from chario_lab.experiment.ticks import tick_cost
 from chario_lab.records import AnyRecord, SeriesRecord, of_kind
@@ -21,8 +21,8 @@ EXCLUDED_IN_GUEST = """\
 All is emulated: times and rates would mean nothing, so there are none. Instructions are those of the guest's CPU,
 program and kernel, without the idle loop and without timer ticks; a string instruction counts as one, and the bytes
 that it copies stand apart. Not in the figures: cache misses, bus and memory time, the drive's own work. The CPU share
-is the kernel's own account by the guest's clock, in steps of 10 ms, in front of an emulated drive: it compares ways of
-one run, and no more than roughly."""
+is how long the CPU was not halted while the calls went on, by the clock of the machine that emulates it, in front of
+an emulated drive: it compares ways of one run, and no more than roughly."""
 
 
 EXCLUDED_HERE = """\
@@ -75,7 +75,7 @@ def usage_of(series: SeriesRecord, machine: Sequence[SeriesRecord]) -> Usage:
     mib = series.moved_bytes / MIB
     with_warm_mib = mib + series.warm_calls * series.call_bytes / MIB
     commands = series.commands
-    busy = busy_share(series)
+    busy = sum(cpu_shares(series))
     elapsed_s = number(series, "elapsed_us") / 1e6
     return Usage(
         elapsed_s=elapsed_s,
@@ -115,20 +115,19 @@ def copy_share(series: SeriesRecord) -> float:
     return (series.layers.get("copy", 0) + words) / max(1, total + words)
 
 
-def busy_share(series: SeriesRecord) -> float:
-    """How much of the CPUs was not idle meanwhile; 1 is one CPU."""
-    idle_us = times(series, "idle_us")
-    return max(0.0, len(idle_us) - sum(idle_us) / number(series, "elapsed_us"))
-
-
 def cpu_shares(series: SeriesRecord) -> list[float]:
-    """How much of each CPU was not idle."""
+    """How much of each CPU was busy: by its halts where it is emulated, else by the kernel's account of idle time."""
+    if series.busy_ns:
+        return [busy / series.events["elapsed_ns"] for busy in series.busy_ns]
     elapsed_us = number(series, "elapsed_us")
     return [max(0.0, 1 - idle_us / elapsed_us) for idle_us in times(series, "idle_us")]
 
 
 def kernel_part(series: SeriesRecord) -> float:
-    """How much of that was the kernel's, by samples; all of it where there are none."""
+    """How much of that was the kernel's: by instructions, else by samples; all of it where there are none."""
+    if series.layers:
+        total = sum(count for layer, count in series.layers.items() if layer != IDLE)
+        return 1 - series.layers.get(USER, 0) / total
     user_us, kernel_us = sum(times(series, "user_us")), sum(times(series, "kernel_us"))
     return kernel_us / (user_us + kernel_us) if user_us + kernel_us else 1.0
 

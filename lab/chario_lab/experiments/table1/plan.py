@@ -25,8 +25,8 @@ from chario_lab.guest.spec import GuestSpec, Namespace, NullCo, Nvme
 from chario_lab.target.machine import THIS_MACHINE, Machine
 from chario_lab.target.place import Holder
 
-# The first namespace has no medium: behind one, a polled drive would have to be waited for, and what the
-# CPU does does not depend on it.  The second keeps file systems.
+# The first namespace has no medium, for what polls: behind one the drive would have to be waited for, and what
+# the CPU does for a call does not depend on it.  All else is measured on the second.
 DRIVE = Nvme("table1", (Namespace(1024, 4096, backing=NullCo()), Namespace(1024, 4096)))
 RAW, KEPT = range(2)
 # Memory that Linux leaves alone, for transfers to a physical address.
@@ -71,15 +71,15 @@ SIZES = (
 CHARIO = "CharIO"
 WAYS = (
     chario(CHARIO, paper="CharIO"),
-    chario("CharIO, polled", polled=True),
     chario("CharIO, registered memory", ("transfer", "transfer-write")),
     chario("CharIO, physical window", ("transfer-window", "transfer-window-write"), needs=WINDOW),
     chario("CharIO, any size", any_size=True),
+    chario("CharIO, polled", polled=True),
     buffered("block device", Holder.BLOCK, paper="Block device"),
     direct("block device, direct", Holder.BLOCK, "Block device (direct I/O)"),
     ring("io_uring, fixed buffers", ("uring-read", "uring-write")),
-    ring("io_uring, fixed buffers, polled", ("uring-read-poll", "uring-write-poll"), STALL, pieces=True),
     ring("passthrough", ("uring-pass", "uring-pass-write"), pieces=True, generic=True),
+    ring("io_uring, fixed buffers, polled", ("uring-read-poll", "uring-write-poll"), STALL, pieces=True),
     ring("passthrough, polled", ("uring-pass-poll", "uring-pass-write-poll"), STALL, pieces=True, generic=True),
     buffered("ext4", Holder.EXT4, "ext4"),
     direct("ext4, direct", Holder.EXT4, "ext4 (direct I/O)"),
@@ -105,12 +105,13 @@ def guest(kernel: str) -> Machine:
 def stations(machine: Machine, choice: Choice) -> list[Station]:
     """All ways of each holder of the drive."""
     found = []
-    for holder, ways in groupby(WAYS, key=lambda way: way.holder):
+    for (holder, polled), ways in groupby(WAYS, key=lambda way: (way.holder, way.speed == STALL)):
         cases = tuple(case(way, direction, size, choice) for way in ways for direction in DIRECTIONS for size in SIZES)
         # Where no instructions are counted, those of timer ticks need not be known.
         spins = () if choice.here else (replace(SPIN, step=cases[0].step),)
-        namespace = KEPT if holder.is_file_system and not choice.here else RAW
-        found.append(Station(holder.value, machine, holder, (*spins, *cases), prepare(holder, choice), namespace))
+        namespace = RAW if polled or choice.here else KEPT
+        name = f"{holder.value}, polled" if polled else holder.value
+        found.append(Station(name, machine, holder, (*spins, *cases), prepare(holder, choice), namespace))
     return found
 
 
