@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from chario_lab.experiment.spec import Experiment
-from chario_lab.experiments import blocksizes, commands, figure3, table1
+from chario_lab.experiments import blocksizes, commands, figure3, layers, table1
 
-ALL = (table1.EXPERIMENT, figure3.EXPERIMENT, commands.EXPERIMENT, blocksizes.EXPERIMENT)
+ALL = (table1.EXPERIMENT, figure3.EXPERIMENT, commands.EXPERIMENT, layers.EXPERIMENT, blocksizes.EXPERIMENT)
 EXPERIMENTS: dict[str, Experiment] = {experiment.name: experiment for experiment in ALL}

@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: MIT
+"""Figures 3 and 4 of "Quantifying the Overheads of the Linux I/O Stack": where direct I/O spends its work."""
+
+from chario_lab.experiment.spec import Experiment
+from chario_lab.experiments.layers.plan import plan
+from chario_lab.experiments.layers.section import EXCLUDED, TITLE, section
+
+EXPERIMENT = Experiment(
+    name="layers",
+    title=TITLE,
+    paper="Logan and others: the poster on the overheads of the Linux I/O stack, Figures 3 and 4",
+    excluded=EXCLUDED,
+    plan=plan,
+    section=section,
+)

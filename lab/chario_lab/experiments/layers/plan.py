@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: MIT
+"""Direct, sequential, synchronous calls of four sizes: on ext4, on XFS and on the bare disk, by NVMe and by AHCI."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from chario_lab.experiment.plan import SPIN, Case, Plan, Station
+from chario_lab.experiment.spec import Choice
+from chario_lab.experiments.ways import KIB, LATE, MIB, READ, WRITE, make_file
+from chario_lab.guest.spec import AhciDisk, Drive, GuestSpec, Namespace, Nvme
+from chario_lab.target.machine import Machine
+from chario_lab.target.place import Holder
+
+DRIVE_MIB = 2048
+NVME, SATA = "NVMe SSD", "SATA disk"
+DRIVES: dict[str, Drive] = {NVME: Nvme("layers", (Namespace(DRIVE_MIB),)), SATA: AhciDisk("layers", DRIVE_MIB)}
+# What Linux chooses by itself for a drive of many queues, and for one of a single queue.
+SCHEDULERS = {NVME: "none", SATA: "mq-deadline"}
+WAYS = {"ext4": Holder.EXT4, "XFS": Holder.XFS, "raw": Holder.BLOCK}
+# A write to a file that is only preallocated: the file system notes which blocks now hold data.
+UNWRITTEN = "first write"
+DIRECTIONS = (READ, WRITE, UNWRITTEN)
+FILE_MIB, SHORT_FILE_MIB = 1024, 64
+WARM = 1
+
+
+@dataclass(frozen=True)
+class Size:
+    """Calls of one size, and how many are counted."""
+
+    title: str
+    size_bytes: int
+    calls: int
+    short_calls: int
+
+
+SIZES = (
+    Size("4 KiB", 4 * KIB, 256, 16),
+    Size("64 KiB", 64 * KIB, 128, 8),
+    Size("1 MiB", MIB, 32, 4),
+    Size("10 MiB", 10 * MIB, 8, 2),
+)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What one case is, in words that its name in records is made of."""
+
+    medium: str
+    way: str
+    direction: str
+    size: Size
+
+    @property
+    def key(self) -> str:
+        """What the case is called in records."""
+        return f"{self.medium}/{self.way}/{self.direction}/{self.size.size_bytes}"
+
+    @property
+    def path(self) -> str:
+        """What is read and written."""
+        if WAYS[self.way] is Holder.BLOCK:
+            return "{node}"
+        return "{folder}/unwritten" if self.direction == UNWRITTEN else "{folder}/file"
+
+
+def plan(choice: Choice) -> Plan:
+    """Each medium on a machine of its own; on each kernel."""
+    return [
+        station(kernel, medium, way, choice.short) for kernel in choice.kernels for medium in DRIVES for way in WAYS
+    ]
+
+
+def station(kernel: str, medium: str, way: str, short: bool) -> Station:
+    """All that is measured of one way to a medium."""
+    spec = GuestSpec(kernel, (DRIVES[medium],), cpus=1, append="nvme_core.multipath=N")
+    machine = Machine(f"{kernel}, {medium}", spec)
+    cases = tuple(case(cell, short) for cell in cells(medium, way))
+    prepare = [f"echo {SCHEDULERS[medium]} >/sys/block/{{name}}/queue/scheduler"]
+    prepare += [make_file(SHORT_FILE_MIB if short else FILE_MIB)] if WAYS[way].is_file_system else []
+    return Station(way, machine, WAYS[way], (replace(SPIN, step=cases[0].step), *cases), tuple(prepare))
+
+
+def cells(medium: str, way: str) -> Iterator[Cell]:
+    """All directions and sizes; a disk without a file system has no unwritten files."""
+    for direction in DIRECTIONS:
+        if direction != UNWRITTEN or WAYS[way].is_file_system:
+            yield from (Cell(medium, way, direction, size) for size in SIZES)
+
+
+def case(cell: Cell, short: bool) -> Case:
+    """Calls one behind the other; the caller always sleeps until the drive has answered."""
+    calls = cell.size.short_calls if short else cell.size.calls
+    span_mib = SHORT_FILE_MIB if short else FILE_MIB
+    call = "pread" if cell.direction == READ else "pwrite"
+    options = ("open=direct", "order=sequential", f"span={span_mib * MIB}", f"warm={WARM}")
+    unwritten = cell.direction == UNWRITTEN
+    return Case(
+        cell.key,
+        f"{cell.medium}, {cell.way}, {cell.direction} {cell.size.title}",
+        (call, cell.path, str(cell.size.size_bytes), "scattered", LATE, str(calls), *options),
+        operations=calls,
+        call_bytes=cell.size.size_bytes,
+        warm_calls=WARM,
+        step=f"measuring: {cell.medium}, {cell.way}",
+        cold=True,
+        before=f"fallocate -l {(WARM + calls) * cell.size.size_bytes} {cell.path}" if unwritten else "",
+        after=f"rm {cell.path}" if unwritten else "",
+    )

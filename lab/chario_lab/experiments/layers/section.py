@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: MIT
+"""What layers shows: each layer's share of a call's instructions, and the paper's three groups of them."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+
+from chario_lab.experiment.page import Plot, Section, Table, Value, Verdict
+from chario_lab.experiments.layers.plan import DIRECTIONS, NVME, SATA, SIZES, WAYS, Cell
+from chario_lab.experiments.layers.shares import GROUPS, SHOWN, Share, Shares, all_shares, unequal
+from chario_lab.experiments.ways import READ, WRITE
+from chario_lab.records import AnyRecord, FailureRecord, MachineRecord, SeriesRecord, of_kind
+
+TITLE = "The layers of direct I/O, from 4 KiB to 10 MiB"
+PAPER = Path(__file__).with_name("paper.toml")
+EXCLUDED = """\
+Shares are those of the instructions of program and kernel, the interrupt's and the wake-up's among them, without the
+idle loop and timer ticks; a string instruction counts as one. The paper's are shares of the time, in which the drive's
+own time and cache misses are: they are smaller, the slower the drive is, and only their order can be compared. Its
+groups are our layers "BIO creation", "split, merge, plug" and "request queueing"; pinning the caller's pages, which
+belongs to none of the three, stands apart. All is sequential and synchronous, with O_DIRECT and cold caches, from
+memory whose pages are no neighbours, as malloc() gives it on a machine that has run for long. The file has 1 GiB and
+was written before; "first write" goes to a file that is only preallocated (fallocate), whose blocks the file system
+converts from unwritten to written. The NVMe drive has no I/O scheduler, the SATA disk mq-deadline, as Linux chooses by
+itself; on the bare SATA disk a small request has no plug, so that a thread of the kernel hands it to the driver, which
+is the scheduler's larger share there."""
+# What the paper calls significant is at least this.
+SIGNIFICANT = 0.05
+LARGEST = SIZES[-1]
+# The paper's figures, and what comes nearest: its SSD was a SATA disk too, and NVMe is what came after it.
+FIGURES = {"ssd-write": ((SATA, NVME), WRITE), "hdd-read": ((SATA,), READ)}
+NAMES = {"create": "creating BIOs", "merge": "splitting, merging, plugging", "queue": "reordering, queueing"}
+
+
+@cache
+def paper() -> dict[str, dict[str, float]]:
+    """The paper's figures, and what they were measured on."""
+    return tomllib.loads(PAPER.read_text())
+
+
+def section(records: Sequence[AnyRecord]) -> Section:
+    """Tables and pictures of each kernel."""
+    parts: list[Table | Plot] = []
+    verdicts: list[Verdict] = []
+    for kernel in dict.fromkeys(machine.kernel for machine in of_kind(records, MachineRecord)):
+        machines = [machine.machine for machine in of_kind(records, MachineRecord) if machine.kernel == kernel]
+        found = all_shares(records, machines)
+        for medium in (NVME, SATA):
+            parts += [table(found, kernel, medium, direction) for direction in DIRECTIONS]
+            parts.append(picture(found, kernel, medium))
+        parts += [groups(found, kernel, figure) for figure in FIGURES]
+        verdicts += judge(found, kernel)
+    verdicts.append(sums(of_kind(records, SeriesRecord)))
+    gaps = [f"{failure.machine}, {failure.case}: {failure.reason}" for failure in of_kind(records, FailureRecord)]
+    return Section(TITLE, EXCLUDED, parts, verdicts, gaps)
+
+
+def table(found: Shares, kernel: str, medium: str, direction: str) -> Table:
+    """A column a way and size, a row a layer, the total below."""
+    own = {
+        f"{way}, {size.title}": found[cell.key]
+        for way in WAYS
+        for size in SIZES
+        if (cell := Cell(medium, way, direction, size)).key in found
+    }
+    rows = [[title, *(f"{share.of(title):.1%}" for share in own.values())] for title in SHOWN]
+    rows.append(["instructions a call", *(f"{share.total:,.0f}" for share in own.values())])
+    return Table(f"{medium}, {direction}, Linux {kernel}: shares of the instructions", ["", *own], rows)
+
+
+def picture(found: Shares, kernel: str, medium: str) -> Plot:
+    """The layers of a call on top of each other."""
+    rows: list[dict[str, Value]] = [
+        {"share": share.of(title), "call": f"{way}, {size.title}", "layer": title, "direction": direction}
+        for direction in DIRECTIONS
+        for way in WAYS
+        for size in SIZES
+        if (share := found.get(Cell(medium, way, direction, size).key))
+        for title in SHOWN
+    ]
+    title = f"Shares of the layers, {medium}, Linux {kernel}"
+    return Plot(title, "stack", rows, "share", "call", "layer", "direction")
+
+
+def groups(found: Shares, kernel: str, figure: str) -> Table:
+    """The paper's groups of layers at its size."""
+    media, direction = FIGURES[figure]
+    own = {
+        f"{medium}, {way}": share
+        for medium in media
+        for way in WAYS
+        if (share := found.get(Cell(medium, way, direction, LARGEST).key))
+    }
+    there = paper()[figure]
+    rows = [
+        [name, f"{there[group]:.1f}%" if group in there else "-",
+         *(f"{share.of(GROUPS[group]):.1%}" for share in own.values())]
+        for group, name in NAMES.items()
+    ]  # fmt: skip
+    rows.append(["together", f"{there['together']:.1f}%", *(f"{share.together:.1%}" for share in own.values())])
+    title = f"The paper's groups, {direction} {LARGEST.title}, Linux {kernel}: shares of the instructions"
+    return Table(title, ["", "in the paper, of the time", *own], rows, str(paper()["board"]))
+
+
+def judge(found: Shares, kernel: str) -> list[Verdict]:
+    """The paper's sentences."""
+    where = f" (Linux {kernel})"
+    return [
+        Verdict(f"A significant amount is spent merely constructing, splitting and merging BIOs, on each kind of drive"
+                f"{where}", *significant(found)),
+        Verdict(f"In writes to an SSD, queueing costs more than splitting and merging, which cost more than creating"
+                f"{where}", *ordered(found)),
+        Verdict(f"21 % of the time of writes to an SSD is spent in software{where}", *software(found)),
+    ]  # fmt: skip
+
+
+def largest(found: Shares, media: Sequence[str], directions: Sequence[str]) -> dict[str, Share]:
+    """On both file systems, as in the paper, the largest calls; by the name of the case for a human."""
+    return {
+        f"{medium}, {way}, {direction}": share
+        for medium in media
+        for direction in directions
+        for way, holder in WAYS.items()
+        if holder.is_file_system and (share := found.get(Cell(medium, way, direction, LARGEST).key))
+    }
+
+
+def significant(found: Shares) -> tuple[bool | None, str]:
+    """In large reads and writes on both."""
+    shares = largest(found, (NVME, SATA), (READ, WRITE))
+    own = {name: share.of(GROUPS["create"]) + share.of(GROUPS["merge"]) for name, share in shares.items()}
+    figures = ", ".join(f"{name}: {part:.1%}" for name, part in own.items())
+    return (min(own.values()) >= SIGNIFICANT, figures) if own else (None, "not measured")
+
+
+def ordered(found: Shares) -> tuple[bool | None, str]:
+    """In large writes on both file systems."""
+    own = largest(found, (SATA, NVME), (WRITE,))
+    parts = {name: [share.of(GROUPS[group]) for group in NAMES] for name, share in own.items()}
+    figures = "; ".join(f"{name}: {', '.join(f'{part:.1%}' for part in three)}" for name, three in parts.items())
+    return (all(three == sorted(three) for three in parts.values()), figures) if parts else (None, "not measured")
+
+
+def software(found: Shares) -> tuple[bool | None, str]:
+    """Not decided here: an emulated drive takes no time that would mean anything."""
+    own = largest(found, (SATA, NVME), (WRITE,))
+    figures = ", ".join(f"{name}: {share.together:.1%}" for name, share in own.items())
+    return None, f"a share of the time needs hardware; of the instructions, the same groups are: {figures or 'nothing'}"
+
+
+def sums(series: Sequence[SeriesRecord]) -> Verdict:
+    """What the figures rest on."""
+    wrong = unequal(series)
+    figures = "; ".join(wrong) or f"in all {len(series)} records"
+    return Verdict("The sum over the layers equals the total in every record", not wrong if series else None, figures)

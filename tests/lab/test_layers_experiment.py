@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: MIT
+"""The experiment layers: its plan, and what it makes of records."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from chario_lab.counting.layers import IDLE, LAYERS, USER
+from chario_lab.experiment.page import Section, Table
+from chario_lab.experiment.plan import SPIN, Case
+from chario_lab.experiment.spec import Choice
+from chario_lab.experiments.layers.plan import NVME, SATA, SIZES, UNWRITTEN, WAYS, Cell, plan
+from chario_lab.experiments.layers.section import section
+from chario_lab.experiments.layers.shares import SHOWN, all_shares
+from chario_lab.experiments.ways import READ, WRITE
+from chario_lab.records import AnyRecord, MachineRecord, SeriesRecord
+from chario_lab.testing.series import operation, record
+
+MACHINE = f"6.1, {NVME}"
+LARGEST = SIZES[-1]
+
+
+def machine(medium: str = NVME) -> MachineRecord:
+    """What shares are measured on."""
+    return MachineRecord(
+        machine=f"6.1, {medium}", kernel="6.1", release="6.1.0", kernel_command="", processor="", cpus=1, memory_mib=1
+    )
+
+
+def measured(cell: Cell, layers: dict[str, int], ticks: int = 0) -> SeriesRecord:
+    """A series of one call that spent its instructions in these layers."""
+    where: dict[str, Any] = {"machine": f"6.1, {cell.medium}", "station": cell.way, "layers": layers}
+    return record(cell.key, [operation(layers, ticks)], call_bytes=cell.size.size_bytes, **where)
+
+
+def spin(way: str = "ext4", **layers: int) -> SeriesRecord:
+    """Two ticks in these layers."""
+    all_layers = {USER: 1000, **layers}
+    where: dict[str, Any] = {"machine": MACHINE, "station": way, "layers": all_layers, "call_bytes": 0}
+    return record(SPIN.key, [operation(all_layers, ticks=2)], **where)
+
+
+def cases(short: bool = True) -> Sequence[Case]:
+    """All cases of a plan."""
+    return [step for station in plan(Choice(short=short)) for step in station.steps if isinstance(step, Case)]
+
+
+def test_all_ways_sizes_and_directions_are_planned() -> None:
+    """And no bare disk has a file with unwritten blocks."""
+    keys = {case.key for case in cases()} - {SPIN.key}
+    wanted = {
+        Cell(medium, way, direction, size).key
+        for medium in (NVME, SATA)
+        for way in WAYS
+        for direction in (READ, WRITE, UNWRITTEN)
+        for size in SIZES
+        if (way, direction) != ("raw", UNWRITTEN)
+    }
+    assert wanted <= keys
+
+
+@pytest.mark.parametrize("short", [False, True])
+def test_a_first_write_finds_blocks_for_all_its_calls(short: bool) -> None:
+    """The calls that come before it too."""
+    for case in cases(short):
+        if case.before.startswith("fallocate"):
+            assert int(case.before.split()[2]) == (case.operations + case.warm_calls) * case.call_bytes
+
+
+def test_every_layer_is_shown_once() -> None:
+    """But for the idle loop's."""
+    shown = [layer for layers in SHOWN.values() for layer in layers]
+    assert sorted(shown) == sorted(set(LAYERS) - {IDLE})
+
+
+def test_shares_are_without_ticks_and_idle() -> None:
+    """A tick of 10 in "timer" is taken out of a call of two; the rest is the total."""
+    cell = Cell(NVME, "ext4", READ, LARGEST)
+    layers = {"bio": 30, "merge": 50, "nvme": 10, "driver": 10, "timer": 25, IDLE: 99}
+    share = all_shares([spin(timer=20), measured(cell, layers, ticks=2)], [MACHINE])[cell.key]
+    assert share.total == 105
+    assert (share.of("driver"), share.of("clocks")) == (20 / 105, 5 / 105)
+
+
+def test_a_tick_that_was_cheap_leaves_nothing_below_zero() -> None:
+    """Where the mean tick has more in a layer than the call."""
+    cell = Cell(NVME, "ext4", READ, LARGEST)
+    share = all_shares([spin(timer=20), measured(cell, {"bio": 30, "timer": 5}, ticks=1)], [MACHINE])[cell.key]
+    assert (share.of("clocks"), share.of("BIO creation")) == (0, 1)
+
+
+def large_calls(bio: int, merge: int, request: int) -> list[AnyRecord]:
+    """Large reads and writes on both file systems and media; the rest of 100 is pinning."""
+    layers = {"bio": bio, "merge": merge, "request": request, "gup": 100 - bio - merge - request}
+    return [
+        measured(Cell(medium, way, direction, LARGEST), layers)
+        for medium in (NVME, SATA)
+        for way in ("ext4", "XFS")
+        for direction in (READ, WRITE)
+    ]
+
+
+def verdicts(records: Sequence[AnyRecord]) -> dict[str, bool | None]:
+    """By the first words of the sentence."""
+    found = section([machine(NVME), machine(SATA), *records]).verdicts
+    return {" ".join(verdict.sentence.split()[:4]): verdict.holds for verdict in found}
+
+
+@pytest.mark.parametrize(("parts", "significant", "ordered"), [
+    ((3, 7, 11), True, True),
+    ((3, 7, 2), True, False),
+    ((1, 2, 3), False, True),
+])  # fmt: skip
+def test_the_sentences_of_the_paper(parts: tuple[int, int, int], significant: bool, ordered: bool) -> None:
+    """What holds is judged by the figures alone; a share of the time is judged by nobody."""
+    found = verdicts(large_calls(*parts))
+    assert found["A significant amount is"] is significant
+    assert found["In writes to an"] is ordered
+    assert found["21 % of the"] is None
+    assert found["The sum over the"] is True
+
+
+def test_a_record_whose_layers_are_not_the_total_is_told() -> None:
+    """By its name."""
+    cell = Cell(NVME, "ext4", READ, LARGEST)
+    wrong = record(cell.key, [operation({"bio": 30})], machine=MACHINE, layers={"bio": 29})
+    verdict = section([machine(), wrong]).verdicts[-1]
+    assert (verdict.holds, verdict.figures) == (False, f"{MACHINE}, {cell.key}")
+
+
+def test_nothing_is_judged_where_nothing_was_measured() -> None:
+    """A run of which all has failed."""
+    assert set(verdicts([]).values()) == {None}
+
+
+def tables(found: Section) -> dict[str, Table]:
+    """By their titles."""
+    return {part.title: part for part in found.parts if isinstance(part, Table)}
+
+
+def test_the_groups_stand_beside_the_paper() -> None:
+    """With what the paper has not said left open."""
+    found = tables(section([machine(NVME), machine(SATA), *large_calls(3, 7, 11)]))
+    table = found["The paper's groups, read 10 MiB, Linux 6.1: shares of the instructions"]
+    assert table.columns == ["", "in the paper, of the time", "SATA disk, ext4", "SATA disk, XFS"]
+    assert table.rows[1] == ["splitting, merging, plugging", "5.4%", "7.0%", "7.0%"]
+    assert table.rows[2] == ["reordering, queueing", "-", "11.0%", "11.0%"]
+    assert table.rows[3] == ["together", "6.2%", "21.0%", "21.0%"]
