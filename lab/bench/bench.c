@@ -22,6 +22,8 @@
  *	fresh=yes	each call has memory of its own, as the kernel gives it out
  *	commands=DISK	how many commands of this disk, nvme0n1 or chardisk0, each call takes
  *	warm=CALLS	that come before and are not counted (16)
+ *	gate=FILE	gets a 1 before the first counted call, and a 0 at the beginning and after the last:
+ *			so a tracer's tracing_on sees nothing but what is counted
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -54,6 +56,7 @@ static void usage(void)
 		"       [open=buffered|direct|sync|direct,sync] [order=sequential] [piece=BYTES]\n"
 		"       [span=BYTES] [skew=BYTES] [warm=CALLS] [fresh=yes]\n"
 		"       [reopen=yes] [period=US] [priority=N] [finish=fsync] [commands=DISK]\n"
+		"       [gate=FILE]\n"
 		"calls:");
 	for (size_t i = 0; calls[i].name; i++)
 		fprintf(stderr, " %s", calls[i].name);
@@ -109,6 +112,20 @@ static void use_priority(int priority)
 		fail("a real-time priority");
 }
 
+static void set_gate(const struct bench *b, const char *state)
+{
+	if (b->gate_fd >= 0 && write(b->gate_fd, state, 1) != 1)
+		fail("the gate");
+}
+
+static void close_gate(struct bench *b, const char *path)
+{
+	b->gate_fd = open(path, O_WRONLY);
+	if (b->gate_fd < 0)
+		fail(path);
+	set_gate(b, "0");
+}
+
 /* As if it were read for the first time. */
 static void reopen(struct bench *b)
 {
@@ -156,6 +173,7 @@ static void repeat(struct bench *b, const struct call *call, long operations, st
 			begin_commands();
 		if (!i) {
 			read_times(&times[0]);
+			set_gate(b, "1");
 			MARKER(MARKER_SEGMENT);
 		}
 		if (b->reopen)
@@ -188,6 +206,7 @@ static void repeat(struct bench *b, const struct call *call, long operations, st
 		fail(call->name);
 	}
 	MARKER(MARKER_SEGMENT_END);
+	set_gate(b, "0");
 	read_times(&times[1]);
 }
 
@@ -226,6 +245,8 @@ static int set_option(struct bench *b, char *word, int *flags)
 		b->fresh = true;
 	else if (!strcmp(word, "commands"))
 		b->disk = value;
+	else if (!strcmp(word, "gate"))
+		close_gate(b, value);
 	else if (!strcmp(word, "warm"))
 		b->warm_up = strtol(value, NULL, 0);
 	else
@@ -235,7 +256,9 @@ static int set_option(struct bench *b, char *word, int *flags)
 
 int main(int argc, char **argv)
 {
-	struct bench b = { .random = 42, .span_bytes = SPAN_BYTES, .warm_up = WARM_UP };
+	struct bench b = {
+		.random = 42, .span_bytes = SPAN_BYTES, .warm_up = WARM_UP, .gate_fd = -1
+	};
 	const struct call *call;
 	struct times times[2];
 	long operations;

@@ -25,6 +25,7 @@ struct bench {
 	off_t skew_bytes; /* where it begins */
 	long warm_up; /* calls that come before */
 	const char *disk; /* whose commands are counted; NULL: nobody's */
+	int gate_fd; /* of a tracer; -1: there is none */
 	int flags; /* of open() */
 	bool reopen;
 	long period_us;

@@ -74,7 +74,7 @@ def measure_once(target: Target, station: Station, case: Case, repeat: int) -> S
         commands=served,
         energy_uj=energy.since(energy_before) if energy and energy_before else None,
         said=read_answer(result.stdout),
-        report=target.must(place.fill(case.report)) if case.report else "",
+        report=case.digest(target.must(place.fill(case.report))) if case.report else "",
         **counts,
     )
 

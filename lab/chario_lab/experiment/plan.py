@@ -29,11 +29,11 @@ class Case:
     `program` is one of the lab's, CALLS or SERIES, and `words` is what it is told; it brackets
     `operations` operations of `calls` calls of `call_bytes` each with markers, after `warm_calls` calls that are
     not counted.  `under` are the words of a program that runs it, a profiler for instance, and `report` is the
-    command of the shell whose output is kept afterwards.  `settings` are files of sysfs and what is written to
-    them before.  `before` and `after` are commands of the shell: the one is not measured, the other has to
-    succeed, or the case is `wrong`.  In all of them the words of Place.fill() are replaced.  With `cold` caches
-    are dropped before.  Of cases in a row with the same `step` a human sees one line.  Where the machine lacks
-    what the case `needs`, it is left out.
+    command of the shell whose output is asked for afterwards; what `digest` makes of it is kept.  `settings` are
+    files of sysfs and what is written to them before.  `before` and `after` are commands of the shell: the one is not
+    measured, the other has to succeed, or the case is `wrong`.  In all of them the words of Place.fill() are
+    replaced.  With `cold` caches are dropped before.  Of cases in a row with the same `step` a human sees one line.
+    Where the machine lacks what the case `needs`, it is left out.
     """
 
     key: str
@@ -53,6 +53,7 @@ class Case:
     wrong: str = ""
     under: tuple[str, ...] = ()
     report: str = ""
+    digest: Callable[[str], str] = str
     needs: Need | None = None
     limit_s: float = 900.0
 

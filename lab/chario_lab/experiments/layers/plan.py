@@ -5,9 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 
 from chario_lab.experiment.plan import SPIN, Case, Plan, Station
 from chario_lab.experiment.spec import Choice
+from chario_lab.experiments.layers.trace import digest
 from chario_lab.experiments.ways import KIB, LATE, MIB, READ, WRITE, make_file
 from chario_lab.guest.spec import AhciDisk, Drive, GuestSpec, Namespace, Nvme
 from chario_lab.target.machine import Machine
@@ -28,19 +30,20 @@ WARM = 1
 
 @dataclass(frozen=True)
 class Size:
-    """Calls of one size, and how many are counted."""
+    """Calls of one size, and how many are counted; how many of them with a tracer, if any."""
 
     title: str
     size_bytes: int
     calls: int
     short_calls: int
+    traced_calls: int = 0
 
 
 SIZES = (
     Size("4 KiB", 4 * KIB, 256, 16),
-    Size("64 KiB", 64 * KIB, 128, 8),
+    Size("64 KiB", 64 * KIB, 128, 8, traced_calls=16),
     Size("1 MiB", MIB, 32, 4),
-    Size("10 MiB", 10 * MIB, 8, 2),
+    Size("10 MiB", 10 * MIB, 8, 2, traced_calls=2),
 )
 
 
@@ -57,6 +60,11 @@ class Cell:
     def key(self) -> str:
         """What the case is called in records."""
         return f"{self.medium}/{self.way}/{self.direction}/{self.size.size_bytes}"
+
+    @property
+    def traced_key(self) -> str:
+        """What the case with a tracer is called."""
+        return f"{self.key}/traced"
 
     @property
     def path(self) -> str:
@@ -77,7 +85,8 @@ def station(kernel: str, medium: str, way: str, short: bool) -> Station:
     """All that is measured of one way to a medium."""
     spec = GuestSpec(kernel, (DRIVES[medium],), cpus=1, append="nvme_core.multipath=N")
     machine = Machine(f"{kernel}, {medium}", spec)
-    cases = tuple(case(cell, short) for cell in cells(medium, way))
+    cases = [case(cell, short) for cell in cells(medium, way)]
+    cases += [traced(cell, case(cell, short)) for cell in traced_cells(medium, way, short)]
     prepare = [f"echo {SCHEDULERS[medium]} >/sys/block/{{name}}/queue/scheduler"]
     prepare += [make_file(SHORT_FILE_MIB if short else FILE_MIB)] if WAYS[way].is_file_system else []
     return Station(way, machine, WAYS[way], (replace(SPIN, step=cases[0].step), *cases), tuple(prepare))
@@ -88,6 +97,14 @@ def cells(medium: str, way: str) -> Iterator[Cell]:
     for direction in DIRECTIONS:
         if direction != UNWRITTEN or WAYS[way].is_file_system:
             yield from (Cell(medium, way, direction, size) for size in SIZES)
+
+
+def traced_cells(medium: str, way: str, short: bool) -> Iterator[Cell]:
+    """What is traced as well: on the paper's file systems, a small and a large size; to begin a tracer takes long."""
+    for cell in cells(medium, way):
+        chosen = WAYS[way].is_file_system and cell.direction != UNWRITTEN and cell.size.traced_calls
+        if chosen and (not short or (medium, way, cell.direction, cell.size) == (NVME, "ext4", READ, SIZES[-1])):
+            yield cell
 
 
 def case(cell: Cell, short: bool) -> Case:
@@ -108,4 +125,36 @@ def case(cell: Cell, short: bool) -> Case:
         cold=True,
         before=f"fallocate -l {(WARM + calls) * cell.size.size_bytes} {cell.path}" if unwritten else "",
         after=f"rm {cell.path}" if unwritten else "",
+    )
+
+
+TRACE = "/dev/shm/trace.dat"
+BUFFER_KIB = 64 * 1024
+# A call, the drive's interrupt, and what Linux does in a soft interrupt behind it; of the program and of the idle
+# task, which the interrupt finds running.
+ENTRIES = ("__x64_sys_pread64", "__x64_sys_pwrite64", "handle_edge_irq", "blk_done_softirq")
+TRACER = (
+    *("trace-cmd", "record", "-q", "-p", "function_graph", "-F", "-P", "0", "-O", "nosleep-time"),
+    *(word for entry in ENTRIES for word in ("-g", entry)),
+    *("-b", str(BUFFER_KIB), "--compression", "none", "--temp", "/dev/shm", "-o", TRACE),
+)
+GATE = "gate=/sys/kernel/tracing/tracing_on"
+READ = f"trace-cmd report --stat -i {TRACE}; trace-cmd report -N -i {TRACE}"
+REPORT = f"grep -F '[' /proc/kallsyms; {READ}; rm -f {TRACE}"
+
+
+def traced(cell: Cell, plain: Case) -> Case:
+    """The same calls with a tracer, which sees nothing but the calls that are counted."""
+    calls = cell.size.traced_calls
+    *words, _, opened, order, span, warm = plain.words
+    return replace(
+        plain,
+        key=cell.traced_key,
+        title=f"{plain.title}, traced",
+        words=(*words, str(calls), opened, order, span, warm, GATE),
+        operations=calls,
+        step=f"tracing: {cell.medium}, {cell.way}",
+        under=TRACER,
+        report=REPORT,
+        digest=partial(digest, operations=calls),
     )

@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 
 from chario_lab.experiment.page import Plot, Section, Table, Value, Verdict
+from chario_lab.experiments.layers import field
 from chario_lab.experiments.layers.plan import DIRECTIONS, NVME, SATA, SIZES, WAYS, Cell
 from chario_lab.experiments.layers.shares import GROUPS, SHOWN, Share, Shares, all_shares, unequal
 from chario_lab.experiments.ways import READ, WRITE
@@ -46,13 +47,16 @@ def section(records: Sequence[AnyRecord]) -> Section:
     parts: list[Table | Plot] = []
     verdicts: list[Verdict] = []
     for kernel in dict.fromkeys(machine.kernel for machine in of_kind(records, MachineRecord)):
-        machines = [machine.machine for machine in of_kind(records, MachineRecord) if machine.kernel == kernel]
-        found = all_shares(records, machines)
+        machines = [machine for machine in of_kind(records, MachineRecord) if machine.kernel == kernel]
+        names = [machine.machine for machine in machines]
+        found = all_shares(records, names)
         for medium in (NVME, SATA):
             parts += [table(found, kernel, medium, direction) for direction in DIRECTIONS]
             parts.append(picture(found, kernel, medium))
         parts += [groups(found, kernel, figure) for figure in FIGURES]
-        verdicts += judge(found, kernel)
+        both = field.pairs(records, found, names)
+        parts += field.tables(both, machines[0])
+        verdicts += [*judge(found, kernel), field.judge(both, machines[0])]
     verdicts.append(sums(of_kind(records, SeriesRecord)))
     gaps = [f"{failure.machine}, {failure.case}: {failure.reason}" for failure in of_kind(records, FailureRecord)]
     return Section(TITLE, EXCLUDED, parts, verdicts, gaps)
