@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import platform
 import shutil
 import subprocess
 from collections.abc import Sequence
@@ -55,6 +56,26 @@ def build_repeat() -> Path:
             part = target.with_suffix(".part")
             warnings = ["-Wall", "-Wextra", "-Werror"]
             build("repeat.c", ["gcc", "-std=gnu11", "-O2", *warnings, str(sources[0]), "-o", str(part)])
+            part.replace(target)
+    return target
+
+
+def build_probe() -> Path:
+    """lab/probe, compiled once for this content: the kernel's half first, which the program has in it."""
+    folder = LAB / "probe"
+    digest = hashlib.sha256(b"".join(path.read_bytes() for path in sorted(folder.iterdir()))).hexdigest()[:16]
+    target = cache_dir() / "programs" / digest / "chario-probe"
+    with locked(target, "the program chario-probe"):
+        if not target.exists():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            bpf, skeleton, part = (target.with_name(name) for name in ("probe.bpf.o", "probe.skel.h", "probe.part"))
+            headers = f"-I/usr/include/{platform.machine()}-linux-gnu"
+            options = ["-O2", "-Wall", "-Wextra", "-Werror", "-o"]
+            build("probe.bpf.c", ["clang-19", "-g", "--target=bpf", headers, *options, str(bpf), "-c",
+                                  str(folder / "probe.bpf.c")])  # fmt: skip
+            build("probe.skel.h", ["sh", "-c", f"/usr/sbin/bpftool gen skeleton {bpf} name probe_bpf >{skeleton}"])
+            build("probe.c", ["gcc", "-std=gnu11", f"-I{target.parent}", *options, str(part), str(folder / "probe.c"),
+                              "-lbpf"])  # fmt: skip
             part.replace(target)
     return target
 

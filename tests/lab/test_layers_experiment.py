@@ -12,6 +12,7 @@ from chario_lab.counting.layers import IDLE, LAYERS, USER
 from chario_lab.experiment.page import Section, Table
 from chario_lab.experiment.plan import SPIN, Case
 from chario_lab.experiment.spec import Choice
+from chario_lab.experiments.layers.methods import BOUNDARIES, METHODS, PROBED, TRACED, digest_probes
 from chario_lab.experiments.layers.plan import (
     NVME,
     SATA,
@@ -23,8 +24,10 @@ from chario_lab.experiments.layers.plan import (
 )
 from chario_lab.experiments.layers.section import section
 from chario_lab.experiments.layers.shares import SHOWN, all_shares
+from chario_lab.experiments.layers.trace import Spent, Trace, keep, recall
 from chario_lab.experiments.ways import READ, WRITE
 from chario_lab.records import AnyRecord, MachineRecord, SeriesRecord
+from chario_lab.target.target import TargetError
 from chario_lab.testing.series import operation, record
 
 MACHINE = f"6.1, {NVME}"
@@ -45,13 +48,10 @@ def machine(medium: str = NVME) -> MachineRecord:
 
 
 def measured(cell: Cell, layers: dict[str, int], ticks: int = 0) -> SeriesRecord:
-    """A series of one call that spent its instructions in these layers."""
-    where: dict[str, Any] = {
-        "machine": f"6.1, {cell.medium}",
-        "station": cell.way,
-        "layers": layers,
-    }
-    return record(cell.key, [operation(layers, ticks)], call_bytes=cell.size.size_bytes, **where)
+    """A series of one call that spent its instructions in these layers, and took 100 us."""
+    where: dict[str, Any] = {"machine": f"6.1, {cell.medium}", "station": cell.way, "layers": layers}
+    said = {"elapsed_us": 100}
+    return record(cell.key, [operation(layers, ticks)], call_bytes=cell.size.size_bytes, said=said, **where)
 
 
 def spin(way: str = "ext4", **layers: int) -> SeriesRecord:
@@ -66,7 +66,7 @@ def spin(way: str = "ext4", **layers: int) -> SeriesRecord:
     return record(SPIN.key, [operation(all_layers, ticks=2)], **where)
 
 
-def cases(short: bool = True) -> Sequence[Case]:
+def cases(short: bool = False) -> Sequence[Case]:
     """All cases of a plan."""
     return [step for station in plan(Choice(short=short)) for step in station.steps if isinstance(step, Case)]
 
@@ -162,6 +162,66 @@ def test_a_record_whose_layers_are_not_the_total_is_told() -> None:
 def test_nothing_is_judged_where_nothing_was_measured() -> None:
     """A run of which all has failed."""
     assert set(verdicts([]).values()) == {None}
+
+
+def test_the_short_form_measures_less_of_the_same() -> None:
+    """Each medium, way and direction, and one case by each method of the field."""
+    short, full = ({case.key for case in cases(of)} for of in (True, False))
+    assert short < full
+    assert {key.rpartition("/")[0] for key in short if key[-1].isdigit()} == {
+        key.rpartition("/")[0] for key in full if key[-1].isdigit()
+    }
+    assert [key.rpartition("/")[2] for key in sorted(short) if key.rpartition("/")[2] in METHODS] == [PROBED, TRACED]
+
+
+def test_what_is_seen_in_the_field_is_the_counted_case() -> None:
+    """But for the number of calls, and the gate that shows them alone."""
+    plain = {case.key: case for case in cases()}
+    for case in cases():
+        key, _, method = case.key.rpartition("/")
+        if method in METHODS:
+            assert case.words[:5] == plain[key].words[:5]
+            assert case.words[5] == str(case.operations)
+            assert case.words[6:] == (*plain[key].words[6:], case.words[-1])
+            assert case.words[-1].startswith("gate=")
+
+
+def seen(cell: Cell, method: str, layers: dict[str, int], merge_ns: int, bio_ns: int) -> SeriesRecord:
+    """A series whose tracer saw two layers."""
+    spent = {"merge": Spent(2, merge_ns), "bio": Spent(1, bio_ns)}
+    trace = Trace(layers=spent, functions=spent, ticks_ns=0, events=6, unclosed=0, unopened=0)
+    where: dict[str, Any] = {"machine": MACHINE, "station": cell.way, "layers": layers, "report": keep(trace)}
+    said = {"elapsed_us": 300}
+    return record(cell.key_by(method), [operation(layers)], call_bytes=cell.size.size_bytes, said=said, **where)
+
+
+@pytest.mark.parametrize(("merge_ns", "bio_ns", "agrees"), [(80, 20, True), (20, 80, False)])
+def test_a_method_of_the_field_beside_the_count(merge_ns: int, bio_ns: int, agrees: bool) -> None:
+    """Its shares, its cost in instructions, in time on hardware alone, and whether the order is the same."""
+    cell = Cell(NVME, "ext4", READ, LARGEST)
+    counted = measured(cell, {"merge": 60, "bio": 40})
+    found = section([machine(), counted, seen(cell, TRACED, {"merge": 100, "tracing": 900}, merge_ns, bio_ns)])
+    shares, costs = (table for title, table in tables(found).items() if title.startswith(("Counted, and", "What the")))
+    row = next(row for row in shares.rows if row[0] == "split, merge, plug")
+    assert row[1:] == ["60.0%", f"{merge_ns}.0%"]
+    assert list(costs.rows[0][1:]) == ["10.0", "3.0", "3", "0", "1.00" if agrees else "-1.00"]
+    verdict = next(each for each in found.verdicts if each.sentence.startswith(TRACED))
+    assert verdict.holds is agrees
+
+
+def test_what_probes_have_written() -> None:
+    """Functions of one layer are added up; a cut file is refused."""
+    trace = recall(digest_probes("vfs_read 16 80\nbio_endio 2 30\nbio_alloc_bioset 1 20\nlost 1\n"))
+    assert trace.layers == {"vfs": Spent(16, 80), "bio": Spent(3, 50)}
+    assert (trace.unopened, trace.functions["bio_endio"]) == (1, Spent(2, 30))
+    for cut in ("", "vfs_read 16 80\n", "lost 0\n"):
+        with pytest.raises(TargetError, match="cut off"):
+            digest_probes(cut)
+
+
+def test_every_boundary_has_a_layer() -> None:
+    """One that is shown."""
+    assert set(BOUNDARIES.values()) <= {layer for layers in SHOWN.values() for layer in layers}
 
 
 def tables(found: Section) -> dict[str, Table]:

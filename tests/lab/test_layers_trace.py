@@ -10,7 +10,7 @@ import pytest
 from chario_lab.experiments.layers.trace import (
     Trace,
     TraceError,
-    digest,
+    keep,
     read_trace,
     recall,
 )
@@ -63,7 +63,8 @@ def test_a_recorded_read() -> None:
 
 def test_a_record_keeps_the_trace() -> None:
     """As text."""
-    assert recall(digest(RECORDED, 1)) == read_trace(RECORDED, 1)
+    trace = read_trace(RECORDED, 1)
+    assert recall(keep(trace)) == trace
 
 
 def test_own_time_is_without_that_of_the_called() -> None:

@@ -9,14 +9,12 @@ from dataclasses import dataclass
 from typing import cast
 
 from chario_lab.experiment.page import Table, Verdict
+from chario_lab.experiments.layers.methods import METHODS
 from chario_lab.experiments.layers.plan import DIRECTIONS, DRIVES, SIZES, WAYS, Cell
 from chario_lab.experiments.layers.shares import SHOWN, Share, Shares
 from chario_lab.experiments.layers.trace import Trace, recall
 from chario_lab.records import AnyRecord, MachineRecord, SeriesRecord, of_kind
 
-NOTE = """\
-function_graph by trace-cmd, as in the paper; own time of functions, by the clock of the emulated machine, so that
-layers compare only roughly. What a tracer costs falls on each call of a function, whatever that does."""
 # Layers with less of a call than this, by both methods, are in no particular order.
 LEAST = 0.02
 # A correlation of the ranks that is an agreement.
@@ -24,19 +22,27 @@ AGREES = 0.7
 
 
 @dataclass(frozen=True)
-class Pair:
-    """One case, counted and traced: shares by layer, and what tracing costs."""
+class Seen:
+    """One case as a method of the field sees it, and what the method costs: 1 is nothing."""
 
-    counted: Share
-    traced: Share
+    share: Share
     trace: Trace
     instructions: float
     elapsed: float
 
-    @property
-    def rank_correlation(self) -> float:
-        """1 where both methods put the layers in the same order; of those that are not negligible."""
-        both = [(self.counted.of(title), self.traced.of(title)) for title in SHOWN]
+
+@dataclass(frozen=True)
+class Both:
+    """One case: counted, and by the methods of the field."""
+
+    counted: Share
+    seen: Mapping[str, Seen]
+
+    def rank_correlation(self, method: str) -> float:
+        """1 where both put the layers in the same order; of those that the method knows and that are not negligible."""
+        seen = self.seen[method]
+        known = [title for title, layers in SHOWN.items() if set(layers) & set(seen.trace.layers)]
+        both = [(self.counted.of(title), seen.share.of(title)) for title in known]
         columns = list(zip(*(pair for pair in both if max(pair) >= LEAST), strict=True))
         return statistics.correlation(*(ranks(column) for column in columns))
 
@@ -47,31 +53,32 @@ def ranks(values: Sequence[float]) -> list[float]:
     return [float(ordered.index(value)) for value in values]
 
 
-def pairs(records: Sequence[AnyRecord], found: Shares, machines: Sequence[str]) -> dict[str, Pair]:
+def compare(records: Sequence[AnyRecord], found: Shares, machines: Sequence[str]) -> dict[str, Both]:
     """All cases that were measured both ways, by a name for a human."""
     series = {each.case: each for each in of_kind(records, SeriesRecord) if each.machine in machines}
     cells = [
         Cell(medium, way, direction, size)
         for medium in DRIVES for way in WAYS for direction in DIRECTIONS for size in SIZES
+        if Cell(medium, way, direction, size).key in found
     ]  # fmt: skip
-    return {
-        f"{cell.medium} {cell.way} {cell.direction} {cell.size.title}":
-            pair(found[cell.key], found[cell.traced_key], series[cell.key], series[cell.traced_key])
+    all_both = {
+        f"{cell.medium} {cell.way} {cell.direction} {cell.size.title}": Both(
+            found[cell.key],
+            {
+                method: see(series[key], series[cell.key], found[key].total / found[cell.key].total)
+                for method in METHODS
+                if (key := cell.key_by(method)) in series
+            },
+        )
         for cell in cells
-        if cell.key in found and cell.traced_key in found
-    }  # fmt: skip
+    }
+    return {name: both for name, both in all_both.items() if both.seen}
 
 
-def pair(counted: Share, with_tracer: Share, plain: SeriesRecord, traced: SeriesRecord) -> Pair:
-    """One case; both kinds of costs are those of a call."""
-    trace = recall(traced.report)
-    return Pair(
-        counted,
-        share_of_time(trace),
-        trace,
-        with_tracer.total / counted.total,
-        elapsed_us(traced) / elapsed_us(plain),
-    )
+def see(series: SeriesRecord, plain: SeriesRecord, instructions: float) -> Seen:
+    """One case by one method."""
+    trace = recall(series.report)
+    return Seen(share_of_time(trace), trace, instructions, elapsed_us(series) / elapsed_us(plain))
 
 
 def share_of_time(trace: Trace) -> Share:
@@ -88,37 +95,45 @@ def elapsed_us(series: SeriesRecord) -> float:
     return max(1, cast(int, series.said["elapsed_us"])) / len(series.instructions)
 
 
-def tables(found: Mapping[str, Pair], machine: MachineRecord) -> list[Table]:
-    """Both shares of each layer; and what tracing costs, in time only where time means something."""
+def tables(found: Mapping[str, Both], machine: MachineRecord) -> list[Table]:
+    """Shares of each layer; and what the methods cost, in time only where time means something."""
     if not found:
         return []
-    columns = ["", *(f"{name}, {method}" for name in found for method in ("counted", "traced"))]
-    rows = [
-        [title, *(f"{share.of(title):.1%}" for both in found.values() for share in (both.counted, both.traced))]
-        for title in SHOWN
-    ]
+    columns, shares = [""], list[Share]()
+    for name, both in found.items():
+        columns += [f"{name}, counted", *(f"{name}, {method}" for method in both.seen)]
+        shares += [both.counted, *(seen.share for seen in both.seen.values())]
+    rows = [[title, *(f"{share.of(title):.1%}" for share in shares)] for title in SHOWN]
     costs = [
         [
-            name,
-            f"{both.instructions:.1f}",
-            f"{both.elapsed:.1f}" if not machine.emulator else "-",
-            f"{sum(spent.calls for spent in both.trace.functions.values()):,}",
-            f"{both.trace.unclosed + both.trace.unopened}",
-            f"{both.rank_correlation:.2f}",
+            f"{name}, {method}",
+            f"{seen.instructions:.1f}",
+            f"{seen.elapsed:.1f}" if not machine.emulator else "-",
+            f"{sum(spent.calls for spent in seen.trace.functions.values()):,}",
+            f"{seen.trace.unclosed + seen.trace.unopened}",
+            f"{both.rank_correlation(method):.2f}",
         ]
         for name, both in found.items()
+        for method, seen in both.seen.items()
     ]
-    heading = ["", "instructions with the tracer", "time with the tracer", "functions traced", "without a partner",
-               "rank correlation"]  # fmt: skip
+    heading = ["", "instructions", "time", "functions seen", "without a partner", "rank correlation"]
     return [
-        Table(f"Counted and traced, Linux {machine.release}: shares of a call", columns, rows, NOTE),
-        Table(f"What tracing costs, Linux {machine.release}; without it is 1", heading, costs),
+        Table(f"Counted, and as seen in the field, Linux {machine.release}: shares of a call", columns, rows),
+        Table(f"What the methods cost, Linux {machine.release}; without them a call is 1", heading, costs),
     ]
 
 
-def judge(found: Mapping[str, Pair], machine: MachineRecord) -> Verdict:
-    """Whether a tracer is good enough for the order of the layers."""
-    figures = "; ".join(f"{name}: {both.rank_correlation:.2f}" for name, both in found.items())
-    holds = all(both.rank_correlation >= AGREES for both in found.values()) if found else None
-    sentence = f"Counted and traced shares put the layers in a similar order (Linux {machine.kernel})"
-    return Verdict(sentence, holds, f"rank correlation of layers from {LEAST:.0%} on: {figures or 'not measured'}")
+def judge(found: Mapping[str, Both], machine: MachineRecord) -> list[Verdict]:
+    """Whether a method is good enough for the order of the layers."""
+    return [judge_method(found, machine, method) for method in METHODS]
+
+
+def judge_method(found: Mapping[str, Both], machine: MachineRecord, method: str) -> Verdict:
+    """By all its cases."""
+    own = {name: both.rank_correlation(method) for name, both in found.items() if method in both.seen}
+    sentence = f"{method} puts the layers in the order of the count, or nearly (Linux {machine.kernel})"
+    if not own:
+        return Verdict(sentence, None, "not measured")
+    figures = "; ".join(f"{name}: {correlation:.2f}" for name, correlation in own.items())
+    holds = min(own.values()) >= AGREES
+    return Verdict(sentence, holds, f"rank correlation of layers from {LEAST:.0%} on: {figures}")

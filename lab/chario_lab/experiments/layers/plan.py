@@ -5,11 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import partial
 
-from chario_lab.experiment.plan import SPIN, Case, Plan, Station
+from chario_lab.experiment.plan import SPIN, Act, Case, Plan, Station
 from chario_lab.experiment.spec import Choice
-from chario_lab.experiments.layers.trace import digest
+from chario_lab.experiments.layers.methods import INSTALL, PROBED, TRACED, probed, traced
 from chario_lab.experiments.ways import KIB, LATE, MIB, READ, WRITE, make_file
 from chario_lab.guest.spec import AhciDisk, Drive, GuestSpec, Namespace, Nvme
 from chario_lab.target.machine import Machine
@@ -24,13 +23,13 @@ WAYS = {"ext4": Holder.EXT4, "XFS": Holder.XFS, "raw": Holder.BLOCK}
 # A write to a file that is only preallocated: the file system notes which blocks now hold data.
 UNWRITTEN = "first write"
 DIRECTIONS = (READ, WRITE, UNWRITTEN)
-FILE_MIB, SHORT_FILE_MIB = 1024, 64
+FILE_MIB, SHORT_FILE_MIB = 1024, 32
 WARM = 1
 
 
 @dataclass(frozen=True)
 class Size:
-    """Calls of one size, and how many are counted; how many of them with a tracer, if any."""
+    """Calls of one size, and how many are counted, in the short form none of some; how many are traced, if any."""
 
     title: str
     size_bytes: int
@@ -41,8 +40,8 @@ class Size:
 
 SIZES = (
     Size("4 KiB", 4 * KIB, 256, 16),
-    Size("64 KiB", 64 * KIB, 128, 8, traced_calls=16),
-    Size("1 MiB", MIB, 32, 4),
+    Size("64 KiB", 64 * KIB, 128, 0, traced_calls=16),
+    Size("1 MiB", MIB, 32, 0),
     Size("10 MiB", 10 * MIB, 8, 2, traced_calls=2),
 )
 
@@ -61,10 +60,9 @@ class Cell:
         """What the case is called in records."""
         return f"{self.medium}/{self.way}/{self.direction}/{self.size.size_bytes}"
 
-    @property
-    def traced_key(self) -> str:
-        """What the case with a tracer is called."""
-        return f"{self.key}/traced"
+    def key_by(self, method: str) -> str:
+        """What the same is called when it is measured by a method of the field."""
+        return f"{self.key}/{method}"
 
     @property
     def path(self) -> str:
@@ -85,26 +83,33 @@ def station(kernel: str, medium: str, way: str, short: bool) -> Station:
     """All that is measured of one way to a medium."""
     spec = GuestSpec(kernel, (DRIVES[medium],), cpus=1, append="nvme_core.multipath=N")
     machine = Machine(f"{kernel}, {medium}", spec)
-    cases = [case(cell, short) for cell in cells(medium, way)]
-    cases += [traced(cell, case(cell, short)) for cell in traced_cells(medium, way, short)]
+    cases = [case(cell, short) for cell in cells(medium, way, short)]
+    steps = [replace(SPIN, step=cases[0].step), *cases, *in_field(medium, way, short)]
     prepare = [f"echo {SCHEDULERS[medium]} >/sys/block/{{name}}/queue/scheduler"]
     prepare += [make_file(SHORT_FILE_MIB if short else FILE_MIB)] if WAYS[way].is_file_system else []
-    return Station(way, machine, WAYS[way], (replace(SPIN, step=cases[0].step), *cases), tuple(prepare))
+    return Station(way, machine, WAYS[way], tuple(steps), tuple(prepare))
 
 
-def cells(medium: str, way: str) -> Iterator[Cell]:
+def cells(medium: str, way: str, short: bool) -> Iterator[Cell]:
     """All directions and sizes; a disk without a file system has no unwritten files."""
+    sizes = [size for size in SIZES if size.short_calls or not short]
     for direction in DIRECTIONS:
         if direction != UNWRITTEN or WAYS[way].is_file_system:
-            yield from (Cell(medium, way, direction, size) for size in SIZES)
+            yield from (Cell(medium, way, direction, size) for size in sizes)
 
 
-def traced_cells(medium: str, way: str, short: bool) -> Iterator[Cell]:
-    """What is traced as well: on the paper's file systems, a small and a large size; to begin a tracer takes long."""
-    for cell in cells(medium, way):
-        chosen = WAYS[way].is_file_system and cell.direction != UNWRITTEN and cell.size.traced_calls
-        if chosen and (not short or (medium, way, cell.direction, cell.size) == (NVME, "ext4", READ, SIZES[-1])):
-            yield cell
+def in_field(medium: str, way: str, short: bool) -> list[Case | Act]:
+    """What is measured as in the field too: the paper's file systems and a small and a large size."""
+    found: list[Case | Act] = []
+    for cell in cells(medium, way, short):
+        calls = cell.size.traced_calls
+        if not calls or cell.direction == UNWRITTEN or not WAYS[way].is_file_system:
+            continue
+        # A tracer takes long to begin.
+        if not short or (medium, way, cell.direction, cell.size) == (NVME, "ext4", READ, SIZES[-1]):
+            plain = case(cell, short)
+            found += [probed(cell.key_by(PROBED), plain), traced(cell.key_by(TRACED), plain, calls)]
+    return [INSTALL, *found] if found else []
 
 
 def case(cell: Cell, short: bool) -> Case:
@@ -125,36 +130,4 @@ def case(cell: Cell, short: bool) -> Case:
         cold=True,
         before=f"fallocate -l {(WARM + calls) * cell.size.size_bytes} {cell.path}" if unwritten else "",
         after=f"rm {cell.path}" if unwritten else "",
-    )
-
-
-TRACE = "/dev/shm/trace.dat"
-BUFFER_KIB = 64 * 1024
-# A call, the drive's interrupt, and what Linux does in a soft interrupt behind it; of the program and of the idle
-# task, which the interrupt finds running.
-ENTRIES = ("__x64_sys_pread64", "__x64_sys_pwrite64", "handle_edge_irq", "blk_done_softirq")
-TRACER = (
-    *("trace-cmd", "record", "-q", "-p", "function_graph", "-F", "-P", "0", "-O", "nosleep-time"),
-    *(word for entry in ENTRIES for word in ("-g", entry)),
-    *("-b", str(BUFFER_KIB), "--compression", "none", "--temp", "/dev/shm", "-o", TRACE),
-)
-GATE = "gate=/sys/kernel/tracing/tracing_on"
-READ = f"trace-cmd report --stat -i {TRACE}; trace-cmd report -N -i {TRACE}"
-REPORT = f"grep -F '[' /proc/kallsyms; {READ}; rm -f {TRACE}"
-
-
-def traced(cell: Cell, plain: Case) -> Case:
-    """The same calls with a tracer, which sees nothing but the calls that are counted."""
-    calls = cell.size.traced_calls
-    *words, _, opened, order, span, warm = plain.words
-    return replace(
-        plain,
-        key=cell.traced_key,
-        title=f"{plain.title}, traced",
-        words=(*words, str(calls), opened, order, span, warm, GATE),
-        operations=calls,
-        step=f"tracing: {cell.medium}, {cell.way}",
-        under=TRACER,
-        report=REPORT,
-        digest=partial(digest, operations=calls),
     )

@@ -27,7 +27,15 @@ memory whose pages are no neighbours, as malloc() gives it on a machine that has
 was written before; "first write" goes to a file that is only preallocated (fallocate), whose blocks the file system
 converts from unwritten to written. The NVMe drive has no I/O scheduler, the SATA disk mq-deadline, as Linux chooses by
 itself; on the bare SATA disk a small request has no plug, so that a thread of the kernel hands it to the driver, which
-is the scheduler's larger share there."""
+is the scheduler's larger share there.
+
+In the field nothing counts instructions. function_graph, by trace-cmd as in the paper, notes the begin and the end of
+every function; eBPF, by kprobe.multi, which Linux 6.1 lacks, only where a call or an interrupt enters a layer. Both
+give functions' own time, without sleep, by the clock of the machine: here an emulated one, in which a store to a
+doorbell takes as long as the emulator needs, so that shares compare only roughly. A tracer costs about the same for
+each function that is called: layers of many small functions (page cache, locks, pinning) look larger than they are,
+and loops that call nothing (splitting, mapping for DMA) smaller; eBPF's layers have what they call in them, where that
+enters no other layer (locks, memory)."""
 # What the paper calls significant is at least this.
 SIGNIFICANT = 0.05
 LARGEST = SIZES[-1]
@@ -54,9 +62,9 @@ def section(records: Sequence[AnyRecord]) -> Section:
             parts += [table(found, kernel, medium, direction) for direction in DIRECTIONS]
             parts.append(picture(found, kernel, medium))
         parts += [groups(found, kernel, figure) for figure in FIGURES]
-        both = field.pairs(records, found, names)
+        both = field.compare(records, found, names)
         parts += field.tables(both, machines[0])
-        verdicts += [*judge(found, kernel), field.judge(both, machines[0])]
+        verdicts += [*judge(found, kernel), *field.judge(both, machines[0])]
     verdicts.append(sums(of_kind(records, SeriesRecord)))
     gaps = [f"{failure.machine}, {failure.case}: {failure.reason}" for failure in of_kind(records, FailureRecord)]
     return Section(TITLE, EXCLUDED, parts, verdicts, gaps)
@@ -71,6 +79,7 @@ def table(found: Shares, kernel: str, medium: str, direction: str) -> Table:
         if (cell := Cell(medium, way, direction, size)).key in found
     }
     rows = [[title, *(f"{share.of(title):.1%}" for share in own.values())] for title in SHOWN]
+    rows.append(["commands a call", *(f"{share.commands:.1f}" for share in own.values())])
     rows.append(["instructions a call", *(f"{share.total:,.0f}" for share in own.values())])
     return Table(f"{medium}, {direction}, Linux {kernel}: shares of the instructions", ["", *own], rows)
 

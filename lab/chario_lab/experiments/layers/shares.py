@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 
 from chario_lab.counting.layers import IDLE, LAYERS, OTHER, USER
 from chario_lab.experiment.plan import SPIN
@@ -50,6 +50,7 @@ class Share:
 
     total: float
     layers: Mapping[str, float]
+    commands: float = 0.0
 
     def of(self, title: str) -> float:
         """The part of a layer."""
@@ -87,7 +88,8 @@ def share_of(series: SeriesRecord, tick: Mapping[str, float]) -> Share:
     own = {layer: (count - ticks * tick.get(layer, 0.0)) / calls for layer, count in series.layers.items()}
     # A tick of these calls may be cheaper in some layer than the mean one.
     layers = {title: max(0.0, sum(own.get(layer, 0.0) for layer in layers)) for title, layers in SHOWN.items()}
-    return Share(sum(layers.values()), layers)
+    commands = sum(astuple(series.commands)) / (len(series.instructions) + series.warm_calls)
+    return Share(sum(layers.values()), layers, commands)
 
 
 def unequal(series: Sequence[SeriesRecord]) -> list[str]:

@@ -71,9 +71,9 @@ class Trace(msgspec.Struct, kw_only=True):
     unopened: int
 
 
-def digest(text: str, operations: int) -> str:
+def keep(trace: Trace) -> str:
     """What records keep of a trace; recall() reads it."""
-    return msgspec.json.encode(read_trace(text, operations)).decode()
+    return msgspec.json.encode(trace).decode()
 
 
 def recall(report: str) -> Trace:
