@@ -28,8 +28,10 @@ from chario_lab.records import (
 from chario_lab.target.guest import guest_target
 
 LIMIT_S = 1800
-# What a Debian kernel lacks that an experiment asks for.
-OMITTED: dict[str, set[str]] = {}
+# What Linux 6.1 lacks that an experiment asks for, by the beginning of its name.
+LACKED_ON_6_1 = ("probe where layers begin",)
+# Sentences that a guest cannot judge: one is about time, one needs what Linux 6.1 lacks.
+UNJUDGED = ("21 % of the time", "eBPF puts")
 
 
 @pytest.mark.timeout(LIMIT_S)
@@ -42,10 +44,11 @@ def test_all_of_it(name: str, kernel: Kernel, tmp_path: Path) -> None:
     records = perform(experiment, choice, guest_target, Steps(Console()), tmp_path / "records.jsonl")
     assert of_kind(records, FailureRecord) == []
     assert of_kind(records, ComplaintRecord) == []
-    assert {record.case for record in of_kind(records, OmissionRecord)} <= OMITTED.get(name, set())
+    omissions = of_kind(records, OmissionRecord)
+    assert [one for one in omissions if not one.needs.startswith(LACKED_ON_6_1)] == []
     series = of_kind(records, SeriesRecord)
     planned = {step.key for station in plan for step in station.steps if isinstance(step, Case)}
-    assert {one.case for one in series} | OMITTED.get(name, set()) >= planned
+    assert {one.case for one in (*series, *omissions)} == planned
     for one in series:
         assert sum(count for layer, count in one.layers.items() if layer != IDLE) == sum(one.instructions), one.case
     section = experiment.section(records)
@@ -53,4 +56,5 @@ def test_all_of_it(name: str, kernel: Kernel, tmp_path: Path) -> None:
     machines = {record.machine for record in of_kind(records, MachineRecord)}
     assert machines == {station.machine.name for station in plan}
     assert section.parts
-    assert [verdict.sentence for verdict in section.verdicts if verdict.holds is None] == []
+    unjudged = [verdict.sentence for verdict in section.verdicts if verdict.holds is None]
+    assert [sentence for sentence in unjudged if not sentence.startswith(UNJUDGED)] == []

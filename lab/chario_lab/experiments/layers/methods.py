@@ -9,6 +9,7 @@ from functools import partial
 from chario_lab.experiment.plan import Act, Case
 from chario_lab.experiments.layers.trace import Spent, Trace, keep, read_trace
 from chario_lab.programs import build_probe
+from chario_lab.target.need import Need
 from chario_lab.target.target import Target, TargetError
 
 TRACED, PROBED = "function_graph", "eBPF"
@@ -102,7 +103,7 @@ def probed(key: str, plain: Case) -> Case:
         under=(PROBE, PROBE_OUT, ",".join(BOUNDARIES)),
         report=f"cat {PROBE_OUT}; rm {PROBE_OUT}",
         digest=digest_probes,
-        needs=PROBE,
+        needs=Need(f"test -e {PROBE}", "probe where layers begin, for which Linux 6.1 lacks kprobe.multi"),
     )
 
 

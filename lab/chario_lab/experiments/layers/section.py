@@ -13,7 +13,7 @@ from chario_lab.experiments.layers import field
 from chario_lab.experiments.layers.plan import DIRECTIONS, NVME, SATA, SIZES, WAYS, Cell
 from chario_lab.experiments.layers.shares import GROUPS, SHOWN, Share, Shares, all_shares, unequal
 from chario_lab.experiments.ways import READ, WRITE
-from chario_lab.records import AnyRecord, FailureRecord, MachineRecord, SeriesRecord, of_kind
+from chario_lab.records import AnyRecord, MachineRecord, SeriesRecord, of_kind
 
 TITLE = "The layers of direct I/O, from 4 KiB to 10 MiB"
 PAPER = Path(__file__).with_name("paper.toml")
@@ -66,8 +66,7 @@ def section(records: Sequence[AnyRecord]) -> Section:
         parts += field.tables(both, machines[0])
         verdicts += [*judge(found, kernel), *field.judge(both, machines[0])]
     verdicts.append(sums(of_kind(records, SeriesRecord)))
-    gaps = [f"{failure.machine}, {failure.case}: {failure.reason}" for failure in of_kind(records, FailureRecord)]
-    return Section(TITLE, EXCLUDED, parts, verdicts, gaps)
+    return Section(TITLE, EXCLUDED, parts, verdicts)
 
 
 def table(found: Shares, kernel: str, medium: str, direction: str) -> Table:
