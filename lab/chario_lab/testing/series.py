@@ -37,6 +37,7 @@ def record(case: str, operations: Sequence[Operation], machine: str = "6.1", **f
         "summary": summarise(operations, SYMBOLS),
         "differences": differences(operations, SYMBOLS),
         "points": [],
+        "busy_ns": [],
         "said": {"pages": "scattered", "neighbours": 0},
     }
     return SeriesRecord(**(values | fields))  # type: ignore[arg-type]
