@@ -204,7 +204,7 @@ def test_a_method_of_the_field_beside_the_count(merge_ns: int, bio_ns: int, agre
     shares, costs = (table for title, table in tables(found).items() if title.startswith(("Counted, and", "What the")))
     row = next(row for row in shares.rows if row[0] == "split, merge, plug")
     assert row[1:] == ["60.0%", f"{merge_ns}.0%"]
-    assert list(costs.rows[0][1:]) == ["10.0", "3.0", "3", "0", "1.00" if agrees else "-1.00"]
+    assert list(costs.rows[0][1:]) == ["10.0", "3.0", "3", "300", "0", "1.00" if agrees else "-1.00"]
     verdict = next(each for each in found.verdicts if each.sentence.startswith(TRACED))
     assert verdict.holds is agrees
 

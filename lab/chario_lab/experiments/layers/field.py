@@ -23,12 +23,16 @@ AGREES = 0.7
 
 @dataclass(frozen=True)
 class Seen:
-    """One case as a method of the field sees it, and what the method costs: 1 is nothing."""
+    """One case as a method of the field sees it, and what the method costs.
+
+    `instructions` and `elapsed` are 1 where it costs nothing; `each` is its instructions for a function that it sees.
+    """
 
     share: Share
     trace: Trace
     instructions: float
     elapsed: float
+    each: float
 
 
 @dataclass(frozen=True)
@@ -65,7 +69,7 @@ def compare(records: Sequence[AnyRecord], found: Shares, machines: Sequence[str]
         f"{cell.medium} {cell.way} {cell.direction} {cell.size.title}": Both(
             found[cell.key],
             {
-                method: see(series[key], series[cell.key], found[key].total / found[cell.key].total)
+                method: see(series[key], series[cell.key], found[key].total, found[cell.key].total)
                 for method in METHODS
                 if (key := cell.key_by(method)) in series
             },
@@ -75,10 +79,17 @@ def compare(records: Sequence[AnyRecord], found: Shares, machines: Sequence[str]
     return {name: both for name, both in all_both.items() if both.seen}
 
 
-def see(series: SeriesRecord, plain: SeriesRecord, instructions: float) -> Seen:
-    """One case by one method."""
+def see(series: SeriesRecord, plain: SeriesRecord, instructions: float, plain_instructions: float) -> Seen:
+    """One case by one method, from what a call costs with it and without."""
     trace = recall(series.report)
-    return Seen(share_of_time(trace), trace, instructions, elapsed_us(series) / elapsed_us(plain))
+    functions = sum(spent.calls for spent in trace.functions.values()) / len(series.instructions)
+    return Seen(
+        share_of_time(trace),
+        trace,
+        instructions / plain_instructions,
+        elapsed_us(series) / elapsed_us(plain),
+        (instructions - plain_instructions) / functions,
+    )
 
 
 def share_of_time(trace: Trace) -> Share:
@@ -110,13 +121,22 @@ def tables(found: Mapping[str, Both], machine: MachineRecord) -> list[Table]:
             f"{seen.instructions:.1f}",
             f"{seen.elapsed:.1f}" if not machine.emulator else "-",
             f"{sum(spent.calls for spent in seen.trace.functions.values()):,}",
+            f"{seen.each:,.0f}",
             f"{seen.trace.unclosed + seen.trace.unopened}",
             f"{both.rank_correlation(method):.2f}",
         ]
         for name, both in found.items()
         for method, seen in both.seen.items()
     ]
-    heading = ["", "instructions", "time", "functions seen", "without a partner", "rank correlation"]
+    heading = [
+        "",
+        "instructions",
+        "time",
+        "functions seen",
+        "instructions for each",
+        "without a partner",
+        "rank correlation",
+    ]
     return [
         Table(f"Counted, and as seen in the field, Linux {machine.release}: shares of a call", columns, rows),
         Table(f"What the methods cost, Linux {machine.release}; without them a call is 1", heading, costs),

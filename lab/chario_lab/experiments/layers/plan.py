@@ -40,9 +40,9 @@ class Size:
 
 SIZES = (
     Size("4 KiB", 4 * KIB, 256, 16),
-    Size("64 KiB", 64 * KIB, 128, 0, traced_calls=16),
+    Size("64 KiB", 64 * KIB, 128, 0, traced_calls=8),
     Size("1 MiB", MIB, 32, 0),
-    Size("10 MiB", 10 * MIB, 8, 2, traced_calls=2),
+    Size("10 MiB", 10 * MIB, 8, 2, traced_calls=1),
 )
 
 

@@ -32,10 +32,10 @@ is the scheduler's larger share there.
 In the field nothing counts instructions. function_graph, by trace-cmd as in the paper, notes the begin and the end of
 every function; eBPF, by kprobe.multi, which Linux 6.1 lacks, only where a call or an interrupt enters a layer. Both
 give functions' own time, without sleep, by the clock of the machine: here an emulated one, in which a store to a
-doorbell takes as long as the emulator needs, so that shares compare only roughly. A tracer costs about the same for
-each function that is called: layers of many small functions (page cache, locks, pinning) look larger than they are,
-and loops that call nothing (splitting, mapping for DMA) smaller; eBPF's layers have what they call in them, where that
-enters no other layer (locks, memory)."""
+doorbell takes as long as the emulator needs, and which is noisy, so that shares compare only roughly. A method costs
+about the same for each function that it sees: with a tracer, layers of many small functions (page cache, locks) look
+larger than they are, and loops that call nothing (splitting, mapping for DMA) smaller. eBPF's layers have in them what
+they call where that enters no other layer: locks, memory, and pages that are merged while they are pinned."""
 # What the paper calls significant is at least this.
 SIGNIFICANT = 0.05
 LARGEST = SIZES[-1]
