@@ -153,12 +153,12 @@ def case(way: Way, cell: Cell, short: bool) -> Case:
     options = [f"span={span_mib * MIB}", "warm=0"]
     options += ["order=sequential"] if cell.order == SEQUENTIAL else []
     options += ["finish=fsync"] if cell.direction == WRITE else []
-    words = way.words(cell.direction, cell.size_bytes, calls, options, "plain")
+    words = replace(way, speed=FREE).words(cell.direction, cell.size_bytes, calls, options, "plain")
     return Case(
         cell.key,
         f"{cell.medium}, {way.title}, {cell.direction} {size.title}, {cell.order}",
         # No time of an emulated drive is of interest: it answers when it likes.
-        tuple(FREE if word == way.speed else word for word in words),
+        words,
         operations=calls,
         call_bytes=cell.size_bytes,
         step=f"measuring: {cell.medium}, {way.title}{', two CPUs' if cell.cpus > 1 else ''}",

@@ -3,18 +3,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import replace
 from itertools import groupby
 
 from chario_lab.experiment.plan import Act, Case, Plan, Station
 from chario_lab.experiment.spec import Choice
+from chario_lab.experiments.promise import PlanOf
 from chario_lab.experiments.ways import (
     DIRECTIONS,
     FREE,
     KIB,
     MIB,
     READ,
-    WRITE,
     Way,
     buffered,
     chario,
@@ -24,7 +24,6 @@ from chario_lab.experiments.ways import (
 from chario_lab.guest.spec import GuestSpec, Namespace, Nvme
 from chario_lab.target.machine import Machine
 from chario_lab.target.place import Holder
-from chario_lab.target.target import Target
 
 DRIVE = Nvme("commands", (Namespace(4096, 4096),))
 FILE_MIB = 1024
@@ -74,12 +73,12 @@ def case(way: Way, direction: str, title: str, short: bool) -> Case:
     """Calls one behind the other, each from memory that the kernel has just given out."""
     size_bytes, calls = SIZES[title], SHORT_CALLS if short else CALLS
     options = ("order=sequential", f"span={calls * size_bytes}", "warm=0", "fresh=yes", WATCH)
-    words = way.words(direction, size_bytes, calls, options)
+    words = replace(way, speed=FREE).words(direction, size_bytes, calls, options)
     return Case(
         key(way, direction, title),
         f"{way.title}, {direction} {title}",
         # How fast the drive answers changes no command.
-        tuple(FREE if word == way.speed else word for word in words),
+        words,
         operations=calls,
         call_bytes=size_bytes,
         step=f"counting: {way.title}",
@@ -92,20 +91,6 @@ def case(way: Way, direction: str, title: str, short: bool) -> Case:
 def key(way: Way, direction: str, title: str) -> str:
     """What a case is called in records."""
     return f"{way.title}/{direction}/{SIZES[title]}"
-
-
-@dataclass(frozen=True)
-class PlanOf:
-    """Asks `chario plan` what a call will take."""
-
-    direction: str
-    size_bytes: int
-
-    def __call__(self, target: Target) -> str:
-        """Its answer, as JSON."""
-        option = ["--write"] if self.direction == WRITE else []
-        words = [target.chario, "plan", "--json", *option, target.place.node, "0", str(self.size_bytes)]
-        return target.must(words)
 
 
 def plans(holder: Holder) -> tuple[Act, ...]:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from chario_lab.experiment.plan import SERIES, SPIN, Act, Case, Plan, Station
 from chario_lab.experiments.demo.job import job
+from chario_lab.experiments.promise import PlanOf
 from chario_lab.guest.spec import GuestSpec, Namespace, Nvme
 from chario_lab.target.machine import Machine
 from chario_lab.target.place import Holder
@@ -60,7 +61,7 @@ def plan(kernel: str, recording: Path) -> Plan:
     spec = GuestSpec(kernel=kernel, drives=(DRIVE,), cpus=1, append="nvme_core.multipath=N")
     machine = Machine(kernel, spec)
     plans = tuple(
-        Act(key(PLAN, direction, size), f"counting: {DISK.title}", PlanOf(direction, size))
+        Act(key(PLAN, direction, size), f"counting: {DISK.title}", PlanOf(direction, size.size_bytes))
         for size in SIZES
         for direction in DIRECTIONS
     )
@@ -95,20 +96,6 @@ def case(way: Way, direction: str, size: Size, step: str) -> Case:
 def key(*words: str | Size) -> str:
     """What a case is called in records."""
     return "-".join(str(word.size_bytes) if isinstance(word, Size) else word for word in words)
-
-
-@dataclass(frozen=True)
-class PlanOf:
-    """Asks `chario plan` what a call will cost."""
-
-    direction: str
-    size: Size
-
-    def __call__(self, target: Target) -> str:
-        """Its answer, as JSON."""
-        option = ["--write"] if self.direction == "write" else []
-        node = target.place.node
-        return target.must([target.chario, "plan", "--json", *option, node, "0", str(self.size.size_bytes)])
 
 
 def smart_log(target: Target) -> str:

@@ -8,7 +8,7 @@ from itertools import groupby
 
 from chario_lab.experiment.plan import SPIN, Case, Plan, Station
 from chario_lab.experiment.spec import Choice
-from chario_lab.experiments.ways import FREE, KIB, LATE, MIB, READ, Way, buffered, chario, direct, make_file
+from chario_lab.experiments.ways import KIB, LATE, MIB, READ, Way, buffered, chario, direct, make_file
 from chario_lab.guest.spec import GuestSpec, Namespace, Nvme
 from chario_lab.target.machine import Machine
 from chario_lab.target.place import Holder
@@ -65,12 +65,13 @@ def case(way: Way, title: str, order: str, short: bool) -> Case:
     size_bytes, span_mib = SIZES[title], SHORT_FILE_MIB if short else FILE_MIB
     runs = runs_of(order, short)
     options = ["order=sequential", f"span={span_mib * MIB}", "warm=0", f"period={PERIOD_US}", f"priority={PRIORITY}"]
-    options += ["reopen=yes"] if order == FIRST and not way.title.startswith("CharIO, physical") else []
-    words = way.words(READ, size_bytes, runs, options)
+    # A transfer knows no page cache, and its buffer belongs to the file that is open.
+    options += ["reopen=yes"] if order == FIRST and way.calls[0] == "pread" else []
+    words = replace(way, speed=LATE).words(READ, size_bytes, runs, options)
     return Case(
         key(way, title, order),
         f"{way.title}, {title}, {order}",
-        tuple(LATE if word == FREE else word for word in words),
+        words,
         operations=runs,
         call_bytes=size_bytes,
         step=f"measuring: {way.title}",
