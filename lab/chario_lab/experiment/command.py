@@ -40,7 +40,7 @@ def main_list(argv: Sequence[str] | None = None) -> int:
 def main_run(argv: Sequence[str] | None = None) -> int:
     """Run one experiment, and show what came of it; the exit code is 0 when all was measured."""
     options = parse_run(argv)
-    experiment, choice, console = find(options.experiment), choice_of(options), Console()
+    experiment, choice, console = EXPERIMENTS[options.experiment], choice_of(options), Console()
     check_target(experiment, options)
     if options.target == LOCAL:
         choice = replace(choice, here=True)
@@ -82,13 +82,6 @@ def choose_cases(experiment: Experiment, choice: Choice, patterns: Sequence[str]
     return few
 
 
-def find(name: str) -> Experiment:
-    """An experiment by its name."""
-    if name not in EXPERIMENTS:
-        raise ExperimentError(f"there is no experiment {name}: the names are {', '.join(EXPERIMENTS)}")
-    return EXPERIMENTS[name]
-
-
 def parse_run(argv: Sequence[str] | None) -> argparse.Namespace:
     """What is to be run."""
     parser = argparse.ArgumentParser(
@@ -99,7 +92,7 @@ def parse_run(argv: Sequence[str] | None) -> argparse.Namespace:
         "The drive is refused when it is in use, and goes back to the driver nvme however the run ends. The module has "
         "to be installed for the running kernel: make && sudo make install.",
     )
-    parser.add_argument("experiment", help="one that chario-lab list names")
+    parser.add_argument("experiment", choices=list(EXPERIMENTS), help="one that chario-lab list names")
     add_choice(parser)
     parser.add_argument(
         "--case", action="append", metavar="PATTERN", help="only cases of such names, 'ext4/*'; may be repeated"

@@ -15,6 +15,7 @@ from chario_lab.experiments.bench.matrix import IOMMU_MODES
 from chario_lab.experiments.bench.plan import name_of, plan
 from chario_lab.experiments.bench.report import EXCLUDED, print_run
 from chario_lab.experiments.bench.results import Results, results_of
+from chario_lab.kernel import NAMES
 from chario_lab.progress import OneLine
 from chario_lab.records import Book
 from chario_lab.target.guest import guest_target
@@ -56,7 +57,10 @@ def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
         description="Count the instructions of one call through CharIO and through Linux's own paths, side by side.",
     )
     parser.add_argument(
-        "--kernel", action="append", help=f"kernel of the guest; may be repeated (default: {' and '.join(KERNELS)})"
+        "--kernel",
+        action="append",
+        choices=NAMES,
+        help=f"kernel of the guest; may be repeated (default: {' and '.join(KERNELS)})",
     )
     parser.add_argument("--records", type=Path, metavar="FILE", help="append to FILE (default: one in the cache)")
     parser.add_argument("--stock-only", action="store_true", help="leave CharIO out")
