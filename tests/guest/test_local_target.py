@@ -118,7 +118,7 @@ def test_nothing_is_done_without_the_words(machine: Machine) -> None:
     """The option that gives up the data is needed."""
     before = command_counts(machine.guest, SPARE)
     done = run(machine, "--short")
-    assert done.rc == 1 and "add --destroy-data" in done.stderr, done.describe()
+    assert done.rc == 2 and "add --destroy-data" in done.stderr, done.describe()
     assert command_counts(machine.guest, SPARE) == before and records(machine) == []
     assert machine.driver(SPARE) == "nvme"
 

@@ -178,7 +178,7 @@ def test_the_drive_is_given_and_words_are_filled(rig: Rig) -> None:
         Station("disk", FIRST, Holder.CHARIO, (case("a", "read", "{node}", "{second}", settings=settings),)),
         Station("raw", FIRST, Holder.BLOCK, (case("b", "{node}", "{generic}", program=SERIES),), ("echo {name}",)),
         Station("ext4", FIRST, Holder.EXT4, (case("c", "{folder}/file-{repeat}", repeats=2, cold=True),)),
-        Station("again", FIRST, Holder.EXT4, (case("d"),), namespace=1),
+        Station("again", FIRST, Holder.EXT4, (case("d"),), namespace=1, settings=(("/proc/{name}", "1"),)),
     )
     (target,) = rig.targets
     looks = ("nvme*", "[ -b", "ls -U", "mkfs.ext4 >/dev/null")
@@ -200,6 +200,7 @@ def test_the_drive_is_given_and_words_are_filled(rig: Rig) -> None:
         "chario-bench /mnt/file-1",
         "umount /mnt",
         "mkfs.ext4 -q -F -E nodiscard,lazy_itable_init=0,lazy_journal_init=0 /dev/nvme0n10 && mount /dev/nvme0n10 /mnt",
+        "1 >/proc/nvme0n10",
         "learn",
         "chario-bench d",
     ]

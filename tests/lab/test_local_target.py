@@ -135,13 +135,19 @@ def test_an_address_is_an_address(text: str) -> None:
         (["--device", ADDRESS], "add --destroy-data"),
         (["--destroy-data"], "name the drive by --device"),
         (["--device", ADDRESS, "--destroy-data", "--kernel", "6.1"], "leave --kernel out"),
-        (["--device", ADDRESS, "--destroy-data", "--case", "nothing*"], "no such case; it has\nCharIO, any size/read"),
     ],
 )
-def test_nothing_begins_without_the_words(words: list[str], reason: str) -> None:
+def test_nothing_begins_without_the_words(words: list[str], reason: str, capsys: pytest.CaptureFixture[str]) -> None:
     """What is missing is said."""
-    with pytest.raises(ExperimentError, match=reason):
+    with pytest.raises(SystemExit, match="2"):
         main_run(["table1", "--target", "local", *words])
+    assert reason in " ".join(capsys.readouterr().err.split())
+
+
+def test_cases_that_there_are_not_are_refused() -> None:
+    """With those that there are."""
+    with pytest.raises(ExperimentError, match="no such case; it has\nCharIO, any size/read"):
+        main_run(["table1", "--target", "local", "--device", ADDRESS, "--destroy-data", "--case", "nothing*"])
 
 
 def test_an_experiment_that_needs_a_guest_is_not_run_here() -> None:
@@ -150,10 +156,11 @@ def test_an_experiment_that_needs_a_guest_is_not_run_here() -> None:
         main_run(["figure3", "--target", "local", "--device", ADDRESS, "--destroy-data"])
 
 
-def test_a_guest_takes_no_drive_of_this_machine() -> None:
+def test_a_guest_takes_no_drive_of_this_machine(capsys: pytest.CaptureFixture[str]) -> None:
     """Who forgets the target is told."""
-    with pytest.raises(ExperimentError, match="are for --target local"):
+    with pytest.raises(SystemExit, match="2"):
         main_run(["table1", "--device", ADDRESS, "--destroy-data"])
+    assert "are for --target local" in " ".join(capsys.readouterr().err.split())
 
 
 def test_all_is_undone_in_order(tree: Tree) -> None:
@@ -167,6 +174,23 @@ def test_all_is_undone_in_order(tree: Tree) -> None:
         assert loan.note is None
         loan.give_back()
         assert len(tree.asked) == 2
+
+
+def test_settings_are_set_back(tree: Tree, tmp_path: Path) -> None:
+    """To what they were before the first write of any run; one that has gone with its disk is passed over."""
+    limit, gone = tmp_path / "sched_rt_runtime_us", tmp_path / "completion"
+    limit.write_text("950000\n")
+    gone.write_text("irq\n")
+    with tree.loan() as loan:
+        tree.begin(loan)
+        for path in (limit, gone, limit):
+            loan.begin_setting(str(path))
+            path.write_text("-1")
+    gone.unlink()
+    with tree.loan() as loan:
+        loan.give_back()
+    assert limit.read_text() == "950000\n"
+    assert not gone.exists()
 
 
 @pytest.mark.parametrize("program", ["umount", "chario"])

@@ -41,7 +41,7 @@ def main_run(argv: Sequence[str] | None = None) -> int:
     """Run one experiment, and show what came of it; the exit code is 0 when all was measured."""
     options = parse_run(argv)
     experiment, choice, console = EXPERIMENTS[options.experiment], choice_of(options), Console()
-    check_target(experiment, options)
+    check_place(experiment, options)
     if options.target == LOCAL:
         choice = replace(choice, here=True)
         experiment = replace(experiment, excluded=experiment.excluded_here)
@@ -56,20 +56,24 @@ def main_run(argv: Sequence[str] | None = None) -> int:
     return 1 if of_kind(records, FailureRecord) else 0
 
 
-def check_target(experiment: Experiment, options: argparse.Namespace) -> None:
-    """Raise unless the experiment can be run there, and a drive whose data are given up is named for it."""
+def check_target(options: argparse.Namespace, parser: argparse.ArgumentParser) -> None:
+    """End with a wrong use unless a drive whose data are given up is named where the experiment needs one."""
     if options.target != LOCAL:
         if options.device or options.destroy_data:
-            raise ExperimentError(f"--device and --destroy-data are for --target {LOCAL}: a guest has its own drive")
-    elif not experiment.excluded_here:
+            parser.error(f"--device and --destroy-data are for --target {LOCAL}: a guest has its own drive")
+    elif options.kernel:
+        parser.error(f"--target {LOCAL} runs on the kernel that is running: leave --kernel out")
+    elif not options.device:
+        parser.error("name the drive by --device ADDRESS, such as 0000:01:00.0: chario list --all shows them")
+    elif not options.destroy_data:
+        parser.error(f"all data on drive {options.device} would be lost: add --destroy-data where they may be")
+
+
+def check_place(experiment: Experiment, options: argparse.Namespace) -> None:
+    """Raise unless the experiment can be run there."""
+    if options.target == LOCAL and not experiment.excluded_here:
         names = ", ".join(each.name for each in EXPERIMENTS.values() if each.excluded_here)
         raise ExperimentError(f"{experiment.name} counts what only a guest shows; with --target {LOCAL} run {names}")
-    elif options.kernel:
-        raise ExperimentError(f"--target {LOCAL} runs on the kernel that is running: leave --kernel out")
-    elif not options.device:
-        raise ExperimentError("name the drive by --device ADDRESS, such as 0000:01:00.0: chario list --all shows them")
-    elif not options.destroy_data:
-        raise ExperimentError(f"all data on drive {options.device} would be lost: add --destroy-data where they may be")
 
 
 def choose_cases(experiment: Experiment, choice: Choice, patterns: Sequence[str]) -> Plan:
@@ -103,7 +107,9 @@ def parse_run(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--destroy-data", action="store_true", help=f"with --target {LOCAL}: all data on the drive may be lost"
     )
-    return parser.parse_args(argv)
+    options = parser.parse_args(argv)
+    check_target(options, parser)
+    return options
 
 
 def add_choice(parser: argparse.ArgumentParser) -> None:

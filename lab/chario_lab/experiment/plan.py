@@ -93,7 +93,8 @@ class Act:
 class Station:
     """Cases and acts while somebody has the drive of a machine, and uses one of its namespaces.
 
-    `prepare` are commands of the shell, in which the words of Place.fill() are replaced.  With `points` it is
+    `settings` are files and what is written to them; `prepare` are commands of the shell that follow.  The words of
+    Place.fill() are replaced in both.  With `points` it is
     noted how far each operation has come when the drive is told, interrupts, and is answered.
     """
 
@@ -104,6 +105,7 @@ class Station:
     prepare: tuple[str, ...] = ()
     namespace: int = 0
     points: bool = False
+    settings: tuple[tuple[str, str], ...] = ()
 
 
 Plan = Sequence[Station]

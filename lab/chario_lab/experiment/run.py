@@ -54,6 +54,8 @@ def visit(target: Target, station: Station, book: Book, left: list[tuple[Station
             left.remove((station, step))
         return
     place = target.give(station.holder, station.namespace)
+    for path, text in station.settings:
+        target.write(place.fill(path), text)
     for command in station.prepare:
         target.must(place.fill(command))
     target.learn(station.points)

@@ -15,6 +15,7 @@ from pathlib import Path
 from types import TracebackType
 
 import msgspec
+from msgspec.structs import replace
 
 from chario_lab.guest.job import Result
 from chario_lab.target.drive import SYSFS, Drive, Refused, driver_of, find_drive
@@ -32,9 +33,10 @@ class NotGivenBack(Exception):
 
 
 class Note(msgspec.Struct, frozen=True):
-    """How a drive was: the scheduler of each namespace, by its place."""
+    """How a drive was: the scheduler of each namespace, by its place; and how files of this machine's settings were."""
 
     schedulers: tuple[str, ...]
+    settings: dict[str, str] = {}
 
 
 class Loan(AbstractContextManager["Loan"]):
@@ -71,9 +73,17 @@ class Loan(AbstractContextManager["Loan"]):
 
     def begin(self, drive: Drive) -> None:
         """Note how the drive is."""
-        schedulers = tuple(self._scheduler(name) for name in drive.namespaces)
+        self._keep(Note(tuple(self._scheduler(name) for name in drive.namespaces)))
+
+    def begin_setting(self, path: str) -> None:
+        """Note how a file of this machine's settings is before it is written for the first time."""
+        note = self.note
+        if note is not None and path not in note.settings:
+            self._keep(replace(note, settings={**note.settings, path: Path(path).read_text()}))
+
+    def _keep(self, note: Note) -> None:
         self._forget()
-        self._file.write(msgspec.json.encode(Note(schedulers)))
+        self._file.write(msgspec.json.encode(note))
         self._file.flush()
 
     def _forget(self) -> None:
@@ -90,6 +100,8 @@ class Loan(AbstractContextManager["Loan"]):
             self._insist([self._chario, "unbind", self.address])
         for name, scheduler in zip(self._namespaces(len(note.schedulers)), note.schedulers, strict=False):
             self._set_scheduler(name, scheduler)
+        for path, text in reversed(note.settings.items()):
+            set_back(Path(path), text)
         self._forget()
 
     def _insist(self, words: list[str]) -> None:
@@ -140,6 +152,15 @@ class Loan(AbstractContextManager["Loan"]):
                 raise NotGivenBack(
                     f"{name} had the scheduler {scheduler}, which is refused: {error.strerror}"
                 ) from error
+
+
+def set_back(path: Path, text: str) -> None:
+    """Give a setting its old value; those of a disk of CharIO have gone with it."""
+    if path.exists():
+        try:
+            path.write_text(text)
+        except OSError as error:
+            raise NotGivenBack(f"{path} was {text.strip()}, which is refused: {error.strerror}") from error
 
 
 def is_mounted(folder: Path, mounts: Path = MOUNTS) -> bool:

@@ -46,10 +46,11 @@ HEALTH_PAUSE_S = 0.2
 class LocalTarget(Target):
     """This machine, whose drive is on loan."""
 
-    def __init__(self, drive: Drive, chario: str, folder: Path, processes: Processes, progress: Progress) -> None:
+    def __init__(self, drive: Drive, chario: str, loan: Loan, processes: Processes, progress: Progress) -> None:
         super().__init__(chario, progress)
         self.drive = drive
-        self.folder = str(folder)
+        self.folder = str(loan.folder)
+        self._loan = loan
         self._processes = processes
         self._claim = Claim()
         self._programs = {path.name: str(path) for path in (build_tools().program, build_repeat())}
@@ -76,8 +77,9 @@ class LocalTarget(Target):
             raise TargetError(f"{path} cannot be read: {error.strerror}") from error
 
     def write(self, path: str, text: str) -> None:
-        """Write to a file that is there, in one call."""
+        """Write to a file that is there, in one call; how it was is noted, and made so again with the drive."""
         try:
+            self._loan.begin_setting(path)
             with open(path, "r+b", buffering=0) as file:
                 file.write(text.encode())
         except OSError as error:
@@ -195,7 +197,7 @@ def local_target(device: str, progress: Progress) -> Iterator[Maker]:
             say(f"an earlier run has not given {address} back: doing so first")
             give_back(loan, processes)
         drive = find_drive(address)
-        target = LocalTarget(drive, chario, loan.folder, processes, progress)
+        target = LocalTarget(drive, chario, loan, processes, progress)
         loan.begin(drive)
         try:
             target.lend()

@@ -10,6 +10,7 @@ EXPERIMENT = Experiment(
     title="Device commands for one call",
     paper="Joyce, Audsley: Improving Efficiency of Persistent Storage Access in Embedded Linux, sections II and IV.A",
     excluded=EXCLUDED,
+    excluded_here=EXCLUDED,
     plan=plan,
     section=section,
 )

@@ -22,7 +22,7 @@ from chario_lab.experiments.ways import (
     make_file,
 )
 from chario_lab.guest.spec import GuestSpec, Namespace, Nvme
-from chario_lab.target.machine import Machine
+from chario_lab.target.machine import THIS_MACHINE, Machine
 from chario_lab.target.place import Holder
 
 DRIVE = Nvme("commands", (Namespace(4096, 4096),))
@@ -48,13 +48,18 @@ TRACING = "[ -d /sys/kernel/tracing/events ] || mount -t tracefs tracefs /sys/ke
 
 
 def plan(choice: Choice) -> Plan:
-    """Who has the drive, one after the other; on each kernel."""
-    return [station for kernel in choice.kernels for station in stations(kernel, choice.short)]
+    """Who has the drive, one after the other; on each machine."""
+    machines = (THIS_MACHINE,) if choice.here else tuple(guest(kernel) for kernel in choice.kernels)
+    return [station for machine in machines for station in stations(machine, choice.short)]
 
 
-def stations(kernel: str, short: bool) -> list[Station]:
+def guest(kernel: str) -> Machine:
+    """A guest with one CPU."""
+    return Machine(kernel, GuestSpec(kernel=kernel, drives=(DRIVE,), cpus=1, append="nvme_core.multipath=N"))
+
+
+def stations(machine: Machine, short: bool) -> list[Station]:
     """All ways of each holder of the drive, then the single block."""
-    machine = Machine(kernel, GuestSpec(kernel=kernel, drives=(DRIVE,), cpus=1, append="nvme_core.multipath=N"))
     found = []
     for holder, ways in groupby(WAYS, key=lambda way: way.holder):
         cases = tuple(case(way, direction, title, short) for way in ways for direction in DIRECTIONS for title in SIZES)

@@ -21,6 +21,8 @@ RUNS, SHORT_RUNS = 10_000, 100
 FIRST_RUNS, SHORT_FIRST_RUNS = 500, 20
 PERIOD_US = 1000
 PRIORITY = 50
+# A process of real-time priority may take all of the CPU.
+GREEDY = (("/proc/sys/kernel/sched_rt_runtime_us", "-1"),)
 SIZES = {"40 KiB": 40 * KIB, "80 KiB": 80 * KIB}
 # One read behind the other; and each as the first of a file that memory does not know.
 SEQUENTIAL, FIRST = "sequential", "first"
@@ -48,16 +50,17 @@ def stations(kernel: str, short: bool) -> list[Station]:
     for holder, ways in groupby(WAYS, key=lambda way: way.holder):
         cases = tuple(case(way, title, order, short) for way in ways for title in SIZES for order in ORDERS)
         steps = (replace(SPIN, step=cases[0].step), *cases)
-        found.append(Station(holder.value, machine, holder, steps, prepare(holder, short), points=True))
+        found.append(
+            Station(holder.value, machine, holder, steps, prepare(holder, short), points=True, settings=GREEDY)
+        )
     return found
 
 
 def prepare(holder: Holder, short: bool) -> tuple[str, ...]:
-    """What the ways of a holder need; a process of real-time priority may take all of the CPU."""
-    unthrottled = "echo -1 >/proc/sys/kernel/sched_rt_runtime_us"
+    """What the ways of a holder need."""
     if holder.is_file_system:
-        return (unthrottled, make_file(SHORT_FILE_MIB if short else FILE_MIB))
-    return (unthrottled,) if holder is Holder.CHARIO else (unthrottled, "echo none >/sys/block/{name}/queue/scheduler")
+        return (make_file(SHORT_FILE_MIB if short else FILE_MIB),)
+    return () if holder is Holder.CHARIO else ("echo none >/sys/block/{name}/queue/scheduler",)
 
 
 def case(way: Way, title: str, order: str, short: bool) -> Case:
