@@ -15,12 +15,23 @@ from waiting import until
 
 from chario_lab.cache import cache_dir
 from chario_lab.counting.build import build_tools
+from chario_lab.experiments.layers.field import WAITING
+from chario_lab.experiments.layers.methods import PROBED, TRACED
 from chario_lab.guest.devices import command_counts
 from chario_lab.guest.job import Job, Result
 from chario_lab.guest.spec import Namespace, Nvme
 from chario_lab.kernel import Kernel
 from chario_lab.programs import build_repeat
-from chario_lab.records import AnyRecord, FailureRecord, MachineRecord, OmissionRecord, SeriesRecord, of_kind, read
+from chario_lab.records import (
+    AnyRecord,
+    FailureRecord,
+    MachineRecord,
+    OmissionRecord,
+    SeriesRecord,
+    TextRecord,
+    of_kind,
+    read,
+)
 
 SPARE, OTHER = range(2)
 DRIVES = (Nvme("spare", (Namespace(512, 4096),)), Nvme("other", (Namespace(64),)))
@@ -51,17 +62,17 @@ def machine(keeper: MachineKeeper, request: pytest.FixtureRequest) -> Iterator[M
     assert command_counts(machine.guest, OTHER)[1] == before[1]
 
 
-def start(machine: Machine, *words: str) -> Job:
-    """Run table1 with the spare drive, as root."""
+def start(machine: Machine, *words: str, experiment: str = "table1") -> Job:
+    """Run an experiment with the spare drive, as root."""
     environment = f"PYTHONPATH={TOP / 'lab'} CHARIO_CACHE={cache_dir()} COLUMNS=190"
-    command = [*environment.split(), sys.executable, "-m", "chario_lab.main", "run", "table1", "--target", "local"]
+    command = [*environment.split(), sys.executable, "-m", "chario_lab.main", "run", experiment, "--target", "local"]
     command += ["--device", machine.address(SPARE), "--records", f"/share/{BOOK}", *words]
     return machine.guest.start(["env", *command], LIMIT_S)
 
 
-def run(machine: Machine, *words: str) -> Result:
+def run(machine: Machine, *words: str, experiment: str = "table1") -> Result:
     """The same, to its end."""
-    return start(machine, *words).wait()
+    return start(machine, *words, experiment=experiment).wait()
 
 
 def cases(*names: str) -> list[str]:
@@ -112,6 +123,37 @@ def test_a_table_is_measured_and_the_drive_goes_back(machine: Machine) -> None:
         assert int(str(record.said["elapsed_us"])) > 0
     assert series[READ].commands.reads == CALLS + WARM
     assert series[WRITE].commands.writes == CALLS + WARM
+
+
+def series_of(machine: Machine) -> dict[str, SeriesRecord]:
+    """What was measured, by case; nothing has failed."""
+    assert of_kind(records(machine), FailureRecord) == []
+    return {record.case: record for record in of_kind(records(machine), SeriesRecord)}
+
+
+def test_commands_are_counted(machine: Machine) -> None:
+    """By the drive itself, and by Linux's tracepoints, for each call; beside what chario plan has said."""
+    use_deadline(machine)
+    single = [f"single/read/{count}" for count in (0, 1, 2)]
+    done = run(machine, "--destroy-data", "--short", *cases(READ, *single), experiment="commands")
+    assert done.rc == 0, done.describe()
+    check_given_back(machine)
+    series = series_of(machine)
+    assert [series[name].said["commands"] for name in single] == [{"0": 1}, {"1": 1}, {"2": 1}]
+    assert series[READ].said["commands"] == {"1": series[READ].operations}
+    assert '"commands":1' in next(one.text for one in of_kind(records(machine), TextRecord)).replace(" ", "")
+
+
+def test_layers_are_seen_in_the_field(machine: Machine) -> None:
+    """By a tracer, beside the same calls without it, as shares of the time."""
+    use_deadline(machine)
+    done = run(machine, "--destroy-data", "--short", experiment="layers")
+    assert done.rc == 0, done.describe()
+    check_given_back(machine)
+    plain, traced = (name for name in series_of(machine) if not name.endswith(PROBED))
+    assert traced == f"{plain}/{TRACED}"
+    assert "Seen in the field" in done.stdout and WAITING in done.stdout, done.stdout
+    machine.must("! ls /run/chario-lab | grep work")
 
 
 def test_nothing_is_done_without_the_words(machine: Machine) -> None:

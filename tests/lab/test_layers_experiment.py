@@ -7,11 +7,13 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from chario_lab.counting.layers import IDLE, LAYERS, USER
 from chario_lab.experiment.page import Section, Table
 from chario_lab.experiment.plan import SPIN, Case
 from chario_lab.experiment.spec import Choice
+from chario_lab.experiments.layers.field import WAITING
 from chario_lab.experiments.layers.methods import BOUNDARIES, METHODS, PROBED, TRACED, digest_probes
 from chario_lab.experiments.layers.plan import (
     NVME,
@@ -34,7 +36,7 @@ MACHINE = f"6.1, {NVME}"
 LARGEST = SIZES[-1]
 
 
-def machine(medium: str = NVME) -> MachineRecord:
+def machine(medium: str = NVME, emulator: str = "QEMU") -> MachineRecord:
     """What shares are measured on."""
     return MachineRecord(
         machine=f"6.1, {medium}",
@@ -44,6 +46,7 @@ def machine(medium: str = NVME) -> MachineRecord:
         processor="",
         cpus=1,
         memory_mib=1,
+        emulator=emulator,
     )
 
 
@@ -197,16 +200,44 @@ def seen(cell: Cell, method: str, layers: dict[str, int], merge_ns: int, bio_ns:
 
 @pytest.mark.parametrize(("merge_ns", "bio_ns", "agrees"), [(80, 20, True), (20, 80, False)])
 def test_a_method_of_the_field_beside_the_count(merge_ns: int, bio_ns: int, agrees: bool) -> None:
-    """Its shares, its cost in instructions, in time on hardware alone, and whether the order is the same."""
+    """Its shares, its cost in instructions, and whether the order is the same."""
     cell = Cell(NVME, "ext4", READ, LARGEST)
     counted = measured(cell, {"merge": 60, "bio": 40})
     found = section([machine(), counted, seen(cell, TRACED, {"merge": 100, "tracing": 900}, merge_ns, bio_ns)])
     shares, costs = (table for title, table in tables(found).items() if title.startswith(("Counted, and", "What the")))
     row = next(row for row in shares.rows if row[0] == "split, merge, plug")
     assert row[1:] == ["60.0%", f"{merge_ns}.0%"]
-    assert list(costs.rows[0][1:]) == ["10.0", "3.0", "3", "300", "0", "1.00" if agrees else "-1.00"]
+    assert list(costs.rows[0][1:]) == ["10.0", "-", "3", "300", "0", "1.00" if agrees else "-1.00"]
     verdict = next(each for each in found.verdicts if each.sentence.startswith(TRACED))
     assert verdict.holds is agrees
+
+
+@pytest.mark.parametrize(("together_us", "holds"), [(63, True), (62, False)])
+def test_where_times_mean_something_they_are_shares_of_the_time(together_us: int, holds: bool) -> None:
+    """With what is left for the drive; the paper's 21 % are judged, and nothing is said of instructions."""
+    cell = Cell(NVME, "ext4", WRITE, LARGEST)
+    traced = seen(cell, TRACED, {"bio": 1}, (together_us - 10) * 1000, 10_000)
+    uncounted = [replace(each, layers={}) for each in (measured(cell, {"bio": 1}), traced)]
+    found = section([machine(emulator=""), *uncounted])
+    shares, costs, groups = (part for part in found.parts if isinstance(part, Table) and part.rows)
+    assert [row[1] for row in shares.rows if row[0] in {"BIO creation", WAITING}] == [
+        "3.3%",
+        f"{1 - together_us / 300:.1%}",
+    ]
+    assert list(costs.rows[0][1:]) == ["-", "3.0", "3", "-", "0", "-"]
+    assert groups.rows[-1][2] == f"{together_us / 300:.1%}"
+    assert [verdict.holds for verdict in found.verdicts if verdict.sentence.startswith("21 %")] == [holds]
+    assert not any("instructions" in verdict.figures for verdict in found.verdicts)
+
+
+def test_on_hardware_what_is_seen_is_also_timed_without_a_tracer() -> None:
+    """The bare disk among it, for nothing else tells of it; timer ticks need not be known."""
+    keys = {step.key for station in plan(Choice(here=True)) for step in station.steps if isinstance(step, Case)}
+    assert SPIN.key not in keys
+    for key in keys:
+        name, _, method = key.rpartition("/")
+        assert {f"{name}/{method}"} <= keys if method in METHODS else {f"{key}/{each}" for each in METHODS} <= keys
+    assert {key.split("/")[1] for key in keys} == set(WAYS)
 
 
 def test_what_probes_have_written() -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import fcntl
 import shlex
+import shutil
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -42,16 +43,19 @@ class Note(msgspec.Struct, frozen=True):
 class Loan(AbstractContextManager["Loan"]):
     """The right to use a drive, which one run at a time has.
 
-    `folder` is where its file systems are mounted; `chario` is the program of that name.
+    `folder` is where its file systems are mounted, `work` is for what a run needs meanwhile, which goes with the drive;
+    `chario` is the program of that name.
     """
 
     def __init__(self, address: str, chario: str, run: Run, sysfs: Path = SYSFS, notes: Path = NOTES) -> None:
         self.address = address
         self.folder = notes / f"{address}.mount"
+        self.work = notes / f"{address}.work"
         self._chario = chario
         self._run = run
         self._sysfs = sysfs
-        self.folder.mkdir(parents=True, exist_ok=True)
+        for folder in (self.folder, self.work):
+            folder.mkdir(parents=True, exist_ok=True)
         self._file = (notes / address).open("a+b")
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -62,6 +66,7 @@ class Loan(AbstractContextManager["Loan"]):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        shutil.rmtree(self.work, ignore_errors=True)
         self._file.close()
 
     @property

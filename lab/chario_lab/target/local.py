@@ -49,7 +49,7 @@ class LocalTarget(Target):
     def __init__(self, drive: Drive, chario: str, loan: Loan, processes: Processes, progress: Progress) -> None:
         super().__init__(chario, progress)
         self.drive = drive
-        self.folder = str(loan.folder)
+        self.folder, self.work = str(loan.folder), str(loan.work)
         self._loan = loan
         self._processes = processes
         self._claim = Claim()

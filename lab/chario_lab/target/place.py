@@ -29,6 +29,7 @@ class Holder(Enum):
 
 
 FOLDER = "/mnt"
+WORK = "/dev/shm"
 MOUNT = "mount {node} {folder}"
 # How each is made and mounted, without work that would go on in the background afterwards.
 MAKE = {
@@ -54,7 +55,8 @@ class Place:
 
     `nodes` are its disks, the first namespace first, and `generics` their nodes for commands of NVMe, where
     there are any; `namespace` is the place of the one that is used.  `folder` is that of the file system, empty
-    where there is none; `chario` is the program of that name.
+    where there is none; `chario` is the program of that name, and `work` a folder in memory for what is needed
+    meanwhile.
     """
 
     chario: str
@@ -62,6 +64,7 @@ class Place:
     generics: tuple[str, ...] = ()
     namespace: int = 0
     folder: str = ""
+    work: str = WORK
 
     @property
     def node(self) -> str:
@@ -69,7 +72,7 @@ class Place:
         return self.nodes[self.namespace]
 
     def fill(self, text: str) -> str:
-        """The text with {node}, {name}, {second}, {second_name}, {generic}, {folder} and {chario} replaced.
+        """The text with {node}, {name}, {second}, {second_name}, {generic}, {folder}, {work} and {chario} replaced.
 
         A name is that of a node without its folder.
         """
@@ -82,6 +85,7 @@ class Place:
             "second_name": second.rpartition("/")[2],
             "generic": generic,
             "folder": self.folder,
+            "work": self.work,
             "chario": self.chario,
         }
         for name, value in words.items():

@@ -25,7 +25,7 @@ from chario_lab.progress import Progress
 from chario_lab.records import Commands, MachineRecord
 from chario_lab.target.energy import Energy
 from chario_lab.target.machine import Machine
-from chario_lab.target.place import FOLDER, MAKE, Holder, Place
+from chario_lab.target.place import FOLDER, MAKE, WORK, Holder, Place
 
 STEP_LIMIT_S = 600.0
 PCI = "/sys/bus/pci/devices"
@@ -50,12 +50,14 @@ class Target(ABC):
     """A machine with a drive under test.
 
     `chario` is the path of the program there; `counter` counts what its processors execute, where
-    that can be done.  File systems are mounted in `folder`.
+    that can be done.  File systems are mounted in `folder`; `work` is a folder in memory for what is
+    needed meanwhile.
     """
 
     counter: Counter | None = None
     nr_namespaces = 1  # that the drive has at least
     folder: str = FOLDER
+    work: str = WORK
 
     def __init__(self, chario: str, progress: Progress) -> None:
         self.chario = chario
@@ -154,7 +156,7 @@ class Target(ABC):
 
     def _find_chario_disks(self) -> None:
         names = self.must(f"ls {PCI}/{self.address}/chario").split()
-        self._place = Place(self.chario, tuple(f"/dev/{name}" for name in in_order(names)))
+        self._place = Place(self.chario, tuple(f"/dev/{name}" for name in in_order(names)), work=self.work)
 
     def _unbind(self) -> None:
         with self.progress.step(f"giving the drive back: chario unbind {self.address}"):
@@ -171,7 +173,7 @@ class Target(ABC):
         blocks = tuple(f"/dev/{name}" for name in names)
         self.must(APPEAR.format(test="-b", path=blocks[0], least=1))
         generics = self.must(f"ls -U {' '.join(f'/dev/ng{name[4:]}' for name in names)} 2>/dev/null; :").split()
-        self._place = Place(self.chario, blocks, tuple(generics))
+        self._place = Place(self.chario, blocks, tuple(generics), work=self.work)
 
     def _mount(self, holder: Holder) -> None:
         self.must(MAKE[holder].format(node=shlex.quote(self._place.node), folder=self.folder))

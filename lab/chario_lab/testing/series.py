@@ -29,6 +29,7 @@ def record(case: str, operations: Sequence[Operation], machine: str = "6.1", **f
         "case": case,
         "repeat": 0,
         "words": ["chario-bench"],
+        "operations": len(operations),
         "calls": 1,
         "call_bytes": 4096,
         "commands": Commands(0, 0, 0),

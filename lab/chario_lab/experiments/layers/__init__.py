@@ -3,13 +3,14 @@
 
 from chario_lab.experiment.spec import Experiment
 from chario_lab.experiments.layers.plan import plan
-from chario_lab.experiments.layers.section import EXCLUDED, TITLE, section
+from chario_lab.experiments.layers.section import EXCLUDED, EXCLUDED_HERE, TITLE, section
 
 EXPERIMENT = Experiment(
     name="layers",
     title=TITLE,
     paper="Logan and others: the poster on the overheads of the Linux I/O stack, Figures 3 and 4",
     excluded=EXCLUDED,
+    excluded_here=EXCLUDED_HERE,
     plan=plan,
     section=section,
 )

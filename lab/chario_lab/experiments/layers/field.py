@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -19,6 +19,8 @@ from chario_lab.records import AnyRecord, MachineRecord, SeriesRecord, of_kind
 LEAST = 0.02
 # A correlation of the ranks that is an agreement.
 AGREES = 0.7
+# Where times mean something: what is left of a call's.
+WAITING = "the drive, and what is not seen"
 
 
 @dataclass(frozen=True)
@@ -26,27 +28,29 @@ class Seen:
     """One case as a method of the field sees it, and what the method costs.
 
     `instructions` and `elapsed` are 1 where it costs nothing; `each` is its instructions for a function that it sees.
+    Where nothing counts instructions there are none.
     """
 
     share: Share
     trace: Trace
-    instructions: float
     elapsed: float
-    each: float
+    instructions: float | None = None
+    each: float | None = None
 
 
 @dataclass(frozen=True)
 class Both:
-    """One case: counted, and by the methods of the field."""
+    """One case: counted, where something counts, and by the methods of the field."""
 
-    counted: Share
+    counted: Share | None
     seen: Mapping[str, Seen]
 
     def rank_correlation(self, method: str) -> float:
         """1 where both put the layers in the same order; of those that the method knows and that are not negligible."""
-        seen = self.seen[method]
+        assert self.counted is not None, "nothing counts instructions"
+        counted, seen = self.counted, self.seen[method]
         known = [title for title, layers in SHOWN.items() if set(layers) & set(seen.trace.layers)]
-        both = [(self.counted.of(title), seen.share.of(title)) for title in known]
+        both = [(counted.of(title), seen.share.of(title)) for title in known]
         columns = list(zip(*(pair for pair in both if max(pair) >= LEAST), strict=True))
         return statistics.correlation(*(ranks(column) for column in columns))
 
@@ -57,75 +61,77 @@ def ranks(values: Sequence[float]) -> list[float]:
     return [float(ordered.index(value)) for value in values]
 
 
-def compare(records: Sequence[AnyRecord], found: Shares, machines: Sequence[str]) -> dict[str, Both]:
-    """All cases that were measured both ways, by a name for a human."""
+def compare(records: Sequence[AnyRecord], found: Shares, machines: Sequence[str]) -> dict[Cell, Both]:
+    """All cases that were measured by a method of the field too."""
     series = {each.case: each for each in of_kind(records, SeriesRecord) if each.machine in machines}
     cells = [
         Cell(medium, way, direction, size)
         for medium in DRIVES for way in WAYS for direction in DIRECTIONS for size in SIZES
-        if Cell(medium, way, direction, size).key in found
+        if Cell(medium, way, direction, size).key in series
     ]  # fmt: skip
     all_both = {
-        f"{cell.medium} {cell.way} {cell.direction} {cell.size.title}": Both(
-            found[cell.key],
+        cell: Both(
+            found.get(cell.key),
             {
-                method: see(series[key], series[cell.key], found[key].total, found[cell.key].total)
+                method: see(series[key], series[cell.key], found.get(key), found.get(cell.key))
                 for method in METHODS
                 if (key := cell.key_by(method)) in series
             },
         )
         for cell in cells
     }
-    return {name: both for name, both in all_both.items() if both.seen}
+    return {cell: both for cell, both in all_both.items() if both.seen}
 
 
-def see(series: SeriesRecord, plain: SeriesRecord, instructions: float, plain_instructions: float) -> Seen:
+def see(series: SeriesRecord, plain: SeriesRecord, counted: Share | None, plain_counted: Share | None) -> Seen:
     """One case by one method, from what a call costs with it and without."""
     trace = recall(series.report)
-    functions = sum(spent.calls for spent in trace.functions.values()) / len(series.instructions)
+    elapsed = elapsed_us(series) / elapsed_us(plain)
+    if counted is None or plain_counted is None:
+        return Seen(share_of_time(trace, 1000 * elapsed_us(series) * series.operations), trace, elapsed)
+    functions = sum(spent.calls for spent in trace.functions.values()) / series.operations
     return Seen(
         share_of_time(trace),
         trace,
-        instructions / plain_instructions,
-        elapsed_us(series) / elapsed_us(plain),
-        (instructions - plain_instructions) / functions,
+        elapsed,
+        counted.total / plain_counted.total,
+        (counted.total - plain_counted.total) / functions,
     )
 
 
-def share_of_time(trace: Trace) -> Share:
-    """By the functions' own time."""
+def share_of_time(trace: Trace, elapsed_ns: float | None = None) -> Share:
+    """By the functions' own time: of all the time, or of their sum where the drive's is emulated."""
     layers: Mapping[str, float] = {
         title: float(sum(trace.layers[layer].self_ns for layer in layers if layer in trace.layers))
         for title, layers in SHOWN.items()
     }
-    return Share(sum(layers.values()), layers)
+    return Share(elapsed_ns or sum(layers.values()), layers)
 
 
 def elapsed_us(series: SeriesRecord) -> float:
     """Of a call."""
-    return max(1, cast(int, series.said["elapsed_us"])) / len(series.instructions)
+    return max(1, cast(int, series.said["elapsed_us"])) / series.operations
 
 
-def tables(found: Mapping[str, Both], machine: MachineRecord) -> list[Table]:
+def tables(found: Mapping[Cell, Both], machine: MachineRecord) -> list[Table]:
     """Shares of each layer; and what the methods cost, in time only where time means something."""
     if not found:
         return []
-    columns, shares = [""], list[Share]()
-    for name, both in found.items():
-        columns += [f"{name}, counted", *(f"{name}, {method}" for method in both.seen)]
-        shares += [both.counted, *(seen.share for seen in both.seen.values())]
-    rows = [[title, *(f"{share.of(title):.1%}" for share in shares)] for title in SHOWN]
+    columns = {name: share for cell, both in found.items() for name, share in columns_of(cell, both)}
+    rows = [[title, *(f"{share.of(title):.1%}" for share in columns.values())] for title in SHOWN]
+    if machine.is_hardware:
+        rows.append([WAITING, *(f"{1 - sum(map(share.of, SHOWN)):.1%}" for share in columns.values())])
     costs = [
         [
-            f"{name}, {method}",
-            f"{seen.instructions:.1f}",
-            f"{seen.elapsed:.1f}" if not machine.emulator else "-",
+            f"{cell}, {method}",
+            f"{seen.instructions:.1f}" if seen.instructions else "-",
+            f"{seen.elapsed:.1f}" if machine.is_hardware else "-",
             f"{sum(spent.calls for spent in seen.trace.functions.values()):,}",
-            f"{seen.each:,.0f}",
+            f"{seen.each:,.0f}" if seen.each else "-",
             f"{seen.trace.unclosed + seen.trace.unopened}",
-            f"{both.rank_correlation(method):.2f}",
+            f"{both.rank_correlation(method):.2f}" if both.counted else "-",
         ]
-        for name, both in found.items()
+        for cell, both in found.items()
         for method, seen in both.seen.items()
     ]
     heading = [
@@ -137,23 +143,37 @@ def tables(found: Mapping[str, Both], machine: MachineRecord) -> list[Table]:
         "without a partner",
         "rank correlation",
     ]
+    counted = "Seen in the field" if machine.is_hardware else "Counted, and as seen in the field"
     return [
-        Table(f"Counted, and as seen in the field, Linux {machine.release}: shares of a call", columns, rows),
+        Table(f"{counted}, Linux {machine.release}: shares of a call", ["", *columns], rows),
         Table(f"What the methods cost, Linux {machine.release}; without them a call is 1", heading, costs),
     ]
 
 
-def judge(found: Mapping[str, Both], machine: MachineRecord) -> list[Verdict]:
+def columns_of(cell: Cell, both: Both) -> Iterator[tuple[str, Share]]:
+    """One of each way in which a case was measured."""
+    if both.counted:
+        yield f"{cell}, counted", both.counted
+    for method, seen in both.seen.items():
+        yield f"{cell}, {method}", seen.share
+
+
+def by_method(found: Mapping[Cell, Both], method: str) -> Shares:
+    """What one method says of all cases."""
+    return {cell.key: both.seen[method].share for cell, both in found.items() if method in both.seen}
+
+
+def judge(found: Mapping[Cell, Both], machine: MachineRecord) -> list[Verdict]:
     """Whether a method is good enough for the order of the layers."""
     return [judge_method(found, machine, method) for method in METHODS]
 
 
-def judge_method(found: Mapping[str, Both], machine: MachineRecord, method: str) -> Verdict:
+def judge_method(found: Mapping[Cell, Both], machine: MachineRecord, method: str) -> Verdict:
     """By all its cases."""
-    own = {name: both.rank_correlation(method) for name, both in found.items() if method in both.seen}
+    own = {cell: both.rank_correlation(method) for cell, both in found.items() if method in both.seen}
     sentence = f"{method} puts the layers in the order of the count, or nearly (Linux {machine.kernel})"
     if not own:
         return Verdict(sentence, None, "not measured")
-    figures = "; ".join(f"{name}: {correlation:.2f}" for name, correlation in own.items())
+    figures = "; ".join(f"{cell}: {correlation:.2f}" for cell, correlation in own.items())
     holds = min(own.values()) >= AGREES
     return Verdict(sentence, holds, f"rank correlation of layers from {LEAST:.0%} on: {figures}")

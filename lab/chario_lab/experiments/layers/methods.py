@@ -15,27 +15,30 @@ from chario_lab.target.target import Target, TargetError
 TRACED, PROBED = "function_graph", "eBPF"
 METHODS = (TRACED, PROBED)
 
-TRACE = "/dev/shm/trace.dat"
+TRACE = "{work}/trace.dat"
 BUFFER_KIB = 64 * 1024
-# A call, the drive's interrupt, and what Linux does in a soft interrupt behind it; of the program and of the idle
-# task, which the interrupt finds running.
-ENTRIES = ("__x64_sys_pread64", "__x64_sys_pwrite64", "handle_edge_irq", "blk_done_softirq")
+# A call, the drive's interrupt, and what Linux does in a soft interrupt behind it, by their names on any processor; of
+# the program and of the idle task, which the interrupt finds running.
+ENTRIES = ("__*_sys_pread64", "__*_sys_pwrite64", "handle_edge_irq", "handle_fasteoi_irq", "blk_done_softirq")
+TRACE_CMD = Need("command -v trace-cmd >/dev/null", "trace-cmd, which records what the kernel's tracer says")
 TRACER = (
     *("trace-cmd", "record", "-q", "-p", "function_graph", "-F", "-P", "0", "-O", "nosleep-time"),
     *(word for entry in ENTRIES for word in ("-g", entry)),
-    *("-b", str(BUFFER_KIB), "--compression", "none", "--temp", "/dev/shm", "-o", TRACE),
+    *("-b", str(BUFFER_KIB), "--compression", "none", "--temp", "{work}", "-o", TRACE),
 )
 TRACER_GATE = "gate=/sys/kernel/tracing/tracing_on"
 READ_TRACE = f"trace-cmd report --stat -i {TRACE}; trace-cmd report -N -i {TRACE}"
 REPORT_TRACE = f"grep -F '[' /proc/kallsyms; {READ_TRACE}; rm -f {TRACE}"
 
-PROBE, PROBE_OUT = "/dev/shm/chario-probe", "/dev/shm/probed"
+PROBE, PROBE_OUT = "{work}/chario-probe", "{work}/probed"
 PROBE_GATE = "gate=/dev/null"
 # Where calls and interrupts enter a layer, of both kernels and file systems; the first is where they sleep.
 BOUNDARIES = {
     "schedule": "scheduler",
     "__x64_sys_pread64": "system call",
     "__x64_sys_pwrite64": "system call",
+    "__arm64_sys_pread64": "system call",
+    "__arm64_sys_pwrite64": "system call",
     "vfs_read": "vfs",
     "vfs_write": "vfs",
     "ext4_file_read_iter": "file system",
@@ -76,6 +79,7 @@ BOUNDARIES = {
     "dma_map_page_attrs": "dma",
     "dma_unmap_sg_attrs": "dma",
     "handle_edge_irq": "interrupt",
+    "handle_fasteoi_irq": "interrupt",
     "try_to_wake_up": "scheduler",
 }
 
@@ -90,6 +94,7 @@ def traced(key: str, plain: Case, calls: int) -> Case:
         under=TRACER,
         report=REPORT_TRACE,
         digest=partial(digest_trace, operations=calls),
+        needs=TRACE_CMD,
     )
 
 
@@ -138,7 +143,7 @@ def digest_probes(text: str) -> str:
 def install_probe(target: Target) -> None:
     """Bring chario-probe to the machine; it stays only where the kernel has kprobe.multi, which Linux 6.1 lacks."""
     program = target.push(build_probe())
-    target.must(f"! {program} check || cp {program} {PROBE}")
+    target.must(target.place.fill(f"! {program} check || cp {program} {PROBE}"))
 
 
 INSTALL = Act("probe", "bringing chario-probe", install_probe)

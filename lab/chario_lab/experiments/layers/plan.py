@@ -11,7 +11,7 @@ from chario_lab.experiment.spec import Choice
 from chario_lab.experiments.layers.methods import INSTALL, PROBED, TRACED, probed, traced
 from chario_lab.experiments.ways import KIB, LATE, MIB, READ, WRITE, make_file
 from chario_lab.guest.spec import AhciDisk, Drive, GuestSpec, Namespace, Nvme
-from chario_lab.target.machine import Machine
+from chario_lab.target.machine import THIS_MACHINE, Machine
 from chario_lab.target.place import Holder
 
 DRIVE_MIB = 2048
@@ -55,6 +55,10 @@ class Cell:
     direction: str
     size: Size
 
+    def __str__(self) -> str:
+        """What a human calls it."""
+        return f"{self.medium} {self.way} {self.direction} {self.size.title}"
+
     @property
     def key(self) -> str:
         """What the case is called in records."""
@@ -73,18 +77,27 @@ class Cell:
 
 
 def plan(choice: Choice) -> Plan:
-    """Each medium on a machine of its own; on each kernel."""
+    """Each medium on a machine of its own, on each kernel; this machine has one drive."""
+    if choice.here:
+        return [station(THIS_MACHINE, NVME, way, choice) for way in WAYS]
     return [
-        station(kernel, medium, way, choice.short) for kernel in choice.kernels for medium in DRIVES for way in WAYS
-    ]
+        station(guest(kernel, medium), medium, way, choice)
+        for kernel in choice.kernels for medium in DRIVES for way in WAYS
+    ]  # fmt: skip
 
 
-def station(kernel: str, medium: str, way: str, short: bool) -> Station:
+def guest(kernel: str, medium: str) -> Machine:
+    """A guest with one CPU."""
+    return Machine(f"{kernel}, {medium}", GuestSpec(kernel, (DRIVES[medium],), cpus=1, append="nvme_core.multipath=N"))
+
+
+def station(machine: Machine, medium: str, way: str, choice: Choice) -> Station:
     """All that is measured of one way to a medium."""
-    spec = GuestSpec(kernel, (DRIVES[medium],), cpus=1, append="nvme_core.multipath=N")
-    machine = Machine(f"{kernel}, {medium}", spec)
-    cases = [case(cell, short) for cell in cells(medium, way, short)]
-    steps = [replace(SPIN, step=cases[0].step), *cases, *in_field(medium, way, short)]
+    short = choice.short
+    steps = in_field(medium, way, choice)
+    if not choice.here:
+        cases = [case(cell, short) for cell in cells(medium, way, short)]
+        steps = [replace(SPIN, step=cases[0].step), *cases, *steps]
     prepare = [f"echo {SCHEDULERS[medium]} >/sys/block/{{name}}/queue/scheduler"]
     prepare += [make_file(SHORT_FILE_MIB if short else FILE_MIB)] if WAYS[way].is_file_system else []
     return Station(way, machine, WAYS[way], tuple(steps), tuple(prepare))
@@ -98,16 +111,20 @@ def cells(medium: str, way: str, short: bool) -> Iterator[Cell]:
             yield from (Cell(medium, way, direction, size) for size in sizes)
 
 
-def in_field(medium: str, way: str, short: bool) -> list[Case | Act]:
-    """What is measured as in the field too: the paper's file systems and a small and a large size."""
+def in_field(medium: str, way: str, choice: Choice) -> list[Case | Act]:
+    """What is measured as in the field: a small and a large size, in guests on the paper's file systems.
+
+    Where nothing counts, the same calls are timed without a tracer.
+    """
     found: list[Case | Act] = []
-    for cell in cells(medium, way, short):
+    for cell in cells(medium, way, choice.short):
         calls = cell.size.traced_calls
-        if not calls or cell.direction == UNWRITTEN or not WAYS[way].is_file_system:
+        if not calls or cell.direction == UNWRITTEN or not (choice.here or WAYS[way].is_file_system):
             continue
         # A tracer takes long to begin.
-        if not short or (medium, way, cell.direction, cell.size) == (NVME, "ext4", READ, SIZES[-1]):
-            plain = case(cell, short)
+        if not choice.short or (medium, way, cell.direction, cell.size) == (NVME, "ext4", READ, SIZES[-1]):
+            plain = case(cell, choice.short)
+            found += [plain] if choice.here else []
             found += [probed(cell.key_by(PROBED), plain), traced(cell.key_by(TRACED), plain, calls)]
     return [INSTALL, *found] if found else []
 

@@ -66,9 +66,9 @@ Shares = dict[str, Share]
 
 
 def all_shares(records: Sequence[AnyRecord], machines: Sequence[str]) -> Shares:
-    """Of every case that was measured on these machines."""
+    """Of every case whose instructions were counted on these machines."""
     series = [each for each in of_kind(records, SeriesRecord) if each.machine in machines]
-    return {each.case: share_of(each, ticks_of(each, series)) for each in series if each.call_bytes}
+    return {each.case: share_of(each, ticks_of(each, series)) for each in series if each.call_bytes and each.layers}
 
 
 def ticks_of(series: SeriesRecord, all_series: Sequence[SeriesRecord]) -> Mapping[str, float]:

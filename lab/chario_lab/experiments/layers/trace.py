@@ -30,7 +30,7 @@ STATISTIC = re.compile(r"(?P<name>overrun|commit overrun|dropped events): (?P<co
 LOST = re.compile(r"\[(?:(?P<count>\d+) )?EVENTS DROPPED\]")
 IDLE_TASK = "<idle>-0"
 CALL = re.compile(r"(__x64_sys_|__arm64_sys_|ksys_)p(read|write)64")
-TICK = "__sysvec_apic_timer_interrupt"
+TICKS = ("__sysvec_apic_timer_interrupt", "arch_timer_handler_virt", "arch_timer_handler_phys")
 # What runs behind a tick, as behind any interrupt.
 AFTER_INTERRUPT = "irq_exit_rcu"
 
@@ -194,5 +194,5 @@ class Chain:
             self.open.append(Frame("", self._in_tick("")))
 
     def _in_tick(self, name: str) -> bool:
-        behind = name == AFTER_INTERRUPT and self._last == TICK
-        return name == TICK or behind or bool(self.open and self.open[-1].in_tick)
+        behind = name == AFTER_INTERRUPT and self._last in TICKS
+        return name in TICKS or behind or bool(self.open and self.open[-1].in_tick)
