@@ -12,6 +12,7 @@
  *
  *	open=WORDS	how the device is opened, direct, sync, direct,sync, or buffered for none of them
  *	order=sequential	one call behind the other, from the beginning; else anywhere
+ *	seed=N	of the places that are anywhere (42)
  *	piece=BYTES	calls by io_uring are cut into pieces of this size
  *	span=BYTES	the part of the device that is used (64 MiB)
  *	skew=BYTES	where that part begins (0)
@@ -28,6 +29,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -53,8 +55,8 @@ static void usage(void)
 		"usage: chario-bench reload\n"
 		"       chario-bench CALL DEVICE BYTES "
 		"scattered|joined|huge|plain free|late|stall OPERATIONS\n"
-		"       [open=buffered|direct|sync|direct,sync] [order=sequential] [piece=BYTES]\n"
-		"       [span=BYTES] [skew=BYTES] [warm=CALLS] [fresh=yes]\n"
+		"       [open=buffered|direct|sync|direct,sync] [order=sequential] [seed=N]\n"
+		"       [piece=BYTES] [span=BYTES] [skew=BYTES] [warm=CALLS] [fresh=yes]\n"
 		"       [reopen=yes] [period=US] [priority=N] [finish=fsync] [commands=DISK]\n"
 		"       [gate=FILE]\n"
 		"calls:");
@@ -227,6 +229,8 @@ static int set_option(struct bench *b, char *word, int *flags)
 		*flags = (*flags & O_ACCMODE) | open_flags(value);
 	else if (!strcmp(word, "order"))
 		b->in_order = !strcmp(value, "sequential");
+	else if (!strcmp(word, "seed"))
+		b->seed = strtoul(value, NULL, 0);
 	else if (!strcmp(word, "piece"))
 		b->piece_bytes = strtoul(value, NULL, 0);
 	else if (!strcmp(word, "span"))
@@ -256,9 +260,7 @@ static int set_option(struct bench *b, char *word, int *flags)
 
 int main(int argc, char **argv)
 {
-	struct bench b = {
-		.random = 42, .span_bytes = SPAN_BYTES, .warm_up = WARM_UP, .gate_fd = -1
-	};
+	struct bench b = { .seed = 42, .span_bytes = SPAN_BYTES, .warm_up = WARM_UP, .gate_fd = -1 };
 	const struct call *call;
 	struct times times[2];
 	long operations;
@@ -279,6 +281,7 @@ int main(int argc, char **argv)
 	operations = strtol(argv[6], NULL, 0);
 	if (!b.bytes || b.bytes > b.span_bytes || operations < 1)
 		usage();
+	b.random = b.seed;
 	b.path = argv[2];
 	b.writes = (flags & O_ACCMODE) != O_RDONLY;
 	if (b.piece_bytes && !call->run_pieces)
@@ -299,8 +302,8 @@ int main(int argc, char **argv)
 	repeat(&b, call, operations, times);
 	MARKER(MARKER_DEVICE_FREE);
 	printf("{\"call\": \"%s\", \"pages\": \"%s\", \"neighbours\": %zu, "
-	       "\"operations\": %ld",
-	       call->name, b.pages, buffer_neighbours(&b), operations);
+	       "\"operations\": %ld, \"seed\": %" PRIu64,
+	       call->name, b.pages, buffer_neighbours(&b), operations, b.seed);
 	print_times(&times[0], &times[1]);
 	if (b.disk)
 		print_commands();

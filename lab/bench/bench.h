@@ -38,7 +38,7 @@ struct bench {
 	void *buffer;
 	size_t bytes;
 	const char *pages; /* what the buffer is made of */
-	uint64_t random;
+	uint64_t seed, random;
 	struct io_uring ring;
 	struct chario_device *device;
 	struct chario_transfer transfer; /* on the registered buffer */

@@ -14,7 +14,8 @@
 
 #define HUGE_PAGE_BYTES (2ul << 20)
 #define PAGE_BYTES      4096ul
-#define STOCK_FACTOR    4 /* pages to choose from, for each that is needed */
+#define STOCK_FACTOR    4    /* pages to choose from, for each that is needed */
+#define LEAST_STOCK     4096 /* pages, in which a small buffer finds neighbours alone */
 #define FILL            0xa5
 #define PAGEMAP_FRAME   ((1ull << 55) - 1)
 
@@ -31,13 +32,20 @@ static void *map_memory(size_t bytes, int flags)
 	return memory == MAP_FAILED ? NULL : memory;
 }
 
-static void *map_transparent_huge(size_t bytes)
+/* From the beginning of a page table on, so that a small buffer has one in every run. */
+static void *map_aligned(size_t bytes)
 {
 	uintptr_t address = (uintptr_t)map_memory(bytes + HUGE_PAGE_BYTES, 0);
-	void *aligned = (void *)round_up(address, HUGE_PAGE_BYTES);
 
 	if (!address)
 		fail("no memory");
+	return (void *)round_up(address, HUGE_PAGE_BYTES);
+}
+
+static void *map_transparent_huge(size_t bytes)
+{
+	void *aligned = map_aligned(bytes);
+
 	if (madvise(aligned, bytes, MADV_HUGEPAGE))
 		fail("no huge pages, reserved or transparent");
 	return aligned;
@@ -129,13 +137,14 @@ static const struct page *find_best_run(const struct page *pages, size_t nr_all,
 static void map_arranged(struct bench *b, bool rising)
 {
 	size_t nr_pages = round_up(b->bytes, PAGE_BYTES) / PAGE_BYTES;
-	size_t nr_all = nr_pages * STOCK_FACTOR;
+	size_t nr_all = nr_pages * STOCK_FACTOR > LEAST_STOCK ? nr_pages * STOCK_FACTOR :
+								LEAST_STOCK;
 	struct page *pages = calloc(nr_all, sizeof(*pages));
-	char *target = map_memory(nr_pages * PAGE_BYTES, 0);
+	char *target = map_aligned(nr_pages * PAGE_BYTES);
 	char *stock = map_memory(nr_all * PAGE_BYTES, 0);
 	const struct page *run;
 
-	if (!pages || !target || !stock)
+	if (!pages || !stock)
 		fail("no memory");
 	madvise(stock, nr_all * PAGE_BYTES, MADV_NOHUGEPAGE);
 	memset(stock, FILL, nr_all * PAGE_BYTES);
