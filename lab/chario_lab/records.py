@@ -16,6 +16,7 @@ import os
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from types import TracebackType
 from typing import TypeVar
@@ -238,10 +239,16 @@ def read(path: Path) -> list[AnyRecord]:
     return records
 
 
+def split_runs(records: Sequence[AnyRecord]) -> list[Sequence[AnyRecord]]:
+    """One after the other: each begins with its RunRecord."""
+    starts = [place for place, record in enumerate(records) if isinstance(record, RunRecord)]
+    return [records[start:end] for start, end in pairwise([*starts, len(records)])]
+
+
 def last_run(records: Sequence[AnyRecord]) -> list[AnyRecord]:
     """From the last RunRecord on."""
-    starts = [place for place, record in enumerate(records) if isinstance(record, RunRecord)]
-    return list(records[starts[-1] :]) if starts else []
+    runs = split_runs(records)
+    return list(runs[-1]) if runs else []
 
 
 def of_kind(records: Iterable[AnyRecord], kind: type[Kind]) -> list[Kind]:

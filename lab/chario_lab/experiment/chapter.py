@@ -12,6 +12,7 @@ from chario_lab.cache import trace
 from chario_lab.experiment.book import book_path
 from chario_lab.experiment.page import Section
 from chario_lab.experiment.perform import reason_of
+from chario_lab.experiment.repeatability import find_before, same_again
 from chario_lab.experiment.spec import Experiment
 from chario_lab.records import (
     AnyRecord,
@@ -22,9 +23,9 @@ from chario_lab.records import (
     OmissionRecord,
     RecordError,
     RunRecord,
-    last_run,
     of_kind,
     read,
+    split_runs,
 )
 
 
@@ -64,18 +65,20 @@ def load(experiment: Experiment, path: Path) -> Chapter:
     if not path.exists():
         return Chapter(experiment, None, [Gap("not run yet: there are no records")])
     try:
-        return compose(experiment, last_run(read(path)))
+        runs = split_runs(read(path))
+        return compose(experiment, runs[-1] if runs else [], find_before(runs))
     except RecordError as error:
         return Chapter(experiment, None, [Gap("the records cannot be read", str(error))])
 
 
-def compose(experiment: Experiment, records: Sequence[AnyRecord]) -> Chapter:
-    """Of the records of one run."""
+def compose(experiment: Experiment, records: Sequence[AnyRecord], before: Sequence[AnyRecord] = ()) -> Chapter:
+    """Of the records of one run, beside those of the run before."""
     run = next(iter(of_kind(records, RunRecord)), None)
     end = next(iter(of_kind(records, EndRecord)), None)
     gaps = list(find_gaps(records))
     try:
-        section = without_empty(experiment.section(records))
+        section = experiment.section(records)
+        section = without_empty(replace(section, parts=[*section.parts, *same_again(before, records)]))
         gaps += [Gap(text) for text in section.gaps]
     except Exception as error:
         # Where much is missing an experiment may be unable to make its tables: that is a gap as well.

@@ -13,7 +13,7 @@ from rich.console import Console
 
 from chario_lab.experiment.book import ExperimentError, book_path
 from chario_lab.experiment.catalogue import EXPERIMENTS
-from chario_lab.experiment.chapter import compose
+from chario_lab.experiment.chapter import load
 from chario_lab.experiment.perform import perform
 from chario_lab.experiment.plan import Case, Plan, chosen
 from chario_lab.experiment.spec import Choice, Experiment
@@ -51,7 +51,7 @@ def main_run(argv: Sequence[str] | None = None) -> int:
     path, steps = options.records or book_path(experiment.name), Steps(console)
     with local_target(options.device, steps) if choice.here else nullcontext(guest_target) as make:
         records = perform(experiment, choice, make, steps, path)
-    print_chapter(console, compose(experiment, records))
+    print_chapter(console, load(experiment, path))
     console.print(f"\nthe records are in {path}", highlight=False)
     return 1 if of_kind(records, FailureRecord) else 0
 
