@@ -23,7 +23,7 @@ from chario_lab.experiment.page import Plot, Value
 # Colours that remain apart for the colour-blind, on white and on black: Okabe and Ito's, then some of Tol's.
 COLORS = (
     *("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#999933", "#882255"),
-    *("#88CCEE", "#AA4499", "#44AA99", "#DDCC77", "#999999", "#6699CC", "#661100", "#117733"),
+    *("#88CCEE", "#AA4499", "#44AA99", "#DDCC77", "#661100", "#6699CC", "#117733", "#999999"),
 )
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right", "triangle-left")
 # The widths of letters are those of the first three; the page knows the last but one.
@@ -68,7 +68,10 @@ def picture(plot: Plot) -> Any:
 
 
 def bars(plot: Plot, whole: Plot, first: bool, _: int) -> Any:
-    """Bars that lie, so that names of any length can be read; each has its figure, unless it has parts."""
+    """Bars that lie, so that names of any length can be read; each has its figure, unless it has parts.
+
+    On a logarithmic axis the length of a bar would mean nothing: there they are points.
+    """
     name, number = sides(whole)
     colors = texts(whole, plot.color)
     stacked = plot.mark == "stack"
@@ -83,9 +86,10 @@ def bars(plot: Plot, whole: Plot, first: bool, _: int) -> Any:
         x=alt.X("number:Q", title=number, stack="zero" if stacked else None, **measure(plot, number)),
         **({"yOffset": alt.YOffset("color:N", sort=colors, scale=alt.Scale(domain=colors))} if beside else {}),
     )
-    drawn = base.mark_bar().encode(color=color_of(plot.color, colors, plot.color != name), order=alt.Order("rank:Q"))
+    mark = base.mark_point(filled=True, size=70, opacity=1) if is_logarithmic(plot, number) else base.mark_bar()
+    drawn = mark.encode(color=color_of(plot.color, colors, plot.color != name), order=alt.Order("rank:Q"))
     if not stacked:
-        drawn += base.mark_text(align="left", dx=3, fontSize=10, color=INK).encode(text="figure:N")
+        drawn += base.mark_text(align="left", dx=6, fontSize=10, color=INK).encode(text="figure:N")
     return drawn.properties(height=alt.Step(BESIDE_STEP, **{"for": "offset"}) if beside else alt.Step(BAR_STEP))
 
 
@@ -131,7 +135,7 @@ def along(plot: Plot, whole: Plot, width: int) -> Any:
     if not is_numeric(whole, plot.x):
         names = texts(whole, plot.x)
         crowded = sum(len(name) + 2 for name in names) * LETTER_WIDTH > width
-        axis = alt.Axis(labelAngle=-50 if crowded else 0, grid=False)
+        axis = alt.Axis(labelAngle=-50 if crowded else 0, labelOverlap=False, grid=False)
         return alt.X("x:N", title=plot.x, sort=names, scale=alt.Scale(domain=names), axis=axis)
     fields = measure(plot, plot.x)
     values = sorted(float(value) for value in distinct(row[plot.x] for row in whole.rows))
@@ -141,16 +145,20 @@ def along(plot: Plot, whole: Plot, width: int) -> Any:
 
 
 def measure(plot: Plot, name: str) -> dict[str, Any]:
-    """Scale and axis of a number: logarithmic if that is asked for and can be."""
+    """Scale and axis of a number."""
     values = [float(row[name]) for row in plot.rows]
     form = "~s" if max(values) >= LONG else PLAIN
     along_lines = plot.mark == "line" and name == plot.x
-    if not plot.log or min(values) <= 0:
+    if not is_logarithmic(plot, name):
         return {"scale": alt.Scale(zero=not along_lines), "axis": alt.Axis(format=form)}
-    # A bar begins below the shortest, which would otherwise have no length.
     low, high = min(values) if along_lines else round_down(min(values) * 0.9), max(values)
     ticks = alt.Axis(format=form, values=marks(low, high))
     return {"scale": alt.Scale(type="log", domain=[low, high], nice=False), "axis": ticks}
+
+
+def is_logarithmic(plot: Plot, name: str) -> bool:
+    """If that is asked for and can be."""
+    return plot.log and min(float(row[name]) for row in plot.rows) > 0
 
 
 def marks(low: float, high: float) -> list[float]:

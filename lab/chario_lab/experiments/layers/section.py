@@ -12,7 +12,7 @@ from chario_lab.experiment.page import Plot, Section, Table, Value, Verdict
 from chario_lab.experiments.layers import field
 from chario_lab.experiments.layers.methods import METHODS, TRACED
 from chario_lab.experiments.layers.plan import DIRECTIONS, NVME, SATA, SIZES, WAYS, Cell
-from chario_lab.experiments.layers.shares import GROUPS, SHOWN, Share, Shares, all_shares, unequal
+from chario_lab.experiments.layers.shares import GROUPS, KNOWN, REST, SHOWN, Share, Shares, all_shares, unequal
 from chario_lab.experiments.ways import READ, WRITE
 from chario_lab.records import AnyRecord, MachineRecord, SeriesRecord, of_kind
 
@@ -48,6 +48,8 @@ waited for besides. The paper's groups are our layers "BIO creation", "split, me
 pinning the caller's pages stands apart. All is sequential and synchronous, with O_DIRECT and cold caches, from memory
 whose pages are no neighbours; the file has 1 GiB and was written before. The drive has no I/O scheduler. Exact counts
 need a guest: run this experiment without a target."""
+# Layers with a colour of their own, as many as an eye tells apart.
+DRAWN = 15
 # What the paper calls significant is at least this.
 SIGNIFICANT = 0.05
 LARGEST = SIZES[-1]
@@ -110,15 +112,21 @@ def table(found: Shares, kernel: str, medium: str, direction: str) -> Table:
 
 
 def picture(found: Shares, kernel: str, medium: str) -> Plot:
-    """The layers of a call on top of each other."""
-    rows: list[dict[str, Value]] = [
-        {"share": share.of(title), "call": f"{way}, {size.title}", "layer": title, "direction": direction}
+    """The layers of a call on top of each other; those that are small everywhere are one."""
+    shares = {
+        (direction, f"{way}, {size.title}"): share
         for direction in DIRECTIONS
         for way in WAYS
         for size in SIZES
         if (share := found.get(Cell(medium, way, direction, size).key))
-        for title in SHOWN
-    ]
+    }
+    largest = {title: max((share.of(title) for share in shares.values()), default=0.0) for title in KNOWN}
+    drawn = sorted(largest, key=lambda title: -largest[title])[:DRAWN]
+    rows: list[dict[str, Value]] = []
+    for (direction, call), share in shares.items():
+        parts = {title: share.of(title) for title in KNOWN if title in drawn}
+        parts[REST] = sum(share.of(title) for title in SHOWN if title not in drawn)
+        rows += [{"share": part, "call": call, "layer": title, "direction": direction} for title, part in parts.items()]
     title = f"Shares of the layers, {medium}, Linux {kernel}"
     return Plot(title, "stack", rows, "share", "call", "layer", "direction")
 
