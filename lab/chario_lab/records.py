@@ -12,6 +12,7 @@ Tables and plots are made from records and from nothing else.  Units stand in th
 
 from __future__ import annotations
 
+import lzma
 import os
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
@@ -24,6 +25,9 @@ from typing import TypeVar
 import msgspec
 
 from chario_lab.counting.stats import Difference, Summary
+
+# How the name ends of a file of records that is kept for long.
+PACKED = ".xz"
 
 
 class RecordError(Exception):
@@ -225,11 +229,14 @@ def cut_unfinished(path: Path) -> None:
 
 
 def read(path: Path) -> list[AnyRecord]:
-    """All records of a file; a last line that a killed run left unfinished is passed over."""
+    """All records of a file, which may be one by xz; a last line that a killed run left unfinished is passed over."""
     try:
-        lines = path.read_bytes().split(b"\n")
+        content = path.read_bytes()
+        lines = (lzma.decompress(content) if path.suffix == PACKED else content).split(b"\n")
     except OSError as error:
         raise RecordError(f"{path} cannot be read: {error.strerror}") from error
+    except lzma.LZMAError as error:
+        raise RecordError(f"{path} is no whole file of xz: {error}") from error
     records = []
     for number, line in enumerate(lines[:-1], start=1):
         try:

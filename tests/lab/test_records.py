@@ -3,12 +3,24 @@
 
 from __future__ import annotations
 
+import lzma
 from pathlib import Path
 
 import pytest
 
 from chario_lab.experiment import book
-from chario_lab.records import Book, FailureRecord, RecordError, RunRecord, SeriesRecord, last_run, of_kind, read
+from chario_lab.experiment.book import find_book
+from chario_lab.records import (
+    PACKED,
+    Book,
+    FailureRecord,
+    RecordError,
+    RunRecord,
+    SeriesRecord,
+    last_run,
+    of_kind,
+    read,
+)
 from chario_lab.testing.series import series
 
 
@@ -81,3 +93,19 @@ def test_records_are_kept_in_the_cache(tmp_path: Path, monkeypatch: pytest.Monke
     assert [run] == opened.records
     assert isinstance(run, RunRecord)
     assert (run.experiment, run.excluded) == ("demo", "waiting")
+
+
+def test_records_may_be_packed(tmp_path: Path) -> None:
+    """A file that is kept for long; a cut one is told, not read in part."""
+    path = tmp_path / "kept.jsonl"
+    with Book(path) as book:
+        book.add(RunRecord(experiment="one", started="now", checkout="abc", excluded=""))
+    packed = path.with_name(path.name + PACKED)
+    packed.write_bytes(lzma.compress(path.read_bytes()))
+    assert find_book("kept", tmp_path) == path
+    path.unlink()
+    assert find_book("kept", tmp_path) == packed
+    assert read(packed) == book.records
+    packed.write_bytes(packed.read_bytes()[:-9])
+    with pytest.raises(RecordError, match="is no whole file of xz"):
+        read(packed)

@@ -16,6 +16,8 @@ IDLE_INDEX = LAYERS.index(IDLE)
 MIN_CLEAN = 8
 # The part of a case that may be spent in functions without a layer.
 UNASSIGNED_LIMIT = 0.02
+# Calls that sleep have nearly as many totals as there are calls.
+MOST_DIFFERENCES = 8
 
 
 @dataclass(frozen=True)
@@ -121,7 +123,7 @@ def differences(operations: Sequence[Operation], symbols: Sequence[Symbol]) -> l
     """Why some calls cost more or less than most: the functions that ran longer or shorter.
 
     Only the operations that were recorded by function can tell, and one speaks for all of its
-    total.
+    total; the totals that occur most are told.
     """
     detailed = [op for op in operations if op.symbols and not op.ticks]
     totals = Counter(instructions(op) for op in detailed)
@@ -130,7 +132,7 @@ def differences(operations: Sequence[Operation], symbols: Sequence[Symbol]) -> l
     mode = totals.most_common(1)[0][0]
     usual = dict(_example(detailed, mode).symbols)
     found = []
-    for total, count in totals.most_common():
+    for total, count in totals.most_common(MOST_DIFFERENCES):
         if total != mode:
             here = dict(_example(detailed, total).symbols)
             changed = {symbols[i].name: here.get(i, 0) - usual.get(i, 0) for i in usual | here}

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from chario_lab.cache import cache_dir
-from chario_lab.records import Book, RunRecord
+from chario_lab.records import PACKED, Book, RunRecord
 
 TOP = Path(__file__).resolve().parents[3]
 
@@ -25,6 +25,13 @@ def records_dir() -> Path:
 def book_path(experiment: str, folder: Path | None = None) -> Path:
     """The file of an experiment's records."""
     return (folder or records_dir()) / f"{experiment}.jsonl"
+
+
+def find_book(experiment: str, folder: Path | None = None) -> Path:
+    """The same where it is read, packed or not."""
+    path = book_path(experiment, folder)
+    packed = path.with_name(path.name + PACKED)
+    return packed if packed.exists() and not path.exists() else path
 
 
 def open_book(experiment: str, excluded: str, path: Path | None = None, short: bool = False) -> Book:

@@ -9,7 +9,7 @@ from itertools import groupby
 from pathlib import Path
 
 from chario_lab.cache import trace
-from chario_lab.experiment.book import book_path
+from chario_lab.experiment.book import find_book
 from chario_lab.experiment.page import Section
 from chario_lab.experiment.perform import reason_of
 from chario_lab.experiment.repeatability import find_before, same_again
@@ -57,7 +57,7 @@ class Chapter:
 
 def collect(experiments: Iterable[Experiment], folder: Path | None = None) -> list[Chapter]:
     """A chapter of each, from the records in a folder."""
-    return [load(experiment, book_path(experiment.name, folder)) for experiment in experiments]
+    return [load(experiment, find_book(experiment.name, folder)) for experiment in experiments]
 
 
 def load(experiment: Experiment, path: Path) -> Chapter:

@@ -9,7 +9,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from chario_lab.cache import check_room
+from chario_lab.cache import cache_dir, check_room
 from chario_lab.counting.build import build_tools
 from chario_lab.counting.counter import Counter
 from chario_lab.counting.functions import chario_layers
@@ -109,12 +109,12 @@ class GuestTarget(Target):
             machine=self.machine.name,
             kernel=guest.spec.kernel,
             release=guest.release,
-            kernel_command=guest.files.value("/proc/cmdline"),
+            kernel_command=without_places(guest.files.value("/proc/cmdline")),
             processor="emulated by QEMU, -cpu max",
             cpus=guest.spec.cpus,
             memory_mib=guest.spec.memory_mib,
             emulator=f"QEMU {'.'.join(map(str, find_qemu().version))}",
-            command=(guest.host.run_dir / "command").read_text().strip(),
+            command=without_places((guest.host.run_dir / "command").read_text().strip()),
             module_build=self._parts.module.parent.name,
             device=f"emulated: {drive}",
         )
@@ -126,6 +126,13 @@ class GuestTarget(Target):
         except KernelComplaint as complaint:
             return str(complaint)
         return ""
+
+
+def without_places(command: str) -> str:
+    """A command line that says the same on every machine: where its user keeps things is named, not told."""
+    for place, name in ((cache_dir(), "CHARIO_CACHE"), (TOP, "CHARIO"), (tempfile.gettempdir(), "TMPDIR")):
+        command = command.replace(f"{place}/", f"${name}/")
+    return command
 
 
 @contextmanager
