@@ -242,7 +242,7 @@ def test_a_case_that_fails_leaves_the_others_alone(rig: Rig) -> None:
                 case("after", after="fail after", wrong="the data is another"),
                 case("uncounted", operations=13),
                 case("garbage"),
-                case("lacking", needs=Need("test -e /dev/udmabuf", "/dev/udmabuf")),
+                case("lacking", needs=(Need("test -e /dev/udmabuf", "/dev/udmabuf"),)),
                 case("good"),
             ),
         )

@@ -29,9 +29,10 @@ SHOWN = 200
 
 def measure(target: Target, station: Station, case: Case, book: Book) -> None:
     """All repetitions of a case, or why there are none."""
-    if case.needs and target.run(target.place.fill(case.needs.test)).rc != 0:
-        book.add(omitted(station, case, case.needs))
-        return
+    for need in case.needs:
+        if target.run(target.place.fill(need.test)).rc != 0:
+            book.add(omitted(station, case, need))
+            return
     try:
         for repeat in range(case.repeats):
             book.add(measure_once(target, station, case, repeat))

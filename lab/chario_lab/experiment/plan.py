@@ -33,7 +33,7 @@ class Case:
     files of sysfs and what is written to them before.  `before` and `after` are commands of the shell: the one is not
     measured, the other has to succeed, or the case is `wrong`.  In all of them the words of Place.fill() are
     replaced.  With `cold` caches are dropped before.  Of cases in a row with the same `step` a human sees one line.
-    Where the machine lacks what the case `needs`, it is left out.
+    Where the machine lacks one of the things that the case `needs`, it is left out.
     """
 
     key: str
@@ -54,7 +54,7 @@ class Case:
     under: tuple[str, ...] = ()
     report: str = ""
     digest: Callable[[str], str] = str
-    needs: Need | None = None
+    needs: tuple[Need, ...] = ()
     limit_s: float = 900.0
 
     @property

@@ -54,7 +54,7 @@ def call(
         operations=operations,
         call_bytes=size_bytes,
         settings=settings if completion else (),
-        needs=needs,
+        needs=(needs,) if needs else (),
     )
 
 

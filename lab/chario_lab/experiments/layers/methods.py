@@ -108,7 +108,7 @@ def probed(key: str, plain: Case) -> Case:
         under=(PROBE, PROBE_OUT, ",".join(BOUNDARIES)),
         report=f"cat {PROBE_OUT}; rm {PROBE_OUT}",
         digest=digest_probes,
-        needs=Need(f"test -e {PROBE}", "probe where layers begin, for which Linux 6.1 lacks kprobe.multi"),
+        needs=(Need(f"test -e {PROBE}", "probe where layers begin, for which Linux 6.1 lacks kprobe.multi"),),
     )
 
 

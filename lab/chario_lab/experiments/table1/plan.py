@@ -142,7 +142,7 @@ def case(way: Way, direction: str, size: Size, choice: Choice) -> Case:
         cold=True,
         settings=way.settings,
         after=way.tidy(direction, size.size_bytes),
-        needs=way.needs,
+        needs=(way.needs,) if way.needs else (),
     )
 
 
