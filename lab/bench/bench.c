@@ -25,11 +25,13 @@
  *	warm=CALLS	that come before and are not counted (16)
  *	gate=FILE	gets a 1 before the first counted call, and a 0 at the beginning and after the last:
  *			so a tracer's tracing_on sees nothing but what is counted
+ *	perf=FIFO	the same for perf record --control fifo:FIFO,FIFO.ack, in its words, which it answers
  */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -58,7 +60,7 @@ static void usage(void)
 		"       [open=buffered|direct|sync|direct,sync] [order=sequential] [seed=N]\n"
 		"       [piece=BYTES] [span=BYTES] [skew=BYTES] [warm=CALLS] [fresh=yes]\n"
 		"       [reopen=yes] [period=US] [priority=N] [finish=fsync] [commands=DISK]\n"
-		"       [gate=FILE]\n"
+		"       [gate=FILE] [perf=FIFO]\n"
 		"calls:");
 	for (size_t i = 0; calls[i].name; i++)
 		fprintf(stderr, " %s", calls[i].name);
@@ -114,10 +116,17 @@ static void use_priority(int priority)
 		fail("a real-time priority");
 }
 
-static void set_gate(const struct bench *b, const char *state)
+static void set_gate(const struct bench *b, bool is_open)
 {
-	if (b->gate_fd >= 0 && write(b->gate_fd, state, 1) != 1)
+	static const char *const words[][2] = { { "0", "1" }, { "disable\n", "enable\n" } };
+	const char *word = words[b->ack_fd >= 0][is_open];
+	ssize_t length = (ssize_t)strlen(word);
+	char answer[8];
+
+	if (b->gate_fd >= 0 && write(b->gate_fd, word, (size_t)length) != length)
 		fail("the gate");
+	if (b->ack_fd >= 0 && read(b->ack_fd, answer, sizeof(answer)) <= 0)
+		fail("the gate's answer");
 }
 
 static void close_gate(struct bench *b, const char *path)
@@ -125,7 +134,18 @@ static void close_gate(struct bench *b, const char *path)
 	b->gate_fd = open(path, O_WRONLY);
 	if (b->gate_fd < 0)
 		fail(path);
-	set_gate(b, "0");
+	set_gate(b, false);
+}
+
+static void close_perf(struct bench *b, const char *path)
+{
+	char ack[PATH_MAX];
+
+	snprintf(ack, sizeof(ack), "%s.ack", path);
+	b->ack_fd = open(ack, O_RDONLY);
+	if (b->ack_fd < 0)
+		fail(ack);
+	close_gate(b, path);
 }
 
 /* As if it were read for the first time. */
@@ -175,7 +195,7 @@ static void repeat(struct bench *b, const struct call *call, long operations, st
 			begin_commands();
 		if (!i) {
 			read_times(&times[0]);
-			set_gate(b, "1");
+			set_gate(b, true);
 			MARKER(MARKER_SEGMENT);
 		}
 		if (b->reopen)
@@ -208,7 +228,7 @@ static void repeat(struct bench *b, const struct call *call, long operations, st
 		fail(call->name);
 	}
 	MARKER(MARKER_SEGMENT_END);
-	set_gate(b, "0");
+	set_gate(b, false);
 	read_times(&times[1]);
 }
 
@@ -251,6 +271,8 @@ static int set_option(struct bench *b, char *word, int *flags)
 		b->disk = value;
 	else if (!strcmp(word, "gate"))
 		close_gate(b, value);
+	else if (!strcmp(word, "perf"))
+		close_perf(b, value);
 	else if (!strcmp(word, "warm"))
 		b->warm_up = strtol(value, NULL, 0);
 	else
@@ -260,7 +282,13 @@ static int set_option(struct bench *b, char *word, int *flags)
 
 int main(int argc, char **argv)
 {
-	struct bench b = { .seed = 42, .span_bytes = SPAN_BYTES, .warm_up = WARM_UP, .gate_fd = -1 };
+	struct bench b = {
+		.seed = 42,
+		.span_bytes = SPAN_BYTES,
+		.warm_up = WARM_UP,
+		.gate_fd = -1,
+		.ack_fd = -1,
+	};
 	const struct call *call;
 	struct times times[2];
 	long operations;

@@ -26,6 +26,7 @@ struct bench {
 	long warm_up; /* calls that come before */
 	const char *disk; /* whose commands are counted; NULL: nobody's */
 	int gate_fd; /* of a tracer; -1: there is none */
+	int ack_fd; /* by which perf answers; -1: the gate is not perf's */
 	int flags; /* of open() */
 	bool reopen;
 	long period_us;
