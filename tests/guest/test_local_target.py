@@ -7,6 +7,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import cast
 
 import pytest
 from bind_lab import Machine, MachineKeeper, keep
@@ -154,6 +155,44 @@ def test_layers_are_seen_in_the_field(machine: Machine) -> None:
     assert traced == f"{plain}/{TRACED}"
     assert "Seen in the field" in done.stdout and WAITING in done.stdout, done.stdout
     machine.must("! ls /run/chario-lab | grep work")
+
+
+BLOCKS = {
+    "buffered": "NVMe SSD/ext4, buffered/read/sequential/1048576/here",
+    "direct": "NVMe SSD/ext4, direct/write/sequential/1048576/here",
+    "chario": "NVMe SSD/CharIO/read/sequential/1048576/here",
+    "memory": "tmpfs/tmpfs/read/sequential/1048576/here",
+    "database": "NVMe SSD/SQLite/write/SQLite/0/here",
+    "profiled": "NVMe SSD/ext4, buffered/read/sequential/1048576/here/profiled",
+    "one": "NVMe SSD/CharIO/read/sequential/1048576/1",
+}
+# The drive has blocks of 4 KiB, and nothing sets the clock of an emulated CPU.
+NO_BLOCKS = {
+    "small": "NVMe SSD/ext4, direct/read/sequential/512/here",
+    "small, CharIO": "NVMe SSD/CharIO/read/sequential/512/here",
+    "slow": "NVMe SSD/CharIO/read/sequential/1048576/here/cpuinfo_min_freq",
+}
+
+
+def test_block_sizes_are_measured_with_fewer_cpus_and_a_profiler(machine: Machine, cpus: int) -> None:
+    """Rates of each medium, with a CPU off line, which is on line again; what this machine lacks is said."""
+    use_deadline(machine)
+    few = cases(*BLOCKS.values(), *NO_BLOCKS.values())
+    done = run(machine, "--destroy-data", "--short", *few, experiment="blocksizes")
+    assert done.rc == 0, done.describe()
+    check_given_back(machine)
+    assert machine.guest.files.value("/sys/devices/system/cpu/online") == ("0" if cpus == 1 else f"0-{cpus - 1}")
+    series = series_of(machine)
+    assert set(series) == set(BLOCKS.values())
+    assert {record.case for record in of_kind(records(machine), OmissionRecord)} == set(NO_BLOCKS.values())
+    for name in BLOCKS.keys() - {"database"}:
+        record = series[BLOCKS[name]]
+        assert record.summary is None and record.moved_bytes == 4 << 20
+        assert int(str(record.said["elapsed_us"])) > 0
+    assert len(cast("list[int]", series[BLOCKS["one"]].said["idle_us"])) == 1
+    assert "of event 'cpu-clock" in series[BLOCKS["profiled"]].report
+    assert int(str(series[BLOCKS["database"]].said["elapsed_us"])) > 0
+    assert "blocks of 512 bytes" in done.stdout and "cpufreq" in done.stdout and "rows a second" in done.stdout
 
 
 def test_nothing_is_done_without_the_words(machine: Machine) -> None:

@@ -11,17 +11,15 @@ import pytest
 from chario_lab.counting.layers import IDLE, USER
 from chario_lab.experiment.plan import SPIN
 from chario_lab.experiment.usage import copy_share, usage_of
-from chario_lab.experiments.blocksizes.plan import NVME, SEQUENTIAL, Cell
-from chario_lab.experiments.blocksizes.profile import read_profile
 from chario_lab.experiments.commands.plan import SINGLE, SIZES, WAYS, key, plan_key, single_key
 from chario_lab.experiments.commands.section import Spread, spreads
 from chario_lab.experiments.commands.section import judge as judge_commands
-from chario_lab.experiments.figure3.plan import FIRST
+from chario_lab.experiments.figure3.plan import FIRST, SEQUENTIAL
 from chario_lab.experiments.figure3.plan import WAYS as READS
 from chario_lab.experiments.figure3.plan import key as read_key
 from chario_lab.experiments.figure3.section import POINTS, courses
 from chario_lab.experiments.figure3.section import judge as judge_reads
-from chario_lab.experiments.ways import DIRECTIONS, READ, WRITE
+from chario_lab.experiments.ways import DIRECTIONS, WRITE
 from chario_lab.records import AnyRecord, Commands, MachineRecord, PointRecord, SeriesRecord, TextRecord
 from chario_lab.testing.series import operation, record
 
@@ -163,28 +161,3 @@ def test_what_lies_between_points() -> None:
     cached = record(read_key(READS[2], "40 KiB", FIRST), [operation({USER: 4000})] * 2, station="block")
     (course,) = courses([spin(0), cached], "6.1").values()
     assert (course.parts, course.waiting, course.all_reads) == ((), 0, 4000)
-
-
-REPORT = """\
-# Overhead  Symbol
-    25.00%  [k] copy_user_enhanced_fast_string
-    12.50%  [k] _raw_spin_lock
-     3.00%  [.] main
- nonsense
-"""
-
-
-def test_a_profile_is_read() -> None:
-    """The kernel's layers; what is no line of it is passed over, and without samples there is none."""
-    profile = read_profile(REPORT)
-    assert profile is not None
-    assert (profile.copies, profile.locks) == (0.25, 0.125)
-    assert read_profile("# no samples\n") is None
-
-
-def test_cells_have_names_of_their_own() -> None:
-    """Or records of one would be taken for another's."""
-    cells = [
-        Cell(NVME, "CharIO", READ, SEQUENTIAL, 4096, cpus, profiled) for cpus in (1, 2) for profiled in (True, False)
-    ]
-    assert len({cell.key for cell in cells}) == len(cells)

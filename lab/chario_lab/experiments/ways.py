@@ -77,7 +77,8 @@ class Way:
 
 
 def chario(title: str, calls: tuple[str, str] = ("pread", "pwrite"), **fields: object) -> Way:
-    """A way of CharIO: how it completes, and whether it takes any size."""
+    """A way of CharIO: how it completes, whether it takes any size, and how it is opened."""
+    opened = f"open={fields.pop('opened', 'direct,sync')}"
     polled = bool(fields.pop("polled", False))
     any_size = bool(fields.pop("any_size", False))
     attributes = "/sys/class/chario/{name}"
@@ -85,7 +86,7 @@ def chario(title: str, calls: tuple[str, str] = ("pread", "pwrite"), **fields: o
         (f"{attributes}/completion", "poll" if polled else "irq"),
         (f"{attributes}/any_size", str(int(any_size))),
     )
-    options = ("open=direct,sync", f"skew={SKEW_BYTES}") if any_size else ("open=direct,sync",)
+    options = (opened, f"skew={SKEW_BYTES}") if any_size else (opened,)
     speed = STALL if polled else LATE
     return Way(title, Holder.CHARIO, calls, speed, options, settings, **fields)  # type: ignore[arg-type]
 

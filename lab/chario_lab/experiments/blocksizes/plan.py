@@ -1,22 +1,42 @@
 # SPDX-License-Identifier: MIT
-"""Reads and writes in blocks of nine sizes: on NVMe, on SATA disks with two latencies, and in memory."""
+"""Reads and writes in blocks of nine sizes: on NVMe and in memory, in guests also on SATA disks with two latencies."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import groupby
 
-from chario_lab.experiment.plan import SERIES, SPIN, Case, Plan, Station
+from chario_lab.experiment.plan import SPIN, Act, Case, Plan, Station
 from chario_lab.experiment.spec import Choice
-from chario_lab.experiments.ways import DIRECTIONS, FREE, KIB, MIB, READ, WRITE, Way, chario, make_file
+from chario_lab.experiments.blocksizes.cells import (
+    BUFFERED,
+    DIRECT,
+    FILE_MIB,
+    HDD,
+    HERE_MIB,
+    MEMORY,
+    NVME,
+    RANDOM,
+    SEQUENTIAL,
+    SHORT_FILE_MIB,
+    SIZES,
+    SSD,
+    STRICT,
+    THREE,
+    WAYS,
+    Cell,
+    case,
+    sqlite,
+)
+from chario_lab.experiments.blocksizes.processors import FASTEST, SLOWEST, KeepCpus, LimitClock
+from chario_lab.experiments.ways import DIRECTIONS, READ, Way, make_file
 from chario_lab.guest.spec import AhciDisk, Drive, GuestSpec, Namespace, Nvme, Throttle
-from chario_lab.target.machine import Machine
+from chario_lab.target.machine import THIS_MACHINE, Machine
 from chario_lab.target.place import Holder
 
 MEMORY_MIB = 3072
 DRIVE_MIB = 4096
-NVME, HDD, SSD, MEMORY = "NVMe SSD", "SATA hard disk", "SATA SSD", "tmpfs"
 # A hard disk does one thing at a time; a SATA disk without a latency is as fast as the NVMe drive.
 DRIVES: dict[str, Drive] = {
     NVME: Nvme("blocksizes", (Namespace(DRIVE_MIB),)),
@@ -24,162 +44,110 @@ DRIVES: dict[str, Drive] = {
     SSD: AhciDisk("ssd", DRIVE_MIB),
     MEMORY: Nvme("memory", (Namespace(64),)),
 }
-BUFFERED, DIRECT = "ext4, buffered", "ext4, direct"
-STRICT, ANY_SIZE = "CharIO", "CharIO, any size"
-SEQUENTIAL, RANDOM, SQLITE = "sequential", "random", "SQLite"
-SQLITE_ROWS, SHORT_SQLITE_ROWS = 300, 20
-
-
-@dataclass(frozen=True)
-class Size:
-    """Blocks of one size, and how many."""
-
-    title: str
-    size_bytes: int
-    calls: int = 1
-
-
-SIZES = (
-    Size("512 B", 512, 128),
-    Size("4 KiB", 4 * KIB, 128),
-    Size("512 KiB", 512 * KIB, 32),
-    Size("1 MiB", MIB, 32),
-    Size("16 MiB", 16 * MIB, 4),
-    Size("128 MiB", 128 * MIB),
-    Size("256 MiB", 256 * MIB),
-    Size("512 MiB", 512 * MIB),
-    Size("768 MiB", 768 * MIB),
-)
-FILE_MIB, SHORT_FILE_MIB = 768, 16
-# What is varied besides is varied at these.
-THREE = ("4 KiB", "1 MiB", "16 MiB")
 SHORT = ("512 B", "1 MiB")
-FEW_CALLS = 4
-
-
-def ext4(title: str, opened: str) -> Way:
-    """A file of ext4, as dd opens it."""
-    return Way(title, Holder.EXT4, ("pread", "pwrite"), FREE, (f"open={opened}",))
-
-
-IN_MEMORY = Way(MEMORY, Holder.TMPFS, ("pread", "pwrite"), FREE, ("open=buffered",))
-ON_EXT4 = (ext4(BUFFERED, "buffered"), ext4(DIRECT, "direct"))
-ON_CHARIO = (chario(STRICT), chario(ANY_SIZE, any_size=True))
-WAYS = {NVME: (*ON_CHARIO, *ON_EXT4), HDD: ON_EXT4, SSD: ON_EXT4, MEMORY: (IN_MEMORY,)}
-PROFILE = "/dev/shm/profile"
-PERF = ("perf", "record", "--quiet", "--all-cpus", "--event", "cpu-clock", "--freq", "997", "--output", PROFILE, "--")
-REPORT = f"perf report --input {PROFILE} --stdio --sort symbol --fields overhead,symbol 2>/dev/null; rm -f {PROFILE}"
-ROWS = """\
-import sqlite3, sys
-base = sqlite3.connect(sys.argv[1])
-base.execute("create table readings (at integer primary key, value text)")
-for at in range(int(sys.argv[2])):
-    base.execute("insert into readings values (?, ?)", (at, "x" * 200))
-    if at % 10 == 9:
-        base.commit()
-base.commit()
-assert base.execute("select count(*), sum(length(value)) from readings").fetchone()[0] == int(sys.argv[2])
-"""
-
-
-@dataclass(frozen=True)
-class Cell:
-    """What one case is, in words that its name in records is made of."""
-
-    medium: str
-    way: str
-    direction: str
-    order: str
-    size_bytes: int
-    cpus: int = 1
-    profiled: bool = False
-
-    @property
-    def key(self) -> str:
-        """What the case is called in records."""
-        profiled = "/profiled" if self.profiled else ""
-        return f"{self.medium}/{self.way}/{self.direction}/{self.order}/{self.size_bytes}/{self.cpus}{profiled}"
+# Where the CPUs' clock is varied.
+CLOCK_WAYS = (STRICT, BUFFERED, DIRECT)
+# CPUs that were taken off line come back with the drive: more of them go from station to station.
+FEWER_CPUS = (2, 1)
 
 
 def plan(choice: Choice) -> Plan:
-    """Each medium on a machine of its own, then the drive once more with two CPUs; on each kernel."""
-    return [station for kernel in choice.kernels for station in stations(kernel, choice.short)]
+    """Each medium on a machine of its own, then the drive once more with two CPUs; on each kernel, or here."""
+    if choice.here:
+        return list(stations_here(choice))
+    return [station for kernel in choice.kernels for station in stations(kernel, choice)]
 
 
-def stations(kernel: str, short: bool) -> Iterator[Station]:
-    """On one kernel."""
+def stations(kernel: str, choice: Choice) -> Iterator[Station]:
+    """In guests with one kernel."""
     for medium, ways in WAYS.items():
-        for holder, own in groupby(ways, key=lambda way: way.holder):
-            yield station(kernel, medium, holder, tuple(own), short, cpus=1)
-    for holder, own in groupby(WAYS[NVME], key=lambda way: way.holder):
-        yield station(kernel, NVME, holder, tuple(own), short, cpus=2)
+        for holder, own in by_holder(ways):
+            yield station(guest(kernel, medium, 1), medium, holder, own, choice, cpus=1)
+    for holder, own in by_holder(WAYS[NVME]):
+        yield station(guest(kernel, NVME, 2), NVME, holder, own, choice, cpus=2)
 
 
-def station(kernel: str, medium: str, holder: Holder, ways: tuple[Way, ...], short: bool, cpus: int) -> Station:
-    """All that is measured while somebody has a medium."""
+def guest(kernel: str, medium: str, cpus: int) -> Machine:
+    """A guest with one medium."""
     spec = GuestSpec(
         kernel, (DRIVES[medium],), cpus, memory_mib=MEMORY_MIB, append="nvme_core.multipath=N nvme.poll_queues=1"
     )
-    machine = Machine(f"{kernel}, {medium}, {cpus} CPU", spec)
-    cases = tuple(case(way, cell, short) for way in ways for cell in cells(medium, way, cpus, short))
-    step = cases[0].step
-    database = (sqlite(medium, short),) if holder.is_file_system and cpus == 1 else ()
-    prepare = (make_file(SHORT_FILE_MIB if short else FILE_MIB, holder),) if holder.is_file_system else ()
-    return Station(holder.value, machine, holder, (replace(SPIN, step=step), *cases, *database), prepare)
+    return Machine(f"{kernel}, {medium}, {cpus} CPU", spec)
 
 
-def cells(medium: str, way: Way, cpus: int, short: bool) -> Iterator[Cell]:
-    """What is measured by one way: with one CPU all, with two at three sizes; with a profiler likewise."""
-    chosen = [size for size in SIZES if not short or size.title in SHORT]
+def by_holder(ways: Sequence[Way]) -> Iterator[tuple[Holder, tuple[Way, ...]]]:
+    """Ways in a row that share a holder."""
+    for holder, own in groupby(ways, key=lambda way: way.holder):
+        yield holder, tuple(own)
+
+
+def station(machine: Machine, medium: str, holder: Holder, ways: Sequence[Way], choice: Choice, cpus: int) -> Station:
+    """All that is measured while somebody has a medium."""
+    cases = tuple(case(way, cell, choice) for way in ways for cell in cells(medium, way, cpus, choice))
+    # Where no instructions are counted, those of timer ticks need not be known.
+    spins = () if choice.here else (replace(SPIN, step=cases[0].step),)
+    database = (sqlite(medium, choice),) if holder.is_file_system and cpus < 2 else ()
+    return Station(holder.value, machine, holder, (*spins, *cases, *database), prepare(holder, choice))
+
+
+def prepare(holder: Holder, choice: Choice) -> tuple[str, ...]:
+    """What is read on this machine has been written before: a drive need not look for what it does not have."""
+    size_mib = SHORT_FILE_MIB if choice.short else HERE_MIB if choice.here else FILE_MIB
+    if not choice.here:
+        return (make_file(size_mib, holder),) if holder.is_file_system else ()
+    if holder is Holder.TMPFS:
+        # Memory is short on a board: each case has its own file.
+        return ()
+    return (make_file(size_mib, holder) if holder.is_file_system else fill(size_mib),)
+
+
+def fill(size_mib: int) -> str:
+    """The command of the shell that writes the part of a character disk that is used."""
+    return f"dd if=/dev/zero of={{node}} bs=4M count={size_mib // 4} oflag=direct conv=notrunc status=none"
+
+
+def cells(medium: str, way: Way, cpus: int, choice: Choice) -> Iterator[Cell]:
+    """What is measured by one way: with one CPU, or all of this machine, everything; with two, three sizes."""
+    chosen = [size for size in SIZES if not choice.short or size.title in SHORT]
     three = [size for size in chosen if size.title in THREE]
     for direction in DIRECTIONS:
-        for size in chosen if cpus == 1 else three:
+        for size in chosen if cpus < 2 else three:
             yield Cell(medium, way.title, direction, SEQUENTIAL, size.size_bytes, cpus)
-        if cpus == 1:
+        if cpus < 2:
             for size in chosen:
                 if size.calls > 1:
-                    yield Cell(medium, way.title, direction, RANDOM, size.size_bytes)
+                    yield Cell(medium, way.title, direction, RANDOM, size.size_bytes, cpus)
         # A profiler takes seconds to start where a CPU is emulated.
-        if cpus == 1 and medium == NVME and (not short or (way.title, direction) == (BUFFERED, READ)):
-            for size in three:
-                yield Cell(medium, way.title, direction, SEQUENTIAL, size.size_bytes, profiled=True)
+        if cpus < 2 and medium == NVME and (not choice.short or (way.title, direction) == (BUFFERED, READ)):
+            for size in chosen if choice.here else three:
+                yield Cell(medium, way.title, direction, SEQUENTIAL, size.size_bytes, cpus, profiled=True)
 
 
-def case(way: Way, cell: Cell, short: bool) -> Case:
-    """A series of calls, from memory as a program gets it; what was written is durable in the end."""
-    size = next(size for size in SIZES if size.size_bytes == cell.size_bytes)
-    calls = min(size.calls, FEW_CALLS) if short else size.calls
-    span_mib = SHORT_FILE_MIB if short else FILE_MIB
-    options = [f"span={span_mib * MIB}", "warm=0"]
-    options += ["order=sequential"] if cell.order == SEQUENTIAL else []
-    options += ["finish=fsync"] if cell.direction == WRITE else []
-    words = replace(way, speed=FREE).words(cell.direction, cell.size_bytes, calls, options, "plain")
-    return Case(
-        cell.key,
-        f"{cell.medium}, {way.title}, {cell.direction} {size.title}, {cell.order}",
-        # No time of an emulated drive is of interest: it answers when it likes.
-        words,
-        operations=calls,
-        call_bytes=cell.size_bytes,
-        step=f"measuring: {cell.medium}, {way.title}{', two CPUs' if cell.cpus > 1 else ''}",
-        cold=True,
-        settings=way.settings,
-        after=way.tidy(cell.direction, cell.size_bytes),
-        under=PERF if cell.profiled else (),
-        report=REPORT if cell.profiled else "",
-    )
+def stations_here(choice: Choice) -> Iterator[Station]:
+    """On this machine, with all its CPUs; then with the slowest and the fastest clock, then with two CPUs and one."""
+    for medium in (NVME, MEMORY):
+        for holder, own in by_holder(WAYS[medium]):
+            yield station(THIS_MACHINE, medium, holder, own, choice, cpus=0)
+    for holder, own in by_holder([way for way in WAYS[NVME] if way.title in CLOCK_WAYS]):
+        steps: list[Case | Act] = []
+        for clock in (SLOWEST, FASTEST):
+            steps.append(Act(clock, "limiting the clock of the CPUs", LimitClock(clock)))
+            steps += at_three(own, choice, Cell(clock=clock))
+        yield Station(f"{holder.value}, clocks", THIS_MACHINE, holder, tuple(steps), prepare(holder, choice))
+    for cpus in FEWER_CPUS:
+        keep = Act(f"{cpus} CPU", "taking CPUs off line", KeepCpus(cpus))
+        for holder, own in by_holder(WAYS[NVME]):
+            cases = at_three(own, choice, Cell(cpus=cpus))
+            yield Station(f"{holder.value}, {cpus} CPU", THIS_MACHINE, holder, (keep, *cases), prepare(holder, choice))
 
 
-def sqlite(medium: str, short: bool) -> Case:
-    """A database: rows, ten in a transaction, and a query over all of them."""
-    rows = SHORT_SQLITE_ROWS if short else SQLITE_ROWS
-    return Case(
-        Cell(medium, SQLITE, WRITE, SQLITE, 0).key,
-        f"{medium}, SQLite, {rows} rows",
-        ("run", "/usr/bin/python3", "-S", "-E", "-c", ROWS, "{folder}/base", str(rows)),
-        SERIES,
-        calls=rows,
-        step=f"measuring: {medium}, SQLite",
-        cold=True,
-        after="rm -f {folder}/base*",
-    )
+def at_three(ways: Sequence[Way], choice: Choice, varied: Cell) -> list[Case]:
+    """The three sizes by each way, with something that is varied."""
+    titles = set(THREE) & set(SHORT if choice.short else THREE)
+    return [
+        case(way, replace(varied, way=way.title, direction=direction, size_bytes=size.size_bytes), choice)
+        for way in ways
+        for direction in DIRECTIONS
+        for size in SIZES
+        if size.title in titles
+    ]

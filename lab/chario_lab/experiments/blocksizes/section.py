@@ -3,35 +3,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
+from chario_lab.experiment import usage
 from chario_lab.experiment.page import Plot, Section, Table, Value, Verdict
-from chario_lab.experiment.ticks import without_ticks
-from chario_lab.experiment.usage import EXCLUDED_IN_GUEST, Usage, usages
-from chario_lab.experiments.blocksizes.plan import (
-    BUFFERED,
-    DIRECT,
-    NVME,
-    RANDOM,
-    SEQUENTIAL,
-    SIZES,
-    SQLITE,
-    THREE,
-    WAYS,
-    Cell,
-)
-from chario_lab.experiments.blocksizes.profile import read_profile
-from chario_lab.experiments.ways import DIRECTIONS, READ, WRITE
-from chario_lab.records import AnyRecord, MachineRecord, SeriesRecord, of_kind
+from chario_lab.experiment.usage import EXCLUDED_IN_GUEST, Usage
+from chario_lab.experiments.blocksizes.cells import NVME, RANDOM, SIZES, THREE, WAYS, Cell
+from chario_lab.experiments.blocksizes.databases import databases
+from chario_lab.experiments.blocksizes.judge import judge
+from chario_lab.experiments.blocksizes.processors import FASTEST, SLOWEST
+from chario_lab.experiments.blocksizes.profile import Profile
+from chario_lab.experiments.blocksizes.results import Results, results
+from chario_lab.experiments.ways import DIRECTIONS
+from chario_lab.records import AnyRecord
 
+SHARES = """\
+perf samples all CPUs 997 times a second while the calls go on: by cycles where the processor counts them, else by the
+clock. The samples of the idle loop and of perf itself are left out, so its shares are those of the CPU time that was
+used, by whichever program. Copies are functions that move data, and not those that clear memory; locks are functions
+that take them, wait for them and release them. By the clock, what is done without interrupts is sampled as soon as
+there are some again, which is counted for a function that releases a lock: locks have too much then. Cache maintenance
+is 0 where DMA is coherent, as on every PC; on the paper's board it was not, and most of a direct write went there."""
 EXCLUDED = f"""\
 {EXCLUDED_IN_GUEST}
 The paper's Figure 2 is a rate; here it is what a MiB costs. The kernel's share is that of the CPU that is busier, by
 the kernel's own account. The copies' share of the instructions counts a string instruction as one for each word of 8
-bytes that it moves. Cache maintenance is 0 everywhere: DMA is coherent on this machine, as on every PC; on the
-paper's board it was not, and most of a direct write went there. Written data is durable in the end of each series
-(fsync). The hard disk has a latency of 8 ms and does one thing at a time; the SATA SSD is that disk without it: the
-control that the paper asks for. Blocks of 128 MiB and more are one operation each."""
+bytes that it moves. Written data is durable in the end of each series (fsync). The hard disk has a latency of 8 ms and
+does one thing at a time; the SATA SSD is that disk without it: the control that the paper asks for. Blocks of 128 MiB
+and more are one operation each.
+{SHARES}"""
+EXCLUDED_HERE = f"""\
+{usage.EXCLUDED_HERE}
+The media are the drive that is lent, and memory: the paper also has a SATA hard disk, and none is lent here. All CPUs
+are on line, unless it is said how many; the kernel's share is that of the CPU that is busier. Calls go along the disk
+or a new file, with cold caches, once: a buffered read finds in memory what was read ahead. In random order no more than
+one call of 16 reads what another one has read. Small blocks move less in all than large ones, and what took less than
+half a second has no share. Written data is durable in the end of each series (fsync). One CPU and two, the first by
+number, were measured with all others off line and with the fastest clock. How fast a drive writes also depends on what
+was written to it before.
+{SHARES}"""
 BOARD = "Xilinx Zynq-7000 (two Cortex-A9 at 666 MHz), Intel SSD 750 (NVMe), WD Blue 500 GB (AHCI), Linux 3.18"
 PAPER = (
     ("copies, share of the time, most reads and buffered writes", "40 to 55 %"),
@@ -39,66 +50,117 @@ PAPER = (
     ("kernel, share of a core, all but the hard disk with direct I/O, large blocks", "about 100 %"),
     ("direct against buffered writes to the SSD, rate", "more than 2 times"),
 )
-Usages = dict[str, Usage]
-FIGURES: tuple[tuple[str, str, Callable[[Usage], float], bool], ...] = (
-    ("instructions a MiB", "in place of Figure 2", lambda usage: usage.instructions_a_mib, True),
-    ("kernel's share of the busier CPU", "Figure 3", lambda usage: usage.busiest_kernel_share, False),
-    ("copies' share of the instructions", "Figure 4", lambda usage: usage.copy_share, False),
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A number of a cell; `of` is None where it is no result."""
+
+    name: str
+    form: str
+    of: Callable[[Results, Cell], float | None]
+
+    def show(self, results: Results, cell: Cell) -> str:
+        """The number as a table has it."""
+        value = self.of(results, cell)
+        return "-" if value is None else self.form.format(value)
+
+    def ratio(self, results: Results, cell: Cell, beside: Cell) -> str:
+        """The number of one cell, the other's being 1."""
+        value, one = self.of(results, cell), self.of(results, beside)
+        return "-" if value is None or not one else f"{value / one:.2f}"
+
+
+def counted(name: str, form: str, of: Callable[[Usage], float]) -> Figure:
+    """A figure for which no time matters."""
+    return Figure(name, form, lambda results, cell: None if (found := results.usage(cell)) is None else of(found))
+
+
+def timed(name: str, form: str, of: Callable[[Usage], float]) -> Figure:
+    """A figure of the use of the CPUs."""
+    return Figure(name, form, lambda results, cell: None if (found := results.timed(cell)) is None else of(found))
+
+
+def sampled(what: str, of: Callable[[Profile], float]) -> Figure:
+    """A part of the samples of the cell's profiled form."""
+    return Figure(
+        f"{what} share of the samples",
+        "{:.1%}",
+        lambda results, cell: None if (found := results.profile(cell)) is None else of(found),
+    )
+
+
+INSTRUCTIONS = counted("instructions a MiB", "{:,.0f}", lambda usage: usage.instructions_a_mib)
+RATE = counted("MiB/s", "{:,.1f}", lambda usage: usage.mib_a_second)
+CPU_TIME = timed("ms of a CPU a MiB", "{:.3f}", lambda usage: usage.cpu_ms_a_mib)
+KERNEL = timed("kernel's share of the busier CPU", "{:.1%}", lambda usage: usage.busiest_kernel_share)
+CACHED = counted("page cache, bytes a byte", "{:.2f}", lambda usage: usage.cached_a_byte)
+COMMANDS = counted("commands a MiB", "{:,.1f}", lambda usage: usage.commands_a_mib)
+COPIES = counted("copies' share of the instructions", "{:.1%}", lambda usage: usage.copy_share)
+SAMPLED_COPIES = sampled("copies'", lambda profile: profile.copies)
+SAMPLED_LOCKS = sampled("locks'", lambda profile: profile.locks)
+SAMPLED_CACHES = sampled("cache maintenance's", lambda profile: profile.caches)
+PICTURES = ((INSTRUCTIONS, "in place of Figure 2"), (KERNEL, "Figure 3"), (COPIES, "Figure 4"))
+PICTURES_HERE = ((RATE, "Figure 2"), (KERNEL, "Figure 3"), (SAMPLED_COPIES, "Figure 4"))
+COSTS = (
+    INSTRUCTIONS,
+    counted("bytes copied a byte", "{:.2f}", lambda usage: usage.copied_a_byte),
+    counted("locks' share", "{:.1%}", lambda usage: usage.lock_share),
+    CACHED,
+    COMMANDS,
 )
+COSTS_HERE = (RATE, CPU_TIME, KERNEL, SAMPLED_COPIES, SAMPLED_LOCKS, SAMPLED_CACHES, CACHED, COMMANDS)
+SAMPLES = (COPIES, SAMPLED_COPIES, SAMPLED_LOCKS, SAMPLED_CACHES)
 
 
 def section(records: Sequence[AnyRecord]) -> Section:
     """Pictures and tables of each kernel."""
     parts: list[Table | Plot] = []
     verdicts: list[Verdict] = []
-    for kernel in dict.fromkeys(machine.kernel for machine in of_kind(records, MachineRecord)):
-        found: Usages = {}
-        for machine in of_kind(records, MachineRecord):
-            if machine.kernel == kernel:
-                found |= usages(records, machine.machine)
-        parts += [picture(found, kernel, *figure) for figure in FIGURES]
-        parts += [costs(found, kernel, direction) for direction in DIRECTIONS]
-        parts += [orders(found, kernel), processors(found, kernel), profiles(records, found, kernel)]
-        parts.append(databases(records, kernel))
-        verdicts += judge(found, kernel)
+    found = results(records)
+    for one in found:
+        parts += [picture(one, *figure) for figure in (PICTURES_HERE if one.is_hardware else PICTURES)]
+        parts += [costs(one, direction) for direction in DIRECTIONS]
+        main = RATE if one.is_hardware else INSTRUCTIONS
+        parts += [orders(one, main), processors(one, main)]
+        parts += [clocks(one), profiles(one, main), databases(one)]
+        verdicts += judge(one)
     parts.append(Table("The paper's figures, as its text gives them", ["", "there"], PAPER, BOARD))
-    return Section("Block sizes, from 512 bytes to 768 MiB", EXCLUDED, parts, verdicts)
+    excluded = EXCLUDED_HERE if any(one.is_hardware for one in found) else EXCLUDED
+    return Section("Block sizes, from 512 bytes to 768 MiB", excluded, parts, verdicts)
 
 
-def picture(found: Usages, kernel: str, name: str, figure: str, measure: Callable[[Usage], float], log: bool) -> Plot:
+def picture(results: Results, figure: Figure, number: str) -> Plot:
     """A line a way, over the block size."""
     rows: list[dict[str, Value]] = [
-        {"block size": size.title, name: measure(usage), "way": way.title, "medium": f"{medium}, {direction}"}
+        {"block size": size.title, figure.name: value, "way": way.title, "medium": f"{medium}, {direction}"}
         for medium, ways in WAYS.items()
         for direction in DIRECTIONS
         for way in ways
         for size in SIZES
-        if (usage := found.get(Cell(medium, way.title, direction, SEQUENTIAL, size.size_bytes).key))
+        if (value := figure.of(results, Cell(medium, way.title, direction, size_bytes=size.size_bytes))) is not None
     ]
-    return Plot(f"{name}, Linux {kernel} ({figure})", "line", rows, "block size", name, "way", "medium", log=log)
+    title = f"{figure.name}, Linux {results.kernel} ({number})"
+    log = figure in (RATE, INSTRUCTIONS)
+    return Plot(title, "line", rows, "block size", figure.name, "way", "medium", log=log)
 
 
-def costs(found: Usages, kernel: str, direction: str) -> Table:
-    """What is behind the pictures, and what else was counted, at each size."""
+def costs(results: Results, direction: str) -> Table:
+    """What is behind the pictures, and what else was measured, at each size."""
     columns = ["", *(size.title for size in SIZES)]
-    shown: tuple[tuple[str, Callable[[Usage], str]], ...] = (
-        ("instructions a MiB", lambda usage: f"{usage.instructions_a_mib:,.0f}"),
-        ("bytes copied a byte", lambda usage: f"{usage.copied_a_byte:.2f}"),
-        ("locks' share", lambda usage: f"{usage.lock_share:.1%}"),
-        ("page cache, bytes a byte", lambda usage: f"{usage.cached_a_byte:.2f}"),
-        ("commands a MiB", lambda usage: f"{usage.commands_a_mib:,.1f}"),
-    )
     rows = []
     for medium, ways in WAYS.items():
         for way in ways:
-            own = [found.get(Cell(medium, way.title, direction, SEQUENTIAL, size.size_bytes).key) for size in SIZES]
-            for name, show in shown:
-                if any(own):
-                    rows.append([f"{medium}, {way.title}: {name}", *(show(one) if one else "-" for one in own)])
-    return Table(f"Sequential, {direction}, Linux {kernel}", columns, rows)
+            cells = [Cell(medium, way.title, direction, size_bytes=size.size_bytes) for size in SIZES]
+            for figure in COSTS_HERE if results.is_hardware else COSTS:
+                shown = [figure.show(results, cell) for cell in cells]
+                if any(one != "-" for one in shown):
+                    rows.append([f"{medium}, {way.title}: {figure.name}", *shown])
+    note = results.device if results.is_hardware else ""
+    return Table(f"Sequential, {direction}, Linux {results.kernel}", columns, rows, note)
 
 
-def orders(found: Usages, kernel: str) -> Table:
+def orders(results: Results, figure: Figure) -> Table:
     """Random beside sequential."""
     sizes = [size for size in SIZES if size.calls > 1]
     columns = ["", *(f"{direction}, {size.title}" for direction in DIRECTIONS for size in sizes)]
@@ -106,135 +168,76 @@ def orders(found: Usages, kernel: str) -> Table:
     for medium, ways in WAYS.items():
         for way in ways:
             cells = [
-                ratio(found, Cell(medium, way.title, direction, RANDOM, size.size_bytes),
-                      Cell(medium, way.title, direction, SEQUENTIAL, size.size_bytes))
+                figure.ratio(results, Cell(medium, way.title, direction, RANDOM, size.size_bytes),
+                             Cell(medium, way.title, direction, size_bytes=size.size_bytes))
                 for direction in DIRECTIONS
                 for size in sizes
             ]  # fmt: skip
-            rows.append([f"{medium}, {way.title}", *cells])
-    return Table(f"Instructions a MiB in random order, sequential is 1, Linux {kernel}", columns, rows)
+            if any(cell != "-" for cell in cells):
+                rows.append([f"{medium}, {way.title}", *cells])
+    name = f"{figure.name[0].upper()}{figure.name[1:]}"
+    return Table(f"{name} in random order, sequential is 1, Linux {results.kernel}", columns, rows)
 
 
-def processors(found: Usages, kernel: str) -> Table:
-    """Two CPUs beside one."""
+def at_three(results: Results, title: str, compare: Callable[[str, str, int], str]) -> Table:
+    """A row a way to the drive; what is compared, at three sizes in each direction."""
     three = [size for size in SIZES if size.title in THREE]
     columns = ["", *(f"{direction}, {size.title}" for direction in DIRECTIONS for size in three)]
     rows = []
     for way in WAYS[NVME]:
-        cells = [
-            ratio(found, Cell(NVME, way.title, direction, SEQUENTIAL, size.size_bytes, cpus=2),
-                  Cell(NVME, way.title, direction, SEQUENTIAL, size.size_bytes))
-            for direction in DIRECTIONS
-            for size in three
-        ]  # fmt: skip
-        rows.append([way.title, *cells])
-    return Table(f"Instructions a MiB with two CPUs, one CPU is 1, Linux {kernel}", columns, rows)
+        cells = [compare(way.title, direction, size.size_bytes) for direction in DIRECTIONS for size in three]
+        if any(cell != "-" for cell in cells):
+            rows.append([way.title, *cells])
+    return Table(f"{title}, Linux {results.kernel}", columns, rows)
 
 
-def profiles(records: Sequence[AnyRecord], found: Usages, kernel: str) -> Table:
-    """What a profiler costs, and what it says of the copies."""
-    reports = {series.case: series.report for series in of_kind(records, SeriesRecord) if series.report}
-    three = [size for size in SIZES if size.title in THREE]
-    rows = []
+def processors(results: Results, figure: Figure) -> Table:
+    """Two CPUs beside one."""
+
+    def compare(way: str, direction: str, size_bytes: int) -> str:
+        one, two = (Cell(NVME, way, direction, size_bytes=size_bytes, cpus=cpus) for cpus in (1, 2))
+        return figure.ratio(results, two, one)
+
+    name = f"{figure.name[0].upper()}{figure.name[1:]}"
+    return at_three(results, f"{name} with two CPUs, one CPU is 1", compare)
+
+
+def clocks(results: Results) -> Table:
+    """The slowest clock beside the fastest, where a machine has them."""
+
+    def compare(way: str, direction: str, size_bytes: int) -> str:
+        slow, fast = (Cell(NVME, way, direction, size_bytes=size_bytes, clock=clock) for clock in (SLOWEST, FASTEST))
+        return RATE.ratio(results, slow, fast)
+
+    return at_three(results, "Rate with the slowest clock, the fastest is 1", compare)
+
+
+def profiled(results: Results) -> Iterator[tuple[str, Cell, Cell]]:
+    """Cells that were measured with and without a profiler, and their names."""
     for way in WAYS[NVME]:
         for direction in DIRECTIONS:
-            for size in three:
-                plain = Cell(NVME, way.title, direction, SEQUENTIAL, size.size_bytes)
-                profiled = Cell(NVME, way.title, direction, SEQUENTIAL, size.size_bytes, profiled=True)
-                if plain.key in found and profiled.key in found:
-                    profile = read_profile(reports[profiled.key])
-                    rows.append([
-                        f"{way.title}, {direction} {size.title}",
-                        f"{found[plain.key].instructions_a_mib:,.0f}",
-                        ratio(found, profiled, plain),
-                        f"{found[plain.key].copy_share:.1%}",
-                        "-" if profile is None else f"{profile.copies:.1%}",
-                    ])  # fmt: skip
-    columns = ["", "instructions a MiB", "with perf, without is 1", "copies, counted", "copies, by perf's samples"]
-    note = "perf samples all CPUs by the clock, 997 times a second, idle and its own work among it"
-    return Table(f"With and without a profiler, Linux {kernel}", columns, rows, note)
-
-
-def databases(records: Sequence[AnyRecord], kernel: str) -> Table:
-    """A database on each medium, beside the same in memory."""
-    rows = []
-    for medium in WAYS:
-        for series in of_kind(records, SeriesRecord):
-            if series.case == Cell(medium, SQLITE, WRITE, SQLITE, 0).key and series.machine.startswith(f"{kernel},"):
-                own = [one for one in of_kind(records, SeriesRecord)
-                       if (one.machine, one.station) == (series.machine, series.station)]  # fmt: skip
-                commands = series.commands
-                rows.append([
-                    medium,
-                    f"{without_ticks(series, own) / series.calls:,.0f}",
-                    f"{series.events['copied_bytes'] / series.calls:,.0f}",
-                    f"{(commands.reads + commands.writes + commands.flushes) / series.calls:.2f}",
-                    f"{series.events['switches'] / series.calls:.2f}",
-                ])  # fmt: skip
-    columns = ["", "instructions a row", "bytes copied a row", "commands a row", "switches a row"]
-    return Table(f"SQLite on ext4, ten rows in a transaction, Linux {kernel}", columns, rows)
-
-
-def ratio(found: Usages, cell: Cell, beside: Cell) -> str:
-    """Instructions a MiB of one cell, the other's being 1."""
-    if cell.key not in found or beside.key not in found:
-        return "-"
-    return f"{found[cell.key].instructions_a_mib / found[beside.key].instructions_a_mib:.2f}"
-
-
-def judge(found: Usages, kernel: str) -> list[Verdict]:
-    """The paper's sentences that do not depend on a clock."""
-    return [
-        Verdict(f"Direct writes spend no time in the copy functions (Linux {kernel})", *no_copies(found)),
-        Verdict(f"Above 4 KiB, direct I/O takes less of the CPU than the page cache (Linux {kernel})", *cheaper(found)),
-        Verdict(f"At 512 bytes, direct I/O takes more than the page cache (Linux {kernel})", *dearer(found)),
-    ]
-
-
-def no_copies(found: Usages) -> tuple[bool | None, str]:
-    """Of all direct writes of whole pages, by the bytes that were copied."""
-    own = [
-        found[cell.key].copied_a_byte
-        for medium in WAYS
-        for size in SIZES[2:]
-        if (cell := Cell(medium, DIRECT, WRITE, SEQUENTIAL, size.size_bytes)).key in found
-    ]
-    return (max(own) < 0.01, f"at most {max(own):.4f} bytes copied a byte") if own else (None, "not measured")
-
-
-def pairs(found: Usages, sizes: Sequence[int]) -> list[tuple[str, float, float]]:
-    """Direct and buffered, by instructions a MiB with a word copied by one."""
-    rows = []
-    for medium in WAYS:
-        for direction in (READ, WRITE):
-            for place in sizes:
-                direct, buffered = (
-                    found.get(Cell(medium, way, direction, SEQUENTIAL, SIZES[place].size_bytes).key)
-                    for way in (DIRECT, BUFFERED)
+            for size in SIZES:
+                plain, with_perf = (
+                    Cell(NVME, way.title, direction, size_bytes=size.size_bytes, profiled=profiled)
+                    for profiled in (False, True)
                 )
-                if direct and buffered:
-                    name = f"{medium}, {direction} {SIZES[place].title}"
-                    rows.append((name, direct.instructions_a_mib, buffered.instructions_a_mib))
-    return rows
+                if results.usage(plain) and results.usage(with_perf):
+                    yield f"{way.title}, {direction} {size.title}", plain, with_perf
 
 
-def cheaper(found: Usages) -> tuple[bool | None, str]:
-    """At every size above 4 KiB."""
-    rows = pairs(found, range(2, len(SIZES)))
-    wrong = [
-        f"{name}: {direct:,.0f} direct, {buffered:,.0f} buffered"
-        for name, direct, buffered in rows
-        if direct >= buffered
+def profiles(results: Results, main: Figure) -> Table:
+    """What a profiler costs, and what it says; on hardware nothing is counted beside it."""
+    shares = SAMPLES[1:] if results.is_hardware else SAMPLES
+    rows = [
+        [
+            name,
+            main.show(results, plain),
+            main.ratio(results, with_perf, plain),
+            *(figure.show(results, plain) for figure in shares),
+        ]
+        for name, plain, with_perf in profiled(results)
     ]
-    return (not wrong, "; ".join(wrong) or f"in all {len(rows)} columns") if rows else (None, "not measured")
-
-
-def dearer(found: Usages) -> tuple[bool | None, str]:
-    """At the smallest."""
-    rows = pairs(found, [0])
-    wrong = [
-        f"{name}: {direct:,.0f} direct, {buffered:,.0f} buffered"
-        for name, direct, buffered in rows
-        if direct <= buffered
-    ]
-    return (not wrong, "; ".join(wrong) or f"in all {len(rows)} columns") if rows else (None, "not measured")
+    columns = ["", main.name, "with perf, without is 1", *(figure.name for figure in shares)]
+    events = sorted({profile.event for profile in results.profiles.values() if profile.event})
+    note = f"sampled by {', '.join(events)}" if events else ""
+    return Table(f"With and without a profiler, Linux {results.kernel}", columns, rows, note)

@@ -94,7 +94,7 @@ def traced(key: str, plain: Case, calls: int) -> Case:
         under=TRACER,
         report=REPORT_TRACE,
         digest=partial(digest_trace, operations=calls),
-        needs=TRACE_CMD,
+        needs=(TRACE_CMD,),
     )
 
 

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: MIT
+"""What a database on each medium takes, beside the same in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import cast
+
+from chario_lab.experiment.page import Table
+from chario_lab.experiment.ticks import without_ticks
+from chario_lab.experiments.blocksizes.cells import SQLITE, WAYS, Cell
+from chario_lab.experiments.blocksizes.results import Results
+from chario_lab.experiments.ways import WRITE
+from chario_lab.records import SeriesRecord, of_kind
+
+Shown = tuple[tuple[str, Callable[[Results, SeriesRecord], str]], ...]
+
+
+def databases(results: Results) -> Table:
+    """A row a medium."""
+    shown = TIMED if results.is_hardware else COUNTED
+    rows = [
+        [medium, *(show(results, series) for _, show in shown)]
+        for medium in WAYS
+        for series in results.series(Cell(medium, SQLITE, WRITE, SQLITE))
+    ]
+    title = f"SQLite on ext4, ten rows in a transaction, Linux {results.kernel}"
+    return Table(title, ["", *(name for name, _ in shown)], rows)
+
+
+def instructions(results: Results, series: SeriesRecord) -> str:
+    """Without those of timer ticks."""
+    own = [one for one in of_kind(results.records, SeriesRecord)
+           if (one.machine, one.station) == (series.machine, series.station)]  # fmt: skip
+    return f"{without_ticks(series, own) / series.calls:,.0f}"
+
+
+def event(name: str, form: str) -> Callable[[Results, SeriesRecord], str]:
+    """A number of events that a counter has seen."""
+    return lambda results, series: form.format(series.events[name] / series.calls)
+
+
+def commands(results: Results, series: SeriesRecord) -> str:
+    """Those of the drive."""
+    served = series.commands
+    return f"{(served.reads + served.writes + served.flushes) / series.calls:.2f}"
+
+
+def rate(results: Results, series: SeriesRecord) -> str:
+    """From the first row to the answer."""
+    return f"{series.calls * 1e6 / cast(int, series.said['elapsed_us']):,.0f}"
+
+
+def cpu_time(results: Results, series: SeriesRecord) -> str:
+    """The program's own, in its code and in the kernel."""
+    return f"{cast(int, series.said['cpu_us']) / series.calls:,.1f}"
+
+
+COUNTED: Shown = (
+    ("instructions a row", instructions),
+    ("bytes copied a row", event("copied_bytes", "{:,.0f}")),
+    ("commands a row", commands),
+    ("switches a row", event("switches", "{:.2f}")),
+)
+TIMED: Shown = (("rows a second", rate), ("µs of the program's CPU a row", cpu_time), ("commands a row", commands))
