@@ -9,11 +9,11 @@ import pytest
 
 from chario_lab.experiments.layers.trace import (
     Trace,
-    TraceError,
     keep,
     read_trace,
     recall,
 )
+from chario_lab.experiments.tracing import TraceError
 
 RECORDED = (Path(__file__).parent / "data/one-read.trace").read_text()
 CALL = "__x64_sys_pread64"

@@ -9,6 +9,7 @@ from itertools import groupby
 from chario_lab.experiment.plan import Act, Case, Plan, Station
 from chario_lab.experiment.spec import Choice
 from chario_lab.experiments.promise import PlanOf
+from chario_lab.experiments.tracing import TRACING
 from chario_lab.experiments.ways import (
     DIRECTIONS,
     FREE,
@@ -44,7 +45,6 @@ WAYS = (
 )
 # What the program is told so that it counts commands.
 WATCH = "commands={name}"
-TRACING = "[ -d /sys/kernel/tracing/events ] || mount -t tracefs tracefs /sys/kernel/tracing"
 
 
 def plan(choice: Choice) -> Plan:

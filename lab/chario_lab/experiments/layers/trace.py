@@ -20,23 +20,17 @@ from dataclasses import dataclass, field
 import msgspec
 
 from chario_lab.counting.layers import layer_of, parse_kallsyms
-from chario_lab.target.target import TargetError
+from chario_lab.experiments.tracing import TraceError, refuse_lost
 
 EVENT = re.compile(
     r"\s*(?P<task>.+-\d+)\s+\[(?P<cpu>\d+)\].*? funcgraph_(?P<kind>entry|exit):\s+\S+ (?P<name>\S+) \((?P<depth>\d+)\)"
     r"(?: \(start: (?P<start>[0-9a-f]+)\s+end: (?P<end>[0-9a-f]+)\))?"
 )
-STATISTIC = re.compile(r"(?P<name>overrun|commit overrun|dropped events): (?P<count>\d+)")
-LOST = re.compile(r"\[(?:(?P<count>\d+) )?EVENTS DROPPED\]")
 IDLE_TASK = "<idle>-0"
 CALL = re.compile(r"(__x64_sys_|__arm64_sys_|ksys_)p(read|write)64")
 TICKS = ("__sysvec_apic_timer_interrupt", "arch_timer_handler_virt", "arch_timer_handler_phys")
 # What runs behind a tick, as behind any interrupt.
 AFTER_INTERRUPT = "irq_exit_rcu"
-
-
-class TraceError(TargetError):
-    """A trace is not complete, or is none; the message says why."""
 
 
 @dataclass(frozen=True)
@@ -90,17 +84,6 @@ def read_trace(text: str, operations: int) -> Trace:
     if len(begins) < operations:
         raise TraceError(f"the trace has {len(begins)} of {operations} calls")
     return add_up(events[begins[-operations] :], module_layers(lines))
-
-
-def refuse_lost(text: str) -> None:
-    """A trace that has lost events says less of the functions that are called most."""
-    lost = {match["name"]: int(match["count"]) for match in STATISTIC.finditer(text) if int(match["count"])}
-    dropped = [int(match["count"] or 1) for match in LOST.finditer(text)]
-    if dropped:
-        lost["dropped while reading"] = sum(dropped)
-    if lost:
-        counts = ", ".join(f"{name}: {count}" for name, count in lost.items())
-        raise TraceError(f"the trace has lost events ({counts}): give trace-cmd a larger buffer")
 
 
 def parse_event(line: str) -> Event | None:
