@@ -52,8 +52,8 @@ def measure_once(target: Target, station: Station, case: Case, repeat: int) -> S
     if case.cold:
         target.must("sync; echo 3 >/proc/sys/vm/drop_caches")
     words = [place.fill(word).replace("{repeat}", str(repeat)) for word in case.words]
-    before, energy_before = target.commands(), target.energy()
     under = [place.fill(word) for word in case.under]
+    before, energy_before = target.commands(), target.energy()
     result = target.run([*under, target.program(case.program), *words], case.limit_s)
     energy, served = target.energy(), target.commands().since(before)
     if result.timed_out:

@@ -23,6 +23,8 @@ from chario_lab.target.drive import SYSFS, Drive, Refused, driver_of, find_drive
 
 NOTES = Path("/run/chario-lab")
 MOUNTS = Path("/proc/self/mounts")
+# Trace events of experiments go into a buffer of their own: no setting of another tracer changes.
+TRACE_BUFFER = Path("/sys/kernel/tracing/instances/chario-lab")
 STEP_LIMIT_S = 300.0
 TRIES, PAUSE_S = 60, 0.5
 
@@ -103,6 +105,9 @@ class Loan(AbstractContextManager["Loan"]):
             self._insist(["umount", str(self.folder)])
         if driver_of(self.address, self._sysfs) != "nvme":
             self._insist([self._chario, "unbind", self.address])
+        if TRACE_BUFFER.exists():
+            # A program that was killed has left it; it stays where another run uses it.
+            self._run(["rmdir", str(TRACE_BUFFER)], STEP_LIMIT_S)
         for name, scheduler in zip(self._namespaces(len(note.schedulers)), note.schedulers, strict=False):
             self._set_scheduler(name, scheduler)
         for path, text in reversed(note.settings.items()):
