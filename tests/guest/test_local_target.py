@@ -16,6 +16,10 @@ from waiting import until
 
 from chario_lab.cache import cache_dir
 from chario_lab.counting.build import build_tools
+from chario_lab.experiment.measure import HANDLED, RESUMED, SUBMITTED
+from chario_lab.experiments.figure3.plan import SHORT_RUNS
+from chario_lab.experiments.figure3.points import POLLED as SEEN
+from chario_lab.experiments.figure3.points import recall
 from chario_lab.experiments.layers.field import WAITING
 from chario_lab.experiments.layers.methods import PROBED, TRACED
 from chario_lab.guest.devices import command_counts
@@ -33,6 +37,7 @@ from chario_lab.records import (
     of_kind,
     read,
 )
+from chario_lab.target.loan import TRACE_BUFFER
 
 SPARE, OTHER = range(2)
 DRIVES = (Nvme("spare", (Namespace(512, 4096),)), Nvme("other", (Namespace(64),)))
@@ -42,6 +47,11 @@ READ, WRITE, FILE = "CharIO/read/4096", "block device, direct/write/4096", "ext4
 WINDOW, POLLED = "CharIO, physical window/read/4096", "io_uring, fixed buffers, polled/read/4096"
 # In the short form.
 CALLS, WARM = 64, 4
+# Reads of figure3: those that sleep, that poll, that wait for the drive each time, and that find most in memory.
+SLEEPING, POLLING, DIRECT, BUFFERED = (
+    f"{way}/40960/sequential" for way in ("CharIO", "CharIO, polled", "block device, direct", "ext4")
+)
+THROTTLE = "/proc/sys/kernel/sched_rt_runtime_us"
 
 
 @pytest.fixture(scope="module")
@@ -103,6 +113,7 @@ def check_given_back(machine: Machine) -> None:
     assert machine.driver(SPARE) == "nvme" and machine.override(SPARE) == ""
     assert "[mq-deadline]" in scheduler(machine)
     machine.must("! grep chario-lab /proc/mounts")
+    machine.must(f"test ! -e {TRACE_BUFFER}")
 
 
 def test_a_table_is_measured_and_the_drive_goes_back(machine: Machine) -> None:
@@ -195,6 +206,33 @@ def test_block_sizes_are_measured_with_fewer_cpus_and_a_profiler(machine: Machin
     assert "blocks of 512 bytes" in done.stdout and "cpufreq" in done.stdout and "rows a second" in done.stdout
 
 
+def test_points_of_reads_are_seen_without_a_counter(machine: Machine) -> None:
+    """By the timeline and by trace events, in their order; drive, real-time throttle and tracing are as before."""
+    use_deadline(machine)
+    throttle = machine.must(f"cat {THROTTLE}")
+    words = ("--destroy-data", "--short", *cases(SLEEPING, POLLING, DIRECT, BUFFERED))
+    done = run(machine, *words, experiment="figure3")
+    assert done.rc == 0, done.describe()
+    check_given_back(machine)
+    assert machine.must(f"cat {THROTTLE}") == throttle and throttle != "-1"
+    series = series_of(machine)
+    assert of_kind(records(machine), OmissionRecord) == []
+    assert set(series) == {SLEEPING, POLLING, DIRECT, BUFFERED}
+    for case, record in series.items():
+        kept = recall(record.report)
+        assert record.said["operations"] == kept.whole.requests == SHORT_RUNS
+        assert 0 < kept.computing_ns <= kept.whole.mean_ns and kept.whole.max_ns > 0
+        if case == BUFFERED:
+            # An emulated drive may answer before its caller sleeps: then no read has waited.
+            assert kept.waiting < 1
+        else:
+            assert kept.waiting + kept.unclear / SHORT_RUNS == 1
+        if kept.points:
+            seen = SEEN if case == POLLING else HANDLED
+            times = [0, *(kept.points[name].median_ns for name in (SUBMITTED, seen, RESUMED))]
+            assert times == sorted(times) and kept.points[RESUMED].max_ns <= kept.whole.max_ns, case
+
+
 def test_nothing_is_done_without_the_words(machine: Machine) -> None:
     """The option that gives up the data is needed."""
     before = command_counts(machine.guest, SPARE)
@@ -236,8 +274,15 @@ def start_on_files(machine: Machine) -> Job:
     return job
 
 
+def start_traced(machine: Machine) -> Job:
+    """A run whose program reads while its events are traced."""
+    job = start(machine, "--destroy-data", *cases(DIRECT), experiment="figure3")
+    until(lambda: machine.guest.run(f"grep 1 {TRACE_BUFFER}/tracing_on && pgrep -x chario-bench").rc == 0, "no trace")
+    return job
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize("begin", [start_on_disk, start_on_files])
+@pytest.mark.parametrize("begin", [start_on_disk, start_on_files, start_traced])
 def test_a_run_that_is_stopped_gives_the_drive_back(
     machine: Machine, begin: Callable[[Machine], Job], number: signal.Signals
 ) -> None:

@@ -152,8 +152,8 @@ def test_cases_that_there_are_not_are_refused() -> None:
 
 def test_an_experiment_that_needs_a_guest_is_not_run_here() -> None:
     """Those that can be are named."""
-    with pytest.raises(ExperimentError, match="figure3 counts what only a guest shows; with --target local run table1"):
-        main_run(["figure3", "--target", "local", "--device", ADDRESS, "--destroy-data"])
+    with pytest.raises(ExperimentError, match="layers counts what only a guest shows; with --target local run table1"):
+        main_run(["layers", "--target", "local", "--device", ADDRESS, "--destroy-data"])
 
 
 def test_a_guest_takes_no_drive_of_this_machine(capsys: pytest.CaptureFixture[str]) -> None:
@@ -174,6 +174,18 @@ def test_all_is_undone_in_order(tree: Tree) -> None:
         assert loan.note is None
         loan.give_back()
         assert len(tree.asked) == 2
+
+
+def test_a_buffer_of_trace_events_goes(tree: Tree, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A tracer that was killed has left it; no other run is kept from its own."""
+    buffer = tmp_path / "chario-lab"
+    monkeypatch.setattr(loan_module, "TRACE_BUFFER", buffer)
+    buffer.mkdir()
+    with tree.loan() as loan:
+        tree.begin(loan)
+        tree.failing = {"rmdir"}
+        loan.give_back()
+        assert tree.asked[-1] == f"rmdir {buffer}" and loan.note is None
 
 
 def test_settings_are_set_back(tree: Tree, tmp_path: Path) -> None:

@@ -9,17 +9,21 @@ from collections.abc import Iterator
 import pytest
 
 from chario_lab.counting.layers import IDLE, USER
+from chario_lab.experiment.measure import HANDLED, RESUMED, SUBMITTED
+from chario_lab.experiment.page import Section, Table
 from chario_lab.experiment.plan import SPIN
 from chario_lab.experiment.usage import copy_share, usage_of
 from chario_lab.experiments.commands.plan import SINGLE, SIZES, WAYS, key, plan_key, single_key
 from chario_lab.experiments.commands.section import Spread, spreads
 from chario_lab.experiments.commands.section import judge as judge_commands
-from chario_lab.experiments.figure3.plan import FIRST, SEQUENTIAL
+from chario_lab.experiments.figure3 import EXPERIMENT as FIGURE3
+from chario_lab.experiments.figure3.plan import CHARIO_WAYS, FIRST, HERE_WAYS, POLLED_WAYS, SEQUENTIAL
 from chario_lab.experiments.figure3.plan import WAYS as READS
 from chario_lab.experiments.figure3.plan import key as read_key
+from chario_lab.experiments.figure3.points import POLLED, Points, keep, point_of
 from chario_lab.experiments.figure3.section import POINTS, courses
 from chario_lab.experiments.figure3.section import judge as judge_reads
-from chario_lab.experiments.ways import DIRECTIONS, WRITE
+from chario_lab.experiments.ways import DIRECTIONS, WRITE, Way
 from chario_lab.records import AnyRecord, Commands, MachineRecord, PointRecord, SeriesRecord, TextRecord
 from chario_lab.testing.series import operation, record
 
@@ -161,3 +165,68 @@ def test_what_lies_between_points() -> None:
     cached = record(read_key(READS[2], "40 KiB", FIRST), [operation({USER: 4000})] * 2, station="block")
     (course,) = courses([spin(0), cached], "6.1").values()
     assert (course.parts, course.waiting, course.all_reads) == ((), 0, 4000)
+
+
+BOARD = MachineRecord(
+    machine="this machine", kernel="6.1", release="6.1.0-rpi", kernel_command="", processor="", cpus=4, memory_mib=1,
+    device="Good Drive",
+)  # fmt: skip
+
+
+def timed(way: Way, title: str, order: str, computing_us: int, whole_us: int = 100) -> SeriesRecord:
+    """Reads on hardware that compute so long; of those by way of the page cache every second one waits."""
+    seen = POLLED if way in POLLED_WAYS else HANDLED
+    times_us = {SUBMITTED: computing_us // 2, seen: whole_us - computing_us // 2, RESUMED: whole_us}
+    points = {name: point_of([1000 * time_us, 1000 * time_us + 500]) for name, time_us in times_us.items()}
+    is_cached = not way.is_chario and not way.title.endswith("direct")
+    kept = Points(
+        points=points,
+        whole=point_of([1000 * whole_us] * (4 if is_cached else 2)),
+        computing_ns=1000 * computing_us,
+        unclear=int(is_cached),
+        record_ns=40 * way.is_chario,
+    )
+    return SeriesRecord(
+        machine=BOARD.machine, station="", case=read_key(way, title, order), repeat=0, words=(), operations=2, calls=1,
+        call_bytes=4096, warm_calls=0, commands=Commands(0, 0, 0), report=keep(kept),
+    )  # fmt: skip
+
+
+def figure3_here(physical_us: int = 6, large_us: int = 110) -> Section:
+    """The section of a board: what a read of physical addresses computes, and how long a first one of 80 KiB takes."""
+    computing = {CHARIO_WAYS[1].title: physical_us, **dict.fromkeys((way.title for way in HERE_WAYS[4:]), 20)}
+    series = [
+        timed(way, title, order, computing.get(way.title, 10), large_us if title == "80 KiB" else 100)
+        for way in HERE_WAYS
+        for title in ("40 KiB", "80 KiB")
+        for order in ("sequential", FIRST)
+    ]
+    return FIGURE3.section([BOARD, *series])
+
+
+def test_latency_on_hardware_is_in_microseconds() -> None:
+    """Four points, a bound of the fifth by polling, how late the last may be; what the figures leave out."""
+    found = figure3_here()
+    assert [verdict.holds for verdict in found.verdicts] == [True, True, True]
+    table = next(part for part in found.parts if isinstance(part, Table))
+    rows = {row[0]: dict(zip(table.columns, row, strict=True)) for row in table.rows}
+    assert "Good Drive" in table.title and len(rows) == 2 * len(HERE_WAYS)
+    mine = rows["CharIO, 40 KiB"]
+    assert [mine[name] for name in (SUBMITTED, "raised, at the latest", HANDLED, RESUMED)] == [
+        "5.0", "95.0", "95.0", "100.0",
+    ]  # fmt: skip
+    assert (mine["resumed, p99"], mine["resumed, max"], mine["reads that wait"]) == ("100.5", "100.5", "100.0%")
+    assert mine["computing, mean"] == "10.0"
+    assert rows["CharIO, polled, 40 KiB"][HANDLED] == "-"
+    cached = rows["ext4, 40 KiB"]
+    assert (cached["raised, at the latest"], cached["reads that wait"]) == ("-", "50.0%")
+    assert "takes 40 ns" in table.note and "Of 4 reads" in table.note
+    assert found.text == FIGURE3.excluded_here and "software cannot see" in found.text.replace("\n", " ")
+
+
+def test_the_sentences_about_latency_on_hardware() -> None:
+    """By the time in which a read computes, and by how long it takes."""
+    found = figure3_here(physical_us=12, large_us=180)
+    assert [verdict.holds for verdict in found.verdicts] == [True, False, False]
+    assert "CharIO, 40 KiB: 10.00, CharIO, physical 12.00 microseconds" in found.verdicts[1].figures
+    assert [verdict.holds for verdict in FIGURE3.section([BOARD]).verdicts] == [None] * 3

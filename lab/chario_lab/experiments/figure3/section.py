@@ -4,13 +4,15 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from chario_lab.experiment.measure import HANDLED, RAISED, RESUMED, SUBMITTED
 from chario_lab.experiment.page import Plot, Section, Table, Value, Verdict
 from chario_lab.experiment.plan import SPIN
 from chario_lab.experiment.ticks import tick_cost
+from chario_lab.experiments.figure3 import here
 from chario_lab.experiments.figure3.plan import FIRST, ORDERS, SEQUENTIAL, SIZES, WAYS, key
 from chario_lab.experiments.ways import Way
 from chario_lab.records import AnyRecord, MachineRecord, SeriesRecord, of_kind
@@ -33,6 +35,24 @@ POINTS = (SUBMITTED, RAISED, HANDLED, RESUMED)
 PARTS = ("to submission", "to sleep", "to the handler", "to the program")
 # What two figures may differ by that are "little different".
 LITTLE = 1.15
+# Below it a figure has digits behind the point.
+SMALL = 100
+
+
+class Judged(Protocol):
+    """What verdicts compare: what a read costs, and what it takes until the data has come; with their unit."""
+
+    @property
+    def unit(self) -> str:
+        """What is counted."""
+
+    @property
+    def cost(self) -> float:
+        """Instructions, or microseconds in which it computes."""
+
+    @property
+    def until_data(self) -> float:
+        """Instructions, or microseconds."""
 
 
 @dataclass(frozen=True)
@@ -42,11 +62,22 @@ class Course:
     points: tuple[float, ...]
     waiting: float
     all_reads: float
+    unit = "instructions"
 
     @property
     def parts(self) -> tuple[float, ...]:
         """What lies between the points."""
         return tuple(after - before for before, after in zip((0.0, *self.points), self.points, strict=False))
+
+    @property
+    def cost(self) -> float:
+        """Instructions of a read."""
+        return self.all_reads
+
+    @property
+    def until_data(self) -> float:
+        """The same: the drive's own time is not in them."""
+        return self.all_reads
 
 
 Courses = dict[str, Course]
@@ -56,13 +87,21 @@ def section(records: Sequence[AnyRecord]) -> Section:
     """Tables and pictures of each machine."""
     parts: list[Table | Plot] = []
     verdicts: list[Verdict] = []
-    for machine in of_kind(records, MachineRecord):
-        found = courses(records, machine.machine)
-        for order in ORDERS:
-            parts += [table(found, machine, order), picture(found, machine, order)]
-        verdicts += judge(found, machine)
+    machines = of_kind(records, MachineRecord)
+    for machine in machines:
+        if machine.is_hardware:
+            timed = here.timings(records, machine.machine)
+            for order in ORDERS:
+                parts += [here.table(timed, machine, order), here.picture(timed, machine, order)]
+            verdicts += judge(timed, machine)
+        else:
+            found = courses(records, machine.machine)
+            for order in ORDERS:
+                parts += [table(found, machine, order), picture(found, machine, order)]
+            verdicts += judge(found, machine)
     parts.append(Table("What the paper says of its Figure 3", ["", "there"], PAPER, BOARD))
-    return Section("Latency of periodic reads of 40 and 80 KiB, point by point", EXCLUDED, parts, verdicts)
+    excluded = here.EXCLUDED_HERE if any(machine.is_hardware for machine in machines) else EXCLUDED
+    return Section("Latency of periodic reads of 40 and 80 KiB, point by point", excluded, parts, verdicts)
 
 
 def courses(records: Sequence[AnyRecord], machine: str) -> Courses:
@@ -110,7 +149,7 @@ def picture(found: Courses, machine: MachineRecord, order: str) -> Plot:
     return Plot(title, "stack", rows, "instructions", "way", "part", "size")
 
 
-def judge(found: Courses, machine: MachineRecord) -> list[Verdict]:
+def judge(found: Mapping[str, Judged], machine: MachineRecord) -> list[Verdict]:
     """The paper's sentences."""
     where = f" (Linux {machine.release})"
     virtual, physical, *others = WAYS
@@ -123,7 +162,7 @@ def judge(found: Courses, machine: MachineRecord) -> list[Verdict]:
     ]  # fmt: skip
 
 
-def less(found: Courses, mine: Way, others: Sequence[Way]) -> tuple[bool | None, str]:
+def less(found: Mapping[str, Judged], mine: Way, others: Sequence[Way]) -> tuple[bool | None, str]:
     """At both sizes, one behind the other."""
     wrong = []
     for title in SIZES:
@@ -132,18 +171,23 @@ def less(found: Courses, mine: Way, others: Sequence[Way]) -> tuple[bool | None,
             return None, "not measured"
         for way in others:
             other = found.get(key(way, title, SEQUENTIAL))
-            if other and other.all_reads <= own.all_reads:
-                wrong.append(f"{way.title}, {title}: {other.all_reads:,.0f}, {mine.title} {own.all_reads:,.0f}")
+            if other and other.cost <= own.cost:
+                wrong.append(f"{way.title}, {title}: {figure(other.cost)}, {mine.title} {figure(own.cost)} {own.unit}")
     return not wrong, "; ".join(wrong) or "at both sizes"
 
 
-def alike(found: Courses, ways: Sequence[Way]) -> tuple[bool | None, str]:
-    """By the instructions until the data has come."""
+def figure(value: float) -> str:
+    """Instructions, or microseconds, which are few."""
+    return f"{value:,.0f}" if value >= SMALL else f"{value:.2f}"
+
+
+def alike(found: Mapping[str, Judged], ways: Sequence[Way]) -> tuple[bool | None, str]:
+    """By what it takes until the data has come."""
     ratios = {}
     for way in ways:
         small, large = (found.get(key(way, title, FIRST)) for title in SIZES)
         if small is None or large is None:
             return None, "not measured"
-        ratios[way.title] = large.all_reads / small.all_reads
+        ratios[way.title] = large.until_data / small.until_data
     figures = ", ".join(f"{title}: 80 KiB cost {ratio:.2f} times 40 KiB" for title, ratio in ratios.items())
     return all(ratio < LITTLE for ratio in ratios.values()), figures
