@@ -73,19 +73,16 @@ struct page {
 
 static void read_frames(struct page *pages, char *first, size_t nr_pages)
 {
+	off_t at = (off_t)((uintptr_t)first / PAGE_BYTES * sizeof(uint64_t));
+	uint64_t *entries = calloc(nr_pages, sizeof(*entries));
 	int fd = open("/proc/self/pagemap", O_RDONLY);
-	uint64_t entry;
+	ssize_t bytes = (ssize_t)(nr_pages * sizeof(*entries));
 
-	if (fd < 0)
+	if (fd < 0 || !entries || pread(fd, entries, (size_t)bytes, at) != bytes)
 		fail("/proc/self/pagemap");
-	for (size_t i = 0; i < nr_pages; i++) {
-		char *address = first + i * PAGE_BYTES;
-		off_t at = (off_t)((uintptr_t)address / PAGE_BYTES);
-
-		if (pread(fd, &entry, sizeof(entry), at * (off_t)sizeof(entry)) != sizeof(entry))
-			fail("/proc/self/pagemap");
-		pages[i] = (struct page){ address, entry & PAGEMAP_FRAME };
-	}
+	for (size_t i = 0; i < nr_pages; i++)
+		pages[i] = (struct page){ first + i * PAGE_BYTES, entries[i] & PAGEMAP_FRAME };
+	free(entries);
 	close(fd);
 }
 

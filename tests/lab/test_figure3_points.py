@@ -191,10 +191,10 @@ def test_what_is_planned_for_this_machine() -> None:
     assert {case.operations for case in cases} == {RUNS, FIRST_RUNS}
     assert all(f"period={PERIOD_US}" in case.words and case.report for case in cases)
     traced = [case for case in cases if case.under[0] == "trace-cmd"]
-    assert all(case.needs == TRACE_EVENTS and case.words[-1] == GATE for case in traced)
+    assert all(case.needs == (TRACE_EVENTS,) and case.words[-1] == GATE for case in traced)
     assert len(traced) == 4 * sum(not way.is_chario for way in HERE_WAYS)
     physical = [case for case in cases if "physical" in case.key]
-    assert len(physical) == 8 and all(case.needs == WINDOW for case in physical)
+    assert len(physical) == 8 and all(case.needs == (WINDOW,) for case in physical)
 
 
 def test_a_timeline_holds_all_reads() -> None:

@@ -150,12 +150,6 @@ def test_cases_that_there_are_not_are_refused() -> None:
         main_run(["table1", "--target", "local", "--device", ADDRESS, "--destroy-data", "--case", "nothing*"])
 
 
-def test_an_experiment_that_needs_a_guest_is_not_run_here() -> None:
-    """Those that can be are named."""
-    with pytest.raises(ExperimentError, match="layers counts what only a guest shows; with --target local run table1"):
-        main_run(["layers", "--target", "local", "--device", ADDRESS, "--destroy-data"])
-
-
 def test_a_guest_takes_no_drive_of_this_machine(capsys: pytest.CaptureFixture[str]) -> None:
     """Who forgets the target is told."""
     with pytest.raises(SystemExit, match="2"):

@@ -28,14 +28,13 @@ class Choice:
 class Experiment:
     """One table or figure of a paper.
 
-    `paper` is where it stands, `excluded` what its figures leave out in a guest.  An experiment that can be run on
-    this machine has `excluded_here` for its figures there.
+    `paper` is where it stands, `excluded` what its figures leave out in a guest, `excluded_here` on this machine.
     """
 
     name: str
     title: str
     paper: str
     excluded: str
+    excluded_here: str
     plan: Callable[[Choice], Plan]
     section: Callable[[Sequence[AnyRecord]], Section]
-    excluded_here: str = ""

@@ -31,6 +31,7 @@ FILE_MIB = 1024
 SHORT_FILE_MIB = 64
 CALLS, SHORT_CALLS = 1000, 40
 SIZES = {"4 KiB": 4 * KIB, "128 KiB": 128 * KIB, "1 MiB": MIB}
+SHORT_SIZES = ("4 KiB", "1 MiB")
 CHARIO = "CharIO"
 WAYS = (
     chario(CHARIO),
@@ -60,9 +61,9 @@ def guest(kernel: str) -> Machine:
 
 def stations(machine: Machine, short: bool) -> list[Station]:
     """All ways of each holder of the drive, then the single block."""
-    found = []
+    found, sizes = [], SHORT_SIZES if short else tuple(SIZES)
     for holder, ways in groupby(WAYS, key=lambda way: way.holder):
-        cases = tuple(case(way, direction, title, short) for way in ways for direction in DIRECTIONS for title in SIZES)
+        cases = tuple(case(way, direction, title, short) for way in ways for direction in DIRECTIONS for title in sizes)
         found.append(Station(holder.value, machine, holder, (*cases, *plans(holder)), prepare(holder, short)))
     return [*found, single_block(machine)]
 

@@ -43,7 +43,8 @@ HERE_FILE_MIB = HERE_MIB + 64
 class Size:
     """Calls of one size: how many are counted, and how many come before.
 
-    `calls` are counted in a guest, and calls that move `here_mib` are timed on this machine.
+    `calls` are counted in a guest, and calls that move `here_mib` are timed on this machine; in the short form there
+    are `short_calls`, of some sizes none.
     """
 
     title: str
@@ -63,9 +64,9 @@ class Size:
 # Small calls take longer: where each write waits for the medium, 256 MiB take a minute and more.
 SIZES = (
     Size("4 KiB", 4 * KIB, 1024, 64, 4, here_mib=256),
-    Size("128 KiB", 128 * KIB, 128, 16, 4),
+    Size("128 KiB", 128 * KIB, 128, 0, 4),
     Size("1 MiB", MIB, 32, 8, 4),
-    Size("16 MiB", 16 * MIB, 6, 2, 1),
+    Size("16 MiB", 16 * MIB, 6, 0, 1),
 )
 
 CHARIO = "CharIO"
@@ -106,7 +107,13 @@ def stations(machine: Machine, choice: Choice) -> list[Station]:
     """All ways of each holder of the drive."""
     found = []
     for (holder, polled), ways in groupby(WAYS, key=lambda way: (way.holder, way.speed == STALL)):
-        cases = tuple(case(way, direction, size, choice) for way in ways for direction in DIRECTIONS for size in SIZES)
+        cases = tuple(
+            case(way, direction, size, choice)
+            for way in ways
+            for direction in DIRECTIONS
+            for size in SIZES
+            if size.number_for(choice)
+        )
         # Where no instructions are counted, those of timer ticks need not be known.
         spins = () if choice.here else (replace(SPIN, step=cases[0].step),)
         namespace = RAW if polled or choice.here else KEPT

@@ -190,17 +190,22 @@ def compare(
     others: Sequence[Way],
     directions: Sequence[str] = DIRECTIONS,
 ) -> tuple[bool | None, str]:
-    """Whether CharIO's figure is the smallest in each of these rows, and which are not."""
+    """Whether CharIO's figure is the smallest in each of these columns that was measured, and which are not."""
     mine = next(way for way in WAYS if way.title == CHARIO)
+    columns = {
+        (direction, size): own
+        for direction in directions
+        for size in sizes
+        if (own := found.get(key(mine, direction, size)))
+    }
     lost = []
-    for direction in directions:
-        for size in sizes:
-            own = found.get(key(mine, direction, size))
-            if own is None:
-                return None, "not measured"
-            for way in others:
-                usage = found.get(key(way, direction, size))
-                if usage and work.of(usage) < work.of(own):
-                    figures = f"{work.form.format(work.of(usage))} {work.unit}, CharIO {work.form.format(work.of(own))}"
-                    lost.append(f"{way.title}, {direction} {size.title}: {figures}")
-    return not lost, "; ".join(lost) or f"in all {len(directions) * len(sizes)} columns"
+    for (direction, size), own in columns.items():
+        for way in others:
+            usage = found.get(key(way, direction, size))
+            if usage and work.of(usage) < work.of(own):
+                figures = f"{work.form.format(work.of(usage))} {work.unit}, CharIO {work.form.format(work.of(own))}"
+                lost.append(f"{way.title}, {direction} {size.title}: {figures}")
+    if not columns:
+        return None, "not measured"
+    in_all = "in the only column" if len(columns) == 1 else f"in all {len(columns)} columns"
+    return not lost, "; ".join(lost) or in_all
