@@ -25,6 +25,7 @@ from chario_lab.target.guest import guest_target
 from chario_lab.target.local import local_target
 
 LOCAL = "local"
+KERNELS = ("6.1",)
 
 
 def main_list(argv: Sequence[str] | None = None) -> int:
@@ -40,7 +41,7 @@ def main_list(argv: Sequence[str] | None = None) -> int:
 def main_run(argv: Sequence[str] | None = None) -> int:
     """Run one experiment, and show what came of it; the exit code is 0 when all was measured."""
     options = parse_run(argv)
-    experiment, choice, console = EXPERIMENTS[options.experiment], choice_of(options), Console()
+    experiment, choice, console = EXPERIMENTS[options.experiment], choice_of(options, KERNELS), Console()
     if options.target == LOCAL:
         choice = replace(choice, here=True)
         experiment = replace(experiment, excluded=experiment.excluded_here)
@@ -89,7 +90,7 @@ def parse_run(argv: Sequence[str] | None) -> argparse.Namespace:
         "to be installed for the running kernel: make && sudo make install.",
     )
     parser.add_argument("experiment", choices=list(EXPERIMENTS), help="one that chario-lab list names")
-    add_choice(parser)
+    add_choice(parser, KERNELS)
     parser.add_argument(
         "--case", action="append", metavar="PATTERN", help="only cases of such names, 'ext4/*'; may be repeated"
     )
@@ -104,12 +105,15 @@ def parse_run(argv: Sequence[str] | None) -> argparse.Namespace:
     return options
 
 
-def add_choice(parser: argparse.ArgumentParser) -> None:
-    """Options that say how experiments run."""
-    parser.add_argument("--kernel", action="append", choices=NAMES, help="of the guest; may be repeated (default: 6.1)")
+def add_choice(parser: argparse.ArgumentParser, kernels: Sequence[str]) -> None:
+    """Options that say how experiments run; `kernels` are those that are meant where none is named."""
+    names = " and ".join(kernels)
+    parser.add_argument(
+        "--kernel", action="append", choices=NAMES, help=f"of the guest; may be repeated (default: {names})"
+    )
     parser.add_argument("--short", action="store_true", help="few calls of each kind: shows that it works")
 
 
-def choice_of(options: argparse.Namespace) -> Choice:
+def choice_of(options: argparse.Namespace, kernels: Sequence[str]) -> Choice:
     """The same as experiments are told."""
-    return Choice(kernels=tuple(options.kernel or ("6.1",)), short=options.short)
+    return Choice(kernels=tuple(options.kernel or kernels), short=options.short)

@@ -26,6 +26,8 @@ from chario_lab.records import FailureRecord, of_kind
 from chario_lab.target.guest import guest_target
 from chario_lab.target.target import Maker
 
+# The second has what the first lacks, among it a way to attach many eBPF programs at once.
+KERNELS = ("6.1", "6.12")
 Writer = Callable[[Sequence[Chapter], Path], Path]
 
 
@@ -35,7 +37,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     # Before hours of measuring.
     write = None if options.terminal else find_writer()
     experiments = list(EXPERIMENTS.values())
-    failed = run_all(experiments, choice_of(options), guest_target, console, options.records) if options.run else []
+    failed = (
+        run_all(experiments, choice_of(options, KERNELS), guest_target, console, options.records) if options.run else []
+    )
     chapters = collect(experiments, options.records)
     if write is None:
         for chapter in chapters:
@@ -88,7 +92,7 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
         description="Make one page of the newest run of each experiment, with pictures, and the same as Markdown.",
     )
     parser.add_argument("--run", action="store_true", help="run every experiment first; those that fail become gaps")
-    add_choice(parser)
+    add_choice(parser, KERNELS)
     parser.add_argument("--records", type=Path, metavar="FOLDER", help="of the records (default: records in the cache)")
     parser.add_argument("--output", type=Path, metavar="FOLDER", help="for the report (default: report in the cache)")
     parser.add_argument("--terminal", action="store_true", help="show tables here, and write nothing")
