@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,12 +13,15 @@ from chario_lab.counting.layers import IDLE
 from chario_lab.experiment.catalogue import EXPERIMENTS
 from chario_lab.experiment.chapter import compose
 from chario_lab.experiment.perform import perform
-from chario_lab.experiment.plan import Case
+from chario_lab.experiment.plan import SERIES, Act, Case, Station
+from chario_lab.experiment.run import run
 from chario_lab.experiment.spec import Choice
 from chario_lab.experiment.terminal import print_chapter
+from chario_lab.guest.spec import GuestSpec, Nvme
 from chario_lab.kernel import Kernel
 from chario_lab.progress import Steps
 from chario_lab.records import (
+    Book,
     ComplaintRecord,
     FailureRecord,
     MachineRecord,
@@ -26,8 +30,13 @@ from chario_lab.records import (
     of_kind,
 )
 from chario_lab.target.guest import guest_target
+from chario_lab.target.machine import Machine
+from chario_lab.target.place import Holder
+from chario_lab.target.target import Target
 
 LIMIT_S = 1800
+CRASH_LIMIT_S = 300
+HANG_LIMIT_S = 5
 # What Linux 6.1 lacks that an experiment asks for, by the beginning of its name.
 LACKED_ON_6_1 = ("probe where layers begin",)
 # Sentences that a guest cannot judge: one is about time, one needs what Linux 6.1 lacks.
@@ -58,3 +67,42 @@ def test_all_of_it(name: str, kernel: Kernel, tmp_path: Path) -> None:
     assert section.parts
     unjudged = [verdict.sentence for verdict in section.verdicts if verdict.holds is None]
     assert [sentence for sentence in unjudged if not sentence.startswith(UNJUDGED)] == []
+
+
+def station(kernel: Kernel, name: str, *steps: Case | Act) -> Station:
+    """What is done on a machine of its own."""
+    return Station("raw", Machine(name, GuestSpec(kernel.name, (Nvme("spare"),), cpus=1)), Holder.BLOCK, steps)
+
+
+def crash(target: Target) -> None:
+    """The kernel panics while a program runs."""
+    target.must("echo c >/proc/sysrq-trigger")
+
+
+@pytest.mark.timeout(CRASH_LIMIT_S)
+def test_guests_that_crash_hang_or_talk_nonsense(kernel: Kernel, tmp_path: Path) -> None:
+    """Each ends as a failure in bounded time, with what the guest has said; the next one is measured."""
+    good = Case("good", "a call", ("pread", "{node}", "4096", "joined", "free", "1"), call_bytes=4096)
+    hangs = Case("hangs", "sleeping", ("run", "/bin/sleep", "1000"), SERIES, limit_s=HANG_LIMIT_S)
+    garbage = Case("garbage", "talking", ("run", "/bin/echo", "{nonsense"), SERIES)
+    plan = [
+        station(kernel, "first", good, Act("crash", "crashing", crash), replace(good, key="never")),
+        station(kernel, "second", hangs, replace(good, key="never")),
+        station(kernel, "third", garbage, good),
+    ]
+    with Book(tmp_path / "records.jsonl") as book:
+        run(plan, guest_target, book, Steps(Console()))
+    failures = {(one.machine, one.case): one for one in of_kind(book.records, FailureRecord)}
+    assert set(failures) == {
+        *(("first", "crash"), ("first", "never")),
+        *(("second", "hangs"), ("second", "never")),
+        ("third", "garbage"),
+    }
+    assert "Kernel panic" in failures["first", "crash"].reason
+    assert f"no end after {HANG_LIMIT_S} s" in failures["second", "hangs"].reason
+    assert "is no JSON" in failures["third", "garbage"].reason
+    assert "sysrq triggered crash" in (Path(failures["first", "crash"].logs) / "console.log").read_text().lower()
+    assert [(one.machine, one.case) for one in of_kind(book.records, SeriesRecord)] == [
+        ("first", "good"),
+        ("third", "good"),
+    ]
