@@ -25,7 +25,7 @@ LICENCES = (
 )
 
 # Formats without comments, and the licences themselves.
-WITHOUT_COMMENTS = {".json", ".jsonl", ".out", ".png", ".jpg", ".pdf", ".csv", ".typed"}
+WITHOUT_COMMENTS = {".json", ".jsonl", ".out", ".png", ".jpg", ".pdf", ".csv", ".typed", ".xz"}
 
 # The kernel, and everything that begins with an interpreter line, has it at
 # the top; a manual page may have its preprocessor line first.
