@@ -196,6 +196,7 @@ static void repeat(struct bench *b, const struct call *call, long operations, st
 		if (!i) {
 			read_times(&times[0]);
 			set_gate(b, true);
+			read_clock(&times[0]);
 			MARKER(MARKER_SEGMENT);
 		}
 		if (b->reopen)
@@ -228,6 +229,7 @@ static void repeat(struct bench *b, const struct call *call, long operations, st
 		fail(call->name);
 	}
 	MARKER(MARKER_SEGMENT_END);
+	read_clock(&times[1]);
 	set_gate(b, false);
 	read_times(&times[1]);
 }

@@ -123,7 +123,9 @@ struct times {
 	uint64_t switches;
 };
 
+/* What the kernel knows; and the time alone, which is read nearest to the calls. */
 void read_times(struct times *times);
+void read_clock(struct times *times);
 void print_times(const struct times *begin, const struct times *end);
 
 /* memory.c */

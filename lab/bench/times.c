@@ -58,10 +58,17 @@ static void parse_events(const char *line, struct times *times)
 	sscanf(line, "ctxt %" SCNu64, &times->switches);
 }
 
+void read_clock(struct times *times)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	times->now_us = (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+}
+
 void read_times(struct times *times)
 {
 	FILE *file = fopen(STAT, "r");
-	struct timespec now;
 	char line[512];
 
 	if (!file)
@@ -75,8 +82,6 @@ void read_times(struct times *times)
 	}
 	fclose(file);
 	times->cached_kib = read_cached_kib();
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	times->now_us = (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
 }
 
 static void print_list(const char *name, const uint64_t *begin, const uint64_t *end,

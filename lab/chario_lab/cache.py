@@ -130,6 +130,9 @@ def use(target: Path) -> Path:
 def explain(error: Exception) -> str:
     """An error in words for a user: what happened, and what to do where the disk is full."""
     text = str(error).rstrip() or type(error).__name__
+    if type(error).__module__ == "builtins" and not isinstance(error, OSError) and str(error):
+        # Python's own say too little without their name.
+        text = f"{type(error).__name__}: {text}"
     if isinstance(error, OSError) and error.strerror:
         text = f"{error.filename}: {error.strerror}" if error.filename else error.strerror
     # Said by our own calls or by the programs that we run; the last is apt's.

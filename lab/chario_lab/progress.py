@@ -14,6 +14,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Protocol
 
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import Progress as Bar
 from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.status import Status
@@ -51,7 +52,7 @@ class Steps:
                 outcome = "[green]done[/green]"
             finally:
                 took_s = time.monotonic() - started
-                console.print(f"{outcome}  {title} ({took_s:.0f} s)", highlight=False, soft_wrap=True)
+                console.print(f"{outcome}  {escape(title)} ({took_s:.0f} s)", highlight=False, soft_wrap=True)
 
     def show(self, text: str) -> None:
         """The lines, below the step."""

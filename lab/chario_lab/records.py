@@ -5,7 +5,7 @@
         book.add(RunRecord(...))            a run begins; what follows belongs to it
         book.add(MachineRecord(...))        what the next figures are measured on
         book.add(SeriesRecord(...))         a measurement
-    last_run(path)                          the records of the newest run
+    split_runs(read(path))[-1]              the records of the newest run
 
 Tables and plots are made from records and from nothing else.  Units stand in the names.
 """
@@ -55,7 +55,7 @@ class RunRecord(Record, frozen=True, kw_only=True, tag="run"):
     """A run of an experiment begins.
 
     `checkout` tells the state of the sources, `excluded` what the figures leave out; `short` is a form that shows
-    that the experiment works, with few calls of each kind.
+    that the experiment works, with few calls of each kind, and `cases` are patterns of the only ones that were wanted.
     """
 
     experiment: str
@@ -63,6 +63,7 @@ class RunRecord(Record, frozen=True, kw_only=True, tag="run"):
     checkout: str
     excluded: str
     short: bool = False
+    cases: tuple[str, ...] = ()
 
 
 class EndRecord(Record, frozen=True, kw_only=True, tag="end"):
@@ -250,12 +251,6 @@ def split_runs(records: Sequence[AnyRecord]) -> list[Sequence[AnyRecord]]:
     """One after the other: each begins with its RunRecord."""
     starts = [place for place, record in enumerate(records) if isinstance(record, RunRecord)]
     return [records[start:end] for start, end in pairwise([*starts, len(records)])]
-
-
-def last_run(records: Sequence[AnyRecord]) -> list[AnyRecord]:
-    """From the last RunRecord on."""
-    runs = split_runs(records)
-    return list(runs[-1]) if runs else []
 
 
 def of_kind(records: Iterable[AnyRecord], kind: type[Kind]) -> list[Kind]:

@@ -33,7 +33,7 @@ struct {
 } chains SEC(".maps");
 
 struct spent spent[MAX_FUNCTIONS];
-/* Events that belong to no chain: returns without a call, and chains that are too long. */
+/* Returns without a call, calls whose return was not seen, and what no chain had room for. */
 __u64 lost;
 __u32 target;
 /* The program opens the gate with its second write, and closes it with the third. */
@@ -49,6 +49,7 @@ static struct frame *frame_at(struct chain *chain, __u32 depth)
 
 static struct chain *find_chain(void)
 {
+	struct chain *chain;
 	__u64 id = bpf_get_current_pid_tgid();
 	__u64 key = (__u32)id ? (__u32)id : (1ull << 32) + bpf_get_smp_processor_id();
 
@@ -56,7 +57,22 @@ static struct chain *find_chain(void)
 		return NULL;
 	if (!bpf_map_lookup_elem(&chains, &key))
 		bpf_map_update_elem(&chains, &key, &no_chain, BPF_NOEXIST);
-	return bpf_map_lookup_elem(&chains, &key);
+	chain = bpf_map_lookup_elem(&chains, &key);
+	lost += !chain;
+	return chain;
+}
+
+/* Return: how deep the newest call of @function is, or 0; the calls above it have ended unseen. */
+static __u32 find_call(struct chain *chain, __u64 function)
+{
+	__u32 depth = chain->depth;
+
+	for (__u32 i = 0; i < MAX_DEPTH && depth; i++) {
+		if (frame_at(chain, depth - 1)->function == function)
+			return depth;
+		depth--;
+	}
+	return 0;
 }
 
 SEC("kprobe.multi")
@@ -97,12 +113,13 @@ int leave(void *ctx)
 
 	if (!chain || function >= MAX_FUNCTIONS)
 		return 0;
-	depth = chain->depth;
-	frame = frame_at(chain, depth - 1);
-	if (!depth || frame->function != function) {
+	depth = find_call(chain, function);
+	if (!depth) {
 		lost++;
 		return 0;
 	}
+	lost += chain->depth - depth;
+	frame = frame_at(chain, depth - 1);
 	took_ns = now_ns - frame->begin_ns;
 	chain->depth = depth - 1;
 	spent[function].calls++;

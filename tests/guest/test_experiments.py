@@ -38,7 +38,7 @@ LIMIT_S = 1800
 CRASH_LIMIT_S = 300
 HANG_LIMIT_S = 5
 # What Linux 6.1 lacks that an experiment asks for, by the beginning of its name.
-LACKED_ON_6_1 = ("probe where layers begin",)
+LACKED_ON_6_1 = ("a probe where layers begin",)
 # Sentences that a guest cannot judge: one is about time, one needs what Linux 6.1 lacks.
 UNJUDGED = ("21 % of the time", "eBPF puts")
 

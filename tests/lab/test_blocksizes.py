@@ -264,7 +264,7 @@ def hardware_run(copies: str = MOVING, direct_us: int = 100_000, elapsed_us: int
         for direction in DIRECTIONS:
             direct = Cell(NVME, DIRECT, direction, size_bytes=size.size_bytes)
             buffered = replace(direct, way=BUFFERED)
-            busy_us = elapsed_us // 2 if size is SIZES[0] else direct_us
+            busy_us = elapsed_us // 2 if size in SIZES[:2] else direct_us
             records += [measured(direct, busy_us, elapsed_us), measured(buffered, 300_000, elapsed_us)]
             records += [measured(replace(direct, profiled=True), busy_us, elapsed_us, copies)]
             records += [measured(replace(buffered, profiled=True), 300_000, elapsed_us, COPYING)]

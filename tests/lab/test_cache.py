@@ -75,7 +75,7 @@ def test_a_full_disk_is_explained(own_cache: Path) -> None:
     ours = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "/a/file")
     for error, first in (
         (ours, "/a/file: No space left on device"),
-        (ValueError("tar: No space left on device"), "tar: "),
+        (CacheError("tar: No space left on device"), "tar: "),
     ):
         assert explain(error).startswith(first)
         assert f"The cache {own_cache} has no room" in explain(error)

@@ -21,7 +21,7 @@ from chario_lab.counting.series import (
     Operation,
     Point,
     Reader,
-    RecordError,
+    SeriesError,
 )
 
 PLUGIN = Path(__file__).resolve().parents[2] / "lab" / "plugin"
@@ -112,7 +112,7 @@ def test_another_file_is_refused(tmp_path: Path, data: bytes) -> None:
     """A file that is foreign, out of order or cut off never becomes a figure."""
     path = tmp_path / "counts"
     path.write_bytes(data)
-    with pytest.raises(RecordError):
+    with pytest.raises(SeriesError):
         Reader(path).new_segments()
 
 

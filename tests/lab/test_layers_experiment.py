@@ -248,6 +248,8 @@ def test_what_probes_have_written() -> None:
     for cut in ("", "vfs_read 16 80\n", "lost 0\n"):
         with pytest.raises(TargetError, match="cut off"):
             digest_probes(cut)
+    with pytest.raises(TargetError, match="lost 5 of 400 calls"):
+        digest_probes("vfs_read 400 80\nlost 5\n")
 
 
 def test_every_boundary_has_a_layer() -> None:

@@ -146,7 +146,7 @@ def test_nothing_begins_without_the_words(words: list[str], reason: str, capsys:
 
 def test_cases_that_there_are_not_are_refused() -> None:
     """With those that there are."""
-    with pytest.raises(ExperimentError, match="no such case; it has\nCharIO, any size/read"):
+    with pytest.raises(ExperimentError, match=r"table1 has no case nothing\*; it has\nCharIO, any size/read"):
         main_run(["table1", "--target", "local", "--device", ADDRESS, "--destroy-data", "--case", "nothing*"])
 
 

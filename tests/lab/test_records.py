@@ -17,9 +17,9 @@ from chario_lab.records import (
     RecordError,
     RunRecord,
     SeriesRecord,
-    last_run,
     of_kind,
     read,
+    split_runs,
 )
 from chario_lab.testing.series import series
 
@@ -41,8 +41,8 @@ def test_what_is_written_comes_back(tmp_path: Path) -> None:
         second.add(FailureRecord(machine="6.1", station="linux", case="write", reason="no such disk"))
     records = read(path)
     assert len(records) == 5
-    assert last_run(records) == second.records
-    (found,) = of_kind(last_run(records), SeriesRecord)
+    assert split_runs(records)[-1] == second.records
+    (found,) = of_kind(split_runs(records)[-1], SeriesRecord)
     assert found == series("read", user=337)
 
 
@@ -56,7 +56,7 @@ def test_a_run_that_was_killed_while_it_wrote_can_be_read(tmp_path: Path) -> Non
     assert read(path) == written.records
     with Book(path) as again:
         again.add(begin("bench"))
-    assert last_run(read(path)) == again.records
+    assert split_runs(read(path))[-1] == again.records
 
 
 @pytest.mark.parametrize(

@@ -141,7 +141,7 @@ def test_gaps_are_named() -> None:
     assert titles(made.gaps) == [
         "6.1, a and 1 more: the guest died",
         "6.1, c: it failed",
-        "6.1, d: left out, the machine has no /dev/udmabuf",
+        "6.1, d: left out, it needs /dev/udmabuf",
         "6.1: the kernel complained",
         "no GStreamer",
     ]

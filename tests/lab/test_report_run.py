@@ -71,7 +71,7 @@ def test_one_that_fails_leaves_the_others_alone(rig: Rig) -> None:
     assert len(of_kind(second, EndRecord)) == 1
     assert [record.short for record in of_kind(second, RunRecord)] == [True]
     (gap,) = load(experiment("first"), rig.folder / "first.jsonl").gaps
-    assert gap.title == "the experiment failed: no such kernel"
+    assert gap.title == "6.1, job: no such kernel"
     shown = rig.shown.getvalue()
     assert "second  title of second (experiment 2 of 2, after " in shown
     assert "failed  booting" in shown

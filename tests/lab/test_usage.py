@@ -69,9 +69,9 @@ def test_hardware_is_shown_by_its_speed_and_judged_by_its_time() -> None:
         for direction in ("read", "write")
     ]
     text = show(records)
-    assert "Good Drive" in text and "MiB/s a CPU %" in text and "1.28" in text
+    assert "Good Drive" in text and "MiB/s a kernel CPU %" in text and "1.71" in text
     assert "J a GiB" not in text and "bytes copied" not in text
-    assert f"{MACHINE.machine}, XFS/read/4096 and 1 more: left out, the machine has no mkfs.xfs" in text
+    assert f"{MACHINE.machine}, XFS/read/4096 and 1 more: left out, it needs mkfs.xfs" in text
     assert "100 % is one CPU" in text and "All is emulated" not in text
     assert "J a GiB" in show([MACHINE, measured(key(mine, "read", SIZES[0]), energy_uj=1)])
 

@@ -16,7 +16,7 @@ SEGMENT, OPERATION, SYMBOLS, OTHER_VCPU, POINT = range(1, 6)
 LOW = 0xFFFFFFFF
 
 
-class RecordError(Exception):
+class SeriesError(Exception):
     """The plugin's file is not what it should be."""
 
 
@@ -90,7 +90,7 @@ class Reader:
         words = struct.unpack(f"<{len(data) // WORD_BYTES}Q", data)
         if not self._nr_layers:
             if len(words) < HEAD_WORDS or words[0] != MAGIC:
-                raise RecordError(f"{self._path} was not written by the counting plugin")
+                raise SeriesError(f"{self._path} was not written by the counting plugin")
             self._nr_layers = words[1]
             words = words[HEAD_WORDS:]
         return self._parse(words)
@@ -111,7 +111,7 @@ class Reader:
                 number, occurrence, cpu, *layers = payload
                 series[-1][-1].points.append(Point(number, occurrence, cpu, tuple(layers)))
             else:
-                raise RecordError(f"{self._path}: a record of kind {kind} out of place")
+                raise SeriesError(f"{self._path}: a record of kind {kind} out of place")
         return [[operation.close() for operation in segment] for segment in series]
 
 
@@ -151,6 +151,6 @@ def _records(words: tuple[int, ...]) -> Iterator[tuple[int, tuple[int, ...]]]:
     while at < len(words):
         kind, length = words[at] & LOW, words[at] >> 32
         if at + 1 + length > len(words):
-            raise RecordError("the counts end in the middle of a record")
+            raise SeriesError("the counts end in the middle of a record")
         yield kind, words[at + 1 : at + 1 + length]
         at += 1 + length

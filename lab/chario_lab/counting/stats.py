@@ -34,8 +34,9 @@ class Events:
 class Summary:
     """What a case costs a call; instructions without those of the idle loop.
 
-    The layers and functions are those of one operation, the median one, so their sum is the
-    median itself. `share` is the part of the clean operations that cost exactly `mode`.
+    The layers are those of one operation, the median one, so their sum without the idle loop is
+    the median itself; the functions are those of the operation that is nearest to it. `share` is
+    the part of the clean operations that cost exactly `mode`.
     """
 
     instructions: int
@@ -95,7 +96,7 @@ def sum_layers(operations: Sequence[Operation]) -> dict[str, int]:
 def summarise(operations: Sequence[Operation], symbols: Sequence[Symbol]) -> Summary:
     """The figures of one case; operations that a timer tick fell into are left out."""
     clean = [op for op in operations if not op.ticks]
-    used = clean if len(clean) >= MIN_CLEAN else list(operations)
+    used = clean if len(clean) >= min(MIN_CLEAN, len(operations)) else list(operations)
     totals = [instructions(op) for op in used]
     median = statistics.median_low(totals)
     typical = used[totals.index(median)]

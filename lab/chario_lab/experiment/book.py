@@ -10,6 +10,8 @@ from pathlib import Path
 from chario_lab.cache import cache_dir
 from chario_lab.records import PACKED, Book, RunRecord
 
+# How the names of files end that have records of this machine.
+HARDWARE = "-hardware"
 TOP = Path(__file__).resolve().parents[3]
 
 
@@ -22,23 +24,29 @@ def records_dir() -> Path:
     return cache_dir() / "records"
 
 
-def book_path(experiment: str, folder: Path | None = None) -> Path:
-    """The file of an experiment's records."""
-    return (folder or records_dir()) / f"{experiment}.jsonl"
+def book_path(experiment: str, folder: Path | None = None, *, here: bool = False) -> Path:
+    """The file of an experiment's records, of guests or of this machine."""
+    return (folder or records_dir()) / f"{experiment}{HARDWARE if here else ''}.jsonl"
 
 
-def find_book(experiment: str, folder: Path | None = None) -> Path:
+def find_book(experiment: str, folder: Path | None = None, *, here: bool = False) -> Path:
     """The same where it is read, packed or not."""
-    path = book_path(experiment, folder)
+    path = book_path(experiment, folder, here=here)
     packed = path.with_name(path.name + PACKED)
     return packed if packed.exists() and not path.exists() else path
 
 
-def open_book(experiment: str, excluded: str, path: Path | None = None, short: bool = False) -> Book:
+def open_book(
+    experiment: str, excluded: str, path: Path | None = None, *, short: bool = False, cases: tuple[str, ...] = ()
+) -> Book:
     """A book in which a run of the experiment has begun."""
     book = Book(path or book_path(experiment))
     started, checkout = datetime.now(UTC).isoformat(timespec="seconds"), describe_checkout()
-    book.add(RunRecord(experiment=experiment, started=started, checkout=checkout, excluded=excluded, short=short))
+    book.add(
+        RunRecord(
+            experiment=experiment, started=started, checkout=checkout, excluded=excluded, short=short, cases=cases
+        )
+    )
     return book
 
 

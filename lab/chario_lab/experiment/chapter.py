@@ -8,10 +8,9 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
 
-from chario_lab.cache import trace
-from chario_lab.experiment.book import find_book
+from chario_lab.cache import explain, trace
+from chario_lab.experiment.book import HARDWARE, find_book
 from chario_lab.experiment.page import Section
-from chario_lab.experiment.perform import reason_of
 from chario_lab.experiment.repeatability import find_before, same_again
 from chario_lab.experiment.spec import Experiment
 from chario_lab.records import (
@@ -56,19 +55,32 @@ class Chapter:
 
 
 def collect(experiments: Iterable[Experiment], folder: Path | None = None) -> list[Chapter]:
-    """A chapter of each, from the records in a folder."""
-    return [load(experiment, find_book(experiment.name, folder)) for experiment in experiments]
+    """A chapter of each, from the records in a folder; of what was run on this machine, one more."""
+    chapters = []
+    for experiment in experiments:
+        chapters.append(load(experiment, find_book(experiment.name, folder)))
+        path = find_book(experiment.name, folder, here=True)
+        if path.exists():
+            own = replace(experiment, name=experiment.name + HARDWARE, title=f"{experiment.title}, on hardware")
+            chapters.append(load(replace(own, excluded=own.excluded_here), path))
+    return chapters
 
 
 def load(experiment: Experiment, path: Path) -> Chapter:
-    """The newest run of a file."""
+    """The newest run of a file with all of its cases; where there is none, the newest."""
     if not path.exists():
         return Chapter(experiment, None, [Gap("not run yet: there are no records")])
     try:
         runs = split_runs(read(path))
-        return compose(experiment, runs[-1] if runs else [], find_before(runs))
+        whole = [run for run in runs if not of_kind(run, RunRecord)[0].cases]
+        return compose_newest(experiment, whole or runs)
     except RecordError as error:
         return Chapter(experiment, None, [Gap("the records cannot be read", str(error))])
+
+
+def compose_newest(experiment: Experiment, runs: Sequence[Sequence[AnyRecord]]) -> Chapter:
+    """Of the last of these runs, beside one before it."""
+    return compose(experiment, runs[-1] if runs else [], find_before(runs))
 
 
 def compose(experiment: Experiment, records: Sequence[AnyRecord], before: Sequence[AnyRecord] = ()) -> Chapter:
@@ -76,6 +88,8 @@ def compose(experiment: Experiment, records: Sequence[AnyRecord], before: Sequen
     run = next(iter(of_kind(records, RunRecord)), None)
     end = next(iter(of_kind(records, EndRecord)), None)
     gaps = list(find_gaps(records))
+    if run and run.cases:
+        gaps.append(Gap(f"only some cases were run: {', '.join(run.cases)}"))
     try:
         section = experiment.section(records)
         section = without_empty(replace(section, parts=[*section.parts, *same_again(before, records)]))
@@ -83,7 +97,7 @@ def compose(experiment: Experiment, records: Sequence[AnyRecord], before: Sequen
     except Exception as error:
         # Where much is missing an experiment may be unable to make its tables: that is a gap as well.
         trace()
-        section, gaps = None, [*gaps, Gap("no figures can be made of what was recorded", reason_of(error))]
+        section, gaps = None, [*gaps, Gap("no figures can be made of what was recorded", explain(error))]
     return Chapter(experiment, section, gaps, run, end, of_kind(records, MachineRecord))
 
 
@@ -100,7 +114,7 @@ def find_gaps(records: Sequence[AnyRecord]) -> Iterator[Gap]:
         yield Gap(f"{name_cases(machine, [each.case for each in cases])}: {first}", reason if more else "", logs)
     omissions = of_kind(records, OmissionRecord)
     for (machine, needs), left_out in groupby(omissions, key=lambda each: (each.machine, each.needs)):
-        yield Gap(f"{name_cases(machine, [each.case for each in left_out])}: left out, the machine has no {needs}")
+        yield Gap(f"{name_cases(machine, [each.case for each in left_out])}: left out, it needs {needs}")
     for complaint in of_kind(records, ComplaintRecord):
         yield Gap(f"{complaint.machine}: the kernel complained", complaint.text)
     if not failures and not of_kind(records, EndRecord):

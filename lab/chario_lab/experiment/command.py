@@ -13,14 +13,14 @@ from rich.console import Console
 
 from chario_lab.experiment.book import ExperimentError, book_path
 from chario_lab.experiment.catalogue import EXPERIMENTS
-from chario_lab.experiment.chapter import load
+from chario_lab.experiment.chapter import compose_newest
 from chario_lab.experiment.perform import perform
 from chario_lab.experiment.plan import Case, Plan, chosen
 from chario_lab.experiment.spec import Choice, Experiment
 from chario_lab.experiment.terminal import print_chapter
 from chario_lab.kernel import NAMES
 from chario_lab.progress import Steps
-from chario_lab.records import FailureRecord, of_kind
+from chario_lab.records import FailureRecord, of_kind, read, split_runs
 from chario_lab.target.guest import guest_target
 from chario_lab.target.local import local_target
 
@@ -42,16 +42,14 @@ def main_run(argv: Sequence[str] | None = None) -> int:
     """Run one experiment, and show what came of it; the exit code is 0 when all was measured."""
     options = parse_run(argv)
     experiment, choice, console = EXPERIMENTS[options.experiment], choice_of(options, KERNELS), Console()
-    if options.target == LOCAL:
-        choice = replace(choice, here=True)
-        experiment = replace(experiment, excluded=experiment.excluded_here)
-    if options.case:
-        few = choose_cases(experiment, choice, options.case)
+    choice = replace(choice, here=options.target == LOCAL, cases=tuple(options.case or ()))
+    if choice.cases:
+        few = choose_cases(experiment, choice)
         experiment = replace(experiment, plan=lambda choice: few)
-    path, steps = options.records or book_path(experiment.name), Steps(console)
+    path, steps = options.records or book_path(experiment.name, here=choice.here), Steps(console)
     with local_target(options.device, steps) if choice.here else nullcontext(guest_target) as make:
         records = perform(experiment, choice, make, steps, path)
-    print_chapter(console, load(experiment, path))
+    print_chapter(console, compose_newest(experiment, split_runs(read(path))))
     console.print(f"\nthe records are in {path}", highlight=False)
     return 1 if of_kind(records, FailureRecord) else 0
 
@@ -69,14 +67,14 @@ def check_target(options: argparse.Namespace, parser: argparse.ArgumentParser) -
         parser.error(f"all data on drive {options.device} would be lost: add --destroy-data where they may be")
 
 
-def choose_cases(experiment: Experiment, choice: Choice, patterns: Sequence[str]) -> Plan:
-    """The part of a plan with these cases."""
+def choose_cases(experiment: Experiment, choice: Choice) -> Plan:
+    """The part of a plan with the cases that are wanted."""
     plan = experiment.plan(choice)
-    few = chosen(plan, patterns)
-    if not few:
-        keys = sorted({step.key for station in plan for step in station.steps if isinstance(step, Case)})
-        raise ExperimentError(f"{experiment.name} has no such case; it has\n" + "\n".join(keys))
-    return few
+    for pattern in choice.cases:
+        if not chosen(plan, [pattern]):
+            keys = sorted({step.key for station in plan for step in station.steps if isinstance(step, Case)})
+            raise ExperimentError(f"{experiment.name} has no case {pattern}; it has\n" + "\n".join(keys))
+    return chosen(plan, choice.cases)
 
 
 def parse_run(argv: Sequence[str] | None) -> argparse.Namespace:

@@ -8,6 +8,7 @@ import statistics
 from collections.abc import Sequence
 from typing import Any
 
+from chario_lab.cache import explain
 from chario_lab.counting.counter import Counter, CounterError
 from chario_lab.counting.layers import DOORBELL, HANDLER, INTERRUPT, WAKE
 from chario_lab.counting.series import Operation
@@ -27,12 +28,12 @@ CASE_FAILURES = (CommandFailed, CounterError, TargetError)
 SHOWN = 200
 
 
-def measure(target: Target, station: Station, case: Case, book: Book) -> None:
-    """All repetitions of a case, or why there are none."""
+def measure(target: Target, station: Station, case: Case, book: Book) -> str:
+    """All repetitions of a case, or why there are none, which is returned for a human."""
     for need in case.needs:
         if target.run(target.place.fill(need.test)).rc != 0:
             book.add(omitted(station, case, need))
-            return
+            return f"left out, it needs {need.words}"
     try:
         for repeat in range(case.repeats):
             book.add(measure_once(target, station, case, repeat))
@@ -40,6 +41,8 @@ def measure(target: Target, station: Station, case: Case, book: Book) -> None:
         raise
     except CASE_FAILURES as failure:
         book.add(failed(station, case, failure))
+        return f"failed: {explain(failure).partition(chr(10))[0]}"
+    return ""
 
 
 def measure_once(target: Target, station: Station, case: Case, repeat: int) -> SeriesRecord:
@@ -141,4 +144,4 @@ def read_answer(text: str) -> dict[str, str | int | float | list[int] | dict[str
 def failed(station: Station, step: Case | Act, failure: Exception, logs: str = "") -> FailureRecord:
     """The record of a step that has come to nothing."""
     where = {"machine": station.machine.name, "station": station.name, "case": step.key}
-    return FailureRecord(**where, reason=str(failure), logs=logs)
+    return FailureRecord(**where, reason=explain(failure), logs=logs)

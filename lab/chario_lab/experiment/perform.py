@@ -21,20 +21,15 @@ def perform(
 ) -> Sequence[AnyRecord]:
     """Its records; whatever ends it early is the last of them."""
     started = time.monotonic()
-    with open_book(experiment.name, experiment.excluded, path, choice.short) as book:
+    excluded = experiment.excluded_here if choice.here else experiment.excluded
+    with open_book(experiment.name, excluded, path, short=choice.short, cases=choice.cases) as book:
         try:
             run(experiment.plan(choice), make, book, progress)
         except Exception as error:
             trace()
-            reason = reason_of(error)
+            reason = explain(error)
             progress.show(f"failed: {reason}")
             book.add(FailureRecord(machine="", station="", case="", reason=reason))
         else:
             book.add(EndRecord(took_s=round(time.monotonic() - started)))
     return book.records
-
-
-def reason_of(error: Exception) -> str:
-    """In words; Python's own exceptions say too little without their name."""
-    of_python = type(error).__module__ == "builtins" and not isinstance(error, OSError)
-    return f"{type(error).__name__}: {error}" if of_python else explain(error)

@@ -11,17 +11,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import groupby
 
+from chario_lab.cache import explain, trace
 from chario_lab.experiment.logs import keep_logs
-from chario_lab.experiment.measure import CASE_FAILURES, failed, measure, omitted
+from chario_lab.experiment.measure import failed, measure, omitted
 from chario_lab.experiment.plan import Act, Case, Plan, Station, by_machine
-from chario_lab.guest.session import GuestFailed
 from chario_lab.progress import Progress
 from chario_lab.records import Book, ComplaintRecord, FailureRecord, TextRecord
 from chario_lab.target.place import NEEDS
 from chario_lab.target.target import Maker, Target
-
-# What ends all that was to be done on a machine.
-MACHINE_FAILURES = (*CASE_FAILURES, GuestFailed)
 
 
 def run(plan: Plan, make: Maker, book: Book, progress: Progress) -> None:
@@ -36,13 +33,16 @@ def run(plan: Plan, make: Maker, book: Book, progress: Progress) -> None:
                 complaint = target.complaint()
                 if complaint:
                     book.add(ComplaintRecord(machine=machine.name, text=complaint))
-        except MACHINE_FAILURES as failure:
+        except Exception as failure:
+            # Whatever it is: the next machine may do well.  Where nothing can be recorded any more, that ends the run.
+            trace()
             logs = keep_logs(failure, book.path)
-            progress.show(f"failed: {str(failure).partition(chr(10))[0]}")
+            progress.show(f"failed: {explain(failure).partition(chr(10))[0]}")
             for station, step in left:
                 book.add(failed(station, step, failure, logs))
             if not left:
-                book.add(FailureRecord(machine=machine.name, station="", case="", reason=str(failure), logs=logs))
+                reason = explain(failure)
+                book.add(FailureRecord(machine=machine.name, station="", case="", reason=reason, logs=logs))
 
 
 def visit(target: Target, station: Station, book: Book, left: list[tuple[Station, Case | Act]]) -> None:
@@ -77,6 +77,7 @@ def take(
             book.add(TextRecord(machine=station.machine.name, station=station.name, case=step.key, text=text))
             shown += [text] if step.shown else []
     else:
-        measure(target, station, step, book)
+        missing = measure(target, station, step, book)
+        shown += [f"{step.title}: {missing}"] if missing else []
     left.remove((station, step))
     return shown

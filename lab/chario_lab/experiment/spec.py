@@ -16,12 +16,13 @@ class Choice:
     """What a user wants of an experiment.
 
     `kernels` are those of guests; `here` asks for this machine with its drive instead.  `short` is the form that
-    shows that the experiment works.
+    shows that the experiment works; `cases` are patterns of the only ones that are wanted.
     """
 
     kernels: tuple[str, ...] = ("6.1",)
     short: bool = False
     here: bool = False
+    cases: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

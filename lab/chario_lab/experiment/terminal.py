@@ -36,14 +36,16 @@ def print_section(console: Console, section: Section) -> None:
 
 def grid(table: Table) -> Grid:
     """A table whose columns with the same heading stand below one."""
-    shown = Grid(title=table.title, title_justify="left", box=box.SIMPLE_HEAD, caption=table.note, pad_edge=False)
+    shown = Grid(
+        title=escape(table.title), title_justify="left", box=box.SIMPLE_HEAD, caption=escape(table.note), pad_edge=False
+    )
     before = ""
     for place, column in enumerate(table.columns):
         heading, _, rest = column.rpartition(", ")
         same = heading == before and bool(heading)
         before = heading
         name = f"{'' if same else heading}\n{rest}" if heading else column
-        shown.add_column(name, justify="right" if place else "left", no_wrap=not place)
+        shown.add_column(escape(name), justify="right" if place else "left", no_wrap=not place)
     for row in table.rows:
-        shown.add_row(*row)
+        shown.add_row(*map(escape, row))
     return shown

@@ -87,9 +87,9 @@ def usage_of(series: SeriesRecord, machine: Sequence[SeriesRecord]) -> Usage:
         switches_a_mib=event(series, "switches", "switches") / mib,
         cpu_share=busy,
         kernel_share=busy * kernel_part(series),
-        busiest_kernel_share=max(cpu_shares(series)) * kernel_part(series),
+        busiest_kernel_share=busiest_kernel_share(series),
         copy_share=copy_share(series),
-        lock_share=series.layers.get("lock", 0) / max(1, sum(series.layers.values())),
+        lock_share=series.layers.get("lock", 0) / max(1, work(series)),
         cached_a_byte=cast(int, series.said["cached_kib"]) * 1024 / series.moved_bytes,
         joules_a_gib=None if series.energy_uj is None else series.energy_uj / 1e6 / with_warm_mib * 1024,
     )
@@ -109,10 +109,25 @@ def event(series: SeriesRecord, counted: str, said: str) -> float:
 
 
 def copy_share(series: SeriesRecord) -> float:
-    """Part of the instructions, were a word copied by one: a string instruction counts as many as it moves words."""
+    """Part of the instructions, were a word copied by one: a string instruction counts as many as it moves words.
+
+    Few copies are made otherwise; the words of those are counted besides their instructions.
+    """
     words = series.events.get("copied_bytes", 0) / WORD_BYTES
-    total = sum(count for layer, count in series.layers.items() if layer != IDLE)
+    total = work(series)
     return (series.layers.get("copy", 0) + words) / max(1, total + words)
+
+
+def work(series: SeriesRecord) -> int:
+    """Instructions of all layers without the idle loop."""
+    return sum(count for layer, count in series.layers.items() if layer != IDLE)
+
+
+def busiest_kernel_share(series: SeriesRecord) -> float:
+    """Of the CPU on which the kernel was busiest; where layers are counted they are those of all CPUs together."""
+    if series.layers:
+        return max(cpu_shares(series)) * kernel_part(series)
+    return max(times(series, "kernel_us")) / number(series, "elapsed_us")
 
 
 def cpu_shares(series: SeriesRecord) -> list[float]:
@@ -126,8 +141,7 @@ def cpu_shares(series: SeriesRecord) -> list[float]:
 def kernel_part(series: SeriesRecord) -> float:
     """How much of that was the kernel's: by instructions, else by samples; all of it where there are none."""
     if series.layers:
-        total = sum(count for layer, count in series.layers.items() if layer != IDLE)
-        return 1 - series.layers.get(USER, 0) / total
+        return 1 - series.layers.get(USER, 0) / work(series)
     user_us, kernel_us = sum(times(series, "user_us")), sum(times(series, "kernel_us"))
     return kernel_us / (user_us + kernel_us) if user_us + kernel_us else 1.0
 

@@ -23,7 +23,7 @@ POLL_QUEUES = Need(
     "test $(cat /sys/module/nvme/parameters/poll_queues) -gt 0",
     "queues that Linux polls: start it with nvme.poll_queues=1",
 )
-GENERIC = Need("test -c {generic}", "node for commands of NVMe, /dev/ngXnY")
+GENERIC = Need("test -c {generic}", "a node for commands of NVMe, /dev/ngXnY")
 WINDOW = Need(
     "grep -q 0x /sys/module/chario/parameters/windows",
     "memory that Linux leaves alone: hide 16 MiB by memmap=, and load chario with windows=",

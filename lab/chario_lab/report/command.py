@@ -13,12 +13,12 @@ from pathlib import Path
 from rich.console import Console
 from rich.markup import escape
 
-from chario_lab.cache import cache_dir
+from chario_lab.cache import cache_dir, explain
 from chario_lab.experiment.book import ExperimentError, book_path
 from chario_lab.experiment.catalogue import EXPERIMENTS
 from chario_lab.experiment.chapter import Chapter, collect
 from chario_lab.experiment.command import add_choice, choice_of
-from chario_lab.experiment.perform import perform, reason_of
+from chario_lab.experiment.perform import perform
 from chario_lab.experiment.spec import Choice, Experiment
 from chario_lab.experiment.terminal import print_chapter
 from chario_lab.progress import Steps
@@ -65,7 +65,7 @@ def run_all(
             records = perform(experiment, choice, make, Steps(console), book_path(experiment.name, folder))
         except Exception as error:
             # Nothing can be recorded: the next experiment may still show something.
-            console.print(f"[red]failed[/red]  {escape(reason_of(error))}", highlight=False)
+            console.print(f"[red]failed[/red]  {escape(explain(error))}", highlight=False)
             failed.append(experiment.name)
             continue
         if of_kind(records, FailureRecord):

@@ -26,7 +26,7 @@ def picture_names(chapter: Chapter) -> dict[int, str]:
 
 def note_of(part: Table | Plot) -> str:
     """What has to be known to read it."""
-    scales = "Axes of numbers are logarithmic, and each picture has a range of its own."
+    scales = "Axes of numbers are logarithmic, unless one of them is 0, and each picture has a range of its own."
     return " ".join(text for text in (part.note, scales if isinstance(part, Plot) and part.log else "") if text)
 
 

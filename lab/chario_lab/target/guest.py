@@ -27,7 +27,7 @@ from chario_lab.qemu import find_qemu
 from chario_lab.records import MachineRecord
 from chario_lab.target.machine import Machine
 from chario_lab.target.place import Place
-from chario_lab.target.target import STEP_LIMIT_S, Target
+from chario_lab.target.target import STEP_LIMIT_S, Target, TargetError
 
 TOP = Path(__file__).resolve().parents[3]
 
@@ -71,11 +71,13 @@ class GuestTarget(Target):
 
     def read(self, path: str) -> str:
         """The content of a small file there."""
-        return self.guest.files.read(path)
+        with told(path):
+            return self.guest.files.read(path)
 
     def write(self, path: str, text: str) -> None:
         """Write to a file that is there, in one call."""
-        self.guest.files.write(path, text)
+        with told(path):
+            self.guest.files.write(path, text)
 
     @property
     def address(self) -> str:
@@ -126,6 +128,15 @@ class GuestTarget(Target):
         except KernelComplaint as complaint:
             return str(complaint)
         return ""
+
+
+@contextmanager
+def told(path: str) -> Iterator[None]:
+    """What the guest refuses is an error of the target, like everywhere."""
+    try:
+        yield
+    except OSError as error:
+        raise TargetError(f"{path}: {error.strerror}") from error
 
 
 def without_places(command: str) -> str:

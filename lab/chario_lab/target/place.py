@@ -43,7 +43,7 @@ NEEDS = {
     holder: Need(
         f"command -v mkfs.{holder.value} >/dev/null && {{ grep -qw {holder.value} /proc/filesystems || "
         f"modprobe -q {holder.value}; }}",
-        f"mkfs.{holder.value}, or no {holder.value} in its kernel",
+        f"mkfs.{holder.value}, and {holder.value} in the kernel",
     )
     for holder in (Holder.EXT4, Holder.XFS, Holder.F2FS)
 }

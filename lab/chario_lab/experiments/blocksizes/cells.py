@@ -83,7 +83,7 @@ HAS_SQLITE = Need("/usr/bin/python3 -S -E -c 'import sqlite3'", "Python with SQL
 SMALL_BLOCKS = Need(
     "test $(cat /sys/class/block/{name}/queue/logical_block_size /sys/class/chario/{name}/logical_block_size "
     "2>/dev/null) -le 512",
-    "drive with blocks of 512 bytes, which direct I/O needs",
+    "a drive with blocks of 512 bytes, which direct I/O needs",
 )
 ROWS = """\
 import sqlite3, sys, time

@@ -24,7 +24,7 @@ def databases(results: Results) -> Table:
         for medium in WAYS
         for series in results.series(Cell(medium, SQLITE, WRITE, SQLITE))
     ]
-    title = f"SQLite on ext4, ten rows in a transaction, Linux {results.kernel}"
+    title = f"SQLite, ten rows in a transaction, Linux {results.kernel}"
     return Table(title, ["", *(name for name, _ in shown)], rows)
 
 

@@ -20,7 +20,8 @@ def cpus_online(count: int) -> Need:
     """The first CPUs, and no other."""
     numbers = "0" if count == 1 else f"0-{count - 1}"
     return Need(
-        f"test $(cat {ONLINE}) = {numbers}", f"{count} CPU{'s' * (count > 1)}, or its others cannot be taken off line"
+        f"test $(cat {ONLINE}) = {numbers}",
+        f"{count} CPU{'s' * (count > 1)}, all others off line",
     )
 
 
@@ -30,7 +31,7 @@ def clock_limited(limit: str) -> Need:
     bounded = f"test $(cat $policy/scaling_max_freq) {compare} $(cat $policy/{SLOWEST})"
     return Need(
         f"ls {POLICIES} && for policy in {POLICIES}; do {bounded} || exit 1; done",
-        "clock of the CPUs that Linux's cpufreq sets",
+        "a clock of the CPUs that Linux's cpufreq sets",
     )
 
 

@@ -27,17 +27,19 @@ there are some again, which is counted for a function that releases a lock: lock
 is 0 where DMA is coherent, as on every PC; on the paper's board it was not, and most of a direct write went there."""
 EXCLUDED = f"""\
 {EXCLUDED_IN_GUEST}
-The paper's Figure 2 is a rate; here it is what a MiB costs. The kernel's share is that of the CPU that is busier, by
-the kernel's own account. The copies' share of the instructions counts a string instruction as one for each word of 8
-bytes that it moves. Written data is durable in the end of each series (fsync). The hard disk has a latency of 8 ms and
-does one thing at a time; the SATA SSD is that disk without it: the control that the paper asks for. Blocks of 128 MiB
-and more are one operation each.
+The paper's Figure 2 is a rate; here it is what a MiB costs. The kernel's share is how long the busier CPU was not
+halted, without the program's part of the instructions. The copies' share of the instructions counts a string
+instruction as one for each word of 8 bytes that it moves. Locking is all of taking, waiting for and releasing locks,
+RCU and counts of references. Written data is durable in the end of each series (fsync). The hard disk has a latency of
+8 ms and does one thing at a time; the SATA SSD is that disk without it: the control that the paper asks for. Blocks of
+128 MiB and more are one operation each.
 {SHARES}"""
 EXCLUDED_HERE = f"""\
 {usage.EXCLUDED_HERE}
 The media are the drive that is lent, and memory: the paper also has a SATA hard disk, and none is lent here. All CPUs
 are on line, unless it is said how many; the kernel's share is that of the CPU that is busier. Calls go along the disk
-or a new file, with cold caches, once: a buffered read finds in memory what was read ahead. In random order no more than
+or a new file, with cold caches, once, and along a file in memory again and again: a buffered read finds in memory what
+was read ahead. In random order no more than
 one call of 16 reads what another one has read. Small blocks move less in all than large ones, and what took less than
 half a second has no share. Written data is durable in the end of each series (fsync). One CPU and two, the first by
 number, were measured with all others off line and with the fastest clock. How fast a drive writes also depends on what
@@ -105,7 +107,7 @@ PICTURES_HERE = ((RATE, "Figure 2"), (KERNEL, "Figure 3"), (SAMPLED_COPIES, "Fig
 COSTS = (
     INSTRUCTIONS,
     counted("bytes copied a byte", "{:.2f}", lambda usage: usage.copied_a_byte),
-    counted("locks' share", "{:.1%}", lambda usage: usage.lock_share),
+    counted("locking's share of the instructions", "{:.1%}", lambda usage: usage.lock_share),
     CACHED,
     COMMANDS,
 )

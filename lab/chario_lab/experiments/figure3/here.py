@@ -87,7 +87,7 @@ def table(found: Mapping[str, Timed], machine: MachineRecord, order: str) -> Tab
                 record_ns, unclear = max(record_ns, own.kept.record_ns), unclear + own.kept.unclear
     columns = [
         "", "entered", SUBMITTED, "raised, at the latest", HANDLED, RESUMED, "resumed, p99", "resumed, max",
-        "reads that wait", "all reads, mean", "p99", "max", "computing, mean",
+        "reads that wait", "all reads, mean", "all reads, p99", "all reads, max", "computing, mean",
     ]  # fmt: skip
     notes = [f"To note a point by chario timeline takes {record_ns} ns."] if record_ns else []
     notes += [f"Of {unclear} reads that have waited it is not known when."] if unclear else []

@@ -40,7 +40,7 @@ GATE = f"gate={TRACE_BUFFER}/tracing_on"
 REPORT = f"trace-cmd report --stat -i {TRACE}; trace-cmd report -N -t -i {TRACE}; rm -f {TRACE}"
 TRACE_EVENTS = Need(
     f"command -v trace-cmd >/dev/null && test -e /sys/kernel/tracing/events/syscalls/{ENTER}",
-    "trace-cmd, or no trace events of system calls in its kernel",
+    "trace-cmd, and trace events of system calls in the kernel",
 )
 
 

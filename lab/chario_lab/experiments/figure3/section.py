@@ -18,13 +18,13 @@ from chario_lab.experiments.ways import Way
 from chario_lab.records import AnyRecord, MachineRecord, SeriesRecord, of_kind
 
 EXCLUDED = """\
-Instructions since the call was entered, in the mean over all runs, without the idle loop and timer ticks; the drive's
-own time is left out: it is held until the caller sleeps. "Submitted" is the first store to a doorbell, "raised" the
-CPU leaving its halt, "handled" the first instruction of the driver's handler, "resumed" the program's next
-instruction. The means of the points are those of the calls that wait for the drive; where memory has the data
-already, a call does not. Reads come each millisecond, at real-time priority (SCHED_FIFO), 10,000 of each size, one
-behind the other; "first" are 500 that each open the file anew, of which memory knows nothing. A string instruction
-counts as one: copies are not in it."""
+Instructions since the call was entered, without the idle loop and timer ticks; the drive's own time is left out: it is
+held until the caller sleeps. "Submitted" is the first store to a doorbell, "raised" the CPU leaving its halt, "handled"
+the first instruction of the driver's handler, "resumed" the program's next instruction. The points are means of the
+calls that wait for the drive; where memory has the data already, a call does not, and "all reads" is the mean of both.
+Reads come each millisecond, at real-time priority (SCHED_FIFO), 10,000 of each size, one behind the other; "first" are
+500 that each open the file anew, of which memory knows nothing; reads to physical addresses know no memory anyway.
+The short form has fewer. A string instruction counts as one: copies are not in it."""
 PAPER = (
     ("CharIO computes less in the kernel than ext4 and the block device", "Figure 3, a picture without numbers"),
     ("CharIO's physical addresses need less again", "Figure 3"),
@@ -164,15 +164,19 @@ def judge(found: Mapping[str, Judged], machine: MachineRecord) -> list[Verdict]:
 
 def less(found: Mapping[str, Judged], mine: Way, others: Sequence[Way]) -> tuple[bool | None, str]:
     """At both sizes, one behind the other."""
-    wrong = []
+    wrong, unknown = list[str](), list[str]()
     for title in SIZES:
         own = found.get(key(mine, title, SEQUENTIAL))
         if own is None:
             return None, "not measured"
         for way in others:
             other = found.get(key(way, title, SEQUENTIAL))
-            if other and other.cost <= own.cost:
+            if other is None:
+                unknown.append(f"{way.title}, {title}")
+            elif other.cost <= own.cost:
                 wrong.append(f"{way.title}, {title}: {figure(other.cost)}, {mine.title} {figure(own.cost)} {own.unit}")
+    if unknown and not wrong:
+        return None, f"not measured: {'; '.join(unknown)}"
     return not wrong, "; ".join(wrong) or "at both sizes"
 
 

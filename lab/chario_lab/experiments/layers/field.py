@@ -46,12 +46,17 @@ class Both:
     seen: Mapping[str, Seen]
 
     def rank_correlation(self, method: str) -> float:
-        """1 where both put the layers in the same order; of those that the method knows and that are not negligible."""
+        """1 where both put the layers in the same order; of those that the method knows and that are not negligible.
+
+        Fewer than two are in no order.
+        """
         assert self.counted is not None, "nothing counts instructions"
         counted, seen = self.counted, self.seen[method]
         known = [title for title, layers in SHOWN.items() if set(layers) & set(seen.trace.layers)]
         both = [(counted.of(title), seen.share.of(title)) for title in known]
         columns = list(zip(*(pair for pair in both if max(pair) >= LEAST), strict=True))
+        if any(len(set(column)) < 2 for column in columns) or not columns:
+            return 0.0
         return statistics.correlation(*(ranks(column) for column in columns))
 
 

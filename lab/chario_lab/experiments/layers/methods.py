@@ -8,6 +8,7 @@ from functools import partial
 
 from chario_lab.experiment.plan import Act, Case
 from chario_lab.experiments.layers.trace import Spent, Trace, keep, read_trace
+from chario_lab.experiments.tracing import TraceError
 from chario_lab.programs import build_probe
 from chario_lab.target.need import Need
 from chario_lab.target.target import Target, TargetError
@@ -31,6 +32,8 @@ READ_TRACE = f"trace-cmd report --stat -i {TRACE}; trace-cmd report -N -i {TRACE
 REPORT_TRACE = f"grep -F '[' /proc/kallsyms; {READ_TRACE}; rm -f {TRACE}"
 
 PROBE, PROBE_OUT = "{work}/chario-probe", "{work}/probed"
+# The part of the calls that may be lost.
+MOST_LOST = 0.01
 PROBE_GATE = "gate=/dev/null"
 # Where calls and interrupts enter a layer, of both kernels and file systems; the first is where they sleep.
 BOUNDARIES = {
@@ -108,7 +111,7 @@ def probed(key: str, plain: Case) -> Case:
         under=(PROBE, PROBE_OUT, ",".join(BOUNDARIES)),
         report=f"cat {PROBE_OUT}; rm {PROBE_OUT}",
         digest=digest_probes,
-        needs=(Need(f"test -e {PROBE}", "probe where layers begin, for which Linux 6.1 lacks kprobe.multi"),),
+        needs=(Need(f"test -e {PROBE}", "a probe where layers begin, for which Linux 6.1 lacks kprobe.multi"),),
     )
 
 
@@ -137,6 +140,9 @@ def digest_probes(text: str) -> str:
     if lost is None or not functions:
         raise TargetError("chario-probe has written nothing, or was cut off")
     calls = sum(spent.calls for spent in functions.values())
+    # One or two were begun before the gate was opened.
+    if lost > max(2, calls * MOST_LOST):
+        raise TraceError(f"chario-probe has lost {lost} of {calls} calls")
     return keep(Trace(layers=layers, functions=functions, ticks_ns=0, events=2 * calls, unclosed=0, unopened=lost))
 
 

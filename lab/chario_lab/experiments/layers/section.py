@@ -79,7 +79,7 @@ def section(records: Sequence[AnyRecord]) -> Section:
             return of_time(both, machines[0])
         for medium in (NVME, SATA):
             parts += [table(found, kernel, medium, direction) for direction in DIRECTIONS]
-            parts.append(picture(found, kernel, medium))
+            parts.append(picture(found, kernel, medium, COUNTED))
         parts += [groups(found, kernel, figure, COUNTED) for figure in FIGURES]
         parts += field.tables(both, machines[0])
         verdicts += [*judge(found, kernel), *field.judge(both, machines[0])]
@@ -93,7 +93,7 @@ def of_time(both: Mapping[Cell, field.Both], machine: MachineRecord) -> Section:
     traced = found.get(TRACED, {})
     parts: list[Table | Plot] = [*field.tables(both, machine)]
     parts += [groups(own, machine.release, SSD_WRITE, f"the time, by {method}") for method, own in found.items()]
-    parts.append(picture(traced, machine.release, NVME))
+    parts.append(picture(traced, machine.release, NVME, f"the time, by {TRACED}"))
     return Section(TITLE, EXCLUDED_HERE, parts, judge(traced, machine.release, of_time=True))
 
 
@@ -111,7 +111,7 @@ def table(found: Shares, kernel: str, medium: str, direction: str) -> Table:
     return Table(f"{medium}, {direction}, Linux {kernel}: shares of the instructions", ["", *own], rows)
 
 
-def picture(found: Shares, kernel: str, medium: str) -> Plot:
+def picture(found: Shares, kernel: str, medium: str, whole: str) -> Plot:
     """The layers of a call on top of each other; those that are small everywhere are one."""
     shares = {
         (direction, f"{way}, {size.title}"): share
@@ -127,7 +127,7 @@ def picture(found: Shares, kernel: str, medium: str) -> Plot:
         parts = {title: share.of(title) for title in KNOWN if title in drawn}
         parts[REST] = sum(share.of(title) for title in SHOWN if title not in drawn)
         rows += [{"share": part, "call": call, "layer": title, "direction": direction} for title, part in parts.items()]
-    title = f"Shares of the layers, {medium}, Linux {kernel}"
+    title = f"Layers' shares of {whole}, {medium}, Linux {kernel}"
     return Plot(title, "stack", rows, "share", "call", "layer", "direction")
 
 
