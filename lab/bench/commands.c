@@ -8,6 +8,7 @@
  * before and after all calls tells whether it is right.
  */
 #define _GNU_SOURCE
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <linux/nvme_ioctl.h>
@@ -32,7 +33,7 @@
 #define MOST               1024 /* commands of a call that are told apart */
 
 static const char *const counters[] = { "read_commands", "write_commands", "flush_commands" };
-static int drive = -1, requests = -1;
+static int drive = -1, requests[MAX_CPUS], nr_requests;
 /* The files with what the drive does not tell, and the column in each of them. */
 static int files[3], nr_files;
 static unsigned int column;
@@ -83,27 +84,34 @@ static uint64_t read_commands(void)
 
 static uint64_t read_requests(void)
 {
-	uint64_t count = 0;
+	uint64_t sum = 0, count;
 
-	if (requests >= 0 && read(requests, &count, sizeof(count)) != sizeof(count))
-		fail("the tracepoint of the block layer");
-	return count;
+	for (int i = 0; i < nr_requests; i++) {
+		if (read(requests[i], &count, sizeof(count)) != sizeof(count))
+			fail("the tracepoint of the block layer");
+		sum += count;
+	}
+	return sum;
 }
 
-/* Requests that the block layer hands to drivers, of all processes. */
-static int open_tracepoint(void)
+/* Requests that the block layer hands to drivers, of all processes, on each CPU that is on line. */
+static void open_tracepoint(void)
 {
 	struct perf_event_attr attr = { .type = PERF_TYPE_TRACEPOINT, .size = sizeof(attr) };
 	FILE *file = fopen(ISSUE, "r");
-	int fd;
+	int nr_cpus = (int)sysconf(_SC_NPROCESSORS_CONF);
 
 	if (!file || fscanf(file, "%" SCNu64, (uint64_t *)&attr.config) != 1)
 		fail(ISSUE);
 	fclose(file);
-	fd = (int)syscall(SYS_perf_event_open, &attr, -1, 0, -1, 0);
-	if (fd < 0)
-		fail("perf_event_open");
-	return fd;
+	for (int cpu = 0; cpu < nr_cpus && nr_requests < MAX_CPUS; cpu++) {
+		int fd = (int)syscall(SYS_perf_event_open, &attr, -1, cpu, -1, 0);
+
+		if (fd >= 0)
+			requests[nr_requests++] = fd;
+		else if (errno != ENODEV)
+			fail("perf_event_open");
+	}
 }
 
 static int open_file(const char *folder, const char *name)
@@ -122,7 +130,7 @@ void watch_commands(const char *disk)
 {
 	char folder[128];
 
-	requests = open_tracepoint();
+	open_tracepoint();
 	snprintf(folder, sizeof(folder), "/sys/class/chario/%s/counters", disk);
 	if (!access(folder, F_OK)) {
 		for (; nr_files < 3; nr_files++)

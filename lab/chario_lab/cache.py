@@ -127,6 +127,10 @@ def use(target: Path) -> Path:
     return target
 
 
+class WrongUse(Exception):
+    """Somebody asked for what there is not; the message says what there is."""
+
+
 def explain(error: Exception) -> str:
     """An error in words for a user: what happened, and what to do where the disk is full."""
     text = str(error).rstrip() or type(error).__name__

@@ -8,11 +8,12 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 
-from chario_lab.cache import explain, say, trace
+from chario_lab.cache import WrongUse, explain, say, trace
 from chario_lab.guest.spec import GuestSpec, Namespace, Nvme, SpecError
 from chario_lab.kernel import NAMES
 
-DEFAULT_TIMEOUT_S = 600.0
+BLOCKS = (512, 4096)
+DEFAULT_TIMEOUT_S = 600
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -21,7 +22,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         return dispatch(words)
     except KeyboardInterrupt:
+        say("stopped; what was recorded until then is kept")
         return 130
+    except WrongUse as error:
+        say(explain(error))
+        return 2
     except Exception as error:
         trace()
         say(explain(error))
@@ -76,7 +81,7 @@ def parse(words: list[str]) -> argparse.Namespace:
     mutants = commands.add_parser("mutants", help="plant mistakes; the test of each has to fail")
     mutants.add_argument("pattern", nargs="?", default="", help="of names, files or tests; all when it is empty")
     for command in (guest, execute, demo, recorders, mutants):
-        command.add_argument("--kernel", default="6.1", help=f"{', '.join(NAMES)} (default: 6.1)")
+        command.add_argument("--kernel", default="6.1", choices=NAMES, help="of the guest (default: 6.1)")
     for command in (guest, execute):
         command.add_argument(
             "--drive",
@@ -86,11 +91,21 @@ def parse(words: list[str]) -> argparse.Namespace:
             help="a drive with blocks of 512 or 4096 bytes; more than once for more (default: 512:1024)",
         )
         command.add_argument("--bind", action="store_true", help="load the module and give it the drives")
-        command.add_argument("--cpus", type=int, default=2, help="processors of the guest (default: 2)")
+        command.add_argument("--cpus", type=positive, default=2, help="processors of the guest (default: 2)")
         command.add_argument("--iommu", action="store_true", help="an Intel IOMMU before the drives, used strictly")
-    execute.add_argument("--timeout", type=float, default=DEFAULT_TIMEOUT_S, metavar="S", help="kill the command then")
+    execute.add_argument(
+        "--timeout", type=positive, default=DEFAULT_TIMEOUT_S, metavar="S", help="kill the command then"
+    )
     execute.add_argument("words", nargs="+", metavar="COMMAND", help="after --, with its arguments")
     return parser.parse_args(words)
+
+
+def positive(text: str) -> int:
+    """A whole number above zero."""
+    number = int(text)
+    if number < 1:
+        raise ValueError(text)
+    return number
 
 
 def drives(texts: Sequence[str]) -> tuple[Nvme, ...]:
@@ -104,6 +119,8 @@ def read_drive(text: str, serial: str) -> Nvme:
         lba, mib, count = (int(word) for word in [*text.split(":"), *["1024", "1"][text.count(":") :]])
     except ValueError:
         raise SpecError(f"--drive {text}: expected LBA[:MIB[:NAMESPACES]], such as 4096:512") from None
+    if lba not in BLOCKS or mib < 1 or count < 1:
+        raise SpecError(f"--drive {text}: blocks have 512 or 4096 bytes, and namespaces 1 MiB at least")
     return Nvme(serial, (Namespace(mib, lba),) * count)
 
 

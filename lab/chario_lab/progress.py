@@ -8,6 +8,7 @@ progress.show(text)                             what a program said, below the s
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -20,6 +21,13 @@ from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.status import Status
 
 INDENT = " " * 6
+FILE_WIDTH = 240
+
+
+def wide_console() -> Console:
+    """A terminal as it is; where the output is a file, tables may be as wide as they need."""
+    console = Console()
+    return console if console.is_terminal or "COLUMNS" in os.environ else Console(width=FILE_WIDTH)
 
 
 class Progress(Protocol):

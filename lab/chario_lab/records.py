@@ -12,6 +12,7 @@ Tables and plots are made from records and from nothing else.  Units stand in th
 
 from __future__ import annotations
 
+import fcntl
 import lzma
 import os
 from collections.abc import Iterable, Sequence
@@ -207,8 +208,14 @@ class Book(AbstractContextManager["Book"]):
         path.parent.mkdir(parents=True, exist_ok=True)
         self.path = path
         self.records: list[AnyRecord] = []
-        cut_unfinished(path)
+        first_record(path)
         self._file = path.open("ab")
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            self._file.close()
+            raise RecordError(f"another run writes to {path}: wait for its end, or name another file") from None
+        cut_unfinished(path)
 
     def add(self, record: AnyRecord) -> None:
         """Append a record."""
@@ -220,6 +227,21 @@ class Book(AbstractContextManager["Book"]):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._file.close()
+
+
+def first_record(path: Path) -> AnyRecord | None:
+    """The first of a file; raises RecordError where it holds something else, which must not be written to."""
+    try:
+        with path.open("rb") as file:
+            line = file.readline()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise RecordError(f"{path} cannot be read: {error.strerror}") from error
+    try:
+        return _decoder.decode(line) if line.endswith(b"\n") else None
+    except msgspec.MsgspecError:
+        raise RecordError(f"{path} holds no records of the lab: name another file") from None
 
 
 def cut_unfinished(path: Path) -> None:

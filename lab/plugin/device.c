@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "device.h"
 
+#include "workers.h"
+
 #include <dlfcn.h>
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -104,6 +107,7 @@ bool device_rung(unsigned int vcpu)
 	const uint64_t one = 1;
 	unsigned int question;
 
+	workers_except_me();
 	atomic_fetch_or(&awaited_vcpus, 1ull << vcpu);
 	if (atomic_load(&mode) != DEVICE_STALL)
 		return true;
@@ -115,6 +119,7 @@ bool device_rung(unsigned int vcpu)
 
 void device_set_idle(unsigned int vcpu, bool idle)
 {
+	workers_except_me();
 	if (idle)
 		atomic_fetch_or(&idle_vcpus, 1ull << vcpu);
 	else
@@ -153,9 +158,23 @@ static void answer(unsigned int question)
 }
 
 /*
+ * Whether nothing is left to do for the doorbells that were asked about. The
+ * main loop had no work, so what it gave to workers has been given, and who
+ * was woken for it is busy. A worker that has finished wakes the loop, which
+ * then is ready.
+ */
+static bool is_quiet(struct pollfd *fds, nfds_t nfds, const sigset_t *mask)
+{
+	static const struct timespec now = { 0 };
+
+	return !workers_are_busy() && !next_ppoll(fds, nfds, &now, mask);
+}
+
+/*
  * Wait as the main loop asked, and answer questions at the instants at which
  * it has no work: it wants to sleep, so no bottom half is pending, and none of
- * its descriptors is ready, so none was scheduled since. A question is read
+ * its descriptors is ready, so none was scheduled since; nor do the workers,
+ * which read and write the files of a drive that has a medium. A question is read
  * before the descriptors are looked at, and was asked after the doorbell store
  * had woken the loop, so what the answer says holds for that doorbell.
  */
@@ -178,6 +197,10 @@ static int wait_answering(struct pollfd *fds, nfds_t nfds, const struct timespec
 		ready = next_ppoll(fds, nfds, &now, mask);
 		if (ready)
 			return ready;
+		if (question != atomic_load(&answered) && !is_quiet(fds, nfds, mask)) {
+			sched_yield();
+			continue;
+		}
 		answer(question);
 		memcpy(all, fds, nfds * sizeof(*fds));
 		all[nfds] = (struct pollfd){ .fd = ask_fd, .events = POLLIN };

@@ -30,8 +30,8 @@ bool device_is_preloaded(void);
 void device_set_mode(enum device_mode mode, unsigned int vcpu);
 
 /*
- * device_rung() - @vcpu has stored to a doorbell: in STALL mode, wait until the
- * main loop has nothing left to do
+ * device_rung() - @vcpu has stored to a doorbell: in STALL mode, wait until
+ * neither the main loop nor a worker has anything left to do
  *
  * Return: false when that did not come to pass within a second.
  */

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from chario_lab.experiment import book
-from chario_lab.experiment.book import find_book
+from chario_lab.experiment.book import find_book, open_book
 from chario_lab.records import (
     PACKED,
     Book,
@@ -93,6 +93,21 @@ def test_records_are_kept_in_the_cache(tmp_path: Path, monkeypatch: pytest.Monke
     assert [run] == opened.records
     assert isinstance(run, RunRecord)
     assert (run.experiment, run.excluded) == ("demo", "waiting")
+
+
+def test_a_file_of_something_else_is_left_alone(tmp_path: Path) -> None:
+    """Whatever it holds, and whether its last line has an end or not; records of another experiment too."""
+    notes = tmp_path / "notes.txt"
+    notes.write_text("first\nsecond")
+    with pytest.raises(RecordError, match="holds no records of the lab"):
+        Book(notes)
+    assert notes.read_text() == "first\nsecond"
+    path = tmp_path / "one.jsonl"
+    with open_book("one", "", path) as book, pytest.raises(RecordError, match="another run writes to"):
+        Book(path)
+    with pytest.raises(RecordError, match="has records of one, not of two"):
+        open_book("two", "", path)
+    assert read(path) == book.records
 
 
 def test_records_may_be_packed(tmp_path: Path) -> None:

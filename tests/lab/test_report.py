@@ -183,6 +183,36 @@ def replace_short(run: RunRecord) -> RunRecord:
     return RunRecord(experiment=run.experiment, started=run.started, checkout="", excluded="", short=True)
 
 
+def replace_name(run: RunRecord, name: str) -> RunRecord:
+    """The same of another experiment."""
+    return RunRecord(experiment=name, started=run.started, checkout=run.checkout, excluded=run.excluded)
+
+
+def test_records_of_another_experiment_are_told(tmp_path: Path) -> None:
+    """A file that was renamed shows no table of something else."""
+    with Book(tmp_path / "two.jsonl") as book:
+        book.add(RUN)
+        book.add(END)
+    (made,) = collect([experiment(name="two")], tmp_path)
+    assert titles(made.gaps) == [f"the records are of one: {tmp_path / 'two.jsonl'}"]
+
+
+def test_a_run_of_some_cases_does_not_hide_a_whole_one(tmp_path: Path) -> None:
+    """Nor one on hardware, which has a chapter of its own; where there is nothing else it is shown, and told."""
+    some = RunRecord(experiment="one", started="later", checkout="", excluded="", cases=("CharIO/*",))
+    here = RunRecord(experiment="one", started="here", checkout="", excluded="")
+    for name, runs in (("one.jsonl", (RUN, some)), ("one-hardware.jsonl", (here,))):
+        with Book(tmp_path / name) as book:
+            for run in runs:
+                book.add(run)
+                book.add(END)
+    guests, hardware = collect([experiment()], tmp_path)
+    assert (guests.run, hardware.run) == (RUN, here)
+    assert hardware.experiment.title.endswith("on hardware")
+    made = compose(experiment(), (some, END))
+    assert titles(made.gaps) == ["only some cases were run: CharIO/*"]
+
+
 def test_what_cannot_be_shown_is_a_gap_and_the_rest_is_there(tmp_path: Path) -> None:
     """No records, records that are none, records of which no figures can be made: the next experiment is shown."""
 
@@ -192,7 +222,7 @@ def test_what_cannot_be_shown_is_a_gap_and_the_rest_is_there(tmp_path: Path) -> 
     (tmp_path / "broken.jsonl").write_text("{}\n")
     for name in ("poor", "good"):
         with Book(tmp_path / f"{name}.jsonl") as book:
-            book.add(RUN)
+            book.add(replace_name(RUN, name))
             book.add(END)
     poor = replace(experiment(name="poor"), section=fail)
     made = collect((experiment(name="absent"), experiment(name="broken"), poor, experiment(name="good")), tmp_path)

@@ -91,7 +91,7 @@ def test_records_that_cannot_be_written(rig: Rig) -> None:
     """The failure is shown, and the next experiment runs."""
     (rig.folder / "first.jsonl").mkdir(parents=True)
     assert rig.run(experiment("first"), experiment("second")) == ["first"]
-    assert "first.jsonl: Is a directory" in rig.shown.getvalue()
+    assert "first.jsonl cannot be read: Is a directory" in rig.shown.getvalue()
     assert (rig.folder / "second.jsonl").is_file()
 
 

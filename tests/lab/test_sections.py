@@ -158,6 +158,22 @@ def test_the_sentences_about_latency() -> None:
     assert figure3_run(physical=1000, first_large=18000) == [True, False, False]
 
 
+def test_nothing_is_said_to_be_less_than_what_was_not_measured() -> None:
+    """A station that failed, or that a machine lacks, proves nothing."""
+    records: list[AnyRecord] = [MachineRecord(
+        machine="6.1", kernel="6.1", release="6.1", kernel_command="", processor="", cpus=1, memory_mib=1, emulator="Q",
+    )]  # fmt: skip
+    records.append(spin(0))
+    records += [
+        record(read_key(READS[0], title, order), [operation({USER: 4000})] * 2, station="block")
+        for title in ("40 KiB", "80 KiB")
+        for order in (SEQUENTIAL, FIRST)
+    ]
+    verdict = judge_reads(courses(records, "6.1"), records[0])  # type: ignore[arg-type]
+    assert [each.holds for each in verdict] == [None, None, None]
+    assert "not measured: block device, 40 KiB" in verdict[0].figures
+
+
 def test_what_lies_between_points() -> None:
     """The first from the entry; nothing where no read waited."""
     waiting = courses([spin(0), read(0, "40 KiB", FIRST, 4000)], "6.1")

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from chario_lab.cache import cache_dir
-from chario_lab.records import PACKED, Book, RunRecord
+from chario_lab.records import PACKED, Book, RecordError, RunRecord, first_record
 
 # How the names of files end that have records of this machine.
 HARDWARE = "-hardware"
@@ -40,7 +40,9 @@ def open_book(
     experiment: str, excluded: str, path: Path | None = None, *, short: bool = False, cases: tuple[str, ...] = ()
 ) -> Book:
     """A book in which a run of the experiment has begun."""
-    book = Book(path or book_path(experiment))
+    path = path or book_path(experiment)
+    check_book(path, experiment)
+    book = Book(path)
     started, checkout = datetime.now(UTC).isoformat(timespec="seconds"), describe_checkout()
     book.add(
         RunRecord(
@@ -48,6 +50,13 @@ def open_book(
         )
     )
     return book
+
+
+def check_book(path: Path, experiment: str) -> None:
+    """Raise unless records of this experiment can be appended to a file."""
+    first = first_record(path)
+    if isinstance(first, RunRecord) and first.experiment != experiment:
+        raise RecordError(f"{path} has records of {first.experiment}, not of {experiment}: name another file")
 
 
 def describe_checkout() -> str:

@@ -72,6 +72,9 @@ def load(experiment: Experiment, path: Path) -> Chapter:
         return Chapter(experiment, None, [Gap("not run yet: there are no records")])
     try:
         runs = split_runs(read(path))
+        others = {of_kind(run, RunRecord)[0].experiment for run in runs} - {experiment.name.removesuffix(HARDWARE)}
+        if others:
+            return Chapter(experiment, None, [Gap(f"the records are of {', '.join(sorted(others))}: {path}")])
         whole = [run for run in runs if not of_kind(run, RunRecord)[0].cases]
         return compose_newest(experiment, whole or runs)
     except RecordError as error:

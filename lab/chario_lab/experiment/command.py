@@ -11,7 +11,8 @@ from pathlib import Path
 
 from rich.console import Console
 
-from chario_lab.experiment.book import ExperimentError, book_path
+from chario_lab.cache import WrongUse
+from chario_lab.experiment.book import book_path, check_book
 from chario_lab.experiment.catalogue import EXPERIMENTS
 from chario_lab.experiment.chapter import compose_newest
 from chario_lab.experiment.perform import perform
@@ -19,12 +20,14 @@ from chario_lab.experiment.plan import Case, Plan, chosen
 from chario_lab.experiment.spec import Choice, Experiment
 from chario_lab.experiment.terminal import print_chapter
 from chario_lab.kernel import NAMES
-from chario_lab.progress import Steps
+from chario_lab.progress import Steps, wide_console
 from chario_lab.records import FailureRecord, of_kind, read, split_runs
 from chario_lab.target.guest import guest_target
 from chario_lab.target.local import local_target
 
 LOCAL = "local"
+# Of the cases that there are, where one is asked for that there is not.
+NAMED = 8
 KERNELS = ("6.1",)
 
 
@@ -41,12 +44,14 @@ def main_list(argv: Sequence[str] | None = None) -> int:
 def main_run(argv: Sequence[str] | None = None) -> int:
     """Run one experiment, and show what came of it; the exit code is 0 when all was measured."""
     options = parse_run(argv)
-    experiment, choice, console = EXPERIMENTS[options.experiment], choice_of(options, KERNELS), Console()
+    experiment, choice, console = EXPERIMENTS[options.experiment], choice_of(options, KERNELS), wide_console()
     choice = replace(choice, here=options.target == LOCAL, cases=tuple(options.case or ()))
     if choice.cases:
         few = choose_cases(experiment, choice)
         experiment = replace(experiment, plan=lambda choice: few)
     path, steps = options.records or book_path(experiment.name, here=choice.here), Steps(console)
+    # Before a drive changes hands.
+    check_book(path, experiment.name)
     with local_target(options.device, steps) if choice.here else nullcontext(guest_target) as make:
         records = perform(experiment, choice, make, steps, path)
     print_chapter(console, compose_newest(experiment, split_runs(read(path))))
@@ -73,7 +78,8 @@ def choose_cases(experiment: Experiment, choice: Choice) -> Plan:
     for pattern in choice.cases:
         if not chosen(plan, [pattern]):
             keys = sorted({step.key for station in plan for step in station.steps if isinstance(step, Case)})
-            raise ExperimentError(f"{experiment.name} has no case {pattern}; it has\n" + "\n".join(keys))
+            some = ", ".join(keys[:: max(1, len(keys) // NAMED)])
+            raise WrongUse(f"{experiment.name} has no case {pattern}; it has {len(keys)}, such as {some}")
     return chosen(plan, choice.cases)
 
 

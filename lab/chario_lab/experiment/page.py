@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+# Of a sentence, and then nothing else is to be said.
+NOT_MEASURED = "not measured"
 Value = str | int | float
 
 
@@ -49,6 +51,11 @@ class Verdict:
     sentence: str
     holds: bool | None
     figures: str
+
+    @property
+    def text(self) -> str:
+        """The sentence and its figures, where there are any."""
+        return f"{self.sentence}: {self.figures}" if self.figures != NOT_MEASURED else self.sentence
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from rich.table import Table as Grid
 
 from chario_lab.experiment.chapter import Chapter
 from chario_lab.experiment.page import Section, Table
+from chario_lab.records import RunRecord
 
 MARKS = {True: "[green]holds[/green]", False: "[red]does not hold[/red]", None: "[yellow]not measured[/yellow]"}
 
@@ -17,6 +18,8 @@ MARKS = {True: "[green]holds[/green]", False: "[red]does not hold[/red]", None: 
 def print_chapter(console: Console, chapter: Chapter) -> None:
     """Tables, verdicts and gaps."""
     console.print(f"\n[bold]{escape(chapter.experiment.title)}[/bold]", highlight=False)
+    if chapter.run:
+        console.print(escape(words_of(chapter.run)), style="dim", highlight=False)
     if chapter.section:
         print_section(console, chapter.section)
     for gap in chapter.gaps:
@@ -25,13 +28,19 @@ def print_chapter(console: Console, chapter: Chapter) -> None:
     console.print(escape(chapter.excluded), style="dim", highlight=False)
 
 
+def words_of(run: RunRecord) -> str:
+    """When it was, of which sources, and whether it is but the short form."""
+    short = "; the short form: few calls of each kind, which show that it works" if run.short else ""
+    return f"run of {run.started}, sources {run.checkout or 'unknown'}{short}"
+
+
 def print_section(console: Console, section: Section) -> None:
     """Its tables and verdicts."""
     for part in section.parts:
         if isinstance(part, Table):
             console.print(grid(part))
     for verdict in section.verdicts:
-        console.print(f"{MARKS[verdict.holds]}  {escape(verdict.sentence)}: {escape(verdict.figures)}", highlight=False)
+        console.print(f"{MARKS[verdict.holds]}  {escape(verdict.text)}", highlight=False)
 
 
 def grid(table: Table) -> Grid:
@@ -45,7 +54,7 @@ def grid(table: Table) -> Grid:
         same = heading == before and bool(heading)
         before = heading
         name = f"{'' if same else heading}\n{rest}" if heading else column
-        shown.add_column(escape(name), justify="right" if place else "left", no_wrap=not place)
+        shown.add_column(escape(name), justify="right" if place else "left", no_wrap=not place, overflow="fold")
     for row in table.rows:
         shown.add_row(*map(escape, row))
     return shown

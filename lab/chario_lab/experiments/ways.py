@@ -12,6 +12,9 @@ from chario_lab.target.place import Holder
 KIB, MIB = 1 << 10, 1 << 20
 READ, WRITE = "read", "write"
 DIRECTIONS = (READ, WRITE)
+# What guests boot with.  With multipath each request would pass the block layer twice; with groups of the scheduler its
+# work would depend on the session in which the guest's agent was started.
+QUIET = "nvme_core.multipath=N noautogroup"
 LATE, STALL, FREE = "late", "stall", "free"
 # Where calls of any size begin: at no block, and at no word.
 SKEW_BYTES = 100
@@ -34,8 +37,8 @@ WINDOW = Need(
 class Way:
     """A way to the drive, and the calls of lab/bench/calls.c by which data is read and written.
 
-    `speed` says when the drive answers: LATE, when the caller sleeps; STALL, before the caller looks; FREE, as
-    it happens, where what a call costs does not depend on it alone.  `paper` is the row of the paper.
+    `speed` says when the drive answers: LATE, when the CPU has nothing else to do; STALL, before the caller looks;
+    FREE, as it happens.  `paper` is the row of the paper.
     """
 
     title: str
@@ -93,7 +96,7 @@ def chario(title: str, calls: tuple[str, str] = ("pread", "pwrite"), **fields: o
 
 def buffered(title: str, holder: Holder, paper: str = "") -> Way:
     """Through the page cache; writes are durable when they return, as in the paper."""
-    return Way(title, holder, ("pread", "pwrite"), FREE, ("open=sync",), paper=paper)
+    return Way(title, holder, ("pread", "pwrite"), LATE, ("open=sync",), paper=paper)
 
 
 def direct(title: str, holder: Holder, paper: str = "") -> Way:

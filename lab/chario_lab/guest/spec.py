@@ -22,13 +22,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from chario_lab.cache import WrongUse
+
 MIB = 1 << 20
 # The slots below are for the host bridge and what the lab itself needs, the last one for the chipset.
 FIRST_ROOT_PORT_SLOT = 0x06
 MOST_DRIVES = 0x1F - FIRST_ROOT_PORT_SLOT
 
 
-class SpecError(Exception):
+class SpecError(WrongUse):
     """The specification asks for something that cannot be built."""
 
 

@@ -21,7 +21,7 @@ from chario_lab.experiment.command import add_choice, choice_of
 from chario_lab.experiment.perform import perform
 from chario_lab.experiment.spec import Choice, Experiment
 from chario_lab.experiment.terminal import print_chapter
-from chario_lab.progress import Steps
+from chario_lab.progress import Steps, wide_console
 from chario_lab.records import FailureRecord, of_kind
 from chario_lab.target.guest import guest_target
 from chario_lab.target.target import Maker
@@ -33,7 +33,7 @@ Writer = Callable[[Sequence[Chapter], Path], Path]
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Show the newest run of each experiment; the exit code is 0 unless one that was run here has failed."""
-    options, console = parse(argv), Console()
+    options, console = parse(argv), wide_console()
     # Before hours of measuring.
     write = None if options.terminal else find_writer()
     experiments = list(EXPERIMENTS.values())
@@ -97,6 +97,8 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--output", type=Path, metavar="FOLDER", help="for the report (default: report in the cache)")
     parser.add_argument("--terminal", action="store_true", help="show tables here, and write nothing")
     options = parser.parse_args(argv)
+    if options.records and not options.run and not options.records.is_dir():
+        parser.error(f"--records {options.records}: there is no such folder")
     if not options.run and (options.short or options.kernel):
         parser.error("--short and --kernel say how experiments run: they need --run")
     return options

@@ -31,7 +31,7 @@ def chapter_lines(chapter: Chapter, pictures: str) -> Iterator[str]:
         yield from ("### Missing", "", *(gap_line(gap) for gap in chapter.gaps), "")
     if chapter.section:
         for verdict in chapter.section.verdicts:
-            yield f"- **{HOLDS[verdict.holds]}**: {escape(verdict.sentence)}: {escape(verdict.figures)}"
+            yield f"- **{HOLDS[verdict.holds]}**: {escape(verdict.text)}"
         names = picture_names(chapter)
         for place, part in enumerate(chapter.section.parts):
             yield from ("", f"### {escape(part.title)}", "")
@@ -65,8 +65,9 @@ def table_lines(table: Table) -> Iterator[str]:
 
 def gap_line(gap: Gap) -> str:
     """One thing that is missing."""
+    text = f": {' '.join(gap.text.split())}" if gap.text else ""
     logs = f"; what the machine said is kept in {escape(gap.logs)}" if gap.logs else ""
-    return f"- **missing**: {escape(gap.title)}{logs}"
+    return f"- **missing**: {escape(gap.title)}{escape(text)}{logs}"
 
 
 def escape(text: str) -> str:

@@ -7,6 +7,8 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from chario_lab.cache import WrongUse
+
 SYSFS = Path("/sys")
 NVME_CLASS = "0x010802"
 SECTOR_BYTES = 512
@@ -37,10 +39,10 @@ class Drive:
 
 
 def full_address(text: str) -> str:
-    """A PCI address with its domain; raises Refused unless it is one."""
+    """A PCI address with its domain; raises WrongUse unless it is one."""
     address = text.lower()
     if not ADDRESS.fullmatch(address):
-        raise Refused(f"--device {text} is no PCI address such as 0000:01:00.0: chario list --all shows the drives")
+        raise WrongUse(f"--device {text} is no PCI address such as 0000:01:00.0: chario list --all shows the drives")
     return address if address.count(":") == 2 else f"0000:{address}"
 
 

@@ -25,7 +25,7 @@ from chario_lab.programs import build_chario, build_repeat
 from chario_lab.progress import Progress
 from chario_lab.qemu import find_qemu
 from chario_lab.records import MachineRecord
-from chario_lab.target.machine import Machine
+from chario_lab.target.machine import Machine, drive_words
 from chario_lab.target.place import Place
 from chario_lab.target.target import STEP_LIMIT_S, Target, TargetError
 
@@ -118,7 +118,7 @@ class GuestTarget(Target):
             emulator=f"QEMU {'.'.join(map(str, find_qemu().version))}",
             command=without_places((guest.host.run_dir / "command").read_text().strip()),
             module_build=self._parts.module.parent.name,
-            device=f"emulated: {drive}",
+            device=f"emulated {drive_words(drive)}",
         )
 
     def complaint(self) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from chario_lab.guest.spec import AhciDisk, GuestSpec, Namespace, Nvme, RegisterFile, SdCard, VirtioDisk
+from chario_lab.guest.spec import AhciDisk, Drive, GuestSpec, Namespace, Nvme, RegisterFile, SdCard, VirtioDisk
 
 KINDS: dict[type, str] = {Nvme: "NVMe SSD", AhciDisk: "SATA disk", VirtioDisk: "virtio disk", SdCard: "SD card"}
 
@@ -30,13 +30,15 @@ class Machine:
 
     def describe(self) -> str:
         """In words, for a human who waits for it."""
-        drive = self.spec.drives[0]
-        medium = drive.namespaces[0] if isinstance(drive, Nvme) else drive
-        assert not isinstance(medium, RegisterFile)
-        kind, size_mib = KINDS[type(drive)], medium.size_mib
-        block = medium.lba_bytes if isinstance(medium, Namespace | VirtioDisk) else 512
-        words = f"Linux {self.spec.kernel} with an emulated {kind} of {size_mib / 1024:g} GiB"
-        return f"{words}, blocks of {block_size(block)}"
+        return f"Linux {self.spec.kernel} with an emulated {drive_words(self.spec.drives[0])}"
+
+
+def drive_words(drive: Drive) -> str:
+    """What kind of drive it is, and how large."""
+    medium = drive.namespaces[0] if isinstance(drive, Nvme) else drive
+    assert not isinstance(medium, RegisterFile)
+    block = medium.lba_bytes if isinstance(medium, Namespace | VirtioDisk) else 512
+    return f"{KINDS[type(drive)]} of {medium.size_mib / 1024:g} GiB, blocks of {block_size(block)}"
 
 
 def block_size(size_bytes: int) -> str:

@@ -16,21 +16,17 @@ from chario_lab.experiments.bench.plan import name_of, plan
 from chario_lab.experiments.bench.report import EXCLUDED, print_run
 from chario_lab.experiments.bench.results import Results, results_of
 from chario_lab.kernel import NAMES
-from chario_lab.progress import OneLine
+from chario_lab.progress import OneLine, wide_console
 from chario_lab.records import Book
 from chario_lab.target.guest import guest_target
 
 KERNELS = ("6.1", "6.12")
-# Where the output is a file, the tables may be as wide as they need.
-FILE_WIDTH = 190
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Count, print, and keep the records; the exit code is 0 when all could be counted."""
     options = _parse(argv)
-    console = Console()
-    if not console.is_terminal:
-        console = Console(width=FILE_WIDTH)
+    console = wide_console()
     counted = []
     with open_book("bench", EXCLUDED, options.records) as book:
         for kernel in options.kernel or KERNELS:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from chario_lab.experiment.plan import Case, Plan, Station
 from chario_lab.experiments.bench.matrix import CHARIO, FLOORS, IOMMU_KEYS, IOMMU_MODES, STOCK
+from chario_lab.experiments.ways import QUIET
 from chario_lab.guest.spec import GuestSpec, Namespace, NullCo, Nvme
 from chario_lab.target.machine import Machine
 from chario_lab.target.place import Holder
@@ -16,10 +17,8 @@ HUGE_PAGES = 4
 DRIVE = Nvme("bench", namespaces=(Namespace(size_mib=1024, backing=NullCo()), Namespace(size_mib=256)))
 # Memory that Linux leaves alone, for the row of physical windows.
 HIDDEN = "0x30000000"
-# Poll queues for io_uring; without multipath, as on a drive with one controller: with it each
-# request would pass the block layer twice, to Linux's disadvantage. Without autogroups, so that
-# the scheduler's work does not depend on the session in which the guest's agent was started.
-APPEND = f"memmap=1M${HIDDEN} nvme.poll_queues=1 nvme_core.multipath=N noautogroup"
+# Poll queues for io_uring.
+APPEND = f"memmap=1M${HIDDEN} nvme.poll_queues=1 {QUIET}"
 
 
 def plan(kernel: str, stock_only: bool, iommu: bool) -> Plan:

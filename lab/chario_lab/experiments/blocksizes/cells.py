@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from chario_lab.experiment.plan import SERIES, Case
 from chario_lab.experiment.spec import Choice
 from chario_lab.experiments.blocksizes.processors import FASTEST, SLOWEST, clock_limited, cpus_online
-from chario_lab.experiments.ways import FILE, FREE, KIB, MIB, READ, WRITE, Way, chario, make_file
+from chario_lab.experiments.ways import FILE, KIB, LATE, MIB, READ, WRITE, Way, chario, make_file
 from chario_lab.target.need import Need
 from chario_lab.target.place import Holder
 
@@ -16,6 +16,8 @@ NVME, HDD, SSD, MEMORY = "NVMe SSD", "SATA hard disk", "SATA SSD", "tmpfs"
 BUFFERED, DIRECT = "ext4, buffered", "ext4, direct"
 STRICT, ANY_SIZE = "CharIO", "CharIO, any size"
 SEQUENTIAL, RANDOM, SQLITE = "sequential", "random", "SQLite"
+# The same program and no rows.
+START = "SQLite's start"
 SQLITE_ROWS, SHORT_SQLITE_ROWS, HERE_SQLITE_ROWS = 300, 20, 20_000
 
 
@@ -57,10 +59,10 @@ LARGE_BYTES = 128 * MIB
 
 def ext4(title: str, opened: str) -> Way:
     """A file of ext4, as dd opens it."""
-    return Way(title, Holder.EXT4, ("pread", "pwrite"), FREE, (f"open={opened}",))
+    return Way(title, Holder.EXT4, ("pread", "pwrite"), LATE, (f"open={opened}",))
 
 
-IN_MEMORY = Way(MEMORY, Holder.TMPFS, ("pread", "pwrite"), FREE, ("open=buffered",))
+IN_MEMORY = Way(MEMORY, Holder.TMPFS, ("pread", "pwrite"), LATE, ("open=buffered",))
 ON_EXT4 = (ext4(BUFFERED, "buffered"), ext4(DIRECT, "direct"))
 ON_CHARIO = (chario(STRICT, opened="direct"), chario(ANY_SIZE, any_size=True, opened="direct"))
 WAYS = {NVME: (*ON_CHARIO, *ON_EXT4), HDD: ON_EXT4, SSD: ON_EXT4, MEMORY: (IN_MEMORY,)}
@@ -164,8 +166,7 @@ def case(way: Way, cell: Cell, choice: Choice) -> Case:
     options += ["order=sequential"] if cell.order == SEQUENTIAL else []
     options += ["finish=fsync"] if cell.direction == WRITE else []
     options += [f"perf={CONTROL}"] if cell.profiled else []
-    # How late a drive answers is nobody's choice here: an emulated one answers when it likes.
-    words = replace(way, speed=FREE).words(cell.direction, cell.size_bytes, calls, options, "plain")
+    words = replace(way, speed=LATE).words(cell.direction, cell.size_bytes, calls, options, "plain")
     own_file = choice.here and cell.medium == MEMORY and cell.direction == READ
     before = MAKE_CONTROL if cell.profiled else make_file(span, way.holder) if own_file else ""
     return Case(
@@ -212,15 +213,24 @@ def memory(size_mib: int) -> Need:
     return Need(test, f"{least} MiB of memory free")
 
 
-def sqlite(medium: str, choice: Choice) -> Case:
-    """A database: rows, ten in a transaction, and a query over all of them."""
+def sqlite(medium: str, choice: Choice) -> list[Case]:
+    """A database: rows, ten in a transaction, and a query over all of them.
+
+    Where all of the program is counted, once more without rows.
+    """
     rows = SHORT_SQLITE_ROWS if choice.short else HERE_SQLITE_ROWS if choice.here else SQLITE_ROWS
+    full = rows_of(medium, SQLITE, rows, choice)
+    return [full] if choice.here else [full, rows_of(medium, START, 0, choice)]
+
+
+def rows_of(medium: str, order: str, rows: int, choice: Choice) -> Case:
+    """So many rows."""
     return Case(
-        sqlite_cell(medium, here=choice.here).key,
+        replace(sqlite_cell(medium, here=choice.here), order=order).key,
         f"{medium}, SQLite, {rows} rows",
         ("run", "/usr/bin/python3", "-S", "-E", "-c", ROWS, "{folder}/base", str(rows)),
         SERIES,
-        calls=rows,
+        calls=max(1, rows),
         step=f"measuring: {medium}, SQLite",
         cold=True,
         after="rm -f {folder}/base*",

@@ -30,7 +30,7 @@ from chario_lab.experiments.blocksizes.cells import (
     sqlite,
 )
 from chario_lab.experiments.blocksizes.processors import FASTEST, SLOWEST, KeepCpus, LimitClock
-from chario_lab.experiments.ways import DIRECTIONS, READ, Way, make_file
+from chario_lab.experiments.ways import DIRECTIONS, QUIET, READ, Way, make_file
 from chario_lab.guest.spec import AhciDisk, Drive, GuestSpec, Namespace, Nvme, Throttle
 from chario_lab.target.machine import THIS_MACHINE, Machine
 from chario_lab.target.place import Holder
@@ -69,9 +69,7 @@ def stations(kernel: str, choice: Choice) -> Iterator[Station]:
 
 def guest(kernel: str, medium: str, cpus: int) -> Machine:
     """A guest with one medium."""
-    spec = GuestSpec(
-        kernel, (DRIVES[medium],), cpus, memory_mib=MEMORY_MIB, append="nvme_core.multipath=N nvme.poll_queues=1"
-    )
+    spec = GuestSpec(kernel, (DRIVES[medium],), cpus, memory_mib=MEMORY_MIB, append=QUIET)
     return Machine(f"{kernel}, {medium}, {cpus} CPU", spec)
 
 
@@ -86,7 +84,7 @@ def station(machine: Machine, medium: str, holder: Holder, ways: Sequence[Way], 
     cases = tuple(case(way, cell, choice) for way in ways for cell in cells(medium, way, cpus, choice))
     # Where no instructions are counted, those of timer ticks need not be known.
     spins = () if choice.here else (replace(SPIN, step=cases[0].step),)
-    database = (sqlite(medium, choice),) if holder.is_file_system and cpus < 2 else ()
+    database = sqlite(medium, choice) if holder.is_file_system and cpus < 2 else []
     return Station(holder.value, machine, holder, (*spins, *cases, *database), prepare(holder, choice))
 
 

@@ -30,9 +30,11 @@ EXCLUDED = f"""\
 The paper's Figure 2 is a rate; here it is what a MiB costs. The kernel's share is how long the busier CPU was not
 halted, without the program's part of the instructions. The copies' share of the instructions counts a string
 instruction as one for each word of 8 bytes that it moves. Locking is all of taking, waiting for and releasing locks,
-RCU and counts of references. Written data is durable in the end of each series (fsync). The hard disk has a latency of
-8 ms and does one thing at a time; the SATA SSD is that disk without it: the control that the paper asks for. Blocks of
-128 MiB and more are one operation each.
+RCU and counts of references. Written data is durable in the end of each series (fsync). The drive is held until the
+CPUs have nothing else to do. Memory is what a program gets: now and then its pages are neighbours, and from 2 MiB on
+they are huge ones; with the order of its pages the cost of a direct way differs by up to a third. The page cache is
+that of the whole machine. The hard disk has a latency of 8 ms and does one thing at a time; the SATA SSD is that disk
+without it: the control that the paper asks for. Blocks of 128 MiB and more are one operation each.
 {SHARES}"""
 EXCLUDED_HERE = f"""\
 {usage.EXCLUDED_HERE}

@@ -15,6 +15,7 @@ from chario_lab.experiments.ways import (
     FREE,
     KIB,
     MIB,
+    QUIET,
     READ,
     Way,
     buffered,
@@ -56,7 +57,7 @@ def plan(choice: Choice) -> Plan:
 
 def guest(kernel: str) -> Machine:
     """A guest with one CPU."""
-    return Machine(kernel, GuestSpec(kernel=kernel, drives=(DRIVE,), cpus=1, append="nvme_core.multipath=N"))
+    return Machine(kernel, GuestSpec(kernel=kernel, drives=(DRIVE,), cpus=1, append=QUIET))
 
 
 def stations(machine: Machine, short: bool) -> list[Station]:

@@ -10,14 +10,14 @@ from chario_lab.experiment.plan import SPIN, Case, Plan, Station
 from chario_lab.experiment.spec import Choice
 from chario_lab.experiments.figure3.methods import recorded, traced
 from chario_lab.experiments.tracing import TRACING
-from chario_lab.experiments.ways import KIB, LATE, MIB, READ, WINDOW, Way, buffered, chario, direct, make_file
+from chario_lab.experiments.ways import KIB, LATE, MIB, QUIET, READ, WINDOW, Way, buffered, chario, direct, make_file
 from chario_lab.guest.spec import GuestSpec, Namespace, Nvme
 from chario_lab.target.machine import THIS_MACHINE, Machine
 from chario_lab.target.place import Holder
 
 DRIVE = Nvme("figure3", (Namespace(1024, 4096),))
 HIDDEN = 0x3000_0000
-APPEND = f"memmap=1M${HIDDEN:#x} nvme_core.multipath=N"
+APPEND = f"memmap=1M${HIDDEN:#x} {QUIET}"
 FILE_MIB, SHORT_FILE_MIB = 800, 16
 RUNS, SHORT_RUNS = 10_000, 100
 FIRST_RUNS, SHORT_FIRST_RUNS = 500, 20

@@ -20,11 +20,12 @@ from chario_lab.records import AnyRecord, MachineRecord, SeriesRecord, of_kind
 EXCLUDED = """\
 Instructions since the call was entered, without the idle loop and timer ticks; the drive's own time is left out: it is
 held until the caller sleeps. "Submitted" is the first store to a doorbell, "raised" the CPU leaving its halt, "handled"
-the first instruction of the driver's handler, "resumed" the program's next instruction. The points are means of the
-calls that wait for the drive; where memory has the data already, a call does not, and "all reads" is the mean of both.
-Reads come each millisecond, at real-time priority (SCHED_FIFO), 10,000 of each size, one behind the other; "first" are
-500 that each open the file anew, of which memory knows nothing; reads to physical addresses know no memory anyway.
-The short form has fewer. A string instruction counts as one: copies are not in it."""
+the first instruction of the driver's handler, "resumed" the program's next instruction. Of several commands the first
+is submitted, and the last one raises the interrupt that is shown. The points are means of the calls that wait for the
+drive; where memory has the data already, a call does not, and "all reads" is the mean of both. Where fewer than 1 %
+wait they have no points. Reads come each millisecond, at real-time priority (SCHED_FIFO), 10,000 of each size, one
+behind the other; "first" are 500 that each open the file anew, of which memory knows nothing; reads to physical
+addresses know no memory anyway. The short form has fewer. A string instruction counts as one: copies are not in it."""
 PAPER = (
     ("CharIO computes less in the kernel than ext4 and the block device", "Figure 3, a picture without numbers"),
     ("CharIO's physical addresses need less again", "Figure 3"),
@@ -33,6 +34,8 @@ PAPER = (
 BOARD = "Xilinx Zynq-7000 (two Cortex-A9 at 800 MHz), Intel SSD 750 by PCIe, Linux 4.1.15-rt17"
 POINTS = (SUBMITTED, RAISED, HANDLED, RESUMED)
 PARTS = ("to submission", "to sleep", "to the handler", "to the program")
+# Points of fewer reads than this are those of chance.
+LEAST_WAITING = 0.01
 # What two figures may differ by that are "little different".
 LITTLE = 1.15
 # Below it a figure has digits behind the point.
@@ -116,9 +119,10 @@ def course(series: SeriesRecord, tick: float) -> Course:
     found = {point.name: point for point in series.points}
     operations = len(series.instructions)
     waiting = sum(1 for ticks in series.ticks if not ticks)
+    part = found[POINTS[0]].operations / waiting if found else 0.0
     return Course(
-        tuple(found[name].mean for name in POINTS if name in found),
-        found[POINTS[0]].operations / waiting if found else 0.0,
+        tuple(found[name].mean for name in POINTS if name in found) if part >= LEAST_WAITING else (),
+        part,
         (sum(series.instructions) - sum(series.ticks) * tick) / operations,
     )
 
@@ -131,7 +135,7 @@ def table(found: Courses, machine: MachineRecord, order: str) -> Table:
             own = found.get(key(way, title, order))
             if own:
                 shown = [f"{point:,.0f}" for point in own.points] or ["-"] * len(POINTS)
-                rows.append([f"{way.title}, {title}", "0", *shown, f"{own.waiting:.0%}", f"{own.all_reads:,.0f}"])
+                rows.append([f"{way.title}, {title}", "0", *shown, f"{own.waiting:.1%}", f"{own.all_reads:,.0f}"])
     columns = ["", "entered", *POINTS, "reads that wait", "all reads"]
     return Table(f"Instructions at each point, {order}, Linux {machine.release}", columns, rows)
 

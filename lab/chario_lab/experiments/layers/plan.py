@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from chario_lab.experiment.plan import SPIN, Act, Case, Plan, Station
 from chario_lab.experiment.spec import Choice
 from chario_lab.experiments.layers.methods import INSTALL, PROBED, TRACED, probed, traced
-from chario_lab.experiments.ways import KIB, LATE, MIB, READ, WRITE, make_file
+from chario_lab.experiments.ways import KIB, LATE, MIB, QUIET, READ, WRITE, make_file
 from chario_lab.guest.spec import AhciDisk, Drive, GuestSpec, Namespace, Nvme
 from chario_lab.target.machine import THIS_MACHINE, Machine
 from chario_lab.target.place import Holder
@@ -88,7 +88,7 @@ def plan(choice: Choice) -> Plan:
 
 def guest(kernel: str, medium: str) -> Machine:
     """A guest with one CPU."""
-    return Machine(f"{kernel}, {medium}", GuestSpec(kernel, (DRIVES[medium],), cpus=1, append="nvme_core.multipath=N"))
+    return Machine(f"{kernel}, {medium}", GuestSpec(kernel, (DRIVES[medium],), cpus=1, append=QUIET))
 
 
 def station(machine: Machine, medium: str, way: str, choice: Choice) -> Station:

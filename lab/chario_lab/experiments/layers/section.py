@@ -193,9 +193,10 @@ def ordered(found: Shares) -> tuple[bool | None, str]:
 def software(found: Shares, of_time: bool) -> tuple[bool | None, str]:
     """So much, or more; not decided where an emulated drive takes no time that would mean anything."""
     own = largest(found, (SATA, NVME), (WRITE,))
-    figures = ", ".join(f"{name}: {share.together:.1%}" for name, share in own.items()) or "nothing"
+    figures = ", ".join(f"{name}: {share.together:.1%}" for name, share in own.items()) or "not measured"
     if not of_time:
         return None, f"a share of the time needs hardware; of the instructions, the same groups are: {figures}"
+    # NVMe is what came after the paper's SSD, which was a SATA disk.
     least = paper()[SSD_WRITE]["together"] / 100
     return min(share.together for share in own.values()) >= least if own else None, figures
 

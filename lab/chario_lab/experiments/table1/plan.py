@@ -12,6 +12,7 @@ from chario_lab.experiments.ways import (
     DIRECTIONS,
     KIB,
     MIB,
+    QUIET,
     STALL,
     WINDOW,
     Way,
@@ -31,7 +32,7 @@ DRIVE = Nvme("table1", (Namespace(1024, 4096, backing=NullCo()), Namespace(1024,
 RAW, KEPT = range(2)
 # Memory that Linux leaves alone, for transfers to a physical address.
 HIDDEN, HIDDEN_MIB = 0x3000_0000, 32
-APPEND = f"memmap={HIDDEN_MIB}M${HIDDEN:#x} nvme.poll_queues=1 nvme_core.multipath=N"
+APPEND = f"memmap={HIDDEN_MIB}M${HIDDEN:#x} nvme.poll_queues=1 {QUIET}"
 # The part of the disk that is used, and the size of files.  A buffered read must not come to the beginning again, which
 # would be in memory: on this machine calls move HERE_MIB, which take 4 s at 1 GB/s.
 FILE_MIB = 192
