@@ -209,7 +209,7 @@ class Book(AbstractContextManager["Book"]):
         self.path = path
         self.records: list[AnyRecord] = []
         first_record(path)
-        self._file = path.open("ab")
+        self._file = path.open("ab", buffering=0)
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -218,9 +218,15 @@ class Book(AbstractContextManager["Book"]):
         cut_unfinished(path)
 
     def add(self, record: AnyRecord) -> None:
-        """Append a record."""
-        self._file.write(_encoder.encode(record) + b"\n")
-        self._file.flush()
+        """Append a record, all of it or nothing."""
+        end = self._file.seek(0, os.SEEK_END)
+        try:
+            left = memoryview(_encoder.encode(record) + b"\n")
+            while left:
+                left = left[self._file.write(left) :]
+        except OSError:
+            self._file.truncate(end)
+            raise
         self.records.append(record)
 
     def __exit__(

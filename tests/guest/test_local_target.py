@@ -156,12 +156,21 @@ def test_commands_are_counted(machine: Machine) -> None:
     assert '"commands":1' in next(one.text for one in of_kind(records(machine), TextRecord)).replace(" ", "")
 
 
+def tracing(machine: Machine) -> str:
+    """What the kernel's tracer is set to."""
+    names = "current_tracer tracing_on options/sleep-time set_graph_function set_ftrace_pid"
+    size = "cut -d'(' -f2 buffer_size_kb | tr -dc 0-9"
+    return machine.must(f"cd /sys/kernel/tracing && cat {names} && {size}")
+
+
 def test_layers_are_seen_in_the_field(machine: Machine) -> None:
     """By a tracer, beside the same calls without it, as shares of the time."""
     use_deadline(machine)
+    before = tracing(machine)
     done = run(machine, "--destroy-data", "--short", experiment="layers")
     assert done.rc == 0, done.describe()
     check_given_back(machine)
+    assert tracing(machine) == before
     plain, traced = (name for name in series_of(machine) if not name.endswith(PROBED))
     assert traced == f"{plain}/{TRACED}"
     assert "Seen in the field" in done.stdout and WAITING in done.stdout, done.stdout
@@ -304,8 +313,10 @@ def test_the_next_run_gives_back_what_a_killed_one_has_left(machine: Machine) ->
     job.kill(signal.SIGKILL)
     job.wait()
     machine.must("grep chario-lab /proc/mounts")
-    until(lambda: machine.guest.run("pgrep -x 'chario-bench|dd'").rc != 0, "the program does not end")
+    # As if its program waited for the drive: it would go on when all is given back.
+    machine.guest.run("pkill -STOP -x 'chario-bench|dd'")
     done = run(machine, "--destroy-data", "--short", *cases(READ))
     assert done.rc == 0, done.describe()
     assert "an earlier run has not given" in done.stderr
+    machine.must("! pgrep -x 'chario-bench|dd'")
     check_given_back(machine)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import threading
 import time
 from pathlib import Path
@@ -18,10 +19,11 @@ from chario_lab.target import loan as loan_module
 from chario_lab.target.claim import Claim
 from chario_lab.target.drive import Refused, find_drive, full_address
 from chario_lab.target.energy import Energy, read_energy
-from chario_lab.target.loan import Loan, NotGivenBack, is_mounted
+from chario_lab.target.loan import Loan, is_mounted
 from chario_lab.target.local import describe_processor, read_counts
 from chario_lab.target.process import Processes, Stopped
 from chario_lab.target.target import TargetError
+from chario_lab.target.turn import NotGivenBack
 
 ADDRESS = "0000:01:00.0"
 SCHEDULERS = {"nvme0n1": "none [mq-deadline] kyber", "nvme0n2": "[none] mq-deadline"}
@@ -184,19 +186,67 @@ def test_a_buffer_of_trace_events_goes(tree: Tree, tmp_path: Path, monkeypatch: 
 
 def test_settings_are_set_back(tree: Tree, tmp_path: Path) -> None:
     """To what they were before the first write of any run; one that has gone with its disk is passed over."""
-    limit, gone = tmp_path / "sched_rt_runtime_us", tmp_path / "completion"
+    limit, gone, size, functions = (tmp_path / name for name in ("limit", "gone", "buffer_size_kb", "functions"))
     limit.write_text("950000\n")
     gone.write_text("irq\n")
+    size.write_text("7 (expanded: 1408)\n")
+    functions.write_text("#### all functions enabled ####\n")
     with tree.loan() as loan:
         tree.begin(loan)
-        for path in (limit, gone, limit):
+        for path in (limit, gone, limit, size, functions):
             loan.begin_setting(str(path))
             path.write_text("-1")
     gone.unlink()
     with tree.loan() as loan:
         loan.give_back()
+        assert loan.settings == {}
     assert limit.read_text() == "950000\n"
+    assert size.read_text() == "7"
+    assert functions.read_text() == ""
     assert not gone.exists()
+
+
+def test_settings_of_disks_go_with_them(tree: Tree) -> None:
+    """Another disk may have the name when they would be set back."""
+    with tree.loan() as loan:
+        loan.begin_setting("/sys/class/chario/chardisk0/completion")
+        assert loan.settings == {}
+
+
+def test_one_setting_that_stays_keeps_no_other_from_being_set_back(tree: Tree, tmp_path: Path) -> None:
+    """Nor the drive; it is told, and tried again by the next run, whichever drive that has."""
+    first, stubborn, last = (tmp_path / name for name in ("first", "stubborn", "last"))
+    with tree.loan() as loan:
+        tree.begin(loan)
+        for path in (first, stubborn, last):
+            path.write_text("old")
+            loan.begin_setting(str(path))
+            path.write_text("new")
+        stubborn.unlink()
+        stubborn.mkdir()
+        with pytest.raises(NotGivenBack, match="stubborn is not set back to old: Is a directory"):
+            loan.give_back()
+        assert loan.note is None and loan.settings == {str(stubborn): "old"}
+    assert (first.read_text(), last.read_text()) == ("old", "old")
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"schedulers": 3}', "\0\0"])
+def test_a_note_that_cannot_be_read_is_named(tree: Tree, text: str) -> None:
+    """With the way by hand."""
+    with tree.loan() as loan:
+        (tree.notes / ADDRESS).write_text(text)
+        with pytest.raises(NotGivenBack, match=f"{ADDRESS} cannot be read.*chario unbind {ADDRESS}; then remove"):
+            loan.give_back()
+
+
+def test_what_a_killed_run_has_left_running_is_ended_first(tree: Tree) -> None:
+    """All that it has started inherits its lock."""
+    with tree.loan() as loan:
+        fd = os.dup(loan.inherited)
+    orphan = subprocess.Popen(["sh", "-c", "sleep 1000; :"], pass_fds=(fd,))
+    os.close(fd)
+    with tree.loan():
+        assert orphan.wait() == -signal.SIGKILL
 
 
 @pytest.mark.parametrize("program", ["umount", "chario"])
@@ -217,7 +267,7 @@ def test_what_cannot_be_undone_is_kept_in_mind(tree: Tree, program: str) -> None
 
 def test_a_drive_is_lent_to_one_run_at_a_time(tree: Tree) -> None:
     """The second is refused, whatever it wants."""
-    with tree.loan(), pytest.raises(Refused, match="another run of chario-lab has"):
+    with tree.loan(), pytest.raises(Refused, match="another run of chario-lab goes on, process"):
         tree.loan()
     with tree.loan():
         pass

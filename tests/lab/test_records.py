@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import lzma
+import resource
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from chario_lab.records import (
     RecordError,
     RunRecord,
     SeriesRecord,
+    TextRecord,
     of_kind,
     read,
     split_runs,
@@ -108,6 +110,22 @@ def test_a_file_of_something_else_is_left_alone(tmp_path: Path) -> None:
     with pytest.raises(RecordError, match="has records of one, not of two"):
         open_book("two", "", path)
     assert read(path) == book.records
+
+
+def test_a_record_that_finds_no_room_leaves_nothing(tmp_path: Path) -> None:
+    """What can be written later follows the last whole one."""
+    path = tmp_path / "full.jsonl"
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    with Book(path) as book:
+        book.add(TextRecord(machine="m", station="s", case="c", text="short"))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size + 300, before[1]))
+        try:
+            with pytest.raises(OSError, match="File too large"):
+                book.add(TextRecord(machine="m", station="s", case="c", text="long" * 1000))
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        book.add(TextRecord(machine="m", station="s", case="c", text="after"))
+    assert [record.text for record in of_kind(read(path), TextRecord)] == ["short", "after"]
 
 
 def test_records_may_be_packed(tmp_path: Path) -> None:

@@ -209,6 +209,11 @@ def test_a_run_of_some_cases_does_not_hide_a_whole_one(tmp_path: Path) -> None:
     guests, hardware = collect([experiment()], tmp_path)
     assert (guests.run, hardware.run) == (RUN, here)
     assert hardware.experiment.title.endswith("on hardware")
+    with Book(tmp_path / "one.jsonl") as book:
+        book.add(replace_short(RUN))
+        book.add(END)
+        book.add(RUN)
+    assert collect([experiment()], tmp_path)[0].end == END
     made = compose(experiment(), (some, END))
     assert titles(made.gaps) == ["only some cases were run: CharIO/*"]
 

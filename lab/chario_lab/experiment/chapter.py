@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
@@ -54,11 +54,14 @@ class Chapter:
         return self.section.text if self.section else self.experiment.excluded
 
 
-def collect(experiments: Iterable[Experiment], folder: Path | None = None) -> list[Chapter]:
-    """A chapter of each, from the records in a folder; of what was run on this machine, one more."""
+def collect(experiments: Iterable[Experiment], folder: Path | None = None, *, newest: bool = False) -> list[Chapter]:
+    """A chapter of each, from the records in a folder; of what was run on this machine, one more.
+
+    It is of the run that says most, or of the newest.
+    """
     chapters = []
     for experiment in experiments:
-        chapters.append(load(experiment, find_book(experiment.name, folder)))
+        chapters.append(load(experiment, find_book(experiment.name, folder), newest=newest))
         path = find_book(experiment.name, folder, here=True)
         if path.exists():
             own = replace(experiment, name=experiment.name + HARDWARE, title=f"{experiment.title}, on hardware")
@@ -66,8 +69,8 @@ def collect(experiments: Iterable[Experiment], folder: Path | None = None) -> li
     return chapters
 
 
-def load(experiment: Experiment, path: Path) -> Chapter:
-    """The newest run of a file with all of its cases; where there is none, the newest."""
+def load(experiment: Experiment, path: Path, *, newest: bool = False) -> Chapter:
+    """The newest run of a file, or the newest that says most."""
     if not path.exists():
         return Chapter(experiment, None, [Gap("not run yet: there are no records")])
     try:
@@ -75,10 +78,24 @@ def load(experiment: Experiment, path: Path) -> Chapter:
         others = {of_kind(run, RunRecord)[0].experiment for run in runs} - {experiment.name.removesuffix(HARDWARE)}
         if others:
             return Chapter(experiment, None, [Gap(f"the records are of {', '.join(sorted(others))}: {path}")])
-        whole = [run for run in runs if not of_kind(run, RunRecord)[0].cases]
-        return compose_newest(experiment, whole or runs)
+        return compose_newest(experiment, runs if newest else best_of(runs))
     except RecordError as error:
         return Chapter(experiment, None, [Gap("the records cannot be read", str(error))])
+
+
+def best_of(runs: Sequence[Sequence[AnyRecord]]) -> Sequence[Sequence[AnyRecord]]:
+    """Those with all cases, of these those that came to their end, and of these those that are not the short form.
+
+    Where there is none of a kind, that makes no difference: one that is tried must not hide one that took an hour.
+    """
+    wholes: tuple[Callable[[Sequence[AnyRecord]], bool], ...] = (
+        lambda run: not of_kind(run, RunRecord)[0].cases,
+        lambda run: bool(of_kind(run, EndRecord)),
+        lambda run: not of_kind(run, RunRecord)[0].short,
+    )
+    for is_whole in wholes:
+        runs = [run for run in runs if is_whole(run)] or runs
+    return runs
 
 
 def compose_newest(experiment: Experiment, runs: Sequence[Sequence[AnyRecord]]) -> Chapter:

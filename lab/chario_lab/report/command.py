@@ -40,7 +40,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     failed = (
         run_all(experiments, choice_of(options, KERNELS), guest_target, console, options.records) if options.run else []
     )
-    chapters = collect(experiments, options.records)
+    chapters = collect(experiments, options.records, newest=options.run)
     if write is None:
         for chapter in chapters:
             print_chapter(console, chapter)

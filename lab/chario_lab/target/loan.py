@@ -1,49 +1,51 @@
 # SPDX-License-Identifier: MIT
-"""A drive on loan: a note of how it was, which is kept until the drive is that way again.
+"""A drive on loan: notes of how it and this machine's settings were, which are kept until all is that way again.
 
-The note survives a run that was killed.  The next run finds it and gives the drive back first.
+The notes survive a run that was killed.  The next run finds them and gives back first, after it has ended what the
+killed one has left running: all that a run starts inherits its lock.
 """
 
 from __future__ import annotations
 
-import fcntl
 import shlex
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
 from types import TracebackType
+from typing import TypeVar
 
 import msgspec
-from msgspec.structs import replace
 
 from chario_lab.guest.job import Result
 from chario_lab.target.drive import SYSFS, Drive, Refused, driver_of, find_drive
+from chario_lab.target.turn import NotGivenBack, Turn
 
 NOTES = Path("/run/chario-lab")
 MOUNTS = Path("/proc/self/mounts")
 # Trace events of experiments go into a buffer of their own: no setting of another tracer changes.
 TRACE_BUFFER = Path("/sys/kernel/tracing/instances/chario-lab")
-STEP_LIMIT_S = 300.0
+STEP_LIMIT_S = 60.0
 TRIES, PAUSE_S = 60, 0.5
 
+# Settings of disks, whose files go with them.
+OF_DISKS = ("/sys/class/chario/", "/sys/class/block/", "/sys/block/")
+# How files of the kernel's tracer say that nothing is set.
+REMARKS = ("#", "no pid")
+
+Noted = TypeVar("Noted")
 Run = Callable[[list[str], float], Result]
 
 
-class NotGivenBack(Exception):
-    """A drive is not as it was; the message says what to do."""
-
-
 class Note(msgspec.Struct, frozen=True):
-    """How a drive was: the scheduler of each namespace, by its place; and how files of this machine's settings were."""
+    """How a drive was: the scheduler of each namespace, by its place."""
 
     schedulers: tuple[str, ...]
-    settings: dict[str, str] = {}
 
 
 class Loan(AbstractContextManager["Loan"]):
-    """The right to use a drive, which one run at a time has.
+    """The right to use a drive, and to measure on this machine, which one run at a time has.
 
     `folder` is where its file systems are mounted, `work` is for what a run needs meanwhile, which goes with the drive;
     `chario` is the program of that name.
@@ -56,71 +58,104 @@ class Loan(AbstractContextManager["Loan"]):
         self._chario = chario
         self._run = run
         self._sysfs = sysfs
+        self._note, self._settings = notes / address, notes / "settings"
+        notes.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._turn = Turn(notes / "lock")
         for folder in (self.folder, self.work):
-            folder.mkdir(parents=True, exist_ok=True)
-        self._file = (notes / address).open("a+b")
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            self._file.close()
-            raise Refused(f"another run of chario-lab has {address}: wait until it has ended") from None
+            folder.mkdir(exist_ok=True)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         shutil.rmtree(self.work, ignore_errors=True)
-        self._file.close()
+        self._turn.end()
+
+    @property
+    def inherited(self) -> int:
+        """What every program that is started has to inherit, so that it can be found: a file descriptor."""
+        return self._turn.fd
 
     @property
     def note(self) -> Note | None:
         """What was noted of the drive, unless it was given back since."""
-        self._file.seek(0)
-        text = self._file.read()
-        return msgspec.json.decode(text, type=Note) if text else None
+        return self._read(self._note, Note)
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """How files of this machine's settings were that a run has written, whichever drive it had."""
+        return self._read(self._settings, dict[str, str]) or {}
+
+    def _read(self, path: Path, kind: type[Noted]) -> Noted | None:
+        try:
+            return msgspec.json.decode(path.read_bytes(), type=kind)
+        except FileNotFoundError:
+            return None
+        except msgspec.MsgspecError as error:
+            raise NotGivenBack(f"the note {path} cannot be read ({error}): {self.way}; then remove the note") from error
 
     def begin(self, drive: Drive) -> None:
         """Note how the drive is."""
-        self._keep(Note(tuple(self._scheduler(name) for name in drive.namespaces)))
+        keep(self._note, Note(tuple(self._scheduler(name) for name in drive.namespaces)))
 
     def begin_setting(self, path: str) -> None:
-        """Note how a file of this machine's settings is before it is written for the first time."""
-        note = self.note
-        if note is not None and path not in note.settings:
-            self._keep(replace(note, settings={**note.settings, path: Path(path).read_text()}))
+        """Note how a file of this machine's settings is before it is written for the first time.
 
-    def _keep(self, note: Note) -> None:
-        self._forget()
-        self._file.write(msgspec.json.encode(note))
-        self._file.flush()
-
-    def _forget(self) -> None:
-        self._file.truncate(0)
+        What a disk is told is forgotten with it, and another one may have its name then.
+        """
+        settings = self.settings
+        if not path.startswith(OF_DISKS) and path not in settings:
+            keep(self._settings, {**settings, path: Path(path).read_text()})
 
     def give_back(self) -> None:
-        """Make the drive what it was before; raises NotGivenBack, and keeps the note, where that cannot be done."""
+        """Make drive and settings what they were before; raises NotGivenBack, and keeps notes of what cannot be."""
+        self._turn.end_others()
+        wrong = list(self._set_back())
         note = self.note
-        if note is None:
-            return
+        if note is not None:
+            try:
+                self._give_drive_back(note)
+            except NotGivenBack as error:
+                wrong.append(str(error))
+        if TRACE_BUFFER.exists():
+            # A program that was killed has left it.
+            self._run(["rmdir", str(TRACE_BUFFER)], STEP_LIMIT_S)
+        if wrong:
+            raise NotGivenBack("\n".join(wrong))
+
+    def _set_back(self) -> Iterator[str]:
+        """Give settings their old values, the last written first; what is wrong with those that stay."""
+        settings = self.settings
+        for path, text in reversed(list(settings.items())):
+            try:
+                set_back(Path(path), text)
+            except OSError as error:
+                yield f"{path} is not set back to {text.strip()}: {error.strerror}"
+            else:
+                del settings[path]
+        if settings:
+            keep(self._settings, settings)
+        else:
+            self._settings.unlink(missing_ok=True)
+
+    def _give_drive_back(self, note: Note) -> None:
         if is_mounted(self.folder):
             self._insist(["umount", str(self.folder)])
         if driver_of(self.address, self._sysfs) != "nvme":
             self._insist([self._chario, "unbind", self.address])
-        if TRACE_BUFFER.exists():
-            # A program that was killed has left it; it stays where another run uses it.
-            self._run(["rmdir", str(TRACE_BUFFER)], STEP_LIMIT_S)
         for name, scheduler in zip(self._namespaces(len(note.schedulers)), note.schedulers, strict=False):
             self._set_scheduler(name, scheduler)
-        for path, text in reversed(note.settings.items()):
-            set_back(Path(path), text)
-        self._forget()
+        self._note.unlink(missing_ok=True)
 
     def _insist(self, words: list[str]) -> None:
         """Run a command until it succeeds: a program that was killed may still be about to end."""
+        end = time.monotonic() + STEP_LIMIT_S
         for _ in range(TRIES):
-            result = self._run(words, STEP_LIMIT_S)
+            result = self._run(words, max(1.0, end - time.monotonic()))
             if result.rc == 0:
                 return
             time.sleep(PAUSE_S)
+            if time.monotonic() > end:
+                break
         raise NotGivenBack(
             f"{self.address} is not given back: {result.stderr.strip() or result.describe()}\n{self.way}"
         )
@@ -129,7 +164,8 @@ class Loan(AbstractContextManager["Loan"]):
     def way(self) -> str:
         """What a user can do who does not want to run the experiment again."""
         folder = shlex.quote(str(self.folder))
-        return f"The next run gives it back first, or: umount {folder}; chario unbind {self.address}"
+        settings = f"; old values of settings are in {self._settings}" if self._settings.exists() else ""
+        return f"The next run gives it back first, or: umount {folder}; chario unbind {self.address}{settings}"
 
     def _namespaces(self, count: int) -> tuple[str, ...]:
         """The disks of the drive, which appear some time after its driver has it."""
@@ -142,7 +178,7 @@ class Loan(AbstractContextManager["Loan"]):
                 return names
             time.sleep(PAUSE_S)
         raise NotGivenBack(
-            f"{self.address} has lost disks, the kernel log says why; their schedulers are in {self._file.name}, "
+            f"{self.address} has lost disks, the kernel log says why; their schedulers are in {self._note}, "
             "remove it to forget them"
         )
 
@@ -164,13 +200,17 @@ class Loan(AbstractContextManager["Loan"]):
                 ) from error
 
 
+def keep(path: Path, note: object) -> None:
+    """Write a note so that there is always the old one or the new one."""
+    new = path.with_name(f"{path.name}.new")
+    new.write_bytes(msgspec.json.encode(note))
+    new.replace(path)
+
+
 def set_back(path: Path, text: str) -> None:
-    """Give a setting its old value; those of a disk of CharIO have gone with it."""
+    """Give a setting its old value, where it is still there; a list that is empty begins with a remark."""
     if path.exists():
-        try:
-            path.write_text(text)
-        except OSError as error:
-            raise NotGivenBack(f"{path} was {text.strip()}, which is refused: {error.strerror}") from error
+        path.write_text("" if text.startswith(REMARKS) else text.partition(" (")[0])
 
 
 def is_mounted(folder: Path, mounts: Path = MOUNTS) -> bool:

@@ -193,8 +193,9 @@ def local_target(device: str, progress: Progress) -> Iterator[Maker]:
     chario = shutil.which("chario", path=SEARCH) or str(build_chario(TOP))
     processes = Processes()
     with processes.catching(), Loan(address, chario, processes.run) as loan:
-        if loan.note:
-            say(f"an earlier run has not given {address} back: doing so first")
+        processes.inherit(loan.inherited)
+        if loan.note or loan.settings:
+            say(f"an earlier run has not given {address} back, or settings of this machine: doing so first")
             give_back(loan, processes)
         drive = find_drive(address)
         target = LocalTarget(drive, chario, loan, processes, progress)

@@ -33,6 +33,11 @@ class Processes:
     def __init__(self) -> None:
         self._signal = 0
         self._undisturbed = False
+        self._inherited: tuple[int, ...] = ()
+
+    def inherit(self, fd: int) -> None:
+        """Have every program that is started inherit a file descriptor."""
+        self._inherited = (fd,)
 
     @contextmanager
     def catching(self) -> Iterator[None]:
@@ -66,7 +71,7 @@ class Processes:
         try:
             process = subprocess.Popen(
                 argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                env=environment, start_new_session=True, text=True, errors="surrogateescape",
+                env=environment, start_new_session=True, text=True, errors="surrogateescape", pass_fds=self._inherited,
             )  # fmt: skip
         except OSError as error:
             return Result(text, 127, "", f"{argv[0]}: {error.strerror}")

@@ -27,6 +27,24 @@ TRACER = (
     *(word for entry in ENTRIES for word in ("-g", entry)),
     *("-b", str(BUFFER_KIB), "--compression", "none", "--temp", "{work}", "-o", TRACE),
 )
+# What trace-cmd leaves behind where it is killed; a run that is over sets it back, the tracer first.  A machine that is
+# being traced already is left alone.
+TRACING_FOLDER = "/sys/kernel/tracing"
+SETTINGS = tuple(
+    (f"{TRACING_FOLDER}/{name}", text)
+    for name, text in (
+        ("buffer_size_kb", str(BUFFER_KIB)),
+        ("options/sleep-time", "0"),
+        ("set_ftrace_pid", ""),
+        ("set_graph_function", ""),
+        ("tracing_on", "0"),
+        ("current_tracer", "nop"),
+    )
+)
+UNTRACED = Need(
+    f'test $(cat {TRACING_FOLDER}/current_tracer) = nop && test -z "$(cat {TRACING_FOLDER}/set_event)"',
+    "the kernel's tracer, which somebody uses",
+)
 TRACER_GATE = "gate=/sys/kernel/tracing/tracing_on"
 READ_TRACE = f"trace-cmd report --stat -i {TRACE}; trace-cmd report -N -i {TRACE}"
 REPORT_TRACE = f"grep -F '[' /proc/kallsyms; {READ_TRACE}; rm -f {TRACE}"
@@ -97,7 +115,8 @@ def traced(key: str, plain: Case, calls: int) -> Case:
         under=TRACER,
         report=REPORT_TRACE,
         digest=partial(digest_trace, operations=calls),
-        needs=(TRACE_CMD,),
+        needs=(TRACE_CMD, UNTRACED),
+        settings=SETTINGS,
     )
 
 
