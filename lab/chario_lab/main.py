@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -19,6 +20,10 @@ DEFAULT_TIMEOUT_S = 600
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command of the lab; the exit code."""
     words = list(sys.argv[1:] if argv is None else argv)
+    # As Ctrl-C does: what was begun is ended in order.
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) == signal.SIG_DFL:
+            signal.signal(number, lambda number, frame: sys.exit(128 + number))
     try:
         return dispatch(words)
     except KeyboardInterrupt:

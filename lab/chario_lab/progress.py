@@ -30,6 +30,11 @@ def wide_console() -> Console:
     return console if console.is_terminal or "COLUMNS" in os.environ else Console(width=FILE_WIDTH)
 
 
+def plain(text: str) -> str:
+    """Text for a terminal, in which nothing is markup and nothing commands the terminal."""
+    return escape("".join(letter if letter.isprintable() or letter in "\n\t" else "?" for letter in text))
+
+
 class Progress(Protocol):
     """Where progress is shown."""
 
@@ -60,12 +65,12 @@ class Steps:
                 outcome = "[green]done[/green]"
             finally:
                 took_s = time.monotonic() - started
-                console.print(f"{outcome}  {escape(title)} ({took_s:.0f} s)", highlight=False, soft_wrap=True)
+                console.print(f"{outcome}  {plain(title)} ({took_s:.0f} s)", highlight=False, soft_wrap=True)
 
     def show(self, text: str) -> None:
         """The lines, below the step."""
         for line in text.splitlines():
-            self._console.print(f"{INDENT}{line}", markup=False, highlight=False, soft_wrap=True)
+            self._console.print(f"{INDENT}{plain(line)}", highlight=False, soft_wrap=True)
 
 
 class OneLine:

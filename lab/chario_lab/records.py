@@ -107,6 +107,10 @@ class PointRecord(msgspec.Struct, frozen=True, kw_only=True):
     most: int
 
 
+# What a program says of itself.
+Said = dict[str, str | int | float | list[int] | dict[str, int]]
+
+
 class SeriesRecord(Record, frozen=True, kw_only=True, tag="series"):
     """What was measured while a case was repeated.
 
@@ -138,7 +142,7 @@ class SeriesRecord(Record, frozen=True, kw_only=True, tag="series"):
     points: Sequence[PointRecord] = ()
     energy_uj: int | None = None
     report: str = ""
-    said: dict[str, str | int | float | list[int] | dict[str, int]] = {}
+    said: Said = {}
 
     @property
     def counted(self) -> Summary:
@@ -246,7 +250,7 @@ def first_record(path: Path) -> AnyRecord | None:
         raise RecordError(f"{path} cannot be read: {error.strerror}") from error
     try:
         return _decoder.decode(line) if line.endswith(b"\n") else None
-    except msgspec.MsgspecError:
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         raise RecordError(f"{path} holds no records of the lab: name another file") from None
 
 
@@ -270,7 +274,7 @@ def read(path: Path) -> list[AnyRecord]:
     for number, line in enumerate(lines[:-1], start=1):
         try:
             records.append(_decoder.decode(line))
-        except msgspec.MsgspecError as error:
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
             raise RecordError(f"{path}, line {number} is no record: {error}") from error
     return records
 

@@ -12,6 +12,7 @@ import pytest
 from chario_lab.counting.counter import Counter, CounterError
 from chario_lab.counting.layers import USER
 from chario_lab.counting.series import Operation
+from chario_lab.experiment.measure import read_answer
 from chario_lab.experiment.plan import SERIES, Act, Case, Station
 from chario_lab.experiment.run import run
 from chario_lab.guest.job import Result
@@ -255,7 +256,7 @@ def test_a_case_that_fails_leaves_the_others_alone(rig: Rig) -> None:
         (
             "first",
             "garbage",
-            "the program's answer is no JSON: Expecting value: line 1 column 16 (char 15): "
+            "the program's answer is no JSON: JSON is malformed: invalid character (byte 15): "
             "'{\"elapsed_us\": \\x1b\\x00'",
         ),
     ]
@@ -311,3 +312,11 @@ def test_what_the_kernel_complains_of_is_recorded(rig: Rig) -> None:
     rig.run(Station("raw", FIRST, Holder.BLOCK, (case("a"),)))
     (complaint,) = of_kind(rig.book.records, ComplaintRecord)
     assert (complaint.machine, complaint.text) == ("first", "WARNING: at queue/queue.c")
+
+
+@pytest.mark.parametrize("text", ['{"a": NaN}', '{"a": 1e999}', '{"a": {"b": {"c": 1}}}', "{" * 100_000, '{"a": null}'])
+def test_an_answer_that_records_could_not_keep_is_refused(text: str) -> None:
+    """Or the file could never be read again."""
+    with pytest.raises(TargetError, match="is no JSON"):
+        read_answer(text)
+    assert read_answer('{"a": [1], "b": {"1": 2}, "c": "x", "d": 1.5}') == {"a": [1], "b": {"1": 2}, "c": "x", "d": 1.5}

@@ -142,3 +142,16 @@ def test_records_may_be_packed(tmp_path: Path) -> None:
     packed.write_bytes(packed.read_bytes()[:-9])
     with pytest.raises(RecordError, match="is no whole file of xz"):
         read(packed)
+
+
+@pytest.mark.parametrize(
+    "line", [b'{"record": "end", "took_s": "\xff"}', b"[" * 200_000, b'{"record": "end", "took_s": NaN}']
+)
+def test_a_line_that_is_no_text_is_told(tmp_path: Path, line: bytes) -> None:
+    """Whatever was put there, the report can go on with other files."""
+    path = tmp_path / "odd.jsonl"
+    with Book(path) as book:
+        book.add(RunRecord(experiment="one", started="now", checkout="abc", excluded=""))
+    path.write_bytes(path.read_bytes() + line + b"\n")
+    with pytest.raises(RecordError, match="line 2 is no record"):
+        read(path)

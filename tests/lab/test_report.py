@@ -3,17 +3,20 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from chario_lab.experiment.book import ExperimentError
 from chario_lab.experiment.chapter import Chapter, Gap, collect, compose
 from chario_lab.experiment.page import Plot, Section, Table, Verdict
 from chario_lab.experiment.spec import Experiment
+from chario_lab.experiment.terminal import print_chapter
 from chario_lab.experiments import table1
 from chario_lab.records import (
     AnyRecord,
@@ -276,3 +279,13 @@ def test_options_of_runs_need_a_run() -> None:
     """They would have no effect."""
     with pytest.raises(SystemExit):
         parse(["--short"])
+
+
+def test_nothing_commands_the_terminal() -> None:
+    """Neither what a drive calls itself nor what a program said."""
+    table = Table("\x1b[31m[/red] [bold]D", ("what is measured", "a [b]"), (("\x1b]0;title\x07", "[/]"),), "\x9b1m")
+    console = Console(file=io.StringIO(), width=200)
+    print_chapter(console, chapter(END, section=Section("One", "", (table,))))
+    shown = console.file.getvalue()  # type: ignore[attr-defined]
+    assert "?[31m[/red] [bold]D" in shown and "?]0;title?" in shown and "[/]" in shown
+    assert not {"\x1b", "\x07", "\x9b"} & set(shown)

@@ -224,7 +224,7 @@ def test_latency_on_hardware_is_in_microseconds() -> None:
     """Four points, a bound of the fifth by polling, how late the last may be; what the figures leave out."""
     found = figure3_here()
     assert [verdict.holds for verdict in found.verdicts] == [True, True, True]
-    table = next(part for part in found.parts if isinstance(part, Table))
+    table = next(part for part in found.parts[1:] if isinstance(part, Table))
     rows = {row[0]: dict(zip(table.columns, row, strict=True)) for row in table.rows}
     assert "Good Drive" in table.title and len(rows) == 2 * len(HERE_WAYS)
     mine = rows["CharIO, 40 KiB"]

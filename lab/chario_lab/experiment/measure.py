@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
-import json
 import statistics
 from collections.abc import Sequence
 from typing import Any
+
+import msgspec
 
 from chario_lab.cache import explain
 from chario_lab.counting.counter import Counter, CounterError
@@ -15,7 +16,7 @@ from chario_lab.counting.series import Operation
 from chario_lab.counting.stats import differences, instructions, sum_busy, sum_events, sum_layers, summarise
 from chario_lab.experiment.plan import Act, Case, Station
 from chario_lab.guest.job import CommandFailed
-from chario_lab.records import Book, FailureRecord, OmissionRecord, PointRecord, SeriesRecord
+from chario_lab.records import Book, FailureRecord, OmissionRecord, PointRecord, Said, SeriesRecord
 from chario_lab.target.need import Need
 from chario_lab.target.target import Target, TargetError, TargetStuck
 
@@ -79,9 +80,17 @@ def measure_once(target: Target, station: Station, case: Case, repeat: int) -> S
         commands=served,
         energy_uj=energy.since(energy_before) if energy and energy_before else None,
         said=read_answer(result.stdout),
-        report=case.digest(target.must(place.fill(case.report))) if case.report else "",
+        report=digest(case, target.must(place.fill(case.report))) if case.report else "",
         **counts,
     )
+
+
+def digest(case: Case, report: str) -> str:
+    """What records keep of what a profiler or a tracer has said, whatever that is."""
+    try:
+        return case.digest(report)
+    except (ArithmeticError, LookupError, ValueError, RecursionError) as error:
+        raise TargetError(f"{case.title}: what was reported cannot be read: {explain(error)}") from error
 
 
 def count(counter: Counter, nr_operations: int) -> dict[str, Any]:
@@ -131,13 +140,13 @@ def omitted(station: Station, step: Case | Act, need: Need) -> OmissionRecord:
     return OmissionRecord(machine=station.machine.name, station=station.name, case=step.key, needs=need.words)
 
 
-def read_answer(text: str) -> dict[str, str | int | float | list[int] | dict[str, int]]:
+def read_answer(text: str) -> Said:
     """What a program said of itself, if it did."""
     if not text.startswith("{"):
         return {}
     try:
-        return dict(json.loads(text))
-    except ValueError as error:
+        return msgspec.json.decode(text, type=Said)
+    except (msgspec.MsgspecError, RecursionError) as error:
         raise TargetError(f"the program's answer is no JSON: {error}: {text[:SHOWN]!r}") from None
 
 

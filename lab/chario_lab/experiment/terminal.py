@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from rich import box
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table as Grid
 
 from chario_lab.experiment.chapter import Chapter
 from chario_lab.experiment.page import Section, Table
+from chario_lab.progress import plain
 from chario_lab.records import RunRecord
 
 MARKS = {True: "[green]holds[/green]", False: "[red]does not hold[/red]", None: "[yellow]not measured[/yellow]"}
@@ -17,15 +17,15 @@ MARKS = {True: "[green]holds[/green]", False: "[red]does not hold[/red]", None: 
 
 def print_chapter(console: Console, chapter: Chapter) -> None:
     """Tables, verdicts and gaps."""
-    console.print(f"\n[bold]{escape(chapter.experiment.title)}[/bold]", highlight=False)
+    console.print(f"\n[bold]{plain(chapter.experiment.title)}[/bold]", highlight=False)
     if chapter.run:
-        console.print(escape(words_of(chapter.run)), style="dim", highlight=False)
+        console.print(plain(words_of(chapter.run)), style="dim", highlight=False)
     if chapter.section:
         print_section(console, chapter.section)
     for gap in chapter.gaps:
         text = "\n".join(part for part in (gap.title, gap.text, gap.logs and f"logs: {gap.logs}") if part)
-        console.print(f"[red]missing[/red]  {escape(text)}", highlight=False)
-    console.print(escape(chapter.excluded), style="dim", highlight=False)
+        console.print(f"[red]missing[/red]  {plain(text)}", highlight=False)
+    console.print(plain(chapter.excluded), style="dim", highlight=False)
 
 
 def words_of(run: RunRecord) -> str:
@@ -40,13 +40,13 @@ def print_section(console: Console, section: Section) -> None:
         if isinstance(part, Table):
             console.print(grid(part))
     for verdict in section.verdicts:
-        console.print(f"{MARKS[verdict.holds]}  {escape(verdict.text)}", highlight=False)
+        console.print(f"{MARKS[verdict.holds]}  {plain(verdict.text)}", highlight=False)
 
 
 def grid(table: Table) -> Grid:
     """A table whose columns with the same heading stand below one."""
     shown = Grid(
-        title=escape(table.title), title_justify="left", box=box.SIMPLE_HEAD, caption=escape(table.note), pad_edge=False
+        title=plain(table.title), title_justify="left", box=box.SIMPLE_HEAD, caption=plain(table.note), pad_edge=False
     )
     before = ""
     for place, column in enumerate(table.columns):
@@ -54,7 +54,7 @@ def grid(table: Table) -> Grid:
         same = heading == before and bool(heading)
         before = heading
         name = f"{'' if same else heading}\n{rest}" if heading else column
-        shown.add_column(escape(name), justify="right" if place else "left", no_wrap=not place, overflow="fold")
+        shown.add_column(plain(name), justify="right" if place else "left", no_wrap=not place, overflow="fold")
     for row in table.rows:
-        shown.add_row(*map(escape, row))
+        shown.add_row(*map(plain, row))
     return shown

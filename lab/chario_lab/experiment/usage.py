@@ -35,7 +35,8 @@ with what they use when they are idle; drive, memory and power supply are not in
 class Usage:
     """Figures of a series, by the MiB or the byte that was moved.
 
-    Instructions and copied bytes are 0 where nothing counts them, `joules_a_gib` is None there.
+    Instructions and copied bytes are 0 where nothing counts them, `joules_a_gib` is None there.  `tick_share` is the
+    part of what was counted that was taken out for timer ticks.
     """
 
     elapsed_s: float
@@ -51,6 +52,7 @@ class Usage:
     copy_share: float
     lock_share: float
     cached_a_byte: float
+    tick_share: float
     joules_a_gib: float | None
 
     @property
@@ -77,10 +79,11 @@ def usage_of(series: SeriesRecord, machine: Sequence[SeriesRecord]) -> Usage:
     commands = series.commands
     busy = sum(cpu_shares(series))
     elapsed_s = number(series, "elapsed_us") / 1e6
+    instructions = instructions_of(series, machine)
     return Usage(
         elapsed_s=elapsed_s,
         mib_a_second=mib / elapsed_s,
-        instructions_a_mib=instructions_of(series, machine) / mib,
+        instructions_a_mib=instructions / mib,
         copied_a_byte=series.events.get("copied_bytes", 0) / series.moved_bytes,
         commands_a_mib=(commands.reads + commands.writes + commands.flushes) / with_warm_mib,
         interrupts_a_mib=event(series, "irqs", "interrupts") / mib,
@@ -91,6 +94,7 @@ def usage_of(series: SeriesRecord, machine: Sequence[SeriesRecord]) -> Usage:
         copy_share=copy_share(series),
         lock_share=series.layers.get("lock", 0) / max(1, work(series)),
         cached_a_byte=cast(int, series.said["cached_kib"]) * 1024 / series.moved_bytes,
+        tick_share=1 - instructions / sum(series.instructions) if series.instructions else 0.0,
         joules_a_gib=None if series.energy_uj is None else series.energy_uj / 1e6 / with_warm_mib * 1024,
     )
 

@@ -69,12 +69,18 @@ def find_drive(address: str, sysfs: Path = SYSFS) -> Drive:
     return read_drive(address, controllers[0], sysfs)
 
 
+def read_name(path: Path) -> str:
+    """What a drive says of itself, without what would command a terminal."""
+    text = path.read_text(encoding="ascii", errors="replace").strip()
+    return "".join(letter if letter.isprintable() else "?" for letter in text)
+
+
 def read_drive(address: str, controller: Path, sysfs: Path) -> Drive:
     """What sysfs says of a controller and its namespaces."""
     # Where several controllers may show a namespace, nvme0c1n1 is a path to the disk nvme0n1.
     found = [NAMESPACE.fullmatch(path.name) for path in controller.iterdir()]
     names = sorted({match[1] + match[2] for match in found if match}, key=lambda name: (len(name), name))
     sizes = [sysfs / "class/block" / name / "size" for name in names]
-    model, serial, firmware = ((controller / name).read_text().strip() for name in ("model", "serial", "firmware_rev"))
+    model, serial, firmware = (read_name(controller / name) for name in ("model", "serial", "firmware_rev"))
     size_bytes = sum(int(path.read_text()) * SECTOR_BYTES for path in sizes)
     return Drive(address, controller.name, model, serial, firmware, tuple(names), size_bytes)

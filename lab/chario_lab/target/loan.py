@@ -59,7 +59,9 @@ class Loan(AbstractContextManager["Loan"]):
         self._run = run
         self._sysfs = sysfs
         self._note, self._settings = notes / address, notes / "settings"
-        notes.mkdir(mode=0o700, parents=True, exist_ok=True)
+        notes.mkdir(parents=True, exist_ok=True)
+        # Nobody else may put something in the way of what root writes below.
+        notes.chmod(0o700)
         self._turn = Turn(notes / "lock")
         for folder in (self.folder, self.work):
             folder.mkdir(exist_ok=True)

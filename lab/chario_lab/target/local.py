@@ -121,7 +121,10 @@ class LocalTarget(Target):
         if self._holder is Holder.CHARIO:
             reads, writes = read_counts(self._health(), "read_commands", "write_commands")
         else:
-            controller = find_drive(self.address).controller
+            try:
+                controller = find_drive(self.address).controller
+            except (Refused, OSError) as error:
+                raise TargetError(f"the drive has gone: {error}") from error
             text = self.must(["nvme", "smart-log", f"/dev/{controller}", "--output-format=json"])
             reads, writes = read_counts(text, "host_read_commands", "host_write_commands")
         return reads, writes

@@ -36,7 +36,7 @@ MAKE = {
     Holder.EXT4: f"mkfs.ext4 -q -F -E nodiscard,lazy_itable_init=0,lazy_journal_init=0 {{node}} && {MOUNT}",
     Holder.XFS: f"mkfs.xfs -q -f -K {{node}} && {MOUNT}",
     Holder.F2FS: f"mkfs.f2fs -q -f -t 0 {{node}} && {MOUNT}",
-    Holder.TMPFS: "mount -t tmpfs -o size=75% tmpfs {folder}",
+    Holder.TMPFS: "mount -t tmpfs -o size=75%,mode=700,nosuid,nodev tmpfs {folder}",
 }
 # What a machine needs to have each.
 NEEDS = {

@@ -9,7 +9,10 @@ from dataclasses import dataclass
 from chario_lab.counting.layers import FILLS, IDLE, USER, layer_of
 
 LINE = re.compile(r"^\s*(?P<share>\d+\.\d+)%\s+(?P<command>\S.*?)\s+\[(?P<space>[k.])\]\s+(?P<name>\S+)")
-EVENT = re.compile(r"^# Samples: .* of event '(?P<event>.+)'$", re.MULTILINE)
+EVENT = re.compile(r"^# Samples: (?P<count>\d+)(?P<unit>[KM]?) +of event '(?P<event>.+)'$", re.MULTILINE)
+UNITS = {"": 1, "K": 1000, "M": 1_000_000}
+# Shares of fewer are those of chance.
+LEAST_SAMPLES = 50
 PROFILER = "perf"
 # What makes memory and caches agree where DMA is not coherent: on Arm, its outer caches, RISC-V, MIPS and PowerPC.
 CACHES = re.compile(
@@ -34,7 +37,7 @@ class Profile:
 
 
 def read_profile(report: str) -> Profile | None:
-    """The shares of the kernel's functions; None where no CPU had work."""
+    """The shares of the kernel's functions; None where no CPU had work, or too little was seen of it."""
     work: dict[str, float] = {}
     for line in report.splitlines():
         match = LINE.match(line)
@@ -42,10 +45,12 @@ def read_profile(report: str) -> Profile | None:
             kind = kind_of(match["name"]) if match["space"] == "k" else USER
             work[kind] = work.get(kind, 0.0) + float(match["share"])
     total = sum(share for kind, share in work.items() if kind != IDLE)
-    if not total:
+    events = list(EVENT.finditer(report))
+    samples = sum(int(event["count"]) * UNITS[event["unit"]] for event in events)
+    if not total or samples * total / 100 < LEAST_SAMPLES:
         return None
     copies, locks, caches = (work.get(kind, 0.0) / total for kind in ("copy", "lock", "caches"))
-    return Profile(copies, locks, caches, " and ".join(EVENT.findall(report)))
+    return Profile(copies, locks, caches, " and ".join(event["event"] for event in events))
 
 
 def kind_of(name: str) -> str:

@@ -88,7 +88,7 @@ Courses = dict[str, Course]
 
 def section(records: Sequence[AnyRecord]) -> Section:
     """Tables and pictures of each machine."""
-    parts: list[Table | Plot] = []
+    parts: list[Table | Plot] = [Table("What the paper says of its Figure 3", ["", "where"], PAPER, BOARD)]
     verdicts: list[Verdict] = []
     machines = of_kind(records, MachineRecord)
     for machine in machines:
@@ -102,7 +102,6 @@ def section(records: Sequence[AnyRecord]) -> Section:
             for order in ORDERS:
                 parts += [table(found, machine, order), picture(found, machine, order)]
             verdicts += judge(found, machine)
-    parts.append(Table("What the paper says of its Figure 3", ["", "there"], PAPER, BOARD))
     excluded = here.EXCLUDED_HERE if any(machine.is_hardware for machine in machines) else EXCLUDED
     return Section("Latency of periodic reads of 40 and 80 KiB, point by point", excluded, parts, verdicts)
 
