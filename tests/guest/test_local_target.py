@@ -157,10 +157,10 @@ def test_commands_are_counted(machine: Machine) -> None:
 
 
 def tracing(machine: Machine) -> str:
-    """What the kernel's tracer is set to."""
+    """What the kernel's tracer is set to, and its buffer in MiB, which the kernel makes of whole pages."""
     names = "current_tracer tracing_on options/sleep-time set_graph_function set_ftrace_pid"
     size = "cut -d'(' -f2 buffer_size_kb | tr -dc 0-9"
-    return machine.must(f"cd /sys/kernel/tracing && cat {names} && {size}")
+    return machine.must(f"cd /sys/kernel/tracing && cat {names} && echo $(($({size}) / 1024))")
 
 
 def test_layers_are_seen_in_the_field(machine: Machine) -> None:

@@ -201,7 +201,7 @@ def test_settings_are_set_back(tree: Tree, tmp_path: Path) -> None:
         loan.give_back()
         assert loan.settings == {}
     assert limit.read_text() == "950000\n"
-    assert size.read_text() == "7"
+    assert size.read_text() == "1408"
     assert functions.read_text() == ""
     assert not gone.exists()
 

@@ -7,6 +7,7 @@ killed one has left running: all that a run starts inherits its lock.
 
 from __future__ import annotations
 
+import re
 import shlex
 import shutil
 import time
@@ -33,6 +34,7 @@ TRIES, PAUSE_S = 60, 0.5
 OF_DISKS = ("/sys/class/chario/", "/sys/class/block/", "/sys/block/")
 # How files of the kernel's tracer say that nothing is set.
 REMARKS = ("#", "no pid")
+EXPANDED = re.compile(r"\(expanded: (\d+)\)")
 
 Noted = TypeVar("Noted")
 Run = Callable[[list[str], float], Result]
@@ -210,9 +212,13 @@ def keep(path: Path, note: object) -> None:
 
 
 def set_back(path: Path, text: str) -> None:
-    """Give a setting its old value, where it is still there; a list that is empty begins with a remark."""
+    """Give a setting its old value, where it is still there.
+
+    A list that is empty begins with a remark; a buffer that was not used yet tells how large it would become.
+    """
     if path.exists():
-        path.write_text("" if text.startswith(REMARKS) else text.partition(" (")[0])
+        expanded = EXPANDED.search(text)
+        path.write_text("" if text.startswith(REMARKS) else expanded[1] if expanded else text)
 
 
 def is_mounted(folder: Path, mounts: Path = MOUNTS) -> bool:
