@@ -112,14 +112,14 @@ class Loan(AbstractContextManager["Loan"]):
 
     def give_back(self) -> None:
         """Make drive and settings what they were before; raises NotGivenBack, and keeps notes of what cannot be."""
-        self._turn.end_others()
         wrong = list(self._set_back())
-        note = self.note
-        if note is not None:
-            try:
+        try:
+            self._turn.end_others()
+            note = self.note
+            if note is not None:
                 self._give_drive_back(note)
-            except NotGivenBack as error:
-                wrong.append(str(error))
+        except NotGivenBack as error:
+            wrong.append(str(error))
         if TRACE_BUFFER.exists():
             # A program that was killed has left it.
             self._run(["rmdir", str(TRACE_BUFFER)], STEP_LIMIT_S)
