@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import re
 import struct
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 
+from chario_lab.counting.counter import CounterError, check_sum
 from chario_lab.counting.layers import LAYERS
 from chario_lab.counting.series import (
     MAGIC,
@@ -122,3 +124,17 @@ def test_the_layers_fit_into_the_plugin() -> None:
     assert found is not None
     assert len(LAYERS) <= int(found[1])
     assert len(set(LAYERS)) == len(LAYERS)
+
+
+def test_layers_and_functions_add_up_to_the_same() -> None:
+    """They are counted apart; of several CPUs, one of which may run, nothing is said."""
+    counts = Counts((7, *(5 if layer == "bio" else 0 for layer in LAYERS[1:])), 0, 0, 0, 0, 0, 0)
+    for symbols, cpus, wrong in (
+        (((1, 3), (2, 2)), 1, False),
+        (((1, 3), (2, 1)), 1, True),
+        (((1, 3), (2, 1)), 2, False),
+        ((), 1, False),
+    ):
+        operation = Operation(**vars(counts), symbols=symbols, cpus=dict.fromkeys(range(cpus), counts))
+        with pytest.raises(CounterError, match="5 instructions, and its functions 4") if wrong else nullcontext():
+            check_sum(operation)

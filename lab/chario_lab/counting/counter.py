@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from chario_lab.counting.layers import Symbol, parse_kallsyms, render_map
+from chario_lab.counting.layers import LAYERS, USER, Symbol, parse_kallsyms, render_map
 from chario_lab.counting.series import Operation, Reader
 
 
@@ -40,4 +40,17 @@ class Counter:
         segments = self._reader.new_segments()
         if not segments or len(segments[-1]) != operations:
             raise CounterError("the plugin did not see the operations: was its map loaded?")
+        for operation in segments[-1]:
+            check_sum(operation)
         return segments[-1]
+
+
+def check_sum(operation: Operation) -> None:
+    """Raise unless layers and functions, which the plugin counts apart, add up to the same.
+
+    A CPU that runs is not read at one instant, so nothing is said of operations on several.
+    """
+    by_layer = sum(operation.layers) - operation.layers[LAYERS.index(USER)]
+    by_function = sum(count for _, count in operation.symbols)
+    if operation.symbols and len(operation.cpus) == 1 and by_layer != by_function:
+        raise CounterError(f"the kernel's layers have {by_layer:,} instructions, and its functions {by_function:,}")

@@ -204,5 +204,5 @@ def software(found: Shares, of_time: bool) -> tuple[bool | None, str]:
 def sums(series: Sequence[SeriesRecord]) -> Verdict:
     """What the figures rest on."""
     wrong = unequal(series)
-    figures = "; ".join(wrong) or f"in all {len(series)} records"
+    figures = "; ".join(wrong) or f"in all {len(series)} records, and so do functions, which are counted apart"
     return Verdict("The sum over the layers equals the total in every record", not wrong if series else None, figures)

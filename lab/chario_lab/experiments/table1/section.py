@@ -24,12 +24,14 @@ is opened with O_SYNC, as Linux's ways are in the paper: a write is durable when
 larger than one command may be, the passthrough and polled io_uring cut it into pieces of 128 KiB."""
 EXCLUDED = f"""\
 {EXCLUDED_IN_GUEST}
-{CALLS} The drive is held until the CPU has nothing else to do, so that ways that sleep always do; for polled ones it
-has answered before they look."""
+{CALLS}
+The drive is held until the CPU has nothing else to do, so that ways that sleep always do; for polled ones it has
+answered before they look."""
 EXCLUDED_HERE = f"""\
 {usage.EXCLUDED_HERE}
-{CALLS} How fast a drive writes also depends on what was written to it before. What took less than half a second has no
-use of the CPU."""
+{CALLS}
+How fast a drive writes also depends on what was written to it before. What took less than half a second has no use of
+the CPU."""
 # What the paper's sentences speak of.
 PAPER_WAYS = tuple(way for way in WAYS if way.paper)
 DIRECT = ("block device, direct", "ext4, direct")
