@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""chario-lab: guests, the demonstration and the benchmark from the command line."""
+"""chario-lab: guests, the demonstration, the benchmark and experiments from the command line."""
 
 from __future__ import annotations
 

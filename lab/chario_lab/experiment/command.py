@@ -42,7 +42,7 @@ def main_list(argv: Sequence[str] | None = None) -> int:
 
 
 def main_run(argv: Sequence[str] | None = None) -> int:
-    """Run one experiment, and show what came of it; the exit code is 0 when all was measured."""
+    """Run one experiment, and show what came of it; the exit code is 0 unless something has failed."""
     options = parse_run(argv)
     experiment, choice, console = EXPERIMENTS[options.experiment], choice_of(options, KERNELS), wide_console()
     choice = replace(choice, here=options.target == LOCAL, cases=tuple(options.case or ()))

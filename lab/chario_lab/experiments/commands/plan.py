@@ -80,11 +80,11 @@ def case(way: Way, direction: str, title: str, short: bool) -> Case:
     """Calls one behind the other, each from memory that the kernel has just given out."""
     size_bytes, calls = SIZES[title], SHORT_CALLS if short else CALLS
     options = ("order=sequential", f"span={calls * size_bytes}", "warm=0", "fresh=yes", WATCH)
+    # How fast the drive answers changes no command.
     words = replace(way, speed=FREE).words(direction, size_bytes, calls, options)
     return Case(
         key(way, direction, title),
         f"{way.title}, {direction} {title}",
-        # How fast the drive answers changes no command.
         words,
         operations=calls,
         call_bytes=size_bytes,
