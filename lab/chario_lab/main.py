@@ -27,7 +27,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         return dispatch(words)
     except KeyboardInterrupt:
-        say("stopped; what was recorded until then is kept")
+        say("stopped")
         return 130
     except WrongUse as error:
         say(explain(error))

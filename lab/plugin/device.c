@@ -197,14 +197,17 @@ static int wait_answering(struct pollfd *fds, nfds_t nfds, const struct timespec
 		ready = next_ppoll(fds, nfds, &now, mask);
 		if (ready)
 			return ready;
+		left = timeout ? time_left(&deadline) : now;
 		if (question != atomic_load(&answered) && !is_quiet(fds, nfds, mask)) {
+			/* The loop has timers, which must not wait for a worker. */
+			if (timeout && !left.tv_sec && !left.tv_nsec)
+				return 0;
 			sched_yield();
 			continue;
 		}
 		answer(question);
 		memcpy(all, fds, nfds * sizeof(*fds));
 		all[nfds] = (struct pollfd){ .fd = ask_fd, .events = POLLIN };
-		left = timeout ? time_left(&deadline) : now;
 		ready = next_ppoll(all, nfds + 1, timeout ? &left : NULL, mask);
 		if (ready > 0 && all[nfds].revents) {
 			while (read(ask_fd, &drained, sizeof(drained)) > 0)

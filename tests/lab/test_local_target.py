@@ -240,7 +240,7 @@ def test_a_note_that_cannot_be_read_is_named(tree: Tree, text: str) -> None:
 
 
 def test_what_a_killed_run_has_left_running_is_ended_first(tree: Tree) -> None:
-    """All that it has started inherits its lock."""
+    """All that it has started inherits a file, by which it is found."""
     with tree.loan() as loan:
         fd = os.dup(loan.inherited)
     orphan = subprocess.Popen(["sh", "-c", "sleep 1000; :"], pass_fds=(fd,))

@@ -2,7 +2,7 @@
 """A drive on loan: notes of how it and this machine's settings were, which are kept until all is that way again.
 
 The notes survive a run that was killed.  The next run finds them and gives back first, after it has ended what the
-killed one has left running: all that a run starts inherits its lock.
+killed one has left running: see turn.py.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ class Loan(AbstractContextManager["Loan"]):
         """Make drive and settings what they were before; raises NotGivenBack, and keeps notes of what cannot be."""
         wrong = list(self._set_back())
         try:
-            self._turn.end_others()
+            self._turn.end_programs()
             note = self.note
             if note is not None:
                 self._give_drive_back(note)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Whose turn it is on this machine: a lock that a run holds together with all that it has started.
+"""Whose turn it is on this machine, and what a run that is over has left running.
 
 A run that was killed may leave programs that still wait for its drive, and write to it when it answers.
 """
@@ -24,63 +24,61 @@ class NotGivenBack(Exception):
 
 
 class Turn:
-    """The right to measure, which one run at a time has; `fd` is what its programs inherit."""
+    """The right to measure, which one run at a time has: a lock that goes with its process.
+
+    `fd` is what its programs inherit, so that the next run finds those that are left.
+    """
 
     def __init__(self, path: Path) -> None:
-        self._path = path
-        self.fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        if not self._take():
-            owner = os.pread(self.fd, 32, 0).decode().strip()
-            if owner not in self._others():
-                self.end_others()
-            if not self._take():
-                os.close(self.fd)
-                raise Refused(
-                    f"another run of chario-lab goes on, process {owner}: wait until it has ended, for two would "
-                    "disturb each other's figures and settings"
-                )
-        os.ftruncate(self.fd, 0)
-        os.pwrite(self.fd, f"{os.getpid()}\n".encode(), 0)
-
-    def _take(self) -> bool:
+        self._programs = path.with_name(f"{path.name}.programs")
+        self._lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
-            fcntl.flock(self.fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            return False
-        return True
+            os.close(self._lock)
+            raise Refused(
+                f"another run of chario-lab goes on, process {' '.join(holders(path))}: wait until it has ended, for "
+                "two would disturb each other's figures and settings"
+            ) from None
+        self.end_programs()
+        self.fd = os.open(self._programs, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
 
     def end(self) -> None:
-        """Let others have their turn, when the last program has ended."""
+        """Let others have their turn."""
         os.close(self.fd)
+        os.close(self._lock)
 
-    def end_others(self) -> None:
+    def end_programs(self) -> None:
         """Kill all programs that a run has started and left; raises NotGivenBack where one does not end."""
         end = time.monotonic() + END_LIMIT_S
-        while others := self._others():
+        while left := [pid for pid in holders(self._programs) if pid != str(os.getpid())]:
             if time.monotonic() > end:
-                named = ", ".join(f"{pid} ({name_of(pid)})" for pid in others)
+                named = ", ".join(f"{pid} ({name_of(pid)})" for pid in left)
                 raise NotGivenBack(
                     f"programs of chario-lab do not end: {named}; they wait for a drive, which must answer or be "
                     "removed before anything is given back"
                 )
-            for pid in others:
+            for pid in left:
                 with suppress(ProcessLookupError):
                     os.kill(int(pid), signal.SIGKILL)
             time.sleep(PAUSE_S)
 
-    def _others(self) -> list[str]:
-        """Other processes that have the file open."""
-        found = []
-        for folder in PROC.glob("[0-9]*"):
-            with suppress(OSError):
-                if folder.name != str(os.getpid()) and any(map(self._is_ours, (folder / "fd").iterdir())):
-                    found.append(folder.name)
-        return found
 
-    def _is_ours(self, link: Path) -> bool:
-        with suppress(FileNotFoundError):
-            return os.readlink(link) == str(self._path)
-        return False
+def holders(path: Path) -> list[str]:
+    """Processes that have a file open."""
+    found = []
+    for folder in PROC.glob("[0-9]*"):
+        with suppress(OSError):
+            if any(is_link_to(link, path) for link in (folder / "fd").iterdir()):
+                found.append(folder.name)
+    return found
+
+
+def is_link_to(link: Path, path: Path) -> bool:
+    """Whether a file descriptor, which may be gone, is of a file."""
+    with suppress(FileNotFoundError):
+        return os.readlink(link) == str(path)
+    return False
 
 
 def name_of(pid: str) -> str:
