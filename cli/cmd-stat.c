@@ -15,11 +15,25 @@
 
 #define COUNTER(name) CLI_MEMBER(chario_stats, name)
 static const struct cli_member counters[] = {
-	COUNTER(read_commands), COUNTER(write_commands), COUNTER(flush_commands),
-	COUNTER(read_bytes),    COUNTER(write_bytes),    COUNTER(errors),
-	COUNTER(timeouts),      COUNTER(interrupted),    COUNTER(aborts),
-	COUNTER(resets),        COUNTER(sq_doorbells),   COUNTER(cq_doorbells),
-	COUNTER(interrupts),    COUNTER(late_reaps),     { 0 },
+	COUNTER(read_commands),
+	COUNTER(write_commands),
+	COUNTER(flush_commands),
+	COUNTER(read_bytes),
+	COUNTER(write_bytes),
+	COUNTER(errors),
+	COUNTER(timeouts),
+	COUNTER(interrupted),
+	COUNTER(aborts),
+	COUNTER(resets),
+	COUNTER(sq_doorbells),
+	COUNTER(cq_doorbells),
+	COUNTER(interrupts),
+	COUNTER(late_reaps),
+	COUNTER(discard_commands),
+	COUNTER(discard_bytes),
+	COUNTER(write_zeroes_commands),
+	COUNTER(write_zeroes_bytes),
+	{ 0 },
 };
 
 static void print_totals(const struct chario_stats *stats, bool json)
@@ -32,7 +46,7 @@ static void print_totals(const struct chario_stats *stats, bool json)
 		return;
 	}
 	json_object_object_foreach(object, name, value)
-		printf("%-16s %s\n", name, json_object_get_string(value));
+		printf("%-21s %s\n", name, json_object_get_string(value));
 	json_object_put(object);
 }
 

@@ -51,6 +51,8 @@ enum chario_op {
 	CHARIO_OP_READ,
 	CHARIO_OP_WRITE,
 	CHARIO_OP_FLUSH,
+	CHARIO_OP_DISCARD,	/* the content of ranges is not needed any more */
+	CHARIO_OP_WRITE_ZEROES,
 	CHARIO_NR_OPS,
 };
 

@@ -20,12 +20,16 @@
 TRACE_DEFINE_ENUM(CHARIO_OP_READ);
 TRACE_DEFINE_ENUM(CHARIO_OP_WRITE);
 TRACE_DEFINE_ENUM(CHARIO_OP_FLUSH);
+TRACE_DEFINE_ENUM(CHARIO_OP_DISCARD);
+TRACE_DEFINE_ENUM(CHARIO_OP_WRITE_ZEROES);
 
 #define chario_show_op(op)				\
 	__print_symbolic(op,				\
 			 { CHARIO_OP_READ, "read" },	\
 			 { CHARIO_OP_WRITE, "write" },	\
-			 { CHARIO_OP_FLUSH, "flush" })
+			 { CHARIO_OP_FLUSH, "flush" },	\
+			 { CHARIO_OP_DISCARD, "discard" }, \
+			 { CHARIO_OP_WRITE_ZEROES, "write_zeroes" })
 
 /* The fields of a call in the trace: its disk, its range, and its length or result. */
 #define CHARIO_CALL_FIELDS						\

@@ -28,8 +28,12 @@ void chario_counters_read(const struct chario_disk *disk,
 		stats->read_commands += c->commands[CHARIO_OP_READ];
 		stats->write_commands += c->commands[CHARIO_OP_WRITE];
 		stats->flush_commands += c->commands[CHARIO_OP_FLUSH];
+		stats->discard_commands += c->commands[CHARIO_OP_DISCARD];
+		stats->write_zeroes_commands += c->commands[CHARIO_OP_WRITE_ZEROES];
 		stats->read_bytes += c->bytes[CHARIO_OP_READ];
 		stats->write_bytes += c->bytes[CHARIO_OP_WRITE];
+		stats->discard_bytes += c->bytes[CHARIO_OP_DISCARD];
+		stats->write_zeroes_bytes += c->bytes[CHARIO_OP_WRITE_ZEROES];
 		stats->errors += c->errors;
 		stats->timeouts += c->timeouts;
 		stats->interrupted += c->interrupted;

@@ -277,6 +277,10 @@ COUNTER(sq_doorbells);
 COUNTER(cq_doorbells);
 COUNTER(interrupts);
 COUNTER(late_reaps);
+COUNTER(discard_commands);
+COUNTER(discard_bytes);
+COUNTER(write_zeroes_commands);
+COUNTER(write_zeroes_bytes);
 
 static struct attribute *counter_attributes[] = {
 	&dev_attr_read_commands.attr,
@@ -293,6 +297,10 @@ static struct attribute *counter_attributes[] = {
 	&dev_attr_cq_doorbells.attr,
 	&dev_attr_interrupts.attr,
 	&dev_attr_late_reaps.attr,
+	&dev_attr_discard_commands.attr,
+	&dev_attr_discard_bytes.attr,
+	&dev_attr_write_zeroes_commands.attr,
+	&dev_attr_write_zeroes_bytes.attr,
 	NULL,
 };
 

@@ -281,7 +281,7 @@ static const struct decoder decoders[] = {
 };
 
 static_assert(sizeof(struct chario_info) == 224);
-static_assert(sizeof(struct chario_stats) == 120);
+static_assert(sizeof(struct chario_stats) == 152);
 static_assert(sizeof(struct chario_file_options) == 24);
 static_assert(sizeof(struct chario_buffer_create) == 56);
 static_assert(sizeof(struct chario_buffer_destroy) == 8);

@@ -127,6 +127,26 @@ void chario_medium_put(struct chario_disk *disk)
 }
 
 /**
+ * chario_medium_discards() - tell if a discard touches the grain of an edge
+ * @edge: the edge
+ * @cmd: the discard; its disk is one of the medium
+ *
+ * Return: true if one of its ranges does.
+ */
+bool chario_medium_discards(const struct chario_edge *edge,
+			    const struct chario_command *cmd)
+{
+	const struct chario_disk_range *range = chario_command_ranges(cmd);
+	unsigned int i;
+
+	for (i = 0; i < cmd->nr_ranges; i++)
+		if (range[i].offset <= edge->pos &&
+		    range[i].offset + range[i].bytes > edge->pos)
+			return true;
+	return false;
+}
+
+/**
  * chario_medium_meets_edge() - look for an edge that a command must wait for
  * @cmd: a command that is about to be handed to the device
  *

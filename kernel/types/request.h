@@ -119,6 +119,16 @@ struct chario_segment {
 	u32 bytes;
 };
 
+/**
+ * struct chario_disk_range - a part of a disk that a discard names
+ * @offset: byte offset on the disk
+ * @bytes: length in bytes
+ */
+struct chario_disk_range {
+	u64 offset;
+	u32 bytes;
+};
+
 /* The reason for which the pages of a command stay in place. */
 enum chario_hold {
 	CHARIO_HOLD_PIN,	/* pinned by the module */
@@ -139,9 +149,9 @@ enum chario_command_state {
  * struct chario_command - one device command, a slot of its queue
  * @req: request of the command
  * @next: next command of the same request
- * @disk_offset: byte offset on the disk
+ * @disk_offset: byte offset on the disk; of a discard, that of its first range
  * @req_offset: byte offset in the request
- * @bytes: length in bytes
+ * @bytes: length in bytes; of a discard 0, because its ranges may be longer
  * @buffer_offset: byte offset of the first byte in the buffer, if there is one
  * @page_offset: byte offset of the first byte in the first page; of a slice with
  *	segments, that of its DMA address
@@ -155,6 +165,8 @@ enum chario_command_state {
  * @id: command identifier of the back end; under the queue's lock
  * @nr_runs: number of segments if the command is mapped and each segment is a run
  *	of neighbouring pages; else @nr_pages
+ * @nr_ranges: number of ranges of a discard, which has no memory: they stand in its
+ *	@segments, see chario_command_ranges()
  * @pages: array of the queue's max_pages entries, made with the queue
  * @segments: array of as many segments
  * @own: the request, if this is its first command
@@ -174,13 +186,23 @@ struct chario_command {
 	u16 nr_pages;
 	u16 nr_segments;
 	u16 id;
-	u16 nr_runs;
+	union {
+		u16 nr_runs;
+		u16 nr_ranges;
+	};
 	int error;
 	struct page **pages;
 	struct chario_segment *segments;
 	struct chario_request own;
 	u8 back[] __aligned(8);
 };
+
+/* Returns the ranges of a discard. */
+static inline struct chario_disk_range *
+chario_command_ranges(const struct chario_command *cmd)
+{
+	return (struct chario_disk_range *)cmd->segments;
+}
 
 /*
  * Returns whether nobody wants the device to begin the request again: its caller has

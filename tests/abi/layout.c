@@ -52,23 +52,27 @@
 	M(chario_info, optimal_write_bytes, 216, 4)        \
 	M(chario_info, atomic_write_bytes, 220, 4)
 
-#define STATS(M)                               \
-	M(chario_stats, size, 0, 4)            \
-	M(chario_stats, reserved, 4, 4)        \
-	M(chario_stats, read_commands, 8, 8)   \
-	M(chario_stats, write_commands, 16, 8) \
-	M(chario_stats, flush_commands, 24, 8) \
-	M(chario_stats, read_bytes, 32, 8)     \
-	M(chario_stats, write_bytes, 40, 8)    \
-	M(chario_stats, errors, 48, 8)         \
-	M(chario_stats, timeouts, 56, 8)       \
-	M(chario_stats, interrupted, 64, 8)    \
-	M(chario_stats, aborts, 72, 8)         \
-	M(chario_stats, resets, 80, 8)         \
-	M(chario_stats, sq_doorbells, 88, 8)   \
-	M(chario_stats, cq_doorbells, 96, 8)   \
-	M(chario_stats, interrupts, 104, 8)    \
-	M(chario_stats, late_reaps, 112, 8)
+#define STATS(M)                                       \
+	M(chario_stats, size, 0, 4)                    \
+	M(chario_stats, reserved, 4, 4)                \
+	M(chario_stats, read_commands, 8, 8)           \
+	M(chario_stats, write_commands, 16, 8)         \
+	M(chario_stats, flush_commands, 24, 8)         \
+	M(chario_stats, read_bytes, 32, 8)             \
+	M(chario_stats, write_bytes, 40, 8)            \
+	M(chario_stats, errors, 48, 8)                 \
+	M(chario_stats, timeouts, 56, 8)               \
+	M(chario_stats, interrupted, 64, 8)            \
+	M(chario_stats, aborts, 72, 8)                 \
+	M(chario_stats, resets, 80, 8)                 \
+	M(chario_stats, sq_doorbells, 88, 8)           \
+	M(chario_stats, cq_doorbells, 96, 8)           \
+	M(chario_stats, interrupts, 104, 8)            \
+	M(chario_stats, late_reaps, 112, 8)            \
+	M(chario_stats, discard_commands, 120, 8)      \
+	M(chario_stats, discard_bytes, 128, 8)         \
+	M(chario_stats, write_zeroes_commands, 136, 8) \
+	M(chario_stats, write_zeroes_bytes, 144, 8)
 
 #define FILE_OPTIONS(M)                           \
 	M(chario_file_options, size, 0, 4)        \
@@ -243,7 +247,7 @@
 	M(chario_timeline_tags, reserved, 12, 20)
 
 LAYOUT(chario_info, 224, INFO);
-LAYOUT(chario_stats, 120, STATS);
+LAYOUT(chario_stats, 152, STATS);
 LAYOUT(chario_file_options, 24, FILE_OPTIONS);
 LAYOUT(chario_buffer_create, 56, BUFFER_CREATE);
 LAYOUT(chario_buffer_destroy, 8, BUFFER_DESTROY);

@@ -9,8 +9,8 @@ from disks import MIB, Programs, attributes, calls
 from chario_lab.guest.session import Guest
 
 INFO, STATS, GET_FILE, SET_FILE = (0xC400 + place for place in range(4))
-SIZES = {INFO: 224, STATS: 120, GET_FILE: 24, SET_FILE: 24}
-FIRST_SIZES = SIZES | {INFO: 208}
+SIZES = {INFO: 224, STATS: 152, GET_FILE: 24, SET_FILE: 24}
+FIRST_SIZES = SIZES | {INFO: 208, STATS: 120}
 # Places of 32-bit words in struct chario_file_options.
 COMPLETION, DEADLINE, DEADLINE_HIGH, SPIN, FLAGS = 4, 8, 12, 16, 20
 MS = 1_000_000

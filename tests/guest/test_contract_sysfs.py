@@ -27,8 +27,9 @@ OTHERS = {
     "queue_count", "queue_depth", "recovery_bound_ms", "serial", "wwid",
 }  # fmt: skip
 COUNTERS = {
-    "aborts", "cq_doorbells", "errors", "flush_commands", "interrupted", "interrupts", "late_reaps", "read_bytes",
-    "read_commands", "resets", "sq_doorbells", "timeouts", "write_bytes", "write_commands",
+    "aborts", "cq_doorbells", "discard_bytes", "discard_commands", "errors", "flush_commands", "interrupted",
+    "interrupts", "late_reaps", "read_bytes", "read_commands", "resets", "sq_doorbells", "timeouts", "write_bytes",
+    "write_commands", "write_zeroes_bytes", "write_zeroes_commands",
 }  # fmt: skip
 KERNEL_OWN = {"dev", "uevent"}
 

@@ -74,6 +74,8 @@ static const u8 opcodes[CHARIO_NR_OPS] = {
 	[CHARIO_OP_READ] = nvme_cmd_read,
 	[CHARIO_OP_WRITE] = nvme_cmd_write,
 	[CHARIO_OP_FLUSH] = nvme_cmd_flush,
+	[CHARIO_OP_DISCARD] = nvme_cmd_dsm,
+	[CHARIO_OP_WRITE_ZEROES] = nvme_cmd_write_zeroes,
 };
 
 static __always_inline void ring_submission(struct chario_nvme_queue *nq)

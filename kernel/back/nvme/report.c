@@ -12,6 +12,8 @@ static const char *const op_names[CHARIO_NR_OPS] = {
 	[CHARIO_OP_READ] = "read",
 	[CHARIO_OP_WRITE] = "write",
 	[CHARIO_OP_FLUSH] = "flush",
+	[CHARIO_OP_DISCARD] = "discard",
+	[CHARIO_OP_WRITE_ZEROES] = "write zeroes",
 };
 
 /*

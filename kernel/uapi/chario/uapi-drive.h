@@ -1,12 +1,62 @@
 /* SPDX-License-Identifier: (GPL-2.0-only WITH Linux-syscall-note) OR MIT */
 /*
- * The application binary interface of CharIO, second part: pins and the health
- * of a drive.  <chario/uapi.h> includes this file, and states the rules.
+ * The application binary interface of CharIO, second part: counters of a disk,
+ * pins and the health of a drive.  <chario/uapi.h> includes this file, and states the rules.
  */
 #ifndef _CHARIO_UAPI_DRIVE_H
 #define _CHARIO_UAPI_DRIVE_H
 
 #include <linux/types.h>
+
+/**
+ * struct chario_stats - the counters of a disk (CHARIO_IOC_STATS)
+ * @size: size of this struct, see &struct chario_info
+ * @reserved: zero
+ * @read_commands: number of read commands that have been posted
+ * @write_commands: number of write commands that have been posted
+ * @flush_commands: number of flush commands that have been posted
+ * @read_bytes: number of bytes that read calls have transferred
+ * @write_bytes: number of bytes that write calls have transferred
+ * @errors: number of device commands that ended with an error status
+ * @timeouts: number of requests that passed their deadline
+ * @interrupted: number of requests whose caller was killed while they were in flight
+ * @aborts: number of abort commands that were sent to the drive
+ * @resets: number of resets of the controller, except for those after sleep
+ * @sq_doorbells: number of writes to submission doorbells
+ * @cq_doorbells: number of writes to completion doorbells
+ * @interrupts: number of interrupts that found a completion
+ * @late_reaps: number of completions that the watchdog found without an interrupt
+ * @discard_commands: number of commands that discard ranges (Dataset Management) which
+ *	have been posted
+ * @discard_bytes: number of bytes that have been discarded
+ * @write_zeroes_commands: number of Write Zeroes commands that have been posted
+ * @write_zeroes_bytes: number of bytes that they have zeroed
+ *
+ * @aborts and the counters up to @late_reaps are those of the controller, for all of its
+ * disks.  The character disk neither discards nor writes zeroes.
+ */
+struct chario_stats {
+	__u32 size;
+	__u32 reserved;
+	__aligned_u64 read_commands;
+	__aligned_u64 write_commands;
+	__aligned_u64 flush_commands;
+	__aligned_u64 read_bytes;
+	__aligned_u64 write_bytes;
+	__aligned_u64 errors;
+	__aligned_u64 timeouts;
+	__aligned_u64 interrupted;
+	__aligned_u64 aborts;
+	__aligned_u64 resets;
+	__aligned_u64 sq_doorbells;
+	__aligned_u64 cq_doorbells;
+	__aligned_u64 interrupts;
+	__aligned_u64 late_reaps;
+	__aligned_u64 discard_commands;
+	__aligned_u64 discard_bytes;
+	__aligned_u64 write_zeroes_commands;
+	__aligned_u64 write_zeroes_bytes;
+};
 
 /*
  * Pins: settings of drive and host that an open file can request; bits of

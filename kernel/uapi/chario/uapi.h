@@ -215,46 +215,6 @@ struct chario_info {
 	__u32 atomic_write_bytes;
 };
 
-/**
- * struct chario_stats - the counters of a disk (CHARIO_IOC_STATS)
- * @size: size of this struct, see &struct chario_info
- * @reserved: zero
- * @read_commands: number of read commands that have been posted
- * @write_commands: number of write commands that have been posted
- * @flush_commands: number of flush commands that have been posted
- * @read_bytes: number of bytes that read calls have transferred
- * @write_bytes: number of bytes that write calls have transferred
- * @errors: number of device commands that ended with an error status
- * @timeouts: number of requests that passed their deadline
- * @interrupted: number of requests whose caller was killed while they were in flight
- * @aborts: number of abort commands that were sent to the drive
- * @resets: number of resets of the controller, except for those after sleep
- * @sq_doorbells: number of writes to submission doorbells
- * @cq_doorbells: number of writes to completion doorbells
- * @interrupts: number of interrupts that found a completion
- * @late_reaps: number of completions that the watchdog found without an interrupt
- *
- * @aborts and all counters after it are those of the controller, for all of its disks.
- */
-struct chario_stats {
-	__u32 size;
-	__u32 reserved;
-	__aligned_u64 read_commands;
-	__aligned_u64 write_commands;
-	__aligned_u64 flush_commands;
-	__aligned_u64 read_bytes;
-	__aligned_u64 write_bytes;
-	__aligned_u64 errors;
-	__aligned_u64 timeouts;
-	__aligned_u64 interrupted;
-	__aligned_u64 aborts;
-	__aligned_u64 resets;
-	__aligned_u64 sq_doorbells;
-	__aligned_u64 cq_doorbells;
-	__aligned_u64 interrupts;
-	__aligned_u64 late_reaps;
-};
-
 /* Flags of &struct chario_file_options. */
 #define CHARIO_FILE_ANY_SIZE	(1U << 0) /* calls of any size, place and alignment */
 

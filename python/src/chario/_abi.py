@@ -105,6 +105,7 @@ class DeviceStats(Struct):
         *_u32("size", "reserved"),
         *_u64("read_commands", "write_commands", "flush_commands", "read_bytes", "write_bytes", "errors", "timeouts"),
         *_u64("interrupted", "aborts", "resets", "sq_doorbells", "cq_doorbells", "interrupts", "late_reaps"),
+        *_u64("discard_commands", "discard_bytes", "write_zeroes_commands", "write_zeroes_bytes"),
     )
 
 

@@ -70,6 +70,10 @@ class DeviceStats:
     cq_doorbells: int
     interrupts: int
     late_reaps: int
+    discard_commands: int
+    discard_bytes: int
+    write_zeroes_commands: int
+    write_zeroes_bytes: int
 
 
 class Device(Resource):
