@@ -42,6 +42,7 @@ struct chario_file;
 struct chario_medium;
 struct chario_queue;
 struct chario_request;
+struct chario_tags;
 struct chario_timeline;
 struct chario_track;
 struct chario_waiter;

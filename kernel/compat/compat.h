@@ -119,6 +119,13 @@ static inline int chario_compat_pin_present(unsigned long addr, unsigned int nr,
 	pin_user_pages_fast(addr, nr, (flags) | FOLL_NOFAULT, pages)
 #endif
 
+/* "block: remove unused parameter 'q' parameter in __blk_rq_map_sg()", 6.15 */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 15, 0)
+#define chario_compat_map_sg(rq, list) blk_rq_map_sg((rq)->q, rq, list)
+#else
+#define chario_compat_map_sg(rq, list) blk_rq_map_sg(rq, list)
+#endif
+
 /*
  * Kernels with CONFIG_INIT_STACK_ALL_ZERO clear every variable on the stack, except
  * those with this attribute of gcc 12 and clang; it is for variables that are written

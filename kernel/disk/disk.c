@@ -197,6 +197,8 @@ static void set_memory_limits(struct chario_disk *disk,
 	disk->max_segments = min(limits->segments ?: UINT_MAX,
 				 drive->queues[0]->max_pages);
 	disk->segment_bytes = limits->segment_bytes;
+	disk->discard_ranges = limits->discard_ranges;
+	disk->zeroes_bytes = limits->zeroes_bytes;
 	for (i = 0; i < drive->nr_queues; i++)
 		chario_queue_set_segment_bytes(drive->queues[i], limits->segment_bytes);
 }
@@ -336,7 +338,7 @@ unsigned int chario_disk_nr_queues(const struct chario_disk *disk,
 	unsigned int i, count = 0;
 
 	for (i = 0; i < disk->drive->nr_queues; i++)
-		count += !disk->drive->queues[i]->is_private &&
+		count += disk->drive->queues[i]->use == CHARIO_QUEUE_SHARED &&
 			 disk->drive->queues[i]->polled == polled;
 	return count;
 }

@@ -2,6 +2,7 @@
 /*
  * The life of a drive: it is initialised, started, and freed.
  */
+#include <linux/rcupdate.h>
 #include <linux/slab.h>
 
 #include "drive/drive.h"
@@ -59,14 +60,20 @@ int chario_drive_make_room(struct chario_drive *drive, unsigned int nr_queues)
 
 /**
  * chario_drive_add_queue() - append a queue to the array, and give it a watchdog
- * @drive: a drive with room for it, and without disks yet
+ * @drive: a drive with room for it; callers exclude each other
  * @q: an initialised queue; stays until the last disk of the drive has been released
+ *
+ * Context: may sleep.
  */
 void chario_drive_add_queue(struct chario_drive *drive, struct chario_queue *q)
 {
 	q->drive = drive;
 	timer_setup(&q->timer, chario_watch, 0);
-	drive->queues[drive->nr_queues++] = q;
+	drive->queues[drive->nr_queues] = q;
+	/* A drive with disks has readers, who see the queue before they see the number. */
+	if (drive->state == CHARIO_DRIVE_LIVE)
+		synchronize_rcu();
+	WRITE_ONCE(drive->nr_queues, drive->nr_queues + 1);
 }
 
 /**

@@ -64,6 +64,9 @@ void chario_unmap_runs(struct chario_queue *q, struct chario_command *cmd)
 	const struct chario_segment *seg = cmd->segments;
 	const struct chario_segment *end = seg + cmd->nr_segments;
 
+	/* Memory of bios that the device sees as the CPU does. */
+	if (unlikely(!q->dma_dev))
+		return;
 	if (unlikely(q->has_lists)) {
 		dma_unmap_sgtable(q->dma_dev, chario_queue_list(q, cmd),
 				  direction, 0);
@@ -113,15 +116,21 @@ add_segments(struct chario_segment *seg, dma_addr_t addr, u32 left, u32 most)
 	return seg + 1;
 }
 
-/* Map the runs as a list; runs that the device sees in one piece are one segment. */
-static int map_list(struct chario_queue *q, struct chario_command *cmd)
+/**
+ * chario_map_list() - map the scatterlist of a command
+ * @q: queue of the command, which has lists
+ * @cmd: a command with a filled list; its segments are filled in.  What the device sees
+ *	in one piece is one segment
+ *
+ * Return: as chario_map().
+ */
+int chario_map_list(struct chario_queue *q, struct chario_command *cmd)
 {
 	struct sg_table *list = chario_queue_list(q, cmd);
 	const u32 most = q->segment_pages * PAGE_SIZE;
 	struct chario_segment *seg = cmd->segments;
 	const struct scatterlist *sg;
 
-	map_fill_list(list, cmd);
 	if (unlikely(dma_map_sgtable(q->dma_dev, list,
 				     chario_map_direction(cmd->req->op), 0)))
 		return -EIO;
@@ -130,6 +139,13 @@ static int map_list(struct chario_queue *q, struct chario_command *cmd)
 	cmd->nr_segments = seg - cmd->segments;
 	cmd->nr_runs = cmd->nr_pages;
 	return 0;
+}
+
+/* Map the runs as a list. */
+static int map_list(struct chario_queue *q, struct chario_command *cmd)
+{
+	map_fill_list(chario_queue_list(q, cmd), cmd);
+	return chario_map_list(q, cmd);
 }
 
 /* Returns the end of the run at @pages, after @most pages at the latest if not 0. */

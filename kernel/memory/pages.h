@@ -62,6 +62,7 @@ void chario_pages_unpin_all(struct chario_request *req, bool mark_dirty);
 
 /* memory/map.c */
 bool chario_map_wants_list(struct device *dev);
+int chario_map_list(struct chario_queue *q, struct chario_command *cmd);
 int chario_map_runs(struct chario_queue *q, struct chario_command *cmd);
 void chario_unmap_runs(struct chario_queue *q, struct chario_command *cmd);
 

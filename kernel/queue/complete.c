@@ -234,6 +234,26 @@ static __always_inline void finish(struct chario_queue *q,
 	async.tell(async.who, result, looker);
 }
 
+/* Finish a request on a slot that is lent to its caller, who is told. */
+static void finish_lent(struct chario_queue *q, struct chario_request *req,
+			const void *looker)
+{
+	struct chario_command *cmd = req->first;
+	struct chario_async async = req->async;
+	ssize_t result = req->error;
+
+	if (likely(!result)) {
+		result = req->bytes;
+		this_cpu_add(req->disk->counters->bytes[req->op], result);
+	}
+	if (likely(cmd->nr_segments))
+		chario_unmap(q, cmd, req->op);
+	trace_unmap(q, cmd, 0);
+	trace_finish(q, cmd, req->disk, req->op, cmd->disk_offset, result);
+	chario_queue_rest(q, cmd);
+	async.tell(async.who, result, looker);
+}
+
 static bool must_mark_dirty(const struct chario_request *req)
 {
 	const struct chario_command *cmd;
@@ -264,7 +284,9 @@ void chario_complete_seen(struct chario_queue *q, struct chario_request *done,
 		struct chario_request *req = done;
 
 		done = req->done_next;
-		if (must_mark_dirty(req)) {
+		if (req->duty & CHARIO_DUTY_LENT) {
+			finish_lent(q, req, looker);
+		} else if (must_mark_dirty(req)) {
 			llist_add(&req->node, &q->dirty);
 			schedule_work(&q->dirty_work);
 		} else {

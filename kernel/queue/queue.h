@@ -61,6 +61,23 @@ static inline void chario_queue_put_chain(struct chario_queue *q,
 	chario_queue_put(q, first);
 }
 
+/**
+ * chario_queue_rest() - give a lent slot back to its tag
+ * @q: the queue
+ * @cmd: the device can no longer touch it or its memory
+ *
+ * Context: any but under q->lock.
+ */
+static inline void chario_queue_rest(struct chario_queue *q,
+				     struct chario_command *cmd)
+{
+	/* Pairs with the barrier in prepare_to_wait(). */
+	smp_store_mb(cmd->state, CHARIO_COMMAND_IDLE);
+	/* The barrier above orders this check after the slot was freed. */
+	if (unlikely(waitqueue_active(&q->slot_wait)))
+		wake_up(&q->slot_wait);
+}
+
 /* Returns -errno if a command is to end rather than to go to the device, else 0. */
 static inline int chario_queue_end_error(const struct chario_command *cmd)
 {
@@ -156,6 +173,8 @@ void chario_queue_set_depth(struct chario_queue *q, unsigned int depth);
 struct chario_command *chario_queue_get(struct chario_queue *q,
 					unsigned long expires, bool killable);
 bool chario_queue_is_idle(const struct chario_queue *q);
+int chario_slots_lend(struct chario_queue *q, unsigned int first);
+void chario_slots_take_back(struct chario_queue *q);
 
 /* queue/reap.c */
 unsigned int chario_queue_reap(struct chario_queue *q);
@@ -253,7 +272,10 @@ static inline void chario_complete_command(struct chario_queue *q,
 static inline void chario_complete_list(struct chario_queue *q,
 					struct chario_request *done)
 {
-	chario_complete_seen(q, done, NULL);
+	if (unlikely(done && done->done_next && q->seen))
+		q->seen(q, done);
+	else
+		chario_complete_seen(q, done, NULL);
 }
 
 #endif /* CHARIO_QUEUE_QUEUE_H */

@@ -57,6 +57,7 @@ int chario_slots_init(struct chario_queue *q, unsigned int depth,
 
 	q->depth = depth;
 	q->max_depth = depth;
+	q->first_lent = depth;
 	/* One more, because memory need not begin with a page. */
 	q->max_pages = PFN_UP(command_bytes) + 1;
 	q->has_lists = chario_map_wants_list(q->dma_dev);
@@ -101,6 +102,7 @@ void chario_queue_set_depth(struct chario_queue *q, unsigned int depth)
 	unsigned int bits = round_up(q->max_depth, BITS_PER_LONG);
 
 	q->depth = depth;
+	q->first_lent = depth;
 	bitmap_zero(q->busy, bits);
 	bitmap_set(q->busy, depth, bits - depth);
 }
@@ -138,10 +140,69 @@ struct chario_command *chario_queue_get(struct chario_queue *q,
 }
 
 /**
- * chario_queue_is_idle() - tell if every command is free
+ * chario_queue_is_idle() - tell if no command is in use
  * @q: the queue
  */
 bool chario_queue_is_idle(const struct chario_queue *q)
 {
-	return bitmap_weight(q->busy, q->depth) == 0;
+	unsigned int tag;
+
+	chario_queue_for_each_busy(q, tag)
+		if (tag < q->first_lent ||
+		    READ_ONCE(chario_queue_command(q, tag)->state) !=
+			    CHARIO_COMMAND_IDLE)
+			return false;
+	return true;
+}
+
+/* Make the slots from @first up to @end free for calls again. */
+static void slots_take_back(struct chario_queue *q, unsigned int first, unsigned int end)
+{
+	unsigned int tag;
+
+	for (tag = first; tag < end; tag++)
+		clear_bit_unlock(tag, q->busy);
+	/* Pairs with the barrier in prepare_to_wait(). */
+	smp_mb__after_atomic();
+	wake_up_all(&q->slot_wait);
+}
+
+/**
+ * chario_slots_lend() - keep slots for the block side
+ * @q: the queue; calls in flight keep the slots that they have until they end
+ * @first: index of the first slot to lend; those behind it are lent as well
+ *
+ * A lent slot counts as taken for good, so that no call gets it.  Whether the device has
+ * its command is told by the state of the command alone.
+ *
+ * Context: may sleep, for as long as the deadline of a call and recovery take.
+ * Return: 0; EINTR on a fatal signal.
+ */
+int chario_slots_lend(struct chario_queue *q, unsigned int first)
+{
+	unsigned int tag;
+
+	for (tag = first; tag < q->depth; tag++) {
+		if (wait_event_killable(q->slot_wait,
+					!test_and_set_bit(tag, q->busy))) {
+			slots_take_back(q, first, tag);
+			return -EINTR;
+		}
+	}
+	WRITE_ONCE(q->first_lent, first);
+	/* A task that waits for an idle queue has counted these slots. */
+	wake_up_all(&q->slot_wait);
+	return 0;
+}
+
+/**
+ * chario_slots_take_back() - undo chario_slots_lend()
+ * @q: the queue; the block side has no request in flight on it
+ */
+void chario_slots_take_back(struct chario_queue *q)
+{
+	unsigned int first = q->first_lent;
+
+	WRITE_ONCE(q->first_lent, q->depth);
+	slots_take_back(q, first, q->depth);
 }

@@ -30,6 +30,8 @@ struct chario_async {
 #define CHARIO_CONTROL_FUA		BIT(0)	/* durable at completion */
 #define CHARIO_CONTROL_LIMITED_RETRY	BIT(1)	/* fail rather than retry for long */
 
+#define CHARIO_CONTROL_MAY_DISCARD	BIT(2)	/* Write Zeroes: deallocate the blocks */
+
 /* Duties of a call towards others than its caller. */
 #define CHARIO_DUTY_EDGE	BIT(0)	/* its own edge does not hold it up */
 #define CHARIO_DUTY_STAY	BIT(1)	/* waits for its end, caller killed or not */
@@ -42,6 +44,12 @@ struct chario_async {
  * an asynchronous one.
  */
 #define CHARIO_DUTY_LET_GO	BIT(2)
+
+/*
+ * The slot is lent to the caller, an asynchronous one with one command: it stays when the
+ * request has ended.
+ */
+#define CHARIO_DUTY_LENT	BIT(3)
 
 /**
  * struct chario_call - the parameters of a call, checked by the front end

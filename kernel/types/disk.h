@@ -24,6 +24,7 @@
 
 struct chario_backend;
 struct chario_cmb;
+struct gendisk;
 
 /**
  * struct chario_counters - counters per CPU, so that no two CPUs share a line
@@ -58,6 +59,9 @@ struct chario_counters {
  *	@command_bytes can touch; 0 for no limit
  * @segment_bytes: largest length of a segment in bytes, a multiple of the page size; 0
  *	for no limit
+ * @discard_ranges: largest number of ranges of a discard; 0 if the device discards none
+ * @zeroes_bytes: largest length in bytes that one command zeroes; 0 if the device has no
+ *	such command
  * @features: bits CHARIO_FEATURE_FUA, CHARIO_FEATURE_WRITE_CACHE (which requires FUA)
  *	and CHARIO_FEATURE_READ_ONLY, as they apply
  */
@@ -71,6 +75,8 @@ struct chario_limits {
 	u32 seam_alignment;
 	u32 segments;
 	u32 segment_bytes;
+	u32 discard_ranges;
+	u32 zeroes_bytes;
 	u64 features;
 };
 
@@ -123,6 +129,10 @@ struct chario_limits {
  * @deallocate_alignment_bytes: see &struct chario_info
  * @optimal_write_bytes: see &struct chario_info
  * @atomic_write_bytes: promise of the drive for one command, see &struct chario_info
+ * @discard_ranges: see &struct chario_limits
+ * @zeroes_bytes: see &struct chario_limits
+ * @block: the block disk, or NULL; the front end's lock
+ * @block_leaves: true if the block disk is being taken away, and not to be opened
  * @namespace_id: see &struct chario_info
  * @medium_node: entry of the list of the disks of @medium
  * @is_shared: true if other disks may stand for the same medium
@@ -175,6 +185,10 @@ struct chario_disk {
 	u32 deallocate_alignment_bytes;
 	u32 optimal_write_bytes;
 	u32 atomic_write_bytes;
+	u32 discard_ranges;
+	u32 zeroes_bytes;
+	struct gendisk *block;
+	bool block_leaves;
 	u32 namespace_id;
 	struct list_head medium_node;
 	bool is_shared;

@@ -85,6 +85,10 @@ struct chario_drive_bounds {
  *	be NULL
  * @bounds: function that tells the longest times of the steps.  Any context.  NULL
  *	if there is no @cut_off
+ * @make_block_queues: function that makes the queues that the block side has for itself,
+ *	unless they are there: they stay as long as others.  Their &enum chario_queue_use
+ *	tells them.  Returns their number, 0 if the device has none to spare, or -errno.
+ *	Takes drive->lock itself; may sleep.  NULL: none
  * @free_queue: function that frees the structure in which a queue is embedded; the
  *	core has freed the memory of the queue itself.  May sleep; called without
  *	drive->lock
@@ -103,6 +107,7 @@ struct chario_drive_ops {
 	void (*resumed)(struct chario_drive *drive);
 	void (*bounds)(const struct chario_drive *drive,
 		       struct chario_drive_bounds *bounds);
+	int (*make_block_queues)(struct chario_drive *drive);
 	void (*free_queue)(struct chario_queue *q);
 };
 
@@ -117,6 +122,7 @@ struct chario_drive_ops {
  * @lock: lock that keeps recovery, sleep and removal apart
  * @recover_work: work that runs recovery
  * @reset_wanted: true if recovery begins with a reset, because an abort will not help
+ * @tags: tags of the block side, or NULL; see front/block/tags.c
  * @aborts: counter of commands that the device was asked to abort
  * @resets: counter of resets by recovery
  */
@@ -129,6 +135,7 @@ struct chario_drive {
 	struct mutex lock; /* recovery, sleep, removal */
 	struct work_struct recover_work;
 	bool reset_wanted;
+	struct chario_tags *tags;
 	u64 aborts;
 	u64 resets;
 };

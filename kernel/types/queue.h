@@ -35,6 +35,12 @@
 /* Largest number of commands that are posted in one section under the lock. */
 #define CHARIO_POST_BATCH	32
 
+enum chario_queue_use {
+	CHARIO_QUEUE_SHARED,	/* calls of all files */
+	CHARIO_QUEUE_PRIVATE,	/* calls of one open file at a time */
+	CHARIO_QUEUE_BLOCK,	/* requests of the block side */
+};
+
 enum chario_queue_state {
 	CHARIO_QUEUE_LIVE,
 	CHARIO_QUEUE_FROZEN,
@@ -110,8 +116,13 @@ struct chario_queue_ops {
  * @no_prep_bytes: a command that ends at most this many bytes behind the start of
  *	its first page needs no prep(); 0: all do
  * @polled: true if the device sends no interrupt for this queue
- * @is_private: true for a private queue, which one open file has at a time
+ * @use: &enum chario_queue_use
  * @busy: bitmap of slots that are taken; set and cleared without the lock
+ * @first_lent: index of the first slot that is lent to the block side, for which its
+ *	tags stand, see chario_slots_lend(); at least @depth if there is none
+ * @seen: function that finishes several requests without a waiter, in place of
+ *	chario_complete_seen(), which it calls with a looker of its own; or NULL.  Any
+ *	context but under @lock.  Set while the queue is idle
  * @order: array in which slots are sorted, used under @lock
  * @slot_wait: wait queue for a free slot, and of chario_queue_drain()
  * @lock: lock that protects the rings of the back end, the members from @state to
@@ -155,8 +166,10 @@ struct chario_queue {
 	bool maps_slowly;
 	bool has_lists;
 	bool polled;
-	bool is_private;
+	u8 use;
 	unsigned long *busy;
+	unsigned int first_lent;
+	void (*seen)(struct chario_queue *q, struct chario_request *done);
 	u16 *order;
 	wait_queue_head_t slot_wait;
 

@@ -103,7 +103,8 @@ static bool takes_segments(const struct loopback *lb, const struct chario_comman
 	for (i = 0; i < cmd->nr_segments; i++) {
 		u32 bytes = cmd->segments[i].bytes;
 
-		if (!bytes || bytes > limits->segment_bytes || bytes > left)
+		if (!bytes || bytes > (limits->segment_bytes ?: left) ||
+		    bytes > left)
 			return false;
 		left -= bytes;
 	}
@@ -147,12 +148,23 @@ static int move_segments(struct loopback *lb, const struct chario_command *cmd,
 	if (!takes_segments(lb, cmd))
 		return -EIO;
 	for (i = 0; i < cmd->nr_segments; i++, seg++) {
-		if (!move_segment(cmd, disk, dma_to_phys(&lb->dma->dev, seg->addr),
+		if (!move_segment(cmd, disk, lb->dma ?
+				  dma_to_phys(&lb->dma->dev, seg->addr) : seg->addr,
 				  seg->bytes))
 			return -EIO;
 		disk += seg->bytes;
 	}
 	return 0;
+}
+
+/* Ranges that are discarded read as zeros. */
+static void discard(struct loopback *lb, const struct chario_command *cmd)
+{
+	const struct chario_disk_range *range = chario_command_ranges(cmd);
+	unsigned int i;
+
+	for (i = 0; i < cmd->nr_ranges; i++)
+		memset(lb->memory + range[i].offset, 0, range[i].bytes);
 }
 
 /* Returns 0; EIO when the device cannot take the memory as it is described. */
@@ -161,7 +173,15 @@ static int move(struct loopback_queue *lq, const struct chario_command *cmd)
 	struct loopback *lb = to_loopback(lq->core.drive);
 	void *disk = lb->memory + cmd->disk_offset;
 
-	if (lb->dma)
+	if (cmd->req->op == CHARIO_OP_DISCARD) {
+		discard(lb, cmd);
+		return 0;
+	}
+	if (cmd->req->op == CHARIO_OP_WRITE_ZEROES) {
+		memset(disk, 0, cmd->bytes);
+		return 0;
+	}
+	if (lb->dma || cmd->nr_segments)
 		return move_segments(lb, cmd, disk);
 	if (cmd->req->buffer)
 		move_slice(cmd, disk);

@@ -146,6 +146,8 @@ static int disk_fill_in(struct loopback *lb)
 		.seam_alignment = 1,
 		.segments = loopback_segments,
 		.segment_bytes = loopback_segment_pages * PAGE_SIZE,
+		.discard_ranges = 16,
+		.zeroes_bytes = SZ_1M,
 	};
 	disk->capacity_bytes = (u64)loopback_mib * SZ_1M;
 	strscpy(disk->model, "CharIO loopback", sizeof(disk->model));

@@ -146,6 +146,11 @@ static struct chario_disk *disk_create(struct chario_nvme *ctrl, u32 nsid,
 		.dma_alignment = 4,
 		/* All others begin with a page, and all but the last end with one. */
 		.seam_alignment = 1U << ctrl->page_shift,
+		.discard_ranges = min(ctrl->discard_ranges,
+				      chario_nvme_prp_max_ranges(chario_nvme_queue_at(ctrl, 0))),
+		.zeroes_bytes = min_t(u64, ctrl->zeroes_bytes,
+				      round_down(min_t(u64, U32_MAX, (u64)SZ_64K << shift),
+						 1U << shift)),
 		.features = CHARIO_FEATURE_FUA |
 			(ctrl->write_cache ? CHARIO_FEATURE_WRITE_CACHE : 0) |
 			(id->nsattr & NVME_NS_ATTR_RO ?

@@ -126,6 +126,11 @@ static int take_ctrl(struct chario_nvme *ctrl, const struct nvme_id_ctrl *id)
 	ctrl->nn = le32_to_cpu(id->nn);
 	ctrl->awupf = id->awupf;
 	ctrl->write_cache = id->vwc & NVME_CTRL_VWC_PRESENT;
+	if (le16_to_cpu(id->oncs) & NVME_CTRL_ONCS_DSM)
+		ctrl->discard_ranges = NVME_DSM_MAX_RANGES;
+	/* As Linux's driver does, unless the drive tells a limit of its own. */
+	if (le16_to_cpu(id->oncs) & NVME_CTRL_ONCS_WRITE_ZEROES)
+		ctrl->zeroes_bytes = min(transfer_limit(ctrl, id->mdts), SZ_4M);
 	ctrl->power_states = id->npss + 1;
 	ctrl->autonomous = id->apsta & 1;
 	ctrl->health.warning_k = le16_to_cpu(id->wctemp);
@@ -137,6 +142,23 @@ static int take_ctrl(struct chario_nvme *ctrl, const struct nvme_id_ctrl *id)
 	ctrl->shutdown_ms = clamp_t(u32, le32_to_cpu(id->rtd3e) / 1000,
 				    5000, 60000);
 	limit_commands(ctrl, id->mdts);
+	return 0;
+}
+
+/*
+ * Reads the limits of commands that move no bytes (NVM Command Set 1.0 4.1.5.4), which
+ * drives before version 2.0 need not know.
+ */
+static int take_nvm_limits(struct chario_nvme *ctrl, struct nvme_id_ctrl_nvm *id)
+{
+	int ret = identify(ctrl, NVME_ID_CNS_CS_CTRL, 0, id, sizeof(*id));
+
+	if (ret)
+		return ret == -ENOMEM ? ret : 0;
+	if (id->dmrl && ctrl->discard_ranges)
+		ctrl->discard_ranges = id->dmrl;
+	if (id->wzsl && ctrl->zeroes_bytes)
+		ctrl->zeroes_bytes = transfer_limit(ctrl, id->wzsl);
 	return 0;
 }
 
@@ -157,6 +179,9 @@ int chario_nvme_identify_ctrl(struct chario_nvme *ctrl)
 	ret = identify(ctrl, NVME_ID_CNS_CTRL, 0, id, sizeof(*id));
 	if (!ret)
 		ret = take_ctrl(ctrl, id);
+	static_assert(sizeof(struct nvme_id_ctrl_nvm) == sizeof(*id));
+	if (!ret && (ctrl->discard_ranges || ctrl->zeroes_bytes))
+		ret = take_nvm_limits(ctrl, (void *)id);
 	kfree(id);
 	return ret;
 }

@@ -198,6 +198,10 @@ struct chario_nvme_events {
  * @max_command_bytes: largest command in bytes that drive, DMA layer and slots allow
  * @command_limit: &enum chario_command_limit, the one that allows least
  * @write_cache: the drive has a volatile write cache
+ * @discard_ranges: largest number of ranges of a discard that the drive takes; 0 for none
+ * @zeroes_bytes: largest number of bytes that one command zeroes; 0 if there is no such
+ *	command
+ * @nr_block: number of queue pairs that the drive grants for the block side
  * @awupf: number of blocks that a power cut does not tear, less one (AWUPF)
  * @power_states: number of power states
  * @autonomous: the drive can change its power state by itself (APSTA)
@@ -242,6 +246,9 @@ struct chario_nvme {
 	u32 max_command_bytes;
 	u32 command_limit;
 	bool write_cache;
+	unsigned int discard_ranges;
+	u32 zeroes_bytes;
+	unsigned int nr_block;
 	__le16 awupf;
 	unsigned int power_states;
 	bool autonomous;
@@ -299,7 +306,7 @@ struct chario_nvme {
  * @irq_choice: notifier of such a move
  * @taken: an open file has the queue; only for a private queue
  * @stuck: the queue's file is closed, but the controller has not deleted the queue
- * @urgent: the controller serves the queue before others
+ * @priority: class in which the controller serves the queue, NVME_SQ_PRIO_*
  * @give_work: releases the queue
  */
 struct chario_nvme_queue {
@@ -334,7 +341,7 @@ struct chario_nvme_queue {
 	struct irq_affinity_notify irq_choice;
 	bool taken;
 	bool stuck;
-	bool urgent;
+	u16 priority;
 	struct work_struct give_work;
 };
 
@@ -411,6 +418,7 @@ int chario_nvme_identify_ns(struct chario_nvme *ctrl, u32 nsid,
 
 /* queues.c */
 int chario_nvme_queues_init(struct chario_nvme *ctrl);
+int chario_nvme_queues_make_block(struct chario_drive *drive);
 int chario_nvme_queues_start(struct chario_nvme *ctrl);
 int chario_nvme_queues_create(struct chario_nvme *ctrl);
 void chario_nvme_queues_delete(struct chario_nvme *ctrl);
@@ -444,6 +452,9 @@ void chario_nvme_queue_reset(struct chario_nvme_queue *nq);
 void chario_nvme_prp_build(const struct chario_nvme_queue *nq,
 			   const struct chario_command *cmd,
 			   union nvme_data_ptr *dptr);
+void chario_nvme_prp_fill_ranges(const struct chario_nvme_queue *nq,
+				 const struct chario_command *cmd);
+unsigned int chario_nvme_prp_max_ranges(const struct chario_nvme_queue *nq);
 
 /* table.c */
 struct chario_nvme_table;

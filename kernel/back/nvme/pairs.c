@@ -48,8 +48,7 @@ static int create_cq(struct chario_nvme *ctrl, struct chario_nvme_queue *nq)
 static int create_sq(struct chario_nvme *ctrl, struct chario_nvme_queue *nq)
 {
 	/* A controller without priorities ignores this one (5.5). */
-	u16 flags = NVME_QUEUE_PHYS_CONTIG |
-		    (nq->urgent ? NVME_SQ_PRIO_URGENT : NVME_SQ_PRIO_MEDIUM);
+	u16 flags = NVME_QUEUE_PHYS_CONTIG | nq->priority;
 	struct nvme_command c = { };
 
 	c.create_sq.opcode = nvme_admin_create_sq;

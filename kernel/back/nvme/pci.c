@@ -82,12 +82,13 @@ static int set_up_dma(struct chario_nvme *ctrl)
 }
 
 /*
- * Requests a vector for the admin queue, each CPU and each private queue; fewer are
- * shared.
+ * Requests a vector for the admin queue, two for each CPU (calls, and the block side) and
+ * one for each private queue; fewer are shared.
  */
 static int get_vectors(struct chario_nvme *ctrl)
 {
-	int ret = pci_alloc_irq_vectors(ctrl->pdev, 1, 1 + num_possible_cpus() +
+	int ret = pci_alloc_irq_vectors(ctrl->pdev, 1,
+					1 + 2 * num_possible_cpus() +
 					chario_nvme_queues_nr_private(),
 					PCI_IRQ_ALL_TYPES);
 

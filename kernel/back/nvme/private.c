@@ -23,7 +23,7 @@ static struct chario_nvme_queue *find_free(struct chario_nvme *ctrl)
 	for (i = 0; i < ctrl->drive.nr_queues; i++) {
 		struct chario_nvme_queue *nq = chario_nvme_queue_at(ctrl, i);
 
-		if (nq->core.is_private && !nq->taken)
+		if (nq->core.use == CHARIO_QUEUE_PRIVATE && !nq->taken)
 			return nq;
 	}
 	return NULL;
@@ -38,8 +38,9 @@ static void set_up(struct chario_nvme_queue *nq,
 	chario_queue_set_depth(&nq->core, args->depth ?
 			       clamp(args->depth, 1U, most) : most);
 	nq->entries = nq->core.depth + 1;
-	nq->urgent = (args->flags & CHARIO_QUEUE_URGENT) &&
-		     chario_nvme_ctrl_has_priorities(nq->ctrl);
+	nq->priority = (args->flags & CHARIO_QUEUE_URGENT) &&
+		       chario_nvme_ctrl_has_priorities(nq->ctrl) ?
+			       NVME_SQ_PRIO_URGENT : NVME_SQ_PRIO_MEDIUM;
 	chario_nvme_queue_reset(nq);
 }
 
@@ -90,7 +91,8 @@ static void private_tell(const struct chario_nvme_queue *nq, int cpu,
 	/* An interrupt that other queues share stays on its CPU. */
 	args->cpu = !nq->core.polled && nq->own_vector ? cpu : -1;
 	args->granted = (nq->core.polled ? CHARIO_QUEUE_POLL : 0) |
-			(nq->urgent ? CHARIO_QUEUE_URGENT : 0);
+			(nq->priority == NVME_SQ_PRIO_URGENT ?
+				 CHARIO_QUEUE_URGENT : 0);
 }
 
 static int bring_up(struct chario_nvme *ctrl, struct chario_nvme_queue *nq,

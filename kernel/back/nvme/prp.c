@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The PRP entries of segments (4.1.1).
+ * The PRP entries of segments (4.1.1), and the ranges of a discard in their place.
  *
  * The first entry may point into a page; all others are whole pages of the controller.
  * Two entries fit into the command; more are in the list that each command owns, which
@@ -71,4 +71,37 @@ void chario_nvme_prp_build(const struct chario_nvme_queue *nq,
 	dptr->prp2 = count == 1 ?
 		     *(__le64 *)(nq->lists + cmd->tag * nq->list_bytes) :
 		     cpu_to_le64(nq->list_dma + cmd->tag * nq->list_bytes);
+}
+
+/**
+ * chario_nvme_prp_fill_ranges() - describe the ranges of a discard
+ * @nq: queue of the command
+ * @cmd: the command, with no more ranges than chario_nvme_prp_max_ranges()
+ *
+ * They stand in the list of its slot, because the command has no other memory
+ * (NVM Command Set 1.0 3.2.3).
+ */
+void chario_nvme_prp_fill_ranges(const struct chario_nvme_queue *nq,
+				 const struct chario_command *cmd)
+{
+	const struct chario_disk_range *range = chario_command_ranges(cmd);
+	const u32 shift = cmd->req->disk->block_shift;
+	struct nvme_dsm_range *entry = nq->lists + cmd->tag * nq->list_bytes;
+	unsigned int i;
+
+	for (i = 0; i < cmd->nr_ranges; i++) {
+		entry[i].cattr = 0;
+		entry[i].nlb = cpu_to_le32(range[i].bytes >> shift);
+		entry[i].slba = cpu_to_le64(range[i].offset >> shift);
+	}
+}
+
+/**
+ * chario_nvme_prp_max_ranges() - tell how many ranges a discard can have
+ * @nq: a queue
+ */
+unsigned int chario_nvme_prp_max_ranges(const struct chario_nvme_queue *nq)
+{
+	return min_t(u32, nq->list_bytes / sizeof(struct nvme_dsm_range),
+		     NVME_DSM_MAX_RANGES);
 }

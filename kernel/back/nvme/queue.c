@@ -26,7 +26,12 @@ static struct back *back_of(struct chario_command *cmd)
 
 static void nvme_prep(struct chario_queue *q, struct chario_command *cmd)
 {
-	chario_nvme_prp_build(to_nvme_queue(q), cmd, &back_of(cmd)->dptr);
+	const struct chario_nvme_queue *nq = to_nvme_queue(q);
+
+	if (unlikely(cmd->req->op == CHARIO_OP_DISCARD))
+		chario_nvme_prp_fill_ranges(nq, cmd);
+	else
+		chario_nvme_prp_build(nq, cmd, &back_of(cmd)->dptr);
 }
 
 /*
@@ -177,6 +182,37 @@ static noinline void post_slice(struct chario_nvme_queue *nq,
 	advance(nq, kick);
 }
 
+/* Deallocate, of Write Zeroes (NVM Command Set 1.0 3.2.8). */
+#define WZ_DEALLOCATE	BIT(9)
+
+/*
+ * Fills in what is different in a command that moves no bytes of a caller: a flush has no
+ * blocks, a discard has its ranges in the list of its slot, and its number of ranges in
+ * place of the first block (NVM Command Set 1.0 3.2.3).
+ */
+static noinline void fill_other(const struct chario_nvme_queue *nq,
+				const struct chario_command *cmd,
+				struct nvme_rw_command *sqe)
+{
+	memset(&sqe->dptr, 0, sizeof(sqe->dptr));
+	switch (cmd->req->op) {
+	case CHARIO_OP_FLUSH:
+		sqe->length = 0;
+		break;
+	case CHARIO_OP_DISCARD:
+		sqe->slba = cpu_to_le64((cmd->nr_ranges - 1) |
+					(u64)NVME_DSMGMT_AD << 32);
+		sqe->length = 0;
+		sqe->dptr.prp1 = cpu_to_le64(nq->list_dma +
+					     cmd->tag * nq->list_bytes);
+		break;
+	case CHARIO_OP_WRITE_ZEROES:
+		if (cmd->req->control & CHARIO_CONTROL_MAY_DISCARD)
+			sqe->control |= cpu_to_le16(WZ_DEALLOCATE);
+		break;
+	}
+}
+
 /* Posts a command that has been prepared, by its segments. */
 static __always_inline void post_segments(struct chario_nvme_queue *nq,
 					  struct chario_command *cmd, bool kick)
@@ -186,10 +222,8 @@ static __always_inline void post_segments(struct chario_nvme_queue *nq,
 	const u32 bytes = cmd->bytes;
 
 	fill_entry(sqe, &common, cmd, bytes);
-	if (unlikely(!bytes)) {
-		/* A flush has no blocks and no memory. */
-		sqe->length = 0;
-		memset(&sqe->dptr, 0, sizeof(sqe->dptr));
+	if (unlikely(cmd->req->op > CHARIO_OP_WRITE)) {
+		fill_other(nq, cmd, sqe);
 	} else if (likely(cmd->page_offset + bytes <= nq->core.no_prep_bytes)) {
 		sqe->dptr.prp1 = cpu_to_le64(cmd->segments->addr);
 		sqe->dptr.prp2 = 0;

@@ -53,23 +53,32 @@ unsigned int chario_nvme_queues_nr_private(void)
 	return private_queues;
 }
 
+static unsigned int nr_poll_wanted(void)
+{
+	unsigned int cpus = num_possible_cpus();
+
+	return poll_queues < 0 ? cpus : min_t(unsigned int, poll_queues, cpus);
+}
+
 /*
  * Plans the number of shared queues with an interrupt, of shared queues, and of all
- * queues.
+ * queues that are made now.  Those of the block side are requested too, because that can
+ * be done only once, and are made when they are used: one for each CPU at least, or none.
  */
 static int plan_queues(struct chario_nvme *ctrl, unsigned int *nr_irq,
 		       unsigned int *nr_shared, unsigned int *nr_queues)
 {
 	unsigned int cpus = num_possible_cpus();
-	unsigned int poll = poll_queues < 0 ? cpus :
-			    min_t(unsigned int, poll_queues, cpus);
+	unsigned int poll = nr_poll_wanted();
+	unsigned int most = cpus + poll + chario_nvme_queues_nr_private();
 	int ret;
 
-	*nr_queues = min(cpus + poll + chario_nvme_queues_nr_private(),
-			 ctrl->max_queues);
+	*nr_queues = min(most + cpus + poll, ctrl->max_queues);
 	ret = chario_nvme_admin_set_queues(ctrl, nr_queues);
 	if (ret)
 		return ret;
+	ctrl->nr_block = *nr_queues >= most + cpus ? *nr_queues - most : 0;
+	*nr_queues = min(*nr_queues, most);
 	*nr_shared = min(*nr_queues, cpus + poll);
 	/*
 	 * If there are too few, interrupts come first, but one queue is polled where
@@ -118,19 +127,27 @@ static void deinit_rings(struct chario_nvme *ctrl, struct chario_nvme_queue *nq)
 	nq->sqes = NULL;
 }
 
-/*
- * Makes a queue.  The core's part of its memory stays until the last disk is released.
- */
-static int init_queue(struct chario_nvme *ctrl, unsigned int index,
-		      unsigned int nr_shared)
+/* The queues that have an interrupt, or may have one, are counted for its vector. */
+static unsigned int count_vectors(const struct chario_nvme *ctrl)
 {
-	bool is_private = index >= nr_shared;
-	bool polled = !is_private && index >= ctrl->nr_irq;
+	unsigned int i, count = 0;
+
+	for (i = 0; i < ctrl->drive.nr_queues; i++)
+		count += !ctrl->drive.queues[i]->polled ||
+			 ctrl->drive.queues[i]->use == CHARIO_QUEUE_PRIVATE;
+	return count;
+}
+
+/*
+ * Makes the next queue.  The core's part of its memory stays until the last disk is
+ * released.
+ */
+static int init_queue(struct chario_nvme *ctrl, enum chario_queue_use use,
+		      bool polled)
+{
 	unsigned int entries = DIV_ROUND_UP(ctrl->max_command_bytes,
 					    1U << ctrl->page_shift);
-	/* Polled queues are in between, and have no interrupt. */
-	unsigned int nth_irq = is_private ? index - nr_shared + ctrl->nr_irq :
-			       index;
+	unsigned int nth_irq = count_vectors(ctrl);
 	struct chario_nvme_queue *nq;
 	int ret;
 
@@ -139,7 +156,7 @@ static int init_queue(struct chario_nvme *ctrl, unsigned int index,
 	if (!nq)
 		return -ENOMEM;
 	nq->ctrl = ctrl;
-	nq->qid = index + 1;
+	nq->qid = ctrl->drive.nr_queues + 1;
 	nq->entries = ctrl->depth;
 	nq->level = ctrl->level;
 	nq->page_mask = (1U << ctrl->page_shift) - 1;
@@ -162,9 +179,18 @@ static int init_queue(struct chario_nvme *ctrl, unsigned int index,
 	}
 	nq->tag_mask = roundup_pow_of_two(nq->core.max_depth) - 1;
 	nq->core.no_prep_bytes = 1U << ctrl->page_shift;
-	nq->core.is_private = is_private;
+	nq->core.use = use;
+	nq->priority = use == CHARIO_QUEUE_BLOCK ? NVME_SQ_PRIO_LOW :
+						   NVME_SQ_PRIO_MEDIUM;
+	ret = init_rings(ctrl, nq);
+	if (ret) {
+		deinit_rings(ctrl, nq);
+		chario_queue_deinit(&nq->core);
+		kfree(nq);
+		return ret;
+	}
 	chario_drive_add_queue(&ctrl->drive, &nq->core);
-	return init_rings(ctrl, nq);
+	return 0;
 }
 
 /**
@@ -184,9 +210,65 @@ int chario_nvme_queues_init(struct chario_nvme *ctrl)
 	ret = plan_queues(ctrl, &ctrl->nr_irq, &nr_shared, &nr_queues);
 	if (ret)
 		return ret;
-	ret = chario_drive_make_room(&ctrl->drive, nr_queues);
+	ret = chario_drive_make_room(&ctrl->drive, nr_queues + ctrl->nr_block);
 	for (i = 0; i < nr_queues && !ret; i++)
-		ret = init_queue(ctrl, i, nr_shared);
+		ret = init_queue(ctrl, i < nr_shared ? CHARIO_QUEUE_SHARED :
+						       CHARIO_QUEUE_PRIVATE,
+				 i >= ctrl->nr_irq && i < nr_shared);
+	return ret;
+}
+
+/* Creates a queue of the block side on the controller, as @nth of them. */
+static int create_block_queue(struct chario_nvme *ctrl, struct chario_nvme_queue *nq,
+			      unsigned int nth)
+{
+	int ret;
+
+	if (nq->created)
+		return 0;
+	chario_nvme_queue_reset(nq);
+	ret = nq->irq ? 0 : chario_nvme_queue_request_irq(nq, nth);
+	if (!ret)
+		ret = chario_nvme_admin_create(ctrl, nq);
+	if (ret)
+		return ret;
+	WRITE_ONCE(nq->created, true);
+	chario_queue_replay(&nq->core);
+	return 0;
+}
+
+/* Makes the queues that are missing, under drive.lock.  Returns their number or -errno. */
+static int make_block_queues(struct chario_nvme *ctrl)
+{
+	struct chario_drive *drive = &ctrl->drive;
+	unsigned int first = drive->nr_queues, i;
+	int ret = 0;
+
+	while (first && drive->queues[first - 1]->use == CHARIO_QUEUE_BLOCK)
+		first--;
+	while (drive->nr_queues < first + ctrl->nr_block && !ret)
+		ret = init_queue(ctrl, CHARIO_QUEUE_BLOCK,
+				 drive->nr_queues - first >= num_possible_cpus());
+	for (i = first; i < drive->nr_queues && !ret; i++)
+		ret = create_block_queue(ctrl, chario_nvme_queue_at(ctrl, i),
+					 i - first);
+	return ret ?: ctrl->nr_block;
+}
+
+/**
+ * chario_nvme_queues_make_block() - make the queues of the block side
+ * @drive: drive of a controller whose disks have been registered
+ *
+ * Return: see &struct chario_drive_ops.
+ */
+int chario_nvme_queues_make_block(struct chario_drive *drive)
+{
+	int ret = chario_drive_lock_live(drive);
+
+	if (ret)
+		return ret;
+	ret = make_block_queues(to_nvme(drive));
+	mutex_unlock(&drive->lock);
 	return ret;
 }
 
@@ -210,7 +292,7 @@ int chario_nvme_queues_start(struct chario_nvme *ctrl)
 /* Is the queue shared, or private and taken by a file? */
 static bool queues_is_wanted(const struct chario_nvme_queue *nq)
 {
-	return !nq->core.is_private || (nq->taken && !nq->stuck);
+	return nq->core.use != CHARIO_QUEUE_PRIVATE || (nq->taken && !nq->stuck);
 }
 
 /**

@@ -147,5 +147,6 @@ const struct chario_drive_ops chario_nvme_drive_ops = {
 	.cut_off	= nvme_cut_off,
 	.resumed	= nvme_resumed,
 	.bounds		= nvme_bounds,
+	.make_block_queues = chario_nvme_queues_make_block,
 	.free_queue	= nvme_free_queue,
 };
