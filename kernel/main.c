@@ -7,6 +7,7 @@
 #include "back/back.h"
 #include "base/workers.h"
 #include "disk/disk.h"
+#include "front/block/block.h"
 #include "front/front.h"
 #include "memory/buffer.h"
 
@@ -14,6 +15,9 @@ static const struct chario_disk_face face = {
 	.fops			= &chario_char_fops,
 	.groups			= chario_sysfs_groups,
 	.groups_with_health	= chario_sysfs_groups_with_health,
+	.enable_block		= chario_block_enable,
+	.disable_block		= chario_block_disable,
+	.remove_block		= chario_block_remove,
 };
 
 static int __init chario_init(void)

@@ -119,6 +119,39 @@ static inline int chario_compat_pin_present(unsigned long addr, unsigned int nr,
 	pin_user_pages_fast(addr, nr, (flags) | FOLL_NOFAULT, pages)
 #endif
 
+/* "block: replace fmode_t with a block-specific type for block open flags", 6.5 */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 5, 0)
+#define CHARIO_COMPAT_OPENED	struct block_device *opened, fmode_t mode
+#define chario_compat_opened	opened->bd_disk
+#else
+#define CHARIO_COMPAT_OPENED	struct gendisk *opened, blk_mode_t mode
+#define chario_compat_opened	opened
+#endif
+
+/* Kbuild finds out: "block: add a rq_list type", 6.13 and 6.12.y */
+#ifdef CHARIO_BLOCK_HAS_RQ_LIST
+#define chario_compat_rqs			struct rq_list
+#define chario_compat_rqs_add(list, rq)		rq_list_add_tail(list, rq)
+#else
+#define chario_compat_rqs			struct request *
+#define chario_compat_rqs_add(list, rq)		rq_list_add(list, rq)
+#endif
+
+/* "block: Remove redundant BLK_MQ_F_SHOULD_MERGE", 6.14: it is always set */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 14, 0)
+#define CHARIO_COMPAT_SHOULD_MERGE	BLK_MQ_F_SHOULD_MERGE
+#else
+#define CHARIO_COMPAT_SHOULD_MERGE	0
+#endif
+
+/* See disks.c. */
+struct blk_mq_tag_set;
+struct gendisk;
+struct queue_limits;
+struct gendisk *chario_compat_alloc_disk(struct blk_mq_tag_set *set,
+					 struct queue_limits *limits, u64 features,
+					 void *data);
+
 /* "block: remove unused parameter 'q' parameter in __blk_rq_map_sg()", 6.15 */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 15, 0)
 #define chario_compat_map_sg(rq, list) blk_rq_map_sg((rq)->q, rq, list)

@@ -304,6 +304,7 @@ int chario_disk_register(struct chario_disk *disk)
  */
 void chario_disk_unregister(struct chario_disk *disk)
 {
+	face->remove_block(disk);
 	chario_disk_lose(disk);
 	cdev_device_del(&disk->cdev, &disk->dev);
 }
@@ -341,6 +342,20 @@ unsigned int chario_disk_nr_queues(const struct chario_disk *disk,
 		count += disk->drive->queues[i]->use == CHARIO_QUEUE_SHARED &&
 			 disk->drive->queues[i]->polled == polled;
 	return count;
+}
+
+/**
+ * chario_disk_set_block() - make the block disk of a disk, or take it away
+ * @disk: a registered disk
+ * @wanted: true for a block disk
+ *
+ * Context: may sleep.
+ * Return: 0; EBUSY if it is to be taken away and somebody has it open; or the error for
+ * which it cannot be made.
+ */
+int chario_disk_set_block(struct chario_disk *disk, bool wanted)
+{
+	return wanted ? face->enable_block(disk) : face->disable_block(disk);
 }
 
 /**

@@ -12,11 +12,17 @@
  * @fops: operations of its node
  * @groups: attributes in sysfs
  * @groups_with_health: attributes of a disk that can report its health
+ * @enable_block: function that makes the block disk of a disk.  Returns 0 or -errno
+ * @disable_block: function that takes it away unless it is in use.  Returns 0 or -errno
+ * @remove_block: function that takes it away, in use or not
  */
 struct chario_disk_face {
 	const struct file_operations *fops;
 	const struct attribute_group **groups;
 	const struct attribute_group **groups_with_health;
+	int (*enable_block)(struct chario_disk *disk);
+	int (*disable_block)(struct chario_disk *disk);
+	void (*remove_block)(struct chario_disk *disk);
 };
 
 /* disk/disk.c */
@@ -44,6 +50,7 @@ void chario_disk_give_queue(struct chario_disk *disk,
 			    struct chario_queue *q);
 void chario_disk_set_deadline(struct chario_disk *disk, u32 ms);
 void chario_disk_set_recovery_age(struct chario_disk *disk, u32 ms);
+int chario_disk_set_block(struct chario_disk *disk, bool wanted);
 bool chario_disk_may_patch(const struct chario_disk *disk);
 
 /* disk/limits.c */

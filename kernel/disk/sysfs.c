@@ -168,6 +168,19 @@ static ssize_t any_size_store(struct device *dev, struct device_attribute *attr,
 }
 static DEVICE_ATTR_RW(any_size);
 
+SHOW(block, "%d", !!READ_ONCE(disk->block))
+
+static ssize_t block_store(struct device *dev, struct device_attribute *attr,
+			   const char *buf, size_t count)
+{
+	bool value;
+	int ret = kstrtobool(buf, &value) ?:
+		  chario_disk_set_block(to_chario_disk(dev), value);
+
+	return ret ?: count;
+}
+static DEVICE_ATTR_RW(block);
+
 SHOW(spin_us, "%u", READ_ONCE(disk->spin_ns) / (u32)NSEC_PER_USEC)
 
 static ssize_t spin_us_store(struct device *dev, struct device_attribute *attr,
@@ -238,6 +251,7 @@ static struct attribute *disk_attributes[] = {
 	&dev_attr_poll_queue_count.attr,
 	&dev_attr_queue_depth.attr,
 	&dev_attr_any_size.attr,
+	&dev_attr_block.attr,
 	&dev_attr_completion.attr,
 	&dev_attr_spin_us.attr,
 	&dev_attr_deadline_ms.attr,

@@ -21,7 +21,16 @@ FIXED = {
     "command_limit": "drive",
     "nsid": "1",
 }
-SETTABLE = {"any_size", "command_bytes", "chunk_bytes", "completion", "deadline_ms", "recovery_age_ms", "spin_us"}
+SETTABLE = {
+    "any_size",
+    "block",
+    "command_bytes",
+    "chunk_bytes",
+    "completion",
+    "deadline_ms",
+    "recovery_age_ms",
+    "spin_us",
+}
 OTHERS = {
     "firmware", "last_error", "logical_block_size", "physical_block_size", "poll_queue_count",
     "queue_count", "queue_depth", "recovery_bound_ms", "serial", "wwid",

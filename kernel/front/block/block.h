@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The block side of a disk: /dev/chardiskNb, which the block layer knows as any other
+ * block device.
+ *
+ *   disk.c      the block disk: made on request, taken away
+ *   tags.c      the tags, and the slots and queues that they stand for
+ *   request.c   the way of a block request
+ */
+#ifndef CHARIO_FRONT_BLOCK_H
+#define CHARIO_FRONT_BLOCK_H
+
+#include <linux/blk-mq.h>
+#include <linux/refcount.h>
+
+#include "types/disk.h"
+#include "types/queue.h"
+
+/**
+ * struct chario_tags - the tags that the block disks of a drive share
+ * @set: tag set of the block layer.  Tag T of hardware queue I stands for the slot
+ *	queues[I]->first_lent + T
+ * @drive: the drive
+ * @users: number of block disks that use the tags
+ * @queues: for each hardware queue, the queue; those to be polled last
+ * @nr_irq: number of those that complete by interrupt
+ * @nr_poll: number of those to be polled
+ */
+struct chario_tags {
+	struct blk_mq_tag_set set;
+	struct chario_drive *drive;
+	unsigned int users;
+	struct chario_queue **queues;
+	unsigned int nr_irq;
+	unsigned int nr_poll;
+};
+
+/**
+ * struct chario_block_request - the note of the block side on a request
+ * @error: result, 0 or -errno
+ * @tries: number of times that it has been taken back from the device; 0 when it has
+ *	ended
+ */
+struct chario_block_request {
+	int error;
+	unsigned int tries;
+};
+
+/* front/block/disk.c */
+int chario_block_enable(struct chario_disk *disk);
+int chario_block_disable(struct chario_disk *disk);
+void chario_block_remove(struct chario_disk *disk);
+
+/* front/block/tags.c */
+struct chario_tags *chario_tags_get(struct chario_drive *drive);
+void chario_tags_put(struct chario_tags *tags);
+
+/* front/block/request.c */
+extern const struct blk_mq_ops chario_block_ops;
+void chario_block_seen(struct chario_queue *q, struct chario_request *done);
+
+#endif /* CHARIO_FRONT_BLOCK_H */

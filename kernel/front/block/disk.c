@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The block disk of a disk: made when a user asks for it, and taken away when a user asks
+ * for that, or with the disk.
+ */
+#include <linux/blkdev.h>
+#include <linux/mutex.h>
+
+#include "drive/drive.h"
+#include "front/block/block.h"
+#include "types/queue.h"
+
+/* Protects the block disks and tags of all drives. */
+static DEFINE_MUTEX(block_lock);
+
+static int block_open(CHARIO_COMPAT_OPENED)
+{
+	const struct chario_disk *disk = chario_compat_opened->private_data;
+
+	/* See chario_block_disable(). */
+	return READ_ONCE(disk->block_leaves) ? -ENXIO : 0;
+}
+
+static const struct block_device_operations operations = {
+	.owner	= THIS_MODULE,
+	.open	= block_open,
+};
+
+/* Fill in what the block layer has to know to make requests that are one command each. */
+static void fill_limits(const struct chario_disk *disk, struct queue_limits *limits)
+{
+	const struct chario_queue *q = disk->drive->queues[0];
+
+	limits->logical_block_size = disk->block_mask + 1;
+	/* File systems take a write of a physical block for one that is not torn. */
+	limits->physical_block_size = min(disk->physical_block_bytes,
+					  max(rounddown_pow_of_two(disk->atomic_write_bytes ?: 1),
+					      disk->block_mask + 1));
+	limits->io_min = disk->physical_block_bytes;
+	limits->io_opt = disk->optimal_write_bytes;
+	limits->max_hw_sectors = disk->max_command_bytes >> SECTOR_SHIFT;
+	limits->chunk_sectors = disk->split.boundary_bytes >> SECTOR_SHIFT;
+	limits->max_segments = min(disk->max_segments, q->max_pages);
+	limits->max_segment_size = disk->segment_bytes ?: UINT_MAX;
+	limits->virt_boundary_mask = disk->seam_mask;
+	limits->dma_alignment = disk->dma_mask;
+	if (disk->discard_ranges) {
+		limits->max_hw_discard_sectors = UINT_MAX;
+		limits->max_discard_segments =
+			min_t(u32, disk->discard_ranges,
+			      q->max_pages * sizeof(struct chario_segment) /
+				      sizeof(struct chario_disk_range));
+		limits->discard_granularity =
+			max(disk->deallocate_alignment_bytes, disk->block_mask + 1);
+	}
+	limits->max_write_zeroes_sectors = disk->zeroes_bytes >> SECTOR_SHIFT;
+}
+
+/* Make and publish the block disk.  Under block_lock. */
+static int make(struct chario_disk *disk, struct chario_tags *tags)
+{
+	struct queue_limits limits = { };
+	struct gendisk *block;
+	int ret;
+
+	fill_limits(disk, &limits);
+	block = chario_compat_alloc_disk(&tags->set, &limits, disk->features, disk);
+	if (IS_ERR(block))
+		return PTR_ERR(block);
+	snprintf(block->disk_name, sizeof(block->disk_name), "chardisk%db",
+		 disk->index);
+	block->fops = &operations;
+	block->private_data = disk;
+	set_capacity(block, disk->capacity_bytes >> SECTOR_SHIFT);
+	set_disk_ro(block, disk->features & CHARIO_FEATURE_READ_ONLY);
+	ret = device_add_disk(&disk->dev, block, NULL);
+	if (ret) {
+		put_disk(block);
+		return ret;
+	}
+	WRITE_ONCE(disk->block, block);
+	return 0;
+}
+
+/**
+ * chario_block_enable() - make the block disk of a disk
+ * @disk: a registered disk
+ *
+ * Context: may sleep.
+ * Return: 0, also if it is there already; ENODEV if the disk has gone; ENOMEM; an error
+ * of chario_tags_get().
+ */
+int chario_block_enable(struct chario_disk *disk)
+{
+	struct chario_tags *tags;
+	int ret = 0;
+
+	mutex_lock(&block_lock);
+	if (READ_ONCE(disk->removed) || disk->block_leaves)
+		ret = -ENODEV;
+	if (ret || disk->block)
+		goto out;
+	tags = chario_tags_get(disk->drive);
+	if (IS_ERR(tags)) {
+		ret = PTR_ERR(tags);
+		goto out;
+	}
+	ret = make(disk, tags);
+	if (ret)
+		chario_tags_put(tags);
+out:
+	mutex_unlock(&block_lock);
+	return ret;
+}
+
+/* Take the block disk away: what it has not written yet is written now.  Under block_lock. */
+static void take_away(struct chario_disk *disk)
+{
+	struct gendisk *block = disk->block;
+
+	WRITE_ONCE(disk->block, NULL);
+	del_gendisk(block);
+	put_disk(block);
+	chario_tags_put(disk->drive->tags);
+}
+
+/* Keep others from opening the block disk.  Returns 0; EBUSY if somebody has it open. */
+static int close_for_good(struct chario_disk *disk)
+{
+	int ret = 0;
+
+	mutex_lock(&disk->block->open_mutex);
+	if (disk_openers(disk->block))
+		ret = -EBUSY;
+	else
+		WRITE_ONCE(disk->block_leaves, true);
+	mutex_unlock(&disk->block->open_mutex);
+	return ret;
+}
+
+/**
+ * chario_block_disable() - take the block disk of a disk away, unless it is in use
+ * @disk: a registered disk
+ *
+ * Context: may sleep.
+ * Return: 0, also if there is none; EBUSY.
+ */
+int chario_block_disable(struct chario_disk *disk)
+{
+	int ret = 0;
+
+	mutex_lock(&block_lock);
+	if (disk->block) {
+		ret = close_for_good(disk);
+		if (!ret) {
+			take_away(disk);
+			WRITE_ONCE(disk->block_leaves, false);
+		}
+	}
+	mutex_unlock(&block_lock);
+	return ret;
+}
+
+/**
+ * chario_block_remove() - take the block disk away with its disk, in use or not
+ * @disk: a registered disk.  Its queues are live, so that what has not been written yet
+ *	can be, or its drive has been given up
+ *
+ * No other is made afterwards.
+ *
+ * Context: may sleep.
+ */
+void chario_block_remove(struct chario_disk *disk)
+{
+	mutex_lock(&block_lock);
+	WRITE_ONCE(disk->block_leaves, true);
+	if (disk->block) {
+		if (READ_ONCE(disk->drive->state) == CHARIO_DRIVE_DEAD)
+			blk_mark_disk_dead(disk->block);
+		take_away(disk);
+	}
+	mutex_unlock(&block_lock);
+}

@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The way of a block request: it becomes a request of one command, on the slot that its
+ * tag stands for, and comes back.
+ *
+ * The block layer gives the memory of a request away as soon as it is told of the end, so
+ * it is told only when the device has let go (CHARIO_DUTY_LET_GO): a deadline begins
+ * recovery.  What recovery has taken back from the device is tried again.
+ */
+#include <linux/jiffies.h>
+
+#include "drive/drive.h"
+#include "front/block/block.h"
+#include "memory/bios.h"
+#include "queue/queue.h"
+#include "trace.h"
+
+/* Number of times that a request is begun again after recovery has taken it back. */
+#define MAX_TRIES	3
+
+/* Begin a request again after recovery; returns false if that has been tried enough. */
+static bool try_again(struct request *rq)
+{
+	struct chario_block_request *note = blk_mq_rq_to_pdu(rq);
+
+	if (note->error != -ETIMEDOUT || note->tries == MAX_TRIES)
+		return false;
+	note->tries++;
+	blk_mq_requeue_request(rq, true);
+	return true;
+}
+
+/* End a request that has failed, or begin it again. */
+static noinline void block_fail(struct request *rq)
+{
+	struct chario_block_request *note = blk_mq_rq_to_pdu(rq);
+
+	if (try_again(rq))
+		return;
+	note->tries = 0;
+	blk_mq_end_request(rq, errno_to_blk_status(note->error));
+}
+
+/* The last step, on the CPU that has sent the request. */
+static void block_complete(struct request *rq)
+{
+	struct chario_block_request *note = blk_mq_rq_to_pdu(rq);
+
+	if (unlikely(note->error)) {
+		block_fail(rq);
+		return;
+	}
+	note->tries = 0;
+	blk_mq_end_request(rq, BLK_STS_OK);
+}
+
+/*
+ * End a request together with others that were found with it.  On queues of the block side
+ * alone those who look are block_poll() and chario_block_seen(), with a batch.
+ */
+static bool add_to_batch(struct request *rq, struct chario_block_request *note,
+			 const void *looker)
+{
+	const struct chario_queue *q = rq->mq_hctx->driver_data;
+
+	if (q->use != CHARIO_QUEUE_BLOCK ||
+	    !blk_mq_add_to_batch(rq, (struct io_comp_batch *)looker, note->error,
+				 blk_mq_end_request_batch))
+		return false;
+	note->tries = 0;
+	return true;
+}
+
+/* The core tells of the end of a request. */
+static void tell(void *who, ssize_t result, const void *looker)
+{
+	struct request *rq = who;
+	struct chario_block_request *note = blk_mq_rq_to_pdu(rq);
+
+	note->error = min_t(ssize_t, result, 0);
+	if (blk_mq_complete_request_remote(rq))
+		return;
+	if (!looker || !add_to_batch(rq, note, looker))
+		block_complete(rq);
+}
+
+/**
+ * chario_block_seen() - finish requests that have been found together
+ * @q: a queue of the block side alone
+ * @done: list of ended requests
+ *
+ * Context: any but under q->lock.
+ */
+void chario_block_seen(struct chario_queue *q, struct chario_request *done)
+{
+	DEFINE_IO_COMP_BATCH(batch);
+
+	chario_complete_seen(q, done, &batch);
+	if (batch.complete)
+		batch.complete(&batch);
+}
+
+/* Note the ranges of a discard, one for each bio. */
+static void fill_ranges(struct chario_command *cmd, const struct request *rq)
+{
+	struct chario_disk_range *range = chario_command_ranges(cmd);
+	const struct bio *bio;
+
+	cmd->nr_ranges = 0;
+	cmd->bytes = 0;
+	__rq_for_each_bio(bio, rq) {
+		range->offset = bio->bi_iter.bi_sector << SECTOR_SHIFT;
+		range->bytes = bio->bi_iter.bi_size;
+		range++;
+		cmd->nr_ranges++;
+	}
+}
+
+/* Fill in the command for an operation that moves no bytes. */
+static noinline int fill_other(struct chario_queue *q, struct chario_command *cmd,
+			       struct request *rq)
+{
+	struct chario_request *req = &cmd->own;
+
+	cmd->nr_pages = 0;
+	cmd->nr_segments = 0;
+	cmd->page_offset = 0;
+	switch (req_op(rq)) {
+	case REQ_OP_FLUSH:
+		req->op = CHARIO_OP_FLUSH;
+		req->control = 0;
+		cmd->bytes = 0;
+		cmd->disk_offset = 0;
+		return 0;
+	case REQ_OP_DISCARD:
+		req->op = CHARIO_OP_DISCARD;
+		req->control = 0;
+		fill_ranges(cmd, rq);
+		if (q->ops->prep)
+			q->ops->prep(q, cmd);
+		return 0;
+	case REQ_OP_WRITE_ZEROES:
+		req->op = CHARIO_OP_WRITE_ZEROES;
+		if (!(rq->cmd_flags & REQ_NOUNMAP))
+			req->control |= CHARIO_CONTROL_MAY_DISCARD;
+		return 0;
+	default:
+		return -EOPNOTSUPP;
+	}
+}
+
+/* split -> map -> queue: fill in the command of a request. */
+static __always_inline int fill(struct chario_queue *q, struct chario_command *cmd,
+				struct chario_disk *disk, struct request *rq)
+{
+	struct chario_request *req = &cmd->own;
+	enum req_op op = req_op(rq);
+	int ret;
+
+	req->control = READ_ONCE(disk->control);
+	if (unlikely(rq->cmd_flags & REQ_FUA))
+		req->control |= CHARIO_CONTROL_FUA;
+	req->orphaned = false;
+	req->overdue = false;
+	req->duty = CHARIO_DUTY_LET_GO | CHARIO_DUTY_LENT;
+	req->error = 0;
+	req->disk = disk;
+	req->origin = NULL;
+	req->buffer = NULL;
+	req->first = cmd;
+	req->expires = jiffies + 1 + READ_ONCE(disk->deadline);
+	req->pending = 1;
+	req->bytes = blk_rq_bytes(rq);
+	cmd->req = req;
+	cmd->next = NULL;
+	cmd->req_offset = 0;
+	cmd->hold = CHARIO_HOLD_CALLER;
+	cmd->disk_offset = blk_rq_pos(rq) << SECTOR_SHIFT;
+	cmd->bytes = req->bytes;
+	if (unlikely(op != REQ_OP_READ && op != REQ_OP_WRITE)) {
+		trace_split(q, cmd, 0);
+		return fill_other(q, cmd, rq);
+	}
+	req->op = op == REQ_OP_READ ? CHARIO_OP_READ : CHARIO_OP_WRITE;
+	trace_split(q, cmd, 0);
+	ret = chario_bios_map(q, cmd, rq);
+	if (unlikely(ret))
+		return ret;
+	trace_map(q, cmd, 0);
+	if (unlikely(chario_queue_must_prep(q, cmd)))
+		q->ops->prep(q, cmd);
+	trace_queue(q, cmd, 0);
+	return 0;
+}
+
+/* Send a request; tells the device if @kick is set.  Returns 0 or -errno. */
+static __always_inline int send(struct blk_mq_hw_ctx *hctx, struct request *rq,
+				bool kick)
+{
+	struct chario_queue *q = hctx->driver_data;
+	struct chario_disk *disk = rq->q->queuedata;
+	struct chario_command *cmd = chario_queue_command(q, q->first_lent + rq->tag);
+	int ret = fill(q, cmd, disk, rq);
+
+	if (unlikely(ret))
+		return ret;
+	cmd->own.waiter = NULL;
+	cmd->own.async.tell = tell;
+	cmd->own.async.who = rq;
+	this_cpu_inc(disk->counters->commands[cmd->own.op]);
+	blk_mq_start_request(rq);
+	chario_queue_post(q, cmd, kick);
+	return 0;
+}
+
+static blk_status_t queue_rq(struct blk_mq_hw_ctx *hctx,
+			     const struct blk_mq_queue_data *bd)
+{
+	int ret = send(hctx, bd->rq, bd->last);
+
+	return likely(!ret) ? BLK_STS_OK : errno_to_blk_status(ret);
+}
+
+/* Sends a list of requests; those that cannot be sent are left, for queue_rq(). */
+static void queue_rqs(chario_compat_rqs *list)
+{
+	chario_compat_rqs left = { NULL };
+	struct request *rq, *next;
+
+	for (rq = rq_list_pop(list); rq; rq = next) {
+		struct blk_mq_hw_ctx *hctx = rq->mq_hctx;
+		bool last;
+
+		next = rq_list_pop(list);
+		last = !next || next->mq_hctx != hctx;
+		if (likely(!send(hctx, rq, last)))
+			continue;
+		chario_compat_rqs_add(&left, rq);
+		if (last)
+			chario_queue_kick(hctx->driver_data);
+	}
+	*list = left;
+}
+
+static void commit_rqs(struct blk_mq_hw_ctx *hctx)
+{
+	chario_queue_kick(hctx->driver_data);
+}
+
+static int block_poll(struct blk_mq_hw_ctx *hctx, struct io_comp_batch *batch)
+{
+	return chario_queue_poll_for(hctx->driver_data, batch);
+}
+
+/* The watchdog of the queue looks after deadlines, and recovery ends what is late. */
+static enum blk_eh_timer_return block_timeout(struct request *rq)
+{
+	return BLK_EH_RESET_TIMER;
+}
+
+static int init_hctx(struct blk_mq_hw_ctx *hctx, void *data, unsigned int index)
+{
+	const struct chario_tags *tags = data;
+
+	hctx->driver_data = tags->queues[index];
+	return 0;
+}
+
+/* CPUs have their queues as on the character side, see disk.c there. */
+static void map_kind(struct blk_mq_queue_map *map, unsigned int offset,
+		     unsigned int count)
+{
+	int cpu;
+
+	map->queue_offset = offset;
+	map->nr_queues = count;
+	for_each_possible_cpu(cpu)
+		map->mq_map[cpu] = offset + cpu % max(count, 1U);
+}
+
+static void map_queues(struct blk_mq_tag_set *set)
+{
+	const struct chario_tags *tags = set->driver_data;
+
+	map_kind(&set->map[HCTX_TYPE_DEFAULT], 0, tags->nr_irq);
+	if (set->nr_maps > HCTX_TYPE_POLL) {
+		map_kind(&set->map[HCTX_TYPE_READ], 0, 0);
+		map_kind(&set->map[HCTX_TYPE_POLL], tags->nr_irq, tags->nr_poll);
+	}
+}
+
+const struct blk_mq_ops chario_block_ops = {
+	.queue_rq	= queue_rq,
+	.queue_rqs	= queue_rqs,
+	.commit_rqs	= commit_rqs,
+	.complete	= block_complete,
+	.timeout	= block_timeout,
+	.poll		= block_poll,
+	.init_hctx	= init_hctx,
+	.map_queues	= map_queues,
+};
