@@ -17,8 +17,9 @@ static int print_disk(const struct chario_list_disk *disk, void *data)
 	char size[32];
 
 	if (!strcmp(disk->address, drive->address))
-		printf("  %s  %s  %s  %s\n", disk->path, cli_round_size(size, disk->capacity_bytes),
-		       disk->model, disk->serial);
+		printf("  %s%s%s  %s  %s  %s\n", disk->path, disk->block[0] ? ", " : "",
+		       disk->block, cli_round_size(size, disk->capacity_bytes), disk->model,
+		       disk->serial);
 	return 0;
 }
 
@@ -53,7 +54,7 @@ static int bind_and_keep(const struct cli *cli, const struct chario_drive *drive
 	int err = bind_drive(cli, drive, flags, result);
 
 	if (!err)
-		err = cli_keep(cli, drive);
+		err = cli_keep(cli, drive, flags);
 	if (!err && !cli->json)
 		printf("  kept: bound again whenever it comes back, until it is unbound\n");
 	return err;
@@ -62,7 +63,7 @@ static int bind_and_keep(const struct cli *cli, const struct chario_drive *drive
 static int bind_kept(const struct cli *cli, const struct chario_drive *drive, uint32_t flags,
 		     struct chario_bind_result *result)
 {
-	int kept = cli_is_kept(cli, drive);
+	int kept = cli_is_kept(cli, drive, &flags);
 
 	return kept > 0 ? bind_drive(cli, drive, flags, result) : kept;
 }
@@ -71,8 +72,10 @@ int cmd_bind(struct cli *cli)
 {
 	bool keep = false, if_kept = false;
 	unsigned int nr_forces = 0;
+	uint32_t flags = 0;
 	const struct cli_value values[] = {
 		{ 'f', .times = &nr_forces },
+		{ 'b', .bits = &flags, .value = CHARIO_BIND_BLOCK },
 		{ 'k', .flag = &keep },
 		{ 'i', .flag = &if_kept },
 		{ 0 },
@@ -86,5 +89,5 @@ int cmd_bind(struct cli *cli)
 			cli,
 			"--keep records drives, --if-kept takes those recorded before: give one of them");
 	mover = keep ? bind_and_keep : if_kept ? bind_kept : bind_drive;
-	return cli_move_all(cli, mover, nr_forces > 1 ? CHARIO_BIND_FORCE : 0);
+	return cli_move_all(cli, mover, flags | (nr_forces > 1 ? CHARIO_BIND_FORCE : 0));
 }

@@ -67,6 +67,7 @@ static void print_text(const struct chario_device *device, const struct chario_i
 	cli_print("%-18s %s\n", "disk", chario_device_path(device));
 	printf("%-18s %s\n", "state", place->state);
 	printf("%-18s %s\n", "address", place->address[0] ? place->address : "none");
+	printf("%-18s %s\n", "block disk", place->block[0] ? place->block : "none");
 	printf("%-18s %s\n", "back end", info->backend);
 	cli_print("%-18s %s\n", "model", info->model);
 	cli_print("%-18s %s\n", "serial", info->serial);
@@ -122,6 +123,7 @@ static void print_json(const struct chario_device *device, const struct chario_i
 	cli_json_number(object, "index", info->index);
 	cli_json_text(object, "state", place->state);
 	cli_json_text(object, "address", place->address);
+	cli_json_text(object, "block", place->block);
 	cli_json_text(object, "backend", info->backend);
 	cli_json_text(object, "model", info->model);
 	cli_json_text(object, "serial", info->serial);

@@ -13,10 +13,21 @@
 #define DISK(name)  CLI_MEMBER(chario_list_disk, name)
 #define DRIVE(name) CLI_MEMBER(chario_drive, name)
 static const struct cli_member disk_members[] = {
-	DISK(index),      DISK(path),   DISK(capacity_bytes), DISK(logical_block_bytes),
-	DISK(backend),    DISK(state),  DISK(address),        DISK(namespace_id),
-	DISK(nr_queues),  DISK(serial), DISK(model),          DISK(firmware),
-	DISK(node_error), { 0 },
+	DISK(index),
+	DISK(path),
+	DISK(capacity_bytes),
+	DISK(logical_block_bytes),
+	DISK(backend),
+	DISK(state),
+	DISK(address),
+	DISK(namespace_id),
+	DISK(nr_queues),
+	DISK(serial),
+	DISK(model),
+	DISK(firmware),
+	DISK(node_error),
+	DISK(block),
+	{ 0 },
 };
 static const struct cli_member drive_members[] = {
 	DRIVE(address), DRIVE(driver), DRIVE(controller), DRIVE(serial), DRIVE(model), { 0 },

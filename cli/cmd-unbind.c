@@ -39,13 +39,14 @@ static int unbind_drive(const struct cli *cli, const struct chario_drive *drive,
 static int unbind_for_good(const struct cli *cli, const struct chario_drive *drive, uint32_t flags,
 			   struct chario_bind_result *result)
 {
-	int err, kept = cli_keep_no_more(cli, drive);
+	uint32_t kept_flags = 0;
+	int err, kept = cli_keep_no_more(cli, drive, &kept_flags);
 
 	if (kept < 0)
 		return kept;
 	err = unbind_drive(cli, drive, flags, result);
 	if (err && err != -ENXIO && kept)
-		cli_keep(cli, drive);
+		cli_keep(cli, drive, kept_flags);
 	else if (kept)
 		cli_say(cli, "%s is not kept any more", drive->address);
 	else if (!err && !drive->serial[0])

@@ -15,6 +15,7 @@ static const struct cli_option list_options[] = {
 
 static const struct cli_option bind_options[] = {
 	{ 'f', "force", NULL, "given twice: although the drive is in use (its data may be lost)" },
+	{ 'b', "block", NULL, "and make its disks block devices as well, /dev/chardiskNb" },
 	{ 'k', "keep", NULL, "and again whenever it appears, until chario unbind" },
 	{ 'i', "if-kept", NULL, "only drives that are kept: what udev asks for" },
 	{ 0 },

@@ -2,8 +2,9 @@
 /*
  * Drives that are kept.  See keep.h.
  *
- * A record is an empty file whose name is model and serial number: it is valid for this
- * drive in any slot, and for no other drive in its place.  A drive that cannot be told from
+ * A record is a file whose name is model and serial number: it is valid for this
+ * drive in any slot, and for no other drive in its place.  It is empty, or says "block" if
+ * the disks of the drive are to be block devices as well.  A drive that cannot be told from
  * another is not kept.
  */
 #include "keep.h"
@@ -19,6 +20,7 @@
 
 #define FOLDER "/etc/chario"
 #define DRIVES CLI_KEEP_FOLDER
+#define BLOCK  "block"
 
 /* A byte may take three bytes in a name, and two parts have an underscore between them. */
 #define NAME_MAX_BYTES (sizeof(DRIVES) + 3 * (24 + 48) + 2)
@@ -85,20 +87,37 @@ static int check_alone(const struct cli *cli, const struct chario_drive *drive, 
 	return -ENOTUNIQ;
 }
 
-static int create(const char *name)
+static int create(const char *name, uint32_t flags)
 {
-	int fd;
+	const char *content = flags & CHARIO_BIND_BLOCK ? BLOCK "\n" : "";
+	int fd, err = 0;
 
 	if ((mkdir(FOLDER, 0755) && errno != EEXIST) || (mkdir(DRIVES, 0755) && errno != EEXIST))
 		return -errno;
-	fd = open(name, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+	fd = open(name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
 	if (fd < 0)
 		return -errno;
+	if (write(fd, content, strlen(content)) < 0)
+		err = -errno;
+	close(fd);
+	return err;
+}
+
+/* Read what a record says, CHARIO_BIND_* bits.  Returns 0, or -ENOENT if there is none. */
+static int read_flags(const char *name, uint32_t *flags)
+{
+	char content[sizeof(BLOCK)] = "";
+	int fd = open(name, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return -ENOENT;
+	if (read(fd, content, sizeof(content) - 1) > 0 && !strcmp(content, BLOCK))
+		*flags |= CHARIO_BIND_BLOCK;
 	close(fd);
 	return 0;
 }
 
-int cli_keep(const struct cli *cli, const struct chario_drive *drive)
+int cli_keep(const struct cli *cli, const struct chario_drive *drive, uint32_t flags)
 {
 	char name[NAME_MAX_BYTES];
 	struct chario_drive now;
@@ -114,22 +133,22 @@ int cli_keep(const struct cli *cli, const struct chario_drive *drive)
 	err = check_alone(cli, &now, name);
 	if (err)
 		return err;
-	err = create(name);
+	err = create(name, flags);
 	if (err)
 		cli_fail(cli, err, "%s: cannot be noted in " DRIVES, now.address);
 	return err;
 }
 
-int cli_keep_no_more(const struct cli *cli, const struct chario_drive *drive)
+int cli_keep_no_more(const struct cli *cli, const struct chario_drive *drive, uint32_t *flags)
 {
 	char name[NAME_MAX_BYTES];
 	int err;
 
 	make_name(name, drive);
+	if (read_flags(name, flags))
+		return 0;
 	if (!unlink(name))
 		return 1;
-	if (errno == ENOENT)
-		return 0;
 	err = -errno;
 	cli_fail(cli, err, "%s: the note %s stays", drive->address, name);
 	return err;
@@ -149,7 +168,7 @@ static int wait_identity(const char *address, struct chario_drive *drive)
 	}
 }
 
-int cli_is_kept(const struct cli *cli, const struct chario_drive *drive)
+int cli_is_kept(const struct cli *cli, const struct chario_drive *drive, uint32_t *flags)
 {
 	char name[NAME_MAX_BYTES];
 	struct chario_drive now;
@@ -158,7 +177,7 @@ int cli_is_kept(const struct cli *cli, const struct chario_drive *drive)
 	if (err)
 		return cli_fail(cli, err, "%s: cannot be looked at", drive->address), err;
 	make_name(name, &now);
-	if (!now.serial[0] || access(name, F_OK))
+	if (!now.serial[0] || read_flags(name, flags))
 		return 0;
 	err = check_alone(cli, &now, name);
 	return err ? err : 1;

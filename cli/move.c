@@ -82,6 +82,8 @@ static int say_failure(const struct cli *cli, const char *address, int err,
 			return cli_fail(cli, err, "%s", address);
 		return cli_say(cli, "%s: no /dev/chardiskN has appeared; the kernel log says why",
 			       address);
+	case CHARIO_BIND_SERVE:
+		return cli_fail(cli, err, "%s: its disks cannot be block devices", address);
 	}
 	return cli_fail(cli, err, "%s: cannot move it to another driver", address);
 }

@@ -21,6 +21,7 @@ extern "C" {
 
 /* Flags of chario_bind() and chario_unbind(). */
 #define CHARIO_BIND_FORCE (1U << 0) /* even if the drive is in use */
+#define CHARIO_BIND_BLOCK (1U << 1) /* chario_bind(): its disks are block devices as well */
 
 /**
  * enum chario_bind_step - the steps of a bind and an unbind
@@ -32,6 +33,7 @@ extern "C" {
  * @CHARIO_BIND_RELEASE: take the drive from its present driver
  * @CHARIO_BIND_ATTACH: give the drive to the other driver
  * @CHARIO_BIND_APPEAR: wait for /dev/chardiskN
+ * @CHARIO_BIND_SERVE: make the block devices /dev/chardiskNb
  */
 enum chario_bind_step {
 	CHARIO_BIND_DONE,
@@ -42,6 +44,7 @@ enum chario_bind_step {
 	CHARIO_BIND_RELEASE,
 	CHARIO_BIND_ATTACH,
 	CHARIO_BIND_APPEAR,
+	CHARIO_BIND_SERVE,
 };
 
 /**
@@ -67,14 +70,15 @@ struct chario_bind_result {
 /**
  * chario_bind() - give a drive to CharIO
  * @drive: drive, from chario_drive_find()
- * @flags: CHARIO_BIND_FORCE or 0
+ * @flags: CHARIO_BIND_* bits
  * @result: struct to fill in, also on failure
  * @size: sizeof(*@result)
  *
  * A drive in use is left alone unless forced; from the check until the earlier driver has
  * let go, nothing else can begin to use it.  When a step fails, the earlier driver gets the
- * drive back.  A drive that is already with CharIO stays there: that is success.  The call
- * waits for another bind or unbind of the same drive.
+ * drive back.  A drive that is already with CharIO stays there: that is success.  With
+ * CHARIO_BIND_BLOCK each of its disks has a block device afterwards; without it none is made
+ * or taken away.  The call waits for another bind or unbind of the same drive.
  *
  * Context: may sleep: besides the time of the drivers, up to 10 s for the disks and twice
  * up to 10 s for udev.

@@ -30,6 +30,7 @@ extern "C" {
  * @firmware: firmware revision of the drive
  * @node_error: 0 if @path is the node of the disk; ENOENT if it is missing; ENOTBLK if
  *	another file is there, such as a plain file
+ * @block: "/dev/chardiskNb" if the disk is a block device as well, else empty
  *
  * The library makes the struct and may add members at its end.  Strings end with a NUL and
  * are empty if the disk does not report them.
@@ -49,6 +50,7 @@ struct chario_list_disk {
 	char model[48];
 	char firmware[16];
 	int32_t node_error;
+	char block[32];
 };
 
 /**

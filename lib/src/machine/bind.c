@@ -23,6 +23,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "machine/disk.h"
 #include "machine/pci.h"
 #include "machine/stack.h"
 #include "system/scope.h"
@@ -283,6 +284,33 @@ static int wait_for_disks(struct move *move)
 	return -ETIMEDOUT;
 }
 
+struct service {
+	const char *address;
+	int err;
+};
+
+static int make_block(const struct chario_list_disk *disk, void *data)
+{
+	struct service *service = data;
+
+	if (!strcmp(disk->address, service->address))
+		service->err = chario_sys_write("1", CHARIO_DISK_CLASS "/%s/block", disk->name);
+	return service->err;
+}
+
+/* Make the block devices of all disks, if the caller wants them, and wait for their files. */
+static int serve_blocks(const struct move *move, uint32_t flags)
+{
+	struct service service = { .address = move->drive.address };
+	int err;
+
+	if (!(flags & CHARIO_BIND_BLOCK))
+		return 0;
+	err = chario_list_disks(make_block, &service);
+	wait_for_udev();
+	return err ? err : service.err;
+}
+
 /* Undo the steps that a failed bind has done. */
 static void restore(struct move *move)
 {
@@ -299,7 +327,7 @@ static void restore(struct move *move)
 }
 
 /* Do the steps that leave a trace; restore() undoes each of them. */
-static int take(struct move *move)
+static int take(struct move *move, uint32_t flags)
 {
 	int err = judge(move, CHARIO_BIND_OVERRIDE, write_override(move, CHARIO_PCI_DRIVER));
 
@@ -310,7 +338,9 @@ static int take(struct move *move)
 	/* Open claims would keep the name of the controller taken. */
 	let_go(move);
 	err = judge(move, CHARIO_BIND_ATTACH, attach(move, CHARIO_PCI_DRIVER));
-	return err ? err : judge(move, CHARIO_BIND_APPEAR, wait_for_disks(move));
+	if (!err)
+		err = judge(move, CHARIO_BIND_APPEAR, wait_for_disks(move));
+	return err ? err : judge(move, CHARIO_BIND_SERVE, serve_blocks(move, flags));
 }
 
 /* Find the earlier driver, to go back to. */
@@ -332,7 +362,8 @@ static int bind_drive(struct move *move, const struct chario_drive *drive, uint3
 		return err;
 	if (!strcmp(move->drive.driver, CHARIO_PCI_DRIVER)) {
 		move->result.was_bound = 1;
-		return judge(move, CHARIO_BIND_APPEAR, wait_for_disks(move));
+		err = judge(move, CHARIO_BIND_APPEAR, wait_for_disks(move));
+		return err ? err : judge(move, CHARIO_BIND_SERVE, serve_blocks(move, flags));
 	}
 	err = judge(move, CHARIO_BIND_REMEMBER, find_earlier(move));
 	if (!err && !forced)
@@ -345,7 +376,7 @@ static int bind_drive(struct move *move, const struct chario_drive *drive, uint3
 		err = judge(move, CHARIO_BIND_REMEMBER, remember(move));
 	if (err)
 		return err;
-	err = take(move);
+	err = take(move, flags);
 	if (err)
 		restore(move);
 	return err;
@@ -390,13 +421,13 @@ static int unbind_drive(struct move *move, const struct chario_drive *drive, uin
 
 /* Do the common work of a bind and an unbind around their steps. */
 static int run(int (*steps)(struct move *, const struct chario_drive *, uint32_t),
-	       const struct chario_drive *drive, uint32_t flags, struct chario_bind_result *result,
-	       size_t size)
+	       const struct chario_drive *drive, uint32_t flags, uint32_t known,
+	       struct chario_bind_result *result, size_t size)
 {
 	struct move move = { .result.size = sizeof(*result), .lock = -1 };
 	int err;
 
-	if (size < RESULT_MIN || flags & ~CHARIO_BIND_FORCE)
+	if (size < RESULT_MIN || flags & ~known)
 		return -EINVAL;
 	err = steps(&move, drive, flags);
 	let_go(&move);
@@ -410,11 +441,11 @@ static int run(int (*steps)(struct move *, const struct chario_drive *, uint32_t
 int chario_bind(const struct chario_drive *drive, uint32_t flags, struct chario_bind_result *result,
 		size_t size)
 {
-	return run(bind_drive, drive, flags, result, size);
+	return run(bind_drive, drive, flags, CHARIO_BIND_FORCE | CHARIO_BIND_BLOCK, result, size);
 }
 
 int chario_unbind(const struct chario_drive *drive, uint32_t flags,
 		  struct chario_bind_result *result, size_t size)
 {
-	return run(unbind_drive, drive, flags, result, size);
+	return run(unbind_drive, drive, flags, CHARIO_BIND_FORCE, result, size);
 }

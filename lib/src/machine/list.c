@@ -105,6 +105,8 @@ static void read_disk(struct chario_list_disk *disk, uint32_t index)
 	read_text(disk->serial, sizeof(disk->serial), disk->name, "serial");
 	read_text(disk->model, sizeof(disk->model), disk->name, "model");
 	read_text(disk->firmware, sizeof(disk->firmware), disk->name, "firmware");
+	if (read_number(disk->name, "block"))
+		snprintf(disk->block, sizeof(disk->block), "/dev/%sb", disk->name);
 }
 
 int chario_list_disks(chario_list_visit *visit, void *data)

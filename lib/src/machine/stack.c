@@ -164,8 +164,16 @@ struct disks {
 static int add_disk(const struct chario_list_disk *disk, void *data)
 {
 	struct disks *disks = data;
+	char block[sizeof(disks->stack->devices->name)];
+	int err;
 
-	return strcmp(disk->address, disks->address) ? 0 : add(disks->stack, disk->name, "", false);
+	if (strcmp(disk->address, disks->address))
+		return 0;
+	err = add(disks->stack, disk->name, "", false);
+	snprintf(block, sizeof(block), "%.60sb", disk->name);
+	if (!err && chario_sys_exists(BLOCK "/%s/dev", block))
+		err = add(disks->stack, block, "", true);
+	return err;
 }
 
 /* A program that drives the device from user space holds its group open. */

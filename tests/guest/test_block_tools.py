@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: MIT
+"""The block side in the hands of a user: chario bind --block, names that udev gives, and uses that are seen."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from bind_lab import FAILED, OK, PARTITION, Machine, MachineKeeper, keep, start_udev
+
+from chario_lab.guest.devices import bdf
+from chario_lab.guest.session import Guest
+from chario_lab.guest.spec import Namespace, Nvme
+from chario_lab.kernel import Kernel
+
+PLAIN, PAIR = range(2)
+DRIVES = (Nvme("plain", (Namespace(64),)), Nvme("pair", (Namespace(64), Namespace(32, 4096, nsid=7))))
+MODEL = "nvme-QEMU_NVMe_Ctrl"
+
+
+@pytest.fixture(scope="module")
+def keeper(kernel: Kernel, module: Path, cpus: int) -> Iterator[MachineKeeper]:
+    """One guest for this file."""
+    with keep(kernel, module, DRIVES, cpus=cpus) as keeper:
+        yield keeper
+
+
+@pytest.fixture
+def machine(keeper: MachineKeeper, request: pytest.FixtureRequest) -> Machine:
+    """The guest, for one test; Linux's driver has all drives."""
+    machine = keeper.get(request)
+    start_udev(machine.guest)
+    return machine
+
+
+def bind(machine: Machine, drive: int, *words: str) -> list[str]:
+    """Bind a drive with its block side; the nodes of its block disks."""
+    done = machine.chario("bind", "--block", *words, machine.address(drive))
+    assert done.rc == OK, done.describe()
+    return [f"{disk}b" for disk in machine.disks(drive)]
+
+
+def names(guest: Guest, node: str) -> set[str]:
+    """The links in /dev/disk that lead to a node, but for the one that is new each time."""
+    return set(guest.must(f"find -L /dev/disk -samefile {node} ! -path '*/by-diskseq/*' -printf '%P\\n'").split())
+
+
+def test_each_disk_has_one(machine: Machine) -> None:
+    """It is said, listed, and goes with the drive."""
+    blocks = bind(machine, PAIR)
+    assert [machine.must(f"blockdev --getss {block}") for block in blocks] == ["512", "4096"]
+    listed = {
+        disk["path"]: disk["block"] for disk in json.loads(machine.chario("list", "--json").check().stdout)["disks"]
+    }
+    assert listed == {block[:-1]: block for block in blocks}
+    assert f"block disk         {blocks[0]}" in machine.chario("info", blocks[0][:-1]).check().stdout
+    assert "from chario to nvme" in machine.chario("unbind", machine.address(PAIR)).check().stdout
+
+
+def test_a_bound_drive_gets_one_later(machine: Machine) -> None:
+    """And keeps it when it is bound once more without the word."""
+    machine.chario("bind", machine.address(PLAIN)).check()
+    (disk,) = machine.disks(PLAIN)
+    assert machine.guest.run(f"test -e {disk}b").rc != 0
+    (block,) = bind(machine, PLAIN)
+    said = machine.chario("bind", machine.address(PLAIN)).check().stdout
+    assert f"{disk}, {block}" in said
+
+
+def test_names_are_those_of_linuxs_driver(machine: Machine) -> None:
+    """So /etc/fstab need not know who has the drive: by serial number, place, and content, also of a partition."""
+    guest, before = machine.guest, machine.block(PLAIN)
+    guest.must(f"mkfs.ext4 -q -F -L recorder {before} && udevadm trigger --settle {before}")
+    wanted = names(guest, before)
+    assert any(name.startswith("by-uuid/") for name in wanted) and f"by-id/{MODEL}_plain" in wanted
+    (block,) = bind(machine, PLAIN)
+    guest.must("udevadm settle")
+    assert names(guest, block) == wanted
+    guest.must(f"{PARTITION} add {block} 1 2048 65536 && udevadm settle")
+    assert f"by-id/{MODEL}_plain-part1" in names(guest, f"{block}1")
+
+
+@pytest.mark.parametrize("part", ["", "1"])
+def test_a_use_is_seen(machine: Machine, part: str) -> None:
+    """A mounted file system, on the disk or a partition of it, keeps the drive from being unbound."""
+    guest = machine.guest
+    (block,) = bind(machine, PLAIN)
+    if part:
+        guest.must(f"{PARTITION} add {block} 1 2048 65536")
+    guest.must(f"mkfs.ext4 -q -F {block}{part} && mkdir -p /run/mnt && mount {block}{part} /run/mnt")
+    done = machine.chario("unbind", machine.address(PLAIN))
+    assert done.rc == FAILED and "/run/mnt" in done.stderr, done.describe()
+    assert machine.driver(PLAIN) == "chario"
+    guest.must("umount /run/mnt")
+    assert machine.chario("unbind", machine.address(PLAIN)).rc == OK
+
+
+def test_a_kept_drive_has_it_again(machine: Machine) -> None:
+    """The note of a kept drive says so."""
+    guest, address = machine.guest, bdf(machine.guest, PLAIN)
+    (block,) = bind(machine, PLAIN, "--keep")
+    guest.must(
+        f"echo {address} >/sys/bus/pci/drivers/chario/unbind && echo >/sys/bus/pci/devices/{address}/driver_override"
+    )
+    guest.must(f"echo {address} >/sys/bus/pci/drivers_probe && udevadm settle")
+    machine.block(PLAIN)
+    assert machine.chario("bind", "--if-kept", address).rc == OK
+    assert guest.run(f"test -b {block}").rc == 0
+    assert "is not kept any more" in machine.chario("unbind", address).stderr
+    assert machine.chario("bind", "--if-kept", address).rc == OK and machine.driver(PLAIN) == "nvme"
