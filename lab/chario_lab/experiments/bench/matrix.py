@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from chario_lab.counting.stats import Events
 from chario_lab.experiment.plan import Case
@@ -15,6 +15,8 @@ MIB = 1 << 20
 NULL = "/dev/null"
 BLOCK = CHARDISK = "{node}"
 GENERIC = "{generic}"
+# The block disk of the first namespace.
+SIDE = "{node}b"
 # Has a medium, for what is read back.
 RECORDED = "{second}"
 
@@ -174,6 +176,24 @@ CHARIO = (
          speed=STALL, operations=MANY_OPERATIONS, completion=POLL),
 )  # fmt: skip
 
+# Linux's paths, through the block side, and the ratio to Linux's own driver that is asked for.
+SIDE_RATIOS = {
+    "read-sleep": 1.0,
+    "read": 1.0,
+    "write-sleep": 1.0,
+    "write": 1.0,
+    "uring-read": 1.0,
+    "uring-write": 1.0,
+    "128k": 0.97,
+    "128k-sleep": 0.97,
+}
+SIDE_CASES = tuple(
+    replace(case, key=f"block-{key}", title=f"{case.title}, block side", words=(case.words[0], SIDE, *case.words[2:]))
+    for key in SIDE_RATIOS
+    for case in STOCK
+    if case.key == f"stock-{key}"
+)
+
 POLLED = Events(1, 1, 0, 0)
 ANSWERED = Events(1, 1, 1, 0)
 SLEPT = Events(1, 1, 1, 2)
@@ -191,6 +211,7 @@ GOALS = (
     Goal("1m-poll-scattered", "stock-1m-scattered", 0.6, None, POLLED),
     Goal("1m-poll-joined", "stock-1m-joined", 0.6, None, POLLED),
     Goal("1m-poll-huge", "stock-1m-joined", 0.1, None, POLLED),
+    *(Goal(f"block-{key}", f"stock-{key}", ratio) for key, ratio in SIDE_RATIOS.items()),
 )
 
 # What a timeline costs: with it, and without.
@@ -265,4 +286,4 @@ KNOWN: dict[str, dict[str, int]] = {
     },
 }
 
-CASES = {case.key: case for case in (*FLOORS, *STOCK, *CHARIO)}
+CASES = {case.key: case for case in (*FLOORS, *STOCK, *CHARIO, *SIDE_CASES)}

@@ -25,6 +25,7 @@ from chario_lab.experiments.bench.matrix import (
     MIB,
     RECORD_PAIRS,
     RIVAL_PAIRS,
+    SIDE_CASES,
     STEADY_KEY,
     STEADY_SHARE,
     STOCK,
@@ -70,6 +71,7 @@ def print_run(console: Console, run: Results, behind: Mapping[str, Results]) -> 
     console.print(_cost_table("Linux's own paths, same guest, same drive", run, (*FLOORS, *STOCK)))
     if any(case.key in {*run.series, *run.failures} for case in CHARIO):
         console.print(_cost_table("CharIO", run, CHARIO))
+        console.print(_cost_table("CharIO's block disk", run, SIDE_CASES))
         _print_failures(console, run)
         console.print(_verdict_table(run, verdicts))
         console.print(_steady_line(run))
