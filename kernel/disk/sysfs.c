@@ -181,6 +181,49 @@ static ssize_t block_store(struct device *dev, struct device_attribute *attr,
 }
 static DEVICE_ATTR_RW(block);
 
+SHOW(isolation_depth, "%u", READ_ONCE(disk->drive->isolation.depth))
+
+static ssize_t isolation_depth_store(struct device *dev,
+				     struct device_attribute *attr,
+				     const char *buf, size_t count)
+{
+	u32 depth;
+	int ret = parse_number(buf, 0, U16_MAX, &depth);
+
+	if (ret)
+		return ret;
+	WRITE_ONCE(to_chario_disk(dev)->drive->isolation.depth, depth);
+	return count;
+}
+static DEVICE_ATTR_RW(isolation_depth);
+
+SHOW(isolation_ms, "%u", READ_ONCE(disk->drive->isolation.hold_ms))
+
+static ssize_t isolation_ms_store(struct device *dev, struct device_attribute *attr,
+				  const char *buf, size_t count)
+{
+	u32 ms;
+	int ret = parse_number(buf, 0, 1000, &ms);
+
+	if (ret)
+		return ret;
+	WRITE_ONCE(to_chario_disk(dev)->drive->isolation.hold_ms, ms);
+	return count;
+}
+static DEVICE_ATTR_RW(isolation_ms);
+
+SHOW(isolation_worst, "%d", READ_ONCE(disk->drive->isolation.worst))
+
+/* Any write begins anew. */
+static ssize_t isolation_worst_store(struct device *dev,
+				     struct device_attribute *attr,
+				     const char *buf, size_t count)
+{
+	WRITE_ONCE(to_chario_disk(dev)->drive->isolation.worst, 0);
+	return count;
+}
+static DEVICE_ATTR_RW(isolation_worst);
+
 SHOW(spin_us, "%u", READ_ONCE(disk->spin_ns) / (u32)NSEC_PER_USEC)
 
 static ssize_t spin_us_store(struct device *dev, struct device_attribute *attr,
@@ -252,6 +295,9 @@ static struct attribute *disk_attributes[] = {
 	&dev_attr_queue_depth.attr,
 	&dev_attr_any_size.attr,
 	&dev_attr_block.attr,
+	&dev_attr_isolation_depth.attr,
+	&dev_attr_isolation_ms.attr,
+	&dev_attr_isolation_worst.attr,
 	&dev_attr_completion.attr,
 	&dev_attr_spin_us.attr,
 	&dev_attr_deadline_ms.attr,

@@ -6,6 +6,7 @@
 #include <linux/slab.h>
 
 #include "drive/drive.h"
+#include "queue/isolation.h"
 #include "queue/queue.h"
 
 /**
@@ -25,6 +26,7 @@ void chario_drive_init(struct chario_drive *drive,
 	drive->state = CHARIO_DRIVE_RECOVERING;
 	mutex_init(&drive->lock);
 	INIT_WORK(&drive->recover_work, chario_drive_recover);
+	chario_isolation_init(drive);
 }
 
 /**
@@ -36,6 +38,7 @@ void chario_drive_deinit(struct chario_drive *drive)
 {
 	/* A polling caller may have requested recovery until it closed its disk. */
 	cancel_work_sync(&drive->recover_work);
+	chario_isolation_deinit(drive);
 	while (drive->nr_queues) {
 		struct chario_queue *q = drive->queues[--drive->nr_queues];
 

@@ -11,6 +11,7 @@
 #include <linux/jiffies.h>
 
 #include "drive/drive.h"
+#include "queue/isolation.h"
 #include "queue/queue.h"
 #include "types/disk.h"
 
@@ -91,7 +92,7 @@ static bool expire_one(struct chario_queue *q, bool *recover)
 	struct chario_request *req;
 	struct chario_async async = { };
 	unsigned long flags, next;
-	bool busy;
+	bool busy, urgent = false;
 
 	raw_spin_lock_irqsave(&q->lock, flags);
 	req = find_due(q, &busy, &next);
@@ -101,6 +102,7 @@ static bool expire_one(struct chario_queue *q, bool *recover)
 		/* The caller of an orphan has already gone. */
 		if (!req->orphaned)
 			this_cpu_inc(req->disk->counters->timeouts);
+		urgent = req->duty & CHARIO_DUTY_END_URGENT;
 		if (!tells_nobody(req))
 			async = chario_complete_orphan(req, -ETIMEDOUT);
 	} else {
@@ -110,6 +112,8 @@ static bool expire_one(struct chario_queue *q, bool *recover)
 			mod_timer(&q->timer, next);
 	}
 	raw_spin_unlock_irqrestore(&q->lock, flags);
+	if (async.who && urgent)
+		chario_isolation_exit(q->drive);
 	if (async.who)
 		async.tell(async.who, -ETIMEDOUT, NULL);
 	return req;

@@ -162,6 +162,7 @@ static ssize_t move_direct(struct chario_file *cf, struct iov_iter *iter,
 
 	iov_iter_truncate(iter, bytes);
 	chario_call_start(&call, cf, op, pos);
+	call.duty = READ_ONCE(cf->duty);
 	call.iter = iter;
 	if (fua)
 		chario_call_set_durable(&call);
@@ -534,7 +535,6 @@ static struct chario_bytes *alloc_bytes(struct chario_file *cf)
 int chario_bytes_enable(struct chario_file *cf)
 {
 	/* With this limit no call is a common call, see is_common(). */
-	static const u32 none;
 	struct chario_bytes *b;
 
 	if (READ_ONCE(cf->bytes))
@@ -550,7 +550,7 @@ int chario_bytes_enable(struct chario_file *cf)
 		free_bytes(b);
 		return 0;
 	}
-	WRITE_ONCE(cf->single_bytes, &none);
+	chario_file_route(cf);
 	return 0;
 }
 

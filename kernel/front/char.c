@@ -22,6 +22,7 @@
 
 static void close_file(struct chario_file *cf)
 {
+	chario_file_set_urgent(cf, false);
 	if (cf->bytes && chario_bytes_disable(cf))
 		dev_err_ratelimited(&cf->disk->dev,
 				    "a file was closed before its last bytes could be written; they are lost\n");
@@ -58,7 +59,7 @@ static int chario_open(struct inode *inode, struct file *file)
 	chario_origin_init(&cf->origin, file);
 	cf->irq_queue = disk->irq_queue;
 	cf->poll_queue = disk->poll_queue;
-	cf->single_bytes = &disk->single_bytes;
+	chario_file_route(cf);
 	if (READ_ONCE(disk->any_size)) {
 		int ret = chario_bytes_enable(cf);
 
@@ -137,6 +138,7 @@ static ssize_t char_transfer(struct kiocb *iocb, struct iov_iter *iter,
 		return -EINVAL;
 	iov_iter_truncate(iter, ret);
 	chario_call_start(&call, cf, op, iocb->ki_pos);
+	call.duty = READ_ONCE(cf->duty);
 	call.iter = iter;
 	if (!is_sync_kiocb(iocb)) {
 		/* An asynchronous call is polled only if its flags request that. */

@@ -50,6 +50,7 @@ long chario_ioctl(struct file *file, unsigned int cmd, unsigned long arg);
  * @bytes: state of a file of any size, or NULL; stays until the last close
  * @single_bytes: largest call in bytes that is one command: the member of the same name
  *	of the disk, or a 0
+ * @duty: CHARIO_DUTY_URGENT if the calls of the file are urgent, else 0
  * @pinned: CHARIO_PIN_* bits that the file requests; changed by the back end
  */
 struct chario_file {
@@ -66,7 +67,12 @@ struct chario_file {
 	struct chario_queue **private_queues;
 	struct chario_bytes *bytes;
 	const u32 *single_bytes;
+	u8 duty;
 	u32 pinned;
 };
+
+/* front/file.c */
+void chario_file_route(struct chario_file *cf);
+void chario_file_set_urgent(struct chario_file *cf, bool urgent);
 
 #endif /* CHARIO_FRONT_H */

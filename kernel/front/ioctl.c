@@ -48,7 +48,8 @@ static int get_file_options(struct chario_file *cf, union chario_argument *arg)
 	arg->file.completion = cf->completion;
 	arg->file.deadline_ns = cf->deadline_ns;
 	arg->file.spin_ns = cf->spin_ns;
-	arg->file.flags = READ_ONCE(cf->bytes) ? CHARIO_FILE_ANY_SIZE : 0;
+	arg->file.flags = (READ_ONCE(cf->bytes) ? CHARIO_FILE_ANY_SIZE : 0) |
+			  (READ_ONCE(cf->duty) ? CHARIO_FILE_URGENT : 0);
 	return 0;
 }
 
@@ -84,7 +85,7 @@ static int set_file_options(struct chario_file *cf, union chario_argument *arg)
 	const struct chario_file_options *options = &arg->file;
 	int ret = 0;
 
-	if (options->flags & ~CHARIO_FILE_ANY_SIZE)
+	if (options->flags & ~(CHARIO_FILE_ANY_SIZE | CHARIO_FILE_URGENT))
 		return -EINVAL;
 	if (READ_ONCE(cf->bytes) && !(options->flags & CHARIO_FILE_ANY_SIZE))
 		return -EBUSY;
@@ -103,6 +104,7 @@ static int set_file_options(struct chario_file *cf, union chario_argument *arg)
 		ret = enable_any_size(cf);
 	if (ret)
 		return ret;
+	chario_file_set_urgent(cf, options->flags & CHARIO_FILE_URGENT);
 	WRITE_ONCE(cf->completion, options->completion ?: default_completion(cf));
 	WRITE_ONCE(cf->spin_ns, options->spin_ns);
 	cf->deadline_ns = options->deadline_ns;

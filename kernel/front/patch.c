@@ -36,7 +36,7 @@ int chario_move(struct chario_file *cf, const struct chario_move *m)
 		      &bv, 1, m->bytes);
 	chario_call_start(&call, cf, m->op, m->pos);
 	call.iter = &iter;
-	call.duty = m->duty;
+	call.duty = m->duty | READ_ONCE(cf->duty);
 	if (m->fua)
 		chario_call_set_durable(&call);
 	if (m->taken) {

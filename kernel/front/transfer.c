@@ -124,6 +124,7 @@ static noinline ssize_t flush(struct chario_file *cf,
 		return -EAGAIN;
 	trace_enter(cf->disk, CHARIO_OP_FLUSH, 0, 0);
 	transfer_start(&call, cf, t, 0, false);
+	call.duty = READ_ONCE(cf->duty);
 	call.buffers = NULL;
 	return chario_run(&call);
 }
@@ -139,6 +140,7 @@ static noinline ssize_t transfer_any(struct chario_file *cf,
 	int ret;
 
 	transfer_start(&call, cf, t, bytes, async);
+	call.duty = READ_ONCE(cf->duty);
 	if (async) {
 		call.async = *async;
 		call.nowait |= nowait;
@@ -182,7 +184,7 @@ static __always_inline ssize_t transfer(struct file *file,
 	if (unlikely(bytes <= 0))
 		return bytes;
 	if (unlikely((t->flags & CHARIO_TRANSFER_PHYSICAL) ||
-		     !chario_single_fits(cf->disk, bytes)))
+		     bytes - 1 >= READ_ONCE(*READ_ONCE(cf->single_bytes))))
 		return transfer_any(cf, t, bytes, async, nowait);
 	transfer_start(&call, cf, t, bytes, async);
 	if (!async)

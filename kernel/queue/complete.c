@@ -6,6 +6,7 @@
 #include <linux/sched.h>
 
 #include "memory/pages.h"
+#include "queue/isolation.h"
 #include "queue/origin.h"
 #include "queue/queue.h"
 #include "trace.h"
@@ -230,6 +231,8 @@ static __always_inline void finish(struct chario_queue *q,
 	result = result_of(req);
 	if (result > 0)
 		this_cpu_add(disk->counters->bytes[op], result);
+	if (unlikely(req->duty & CHARIO_DUTY_END_URGENT))
+		chario_isolation_exit(disk->drive);
 	complete_put(q, req, mark_dirty, result);
 	async.tell(async.who, result, looker);
 }

@@ -25,6 +25,7 @@
  */
 #include <linux/sizes.h>
 
+#include "queue/isolation.h"
 #include "memory/buffer.h"
 #include "request/flight.h"
 #include "request/run.h"
@@ -530,6 +531,26 @@ static noinline ssize_t run_told_late(const struct chario_call *call)
 	return ret == -EFAULT ? -EAGAIN : ret;
 }
 
+/*
+ * Run an urgent call: the block side stands back until its caller is told.  A request of a
+ * caller who is told by itself has a duty for that.
+ */
+static noinline ssize_t run_urgent(const struct chario_call *call)
+{
+	struct chario_drive *drive = call->disk->drive;
+	struct chario_call own = *call;
+	ssize_t ret;
+
+	own.duty &= ~CHARIO_DUTY_URGENT;
+	if (call->async.who)
+		own.duty |= CHARIO_DUTY_END_URGENT;
+	chario_isolation_enter(drive);
+	ret = chario_run(&own);
+	if (ret != -EIOCBQUEUED)
+		chario_isolation_exit(drive);
+	return ret;
+}
+
 /**
  * chario_run() - run a call
  * @call: the call; &struct chario_call says what the front end guarantees
@@ -545,6 +566,8 @@ ssize_t chario_run(const struct chario_call *call)
 {
 	ssize_t ret;
 
+	if (unlikely(call->duty & CHARIO_DUTY_URGENT))
+		return run_urgent(call);
 	if (call->async.who) {
 		ret = run_told(call);
 		if (unlikely(ret == -EFAULT))

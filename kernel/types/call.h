@@ -51,6 +51,10 @@ struct chario_async {
  */
 #define CHARIO_DUTY_LENT	BIT(3)
 
+/* The block side stands back from the beginning of the call until after its end. */
+#define CHARIO_DUTY_URGENT	BIT(4)
+#define CHARIO_DUTY_END_URGENT	BIT(5)	/* it ends when the caller is told */
+
 /**
  * struct chario_call - the parameters of a call, checked by the front end
  * @disk: the disk

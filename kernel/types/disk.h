@@ -132,6 +132,7 @@ struct chario_limits {
  * @discard_ranges: see &struct chario_limits
  * @zeroes_bytes: see &struct chario_limits
  * @block: the block disk, or NULL; the front end's lock
+ * @block_node: entry of the list of the block disks of @drive
  * @block_leaves: true if the block disk is being taken away, and not to be opened
  * @namespace_id: see &struct chario_info
  * @medium_node: entry of the list of the disks of @medium
@@ -189,6 +190,7 @@ struct chario_disk {
 	u32 zeroes_bytes;
 	struct gendisk *block;
 	bool block_leaves;
+	struct list_head block_node;
 	u32 namespace_id;
 	struct list_head medium_node;
 	bool is_shared;

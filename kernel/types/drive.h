@@ -20,7 +20,9 @@
 #ifndef CHARIO_TYPES_DRIVE_H
 #define CHARIO_TYPES_DRIVE_H
 
+#include <linux/atomic.h>
 #include <linux/mutex.h>
+#include <linux/timer.h>
 #include <linux/workqueue.h>
 
 #include "chario.h"
@@ -112,6 +114,36 @@ struct chario_drive_ops {
 };
 
 /**
+ * struct chario_isolation - the state by which the block side stands back for urgent
+ *	calls, see queue/isolation.c
+ * @files: number of open files whose calls are urgent; nothing is counted while it is 0
+ * @urgent: number of urgent calls under way
+ * @until: jiffies until which the block side stands back after the last of them
+ * @depth: number of block commands that the device has at most meanwhile
+ * @hold_ms: time for which the block side stands back after an urgent call, milliseconds
+ * @block: number of block commands that have been let through and have not ended
+ * @worst: largest value of @block when an urgent call began
+ * @turned_away: true if the block side has to be asked to try again
+ * @let_through: jiffies at which a command was last let through although @depth is 0
+ * @timer: timer that asks the block side to try again
+ * @try_again: function of the block side that sends what was turned away; any context.
+ *	NULL if there is no block side
+ */
+struct chario_isolation {
+	atomic_t files;
+	atomic_t urgent;
+	unsigned long until;
+	u32 depth;
+	u32 hold_ms;
+	atomic_t block;
+	int worst;
+	bool turned_away;
+	unsigned long let_through;
+	struct timer_list timer;
+	void (*try_again)(struct chario_drive *drive);
+};
+
+/**
  * struct chario_drive - the device behind one or more disks
  * @ops: operations of the back end
  * @dev: device in whose name recovery writes messages
@@ -123,6 +155,7 @@ struct chario_drive_ops {
  * @recover_work: work that runs recovery
  * @reset_wanted: true if recovery begins with a reset, because an abort will not help
  * @tags: tags of the block side, or NULL; see front/block/tags.c
+ * @isolation: state by which the block side stands back for urgent calls
  * @aborts: counter of commands that the device was asked to abort
  * @resets: counter of resets by recovery
  */
@@ -136,6 +169,7 @@ struct chario_drive {
 	struct work_struct recover_work;
 	bool reset_wanted;
 	struct chario_tags *tags;
+	struct chario_isolation isolation;
 	u64 aborts;
 	u64 resets;
 };

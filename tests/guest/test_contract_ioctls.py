@@ -110,7 +110,7 @@ def test_values_out_of_range(guest: Guest, guest_program: Programs, disk512: str
         set_file(COMPLETION=3): "0",
         set_file(COMPLETION=4): "EINVAL",
         set_file(COMPLETION=0xFFFFFFFF): "EINVAL",
-        set_file(FLAGS=2): "EINVAL",
+        set_file(FLAGS=4): "EINVAL",
         set_file(DEADLINE=MS): "0",
         set_file(DEADLINE=MS - 1): "EINVAL",
         set_file(DEADLINE=1): "EINVAL",
@@ -134,7 +134,7 @@ def test_unknown_and_unreachable(guest: Guest, guest_program: Programs, disk512:
 def test_file_options_belong_to_the_file(guest: Guest, guest_program: Programs, disk512: str) -> None:
     """What is set is got; a refused call changes nothing; another open file has the defaults."""
     get = f"ioctl {GET_FILE} 24 24"
-    script = [get, set_file(COMPLETION=2, DEADLINE=5 * MS, SPIN=77), get, set_file(COMPLETION=1, FLAGS=2), get]
+    script = [get, set_file(COMPLETION=2, DEADLINE=5 * MS, SPIN=77), get, set_file(COMPLETION=1, FLAGS=4), get]
     answers = calls(guest, guest_program, disk512, script)
     assert words(answers[0]) == [24, 0, 0, 0, 0, 0]
     assert words(answers[2]) == words(answers[4]) == [24, 2, 5 * MS, 0, 77, 0]

@@ -28,6 +28,9 @@ SETTABLE = {
     "chunk_bytes",
     "completion",
     "deadline_ms",
+    "isolation_depth",
+    "isolation_ms",
+    "isolation_worst",
     "recovery_age_ms",
     "spin_us",
 }

@@ -25,6 +25,8 @@
  * @queues: for each hardware queue, the queue; those to be polled last
  * @nr_irq: number of those that complete by interrupt
  * @nr_poll: number of those to be polled
+ * @lock: protects @disks
+ * @disks: block disks that use the tags
  */
 struct chario_tags {
 	struct blk_mq_tag_set set;
@@ -33,6 +35,8 @@ struct chario_tags {
 	struct chario_queue **queues;
 	unsigned int nr_irq;
 	unsigned int nr_poll;
+	spinlock_t lock; /* disks */
+	struct list_head disks;
 };
 
 /**
@@ -40,10 +44,19 @@ struct chario_tags {
  * @error: result, 0 or -errno
  * @tries: number of times that it has been taken back from the device; 0 when it has
  *	ended
+ * @counted: true while its command counts as one that the device has, see
+ *	queue/isolation.h
+ * @any: 0 if all of this is: a request is plain
  */
 struct chario_block_request {
-	int error;
-	unsigned int tries;
+	union {
+		struct {
+			int error;
+			u16 tries;
+			bool counted;
+		};
+		u64 any;
+	};
 };
 
 /* front/block/disk.c */

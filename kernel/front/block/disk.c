@@ -56,6 +56,24 @@ static void fill_limits(const struct chario_disk *disk, struct queue_limits *lim
 	limits->max_write_zeroes_sectors = disk->zeroes_bytes >> SECTOR_SHIFT;
 }
 
+/* From here on the disk is asked to try again, see try_again(). */
+static void enter(struct chario_disk *disk, struct chario_tags *tags,
+		  struct gendisk *block)
+{
+	spin_lock_irq(&tags->lock);
+	WRITE_ONCE(disk->block, block);
+	list_add(&disk->block_node, &tags->disks);
+	spin_unlock_irq(&tags->lock);
+}
+
+static void leave(struct chario_disk *disk, struct chario_tags *tags)
+{
+	spin_lock_irq(&tags->lock);
+	list_del(&disk->block_node);
+	WRITE_ONCE(disk->block, NULL);
+	spin_unlock_irq(&tags->lock);
+}
+
 /* Make and publish the block disk.  Under block_lock. */
 static int make(struct chario_disk *disk, struct chario_tags *tags)
 {
@@ -73,12 +91,13 @@ static int make(struct chario_disk *disk, struct chario_tags *tags)
 	block->private_data = disk;
 	set_capacity(block, disk->capacity_bytes >> SECTOR_SHIFT);
 	set_disk_ro(block, disk->features & CHARIO_FEATURE_READ_ONLY);
+	enter(disk, tags, block);
 	ret = device_add_disk(&disk->dev, block, NULL);
 	if (ret) {
+		leave(disk, tags);
 		put_disk(block);
 		return ret;
 	}
-	WRITE_ONCE(disk->block, block);
 	return 0;
 }
 
@@ -118,8 +137,8 @@ static void take_away(struct chario_disk *disk)
 {
 	struct gendisk *block = disk->block;
 
-	WRITE_ONCE(disk->block, NULL);
 	del_gendisk(block);
+	leave(disk, disk->drive->tags);
 	put_disk(block);
 	chario_tags_put(disk->drive->tags);
 }

@@ -12,6 +12,7 @@
 #include "drive/drive.h"
 #include "front/block/block.h"
 #include "memory/bios.h"
+#include "queue/isolation.h"
 #include "queue/queue.h"
 #include "trace.h"
 
@@ -30,6 +31,15 @@ static bool try_again(struct request *rq)
 	return true;
 }
 
+/* Returns the status of a request that has failed; the note is that of a plain one then. */
+static blk_status_t end_note(struct chario_block_request *note)
+{
+	blk_status_t status = errno_to_blk_status(note->error);
+
+	note->any = 0;
+	return status;
+}
+
 /* End a request that has failed, or begin it again. */
 static noinline void block_fail(struct request *rq)
 {
@@ -37,8 +47,7 @@ static noinline void block_fail(struct request *rq)
 
 	if (try_again(rq))
 		return;
-	note->tries = 0;
-	blk_mq_end_request(rq, errno_to_blk_status(note->error));
+	blk_mq_end_request(rq, end_note(note));
 }
 
 /* The last step, on the CPU that has sent the request. */
@@ -46,12 +55,10 @@ static void block_complete(struct request *rq)
 {
 	struct chario_block_request *note = blk_mq_rq_to_pdu(rq);
 
-	if (unlikely(note->error)) {
+	if (unlikely(note->error))
 		block_fail(rq);
-		return;
-	}
-	note->tries = 0;
-	blk_mq_end_request(rq, BLK_STS_OK);
+	else
+		blk_mq_end_request(rq, BLK_STS_OK);
 }
 
 /*
@@ -63,12 +70,28 @@ static bool add_to_batch(struct request *rq, struct chario_block_request *note,
 {
 	const struct chario_queue *q = rq->mq_hctx->driver_data;
 
-	if (q->use != CHARIO_QUEUE_BLOCK ||
-	    !blk_mq_add_to_batch(rq, (struct io_comp_batch *)looker, note->error,
-				 blk_mq_end_request_batch))
-		return false;
-	note->tries = 0;
-	return true;
+	return q->use == CHARIO_QUEUE_BLOCK &&
+	       blk_mq_add_to_batch(rq, (struct io_comp_batch *)looker, note->error,
+				   blk_mq_end_request_batch);
+}
+
+static noinline void uncount(struct request *rq, struct chario_block_request *note)
+{
+	const struct chario_disk *disk = rq->q->queuedata;
+
+	note->counted = false;
+	chario_isolation_end(disk->drive);
+}
+
+/* Note the end of a request that has failed, or has been begun again, or was counted. */
+static noinline void note_end(struct request *rq, struct chario_block_request *note,
+			      ssize_t result)
+{
+	if (note->counted)
+		uncount(rq, note);
+	note->error = min_t(ssize_t, result, 0);
+	if (!note->error)
+		note->tries = 0;
 }
 
 /* The core tells of the end of a request. */
@@ -77,7 +100,8 @@ static void tell(void *who, ssize_t result, const void *looker)
 	struct request *rq = who;
 	struct chario_block_request *note = blk_mq_rq_to_pdu(rq);
 
-	note->error = min_t(ssize_t, result, 0);
+	if (unlikely(result < 0 || note->any))
+		note_end(rq, note, result);
 	if (blk_mq_complete_request_remote(rq))
 		return;
 	if (!looker || !add_to_batch(rq, note, looker))
@@ -193,17 +217,30 @@ static __always_inline int fill(struct chario_queue *q, struct chario_command *c
 	return 0;
 }
 
-/* Send a request; tells the device if @kick is set.  Returns 0 or -errno. */
+/*
+ * Send a request; tells the device if @kick is set.  Returns 0; EBUSY if it has to wait for
+ * urgent calls; or another -errno.
+ */
 static __always_inline int send(struct blk_mq_hw_ctx *hctx, struct request *rq,
 				bool kick)
 {
 	struct chario_queue *q = hctx->driver_data;
 	struct chario_disk *disk = rq->q->queuedata;
 	struct chario_command *cmd = chario_queue_command(q, q->first_lent + rq->tag);
-	int ret = fill(q, cmd, disk, rq);
+	struct chario_block_request *note = blk_mq_rq_to_pdu(rq);
+	int ret;
 
-	if (unlikely(ret))
+	if (unlikely(chario_isolation_is_on(disk->drive))) {
+		note->counted = chario_isolation_admit(disk->drive);
+		if (!note->counted)
+			return -EBUSY;
+	}
+	ret = fill(q, cmd, disk, rq);
+	if (unlikely(ret)) {
+		if (note->counted)
+			uncount(rq, note);
 		return ret;
+	}
 	cmd->own.waiter = NULL;
 	cmd->own.async.tell = tell;
 	cmd->own.async.who = rq;
@@ -218,7 +255,9 @@ static blk_status_t queue_rq(struct blk_mq_hw_ctx *hctx,
 {
 	int ret = send(hctx, bd->rq, bd->last);
 
-	return likely(!ret) ? BLK_STS_OK : errno_to_blk_status(ret);
+	if (unlikely(ret))
+		return ret == -EBUSY ? BLK_STS_DEV_RESOURCE : errno_to_blk_status(ret);
+	return BLK_STS_OK;
 }
 
 /* Sends a list of requests; those that cannot be sent are left, for queue_rq(). */

@@ -96,6 +96,19 @@ static int make_set(struct chario_tags *tags)
 	return blk_mq_alloc_tag_set(set);
 }
 
+/* Send what was turned away, see queue/isolation.h. */
+static void try_again(struct chario_drive *drive)
+{
+	struct chario_tags *tags = drive->tags;
+	const struct chario_disk *disk;
+	unsigned long flags;
+
+	spin_lock_irqsave(&tags->lock, flags);
+	list_for_each_entry(disk, &tags->disks, block_node)
+		blk_mq_run_hw_queues(disk->block->queue, true);
+	spin_unlock_irqrestore(&tags->lock, flags);
+}
+
 static int tags_init(struct chario_tags *tags)
 {
 	int ret = choose_queues(tags);
@@ -136,6 +149,8 @@ struct chario_tags *chario_tags_get(struct chario_drive *drive)
 		return ERR_PTR(-ENOMEM);
 	tags->drive = drive;
 	tags->users = 1;
+	spin_lock_init(&tags->lock);
+	INIT_LIST_HEAD(&tags->disks);
 	ret = tags_init(tags);
 	if (ret) {
 		kfree(tags->queues);
@@ -143,6 +158,7 @@ struct chario_tags *chario_tags_get(struct chario_drive *drive)
 		return ERR_PTR(ret);
 	}
 	drive->tags = tags;
+	WRITE_ONCE(drive->isolation.try_again, try_again);
 	return tags;
 }
 
@@ -156,6 +172,8 @@ void chario_tags_put(struct chario_tags *tags)
 {
 	if (--tags->users)
 		return;
+	WRITE_ONCE(tags->drive->isolation.try_again, NULL);
+	timer_delete_sync(&tags->drive->isolation.timer);
 	tags->drive->tags = NULL;
 	blk_mq_free_tag_set(&tags->set);
 	take_back(tags, tags->nr_irq + tags->nr_poll);

@@ -217,6 +217,7 @@ struct chario_info {
 
 /* Flags of &struct chario_file_options. */
 #define CHARIO_FILE_ANY_SIZE	(1U << 0) /* calls of any size, place and alignment */
+#define CHARIO_FILE_URGENT	(1U << 1) /* the block side stands back for its calls */
 
 /**
  * struct chario_file_options - the options of an open file (CHARIO_IOC_GET_FILE,
@@ -227,6 +228,9 @@ struct chario_info {
  * @spin_ns: time in nanoseconds for which CHARIO_COMPLETION_SPIN polls, up to 1 s; 0
  *	for the disk's
  * @flags: CHARIO_FILE_* bits
+ *
+ * CHARIO_FILE_URGENT can be set and cleared: while calls of such files are under way, the
+ * drive has few commands of the block side (chario(4), BLOCK DISK).
  *
  * CHARIO_FILE_ANY_SIZE stays set until the file is closed.  Such a file cannot have
  * buffers, because small writes are gathered and a transfer of a buffer would not see

@@ -12,6 +12,7 @@
  *   hipri POS BYTES                   one preadv2 with RWF_HIPRI
  *   transfer POS BYTES                one CHARIO_IOC_TRANSFER that writes from a pool
  *   until POS BYTES                   preads until one fails: prints its errno
+ *   times N POS BYTES                 N preads: prints how many have read all of it
  *   fill SEED POS BYTES               give the buffer a content
  *   match SEED POS BYTES              does it have this content?  1 or 0
  *   unmap, map                        throw the buffer away, get a new one
@@ -22,6 +23,7 @@
  *   in-force, absent, refused         what has come of it, bits
  *   own-queue                         have a queue of one's own
  *   any-size                          calls of the file may have any size
+ *   urgent                            the block side stands back for calls of the file
  *   lock, take                        lock the open file (F_OFD_SETLK); the same, and wait
  *   settle POS BYTES MS               CHARIO_IOC_SETTLE
  *   pin-status PLACE                  why one of them is refused
@@ -167,6 +169,21 @@ static long set_completion(uint64_t mode)
 	return ioctl(fd, CHARIO_IOC_SET_FILE, &options);
 }
 
+static long read_times(uint64_t times, uint64_t pos, uint64_t bytes)
+{
+	long done = 0;
+
+	for (uint64_t i = 0; i < times; i++)
+		done += pread(fd, buffer, bytes, (off_t)pos) == (ssize_t)bytes;
+	return done;
+}
+
+static long make_urgent(void)
+{
+	options.flags |= CHARIO_FILE_URGENT;
+	return ioctl(fd, CHARIO_IOC_SET_FILE, &options);
+}
+
 static long any_size(void)
 {
 	options.flags |= CHARIO_FILE_ANY_SIZE;
@@ -275,6 +292,10 @@ static long run(const char *name, char **arg)
 		return lock(F_OFD_SETLKW);
 	if (!strcmp(name, "any-size"))
 		return any_size();
+	if (!strcmp(name, "times"))
+		return read_times(n[0], n[1], n[2]);
+	if (!strcmp(name, "urgent"))
+		return make_urgent();
 	if (!strcmp(name, "until"))
 		return read_until_failure(n[0], n[1]);
 	if (!strcmp(name, "fill"))

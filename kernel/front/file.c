@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The properties of an open file that decide about the way of its calls.
+ */
+#include "front/front.h"
+#include "types/disk.h"
+
+/**
+ * chario_file_route() - choose the way of the calls of a file
+ * @cf: the file
+ *
+ * Calls of one command take the short way unless the file has a property that it knows
+ * nothing of.
+ */
+void chario_file_route(struct chario_file *cf)
+{
+	static const u32 none;
+
+	WRITE_ONCE(cf->single_bytes, READ_ONCE(cf->bytes) || READ_ONCE(cf->duty) ?
+					     &none : &cf->disk->single_bytes);
+}
+
+/**
+ * chario_file_set_urgent() - set whether the calls of a file are urgent
+ * @cf: the file
+ * @urgent: true if they are from now on
+ */
+void chario_file_set_urgent(struct chario_file *cf, bool urgent)
+{
+	u8 duty = urgent ? CHARIO_DUTY_URGENT : 0;
+
+	if (xchg(&cf->duty, duty) == duty)
+		return;
+	atomic_add(urgent ? 1 : -1, &cf->disk->drive->isolation.files);
+	chario_file_route(cf);
+}
