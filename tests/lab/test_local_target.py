@@ -8,6 +8,8 @@ import signal
 import subprocess
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -308,11 +310,21 @@ def raise_soon(number: signal.Signals, started: Path) -> None:
     threading.Thread(target=wait_and_raise).start()
 
 
+@contextmanager
+def heard(number: signal.Signals) -> Iterator[None]:
+    """A signal is not ignored while the block lasts, as it is where the tests run under nohup."""
+    before = signal.signal(number, signal.SIG_DFL)
+    try:
+        yield
+    finally:
+        signal.signal(number, before)
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_ends_the_command_and_the_run(tmp_path: Path, number: signal.Signals) -> None:
     """The exit code is that of a shell; further commands are not run, except for those that undo."""
     processes = Processes()
-    with processes.catching():
+    with heard(number), processes.catching():
         raise_soon(number, tmp_path / "started")
         with pytest.raises(Stopped) as stopped:
             processes.run(f"touch {tmp_path}/started; sleep 1000", LIMIT_S)
