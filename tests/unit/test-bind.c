@@ -373,7 +373,7 @@ static void test_bad_arguments(void)
 	struct chario_drive drive;
 
 	EQUAL(chario_drive_find(FAKE_ADDRESS, &drive, sizeof(drive)), 0);
-	EQUAL(chario_bind(&drive, 2, &result, sizeof(result)), -EINVAL);
+	EQUAL(chario_bind(&drive, 4, &result, sizeof(result)), -EINVAL);
 	EQUAL(chario_bind(&drive, 0, &result, sizeof(result) - 1), -EINVAL);
 	EQUAL(chario_unbind(&drive, 4, &result, sizeof(result)), -EINVAL);
 	check_untouched();

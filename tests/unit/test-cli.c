@@ -224,7 +224,7 @@ static void test_info_and_stat(void)
 	PARSES();
 	SAME_TEXT(member("chunk_bytes"), "4194304");
 	EQUAL(RUN("stat 0 2>&1"), 0);
-	SAYS("write_commands   12\n");
+	SAYS("write_commands        12\n");
 	EQUAL(RUN("stat 0 --json"), 0);
 	PARSES();
 	SAME_TEXT(member("late_reaps"), "24");
