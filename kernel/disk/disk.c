@@ -199,6 +199,7 @@ static void set_memory_limits(struct chario_disk *disk,
 	disk->segment_bytes = limits->segment_bytes;
 	disk->discard_ranges = limits->discard_ranges;
 	disk->zeroes_bytes = limits->zeroes_bytes;
+	disk->zeroes_may_discard = limits->zeroes_may_discard;
 	for (i = 0; i < drive->nr_queues; i++)
 		chario_queue_set_segment_bytes(drive->queues[i], limits->segment_bytes);
 }

@@ -112,10 +112,11 @@ static bool expire_one(struct chario_queue *q, bool *recover)
 			mod_timer(&q->timer, next);
 	}
 	raw_spin_unlock_irqrestore(&q->lock, flags);
-	if (async.who && urgent)
-		chario_isolation_exit(q->drive);
-	if (async.who)
+	if (async.who) {
+		if (urgent)
+			chario_isolation_exit(q->drive);
 		async.tell(async.who, -ETIMEDOUT, NULL);
+	}
 	return req;
 }
 

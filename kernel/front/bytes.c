@@ -534,7 +534,6 @@ static struct chario_bytes *alloc_bytes(struct chario_file *cf)
  */
 int chario_bytes_enable(struct chario_file *cf)
 {
-	/* With this limit no call is a common call, see is_common(). */
 	struct chario_bytes *b;
 
 	if (READ_ONCE(cf->bytes))

@@ -14,6 +14,7 @@
  */
 void chario_file_route(struct chario_file *cf)
 {
+	/* With this limit no call is a common call, see is_common() in char.c. */
 	static const u32 none;
 
 	WRITE_ONCE(cf->single_bytes, READ_ONCE(cf->bytes) || READ_ONCE(cf->duty) ?

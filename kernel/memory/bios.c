@@ -23,6 +23,17 @@ static int bios_map_list(struct chario_queue *q, struct chario_command *cmd,
 	return chario_map_list(q, cmd);
 }
 
+static inline int bios_map_vector(const struct chario_queue *q,
+				  const struct chario_command *cmd,
+				  struct bio_vec *bv, struct chario_segment *seg)
+{
+	if (likely(q->dma_dev))
+		return chario_bios_map_vector(q, cmd, bv, seg);
+	seg->bytes = bv->bv_len;
+	seg->addr = page_to_phys(bv->bv_page) + bv->bv_offset;
+	return 0;
+}
+
 /* Map a run as the next segments, which end where pages do if it is too long for one. */
 static int bios_add_run(struct chario_queue *q, struct chario_command *cmd,
 			struct bio_vec run)
@@ -32,8 +43,8 @@ static int bios_add_run(struct chario_queue *q, struct chario_command *cmd,
 
 	for (;;) {
 		run.bv_len = min(left, most - (u32)offset_in_page(run.bv_offset));
-		if (unlikely(chario_bios_map_vector(q, cmd, &run,
-						    &cmd->segments[cmd->nr_segments])))
+		if (unlikely(bios_map_vector(q, cmd, &run,
+					     &cmd->segments[cmd->nr_segments])))
 			return -EIO;
 		cmd->nr_segments++;
 		left -= run.bv_len;
@@ -82,7 +93,7 @@ static inline int bios_map_vectors(struct chario_queue *q, struct chario_command
 	struct bio_vec bv;
 
 	bio_for_each_bvec(bv, bio, iter) {
-		if (unlikely(chario_bios_map_vector(q, cmd, &bv, seg)))
+		if (unlikely(bios_map_vector(q, cmd, &bv, seg)))
 			break;
 		seg++;
 	}

@@ -13,17 +13,16 @@
 int chario_bios_map_many(struct chario_queue *q, struct chario_command *cmd,
 			 struct request *rq);
 
-/* Map a vector as a segment.  Returns 0; EIO if the DMA layer refuses the memory. */
+/*
+ * Map a vector as a segment, for a queue with a DMA device.  Returns 0; EIO if the DMA
+ * layer refuses the memory.
+ */
 static __always_inline int chario_bios_map_vector(const struct chario_queue *q,
 						  const struct chario_command *cmd,
 						  struct bio_vec *bv,
 						  struct chario_segment *seg)
 {
 	seg->bytes = bv->bv_len;
-	if (unlikely(!q->dma_dev)) {
-		seg->addr = page_to_phys(bv->bv_page) + bv->bv_offset;
-		return 0;
-	}
 	seg->addr = dma_map_bvec(q->dma_dev, bv,
 				 chario_map_direction(cmd->req->op), 0);
 	return unlikely(dma_mapping_error(q->dma_dev, seg->addr)) ? -EIO : 0;

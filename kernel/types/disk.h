@@ -62,6 +62,8 @@ struct chario_counters {
  * @discard_ranges: largest number of ranges of a discard; 0 if the device discards none
  * @zeroes_bytes: largest length in bytes that one command zeroes; 0 if the device has no
  *	such command
+ * @zeroes_may_discard: true if that command may discard the blocks, which read as zeros
+ *	then, too
  * @features: bits CHARIO_FEATURE_FUA, CHARIO_FEATURE_WRITE_CACHE (which requires FUA)
  *	and CHARIO_FEATURE_READ_ONLY, as they apply
  */
@@ -77,6 +79,7 @@ struct chario_limits {
 	u32 segment_bytes;
 	u32 discard_ranges;
 	u32 zeroes_bytes;
+	bool zeroes_may_discard;
 	u64 features;
 };
 
@@ -131,6 +134,7 @@ struct chario_limits {
  * @atomic_write_bytes: promise of the drive for one command, see &struct chario_info
  * @discard_ranges: see &struct chario_limits
  * @zeroes_bytes: see &struct chario_limits
+ * @zeroes_may_discard: see &struct chario_limits
  * @block: the block disk, or NULL; the front end's lock
  * @block_node: entry of the list of the block disks of @drive
  * @block_leaves: true if the block disk is being taken away, and not to be opened
@@ -188,6 +192,7 @@ struct chario_disk {
 	u32 atomic_write_bytes;
 	u32 discard_ranges;
 	u32 zeroes_bytes;
+	bool zeroes_may_discard;
 	struct gendisk *block;
 	bool block_leaves;
 	struct list_head block_node;

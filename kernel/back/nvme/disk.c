@@ -111,6 +111,15 @@ static u32 disk_atomic_write_bytes(const struct chario_nvme *ctrl,
 	return min_t(u32, rounddown_pow_of_two(bytes), 1U << __ffs(edges));
 }
 
+/*
+ * Does the drive take Deallocate in Write Zeroes, and do such blocks read as zeros
+ * (DLFEAT, NVM Command Set 1.0 4.1.5.1)?
+ */
+static bool zeroes_may_discard(const struct nvme_id_ns *id)
+{
+	return (id->dlfeat & 7) == 1 && (id->dlfeat & BIT(3));
+}
+
 static void disk_fill_in(struct chario_disk *disk, const struct chario_nvme *ctrl,
 			 u32 nsid, const struct nvme_id_ns *id)
 {
@@ -151,6 +160,7 @@ static struct chario_disk *disk_create(struct chario_nvme *ctrl, u32 nsid,
 		.zeroes_bytes = min_t(u64, ctrl->zeroes_bytes,
 				      round_down(min_t(u64, U32_MAX, (u64)SZ_64K << shift),
 						 1U << shift)),
+		.zeroes_may_discard = zeroes_may_discard(id),
 		.features = CHARIO_FEATURE_FUA |
 			(ctrl->write_cache ? CHARIO_FEATURE_WRITE_CACHE : 0) |
 			(id->nsattr & NVME_NS_ATTR_RO ?

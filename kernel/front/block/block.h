@@ -11,7 +11,6 @@
 #define CHARIO_FRONT_BLOCK_H
 
 #include <linux/blk-mq.h>
-#include <linux/refcount.h>
 
 #include "types/disk.h"
 #include "types/queue.h"

@@ -33,9 +33,10 @@ static void fill_limits(const struct chario_disk *disk, struct queue_limits *lim
 
 	limits->logical_block_size = disk->block_mask + 1;
 	/* File systems take a write of a physical block for one that is not torn. */
-	limits->physical_block_size = min(disk->physical_block_bytes,
-					  max(rounddown_pow_of_two(disk->atomic_write_bytes ?: 1),
-					      disk->block_mask + 1));
+	limits->physical_block_size =
+		rounddown_pow_of_two(min(disk->physical_block_bytes,
+					 max(disk->atomic_write_bytes,
+					     disk->block_mask + 1)));
 	limits->io_min = disk->physical_block_bytes;
 	limits->io_opt = disk->optimal_write_bytes;
 	limits->max_hw_sectors = disk->max_command_bytes >> SECTOR_SHIFT;

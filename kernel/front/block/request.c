@@ -165,7 +165,8 @@ static noinline int fill_other(struct chario_queue *q, struct chario_command *cm
 		return 0;
 	case REQ_OP_WRITE_ZEROES:
 		req->op = CHARIO_OP_WRITE_ZEROES;
-		if (!(rq->cmd_flags & REQ_NOUNMAP))
+		if (req->disk->zeroes_may_discard &&
+		    !(rq->cmd_flags & REQ_NOUNMAP))
 			req->control |= CHARIO_CONTROL_MAY_DISCARD;
 		return 0;
 	default:
