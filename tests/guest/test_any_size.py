@@ -270,7 +270,7 @@ def test_end_of_the_disk(guest: Guest, disk: str) -> None:
 fd = disk()
 end = os.lseek(fd, 0, os.SEEK_END)
 answers = [os.pwrite(fd, b"z" * 100, end - 10), os.pread(fd, 100, end - 10).decode()]
-for call in (lambda: os.pwrite(fd, b"z", end), lambda: fcntl.ioctl(fd, 0xC403, struct.pack("=IIQII", 24, 0, 0, 0, 2)),
+for call in (lambda: os.pwrite(fd, b"z", end), lambda: fcntl.ioctl(fd, 0xC403, struct.pack("=IIQII", 24, 0, 0, 0, 4)),
              lambda: fcntl.ioctl(fd, 0xC403, struct.pack("=IIQII", 24, 0, 0, 0, 0))):
     try:
         answers.append(call())
