@@ -152,6 +152,11 @@ struct gendisk *chario_compat_alloc_disk(struct blk_mq_tag_set *set,
 					 struct queue_limits *limits, u64 features,
 					 void *data);
 
+void *chario_compat_hold_block(dev_t devt, void *holder);
+void chario_compat_let_go_block(void *held, void *holder);
+void chario_compat_clean_block(dev_t devt);
+void chario_compat_drain_block(struct gendisk *disk);
+
 /* "block: remove unused parameter 'q' parameter in __blk_rq_map_sg()", 6.15 */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 15, 0)
 #define chario_compat_map_sg(rq, list) blk_rq_map_sg((rq)->q, rq, list)

@@ -14,12 +14,13 @@
 
 #include "base/range.h"
 #include "disk/disk.h"
+#include "disk/regions.h"
 #include "drive/drive.h"
 #include "queue/medium.h"
 #include "queue/queue.h"
 #include "types/backend.h"
 
-#define CHARIO_MINORS	256
+#define NR_MINORS	(CHARIO_DISK_MINORS + CHARIO_REGION_MINORS)
 
 static int chunk_kib = 4096;
 chario_range_param(chunk_kib, 1, SZ_1G / SZ_1K, 0444);
@@ -56,12 +57,12 @@ int chario_disk_class_init(const struct chario_disk_face *seen)
 	int ret;
 
 	face = seen;
-	ret = alloc_chrdev_region(&first_devt, 0, CHARIO_MINORS, "chardisk");
+	ret = alloc_chrdev_region(&first_devt, 0, NR_MINORS, "chardisk");
 	if (ret)
 		return ret;
 	device_class = chario_compat_class_create("chario");
 	if (IS_ERR(device_class)) {
-		unregister_chrdev_region(first_devt, CHARIO_MINORS);
+		unregister_chrdev_region(first_devt, NR_MINORS);
 		return PTR_ERR(device_class);
 	}
 	chario_compat_set_devnode(device_class, devnode);
@@ -74,7 +75,7 @@ int chario_disk_class_init(const struct chario_disk_face *seen)
 void chario_disk_class_exit(void)
 {
 	class_destroy(device_class);
-	unregister_chrdev_region(first_devt, CHARIO_MINORS);
+	unregister_chrdev_region(first_devt, NR_MINORS);
 	ida_destroy(&indices);
 }
 
@@ -142,7 +143,7 @@ struct chario_disk *chario_disk_create(const struct chario_backend *be,
 	disk->counters = alloc_percpu(struct chario_counters);
 	if (!disk->irq_queue || !disk->poll_queue || !disk->counters)
 		goto err_free;
-	ret = ida_alloc_max(&indices, CHARIO_MINORS - 1, GFP_KERNEL);
+	ret = ida_alloc_max(&indices, CHARIO_DISK_MINORS - 1, GFP_KERNEL);
 	if (ret < 0)
 		goto err_free;
 	disk->index = ret;
@@ -155,6 +156,9 @@ struct chario_disk *chario_disk_create(const struct chario_backend *be,
 
 	mutex_init(&disk->buffer_lock);
 	INIT_LIST_HEAD(&disk->buffers);
+	mutex_init(&disk->node_lock);
+	INIT_LIST_HEAD(&disk->nodes);
+	INIT_LIST_HEAD(&disk->claims);
 	device_initialize(&disk->dev);
 	disk->dev.class = device_class;
 	disk->dev.parent = parent;
@@ -287,9 +291,12 @@ int chario_disk_register(struct chario_disk *disk)
 	ret = chario_medium_join(disk, disk->is_shared ? disk->wwid : "");
 	if (ret)
 		return ret;
-	cdev_init(&disk->cdev, face->fops);
-	disk->cdev.owner = THIS_MODULE;
-	ret = cdev_device_add(&disk->cdev, &disk->dev);
+	disk->node.dev = &disk->dev;
+	disk->node.disk = disk;
+	disk->node.bytes = disk->capacity_bytes;
+	mutex_lock(&disk->node_lock);
+	ret = chario_node_add(&disk->node, face->fops);
+	mutex_unlock(&disk->node_lock);
 	if (ret)
 		chario_medium_leave(disk);
 	return ret;
@@ -307,7 +314,10 @@ void chario_disk_unregister(struct chario_disk *disk)
 {
 	face->remove_block(disk);
 	chario_disk_lose(disk);
-	cdev_device_del(&disk->cdev, &disk->dev);
+	mutex_lock(&disk->node_lock);
+	chario_regions_remove(disk);
+	chario_node_remove(&disk->node);
+	mutex_unlock(&disk->node_lock);
 }
 
 /**

@@ -449,9 +449,9 @@ ssize_t chario_bytes_transfer(struct kiocb *iocb, struct iov_iter *iter,
 		return 0;
 	if (op == CHARIO_OP_WRITE && (iocb->ki_flags & IOCB_APPEND))
 		return -ENOSPC;
-	if (pos >= disk->capacity_bytes)
+	if (pos >= cf->capacity_bytes)
 		return op == CHARIO_OP_WRITE ? -ENOSPC : 0;
-	iov_iter_truncate(iter, disk->capacity_bytes - pos);
+	iov_iter_truncate(iter, cf->capacity_bytes - pos);
 	if (iocb->ki_flags & IOCB_NOWAIT)
 		ret = transfer_now(cf->bytes, iter, op, pos, durable);
 	else if (op == CHARIO_OP_WRITE)

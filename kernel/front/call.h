@@ -20,7 +20,10 @@ static inline unsigned long chario_call_expires(const struct chario_file *cf)
 	       (READ_ONCE(cf->deadline) ?: READ_ONCE(cf->disk->deadline));
 }
 
-/* Starts a synchronous call without memory, with the options of disk and file. */
+/*
+ * Starts a synchronous call without memory, with the options of disk and file; @pos is that
+ * of the file.
+ */
 static inline void chario_call_start(struct chario_call *call,
 				     struct chario_file *cf,
 				     enum chario_op op, u64 pos)
@@ -34,7 +37,7 @@ static inline void chario_call_start(struct chario_call *call,
 	call->taken = NULL;
 	call->iter = NULL;
 	call->buffers = NULL;
-	call->pos = pos;
+	call->pos = cf->first + pos;
 	call->op = op;
 	call->control = READ_ONCE(disk->control);
 	call->nowait = false;
@@ -56,19 +59,21 @@ static inline void chario_call_set_durable(struct chario_call *call)
 		call->control |= CHARIO_CONTROL_FUA;
 }
 
-/* Returns the length of the part of a call that lies on the disk, or -errno. */
-static inline ssize_t chario_call_clip(const struct chario_disk *disk, u64 pos,
+/* Returns the length of the part of a call that lies in the file, or -errno. */
+static inline ssize_t chario_call_clip(const struct chario_file *cf, u64 pos,
 				       size_t bytes, enum chario_op op)
 {
+	const struct chario_disk *disk = cf->disk;
+
 	if (unlikely(READ_ONCE(disk->removed)))
 		return -ENODEV;
 	if (unlikely(!bytes))
 		return 0;
 	if (unlikely(pos & disk->grain_mask))
 		return -EINVAL;
-	if (unlikely(pos >= disk->capacity_bytes))
+	if (unlikely(pos >= cf->capacity_bytes))
 		return op == CHARIO_OP_WRITE ? -ENOSPC : 0;
-	return min_t(u64, bytes, disk->capacity_bytes - pos);
+	return min_t(u64, bytes, cf->capacity_bytes - pos);
 }
 
 #endif /* CHARIO_FRONT_CALL_H */

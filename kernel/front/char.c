@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The front end `char`: /dev/chardiskN as a file.
+ * The front end `char`: /dev/chardiskN and /dev/chardiskNpM as files.
  *
  * A disk supports read, write, their vector and positioned forms, lseek, fsync,
  * O_DSYNC, O_DIRECT, IOPOLL, and io_uring and aio with many calls in flight.
  */
+#include <linux/file.h>
 #include <linux/fs.h>
 #include <linux/module.h>
-#include <linux/slab.h>
 
 #include "disk/disk.h"
 #include "front/bytes.h"
@@ -20,62 +20,48 @@
 #include "request/run.h"
 #include "trace.h"
 
-static void close_file(struct chario_file *cf)
-{
-	chario_file_set_urgent(cf, false);
-	if (cf->bytes && chario_bytes_disable(cf))
-		dev_err_ratelimited(&cf->disk->dev,
-				    "a file was closed before its last bytes could be written; they are lost\n");
-	chario_pin_release(cf->disk, &cf->pinned);
-	chario_buffers_free(cf->buffers);
-	if (cf->private_queue)
-		chario_disk_give_queue(cf->disk, cf->private_queue);
-	kfree(cf->private_queues);
-	put_device(&cf->disk->dev);
-	kfree(cf);
-}
-
 static int chario_open(struct inode *inode, struct file *file)
 {
-	struct chario_disk *disk = container_of(inode->i_cdev,
-						struct chario_disk, cdev);
+	struct chario_node *node = container_of(inode->i_cdev, struct chario_node, cdev);
+	const struct chario_disk *disk = node->disk;
+	bool writes = file->f_mode & FMODE_WRITE;
 	struct chario_file *cf;
+	int ret;
 
 	if (READ_ONCE(disk->removed))
 		return -ENODEV;
-	if ((file->f_mode & FMODE_WRITE) &&
-	    (disk->features & CHARIO_FEATURE_READ_ONLY))
+	if (writes && (disk->features & CHARIO_FEATURE_READ_ONLY))
 		return -EROFS;
-	cf = kzalloc(sizeof(*cf), GFP_KERNEL_ACCOUNT);
-	if (!cf)
-		return -ENOMEM;
-	cf->buffers = chario_buffers_alloc();
-	if (!cf->buffers) {
-		kfree(cf);
-		return -ENOMEM;
+	ret = chario_node_enter(node, writes);
+	if (ret)
+		return ret;
+	cf = chario_file_create(node->disk, file);
+	if (IS_ERR(cf)) {
+		chario_node_leave(node, writes);
+		return PTR_ERR(cf);
 	}
-	get_device(&disk->dev);
-	cf->disk = disk;
-	chario_origin_init(&cf->origin, file);
-	cf->irq_queue = disk->irq_queue;
-	cf->poll_queue = disk->poll_queue;
-	chario_file_route(cf);
-	if (READ_ONCE(disk->any_size)) {
-		int ret = chario_bytes_enable(cf);
-
-		if (ret) {
-			close_file(cf);
-			return ret;
-		}
-	}
-	file->private_data = cf;
-	file->f_mode |= FMODE_CAN_ODIRECT | FMODE_NOWAIT;
+	cf->node = node;
+	cf->first = node->first;
+	cf->capacity_bytes = node->bytes;
 	return 0;
 }
 
 static int chario_release(struct inode *inode, struct file *file)
 {
-	close_file(file->private_data);
+	struct chario_file *cf = file->private_data;
+	struct chario_node *node;
+	struct file *parent;
+
+	/* A file that could not be confined ends before it is one of a disk. */
+	if (!cf)
+		return 0;
+	node = cf->node;
+	parent = cf->parent;
+	chario_file_destroy(cf);
+	if (parent)
+		fput(parent);
+	else
+		chario_node_leave(node, file->f_mode & FMODE_WRITE);
 	return 0;
 }
 
@@ -131,7 +117,7 @@ static ssize_t char_transfer(struct kiocb *iocb, struct iov_iter *iter,
 		if (ret)
 			return ret;
 	}
-	ret = chario_call_clip(cf->disk, iocb->ki_pos, iov_iter_count(iter), op);
+	ret = chario_call_clip(cf, iocb->ki_pos, iov_iter_count(iter), op);
 	if (unlikely(ret <= 0))
 		return ret;
 	if (unlikely(chario_pages_check(cf->disk, iter)))
@@ -167,7 +153,7 @@ static __always_inline bool is_common(const struct chario_file *cf,
 	return likely(!READ_ONCE(disk->removed) &&
 		      bytes - 1 < READ_ONCE(*READ_ONCE(cf->single_bytes)) &&
 		      !chario_pages_is_misaligned(disk, addr, bytes | pos) &&
-		      pos + bytes <= disk->capacity_bytes);
+		      pos + bytes <= cf->capacity_bytes);
 }
 
 static __always_inline int start_common(struct chario_call *call,
@@ -316,7 +302,7 @@ static loff_t chario_llseek(struct file *file, loff_t offset, int whence)
 {
 	struct chario_file *cf = file->private_data;
 
-	return fixed_size_llseek(file, offset, whence, cf->disk->capacity_bytes);
+	return fixed_size_llseek(file, offset, whence, cf->capacity_bytes);
 }
 
 static int chario_fsync(struct file *file, loff_t start, loff_t end,

@@ -35,7 +35,11 @@ long chario_ioctl(struct file *file, unsigned int cmd, unsigned long arg);
 
 /**
  * struct chario_file - an open file of a disk
- * @disk: the disk; holds a reference
+ * @disk: the disk
+ * @node: node that was opened
+ * @parent: file that this one is confined to a range of, and keeps open; or NULL
+ * @first: byte offset on the disk of the first byte of the file
+ * @capacity_bytes: length of the file in bytes
  * @origin: reference that keeps the file open for orphans, see queue/origin.h
  * @completion: &enum chario_completion, may be DEFAULT
  * @spin_ns: time to spin in nanoseconds, 0 for that of the disk
@@ -55,6 +59,10 @@ long chario_ioctl(struct file *file, unsigned int cmd, unsigned long arg);
  */
 struct chario_file {
 	struct chario_disk *disk;
+	struct chario_node *node;
+	struct file *parent;
+	u64 first;
+	u64 capacity_bytes;
 	struct chario_origin origin;
 	u32 completion;
 	u32 spin_ns;
@@ -70,6 +78,17 @@ struct chario_file {
 	u8 duty;
 	u32 pinned;
 };
+
+/* front/node.c */
+int chario_node_enter(struct chario_node *node, bool writes);
+void chario_node_leave(struct chario_node *node, bool writes);
+
+/* front/confine.c */
+int chario_confine(struct chario_file *cf, const struct chario_confine *range);
+
+/* front/open.c */
+struct chario_file *chario_file_create(struct chario_disk *disk, struct file *file);
+void chario_file_destroy(struct chario_file *cf);
 
 /* front/file.c */
 void chario_file_route(struct chario_file *cf);

@@ -3,13 +3,16 @@
  * The ioctls of a disk: CharIO's own, whose structs begin with their size and which one
  * table decodes, and those of block devices that every tool uses.
  */
+#include <linux/capability.h>
 #include <linux/fs.h>
 #include <linux/jiffies.h>
+#include <linux/math64.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
 #include "disk/disk.h"
 #include "disk/health.h"
+#include "disk/regions.h"
 #include "front/bytes.h"
 #include "front/front.h"
 #include "memory/buffer.h"
@@ -28,11 +31,33 @@ union chario_argument {
 	struct chario_pin pin;
 	struct chario_health health;
 	struct chario_timeline_open timeline;
+	struct chario_regions regions;
+	struct chario_confine confine;
 };
+
+/*
+ * Returns the longest write, up to @bytes, that is not torn in a file that begins at @first:
+ * what begins at a multiple of it in the file has to do so on the disk.
+ */
+static u32 atomic_bytes(u64 first, u32 bytes)
+{
+	u32 rest;
+
+	if (!bytes)
+		return 0;
+	div_u64_rem(first, bytes, &rest);
+	return rest ? min_t(u64, bytes, first & -first) : bytes;
+}
 
 static int get_info(struct chario_file *cf, union chario_argument *arg)
 {
-	chario_disk_describe(cf->disk, &arg->info);
+	struct chario_info *info = &arg->info;
+
+	chario_disk_describe(cf->disk, info);
+	info->capacity_bytes = cf->capacity_bytes;
+	info->offset_bytes = cf->first;
+	info->region = cf->node->number;
+	info->atomic_write_bytes = atomic_bytes(cf->first, info->atomic_write_bytes);
 	return 0;
 }
 
@@ -87,6 +112,8 @@ static int set_file_options(struct chario_file *cf, union chario_argument *arg)
 
 	if (options->flags & ~(CHARIO_FILE_ANY_SIZE | CHARIO_FILE_URGENT))
 		return -EINVAL;
+	if (cf->parent && !(options->flags & CHARIO_FILE_URGENT) != !READ_ONCE(cf->duty))
+		return -EPERM;
 	if (READ_ONCE(cf->bytes) && !(options->flags & CHARIO_FILE_ANY_SIZE))
 		return -EBUSY;
 	if (options->completion > CHARIO_COMPLETION_SPIN)
@@ -189,6 +216,8 @@ static int get_pin(struct chario_file *cf, union chario_argument *arg)
 
 static int set_pin(struct chario_file *cf, union chario_argument *arg)
 {
+	if (cf->parent)
+		return -EPERM;
 	return chario_pin_set(cf->disk, &cf->pinned, &arg->pin);
 }
 
@@ -217,8 +246,11 @@ static int settle(struct chario_file *cf, union chario_argument *arg)
 	if (args->deadline_ns && (args->deadline_ns < CHARIO_DEADLINE_MIN_NS ||
 				  args->deadline_ns > CHARIO_DEADLINE_MAX_NS))
 		return -EINVAL;
-	return chario_origin_settle(&cf->origin, cf->disk, args->disk_offset,
-				    args->bytes,
+	if (args->disk_offset >= cf->capacity_bytes)
+		return 0;
+	return chario_origin_settle(&cf->origin, cf->disk,
+				    cf->first + args->disk_offset,
+				    min(args->bytes, cf->capacity_bytes - args->disk_offset),
 				    jiffies + 1 + nsecs_to_jiffies(ns));
 }
 
@@ -229,7 +261,33 @@ static int export_buffer(struct chario_file *cf, union chario_argument *arg)
 
 static int open_timeline(struct chario_file *cf, union chario_argument *arg)
 {
+	if (cf->parent)
+		return -EPERM;
 	return chario_timeline_get_fd(cf->disk, &arg->timeline);
+}
+
+static int set_regions(struct chario_file *cf, union chario_argument *arg)
+{
+	const struct chario_regions *regions = &arg->regions;
+	struct chario_region *table;
+	int ret;
+
+	if (!capable(CAP_SYS_ADMIN))
+		return -EPERM;
+	if (cf->parent || cf->node->number || regions->count > CHARIO_REGIONS_MAX)
+		return -EINVAL;
+	table = memdup_user(u64_to_user_ptr(regions->address),
+			    regions->count * sizeof(*table));
+	if (IS_ERR(table))
+		return PTR_ERR(table);
+	ret = chario_regions_set(cf->disk, table, regions->count);
+	kfree(table);
+	return ret;
+}
+
+static int confine(struct chario_file *cf, union chario_argument *arg)
+{
+	return chario_confine(cf, &arg->confine);
 }
 
 /**
@@ -280,9 +338,13 @@ static const struct decoder decoders[] = {
 	  false, true, ioctl_get_health },
 	{ CHARIO_IOC_TIMELINE_OPEN, 32, sizeof(struct chario_timeline_open),
 	  true, false, open_timeline },
+	{ CHARIO_IOC_SET_REGIONS, 16, sizeof(struct chario_regions),
+	  true, false, set_regions },
+	{ CHARIO_IOC_CONFINE, 24, sizeof(struct chario_confine),
+	  true, false, confine },
 };
 
-static_assert(sizeof(struct chario_info) == 224);
+static_assert(sizeof(struct chario_info) == 232);
 static_assert(sizeof(struct chario_stats) == 152);
 static_assert(sizeof(struct chario_file_options) == 24);
 static_assert(sizeof(struct chario_buffer_create) == 56);
@@ -294,6 +356,9 @@ static_assert(sizeof(struct chario_queue_create) == 32);
 static_assert(sizeof(struct chario_pin) == 88);
 static_assert(sizeof(struct chario_health) == 192);
 static_assert(sizeof(struct chario_timeline_open) == 32);
+static_assert(sizeof(struct chario_region) == 24);
+static_assert(sizeof(struct chario_regions) == 16);
+static_assert(sizeof(struct chario_confine) == 24);
 
 /* Fills in the caller's struct, which may be shorter or longer than this kernel's. */
 static int give(const struct decoder *decoder, void __user *to, u32 size,
@@ -340,13 +405,15 @@ static long ioctl_run(const struct decoder *decoder, struct chario_file *cf,
 #define BLKGETSIZE64_64	_IOR(0x12, 114, s64)
 #define BLKGETSIZE64_32	_IOR(0x12, 114, s32)
 
-static long block_ioctl(const struct chario_disk *disk, unsigned int cmd,
+static long block_ioctl(const struct chario_file *cf, unsigned int cmd,
 			void __user *user)
 {
+	const struct chario_disk *disk = cf->disk;
+
 	switch (cmd) {
 	case BLKGETSIZE64_64:
 	case BLKGETSIZE64_32:
-		return put_user(disk->capacity_bytes, (u64 __user *)user);
+		return put_user(cf->capacity_bytes, (u64 __user *)user);
 	case BLKSSZGET:
 		return put_user(disk->block_mask + 1, (int __user *)user);
 	case BLKPBSZGET:
@@ -388,5 +455,5 @@ long chario_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 	for (i = 0; i < ARRAY_SIZE(decoders); i++)
 		if (decoders[i].cmd == cmd)
 			return ioctl_run(&decoders[i], cf, user);
-	return block_ioctl(cf->disk, cmd, user);
+	return block_ioctl(cf, cmd, user);
 }

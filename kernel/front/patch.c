@@ -79,14 +79,13 @@ static int take_two(struct chario_queue *q, const struct chario_origin *origin,
 
 /* Reads a grain, copies @bytes of @from to @offset in the grain, and writes it back. */
 static int change_locked(struct chario_file *cf, void *bounce,
-			 const struct chario_edge *edge,
-			 struct chario_queue *q, struct chario_command **taken,
+			 u64 pos, struct chario_queue *q, struct chario_command **taken,
 			 u32 offset, const void *from, u32 bytes, bool fua)
 {
 	struct chario_move m = {
 		.op = CHARIO_OP_READ,
 		.memory = bounce,
-		.pos = edge->pos,
+		.pos = pos,
 		.bytes = cf->disk->grain_mask + 1,
 		.duty = CHARIO_DUTY_STAY,
 		.q = q,
@@ -136,13 +135,13 @@ int chario_patch_grain(struct chario_file *cf, void *bounce, u64 pos,
 	ret = take_two(q, &cf->origin, taken, expires);
 	if (ret)
 		return ret;
-	ret = chario_edge_lock(&edge, disk, pos - offset, expires);
+	ret = chario_edge_lock(&edge, disk, cf->first + pos - offset, expires);
 	if (ret) {
 		chario_queue_put(q, taken[0]);
 		chario_queue_put(q, taken[1]);
 		return ret;
 	}
-	ret = change_locked(cf, bounce, &edge, q, taken, offset, from, bytes,
+	ret = change_locked(cf, bounce, pos - offset, q, taken, offset, from, bytes,
 			    fua);
 	chario_edge_unlock(&edge);
 	return ret;

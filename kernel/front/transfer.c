@@ -178,7 +178,7 @@ static __always_inline ssize_t transfer(struct file *file,
 	if (unlikely((t->buffer_offset & cf->disk->dma_mask) ||
 		     (t->bytes & cf->disk->grain_mask)))
 		return -EINVAL;
-	bytes = chario_call_clip(cf->disk, t->disk_offset,
+	bytes = chario_call_clip(cf, t->disk_offset,
 				 min_t(u64, t->bytes, CHARIO_TRANSFER_MAX),
 				 t->op);
 	if (unlikely(bytes <= 0))

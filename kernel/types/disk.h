@@ -11,7 +11,6 @@
 #ifndef CHARIO_TYPES_DISK_H
 #define CHARIO_TYPES_DISK_H
 
-#include <linux/cdev.h>
 #include <linux/device.h>
 #include <linux/list.h>
 #include <linux/mutex.h>
@@ -20,6 +19,7 @@
 #include <chario/uapi.h>
 
 #include "types/drive.h"
+#include "types/node.h"
 #include "types/split.h"
 
 struct chario_backend;
@@ -120,7 +120,9 @@ struct chario_limits {
  * @buffers: all buffers of all open files
  * @cmb: controller memory of the drive, or NULL
  * @dev: device in class chario
- * @cdev: character device of the node
+ * @node: node of the whole disk
+ * @node_lock: lock that protects @nodes, what they count and claim, and @claims
+ * @nodes: all nodes of the disk
  * @index: the number N
  * @backend: back end that serves the disk
  * @drive: parts that it shares with the other disks of its device
@@ -135,6 +137,8 @@ struct chario_limits {
  * @discard_ranges: see &struct chario_limits
  * @zeroes_bytes: see &struct chario_limits
  * @zeroes_may_discard: see &struct chario_limits
+ * @claims: claims of nodes that are open for writing, see front/block/claim.c; changed
+ *	under @node_lock, read under RCU
  * @block: the block disk, or NULL; the front end's lock
  * @block_node: entry of the list of the block disks of @drive
  * @block_leaves: true if the block disk is being taken away, and not to be opened
@@ -178,7 +182,9 @@ struct chario_disk {
 	struct chario_cmb *cmb;
 
 	struct device dev;
-	struct cdev cdev;
+	struct chario_node node;
+	struct mutex node_lock; /* nodes, claims */
+	struct list_head nodes;
 	int index;
 	const struct chario_backend *backend;
 	struct chario_drive *drive;
@@ -193,6 +199,7 @@ struct chario_disk {
 	u32 discard_ranges;
 	u32 zeroes_bytes;
 	bool zeroes_may_discard;
+	struct list_head claims;
 	struct gendisk *block;
 	bool block_leaves;
 	struct list_head block_node;

@@ -33,6 +33,7 @@
 #include <chario/queue.h>
 #include <chario/reader.h>
 #include <chario/recorder.h>
+#include <chario/region.h>
 #include <chario/store.h>
 #include <chario/stream.h>
 #include <chario/timeline.h>

@@ -46,11 +46,29 @@
 	M(chario_info, model, 136, 48)                     \
 	M(chario_info, firmware, 184, 16)                  \
 	M(chario_info, command_limit, 200, 4)              \
-	M(chario_info, reserved, 204, 4)                   \
+	M(chario_info, region, 204, 4)                     \
 	M(chario_info, write_alignment_bytes, 208, 4)      \
 	M(chario_info, deallocate_alignment_bytes, 212, 4) \
 	M(chario_info, optimal_write_bytes, 216, 4)        \
-	M(chario_info, atomic_write_bytes, 220, 4)
+	M(chario_info, atomic_write_bytes, 220, 4)         \
+	M(chario_info, offset_bytes, 224, 8)
+
+#define REGION(M)                        \
+	M(chario_region, number, 0, 4)   \
+	M(chario_region, reserved, 4, 4) \
+	M(chario_region, offset, 8, 8)   \
+	M(chario_region, bytes, 16, 8)
+
+#define REGIONS(M)                     \
+	M(chario_regions, size, 0, 4)  \
+	M(chario_regions, count, 4, 4) \
+	M(chario_regions, address, 8, 8)
+
+#define CONFINE(M)                      \
+	M(chario_confine, size, 0, 4)   \
+	M(chario_confine, flags, 4, 4)  \
+	M(chario_confine, offset, 8, 8) \
+	M(chario_confine, bytes, 16, 8)
 
 #define STATS(M)                                       \
 	M(chario_stats, size, 0, 4)                    \
@@ -246,7 +264,7 @@
 	M(chario_timeline_tags, tags, 8, 4) \
 	M(chario_timeline_tags, reserved, 12, 20)
 
-LAYOUT(chario_info, 224, INFO);
+LAYOUT(chario_info, 232, INFO);
 LAYOUT(chario_stats, 152, STATS);
 LAYOUT(chario_file_options, 24, FILE_OPTIONS);
 LAYOUT(chario_buffer_create, 56, BUFFER_CREATE);
@@ -265,6 +283,9 @@ LAYOUT(chario_settle, 32, SETTLE);
 LAYOUT(chario_queue_create, 32, QUEUE_CREATE);
 LAYOUT(chario_pin, 88, PIN);
 LAYOUT(chario_health, 192, HEALTH);
+LAYOUT(chario_region, 24, REGION);
+LAYOUT(chario_regions, 16, REGIONS);
+LAYOUT(chario_confine, 24, CONFINE);
 
 #define NUMBER(name, value) _Static_assert((name) == (value), #name)
 
@@ -280,6 +301,10 @@ NUMBER(CHARIO_IOC_BUFFER_EXPORT, 0xc413);
 NUMBER(CHARIO_IOC_TRANSFER, 0xc420);
 NUMBER(CHARIO_IOC_TIMELINE_OPEN, 0xc450);
 NUMBER(CHARIO_IOC_TIMELINE_CONTROL, 0xc451);
+NUMBER(CHARIO_IOC_SET_REGIONS, 0xc460);
+NUMBER(CHARIO_IOC_CONFINE, 0xc461);
+NUMBER(CHARIO_REGIONS_MAX, 128);
+NUMBER(CHARIO_CONFINE_READ_ONLY, 1);
 NUMBER(CHARIO_TIMELINE_RECORDS_MIN, 64);
 NUMBER(CHARIO_TIMELINE_RECORDS_MAX, 1 << 20);
 NUMBER(CHARIO_TIMELINE_BYTES_MAX, 1 << 30);

@@ -9,9 +9,9 @@
 /* Programs allocate these; a longer one needs a new symbol or the size rule. */
 static_assert(sizeof(chario_bind_result) == 84, "chario_bind_result");
 static_assert(sizeof(chario_drive) == 140, "chario_drive");
-static_assert(sizeof(chario_plan) == 56, "chario_plan");
+static_assert(sizeof(chario_plan) == 64, "chario_plan");
 static_assert(sizeof(chario_plan_command) == 16, "chario_plan_command");
-static_assert(sizeof(chario_plan_limits) == 24, "chario_plan_limits");
+static_assert(sizeof(chario_plan_limits) == 32, "chario_plan_limits");
 static_assert(sizeof(struct chario_probe) == 88, "chario_probe");
 static_assert(sizeof(chario_timeline_quantiles) == 56, "chario_timeline_quantiles");
 static_assert(sizeof(chario_timeline_request) == 200, "chario_timeline_request");

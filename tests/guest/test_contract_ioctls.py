@@ -9,7 +9,7 @@ from disks import MIB, Programs, attributes, calls
 from chario_lab.guest.session import Guest
 
 INFO, STATS, GET_FILE, SET_FILE = (0xC400 + place for place in range(4))
-SIZES = {INFO: 224, STATS: 152, GET_FILE: 24, SET_FILE: 24}
+SIZES = {INFO: 232, STATS: 152, GET_FILE: 24, SET_FILE: 24}
 FIRST_SIZES = SIZES | {INFO: 208, STATS: 120}
 # Places of 32-bit words in struct chario_file_options.
 COMPLETION, DEADLINE, DEADLINE_HIGH, SPIN, FLAGS = 4, 8, 12, 16, 20
@@ -46,8 +46,8 @@ def test_block_ioctls(guest: Guest, guest_program: Programs, disk512: str, disk4
 
 def test_info_says_what_sysfs_says(guest: Guest, guest_program: Programs, disk: str) -> None:
     """CHARIO_IOC_INFO and sysfs agree on every number they share."""
-    info = words(calls(guest, guest_program, disk, [f"ioctl {INFO} 224 224"])[0])
-    assert info[:2] == [224, 2]
+    info = words(calls(guest, guest_program, disk, [f"ioctl {INFO} 232 232"])[0])
+    assert info[:2] == [232, 2]
     shown = attributes(guest, disk)
     assert info[4] + (info[5] << 32) == int(shown["size"])
     names = [
@@ -66,7 +66,7 @@ def test_info_says_what_sysfs_says(guest: Guest, guest_program: Programs, disk: 
     assert (info[50], shown["command_limit"], info[51]) == (1, "drive", 0)
     block = int(shown["logical_block_size"])
     # QEMU's drives write any block, give up 4096 bytes at a time, and promise not to tear a block.
-    assert info[52:54] == [block, 4096] and info[55] == block
+    assert info[52:54] == [block, 4096] and info[55:] == [block, 0, 0]
 
 
 def test_a_shorter_info(guest: Guest, guest_program: Programs, disk: str) -> None:

@@ -6,6 +6,7 @@
  *   disk.c      the block disk: made on request, taken away
  *   tags.c      the tags, and the slots and queues that they stand for
  *   request.c   the way of a block request
+ *   claim.c     what is open for writing on one side only
  */
 #ifndef CHARIO_FRONT_BLOCK_H
 #define CHARIO_FRONT_BLOCK_H
@@ -62,6 +63,14 @@ struct chario_block_request {
 int chario_block_enable(struct chario_disk *disk);
 int chario_block_disable(struct chario_disk *disk);
 void chario_block_remove(struct chario_disk *disk);
+
+/* front/block/claim.c */
+int chario_claim_take(struct chario_node *node);
+void chario_claim_drop(struct chario_node *node);
+bool chario_claim_forbids(const struct chario_disk *disk, struct request *rq);
+int chario_claims_hold(struct chario_disk *disk);
+void chario_claims_let_go(struct chario_disk *disk);
+bool chario_claims_hold_any(const struct chario_disk *disk);
 
 /* front/block/tags.c */
 struct chario_tags *chario_tags_get(struct chario_drive *drive);

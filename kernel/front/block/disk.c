@@ -102,13 +102,39 @@ static int make(struct chario_disk *disk, struct chario_tags *tags)
 	return 0;
 }
 
+/* Take the block disk away: what it has not written yet is written now.  Under block_lock. */
+static void take_away(struct chario_disk *disk)
+{
+	struct gendisk *block = disk->block;
+
+	del_gendisk(block);
+	leave(disk, disk->drive->tags);
+	put_disk(block);
+}
+
+/* Make the block disk, of which the claims of open nodes hold their parts.  Under block_lock. */
+static int make_claimed(struct chario_disk *disk, struct chario_tags *tags)
+{
+	int ret;
+
+	mutex_lock(&disk->node_lock);
+	ret = make(disk, tags);
+	if (!ret) {
+		ret = chario_claims_hold(disk);
+		if (ret)
+			take_away(disk);
+	}
+	mutex_unlock(&disk->node_lock);
+	return ret;
+}
+
 /**
  * chario_block_enable() - make the block disk of a disk
  * @disk: a registered disk
  *
  * Context: may sleep.
- * Return: 0, also if it is there already; ENODEV if the disk has gone; ENOMEM; an error
- * of chario_tags_get().
+ * Return: 0, also if it is there already; ENODEV if the disk has gone; EBUSY if somebody was
+ * quick to use a part that is claimed; ENOMEM; an error of chario_tags_get().
  */
 int chario_block_enable(struct chario_disk *disk)
 {
@@ -125,7 +151,7 @@ int chario_block_enable(struct chario_disk *disk)
 		ret = PTR_ERR(tags);
 		goto out;
 	}
-	ret = make(disk, tags);
+	ret = make_claimed(disk, tags);
 	if (ret)
 		chario_tags_put(tags);
 out:
@@ -133,28 +159,22 @@ out:
 	return ret;
 }
 
-/* Take the block disk away: what it has not written yet is written now.  Under block_lock. */
-static void take_away(struct chario_disk *disk)
-{
-	struct gendisk *block = disk->block;
-
-	del_gendisk(block);
-	leave(disk, disk->drive->tags);
-	put_disk(block);
-	chario_tags_put(disk->drive->tags);
-}
-
-/* Keep others from opening the block disk.  Returns 0; EBUSY if somebody has it open. */
+/*
+ * Keep others from opening the block disk.  Returns 0; EBUSY if somebody has it open, or a
+ * claim holds something of it.
+ */
 static int close_for_good(struct chario_disk *disk)
 {
 	int ret = 0;
 
+	mutex_lock(&disk->node_lock);
 	mutex_lock(&disk->block->open_mutex);
-	if (disk_openers(disk->block))
+	if (disk_openers(disk->block) || chario_claims_hold_any(disk))
 		ret = -EBUSY;
 	else
 		WRITE_ONCE(disk->block_leaves, true);
 	mutex_unlock(&disk->block->open_mutex);
+	mutex_unlock(&disk->node_lock);
 	return ret;
 }
 
@@ -174,6 +194,7 @@ int chario_block_disable(struct chario_disk *disk)
 		ret = close_for_good(disk);
 		if (!ret) {
 			take_away(disk);
+			chario_tags_put(disk->drive->tags);
 			WRITE_ONCE(disk->block_leaves, false);
 		}
 	}
@@ -193,11 +214,15 @@ int chario_block_disable(struct chario_disk *disk)
 void chario_block_remove(struct chario_disk *disk)
 {
 	mutex_lock(&block_lock);
+	mutex_lock(&disk->node_lock);
 	WRITE_ONCE(disk->block_leaves, true);
 	if (disk->block) {
 		if (READ_ONCE(disk->drive->state) == CHARIO_DRIVE_DEAD)
 			blk_mark_disk_dead(disk->block);
+		chario_claims_let_go(disk);
 		take_away(disk);
+		chario_tags_put(disk->drive->tags);
 	}
+	mutex_unlock(&disk->node_lock);
 	mutex_unlock(&block_lock);
 }

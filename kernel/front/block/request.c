@@ -231,6 +231,9 @@ static __always_inline int send(struct blk_mq_hw_ctx *hctx, struct request *rq,
 	struct chario_block_request *note = blk_mq_rq_to_pdu(rq);
 	int ret;
 
+	if (op_is_write(req_op(rq)) && unlikely(!list_empty(&disk->claims)) &&
+	    chario_claim_forbids(disk, rq))
+		return -EBADE;
 	if (unlikely(chario_isolation_is_on(disk->drive))) {
 		note->counted = chario_isolation_admit(disk->drive);
 		if (!note->counted)

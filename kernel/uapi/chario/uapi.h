@@ -2,7 +2,8 @@
 /*
  * The application binary interface of CharIO.
  *
- * A CharIO disk is a character device, /dev/chardiskN.  It supports read(2), write(2),
+ * A CharIO disk is a character device, /dev/chardiskN, and a region of it is one, too,
+ * /dev/chardiskNpM.  It supports read(2), write(2),
  * lseek(2), fsync(2) and io_uring like a disk, the ioctls BLKGETSIZE64, BLKSSZGET,
  * BLKPBSZGET, BLKIOMIN, BLKIOOPT and BLKROGET of block devices, and the ioctls below.
  * Programs use libchario, which makes these calls for them.
@@ -35,8 +36,8 @@
  *      CHARIO_IOC_QUEUE_CREATE; CHARIO_FILE_ANY_SIZE; CHARIO_IOC_GET_PIN,
  *      CHARIO_IOC_SET_PIN, CHARIO_IOC_HEALTH, CHARIO_FEATURE_PIN,
  *      CHARIO_FEATURE_HEALTH; CHARIO_IOC_TIMELINE_OPEN, CHARIO_IOC_TIMELINE_CONTROL;
- *      the last four members of struct chario_info, and command_limit, which was
- *      reserved; CHARIO_IOC_SETTLE
+ *      the last five members of struct chario_info, and command_limit and region,
+ *      which were reserved; CHARIO_IOC_SETTLE; CHARIO_IOC_SET_REGIONS, CHARIO_IOC_CONFINE
  */
 #ifndef _CHARIO_UAPI_H
 #define _CHARIO_UAPI_H
@@ -64,6 +65,8 @@
 #define CHARIO_IOC_HEALTH	_IO(CHARIO_IOC_TYPE, 0x42)
 #define CHARIO_IOC_TIMELINE_OPEN	_IO(CHARIO_IOC_TYPE, 0x50)
 #define CHARIO_IOC_TIMELINE_CONTROL	_IO(CHARIO_IOC_TYPE, 0x51)
+#define CHARIO_IOC_SET_REGIONS	_IO(CHARIO_IOC_TYPE, 0x60)
+#define CHARIO_IOC_CONFINE	_IO(CHARIO_IOC_TYPE, 0x61)
 
 /**
  * enum chario_stage - the stages of a request, in order
@@ -142,7 +145,8 @@ enum chario_command_limit {
  *	in the kernel
  * @abi_version: CHARIO_ABI_VERSION of the kernel module
  * @features: CHARIO_FEATURE_* bits
- * @capacity_bytes: size of the disk in bytes
+ * @capacity_bytes: size in bytes of what the file reaches: of the disk, of its region, or
+ *	of the range that it is confined to
  * @logical_block_bytes: size of a logical block in bytes; offsets and lengths are
  *	multiples of it
  * @physical_block_bytes: smallest write in bytes that causes no read-modify-write in
@@ -171,7 +175,7 @@ enum chario_command_limit {
  * @model: model number without leading and trailing spaces, ends with a NUL
  * @firmware: firmware revision without leading and trailing spaces, ends with a NUL
  * @command_limit: &enum chario_command_limit, the reason for @max_command_bytes
- * @reserved: zero
+ * @region: number of the region that the file is in; 0 for the whole disk
  * @write_alignment_bytes: recommended alignment of both ends of a write, in bytes (NVMe
  *	NPWA); 0 if the drive does not report it
  * @deallocate_alignment_bytes: recommended alignment of both ends of a range that is
@@ -181,6 +185,9 @@ enum chario_command_limit {
  * @atomic_write_bytes: length in bytes of a write that a power cut does not tear if the
  *	write begins at a multiple of this length (NAWUPF, AWUPF, NABSPF, NABO); at most
  *	one command, and never across a boundary of the drive; 0 without a guarantee
+ * @offset_bytes: offset on the disk, in bytes, of the first byte of the file: that of its
+ *	region, or of the range that it is confined to; boundaries and alignments count
+ *	from the start of the disk
  */
 struct chario_info {
 	__u32 size;
@@ -208,11 +215,12 @@ struct chario_info {
 	char model[48];
 	char firmware[16];
 	__u32 command_limit;
-	__u32 reserved;
+	__u32 region;
 	__u32 write_alignment_bytes;
 	__u32 deallocate_alignment_bytes;
 	__u32 optimal_write_bytes;
 	__u32 atomic_write_bytes;
+	__aligned_u64 offset_bytes;
 };
 
 /* Flags of &struct chario_file_options. */
@@ -559,5 +567,7 @@ struct chario_queue_create {
 #include <chario/uapi-drive.h>
 
 #include <chario/uapi-timeline.h>
+
+#include <chario/uapi-region.h>
 
 #endif /* _CHARIO_UAPI_H */

@@ -27,8 +27,9 @@ struct chario_device;
 
 /**
  * chario_device_open() - open a character disk
- * @name: name of the disk: a path (with a slash in it), else "chardiskN" or just "N",
- *	else the serial number of its drive
+ * @name: name of the disk: a path (with a slash in it), else "chardiskN", "chardiskNpM" for
+ *	a region, or just "N", else the serial number of its drive; "/dev/fd/N" and
+ *	"/proc/self/fd/N" stand for a disk that this process has open already
  * @flags: flags of open(2): O_RDONLY, O_WRONLY or O_RDWR, with O_DSYNC, O_EXCL or
  *	O_NONBLOCK if wanted; O_CLOEXEC is always added
  * @device: the new device; the caller owns it and gives it to
@@ -40,7 +41,8 @@ struct chario_device;
  * a disk, /dev/chardiskN, and is not its node, such as a plain file that dd made there
  * while the disk was away; -EPROTO if this library is too old for the ABI of the module;
  * -EACCES or -EPERM without the right to open the disk; -EROFS if it is write-protected and
- * @flags ask for writing; -EBUSY if it is in exclusive use; -EINVAL if @name is empty;
+ * @flags ask for writing; -EBUSY if it is in exclusive use, or is to be open for writing and the
+ * block disk, or a writer of another node of the disk, uses a part of it; -EINVAL if @name is empty;
  * -ENOMEM; or another error of open(2).
  */
 int chario_device_open(const char *name, int flags, struct chario_device **device);
@@ -163,6 +165,21 @@ int chario_device_set_options(const struct chario_device *device,
 			      const struct chario_file_options *options, size_t size);
 
 /**
+ * chario_device_set_urgent() - say that the calls of this open file are urgent
+ * @device: an open device
+ * @urgent: 1 if they are from now on, 0 if they are not
+ *
+ * While an urgent call is under way, and for some milliseconds afterwards, the drive has few
+ * commands of block disks or none (isolation_depth and isolation_ms in sysfs), so that the
+ * call waits for no file system.  Other options of the file stay.
+ *
+ * Context: may sleep.
+ * Return: 0; -ENODEV when the disk has been removed; -EINVAL if the module is too old; -ENOTTY
+ * if @device is no character disk.
+ */
+int chario_device_set_urgent(const struct chario_device *device, int urgent);
+
+/**
  * chario_device_take_queue() - get a private queue
  * @device: an open device; all calls of its file use the queue from then on
  * @queue: the wanted properties; set to the granted ones
@@ -205,6 +222,28 @@ int chario_device_take_queue(const struct chario_device *device, struct chario_q
  */
 int chario_device_settle(const struct chario_device *device, uint64_t offset, uint64_t bytes,
 			 uint64_t deadline_ns);
+
+/**
+ * chario_device_confine() - make a device that reaches a range of another one only
+ * @device: an open character disk
+ * @offset: offset of the range in @device, in bytes, a multiple of the logical block
+ * @bytes: length of the range in bytes, a multiple of the logical block and not 0
+ * @flags: CHARIO_CONFINE_READ_ONLY if the new device cannot write; else 0
+ * @confined: the new device; the caller owns it and gives it to chario_device_close()
+ *
+ * The new device is a disk of @bytes: offset 0 is the first byte of the range, and no call
+ * reaches another one.  Nobody can widen it, so its descriptor can be given to a process that
+ * has no right to the disk, which opens it by the path /dev/fd/N (chario_device_open()).  Its
+ * file keeps that of @device open, and so the locks that have been taken through it: @device may be
+ * closed.
+ *
+ * Context: may sleep.
+ * Return: 0; -EINVAL if the range is empty, misaligned or not inside @device, or @flags has
+ * another bit; -EMFILE, -ENFILE, -ENOMEM; -ENODEV when the disk has been removed; -ENOTTY if
+ * the module is too old or @device is no character disk.
+ */
+int chario_device_confine(const struct chario_device *device, uint64_t offset, uint64_t bytes,
+			  uint32_t flags, struct chario_device **confined);
 
 #ifdef __cplusplus
 }

@@ -47,6 +47,8 @@ enum chario_plan_kind {
  *	start of the call; a multiple of the block
  * @boundary_bytes: distance in bytes of places that no command crosses, counted from
  *	the start of the disk; a multiple of the block, or 0 for none
+ * @first_bytes: offset on the disk of the first byte of the device, from which offsets of a
+ *	call count: 0, but for a region or a confined device
  */
 struct chario_plan_limits {
 	uint64_t capacity_bytes;
@@ -54,11 +56,12 @@ struct chario_plan_limits {
 	uint32_t command_bytes;
 	uint32_t chunk_bytes;
 	uint32_t boundary_bytes;
+	uint64_t first_bytes;
 };
 
 /**
  * struct chario_plan_command - one device command
- * @offset_bytes: offset on the disk in bytes
+ * @offset_bytes: offset in the device in bytes
  * @length_bytes: length in bytes, never 0
  */
 struct chario_plan_command {

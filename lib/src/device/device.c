@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /* An open device of any kind: see device/ops.h. */
 #include <chario/device.h>
+#include <chario/region.h>
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "device/ops.h"
 #include "machine/disk.h"
@@ -41,11 +44,54 @@ struct chario_device *chario_device_make(const struct chario_device_ops *ops, vo
 	return device;
 }
 
+/*
+ * Find the descriptor that a path such as /dev/fd/3 stands for.  To open that path would open
+ * the file's node anew, which a process need not have the right to, and which a confined file has
+ * not.  Returns -1 for another path.
+ */
+static int descriptor_of(const char *path)
+{
+	static const char *const folders[] = { "/dev/fd/", "/proc/self/fd/" };
+
+	for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++) {
+		const char *digits = path + strlen(folders[i]);
+
+		if (strncmp(path, folders[i], strlen(folders[i])) != 0)
+			continue;
+		if (*digits && strlen(digits) < 7 && strspn(digits, "0123456789") == strlen(digits))
+			return atoi(digits);
+	}
+	return -1;
+}
+
+/* Get another descriptor of a disk that is open.  Returns -ENOTTY if it is no disk. */
+static int open_again(int fd, const char *path, int flags, struct chario_device **device)
+{
+	int copy, err, had = fcntl(fd, F_GETFL);
+	int wanted = flags & O_ACCMODE;
+
+	if (had < 0)
+		return -errno;
+	had &= O_ACCMODE;
+	if (had != O_RDWR && had != wanted)
+		return -EACCES;
+	copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	if (copy < 0)
+		return -errno;
+	err = chario_device_make_char(copy, path, device);
+	if (err)
+		close(copy);
+	return err;
+}
+
 int chario_device_open(const char *name, int flags, struct chario_device **device)
 {
 	char path[PATH_MAX];
-	int fd, err = chario_disk_path(path, name);
+	int fd = descriptor_of(name), err;
 
+	if (fd >= 0)
+		return open_again(fd, name, flags, device);
+	err = chario_disk_path(path, name);
 	if (!err)
 		err = chario_disk_check_node(path);
 	if (err)
@@ -106,10 +152,16 @@ static int open_any(const char *path, int flags, struct chario_device **device)
 int chario_device_open_any(const char *name, int flags, struct chario_device **device)
 {
 	char path[PATH_MAX];
-	int err = chario_disk_path(path, name);
+	int fd = descriptor_of(name), err;
 
 	if (flags & FLAGS_THAT_CHANGE)
 		return -EINVAL;
+	if (fd >= 0) {
+		err = open_again(fd, name, flags, device);
+		if (err != -ENOTTY)
+			return err;
+	}
+	err = chario_disk_path(path, name);
 	if (err == -ENODEV)
 		strcpy(path, name);
 	else if (err)
@@ -142,6 +194,34 @@ const char *chario_device_path(const struct chario_device *device)
 int chario_device_ioctl(const struct chario_device *device, unsigned long request, void *argument)
 {
 	return device->fd < 0 ? -ENOTTY : chario_sys.ioctl(device->fd, request, argument);
+}
+
+int chario_device_confine(const struct chario_device *device, uint64_t offset, uint64_t bytes,
+			  uint32_t flags, struct chario_device **confined)
+{
+	struct chario_confine range = {
+		.size = sizeof(range), .flags = flags, .offset = offset, .bytes = bytes
+	};
+	int err, fd = chario_device_ioctl(device, CHARIO_IOC_CONFINE, &range);
+	char path[32];
+
+	if (fd < 0)
+		return fd;
+	snprintf(path, sizeof(path), "/dev/fd/%d", fd);
+	err = chario_device_make_char(fd, path, confined);
+	if (err)
+		close(fd);
+	return err;
+}
+
+int chario_regions_set(const struct chario_device *device, const struct chario_region *regions,
+		       uint32_t count)
+{
+	struct chario_regions args = { .size = sizeof(args),
+				       .count = count,
+				       .address = (uintptr_t)regions };
+
+	return chario_device_ioctl(device, CHARIO_IOC_SET_REGIONS, &args);
 }
 
 int chario_device_get_info(const struct chario_device *device, struct chario_info *info,
@@ -213,6 +293,19 @@ int chario_device_set_options(const struct chario_device *device,
 	int ret = chario_device_set(device, CHARIO_IOC_SET_FILE, options, size, OPTIONS_MIN);
 
 	return ret < 0 ? ret : 0;
+}
+
+int chario_device_set_urgent(const struct chario_device *device, int urgent)
+{
+	struct chario_file_options options;
+	int err = chario_device_get_options(device, &options, sizeof(options));
+
+	if (err)
+		return err;
+	options.flags &= ~CHARIO_FILE_URGENT;
+	if (urgent)
+		options.flags |= CHARIO_FILE_URGENT;
+	return chario_device_set_options(device, &options, sizeof(options));
 }
 
 int chario_device_take_queue(const struct chario_device *device, struct chario_queue_create *queue,

@@ -27,6 +27,7 @@ int chario_plan_get_limits(const struct chario_device *device, struct chario_pla
 		.command_bytes = info.command_bytes,
 		.chunk_bytes = info.chunk_bytes,
 		.boundary_bytes = info.boundary_bytes,
+		.first_bytes = info.offset_bytes,
 	};
 	return 0;
 }
@@ -37,7 +38,8 @@ static bool are_possible(const struct chario_plan_limits *limits)
 
 	return block && !(block & (block - 1)) && limits->command_bytes && limits->chunk_bytes &&
 	       !(limits->command_bytes % block) && !(limits->chunk_bytes % block) &&
-	       !(limits->boundary_bytes % block) && !(limits->capacity_bytes % block);
+	       !(limits->boundary_bytes % block) && !(limits->capacity_bytes % block) &&
+	       !(limits->first_bytes % block) && limits->first_bytes <= INT64_MAX;
 }
 
 /* Linux moves at most this many bytes in one call (MAX_RW_COUNT). */
@@ -93,7 +95,7 @@ int chario_plan_init(struct chario_plan *plan, const struct chario_plan_limits *
 
 	*plan = (struct chario_plan){ .transfer_bytes = length_bytes, .limits = *limits };
 	rule = split_limits(plan);
-	chario_split_start(&split, &rule, offset_bytes, length_bytes);
+	chario_split_start(&split, &rule, limits->first_bytes + offset_bytes, length_bytes);
 	plan->position_bytes = split.pos;
 	plan->end_bytes = split.end;
 	plan->chunk_end_bytes = split.chunk_end;
@@ -112,7 +114,7 @@ int chario_plan_next(struct chario_plan *plan, struct chario_plan_command *comma
 
 	if (!length_bytes)
 		return 0;
-	command->offset_bytes = plan->position_bytes;
+	command->offset_bytes = plan->position_bytes - plan->limits.first_bytes;
 	command->length_bytes = length_bytes;
 	plan->position_bytes = split.pos;
 	plan->chunk_end_bytes = split.chunk_end;

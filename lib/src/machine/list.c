@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /* The disks of this machine, from sysfs, and their names. */
 #include <chario/list.h>
+#include <chario/region.h>
 
 #include <errno.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,6 +40,20 @@ static bool parse_index(const char *digits, uint32_t *index)
 	return true;
 }
 
+/* Is this the name of a region, and of which one? */
+static bool is_region(const char *name, uint32_t *index, uint32_t *number)
+{
+	const size_t prefix = strlen(NAME_PREFIX);
+	const char *mark = strrchr(name, 'p');
+	char digits[16];
+
+	if (!mark || strncmp(name, NAME_PREFIX, prefix) != 0 || mark < name + prefix ||
+	    (size_t)snprintf(digits, sizeof(digits), "%.*s", (int)(mark - name - (ptrdiff_t)prefix),
+			     name + prefix) >= sizeof(digits))
+		return false;
+	return parse_index(digits, index) && parse_index(mark + 1, number);
+}
+
 static bool is_disk(const char *name, uint32_t *index)
 {
 	size_t prefix = strlen(NAME_PREFIX);
@@ -45,13 +61,12 @@ static bool is_disk(const char *name, uint32_t *index)
 	return !strncmp(name, NAME_PREFIX, prefix) && parse_index(name + prefix, index);
 }
 
-/* Read the major and minor number that the node of a disk must have. */
-static int read_number_of_node(dev_t *number, uint32_t index)
+/* Read the major and minor number that the node of a disk or region must have. */
+static int read_number_of_node(dev_t *number, const char *name)
 {
 	unsigned int major, minor;
 	char text[CHARIO_SYS_TEXT];
-	int err = chario_sys_read(text, sizeof(text), CHARIO_DISK_CLASS "/" NAME_PREFIX "%u/dev",
-				  index);
+	int err = chario_sys_read(text, sizeof(text), CHARIO_DISK_CLASS "/%s/dev", name);
 
 	if (err)
 		return err;
@@ -65,8 +80,9 @@ int chario_disk_check_node(const char *path)
 {
 	const char folder[] = "/dev/";
 	char place[PATH_MAX];
+	const char *name = place + strlen(folder);
 	struct stat status;
-	uint32_t index;
+	uint32_t index, region;
 	dev_t number;
 	int err = chario_sys_stat(&status, path);
 
@@ -74,14 +90,14 @@ int chario_disk_check_node(const char *path)
 		err = chario_sys_resolve(place, "%s", path);
 	if (err)
 		return err;
-	if (strncmp(place, folder, strlen(folder)) || !is_disk(place + strlen(folder), &index))
+	if (strncmp(place, folder, strlen(folder)) != 0 ||
+	    (!is_disk(name, &index) && !is_region(name, &index, &region)))
 		return 0;
-	err = read_number_of_node(&number, index);
+	err = read_number_of_node(&number, name);
 	if (!err)
 		return S_ISCHR(status.st_mode) && status.st_rdev == number ? 0 : -ENOTBLK;
 	/* Without such a disk, a plain file at its path is one that a program left there. */
-	if (!chario_sys_exists(CHARIO_DISK_CLASS "/" NAME_PREFIX "%u", index) &&
-	    S_ISREG(status.st_mode))
+	if (!chario_sys_exists(CHARIO_DISK_CLASS "/%s", name) && S_ISREG(status.st_mode))
 		return -ENOTBLK;
 	return 0;
 }
@@ -127,6 +143,35 @@ int chario_list_disks(chario_list_visit *visit, void *data)
 	return ret;
 }
 
+/* Read a region; one that is going is left with a length of 0. */
+static void read_region(struct chario_list_region *region, uint32_t disk, uint32_t number)
+{
+	*region = (struct chario_list_region){ .number = number };
+	snprintf(region->name, sizeof(region->name), NAME_PREFIX "%up%u", disk, number);
+	snprintf(region->path, sizeof(region->path), "/dev/%s", region->name);
+	region->node_error = -chario_disk_check_node(region->path);
+	region->offset = read_number(region->name, "start");
+	region->bytes = read_number(region->name, "size");
+}
+
+int chario_regions_list(uint32_t index, chario_region_visit *visit, void *data)
+{
+	struct chario_list_region region;
+	CHARIO_NAMES(names);
+	int ret = chario_sys_names(&names, CHARIO_DISK_CLASS);
+
+	for (int i = 0; i < names.count && !ret; i++) {
+		uint32_t disk, number;
+
+		if (!is_region(names.entries[i]->d_name, &disk, &number) || disk != index)
+			continue;
+		read_region(&region, disk, number);
+		if (region.bytes)
+			ret = visit(&region, data);
+	}
+	return ret;
+}
+
 struct search {
 	const char *serial;
 	char *path;
@@ -147,7 +192,7 @@ static int match_serial(const struct chario_list_disk *disk, void *data)
 int chario_disk_path(char path[PATH_MAX], const char *name)
 {
 	struct search search = { .serial = name, .path = path };
-	uint32_t index;
+	uint32_t index, number;
 	int err;
 
 	if (!*name)
@@ -156,6 +201,10 @@ int chario_disk_path(char path[PATH_MAX], const char *name)
 		return -ENAMETOOLONG;
 	if (strchr(name, '/')) {
 		strcpy(path, name);
+		return 0;
+	}
+	if (is_region(name, &index, &number) && chario_sys_exists(CHARIO_DISK_CLASS "/%s", name)) {
+		snprintf(path, PATH_MAX, "/dev/%s", name);
 		return 0;
 	}
 	/* A serial number may be all digits: the index of a disk comes first. */

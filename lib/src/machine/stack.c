@@ -5,6 +5,7 @@
 #include "machine/stack.h"
 
 #include <chario/list.h>
+#include <chario/region.h>
 
 #include <errno.h>
 #include <stdio.h>
@@ -161,6 +162,11 @@ struct disks {
 	const char *address;
 };
 
+static int add_region(const struct chario_list_region *region, void *data)
+{
+	return add(data, region->name, "", false);
+}
+
 static int add_disk(const struct chario_list_disk *disk, void *data)
 {
 	struct disks *disks = data;
@@ -173,7 +179,7 @@ static int add_disk(const struct chario_list_disk *disk, void *data)
 	snprintf(block, sizeof(block), "%.60sb", disk->name);
 	if (!err && chario_sys_exists(BLOCK "/%s/dev", block))
 		err = add(disks->stack, block, "", true);
-	return err;
+	return err ? err : chario_regions_list(disk->index, add_region, disks->stack);
 }
 
 /* A program that drives the device from user space holds its group open. */

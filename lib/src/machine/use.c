@@ -210,17 +210,36 @@ static int check_holders(struct walk *walk)
 	return ret;
 }
 
+/*
+ * Returns the name of the device that a descriptor leads to, or NULL.  A confined file has no
+ * path: the module gives it the name of the node that it is a part of.
+ */
+static const char *name_of(char path[PATH_MAX])
+{
+	char *end = strstr(path, " (deleted)");
+
+	if (!strncmp(path, "/dev/", 5))
+		return path + 5;
+	if (!end || strncmp(path, "/chardisk", strlen("/chardisk")) != 0)
+		return NULL;
+	*end = '\0';
+	return path + 1;
+}
+
 /* Returns the device of the drive that a descriptor of a process has open, or NULL. */
 static const struct chario_stack_device *opened(const struct walk *walk, const char *pid,
 						const char *fd)
 {
 	const struct chario_stack_device *found;
 	char path[PATH_MAX];
+	const char *name;
 
-	if (chario_sys_read_link(path, sizeof(path), "/proc/%s/fd/%s", pid, fd) ||
-	    strncmp(path, "/dev/", 5))
+	if (chario_sys_read_link(path, sizeof(path), "/proc/%s/fd/%s", pid, fd))
 		return NULL;
-	found = chario_stack_find(&walk->stack, path + 5);
+	name = name_of(path);
+	if (!name)
+		return NULL;
+	found = chario_stack_find(&walk->stack, name);
 	/* A device that stands on the drive is told as a holder, whoever has it open. */
 	return found && !found->below[0] ? found : NULL;
 }

@@ -93,8 +93,9 @@ class DeviceInfo(Struct):
         ("serial", c_char * 24),
         ("model", c_char * 48),
         ("firmware", c_char * 16),
-        *_u32("command_limit", "reserved"),
+        *_u32("command_limit", "region"),
         *_u32("write_alignment_bytes", "deallocate_alignment_bytes", "optimal_write_bytes", "atomic_write_bytes"),
+        *_u64("offset_bytes"),
     )
 
 
@@ -312,6 +313,8 @@ FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "chario_device_close": (None, c_void_p),
     "chario_device_fd": (c_int, c_void_p),
     "chario_device_path": (c_char_p, c_void_p),
+    "chario_device_set_urgent": (c_int, c_void_p, c_int),
+    "chario_device_confine": (c_int, c_void_p, c_uint64, c_uint64, c_uint32, _OUT),
     "chario_device_get_info": (c_int, c_void_p, POINTER(DeviceInfo), c_size_t),
     "chario_device_get_stats": (c_int, c_void_p, POINTER(DeviceStats), c_size_t),
     "chario_transfer": (c_ssize_t, c_void_p, POINTER(Transfer), c_size_t),

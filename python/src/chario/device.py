@@ -50,6 +50,8 @@ class DeviceInfo:
     deallocate_alignment_bytes: int
     optimal_write_bytes: int
     atomic_write_bytes: int
+    region: int
+    offset_bytes: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +118,23 @@ class Device(Resource):
         with self._use() as pointer:
             checked(self.path, "chario_device_get_stats", pointer, byref(raw), sizeof(raw))
         return DeviceStats(*(getattr(raw, name) for name in DeviceStats.__slots__))
+
+    def set_urgent(self, urgent: bool = True) -> None:
+        """Have file systems on the same drive stand back while calls of this device are under way, or not."""
+        with self._use() as pointer:
+            checked(self.path, "chario_device_set_urgent", pointer, int(urgent))
+
+    def confine(self, disk_offset: int, size: int, *, read_only: bool = False) -> Device:
+        """Return a device that reaches this range and nothing else; its ``fileno()`` may be given away."""
+        device = type(self).__new__(type(self))
+        with self._use() as pointer:
+            what = f"{self.path}: {size} bytes at {disk_offset}"
+            device._own(
+                opened(what, _close, "chario_device_confine", pointer, not_negative(disk_offset), size, int(read_only)),
+                _close,
+                None,
+            )
+        return device
 
     def fileno(self) -> int:
         """Return the descriptor, for read(2), write(2) and fsync(2); the device keeps owning it."""

@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Claims: the block side changes nothing in a part of the disk whose node is open for
+ * writing, and a node is not opened for writing while the block side uses its part.
+ *
+ * A claim holds the partitions of the block disk that its part touches, as a mount does:
+ * who wants them for himself gets EBUSY, on either side.  Those who do not ask for that,
+ * such as dd, are refused request by request, whichever block device they write to.
+ *
+ * A node without a partition, for the partition table has been changed, holds the whole
+ * block disk.
+ */
+#include <linux/blkdev.h>
+#include <linux/overflow.h>
+#include <linux/rculist.h>
+#include <linux/slab.h>
+
+#include "front/block/block.h"
+#include "types/node.h"
+
+/**
+ * struct chario_claim - a part of a disk that a node has claimed
+ * @entry: entry in the list of the claims of the disk
+ * @rcu: the claim is freed when no request is being held against it any more
+ * @first: byte offset of the part on the disk
+ * @end: byte offset behind it
+ * @held: block devices that are held, as chario_compat_hold_block() returns them
+ * @nr_held: number of block devices that are held
+ * @has_told: true if the administrator has been told of a refused request
+ */
+struct chario_claim {
+	struct list_head entry;
+	struct rcu_head rcu;
+	u64 first;
+	u64 end;
+	void **held;
+	unsigned int nr_held;
+	bool has_told;
+};
+
+static bool touches(const struct chario_claim *claim, struct request *rq)
+{
+	const struct bio *bio;
+
+	__rq_for_each_bio(bio, rq) {
+		u64 pos = bio->bi_iter.bi_sector << SECTOR_SHIFT;
+
+		if (pos < claim->end && pos + bio->bi_iter.bi_size > claim->first)
+			return true;
+	}
+	return false;
+}
+
+/* Tell the administrator of the first request that is refused. */
+static void tell(const struct chario_disk *disk, struct chario_claim *claim,
+		 struct request *rq)
+{
+	if (!xchg(&claim->has_told, true))
+		dev_warn(&disk->dev,
+			 "a change of %u bytes at %llu on the block disk was refused: a character disk is open for writing there\n",
+			 blk_rq_bytes(rq), (u64)blk_rq_pos(rq) << SECTOR_SHIFT);
+}
+
+/**
+ * chario_claim_forbids() - tell if a request would change a part that is claimed
+ * @disk: the disk
+ * @rq: a request that changes what is on the disk
+ *
+ * Context: any.
+ */
+bool chario_claim_forbids(const struct chario_disk *disk, struct request *rq)
+{
+	struct chario_claim *claim;
+	bool forbids = false;
+
+	rcu_read_lock();
+	list_for_each_entry_rcu(claim, &disk->claims, entry)
+		if (touches(claim, rq)) {
+			forbids = true;
+			tell(disk, claim, rq);
+		}
+	rcu_read_unlock();
+	return forbids;
+}
+
+/*
+ * Finds the next partition from index @index on that a claim touches.  Returns its number,
+ * or 0 if there is none.
+ */
+static dev_t next_partition(struct gendisk *block, const struct chario_claim *claim,
+			    unsigned long *index)
+{
+	struct block_device *part;
+	dev_t devt = 0;
+
+	rcu_read_lock();
+	xa_for_each_start(&block->part_tbl, *index, part, *index) {
+		u64 first = part->bd_start_sect << SECTOR_SHIFT;
+
+		if (first < claim->end && first + bdev_nr_bytes(part) > claim->first) {
+			devt = part->bd_dev;
+			break;
+		}
+	}
+	rcu_read_unlock();
+	return devt;
+}
+
+/* Hold one block device. */
+static int hold(struct chario_claim *claim, struct chario_disk *disk, dev_t devt)
+{
+	void **longer = krealloc_array(claim->held, claim->nr_held + 1, sizeof(*longer),
+				       GFP_KERNEL);
+	void *held;
+
+	if (!longer)
+		return -ENOMEM;
+	claim->held = longer;
+	held = chario_compat_hold_block(devt, disk);
+	if (IS_ERR(held))
+		return PTR_ERR(held);
+	claim->held[claim->nr_held++] = held;
+	return 0;
+}
+
+static void let_go(struct chario_claim *claim, struct chario_disk *disk)
+{
+	while (claim->nr_held)
+		chario_compat_let_go_block(claim->held[--claim->nr_held], disk);
+	kfree(claim->held);
+	claim->held = NULL;
+}
+
+/* Hold the partitions that a claim touches; without any, the block disk. */
+static int hold_all(struct chario_claim *claim, struct chario_disk *disk)
+{
+	struct gendisk *block = disk->block;
+	bool is_whole = !claim->first && claim->end == disk->capacity_bytes;
+	unsigned long index = 1;
+	int ret = 0;
+	dev_t devt;
+
+	for (; !is_whole && !ret; index++) {
+		devt = next_partition(block, claim, &index);
+		if (!devt)
+			break;
+		ret = hold(claim, disk, devt);
+	}
+	if (!ret && !claim->nr_held)
+		ret = hold(claim, disk, disk_devt(block));
+	if (ret)
+		let_go(claim, disk);
+	return ret;
+}
+
+/* Is there a block disk, and is it to stay?  Under disk->node_lock. */
+static bool has_block(const struct chario_disk *disk)
+{
+	return disk->block && !disk->block_leaves;
+}
+
+/*
+ * Write what the page caches of the block side have of a part, and drop it.  What cannot be
+ * written, because it is claimed, is dropped as well: otherwise it would be written over newer
+ * data when the claim has ended.
+ */
+static void clean(struct chario_claim *claim, struct gendisk *block)
+{
+	unsigned long index = 1;
+	dev_t devt;
+
+	for (; (devt = next_partition(block, claim, &index)); index++)
+		chario_compat_clean_block(devt);
+	chario_compat_clean_block(disk_devt(block));
+}
+
+/* Wait for the end of requests that began before the claim. */
+static void settle(struct chario_claim *claim, struct gendisk *block)
+{
+	chario_compat_drain_block(block);
+	clean(claim, block);
+}
+
+/**
+ * chario_claim_take() - claim the part of a node
+ * @node: a node without a claim
+ *
+ * Context: may sleep; under disk->node_lock.
+ * Return: 0; EBUSY if somebody uses a partition that the part touches, or the whole block
+ * disk; ENOMEM.
+ */
+int chario_claim_take(struct chario_node *node)
+{
+	struct chario_disk *disk = node->disk;
+	struct chario_claim *claim = kzalloc(sizeof(*claim), GFP_KERNEL_ACCOUNT);
+	int ret;
+
+	if (!claim)
+		return -ENOMEM;
+	claim->first = node->first;
+	claim->end = node->first + node->bytes;
+	if (has_block(disk)) {
+		ret = hold_all(claim, disk);
+		if (ret) {
+			kfree(claim);
+			return ret;
+		}
+		clean(claim, disk->block);
+	}
+	node->claim = claim;
+	list_add_rcu(&claim->entry, &disk->claims);
+	if (claim->nr_held)
+		settle(claim, disk->block);
+	return 0;
+}
+
+/**
+ * chario_claim_drop() - drop the claim of a node
+ * @node: a node with a claim
+ *
+ * Context: may sleep; under disk->node_lock.
+ */
+void chario_claim_drop(struct chario_node *node)
+{
+	struct chario_claim *claim = node->claim;
+
+	if (claim->nr_held)
+		clean(claim, node->disk->block);
+	node->claim = NULL;
+	list_del_rcu(&claim->entry);
+	let_go(claim, node->disk);
+	kfree_rcu(claim, rcu);
+}
+
+/**
+ * chario_claims_hold() - let all claims of a disk hold a block disk that is new
+ * @disk: the disk
+ *
+ * Context: may sleep; under disk->node_lock.
+ * Return: 0; EBUSY if somebody uses what is claimed; ENOMEM.
+ */
+int chario_claims_hold(struct chario_disk *disk)
+{
+	struct chario_claim *claim;
+	int ret = 0;
+
+	list_for_each_entry(claim, &disk->claims, entry)
+		if (!ret)
+			ret = hold_all(claim, disk);
+	if (ret)
+		chario_claims_let_go(disk);
+	return ret;
+}
+
+/**
+ * chario_claims_let_go() - let the claims of a disk hold nothing of its block disk
+ * @disk: the disk
+ *
+ * Context: may sleep; under disk->node_lock.
+ */
+void chario_claims_let_go(struct chario_disk *disk)
+{
+	struct chario_claim *claim;
+
+	list_for_each_entry(claim, &disk->claims, entry)
+		let_go(claim, disk);
+}
+
+/**
+ * chario_claims_hold_any() - tell if claims of a disk hold something of its block disk
+ * @disk: the disk
+ *
+ * Context: under disk->node_lock.
+ */
+bool chario_claims_hold_any(const struct chario_disk *disk)
+{
+	const struct chario_claim *claim;
+
+	list_for_each_entry(claim, &disk->claims, entry)
+		if (claim->nr_held)
+			return true;
+	return false;
+}
