@@ -5,11 +5,26 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <chario/list.h>
 
 #include "keep.h"
 #include "move.h"
+#include "regions.h"
+
+/* This file exists while udev runs. */
+#define UDEV "/run/udev/control"
+
+/**
+ * struct binding - a drive that has been bound
+ * @cli: the verb
+ * @drive: the drive
+ */
+struct binding {
+	const struct cli *cli;
+	const struct chario_drive *drive;
+};
 
 static int print_disk(const struct chario_list_disk *disk, void *data)
 {
@@ -21,6 +36,23 @@ static int print_disk(const struct chario_list_disk *disk, void *data)
 		       disk->block, cli_round_size(size, disk->capacity_bytes), disk->model,
 		       disk->serial);
 	return 0;
+}
+
+/* Give the module the regions of a disk of the drive, where no udev does it. */
+static int give_regions(const struct chario_list_disk *disk, void *data)
+{
+	const struct binding *binding = data;
+
+	if (!strcmp(disk->address, binding->drive->address))
+		cli_apply_regions(binding->cli, disk);
+	return 0;
+}
+
+/* An open disk is in the way of an unbind, which waits for udev only. */
+static void give_all_regions(const struct cli *cli, const struct chario_drive *drive)
+{
+	if (access(UDEV, F_OK))
+		chario_list_disks(give_regions, &(struct binding){ cli, drive });
 }
 
 static void print_success(const struct chario_drive *drive, const struct chario_bind_result *result)
@@ -43,7 +75,9 @@ static int bind_drive(const struct cli *cli, const struct chario_drive *drive, u
 	if (err)
 		cli_say_step(cli, drive, err, result,
 			     "--force --force binds it all the same and may destroy data");
-	else if (!cli->json)
+	else
+		give_all_regions(cli, drive);
+	if (!err && !cli->json)
 		print_success(drive, result);
 	return err;
 }

@@ -65,6 +65,10 @@ static void print_text(const struct chario_device *device, const struct chario_i
 	char round[32];
 
 	cli_print("%-18s %s\n", "disk", chario_device_path(device));
+	if (info->region)
+		printf("%-18s %u of /dev/%s\n", "region", info->region, place->name);
+	if (info->offset_bytes)
+		printf("%-18s %s\n", "starts at", cli_exact_size(round, info->offset_bytes));
 	printf("%-18s %s\n", "state", place->state);
 	printf("%-18s %s\n", "address", place->address[0] ? place->address : "none");
 	printf("%-18s %s\n", "block disk", place->block[0] ? place->block : "none");
@@ -121,6 +125,8 @@ static void print_json(const struct chario_device *device, const struct chario_i
 
 	cli_json_text(object, "path", chario_device_path(device));
 	cli_json_number(object, "index", info->index);
+	cli_json_number(object, "region", info->region);
+	cli_json_number(object, "offset_bytes", info->offset_bytes);
 	cli_json_text(object, "state", place->state);
 	cli_json_text(object, "address", place->address);
 	cli_json_text(object, "block", place->block);

@@ -7,11 +7,13 @@
 
 #include <chario/drive.h>
 #include <chario/list.h>
+#include <chario/region.h>
 
 #include "cli.h"
 
-#define DISK(name)  CLI_MEMBER(chario_list_disk, name)
-#define DRIVE(name) CLI_MEMBER(chario_drive, name)
+#define DISK(name)   CLI_MEMBER(chario_list_disk, name)
+#define DRIVE(name)  CLI_MEMBER(chario_drive, name)
+#define REGION(name) CLI_MEMBER(chario_list_region, name)
 static const struct cli_member disk_members[] = {
 	DISK(index),
 	DISK(path),
@@ -29,9 +31,26 @@ static const struct cli_member disk_members[] = {
 	DISK(block),
 	{ 0 },
 };
+static const struct cli_member region_members[] = {
+	REGION(number), REGION(path), REGION(offset), REGION(bytes), REGION(node_error), { 0 },
+};
 static const struct cli_member drive_members[] = {
 	DRIVE(address), DRIVE(driver), DRIVE(controller), DRIVE(serial), DRIVE(model), { 0 },
 };
+
+static int add_region_row(const struct chario_list_region *region, void *data)
+{
+	struct cli_table *table = data;
+	char size[32];
+
+	cli_table_add(table, "%s", region->path);
+	cli_table_add(table, "%s", cli_round_size(size, region->bytes));
+	cli_table_add(table, "%s", "");
+	cli_table_add(table, "region");
+	for (int i = 4; i < 8; i++)
+		cli_table_add(table, "%s", "");
+	return 0;
+}
 
 static int add_disk_row(const struct chario_list_disk *disk, void *data)
 {
@@ -46,7 +65,7 @@ static int add_disk_row(const struct chario_list_disk *disk, void *data)
 	cli_table_add(table, "%s", disk->address);
 	cli_table_add(table, "%s", disk->serial);
 	cli_table_add(table, "%s", disk->model);
-	return 0;
+	return chario_regions_list(disk->index, add_region_row, table);
 }
 
 /* The disk works, but data written to its path are lost. */
@@ -99,13 +118,24 @@ static int print_tables(struct cli *cli, bool all)
 	return err;
 }
 
-static int add_disk_object(const struct chario_list_disk *disk, void *data)
+static int add_region_object(const struct chario_list_region *region, void *data)
 {
 	struct json_object *object = cli_must(json_object_new_object());
 
-	cli_json_members(object, disk_members, disk);
+	cli_json_members(object, region_members, region);
 	json_object_array_add(data, object);
 	return 0;
+}
+
+static int add_disk_object(const struct chario_list_disk *disk, void *data)
+{
+	struct json_object *object = cli_must(json_object_new_object());
+	struct json_object *regions = cli_must(json_object_new_array());
+
+	cli_json_members(object, disk_members, disk);
+	json_object_object_add(object, "regions", regions);
+	json_object_array_add(data, object);
+	return chario_regions_list(disk->index, add_region_object, regions);
 }
 
 static int add_drive_object(const struct chario_drive *drive, void *data)

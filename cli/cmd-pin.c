@@ -2,23 +2,16 @@
 /*
  * chario pin: run a program while a disk's power states and retries are pinned.
  */
-#include <errno.h>
 #include <limits.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <chario/device.h>
 #include <chario/error.h>
 #include <chario/pin.h>
 
 #include "cli.h"
-
-/* Exit codes of a shell for a program that was not found, and for one that a signal ended. */
-#define NOT_FOUND   127
-#define SIGNAL_BASE 128
+#include "program.h"
 
 static uint32_t bit_of(const char *name)
 {
@@ -98,33 +91,6 @@ static void print_json(const struct chario_pin *pin)
 	cli_json_print(object);
 }
 
-static int end_of(pid_t child)
-{
-	int status;
-
-	while (waitpid(child, &status, 0) < 0)
-		if (errno != EINTR)
-			return CLI_FAILED;
-	return WIFEXITED(status) ? WEXITSTATUS(status) : SIGNAL_BASE + WTERMSIG(status);
-}
-
-/* Interrupts of the terminal are for the program; the verb waits until it has ended. */
-static int run_program(const struct cli *cli, char **argv)
-{
-	pid_t child = fork();
-
-	if (child < 0)
-		return cli_fail(cli, -errno, "cannot start \"%s\"", argv[0]);
-	if (!child) {
-		execvp(argv[0], argv);
-		cli_fail_file(cli, -errno, "start", argv[0]);
-		_exit(NOT_FOUND);
-	}
-	signal(SIGINT, SIG_IGN);
-	signal(SIGQUIT, SIG_IGN);
-	return end_of(child);
-}
-
 int cmd_pin(struct cli *cli)
 {
 	uint32_t wanted = CHARIO_PIN_ALL;
@@ -142,7 +108,7 @@ int cmd_pin(struct cli *cli)
 	if (cli->argc > 1) {
 		/* Standard output belongs to the program. */
 		print_text(stderr, &pin);
-		return run_program(cli, cli->argv + 1);
+		return cli_run_program(cli, cli->argv + 1, -1, -1);
 	}
 	if (cli->json)
 		print_json(&pin);

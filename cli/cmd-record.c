@@ -5,6 +5,8 @@
 #include <inttypes.h>
 #include <unistd.h>
 
+#include <chario/device.h>
+
 #include "capacity.h"
 #include "interrupt.h"
 #include "progress.h"
@@ -245,6 +247,19 @@ static int tell_capacity(const struct cli_record *record)
 	return CLI_OK;
 }
 
+/* Say that the writes are urgent, where that is wanted. */
+static int set_urgency(const struct cli_record *record)
+{
+	int err = 0;
+
+	if (record->urgent)
+		err = chario_device_set_urgent(chario_store_device(record->cli->store), 1);
+	if (err == -ENOTTY || err == -EINVAL)
+		return cli_say(record->cli,
+			       "--urgent is for a store on a character disk of this release");
+	return err ? cli_fail(record->cli, err, "cannot make the writes urgent") : CLI_OK;
+}
+
 int cmd_record(struct cli *cli)
 {
 	struct cli_record record = {
@@ -261,6 +276,8 @@ int cmd_record(struct cli *cli)
 		return CLI_FAILED;
 	if (record.dry_run)
 		return tell_capacity(&record);
+	if (set_urgency(&record))
+		return CLI_FAILED;
 	cli_interrupt_catch();
 	status = cli_intake_open(cli, &record.intake, record.from);
 	if (!status)

@@ -51,6 +51,30 @@ static const struct cli_option pin_options[] = {
 	{ 0 },
 };
 
+static const struct cli_option region_options[] = {
+	{ 'n', "name", "NAME", "create: name of the partition" },
+	{ 't', "new-table", NULL, "create: make a GPT first, on an empty disk" },
+	{ 'f', "force", NULL, "create -t, remove: although something is there, which is lost" },
+	{ 0 },
+};
+
+static const struct cli_option export_options[] = {
+	{ 'l', "listen", "ADDRESS[:PORT]", "where to listen; port 4420 unless said" },
+	{ 'H', "host", "NQN", "who may connect; may be given several times" },
+	{ 's', "stop", NULL, "end the export" },
+	{ 0 },
+};
+
+static const struct cli_option run_options[] = {
+	CLI_STORE_OPTION,
+	{ 'A', "area", "NAME", "the area" },
+	{ 'i', "stdin", NULL, "it is the standard input of PROGRAM" },
+	{ 'o', "stdout", NULL, "it is the standard output of PROGRAM" },
+	{ 'r', "read-only", NULL, "PROGRAM cannot write to it" },
+	{ 'f', "force", NULL, "although it is a recording, over which PROGRAM may write" },
+	{ 0 },
+};
+
 static const struct cli_option timeline_options[] = {
 	{ 's', "seconds", "SECONDS", "record for this long; without it, until an interrupt" },
 	{ 'u', "stop-above-us", "MICROSECONDS", "freeze at the first request that takes longer" },
@@ -163,6 +187,7 @@ static const struct cli_option record_options[] = {
 	{ 'n', "buffers", "N", "segments that are held in memory, 8, or as many as take 64M" },
 	{ 'D', "drop", NULL,
 	  "where the disk is too slow, drop and count; never let the source wait" },
+	{ 'u', "urgent", NULL, "file systems on the same drive stand back" },
 	{ 'N', "dry-run", NULL, "record nothing, say how much fits" },
 	QUIET_OPTION,
 	{ 0 },
@@ -216,6 +241,19 @@ const struct cli_command cli_commands[] = {
 	  "Says which pins are in force and what the drive refuses.  Without COMMAND\n"
 	  "nothing stays pinned.",
 	  pin_options, cmd_pin },
+	{ "region", "list|create|remove|apply [DISK|REGION...] [SIZE]",
+	  "show and make parts of a disk with nodes of their own",
+	  "chario region list [DISK]\n"
+	  "chario region create DISK [SIZE]    without SIZE as long as the largest hole\n"
+	  "chario region remove REGION...      REGION is chardiskNpM\n"
+	  "chario region apply [DISK]          give the kernel what the table has\n"
+	  "A region is a partition of CharIO's type in a GPT, and is used like a disk.",
+	  region_options, cmd_region },
+	{ "export", "[REGION|PARTITION]", "give a region or a partition to other machines",
+	  "Without operand what is exported is listed.  The other machine connects with\n"
+	  "nvme connect -t tcp; nobody may unless --host names it.  The block disk is what\n"
+	  "is exported: chario bind --block.  An export is forgotten at a reboot.",
+	  export_options, cmd_export },
 	{ "timeline", "DISK [-- PROGRAM...]", "record when requests reach their stages",
 	  "Records all who use the disk, while PROGRAM runs where one is given.\n"
 	  "The newest records are kept; how many were lost is said.",
@@ -257,6 +295,11 @@ const struct cli_command cli_commands[] = {
 	  "FILE is - for standard output; it is called FILE.part until all of it is there.",
 	  get_options, cmd_get },
 	{ "cat", "NAME...", "print what areas hold", "", cat_options, cmd_cat },
+	{ "run", "--area NAME -- PROGRAM [ARGUMENT...]",
+	  "run a program that reaches one area, and nothing else of the disk",
+	  "PROGRAM has the area as descriptor 3, a disk of the size of the area; CHARIO_AREA is\n"
+	  "its path for programs that use libchario.  PROGRAM needs no right to the disk.",
+	  run_options, cmd_run },
 	{ "defrag", "[STORE]", "put all free space of a store into one hole",
 	  "May be ended at any moment, by a power cut too; run again, it goes on.  Areas\n"
 	  "that are open stay where they are.",

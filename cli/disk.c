@@ -39,10 +39,13 @@ static bool find_place(char place[PATH_MAX], const char *path)
 
 static bool is_path_of_disk(const char *place)
 {
-	const char *number = place + strlen(DISK);
+	const char *rest = place + strlen(DISK);
+	size_t digits = strspn(rest, "0123456789");
 
-	return !strncmp(place, DISK, strlen(DISK)) && *number &&
-	       !number[strspn(number, "0123456789")];
+	if (strncmp(place, DISK, strlen(DISK)) != 0 || !digits)
+		return false;
+	rest += digits;
+	return !*rest || (*rest == 'p' && rest[1] && !rest[1 + strspn(rest + 1, "0123456789")]);
 }
 
 int cli_check_path(const struct cli *cli, const char *path)

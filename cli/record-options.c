@@ -61,6 +61,7 @@ int cli_record_parse(struct cli *cli, struct cli_record *record)
 		{ 'n', .small = &options->nr_buffers,
 		  .range = { "a number of buffers from 2 to 64", .least = 2, .most = 64 } },
 		{ 'D', .bits = &recorder->flags, .value = CHARIO_RECORDER_DROP },
+		{ 'u', .flag = &record->urgent },
 		{ 'N', .flag = &record->dry_run },
 		{ 'q', .flag = &record->quiet },
 		{ 0 },

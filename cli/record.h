@@ -23,6 +23,7 @@
  * @force: true if an existing recording is replaced
  * @dry_run: true if only the capacity of the area is printed
  * @sized: true if the user has given the length of a record
+ * @urgent: true if the block side stands back for the writes
  * @quiet: true if no progress line is shown
  * @options: options of the stream
  * @intake: open source
@@ -40,6 +41,7 @@ struct cli_record {
 	bool force;
 	bool dry_run;
 	bool sized;
+	bool urgent;
 	bool quiet;
 	struct chario_stream_options options;
 	struct cli_intake intake;

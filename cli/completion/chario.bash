@@ -15,7 +15,32 @@ _chario_disks()
 {
 	local disk
 	for disk in /dev/chardisk[0-9]*; do
-		[[ -e $disk ]] && echo "$disk"
+		[[ -e $disk && ${disk#/dev/chardisk} != *[!0-9]* ]] && echo "$disk"
+	done
+}
+
+_chario_regions()
+{
+	local region
+	for region in /dev/chardisk[0-9]*p[0-9]*; do
+		[[ -e $region ]] && echo "$region"
+	done
+}
+
+# A region is used like a disk.
+_chario_nodes()
+{
+	_chario_disks
+	_chario_regions
+}
+
+# Regions, and partitions of block disks.
+_chario_partitions()
+{
+	local partition
+	_chario_regions
+	for partition in /dev/chardisk[0-9]*b[0-9]*; do
+		[[ -e $partition ]] && echo "$partition"
 	done
 }
 
@@ -49,11 +74,21 @@ _chario()
 	[[ $COMP_WORDBREAKS == *:* ]] && kept=${word%"${word##*:}"}
 	COMPREPLY=()
 	if [[ $COMP_CWORD -eq 1 ]]; then
-		words='list info bind unbind plan stat health pin timeline'
-		words+=' format check df ls create rename set resize rm put get cat defrag record replay tail help --help --version'
+		words='list info bind unbind plan stat health pin region export timeline'
+		words+=' format check df ls create rename set resize rm put get cat run defrag record replay tail'
+		words+=' help --help --version'
 	else
-		# Of timeline, -s are the seconds.
-		[[ $before == -s && $verb != timeline ]] && before=--store
+		# Short options mean different things.
+		case $verb$before in
+		timeline-s) before=--seconds ;;
+		export-s) before=--stop ;;
+		export-l) before=--listen ;;
+		export-H) before=--host ;;
+		region-n) before=--name ;;
+		run-A) before=--area ;;
+		run-[iorf]) before='' ;;
+		*-s) before=--store ;;
+		esac
 		case $before in
 		--limits | -l) words='block= command= chunk= boundary= capacity=' ;;
 		--only | -o) words='apst power-state coalescing vectors retry cpu link' ;;
@@ -68,22 +103,23 @@ _chario()
 			;;
 		--interval | -i | --count | -c) return ;;
 		--seconds | -s | --stop-above-us | -u | --records | -r | --tag | -t) return ;;
-		--unset) return ;;
+		--unset | --name | --listen | --host) return ;;
+		--area) _chario_complete_areas "$word" ;;
 		*)
 			case $verb in
 			list) words='--all' ;;
-			info) words=$(_chario_disks) ;;
-			bind) words="--force --keep --if-kept $(_chario_drives) $(compgen -G '/dev/nvme*n*')" ;;
+			info) words=$(_chario_nodes) ;;
+			bind) words="--force --block --keep --if-kept $(_chario_drives) $(compgen -G '/dev/nvme*n*')" ;;
 			unbind) words="--force $(_chario_drives) $(_chario_disks)" ;;
-			plan) words="--limits --write $(_chario_disks)" ;;
+			plan) words="--limits --write $(_chario_nodes)" ;;
 			stat)
-				words="--interval --count --store $(_chario_disks)"
+				words="--interval --count --store $(_chario_nodes)"
 				_chario_complete_areas "$word"
 				;;
-			format) words="--force --areas --align --size --upgrade --store $(_chario_disks)" ;;
-			check) words="--repair --forget --data --quiet --store $(_chario_disks)" ;;
-			df) words="--store $(_chario_disks)" ;;
-			defrag) words="--quiet --store $(_chario_disks)" ;;
+			format) words="--force --areas --align --size --upgrade --store $(_chario_nodes)" ;;
+			check) words="--repair --forget --data --quiet --store $(_chario_nodes)" ;;
+			df) words="--store $(_chario_nodes)" ;;
+			defrag) words="--quiet --store $(_chario_nodes)" ;;
 			rename)
 				words='--force --exchange --store'
 				_chario_complete_areas "$word"
@@ -112,7 +148,7 @@ _chario()
 				;;
 			record)
 				words='--from --size --ring --append --force --seconds --bytes --record'
-				words+=' --durability --flush-ms --late-ms --segment --buffers --drop --dry-run --quiet --store'
+				words+=' --durability --flush-ms --late-ms --segment --buffers --drop --urgent --dry-run --quiet --store'
 				_chario_complete_areas "$word"
 				;;
 			replay)
@@ -127,12 +163,25 @@ _chario()
 				words='--force --quiet --store'
 				_chario_complete_areas "$word"
 				;;
-			health) words="--watch --interval --count $(_chario_disks)" ;;
-			pin) words="--only $(_chario_disks)" ;;
-			timeline) words="--seconds --stop-above-us --records --all --tag $(_chario_disks)" ;;
+			health) words="--watch --interval --count $(_chario_nodes)" ;;
+			pin) words="--only $(_chario_nodes)" ;;
+			region)
+				words='list create remove apply'
+				[[ $COMP_CWORD -gt 2 ]] && case ${COMP_WORDS[2]} in
+				create) words="--name --new-table --force $(_chario_disks)" ;;
+				remove) words="--force $(_chario_regions)" ;;
+				*) words=$(_chario_disks) ;;
+				esac
+				;;
+			export) words="--listen --host --stop $(_chario_partitions)" ;;
+			run)
+				words='--area --stdin --stdout --read-only --force --store --'
+				mapfile -t COMPREPLY < <(compgen -c -- "$word")
+				;;
+			timeline) words="--seconds --stop-above-us --records --all --tag $(_chario_nodes)" ;;
 			help)
-				words='list info bind unbind plan stat health pin timeline'
-				words+=' format check df ls create rename set resize rm put get cat defrag record replay tail help'
+				words='list info bind unbind plan stat health pin region export timeline'
+				words+=' format check df ls create rename set resize rm put get cat run defrag record replay tail help'
 				;;
 			esac
 			words+=' --json --help'

@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: MIT
+/*
+ * chario export: a region or a partition for other machines, by Linux's NVMe target over TCP.
+ */
+#include <arpa/inet.h>
+#include <blkid/blkid.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <chario/list.h>
+
+#include "cli.h"
+#include "target.h"
+
+#define NQN_OF_UUID "nqn.2014-08.org.nvmexpress:uuid:"
+
+/* Port that NVMe over TCP has been given for discovery and for use alike. */
+#define DEFAULT_PORT "4420"
+
+#define MOST_HOSTS 64
+
+/**
+ * struct job - the job of the verb
+ * @listener: address to listen at; no address to show what is exported
+ * @hosts: names of the hosts that may connect
+ * @nr_hosts: number of hosts
+ * @stop: true to end an export
+ */
+struct job {
+	struct cli_listener listener;
+	char *hosts[MOST_HOSTS];
+	int nr_hosts;
+	bool stop;
+};
+
+/* Parse ADDRESS, ADDRESS:PORT or [ADDRESS]:PORT. */
+static int parse_listener(const struct cli *cli, char *text, void *to)
+{
+	struct cli_listener *listener = to;
+	struct in6_addr address;
+	char *port = strrchr(text, ':');
+	char copy[64];
+	unsigned long number;
+
+	*listener = (struct cli_listener){ .port = DEFAULT_PORT };
+	listener->is_ipv6 = text[0] == '[' || (port && strchr(text, ':') != port);
+	if (text[0] == '[' ? (port && port[-1] == ']') : (port && !listener->is_ipv6))
+		snprintf(listener->port, sizeof(listener->port), "%s", port + 1);
+	else
+		port = NULL;
+	snprintf(copy, sizeof(copy), "%.*s", port ? (int)(port - text) : (int)strlen(text), text);
+	if (copy[0] == '[') {
+		copy[strcspn(copy, "]")] = '\0';
+		memmove(copy, copy + 1, strlen(copy));
+	}
+	number = strtoul(listener->port, NULL, 10);
+	if (inet_pton(listener->is_ipv6 ? AF_INET6 : AF_INET, copy, &address) != 1 || !number ||
+	    number > 65535)
+		return cli_usage(cli,
+				 "\"%s\" is not an address such as 192.0.2.1, 192.0.2.1:4420 or "
+				 "[2001:db8::1]:4420",
+				 text);
+	snprintf(listener->address, sizeof(listener->address), "%s", copy);
+	return CLI_OK;
+}
+
+static int add_host(const struct cli *cli, char *text, void *to)
+{
+	struct job *job = to;
+
+	if (strncmp(text, "nqn.", 4) != 0 || strchr(text, '/') || strlen(text) >= CLI_NQN_BYTES)
+		return cli_usage(
+			cli, "\"%s\" is not the NQN of a host; there, it is in /etc/nvme/hostnqn",
+			text);
+	if (job->nr_hosts == MOST_HOSTS)
+		return cli_usage(cli, "at most %d hosts", MOST_HOSTS);
+	job->hosts[job->nr_hosts++] = text;
+	return CLI_OK;
+}
+
+/**
+ * struct search - the search for the block device of an operand
+ * @name: the operand: chardiskNpM, chardiskNbM, or a path of either
+ * @device: path of the block device
+ * @serial: serial number of the drive
+ * @error: CLI_FAILED after a message
+ * @cli: the verb
+ */
+struct search {
+	const char *name;
+	char *device;
+	const char *serial;
+	int error;
+	const struct cli *cli;
+};
+
+/* Is the operand a part of this disk? */
+static int match(const struct chario_list_disk *disk, void *data)
+{
+	struct search *search = data;
+	size_t length = strlen(disk->name);
+	const char *rest = search->name + length;
+
+	if (strncmp(search->name, disk->name, length) != 0 || (*rest != 'p' && *rest != 'b') ||
+	    rest[1 + strspn(rest + 1, "0123456789")] || !rest[1])
+		return 0;
+	if (!disk->block[0])
+		search->error =
+			cli_say(search->cli,
+				"%s has no block disk, which is what can be exported\n"
+				"chario bind --block, or write 1 to /sys/class/chario/%s/block",
+				disk->path, disk->name);
+	snprintf(search->device, sizeof(((struct cli_target *)0)->device), "%s%s", disk->block,
+		 rest + 1);
+	return 1;
+}
+
+/* Find the partition of the block disk that an operand names. */
+static int find_device(const struct cli *cli, const char *name, struct cli_target *target)
+{
+	struct search search = { .name = strncmp(name, "/dev/", 5) ? name : name + 5,
+				 .device = target->device,
+				 .cli = cli };
+	int ret = chario_list_disks(match, &search);
+
+	if (ret < 0)
+		return cli_fail(cli, ret, "cannot read the list");
+	if (!ret)
+		return cli_say(cli,
+			       "\"%s\" is no region and no partition of a block disk: chardisk0p1, "
+			       "chardisk0b1\nchario region list and lsblk show them",
+			       name);
+	return search.error;
+}
+
+/* Refuse what is mounted here: two machines would write to one file system. */
+static int check_free(const struct cli *cli, const struct cli_target *target)
+{
+	int err = 0, fd = open(target->device, O_RDONLY | O_EXCL | O_CLOEXEC);
+
+	if (fd < 0)
+		err = -errno;
+	else
+		close(fd);
+	if (err == -EBUSY)
+		return cli_say(
+			cli,
+			"%s is in use on this machine: mounted, or its region is open for writing\n"
+			"end that first (lsblk and fuser show by whom)",
+			target->device);
+	return err ? cli_fail_file(cli, err, "open", target->device) : CLI_OK;
+}
+
+/* The partition's UUID names the export, so that it is the same after a new start. */
+static int name_target(const struct cli *cli, struct cli_target *target)
+{
+	blkid_probe probe = blkid_new_probe_from_filename(target->device);
+	const char *uuid = NULL;
+
+	if (probe) {
+		blkid_probe_enable_partitions(probe, 1);
+		blkid_probe_set_partitions_flags(probe, BLKID_PARTS_ENTRY_DETAILS);
+		blkid_do_safeprobe(probe);
+		blkid_probe_lookup_value(probe, "PART_ENTRY_UUID", &uuid, NULL);
+	}
+	if (uuid) {
+		snprintf(target->uuid, sizeof(target->uuid), "%s", uuid);
+		snprintf(target->nqn, sizeof(target->nqn), NQN_OF_UUID "%s", uuid);
+		snprintf(target->serial, sizeof(target->serial), "%.8s%.4s", uuid, uuid + 9);
+	}
+	blkid_free_probe(probe);
+	return uuid ? CLI_OK :
+		      cli_say(cli, "%s has no UUID: it is no partition of a GPT", target->device);
+}
+
+static int fail_target(const struct cli *cli, const char *path)
+{
+	if (errno == EADDRINUSE || errno == EADDRNOTAVAIL)
+		return cli_say(cli,
+			       "the address cannot be listened at: %s\n"
+			       "ip address shows those of this machine, ss -tlnp who listens",
+			       strerror(errno));
+	return cli_fail_file(cli, -errno, "write", path);
+}
+
+static void show(const struct cli_target *target, const struct cli_listener *listener)
+{
+	bool has_brackets = listener->is_ipv6;
+
+	cli_print("%s  %s%s%s:%s  %s\n", target->device, has_brackets ? "[" : "", listener->address,
+		  has_brackets ? "]" : "", listener->port, target->nqn);
+}
+
+static struct json_object *target_object(const struct cli_target *target,
+					 const struct cli_listener *listener)
+{
+	struct json_object *object = cli_must(json_object_new_object());
+
+	cli_json_text(object, "device", target->device);
+	cli_json_text(object, "nqn", target->nqn);
+	cli_json_text(object, "address", listener->address);
+	cli_json_text(object, "port", listener->port);
+	return object;
+}
+
+static int start(const struct cli *cli, const struct job *job)
+{
+	struct cli_target target = { 0 };
+	const char *failed;
+	int err;
+
+	if (find_device(cli, cli->argv[0], &target) || check_free(cli, &target) ||
+	    name_target(cli, &target))
+		return CLI_FAILED;
+	err = cli_prepare_target();
+	if (err)
+		return cli_say(cli, "this kernel has no NVMe target over TCP: modprobe nvmet-tcp "
+				    "says why");
+	failed = cli_start_target(&target, &job->listener, job->hosts, job->nr_hosts);
+	if (failed)
+		return fail_target(cli, failed);
+	if (cli->json) {
+		cli_json_print(target_object(&target, &job->listener));
+		return CLI_OK;
+	}
+	show(&target, &job->listener);
+	if (!job->nr_hosts)
+		printf("  nobody may connect: name hosts with --host\n");
+	printf("  there: nvme connect -t tcp -a %s -s %s -n %s\n", job->listener.address,
+	       job->listener.port, target.nqn);
+	printf("  undo: chario export --stop %s\n", cli->argv[0]);
+	return CLI_OK;
+}
+
+static int match_device(const struct cli_target *target, const struct cli_listener *listener,
+			void *data)
+{
+	struct cli_target *wanted = data;
+
+	(void)listener;
+	if (strcmp(target->device, wanted->device) != 0)
+		return 0;
+	*wanted = *target;
+	return 1;
+}
+
+static int stop(const struct cli *cli)
+{
+	struct cli_target target = { 0 };
+	const char *failed;
+
+	if (find_device(cli, cli->argv[0], &target))
+		return CLI_FAILED;
+	if (!cli_each_target(match_device, &target))
+		return cli_say(cli, "%s is not exported", target.device);
+	failed = cli_stop_target(target.nqn);
+	return failed ? fail_target(cli, failed) : CLI_OK;
+}
+
+static int add_object(const struct cli_target *target, const struct cli_listener *listener,
+		      void *data)
+{
+	json_object_array_add(data, target_object(target, listener));
+	return 0;
+}
+
+static int print_one(const struct cli_target *target, const struct cli_listener *listener,
+		     void *data)
+{
+	(void)data;
+	show(target, listener);
+	return 0;
+}
+
+static int list(const struct cli *cli)
+{
+	struct json_object *object, *exports;
+
+	if (!cli->json) {
+		cli_each_target(print_one, NULL);
+		return CLI_OK;
+	}
+	object = cli_must(json_object_new_object());
+	exports = cli_must(json_object_new_array());
+	cli_each_target(add_object, exports);
+	json_object_object_add(object, "exports", exports);
+	cli_json_print(object);
+	return CLI_OK;
+}
+
+int cmd_export(struct cli *cli)
+{
+	struct job job = { 0 };
+	const struct cli_value values[] = {
+		{ 'l', .parse = parse_listener, .to = &job.listener },
+		{ 'H', .parse = add_host, .to = &job },
+		{ 's', .flag = &job.stop },
+		{ 0 },
+	};
+
+	if (cli_parse(cli, values) || !cli_has_operands(cli, 0, 1))
+		return CLI_USAGE;
+	if (!cli->argc)
+		return job.stop || job.listener.address[0] ?
+			       cli_usage(cli, "say which region or partition") :
+			       list(cli);
+	if (job.stop)
+		return stop(cli);
+	if (!job.listener.address[0])
+		return cli_usage(cli, "--listen says at which address");
+	return start(cli, &job);
+}

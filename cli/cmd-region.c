@@ -1,0 +1,517 @@
+// SPDX-License-Identifier: MIT
+/*
+ * chario region: parts of a disk with nodes of their own, which a partition table keeps.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <chario/device.h>
+#include <chario/store.h>
+
+#include "content.h"
+#include "regions.h"
+#include "target.h"
+
+/**
+ * struct job - the job of the verb
+ * @name: name of a new region, or NULL
+ * @new_table: true to make a partition table first
+ * @force: true although something is there that will be lost
+ */
+struct job {
+	const char *name;
+	bool new_table;
+	bool force;
+};
+
+/**
+ * struct search - the search for a disk
+ * @name: name that the user has given: a path, chardiskN, N or a serial number
+ * @disk: the disk that was found
+ * @nr_found: number of disks that the name stands for
+ */
+struct search {
+	const char *name;
+	struct chario_list_disk *disk;
+	unsigned int nr_found;
+};
+
+/* Is this the name or the path of the block disk? */
+static bool is_block(const struct chario_list_disk *disk, const char *name)
+{
+	const char *path = disk->block;
+
+	return *path && (!strcmp(name, path) || !strcmp(name, strrchr(path, '/') + 1));
+}
+
+static int match(const struct chario_list_disk *disk, void *data)
+{
+	struct search *search = data;
+	char index[16];
+
+	snprintf(index, sizeof(index), "%u", disk->index);
+	if (strcmp(search->name, disk->path) != 0 && strcmp(search->name, disk->name) != 0 &&
+	    strcmp(search->name, index) != 0 && !is_block(disk, search->name) &&
+	    strcmp(search->name, disk->serial) != 0)
+		return 0;
+	*search->disk = *disk;
+	search->nr_found++;
+	return 0;
+}
+
+/* Find the disk that an operand names.  Returns CLI_OK, or CLI_FAILED after a message. */
+static int find_disk(const struct cli *cli, const char *name, struct chario_list_disk *disk)
+{
+	char path[PATH_MAX];
+	struct search search = { .name = strchr(name, '/') && realpath(name, path) ? path : name,
+				 .disk = disk };
+	int err = *name ? chario_list_disks(match, &search) : -EINVAL;
+
+	if (!err && search.nr_found != 1)
+		err = search.nr_found ? -ENOTUNIQ : -ENODEV;
+	return err ? cli_fail(cli, err, "\"%s\"", name) : CLI_OK;
+}
+
+static int compare(const struct chario_list_region *region, void *data)
+{
+	const struct chario_region *range = data;
+
+	return region->number == range->number && region->offset == range->offset &&
+	       region->bytes == range->bytes;
+}
+
+/* Does the module have a region of the table as it is there? */
+static bool is_set(const struct chario_list_disk *disk, const struct cli_table_region *region)
+{
+	return chario_regions_list(disk->index, compare, (void *)&region->range) > 0;
+}
+
+static void add_row(struct cli_table *rows, const struct chario_list_disk *disk,
+		    const struct cli_table_region *region)
+{
+	char size[32];
+
+	cli_table_add(rows, "%sp%u", disk->path, region->range.number);
+	cli_table_add(rows, "%s", cli_round_size(size, region->range.bytes));
+	cli_table_add(rows, "%s", cli_exact_size(size, region->range.offset));
+	cli_table_add(rows, "%s", region->name);
+	cli_table_add(rows, "%s", is_set(disk, region) ? "set" : "not set");
+}
+
+static struct json_object *region_object(const struct chario_list_disk *disk,
+					 const struct cli_table_region *region)
+{
+	struct json_object *object = cli_must(json_object_new_object());
+	char path[48];
+
+	snprintf(path, sizeof(path), "%sp%u", disk->path, region->range.number);
+	cli_json_text(object, "path", path);
+	cli_json_number(object, "number", region->range.number);
+	cli_json_number(object, "offset", region->range.offset);
+	cli_json_number(object, "bytes", region->range.bytes);
+	cli_json_text(object, "name", region->name);
+	cli_json_text(object, "uuid", region->uuid);
+	cli_json_flag(object, "set", is_set(disk, region));
+	return object;
+}
+
+/**
+ * struct listing - the list that is being printed
+ * @cli: the verb
+ * @rows: rows for people
+ * @objects: JSON array
+ * @status: exit code
+ */
+struct listing {
+	const struct cli *cli;
+	struct cli_table rows;
+	struct json_object *objects;
+	int status;
+};
+
+/* Add the regions of a disk; one that cannot be read does not keep the others. */
+static int add_regions(const struct chario_list_disk *disk, void *data)
+{
+	struct listing *listing = data;
+	struct cli_partition_table table;
+	int err = cli_open_table(&table, disk, false);
+
+	if (err)
+		listing->status = cli_fail(listing->cli, err,
+					   "cannot read the partition table of %s", disk->path);
+	for (uint32_t i = 0; !err && i < table.nr_regions; i++) {
+		add_row(&listing->rows, disk, &table.regions[i]);
+		json_object_array_add(listing->objects, region_object(disk, &table.regions[i]));
+	}
+	cli_close_table(&table);
+	return 0;
+}
+
+static void print_listing(struct listing *listing)
+{
+	struct json_object *object;
+
+	if (listing->cli->json) {
+		object = cli_must(json_object_new_object());
+		json_object_object_add(object, "regions", listing->objects);
+		cli_json_print(object);
+		return;
+	}
+	json_object_put(listing->objects);
+	if (listing->rows.nr_cells > listing->rows.nr_columns)
+		cli_table_print(&listing->rows);
+	else if (!listing->status)
+		cli_say(listing->cli,
+			"there is no region; chario region create DISK SIZE makes one");
+}
+
+static int list(struct cli *cli, const struct job *job)
+{
+	static const char *const heading[] = { "REGION", "SIZE", "START", "NAME", "STATE" };
+	struct listing listing = { .cli = cli, .objects = cli_must(json_object_new_array()) };
+	struct chario_list_disk disk;
+	int err = 0;
+
+	(void)job;
+	cli_table_head(&listing.rows, heading, 5);
+	if (cli->argc)
+		listing.status = find_disk(cli, cli->argv[0], &disk);
+	else
+		err = chario_list_disks(add_regions, &listing);
+	if (cli->argc && !listing.status)
+		add_regions(&disk, &listing);
+	print_listing(&listing);
+	cli_table_clear(&listing.rows);
+	return err ? cli_fail(cli, err, "cannot read the list") : listing.status;
+}
+
+/* A disk whose table cannot be read does not keep the others. */
+static int apply_one(const struct chario_list_disk *disk, void *data)
+{
+	struct listing *listing = data;
+
+	if (cli_apply_regions(listing->cli, disk))
+		listing->status = CLI_FAILED;
+	return 0;
+}
+
+static int apply(struct cli *cli, const struct job *job)
+{
+	struct listing listing = { .cli = cli };
+	struct chario_list_disk disk;
+	int ret;
+
+	(void)job;
+	if (cli->argc)
+		return find_disk(cli, cli->argv[0], &disk) ? CLI_FAILED :
+							     cli_apply_regions(cli, &disk);
+	ret = chario_list_disks(apply_one, &listing);
+	return ret ? cli_fail(cli, ret, "cannot read the list") : listing.status;
+}
+
+/*
+ * Returns whether somebody has the block disk, or the partition with this number, to himself:
+ * a mount, or an open region.
+ */
+static bool is_in_use(const struct chario_list_disk *disk, const char *number)
+{
+	char path[48];
+	int fd;
+
+	if (!disk->block[0])
+		return false;
+	snprintf(path, sizeof(path), "%s%s", disk->block, number);
+	fd = open(path, O_RDONLY | O_EXCL | O_CLOEXEC);
+	if (fd < 0)
+		return errno == EBUSY;
+	close(fd);
+	return false;
+}
+
+/* Returns whether there is a store, whole or not. */
+static bool has_store(const char *path)
+{
+	struct chario_store *store;
+	int err = chario_store_open(path, O_RDONLY, &store);
+
+	if (!err)
+		chario_store_close(store);
+	return !err || err == -EPROTO || err == -EUCLEAN;
+}
+
+/* Refuse to lose what is on a disk or region. */
+static int refuse_content(const struct cli *cli, const char *path, const char *what)
+{
+	char content[256];
+	int ret = cli_find_content(path, content, sizeof(content));
+
+	if (ret < 0)
+		return cli_fail(cli, ret, "cannot look what %s holds", path);
+	if (!ret && !has_store(path))
+		return CLI_OK;
+	if (!ret)
+		snprintf(content, sizeof(content), "a store");
+	return cli_say(cli, "%s holds %s\n--force %s all the same, and that is lost", path, content,
+		       what);
+}
+
+static int fail_to_write(const struct cli *cli, int err, const struct chario_list_disk *disk)
+{
+	if (err == -EBUSY)
+		return cli_say(
+			cli,
+			"the partition table of %s is written, but Linux still uses the old one: "
+			"a partition that changed is in use\n"
+			"end its use, then: blockdev --rereadpt %s; chario region apply %s",
+			disk->path, disk->block, disk->name);
+	return cli_fail(cli, err, "cannot write the partition table of %s", disk->path);
+}
+
+static int fail_to_open(const struct cli *cli, int err, const struct chario_list_disk *disk)
+{
+	if (err == -EBUSY)
+		return cli_say(
+			cli,
+			"%s is in use: a region of it, or the disk, is open for writing\n"
+			"end that first, or give the disk a block disk (chario bind --block), whose "
+			"table can be changed meanwhile",
+			disk->path);
+	return cli_fail(cli, err, "cannot open the partition table of %s", disk->path);
+}
+
+static int no_table(const struct cli *cli, const struct chario_list_disk *disk)
+{
+	return cli_say(cli,
+		       "%s has no GPT, where regions are kept\n--new-table makes one: it is for an "
+		       "empty disk",
+		       disk->path);
+}
+
+static void print_region(const struct cli *cli, const struct chario_list_disk *disk,
+			 const struct cli_partition_table *table, uint32_t number)
+{
+	char size[32];
+
+	for (uint32_t i = 0; i < table->nr_regions; i++) {
+		const struct cli_table_region *region = &table->regions[i];
+
+		if (region->range.number != number)
+			continue;
+		if (cli->json)
+			cli_json_print(region_object(disk, region));
+		else
+			cli_print("%sp%u  %s\n", disk->path, number,
+				  cli_exact_size(size, region->range.bytes));
+	}
+}
+
+static int fail_to_add(const struct cli *cli, int err, const struct chario_list_disk *disk,
+		       uint64_t most)
+{
+	char size[32];
+
+	if (err == -ENOSPC && most)
+		return cli_say(cli, "the largest hole of %s has %s", disk->path,
+			       cli_exact_size(size, most));
+	if (err == -ENOSPC)
+		return cli_say(cli, "%s has no hole between its partitions", disk->path);
+	return cli_fail(cli, err, "cannot add a partition to %s", disk->path);
+}
+
+static int add(const struct cli *cli, const struct job *job, const struct chario_list_disk *disk,
+	       struct cli_partition_table *table, uint64_t bytes)
+{
+	struct chario_region region;
+	uint64_t most = 0;
+	int err;
+
+	if (job->new_table) {
+		err = cli_renew_table(table);
+		if (err)
+			return cli_fail(cli, err, "cannot make a GPT for %s", disk->path);
+	}
+	if (!table->is_gpt)
+		return no_table(cli, disk);
+	err = cli_add_region(table, bytes, job->name, &region, &most);
+	if (err)
+		return fail_to_add(cli, err, disk, most);
+	err = cli_write_table(table);
+	if (err)
+		return fail_to_write(cli, err, disk);
+	if (cli_set_regions(cli, disk, table))
+		return CLI_FAILED;
+	print_region(cli, disk, table, region.number);
+	return CLI_OK;
+}
+
+static int create(struct cli *cli, const struct job *job)
+{
+	struct cli_partition_table table;
+	struct chario_list_disk disk;
+	uint64_t bytes = 0;
+	int err, status;
+
+	if (cli->argc > 1 && cli_need_size(cli, cli->argv[1], &bytes))
+		return CLI_USAGE;
+	if (find_disk(cli, cli->argv[0], &disk))
+		return CLI_FAILED;
+	if (job->new_table && is_in_use(&disk, ""))
+		return cli_say(cli,
+			       "%s is in use: a part of it is mounted or open for writing; "
+			       "lsblk and fuser show by whom: end that first",
+			       disk.block);
+	if (job->new_table && !job->force && refuse_content(cli, disk.path, "makes a new table"))
+		return CLI_FAILED;
+	err = cli_open_table(&table, &disk, true);
+	status = err ? fail_to_open(cli, err, &disk) : add(cli, job, &disk, &table, bytes);
+	cli_close_table(&table);
+	return status;
+}
+
+/* Parse the name of a region, chardiskNpM.  Returns CLI_OK, or CLI_FAILED after a message. */
+static int find_region(const struct cli *cli, const char *name, struct chario_list_disk *disk,
+		       uint32_t *number)
+{
+	char text[PATH_MAX];
+	char *mark;
+	int used = 0;
+
+	if (!strchr(name, '/') || !realpath(name, text))
+		snprintf(text, sizeof(text), "%s", name);
+	mark = strrchr(text, 'p');
+	if (!mark || sscanf(mark, "p%u%n", number, &used) != 1 || mark[used] || !*number ||
+	    *number > CHARIO_REGIONS_MAX)
+		return cli_say(cli, "\"%s\" is not the name of a region, such as chardisk0p1",
+			       name);
+	*mark = '\0';
+	return find_disk(cli, text, disk);
+}
+
+/* Take a region out of the table in memory.  Returns false if there is none. */
+static bool forget(struct cli_partition_table *table, uint32_t number)
+{
+	for (uint32_t i = 0; i < table->nr_regions; i++)
+		if (table->regions[i].range.number == number) {
+			memmove(&table->regions[i], &table->regions[i + 1],
+				(--table->nr_regions - i) * sizeof(table->regions[0]));
+			return true;
+		}
+	return false;
+}
+
+static int match_export(const struct cli_target *target, const struct cli_listener *listener,
+			void *data)
+{
+	(void)listener;
+	return !strcmp(target->device, data);
+}
+
+/* Refuse to take away what another machine uses. */
+static int refuse_export(const struct cli *cli, const struct chario_list_disk *disk,
+			 uint32_t number)
+{
+	char path[48];
+
+	snprintf(path, sizeof(path), "%s%u", disk->block, number);
+	if (!disk->block[0] || !cli_each_target(match_export, path))
+		return CLI_OK;
+	return cli_say(cli, "%s is exported: chario export --stop %sp%u first", path, disk->name,
+		       number);
+}
+
+/* The module gives it up first: it refuses while the region is open. */
+static int take_out(const struct cli *cli, const struct chario_list_disk *disk,
+		    struct cli_partition_table *table, uint32_t number)
+{
+	char text[16];
+	int err;
+
+	if (!forget(table, number))
+		return cli_say(cli, "%s has no region %u", disk->path, number);
+	if (cli_set_regions(cli, disk, table))
+		return CLI_FAILED;
+	snprintf(text, sizeof(text), "%u", number);
+	if (is_in_use(disk, text)) {
+		cli_apply_regions(cli, disk);
+		return cli_say(
+			cli,
+			"%s%u is mounted or otherwise in use; lsblk shows by whom: end that first",
+			disk->block, number);
+	}
+	err = cli_remove_region(table, number);
+	if (!err)
+		err = cli_write_table(table);
+	return err ? fail_to_write(cli, err, disk) : CLI_OK;
+}
+
+static int remove_one(const struct cli *cli, const struct job *job, const char *name)
+{
+	struct cli_partition_table table;
+	struct chario_list_disk disk;
+	char path[48];
+	uint32_t number;
+	int err, status = find_region(cli, name, &disk, &number);
+
+	if (status)
+		return status;
+	if (refuse_export(cli, &disk, number))
+		return CLI_FAILED;
+	snprintf(path, sizeof(path), "%sp%u", disk.path, number);
+	if (!job->force && refuse_content(cli, path, "removes the region"))
+		return CLI_FAILED;
+	err = cli_open_table(&table, &disk, true);
+	status = err ? fail_to_open(cli, err, &disk) : take_out(cli, &disk, &table, number);
+	cli_close_table(&table);
+	return status;
+}
+
+static int remove_all(struct cli *cli, const struct job *job)
+{
+	int status = CLI_OK;
+
+	for (int i = 0; i < cli->argc; i++)
+		if (remove_one(cli, job, cli->argv[i]))
+			status = CLI_FAILED;
+	return status;
+}
+
+static const struct {
+	const char *name;
+	int least;
+	int most;
+	int (*run)(struct cli *cli, const struct job *job);
+} actions[] = {
+	{ "list", 0, 1, list },
+	{ "create", 1, 2, create },
+	{ "remove", 1, INT_MAX - 1, remove_all },
+	{ "apply", 0, 1, apply },
+};
+
+int cmd_region(struct cli *cli)
+{
+	struct job job = { 0 };
+	const struct cli_value values[] = {
+		{ 'n', .text = &job.name },
+		{ 't', .flag = &job.new_table },
+		{ 'f', .flag = &job.force },
+		{ 0 },
+	};
+
+	if (cli_parse(cli, values) || !cli_has_operands(cli, 1, INT_MAX))
+		return CLI_USAGE;
+	for (size_t i = 0; i < sizeof(actions) / sizeof(actions[0]); i++) {
+		if (strcmp(cli->argv[0], actions[i].name) != 0)
+			continue;
+		if (!cli_has_operands(cli, actions[i].least + 1, actions[i].most + 1))
+			return CLI_USAGE;
+		cli->argc--;
+		cli->argv++;
+		return actions[i].run(cli, &job);
+	}
+	return cli_usage(cli, "\"%s\" is not list, create, remove or apply", cli->argv[0]);
+}

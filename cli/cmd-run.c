@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+/*
+ * chario run: a program that is given one area, as a descriptor, and nothing else of the
+ * disk.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <chario/area.h>
+#include <chario/device.h>
+
+#include "program.h"
+#include "store.h"
+
+/* The descriptor that the program finds the area at, unless it is one of the standard ones. */
+#define DESCRIPTOR 3
+
+/**
+ * struct job - the job of the verb
+ * @area: name of the area
+ * @descriptor: descriptor of the program that stands for the area
+ * @read_only: true if the program may not write
+ * @force: true although a recording is there, which the program may destroy
+ */
+struct job {
+	const char *area;
+	uint32_t descriptor;
+	bool read_only;
+	bool force;
+};
+
+/*
+ * The area is open, and so locked, until the program has ended.  Should this process be killed
+ * before, the file that the program has still keeps the lock of a writer.
+ */
+static int run(struct cli *cli, const struct job *job)
+{
+	struct chario_area_info info;
+	struct chario_device *confined;
+	struct chario_area *area;
+	char path[32];
+	int err =
+		chario_area_open(cli->store, job->area, job->read_only ? O_RDONLY : O_RDWR, &area);
+
+	if (err)
+		return cli_fail_area(cli, err, "cannot open \"%s\"", job->area);
+	err = chario_area_get_info(area, &info, sizeof(info));
+	if (err)
+		return cli_fail_area(cli, err, "cannot open \"%s\"", job->area);
+	if ((info.flags & CHARIO_AREA_STREAM) && !job->read_only && !job->force)
+		return cli_say(
+			cli,
+			"\"%s\" is a recording\n--read-only keeps it; with --force the program "
+			"may write over it",
+			job->area);
+	err = chario_device_confine(chario_store_device(cli->store), info.offset,
+				    info.allocated_bytes,
+				    job->read_only ? CHARIO_CONFINE_READ_ONLY : 0, &confined);
+	if (err == -ENOTTY)
+		return cli_say(cli,
+			       "the store is on no character disk: only the module confines files");
+	if (err)
+		return cli_fail_store(cli, err, "cannot confine a file to \"%s\"", job->area);
+	snprintf(path, sizeof(path), "/dev/fd/%u", job->descriptor);
+	setenv("CHARIO_AREA", path, 1);
+	return cli_run_program(cli, cli->argv, chario_device_fd(confined), (int)job->descriptor);
+}
+
+int cmd_run(struct cli *cli)
+{
+	struct job job = { .descriptor = DESCRIPTOR };
+	const struct cli_value values[] = {
+		{ 'A', .text = &job.area },
+		{ 'i', .choice = &job.descriptor, .value = STDIN_FILENO },
+		{ 'o', .choice = &job.descriptor, .value = STDOUT_FILENO },
+		{ 'r', .flag = &job.read_only },
+		{ 'f', .flag = &job.force },
+		{ 0 },
+	};
+
+	if (cli_parse(cli, values) || !cli_has_operands(cli, 1, INT_MAX))
+		return CLI_USAGE;
+	if (!job.area)
+		return cli_usage(cli, "--area says which area the program is to have");
+	if (!cli_open_store(cli, job.read_only ? O_RDONLY : O_RDWR))
+		return CLI_FAILED;
+	return run(cli, &job);
+}

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: MIT
+/* The partition table of a disk, see table.h. */
+#include <errno.h>
+#include <fcntl.h>
+#include <libfdisk/libfdisk.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli.h"
+#include "table.h"
+
+static uint64_t sector_bytes(const struct cli_partition_table *table)
+{
+	return fdisk_get_sector_size(table->context);
+}
+
+static bool is_region(struct fdisk_partition *part)
+{
+	struct fdisk_parttype *type = fdisk_partition_get_type(part);
+	const char *text = type ? fdisk_parttype_get_string(type) : NULL;
+
+	return text && !strcasecmp(text, CHARIO_REGION_TYPE);
+}
+
+/* Note a partition if it is a region; what has no place or too high a number is left out. */
+static void note_partition(struct cli_partition_table *table, struct fdisk_partition *part)
+{
+	struct cli_table_region *region = &table->regions[table->nr_regions];
+	const char *name = fdisk_partition_get_name(part);
+	const char *uuid = fdisk_partition_get_uuid(part);
+	size_t number = fdisk_partition_get_partno(part) + 1;
+
+	if (!is_region(part) || !fdisk_partition_has_start(part) ||
+	    !fdisk_partition_has_size(part) || number > CHARIO_REGIONS_MAX ||
+	    table->nr_regions == CHARIO_REGIONS_MAX)
+		return;
+	*region = (struct cli_table_region){
+		.range.number = (uint32_t)number,
+		.range.offset = fdisk_partition_get_start(part) * sector_bytes(table),
+		.range.bytes = fdisk_partition_get_size(part) * sector_bytes(table),
+	};
+	snprintf(region->name, sizeof(region->name), "%s", name ? name : "");
+	snprintf(region->uuid, sizeof(region->uuid), "%s", uuid ? uuid : "");
+	table->nr_regions++;
+}
+
+static int read_regions(struct cli_partition_table *table)
+{
+	struct fdisk_table *parts = NULL;
+	struct fdisk_partition *part;
+	struct fdisk_iter *iter;
+	int err;
+
+	table->nr_regions = 0;
+	table->is_gpt = fdisk_has_label(table->context) &&
+			fdisk_is_labeltype(table->context, FDISK_DISKLABEL_GPT);
+	if (!table->is_gpt)
+		return 0;
+	err = fdisk_get_partitions(table->context, &parts);
+	if (err)
+		return err;
+	iter = cli_must(fdisk_new_iter(FDISK_ITER_FORWARD));
+	while (!fdisk_table_next_partition(parts, iter, &part))
+		note_partition(table, part);
+	fdisk_free_iter(iter);
+	fdisk_unref_table(parts);
+	return 0;
+}
+
+/* Nobody is there to answer; whatever libfdisk asks or says is left to the verbs. */
+static int answer(struct fdisk_context *context, struct fdisk_ask *ask, void *data)
+{
+	(void)context;
+	(void)ask;
+	(void)data;
+	return 0;
+}
+
+/* Open the block disk. */
+static int open_block(struct cli_partition_table *table, const char *path, bool writable)
+{
+	table->is_block = true;
+	table->fd = open(path, (writable ? O_RDWR : O_RDONLY) | O_CLOEXEC);
+	return table->fd < 0 ? -errno : 0;
+}
+
+/* Open the ends of the character disk; of a file libfdisk does not know the block. */
+static int open_ends(struct cli_partition_table *table, const char *path, bool writable)
+{
+	int err = cli_open_ends(&table->ends, path, writable ? O_RDWR : O_RDONLY);
+
+	table->fd = table->ends.fd;
+	return err ? err :
+		     fdisk_save_user_sector_size(table->context, table->ends.block_bytes,
+						 table->ends.block_bytes);
+}
+
+int cli_open_table(struct cli_partition_table *table, const struct chario_list_disk *disk,
+		   bool writable)
+{
+	int err;
+
+	*table = (struct cli_partition_table){ .fd = -1, .ends.fd = -1, .ends.read = -1 };
+	table->context = cli_must(fdisk_new_context());
+	fdisk_set_ask(table->context, answer, NULL);
+	fdisk_disable_dialogs(table->context, 1);
+	err = disk->block[0] ? open_block(table, disk->block, writable) :
+			       open_ends(table, disk->path, writable);
+	if (!err)
+		err = fdisk_assign_device_by_fd(table->context, table->fd, disk->path, !writable);
+	if (err)
+		return err;
+	table->is_assigned = true;
+	err = read_regions(table);
+	if (!err && table->is_gpt)
+		err = fdisk_get_partitions(table->context, &table->before);
+	return err;
+}
+
+void cli_close_table(struct cli_partition_table *table)
+{
+	fdisk_unref_table(table->before);
+	if (table->is_assigned)
+		fdisk_deassign_device(table->context, 1);
+	fdisk_unref_context(table->context);
+	if (table->is_block && table->fd >= 0)
+		close(table->fd);
+	cli_close_ends(&table->ends);
+}
+
+int cli_renew_table(struct cli_partition_table *table)
+{
+	int err = fdisk_create_disklabel(table->context, "gpt");
+
+	return err ? err : read_regions(table);
+}
+
+/**
+ * struct hole - free space of a table
+ * @first: first sector, aligned
+ * @sectors: number of sectors
+ */
+struct hole {
+	uint64_t first;
+	uint64_t sectors;
+};
+
+/* Returns the part of free space that begins and ends where partitions should. */
+static struct hole align(struct fdisk_context *context, struct fdisk_partition *space)
+{
+	uint64_t start = fdisk_partition_get_start(space);
+	uint64_t end = start + fdisk_partition_get_size(space);
+	uint64_t first = fdisk_align_lba(context, start, FDISK_ALIGN_UP);
+	uint64_t grain = fdisk_get_grain_size(context) / fdisk_get_sector_size(context);
+
+	if (first >= end)
+		return (struct hole){ 0 };
+	return (struct hole){ first, (end - first) / grain * grain };
+}
+
+/*
+ * Choose the smallest hole of at least so many sectors; with 0, the largest.  @largest gets
+ * the sectors of the largest.
+ */
+static int choose_hole(struct fdisk_context *context, uint64_t sectors, struct hole *chosen,
+		       uint64_t *largest)
+{
+	struct fdisk_table *spaces = NULL;
+	struct fdisk_partition *space;
+	struct fdisk_iter *iter;
+	int err = fdisk_get_freespaces(context, &spaces);
+
+	*chosen = (struct hole){ 0 };
+	*largest = 0;
+	if (err)
+		return err;
+	iter = cli_must(fdisk_new_iter(FDISK_ITER_FORWARD));
+	while (!fdisk_table_next_partition(spaces, iter, &space)) {
+		struct hole hole = align(context, space);
+		bool is_better = !chosen->sectors || (sectors ? hole.sectors < chosen->sectors :
+								hole.sectors > chosen->sectors);
+
+		if (hole.sectors > *largest)
+			*largest = hole.sectors;
+		if (hole.sectors >= sectors && hole.sectors && is_better)
+			*chosen = hole;
+	}
+	fdisk_free_iter(iter);
+	fdisk_unref_table(spaces);
+	return chosen->sectors ? 0 : -ENOSPC;
+}
+
+static int add_partition(struct cli_partition_table *table, const struct hole *place,
+			 const char *name, size_t *number)
+{
+	struct fdisk_partition *part = cli_must(fdisk_new_partition());
+	struct fdisk_parttype *type = cli_must(fdisk_new_parttype());
+	int err;
+
+	fdisk_parttype_set_typestr(type, CHARIO_REGION_TYPE);
+	fdisk_partition_set_type(part, type);
+	fdisk_partition_partno_follow_default(part, 1);
+	fdisk_partition_set_start(part, place->first);
+	fdisk_partition_set_size(part, place->sectors);
+	err = name ? fdisk_partition_set_name(part, name) : 0;
+	if (!err)
+		err = fdisk_add_partition(table->context, part, number);
+	fdisk_unref_parttype(type);
+	fdisk_unref_partition(part);
+	return err;
+}
+
+int cli_add_region(struct cli_partition_table *table, uint64_t bytes, const char *name,
+		   struct chario_region *added, uint64_t *most)
+{
+	uint64_t grain = fdisk_get_grain_size(table->context);
+	uint64_t sectors = (bytes + grain - 1) / grain * grain / sector_bytes(table);
+	struct hole place;
+	size_t number;
+	int err = choose_hole(table->context, sectors, &place, most);
+
+	*most *= sector_bytes(table);
+	if (err)
+		return err;
+	if (sectors)
+		place.sectors = sectors;
+	err = add_partition(table, &place, name, &number);
+	if (err)
+		return err;
+	*added = (struct chario_region){
+		.number = (uint32_t)number + 1,
+		.offset = place.first * sector_bytes(table),
+		.bytes = place.sectors * sector_bytes(table),
+	};
+	return read_regions(table);
+}
+
+int cli_remove_region(struct cli_partition_table *table, uint32_t number)
+{
+	int err = fdisk_delete_partition(table->context, number - 1);
+
+	return err ? err : read_regions(table);
+}
+
+int cli_write_table(struct cli_partition_table *table)
+{
+	int err = fdisk_write_disklabel(table->context);
+
+	if (err)
+		return err;
+	if (!table->is_block)
+		return cli_restore_ends(&table->ends);
+	if (fsync(table->fd))
+		return -errno;
+	return table->before ? fdisk_reread_changes(table->context, table->before) :
+			       fdisk_reread_partition_table(table->context);
+}
