@@ -106,6 +106,8 @@ install: may-install all
 	meson install -C $(BUILD)
 	install -D -m 644 packaging/sysusers/chario.conf $(DESTDIR)/usr/lib/sysusers.d/chario.conf
 	install -D -m 644 packaging/udev/60-chario.rules $(DESTDIR)/usr/lib/udev/rules.d/60-chario.rules
+	install -D packaging/initramfs/hook $(DESTDIR)/usr/share/initramfs-tools/hooks/chario
+	install -D packaging/initramfs/init-top $(DESTDIR)/usr/share/initramfs-tools/scripts/init-top/chario
 	@scripts/after-install.sh
 
 demo: setup

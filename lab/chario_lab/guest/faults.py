@@ -53,6 +53,11 @@ def pull(guest: Guest, drive: int) -> None:
     guest.qmp("qom-set", path=f"/machine/peripheral/{drive_id(guest.place(drive))}", property="realized", value=False)
 
 
+def set_link(guest: Guest, up: bool) -> None:
+    """Pull the network cable of a guest, or put it back."""
+    guest.qmp("set_link", name="link", up=up)
+
+
 def unplug(guest: Guest, drive: int) -> None:
     """Orderly removal: returns when the guest has let go of the drive."""
     name = drive_id(guest.place(drive))

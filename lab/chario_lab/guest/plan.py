@@ -19,6 +19,7 @@ from chario_lab.guest.spec import (
     Disk,
     ErrorRule,
     GuestSpec,
+    Link,
     Medium,
     Namespace,
     NullCo,
@@ -79,6 +80,7 @@ def argv(spec: GuestSpec, host: Host) -> list[str]:
         *boot_args(spec, host),
         *channel_args(host),
         *share_args(host),
+        *(link_args(spec.link) if spec.link else []),
         *drive_args(spec, host.run_dir),
     ]
 
@@ -144,7 +146,7 @@ def boot_args(spec: GuestSpec, host: Host) -> list[str]:
     if spec.append:
         words.append(spec.append)
     return [
-        "-kernel", str(host.kernel), "-initrd", str(host.initrd),
+        "-kernel", str(host.kernel), "-initrd", str(spec.initrd or host.initrd),
         "-append", " ".join(words),
     ]  # fmt: skip
 
@@ -175,6 +177,15 @@ def share_args(host: Host) -> list[str]:
         "-device", "virtio-9p-pci,fsdev=root,mount_tag=root,disable-legacy=on",
         "-fsdev", f"local,id=share,path={host.share},security_model=none,multidevs=remap",
         "-device", "virtio-9p-pci,fsdev=share,mount_tag=share,disable-legacy=on",
+    ]  # fmt: skip
+
+
+def link_args(link: Link) -> list[str]:
+    """The network card and its cable."""
+    server = "on" if link.listens else "off"
+    return [
+        "-netdev", f"stream,id=cable,server={server},addr.type=unix,addr.path={link.path}",
+        "-device", f"virtio-net-pci,id=link,netdev=cable,mac={link.mac},romfile=,disable-legacy=on",
     ]  # fmt: skip
 
 

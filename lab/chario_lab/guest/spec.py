@@ -185,6 +185,18 @@ Drive = Nvme | Disk | RegisterFile
 
 
 @dataclass(frozen=True)
+class Link:
+    """A network cable to another guest: a UNIX socket, at which the guest that is started first listens.
+
+    The guest has a virtio network card with this MAC address, "link" for QMP.
+    """
+
+    path: Path
+    listens: bool
+    mac: str = "52:54:00:00:00:01"
+
+
+@dataclass(frozen=True)
 class GuestSpec:
     """A guest: kernel by name, machine size, drives, and what else it needs.
 
@@ -193,7 +205,8 @@ class GuestSpec:
     the guest without message-signalled interrupts.  `iommu` puts an Intel
     IOMMU between the drives and memory, and has the kernel use it strictly:
     what is unmapped is out of a drive's reach at once.  `can_sleep` boots the
-    kernel as it is packed, see launch.py.
+    kernel as it is packed, see launch.py.  `link` is a cable to another guest.
+    `initrd` replaces the initramfs that finds the root of the lab.
     """
 
     kernel: str = "6.1"
@@ -206,6 +219,8 @@ class GuestSpec:
     interrupts: str = "msix"
     iommu: bool = False
     can_sleep: bool = False
+    link: Link | None = None
+    initrd: Path | None = None
 
 
 def drive_id(index: int) -> str:
