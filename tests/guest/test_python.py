@@ -54,6 +54,13 @@ with chario.Store(disk, writable=True) as store:
         queue.read(other, area.info.offset + 512, 4096 * 2, user="read")
         queue.submit()
         results = [(result.user, result.bytes) for result in queue.reap()]
+    place = area.info.offset
+    with chario.Device(disk, writable=True) as whole, whole.confine(place, 1 << 20) as part:
+        whole.set_urgent()
+        pool = chario.Buffer.pool(part, 4096)
+        part.read(pool, 512)
+        confined = [bytes(pool)[:5] == area.read(5, 512), part.info.capacity_bytes, part.info.offset_bytes == place]
+        pool.close()
     store.create("camera", 8 << 20)
     with chario.Stream(store, "camera", segment_bytes=1 << 16) as stream:
         for number in range(100):
@@ -71,6 +78,7 @@ with chario.Store(disk, writable=True) as store:
             "writes": after.write_commands - before.write_commands,
             "results": results,
             "view": [tracking, flushed, area.read(5, 8192 + 4096).decode()],
+            "confined": confined,
             "first": mapped[0],
             "durable": durable,
             "records": numbers == list(range(100)),
@@ -94,6 +102,7 @@ def test_the_package_on_a_disk(guest: Guest, disk512: str) -> None:
         "writes": 1,
         "results": [["read", 8192]],
         "view": ["COMPARE", 4096, "hello"],  # of the library's mapping
+        "confined": [True, 1 << 20, True],
         "first": 0,
         "durable": 100,
         "records": True,

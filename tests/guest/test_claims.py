@@ -1,0 +1,261 @@
+# SPDX-License-Identifier: MIT
+"""One disk, a file system and a recorder: neither writes under the other, whichever comes first."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from block_side import disable, enable, noise
+from disks import counters, grown
+from rig import Rig
+from shared_guest import Setup
+from waiting import until
+
+from chario_lab.guest import faults
+from chario_lab.guest.job import Job
+from chario_lab.guest.spec import Blkdebug, Namespace, Nvme
+
+OWN, SHARED, HOLDS = range(3)
+KIB, MIB = 1 << 10, 1 << 20
+DRIVES = (
+    Nvme("own", (Namespace(256),)),
+    Nvme("shared", (Namespace(256, 4096),), max_ioqpairs=4),
+    Nvme("holds", (Namespace(256, backing=Blkdebug()),)),
+)
+SETUP = Setup(drives=DRIVES)
+PRELUDE = (Path(__file__).parent / "region_calls.py").read_text().replace("from __future__ import annotations\n", "")
+CALL_LIMIT_S = 240
+# Region 1 is the character side's, partition 2 the block side's.
+TABLE = "label: gpt\nstart=1MiB, size=64MiB, type=62D1C4A5-5B0E-4C2C-9A3F-1C4A7D9E6B08\nstart=65MiB, size=128MiB\n"
+START = 1 * MIB
+
+
+@pytest.fixture(params=[OWN, SHARED], ids=["own-queues", "shared-queues"])
+def disk(rig: Rig, request: pytest.FixtureRequest) -> Iterator[str]:
+    """A disk with a block disk, a region and a partition."""
+    yield prepare(rig, request.param)
+    rig.guest.run("umount /run/mnt")
+    rig.unbind(request.param)
+
+
+@pytest.fixture
+def own(rig: Rig) -> Iterator[str]:
+    """The same, of the drive with queues to spare."""
+    yield prepare(rig, OWN)
+    rig.guest.run("umount /run/mnt")
+    rig.unbind(OWN)
+
+
+def prepare(rig: Rig, drive: int) -> str:
+    """Bind a drive, give it a block disk and a partition table, and its region to the module."""
+    disk = rig.disk(drive)
+    block = enable(rig.guest, disk)
+    rig.guest.must(f"mkdir -p /run/mnt; wipefs -qa {block}; sfdisk -q --wipe always {block}", stdin=TABLE)
+    set_regions(rig, disk, (1, START, 64 * MIB))
+    assert rig.guest.files.exists(f"{disk}p1") and rig.guest.files.exists(f"{block}2")
+    return disk
+
+
+def set_regions(rig: Rig, disk: str, *table: tuple[int, int, int]) -> None:
+    """Give the module regions."""
+    script = f"print(set_regions(os.open('{disk}', os.O_RDONLY), {table}))"
+    assert rig.guest.must(["python3", "-"], stdin=PRELUDE + script) == "0"
+
+
+def refused(rig: Rig, command: str) -> str:
+    """What a command that has to fail says."""
+    done = rig.guest.run(command)
+    assert done.rc != 0, f"{command} succeeded"
+    return done.stderr
+
+
+def holding(rig: Rig, node: str, flags: str = "<>") -> Job:
+    """Keep a node open until the job is killed."""
+    rig.remove("/run/open")
+    job = rig.guest.start(f"exec 5{flags}{node} && touch /run/open && exec sleep 1000", timeout_s=CALL_LIMIT_S)
+    rig.wait_file("/run/open")
+    return job
+
+
+def close(job: Job) -> None:
+    """End what holding() has begun."""
+    job.kill()
+    job.wait()
+
+
+def test_an_open_region_is_busy_for_the_block_side(rig: Rig, disk: str) -> None:
+    """mkfs, mount and swap say so; whoever does not ask is refused, by whichever node; the rest of the disk is free."""
+    guest, block = rig.guest, f"{disk}b"
+    guest.must(f"mkfs.ext4 -q {block}1 && mkswap -q {block}2 2>/dev/null; :")
+    mark = guest.log_mark()
+    job = holding(rig, f"{disk}p1")
+    assert "in use" in refused(rig, f"mkfs.ext4 -q {block}1")
+    assert "busy" in refused(rig, f"mount {block}1 /run/mnt")
+    assert "busy" in refused(rig, f"mkswap {block}1 && swapon {block}1").lower()
+    assert "in use" in refused(rig, f"mkfs.ext4 -q {block}")
+    for node, at in ((f"{block}1", 0), (block, 1), (block, 64)):
+        assert "exchange" in refused(rig, f"dd if=/dev/zero of={node} bs=1M seek={at} count=1 oflag=direct")
+    # A request that begins before the region and ends in it is refused, too.
+    before = f"seek={MIB - 64 * KIB} count=1 oflag=direct,seek_bytes"
+    assert "exchange" in refused(rig, f"dd if=/dev/zero of={block} bs=128k {before}")
+    assert "exchange" in refused(rig, f"blkdiscard -f {block}1") and "exchange" in refused(
+        rig, f"blkdiscard -fz {block}1"
+    )
+    assert "was refused: a character disk is open for writing there" in rig.said(mark)
+    guest.must(f"dd if={block}1 of=/dev/null bs=1M count=1 iflag=direct")
+    guest.must(f"mkfs.ext4 -qF {block}2 && mount {block}2 /run/mnt")
+    guest.must("dd if=/dev/zero of=/run/mnt/a bs=1M count=4 conv=fsync && umount /run/mnt")
+    close(job)
+    guest.must(f"mkfs.ext4 -qF {block}1 && mount {block}1 /run/mnt && umount /run/mnt")
+
+
+def test_what_is_mounted_is_not_opened_for_writing(rig: Rig, disk: str) -> None:
+    """Neither by its region nor by the whole disk; for reading it is; other regions are free."""
+    guest, block = rig.guest, f"{disk}b"
+    guest.must(f"mkfs.ext4 -q {block}1 && mkfs.ext4 -q {block}2 && mount {block}1 /run/mnt")
+    assert rig.guest.run(f"exec 5<>{disk}p1").rc and rig.guest.run(f"exec 5<>{disk}").rc
+    guest.must(f"exec 5<{disk}p1 6<{disk}")
+    guest.must("umount /run/mnt")
+    guest.must(f"exec 5<>{disk}p1")
+    guest.must(f"mount {block}2 /run/mnt && exec 5<>{disk}p1")
+    assert rig.guest.run(f"exec 5<>{disk}").rc
+    guest.must(f"umount /run/mnt && exec 5<>{disk}")
+
+
+def test_the_whole_disk_open_for_writing_is_busy(rig: Rig, own: str) -> None:
+    """Nothing is mounted then, and no partition is written to; a reader is in nobody's way."""
+    guest, block = rig.guest, f"{own}b"
+    guest.must(f"mkfs.ext4 -q {block}2")
+    job = holding(rig, own)
+    assert "busy" in refused(rig, f"mount {block}2 /run/mnt")
+    assert "exchange" in refused(rig, f"dd if=/dev/zero of={block}2 bs=4k count=1 oflag=direct")
+    close(job)
+    job = holding(rig, own, "<")
+    guest.must(f"mount {block}2 /run/mnt && umount /run/mnt")
+    close(job)
+
+
+def test_what_was_written_before_stays(rig: Rig, own: str) -> None:
+    """What the block side's page cache has goes to the disk before the region is open, and is read anew after."""
+    guest, block, path = rig.guest, f"{own}b", noise(rig.guest, 256)
+    guest.must(f"dd if={path} of={block}1 bs=64k conv=notrunc status=none")
+    # Somebody keeps the partition open, so that it is not written at a close.
+    keep, zeros = f"exec 6<>{block}1", f"dd if=/dev/zero of={own}p1 bs=256k count=1 status=none"
+    dirty = f"{keep} && dd if={path} of={block}1 bs=64k conv=notrunc status=none"
+    guest.must(f"{dirty} && exec 7<>{own}p1 && cmp -n 262144 {own}p1 {path}")
+    guest.must(f"{keep} && cmp -n 262144 {block}1 {path} && {zeros} && cmp -n 262144 {block}1 /dev/zero")
+
+
+@pytest.mark.parametrize("node", ["b", "b1"])
+@pytest.mark.parametrize("part", ["", "p1"], ids=["whole disk", "region"])
+def test_nothing_old_comes_after_a_claim(rig: Rig, own: str, node: str, part: str) -> None:
+    """What the page cache of any block device has, from before and from meanwhile, is not written when it has ended."""
+    guest, old, new = rig.guest, noise(rig.guest, 256), noise(rig.guest, 256, "/run/new")
+    at = f"seek={START}" if node == "b" else "seek=0"
+    to = f"seek={START}" if not part else "seek=0"
+    cached = f"dd if={old} of={own}{node} bs=64k oflag=seek_bytes {at} conv=notrunc status=none"
+    ours = f"dd if={new} of={own}{part} bs=64k oflag=seek_bytes {to} conv=notrunc,fsync status=none"
+    # Somebody keeps the block device open, so that no close writes its pages.
+    guest.must(
+        f"exec 6<>{own}{node} && {cached} && exec 7<>{own}{part} && {ours} && {cached} && exec 7>&- && "
+        f"sync && echo 3 >/proc/sys/vm/drop_caches && cmp -n 262144 {new} {own}p1"
+    )
+
+
+def test_a_request_under_way_ends_before_the_region_is_open(rig: Rig) -> None:
+    """A write of the block side that the drive holds cannot land on what the new owner writes."""
+    disk = prepare(rig, HOLDS)
+    rig.set(disk, "deadline_ms", 200000)
+    guest, block = rig.guest, f"{disk}b"
+    before = counters(guest, disk)
+    faults.hold(guest, HOLDS, event="write_aio")
+    writer = guest.start(f"dd if=/dev/zero of={block}1 bs=4k count=1 oflag=direct", timeout_s=CALL_LIMIT_S)
+    until(lambda: grown(guest, disk, before).get("write_commands") == 1, "the write is not with the drive")
+    rig.remove("/run/open")
+    job = guest.start(f"exec 5<>{disk}p1 && touch /run/open && exec sleep 1000", timeout_s=CALL_LIMIT_S)
+    guest.must("sleep 1")
+    assert not guest.files.exists("/run/open")
+    faults.resume(guest, HOLDS)
+    writer.wait().check()
+    rig.wait_file("/run/open")
+    close(job)
+    rig.unbind(HOLDS)
+
+
+def test_a_block_disk_that_comes_later(rig: Rig, own: str) -> None:
+    """What is open for writing when it is made is claimed at once; while a claim holds it, it stays."""
+    guest, block = rig.guest, f"{own}b"
+    assert disable(guest, own) == 0
+    job = holding(rig, f"{own}p1")
+    enable(guest, own)
+    assert "in use" in refused(rig, f"mkfs.ext4 -q {block}1")
+    assert "exchange" in refused(rig, f"dd if=/dev/zero of={block}1 bs=4k count=1 oflag=direct")
+    assert disable(guest, own) != 0
+    close(job)
+    assert disable(guest, own) == 0
+
+
+def test_a_region_without_a_partition_holds_the_whole_block_disk(rig: Rig, own: str) -> None:
+    """The table of the kernel is another one: nothing of the block disk is mounted meanwhile."""
+    guest, block = rig.guest, f"{own}b"
+    guest.must(f"mkfs.ext4 -q {block}2")
+    set_regions(rig, own, (9, 200 * MIB, MIB))
+    job = holding(rig, f"{own}p9")
+    assert "busy" in refused(rig, f"mount {block}2 /run/mnt")
+    close(job)
+    guest.must(f"mount {block}2 /run/mnt")
+    assert rig.guest.run(f"exec 5<>{own}p9").rc
+
+
+def test_unbound_under_a_claim(rig: Rig, own: str) -> None:
+    """The claim lets go of the block disk first; the open file gives ENODEV, and the drive can be bound again."""
+    guest = rig.guest
+    job = holding(rig, f"{own}p1")
+    rig.unbind(OWN)
+    assert not guest.files.exists(f"{own}b") and not guest.files.exists(f"{own}p1")
+    close(job)
+    assert rig.guest.files.exists(prepare(rig, OWN))
+
+
+TORN = """
+import threading, json, sys
+part = os.open(sys.argv[1], os.O_RDWR)
+assert any_size(part) == 0
+block = os.open(sys.argv[2], os.O_RDONLY | os.O_DIRECT)
+BLOCK, PLACES = int(sys.argv[3]), 16
+for at in range(PLACES):
+    write(part, at * BLOCK, BLOCK, 0)
+os.fsync(part)
+done, torn = threading.Event(), []
+def look():
+    memory = aligned(PLACES * BLOCK)
+    while not done.is_set():
+        os.preadv(block, [memory], 0)
+        for at in range(PLACES):
+            # Writers change the first and the last third by turns, each to one value.
+            here = bytes(memory[at * BLOCK : (at + 1) * BLOCK])
+            third = BLOCK // 3
+            parts = (here[:third], here[third:-third], here[-third:])
+            if any(piece != piece[:1] * len(piece) for piece in parts) or parts[1][0]:
+                torn.append((at, [sorted(set(piece)) for piece in parts]))
+reader = threading.Thread(target=look)
+reader.start()
+third = BLOCK // 3
+for turn in range(1, 250):
+    for at in range(PLACES):
+        where = at * BLOCK if turn % 2 else (at + 1) * BLOCK - third
+        assert write(part, where, third, turn % 255 + 1, os.RWF_DSYNC) == third
+done.set()
+reader.join()
+print(json.dumps(torn[:3]))
+"""
+
+
+def test_the_block_side_sees_no_torn_block(rig: Rig, disk: str) -> None:
+    """Parts of blocks written by a file of any size while the block side reads: each block is old or new."""
+    size = rig.show(disk, "logical_block_size")
+    command = ["python3", "-c", PRELUDE + TORN, f"{disk}p1", f"{disk}b1", size]
+    assert json.loads(rig.guest.must(command, timeout_s=CALL_LIMIT_S)) == []

@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: MIT
+"""Two machines: one records to a region and exports another, the other mounts, writes and verifies."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from bind_lab import FAILED, Machine, keep
+from waiting import until
+
+from chario_lab.guest import faults
+from chario_lab.guest.devices import load_drivers
+from chario_lab.guest.launch import launch
+from chario_lab.guest.session import Guest
+from chario_lab.guest.spec import GuestSpec, Link, Namespace, Nvme
+from chario_lab.kernel import Kernel
+
+HERE, THERE = "10.9.0.1", "10.9.0.2"
+HOST = "nqn.2014-08.org.nvmexpress:uuid:11111111-2222-4333-8444-555555555555"
+OTHER = "nqn.2014-08.org.nvmexpress:uuid:99999999-2222-4333-8444-555555555555"
+HOST_ID = "11111111-2222-4333-8444-555555555555"
+LIMIT_S = 300
+
+
+@dataclass
+class Pair:
+    """Who exports, and who connects."""
+
+    server: Machine
+    client: Guest
+    disk: str
+
+
+def set_address(guest: Guest, address: str) -> None:
+    """Bring up the network card."""
+    card = "$(ls /sys/class/net | grep -v lo)"
+    guest.must(f"ip link set lo up; ip address add {address}/24 dev {card} && ip link set {card} up")
+
+
+@pytest.fixture
+def pair(kernel: Kernel, module: Path, cpus: int, request: pytest.FixtureRequest) -> Iterator[Pair]:
+    """Both machines; the disk of the first has two regions and a block disk."""
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="chario-cable-")))
+        cable = folder / "cable"
+        drive = Nvme("exported", (Namespace(512),))
+        keeper = stack.enter_context(keep(kernel, module, (drive,), cpus=cpus, link=Link(cable, listens=True)))
+        server = keeper.get(request)
+        spec = GuestSpec(kernel=kernel.name, cpus=cpus, link=Link(cable, listens=False, mac="52:54:00:00:00:02"))
+        client = stack.enter_context(launch(spec))
+        for guest, address in ((server.guest, HERE), (client, THERE)):
+            load_drivers(guest, ["virtio_net"])
+            set_address(guest, address)
+        load_drivers(client, ["nvme_tcp"])
+        server.chario("bind", "--block", server.address(0)).check()
+        disk = server.disks(0)[0]
+        server.chario("region", "create", disk, "128M", "--new-table", "--name", "exported").check()
+        server.chario("region", "create", disk, "128M", "--name", "recorded").check()
+        yield Pair(server, client, disk)
+
+
+def connect(pair: Pair, nqn: str, host: str = HOST) -> str:
+    """Connect; the block device that appears."""
+    pair.client.must(
+        f"nvme connect -t tcp -a {HERE} -s 4420 -n {nqn} -q {host} -I {HOST_ID} -k 120 --ctrl-loss-tmo=600 "
+        "--reconnect-delay=2",
+        LIMIT_S,
+    )
+    until(lambda: pair.client.run("ls /dev/nvme*n1").rc == 0, "no block device has appeared")
+    return pair.client.must("ls /dev/nvme*n1")
+
+
+def refuse(pair: Pair) -> None:
+    """What is mounted here or is not there is not exported; an address of somebody else is not listened at."""
+    server, disk = pair.server, pair.disk
+    server.must(f"mkfs.ext4 -qF {disk}b1 && mount {disk}b1 /mnt")
+    done = server.chario("export", f"{disk}p1", "--listen", HERE)
+    assert done.rc == FAILED and "in use" in done.stderr
+    server.must("umount /mnt")
+    done = server.chario("export", f"{disk}p9", "--listen", HERE)
+    assert done.rc == FAILED
+    done = server.chario("export", "--stop", f"{disk}p1")
+    assert done.rc == FAILED and "not exported" in done.stderr
+    done = server.chario("export", f"{disk}p1", "--listen", "10.77.0.1")
+    assert done.rc == FAILED and "cannot be listened at" in done.stderr
+    assert server.chario("export").check().stdout == ""
+
+
+def test_a_region_on_another_machine(pair: Pair) -> None:
+    """Exported, mounted there, written and verified while this machine records; the cable is pulled meanwhile."""
+    server, client, disk = pair.server, pair.client, pair.disk
+    assert server.chario("export").check().stdout == ""
+    # Nobody may connect who has not been named.
+    shown = server.chario("export", f"{disk}p1", "--listen", HERE).check().stdout
+    assert "nobody may connect" in shown
+    server.chario("export", "--stop", f"{disk}p1").check()
+    server.chario("export", f"{disk}p1", "--listen", HERE, "--host", HOST).check()
+    (export,) = json.loads(server.chario("export", "--json").check().stdout)["exports"]
+    assert export["device"] == f"{disk}b1" and export["address"] == HERE
+    assert client.run(f"nvme connect -t tcp -a {HERE} -s 4420 -n {export['nqn']} -q {OTHER}", LIMIT_S).rc
+    done = server.chario("region", "remove", "--force", f"{disk}p1")
+    assert done.rc == FAILED and "is exported" in done.stderr
+    block = connect(pair, export["nqn"])
+    client.must(f"mkfs.ext4 -q {block} && mkdir -p /run/mnt && mount {block} /run/mnt", LIMIT_S)
+
+    server.must(f"chario format {disk}p2")
+    source = "timeout 25 sh -c 'while :; do head -c 65536 /dev/zero; sleep 0.02; done'"
+    record = f"{source} | chario record -q --store {disk}p2 r --size 96M --ring"
+    recording = server.guest.start(record, LIMIT_S)
+    job = "fio --name=v --filename=/run/mnt/f --size=32M --rw=randwrite --bs=16k --direct=1 --ioengine=libaio "
+    job += "--iodepth=8 --verify=crc32c --loops=2 --output=/dev/null"
+    writing = client.start(job, LIMIT_S)
+    client.must("sleep 2")
+    faults.set_link(client, False)
+    client.must("sleep 8")
+    faults.set_link(client, True)
+    writing.wait().check()
+    assert recording.wait().rc == 0
+    client.must(f"umount /run/mnt && e2fsck -fn {block} && nvme disconnect -n {export['nqn']}", LIMIT_S)
+    server.must(f"chario check -d {disk}p2")
+    server.must(f"e2fsck -fn {disk}b1")
+    server.chario("export", "--stop", f"{disk}p1").check()
+    assert server.chario("export").check().stdout == ""
+    refuse(pair)
+    server.must("modprobe -r nvmet-tcp nvmet")

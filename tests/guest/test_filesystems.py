@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: MIT
+"""File systems on the block side, under load, with a verified stream of calls in a region beside each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from block_side import disable, enable
+from disks import counters
+from rig import Rig
+from shared_guest import Setup
+
+from chario_lab.guest.spec import Namespace, Nvme
+
+OWN, SHARED, TWINS = range(3)
+MIB = 1 << 20
+# XFS wants 300 MiB.
+SIZE_MIB = 384
+REGION_MIB = 64
+DRIVES = (
+    Nvme("own", (Namespace(SIZE_MIB, 4096),)),
+    Nvme("shared", (Namespace(SIZE_MIB),), max_ioqpairs=4),
+    Nvme("twins", (Namespace(64), Namespace(SIZE_MIB, 4096))),
+)
+SETUP = Setup(drives=DRIVES, parameters=f"loopback_mib={SIZE_MIB}", alone=True)
+PRELUDE = (Path(__file__).parent / "region_calls.py").read_text().replace("from __future__ import annotations\n", "")
+LIMIT_S = 900
+END_MIB = SIZE_MIB - REGION_MIB - 1
+TABLE = f"label: gpt\nstart=1MiB, size={END_MIB - 1}MiB\nstart={END_MIB}MiB, size={REGION_MIB}MiB\n"
+
+
+@dataclass(frozen=True)
+class FileSystem:
+    """How one is made and checked."""
+
+    make: str
+    check: str
+
+
+SYSTEMS = {
+    "ext4": FileSystem("mkfs.ext4 -qF {}", "e2fsck -fn {}"),
+    "xfs": FileSystem("mkfs.xfs -qf {}", "xfs_repair -n {}"),
+    "f2fs": FileSystem("mkfs.f2fs -qf {}", "fsck.f2fs {} --dry-run"),
+}
+# Stressors that change files and folders in many ways; each checks what it reads.
+STRESS = "stress-ng --temp-path /run/mnt --verify --timeout 12 --hdd 1 --hdd-bytes 16m --fallocate 1 "
+STRESS += "--fallocate-bytes 16m --rename 1 --link 1 --dentry 1 --dentries 64 --iomix 1 --iomix-bytes 8m "
+STRESS += "--seek 1 --seek-size 8m --sync-file 1 --sync-file-bytes 8m --quiet"
+# The region beside: each turn writes a value of its own to a random range, and reads back another one.
+BESIDE = """
+import random, sys, time
+fd, dice, known = os.open(sys.argv[1], os.O_RDWR), random.Random(1), {}
+turns, end = 0, time.monotonic() + float(sys.argv[2])
+size = 65536
+while time.monotonic() < end and not os.path.exists("/run/enough"):
+    at = dice.randrange(size_of(fd)[0] // size) * size
+    if at in known:
+        assert read(fd, at, size) == bytes([known[at]]) * size, f"offset {at} is wrong"
+    known[at] = turns % 255
+    assert write(fd, at, size, known[at]) == size
+    turns += 1
+for at, value in known.items():
+    assert read(fd, at, size) == bytes([value]) * size, f"offset {at} is wrong"
+print(turns)
+"""
+
+
+CASES = [("ext4", "own"), ("ext4", "shared"), ("ext4", "twins"), ("ext4", "memory"), ("xfs", "own"), ("f2fs", "shared")]
+PLACES = {"own": OWN, "shared": SHARED, "twins": TWINS}
+
+
+@pytest.fixture
+def disk(rig: Rig, request: pytest.FixtureRequest) -> Iterator[str]:
+    """A disk with a block disk, a partition on it and a region behind that; "memory" is the disk in memory."""
+    drive = PLACES.get(request.param)
+    node = "/dev/chardisk0" if drive is None else rig.disks(drive)[-1]
+    block = enable(rig.guest, node)
+    rig.guest.must(f"sfdisk -q --wipe always {block}", stdin=TABLE)
+    set_regions(rig, node, [(1, END_MIB * MIB, REGION_MIB * MIB)])
+    yield node
+    rig.guest.run("umount /run/mnt")
+    if drive is None:
+        set_regions(rig, node, [])
+        assert disable(rig.guest, node) == 0
+    else:
+        rig.unbind(drive)
+
+
+def set_regions(rig: Rig, disk: str, table: list[tuple[int, int, int]]) -> None:
+    """Give the module regions."""
+    script = f"print(set_regions(os.open('{disk}', os.O_RDONLY), {table}))"
+    assert rig.guest.must(["python3", "-"], stdin=PRELUDE + script) == "0"
+
+
+@pytest.mark.parametrize(("system", "disk"), CASES, indirect=["disk"])
+def test_under_load_beside_a_region(rig: Rig, disk: str, system: str) -> None:
+    """Files that are written, verified and changed in many ways; a clean check; the region has what it was given."""
+    guest, part, kind = rig.guest, f"{disk}b1", SYSTEMS[system]
+    rig.remove("/run/enough")
+    guest.must(f"{kind.make.format(part)} && mkdir -p /run/mnt && mount {part} /run/mnt", LIMIT_S)
+    beside = guest.start(["python3", "-c", PRELUDE + BESIDE, f"{disk}p1", str(LIMIT_S)], timeout_s=2 * LIMIT_S)
+    guest.must(STRESS, LIMIT_S)
+    fio = "fio --name=v --directory=/run/mnt --size=24M --rw=randrw --bsrange=4k-128k --ioengine=libaio --iodepth=16 "
+    fio += "--direct=1 --verify=crc32c --numjobs=2 --fsync=64 --output=/dev/null --fallocate=none"
+    guest.must(fio, LIMIT_S)
+    rig.touch("/run/enough")
+    assert int(beside.wait().check().stdout) > 0
+    guest.must(f"fstrim /run/mnt && umount /run/mnt && {kind.check.format(part)}", LIMIT_S)
+    counted = counters(guest, disk)
+    assert counted["errors"] == counted["timeouts"] == 0

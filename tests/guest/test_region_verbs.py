@@ -1,0 +1,218 @@
+# SPDX-License-Identifier: MIT
+"""Regions in the hands of a user: chario region and chario run, partition tables that others write, udev."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from bind_lab import FAILED, OK, USAGE, Machine, MachineKeeper, keep, start_udev
+from waiting import until
+
+from chario_lab.guest.job import Result
+from chario_lab.guest.spec import Namespace, Nvme
+from chario_lab.kernel import Kernel
+
+SMALL, LARGE = range(2)
+DRIVES = (Nvme("small", (Namespace(256),)), Nvme("large", (Namespace(256, 4096),)))
+MIB = 1 << 20
+TYPE = "62D1C4A5-5B0E-4C2C-9A3F-1C4A7D9E6B08"
+
+
+@pytest.fixture(scope="module")
+def keeper(kernel: Kernel, module: Path, cpus: int) -> Iterator[MachineKeeper]:
+    """One guest for this file."""
+    with keep(kernel, module, DRIVES, cpus=cpus) as keeper:
+        yield keeper
+
+
+@pytest.fixture
+def machine(keeper: MachineKeeper, request: pytest.FixtureRequest) -> Machine:
+    """The guest, for one test; its drives are empty."""
+    machine = keeper.get(request)
+    for drive in (SMALL, LARGE):
+        machine.must(f"blkdiscard -fz {machine.block(drive)} && blockdev --rereadpt {machine.block(drive)}")
+    return machine
+
+
+@pytest.fixture(params=[SMALL, LARGE], ids=["512", "4096"])
+def disk(machine: Machine, request: pytest.FixtureRequest) -> str:
+    """An empty disk without a block disk."""
+    return bind(machine, request.param)
+
+
+def bind(machine: Machine, drive: int, *options: str) -> str:
+    """Give a drive to CharIO; its disk."""
+    machine.chario("bind", *options, machine.address(drive)).check()
+    return machine.disks(drive)[0]
+
+
+def regions(machine: Machine, *disk: str) -> list[tuple[str, int, int, str, bool]]:
+    """What chario region list says."""
+    listed = json.loads(machine.chario("region", "list", "--json", *disk).check().stdout)["regions"]
+    return [(one["path"], one["offset"], one["bytes"], one["name"], one["set"]) for one in listed]
+
+
+def refused(done: Result, *words: str, rc: int = FAILED) -> None:
+    """A call has ended with this code and says these words."""
+    assert done.rc == rc and all(word in done.stderr for word in words), done.describe()
+
+
+def test_from_an_empty_disk_to_a_store(machine: Machine, disk: str) -> None:
+    """The way of the manual: a table, two regions, a store on one; and back."""
+    refused(machine.chario("region", "create", disk, "64M"), "--new-table")
+    made = machine.chario("region", "create", disk, "64M", "--new-table", "--name", "camera").check().stdout
+    assert made == f"{disk}p1  64 MiB\n"
+    machine.chario("region", "create", disk).check()
+    camera, rest = regions(machine, disk)
+    assert camera == (f"{disk}p1", MIB, 64 * MIB, "camera", True)
+    assert rest[:2] == (f"{disk}p2", 65 * MIB) and 185 * MIB < rest[2] < 192 * MIB
+    refused(machine.chario("region", "create", disk, "1M"), "no hole")
+    machine.must(
+        f"chario format {disk}p1 && head -c 3000000 /dev/urandom >/run/a && chario put -q --store {disk}p1 /run/a a"
+    )
+    machine.must(f"chario cat --store {disk}p1 a | cmp - /run/a && sfdisk --verify {disk} 2>/dev/null; :")
+    refused(machine.chario("region", "remove", f"{disk}p1"), "a store", "--force")
+    info = json.loads(machine.chario("info", "--json", f"{disk}p1").check().stdout)
+    assert (info["region"], info["offset_bytes"], info["capacity_bytes"]) == (1, MIB, 64 * MIB)
+    shown = machine.chario("list").check().stdout
+    assert f"{disk}p1" in shown and f"{disk}p2" in shown
+    machine.chario("region", "remove", "--force", f"{disk}p1", f"{disk}p2").check()
+    assert regions(machine, disk) == [] and not machine.guest.files.exists(f"{disk}p1")
+
+
+def test_it_comes_back_with_the_drive(machine: Machine, disk: str) -> None:
+    """The table is on the drive: after unbind and bind the regions are there, at the same places."""
+    machine.chario("region", "create", disk, "16M", "--new-table").check()
+    before = regions(machine, disk)
+    address = machine.must(f"basename $(readlink -f /sys/class/chario/{disk[5:]}/device)")
+    machine.chario("unbind", address).check()
+    block = machine.must("ls /dev/nvme*n1p1")
+    assert TYPE.lower() in machine.must(f"blkid -p -s PART_ENTRY_TYPE -o value {block}").lower()
+    machine.chario("bind", address).check()
+    assert regions(machine) == before
+
+
+def test_a_table_on_a_disk_with_content_is_refused(machine: Machine) -> None:
+    """A file system or a store would be lost; --force says so and does it."""
+    disk = bind(machine, SMALL, "--block")
+    machine.must(f"mkfs.ext4 -q {disk}b")
+    refused(machine.chario("region", "create", disk, "16M", "--new-table"), "a file system (ext4)", "--force")
+    machine.must(f"mount {disk}b /mnt")
+    refused(machine.chario("region", "create", disk, "16M", "--new-table", "--force"), "in use")
+    machine.must(f"umount /mnt && e2fsck -fn {disk}b")
+    machine.must(f"wipefs -qa {disk}b && chario format {disk}")
+    refused(machine.chario("region", "create", disk, "16M", "--new-table"), "a store", "--force")
+    machine.chario("region", "create", disk, "16M", "--new-table", "--force").check()
+
+
+def test_beside_a_mounted_file_system(machine: Machine) -> None:
+    """Regions are made and removed while another partition is mounted and another region is open."""
+    disk = bind(machine, LARGE, "--block")
+    table = f"label: gpt\nsize=64MiB\nsize=32MiB, type={TYPE}, name=here\n"
+    machine.guest.must(f"sfdisk -q {disk}b", stdin=table)
+    machine.must(f"mkfs.ext4 -q {disk}b1 && mount {disk}b1 /mnt && chario region apply {disk}")
+    assert [region[3] for region in regions(machine, disk)] == ["here"]
+    with machine.held_open(f"{disk}p2"):
+        machine.chario("region", "create", disk, "16M", "--name", "new").check()
+        refused(machine.chario("region", "remove", f"{disk}p2"), "is open")
+    assert machine.guest.files.exists(f"{disk}p3") and machine.guest.files.exists(f"{disk}b3")
+    machine.must(f"mkfs.ext4 -q {disk}b3 && mkdir -p /run/other && mount {disk}b3 /run/other")
+    refused(machine.chario("region", "remove", "--force", f"{disk}p3"), "mounted or otherwise in use")
+    assert machine.guest.files.exists(f"{disk}p3")
+    machine.must("umount /run/other")
+    refused(machine.chario("region", "remove", f"{disk}p3"), "ext4")
+    machine.chario("region", "remove", "--force", f"{disk}p3").check()
+    machine.must(f"echo here >/mnt/a && umount /mnt && e2fsck -fn {disk}b1")
+    assert [region[3] for region in regions(machine, disk)] == ["here"]
+
+
+def test_an_open_region_keeps_its_drive(machine: Machine) -> None:
+    """chario unbind names who has it open: a region, or a file that is confined to an area of it."""
+    disk = bind(machine, SMALL)
+    machine.chario("region", "create", disk, "64M", "--new-table").check()
+    with machine.held_open(f"{disk}p1"):
+        refused(machine.chario("unbind", machine.address(SMALL)), "in use", "sleep")
+    machine.must(f"chario format {disk}p1 && chario create --store {disk}p1 a 1M")
+    job = machine.guest.start(
+        f"chario run --store {disk}p1 -A a -- sh -c 'kill -9 $PPID; touch /run/runs; exec sleep 99'"
+    )
+    until(lambda: machine.guest.files.exists("/run/runs"), "the program has not begun")
+    refused(machine.chario("unbind", machine.address(SMALL)), "in use", "sleep")
+    machine.must("pkill sleep")
+    job.wait()
+    machine.chario("unbind", machine.address(SMALL)).check()
+
+
+def test_udev_sets_them(machine: Machine) -> None:
+    """When the disk appears, and when another program has written the table."""
+    start_udev(machine.guest)
+    disk = bind(machine, SMALL, "--block")
+    machine.guest.must(f"sfdisk -q {disk}b", stdin=f"label: gpt\nsize=32MiB, type={TYPE}\n")
+    until(lambda: machine.guest.files.exists(f"{disk}p1"), "udev has not told the module")
+    machine.must(f"sfdisk -q --delete {disk}b")
+    until(lambda: not machine.guest.files.exists(f"{disk}p1"), "udev has not told the module")
+
+
+def test_a_program_has_an_area_and_nothing_else(machine: Machine, disk: str) -> None:
+    """Its descriptor is a disk of the size of the area; a user without rights reads and writes it."""
+    machine.must(f"chario format {disk} && chario create --store {disk} one 4M && chario create --store {disk} two 4M")
+    machine.must(f"head -c {4 * MIB} /dev/urandom >/run/a && chario run --store {disk} -A one -o -- dd if=/run/a bs=1M")
+    machine.must(f"chario cat --store {disk} one | cmp - /run/a")
+    nobody = "setpriv --reuid=65534 --regid=65534 --clear-groups"
+    machine.must(f"chario run --store {disk} -A two -o -- {nobody} dd if=/run/a bs=1M")
+    machine.must(f"chario run --store {disk} -rA two -i -- {nobody} cmp - /run/a")
+    size = machine.must(
+        f"chario run --store {disk} -A two -- {nobody} chario info --json /dev/fd/3 | grep capacity_bytes"
+    )
+    assert str(4 * MIB) in size
+    more = machine.guest.run(f"chario run --store {disk} -A one -o -- dd if=/dev/zero bs=1M count=5")
+    refused(more, "No space left", rc=1)
+    script = f"! echo x >{disk} && ! echo x >/dev/fd/3 && ! cat {disk}"
+    machine.must(f"chario run --store {disk} -A two -- {nobody} sh -c '{script}' 2>/dev/null")
+    machine.must(f"chario run --store {disk} -rA one -i -- sh -c '! echo x >&0' 2>/dev/null")
+    # The area is locked as long as the program lives.
+    with_lock = f"chario run --store {disk} -A one -- sh -c 'chario run --store {disk} -A one -- true; echo $?'"
+    assert machine.must(f"{with_lock} 2>/dev/null") == "1"
+
+
+def test_a_recording_is_kept(machine: Machine, disk: str) -> None:
+    """A program is not let loose on one by mistake, nor on an area that is not there."""
+    machine.must(f"chario format {disk} && head -c 9000000 /dev/urandom | chario record -q --store {disk} r --size 16M")
+    refused(machine.chario("run", "--store", disk, "--area", "r", "--", "true"), "is a recording", "--force")
+    machine.chario("run", "--store", disk, "--area", "r", "--read-only", "--", "true").check()
+    refused(machine.chario("run", "--store", disk, "--area", "none", "--", "true"), "none")
+    assert machine.chario("run", "--store", disk, "--area", "r", "-r", "--", "/none").rc == 127
+    machine.must("rm -f /run/file && chario format --size 16M /run/file && chario create --store /run/file a 1M")
+    refused(machine.chario("run", "--store", "/run/file", "--area", "a", "--", "true"), "no character disk")
+
+
+def test_an_urgent_recording(machine: Machine) -> None:
+    """Its writes are urgent as long as it lasts; on a file nobody could stand back."""
+    disk = bind(machine, SMALL, "--block")
+    machine.chario("region", "create", disk, "64M", "--new-table").check()
+    machine.must(f"chario format {disk}p1")
+    source = "head -c 20000000 /dev/urandom"
+    machine.must(f"{source} | chario record -q --urgent --store {disk}p1 r --size 32M && chario check -d {disk}p1")
+    machine.must("rm -f /run/file && chario format --size 64M /run/file")
+    refused(machine.guest.run(f"{source} | chario record -qu --store /run/file r --size 32M"), "character disk")
+
+
+def test_wrong_arguments(machine: Machine, disk: str) -> None:
+    """Each gets a message that says what would be right."""
+    chario = machine.chario
+    refused(chario("region", "make", disk), "list, create, remove or apply", rc=USAGE)
+    refused(chario("region", "create"), rc=USAGE)
+    refused(chario("region", "create", disk, "much"), "a size", rc=USAGE)
+    refused(chario("region", "remove", disk), "name of a region")
+    refused(chario("region", "remove", f"{disk}p9", "--force"), "no region 9")
+    refused(chario("region", "remove", f"{disk}p1x", "--force"), "name of a region")
+    refused(chario("region", "list", "chardisk99"), "chardisk99")
+    refused(chario("run", "--", "true"), "--area", rc=USAGE)
+    refused(chario("export", f"{disk}p1"), "--listen", rc=USAGE)
+    refused(chario("export", f"{disk}p1", "--listen", "here"), "address", rc=USAGE)
+    refused(chario("export", f"{disk}p1", "--listen", "::1", "--host", "me"), "hostnqn", rc=USAGE)
+    refused(chario("export", f"{disk}p1", "--listen", "[::1]:4420"), "no block disk")
+    assert chario("region", "list").rc == OK
