@@ -291,7 +291,7 @@ static void issue_garbage(struct fuzzer *f)
 	unsigned long command = (unsigned long)random_next(&f->random) & 0xffffffff;
 
 	if (chance(f, 2))
-		command = _IO(CHARIO_IOC_TYPE, 0x60 + below(f, 0xa0));
+		command = _IO(CHARIO_IOC_TYPE, 0x62 + below(f, 0x9e));
 	else if (chance(f, 2))
 		command = (command & ~0xff00ul) | CHARIO_IOC_TYPE << 8;
 	/* FIOASYNC and its kind are answered before a driver is asked. */
