@@ -90,14 +90,14 @@ struct gendisk *chario_compat_alloc_disk(struct blk_mq_tag_set *set,
 #define open_block(devt, holder) bdev_open_by_dev(devt, BLK_OPEN_READ, holder, NULL)
 #define close_block(held, holder) bdev_release(held)
 #define block_of(held) (((struct bdev_handle *)(held))->bdev)
-#endif
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 9, 0)
+#else
 #define open_block(devt, holder) \
 	bdev_file_open_by_dev(devt, BLK_OPEN_READ, holder, NULL)
 #define close_block(held, holder) bdev_fput(held)
 #define block_of(held) file_bdev(held)
 #endif
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 5, 0)
+/* Without a holder a block device is not opened for oneself alone. */
+#ifndef open_shared
 #define open_shared(devt) open_block(devt, NULL)
 #define close_shared(opened) close_block(opened, NULL)
 #endif

@@ -16,15 +16,11 @@
  * struct region - a region
  * @node: node of the region
  * @dev: device of the region, a child of that of the disk
- * @minor: minor number of the node
  */
 struct region {
 	struct chario_node node;
 	struct device dev;
-	int minor;
 };
-
-#define to_region(n) container_of(n, struct region, node)
 
 static DEFINE_IDA(minors);
 
@@ -60,7 +56,7 @@ static void region_release(struct device *dev)
 {
 	struct region *region = container_of(dev, struct region, dev);
 
-	ida_free(&minors, region->minor);
+	ida_free(&minors, MINOR(dev->devt));
 	put_device(&region->node.disk->dev);
 	kfree(region);
 }
@@ -79,13 +75,12 @@ static int add(struct chario_disk *disk, const struct chario_region *range)
 		kfree(region);
 		return ret;
 	}
-	region->minor = ret;
 	device_initialize(&region->dev);
 	region->dev.class = disk->dev.class;
 	region->dev.parent = &disk->dev;
 	region->dev.type = &region_type;
 	region->dev.release = region_release;
-	region->dev.devt = MKDEV(MAJOR(disk->dev.devt), region->minor);
+	region->dev.devt = MKDEV(MAJOR(disk->dev.devt), ret);
 	region->node.dev = &region->dev;
 	region->node.disk = to_chario_disk(get_device(&disk->dev));
 	region->node.number = range->number;

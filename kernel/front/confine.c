@@ -96,7 +96,8 @@ static int open_range(struct file *file, struct chario_file *from,
 
 	if (IS_ERR(cf))
 		return PTR_ERR(cf);
-	cf->parent = get_file(from->origin.file);
+	/* Not the file between: nobody could count the files of a long chain. */
+	cf->parent = get_file(from->parent ?: from->origin.file);
 	cf->node = from->node;
 	cf->first = from->first + range->offset;
 	cf->capacity_bytes = range->bytes;

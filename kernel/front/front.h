@@ -37,7 +37,7 @@ long chario_ioctl(struct file *file, unsigned int cmd, unsigned long arg);
  * struct chario_file - an open file of a disk
  * @disk: the disk
  * @node: node that was opened
- * @parent: file that this one is confined to a range of, and keeps open; or NULL
+ * @parent: file of a node that this one is confined to a range of, and keeps open; or NULL
  * @first: byte offset on the disk of the first byte of the file
  * @capacity_bytes: length of the file in bytes
  * @origin: reference that keeps the file open for orphans, see queue/origin.h

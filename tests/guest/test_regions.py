@@ -323,6 +323,26 @@ print(json.dumps(answers))
     assert answers == [True, False, "EBUSY", "EBUSY", True, True, 0, "EBUSY", True]
 
 
+def test_a_long_chain_keeps_no_files(rig: Rig, small: str) -> None:
+    """A file that is confined again and again keeps one file open, and none between: those would have no limit."""
+    grown, place = run(
+        rig,
+        small,
+        """
+def files():
+    return int(open("/proc/sys/fs/file-nr").read().split()[0])
+whole = os.open(NODE, os.O_RDWR)
+part, before = confine(whole, 0, MIB), files()
+for turn in range(3000):
+    narrower = confine(part, 0, MIB)
+    os.close(part)
+    part = narrower
+print(json.dumps([files() - before, place_of(part)]))
+""",
+    )
+    assert grown < 1000 and place == [0, 0, MIB]
+
+
 def test_a_part_of_a_block_loses_no_write(rig: Rig, disk: str) -> None:
     """One file writes a byte of a block again and again, another one the whole block: none takes back the other's."""
     lost = run(

@@ -11,7 +11,6 @@
  * block disk.
  */
 #include <linux/blkdev.h>
-#include <linux/overflow.h>
 #include <linux/rculist.h>
 #include <linux/slab.h>
 

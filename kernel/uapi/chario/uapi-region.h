@@ -66,7 +66,8 @@ struct chario_regions {
  * /proc/PID/fd, gives ENXIO.
  *
  * The new file keeps this one open, and so its locks (fcntl(2), F_OFD_SETLK), pins and
- * claims, until it is closed itself.  Locks of the new file are its own.
+ * claims, until it is closed itself; of a confined file, the one that was opened by its path
+ * stays open.  Locks of the new file are its own.
  *
  * A confined file can neither set pins, nor record a timeline, nor change whether it is
  * urgent (EPERM), because all of these concern others.

@@ -234,8 +234,8 @@ int chario_device_settle(const struct chario_device *device, uint64_t offset, ui
  * The new device is a disk of @bytes: offset 0 is the first byte of the range, and no call
  * reaches another one.  Nobody can widen it, so its descriptor can be given to a process that
  * has no right to the disk, which opens it by the path /dev/fd/N (chario_device_open()).  Its
- * file keeps that of @device open, and so the locks that have been taken through it: @device may be
- * closed.
+ * file keeps that of @device open, and so the locks that have been taken through it: @device may
+ * be closed.  If @device is confined itself, the file that was opened by its path is kept open.
  *
  * Context: may sleep.
  * Return: 0; -EINVAL if the range is empty, misaligned or not inside @device, or @flags has
