@@ -6,10 +6,11 @@
 #include <blkid/blkid.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/fs.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <chario/list.h>
@@ -44,7 +45,7 @@ static int parse_listener(const struct cli *cli, char *text, void *to)
 	struct cli_listener *listener = to;
 	struct in6_addr address;
 	char *port = strrchr(text, ':');
-	char copy[64];
+	char copy[64], *end;
 	unsigned long number;
 
 	*listener = (struct cli_listener){ .port = DEFAULT_PORT };
@@ -58,9 +59,9 @@ static int parse_listener(const struct cli *cli, char *text, void *to)
 		copy[strcspn(copy, "]")] = '\0';
 		memmove(copy, copy + 1, strlen(copy));
 	}
-	number = strtoul(listener->port, NULL, 10);
-	if (inet_pton(listener->is_ipv6 ? AF_INET6 : AF_INET, copy, &address) != 1 || !number ||
-	    number > 65535)
+	number = strtoul(listener->port, &end, 10);
+	if (inet_pton(listener->is_ipv6 ? AF_INET6 : AF_INET, copy, &address) != 1 || *end ||
+	    !number || number > 65535)
 		return cli_usage(cli,
 				 "\"%s\" is not an address such as 192.0.2.1, 192.0.2.1:4420 or "
 				 "[2001:db8::1]:4420",
@@ -87,14 +88,12 @@ static int add_host(const struct cli *cli, char *text, void *to)
  * struct search - the search for the block device of an operand
  * @name: the operand: chardiskNpM, chardiskNbM, or a path of either
  * @device: path of the block device
- * @serial: serial number of the drive
  * @error: CLI_FAILED after a message
  * @cli: the verb
  */
 struct search {
 	const char *name;
 	char *device;
-	const char *serial;
 	int error;
 	const struct cli *cli;
 };
@@ -208,14 +207,35 @@ static struct json_object *target_object(const struct cli_target *target,
 	return object;
 }
 
+static int match_device(const struct cli_target *target, const struct cli_listener *listener,
+			void *data)
+{
+	struct cli_target *wanted = data;
+
+	(void)listener;
+	if (strcmp(target->device, wanted->device) != 0)
+		return 0;
+	*wanted = *target;
+	return 1;
+}
+
+static int fail_exported(const struct cli *cli)
+{
+	return cli_say(cli,
+		       "it is exported already: chario export shows where, and --stop ends it");
+}
+
 static int start(const struct cli *cli, const struct job *job)
 {
 	struct cli_target target = { 0 };
 	const char *failed;
 	int err;
 
-	if (find_device(cli, cli->argv[0], &target) || check_free(cli, &target) ||
-	    name_target(cli, &target))
+	if (find_device(cli, cli->argv[0], &target))
+		return CLI_FAILED;
+	if (cli_each_target(match_device, &target))
+		return fail_exported(cli);
+	if (check_free(cli, &target) || name_target(cli, &target))
 		return CLI_FAILED;
 	err = cli_prepare_target();
 	if (err)
@@ -223,7 +243,7 @@ static int start(const struct cli *cli, const struct job *job)
 				    "says why");
 	failed = cli_start_target(&target, &job->listener, job->hosts, job->nr_hosts);
 	if (failed)
-		return fail_target(cli, failed);
+		return errno == EEXIST ? fail_exported(cli) : fail_target(cli, failed);
 	if (cli->json) {
 		cli_json_print(target_object(&target, &job->listener));
 		return CLI_OK;
@@ -237,16 +257,15 @@ static int start(const struct cli *cli, const struct job *job)
 	return CLI_OK;
 }
 
-static int match_device(const struct cli_target *target, const struct cli_listener *listener,
-			void *data)
+/* The page cache was filled while the other machine wrote: it may be old. */
+static void drop_cache(const struct cli_target *target)
 {
-	struct cli_target *wanted = data;
+	int fd = open(target->device, O_RDONLY | O_CLOEXEC);
 
-	(void)listener;
-	if (strcmp(target->device, wanted->device) != 0)
-		return 0;
-	*wanted = *target;
-	return 1;
+	if (fd < 0)
+		return;
+	ioctl(fd, BLKFLSBUF, 0);
+	close(fd);
 }
 
 static int stop(const struct cli *cli)
@@ -259,7 +278,10 @@ static int stop(const struct cli *cli)
 	if (!cli_each_target(match_device, &target))
 		return cli_say(cli, "%s is not exported", target.device);
 	failed = cli_stop_target(target.nqn);
-	return failed ? fail_target(cli, failed) : CLI_OK;
+	if (failed)
+		return fail_target(cli, failed);
+	drop_cache(&target);
+	return CLI_OK;
 }
 
 static int add_object(const struct cli_target *target, const struct cli_listener *listener,

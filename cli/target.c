@@ -215,12 +215,8 @@ static const char *start_subsystem(const struct cli_target *target)
 	};
 	const char *failed;
 
-	set_path(NVMET "/subsystems/%s", target->nqn);
+	set_path(NVMET "/subsystems/%s/namespaces/1", target->nqn);
 	failed = make();
-	if (!failed) {
-		set_path(NVMET "/subsystems/%s/namespaces/1", target->nqn);
-		failed = make();
-	}
 	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]) && !failed; i++) {
 		set_path(NVMET "/subsystems/%s/%s", target->nqn, values[i].name);
 		failed = put(values[i].text);
@@ -247,10 +243,14 @@ const char *cli_start_target(const struct cli_target *target, const struct cli_l
 {
 	unsigned int port;
 	bool is_new = false;
-	const char *failed = start_subsystem(target);
+	const char *failed;
 	char to[300], where[sizeof(path)];
 	int error;
 
+	/* A subsystem that is there is in use: nothing of it is changed. */
+	if (mkdir(set_path(NVMET "/subsystems/%s", target->nqn), 0755))
+		return path;
+	failed = start_subsystem(target);
 	for (int i = 0; i < nr_hosts && !failed; i++)
 		failed = allow(target, hosts[i]);
 	if (!failed)

@@ -106,6 +106,10 @@ def test_a_region_on_another_machine(pair: Pair) -> None:
     assert client.run(f"nvme connect -t tcp -a {HERE} -s 4420 -n {export['nqn']} -q {OTHER}", LIMIT_S).rc
     done = server.chario("region", "remove", "--force", f"{disk}p1")
     assert done.rc == FAILED and "is exported" in done.stderr
+    # A second call changes nothing of the first.
+    done = server.chario("export", f"{disk}p1", "--listen", "10.77.0.1", "--host", OTHER)
+    assert done.rc == FAILED and "exported already" in done.stderr
+    server.must(f"dd if={disk}b1 of=/dev/null bs=1M status=none")
     block = connect(pair, export["nqn"])
     client.must(f"mkfs.ext4 -q {block} && mkdir -p /run/mnt && mount {block} /run/mnt", LIMIT_S)
 
@@ -124,8 +128,9 @@ def test_a_region_on_another_machine(pair: Pair) -> None:
     assert recording.wait().rc == 0
     client.must(f"umount /run/mnt && e2fsck -fn {block} && nvme disconnect -n {export['nqn']}", LIMIT_S)
     server.must(f"chario check -d {disk}p2")
-    server.must(f"e2fsck -fn {disk}b1")
+    # What this machine has read before the other one wrote is read anew.
     server.chario("export", "--stop", f"{disk}p1").check()
+    server.must(f"e2fsck -fn {disk}b1")
     assert server.chario("export").check().stdout == ""
     refuse(pair)
     server.must("modprobe -r nvmet-tcp nvmet")
