@@ -6,11 +6,9 @@
 #include <blkid/blkid.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/fs.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <chario/list.h>
@@ -264,7 +262,7 @@ static void drop_cache(const struct cli_target *target)
 
 	if (fd < 0)
 		return;
-	ioctl(fd, BLKFLSBUF, 0);
+	posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
 	close(fd);
 }
 

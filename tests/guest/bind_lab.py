@@ -183,6 +183,8 @@ class MachineKeeper:
             if self._machine:
                 guest = self._machine.guest
                 self._machine.bring_home()
+                # udev may still be looking at a node of the module.
+                guest.must("udevadm settle", SETTLE_LIMIT_S)
                 guest.must("! grep -q ^chario /proc/modules || rmmod chario", SETTLE_LIMIT_S)
                 is_fit(guest, self._watched)
                 leaks.check(guest)

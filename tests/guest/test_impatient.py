@@ -65,7 +65,8 @@ def test_a_drive_that_is_well_is_left_alone(rig: Rig) -> None:
     assert rig.call(disk, f"read,0,{BLOCK}") == BLOCK
     counters = rig.counters(disk)
     assert (counters["aborts"], counters["resets"]) == (0, 0)
-    assert rig.said(mark) == ""
+    # A busy machine may say things of its own.
+    assert "chario" not in rig.said(mark)
 
 
 def test_the_age_of_recovery(rig: Rig) -> None:

@@ -33,7 +33,9 @@ def machine(keeper: MachineKeeper, request: pytest.FixtureRequest) -> Machine:
     """The guest, for one test; its drives are empty."""
     machine = keeper.get(request)
     for drive in (SMALL, LARGE):
-        machine.must(f"blkdiscard -fz {machine.block(drive)} && blockdev --rereadpt {machine.block(drive)}")
+        block = machine.block(drive)
+        # A partition that udev looks at cannot be taken away; it looks at none while the drive is locked.
+        machine.must(f"flock {block} sh -c 'blkdiscard -fz {block} && blockdev --rereadpt {block}'")
     return machine
 
 
