@@ -41,15 +41,30 @@ wanted_packages()
 	' "$here/packages.txt"
 }
 
-# not_installed NAME...: those of the packages that are not installed.
+# not_installed NAME...: those of the packages that are not installed.  A word of
+# several names with bars between them is printed if none of them is installed.
 not_installed()
 {
 	# dpkg-query complains of packages it has never heard of: they are missing.
-	installed=$(dpkg-query -W -f '${db:Status-Status} ${Package}\n' "$@" 2>/dev/null |
+	# shellcheck disable=SC2046 # names of packages have no blanks
+	installed=$(dpkg-query -W -f '${db:Status-Status} ${Package}\n' $(echo "$@" | tr '|' ' ') 2>/dev/null |
 		sed -n 's/^installed //p')
-	for name in "$@"; do
-		echo "$installed" | grep -qxF -e "$name" || echo "$name"
+	for names in "$@"; do
+		echo "$installed" | grep -qxF -e "$(echo "$names" | tr '|' '\n')" || echo "$names"
 	done
+}
+
+# choose NAME...: one name for each word: of several with bars between them the
+# first that apt knows.  Where it knows none of them, its lists are missing.
+choose()
+{
+	for names in "$@"; do
+		known=
+		# shellcheck disable=SC2046 # names of packages have no blanks
+		[ "$names" = "${names%|*}" ] || known=$(apt-cache show $(echo "$names" | tr '|' ' ') 2>/dev/null |
+			awk '/^Package: / { print $2; exit }')
+		echo "${known:-${names%%|*}}"
+	done | tr '\n' ' '
 }
 
 # as_root COMMAND...: runs it, through sudo where that is needed.
@@ -122,9 +137,10 @@ install_packages()
 	command -v dpkg-query >/dev/null ||
 		die "this machine is no Debian: the lab needs Debian 12 or 13 (scripts/packages.txt lists what it uses)"
 	# shellcheck disable=SC2046 # names of packages have no blanks
-	missing=$(not_installed $(wanted_packages "$@") | tr '\n' ' ')
+	missing=$(not_installed $(wanted_packages "$@"))
 	[ -n "$missing" ] || return 0
-	by_hand="As root, run: apt-get install --no-install-recommends $missing"
+	# shellcheck disable=SC2086 # likewise
+	by_hand="As root, run: apt-get install --no-install-recommends $(choose $missing)"
 	if [ "$(id -u)" != 0 ]; then
 		command -v sudo >/dev/null || die "packages are missing, and there is no root and no sudo. $by_hand"
 		say "packages are missing; sudo is asked to install them"
@@ -137,7 +153,9 @@ install_packages()
 		say "apt-get update failed, its message is above; going on with the lists that are there"
 		retries='-o Acquire::Retries=0'
 	}
-	# shellcheck disable=SC2086 # names of packages have no blanks
+	# shellcheck disable=SC2086 # likewise
+	missing=$(choose $missing)
+	# shellcheck disable=SC2086 # likewise
 	set -- $retries --no-install-recommends install $missing
 	size_mb=$(download_size "$@")
 	say "installing ${missing% }${size_mb:+ ($size_mb MB to download)}"

@@ -19,6 +19,7 @@ from functools import partial
 from pathlib import Path
 
 from chario_lab.cache import CacheError, cache_dir, explain, say
+from chario_lab.guest.fsx import get_fsx
 from chario_lab.guest.liburing import get_liburing_tests
 from chario_lab.guest.tools import Tools, get_tools
 from chario_lab.kernel import DEBUG, SERIES, KernelError, get_kernel
@@ -49,6 +50,7 @@ def needs(debug: bool) -> list[Need]:
         *(Need(f"kernel {name}", partial(get_kernel, name)) for name in SERIES),
         *(Need(f"guest packages {', '.join(tools.value)}", partial(get_tools, tools)) for tools in Tools),
         Need("tests of liburing", get_liburing_tests),
+        Need("fsx", get_fsx),
         Need("browser", get_browser),
         Need(SOURCE, get_source),
         Need("checkpatch and kernel-doc", get_kernel_scripts),

@@ -15,11 +15,20 @@ from chario_lab.packages import PackageError
 from chario_lab.prefetch import Need, needs
 
 TOP = Path(__file__).resolve().parents[2]
-PACKAGES = "chario_lab.packages"
-# Functions of that module by which something is downloaded.
+PACKAGES, CRATES = "chario_lab.packages", "chario_lab.crates"
+# Functions of the first by which something is downloaded.
 DOWNLOADS = {"AptRoot", "fill", "unpack", "unpack_first", "retry"}
 # The modules that call them; each has a function in needs().
-KNOWN = {"kernel", "kernel_build", "kernel_scripts", "qemu", "guest.liburing", "guest.tools", "testing.browser"}
+KNOWN = {
+    "guest.fsx",
+    "guest.liburing",
+    "guest.tools",
+    "kernel",
+    "kernel_build",
+    "kernel_scripts",
+    "qemu",
+    "testing.browser",
+}
 
 
 def sources(*folders: str) -> list[Path]:
@@ -37,11 +46,12 @@ def imports(tree: ast.AST) -> Iterator[tuple[str, str]]:
 
 
 def downloads(text: str) -> bool:
-    """Whether a file can download Debian packages by itself."""
-    found = set(imports(ast.parse(text)))
-    return bool(found & {(PACKAGES, name) for name in DOWNLOADS}) or bool(
-        found & {(PACKAGES, ""), ("chario_lab", "packages"), ("chario_lab.guest.tools", "fetch")}
-    )
+    """Whether a file can download Debian packages or crates by itself."""
+    whole = {
+        imported for name in ("packages", "crates") for imported in ((f"chario_lab.{name}", ""), ("chario_lab", name))
+    }
+    parts = {(PACKAGES, name) for name in DOWNLOADS} | {("chario_lab.guest.tools", "fetch"), (CRATES, "install")}
+    return not (whole | parts).isdisjoint(imports(ast.parse(text)))
 
 
 def unknown_tools(text: str) -> list[str]:
@@ -83,6 +93,8 @@ def test_no_test_downloads_by_itself(path: Path) -> None:
         "from chario_lab import packages\npackages.unpack(['fio'], 'bookworm')",
         "import chario_lab.packages",
         "from chario_lab.guest.tools import fetch",
+        "from chario_lab.crates import install",
+        "from chario_lab import crates",
     ],
 )
 def test_a_download_is_seen(text: str) -> None:

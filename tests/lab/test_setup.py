@@ -7,7 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -20,6 +20,12 @@ INSTALLED = """\
 shift 2
 for name; do
 	case " $MISSING " in *" $name "*) ;; *) echo "installed $name" ;; esac
+done
+"""
+APT_CACHE = """\
+shift
+for name; do
+	case " $UNKNOWN " in *" $name "*) echo "E: No packages found" >&2 ;; *) echo "Package: $name" ;; esac
 done
 """
 APT_GET = """\
@@ -37,6 +43,7 @@ class Machine:
 
     programs: Path
     calls: Path
+    scripts: Path = SCRIPTS
 
     def give(self, name: str, body: str) -> None:
         """A program, as a shell script."""
@@ -46,9 +53,15 @@ class Machine:
 
     def setup(self, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
         """Run the script."""
-        settings = {"PATH": str(self.programs), "CALLS": str(self.calls), "MISSING": "", "FAILS": "", **environment}
+        settings = {"PATH": str(self.programs), "CALLS": str(self.calls)}
+        settings |= {"MISSING": "", "UNKNOWN": "", "FAILS": "", **environment}
         return subprocess.run(
-            [str(SCRIPTS / "setup.sh"), *words], env=settings, capture_output=True, text=True, check=False, timeout=60
+            [str(self.scripts / "setup.sh"), *words],
+            env=settings,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
         )
 
     def called(self) -> list[str]:
@@ -68,6 +81,7 @@ def machine(tmp_path: Path) -> Machine:
     made = Machine(programs, tmp_path / "calls")
     made.give("id", "echo 0")
     made.give("dpkg-query", INSTALLED)
+    made.give("apt-cache", APT_CACHE)
     made.give("apt-get", APT_GET)
     return made
 
@@ -94,6 +108,47 @@ def test_building_needs_no_guest(machine: Machine) -> None:
     done = machine.setup("--build", MISSING="qemu-system-x86 sox clang-format-19 python3-venv")
     assert done.returncode == 0
     assert machine.called() == []
+
+
+@pytest.fixture
+def choice(machine: Machine, tmp_path: Path) -> Machine:
+    """The same machine, for a packages.txt that has three names for one package."""
+    scripts = tmp_path / "scripts"
+    scripts.mkdir()
+    shutil.copy2(SCRIPTS / "setup.sh", scripts)
+    (scripts / "packages.txt").write_text("# building\nmeson # needed\none|two|three # needed too\n")
+    return replace(machine, scripts=scripts)
+
+
+@pytest.mark.parametrize(("unknown", "name"), [("", "one"), ("one", "two"), ("one two three", "one")])
+def test_of_several_names_one_is_installed(choice: Machine, unknown: str, name: str) -> None:
+    """The first that this release has; the first of all where no package lists could be fetched."""
+    done = choice.setup("--build", MISSING="one two three", UNKNOWN=unknown)
+    assert done.returncode == 0, done.stderr
+    assert f"setup: installing {name} (42 MB to download)\n" in done.stderr
+    assert choice.called()[-1].endswith(f"-y --no-install-recommends install {name}")
+
+
+def test_names_are_chosen_after_the_update(choice: Machine) -> None:
+    """A fresh machine knows no package before."""
+    choice.give("apt-cache", f'[ ! -e "{choice.calls}" ] || echo "Package: two"')
+    assert choice.setup("--build", MISSING="one two three").returncode == 0
+    assert choice.called()[-1].endswith(" install two")
+
+
+@pytest.mark.parametrize("missing", ["two three", "one three", "one two"])
+def test_one_of_several_names_is_enough(choice: Machine, missing: str) -> None:
+    """Whichever of them is installed, apt is left alone."""
+    done = choice.setup("--build", MISSING=missing)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert choice.called() == []
+
+
+def test_the_command_that_is_told_has_one_of_several_names(choice: Machine) -> None:
+    """root can run it as it stands."""
+    choice.give("id", "echo 1000")
+    done = choice.setup("--build", MISSING="meson one two three", UNKNOWN="one")
+    assert done.stderr.endswith("run: apt-get install --no-install-recommends meson two \n")
 
 
 def test_an_error_of_apt_is_shown(machine: Machine) -> None:
