@@ -22,6 +22,8 @@
  *	finish=fsync	the last operation goes on until all that was written is durable
  *	fresh=yes	each call has memory of its own, as the kernel gives it out
  *	commands=DISK	how many commands of this disk, nvme0n1 or chardisk0, each call takes
+ *	latency=yes	how long each call takes: the median, 99 %, 99.9 % and the longest
+ *	beside=NAME	how much others move through this block device, nvme0n1p1, meanwhile
  *	warm=CALLS	that come before and are not counted (16)
  *	gate=FILE	gets a 1 before the first counted call, and a 0 at the beginning and after the last:
  *			so a tracer's tracing_on sees nothing but what is counted
@@ -60,7 +62,7 @@ static void usage(void)
 		"       [open=buffered|direct|sync|direct,sync] [order=sequential] [seed=N]\n"
 		"       [piece=BYTES] [span=BYTES] [skew=BYTES] [warm=CALLS] [fresh=yes]\n"
 		"       [reopen=yes] [period=US] [priority=N] [finish=fsync] [commands=DISK]\n"
-		"       [gate=FILE] [perf=FIFO]\n"
+		"       [gate=FILE] [perf=FIFO] [latency=yes] [beside=NAME]\n"
 		"calls:");
 	for (size_t i = 0; calls[i].name; i++)
 		fprintf(stderr, " %s", calls[i].name);
@@ -189,10 +191,16 @@ static void repeat(struct bench *b, const struct call *call, long operations, st
 	ssize_t moved;
 	off_t offset;
 
+	if (b->timed)
+		run = watch_latency(run, operations);
 	clock_gettime(CLOCK_MONOTONIC, &begin);
 	for (long i = -b->warm_up; i < operations; i++) {
 		if (!i && b->disk)
 			begin_commands();
+		if (!i && b->timed)
+			begin_latency();
+		if (!i && b->beside)
+			b->beside_bytes = read_beside(b->beside);
 		if (!i) {
 			read_times(&times[0]);
 			set_gate(b, true);
@@ -231,6 +239,8 @@ static void repeat(struct bench *b, const struct call *call, long operations, st
 	MARKER(MARKER_SEGMENT_END);
 	read_clock(&times[1]);
 	set_gate(b, false);
+	if (b->beside)
+		b->beside_bytes = read_beside(b->beside) - b->beside_bytes;
 	read_times(&times[1]);
 }
 
@@ -271,6 +281,10 @@ static int set_option(struct bench *b, char *word, int *flags)
 		b->fresh = true;
 	else if (!strcmp(word, "commands"))
 		b->disk = value;
+	else if (!strcmp(word, "latency"))
+		b->timed = true;
+	else if (!strcmp(word, "beside"))
+		b->beside = value;
 	else if (!strcmp(word, "gate"))
 		close_gate(b, value);
 	else if (!strcmp(word, "perf"))
@@ -337,6 +351,10 @@ int main(int argc, char **argv)
 	print_times(&times[0], &times[1]);
 	if (b.disk)
 		print_commands();
+	if (b.timed)
+		print_latency();
+	if (b.beside)
+		printf(", \"beside_bytes\": %" PRIu64, b.beside_bytes);
 	puts("}");
 	return EXIT_SUCCESS;
 }

@@ -31,6 +31,9 @@ struct bench {
 	bool reopen;
 	long period_us;
 	int priority;
+	bool timed;         /* each call, for its latency */
+	const char *beside; /* a block device that others use meanwhile; NULL: none is looked at */
+	uint64_t beside_bytes; /* that they have moved */
 	bool finish; /* what is written is durable in the end */
 	ssize_t (*last_run)(struct bench *b, off_t offset);
 	bool fresh; /* each call has memory of its own */
@@ -43,7 +46,7 @@ struct bench {
 	struct io_uring ring;
 	struct chario_device *device;
 	struct chario_transfer transfer; /* on the registered buffer */
-	unsigned int nsid;               /* of an NVMe generic device */
+	unsigned int nsid; /* of an NVMe generic device */
 	unsigned int block_shift;
 	uint8_t pass_opcode; /* of the commands that are passed through */
 	uint32_t pass_flags; /* in their dword 12 */
@@ -84,6 +87,7 @@ call_fn call_transfer;
 void open_for_transfer(struct bench *b);
 void use_buffer(struct bench *b, const struct chario_buffer *buffer);
 void set_up_transfer(struct bench *b);
+void set_up_urgent(struct bench *b);
 void set_up_timeline(struct bench *b);
 void set_up_transfer_timeline(struct bench *b);
 
@@ -109,6 +113,14 @@ void begin_commands(void);
 void begin_call(void);
 void end_call(void);
 void print_commands(void);
+
+/* latency.c: the call that is to be made in place of @run; warm calls come before begin_latency(). */
+call_fn *watch_latency(call_fn *run, long operations);
+void begin_latency(void);
+void print_latency(void);
+
+/* beside.c: bytes that were read from a block device and written to it until now. */
+uint64_t read_beside(const char *name);
 
 /* times.c */
 struct times {

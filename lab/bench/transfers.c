@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Calls by CharIO's transfers, through the library, as a program makes them.
+ * Calls by CharIO's transfers, and on files with properties of CharIO, through the library,
+ * as a program makes them.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -46,6 +47,15 @@ void set_up_transfer(struct bench *b)
 	if (errno)
 		fail("chario_buffer_register");
 	use_buffer(b, buffer);
+}
+
+/* Block requests stand back for its calls. */
+void set_up_urgent(struct bench *b)
+{
+	open_for_transfer(b);
+	errno = -chario_device_set_urgent(b->device, 1);
+	if (errno)
+		fail("chario_device_set_urgent");
 }
 
 /* Every stage is recorded as long as the program runs. */

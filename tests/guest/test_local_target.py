@@ -20,6 +20,7 @@ from chario_lab.experiment.measure import HANDLED, RESUMED, SUBMITTED
 from chario_lab.experiments.figure3.plan import SHORT_RUNS
 from chario_lab.experiments.figure3.points import POLLED as SEEN
 from chario_lab.experiments.figure3.points import recall
+from chario_lab.experiments.isolation.plan import HERE_SHORT
 from chario_lab.experiments.layers.field import WAITING
 from chario_lab.experiments.layers.methods import PROBED, TRACED
 from chario_lab.guest.devices import command_counts
@@ -47,6 +48,8 @@ READ, WRITE, FILE = "CharIO/read/4096", "block device, direct/write/4096", "ext4
 WINDOW, POLLED = "CharIO, physical window/read/4096", "io_uring, fixed buffers, polled/read/4096"
 # In the short form.
 CALLS, WARM = 64, 4
+# Calls that the program makes before, unless it is told.
+WARM_UP = 16
 # Reads of figure3: those that sleep, that poll, that wait for the drive each time, and that find most in memory.
 SLEEPING, POLLING, DIRECT, BUFFERED = (
     f"{way}/40960/sequential" for way in ("CharIO", "CharIO, polled", "block device, direct", "ext4")
@@ -240,6 +243,34 @@ def test_points_of_reads_are_seen_without_a_counter(machine: Machine) -> None:
             seen = SEEN if case == POLLING else HANDLED
             times = [0, *(kept.points[name].median_ns for name in (SUBMITTED, seen, RESUMED))]
             assert times == sorted(times) and kept.points[RESUMED].max_ns <= kept.whole.max_ns, case
+
+
+ISOLATED = {
+    "recorder": "CharIO/recorder alone",
+    "load": "CharIO/block load alone",
+    "both": "CharIO/both, 1 block command",
+    "linux": "Linux/both",
+    "class": "Linux/both, real-time I/O class",
+}
+
+
+def test_urgent_calls_are_measured_beside_a_load(machine: Machine) -> None:
+    """How long they take, and what the block side moves; the load has ended, and the scheduler is as before."""
+    use_deadline(machine)
+    done = run(machine, "--destroy-data", "--short", *cases(*ISOLATED.values()), experiment="isolation")
+    assert done.rc == 0, done.describe()
+    check_given_back(machine)
+    machine.must("! pgrep -x fio")
+    series = series_of(machine)
+    assert of_kind(records(machine), OmissionRecord) == []
+    assert set(series) == set(ISOLATED.values())
+    for name, case in ISOLATED.items():
+        said = series[case].said
+        times = list(cast("dict[str, int]", said.get("latency_ns", {})).values())
+        assert len(times) == (0 if name == "load" else 4) and times == sorted(times)
+        assert bool(said["beside_bytes"]) == bool(series[case].report) == (name != "recorder"), case
+    assert series[ISOLATED["recorder"]].commands.writes == HERE_SHORT.calls + WARM_UP
+    assert "block side loses" in done.stdout and "µs of a call" in done.stdout, done.stdout
 
 
 def test_nothing_is_done_without_the_words(machine: Machine) -> None:

@@ -27,7 +27,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class Experiment:
-    """One table or figure of a paper.
+    """One table or figure of a paper, or a promise of CharIO's own.
 
     `paper` is where it stands, `excluded` what its figures leave out in a guest, `excluded_here` on this machine.
     """
