@@ -18,7 +18,7 @@ from chario_lab.experiment.plan import Case
 from chario_lab.experiment.spec import Choice
 from chario_lab.experiments.isolation import EXPERIMENT
 from chario_lab.experiments.isolation.cells import CELLS, LOAD, OFF, ON, RECORDER, Cell
-from chario_lab.experiments.isolation.load import DEPTH, HAS_FIO, OUTPUT, beside, digest_waits, read_waits
+from chario_lab.experiments.isolation.load import DEPTH, HAS_FIO, OUTPUT, START_TRIES, beside, digest_waits, read_waits
 from chario_lab.experiments.isolation.plan import HERE, HERE_SHORT, IN_GUEST, IN_GUEST_SHORT, Extent
 from chario_lab.records import MachineRecord, SeriesRecord
 from chario_lab.target.machine import THIS_MACHINE
@@ -90,7 +90,7 @@ def test_the_report_of_the_load_is_read() -> None:
         digest_waits("fio: failed to start\n")
 
 
-def run_beside(folder: Path, fio: str, *program: str) -> subprocess.CompletedProcess[str]:
+def run_beside(folder: Path, fio: str, *program: str, tries: int = START_TRIES) -> subprocess.CompletedProcess[str]:
     """Run a program beside a load that is a script of the shell, on a disk that is a file."""
     disk, programs = folder / "disk", folder / "programs"
     disk.mkdir()
@@ -100,7 +100,7 @@ def run_beside(folder: Path, fio: str, *program: str) -> subprocess.CompletedPro
     (programs / "fio").chmod(0o700)
     # The name of a block device, as a path from where the kernel lists them.
     place = Place("chario", work=str(folder))
-    words = [place.fill(word) for word in beside(f"../../..{disk}")]
+    words = [place.fill(word) for word in beside(f"../../..{disk}", tries)]
     environment = {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}"}
     return subprocess.run(
         [*words, *program], capture_output=True, text=True, env=environment, timeout=LIMIT_S, check=False
@@ -123,6 +123,13 @@ def test_a_load_that_does_not_start_is_said(tmp_path: Path) -> None:
     """The program does not run then, and nobody waits."""
     done = run_beside(tmp_path, "echo no such engine >&2; exit 1", "echo", "ran")
     assert (done.returncode, done.stdout) == (1, "") and "no such engine" in done.stderr
+
+
+def test_a_load_that_nobody_counts_is_said(tmp_path: Path) -> None:
+    """It goes on, but its requests do not end: a kernel need not count those of every disk."""
+    done = run_beside(tmp_path, RUNS.replace("stat", "other"), "echo", "ran", tries=2)
+    assert (done.returncode, done.stdout) == (1, "") and "counts no requests" in done.stderr
+    assert (tmp_path / "disk/ended").exists()
 
 
 def test_an_old_report_is_not_taken_for_a_new_one(tmp_path: Path) -> None:

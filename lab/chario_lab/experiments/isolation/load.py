@@ -13,13 +13,15 @@ OUTPUT = "{work}/load.json"
 HAS_FIO = Need("command -v fio", "fio")
 # Nobody waits for a load whose caller has been killed.
 LIMIT_S = 1800
+# Times, ten a second, that it is looked whether the load has begun.
+START_TRIES = 600
 FIO = (
     f"fio --name=load --rw=randrw --rwmixread={READ_PERCENT} --bs={BLOCK_KIB}k --norandommap --direct=1 "
     f"--ioengine=libaio --iodepth={DEPTH} --thread --time_based --runtime={LIMIT_S} --output-format=json"
 )
 # The program begins when as many requests have ended as are in flight; its exit code is that of the whole.
 BESIDE = f"""\
-name=$1; shift
+name=$1; tries=$2; shift 2
 ended() {{ awk '{{ print $1 + $5 }}' "/sys/class/block/$name/stat"; }}
 first=$(ended)
 rm -f {OUTPUT}
@@ -28,15 +30,17 @@ load=$!
 trap 'kill $load; wait $load' EXIT
 until [ "$(ended)" -ge $((first + {DEPTH})) ]; do
 	kill -0 $load || exit 1
+	tries=$((tries - 1))
+	[ $tries -gt 0 ] || {{ echo "the kernel counts no requests of fio on $name" >&2; exit 1; }}
 	sleep 0.1
 done
 "$@\""""
 REPORT = f"cat {OUTPUT}; rm -f {OUTPUT}"
 
 
-def beside(name: str) -> tuple[str, ...]:
+def beside(name: str, tries: int = START_TRIES) -> tuple[str, ...]:
     """The words of a program that runs another one, and meanwhile the load on a block device."""
-    return ("/bin/sh", "-c", BESIDE, "sh", name)
+    return ("/bin/sh", "-c", BESIDE, "sh", name, str(tries))
 
 
 @dataclass(frozen=True)

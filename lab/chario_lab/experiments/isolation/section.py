@@ -133,24 +133,24 @@ def number(value: float | None) -> str:
 def times_picture(found: Outcomes, machine: MachineRecord) -> Plot:
     """Each quantile of the recorder's calls."""
     rows: list[dict[str, Value]] = [
-        {"case": cell.title, "µs of a call": time_us, "quantile": name, "driver": DRIVERS[cell.holder]}
+        {"case": cell.name, "µs of a call": time_us, "quantile": name}
         for cell in CELLS
         if cell.key in found
         for name, time_us in found[cell.key].latency_us.items()
     ]
     title = f"How long a call takes, Linux {machine.release}"
-    return Plot(title, "bar", rows, "µs of a call", "case", "quantile", "driver", log=True)
+    return Plot(title, "bar", rows, "µs of a call", "case", "quantile", log=True)
 
 
 def rates_picture(found: Outcomes, machine: MachineRecord) -> Plot:
     """What the block side moves."""
     name = "MiB/s of the block side"
     rows: list[dict[str, Value]] = [
-        {"case": cell.title, name: found[cell.key].block_mib_a_second, "driver": DRIVERS[cell.holder]}
+        {"case": cell.name, name: found[cell.key].block_mib_a_second, "driver": DRIVERS[cell.holder]}
         for cell in CELLS
         if cell.load and cell.key in found
     ]
-    return Plot(f"What the block side keeps, Linux {machine.release}", "bar", rows, name, "case", "case", "driver")
+    return Plot(f"What the block side keeps, Linux {machine.release}", "bar", rows, name, "case", "driver")
 
 
 def judge(found: Outcomes, machine: MachineRecord) -> list[Verdict]:
