@@ -141,10 +141,7 @@ bool chario_isolation_admit(struct chario_drive *drive)
 	smp_mb();
 	if (try_admit(iso))
 		return true;
-	/*
-	 * If none is allowed, nothing ends that would ask; and the block layer may not have
-	 * put the request down yet when it is asked.
-	 */
+	/* If none is allowed, nothing ends that would ask. */
 	timer_reduce(&iso->timer, jiffies + 1 +
 		     msecs_to_jiffies(min(READ_ONCE(iso->hold_ms),
 					  CHARIO_ISOLATION_PASS_MS)));

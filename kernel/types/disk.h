@@ -139,7 +139,8 @@ struct chario_limits {
  * @zeroes_may_discard: see &struct chario_limits
  * @claims: claims of nodes that are open for writing, see front/block/claim.c; changed
  *	under @node_lock, read under RCU
- * @block: the block disk, or NULL; the front end's lock
+ * @block: the block disk, or NULL; set under the lock of the front end, and read under
+ *	@node_lock by those who have found @block_leaves false
  * @block_node: entry of the list of the block disks of @drive
  * @block_leaves: true if the block disk is being taken away, and not to be opened
  * @namespace_id: see &struct chario_info

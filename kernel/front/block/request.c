@@ -124,7 +124,10 @@ void chario_block_seen(struct chario_queue *q, struct chario_request *done)
 		batch.complete(&batch);
 }
 
-/* Note the ranges of a discard, one for each bio. */
+/*
+ * Note the ranges of a discard, one for each bio.  Where one range is allowed, the block layer
+ * merges any number of bios, but only such as continue each other.
+ */
 static void fill_ranges(struct chario_command *cmd, const struct request *rq)
 {
 	struct chario_disk_range *range = chario_command_ranges(cmd);
@@ -132,6 +135,12 @@ static void fill_ranges(struct chario_command *cmd, const struct request *rq)
 
 	cmd->nr_ranges = 0;
 	cmd->bytes = 0;
+	if (queue_max_discard_segments(rq->q) == 1) {
+		range->offset = blk_rq_pos(rq) << SECTOR_SHIFT;
+		range->bytes = blk_rq_bytes(rq);
+		cmd->nr_ranges = 1;
+		return;
+	}
 	__rq_for_each_bio(bio, rq) {
 		range->offset = bio->bi_iter.bi_sector << SECTOR_SHIFT;
 		range->bytes = bio->bi_iter.bi_size;
@@ -257,11 +266,19 @@ static __always_inline int send(struct blk_mq_hw_ctx *hctx, struct request *rq,
 static blk_status_t queue_rq(struct blk_mq_hw_ctx *hctx,
 			     const struct blk_mq_queue_data *bd)
 {
+	struct chario_block_request *note = blk_mq_rq_to_pdu(bd->rq);
 	int ret = send(hctx, bd->rq, bd->last);
 
-	if (unlikely(ret))
-		return ret == -EBUSY ? BLK_STS_DEV_RESOURCE : errno_to_blk_status(ret);
-	return BLK_STS_OK;
+	if (likely(!ret))
+		return BLK_STS_OK;
+	/*
+	 * The block layer comes again by itself as well: the end of the urgent calls may be told
+	 * before it has put the request down.
+	 */
+	if (ret == -EBUSY)
+		return BLK_STS_RESOURCE;
+	note->error = ret;
+	return end_note(note);
 }
 
 /* Sends a list of requests; those that cannot be sent are left, for queue_rq(). */
