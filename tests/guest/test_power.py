@@ -7,6 +7,8 @@ registers: QEMU has no counter of unsafe shutdowns that ever moves.
 
 from __future__ import annotations
 
+import os
+import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -14,6 +16,7 @@ from errno import ENODEV, ETIMEDOUT
 from pathlib import Path
 
 import pytest
+from block_side import enable
 from disks import folder
 from programs import compile_program
 from rig import PATIENCE, results, uring_results
@@ -27,7 +30,7 @@ from chario_lab.guest.job import Job
 from chario_lab.guest.launch import launch
 from chario_lab.guest.power import BUSYBOX, busybox
 from chario_lab.guest.session import Guest
-from chario_lab.guest.spec import GuestSpec, Namespace, Nvme, Throttle
+from chario_lab.guest.spec import GuestSpec, Namespace, Nvme, RawFile, Throttle
 from chario_lab.kernel import Kernel
 
 KIB, MIB = 1 << 10, 1 << 20
@@ -40,6 +43,7 @@ ONE = (Nvme("one", (Namespace(64),)),)
 STALLS = (Nvme("stalls", (Namespace(64, backing=Throttle()),)),)
 SLEEPING = (*ONE, *STALLS, Nvme("pulled", (Namespace(64),)))
 ALONE = "/run/alone"
+PRELUDE = (Path(__file__).parent / "region_calls.py").read_text().replace("from __future__ import annotations\n", "")
 
 Launcher = Callable[..., Guest]
 
@@ -183,6 +187,42 @@ AFTER_RESULTS = [("unmap", 0), ("map", 0), ("read", MIB), ("match", 1), ("hipri"
                  ("fill", 0), ("write", MIB), ("sync", 0), ("read", MIB), ("match", 1)]  # fmt: skip
 
 
+# Both end when /run/enough is there, or with a difference.
+ROUNDS = """
+rounds=0
+until $b test -e /run/enough; do
+	rounds=$((rounds + 1))
+	{work} || exit 1
+	echo $rounds >/run/{name}-rounds
+done
+"""
+# The page cache is dropped: what is compared comes from the drive.
+WRITER = ROUNDS.format(
+    name="writer",
+    work="""$b dd if=/run/noise of=/run/mnt/$((rounds % 8)) bs=64k conv=fsync 2>/dev/null &&
+	echo 3 >/proc/sys/vm/drop_caches && $b cmp /run/noise /run/mnt/$((rounds % 8))""",
+)
+CALLER = ROUNDS.format(
+    name="caller",
+    work="""$b dd if=/run/noise of=/dev/chardisk0p2 bs=64k conv=notrunc 2>/dev/null &&
+	$b dd if=/dev/chardisk0p2 bs=64k count=16 2>/dev/null | $b cmp - /run/noise""",
+)
+# A file system, and a region behind it.
+TABLE = "label: gpt\nstart=1MiB, size=39MiB\nstart=40MiB, size=20MiB\n"
+REGIONS = "assert set_regions(os.open('/dev/chardisk0', os.O_RDONLY), [(2, 40 << 20, 20 << 20)]) == 0"
+
+
+def wait_rounds(guest: Guest, name: str, count: int = 2) -> None:
+    """Return when a writer has done some more rounds."""
+    path = f"/run/{name}-rounds"
+
+    def rounds() -> int:
+        return int(guest.files.value(path) or 0) if guest.files.exists(path) else 0
+
+    before = rounds()
+    until(lambda: rounds() >= before + count, f"the {name} does not go on")
+
+
 def test_sleep(sleeper: Guest) -> None:
     """Through a sleep in which the drives lose power: open files, data, and reads that were in flight.
 
@@ -196,7 +236,13 @@ def test_sleep(sleeper: Guest) -> None:
     script = [f"fill,5,0,{MIB}", f"write,0,{MIB}", "touch,/run/ready", "await,/run/awake", *AFTER]
     caller = calls(guest, disk, *script)
     second = calls(guest, disk, "touch,/run/second", "await,/run/again", *AFTER)
+    block = enable(guest, slow)
     flying = stalled_reads(guest, STALLED, slow, 600000)
+    # Of the block disk, whose queues are others.
+    beside = guest.start(
+        [*command_of(guest, "fault_uring"), block, str(DEPTH), "4096", "touch=/run/flying"], CALL_LIMIT_S
+    )
+    wait_file(guest, "/run/flying")
     for path in ("/run/ready", "/run/second"):
         wait_file(guest, path)
     mark = power.watch_controller(guest)
@@ -206,7 +252,7 @@ def test_sleep(sleeper: Guest) -> None:
     power.wake(guest, job)
     guest.files.touch("/run/awake")
     assert results(caller.wait())[4:-1] == AFTER_RESULTS
-    assert uring_results(flying.wait()) == {4096: DEPTH}
+    assert uring_results(flying.wait()) == uring_results(beside.wait()) == {4096: DEPTH}
     assert sum(event.is_shutdown for event in power.controller_events(guest, mark)) == 2
 
     power.rehearse_sleep(guest, asleep_s=0).wait().check()
@@ -225,6 +271,40 @@ def test_sleep(sleeper: Guest) -> None:
     assert pinned_pages(guest) == 0
     assert [record for record in guest.kernel_records(log) if "chario" in record.text and record.level < INFO] == []
     guest.files.remove("/run/awake", "/run/again")
+
+
+def test_sleep_under_a_file_system(fresh_guest: Launcher, tmp_path: Path) -> None:
+    """A mounted file system and a region, written and verified through several sleeps; fsck is clean.
+
+    Both writers say how far they have come, and so it is seen that they go on after each sleep.
+    """
+    image = tmp_path / "disk.img"
+    image.touch()
+    os.truncate(image, 64 * MIB)
+    drive = Nvme("one", (Namespace(64, backing=RawFile(image)),))
+    guest = fresh_guest(drives=(drive,), can_sleep=True, cpus=2, dies=True, parameters=PATIENCE)
+    disk = disk_of(guest, 0)
+    guest.must(f"sfdisk -q {enable(guest, disk)}", stdin=TABLE)
+    guest.must(["python3", "-"], stdin=PRELUDE + REGIONS)
+    guest.must(f"mkfs.ext4 -qF {disk}b1 && mkdir -p /run/mnt && mount {disk}b1 /run/mnt")
+    guest.must(f"head -c {MIB} /dev/urandom >/run/noise")
+    jobs = [guest.start([BUSYBOX, "sh", "-c", words], CALL_LIMIT_S, env={"b": BUSYBOX}) for words in (WRITER, CALLER)]
+    for _ in range(SLEEPS):
+        for name in ("writer", "caller"):
+            wait_rounds(guest, name)
+        power.rehearse_sleep(guest, asleep_s=0).wait().check()
+    guest.files.touch("/run/enough")
+    for job in jobs:
+        job.wait().check()
+    busybox(guest, "$b umount /run/mnt")
+    assert (attribute(guest, disk, "state"), attribute(guest, disk, "counters/resets")) == ("live", "0")
+    assert attribute(guest, disk, "counters/errors") == attribute(guest, disk, "counters/timeouts") == "0"
+    guest.process.kill()
+    guest.process.wait()
+    partition = tmp_path / "partition.img"
+    partition.write_bytes(image.read_bytes()[MIB : 40 * MIB])
+    done = subprocess.run(["/sbin/e2fsck", "-fn", partition], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_deadlines_pass_during_sleep(sleeper: Guest) -> None:

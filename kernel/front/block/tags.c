@@ -89,7 +89,12 @@ static int make_set(struct chario_tags *tags)
 	set->queue_depth = q->depth - q->first_lent;
 	set->cmd_size = sizeof(struct chario_block_request);
 	set->numa_node = NUMA_NO_NODE;
-	set->flags = CHARIO_COMPAT_SHOULD_MERGE;
+	/*
+	 * A CPU goes off line without waiting for the requests of its queue, as for a device
+	 * above others: interrupts move to another CPU.  When the machine falls asleep the
+	 * device has lost power by then, and requests in flight are sent again on waking up.
+	 */
+	set->flags = CHARIO_COMPAT_SHOULD_MERGE | BLK_MQ_F_STACKING;
 	/* The device may sleep when it takes a command. */
 	if (q->ops->submit)
 		set->flags |= BLK_MQ_F_BLOCKING;
