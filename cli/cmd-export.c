@@ -223,6 +223,21 @@ static int fail_exported(const struct cli *cli)
 		       "it is exported already: chario export shows where, and --stop ends it");
 }
 
+/*
+ * Write the page cache of this machine and drop it: another machine is going to read and write
+ * the device, or has done so.
+ */
+static void drop_cache(const struct cli_target *target)
+{
+	int fd = open(target->device, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return;
+	fsync(fd);
+	posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+	close(fd);
+}
+
 static int start(const struct cli *cli, const struct job *job)
 {
 	struct cli_target target = { 0 };
@@ -239,6 +254,7 @@ static int start(const struct cli *cli, const struct job *job)
 	if (err)
 		return cli_say(cli, "this kernel has no NVMe target over TCP: modprobe nvmet-tcp "
 				    "says why");
+	drop_cache(&target);
 	failed = cli_start_target(&target, &job->listener, job->hosts, job->nr_hosts);
 	if (failed)
 		return errno == EEXIST ? fail_exported(cli) : fail_target(cli, failed);
@@ -253,17 +269,6 @@ static int start(const struct cli *cli, const struct job *job)
 	       job->listener.port, target.nqn);
 	printf("  undo: chario export --stop %s\n", cli->argv[0]);
 	return CLI_OK;
-}
-
-/* The page cache was filled while the other machine wrote: it may be old. */
-static void drop_cache(const struct cli_target *target)
-{
-	int fd = open(target->device, O_RDONLY | O_CLOEXEC);
-
-	if (fd < 0)
-		return;
-	posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
-	close(fd);
 }
 
 static int stop(const struct cli *cli)

@@ -428,6 +428,7 @@ static int refuse_export(const struct cli *cli, const struct chario_list_disk *d
 static int take_out(const struct cli *cli, const struct chario_list_disk *disk,
 		    struct cli_partition_table *table, uint32_t number)
 {
+	const struct cli_partition_table before = *table;
 	char text[16];
 	int err;
 
@@ -437,7 +438,7 @@ static int take_out(const struct cli *cli, const struct chario_list_disk *disk,
 		return CLI_FAILED;
 	snprintf(text, sizeof(text), "%u", number);
 	if (is_in_use(disk, text)) {
-		cli_apply_regions(cli, disk);
+		cli_set_regions(cli, disk, &before);
 		return cli_say(
 			cli,
 			"%s%u is mounted or otherwise in use; lsblk shows by whom: end that first",
@@ -446,7 +447,10 @@ static int take_out(const struct cli *cli, const struct chario_list_disk *disk,
 	err = cli_remove_region(table, number);
 	if (!err)
 		err = cli_write_table(table);
-	return err ? fail_to_write(cli, err, disk) : CLI_OK;
+	if (!err)
+		return CLI_OK;
+	cli_set_regions(cli, disk, &before);
+	return fail_to_write(cli, err, disk);
 }
 
 static int remove_one(const struct cli *cli, const struct job *job, const char *name)

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include "cli.h"
@@ -97,12 +98,28 @@ static int open_ends(struct cli_partition_table *table, const char *path, bool w
 						 table->ends.block_bytes);
 }
 
+/* Wait until no other chario has the table.  Returns a descriptor or a negative errno. */
+static int lock_table(const char *path)
+{
+	int err, fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0 || !flock(fd, LOCK_EX))
+		return fd < 0 ? -errno : fd;
+	err = -errno;
+	close(fd);
+	return err;
+}
+
 int cli_open_table(struct cli_partition_table *table, const struct chario_list_disk *disk,
 		   bool writable)
 {
 	int err;
 
-	*table = (struct cli_partition_table){ .fd = -1, .ends.fd = -1, .ends.read = -1 };
+	*table = (struct cli_partition_table){
+		.lock = lock_table(disk->path), .fd = -1, .ends.fd = -1, .ends.read = -1
+	};
+	if (table->lock < 0)
+		return table->lock;
 	table->context = cli_must(fdisk_new_context());
 	fdisk_set_ask(table->context, answer, NULL);
 	fdisk_disable_dialogs(table->context, 1);
@@ -124,10 +141,13 @@ void cli_close_table(struct cli_partition_table *table)
 	fdisk_unref_table(table->before);
 	if (table->is_assigned)
 		fdisk_deassign_device(table->context, 1);
-	fdisk_unref_context(table->context);
+	if (table->context)
+		fdisk_unref_context(table->context);
 	if (table->is_block && table->fd >= 0)
 		close(table->fd);
 	cli_close_ends(&table->ends);
+	if (table->lock >= 0)
+		close(table->lock);
 }
 
 int cli_renew_table(struct cli_partition_table *table)

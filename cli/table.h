@@ -34,6 +34,7 @@ struct cli_table_region {
  * struct cli_partition_table - the partition table of a disk
  * @context: libfdisk's
  * @ends: the ends of the disk, if it has no block disk
+ * @lock: descriptor whose lock keeps other calls of chario from the table
  * @fd: descriptor that libfdisk reads and writes: the block disk, or the file of @ends
  * @before: the partitions when it was opened, or NULL
  * @is_block: true if @fd is a block disk
@@ -45,6 +46,7 @@ struct cli_table_region {
 struct cli_partition_table {
 	struct fdisk_context *context;
 	struct cli_ends ends;
+	int lock;
 	int fd;
 	struct fdisk_table *before;
 	bool is_block;
@@ -55,7 +57,8 @@ struct cli_partition_table {
 };
 
 /*
- * The functions return 0 or a negative errno.  A table that has been opened is closed by
+ * The functions return 0 or a negative errno.  Only one process has a table open, so that what
+ * it gives the module is what stands on the disk.  A table that has been opened is closed by
  * cli_close_table(), also after an error of another function.
  */
 

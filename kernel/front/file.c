@@ -3,6 +3,7 @@
  * The properties of an open file that decide about the way of its calls.
  */
 #include "front/front.h"
+#include "queue/isolation.h"
 #include "types/disk.h"
 
 /**
@@ -32,6 +33,9 @@ void chario_file_set_urgent(struct chario_file *cf, bool urgent)
 
 	if (xchg(&cf->duty, duty) == duty)
 		return;
-	atomic_add(urgent ? 1 : -1, &cf->disk->drive->isolation.files);
+	if (urgent)
+		chario_isolation_open(cf->disk->drive);
+	else
+		chario_isolation_close(cf->disk->drive);
 	chario_file_route(cf);
 }

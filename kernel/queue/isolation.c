@@ -65,6 +65,35 @@ void chario_isolation_deinit(struct chario_drive *drive)
 }
 
 /**
+ * chario_isolation_open() - note one more urgent file
+ * @drive: the drive
+ *
+ * The first one forgets the times of earlier files: jiffies may have come round since.
+ *
+ * Context: any.
+ */
+void chario_isolation_open(struct chario_drive *drive)
+{
+	struct chario_isolation *iso = &drive->isolation;
+
+	if (atomic_inc_return(&iso->files) > 1)
+		return;
+	WRITE_ONCE(iso->until, jiffies);
+	WRITE_ONCE(iso->let_through, jiffies);
+}
+
+/**
+ * chario_isolation_close() - note one urgent file less
+ * @drive: the drive
+ *
+ * Context: any.
+ */
+void chario_isolation_close(struct chario_drive *drive)
+{
+	atomic_dec(&drive->isolation.files);
+}
+
+/**
  * chario_isolation_enter() - begin an urgent call
  * @drive: the drive
  *

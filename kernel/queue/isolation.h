@@ -13,6 +13,8 @@
 /* queue/isolation.c */
 void chario_isolation_init(struct chario_drive *drive);
 void chario_isolation_deinit(struct chario_drive *drive);
+void chario_isolation_open(struct chario_drive *drive);
+void chario_isolation_close(struct chario_drive *drive);
 void chario_isolation_enter(struct chario_drive *drive);
 void chario_isolation_exit(struct chario_drive *drive);
 bool chario_isolation_admit(struct chario_drive *drive);

@@ -195,7 +195,7 @@ int chario_block_disable(struct chario_disk *disk)
 		if (!ret) {
 			take_away(disk);
 			chario_tags_put(disk->drive->tags);
-			/* So a writer that claims has seen both changes or none. */
+			/* A writer that claims sees both changes or none. */
 			mutex_lock(&disk->node_lock);
 			WRITE_ONCE(disk->block_leaves, false);
 			mutex_unlock(&disk->node_lock);
