@@ -19,7 +19,7 @@ from qemu_log import QemuLog
 
 from chario_lab.guest.session import Guest
 
-FLUSH, WRITE, READ = 0, 1, 2  # NVMe opcodes
+FLUSH, WRITE, READ, WRITE_ZEROES = 0, 1, 2, 8  # NVMe opcodes
 ENTRY_BYTES = 64
 # Dwords 0 to 1, 10 to 11 and 12 of an entry: the rest is not looked at.
 LAYOUT = struct.Struct("<B3xI32xQI12x")
@@ -29,6 +29,10 @@ LINE = re.compile(
     r"pci_nvme_create_sq .*addr=(?P<addr>0x[0-9a-f]+), sqid=(?P<made>\d+), .*qsize=(?P<size>\d+)"
     r"|pci_nvme_io_cmd .* sqid (?P<fetched>\d+) "
 )
+
+
+class Overwritten(Exception):
+    """The host was too busy to read an entry before the guest used its place again: the test has shown nothing."""
 
 
 @dataclass(frozen=True)
@@ -94,6 +98,7 @@ class Submissions:
 
     def _entry(self, number: int, count: int, memory: bytes) -> bytes:
         ring = self._rings[number]
-        assert ring.fetched - count <= ring.entries, "an entry was overwritten before it could be read: ask more often"
+        if ring.fetched - count > ring.entries:
+            raise Overwritten("an entry was overwritten before it could be read: ask more often")
         place = count % ring.entries * ENTRY_BYTES
         return memory[place : place + ENTRY_BYTES]

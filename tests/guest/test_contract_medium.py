@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable
 from pathlib import Path
 
 from disks import calls
 from entries import FLUSH, READ, WRITE, Submissions
+from power_cuts import LOG_FLUSH, SECTOR, read_log
 from traces import trace
 
 from chario_lab.guest.devices import bdf, bind
@@ -17,22 +17,6 @@ from chario_lab.guest.spec import Namespace, NullCo, Nvme, WriteLog, node_name, 
 
 NODE = "/dev/chardisk0"
 DEPTH = 32
-# The format of dm-log-writes: one sector of superblock, then entries of a sector and their data.
-SECTOR, HEADER, LOG_FLUSH, DISCARD = 512, struct.Struct("<QQQQ"), 1, 4
-
-
-def log_entries(path: Path) -> list[tuple[int, int, int]]:
-    """Sector, number of sectors and flags of all that reached the medium.
-
-    The count in the superblock is not used: it is as old as the last flush.
-    """
-    data = path.read_bytes()
-    entries, place = [], SECTOR
-    while place < len(data):
-        sector, length, flags, _ = HEADER.unpack_from(data, place)
-        entries.append((sector, length, flags))
-        place += SECTOR + (0 if flags & DISCARD else length * SECTOR)
-    return entries
 
 
 def test_what_fsync_promises_reaches_the_medium(
@@ -43,10 +27,11 @@ def test_what_fsync_promises_reaches_the_medium(
     bind(guest, bdf(guest, 0))
     script = ["pwrite 4096 8192", "fsync", "pwrite 1048576 262144", "fdatasync"]
     calls(guest, guest_program, NODE, script)
-    entries = log_entries(write_log_path(node_name(0, 1), guest.host.run_dir))
+    log = read_log(write_log_path(node_name(0, 1), guest.host.run_dir))
+    entries = [(entry.first // SECTOR, entry.length // SECTOR, entry.flags & LOG_FLUSH) for entry in log]
     # The two commands of the second write are in flight together: the drive may end either first.
     entries[2:4] = sorted(entries[2:4])
-    assert [(sector, length, flags & LOG_FLUSH) for sector, length, flags in entries] == [
+    assert entries == [
         (8, 16, 0),
         (0, 0, LOG_FLUSH),
         (2048, 256, 0),
