@@ -163,7 +163,7 @@ def sieges(setting: Setting) -> list[Stage]:
 
 def plan_long(setting: Setting) -> Plan:
     """What takes hours."""
-    cuts = pytest(setting, "100 killed machines", [f"{GUEST}test_store_cuts.py"], 40.0)
+    cuts = pytest(setting, "100 killed machines", [f"{GUEST}test_{name}_cuts.py" for name in ("store", "block")], 70.0)
     writers = pytest(setting, "1,000 killed writers", [f"{GUEST}test_fencing.py"], 8.0)
     everywhere = [stage for group in plan_guests(setting, everything=True).groups for stage in group]
     groups = [
