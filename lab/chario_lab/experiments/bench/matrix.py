@@ -19,6 +19,9 @@ GENERIC = "{generic}"
 SIDE = "{node}b"
 # Has a medium, for what is read back.
 RECORDED = "{second}"
+# A region of it, as long as the part that calls use.
+REGION = "{second}p1"
+REGION_MIB = 64
 
 UDMABUF = Need("test -e /dev/udmabuf", "/dev/udmabuf")
 
@@ -194,6 +197,23 @@ SIDE_CASES = tuple(
     if case.key == f"stock-{key}"
 )
 
+# CharIO's own paths beside a block disk: the whole disk, and a region of it.
+REGION_KEYS = ("read-poll", "read", "read-sleep", "write-poll", "write", "write-sleep", "transfer-poll",
+               "uring-transfer", "128k-poll")  # fmt: skip
+REGION_CASES = tuple(
+    replace(
+        case,
+        key=f"{prefix}-{key}",
+        title=f"{case.title}, {where}",
+        words=(case.words[0], device, *case.words[2:]),
+        settings=tuple((file.replace("{name}", "{second_name}"), value) for file, value in case.settings),
+    )
+    for prefix, device, where in (("beside", RECORDED, "beside a block disk"), ("region", REGION, "region"))
+    for key in REGION_KEYS
+    for case in CHARIO
+    if case.key == key
+)
+
 POLLED = Events(1, 1, 0, 0)
 ANSWERED = Events(1, 1, 1, 0)
 SLEPT = Events(1, 1, 1, 2)
@@ -216,6 +236,11 @@ GOALS = (
 
 # What a timeline costs: with it, and without.
 TIMELINE_PAIRS = (("read-timeline", "read-poll"), ("transfer-timeline", "transfer-poll"))
+
+# What a block disk, and a region beside it, cost a call: with it, and without; and what a region may cost more.
+SIDE_PAIRS = tuple((f"beside-{key}", key) for key in REGION_KEYS)
+REGION_PAIRS = tuple((f"region-{key}", key) for key in REGION_KEYS)
+REGION_LIMIT = 10
 
 # What memory of the other kinds costs more than registered memory.
 KIND_PAIRS = tuple((f"transfer-{kind}", "transfer-poll") for kind in ("pool", "window", "dmabuf"))
@@ -286,4 +311,4 @@ KNOWN: dict[str, dict[str, int]] = {
     },
 }
 
-CASES = {case.key: case for case in (*FLOORS, *STOCK, *CHARIO, *SIDE_CASES)}
+CASES = {case.key: case for case in (*FLOORS, *STOCK, *CHARIO, *SIDE_CASES, *REGION_CASES)}

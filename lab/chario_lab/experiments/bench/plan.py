@@ -6,7 +6,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from chario_lab.experiment.plan import Case, Plan, Station
-from chario_lab.experiments.bench.matrix import CHARIO, FLOORS, IOMMU_KEYS, IOMMU_MODES, SIDE_CASES, STOCK
+from chario_lab.experiments.bench.matrix import (
+    CHARIO,
+    FLOORS,
+    IOMMU_KEYS,
+    IOMMU_MODES,
+    REGION_CASES,
+    REGION_MIB,
+    SIDE_CASES,
+    STOCK,
+)
 from chario_lab.experiments.ways import QUIET
 from chario_lab.guest.spec import GuestSpec, Namespace, NullCo, Nvme
 from chario_lab.target.machine import Machine
@@ -40,13 +49,18 @@ def name_of(kernel: str, mode: str = "") -> str:
 
 
 def stations(place: Machine, mode: str, stock_only: bool) -> list[Station]:
-    """Linux's paths, then chario's, on the same drive."""
+    """Linux's paths, then chario's, on the same drive; a region is on the namespace that has a medium."""
     prepare = ("echo none >/sys/block/{name}/queue/scheduler", f"echo {HUGE_PAGES} >/proc/sys/vm/nr_hugepages")
     linux = Station("linux", place, Holder.BLOCK, chosen((*FLOORS, *STOCK), mode), prepare)
     chario = Station("chario", place, Holder.CHARIO, chosen(CHARIO, mode))
     prepare = ("echo 1 >/sys/class/chario/{name}/block", "echo none >/sys/block/{name}b/queue/scheduler")
     block = Station("block", place, Holder.CHARIO, chosen(SIDE_CASES, mode), prepare)
-    return [linux] if stock_only else [linux, chario, block]
+    prepare = (
+        "echo 1 >/sys/class/chario/{second_name}/block",
+        f"{{chario}} region create --new-table --force {{second}} {REGION_MIB}M",
+    )
+    region = Station("region", place, Holder.CHARIO, chosen(REGION_CASES, mode), prepare)
+    return [linux] if stock_only else [linux, chario, block, region]
 
 
 def chosen(cases: Sequence[Case], mode: str) -> tuple[Case, ...]:

@@ -24,8 +24,12 @@ from chario_lab.experiments.bench.matrix import (
     KIND_PAIRS,
     MIB,
     RECORD_PAIRS,
+    REGION_CASES,
+    REGION_LIMIT,
+    REGION_PAIRS,
     RIVAL_PAIRS,
     SIDE_CASES,
+    SIDE_PAIRS,
     STEADY_KEY,
     STEADY_SHARE,
     STOCK,
@@ -72,9 +76,12 @@ def print_run(console: Console, run: Results, behind: Mapping[str, Results]) -> 
     if any(case.key in {*run.series, *run.failures} for case in CHARIO):
         console.print(_cost_table("CharIO", run, CHARIO))
         console.print(_cost_table("CharIO's block disk", run, SIDE_CASES))
+        console.print(_cost_table("CharIO, region, and the whole disk beside a block disk", run, REGION_CASES))
         _print_failures(console, run)
         console.print(_verdict_table(run, verdicts))
         console.print(_steady_line(run))
+        console.print(_pairs_table(run, "What a block disk costs calls beside it", SIDE_PAIRS))
+        console.print(_region_table(run))
         console.print(_pairs_table(run, "What a timeline costs", TIMELINE_PAIRS))
         console.print(_pairs_table(run, "What RWF_HIPRI costs, beside a file that is polled anyway", HIPRI_PAIRS))
         console.print(_pairs_table(run, "What memory of other kinds costs, beside registered memory", KIND_PAIRS))
@@ -202,6 +209,19 @@ def _pairs_table(run: Results, title: str, pairs: Sequence[tuple[str, str]]) -> 
         more = "-" if counted is None or without is None else f"{counted - without:,}"
         cells = ("-" if count is None else f"{count:,}" for count in (without, counted))
         table.add_row(CASES[key].title, *cells, more)
+    return table
+
+
+def _region_table(run: Results) -> Table:
+    """What a region costs: calls through it, and to a whole disk without a block disk."""
+    table = _table("What a region costs", "call", "whole disk", "region", "more", f"at most {REGION_LIMIT}")
+    for key, base in REGION_PAIRS:
+        counted, whole = run.instructions(key), run.instructions(base)
+        cells = ("-" if count is None else f"{count:,}" for count in (whole, counted))
+        if counted is None or whole is None:
+            table.add_row(CASES[key].title, *cells, "-", "-")
+        else:
+            table.add_row(CASES[key].title, *cells, f"{counted - whole:,}", _mark(counted - whole <= REGION_LIMIT))
     return table
 
 
