@@ -263,14 +263,11 @@ static __always_inline int send(struct blk_mq_hw_ctx *hctx, struct request *rq,
 	return 0;
 }
 
-static blk_status_t queue_rq(struct blk_mq_hw_ctx *hctx,
-			     const struct blk_mq_queue_data *bd)
+/* Returns what the block layer is told of a request that has not been sent. */
+static noinline blk_status_t refuse(struct request *rq, int ret)
 {
-	struct chario_block_request *note = blk_mq_rq_to_pdu(bd->rq);
-	int ret = send(hctx, bd->rq, bd->last);
+	struct chario_block_request *note = blk_mq_rq_to_pdu(rq);
 
-	if (likely(!ret))
-		return BLK_STS_OK;
 	/*
 	 * The block layer comes again by itself as well: the end of the urgent calls may be told
 	 * before it has put the request down.
@@ -279,6 +276,14 @@ static blk_status_t queue_rq(struct blk_mq_hw_ctx *hctx,
 		return BLK_STS_RESOURCE;
 	note->error = ret;
 	return end_note(note);
+}
+
+static blk_status_t queue_rq(struct blk_mq_hw_ctx *hctx,
+			     const struct blk_mq_queue_data *bd)
+{
+	int ret = send(hctx, bd->rq, bd->last);
+
+	return unlikely(ret) ? refuse(bd->rq, ret) : BLK_STS_OK;
 }
 
 /* Sends a list of requests; those that cannot be sent are left, for queue_rq(). */
