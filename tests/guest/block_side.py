@@ -3,11 +3,14 @@
 
 from __future__ import annotations
 
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 
 from disks import folder
 
 from chario_lab.guest.session import Guest
+
+# What scripts of Python in a guest begin with to have the functions of region_calls.py.
+PRELUDE = (Path(__file__).parent / "region_calls.py").read_text().replace("from __future__ import annotations\n", "")
 
 
 def enable(guest: Guest, disk: str) -> str:
@@ -19,6 +22,12 @@ def enable(guest: Guest, disk: str) -> str:
 def disable(guest: Guest, disk: str) -> int:
     """Take the block disk away; the exit code, 0 where it is not in use."""
     return guest.run(f"echo 0 >{folder(disk)}/block").rc or 0
+
+
+def set_regions(guest: Guest, disk: str, *table: tuple[int, int, int]) -> None:
+    """Give the module the regions of a disk: number, offset and length of each."""
+    script = f"print(set_regions(os.open('{disk}', os.O_RDONLY), {table}))"
+    assert guest.must(["python3", "-"], stdin=PRELUDE + script) == "0"
 
 
 def queue(guest: Guest, block: str, name: str) -> str:

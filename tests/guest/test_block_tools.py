@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from bind_lab import FAILED, OK, PARTITION, Machine, MachineKeeper, keep, start_udev
+from bind_lab import FAILED, OK, PARTITION, Machine, MachineKeeper, keep
+from programs import TOP
 
 from chario_lab.guest.devices import bdf
 from chario_lab.guest.session import Guest
@@ -30,9 +31,7 @@ def keeper(kernel: Kernel, module: Path, cpus: int) -> Iterator[MachineKeeper]:
 @pytest.fixture
 def machine(keeper: MachineKeeper, request: pytest.FixtureRequest) -> Machine:
     """The guest, for one test; Linux's driver has all drives."""
-    machine = keeper.get(request)
-    start_udev(machine.guest)
-    return machine
+    return keeper.get(request)
 
 
 def bind(machine: Machine, drive: int, *words: str) -> list[str]:
@@ -95,6 +94,27 @@ def test_a_use_is_seen(machine: Machine, part: str) -> None:
     assert machine.driver(PLAIN) == "chario"
     guest.must("umount /run/mnt")
     assert machine.chario("unbind", machine.address(PLAIN)).rc == OK
+
+
+def start_of_machine(machine: Machine, serial: str) -> str:
+    """Run the initramfs's script, which is told of one drive; what it prints."""
+    script = machine.guest.push(TOP / "packaging/initramfs/init-top")
+    machine.must(f"mkdir -p /etc/chario && echo {machine.address(PLAIN)} {serial} >/etc/chario/boot")
+    return machine.must(f"sh {script}; rm /etc/chario/boot")
+
+
+def test_a_drive_that_nobody_can_take_at_the_start_keeps_a_driver(machine: Machine) -> None:
+    """Linux's driver may be quicker, or part of the kernel: then udev has nothing to load that would take it again."""
+    block = machine.block(PLAIN)
+    assert "has a driver already" in start_of_machine(machine, "plain")
+    assert machine.block(PLAIN) == block and machine.driver(PLAIN) == "nvme"
+    machine.must(f"echo {machine.address(PLAIN)} >/sys/bus/pci/drivers/nvme/unbind")
+    assert "cannot be bound" in start_of_machine(machine, "another")
+    assert machine.driver(PLAIN) == "nvme" and machine.override(PLAIN) == ""
+    machine.must(f"echo {machine.address(PLAIN)} >/sys/bus/pci/drivers/nvme/unbind")
+    assert start_of_machine(machine, "plain") == ""
+    (disk,) = machine.disks(PLAIN)
+    assert machine.guest.run(f"test -b {disk}b").rc == 0
 
 
 def test_a_kept_drive_has_it_again(machine: Machine) -> None:

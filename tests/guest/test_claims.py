@@ -5,10 +5,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
-from block_side import disable, enable, noise
+from block_side import PRELUDE, disable, enable, noise, set_regions
 from disks import counters, grown
 from rig import Rig
 from shared_guest import Setup
@@ -26,7 +25,6 @@ DRIVES = (
     Nvme("holds", (Namespace(256, backing=Blkdebug()),)),
 )
 SETUP = Setup(drives=DRIVES)
-PRELUDE = (Path(__file__).parent / "region_calls.py").read_text().replace("from __future__ import annotations\n", "")
 CALL_LIMIT_S = 240
 # Region 1 is the character side's, partition 2 the block side's.
 TABLE = "label: gpt\nstart=1MiB, size=64MiB, type=62D1C4A5-5B0E-4C2C-9A3F-1C4A7D9E6B08\nstart=65MiB, size=128MiB\n"
@@ -54,15 +52,9 @@ def prepare(rig: Rig, drive: int) -> str:
     disk = rig.disk(drive)
     block = enable(rig.guest, disk)
     rig.guest.must(f"mkdir -p /run/mnt; wipefs -qa {block}; sfdisk -q --wipe always {block}", stdin=TABLE)
-    set_regions(rig, disk, (1, START, 64 * MIB))
+    set_regions(rig.guest, disk, (1, START, 64 * MIB))
     assert rig.guest.files.exists(f"{disk}p1") and rig.guest.files.exists(f"{block}2")
     return disk
-
-
-def set_regions(rig: Rig, disk: str, *table: tuple[int, int, int]) -> None:
-    """Give the module regions."""
-    script = f"print(set_regions(os.open('{disk}', os.O_RDONLY), {table}))"
-    assert rig.guest.must(["python3", "-"], stdin=PRELUDE + script) == "0"
 
 
 def refused(rig: Rig, command: str) -> str:
@@ -202,7 +194,7 @@ def test_a_region_without_a_partition_holds_the_whole_block_disk(rig: Rig, own: 
     """The table of the kernel is another one: nothing of the block disk is mounted meanwhile."""
     guest, block = rig.guest, f"{own}b"
     guest.must(f"mkfs.ext4 -q {block}2")
-    set_regions(rig, own, (9, 200 * MIB, MIB))
+    set_regions(rig.guest, own, (9, 200 * MIB, MIB))
     job = holding(rig, f"{own}p9")
     assert "busy" in refused(rig, f"mount {block}2 /run/mnt")
     close(job)

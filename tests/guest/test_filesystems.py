@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
-from block_side import disable, enable
+from block_side import PRELUDE, disable, enable, set_regions
 from disks import counters
 from rig import Rig
 from shared_guest import Setup
@@ -30,7 +29,6 @@ DRIVES = (
     Nvme("twins", (Namespace(64), Namespace(SIZE_MIB, 4096))),
 )
 SETUP = Setup(drives=DRIVES, parameters=f"loopback_mib={SIZE_MIB}", alone=True)
-PRELUDE = (Path(__file__).parent / "region_calls.py").read_text().replace("from __future__ import annotations\n", "")
 LIMIT_S = 900
 END_MIB = SIZE_MIB - REGION_MIB - 1
 TABLE = f"label: gpt\nstart=1MiB, size={END_MIB - 1}MiB\nstart={END_MIB}MiB, size={REGION_MIB}MiB\n"
@@ -108,20 +106,14 @@ def disk(rig: Rig, request: pytest.FixtureRequest) -> Iterator[str]:
     node = "/dev/chardisk0" if drive is None else rig.disks(drive)[-1]
     block = enable(rig.guest, node)
     rig.guest.must(f"sfdisk -q --wipe always {block}", stdin=TABLE)
-    set_regions(rig, node, [(1, END_MIB * MIB, REGION_MIB * MIB)])
+    set_regions(rig.guest, node, (1, END_MIB * MIB, REGION_MIB * MIB))
     yield node
     rig.guest.run("umount /run/mnt")
     if drive is None:
-        set_regions(rig, node, [])
+        set_regions(rig.guest, node)
         assert disable(rig.guest, node) == 0
     else:
         rig.unbind(drive)
-
-
-def set_regions(rig: Rig, disk: str, table: list[tuple[int, int, int]]) -> None:
-    """Give the module regions."""
-    script = f"print(set_regions(os.open('{disk}', os.O_RDONLY), {table}))"
-    assert rig.guest.must(["python3", "-"], stdin=PRELUDE + script) == "0"
 
 
 def exercise(rig: Rig) -> None:

@@ -16,7 +16,7 @@ from errno import ENODEV, ETIMEDOUT
 from pathlib import Path
 
 import pytest
-from block_side import enable
+from block_side import enable, set_regions
 from disks import folder
 from programs import compile_program
 from rig import PATIENCE, results, uring_results
@@ -43,7 +43,6 @@ ONE = (Nvme("one", (Namespace(64),)),)
 STALLS = (Nvme("stalls", (Namespace(64, backing=Throttle()),)),)
 SLEEPING = (*ONE, *STALLS, Nvme("pulled", (Namespace(64),)))
 ALONE = "/run/alone"
-PRELUDE = (Path(__file__).parent / "region_calls.py").read_text().replace("from __future__ import annotations\n", "")
 
 Launcher = Callable[..., Guest]
 
@@ -209,7 +208,6 @@ CALLER = ROUNDS.format(
 )
 # A file system, and a region behind it.
 TABLE = "label: gpt\nstart=1MiB, size=39MiB\nstart=40MiB, size=20MiB\n"
-REGIONS = "assert set_regions(os.open('/dev/chardisk0', os.O_RDONLY), [(2, 40 << 20, 20 << 20)]) == 0"
 
 
 def wait_rounds(guest: Guest, name: str, count: int = 2) -> None:
@@ -285,7 +283,7 @@ def test_sleep_under_a_file_system(fresh_guest: Launcher, tmp_path: Path) -> Non
     guest = fresh_guest(drives=(drive,), can_sleep=True, cpus=2, dies=True, parameters=PATIENCE)
     disk = disk_of(guest, 0)
     guest.must(f"sfdisk -q {enable(guest, disk)}", stdin=TABLE)
-    guest.must(["python3", "-"], stdin=PRELUDE + REGIONS)
+    set_regions(guest, disk, (2, 40 * MIB, 20 * MIB))
     guest.must(f"mkfs.ext4 -qF {disk}b1 && mkdir -p /run/mnt && mount {disk}b1 /run/mnt")
     guest.must(f"head -c {MIB} /dev/urandom >/run/noise")
     jobs = [guest.start([BUSYBOX, "sh", "-c", words], CALL_LIMIT_S, env={"b": BUSYBOX}) for words in (WRITER, CALLER)]

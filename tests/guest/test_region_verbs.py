@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from bind_lab import FAILED, OK, USAGE, Machine, MachineKeeper, keep, start_udev
+from bind_lab import FAILED, OK, USAGE, Machine, MachineKeeper, keep
 from waiting import until
 
 from chario_lab.guest.job import Result
@@ -18,6 +18,7 @@ from chario_lab.kernel import Kernel
 SMALL, LARGE = range(2)
 DRIVES = (Nvme("small", (Namespace(256),)), Nvme("large", (Namespace(256, 4096),)))
 MIB = 1 << 20
+AT_ONCE = 4
 TYPE = "62D1C4A5-5B0E-4C2C-9A3F-1C4A7D9E6B08"
 
 
@@ -85,6 +86,17 @@ def test_from_an_empty_disk_to_a_store(machine: Machine, disk: str) -> None:
     assert regions(machine, disk) == [] and not machine.guest.files.exists(f"{disk}p1")
 
 
+def test_calls_at_once(machine: Machine, disk: str) -> None:
+    """One after another has the table: each region is in it, and the module has all of them."""
+    machine.chario("region", "create", disk, "1M", "--new-table").check()
+    jobs = [machine.start_chario("region", "create", disk, "1M") for _ in range(AT_ONCE)]
+    for job in jobs:
+        job.wait().check()
+    shown = regions(machine, disk)
+    assert len({path for path, *_ in shown}) == len({offset for _, offset, *_ in shown}) == 1 + AT_ONCE
+    assert all(is_set for *_, is_set in shown)
+
+
 def test_it_comes_back_with_the_drive(machine: Machine, disk: str) -> None:
     """The table is on the drive: after unbind and bind the regions are there, at the same places."""
     machine.chario("region", "create", disk, "16M", "--new-table").check()
@@ -150,7 +162,6 @@ def test_an_open_region_keeps_its_drive(machine: Machine) -> None:
 
 def test_udev_sets_them(machine: Machine) -> None:
     """When the disk appears, and when another program has written the table."""
-    start_udev(machine.guest)
     disk = bind(machine, SMALL, "--block")
     machine.guest.must(f"sfdisk -q {disk}b", stdin=f"label: gpt\nsize=32MiB, type={TYPE}\n")
     until(lambda: machine.guest.files.exists(f"{disk}p1"), "udev has not told the module")

@@ -6,10 +6,10 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
+from block_side import PRELUDE
 from programs import compile_program
 from rig import NOBODY, Rig
 from shared_guest import Setup
@@ -20,7 +20,6 @@ KIB, MIB = 1 << 10, 1 << 20
 SMALL, LARGE = range(2)
 DRIVES = (Nvme("small", (Namespace(64, 512),), cmb_mib=16), Nvme("large", (Namespace(64, 4096),)))
 SETUP = Setup(drives=DRIVES)
-PRELUDE = (Path(__file__).parent / "region_calls.py").read_text().replace("from __future__ import annotations\n", "")
 SCRIPT_LIMIT_S = 300
 # Where the part is that the tests look at: in the midst of the disk, at no power of two.
 FIRST, LENGTH = 9 * MIB + 12 * KIB, 4 * MIB + 20 * KIB
