@@ -225,17 +225,19 @@ static int fail_exported(const struct cli *cli)
 
 /*
  * Write the page cache of this machine and drop it: another machine is going to read and write
- * the device, or has done so.
+ * the device, or has done so.  Returns CLI_OK, or CLI_FAILED after a message.
  */
-static void drop_cache(const struct cli_target *target)
+static int drop_cache(const struct cli *cli, const struct cli_target *target)
 {
-	int fd = open(target->device, O_RDONLY | O_CLOEXEC);
+	int err = 0, fd = open(target->device, O_RDONLY | O_CLOEXEC);
 
 	if (fd < 0)
-		return;
-	fsync(fd);
+		return cli_fail_file(cli, -errno, "open", target->device);
+	if (fsync(fd))
+		err = -errno;
 	posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
 	close(fd);
+	return err ? cli_fail_file(cli, err, "write what is cached of", target->device) : CLI_OK;
 }
 
 static int start(const struct cli *cli, const struct job *job)
@@ -254,7 +256,8 @@ static int start(const struct cli *cli, const struct job *job)
 	if (err)
 		return cli_say(cli, "this kernel has no NVMe target over TCP: modprobe nvmet-tcp "
 				    "says why");
-	drop_cache(&target);
+	if (drop_cache(cli, &target))
+		return CLI_FAILED;
 	failed = cli_start_target(&target, &job->listener, job->hosts, job->nr_hosts);
 	if (failed)
 		return errno == EEXIST ? fail_exported(cli) : fail_target(cli, failed);
@@ -283,8 +286,7 @@ static int stop(const struct cli *cli)
 	failed = cli_stop_target(target.nqn);
 	if (failed)
 		return fail_target(cli, failed);
-	drop_cache(&target);
-	return CLI_OK;
+	return drop_cache(cli, &target);
 }
 
 static int add_object(const struct cli_target *target, const struct cli_listener *listener,
