@@ -154,8 +154,20 @@ struct gendisk *chario_compat_alloc_disk(struct blk_mq_tag_set *set,
 
 void *chario_compat_hold_block(dev_t devt, void *holder);
 void chario_compat_let_go_block(void *held, void *holder);
-void chario_compat_clean_block(dev_t devt);
-void chario_compat_drain_block(struct gendisk *disk);
+
+/* "RIP ->bd_inode", 6.10 */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 10, 0)
+#define chario_compat_block_inode(bdev) ((bdev)->bd_inode)
+#else
+#define chario_compat_block_inode(bdev) ((bdev)->bd_mapping->host)
+#endif
+
+/* "blk-mq: pass a tagset to blk_mq_wait_quiesce_done", 6.2 */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 2, 0)
+#define chario_compat_wait_dispatch(q) blk_mq_wait_quiesce_done(q)
+#else
+#define chario_compat_wait_dispatch(q) blk_mq_wait_quiesce_done((q)->tag_set)
+#endif
 
 /* "block: remove unused parameter 'q' parameter in __blk_rq_map_sg()", 6.15 */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 15, 0)

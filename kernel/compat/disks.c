@@ -78,28 +78,17 @@ struct gendisk *chario_compat_alloc_disk(struct blk_mq_tag_set *set,
 #define open_block(devt, holder) \
 	blkdev_get_by_dev(devt, FMODE_READ | FMODE_EXCL, holder)
 #define close_block(held, holder) blkdev_put(held, FMODE_READ | FMODE_EXCL)
-#define open_shared(devt) blkdev_get_by_dev(devt, FMODE_READ, NULL)
-#define close_shared(opened) blkdev_put(opened, FMODE_READ)
-#define block_of(held) (held)
 #elif LINUX_VERSION_CODE < KERNEL_VERSION(6, 7, 0)
 #define open_block(devt, holder) \
 	blkdev_get_by_dev(devt, BLK_OPEN_READ, holder, NULL)
 #define close_block(held, holder) blkdev_put(held, holder)
-#define block_of(held) (held)
 #elif LINUX_VERSION_CODE < KERNEL_VERSION(6, 9, 0)
 #define open_block(devt, holder) bdev_open_by_dev(devt, BLK_OPEN_READ, holder, NULL)
 #define close_block(held, holder) bdev_release(held)
-#define block_of(held) (((struct bdev_handle *)(held))->bdev)
 #else
 #define open_block(devt, holder) \
 	bdev_file_open_by_dev(devt, BLK_OPEN_READ, holder, NULL)
 #define close_block(held, holder) bdev_fput(held)
-#define block_of(held) file_bdev(held)
-#endif
-/* Without a holder a block device is not opened for oneself alone. */
-#ifndef open_shared
-#define open_shared(devt) open_block(devt, NULL)
-#define close_shared(opened) close_block(opened, NULL)
 #endif
 
 /**
@@ -108,7 +97,7 @@ struct gendisk *chario_compat_alloc_disk(struct blk_mq_tag_set *set,
  * @holder: token of the holder; the same one may hold it several times
  *
  * Context: may sleep.
- * Return: what the functions below take, or an ERR_PTR: EBUSY if somebody else has it
+ * Return: what chario_compat_let_go_block() takes, or an ERR_PTR: EBUSY if somebody else has it
  * for himself.
  */
 void *chario_compat_hold_block(dev_t devt, void *holder)
@@ -124,38 +113,4 @@ void *chario_compat_hold_block(dev_t devt, void *holder)
 void chario_compat_let_go_block(void *held, void *holder)
 {
 	close_block(held, holder);
-}
-
-/**
- * chario_compat_clean_block() - write the page cache of a block device and drop it
- * @devt: number of the block device; one that is gone has no page cache
- *
- * Context: may sleep.
- */
-void chario_compat_clean_block(dev_t devt)
-{
-	void *opened = open_shared(devt);
-
-	if (IS_ERR(opened))
-		return;
-	sync_blockdev(block_of(opened));
-	invalidate_bdev(block_of(opened));
-	close_shared(opened);
-}
-
-/**
- * chario_compat_drain_block() - wait until the requests of a block disk have ended
- * @disk: the block disk; requests that come meanwhile wait
- *
- * Context: may sleep.
- */
-void chario_compat_drain_block(struct gendisk *disk)
-{
-/* "block: force noio scope in blk_mq_freeze_queue", 6.14 */
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 14, 0)
-	blk_mq_freeze_queue(disk->queue);
-	blk_mq_unfreeze_queue(disk->queue);
-#else
-	blk_mq_unfreeze_queue(disk->queue, blk_mq_freeze_queue(disk->queue));
-#endif
 }

@@ -25,6 +25,7 @@ void chario_drive_init(struct chario_drive *drive,
 	drive->dev = dev;
 	drive->state = CHARIO_DRIVE_RECOVERING;
 	mutex_init(&drive->lock);
+	mutex_init(&drive->block_lock);
 	INIT_WORK(&drive->recover_work, chario_drive_recover);
 	chario_isolation_init(drive);
 }
@@ -72,6 +73,7 @@ void chario_drive_add_queue(struct chario_drive *drive, struct chario_queue *q)
 {
 	q->drive = drive;
 	timer_setup(&q->timer, chario_watch, 0);
+	INIT_WORK(&q->watch_work, chario_watch_polled);
 	drive->queues[drive->nr_queues] = q;
 	/* A drive with disks has readers, who see the queue before they see the number. */
 	if (drive->state == CHARIO_DRIVE_LIVE)

@@ -40,6 +40,7 @@ void chario_drive_start(struct chario_drive *drive);
 
 /* drive/watch.c */
 void chario_watch(struct timer_list *timer);
+void chario_watch_polled(struct work_struct *work);
 void chario_watch_expire(struct chario_queue *q);
 
 #endif /* CHARIO_DRIVE_DRIVE_H */

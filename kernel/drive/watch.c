@@ -10,6 +10,7 @@
  */
 #include <linux/jiffies.h>
 
+#include "base/workers.h"
 #include "drive/drive.h"
 #include "queue/isolation.h"
 #include "queue/queue.h"
@@ -156,6 +157,13 @@ void chario_watch_expire(struct chario_queue *q)
 		chario_drive_recover_wanted(q->drive, false);
 }
 
+static void look(struct chario_queue *q)
+{
+	chario_drive_look(q->drive);
+	reap_late(q);
+	chario_watch_expire(q);
+}
+
 /**
  * chario_watch() - run the watchdog of a queue
  * @timer: timer of the queue
@@ -166,7 +174,20 @@ void chario_watch(struct timer_list *timer)
 {
 	struct chario_queue *q = timer_container_of(q, timer, timer);
 
-	chario_drive_look(q->drive);
-	reap_late(q);
-	chario_watch_expire(q);
+	/* The block layer wants the end of what is polled from a process. */
+	if (q->polled && q->use == CHARIO_QUEUE_BLOCK)
+		queue_work(chario_submit_workqueue, &q->watch_work);
+	else
+		look(q);
+}
+
+/**
+ * chario_watch_polled() - run the watchdog of a queue that the block side polls
+ * @work: watch_work of the queue
+ *
+ * Context: may sleep.
+ */
+void chario_watch_polled(struct work_struct *work)
+{
+	look(container_of(work, struct chario_queue, watch_work));
 }

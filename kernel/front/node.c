@@ -35,14 +35,15 @@ static int claim(struct chario_node *node)
  *
  * Context: may sleep.
  * Return: 0; ENXIO if the node is being taken away; EBUSY if the file may write and
- * somebody else has claimed a part of the node; ENOMEM.
+ * somebody else has claimed a part of the node; EINTR on a fatal signal; ENOMEM.
  */
 int chario_node_enter(struct chario_node *node, bool writes)
 {
 	struct chario_disk *disk = node->disk;
-	int ret;
+	int ret = mutex_lock_killable(&disk->node_lock);
 
-	mutex_lock(&disk->node_lock);
+	if (ret)
+		return ret;
 	ret = node->leaves ? -ENXIO : 0;
 	if (!ret && writes)
 		ret = claim(node);

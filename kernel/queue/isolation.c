@@ -49,7 +49,7 @@ void chario_isolation_init(struct chario_drive *drive)
 	struct chario_isolation *iso = &drive->isolation;
 
 	iso->depth = 1;
-	iso->hold_ms = 5;
+	iso->hold_ms = 100;
 	iso->until = jiffies;
 	iso->let_through = jiffies;
 	timer_setup(&iso->timer, isolation_tick, 0);

@@ -75,5 +75,6 @@ void chario_queue_drain(struct chario_queue *q)
 	cancel_work_sync(&q->submit_work);
 	flush_work(&q->dirty_work);
 	timer_delete_sync(&q->timer);
+	cancel_work_sync(&q->watch_work);
 	chario_queue_drop_word(q);
 }

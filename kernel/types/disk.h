@@ -139,8 +139,9 @@ struct chario_limits {
  * @zeroes_may_discard: see &struct chario_limits
  * @claims: claims of nodes that are open for writing, see front/block/claim.c; changed
  *	under @node_lock, read under RCU
- * @block: the block disk, or NULL; set under the lock of the front end, and read under
+ * @block: the block disk, or NULL; set under drive->block_lock, and read under
  *	@node_lock by those who have found @block_leaves false
+ * @block_retries: number of requests of @block that are tried again after recovery
  * @block_node: entry of the list of the block disks of @drive
  * @block_leaves: true if the block disk is being taken away, and not to be opened
  * @namespace_id: see &struct chario_info
@@ -203,6 +204,7 @@ struct chario_disk {
 	struct list_head claims;
 	struct gendisk *block;
 	bool block_leaves;
+	atomic_t block_retries;
 	struct list_head block_node;
 	u32 namespace_id;
 	struct list_head medium_node;

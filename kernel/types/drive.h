@@ -154,6 +154,8 @@ struct chario_isolation {
  * @lock: lock that keeps recovery, sleep and removal apart
  * @recover_work: work that runs recovery
  * @reset_wanted: true if recovery begins with a reset, because an abort will not help
+ * @block_lock: lock that protects @tags and the block disks of the drive; outside their
+ *	node_lock
  * @tags: tags of the block side, or NULL; see front/block/tags.c
  * @isolation: state by which the block side stands back for urgent calls
  * @aborts: counter of commands that the device was asked to abort
@@ -168,6 +170,7 @@ struct chario_drive {
 	struct mutex lock; /* recovery, sleep, removal */
 	struct work_struct recover_work;
 	bool reset_wanted;
+	struct mutex block_lock; /* tags, block disks */
 	struct chario_tags *tags;
 	struct chario_isolation isolation;
 	u64 aborts;

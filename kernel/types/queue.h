@@ -135,6 +135,7 @@ struct chario_queue_ops {
  * @timer: the watchdog; armed while commands are in flight
  * @timer_armed: true if @timer_at is valid
  * @timer_at: jiffies at which the watchdog looks next
+ * @watch_work: the watchdog of a queue that the block side polls
  * @reaped: number of completions so far
  * @reaped_seen: value of @reaped when the watchdog last looked
  * @submitting: number of commands that are being submitted
@@ -182,6 +183,7 @@ struct chario_queue {
 	bool timer_armed;
 	unsigned long timer_at;
 	struct timer_list timer;
+	struct work_struct watch_work;
 	u64 reaped;
 	u64 reaped_seen;
 	u64 sq_doorbells;

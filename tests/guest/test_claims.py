@@ -157,6 +157,86 @@ def test_nothing_old_comes_after_a_claim(rig: Rig, own: str, node: str, part: st
     )
 
 
+MAPPED = """
+import mmap, sys
+region, block, place = sys.argv[1], os.open(sys.argv[2], os.O_RDWR), int(sys.argv[3])
+memory = mmap.mmap(block, 1 << 20, offset=place)
+memory[:] = b"o" * len(memory)
+part = os.open(region, os.O_RDWR)
+memory[:] = b"m" * len(memory)
+assert os.pwrite(part, b"n" * len(memory), 0) == len(memory)
+os.fsync(part)
+memory[: len(memory) // 2] = b"p" * (len(memory) // 2)
+os.close(part)
+seen = memory[:]
+failed = False
+try:
+    memory.flush()
+    os.fsync(block)
+except OSError:
+    failed = True
+print(json.dumps([failed, sorted(set(seen)), sorted(set(open(region, "rb").read(len(memory))))]))
+"""
+
+
+@pytest.mark.parametrize("node", ["b", "b1"])
+def test_what_a_program_has_mapped_is_not_written_after_a_claim(rig: Rig, own: str, node: str) -> None:
+    """Its pages are dropped although it has changed them; it sees what the region wrote, and its sync fails."""
+    command = ["python3", "-c", f"import json\n{PRELUDE}{MAPPED}", f"{own}p1", f"{own}{node}"]
+    place = str(START if node == "b" else 0)
+    for _ in range(5):
+        failed, seen, there = json.loads(rig.guest.must([*command, place], timeout_s=CALL_LIMIT_S))
+        assert (failed, seen, there) == (True, [ord("n")], [ord("n")])
+
+
+BESIDE = """
+import threading, sys
+region, block = sys.argv[1:3]
+OLD, NEW = b"o" * (256 << 10), b"n" * (256 << 10)
+def keep_writing(claimed):
+    fd = os.open(block, os.O_RDWR)
+    while not claimed.is_set():
+        os.pwrite(fd, OLD, 0)
+    os.close(fd)
+lost = 0
+keep = os.open(block, os.O_RDONLY)
+for _ in range(100):
+    claimed = threading.Event()
+    writer = threading.Thread(target=keep_writing, args=(claimed,))
+    writer.start()
+    part = os.open(region, os.O_RDWR)
+    claimed.set()
+    writer.join()
+    assert os.pwrite(part, NEW, 0) == len(NEW)
+    os.fsync(part)
+    os.close(part)
+    os.sync()
+    lost += open(region, "rb").read(len(NEW)) != NEW
+print(lost)
+"""
+
+
+def test_what_is_written_while_a_claim_begins_does_not_come_after_it(rig: Rig, own: str) -> None:
+    """Pages that are changed again and again while they are dropped are dropped all the same."""
+    command = ["python3", "-c", PRELUDE + BESIDE, f"{own}p1", f"{own}b1"]
+    assert rig.guest.must(command, timeout_s=CALL_LIMIT_S) == "0"
+
+
+@pytest.mark.parametrize("at", [START, START + 64 * MIB], ids=["into the region", "out of it"])
+def test_merged_requests_are_refused_in_part(rig: Rig, own: str, at: int) -> None:
+    """The block layer merges neighbours across the end of a region: those outside of it are written."""
+    guest, block = rig.guest, f"{own}b"
+    guest.must("yes aaa | tr -d '\\n' | head -c 128k >/run/letters")
+    job = holding(rig, f"{own}p1")
+    to = f"of={block} bs=128k oflag=seek_bytes seek={at - 64 * KIB} conv=notrunc,fsync status=none"
+    assert refused(rig, f"dd if=/run/letters {to}")
+    close(job)
+    inside, outside = (at, at - 64 * KIB) if at == START else (at - 64 * KIB, at)
+    letters = "iflag=direct,skip_bytes,count_bytes count=64k bs=4k status=none | tr -d a | wc -c"
+    assert guest.must(f"dd if={block} skip={outside} {letters}") == "0"
+    assert guest.must(f"dd if={block} skip={inside} {letters}") != "0"
+
+
 def test_a_request_under_way_ends_before_the_region_is_open(rig: Rig) -> None:
     """A write of the block side that the drive holds cannot land on what the new owner writes."""
     disk = prepare(rig, HOLDS)
@@ -174,6 +254,25 @@ def test_a_request_under_way_ends_before_the_region_is_open(rig: Rig) -> None:
     writer.wait().check()
     rig.wait_file("/run/open")
     close(job)
+    rig.unbind(HOLDS)
+
+
+def test_a_request_under_way_elsewhere_holds_nobody_up(rig: Rig) -> None:
+    """The drive holds a write to a partition: the other is opened, this one read; an opener who waits can be killed."""
+    disk = prepare(rig, HOLDS)
+    rig.set(disk, "deadline_ms", 200000)
+    guest, block = rig.guest, f"{disk}b"
+    before = counters(guest, disk)
+    faults.hold(guest, HOLDS, event="write_aio")
+    writer = guest.start(f"dd if=/dev/zero of={block}2 bs=4k count=1 oflag=direct", timeout_s=CALL_LIMIT_S)
+    until(lambda: grown(guest, disk, before).get("write_commands") == 1, "the write is not with the drive")
+    guest.must(f"exec 5<>{disk}p1 && dd if={block}2 of=/dev/null bs=1M count=4 iflag=direct")
+    opener = guest.start(f"exec 5<>{disk}", timeout_s=CALL_LIMIT_S)
+    guest.must("sleep 1")
+    assert opener.poll() is None
+    close(opener)
+    faults.resume(guest, HOLDS)
+    writer.wait().check()
     rig.unbind(HOLDS)
 
 

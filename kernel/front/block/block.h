@@ -7,6 +7,9 @@
  *   tags.c      the tags, and the slots and queues that they stand for
  *   request.c   the way of a block request
  *   claim.c     what is open for writing on one side only
+ *   cache.c     the page caches of what is claimed
+ *   mixed.c     requests of which a claim forbids a part
+ *   wait.c      waiting for requests that the device has
  */
 #ifndef CHARIO_FRONT_BLOCK_H
 #define CHARIO_FRONT_BLOCK_H
@@ -15,6 +18,18 @@
 
 #include "types/disk.h"
 #include "types/queue.h"
+
+/**
+ * struct chario_mixed - bios of requests that were taken apart, see mixed.c
+ * @lock: protects @bios
+ * @bios: bios that are to be submitted anew
+ * @work: work that submits them
+ */
+struct chario_mixed {
+	spinlock_t lock; /* bios */
+	struct bio_list bios;
+	struct work_struct work;
+};
 
 /**
  * struct chario_tags - the tags that the block disks of a drive share
@@ -27,6 +42,7 @@
  * @nr_poll: number of those to be polled
  * @lock: protects @disks
  * @disks: block disks that use the tags
+ * @mixed: bios of their requests that were taken apart
  */
 struct chario_tags {
 	struct blk_mq_tag_set set;
@@ -37,6 +53,7 @@ struct chario_tags {
 	unsigned int nr_poll;
 	spinlock_t lock; /* disks */
 	struct list_head disks;
+	struct chario_mixed mixed;
 };
 
 /**
@@ -67,10 +84,25 @@ void chario_block_remove(struct chario_disk *disk);
 /* front/block/claim.c */
 int chario_claim_take(struct chario_node *node);
 void chario_claim_drop(struct chario_node *node);
-bool chario_claim_forbids(const struct chario_disk *disk, struct request *rq);
+bool chario_claim_forbids_bio(const struct chario_disk *disk, const struct bio *bio);
+bool chario_claim_forbids(const struct chario_disk *disk, const struct request *rq);
 int chario_claims_hold(struct chario_disk *disk);
 void chario_claims_let_go(struct chario_disk *disk);
 bool chario_claims_hold_any(const struct chario_disk *disk);
+
+/* front/block/cache.c */
+void chario_cache_write(struct gendisk *block, u64 first, u64 end);
+void chario_cache_drop(struct gendisk *block, u64 first, u64 end);
+
+/* front/block/mixed.c */
+void chario_mixed_init(struct chario_mixed *mixed);
+void chario_mixed_take_apart(struct request *rq);
+
+/* front/block/wait.c */
+typedef bool chario_block_test(struct request *rq, const void *with);
+int chario_block_wait(struct chario_tags *tags, chario_block_test *is_wanted,
+		      const void *with);
+int chario_block_wait_uncounted(struct chario_drive *drive);
 
 /* front/block/tags.c */
 struct chario_tags *chario_tags_get(struct chario_drive *drive);

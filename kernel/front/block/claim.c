@@ -12,9 +12,11 @@
  */
 #include <linux/blkdev.h>
 #include <linux/rculist.h>
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
 
 #include "front/block/block.h"
+#include "types/drive.h"
 #include "types/node.h"
 
 /**
@@ -37,27 +39,44 @@ struct chario_claim {
 	bool has_told;
 };
 
-static bool touches(const struct chario_claim *claim, struct request *rq)
+static bool touches(const struct chario_claim *claim, sector_t sector, u64 bytes)
 {
-	const struct bio *bio;
+	u64 pos = (u64)sector << SECTOR_SHIFT;
 
-	__rq_for_each_bio(bio, rq) {
-		u64 pos = bio->bi_iter.bi_sector << SECTOR_SHIFT;
-
-		if (pos < claim->end && pos + bio->bi_iter.bi_size > claim->first)
-			return true;
-	}
-	return false;
+	return pos < claim->end && pos + bytes > claim->first;
 }
 
-/* Tell the administrator of the first request that is refused. */
-static void tell(const struct chario_disk *disk, struct chario_claim *claim,
-		 struct request *rq)
+/* Tell the administrator of the first change that is refused. */
+static void warn(const struct chario_disk *disk, struct chario_claim *claim,
+		 const struct bio *bio)
 {
 	if (!xchg(&claim->has_told, true))
 		dev_warn(&disk->dev,
 			 "a change of %u bytes at %llu on the block disk was refused: a character disk is open for writing there\n",
-			 blk_rq_bytes(rq), (u64)blk_rq_pos(rq) << SECTOR_SHIFT);
+			 bio->bi_iter.bi_size,
+			 (u64)bio->bi_iter.bi_sector << SECTOR_SHIFT);
+}
+
+/**
+ * chario_claim_forbids_bio() - tell if a bio would change a part that is claimed
+ * @disk: the disk
+ * @bio: a bio that changes what is on the disk
+ *
+ * Context: any.
+ */
+bool chario_claim_forbids_bio(const struct chario_disk *disk, const struct bio *bio)
+{
+	struct chario_claim *claim;
+	bool forbids = false;
+
+	rcu_read_lock();
+	list_for_each_entry_rcu(claim, &disk->claims, entry)
+		if (touches(claim, bio->bi_iter.bi_sector, bio->bi_iter.bi_size)) {
+			forbids = true;
+			warn(disk, claim, bio);
+		}
+	rcu_read_unlock();
+	return forbids;
 }
 
 /**
@@ -65,21 +84,22 @@ static void tell(const struct chario_disk *disk, struct chario_claim *claim,
  * @disk: the disk
  * @rq: a request that changes what is on the disk
  *
+ * A claim waits for the end of requests that are tried again: they were sent before it.
+ *
  * Context: any.
  */
-bool chario_claim_forbids(const struct chario_disk *disk, struct request *rq)
+bool chario_claim_forbids(const struct chario_disk *disk, const struct request *rq)
 {
-	struct chario_claim *claim;
-	bool forbids = false;
+	const struct chario_block_request *note =
+		blk_mq_rq_to_pdu((struct request *)rq);
+	const struct bio *bio;
 
-	rcu_read_lock();
-	list_for_each_entry_rcu(claim, &disk->claims, entry)
-		if (touches(claim, rq)) {
-			forbids = true;
-			tell(disk, claim, rq);
-		}
-	rcu_read_unlock();
-	return forbids;
+	if (note->tries)
+		return false;
+	__rq_for_each_bio(bio, rq)
+		if (chario_claim_forbids_bio(disk, bio))
+			return true;
+	return false;
 }
 
 /*
@@ -144,6 +164,9 @@ static int hold_all(struct chario_claim *claim, struct chario_disk *disk)
 		if (!devt)
 			break;
 		ret = hold(claim, disk, devt);
+		/* The partition has just been taken away. */
+		if (ret == -ENXIO)
+			ret = 0;
 	}
 	if (!ret && !claim->nr_held)
 		ret = hold(claim, disk, disk_devt(block));
@@ -158,26 +181,69 @@ static bool has_block(const struct chario_disk *disk)
 	return disk->block && !disk->block_leaves;
 }
 
-/*
- * Write what the page caches of the block side have of a part, and drop it.  What cannot be
- * written, because it is claimed, is dropped as well: otherwise it would be written over newer
- * data when the claim has ended.
+/**
+ * struct contest - a claim that begins
+ * @claim: the claim
+ * @disk: disk of the claim
  */
-static void clean(struct chario_claim *claim, struct gendisk *block)
-{
-	unsigned long index = 1;
-	dev_t devt;
+struct contest {
+	const struct chario_claim *claim;
+	const struct chario_disk *disk;
+};
 
-	for (; (devt = next_partition(block, claim, &index)); index++)
-		chario_compat_clean_block(devt);
-	chario_compat_clean_block(disk_devt(block));
+/* Does a request that the device has change what a claim wants?  Any discard may. */
+static bool contests(struct request *rq, const void *with)
+{
+	const struct contest *contest = with;
+
+	return rq->q == contest->disk->block->queue && op_is_write(req_op(rq)) &&
+	       (req_op(rq) == REQ_OP_DISCARD ||
+		touches(contest->claim, blk_rq_pos(rq), blk_rq_bytes(rq)));
 }
 
-/* Wait for the end of requests that began before the claim. */
-static void settle(struct chario_claim *claim, struct gendisk *block)
+/* Wait for the changes that were sent before a claim was listed. */
+static int wait_for_earlier(const struct chario_claim *claim,
+			    const struct chario_disk *disk)
 {
-	chario_compat_drain_block(block);
-	clean(claim, block);
+	struct contest contest = { .claim = claim, .disk = disk };
+	int ret;
+
+	chario_compat_wait_dispatch(disk->block->queue);
+	do {
+		ret = chario_block_wait(disk->drive->tags, contests, &contest);
+		/* Pairs with the barrier in try_again(). */
+		smp_rmb();
+		if (ret || !atomic_read(&disk->block_retries))
+			return ret;
+		schedule_timeout_killable(1);
+	} while (!fatal_signal_pending(current));
+	return -EINTR;
+}
+
+/*
+ * List a claim, whose part the block side changes no more from then on.  What it has
+ * changed before is written; what its page caches have afterwards is of no use.
+ */
+static int enter(struct chario_claim *claim, struct chario_disk *disk)
+{
+	int ret;
+
+	if (claim->nr_held)
+		chario_cache_write(disk->block, claim->first, claim->end);
+	list_add_rcu(&claim->entry, &disk->claims);
+	if (!claim->nr_held)
+		return 0;
+	ret = wait_for_earlier(claim, disk);
+	if (!ret)
+		chario_cache_drop(disk->block, claim->first, claim->end);
+	return ret;
+}
+
+static void leave(struct chario_claim *claim, struct chario_disk *disk)
+{
+	list_del_rcu(&claim->entry);
+	let_go(claim, disk);
+	kfree_rcu(claim, rcu);
 }
 
 /**
@@ -186,7 +252,7 @@ static void settle(struct chario_claim *claim, struct gendisk *block)
  *
  * Context: may sleep; under disk->node_lock.
  * Return: 0; EBUSY if somebody uses a partition that the part touches, or the whole block
- * disk; ENOMEM.
+ * disk; EINTR on a fatal signal; ENOMEM.
  */
 int chario_claim_take(struct chario_node *node)
 {
@@ -198,24 +264,24 @@ int chario_claim_take(struct chario_node *node)
 		return -ENOMEM;
 	claim->first = node->first;
 	claim->end = node->first + node->bytes;
-	if (has_block(disk)) {
-		ret = hold_all(claim, disk);
-		if (ret) {
-			kfree(claim);
-			return ret;
-		}
-		clean(claim, disk->block);
+	ret = has_block(disk) ? hold_all(claim, disk) : 0;
+	if (ret) {
+		kfree(claim);
+		return ret;
 	}
-	node->claim = claim;
-	list_add_rcu(&claim->entry, &disk->claims);
-	if (claim->nr_held)
-		settle(claim, disk->block);
-	return 0;
+	ret = enter(claim, disk);
+	if (ret)
+		leave(claim, disk);
+	else
+		node->claim = claim;
+	return ret;
 }
 
 /**
  * chario_claim_drop() - drop the claim of a node
  * @node: a node with a claim
+ *
+ * What the block side has cached meanwhile goes first: it may be older than the disk.
  *
  * Context: may sleep; under disk->node_lock.
  */
@@ -224,11 +290,9 @@ void chario_claim_drop(struct chario_node *node)
 	struct chario_claim *claim = node->claim;
 
 	if (claim->nr_held)
-		clean(claim, node->disk->block);
+		chario_cache_drop(node->disk->block, claim->first, claim->end);
 	node->claim = NULL;
-	list_del_rcu(&claim->entry);
-	let_go(claim, node->disk);
-	kfree_rcu(claim, rcu);
+	leave(claim, node->disk);
 }
 
 /**

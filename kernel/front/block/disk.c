@@ -10,9 +10,6 @@
 #include "front/block/block.h"
 #include "types/queue.h"
 
-/* Protects the block disks and tags of all drives. */
-static DEFINE_MUTEX(block_lock);
-
 static int block_open(CHARIO_COMPAT_OPENED)
 {
 	const struct chario_disk *disk = chario_compat_opened->private_data;
@@ -75,7 +72,7 @@ static void leave(struct chario_disk *disk, struct chario_tags *tags)
 	spin_unlock_irq(&tags->lock);
 }
 
-/* Make and publish the block disk.  Under block_lock. */
+/* Make and publish the block disk.  Under drive->block_lock. */
 static int make(struct chario_disk *disk, struct chario_tags *tags)
 {
 	struct queue_limits limits = { };
@@ -102,7 +99,10 @@ static int make(struct chario_disk *disk, struct chario_tags *tags)
 	return 0;
 }
 
-/* Take the block disk away: what it has not written yet is written now.  Under block_lock. */
+/*
+ * Take the block disk away: what it has not written yet is written now.  Under
+ * drive->block_lock.
+ */
 static void take_away(struct chario_disk *disk)
 {
 	struct gendisk *block = disk->block;
@@ -112,7 +112,10 @@ static void take_away(struct chario_disk *disk)
 	put_disk(block);
 }
 
-/* Make the block disk, of which the claims of open nodes hold their parts.  Under block_lock. */
+/*
+ * Make the block disk, of which the claims of open nodes hold their parts.  Under
+ * drive->block_lock.
+ */
 static int make_claimed(struct chario_disk *disk, struct chario_tags *tags)
 {
 	int ret;
@@ -141,7 +144,7 @@ int chario_block_enable(struct chario_disk *disk)
 	struct chario_tags *tags;
 	int ret = 0;
 
-	mutex_lock(&block_lock);
+	mutex_lock(&disk->drive->block_lock);
 	if (READ_ONCE(disk->removed) || disk->block_leaves)
 		ret = -ENODEV;
 	if (ret || disk->block)
@@ -155,7 +158,7 @@ int chario_block_enable(struct chario_disk *disk)
 	if (ret)
 		chario_tags_put(tags);
 out:
-	mutex_unlock(&block_lock);
+	mutex_unlock(&disk->drive->block_lock);
 	return ret;
 }
 
@@ -189,7 +192,7 @@ int chario_block_disable(struct chario_disk *disk)
 {
 	int ret = 0;
 
-	mutex_lock(&block_lock);
+	mutex_lock(&disk->drive->block_lock);
 	if (disk->block) {
 		ret = close_for_good(disk);
 		if (!ret) {
@@ -201,7 +204,7 @@ int chario_block_disable(struct chario_disk *disk)
 			mutex_unlock(&disk->node_lock);
 		}
 	}
-	mutex_unlock(&block_lock);
+	mutex_unlock(&disk->drive->block_lock);
 	return ret;
 }
 
@@ -216,7 +219,7 @@ int chario_block_disable(struct chario_disk *disk)
  */
 void chario_block_remove(struct chario_disk *disk)
 {
-	mutex_lock(&block_lock);
+	mutex_lock(&disk->drive->block_lock);
 	mutex_lock(&disk->node_lock);
 	WRITE_ONCE(disk->block_leaves, true);
 	if (disk->block) {
@@ -227,5 +230,5 @@ void chario_block_remove(struct chario_disk *disk)
 		chario_tags_put(disk->drive->tags);
 	}
 	mutex_unlock(&disk->node_lock);
-	mutex_unlock(&block_lock);
+	mutex_unlock(&disk->drive->block_lock);
 }

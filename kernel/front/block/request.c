@@ -23,19 +23,33 @@
 static bool try_again(struct request *rq)
 {
 	struct chario_block_request *note = blk_mq_rq_to_pdu(rq);
+	struct chario_disk *disk = rq->q->queuedata;
 
 	if (note->error != -ETIMEDOUT || note->tries == MAX_TRIES)
 		return false;
-	note->tries++;
+	if (!note->tries++)
+		atomic_inc(&disk->block_retries);
+	/* Pairs with the barrier in wait_for_earlier() in claim.c. */
+	smp_wmb();
 	blk_mq_requeue_request(rq, true);
 	return true;
 }
 
+static noinline void forget_tries(struct request *rq, struct chario_block_request *note)
+{
+	struct chario_disk *disk = rq->q->queuedata;
+
+	note->tries = 0;
+	atomic_dec(&disk->block_retries);
+}
+
 /* Returns the status of a request that has failed; the note is that of a plain one then. */
-static blk_status_t end_note(struct chario_block_request *note)
+static blk_status_t end_note(struct request *rq, struct chario_block_request *note)
 {
 	blk_status_t status = errno_to_blk_status(note->error);
 
+	if (note->tries)
+		forget_tries(rq, note);
 	note->any = 0;
 	return status;
 }
@@ -47,7 +61,7 @@ static noinline void block_fail(struct request *rq)
 
 	if (try_again(rq))
 		return;
-	blk_mq_end_request(rq, end_note(note));
+	blk_mq_end_request(rq, end_note(rq, note));
 }
 
 /* The last step, on the CPU that has sent the request. */
@@ -90,8 +104,8 @@ static noinline void note_end(struct request *rq, struct chario_block_request *n
 	if (note->counted)
 		uncount(rq, note);
 	note->error = min_t(ssize_t, result, 0);
-	if (!note->error)
-		note->tries = 0;
+	if (!note->error && note->tries)
+		forget_tries(rq, note);
 }
 
 /* The core tells of the end of a request. */
@@ -274,8 +288,12 @@ static noinline blk_status_t refuse(struct request *rq, int ret)
 	 */
 	if (ret == -EBUSY)
 		return BLK_STS_RESOURCE;
+	if (ret == -EBADE && rq->bio != rq->biotail) {
+		chario_mixed_take_apart(rq);
+		return BLK_STS_OK;
+	}
 	note->error = ret;
-	return end_note(note);
+	return end_note(rq, note);
 }
 
 static blk_status_t queue_rq(struct blk_mq_hw_ctx *hctx,

@@ -136,7 +136,7 @@ static int tags_init(struct chario_tags *tags)
  * chario_tags_get() - find or make the tags of a drive
  * @drive: the drive
  *
- * Context: may sleep; callers exclude each other.
+ * Context: may sleep; under drive->block_lock.
  * Return: the tags, until chario_tags_put(), or an ERR_PTR: ENOMEM; EOPNOTSUPP if the
  * drive takes one command at a time; EINTR on a fatal signal; an error of the back end.
  */
@@ -156,6 +156,7 @@ struct chario_tags *chario_tags_get(struct chario_drive *drive)
 	tags->users = 1;
 	spin_lock_init(&tags->lock);
 	INIT_LIST_HEAD(&tags->disks);
+	chario_mixed_init(&tags->mixed);
 	ret = tags_init(tags);
 	if (ret) {
 		kfree(tags->queues);
@@ -179,6 +180,7 @@ void chario_tags_put(struct chario_tags *tags)
 		return;
 	WRITE_ONCE(tags->drive->isolation.try_again, NULL);
 	timer_delete_sync(&tags->drive->isolation.timer);
+	flush_work(&tags->mixed.work);
 	tags->drive->tags = NULL;
 	blk_mq_free_tag_set(&tags->set);
 	take_back(tags, tags->nr_irq + tags->nr_poll);

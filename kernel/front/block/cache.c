@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The page caches of the block side: each partition has one, and so has the whole block
+ * disk.  What they have of a part of the disk is written before the part is claimed, and
+ * dropped when a claim begins and ends.
+ */
+#include <linux/blkdev.h>
+#include <linux/pagemap.h>
+
+#include "front/block/block.h"
+
+/* Number of times that changed pages are written before they are dropped as they are. */
+#define MAX_WRITES	10
+
+/**
+ * struct piece - the bytes of a part of a disk that one page cache can have
+ * @cache: page cache of a partition or the whole block disk; its inode is referred to
+ * @first: offset in it of the first byte
+ * @last: offset in it of the last byte
+ */
+struct piece {
+	struct address_space *cache;
+	loff_t first;
+	loff_t last;
+};
+
+static bool find(struct block_device *part, u64 first, u64 end, struct piece *piece)
+{
+	u64 start = part->bd_start_sect << SECTOR_SHIFT;
+	u64 stop = start + bdev_nr_bytes(part);
+	struct inode *inode;
+
+	if (start >= end || stop <= first)
+		return false;
+	/* A partition that is being taken away writes its own. */
+	inode = igrab(chario_compat_block_inode(part));
+	if (!inode)
+		return false;
+	piece->cache = inode->i_mapping;
+	piece->first = max(first, start) - start;
+	piece->last = min(end, stop) - start - 1;
+	return true;
+}
+
+/*
+ * Finds the next page cache for a part from partition @index on; 0 is the whole block
+ * disk.  Unlike opening it, that cannot fail.
+ */
+static bool next(struct gendisk *block, u64 first, u64 end, unsigned long *index,
+		 struct piece *piece)
+{
+	struct block_device *part;
+	bool found = false;
+
+	rcu_read_lock();
+	xa_for_each_start(&block->part_tbl, *index, part, *index) {
+		found = find(part, first, end, piece);
+		if (found)
+			break;
+	}
+	rcu_read_unlock();
+	return found;
+}
+
+/**
+ * chario_cache_write() - write what the page caches of a block disk have of a part
+ * @block: the block disk
+ * @first: byte offset of the part on it
+ * @end: byte offset behind the part
+ *
+ * Those who have changed the pages are told of errors when they ask with fsync.
+ *
+ * Context: may sleep.
+ */
+void chario_cache_write(struct gendisk *block, u64 first, u64 end)
+{
+	struct piece piece;
+	unsigned long index;
+
+	for (index = 0; next(block, first, end, &index, &piece); index++) {
+		filemap_write_and_wait_range(piece.cache, piece.first, piece.last);
+		iput(piece.cache->host);
+	}
+}
+
+/*
+ * A page that has been changed is written first, in vain: so whoever has changed it learns
+ * from fsync that it is not on the disk.
+ */
+static void drop(const struct piece *piece)
+{
+	pgoff_t first = piece->first >> PAGE_SHIFT;
+	pgoff_t last = piece->last >> PAGE_SHIFT;
+	unsigned int writes;
+
+	for (writes = 0; writes < MAX_WRITES; writes++) {
+		filemap_write_and_wait_range(piece->cache, piece->first, piece->last);
+		if (!invalidate_inode_pages2_range(piece->cache, first, last))
+			return;
+	}
+	/* Somebody changes pages all the time. */
+	truncate_inode_pages_range(piece->cache, (loff_t)first << PAGE_SHIFT,
+				   ((loff_t)(last + 1) << PAGE_SHIFT) - 1);
+	mapping_set_error(piece->cache, -EIO);
+}
+
+/**
+ * chario_cache_drop() - drop what the page caches of a block disk have of a part
+ * @block: the block disk
+ * @first: byte offset of the part on it
+ * @end: byte offset behind the part
+ *
+ * While the part is claimed no page can be written.  Afterwards no page is there that was
+ * read or changed before, whether a program has it mapped or not; who needs one reads it
+ * from the device.
+ *
+ * Context: may sleep.
+ */
+void chario_cache_drop(struct gendisk *block, u64 first, u64 end)
+{
+	struct piece piece;
+	unsigned long index;
+
+	for (index = 0; next(block, first, end, &index, &piece); index++) {
+		drop(&piece);
+		iput(piece.cache->host);
+	}
+}
