@@ -137,6 +137,18 @@ def test_it_can_be_polled(rig: Rig, own: str) -> None:
     assert change["read_commands"] >= 1024 and change.get("interrupts", 0) < 16
 
 
+def test_nobody_polls_for_a_while(rig: Rig, own: str) -> None:
+    """The watchdog ends what a stopped program does not poll for, in a place where the kernel does not complain."""
+    guest = rig.guest
+    block = enable(guest, own)
+    job = guest.start(
+        f"fio --name=p --filename={block} --rw=randread --bs=4k --ioengine=io_uring --hipri=1 --direct=1 --iodepth=16 "
+        "--size=4M --time_based --runtime=4 --output=/dev/null"
+    )
+    guest.must("for turn in 1 2 3 4 5 6; do sleep 0.3; pkill -STOP fio; sleep 0.6; pkill -CONT fio; done; true")
+    job.wait().check()
+
+
 def test_namespaces_share_what_the_drive_has(rig: Rig) -> None:
     """Each has a block disk; one goes, the other stays."""
     guest, path = rig.guest, noise(rig.guest, 128)
