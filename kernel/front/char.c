@@ -53,15 +53,19 @@ static int chario_release(struct inode *inode, struct file *file)
 	struct file *parent;
 
 	/* A file that could not be confined ends before it is one of a disk. */
-	if (!cf)
+	if (!cf) {
+		chario_confine_leave();
 		return 0;
+	}
 	node = cf->node;
 	parent = cf->parent;
 	chario_file_destroy(cf);
-	if (parent)
+	if (parent) {
+		chario_confine_leave();
 		fput(parent);
-	else
+	} else {
 		chario_node_leave(node, file->f_mode & FMODE_WRITE);
+	}
 	return 0;
 }
 
@@ -323,6 +327,7 @@ static int chario_fsync(struct file *file, loff_t start, loff_t end,
 		return 0;
 	trace_enter(cf->disk, CHARIO_OP_FLUSH, 0, 0);
 	chario_call_start(&call, cf, CHARIO_OP_FLUSH, 0);
+	call.duty = READ_ONCE(cf->duty);
 	return chario_run(&call);
 }
 

@@ -30,12 +30,15 @@ static struct file_system_type inodes = {
 	.kill_sb	= kill_anon_super,
 };
 
+/* The file system is mounted while there are confined files: a mount keeps the module. */
+static struct vfsmount *mount;
+static int nr_files;
+
 /*
  * Makes a file that is not one of a disk yet; @name is for those who list open files.  The
  * file keeps the module, as one does that has been opened by its path.
  */
-static struct file *make_file(const struct file *from, struct vfsmount *mount,
-			      const char *name, int flags)
+static struct file *make_file(const struct file *from, const char *name, int flags)
 {
 	struct inode *inode = alloc_anon_inode(mount->mnt_sb);
 	struct file *file;
@@ -55,19 +58,28 @@ static struct file *make_file(const struct file *from, struct vfsmount *mount,
 	return file;
 }
 
-/* Makes a file whose inode lives in a file system that is mounted while it is needed. */
-static struct file *make_lone_file(const struct file *from, const char *name, int flags)
+/* Makes a file, until chario_confine_leave(). */
+static struct file *enter(const struct file *from, const char *name, int flags)
 {
-	static struct vfsmount *mount;
-	static int count;
-	int ret = simple_pin_fs(&inodes, &mount, &count);
+	int ret = simple_pin_fs(&inodes, &mount, &nr_files);
 	struct file *file;
 
 	if (ret)
 		return ERR_PTR(ret);
-	file = make_file(from, mount, name, flags);
-	simple_release_fs(&mount, &count);
+	file = make_file(from, name, flags);
+	if (IS_ERR(file))
+		chario_confine_leave();
 	return file;
+}
+
+/**
+ * chario_confine_leave() - note that a confined file has been closed
+ *
+ * Context: may sleep.
+ */
+void chario_confine_leave(void)
+{
+	simple_release_fs(&mount, &nr_files);
 }
 
 static bool is_inside(const struct chario_file *cf, const struct chario_confine *range)
@@ -88,7 +100,7 @@ static int flags_of(const struct file *from, const struct chario_confine *range)
 	return from->f_mode & FMODE_READ ? (flags & ~O_ACCMODE) | O_RDONLY : -EINVAL;
 }
 
-/* Make the open file of a disk; @file is one of make_lone_file(). */
+/* Make the open file of a disk; @file is one of enter(). */
 static int open_range(struct file *file, struct chario_file *from,
 		      const struct chario_confine *range)
 {
@@ -125,7 +137,7 @@ int chario_confine(struct chario_file *cf, const struct chario_confine *range)
 	fd = get_unused_fd_flags(O_CLOEXEC);
 	if (fd < 0)
 		return fd;
-	file = make_lone_file(cf->origin.file, dev_name(cf->node->dev), flags);
+	file = enter(cf->origin.file, dev_name(cf->node->dev), flags);
 	ret = PTR_ERR_OR_ZERO(file);
 	if (!ret) {
 		ret = open_range(file, cf, range);

@@ -85,6 +85,7 @@ void chario_node_leave(struct chario_node *node, bool writes);
 
 /* front/confine.c */
 int chario_confine(struct chario_file *cf, const struct chario_confine *range);
+void chario_confine_leave(void);
 
 /* front/open.c */
 struct chario_file *chario_file_create(struct chario_disk *disk, struct file *file);

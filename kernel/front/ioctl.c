@@ -190,6 +190,8 @@ static int create_queue(struct chario_file *cf, union chario_argument *arg)
 	struct chario_queue *q;
 	int ret;
 
+	if (cf->parent)
+		return -EPERM;
 	if (args->flags & ~(CHARIO_QUEUE_POLL | CHARIO_QUEUE_URGENT) ||
 	    args->granted || args->id || args->reserved[0] || args->reserved[1])
 		return -EINVAL;

@@ -269,8 +269,9 @@ ranges = [(0, MIB + 512), (512, MIB), (MIB, 512), (0, 0), (1, 512), (0, 513)]
 ranges += [(2**64 - 512, 1024), (512, 2**64 - 512)]
 answers = [outcome(confine, part, *place) for place in ranges]
 answers += [outcome(confine, whole, 0, MIB, 2), outcome(os.open, f"/proc/self/fd/{part}", os.O_RDWR)]
-PIN, TIMELINE = 0xC441, 0xC450
+PIN, TIMELINE, QUEUE = 0xC441, 0xC450, 0xC430
 answers += [outcome(call, part, PIN, struct.pack("<II80x", 88, 1)),
+            outcome(call, part, QUEUE, struct.pack("<IIIi16x", 32, 0, 0, -1)),
             outcome(call, part, TIMELINE, struct.pack("<II24x", 32, 0))]
 URGENT = struct.pack("<IIQII", 24, 0, 0, 0, 2)
 answers += [outcome(call, part, FILE_OPTIONS, URGENT), outcome(call, whole, FILE_OPTIONS, URGENT)]
@@ -285,7 +286,7 @@ print(json.dumps(answers))
 """,
     )
     assert answers[:10] == ["EINVAL"] * 9 + ["ENXIO"]
-    assert answers[10:] == ["EPERM"] * 3 + [0, 0] + ["EBADF"] * 3 + [512, "EINVAL", True, True, False]
+    assert answers[10:] == ["EPERM"] * 4 + [0, 0] + ["EBADF"] * 3 + [512, "EINVAL", True, True, False]
 
 
 def test_a_confined_file_keeps_locks_and_claims(rig: Rig, small: str) -> None:

@@ -69,8 +69,8 @@ struct chario_regions {
  * claims, until it is closed itself; of a confined file, the one that was opened by its path
  * stays open.  Locks of the new file are its own.
  *
- * A confined file can neither set pins, nor record a timeline, nor change whether it is
- * urgent (EPERM), because all of these concern others.
+ * A confined file can neither set pins, nor take a private queue, nor record a timeline,
+ * nor change whether it is urgent (EPERM), because all of these concern others.
  *
  * Errors: EINVAL if the range is empty, misaligned or not inside this file, a flag is unknown,
  * or CHARIO_CONFINE_READ_ONLY is set and this file cannot read; EMFILE or ENFILE if there are
