@@ -321,8 +321,10 @@ def start_traced(machine: Machine) -> Job:
     return job
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize("begin", [start_on_disk, start_on_files, start_traced])
+@pytest.mark.parametrize(
+    ("begin", "number"),
+    [(start_on_disk, signal.SIGINT), (start_on_files, signal.SIGTERM), (start_traced, signal.SIGINT)],
+)
 def test_a_run_that_is_stopped_gives_the_drive_back(
     machine: Machine, begin: Callable[[Machine], Job], number: signal.Signals
 ) -> None:

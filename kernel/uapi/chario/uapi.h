@@ -550,9 +550,9 @@ struct chario_settle {
  * recovered, or is about to be; EINVAL if the CPU does not exist or is offline; EPERM
  * if the file is confined, and without CAP_SYS_NICE if the CPU is isolated (isolcpus,
  * nohz_full) or the caller may not run on it; EOPNOTSUPP if the disk has no queues to
- * set aside; ENOMEM; EINTR when the caller was killed; ETIMEDOUT if the drive does not answer, and then it is reset,
- * after which the call can be repeated; EIO, EBUSY, EACCES or EOPNOTSUPP if the drive
- * refuses; ENODEV when the drive has gone.
+ * set aside; ENOMEM; EINTR when the caller was killed; ETIMEDOUT if the drive does not
+ * answer, and then it is reset, after which the call can be repeated; EIO, EBUSY, EACCES
+ * or EOPNOTSUPP if the drive refuses; ENODEV when the drive has gone.
  */
 struct chario_queue_create {
 	__u32 size;
