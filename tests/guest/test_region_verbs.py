@@ -202,6 +202,21 @@ def test_a_recording_is_kept(machine: Machine, disk: str) -> None:
     refused(machine.chario("run", "--store", "/run/file", "--area", "a", "--", "true"), "no character disk")
 
 
+def test_a_region_that_is_shorter_than_the_store_on_it(machine: Machine, disk: str) -> None:
+    """What lies before its end can be read, each verb says that the rest is missing, and nothing is written."""
+    machine.chario("region", "create", disk, "128M", "--new-table").check()
+    machine.must(f"chario format {disk}p1 && head -c 4096 /dev/urandom >/run/a && chario put -q -s {disk}p1 /run/a a")
+    machine.chario("region", "remove", "--force", f"{disk}p1").check()
+    machine.chario("region", "create", disk, "64M").check()
+    for verb in ("df", "ls --store", "cat a --store"):
+        done = machine.guest.run(f"chario {verb} {disk}p1")
+        assert done.rc == OK and "what lies behind the end is missing" in done.stderr, done.describe()
+    refused(machine.chario("check", f"{disk}p1"), "smaller than the store")
+    refused(machine.chario("create", "--store", f"{disk}p1", "b", "1M"), "smaller than the store")
+    refused(machine.chario("format", f"{disk}p1"), "a store", "1 area", "--force")
+    refused(machine.chario("region", "remove", f"{disk}p1"), "a store", "--force")
+
+
 def test_an_urgent_recording(machine: Machine) -> None:
     """Its writes are urgent as long as it lasts; on a file nobody could stand back."""
     disk = bind(machine, SMALL, "--block")

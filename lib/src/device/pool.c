@@ -3,6 +3,8 @@
 #include "device/pool.h"
 
 #include <errno.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "device/ops.h"
 #include "system/process.h"
@@ -24,8 +26,18 @@ int chario_pool_create(struct chario_pool *pool, struct chario_device *device, s
 	return err;
 }
 
+int chario_pool_copy(struct chario_pool *pool)
+{
+	pool->copy = calloc(1, chario_buffer_bytes(pool->buffer));
+	if (!pool->copy)
+		return -ENOMEM;
+	pool->memory = pool->copy;
+	return 0;
+}
+
 void chario_pool_destroy(struct chario_pool *pool)
 {
+	free(pool->copy);
 	if (chario_pool_is_ours(pool))
 		chario_buffer_free(pool->buffer);
 	*pool = (struct chario_pool){ 0 };
@@ -51,7 +63,11 @@ int chario_pool_give(const struct chario_pool *pool, uint64_t offset, size_t byt
 
 int chario_pool_take(const struct chario_pool *pool, uint64_t offset, size_t bytes)
 {
-	return sync_bytes(pool, offset, bytes, CHARIO_SYNC_FOR_CPU);
+	int err = sync_bytes(pool, offset, bytes, CHARIO_SYNC_FOR_CPU);
+
+	if (!err && pool->copy)
+		memcpy(pool->copy + offset, chario_buffer_memory(pool->buffer) + offset, bytes);
+	return err;
 }
 
 int chario_pool_judge(ssize_t moved, size_t bytes)

@@ -16,7 +16,8 @@
 /**
  * struct chario_pool - memory for transfers
  * @buffer: buffer for transfers
- * @memory: address for the CPU
+ * @memory: address for the CPU: of the buffer, or @copy
+ * @copy: copy of what has been read, or NULL, see chario_pool_copy()
  * @sync: true if DMA is not coherent
  * @owner: process that created the pool.  A child of fork(2) has the same memory and
  *	the same buffer of the same open file, but no lock against its parent
@@ -24,6 +25,7 @@
 struct chario_pool {
 	struct chario_buffer *buffer;
 	unsigned char *memory;
+	unsigned char *copy;
 	bool sync;
 	unsigned int owner;
 };
@@ -31,6 +33,12 @@ struct chario_pool {
 /* Create a pool; @flags are those of chario_buffer_pool().  Returns 0 or a negative errno. */
 int chario_pool_create(struct chario_pool *pool, struct chario_device *device, size_t bytes,
 		       unsigned int flags);
+
+/*
+ * Keep what is read in a copy as well, which the CPU can write to: the memory of a character
+ * disk that is open for reading only cannot be written.  Returns 0 or -ENOMEM.
+ */
+int chario_pool_copy(struct chario_pool *pool);
 
 /* Destroy a pool.  Does nothing for a pool that is all zero or belongs to another process. */
 void chario_pool_destroy(struct chario_pool *pool);

@@ -37,7 +37,11 @@ int chario_store_take(struct chario_store *store, bool alone, bool fenced)
 
 	if (!err && fenced)
 		err = chario_fence_take(store->device, STORE_FENCE_OPEN, alone);
-	return err ? err : chario_pool_create(&store->pool, store->device, STORE_BUFFER, 0);
+	if (!err)
+		err = chario_pool_create(&store->pool, store->device, STORE_BUFFER, 0);
+	if (!err && !store->writable)
+		err = chario_pool_copy(&store->pool);
+	return err;
 }
 
 static int open_parts(struct chario_store *store)
