@@ -82,57 +82,52 @@ static int add_host(const struct cli *cli, char *text, void *to)
 	return CLI_OK;
 }
 
-/**
- * struct search - the search for the block device of an operand
- * @name: the operand: chardiskNpM, chardiskNbM, or a path of either
- * @device: path of the block device
- * @error: CLI_FAILED after a message
- * @cli: the verb
- */
-struct search {
-	const char *name;
-	char *device;
-	int error;
-	const struct cli *cli;
-};
-
-/* Is the operand a part of this disk? */
-static int match(const struct chario_list_disk *disk, void *data)
+/* Name the partition of the block disk that an operand stands for, be it there or not. */
+static int name_device(const struct cli *cli, const char *name, struct cli_target *target)
 {
-	struct search *search = data;
-	size_t length = strlen(disk->name);
-	const char *rest = search->name + length;
+	const char *text = strncmp(name, "/dev/", 5) ? name : name + 5;
+	unsigned int disk, part;
+	char kind[2];
+	int used = 0;
 
-	if (strncmp(search->name, disk->name, length) != 0 || (*rest != 'p' && *rest != 'b') ||
-	    rest[1 + strspn(rest + 1, "0123456789")] || !rest[1])
+	if (sscanf(text, "chardisk%u%1[pb]%u%n", &disk, kind, &part, &used) != 3 || text[used])
+		return cli_say(cli,
+			       "\"%s\" is no region and no partition of a block disk: chardisk0p1, "
+			       "chardisk0b1\nchario region list and lsblk show them",
+			       name);
+	snprintf(target->device, sizeof(target->device), "/dev/chardisk%ub%u", disk, part);
+	return CLI_OK;
+}
+
+/* Is the partition one of this disk?  Its block disk may be missing. */
+static int match_disk(const struct chario_list_disk *disk, void *data)
+{
+	const char *device = data;
+	size_t length = strlen(disk->path);
+
+	if (strncmp(device, disk->path, length) != 0 || device[length] != 'b')
 		return 0;
-	if (!disk->block[0])
-		search->error =
-			cli_say(search->cli,
-				"%s has no block disk, which is what can be exported\n"
-				"chario bind --block, or write 1 to /sys/class/chario/%s/block",
-				disk->path, disk->name);
-	snprintf(search->device, sizeof(((struct cli_target *)0)->device), "%s%s", disk->block,
-		 rest + 1);
-	return 1;
+	return disk->block[0] ? 1 : -ENXIO;
 }
 
 /* Find the partition of the block disk that an operand names. */
 static int find_device(const struct cli *cli, const char *name, struct cli_target *target)
 {
-	struct search search = { .name = strncmp(name, "/dev/", 5) ? name : name + 5,
-				 .device = target->device,
-				 .cli = cli };
-	int ret = chario_list_disks(match, &search);
+	int ret = name_device(cli, name, target);
 
+	if (ret)
+		return ret;
+	ret = chario_list_disks(match_disk, target->device);
+	if (ret == -ENXIO)
+		return cli_say(cli,
+			       "the disk of %s has no block disk, which is what can be exported\n"
+			       "chario bind --block, or write 1 to block in "
+			       "/sys/class/chario/chardiskN",
+			       name);
 	if (ret < 0)
 		return cli_fail(cli, ret, "cannot read the list");
-	if (!ret)
-		return cli_say(cli,
-			       "\"%s\" is no region and no partition of a block disk: chardisk0p1, "
-			       "chardisk0b1\nchario region list and lsblk show them",
-			       name);
-	return search.error;
+	return ret ? CLI_OK :
+		     cli_say(cli, "there is no disk that %s is on; chario list shows them", name);
 }
 
 /* Refuse what is mounted here: two machines would write to one file system. */
@@ -231,8 +226,11 @@ static int drop_cache(const struct cli *cli, const struct cli_target *target)
 {
 	int err = 0, fd = open(target->device, O_RDONLY | O_CLOEXEC);
 
+	/* A device that has gone has nothing cached. */
 	if (fd < 0)
-		return cli_fail_file(cli, -errno, "open", target->device);
+		return errno == ENOENT || errno == ENXIO || errno == ENODEV ?
+			       CLI_OK :
+			       cli_fail_file(cli, -errno, "open", target->device);
 	if (fsync(fd))
 		err = -errno;
 	posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
@@ -279,10 +277,13 @@ static int stop(const struct cli *cli)
 	struct cli_target target = { 0 };
 	const char *failed;
 
-	if (find_device(cli, cli->argv[0], &target))
+	if (name_device(cli, cli->argv[0], &target))
 		return CLI_FAILED;
 	if (!cli_each_target(match_device, &target))
-		return cli_say(cli, "%s is not exported", target.device);
+		return cli_say(cli,
+			       "%s is not exported by chario; chario export shows what is, and "
+			       "what another tool exports is its own to end",
+			       target.device);
 	failed = cli_stop_target(target.nqn);
 	if (failed)
 		return fail_target(cli, failed);

@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <fnmatch.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -233,6 +234,33 @@ static bool is_in_use(const struct chario_list_disk *disk, const char *number)
 	return false;
 }
 
+static int match_export(const struct cli_target *target, const struct cli_listener *listener,
+			void *data)
+{
+	struct cli_target *wanted = data;
+
+	(void)listener;
+	if (fnmatch(wanted->device, target->device, 0) != 0)
+		return 0;
+	*wanted = *target;
+	return 1;
+}
+
+/* Refuse to take away what another machine uses: the partition @number, or with "*" any. */
+static int refuse_export(const struct cli *cli, const struct chario_list_disk *disk,
+			 const char *number)
+{
+	struct cli_target target;
+
+	snprintf(target.device, sizeof(target.device), "%sb%s", disk->path, number);
+	if (!cli_each_target(match_export, &target))
+		return CLI_OK;
+	return cli_say(cli,
+		       "%s is exported to other machines, as %s\n"
+		       "end that first: chario export --stop %s",
+		       target.device, target.nqn, target.device);
+}
+
 /* Returns whether there is a store, whole or not. */
 static bool has_store(const char *path)
 {
@@ -360,6 +388,8 @@ static int create(struct cli *cli, const struct job *job)
 		return CLI_USAGE;
 	if (find_disk(cli, cli->argv[0], &disk))
 		return CLI_FAILED;
+	if (job->new_table && refuse_export(cli, &disk, "*"))
+		return CLI_FAILED;
 	if (job->new_table && is_in_use(&disk, ""))
 		return cli_say(cli,
 			       "%s is in use: a part of it is mounted or open for writing; "
@@ -404,26 +434,6 @@ static bool forget(struct cli_partition_table *table, uint32_t number)
 	return false;
 }
 
-static int match_export(const struct cli_target *target, const struct cli_listener *listener,
-			void *data)
-{
-	(void)listener;
-	return !strcmp(target->device, data);
-}
-
-/* Refuse to take away what another machine uses. */
-static int refuse_export(const struct cli *cli, const struct chario_list_disk *disk,
-			 uint32_t number)
-{
-	char path[48];
-
-	snprintf(path, sizeof(path), "%s%u", disk->block, number);
-	if (!disk->block[0] || !cli_each_target(match_export, path))
-		return CLI_OK;
-	return cli_say(cli, "%s is exported: chario export --stop %sp%u first", path, disk->name,
-		       number);
-}
-
 /* The module gives it up first: it refuses while the region is open. */
 static int take_out(const struct cli *cli, const struct chario_list_disk *disk,
 		    struct cli_partition_table *table, uint32_t number)
@@ -457,13 +467,14 @@ static int remove_one(const struct cli *cli, const struct job *job, const char *
 {
 	struct cli_partition_table table;
 	struct chario_list_disk disk;
-	char path[48];
+	char path[48], text[16];
 	uint32_t number;
 	int err, status = find_region(cli, name, &disk, &number);
 
 	if (status)
 		return status;
-	if (refuse_export(cli, &disk, number))
+	snprintf(text, sizeof(text), "%u", number);
+	if (refuse_export(cli, &disk, text))
 		return CLI_FAILED;
 	snprintf(path, sizeof(path), "%sp%u", disk.path, number);
 	if (!job->force && refuse_content(cli, path, "removes the region"))

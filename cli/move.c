@@ -33,9 +33,13 @@ static int find_drive(const struct cli *cli, const char *name, struct chario_dri
 
 static int say_use(const struct chario_use *use, void *data)
 {
+	bool is_ours = use->kind == CHARIO_USE_EXPORT && !strncmp(use->device, "chardisk", 8);
+
 	(void)data;
-	cli_print_error("  %s%s%s%s%s\n", use->device, use->device[0] ? " " : "",
-			chario_use_text(use->kind), use->what[0] ? " " : "", use->what);
+	cli_print_error("  %s%s%s%s%s%s%s\n", use->device, use->device[0] ? " " : "",
+			chario_use_text(use->kind), use->what[0] ? " " : "", use->what,
+			is_ours ? "; this ends it: chario export --stop " : "",
+			is_ours ? use->device : "");
 	return 0;
 }
 
@@ -112,6 +116,7 @@ static int add_use(const struct chario_use *use, void *data)
 		[CHARIO_USE_SWAP] = "swap",           [CHARIO_USE_HOLDER] = "holder",
 		[CHARIO_USE_LOOP] = "loop",           [CHARIO_USE_PROCESS] = "process",
 		[CHARIO_USE_EXCLUSIVE] = "exclusive", [CHARIO_USE_UNKNOWN] = "unknown",
+		[CHARIO_USE_EXPORT] = "export",
 	};
 	struct json_object *object = cli_must(json_object_new_object());
 

@@ -20,8 +20,12 @@
 /* Model number of the subsystems, by which they are told from those of others. */
 #define MODEL "CharIO"
 
-/* Number of the largest port that the target takes. */
-#define PORT_MAX 65535
+/*
+ * Numbers of ports that are CharIO's.  Nothing else tells them from those of other tools, which
+ * count from 1.
+ */
+#define PORT_FIRST 17224
+#define PORT_LAST  17479
 
 /* The path that a function works on, for messages. */
 static char path[512];
@@ -157,7 +161,7 @@ static bool find_port(const struct cli_listener *listener, unsigned int *number)
 	const char *name;
 	bool found = false;
 
-	*number = 1;
+	*number = PORT_FIRST;
 	while (folder && !found && (name = next_name(folder))) {
 		read_listener(&known, name);
 		found = !strcmp(known.address, listener->address) &&
@@ -167,7 +171,7 @@ static bool find_port(const struct cli_listener *listener, unsigned int *number)
 	}
 	if (folder)
 		closedir(folder);
-	for (; !found && *number < PORT_MAX; ++*number)
+	for (; !found && *number < PORT_LAST; ++*number)
 		if (access(set_path(NVMET "/ports/%u", *number), F_OK))
 			break;
 	return found;
@@ -272,7 +276,14 @@ const char *cli_start_target(const struct cli_target *target, const struct cli_l
 	return path;
 }
 
-/* Take a subsystem from the ports; a port that has no other one goes. */
+static bool is_own_port(const char *name)
+{
+	unsigned long number = strtoul(name, NULL, 10);
+
+	return number >= PORT_FIRST && number <= PORT_LAST;
+}
+
+/* Take a subsystem from the ports; a port of CharIO's that has no other one goes. */
 static void leave_ports(const char *nqn)
 {
 	DIR *folder = opendir(NVMET "/ports");
@@ -281,7 +292,7 @@ static void leave_ports(const char *nqn)
 	while (folder && (name = next_name(folder))) {
 		if (unlink(set_path(NVMET "/ports/%s/subsystems/%s", name, nqn)))
 			continue;
-		if (is_empty(set_path(NVMET "/ports/%s/subsystems", name)))
+		if (is_own_port(name) && is_empty(set_path(NVMET "/ports/%s/subsystems", name)))
 			rmdir(set_path(NVMET "/ports/%s", name));
 	}
 	if (folder)

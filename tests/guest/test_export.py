@@ -92,6 +92,39 @@ def refuse(pair: Pair) -> None:
     assert server.chario("export").check().stdout == ""
 
 
+def leave_ports(pair: Pair) -> None:
+    """A port that another tool has made stays; one of chario's goes with its last export."""
+    server, disk, ports = pair.server, pair.disk, "/sys/kernel/config/nvmet/ports"
+    values = {"trtype": "tcp", "adrfam": "ipv4", "traddr": HERE, "trsvcid": "4420"}
+    lines = " && ".join(f"echo {value} >addr_{name}" for name, value in values.items())
+    server.must(f"mkdir {ports}/1 && cd {ports}/1 && {lines}")
+    server.chario("export", f"{disk}p1", "--listen", HERE).check()
+    server.must(f"ls {ports}/1/subsystems | grep nqn")
+    server.chario("export", "--stop", f"{disk}p1").check()
+    server.must(f"rmdir {ports}/1")
+    for part in ("p1", "p2"):
+        server.chario("export", f"{disk}{part}", "--listen", HERE).check()
+    server.chario("export", "--stop", f"{disk}p1").check()
+    server.must(f"ls {ports}/*/subsystems | grep nqn")
+    server.chario("export", "--stop", f"{disk}p2").check()
+    assert server.must(f"ls {ports}") == ""
+
+
+def keep_exports(pair: Pair) -> None:
+    """What is exported is not taken away; after it was by force, the export can be ended all the same."""
+    server, disk, address = pair.server, pair.disk, pair.server.address(0)
+    server.chario("export", f"{disk}p1", "--listen", HERE).check()
+    (export,) = json.loads(server.chario("export", "--json").check().stdout)["exports"]
+    removals = (["unbind", address], ["region", "create", "-tf", disk], ["region", "remove", "-f", f"{disk}p1"])
+    for words in removals:
+        done = server.chario(*words)
+        assert done.rc == FAILED and export["nqn"] in done.stderr, done.describe()
+        assert "chario export --stop" in done.stderr and export["device"][5:] in done.stderr
+    server.chario("unbind", "--force", address).check()
+    server.chario("export", "--stop", f"{disk}p1").check()
+    assert server.chario("export").check().stdout == ""
+
+
 def test_a_region_on_another_machine(pair: Pair) -> None:
     """Exported, mounted there, written and verified while this machine records; the cable is pulled meanwhile."""
     server, client, disk = pair.server, pair.client, pair.disk
@@ -133,4 +166,6 @@ def test_a_region_on_another_machine(pair: Pair) -> None:
     server.must(f"e2fsck -fn {disk}b1")
     assert server.chario("export").check().stdout == ""
     refuse(pair)
+    leave_ports(pair)
+    keep_exports(pair)
     server.must("modprobe -r nvmet-tcp nvmet")

@@ -200,6 +200,23 @@ static void test_passthrough_process(void)
 	USES("5 ng0n1 4711 (fio)\n");
 }
 
+static void fake_export(const char *nqn, const char *enabled, const char *device)
+{
+	static const char folder[] = "/sys/kernel/config/nvmet/subsystems";
+
+	fake_file(enabled, "%s/%s/namespaces/1/enable", folder, nqn);
+	fake_file(device, "%s/%s/namespaces/1/device_path", folder, nqn);
+}
+
+static void test_export(void)
+{
+	fake_export("nqn.a", "1\n", "/dev/nvme0n1p1\n");
+	fake_export("nqn.b", "0\n", "/dev/nvme0n1p2\n");
+	fake_export("nqn.c", "1\n", "/dev/sda1\n");
+	USES("8 nvme0n1p1 nqn.a\n");
+	SAME_TEXT(chario_use_text(CHARIO_USE_EXPORT), "is exported to other machines as");
+}
+
 static void test_exclusive(void)
 {
 	fake_busy("nvme0n1");
@@ -307,6 +324,7 @@ static const struct tap_test tests[] = {
 	{ "a loop device on a partition", test_loop },
 	{ "a process that has it open", test_process },
 	{ "a process that has the passthrough device open", test_passthrough_process },
+	{ "an export of Linux's NVMe target that is enabled", test_export },
 	{ "an exclusive open that shows nowhere else", test_exclusive },
 	{ "a namespace that cannot be opened may be in use", test_node_missing },
 	{ "without mountinfo it may be in use", test_no_mountinfo },

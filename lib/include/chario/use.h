@@ -24,6 +24,8 @@ extern "C" {
  * @CHARIO_USE_PROCESS: a process has the drive open; what: its number and name
  * @CHARIO_USE_EXCLUSIVE: an unknown user has the drive open exclusively; what: nothing
  * @CHARIO_USE_UNKNOWN: a check for uses failed; what: the reason
+ * @CHARIO_USE_EXPORT: Linux's NVMe target gives it to other machines; what: the NVMe qualified
+ *	name that it has there
  */
 enum chario_use_kind {
 	CHARIO_USE_ROOT,
@@ -34,6 +36,7 @@ enum chario_use_kind {
 	CHARIO_USE_PROCESS,
 	CHARIO_USE_EXCLUSIVE,
 	CHARIO_USE_UNKNOWN,
+	CHARIO_USE_EXPORT,
 };
 
 /**
@@ -67,8 +70,8 @@ typedef int chario_use_visit(const struct chario_use *use, void *data);
  * @data: argument of @visit
  *
  * The function looks at mounts, swap, the holders of namespaces and partitions, loop
- * devices, exclusive opens, and the open files of processes as far as the caller may see
- * them: root sees all of them.  A check that fails for lack of rights or memory is reported
+ * devices, exports of Linux's NVMe target, exclusive opens, and the open files of processes as
+ * far as the caller may see them: root sees all of them.  A check that fails for lack of rights or memory is reported
  * as a use of kind CHARIO_USE_UNKNOWN.
  *
  * Context: may sleep; @visit runs in the calling thread.

@@ -20,6 +20,8 @@
 #include "machine/stack.h"
 #include "system/sys.h"
 
+#define SUBSYSTEMS "/sys/kernel/config/nvmet/subsystems"
+
 /**
  * struct walk - one walk through the uses of a drive
  * @stack: devices of the drive
@@ -210,6 +212,39 @@ static int check_holders(struct walk *walk)
 	return ret;
 }
 
+static int check_namespace(struct walk *walk, const char *nqn, const char *number)
+{
+	const struct chario_stack_device *device;
+	unsigned long long enabled;
+	char path[CHARIO_SYS_TEXT];
+
+	if (chario_sys_read_number(&enabled, SUBSYSTEMS "/%s/namespaces/%s/enable", nqn, number) ||
+	    !enabled ||
+	    chario_sys_read(path, sizeof(path), SUBSYSTEMS "/%s/namespaces/%s/device_path", nqn,
+			    number))
+		return 0;
+	device = chario_stack_find_path(&walk->stack, path);
+	return device ? tell(walk, CHARIO_USE_EXPORT, device->name, nqn) : 0;
+}
+
+/* Linux's NVMe target has a device open without a process, and not exclusively. */
+static int check_exports(struct walk *walk)
+{
+	int ret = 0;
+	CHARIO_NAMES(nqns);
+
+	chario_sys_names(&nqns, SUBSYSTEMS);
+	for (int i = 0; i < nqns.count && !ret; i++) {
+		const char *nqn = nqns.entries[i]->d_name;
+		CHARIO_NAMES(numbers);
+
+		chario_sys_names(&numbers, SUBSYSTEMS "/%s/namespaces", nqn);
+		for (int k = 0; k < numbers.count && !ret; k++)
+			ret = check_namespace(walk, nqn, numbers.entries[k]->d_name);
+	}
+	return ret;
+}
+
 /*
  * Returns the name of the device that a descriptor leads to, or NULL.  A confined file has no
  * path: the module gives it the name of the node that it is a part of.
@@ -321,6 +356,8 @@ static int check_all(struct walk *walk)
 	if (!ret)
 		ret = check_holders(walk);
 	if (!ret)
+		ret = check_exports(walk);
+	if (!ret)
 		ret = check_processes(walk);
 	if (!ret && !walk->nr_uses)
 		ret = check_exclusive(walk);
@@ -399,6 +436,7 @@ const char *chario_use_text(enum chario_use_kind kind)
 		[CHARIO_USE_EXCLUSIVE] =
 			"is in exclusive use, perhaps mounted in another mount namespace",
 		[CHARIO_USE_UNKNOWN] = "may be in use:",
+		[CHARIO_USE_EXPORT] = "is exported to other machines as",
 	};
 
 	return (size_t)kind < sizeof(texts) / sizeof(texts[0]) ? texts[kind] : "is in use:";
