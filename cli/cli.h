@@ -216,8 +216,10 @@ void cli_print_bytes(int width, const char *name, uint64_t bytes);
 /* Print to stdout, always with escapes, so that a value cannot end a line. */
 void cli_print_escaped(const char *format, ...) __attribute__((__format__(__printf__, 1, 2)));
 
-/* Make the text that cli_print() would print.  The caller frees it. */
+/* Make the text that cli_print(), cli_print_escaped() would print.  The caller frees it. */
 char *cli_text(const char *format, va_list args) __attribute__((__format__(__printf__, 1, 0)));
+char *cli_text_escaped(const char *format, va_list args)
+	__attribute__((__format__(__printf__, 1, 0)));
 
 /* message.c */
 
@@ -284,6 +286,10 @@ struct cli_table {
 
 /* Add a cell; an empty text becomes "-". */
 void cli_table_add(struct cli_table *table, const char *format, ...)
+	__attribute__((__format__(__printf__, 2, 3)));
+
+/* Add such a cell, always with the escapes of cli_text_escaped(). */
+void cli_table_add_escaped(struct cli_table *table, const char *format, ...)
 	__attribute__((__format__(__printf__, 2, 3)));
 
 /* Begin a table with a heading of so many names. */

@@ -71,8 +71,11 @@ static int find_disk(const struct cli *cli, const char *name, struct chario_list
 	char path[PATH_MAX];
 	struct search search = { .name = strchr(name, '/') && realpath(name, path) ? path : name,
 				 .disk = disk };
-	int err = *name ? chario_list_disks(match, &search) : -EINVAL;
+	int err;
 
+	if (!*name)
+		return cli_say(cli, "the name of the disk is empty; chario list shows the disks");
+	err = chario_list_disks(match, &search);
 	if (!err && search.nr_found != 1)
 		err = search.nr_found ? -ENOTUNIQ : -ENODEV;
 	return err ? cli_fail(cli, err, "\"%s\"", name) : CLI_OK;
@@ -100,7 +103,7 @@ static void add_row(struct cli_table *rows, const struct chario_list_disk *disk,
 	cli_table_add(rows, "%sp%u", disk->path, region->range.number);
 	cli_table_add(rows, "%s", cli_round_size(size, region->range.bytes));
 	cli_table_add(rows, "%s", cli_exact_size(size, region->range.offset));
-	cli_table_add(rows, "%s", region->name);
+	cli_table_add_escaped(rows, "%s", region->name);
 	cli_table_add(rows, "%s", is_set(disk, region) ? "set" : "not set");
 }
 
@@ -348,12 +351,33 @@ static int fail_to_add(const struct cli *cli, int err, const struct chario_list_
 			       cli_exact_size(size, most));
 	if (err == -ENOSPC)
 		return cli_say(cli, "%s has no hole between its partitions", disk->path);
+	if (err == -EMFILE)
+		return cli_say(cli,
+			       "the partition table of %s has no number left: regions have the "
+			       "numbers 1 to %d\nremove a region or a partition first",
+			       disk->path, CHARIO_REGIONS_MAX);
 	return cli_fail(cli, err, "cannot add a partition to %s", disk->path);
+}
+
+/* The module gets a new region first: if it refuses, nothing has been written. */
+static int put_in(const struct cli *cli, const struct chario_list_disk *disk,
+		  const struct cli_partition_table *before, struct cli_partition_table *table)
+{
+	int err;
+
+	if (cli_set_regions(cli, disk, table))
+		return CLI_FAILED;
+	err = cli_write_table(table);
+	if (!err)
+		return CLI_OK;
+	cli_set_regions(cli, disk, before);
+	return fail_to_write(cli, err, disk);
 }
 
 static int add(const struct cli *cli, const struct job *job, const struct chario_list_disk *disk,
 	       struct cli_partition_table *table, uint64_t bytes)
 {
+	const struct cli_partition_table before = *table;
 	struct chario_region region;
 	uint64_t most = 0;
 	int err;
@@ -368,10 +392,7 @@ static int add(const struct cli *cli, const struct job *job, const struct chario
 	err = cli_add_region(table, bytes, job->name, &region, &most);
 	if (err)
 		return fail_to_add(cli, err, disk, most);
-	err = cli_write_table(table);
-	if (err)
-		return fail_to_write(cli, err, disk);
-	if (cli_set_regions(cli, disk, table))
+	if (put_in(cli, disk, &before, table))
 		return CLI_FAILED;
 	print_region(cli, disk, table, region.number);
 	return CLI_OK;
@@ -386,6 +407,11 @@ static int create(struct cli *cli, const struct job *job)
 
 	if (cli->argc > 1 && cli_need_size(cli, cli->argv[1], &bytes))
 		return CLI_USAGE;
+	if (job->name && !cli_is_region_name(job->name))
+		return cli_usage(cli,
+				 "\"%s\" cannot be the name of a partition: it has at most 36 "
+				 "characters, and none from U+10000 on, such as emoji",
+				 job->name);
 	if (find_disk(cli, cli->argv[0], &disk))
 		return CLI_FAILED;
 	if (job->new_table && refuse_export(cli, &disk, "*"))
@@ -463,6 +489,11 @@ static int take_out(const struct cli *cli, const struct chario_list_disk *disk,
 	return fail_to_write(cli, err, disk);
 }
 
+static int match_number(const struct chario_list_region *region, void *data)
+{
+	return region->number == *(const uint32_t *)data;
+}
+
 static int remove_one(const struct cli *cli, const struct job *job, const char *name)
 {
 	struct cli_partition_table table;
@@ -477,6 +508,11 @@ static int remove_one(const struct cli *cli, const struct job *job, const char *
 	if (refuse_export(cli, &disk, text))
 		return CLI_FAILED;
 	snprintf(path, sizeof(path), "%sp%u", disk.path, number);
+	if (!job->force && !chario_regions_list(disk.index, match_number, &number))
+		return cli_say(cli,
+			       "%s is no region: chario region list shows those there are; chario "
+			       "region apply sets one that is not set",
+			       path);
 	if (!job->force && refuse_content(cli, path, "removes the region"))
 		return CLI_FAILED;
 	err = cli_open_table(&table, &disk, true);

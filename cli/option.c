@@ -137,6 +137,8 @@ int cli_parse(struct cli *cli, const struct cli_value *values)
 	while (!status && (letter = getopt_long(cli->argc, cli->argv, shorts, longs, NULL)) >= 0) {
 		const struct cli_value *value = find_value(values, letter);
 
+		if (letter == '?' && isdigit(optopt))
+			return cli_usage(cli, "a size, and any other number, is not negative");
 		if (letter == '?')
 			return cli_usage(cli,
 					 "\"%s\" is not an option here, or its argument is missing",

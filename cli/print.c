@@ -26,20 +26,32 @@ void *cli_grow(void *array, size_t count, size_t size)
 	return is_full ? cli_must(reallocarray(array, count ? 2 * count : 1, size)) : array;
 }
 
-void cli_table_add(struct cli_table *table, const char *format, ...)
+static void add_cell(struct cli_table *table, char *text)
 {
-	va_list args;
-	char *text;
-
-	va_start(args, format);
-	text = cli_text(format, args);
-	va_end(args);
 	if (!*text) {
 		free(text);
 		text = cli_must(strdup("-"));
 	}
 	table->cells = cli_grow(table->cells, table->nr_cells, sizeof(*table->cells));
 	table->cells[table->nr_cells++] = text;
+}
+
+void cli_table_add(struct cli_table *table, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	add_cell(table, cli_text(format, args));
+	va_end(args);
+}
+
+void cli_table_add_escaped(struct cli_table *table, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	add_cell(table, cli_text_escaped(format, args));
+	va_end(args);
 }
 
 /*

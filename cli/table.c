@@ -2,6 +2,7 @@
 /* The partition table of a disk, see table.h. */
 #include <errno.h>
 #include <fcntl.h>
+#include <iconv.h>
 #include <libfdisk/libfdisk.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +12,9 @@
 
 #include "cli.h"
 #include "table.h"
+
+/* Characters of the name of a partition: a GPT has room for as many units of 16 bits. */
+#define NAME_UNITS 36
 
 static uint64_t sector_bytes(const struct cli_partition_table *table)
 {
@@ -212,8 +216,19 @@ static int choose_hole(struct fdisk_context *context, uint64_t sectors, struct h
 	return chosen->sectors ? 0 : -ENOSPC;
 }
 
+/* Find the lowest number that a region can have, counted from 0. */
+static int choose_number(struct fdisk_context *context, size_t *number)
+{
+	size_t most = fdisk_get_npartitions(context);
+
+	for (*number = 0; *number < most && *number < CHARIO_REGIONS_MAX; ++*number)
+		if (!fdisk_is_partition_used(context, *number))
+			return 0;
+	return -EMFILE;
+}
+
 static int add_partition(struct cli_partition_table *table, const struct hole *place,
-			 const char *name, size_t *number)
+			 const char *name, size_t number)
 {
 	struct fdisk_partition *part = cli_must(fdisk_new_partition());
 	struct fdisk_parttype *type = cli_must(fdisk_new_parttype());
@@ -221,12 +236,12 @@ static int add_partition(struct cli_partition_table *table, const struct hole *p
 
 	fdisk_parttype_set_typestr(type, CHARIO_REGION_TYPE);
 	fdisk_partition_set_type(part, type);
-	fdisk_partition_partno_follow_default(part, 1);
+	fdisk_partition_set_partno(part, number);
 	fdisk_partition_set_start(part, place->first);
 	fdisk_partition_set_size(part, place->sectors);
 	err = name ? fdisk_partition_set_name(part, name) : 0;
 	if (!err)
-		err = fdisk_add_partition(table->context, part, number);
+		err = fdisk_add_partition(table->context, part, NULL);
 	fdisk_unref_parttype(type);
 	fdisk_unref_partition(part);
 	return err;
@@ -236,17 +251,21 @@ int cli_add_region(struct cli_partition_table *table, uint64_t bytes, const char
 		   struct chario_region *added, uint64_t *most)
 {
 	uint64_t grain = fdisk_get_grain_size(table->context);
-	uint64_t sectors = (bytes + grain - 1) / grain * grain / sector_bytes(table);
+	/* Near 2^64 a sum of bytes would begin again at 0. */
+	uint64_t grains = bytes / grain + (bytes % grain != 0);
+	uint64_t sectors = grains * (grain / sector_bytes(table));
 	struct hole place;
 	size_t number;
 	int err = choose_hole(table->context, sectors, &place, most);
 
 	*most *= sector_bytes(table);
+	if (!err)
+		err = choose_number(table->context, &number);
 	if (err)
 		return err;
 	if (sectors)
 		place.sectors = sectors;
-	err = add_partition(table, &place, name, &number);
+	err = add_partition(table, &place, name, number);
 	if (err)
 		return err;
 	*added = (struct chario_region){
@@ -255,6 +274,18 @@ int cli_add_region(struct cli_partition_table *table, uint64_t bytes, const char
 		.bytes = place.sectors * sector_bytes(table),
 	};
 	return read_regions(table);
+}
+
+bool cli_is_region_name(const char *name)
+{
+	char units[2 * NAME_UNITS], *to = units, *from = (char *)name;
+	size_t bytes = strlen(name), room = sizeof(units);
+	iconv_t way = iconv_open("UCS-2", "UTF-8");
+	bool is = way != (iconv_t)-1 && iconv(way, &from, &bytes, &to, &room) != (size_t)-1;
+
+	if (way != (iconv_t)-1)
+		iconv_close(way);
+	return is;
 }
 
 int cli_remove_region(struct cli_partition_table *table, uint32_t number)

@@ -75,10 +75,17 @@ int cli_renew_table(struct cli_partition_table *table);
 
 /*
  * Add a region, in memory, where there is room: @bytes long, or with 0 as long as the
- * largest hole.  Returns -ENOSPC if no hole is large enough; @most is its size then.
+ * largest hole.  Returns -ENOSPC if no hole is large enough; @most is its size then; and
+ * -EMFILE if there are as many partitions as there are numbers for regions.
  */
 int cli_add_region(struct cli_partition_table *table, uint64_t bytes, const char *name,
 		   struct chario_region *added, uint64_t *most);
+
+/*
+ * Returns whether a text can be the name of a region: UTF-8 of at most 36 characters, each of
+ * which has 16 bits.  A GPT cuts off or leaves out the rest.
+ */
+bool cli_is_region_name(const char *name);
 
 /* Remove the partition of a region, in memory. */
 int cli_remove_region(struct cli_partition_table *table, uint32_t number);

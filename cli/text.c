@@ -58,7 +58,7 @@ static char *expand(const char *format, va_list args)
  * Escape a formatted text.  Only the format may end a line, not a name.  The marks are the
  * same text from a format whose line ends are blanks: they show the line ends to keep.
  */
-static char *escape_format(const char *format, va_list args)
+char *cli_text_escaped(const char *format, va_list args)
 {
 	char *one_line = cli_must(strdup(format)), *text, *marks, *escaped;
 	va_list again;
@@ -78,7 +78,7 @@ static char *escape_format(const char *format, va_list args)
 
 char *cli_text(const char *format, va_list args)
 {
-	return isatty(STDOUT_FILENO) ? escape_format(format, args) : expand(format, args);
+	return isatty(STDOUT_FILENO) ? cli_text_escaped(format, args) : expand(format, args);
 }
 
 static void put(FILE *file, char *text)
@@ -109,7 +109,7 @@ void cli_print_escaped(const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	put(stdout, escape_format(format, args));
+	put(stdout, cli_text_escaped(format, args));
 	va_end(args);
 }
 
@@ -126,5 +126,5 @@ void cli_print_error_list(const char *format, va_list args)
 {
 	/* Earlier output comes before messages about it. */
 	fflush(stdout);
-	put(stderr, escape_format(format, args));
+	put(stderr, cli_text_escaped(format, args));
 }

@@ -217,6 +217,43 @@ def test_a_region_that_is_shorter_than_the_store_on_it(machine: Machine, disk: s
     refused(machine.chario("region", "remove", f"{disk}p1"), "a store", "--force")
 
 
+def test_sizes_and_names_that_do_not_fit(machine: Machine, disk: str) -> None:
+    """They are refused, and none is rounded, cut or put aside; a name is shown without its control characters."""
+    chario = machine.chario
+    chario("region", "create", disk, "1M", "-t", "-n", "ä" * 36).check()
+    for size in (str((1 << 64) - 1), str((1 << 64) - (1 << 20) + 1), "16383P", "1P"):
+        refused(chario("region", "create", disk, size), "largest hole")
+    refused(chario("region", "create", disk, "-1M"), "not negative", rc=USAGE)
+    for name in ("a" * 37, "ä" * 37, "\U0001f4f7"):
+        refused(chario("region", "create", disk, "1M", "--name", name), "at most 36", rc=USAGE)
+    chario("region", "create", disk, "1M", "--name", "a\033[31m\tb").check()
+    assert [name for *_, name, _ in regions(machine, disk)] == ["ä" * 36, "a\033[31m\tb"]
+    shown = chario("region", "list", disk).check().stdout
+    assert r"a\x1b[31m\x09b" in shown and "\033" not in shown and "\t" not in shown
+
+
+def test_a_table_that_is_full(machine: Machine) -> None:
+    """There are 128 numbers; a message says so, and names no hole."""
+    disk = bind(machine, SMALL, "--block")
+    machine.guest.must(f"sfdisk -q {disk}b", stdin="label: gpt\n" + f"size=1MiB, type={TYPE}\n" * 128)
+    refused(machine.chario("region", "create", disk, "1M"), "no number left", "128")
+    machine.must(f"chario region remove --force {disk}p77")
+    assert machine.chario("region", "create", disk, "1M").check().stdout == f"{disk}p77  1 MiB\n"
+
+
+def test_a_region_that_the_module_refuses(machine: Machine) -> None:
+    """It is not left in the table: another one, which has gone from there, is open."""
+    disk = bind(machine, SMALL, "--block")
+    table = f"label: gpt\nsize=32MiB, type={TYPE}\nsize=32MiB, type={TYPE}\n"
+    machine.guest.must(f"sfdisk -q {disk}b", stdin=table)
+    until(lambda: machine.guest.files.exists(f"{disk}p2"), "udev has not told the module")
+    with machine.held_open(f"{disk}p2"):
+        machine.must(f"sfdisk -q --delete {disk}b 2")
+        refused(machine.chario("region", "create", disk, "16M"), "is open")
+        assert [path for path, *_ in regions(machine, disk)] == [f"{disk}p1"]
+    assert machine.chario("region", "create", disk, "16M").check().stdout == f"{disk}p2  16 MiB\n"
+
+
 def test_an_urgent_recording(machine: Machine) -> None:
     """Its writes are urgent as long as it lasts; on a file nobody could stand back."""
     disk = bind(machine, SMALL, "--block")
@@ -238,6 +275,8 @@ def test_wrong_arguments(machine: Machine, disk: str) -> None:
     refused(chario("region", "remove", f"{disk}p9", "--force"), "no region 9")
     refused(chario("region", "remove", f"{disk}p1x", "--force"), "name of a region")
     refused(chario("region", "list", "chardisk99"), "chardisk99")
+    refused(chario("region", "list", ""), "the name of the disk is empty")
+    refused(chario("region", "remove", f"{disk}p9"), f"{disk}p9 is no region", "region apply")
     refused(chario("run", "--", "true"), "--area", rc=USAGE)
     refused(chario("export", f"{disk}p1"), "--listen", rc=USAGE)
     refused(chario("export", f"{disk}p1", "--listen", "here"), "address", rc=USAGE)
