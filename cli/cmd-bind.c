@@ -38,21 +38,21 @@ static int print_disk(const struct chario_list_disk *disk, void *data)
 	return 0;
 }
 
-/* Give the module the regions of a disk of the drive, where no udev does it. */
+/*
+ * Give the module the regions of a disk of the drive, where no udev does it: an open disk is in
+ * the way of an unbind, which waits for udev only.
+ */
 static int give_regions(const struct chario_list_disk *disk, void *data)
 {
 	const struct binding *binding = data;
 
-	if (!strcmp(disk->address, binding->drive->address))
-		cli_apply_regions(binding->cli, disk);
-	return 0;
-}
-
-/* An open disk is in the way of an unbind, which waits for udev only. */
-static void give_all_regions(const struct cli *cli, const struct chario_drive *drive)
-{
+	if (strcmp(disk->address, binding->drive->address) != 0)
+		return 0;
 	if (access(UDEV, F_OK))
-		chario_list_disks(give_regions, &(struct binding){ cli, drive });
+		cli_apply_regions(binding->cli, disk);
+	else
+		cli_warn_of_nodes(binding->cli, disk);
+	return 0;
 }
 
 static void print_success(const struct chario_drive *drive, const struct chario_bind_result *result)
@@ -76,7 +76,7 @@ static int bind_drive(const struct cli *cli, const struct chario_drive *drive, u
 		cli_say_step(cli, drive, err, result,
 			     "--force --force binds it all the same and may destroy data");
 	else
-		give_all_regions(cli, drive);
+		chario_list_disks(give_regions, &(struct binding){ cli, drive });
 	if (!err && !cli->json)
 		print_success(drive, result);
 	return err;

@@ -9,7 +9,7 @@
 #include <chario/list.h>
 #include <chario/region.h>
 
-#include "cli.h"
+#include "regions.h"
 
 #define DISK(name)   CLI_MEMBER(chario_list_disk, name)
 #define DRIVE(name)  CLI_MEMBER(chario_drive, name)
@@ -73,6 +73,7 @@ static int warn_of_node(const struct chario_list_disk *disk, void *data)
 {
 	if (disk->node_error == ENOTBLK)
 		cli_fail(data, -ENOTBLK, "%s", disk->path);
+	cli_warn_of_nodes(data, disk);
 	return 0;
 }
 

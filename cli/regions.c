@@ -23,6 +23,18 @@ static int set(const struct chario_list_disk *disk, const struct cli_partition_t
 	return err;
 }
 
+static int warn_of_node(const struct chario_list_region *region, void *data)
+{
+	if (region->node_error == ENOTBLK)
+		cli_fail(data, -ENOTBLK, "%s", region->path);
+	return 0;
+}
+
+void cli_warn_of_nodes(const struct cli *cli, const struct chario_list_disk *disk)
+{
+	chario_regions_list(disk->index, warn_of_node, (void *)cli);
+}
+
 int cli_set_regions(const struct cli *cli, const struct chario_list_disk *disk,
 		    const struct cli_partition_table *table)
 {
@@ -40,7 +52,10 @@ int cli_set_regions(const struct cli *cli, const struct chario_list_disk *disk,
 			"the partition table of %s has regions that overlap, end behind the disk, "
 			"or are not whole blocks\nsfdisk --list shows them, sfdisk --delete removes one",
 			disk->path);
-	return err ? cli_fail(cli, err, "cannot set the regions of %s", disk->path) : CLI_OK;
+	if (err)
+		return cli_fail(cli, err, "cannot set the regions of %s", disk->path);
+	cli_warn_of_nodes(cli, disk);
+	return CLI_OK;
 }
 
 int cli_apply_regions(const struct cli *cli, const struct chario_list_disk *disk)

@@ -7,8 +7,8 @@
 #include "table.h"
 
 /*
- * Give the module the regions of a table.  Returns CLI_OK,
- * or CLI_FAILED after a message.
+ * Give the module the regions of a table, and warn of their nodes.  Returns CLI_OK, or CLI_FAILED
+ * after a message.
  */
 int cli_set_regions(const struct cli *cli, const struct chario_list_disk *disk,
 		    const struct cli_partition_table *table);
@@ -18,5 +18,8 @@ int cli_set_regions(const struct cli *cli, const struct chario_list_disk *disk,
  * CLI_FAILED after a message.
  */
 int cli_apply_regions(const struct cli *cli, const struct chario_list_disk *disk);
+
+/* Say which regions of a disk have another file, such as a plain one, in the place of their node. */
+void cli_warn_of_nodes(const struct cli *cli, const struct chario_list_disk *disk);
 
 #endif /* CHARIO_CLI_REGIONS_H */

@@ -254,6 +254,18 @@ def test_a_region_that_the_module_refuses(machine: Machine) -> None:
     assert machine.chario("region", "create", disk, "16M").check().stdout == f"{disk}p2  16 MiB\n"
 
 
+def test_a_file_in_the_place_of_a_region(machine: Machine, disk: str) -> None:
+    """Whoever binds the drive, sets the region or lists it is told of the file, and what to do."""
+    machine.chario("region", "create", disk, "16M", "--new-table").check()
+    address = machine.must(f"basename $(readlink -f /sys/class/chario/{disk[5:]}/device)")
+    machine.must(f"chario unbind {address} && echo lost >{disk}p1 && chario bind {address}")
+    until(lambda: machine.guest.files.exists(f"/sys/class/chario/{disk[5:]}p1"), "udev has not told the module")
+    for words in (("bind", address), ("region", "apply", disk), ("list",)):
+        done = machine.chario(*words).check()
+        assert f"{disk}p1: what stands at the path of the disk" in done.stderr and "mv" in done.stderr, done.describe()
+    machine.must(f"rm {disk}p1")
+
+
 def test_an_urgent_recording(machine: Machine) -> None:
     """Its writes are urgent as long as it lasts; on a file nobody could stand back."""
     disk = bind(machine, SMALL, "--block")
