@@ -23,6 +23,9 @@
 
 #define MOST_HOSTS 64
 
+/* Length of the longest NVMe qualified name. */
+#define NQN_MOST 223
+
 /**
  * struct job - the job of the verb
  * @listener: address to listen at; no address to show what is exported
@@ -37,34 +40,62 @@ struct job {
 	bool stop;
 };
 
+/* Split ADDRESS, ADDRESS:PORT or [ADDRESS]:PORT.  Returns false if it is none of these. */
+static bool split_listener(const char *text, struct cli_listener *listener)
+{
+	const char *port = strrchr(text, ':'), *end = text + strlen(text);
+	struct in6_addr address;
+
+	listener->is_ipv6 = text[0] == '[' || (port && strchr(text, ':') != port);
+	if (text[0] == '[') {
+		end = strchr(++text, ']');
+		if (!end || (end[1] && end + 1 != port))
+			return false;
+		port = end[1] ? port : NULL;
+	} else if (listener->is_ipv6) {
+		port = NULL;
+	} else if (port) {
+		end = port;
+	}
+	snprintf(listener->address, sizeof(listener->address), "%.*s", (int)(end - text), text);
+	snprintf(listener->port, sizeof(listener->port), "%s", port ? port + 1 : DEFAULT_PORT);
+	return inet_pton(listener->is_ipv6 ? AF_INET6 : AF_INET, listener->address, &address) == 1;
+}
+
+static bool is_port(const char *text)
+{
+	unsigned long number = strtoul(text, NULL, 10);
+
+	return strspn(text, "0123456789") == strlen(text) && number && number <= 65535;
+}
+
+static bool is_multicast(const struct cli_listener *listener)
+{
+	struct in6_addr six;
+	struct in_addr four;
+
+	if (listener->is_ipv6)
+		return inet_pton(AF_INET6, listener->address, &six) == 1 &&
+		       IN6_IS_ADDR_MULTICAST(&six);
+	return inet_pton(AF_INET, listener->address, &four) == 1 &&
+	       IN_MULTICAST(ntohl(four.s_addr));
+}
+
 /* Parse ADDRESS, ADDRESS:PORT or [ADDRESS]:PORT. */
 static int parse_listener(const struct cli *cli, char *text, void *to)
 {
 	struct cli_listener *listener = to;
-	struct in6_addr address;
-	char *port = strrchr(text, ':');
-	char copy[64], *end;
-	unsigned long number;
 
-	*listener = (struct cli_listener){ .port = DEFAULT_PORT };
-	listener->is_ipv6 = text[0] == '[' || (port && strchr(text, ':') != port);
-	if (text[0] == '[' ? (port && port[-1] == ']') : (port && !listener->is_ipv6))
-		snprintf(listener->port, sizeof(listener->port), "%s", port + 1);
-	else
-		port = NULL;
-	snprintf(copy, sizeof(copy), "%.*s", port ? (int)(port - text) : (int)strlen(text), text);
-	if (copy[0] == '[') {
-		copy[strcspn(copy, "]")] = '\0';
-		memmove(copy, copy + 1, strlen(copy));
-	}
-	number = strtoul(listener->port, &end, 10);
-	if (inet_pton(listener->is_ipv6 ? AF_INET6 : AF_INET, copy, &address) != 1 || *end ||
-	    !number || number > 65535)
+	if (!split_listener(text, listener) || !is_port(listener->port))
 		return cli_usage(cli,
 				 "\"%s\" is not an address such as 192.0.2.1, 192.0.2.1:4420 or "
 				 "[2001:db8::1]:4420",
 				 text);
-	snprintf(listener->address, sizeof(listener->address), "%s", copy);
+	if (is_multicast(listener))
+		return cli_usage(cli,
+				 "\"%s\" is an address of a group: give one of this machine, which "
+				 "ip address shows",
+				 text);
 	return CLI_OK;
 }
 
@@ -72,9 +103,11 @@ static int add_host(const struct cli *cli, char *text, void *to)
 {
 	struct job *job = to;
 
-	if (strncmp(text, "nqn.", 4) != 0 || strchr(text, '/') || strlen(text) >= CLI_NQN_BYTES)
+	if (strncmp(text, "nqn.", 4) != 0 || strpbrk(text, "/ \t\r\n") || strlen(text) > NQN_MOST)
 		return cli_usage(
-			cli, "\"%s\" is not the NQN of a host; there, it is in /etc/nvme/hostnqn",
+			cli,
+			"\"%s\" is not the NQN of a host, which is nqn. and up to 219 bytes "
+			"more, without blanks; there, it is in /etc/nvme/hostnqn",
 			text);
 	if (job->nr_hosts == MOST_HOSTS)
 		return cli_usage(cli, "at most %d hosts", MOST_HOSTS);
@@ -334,9 +367,11 @@ int cmd_export(struct cli *cli)
 	if (cli_parse(cli, values) || !cli_has_operands(cli, 0, 1))
 		return CLI_USAGE;
 	if (!cli->argc)
-		return job.stop || job.listener.address[0] ?
+		return job.stop || job.listener.address[0] || job.nr_hosts ?
 			       cli_usage(cli, "say which region or partition") :
 			       list(cli);
+	if (job.stop && (job.listener.address[0] || job.nr_hosts))
+		return cli_usage(cli, "--stop ends an export: --listen and --host are for another");
 	if (job.stop)
 		return stop(cli);
 	if (!job.listener.address[0])

@@ -531,17 +531,25 @@ static int remove_all(struct cli *cli, const struct job *job)
 	return status;
 }
 
+/* The actions, and the letters of the options that each has. */
 static const struct {
 	const char *name;
+	const char *letters;
 	int least;
 	int most;
 	int (*run)(struct cli *cli, const struct job *job);
 } actions[] = {
-	{ "list", 0, 1, list },
-	{ "create", 1, 2, create },
-	{ "remove", 1, INT_MAX - 1, remove_all },
-	{ "apply", 0, 1, apply },
+	{ "list", "", 0, 1, list },
+	{ "create", "ntf", 1, 2, create },
+	{ "remove", "f", 1, INT_MAX - 1, remove_all },
+	{ "apply", "", 0, 1, apply },
 };
+
+static bool fits(const struct job *job, const char *letters)
+{
+	return (!job->name || strchr(letters, 'n')) && (!job->new_table || strchr(letters, 't')) &&
+	       (!job->force || strchr(letters, 'f'));
+}
 
 int cmd_region(struct cli *cli)
 {
@@ -558,6 +566,11 @@ int cmd_region(struct cli *cli)
 	for (size_t i = 0; i < sizeof(actions) / sizeof(actions[0]); i++) {
 		if (strcmp(cli->argv[0], actions[i].name) != 0)
 			continue;
+		if (!fits(&job, actions[i].letters))
+			return cli_usage(
+				cli,
+				"--name and --new-table are for region create, --force also for "
+				"region remove");
 		if (!cli_has_operands(cli, actions[i].least + 1, actions[i].most + 1))
 			return CLI_USAGE;
 		cli->argc--;

@@ -28,7 +28,7 @@
  */
 struct job {
 	const char *area;
-	uint32_t descriptor;
+	int descriptor;
 	bool read_only;
 	bool force;
 };
@@ -65,27 +65,32 @@ static int run(struct cli *cli, const struct job *job)
 			       "the store is on no character disk: only the module confines files");
 	if (err)
 		return cli_fail_store(cli, err, "cannot confine a file to \"%s\"", job->area);
-	snprintf(path, sizeof(path), "/dev/fd/%u", job->descriptor);
+	snprintf(path, sizeof(path), "/dev/fd/%d", job->descriptor);
 	setenv("CHARIO_AREA", path, 1);
-	return cli_run_program(cli, cli->argv, chario_device_fd(confined), (int)job->descriptor);
+	return cli_run_program(cli, cli->argv, chario_device_fd(confined), job->descriptor);
 }
 
 int cmd_run(struct cli *cli)
 {
 	struct job job = { .descriptor = DESCRIPTOR };
+	bool is_input = false, is_output = false;
 	const struct cli_value values[] = {
-		{ 'A', .text = &job.area },
-		{ 'i', .choice = &job.descriptor, .value = STDIN_FILENO },
-		{ 'o', .choice = &job.descriptor, .value = STDOUT_FILENO },
-		{ 'r', .flag = &job.read_only },
-		{ 'f', .flag = &job.force },
-		{ 0 },
+		{ 'A', .text = &job.area },  { 'i', .flag = &is_input },
+		{ 'o', .flag = &is_output }, { 'r', .flag = &job.read_only },
+		{ 'f', .flag = &job.force }, { 0 },
 	};
 
 	if (cli_parse(cli, values) || !cli_has_operands(cli, 1, INT_MAX))
 		return CLI_USAGE;
 	if (!job.area)
 		return cli_usage(cli, "--area says which area the program is to have");
+	if (is_input && is_output)
+		return cli_usage(cli, "the area is one descriptor: give --stdin or --stdout");
+	if (job.read_only && job.force)
+		return cli_usage(cli, "--read-only keeps a recording, and --force lets the program "
+				      "write over it: give one of them");
+	if (is_input || is_output)
+		job.descriptor = is_input ? STDIN_FILENO : STDOUT_FILENO;
 	if (!cli_open_store(cli, job.read_only ? O_RDONLY : O_RDWR))
 		return CLI_FAILED;
 	return run(cli, &job);

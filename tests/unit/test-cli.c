@@ -111,6 +111,66 @@ static void test_usage_is_2(void)
 	EQUAL(RUN("plan --limits= -- -1 4k 2>&1"), 2);
 	EQUAL(RUN("plan --limits= 1x 4k 2>&1"), 2);
 	EQUAL(RUN("plan --limits= 99999999P 4k 2>&1"), 2);
+	EQUAL(RUN("plan --limits= -1M 4k 2>&1"), 2);
+	SAYS("not negative");
+}
+
+static void test_what_excludes_another(void)
+{
+	EQUAL(RUN("run -i -o -A a -- true 2>&1"), 2);
+	SAYS("--stdin or --stdout");
+	EQUAL(RUN("run -r -f -A a -- true 2>&1"), 2);
+	SAYS("give one of them");
+	EQUAL(RUN("region list --name a 2>&1"), 2);
+	SAYS("for region create");
+	EQUAL(RUN("region remove -t chardisk0p1 2>&1"), 2);
+	EQUAL(RUN("region apply -f 2>&1"), 2);
+	EQUAL(RUN("export --stop --listen 192.0.2.1 chardisk0p1 2>&1"), 2);
+	SAYS("--stop ends");
+	EQUAL(RUN("export --stop --host nqn.a chardisk0p1 2>&1"), 2);
+	EQUAL(RUN("export --host nqn.a 2>&1"), 2);
+}
+
+#define LISTENS(address, status)                                                      \
+	do {                                                                          \
+		EQUAL(RUN("export chardisk9p1 --listen '" address "' 2>&1"), status); \
+		if (status == 2)                                                      \
+			SAYS("\"" address "\"");                                      \
+	} while (0)
+
+static void test_addresses(void)
+{
+	LISTENS("192.0.2.1", 1);
+	SAYS("no disk that chardisk9p1");
+	LISTENS("192.0.2.1:44", 1);
+	LISTENS("2001:db8::1", 1);
+	LISTENS("[2001:db8::1]", 1);
+	LISTENS("[2001:db8::1]:44", 1);
+	LISTENS("[::1", 2);
+	LISTENS("[::1]44", 2);
+	LISTENS("[::1]:", 2);
+	LISTENS("::1]", 2);
+	LISTENS("192.0.2.1:0", 2);
+	LISTENS("192.0.2.1:65536", 2);
+	LISTENS("192.0.2.1:+1", 2);
+	LISTENS("192.0.2.1:", 2);
+	LISTENS("here", 2);
+	SAYS("is not an address");
+	LISTENS("239.1.1.1", 2);
+	LISTENS("ff02::1", 2);
+	SAYS("of a group");
+}
+
+static void test_hosts(void)
+{
+	static const char listen[] = "export chardisk9p1 --listen ::1 --host";
+
+	EQUAL(RUN("%s nqn.$(printf %%0219d 0) 2>&1", listen), 1);
+	EQUAL(RUN("%s nqn.$(printf %%0220d 0) 2>&1", listen), 2);
+	SAYS("219 bytes");
+	EQUAL(RUN("%s 'nqn.a b' 2>&1", listen), 2);
+	EQUAL(RUN("%s \"$(printf 'nqn.a\\nb')\" 2>&1", listen), 2);
+	EQUAL(RUN("%s me 2>&1", listen), 2);
 }
 
 static void test_version(void)
@@ -438,6 +498,9 @@ static void test_full_output(void)
 
 static const struct tap_test tests[] = {
 	{ "help", test_help },
+	{ "alternatives are not taken together", test_what_excludes_another },
+	{ "addresses to listen at", test_addresses },
+	{ "names of hosts", test_hosts },
 	{ "wrong usage ends with 2", test_usage_is_2 },
 	{ "version", test_version },
 	{ "list", test_list },
