@@ -347,7 +347,13 @@ void *cli_must(void *memory);
 
 /* disk.c */
 
-/* Open the disk that the first operand names.  Returns false after a message on failure. */
+/* Let a first operand that names a block disk, chardiskNb, name its disk. */
+void cli_accept_block(struct cli *cli);
+
+/*
+ * Open the disk that the first operand names, or whose block disk it names.  Returns false after
+ * a message on failure.
+ */
 bool cli_open_disk(struct cli *cli);
 
 /*

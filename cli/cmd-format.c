@@ -101,15 +101,18 @@ static int refuse_store(const struct cli *cli)
 		       name, cli_count(count, info.nr_areas, "area"));
 }
 
-/* Returns whether a disk is mounted: it is refused even with --force. */
+/*
+ * Returns whether a disk is mounted: it is refused even with --force.  A region cannot be opened
+ * for writing then.
+ */
 static bool is_in_use(const char *name)
 {
 	struct stat status;
 	int fd;
 
-	if (stat(name, &status) || !S_ISBLK(status.st_mode))
+	if (stat(name, &status) || (!S_ISBLK(status.st_mode) && !S_ISCHR(status.st_mode)))
 		return false;
-	fd = open(name, O_RDONLY | O_EXCL | O_CLOEXEC);
+	fd = open(name, (S_ISBLK(status.st_mode) ? O_RDONLY | O_EXCL : O_RDWR) | O_CLOEXEC);
 	if (fd < 0)
 		return errno == EBUSY;
 	close(fd);
@@ -153,7 +156,7 @@ static int examine(const struct cli *cli, bool force)
 	if (is_in_use(name))
 		return cli_say(cli,
 			       "\"%s\" is mounted or otherwise in use; "
-			       "lsblk shows by whom: end that first",
+			       "lsblk and fuser show by whom: end that first",
 			       name);
 	if (force)
 		return CLI_OK;

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include <chario/device.h>
 
@@ -13,10 +14,24 @@
 
 #define DISK "/dev/chardisk"
 
+void cli_accept_block(struct cli *cli)
+{
+	char *name = cli->argv[0], path[64];
+	struct stat status;
+	int used = 0;
+
+	snprintf(path, sizeof(path), "%s%s", strncmp(name, "/dev/", 5) ? "/dev/" : "", name);
+	sscanf(path, DISK "%*ub%n", &used);
+	if (used && !path[used] && !stat(path, &status) && S_ISBLK(status.st_mode))
+		name[strlen(name) - 1] = '\0';
+}
+
 bool cli_open_disk(struct cli *cli)
 {
-	int err = chario_device_open(cli->argv[0], O_RDONLY, &cli->disk);
+	int err;
 
+	cli_accept_block(cli);
+	err = chario_device_open(cli->argv[0], O_RDONLY, &cli->disk);
 	if (err)
 		cli_fail(cli, err, "cannot open disk \"%s\"", cli->argv[0]);
 	return !err;

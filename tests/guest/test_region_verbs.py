@@ -266,6 +266,21 @@ def test_a_file_in_the_place_of_a_region(machine: Machine, disk: str) -> None:
     machine.must(f"rm {disk}p1")
 
 
+def test_a_region_whose_partition_is_mounted(machine: Machine) -> None:
+    """No store is made there, and the message says why; the block disk is a name of the disk."""
+    disk = bind(machine, SMALL, "--block")
+    machine.chario("region", "create", disk, "64M", "--new-table").check()
+    machine.must(f"mkfs.ext4 -q {disk}b1 && mount {disk}b1 /mnt")
+    refused(machine.chario("format", "--force", f"{disk}p1"), "is mounted")
+    machine.must(f"umount /mnt && e2fsck -fn {disk}b1")
+    for name in (f"{disk}b", f"{disk}b"[5:]):
+        assert "chardisk" in machine.chario("info", name).check().stdout
+        machine.chario("stat", name).check()
+    refused(machine.chario("info", f"{disk}b1"), "not a disk of CharIO")
+    nobody = "setpriv --reuid=65534 --regid=65534 --clear-groups"
+    refused(machine.guest.run(f"{nobody} chario region list {disk}"), "disk for a block disk")
+
+
 def test_an_urgent_recording(machine: Machine) -> None:
     """Its writes are urgent as long as it lasts; on a file nobody could stand back."""
     disk = bind(machine, SMALL, "--block")

@@ -33,7 +33,7 @@ static const struct entry of_disks[] = {
 	ERROR(EROFS, "the namespace is write-protected",
 	      "take the write protection off in the drive first"),
 	ERROR(EACCES, "access is denied, by the permissions of the device file or by the drive",
-	      "join the group chardisk or use sudo; if the drive denies it, unlock the drive"),
+	      "join the group that owns the device file (chardisk; disk for a block disk), or use sudo; if the drive denies it, unlock the drive"),
 	ERROR(EBADE, "another host holds a reservation on the namespace",
 	      "release the reservation from the host that holds it"),
 	ERROR(EOPNOTSUPP, "the drive or the module does not support this command or option",
