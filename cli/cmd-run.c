@@ -33,22 +33,12 @@ struct job {
 	bool force;
 };
 
-/*
- * The area is open, and so locked, until the program has ended.  Should this process be killed
- * before, the file that the program has still keeps the lock of a writer.
- */
-static int run(struct cli *cli, const struct job *job)
+/* Refuse an area that the program cannot have.  Returns CLI_OK, or CLI_FAILED after a message. */
+static int check(const struct cli *cli, const struct job *job, const struct chario_area *area)
 {
 	struct chario_area_info info;
-	struct chario_device *confined;
-	struct chario_area *area;
-	char path[32];
-	int err =
-		chario_area_open(cli->store, job->area, job->read_only ? O_RDONLY : O_RDWR, &area);
+	int err = chario_area_get_info(area, &info, sizeof(info));
 
-	if (err)
-		return cli_fail_area(cli, err, "cannot open \"%s\"", job->area);
-	err = chario_area_get_info(area, &info, sizeof(info));
 	if (err)
 		return cli_fail_area(cli, err, "cannot open \"%s\"", job->area);
 	if ((info.flags & CHARIO_AREA_STREAM) && !job->read_only && !job->force)
@@ -57,9 +47,28 @@ static int run(struct cli *cli, const struct job *job)
 			"\"%s\" is a recording\n--read-only keeps it; with --force the program "
 			"may write over it",
 			job->area);
-	err = chario_device_confine(chario_store_device(cli->store), info.offset,
-				    info.allocated_bytes,
-				    job->read_only ? CHARIO_CONFINE_READ_ONLY : 0, &confined);
+	if (info.flags & CHARIO_AREA_MOVING)
+		return cli_say(cli,
+			       "\"%s\" lies in two pieces, because a move was interrupted; chario "
+			       "defrag goes on with it",
+			       job->area);
+	return CLI_OK;
+}
+
+/* The file that the program has keeps the area locked, also when this process has ended. */
+static int run(struct cli *cli, const struct job *job)
+{
+	struct chario_device *confined;
+	struct chario_area *area;
+	char path[32];
+	int err =
+		chario_area_open(cli->store, job->area, job->read_only ? O_RDONLY : O_RDWR, &area);
+
+	if (err)
+		return cli_fail_area(cli, err, "cannot open \"%s\"", job->area);
+	if (check(cli, job, area))
+		return CLI_FAILED;
+	err = chario_area_confine(area, job->read_only ? CHARIO_CONFINE_READ_ONLY : 0, &confined);
 	if (err == -ENOTTY)
 		return cli_say(cli,
 			       "the store is on no character disk: only the module confines files");

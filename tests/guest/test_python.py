@@ -61,6 +61,8 @@ with chario.Store(disk, writable=True) as store:
         part.read(pool, 512)
         confined = [bytes(pool)[:5] == area.read(5, 512), part.info.capacity_bytes, part.info.offset_bytes == place]
         pool.close()
+    with area.confine(read_only=True) as only:
+        confined.append((only.info.capacity_bytes, only.info.offset_bytes) == (1 << 20, place))
     store.create("camera", 8 << 20)
     with chario.Stream(store, "camera", segment_bytes=1 << 16) as stream:
         for number in range(100):
@@ -102,7 +104,7 @@ def test_the_package_on_a_disk(guest: Guest, disk512: str) -> None:
         "writes": 1,
         "results": [["read", 8192]],
         "view": ["COMPARE", 4096, "hello"],  # of the library's mapping
-        "confined": [True, 1 << 20, True],
+        "confined": [True, 1 << 20, True, True],
         "first": 0,
         "durable": 100,
         "records": True,

@@ -191,6 +191,23 @@ def test_a_program_has_an_area_and_nothing_else(machine: Machine, disk: str) -> 
     assert machine.must(f"{with_lock} 2>/dev/null") == "1"
 
 
+@pytest.mark.parametrize("option", ["", "-r"], ids=["writes", "reads"])
+def test_a_child_keeps_the_area(machine: Machine, disk: str, option: str) -> None:
+    """The program has ended, and a child of it has the descriptor: the area stays where it is, and the store."""
+    machine.must(f"chario format {disk} && chario create --store {disk} a 4M && chario create --store {disk} b 4M")
+    child = "sleep 99 <&- >/dev/null 2>&1 & echo $! >/run/child"
+    machine.must(f"chario run --store {disk} {option} -A b -- sh -c '{child}' && chario rm --store {disk} a")
+    refused(machine.chario("rm", "--store", disk, "b"), "open elsewhere")
+    refused(machine.chario("format", "--force", disk), "open in another process")
+    machine.chario("defrag", disk)
+    assert json.loads(machine.chario("stat", "--json", "-s", disk, "b").check().stdout)["disk_offset"] > 4 * MIB
+    other = machine.chario("run", "--store", disk, "--area", "b", "--", "true")
+    assert other.rc == (OK if option else FAILED), other.describe()
+    machine.must("kill $(cat /run/child)")
+    until(lambda: machine.chario("rm", "--store", disk, "b").rc == OK, "the area is still locked")
+    machine.chario("format", "--force", disk).check()
+
+
 def test_a_recording_is_kept(machine: Machine, disk: str) -> None:
     """A program is not let loose on one by mistake, nor on an area that is not there."""
     machine.must(f"chario format {disk} && head -c 9000000 /dev/urandom | chario record -q --store {disk} r --size 16M")

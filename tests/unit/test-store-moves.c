@@ -239,6 +239,7 @@ static void slide_half(void)
 /* What lies in two pieces and is open is in the way with both of them. */
 static void open_areas_stay(void)
 {
+	struct chario_device *confined;
 	struct chario_area *area;
 
 	EQUAL(make_filled("a", 8192), 0);
@@ -252,11 +253,16 @@ static void open_areas_stay(void)
 	EQUAL(chario_area_open(store, "b", O_RDONLY, &area), 0);
 	EQUAL(chario_store_defrag(store, NULL, NULL), 0);
 	EQUAL(info_of("b").flags, CHARIO_AREA_MOVING);
+	/* Two pieces are no range, and what is no character disk confines nothing. */
+	EQUAL(chario_area_confine(area, 0, &confined), -EBUSY);
 	CHECK(is_whole("b", 'b', 60000));
 	CHECK(is_whole("d", 'd', 50000));
 	chario_area_close(area);
 	EQUAL(chario_store_defrag(store, NULL, NULL), 0);
 	EQUAL(info_of("b").flags, 0);
+	EQUAL(chario_area_open(store, "b", O_RDWR, &area), 0);
+	EQUAL(chario_area_confine(area, 0, &confined), -ENOTTY);
+	chario_area_close(area);
 	CHECK(is_whole("b", 'b', 60000));
 	CHECK(is_whole("d", 'd', 50000));
 }

@@ -66,6 +66,23 @@ int chario_area_get_info(const struct chario_area *area, struct chario_area_info
 			 size_t size);
 
 /**
+ * chario_area_confine() - make a device that reaches an area only
+ * @area: an open area of a store on a character disk
+ * @flags: CHARIO_CONFINE_READ_ONLY if the new device cannot write, which an area needs that is
+ *	open for reading; else 0
+ * @confined: the new device; the caller owns it and gives it to chario_device_close()
+ *
+ * See chario_device_confine().  @area and its store may be closed and the process may end: as
+ * long as any process has the file of @confined, nobody else can move, shrink or remove the area,
+ * nor write to it if @area was open for writing, nor make a store there.
+ *
+ * Context: may sleep.
+ * Return: 0; -EBUSY while the area lies in two pieces (CHARIO_AREA_MOVING); or an error of
+ * chario_device_confine().
+ */
+int chario_area_confine(struct chario_area *area, uint32_t flags, struct chario_device **confined);
+
+/**
  * chario_area_read() - read from an area into memory
  * @area: an open area
  * @memory: destination, of any alignment

@@ -19,6 +19,7 @@ enum area_use {
  * @store: store of the area
  * @use: purpose that the area is open for
  * @lock_fd: descriptor that holds the area's locks, except the fence
+ * @is_confined: true if the file of @lock_fd and its locks outlive the area
  * @slot: number of the area's entry in the table
  * @fields: fields of the entry
  * @name: name at the time of opening, the attributes behind it, and an empty text
@@ -29,6 +30,7 @@ struct chario_area {
 	struct chario_store *store;
 	enum area_use use;
 	int lock_fd;
+	bool is_confined;
 	uint64_t slot;
 	struct store_fields fields;
 	pthread_mutex_t mutex;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "device/ops.h"
 #include "store/area-inner.h"
 #include "system/sys.h"
 
@@ -176,7 +177,28 @@ void chario_area_close(struct chario_area *area)
 	chario_pool_destroy(&area->bounce);
 	if (ours && area->use != AREA_READ)
 		chario_fence_lower(area->store->device, STORE_FENCE_AREAS + area->slot);
-	drop(area, ours);
+	drop(area, ours && !area->is_confined);
+}
+
+/*
+ * The confined file keeps the file of the locks open, which no other descriptor of this process
+ * shares: they end with the last descriptor of the confined file.  The lock of an open store is
+ * taken there as well, for the store may be closed before.
+ */
+int chario_area_confine(struct chario_area *area, uint32_t flags, struct chario_device **confined)
+{
+	const struct chario_device file = { .fd = area->lock_fd };
+	int err;
+
+	if (area->fields.flags & STORE_ENTRY_MOVING)
+		return -EBUSY;
+	err = chario_lock_try(area->lock_fd, STORE_LOCK_OPEN, false);
+	if (!err)
+		err = chario_device_confine(&file, area->fields.offset,
+					    area->fields.allocated_bytes, flags, confined);
+	if (!err)
+		area->is_confined = true;
+	return err;
 }
 
 int chario_area_get_info(const struct chario_area *area, struct chario_area_info *info, size_t size)

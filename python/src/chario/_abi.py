@@ -355,6 +355,7 @@ FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "chario_area_open": (c_int, c_void_p, c_char_p, c_int, _OUT),
     "chario_area_close": (None, c_void_p),
     "chario_area_get_info": (c_int, c_void_p, POINTER(AreaInfo), c_size_t),
+    "chario_area_confine": (c_int, c_void_p, c_uint32, _OUT),
     "chario_area_read": (c_ssize_t, c_void_p, c_void_p, c_size_t, c_uint64),
     "chario_area_write": (c_ssize_t, c_void_p, c_void_p, c_size_t, c_uint64),
     "chario_area_read_buffer": (c_ssize_t, c_void_p, c_void_p, c_uint64, c_size_t, c_uint64, ctypes.c_uint),

@@ -14,7 +14,7 @@ from chario._library import checked, freeing, opened
 from chario._memory import BufferLike, borrowed
 from chario._resource import Resource
 from chario.buffer import Buffer
-from chario.device import not_negative, piece
+from chario.device import Device, not_negative, piece
 from chario.store import AreaInfo, Store, encoded
 
 if TYPE_CHECKING:
@@ -48,6 +48,11 @@ class Area(Resource):
         with self._use() as pointer:
             checked(self._what, "chario_area_get_info", pointer, byref(raw), sizeof(raw))
         return AreaInfo._of(raw)
+
+    def confine(self, *, read_only: bool = False) -> Device:
+        """Return a device that reaches the area and nothing else, and keeps it in its place."""
+        with self._use() as pointer:
+            return Device._confined(self._what, "chario_area_confine", pointer, int(read_only))
 
     @property
     def name(self) -> str:

@@ -96,6 +96,13 @@ class Device(Resource):
         device._rank = 0
         return device
 
+    @classmethod
+    def _confined(cls, what: str, function: str, *arguments: object) -> Device:
+        """Make the object of a device that a function of the library confines."""
+        device = cls.__new__(cls)
+        device._own(opened(what, _close, function, *arguments), _close, None)
+        return device
+
     @property
     def path(self) -> str:
         """The path that the device was opened by."""
@@ -126,15 +133,10 @@ class Device(Resource):
 
     def confine(self, disk_offset: int, size: int, *, read_only: bool = False) -> Device:
         """Return a device that reaches this range and nothing else; its ``fileno()`` may be given away."""
-        device = type(self).__new__(type(self))
         with self._use() as pointer:
             what = f"{self.path}: {size} bytes at {disk_offset}"
-            device._own(
-                opened(what, _close, "chario_device_confine", pointer, not_negative(disk_offset), size, int(read_only)),
-                _close,
-                None,
-            )
-        return device
+            place = (not_negative(disk_offset), size)
+            return self._confined(what, "chario_device_confine", pointer, *place, int(read_only))
 
     def fileno(self) -> int:
         """Return the descriptor, for read(2), write(2) and fsync(2); the device keeps owning it."""
