@@ -31,6 +31,7 @@ from chario_lab.guest.spec import (
     Namespace,
     NullCo,
     Nvme,
+    RawFile,
     RegisterFile,
     Throttle,
     WriteLog,
@@ -42,8 +43,10 @@ DRIVES = (
     Nvme("slow", (Namespace(64, backing=Throttle()),)),
     RegisterFile(),
     Nvme("pulled", (Namespace(64),)),
+    Nvme("whole", (Namespace(64, 4096, backing=RawFile(whole_blocks=True)),)),
+    Nvme("torn", (Namespace(64, 4096, backing=Blkdebug()),)),
 )
-PLAIN, BAD, SLOW, REGISTERS, PULLED = range(5)
+PLAIN, BAD, SLOW, REGISTERS, PULLED, WHOLE, TORN = range(7)
 PLANTED = "planted by a test"
 LINE_LIMIT_S = 60
 
@@ -237,6 +240,29 @@ def test_a_held_request_waits_until_it_is_let_go(stock: Guest) -> None:
     assert job.poll() is None
     faults.resume(stock, BAD)
     assert job.wait().rc == 0
+
+
+@pytest.mark.parametrize("drive", [WHOLE, TORN], ids=["whole", "torn"])
+def test_a_read_waits_for_the_write_of_its_block(stock: Guest, drive: int) -> None:
+    """Where blocks are whole, and not elsewhere; the write has begun and is held, and a read of another block passes.
+
+    All come by the queue of one processor, and so the drive has the write before the reads.
+    """
+    device = block_device(stock, drive)
+    faults.hold(stock, drive, event="pwritev")
+    write = stock.start(f"taskset -c 0 dd if=/dev/zero of={device} bs=4096 seek=5 count=1 oflag=direct")
+    # What is under way; the path below a device of several paths counts it.
+    pending = f"cat /sys/block/{device[5:-2]}*n1/stat | awk '{{sum += $9}} END {{print sum}}'"
+    until(lambda: stock.must(pending) == "1", "there is no write")
+    read = stock.start(f"taskset -c 0 {read_command(device, 5)}")
+    if drive == TORN:
+        read.wait().check()
+    stock.must(f"taskset -c 0 {read_command(device, 8)}")
+    time.sleep(1)
+    assert write.poll() is None and (read.poll() is None) == (drive == WHOLE)
+    faults.resume(stock, drive)
+    for job in (write, read):
+        job.wait().check()
 
 
 def test_a_stalled_drive_keeps_its_request(stock: Guest) -> None:

@@ -12,6 +12,7 @@ import pytest
 
 from chario_lab.guest.plan import Host, argv
 from chario_lab.guest.spec import (
+    MIB,
     MOST_DRIVES,
     AhciDisk,
     Blkdebug,
@@ -137,6 +138,18 @@ def test_each_backing_builds_its_node() -> None:
     (group,) = objects(words, "-object")
     assert (group["id"], group["limits"]) == ("nv0n4-limits", {"bps-total": 4096, "iops-total": 0})
     assert log["log"]["filename"] == "/run/x/nv0n5.writes"
+
+
+def test_whole_blocks_are_smaller_than_what_their_node_aligns() -> None:
+    """Each block of either size is then unaligned, and that is what makes QEMU keep a read and its write apart."""
+    whole = RawFile(whole_blocks=True)
+    drive = Nvme("a", (Namespace(1, backing=whole), Namespace(1, 4096, backing=whole), Namespace(1, 4096)))
+    *nodes, plain = objects(argv(GuestSpec(drives=(drive,)), HOST), "-blockdev")
+    for node, namespace in zip(nodes, drive.namespaces, strict=False):
+        assert node["driver"] == "raw" and node["file"]["driver"] == "blkdebug"
+        assert node["file"]["align"] > namespace.lba_bytes and not MIB % node["file"]["align"]
+        assert node["file"]["image"]["node-name"] == f"{node['node-name']}-file"
+    assert plain["file"]["driver"] == "file"
 
 
 def test_a_disk_is_behind_a_root_port_of_its_own() -> None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from chario_lab.guest.spec import (
+    ATOMIC_BYTES,
     FIRST_ROOT_PORT_SLOT,
     MIB,
     AhciDisk,
@@ -24,6 +25,7 @@ from chario_lab.guest.spec import (
     Namespace,
     NullCo,
     Nvme,
+    RawFile,
     RegisterFile,
     Throttle,
     VirtioDisk,
@@ -334,6 +336,8 @@ def block_node(node: str, medium: Medium, run_dir: Path) -> JsonDict:
     if isinstance(backing, WriteLog):
         log = {"driver": "file", "filename": str(write_log_path(node, run_dir))}
         return {"driver": "blklogwrites", "node-name": node, "file": file, "log": log, "log-sector-size": 512}
+    if isinstance(backing, RawFile) and backing.whole_blocks:
+        file = whole_node(file)
     return {"driver": "raw", "node-name": node, "file": file}
 
 
@@ -347,6 +351,15 @@ def file_node(node: str, path: Path | None) -> JsonDict:
         "discard": "unmap",
         "cache": {"direct": False, "no-flush": True},
     }
+
+
+def whole_node(file: JsonDict) -> JsonDict:
+    """A node where a write of one block and a read of it never overlap.
+
+    A write that is not aligned as its node wants is read, changed and written by QEMU, which keeps other requests of
+    the same bytes waiting meanwhile.
+    """
+    return {"driver": "blkdebug", "align": ATOMIC_BYTES, "image": file}
 
 
 def null_node(size_bytes: int, latency_us: int) -> JsonDict:

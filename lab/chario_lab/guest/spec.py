@@ -28,6 +28,8 @@ MIB = 1 << 20
 # The slots below are for the host bridge and what the lab itself needs, the last one for the chipset.
 FIRST_ROOT_PORT_SLOT = 0x06
 MOST_DRIVES = 0x1F - FIRST_ROOT_PORT_SLOT
+# Twice the largest block: no block alone is aligned to it.
+ATOMIC_BYTES = 8192
 
 
 class SpecError(WrongUse):
@@ -36,9 +38,17 @@ class SpecError(WrongUse):
 
 @dataclass(frozen=True)
 class RawFile:
-    """A sparse file, made for this guest unless a path is given."""
+    """A sparse file, made for this guest unless a path is given.
+
+    With `whole_blocks` a read sees each block as it was before a write of one
+    block, or after it, as on any real drive.  QEMU and the host promise none
+    of that: both copy to and from the host's page cache side by side, and such
+    a read may have some bytes old and some new.  Longer writes are as they are
+    without, and a discard of less than ATOMIC_BYTES does nothing.
+    """
 
     path: Path | None = None
+    whole_blocks: bool = False
 
 
 @dataclass(frozen=True)
