@@ -101,9 +101,11 @@ class Machine:
         return [f"/dev/{name}" for name in heads if files.exists(f"/dev/{name}")]
 
     @contextmanager
-    def held_open(self, path: str) -> Iterator[str]:
-        """A process named sleep has a device open; its number."""
-        job = self.guest.start(f"exec 3<{path} && echo $$ >/run/held && exec sleep {SETTLE_LIMIT_S}", COMMAND_LIMIT_S)
+    def held_open(self, path: str, write: bool = False) -> Iterator[str]:
+        """A process named sleep has a device open, for reading alone or for both; its number."""
+        way = "<>" if write else "<"
+        opens = f"exec 3{way}{path} && echo $$ >/run/held && exec sleep {SETTLE_LIMIT_S}"
+        job = self.guest.start(opens, COMMAND_LIMIT_S)
         until(lambda: bool(value_of(self.guest.files, "/run/held")), f"{path} was not opened")
         try:
             yield self.must("cat /run/held && rm /run/held")

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from bind_lab import FAILED, OK, PARTITION, Machine, MachineKeeper, keep
+from block_side import set_regions
 from programs import TOP
 
 from chario_lab.guest.devices import bdf
@@ -16,15 +17,21 @@ from chario_lab.guest.session import Guest
 from chario_lab.guest.spec import Namespace, Nvme
 from chario_lab.kernel import Kernel
 
-PLAIN, PAIR = range(2)
-DRIVES = (Nvme("plain", (Namespace(64),)), Nvme("pair", (Namespace(64), Namespace(32, 4096, nsid=7))))
+PLAIN, PAIR, VOLUMES = range(3)
+DRIVES = (
+    Nvme("plain", (Namespace(64),)),
+    Nvme("pair", (Namespace(64), Namespace(32, 4096, nsid=7))),
+    Nvme("volumes", (Namespace(128, 4096),)),
+)
 MODEL = "nvme-QEMU_NVMe_Ctrl"
+MIB = 1 << 20
+PART_MIB = 64
 
 
 @pytest.fixture(scope="module")
 def keeper(kernel: Kernel, module: Path, cpus: int) -> Iterator[MachineKeeper]:
     """One guest for this file."""
-    with keep(kernel, module, DRIVES, cpus=cpus) as keeper:
+    with keep(kernel, module, DRIVES, "modprobe dm_mod && mkdir -p /run/mnt", cpus=cpus) as keeper:
         yield keeper
 
 
@@ -130,3 +137,52 @@ def test_a_kept_drive_has_it_again(machine: Machine) -> None:
     assert guest.run(f"test -b {block}").rc == 0
     assert "is not kept any more" in machine.chario("unbind", address).stderr
     assert machine.chario("bind", "--if-kept", address).rc == OK and machine.driver(PLAIN) == "nvme"
+
+
+@pytest.fixture
+def volumes(machine: Machine) -> Iterator[str]:
+    """A disk with a block disk, a partition for LVM and a region behind it, p2."""
+    (block,) = bind(machine, VOLUMES)
+    machine.guest.must(f"sfdisk -q --wipe always {block}", stdin=f"label: gpt\nsize={PART_MIB}MiB, type=lvm\n")
+    machine.chario("region", "create", block[:-1], "16M").check()
+    yield block[:-1]
+    machine.must(f"vgchange -qan box; vgremove -qf box; pvremove -qy {block}1; wipefs -qa {block}; udevadm settle")
+
+
+LVM = "pvcreate -qy {0}b1 && vgcreate -qs 1m box {0}b1 && lvcreate -qy -Wn -n lid -l 100%FREE box"
+MOUNT = "mount /dev/box/lid /run/mnt"
+
+
+def test_a_volume_of_lvm_beside_a_region(machine: Machine, volumes: str) -> None:
+    """Made, filled, unmounted, checked and read by a new mount, while a recorder writes the region; both keep all."""
+    kib = 40 << 10
+    machine.must(f"head -c {kib << 10} /dev/urandom >/run/noise && head -c {16 * MIB} /dev/urandom >/run/recording")
+    machine.must(LVM.format(volumes))
+    turn = f"dd if=/run/recording of={volumes}p2 bs=64k conv=fsync status=none"
+    recorder = machine.guest.start(f"touch /run/more; while [ -e /run/more ]; do {turn} || exit 1; done", 600)
+    machine.must(f"mkfs.ext4 -q /dev/box/lid && {MOUNT} && cp /run/noise /run/mnt/a && umount /run/mnt")
+    machine.must(f"vgchange -qan box && vgchange -qay box && e2fsck -fn /dev/box/lid && {MOUNT}")
+    machine.must("cmp /run/noise /run/mnt/a && fstrim /run/mnt && cmp /run/noise /run/mnt/a && umount /run/mnt")
+    machine.must("rm /run/more")
+    recorder.wait().check()
+    machine.must(f"cmp /run/recording {volumes}p2 && vgchange -qan box")
+
+
+def test_a_claim_and_lvm(machine: Machine, volumes: str) -> None:
+    """Whoever is first has the partition: LVM takes none that is claimed, and what it uses is not opened to write."""
+    guest = machine.guest
+    with machine.held_open(f"{volumes}p2", write=True):
+        said = guest.run(f"pvcreate -qy {volumes}b2")
+        assert said.rc != 0 and "exclusively" in said.stderr, said.describe()
+    machine.must(f"pvcreate -qy {volumes}b2 && pvremove -qy {volumes}b2")
+    # The region lies over the partition of LVM now.
+    set_regions(guest, volumes, (3, MIB, PART_MIB * MIB))
+    machine.must(LVM.format(volumes))
+    for node in (f"{volumes}p3", volumes):
+        said = guest.run(f"exec 5<>{node}")
+        assert said.rc != 0 and "busy" in said.stderr, said.describe()
+    machine.must(f"exec 5<{volumes}p3")
+    machine.must("vgchange -qan box && udevadm settle")
+    with machine.held_open(f"{volumes}p3", write=True):
+        assert guest.run("vgchange -qay box").rc != 0
+    machine.must(f"vgchange -qay box && mkfs.ext4 -q /dev/box/lid && {MOUNT} && umount /run/mnt")
