@@ -119,6 +119,19 @@ def test_what_is_mounted_is_not_opened_for_writing(rig: Rig, disk: str) -> None:
     guest.must(f"umount /run/mnt && exec 5<>{disk}")
 
 
+def test_swap_is_a_use_like_a_mount(rig: Rig, disk: str) -> None:
+    """A claimed partition does not become swap; while one is swap its region and the whole disk are only read."""
+    guest, part, region = rig.guest, f"{disk}b1", f"{disk}p1"
+    guest.must(f"mkswap -q {part}")
+    job = holding(rig, region)
+    assert "busy" in refused(rig, f"swapon {part}")
+    close(job)
+    guest.must(f"swapon {part}")
+    for node in (region, disk):
+        assert "busy" in refused(rig, f"exec 5<>{node}")
+    guest.must(f"exec 5<{region} 6<{disk} && swapoff {part} && exec 5<>{region}")
+
+
 def test_the_whole_disk_open_for_writing_is_busy(rig: Rig, own: str) -> None:
     """Nothing is mounted then, and no partition is written to; a reader is in nobody's way."""
     guest, block = rig.guest, f"{own}b"

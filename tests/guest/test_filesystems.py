@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""File systems on the block side, under load, with a verified stream of calls in a region beside each.
+"""File systems and swap on the block side, under load, with a verified stream of calls in a region beside each.
 
 A failure of fsx shows its command, which has the seed: with that, fsx makes the same calls again.
 """
@@ -148,5 +148,54 @@ def test_under_load_beside_a_region(rig: Rig, disk: str, system: str) -> None:
     assert int(beside.wait().check().stdout) > 0
     guest.must(f"fstrim /run/mnt && umount /run/mnt && {kind.check.format(part)}", LIMIT_S)
     guest.must(f"mount -o ro {part} /run/mnt && sha256sum --quiet -c /run/sums")
+    counted = counters(guest, disk)
+    assert counted["errors"] == counted["timeouts"] == 0
+
+
+# A process that may keep a quarter of its memory fills all of it, changes each page that it finds right, and finds each
+# right once more, before swap is switched off and after.
+SWAPPED = """
+import mmap, pathlib, subprocess, sys
+PAGE, pages, part, limit = 4096, int(sys.argv[1]), sys.argv[2], pathlib.Path(sys.argv[3])
+memory = mmap.mmap(-1, pages * PAGE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+def bytes_of(page, turn):
+    return (turn * pages + page).to_bytes(8, "little") * (PAGE // 8)
+def look(turn):
+    for page in range(pages):
+        assert memory[page * PAGE : page * PAGE + PAGE] == bytes_of(page, turn), f"page {page} is wrong"
+for turn in (1, 2):
+    for page in range(pages):
+        memory[page * PAGE : page * PAGE + PAGE] = bytes_of(page, turn)
+    look(turn)
+limit.write_text("max")
+subprocess.run(["swapoff", part], check=True)
+look(2)
+"""
+PAGES = 24_000
+GROUP = "/run/groups/small"
+
+
+def swapped(rig: Rig) -> dict[str, int]:
+    """Pages that have gone to swap and come back since the start of the guest."""
+    rows = (line.split() for line in rig.guest.files.read("/proc/vmstat").splitlines())
+    return {name: int(count) for name, count in rows if name in ("pswpin", "pswpout")}
+
+
+@pytest.mark.parametrize("disk", ["own", "shared"], indirect=True)
+def test_swap_beside_a_region(rig: Rig, disk: str) -> None:
+    """Each page comes back as it went, tens of thousands of times, also when swap is switched off."""
+    guest, part = rig.guest, f"{disk}b1"
+    rig.remove("/run/enough")
+    guest.must("mkdir -p /run/groups; mountpoint -q /run/groups || mount -t cgroup2 none /run/groups")
+    guest.must(f"echo +memory >/run/groups/cgroup.subtree_control; mkdir -p {GROUP}")
+    guest.must(f"echo {PAGES * 1024} >{GROUP}/memory.max; mkswap -q {part} && swapon {part}")
+    before = swapped(rig)
+    beside = guest.start(["python3", "-c", PRELUDE + BESIDE, f"{disk}p1", str(LIMIT_S)], timeout_s=2 * LIMIT_S)
+    command = f"echo $$ >{GROUP}/cgroup.procs && exec python3 - {PAGES} {part} {GROUP}/memory.max"
+    guest.must(command, timeout_s=LIMIT_S, stdin=SWAPPED)
+    rig.touch("/run/enough")
+    assert int(beside.wait().check().stdout) > 0
+    after = swapped(rig)
+    assert all(after[name] - before[name] > 2 * PAGES for name in before)
     counted = counters(guest, disk)
     assert counted["errors"] == counted["timeouts"] == 0
