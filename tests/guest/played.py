@@ -35,7 +35,7 @@ PAGE, LOG_BYTES = 4096, 512
 # Registers, section 3.1.3, and the doorbells behind them.
 CC, CSTS, AQA, ASQ, ACQ, DOORBELLS = 0x14, 0x1C, 0x24, 0x28, 0x30, 0x1000
 ENABLE, SHUTDOWN, READY, FAILED, SHUTDOWN_COMPLETE = 0x1, 0xC000, 0x1, 0x2, 0x8
-NAMESPACE, CONTROLLER, LIST = 0, 1, 2  # what IDENTIFY can ask for
+NAMESPACE, CONTROLLER, LIST, LIMITS = 0, 1, 2, 6  # what IDENTIFY can ask for
 NUMBER_OF_QUEUES, EVENTS, TRANSITIONS = 0x07, 0x0B, 0x0C  # features
 TRANSITIONS_BYTES = 256
 HEALTH_LOG, CHANGED_NAMESPACES = 2, 4
@@ -73,8 +73,10 @@ CONTROLLER_FIELDS: Fields = {
     "serial": (4, "20s"), "model": (24, "40s"), "firmware": (64, "8s"), "mdts": (77, "B"), "oaes": (92, "I"),
     "cntrltype": (111, "B"), "power_states": (263, "B"), "autonomous": (265, "B"),
     "warning_k": (266, "H"), "critical_k": (268, "H"), "entries": (512, "H"), "namespaces": (516, "I"),
-    "write_cache": (525, "B"),
+    "oncs": (520, "H"), "write_cache": (525, "B"),
 }  # fmt: skip
+# NVM Command Set Specification 1.0, section 4.1.5.4.
+LIMIT_FIELDS: Fields = {"wzsl": (1, "B"), "dmrl": (3, "B")}
 # NVM Command Set Specification 1.0, section 4.1.5.1.
 NAMESPACE_FIELDS: Fields = {
     "blocks": (0, "Q"), "nsfeat": (24, "B"), "nawupf": (36, "H"), "nabo": (42, "H"), "nabspf": (44, "H"),
@@ -113,6 +115,11 @@ def controller_page(**values: int | bytes) -> bytes:
 def namespace_page(**values: int | bytes) -> bytes:
     """What IDENTIFY says of a namespace; by default it has 64 MiB in blocks of 512 bytes."""
     return fill(PAGE, NAMESPACE_FIELDS, {"blocks": 1 << 17, "shift": 9, **values})
+
+
+def limits_page(**values: int) -> bytes:
+    """What IDENTIFY says of commands that move no data; by default, nothing."""
+    return fill(PAGE, LIMIT_FIELDS, values)
 
 
 def health_page(**values: int) -> bytes:
@@ -190,6 +197,7 @@ class Played:
     being_formatted: Collection[int] = ()
     listed: Sequence[int] = ()
     health: bytes = health_page()
+    limits: bytes = limits_page()
     registers: Mapping[int, int] = field(default_factory=dict)
     ready_after_s: float = 0.0
     shuts_down: bool = True
@@ -369,7 +377,7 @@ class Played:
         if kind == NAMESPACE and command.nsid in self.being_formatted:
             return FORMAT_IN_PROGRESS
         numbers = b"".join(struct.pack("<I", nsid) for nsid in self.listed or sorted(self.namespaces))
-        pages = {CONTROLLER: self.controller, LIST: numbers.ljust(PAGE, b"\0")}
+        pages = {CONTROLLER: self.controller, LIST: numbers.ljust(PAGE, b"\0"), LIMITS: self.limits}
         self._memory.write(command.prp1, pages[kind] if kind in pages else self.namespaces[command.nsid])
         return OK
 

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: MIT
+"""Discards that the block layer gathers: what reaches the drive is what was asked for, in as many ranges as it takes.
+
+A device of the device mapper that has several pieces of the block disk sends a discard of itself as one bio for each
+piece, all at once, and the block layer makes as few requests of them as it may.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import pytest
+from block_side import disable, enable, holds, noise, write
+from disks import counters, grown
+from played import OK, PAGE, Command, controller_page, limits_page, played
+from rig import Rig
+from shared_guest import Setup
+
+from chario_lab.guest import tools
+from chario_lab.guest.spec import RegisterFile
+
+REGISTERS = 0
+KIB = 1 << 10
+# The memory of a command of 4 KiB has room for one range; the disk in memory takes 16.
+SETUP = Setup(drives=(RegisterFile(),), parameters="loopback_mib=16 max_command_kib=4", qtest=True)
+MEMORY = "/dev/chardisk0"
+LIMIT_S = 120
+BLOCK = 512
+# Pieces of the block disk, in the order in which their discards come.
+PIECE_KIB, ROOM = 64, 16
+TOGETHER = tuple(range(4, 12))
+BACKWARDS = TOGETHER[::-1]
+APART = (6, 2, 14, 0, 10, 4, 12, 8)
+ORDERS = pytest.mark.parametrize("order", [TOGETHER, BACKWARDS, APART], ids=["together", "backwards", "apart"])
+READ, DATASET_MANAGEMENT, DEALLOCATE = 0x02, 0x09, 1 << 2
+ONCS_DATASET_MANAGEMENT = 1 << 2
+RANGE = struct.Struct("<4xIQ")
+
+
+@contextmanager
+def pieces(rig: Rig, block: str, order: Sequence[int]) -> Iterator[str]:
+    """A device made of pieces of a block disk, in an order."""
+    sectors = PIECE_KIB * KIB // 512
+    table = "\n".join(
+        f"{place * sectors} {sectors} linear {block} {piece * sectors}" for place, piece in enumerate(order)
+    )
+    if rig.guest.run("command -v dmsetup").rc != 0:
+        tools.install(rig.guest, tools.Tools.STORAGE)
+    rig.guest.must("modprobe dm_mod && dmsetup create pieces", stdin=table)
+    try:
+        yield f"/dev/{rig.guest.must('dmsetup info -c --noheadings -o blkdevname pieces')}"
+    finally:
+        rig.guest.must("dmsetup remove --retry pieces")
+
+
+@ORDERS
+def test_a_disk_that_takes_many_ranges(rig: Rig, order: Sequence[int]) -> None:
+    """All pieces are discarded by one command; what lies between keeps its bytes."""
+    guest, block = rig.guest, enable(rig.guest, MEMORY)
+    path = noise(guest, ROOM * PIECE_KIB)
+    write(guest, block, path)
+    before = counters(guest, MEMORY)
+    with pieces(rig, block, order) as device:
+        guest.must(f"blkdiscard {device}", LIMIT_S)
+    change = grown(guest, MEMORY, before)
+    assert (change["discard_commands"], change["discard_bytes"]) == (1, len(order) * PIECE_KIB * KIB)
+    for piece in order:
+        guest.must(f"dd if=/dev/zero of={path} bs={PIECE_KIB}k seek={piece} count=1 conv=notrunc status=none")
+    assert holds(guest, MEMORY, path)
+    assert disable(guest, MEMORY) == 0
+
+
+@dataclass
+class Told:
+    """What a drive is told to discard."""
+
+    rig: Rig
+    discards: list[list[tuple[int, int]]] = field(default_factory=list)
+
+    def status(self, queue: int, command: Command) -> int:
+        """Note the ranges of a discard, in bytes; what is read are zeros."""
+        memory = self.rig.guest.qtest
+        if queue and command.opcode == READ:
+            memory.fill(command.prp1, PAGE - command.prp1 % PAGE, 0)
+        if queue and command.opcode == DATASET_MANAGEMENT:
+            assert command.dword11 == DEALLOCATE
+            found = RANGE.iter_unpack(memory.read(command.prp1, ((command.dword10 & 0xFF) + 1) * RANGE.size))
+            self.discards.append([(first * BLOCK, blocks * BLOCK) for blocks, first in found])
+        return OK
+
+
+def ranges_of(order: Sequence[int]) -> list[tuple[int, int]]:
+    """Offset and length of what is discarded: one range for pieces that continue each other, else one for each."""
+    size = PIECE_KIB * KIB
+    if order == APART:
+        return [(piece * size, size) for piece in sorted(order)]
+    return [(min(order) * size, len(order) * size)]
+
+
+@ORDERS
+@pytest.mark.parametrize("dmrl", [0, 1], ids=["for want of memory", "as it says"])
+def test_a_drive_that_takes_one_range(rig: Rig, order: Sequence[int], dmrl: int) -> None:
+    """The drive is told of one range where the pieces continue each other, and of each by a command elsewhere."""
+    told = Told(rig)
+    page, limits = controller_page(oncs=ONCS_DATASET_MANAGEMENT), limits_page(dmrl=dmrl)
+    with played(rig, REGISTERS, controller=page, limits=limits, status=told.status) as drive:
+        (disk,) = rig.take(drive.address)
+        block = enable(rig.guest, disk)
+        before = counters(rig.guest, disk)
+        with pieces(rig, block, order) as device:
+            rig.guest.must(f"blkdiscard {device}", LIMIT_S)
+        change = grown(rig.guest, disk, before)
+        assert sorted(told.discards) == [[one] for one in ranges_of(order)]
+        assert change["discard_bytes"] == len(order) * PIECE_KIB * KIB
+        assert disable(rig.guest, disk) == 0
