@@ -10,6 +10,7 @@
 struct workqueue_struct *chario_workqueue;
 struct workqueue_struct *chario_put_workqueue;
 struct workqueue_struct *chario_submit_workqueue;
+struct workqueue_struct *chario_mixed_workqueue;
 
 static void destroy(struct workqueue_struct *workers)
 {
@@ -29,7 +30,10 @@ int chario_workers_init(void)
 	chario_submit_workqueue = alloc_workqueue("chario_submit",
 						  WQ_UNBOUND | WQ_HIGHPRI |
 						  WQ_MEM_RECLAIM, 0);
-	if (chario_workqueue && chario_put_workqueue && chario_submit_workqueue)
+	chario_mixed_workqueue = alloc_workqueue("chario_mixed",
+						 WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
+	if (chario_workqueue && chario_put_workqueue && chario_submit_workqueue &&
+	    chario_mixed_workqueue)
 		return 0;
 	chario_workers_exit();
 	return -ENOMEM;
@@ -44,4 +48,5 @@ void chario_workers_exit(void)
 	destroy(chario_workqueue);
 	destroy(chario_put_workqueue);
 	destroy(chario_submit_workqueue);
+	destroy(chario_mixed_workqueue);
 }

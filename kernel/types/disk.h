@@ -141,7 +141,7 @@ struct chario_limits {
  *	under @node_lock, read under RCU
  * @block: the block disk, or NULL; set under drive->block_lock, and read under
  *	@node_lock by those who have found @block_leaves false
- * @block_retries: number of requests of @block that are tried again after recovery
+ * @block_retries: number of changes by @block that are tried again after recovery
  * @block_node: entry of the list of the block disks of @drive
  * @block_leaves: true if the block disk is being taken away, and not to be opened
  * @namespace_id: see &struct chario_info

@@ -215,7 +215,7 @@ def keep_writing(claimed):
     os.close(fd)
 lost = 0
 keep = os.open(block, os.O_RDONLY)
-for _ in range(100):
+for _ in range(20):
     claimed = threading.Event()
     writer = threading.Thread(target=keep_writing, args=(claimed,))
     writer.start()

@@ -23,12 +23,14 @@
  * struct chario_mixed - bios of requests that were taken apart, see mixed.c
  * @lock: protects @bios
  * @bios: bios that are to be submitted anew
- * @work: work that submits them
+ * @work: work that submits clones of them
+ * @clones: memory of the clones
  */
 struct chario_mixed {
 	spinlock_t lock; /* bios */
 	struct bio_list bios;
 	struct work_struct work;
+	struct bio_set clones;
 };
 
 /**
@@ -95,7 +97,8 @@ void chario_cache_write(struct gendisk *block, u64 first, u64 end);
 void chario_cache_drop(struct gendisk *block, u64 first, u64 end);
 
 /* front/block/mixed.c */
-void chario_mixed_init(struct chario_mixed *mixed);
+int chario_mixed_init(struct chario_mixed *mixed);
+void chario_mixed_deinit(struct chario_mixed *mixed);
 void chario_mixed_take_apart(struct request *rq);
 
 /* front/block/wait.c */

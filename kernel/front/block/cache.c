@@ -5,6 +5,7 @@
  * dropped when a claim begins and ends.
  */
 #include <linux/blkdev.h>
+#include <linux/buffer_head.h>
 #include <linux/pagemap.h>
 
 #include "front/block/block.h"
@@ -121,6 +122,8 @@ void chario_cache_drop(struct gendisk *block, u64 first, u64 end)
 	struct piece piece;
 	unsigned long index;
 
+	/* The kernel holds on to the buffers of a few pages that it used last. */
+	invalidate_bh_lrus();
 	for (index = 0; next(block, first, end, &index, &piece); index++) {
 		drop(&piece);
 		iput(piece.cache->host);

@@ -16,6 +16,7 @@
 #include <linux/slab.h>
 
 #include "front/block/block.h"
+#include "queue/queue.h"
 #include "types/drive.h"
 #include "types/node.h"
 
@@ -191,14 +192,36 @@ struct contest {
 	const struct chario_disk *disk;
 };
 
-/* Does a request that the device has change what a claim wants?  Any discard may. */
+/* The ranges are in the memory of the command, which stays when the request ends. */
+static bool discards(struct request *rq, const struct chario_claim *claim)
+{
+	struct chario_queue *q = rq->mq_hctx->driver_data;
+	int tag = READ_ONCE(rq->tag);
+	struct chario_command *cmd;
+	unsigned int i;
+
+	if (tag < 0)
+		return false;
+	cmd = chario_queue_command(q, q->first_lent + tag);
+	for (i = 0; i < min_t(unsigned int, cmd->nr_ranges, q->max_pages); i++) {
+		const struct chario_disk_range *range = &chario_command_ranges(cmd)[i];
+
+		if (touches(claim, range->offset >> SECTOR_SHIFT, range->bytes))
+			return true;
+	}
+	return false;
+}
+
+/* Does a request that the device has change what a claim wants? */
 static bool contests(struct request *rq, const void *with)
 {
 	const struct contest *contest = with;
 
-	return rq->q == contest->disk->block->queue && op_is_write(req_op(rq)) &&
-	       (req_op(rq) == REQ_OP_DISCARD ||
-		touches(contest->claim, blk_rq_pos(rq), blk_rq_bytes(rq)));
+	if (rq->q != contest->disk->block->queue || !op_is_write(req_op(rq)))
+		return false;
+	if (req_op(rq) == REQ_OP_DISCARD)
+		return discards(rq, contest->claim);
+	return touches(contest->claim, blk_rq_pos(rq), blk_rq_bytes(rq));
 }
 
 /* Wait for the changes that were sent before a claim was listed. */

@@ -3,8 +3,8 @@
  * Requests of which a claim forbids only some bios: the block layer merges bios of
  * neighbouring partitions, whose writers know nothing of each other.
  *
- * Such a request is taken apart.  The bios that are forbidden end; the others are
- * submitted anew, and not merged again.
+ * Such a request is taken apart.  The bios that are forbidden end; a clone of each other
+ * one is submitted, and not merged again.
  */
 #include <linux/bio.h>
 
@@ -12,7 +12,23 @@
 #include "front/block/block.h"
 #include "types/drive.h"
 
-static void submit(struct work_struct *work)
+/* Number of clones that can be made when no memory is left. */
+#define MIN_CLONES	4
+
+/* A clone, because what counts bios has counted this one.  It may wait, and is not polled. */
+static void submit(struct chario_mixed *mixed, struct bio *bio)
+{
+	struct bio *clone = bio_alloc_clone(bio->bi_bdev, bio, GFP_NOIO, &mixed->clones);
+
+	bio_clear_polled(clone);
+	clone->bi_opf &= ~REQ_NOWAIT;
+	clone->bi_opf |= REQ_NOMERGE;
+	bio_chain(clone, bio);
+	submit_bio_noacct(clone);
+	bio_endio(bio);
+}
+
+static void submit_all(struct work_struct *work)
 {
 	struct chario_mixed *mixed = container_of(work, struct chario_mixed, work);
 	struct bio_list bios;
@@ -23,25 +39,39 @@ static void submit(struct work_struct *work)
 	bio_list_init(&mixed->bios);
 	spin_unlock_irq(&mixed->lock);
 	while ((bio = bio_list_pop(&bios)))
-		submit_bio_noacct(bio);
+		submit(mixed, bio);
 }
 
 /**
- * chario_mixed_init() - initialise the bios that are to be submitted anew
- * @mixed: the bios
+ * chario_mixed_init() - make ready for requests that are taken apart
+ * @mixed: zeroed memory
+ *
+ * Return: 0 or ENOMEM.
  */
-void chario_mixed_init(struct chario_mixed *mixed)
+int chario_mixed_init(struct chario_mixed *mixed)
 {
 	spin_lock_init(&mixed->lock);
 	bio_list_init(&mixed->bios);
-	INIT_WORK(&mixed->work, submit);
+	INIT_WORK(&mixed->work, submit_all);
+	return bioset_init(&mixed->clones, MIN_CLONES, 0, 0);
+}
+
+/**
+ * chario_mixed_deinit() - undo chario_mixed_init() when the last request has ended
+ * @mixed: the memory given to that function, or zeroed memory
+ *
+ * Context: may sleep.
+ */
+void chario_mixed_deinit(struct chario_mixed *mixed)
+{
+	flush_work(&mixed->work);
+	bioset_exit(&mixed->clones);
 }
 
 /* Nobody looks for the bio with the cookie of the request that it was in. */
-static void prepare(struct bio *bio)
+static void stop_polling(struct bio *bio)
 {
-	bio->bi_opf |= REQ_NOMERGE;
-	bio->bi_opf &= ~REQ_POLLED;
+	bio_clear_polled(bio);
 	bio->bi_cookie = BLK_QC_T_NONE;
 }
 
@@ -54,8 +84,7 @@ static void prepare(struct bio *bio)
 void chario_mixed_take_apart(struct request *rq)
 {
 	const struct chario_disk *disk = rq->q->queuedata;
-	struct chario_tags *tags = disk->drive->tags;
-	struct chario_mixed *mixed = &tags->mixed;
+	struct chario_mixed *mixed = &disk->drive->tags->mixed;
 	struct bio_list bios = BIO_EMPTY_LIST, allowed = BIO_EMPTY_LIST;
 	unsigned long flags;
 	struct bio *bio;
@@ -68,11 +97,11 @@ void chario_mixed_take_apart(struct request *rq)
 			bio_endio(bio);
 			continue;
 		}
-		prepare(bio);
+		stop_polling(bio);
 		bio_list_add(&allowed, bio);
 	}
 	spin_lock_irqsave(&mixed->lock, flags);
 	bio_list_merge(&mixed->bios, &allowed);
 	spin_unlock_irqrestore(&mixed->lock, flags);
-	queue_work(chario_submit_workqueue, &mixed->work);
+	queue_work(chario_mixed_workqueue, &mixed->work);
 }

@@ -27,8 +27,10 @@ static bool try_again(struct request *rq)
 
 	if (note->error != -ETIMEDOUT || note->tries == MAX_TRIES)
 		return false;
-	if (!note->tries++)
+	if (!note->tries++ && op_is_write(req_op(rq)))
 		atomic_inc(&disk->block_retries);
+	/* The block layer neither merges it with others nor loses the note. */
+	rq->rq_flags |= RQF_DONTPREP;
 	/* Pairs with the barrier in wait_for_earlier() in claim.c. */
 	smp_wmb();
 	blk_mq_requeue_request(rq, true);
@@ -40,7 +42,8 @@ static noinline void forget_tries(struct request *rq, struct chario_block_reques
 	struct chario_disk *disk = rq->q->queuedata;
 
 	note->tries = 0;
-	atomic_dec(&disk->block_retries);
+	if (op_is_write(req_op(rq)))
+		atomic_dec(&disk->block_retries);
 }
 
 /* Returns the status of a request that has failed; the note is that of a plain one then. */
@@ -289,7 +292,11 @@ static noinline blk_status_t refuse(struct request *rq, int ret)
 	if (ret == -EBUSY)
 		return BLK_STS_RESOURCE;
 	if (ret == -EBADE && rq->bio != rq->biotail) {
+		struct chario_queue *q = rq->mq_hctx->driver_data;
+
 		chario_mixed_take_apart(rq);
+		/* The request may be the last of several, for all of which the device is told. */
+		chario_queue_kick(q);
 		return BLK_STS_OK;
 	}
 	note->error = ret;

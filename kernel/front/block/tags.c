@@ -116,7 +116,7 @@ static void try_again(struct chario_drive *drive)
 
 static int tags_init(struct chario_tags *tags)
 {
-	int ret = choose_queues(tags);
+	int ret = chario_mixed_init(&tags->mixed) ?: choose_queues(tags);
 
 	if (ret)
 		return ret;
@@ -156,9 +156,9 @@ struct chario_tags *chario_tags_get(struct chario_drive *drive)
 	tags->users = 1;
 	spin_lock_init(&tags->lock);
 	INIT_LIST_HEAD(&tags->disks);
-	chario_mixed_init(&tags->mixed);
 	ret = tags_init(tags);
 	if (ret) {
+		chario_mixed_deinit(&tags->mixed);
 		kfree(tags->queues);
 		kfree(tags);
 		return ERR_PTR(ret);
@@ -180,7 +180,7 @@ void chario_tags_put(struct chario_tags *tags)
 		return;
 	WRITE_ONCE(tags->drive->isolation.try_again, NULL);
 	timer_delete_sync(&tags->drive->isolation.timer);
-	flush_work(&tags->mixed.work);
+	chario_mixed_deinit(&tags->mixed);
 	tags->drive->tags = NULL;
 	blk_mq_free_tag_set(&tags->set);
 	take_back(tags, tags->nr_irq + tags->nr_poll);

@@ -62,7 +62,8 @@ static bool is_uncounted(struct request *rq, const void *unused)
 {
 	const struct chario_block_request *note = blk_mq_rq_to_pdu(rq);
 
-	return !READ_ONCE(note->counted);
+	/* The device has let go of a complete request, which counts no more. */
+	return !READ_ONCE(note->counted) && blk_mq_rq_state(rq) == MQ_RQ_IN_FLIGHT;
 }
 
 /**
@@ -76,16 +77,14 @@ static bool is_uncounted(struct request *rq, const void *unused)
  */
 int chario_block_wait_uncounted(struct chario_drive *drive)
 {
+	const struct chario_disk *disk;
 	int ret = mutex_lock_killable(&drive->block_lock);
 
 	if (ret)
 		return ret;
-	if (drive->tags && !list_empty(&drive->tags->disks)) {
-		const struct chario_disk *disk =
-			list_first_entry(&drive->tags->disks, struct chario_disk,
-					 block_node);
-
-		chario_compat_wait_dispatch(disk->block->queue);
+	if (drive->tags) {
+		list_for_each_entry(disk, &drive->tags->disks, block_node)
+			chario_compat_wait_dispatch(disk->block->queue);
 		ret = chario_block_wait(drive->tags, is_uncounted, NULL);
 	}
 	mutex_unlock(&drive->block_lock);
