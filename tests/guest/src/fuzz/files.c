@@ -15,6 +15,18 @@
 
 #define VECTORS 3
 
+/* A disk, or a region of it that is there: a writer of one would keep others from the disk. */
+static int open_disk(struct fuzzer *f, const struct disk *disk, int mode)
+{
+	char path[64];
+	int fd = -1;
+
+	snprintf(path, sizeof(path), "%sp%d", disk->path, 1 + (int)below(f, REGIONS));
+	if (chance(f, 8))
+		fd = open(path, (mode & ~O_ACCMODE) | O_RDONLY | O_CLOEXEC);
+	return fd < 0 ? open(disk->path, mode | O_CLOEXEC) : fd;
+}
+
 /* The open file is another one from here on; who is in a call keeps the old. */
 void open_some(struct fuzzer *f, struct open_file *file)
 {
@@ -22,7 +34,7 @@ void open_some(struct fuzzer *f, struct open_file *file)
 				     O_RDWR, O_RDWR, O_RDWR, O_RDONLY, O_WRONLY };
 	static const int extras[] = { 0, 0, 0, O_DSYNC, O_DIRECT, O_NONBLOCK };
 	const struct disk *disk = &f->world->disks[below(f, f->world->nr_disks)];
-	int fd = open(disk->path, modes[below(f, 10)] | extras[below(f, 6)] | O_CLOEXEC);
+	int fd = open_disk(f, disk, modes[below(f, 10)] | extras[below(f, 6)]);
 
 	note_call(f, KIND_OPEN, fd);
 	if (fd < 0)

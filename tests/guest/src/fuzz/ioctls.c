@@ -275,6 +275,48 @@ static void control_timeline(struct fuzzer *f)
 	      CHARIO_IOC_TIMELINE_CONTROL, sizeof(*c));
 }
 
+/* Up to REGIONS of them, mostly such as do not overlap; the array stands behind the struct. */
+static void set_regions(struct fuzzer *f)
+{
+	struct open_file *file = some_file(f);
+	struct chario_regions *r = begin(f, sizeof(*r));
+	struct chario_region *table = (struct chario_region *)(r + 1);
+	uint64_t block = file->disk->info.logical_block_bytes;
+	uint64_t part = file->disk->info.capacity_bytes / REGIONS / block * block;
+
+	r->count = (uint32_t)below(f, REGIONS + 1);
+	r->address = (uintptr_t)table;
+	for (uint32_t i = 0; i < r->count; i++) {
+		table[i].number = i + 1;
+		table[i].offset = i * part + below(f, 2) * block;
+		table[i].bytes = part - block;
+		mutate(f, file->disk, &table[i], sizeof(table[i]));
+	}
+	mutate(f, file->disk, r, sizeof(*r));
+	issue(f, KIND_SET_REGIONS, file->fd, CHARIO_IOC_SET_REGIONS, sizeof(*r));
+}
+
+/* Most of a file, which takes its place: calls go on as before, up to the new ends. */
+static void confine(struct fuzzer *f)
+{
+	struct open_file *file = some_file(f);
+	struct chario_confine *c = begin(f, sizeof(*c));
+	uint64_t block = file->disk->info.logical_block_bytes;
+	uint64_t blocks = file->disk->info.capacity_bytes / block;
+	int fd;
+
+	c->flags = chance(f, 16) ? CHARIO_CONFINE_READ_ONLY : 0;
+	c->offset = below(f, blocks / 16) * block;
+	c->bytes = (1 + (chance(f, 8) ? 0 : below(f, blocks / 2))) * block;
+	mutate(f, file->disk, c, sizeof(*c));
+	fd = (int)issue(f, KIND_CONFINE, file->fd, CHARIO_IOC_CONFINE, sizeof(*c));
+	if (fd < 0)
+		return;
+	memset(file->hints, 0, sizeof(file->hints));
+	dup3(fd, file->fd, O_CLOEXEC);
+	close(fd);
+}
+
 static void ask_block_device(struct fuzzer *f)
 {
 	static const unsigned long commands[] = { BLKGETSIZE64, BLKSSZGET, BLKPBSZGET,
@@ -328,12 +370,18 @@ static void read_something(struct fuzzer *f)
 /* What takes the drive, or all of the kernel, a while. */
 static void do_seldom(struct fuzzer *f)
 {
-	switch (below(f, 5)) {
+	switch (below(f, 7)) {
 	case 0:
 		create_queue(f);
 		break;
 	case 2:
 		settle(f);
+		break;
+	case 3:
+		set_regions(f);
+		break;
+	case 4:
+		confine(f);
 		break;
 	case 1:
 		set_pin(f);
@@ -363,7 +411,7 @@ void issue_ioctl(struct fuzzer *f)
 		control_timeline(f);
 	else if (dice < 840)
 		issue_garbage(f);
-	else if (dice < 848)
+	else if (dice < 852)
 		do_seldom(f);
 	else
 		read_something(f);
@@ -384,6 +432,8 @@ void issue_every_ioctl(struct fuzzer *f)
 	set_pin(f);
 	open_timeline(f);
 	control_timeline(f);
+	set_regions(f);
+	confine(f);
 	ask(f, KIND_INFO, CHARIO_IOC_INFO, sizeof(struct chario_info));
 	ask(f, KIND_STATS, CHARIO_IOC_STATS, sizeof(struct chario_stats));
 	ask(f, KIND_GET_FILE, CHARIO_IOC_GET_FILE, sizeof(struct chario_file_options));
