@@ -64,6 +64,18 @@ def test_a_lost_command_is_taken_back_and_sent_again(memory: Rig) -> None:
     assert holds(memory.guest, NODE, path)
 
 
+def test_a_claim_waits_for_what_is_sent_again(memory: Rig) -> None:
+    """A write that was under way when the character disk was opened for writing ends well, and before that open."""
+    guest, path = memory.guest, noise(memory.guest, 64)
+    ask(memory, lose=2)
+    job = start_write(guest, BLOCK, path)
+    until(lambda: memory.counters(NODE)["write_commands"] == 1, "the write is not with the drive")
+    for _ in range(2):
+        guest.must(f"exec 5<>{NODE} && cmp -n 65536 {path} {NODE}", CALL_LIMIT_S)
+    job.wait().check()
+    assert memory.counters(NODE)["timeouts"] == 2
+
+
 def test_a_command_that_is_lost_again_and_again_fails(memory: Rig) -> None:
     """After it has been begun four times; the next one is well."""
     guest, path = memory.guest, noise(memory.guest, 64)
