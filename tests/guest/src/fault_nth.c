@@ -6,6 +6,8 @@
  *
  *   fault_nth write FILE TEXT UNDO_FILE [FIRST [STRIDE]]   write TEXT to FILE;
  *                                  where that succeeds, write it to UNDO_FILE, unharmed
+ *   fault_nth switch FILE [FIRST [STRIDE]]   write 1 to FILE, and 0 where that
+ *                                  succeeds; then write 0, unharmed
  *   fault_nth load MODULE NAME PARAMETERS [FIRST [STRIDE]]   load a module, and
  *                                  unload it where that succeeds
  *   fault_nth open DISK            open and close
@@ -67,11 +69,19 @@ static int put(const char *path, const char *text)
 	return ret;
 }
 
+/* Switches something on and off again. */
+static int flip(int fd)
+{
+	return pwrite(fd, "1", 1, 0) < 0 ? -1 : (int)pwrite(fd, "0", 1, 0);
+}
+
 /* One step, with an allocation failing; opens @fd where the step needs it. */
 static int harmed(char **arg, int disk, int *fd)
 {
 	if (!strcmp(arg[1], "write"))
 		return (int)write(*fd, arg[3], strlen(arg[3]));
+	if (!strcmp(arg[1], "switch"))
+		return flip(*fd);
 	if (!strcmp(arg[1], "load"))
 		return (int)syscall(SYS_finit_module, *fd, arg[4], 0);
 	if (!strcmp(arg[1], "open"))
@@ -99,7 +109,7 @@ static int step(char **arg, int disk, int n, int *left)
 {
 	int fd = -1, ret;
 
-	if (!strcmp(arg[1], "write"))
+	if (!strcmp(arg[1], "write") || !strcmp(arg[1], "switch"))
 		fd = open(arg[2], O_WRONLY);
 	if (!strcmp(arg[1], "load"))
 		fd = open(arg[2], O_RDONLY);
@@ -115,6 +125,8 @@ static int step(char **arg, int disk, int n, int *left)
 		undo(arg);
 	if (!strcmp(arg[1], "setup"))
 		setup_undo(arg[3]);
+	if (!strcmp(arg[1], "switch") && put(arg[2], "0"))
+		die("cannot switch %s off", arg[2]);
 	return ret;
 }
 
@@ -122,10 +134,14 @@ int main(int argc, char **argv)
 {
 	bool call = argc > 3 && !strcmp(argv[1], "call");
 	bool setup = argc > 3 && !strcmp(argv[1], "setup");
-	int n = argc > 5 ? atoi(argv[5]) : 1, stride = argc > 6 ? atoi(argv[6]) : 1, disk = -1;
+	/* A sweep that is sampled has its numbers last. */
+	int last = argc > 1 && !strcmp(argv[1], "switch") ? 3 : 5;
+	int n = argc > last ? atoi(argv[last]) : 1;
+	int stride = argc > last + 1 ? atoi(argv[last + 1]) : 1;
+	int disk = -1;
 
 	if (argc < 3)
-		die("usage: fault_nth write|load|open|call|setup ARGUMENT...");
+		die("usage: fault_nth write|switch|load|open|call|setup ARGUMENT...");
 	nth_fd = open("/proc/thread-self/fail-nth", O_RDWR);
 	if (nth_fd < 0)
 		die("this kernel cannot make allocations fail: /proc/thread-self/fail-nth");
