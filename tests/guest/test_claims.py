@@ -366,7 +366,8 @@ print(json.dumps([torn[:3], (commands() - before) / (PLACES * TURNS)]))
 def test_the_block_side_sees_no_torn_block(rig: Rig, disk: str) -> None:
     """Parts of blocks written by a file of any size while the block side reads: each block is old or new.
 
-    A change is one write command, of a drive that tears no block: what is torn would be the module's doing.
+    A change is one write command, of a drive that tears no block: what is torn would be the module's doing.  The disk
+    in memory does tear blocks: it copies them as the host does, on all processors at once.
     """
     size = rig.show(disk, "logical_block_size")
     command = ["python3", "-c", PRELUDE + TORN, f"{disk}p1", f"{disk}b1", size, disk.removeprefix("/dev/")]
