@@ -32,7 +32,7 @@ def chario(image: Path, *words: object, status: int = 0, stdin: bytes = b"") -> 
     """What the program prints."""
     command = [PROGRAM, *map(str, words)]
     done = subprocess.run(command, input=stdin, capture_output=True, env=environment(image), check=False)
-    assert done.returncode == status, done.stderr.decode()
+    assert done.returncode == status, f"{command} ended with {done.returncode}: {done.stderr.decode()}"
     return done.stdout
 
 

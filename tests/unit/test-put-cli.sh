@@ -369,6 +369,8 @@ mkfifo pipe
 put=$!
 exec 3>pipe
 wait_for area $put
+# The area is there before it is locked.
+until "$chario" stat --store store area | grep -q filling; do kill -0 $put || break; done
 gives 1 rm area
 says 'the area is open elsewhere'
 gives 1 resize area 1M
