@@ -252,15 +252,21 @@ def test_merged_requests_are_refused_in_part(rig: Rig, own: str, at: int) -> Non
     assert guest.must(f"dd if={block} skip={inside} {letters}") != "0"
 
 
-def test_a_request_under_way_ends_before_the_region_is_open(rig: Rig) -> None:
-    """A write of the block side that the drive holds cannot land on what the new owner writes."""
+def hold_write(rig: Rig, part: int) -> tuple[str, Job]:
+    """A disk whose drive holds a write to a partition until it resumes, and the writer."""
     disk = prepare(rig, HOLDS)
     rig.set(disk, "deadline_ms", 200000)
-    guest, block = rig.guest, f"{disk}b"
-    before = counters(guest, disk)
-    faults.hold(guest, HOLDS, event="write_aio")
-    writer = guest.start(f"dd if=/dev/zero of={block}1 bs=4k count=1 oflag=direct", timeout_s=CALL_LIMIT_S)
-    until(lambda: grown(guest, disk, before).get("write_commands") == 1, "the write is not with the drive")
+    before = counters(rig.guest, disk)
+    faults.hold(rig.guest, HOLDS, event="write_aio")
+    writer = rig.guest.start(f"dd if=/dev/zero of={disk}b{part} bs=4k count=1 oflag=direct", timeout_s=CALL_LIMIT_S)
+    until(lambda: grown(rig.guest, disk, before).get("write_commands") == 1, "the write is not with the drive")
+    return disk, writer
+
+
+def test_a_request_under_way_ends_before_the_region_is_open(rig: Rig) -> None:
+    """A write of the block side that the drive holds cannot land on what the new owner writes."""
+    guest = rig.guest
+    disk, writer = hold_write(rig, part=1)
     rig.remove("/run/open")
     job = guest.start(f"exec 5<>{disk}p1 && touch /run/open && exec sleep 1000", timeout_s=CALL_LIMIT_S)
     guest.must("sleep 1")
@@ -274,14 +280,9 @@ def test_a_request_under_way_ends_before_the_region_is_open(rig: Rig) -> None:
 
 def test_a_request_under_way_elsewhere_holds_nobody_up(rig: Rig) -> None:
     """The drive holds a write to a partition: the other is opened, this one read; an opener who waits can be killed."""
-    disk = prepare(rig, HOLDS)
-    rig.set(disk, "deadline_ms", 200000)
-    guest, block = rig.guest, f"{disk}b"
-    before = counters(guest, disk)
-    faults.hold(guest, HOLDS, event="write_aio")
-    writer = guest.start(f"dd if=/dev/zero of={block}2 bs=4k count=1 oflag=direct", timeout_s=CALL_LIMIT_S)
-    until(lambda: grown(guest, disk, before).get("write_commands") == 1, "the write is not with the drive")
-    guest.must(f"exec 5<>{disk}p1 && dd if={block}2 of=/dev/null bs=1M count=4 iflag=direct")
+    guest = rig.guest
+    disk, writer = hold_write(rig, part=2)
+    guest.must(f"exec 5<>{disk}p1 && dd if={disk}b2 of=/dev/null bs=1M count=4 iflag=direct")
     opener = guest.start(f"exec 5<>{disk}", timeout_s=CALL_LIMIT_S)
     guest.must("sleep 1")
     assert opener.poll() is None

@@ -87,7 +87,7 @@ void chario_block_remove(struct chario_disk *disk);
 int chario_claim_take(struct chario_node *node);
 void chario_claim_drop(struct chario_node *node);
 bool chario_claim_forbids_bio(const struct chario_disk *disk, const struct bio *bio);
-bool chario_claim_forbids(const struct chario_disk *disk, const struct request *rq);
+bool chario_claim_forbids(const struct chario_disk *disk, struct request *rq);
 int chario_claims_hold(struct chario_disk *disk);
 void chario_claims_let_go(struct chario_disk *disk);
 bool chario_claims_hold_any(const struct chario_disk *disk);

@@ -89,10 +89,9 @@ bool chario_claim_forbids_bio(const struct chario_disk *disk, const struct bio *
  *
  * Context: any.
  */
-bool chario_claim_forbids(const struct chario_disk *disk, const struct request *rq)
+bool chario_claim_forbids(const struct chario_disk *disk, struct request *rq)
 {
-	const struct chario_block_request *note =
-		blk_mq_rq_to_pdu((struct request *)rq);
+	const struct chario_block_request *note = blk_mq_rq_to_pdu(rq);
 	const struct bio *bio;
 
 	if (note->tries)
@@ -114,14 +113,11 @@ static dev_t next_partition(struct gendisk *block, const struct chario_claim *cl
 	dev_t devt = 0;
 
 	rcu_read_lock();
-	xa_for_each_start(&block->part_tbl, *index, part, *index) {
-		u64 first = part->bd_start_sect << SECTOR_SHIFT;
-
-		if (first < claim->end && first + bdev_nr_bytes(part) > claim->first) {
+	xa_for_each_start(&block->part_tbl, *index, part, *index)
+		if (touches(claim, part->bd_start_sect, bdev_nr_bytes(part))) {
 			devt = part->bd_dev;
 			break;
 		}
-	}
 	rcu_read_unlock();
 	return devt;
 }
