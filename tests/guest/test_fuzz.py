@@ -47,7 +47,7 @@ DOCUMENTED: dict[str, set[str]] = {
     "buffer-sync": {"ENOENT", "EBUSY"},
     "buffer-export": {"ENOENT", "EMFILE", "ENOMEM"},
     "transfer": {"ENOENT", "EPERM", *MOVES},
-    "queue-create": {"EBUSY", "ENOSPC", "EAGAIN", "ENOMEM"},
+    "queue-create": {"EBUSY", "ENOSPC", "EAGAIN", "ENOMEM", "EPERM"},
     "get-pin": {"ENOMEM"},
     "set-pin": {"ENOMEM", "EPERM"},
     "health": {"EAGAIN", "EIO", "ETIMEDOUT", "EBUSY", "EINTR"},
