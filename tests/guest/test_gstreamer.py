@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: MIT
-"""Debian's GStreamer records to a character disk and plays it again."""
+"""Debian's GStreamer records to a character disk, or to a region of one, and plays it again."""
 
 from __future__ import annotations
 
 import os
 import platform
+from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+from block_side import set_regions
 from disks import MIB
 from programs import TOP
 
@@ -16,6 +19,9 @@ BUILD = Path(os.environ.get("CHARIO_BUILD", TOP / "build"))
 # Emulation is slow, and loading programs over 9p too.
 LIMIT_S = 600
 FRAMES = 20
+# The region.
+FIRST = 8 * MIB
+LENGTH = 64 * MIB
 RAW = "video/x-raw,format=I420,width=160,height=120,framerate=30/1"
 PICTURES = f"videotestsrc num-buffers={FRAMES} pattern=ball ! {RAW}"
 # Of all plugins of the machine, those that are used: each is loaded once to see what it has.
@@ -35,16 +41,33 @@ def prepare(guest: Guest) -> str:
     )
 
 
-def test_pictures_come_back_from_a_disk(guest: Guest, disk4096: str) -> None:
+@pytest.fixture(params=["disk", "region"])
+def node(guest: Guest, disk4096: str, request: pytest.FixtureRequest) -> Iterator[str]:
+    """A disk, or a region in the middle of it with the rest of the disk full of marks, which stay."""
+    if request.param == "disk":
+        yield disk4096
+        return
+    set_regions(guest, disk4096, (1, FIRST, LENGTH))
+    marks = f"yes mark | head -c {FIRST}"
+    for seek in (0, FIRST + LENGTH):
+        guest.must(f"{marks} | dd of={disk4096} bs={MIB} seek={seek // MIB} iflag=fullblock oflag=direct status=none")
+    yield f"{disk4096}p1"
+    for skip in (0, FIRST + LENGTH):
+        back = f"dd if={disk4096} bs={MIB} skip={skip // MIB} count={FIRST // MIB} iflag=direct status=none"
+        guest.must(f"{marks} >/run/marks && {back} | cmp - /run/marks")
+    set_regions(guest, disk4096)
+
+
+def test_pictures_come_back(guest: Guest, node: str) -> None:
     """Raw frame by frame, and as a file of H.264 that plays."""
     run = f"{prepare(guest)} gst-launch-1.0"
-    guest.must(f"LD_LIBRARY_PATH={BUILD / 'lib'} {BUILD / 'cli/chario'} format --force {disk4096}")
-    settings = f"store={disk4096} area=raw"
+    guest.must(f"LD_LIBRARY_PATH={BUILD / 'lib'} {BUILD / 'cli/chario'} format --force {node}")
+    settings = f"store={node} area=raw"
     guest.must(f"{run} {PICTURES} ! chariosink {settings} size={16 * MIB}", LIMIT_S)
     guest.must(f"{run} chariosrc {settings} ! filesink location=/run/back.raw", LIMIT_S)
     guest.must(f"{run} {PICTURES} ! filesink location=/run/there.raw", LIMIT_S)
     guest.must(f"[ $(stat -c %s /run/back.raw) = {FRAMES * 160 * 120 * 3 // 2} ] && cmp /run/back.raw /run/there.raw")
-    settings = f"store={disk4096} area=h264"
+    settings = f"store={node} area=h264"
     encoded = f"{PICTURES} ! x264enc ! matroskamux streamable=true ! tee name=t"
     both = f"t. ! queue ! chariosink {settings} size={16 * MIB} t. ! queue ! filesink location=/run/there.mkv"
     guest.must(f"{run} {encoded} {both}", LIMIT_S)
