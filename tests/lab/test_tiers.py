@@ -29,7 +29,7 @@ KNOWN = Map((BUFFERS, BIND), ("lab/*", "kernel/types/*.h"), ("lib/*", "cli/*"))
 FILES = (
     GuestFile("test_bind.py", 1, 60),
     GuestFile("test_buffers.py", 1, 20, kernels=("6.12", "debug")),
-    GuestFile("test_recovery.py", 2, 90, waits=True, kernels=("debug", "kcsan")),
+    GuestFile("test_recovery.py", 2, 90, waits=True, kernels=("debug", "kcsan"), debug_first=True),
 )
 SETTING = Setting(Path("python"), Path("build"), ("6.1", "6.12", "debug"), FILES)
 
@@ -76,10 +76,11 @@ def test_each_kernel_runs_its_list() -> None:
     words = words_of(tiers.plan_check(SETTING))
     assert all(file.name in words["guests 6.1"] for file in FILES)
     assert words["guests 6.12"].endswith("--kernel=6.12 tests/guest/test_buffers.py")
-    assert words["guests debug"].endswith("tests/guest/test_buffers.py tests/guest/test_recovery.py")
+    assert words["guests debug, first"].endswith("--kernel=debug tests/guest/test_recovery.py")
+    assert words["guests debug, rest"].endswith("--kernel=debug tests/guest/test_buffers.py")
     assert words["module"].endswith("--again 6.1 6.12")
     assert words["module debug"].endswith("--again debug")
-    assert list(words).index("guests 6.12") < list(words).index("module debug") < list(words).index("guests debug")
+    assert list(words)[-4:] == ["guests 6.12", "module debug", "guests debug, first", "guests debug, rest"]
 
 
 def test_the_long_tier_has_all_files_and_no_samples() -> None:

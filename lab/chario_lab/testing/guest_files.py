@@ -28,6 +28,7 @@ class GuestFile:
     waits: bool = False
     kernels: tuple[str, ...] = ()
     debug_seconds: int = 0
+    debug_first: bool = False
     stock: bool = False
 
     def runs_on(self, kernel: str) -> bool:

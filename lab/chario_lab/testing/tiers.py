@@ -29,6 +29,7 @@ HOST_TESTS = ("tests/lab", "tests/python", "tests/gst", "tests/format")
 MINUTES = {
     "module": 1.0, "static": 1.0, "unit": 1.0, "host": 2.0, "sanitizers": 3.5, "fuzz-library": 1.0,
     "guests 6.1": 30.0, "guests 6.12": 9.0, "guests 6.12-rt": 5.0, "guests debug": 26.0, "guests kcsan": 45.0,
+    "guests debug, first": 10.0, "guests debug, rest": 17.0,
     "smoke 6.1": 3.0, "changed 6.1": 15.0,
 }  # fmt: skip
 KERNEL_MINUTES = 35.0
@@ -107,6 +108,18 @@ def listed(setting: Setting, kernel: str, everything: bool = False) -> list[str]
     return [f"{GUEST}{file.name}" for file in setting.files if everything or file.runs_on(kernel)]
 
 
+def turns(setting: Setting, kernel: str) -> list[Stage]:
+    """The guest tests of a kernel; on the debug kernel in two turns: where time is short the first still runs."""
+    if kernel != DEBUG:
+        return [guests(setting, kernel, listed(setting, kernel))]
+    files = [file for file in setting.files if file.runs_on(kernel)]
+    stages = []
+    for name, is_first in (("first", True), ("rest", False)):
+        tests = [f"{GUEST}{file.name}" for file in files if file.debug_first == is_first]
+        stages += [guests(setting, kernel, tests, f"guests {kernel}, {name}")] if tests else []
+    return stages
+
+
 def module(setting: Setting, kernels: Sequence[str], name: str = "module") -> Stage:
     """The module is built once for each kernel of a run, for static checks and guests alike."""
     command = (str(setting.python), "-m", "chario_lab.kernel", "--build", "kernel", "--again", *kernels)
@@ -146,7 +159,7 @@ def plan_check(setting: Setting) -> Plan:
     for kernel in setting.kernels:
         if kernel not in SERIES:
             in_guests.append((module(setting, [kernel], f"module {kernel}"),))
-        in_guests.append((guests(setting, kernel, listed(setting, kernel)),))
+        in_guests += [(stage,) for stage in turns(setting, kernel)]
     return Plan("check", (*host, *in_guests), tuple(left_out), needed=f"guests {setting.kernels[0]}")
 
 
