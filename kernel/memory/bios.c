@@ -20,7 +20,7 @@ static int bios_map_list(struct chario_queue *q, struct chario_command *cmd,
 	list->sgl = (struct scatterlist *)(list + 1);
 	sg_init_table(list->sgl, q->max_pages);
 	list->orig_nents = chario_compat_map_sg(rq, list->sgl);
-	return chario_map_list(q, cmd);
+	return chario_map_list(q, cmd) ? -EAGAIN : 0;
 }
 
 static inline int bios_map_vector(const struct chario_queue *q,
@@ -34,18 +34,22 @@ static inline int bios_map_vector(const struct chario_queue *q,
 	return 0;
 }
 
-/* Map a run as the next segments, which end where pages do if it is too long for one. */
+/*
+ * Map a run as the next segments, which end where a seam may be if it is too long for one.
+ * The block layer counts in the same way.
+ */
 static int bios_add_run(struct chario_queue *q, struct chario_command *cmd,
 			struct bio_vec run)
 {
 	const u32 most = q->segment_pages * PAGE_SIZE ?: U32_MAX;
+	const u32 seam_mask = cmd->req->disk->seam_mask;
 	u32 left = run.bv_len;
 
 	for (;;) {
-		run.bv_len = min(left, most - (u32)offset_in_page(run.bv_offset));
+		run.bv_len = min(left, most - (run.bv_offset & seam_mask));
 		if (unlikely(bios_map_vector(q, cmd, &run,
 					     &cmd->segments[cmd->nr_segments])))
-			return -EIO;
+			return -EAGAIN;
 		cmd->nr_segments++;
 		left -= run.bv_len;
 		if (!left)
@@ -98,7 +102,7 @@ static inline int bios_map_vectors(struct chario_queue *q, struct chario_command
 		seg++;
 	}
 	cmd->nr_segments = seg - cmd->segments;
-	return iter.bi_size ? -EIO : 0;
+	return iter.bi_size ? -EAGAIN : 0;
 }
 
 /* Map each vector, or run of vectors, by itself. */

@@ -14,8 +14,8 @@ int chario_bios_map_many(struct chario_queue *q, struct chario_command *cmd,
 			 struct request *rq);
 
 /*
- * Map a vector as a segment, for a queue with a DMA device.  Returns 0; EIO if the DMA
- * layer refuses the memory.
+ * Map a vector as a segment, for a queue with a DMA device.  Returns 0; EAGAIN if the DMA
+ * layer has no room for it now.
  */
 static __always_inline int chario_bios_map_vector(const struct chario_queue *q,
 						  const struct chario_command *cmd,
@@ -25,7 +25,7 @@ static __always_inline int chario_bios_map_vector(const struct chario_queue *q,
 	seg->bytes = bv->bv_len;
 	seg->addr = dma_map_bvec(q->dma_dev, bv,
 				 chario_map_direction(cmd->req->op), 0);
-	return unlikely(dma_mapping_error(q->dma_dev, seg->addr)) ? -EIO : 0;
+	return unlikely(dma_mapping_error(q->dma_dev, seg->addr)) ? -EAGAIN : 0;
 }
 
 /**
@@ -36,7 +36,8 @@ static __always_inline int chario_bios_map_vector(const struct chario_queue *q,
  * @rq: the block request, a read or a write
  *
  * Context: any but an interrupt handler.
- * Return: 0; EIO if the DMA layer refuses the memory.
+ * Return: 0; EAGAIN if the DMA layer has no room now, such as bounce buffers: a request has no
+ * more bytes than dma_max_mapping_size().
  */
 static __always_inline int chario_bios_map(struct chario_queue *q,
 					   struct chario_command *cmd,

@@ -100,14 +100,14 @@ static void map_fill_list(struct sg_table *list, const struct chario_command *cm
 
 /*
  * Add memory in one piece as segments of up to @most bytes, 0 for any number, which end
- * where pages do.
+ * where a seam may be.
  */
 static inline struct chario_segment *
-add_segments(struct chario_segment *seg, dma_addr_t addr, u32 left, u32 most)
+add_segments(struct chario_segment *seg, dma_addr_t addr, u32 left, u32 most, u32 seam_mask)
 {
-	for (; unlikely(most && offset_in_page(addr) + left > most); seg++) {
+	for (; unlikely(most && (addr & seam_mask) + left > most); seg++) {
 		seg->addr = addr;
-		seg->bytes = most - offset_in_page(addr);
+		seg->bytes = most - (addr & seam_mask);
 		addr += seg->bytes;
 		left -= seg->bytes;
 	}
@@ -128,6 +128,7 @@ int chario_map_list(struct chario_queue *q, struct chario_command *cmd)
 {
 	struct sg_table *list = chario_queue_list(q, cmd);
 	const u32 most = q->segment_pages * PAGE_SIZE;
+	const u32 seam_mask = cmd->req->disk->seam_mask;
 	struct chario_segment *seg = cmd->segments;
 	const struct scatterlist *sg;
 
@@ -135,7 +136,8 @@ int chario_map_list(struct chario_queue *q, struct chario_command *cmd)
 				     chario_map_direction(cmd->req->op), 0)))
 		return -EIO;
 	for (sg = list->sgl; sg < list->sgl + list->nents; sg++)
-		seg = add_segments(seg, sg_dma_address(sg), sg_dma_len(sg), most);
+		seg = add_segments(seg, sg_dma_address(sg), sg_dma_len(sg), most,
+				   seam_mask);
 	cmd->nr_segments = seg - cmd->segments;
 	cmd->nr_runs = cmd->nr_pages;
 	return 0;

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import pytest
-from block_side import disable, enable, holds, noise, write
+from block_side import PRELUDE, disable, enable, holds, noise, write
 from disks import counters, grown
 from played import OK, PAGE, Command, controller_page, limits_page, played
 from rig import Rig
@@ -31,6 +31,9 @@ LIMIT_S = 120
 BLOCK = 512
 # Pieces of the block disk, in the order in which their discards come.
 PIECE_KIB, ROOM = 64, 16
+# Ranges of two requests together, more than a command has; how often they may miss each other.
+MERGED, TRIES = 20, 10
+DELAY = "/sys/module/chario/parameters/loopback_delay_us"
 TOGETHER = tuple(range(4, 12))
 BACKWARDS = TOGETHER[::-1]
 APART = (6, 2, 14, 0, 10, 4, 12, 8)
@@ -41,7 +44,7 @@ RANGE = struct.Struct("<4xIQ")
 
 
 @contextmanager
-def pieces(rig: Rig, block: str, order: Sequence[int]) -> Iterator[str]:
+def pieces(rig: Rig, block: str, order: Sequence[int], name: str = "pieces") -> Iterator[str]:
     """A device made of pieces of a block disk, in an order."""
     sectors = PIECE_KIB * KIB // 512
     table = "\n".join(
@@ -49,11 +52,11 @@ def pieces(rig: Rig, block: str, order: Sequence[int]) -> Iterator[str]:
     )
     if rig.guest.run("command -v dmsetup").rc != 0:
         tools.install(rig.guest, tools.Tools.STORAGE)
-    rig.guest.must("modprobe dm_mod && dmsetup create pieces", stdin=table)
+    rig.guest.must(f"modprobe dm_mod && dmsetup create {name}", stdin=table)
     try:
-        yield f"/dev/{rig.guest.must('dmsetup info -c --noheadings -o blkdevname pieces')}"
+        yield f"/dev/{rig.guest.must(f'dmsetup info -c --noheadings -o blkdevname {name}')}"
     finally:
-        rig.guest.must("dmsetup remove --retry pieces")
+        rig.guest.must(f"dmsetup remove --retry {name}")
 
 
 @ORDERS
@@ -70,6 +73,51 @@ def test_a_disk_that_takes_many_ranges(rig: Rig, order: Sequence[int]) -> None:
     for piece in order:
         guest.must(f"dd if=/dev/zero of={path} bs={PIECE_KIB}k seek={piece} count=1 conv=notrunc status=none")
     assert holds(guest, MEMORY, path)
+    assert disable(guest, MEMORY) == 0
+
+
+# Urgent reads until it is killed.
+URGENT = """
+import sys
+urgent = os.open(sys.argv[1], os.O_RDONLY)
+call(urgent, FILE_OPTIONS, struct.pack("<IIQII", 24, 0, 0, 0, 2))
+Path("/run/urgent").touch()
+while read(urgent, 0, 4096):
+    pass
+"""
+
+
+def test_requests_that_a_scheduler_merges(rig: Rig) -> None:
+    """It does not add up the ranges of two requests: what is more than a command has goes to the drive one by one."""
+    guest, block = rig.guest, enable(rig.guest, MEMORY)
+    halves = (tuple(range(0, 20, 2)), tuple(range(21, 41, 2)))
+    path = noise(guest, 41 * PIECE_KIB)
+    guest.must(f"cp {path} {path}.after")
+    for piece in (*halves[0], *halves[1]):
+        guest.must(f"dd if=/dev/zero of={path}.after bs={PIECE_KIB}k seek={piece} count=1 conv=notrunc status=none")
+    guest.must(f"echo mq-deadline >/sys/block/{block.removeprefix('/dev/')}/queue/scheduler")
+    rig.set(MEMORY, "isolation_depth", 0)
+    rig.set(MEMORY, "isolation_ms", 1000)
+    # While the device has one write, another one waits for urgent reads; behind it, in the scheduler, both discards do.
+    a_write = f"dd if=/dev/zero of={block} bs=4k count=1 seek=4000 oflag=direct status=none & sleep 0.2"
+    held = f"echo 2000000 >{DELAY}; {a_write}; {a_write}"
+    commands: list[int] = []
+    while MERGED not in commands and len(commands) < TRIES:
+        write(guest, block, path)
+        before = counters(guest, MEMORY)
+        with pieces(rig, block, halves[0]) as one, pieces(rig, block, halves[1], "others") as other:
+            rig.remove("/run/urgent")
+            urgent = guest.start(["python3", "-c", PRELUDE + URGENT, MEMORY], timeout_s=LIMIT_S)
+            rig.wait_file("/run/urgent")
+            discards = f"blkdiscard -f {one} & blkdiscard -f {other} & sleep 0.2"
+            guest.must(f"{held}; {discards}; echo 0 >{DELAY}; wait", LIMIT_S)
+            urgent.kill()
+            urgent.wait()
+        change = grown(guest, MEMORY, before)
+        commands.append(change["discard_commands"])
+        assert change["discard_bytes"] == MERGED * PIECE_KIB * KIB
+        assert holds(guest, MEMORY, f"{path}.after")
+    assert commands[-1] == MERGED and set(commands) <= {2, MERGED}, commands
     assert disable(guest, MEMORY) == 0
 
 

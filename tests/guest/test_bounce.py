@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from errno import EIO
 
+from block_side import disable, enable, holds, noise
 from disks import MIB, Programs
 from programs import compile_program
 from rig import CALL_LIMIT_S, Rig
@@ -23,7 +24,8 @@ from chario_lab.guest.spec import Namespace, Nvme
 FOR_DEVICE, FOR_CPU = 1, 2
 KIB = 1 << 10
 # 4,096 slots of 2 KiB: a drive can have 8 MiB mapped.
-SETUP = Setup(drives=(Nvme("disk", (Namespace(64),)),), append="swiotlb=4096,force", alone=True)
+DRIVES = (Nvme("disk", (Namespace(64),)), Nvme("other", (Namespace(64),)))
+SETUP = Setup(drives=DRIVES, append="swiotlb=4096,force", alone=True)
 # The first is given back where there is to be some room; the others are more than there is, of each size.
 ROOM = 64 * KIB
 SIZES = [ROOM, *[MIB] * 9, *[64 * KIB] * 33, *[4 * KIB] * 257]
@@ -89,6 +91,22 @@ def test_calls_that_find_them_full(rig: Rig) -> None:
     assert rig.calls(disk, *reads, f"match,3,0,{MIB}")[:4] == [*[("read", size) for size in sizes], ("match", 1)]
     assert rig.uring(disk, 4, 64 * KIB) == {64 * KIB: 4}
     assert rig.counters(disk)["errors"] == 0
+
+
+def test_a_block_disk_that_finds_them_full(rig: Rig) -> None:
+    """Its users know no EIO that passes: their requests wait for room, and all of them are done."""
+    disk = rig.disk(0)
+    block, path = enable(rig.guest, disk), noise(rig.guest, 1024)
+    before = rig.counters(disk)["write_commands"]
+    mark = rig.guest.log_mark()
+    with full(rig, rig.disk(1)):
+        job = rig.guest.start(f"dd if={path} of={block} bs=64k oflag=direct status=none", CALL_LIMIT_S)
+        rig.wait_said(mark, f"{rig.address(0)}: swiotlb buffer is full")
+        refused = rig.guest.run(f"dd if={disk} of=/dev/null bs=4k count=1 iflag=direct")
+        assert refused.rc != 0 and "Input/output error" in refused.stderr, refused.describe()
+        assert rig.counters(disk)["write_commands"] == before
+    job.wait().check()
+    assert holds(rig.guest, disk, path) and disable(rig.guest, disk) == 0
 
 
 HALVES = f"""

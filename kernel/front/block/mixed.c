@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Requests of which a claim forbids only some bios: the block layer merges bios of
- * neighbouring partitions, whose writers know nothing of each other.
+ * Requests that cannot be sent as they are.  Of some a claim forbids only a few bios: the
+ * block layer merges bios of neighbouring partitions, whose writers know nothing of each
+ * other.  Others discard more ranges than a command has.
  *
  * Such a request is taken apart.  The bios that are forbidden end; a clone of each other
  * one is submitted, and not merged again.
@@ -22,7 +23,11 @@ static void submit(struct chario_mixed *mixed, struct bio *bio)
 
 	bio_clear_polled(clone);
 	clone->bi_opf &= ~REQ_NOWAIT;
-	clone->bi_opf |= REQ_NOMERGE;
+	/*
+	 * Metadata does not wait for others of its cgroup (blk-iolatency): one of them is the
+	 * bio itself.
+	 */
+	clone->bi_opf |= REQ_NOMERGE | REQ_META;
 	bio_chain(clone, bio);
 	submit_bio_noacct(clone);
 	bio_endio(bio);

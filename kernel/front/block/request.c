@@ -143,27 +143,33 @@ void chario_block_seen(struct chario_queue *q, struct chario_request *done)
 
 /*
  * Note the ranges of a discard, one for each bio.  Where one range is allowed, the block layer
- * merges any number of bios, but only such as continue each other.
+ * merges any number of bios, but only such as continue each other.  Returns 0; E2BIG if there
+ * are more ranges than are allowed: an I/O scheduler merges requests without adding them up.
  */
-static void fill_ranges(struct chario_command *cmd, const struct request *rq)
+static int fill_ranges(struct chario_command *cmd, const struct request *rq)
 {
-	struct chario_disk_range *range = chario_command_ranges(cmd);
+	const unsigned int most = queue_max_discard_segments(rq->q);
+	struct chario_disk_range *ranges = chario_command_ranges(cmd);
 	const struct bio *bio;
 
 	cmd->nr_ranges = 0;
 	cmd->bytes = 0;
-	if (queue_max_discard_segments(rq->q) == 1) {
-		range->offset = blk_rq_pos(rq) << SECTOR_SHIFT;
-		range->bytes = blk_rq_bytes(rq);
+	if (most == 1) {
+		ranges->offset = blk_rq_pos(rq) << SECTOR_SHIFT;
+		ranges->bytes = blk_rq_bytes(rq);
 		cmd->nr_ranges = 1;
-		return;
+		return 0;
 	}
 	__rq_for_each_bio(bio, rq) {
+		struct chario_disk_range *range = &ranges[cmd->nr_ranges];
+
+		if (unlikely(cmd->nr_ranges == most))
+			return -E2BIG;
 		range->offset = bio->bi_iter.bi_sector << SECTOR_SHIFT;
 		range->bytes = bio->bi_iter.bi_size;
-		range++;
 		cmd->nr_ranges++;
 	}
+	return 0;
 }
 
 /* Fill in the command for an operation that moves no bytes. */
@@ -171,6 +177,7 @@ static noinline int fill_other(struct chario_queue *q, struct chario_command *cm
 			       struct request *rq)
 {
 	struct chario_request *req = &cmd->own;
+	int ret;
 
 	cmd->nr_pages = 0;
 	cmd->nr_segments = 0;
@@ -185,10 +192,10 @@ static noinline int fill_other(struct chario_queue *q, struct chario_command *cm
 	case REQ_OP_DISCARD:
 		req->op = CHARIO_OP_DISCARD;
 		req->control = 0;
-		fill_ranges(cmd, rq);
-		if (q->ops->prep)
+		ret = fill_ranges(cmd, rq);
+		if (!ret && q->ops->prep)
 			q->ops->prep(q, cmd);
-		return 0;
+		return ret;
 	case REQ_OP_WRITE_ZEROES:
 		req->op = CHARIO_OP_WRITE_ZEROES;
 		if (req->disk->zeroes_may_discard &&
@@ -246,7 +253,8 @@ static __always_inline int fill(struct chario_queue *q, struct chario_command *c
 
 /*
  * Send a request; tells the device if @kick is set.  Returns 0; EBUSY if it has to wait for
- * urgent calls; or another -errno.
+ * urgent calls, EAGAIN for room to map its memory; E2BIG if it has too many ranges; EBADE if a
+ * claim forbids it; or another -errno.
  */
 static __always_inline int send(struct blk_mq_hw_ctx *hctx, struct request *rq,
 				bool kick)
@@ -286,12 +294,12 @@ static noinline blk_status_t refuse(struct request *rq, int ret)
 	struct chario_block_request *note = blk_mq_rq_to_pdu(rq);
 
 	/*
-	 * The block layer comes again by itself as well: the end of the urgent calls may be told
-	 * before it has put the request down.
+	 * The block layer comes again by itself: the end of the urgent calls may be told before it
+	 * has put the request down, and nobody tells of room for mappings.
 	 */
-	if (ret == -EBUSY)
+	if (ret == -EBUSY || ret == -EAGAIN)
 		return BLK_STS_RESOURCE;
-	if (ret == -EBADE && rq->bio != rq->biotail) {
+	if ((ret == -EBADE && rq->bio != rq->biotail) || ret == -E2BIG) {
 		struct chario_queue *q = rq->mq_hctx->driver_data;
 
 		chario_mixed_take_apart(rq);
