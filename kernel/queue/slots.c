@@ -188,6 +188,8 @@ int chario_slots_lend(struct chario_queue *q, unsigned int first)
 			slots_take_back(q, first, tag);
 			return -EINTR;
 		}
+		/* The buffer of its last call can be destroyed while the slot is lent. */
+		WRITE_ONCE(chario_queue_command(q, tag)->own.buffer, NULL);
 	}
 	WRITE_ONCE(q->first_lent, first);
 	/* A task that waits for an idle queue has counted these slots. */

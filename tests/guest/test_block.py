@@ -4,24 +4,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from block_side import disable, enable, holds, noise, queue, write
-from disks import counters, grown
+from block_side import PRELUDE, disable, enable, holds, noise, queue, write
+from disks import counters, folder, grown
 from rig import CALL_LIMIT_S, Rig
 from shared_guest import FileGuest, Setup
 
 from chario_lab.guest.devices import command_counts, load_module
 from chario_lab.guest.spec import Namespace, Nvme
 
-OWN, SHARED, TWINS = range(3)
+OWN, SHARED, TWINS, LONG = range(4)
 KIB = 1 << 10
 DRIVES = (
     Nvme("own", (Namespace(256),)),
     # Few queue pairs: none is left for the block side.
     Nvme("shared", (Namespace(256, 4096),), max_ioqpairs=4),
     Nvme("twins", (Namespace(64), Namespace(64, 4096))),
+    Nvme("long blocks", (Namespace(64, 8192),)),
 )
 SETUP = Setup(drives=DRIVES)
 
@@ -177,23 +179,106 @@ def test_an_unbound_drive_has_what_was_written(rig: Rig, own: str) -> None:
     guest.must(f"e2fsck -fn {block}")
 
 
+def test_blocks_longer_than_a_page(rig: Rig) -> None:
+    """Linux has no block devices of such, and some releases of it no check: there is a character disk only."""
+    disk = rig.disk(LONG)
+    refused = rig.guest.run(f"echo 1 | tee {folder(disk)}/block")
+    assert refused.rc != 0 and "not supported" in refused.stderr.lower(), refused.describe()
+    assert rig.call(disk, "read,0,8192") == 8192
+    rig.unbind(LONG)
+
+
+@contextmanager
+def in_memory(rig: Rig, module: Path, parameters: str) -> Iterator[str]:
+    """A disk in memory, instead of all others."""
+    rig.guest.must("rmmod chario")
+    load_module(rig.guest, module, parameters)
+    yield "/dev/chardisk0"
+    rig.guest.must("rmmod chario")
+    load_module(rig.guest, module)
+
+
+# Vectors of a page each that begin inside one page and end in the next; between them lies memory of others.
+ACROSS = """
+import mmap, sys
+HUGETLB = 0x40000
+memory = mmap.mmap(-1, 2 << 20, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | HUGETLB)
+fd = os.open(sys.argv[1], os.O_RDWR | os.O_DIRECT)
+vectors = [memoryview(memory)[at : at + 4096] for at in range(512, 32 * 8192, 8192)]
+for number, vector in enumerate(vectors):
+    vector[:] = bytes([number]) * 4096
+print(os.pwritev(fd, vectors, 0))
+for number, vector in enumerate(vectors):
+    vector[:] = bytes(4096)
+print(os.preadv(fd, vectors, 0), all(bytes(vector) == bytes([number]) * 4096 for number, vector in enumerate(vectors)))
+"""
+
+
+def test_segments_are_those_that_the_block_layer_counts(
+    keeper: FileGuest, module: Path, request: pytest.FixtureRequest
+) -> None:
+    """A device that takes short segments gets no more of them than its commands have, wherever they begin."""
+    rig = keeper.get(request)
+    with in_memory(rig, module, "loopback_mib=64 loopback_segment_pages=1 loopback_segments=33") as disk:
+        block = enable(rig.guest, disk)
+        rig.guest.must("echo 4 >/proc/sys/vm/nr_hugepages")
+        said = rig.guest.must(["python3", "-c", PRELUDE + ACROSS, block])
+        assert said.split() == ["131072", "131072", "True"]
+        assert counters(rig.guest, disk)["write_commands"] == 1
+
+
+# Calls that take all commands of a queue, and a buffer that is destroyed when the block side has half of them.
+LENT = """
+import fcntl, struct, sys, threading, time
+POOL, BYTES = 2, 4096
+os.sched_setaffinity(0, [0])
+fd = os.open(sys.argv[1], os.O_RDWR)
+create = bytearray(struct.pack("=IIIIQQQIiII", 56, POOL, 0, 0, 0, BYTES, 0, 0, 0, 0, 0))
+fcntl.ioctl(fd, 0xC410, create)
+name = struct.unpack_from("=I", create, 12)[0]
+def transfer():
+    fcntl.ioctl(fd, 0xC420, bytearray(struct.pack("=IIIIQQQQQQ", 64, 0, 0, name, 0, 0, BYTES, 0, 0, 0)))
+calls = [threading.Thread(target=transfer) for _ in range(256)]
+for call in calls:
+    call.start()
+for call in calls:
+    call.join()
+Path("/run/moved").touch()
+while not Path("/run/lent").exists():
+    time.sleep(0.01)
+fcntl.ioctl(fd, 0xC411, struct.pack("=II", 8, name))
+print("destroyed")
+"""
+
+
+def test_commands_for_the_block_side_have_no_buffers(
+    keeper: FileGuest, module: Path, request: pytest.FixtureRequest
+) -> None:
+    """A buffer that was in a command before the block side got it is destroyed as any other."""
+    rig = keeper.get(request)
+    with in_memory(rig, module, "loopback_mib=64 loopback_delay_us=20000") as disk:
+        job = rig.guest.start(["python3", "-c", PRELUDE + LENT, disk], timeout_s=CALL_LIMIT_S)
+        rig.wait_file("/run/moved")
+        enable(rig.guest, disk)
+        rig.touch("/run/lent")
+        assert job.wait().check().stdout == "destroyed\n"
+        assert disable(rig.guest, disk) == 0
+    rig.remove("/run/moved", "/run/lent")
+
+
 @pytest.mark.parametrize("how", ["loopback_submits=N", "loopback_submits=Y", "loopback_segment_pages=4"])
 def test_a_disk_in_memory_has_one_too(
     keeper: FileGuest, module: Path, request: pytest.FixtureRequest, how: str
 ) -> None:
     """Whether it takes commands under the lock of their queue or not, has a DMA device or not."""
     rig = keeper.get(request)
-    guest = rig.guest
-    guest.must("rmmod chario")
-    load_module(guest, module, f"loopback_mib=64 {how}")
-    disk, path = "/dev/chardisk0", noise(guest, 1024)
-    block = enable(guest, disk)
-    write(guest, block, path)
-    assert holds(guest, disk, path) and holds(guest, block, path)
-    guest.must(f"mkfs.ext4 -q {block} && mkdir -p /run/mnt && mount {block} /run/mnt")
-    guest.must("cp /run/noise /run/mnt && umount /run/mnt")
-    guest.must(f"mount {block} /run/mnt && cmp /run/mnt/noise /run/noise && fstrim /run/mnt && umount /run/mnt")
-    guest.must(f"e2fsck -fn {block}")
-    assert counters(guest, disk)["discard_bytes"] > 0
-    guest.must("rmmod chario")
-    load_module(guest, module)
+    guest, path = rig.guest, noise(rig.guest, 1024)
+    with in_memory(rig, module, f"loopback_mib=64 {how}") as disk:
+        block = enable(guest, disk)
+        write(guest, block, path)
+        assert holds(guest, disk, path) and holds(guest, block, path)
+        guest.must(f"mkfs.ext4 -q {block} && mkdir -p /run/mnt && mount {block} /run/mnt")
+        guest.must("cp /run/noise /run/mnt && umount /run/mnt")
+        guest.must(f"mount {block} /run/mnt && cmp /run/mnt/noise /run/noise && fstrim /run/mnt && umount /run/mnt")
+        guest.must(f"e2fsck -fn {block}")
+        assert counters(guest, disk)["discard_bytes"] > 0

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from errno import EAGAIN, ETIMEDOUT
 
 import pytest
-from disks import setting
+from disks import folder, setting
 from programs import compile_program
 from rig import CALL_LIMIT_S, Rig, results
 from shared_guest import Setup
@@ -289,6 +289,13 @@ open("/run/destroying", "w").close()
 fcntl.ioctl(fd, 0xC411, struct.pack("=II", 8, name))
 os.waitpid(child, 0)
 """
+
+
+def test_a_block_disk_beside_two_commands(rig: Rig, disk: str) -> None:
+    """Calls need both to change a part of a block: none is left for the block side, and that is said."""
+    refused = rig.guest.run(f"echo 1 | tee {folder(disk)}/block")
+    assert refused.rc != 0 and "not supported" in refused.stderr.lower(), refused.describe()
+    assert not rig.guest.files.exists(f"{disk}b")
 
 
 def test_a_buffer_that_is_destroyed_under_a_call(rig: Rig, disk: str) -> None:

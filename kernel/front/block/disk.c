@@ -79,6 +79,9 @@ static int make(struct chario_disk *disk, struct chario_tags *tags)
 	struct gendisk *block;
 	int ret;
 
+	/* The page cache of a block device cannot have such blocks, Linux 6.1 does not look. */
+	if (disk->block_mask >= PAGE_SIZE)
+		return -EOPNOTSUPP;
 	fill_limits(disk, &limits);
 	block = chario_compat_alloc_disk(&tags->set, &limits, disk->features, disk);
 	if (IS_ERR(block))
@@ -137,7 +140,8 @@ static int make_claimed(struct chario_disk *disk, struct chario_tags *tags)
  *
  * Context: may sleep.
  * Return: 0, also if it is there already; ENODEV if the disk has gone; EBUSY if somebody was
- * quick to use a part that is claimed; ENOMEM; an error of chario_tags_get().
+ * quick to use a part that is claimed; EOPNOTSUPP if its blocks are longer than a page; ENOMEM;
+ * an error of chario_tags_get().
  */
 int chario_block_enable(struct chario_disk *disk)
 {

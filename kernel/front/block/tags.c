@@ -120,8 +120,8 @@ static int tags_init(struct chario_tags *tags)
 
 	if (ret)
 		return ret;
-	/* One command at a time cannot be shared. */
-	if (tags->queues[0]->depth < 2)
+	/* Calls change a part of a block with two commands at a time, see front/patch.c. */
+	if (tags->queues[0]->use == CHARIO_QUEUE_SHARED && tags->queues[0]->depth < 3)
 		return -EOPNOTSUPP;
 	ret = lend(tags);
 	if (ret)
@@ -138,7 +138,8 @@ static int tags_init(struct chario_tags *tags)
  *
  * Context: may sleep; under drive->block_lock.
  * Return: the tags, until chario_tags_put(), or an ERR_PTR: ENOMEM; EOPNOTSUPP if the
- * drive takes one command at a time; EINTR on a fatal signal; an error of the back end.
+ * drive takes too few commands at a time to share them; EINTR on a fatal signal; an error of
+ * the back end.
  */
 struct chario_tags *chario_tags_get(struct chario_drive *drive)
 {

@@ -317,7 +317,7 @@ def check_drive(drive: Drive) -> None:
 
 def check_medium(name: str, medium: Medium) -> None:
     """Refuse an impossible namespace or disk."""
-    if isinstance(medium, Namespace | VirtioDisk) and medium.lba_bytes not in (512, 4096):
+    if isinstance(medium, Namespace | VirtioDisk) and medium.lba_bytes not in (512, 4096, 8192):
         raise SpecError(f"{name}: LBA of {medium.lba_bytes} bytes")
     if medium.size_mib < 1:
         raise SpecError(f"{name}: size must be at least 1 MiB")
