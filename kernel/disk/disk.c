@@ -202,6 +202,7 @@ static void set_memory_limits(struct chario_disk *disk,
 				 drive->queues[0]->max_pages);
 	disk->segment_bytes = limits->segment_bytes;
 	disk->discard_ranges = limits->discard_ranges;
+	disk->discard_bytes = limits->discard_bytes;
 	disk->zeroes_bytes = limits->zeroes_bytes;
 	disk->zeroes_may_discard = limits->zeroes_may_discard;
 	for (i = 0; i < drive->nr_queues; i++)

@@ -60,6 +60,7 @@ struct chario_counters {
  * @segment_bytes: largest length of a segment in bytes, a multiple of the page size; 0
  *	for no limit
  * @discard_ranges: largest number of ranges of a discard; 0 if the device discards none
+ * @discard_bytes: largest number of bytes of a discard; 0 for no limit
  * @zeroes_bytes: largest length in bytes that one command zeroes; 0 if the device has no
  *	such command
  * @zeroes_may_discard: true if that command may discard the blocks, which read as zeros
@@ -78,6 +79,7 @@ struct chario_limits {
 	u32 segments;
 	u32 segment_bytes;
 	u32 discard_ranges;
+	u64 discard_bytes;
 	u32 zeroes_bytes;
 	bool zeroes_may_discard;
 	u64 features;
@@ -135,6 +137,7 @@ struct chario_limits {
  * @optimal_write_bytes: see &struct chario_info
  * @atomic_write_bytes: promise of the drive for one command, see &struct chario_info
  * @discard_ranges: see &struct chario_limits
+ * @discard_bytes: see &struct chario_limits
  * @zeroes_bytes: see &struct chario_limits
  * @zeroes_may_discard: see &struct chario_limits
  * @claims: claims of nodes that are open for writing, see front/block/claim.c; changed
@@ -199,6 +202,7 @@ struct chario_disk {
 	u32 optimal_write_bytes;
 	u32 atomic_write_bytes;
 	u32 discard_ranges;
+	u64 discard_bytes;
 	u32 zeroes_bytes;
 	bool zeroes_may_discard;
 	struct list_head claims;

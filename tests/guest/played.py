@@ -76,7 +76,7 @@ CONTROLLER_FIELDS: Fields = {
     "oncs": (520, "H"), "write_cache": (525, "B"),
 }  # fmt: skip
 # NVM Command Set Specification 1.0, section 4.1.5.4.
-LIMIT_FIELDS: Fields = {"wzsl": (1, "B"), "dmrl": (3, "B")}
+LIMIT_FIELDS: Fields = {"wzsl": (1, "B"), "dmrl": (3, "B"), "dmrsl": (4, "I"), "dmsl": (8, "Q")}
 # NVM Command Set Specification 1.0, section 4.1.5.1.
 NAMESPACE_FIELDS: Fields = {
     "blocks": (0, "Q"), "nsfeat": (24, "B"), "nawupf": (36, "H"), "nabo": (42, "H"), "nabspf": (44, "H"),

@@ -148,6 +148,22 @@ def ranges_of(order: Sequence[int]) -> list[tuple[int, int]]:
     return [(min(order) * size, len(order) * size)]
 
 
+@pytest.mark.parametrize(
+    "limits", [{"dmrsl": 64}, {"dmsl": 64}, {"dmrsl": 64, "dmsl": 128}], ids=["of a range", "of a command", "of both"]
+)
+def test_a_drive_that_limits_blocks(rig: Rig, limits: dict[str, int]) -> None:
+    """No discard has more blocks than the drive says, however much is discarded at once."""
+    told = Told(rig)
+    page, most = controller_page(oncs=ONCS_DATASET_MANAGEMENT), limits_page(**limits)
+    with played(rig, REGISTERS, controller=page, limits=most, status=told.status) as drive:
+        (disk,) = rig.take(drive.address)
+        block = enable(rig.guest, disk)
+        rig.guest.must(f"blkdiscard -f --length {200 * BLOCK} {block}", LIMIT_S)
+        ranges = sorted(one for command in told.discards for one in command)
+        assert ranges == [(first * BLOCK, min(64, 200 - first) * BLOCK) for first in range(0, 200, 64)]
+        assert disable(rig.guest, disk) == 0
+
+
 @ORDERS
 @pytest.mark.parametrize("dmrl", [0, 1], ids=["for want of memory", "as it says"])
 def test_a_drive_that_takes_one_range(rig: Rig, order: Sequence[int], dmrl: int) -> None:

@@ -199,6 +199,7 @@ struct chario_nvme_events {
  * @command_limit: &enum chario_command_limit, the one that allows least
  * @write_cache: the drive has a volatile write cache
  * @discard_ranges: largest number of ranges of a discard that the drive takes; 0 for none
+ * @discard_blocks: largest number of blocks of a discard; 0 for no limit
  * @zeroes_bytes: largest number of bytes that one command zeroes; 0 if there is no such
  *	command
  * @nr_block: number of queue pairs that the drive grants for the block side
@@ -247,8 +248,10 @@ struct chario_nvme {
 	u32 command_limit;
 	bool write_cache;
 	unsigned int discard_ranges;
+	u32 discard_blocks;
 	u32 zeroes_bytes;
 	unsigned int nr_block;
+	unsigned int nr_planned;
 	__le16 awupf;
 	unsigned int power_states;
 	bool autonomous;

@@ -43,7 +43,8 @@ static void fill_limits(const struct chario_disk *disk, struct queue_limits *lim
 	limits->virt_boundary_mask = disk->seam_mask;
 	limits->dma_alignment = disk->dma_mask;
 	if (disk->discard_ranges) {
-		limits->max_hw_discard_sectors = UINT_MAX;
+		limits->max_hw_discard_sectors =
+			min_not_zero(disk->discard_bytes >> SECTOR_SHIFT, (u64)UINT_MAX);
 		limits->max_discard_segments =
 			min_t(u32, disk->discard_ranges,
 			      q->max_pages * sizeof(struct chario_segment) /
