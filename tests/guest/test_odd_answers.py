@@ -8,7 +8,18 @@ from errno import ECANCELED, EIO, ETIMEDOUT
 
 import pytest
 from disks import folder
-from played import HEALTH_LOG, INVALID_FIELD, OK, Command, Opcode, Played, controller_page, health_page, played
+from played import (
+    HEALTH_LOG,
+    INVALID_FIELD,
+    NUMBER_OF_QUEUES,
+    OK,
+    Command,
+    Opcode,
+    Played,
+    controller_page,
+    health_page,
+    played,
+)
 from rig import Rig, results, uring_results
 from shared_guest import Setup
 from waiting import until
@@ -227,6 +238,24 @@ def test_a_question_that_a_reset_cuts_off(rig: Rig) -> None:
         rig.wait_said(mark, "cut off by a reset")
         rig.wait_reset(disk)
     rig.set_admin_timeout()
+
+
+def test_queues_that_are_made_after_a_reset(rig: Rig) -> None:
+    """A reset asks for as many as there will be: those of a block disk are made when it is."""
+    asked: list[int] = []
+
+    def status(queue: int, command: Command) -> int:
+        if not queue and command.opcode == Opcode.SET_FEATURES and command.dword10 & 0xFF == NUMBER_OF_QUEUES:
+            asked.append(command.dword11)
+        return OK
+
+    with played(rig, REGISTERS, status=status) as drive:
+        (disk,) = rig.take(drive.address)
+        drive.ask(drive.report_failure)
+        rig.call(disk, "read,0,4096")
+        until(lambda: rig.counters(disk)["resets"] == 1, "it is not reset")
+        assert len(asked) == 2 and asked[1] == asked[0]
+    rig.release(rig.address(REGISTERS))
 
 
 @pytest.mark.parametrize("failures", [1, 2])

@@ -203,6 +203,8 @@ struct chario_nvme_events {
  * @zeroes_bytes: largest number of bytes that one command zeroes; 0 if there is no such
  *	command
  * @nr_block: number of queue pairs that the drive grants for the block side
+ * @nr_planned: number of queue pairs that are requested again after a reset: all that there
+ *	are, and those of the block side, which may be made later
  * @awupf: number of blocks that a power cut does not tear, less one (AWUPF)
  * @power_states: number of power states
  * @autonomous: the drive can change its power state by itself (APSTA)

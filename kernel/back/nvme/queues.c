@@ -79,6 +79,7 @@ static int plan_queues(struct chario_nvme *ctrl, unsigned int *nr_irq,
 		return ret;
 	ctrl->nr_block = *nr_queues >= most + cpus ? *nr_queues - most : 0;
 	*nr_queues = min(*nr_queues, most);
+	ctrl->nr_planned = *nr_queues + ctrl->nr_block;
 	*nr_shared = min(*nr_queues, cpus + poll);
 	/*
 	 * If there are too few, interrupts come first, but one queue is polled where

@@ -79,7 +79,7 @@ static int nvme_disable(struct chario_drive *drive)
 
 static int create_queues(struct chario_nvme *ctrl)
 {
-	unsigned int granted = ctrl->drive.nr_queues;
+	unsigned int granted = ctrl->nr_planned;
 	int ret = chario_nvme_admin_set_queues(ctrl, &granted);
 
 	if (!ret && granted < ctrl->drive.nr_queues)
