@@ -10,6 +10,7 @@
 struct workqueue_struct *chario_workqueue;
 struct workqueue_struct *chario_put_workqueue;
 struct workqueue_struct *chario_submit_workqueue;
+struct workqueue_struct *chario_recover_workqueue;
 struct workqueue_struct *chario_mixed_workqueue;
 
 static void destroy(struct workqueue_struct *workers)
@@ -30,10 +31,12 @@ int chario_workers_init(void)
 	chario_submit_workqueue = alloc_workqueue("chario_submit",
 						  WQ_UNBOUND | WQ_HIGHPRI |
 						  WQ_MEM_RECLAIM, 0);
+	chario_recover_workqueue = alloc_workqueue("chario_recover",
+						   WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
 	chario_mixed_workqueue = alloc_workqueue("chario_mixed",
 						 WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
 	if (chario_workqueue && chario_put_workqueue && chario_submit_workqueue &&
-	    chario_mixed_workqueue)
+	    chario_recover_workqueue && chario_mixed_workqueue)
 		return 0;
 	chario_workers_exit();
 	return -ENOMEM;
@@ -48,5 +51,6 @@ void chario_workers_exit(void)
 	destroy(chario_workqueue);
 	destroy(chario_put_workqueue);
 	destroy(chario_submit_workqueue);
+	destroy(chario_recover_workqueue);
 	destroy(chario_mixed_workqueue);
 }

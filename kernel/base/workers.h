@@ -19,6 +19,9 @@ extern struct workqueue_struct *chario_put_workqueue;
 /* Work that submits held commands; it also runs under memory pressure. */
 extern struct workqueue_struct *chario_submit_workqueue;
 
+/* Work that recovers a drive: what has to be written to free memory may wait for it. */
+extern struct workqueue_struct *chario_recover_workqueue;
+
 /* Work that submits bios anew: it may wait for what the work above does. */
 extern struct workqueue_struct *chario_mixed_workqueue;
 

@@ -23,6 +23,7 @@
 #include <linux/device.h>
 #include <linux/jiffies.h>
 
+#include "base/workers.h"
 #include "drive/drive.h"
 #include "queue/queue.h"
 
@@ -363,7 +364,7 @@ void chario_drive_recover_wanted(struct chario_drive *drive, bool reset)
 {
 	if (reset)
 		WRITE_ONCE(drive->reset_wanted, true);
-	queue_work(system_unbound_wq, &drive->recover_work);
+	queue_work(chario_recover_workqueue, &drive->recover_work);
 }
 
 /**
