@@ -106,6 +106,20 @@ def test_an_open_region_is_busy_for_the_block_side(rig: Rig, disk: str) -> None:
     guest.must(f"mkfs.ext4 -qF {block}1 && mount {block}1 /run/mnt && umount /run/mnt")
 
 
+def test_a_recorder_that_may_use_its_region_alone(rig: Rig, own: str) -> None:
+    """Its cgroup has no block device, and the claim needs none of its rights."""
+    guest, group = rig.guest, "/run/devices/recorder"
+    if guest.run("grep -q ^devices /proc/cgroups").rc != 0:
+        pytest.skip("this kernel has no cgroups of devices")
+    guest.must("mkdir -p /run/devices && mount -t cgroup -o devices none /run/devices && mkdir /run/devices/recorder")
+    numbers = [int(word, 16) for word in guest.must(f"stat -c '%t %T' {own}p1").split()]
+    guest.must(f"echo a >{group}/devices.deny && echo 'c {numbers[0]}:{numbers[1]} rw' >{group}/devices.allow")
+    enter = f"echo $$ >{group}/cgroup.procs"
+    assert "not permitted" in refused(rig, f"sh -c '{enter} && exec 5<{own}b1'")
+    guest.must(f"sh -c '{enter} && exec 5<>{own}p1'")
+    guest.must("rmdir /run/devices/recorder && umount /run/devices")
+
+
 def test_what_is_mounted_is_not_opened_for_writing(rig: Rig, disk: str) -> None:
     """Neither by its region nor by the whole disk; for reading it is; other regions are free."""
     guest, block = rig.guest, f"{disk}b"
