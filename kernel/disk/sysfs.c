@@ -8,6 +8,7 @@
 
 #include "disk/disk.h"
 #include "disk/health.h"
+#include "queue/isolation.h"
 #include "types/backend.h"
 
 static const char * const completion_names[] = {
@@ -203,7 +204,7 @@ static ssize_t isolation_ms_store(struct device *dev, struct device_attribute *a
 				  const char *buf, size_t count)
 {
 	u32 ms;
-	int ret = parse_number(buf, 0, 1000, &ms);
+	int ret = parse_number(buf, 0, CHARIO_ISOLATION_MAX_MS, &ms);
 
 	if (ret)
 		return ret;

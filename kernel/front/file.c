@@ -39,7 +39,7 @@ void chario_file_route(struct chario_file *cf)
  */
 void chario_file_set_urgent(struct chario_file *cf, bool urgent)
 {
-	u8 duty = urgent ? CHARIO_DUTY_URGENT : 0;
+	u32 duty = urgent ? CHARIO_DUTY_URGENT : 0;
 
 	if (xchg(&cf->duty, duty) == duty)
 		return;

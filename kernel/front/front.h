@@ -75,7 +75,7 @@ struct chario_file {
 	struct chario_queue **private_queues;
 	struct chario_bytes *bytes;
 	const u32 *single_bytes;
-	u8 duty;
+	u32 duty;
 	u32 pinned;
 };
 

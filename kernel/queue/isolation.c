@@ -15,17 +15,21 @@
 
 #include "queue/isolation.h"
 
+/* The time may be so long past that jiffies has come round: it counts while it is near. */
 static bool stands_back(const struct chario_isolation *iso)
 {
+	unsigned long left = READ_ONCE(iso->until) - jiffies;
+
 	return atomic_read(&iso->urgent) ||
-	       time_before(jiffies, READ_ONCE(iso->until));
+	       (left && left <= 1 + msecs_to_jiffies(CHARIO_ISOLATION_MAX_MS));
 }
 
 /* Ask the block side to try again, if it has been turned away. */
 static void ask(struct chario_drive *drive)
 {
 	struct chario_isolation *iso = &drive->isolation;
-	void (*try_again)(struct chario_drive *drive) = READ_ONCE(iso->try_again);
+	/* Pairs with smp_store_release() in chario_tags_get(). */
+	void (*try_again)(struct chario_drive *drive) = smp_load_acquire(&iso->try_again);
 
 	/* Pairs with the barrier in chario_isolation_admit(). */
 	smp_mb();
@@ -135,7 +139,7 @@ static bool may_pass(struct chario_isolation *iso)
 {
 	unsigned long last = READ_ONCE(iso->let_through);
 
-	return time_after(jiffies, last + msecs_to_jiffies(CHARIO_ISOLATION_PASS_MS)) &&
+	return jiffies - last > msecs_to_jiffies(CHARIO_ISOLATION_PASS_MS) &&
 	       cmpxchg(&iso->let_through, last, jiffies) == last;
 }
 

@@ -7,6 +7,9 @@
 
 #include "types/drive.h"
 
+/* Longest time for which the block side stands back after an urgent call, milliseconds. */
+#define CHARIO_ISOLATION_MAX_MS		1000U
+
 /* While the device takes none, it takes one block command in this time, milliseconds. */
 #define CHARIO_ISOLATION_PASS_MS	20U
 

@@ -28,7 +28,7 @@
  * @end: byte offset behind it
  * @held: block devices that are held, as chario_compat_hold_block() returns them
  * @nr_held: number of block devices that are held
- * @has_told: true if the administrator has been told of a refused request
+ * @has_told: 1 if the administrator has been told of a refused request
  */
 struct chario_claim {
 	struct list_head entry;
@@ -37,7 +37,7 @@ struct chario_claim {
 	u64 end;
 	void **held;
 	unsigned int nr_held;
-	bool has_told;
+	int has_told;
 };
 
 static bool touches(const struct chario_claim *claim, sector_t sector, u64 bytes)
@@ -51,7 +51,7 @@ static bool touches(const struct chario_claim *claim, sector_t sector, u64 bytes
 static void warn(const struct chario_disk *disk, struct chario_claim *claim,
 		 const struct bio *bio)
 {
-	if (!xchg(&claim->has_told, true))
+	if (!xchg(&claim->has_told, 1))
 		dev_warn(&disk->dev,
 			 "a change of %u bytes at %llu on the block disk was refused: a character disk is open for writing there\n",
 			 bio->bi_iter.bi_size,

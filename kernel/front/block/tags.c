@@ -165,7 +165,8 @@ struct chario_tags *chario_tags_get(struct chario_drive *drive)
 		return ERR_PTR(ret);
 	}
 	drive->tags = tags;
-	WRITE_ONCE(drive->isolation.try_again, try_again);
+	/* Pairs with smp_load_acquire() in ask(): who is to try again finds the tags. */
+	smp_store_release(&drive->isolation.try_again, try_again);
 	return tags;
 }
 
@@ -180,6 +181,7 @@ void chario_tags_put(struct chario_tags *tags)
 	if (--tags->users)
 		return;
 	WRITE_ONCE(tags->drive->isolation.try_again, NULL);
+	WRITE_ONCE(tags->drive->isolation.turned_away, false);
 	timer_delete_sync(&tags->drive->isolation.timer);
 	chario_mixed_deinit(&tags->mixed);
 	tags->drive->tags = NULL;
