@@ -31,6 +31,8 @@ HAS_SFDISK = Need("command -v sfdisk && command -v partx", "sfdisk and partx")
 SCHEDULER = "/sys/class/block/{name}/queue/scheduler"
 DEADLINE = "mq-deadline"
 HAS_DEADLINE = Need(f"grep -q {DEADLINE} {SCHEDULER} || modprobe -q {DEADLINE}", f"the I/O scheduler {DEADLINE}")
+# udev reads the new partitions, which is no load of a case.
+SETTLED = "if command -v udevadm >/dev/null; then udevadm settle; fi"
 FIRST_CLASS = ("ionice", "--class", "realtime")
 
 
@@ -99,7 +101,8 @@ def prepare(holder: Holder, extent: Extent) -> tuple[str, ...]:
         )
     # What is read on a real drive has been written before: it need not look for what it does not have.
     fill = f"dd if=/dev/zero of=/dev/{LOADED[holder]} bs=4M count={extent.load_mib // 4} oflag=direct status=none"
-    return (f"{unless}; {make} && {fill}" if extent.fill else f"{unless}; {make}",)
+    steps = (make, fill, SETTLED) if extent.fill else (make, SETTLED)
+    return (f"{unless}; {' && '.join(steps)}",)
 
 
 def case(cell: Cell, extent: Extent) -> Case:
