@@ -32,7 +32,7 @@ from chario_lab.records import (
 )
 from chario_lab.target.machine import Machine
 from chario_lab.target.need import Need
-from chario_lab.target.place import Holder
+from chario_lab.target.place import SETTLED, Holder
 from chario_lab.target.target import Target, TargetError
 from chario_lab.testing.series import SYMBOLS, operation
 
@@ -193,14 +193,16 @@ def test_the_drive_is_given_and_words_are_filled(rig: Rig) -> None:
         "echo nvme0n9",
         "learn",
         "repeat /dev/nvme0n9 /dev/ng0n9",
-        "mkfs.ext4 -q -F -E nodiscard,lazy_itable_init=0,lazy_journal_init=0 /dev/nvme0n9 && mount /dev/nvme0n9 /mnt",
+        f"mkfs.ext4 -q -F -E nodiscard,lazy_itable_init=0,lazy_journal_init=0 /dev/nvme0n9 && "
+        f"mount /dev/nvme0n9 /mnt && {SETTLED}",
         "learn",
         "sync; echo 3 >/proc/sys/vm/drop_caches",
         "chario-bench /mnt/file-0",
         "sync; echo 3 >/proc/sys/vm/drop_caches",
         "chario-bench /mnt/file-1",
         "umount /mnt",
-        "mkfs.ext4 -q -F -E nodiscard,lazy_itable_init=0,lazy_journal_init=0 /dev/nvme0n10 && mount /dev/nvme0n10 /mnt",
+        f"mkfs.ext4 -q -F -E nodiscard,lazy_itable_init=0,lazy_journal_init=0 /dev/nvme0n10 && "
+        f"mount /dev/nvme0n10 /mnt && {SETTLED}",
         "1 >/proc/nvme0n10",
         "learn",
         "chario-bench d",

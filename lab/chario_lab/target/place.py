@@ -30,7 +30,9 @@ class Holder(Enum):
 
 FOLDER = "/mnt"
 WORK = "/dev/shm"
-MOUNT = "mount {node} {folder}"
+# udev reads what has been made anew, which is nobody's work that is measured.
+SETTLED = "if command -v udevadm >/dev/null; then udevadm settle; fi"
+MOUNT = f"mount {{node}} {{folder}} && {SETTLED}"
 # How each is made and mounted, without work that would go on in the background afterwards.
 MAKE = {
     Holder.EXT4: f"mkfs.ext4 -q -F -E nodiscard,lazy_itable_init=0,lazy_journal_init=0 {{node}} && {MOUNT}",

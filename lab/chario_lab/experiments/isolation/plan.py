@@ -14,7 +14,7 @@ from chario_lab.experiments.ways import FREE, KIB, MIB, QUIET
 from chario_lab.guest.spec import GuestSpec, Namespace, Nvme, Throttle
 from chario_lab.target.machine import THIS_MACHINE, Machine
 from chario_lab.target.need import Need
-from chario_lab.target.place import Holder
+from chario_lab.target.place import SETTLED, Holder
 
 # A drive without a rate would make no command wait for another one: then its block side disturbs nobody.
 IOPS, LATENCY_MS = 500, 2
@@ -31,8 +31,6 @@ HAS_SFDISK = Need("command -v sfdisk && command -v partx", "sfdisk and partx")
 SCHEDULER = "/sys/class/block/{name}/queue/scheduler"
 DEADLINE = "mq-deadline"
 HAS_DEADLINE = Need(f"grep -q {DEADLINE} {SCHEDULER} || modprobe -q {DEADLINE}", f"the I/O scheduler {DEADLINE}")
-# udev reads the new partitions, which is no load of a case.
-SETTLED = "if command -v udevadm >/dev/null; then udevadm settle; fi"
 FIRST_CLASS = ("ionice", "--class", "realtime")
 
 
