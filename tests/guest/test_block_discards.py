@@ -8,9 +8,11 @@ piece, all at once, and the block layer makes as few requests of them as it may.
 from __future__ import annotations
 
 import struct
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import pytest
 from block_side import PRELUDE, disable, enable, holds, noise, write
@@ -20,6 +22,7 @@ from rig import Rig
 from shared_guest import Setup
 
 from chario_lab.guest import tools
+from chario_lab.guest.devices import load_module
 from chario_lab.guest.spec import RegisterFile
 
 REGISTERS = 0
@@ -33,12 +36,14 @@ BLOCK = 512
 PIECE_KIB, ROOM = 64, 16
 # Ranges of two requests together, more than a command has; how often they may miss each other.
 MERGED, TRIES = 20, 10
+# They lie apart from each other.
+LOTS = (tuple(range(0, 20, 2)), tuple(range(21, 41, 2)))
 DELAY = "/sys/module/chario/parameters/loopback_delay_us"
 TOGETHER = tuple(range(4, 12))
 BACKWARDS = TOGETHER[::-1]
 APART = (6, 2, 14, 0, 10, 4, 12, 8)
 ORDERS = pytest.mark.parametrize("order", [TOGETHER, BACKWARDS, APART], ids=["together", "backwards", "apart"])
-READ, DATASET_MANAGEMENT, DEALLOCATE = 0x02, 0x09, 1 << 2
+WRITE, READ, DATASET_MANAGEMENT, DEALLOCATE = 0x01, 0x02, 0x09, 1 << 2
 ONCS_DATASET_MANAGEMENT = 1 << 2
 RANGE = struct.Struct("<4xIQ")
 
@@ -87,32 +92,40 @@ while read(urgent, 0, 4096):
 """
 
 
-def test_requests_that_a_scheduler_merges(rig: Rig) -> None:
-    """It does not add up the ranges of two requests: what is more than a command has goes to the drive one by one."""
+def hold_back(rig: Rig, disk: str, block: str) -> None:
+    """Prepare a block disk whose requests wait in a scheduler for urgent calls, and meet there."""
+    rig.guest.must(f"echo mq-deadline >/sys/block/{block.removeprefix('/dev/')}/queue/scheduler")
+    rig.set(disk, "isolation_depth", 0)
+    rig.set(disk, "isolation_ms", 1000)
+
+
+def discard_both(rig: Rig, disk: str, block: str, before: str = ":", after: str = ":") -> None:
+    """Discard two lots of pieces together, while the device has a write and another one waits."""
+    guest = rig.guest
+    a_write = f"dd if=/dev/zero of={block} bs=4k count=1 seek=4000 oflag=direct status=none & sleep 0.2"
+    with pieces(rig, block, LOTS[0]) as one, pieces(rig, block, LOTS[1], "others") as other:
+        rig.remove("/run/urgent")
+        urgent = guest.start(["python3", "-c", PRELUDE + URGENT, disk], timeout_s=LIMIT_S)
+        rig.wait_file("/run/urgent")
+        discards = f"blkdiscard -f {one} & blkdiscard -f {other} & sleep 0.2"
+        guest.must(f"{before}; {a_write}; {a_write}; {discards}; {after}; wait", LIMIT_S)
+        urgent.kill()
+        urgent.wait()
+
+
+def test_ranges_that_a_scheduler_merges(rig: Rig) -> None:
+    """It does not add up those of two requests: what is more than a command has goes to the drive one by one."""
     guest, block = rig.guest, enable(rig.guest, MEMORY)
-    halves = (tuple(range(0, 20, 2)), tuple(range(21, 41, 2)))
     path = noise(guest, 41 * PIECE_KIB)
     guest.must(f"cp {path} {path}.after")
-    for piece in (*halves[0], *halves[1]):
+    for piece in (*LOTS[0], *LOTS[1]):
         guest.must(f"dd if=/dev/zero of={path}.after bs={PIECE_KIB}k seek={piece} count=1 conv=notrunc status=none")
-    guest.must(f"echo mq-deadline >/sys/block/{block.removeprefix('/dev/')}/queue/scheduler")
-    rig.set(MEMORY, "isolation_depth", 0)
-    rig.set(MEMORY, "isolation_ms", 1000)
-    # While the device has one write, another one waits for urgent reads; behind it, in the scheduler, both discards do.
-    a_write = f"dd if=/dev/zero of={block} bs=4k count=1 seek=4000 oflag=direct status=none & sleep 0.2"
-    held = f"echo 2000000 >{DELAY}; {a_write}; {a_write}"
+    hold_back(rig, MEMORY, block)
     commands: list[int] = []
     while MERGED not in commands and len(commands) < TRIES:
         write(guest, block, path)
         before = counters(guest, MEMORY)
-        with pieces(rig, block, halves[0]) as one, pieces(rig, block, halves[1], "others") as other:
-            rig.remove("/run/urgent")
-            urgent = guest.start(["python3", "-c", PRELUDE + URGENT, MEMORY], timeout_s=LIMIT_S)
-            rig.wait_file("/run/urgent")
-            discards = f"blkdiscard -f {one} & blkdiscard -f {other} & sleep 0.2"
-            guest.must(f"{held}; {discards}; echo 0 >{DELAY}; wait", LIMIT_S)
-            urgent.kill()
-            urgent.wait()
+        discard_both(rig, MEMORY, block, f"echo 2000000 >{DELAY}", f"echo 0 >{DELAY}")
         change = grown(guest, MEMORY, before)
         commands.append(change["discard_commands"])
         assert change["discard_bytes"] == MERGED * PIECE_KIB * KIB
@@ -162,6 +175,37 @@ def test_a_drive_that_limits_blocks(rig: Rig, limits: dict[str, int]) -> None:
         ranges = sorted(one for command in told.discards for one in command)
         assert ranges == [(first * BLOCK, min(64, 200 - first) * BLOCK) for first in range(0, 200, 64)]
         assert disable(rig.guest, disk) == 0
+
+
+def test_bytes_that_a_scheduler_merges(rig: Rig, module: Path) -> None:
+    """It does not add up those of two requests either: no command has more than the drive takes."""
+    most = 1500 * BLOCK
+    told = Told(rig)
+
+    def status(queue: int, command: Command) -> int:
+        if queue and command.opcode == WRITE:
+            time.sleep(1)
+        return told.status(queue, command)
+
+    # Commands that have room for many ranges.
+    rig.guest.must("rmmod chario")
+    load_module(rig.guest, module, "loopback_mib=16")
+    page, limits = controller_page(oncs=ONCS_DATASET_MANAGEMENT), limits_page(dmsl=most // BLOCK)
+    with played(rig, REGISTERS, controller=page, limits=limits, status=status) as drive:
+        (disk,) = rig.take(drive.address)
+        block = enable(rig.guest, disk)
+        hold_back(rig, disk, block)
+        for _ in range(TRIES):
+            told.discards.clear()
+            discard_both(rig, disk, block)
+            assert all(sum(length for _, length in command) <= most for command in told.discards)
+            assert sum(map(len, told.discards)) == MERGED
+            if len(told.discards) == MERGED:
+                break
+        assert len(told.discards) == MERGED
+        assert disable(rig.guest, disk) == 0
+    rig.guest.must("rmmod chario")
+    load_module(rig.guest, module, SETUP.parameters or "")
 
 
 @ORDERS

@@ -8,7 +8,7 @@
  *   request.c   the way of a block request
  *   claim.c     what is open for writing on one side only
  *   cache.c     the page caches of what is claimed
- *   mixed.c     requests of which a claim forbids a part
+ *   mixed.c     requests that are taken apart
  *   wait.c      waiting for requests that the device has
  */
 #ifndef CHARIO_FRONT_BLOCK_H

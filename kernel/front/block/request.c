@@ -144,13 +144,17 @@ void chario_block_seen(struct chario_queue *q, struct chario_request *done)
 /*
  * Note the ranges of a discard, one for each bio.  Where one range is allowed, the block layer
  * merges any number of bios, but only such as continue each other.  Returns 0; E2BIG if there
- * are more ranges than are allowed: an I/O scheduler merges requests without adding them up.
+ * are more ranges than are allowed, or more bytes in several: an I/O scheduler merges requests
+ * without adding them up.
  */
 static int fill_ranges(struct chario_command *cmd, const struct request *rq)
 {
 	const unsigned int most = queue_max_discard_segments(rq->q);
+	const u64 most_bytes = (u64)min(rq->q->limits.max_hw_discard_sectors,
+					UINT_MAX >> SECTOR_SHIFT) << SECTOR_SHIFT;
 	struct chario_disk_range *ranges = chario_command_ranges(cmd);
 	const struct bio *bio;
+	u64 bytes = 0;
 
 	cmd->nr_ranges = 0;
 	cmd->bytes = 0;
@@ -163,7 +167,9 @@ static int fill_ranges(struct chario_command *cmd, const struct request *rq)
 	__rq_for_each_bio(bio, rq) {
 		struct chario_disk_range *range = &ranges[cmd->nr_ranges];
 
-		if (unlikely(cmd->nr_ranges == most))
+		bytes += bio->bi_iter.bi_size;
+		if (unlikely(cmd->nr_ranges &&
+			     (cmd->nr_ranges == most || bytes > most_bytes)))
 			return -E2BIG;
 		range->offset = bio->bi_iter.bi_sector << SECTOR_SHIFT;
 		range->bytes = bio->bi_iter.bi_size;
