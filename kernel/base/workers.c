@@ -2,6 +2,7 @@
 /*
  * The workqueues of the module, see workers.h.
  */
+#include <linux/container_of.h>
 #include <linux/errno.h>
 #include <linux/workqueue.h>
 
@@ -40,6 +41,47 @@ int chario_workers_init(void)
 		return 0;
 	chario_workers_exit();
 	return -ENOMEM;
+}
+
+/**
+ * struct errand - a function that a worker runs for somebody who waits
+ * @work: the work
+ * @function: the function
+ * @argument: argument of the function
+ * @result: return value of the function
+ */
+struct errand {
+	struct work_struct work;
+	int (*function)(void *argument);
+	void *argument;
+	int result;
+};
+
+static void run_errand(struct work_struct *work)
+{
+	struct errand *errand = container_of(work, struct errand, work);
+
+	errand->result = errand->function(errand->argument);
+}
+
+/**
+ * chario_workers_run() - run a function that must not depend on the rights of the caller
+ * @function: the function.  What it opens is opened by a worker, whose cgroup allows all
+ *	devices
+ * @argument: argument of the function
+ *
+ * Context: may sleep; not from a worker.
+ * Return: what the function returns.
+ */
+int chario_workers_run(int (*function)(void *argument), void *argument)
+{
+	struct errand errand = { .function = function, .argument = argument };
+
+	INIT_WORK_ONSTACK(&errand.work, run_errand);
+	queue_work(chario_workqueue, &errand.work);
+	flush_work(&errand.work);
+	destroy_work_on_stack(&errand.work);
+	return errand.result;
 }
 
 /**

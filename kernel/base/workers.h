@@ -26,6 +26,7 @@ extern struct workqueue_struct *chario_recover_workqueue;
 extern struct workqueue_struct *chario_mixed_workqueue;
 
 int chario_workers_init(void);
+int chario_workers_run(int (*function)(void *argument), void *argument);
 void chario_workers_exit(void);
 
 #endif /* CHARIO_BASE_WORKERS_H */

@@ -4,7 +4,6 @@
  */
 #include <linux/blk-mq.h>
 #include <linux/blkdev.h>
-#include <linux/workqueue.h>
 
 #include <chario/uapi.h>
 
@@ -93,33 +92,9 @@ struct gendisk *chario_compat_alloc_disk(struct blk_mq_tag_set *set,
 #endif
 
 /**
- * struct hold - a block device that a worker opens
- * @work: the work
- * @devt: number of the block device
- * @holder: token of the holder
- * @held: result
- */
-struct hold {
-	struct work_struct work;
-	dev_t devt;
-	void *holder;
-	void *held;
-};
-
-static void hold_block(struct work_struct *work)
-{
-	struct hold *hold = container_of(work, struct hold, work);
-
-	hold->held = open_block(hold->devt, hold->holder);
-}
-
-/**
  * chario_compat_hold_block() - open a block device for oneself
  * @devt: number of the block device
  * @holder: token of the holder; the same one may hold it several times
- *
- * A worker opens it: the cgroup of the caller may be allowed the character disk alone, and that
- * is enough.
  *
  * Context: may sleep.
  * Return: what chario_compat_let_go_block() takes, or an ERR_PTR: EBUSY if somebody else has it
@@ -127,13 +102,7 @@ static void hold_block(struct work_struct *work)
  */
 void *chario_compat_hold_block(dev_t devt, void *holder)
 {
-	struct hold hold = { .devt = devt, .holder = holder };
-
-	INIT_WORK_ONSTACK(&hold.work, hold_block);
-	queue_work(system_unbound_wq, &hold.work);
-	flush_work(&hold.work);
-	destroy_work_on_stack(&hold.work);
-	return hold.held;
+	return open_block(devt, holder);
 }
 
 /**

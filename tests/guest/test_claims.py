@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 from block_side import PRELUDE, disable, enable, noise, set_regions
-from disks import counters, grown
+from disks import counters, folder, grown
 from rig import Rig
 from shared_guest import Setup
 from waiting import until
@@ -107,7 +107,7 @@ def test_an_open_region_is_busy_for_the_block_side(rig: Rig, disk: str) -> None:
 
 
 def test_a_recorder_that_may_use_its_region_alone(rig: Rig, own: str) -> None:
-    """Its cgroup has no block device, and the claim needs none of its rights."""
+    """Its cgroup has no block device: neither a claim needs the right to one, nor he who wants a block disk made."""
     guest, group = rig.guest, "/run/devices/recorder"
     if guest.run("grep -q ^devices /proc/cgroups").rc != 0:
         pytest.skip("this kernel has no cgroups of devices")
@@ -117,6 +117,9 @@ def test_a_recorder_that_may_use_its_region_alone(rig: Rig, own: str) -> None:
     enter = f"echo $$ >{group}/cgroup.procs"
     assert "not permitted" in refused(rig, f"sh -c '{enter} && exec 5<{own}b1'")
     guest.must(f"sh -c '{enter} && exec 5<>{own}p1'")
+    assert disable(guest, own) == 0
+    guest.must(f"sh -c '{enter} && echo 1 >{folder(own)}/block'")
+    assert guest.files.exists(f"{own}b2")
     guest.must("rmdir /run/devices/recorder && umount /run/devices")
 
 

@@ -15,6 +15,7 @@
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 
+#include "base/workers.h"
 #include "front/block/block.h"
 #include "queue/queue.h"
 #include "types/drive.h"
@@ -122,21 +123,41 @@ static dev_t next_partition(struct gendisk *block, const struct chario_claim *cl
 	return devt;
 }
 
-/* Hold one block device. */
-static int hold(struct chario_claim *claim, struct chario_disk *disk, dev_t devt)
-{
-	void **longer = krealloc_array(claim->held, claim->nr_held + 1, sizeof(*longer),
-				       GFP_KERNEL);
-	void *held;
+/**
+ * struct holding - a block device that is to be held
+ * @claim: the claim
+ * @disk: disk of the claim
+ * @devt: number of the block device
+ */
+struct holding {
+	struct chario_claim *claim;
+	struct chario_disk *disk;
+	dev_t devt;
+};
 
-	if (!longer)
-		return -ENOMEM;
-	claim->held = longer;
-	held = chario_compat_hold_block(devt, disk);
+static int hold_one(void *argument)
+{
+	struct holding *holding = argument;
+	struct chario_claim *claim = holding->claim;
+	void *held = chario_compat_hold_block(holding->devt, holding->disk);
+
 	if (IS_ERR(held))
 		return PTR_ERR(held);
 	claim->held[claim->nr_held++] = held;
 	return 0;
+}
+
+/* Hold one block device.  The caller needs the rights to his node alone. */
+static int hold(struct chario_claim *claim, struct chario_disk *disk, dev_t devt)
+{
+	struct holding holding = { .claim = claim, .disk = disk, .devt = devt };
+	void **longer = krealloc_array(claim->held, claim->nr_held + 1, sizeof(*longer),
+				       GFP_KERNEL);
+
+	if (!longer)
+		return -ENOMEM;
+	claim->held = longer;
+	return chario_workers_run(hold_one, &holding);
 }
 
 static void let_go(struct chario_claim *claim, struct chario_disk *disk)

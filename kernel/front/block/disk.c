@@ -6,6 +6,7 @@
 #include <linux/blkdev.h>
 #include <linux/mutex.h>
 
+#include "base/workers.h"
 #include "drive/drive.h"
 #include "front/block/block.h"
 #include "types/queue.h"
@@ -73,7 +74,18 @@ static void leave(struct chario_disk *disk, struct chario_tags *tags)
 	spin_unlock_irq(&tags->lock);
 }
 
-/* Make and publish the block disk.  Under drive->block_lock. */
+static int publish(void *argument)
+{
+	struct gendisk *block = argument;
+	struct chario_disk *disk = block->private_data;
+
+	return device_add_disk(&disk->dev, block, NULL);
+}
+
+/*
+ * Make and publish the block disk.  Its partitions are read, which the cgroup of the caller need
+ * not allow.  Under drive->block_lock.
+ */
 static int make(struct chario_disk *disk, struct chario_tags *tags)
 {
 	struct queue_limits limits = { };
@@ -94,7 +106,7 @@ static int make(struct chario_disk *disk, struct chario_tags *tags)
 	set_capacity(block, disk->capacity_bytes >> SECTOR_SHIFT);
 	set_disk_ro(block, disk->features & CHARIO_FEATURE_READ_ONLY);
 	enter(disk, tags, block);
-	ret = device_add_disk(&disk->dev, block, NULL);
+	ret = chario_workers_run(publish, block);
 	if (ret) {
 		leave(disk, tags);
 		put_disk(block);
