@@ -10,6 +10,7 @@
 #include <linux/cpumask.h>
 #include <linux/delay.h>
 #include <linux/sched/isolation.h>
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
 
 #include "base/workers.h"
@@ -151,13 +152,17 @@ chario_nvme_private_take(struct chario_disk *disk,
 	struct chario_nvme *ctrl = to_nvme(disk->drive);
 	struct chario_queue *q;
 	int cpu = pick_cpu(args), ret;
+	unsigned int flags;
 
 	if (cpu < 0)
 		return ERR_PTR(cpu);
 	ret = chario_drive_lock_live(&ctrl->drive);
 	if (ret)
 		return ERR_PTR(ret);
+	/* Memory that is written to this drive to become free may wait for recovery. */
+	flags = memalloc_noio_save();
 	q = private_take(ctrl, args, cpu);
+	memalloc_noio_restore(flags);
 	mutex_unlock(&ctrl->drive.lock);
 	return q;
 }

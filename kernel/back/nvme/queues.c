@@ -7,6 +7,7 @@
 #include <linux/dma-mapping.h>
 #include <linux/module.h>
 #include <linux/rcupdate.h>
+#include <linux/sched/mm.h>
 #include <linux/sizes.h>
 #include <linux/slab.h>
 
@@ -265,10 +266,14 @@ static int make_block_queues(struct chario_nvme *ctrl)
 int chario_nvme_queues_make_block(struct chario_drive *drive)
 {
 	int ret = chario_drive_lock_live(drive);
+	unsigned int flags;
 
 	if (ret)
 		return ret;
+	/* Recovery does not wait for memory, see chario_nvme_private_take(). */
+	flags = memalloc_noio_save();
 	ret = make_block_queues(to_nvme(drive));
+	memalloc_noio_restore(flags);
 	mutex_unlock(&drive->lock);
 	return ret;
 }
