@@ -18,10 +18,15 @@
 /* The time may be so long past that jiffies has come round: it counts while it is near. */
 static bool stands_back(const struct chario_isolation *iso)
 {
-	unsigned long left = READ_ONCE(iso->until) - jiffies;
+	unsigned long until, left;
 
-	return atomic_read(&iso->urgent) ||
-	       (left && left <= 1 + msecs_to_jiffies(CHARIO_ISOLATION_MAX_MS));
+	if (atomic_read(&iso->urgent))
+		return true;
+	/* Pairs with atomic_dec_and_test(): who sees the end of the last call sees its time. */
+	smp_rmb();
+	until = READ_ONCE(iso->until);
+	left = until - jiffies;
+	return left && left <= 2 + msecs_to_jiffies(CHARIO_ISOLATION_MAX_MS);
 }
 
 /* Ask the block side to try again, if it has been turned away. */
