@@ -39,6 +39,9 @@ static const char *find_wrong_memory(const struct chario_limits *limits)
 	if (!is_power_of_2(limits->seam_alignment) ||
 	    limits->seam_alignment > PAGE_SIZE)
 		return "alignment of segments";
+	/* Segments of one vector would end where no seam may be. */
+	if (limits->segment_bytes && limits->seam_alignment > 1)
+		return "largest segment beside an alignment of segments";
 	return PAGE_ALIGNED(limits->segment_bytes) ? NULL : "largest segment";
 }
 

@@ -35,18 +35,17 @@ static inline int bios_map_vector(const struct chario_queue *q,
 }
 
 /*
- * Map a run as the next segments, which end where a seam may be if it is too long for one.
- * The block layer counts in the same way.
+ * Map a run as the next segments, which are as long as they may be: the block layer counts in
+ * the same way.
  */
 static int bios_add_run(struct chario_queue *q, struct chario_command *cmd,
 			struct bio_vec run)
 {
 	const u32 most = q->segment_pages * PAGE_SIZE ?: U32_MAX;
-	const u32 seam_mask = cmd->req->disk->seam_mask;
 	u32 left = run.bv_len;
 
 	for (;;) {
-		run.bv_len = min(left, most - (run.bv_offset & seam_mask));
+		run.bv_len = min(left, most);
 		if (unlikely(bios_map_vector(q, cmd, &run,
 					     &cmd->segments[cmd->nr_segments])))
 			return -EAGAIN;

@@ -98,16 +98,13 @@ static void map_fill_list(struct sg_table *list, const struct chario_command *cm
 	list->orig_nents = sg + 1 - list->sgl;
 }
 
-/*
- * Add memory in one piece as segments of up to @most bytes, 0 for any number, which end
- * where a seam may be.
- */
+/* Add memory in one piece as segments of up to @most bytes, 0 for any number. */
 static inline struct chario_segment *
-add_segments(struct chario_segment *seg, dma_addr_t addr, u32 left, u32 most, u32 seam_mask)
+add_segments(struct chario_segment *seg, dma_addr_t addr, u32 left, u32 most)
 {
-	for (; unlikely(most && (addr & seam_mask) + left > most); seg++) {
+	for (; unlikely(most && left > most); seg++) {
 		seg->addr = addr;
-		seg->bytes = most - (addr & seam_mask);
+		seg->bytes = most;
 		addr += seg->bytes;
 		left -= seg->bytes;
 	}
@@ -128,7 +125,6 @@ int chario_map_list(struct chario_queue *q, struct chario_command *cmd)
 {
 	struct sg_table *list = chario_queue_list(q, cmd);
 	const u32 most = q->segment_pages * PAGE_SIZE;
-	const u32 seam_mask = cmd->req->disk->seam_mask;
 	struct chario_segment *seg = cmd->segments;
 	const struct scatterlist *sg;
 
@@ -136,8 +132,7 @@ int chario_map_list(struct chario_queue *q, struct chario_command *cmd)
 				     chario_map_direction(cmd->req->op), 0)))
 		return -EIO;
 	for (sg = list->sgl; sg < list->sgl + list->nents; sg++)
-		seg = add_segments(seg, sg_dma_address(sg), sg_dma_len(sg), most,
-				   seam_mask);
+		seg = add_segments(seg, sg_dma_address(sg), sg_dma_len(sg), most);
 	cmd->nr_segments = seg - cmd->segments;
 	cmd->nr_runs = cmd->nr_pages;
 	return 0;

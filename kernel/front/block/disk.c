@@ -52,6 +52,10 @@ static void fill_limits(const struct chario_disk *disk, struct queue_limits *lim
 				      sizeof(struct chario_disk_range));
 		limits->discard_granularity =
 			max(disk->deallocate_alignment_bytes, disk->block_mask + 1);
+		/* Nothing is cut to a limit below it. */
+		if (limits->max_hw_discard_sectors <
+		    limits->discard_granularity >> SECTOR_SHIFT)
+			limits->discard_granularity = disk->block_mask + 1;
 	}
 	limits->max_write_zeroes_sectors = disk->zeroes_bytes >> SECTOR_SHIFT;
 }
