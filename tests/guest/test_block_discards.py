@@ -8,7 +8,7 @@ piece, all at once, and the block layer makes as few requests of them as it may.
 from __future__ import annotations
 
 import struct
-import time
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -20,6 +20,7 @@ from disks import counters, grown
 from played import OK, PAGE, Command, controller_page, limits_page, played
 from rig import Rig
 from shared_guest import Setup
+from waiting import until
 
 from chario_lab.guest import tools
 from chario_lab.guest.devices import load_module
@@ -34,11 +35,10 @@ LIMIT_S = 120
 BLOCK = 512
 # Pieces of the block disk, in the order in which their discards come.
 PIECE_KIB, ROOM = 64, 16
-# Ranges of two requests together, more than a command has; how often they may miss each other.
-MERGED, TRIES = 20, 10
-# They lie apart from each other.
-LOTS = (tuple(range(0, 20, 2)), tuple(range(21, 41, 2)))
-DELAY = "/sys/module/chario/parameters/loopback_delay_us"
+# Two discards, each of which a command has room for, but not for both; their ranges lie apart from each other.
+LOTS = (tuple(range(0, 14, 2)), tuple(range(15, 29, 2)))
+# Tags of the scheduler; the place of a number in the statistics of a disk.
+TAGS, DISCARDS_MERGED = 8, 12
 TOGETHER = tuple(range(4, 12))
 BACKWARDS = TOGETHER[::-1]
 APART = (6, 2, 14, 0, 10, 4, 12, 8)
@@ -92,48 +92,6 @@ while read(urgent, 0, 4096):
 """
 
 
-def hold_back(rig: Rig, disk: str, block: str) -> None:
-    """Prepare a block disk whose requests wait in a scheduler for urgent calls, and meet there."""
-    rig.guest.must(f"echo mq-deadline >/sys/block/{block.removeprefix('/dev/')}/queue/scheduler")
-    rig.set(disk, "isolation_depth", 0)
-    rig.set(disk, "isolation_ms", 1000)
-
-
-def discard_both(rig: Rig, disk: str, block: str, before: str = ":", after: str = ":") -> None:
-    """Discard two lots of pieces together, while the device has a write and another one waits."""
-    guest = rig.guest
-    a_write = f"dd if=/dev/zero of={block} bs=4k count=1 seek=4000 oflag=direct status=none & sleep 0.2"
-    with pieces(rig, block, LOTS[0]) as one, pieces(rig, block, LOTS[1], "others") as other:
-        rig.remove("/run/urgent")
-        urgent = guest.start(["python3", "-c", PRELUDE + URGENT, disk], timeout_s=LIMIT_S)
-        rig.wait_file("/run/urgent")
-        discards = f"blkdiscard -f {one} & blkdiscard -f {other} & sleep 0.2"
-        guest.must(f"{before}; {a_write}; {a_write}; {discards}; {after}; wait", LIMIT_S)
-        urgent.kill()
-        urgent.wait()
-
-
-def test_ranges_that_a_scheduler_merges(rig: Rig) -> None:
-    """It does not add up those of two requests: what is more than a command has goes to the drive one by one."""
-    guest, block = rig.guest, enable(rig.guest, MEMORY)
-    path = noise(guest, 41 * PIECE_KIB)
-    guest.must(f"cp {path} {path}.after")
-    for piece in (*LOTS[0], *LOTS[1]):
-        guest.must(f"dd if=/dev/zero of={path}.after bs={PIECE_KIB}k seek={piece} count=1 conv=notrunc status=none")
-    hold_back(rig, MEMORY, block)
-    commands: list[int] = []
-    while MERGED not in commands and len(commands) < TRIES:
-        write(guest, block, path)
-        before = counters(guest, MEMORY)
-        discard_both(rig, MEMORY, block, f"echo 2000000 >{DELAY}", f"echo 0 >{DELAY}")
-        change = grown(guest, MEMORY, before)
-        commands.append(change["discard_commands"])
-        assert change["discard_bytes"] == MERGED * PIECE_KIB * KIB
-        assert holds(guest, MEMORY, f"{path}.after")
-    assert commands[-1] == MERGED and set(commands) <= {2, MERGED}, commands
-    assert disable(guest, MEMORY) == 0
-
-
 @dataclass
 class Told:
     """What a drive is told to discard."""
@@ -177,35 +135,61 @@ def test_a_drive_that_limits_blocks(rig: Rig, limits: dict[str, int]) -> None:
         assert disable(rig.guest, disk) == 0
 
 
-def test_bytes_that_a_scheduler_merges(rig: Rig, module: Path) -> None:
-    """It does not add up those of two requests either: no command has more than the drive takes."""
-    most = 1500 * BLOCK
-    told = Told(rig)
+@pytest.mark.parametrize("limit", [{"dmrl": 10}, {"dmsl": 1500}], ids=["ranges", "blocks"])
+def test_what_a_scheduler_merges(rig: Rig, module: Path, limit: dict[str, int]) -> None:
+    """It does not add up what two requests have: what is more than a command takes goes to the drive one by one.
+
+    Each request has seven ranges.  Both wait for a tag when their first bios look for others in the scheduler; the
+    requests meet there when they have one.
+    """
+    guest, told, may_end = rig.guest, Told(rig), threading.Semaphore(0)
 
     def status(queue: int, command: Command) -> int:
         if queue and command.opcode == WRITE:
-            time.sleep(1)
+            assert may_end.acquire(timeout=LIMIT_S)
         return told.status(queue, command)
 
     # Commands that have room for many ranges.
-    rig.guest.must("rmmod chario")
-    load_module(rig.guest, module, "loopback_mib=16")
-    page, limits = controller_page(oncs=ONCS_DATASET_MANAGEMENT), limits_page(dmsl=most // BLOCK)
+    guest.must("rmmod chario")
+    load_module(guest, module, "")
+    page, limits = controller_page(oncs=ONCS_DATASET_MANAGEMENT), limits_page(**limit)
     with played(rig, REGISTERS, controller=page, limits=limits, status=status) as drive:
         (disk,) = rig.take(drive.address)
-        block = enable(rig.guest, disk)
-        hold_back(rig, disk, block)
-        for _ in range(TRIES):
-            told.discards.clear()
-            discard_both(rig, disk, block)
-            assert all(sum(length for _, length in command) <= most for command in told.discards)
-            assert sum(map(len, told.discards)) == MERGED
-            if len(told.discards) == MERGED:
-                break
-        assert len(told.discards) == MERGED
-        assert disable(rig.guest, disk) == 0
-    rig.guest.must("rmmod chario")
-    load_module(rig.guest, module, SETUP.parameters or "")
+        block = enable(guest, disk)
+        name = block.removeprefix("/dev/")
+        queue, waiting = f"/sys/block/{name}", f"/sys/kernel/debug/block/{name}/hctx0/dispatch"
+        for setting, value in (("scheduler", "mq-deadline"), ("nr_requests", TAGS), ("iosched/async_depth", TAGS)):
+            guest.files.write(f"{queue}/queue/{setting}", value)
+        for attribute, value in (("deadline_ms", 600_000), ("isolation_depth", TAGS - 1), ("isolation_ms", 1000)):
+            rig.set(disk, attribute, value)
+        with pieces(rig, block, LOTS[0]) as one, pieces(rig, block, LOTS[1], "others") as other:
+            rig.remove("/run/urgent")
+            urgent = guest.start(["python3", "-c", PRELUDE + URGENT, disk], timeout_s=LIMIT_S)
+            rig.wait_file("/run/urgent")
+            a_write = f"dd if=/dev/zero of={block} bs=4k count=1 seek=4000 oflag=direct status=none"
+            jobs = [guest.start(a_write, LIMIT_S) for _ in range(TAGS)]
+            until(lambda: counters(guest, disk)["write_commands"] == TAGS - 1, "not all writes are with the drive")
+            until(lambda: bool(guest.must(f"cat {waiting}")), "no write waits")
+            for device in (one, other):
+                jobs.append(guest.start(f"blkdiscard -f {device}", LIMIT_S))
+                inflight = f"/sys/block/{device.removeprefix('/dev/')}/inflight"
+                guest.must(f"until read a b <{inflight} && [ $b != 0 ]; do sleep 0.05; done", LIMIT_S)
+            rig.set(disk, "isolation_depth", 1)
+            may_end.release(2)
+            merged = sum(map(len, LOTS)) - 1
+            until(lambda: guest.files.value(f"{queue}/stat").split()[DISCARDS_MERGED] == f"{merged}", "no merge")
+            rig.set(disk, "isolation_depth", TAGS)
+            may_end.release(TAGS)
+            for job in jobs:
+                job.wait().check()
+            urgent.kill()
+            urgent.wait()
+        assert sorted(told.discards) == sorted(
+            [(piece * PIECE_KIB * KIB, PIECE_KIB * KIB)] for piece in (*LOTS[0], *LOTS[1])
+        )
+        assert disable(guest, disk) == 0
+    guest.must("rmmod chario")
+    load_module(guest, module, SETUP.parameters or "")
 
 
 @ORDERS
