@@ -172,8 +172,8 @@ def test_what_a_scheduler_merges(rig: Rig, module: Path, limit: dict[str, int]) 
             until(lambda: bool(guest.must(f"cat {waiting}")), "no write waits")
             for device in (one, other):
                 jobs.append(guest.start(f"blkdiscard -f {device}", LIMIT_S))
-                inflight = f"/sys/block/{device.removeprefix('/dev/')}/inflight"
-                guest.must(f"until read a b <{inflight} && [ $b != 0 ]; do sleep 0.05; done", LIMIT_S)
+                begun = f"/sys/block/{device.removeprefix('/dev/')}/inflight"
+                guest.must(f"until read a b <{begun} && [ $b != 0 ]; do sleep 0.05; done", LIMIT_S)
             rig.set(disk, "isolation_depth", 1)
             may_end.release(2)
             merged = sum(map(len, LOTS)) - 1
