@@ -157,7 +157,7 @@ static int take_nvm_limits(struct chario_nvme *ctrl, struct nvme_id_ctrl_nvm *id
 		return ret == -ENOMEM ? ret : 0;
 	if (id->dmrl && ctrl->discard_ranges)
 		ctrl->discard_ranges = id->dmrl;
-	/* One limits a range, the other all ranges of a command: none of them is longer. */
+	/* DMRSL limits each range, DMSL a whole command: no discard is longer than either. */
 	ctrl->discard_blocks = min_not_zero((u64)le32_to_cpu(id->dmrsl),
 					    min_t(u64, le64_to_cpu(id->dmsl), U32_MAX));
 	if (id->wzsl && ctrl->zeroes_bytes)

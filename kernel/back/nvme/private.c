@@ -159,7 +159,7 @@ chario_nvme_private_take(struct chario_disk *disk,
 	ret = chario_drive_lock_live(&ctrl->drive);
 	if (ret)
 		return ERR_PTR(ret);
-	/* Memory that is written to this drive to become free may wait for recovery. */
+	/* Recovery takes this lock: no allocation under it waits for what this drive writes. */
 	flags = memalloc_noio_save();
 	q = private_take(ctrl, args, cpu);
 	memalloc_noio_restore(flags);

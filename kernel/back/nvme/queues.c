@@ -270,7 +270,7 @@ int chario_nvme_queues_make_block(struct chario_drive *drive)
 
 	if (ret)
 		return ret;
-	/* Recovery does not wait for memory, see chario_nvme_private_take(). */
+	/* Recovery takes this lock: no allocation under it waits for what this drive writes. */
 	flags = memalloc_noio_save();
 	ret = make_block_queues(to_nvme(drive));
 	memalloc_noio_restore(flags);
