@@ -55,6 +55,12 @@ def test_there_is_none_unless_it_is_asked_for(rig: Rig, disk: str) -> None:
     assert rig.show(disk, "block") == "0" and not guest.files.exists(block)
 
 
+def test_it_goes_as_soon_as_it_has_come(rig: Rig, disk: str) -> None:
+    """Whoever has read the partitions of the new disk, and is about to close it, keeps nobody from that."""
+    switch = f"import os; f = os.open('{folder(disk)}/block', os.O_WRONLY)\n"
+    rig.guest.must(["python3", "-"], stdin=switch + "for i in range(40): os.pwrite(f, b'10'[i % 2 : i % 2 + 1], 0)")
+
+
 def test_both_sides_see_the_same_bytes(rig: Rig, disk: str) -> None:
     """What one writes the other reads, in either direction; the block side's commands are in the counters."""
     guest, path = rig.guest, noise(rig.guest, 1024)

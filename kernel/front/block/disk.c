@@ -4,12 +4,17 @@
  * for that, or with the disk.
  */
 #include <linux/blkdev.h>
+#include <linux/delay.h>
 #include <linux/mutex.h>
 
 #include "base/workers.h"
 #include "drive/drive.h"
 #include "front/block/block.h"
 #include "types/queue.h"
+
+/* A worker that has read partitions closes the disk some ticks later, and udev reads it, too. */
+#define CLOSE_TRIES	20
+#define CLOSE_PAUSE_MS	10
 
 static int block_open(CHARIO_COMPAT_OPENED)
 {
@@ -202,6 +207,20 @@ static int close_for_good(struct chario_disk *disk)
 	return ret;
 }
 
+/*
+ * Keep others from opening the block disk, of which those who have read its partitions may be
+ * about to close it.  Returns 0 or EBUSY.
+ */
+static int close_soon(struct chario_disk *disk)
+{
+	unsigned int tries = CLOSE_TRIES;
+	int ret;
+
+	while ((ret = close_for_good(disk)) == -EBUSY && --tries)
+		msleep(CLOSE_PAUSE_MS);
+	return ret;
+}
+
 /**
  * chario_block_disable() - take the block disk of a disk away, unless it is in use
  * @disk: a registered disk
@@ -215,7 +234,7 @@ int chario_block_disable(struct chario_disk *disk)
 
 	mutex_lock(&disk->drive->block_lock);
 	if (disk->block) {
-		ret = close_for_good(disk);
+		ret = close_soon(disk);
 		if (!ret) {
 			take_away(disk);
 			chario_tags_put(disk->drive->tags);
