@@ -324,7 +324,7 @@ def heard(number: signal.Signals) -> Iterator[None]:
 def test_a_signal_ends_the_command_and_the_run(tmp_path: Path, number: signal.Signals) -> None:
     """The exit code is that of a shell; further commands are not run, except for those that undo."""
     processes = Processes()
-    with heard(number), processes.catching():
+    with heard(number), pytest.raises(Stopped), processes.catching():
         raise_soon(number, tmp_path / "started")
         with pytest.raises(Stopped) as stopped:
             processes.run(f"touch {tmp_path}/started; sleep 1000", LIMIT_S)
@@ -336,9 +336,9 @@ def test_a_signal_ends_the_command_and_the_run(tmp_path: Path, number: signal.Si
 
 
 def test_a_move_of_the_drive_is_not_interrupted(tmp_path: Path) -> None:
-    """The signal is obeyed by the next command that may be."""
+    """The signal is obeyed by the next command that may be, and where there is none, at the end."""
     processes = Processes()
-    with processes.catching():
+    with pytest.raises(Stopped), processes.catching():
         raise_soon(signal.SIGTERM, tmp_path / "started")
         with processes.undisturbed():
             done = processes.run(f"touch {tmp_path}/started; sleep 1.5; echo moved", LIMIT_S)

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
 
 from chario_lab.guest.job import Result
@@ -27,7 +27,8 @@ class Stopped(SystemExit):
 class Processes:
     """Runs one command at a time, in a process group of its own.
 
-    A signal does not interrupt the program anywhere: it kills the command that runs, and run() raises Stopped.
+    A signal does not interrupt the program anywhere: it kills the command that runs, and run() raises Stopped; so does
+    catching() at its end, whatever came of the signal until then.
     """
 
     def __init__(self) -> None:
@@ -46,6 +47,7 @@ class Processes:
         before = {number: signal.signal(number, self._note) for number in heard}
         try:
             yield
+            self._obey()
         finally:
             for number, handler in before.items():
                 signal.signal(number, handler)
@@ -87,7 +89,8 @@ class Processes:
                 return Result(text, process.returncode, output, errors)
             except subprocess.TimeoutExpired:
                 continue
-        os.killpg(process.pid, signal.SIGKILL)
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
         try:
             output, errors = process.communicate(timeout=KILL_LIMIT_S)
         except subprocess.TimeoutExpired:
