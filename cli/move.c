@@ -87,6 +87,11 @@ static int say_failure(const struct cli *cli, const char *address, int err,
 		return cli_say(cli, "%s: no /dev/chardiskN has appeared; the kernel log says why",
 			       address);
 	case CHARIO_BIND_SERVE:
+		if (err == -EOPNOTSUPP)
+			return cli_say(
+				cli,
+				"%s: it cannot have block disks, for its blocks are longer than a page or it takes fewer than three commands at a time, see chario(4); bind it without --block",
+				address);
 		return cli_fail(cli, err, "%s: its disks cannot be block devices", address);
 	}
 	return cli_fail(cli, err, "%s: cannot move it to another driver", address);

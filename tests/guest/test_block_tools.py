@@ -17,11 +17,12 @@ from chario_lab.guest.session import Guest
 from chario_lab.guest.spec import Namespace, Nvme
 from chario_lab.kernel import Kernel
 
-PLAIN, PAIR, VOLUMES = range(3)
+PLAIN, PAIR, VOLUMES, LONG = range(4)
 DRIVES = (
     Nvme("plain", (Namespace(64),)),
     Nvme("pair", (Namespace(64), Namespace(32, 4096, nsid=7))),
     Nvme("volumes", (Namespace(128, 4096),)),
+    Nvme("long blocks", (Namespace(64, 8192),)),
 )
 MODEL = "nvme-QEMU_NVMe_Ctrl"
 MIB = 1 << 20
@@ -73,6 +74,14 @@ def test_a_bound_drive_gets_one_later(machine: Machine) -> None:
     (block,) = bind(machine, PLAIN)
     said = machine.chario("bind", machine.address(PLAIN)).check().stdout
     assert f"{disk}, {block}" in said
+
+
+def test_a_drive_that_cannot_have_one_goes_back(machine: Machine) -> None:
+    """It is said why, and how the drive can be used all the same."""
+    done = machine.chario("bind", "--block", machine.address(LONG))
+    assert done.rc == FAILED and "blocks are longer than a page" in done.stderr, done.describe()
+    assert "without --block" in done.stderr and machine.driver(LONG) == "nvme"
+    assert machine.chario("bind", machine.address(LONG)).rc == OK
 
 
 def test_names_are_those_of_linuxs_driver(machine: Machine) -> None:

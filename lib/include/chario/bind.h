@@ -86,9 +86,9 @@ struct chario_bind_result {
  * chario_use_each() lists the uses); -EPERM or -EACCES without the rights of root; -ENOENT
  * when the module cannot be loaded because it is not installed; -ENODEV when the drive has
  * gone or the module refused it; -ETIMEDOUT when its disks did not appear; -ENOTBLK when
- * another file, such as a plain file, is at the path of a disk's node; -EINVAL for unknown
- * @flags or a @size smaller than the first version of the struct; or an error of the
- * driver.
+ * another file, such as a plain file, is at the path of a disk's node; -EOPNOTSUPP when a
+ * disk cannot be a block device, see chario(4); -EINVAL for unknown @flags or a @size smaller
+ * than the first version of the struct; or an error of the driver.
  */
 int chario_bind(const struct chario_drive *drive, uint32_t flags, struct chario_bind_result *result,
 		size_t size);
