@@ -282,7 +282,7 @@ GO = "touch /run/ready; until [ -e /run/go ]; do sleep 0.1; done"
 
 def test_a_recorder_that_is_started_again_at_once(program: Program) -> None:
     """What the drive has is there, and what comes after it."""
-    options = "--record=4k --segment=64k --flush-ms=100 --quiet camera"
+    options = "--record=4k --segment=64k --flush-ms=100 --late-ms=600000 --quiet camera"
     # How many the disk itself calls durable depends on where the flushes of a slow recorder fall.
     written = "chario stat --json camera | grep -q '\"records\": 256,'"
     source = f"cat /run/first; until {written}; do sleep 0.1; done; {GO}; cat /run/second; sleep 1000"

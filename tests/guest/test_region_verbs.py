@@ -210,7 +210,8 @@ def test_a_child_keeps_the_area(machine: Machine, disk: str, option: str) -> Non
 
 def test_a_recording_is_kept(machine: Machine, disk: str) -> None:
     """A program is not let loose on one by mistake, nor on an area that is not there."""
-    machine.must(f"chario format {disk} && head -c 9000000 /dev/urandom | chario record -q --store {disk} r --size 16M")
+    record = f"chario record -q --late-ms 600000 --store {disk} r --size 16M"
+    machine.must(f"chario format {disk} && head -c 9000000 /dev/urandom | {record}")
     refused(machine.chario("run", "--store", disk, "--area", "r", "--", "true"), "is a recording", "--force")
     machine.chario("run", "--store", disk, "--area", "r", "--read-only", "--", "true").check()
     refused(machine.chario("run", "--store", disk, "--area", "none", "--", "true"), "none")
@@ -304,7 +305,8 @@ def test_an_urgent_recording(machine: Machine) -> None:
     machine.chario("region", "create", disk, "64M", "--new-table").check()
     machine.must(f"chario format {disk}p1")
     source = "head -c 20000000 /dev/urandom"
-    machine.must(f"{source} | chario record -q --urgent --store {disk}p1 r --size 32M && chario check -d {disk}p1")
+    record = f"chario record -q --urgent --late-ms 600000 --store {disk}p1 r --size 32M"
+    machine.must(f"{source} | {record} && chario check -d {disk}p1")
     machine.must("rm -f /run/file && chario format --size 64M /run/file")
     refused(machine.guest.run(f"{source} | chario record -qu --store /run/file r --size 32M"), "character disk")
 

@@ -40,7 +40,8 @@ def test_every_medium(machine: Machine, drive: int) -> None:
     check(machine, disk)
     # While a process writes to an area, another one cannot; it reads.
     machine.must(
-        f"mkfifo /run/pipe && {{ chario record --store {disk} busy --size 8M </run/pipe & }} && exec 3>/run/pipe && "
+        f"mkfifo /run/pipe && {{ chario record --store {disk} busy --size 8M --late-ms 600000 </run/pipe & }} && "
+        "exec 3>/run/pipe && "
         f"until chario ls --store {disk} | grep -q busy; do sleep 0.1; done && chario cat --store {disk} flight | "
         f"cmp - {SOURCE} && ! chario rm --store {disk} busy && exec 3>&- && wait; rm /run/pipe"
     )
