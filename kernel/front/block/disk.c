@@ -225,7 +225,7 @@ static int close_soon(struct chario_disk *disk)
  * chario_block_disable() - take the block disk of a disk away, unless it is in use
  * @disk: a registered disk
  *
- * Context: may sleep.
+ * Context: may sleep; waits up to 200 ms for those who have it open.
  * Return: 0, also if there is none; EBUSY.
  */
 int chario_block_disable(struct chario_disk *disk)
