@@ -171,7 +171,7 @@ coverage-module: setup
 # Half an hour on two idle processors.
 fuzz: export FUZZ_COMMANDS ?= 1000000
 fuzz: setup
-	@"$$($(setup))"/bin/pytest -q -s tests/guest/test_fuzz.py --kernel=debug
+	@"$$($(setup))"/bin/pytest -q -s tests/guest/calls/test_fuzz.py --kernel=debug
 
 clean:
 	rm -rf $(BUILD) $(BUILD)-address $(BUILD)-thread $(BUILD)-fuzz $(BUILD)-coverage results/coverage-module

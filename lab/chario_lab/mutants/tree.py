@@ -11,6 +11,7 @@ import contextlib
 import hashlib
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -30,6 +31,7 @@ UNIT_LIMIT_S = 1200.0
 END_LIMIT_S = 120.0
 EVIDENCE_CHARS = 100
 WORKSHOP = "module"
+GUEST_TESTS = "tests/guest"
 
 
 @dataclass(frozen=True)
@@ -91,7 +93,7 @@ class Tree:
         names = [test.name for test in tests]
         if tests[0].kind == GUEST:
             words = ["-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", f"--kernel={self.kernel}"]
-            where = [f"tests/guest/{name}" for name in names]
+            where = [locate(self.folder, name) for name in names]
             return run_limited([sys.executable, *words, *where], self.folder, GUEST_LIMIT_S)
         # No limit but ours: meson calls a test that it has ended one that has failed.
         words = ["--no-rebuild", "--print-errorlogs", "--timeout-multiplier", "0", *names]
@@ -119,6 +121,13 @@ class Tree:
         return ended.output if ended.rc else ""
 
 
+def locate(folder: Path, name: str) -> str:
+    """The path of a guest test in a copy; names in the lists of mutations do not say the folder."""
+    file, colons, test = name.partition("::")
+    found = sorted((folder / GUEST_TESTS).glob(f"*/{file}"))
+    return f"{found[0].relative_to(folder) if found else f'{GUEST_TESTS}/{file}'}{colons}{test}"
+
+
 def outcome_of(test: Killer, ended: Ended) -> Outcome:
     """What a run of a test has shown.
 
@@ -129,7 +138,7 @@ def outcome_of(test: Killer, ended: Ended) -> Outcome:
         return Outcome.SURVIVED
     if ended.rc is None:
         return Outcome.ENDLESS
-    if test.kind == GUEST and f"FAILED tests/guest/{test.name}" not in ended.output:
+    if test.kind == GUEST and not re.search(rf"FAILED {GUEST_TESTS}/(\w+/)?{re.escape(test.name)}", ended.output):
         return Outcome.UNTESTED
     return Outcome.KILLED
 

@@ -48,15 +48,19 @@ def read_table(folder: Path) -> Mapping[Path, GuestFile]:
     """The table of a folder, by the paths of the files; every test file must be in it."""
     table = folder / TABLE
     fields = tomllib.loads(table.read_text())
+    found = {path.stem: path for path in folder.glob("**/test_*.py")}
     files = {
-        folder / f"{name}.py": GuestFile(name=f"{name}.py", **{**entry, "kernels": tuple(entry.get("kernels", ()))})
+        found.get(name, folder / f"{name}.py"): GuestFile(
+            name=f"{found.get(name, folder / name).parent.name}/{name}.py",
+            **{**entry, "kernels": tuple(entry.get("kernels", ()))},
+        )
         for name, entry in fields.items()
     }
     strange = {kernel for file in files.values() for kernel in file.kernels} - set(NAMES)
     if strange:
         raise TableError(f"{table}: no kernel is called {', '.join(sorted(strange))}: the lab has {', '.join(NAMES)}")
-    found = set(folder.glob("test_*.py"))
-    if found != set(files):
-        missing, stale = ([path.name for path in sorted(paths)] for paths in (found - set(files), set(files) - found))
+    paths = set(found.values())
+    if paths != set(files):
+        missing, stale = ([path.name for path in sorted(some)] for some in (paths - set(files), set(files) - paths))
         raise TableError(f"{table}: add {', '.join(missing) or 'nothing'}; remove {', '.join(stale) or 'nothing'}")
     return files

@@ -46,7 +46,7 @@ class Readers:
 
     @cached_property
     def _modules(self) -> Mapping[str, Module]:
-        return {path.stem: read_module(path) for path in sorted((self._top / GUEST).glob("*.py"))}
+        return {path.stem: read_module(path) for path in sorted((self._top / GUEST).glob("**/*.py"))}
 
     def of(self, path: str) -> list[str]:
         """The test files that read this file of tests/guest, by themselves or by what they import."""

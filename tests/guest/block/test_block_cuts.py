@@ -32,7 +32,7 @@ from chario_lab.guest.session import Guest
 from chario_lab.guest.spec import Namespace, Nvme, WriteLog, node_name, write_log_path
 from chario_lab.shell import PATH
 
-HERE = Path(__file__).resolve().parent
+KIT = Path(__file__).resolve().parents[1] / "kit"
 MIB = 1 << 20
 KILLS = int(os.environ.get("KILLS", "2"))
 CUT_PLACES = int(os.environ.get("CUT_PLACES", "8"))
@@ -135,7 +135,7 @@ def doomed(mib: int, lba_bytes: int = 512, pairs: int | None = None) -> dict[str
 def start(guest: Guest, told: list[str], table: list[int]) -> tuple[Witness, str]:
     """Bind the drive and give its block disk partitions of these sizes; the witness, and the character disk."""
     for name in ("cut_work.py", "region_calls.py"):
-        guest.push(HERE / name)
+        guest.push(KIT / name)
     witness = Witness(guest, [guest.host.share / name for name in told])
     bind(guest, bdf(guest, 0))
     disk = nodes(guest, bdf(guest, 0))[0]

@@ -33,7 +33,7 @@ from chario_lab.programs import build_chario
 
 RULES = TOP / "packaging/udev/60-chario.rules"
 UDEVD = "/lib/systemd/systemd-udevd"
-PARTITION = f"/usr/bin/python3 -S -E {TOP / 'tests/guest/partition.py'}"
+PARTITION = f"/usr/bin/python3 -S -E {TOP / 'tests/guest/kit/partition.py'}"
 MODPROBE = "/etc/modprobe.d/chario.conf"
 
 # Guests are slow and hosts are busy: nothing here is about speed.

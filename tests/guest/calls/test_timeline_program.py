@@ -21,7 +21,7 @@ from chario_lab.guest.session import Guest
 from chario_lab.guest.spec import Namespace, Nvme, Throttle
 from chario_lab.programs import build_chario
 
-TOP = Path(__file__).resolve().parents[2]
+TOP = Path(__file__).resolve().parents[3]
 DRIVES = (
     Nvme("kept", (Namespace(64),)),
     Nvme("pulled", (Namespace(64),)),

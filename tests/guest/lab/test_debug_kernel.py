@@ -20,7 +20,7 @@ from chario_lab.guest.session import Guest
 from chario_lab.guest.spec import GuestSpec, Nvme
 from chario_lab.kernel import KCSAN, Kernel, build_module
 
-PLANTED = Path(__file__).resolve().parent / "src/planted"
+PLANTED = Path(__file__).resolve().parents[1] / "src/planted"
 KMEMLEAK = "/sys/kernel/debug/kmemleak"
 # Any other report switches lockdep off, so its own mistake comes first.
 MISTAKES = {

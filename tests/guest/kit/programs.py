@@ -12,8 +12,8 @@ from pathlib import Path
 
 from chario_lab.cache import cache_dir
 
-TOP = Path(__file__).resolve().parents[2]
-SOURCES = Path(__file__).resolve().parent / "src"
+TOP = Path(__file__).resolve().parents[3]
+SOURCES = Path(__file__).resolve().parents[1] / "src"
 CFLAGS = ("-std=gnu11", "-O2", "-g", "-Wall", "-Wextra", "-Werror", "-pthread", f"-I{TOP / 'kernel/uapi'}")
 # Unused sections are dropped: they need libraries that Debian does not have for 32 bits.
 CFLAGS_32 = ("-m32", "-static", "-D_FILE_OFFSET_BITS=64", "-ffunction-sections", "-Wl,--gc-sections")

@@ -12,7 +12,7 @@ from traces import Event, trace
 
 from chario_lab.guest.session import Guest
 
-UAPI = Path(__file__).resolve().parents[2] / "kernel/uapi/chario/uapi.h"
+UAPI = Path(__file__).resolve().parents[3] / "kernel/uapi/chario/uapi.h"
 STAGES = [name.lower() for name in re.findall(r"^\tCHARIO_STAGE_(\w+),$", UAPI.read_text(), re.MULTILINE)]
 OF_A_COMMAND = ["split", "map", "queue", "post", "reap", "unmap"]
 # 1 MiB is 8 commands.  dd's memory is not there at first: the first command is split once more when it has come.

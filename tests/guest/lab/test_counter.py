@@ -21,7 +21,7 @@ from chario_lab.guest.session import Guest
 from chario_lab.guest.spec import GuestSpec, Namespace, NullCo, Nvme
 from chario_lab.kernel import Kernel, build_module
 
-KNOWN = Path(__file__).resolve().parent / "src/known"
+KNOWN = Path(__file__).resolve().parents[1] / "src/known"
 CALL = "/sys/module/known/parameters/call"
 USER = layers.LAYERS.index(layers.USER)
 CHAIN, END = layers.OWN_POINTS, layers.OWN_POINTS + 1
