@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Every tracked file is in an area of tests/areas.toml, which says what tests show it.
+# Every file of guest tests names the sources that it shows to work, and every source is named by one.
 
 . "$(dirname "$0")/check-common.sh"
 

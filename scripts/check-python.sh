@@ -24,7 +24,7 @@ status=0
 {
 	"$python" -m ruff check --quiet --output-format concise --config lab/pyproject.toml $files || status=1
 	"$python" -m ruff format --quiet --check --output-format concise --config lab/pyproject.toml $files || status=1
-	MYPYPATH=lab:python/src:scripts$(printf ':%s' tests/guest/*/):tests/gst:tests/python:tests/format "$python" -m mypy --config-file lab/pyproject.toml --strict \
+	MYPYPATH=lab:python/src:scripts:tests/guest$(printf ':%s' tests/guest/*/):tests/gst:tests/python:tests/format "$python" -m mypy --config-file lab/pyproject.toml --strict \
 		--explicit-package-bases --scripts-are-modules --no-error-summary $files || status=1
 }
 

@@ -16,7 +16,7 @@ compat      check-compat.py      versions of the kernel are tested for in kernel
 layers      check-layers.py      includes follow the layers
 circles     check-circles.sh     no source of the module needs itself by way of others
 stages      check-stages.py      the stages of a request are spelled alike everywhere
-areas       check-areas.sh       every file is in an area of tests/areas.toml
+areas       check-areas.sh       every file of guest tests names an area, and every source is in one
 spdx        check-spdx.py        every file names the licence of its folder
 house       check-house.py       files and functions are short and finished
 format      check-format.sh      C of user space is formatted

@@ -44,12 +44,9 @@ from chario_lab.guest.launch import launch
 from chario_lab.guest.session import Guest, QemuCrashed
 from chario_lab.guest.spec import GuestSpec, Namespace, Nvme
 from chario_lab.kernel import NAMES, Kernel, build_module, get_kernel
-from chario_lab.kernel_build import RECIPES
-from chario_lab.testing import costs
-from chario_lab.testing.guest_files import TableError, read_table
-from chario_lab.testing.schedule import FILES, Schedule
+from chario_lab.testing import choice, costs
+from chario_lab.testing.areas import cpus_of
 
-HERE = Path(__file__).resolve().parent
 TEST_LIMIT_S = 1800
 RERUNS = 2
 # Variables of the environment by which the long tier asks for more.
@@ -74,33 +71,27 @@ Launcher = Callable[..., Guest]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """--kernel=NAME chooses what the guests boot; --costs=FILE keeps what each file took."""
+    """--kernel=NAME chooses what the guests boot; --costs=FILE keeps what each file took; the rest is choice.py's."""
     costs.add_options(parser)
+    choice.add_options(parser)
     parser.addoption(
         "--kernel", default="6.1", metavar="NAME", choices=NAMES, help=f"guests boot it: {', '.join(NAMES)}"
     )
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Declare our marks; the table of files says which begins first, the costs what each took."""
+    """Declare our marks; choose the tests, and measure what each file takes."""
     config.pluginmanager.register(costs.Costs(config))
-    try:
-        files = read_table(HERE)
-    except TableError as error:
-        raise pytest.UsageError(str(error)) from None
     for name in NUMBERS:
         if not os.environ.get(name, "1").isdecimal():
             raise pytest.UsageError(f"{name} is a number, not {os.environ[name]!r}")
-    config.pluginmanager.register(Schedule(config, files))
+    config.pluginmanager.register(choice.Choice(config))
     config.addinivalue_line("markers", "allow_log(pattern, ...): kernel log lines that this test provokes")
 
 
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """No test takes for ever, whatever it waits for; one that QEMU has failed is run again."""
-    files, kernel = config.stash[FILES], config.getoption("--kernel")
     for item in items:
-        if kernel in RECIPES and item.path in files and files[item.path].stock:
-            item.add_marker(pytest.mark.skip(f"needs what only Debian's kernels have, and {kernel} is not one"))
         item.add_marker(pytest.mark.flaky(reruns=RERUNS, only_rerun=[QemuCrashed, InterruptLost, Overwritten]))
         if item.get_closest_marker("timeout") is None:
             item.add_marker(pytest.mark.timeout(TEST_LIMIT_S))
@@ -165,8 +156,14 @@ def module(kernel: Kernel) -> Path:
 
 @pytest.fixture(scope="module")
 def cpus(request: pytest.FixtureRequest) -> int:
-    """Processors of the guests of this file, as the table says."""
-    return request.config.stash[FILES][request.path].cpus_on(request.config.getoption("--kernel"))
+    """Processors of the guests of this file."""
+    return marked_cpus(request.node, request.config.getoption("--kernel"))
+
+
+def marked_cpus(node: pytest.Item | pytest.Module, kernel: str) -> int:
+    """The processors that a mark asks for; one without a mark."""
+    mark = node.get_closest_marker("cpus")
+    return cpus_of(kernel, int(mark.args[0]) if mark else 1)
 
 
 @pytest.fixture(scope="session")
@@ -179,11 +176,8 @@ def shared_guests(request: pytest.FixtureRequest, kernel: Kernel, module: Path) 
 
 def specs(session: pytest.Session, kernel: str) -> Iterator[GuestSpec]:
     """What each file of this run that shares a guest needs."""
-    files = session.config.stash[FILES]
     for item in session.items:
-        if item.path not in files:
-            continue
-        cpus = files[item.path].cpus_on(kernel)
+        cpus = marked_cpus(item, kernel)
         names = getattr(item, "fixturenames", ())
         if "guest" in names:
             yield PLAIN.spec(kernel, cpus)

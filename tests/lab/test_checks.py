@@ -73,14 +73,15 @@ SETUP = f"""\
 # {MIT}
 echo "$PYTHON_OF_THE_LAB"
 """
-AREAS = f"""\
+AREAS = f'''\
 # {MIT}
-everything = ["kernel/Kbuild", "kernel/main.c", "kernel/trace.h", "kernel/*.h", "kernel/disk/health.c"]
-library = ["lib/*"]
+"""Nothing."""
 
-[area.all]
-sources = [".*", "scripts/*", "lib/*", "cli/*", "lab/*", "docs/*", "man/*", "tests/areas.toml"]
-"""
+import pytest
+
+pytestmark = pytest.mark.area("kernel/main", "kernel/trace", "kernel/uapi/", "kernel/types/", "kernel/disk/",
+                              "kernel/front/", "kernel/back/", "kernel/Kbuild", "lib/src/", "cli/")  # fmt: skip
+'''
 
 # A tree in which every check passes.
 HOUSE = {
@@ -103,7 +104,7 @@ HOUSE = {
     "lab/one.py": f'# {MIT}\n"""Nothing."""\n',
     "docs/architecture.md": f"<!-- {MIT} -->\n\nA request goes {' → '.join(STAGES)}.\n",
     "man/chario.1": PAGE,
-    "tests/areas.toml": AREAS,
+    "tests/guest/calls/test_all.py": AREAS,
 }
 
 
@@ -275,7 +276,13 @@ MISTAKES = {
         "lib/libchario.map",
         MAP.replace("\tchario_nop;", "\tchario_nop;\n\tchario_sub;"),
     ),
-    "a file that is in no area": ("areas", "kernel/disk/new.c", f"{GPL}int f(void);\n"),
+    "a source in no area": ("areas", "kernel/queue/new.c", f"{GPL}int f(void);\n"),
+    "a file of tests without an area": ("areas", "tests/guest/calls/test_new.py", f'# {MIT}\n"""Nothing."""\n'),
+    "an area without a source": (
+        "areas",
+        "tests/guest/calls/test_all.py",
+        AREAS.replace("cli/", "cli/", 1) + 'X = pytest.mark.area("none/")\n',
+    ),
     "no licence": ("spdx", "docs/index.md", "# CharIO\n"),
     "a licence of another folder": ("spdx", "lib/src/device/device.c", f"// {MIT}\n"),
     "an endless file": ("house", "lib/src/device/device.c", LGPL + "\n" * 600),

@@ -13,172 +13,103 @@ from pathlib import Path
 
 import pytest
 
+from chario_lab.kernel import DEBUG
 from chario_lab.testing import areas, check, tiers
-from chario_lab.testing.areas import Area, Map
-from chario_lab.testing.guest_files import GuestFile, TableError, read_table
-from chario_lab.testing.readers import Readers
 from chario_lab.testing.stage import Stage, has_processes
 from chario_lab.testing.tiers import Plan, Setting
 
-BUFFERS = Area(
-    "buffers", ("kernel/memory/buffer.c",), ("tests/guest/test_buffers.py",), "tests/guest/test_buffers.py::test_a"
-)
-BIND = Area("bind", ("cli/cmd-bind.c",), ("tests/guest/test_bind.py", "tests/lab/test_install.py"),
-            "tests/guest/test_bind.py::test_b")  # fmt: skip
-KNOWN = Map((BUFFERS, BIND), ("lab/*", "kernel/types/*.h"), ("lib/*", "cli/*"))
-FILES = (
-    GuestFile("test_bind.py", 1, 60),
-    GuestFile("test_buffers.py", 1, 20, kernels=("6.12", "debug")),
-    GuestFile("test_recovery.py", 2, 90, waits=True, kernels=("debug", "kcsan"), debug_first=True),
-)
-SETTING = Setting(Path("python"), Path("build"), ("6.1", "6.12", "debug"), FILES)
+SETTING = Setting(Path("python"), Path("build"), ("6.1", "6.12", DEBUG), base="abc", called="abc")
+AREAS = {
+    "block/test_block.py": 'import kit\npytestmark = pytest.mark.area("kernel/front/block/")\n',
+    "calls/test_calls.py": 'pytestmark = pytest.mark.area("kernel/", "cli/cmd-")\n',
+    "store/test_store.py": 'from test_block import x\npytestmark = pytest.mark.area("lib/src/store")\n',
+    "store/test_none.py": 'def test_late(programs): programs("late")\n',
+    "kit/kit.py": "",
+}
 
 
-def quick(*changed: str) -> Plan:
-    """The quick tier after these changes."""
-    return tiers.plan_quick(SETTING, KNOWN, areas.select(KNOWN, changed), "abc", len(changed))
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """A checkout with some files of guest tests."""
+    for name, text in AREAS.items():
+        path = tmp_path / areas.GUEST / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return tmp_path
+
+
+def chosen(checkout: Path, *changed: str) -> list[str]:
+    """The names of the files that a change selects."""
+    return sorted(Path(name).stem.removeprefix("test_") for name in areas.select(changed, checkout))
+
+
+def test_a_change_selects_the_files_that_show_or_use_it(checkout: Path) -> None:
+    """A source, a file of tests that another one imports, a helper, a program; other paths select nothing."""
+    assert chosen(checkout, "kernel/front/block/claim.c") == ["block", "calls"]
+    assert chosen(checkout, "cli/cmd-put.c", "lib/src/store/area.c") == ["calls", "store"]
+    assert chosen(checkout, "tests/guest/block/test_block.py") == ["block", "store"]
+    assert chosen(checkout, "tests/guest/kit/kit.py") == ["block", "store"]
+    assert chosen(checkout, "tests/guest/src/late.c") == chosen(checkout, "tests/guest/src/late/a.c") == ["none"]
+    assert chosen(checkout, "tests/guest/store/test_gone.py", "README.md") == []
+
+
+def test_what_an_area_lacks_is_named(checkout: Path) -> None:
+    """A file of tests that has none, a beginning that no path has, a kernel that is none, and a source."""
+    (checkout / "tests/guest/calls/test_calls.py").write_text(
+        'pytest.mark.area("kernel/front/")\npytest.mark.kernels("2.4")\n'
+    )
+    found = areas.complaints(checkout, ["kernel/front/block/claim.c", "kernel/main.c"])
+    assert found == [
+        "tests/guest/calls/test_calls.py: no kernel is called 2.4",
+        f"tests/guest/store/test_none.py: {areas.NO_AREA}",
+        "tests/guest/store/test_store.py: no path begins with lib/src/store, which its area names",
+        "kernel/main.c: no file of guest tests has it in its area",
+    ]
+    assert areas.complaints(areas.TOP, areas.tracked_files(areas.TOP)) == []
 
 
 def words_of(plan: Plan) -> dict[str, str]:
     """What each stage runs."""
-    return {stage.name: " ".join(stage.command) for group in plan.groups for stage in group}
+    return {stage.name: " ".join(stage.command) for stage in plan.stages}
 
 
-def test_nothing_has_changed() -> None:
-    """Static checks, unit tests and one smoke test of each feature; the rest is named as left out."""
-    words = words_of(quick())
-    assert set(words) == {"static", "unit", "smoke 6.1"}
-    assert words["smoke 6.1"].endswith("tests/guest/test_buffers.py::test_a tests/guest/test_bind.py::test_b")
-    assert any("3 of 3 files" in line for line in quick().left_out)
-
-
-def test_a_changed_area_runs_all_its_tests() -> None:
-    """The others only have their smoke tests; a changed program also asks for sanitizers and fuzzing."""
-    words = words_of(quick("kernel/memory/buffer.c"))
-    assert words["changed 6.1"].endswith("tests/guest/test_buffers.py tests/guest/test_bind.py::test_b")
-    assert "sanitizers" not in words and "host" not in words
-    words = words_of(quick("cli/cmd-bind.c"))
-    assert {"sanitizers", "fuzz-library"} <= set(words)
-    assert words["host"].endswith("tests/lab/test_install.py")
-
-
-@pytest.mark.parametrize("path", ["lab/one.py", "kernel/types/request.h", "kernel/disk/new.c"])
-def test_what_is_under_everything_selects_everything(path: str) -> None:
-    """So does a path that no area has."""
-    plan = quick("kernel/memory/buffer.c", path)
-    for file in FILES:
-        assert f"tests/guest/{file.name}" in words_of(plan)["changed 6.1"]
-    assert any(path in note for note in plan.notes)
-
-
-def test_each_kernel_runs_its_list() -> None:
-    """The first one runs all files, each other one those that name it."""
+def test_check_has_the_product_on_the_first_kernel_and_what_has_changed_on_others() -> None:
+    """The lab's own tests are there if the lab has changed; what is left out is said."""
     words = words_of(tiers.plan_check(SETTING))
-    assert all(file.name in words["guests 6.1"] for file in FILES)
-    assert words["guests 6.12"].endswith("--kernel=6.12 tests/guest/test_buffers.py")
-    assert words["guests debug, first"].endswith("--kernel=debug tests/guest/test_recovery.py")
-    assert words["guests debug, rest"].endswith("--kernel=debug tests/guest/test_buffers.py")
-    assert words["module"].endswith("--again 6.1 6.12")
-    assert words["module debug"].endswith("--again debug")
-    assert list(words)[-4:] == ["guests 6.12", "module debug", "guests debug, first", "guests debug, rest"]
+    assert "--kernel=6.1 --choose=product --base=abc" in words["guests 6.1"]
+    assert "--kernel=6.12 --choose=changed" in words["guests 6.12"] and "--choose=changed" in words["guests debug"]
+    assert words["module"].endswith("--again 6.1 6.12 debug") and "tests/lab" not in words["host"]
+    assert any("nothing of the lab has changed" in line for line in tiers.plan_check(SETTING).left_out)
+    assert "tests/lab" in words_of(tiers.plan_check(replace(SETTING, changed=("lab/one.py",))))["host"]
 
 
-def test_the_long_tier_has_all_files_and_no_samples() -> None:
-    """Every file on every kernel, every failing allocation; and what the other tiers name as left out."""
-    plan = tiers.plan_long(SETTING)
-    stages = {stage.name: stage for group in plan.groups for stage in group}
+def test_check_does_without_a_kernel_that_nothing_asks_for() -> None:
+    """It says how long building it takes; a changed area whose files name it asks for it."""
+    missing = replace(SETTING, missing=frozenset([DEBUG]))
+    plan = tiers.plan_check(missing)
+    assert "guests debug" not in words_of(plan) and words_of(plan)["module"].endswith("--again 6.1 6.12")
+    assert any("make prefetch DEBUG=1" in line and "30 minutes" in line for line in plan.left_out)
+    assert "guests debug" in words_of(tiers.plan_check(replace(missing, asked=frozenset([DEBUG]))))
+    assert "guests debug" in words_of(tiers.plan_all(missing))
+
+
+def test_the_other_tiers() -> None:
+    """Quick is a part of check; all has each kernel's list; long has everything on every kernel, and no samples."""
+    quick = words_of(tiers.plan_quick(SETTING))
+    assert list(quick) == ["module", "static", "unit", "guests 6.1"] and "--choose=changed" in quick["guests 6.1"]
+    everything = words_of(tiers.plan_all(SETTING))
+    assert all("--choose=listed" in everything[f"guests {kernel}"] for kernel in SETTING.kernels)
+    assert "tests/lab" in everything["host"]
+    stages = {stage.name: stage for stage in tiers.plan_long(SETTING).stages}
     for kernel in SETTING.kernels:
-        assert all(file.name in " ".join(stages[f"guests {kernel}"].command) for file in FILES)
+        assert "--choose=all" in stages[f"guests {kernel}"].command
         assert stages[f"guests {kernel}"].environment["FAIL_NTH_STRIDE"] == "1"
-        assert stages[f"guests {kernel}"].environment["LIES"] == "100000"
-    assert [file.name in " ".join(stages["guests kcsan"].command) for file in FILES].count(True) == 1
     assert stages["100 killed machines"].environment["KILLS"] == "100"
     assert stages["1,000 killed writers"].environment["WRITERS"] == "112"
-    assert stages["siege 6.1"].environment["SIEGE_LEAST"] == "1000"
     assert stages["siege debug"].environment["SIEGE_SECONDS"] == "600"
     assert {"mutants", "fuzz", "coverage of the module", "fresh machines"} <= set(stages)
-
-
-def test_the_map_of_this_checkout() -> None:
-    """Every file is in an area; the table of guest tests has every file."""
-    assert areas.complaints(areas.read_map(), areas.tracked_files()) == []
-    assert areas.missing_smoke(areas.read_map(), areas.TOP) == []
-    assert read_table(areas.TOP / "tests/guest")
-
-
-def test_a_smoke_test_that_is_gone_is_named(tmp_path: Path) -> None:
-    """Its file is there, its function is not."""
-    (tmp_path / "test_a.py").write_text("def test_other() -> None:\n")
-    known = Map((Area("a", smoke="test_a.py::test_one[512]"), Area("b", smoke="test_a.py::test_other")), (), ())
-    assert areas.missing_smoke(known, tmp_path) == [f"{areas.MAP}: a: test_a.py has no test_one"]
-
-
-def test_a_map_that_does_not_fit_is_told() -> None:
-    """A source in no area, a test that no area runs, a pattern for nothing, a smoke test from elsewhere."""
-    stray = Area("stray", ("kernel/none.c",), (), "tests/guest/test_bind.py::test_b")
-    tracked = ["kernel/memory/buffer.c", "kernel/queue/edge.c", "tests/guest/test_bind.py"]
-    found = "\n".join(areas.complaints(Map((stray,), ("kernel/memory/b*",), ()), tracked))
-    assert "kernel/queue/edge.c: in no area" in found
-    assert "tests/guest/test_bind.py: no area of" in found
-    assert "stray: nothing fits kernel/none.c" in found
-    assert "stray: the smoke test tests/guest/test_bind.py::test_b is none of its tests" in found
-
-
-def test_a_table_that_does_not_fit_is_told(tmp_path: Path) -> None:
-    """A test file that the table does not name, and one that is not there."""
-    (tmp_path / "files.toml").write_text("test_old = { cpus = 1, seconds = 1 }\n")
-    (tmp_path / "test_new.py").touch()
-    with pytest.raises(TableError, match=r"add test_new\.py; remove test_old\.py"):
-        read_table(tmp_path)
-
-
-def stage(name: str, program: str, minutes: float = 0.0) -> Stage:
-    """A stage that is a line of Python."""
-    return Stage(name, (sys.executable, "-c", program), minutes)
-
-
-def test_one_failure_fails_the_run_and_stops_nothing(capfd: pytest.CaptureFixture[str]) -> None:
-    """All stages run, those side by side too; each says what it has to say."""
-    bad, good = stage("bad", "print('a'); exit(3)"), stage("good", "print('b')")
-    assert check.run(Plan("x", ((bad, good), (stage("last", "print('c')"),)))) == 1
-    said = capfd.readouterr().out
-    assert "bad said\na\n" in said and "good said\nb\n" in said and "\nc\n" in said
-    assert "FAILED (3)" in said and said.endswith("x: 2 passed, 1 failed\n")
-    assert check.run(Plan("x", ((good,),))) == 0
-
-
-def test_a_stage_that_cannot_be_started(capfd: pytest.CaptureFixture[str]) -> None:
-    """It has failed, and who runs beside it comes to its end."""
-    nowhere = Stage("nowhere", ("/none/such",), 1)
-    assert check.run(Plan("x", ((stage("good", "print('b')"), nowhere),))) == 1
-    said = capfd.readouterr().out
-    assert "nowhere cannot be started: /none/such: No such file or directory" in said
-    assert "good said\nb\n" in said and said.endswith("x: 1 passed, 1 failed\n")
-
-
-def test_nothing_run_is_a_failure(capfd: pytest.CaptureFixture[str]) -> None:
-    """A plan without stages, a list without kernels, and a run whose stages all came too late."""
-    assert check.run(Plan("x", ())) == 1
-    assert check.main(["guests", "--kernels", " "]) == 1
-    assert "no kernel to test" in capfd.readouterr().err
-    assert check.run(Plan("x", ((stage("long", "print()", 60),),)), within_min=5) == 1
-    assert "left out for want of time, about 60 minutes: long" in capfd.readouterr().out
-
-
-def test_what_nothing_is_shown_without_may_not_be_left_out(capfd: pytest.CaptureFixture[str]) -> None:
-    """Another stage may be, where it is named."""
-    quick, slow = stage("quick", "print()", 1), stage("guests 6.1", "print()", 60)
-    assert check.run(Plan("x", ((quick,), (slow,)), needed="guests 6.1"), within_min=5) == 1
-    assert "no time for guests 6.1" in capfd.readouterr().err
-    assert check.run(Plan("x", ((quick,), (slow,)), needed="quick"), within_min=5) == 0
-    assert capfd.readouterr().out.endswith("x: 1 passed, 0 failed, 1 left out\n")
-
-
-def test_a_kernel_that_has_to_be_built_takes_its_time() -> None:
-    """What it takes is known before it begins."""
-    plan = tiers.plan_check(replace(SETTING, missing=("debug",)))
-    minutes = {stage.name: stage.minutes for group in plan.groups for stage in group}
-    assert minutes["module debug"] > minutes["guests 6.1"] > minutes["module"]
+    for stage in stages.values():
+        assert all((areas.TOP / word).exists() for word in stage.command if word.startswith("tests/"))
 
 
 def test_kernels_that_are_not_named_are_left_out_and_said() -> None:
@@ -187,31 +118,35 @@ def test_kernels_that_are_not_named_are_left_out_and_said() -> None:
     assert "guests 6.1: KERNELS does not name it" in plan.left_out
 
 
-def test_no_module_is_built_for_no_kernel() -> None:
-    """Where only a kernel of the lab is named, its module is the only one."""
-    assert "module" not in words_of(tiers.plan_check(replace(SETTING, kernels=("debug",))))
+def stage(name: str, program: str) -> Stage:
+    """A stage that is a line of Python."""
+    return Stage(name, (sys.executable, "-c", program))
 
 
-def test_each_tier_needs_its_guests() -> None:
-    """A run for which there was no time shows nothing."""
-    assert quick().needed == "smoke 6.1"
-    assert quick("kernel/memory/buffer.c").needed == "changed 6.1"
-    assert tiers.plan_check(SETTING).needed == tiers.plan_long(SETTING).needed == "guests 6.1"
+def test_one_failure_fails_the_run_and_stops_nothing(capfd: pytest.CaptureFixture[str]) -> None:
+    """All stages run; one that cannot be started has failed."""
+    good, nowhere = stage("good", "print('b')"), Stage("nowhere", ("/none/such",))
+    assert check.run(Plan("x", (stage("bad", "print('a'); exit(3)"), nowhere, good))) == 1
+    said = capfd.readouterr().out
+    assert "\na\n" in said and "\nb\n" in said and "FAILED (3)" in said
+    assert "nowhere cannot be started: /none/such: No such file or directory" in said
+    assert said.endswith("x: 1 passed, 2 failed\n")
+    assert check.run(Plan("x", (good,))) == 0
 
 
-@pytest.mark.parametrize("word", ["abc", "nan", "inf", "0", "-5"])
-def test_minutes_that_are_none_are_refused(word: str) -> None:
-    """They are refused before anything is built."""
-    with pytest.raises(SystemExit, match=f"WITHIN= is a number of minutes above 0, not '{word}'"):
-        check.main(["quick", f"--within={word}"])
+def test_nothing_run_is_a_failure(capfd: pytest.CaptureFixture[str]) -> None:
+    """A plan without stages, and a list without kernels."""
+    assert check.run(Plan("x", ())) == 1
+    assert check.main(["guests", "--kernels", " "]) == 1
+    assert "no kernel to test" in capfd.readouterr().err
 
 
 def test_a_changed_checkout_is_a_failure(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
-    """Its tests have passed, but nobody knows with which of its two states."""
+    """Its tests have passed, but with which of its two states is unknown."""
     states = iter([{"a": "1", "b": "1"}, {"a": "1", "b": "2"}])
     monkeypatch.setattr(check, "read_files", lambda top: next(states))
     monkeypatch.setattr(check, "end_by_signals", lambda: None)
-    monkeypatch.setattr(check, "make_plan", lambda options, setting: Plan("check", ((stage("good", "print()"),),)))
+    monkeypatch.setitem(check.PLANS, "check", lambda setting: Plan("check", (stage("good", "print()"),)))
     monkeypatch.setattr(tiers, "make", lambda setting, name, target: stage(name, "print()"))
     assert check.main(["check"]) == 1
     captured = capfd.readouterr()
@@ -222,32 +157,15 @@ def test_a_changed_checkout_is_a_failure(monkeypatch: pytest.MonkeyPatch, capfd:
 def test_the_table_has_seconds_of_processors(capfd: pytest.CaptureFixture[str]) -> None:
     """What a stage has computed is told from what it has waited for."""
     burn = stage("burns", "import time\nwhile time.process_time() < 2: pass")
-    assert check.run(Plan("x", ((burn,), (stage("waits", "import time; time.sleep(2)"),)))) == 0
+    assert check.run(Plan("x", (burn, stage("waits", "import time; time.sleep(2)")))) == 0
     cpu_s = {words[0]: int(words[2]) for line in capfd.readouterr().out.splitlines()
              if (words := line.split()) and words[0] in ("burns", "waits")}  # fmt: skip
     assert cpu_s["burns"] >= 2 > cpu_s["waits"]
 
 
-def test_who_reads_a_program_or_a_module_is_selected(tmp_path: Path) -> None:
-    """By itself, or by another test that it takes something from; the map need not say so."""
-    folder = tmp_path / "tests/guest"
-    folder.mkdir(parents=True)
-    (folder / "test_runs.py").write_text("def test_a(programs): programs('late')\n")
-    (folder / "test_imports.py").write_text("def test_b():\n    from test_runs import test_a\n")
-    (folder / "test_other.py").write_text("import helper\n")
-    readers = Readers(tmp_path)
-    users = ["tests/guest/test_imports.py", "tests/guest/test_runs.py"]
-    assert readers.of("tests/guest/src/late.c") == readers.of("tests/guest/src/late/part.c") == users
-    assert readers.of("tests/guest/test_runs.py") == users
-    assert readers.of("tests/guest/helper.py") == ["tests/guest/test_other.py"]
-    assert readers.of("tests/guest/src/none.c") == readers.of("lib/late.c") == []
-    known = Map((Area("late", ("tests/guest/src/late.c",)),), (), ())
-    assert areas.select(known, ["tests/guest/src/late.c"], tmp_path).tests == tuple(users)
-
-
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_an_interrupted_run_leaves_nothing_behind(tmp_path: Path, number: signal.Signals) -> None:
-    """SIGTERM and a hangup, as ctrl-c, end the stages with all their processes; what had ended is in the table."""
+    """SIGTERM and a hangup, as ctrl-c, end the stage with all its processes; what had ended is in the table."""
     program = tmp_path / "run.py"
     program.write_text(
         "import signal, sys\n"
@@ -261,8 +179,7 @@ def test_an_interrupted_run_leaves_nothing_behind(tmp_path: Path, number: signal
         'endless = \'import os, signal, subprocess, sys, time; p = subprocess.Popen(["sleep", "100"]); '
         "signal.signal(signal.SIGINT, lambda *_: (time.sleep(1), sys.exit())); "
         "print(os.getpid(), flush=True); p.wait()'\n"
-        "stages = [Stage('brief', ('true',), 0), Stage('endless', (sys.executable, '-c', endless), 0)]\n"
-        "check.run(Plan('x', tuple((stage,) for stage in stages)))\n"
+        "check.run(Plan('x', (Stage('brief', ('true',)), Stage('endless', (sys.executable, '-c', endless)))))\n"
     )
     environment = {**os.environ, "PYTHONPATH": str(areas.TOP / "lab")}
     with subprocess.Popen(
@@ -274,5 +191,5 @@ def test_an_interrupted_run_leaves_nothing_behind(tmp_path: Path, number: signal
             run.send_signal(number)
             time.sleep(0.2)  # signals that come at once are one
         said, complaint = run.stdout.read(), run.stderr.read()
-    assert "brief" in said and "endless" not in said and "interrupted" in complaint
+    assert "brief" in said and "interrupted" in complaint
     assert not has_processes(group)

@@ -1,140 +1,121 @@
 # SPDX-License-Identifier: MIT
-"""The map of the repository, tests/areas.toml: which tests show which sources; see readers.py for those of guest tests.
+"""What each file of guest tests says of itself in its `pytestmark`, read without running it.
 
-    python -m chario_lab.testing.areas       names every file that is in no area, and every stale line
+    area("kernel/front/block/", "cli/table")    the sources that it shows to work: the beginnings of their paths
+    kernels("6.12", "debug")                    the kernels that run it besides 6.1, which runs every file
 
-An area has sources, tests and most often one smoke test.  What the map lists below
-`everything` selects all tests, and so does a path that it does not name.
-Patterns are those of a shell; `*` also stands for slashes.
+A change of a source, of a test file, of a helper in tests/guest/kit or of a
+program in tests/guest/src selects the files that show or use it.
+
+    python -m chario_lab.testing.areas    names each file without an area, each beginning that no path has, and
+                                          each source that is in no area
 """
 
 from __future__ import annotations
 
-import fnmatch
+import ast
+import re
 import subprocess
 import sys
-import tomllib
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
-from chario_lab.testing.readers import Readers
+from chario_lab.kernel import DEBUG, KCSAN, NAMES
 
 TOP = Path(__file__).resolve().parents[3]
-MAP = "tests/areas.toml"
-TESTS = ("tests/guest/test_*.py", "tests/python/test_*.py", "tests/gst/test_*.py", "tests/format/test_*.py",
-         "tests/lab/test_*.py")  # fmt: skip
+GUEST = "tests/guest"
+LAB_FOLDER = f"{GUEST}/lab"
+FIRST_KERNEL = "6.1"
+NO_AREA = "it names no area: pytest.mark.area() says which sources it shows to work"
+# Each of these is in the area of a file of guest tests.
+SOURCES = ("kernel/", "lib/src/", "cli/", "packaging/", "gst/", "python/src/")
 
 
 @dataclass(frozen=True)
-class Area:
-    """One part of the project."""
+class GuestFile:
+    """One file of guest tests: its path, its area, and its kernels besides the first."""
 
-    name: str
-    sources: tuple[str, ...] = ()
-    tests: tuple[str, ...] = ()
-    smoke: str = ""
+    path: str
+    area: tuple[str, ...]
+    kernels: tuple[str, ...]
 
-    def has(self, path: str) -> bool:
-        """Whether a path belongs to it, as a source or as a test."""
-        return matches(path, self.sources) or matches(path, self.tests)
+    def shows(self, path: str) -> bool:
+        """Whether a source is in its area."""
+        return path.startswith(self.area)
 
-
-@dataclass(frozen=True)
-class Map:
-    """All areas, what selects everything, and the sources of the library's unit programs."""
-
-    areas: tuple[Area, ...]
-    everything: tuple[str, ...]
-    library: tuple[str, ...]
+    def runs_on(self, kernel: str) -> bool:
+        """Whether it belongs to the list of a kernel."""
+        return kernel == FIRST_KERNEL or kernel in self.kernels
 
 
-@dataclass(frozen=True)
-class Selection:
-    """What the changed paths ask for, and why."""
-
-    areas: tuple[str, ...]
-    tests: tuple[str, ...]
-    everything: str = ""
-    library: bool = False
-
-
-def read_map(top: Path = TOP) -> Map:
-    """The map of a checkout."""
-    fields = tomllib.loads((top / MAP).read_text())
-    areas = tuple(
-        Area(name, tuple(entry.get("sources", ())), tuple(entry.get("tests", ())), entry.get("smoke", ""))
-        for name, entry in fields["area"].items()
-    )
-    return Map(areas, tuple(fields["everything"]), tuple(fields["library"]))
+def read_file(path: Path, name: str) -> GuestFile:
+    """The marks of one file."""
+    marks: dict[str, tuple[str, ...]] = {}
+    for node in ast.walk(ast.parse(path.read_text(), str(path))):
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in ("pytest.mark.area", "pytest.mark.kernels"):
+            marks[ast.unparse(node.func).rpartition(".")[2]] = tuple(ast.literal_eval(word) for word in node.args)
+    return GuestFile(name, marks.get("area", ()), marks.get("kernels", ()))
 
 
-def matches(path: str, patterns: Iterable[str]) -> bool:
-    """Whether a path fits one of some patterns."""
-    return any(fnmatch.fnmatchcase(path, pattern) for pattern in patterns)
+def read_files(top: Path = TOP) -> dict[str, GuestFile]:
+    """All files of guest tests of a checkout, by their paths."""
+    names = (str(path.relative_to(top)) for path in sorted((top / GUEST).glob("**/test_*.py")))
+    return {name: read_file(top / name, name) for name in names}
 
 
-def select(known: Map, changed: Sequence[str], top: Path = TOP) -> Selection:
-    """The tests of the areas that changed paths are in, and those that read them; all tests where a path says so
-    or is in no area."""
-    readers = Readers(top)
-    areas: dict[str, Area] = {}
-    everything = ""
+def select(changed: Sequence[str], top: Path = TOP) -> set[str]:
+    """The files of guest tests that show or use what has changed."""
+    modules = {path: path.read_text() for path in (top / GUEST).glob("**/*.py")}
+    chosen = {name for name, file in read_files(top).items() if any(map(file.shows, changed))}
     for path in changed:
-        found = [area for area in known.areas if area.has(path)]
-        areas |= {area.name: area for area in found}
-        if matches(path, known.everything):
-            everything = everything or path
-        elif not found:
-            everything = everything or f"{path}, which is in no area"
-    reading = {test for path in changed if not everything for test in readers.of(path)}
-    tests = sorted(reading.union(*(area.tests for area in areas.values())))
-    library = any(matches(path, known.library) for path in changed)
-    return Selection(tuple(sorted(areas)), tuple(tests), everything, library)
+        if path.startswith(f"{GUEST}/src/"):
+            program = PurePosixPath(path).relative_to(f"{GUEST}/src").parts[0].partition(".")[0]
+            chosen |= users(modules, {file for file, text in modules.items() if f'"{program}"' in text}, top)
+        elif path.startswith(f"{GUEST}/"):
+            chosen |= users(modules, {top / path}, top)
+    return chosen
 
 
-def complaints(known: Map, tracked: Sequence[str]) -> list[str]:
-    """Files in no area, tests that no area runs, and patterns that nothing fits."""
-    lines = [
-        f"{path}: in no area of {MAP}"
-        for path in tracked
-        if not matches(path, known.everything) and not any(area.has(path) for area in known.areas)
-    ]
-    run = [test for area in known.areas for test in area.tests]
-    lines += [f"{path}: no area of {MAP} runs it" for path in tracked if matches(path, TESTS) and path not in run]
-    for name, patterns in [("everything", known.everything), ("library", known.library),
-                           *((area.name, (*area.sources, *area.tests)) for area in known.areas)]:  # fmt: skip
-        lines += [
-            f"{MAP}: {name}: nothing fits {pattern}" for pattern in patterns if not fnmatch.filter(tracked, pattern)
-        ]
-    for area in known.areas:
-        if area.smoke and area.smoke.partition("::")[0] not in area.tests:
-            lines.append(f"{MAP}: {area.name}: the smoke test {area.smoke} is none of its tests")
-    return lines
+def users(modules: Mapping[Path, str], found: set[Path], top: Path) -> set[str]:
+    """Those of some modules, and of all that import them, that are files of tests."""
+    reached: set[Path] = set()
+    while found - reached:
+        reached |= found
+        names = "|".join(re.escape(path.stem) for path in reached)
+        found = {
+            path for path, text in modules.items() if re.search(rf"^(from|import) ({names})\b", text, re.MULTILINE)
+        }
+    return {str(path.relative_to(top)) for path in reached if path.stem.startswith("test_") and path in modules}
 
 
-def missing_smoke(known: Map, top: Path) -> list[str]:
-    """Smoke tests whose file has no such function."""
-    lines = []
-    for area in known.areas:
-        file, _, test = area.smoke.partition("::")
-        name = test.partition("[")[0]
-        if name and f"def {name}(" not in (top / file).read_text():
-            lines.append(f"{MAP}: {area.name}: {file} has no {name}")
-    return lines
+def complaints(top: Path, tracked: Sequence[str]) -> list[str]:
+    """Files without an area, beginnings that no path has, kernels that are none, and sources in no area."""
+    lines, files = [], read_files(top)
+    for name, file in files.items():
+        if not file.area:
+            lines.append(f"{name}: {NO_AREA}")
+        lines += [f"{name}: no path begins with {one}, which its area names" for one in file.area
+                  if not any(path.startswith(one) for path in tracked)]  # fmt: skip
+        lines += [f"{name}: no kernel is called {one}" for one in file.kernels if one not in NAMES]
+    return lines + [f"{path}: no file of guest tests has it in its area" for path in tracked
+                    if path.startswith(SOURCES) and not any(file.shows(path) for file in files.values())]  # fmt: skip
 
 
-def tracked_files(top: Path = TOP) -> list[str]:
+def tracked_files(top: Path) -> list[str]:
     """The files that git tracks and that are there."""
     listing = subprocess.run(["git", "-C", str(top), "ls-files", "-z"], check=True, capture_output=True, text=True)
     return [name for name in listing.stdout.split("\0") if name and (top / name).is_file()]
 
 
+def cpus_of(kernel: str, marked: int) -> int:
+    """Processors of guests: the debug kernels look at locks and races, and always have two."""
+    return 2 if kernel in (DEBUG, KCSAN) else marked
+
+
 def main() -> int:
-    """Print what is wrong with the map."""
-    top = Path.cwd()
-    known = read_map(top)
-    found = complaints(known, tracked_files(top)) or missing_smoke(known, top)
+    """Print what is wrong with the areas."""
+    found = complaints(Path.cwd(), tracked_files(Path.cwd()))
     for line in found:
         print(line)
     return 1 if found else 0

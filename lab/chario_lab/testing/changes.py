@@ -14,8 +14,9 @@ class ChangesError(Exception):
 
 @dataclass(frozen=True)
 class Changes:
-    """Paths that differ from a base; new files that git does not ignore are among them."""
+    """Paths that differ from a commit, with new files that git does not ignore; `base` is the name of that commit."""
 
+    commit: str
     base: str
     paths: tuple[str, ...]
 
@@ -37,7 +38,7 @@ def read_changes(top: Path, base: str = "") -> Changes:
     paths = {path for path in f"{differing}{untracked}".split("\0") if path}
     # HEAD as the base hides what is committed: say so.
     name = commit[:12] if base or commit != head else f"{commit[:12]}, which is HEAD: BASE= names an earlier commit"
-    return Changes(name, tuple(sorted(paths)))
+    return Changes(commit, name, tuple(sorted(paths)))
 
 
 def git(top: Path, *words: str) -> str | None:

@@ -16,6 +16,11 @@ from shared_guest import FileGuest, Setup
 from chario_lab.guest.devices import command_counts, load_module
 from chario_lab.guest.spec import Namespace, Nvme
 
+pytestmark = [
+    pytest.mark.area("kernel/front/block/", "kernel/memory/bios", "kernel/queue/isolation", "kernel/drive/watch"),
+    pytest.mark.kernels("6.12", "6.12-rt", "debug"), pytest.mark.cpus(2),
+]  # fmt: skip
+
 OWN, SHARED, TWINS, LONG = range(4)
 KIB = 1 << 10
 DRIVES = (
@@ -61,6 +66,7 @@ def test_it_goes_as_soon_as_it_has_come(rig: Rig, disk: str) -> None:
     rig.guest.must(["python3", "-"], stdin=switch + "for i in range(40): os.pwrite(f, b'10'[i % 2 : i % 2 + 1], 0)")
 
 
+@pytest.mark.smoke
 def test_both_sides_see_the_same_bytes(rig: Rig, disk: str) -> None:
     """What one writes the other reads, in either direction; the block side's commands are in the counters."""
     guest, path = rig.guest, noise(rig.guest, 1024)

@@ -14,6 +14,11 @@ from traces import Event, trace
 from chario_lab.guest.spec import Namespace, Nvme
 from chario_lab.kernel import Kernel
 
+pytestmark = [
+    pytest.mark.area("kernel/front/block/", "kernel/memory/bios", "kernel/queue/isolation"),
+    pytest.mark.kernels("6.12"), pytest.mark.stock,
+]  # fmt: skip
+
 DRIVES = (Nvme("counted", (Namespace(256, 4096),)),)
 # What commands are called in the kernel's trace of its driver, and in ours.
 NAMES = {

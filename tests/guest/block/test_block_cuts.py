@@ -32,6 +32,10 @@ from chario_lab.guest.session import Guest
 from chario_lab.guest.spec import Namespace, Nvme, WriteLog, node_name, write_log_path
 from chario_lab.shell import PATH
 
+pytestmark = [
+    pytest.mark.area("kernel/disk/regions", "kernel/front/block/", "kernel/front/confine", "cli/region", "cli/table"),
+]  # fmt: skip
+
 KIT = Path(__file__).resolve().parents[1] / "kit"
 MIB = 1 << 20
 KILLS = int(os.environ.get("KILLS", "2"))

@@ -26,6 +26,11 @@ from chario_lab.guest import tools
 from chario_lab.guest.devices import load_module
 from chario_lab.guest.spec import RegisterFile
 
+pytestmark = [
+    pytest.mark.area("kernel/front/block/", "kernel/memory/bios", "kernel/queue/isolation"),
+    pytest.mark.kernels("6.12"), pytest.mark.stock, pytest.mark.xdist_group("waits"),
+]  # fmt: skip
+
 REGISTERS = 0
 KIB = 1 << 10
 # The memory of a command of 4 KiB has room for one range; the disk in memory takes 16.

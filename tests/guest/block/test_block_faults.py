@@ -22,6 +22,11 @@ from chario_lab.guest.job import Job
 from chario_lab.guest.session import Guest
 from chario_lab.guest.spec import Namespace, Nvme, Throttle
 
+pytestmark = [
+    pytest.mark.area("kernel/front/block/", "kernel/memory/bios", "kernel/queue/isolation"),
+    pytest.mark.kernels("6.12", "debug"), pytest.mark.cpus(2), pytest.mark.xdist_group("waits"),
+]  # fmt: skip
+
 STALLS, GOES = range(2)
 KIB, MIB = 1 << 10, 1 << 20
 DRIVES = (

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from rig import Rig
 from test_block import SETUP as WITHOUT_IOMMU
 from test_block import disk, own
@@ -14,6 +15,10 @@ from test_block import test_discards_and_zeroes_are_the_drives_own as discards_a
 from test_block import test_fio_verifies_at_depth as fio_verifies_at_depth
 
 from chario_lab.guest.devices import PCI
+
+pytestmark = [
+    pytest.mark.area("kernel/front/block/", "kernel/memory/bios", "kernel/queue/isolation"), pytest.mark.cpus(2),
+]  # fmt: skip
 
 __all__ = ["disk", "own"]
 

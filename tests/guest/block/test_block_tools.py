@@ -17,6 +17,10 @@ from chario_lab.guest.session import Guest
 from chario_lab.guest.spec import Namespace, Nvme
 from chario_lab.kernel import Kernel
 
+pytestmark = [
+    pytest.mark.area("kernel/front/block/", "kernel/memory/bios", "kernel/queue/isolation"), pytest.mark.stock,
+]  # fmt: skip
+
 PLAIN, PAIR, VOLUMES, LONG = range(4)
 DRIVES = (
     Nvme("plain", (Namespace(64),)),

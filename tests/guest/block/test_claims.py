@@ -17,6 +17,11 @@ from chario_lab.guest import faults
 from chario_lab.guest.job import Job
 from chario_lab.guest.spec import Blkdebug, Namespace, Nvme, RawFile
 
+pytestmark = [
+    pytest.mark.area("kernel/disk/regions", "kernel/front/block/", "kernel/front/confine", "cli/region", "cli/table"),
+    pytest.mark.kernels("6.12", "debug"), pytest.mark.cpus(2), pytest.mark.slow,
+]  # fmt: skip
+
 OWN, SHARED, HOLDS = range(3)
 KIB, MIB = 1 << 10, 1 << 20
 # As on a real drive, but not on an emulated one unless it is asked to.

@@ -21,6 +21,11 @@ from chario_lab.guest.session import Guest
 from chario_lab.guest.spec import GuestSpec, Link, Namespace, Nvme
 from chario_lab.kernel import Kernel
 
+pytestmark = [
+    pytest.mark.area("cli/cmd-export", "cli/target", "kernel/front/block/"), pytest.mark.stock,
+    pytest.mark.xdist_group("waits"),
+]  # fmt: skip
+
 HERE, THERE = "10.9.0.1", "10.9.0.2"
 HOST = "nqn.2014-08.org.nvmexpress:uuid:11111111-2222-4333-8444-555555555555"
 OTHER = "nqn.2014-08.org.nvmexpress:uuid:99999999-2222-4333-8444-555555555555"

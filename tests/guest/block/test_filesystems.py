@@ -18,6 +18,11 @@ from shared_guest import Setup
 from chario_lab.guest.fsx import get_fsx
 from chario_lab.guest.spec import Namespace, Nvme
 
+pytestmark = [
+    pytest.mark.area("kernel/front/block/", "kernel/memory/bios", "kernel/queue/isolation"),
+    pytest.mark.kernels("6.12"), pytest.mark.cpus(2), pytest.mark.stock, pytest.mark.slow,
+]  # fmt: skip
+
 OWN, SHARED, TWINS = range(3)
 MIB = 1 << 20
 # XFS wants 300 MiB.

@@ -11,6 +11,11 @@ from shared_guest import Setup
 from chario_lab.guest.job import Job
 from chario_lab.guest.spec import Namespace, NullCo, Nvme
 
+pytestmark = [
+    pytest.mark.area("kernel/queue/isolation", "kernel/front/block/"), pytest.mark.kernels("6.12-rt"),
+    pytest.mark.cpus(2), pytest.mark.slow,
+]  # fmt: skip
+
 OWN, SHARED = range(2)
 KIB = 1 << 10
 MANY = 10_000

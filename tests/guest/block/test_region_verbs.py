@@ -15,6 +15,11 @@ from chario_lab.guest.job import Result
 from chario_lab.guest.spec import Namespace, Nvme
 from chario_lab.kernel import Kernel
 
+pytestmark = [
+    pytest.mark.area("kernel/disk/regions", "kernel/front/block/", "kernel/front/confine", "cli/region", "cli/table"),
+    pytest.mark.stock, pytest.mark.slow,
+]  # fmt: skip
+
 SMALL, LARGE = range(2)
 DRIVES = (Nvme("small", (Namespace(256),)), Nvme("large", (Namespace(256, 4096),)))
 MIB = 1 << 20

@@ -16,6 +16,11 @@ from shared_guest import Setup
 
 from chario_lab.guest.spec import Namespace, Nvme
 
+pytestmark = [
+    pytest.mark.area("kernel/disk/regions", "cli/region", "cli/table", "kernel/front/"),
+    pytest.mark.kernels("6.12", "debug"), pytest.mark.cpus(2),
+]  # fmt: skip
+
 KIB, MIB = 1 << 10, 1 << 20
 SMALL, LARGE = range(2)
 DRIVES = (Nvme("small", (Namespace(64, 512),), cmb_mib=16), Nvme("large", (Namespace(64, 4096),)))
@@ -203,6 +208,7 @@ def test_random_tables_are_refused_or_right(rig: Rig, disk: str) -> None:
     assert wrong == [] and same and tables // 5 < right < tables - tables // 20, (seed, right, wrong)
 
 
+@pytest.mark.smoke
 def test_what_is_open_stays(rig: Rig, small: str) -> None:
     """A table that would change or take away a region that is open changes nothing; another one may come and go."""
     answers = run(

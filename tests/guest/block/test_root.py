@@ -19,6 +19,8 @@ from chario_lab.guest.session import Guest
 from chario_lab.guest.spec import GuestSpec, Namespace, Nvme, RawFile
 from chario_lab.kernel import Kernel
 
+pytestmark = [pytest.mark.area("packaging/initramfs/", "kernel/front/block/"), pytest.mark.stock, pytest.mark.slow]
+
 SIZE_MIB = 256
 LIMIT_S = 600
 # The drive of the root file system, and one that is not CharIO's.

@@ -33,6 +33,11 @@ from test_pool import (  # noqa: F401
     test_what_the_pool_writes_is_what_it_reads,
 )
 
+pytestmark = [
+    pytest.mark.area("kernel/front/transfer", "kernel/front/ioctl", "kernel/memory/"), pytest.mark.stock,
+    pytest.mark.slow,
+]  # fmt: skip
+
 
 @pytest.fixture(name="guest_program", scope="session")
 def make_guest_program() -> Programs:

@@ -14,6 +14,11 @@ from chario_lab.guest.devices import bdf, bind
 from chario_lab.guest.session import Guest
 from chario_lab.guest.spec import Namespace, Nvme
 
+pytestmark = [
+    pytest.mark.area("kernel/front/", "kernel/queue/edge"),
+    pytest.mark.kernels("6.12-rt", "kcsan"), pytest.mark.cpus(2),
+]  # fmt: skip
+
 # Runs in the guest.  read() has its memory begin in the middle of a page: DMA-API debugging takes two commands
 # of one call for overlapping mappings when they meet in the first cache line of a page.  Each import costs an
 # emulated processor a tenth of a second: what few need is imported where it is needed.
@@ -80,6 +85,7 @@ print(json.dumps("done"))
     )
 
 
+@pytest.mark.smoke
 def test_small_writes_are_gathered(guest: Guest, disk: str) -> None:
     """1,000 writes of 1,000 bytes cost as few commands as the same bytes in one."""
     # 7 whole commands of 128 KiB, the whole blocks behind them, and the last block, written back.

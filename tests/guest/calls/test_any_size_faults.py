@@ -16,6 +16,12 @@ from waiting import until
 from chario_lab.guest import faults
 from chario_lab.guest.spec import Blkdebug, ErrorRule, Namespace, Nvme, Throttle
 
+pytestmark = [
+    pytest.mark.area("kernel/disk/", "kernel/front/", "kernel/queue/edge",
+                     "kernel/drive/", "kernel/back/nvme/", "kernel/memory/handles"),
+    pytest.mark.cpus(2),
+]  # fmt: skip
+
 HOLDS, BAD, STALLS = 0, 1, 2
 KIB, DEPTH = 1024, 16
 BAD_WRITE, BAD_READ = 1 << 20, 2 << 20

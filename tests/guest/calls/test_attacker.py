@@ -20,6 +20,10 @@ from waiting import SETTLE_LIMIT_S
 
 from chario_lab.guest.spec import Namespace, Nvme
 
+pytestmark = [
+    pytest.mark.area("kernel/memory/", "kernel/front/"), pytest.mark.kernels("debug", "kcsan"), pytest.mark.cpus(2),
+]  # fmt: skip
+
 HIDDEN = 0x3000_0000
 SYSTEM_RAM = 0x100_0000
 DIRECT_MAP = 0xFFFF_8880_0000_0000
@@ -67,6 +71,7 @@ def test_names_of_nobody(rig: Rig, disk: str) -> None:
     assert try_all(rig, disk, other) == ["0", "0", "ENOENT", "ENOENT", "EINVAL"]
 
 
+@pytest.mark.smoke
 def test_slices_that_overflow(rig: Rig, disk: str) -> None:
     """Offsets and lengths whose sum wraps around, or that are negative: EINVAL, and no byte moves."""
     script = [f"heap 0 {MIB}", "fill 0 1", "register 0"]

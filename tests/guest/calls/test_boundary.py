@@ -24,6 +24,8 @@ from chario_lab.guest.devices import load_module
 from chario_lab.guest.session import Guest
 from chario_lab.programs import build_chario
 
+pytestmark = [pytest.mark.area("kernel/back/loopback/")]
+
 NODE = "/dev/chardisk0"
 SIZE_MIB = 48
 KIB, MIB, BLOCK = 1 << 10, 1 << 20, 512

@@ -11,6 +11,8 @@ from disks import Programs, setting
 from chario_lab.guest.devices import bdf, bind, command_counts, unbind
 from chario_lab.guest.session import Guest
 
+pytestmark = [pytest.mark.area("kernel/front/char", "kernel/disk/")]
+
 CALLS = 500  # preads and as many pwrites: 1,000 offsets and lengths for each format
 DRIVE_OF = {"512": 0, "4096": 1}
 

@@ -8,6 +8,8 @@ from disks import MIB, Programs, calls, counters, grown
 
 from chario_lab.guest.session import Guest
 
+pytestmark = [pytest.mark.area("kernel/front/char", "kernel/disk/")]
+
 KIB4 = 4096
 SIZE = 256 * MIB
 BUFFER = 16 * MIB  # of src/calls.c; behind it is no memory

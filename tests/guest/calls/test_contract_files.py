@@ -8,6 +8,8 @@ from disks import Programs, calls, counters, grown, setting
 
 from chario_lab.guest.session import Guest
 
+pytestmark = [pytest.mark.area("kernel/"), pytest.mark.cpus(2), pytest.mark.smoke]
+
 SET_FILE = 0xC403
 DEFAULT, IRQ, POLL, SPIN = range(4)
 TIMES = 100

@@ -9,6 +9,8 @@ from qemu_log import doorbells
 
 from chario_lab.guest.session import Guest
 
+pytestmark = [pytest.mark.area("kernel/front/char", "kernel/disk/", "kernel/back/nvme/"), pytest.mark.cpus(2)]
+
 KIB4 = 4096
 TIMES = 200
 HIPRI, DSYNC = 1, 2

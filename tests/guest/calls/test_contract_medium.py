@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from disks import calls
 from entries import FLUSH, READ, WRITE, Submissions
 from power_cuts import LOG_FLUSH, SECTOR, read_log
@@ -14,6 +15,8 @@ from traces import trace
 from chario_lab.guest.devices import bdf, bind
 from chario_lab.guest.session import Guest
 from chario_lab.guest.spec import Namespace, NullCo, Nvme, WriteLog, node_name, write_log_path
+
+pytestmark = [pytest.mark.area("kernel/front/char", "kernel/disk/")]
 
 NODE = "/dev/chardisk0"
 DEPTH = 32

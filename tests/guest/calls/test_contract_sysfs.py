@@ -10,6 +10,8 @@ from disks import MIB, attributes, counters, folder
 
 from chario_lab.guest.session import Guest
 
+pytestmark = [pytest.mark.area("kernel/front/char", "kernel/disk/"), pytest.mark.cpus(2)]
+
 FIXED = {
     "backend": "nvme",
     "model": "QEMU NVMe Ctrl",

@@ -7,10 +7,13 @@ import re
 from collections import Counter
 from pathlib import Path
 
+import pytest
 from disks import Programs
 from traces import Event, trace
 
 from chario_lab.guest.session import Guest
+
+pytestmark = [pytest.mark.area("kernel/front/char", "kernel/disk/")]
 
 UAPI = Path(__file__).resolve().parents[3] / "kernel/uapi/chario/uapi.h"
 STAGES = [name.lower() for name in re.findall(r"^\tCHARIO_STAGE_(\w+),$", UAPI.read_text(), re.MULTILINE)]

@@ -11,6 +11,8 @@ from disks import MIB, Programs, counters, grown, setting
 from chario_lab.guest.session import Guest
 from chario_lab.kernel import Kernel
 
+pytestmark = [pytest.mark.area("kernel/"), pytest.mark.kernels("6.12"), pytest.mark.cpus(2)]
+
 HUGE_PAGES = 48  # 10 MiB for each of 8 threads, and a few to spare
 
 

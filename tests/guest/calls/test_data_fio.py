@@ -9,6 +9,8 @@ import pytest
 
 from chario_lab.guest.session import Guest
 
+pytestmark = [pytest.mark.area("kernel/front/char", "kernel/disk/")]
+
 SIZE = 4 << 20
 ENGINES = {
     "sync": "--ioengine=sync",

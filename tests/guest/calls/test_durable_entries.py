@@ -20,6 +20,10 @@ from test_buffers import run
 
 from chario_lab.guest.spec import Namespace, Nvme
 
+pytestmark = [
+    pytest.mark.area("kernel/disk/", "kernel/memory/", "kernel/front/", "kernel/queue/edge", "kernel/back/nvme/queue")
+]
+
 PAGE = 4096
 COMMAND_BYTES = 128 << 10
 POLL, FUA, PHYSICAL = 1, 2, 8

@@ -20,6 +20,10 @@ from shared_guest import Setup
 
 from chario_lab.guest.spec import Namespace, Nvme
 
+pytestmark = [
+    pytest.mark.area("kernel/front/", "kernel/uapi/"), pytest.mark.kernels("debug", "kcsan"), pytest.mark.cpus(2),
+]  # fmt: skip
+
 COMMANDS = int(os.environ.get("FUZZ_COMMANDS", "12000")) // 2
 SEED = int(os.environ.get("FUZZ_SEED") or random.getrandbits(32))
 ROUND = 25_000

@@ -14,6 +14,8 @@ from traces import trace
 from chario_lab.guest.session import Guest
 from chario_lab.kernel import Kernel
 
+pytestmark = [pytest.mark.area("kernel/"), pytest.mark.kernels("6.12-rt", "debug"), pytest.mark.cpus(2)]
+
 CALLS = 1000
 BATCH = 32
 TRIES = 3

@@ -12,6 +12,10 @@ from traces import trace
 from chario_lab.guest.session import Guest
 from chario_lab.kernel import Kernel
 
+pytestmark = [
+    pytest.mark.area("kernel/front/uring"), pytest.mark.kernels("6.12-rt", "debug", "kcsan"), pytest.mark.cpus(2),
+]  # fmt: skip
+
 
 def threads_after(guest: Guest, programs: Programs, arguments: str, calls: int, start: str = "") -> int:
     """Run src/uring.c, which compares what it reads; the threads it had in the end."""
@@ -39,6 +43,7 @@ def test_depth_32_needs_no_worker(
         assert ("interrupts" in change) == ("poll" not in flags)
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize("flags", ["", "poll fixed", "transfer", "poll pointer"])
 def test_a_batch_rings_one_doorbell(guest: Guest, guest_program: Programs, disk: str, flags: str) -> None:
     """32 calls that are submitted together are 32 commands, and the drive is told once.

@@ -19,6 +19,11 @@ from test_window import HIDDEN, HIDDEN_BYTES
 
 from chario_lab.guest.devices import load_module
 
+pytestmark = [
+    pytest.mark.area("kernel/back/loopback/", "kernel/front/transfer", "kernel/front/ioctl", "kernel/memory/"),
+    pytest.mark.cpus(2),
+]  # fmt: skip
+
 NODE = "/dev/chardisk0"
 SIZE_MIB = 64
 # The largest command is of 128 KiB, which may touch so many pages.

@@ -14,6 +14,11 @@ from waiting import until
 from chario_lab.guest.leaks import pinned_pages
 from chario_lab.guest.session import Guest
 
+pytestmark = [
+    pytest.mark.area("kernel/back/loopback/", "kernel/queue/", "kernel/types/"),
+    pytest.mark.kernels("6.12-rt", "debug"), pytest.mark.cpus(2), pytest.mark.smoke,
+]  # fmt: skip
+
 NODE = "/dev/chardisk0"
 SIZE_MIB = 48
 SET_FILE, COMPLETION_POLL = 0xC403, 2

@@ -14,6 +14,11 @@ from waiting import until
 
 from chario_lab.guest.devices import load_module
 
+pytestmark = [
+    pytest.mark.area("kernel/back/loopback/", "kernel/front/", "kernel/queue/"),
+    pytest.mark.kernels("6.12-rt", "debug"), pytest.mark.cpus(2), pytest.mark.xdist_group("waits"),
+]  # fmt: skip
+
 SETUP = Setup(drives=(), parameters=None)
 NODE = "/dev/chardisk0"
 PARAMETERS = "/sys/module/chario/parameters"

@@ -30,6 +30,8 @@ from chario_lab.guest.qtest import QTestError
 from chario_lab.guest.spec import Namespace, Nvme, Throttle
 from chario_lab.kernel import DEBUG
 
+pytestmark = [pytest.mark.area("kernel/drive/", "kernel/request/"), pytest.mark.kernels("debug"), pytest.mark.cpus(2)]
+
 SECONDS = int(os.environ.get("SIEGE_SECONDS") or 0)
 LEAST = int(os.environ.get("SIEGE_LEAST", "0"))
 FEW, FEW_DEBUG = 20, 2
@@ -185,6 +187,7 @@ def test_everything_at_once(rig: Rig) -> None:
     finish(rig, job, siege, {"kinds peer"})
 
 
+@pytest.mark.smoke
 @pytest.mark.timeout(LIMIT_S + 600)
 def test_memory_of_the_other_drive(rig: Rig) -> None:
     """The drive that has it goes and comes, where there is time for that; the one that reaches it does not."""

@@ -13,6 +13,11 @@ from test_contract_trace import OF_A_COMMAND, STAGES
 
 from chario_lab.guest.session import Guest
 
+pytestmark = [
+    pytest.mark.area("kernel/timeline/", "kernel/front/t", "kernel/memory/", "lib/src/timeline/", "cli/timeline"),
+    pytest.mark.cpus(2),
+]  # fmt: skip
+
 BLOCK = 4096
 RECORDS = 4096
 OPEN = f"open {RECORDS} 0"
@@ -97,6 +102,7 @@ def test_every_stage_in_order(guest: Guest, guest_program: Programs, disk: str, 
     assert records[0].name == "enter" and records[-1].name == "finish"
 
 
+@pytest.mark.smoke
 def test_a_flush_has_no_memory(guest: Guest, guest_program: Programs, disk512: str) -> None:
     """Enter, post, doorbell, irq, reap, unmap, finish."""
     records = listed(guest, guest_program, disk512, [OPEN, "flush", "control 1", "records", "requests"])

@@ -21,6 +21,8 @@ from chario_lab.guest.session import Guest
 from chario_lab.guest.spec import Namespace, Nvme, Throttle
 from chario_lab.programs import build_chario
 
+pytestmark = [pytest.mark.area("kernel/timeline/", "kernel/front/timeline", "lib/src/timeline/", "cli/timeline")]
+
 TOP = Path(__file__).resolve().parents[3]
 DRIVES = (
     Nvme("kept", (Namespace(64),)),

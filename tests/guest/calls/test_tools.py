@@ -10,6 +10,8 @@ from disks import MIB
 
 from chario_lab.guest.session import Guest
 
+pytestmark = [pytest.mark.area("kernel/front/char", "kernel/disk/")]
+
 
 @pytest.fixture
 def file(guest: Guest) -> str:

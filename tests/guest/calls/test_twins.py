@@ -19,6 +19,11 @@ from chario_lab.guest import faults
 from chario_lab.guest.job import Job
 from chario_lab.guest.spec import Blkdebug, Namespace, Nvme, Throttle
 
+pytestmark = [
+    pytest.mark.area("kernel/front/", "kernel/queue/edge", "kernel/queue/medium"),
+    pytest.mark.kernels("debug"), pytest.mark.cpus(2),
+]  # fmt: skip
+
 FIRST, PLACE, SLOW = range(3)
 SHARED = Nvme("shared", (Namespace(64, 4096, backing=Blkdebug()),))
 STALLS = Nvme("stalls", (Namespace(64, 4096, backing=Throttle()),))

@@ -21,6 +21,8 @@ from chario_lab.guest.session import Guest
 from chario_lab.guest.spec import GuestSpec, Namespace, NullCo, Nvme
 from chario_lab.kernel import Kernel, build_module
 
+pytestmark = [pytest.mark.area("lab/"), pytest.mark.kernels("6.12"), pytest.mark.cpus(2), pytest.mark.stock]
+
 KNOWN = Path(__file__).resolve().parents[1] / "src/known"
 CALL = "/sys/module/known/parameters/call"
 USER = layers.LAYERS.index(layers.USER)

@@ -21,6 +21,8 @@ from chario_lab.guest.spec import GuestSpec, Namespace, Nvme
 from chario_lab.kernel import Kernel
 from chario_lab.programs import build_repeat
 
+pytestmark = [pytest.mark.area("lab/"), pytest.mark.kernels("6.12"), pytest.mark.stock]
+
 DRIVE = Nvme("counted", (Namespace(size_mib=1024, lba_bytes=4096),))
 BLOCK_NODE = "/dev/nvme0n1"
 MAKE = {"ext4": "mkfs.ext4 -q -F -E nodiscard", "xfs": "mkfs.xfs -q -f", "f2fs": "mkfs.f2fs -q -f"}

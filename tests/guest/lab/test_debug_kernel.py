@@ -20,6 +20,8 @@ from chario_lab.guest.session import Guest
 from chario_lab.guest.spec import GuestSpec, Nvme
 from chario_lab.kernel import KCSAN, Kernel, build_module
 
+pytestmark = [pytest.mark.area("lab/"), pytest.mark.kernels("debug", "kcsan"), pytest.mark.cpus(2)]
+
 PLANTED = Path(__file__).resolve().parents[1] / "src/planted"
 KMEMLEAK = "/sys/kernel/debug/kmemleak"
 # Any other report switches lockdep off, so its own mistake comes first.

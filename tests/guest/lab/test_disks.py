@@ -18,6 +18,8 @@ from chario_lab.guest.devices import DriverMissing, block_device, command_counts
 from chario_lab.guest.session import Guest
 from chario_lab.guest.spec import AhciDisk, Blkdebug, ErrorRule, NullCo, SdCard, Throttle, VirtioDisk, node_name
 
+pytestmark = [pytest.mark.area("lab/"), pytest.mark.kernels("6.12", "6.12-rt")]
+
 BLOCK = 4096
 # The block of 4 KiB that has sector 16.
 BAD_BLOCK = 2

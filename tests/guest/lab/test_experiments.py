@@ -35,6 +35,8 @@ from chario_lab.target.machine import Machine
 from chario_lab.target.place import Holder
 from chario_lab.target.target import Target
 
+pytestmark = [pytest.mark.area("lab/", "kernel/"), pytest.mark.stock, pytest.mark.slow]
+
 LIMIT_S = 1800
 CRASH_LIMIT_S = 300
 HANG_LIMIT_S = 5

@@ -37,6 +37,8 @@ from chario_lab.guest.spec import (
     WriteLog,
 )
 
+pytestmark = [pytest.mark.area("lab/"), pytest.mark.cpus(2), pytest.mark.stock]
+
 DRIVES = (
     Nvme("plain", (Namespace(64),)),
     Nvme("bad", (Namespace(64, 512, backing=Blkdebug((ErrorRule("read", sector=16),))),)),
@@ -86,6 +88,7 @@ def read_command(device: str, block: int = 0) -> str:
     return f"dd if={device} of=/dev/null bs=4k count=1 skip={block} iflag=direct"
 
 
+@pytest.mark.smoke
 def test_exit_code_and_both_outputs(stock: Guest) -> None:
     """A command's end comes back as it was."""
     result = stock.run("echo out; echo err >&2; exit 7")

@@ -40,6 +40,8 @@ from chario_lab.records import (
 )
 from chario_lab.target.loan import TRACE_BUFFER
 
+pytestmark = [pytest.mark.area("lab/"), pytest.mark.cpus(2), pytest.mark.slow]
+
 SPARE, OTHER = range(2)
 DRIVES = (Nvme("spare", (Namespace(512, 4096),)), Nvme("other", (Namespace(64),)))
 LIMIT_S = 600

@@ -13,6 +13,8 @@ from bind_lab import FAILED, MODPROBE, OK, PARTITION, USAGE, Machine, MachineKee
 from chario_lab.guest.spec import Namespace, Nvme, root_port_bdf
 from chario_lab.kernel import Kernel
 
+pytestmark = [pytest.mark.area("lib/src/machine/", "cli/cmd-bind", "cli/keep", "packaging/"), pytest.mark.stock]
+
 PLAIN, PAIR, METADATA = range(3)
 DRIVES = (
     Nvme("plain", (Namespace(64),)),
@@ -37,6 +39,7 @@ def machine(keeper: MachineKeeper, request: pytest.FixtureRequest) -> Machine:
 # The way there and back
 
 
+@pytest.mark.smoke
 def test_there_and_back(machine: Machine) -> None:
     """A drive goes from nvme to chario and back, with its data; each message says what was done and how to undo it."""
     address = machine.address(PLAIN)

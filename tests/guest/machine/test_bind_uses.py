@@ -20,6 +20,8 @@ from waiting import until
 from chario_lab.guest.spec import Namespace, Nvme
 from chario_lab.kernel import Kernel
 
+pytestmark = [pytest.mark.area("lib/src/machine/", "cli/cmd-bind", "cli/keep", "packaging/"), pytest.mark.stock]
+
 USED, OTHER = range(2)
 DRIVES = (Nvme("used", (Namespace(64), Namespace(64))), Nvme("other", (Namespace(64),)))
 MKFS = "mkfs.ext4 -q -F -E nodiscard"

@@ -17,6 +17,8 @@ from chario_lab.guest.job import Result
 from chario_lab.guest.spec import Namespace, Nvme
 from chario_lab.kernel import Kernel
 
+pytestmark = [pytest.mark.area("lib/src/machine/", "cli/cmd-bind", "cli/keep", "packaging/")]
+
 CHECK = TOP / "tests/hw/check-drive.sh"
 LIMIT_S = 600
 BRIEF = "CHECK_SIZE_MIB=8 CHECK_FIO_SECONDS=1"

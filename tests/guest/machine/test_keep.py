@@ -17,6 +17,8 @@ from chario_lab.guest.devices import PCI
 from chario_lab.guest.spec import Namespace, Nvme
 from chario_lab.kernel import Kernel
 
+pytestmark = [pytest.mark.area("lib/src/machine/", "cli/cmd-bind", "cli/keep", "packaging/")]
+
 NAMED, OTHER, TWIN, ITS_TWIN = range(4)
 DRIVES = (
     Nvme("na_m/ed", (Namespace(64),)),

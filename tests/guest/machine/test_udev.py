@@ -14,6 +14,8 @@ from waiting import until
 from chario_lab.guest.spec import Namespace, Nvme
 from chario_lab.kernel import Kernel
 
+pytestmark = [pytest.mark.area("packaging/udev/", "lib/src/machine/")]
+
 PLAIN, PAIR, ODD = range(3)
 DRIVES = (
     Nvme("plain", (Namespace(64),)),

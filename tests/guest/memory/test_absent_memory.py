@@ -14,6 +14,11 @@ from shared_guest import Setup
 from chario_lab.guest.job import Job
 from chario_lab.guest.spec import Namespace, Nvme
 
+pytestmark = [
+    pytest.mark.area("kernel/front/", "kernel/queue/edge", "kernel/drive/", "kernel/back/nvme/", "kernel/compat/"),
+    pytest.mark.kernels("debug"), pytest.mark.cpus(2),
+]  # fmt: skip
+
 FEW = 0
 BLOCK, COUNT = 4096, 6
 # Two commands, of which the second has the page that does not come.

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from errno import EIO
 
+import pytest
 from block_side import disable, enable, holds, noise
 from disks import MIB, Programs
 from programs import compile_program
@@ -20,6 +21,8 @@ from test_pool import POOL, STREAMING
 from waiting import until
 
 from chario_lab.guest.spec import Namespace, Nvme
+
+pytestmark = [pytest.mark.area("kernel/memory/pool"), pytest.mark.kernels("6.12", "debug")]
 
 FOR_DEVICE, FOR_CPU = 1, 2
 KIB = 1 << 10

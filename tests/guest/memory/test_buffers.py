@@ -11,6 +11,8 @@ from disks import MIB, Programs, counters, grown
 from chario_lab.guest import leaks
 from chario_lab.guest.session import Guest
 
+pytestmark = [pytest.mark.area("kernel/"), pytest.mark.kernels("6.12", "debug", "kcsan")]
+
 BLOCK = 4096
 
 
@@ -85,6 +87,7 @@ def test_commands_and_doorbells(guest: Guest, guest_program: Programs, disk: str
         assert "interrupts" not in change
 
 
+@pytest.mark.smoke
 def test_end_of_the_disk(guest: Guest, guest_program: Programs, disk: str) -> None:
     """A short read and write at the end, nothing behind it, and nothing is nothing."""
     size = int(guest.must(f"blockdev --getsize64 {disk}"))

@@ -19,6 +19,8 @@ from waiting import until
 from chario_lab.guest import faults
 from chario_lab.guest.spec import Namespace, Nvme, Throttle
 
+pytestmark = [pytest.mark.area("kernel/front/char", "kernel/disk/", "kernel/queue/complete", "kernel/request/")]
+
 # One command, of some pages.
 BYTES = 16 << 10
 IMAGE, FOLDER = "/dev/shm/files.img", "/run/files"

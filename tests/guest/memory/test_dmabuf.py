@@ -16,6 +16,11 @@ from chario_lab.guest.devices import bar_address
 from chario_lab.guest.session import Guest
 from chario_lab.guest.spec import Namespace, Nvme
 
+pytestmark = [
+    pytest.mark.area("kernel/memory/dmabuf", "kernel/memory/cmb", "kernel/back/nvme/cmb"),
+    pytest.mark.kernels("6.12", "debug"), pytest.mark.cpus(2),
+]  # fmt: skip
+
 CMB, CMB_MIB = 5, 16
 # The drive with controller memory, one without, and what tests that pull a drive spoil.
 INSIDE, PLAIN, PULLED_EXPORTER, PULLED_IMPORTER = range(4)
@@ -61,6 +66,7 @@ def test_controller_memory_that_is_refused(guest: Guest, guest_program: Programs
     assert run(guest, guest_program, disk, script) == ["EOPNOTSUPP", "0", "EOPNOTSUPP", "0", "ENOENT"]
 
 
+@pytest.mark.smoke
 def test_inside_a_drive(rig: Rig, guest_program: Programs) -> None:
     """The drive reads into its own memory, zeroed before, and writes from it; it is finite, and given back.
 

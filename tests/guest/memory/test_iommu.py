@@ -25,6 +25,11 @@ from chario_lab.guest.devices import PCI, bar_address
 from chario_lab.guest.spec import Namespace, Nvme
 from chario_lab.kernel import Kernel
 
+pytestmark = [
+    pytest.mark.area("kernel/memory/dmabuf", "kernel/memory/cmb", "kernel/back/nvme/cmb"), pytest.mark.kernels("6.12"),
+    pytest.mark.cpus(2),
+]  # fmt: skip
+
 PLAIN, INSIDE, STRAY = range(3)
 DRIVES = (
     Nvme("plain", (Namespace(128),)),

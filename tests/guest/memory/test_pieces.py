@@ -21,6 +21,10 @@ from waiting import until
 
 from chario_lab.guest.spec import Namespace, Nvme
 
+pytestmark = [
+    pytest.mark.area("kernel/front/transfer", "kernel/front/ioctl", "kernel/memory/"), pytest.mark.kernels("6.12"),
+]  # fmt: skip
+
 PLAIN, INSIDE = range(2)
 SETUP = Setup(
     drives=(

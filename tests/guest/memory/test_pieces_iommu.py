@@ -14,6 +14,8 @@ from test_pieces import test_the_largest_command as the_largest_command
 
 from chario_lab.guest.devices import PCI
 
+pytestmark = [pytest.mark.area("kernel/front/transfer", "kernel/front/ioctl", "kernel/memory/")]
+
 SETUP = Setup(
     drives=WITHOUT_IOMMU.drives,
     parameters=WITHOUT_IOMMU.parameters,

@@ -5,10 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pytest
 from disks import MIB, Programs
 from test_buffers import BLOCK, run
 
 from chario_lab.guest.session import Guest
+
+pytestmark = [pytest.mark.area("kernel/memory/pool")]
 
 PAGE = 4096
 POOL, SOURCE, STREAMING = 2, 1, 2
@@ -32,6 +35,7 @@ def round_trip(sizes: list[int], slot: int = 0) -> tuple[list[str], list[str]]:
     return script, expect
 
 
+@pytest.mark.smoke
 def test_what_the_pool_writes_is_what_it_reads(guest: Guest, guest_program: Programs, disk: str) -> None:
     """Fresh memory is zero; slices of many sizes, both ways."""
     script, expect = round_trip(SIZES)

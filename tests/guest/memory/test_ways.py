@@ -13,6 +13,8 @@ from test_pool import round_trip
 
 from chario_lab.guest.spec import Namespace, Nvme
 
+pytestmark = [pytest.mark.area("kernel/"), pytest.mark.kernels("6.12")]
+
 POLL, FUA = 1, 2
 WAYS = {
     "ioctl": "ioctl",

@@ -17,6 +17,8 @@ from chario_lab.guest.devices import PCI, bar_address, bdf, bind, load_module, u
 from chario_lab.guest.session import Guest
 from chario_lab.guest.spec import Namespace, Nvme, RegisterFile
 
+pytestmark = [pytest.mark.area("kernel/memory/window")]
+
 WINDOWS = "/sys/module/chario/parameters/windows"
 HIDDEN, HIDDEN_BYTES = 0x3000_0000, 16 * MIB
 WINDOW, PHYSICAL, READ, WRITE = 3, 8, 0, 1
@@ -57,6 +59,7 @@ def open_windows(board: Board) -> list[str]:
     return board.guest.must(f"cat {WINDOWS}").split()
 
 
+@pytest.mark.smoke
 def test_hidden_memory_as_source_and_target(board: Board, guest_program: Programs) -> None:
     """Slices of many sizes, both ways; the CPU sees what the drive has written, and the other way round."""
     script, expect = round_trip(SIZES)

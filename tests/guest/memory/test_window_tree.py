@@ -19,6 +19,8 @@ from chario_lab.guest.session import Guest
 from chario_lab.guest.spec import Namespace, Nvme
 from chario_lab.kernel import Kernel, build_module
 
+pytestmark = [pytest.mark.area("kernel/memory/window"), pytest.mark.kernels("debug"), pytest.mark.cpus(2)]
+
 # As in src/board/board.c.
 HIDDEN = 0x3000_0000
 FIRST, SECOND = (HIDDEN, 8 * MIB), (HIDDEN + 9 * MIB, MIB)

@@ -15,6 +15,11 @@ from chario_lab.guest.devices import nodes
 from chario_lab.guest.session import Guest
 from chario_lab.guest.spec import Namespace, Nvme
 
+pytestmark = [
+    pytest.mark.area("kernel/front/transfer", "kernel/front/ioctl", "kernel/memory/", "kernel/back/nvme/cmb"),
+    pytest.mark.kernels("6.12"),
+]  # fmt: skip
+
 HIDDEN, HIDDEN_BYTES = 0x3000_0000, 16 * MIB
 KINDS = ("heap", "inside", f"window {HIDDEN:#x}")
 MEMORIES = (*KINDS, *EXPORTERS)

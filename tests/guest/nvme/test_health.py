@@ -23,6 +23,10 @@ from chario_lab.guest.job import Job
 from chario_lab.guest.spec import Namespace, Nvme, drive_id
 from chario_lab.kernel import Kernel
 
+pytestmark = [
+    pytest.mark.area("kernel/disk/health", "kernel/back/nvme/health", "lib/src/device/health", "cli/cmd-health"),
+]  # fmt: skip
+
 DRIVE = 0
 DRIVES = (Nvme("health", (Namespace(64), Namespace(32))),)
 SPARE, RELIABILITY, READ_ONLY = 1, 4, 8

@@ -35,6 +35,11 @@ from waiting import until
 
 from chario_lab.guest.spec import RegisterFile
 
+pytestmark = [
+    pytest.mark.area("kernel/drive/", "kernel/back/nvme/", "kernel/queue/replay"),
+    pytest.mark.kernels("debug"),
+]
+
 SETUP = Setup(drives=(RegisterFile(),), parameters="private_queues=0", qtest=True)
 EUI64, NGUID = b"ABCDEFGH", b"0123456789abcdef"
 ABORT_REQUESTED, INTERNAL_ERROR, INTERRUPTED, NOT_READY = 0x007, 0x006, 0x021, 0x082

@@ -11,6 +11,11 @@ from shared_guest import Setup
 
 from chario_lab.guest.spec import Namespace, Nvme
 
+pytestmark = [
+    pytest.mark.area("kernel/back/nvme/private", "kernel/back/nvme/irq"),
+    pytest.mark.kernels("6.12", "6.12-rt", "debug"), pytest.mark.cpus(2),
+]  # fmt: skip
+
 SETUP = Setup(drives=(Nvme("one", (Namespace(16),)),), parameters="private_queues=1")
 SWITCH = "/sys/devices/system/cpu/cpu1/online"
 

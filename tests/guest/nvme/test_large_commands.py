@@ -11,6 +11,10 @@ from test_buffers import BLOCK, run
 
 from chario_lab.guest.spec import Namespace, Nvme
 
+pytestmark = [
+    pytest.mark.area("kernel/front/transfer", "kernel/front/ioctl", "kernel/memory/", "kernel/back/nvme/table")
+]
+
 LARGEST = 2 * MIB
 BUFFER = 5 * MIB
 # A PRP list of a buffer has 512 entries and shares the last 256 of them with the list behind it.

@@ -30,6 +30,8 @@ from waiting import until
 from chario_lab.guest.job import Job
 from chario_lab.guest.spec import Namespace, NullCo, Nvme
 
+pytestmark = [pytest.mark.area("kernel/drive/", "kernel/back/nvme/"), pytest.mark.xdist_group("waits")]
+
 PAGE, MIB = 4096, 1 << 20
 FUA = 2
 # Longer than it takes to stop the processors.

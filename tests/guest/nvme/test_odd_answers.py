@@ -26,6 +26,11 @@ from waiting import until
 
 from chario_lab.guest.spec import RegisterFile
 
+pytestmark = [
+    pytest.mark.area("kernel/drive/", "kernel/back/nvme/", "kernel/queue/complete"),
+    pytest.mark.xdist_group("waits"),
+]
+
 REGISTERS = 0
 SETUP = Setup(drives=(RegisterFile(),), parameters="private_queues=1", qtest=True)
 READ, ABORT_REQUESTED, OUT_OF_RANGE, UNRECOVERED_READ = 0x02, 0x007, 0x080, 0x281

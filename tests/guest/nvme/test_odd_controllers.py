@@ -27,6 +27,11 @@ from chario_lab.guest import faults
 from chario_lab.guest.job import CommandFailed
 from chario_lab.guest.spec import RegisterFile
 
+pytestmark = [
+    pytest.mark.area("kernel/memory/dmabuf", "kernel/memory/cmb", "kernel/drive/", "kernel/back/nvme/"),
+    pytest.mark.xdist_group("waits"),
+]  # fmt: skip
+
 REGISTERS = 0
 SETUP = Setup(drives=(RegisterFile(),), parameters="private_queues=0", qtest=True)
 # Registers and bits of section 3.1.3 of the NVMe Base Specification 2.0.

@@ -19,6 +19,11 @@ from waiting import until
 
 from chario_lab.guest.spec import RegisterFile
 
+pytestmark = [
+    pytest.mark.area("kernel/drive/", "kernel/back/nvme/"), pytest.mark.kernels("debug"),
+    pytest.mark.xdist_group("waits"),
+]  # fmt: skip
+
 REGISTERS = 0
 SETUP = Setup(drives=(RegisterFile(),), parameters="private_queues=1", qtest=True)
 

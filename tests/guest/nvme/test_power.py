@@ -33,6 +33,11 @@ from chario_lab.guest.session import Guest
 from chario_lab.guest.spec import GuestSpec, Namespace, Nvme, RawFile, Throttle
 from chario_lab.kernel import Kernel
 
+pytestmark = [
+    pytest.mark.area("kernel/back/nvme/power", "kernel/disk/pin", "lib/src/device/pin", "cli/cmd-pin"),
+    pytest.mark.kernels("6.12", "6.12-rt", "debug"), pytest.mark.slow,
+]  # fmt: skip
+
 KIB, MIB = 1 << 10, 1 << 20
 CALL_LIMIT_S = 240
 DEPTH = 8

@@ -22,6 +22,11 @@ from chario_lab.guest.devices import PCI, bind, driver_of
 from chario_lab.guest.job import Job
 from chario_lab.guest.spec import Namespace, Nvme
 
+pytestmark = [
+    pytest.mark.area("kernel/back/nvme/power", "kernel/disk/pin", "lib/src/device/pin", "cli/cmd-pin"),
+    pytest.mark.cpus(2), pytest.mark.xdist_group("waits"),
+]  # fmt: skip
+
 APST, POWER_STATE, COALESCING, VECTORS, RETRY, CPU, LINK = (1 << place for place in range(7))
 ALL = 0x7F
 RETRY_FEATURE, VECTOR_FEATURE = 0x05, 0x09
@@ -143,6 +148,7 @@ def test_it_ends_with_the_file(rig: Rig, end: str) -> None:
     until(lambda: cpu_latency(rig) == NO_LIMIT_US, "the CPUs are still held")
 
 
+@pytest.mark.smoke
 def test_the_last_file_counts(rig: Rig) -> None:
     """Two files, on two disks of one drive: it stays while one of them asks; each is told of its own."""
     first, second = rig.disks(KEPT)

@@ -13,6 +13,11 @@ from chario_lab.guest.devices import bdf, bind, nodes
 from chario_lab.guest.session import Guest
 from chario_lab.guest.spec import Namespace, Nvme
 
+pytestmark = [
+    pytest.mark.area("kernel/back/nvme/private", "kernel/back/nvme/irq"),
+    pytest.mark.kernels("6.12-rt", "debug", "kcsan"), pytest.mark.cpus(2),
+]  # fmt: skip
+
 # Runs in the guest.  take() gives the struct's answer or the name of the error.
 PRELUDE = r"""
 import errno, fcntl, json, mmap, os, struct, sys
@@ -49,6 +54,7 @@ def interrupts(guest: Guest, path: str) -> dict[str, list[int]]:
     return {words[0]: [int(count) for count in words[1:3]] for words in lines}
 
 
+@pytest.mark.smoke
 def test_calls_use_it(guest: Guest, disk: str) -> None:
     """Its interrupt comes on the CPU that was asked for; its depth is that which was asked for."""
     answers = run(

@@ -15,6 +15,8 @@ from chario_lab.guest.devices import PCI, bar_address, bind, driver_of, use_intx
 from chario_lab.guest.job import CommandFailed
 from chario_lab.guest.spec import Namespace, Nvme, RegisterFile
 
+pytestmark = [pytest.mark.area("kernel/drive/", "kernel/back/nvme/"), pytest.mark.kernels("debug"), pytest.mark.cpus(2)]
+
 KIB, MIB = 1 << 10, 1 << 20
 
 PLAIN, METADATA, MIXED, REGISTERS, ONE_PAIR, SHORT_QUEUE, SMALL_COMMANDS, ONE_VECTOR, BARE = range(9)

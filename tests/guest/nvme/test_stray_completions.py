@@ -5,12 +5,15 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from played import INVALID_FIELD, OK, Command, Opcode, Played, played
 from rig import Rig
 from shared_guest import Setup
 from waiting import until
 
 from chario_lab.guest.spec import RegisterFile
+
+pytestmark = [pytest.mark.area("kernel/drive/", "kernel/back/nvme/"), pytest.mark.kernels("debug")]
 
 REGISTERS = 0
 SETUP = Setup(drives=(RegisterFile(),), parameters="private_queues=1", qtest=True)

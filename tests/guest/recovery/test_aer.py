@@ -19,6 +19,10 @@ from shared_guest import FileGuest, Setup
 from chario_lab.guest import faults
 from chario_lab.guest.spec import Namespace, Nvme, Throttle
 
+pytestmark = [
+    pytest.mark.area("kernel/drive/", "kernel/back/nvme/"), pytest.mark.cpus(2), pytest.mark.xdist_group("waits"),
+]  # fmt: skip
+
 KIB, MIB = 1 << 10, 1 << 20
 DRIVES = (Nvme("fails", (Namespace(64, backing=Throttle()),)), Nvme("other", (Namespace(64),)))
 FATAL, NOT_FATAL, CORRECTED = "DLP", "COMP_TIME", "BAD_TLP"

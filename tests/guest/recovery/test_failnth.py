@@ -31,6 +31,8 @@ from waiting import SETTLE_LIMIT_S, until
 from chario_lab.guest.devices import PCI, load_module
 from chario_lab.guest.spec import Namespace, Nvme
 
+pytestmark = [pytest.mark.area("kernel/drive/", "kernel/back/nvme/"), pytest.mark.kernels("debug"), pytest.mark.cpus(2)]
+
 SWEEP_LIMIT_S = 1500
 STRIDE = int(os.environ.get("FAIL_NTH_STRIDE", "7"))
 PARAMETERS = "queue_depth=8 peer_to_peer=1"

@@ -23,6 +23,12 @@ from chario_lab.guest import faults
 from chario_lab.guest.job import Job
 from chario_lab.guest.spec import Namespace, NullCo, Nvme, Throttle
 
+pytestmark = [
+    pytest.mark.area("kernel/drive/",
+                     "kernel/back/nvme/", "kernel/queue/"), pytest.mark.kernels("debug", "kcsan"), pytest.mark.cpus(2),
+    pytest.mark.xdist_group("waits"),
+]  # fmt: skip
+
 KIB, MIB = 1 << 10, 1 << 20
 STALLS, SLOW, TWINS = 0, 1, 2
 DRIVES = (

@@ -13,6 +13,8 @@ from test_buffers import run
 
 from chario_lab.guest.spec import Blkdebug, ErrorRule, Namespace, Nvme
 
+pytestmark = [pytest.mark.area("kernel/drive/", "kernel/back/nvme/")]
+
 KIB, MIB = 1 << 10, 1 << 20
 SECTOR = 512
 COMMAND = 128 * KIB

@@ -16,6 +16,11 @@ from shared_guest import FileGuest, Setup
 from chario_lab.guest import faults
 from chario_lab.guest.spec import Namespace, NullCo, Nvme, Throttle
 
+pytestmark = [
+    pytest.mark.area("kernel/drive/", "kernel/back/nvme/", "kernel/queue/origin"), pytest.mark.kernels("debug"),
+    pytest.mark.xdist_group("waits"),
+]  # fmt: skip
+
 SLOW, STALLS = 0, 1
 BLOCK, KIB, MIB = 4096, 1024, 1 << 20
 CALLS, MAX_ORPHANS = 40, 32

@@ -17,6 +17,11 @@ from waiting import until
 from chario_lab.guest import faults
 from chario_lab.guest.spec import Namespace, Nvme, Throttle, root_port_bdf
 
+pytestmark = [
+    pytest.mark.area("kernel/"), pytest.mark.kernels("debug", "kcsan"), pytest.mark.cpus(2),
+    pytest.mark.xdist_group("waits"),
+]  # fmt: skip
+
 KIB, MIB = 1 << 10, 1 << 20
 # A recovery that lasts: all that is to happen during it takes less, on a busy host too.
 MEMORY_WITHOUT_BUS_MASTER, MEMORY_AND_BUS_MASTER = 2, 6
@@ -42,6 +47,7 @@ def stalled(rig: Rig) -> list[str]:
     return disks
 
 
+@pytest.mark.smoke
 def test_a_controller_that_reports_failure_is_reset(rig: Rig) -> None:
     """CSTS.CFS is noticed while calls wait; after the reset they succeed, with right data."""
     disk = rig.disk(0)

@@ -21,6 +21,11 @@ from chario_lab.guest import faults
 from chario_lab.guest.devices import PCI, bdf, bind, driver_of, load_module, unbind
 from chario_lab.guest.spec import Blkdebug, Namespace, Nvme
 
+pytestmark = [
+    pytest.mark.area("kernel/drive/", "kernel/back/nvme/"), pytest.mark.kernels("6.12-rt", "debug", "kcsan"),
+    pytest.mark.cpus(2),
+]  # fmt: skip
+
 KIB, MIB = 1 << 10, 1 << 20
 GONE = [("read", -ENODEV), ("hipri", -ENODEV), ("write", -ENODEV), ("sync", -ENODEV), ("seek", 0)]
 ASK = ("read,0,4096", "hipri,0,4096", "write,0,4096", "sync", "seek")

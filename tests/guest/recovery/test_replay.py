@@ -26,6 +26,11 @@ from chario_lab.guest import faults
 from chario_lab.guest.job import Job
 from chario_lab.guest.spec import RegisterFile
 
+pytestmark = [
+    pytest.mark.area("kernel/front/", "kernel/drive/", "kernel/back/nvme/", "kernel/queue/"),
+    pytest.mark.kernels("debug"), pytest.mark.xdist_group("waits"),
+]  # fmt: skip
+
 REGISTERS = 0
 SETUP = Setup(drives=(RegisterFile(),), parameters="private_queues=0", qtest=True)
 # CAP.TO: the driver waits two minutes for the drive to become ready, or to stop.

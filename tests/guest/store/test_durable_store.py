@@ -19,6 +19,8 @@ from shared_guest import FileGuest, Setup
 
 from chario_lab.guest.spec import Namespace, Nvme
 
+pytestmark = [pytest.mark.area("kernel/front/transfer", "kernel/front/ioctl", "kernel/memory/", "lib/src/", "cli/")]
+
 BLOCK = 4096
 DISK_MIB = 64
 AREAS_A_BLOCK = 10

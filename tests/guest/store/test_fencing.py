@@ -28,6 +28,11 @@ from chario_lab.guest.job import Job
 from chario_lab.guest.spec import Blkdebug, Namespace, Nvme, Throttle
 from chario_lab.kernel import DEBUG
 
+pytestmark = [
+    pytest.mark.area("kernel/queue/origin", "lib/src/store/fence", "kernel/front/", "kernel/queue/edge"),
+    pytest.mark.kernels("6.12"), pytest.mark.cpus(2), pytest.mark.slow,
+]  # fmt: skip
+
 BYTES = 64 << 10
 HELD, STALLS = 0, 1
 BUILD = Path(os.environ.get("CHARIO_BUILD", Path(__file__).resolve().parents[2] / "build"))
@@ -76,6 +81,7 @@ def wait_posted(rig: Rig, disk: str, commands: int) -> None:
     until(lambda: rig.counters(disk)["write_commands"] == commands, "nothing has been written")
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize("way", [*CALLS, *RINGS])
 def test_a_write_of_a_killed_process_keeps_its_lock(rig: Rig, way: str) -> None:
     """The lock is refused while the drive has the write, and granted when it has ended."""

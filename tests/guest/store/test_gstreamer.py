@@ -15,6 +15,8 @@ from programs import TOP
 
 from chario_lab.guest.session import Guest
 
+pytestmark = [pytest.mark.area("gst/")]
+
 BUILD = Path(os.environ.get("CHARIO_BUILD", TOP / "build"))
 # Emulation is slow, and loading programs over 9p too.
 LIMIT_S = 600

@@ -7,9 +7,12 @@ import json
 import os
 from pathlib import Path
 
+import pytest
 from programs import TOP
 
 from chario_lab.guest.session import Guest
+
+pytestmark = [pytest.mark.area("python/", "lib/include/"), pytest.mark.smoke]
 
 BUILD = Path(os.environ.get("CHARIO_BUILD", TOP / "build"))
 LIMIT_S = 300

@@ -10,6 +10,8 @@ from disks import MIB, Programs, counters, grown
 
 from chario_lab.guest.session import Guest
 
+pytestmark = [pytest.mark.area("kernel/front/uring", "lib/src/queue/", "lib/src/device/"), pytest.mark.cpus(2)]
+
 DEPTH = 32
 LIMIT_S = 900
 
@@ -45,6 +47,7 @@ def test_a_batch_rings_one_doorbell(guest: Guest, guest_program: Programs, disk:
     assert change["sq_doorbells"] == 1 + change.get("flush_commands", 0) + 1 + DEPTH
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize("flags", ["", "fua", "threads"])
 @pytest.mark.parametrize("folder", ["/tmp", "/dev/shm"])
 def test_a_plain_file(guest: Guest, guest_program: Programs, folder: str, flags: str) -> None:

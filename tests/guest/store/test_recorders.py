@@ -21,6 +21,8 @@ from chario_lab.guest.job import Job
 from chario_lab.guest.session import Guest
 from chario_lab.guest.spec import Namespace, Nvme, Throttle
 
+pytestmark = [pytest.mark.area("lib/src/", "cli/"), pytest.mark.xdist_group("waits")]
+
 SECONDS = 30
 PERIOD_US = 20_000
 RECORD_BYTES = 65_528

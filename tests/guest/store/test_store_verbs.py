@@ -13,6 +13,8 @@ from bind_lab import FAILED, OK, Machine, MachineKeeper, keep
 from chario_lab.guest.spec import Namespace, Nvme
 from chario_lab.kernel import Kernel
 
+pytestmark = [pytest.mark.area("kernel/queue/origin", "lib/src/", "cli/")]
+
 DRIVES = (Nvme("store-512", (Namespace(64),)), Nvme("store-4096", (Namespace(64, 4096),)))
 SOURCE = "/run/source"
 
@@ -30,6 +32,7 @@ def machine(keeper: MachineKeeper, request: pytest.FixtureRequest) -> Machine:
     return keeper.get(request)
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize("drive", [0, 1], ids=["512", "4096"])
 def test_every_medium(machine: Machine, drive: int) -> None:
     """What is put on the disk comes back from the disk, from the block device, and from a copy of it in a file."""

@@ -13,6 +13,8 @@ from chario_lab.guest.session import Guest
 from chario_lab.guest.spec import Namespace, Nvme
 from chario_lab.kernel import Kernel
 
+pytestmark = [pytest.mark.area("lib/src/view/"), pytest.mark.kernels("6.12"), pytest.mark.stock, pytest.mark.slow]
+
 LIMIT_S = 900
 AUTO, MARKS, WRITE_PROTECT, COMPARE, NONE = range(5)
 HIDDEN, HIDDEN_BYTES = 0x3000_0000, 16 * MIB
@@ -56,6 +58,7 @@ def test_units_of_errors(guest: Guest, guest_program: Programs) -> None:
     guest.must("echo 0 >/proc/sys/vm/nr_hugepages")
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize("kind", ["private", "shared", "pool", "streaming"])
 @pytest.mark.parametrize("tracking", [MARKS, COMPARE])
 def test_always(guest: Guest, guest_program: Programs, disk: str, kind: str, tracking: int) -> None:
