@@ -25,7 +25,6 @@
 #include "sink.h"
 
 #include <errno.h>
-#include <fcntl.h>
 
 GST_DEBUG_CATEGORY_STATIC(debug);
 #define GST_CAT_DEFAULT debug
@@ -34,85 +33,6 @@ static GstStaticPadTemplate pad_template =
 	GST_STATIC_PAD_TEMPLATE("sink", GST_PAD_SINK, GST_PAD_ALWAYS, GST_STATIC_CAPS_ANY);
 
 G_DEFINE_TYPE(ChariOSink, chario_sink, GST_TYPE_BASE_SINK)
-
-static int open_stream(ChariOSink *sink)
-{
-	const struct chario_stream_options options = {
-		.size = sizeof(options),
-		.flags = (sink->ring ? CHARIO_STREAM_RING : 0) |
-			 (sink->append ? CHARIO_STREAM_APPEND : 0),
-		.segment_bytes = sink->segment_bytes,
-		.nr_buffers = sink->buffers,
-		.durability = (uint32_t)sink->durability,
-		.flush_ns = sink->flush_ms * GST_MSECOND,
-		.late_ns = sink->late_ms * GST_MSECOND,
-	};
-	struct chario_stream *stream;
-	int err = chario_stream_open(sink->place.store, sink->place.area, &options, &stream);
-
-	if (err)
-		return err;
-	g_mutex_lock(&sink->lock);
-	sink->stream = stream;
-	g_mutex_unlock(&sink->lock);
-	return 0;
-}
-
-/* If another program has just made the area, that serves as well. */
-static int create_area(ChariOSink *sink)
-{
-	struct chario_area_info info;
-	int err;
-
-	if (!sink->size)
-		return 0;
-	err = chario_store_find(sink->place.store, sink->place.area, &info, sizeof(info));
-	if (err != -ENOENT)
-		return err;
-	err = chario_store_create(sink->place.store, sink->place.area, sink->size, 0);
-	return err == -EEXIST ? 0 : err;
-}
-
-/* Open as much as possible; close_all() closes it, even after an error. */
-static int open_all(ChariOSink *sink, enum chario_gst_act *act)
-{
-	int err;
-
-	*act = CHARIO_GST_OPEN_STORE;
-	err = chario_gst_place_open(&sink->place, O_RDWR);
-	if (err)
-		return err;
-	*act = CHARIO_GST_CREATE;
-	err = create_area(sink);
-	if (err)
-		return err;
-	*act = CHARIO_GST_OPEN;
-	err = open_stream(sink);
-	if (err)
-		return err;
-	sink->servant = chario_gst_servant_create(sink->stream);
-	return sink->servant ? 0 : -EMFILE;
-}
-
-static int close_all(ChariOSink *sink)
-{
-	struct chario_stream *stream = sink->stream;
-	int err = 0;
-
-	chario_gst_servant_destroy(sink->servant);
-	sink->servant = NULL;
-	if (stream) {
-		/*
-		 * The status cannot be read after the close, so make the last segments
-		 * durable before it.
-		 */
-		chario_stream_wait(stream, UINT64_MAX, -1);
-		chario_sink_keep_status(sink);
-		err = chario_stream_close(stream);
-	}
-	chario_gst_place_close(&sink->place);
-	return err;
-}
 
 /* With append, the epochs of the earlier part of the recording are other numbers. */
 static void begin(ChariOSink *sink)
@@ -141,9 +61,9 @@ static gboolean start(GstBaseSink *base)
 
 	if (!chario_gst_check_names(element, sink->place.store_name, sink->place.area))
 		return FALSE;
-	err = open_all(sink, &act);
+	err = chario_sink_open(sink, &act);
 	if (err) {
-		close_all(sink);
+		chario_sink_close(sink);
 		chario_gst_place_fail(&sink->place, element, act, err);
 		return FALSE;
 	}
@@ -154,7 +74,7 @@ static gboolean start(GstBaseSink *base)
 static gboolean stop(GstBaseSink *base)
 {
 	ChariOSink *sink = CHARIO_SINK(base);
-	int err = close_all(sink);
+	int err = chario_sink_close(sink);
 
 	chario_sink_tell(sink, TRUE);
 	gst_caps_replace(&sink->caps, NULL);

@@ -4,6 +4,7 @@
  *
  *	sink.c		the element: states, buffers, events, queries
  *	sink-properties.c
+ *	sink-open.c	the area and the stream
  *	sink-write.c	records
  *	sink-status.c	the status and its reports
  *	servant.c	a thread that keeps a recording going
@@ -86,6 +87,15 @@ void chario_sink_add_properties(GObjectClass *class);
 
 /* Set the properties to their defaults. */
 void chario_sink_init_properties(ChariOSink *sink);
+
+/*
+ * Open the store and the stream, and start the servant.  After an error, *@act is the action
+ * that failed, and chario_sink_close() closes what is open.  Returns 0 or a negative errno.
+ */
+int chario_sink_open(ChariOSink *sink, enum chario_gst_act *act);
+
+/* Close what is open.  Returns 0, or the error that ended the recording. */
+int chario_sink_close(ChariOSink *sink);
 
 /* Record a buffer, and before it caps and segment if they are due. */
 GstFlowReturn chario_sink_write(ChariOSink *sink, GstBuffer *buffer);
