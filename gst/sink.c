@@ -59,12 +59,13 @@ static gboolean start(GstBaseSink *base)
 	enum chario_gst_act act;
 	int err;
 
-	if (!chario_gst_check_names(element, sink->place.store_name, sink->place.area))
+	if (!chario_gst_place_hold_names(&sink->place, element))
 		return FALSE;
 	err = chario_sink_open(sink, &act);
 	if (err) {
 		chario_sink_close(sink);
 		chario_gst_place_fail(&sink->place, element, act, err);
+		chario_gst_place_drop_names(&sink->place, element);
 		return FALSE;
 	}
 	begin(sink);
@@ -80,6 +81,7 @@ static gboolean stop(GstBaseSink *base)
 	gst_caps_replace(&sink->caps, NULL);
 	if (err)
 		chario_gst_place_fail(&sink->place, GST_ELEMENT(sink), CHARIO_GST_WRITE, err);
+	chario_gst_place_drop_names(&sink->place, GST_ELEMENT(sink));
 	return !err;
 }
 

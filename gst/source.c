@@ -78,8 +78,7 @@ static gboolean start(GstBaseSrc *base)
 	enum chario_gst_act act;
 	int err;
 
-	if (!chario_gst_check_names(GST_ELEMENT(source), source->place.store_name,
-				    source->place.area))
+	if (!chario_gst_place_hold_names(&source->place, GST_ELEMENT(source)))
 		return FALSE;
 	source->skip = source->shift = source->end = source->position = 0;
 	source->is_begun = source->is_discont = source->is_sought = FALSE;
@@ -91,12 +90,14 @@ static gboolean start(GstBaseSrc *base)
 		return TRUE;
 	close_all(source);
 	fail(source, act, err);
+	chario_gst_place_drop_names(&source->place, GST_ELEMENT(source));
 	return FALSE;
 }
 
 static gboolean stop(GstBaseSrc *base)
 {
 	close_all(CHARIO_SRC(base));
+	chario_gst_place_drop_names(&CHARIO_SRC(base)->place, GST_ELEMENT(base));
 	gst_caps_replace(&CHARIO_SRC(base)->caps, NULL);
 	return TRUE;
 }
