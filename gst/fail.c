@@ -22,8 +22,13 @@ static const struct own table[] = {
 	  "chario df shows what is free; take a smaller size, remove areas, or run chario defrag" },
 	{ CHARIO_GST_OPEN, ENOENT,
 	  "chario ls shows the areas that there are; the property size of chariosink creates one" },
+	{ CHARIO_GST_OPEN, EEXIST,
+	  "append=true goes on with it, force=true begins a new one; splitmuxsink records each "
+	  "fragment into an area of its own with location=\"part-%05d\"" },
+	{ CHARIO_GST_OPEN, EALREADY,
+	  "Take another area; force=true begins a recording in this one" },
 	{ CHARIO_GST_OPEN, EBUSY, "Wait until that recording is ended, or take another area" },
-	{ CHARIO_GST_OPEN, ENODATA, "chariosink makes one; to begin a new one, leave append out" },
+	{ CHARIO_GST_OPEN, ENODATA, "chariosink makes one" },
 	{ CHARIO_GST_OPEN, ENOSPC,
 	  "Take a larger size for a new area, or a smaller segment-bytes" },
 	{ CHARIO_GST_OPEN, EINVAL,
@@ -49,11 +54,21 @@ static const char *advice_of(enum chario_gst_act act, int err)
 	return chario_error_advice_of(err, subjects[act]);
 }
 
+/* Two errors are those of chariosink, and not of the library. */
+static const char *meaning_of(enum chario_gst_act act, int err)
+{
+	if (act == CHARIO_GST_OPEN && err == -EEXIST)
+		return "the area holds a recording already";
+	if (act == CHARIO_GST_OPEN && err == -EALREADY)
+		return "the area is being filled by chario put";
+	return chario_error_meaning_of(err, subjects[act]);
+}
+
 static gint code_of(enum chario_gst_act act, int err)
 {
 	if (err == -EACCES || err == -EPERM || err == -EROFS)
 		return GST_RESOURCE_ERROR_NOT_AUTHORIZED;
-	if (err == -EBUSY)
+	if (err == -EBUSY || err == -EALREADY)
 		return GST_RESOURCE_ERROR_BUSY;
 	if (err == -ENOSPC || err == -EDQUOT)
 		return GST_RESOURCE_ERROR_NO_SPACE_LEFT;
@@ -70,7 +85,7 @@ static gint code_of(enum chario_gst_act act, int err)
 /* The library's texts begin in lower case, because they are also parts of sentences. */
 static gchar *text_of(enum chario_gst_act act, int err)
 {
-	const char *meaning = chario_error_meaning_of(err, subjects[act]);
+	const char *meaning = meaning_of(act, err);
 	const char *advice = advice_of(act, err);
 
 	return g_strdup_printf("%c%s%s%s.", g_ascii_toupper(meaning[0]), meaning + 1,

@@ -2,12 +2,71 @@
 /* The area of a chariosink, and the stream that records into it. */
 #include "sink.h"
 
+#include <chario/reader.h>
 #include <errno.h>
 #include <fcntl.h>
 
+/* A recording without a record has nothing to lose: its pipeline failed before any buffer came. */
+static int check_recording(ChariOSink *sink)
+{
+	struct chario_recording recording;
+	struct chario_reader *reader;
+	int err = chario_reader_open(sink->place.store, sink->place.area, &reader);
+
+	if (err)
+		return -EEXIST;
+	err = chario_reader_get_recording(reader, &recording, sizeof(recording));
+	chario_reader_close(reader);
+	if (!err && recording.live)
+		return -EBUSY;
+	return err || recording.records || recording.lost_records ? -EEXIST : 0;
+}
+
+/*
+ * Returns 0 if the area may be used: only force overwrites something, only append continues
+ * a recording.  Otherwise returns -EALREADY if chario put fills the area, -EEXIST if it has
+ * a recording, -EBUSY if the recording is being made.
+ */
+static int check_area(ChariOSink *sink, const struct chario_area_info *area)
+{
+	if (sink->force)
+		return 0;
+	if (area->flags & CHARIO_AREA_FILLING)
+		return -EALREADY;
+	if (sink->append || !(area->flags & CHARIO_AREA_STREAM))
+		return 0;
+	return check_recording(sink);
+}
+
+/* If another program has just created the area, it serves as well. */
+static int create_area(ChariOSink *sink, gboolean *created)
+{
+	int err = chario_store_create(sink->place.store, sink->place.area, sink->size, 0);
+
+	*created = !err;
+	return err == -EEXIST ? 0 : err;
+}
+
+static int have_area(ChariOSink *sink, enum chario_gst_act *act, gboolean *created)
+{
+	struct chario_store *store = sink->place.store;
+	struct chario_area_info area;
+	int err = chario_store_find(store, sink->place.area, &area, sizeof(area));
+
+	if (err == -ENOENT && sink->size) {
+		*act = CHARIO_GST_CREATE;
+		err = create_area(sink, created);
+		if (err)
+			return err;
+		*act = CHARIO_GST_OPEN;
+		err = chario_store_find(store, sink->place.area, &area, sizeof(area));
+	}
+	return err ? err : check_area(sink, &area);
+}
+
 static int open_stream(ChariOSink *sink)
 {
-	const struct chario_stream_options options = {
+	struct chario_stream_options options = {
 		.size = sizeof(options),
 		.flags = (sink->ring ? CHARIO_STREAM_RING : 0) |
 			 (sink->append ? CHARIO_STREAM_APPEND : 0),
@@ -20,6 +79,11 @@ static int open_stream(ChariOSink *sink)
 	struct chario_stream *stream;
 	int err = chario_stream_open(sink->place.store, sink->place.area, &options, &stream);
 
+	/* The first of a series of recordings has none to continue. */
+	if (err == -ENODATA && sink->append) {
+		options.flags &= ~CHARIO_STREAM_APPEND;
+		err = chario_stream_open(sink->place.store, sink->place.area, &options, &stream);
+	}
 	if (err)
 		return err;
 	g_mutex_lock(&sink->lock);
@@ -28,34 +92,26 @@ static int open_stream(ChariOSink *sink)
 	return 0;
 }
 
-/* If another program has just made the area, that serves as well. */
-static int create_area(ChariOSink *sink)
+/* Remove the area that a failed start has created, unless another program has recorded into it. */
+static void remove_area(ChariOSink *sink)
 {
-	struct chario_area_info info;
-	int err;
+	struct chario_area_info area;
+	int err = chario_store_find(sink->place.store, sink->place.area, &area, sizeof(area));
 
-	if (!sink->size)
-		return 0;
-	err = chario_store_find(sink->place.store, sink->place.area, &info, sizeof(info));
-	if (err != -ENOENT)
-		return err;
-	err = chario_store_create(sink->place.store, sink->place.area, sink->size, 0);
-	return err == -EEXIST ? 0 : err;
+	if (!err && area.flags & CHARIO_AREA_STREAM)
+		err = check_recording(sink);
+	if (!err)
+		chario_store_remove(sink->place.store, sink->place.area);
 }
 
-int chario_sink_open(ChariOSink *sink, enum chario_gst_act *act)
+static int open_area(ChariOSink *sink, enum chario_gst_act *act, gboolean *created)
 {
 	int err;
 
-	*act = CHARIO_GST_OPEN_STORE;
-	err = chario_gst_place_open(&sink->place, O_RDWR);
-	if (err)
-		return err;
-	*act = CHARIO_GST_CREATE;
-	err = create_area(sink);
-	if (err)
-		return err;
 	*act = CHARIO_GST_OPEN;
+	err = have_area(sink, act, created);
+	if (err)
+		return err;
 	err = open_stream(sink);
 	if (err)
 		return err;
@@ -63,22 +119,47 @@ int chario_sink_open(ChariOSink *sink, enum chario_gst_act *act)
 	return sink->servant ? 0 : -EMFILE;
 }
 
-int chario_sink_close(ChariOSink *sink)
+/* Returns 0, or the error that ended the recording. */
+static int close_stream(ChariOSink *sink)
 {
 	struct chario_stream *stream = sink->stream;
-	int err = 0;
 
 	chario_gst_servant_destroy(sink->servant);
 	sink->servant = NULL;
-	if (stream) {
-		/*
-		 * The status cannot be read after the close, so make the last segments
-		 * durable before it.
-		 */
-		chario_stream_wait(stream, UINT64_MAX, -1);
-		chario_sink_keep_status(sink);
-		err = chario_stream_close(stream);
-	}
+	if (!stream)
+		return 0;
+	/*
+	 * The status cannot be read after the close, so make the last segments durable before
+	 * it.
+	 */
+	chario_stream_wait(stream, UINT64_MAX, -1);
+	chario_sink_keep_status(sink);
+	return chario_stream_close(stream);
+}
+
+int chario_sink_open(ChariOSink *sink, enum chario_gst_act *act)
+{
+	gboolean created = FALSE;
+	int err;
+
+	*act = CHARIO_GST_OPEN_STORE;
+	err = chario_gst_place_open(&sink->place, O_RDWR);
+	if (err)
+		return err;
+	err = open_area(sink, act, &created);
+	if (!err)
+		return 0;
+	close_stream(sink);
+	if (created)
+		remove_area(sink);
+	chario_gst_place_close(&sink->place);
+	return err;
+}
+
+int chario_sink_close(ChariOSink *sink)
+{
+	int err = close_stream(sink);
+
 	chario_gst_place_close(&sink->place);
 	return err;
 }

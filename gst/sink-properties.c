@@ -8,6 +8,7 @@ enum {
 	PROP_SIZE = CHARIO_GST_PROP_OWN,
 	PROP_RING,
 	PROP_APPEND,
+	PROP_FORCE,
 	PROP_DROP,
 	PROP_DURABILITY,
 	PROP_FLUSH_MS,
@@ -55,6 +56,9 @@ static void set_property(GObject *object, guint id, const GValue *value, GParamS
 		break;
 	case PROP_APPEND:
 		sink->append = g_value_get_boolean(value);
+		break;
+	case PROP_FORCE:
+		sink->force = g_value_get_boolean(value);
 		break;
 	case PROP_DROP:
 		g_atomic_int_set(&sink->drop, g_value_get_boolean(value));
@@ -107,6 +111,9 @@ static void get_property(GObject *object, guint id, GValue *value, GParamSpec *s
 		break;
 	case PROP_APPEND:
 		g_value_set_boolean(value, sink->append);
+		break;
+	case PROP_FORCE:
+		g_value_set_boolean(value, sink->force);
 		break;
 	case PROP_DROP:
 		g_value_set_boolean(value, g_atomic_int_get(&sink->drop));
@@ -209,7 +216,9 @@ static void add_settings(GObjectClass *class)
 				  durability_get_type(), CHARIO_DURABILITY_AUTO, SETTING));
 	add_flag(class, PROP_RING, "ring", "Overwrite what is oldest when the area is full",
 		 SETTING);
-	add_flag(class, PROP_APPEND, "append", "Go on with the recording that is there", SETTING);
+	add_flag(class, PROP_APPEND, "append", "Go on with the recording if there is one", SETTING);
+	add_flag(class, PROP_FORCE, "force",
+		 "Begin a new recording even if there is one, which is lost then", SETTING);
 	add_flag(class, PROP_DROP, "drop", "Never wait for the disk: lose buffers, and count them",
 		 LIVE);
 	add_numbers(class);

@@ -15,9 +15,17 @@
  *     video/x-h264,stream-format=avc,alignment=au ! \
  *     chariosink store=/dev/chardisk0 area=camera size=1073741824
  * ]|
- * Creates the area if there is none, and records into it.
+ * Creates the area if there is none, and records into it. A recording that is there already
+ * is an error, unless append=true goes on with it, or force=true begins a new one.
  * |[
- * gst-launch-1.0 v4l2src ! chariosink store=/dev/chardisk0 area=camera ring=true drop=true
+ * gst-launch-1.0 -e v4l2src ! videoconvert ! x264enc key-int-max=30 ! splitmuxsink \
+ *     muxer=matroskamux max-size-time=60000000000 location="part-%05d" \
+ *     sink="chariosink store=/dev/chardisk0 size=268435456"
+ * ]|
+ * Records a file a minute, each in an area of its own: part-00000, part-00001, and so on.
+ * |[
+ * gst-launch-1.0 v4l2src ! chariosink store=/dev/chardisk0 area=camera ring=true drop=true \
+ *     append=true
  * ]|
  * Records the newest pictures of a camera and never holds it up: when the disk is too slow,
  * buffers are lost, counted, and reported by an element message `chario-trouble`.
@@ -52,6 +60,17 @@ static void begin(ChariOSink *sink)
 	gst_segment_init(&sink->segment, GST_FORMAT_TIME);
 }
 
+static gboolean check_properties(ChariOSink *sink)
+{
+	if (!sink->append || !sink->force)
+		return TRUE;
+	GST_ELEMENT_ERROR(sink, RESOURCE, SETTINGS,
+			  ("append=true goes on with a recording, force=true begins a new one: "
+			   "set one of them."),
+			  (NULL));
+	return FALSE;
+}
+
 static gboolean start(GstBaseSink *base)
 {
 	ChariOSink *sink = CHARIO_SINK(base);
@@ -59,11 +78,10 @@ static gboolean start(GstBaseSink *base)
 	enum chario_gst_act act;
 	int err;
 
-	if (!chario_gst_place_hold_names(&sink->place, element))
+	if (!check_properties(sink) || !chario_gst_place_hold_names(&sink->place, element))
 		return FALSE;
 	err = chario_sink_open(sink, &act);
 	if (err) {
-		chario_sink_close(sink);
 		chario_gst_place_fail(&sink->place, element, act, err);
 		chario_gst_place_drop_names(&sink->place, element);
 		return FALSE;

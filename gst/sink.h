@@ -28,6 +28,7 @@ G_DECLARE_FINAL_TYPE(ChariOSink, chario_sink, CHARIO, SINK, GstBaseSink)
  * @size: property; like those up to @late_ms it is read at the start
  * @ring: property
  * @append: property
+ * @force: property
  * @drop: property; may be changed at any time
  * @durability: property
  * @flush_ms: property
@@ -59,6 +60,7 @@ struct _ChariOSink {
 	guint64 size;
 	gboolean ring;
 	gboolean append;
+	gboolean force;
 	gint drop;
 	gint durability;
 	guint flush_ms;
@@ -89,12 +91,13 @@ void chario_sink_add_properties(GObjectClass *class);
 void chario_sink_init_properties(ChariOSink *sink);
 
 /*
- * Open the store and the stream, and start the servant.  After an error, *@act is the action
- * that failed, and chario_sink_close() closes what is open.  Returns 0 or a negative errno.
+ * Open the store and the stream, and start the servant.  After an error nothing is open, no
+ * area is left that the call has created, and *@act is the action that failed.  Returns 0 or
+ * a negative errno.
  */
 int chario_sink_open(ChariOSink *sink, enum chario_gst_act *act);
 
-/* Close what is open.  Returns 0, or the error that ended the recording. */
+/* Close what chario_sink_open() has opened.  Returns 0, or the error that ended the recording. */
 int chario_sink_close(ChariOSink *sink);
 
 /* Record a buffer, and before it caps and segment if they are due. */

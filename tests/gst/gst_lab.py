@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import os
+import re
+import shlex
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,7 +42,7 @@ class Lab:
 
     def start(self, pipeline: str, *options: str, **settings: str) -> subprocess.Popen[str]:
         """Begin to run a pipeline; settings are of its environment."""
-        command = ["gst-launch-1.0", *options, *pipeline.split()]
+        command = ["gst-launch-1.0", *options, *shlex.split(pipeline)]
         return subprocess.Popen(
             command, env=self.environment | settings, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
         )
@@ -68,6 +70,11 @@ class Lab:
     def source(self, area: str, settings: str = "") -> str:
         """The first part of a pipeline: what was recorded."""
         return f"chariosrc store={self.image} area={area} {settings}"
+
+    def count(self, pipeline: str) -> int:
+        """The number of buffers that come out of a pipeline."""
+        output = self.must(f"{pipeline} ! identity silent=false ! fakesink", "-v")
+        return len(re.findall(r"chain .*\(\d+ bytes", output))
 
     def into_file(self, pipeline: str, name: str) -> bytes:
         """What comes out at the end of a pipeline."""

@@ -105,6 +105,21 @@ void drop(GstElement *pipeline)
 	gst_object_unref(pipeline);
 }
 
+GstStateChangeReturn change(GstElement *pipeline, GstState state)
+{
+	gst_element_set_state(pipeline, state);
+	return gst_element_get_state(pipeline, NULL, NULL, 60 * GST_SECOND);
+}
+
+gboolean run_once(GstElement *pipeline)
+{
+	gboolean ended;
+
+	gst_element_set_state(pipeline, GST_STATE_PLAYING);
+	ended = finish(pipeline, NULL, NULL) == GST_MESSAGE_EOS;
+	return change(pipeline, GST_STATE_NULL) == GST_STATE_CHANGE_SUCCESS && ended;
+}
+
 GstMessageType record(guint frames, const char *encoder, const char *settings)
 {
 	GstElement *pipeline = make("videotestsrc num-buffers=%u ! " RAW
@@ -126,6 +141,16 @@ GstElement *play(struct seen *seen, const char *settings)
 	memset(seen, 0, sizeof(*seen));
 	watch(pipeline, seen);
 	return pipeline;
+}
+
+guint count_pictures(void)
+{
+	struct seen seen;
+	GstElement *pipeline = play(&seen, "");
+	gboolean ended = run_once(pipeline);
+
+	gst_object_unref(pipeline);
+	return ended ? seen.count : G_MAXUINT;
 }
 
 guint64 counter(GstElement *pipeline, const char *name)

@@ -40,11 +40,20 @@ void drop(GstElement *pipeline);
 /* The type of the message that ended it; counts messages of elements and warnings. */
 GstMessageType finish(GstElement *pipeline, guint *told, guint *warned);
 
+/* Change the state, and wait until that is done. */
+GstStateChangeReturn change(GstElement *pipeline, GstState state);
+
+/* Play to the end of the stream, then go to NULL.  Returns FALSE after an error. */
+gboolean run_once(GstElement *pipeline);
+
 /* A recording of so many pictures; its end is that of the pipeline. */
 GstMessageType record(guint frames, const char *encoder, const char *settings);
 
 /* A pipeline that gives a recording back to @seen. */
 GstElement *play(struct seen *seen, const char *settings);
+
+/* Returns the number of pictures in the area "a", or G_MAXUINT if they cannot be played. */
+guint count_pictures(void);
 
 /* A counter of the element "sink". */
 guint64 counter(GstElement *pipeline, const char *name);

@@ -88,12 +88,6 @@ static void go_on(void)
 	g_mutex_unlock(&lock);
 }
 
-static GstStateChangeReturn change(GstElement *pipeline, GstState state)
-{
-	gst_element_set_state(pipeline, state);
-	return gst_element_get_state(pipeline, NULL, NULL, 60 * GST_SECOND);
-}
-
 /* Its buffers are full of what a disk that stalls has not taken, once it waits. */
 static GstElement *record_at_a_stalled_disk(guint segment_bytes, guint records)
 {
@@ -224,19 +218,10 @@ static guint open_files(void)
 	return count;
 }
 
-static gboolean run_once(GstElement *pipeline)
-{
-	gboolean ended;
-
-	gst_element_set_state(pipeline, GST_STATE_PLAYING);
-	ended = finish(pipeline, NULL, NULL) == GST_MESSAGE_EOS;
-	return change(pipeline, GST_STATE_NULL) == GST_STATE_CHANGE_SUCCESS && ended;
-}
-
 static void test_elements_are_used_again(void)
 {
 	GstElement *recorder = make("videotestsrc num-buffers=10 ! " RAW
-				    " ! chariosink name=sink store=%s area=a size=%llu",
+				    " ! chariosink name=sink store=%s area=a size=%llu force=true",
 				    image, AREA);
 	struct seen seen;
 	GstElement *player = play(&seen, "");

@@ -12,6 +12,7 @@ from gst_lab import BUILD, FRAME_BYTES, MIB, RAW, Lab
 
 pytest_plugins = ("gst_store",)
 SIZE = f"size={32 * MIB}"
+SIZE_OF_FRAGMENT = f"size={4 * MIB}"
 
 
 def test_the_elements_say_what_they_are(lab: Lab) -> None:
@@ -90,7 +91,7 @@ def test_nothing_of_gstreamer_leaks(lab: Lab) -> None:
     for pipeline in (
         f"{lab.frames(100)} ! {lab.sink('a', f'size={2 * MIB} segment-bytes=131072 ring=true')}",
         f"{lab.source('a')} ! fakesink",
-        f"{lab.frames(100)} ! {lab.sink('a', 'segment-bytes=131072')}",
+        f"{lab.frames(100)} ! {lab.sink('a', 'segment-bytes=131072 force=true')}",
     ):
         output = lab.run(pipeline, **tracing).stdout
         assert "object-alive.class" in output, "the tracer is not there"
@@ -124,6 +125,69 @@ def test_a_recording_goes_on(lab: Lab) -> None:
     assert lab.into_file(lab.source("a"), "back.raw") == part + part
     times = lab.must(f"{lab.source('a')} ! identity silent=false ! fakesink sync=true", "-v")
     assert len(re.findall(r"chain .*\(\d+ bytes", times)) == 60
+
+
+@pytest.mark.parametrize(
+    ("first", "settings", "words", "count"),
+    [
+        (SIZE, "", "holds a recording already. append=true goes on with it, force=true begins", 30),
+        (SIZE, f"{SIZE} ring=true", "holds a recording already", 30),
+        (SIZE, "force=true", None, 20),
+        (f"{SIZE} append=true", "append=true", None, 50),
+        ("append=true", "append=true", "There is no such area", None),
+    ],
+)
+def test_recording_is_kept_unless_told(
+    lab: Lab, first: str, settings: str, words: str | None, count: int | None
+) -> None:
+    """The second of two pipelines is refused, goes on, or begins a new recording."""
+    lab.run(f"{lab.frames(30)} ! {lab.sink('a', first)}")
+    result = lab.run(f"{lab.frames(20)} ! {lab.sink('a', settings)}")
+    assert (result.returncode == 0) == (words is None), result.stdout
+    assert words is None or words in result.stdout
+    if count is not None:
+        assert lab.count(lab.source("a")) == count
+
+
+FRAGMENTS = ("p-00", "p-01", "p-02")
+
+
+@pytest.mark.parametrize(
+    ("splitter", "sink", "words", "areas"),
+    [
+        ("", f"{SIZE_OF_FRAGMENT} area=p append=true", None, ("p",)),
+        ("location=p-%02d", SIZE_OF_FRAGMENT, None, FRAGMENTS),
+        ("location=p-%02d", f"{SIZE_OF_FRAGMENT} area=p", None, FRAGMENTS),
+        ("location=p-%02d async-finalize=true", None, None, FRAGMENTS),
+        ("", f"{SIZE_OF_FRAGMENT} area=p", 'holds a recording already.*location="part-%05d"', ("p",)),
+        ("location=p-%02d max-files=2", SIZE_OF_FRAGMENT, "holds a recording already", FRAGMENTS[:2]),
+        ("location=p-%02d max-files=2", f"{SIZE_OF_FRAGMENT} force=true", None, FRAGMENTS[:2]),
+        ("location=p-%02d", f"size={28 * MIB}", "No hole of the store is long enough.*chario df", FRAGMENTS[:2]),
+        ("location=p/%02d", SIZE_OF_FRAGMENT, "has no '/'", ()),
+        (f"location={'p' * 254}%02d", SIZE_OF_FRAGMENT, "255 bytes at most", ()),
+    ],
+)
+def test_splitmuxsink_keeps_each_fragment(
+    lab: Lab, splitter: str, sink: str | None, words: str | None, areas: tuple[str, ...]
+) -> None:
+    """50 pictures an area, or all in one if told to; where that cannot be, the pipeline fails and earlier ones stay."""
+    if sink:
+        splitter += f" muxer=matroskamux sink='chariosink store={lab.image} {sink}'"
+    else:
+        settings = f'sink-properties="properties,store=(string){lab.image},size=(guint64){4 * MIB}"'
+        splitter += f" muxer-factory=matroskamux sink-factory=chariosink '{settings}'"
+    # splitmuxsink of GStreamer 1.22 can miss the end of a source that is not live.
+    raw = "videotestsrc is-live=true num-buffers=150 ! video/x-raw,width=160,height=120,framerate=250/1"
+    encoded = f"{raw} ! vp8enc keyframe-max-dist=25 deadline=1"
+    result = lab.run(f"{encoded} ! splitmuxsink max-size-time=200000000 {splitter}")
+    assert (result.returncode == 0) == (words is None), result.stdout
+    assert words is None or re.search(words, result.stdout), result.stdout
+    for area in areas:
+        pictures = 150 if "append" in splitter else 50
+        assert lab.count(f"{lab.source(area)} ! matroskademux") == pictures
+    if areas == FRAGMENTS:
+        parts = " ".join(f"{lab.source(area)} ! matroskademux ! queue ! c." for area in areas)
+        assert lab.count(f"{parts} concat name=c") == 150
 
 
 def start_recording(lab: Lab, settings: str) -> subprocess.Popen[str]:
@@ -161,15 +225,16 @@ def test_a_killed_pipeline_leaves_its_recording(lab: Lab) -> None:
         ("videotestsrc ! {sink} size=1099511627776", "No hole of the store.*chario df"),
         ("videotestsrc ! {sink} size=1048576 segment-bytes=5000", "segment-bytes is a multiple of 4096"),
         ("videotestsrc ! {sink} size=8192 segment-bytes=8192", "shorter than two segments"),
-        ("videotestsrc ! {sink} size=1048576 append=true", "holds no recording"),
+        ("videotestsrc ! {sink} size=1048576 append=true force=true", "set one of them"),
         ("{source} ! fakesink", "There is no such area"),
     ],
 )
 def test_errors_say_what_to_do(lab: Lab, pipeline: str, words: str) -> None:
-    """One message, and the pipeline ends."""
+    """One message, and the pipeline ends; no area is left behind."""
     result = lab.run(pipeline.format(sink=lab.sink("a"), source=lab.source("a")))
     assert result.returncode != 0
     assert re.search(words, result.stdout), result.stdout
+    assert "There is no such area" in lab.run(f"{lab.source('a')} ! fakesink").stdout
 
 
 def test_what_is_no_store_and_no_recording_of_ours(lab: Lab) -> None:
@@ -181,13 +246,19 @@ def test_what_is_no_store_and_no_recording_of_ours(lab: Lab) -> None:
     subprocess.run([BUILD / "tests/gst/make-store", lab.image, "a", str(MIB)], check=True)
     result = lab.run(f"{lab.source('a')} ! fakesink")
     assert "The area holds no recording. chariosink makes one" in result.stdout
+    subprocess.run([BUILD / "tests/gst/make-store", lab.image, "b", str(MIB), "filling"], check=True)
+    result = lab.run(f"videotestsrc ! {lab.sink('b', 'append=true')}")
+    assert "The area is being filled by chario put. Take another area" in result.stdout
 
 
 def test_an_area_has_one_writer(lab: Lab) -> None:
     """The second is told who is there; ctrl-c ends the first as it should end."""
     recorder = start_recording(lab, "")
-    assert "The area is open elsewhere" in lab.run(f"{lab.frames(1)} ! {lab.sink('a')}").stdout
+    for settings in ("", "append=true", "force=true"):
+        assert "The area is open elsewhere" in lab.run(f"{lab.frames(1)} ! {lab.sink('a', settings)}").stdout
     recorder.send_signal(signal.SIGINT)
     output, _ = recorder.communicate(timeout=60)
     assert "ERROR" not in output
     assert len(lab.into_file(lab.source("a", "follow=true"), "back.raw")) >= 20 * FRAME_BYTES
+    both = f"{lab.frames(1)} ! tee name=t ! {lab.sink('b', SIZE_OF_FRAGMENT)} t. ! {lab.sink('b', SIZE_OF_FRAGMENT)}"
+    assert "The area is open elsewhere" in lab.run(both).stdout

@@ -75,7 +75,8 @@ ON_DISK = (
     back("chario put / get", f"{TOOL} get --quiet {AREA} {BACK}"),
     Program("chario record / replay", WRITE, f"{TOOL} record {STREAM} --force --late-ms 600000 --from {SOURCE}"),
     back("chario record / replay", f"{TOOL} replay {STREAM} -o {BACK}"),
-    Program("chariosink / chariosrc", WRITE, f"{from_file(SOURCE)} ! chariosink store={{node}} area={PIPELINE}"),
+    Program("chariosink / chariosrc", WRITE, f"{from_file(SOURCE)} ! chariosink store={{node}} area={PIPELINE}"
+            " force=true"),
     back("chariosink / chariosrc", f"{GST} chariosrc store={{node}} area={PIPELINE} ! {into_file(BACK)}"),
 )  # fmt: skip
 

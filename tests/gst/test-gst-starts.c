@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Starts of a sink: what becomes of the recording that is there.
+ */
+#include <string.h>
+
+#include "lab.h"
+#include "tap.h"
+
+/* Stopping before the first picture loses nothing, so that start is not refused. */
+static void test_a_restart_is_refused(void)
+{
+	GstElement *pipeline = make("videotestsrc num-buffers=10 ! " RAW
+				    " ! chariosink name=sink store=%s area=a size=%llu",
+				    image, AREA);
+
+	EQUAL(change(pipeline, GST_STATE_PAUSED), GST_STATE_CHANGE_SUCCESS);
+	EQUAL(change(pipeline, GST_STATE_READY), GST_STATE_CHANGE_SUCCESS);
+	CHECK(run_once(pipeline));
+	EQUAL(change(pipeline, GST_STATE_PAUSED), GST_STATE_CHANGE_FAILURE);
+	drop(pipeline);
+	EQUAL(count_pictures(), 10);
+}
+
+/* The area is full after about 60 pictures. */
+static void test_a_restart_after_an_error_is_refused(void)
+{
+	GstElement *pipeline = make("videotestsrc ! " RAW
+				    " ! chariosink name=sink store=%s area=a size=%llu",
+				    image, 2 * MIB);
+	guint count;
+
+	CHECK(!run_once(pipeline));
+	count = count_pictures();
+	CHECK(count > 40 && count < 100);
+	CHECK(!run_once(pipeline));
+	EQUAL(count_pictures(), count);
+	drop(pipeline);
+}
+
+static gboolean play_a_second(GstElement *pipeline)
+{
+	return gst_element_seek(pipeline, 1.0, GST_FORMAT_TIME, GST_SEEK_FLAG_FLUSH,
+				GST_SEEK_TYPE_SET, 0, GST_SEEK_TYPE_SET, GST_SECOND) &&
+	       gst_element_set_state(pipeline, GST_STATE_PLAYING) &&
+	       finish(pipeline, NULL, NULL) == GST_MESSAGE_EOS;
+}
+
+/* A flush after the end of the stream does not end the recording. */
+static void test_an_end_and_a_flush(void)
+{
+	GstElement *pipeline = make("videotestsrc ! " RAW
+				    " ! chariosink name=sink store=%s area=a size=%llu",
+				    image, AREA);
+
+	EQUAL(change(pipeline, GST_STATE_PAUSED), GST_STATE_CHANGE_SUCCESS);
+	for (guint round = 0; round < 3; round++)
+		CHECK(play_a_second(pipeline));
+	drop(pipeline);
+	EQUAL(count_pictures(), 90);
+}
+
+/* The names of an open recording cannot be changed; they can before the next one. */
+static void test_another_area(void)
+{
+	GstElement *pipeline = make("videotestsrc num-buffers=10 ! " RAW
+				    " ! chariosink name=sink store=%s area=b size=%llu",
+				    image, 4 * MIB);
+	GstElement *sink = gst_bin_get_by_name(GST_BIN(pipeline), "sink");
+	gchar *area;
+
+	EQUAL(change(pipeline, GST_STATE_PAUSED), GST_STATE_CHANGE_SUCCESS);
+	g_object_set(sink, "location", "a", NULL);
+	g_object_get(sink, "area", &area, NULL);
+	CHECK(!strcmp(area, "b"));
+	g_free(area);
+	CHECK(run_once(pipeline));
+	g_object_set(sink, "location", "a", NULL);
+	CHECK(run_once(pipeline));
+	EQUAL(count_pictures(), 10);
+	gst_object_unref(sink);
+	drop(pipeline);
+}
+
+static const struct tap_test tests[] = {
+	{ "a restart does not overwrite a recording", test_a_restart_is_refused },
+	{ "a restart after an error does neither", test_a_restart_after_an_error_is_refused },
+	{ "a recording goes on after an end and a flush", test_an_end_and_a_flush },
+	{ "the area changes between recordings only", test_another_area },
+};
+
+TAP_MAIN(tests, begin, end)
