@@ -1,11 +1,30 @@
 // SPDX-License-Identifier: MIT
 /*
- * Starts of a sink: what becomes of the recording that is there.
+ * Starts of a sink: what becomes of the recording that is there, and of the buffers where
+ * little memory can be locked.
  */
+#include <errno.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "lab.h"
 #include "tap.h"
+
+/* The longest memory that the limit of locked memory allows; 0 for any. */
+static size_t memory_bytes;
+
+int madvise(void *memory, size_t bytes, int advice)
+{
+	gboolean locks = advice == MADV_POPULATE_READ || advice == MADV_POPULATE_WRITE;
+
+	if (memory_bytes && locks && bytes > memory_bytes) {
+		errno = ENOMEM;
+		return -1;
+	}
+	return (int)syscall(SYS_madvise, memory, bytes, advice);
+}
 
 /* Stopping before the first picture loses nothing, so that start is not refused. */
 static void test_a_restart_is_refused(void)
@@ -82,11 +101,43 @@ static void test_another_area(void)
 	drop(pipeline);
 }
 
+/* Returns the warnings of a recording of ten pictures, or -1 if it failed. */
+static int record_in(size_t bytes, const char *settings)
+{
+	GstElement *pipeline = make("videotestsrc num-buffers=10 ! " RAW
+				    " ! chariosink store=%s area=a size=%llu %s",
+				    image, AREA, settings);
+	guint warned = 0;
+	GstMessageType type;
+
+	memory_bytes = bytes;
+	gst_element_set_state(pipeline, GST_STATE_PLAYING);
+	type = finish(pipeline, NULL, &warned);
+	memory_bytes = 0;
+	drop(pipeline);
+	return type == GST_MESSAGE_EOS ? (int)warned : -1;
+}
+
+/* Eight buffers of 2 MiB are usual.  An area that was created for nothing is gone again. */
+static void test_little_memory(void)
+{
+	EQUAL(record_in(MIB, "segment-bytes=1048576"), -1);
+	EQUAL(count_pictures(), G_MAXUINT);
+	EQUAL(record_in(2 * MIB, "segment-bytes=1048576 buffers=3"), 1);
+	EQUAL(record_in(16 * MIB, "force=true"), 0);
+	EQUAL(record_in(15 * MIB, "append=true"), 1);
+	EQUAL(record_in(3 * MIB, "append=true"), -1);
+	EQUAL(count_pictures(), 20);
+	EQUAL(record_in(MIB, "force=true"), 1);
+	EQUAL(count_pictures(), 10);
+}
+
 static const struct tap_test tests[] = {
 	{ "a restart does not overwrite a recording", test_a_restart_is_refused },
 	{ "a restart after an error does neither", test_a_restart_after_an_error_is_refused },
 	{ "a recording goes on after an end and a flush", test_an_end_and_a_flush },
 	{ "the area changes between recordings only", test_another_area },
+	{ "buffers fit into the memory that there is", test_little_memory },
 };
 
 TAP_MAIN(tests, begin, end)

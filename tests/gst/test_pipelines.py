@@ -186,7 +186,7 @@ def test_splitmuxsink_keeps_each_fragment(
         pictures = 150 if "append" in splitter else 50
         assert lab.count(f"{lab.source(area)} ! matroskademux") == pictures
     if areas == FRAGMENTS:
-        parts = " ".join(f"{lab.source(area)} ! matroskademux ! queue ! c." for area in areas)
+        parts = " ".join(f"chariosrc store={lab.image} location={area} ! matroskademux ! queue ! c." for area in areas)
         assert lab.count(f"{parts} concat name=c") == 150
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -78,4 +79,17 @@ def test_pictures_come_back(guest: Guest, node: str) -> None:
     shown = guest.must(
         f"{run} -v filesrc location=/run/back.mkv ! matroskademux ! identity silent=false ! fakesink", LIMIT_S
     )
+    assert shown.count("chain   ") == FRAMES
+
+
+def test_buffers_fit_the_limit_of_locked_memory(guest: Guest, disk4096: str) -> None:
+    """A user with Debian's limit, where 8 buffers of 4 MiB are usual: a warning, and all pictures come back."""
+    run = f"{prepare(guest)} gst-launch-1.0"
+    guest.must(f"LD_LIBRARY_PATH={BUILD / 'lib'} {BUILD / 'cli/chario'} format --force {disk4096}")
+    guest.must(f"chmod 666 {disk4096} && touch /run/registry && chmod 644 /run/registry")
+    user = f"ulimit -l 8192 && setpriv --reuid=1000 --regid=1000 --clear-groups {run}"
+    settings = f"store={disk4096} area=user"
+    said = guest.must(f"{user} {PICTURES} ! chariosink {settings} size={64 * MIB} 2>&1", LIMIT_S)
+    assert re.search(r"There is memory for 4 buffers of \d+ bytes only, not for 8 of 4194304", said), said
+    shown = guest.must(f"{user} -v chariosrc {settings} ! identity silent=false ! fakesink", LIMIT_S)
     assert shown.count("chain   ") == FRAMES
