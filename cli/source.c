@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 /* FNV-1a, 64 bits: http://www.isthe.com/chongo/tech/comp/fnv/ */
@@ -52,6 +53,15 @@ static bool is_empty(const struct cli_source *source)
 	return S_ISREG(source->begin.st_mode) && !pread(source->fd, &byte, 1, 0);
 }
 
+/* Returns whether the source keeps the boundaries of messages, of which a copy loses a part. */
+static bool gives_datagrams(const struct cli_source *source)
+{
+	int type = SOCK_STREAM;
+	socklen_t length = sizeof(type);
+
+	return !getsockopt(source->fd, SOL_SOCKET, SO_TYPE, &type, &length) && type != SOCK_STREAM;
+}
+
 static int measure(const struct cli *cli, struct cli_source *source, uint64_t bytes)
 {
 	off_t size = lseek(source->fd, 0, SEEK_END);
@@ -60,6 +70,9 @@ static int measure(const struct cli *cli, struct cli_source *source, uint64_t by
 		return cli_fail(cli, -errno, "cannot look at \"%s\"", source->name);
 	if (S_ISDIR(source->begin.st_mode))
 		return cli_say(cli, "\"%s\" is a directory; tar -c makes one file of it",
+			       source->name);
+	if (gives_datagrams(source))
+		return cli_say(cli, "\"%s\" gives datagrams; chario record makes records of them",
 			       source->name);
 	/* Devices such as /dev/zero have no end. */
 	if (size > 0 || is_empty(source))
