@@ -214,7 +214,6 @@ static int run(struct cli_record *record)
 	if (status)
 		return status;
 	recorder->size = sizeof(*recorder);
-	recorder->flags |= record->intake.datagrams ? CHARIO_RECORDER_DATAGRAMS : 0;
 	recorder->part_ns = record->options.flush_ns;
 	recorder->progress = on_progress;
 	recorder->data = record;

@@ -179,7 +179,7 @@ static const struct cli_option record_options[] = {
 	{ 'F', "force", NULL, "begin anew although there is a recording" },
 	{ 't', "seconds", "SECONDS", "record for so long" },
 	{ 'b', "bytes", "SIZE", "record so many bytes" },
-	{ 'R', "record", "SIZE", "of a record of a stream of bytes, of a datagram at most; 64k" },
+	{ 'R', "record", "SIZE", "record length of a byte stream, or the largest datagram; 64k" },
 	{ 'd', "durability", "KIND", "auto, none, flush or fua" },
 	{ 'm', "flush-ms", "MS", "time after which what came is durable, 1000" },
 	{ 'l', "late-ms", "MS", "a segment that takes longer is late, 100" },

@@ -53,7 +53,7 @@ def test_datagrams_are_records(stream: chario.Stream, store: chario.Store) -> No
     with ours, others:
         for text in (b"one", b"three", b"five"):
             others.send(text)
-        recorded = stream.record(ours, datagrams=True, record_bytes=4, limit_bytes=12)
+        recorded = stream.record(ours, record_bytes=4, limit_bytes=12)
     stream.close()
     assert (recorded.end, recorded.gaps) == (chario.End.LIMIT, 1)
     assert records_of(store) == [b"one", b"five"]
@@ -86,6 +86,8 @@ def test_errors_say_whose_they_are(stream: chario.Stream, tmp_path: Path) -> Non
     with open("/dev/zero", "rb") as file:
         with pytest.raises(chario.ChariOError, match="EINVAL"):
             stream.record(file, record_bytes=stream.room_bytes + 1)
+        with pytest.raises(OSError, match="non-socket"):
+            stream.record(file, datagrams=True)
         with pytest.raises(chario.ChariOError, match="the area is full"):
             stream.record(file)
         with pytest.raises(ValueError, match="negative"):

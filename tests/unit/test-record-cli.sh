@@ -241,6 +241,33 @@ has records 2 lost_records 1 lost_bytes 5
 says '1 record missing beside the 2 that were read'
 claim "datagrams are records, and what is lost is counted"
 
+# The descriptor decides what a record is, also at standard input.
+format 64M
+for verb in 'record cam --size 4M --record 1500 --json' 'put - cam --bytes 1500'; do
+	# shellcheck disable=SC2086
+	python3 - "$chario" $verb >said 2>&1 <<'PYTHON'
+import socket
+import subprocess
+import sys
+
+ours, others = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+for _ in range(10):
+    others.send(bytes(1000))
+others.close()
+sys.exit(subprocess.run(sys.argv[1:], stdin=ours).returncode)
+PYTHON
+	status=$?
+	case $verb in
+	record*) has records 10 bytes 10000 lost_records 0 ;;
+	*) [ $status = 1 ] || note "put takes datagrams: $(cat said)" ;;
+	esac
+done
+# Not everybody may read the log of the kernel.
+if head -c 0 </dev/kmsg 2>/dev/null; then
+	gives 0 record log --size 4M --late-ms 600000 --from /dev/kmsg --record 8k --seconds 0.05
+fi
+claim "datagrams at standard input are records, and nothing to put"
+
 format 64M
 "$chario" record --late-ms 600000 cam --size 4M --from unix:socket --bytes 6 >said 2>&1 &
 send unix socket abc def

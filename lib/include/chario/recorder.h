@@ -3,10 +3,13 @@
  * A recorder: reads a file descriptor, its source, and writes a stream, until one of them
  * ends.
  *
- * The source gives a stream of bytes, which is cut into records, or datagrams, each of which
- * is a record.  They are read straight into the memory of the stream, which the drive
- * fetches.  If the stream has no room, the source waits; or its data are lost, which is
- * counted and which readers of the stream see.
+ * The type of the descriptor decides what a record is.  A stream of bytes is cut into records:
+ * a file, a pipe, a connection, a terminal, a disk.  All others give whole units, each of which
+ * is a record: datagrams of a socket, packets of a pipe whose writer has set O_DIRECT, events
+ * of a device or of a descriptor such as that of inotify(7), as many as one read gives.
+ *
+ * If the stream has no room, the source waits; or its data are lost, which is counted and
+ * which readers of the stream see.
  *
  *	struct chario_recorder recorder = { .size = sizeof(recorder), .record_bytes = 65536 };
  *
@@ -28,7 +31,7 @@ extern "C" {
 #endif
 
 /* Flags of &struct chario_recorder. */
-#define CHARIO_RECORDER_DATAGRAMS (1U << 0) /* the source is a socket; a datagram is a record */
+#define CHARIO_RECORDER_DATAGRAMS (1U << 0) /* fail unless the source is a socket of datagrams */
 #define CHARIO_RECORDER_DROP      (1U << 1) /* the source never waits for room: data are lost */
 
 /**
@@ -69,8 +72,8 @@ typedef int chario_recorder_progress(const struct chario_recorder *recorder, voi
  * struct chario_recorder - the options of a recorder, and its result
  * @size: sizeof(struct chario_recorder)
  * @flags: CHARIO_RECORDER_* bits
- * @record_bytes: length of a record of a stream of bytes, or largest length of a datagram;
- *	1 to chario_stream_room_bytes()
+ * @record_bytes: length of a record of a stream of bytes, or largest length of a datagram
+ *	or a packet; 1 to chario_stream_room_bytes().  Events may be longer.
  * @part_ns: time in nanoseconds after which a record that has begun ends, full or not; 0
  *	for 1 s
  * @limit_bytes: number of bytes to take; the last datagram may exceed it; 0 for no limit
@@ -113,10 +116,12 @@ struct chario_recorder {
  * @fd: descriptor of the source, open for reading; it stays the caller's
  * @recorder: options and result
  *
- * Datagrams that are longer than a record count as lost.  If the socket has SO_RXQ_OVFL,
- * datagrams that the kernel had no room for count as lost, too; if it has SO_TIMESTAMPNS,
- * records have the time when their datagrams arrived.  Recorded data are durable after
- * chario_stream_wait() or chario_stream_close().
+ * Datagrams and packets that are longer than a record count as lost, and so do datagrams that
+ * the kernel had no room for, whether a later datagram arrives or not.  The recorder sets
+ * SO_RXQ_OVFL of the socket, and SO_TIMESTAMPNS, by which records have the time when their
+ * datagrams arrived.  Lines of /dev/kmsg that were overwritten count as lost; the kernel has
+ * no count for other devices.  Recorded data are durable after chario_stream_wait() or
+ * chario_stream_close().
  *
  * The count of a socket's losses begins anew with each run: a second run on one socket counts
  * earlier losses again.  Use one run per socket.
@@ -124,7 +129,8 @@ struct chario_recorder {
  * Context: may sleep; the caller is the producer of the stream.
  * Return: 0 with CHARIO_RECORDER_SOURCE and CHARIO_RECORDER_LIMIT; the result of @progress; or
  * a negative errno, whose reason is in @recorder->end: -EINVAL if a member is out of its
- * range; -ENOMEM; -ENOSPC with CHARIO_RECORDER_FULL; the errors of poll(2), read(2) and
+ * range; -ENOMEM; -ENOSPC with CHARIO_RECORDER_FULL; -ENOTSOCK or -EPROTOTYPE if
+ * CHARIO_RECORDER_DATAGRAMS is set and @fd gives none; the errors of poll(2), read(2) and
  * recvmsg(2); and those of chario_stream_get(), such as -EPERM in a child of fork(2).
  */
 int chario_recorder_run(struct chario_stream *stream, int fd, struct chario_recorder *recorder);

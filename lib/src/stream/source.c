@@ -1,86 +1,140 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
-/*
- * The source of a recorder.
- *
- * The kernel counts the datagrams that it has dropped because the program was too slow:
- * SO_RXQ_OVFL of socket(7).  They are lost records like all others.
- */
+/* The source of a recorder: its kind, pipes and devices. */
 #include "stream/source.h"
 
 #include <errno.h>
-#include <string.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/param.h>
 #include <sys/socket.h>
-#include <time.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
-#define NS_PER_S 1000000000ULL
+/* Documentation/admin-guide/devices.txt of Linux. */
+#define MEMORY_MAJOR 1
+#define LOG_MINOR    11
 
-/* Close the descriptors that a datagram has brought, which nobody asked for. */
-static void close_all(const struct cmsghdr *message)
+static bool is_log(const struct stat *file)
 {
-	size_t bytes = message->cmsg_len - CMSG_LEN(0);
-	int fd;
-
-	for (size_t at = 0; at < bytes; at += sizeof(fd)) {
-		memcpy(&fd, CMSG_DATA(message) + at, sizeof(fd));
-		close(fd);
-	}
+	return S_ISCHR(file->st_mode) && major(file->st_rdev) == MEMORY_MAJOR &&
+	       minor(file->st_rdev) == LOG_MINOR;
 }
 
-static void look_at(struct stream_source *source, struct cmsghdr *message,
-		    struct stream_taken *taken)
+/* Returns whether a descriptor has a place that moves, as that of a disk has. */
+static bool has_place(int fd)
 {
-	struct timespec time;
-	uint32_t overflow;
+	off_t place = lseek(fd, 0, SEEK_CUR);
 
-	if (message->cmsg_level != SOL_SOCKET)
-		return;
-	if (message->cmsg_type == SO_RXQ_OVFL) {
-		memcpy(&overflow, CMSG_DATA(message), sizeof(overflow));
-		taken->lost = overflow - source->overflow;
-		source->overflow = overflow;
-	} else if (message->cmsg_type == SO_TIMESTAMPNS) {
-		memcpy(&time, CMSG_DATA(message), sizeof(time));
-		taken->time_ns = (uint64_t)time.tv_sec * NS_PER_S + (uint64_t)time.tv_nsec;
-	} else if (message->cmsg_type == SCM_RIGHTS) {
-		close_all(message);
-	}
-}
-
-static ssize_t receive(struct stream_source *source, void *memory, size_t bytes,
-		       struct stream_taken *taken)
-{
-	union {
-		char bytes[256];
-		struct cmsghdr align;
-	} control;
-	struct iovec piece = { memory, bytes };
-	struct msghdr message = {
-		.msg_iov = &piece,
-		.msg_iovlen = 1,
-		.msg_control = control.bytes,
-		.msg_controllen = sizeof(control.bytes),
-	};
-	ssize_t got = recvmsg(source->fd, &message, MSG_DONTWAIT | MSG_TRUNC | MSG_CMSG_CLOEXEC);
-	struct cmsghdr *header;
-
-	for (header = got < 0 ? NULL : CMSG_FIRSTHDR(&message); header;
-	     header = CMSG_NXTHDR(&message, header))
-		look_at(source, header, taken);
-	return got;
+	if (place < 0 || lseek(fd, 1, SEEK_CUR) == place)
+		return false;
+	return lseek(fd, place, SEEK_SET) == place;
 }
 
 /*
- * Returns whether an empty read is the end: it is, except for a datagram socket, whose
- * datagrams may be empty.
+ * Returns whether a character device is a stream of bytes: a terminal, a disk, /dev/zero and
+ * its like.  All others may give whole events, and lose the part of one that is not read.
  */
-static bool is_end(const struct stream_source *source)
+static bool is_stream(int fd, const struct stat *file)
 {
-	int type = 0;
+	if (is_log(file))
+		return false;
+	return major(file->st_rdev) == MEMORY_MAJOR || isatty(fd) || has_place(fd);
+}
+
+static enum stream_source_kind kind_of_socket(int fd)
+{
+	int type = SOCK_STREAM;
 	socklen_t length = sizeof(type);
 
-	return !source->datagrams || getsockopt(source->fd, SOL_SOCKET, SO_TYPE, &type, &length) ||
-	       type != SOCK_DGRAM;
+	getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &length);
+	return type == SOCK_STREAM ? STREAM_SOURCE_BYTES : STREAM_SOURCE_DATAGRAMS;
+}
+
+static enum stream_source_kind kind_of(int fd, const struct stat *file)
+{
+	if (S_ISSOCK(file->st_mode))
+		return kind_of_socket(fd);
+	if (S_ISFIFO(file->st_mode))
+		return STREAM_SOURCE_PIPE;
+	if (S_ISCHR(file->st_mode))
+		return is_stream(fd, file) ? STREAM_SOURCE_BYTES : STREAM_SOURCE_EVENTS;
+	/* Descriptors without a file, such as those of inotify(7), have no type. */
+	return file->st_mode & S_IFMT ? STREAM_SOURCE_BYTES : STREAM_SOURCE_EVENTS;
+}
+
+int chario_source_open(struct stream_source *source, int fd)
+{
+	struct stat file;
+
+	*source = (struct stream_source){ .fd = fd, .probe = { -1, -1 } };
+	if (fstat(fd, &file))
+		return -errno;
+	source->kind = kind_of(fd, &file);
+	source->is_log = is_log(&file);
+	if (source->kind == STREAM_SOURCE_DATAGRAMS)
+		chario_source_prepare_socket(source);
+	if (source->kind == STREAM_SOURCE_PIPE && pipe2(source->probe, O_CLOEXEC | O_NONBLOCK))
+		return -errno;
+	return 0;
+}
+
+void chario_source_close(struct stream_source *source)
+{
+	for (int i = 0; i < 2; i++)
+		if (source->probe[i] >= 0)
+			close(source->probe[i]);
+}
+
+/*
+ * Returns whether a pipe has a packet first.  The reader's flags do not tell, because O_DIRECT
+ * is the writer's.  So the first byte is copied to a pipe of our own with another byte behind
+ * it: a read of both ends after the first only if it is of a packet.
+ */
+static bool has_packet(const struct stream_source *source)
+{
+	char bytes[2] = { 0 };
+	ssize_t got;
+
+	if (tee(source->fd, source->probe[1], 1, SPLICE_F_NONBLOCK) != 1)
+		return false;
+	got = write(source->probe[1], bytes, 1) == 1 ? read(source->probe[0], bytes, 2) : 2;
+	return got == 1 && read(source->probe[0], bytes, 1) == 1;
+}
+
+/*
+ * A pipe is asked when it may have been empty before, and not at every read of one that is
+ * always full.
+ */
+bool chario_source_is_whole(struct stream_source *source)
+{
+	if (source->kind == STREAM_SOURCE_PIPE)
+		return !source->full && has_packet(source);
+	return source->kind != STREAM_SOURCE_BYTES;
+}
+
+/*
+ * Count the lines that were overwritten before they were read.  A line begins with its
+ * priority and its number: Documentation/ABI/testing/dev-kmsg of Linux.
+ */
+static void count_lines(struct stream_source *source, const char *memory, size_t bytes,
+			struct stream_taken *taken)
+{
+	char line[64];
+	unsigned long long number;
+
+	snprintf(line, sizeof(line), "%.*s", (int)MIN(bytes, sizeof(line) - 1), memory);
+	if (sscanf(line, "%*u,%llu,", &number) != 1)
+		return;
+	if (source->next_line && number > source->next_line)
+		taken->lost = number - source->next_line;
+	source->next_line = number + 1;
+}
+
+static int fail(const struct stream_source *source)
+{
+	/* The log of the kernel reports lines that were overwritten by EPIPE, once. */
+	return errno == EINTR || (errno == EPIPE && source->is_log) ? -EAGAIN : -errno;
 }
 
 int chario_source_read(struct stream_source *source, void *memory, size_t bytes,
@@ -89,12 +143,14 @@ int chario_source_read(struct stream_source *source, void *memory, size_t bytes,
 	ssize_t got;
 
 	*taken = (struct stream_taken){ 0 };
-	got = source->datagrams ? receive(source, memory, bytes, taken) :
-				  read(source->fd, memory, bytes);
-	if (got < 0)
-		return errno == EINTR ? -EAGAIN : -errno;
+	if (source->kind == STREAM_SOURCE_DATAGRAMS)
+		return chario_source_receive(source, memory, bytes, taken);
+	got = read(source->fd, memory, bytes);
+	source->full = got == (ssize_t)bytes;
+	if (got <= 0)
+		return got ? fail(source) : 0;
 	taken->bytes = (size_t)got;
-	if (got)
-		return 1;
-	return is_end(source) ? 0 : -EAGAIN;
+	if (source->is_log)
+		count_lines(source, memory, taken->bytes, taken);
+	return 1;
 }

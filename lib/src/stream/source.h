@@ -1,6 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */
 /*
- * A source: the descriptor that a recorder reads; it gives a stream of bytes, or datagrams.
+ * A source: the descriptor that a recorder reads.
+ *
+ * A read of a stream of bytes may end anywhere.  A read of any other source takes a whole
+ * unit from the kernel, and the kernel drops the part that the reader has no room for.
+ *
+ * source.c		the kind of a source, its pipes and devices
+ * source-socket.c	sockets
  */
 #ifndef CHARIO_STREAM_SOURCE_H
 #define CHARIO_STREAM_SOURCE_H
@@ -9,36 +15,84 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/*
+ * Length of a read that cuts no packet of a pipe, which is at most a page, and no event of a
+ * device.
+ */
+#define STREAM_SOURCE_UNIT 65536U
+
+/**
+ * enum stream_source_kind - the kind of a source
+ * @STREAM_SOURCE_BYTES: a stream of bytes
+ * @STREAM_SOURCE_PIPE: a pipe: bytes, or packets if the writer has set O_DIRECT
+ * @STREAM_SOURCE_DATAGRAMS: a socket that keeps the boundaries of messages
+ * @STREAM_SOURCE_EVENTS: a device, or a descriptor such as that of inotify(7), of which each
+ *	read gives whole events
+ */
+enum stream_source_kind {
+	STREAM_SOURCE_BYTES,
+	STREAM_SOURCE_PIPE,
+	STREAM_SOURCE_DATAGRAMS,
+	STREAM_SOURCE_EVENTS,
+};
+
 /**
  * struct stream_source - a source
  * @fd: descriptor to poll and to read
- * @datagrams: true for a socket, of which each read gives one record
- * @overflow: number of datagrams that the kernel had no room for, so far
+ * @kind: kind of the source
+ * @dropped: number of datagrams that the kernel had no room for, as far as they are counted
+ * @full: true if the last read of a pipe gave as many bytes as were asked for
+ * @probe: pipe that shows whether a pipe gives packets; only of a pipe
+ * @is_unix: true for a socket of unix(7)
+ * @is_log: true for the log of the kernel, /dev/kmsg
+ * @next_line: number of the next line of this log; 0 before the first
  */
 struct stream_source {
 	int fd;
-	bool datagrams;
-	uint32_t overflow;
+	enum stream_source_kind kind;
+	uint32_t dropped;
+	bool full;
+	int probe[2];
+	bool is_unix;
+	bool is_log;
+	uint64_t next_line;
 };
 
 /**
  * struct stream_taken - the result of a read
- * @bytes: number of bytes read; of a datagram its whole length, which is more than was
- *	asked for if it was too long
+ * @bytes: number of bytes read; of a datagram its whole length, if the protocol tells it
+ * @cut: true if the kernel has dropped the end of a datagram
  * @time_ns: time of arrival in nanoseconds since 1970; 0 if unknown
- * @lost: number of datagrams before this one that the kernel had no room for
+ * @lost: number of units before this one that the kernel had no room for
  */
 struct stream_taken {
 	size_t bytes;
+	bool cut;
 	uint64_t time_ns;
 	uint64_t lost;
 };
 
+/* Find the kind of a descriptor.  Returns 0 or a negative errno. */
+int chario_source_open(struct stream_source *source, int fd);
+void chario_source_close(struct stream_source *source);
+
+/* Returns whether the next read takes a whole unit.  Only a pipe that is readable is asked. */
+bool chario_source_is_whole(struct stream_source *source);
+
 /*
- * Read once.  Returns 1 if there were bytes, 0 at the end, -EAGAIN if there is nothing now, or
- * another negative errno.
+ * Read once.  Returns 1 if there were bytes, 0 at the end, -EAGAIN if there is nothing now or
+ * the datagram is empty, or another negative errno.
  */
 int chario_source_read(struct stream_source *source, void *memory, size_t bytes,
 		       struct stream_taken *taken);
+
+/* of source-socket.c */
+
+void chario_source_prepare_socket(struct stream_source *source);
+int chario_source_receive(struct stream_source *source, void *memory, size_t bytes,
+			  struct stream_taken *taken);
+
+/* Returns the number of datagrams that the kernel has dropped and no datagram has reported. */
+uint64_t chario_source_find_dropped(struct stream_source *source);
 
 #endif /* CHARIO_STREAM_SOURCE_H */

@@ -182,10 +182,10 @@ class Stream(Resource):
         """Record the data of a file, a pipe or a socket, until it ends or a limit is reached.
 
         A stream of bytes is cut into records of ``record_bytes``, by default 64 KiB or the
-        longest room; a record that is not full after ``part_s`` (1 s) ends all the same.  With
-        ``datagrams``, each datagram of a socket is a record.  With ``drop`` the source never
-        waits for the disk, and lost records are counted.  ``progress(taken_bytes)`` may end the
-        recording by returning False.
+        longest room; a record that is not full after ``part_s`` (1 s) ends all the same.  Of a
+        socket of datagrams, each is a record; with ``datagrams`` any other file is an error.
+        With ``drop`` the source never waits for the disk, and lost records are counted.
+        ``progress(taken_bytes)`` may end the recording by returning False.
         """
         raw = _abi.Recorder.new(
             flags=(_abi.RECORDER_DATAGRAMS if datagrams else 0) | (_abi.RECORDER_DROP if drop else 0),

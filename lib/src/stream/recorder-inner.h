@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */
+/*
+ * A recorder under way: the state that its parts share.
+ *
+ * recorder.c		the loop, time, the end
+ * recorder-take.c	the records
+ */
+#ifndef CHARIO_STREAM_RECORDER_INNER_H
+#define CHARIO_STREAM_RECORDER_INNER_H
+
+#include <chario/recorder.h>
+
+#include "stream/inner.h"
+#include "stream/source.h"
+
+/**
+ * struct recorder_loop - a recorder under way
+ * @recorder: the caller's options and result
+ * @stream: stream that is written
+ * @source: source that is read
+ * @ended: true if the recorder has ended, for the reason in @end of @recorder
+ * @result: result of the recorder
+ * @part_ns: time after which a record that has begun ends
+ * @begin_ns: time when the recorder began
+ * @room: room for the present record
+ * @place: memory that the record is read into: that of @room or @scratch; NULL if none
+ * @scratch: memory for records that are lost, and for packets and events
+ * @scratch_bytes: length of @scratch
+ * @whole: number of bytes of a packet or an event in @scratch that has no room yet; 0 if none
+ * @filled: number of bytes of the record that have been read
+ * @frame_left: number of bytes until the record is full
+ * @record_ns: time when the record began
+ * @wait_since_ns: time since which the source waits; 0 if it does not
+ * @gap_since_ns: time since which records are lost; 0 if none are
+ *
+ * Times are nanoseconds of CLOCK_MONOTONIC.
+ */
+struct recorder_loop {
+	struct chario_recorder *recorder;
+	struct chario_stream *stream;
+	struct stream_source source;
+	bool ended;
+	int result;
+	uint64_t part_ns;
+	uint64_t begin_ns;
+	struct chario_stream_room room;
+	unsigned char *place;
+	unsigned char *scratch;
+	size_t scratch_bytes;
+	size_t whole;
+	size_t filled;
+	size_t frame_left;
+	uint64_t record_ns;
+	uint64_t wait_since_ns;
+	uint64_t gap_since_ns;
+};
+
+/* End for a reason, unless there is one already. */
+void chario_recorder_stop(struct recorder_loop *loop, enum chario_recorder_end end, int result);
+
+/* Count lost records as a gap of the recording. */
+void chario_recorder_lose(struct recorder_loop *loop, uint64_t records, uint64_t bytes);
+
+/* End the present record, if there is one, with the bytes that it has. */
+void chario_recorder_end_record(struct recorder_loop *loop, size_t bytes, uint64_t time_ns);
+
+/* Read the source once, unless there is no room. */
+void chario_recorder_take(struct recorder_loop *loop);
+
+/* Try to get the room for which the source waits. */
+void chario_recorder_try_again(struct recorder_loop *loop);
+
+/* Add the waits and gaps under way to the result. */
+void chario_recorder_end_spans(struct recorder_loop *loop);
+
+#endif /* CHARIO_STREAM_RECORDER_INNER_H */

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/* A recorder on the recording of tape-rig.h, and its source. */
+#ifndef CHARIO_RECORDER_RIG_H
+#define CHARIO_RECORDER_RIG_H
+
+#include <chario/recorder.h>
+
+#include "tape-rig.h"
+
+#define RECORD  1000U
+#define STOPPED 77
+
+extern struct chario_recorder recorder;
+extern unsigned int calls;
+
+/* The ends of a pipe or of a pair of sockets: what is written to the second is recorded. */
+extern int ends[2];
+
+void recorder_begin(void);
+void recorder_end(void);
+
+void drop_source(void);
+int make_sockets(int type);
+
+/* Write the records from one number to before another, each at once. */
+int give(uint64_t from, uint64_t to);
+
+void end_source(void);
+int run(void);
+
+#endif /* CHARIO_RECORDER_RIG_H */

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Recorders and what their sources give: datagrams, packets, events, losses, and what waits
+ * in the kernel at the end.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "recorder-rig.h"
+#include "stream/source.h"
+#include "tap.h"
+
+static int make_dgram(void)
+{
+	return make_sockets(SOCK_DGRAM);
+}
+
+static int make_seqpacket(void)
+{
+	return make_sockets(SOCK_SEQPACKET);
+}
+
+/* Make a pair of sockets whose losses the kernel counts. */
+static int make_udp(void)
+{
+	const struct sockaddr_in here = { .sin_family = AF_INET,
+					  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	const int yes = 1;
+	struct sockaddr_in name;
+	socklen_t length = sizeof(name);
+
+	drop_source();
+	ends[0] = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	ends[1] = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (setsockopt(ends[0], SOL_SOCKET, SO_RXQ_OVFL, &yes, sizeof(yes)) ||
+	    bind(ends[0], (const struct sockaddr *)&here, sizeof(here)) ||
+	    getsockname(ends[0], (struct sockaddr *)&name, &length))
+		return -errno;
+	return connect(ends[1], (const struct sockaddr *)&name, length) ? -errno : 0;
+}
+
+/* The flag is that of the writer only. */
+static int make_packets(void)
+{
+	drop_source();
+	return pipe2(ends, O_DIRECT | O_CLOEXEC);
+}
+
+/* Sources of which each read gives a whole record. */
+static int (*const makers[])(void) = { make_udp, make_dgram, make_seqpacket, make_packets };
+#define WHOLE_MAKERS 4U
+
+/* The descriptor decides, and not the flag, that its units are records. */
+static void test_units(void)
+{
+	recorder.record_bytes = RECORD + RECORD / 2;
+	recorder.limit_bytes = 10 * RECORD;
+	for (uint64_t i = 0; i < WHOLE_MAKERS; i++) {
+		EQUAL(makers[i](), 0);
+		EQUAL(give(i * 10, i * 10 + 10), 0);
+		EQUAL(run(), 0);
+		EQUAL(recorder.end, CHARIO_RECORDER_LIMIT);
+		EQUAL(recorder.gaps, 0);
+	}
+	CHECK(rig_holds(0, WHOLE_MAKERS * 10));
+}
+
+/* One that is too long is lost; one that is empty is no end. */
+static void test_odd_units(void)
+{
+	static const char memory[RECORD + 1];
+
+	recorder.limit_bytes = 3 * RECORD + 1;
+	for (uint64_t i = 0; i < WHOLE_MAKERS; i++) {
+		EQUAL(makers[i](), 0);
+		EQUAL(give(0, 1), 0);
+		EQUAL(send(ends[1], memory, 0, 0), makers[i] == make_packets ? -1 : 0);
+		EQUAL(write(ends[1], memory, RECORD + 1), RECORD + 1);
+		EQUAL(give(1, 2), 0);
+		EQUAL(run(), 0);
+		EQUAL(recorder.end, CHARIO_RECORDER_LIMIT);
+		EQUAL(recorder.gaps, 1);
+		EQUAL(rig_look(), 0);
+		EQUAL(rig.status.records, 2 * (i + 1));
+		EQUAL(rig.status.lost_records, i + 1);
+		EQUAL(rig.status.lost_bytes, (i + 1) * (RECORD + 1));
+	}
+}
+
+/* A peer that has gone, or a socket that is shut down, is the end. */
+static void test_end_of_datagrams(void)
+{
+	EQUAL(make_seqpacket(), 0);
+	EQUAL(send(ends[1], "", 0, 0), 0);
+	EQUAL(give(0, 5), 0);
+	end_source();
+	EQUAL(run(), 0);
+	EQUAL(recorder.end, CHARIO_RECORDER_SOURCE);
+	EQUAL(make_udp(), 0);
+	/* It reports that the socket has no peer, and shuts it down. */
+	EQUAL(shutdown(ends[0], SHUT_RD), -1);
+	EQUAL(run(), 0);
+	EQUAL(recorder.end, CHARIO_RECORDER_SOURCE);
+	CHECK(rig_holds(0, 5));
+}
+
+/* A device refuses a read without room for a whole event. */
+static void test_events(void)
+{
+	recorder.record_bytes = 4;
+	recorder.limit_bytes = 8;
+	drop_source();
+	ends[0] = eventfd(1, EFD_CLOEXEC);
+	EQUAL(run(), 0);
+	EQUAL(recorder.end, CHARIO_RECORDER_LIMIT);
+	EQUAL(rig_wait(), 0);
+	EQUAL(rig_look(), 0);
+	EQUAL(rig.status.records, 1);
+	EQUAL(rig.status.bytes, 8);
+}
+
+/* Lines of the kernel's log have numbers, which show how many were overwritten. */
+static void test_log(void)
+{
+	static const char *const lines[] = { "6,41,10,-;a", "6,42,11,-;b", "12,46,12,c;c", "x" };
+	static const uint64_t lost[] = { 0, 0, 3, 0 };
+	struct stream_source source = { .kind = STREAM_SOURCE_EVENTS, .is_log = true };
+	struct stream_taken taken;
+	char memory[RECORD];
+
+	EQUAL(make_packets(), 0);
+	source.fd = ends[0];
+	for (int i = 0; i < 4; i++) {
+		EQUAL(write(ends[1], lines[i], strlen(lines[i])), strlen(lines[i]));
+		EQUAL(chario_source_read(&source, memory, sizeof(memory), &taken), 1);
+		EQUAL(taken.bytes, strlen(lines[i]));
+		EQUAL(taken.lost, lost[i]);
+	}
+}
+
+/* Returns the number that the next descriptor will have. */
+static int next_descriptor(void)
+{
+	int fd = dup(ends[0]);
+
+	close(fd);
+	return fd;
+}
+
+/* The recorder closes descriptors that come with a datagram. */
+static void test_descriptors(void)
+{
+	int sent[3];
+	union {
+		char bytes[CMSG_SPACE(sizeof(sent))];
+		struct cmsghdr header;
+	} control = { .header = { CMSG_LEN(sizeof(sent)), SOL_SOCKET, SCM_RIGHTS } };
+	struct iovec piece = { (char[]){ 'x' }, 1 };
+	const struct msghdr message = {
+		.msg_iov = &piece,
+		.msg_iovlen = 1,
+		.msg_control = control.bytes,
+		.msg_controllen = sizeof(control.bytes),
+	};
+	int next;
+
+	EQUAL(make_sockets(SOCK_DGRAM), 0);
+	sent[0] = sent[1] = sent[2] = ends[1];
+	memcpy(CMSG_DATA(&control.header), sent, sizeof(sent));
+	EQUAL(sendmsg(ends[1], &message, 0), 1);
+	recorder.limit_bytes = 1;
+	next = next_descriptor();
+	EQUAL(run(), 0);
+	EQUAL(next_descriptor(), next);
+}
+
+static int stop_at_durable(const struct chario_recorder *now, void *data)
+{
+	(void)now;
+	(void)data;
+	return !rig_look() && rig.status.durable_records ? STOPPED : 0;
+}
+
+/* An empty datagram is no record and holds no room, so the record before it becomes durable. */
+static void test_empty_datagram(void)
+{
+	struct chario_stream_options timely = rig_small;
+
+	timely.flush_ns = 10000000;
+	EQUAL(rig_close(), 0);
+	EQUAL(rig_open(&timely), 0);
+	EQUAL(make_sockets(SOCK_DGRAM), 0);
+	recorder.progress = stop_at_durable;
+	recorder.limit_ns = 5000000000;
+	EQUAL(give(0, 1), 0);
+	EQUAL(send(ends[1], "", 0, 0), 0);
+	EQUAL(run(), STOPPED);
+	EQUAL(recorder.end, CHARIO_RECORDER_STOPPED);
+	CHECK(rig_holds(0, 1));
+}
+
+/* Losses are counted that an empty datagram reports, or none. */
+static void test_losses(void)
+{
+	const int least = 1;
+	char memory[RECORD];
+	uint64_t kept, lost = 0;
+
+	recorder.limit_ns = 50000000;
+	for (int is_reported = 0; is_reported < 2; is_reported++) {
+		EQUAL(make_udp(), 0);
+		EQUAL(setsockopt(ends[0], SOL_SOCKET, SO_RCVBUF, &least, sizeof(least)), 0);
+		EQUAL(give(0, 50), 0);
+		for (kept = 0; recv(ends[0], memory, RECORD, MSG_DONTWAIT) > 0; kept++)
+			;
+		CHECK(kept < 50);
+		lost += 50 - kept;
+		if (is_reported)
+			EQUAL(send(ends[1], "", 0, 0), 0);
+		EQUAL(run(), 0);
+		EQUAL(recorder.gaps, 1);
+		EQUAL(rig_look(), 0);
+		EQUAL(rig.status.lost_records, lost);
+	}
+}
+
+static const struct tap_test tests[] = {
+	{ "datagrams and packets are records", test_units },
+	{ "datagrams that are too long or empty", test_odd_units },
+	{ "datagrams end with the peer", test_end_of_datagrams },
+	{ "events of a device are records", test_events },
+	{ "overwritten lines of the kernel's log", test_log },
+	{ "descriptors that come with a datagram", test_descriptors },
+	{ "an empty datagram delays no record", test_empty_datagram },
+	{ "losses that no later datagram reports", test_losses },
+};
+
+TAP_MAIN(tests, recorder_begin, recorder_end)
