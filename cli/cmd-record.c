@@ -201,7 +201,10 @@ static int on_progress(const struct chario_recorder *recorder, void *data)
 		record->shown_ns = now_ns;
 		show(record);
 	}
-	return cli_interrupted();
+	/* The first request takes what waits in the kernel, the second one ends at once. */
+	if (record->requests < cli_interrupted())
+		record->requests++;
+	return record->requests;
 }
 
 static int run(struct cli_record *record)
@@ -214,6 +217,7 @@ static int run(struct cli_record *record)
 	if (status)
 		return status;
 	recorder->size = sizeof(*recorder);
+	recorder->flags |= CHARIO_RECORDER_DRAIN;
 	recorder->part_ns = record->options.flush_ns;
 	recorder->progress = on_progress;
 	recorder->data = record;
@@ -277,7 +281,7 @@ int cmd_record(struct cli *cli)
 		return tell_capacity(&record);
 	if (set_urgency(&record))
 		return CLI_FAILED;
-	cli_interrupt_catch();
+	cli_interrupt_catch_twice();
 	status = cli_intake_open(cli, &record.intake, record.from);
 	if (!status)
 		status = run(&record);

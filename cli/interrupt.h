@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* SIGINT and SIGTERM as requests, for work that ends at a suitable place. */
+/* SIGINT, SIGTERM and SIGHUP as requests, for work that ends at a suitable place. */
 #ifndef CHARIO_CLI_INTERRUPT_H
 #define CHARIO_CLI_INTERRUPT_H
 
-#include <stdbool.h>
-
 /*
  * Make the first of these signals a request; system calls end with EINTR.  The second
- * signal kills.
+ * SIGINT or SIGTERM kills.
  */
 void cli_interrupt_catch(void);
 
-bool cli_interrupted(void);
+/* Make the first two of these signals requests, to end soon and to end at once. */
+void cli_interrupt_catch_twice(void);
+
+/* Returns the number of requests: 0, 1 or 2. */
+int cli_interrupted(void);
 
 /*
  * Set the handler of a signal, with the flags of sigaction(2).  A signal that a shell or

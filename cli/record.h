@@ -29,6 +29,7 @@
  * @intake: open source
  * @stream: open stream
  * @recorder: options and counters of chario_recorder_run()
+ * @requests: number of requests to end that the recorder has been given
  * @err: negative errno that the recorder has ended with, or 0
  * @begin_ns: time of the beginning on CLOCK_MONOTONIC
  * @shown_ns: time of the last progress line on CLOCK_MONOTONIC
@@ -47,6 +48,7 @@ struct cli_record {
 	struct cli_intake intake;
 	struct chario_stream *stream;
 	struct chario_recorder recorder;
+	int requests;
 	int err;
 	uint64_t begin_ns;
 	uint64_t shown_ns;

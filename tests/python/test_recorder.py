@@ -69,6 +69,9 @@ def test_it_ends_by_its_callback_and_in_time(stream: chario.Stream) -> None:
     with open(source, "rb") as file, open(target, "wb", buffering=0) as other:
         other.write(b"text")
         assert stream.record(file, progress=lambda taken: taken < 4).end is chario.End.STOPPED
+        other.write(b"drained")
+        stopped = stream.record(file, record_bytes=2, drain=True, progress=lambda _taken: False)
+        assert (stopped.end, stopped.taken_bytes) == (chario.End.STOPPED, 7)
         other.write(b"text")
         with pytest.raises(LookupError):
             stream.record(file, progress=fail)

@@ -269,6 +269,38 @@ fi
 claim "datagrams at standard input are records, and nothing to put"
 
 format 64M
+mkfifo pipe
+bytes 900000 >source
+for signals in TERM HUP 'TERM INT'; do
+	# A shell has its background programs ignore SIGINT.
+	env --default-signal=INT "$chario" record --late-ms 600000 cam --force --size 4M \
+		--from pipe --json >said 2>&1 &
+	recorder=$!
+	exec 3>pipe
+	wait_for cam $recorder
+	kill -s STOP $recorder
+	until grep -q '^State:.[TZ]' /proc/$recorder/status; do :; done
+	cat source >&3
+	for signal in $signals CONT; do kill -s "$signal" $recorder; done
+	wait $recorder
+	status=$?
+	exec 3>&-
+	says '"ended": "interrupted"'
+	case $signals in
+	'TERM INT')
+		[ $status = 3 ] || note "lost, but $status"
+		[ $(($(member bytes) + $(member lost_bytes))) = 900000 ] || note "$(cat said)"
+		;;
+	*)
+		[ $status = 0 ] || note "$signals: $status"
+		replays source cam
+		;;
+	esac
+	gives 0 rm cam
+done
+claim "what waits in the kernel at a signal is taken, at a second one counted as lost"
+
+format 64M
 "$chario" record --late-ms 600000 cam --size 4M --from unix:socket --bytes 6 >said 2>&1 &
 send unix socket abc def
 wait $! || note "unix: $(cat said)"

@@ -51,8 +51,16 @@ static int make_packets(void)
 	return pipe2(ends, O_DIRECT | O_CLOEXEC);
 }
 
-/* Sources of which each read gives a whole record. */
-static int (*const makers[])(void) = { make_udp, make_dgram, make_seqpacket, make_packets };
+static int make_pipe(void)
+{
+	drop_source();
+	return pipe2(ends, O_CLOEXEC);
+}
+
+/* Sources of which each read gives a whole record, and a stream of bytes. */
+static int (*const makers[])(void) = { make_udp, make_dgram, make_seqpacket, make_packets,
+				       make_pipe };
+#define ALL_MAKERS   5U
 #define WHOLE_MAKERS 4U
 
 /* The descriptor decides, and not the flag, that its units are records. */
@@ -229,6 +237,76 @@ static void test_losses(void)
 	}
 }
 
+static int stop(const struct chario_recorder *now, void *data)
+{
+	(void)now;
+	(void)data;
+	return STOPPED;
+}
+
+/* What waits when a recorder ends, by its function or in time, is taken. */
+static void test_drain(void)
+{
+	recorder.flags = CHARIO_RECORDER_DRAIN;
+	for (uint64_t i = 0; i < 2 * ALL_MAKERS; i++) {
+		bool stops = i < ALL_MAKERS;
+
+		recorder.progress = stops ? stop : NULL;
+		recorder.limit_ns = stops ? 0 : 1;
+		EQUAL(makers[i % ALL_MAKERS](), 0);
+		EQUAL(give(i * 10, i * 10 + 10), 0);
+		EQUAL(run(), stops ? STOPPED : 0);
+		EQUAL(recorder.end, stops ? CHARIO_RECORDER_STOPPED : CHARIO_RECORDER_LIMIT);
+		EQUAL(recorder.taken_bytes, 10 * RECORD);
+	}
+	CHECK(rig_holds(0, 20 * ALL_MAKERS));
+}
+
+static int stop_twice(const struct chario_recorder *now, void *data)
+{
+	(void)now;
+	(void)data;
+	return STOPPED + (++calls > 1);
+}
+
+/* When the function ends a drain, what still waits is lost, and counted. */
+static void test_abandon(void)
+{
+	recorder.flags = CHARIO_RECORDER_DRAIN;
+	recorder.progress = stop_twice;
+	for (uint64_t i = 0; i < ALL_MAKERS; i++) {
+		calls = 0;
+		EQUAL(makers[i](), 0);
+		EQUAL(give(0, 10), 0);
+		EQUAL(run(), STOPPED + 1);
+		EQUAL(recorder.end, CHARIO_RECORDER_STOPPED);
+		EQUAL(recorder.gaps, 1);
+		EQUAL(rig_look(), 0);
+		EQUAL(rig.status.records, 2 * (i + 1));
+		EQUAL(rig.status.lost_records, 8 * (i + 1));
+		EQUAL(rig.status.lost_bytes, 8 * (i + 1) * RECORD);
+	}
+}
+
+static int give_and_stop(const struct chario_recorder *now, void *data)
+{
+	return give(0, 1) ? 0 : stop(now, data);
+}
+
+/* A drain ends although the source goes on. */
+static void test_endless(void)
+{
+	recorder.flags = CHARIO_RECORDER_DRAIN;
+	recorder.progress = give_and_stop;
+	EQUAL(give(0, 10), 0);
+	EQUAL(run(), STOPPED);
+	EQUAL(recorder.taken_bytes, 11 * RECORD);
+	EQUAL(make_udp(), 0);
+	EQUAL(give(0, 10), 0);
+	EQUAL(run(), STOPPED);
+	EQUAL(recorder.end, CHARIO_RECORDER_STOPPED);
+}
+
 static const struct tap_test tests[] = {
 	{ "datagrams and packets are records", test_units },
 	{ "datagrams that are too long or empty", test_odd_units },
@@ -238,6 +316,9 @@ static const struct tap_test tests[] = {
 	{ "descriptors that come with a datagram", test_descriptors },
 	{ "an empty datagram delays no record", test_empty_datagram },
 	{ "losses that no later datagram reports", test_losses },
+	{ "a drain takes what waits in the kernel", test_drain },
+	{ "what waits is counted if a drain is ended", test_abandon },
+	{ "a drain of a source that goes on ends", test_endless },
 };
 
 TAP_MAIN(tests, recorder_begin, recorder_end)

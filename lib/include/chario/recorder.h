@@ -33,6 +33,7 @@ extern "C" {
 /* Flags of &struct chario_recorder. */
 #define CHARIO_RECORDER_DATAGRAMS (1U << 0) /* fail unless the source is a socket of datagrams */
 #define CHARIO_RECORDER_DROP      (1U << 1) /* the source never waits for room: data are lost */
+#define CHARIO_RECORDER_DRAIN     (1U << 2) /* at the end, take what waits in the kernel */
 
 /**
  * enum chario_recorder_end - the reason why a recorder has ended
@@ -64,7 +65,8 @@ struct chario_recorder;
  * The function is called after each read and each wait, and at least once a second.  It may
  * call chario_stream_get_status().
  *
- * Return: 0 to go on; any other value ends the recorder, and is its result.
+ * Return: 0 to go on; any other value ends the recorder, and is its result.  With
+ * CHARIO_RECORDER_DRAIN the first such value begins the drain, another one ends the drain.
  */
 typedef int chario_recorder_progress(const struct chario_recorder *recorder, void *data);
 
@@ -122,6 +124,12 @@ struct chario_recorder {
  * datagrams arrived.  Lines of /dev/kmsg that were overwritten count as lost; the kernel has
  * no count for other devices.  Recorded data are durable after chario_stream_wait() or
  * chario_stream_close().
+ *
+ * With CHARIO_RECORDER_DRAIN a recorder that @progress or @limit_ns ends first takes what waits
+ * in the kernel: of a pipe, what is there then; of a socket, a terminal or a device, until
+ * nothing waits, but no more than the queue could hold, or 16 MiB where the kernel does not
+ * tell.  If @progress ends the drain, what still waits counts as lost.  Files and disks have
+ * nothing that could be lost.
  *
  * The count of a socket's losses begins anew with each run: a second run on one socket counts
  * earlier losses again.  Use one run per socket.

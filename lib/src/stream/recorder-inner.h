@@ -32,6 +32,10 @@
  * @record_ns: time when the record began
  * @wait_since_ns: time since which the source waits; 0 if it does not
  * @gap_since_ns: time since which records are lost; 0 if none are
+ * @draining: true if the recorder ends when it has taken what waits in the kernel
+ * @drain_left: upper bound of the bytes that still wait
+ * @asked: first result of the callback other than 0
+ * @abandoned: true if the callback has ended the drain
  *
  * Times are nanoseconds of CLOCK_MONOTONIC.
  */
@@ -53,6 +57,10 @@ struct recorder_loop {
 	uint64_t record_ns;
 	uint64_t wait_since_ns;
 	uint64_t gap_since_ns;
+	bool draining;
+	uint64_t drain_left;
+	int asked;
+	bool abandoned;
 };
 
 /* End for a reason, unless there is one already. */

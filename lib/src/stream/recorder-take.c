@@ -15,11 +15,14 @@
 
 #include "system/sys.h"
 
+/* With a drain, the end of the source is not the reason of the end. */
 void chario_recorder_stop(struct recorder_loop *loop, enum chario_recorder_end end, int result)
 {
-	if (loop->ended)
-		return;
+	bool has_reason = loop->ended || (loop->draining && end == CHARIO_RECORDER_SOURCE);
+
 	loop->ended = true;
+	if (has_reason)
+		return;
 	loop->recorder->end = end;
 	loop->result = result;
 }
@@ -201,6 +204,7 @@ static bool read_source(struct recorder_loop *loop, void *memory, size_t bytes,
 	/* An empty datagram is no record, but it may tell of losses. */
 	chario_recorder_lose(loop, taken->lost, 0);
 	loop->recorder->taken_bytes += taken->bytes;
+	loop->drain_left -= MIN(loop->drain_left, taken->charge);
 	if (ret < 0 && ret != -EAGAIN)
 		chario_recorder_stop(loop, CHARIO_RECORDER_READ, ret);
 	else if (!ret)

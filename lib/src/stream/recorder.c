@@ -10,16 +10,66 @@
 
 #define NS_PER_MS 1000000ULL
 #define TICK_NS   1000000000ULL
-#define ALL_FLAGS (CHARIO_RECORDER_DATAGRAMS | CHARIO_RECORDER_DROP)
+#define ALL_FLAGS (CHARIO_RECORDER_DATAGRAMS | CHARIO_RECORDER_DROP | CHARIO_RECORDER_DRAIN)
 
 /* the end */
 
-/* Count what was read and has no room, and what the kernel has dropped. */
+/* End because the caller has asked for it, at once or after a drain. */
+static void end_as_asked(struct recorder_loop *loop, enum chario_recorder_end end, int result)
+{
+	loop->recorder->end = end;
+	loop->result = result;
+	if (!(loop->recorder->flags & CHARIO_RECORDER_DRAIN)) {
+		loop->ended = true;
+	} else if (!loop->draining) {
+		loop->draining = true;
+		loop->drain_left = chario_source_waiting(&loop->source);
+	}
+}
+
+static bool is_readable(const struct recorder_loop *loop)
+{
+	struct pollfd polled = { .fd = loop->source.fd, .events = POLLIN };
+
+	return poll(&polled, 1, 0) > 0 && polled.revents & POLLIN;
+}
+
+/*
+ * Count what waits in the kernel.  Datagrams, packets and events are taken for that; of a
+ * stream of bytes the kernel tells the length.
+ */
+static void lose_waiting(struct recorder_loop *loop)
+{
+	uint64_t record_bytes = loop->recorder->record_bytes, records = 0, bytes = 0;
+	uint64_t left = chario_source_waiting(&loop->source);
+	struct stream_taken taken;
+
+	while (left && is_readable(loop) && chario_source_is_whole(&loop->source)) {
+		int ret = chario_source_read(&loop->source, loop->scratch, loop->scratch_bytes,
+					     &taken);
+
+		if (!ret || (ret < 0 && ret != -EAGAIN))
+			break;
+		records += taken.lost + (ret == 1);
+		bytes += taken.bytes;
+		left -= MIN(left, taken.charge);
+	}
+	if (left && !chario_source_is_whole(&loop->source)) {
+		left = chario_source_unread(&loop->source);
+		records += (left + record_bytes - 1) / record_bytes;
+		bytes += left;
+	}
+	chario_recorder_lose(loop, records, bytes);
+}
+
+/* Count what was read and has no room, and what the kernel has dropped or still holds. */
 static void count_rest(struct recorder_loop *loop)
 {
 	chario_recorder_lose(loop, loop->whole > 0, loop->whole);
+	if (loop->abandoned)
+		lose_waiting(loop);
 	/* This recording does not count drops behind datagrams that still wait. */
-	if (loop->recorder->end == CHARIO_RECORDER_SOURCE)
+	if (loop->draining || loop->recorder->end == CHARIO_RECORDER_SOURCE)
 		chario_recorder_lose(loop, chario_source_find_dropped(&loop->source), 0);
 }
 
@@ -42,7 +92,9 @@ static int timeout_ms(const struct recorder_loop *loop)
 {
 	uint64_t limit_ns = loop->recorder->limit_ns, wait_ns = TICK_NS, left_ns;
 
-	if (limit_ns && (left_ns = left_of(loop->begin_ns, limit_ns)) < wait_ns)
+	if (loop->draining && !loop->wait_since_ns)
+		return 0;
+	if (limit_ns && !loop->draining && (left_ns = left_of(loop->begin_ns, limit_ns)) < wait_ns)
 		wait_ns = left_ns;
 	if (is_open(loop) && (left_ns = left_of(loop->record_ns, loop->part_ns)) < wait_ns)
 		wait_ns = left_ns;
@@ -55,8 +107,8 @@ static void do_timely(struct recorder_loop *loop)
 
 	if (is_open(loop) && !left_of(loop->record_ns, loop->part_ns))
 		chario_recorder_end_record(loop, loop->filled, 0);
-	if (limit_ns && !left_of(loop->begin_ns, limit_ns))
-		chario_recorder_stop(loop, CHARIO_RECORDER_LIMIT, 0);
+	if (limit_ns && !loop->draining && !left_of(loop->begin_ns, limit_ns))
+		end_as_asked(loop, CHARIO_RECORDER_LIMIT, 0);
 }
 
 static void tell(struct recorder_loop *loop)
@@ -64,15 +116,21 @@ static void tell(struct recorder_loop *loop)
 	const struct chario_recorder *recorder = loop->recorder;
 	int result = recorder->progress ? recorder->progress(recorder, recorder->data) : 0;
 
-	if (result)
-		chario_recorder_stop(loop, CHARIO_RECORDER_STOPPED, result);
+	if (!result || result == loop->asked)
+		return;
+	loop->abandoned = loop->asked;
+	loop->asked = result;
+	end_as_asked(loop, CHARIO_RECORDER_STOPPED, result);
+	loop->ended |= loop->abandoned;
 }
 
-/* Read the source, or count what it has dropped before it had nothing more to give. */
+/* Read the source, or find that it has nothing more to give. */
 static void attend(struct recorder_loop *loop, bool readable)
 {
 	if (loop->wait_since_ns)
 		chario_recorder_try_again(loop);
+	else if (loop->draining && (!readable || !loop->drain_left))
+		chario_recorder_stop(loop, CHARIO_RECORDER_SOURCE, 0);
 	else if (readable)
 		chario_recorder_take(loop);
 	else

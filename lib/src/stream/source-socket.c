@@ -19,6 +19,9 @@
 
 #define NS_PER_S 1000000000ULL
 
+/* The memory of a datagram beside its data is larger than this in all releases of Linux. */
+#define OVERHEAD 256U
+
 void chario_source_prepare_socket(struct stream_source *source)
 {
 	const int yes = 1;
@@ -134,6 +137,7 @@ int chario_source_receive(struct stream_source *source, void *memory, size_t byt
 	if (got < 0)
 		return -EAGAIN;
 	taken->bytes = (size_t)got;
+	taken->charge = taken->bytes + OVERHEAD;
 	return got ? 1 : -EAGAIN;
 }
 
@@ -152,4 +156,15 @@ uint64_t chario_source_find_dropped(struct stream_source *source)
 	if (source->kind != STREAM_SOURCE_DATAGRAMS || !get_memory(source, &memory))
 		return 0;
 	return advance(source, memory[SK_MEMINFO_DROPS]);
+}
+
+/* Returns an upper bound of the charge of all datagrams that are queued. */
+uint64_t chario_source_queued(const struct stream_source *source)
+{
+	uint32_t memory[SK_MEMINFO_VARS];
+
+	/* The memory of unix(7) is counted at the senders. */
+	if (source->is_unix || !get_memory(source, &memory))
+		return STREAM_SOURCE_QUEUE;
+	return memory[SK_MEMINFO_RMEM_ALLOC];
 }

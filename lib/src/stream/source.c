@@ -5,11 +5,15 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <sys/param.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
+
+#include "system/scope.h"
 
 /* Documentation/admin-guide/devices.txt of Linux. */
 #define MEMORY_MAJOR 1
@@ -149,8 +153,36 @@ int chario_source_read(struct stream_source *source, void *memory, size_t bytes,
 	source->full = got == (ssize_t)bytes;
 	if (got <= 0)
 		return got ? fail(source) : 0;
-	taken->bytes = (size_t)got;
+	taken->bytes = taken->charge = (size_t)got;
 	if (source->is_log)
 		count_lines(source, memory, taken->bytes, taken);
 	return 1;
+}
+
+/* Returns whether poll(2) can tell that the descriptor has nothing; epoll takes no other. */
+static bool is_pollable(int fd)
+{
+	int epoll CHARIO_SCOPED(chario_scope_close) = epoll_create1(EPOLL_CLOEXEC);
+	struct epoll_event event = { .events = EPOLLIN };
+
+	return epoll >= 0 && !epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event);
+}
+
+uint64_t chario_source_unread(const struct stream_source *source)
+{
+	int bytes = 0;
+
+	return !ioctl(source->fd, FIONREAD, &bytes) && bytes > 0 ? (uint64_t)bytes : 0;
+}
+
+uint64_t chario_source_waiting(const struct stream_source *source)
+{
+	if (source->kind == STREAM_SOURCE_DATAGRAMS)
+		return chario_source_queued(source);
+	/* A file or a disk loses nothing, and poll(2) reports each of them as readable. */
+	if (!is_pollable(source->fd))
+		return 0;
+	/* All others hold more than they tell: a terminal, or the peer of a connection. */
+	return source->kind == STREAM_SOURCE_PIPE ? chario_source_unread(source) :
+						    STREAM_SOURCE_QUEUE;
 }

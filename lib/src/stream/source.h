@@ -21,6 +21,9 @@
  */
 #define STREAM_SOURCE_UNIT 65536U
 
+/* Bytes that a drain takes at most of a source that does not tell how many wait. */
+#define STREAM_SOURCE_QUEUE (16U << 20)
+
 /**
  * enum stream_source_kind - the kind of a source
  * @STREAM_SOURCE_BYTES: a stream of bytes
@@ -64,12 +67,14 @@ struct stream_source {
  * @cut: true if the kernel has dropped the end of a datagram
  * @time_ns: time of arrival in nanoseconds since 1970; 0 if unknown
  * @lost: number of units before this one that the kernel had no room for
+ * @charge: memory of the kernel that the read has freed, at least, in bytes
  */
 struct stream_taken {
 	size_t bytes;
 	bool cut;
 	uint64_t time_ns;
 	uint64_t lost;
+	uint64_t charge;
 };
 
 /* Find the kind of a descriptor.  Returns 0 or a negative errno. */
@@ -86,6 +91,15 @@ bool chario_source_is_whole(struct stream_source *source);
 int chario_source_read(struct stream_source *source, void *memory, size_t bytes,
 		       struct stream_taken *taken);
 
+/*
+ * Returns an upper bound of the memory in which data wait in the kernel, which ends a drain of
+ * a source that never stops; 0 if no data can be lost there.
+ */
+uint64_t chario_source_waiting(const struct stream_source *source);
+
+/* Returns the number of bytes that wait in the kernel, as far as the kernel tells it. */
+uint64_t chario_source_unread(const struct stream_source *source);
+
 /* of source-socket.c */
 
 void chario_source_prepare_socket(struct stream_source *source);
@@ -94,5 +108,7 @@ int chario_source_receive(struct stream_source *source, void *memory, size_t byt
 
 /* Returns the number of datagrams that the kernel has dropped and no datagram has reported. */
 uint64_t chario_source_find_dropped(struct stream_source *source);
+
+uint64_t chario_source_queued(const struct stream_source *source);
 
 #endif /* CHARIO_STREAM_SOURCE_H */

@@ -174,6 +174,7 @@ class Stream(Resource):
         record_bytes: int = 0,
         datagrams: bool = False,
         drop: bool = False,
+        drain: bool = False,
         part_s: float = 0,
         limit_bytes: int = 0,
         limit_s: float = 0,
@@ -185,10 +186,13 @@ class Stream(Resource):
         longest room; a record that is not full after ``part_s`` (1 s) ends all the same.  Of a
         socket of datagrams, each is a record; with ``datagrams`` any other file is an error.
         With ``drop`` the source never waits for the disk, and lost records are counted.
-        ``progress(taken_bytes)`` may end the recording by returning False.
+        ``progress(taken_bytes)`` may end the recording by returning False.  With ``drain``,
+        what waits in the kernel then or after ``limit_s`` is recorded first.
         """
         raw = _abi.Recorder.new(
-            flags=(_abi.RECORDER_DATAGRAMS if datagrams else 0) | (_abi.RECORDER_DROP if drop else 0),
+            flags=(_abi.RECORDER_DATAGRAMS if datagrams else 0)
+            | (_abi.RECORDER_DROP if drop else 0)
+            | (_abi.RECORDER_DRAIN if drain else 0),
             record_bytes=not_negative(record_bytes) or min(RECORD_BYTES, self.room_bytes),
             part_ns=int(not_negative_s(part_s) * 1e9),
             limit_bytes=not_negative(limit_bytes),
