@@ -166,7 +166,7 @@ static int find_device(const struct cli *cli, const char *name, struct cli_targe
 /* Refuse what is mounted here: two machines would write to one file system. */
 static int check_free(const struct cli *cli, const struct cli_target *target)
 {
-	int err = 0, fd = open(target->device, O_RDONLY | O_EXCL | O_CLOEXEC);
+	int err = 0, fd = open(target->device, O_RDONLY | O_EXCL | O_CLOEXEC | O_NOCTTY);
 
 	if (fd < 0)
 		err = -errno;
@@ -257,7 +257,7 @@ static int fail_exported(const struct cli *cli)
  */
 static int drop_cache(const struct cli *cli, const struct cli_target *target)
 {
-	int err = 0, fd = open(target->device, O_RDONLY | O_CLOEXEC);
+	int err = 0, fd = open(target->device, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 
 	/* A device that has gone has nothing cached. */
 	if (fd < 0)

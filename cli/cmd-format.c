@@ -55,7 +55,7 @@ static int create_file(const struct cli *cli, uint64_t bytes)
 
 	if (cli_check_path(cli, name))
 		return CLI_FAILED;
-	fd = open(name, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0666);
+	fd = open(name, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC | O_NOCTTY, 0666);
 	if (fd < 0 && errno == EEXIST)
 		return cli_say(cli, "\"%s\" is there already: leave --size away", name);
 	if (fd < 0)
@@ -112,7 +112,8 @@ static bool is_in_use(const char *name)
 
 	if (stat(name, &status) || (!S_ISBLK(status.st_mode) && !S_ISCHR(status.st_mode)))
 		return false;
-	fd = open(name, (S_ISBLK(status.st_mode) ? O_RDONLY | O_EXCL : O_RDWR) | O_CLOEXEC);
+	fd = open(name,
+		  (S_ISBLK(status.st_mode) ? O_RDONLY | O_EXCL : O_RDWR) | O_CLOEXEC | O_NOCTTY);
 	if (fd < 0)
 		return errno == EBUSY;
 	close(fd);

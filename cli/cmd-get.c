@@ -102,7 +102,7 @@ static int lock_part(const struct get *get, int fd)
 /* Open the file to write, but no file that another get has finished. */
 static int try_part(struct get *get)
 {
-	int err, fd = open(get->part, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+	int err, fd = open(get->part, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY, 0666);
 
 	if (fd < 0)
 		return -errno;

@@ -12,6 +12,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <termios.h>
 #include <unistd.h>
 
 #define RECEIVE_BYTES (8 << 20)
@@ -36,13 +37,28 @@ static int look_at_file(const struct cli *cli, struct cli_intake *intake)
 	return CLI_OK;
 }
 
+/* The kernel changes what comes from a terminal, unless the terminal is raw. */
+static void warn_of_terminal(const struct cli *cli, const struct cli_intake *intake)
+{
+	struct termios mode;
+
+	if (tcgetattr(intake->fd, &mode) ||
+	    !(mode.c_lflag & (ICANON | ISIG) || mode.c_iflag & (ISTRIP | INLCR | ICRNL | IXON)))
+		return;
+	cli_say(cli,
+		"\"%s\" is a terminal that takes out or changes some bytes\n"
+		"stty -F %s raw makes it give each byte as it comes",
+		intake->name, intake->name);
+}
+
 static int open_file(const struct cli *cli, struct cli_intake *intake)
 {
 	if (cli_check_path(cli, intake->name))
 		return CLI_FAILED;
-	intake->fd = open(intake->name, O_RDONLY | O_CLOEXEC);
+	intake->fd = open(intake->name, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 	if (intake->fd < 0)
 		return cli_fail_file(cli, -errno, "open", intake->name);
+	warn_of_terminal(cli, intake);
 	return look_at_file(cli, intake);
 }
 

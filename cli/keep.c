@@ -94,7 +94,7 @@ static int create(const char *name, uint32_t flags)
 
 	if ((mkdir(FOLDER, 0755) && errno != EEXIST) || (mkdir(DRIVES, 0755) && errno != EEXIST))
 		return -errno;
-	fd = open(name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+	fd = open(name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0644);
 	if (fd < 0)
 		return -errno;
 	if (write(fd, content, strlen(content)) < 0)
@@ -107,7 +107,7 @@ static int create(const char *name, uint32_t flags)
 static int read_flags(const char *name, uint32_t *flags)
 {
 	char content[sizeof(BLOCK)] = "";
-	int fd = open(name, O_RDONLY | O_CLOEXEC);
+	int fd = open(name, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 
 	if (fd < 0)
 		return -ENOENT;

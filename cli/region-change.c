@@ -27,7 +27,7 @@ static bool is_in_use(const struct chario_list_disk *disk, const char *number)
 	if (!disk->block[0])
 		return false;
 	snprintf(path, sizeof(path), "%s%s", disk->block, number);
-	fd = open(path, O_RDONLY | O_EXCL | O_CLOEXEC);
+	fd = open(path, O_RDONLY | O_EXCL | O_CLOEXEC | O_NOCTTY);
 	if (fd < 0)
 		return errno == EBUSY;
 	close(fd);

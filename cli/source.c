@@ -94,7 +94,7 @@ int cli_source_open(const struct cli *cli, struct cli_source *source, const char
 		return CLI_FAILED;
 	*source = (struct cli_source){
 		.name = standard ? "standard input" : file,
-		.fd = standard ? STDIN_FILENO : open(file, O_RDONLY | O_CLOEXEC),
+		.fd = standard ? STDIN_FILENO : open(file, O_RDONLY | O_CLOEXEC | O_NOCTTY),
 	};
 	if (source->fd < 0)
 		return cli_fail_file(cli, -errno, "open", file);

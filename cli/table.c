@@ -87,7 +87,7 @@ static int answer(struct fdisk_context *context, struct fdisk_ask *ask, void *da
 static int open_block(struct cli_partition_table *table, const char *path, bool writable)
 {
 	table->is_block = true;
-	table->fd = open(path, (writable ? O_RDWR : O_RDONLY) | O_CLOEXEC);
+	table->fd = open(path, (writable ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NOCTTY);
 	return table->fd < 0 ? -errno : 0;
 }
 
@@ -105,7 +105,7 @@ static int open_ends(struct cli_partition_table *table, const char *path, bool w
 /* Wait until no other chario has the table.  Returns a descriptor or a negative errno. */
 static int lock_table(const char *path)
 {
-	int err, fd = open(path, O_RDONLY | O_CLOEXEC);
+	int err, fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 
 	if (fd < 0 || !flock(fd, LOCK_EX))
 		return fd < 0 ? -errno : fd;

@@ -45,7 +45,7 @@ static const char *set_path(const char *format, ...)
 /* Write a text to the file at @path.  Returns NULL or @path. */
 static const char *put(const char *text)
 {
-	int fd = open(path, O_WRONLY | O_CLOEXEC);
+	int fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
 	ssize_t length = (ssize_t)strlen(text);
 	bool is_written = fd >= 0 && write(fd, text, (size_t)length) == length;
 	int error = errno;

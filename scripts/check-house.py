@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Files and functions stay short, and nothing is left for later.
+"""Files and functions stay short, nothing is left for later, and no open() takes a terminal.
 
 A file over 450 lines is listed, one over 600 is an error, as is a function
-over 80 lines.  Marks of unfinished work and paths of one machine are errors.
+over 80 lines.  Marks of unfinished work and paths of one machine are errors,
+and so is an open() in C of a path that is no constant without O_NOCTTY.
 """
 
 from __future__ import annotations
@@ -23,6 +24,10 @@ BUILD_FILES = {"Makefile", "Kbuild", "Kconfig", "meson.build"}
 # Written so that this file passes its own check.
 UNFINISHED = re.compile(r"\b(TO(?:DO)|FIX(?:ME))\b")
 MACHINE_PATH = re.compile(r"(?<![\w.$}/-])/(?:work/|root/\.|home/\w+/)[\w.]+")
+
+# The kernel would make a terminal that a session leader opens its controlling terminal.
+OPENS_PATHS = ("cli", "gst", "lab/bench", "lab/guest/repeat.c", "lib")
+OPEN = re.compile(r'(?<![\w.>])open(?:at)?\((?!["\d])[^;]*;')
 
 # The body of a C function stands between braces in the first column.
 C_BODY = re.compile(r"^\{\n(.*?)^\}", re.MULTILINE | re.DOTALL)
@@ -65,6 +70,15 @@ def check_words(path: PurePosixPath, text: str) -> Iterator[Finding]:
         yield Finding(path, line_of(text, match.start()), message)
 
 
+def check_opens(path: PurePosixPath, text: str) -> Iterator[Finding]:
+    """Finds each open() of a path that is no constant and may become the controlling terminal."""
+    if path.suffix != ".c" or not any(path.is_relative_to(top) for top in OPENS_PATHS):
+        return
+    for match in OPEN.finditer(text):
+        if "O_NOCTTY" not in match.group():
+            yield Finding(path, line_of(text, match.start()), "an open() without O_NOCTTY")
+
+
 def check(tree: Tree) -> Iterator[Finding]:
     """Checks every file that people wrote."""
     for path in tree.files:
@@ -75,7 +89,8 @@ def check(tree: Tree) -> Iterator[Finding]:
             yield from check_length(path, text)
         yield from check_functions(path, text)
         yield from check_words(path, text)
+        yield from check_opens(path, text)
 
 
 if __name__ == "__main__":
-    main(check, "Finds overlong files and functions, unfinished work, paths of one machine.")
+    main(check, "Finds overlong files and functions, unfinished work, paths of one machine, opened terminals.")

@@ -133,7 +133,7 @@ static void set_gate(const struct bench *b, bool is_open)
 
 static void close_gate(struct bench *b, const char *path)
 {
-	b->gate_fd = open(path, O_WRONLY);
+	b->gate_fd = open(path, O_WRONLY | O_NOCTTY);
 	if (b->gate_fd < 0)
 		fail(path);
 	set_gate(b, false);
@@ -144,7 +144,7 @@ static void close_perf(struct bench *b, const char *path)
 	char ack[PATH_MAX];
 
 	snprintf(ack, sizeof(ack), "%s.ack", path);
-	b->ack_fd = open(ack, O_RDONLY);
+	b->ack_fd = open(ack, O_RDONLY | O_NOCTTY);
 	if (b->ack_fd < 0)
 		fail(ack);
 	close_gate(b, path);
@@ -155,7 +155,7 @@ static void reopen(struct bench *b)
 {
 	posix_fadvise(b->fd, 0, 0, POSIX_FADV_DONTNEED);
 	close(b->fd);
-	b->fd = open(b->path, b->flags);
+	b->fd = open(b->path, b->flags | O_NOCTTY);
 	if (b->fd < 0)
 		fail(b->path);
 	b->nr_calls = 0;
@@ -332,7 +332,7 @@ int main(int argc, char **argv)
 		usage();
 	b.durable = flags & O_SYNC;
 	b.flags = flags;
-	b.fd = open(b.path, flags | (b.writes ? O_CREAT : 0), 0600);
+	b.fd = open(b.path, flags | O_NOCTTY | (b.writes ? O_CREAT : 0), 0600);
 	if (b.fd < 0)
 		fail(b.path);
 	if (map_buffer(&b, argv[4]))

@@ -120,7 +120,7 @@ static int open_file(const char *folder, const char *name)
 	int fd;
 
 	snprintf(path, sizeof(path), "%s/%s", folder, name);
-	fd = open(path, O_RDONLY);
+	fd = open(path, O_RDONLY | O_NOCTTY);
 	if (fd < 0)
 		fail(path);
 	return fd;

@@ -279,7 +279,7 @@ static void learn_block(struct bench *b)
 	unsigned int block_bytes = 0;
 
 	if (snprintf(path, sizeof(path), "/dev/nvme%s", name) < (int)sizeof(path))
-		fd = open(path, O_RDONLY);
+		fd = open(path, O_RDONLY | O_NOCTTY);
 	if (fd < 0 || nsid < 0 || ioctl(fd, BLKSSZGET, &block_bytes))
 		fail("NVMe generic device");
 	close(fd);

@@ -63,7 +63,7 @@ static int run(char **argv)
 	size_t bytes = strtoul(argv[4], NULL, 0);
 	long calls = strtol(argv[5], NULL, 0);
 	int flags = (writes ? O_WRONLY | O_CREAT : O_RDONLY) | (direct ? O_DIRECT : 0);
-	int fd = open(argv[1], flags, 0600);
+	int fd = open(argv[1], flags | O_NOCTTY, 0600);
 	char *buffer = aligned_alloc(ALIGNMENT_BYTES, bytes);
 	bool done;
 

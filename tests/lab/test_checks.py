@@ -298,6 +298,11 @@ MISTAKES = {
     ),
     "work left for later": ("house", "lib/src/device/device.c", f"{LGPL}// TO" + "DO: write it\n"),
     "a path of one machine": ("house", "Makefile", f"# {MIT}\ndir := /home" + "/me/chario\n"),
+    "a path that may become the controlling terminal": (
+        "house",
+        "lib/src/device/device.c",
+        f"{LGPL}int f(const char *path)\n{{\n\treturn open(path, O_RDWR | O_CLOEXEC);\n}}\n",
+    ),
     "C that is not formatted": (
         "format",
         "cli/cmd-list.c",

@@ -31,7 +31,7 @@ struct chario_device;
  *	a region, or just "N", else the serial number of its drive; "/dev/fd/N" and
  *	"/proc/self/fd/N" stand for a disk that this process has open already
  * @flags: flags of open(2): O_RDONLY, O_WRONLY or O_RDWR, with O_DSYNC, O_EXCL or
- *	O_NONBLOCK if wanted; O_CLOEXEC is always added
+ *	O_NONBLOCK if wanted; O_CLOEXEC and O_NOCTTY are always added
  * @device: the new device; the caller owns it and gives it to
  *	chario_device_close()
  *

@@ -41,7 +41,7 @@ static int above_standard(int low)
 
 static int real_open(const char *path, int flags)
 {
-	int fd = open(path, flags | O_CLOEXEC);
+	int fd = open(path, flags | O_CLOEXEC | O_NOCTTY);
 
 	if (fd < 0)
 		return -errno;
@@ -58,7 +58,7 @@ static int real_ioctl(int fd, unsigned long request, void *argument)
 static int write_all(const char *path, int flags, const char *text)
 {
 	size_t length = strlen(text);
-	int fd = open(path, flags | O_CLOEXEC, 0644);
+	int fd = open(path, flags | O_CLOEXEC | O_NOCTTY, 0644);
 	ssize_t done;
 	int err = 0;
 
@@ -232,7 +232,7 @@ int chario_sys_lock(const char *format, ...)
 	if (err)
 		return err;
 	/* Mode 0600: any process that can open the file could hold the lock for ever. */
-	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOCTTY, 0600);
 	if (fd < 0)
 		return -errno;
 	do
