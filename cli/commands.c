@@ -307,7 +307,8 @@ const struct cli_command cli_commands[] = {
 	{ "record", "NAME", "record what comes in to an area",
 	  "Ends with its source, at a limit or at an interrupt, and reports what was late\n"
 	  "and what was lost; then it ends with 3.  A socket that udp: or unix: makes takes\n"
-	  "datagrams; tcp: with an empty HOST waits for one connection.",
+	  "datagrams; tcp: with an empty HOST waits for one connection.  HOST may end with\n"
+	  "%INTERFACE, as in udp:239.1.2.3%eth0:5000 and udp:[ff02::5678%eth0]:5000.",
 	  record_options, cmd_record },
 	{ "replay", "NAME", "print the records of a recording",
 	  "TIME is \"2026-11-22 03:40:12.5\", @SECONDS since 1970, or +SECONDS after the\n"

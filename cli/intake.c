@@ -4,10 +4,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <netdb.h>
-#include <netinet/in.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -108,128 +104,6 @@ static int open_unix(const struct cli *cli, struct cli_intake *intake, const cha
 			     intake->name);
 }
 
-/* sockets of the network */
-
-static bool is_multicast(const struct sockaddr *address)
-{
-	const struct sockaddr_in *four = (const void *)address;
-	const struct sockaddr_in6 *six = (const void *)address;
-
-	if (address->sa_family == AF_INET)
-		return IN_MULTICAST(ntohl(four->sin_addr.s_addr));
-	return address->sa_family == AF_INET6 && IN6_IS_ADDR_MULTICAST(&six->sin6_addr);
-}
-
-static int join_group(int fd, const struct addrinfo *address)
-{
-	struct group_req group = { 0 };
-	int level = address->ai_family == AF_INET ? IPPROTO_IP : IPPROTO_IPV6;
-
-	memcpy(&group.gr_group, address->ai_addr, address->ai_addrlen);
-	return setsockopt(fd, level, MCAST_JOIN_GROUP, &group, sizeof(group));
-}
-
-static int bind_udp(int fd, const struct addrinfo *address)
-{
-	const int yes = 1;
-
-	if (!is_multicast(address->ai_addr))
-		return bind(fd, address->ai_addr, address->ai_addrlen);
-	if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes)) ||
-	    bind(fd, address->ai_addr, address->ai_addrlen))
-		return -1;
-	return join_group(fd, address);
-}
-
-/* Without a host, the first peer that connects is the source. */
-static int accept_tcp(int *fd, const struct addrinfo *address)
-{
-	const int yes = 1;
-	int accepted;
-
-	setsockopt(*fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
-	if (bind(*fd, address->ai_addr, address->ai_addrlen) || listen(*fd, 1))
-		return -1;
-	accepted = accept4(*fd, NULL, NULL, SOCK_CLOEXEC);
-	if (accepted < 0)
-		return -1;
-	close(*fd);
-	*fd = accepted;
-	return 0;
-}
-
-static int use_address(struct cli_intake *intake, const struct addrinfo *address, bool named)
-{
-	int ret;
-
-	intake->fd = socket(address->ai_family, address->ai_socktype | SOCK_CLOEXEC, 0);
-	if (intake->fd < 0)
-		return -errno;
-	if (intake->datagrams)
-		ret = bind_udp(intake->fd, address);
-	else if (named)
-		ret = connect(intake->fd, address->ai_addr, address->ai_addrlen);
-	else
-		ret = accept_tcp(&intake->fd, address);
-	if (!ret)
-		return 0;
-	ret = -errno;
-	close(intake->fd);
-	intake->fd = -1;
-	return ret;
-}
-
-/*
- * Check a port: getaddrinfo() would take the lower 16 bits of a larger number, which is
- * another port; and for 0 the kernel would choose a port that no peer knows.
- */
-static bool is_port(const char *text)
-{
-	return text[strspn(text, "0123456789")] ||
-	       (strlen(text) <= 5 && atoi(text) > 0 && atoi(text) <= 65535);
-}
-
-/* Split "HOST:PORT", "[HOST]:PORT" or ":PORT" in two. */
-static bool split(char *text, char **host, char **port)
-{
-	char *colon = strrchr(text, ':');
-
-	if (!colon || !colon[1] || !is_port(colon + 1))
-		return false;
-	*colon = '\0';
-	*port = colon + 1;
-	*host = text;
-	if (text[0] == '[' && colon > text && colon[-1] == ']') {
-		colon[-1] = '\0';
-		*host = text + 1;
-	}
-	return true;
-}
-
-static int open_network(const struct cli *cli, struct cli_intake *intake, const char *place)
-{
-	struct addrinfo hints = { .ai_socktype = intake->datagrams ? SOCK_DGRAM : SOCK_STREAM };
-	char text[300], *host, *port;
-	struct addrinfo *addresses;
-	int ret;
-
-	if ((size_t)snprintf(text, sizeof(text), "%s", place) >= sizeof(text) ||
-	    !split(text, &host, &port))
-		return cli_usage(cli, "\"%s\" is not HOST:PORT", place);
-	if (!*host || intake->datagrams)
-		hints.ai_flags = AI_PASSIVE;
-	ret = getaddrinfo(*host ? host : NULL, port, &hints, &addresses);
-	if (ret)
-		return cli_say(cli, "cannot find \"%s\": %s", place, gai_strerror(ret));
-	for (const struct addrinfo *address = addresses; address; address = address->ai_next) {
-		ret = use_address(intake, address, *host);
-		if (!ret)
-			break;
-	}
-	freeaddrinfo(addresses);
-	return ret ? cli_fail_file(cli, ret, "use", intake->name) : CLI_OK;
-}
-
 /*
  * Ask for a large buffer, and for the time of each datagram and the number of datagrams that
  * the kernel had no room for.  A recording also works if the kernel refuses these options.
@@ -259,7 +133,7 @@ int cli_intake_open(const struct cli *cli, struct cli_intake *intake, const char
 		status = open_unix(cli, intake, from + 5);
 	} else if (!strncmp(from, "udp:", 4) || !strncmp(from, "tcp:", 4)) {
 		intake->datagrams = from[0] == 'u';
-		status = open_network(cli, intake, from + 4);
+		status = cli_open_network(cli, intake, from + 4);
 	} else {
 		return open_file(cli, intake);
 	}

@@ -23,10 +23,15 @@ struct cli_intake {
 };
 
 /*
- * Open "-", FILE, unix:PATH, udp:HOST:PORT or tcp:HOST:PORT.  Returns CLI_OK, or an exit
- * code after a message.
+ * Open "-", FILE, unix:PATH, udp:[SOURCE@]HOST[%INTERFACE]:PORT or
+ * tcp:HOST[%INTERFACE]:PORT.  Returns CLI_OK, or an exit code after a message.
  */
 int cli_intake_open(const struct cli *cli, struct cli_intake *intake, const char *from);
 void cli_intake_close(struct cli_intake *intake);
+
+/* network.c */
+
+/* Open an address of the network, for datagrams or a connection.  Returns as cli_intake_open(). */
+int cli_open_network(const struct cli *cli, struct cli_intake *intake, const char *text);
 
 #endif /* CHARIO_CLI_INTAKE_H */

@@ -96,6 +96,17 @@ wait_for()
 	done
 }
 
+# A port of UDP and TCP that no program has.
+free_port()
+{
+	python3 -c '
+import socket
+with socket.socket() as one, socket.socket(type=socket.SOCK_DGRAM) as two:
+    one.bind(("127.0.0.1", 0))
+    two.bind(("127.0.0.1", one.getsockname()[1]))
+    print(one.getsockname()[1])'
+}
+
 bytes()
 {
 	head -c "$1" /dev/urandom

@@ -4,7 +4,144 @@
 #
 #     test-address-cli.sh CHARIO
 
+# Where the kernel allows it, the test has a network of its own, with a second interface that
+# multicasts go to unless another is named.
+if [ -z "${CHARIO_TEST_RMEM_MAX:-}" ]; then
+	CHARIO_TEST_RMEM_MAX=$(cat /proc/sys/net/core/rmem_max)
+	CHARIO_TEST_UID=$(id -u)
+	export CHARIO_TEST_RMEM_MAX CHARIO_TEST_UID
+	new='-nm'
+	[ "$CHARIO_TEST_UID" = 0 ] || new='-rnm'
+	if unshare $new ip link add other type veth 2>/dev/null; then exec unshare $new "$0" "$@"; fi
+	own=''
+else
+	own=yes
+	ip link set lo up
+	ip link add other type veth peer name end
+	ip address add 192.0.2.1/24 dev other
+	ip link set end up
+	ip link set other up
+	ip route add 224.0.0.0/4 dev other
+	ip -6 route add local ff00::/8 dev lo table local
+fi
+
 . "$(dirname "$0")/store-cli.sh"
+
+# hears FROM TEXT WHERE=TEXT...: a recording of FROM holds TEXT, its records in any order.
+# Each WHERE, HOST or SOURCE>HOST, is sent its text again and again until the recording ends.
+hears()
+{
+	python3 - "$chario" "$@" <<'PYTHON' >heard 2>&1 || note "$*: $(cat heard)"
+import socket
+import subprocess
+import sys
+import time
+
+chario, origin, wanted, *offers = sys.argv[1:]
+kind, port = origin.partition(":")[0], int(origin.rpartition(":")[2])
+
+
+def offer(where: str, text: str) -> None:
+    """Send a text to HOST%INTERFACE, from SOURCE if one stands before."""
+    source, _, target = where.rpartition(">")
+    host, _, interface = target.partition("%")
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family, socket.SOCK_DGRAM if kind == "udp" else socket.SOCK_STREAM) as sender:
+        index = socket.if_nametoindex(interface) if interface else 0
+        if source:
+            sender.bind((source, 0))
+        if index and family == socket.AF_INET6:
+            sender.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_MULTICAST_IF, index)
+        elif index:
+            sender.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, bytes(8) + index.to_bytes(4, sys.byteorder))
+        try:
+            sender.connect((host, port) if family == socket.AF_INET else (host, port, 0, index))
+            sender.send(text.encode())
+        except OSError:
+            pass
+
+
+command = [chario, "record", "--late-ms", "600000", "--force", "a", "--bytes", str(len(wanted)), "--from", origin]
+with subprocess.Popen(command, stdin=subprocess.DEVNULL) as recorder:
+    for _ in range(3000):
+        if recorder.poll() is not None:
+            break
+        for where, _, text in (one.rpartition("=") for one in offers):
+            offer(where, text)
+        time.sleep(0.01)
+    recorder.terminate()
+got = subprocess.run([chario, "replay", "a"], stdout=subprocess.PIPE, check=False).stdout.decode()
+print(f"recorded: {got!r}")
+sys.exit(sorted(got) != sorted(wanted))
+PYTHON
+}
+
+# has_ipv6: whether this machine has IPv6.
+has_ipv6()
+{
+	grep -qs ' lo$' /proc/net/if_inet6
+}
+
+format 64M
+gives 0 create a 4M
+while IFS='|' read -r expected from text; do
+	gives "$expected" record --force a --from "$from"
+	says "$text"
+done <<'TABLE'
+2|udp:x|"x" is not HOST:PORT
+2|udp:[::1]|"[::1]" is not HOST:PORT; an IPv6 address stands in brackets
+2|udp:[::1:5000|is not HOST:PORT
+2|udp:[::1]x:5000|is not HOST:PORT
+2|tcp:x:|is not HOST:PORT
+2|udp::0|"0" is not a port from 1 to 65535
+2|tcp:127.0.0.1:65536|"65536" is not a port from 1 to 65535
+2|udp:127.0.0.1:-1|"-1" is not a port from 1 to 65535
+2|udp:127.0.0.1:nosuch|"nosuch" is not a port from 1 to 65535, and no name of one
+2|udp:127.0.0.1@127.0.0.2:5000|names a source, "127.0.0.1", but no multicast group
+2|tcp:127.0.0.1@232.1.1.1:5000|names a source
+1|udp:239.1.1.1%nosuch:5000|there is no interface "nosuch"; ip link shows them
+1|udp:[ff02::1%9999999]:5000|there is no interface "9999999"
+1|udp:239.1.1.1%:5000|there is no interface ""
+1|udp:no.such.invalid:5000|cannot find "no.such.invalid"
+1|udp:192.0.2.77:5000|does not have the address
+TABLE
+if has_ipv6; then
+	for from in 'udp:[ff02::5678]:5000' 'tcp:[fe80::1]:5000'; do
+		gives 1 record --force a --from "$from"
+		says 'this address needs an interface' 'name it, as in [ff02::5678%eth0]:5000; ip link shows'
+	done
+fi
+claim "what is wrong with an address is told"
+
+format 64M
+gives 0 create a 4M
+port=$(free_port)
+hears "udp:127.0.0.1:$port" a 127.0.0.1=a
+hears "udp:127.0.0.1%lo:$port" a 127.0.0.1=a
+hears "udp:%lo:$port" a 127.0.0.1=a
+hears "udp:239.1.2.3%lo:$port" a 239.1.2.3%lo=a
+if [ $own ]; then
+	printf '127.0.0.1 two.test\n::1 two.test\n' >hosts
+	mount --bind hosts /etc/hosts
+	hears "udp:two.test:$port" a 127.0.0.1=a ::1=a
+	grep -q '"two.test" has several addresses, and datagrams are taken at' heard || note "$(cat heard)"
+	umount /etc/hosts
+	hears "udp:239.1.2.3:$port" a 239.1.2.3%other=a
+	hears "udp:239.1.2.3%other:$port" a 239.1.2.3%lo=b 239.1.2.3%other=a
+	for group in '[ff02::5678%lo]' '[ff02::5678%1]' '[ff02::5678]%lo' '[ff05::5678%lo]'; do
+		hears "udp:$group:$port" a ff02::5678%other=b ff02::5678%lo=a ff05::5678%other=b ff05::5678%lo=a
+	done
+fi
+hears "udp:@239.1.2.3%lo:$port" a 239.1.2.3%lo=a
+hears "udp:127.0.0.3@232.1.2.3%lo:$port" a '127.0.0.2>232.1.2.3%lo=b' '127.0.0.3>232.1.2.3%lo=a'
+hears "tcp:%lo:$port" a 127.0.0.1=a
+if has_ipv6; then
+	hears "udp::$port" ab 127.0.0.1=a ::1=b
+	hears "udp:%lo:$port" ab 127.0.0.1=a ::1=b
+	hears "tcp::$port" a ::1=a
+fi
+hears "tcp::$port" a 127.0.0.1=a
+claim "an address is heard on its interface, and no host means both families"
 
 # A session leader without a terminal would get the first one that it opens without O_NOCTTY; at
 # its end the kernel would hang up the other programs of its session.

@@ -51,17 +51,6 @@ with socket.socket(*kinds[what]) as sender:
 PYTHON
 }
 
-# A port of UDP and TCP that nobody has.
-free_port()
-{
-	python3 -c '
-import socket
-with socket.socket() as one, socket.socket(type=socket.SOCK_DGRAM) as two:
-    one.bind(("127.0.0.1", 0))
-    two.bind(("127.0.0.1", one.getsockname()[1]))
-    print(one.getsockname()[1])'
-}
-
 # wait_for_socket PORT: until a socket of UDP has it.
 wait_for_socket()
 {
