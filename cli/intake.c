@@ -11,8 +11,7 @@
 #include <termios.h>
 #include <unistd.h>
 
-#define RECEIVE_BYTES (8 << 20)
-#define PIPE_BYTES    (1 << 20)
+#define PIPE_BYTES (1 << 20)
 
 /* files */
 
@@ -108,11 +107,11 @@ static int open_unix(const struct cli *cli, struct cli_intake *intake, const cha
  * Ask for a large buffer, and for the time of each datagram and the number of datagrams that
  * the kernel had no room for.  A recording also works if the kernel refuses these options.
  */
-static void prepare_socket(struct cli_intake *intake)
+static void prepare_socket(const struct cli *cli, const struct cli_intake *intake)
 {
-	const int yes = 1, bytes = RECEIVE_BYTES;
+	const int yes = 1;
 
-	setsockopt(intake->fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes));
+	cli_enlarge_buffer(cli, intake);
 	if (!intake->datagrams)
 		return;
 	setsockopt(intake->fd, SOL_SOCKET, SO_RXQ_OVFL, &yes, sizeof(yes));
@@ -138,7 +137,7 @@ int cli_intake_open(const struct cli *cli, struct cli_intake *intake, const char
 		return open_file(cli, intake);
 	}
 	if (!status)
-		prepare_socket(intake);
+		prepare_socket(cli, intake);
 	return status;
 }
 

@@ -10,6 +10,8 @@
 #include "address.h"
 #include "intake.h"
 
+#define RECEIVE_BYTES (8 << 20)
+
 /**
  * struct place - a place in the network that is being opened
  * @address: its address as the user wrote it
@@ -263,4 +265,30 @@ int cli_open_network(const struct cli *cli, struct cli_intake *intake, const cha
 	if (status)
 		return status;
 	return err ? fail(cli, intake, err) : CLI_OK;
+}
+
+/*
+ * The buffer of a connection grows by itself, above the limit of SO_RCVBUF, and a local
+ * socket uses that of its sender.
+ */
+void cli_enlarge_buffer(const struct cli *cli, const struct cli_intake *intake)
+{
+	int domain = 0, kind = 0, bytes = RECEIVE_BYTES, granted = 0;
+	socklen_t size = sizeof(int);
+	char is[32], asked[32];
+
+	getsockopt(intake->fd, SOL_SOCKET, SO_DOMAIN, &domain, &size);
+	getsockopt(intake->fd, SOL_SOCKET, SO_TYPE, &kind, &size);
+	if ((domain != AF_INET && domain != AF_INET6) || kind != SOCK_DGRAM)
+		return;
+	if (setsockopt(intake->fd, SOL_SOCKET, SO_RCVBUFFORCE, &bytes, sizeof(bytes)))
+		setsockopt(intake->fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes));
+	/* The kernel doubles the number, for what it needs itself. */
+	if (getsockopt(intake->fd, SOL_SOCKET, SO_RCVBUF, &granted, &size) || granted / 2 >= bytes)
+		return;
+	cli_say(cli,
+		"the socket of \"%s\" has a buffer of %s, not %s, and loses datagrams the sooner\n"
+		"sysctl net.core.rmem_max=%d allows more, and so does the capability CAP_NET_ADMIN",
+		intake->name, cli_exact_size(is, (uint64_t)granted / 2),
+		cli_exact_size(asked, (uint64_t)bytes), bytes);
 }

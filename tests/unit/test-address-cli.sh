@@ -143,6 +143,23 @@ fi
 hears "tcp::$port" a 127.0.0.1=a
 claim "an address is heard on its interface, and no host means both families"
 
+# The limit of a socket's buffer, for users without and with the capability.
+format 64M
+gives 0 create a 4M
+without='setpriv --bounding-set -net_admin'
+[ "$CHARIO_TEST_UID" = 0 ] || without=''
+if [ "$CHARIO_TEST_RMEM_MAX" -lt 8388608 ]; then
+	$without "$chario" record --force a --from "udp::$port" --seconds 0.01 >said 2>&1
+	says 'has a buffer of' 'not 8 MiB' 'sysctl net.core.rmem_max=8388608'
+	if [ "$without" ]; then
+		gives 0 record --force a --from "udp::$port" --seconds 0.01
+		! grep 'buffer of' said || note "root does not get the buffer"
+	fi
+fi
+gives 0 record --force a --seconds 0.01 --from unix:socket
+! grep 'buffer of' said || note "a buffer that a local socket does not use is told of"
+claim "it is told when a socket's buffer is shorter than asked"
+
 # A session leader without a terminal would get the first one that it opens without O_NOCTTY; at
 # its end the kernel would hang up the other programs of its session.
 format 64M
